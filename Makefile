@@ -33,7 +33,12 @@ LOAD_LIBS = $(shell $(PKG_CONFIG) --libs libbpf libelf)
 LUA_CFLAGS = $(shell $(PKG_CONFIG) --cflags lua5.4)
 LUA_LIBS = $(shell $(PKG_CONFIG) --libs lua5.4)
 JSON_LIBS = $(shell $(PKG_CONFIG) --libs jansson)
+# The agent's. The shell and the Lua module open libcurl and libmicrohttpd when they need them.
+STORE_LIBS = $(shell $(PKG_CONFIG) --libs libcurl jansson)
+SIGN_LIBS = $(shell $(PKG_CONFIG) --libs libsodium)
+RELAY_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd gnutls)
 EDIT_LIBS = $(shell $(PKG_CONFIG) --libs libedit)
+SCREEN_LIBS = $(shell $(PKG_CONFIG) --libs ncursesw)
 CHECK_LIBS = $(shell $(PKG_CONFIG) --libs check)
 
 CPPFLAGS += -I. -MMD -MP -DNCCLBPF_VERSION='"$(VERSION)"'
@@ -53,15 +58,21 @@ o = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
 
 CORE := $(filter-out $(B)/core/load/%,$(call o,core/*.c core/*/*.c core/*/*/*.c))
 LOAD := $(call o,core/load/*.c)
-PLUGIN := $(call o,plugin/*/*.c plugin/*/*/*.c)
+# What the agent and the shell have beside it; libncclbpf.so needs libc alone.
+STORE := $(call o,plugin/store/*.c)
+RELAY := $(call o,plugin/relay/*.c)
+SIGN := $(call o,plugin/sign/*.c)
+TAP := $(call o,plugin/tap/*.c)
+PLUGIN := $(filter-out $(B)/plugin/store/% $(B)/plugin/relay/% $(B)/plugin/sign/% $(B)/plugin/agent/% $(TAP),$(call o,plugin/*/*.c plugin/*/*/*.c))
 PLUGIN_SO := $(B)/libncclbpf.so
+TAP_SO := $(B)/ncclbpf/libncclbpf-verbs.so
 LOAD_SO := $(B)/libncclbpf-load.so
 SHELL_BIN := $(B)/ncclbpf-shell
 LUA_SO := $(B)/lua/ncclbpf.so
 POLICIES := $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard policies/*.bpf.c))
 CORPUS := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(shell find test/corpus -name '*.bpf.c' 2>/dev/null))
 EXAMPLES := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(wildcard examples/*/*.bpf.c)) $(B)/examples/ring-allreduce/ring_allreduce \
-	$(B)/examples/embed/embed
+	$(B)/examples/embed/embed $(B)/examples/moe-alltoall/moe_alltoall
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 LUA_FILES := $(wildcard lua/ncclbpf/*.lua lua/ncclbpf/*/*.lua)
@@ -69,7 +80,7 @@ CONFORMANCE := $(B)/test/differential/conformance/plugin $(B)/test/differential/
 
 .PHONY: all help lib
 all: lib policies tests
-lib: $(if $(PLUGIN),$(PLUGIN_SO)) $(if $(wildcard core/load/*.c),$(LOAD_SO)) \
+lib: $(if $(PLUGIN),$(PLUGIN_SO) $(TAP_SO)) $(if $(wildcard core/load/*.c),$(LOAD_SO)) \
 	$(if $(wildcard lua/core/*.c),$(LUA_SO)) $(if $(wildcard shell/*.c),$(SHELL_BIN))
 
 help:
@@ -78,8 +89,11 @@ help:
 ## make demo       an 8-rank job, a policy loaded while it runs (under 3 min)
 ## make demo-coherence   a reload with and without a fence (under 1 min)
 ## make demo-ring       a ring AllReduce over the net plugin, each step's latency (seconds)
+## make demo-gin       experts' all-to-all by puts and signals, the hot one found and paced (under 30 s)
+## make demo-rdma      a ring over verbs in a virtual machine with SoftRoCE: queue pairs, steps, 2 % loss (2 min)
 ## make demo-rollout     a policy is promoted where it is better, a bad one rolled back (under 1 min)
 ## make demo-closed-loop   channels follow the latency, 2, 12, 2, 12, on all ranks (under 30 s)
+## make demo-fleet   one job on three sites and a real etcd; agent and store fail, the job does not (under 1 min)
 ## make demo-trace   what of a collective was unseen, and a trace in build/demo-trace (under 20 s)
 ## make check      build everything and run all tests
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
@@ -88,6 +102,7 @@ help:
 ## make agree      random programs by both engines, x86-64 and arm64 (qemu): PROGRAMS=1000000
 ## make domains    the verifier's numbers at 4 to 8 bits, all of them (an hour and more)
 ## make fuzz       libFuzzer on each target: SECONDS=120 TARGETS="verify embed"
+## make soak-fleet bench-fleet   a job of several hosts: agents and etcd killed; how long a change takes
 ## make soak-events  a million profiler events a second, memory and losses checked: SECONDS=600
 ## make embed      random programs, run inside the verifier's states: PROGRAMS=1000000 SEED=n
 ## make embed-small   the same with budgets that runs use up, ranks compared
@@ -104,6 +119,8 @@ help:
 ## make check-packages   lintian, rpmlint; installed in an empty Debian 12, used, removed
 ## make docs-picture   docs/report.png anew, from a browser
 ## make docs-trace     docs/tracing.svg anew, of what make demo-trace measures
+## make check-rdma   the hooks' counts beside the kernel's, in a virtual machine with SoftRoCE
+## make check-arm64   the plugin cross-compiled for arm64, called under qemu-user
 ## make check-glibc   the plugin built and called in a Debian 11 (glibc 2.31); needs root
 ## make docs, fmt, clean, setup, check-fresh (both commands in an empty Debian 12)
 
@@ -126,6 +143,19 @@ $(PLUGIN_SO): $(PLUGIN) $(CORE) plugin/ncclbpf.map
 	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=plugin/ncclbpf.map \
 		-Wl,-soname,libncclbpf.so -Wl,-z,relro,-z,now -Wl,--no-undefined \
 		-Wl,--gc-sections -o $@ $(filter %.o,$^) $(OLD_LIBC)
+
+# The tap in front of libibverbs. NCCL opens "libibverbs.so", the tap's soname,
+# and finds what the tap lacks in libibverbs.so.1, which the tap needs: it is
+# linked with an empty library of that name. In a folder of its own, because
+# ldconfig would make it everybody's libibverbs.so.
+$(TAP_SO): $(TAP) $(B)/plugin/runtime/clock.o plugin/tap/tap.map
+	@mkdir -p $(@D) $(B)/plugin/tap/stub
+	$(CC) -shared -nostdlib -x c /dev/null -Wl,-soname,libibverbs.so.1 -o $(B)/plugin/tap/stub/libibverbs.so
+	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=plugin/tap/tap.map \
+		-Wl,-soname,libibverbs.so -Wl,-z,relro,-z,now -Wl,--no-undefined \
+		-Wl,--gc-sections -o $@ $(filter %.o,$^) -Wl,--no-as-needed \
+		-L$(B)/plugin/tap/stub -libverbs -Wl,--as-needed $(OLD_LIBC)
+	ln -sf $(@F) $(@D)/libibverbs.so
 
 # The front end as an object of its own: the plugin opens it for .bpf.o files.
 $(LOAD_SO): $(LOAD) $(CORE) core/load/load.map
@@ -163,9 +193,12 @@ $(B)/test/unit/%: $(B)/test/unit/%.o $(ASM) $(CORE) $(LOAD)
 $(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/replay.o) $(ASM) $(CORE) $(LOAD)
 	$(CC) $(patsubst -fsanitize=fuzzer-no-link%,-fsanitize=fuzzer%,$(SAN)) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
 
-# An example that is a program: NCCL's net interface and libc.
+# An example that is a program: NCCL's net or RMA interface and libc.
 $(B)/examples/ring-allreduce/ring_allreduce: $(B)/examples/ring-allreduce/ring_allreduce.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $< -ldl
+
+$(B)/examples/moe-alltoall/moe_alltoall: $(call o,$(addprefix examples/moe-alltoall/moe_,layer.c job.c rma.c))
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -ldl -lpthread
 
 # An example that links the core.
 $(B)/examples/embed/embed: $(B)/examples/embed/embed.o $(CORE)
@@ -179,7 +212,7 @@ $(B)/examples/embed/embed: $(B)/examples/embed/embed.o $(CORE)
 
 # What the demo and the benchmarks need beside the libraries.
 .PHONY: hosts benches
-hosts: $(HOST) $(VGPU_TARGETS) $(EXAMPLES)
+hosts: $(HOST) $(VGPU_TARGETS) $(VGPU_GIN) $(EXAMPLES)
 benches: $(BENCHES)
 
 # ---- checks --------------------------------------------------------------
@@ -204,8 +237,8 @@ check-all: check check-san
 check-san:
 	@test/setup.sh build check
 	@$(AGAIN) V=asan B=build/asan unit-tests policies $(patsubst $(B)/%,build/asan/%,$(CORPUS))
-	@$(AGAIN) V=tsan B=build/tsan unit-tests
-	@test/run.sh build/tsan "unit-gen unit-chain unit-live unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace unit-net unit-loop unit-profiler unit-spans" \
+	@$(AGAIN) V=tsan B=build/tsan unit-tests policies
+	@test/run.sh build/tsan "unit-gen unit-chain unit-live unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace unit-net unit-gin unit-loop unit-profiler unit-spans" \
 		>build/tsan/tests.out 2>&1 & tsan=$$!; \
 	NOT=unit-verify_domains test/run.sh build/asan "unit- fuzz-"; asan=$$?; \
 	wait $$tsan; tsan=$$?; cat build/tsan/tests.out; [ $$asan$$tsan = 00 ]
@@ -249,11 +282,31 @@ agree:
 	@$(AGAIN) unit-tests $(if $(shell command -v $(ARM64_CC)),arm64-tests) >/dev/null
 	@test/differential/agree.sh $(B) $(or $(PROGRAMS),1000000)
 
+# GIN with the real libnccl, all shapes of a job, 1,000 rounds each.
+.PHONY: check-gin
+check-gin: lib tests
+	LONG=1 TIMES=200 LIMIT=1800 test/run.sh $(B) "=gin_real unit-gin"
+
 # A million events a second for SECONDS: memory bounded, all that is lost counted.
 .PHONY: soak-events
 soak-events:
 	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/test/unit/test_event_soak >/dev/null
 	@EVENT_SOAK=$(or $(SECONDS),600) CK_FORK=no $(RELEASE)/test/unit/test_event_soak
+
+# The fleet's tests with faults, with new seeds: two sites for SECONDS, then three
+# sites and FAULTS faults, 33 a second.
+.PHONY: soak-fleet bench-fleet
+FAULTS ?= 10000
+soak-fleet: lib policies hosts
+	@FLEET_SECONDS=$(or $(SECONDS),600) FLEET_SEED=$$(date +%s) LIMIT=20000 test/run.sh $(B) =fleet; \
+	FAULTS=$(FAULTS) FAULT_SECONDS=$$(($(FAULTS) / 33)) FLEET_SEED=$$(date +%s) LIMIT=20000 \
+		test/run.sh $(B) =fleet_faults; \
+	grep -h '^#' $(B)/test/log/fleet.log $(B)/test/log/fleet_faults.log
+
+# A change of SITES sites with RANKS ranks each, over three etcd members.
+bench-fleet:
+	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
+	@test/bench/fleet.sh $(RELEASE)
 
 # Processes killed and stopped at each step of the fence protocol: SECONDS long.
 .PHONY: soak-faults
@@ -309,6 +362,24 @@ demo-ring: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib hosts >/dev/null
 	@examples/ring-allreduce/ring.sh $(RELEASE)
 
+.PHONY: demo-gin
+demo-gin: setup
+	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
+	@examples/moe-alltoall/demo.sh $(RELEASE)
+
+# In a virtual machine, or over a virtual adapter where none can be had.
+.PHONY: demo-rdma check-rdma
+demo-rdma:
+	@test/setup.sh build check
+	@$(AGAIN) V=release B=$(RELEASE) lib hosts verbs-ring >/dev/null
+	@examples/rdma/demo.sh $(RELEASE) build/demo-rdma
+
+# The same demo; a guest that does not come up is a failure.
+check-rdma:
+	@test/setup.sh build check
+	@$(AGAIN) V=release B=$(RELEASE) lib hosts verbs-ring >/dev/null
+	@DEMO_VM=yes test/run.sh $(RELEASE) =demo_rdma
+
 .PHONY: demo-coherence
 demo-coherence: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
@@ -323,6 +394,12 @@ demo-rollout: setup
 demo-closed-loop: setup
 	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
 	@examples/closed-loop/demo.sh $(RELEASE)
+
+.PHONY: demo-fleet
+demo-fleet: setup
+	@test/setup.sh check
+	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
+	@examples/fleet/demo.sh $(RELEASE)
 
 .PHONY: demo-trace
 demo-trace: setup
@@ -371,7 +448,9 @@ docs: $(SHELL_BIN)
 	awk -f docs/tables.awk docs/policies.md >docs/policies.md.new
 	mv docs/policies.md.new docs/policies.md
 	awk -f docs/rooms.awk layers.txt >docs/architecture.svg
+	awk -f docs/choices.awk test/fakes/vgpu/b300.csv >docs/choices.svg
 	$(call meta,$(B),docs)
+	$(SHELL_BIN) -f shell/python/make.lua shell/python/ncclbpf/_commands.py
 
 meta = mkdir -p $(1)/lua/meta $(2)/man && $(1)/ncclbpf-shell -f lua/meta/make.lua \
 	lua/meta/ncclbpf.lua $(1)/lua/meta/ncclbpf.lua $(2)/lua-reference.md $(2)/man/ncclbpf.3lua && \
@@ -436,6 +515,19 @@ check-glibc:
 	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/libncclbpf.so $(ANSWERS) >/dev/null
 	@test/packaging/old_glibc.sh $(CURDIR)/build/glibc $(RELEASE)/libncclbpf.so $(RELEASE)/test/corpus/answers
 
+# The plugin cross-compiled for arm64: NCCL's stand-in calls every interface of it
+# under qemu-user.
+.PHONY: check-arm64
+ARM64 := build/arm64
+check-arm64:
+	@test/setup.sh build check
+	@$(AGAIN) V=release B=$(RELEASE) $(ANSWERS) >/dev/null
+	@$(AGAIN) V=release B=$(ARM64) CC=aarch64-linux-gnu-gcc $(ARM64)/libncclbpf.so $(ARM64)/test/fakes/host/abi_check >/dev/null
+	@dir=$$(mktemp -d) && NCCLBPF_SOCKET_DIR=$$dir NCCLBPF_JOB=arm64 qemu-aarch64 -L /usr/aarch64-linux-gnu \
+		$(ARM64)/test/fakes/host/abi_check $(ARM64)/libncclbpf.so $(RELEASE)/test/corpus/answers >$(ARM64)/abi.log; rc=$$?; \
+		rm -rf $$dir; grep '^not ok' $(ARM64)/abi.log && rc=1; \
+		echo "check-arm64: $$(grep -c '^ok' $(ARM64)/abi.log) checks pass"; exit $$rc
+
 # ---- install -------------------------------------------------------------
 
 STRIP ?= -s
@@ -443,6 +535,8 @@ D = $(DESTDIR)
 INC = $(D)$(PREFIX)/include/ncclbpf
 LUADIR = $(PREFIX)/share/lua/5.4
 MANDIR = $(PREFIX)/share/man
+ZSHDIR = $(PREFIX)/share/zsh/site-functions
+PYTHONDIR = $(PREFIX)/share/ncclbpf/python
 KINDS := tuner profiler net env
 
 install_lua = for f in $(LUA_FILES:lua/%=%); do install -D -m 644 lua/$$f $(1)/$$f || exit 1; done
@@ -455,22 +549,29 @@ install: setup
 		$(D)$(LIBDIR)/pkgconfig $(D)$(PREFIX)/share/bash-completion/completions
 	install $(STRIP) -m 755 $(RELEASE)/libncclbpf.so $(D)$(LIBDIR)/
 	install $(STRIP) -m 755 $(RELEASE)/libncclbpf-load.so $(D)$(LIBDIR)/
+	install -d $(D)$(LIBDIR)/ncclbpf
+	install $(STRIP) -m 755 $(RELEASE)/ncclbpf/libncclbpf-verbs.so $(D)$(LIBDIR)/ncclbpf/
+	ln -sf libncclbpf-verbs.so $(D)$(LIBDIR)/ncclbpf/libibverbs.so
 	for k in $(KINDS); do ln -sf libncclbpf.so $(D)$(LIBDIR)/libnccl-$$k-ncclbpf.so; done
-	install $(STRIP) -m 755 $(RELEASE)/ncclbpf-shell $(D)$(PREFIX)/bin/
+	install $(STRIP) -m 755 $(RELEASE)/ncclbpf-shell $(RELEASE)/ncclbpf-agent $(D)$(PREFIX)/bin/
 	install $(STRIP) -m 755 $(RELEASE)/lua/ncclbpf.so $(D)$(LIBDIR)/lua/5.4/
 	$(call install_lua,$(D)$(LUADIR))
 	$(call meta,$(RELEASE),$(RELEASE)/docs)
 	install -d $(D)$(PREFIX)/share/ncclbpf/meta $(addprefix $(D)$(MANDIR)/man,1 3 5)
 	install -m 644 $(RELEASE)/lua/meta/ncclbpf.lua $(RELEASE)/docs/lua-reference.md $(D)$(PREFIX)/share/ncclbpf/meta/
-	install -m 644 $(RELEASE)/docs/man/ncclbpf-shell.1 $(D)$(MANDIR)/man1/
+	install -m 644 $(addprefix $(RELEASE)/docs/man/ncclbpf-,shell.1 agent.1) $(D)$(MANDIR)/man1/
 	install -m 644 $(RELEASE)/docs/man/ncclbpf.3lua $(D)$(MANDIR)/man3/
 	install -m 644 $(RELEASE)/docs/man/ncclbpf-rollout.5 $(D)$(MANDIR)/man5/
 	install -m 644 policies/ncclbpf_policy.h policies/ncclbpf_math.h $(INC)/
-	install -m 644 $(addprefix core/defs/,ctx.h helpers.h hook_tuner.h hook_coll_done.h hook_p2p_done.h hook_proxy_step.h hook_kernel_ch.h hook_group.h hook_net_listen.h hook_net_connect.h hook_net_accept.h hook_net_isend.h hook_net_irecv.h hook_net_test.h hook_net_close.h hook_controller.h hook_env.h maps.h nccl.h) $(INC)/core/defs/
+	install -m 644 $(addprefix core/defs/,ctx.h helpers.h maps.h nccl.h) $(wildcard core/defs/hook_*.h) $(INC)/core/defs/
 	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy $(D)$(PREFIX)/share/ncclbpf/policies/
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LUADIR@|$(LUADIR)|g' \
 		-e 's|@VERSION@|$(VERSION)|g' plugin/ncclbpf.pc.in >$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc
 	install -m 644 shell/completion.bash $(D)$(PREFIX)/share/bash-completion/completions/ncclbpf-shell
+	install -d $(D)$(PYTHONDIR)/ncclbpf
+	install -m 644 $(wildcard shell/python/ncclbpf/*.py) shell/python/ncclbpf/py.typed $(D)$(PYTHONDIR)/ncclbpf/
+	install -D -m 644 shell/completion.zsh $(D)$(ZSHDIR)/_ncclbpf-shell
+	install -D -m 644 shell/completion.fish $(D)$(PREFIX)/share/fish/vendor_completions.d/ncclbpf-shell.fish
 
 # The Lua module alone, where LuaRocks wants it (the .rockspec).
 .PHONY: lua-module install-lua
@@ -481,25 +582,27 @@ install-lua: lua-module
 	install -m 755 $(LUA_SO) $(INST_LIBDIR)/ncclbpf.so
 
 # Packages of the last commit, in build/packages.
-.PHONY: dist deb rpm
+.PHONY: dist deb rpm packages
 dist:
 	@plugin/packaging/build.sh dist $(VERSION) build/packages
-deb rpm:
+deb rpm packages:
 	@test/setup.sh build packages
 	@plugin/packaging/build.sh $@ $(VERSION) build/packages
 
 .PHONY: check-packages
-check-packages: deb rpm
+check-packages: packages
 	@test/packaging/packages.sh $(CURDIR)/build/root build/packages
 
 uninstall:
-	rm -rf $(INC) $(D)$(LUADIR)/ncclbpf $(D)$(PREFIX)/share/ncclbpf
+	rm -rf $(INC) $(D)$(LIBDIR)/ncclbpf $(D)$(LUADIR)/ncclbpf $(D)$(PREFIX)/share/ncclbpf $(D)$(PYTHONDIR)/ncclbpf
 	rm -f $(D)$(LIBDIR)/libncclbpf.so $(D)$(LIBDIR)/libncclbpf-load.so \
 		$(foreach k,$(KINDS),$(D)$(LIBDIR)/libnccl-$k-ncclbpf.so) \
-		$(D)$(PREFIX)/bin/ncclbpf-shell $(D)$(LIBDIR)/lua/5.4/ncclbpf.so \
-		$(D)$(MANDIR)/man1/ncclbpf-shell.1 $(D)$(MANDIR)/man3/ncclbpf.3lua $(D)$(MANDIR)/man5/ncclbpf-rollout.5 \
+		$(D)$(PREFIX)/bin/ncclbpf-shell $(D)$(PREFIX)/bin/ncclbpf-agent $(D)$(LIBDIR)/lua/5.4/ncclbpf.so \
+		$(addprefix $(D)$(MANDIR)/man1/ncclbpf-,shell.1 agent.1) \
+		$(D)$(MANDIR)/man3/ncclbpf.3lua $(D)$(MANDIR)/man5/ncclbpf-rollout.5 \
 		$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc \
-		$(D)$(PREFIX)/share/bash-completion/completions/ncclbpf-shell
+		$(D)$(PREFIX)/share/bash-completion/completions/ncclbpf-shell \
+		$(D)$(ZSHDIR)/_ncclbpf-shell $(D)$(PREFIX)/share/fish/vendor_completions.d/ncclbpf-shell.fish
 
 clean:
 	rm -rf build

@@ -2,11 +2,14 @@
 // force: algorithm, protocol and channels as an operator has set them, for an
 // experiment on a live job. Nothing is forced until `enabled` is 1:
 //
-//	map set force 0 { algo: 1, proto: 2, channels: 16, enabled: 1 }
+//	map set force 0 {algo=ring, proto=simple, channels=16, enabled=1}
 //
-// The map is __coherent: the change reaches all ranks at the same decision.
-// What is -1 (algo, proto) or 0 (channels) stays as it is: NCCL's, or that of
-// the policy before this one. What NCCL does not offer is counted and not done.
+// Set all fields: one that is left out is 0, which is tree for algo and ll for
+// proto. To set the channels alone: {algo=-1, proto=-1, channels=16,
+// enabled=1}. The map is __coherent: the change reaches all ranks at the same
+// decision. What is -1 (algo, proto) or 0 (channels) stays as it is: NCCL's, or
+// that of the policy before this one. What NCCL does not offer is counted and
+// not done.
 #include "ncclbpf_policy.h"
 
 struct force {

@@ -55,6 +55,7 @@ static void on_interrupt(int sig)
 	if (twice && nb_lua_stop) {
 		/* the first is still pending: something cannot be stopped */
 		nb_edit_restore();
+		nb_screen_restore();
 		_exit(130);
 	}
 	last = now.tv_sec;

@@ -71,41 +71,17 @@ static int memory(lua_State *L)
 	return 2;
 }
 
-/*
- * page(command, text) -> true | nil (the command cannot be started). The pager
- * has the terminal: Ctrl-C is the pager's, and it may end before it has read
- * all.
- */
-static int page(lua_State *L)
-{
-	const char *command = luaL_checkstring(L, 1);
-	size_t size;
-	const char *text = luaL_checklstring(L, 2, &size);
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, pipe_was, int_was;
-	/* $PAGER is a command line by POSIX. NOLINTNEXTLINE(cert-env33-c) */
-	FILE *f = popen(command, "w");
-
-	if (!f)
-		return 0;
-	sigaction(SIGPIPE, &ignore, &pipe_was);
-	sigaction(SIGINT, &ignore, &int_was);
-	fwrite(text, 1, size, f);
-	pclose(f);
-	sigaction(SIGINT, &int_was, NULL);
-	sigaction(SIGPIPE, &pipe_was, NULL);
-	lua_pushboolean(L, 1);
-	return 1;
-}
-
-/* Run ncclbpf.shell.host.main(arguments, {clear, twice, memory, page}) ->
- * status
+/* Run ncclbpf.shell.host.main(arguments, {clear, twice, memory, pipe,
+ * http, screen}) -> status
  */
 static int run(lua_State *L)
 {
 	static const luaL_Reg host[] = { { "clear", clear },
 					 { "twice", twice },
 					 { "memory", memory },
-					 { "page", page },
+					 { "pipe", nb_pipe_open },
+					 { "http", nb_http_open },
+					 { "screen", nb_screen_open },
 					 { NULL, NULL } };
 	int argc = (int)lua_tointeger(L, 1);
 	char **argv = lua_touserdata(L, 2);

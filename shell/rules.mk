@@ -11,6 +11,7 @@ $(SHELL_EMBED).c: $(LUA_FILES) shell/embed.lua shell/rules.mk
 $(SHELL_EMBED).o: $(SHELL_EMBED).c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-$(SHELL_BIN): $(SHELL_OBJ) $(SHELL_EMBED).o $(LUA_OBJ) $(LOAD) $(CORE)
+$(SHELL_BIN): $(SHELL_OBJ) $(SHELL_EMBED).o $(LUA_OBJ) $(STORE) $(SIGN) $(LOAD) $(CORE)
 	$(CC) $(SAN) $(LDFLAGS) -Wl,-z,relro,-z,now -o $@ $^ $(LOAD_LIBS) \
-		$(JSON_LIBS) $(LUA_LIBS) $(EDIT_LIBS) -lpthread -lm
+		$(JSON_LIBS) $(SIGN_LIBS) $(LUA_LIBS) $(EDIT_LIBS) $(SCREEN_LIBS) \
+		-lpthread -ldl -lm

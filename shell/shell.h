@@ -35,4 +35,24 @@ void nb_edit_interrupted(void);
 /* Give the terminal its modes back; may be called in a signal handler. */
 void nb_edit_restore(void);
 
+/*
+ * http(host, port [, cert, key]) -> an HTTP server with port(), serve(seconds,
+ * answer) and close() | nil, err
+ */
+int nb_http_open(lua_State *L);
+
+/* Load libmicrohttpd. NULL, or why that failed: valid until the next call. */
+const char *nb_microhttpd_load(void);
+
+/*
+ * pipe(command) -> the started command, with write(text) and close([text]) |
+ * nil
+ */
+int nb_pipe_open(lua_State *L);
+
+/* screen() -> a full screen with draw, key, size and close | nil, err */
+int nb_screen_open(lua_State *L);
+/* Give the terminal back; may be called in a signal handler. */
+void nb_screen_restore(void);
+
 #endif

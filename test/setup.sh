@@ -4,30 +4,31 @@
 # testing (check), linting (lint), make check-kernel-corpus (corpus), make deb and
 # make rpm (packages) and looking at reports (browser) need and that are missing. Without the
 # right to install: print the one line to run, exit 69. The group promtool is
-# one program of the package prometheus, which would bring a server along: it
-# is unpacked into build/tools, and its tests are skipped where it is missing.
+# the two programs of the package prometheus, which would start a server: they
+# are unpacked into build/tools, and their tests are skipped where they are missing.
+# The group vm is the guest of test/vm, unpacked into build/vm.
 set -u
-build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libjansson-dev"
-check="check git procps python3 python3-z3 python3-pycparser util-linux binutils file spin qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross mandoc groff-base"
+build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev libgnutls28-dev libsodium-dev"
+check="check libibverbs-dev etcd-server etcd-client openssl curl git procps python3 python3-z3 python3-pycparser python3-pyte util-linux binutils file spin qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross mandoc groff-base zsh fish"
 lint="clang-format clang-tidy cppcheck"
 fresh="debootstrap"
-packages="debhelper dpkg-dev fakeroot lintian rpm rpmlint"
+packages="debhelper dh-python python3 dpkg-dev fakeroot lintian rpm rpmlint"
 browser="chromium fonts-dejavu-core"
 corpus="linux-source-6.12 clang-19 bpftool"
 
-# Prometheus' own reader of metrics, without its server.
+# Prometheus and its own reader of metrics, without its service.
 get_promtool() {
 	tools=$(dirname "$0")/../build/tools
-	command -v promtool >/dev/null && return
-	[ -x "$tools/promtool" ] && return
-	echo "unpacking promtool from the Debian package prometheus"
+	command -v promtool >/dev/null && command -v prometheus >/dev/null && return
+	[ -x "$tools/promtool" ] && [ -x "$tools/prometheus" ] && return
+	echo "unpacking promtool and prometheus from the Debian package prometheus"
 	(
 		mkdir -p "$tools" && tools=$(cd "$tools" && pwd) &&
 			dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT && cd "$dir" &&
 			{ [ "$(id -u)" -ne 0 ] || apt-get update -qq; } &&
 			apt-get download -qq prometheus 2>log &&
 			dpkg-deb -x prometheus_*.deb all &&
-			mv all/usr/bin/promtool "$tools/promtool"
+			mv all/usr/bin/promtool all/usr/bin/prometheus "$tools/"
 	)
 }
 
@@ -35,6 +36,10 @@ want=
 for group in "$@"; do
 	if [ "$group" = promtool ]; then
 		get_promtool || echo "promtool cannot be had: what asks it is skipped"
+		continue
+	fi
+	if [ "$group" = vm ]; then
+		"$(dirname "$0")/vm/build.sh" "$(dirname "$0")/../build/vm" || echo "what asks it is skipped"
 		continue
 	fi
 	eval "want=\"\$want \$$group\""

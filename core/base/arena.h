@@ -23,7 +23,7 @@ void nb_arena_fini(struct nb_arena *a);
 
 /* Zeroed, 16-byte aligned memory; NULL when memory or the limit is used up. */
 void *nb_arena_alloc(struct nb_arena *a, size_t size);
-/* The same for @n elements of @size bytes; NULL on overflow too. */
+/* nb_arena_alloc for @n elements of @size bytes; NULL on overflow too. */
 void *nb_arena_array(struct nb_arena *a, size_t n, size_t size);
 /* Copies @size bytes; NULL as above. */
 void *nb_arena_dup(struct nb_arena *a, const void *from, size_t size);

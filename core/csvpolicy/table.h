@@ -19,7 +19,7 @@
 enum {
 	NB_TABLE_MAX_ROWS = 20000,
 	NB_TABLE_MAX_CHANNELS = 64,   /* NCCL's MAXCHANNELS */
-	NB_TABLE_MAX_COUNT = 1 << 30, /* of nodes, ranks, operations */
+	NB_TABLE_MAX_COUNT = 1 << 30, /* most nodes, ranks or operations */
 	NB_TABLE_MAX_LINE = 1024,
 	NB_TABLE_ANY = -1
 };
@@ -34,7 +34,7 @@ struct nb_table_row {
 	int32_t proto;	  /* NCCL_PROTO_*; -1: no opinion */
 	int32_t channels; /* 1 to NB_TABLE_MAX_CHANNELS; -1: NCCL's */
 	int32_t nodes, ranks, pipe_ops, reg_buff; /* or NB_TABLE_ANY */
-	uint32_t line; /* of the source, from 1; 0: unknown */
+	uint32_t line; /* source line, from 1; 0: unknown */
 };
 
 struct nb_table {
@@ -78,7 +78,7 @@ int nb_table_check_row(const struct nb_table_row *row, const char **field,
 		       struct nb_err *err);
 
 struct nb_table_opts {
-	const char *name; /* of the policy */
+	const char *name; /* the policy's name */
 	const char *file; /* for messages and source lines; "" if none */
 	/* accept rows that never win because of rows before them */
 	bool keep_hidden;

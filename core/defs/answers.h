@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Outputs that are a program's answer to NCCL, and the values that NCCL can
- * ever take. Whoever gives no such answer, or only others, leaves the choice
- * to NCCL.
+ * Output fields that answer NCCL, with the range of values that NCCL can
+ * accept. NCCL decides itself if a program sets none of the fields, or sets
+ * one to a value outside its range.
  *
- * hook   of core/defs/hooks.h, with its context struct
- * field  of that struct
- * least, most  inclusive
+ * hook         name in core/defs/hooks.h
+ * context      struct of the hook's context
+ * field        member of that struct
+ * least, most  the range, inclusive
  */
 /*     hook   context        field     least  most */
 ANSWER(TUNER, ncclbpf_tuner, algo,     -1,    NCCL_NUM_ALGOS - 1)

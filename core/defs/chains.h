@@ -17,4 +17,5 @@
 CHAIN(TUNER,    "tuner",    "tuner",      0,    "libnccl-tuner",    "ncclTunerPlugin_v",  2,      "an error: NCCL's own choice stood",  "an answer that NCCL could not use and that was not taken")
 CHAIN(PROFILER, "profiler", "profiler",   0,    "libnccl-profiler", "ncclProfiler_v",     1,      "an error, which NCCL would ignore",  "nothing, as too many events were open for all of them to reach it")
 CHAIN(NET,      "net",      "net plugin", 1,    "libnccl-net",      "ncclNetPlugin_v",    5,      "an error, which NCCL was given",     "nothing")
+CHAIN(GIN,      "gin",      "GIN plugin", 1,    "libnccl-gin",      "ncclGinPlugin_v",    11,     "an error, which NCCL was given",     "nothing")
 #undef CHAIN

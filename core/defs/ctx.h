@@ -83,6 +83,31 @@ struct ncclbpf_net_close {
 #include "core/defs/hook_net_close.h"
 };
 
+struct ncclbpf_verbs_qp {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/defs/hook_verbs_qp.h"
+};
+
+struct ncclbpf_verbs_post {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/defs/hook_verbs_post.h"
+};
+
+struct ncclbpf_verbs_done {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/defs/hook_verbs_done.h"
+};
+
+struct ncclbpf_verbs_event {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/defs/hook_verbs_event.h"
+};
+
+struct ncclbpf_verbs_mr {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/defs/hook_verbs_mr.h"
+};
+
 struct ncclbpf_controller {
 #define FIELD(name, type, access, label, unit, doc, source) type name;
 #include "core/defs/hook_controller.h"
@@ -99,6 +124,31 @@ struct ncclbpf_text128 {
 struct ncclbpf_env {
 #define FIELD(name, type, access, label, unit, doc, source) type name;
 #include "core/defs/hook_env.h"
+};
+
+struct ncclbpf_gin_connect {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/defs/hook_gin_connect.h"
+};
+
+struct ncclbpf_gin_put {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/defs/hook_gin_put.h"
+};
+
+struct ncclbpf_gin_done {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/defs/hook_gin_done.h"
+};
+
+struct ncclbpf_gin_signal {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/defs/hook_gin_signal.h"
+};
+
+struct ncclbpf_gin_close {
+#define FIELD(name, type, access, label, unit, doc, source) type name;
+#include "core/defs/hook_gin_close.h"
 };
 
 enum ncclbpf_coll {

@@ -36,7 +36,7 @@ ERR(NOENT,      23,   "not_found",        1,  "no object of that name")
 ERR(IO,         24,   "io",               74, "reading or writing failed")
 ERR(NOINPUT,    25,   "no_input",         66, "the input cannot be read")
 ERR(PERM,       26,   "not_permitted",    77, "the caller may not do this")
-ERR(NOTARGET,   27,   "no_target",        69, "no process to attach to, or it went away")
+ERR(NOTARGET,   27,   "no_target",        69, "no process to attach to, or it has exited")
 ERR(TIMEOUT,    28,   "timed_out",        75, "no answer within the time allowed")
 ERR(PROTOCOL,   29,   "protocol",         76, "the peer does not keep to the protocol")
 ERR(USAGE,      30,   "usage",            64, "the command line is not understood")
@@ -45,5 +45,6 @@ ERR(SETTING,    32,   "bad_setting",      78, "an environment variable or init f
 ERR(REFUSED,    33,   "refused",          2,  "the change is refused: it would not be safe now")
 ERR(BIG,        34,   "too_big",          65, "E2BIG of a map operation: over max_entries")
 ERR(STALE,      35,   "stale",            2,  "the change is refused: the job has another generation than if_generation names")
+ERR(STORE,      36,   "store_unavailable", 69, "no member of the store answers, or it has no leader")
 
 #undef ERR

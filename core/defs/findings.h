@@ -42,7 +42,6 @@ FINDING(CTX_PARTIAL,    "ctx_partial",       "a store that does not cover its ou
 FINDING(CTX_VARIABLE,   "ctx_variable",      "the context is accessed at an offset that is not constant",       "name the field; a variable index into the context has no meaning")
 FINDING(CTX_ATOMIC,     "ctx_atomic",        "an atomic operation on the context",                              "assign plainly: ctx->channels = n; a decision has its context for itself")
 FINDING(ATOMIC_ALIGN,   "atomic_align",      "a misaligned atomic operation",                                   "give the counter a type of its size, outside packed structs")
-FINDING(ATOMIC_VALUE,   "atomic_value",      "an atomic operation with a pointer as operand",                   "atomics count numbers; an address in shared memory would be of no use")
 FINDING(RDONLY,         "read_only",         "a store into read-only memory",                                   "copy it to a variable and change that")
 FINDING(POINTER_STORE,  "pointer_store",     "an address is stored where a number belongs",                     "store the number that it points to; an address means nothing outside this run")
 /* helpers */

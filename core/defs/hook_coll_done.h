@@ -2,7 +2,7 @@
 /*
  * Context of SEC("profiler/coll_done"): struct ncclbpf_coll_done. This is ABI:
  * rows are only ever added at the end, and the order keeps every field aligned
- * without padding. Columns as in core/defs/hook_tuner.h. A time of 0 is not
+ * without padding. For the columns see core/defs/hook_tuner.h. A time of 0 is not
  * known. Clocks: start_ns is CLOCK_MONOTONIC's.
  */
 /*    name            type      access label     unit   doc                                                            source */

@@ -2,7 +2,8 @@
 /*
  * Context of SEC("env"): struct ncclbpf_env: NCCL looks a variable up. Texts
  * end in zero bytes and fill their field with them; words are eight characters,
- * the first in the lowest byte. As in core/defs/hook_tuner.h.
+ * the first in the lowest byte.
+ * Columns and ABI rules: core/defs/hook_tuner.h.
  */
 /*    name            type                    access label     unit   doc                                                            source */
 FIELD(name,           struct ncclbpf_text64,  IN,    LOCAL,    "",    "the variable's name",                                         "getEnv name")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("profiler/kernel_ch"): struct ncclbpf_kernel_ch. As in
- * core/defs/hook_coll_done.h. The GPU's clock is not that of any CPU.
+ * Context of SEC("profiler/kernel_ch"): struct ncclbpf_kernel_ch.
+ * Columns and ABI rules: core/defs/hook_coll_done.h. The GPU's clock is not that of any CPU.
  */
 /*    name            type      access label     unit   doc                                                            source */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity",                                     "profiler init commId")

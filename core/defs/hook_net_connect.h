@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("net/connect"): struct ncclbpf_net_connect. As in core/defs/hook_net_listen.h. The
+ * Context of SEC("net/connect"): struct ncclbpf_net_connect.
+ * Columns and ABI rules: core/defs/hook_net_listen.h. The
  * program runs twice: as it begins, when traffic_class may be set, and when it
  * is done.
  */

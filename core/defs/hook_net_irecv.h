@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("net/irecv"): struct ncclbpf_net_irecv. As in core/defs/hook_net_listen.h.
+ * Context of SEC("net/irecv"): struct ncclbpf_net_irecv.
+ * Columns and ABI rules: core/defs/hook_net_listen.h.
  */
 /*    name            type      access label     unit      doc and source */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known (before v11)", "net init commId")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("net/listen"): struct ncclbpf_net_listen. As in core/defs/hook_coll_done.h, and so are
- * the other net hooks. Numbers of connections are the process's own, from 1;
+ * Context of SEC("net/listen"): struct ncclbpf_net_listen. Columns and ABI rules of
+ * all net hooks: core/defs/hook_coll_done.h. Numbers of connections are the process's own, from 1;
  * 0: not known.
  */
 /*    name            type      access label     unit      doc and source */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("net/test"): struct ncclbpf_net_test. As in core/defs/hook_net_listen.h. It runs when a
+ * Context of SEC("net/test"): struct ncclbpf_net_test.
+ * Columns and ABI rules: core/defs/hook_net_listen.h. It runs when a
  * request is done, or has failed.
  */
 /*    name            type      access label     unit      doc and source */

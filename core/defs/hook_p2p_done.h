@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("profiler/p2p_done"): struct ncclbpf_p2p_done. As in
- * core/defs/hook_coll_done.h.
+ * Context of SEC("profiler/p2p_done"): struct ncclbpf_p2p_done.
+ * Columns and ABI rules: core/defs/hook_coll_done.h.
  */
 /*    name            type      access label     unit   doc                                                            source */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity",                                     "profiler init commId; v1-v3: P2p commHash")

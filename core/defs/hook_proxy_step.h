@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("profiler/proxy_step"): struct ncclbpf_proxy_step. As in
- * core/defs/hook_coll_done.h. The waits are what the step's states say.
+ * Context of SEC("profiler/proxy_step"): struct ncclbpf_proxy_step. Columns and
+ * ABI rules: core/defs/hook_coll_done.h. The waits come from the step's states.
  */
 /*    name            type      access label     unit   doc                                                            source */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity",                                     "profiler init commId")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",   "bytes of the transfer; 0: not known",                         "state transSize")
 FIELD(start_ns,       uint64_t, IN,    LOCAL,    "ns",  "when the step began",                                         "ProxyStep start")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",  "how long it took",                                            "ProxyStep start to stop")
-FIELD(gpu_wait_ns,    uint64_t, IN,    LOCAL,    "ns",  "of that, waiting for the GPU",                                "states 8, 12")
-FIELD(peer_wait_ns,   uint64_t, IN,    LOCAL,    "ns",  "of that, waiting for the peer's credit",                      "state 20 (v4 and later)")
-FIELD(net_wait_ns,    uint64_t, IN,    LOCAL,    "ns",  "of that, waiting for the network",                            "states 9, 10")
-FIELD(flush_wait_ns,  uint64_t, IN,    LOCAL,    "ns",  "of that, waiting for the flush",                              "state 11")
+FIELD(gpu_wait_ns,    uint64_t, IN,    LOCAL,    "ns",  "part of ns spent waiting for the GPU",                        "states 8, 12")
+FIELD(peer_wait_ns,   uint64_t, IN,    LOCAL,    "ns",  "part of ns spent waiting for the peer's credit",              "state 20 (v4 and later)")
+FIELD(net_wait_ns,    uint64_t, IN,    LOCAL,    "ns",  "part of ns spent waiting for the network",                    "states 9, 10")
+FIELD(flush_wait_ns,  uint64_t, IN,    LOCAL,    "ns",  "part of ns spent waiting for the flush",                      "state 11")
 FIELD(func,           uint32_t, IN,    LOCAL,    "1",   "NCCL_COLL_*, or 6: send, 7: receive; 255: not known",         "its ProxyOp's parent")
 FIELD(channel,        uint32_t, IN,    LOCAL,    "1",   "channel; 255: not known",                                     "its ProxyOp")
 FIELD(step,           uint32_t, IN,    LOCAL,    "1",   "number within the operation",                                 "ProxyStep step")

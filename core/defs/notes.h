@@ -14,6 +14,9 @@ NOTE(ZERO_DIVISOR, "zero_divisor",
 NOTE(ZERO_MODULUS, "zero_modulus",
      "the divisor {text} 0: the remainder is then the whole dividend",
      "test the divisor first: if (n) x %= n;")
+NOTE(ADDRESS, "address",
+     "an address is used as a number, which differs between processes",
+     "use the value behind it, or subtract two pointers for a distance")
 NOTE(IMPOSSIBLE_ANSWER, "impossible_answer",
      "ctx->{name} is set to {span}, but NCCL can take only {number} to {to}",
      "the answer is dropped and NCCL decides: assign a value in that range")

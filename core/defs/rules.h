@@ -36,7 +36,7 @@ RULE(FALL_OFF, FALL_OFF,
 RULE(UNREACHABLE, UNREACHABLE,
      "a path from the program's start to every instruction", "nothing leads to slot {slot}", "")
 RULE(RECURSION, RECURSION,
-     "calls that do not lead back to their function",
+     "no function that calls itself, directly or through others",
      "function {name} is called while it runs", "")
 RULE(STACK_DEPTH, STACK_DEPTH,
      "at most {limit} bytes for the frames of a call chain", "{size} bytes: {chain}", "")
@@ -67,7 +67,6 @@ RULE(MOVE, PTR_RANGE,
 RULE(MOVE_NEGATIVE, PTR_RANGE,
      "{pointer} moved by a number with a minimum (signed) between -2^29 and 2^29",
      "{value}", "it may be negative: use an unsigned type, or test i >= 0 too")
-RULE(ATOMIC_VALUE, ATOMIC_VALUE, "a number in {r}", "{value}", "")
 RULE(RET_POINTER, RET_POINTER, "a number in r0 at exit", "{value}", "")
 
 /* ---- memory ---- */
@@ -148,7 +147,6 @@ RULE(STACK_ALIGN, STACK_ALIGN,
 RULE(STACK_PARTIAL, STACK_PARTIAL,
      "8 bytes at a known offset to read the pointer at r10{number}",
      "{size} bytes are read at offset {span}", "")
-RULE(ATOMIC_POINTER, STACK_PARTIAL, "a number on the stack", "r10{number} holds a pointer", "")
 RULE(POINTER_SPILL, POINTER_STORE,
      "8 bytes at a known offset to store the pointer in {r}",
      "{size} bytes are stored at offset {span}", "")

@@ -17,7 +17,9 @@ struct nb_policy_effort {
 	uint32_t insns_walked, states_peak;
 	uint32_t stack_bytes;
 	/* the bounds, from struct nb_verdict */
-	uint32_t lap, first, numbers, turns, constant_turns, lap_pc;
+	uint32_t lap, first, numbers, turns, constant_turns;
+	/* its costliest loop: see struct nb_loop_report */
+	uint32_t loop_pc, loop_iterations, loop_length, loop_share;
 	bool passes, loops;
 	uint64_t time_ns;
 };

@@ -6,7 +6,7 @@
 
 /* Instructions to put before a program's own, and what to call them. */
 struct nb_prefix {
-	const char *name;	     /* of the new policy */
+	const char *name;	     /* the new policy's name */
 	const char *text;	     /* their source line, for people */
 	const struct nb_slot *slots; /* end in the program's first, or exit */
 	uint32_t nslots;	     /* 1 or more */

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /*
- * What one run may spend; verifier and engines count by the same numbers.
+ * Limits of one run, used by the verifier and by both engines.
  * A test build makes all of them small (-DNB_SMALL_BUDGETS), so that programs
  * of a few instructions use them up.
  */
@@ -23,7 +23,8 @@ enum {
 	NB_RUN_BUDGET = 1 << 25,
 	/* iterations of helpers' loops plus iterator steps in a run */
 	NB_TURNS_MAX = 1 << 25,
-	/* the same of one loop or iterator (Linux: BPF_MAX_LOOPS) */
+	/* iterations of one helper's loop, or steps of one iterator (Linux:
+	 * BPF_MAX_LOOPS) */
 	NB_LOOP_MAX = 1 << 23,
 	/* passes of may_goto in a run (Linux: BPF_MAX_LOOPS) */
 	NB_MAY_GOTO_PASSES = 1 << 23,
@@ -37,12 +38,12 @@ enum {
 };
 
 /*
- * What bounds a run. An iteration (lap) ends where the run time counts: at a
+ * The bound on a run. An iteration (lap) ends where the run time counts: at a
  * may_goto, after a callback, at an iterator step, or at the program's end.
- * The verifier knows the most instructions one may have. A run may make so
- * many iterations of each kind that all of them, at that length, are
- * NB_RUN_BUDGET instructions. A tail call adds two iterations at most, so a
- * run ends within NB_RUN_MAX instructions.
+ * The verifier knows how many instructions the longest iteration has. For each
+ * kind of iteration a run may make NB_RUN_BUDGET divided by that length. A tail
+ * call adds two iterations at most, so a run ends within NB_RUN_MAX
+ * instructions.
  */
 enum { NB_RUN_MAX = 3 * NB_RUN_BUDGET + (2 * NB_TAIL_MAX + 1) * NB_LAP_MAX };
 

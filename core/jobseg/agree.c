@@ -252,7 +252,7 @@ static bool shifted(const struct nb_track *a, const struct nb_track *b,
 }
 
 struct comparison {
-	struct nb_track ring[NB_SEG_SLOTS];
+	struct nb_track *ring;
 	struct nb_agree *out;
 };
 
@@ -273,6 +273,7 @@ static void read_rank(struct comparison *c, const struct nb_job *job,
 	*r = (struct nb_agree_rank){
 		.slot = i,
 		.pid = slot->pid,
+		.rank = slot->rank,
 		.live = state == NB_SLOT_LIVE,
 		.generation =
 			__atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE),
@@ -356,6 +357,7 @@ static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i,
 
 			out->extra = by.extra[!first];
 			out->extra_slot = out->rank[first ? ahead : i].slot;
+			out->extra_site = out->rank[first ? ahead : i].site;
 			out->seq = by.extra_seq;
 		}
 	}
@@ -368,8 +370,13 @@ static void compare_rank(struct comparison *c, uint32_t ahead, uint32_t i)
 	struct nb_agree *out = c->out;
 	uint64_t hash, from, k;
 
-	if (i == ahead || !b->decisions || !b->ring)
+	if (i == ahead || !b->decisions)
 		return;
+	if (!b->ring) {
+		if (out->rank[i].agrees && b->decisions < out->to)
+			out->to = b->decisions;
+		return;
+	}
 	if (out->clock == NB_CLOCK_CALLS) {
 		bool alike = b->decisions <= a->decisions &&
 			     hash_at(a, b->decisions, &hash) &&
@@ -411,6 +418,21 @@ static bool same_decision(const struct nb_decision *a,
 	       a->channels == b->channels;
 }
 
+/* A rank without a ring decided as the rank of its site that has one. */
+static void copy_decision(struct comparison *c, uint32_t i)
+{
+	struct nb_agree *out = c->out;
+
+	for (uint32_t j = 0; j < out->n; j++) {
+		if (!c->ring[j].ring || !out->rank[j].has ||
+		    out->rank[j].site != out->rank[i].site)
+			continue;
+		out->rank[i].has = true;
+		out->rank[i].decision = out->rank[j].decision;
+		return;
+	}
+}
+
 /* Report each rank's decision and mark those that differ from the most common
  * one. */
 static void mark_minority(struct comparison *c)
@@ -421,6 +443,10 @@ static void mark_minority(struct comparison *c)
 	for (uint32_t i = 0; i < out->n; i++)
 		if (c->ring[i].ring && out->seq < c->ring[i].decisions)
 			report_decision(c, i, out->seq, false);
+	for (uint32_t i = 0; i < out->n; i++)
+		if (out->rank[i].agrees && !c->ring[i].ring &&
+		    out->seq < c->ring[i].decisions)
+			copy_decision(c, i);
 	for (uint32_t i = 0; i < out->n; i++) {
 		uint32_t like = 0;
 
@@ -446,7 +472,8 @@ static void find_extra(struct comparison *c)
 	for (uint32_t i = 0; i < out->n; i++)
 		for (uint32_t j = 0; j < out->n; j++)
 			for (uint32_t by = 1; by <= 16; by++) {
-				if (!out->rank[i].has || !out->rank[j].has ||
+				if (!c->ring[i].ring || !c->ring[j].ring ||
+				    !out->rank[i].has || !out->rank[j].has ||
 				    out->rank[i].differs ==
 					    out->rank[j].differs ||
 				    !shifted(&c->ring[i], &c->ring[j], out->seq,
@@ -454,6 +481,7 @@ static void find_extra(struct comparison *c)
 					continue;
 				out->extra = by;
 				out->extra_slot = out->rank[i].slot;
+				out->extra_site = out->rank[i].site;
 				return;
 			}
 }
@@ -481,13 +509,39 @@ static bool questions_alike(const struct comparison *c, uint32_t ahead)
 	return !c->out->extra && !c->out->earlier;
 }
 
+void nb_agree_tracks(struct nb_agree *a, struct nb_track *track)
+{
+	struct comparison c = { track, a };
+	uint32_t ahead, with = 0;
+
+	for (uint32_t i = 0; i < a->n; i++)
+		with += track[i].decisions &&
+			(track[i].ring || a->rank[i].agrees);
+	a->verdict = NB_ALONE;
+	if (with < 2)
+		return;
+	ahead = find_furthest(&c);
+	if (!track[ahead].ring)
+		return;
+	a->verdict = NB_AGREED;
+	a->to = track[ahead].decisions;
+	for (uint32_t i = 0; i < a->n; i++)
+		compare_rank(&c, ahead, i);
+	if (a->verdict == NB_DIVERGED && a->clock == NB_CLOCK_DECISIONS) {
+		mark_minority(&c);
+		find_extra(&c);
+		a->aligned = questions_alike(&c, ahead);
+	}
+}
+
 bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 {
 	const struct nb_seg_comm *comm = nb_job_comm(job, index);
-	struct comparison c = { .out = out };
-	uint32_t ahead, with = 0;
+	struct nb_track track[NB_SEG_SLOTS] = { { 0 } };
+	struct comparison c = { track, out };
 
 	memset(out, 0, sizeof(*out));
+	out->rank = out->own;
 	if (!comm || !comm->has_id)
 		return false;
 	out->comm_id = comm->comm_id;
@@ -499,21 +553,7 @@ bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
 		read_rank(&c, job, comm, i);
 	out->here = out->n;
-	for (uint32_t i = 0; i < out->n; i++)
-		with += c.ring[i].ring && c.ring[i].decisions;
-	out->verdict = NB_ALONE;
-	if (with < 2)
-		return true;
-	ahead = find_furthest(&c);
-	out->verdict = NB_AGREED;
-	out->to = c.ring[ahead].decisions;
-	for (uint32_t i = 0; i < out->n; i++)
-		compare_rank(&c, ahead, i);
-	if (out->verdict == NB_DIVERGED && out->clock == NB_CLOCK_DECISIONS) {
-		mark_minority(&c);
-		find_extra(&c);
-		out->aligned = questions_alike(&c, ahead);
-	}
+	nb_agree_tracks(out, track);
 	if (out->verdict == NB_AGREED &&
 	    __atomic_load_n(&comm->mismatch, __ATOMIC_ACQUIRE))
 		out->verdict = NB_MISMATCHED;

@@ -56,7 +56,8 @@ enum nb_agreement {
 	/* The clock counts calls of NCCL's API. Ranks agree after each call,
 	 * but asked the tuner a different number of times; this is allowed. */
 	NB_TUNER_CALLS_DIFFER,
-	/* The same clock: equal questions followed different calls. */
+	/* The clock counts API calls: ranks asked the same questions after
+	 * different calls. */
 	NB_API_CALLS_DIFFER,
 	NB_TOO_FAR, /* the rings have no decision in common */
 	NB_ALONE    /* fewer than two ranks of this host have decisions */
@@ -70,18 +71,22 @@ struct nb_agree_rank {
 	bool live;
 	uint32_t generation;	  /* the current one */
 	uint64_t decisions, hash; /* hash: 48 bits, after those decisions */
-	uint64_t calls; /* of NCCL's API; 0: none seen, or not counted */
+	uint64_t calls; /* calls of NCCL's API; 0: none, or not counted */
 	bool waits;	/* at an undecided fence */
 	bool has;	/* decision is valid */
 	bool differs;	/* from the decision of most ranks */
 	struct nb_decision decision;
+	int32_t rank;  /* from the launcher; -1: unknown */
+	uint32_t site; /* index of its segment, where several are compared */
+	/* without a ring: agrees with the rank of its site that has one */
+	bool agrees;
 };
 
 struct nb_agree {
 	enum nb_agreement verdict;
 	uint64_t comm_id;
-	uint32_t ranks, here; /* of the communicator; of those in the segment */
-	enum nb_clock_kind clock; /* fences are numbers of these */
+	uint32_t ranks, here;	  /* all ranks; ranks in this segment */
+	enum nb_clock_kind clock; /* events that number the fences */
 	uint64_t from, to;	  /* decisions compared: [from, to) */
 	/* NB_DIVERGED, NB_API_CALLS_DIFFER: the first decision in the rings
 	 * that differs, in the numbers of the rank furthest ahead */
@@ -89,12 +94,13 @@ struct nb_agree {
 	bool earlier; /* ranks had diverged before seq already */
 	/* extra decisions that rank extra_slot made from seq on, else 0.
 	 * ncclGroupSimulateEnd on some ranks causes this. */
-	uint32_t extra, extra_slot;
+	uint32_t extra, extra_slot, extra_site;
 	/* NB_DIVERGED: ranks had the same questions and only the answers
 	 * differ. A fence is still the same decision for all ranks. */
 	bool aligned;
 	uint32_t n;
-	struct nb_agree_rank rank[NB_SEG_SLOTS];
+	struct nb_agree_rank *rank; /* own, or the caller's */
+	struct nb_agree_rank own[NB_SEG_SLOTS];
 };
 
 /*
@@ -104,6 +110,15 @@ struct nb_agree {
  * cannot be distinguished. Ranks may decide meanwhile. About 100 us a rank.
  */
 bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out);
+
+struct nb_track;
+
+/*
+ * nb_agree_tracks - compare ranks that the caller has read
+ * @a:     comm_id, ranks, here, clock, n and rank are set, all else is 0
+ * @track: rings and positions of these ranks
+ */
+void nb_agree_tracks(struct nb_agree *a, struct nb_track *track);
 
 /* Have the ranks diverged, or do fences no longer line up? */
 static inline bool nb_agree_broken(const struct nb_agree *a)

@@ -18,7 +18,7 @@
  * without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 7,
+	NB_SEG_VERSION = 8,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -50,21 +50,24 @@ struct nb_seg_proc {
 	uint8_t digest[NB_SHA256_SIZE];
 	int32_t rank; /* from the launcher; -1: unknown */
 	uint32_t setting[NB_NSETTINGS];
-	uint8_t pad[60 - 4 * NB_NSETTINGS];
+	uint32_t baseline; /* atomic: number of its baseline generation */
+	uint8_t pad[56 - 4 * NB_NSETTINGS];
 };
 
 enum {
 	NB_SEG_PROC_MEMBARRIER = 1, /* coordinators must run membarrier(2) */
 	NB_SEG_PROC_CONTROL = 2,    /* it has a control socket */
-	NB_SEG_PROC_LOCKED = 4 /* holds its entry's file lock while it lives */
+	NB_SEG_PROC_LOCKED = 4, /* holds its entry's file lock while it lives */
+	NB_SEG_PROC_AGENT = 8	/* the site's agent, no process of the job */
 };
 
 struct nb_seg_gen {
 	uint64_t number; /* atomic; 0: free. Number 0 is the empty generation */
 	uint64_t digest[NB_SHA256_SIZE / 8]; /* atomic words */
-	char names[200];   /* of its policies, separated by blanks; cut off */
-	uint64_t at_s;	   /* when it was committed, since 1970... */
-	uint32_t uid, pid; /* ...and who asked; pid 0: nobody */
+	char names[200];   /* policy names with blanks between; may be cut */
+	uint64_t at_s;	   /* commit time, seconds since 1970 */
+	uint32_t uid, pid; /* requester of the commit; pid 0: none */
+	uint64_t fleet;	   /* atomic: its number in the fleet; 0: none */
 };
 
 enum nb_seg_slot_state {
@@ -78,14 +81,14 @@ struct nb_seg_slot {
 	/* atomic: number of the latest decision + 1; with a clock of API calls
 	 * (nb_seg_comm.clock): the calls before that decision + 1 */
 	uint64_t announced;
-	uint64_t hash;	     /* atomic: running over decisions (packed.h) */
-	uint64_t waiting;    /* atomic: the ARMED word it waits for, or 0 */
-	uint32_t generation; /* atomic: number it decides with */
+	uint64_t hash;	     /* atomic: running hash of decisions, packed.h */
+	uint64_t waiting;    /* atomic: ARMED word it waits at; 0: none */
+	uint32_t generation; /* atomic: number of its generation */
 	uint32_t state;	     /* atomic, changed under the lock */
 	uint32_t proc;	     /* index; under the lock */
 	uint32_t ring;	     /* its ring + 1; 0: not in the segment */
 	uint32_t pid;
-	int32_t rank;	/* as in nb_seg_proc */
+	int32_t rank;	/* from the launcher; -1: unknown */
 	uint64_t calls; /* atomic: calls of the API that the profiler has seen,
 			 * + 1; 0: it sees none. Its thread writes it */
 	uint64_t decisions; /* atomic: decisions begun, with a clock of calls */
@@ -108,10 +111,17 @@ enum nb_differ {
 	NB_DIFFER_LOST,	    /* a rank could not register */
 	NB_DIFFER_STRANGER, /* a process has another version of the segment */
 	NB_DIFFER_MISSING,  /* a rank was missing at the first decision */
-	NB_DIFFER_SETTING   /* and an nb_setting more */
+	NB_DIFFER_SETTING   /* plus an nb_setting: that setting differed */
 };
 
-/* What the ranks of a communicator count; fences are such numbers. */
+/* Does the communicator have ranks on other sites (docs/fleet.md)? */
+enum nb_fleet_kind {
+	NB_FLEET_NOT,
+	NB_FLEET_NEW,  /* yes; none of its ranks here has decided */
+	NB_FLEET_BEGUN /* its clock is settled; fences may be armed */
+};
+
+/* The events by which a communicator numbers its fences. */
 enum nb_clock_kind {
 	NB_CLOCK_DECISIONS, /* calls of the tuner */
 	NB_CLOCK_CALLS	    /* calls of NCCL's API, if all ranks see them */
@@ -129,6 +139,12 @@ struct nb_seg_comm {
 	uint32_t differ_slot[2];  /* ...between these... */
 	uint32_t differ_value[2]; /* ...that have these */
 	uint32_t clock;		  /* atomic: enum nb_clock_kind */
+	uint32_t fleet;		  /* atomic: enum nb_fleet_kind. If it is, the
+				   * record is a copy that the agent writes */
+	/* atomic: the store's revision when the agent had registered this
+	 * communicator; older records are of another one. 0: not yet */
+	uint64_t fleet_since;
+	char fleet_why[160]; /* why the fleet leaves it to NCCL; "" */
 	struct nb_seg_record record;
 	struct nb_seg_slot slot[NB_SEG_SLOTS];
 };
@@ -137,7 +153,16 @@ struct nb_seg_comm {
 struct nb_seg_lost {
 	uint64_t pid;	  /* atomic; 0: free, 1: being filled */
 	uint64_t comm_id; /* NB_SEG_UNNAMED: NCCL gives none */
-	uint64_t ns;	  /* as in nb_seg_proc */
+	uint64_t ns;	  /* PID namespace (inode); 0: not known */
+};
+
+/* State of the site's agent; only the agent writes it. */
+struct nb_seg_agent {
+	uint64_t beat_ms; /* atomic: CLOCK_MONOTONIC of its last loop turn */
+	uint64_t store;	 /* atomic; 1: etcd answers the agent, 0: it does not */
+	uint64_t change; /* atomic: number of the latest change */
+	char site[72];
+	char text[168]; /* what is wrong; "" */
 };
 
 struct nb_seg {
@@ -164,6 +189,7 @@ struct nb_seg {
 	/* atomic: lost[] was full; 1: for a rank with an identity, 2: without
 	 */
 	uint64_t all_lost;
+	struct nb_seg_agent agent;
 };
 
 /*

@@ -14,7 +14,7 @@ struct nb_decision {
 	uint64_t seq;	/* decision number of the communicator */
 	uint64_t count; /* nb_comm_latest: decisions of that bucket */
 	uint64_t bytes;
-	uint32_t usable; /* as in struct ncclbpf_tuner */
+	uint32_t usable; /* see ncclbpf_tuner.usable */
 	uint32_t generation;
 	uint32_t pipe_ops;
 	int coll;

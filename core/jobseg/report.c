@@ -92,15 +92,17 @@ static void put_decision(const struct nb_agree_rank *r, struct nb_json *j)
 	nb_json_end_obj(j);
 }
 
-static void put_member(const struct nb_job *job, const struct nb_agree_rank *r,
-		       struct nb_json *j)
+static void put_member(const char *site, const char *policies,
+		       const struct nb_agree_rank *r, struct nb_json *j)
 {
-	char policies[216], hash[24];
+	char hash[24];
 
-	nb_job_policies(job, r->generation, policies, sizeof(policies));
 	snprintf(hash, sizeof(hash), "%012" PRIx64, r->hash);
 	nb_json_obj(j);
+	if (site)
+		nb_json_kstr(j, "site", site);
 	nb_json_ku64(j, "slot", r->slot);
+	nb_json_ki64(j, "rank", r->rank);
 	nb_json_ku64(j, "pid", r->pid);
 	nb_json_kbool(j, "live", r->live);
 	nb_json_ku64(j, "decisions", r->decisions);
@@ -118,14 +120,14 @@ static void put_member(const struct nb_job *job, const struct nb_agree_rank *r,
 	nb_json_end_obj(j);
 }
 
-static bool is_fine(enum nb_agreement v)
+bool nb_agreement_fine(enum nb_agreement v)
 {
 	return v == NB_AGREED || v == NB_ALONE || v == NB_TOO_FAR ||
 	       v == NB_TUNER_CALLS_DIFFER;
 }
 
-static void put_comm(const struct nb_job *job, const struct nb_agree *a,
-		     bool members, struct nb_json *j)
+/* The object's members before "members". */
+static void put_comm(const struct nb_agree *a, struct nb_json *j)
 {
 	nb_json_obj(j);
 	nb_json_kid(j, "comm", a->comm_id);
@@ -143,11 +145,39 @@ static void put_comm(const struct nb_job *job, const struct nb_agree *a,
 		nb_json_ku64(j, "extra", a->extra);
 		nb_json_ku64(j, "extra_slot", a->extra_slot);
 	}
-	nb_json_key(j, "members");
-	nb_json_arr(j);
-	for (uint32_t i = 0; members && i < a->n; i++)
-		put_member(job, &a->rank[i], j);
+	nb_json_karr(j, "members");
+}
+
+static void put_here(const struct nb_job *job, const struct nb_agree *a,
+		     bool members, struct nb_json *j)
+{
+	char policies[216];
+
+	put_comm(a, j);
+	for (uint32_t i = 0; members && i < a->n; i++) {
+		nb_job_policies(job, a->rank[i].generation, policies,
+				sizeof(policies));
+		put_member(NULL, policies, &a->rank[i], j);
+	}
 	nb_json_end_arr(j);
+	nb_json_end_obj(j);
+}
+
+void nb_agree_json(const struct nb_agree *a, const struct nb_report_sites *s,
+		   bool members, struct nb_json *j)
+{
+	uint32_t sites = 0;
+
+	put_comm(a, j);
+	for (uint32_t i = 0; members && i < a->n; i++)
+		put_member(s->name[a->rank[i].site], s->policies[i],
+			   &a->rank[i], j);
+	nb_json_end_arr(j);
+	for (uint32_t i = 0; i < a->n; i++)
+		sites += !i || a->rank[i].site != a->rank[i - 1].site;
+	nb_json_ku64(j, "sites", sites);
+	if (a->extra)
+		nb_json_kstr(j, "extra_site", s->name[a->extra_site]);
 	nb_json_end_obj(j);
 }
 
@@ -179,12 +209,12 @@ void nb_job_json(const struct nb_job *job, const char *path, bool one,
 		if (!c || (one && c->comm_id != only) ||
 		    !agree_at_rest(job, i, a))
 			continue;
-		agree = agree && is_fine(a->verdict);
+		agree = agree && nb_agreement_fine(a->verdict);
 		if (out->out->size > room)
 			left++;
 		else
-			put_comm(job, a,
-				 one || !is_fine(a->verdict) ||
+			put_here(job, a,
+				 one || !nb_agreement_fine(a->verdict) ||
 					 a->verdict == NB_TUNER_CALLS_DIFFER,
 				 out);
 	}

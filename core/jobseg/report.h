@@ -14,7 +14,7 @@
  * @only:  a communicator's identity, with @one; else all
  *
  *	{"segment":path,"agree":bool,"comms":[{"comm","verdict","ranks",
- *	"here","clock","compared_to","seq","earlier","extra","extra_slot","members":[{"slot",
+ *	"here","clock","compared_to","seq","earlier","extra","extra_slot","members":[{"slot","rank",
  *	"pid","live","decisions","calls","generation","policies","hash","waits",
  *	"differs","decision":{"coll","bytes","algo","proto","channels",
  *	"generation","by"} or null}]}],"left_out":n}
@@ -24,6 +24,21 @@
  */
 void nb_job_json(const struct nb_job *job, const char *path, bool one,
 		 uint64_t only, size_t room, struct nb_json *out);
+
+/* Is there nothing to report: neither a difference nor a mismatch? */
+bool nb_agreement_fine(enum nb_agreement v);
+
+/* What the ranks of several sites are, beside their struct nb_agree. */
+struct nb_report_sites {
+	const char *const *name; /* of each site */
+	const char *const
+		*policies; /* of each rank: names, as nb_job_policies */
+};
+
+/* One element of "comms", with the number of "sites"; members, which are sorted
+ * by site, have their "site" too. @members: list them. */
+void nb_agree_json(const struct nb_agree *a, const struct nb_report_sites *s,
+		   bool members, struct nb_json *j);
 
 /*
  * nb_agree_text - name the first diverged decision, in one sentence

@@ -31,13 +31,13 @@ struct nb_elf_section {
 	const char *name;
 	uint32_t name_off, type, link, info;
 	uint64_t entsize, flags, size; /* bytes in memory: .bss has no data */
-	uint32_t off;		       /* of the data in the file */
+	uint32_t off;		       /* file offset of its data */
 	struct nb_view data;
 };
 
 struct nb_elf {
 	struct nb_view all;
-	uint32_t shoff; /* of the section headers in the file */
+	uint32_t shoff; /* file offset of the section headers */
 	struct nb_elf_section *sec;
 	uint32_t nsec;
 	uint32_t symtab; /* its section */

@@ -16,7 +16,7 @@ struct walk {
 	struct nb_front *f;
 	struct nb_err *err;
 	struct nb_view strings;
-	const char *section; /* of the last record */
+	const char *section; /* the last record's section */
 	const struct nb_obj_code *code;
 };
 

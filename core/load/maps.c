@@ -53,6 +53,44 @@ static void blank_sections(unsigned char *copy, const struct nb_elf *e)
 	}
 }
 
+/*
+ * LLVM puts static constants of 4, 8, 16 or 32 bytes into sections such as
+ * .rodata.cst32, and describes them in the DATASEC of .rodata, whose section
+ * is missing if the object has no other constants. -> the first of those
+ * sections; 0: none, or there is a section .rodata
+ */
+static uint32_t merged_constants(const struct nb_elf *e)
+{
+	for (uint32_t i = 1; i < e->nsec; i++)
+		if (!nb_elf_find(e, ".rodata") &&
+		    e->sec[i].type == SHT_PROGBITS &&
+		    !strncmp(e->sec[i].name, ".rodata.cst", 11))
+			return i;
+	return 0;
+}
+
+/* The section that the DATASEC of .rodata describes alone; 0: none. */
+static uint32_t sole_constants(const struct nb_elf *e)
+{
+	uint32_t first = merged_constants(e);
+
+	for (uint32_t i = first + 1; first && i < e->nsec; i++)
+		if (!strncmp(e->sec[i].name, ".rodata", 7))
+			return 0;
+	return first;
+}
+
+/* libbpf looks for the section of each DATASEC: in the copy, merged constants
+ * are .rodata. */
+static void rename_constants(unsigned char *copy, const struct nb_elf *e)
+{
+	uint32_t i = merged_constants(e);
+
+	if (i)
+		copy[(const unsigned char *)e->sec[i].name - e->all.p +
+		     (ptrdiff_t)strlen(".rodata")] = '\0';
+}
+
 static int open_object(struct nb_front *f, struct nb_err *err)
 {
 	struct bpf_object_open_opts opts = { .sz = sizeof(opts),
@@ -65,6 +103,7 @@ static int open_object(struct nb_front *f, struct nb_err *err)
 		return nb_front_nomem(err);
 	memcpy(copy, f->elf.all.p, f->elf.all.size);
 	blank_sections(copy, &f->elf);
+	rename_constants(copy, &f->elf);
 	said[0] = '\0';
 	before = libbpf_set_print(keep_warning);
 	f->obj = bpf_object__open_mem(copy, f->elf.all.size, &opts);
@@ -330,6 +369,8 @@ static uint32_t datasec_of(const struct nb_front *f, const char *name)
 
 static int data_maps(struct nb_front *f, struct nb_err *err)
 {
+	uint32_t constants = sole_constants(&f->elf);
+
 	for (uint32_t i = 1; i < f->elf.nsec; i++) {
 		const struct nb_elf_section *s = &f->elf.sec[i];
 		struct nb_map_spec *m = &f->maps[f->nmaps];
@@ -350,7 +391,8 @@ static int data_maps(struct nb_front *f, struct nb_err *err)
 			.flags = origin == NB_ORIGIN_RODATA ? NB_F_RDONLY_PROG
 							    : 0,
 			.origin = origin,
-			.btf_value = datasec_of(f, s->name),
+			.btf_value = datasec_of(f, i == constants ? ".rodata"
+								  : s->name),
 			.init = s->data.p,
 		};
 		f->places[f->nmaps] = (struct nb_obj_place){ i, 0 };

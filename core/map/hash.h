@@ -21,7 +21,7 @@ struct hash {
 	unsigned char *elem;
 	uint32_t shift; /* 64 - log2 of the number of buckets */
 	uint32_t nelems;
-	uint64_t factor, fold; /* of the hash function, odd */
+	uint64_t factor, fold; /* odd parameters of the hash function */
 	size_t value_off;
 	/* per-CPU types: the first CPU's row, of map.cpu_size bytes */
 	unsigned char *row;

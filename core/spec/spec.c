@@ -29,7 +29,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 static const struct nb_insn_spec insns[NB_NOPS] = {
 #define INSN(name, opcode, dst, src, off, imm, kind, fn, width, operand, \
-	     reads, writes, traits, group, isa, mnemonic)                \
+	     reads, writes, traits, isa, mnemonic)                       \
 	[NB_OP_##name] = { #name,                                        \
 			   opcode,                                       \
 			   dst,                                          \
@@ -43,13 +43,11 @@ static const struct nb_insn_spec insns[NB_NOPS] = {
 			   NB_REGS_##reads,                              \
 			   NB_REGS_##writes,                             \
 			   traits,                                       \
-			   NB_GROUP_##group,                             \
 			   isa,                                          \
 			   mnemonic },
 #include "core/defs/isa.h"
 	[NB_OP_LDDW_HI] = { "LDDW_HI", 0, 0, 0, 0, ANY, NB_KIND_LDDW_HI,
-			    NB_FN_NONE, 64, NB_OPND_NONE, 0, 0, 0,
-			    NB_GROUP_BASE64, 1, "" },
+			    NB_FN_NONE, 64, NB_OPND_NONE, 0, 0, 0, 1, "" },
 };
 
 #undef ANY
@@ -225,6 +223,31 @@ static const struct nb_field_spec fields_net_close[] = {
 #include "core/defs/hook_net_close.h"
 };
 
+static const struct nb_field_spec fields_verbs_qp[] = {
+#define FIELD(...) FIELD_OF(ncclbpf_verbs_qp, __VA_ARGS__)
+#include "core/defs/hook_verbs_qp.h"
+};
+
+static const struct nb_field_spec fields_verbs_post[] = {
+#define FIELD(...) FIELD_OF(ncclbpf_verbs_post, __VA_ARGS__)
+#include "core/defs/hook_verbs_post.h"
+};
+
+static const struct nb_field_spec fields_verbs_done[] = {
+#define FIELD(...) FIELD_OF(ncclbpf_verbs_done, __VA_ARGS__)
+#include "core/defs/hook_verbs_done.h"
+};
+
+static const struct nb_field_spec fields_verbs_event[] = {
+#define FIELD(...) FIELD_OF(ncclbpf_verbs_event, __VA_ARGS__)
+#include "core/defs/hook_verbs_event.h"
+};
+
+static const struct nb_field_spec fields_verbs_mr[] = {
+#define FIELD(...) FIELD_OF(ncclbpf_verbs_mr, __VA_ARGS__)
+#include "core/defs/hook_verbs_mr.h"
+};
+
 static const struct nb_field_spec fields_controller[] = {
 #define FIELD(...) FIELD_OF(ncclbpf_controller, __VA_ARGS__)
 #include "core/defs/hook_controller.h"
@@ -233,6 +256,31 @@ static const struct nb_field_spec fields_controller[] = {
 static const struct nb_field_spec fields_env[] = {
 #define FIELD(...) FIELD_OF(ncclbpf_env, __VA_ARGS__)
 #include "core/defs/hook_env.h"
+};
+
+static const struct nb_field_spec fields_gin_connect[] = {
+#define FIELD(...) FIELD_OF(ncclbpf_gin_connect, __VA_ARGS__)
+#include "core/defs/hook_gin_connect.h"
+};
+
+static const struct nb_field_spec fields_gin_put[] = {
+#define FIELD(...) FIELD_OF(ncclbpf_gin_put, __VA_ARGS__)
+#include "core/defs/hook_gin_put.h"
+};
+
+static const struct nb_field_spec fields_gin_done[] = {
+#define FIELD(...) FIELD_OF(ncclbpf_gin_done, __VA_ARGS__)
+#include "core/defs/hook_gin_done.h"
+};
+
+static const struct nb_field_spec fields_gin_signal[] = {
+#define FIELD(...) FIELD_OF(ncclbpf_gin_signal, __VA_ARGS__)
+#include "core/defs/hook_gin_signal.h"
+};
+
+static const struct nb_field_spec fields_gin_close[] = {
+#define FIELD(...) FIELD_OF(ncclbpf_gin_close, __VA_ARGS__)
+#include "core/defs/hook_gin_close.h"
 };
 
 enum { NB_COHERENT = 1 };

@@ -59,8 +59,8 @@ enum {
 
 struct nb_fn_spec {
 	const char *text;   /* "+=", "s>"; "" where it has none */
-	enum nb_fn inverse; /* of a jump; NB_FN_NONE */
-	uint8_t holds;	    /* of a jump: NB_ORDER_* */
+	enum nb_fn inverse; /* jumps: the inverse jump; or NB_FN_NONE */
+	uint8_t holds;	    /* jumps: NB_ORDER_* */
 };
 
 /* @fn below NB_NFNS. */
@@ -93,16 +93,6 @@ enum {
 	NB_INSN_SUM = 256
 };
 
-enum nb_group {
-	NB_GROUP_BASE32,
-	NB_GROUP_BASE64,
-	NB_GROUP_ATOMIC32,
-	NB_GROUP_ATOMIC64,
-	NB_GROUP_DIVMUL32,
-	NB_GROUP_DIVMUL64,
-	NB_GROUP_LINUX
-};
-
 /* A field of the encoding: any value, or exactly one. */
 enum { NB_FIELD_ANY = INT32_MIN };
 
@@ -116,7 +106,6 @@ struct nb_insn_spec {
 	enum nb_opnd operand;
 	uint8_t reads, writes; /* NB_REGS_* */
 	uint16_t traits;       /* NB_INSN_* */
-	enum nb_group group;
 	uint8_t isa;
 	const char *mnemonic;
 };
@@ -321,7 +310,7 @@ const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook,
 /* An output that answers NCCL, and the values that NCCL can ever take. */
 struct nb_answer_spec {
 	enum nb_hook hook;
-	uint32_t off; /* of the output */
+	uint32_t off; /* the output's offset in the context */
 	int64_t least, most;
 };
 

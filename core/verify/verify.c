@@ -11,6 +11,7 @@
 
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/engine/explore.h"
+#include "core/verify/engine/loop_cost.h"
 #include "core/verify/feature/global.h"
 #include "core/verify/feature/iter.h"
 #include "core/verify/flow/calls.h"
@@ -85,11 +86,11 @@ static int decode(struct nb_env *env)
 static int prepare(struct nb_env *env)
 {
 	env->aux = nb_arena_array(env->arena, env->n, 1);
-	env->zero_divisor = nb_arena_array(env->arena, env->n, 1);
+	env->noted = nb_arena_array(env->arena, env->n, 1);
 	env->writes = nb_arena_array(env->arena, env->n, sizeof(*env->writes));
 	env->depth = nb_arena_array(env->arena, env->cfg.nfuncs,
 				    sizeof(*env->depth));
-	if (!env->aux || !env->zero_divisor || !env->writes || !env->depth ||
+	if (!env->aux || !env->noted || !env->writes || !env->depth ||
 	    !nb_globals_init(env) || !nb_budget_init(env))
 		return NB_E_NOMEM;
 	return 0;
@@ -188,19 +189,13 @@ static void note_loops(struct nb_env *env)
 {
 	struct nb_verdict *v = env->v;
 	uint8_t uses = env->budget.tails ? env->budget.of_targets : 0;
-	uint64_t turns = 0;
 
-	for (uint32_t pc = 0; pc < env->n; pc++) {
+	for (uint32_t pc = 0; pc < env->n; pc++)
 		uses |= nb_budget_of(&env->insns[pc]);
-		if (env->constant_turns)
-			turns += env->constant_turns[pc];
-	}
 	v->passes = uses & NB_BUDGET_PASSES;
 	v->loops = uses & NB_BUDGET_TURNS;
 	v->turns = env->budget.few_turns ? 0 : env->budget.turns;
-	v->constant_turns = turns < UINT32_MAX ? (uint32_t)turns : UINT32_MAX;
-	v->lap_pc =
-		env->length.iteration ? env->length.iteration_pc : NB_NO_LOOP;
+	nb_loops_fill(env);
 }
 
 /* The pieces that a run is made of are of a bounded length, all together. */
@@ -278,7 +273,8 @@ static void fill_aux(struct nb_env *env)
 		const struct nb_insn *insn = &env->insns[pc];
 
 		if (insn->traits & NB_INSN_DIVIDE &&
-		    env->aux[pc] & NB_AUX_REACHED && !env->zero_divisor[pc])
+		    env->aux[pc] & NB_AUX_REACHED &&
+		    !(env->noted[pc] & NB_NOTED_ZERO))
 			env->aux[pc] |= NB_AUX_NONZERO;
 	}
 }
@@ -340,6 +336,7 @@ int nb_verify(struct nb_verdict **out, const struct nb_image *img,
 	env.prog = &img->progs[prog];
 	env.hook = env.opts.hook ? env.opts.hook : nb_spec_hook(env.prog->hook);
 	env.v = v;
+	v->loop.pc = NB_NO_LOOP;
 	env.arena = &v->arena;
 	rc = run(&env);
 	v->stats.memory = v->arena.used;

@@ -37,7 +37,7 @@ local function take(d, pid)
 end
 
 local function read()
-	for _, r in ipairs(assert(job:request "decision tail 1024")) do
+	for _, r in ipairs(assert(job:request "decision tail count=1024")) do
 		local list = assert(r.data, r.err and r.err.message).decisions
 		local from = next_of[r.pid] or 0
 		if list[1] and list[1].seq > from then lost = lost + list[1].seq - from end
@@ -157,14 +157,16 @@ for line in io.lines(report) do
 	local loop, t = line:match '"loop":(%d+).-"time_us":([%d.]+)'
 	if loop then us[tonumber(loop)] = tonumber(t) end
 end
-local function mean(from, to)	-- of the collectives of these decisions
+local function mean(from, to)	-- mean time of the collectives in decisions [from, to]
 	local sum, n = 0, 0
 	for seq = from, to do
 		if us[seq] then sum, n = sum + us[seq], n + 1 end
 	end
 	return n > 0 and ("%.0f us"):format(sum / n) or "?"
 end
-print(("\nA collective took %s on 12 channels, %s on 2 with others on the links, %s on 12 again."):format(
-	mean(marks[2].seq - HOLD // 2, marks[2].seq - 1), mean(marks[3].seq - HOLD // 2, marks[3].seq - 1), mean(upto - HOLD // 2, upto - 1)))
+print(("\nA collective took %s on 12 channels, %s on 2 channels while other traffic used the links, "
+	.. "and %s on 12 channels again."):format(
+	mean(marks[2].seq - HOLD // 2, marks[2].seq - 1),
+	mean(marks[3].seq - HOLD // 2, marks[3].seq - 1), mean(upto - HOLD // 2, upto - 1)))
 print(("%d decisions, each the same on all %d ranks%s; check agreement was clean %d times of %d."):format(
 	compared, ranks, lost > 0 and (" (%d more came too fast for this reader)"):format(lost // ranks) or "", looks, looks))

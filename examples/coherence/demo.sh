@@ -161,7 +161,7 @@ say "check agreement names the decision, both answers and who gave them:"
 do_ 2 check agreement
 say "The job is killed. The segment that it leaves still tells:"
 kill_job
-do_ 2 --segment "$dir/demo.seg" check agreement
+do_ 2 check agreement segment="$dir/demo.seg"
 
 title "2. With a fence: the same policy, the same load, in and out 10 times"
 "$host" || fail "the job does not start"

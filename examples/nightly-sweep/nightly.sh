@@ -8,7 +8,7 @@ to=$1
 mkdir -p "$to" || exit 73
 new=$to/new.csv
 rm -f "$new"
-ncclbpf-shell -o table sweep "${PLAN:-$here/plan.lua}" -o "$new"
+ncclbpf-shell -o table sweep start "${PLAN:-$here/plan.lua}" out="$new"
 rc=$?
 [ $rc -eq 0 ] || exit $rc
 if [ ! -e "$new" ]; then
@@ -18,6 +18,6 @@ fi
 if [ -e "$to/nightly.csv" ]; then
 	ncclbpf-shell -o table policy diff "$to/nightly.csv" "$new"
 else
-	ncclbpf-shell -o table policy compile "$new" -o "$to/nightly.policy" name=nightly
+	ncclbpf-shell -o table policy build "$new" out="$to/nightly.policy" name=nightly
 fi
 mv "$new" "$to/nightly.csv"

@@ -14,7 +14,7 @@ export NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}"
 "$B/examples/ring-allreduce/ring_allreduce" "$B/libncclbpf.so" --hold "$@" >"$dir/out" 2>"$dir/err" <"$dir/go" &
 job=$!
 exec 3>"$dir/go"
-until grep -q ready "$dir/out"; do
+until grep -qE "ready|failed" "$dir/out"; do
 	kill -0 $job 2>/dev/null || break
 	sleep 0.05
 done

@@ -5,12 +5,17 @@
 // handing round. Sums are whole numbers, so that every bit is checked.
 //
 //	ring_allreduce PLUGIN.so [--ranks 4] [--bytes 1048576] [--rounds 50]
-//		[--slow RANK:MICROSECONDS] [--hold] [--open] [--log]
+//		[--slow RANK:MICROSECONDS] [--wait] [--hold] [--open] [--log]
 //
 // --slow lets one rank sleep before each step: its neighbours' tables show it.
+// --wait says "waiting" when all ranks have loaded the plugin, and connects
+// them after a byte from standard input: a shell can set maps or begin a trace
+// before.
 // --hold keeps the processes until standard input ends, so that a shell can
-// read their maps; "ready" is said when they can be read. --open: with their
-// connections.
+// read their maps; "ready" is said when they can be read, "failed" after a
+// failure. --open: with their connections. --wrong-handle: receive with the
+// handle of another buffer, which transports with RDMA refuse. --log: the
+// plugin's log on standard error.
 #include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
@@ -63,6 +68,8 @@ struct net {
 struct shared {
 	int arrived[8]; /* atomic: ranks at each barrier */
 	int failed;	/* atomic */
+	int loaded;	/* atomic: ranks that have the plugin */
+	int begin;	/* atomic: they may connect */
 	int release;	/* atomic */
 	unsigned char handle[MAX_RANKS][HANDLE];
 };
@@ -72,14 +79,15 @@ struct ring {
 	struct shared *shared;
 	int rank, ranks, barrier;
 	void *ctx, *listener, *to, *from;
-	void *to_mr, *from_mr;
+	void *to_mr, *incoming_mr, *data_mr; /* data_mr: received into */
 	uint32_t *data, *incoming;
 	size_t count; /* numbers in all */
 	bool open;    /* connections stay until the end */
+	bool wrong_handle;
 	long slow_us;
 };
 
-static bool log_on;
+static bool log_on, hold_on;
 
 static void say(int level, unsigned long flags, const char *file, int line,
 		const char *fmt, ...)
@@ -96,11 +104,20 @@ static void say(int level, unsigned long flags, const char *file, int line,
 	fprintf(stderr, "%s\n", text);
 }
 
+/* With --hold, others can look at this process first. */
+static void leave_failed(struct ring *r)
+{
+	while (hold_on &&
+	       !__atomic_load_n(&r->shared->release, __ATOMIC_SEQ_CST))
+		usleep(2000);
+	exit(1);
+}
+
 static void give_up(struct ring *r, const char *what, int rc)
 {
-	__atomic_store_n(&r->shared->failed, 1, __ATOMIC_SEQ_CST);
 	fprintf(stderr, "rank %d: %s: result %d\n", r->rank, what, rc);
-	exit(1);
+	__atomic_store_n(&r->shared->failed, 1, __ATOMIC_SEQ_CST);
+	leave_failed(r);
 }
 #define NEED(r, call)                           \
 	do {                                    \
@@ -113,7 +130,7 @@ static void give_up(struct ring *r, const char *what, int rc)
 static void wait_turn(struct ring *r)
 {
 	if (__atomic_load_n(&r->shared->failed, __ATOMIC_SEQ_CST))
-		exit(1);
+		leave_failed(r);
 	sched_yield();
 }
 
@@ -144,6 +161,11 @@ static void open_ring(struct ring *r, const char *path)
 	NEED(r, r->net->devices(&n));
 	if (n < 1)
 		give_up(r, "the plugin has no device", n);
+	__atomic_add_fetch(&r->shared->loaded, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&r->shared->begin, __ATOMIC_SEQ_CST)) {
+		usleep(1000);
+		wait_turn(r);
+	}
 	NEED(r, r->net->listen(r->ctx, 0, r->shared->handle[r->rank],
 			       &r->listener));
 	barrier(r);
@@ -162,13 +184,16 @@ static void open_ring(struct ring *r, const char *path)
 	NEED(r, r->net->close_listen(r->listener));
 	NEED(r, r->net->reg_mr(r->to, r->data, r->count * 4, HOST, &r->to_mr));
 	NEED(r, r->net->reg_mr(r->from, r->incoming, r->count * 4, HOST,
-			       &r->from_mr));
+			       &r->incoming_mr));
+	NEED(r,
+	     r->net->reg_mr(r->from, r->data, r->count * 4, HOST, &r->data_mr));
 }
 
 static void close_ring(struct ring *r)
 {
 	NEED(r, r->net->dereg_mr(r->to, r->to_mr));
-	NEED(r, r->net->dereg_mr(r->from, r->from_mr));
+	NEED(r, r->net->dereg_mr(r->from, r->incoming_mr));
+	NEED(r, r->net->dereg_mr(r->from, r->data_mr));
 	NEED(r, r->net->close_send(r->to));
 	NEED(r, r->net->close_recv(r->from));
 }
@@ -187,6 +212,8 @@ static void step(struct ring *r, int number, int out, int in)
 	uint32_t *at = r->data + part(r, in);
 	size_t n = part(r, in + 1) - part(r, in);
 	void *place = adding ? r->incoming : at;
+	void *place_mr =
+		adding != r->wrong_handle ? r->incoming_mr : r->data_mr;
 	size_t room = n * 4, size = (part(r, out + 1) - part(r, out)) * 4;
 	void *send = NULL, *recv = NULL;
 	int sent = 0, received = 0, bytes = 0;
@@ -195,9 +222,8 @@ static void step(struct ring *r, int number, int out, int in)
 		usleep((useconds_t)r->slow_us);
 	while (!sent || !received) {
 		if (!received && !recv)
-			NEED(r,
-			     r->net->irecv(r->from, 1, &place, &room, &number,
-					   &r->from_mr, NULL, &recv));
+			NEED(r, r->net->irecv(r->from, 1, &place, &room,
+					      &number, &place_mr, NULL, &recv));
 		if (!sent && !send)
 			NEED(r,
 			     r->net->isend(r->to, r->data + part(r, out), size,
@@ -306,10 +332,10 @@ static long slow(int argc, char **argv, int rank)
 	return 0;
 }
 
-/* Until all ranks have closed their connections, or one has failed. */
-static void until_done(struct shared *s, int ranks)
+/* Until @n says all ranks, or one has failed. */
+static void until_all(struct shared *s, const int *n, int ranks)
 {
-	while (__atomic_load_n(&s->arrived[3], __ATOMIC_SEQ_CST) < ranks &&
+	while (__atomic_load_n(n, __ATOMIC_SEQ_CST) < ranks &&
 	       !__atomic_load_n(&s->failed, __ATOMIC_SEQ_CST)) {
 		int status;
 		/* a rank that died ends the ring */
@@ -333,11 +359,12 @@ int main(int argc, char **argv)
 	    rounds < 1) {
 		fprintf(stderr,
 			"usage: ring_allreduce PLUGIN.so [--ranks 2..64] "
-			"[--bytes N] [--rounds N] [--slow RANK:US] [--hold] "
-			"[--open]\n");
+			"[--bytes N] [--rounds N] [--slow RANK:US] [--wait] "
+			"[--hold] [--open] [--wrong-handle] [--log]\n");
 		return 64;
 	}
 	log_on = flag(argc, argv, "--log");
+	hold_on = flag(argc, argv, "--hold");
 	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (s == MAP_FAILED)
@@ -348,19 +375,31 @@ int main(int argc, char **argv)
 				  .ranks = ranks,
 				  .count = (size_t)bytes / 4,
 				  .open = flag(argc, argv, "--open"),
+				  .wrong_handle =
+					  flag(argc, argv, "--wrong-handle"),
 				  .slow_us = slow(argc, argv, i) };
 
 		if (!fork())
 			return work(&r, argv[1], rounds);
 	}
-	until_done(s, ranks);
+	until_all(s, &s->loaded, ranks);
+	bad = __atomic_load_n(&s->failed, __ATOMIC_SEQ_CST);
+	if (!bad && flag(argc, argv, "--wait")) {
+		puts("waiting");
+		fflush(stdout);
+		if (read(0, &c, 1) < 1) /* nobody is there to begin */
+			__atomic_store_n(&s->failed, 1, __ATOMIC_SEQ_CST);
+	}
+	__atomic_store_n(&s->begin, 1, __ATOMIC_SEQ_CST);
+	/* the last barrier: connections are closed, unless --open */
+	until_all(s, &s->arrived[3], ranks);
 	bad = __atomic_load_n(&s->failed, __ATOMIC_SEQ_CST);
 	if (!bad)
 		printf("%d ranks, %ld bytes, %d rounds of %d steps: every sum "
 		       "is right\n",
 		       ranks, bytes, rounds, 2 * (ranks - 1));
-	if (!bad && flag(argc, argv, "--hold")) {
-		puts("ready");
+	if (hold_on) {
+		puts(bad ? "failed" : "ready");
 		fflush(stdout);
 		while (read(0, &c, 1) > 0)
 			;

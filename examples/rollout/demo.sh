@@ -101,7 +101,7 @@ do_ 0 rollout start "$dir/better.lua"
 do_ 0 rollout status plot=yes
 do_ 0 rollout history
 report=${1%/}/rollout.html
-do_ 0 rollout report "$report"
+do_ 0 rollout report out="$report"
 printf '\n$ ncclbpf-shell -f examples/rollout/found.lua test/fakes/vgpu/b300.csv\n'
 timeout 120 ncclbpf-shell -f examples/rollout/found.lua test/fakes/vgpu/b300.csv || fail "that is not what was published"
 do_ 0 check agreement

@@ -54,11 +54,11 @@ for _ in $(seq 20); do
 	[ "$(grep -o '"coll":' "$to/calls.json" | wc -l)" -ge 3 ] && break
 done
 echo '$ ncclbpf-shell trace calls'
-timeout 60 "$shell" -o table trace calls seconds=2 || fail "trace calls"
-timeout 60 "$shell" -j trace calls seconds=2 >"$to/calls.json" || fail "trace calls"
+timeout 60 "$shell" -o table trace calls seconds=2 out="$to/calls.json" >"$dir/table" || fail "trace calls"
+grep -v '^written: ' "$dir/table"
 echo
-echo '$ ncclbpf-shell trace start trace.json seconds=1'
-(cd "$to" && timeout 60 "$shell" -o table trace start trace.json seconds=1) || fail "trace start"
+echo '$ ncclbpf-shell trace start out=trace.json seconds=1'
+(cd "$to" && timeout 60 "$shell" -o table trace start out=trace.json seconds=1) || fail "trace start"
 timeout 60 "$shell" -f examples/trace/draw.lua "$to/calls.json" "$what" >"$to/trace.svg" || fail "draw.lua"
 echo
 echo "In $to:"

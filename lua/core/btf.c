@@ -69,7 +69,7 @@ bool nb_walk_no_field(struct nb_walk *w, const struct btf_type *t,
 		      const char *name)
 {
 	const char *of = nb_btf_str(w->btf, t->name_off), *near[2] = { NULL };
-	/* garbage of the collector: the walk ends here */
+	/* the collector frees it, since the walk ends with this error */
 	const char **names =
 		lua_newuserdatauv(w->L, (btf_vlen(t) + 1u) * sizeof(*names), 0);
 	char all[160] = "";
@@ -490,12 +490,6 @@ void nb_lua_open_btf(lua_State *L)
 	};
 	static const luaL_Reg fns[] = { { "btf", btf_new }, { NULL, NULL } };
 
-	luaL_newmetatable(L, BTF);
-	luaL_setfuncs(L, methods, 0);
-	lua_pushvalue(L, -1);
-	lua_setfield(L, -2, "__index");
-	lua_pushboolean(L, 0);
-	lua_setfield(L, -2, "__metatable");
-	lua_pop(L, 1);
+	nb_lua_class(L, BTF, methods);
 	luaL_setfuncs(L, fns, 0);
 }

@@ -30,7 +30,7 @@ static lua_Integer integer(lua_State *L, int table, const char *name)
 	return v;
 }
 
-/* The same for numbers of 32 bits */
+/* The value of a field that must fit into 32 bits */
 static uint32_t integer32(lua_State *L, int table, const char *name)
 {
 	lua_Integer v = integer(L, table, name);
@@ -67,18 +67,12 @@ static int fields(lua_State *L)
 		const struct nb_field_spec *f = &h->fields[i];
 
 		lua_createtable(L, 0, 6);
-		lua_pushstring(L, f->name);
-		lua_setfield(L, -2, "name");
-		lua_pushstring(L, f->type);
-		lua_setfield(L, -2, "type");
-		lua_pushinteger(L, f->off);
-		lua_setfield(L, -2, "off");
-		lua_pushinteger(L, f->size);
-		lua_setfield(L, -2, "size");
-		lua_pushstring(L, f->access == NB_OUT ? "out" : "in");
-		lua_setfield(L, -2, "access");
-		lua_pushboolean(L, f->label == NB_LABEL_COHERENT);
-		lua_setfield(L, -2, "coherent");
+		nb_lua_set_str(L, "name", f->name);
+		nb_lua_set_str(L, "type", f->type);
+		nb_lua_set_int(L, "off", f->off);
+		nb_lua_set_int(L, "size", f->size);
+		nb_lua_set_str(L, "access", f->access == NB_OUT ? "out" : "in");
+		nb_lua_set_bool(L, "coherent", f->label == NB_LABEL_COHERENT);
 		lua_rawseti(L, -2, (lua_Integer)i + 1);
 	}
 	return 1;
@@ -137,7 +131,7 @@ static struct nb_map_spec *to_maps(lua_State *L, uint32_t *n)
 	return maps;
 }
 
-/* The type information of the maps, as the front end makes it from an object */
+/* Add the maps' type information, as the front end makes it from an object */
 static int with_types(struct nb_image *img, struct nb_map_spec *maps,
 		      struct nb_buf *out, struct nb_err *err)
 {
@@ -276,8 +270,8 @@ static int run_gc(lua_State *L)
 	return 0;
 }
 
-/* The context that the table at the top says; what it lacks is zero, answers
- * "no opinion". */
+/* A context from the table at the top. Missing inputs are zero, missing
+ * answers are "no opinion". */
 static struct ncclbpf_tuner to_context(lua_State *L)
 {
 	const struct nb_hook_spec *h = nb_spec_hook(NB_HOOK_TUNER);
@@ -300,29 +294,48 @@ static struct ncclbpf_tuner to_context(lua_State *L)
 static void push_answer(lua_State *L, const struct ncclbpf_tuner *ctx)
 {
 	lua_createtable(L, 0, 3);
-	lua_pushinteger(L, ctx->algo);
-	lua_setfield(L, -2, "algo");
-	lua_pushinteger(L, ctx->proto);
-	lua_setfield(L, -2, "proto");
-	lua_pushinteger(L, ctx->channels);
-	lua_setfield(L, -2, "channels");
+	nb_lua_set_int(L, "algo", ctx->algo);
+	nb_lua_set_int(L, "proto", ctx->proto);
+	nb_lua_set_int(L, "channels", ctx->channels);
 }
 
-/* Elements of integers: {map = {[key] = value}}. Raises where they do not
- * fit. */
+/* A key or value at @i: an integer, put into @room, or the @size bytes. Raises
+ * where it does not fit. */
+static const void *element(lua_State *L, int i, uint32_t size, const char *map,
+			   lua_Integer *room)
+{
+	size_t found;
+
+	if (lua_type(L, i) != LUA_TSTRING) {
+		if (size > sizeof(*room))
+			luaL_error(L, "map %s: %d bytes expected, not a number",
+				   map, (int)size);
+		*room = luaL_checkinteger(L, i);
+		return room;
+	}
+	const char *bytes = lua_tolstring(L, i, &found);
+
+	if (found != size)
+		luaL_error(L, "map %s: %d bytes expected, found %d", map,
+			   (int)size, (int)found);
+	return bytes;
+}
+
+/* Elements: {map = {[key] = value}}. Raises where they do not fit. */
 static void fill_map(lua_State *L, struct nb_map *m)
 {
 	const struct nb_map_def *s = nb_map_definition(m);
+	uint32_t value_size = (uint32_t)nb_map_user_value_size(m);
 	struct nb_err err = { .code = 0 };
 
-	if (s->key_size > 8 || s->value_size > 8)
-		luaL_error(L, "map %s: keys and values of 8 bytes at most",
-			   s->name);
 	for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
-		lua_Integer key = luaL_checkinteger(L, -2);
-		lua_Integer value = luaL_checkinteger(L, -1);
+		lua_Integer rooms[2];
+		const void *key =
+			element(L, -2, s->key_size, s->name, &rooms[0]);
+		const void *value =
+			element(L, -1, value_size, s->name, &rooms[1]);
 
-		if (nb_map_write(m, &key, &value, NB_ANY, &err))
+		if (nb_map_write(m, key, value, NB_ANY, &err))
 			luaL_error(L, "%s", err.text);
 	}
 }
@@ -354,7 +367,7 @@ static int policy_run(lua_State *L)
 	n = lua_rawlen(L, 2);
 	r = lua_newuserdatauv(L, sizeof(*r), 0);
 	*r = (struct run){ NULL, NULL };
-	luaL_setmetatable(L, RUN);
+	nb_lua_collected(L, RUN, run_gc);
 	nb_lua_policy_limits(&opts);
 	if (nb_policy_new(&r->policy, bytes, size, &opts, &err) ||
 	    nb_gen_new(&r->gen, &r->policy, 1, NULL, &err))
@@ -383,9 +396,5 @@ void nb_lua_open_code(lua_State *L)
 					{ "policy_run", policy_run },
 					{ NULL, NULL } };
 
-	luaL_newmetatable(L, RUN);
-	lua_pushcfunction(L, run_gc);
-	lua_setfield(L, -2, "__gc");
-	lua_pop(L, 1);
 	luaL_setfuncs(L, fns, 0);
 }

@@ -13,7 +13,8 @@
 #include "core/base/err.h"
 
 /*
- * What the files of the Lua module `ncclbpf.core` share. Functions raise on
+ * Functions that the files of the Lua module `ncclbpf.core` share. Functions
+ * raise on
  * misuse (a wrong type) and return nil and an error table on failure.
  */
 
@@ -23,18 +24,29 @@ int nb_lua_fail(lua_State *L, const struct nb_err *err);
 int nb_lua_failf(lua_State *L, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The limits of a policy that the environment sets, else the defaults. */
+/* Set the limits of a policy from the environment, else to the defaults. */
 struct nb_policy_opts;
 void nb_lua_policy_limits(struct nb_policy_opts *opts);
 
-/* A buffer that the collector frees, also when something raises; pushed. */
+/* Push a buffer that the collector frees, also after an error is raised. */
 struct nb_buf *nb_lua_buf(lua_State *L, size_t limit);
 
-/* Name of the metatable of error tables and of boxed unsigned numbers. */
+/* Names of the metatables of error tables and of boxed unsigned numbers. */
 #define NB_LUA_ERROR "ncclbpf.error"
 #define NB_LUA_U64 "ncclbpf.u64"
 /* Push @v boxed, so that it prints and encodes unsigned. */
 void nb_lua_push_u64(lua_State *L, unsigned long long v);
+
+/* Set field @key of the table at the top of the stack. A NULL text sets nil. */
+void nb_lua_set_str(lua_State *L, const char *key, const char *value);
+void nb_lua_set_int(lua_State *L, const char *key, lua_Integer value);
+void nb_lua_set_num(lua_State *L, const char *key, lua_Number value);
+void nb_lua_set_bool(lua_State *L, const char *key, bool value);
+
+/* Make metatable @name: @methods, which a script cannot replace. */
+void nb_lua_class(lua_State *L, const char *name, const luaL_Reg *methods);
+/* Give the userdata at the top the metatable @name, with @gc as __gc. */
+void nb_lua_collected(lua_State *L, const char *name, lua_CFunction gc);
 
 /*
  * Set by the shell's signal handler, cleared at the prompt. While it is set
@@ -49,8 +61,8 @@ bool nb_lua_stopped(void);
 
 struct pollfd;
 /*
- * poll that a stop interrupts without a race: returns as poll does, or -1
- * with errno EINTR after a stop. @timeout: seconds, negative for ever.
+ * poll(2) that a stop interrupts without a race. Returns as poll does, or -1
+ * with errno EINTR after a stop. @timeout: seconds; negative: no limit.
  */
 int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout);
 /* Seconds of CLOCK_MONOTONIC. */
@@ -70,10 +82,15 @@ void nb_lua_open_judge(lua_State *L);
 void nb_lua_open_table(lua_State *L);
 void nb_lua_open_code(lua_State *L);
 void nb_lua_open_uprobes(lua_State *L);
+void nb_lua_open_rdma(lua_State *L);
 void nb_lua_open_guardian(lua_State *L);
 void nb_lua_open_limit(lua_State *L);
+void nb_lua_open_clang(lua_State *L);
+void nb_lua_open_fleet(lua_State *L);
+void nb_lua_open_sign(lua_State *L);
 
-/* Push @text decoded, or nil and an error; returns how many. */
+/* Decode @text and push it, or push nil and an error; returns the number of
+ * values pushed. */
 int nb_lua_json_push(lua_State *L, const char *text, size_t size);
 
 /* The module's entry point; the shell preloads it. */

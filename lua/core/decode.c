@@ -71,7 +71,7 @@ static void push_enum(struct nb_walk *w, const struct btf_type *t, uint64_t x,
 {
 	const struct nb_words *words =
 		nb_words_of_enum(nb_btf_str(w->btf, t->name_off));
-	/* clang before 15 sets no flag where an enum of ours is signed */
+	/* clang before 15 does not mark our signed enums as signed */
 	bool is_signed =
 		btf_kflag(t) ||
 		(btf_is_enum(t) &&
@@ -103,7 +103,7 @@ static void push_float(struct nb_walk *w, uint64_t x, uint32_t bits)
 	lua_pushnumber(w->L, bits == 32 ? (double)f : d);
 }
 
-/* A number of @bits bits at @bit, of a type that has no parts. */
+/* Push a number of a scalar type, of @bits bits at @bit. */
 static bool push_scalar(struct nb_walk *w, const struct btf_type *t,
 			struct nb_view v, uint32_t bit, uint32_t bits)
 {
@@ -157,7 +157,7 @@ static bool push_array(struct nb_walk *w, const struct btf_type *t,
 	return true;
 }
 
-/* Replace the number at the top, of a field of @name, with its word. */
+/* Replace the number at the top, the value of field @name, with NCCL's word. */
 static void name_number(struct nb_walk *w, const char *name)
 {
 	if (lua_isinteger(w->L, -1) &&
@@ -173,7 +173,7 @@ static bool push_member(struct nb_walk *w, const struct nb_member *m,
 		       : push_value(w, m->type, part);
 }
 
-/* Fields of @t into the table at the top of the stack. */
+/* Set the fields of @t in the table at the top of the stack. */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
 static bool push_fields(struct nb_walk *w, const struct btf_type *t,
 			struct nb_view v)
@@ -210,7 +210,8 @@ static bool push_fields(struct nb_walk *w, const struct btf_type *t,
 	return true;
 }
 
-/* Metatable with the order of fields, one for each type. */
+/* Set the metatable that has the order of the type's fields; one for each
+ * type. */
 static void set_order(struct nb_walk *w, uint32_t id, const struct btf_type *t)
 {
 	lua_getiuservalue(w->L, 1, 1);

@@ -13,7 +13,7 @@
 #include "core/spec/spec.h"
 #include "lua/core/value.h"
 
-/* Where a value goes: @size zeroed bytes at @p. */
+/* The place of a value: @size zeroed bytes at @p. */
 struct place {
 	unsigned char *p;
 	size_t size;
@@ -50,7 +50,7 @@ static bool parse_number(const char *s, struct number *n)
 	return isdigit((unsigned char)s[n->negative]) && !*end && !errno;
 }
 
-/* Fail: @word stands where a number belongs, or one of NCCL's @words. */
+/* Fail: found @word, expected a number or one of NCCL's @words. */
 static bool no_number(struct nb_walk *w, const struct nb_words *words,
 		      const char *word)
 {
@@ -152,7 +152,7 @@ static bool put_int(struct nb_walk *w, const struct btf_type *t,
 static bool unknown_enumerator(struct nb_walk *w, const struct btf_type *t,
 			       const char *word)
 {
-	/* garbage of the collector: the walk ends here */
+	/* the collector frees it, since the walk ends with this error */
 	const char **names =
 		lua_newuserdatauv(w->L, (btf_vlen(t) + 1u) * sizeof(*names), 0);
 	const char *near[2];
@@ -189,7 +189,8 @@ static bool put_enum(struct nb_walk *w, const struct btf_type *t,
 			}
 		return unknown_enumerator(w, t, s);
 	}
-	/* any number of that many bits: older clang does not say the sign */
+	/* accept any number of that many bits: older clang does not record the
+	 * sign */
 	return get_number(w, "", &n) && store_number(w, to, n.negative, n);
 }
 
@@ -309,8 +310,8 @@ static bool put_struct(struct nb_walk *w, const struct btf_type *t,
 	return true;
 }
 
-/* Take bits @from to @end of @tmp over to @out. @have: bits that @out has
- * already; false if one of them differs. */
+/* Copy bits @from to @end of @tmp to @out. @have: bits that @out has already;
+ * false if one of them differs. */
 static bool merge_bits(unsigned char *out, unsigned char *have,
 		       const unsigned char *tmp, uint64_t from, uint64_t end)
 {
@@ -327,8 +328,8 @@ static bool merge_bits(unsigned char *out, unsigned char *have,
 }
 
 /*
- * A union that was read has all its fields: each is stored alone, and all
- * must agree on the bits they have in common.
+ * A decoded union has a value for every field. Store each field separately;
+ * they must agree on the bits that they share.
  */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
 static bool put_union(struct nb_walk *w, const struct btf_type *t,
@@ -349,7 +350,7 @@ static bool put_union(struct nb_walk *w, const struct btf_type *t,
 		memset(tmp, 0, to.size);
 		if (!nb_walk_count(w) || !put_field(w, t, alone, &m))
 			return false;
-		/* A field of an unnamed struct may lie behind bit 0. */
+		/* A field of an unnamed struct may begin after bit 0. */
 		own = m.bits ? m.bits : 8 * btf__resolve_size(w->btf, m.type);
 		if (own >= 0 && m.bit + (uint64_t)own < end)
 			end = m.bit + (uint64_t)own;

@@ -2,8 +2,9 @@
 /*
  * Processes that outlive this one, both copies of it in a session of their own.
  * A guardian waits until this process has ended and then calls a function. It
- * reads from a socket whose other end only this process holds, so it notices
- * every way of dying and needs neither signal nor clock. A detached process
+ * reads from a socket whose other end only this process holds. So it notices
+ * the process's end in every case, and needs neither signals nor polling. A
+ * detached process
  * calls its function at once. Neither keeps the terminal or an inherited pipe
  * open. The process that forks must have one thread only.
  */
@@ -28,8 +29,8 @@ struct guardian {
 	struct guardian *next; /* in open_guardians */
 };
 
-/* Those with an open fd. A process that we fork closes these copies, or the
- * guardians would wait for its end too. */
+/* The guardians with an open descriptor. A forked process closes its copies of
+ * them, or the guardians would wait for its end too. */
 static struct guardian *open_guardians;
 
 /* Standard output and error go to @out (-1: nowhere). A descriptor that would
@@ -57,7 +58,8 @@ static void replace_files(int out)
 		close(null);
 }
 
-/* Ctrl-C is for the shell; other signals end this process as usual. */
+/* Ignore Ctrl-C, which is meant for the shell; other signals end this process
+ * as usual. */
 static void leave_session(int out)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT,
@@ -74,8 +76,8 @@ static void leave_session(int out)
 	nb_lua_stop = 0;
 }
 
-/* Call the function at the top of the stack when @fd is at its end: our parent
- * has died. A byte says that there is nothing to do. */
+/* Wait on @fd. At its end the parent has died: call the function at the top of
+ * the stack. If a byte arrives, there is nothing to do. */
 static _Noreturn void guard(lua_State *L, int fd)
 {
 	char byte;
@@ -129,7 +131,7 @@ static int guardian(lua_State *L)
 	luaL_setmetatable(L, GUARDIAN);
 	if (connected(fds))
 		return nb_lua_failf(L, NB_E_IO, "no socket for the guardian");
-	fflush(NULL); /* or both processes write what is buffered */
+	fflush(NULL); /* or both processes would write the buffered output */
 	g->pid = fork();
 	if (g->pid < 0) {
 		close_both(fds);
@@ -147,7 +149,7 @@ static int guardian(lua_State *L)
 	return 1;
 }
 
-/* End the guardian (@well), or let it act as if this process had ended. */
+/* With @well end the guardian; else let it act as if this process had ended. */
 static void guardian_leave(struct guardian *g, bool well)
 {
 	struct guardian **at = &open_guardians;
@@ -157,7 +159,7 @@ static void guardian_leave(struct guardian *g, bool well)
 	while (*at != g)
 		at = &(*at)->next;
 	*at = g->next;
-	if (well) { /* fails if the guardian was killed: nothing to do */
+	if (well) { /* fails if the guardian was killed, which does no harm */
 		while (send(g->fd, "", 1, MSG_NOSIGNAL) < 0 && errno == EINTR)
 			;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Policies offline: object files to images, what an image holds, its
- * disassembly and its verdict, made by the very code that runs in the job.
+ * Policies without a job: object files to images; contents, disassembly and
+ * verdict of an image, by the same code that runs in the job.
  */
 #include "lua/core/core.h"
 
@@ -59,6 +59,30 @@ static int object_image(lua_State *L)
 	return 1;
 }
 
+/* image_named(bytes, name) -> the same image under another name | nil, err */
+static int image_named(lua_State *L)
+{
+	size_t size;
+	const char *bytes = luaL_checklstring(L, 1, &size);
+	const char *name = luaL_checkstring(L, 2);
+	struct nb_image **img = lua_newuserdatauv(L, sizeof(*img), 0);
+	struct nb_err err = { .code = 0 };
+	struct nb_image renamed;
+	struct nb_buf *out;
+
+	*img = NULL;
+	luaL_setmetatable(L, IMAGE);
+	if (nb_image_read(img, bytes, size, &err))
+		return nb_lua_fail(L, &err);
+	renamed = **img;
+	renamed.name = name;
+	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
+	if (nb_image_write(out, &renamed, &err))
+		return nb_lua_fail(L, &err);
+	lua_pushlstring(L, nb_buf_text(out), out->size);
+	return 1;
+}
+
 /* image(bytes) -> image | nil, err */
 static int image_new(lua_State *L)
 {
@@ -84,24 +108,6 @@ static int is_image(lua_State *L)
 	return 1;
 }
 
-static void str(lua_State *L, const char *key, const char *value)
-{
-	lua_pushstring(L, value);
-	lua_setfield(L, -2, key);
-}
-
-static void num(lua_State *L, const char *key, lua_Integer value)
-{
-	lua_pushinteger(L, value);
-	lua_setfield(L, -2, key);
-}
-
-static void flag(lua_State *L, const char *key, bool value)
-{
-	lua_pushboolean(L, value);
-	lua_setfield(L, -2, key);
-}
-
 static void push_map(lua_State *L, const struct nb_map_spec *m)
 {
 	static const char *const origins[] = { "defined", "rodata", "data",
@@ -109,19 +115,21 @@ static void push_map(lua_State *L, const struct nb_map_spec *m)
 	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
 
 	lua_createtable(L, 0, 12);
-	str(L, "name", m->name);
-	str(L, "type", t ? t->word : "unknown");
-	num(L, "key_size", m->key_size);
-	num(L, "value_size", m->value_size);
-	num(L, "max_entries", m->max_entries);
-	num(L, "flags", m->flags);
-	flag(L, "coherent", m->tags & NB_MAPF_COHERENT);
-	flag(L, "shared", m->tags & NB_MAPF_SHARED);
+	nb_lua_set_str(L, "name", m->name);
+	nb_lua_set_str(L, "type", t ? t->word : "unknown");
+	nb_lua_set_int(L, "key_size", m->key_size);
+	nb_lua_set_int(L, "value_size", m->value_size);
+	nb_lua_set_int(L, "max_entries", m->max_entries);
+	nb_lua_set_int(L, "flags", m->flags);
+	nb_lua_set_bool(L, "coherent", m->tags & NB_MAPF_COHERENT);
+	nb_lua_set_bool(L, "shared", m->tags & NB_MAPF_SHARED);
 	if (m->tags & NB_MAPF_MERGED)
-		str(L, "merged", m->tags & NB_MAPF_SUM ? "sum" : "max");
-	str(L, "origin", (size_t)m->origin < 5 ? origins[m->origin] : "?");
-	num(L, "btf_key", m->btf_key);
-	num(L, "btf_value", m->btf_value);
+		nb_lua_set_str(L, "merged",
+			       m->tags & NB_MAPF_SUM ? "sum" : "max");
+	nb_lua_set_str(L, "origin",
+		       (size_t)m->origin < 5 ? origins[m->origin] : "?");
+	nb_lua_set_int(L, "btf_key", m->btf_key);
+	nb_lua_set_int(L, "btf_value", m->btf_value);
 	if (m->init) {
 		lua_pushlstring(L, (const char *)m->init, m->value_size);
 		lua_setfield(L, -2, "init");
@@ -133,11 +141,11 @@ static void push_prog(lua_State *L, const struct nb_prog *p)
 	const struct nb_hook_spec *h = nb_spec_hook(p->hook);
 
 	lua_createtable(L, 0, 5);
-	str(L, "name", p->name);
-	str(L, "section", p->section);
-	str(L, "hook", h ? h->word : "?");
-	num(L, "insns", p->nslots);
-	num(L, "functions", p->nfuncs);
+	nb_lua_set_str(L, "name", p->name);
+	nb_lua_set_str(L, "section", p->section);
+	nb_lua_set_str(L, "hook", h ? h->word : "?");
+	nb_lua_set_int(L, "insns", p->nslots);
+	nb_lua_set_int(L, "functions", p->nfuncs);
 }
 
 /* image:info() -> {name, digest, size, maps, programs, btf} */
@@ -147,10 +155,10 @@ static int image_info(lua_State *L)
 	char digest[65];
 
 	lua_createtable(L, 0, 6);
-	str(L, "name", img->name);
+	nb_lua_set_str(L, "name", img->name);
 	nb_sha256_text(img->digest, digest);
-	str(L, "digest", digest);
-	num(L, "size", (lua_Integer)img->size);
+	nb_lua_set_str(L, "digest", digest);
+	nb_lua_set_int(L, "size", (lua_Integer)img->size);
 	lua_createtable(L, (int)img->nmaps, 0);
 	for (uint32_t i = 0; i < img->nmaps; i++) {
 		push_map(L, &img->maps[i]);
@@ -203,15 +211,15 @@ static void push_line(lua_State *L, const struct nb_image *img,
 
 	nb_disasm(text, sizeof(text), insn, map_name, (void *)(uintptr_t)img);
 	lua_createtable(L, 0, 6);
-	num(L, "pc", pc);
-	str(L, "insn", text);
+	nb_lua_set_int(L, "pc", pc);
+	nb_lua_set_str(L, "insn", text);
 	if (f && f->start == pc)
-		str(L, "func", f->name);
-	/* the source stands at the first instruction made from it */
+		nb_lua_set_str(L, "func", f->name);
+	/* a source line is shown at the first of its instructions */
 	if (at && at->pc == pc) {
-		str(L, "file", at->file);
-		num(L, "line", at->line);
-		str(L, "source", at->text);
+		nb_lua_set_str(L, "file", at->file);
+		nb_lua_set_int(L, "line", at->line);
+		nb_lua_set_str(L, "source", at->text);
 	}
 }
 
@@ -237,23 +245,27 @@ static int image_disasm(lua_State *L)
 	return 1;
 }
 
-/* The bound of a run, and the line of the loop with the longest iteration. */
+/* The bound of a run, and its costliest loop. */
 static void push_run(lua_State *L, const struct nb_verdict *v,
 		     const struct nb_prog *p)
 {
 	const struct nb_policy_effort e = nb_policy_effort_of(v);
 	const struct nb_line *line =
-		v->lap_pc < p->nslots ? nb_prog_line(p, v->lap_pc) : NULL;
+		v->loop.pc < p->nslots ? nb_prog_line(p, v->loop.pc) : NULL;
 
-	num(L, "run",
-	    (lua_Integer)(nb_effort_path(&e, v->lap, 0) +
-			  nb_effort_turns(&e, v->lap)));
-	flag(L, "loops", v->loops || v->passes);
-	if (v->lap_pc < p->nslots)
-		num(L, "loop_pc", v->lap_pc);
+	nb_lua_set_int(L, "run",
+		       (lua_Integer)(nb_effort_path(&e, v->lap, 0) +
+				     nb_effort_turns(&e, v->lap)));
+	nb_lua_set_bool(L, "loops", v->loops || v->passes);
+	if (v->loop.pc < p->nslots) {
+		nb_lua_set_int(L, "loop_pc", v->loop.pc);
+		nb_lua_set_int(L, "loop_iterations", v->loop.iterations);
+		nb_lua_set_int(L, "loop_length", v->loop.length);
+		nb_lua_set_int(L, "loop_share", v->loop.share);
+	}
 	if (line) {
-		num(L, "loop_line", line->line);
-		str(L, "loop_file", line->file);
+		nb_lua_set_int(L, "loop_line", line->line);
+		nb_lua_set_str(L, "loop_file", line->file);
 	}
 }
 
@@ -263,15 +275,15 @@ static void push_stats(lua_State *L, const struct nb_verdict *v,
 	const struct nb_verify_stats *s = &v->stats;
 
 	lua_createtable(L, 0, 8);
-	num(L, "insns_walked", s->insns_walked);
-	num(L, "work", s->work);
-	num(L, "states_peak", s->states_peak);
-	num(L, "stack_bytes", s->stack_depth);
-	num(L, "lap", v->lap);
-	num(L, "numbers", v->numbers);
+	nb_lua_set_int(L, "insns_walked", s->insns_walked);
+	nb_lua_set_int(L, "work", s->work);
+	nb_lua_set_int(L, "states_peak", s->states_peak);
+	nb_lua_set_int(L, "stack_bytes", s->stack_depth);
+	nb_lua_set_int(L, "lap", v->lap);
+	nb_lua_set_int(L, "numbers", v->numbers);
 	push_run(L, v, p);
-	num(L, "time_us", (lua_Integer)(s->time_ns / 1000));
-	num(L, "memory_bytes", (lua_Integer)s->memory);
+	nb_lua_set_int(L, "time_us", (lua_Integer)(s->time_ns / 1000));
+	nb_lua_set_int(L, "memory_bytes", (lua_Integer)s->memory);
 }
 
 /* [{class pc text hint file line source}] of an accepted program */
@@ -282,14 +294,14 @@ static void push_notes(lua_State *L, const struct nb_verdict *v)
 		const struct nb_note *note = &v->notes[i];
 
 		lua_createtable(L, 0, 7);
-		str(L, "class", note->word);
-		num(L, "pc", note->pc);
-		str(L, "text", note->text);
-		str(L, "hint", note->hint);
+		nb_lua_set_str(L, "class", note->word);
+		nb_lua_set_int(L, "pc", note->pc);
+		nb_lua_set_str(L, "text", note->text);
+		nb_lua_set_str(L, "hint", note->hint);
 		if (note->line) {
-			str(L, "file", note->line->file);
-			num(L, "line", note->line->line);
-			str(L, "source", note->line->text);
+			nb_lua_set_str(L, "file", note->line->file);
+			nb_lua_set_int(L, "line", note->line->line);
+			nb_lua_set_str(L, "source", note->line->text);
 		}
 		lua_rawseti(L, -2, i + 1);
 	}
@@ -304,7 +316,7 @@ static int push_finding(lua_State *L, const struct nb_verdict *v,
 	struct nb_err err = { .code = 0 };
 	struct nb_json j;
 
-	lua_rotate(L, -4, 3); /* the buffers lie below the result */
+	lua_rotate(L, -4, 3); /* move the result below the buffers */
 	nb_verdict_text(v, img, prog, text);
 	nb_verdict_notes(v, img, prog, steps);
 	nb_json_init(&j, json);
@@ -314,9 +326,9 @@ static int push_finding(lua_State *L, const struct nb_verdict *v,
 	lua_setfield(L, -2, "text");
 	lua_pushlstring(L, nb_buf_text(steps), steps->size);
 	lua_setfield(L, -2, "steps");
-	str(L, "message", err.text);
-	str(L, "hint", err.hint);
-	num(L, "at", err.at);
+	nb_lua_set_str(L, "message", err.text);
+	nb_lua_set_str(L, "hint", err.hint);
+	nb_lua_set_int(L, "at", err.at);
 	lua_pushlstring(L, nb_buf_text(json), json->size);
 	lua_setfield(L, -2, "finding_json");
 	return 1;
@@ -356,9 +368,9 @@ static int image_budget(lua_State *L)
 	if (nb_policy_memory(&bytes, img, opts.max_memory, &err))
 		return nb_lua_fail(L, &err);
 	lua_createtable(L, 0, 4);
-	num(L, "work_max", opts.max_insns);
-	num(L, "memory_bytes", (lua_Integer)bytes);
-	num(L, "memory_max_bytes", (lua_Integer)opts.max_memory);
+	nb_lua_set_int(L, "work_max", opts.max_insns);
+	nb_lua_set_int(L, "memory_bytes", (lua_Integer)bytes);
+	nb_lua_set_int(L, "memory_max_bytes", (lua_Integer)opts.max_memory);
 	return 1;
 }
 
@@ -384,13 +396,13 @@ static int image_verify(lua_State *L)
 	}
 	v = lua_newuserdatauv(L, sizeof(*v), 0);
 	*v = NULL;
-	luaL_setmetatable(L, VERDICT);
+	nb_lua_collected(L, VERDICT, verdict_gc);
 	nb_lua_policy_limits(&policy);
 	policy.verify.policy_insns = policy.max_insns;
 	if (nb_verify(v, img, prog, &policy.verify, &err))
 		return nb_lua_fail(L, &err);
 	lua_createtable(L, 0, 8);
-	flag(L, "accepted", (*v)->accepted);
+	nb_lua_set_bool(L, "accepted", (*v)->accepted);
 	push_stats(L, *v, &img->progs[prog]);
 	lua_setfield(L, -2, "stats");
 	if (trace) {
@@ -411,7 +423,7 @@ static int image_verify_env(lua_State *L)
 	struct nb_verdict **v = lua_newuserdatauv(L, sizeof(*v), 0);
 
 	*v = NULL;
-	luaL_setmetatable(L, VERDICT);
+	nb_lua_collected(L, VERDICT, verdict_gc);
 	if (nb_verify_env(v, img, prog, &err))
 		return nb_lua_fail(L, &err);
 	if (!*v)
@@ -432,20 +444,11 @@ void nb_lua_open_image(lua_State *L)
 					    { "__close", image_gc },
 					    { NULL, NULL } };
 	static const luaL_Reg fns[] = { { "object_image", object_image },
+					{ "image_named", image_named },
 					{ "image", image_new },
 					{ "is_image", is_image },
 					{ NULL, NULL } };
 
-	luaL_newmetatable(L, IMAGE);
-	luaL_setfuncs(L, methods, 0);
-	lua_pushvalue(L, -1);
-	lua_setfield(L, -2, "__index");
-	lua_pushboolean(L, 0);
-	lua_setfield(L, -2, "__metatable");
-	lua_pop(L, 1);
-	luaL_newmetatable(L, VERDICT);
-	lua_pushcfunction(L, verdict_gc);
-	lua_setfield(L, -2, "__gc");
-	lua_pop(L, 1);
+	nb_lua_class(L, IMAGE, methods);
 	luaL_setfuncs(L, fns, 0);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * JSON to Lua and back. Objects become tables whose metatable remembers the
- * order of the keys and which were null, so that a script sees plain fields
- * and a reply that is printed again is the reply that came. Tables of equal
+ * JSON to Lua and back. Objects become tables. Their metatable has the order
+ * of the keys and the keys that were null. So a script sees plain fields, and
+ * a reply that is printed again is unchanged. Tables of equal
  * shape share one metatable. Integers are exact over all 64 bits.
  */
 #include "lua/core/core.h"
@@ -57,8 +57,7 @@ static void shape_meta(lua_State *L, json_t *obj)
 		lua_pushstring(L, key);
 		lua_rawseti(L, -3, ++n);
 		if (json_is_null(value)) {
-			lua_pushboolean(L, 1);
-			lua_setfield(L, -2, key);
+			nb_lua_set_bool(L, key, 1);
 		}
 	}
 	lua_setfield(L, -3, "nulls");
@@ -141,7 +140,7 @@ static int push_call(lua_State *L)
 	return 1;
 }
 
-/* The end of the string that begins at @i. */
+/* The index of the end of the string that begins at @i. */
 static size_t skip_string(const char *text, size_t size, size_t i)
 {
 	for (i++; i < size && text[i] != '"'; i++)
@@ -198,11 +197,7 @@ int nb_lua_json_push(lua_State *L, const char *text, size_t size)
 	json_error_t e;
 
 	h->root = NULL;
-	if (luaL_newmetatable(L, "ncclbpf.json")) {
-		lua_pushcfunction(L, holder_gc);
-		lua_setfield(L, -2, "__gc");
-	}
-	lua_setmetatable(L, -2);
+	nb_lua_collected(L, "ncclbpf.json", holder_gc);
 	h->root = json_loadb(text, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
 	if (!h->root && json_error_code(&e) == json_error_numeric_overflow) {
 		text = signed_text(L, text, size, &size);
@@ -252,7 +247,7 @@ static bool is_array(lua_State *L)
 	return yes;
 }
 
-/* Value at the top, key below it: write both, pop the value. */
+/* Write the key and the value, which is at the top, and pop the value. */
 static void put_member(lua_State *L, struct nb_json *j, int depth)
 {
 	lua_pushvalue(L, -2);
@@ -366,7 +361,7 @@ static void put_table(lua_State *L, struct nb_json *j, int depth)
 {
 	int t = lua_gettop(L);
 
-	/* an object of ours: what it stands for (class.lua) */
+	/* an object of our classes: encode its data (class.lua) */
 	if (luaL_getmetafield(L, t, "__data") != LUA_TNIL) {
 		lua_pushvalue(L, t);
 		lua_call(L, 1, 1);

@@ -11,8 +11,9 @@
 #include <string.h>
 
 enum {
-	EXACT = 40,    /* so many values a side: the exact distribution */
-	MOST = 1 << 10 /* values a side: their differences are sorted */
+	EXACT = 40,    /* up to so many values in each sample: the exact
+			  distribution */
+	MOST = 1 << 10 /* most values of a sample: all differences are sorted */
 };
 
 static int by_value(const void *a, const void *b)
@@ -28,7 +29,7 @@ static double median(double *v, size_t n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-/* Values of the list at @arg, in memory that Lua owns; left on the stack. */
+/* Copy the list at @arg into memory that Lua owns, which stays on the stack. */
 static double *values(lua_State *L, int arg, size_t *n)
 {
 	double *v;
@@ -187,7 +188,7 @@ static double p_value(struct ranks r, size_t n, size_t m, const double *exact)
 	return var <= 0 || far <= 0 ? 1 : 2 * normal_tail(far / sqrt(var));
 }
 
-/* How many of the sorted differences lie outside the interval, a side. */
+/* The number of sorted differences outside the interval, on each side. */
 static size_t outside(size_t n, size_t m, double alpha, const double *exact)
 {
 	double a = (double)n, b = (double)m, k;
@@ -251,12 +252,9 @@ static int rank_sum(lua_State *L)
 	if (r.ties <= 0 && n <= EXACT && m <= EXACT)
 		exact = distribution(L, n, m);
 	lua_newtable(L);
-	lua_pushnumber(L, r.u);
-	lua_setfield(L, -2, "u");
-	lua_pushnumber(L, p_value(r, n, m, exact));
-	lua_setfield(L, -2, "p");
-	lua_pushboolean(L, exact != NULL);
-	lua_setfield(L, -2, "exact");
+	nb_lua_set_num(L, "u", r.u);
+	nb_lua_set_num(L, "p", p_value(r, n, m, exact));
+	nb_lua_set_bool(L, "exact", exact != NULL);
 	push_shift(L, a, n, b, m, alpha, exact);
 	return 1;
 }

@@ -2,9 +2,9 @@
 /*
  * A call of a script's function with a deadline and a cap on memory. No hook
  * is armed before the deadline, because an armed one halves the speed of Lua:
- * a timer's signal arms it then. From that moment every instruction raises,
- * so that a script which catches the error gets no further, and what it
- * returns after all does not count. C functions of Lua's library are not
+ * a timer's signal arms it then. From then on every instruction raises, so a
+ * script that catches the error cannot continue, and a result that it returns
+ * nevertheless is ignored. C functions of Lua's library are not
  * interrupted: a pattern may take for ever, and nothing else happens meanwhile
  * (docs/rollouts.md). The memory they ask for is counted.
  */
@@ -23,7 +23,7 @@ static struct limit {
 	bool running;
 } limit;
 
-/* Lua counts what it frees; blocks from before the call may go as well. */
+/* Lua also reports freed bytes; these may be blocks from before the call. */
 static void *limited_alloc(void *ud, void *p, size_t old, size_t size)
 {
 	struct limit *l = ud;
@@ -53,7 +53,7 @@ static void on_alarm(int sig)
 {
 	(void)sig;
 	limit.late = 1;
-	/* a Ctrl-C has armed its own, which stops as well */
+	/* Ctrl-C has armed its own hook, which ends the call too */
 	if (limit.L && !lua_gethook(limit.L))
 		lua_sethook(limit.L, stop,
 			    LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE |
@@ -73,7 +73,7 @@ static void arm(double seconds, struct itimerval *old)
 	setitimer(ITIMER_REAL, &t, old);
 }
 
-/* 0, or what is wrong as text */
+/* NULL, or the error as text */
 static const char *told(int rc)
 {
 	if (limit.late)
@@ -103,7 +103,8 @@ static int do_limited(lua_State *L)
 	if (limit.running)
 		return luaL_error(L, "limited: within itself");
 	lua_pushboolean(L, 0);
-	lua_replace(L, 1); /* the result goes here: no memory is needed later */
+	lua_replace(L, 1); /* keep a slot for the result, so that no memory is
+			      needed later */
 	memset(&limit, 0, sizeof(limit));
 	limit.running = true;
 	limit.L = L;

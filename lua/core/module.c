@@ -17,17 +17,13 @@ int nb_lua_fail(lua_State *L, const struct nb_err *err)
 {
 	lua_pushnil(L);
 	lua_createtable(L, 0, 4);
-	lua_pushstring(L, nb_err_word(err->code));
-	lua_setfield(L, -2, "code");
-	lua_pushstring(L, err->text);
-	lua_setfield(L, -2, "message");
+	nb_lua_set_str(L, "code", nb_err_word(err->code));
+	nb_lua_set_str(L, "message", err->text);
 	if (err->hint[0]) {
-		lua_pushstring(L, err->hint);
-		lua_setfield(L, -2, "hint");
+		nb_lua_set_str(L, "hint", err->hint);
 	}
 	if (err->at) {
-		lua_pushinteger(L, err->at);
-		lua_setfield(L, -2, "at");
+		nb_lua_set_int(L, "at", err->at);
 	}
 	luaL_setmetatable(L, NB_LUA_ERROR);
 	return 2;
@@ -55,11 +51,7 @@ struct nb_buf *nb_lua_buf(lua_State *L, size_t limit)
 	struct nb_buf *b = lua_newuserdatauv(L, sizeof(*b), 0);
 
 	nb_buf_init(b, limit);
-	if (luaL_newmetatable(L, "ncclbpf.buf")) {
-		lua_pushcfunction(L, buf_gc);
-		lua_setfield(L, -2, "__gc");
-	}
-	lua_setmetatable(L, -2);
+	nb_lua_collected(L, "ncclbpf.buf", buf_gc);
 	return b;
 }
 
@@ -94,16 +86,47 @@ static int u64_equal(lua_State *L)
 
 /* ---- tables ---- */
 
-static void set_str(lua_State *L, const char *key, const char *value)
+void nb_lua_set_str(lua_State *L, const char *key, const char *value)
 {
 	lua_pushstring(L, value);
 	lua_setfield(L, -2, key);
 }
 
-static void set_int(lua_State *L, const char *key, lua_Integer value)
+void nb_lua_set_int(lua_State *L, const char *key, lua_Integer value)
 {
 	lua_pushinteger(L, value);
 	lua_setfield(L, -2, key);
+}
+
+void nb_lua_set_num(lua_State *L, const char *key, lua_Number value)
+{
+	lua_pushnumber(L, value);
+	lua_setfield(L, -2, key);
+}
+
+void nb_lua_set_bool(lua_State *L, const char *key, bool value)
+{
+	lua_pushboolean(L, value);
+	lua_setfield(L, -2, key);
+}
+
+void nb_lua_class(lua_State *L, const char *name, const luaL_Reg *methods)
+{
+	luaL_newmetatable(L, name);
+	luaL_setfuncs(L, methods, 0);
+	lua_pushvalue(L, -1);
+	lua_setfield(L, -2, "__index");
+	nb_lua_set_bool(L, "__metatable", false);
+	lua_pop(L, 1);
+}
+
+void nb_lua_collected(lua_State *L, const char *name, lua_CFunction gc)
+{
+	if (luaL_newmetatable(L, name)) {
+		lua_pushcfunction(L, gc);
+		lua_setfield(L, -2, "__gc");
+	}
+	lua_setmetatable(L, -2);
 }
 
 static int commands(lua_State *L)
@@ -113,13 +136,14 @@ static int commands(lua_State *L)
 		const struct nb_cmd_spec *c = nb_spec_cmd((enum nb_cmd)i);
 
 		lua_createtable(L, 0, 6);
-		set_str(L, "words", c->words);
-		set_str(L, "syntax", c->syntax);
-		set_int(L, "least", c->least);
-		set_int(L, "most", c->most);
-		set_str(L, "role",
-			c->role == NB_ROLE_CONTROL ? "control" : "observe");
-		set_str(L, "help", c->help);
+		nb_lua_set_str(L, "words", c->words);
+		nb_lua_set_str(L, "syntax", c->syntax);
+		nb_lua_set_int(L, "least", c->least);
+		nb_lua_set_int(L, "most", c->most);
+		nb_lua_set_str(L, "role",
+			       c->role == NB_ROLE_CONTROL ? "control"
+							  : "observe");
+		nb_lua_set_str(L, "help", c->help);
 		lua_rawseti(L, -2, i + 1);
 	}
 	return 1;
@@ -132,11 +156,11 @@ static int params(lua_State *L)
 		const struct nb_param_spec *p = nb_spec_param((enum nb_param)i);
 
 		lua_createtable(L, 0, 5);
-		set_str(L, "name", p->name);
-		set_str(L, "default", p->def);
-		set_str(L, "choices", p->choices);
-		set_str(L, "doc", p->doc);
-		set_int(L, "who", p->who);
+		nb_lua_set_str(L, "name", p->name);
+		nb_lua_set_str(L, "default", p->def);
+		nb_lua_set_str(L, "choices", p->choices);
+		nb_lua_set_str(L, "doc", p->doc);
+		nb_lua_set_int(L, "who", p->who);
 		lua_rawseti(L, -2, i + 1);
 	}
 	return 1;
@@ -157,8 +181,8 @@ static int errors(lua_State *L)
 	lua_createtable(L, 0, (int)n);
 	for (size_t i = 0; i < n; i++) {
 		lua_createtable(L, 0, 2);
-		set_int(L, "status", error_rows[i].status);
-		set_str(L, "text", error_rows[i].text);
+		nb_lua_set_int(L, "status", error_rows[i].status);
+		nb_lua_set_str(L, "text", error_rows[i].text);
 		lua_setfield(L, -2, error_rows[i].word);
 	}
 	return 1;
@@ -173,7 +197,8 @@ static int nearest(lua_State *L)
 
 	luaL_checktype(L, 2, LUA_TTABLE);
 	n = (size_t)lua_rawlen(L, 2);
-	/* the distance is quadratic; nothing this long is a typing error */
+	/* computing the distance takes quadratic time, and a long word is no
+	 * typing error */
 	if (strlen(word) > 64)
 		return 0;
 	list = lua_newuserdatauv(L, (n + 1) * sizeof(*list), 0);
@@ -269,8 +294,12 @@ __attribute__((visibility("default"))) int luaopen_ncclbpf_core(lua_State *L)
 	nb_lua_open_table(L);
 	nb_lua_open_code(L);
 	nb_lua_open_uprobes(L);
+	nb_lua_open_rdma(L);
 	nb_lua_open_guardian(L);
 	nb_lua_open_limit(L);
-	set_str(L, "version", NCCLBPF_VERSION);
+	nb_lua_open_clang(L);
+	nb_lua_open_fleet(L);
+	nb_lua_open_sign(L);
+	nb_lua_set_str(L, "version", NCCLBPF_VERSION);
 	return 1;
 }

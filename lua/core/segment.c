@@ -8,38 +8,91 @@
 #include <stdlib.h>
 
 #include "core/jobseg/report.h"
+#include "core/jobseg/tracks.h"
 #include "core/spec/spec.h"
 
 enum { MOST = 16 << 20 };
 
-/* job_agreement(path [, comm]) -> table as of `check agreement` | nil, err */
+/* A communicator's identity; false: an error is pushed. */
+static bool read_comm(lua_State *L, const char *comm, uint64_t *id)
+{
+	char *end;
+
+	*id = 0;
+	if (!comm)
+		return true;
+	errno = 0;
+	*id = strtoull(comm, &end, 16);
+	if (!errno && !*end && end != comm)
+		return true;
+	nb_lua_failf(L, NB_E_ARG,
+		     "comm=%.40s: 1 to 16 hexadecimal digits expected", comm);
+	return false;
+}
+
+/* job_agreement(path [, comm]) -> table as of `check agreement`, tracks (for
+ * agreement_of) | nil, err */
 static int agreement(lua_State *L)
 {
 	const char *path = luaL_checkstring(L, 1);
 	const char *comm = luaL_optstring(L, 2, NULL);
 	struct nb_buf *text = nb_lua_buf(L, MOST);
+	struct nb_buf *tracks = nb_lua_buf(L, 0);
 	struct nb_err err = { 0 };
 	struct nb_job job;
 	struct nb_json j;
-	uint64_t id = 0;
-	char *end;
+	uint64_t id;
 
-	if (comm) {
-		errno = 0;
-		id = strtoull(comm, &end, 16);
-		if (errno || *end || end == comm)
-			return nb_lua_failf(L, NB_E_ARG,
-					    "comm=%.40s: 1 to 16 hexadecimal "
-					    "digits expected",
-					    comm);
-	}
+	if (!read_comm(L, comm, &id))
+		return 2;
 	if (nb_job_read(&job, path, &err))
 		return nb_lua_fail(L, &err);
 	nb_json_init(&j, text);
 	nb_json_obj(&j);
 	nb_job_json(&job, path, comm != NULL, id, MOST / 2, &j);
 	nb_json_end_obj(&j);
+	if (!nb_tracks_write(&job, comm != NULL, id, SIZE_MAX, tracks))
+		nb_fail(&err, NB_E_NOMEM, 0, "no memory for %.200s", path);
 	nb_job_free(&job);
+	if (err.code || !nb_buf_ok(text))
+		return nb_lua_failf(L, NB_E_NOMEM, "no memory for the report");
+	if (nb_lua_json_push(L, nb_buf_text(text), text->size) != 1)
+		return 2;
+	lua_pushlstring(L, tracks->data, tracks->size);
+	return 2;
+}
+
+/* agreement_of({{site=, tracks=}…} [, comm]) -> table as of `check agreement`,
+ * of the communicators that the sites share | nil, err */
+static int agreement_of(lua_State *L)
+{
+	const char *comm = luaL_optstring(L, 2, NULL);
+	struct nb_buf *text = nb_lua_buf(L, MOST);
+	struct nb_err err = { 0 };
+	struct nb_tracks *all;
+	struct nb_json j;
+	uint64_t id;
+	size_t n;
+
+	luaL_checktype(L, 1, LUA_TTABLE);
+	n = lua_rawlen(L, 1);
+	all = lua_newuserdatauv(L, (n + 1) * sizeof(*all), 0);
+	for (size_t i = 0; i < n; i++) {
+		lua_rawgeti(L, 1, (lua_Integer)i + 1);
+		luaL_checktype(L, -1, LUA_TTABLE);
+		lua_getfield(L, -1, "site");
+		lua_getfield(L, -2, "tracks");
+		all[i].site = luaL_checkstring(L, -2);
+		all[i].bytes = luaL_checklstring(L, -1, &all[i].size);
+		lua_pop(L, 3); /* the table holds the strings */
+	}
+	if (!read_comm(L, comm, &id))
+		return 2;
+	nb_json_init(&j, text);
+	nb_json_obj(&j);
+	if (nb_tracks_json(all, n, comm != NULL, id, MOST / 2, &j, &err))
+		return nb_lua_fail(L, &err);
+	nb_json_end_obj(&j);
 	if (!nb_buf_ok(text))
 		return nb_lua_failf(L, NB_E_NOMEM, "no memory for the report");
 	return nb_lua_json_push(L, nb_buf_text(text), text->size);
@@ -49,14 +102,7 @@ static void word(lua_State *L, const char *key, const char *text)
 {
 	if (!text)
 		return;
-	lua_pushstring(L, text);
-	lua_setfield(L, -2, key);
-}
-
-static void number(lua_State *L, const char *key, uint64_t v)
-{
-	lua_pushinteger(L, (lua_Integer)v);
-	lua_setfield(L, -2, key);
+	nb_lua_set_str(L, key, text);
 }
 
 static void choice(lua_State *L, const char *key, int algo, int proto,
@@ -65,7 +111,7 @@ static void choice(lua_State *L, const char *key, int algo, int proto,
 	lua_createtable(L, 0, 3);
 	word(L, "algo", algo < 0 ? NULL : nb_nccl_algo(algo));
 	word(L, "proto", proto < 0 ? NULL : nb_nccl_proto(proto));
-	number(L, "channels", channels);
+	nb_lua_set_int(L, "channels", (lua_Integer)channels);
 	lua_setfield(L, -2, key);
 }
 
@@ -77,27 +123,25 @@ static void push_decision(lua_State *L, const struct nb_seg_comm *c,
 	snprintf(id, sizeof(id), "%016llx", (unsigned long long)c->comm_id);
 	lua_createtable(L, 0, 12);
 	word(L, "comm", id);
-	number(L, "slot", slot);
-	number(L, "seq", d->seq);
+	nb_lua_set_int(L, "slot", (lua_Integer)slot);
+	nb_lua_set_int(L, "seq", (lua_Integer)d->seq);
 	word(L, "coll", d->coll < 0 ? NULL : nb_nccl_coll(d->coll));
-	number(L, "bytes", d->bytes);
-	number(L, "generation", d->generation);
+	nb_lua_set_int(L, "bytes", (lua_Integer)d->bytes);
+	nb_lua_set_int(L, "generation", (lua_Integer)d->generation);
 	choice(L, "nccl", d->nccl_algo, d->nccl_proto, 0);
 	choice(L, "answer", d->algo, d->proto, d->channels);
-	lua_pushnumber(L, d->cost_us);
-	lua_setfield(L, -2, "cost_us");
-	lua_pushnumber(L, d->nccl_cost_us);
-	lua_setfield(L, -2, "nccl_cost_us");
+	nb_lua_set_num(L, "cost_us", d->cost_us);
+	nb_lua_set_num(L, "nccl_cost_us", d->nccl_cost_us);
 	lua_createtable(L, 0, 5);
-	number(L, "ranks", c->nranks);
-	number(L, "nodes", c->nnodes);
-	number(L, "pipe_ops", d->pipe_ops);
-	number(L, "reg_buff", d->reg_buff);
-	number(L, "usable", d->usable);
+	nb_lua_set_int(L, "ranks", (lua_Integer)c->nranks);
+	nb_lua_set_int(L, "nodes", (lua_Integer)c->nnodes);
+	nb_lua_set_int(L, "pipe_ops", (lua_Integer)d->pipe_ops);
+	nb_lua_set_int(L, "reg_buff", (lua_Integer)d->reg_buff);
+	nb_lua_set_int(L, "usable", (lua_Integer)d->usable);
 	lua_setfield(L, -2, "context");
 }
 
-/* The decisions that are kept of rank @slot, appended to the list on top. */
+/* Append the kept decisions of rank @slot to the list at the top. */
 static void push_rank(lua_State *L, const struct nb_job *job,
 		      const struct nb_seg_comm *c, uint32_t slot)
 {
@@ -129,10 +173,7 @@ static int decisions(lua_State *L)
 
 	if (nb_job_read(job, path, &err))
 		return nb_lua_fail(L, &err);
-	luaL_newmetatable(L, "ncclbpf.job");
-	lua_pushcfunction(L, job_gc);
-	lua_setfield(L, -2, "__gc");
-	lua_setmetatable(L, -2);
+	nb_lua_collected(L, "ncclbpf.job", job_gc);
 	lua_newtable(L);
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		const struct nb_seg_comm *c = nb_job_comm(job, i);
@@ -147,6 +188,8 @@ void nb_lua_open_segment(lua_State *L)
 {
 	lua_pushcfunction(L, agreement);
 	lua_setfield(L, -2, "job_agreement");
+	lua_pushcfunction(L, agreement_of);
+	lua_setfield(L, -2, "agreement_of");
 	lua_pushcfunction(L, decisions);
 	lua_setfield(L, -2, "job_decisions");
 }

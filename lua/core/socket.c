@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The client's end of the control socket (docs/protocol.md): connect and
- * learn who is on the other side, send lines with a sealed memory file
+ * The client's end of the control socket (docs/protocol.md): connect, get the
+ * peer's identity, send lines with a sealed memory file
  * beside them, receive lines bounded at 1 MiB. Nothing blocks for longer
  * than the caller's time-out and a peer that sends rubbish costs bounded
  * memory.
@@ -21,10 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/wire/object.h"
+
 enum {
 	MAX_LINE = (1 << 20) + 1, /* of a reply, with its newline */
 	MAX_OBJECT = 8 << 20,	  /* bytes of a memory file */
-	MAX_FDS = 8		  /* received and not fetched yet */
+	MAX_FDS = 8 /* received descriptors that nobody has fetched yet */
 };
 
 #define CONN "ncclbpf.conn"
@@ -33,7 +35,7 @@ struct conn {
 	int fd; /* -1: closed */
 	bool eof;
 	struct ucred peer;
-	char *in; /* bytes received and not taken */
+	char *in; /* bytes received but not yet handed out */
 	size_t size, cap, scanned;
 	int fds[MAX_FDS];
 	unsigned nfds;
@@ -51,10 +53,8 @@ bool nb_lua_stopped(void)
 void nb_lua_push_interrupted(lua_State *L)
 {
 	lua_createtable(L, 0, 2);
-	lua_pushstring(L, "interrupted");
-	lua_setfield(L, -2, "code");
-	lua_pushstring(L, "interrupted");
-	lua_setfield(L, -2, "message");
+	nb_lua_set_str(L, "code", "interrupted");
+	nb_lua_set_str(L, "message", "interrupted");
 	luaL_setmetatable(L, NB_LUA_ERROR);
 }
 
@@ -73,8 +73,8 @@ double nb_lua_mono(void)
 }
 
 /*
- * SIGINT is blocked between the look at the flag and the wait, so that a
- * Ctrl-C in between is not slept over.
+ * SIGINT stays blocked between the check of the flag and the wait, so that a
+ * Ctrl-C in between ends the wait.
  */
 int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout)
 {
@@ -193,8 +193,7 @@ static int connect_error(lua_State *L, int e, const char *path)
 				    "%s: nobody accepts the connection", path);
 	default:
 		nb_lua_failf(L, NB_E_NOTARGET, "%s: %s", path, strerror(e));
-		lua_pushboolean(L, e == ECONNREFUSED);
-		lua_setfield(L, -2, "refused");
+		nb_lua_set_bool(L, "refused", e == ECONNREFUSED);
 		return 2;
 	}
 }
@@ -231,52 +230,6 @@ static int do_open(lua_State *L)
 
 /* ---- sending ---- */
 
-/* A memory file that nobody can change any more; -1 and errno on failure. */
-static int sealed(const char *bytes, size_t size)
-{
-	int fd =
-		memfd_create("ncclbpf-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0)
-		return -1;
-	for (size_t done = 0; done < size;) {
-		ssize_t n = write(fd, bytes + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			goto fail;
-		done += (size_t)n;
-	}
-	if (!fcntl(fd, F_ADD_SEALS,
-		   F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
-		return fd;
-fail:
-	close(fd);
-	return -1;
-}
-
-static ssize_t send_some(int sock, const char *p, size_t size, int fd)
-{
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)p,
-			     .iov_len = size };
-	union {
-		struct cmsghdr head;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} ctl = { .bytes = { 0 } };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (fd >= 0) {
-		m.msg_control = ctl.bytes;
-		m.msg_controllen = sizeof(ctl.bytes);
-		ctl.head.cmsg_level = SOL_SOCKET;
-		ctl.head.cmsg_type = SCM_RIGHTS;
-		ctl.head.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&ctl.head), &fd, sizeof(fd));
-	}
-	return sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 /* 0, NB_E_TIMEOUT, NB_E_NOTARGET, or 1 after an interruption */
 static int send_all(struct conn *c, const char *p, size_t size, int fd,
 		    double timeout)
@@ -284,12 +237,12 @@ static int send_all(struct conn *c, const char *p, size_t size, int fd,
 	double end = nb_lua_mono() + timeout;
 
 	while (size) {
-		ssize_t n = send_some(c->fd, p, size, fd);
+		ssize_t n = nb_wire_send(c->fd, p, size, fd);
 
 		if (n > 0) {
 			p += n;
 			size -= (size_t)n;
-			fd = -1; /* it went with the first byte */
+			fd = -1; /* the kernel sent it with the first byte */
 			continue;
 		}
 		if (n < 0 && errno == EINTR)
@@ -332,7 +285,7 @@ static int conn_send(lua_State *L)
 	lua_pushliteral(L, "\n");
 	lua_concat(L, 2);
 	if (object) {
-		fd = sealed(object, object_size);
+		fd = nb_wire_object_file(object, object_size);
 		if (fd < 0)
 			return nb_lua_failf(L, NB_E_IO, "memory file: %s",
 					    strerror(errno));
@@ -401,7 +354,7 @@ static bool has_line(struct conn *c)
 }
 
 /*
- * conn:fill() -> true, or false when nothing more will come
+ * conn:fill() -> true, or false if the peer has closed
  * Reads what is there, without waiting, until a line is complete.
  */
 static int conn_fill(lua_State *L)
@@ -446,7 +399,7 @@ static int conn_line(lua_State *L)
 	struct conn *c = to_conn(L);
 	char *nl = c->size ? memchr(c->in, '\n', c->size) : NULL;
 
-	/* also where its end came with the last bytes read */
+	/* also if the peer closed after these bytes */
 	if (nl ? nl - c->in >= MAX_LINE : c->size >= MAX_LINE)
 		return nb_lua_failf(
 			L, NB_E_PROTOCOL,
@@ -588,12 +541,6 @@ void nb_lua_open_socket(lua_State *L)
 					{ "poll", do_poll },
 					{ NULL, NULL } };
 
-	luaL_newmetatable(L, CONN);
-	luaL_setfuncs(L, methods, 0);
-	lua_pushvalue(L, -1);
-	lua_setfield(L, -2, "__index");
-	lua_pushboolean(L, 0);
-	lua_setfield(L, -2, "__metatable");
-	lua_pop(L, 1);
+	nb_lua_class(L, CONN, methods);
 	luaL_setfuncs(L, fns, 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What scripts need of the system and Lua's library lacks: bounded reading
+ * System functions that Lua's library lacks: bounded reading
  * and atomic writing of files, folders, file status, time, terminal, and
  * whether a process lives. Failures come back as error tables.
  */
@@ -60,11 +60,23 @@ static int read_call(lua_State *L)
 	return read_fd(L, r->fd, r->path, r->max);
 }
 
-/* read(path[, max]) -> bytes | nil, err. Never waits for a pipe's writer. */
+/* May the user, root and @owner alone have written this file? */
+static bool is_trusted(const struct stat *st, lua_Integer owner)
+{
+	return (st->st_uid == 0 || st->st_uid == geteuid() ||
+		(lua_Integer)st->st_uid == owner) &&
+	       !(st->st_mode & S_IWOTH);
+}
+
+/* read(path[, max[, owner]]) -> bytes | nil, err. Never waits for a pipe's
+ * writer. With @owner, a user's number: "not_permitted" if users other than
+ * @owner, root and the caller may have written the file. */
 static int do_read(lua_State *L)
 {
 	struct reading r = { .path = luaL_checkstring(L, 1) };
 	lua_Integer max = luaL_optinteger(L, 2, 64 << 20);
+	lua_Integer owner = luaL_optinteger(L, 3, -1);
+	bool any_owner = lua_isnoneornil(L, 3);
 	struct stat st;
 	int rc, top = lua_gettop(L);
 
@@ -77,6 +89,13 @@ static int do_read(lua_State *L)
 	if (fstat(r.fd, &st) || S_ISDIR(st.st_mode)) {
 		close(r.fd);
 		return nb_lua_failf(L, NB_E_NOINPUT, "%s: not a file", r.path);
+	}
+	if (!any_owner && !is_trusted(&st, owner)) {
+		close(r.fd);
+		return nb_lua_failf(L, NB_E_PERM,
+				    "%s belongs to user %u or others may "
+				    "write to it",
+				    r.path, (unsigned)st.st_uid);
 	}
 	lua_pushcfunction(L, read_call);
 	lua_pushlightuserdata(L, &r);
@@ -93,8 +112,7 @@ static int write_error(lua_State *L, const char *path, bool create)
 
 	nb_lua_failf(L, NB_E_IO, "%s: %s", path, strerror(e));
 	if (create) {
-		lua_pushstring(L, "cannot_create");
-		lua_setfield(L, -2, "code");
+		nb_lua_set_str(L, "code", "cannot_create");
 	}
 	return 2;
 }
@@ -112,7 +130,8 @@ static int create_beside(const char *tmp, const struct stat *old)
 	if (fd < 0 || !old)
 		return fd;
 	mode = old->st_mode & 0777;
-	/* without the owner or group, their rights would be somebody else's */
+	/* if owner or group cannot be kept, drop their rights: others would
+	 * get them */
 	if ((old->st_uid != geteuid() || old->st_gid != getegid()) &&
 	    fchown(fd, old->st_uid, old->st_gid))
 		mode &= 0700;
@@ -177,7 +196,8 @@ static int do_append(lua_State *L)
 
 	if (fd < 0)
 		return write_error(L, path, true);
-	ssize_t n = write(fd, text, size); /* one write: shells do not mix */
+	ssize_t n = write(fd, text, size); /* one write, so that lines of
+					      several shells do not mix */
 	int rc = n == (ssize_t)size ? 0 : write_error(L, path, false);
 
 	close(fd);
@@ -206,11 +226,7 @@ static int do_list(lua_State *L)
 	lua_Integer n = 0;
 
 	*d = NULL;
-	if (luaL_newmetatable(L, "ncclbpf.dir")) {
-		lua_pushcfunction(L, dir_gc);
-		lua_setfield(L, -2, "__gc");
-	}
-	lua_setmetatable(L, -2);
+	nb_lua_collected(L, "ncclbpf.dir", dir_gc);
 	*d = opendir(path);
 	if (!*d)
 		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path,
@@ -246,17 +262,13 @@ static int do_stat(lua_State *L)
 		return nb_lua_failf(L, NB_E_NOINPUT, "%s: %s", path,
 				    strerror(errno));
 	lua_createtable(L, 0, 5);
-	lua_pushstring(L, kind(st.st_mode));
-	lua_setfield(L, -2, "kind");
-	lua_pushinteger(L, st.st_mode & 07777);
-	lua_setfield(L, -2, "mode");
-	lua_pushinteger(L, st.st_uid);
-	lua_setfield(L, -2, "uid");
-	lua_pushinteger(L, st.st_size);
-	lua_setfield(L, -2, "size");
-	lua_pushnumber(L, (double)st.st_mtim.tv_sec +
-				  (double)st.st_mtim.tv_nsec / 1e9);
-	lua_setfield(L, -2, "mtime");
+	nb_lua_set_str(L, "kind", kind(st.st_mode));
+	nb_lua_set_int(L, "mode", st.st_mode & 07777);
+	nb_lua_set_int(L, "uid", st.st_uid);
+	nb_lua_set_int(L, "size", st.st_size);
+	nb_lua_set_num(L, "mtime",
+		       (double)st.st_mtim.tv_sec +
+			       (double)st.st_mtim.tv_nsec / 1e9);
 	return 1;
 }
 
@@ -415,12 +427,14 @@ static int do_isatty(lua_State *L)
 	return 1;
 }
 
-/* winsize() -> columns, rows of the terminal on stdout; nil if none */
+/* winsize([fd]) -> columns, rows of the terminal on fd (default: stdout); nil
+ * if none */
 static int do_winsize(lua_State *L)
 {
+	int fd = (int)luaL_optinteger(L, 1, STDOUT_FILENO);
 	struct winsize w;
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col)
+	if (ioctl(fd, TIOCGWINSZ, &w) || !w.ws_col)
 		return 0;
 	lua_pushinteger(L, w.ws_col);
 	lua_pushinteger(L, w.ws_row);
@@ -547,7 +561,7 @@ static int do_guard(lua_State *L)
 	nb_lua_guarded = nb_lua_guarded + 1;
 	rc = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, trace ? 1 : 0);
 	nb_lua_guarded = nb_lua_guarded - 1;
-	nb_lua_held = held; /* an error may have jumped over its end */
+	nb_lua_held = held; /* an error may have skipped the release */
 	if (nb_lua_stop && !nb_lua_held) {
 		if (!nb_lua_guarded) {
 			lua_sethook(L, NULL, 0, 0);
@@ -562,7 +576,7 @@ static int do_guard(lua_State *L)
 	return lua_gettop(L);
 }
 
-/* Every instruction from now on, so that nothing can go on. */
+/* Raise at every instruction from now on, so that the code cannot continue. */
 static void too_long(lua_State *L, lua_Debug *ar)
 {
 	(void)ar;

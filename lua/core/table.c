@@ -18,29 +18,26 @@ static int table_gc(lua_State *L)
 	return 0;
 }
 
-/* A table that the collector frees, also when something raises; pushed. */
+/* Push a table that the collector frees, also after an error is raised. */
 static struct nb_table *push_table(lua_State *L)
 {
 	struct nb_table *t = lua_newuserdatauv(L, sizeof(*t), 0);
 
 	*t = (struct nb_table){ 0 };
-	luaL_setmetatable(L, TABLE);
+	nb_lua_collected(L, TABLE, table_gc);
 	return t;
 }
 
-/* nil and an error with line, col and field. */
+/* Push nil and an error with line, col and field. */
 static int fail_at(lua_State *L, const struct nb_table_where *where,
 		   const struct nb_err *err)
 {
 	int n = nb_lua_fail(L, err);
 
 	if (where->line) {
-		lua_pushinteger(L, where->line);
-		lua_setfield(L, -2, "line");
-		lua_pushinteger(L, where->col);
-		lua_setfield(L, -2, "col");
-		lua_pushstring(L, where->field);
-		lua_setfield(L, -2, "field");
+		nb_lua_set_int(L, "line", where->line);
+		nb_lua_set_int(L, "col", where->col);
+		nb_lua_set_str(L, "field", where->field);
 	}
 	return n;
 }
@@ -83,7 +80,7 @@ static int table_image(lua_State *L)
 	return 1;
 }
 
-/* An image for as long as a call lasts: read, used, freed. */
+/* Read an image, use it in one call, and free it. */
 static int with_image(lua_State *L, struct nb_buf *out,
 		      int (*use)(struct nb_buf *out, const struct nb_image *img,
 				 struct nb_table *t, struct nb_err *err))
@@ -147,9 +144,5 @@ void nb_lua_open_table(lua_State *L)
 					{ "image_object", image_object },
 					{ NULL, NULL } };
 
-	luaL_newmetatable(L, TABLE);
-	lua_pushcfunction(L, table_gc);
-	lua_setfield(L, -2, "__gc");
-	lua_pop(L, 1);
 	luaL_setfuncs(L, fns, 0);
 }

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * core.calls: uprobes on NCCL's interface in other processes, by libbpf, with
- * the programs of bpf/calls.bpf.c. Only the kernel can say whether it is
- * permitted, so its answer is what the caller is told.
+ * the programs of bpf/calls.bpf.c. Only the kernel knows whether that is
+ * permitted, so the caller gets the kernel's error.
  */
-#include "lua/core/core.h"
+#include "lua/core/probes.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lua/bpf/calls.h"
 
@@ -24,53 +20,16 @@ static const char *const funcs[] = { "ncclAllReduce",	  "ncclBroadcast",
 				     "ncclReduceScatter", "ncclSend",
 				     "ncclRecv",	  "ncclGroupStart",
 				     "ncclGroupEnd" };
-enum { NFUNCS = sizeof(funcs) / sizeof(funcs[0]), MAX_LINKS = 4096 };
-
-struct calls {
-	struct bpf_object *obj;
-	struct ring_buffer *ring;
-	struct bpf_link **link;
-	unsigned nlinks;
-	lua_State *L; /* while the ring is read */
-	lua_Integer n;
-};
-
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level;
-	(void)fmt;
-	(void)ap;
-	return 0;
-}
-
-static void release(struct calls *c)
-{
-	for (unsigned i = 0; i < c->nlinks; i++)
-		bpf_link__destroy(c->link[i]);
-	c->nlinks = 0;
-	free(c->link);
-	c->link = NULL;
-	ring_buffer__free(c->ring);
-	c->ring = NULL;
-	bpf_object__close(c->obj);
-	c->obj = NULL;
-}
-
-static int close_calls(lua_State *L)
-{
-	release(luaL_checkudata(L, 1, CALLS));
-	return 0;
-}
+enum { NFUNCS = sizeof(funcs) / sizeof(funcs[0]) };
 
 static void set(lua_State *L, const char *key, unsigned long long v)
 {
-	lua_pushinteger(L, (lua_Integer)v);
-	lua_setfield(L, -2, key);
+	nb_lua_set_int(L, key, (lua_Integer)v);
 }
 
 static int take(void *arg, void *data, size_t size)
 {
-	struct calls *c = arg;
+	struct nb_probes *c = arg;
 	const struct nb_call_seen *s = data;
 
 	if (size < sizeof(*s) || s->func >= NFUNCS)
@@ -89,42 +48,8 @@ static int take(void *arg, void *data, size_t size)
 	return 0;
 }
 
-/* calls:read() -> list of calls that are over since */
-static int read_calls(lua_State *L)
-{
-	struct calls *c = luaL_checkudata(L, 1, CALLS);
-
-	lua_newtable(L);
-	c->L = L;
-	c->n = 0;
-	if (c->ring)
-		ring_buffer__consume(c->ring);
-	return 1;
-}
-
-static int dropped(lua_State *L)
-{
-	struct calls *c = luaL_checkudata(L, 1, CALLS);
-	unsigned zero = 0;
-	unsigned long long n = 0;
-
-	if (c->obj)
-		bpf_map_lookup_elem(
-			bpf_object__find_map_fd_by_name(c->obj, "dropped"),
-			&zero, &n);
-	lua_pushinteger(L, (lua_Integer)n);
-	return 1;
-}
-
-static int keep(struct calls *c, struct bpf_link *link)
-{
-	if (!link)
-		return -errno;
-	c->link[c->nlinks++] = link;
-	return 0;
-}
-
-static int attach_one(struct calls *c, int pid, const char *path, unsigned f)
+static int attach_one(struct nb_probes *c, int pid, const char *path,
+		      unsigned f)
 {
 	int rc = 0;
 
@@ -137,25 +62,13 @@ static int attach_one(struct calls *c, int pid, const char *path, unsigned f)
 		struct bpf_program *p = bpf_object__find_program_by_name(
 			c->obj, ret ? "leave" : "enter");
 
-		if (c->nlinks >= MAX_LINKS)
-			return -E2BIG;
-		rc = keep(c,
-			  bpf_program__attach_uprobe_opts(p, pid, path, 0, &o));
+		rc = nb_probes_keep(c, bpf_program__attach_uprobe_opts(
+					       p, pid, path, 0, &o));
 	}
 	return rc;
 }
 
-/* Return the kernel's error, after detaching what was attached. */
-static int refuse(lua_State *L, struct calls *c, const char *what, int rc)
-{
-	bool perm = rc == -EPERM || rc == -EACCES;
-
-	release(c);
-	return nb_lua_failf(L, perm ? NB_E_PERM : NB_E_NOTSUP, "%s: %s", what,
-			    strerror(-rc));
-}
-
-static int load(struct calls *c)
+static int load(struct nb_probes *c)
 {
 	struct bpf_object_open_opts o = { .sz = sizeof(o),
 					  .object_name = "ncclbpf_calls" };
@@ -169,29 +82,25 @@ static int load(struct calls *c)
 /* calls({ {pid, path}, ... }) -> calls | nil, err */
 static int open_uprobes(lua_State *L)
 {
-	struct calls *c;
+	struct nb_probes *c;
 	int rc;
 
 	luaL_checktype(L, 1, LUA_TTABLE);
-	libbpf_set_print(quiet);
-	c = lua_newuserdatauv(L, sizeof(*c), 0);
-	memset(c, 0, sizeof(*c));
-	luaL_setmetatable(L, CALLS);
-	c->link = calloc(MAX_LINKS, sizeof(struct bpf_link *));
-	if (!c->link)
+	c = nb_probes_new(L, CALLS);
+	if (!c)
 		return nb_lua_failf(L, NB_E_NOMEM, "no memory");
 	rc = load(c);
 	if (rc)
-		return refuse(L, c, "the kernel takes no BPF program of ours",
-			      rc);
-	c->ring = ring_buffer__new(
-		bpf_object__find_map_fd_by_name(c->obj, "ring"), take, c, NULL);
-	if (!c->ring)
-		return refuse(L, c, "no ring buffer", -errno);
-	rc = keep(c, bpf_program__attach(bpf_object__find_program_by_name(
-			     c->obj, "sched")));
+		return nb_probes_refuse(
+			L, c, "the kernel refuses our BPF programs", rc);
+	rc = nb_probes_listen(c, take);
 	if (rc)
-		return refuse(L, c, "the scheduler's switches", rc);
+		return nb_probes_refuse(L, c, "no ring buffer", rc);
+	rc = nb_probes_keep(
+		c, bpf_program__attach(
+			   bpf_object__find_program_by_name(c->obj, "sched")));
+	if (rc)
+		return nb_probes_refuse(L, c, "the scheduler's switches", rc);
 	for (lua_Integer i = 1; lua_rawgeti(L, 1, i) == LUA_TTABLE; i++) {
 		int pid;
 		const char *path;
@@ -203,7 +112,7 @@ static int open_uprobes(lua_State *L)
 		for (unsigned f = 0; f < NFUNCS && !rc; f++)
 			rc = attach_one(c, pid, path, f);
 		if (rc)
-			return refuse(L, c, path, rc);
+			return nb_probes_refuse(L, c, path, rc);
 		lua_pop(L, 3);
 	}
 	lua_pop(L, 1);
@@ -213,17 +122,7 @@ static int open_uprobes(lua_State *L)
 
 void nb_lua_open_uprobes(lua_State *L)
 {
-	static const luaL_Reg methods[] = { { "read", read_calls },
-					    { "dropped", dropped },
-					    { "close", close_calls },
-					    { "__gc", close_calls },
-					    { NULL, NULL } };
-
-	luaL_newmetatable(L, CALLS);
-	luaL_setfuncs(L, methods, 0);
-	lua_pushvalue(L, -1);
-	lua_setfield(L, -2, "__index");
-	lua_pop(L, 1);
+	nb_probes_type(L, CALLS);
 	lua_pushcfunction(L, open_uprobes);
 	lua_setfield(L, -2, "calls");
 }

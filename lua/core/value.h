@@ -22,7 +22,7 @@ struct nb_walk {
 	bool exact;	 /* unsigned 64-bit numbers stay exact (boxed) */
 	uint32_t budget; /* elements that the value may still have */
 	struct nb_err err;
-	char path[160]; /* the part at hand, for messages: "limits[3].max" */
+	char path[160]; /* the current part, for messages: "limits[3].max" */
 	size_t path_size;
 };
 
@@ -36,8 +36,8 @@ void nb_walk_leave(struct nb_walk *w, size_t size);
 /* Count one element; false: the value has too many. */
 bool nb_walk_count(struct nb_walk *w);
 
-/* The type without typedef, const, variable and the like; *@id becomes its
- * number. NULL: there is no such type. */
+/* Follow @id through typedefs, qualifiers and variables to the type itself;
+ * *@id becomes its number. NULL: there is no such type. */
 const struct btf_type *nb_btf_bare(const struct btf *btf, uint32_t *id);
 const char *nb_btf_str(const struct btf *btf, uint32_t off);
 /* Does a value of the type have fields? */
@@ -75,7 +75,7 @@ struct nb_words {
 	int (*number)(const char *word); /* -1: no such word */
 };
 
-/* NULL: NCCL has no words for that. */
+/* NCCL's words for an enum or a field; NULL: NCCL has none. */
 const struct nb_words *nb_words_of_enum(const char *enum_name);
 const struct nb_words *nb_words_of_field(const char *field);
 

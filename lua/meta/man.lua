@@ -91,15 +91,22 @@ local function all_commands(t)
 	t[#t + 1] = ".El"
 end
 
+-- The variables whose name @wanted takes.
+local function variables(t, wanted)
+	for _, p in ipairs(core.params()) do
+		if wanted(p.name) then
+			t[#t + 1] = ".It Ev NCCLBPF_" .. p.name
+			add(t, lines((p.choices ~= "" and p.choices .. "; " or "") .. p.doc
+				.. (p.default ~= "" and "; " .. p.default
+				.. " unless said otherwise" or "")))
+		end
+	end
+end
+
 local function environment(t)
 	add(t, { ".Sh ENVIRONMENT",
 		"Of the job, read once by the plugin when it is loaded, and of the shell:", LIST })
-	for _, p in ipairs(core.params()) do
-		t[#t + 1] = ".It Ev NCCLBPF_" .. p.name
-		add(t, lines((p.choices ~= "" and p.choices .. "; " or "") .. p.doc
-			.. (p.default ~= "" and "; " .. p.default .. " unless said otherwise"
-			or "")))
-	end
+	variables(t, function() return true end)
 	for _, p in ipairs { { "PAGER", "for output that is longer than the terminal" },
 		{ "NO_COLOR", "no colours" }, { "TMPDIR", "where sockets are looked for" },
 		{ "XDG_STATE_HOME", "history and rollouts" },
@@ -116,7 +123,7 @@ local STATUS = {
 		.. "disagree, doctor found something bad, rollout rolled back" },
 	{ "3", "no verdict: a rollout paused, or is inconclusive" }, { "64", "usage" },
 	{ "65", "input malformed" }, { "66", "input not readable" },
-	{ "69", "no target, or it went away" }, { "70", "a bug of ncclbpf" },
+	{ "69", "no process, or it has exited" }, { "70", "a bug of ncclbpf" },
 	{ "73", "output cannot be created" }, { "74", "reading or writing failed" },
 	{ "75", "timed out, or busy: try again" },
 	{ "76", "the target speaks another version of the protocol, or does not speak it" },
@@ -157,8 +164,46 @@ ncclbpf-shell policy load x.bpf.o             in every process of the job
 ncclbpf-shell policy use x                    from a fence on, on all ranks
 echo 'map dump limits' | ncclbpf-shell        commands from a pipe
 ncclbpf-shell -f rollout.lua size=4M          a Lua script, its words in arg]])
-	add(t, { ".Sh SEE ALSO", ".Xr lua5.4 1 ,", ".Xr ncclbpf 3lua ,", ".Xr editrc 5 ,",
-		".Xr ncclbpf-rollout 5" })
+	add(t, { ".Sh SEE ALSO", ".Xr lua5.4 1 ,", ".Xr ncclbpf-agent 1 ,", ".Xr ncclbpf 3lua ,",
+		".Xr editrc 5 ,", ".Xr ncclbpf-rollout 5" })
+	return finish(t)
+end
+
+-- ---- ncclbpf-agent(1) --------------------------------------------------------------
+
+function M.agent()
+	local t = head("NCCLBPF-AGENT", "1", "ncclbpf-agent",
+		"connect one host's part of an NCCL job to the other hosts")
+	add(t, { ".Sh SYNOPSIS", ".Nm", ".Op Fl Fl job Ar NAME", ".Op Fl Fl dir Ar DIRECTORY",
+		".Op Fl Fl started", ".Sh DESCRIPTION", "A job that runs on several hosts has one",
+		".Nm", "on each of them.",
+		"It agrees with the others, through etcd, on the decision from which a policy",
+		"is in force, and answers",
+		".Xr ncclbpf-shell 1", "over HTTPS.", ".Pp",
+		"A job with", ".Ev NCCLBPF_FLEET",
+		"starts it, and starts it again when it has died; it ends with the last",
+		"process of the job.", "A service runs it without", ".Fl Fl started ;",
+		"it then waits for the job, and after its end for the next one of this name.",
+		"SIGTERM and SIGINT end it: it takes its keys out of etcd first.",
+		"What it has to say goes to standard error.", LIST,
+		".It Fl Fl job Ar NAME", "the job; else", ".Ev NCCLBPF_JOB",
+		".It Fl Fl dir Ar DIRECTORY", "where the job's sockets are; else",
+		".Ev NCCLBPF_SOCKET_DIR",
+		".It Fl Fl started", "leave the process that began it, and end with the job",
+		".It Fl Fl help", "how it is called", ".El" })
+	add(t, { ".Sh ENVIRONMENT", LIST })
+	variables(t, function(name)
+		return name:find "^FLEET" or name:find "^AGENT" or name == "JOB"
+			or name == "SOCKET_DIR"
+	end)
+	t[#t + 1] = ".El"
+	add(t, { ".Sh EXIT STATUS", LIST, ".It 0", "the job has ended, or a signal came",
+		".It 1", "it could not go on; standard error says why",
+		".It 64", "usage", ".It 78", ".Ev NCCLBPF_FLEET",
+		"is not set, or a variable has a wrong value", ".El", ".Sh EXAMPLES" })
+	literal(t, "NCCLBPF_FLEET=https://etcd-1:2379,https://etcd-2:2379 "
+		.. "ncclbpf-agent --job train")
+	add(t, { ".Sh SEE ALSO", ".Xr ncclbpf-shell 1" })
 	return finish(t)
 end
 
@@ -262,6 +307,7 @@ if arg and arg[0] and arg[0]:match "man%.lua$" then
 	end
 	local doc = assert(io.open "docs/rollouts.md"):read "a"
 	write(arg[1] .. "/ncclbpf-shell.1", M.shell())
+	write(arg[1] .. "/ncclbpf-agent.1", M.agent())
 	write(arg[1] .. "/ncclbpf-rollout.5", M.plan(doc))
 	write(arg[2], M.shell_page(assert(io.open "docs/shell.md"):read "a"))
 end

@@ -119,10 +119,24 @@ nb.rollout = {}
 
 ---Combinations in turns on a job's own traffic, or from measurements; the best table and how sure
 ---it is (docs/sweep.md).
----@param plan {target?: ncclbpf.target, data?: table, baseline?: string, scope?: table, algos?: string[], protos?: string[], channels?: integer[], rounds?: integer, samples?: integer, confidence?: number, min_effect_pct?: number, hysteresis_pct?: number, progress?: fun(round: integer, blocks: integer)}
----@return ncclbpf.sweep? result
----@return ncclbpf.error? err
-function nb.sweep(plan) end
+---@class nb.sweep
+---@overload fun(plan: ncclbpf.sweep_plan): ncclbpf.sweep?, ncclbpf.error?
+nb.sweep = {}
+
+---@class ncclbpf.sweep_plan
+---@field target? ncclbpf.target
+---@field data? table
+---@field baseline? string
+---@field scope? table
+---@field algos? string[]
+---@field protos? string[]
+---@field channels? integer[]
+---@field rounds? integer
+---@field samples? integer
+---@field confidence? number
+---@field min_effect_pct? number
+---@field hysteresis_pct? number
+---@field progress? fun(round: integer, blocks: integer)
 
 ---@class ncclbpf.sweep
 ---@field rows table[] a class each: coll, bytes_from, bytes_to, verdict, answer, effect_pct, low_pct, high_pct, blocks_a, blocks_b, reason
@@ -283,7 +297,7 @@ function target:policy_load(options) end
 ---@param name string
 ---@return table? policy
 ---@return ncclbpf.error? err
-function target:policy_discard(name) end
+function target:policy_unload(name) end
 
 ---Decide with these, in this order, from a fence on; of a table `comm` says for
 ---which communicators alone.
@@ -293,13 +307,13 @@ function target:policy_discard(name) end
 function target:policy_use(...) end
 
 ---@param name string
----@param place? {before?: string, first?: boolean, last?: boolean, comm?: string|string[]}
+---@param place? {before?: string, position?: "first"|"last", comm?: string|string[]}
 ---@return table? change
 ---@return ncclbpf.error? err
 function target:policy_add(name, place) end
 
 ---@param name string
----@param place {before?: string, first?: boolean, last?: boolean, comm?: string|string[]}
+---@param place {before?: string, position?: "first"|"last", comm?: string|string[]}
 ---@return table? change
 ---@return ncclbpf.error? err
 function target:policy_move(name, place) end
@@ -321,6 +335,12 @@ function target:undo(options) end
 ---@return ncclbpf.error? err
 function target:history() end
 
+---The peers of kernels in all processes, as the command gin; contexts: those of each context.
+---@param options? {contexts?: boolean, comm?: string}
+---@return {site: string?, pid: integer, rank: integer?, coll: integer, comm_rank: integer, peer: integer, puts: integer, signals: integer, bytes: integer, put_p50_ns: integer?, put_p99_ns: integer?}[]? rows
+---@return ncclbpf.error? err
+function target:gin(options) end
+
 ---A changing request line, committed on all processes.
 ---@param line string
 ---@return table? change
@@ -340,8 +360,10 @@ function target:explain(collective, bytes, options) end
 ---@return ncclbpf.error? err
 function target:decisions(options) end
 
----What collectives take, over time; nothing is asked before its first sample.
----@param options? {comm?: string, collectives?: string[], sizes?: string}
+---What collectives take, over time. The first sample begins the series: now, or where all ranks
+---have passed the fence of the last change; with history at the oldest collectives that the job
+---remembers, 1,024 of each rank.
+---@param options? {comm?: string, collectives?: string[], sizes?: string, history?: boolean}
 ---@return ncclbpf.series series
 function target:series(options) end
 
@@ -397,12 +419,12 @@ function policy:refresh() end
 function policy:use(options) end
 
 ---It decides beside those in use.
----@param place? {before?: string, first?: boolean, last?: boolean, comm?: string|string[]}
+---@param place? {before?: string, position?: "first"|"last", comm?: string|string[]}
 ---@return table? change
 ---@return ncclbpf.error? err
 function policy:add(place) end
 
----@param place {before?: string, first?: boolean, last?: boolean, comm?: string|string[]}
+---@param place {before?: string, position?: "first"|"last", comm?: string|string[]}
 ---@return table? change
 ---@return ncclbpf.error? err
 function policy:move(place) end
@@ -416,7 +438,7 @@ function policy:remove(options) end
 ---The job holds it no longer.
 ---@return table? policy
 ---@return ncclbpf.error? err
-function policy:discard() end
+function policy:unload() end
 
 ---Bytes of its image, as the job holds it.
 ---@return string? bytes
@@ -483,7 +505,7 @@ function comm:agreement() end
 ---@return ncclbpf.error? err
 function comm:use(...) end
 
----@param options? {collectives?: string[], sizes?: string}
+---@param options? {collectives?: string[], sizes?: string, history?: boolean}
 ---@return ncclbpf.series series
 function comm:series(options) end
 
@@ -516,7 +538,7 @@ function decision:changed() end
 ---@class ncclbpf.series
 local series = {}
 
----Take what has come since the last sample; telemetry must be on.
+---Take what has come since the last sample; the first one takes nothing. Telemetry must be on.
 ---@return integer? new
 ---@return ncclbpf.error? err
 function series:sample() end
@@ -672,7 +694,7 @@ function map:set(key, value, options) end
 ---@param key any
 ---@return table? change
 ---@return ncclbpf.error? err
-function map:delete(key) end
+function map:remove(key) end
 
 ---@param keys any[]
 ---@return {key: any, value: any}[]? entries

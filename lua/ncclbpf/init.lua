@@ -5,7 +5,9 @@
 local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local gin = require "ncclbpf.commands.gin"
 local session = require "ncclbpf.job.session"
+local sites = require "ncclbpf.job.sites"
 local format = require "ncclbpf.base.format"
 local changes = require "ncclbpf.job.change"
 local maps = require "ncclbpf.map.map"
@@ -91,11 +93,11 @@ end
 function Map:set(key, value, opts)
 	local s = self_of(self, "map")
 	errors.check_options("map:set", opts, { flags = "string", if_generation = "integer" })
-	if value == nil then error("map:set: a value expected, map:delete removes", 2) end
+	if value == nil then error("map:set: a value expected, map:remove removes", 2) end
 	return map_set(s, key, value, opts)
 end
 
-function Map:delete(key)
+function Map:remove(key)
 	return map_set(self_of(self, "map"), key, nil)
 end
 
@@ -277,14 +279,15 @@ local function ask_one(o, line, field)
 	return r.data
 end
 
--- t:request(line) -> list of {rank, pid, data | err}, one a process | nil, err
+-- t:request(line) -> list of {rank, pid, site, data | err}, one a process | nil, err
 function Target:request(line)
 	check(line, "string", "target:request")
 	local g, err = group_of(self)
 	if not g then return nil, err end
 	local t = {}
 	for i, r in ipairs(g:ask(line)) do
-		t[i] = { rank = r.member.rank, pid = r.member.pid, data = r.data, err = r.err }
+		t[i] = { rank = r.member.rank, pid = r.member.pid, site = r.member.site,
+			data = r.data, err = r.err }
 	end
 	return t
 end
@@ -302,10 +305,20 @@ function Target:processes()
 	if not g then return nil, err end
 	local t = {}
 	for i, m in ipairs(g.members) do
-		t[i] = { rank = m.rank, pid = m.pid, job = m.job, host = m.hello and m.hello.host,
+		t[i] = { rank = m.rank, pid = m.pid, site = m.site, job = m.job,
+			host = m.hello and m.hello.host,
 			attached = m.conn ~= nil, err = m.lost }
 	end
 	return t
+end
+
+-- t:gin{contexts=, comm=} -> the peers of kernels in all processes, as the command gin | nil, err
+function Target:gin(opts)
+	opts = errors.check_options("target:gin", opts or {},
+		{ contexts = "boolean", comm = "string" })
+	local g, err = group_of(self)
+	if not g then return nil, err end
+	return gin.rows(g, opts)
 end
 
 function Target:status() return ask_one(self, "status") end
@@ -408,6 +421,10 @@ function Target:policy_load(opts)
 	local image, info, bytes
 	if opts.policy then
 		bytes = opts.policy:image()
+		if opts.name then
+			bytes, err = core.image_named(bytes, opts.name)
+			if not bytes then return nil, errors.from_reply(err) end
+		end
 		image = core.image(bytes)
 		info = image:info()
 	else
@@ -416,6 +433,7 @@ function Target:policy_load(opts)
 	end
 	local results
 	results, err = policy.load(g, opts.name or info.name, bytes, image, info)
+	if results and g.fleet then results, err = g:verified(opts.name or info.name, results) end
 	if not results then return nil, err end
 	return objects.policy(self, results[1].data)
 end
@@ -445,15 +463,15 @@ function Target:policy_use(...)
 	return g:change(session.line(list) .. to .. changes.if_generation(opts.if_generation))
 end
 
--- t:policy_add(name[, {before=, first=true, last=true, comm=}]) -> change | nil, err
--- t:policy_move(name, {before=, first=true, last=true, comm=}), t:policy_remove(name[,
+-- t:policy_add(name[, {before=, position="first"|"last", comm=}]) -> change | nil, err
+-- t:policy_move(name, {before=, position=, comm=}), t:policy_remove(name[,
 -- {comm=}]): the same
 for _, verb in ipairs { "add", "move", "remove" } do
 	local what = "target:policy_" .. verb
 	Target["policy_" .. verb] = function(self, name, place)
 		check(name, "string", what)
 		place = errors.check_options(what, place, verb ~= "remove"
-			and { before = "string", first = "boolean", last = "boolean", comm = true }
+			and { before = "string", position = "string", comm = true }
 			or { comm = true })
 		local g, err = group_of(self)
 		if not g then return nil, err end
@@ -464,11 +482,11 @@ for _, verb in ipairs { "add", "move", "remove" } do
 	end
 end
 
-function Target:policy_discard(name)
-	check(name, "string", "target:policy_discard")
+function Target:policy_unload(name)
+	check(name, "string", "target:policy_unload")
 	local g, err = group_of(self)
 	if not g then return nil, err end
-	local results = g:ask(session.line { "policy", "discard", name })
+	local results = g:ask(session.line { "policy", "unload", name })
 	err = session.failure_of(results)
 	if err then return nil, err end
 	return results[1].data
@@ -499,7 +517,7 @@ end
 
 -- words: a stream's request; each(item) makes of an item what is given out
 local function tail(o, words, opts, field, each)
-	local line = ("%s %d%s"):format(words, opts.count or 20, opts.comm
+	local line = ("%s count=%d%s"):format(words, opts.count or 20, opts.comm
 		and " comm=" .. session.quote(opts.comm) or "")
 	if not opts.follow then
 		local list, err = ask_one(o, line, field)
@@ -533,7 +551,7 @@ function Target:trace(opts)
 	return tail(self, "trace tail", opts, "lines", function(d) return d end)
 end
 
--- t:series{comm=, collectives={}, sizes="4M..128M"} -> what collectives take, over time
+-- t:series{comm=, collectives={}, sizes="4M..128M", history=} -> what collectives take, over time
 local function new_series(o, opts, name)
 	local s = self_of(o, "target", 3)
 	local g = s.app and s.app.group or s.group
@@ -595,13 +613,13 @@ function nb.list()
 	return (require("ncclbpf.commands.general").list())
 end
 
--- nb.attach{pid=|job=|socket=, ranks={...}, timeout=} -> target | nil, err
+-- nb.attach{pid=|job=|socket=, fleet=URLs, ranks={...}, timeout=} -> target | nil, err
 function nb.attach(opts)
 	opts = errors.check_options("nb.attach", opts, {
-		pid = "integer", job = "string", socket = "string", ranks = "table",
-		timeout = "number" })
+		pid = "integer", job = "string", socket = "string", fleet = "string",
+		ranks = "table", timeout = "number" })
 	local group, err = session.attach({ pid = opts.pid, job = opts.job, socket = opts.socket,
-		ranks = opts.ranks }, opts.timeout)
+		fleet = sites.named(opts), ranks = opts.ranks }, opts.timeout)
 	if not group then return nil, err end
 	local failure = group:failure()
 	if failure then
@@ -723,15 +741,14 @@ nb.policy.expr = function(...) return require("ncclbpf.policy.compile").expr(...
 nb.policy.fn = function(...) return require("ncclbpf.policy.compile").fn(...) end
 nb.policy.within = function(...) return require("ncclbpf.policy.restrict").within(...) end
 
-
 -- nb.sweep{scope=, algos=, ..., data=, target=} -> result | nil, err (docs/sweep.md)
-function nb.sweep(spec)
+setmetatable(nb.sweep, { __metatable = "nb.sweep", __call = function(_, spec)
 	return require("ncclbpf.commands.sweep").sweep(spec, function(target)
 		return group_of(target or rawget(nb, "target")
 			or error("nb.sweep: field target: a target of nb.attach expected, or data",
 			4))
 	end)
-end
+end })
 
 -- nb.rollout{target=, ...plan...}, nb.rollout "plan.lua", nb.rollout(): as
 -- target:rollout, of the target that is named or the shell's

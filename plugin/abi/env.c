@@ -14,7 +14,7 @@ static int env_init_v1(uint8_t major, uint8_t minor, uint8_t patch,
 	(void)major, (void)minor, (void)patch, (void)suffix;
 	if (nb_process_ready(NULL))
 		nb_override_on();
-	return NB_NCCL_SUCCESS; /* an error would be ncclGetUniqueId's */
+	return NB_NCCL_SUCCESS; /* with an error ncclGetUniqueId would fail */
 }
 
 static int env_init_v2(uint8_t major, uint8_t minor, uint8_t patch,
@@ -26,7 +26,7 @@ static int env_init_v2(uint8_t major, uint8_t minor, uint8_t patch,
 	return rc;
 }
 
-/* Called at exit: values that NCCL has stay valid. */
+/* Called at exit. Do not free the values: NCCL still holds pointers to them. */
 static int env_finalize(void)
 {
 	return NB_NCCL_SUCCESS;

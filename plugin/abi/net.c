@@ -164,7 +164,7 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
 			return NB_NET_ARGUMENT;
 		wide[i] = (size_t)sizes[i];
 	}
-	*request = NULL; /* these versions have no hint */
+	*request = NULL; /* these versions pass no hint in *request */
 	return irecv_v9(comm, n, data, wide, tags, mhandles, request);
 }
 
@@ -207,7 +207,8 @@ TABLE(10, v9, v10, v5, v10, v7, v8, v10, v10, );
 TABLE(11, v11, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
 TABLE(12, v12, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
 
-/* Set the optional functions that the transport has. NCCL holds its lock. */
+/* Set the optional functions that the transport has. Called under NCCL's lock.
+ */
 static void shape_table(struct nb_net_table *t, int version,
 			const struct nb_net_ops *ops)
 {

@@ -6,11 +6,11 @@
 
 #include "plugin/abi/net_abi.h"
 
-/* The default for versions without the field: NCCL's own cap. */
+/* The value for versions that lack the field: NCCL's own limit. */
 static const size_t DEFAULT_BYTES = (size_t)1 << 30;
 enum { DEVS_V9 = 4 };
 
-/* A field at one place in both structs, which have the same name for it. */
+/* Copy a field that has the same name in both structs. */
 struct field {
 	uint16_t at, ours, size;
 };

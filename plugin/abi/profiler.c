@@ -22,7 +22,7 @@
 							     v4, v5, v6 };
 #include "core/defs/profiler.h"
 
-/* ---- reading descriptors, which may lie anywhere ---- */
+/* ---- reading descriptors, which may be unaligned ---- */
 
 INLINE uint64_t read_u64(const char *d, int off)
 {
@@ -91,8 +91,8 @@ static const struct word *find_word(const struct word *list, size_t n,
 	return NULL;
 }
 
-/* Types: nearly all begin with "nccl", so compare the character behind it
- * first. All listed types are longer than that. */
+/* Nearly all type names begin with "nccl", so compare the character after it
+ * first. All names in the list are longer than that. */
 static const struct word *find_type(const char *text)
 {
 	enum { AT = 4 };
@@ -113,7 +113,7 @@ static uint32_t word_number(const struct word *w)
 	return w ? w->number : NB_WORD_NONE;
 }
 
-/* v1 has numbers where the others have texts. */
+/* v1 has numbers where later versions have strings. */
 #define WORD(list, d, v, off)            \
 	((v) == 1 ? read_u8(d, (off)[v]) \
 		  : word_number(FIND(list, read_text(d, (off)[v]))))
@@ -197,7 +197,7 @@ INLINE void read_api(struct nb_descr *to, const char *d, const int16_t *func,
 	to->bytes = payload_bytes(read_u64(d, count[v]), to->datatype);
 }
 
-/* @v is a constant wherever this is inlined. */
+/* @v is a compile-time constant in every caller. */
 INLINE void read_descr(struct nb_descr *to, const char *d, int v)
 {
 	to->parent = read_u64(d, 8);
@@ -275,7 +275,8 @@ INLINE int start_own(void *context, void **to, const char *d, int v)
 			h = nb_events_start(context, &e);
 		}
 	}
-	/* always, because NCCL does not initialise its variable for some events
+	/* set it in all cases, because NCCL does not initialise it for some
+	 * events
 	 * */
 	*to = (void *)(uintptr_t)h;
 	return NB_NCCL_SUCCESS;
@@ -300,7 +301,7 @@ static int stop_event(void *handle)
 	return NB_NCCL_SUCCESS;
 }
 
-/* We use the first 8 bytes of the arguments, in all versions. */
+/* In all versions, the first 8 bytes of the arguments have all that we need. */
 static int record_event_state(void *handle, int state, void *args)
 {
 	if (!nb_events_chained() ||

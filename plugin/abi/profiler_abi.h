@@ -51,7 +51,7 @@ enum nb_prof_words {
 uint32_t nb_profiler_word(enum nb_prof_words list, const char *text);
 /* Bytes of an element; 0: not known. */
 uint32_t nb_profiler_type_size(const char *type);
-/* The event of a descriptor of version @v; NB_NEVENTS: none that is known. */
+/* The event of a descriptor of version @v; NB_NEVENTS: an unknown event. */
 uint32_t nb_profiler_event(const char *descr, int v);
 
 extern const struct nb_profiler ncclProfiler_v1, ncclProfiler_v2,

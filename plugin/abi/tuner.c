@@ -91,8 +91,8 @@ static int tuner_finalize(void *context)
 
 /* ---- decisions ---- */
 
-/* There is no cost table: the answer goes into two numbers, both of them or
- * none, because NCCL 2.21 uses them unchecked if both are set. */
+/* v2 has no cost table: the answer is two numbers. We set both or neither,
+ * because NCCL 2.21 uses them unchecked if both are set. */
 static int ask_v2(void *context, int coll, size_t bytes, int collnet, int nvls,
 		  int pipe_ops, int *algo, int *proto, int *channels)
 {
@@ -117,7 +117,7 @@ static NB_HOT int ask_v3(void *context, int coll, size_t bytes, int pipe_ops,
 			 nalgo, nproto, 0, channels);
 }
 
-/* @reg_buff is a fact of this rank alone; the context labels it local. */
+/* @reg_buff may differ between ranks, so the context labels it local. */
 static NB_HOT int ask_v4(void *context, int coll, size_t bytes, int pipe_ops,
 			 float **table, int nalgo, int nproto, int reg_buff,
 			 int *channels)
@@ -126,8 +126,8 @@ static NB_HOT int ask_v4(void *context, int coll, size_t bytes, int pipe_ops,
 			 nalgo, nproto, reg_buff, channels);
 }
 
-/* Policies do not choose chunk sizes: nobody would catch a size that NCCL
- * rounds down to 0. A wrapped tuner may. */
+/* Policies do not choose chunk sizes: NCCL does not check a size that it
+ * rounds down to 0. A wrapped tuner may choose them. */
 static int get_chunk_size(void *context, int coll, size_t bytes, int algo,
 			  int proto, int channels, size_t *chunk_size)
 {

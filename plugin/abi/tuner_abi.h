@@ -10,9 +10,9 @@
  * NCCL's tuner ABI, versions 2 to 6, declared by us (ABI reference, sections 0
  * and 1): NCCL 2.21 has v2, 2.22 v3, 2.24 v4, 2.28 v5, 2.30 v6.
  *
- * There is no v1. It hands out no context, so its getCollInfo cannot tell
- * communicators apart, and NCCL 2.19 and 2.20, which ask for v1 alone, use an
- * answer without checking it. Those releases find no tuner in this library, and
+ * There is no v1. v1 passes no context, so its getCollInfo cannot tell
+ * communicators apart, and NCCL 2.19 and 2.20, which look for v1 alone, use an
+ * answer without checking it. These releases find no tuner in this library, so
  * NCCL decides.
  */
 #define NB_EXPORT __attribute__((visibility("default")))

@@ -12,10 +12,10 @@
 
 enum { NEWEST = 12, OLDEST = 5, CAP = 1 << 30 };
 
-static struct nb_net_table w; /* with v5's gap filled */
+static struct nb_net_table w; /* v5's table is copied with a gap (see below) */
 static int version;
 static struct nb_net_ops ops;
-static unsigned users; /* NCCL has a lock around net inits */
+static unsigned users; /* protected by NCCL's lock around net inits */
 
 /* ---- init, listen, connect, accept ---- */
 
@@ -50,7 +50,7 @@ static int wrapped_connect(void *ctx, int dev, int traffic_class, void *handle,
 			   void **comm, void **devh)
 {
 	struct nb_net_config config = { traffic_class };
-	void *none = NULL; /* versions without handles pass NULL */
+	void *none = NULL; /* these versions have no device handles */
 
 	if (!devh)
 		devh = &none;
@@ -86,7 +86,7 @@ static int wrapped_properties(int dev, struct nb_net_props *props)
 	if (rc)
 		return rc;
 	nb_net_props_from(props, &p, version);
-	if (props->v.ndevs < 1) { /* before v9 a device consists of itself */
+	if (props->v.ndevs < 1) { /* before v9: itself alone */
 		props->v.ndevs = 1;
 		props->v.devs[0] = dev;
 	}
@@ -145,10 +145,10 @@ static int wrapped_irecv_v5(void *comm, int n, void **data, size_t *sizes,
 	int narrow[NB_NET_MAX_RECVS];
 
 	(void)phandles;
-	*request = NULL; /* no hints before v9 */
+	*request = NULL; /* NCCL passes no hints before v9 */
 	if (n < 1 || n > NB_NET_MAX_RECVS)
 		return NB_NET_ARGUMENT;
-	/* clamp: no message is larger than an int can say */
+	/* clamp to int: no message is larger */
 	for (int i = 0; i < n; i++)
 		narrow[i] = sizes[i] > INT_MAX ? INT_MAX : (int)sizes[i];
 	return w.irecv.v5(comm, n, data, narrow, tags, mhandles, request);
@@ -162,7 +162,7 @@ static int wrapped_irecv_v9(void *comm, int n, void **data, size_t *sizes,
 	return w.irecv.v9(comm, n, data, sizes, tags, mhandles, request);
 }
 
-/* v10 reads a profiler handle for each buffer; older NCCL passes none. */
+/* v10 reads a profiler handle for each buffer; an older NCCL passes none. */
 static int wrapped_irecv_v10(void *comm, int n, void **data, size_t *sizes,
 			     int *tags, void **mhandles, void **phandles,
 			     void **request)

@@ -16,8 +16,8 @@ enum { NEWEST = 6, DESCR = 128 };
 
 static const uint8_t sizes[NEWEST + 1] = { 0, 120, 128, 120, 104, 112, 112 };
 
-/* The wrapped profiler's table and version, and NCCL's version. The same for
- * all communicators, and set before any has events. */
+/* The wrapped profiler's table and version, and NCCL's version. They are the
+ * same for all communicators, and set before the first event. */
 static struct {
 	const struct nb_profiler *table; /* atomic */
 	uint32_t version, abi;
@@ -31,7 +31,7 @@ static void count_error(int rc)
 
 /* ---- descriptors of another version ---- */
 
-/* A field's type, by its name in the rows. v1 has numbers for words. */
+/* The C type of a field, by its name in the rows. v1 has numbers for words. */
 enum kind { U8, I32, U64, FUNC, TYPE, ALGO, PROTO };
 enum {
 	KIND_comm = U64,
@@ -195,7 +195,7 @@ static void rewrite_descr(char *to, int v, const char *from, int have,
 	if (v < 4 && have >= 4)
 		fill_old(to, v, pc, event,
 			 event == NB_EVENT_COLL ? coll_bytes(from, have) : 0);
-	/* before v5 the plan's group is the parent */
+	/* before v5 the parent is the group */
 	if (v < 5 && have >= 5 && event == NB_EVENT_COLL)
 		put_u64(to, 8, get_u64(from, offset_COLL_group[have]));
 	if (v < 5 && have >= 5 && event == NB_EVENT_P2P)
@@ -235,7 +235,8 @@ static void translate_handles(char *d, int v, uint32_t event,
 
 /* ---- events ---- */
 
-/* Does the wrapped profiler's version have the event, and its mask ask for it?
+/* Does the wrapped profiler's version have the event, and does its mask
+ * include it?
  * */
 static bool is_delivered(uint32_t event)
 {
@@ -258,7 +259,7 @@ static void *start_its(void *context, void *its_context, const void *descr,
 
 	if (!pc)
 		return NULL;
-	if (version == v || version == 5) /* v6 only adds events */
+	if (version == v || version == 5) /* v6 adds events only */
 		memcpy(d, descr, sizes[version]);
 	else
 		rewrite_descr(d, version, descr, v, pc, event);
@@ -338,7 +339,7 @@ bool nb_wrapped_prof_record(void *handle, int state, void *args)
 			 args != NULL);
 	if (!pair.its || state < 0 || state_since(state) > its.version)
 		return true;
-	/* before v4 arguments have 16 bytes, of which later versions keep 8 */
+	/* before v4 arguments have 16 bytes; later versions have the first 8 */
 	if (args && its.version < 4 && its.abi >= 4)
 		args = wide;
 	count_error(its.table->record_event_state(pair.its, state, args));

@@ -21,7 +21,8 @@ void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 			  nb_nccl_logger *logger);
 void nb_wrapped_prof_finalize(void *context);
 
-/* Starts an event with ours: the handle is @to's. @v: NCCL's version. */
+/* Start an event of both profilers; *@to gets the handle. @v: NCCL's version.
+ */
 typedef int nb_own_start(void *context, void **to, void *descr);
 void nb_wrapped_prof_start(void *context, void **to, const void *descr, int v,
 			   nb_own_start *own);

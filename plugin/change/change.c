@@ -14,6 +14,7 @@
 #include "plugin/change/last.h"
 #include "plugin/comm/comm.h"
 #include "plugin/job/fence.h"
+#include "plugin/job/gen_numbers.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
@@ -40,12 +41,18 @@ enum {
 /* The client that asked for the change; control thread only. */
 static struct {
 	uint32_t uid, pid; /* pid 0: no client asked */
+	uint64_t fleet;	   /* number of the fleet's change; 0: none */
 } by;
 
 void nb_change_by(uint32_t uid, uint32_t pid)
 {
 	by.uid = uid;
 	by.pid = pid;
+}
+
+void nb_change_of_fleet(uint64_t number)
+{
+	by.fleet = number;
 }
 
 const char *nb_change_state_word(enum nb_change_state s)
@@ -68,7 +75,7 @@ static void pause_ms(long ms)
 	nanosleep(&ts, NULL);
 }
 
-/* ---- commit: may it be? ---- */
+/* ---- commit: the checks ---- */
 
 static int check_staged_here(const uint8_t digest[NB_SHA256_SIZE],
 			     struct nb_err *err)
@@ -92,7 +99,7 @@ static int check_procs(const struct nb_seg *mem,
 	for (int i = 0; i < NB_SEG_PROCS; i++) {
 		const struct nb_seg_proc *p = &mem->proc[i];
 
-		if (!p->pid ||
+		if (!p->pid || (p->flags & NB_SEG_PROC_AGENT) ||
 		    (p->staged && !memcmp(p->digest, digest, NB_SHA256_SIZE)))
 			continue;
 		if (!(p->flags & NB_SEG_PROC_CONTROL))
@@ -132,6 +139,12 @@ static bool comm_in_use(const struct nb_seg_comm *c)
 	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE);
 }
 
+/* Does the fleet change @c? */
+static bool is_of_fleet(const struct nb_seg_comm *c)
+{
+	return __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT;
+}
+
 static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here,
 			   struct nb_err *err)
 {
@@ -162,11 +175,23 @@ static int check_complete(const struct nb_segment *s, struct nb_err *err)
 
 		if (nb_startup_for_good(c) ||
 		    nb_startup_apart(s, c) != NB_DIFFER_NOT)
-			continue; /* it takes no policies */
-		if (here && here < c->nranks && (c->has_id || c->nnodes < 2))
+			continue; /* it uses no policies */
+		if (here && here < c->nranks && !is_of_fleet(c) &&
+		    (c->has_id || c->nnodes < 2))
 			return fail_incomplete(c, here, err);
 	}
 	return 0;
+}
+
+/* One host alone must not change in a fleet. */
+static int check_fleet(struct nb_err *err)
+{
+	if (by.fleet || !nb_params_fleet())
+		return 0;
+	nb_fail(err, NB_E_REFUSED, 0,
+		"this job belongs to a fleet (NCCLBPF_FLEET): all of its "
+		"hosts change together");
+	return nb_hint(err, "ncclbpf-shell --fleet URL changes all hosts");
 }
 
 static int check_ready(const struct nb_segment *s, struct nb_err *err)
@@ -175,7 +200,7 @@ static int check_ready(const struct nb_segment *s, struct nb_err *err)
 		struct nb_seg_comm *c = &s->mem->comm[i];
 		const struct nb_record r = record_of(s, c);
 
-		if (comm_in_use(c) && !nb_fence_ready(&r))
+		if (comm_in_use(c) && !is_of_fleet(c) && !nb_fence_ready(&r))
 			return nb_fail(err, NB_E_BUSY, 0,
 				       "some ranks of communicator %016llx "
 				       "have not reached the fence of the "
@@ -224,13 +249,12 @@ static int check_ranks_agree(const struct nb_segment *s, bool empty,
 		nb_fail(err, NB_E_DISAGREE, 0, "communicator %016llx: %s",
 			(unsigned long long)a.comm_id, text);
 		return nb_hint(err, "%s",
-			       a.aligned
-				       ? "policy use none is possible; check "
-					 "agreement shows all ranks"
-				       : "no fence is safe where ranks do "
-					 "not count alike: check agreement "
-					 "shows all ranks, a new communicator "
-					 "counts anew");
+			       a.aligned ? "policy use none is possible; check "
+					   "agreement shows all ranks"
+					 : "no fence is safe, because ranks "
+					   "count decisions differently: check "
+					   "agreement shows all ranks; a new "
+					   "communicator counts from zero");
 	}
 	return 0;
 }
@@ -277,7 +301,7 @@ static bool is_empty(const uint8_t digest[NB_SHA256_SIZE])
 	return !memcmp(digest, none, NB_SHA256_SIZE);
 }
 
-/* With the segment's lock. @staged: every process must have said so. */
+/* With the segment's lock. @staged: check that every process has staged it. */
 static int check_once(struct nb_segment *s,
 		      const uint8_t digest[NB_SHA256_SIZE], bool staged,
 		      struct nb_err *err)
@@ -290,10 +314,11 @@ static int check_once(struct nb_segment *s,
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		const struct nb_record r = record_of(s, &s->mem->comm[i]);
 
-		if (comm_in_use(r.comm))
+		if (comm_in_use(r.comm) && !is_of_fleet(r.comm))
 			nb_fence_recover(&r);
 	}
-	if (staged)
+	rc = check_fleet(err);
+	if (!rc && staged)
 		rc = check_procs(s->mem, digest, err);
 	if (!rc)
 		rc = check_barrier(s, err);
@@ -307,7 +332,8 @@ static int check_once(struct nb_segment *s,
 }
 
 /*
- * Repeat the checks until they pass or the time is up. On success the lock is
+ * Repeat the checks until they pass or the time-out ends. On success the lock
+ * is
  * held. Between tries the lock is free, so ranks can join or reach a fence.
  */
 static int lock_when_ready(const uint8_t digest[NB_SHA256_SIZE],
@@ -375,8 +401,8 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 	snprintf(out->why, sizeof(out->why), "%s", why);
 }
 
-/* Does NCCL decide alone for @c? Also if ranks are missing: the check has found
- * them apart. */
+/* Does NCCL decide alone for @c? Also true if ranks are missing, as the
+ * start-up check then marks the entry. */
 static bool is_left_out(const struct nb_segment *s, struct nb_seg_comm *c)
 {
 	return nb_startup_for_good(c) ||
@@ -443,7 +469,7 @@ static bool set_baseline(struct nb_seg *mem, uint64_t before, uint32_t number)
 		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* Read the baseline, and check that no rank has barred it. */
+/* Read the baseline, and check that no rank bars changes of it. */
 static int check_barred(const struct nb_segment *s, uint64_t *before,
 			struct nb_err *err)
 {
@@ -507,7 +533,7 @@ static void commit_comms(uint32_t number, struct nb_change *out)
 		uint64_t wait = (uint64_t)nb_params.num[NB_P_FENCE_TIMEOUT_MS];
 
 		if (!comm_in_use(&comm[i]) || !comm[i].has_id ||
-		    out->ncomms == NB_CHANGE_COMMS)
+		    is_of_fleet(&comm[i]) || out->ncomms == NB_CHANGE_COMMS)
 			continue;
 		if (is_left_out(nb_self.seg, &comm[i])) {
 			report_left_out(nb_self.seg, &comm[i],
@@ -524,7 +550,7 @@ static void commit_comms(uint32_t number, struct nb_change *out)
 	}
 }
 
-/* With the segment's lock, all checks passed. */
+/* With the segment's lock, after all checks have passed. */
 static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 		      struct nb_change *out, struct nb_err *err)
 {
@@ -533,7 +559,10 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 	int rc = check_barred(nb_self.seg, &before, err);
 
 	if (!rc)
-		rc = nb_segment_gen(nb_self.seg, digest, true, &number, err);
+		rc = by.fleet ? nb_segment_gen_of_fleet(nb_self.seg, by.fleet,
+							digest, &number, err)
+			      : nb_segment_gen(nb_self.seg, digest, true,
+					       &number, err);
 	if (rc)
 		return rc;
 	NB_STEP(NUMBERED);
@@ -567,7 +596,7 @@ static void forecast_comms(struct nb_change *out)
 		struct nb_change_comm *to = &out->comm[out->ncomms];
 
 		if (!comm_in_use(&comm[i]) || !comm[i].has_id ||
-		    out->ncomms == NB_CHANGE_COMMS)
+		    is_of_fleet(&comm[i]) || out->ncomms == NB_CHANGE_COMMS)
 			continue;
 		if (is_left_out(nb_self.seg, &comm[i])) {
 			report_left_out(nb_self.seg, &comm[i], to);

@@ -9,7 +9,7 @@
 enum nb_compose { NB_COMPOSE_ADD, NB_COMPOSE_REMOVE, NB_COMPOSE_MOVE };
 
 /*
- * @name:   the policy: for ADD one that is held, else one in use
+ * @name: for ADD, a held policy; else a policy in use
  * @before: goes before this one in use; NULL with @first false: goes last
  */
 struct nb_edit {

@@ -15,18 +15,19 @@
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
 
-/* The watch's memory of each communicator; control thread only. */
+/* State of the watch, by communicator; control thread only. */
 static struct {
-	uint64_t next_ns; /* CLOCK_MONOTONIC; when to look again */
+	uint64_t next_ns; /* time of the next check, CLOCK_MONOTONIC */
 	struct watched {
 		uint64_t comm_id;
-		uint64_t sum; /* of announcements at the last look */
+		uint64_t sum; /* sum of the ranks' decision numbers at the last
+				 check */
 		bool told;
 		bool reset; /* a reset to NCCL's own choice is pending */
 	} comm[NB_SEG_COMMS];
 } watch;
 
-/* Have ranks decided since the last look? */
+/* Have ranks decided since the last check? */
 static bool has_decided(struct watched *w, const struct nb_seg_comm *c)
 {
 	uint64_t sum = 0;
@@ -57,7 +58,7 @@ static void log_divergence(struct watched *w, const struct nb_agree *a)
 
 /*
  * Return all ranks to NCCL's own choice at one decision. If another fence is
- * pending, the next look tries again.
+ * pending, the next check tries again.
  */
 static void reset_to_baseline(struct watched *w)
 {

@@ -10,7 +10,8 @@
 /*
  * nb_divergence_turn - check that the ranks of this host agree
  *
- * About once a second it compares communicators that decided meanwhile, and
+ * About once a second it compares the ranks of communicators with new
+ * decisions, and
  * logs the first divergence of each. With NCCLBPF_ON_DIVERGENCE=baseline it
  * also commits the empty generation if a fence is safe. Control thread, without
  * locks. May take seconds.

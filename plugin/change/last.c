@@ -6,7 +6,7 @@
 
 #include "core/generation/controller.h"
 #include "plugin/job/fence.h"
-#include "plugin/job/registry.h"
+#include "plugin/job/gen_numbers.h"
 #include "plugin/job/self.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/history.h"
@@ -22,7 +22,7 @@ static void note_foreign_change(uint32_t number, const struct nb_gen *g)
 	struct nb_change *last = &nb_last.change;
 
 	if (nb_last.known && last->generation == number)
-		return; /* our own, recorded with more detail */
+		return; /* our own change, already recorded */
 	memset(last, 0, sizeof(*last));
 	memcpy(last->digest, g->digest, NB_SHA256_SIZE);
 	last->state = NB_CHANGE_COMMITTED;
@@ -88,8 +88,8 @@ void nb_change_sync(void)
 	if (!n || n == nb_gens.baseline_number || n > NB_FENCE_MAX_GEN ||
 	    !nb_segment_digest(nb_self.seg, (uint32_t)n, digest))
 		return;
-	/* a process that started after the change does not hold it, and keeps
-	 * its own baseline */
+	/* a process that started after the change does not hold that
+	 * generation, and keeps its own baseline */
 	g = nb_gens_find(digest);
 	if (!g)
 		return;
@@ -98,6 +98,7 @@ void nb_change_sync(void)
 		nb_gens.previous = nb_gens.baseline;
 	nb_gens.baseline = g;
 	nb_gens.baseline_number = (uint32_t)n;
+	nb_gens_tell_baseline((uint32_t)n);
 	nb_events_use(g);
 	if (nb_gens.staged == g)
 		nb_gens.staged = NULL;

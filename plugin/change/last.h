@@ -18,8 +18,9 @@ extern struct nb_last nb_last;
 void nb_change_sync(void);
 
 /*
- * What stands: is something staged (its digest in @staged), and the last
- * change that this process committed or saw committed (*@out, passed ranks
+ * The state for `change status`: whether a change is staged (its digest in
+ * @staged), and the last change that this process committed or saw committed
+ * (*@out, passed ranks
  * counted anew). @has_last false: none yet. @staged, @out may not be NULL.
  */
 void nb_change_status(bool *has_staged, uint8_t staged[NB_SHA256_SIZE],

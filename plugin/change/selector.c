@@ -103,8 +103,8 @@ static int fail_no_comm(uint64_t comm, struct nb_err *err)
 
 	if (!list_comms(nb_self.seg, text, sizeof(text)) && c)
 		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "NCCL tells a tuner v%u no identities of "
-			       "communicators (allowed: v5 and later), so a "
+			       "NCCL gives a tuner v%u no communicator "
+			       "identities (allowed: v5 and later), so a "
 			       "change cannot be for some of them",
 			       c->init.abi);
 	nb_fail(err, NB_E_NOENT, 0,
@@ -125,7 +125,8 @@ int nb_selector_check(const struct nb_selector *reach, struct nb_err *err)
 
 /* ---- lists of policies ---- */
 
-/* The baseline's orders during an edit. An edit adds at most one full order of
+/* The baseline's lists of policies during an edit. An edit adds at most one
+ * full order of
  * new policies. */
 struct lists {
 	struct nb_policy *policy[2 * NB_GEN_MAX_POLICIES];
@@ -238,8 +239,7 @@ int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach,
 	*out = NULL;
 	if (reach->what != NB_SELECT_SOME)
 		return nb_fail(err, NB_E_ARG, 0,
-			       "policy use common: which communicators? "
-			       "comm=ID says it");
+			       "policy use common: comm=ID expected");
 	lists_open(&l, nb_gens.baseline);
 	for (uint32_t i = 0; i < reach->n; i++)
 		nb_scopes_drop(&l.scopes, reach->comm[i]);
@@ -259,7 +259,8 @@ static int edit_order(struct lists *l, const struct nb_edit *edit,
 	return rc ? rc : make_order(l, o, policies, n, err);
 }
 
-/* Edit each order in which that is possible. If none: the error of the first.
+/* Edit each list of policies that permits it. If none does: the error of the
+ * first.
  * */
 static int edit_all(struct lists *l, const struct nb_edit *edit,
 		    struct nb_err *err)
@@ -280,7 +281,7 @@ static int edit_all(struct lists *l, const struct nb_edit *edit,
 	return done ? 0 : first;
 }
 
-/* Edit the one order that all communicators of @reach have, for these alone. */
+/* Edit the list that all communicators of @reach share, for these alone. */
 static int edit_some(struct lists *l, const struct nb_selector *reach,
 		     const struct nb_edit *edit, struct nb_err *err)
 {

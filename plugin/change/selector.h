@@ -10,11 +10,10 @@
 struct nb_edit;
 
 /*
- * Which communicators a change of policies is for, and the generation that
- * comes of it: the baseline's, with other scopes (core/generation/scope.h).
- * Every process of a job has the same baseline and is asked for whole
- * identities, so all come to the same generation. The functions that take the
- * runtime want its lock.
+ * The communicators that a change of policies is for, and the generation that
+ * it makes: the baseline with other scopes (core/generation/scope.h). Every
+ * process of a job has the same baseline and gets complete identities, so all
+ * make the same generation. With NB_LOCK_STATE, except nb_selector_parse.
  */
 enum nb_selector_what {
 	NB_SELECT_ALL,
@@ -37,7 +36,8 @@ struct nb_selector {
 int nb_selector_parse(struct nb_selector *out, const char *text,
 		      struct nb_err *err);
 
-/* Does the job have these communicators, or the baseline a scope with them? 0,
+/* Does the job have these communicators, or does a scope of the baseline name
+ * them? 0,
  * NB_E_NOENT (lists the job's), NB_E_NOTSUP (NCCL gives no identities). */
 int nb_selector_check(const struct nb_selector *reach, struct nb_err *err);
 
@@ -58,10 +58,10 @@ int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach,
 		       struct nb_err *err);
 
 /*
- * nb_selector_edit - one policy added, removed or moved
+ * nb_selector_edit - add, remove or move one policy
  *
- * For all communicators: in each list of policies where that can be done, at
- * least one. NB_E_ARG: the communicators have different lists; the errors of
+ * For all communicators: in each list of policies that permits it, at least
+ * one. NB_E_ARG: the communicators have different lists; the errors of
  * nb_compose_apply, nb_gen_scoped.
  */
 int nb_selector_edit(struct nb_gen **out, const struct nb_selector *reach,

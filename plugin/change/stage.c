@@ -53,7 +53,7 @@ static int stage_new(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 	nb_lock(NB_LOCK_STATE);
 	before = nb_gens.staged;
 	kept = nb_gens_keep(g, err);
-	nb_gens.staged = kept ? kept : before; /* protects it from a sweep */
+	nb_gens.staged = kept ? kept : before; /* keep it alive */
 	nb_unlock(NB_LOCK_STATE);
 	if (!kept)
 		return NB_E_LIMIT;

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 
-#include "plugin/job/registry.h"
 #include "plugin/job/self.h"
 #include "plugin/job/startup.h"
 #include "plugin/runtime/log.h"
@@ -72,6 +71,10 @@ bool nb_comm_changeable(const struct nb_comm *c, const char **why)
 			*why = "it was made before the fork of this process";
 		return false;
 	}
+	if (c->fence.follows || c->seg->fleet) {
+		*why = c->seg->fleet_why[0] ? c->seg->fleet_why : NULL;
+		return !*why;
+	}
 	if (nb_seg_registered(c->seg) < c->init.ranks) {
 		*why = "not all of its ranks are on this host";
 		return false;
@@ -94,7 +97,7 @@ bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
 	if (coll < 0 || coll >= NCCL_NUM_COLLS || bucket >= NB_SIZE_BUCKETS)
 		return false;
 	l = &c->latest[(uint32_t)coll * NB_SIZE_BUCKETS + bucket];
-	/* a writer needs nanoseconds; a few tries are enough */
+	/* a writer finishes within nanoseconds, so a few tries are enough */
 	for (int i = 0; i < 100; i++) {
 		uint64_t n = __atomic_load_n(&l->count, __ATOMIC_ACQUIRE);
 
@@ -110,15 +113,15 @@ bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
 	return false;
 }
 
-/* ---- ranks that began differently ---- */
+/* ---- ranks that started differently ---- */
 
 static void tell_lost(struct nb_comm *c)
 {
 	if (!c->told)
 		nb_log(NB_LOG_WARN,
 		       "communicator %016llx: this rank could not register in "
-		       "the job segment (%s), so all of its ranks leave it to "
-		       "NCCL",
+		       "the job segment (%s), so NCCL decides for all of its "
+		       "ranks",
 		       (unsigned long long)c->init.comm_id, c->why);
 	c->told = true;
 }
@@ -136,7 +139,8 @@ void nb_comm_tell_mismatch(struct nb_comm *c)
 	c->told = true;
 	nb_startup_text(nb_self.seg, c->seg, text, sizeof(text));
 	nb_log(NB_LOG_WARN,
-	       "communicator %016llx: its ranks began with different %s (%s), "
+	       "communicator %016llx: its ranks started with different %s "
+	       "(%s), "
 	       "so it uses none of the policies and NCCL decides; make %s "
 	       "equal in all processes%s",
 	       (unsigned long long)c->init.comm_id,
@@ -182,7 +186,7 @@ void nb_comms_forked(void)
 		c->fence.record = &c->own_record;
 		c->ring = c->own_ring;
 		c->fence.seen = 0;
-		c->searching = 0; /* its thread stayed behind */
+		c->searching = 0; /* that thread is not in the child */
 		c->ahead.gen = NULL;
 		c->seg = NULL;
 		c->entry = NULL;

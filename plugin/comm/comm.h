@@ -71,8 +71,9 @@ struct nb_comm {
 	bool chained;	    /* a wrapped tuner is asked first */
 	uint32_t max_channels;
 	uint32_t abi;
-	struct ncclbpf_tuner base; /* constants and "no opinion" */
-	/* of the current decision */
+	/* template of @ctx: the communicator's constants, no answer */
+	struct ncclbpf_tuner base;
+	/* the current decision's context */
 	struct ncclbpf_tuner ctx __attribute__((aligned(64)));
 	struct nb_packed *ring;	  /* NB_RING; in the segment if it can be */
 	struct nb_latest *latest; /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
@@ -85,13 +86,13 @@ struct nb_comm {
 	struct nb_comm_init init;
 	struct nb_wrapped_tuner peer;
 	struct nb_seg_comm *seg; /* NULL: no fence reaches it */
-	uint32_t slot_index;	 /* in seg; else a number of our own */
+	uint32_t slot_index;	 /* its slot in seg; else our own number */
 	/* Its slot in the segment, to be released: in seg, or without an
 	 * identity in an entry for which nobody arms a fence. NULL: none. */
 	struct nb_seg_comm *entry;
 	uint32_t entry_slot;
-	char why[160]; /* why it is not in the segment; "" */
-	bool told;     /* logged: its ranks started differently */
+	char why[160]; /* why it is not in the segment; "": it is */
+	bool told;     /* the log says that its ranks started differently */
 	struct nb_overdue overdue;
 	bool begun; /* the deciding thread's: the first decision has been made
 		     */
@@ -102,11 +103,11 @@ struct nb_comm {
 		uint32_t number, step;
 		struct nb_gen *gen; /* atomic */
 	} ahead;
-	bool lost; /* it could not register in the segment */
-	bool bars; /* likewise; the baseline must not change while it lives */
-	uint32_t searching;	    /* atomic: the slow path looks for a gen */
-	struct nb_packed *own_ring; /* used where the segment has none */
-	struct nb_seg_record own_record; /* where there is no entry */
+	bool lost;	    /* it could not register in the segment */
+	bool bars;	    /* as lost, without identity; bars changes */
+	uint32_t searching; /* atomic: the slow path looks for a gen */
+	struct nb_packed *own_ring; /* used if the segment has no free ring */
+	struct nb_seg_record own_record; /* used if it has no entry */
 	struct nb_seg_slot own_slot;
 };
 
@@ -115,8 +116,8 @@ struct nb_comms {
 	struct nb_comm *first;
 	uint32_t n;
 	uint32_t abi; /* version of the tuner interface NCCL called; 0: none */
-	bool timed;   /* policies' runs are sampled */
-	/* of communicators that are freed */
+	bool timed;   /* some runs of policies are timed */
+	/* sums over freed communicators */
 	uint64_t old_decisions;
 	uint64_t old_refused[NB_NREFUSED];
 	uint64_t lost; /* atomic: decisions asked for without a context */
@@ -125,7 +126,8 @@ extern struct nb_comms nb_comms;
 
 /* Decisions of all communicators, freed ones included. */
 uint64_t nb_comms_decisions(void);
-/* Counter of one reason, likewise. */
+/* How often answers were refused for one reason, freed communicators included.
+ */
 uint64_t nb_comms_refused(enum nb_refused why);
 /* Enable or disable timing of policy runs in all communicators. */
 void nb_comms_time(bool on);
@@ -144,12 +146,12 @@ void nb_comm_tell_mismatch(struct nb_comm *c);
  * The deciding thread does not take the lock.
  */
 
-/* Decisions made so far: those numbered below this. */
+/* Number of decisions made; the next decision has this number. */
 uint64_t nb_comm_decisions(const struct nb_comm *c);
 /* Its slot in the segment, valid also after @c is freed; NULL: none, or @c is
  * NULL. */
 struct nb_seg_slot *nb_comm_slot(const struct nb_comm *c);
-/* Copy decision @seq; false: not there any more, or not yet. */
+/* Copy decision @seq; false: overwritten, or not made yet. */
 bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
 		      struct nb_decision *out);
 /* Copy the latest decision for @coll with 2^bucket <= bytes < 2^(bucket+1);

@@ -27,7 +27,7 @@ enum {
 struct nb_costs {
 	uint32_t usable; /* bit algo * 3 + proto, of the known algorithms */
 	uint32_t best;	 /* index of NCCL's own choice, or NB_COSTS_NONE */
-	float best_cost; /* -1 where there is none */
+	float best_cost; /* -1: NCCL has no choice */
 };
 
 /*
@@ -48,24 +48,25 @@ bool nb_costs_read(const float *table, int nalgo, int nproto,
  */
 struct nb_seen {
 	float table[NB_COSTS_KNOWN];
-	uint32_t filled; /* 1: the question is kept. Beside the last entry, so
-			  * that one comparison is about both */
-	int32_t coll;	 /* of the question; atomic, for nb_seen_copy */
+	uint32_t filled; /* 1: the slot is in use. Beside the last entry, so
+			    that one comparison covers both */
+	int32_t coll;	 /* of the question; atomic, as nb_seen_copy reads it */
 	uint32_t latest; /* its place among a communicator's struct nb_latest */
 	/* Four fields of struct ncclbpf_tuner, nvl_max_ranks first. */
 	uint32_t ranks, offered;
 	int32_t nccl_algo, nccl_proto; /* NCCL's own choice; -1: none */
-	uint64_t bytes;		       /* as coll */
+	uint64_t bytes;		       /* the question's; atomic like coll */
 	/* Parts of a packed decision (packed.h): usable entries; collective
 	 * and NCCL's choice; and where that stands, the outcome with those,
 	 * both costs and the step of the running hash. */
 	uint64_t usable, asked, outcome, both_costs, step;
 	struct nb_costs costs;
-	uint32_t version; /* for others: odd while the question is written */
+	uint32_t version; /* odd while the question is being written; for
+			     nb_seen_copy */
 	bool known;	  /* costs hold; false: nothing usable was found */
 } __attribute__((aligned(64)));
 
-enum { NB_SEEN = 128 }; /* tables kept of a communicator */
+enum { NB_SEEN = 128 }; /* tables kept for a communicator */
 
 /*
  * The slot of a question. The factor was found by search: powers of two from 8
@@ -80,7 +81,8 @@ static inline struct nb_seen *nb_seen_slot(struct nb_seen seen[NB_SEEN],
 	return &seen[h >> 57];
 }
 
-/* Is it this question, with the same bits in all 21 floats of @table? */
+/* Is the slot's question this one, with the same bits in all 21 floats of
+ * @table? */
 static inline bool nb_seen_is(const struct nb_seen *s, const float *table,
 			      int coll, uint64_t bytes)
 {
@@ -126,7 +128,8 @@ bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes,
 /* Fill in what follows from s->costs. */
 void nb_seen_derive(struct nb_seen *s);
 
-/* The same without vector instructions, for tests and other machines. */
+/* Find usable entries and NCCL's choice without vector instructions, for tests
+ * and other machines. */
 void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out);
 
 /*

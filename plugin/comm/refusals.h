@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a reason why a policy's answer, or a whole decision, was left to
- * NCCL. Counted for each communicator and shown by `status` and
+ * One row for each reason to ignore a policy's answer, or all policies in a
+ * decision, and let NCCL decide. Counted for each communicator and shown by
+ * `status` and
  * `decision tail`.
  *
  * name  enumerator NB_REFUSED_<name>
@@ -13,14 +14,14 @@
 REFUSED(ALGO_RANGE,      "algo_range",         "the policy answered an algorithm that NCCL does not have")
 REFUSED(PROTO_RANGE,     "proto_range",        "the policy answered a protocol that NCCL does not have")
 REFUSED(UNUSABLE,        "unusable",           "NCCL does not offer the combination of algorithm and protocol here")
-REFUSED(NO_PARTNER,      "no_partner",         "NCCL offers no combination with the one part that the policy asked for")
+REFUSED(NO_PARTNER,      "no_partner",         "NCCL offers no combination with the algorithm or protocol that the policy set alone")
 REFUSED(CHANNELS_RANGE,  "channels_range",     "the number of channels is above NCCLBPF_MAX_CHANNELS")
-REFUSED(CHANNELS_ALGO,   "channels_algo",      "NCCL does not bound the channels of this algorithm, so none are asked for")
-REFUSED(COST_TABLE,      "cost_table",         "NCCL's cost table is missing or has no shape that is known")
-REFUSED(COLLECTIVE,      "collective",         "NCCL asked about a collective that is not known")
+REFUSED(CHANNELS_ALGO,   "channels_algo",      "NCCL does not limit the channels of this algorithm, so the number is ignored")
+REFUSED(COST_TABLE,      "cost_table",         "NCCL's cost table is missing or has an unknown shape")
+REFUSED(COLLECTIVE,      "collective",         "NCCL asked about an unknown collective")
 REFUSED(NO_CONTEXT,      "no_context",         "NCCL asked without a context: memory was short at init")
 REFUSED(MISMATCH,        "ranks_mismatch",     "ranks of the communicator started with different policies")
-REFUSED(FENCE_TIMEOUT,   "fence_timeout",      "no decision about a change came in time; this rank decided abort")
+REFUSED(FENCE_TIMEOUT,   "fence_timeout",      "a change was not decided in time; this rank aborted it")
 REFUSED(GEN_MISSING,     "generation_missing", "a committed generation is not held by this process")
 /* clang-format on */
 

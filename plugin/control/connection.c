@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/wire/object.h"
+
 struct stream {
 	bool used, ending;
 	struct nb_request req; /* only the id is used */
@@ -29,7 +31,7 @@ struct nb_conn {
 	bool owes; /* unsent output includes a reply */
 
 	char *in;	     /* NB_WIRE_LINE + 1 bytes */
-	size_t nin, scanned; /* no line feed before scanned */
+	size_t nin, scanned; /* the first @scanned bytes have no line feed */
 	int fds[NB_CONN_FDS];
 	unsigned nfds;
 
@@ -58,7 +60,7 @@ struct nb_conn *nb_conn_new(struct nb_control *control, int fd,
 	c->fd_out = -1;
 	c->peer = *peer;
 	c->born_ms = c->progress_ms = c->polled_ms = c->now_ms = now_ms;
-	/* a reply, and end lines of streams */
+	/* room for a reply and the last lines of all streams */
 	nb_buf_init(&c->out, NB_WIRE_REPLY + 4096);
 	return c;
 }
@@ -152,12 +154,12 @@ short nb_conn_events(const struct nb_conn *c)
 
 int nb_conn_patience(const struct nb_conn *c)
 {
-	/* unhandled lines of the last turn */
+	/* the last turn left complete lines unhandled */
 	if (!has_output(c) && !c->closing && c->scanned < c->nin)
 		return 0;
 	if (has_stream(c) && !has_output(c))
 		return NB_CONN_POLL_MS;
-	return 500; /* for the time limits */
+	return 500; /* to check time limits */
 }
 
 /* ---- out ---- */
@@ -166,26 +168,9 @@ int nb_conn_patience(const struct nb_conn *c)
 static bool write_output(struct nb_conn *c)
 {
 	while (has_output(c)) {
-		struct iovec v = { c->out.data + c->sent,
-				   c->out.size - c->sent };
-		union {
-			struct cmsghdr align;
-			char space[CMSG_SPACE(sizeof(int))];
-		} u = { .space = { 0 } };
-		struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
-		ssize_t n;
+		ssize_t n = nb_wire_send(c->fd, (char *)c->out.data + c->sent,
+					 c->out.size - c->sent, c->fd_out);
 
-		if (c->fd_out >= 0) {
-			struct cmsghdr *h = &u.align;
-
-			m.msg_control = u.space;
-			m.msg_controllen = sizeof(u.space);
-			h->cmsg_level = SOL_SOCKET;
-			h->cmsg_type = SCM_RIGHTS;
-			h->cmsg_len = CMSG_LEN(sizeof(int));
-			memcpy(CMSG_DATA(h), &c->fd_out, sizeof(int));
-		}
-		n = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ||
 			       errno == ENOBUFS || errno == ENOMEM;
@@ -230,7 +215,7 @@ static void close_late(struct nb_conn *c, const char *what, int allowed_ms)
 
 /* ---- in ---- */
 
-/* Keep the descriptors of a message, as many as may be kept. */
+/* Keep a message's descriptors, up to the limit; close the others. */
 static void take_fds(struct nb_conn *c, struct msghdr *m)
 {
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
@@ -311,7 +296,8 @@ static bool answer_line(struct nb_conn *c, size_t size)
 	return good && nb_buf_ok(&c->out);
 }
 
-/* Answer a few lines a turn, so that other connections get their turn. */
+/* Answer at most a few lines in a turn, so that other connections are served
+ * too. */
 static bool answer_lines(struct nb_conn *c)
 {
 	ssize_t size;

@@ -21,7 +21,7 @@ enum {
 	NB_CONN_GREET_MS = 30000, /* for the first hello, typed by hand */
 	NB_CONN_LINE_MS = 10000,  /* from a line's first byte to its last */
 	NB_CONN_READ_MS = 5000,	  /* without taking a byte of a reply */
-	NB_CONN_POLL_MS = 100	  /* between looks at a stream's source */
+	NB_CONN_POLL_MS = 100	  /* between two polls of a stream's source */
 };
 
 /* @fd is borrowed and non-blocking. NULL: no memory. */
@@ -39,7 +39,7 @@ bool nb_conn_turn(struct nb_conn *c, short revents, uint64_t now_ms);
 /* ---- for the handlers ---- */
 
 struct nb_control *nb_conn_control(const struct nb_conn *c);
-bool nb_conn_open(const struct nb_conn *c); /* has hello been said? */
+bool nb_conn_open(const struct nb_conn *c); /* has the client sent hello? */
 void nb_conn_greet(struct nb_conn *c);
 
 /*

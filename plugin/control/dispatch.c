@@ -30,7 +30,7 @@ static const struct {
 	[NB_CMD_POLICY_SHOW] = { nb_cmd_policy_show, LOCKED },
 	[NB_CMD_POLICY_TIME] = { nb_cmd_policy_time, LOCKED },
 	[NB_CMD_POLICY_LOAD] = { nb_cmd_policy_load, FREE },
-	[NB_CMD_POLICY_GET] = { nb_cmd_policy_get, FREE },
+	[NB_CMD_POLICY_EXPORT] = { nb_cmd_policy_export, FREE },
 	[NB_CMD_POLICY_DUMP] = { nb_cmd_policy_dump, FREE },
 	[NB_CMD_POLICY_USE] = { nb_cmd_policy_use, FREE },
 	[NB_CMD_POLICY_ADD] = { nb_cmd_policy_add, FREE },
@@ -38,13 +38,13 @@ static const struct {
 	[NB_CMD_POLICY_MOVE] = { nb_cmd_policy_move, FREE },
 	[NB_CMD_POLICY_UNDO] = { nb_cmd_policy_undo, FREE },
 	[NB_CMD_POLICY_HISTORY] = { nb_cmd_policy_history, LOCKED },
-	[NB_CMD_POLICY_DISCARD] = { nb_cmd_policy_discard, FREE },
+	[NB_CMD_POLICY_UNLOAD] = { nb_cmd_policy_unload, FREE },
 	[NB_CMD_MAP_LIST] = { nb_cmd_map_list, LOCKED },
 	[NB_CMD_MAP_SHOW] = { nb_cmd_map_show, LOCKED },
 	[NB_CMD_MAP_DUMP] = { nb_cmd_map_dump, FREE },
 	[NB_CMD_MAP_GET] = { nb_cmd_map_get, FREE },
 	[NB_CMD_MAP_SET] = { nb_cmd_map_set, FREE },
-	[NB_CMD_MAP_DEL] = { nb_cmd_map_del, FREE },
+	[NB_CMD_MAP_REMOVE] = { nb_cmd_map_remove, FREE },
 	[NB_CMD_MAP_LOAD] = { nb_cmd_map_load, FREE },
 	[NB_CMD_MAP_POP] = { nb_cmd_map_pop, FREE },
 	[NB_CMD_CHANGE_STATUS] = { nb_cmd_change_status, FREE },
@@ -62,8 +62,10 @@ static const struct {
 	[NB_CMD_ENV_LIST] = { nb_cmd_env_list, LOCKED },
 	[NB_CMD_ENV_SET] = { nb_cmd_env_set, LOCKED },
 	[NB_CMD_ENV_UNSET] = { nb_cmd_env_unset, LOCKED },
-	[NB_CMD_ENV_FORGET] = { nb_cmd_env_forget, LOCKED },
+	[NB_CMD_ENV_REMOVE] = { nb_cmd_env_remove, LOCKED },
 	[NB_CMD_NET] = { nb_cmd_net, FREE },
+	[NB_CMD_GIN] = { nb_cmd_gin, FREE },
+	[NB_CMD_VERBS] = { nb_cmd_verbs, FREE },
 	[NB_CMD_TELEMETRY] = { nb_cmd_telemetry, FREE },
 	[NB_CMD_STATS] = { nb_cmd_stats, FREE },
 	[NB_CMD_SAMPLE_TAIL] = { nb_cmd_sample_tail, FREE },
@@ -201,8 +203,8 @@ bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer,
 			     "%s: no memory for the answer", req.spec->words);
 	else if (!rc && !nb_buf_ok(&one))
 		rc = nb_fail(&err, NB_E_LIMIT, 0,
-			     "%s: the answer is longer than %d bytes, which is "
-			     "what a reply may have",
+			     "%s: the answer is longer than %d bytes, the "
+			     "limit of a reply",
 			     req.spec->words, NB_WIRE_REPLY);
 	if (rc) {
 		nb_buf_fini(&one);

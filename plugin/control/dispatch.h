@@ -32,8 +32,8 @@ struct nb_peer {
  *
  * @fd_out:  set by the handler to send one beside the reply; the caller
  *           closes it. -1: none
- * @note:    set by handlers of the control role: what came of it, for the
- *           log line ("digest 12ab34cd, generation 5")
+ * @note:    set by handlers of the control role: the outcome, for the log line
+ * ("digest 12ab34cd, generation 5")
  * @finding: JSON object for the error's member "finding"; empty: none
  * @text:    for the error's member "text"; empty: none
  */
@@ -52,13 +52,13 @@ typedef int nb_handler_fn(struct nb_call *call);
 
 nb_handler_fn nb_cmd_hello, nb_cmd_help, nb_cmd_cancel, nb_cmd_status,
 	nb_cmd_doctor;
-nb_handler_fn nb_cmd_policy_list, nb_cmd_policy_load, nb_cmd_policy_get,
+nb_handler_fn nb_cmd_policy_list, nb_cmd_policy_load, nb_cmd_policy_export,
 	nb_cmd_policy_dump, nb_cmd_policy_show, nb_cmd_policy_time,
 	nb_cmd_policy_use, nb_cmd_policy_add, nb_cmd_policy_remove,
-	nb_cmd_policy_move, nb_cmd_policy_undo, nb_cmd_policy_discard,
+	nb_cmd_policy_move, nb_cmd_policy_undo, nb_cmd_policy_unload,
 	nb_cmd_policy_history;
 nb_handler_fn nb_cmd_map_list, nb_cmd_map_show, nb_cmd_map_dump, nb_cmd_map_get,
-	nb_cmd_map_set, nb_cmd_map_del, nb_cmd_map_load, nb_cmd_map_pop;
+	nb_cmd_map_set, nb_cmd_map_remove, nb_cmd_map_load, nb_cmd_map_pop;
 nb_handler_fn nb_cmd_change_status, nb_cmd_change_check, nb_cmd_change_commit,
 	nb_cmd_change_abort;
 nb_handler_fn nb_cmd_check_agreement;
@@ -69,8 +69,8 @@ nb_handler_fn nb_cmd_comm_list, nb_cmd_comm_show, nb_cmd_explain,
 nb_handler_fn nb_cmd_trace_start, nb_cmd_trace_stop, nb_cmd_trace_status,
 	nb_cmd_trace_read;
 nb_handler_fn nb_cmd_env_list, nb_cmd_env_set, nb_cmd_env_unset,
-	nb_cmd_env_forget;
-nb_handler_fn nb_cmd_net;
+	nb_cmd_env_remove;
+nb_handler_fn nb_cmd_net, nb_cmd_gin, nb_cmd_verbs;
 nb_handler_fn nb_cmd_telemetry, nb_cmd_stats, nb_cmd_sample_tail;
 
 /*

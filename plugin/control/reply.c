@@ -203,15 +203,6 @@ int nb_cmd_number(struct nb_call *call, const char *name, uint64_t least,
 		    : 0;
 }
 
-int nb_cmd_count(struct nb_call *call, uint32_t arg, uint64_t most,
-		 uint64_t *out)
-{
-	return call->req->narg > arg
-		       ? nb_wire_number(out, call->req->arg[arg], 1, most,
-					"COUNT", call->err)
-		       : 0;
-}
-
 int nb_cmd_expected(struct nb_call *call, uint64_t *out)
 {
 	*out = NB_CHANGE_ANY;

@@ -14,7 +14,7 @@
  * (docs/protocol.md), and room left in a reply. Control thread only.
  */
 
-/* Lists end here and say "more": the rest of a reply fits easily. */
+/* Lists stop at this size and set "more"; the rest of a reply then fits. */
 enum { NB_CMD_ROOM = NB_WIRE_REPLY - (160 << 10) };
 
 /* Is there room for one more element of a list? */
@@ -71,9 +71,6 @@ int nb_cmd_finish_change(struct nb_call *call,
 /* Option @name, a number within [least, most]. *@out stays if it is absent. */
 int nb_cmd_number(struct nb_call *call, const char *name, uint64_t least,
 		  uint64_t most, uint64_t *out);
-/* Argument @arg, a count within [1, most]. *@out stays if it is absent. */
-int nb_cmd_count(struct nb_call *call, uint32_t arg, uint64_t most,
-		 uint64_t *out);
 /* Option if_generation=: the generation that the job must have; NB_CHANGE_ANY
  * if it is absent. */
 int nb_cmd_expected(struct nb_call *call, uint64_t *out);
@@ -92,7 +89,7 @@ bool nb_comm_wanted(const struct nb_comm_option *o, uint64_t comm_id);
  */
 struct nb_page {
 	uint64_t after, limit;
-	uint64_t at; /* of the next element */
+	uint64_t at; /* index of the next element */
 	bool more;   /* elements were left out */
 };
 int nb_page_options(struct nb_call *call, struct nb_page *page);
@@ -109,5 +106,9 @@ void nb_cmd_times_json(struct nb_json *j);
 
 /* "net": the object of `status`, null where no net of ours is in use. */
 void nb_cmd_net_json(struct nb_json *j);
+/* "gin": the same of the GIN plugin. */
+void nb_cmd_gin_json(struct nb_json *j);
+/* "verbs": likewise, null where no tap is loaded. */
+void nb_cmd_verbs_json(struct nb_json *j);
 
 #endif

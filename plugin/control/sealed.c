@@ -15,7 +15,7 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
-/* Size of a sealed memory file; 0: it is none. */
+/* Size of a sealed memory file; 0: not a sealed memory file. */
 static size_t sealed_size(int fd, struct nb_err *err)
 {
 	int seals = fcntl(fd, F_GET_SEALS);

@@ -8,7 +8,7 @@
 
 /*
  * nb_sealed_take - read the memory file of a request
- * @what: what they are, for the error ("the image")
+ * @what: name of the contents, for errors ("the image")
  * @out:  the caller's, to be freed
  *
  * The oldest descriptor of the connection is taken and closed. The file must

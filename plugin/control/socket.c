@@ -46,7 +46,7 @@ struct nb_control {
 	int conn_fd[NB_CONTROL_CONNS]; /* with listener and wake; -1: none */
 };
 
-static uint64_t now_ms(void)
+static uint64_t socket_now_ms(void)
 {
 	return nb_clock_system() / 1000000;
 }
@@ -80,7 +80,7 @@ static bool may_connect(struct nb_control *c, int fd, struct nb_peer *peer,
 	if (cred.uid != geteuid() && cred.uid != 0) {
 		nb_fail(err, NB_E_PERM, 0,
 			"this socket belongs to uid %u and serves that uid and "
-			"root; uid %u asks",
+			"root; the client has uid %u",
 			(unsigned)geteuid(), (unsigned)cred.uid);
 		nb_log(NB_LOG_WARN,
 		       "control: uid %u pid %d was rejected: only uid %u "
@@ -127,7 +127,8 @@ static void accept_all(struct nb_control *c, uint64_t now)
 			add_conn(c, fd, now);
 			continue;
 		}
-		/* Out of descriptors or memory: the job needs them more. */
+		/* Out of descriptors or memory: stop accepting for a while, as
+		 * the job needs them more. */
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 			c->deaf_until_ms = now + ACCEPT_PAUSE_MS;
 		return;
@@ -164,7 +165,7 @@ static void serve_turn(struct nb_control *c)
 {
 	struct pollfd p[2 + NB_CONTROL_CONNS];
 	unsigned n = c->nconn;
-	uint64_t now = now_ms();
+	uint64_t now = socket_now_ms();
 
 	p[0] = (struct pollfd){ .fd = c->wake, .events = POLLIN };
 	p[1] = (struct pollfd){ .fd = now < c->deaf_until_ms ? -1 : c->listener,
@@ -181,8 +182,8 @@ static void serve_turn(struct nb_control *c)
 
 		(void)!read(c->wake, &count, sizeof(count));
 	}
-	now = now_ms();
-	/* backwards: dropping one moves the last into its place */
+	now = socket_now_ms();
+	/* backwards: a removal moves the last connection into the gap */
 	for (unsigned i = n; i-- > 0;)
 		if (!nb_conn_turn(c->conn[i], p[2 + i].revents, now))
 			drop_conn(c, i);
@@ -198,9 +199,10 @@ static void *serve_socket(void *arg)
 	pthread_setname_np(pthread_self(), "ncclbpf");
 	while (!atomic_load(&c->stop)) {
 		serve_turn(c);
-		if (now_ms() - ticked >= (uint64_t)nb_controllers_patience()) {
+		if (socket_now_ms() - ticked >=
+		    (uint64_t)nb_controllers_patience()) {
 			c->tick();
-			ticked = now_ms();
+			ticked = socket_now_ms();
 		}
 	}
 	while (c->nconn)
@@ -227,7 +229,7 @@ static int bind_here(struct nb_control *c, struct nb_err *err)
 				       "control socket %s: another process "
 				       "serves it",
 				       c->path);
-		/* left by a dead process with our pid */
+		/* a dead process that had our pid left this socket */
 		unlinkat(c->place->dirfd, c->name, 0);
 		if (!bind(c->listener, (struct sockaddr *)&a, sizeof(a)))
 			return 0;
@@ -247,15 +249,16 @@ static int open_socket(struct nb_control *c, struct nb_err *err)
 	if (c->listener < 0 || c->wake < 0)
 		return nb_fail(err, NB_E_IO, 0, "control socket: %s",
 			       strerror(errno));
-	/* The file takes the socket's own mode: never wider, not even at
-	 * first, and without touching the process's umask. */
+	/* fchmod on the socket before bind sets the file's mode, so that it is
+	 * never wider, and the process's umask stays. */
 	if (fchmod(c->listener, 0600))
 		return nb_fail(err, NB_E_IO, 0, "control socket: fchmod: %s",
 			       strerror(errno));
 	rc = bind_here(c, err);
 	if (rc)
 		return rc;
-	/* bind resolves the path again: is it still the checked directory? */
+	/* bind resolved the path again: check that it is still the same
+	 * directory */
 	if (fstatat(c->place->dirfd, c->name, &st, AT_SYMLINK_NOFOLLOW) ||
 	    listen(c->listener, BACKLOG)) {
 		rc = nb_fail(err, NB_E_IO, 0, "control socket %s: %s", c->path,

@@ -17,6 +17,7 @@
 #include "plugin/change/last.h"
 #include "plugin/change/stage.h"
 #include "plugin/controller/election.h"
+#include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
 #include "plugin/job/step.h"
@@ -96,7 +97,8 @@ static void post_state(void)
 		note_failure(&err);
 }
 
-/* Read the state that entry @i posted. False: none, or of another process. */
+/* Read the state that entry @i posted. False: no state, or an earlier
+ * process's. */
 static bool read_state(uint32_t i, struct nb_controllers_state *out)
 {
 	const struct nb_seg_proc *p = &nb_self.seg->mem->proc[i];
@@ -113,7 +115,7 @@ static bool read_state(uint32_t i, struct nb_controllers_state *out)
 	return fine;
 }
 
-/* ---- what stands before a sheet's bytes ---- */
+/* ---- the header before a sheet's bytes ---- */
 
 struct sheet_change {
 	uint64_t number;
@@ -179,7 +181,7 @@ static void resign_election(void)
 	loop->elected = false;
 }
 
-/* ---- staging, in every process ---- */
+/* ---- staging, which every process does ---- */
 
 /* Is a change staged that is not the controllers'? */
 static bool others_staged(void)
@@ -274,8 +276,7 @@ static void follow_change(uint32_t elected, uint64_t number)
 			note_failure(&err);
 		nb_buf_fini(&b);
 		if (!whole)
-			return; /* it is being written: read it in the next turn
-				 */
+			return; /* half written: try in the next turn */
 	}
 	l->seen = number;
 	NB_STEP(LOOP_FOLLOWED);
@@ -320,7 +321,8 @@ static int list_members(struct member *out)
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
 		const struct nb_seg_proc *p = &nb_self.seg->mem->proc[i];
 
-		if (p->pid && i != nb_self.seg->proc)
+		if (p->pid && i != nb_self.seg->proc &&
+		    !(p->flags & NB_SEG_PROC_AGENT))
 			out[n++] = (struct member){ i, p->pid, p->start };
 	}
 	nb_segment_unlock(nb_self.seg);
@@ -483,7 +485,7 @@ static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
 	if (nb_self.seg->mem->next_gen > NB_FENCE_MAX_GEN - RESERVE)
 		return nb_fail(err, NB_E_LIMIT, 0,
 			       "the last %d generation numbers of the job are "
-			       "for other changes than controllers'",
+			       "reserved for changes by people",
 			       RESERVE);
 	rc = stage_change(g->digest, change->data, change->size, err);
 	if (rc || alone)
@@ -576,7 +578,8 @@ static void commit_change(void)
 	free(c);
 }
 
-/* Run them on what has come; then there may be something to stage. */
+/* Run the controllers on the maps received so far; then stage their changes,
+ * if any. */
 static int run_once(struct nb_gen *g, uint32_t number, const struct member *m,
 		    int n, struct nb_err *err)
 {

@@ -22,18 +22,18 @@
 
 /* The state of a process's controllers: a sheet of the mailbox. */
 struct nb_controllers_state {
-	uint64_t pid, start;  /* of the process, as in the segment */
-	uint64_t beat;	      /* one more with each posting */
+	uint64_t pid, start;  /* the process's, see nb_seg_proc */
+	uint64_t beat;	      /* incremented with each posting */
 	uint64_t request;     /* number of the request for maps; 0: none yet */
 	uint64_t change;      /* number of the change to stage; 0: none */
-	uint64_t interval_ns; /* as the controllers want it */
+	uint64_t interval_ns; /* the interval that the controllers declare */
 	uint64_t runs, changes, failures;
 	uint64_t incomplete; /* runs without the maps of some process */
 	uint64_t lost;	     /* elements for which a merged map had no room */
-	uint64_t run_ns;     /* the last run took */
+	uint64_t run_ns;     /* duration of the last run */
 	uint64_t missing;    /* processes without maps in the last run */
 	uint64_t elected_us; /* nb_wall_us */
-	char error[192];     /* of the last failure; "" */
+	char error[192];     /* text of the last failure; "" */
 };
 
 /* The header of an answer: process and request. */
@@ -60,11 +60,11 @@ struct nb_controllers {
 	/* the current change, ours or of the elected process */
 	uint8_t digest[NB_SHA256_SIZE];
 	bool staged;
-	/* by entry: the last answer that was read there */
+	/* the last answer read from each entry */
 	struct nb_controllers_maps have[NB_SEG_PROCS];
 	uint64_t answered, seen; /* requests and changes of the elected process
 				    that were handled */
-	uint64_t word;		 /* the election's word at that time */
+	uint64_t word; /* nb_election.word of the process counted there */
 };
 
 /* One step. Cheap if no policy in use has controllers. */
@@ -95,7 +95,7 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
  */
 uint64_t nb_controllers_rest_ns(uint64_t next_gen);
 
-/* State that `controller status` shows. */
+/* The state for `controller status`. */
 struct nb_controllers_info {
 	bool wanted; /* policies in use have controllers */
 	bool paused;

@@ -2,6 +2,7 @@
 // The election's word: bits 0-15 entry + 1, 16-47 pid, 63 paused.
 #include "plugin/controller/election.h"
 
+#include "plugin/job/registry.h"
 #include "plugin/runtime/clock.h"
 
 #define PAUSED (UINT64_C(1) << 63)

@@ -8,14 +8,15 @@
 #include "plugin/job/segment.h"
 
 /*
- * Which process of the job runs its controllers: one word of the segment,
- * changed by compare-and-swap. Control thread; nothing waits.
+ * The election of the process that runs the job's controllers. It is one word
+ * of the segment, changed by compare-and-swap. Control thread; no function
+ * waits.
  */
 struct nb_election {
 	uint64_t word;	/* differs for each holder; 0: nobody */
 	uint32_t entry; /* in the segment; NB_SEG_PROCS: nobody */
 	uint64_t pid;
-	bool paused; /* the whole job's controllers are */
+	bool paused; /* the controllers of the whole job are paused */
 };
 struct nb_election nb_election_read(const struct nb_segment *s);
 

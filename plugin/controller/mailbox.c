@@ -98,8 +98,8 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
 
 	if (b->fd < 0 || size > sheets[sheet].most)
 		return nb_fail(err, NB_E_LIMIT, 0,
-			       "%zu bytes for the board (allowed: %llu)", size,
-			       (unsigned long long)sheets[sheet].most);
+			       "%zu bytes for the mailbox (allowed: %llu)",
+			       size, (unsigned long long)sheets[sheet].most);
 	sheet_digest(&h, bytes, h.digest);
 	nb_buf_init(&all, 0);
 	nb_buf_bytes(&all, &h, sizeof(h));

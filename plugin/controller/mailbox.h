@@ -18,8 +18,9 @@
  * process can cause a signal here.
  */
 enum nb_sheet {
-	NB_SHEET_STATE,	 /* the process, and the elected process's requests */
-	NB_SHEET_CHANGE, /* a run's changes, for all to stage */
+	NB_SHEET_STATE,	 /* the process's state; the elected one's also has its
+			    requests */
+	NB_SHEET_CHANGE, /* changes of a run, which all processes stage */
 	NB_SHEET_MAPS,	 /* merged maps */
 	NB_NSHEETS
 };
@@ -40,7 +41,7 @@ bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place,
 /* nb_mailbox_open - open or make the file @name in @dirfd. 0, NB_E_IO. */
 int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name,
 		    struct nb_err *err);
-void nb_mailbox_close(struct nb_mailbox *b); /* not open is fine */
+void nb_mailbox_close(struct nb_mailbox *b); /* it may be closed already */
 
 /* Post a sheet at @place, replacing the previous one. 0, NB_E_LIMIT, NB_E_IO,
  * NB_E_NOMEM. All signals must be blocked (SIGXFSZ). */

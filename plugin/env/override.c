@@ -16,13 +16,13 @@
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/relaxed.h"
 
-/* Has NCCL read the override, and was that logged? */
+/* Whether NCCL has read the override, and whether the log says so. */
 enum met { NOT_MET, NOTING, MET, TOLD };
 
 struct note {
 	uint32_t met; /* atomic */
 	bool had;     /* the variable is in the environment */
-	char old[64]; /* ... with this value, cut to size */
+	char old[64]; /* the environment's value, cut to size */
 };
 
 struct entry {
@@ -32,7 +32,7 @@ struct entry {
 	struct note note;
 };
 
-/* Answers of programs; constant once ready. */
+/* Values set by programs; constant once @ready. */
 struct answer {
 	uint32_t ready; /* atomic */
 	char name[NB_OVERRIDE_NAME];
@@ -98,7 +98,7 @@ static bool same_answer(const struct answer *a, const char *name,
 	       (value ? !a->hides && !strcmp(a->value, value) : a->hides);
 }
 
-/* Keep an answer for good; NULL: the table is full. */
+/* Keep a program's value until the process ends; NULL: the table is full. */
 static struct answer *keep_answer(const char *name, const char *value)
 {
 	uint32_t n = __atomic_load_n(&nanswers, __ATOMIC_ACQUIRE);
@@ -239,8 +239,8 @@ int nb_override_set(const char *name, const char *value, enum nb_override_by by,
 		return 0;
 	if (value && !(text = new_text(value)))
 		return nb_fail(err, NB_E_FULL, 2,
-			       "%d bytes of values were given already, and "
-			       "NCCL may have any of them",
+			       "%d bytes of values are in use, and NCCL may "
+			       "still hold any of them",
 			       NB_OVERRIDE_TEXTS);
 	if (!e) {
 		e = &entries[nentries];
@@ -327,8 +327,8 @@ void nb_override_file(const char *path)
 		       path, number, err.text);
 	else if (read_lines(f, false, &number, &err))
 		nb_log(NB_LOG_WARN,
-		       "NCCLBPF_ENV: %.300s:%u: %s; this line and those after "
-		       "it are not taken",
+		       "NCCLBPF_ENV: %.300s:%u: %s; this line and all lines "
+		       "after it are ignored",
 		       path, number, err.text);
 	fclose(f);
 }

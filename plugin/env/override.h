@@ -17,10 +17,10 @@ struct nb_json;
 
 enum {
 	NB_OVERRIDES = 128,	   /* variables */
-	NB_OVERRIDE_ANSWERS = 256, /* different answers of programs */
+	NB_OVERRIDE_ANSWERS = 256, /* distinct values that programs have set */
 	NB_OVERRIDE_NAME = 64,	   /* with the zero byte */
 	NB_OVERRIDE_VALUE = 1024,
-	NB_OVERRIDE_TEXTS = 1 << 16 /* all values there ever were */
+	NB_OVERRIDE_TEXTS = 1 << 16 /* bytes of all values ever set */
 };
 
 enum nb_override_by { NB_OVERRIDE_FILE, NB_OVERRIDE_SHELL, NB_OVERRIDE_POLICY };
@@ -31,7 +31,7 @@ enum nb_override_by { NB_OVERRIDE_FILE, NB_OVERRIDE_SHELL, NB_OVERRIDE_POLICY };
  *
  * NULL: it is not set. Any thread, at any time, with any lock of NCCL's held:
  * takes no lock, allocates nothing, writes nothing to the log (NCCL's logger
- * may be what asks). getenv(3) is called for what is not overridden.
+ * may be the caller). getenv(3) is called for what is not overridden.
  */
 const char *nb_override_get(const char *name);
 /* NCCL looks variables up here from now on, and programs may answer. */
@@ -55,7 +55,8 @@ void nb_override_file(const char *path);
 
 /* Log each override that NCCL has read, once. */
 void nb_override_tell(void);
-/* Members: whether NCCL asks, how often, and the list. */
+/* Write the members of `env list`: whether and how often NCCL looks up
+ * variables, and the overrides. */
 void nb_override_json(struct nb_json *j);
 
 #endif

@@ -75,7 +75,7 @@ static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r,
 	r->ops->publish(r);
 	NB_STEP(WAITING);
 	for (unsigned turn = 0; record_load(r) == word; turn++) {
-		if (nb_clock_read(CLOCK_MONOTONIC) >= deadline) {
+		if (!f->follows && nb_clock_read(CLOCK_MONOTONIC) >= deadline) {
 			NB_STEP(PATIENCE);
 			changed = abort_word(r, word);
 		}
@@ -98,9 +98,9 @@ static void adopt_generation(struct nb_fence_rank *f, uint32_t number)
 }
 
 /*
- * The communicator's first decision: record the generation that all ranks start
- * with, unless a rank has. Abort an arming from before that, as its fallback is
- * empty. True: read the word again.
+ * Before a communicator's first decision: record the generation that all ranks
+ * start with, unless another rank has. Abort an earlier arming, as its
+ * fallback is empty. True: read the word again.
  */
 static bool begin_record(struct nb_fence_rank *f, const struct nb_record *r,
 			 uint64_t word)
@@ -166,7 +166,8 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 
 /* ---- the coordinator ---- */
 
-/* Decisions of a rank that has left still bind later ranks. */
+/* Decisions of a rank that has ended still count: later ranks must not change
+ * them. */
 static bool has_decided(const struct nb_standing *s)
 {
 	return s->state != NB_SLOT_FREE;
@@ -363,7 +364,7 @@ static enum nb_fence_outcome arm_when_passed(const struct nb_record *r,
 
 enum { FIRST_MARGIN = 4, ONCE_MARGIN = 64, LAST_TRIES = 4 };
 
-/* Farther than ranks can get while the fence is decided. */
+/* A distance that ranks cannot cover while the fence is decided. */
 static uint64_t first_margin(const struct nb_fence_opts *opts)
 {
 	uint64_t least = opts->once ? ONCE_MARGIN : FIRST_MARGIN;

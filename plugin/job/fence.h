@@ -17,11 +17,13 @@
  * coordinator asks whether G may start at F. COMMIT: decisions from F on are
  * made with G. NONE: nothing yet. A rank announces k, then reads the word; the
  * coordinator writes ARMED, then reads what ranks announced. If nobody has
- * announced F by then, or only ranks that wait for the outcome, whoever
- * announces it later finds ARMED or what it became, so the coordinator may
- * write COMMIT; else it puts the word before ARMED back (the fallback). A rank
- * that waits at F for too long puts it back itself; compare-and-swap makes one
- * of them the one who decides.
+ * announced F by then, or only ranks that wait for the outcome, a rank that
+ * announces F later finds ARMED or its outcome, so the coordinator may write
+ * COMMIT. Else the coordinator restores the word from before ARMED (the
+ * fallback). A rank that waits at F for too long restores it itself;
+ * compare-and-swap lets only one of them decide. The record of a communicator
+ * of several sites is in a store (docs/fleet.md): its ranks follow their site's
+ * copy.
  */
 
 /* ---- a rank ---- */
@@ -38,15 +40,18 @@ struct nb_fence_rank {
 	uint64_t seq; /* atomic: number of the next decision */
 	struct nb_seg_slot *slot;
 	struct nb_seg_record *record;
-	uint64_t seen;	     /* the record's word, handled already */
+	uint64_t seen;	     /* last nb_seg_record.word that it handled */
 	uint32_t number;     /* atomic: generation it decides with */
 	uint32_t timeout_ms; /* longest wait at an undecided fence */
 	uint32_t odd;	     /* NB_FENCE_FULL, NB_FENCE_CALLS; 0 as a rule */
+	/* the record is a copy that the site's agent writes: this rank waits
+	 * for the outcome, however long that takes */
+	bool follows;
 	/* the back end of the record if *record is a copy of it; NULL: *record
 	 * is the record */
 	const struct nb_record *store;
-	/* no rank has decided yet; the first to decide makes its @first the
-	 * initial generation of all */
+	/* no rank has decided yet; the first to decide records its @first as
+	 * the initial generation of all ranks */
 	bool begins;
 	uint32_t first;
 	/* decisions that called nb_fence_look, and those that waited in it */
@@ -54,7 +59,7 @@ struct nb_fence_rank {
 	/* with NB_FENCE_CALLS: the current decision's call number, and the
 	 * announcement before it */
 	uint64_t clock, before;
-	uint32_t *clocks; /* NB_RING: those of the last decisions */
+	uint32_t *clocks; /* NB_RING call numbers of the last decisions */
 };
 
 /* nb_fence_rank.seen of a new rank: read the word in any case. */
@@ -67,8 +72,9 @@ static inline uint64_t nb_fence_calls(const struct nb_fence_rank *f)
 }
 
 /*
- * Announce decision @n where something is odd; the record's word. By calls,
- * several decisions may announce the same, and the next more than one above.
+ * Announce decision @n if f->odd is set; returns the record's word. With
+ * NB_FENCE_CALLS several decisions may announce one number, and the next may
+ * skip numbers.
  */
 static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
 {
@@ -78,7 +84,7 @@ static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
 		uint64_t calls = nb_fence_calls(f);
 
 		f->before = f->clock + 1;
-		if (n == 0 || calls > f->clock) /* it never goes back */
+		if (n == 0 || calls > f->clock) /* the clock never goes back */
 			f->clock = calls;
 		if (n == 0)
 			f->before = 0;
@@ -96,7 +102,7 @@ static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
 	return __atomic_load_n(&f->record->word, __ATOMIC_SEQ_CST);
 }
 
-/* The number that fences are compared with, for current decision @k. */
+/* The number of current decision @k, to compare with fences. */
 static inline uint64_t nb_fence_clock(const struct nb_fence_rank *f, uint64_t k)
 {
 	return f->odd & NB_FENCE_CALLS ? f->clock : k;
@@ -134,9 +140,8 @@ static inline bool nb_fence_same(const struct nb_fence_rank *f)
 }
 
 /*
- * Before the rank's first decision: from now on its clock, which fences are
- * numbers of, counts the calls of the API that its slot counts. @clocks:
- * NB_RING.
+ * Before the rank's first decision: from now on its fences are numbers of
+ * calls of NCCL's API, which its slot counts. @clocks: NB_RING entries.
  */
 void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks);
 
@@ -145,8 +150,8 @@ void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks);
  * @k: as nb_fence_clock has it
  *
  * Waits, at most about f->timeout_ms, where @k is at an undecided fence.
- * *@timed_out: this rank decided abort. f->number is the answer afterwards,
- * and so is the slot's.
+ * *@timed_out: this rank aborted the fence. Afterwards f->number and the slot
+ * have the generation returned.
  */
 uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out);
 
@@ -157,14 +162,14 @@ struct nb_fence_opts {
 	uint32_t near; /* least distance: the decisions of a rank while a fence
 			  is decided */
 	uint32_t timeout_ms; /* wait for ranks to pass an earlier fence */
-	bool idle; /* the ranks seem to be at rest: try a fence right before
-		    * the next decision, so that the change is seen at once */
+	bool idle; /* the ranks seem idle: try a fence right before the next
+		      decision, so that the change applies at once */
 	bool once; /* one try only, with a farther fence */
 };
 
 enum nb_fence_outcome {
 	NB_FENCE_COMMITTED,
-	NB_FENCE_OVERRUN,   /* ranks ran past every fence, or decided abort */
+	NB_FENCE_OVERRUN,   /* ranks ran past every fence, or aborted it */
 	NB_FENCE_PENDING,   /* some but not all ranks passed the last fence */
 	NB_FENCE_EXHAUSTED, /* decision numbers beyond 2^40 */
 	NB_FENCE_NO_BARRIER /* the barrier failed */
@@ -188,17 +193,17 @@ enum nb_fence_outcome nb_fence_commit(const struct nb_record *r,
 				      struct nb_fence_result *result);
 
 /*
- * Its two halves. Arm: choose a fence @margin above the furthest rank (at the
- * last one where nobody has reached that yet) and publish it; *@word gets what
- * was written. Decide: commit if no rank has gone past the fence, else put
- * back what was there.
+ * The two halves of a commit. Arm: choose a fence @margin above the furthest
+ * rank (the previous fence if no rank has reached it yet) and publish it;
+ * *@word gets the armed word. Decide: commit if no rank is past the fence,
+ * else restore the previous word.
  */
 enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
 				   uint64_t margin, uint64_t *word);
 enum nb_fence_outcome nb_fence_decide(const struct nb_record *r, uint64_t word);
 /*
- * Can another fence be armed? Not while some but not all ranks have taken the
- * generation that was committed last.
+ * Can another fence be armed? Not while some but not all ranks use the
+ * generation committed last.
  */
 bool nb_fence_ready(const struct nb_record *r);
 /* Undo an arming whose coordinator died. */
@@ -208,7 +213,8 @@ void nb_fence_recover(const struct nb_record *r);
 uint64_t nb_fence_announced(const struct nb_record *r);
 /* Ranks that have begun decision @fence, or are gone. */
 uint32_t nb_fence_passed(const struct nb_record *r, uint64_t fence);
-/* Live ranks that have not begun it: bit i is rank slot i, of the first 64. */
+/* Bits of the live ranks that have not begun decision @fence: bit i is the rank
+ * in slot i. Only the first 64 slots have bits. */
 uint64_t nb_fence_behind(const struct nb_record *r, uint64_t fence);
 
 #endif

@@ -11,15 +11,15 @@ struct nb_segment;
 struct nb_record;
 
 /*
- * Where a communicator's decision record lies: all that the fence protocol
- * (plugin/job/fence.c) asks of it. The back end as built is this host's
- * segment; one for ranks on several hosts gives the same functions over a store
- * that they share (docs/adr/0004-record-back-end.md).
+ * A communicator's decision record, and all operations that the fence protocol
+ * (plugin/job/fence.c) needs of it. The back end for one host is the segment.
+ * One for ranks on several hosts has the same functions over a store that the
+ * hosts share (docs/adr/0004-record-back-end.md).
  *
  * A decision itself calls none of them. It announces its number in its own
- * host's slot and reads one word of its own host, nb_seg_record.word: the
- * segment's back end has the record there; another one's agent on each host
- * keeps it a copy, which may lag behind but never goes back.
+ * host's slot and reads one word of its own host, nb_seg_record.word: in the
+ * segment's back end that word is the record. With another back end an agent
+ * on each host keeps a copy there, which may lag but never goes back.
  */
 
 /* The state of a rank as known here: possibly old, never ahead of the rank. */
@@ -32,7 +32,7 @@ struct nb_standing {
 
 /* Any thread of any rank or coordinator may call them, at once. */
 struct nb_record_ops {
-	/* The word as all hosts have it, and compare-and-swap on it. */
+	/* Load the word that all hosts share, and compare-and-swap it. */
 	uint64_t (*load)(const struct nb_record *r);
 	bool (*swap)(const struct nb_record *r, uint64_t from, uint64_t to);
 
@@ -63,9 +63,9 @@ struct nb_record {
 	/* this host's segment */
 	const struct nb_segment *seg;
 	struct nb_seg_comm *comm;
-	struct nb_seg_record *word; /* comm's */
-	bool membarrier;	    /* some rank relies on a coordinator's */
-	void *store;		    /* another back end's own */
+	struct nb_seg_record *word; /* comm's record */
+	bool membarrier; /* a rank relies on the coordinator's barrier */
+	void *store;	 /* data of another back end */
 };
 
 /*

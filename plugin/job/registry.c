@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Registration in the segment: generations by number, communicators, and the
-// slots of their ranks.
+// Registration in the segment: processes, communicators, and the slots of their
+// ranks; and the removal of those whose process died.
 #include "plugin/job/registry.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "plugin/job/fence.h"
+#include "plugin/job/gen_numbers.h"
 #include "plugin/job/startup.h"
-#include "plugin/runtime/wall_clock.h"
 
-static uint32_t load32(const uint32_t *p)
+static uint32_t registry_load32(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
@@ -21,191 +19,13 @@ static void store32(uint32_t *p, uint32_t v)
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
-/* ---- generations ---- */
-
-static bool is_zero(const uint8_t digest[NB_SHA256_SIZE])
-{
-	static const uint8_t zero[NB_SHA256_SIZE];
-
-	return !memcmp(digest, zero, NB_SHA256_SIZE);
-}
-
-static void read_digest(const struct nb_seg_gen *g,
-			uint8_t digest[NB_SHA256_SIZE])
-{
-	for (size_t i = 0; i < NB_SHA256_SIZE / 8; i++) {
-		uint64_t w = __atomic_load_n(&g->digest[i], __ATOMIC_RELAXED);
-
-		memcpy(digest + i * 8, &w, 8);
-	}
-}
-
-static uint32_t find_gen(const struct nb_seg *mem,
-			 const uint8_t digest[NB_SHA256_SIZE])
-{
-	uint32_t best = 0;
-
-	for (uint32_t i = 0; i < NB_SEG_GENS; i++) {
-		uint64_t number =
-			__atomic_load_n(&mem->gen[i].number, __ATOMIC_ACQUIRE);
-		uint8_t have[NB_SHA256_SIZE];
-
-		read_digest(&mem->gen[i], have);
-		if (number <= NB_FENCE_MAX_GEN && number > best &&
-		    !memcmp(have, digest, NB_SHA256_SIZE))
-			best = (uint32_t)number;
-	}
-	return best;
-}
-
-static bool word_has(const uint64_t *word, uint64_t number)
-{
-	uint64_t w = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-
-	return nb_fence_word_state(w) != NB_FENCE_NONE &&
-	       nb_fence_word_gen(w) == number;
-}
-
-/* May a process still look up the digest of @number? */
-static bool number_wanted(const struct nb_seg *mem, uint64_t number)
-{
-	if (!number)
-		return false;
-	if (nb_seg_baseline(__atomic_load_n(&mem->baseline,
-					    __ATOMIC_ACQUIRE)) == number)
-		return true;
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
-		const struct nb_seg_comm *c = &mem->comm[i];
-
-		if (load32(&c->in_use) &&
-		    (c->first == number || word_has(&c->record.word, number) ||
-		     word_has(&c->record.fallback, number)))
-			return true;
-	}
-	return false;
-}
-
-/*
- * The next number whose place in the table holds no wanted generation. Late
- * ranks at a fence and processes that look up the baseline need those. If all
- * are wanted, the oldest is overwritten.
- */
-static uint64_t next_number(const struct nb_seg *mem)
-{
-	uint64_t n = mem->next_gen;
-
-	for (uint64_t i = 0; i < NB_SEG_GENS; i++) {
-		const struct nb_seg_gen *g = &mem->gen[(n + i) % NB_SEG_GENS];
-
-		if (!number_wanted(
-			    mem, __atomic_load_n(&g->number, __ATOMIC_ACQUIRE)))
-			return n + i;
-	}
-	return n;
-}
-
-int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
-		   bool fresh, uint32_t *number, struct nb_err *err)
-{
-	struct nb_seg_gen *g;
-	uint64_t n;
-
-	*number = 0;
-	if (!fresh) {
-		if (is_zero(digest))
-			return 0;
-		*number = find_gen(s->mem, digest);
-		if (*number)
-			return 0;
-	}
-	n = next_number(s->mem);
-	if (!n || n > NB_FENCE_MAX_GEN)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "the job has used up its %u generation numbers",
-			       NB_FENCE_MAX_GEN);
-	s->mem->next_gen = n + 1;
-	g = &s->mem->gen[n % NB_SEG_GENS];
-	__atomic_store_n(&g->number, 0, __ATOMIC_RELEASE);
-	memset(g->names, 0, sizeof(g->names));
-	__atomic_store_n(&g->at_s, 0, __ATOMIC_RELAXED);
-	for (size_t i = 0; i < NB_SHA256_SIZE / 8; i++) {
-		uint64_t w;
-
-		memcpy(&w, digest + i * 8, 8);
-		__atomic_store_n(&g->digest[i], w, __ATOMIC_RELEASE);
-	}
-	__atomic_store_n(&g->number, n, __ATOMIC_RELEASE);
-	*number = (uint32_t)n;
-	return 0;
-}
-
-void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names)
-{
-	struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
-
-	if (number && g->number == number)
-		snprintf(g->names, sizeof(g->names), "%s", names);
-}
-
-void nb_segment_sign(struct nb_segment *s, uint32_t number, uint32_t uid,
-		     uint32_t pid)
-{
-	struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
-
-	__atomic_store_n(&g->uid, uid, __ATOMIC_RELAXED);
-	__atomic_store_n(&g->pid, pid, __ATOMIC_RELAXED);
-	__atomic_store_n(&g->at_s, nb_wall_us() / 1000000, __ATOMIC_RELEASE);
-}
-
-bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
-		       uint64_t *at_s, uint32_t *uid, uint32_t *pid)
-{
-	const struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
-
-	*at_s = __atomic_load_n(&g->at_s, __ATOMIC_ACQUIRE);
-	*uid = __atomic_load_n(&g->uid, __ATOMIC_RELAXED);
-	*pid = __atomic_load_n(&g->pid, __ATOMIC_RELAXED);
-	return *at_s && __atomic_load_n(&g->number, __ATOMIC_ACQUIRE) == number;
-}
-
-bool nb_segment_digest(const struct nb_segment *s, uint32_t number,
-		       uint8_t digest[NB_SHA256_SIZE])
-{
-	const struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
-
-	memset(digest, 0, NB_SHA256_SIZE);
-	if (!number)
-		return true; /* the empty generation */
-	if (__atomic_load_n(&g->number, __ATOMIC_ACQUIRE) != number)
-		return false;
-	read_digest(g, digest);
-	return true;
-}
-
-void nb_segment_prefetch(const struct nb_segment *s, uint32_t number)
-{
-	const struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
-
-	__builtin_prefetch(&g->number);
-	__builtin_prefetch(&g->names);
-}
-
-uint32_t nb_seg_registered(const struct nb_seg_comm *comm)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
-		n += load32(&comm->slot[i].state) != NB_SLOT_FREE;
-	return n;
-}
-
 /* A free slot of an entry that is not complete yet, or -1. */
 static int free_slot(const struct nb_seg_comm *c)
 {
 	if (nb_seg_registered(c) >= c->nranks)
 		return -1;
 	for (int i = 0; i < NB_SEG_SLOTS; i++)
-		if (load32(&c->slot[i].state) == NB_SLOT_FREE)
+		if (registry_load32(&c->slot[i].state) == NB_SLOT_FREE)
 			return i;
 	return -1;
 }
@@ -218,9 +38,9 @@ static struct nb_seg_comm *find_comm(struct nb_seg *mem,
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &mem->comm[i];
 
-		if (load32(&c->in_use) && c->comm_id == like->comm_id &&
-		    c->has_id == like->has_id && c->nranks == like->nranks &&
-		    free_slot(c) >= 0)
+		if (registry_load32(&c->in_use) &&
+		    c->comm_id == like->comm_id && c->has_id == like->has_id &&
+		    c->nranks == like->nranks && free_slot(c) >= 0)
 			return c;
 	}
 	return NULL;
@@ -233,7 +53,7 @@ static struct nb_seg_comm *new_comm(struct nb_seg *mem,
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &mem->comm[i];
 
-		if (load32(&c->in_use))
+		if (registry_load32(&c->in_use))
 			continue;
 		memset(c, 0, sizeof(*c));
 		c->comm_id = like->comm_id;
@@ -297,7 +117,7 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 void nb_segment_free_if_left(struct nb_seg_comm *comm)
 {
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
-		if (load32(&comm->slot[i].state) == NB_SLOT_LIVE)
+		if (registry_load32(&comm->slot[i].state) == NB_SLOT_LIVE)
 			return;
 	store32(&comm->in_use, 0);
 }
@@ -308,4 +128,120 @@ void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
 	(void)s;
 	store32(&comm->slot[slot % NB_SEG_SLOTS].state, NB_SLOT_GONE);
 	nb_segment_free_if_left(comm);
+}
+
+/* ---- processes ---- */
+
+static void free_slots_of(struct nb_segment *s, uint32_t proc)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_seg_comm *c = &s->mem->comm[i];
+
+		if (!registry_load32(&c->in_use))
+			continue;
+		for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
+			if (registry_load32(&c->slot[k].state) ==
+				    NB_SLOT_LIVE &&
+			    c->slot[k].proc == proc)
+				nb_segment_leave(s, c, k);
+	}
+}
+
+/* NB_QUICK may leave some dead processes to the next commit. */
+static void reap_dead(struct nb_segment *s, enum nb_care care)
+{
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		struct nb_seg_proc *p = &s->mem->proc[i];
+
+		if (!p->pid || i == s->proc ||
+		    nb_segment_entry_alive(s, i, care))
+			continue;
+		free_slots_of(s, i);
+		memset(p, 0, sizeof(*p));
+	}
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		if (registry_load32(&s->mem->comm[i].in_use))
+			nb_segment_free_if_left(&s->mem->comm[i]);
+	nb_startup_reap(s);
+}
+
+void nb_segment_reap(struct nb_segment *s)
+{
+	reap_dead(s, NB_THOROUGH);
+}
+
+uint32_t nb_segment_procs(const struct nb_segment *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
+		n += !(s->mem->proc[i].flags & NB_SEG_PROC_AGENT) &&
+		     (i == s->proc ||
+		      nb_segment_entry_alive(s, i, NB_THOROUGH));
+	return n;
+}
+
+bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid,
+		      uint64_t *start)
+{
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		const struct nb_seg_proc *p = &s->mem->proc[i];
+
+		if (!(p->flags & NB_SEG_PROC_AGENT) || i == s->proc ||
+		    !nb_segment_entry_alive(s, i, NB_THOROUGH))
+			continue;
+		*pid = p->ns && p->ns != s->ns ? 0 : p->pid;
+		*start = p->start;
+		return true;
+	}
+	return false;
+}
+
+/* Register in a free entry, else in one of a dead process. */
+static bool register_first(struct nb_segment *s, uint32_t flags)
+{
+	reap_dead(s, NB_QUICK);
+	if (nb_segment_enter(s, flags))
+		return true;
+	reap_dead(s, NB_THOROUGH);
+	return nb_segment_enter(s, flags);
+}
+
+int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
+		      uint32_t flags, bool membarrier, struct nb_err *err)
+{
+	struct nb_segment *s;
+	int rc = nb_segment_open(&s, dirfd, job, membarrier, err);
+
+	*out = NULL;
+	if (rc)
+		return rc;
+	if (s->membarrier)
+		flags |= NB_SEG_PROC_MEMBARRIER;
+	if (!register_first(s, flags)) {
+		rc = nb_segment_full(s, err);
+		if (rc) {
+			nb_segment_abandon(s);
+			return rc;
+		}
+		nb_segment_enter(s, flags);
+	}
+	nb_segment_opened(s);
+	*out = s;
+	return 0;
+}
+
+void nb_segment_detach(struct nb_segment *s)
+{
+	if (!s)
+		return;
+	if (!nb_segment_lock(s, 1000, NULL)) {
+		free_slots_of(s, s->proc);
+		memset(&s->mem->proc[s->proc], 0, sizeof(s->mem->proc[0]));
+		nb_segment_remove_if_last(s);
+		nb_segment_unlock(s);
+	}
+	/* else the next process that attaches or commits finds us dead */
+	pthread_mutex_destroy(&s->mutex);
+	nb_segment_abandon(s);
 }

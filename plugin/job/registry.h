@@ -4,15 +4,34 @@
 
 #include "plugin/job/segment.h"
 
+/*
+ * nb_segment_attach - map the segment of @job and register this process
+ * @dirfd: directory of sockets; -1: none, private memory
+ * @flags: NB_SEG_PROC_CONTROL or 0
+ * @membarrier: false: behave as if membarrier(2) were refused
+ *
+ * Resets a segment in which no registered process lives. Never fails for want
+ * of a file: falls back to private memory and says why in (*out)->why. NULL
+ * and NB_E_NOMEM otherwise.
+ */
+int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
+		      uint32_t flags, bool membarrier, struct nb_err *err);
+/* Unregister this process and unmap the segment. Does nothing for NULL. */
+void nb_segment_detach(struct nb_segment *s);
+
 /* ---- with the segment's lock ---- */
 
+/* Remove processes that died, with their slots and communicators. */
+void nb_segment_reap(struct nb_segment *s);
+/* Living processes of the job; the site's agent is none. */
+uint32_t nb_segment_procs(const struct nb_segment *s);
+
 /*
- * The number of the generation with this digest, registering it if it is new;
- * @fresh: always a new number. 0 for the digest of zeroes unless @fresh.
- * NB_E_LIMIT when numbers are used up.
+ * Does another process live that is the site's agent? *@pid: 0 if it is in
+ * another PID namespace. Also without the lock.
  */
-int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
-		   bool fresh, uint32_t *number, struct nb_err *err);
+bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid,
+		      uint64_t *start);
 
 /*
  * nb_segment_join - find or make the communicator's entry and take a slot
@@ -22,8 +41,9 @@ int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
  *
  * *@slot gets the slot's index; the slot is zeroed and LIVE. A rank whose
  * digest differs from the entry's marks the entry: from then on all its ranks
- * decide with no policy; so does one whose settings differ (begin.h).
- * (*comm)->slot[*slot].generation is what to begin with. NB_E_LIMIT when
+ * decide with no policy; so does one whose settings differ (startup.h).
+ * (*comm)->slot[*slot].generation is the rank's initial generation. NB_E_LIMIT
+ * when
  * entries or slots are used up.
  */
 int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
@@ -34,29 +54,7 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
 		      uint32_t slot);
 
-/* Free the entry if no rank decides with it any more. */
+/* Free the entry if no live rank uses it. */
 void nb_segment_free_if_left(struct nb_seg_comm *comm);
-
-/* For people: the policies of generation @number, separated by blanks. */
-void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names);
-
-/* For people: who asked for generation @number, and now as the time; @pid 0:
- * nobody. */
-void nb_segment_sign(struct nb_segment *s, uint32_t number, uint32_t uid,
-		     uint32_t pid);
-
-/* ---- without the lock ---- */
-
-/* False: generation @number is overwritten, or not signed. */
-bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
-		       uint64_t *at_s, uint32_t *uid, uint32_t *pid);
-
-/* Digest of generation @number; false when it is not there (any more). */
-bool nb_segment_digest(const struct nb_segment *s, uint32_t number,
-		       uint8_t digest[NB_SHA256_SIZE]);
-/* Ask for the memory that nb_segment_digest reads. */
-void nb_segment_prefetch(const struct nb_segment *s, uint32_t number);
-/* Slots of @comm that are in use or were: LIVE and GONE. */
-uint32_t nb_seg_registered(const struct nb_seg_comm *comm);
 
 #endif

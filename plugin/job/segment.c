@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The job segment: mapping, registration, and cleaning up after processes that
-// died. Another process of the same uid may write anything into it at any time,
-// so indices are checked where they are used. A segment with a wrong header is
-// replaced by a new file, never truncated: truncation would take pages from
-// others' mappings.
+// The job segment: its file and mapping, its lock, entries of processes, and
+// rings. Another process of the same uid may write anything into it at any
+// time, so indices are checked where they are used. A segment with a wrong
+// header is replaced by a new file, never truncated: truncation would take
+// pages from others' mappings.
 #include "plugin/job/segment.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "plugin/job/fence.h"
-#include "plugin/job/registry.h"
-#include "plugin/job/startup.h"
+#include "plugin/job/liveness.h"
 #include "plugin/runtime/clock.h"
 
 static_assert(sizeof(struct nb_seg_slot) == 64, "one cache line a rank");
@@ -48,78 +45,12 @@ static void sleep_ms(long ms)
 	nanosleep(&ts, NULL);
 }
 
-/* ---- processes ---- */
-
-/* State letter and start time from /proc/<pid>/stat; 0: cannot be read. */
-static char read_stat(uint64_t pid, uint64_t *start)
-{
-	char path[48], text[1024];
-	unsigned long long ticks = 0, threads = 0;
-	const char *p;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%llu/stat",
-		 (unsigned long long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	p = strrchr(text, ')'); /* the name may hold blanks and brackets */
-	if (!p || p[1] != ' ')
-		return 0;
-	p += 2;
-	/* threads are field 20, start time is field 22; p stands at field 3 */
-	if (sscanf(p,
-		   "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-		   "%*s %*s %*s %llu %*s %llu",
-		   &threads, &ticks) != 2)
-		return 0;
-	*start = ticks;
-	/* its first thread ended, others run */
-	return *p == 'Z' && threads > 1 ? 'S' : *p;
-}
-
-uint64_t nb_process_start(pid_t pid)
-{
-	uint64_t start = 0;
-
-	return read_stat((uint64_t)pid, &start) ? start : 0;
-}
-
-bool nb_process_alive(uint64_t pid, uint64_t start)
-{
-	uint64_t now = 0;
-	char state;
-
-	if (!pid || pid > INT_MAX)
-		return false;
-	if (kill((pid_t)pid, 0) && errno == ESRCH)
-		return false;
-	state = read_stat(pid, &now);
-	if (!state)
-		return true; /* hidden from us: assume that it lives */
-	if (state == 'Z' || state == 'X')
-		return false;
-	return !start || now == start;
-}
-
-/* This process's PID namespace; 0: unknown. */
-static uint64_t pid_namespace(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
-}
+/* ---- entries of processes ---- */
 
 /*
  * The lock of entry @i that its process holds while the file is open: until it
- * dies or becomes another program. It tells so in one system call, and also of
- * processes in another container, whose pids mean nothing here.
+ * dies or becomes another program. One system call asks for it, and it also
+ * works for processes of other containers, whose pids mean nothing here.
  */
 static struct flock entry_lock(uint32_t i)
 {
@@ -134,10 +65,8 @@ static struct flock entry_lock(uint32_t i)
 
 /* Does the process of entry @i in file @fd (-1: none) live? Not for our own
  * entry, since our own lock does not show. */
-enum care { QUICK, THOROUGH };
-
 static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
-			uint64_t ns, enum care care)
+			uint64_t ns, enum nb_care care)
 {
 	struct flock lock = entry_lock(i);
 	bool known;
@@ -150,12 +79,51 @@ static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
 	 * for dead would diverge */
 	if (known && (p->flags & NB_SEG_PROC_LOCKED))
 		return lock.l_type != F_UNLCK &&
-		       (care == QUICK || !p->ns || p->ns != ns ||
+		       (care == NB_QUICK || !p->ns || p->ns != ns ||
 			nb_process_alive(p->pid, 0));
 	if (!p->ns || !ns || p->ns == ns || fd < 0)
 		return nb_process_alive(p->pid, p->start);
-	/* where locks cannot be asked for, it cannot be told dead */
+	/* without its lock file, no other process can tell that @p is dead */
 	return !known || lock.l_type != F_UNLCK;
+}
+
+bool nb_segment_entry_alive(const struct nb_segment *s, uint32_t i,
+			    enum nb_care care)
+{
+	return entry_alive(s->fd, i, &s->mem->proc[i], s->ns, care);
+}
+
+bool nb_segment_enter(struct nb_segment *s, uint32_t flags)
+{
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		struct nb_seg_proc *p = &s->mem->proc[i];
+
+		if (p->pid)
+			continue;
+		memset(p, 0, sizeof(*p));
+		p->flags = flags;
+		p->ns = s->ns;
+		p->start = nb_process_start(getpid());
+		p->pid = (uint64_t)getpid();
+		s->proc = i;
+		if (s->fd >= 0) {
+			struct flock lock = entry_lock(i);
+
+			if (!fcntl(s->fd, F_OFD_SETLK, &lock))
+				p->flags |= NB_SEG_PROC_LOCKED;
+		}
+		return true;
+	}
+	return false;
+}
+
+uint32_t nb_seg_registered(const struct nb_seg_comm *comm)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
+		n += load32(&comm->slot[i].state) != NB_SLOT_FREE;
+	return n;
 }
 
 /* ---- the lock ---- */
@@ -219,12 +187,10 @@ void nb_segment_unlock(struct nb_segment *s)
 
 /* ---- attach ---- */
 
-static bool any_alive(int fd, const struct nb_seg_proc *proc)
+static bool any_alive(int fd, const struct nb_seg_proc *proc, uint64_t ns)
 {
-	uint64_t ns = pid_namespace();
-
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-		if (entry_alive(fd, i, &proc[i], ns, THOROUGH))
+		if (entry_alive(fd, i, &proc[i], ns, NB_THOROUGH))
 			return true;
 	return false;
 }
@@ -236,7 +202,7 @@ enum judgement { USE, REPLACE, LEAVE };
  * Use it if a registered process lives and the version matches. Leave it alone
  * if a process lives and the version differs. Else replace it.
  */
-static enum judgement judge_file(int fd, size_t size)
+static enum judgement judge_file(int fd, size_t size, uint64_t ns)
 {
 	struct {
 		uint64_t magic;
@@ -255,7 +221,7 @@ static enum judgement judge_file(int fd, size_t size)
 	if (pread(fd, proc, sizeof(((struct nb_seg *)0)->proc),
 		  offsetof(struct nb_seg, proc)) ==
 		    (ssize_t)sizeof(((struct nb_seg *)0)->proc) &&
-	    any_alive(fd, proc))
+	    any_alive(fd, proc, ns))
 		result = head.version == NB_SEG_VERSION &&
 					 head.size == sizeof(struct nb_seg) &&
 					 size >= sizeof(struct nb_seg)
@@ -341,6 +307,46 @@ fail:
 	return false;
 }
 
+/* ---- marks in a file that this process cannot use ---- */
+
+static bool put_word(int fd, uint64_t v, size_t at)
+{
+	return pwrite(fd, &v, sizeof(v), (off_t)at) == (ssize_t)sizeof(v);
+}
+
+/* Is no other unidentified process registered that may live? */
+static bool only_stranger(int fd, uint64_t ns)
+{
+	uint64_t had[2]; /* pid, namespace */
+
+	if (pread(fd, had, sizeof(had), offsetof(struct nb_seg, stranger)) !=
+	    (ssize_t)sizeof(had))
+		return false;
+	return !had[0] || (had[1] == ns && (had[0] == (uint64_t)getpid() ||
+					    !nb_process_alive(had[0], 0)));
+}
+
+/* The mark has the same offsets in all versions of the segment. */
+static void mark_stranger(int fd, uint64_t ns)
+{
+	struct flock one = {
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = offsetof(struct nb_seg, stranger),
+		.l_len = sizeof(uint64_t),
+	};
+
+	/* the death of one process must not hide another: never cleared */
+	if (fcntl(fd, F_OFD_SETLK, &one) || !only_stranger(fd, ns))
+		(void)put_word(fd, 1, offsetof(struct nb_seg, strangers));
+	/* if this write fails, the others do not learn of us */
+	if (put_word(fd, ns, offsetof(struct nb_seg, stranger_ns)))
+		(void)put_word(fd, (uint64_t)getpid(),
+			       offsetof(struct nb_seg, stranger));
+	one.l_type = F_UNLCK;
+	(void)fcntl(fd, F_OFD_SETLK, &one);
+}
+
 /* Is the file at @name still the one behind @fd? */
 static bool still_there(int dirfd, const char *name, int fd)
 {
@@ -382,7 +388,7 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 			 "%s is locked by another process for more than %d ms",
 			 name, ATTACH_MS);
 		s->stranger = true;
-		nb_startup_stranger(fd, pid_namespace());
+		mark_stranger(fd, s->ns);
 		close(fd);
 		return -1;
 	}
@@ -390,7 +396,7 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 		close(fd);
 		return 0;
 	}
-	switch (judge_file(fd, (size_t)st.st_size)) {
+	switch (judge_file(fd, (size_t)st.st_size, s->ns)) {
 	case USE:
 		ok = map_file(s, fd);
 		if (!ok)
@@ -403,7 +409,7 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 		return ok ? 1 : -1;
 	case LEAVE:
 		s->stranger = true;
-		nb_startup_stranger(fd, pid_namespace());
+		mark_stranger(fd, s->ns);
 		snprintf(s->why, sizeof(s->why),
 			 "%s is in use by processes with another version of "
 			 "ncclbpf (allowed: segment version %d)",
@@ -437,7 +443,8 @@ static bool open_shared(struct nb_segment *s, int dirfd, const char *name)
 		if (rc)
 			return rc > 0;
 	}
-	snprintf(s->why, sizeof(s->why), "%s is replaced all the time", name);
+	snprintf(s->why, sizeof(s->why), "%s was replaced at each attempt",
+		 name);
 	return false;
 }
 
@@ -471,34 +478,17 @@ bool nb_segment_membarrier(const struct nb_segment *s)
 	return !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-/* With the lock. */
-static bool register_self(struct nb_segment *s, uint32_t flags)
+static int fail_memory(struct nb_err *err)
 {
-	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
-		struct nb_seg_proc *p = &s->mem->proc[i];
-
-		if (p->pid)
-			continue;
-		memset(p, 0, sizeof(*p));
-		p->flags = flags;
-		p->ns = pid_namespace();
-		p->start = nb_process_start(getpid());
-		p->pid = (uint64_t)getpid();
-		s->proc = i;
-		if (s->fd >= 0) {
-			struct flock lock = entry_lock(i);
-
-			if (!fcntl(s->fd, F_OFD_SETLK, &lock))
-				p->flags |= NB_SEG_PROC_LOCKED;
-		}
-		return true;
-	}
-	return false;
+	return nb_fail(err, NB_E_NOMEM, 0,
+		       "no memory for the job segment (%zu bytes)",
+		       sizeof(struct nb_seg));
 }
 
 static void unmap_segment(struct nb_segment *s)
 {
-	munmap(s->mem, s->shared ? NB_SEG_SPAN : sizeof(struct nb_seg));
+	if (s->mem)
+		munmap(s->mem, s->shared ? NB_SEG_SPAN : sizeof(struct nb_seg));
 	if (s->fd >= 0)
 		close(s->fd); /* and releases its lock */
 	if (s->dirfd >= 0)
@@ -507,82 +497,59 @@ static void unmap_segment(struct nb_segment *s)
 	s->fd = s->dirfd = -1;
 }
 
-static void reap_dead(struct nb_segment *s, enum care care);
-
-/* Register in a free entry, else in one of a dead process. */
-static bool register_first(struct nb_segment *s, uint32_t flags)
+void nb_segment_abandon(struct nb_segment *s)
 {
-	reap_dead(s, QUICK);
-	if (register_self(s, flags))
-		return true;
-	reap_dead(s, THOROUGH);
-	return register_self(s, flags);
+	if (!s)
+		return;
+	unmap_segment(s); /* the parent's descriptor keeps the parent's lock */
+	free(s);
 }
 
-int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
-		      uint32_t flags, bool membarrier, struct nb_err *err)
+int nb_segment_open(struct nb_segment **out, int dirfd, const char *job,
+		    bool membarrier, struct nb_err *err)
 {
 	struct nb_segment *s = calloc(1, sizeof(*s));
-	const char *name;
 
 	*out = NULL;
 	if (!s)
 		return nb_fail(err, NB_E_NOMEM, 0,
 			       "no memory for the job segment's handle");
 	pthread_mutex_init(&s->mutex, NULL);
-	name = s->name;
 	s->fd = -1;
+	s->ns = nb_pid_namespace();
 	s->proc = NB_SEG_PROCS; /* not registered yet */
 	s->dirfd = dirfd < 0 ? -1 : fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
 	s->membarrier = membarrier && register_membarrier();
-	if (s->membarrier)
-		flags |= NB_SEG_PROC_MEMBARRIER;
 	snprintf(s->name, sizeof(s->name), "%s.seg", job);
 	if (dirfd < 0)
 		snprintf(s->why, sizeof(s->why),
 			 "there is no directory for it");
-	else if (open_shared(s, dirfd, name)) {
-		if (!register_first(s, flags)) {
-			snprintf(s->why, sizeof(s->why),
-				 "%s has no room for another process (%d are "
-				 "registered)",
-				 name, NB_SEG_PROCS);
-			s->stranger = true;
-			nb_startup_stranger(s->fd, pid_namespace());
-			unmap_segment(s);
-		}
+	if ((dirfd >= 0 && open_shared(s, dirfd, s->name)) || open_private(s)) {
+		*out = s;
+		return 0;
 	}
-	if (s->mem) {
-		flock(s->fd, LOCK_UN);
-	} else if (!open_private(s) || !register_self(s, flags)) {
-		free(s);
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "no memory for the job segment (%zu bytes)",
-			       sizeof(struct nb_seg));
-	}
-	*out = s;
-	return 0;
+	nb_segment_abandon(s);
+	return fail_memory(err);
 }
 
-static void free_slots_of(struct nb_segment *s, uint32_t proc)
+void nb_segment_opened(struct nb_segment *s)
 {
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
-		struct nb_seg_comm *c = &s->mem->comm[i];
-
-		if (!load32(&c->in_use))
-			continue;
-		for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
-			if (load32(&c->slot[k].state) == NB_SLOT_LIVE &&
-			    c->slot[k].proc == proc)
-				nb_segment_leave(s, c, k);
-	}
+	if (s->fd >= 0)
+		flock(s->fd, LOCK_UN);
 }
 
-/*
- * Remove the file when no process is registered. A process that died stays
- * registered, so its data can be read until the next job of that name starts.
- */
-static void remove_if_last(const struct nb_segment *s)
+int nb_segment_full(struct nb_segment *s, struct nb_err *err)
+{
+	snprintf(s->why, sizeof(s->why),
+		 "%s has no room for another process (%d are registered)",
+		 s->name, NB_SEG_PROCS);
+	s->stranger = true;
+	mark_stranger(s->fd, s->ns);
+	unmap_segment(s);
+	return open_private(s) ? 0 : fail_memory(err);
+}
+
+void nb_segment_remove_if_last(const struct nb_segment *s)
 {
 	size_t stem = strlen(s->name) - strlen(".seg");
 	char board[sizeof(s->name) + 8];
@@ -595,71 +562,9 @@ static void remove_if_last(const struct nb_segment *s)
 	if (!still_there(s->dirfd, s->name, s->fd))
 		return;
 	unlinkat(s->dirfd, s->name, 0);
-	/* and the mailbox of the controllers beside it */
+	/* remove the controllers' mailbox beside it */
 	snprintf(board, sizeof(board), "%.*s.loop", (int)stem, s->name);
 	unlinkat(s->dirfd, board, 0);
-}
-
-void nb_segment_detach(struct nb_segment *s)
-{
-	if (!s)
-		return;
-	if (!nb_segment_lock(s, 1000, NULL)) {
-		free_slots_of(s, s->proc);
-		memset(&s->mem->proc[s->proc], 0, sizeof(s->mem->proc[0]));
-		remove_if_last(s);
-		nb_segment_unlock(s);
-	}
-	/* else the next process that attaches or commits finds us dead */
-	unmap_segment(s);
-	pthread_mutex_destroy(&s->mutex);
-	free(s);
-}
-
-void nb_segment_abandon(struct nb_segment *s)
-{
-	if (!s)
-		return;
-	unmap_segment(s); /* the parent's descriptor keeps the parent's lock */
-	free(s);
-}
-
-/* ---- with the lock ---- */
-
-/* QUICK may leave some dead processes to the next commit. */
-static void reap_dead(struct nb_segment *s, enum care care)
-{
-	uint64_t ns = pid_namespace();
-
-	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
-		struct nb_seg_proc *p = &s->mem->proc[i];
-
-		if (!p->pid || i == s->proc ||
-		    entry_alive(s->fd, i, p, ns, care))
-			continue;
-		free_slots_of(s, i);
-		memset(p, 0, sizeof(*p));
-	}
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
-		if (load32(&s->mem->comm[i].in_use))
-			nb_segment_free_if_left(&s->mem->comm[i]);
-	nb_startup_reap(s);
-}
-
-void nb_segment_reap(struct nb_segment *s)
-{
-	reap_dead(s, THOROUGH);
-}
-
-uint32_t nb_segment_procs(const struct nb_segment *s)
-{
-	uint64_t ns = pid_namespace();
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-		n += i == s->proc ||
-		     entry_alive(s->fd, i, &s->mem->proc[i], ns, THOROUGH);
-	return n;
 }
 
 /* Pages beyond the file's end are mapped and must not be touched. */
@@ -678,7 +583,7 @@ struct nb_job nb_segment_job(const struct nb_segment *s)
 
 /* ---- rings ---- */
 
-/* Does the ring's last user still have its entry? */
+/* Is the rank that last used the ring still in its entry? */
 static bool ring_wanted(const struct nb_seg *mem, uint32_t ring)
 {
 	uint32_t owner = mem->ring_owner[ring] - 1;

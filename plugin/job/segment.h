@@ -18,31 +18,33 @@
 struct nb_segment {
 	struct nb_seg *mem;
 	int fd;	   /* -1: private memory */
-	int dirfd; /* of the directory with its file; -1: none */
+	int dirfd; /* directory of its file; -1: none */
 	char name[128];
 	bool shared;
-	bool stranger;	 /* others share a segment that this process cannot */
-	bool membarrier; /* this process may rely on a coordinator's */
+	bool stranger;	 /* others share one that we cannot use */
+	bool membarrier; /* decisions here rely on a coordinator's membarrier */
 	uint32_t proc;	 /* its own entry */
+	uint64_t ns;	 /* its PID namespace; 0: unknown */
 	char why[256];	 /* why it is not shared */
 	pthread_mutex_t mutex;
 };
 
 /*
- * nb_segment_attach - map the segment of @job and register this process
- * @dirfd: directory of sockets; -1: none, private memory
- * @flags: NB_SEG_PROC_CONTROL or 0
- * @membarrier: false: behave as where that system call is refused
+ * nb_segment_open - map the segment of @job, for nb_segment_attach
  *
- * Resets a segment in which no registered process lives. Never fails for want
- * of a file: falls back to private memory and says why in (*out)->why. NULL
- * and NB_E_NOMEM otherwise.
+ * A shared segment comes locked: nb_segment_opened releases it. Falls back to
+ * private memory and says why in (*out)->why. NB_E_NOMEM.
  */
-int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
-		      uint32_t flags, bool membarrier, struct nb_err *err);
-/* Unregister this process and unmap the segment. NULL is fine. */
-void nb_segment_detach(struct nb_segment *s);
-/* In a forked child: unmap, close and free, leave the parent registered. */
+int nb_segment_open(struct nb_segment **out, int dirfd, const char *job,
+		    bool membarrier, struct nb_err *err);
+void nb_segment_opened(struct nb_segment *s);
+/*
+ * No entry is free: leave a mark for the others, unmap the segment, and take
+ * private memory. NB_E_NOMEM: @s has no memory.
+ */
+int nb_segment_full(struct nb_segment *s, struct nb_err *err);
+/* In a forked child, and after nb_segment_open: unmap, close and free. The
+ * process stays registered. NULL is fine. */
 void nb_segment_abandon(struct nb_segment *s);
 
 /*
@@ -56,13 +58,16 @@ void nb_segment_unlock(struct nb_segment *s);
 
 /* ---- with the lock ---- */
 
-/* Remove processes that died, with their slots and communicators. */
-void nb_segment_reap(struct nb_segment *s);
-/* Living processes. */
-uint32_t nb_segment_procs(const struct nb_segment *s);
+/* Take a free entry for this process; false: none is free. */
+bool nb_segment_enter(struct nb_segment *s, uint32_t flags);
+/*
+ * Remove the file if no process is registered. A process that died stays
+ * registered, so its data can be read until the next job of that name starts.
+ */
+void nb_segment_remove_if_last(const struct nb_segment *s);
 
 /*
- * A zeroed ring for the rank at @slot of @comm, which others can read even
+ * Take a zeroed ring for the rank at @slot of @comm. Others can read it even
  * after this process dies. NULL: no shared segment, all rings in use, or the
  * file system is full. The rank owns it until its entry is reused.
  */
@@ -76,9 +81,14 @@ struct nb_job nb_segment_job(const struct nb_segment *s);
  * refused here. */
 bool nb_segment_membarrier(const struct nb_segment *s);
 
-/* Is the process of that start time alive (a zombie is not)? */
-bool nb_process_alive(uint64_t pid, uint64_t start);
-/* Start time of a process, 0 when it cannot be told. */
-uint64_t nb_process_start(pid_t pid);
+/*
+ * Does the process of entry @i live? Not for our own entry, since our own lock
+ * does not show. NB_QUICK may take a dead process for a living one.
+ */
+enum nb_care { NB_QUICK, NB_THOROUGH };
+bool nb_segment_entry_alive(const struct nb_segment *s, uint32_t i,
+			    enum nb_care care);
+/* Slots of @comm that are in use or were: LIVE and GONE. */
+uint32_t nb_seg_registered(const struct nb_seg_comm *comm);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plugin/job/registry.h"
 #include "plugin/job/startup.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
@@ -33,8 +34,8 @@ void nb_self_open(void)
 			   &nb_self.dir_err);
 }
 
-/* Publish the settings that must be equal in all processes. Others read our
- * entry once they find a rank of ours, which registers later. */
+/* Publish the settings that must be equal in all processes. Other processes
+ * read this entry when they find a rank of ours, and ranks register later. */
 static void publish_settings(void)
 {
 	struct nb_seg_proc *self = &nb_self.seg->mem->proc[nb_self.seg->proc];

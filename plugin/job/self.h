@@ -42,8 +42,8 @@ void nb_self_close(void);
 struct nb_segment_info {
 	char path[PATH_MAX + 80]; /* "" when not shared */
 	bool shared;
-	uint32_t processes; /* living ones of the job on this host */
-	bool membarrier;    /* decisions need no fence of their own */
+	uint32_t processes; /* the job's living processes on this host */
+	bool membarrier;    /* decisions need no memory fence of their own */
 	char why[256];	    /* why it is not shared; "" */
 };
 void nb_self_segment(struct nb_segment_info *out);

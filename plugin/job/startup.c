@@ -5,14 +5,14 @@
 // is only compared and shown.
 #include "plugin/job/startup.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/jobseg/agree.h"
-#include "plugin/job/registry.h"
+#include "plugin/job/gen_numbers.h"
+#include "plugin/job/liveness.h"
 #include "plugin/job/segment.h"
 
 static const struct {
@@ -47,7 +47,7 @@ static void mark_mismatch(struct nb_seg_comm *c, uint32_t why, uint32_t a,
 	c->differ_slot[1] = b;
 	__atomic_store_n(&c->differs, why, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->mismatch, 1, __ATOMIC_RELEASE);
-	/* all ranks use generation 0 from decision 0 on */
+	/* commit generation 0 at decision 0 for all ranks */
 	__atomic_compare_exchange_n(&c->record.word, &none,
 				    nb_fence_word(NB_FENCE_COMMIT, 0, 0), false,
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -59,7 +59,7 @@ static const struct nb_seg_proc *proc_of(const struct nb_segment *s,
 	return &s->mem->proc[slot->proc % NB_SEG_PROCS];
 }
 
-/* Settings of fences, which exist on one host alone. */
+/* Settings of fences. Fences exist only on one host. */
 static bool of_fences(uint32_t setting)
 {
 	return setting == NB_SETTING_FENCE_MARGIN ||
@@ -128,7 +128,7 @@ bool nb_startup_by_calls(struct nb_seg_comm *c)
 			return false;
 		n++;
 	}
-	if (n != c->nranks)
+	if (n != c->nranks && !__atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE))
 		return false;
 	__atomic_store_n(&c->clock, NB_CLOCK_CALLS, __ATOMIC_RELEASE);
 	return true;
@@ -136,7 +136,7 @@ bool nb_startup_by_calls(struct nb_seg_comm *c)
 
 /* ---- those who could not register ---- */
 
-enum { CLAIMED = 1 }; /* no plugin has that pid */
+enum { CLAIMED = 1 }; /* being filled; no plugin has this pid */
 
 void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
 {
@@ -157,8 +157,9 @@ void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
 			  __ATOMIC_SEQ_CST);
 }
 
-/* The mark first: a coordinator that reads the baseline after us sees the mark,
- * and the compare-and-swap of one that read it before us fails. */
+/* Set the mark first. A coordinator that reads the baseline later sees it, and
+ * the compare-and-swap of a coordinator that read the baseline earlier fails.
+ */
 void nb_startup_bar(struct nb_segment *s)
 {
 	nb_startup_lose(s, NB_SEG_UNNAMED);
@@ -191,44 +192,6 @@ void nb_startup_reap(struct nb_segment *s)
 		    !nb_process_alive(pid, 0))
 			__atomic_store_n(&l->pid, 0, __ATOMIC_SEQ_CST);
 	}
-}
-
-static bool put_word(int fd, uint64_t v, size_t at)
-{
-	return pwrite(fd, &v, sizeof(v), (off_t)at) == (ssize_t)sizeof(v);
-}
-
-/* Is no other unidentified process registered that may live? */
-static bool only_stranger(int fd, uint64_t ns)
-{
-	uint64_t had[2]; /* pid, namespace */
-
-	if (pread(fd, had, sizeof(had), offsetof(struct nb_seg, stranger)) !=
-	    (ssize_t)sizeof(had))
-		return false;
-	return !had[0] || (had[1] == ns && (had[0] == (uint64_t)getpid() ||
-					    !nb_process_alive(had[0], 0)));
-}
-
-/* The places are the same in all versions. */
-void nb_startup_stranger(int fd, uint64_t ns)
-{
-	struct flock one = {
-		.l_type = F_WRLCK,
-		.l_whence = SEEK_SET,
-		.l_start = offsetof(struct nb_seg, stranger),
-		.l_len = sizeof(uint64_t),
-	};
-
-	/* the death of one process must not hide another: never cleared */
-	if (fcntl(fd, F_OFD_SETLK, &one) || !only_stranger(fd, ns))
-		(void)put_word(fd, 1, offsetof(struct nb_seg, strangers));
-	/* if this write fails, the others do not learn of us */
-	if (put_word(fd, ns, offsetof(struct nb_seg, stranger_ns)))
-		(void)put_word(fd, (uint64_t)getpid(),
-			       offsetof(struct nb_seg, stranger));
-	one.l_type = F_UNLCK;
-	(void)fcntl(fd, F_OFD_SETLK, &one);
 }
 
 /* A process of another PID namespace counts as alive. */

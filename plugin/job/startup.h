@@ -17,7 +17,7 @@ struct nb_segment;
  * init is seen by all.
  */
 
-/* "0.1.0" as a number that compares; each part at most 1023. */
+/* "0.1.0" as a number that can be compared; each part is at most 1023. */
 uint32_t nb_startup_version(const char *text);
 
 /* Compare the new slot @i with an older one, and mark the entry if they differ.
@@ -30,12 +30,12 @@ void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
 		       uint32_t b);
 
-/* Mark that a rank of @comm_id could not register, for its peers. Without the
- * lock. */
+/* Leave a mark for its peers that a rank of @comm_id could not register.
+ * Without the lock. */
 void nb_startup_lose(struct nb_segment *s, uint64_t comm_id);
 /*
- * The same for a communicator without identity, whose ranks cannot find such a
- * mark. Bars changes of the baseline until
+ * Leave the mark for a communicator without identity, whose ranks cannot find
+ * it. Bars changes of the baseline until
  * nb_startup_lost_is_gone(NB_SEG_UNNAMED), so that all of its ranks start with
  * the same.
  */
@@ -46,10 +46,6 @@ bool nb_startup_barred(const struct nb_segment *s);
 void nb_startup_lost_is_gone(struct nb_segment *s, uint64_t comm_id);
 /* Remove the marks of processes that died. With the lock. */
 void nb_startup_reap(struct nb_segment *s);
-/* Mark in segment file @fd that this process, of PID namespace @ns (0:
- * unknown), cannot share it: its version differs, or it is locked. */
-void nb_startup_stranger(int fd, uint64_t ns);
-
 /* Why the ranks of @c cannot start alike, apart from compared settings.
  * NB_DIFFER_NOT: they can. */
 enum nb_differ nb_startup_apart(const struct nb_segment *s,
@@ -60,7 +56,8 @@ bool nb_startup_missing(const struct nb_seg_comm *c);
 /*
  * Before the first decision: do all ranks count calls of NCCL's API, so that
  * fences can be call numbers? All ranks find the same, and the entry records
- * it.
+ * it. Of a communicator of several sites: all ranks of this site; the fleet
+ * compares the sites before it arms a fence.
  */
 bool nb_startup_by_calls(struct nb_seg_comm *c);
 /* Record @why in the entry. */
@@ -71,7 +68,7 @@ bool nb_startup_for_good(const struct nb_seg_comm *c);
 /*
  * nb_startup_text - the difference between ranks of @c, with both sides
  *
- * "" where they do not. Cut to @size.
+ * "" if they do not differ. Cut to @size.
  */
 void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 		     char *text, size_t size);

@@ -8,9 +8,9 @@
  * done against the model's rules. Nothing at all unless NB_STEPS is defined,
  * which only test/unit/test_fence_faults.c does.
  *
- * NB_STEP(name): the process stands between two operations.
- * NB_DONE(name, a, b, what): @what happens, and is written down in the order
- * in which all processes do such things.
+ * NB_STEP(name): the process is between two operations. NB_DONE(name, a, b,
+ * what): do @what and record it, in the order in which all processes do such
+ * operations.
  */
 #ifdef NB_STEPS
 #include <stdint.h>
@@ -20,7 +20,7 @@
 	STEP(ANNOUNCED) /* rank */                            \
 	STEP(BEGIN)	/* rank: before its first decision */ \
 	STEP(WAITING)	/* rank */                            \
-	STEP(PATIENCE)	/* rank: its patience has ended */    \
+	STEP(PATIENCE)	/* rank: its time-out has ended */    \
 	STEP(RELEASED)	/* rank: the word has changed */      \
 	STEP(ADOPT)	/* rank */                            \
 	STEP(ADOPTED)	/* rank */                            \
@@ -36,21 +36,21 @@
 	STEP(OVERRUN)	/* coordinator */                     \
 	STEP(COMMITTED) /* coordinator */                     \
 	STEP(BASELINE)	/* coordinator */                     \
-	STEP(SWAP)	/* anybody: the record's word */
+	STEP(SWAP)	/* rank or coordinator: swap of the record's word */
 
-/* Those of the closed loop (loop.c), which the model does not have. */
-#define NB_LOOP_STEP_ROWS(STEP)                                           \
-	STEP(LOOP_ELECTED)   /* the elected process: it knows */          \
-	STEP(LOOP_ASKED)     /* it: all are asked for maps */             \
-	STEP(LOOP_MERGING)   /* it: its own are merged, others to come */ \
-	STEP(LOOP_MERGED)    /* it: before the run */                     \
-	STEP(LOOP_RAN)	     /* it: before anybody knows */               \
-	STEP(LOOP_STAGED)    /* it: staged here, not posted */            \
-	STEP(LOOP_PROPOSED)  /* it: posted */                             \
-	STEP(LOOP_AGREED)    /* it: all have staged, no commit */         \
-	STEP(LOOP_COMMITTED) /* it: before it says so */                  \
-	STEP(LOOP_ANSWERED)  /* another: its maps are posted */           \
-	STEP(LOOP_FOLLOWED)  /* another: the change is staged */
+/* Steps of the controllers (controller.c), which the model does not have. */
+#define NB_LOOP_STEP_ROWS(STEP)                                                \
+	STEP(LOOP_ELECTED) /* elected process: it has seen its election */     \
+	STEP(LOOP_ASKED)   /* elected: it has asked all processes for maps */  \
+	STEP(LOOP_MERGING) /* elected: its own maps are merged */              \
+	STEP(LOOP_MERGED)  /* elected: all maps are merged */                  \
+	STEP(LOOP_RAN)	   /* elected: the controllers have run */             \
+	STEP(LOOP_STAGED) /* elected: the change is staged here, not posted */ \
+	STEP(LOOP_PROPOSED)  /* elected: posted */                             \
+	STEP(LOOP_AGREED)    /* elected: all have staged the change */         \
+	STEP(LOOP_COMMITTED) /* elected: committed, not reported */            \
+	STEP(LOOP_ANSWERED)  /* other process: its maps are posted */          \
+	STEP(LOOP_FOLLOWED)  /* other process: it has staged the change */
 
 enum nb_step {
 #define STEP(name) NB_STEP_##name,

@@ -51,7 +51,8 @@ void nb_net_run_accept(const struct nb_net_conn *c, uint64_t since)
 
 void nb_net_run_posted(struct nb_net_request *r)
 {
-	r->start_ns = nb_clock_ns();
+	if (!r->start_ns) /* no program was attached when NCCL called */
+		r->start_ns = nb_clock_ns();
 	if (r->kind == NB_NET_SEND && nb_events_hooked(NB_HOOK_NET_ISEND)) {
 		struct ncclbpf_net_isend ctx = { REQUEST(r),
 						 .now_ns = r->start_ns };

@@ -3,7 +3,7 @@
 #define NB_PLUGIN_NET_HOOKS_H
 
 #include "core/spec/spec.h"
-#include "plugin/net/net.h"
+#include "plugin/net/transport.h"
 #include "plugin/profiler/hooks.h"
 
 /*
@@ -28,7 +28,7 @@ struct nb_net_request {
 	void *inner; /* NULL: free */
 	struct nb_net_conn *conn;
 	uint64_t number, bytes;
-	uint64_t start_ns; /* 0: no program wanted it when it was posted */
+	uint64_t start_ns; /* NCCL's call; 0: no program wanted it then */
 	uint32_t kind;	   /* enum nb_net_kind; 2: a flush */
 	uint32_t tag, polls, buffers;
 	bool busy, failed;
@@ -46,14 +46,15 @@ struct nb_net_conn {
 	uint32_t outstanding, errors;
 	struct nb_net_conn *before, *behind; /* list.c's */
 	bool listed;			     /* likewise */
-	struct nb_net_request request[];     /* none of a listener */
+	struct nb_net_request request[];     /* empty for a listener */
 };
 
 void nb_net_run_listen(const struct nb_net_conn *c);
-/* Returns the traffic class wanted; NB_NET_CLASS_NONE: no opinion. */
+/* Returns the traffic class that programs chose; NB_NET_CLASS_NONE: none
+ * chosen. */
 int nb_net_run_connect(const struct nb_net_conn *c, bool done);
 void nb_net_run_accept(const struct nb_net_conn *c, uint64_t since);
-/* Sets start_ns. */
+/* Sets start_ns if it is 0. */
 void nb_net_run_posted(struct nb_net_request *r);
 void nb_net_run_test(const struct nb_net_request *r, int error);
 void nb_net_run_close(const struct nb_net_conn *c);

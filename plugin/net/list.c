@@ -57,7 +57,7 @@ void nb_net_list_error(void)
 void nb_net_list_forked(void)
 {
 	pthread_mutex_init(&list.lock, NULL);
-	/* a connection that another thread was just adding may be half linked
+	/* another thread may have been linking a connection during the fork
 	 * */
 	for (struct nb_net_conn *c = list.first; c; c = c->behind)
 		c->listed = false;

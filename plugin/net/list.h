@@ -11,9 +11,9 @@
  */
 struct nb_net_sums {
 	uint64_t live[3], opened[3]; /* by enum nb_net_kind */
-	uint64_t requests[2];	     /* of receivers, of senders */
+	uint64_t requests[2];	     /* [0] receives, [1] sends */
 	uint64_t bytes[2];
-	uint64_t errors; /* that NCCL was given, connects included */
+	uint64_t errors; /* errors returned to NCCL, failed connects included */
 };
 
 /* Add a new connection; remove it before it is freed, keeping its counts. */

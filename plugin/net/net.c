@@ -11,6 +11,7 @@
 
 #include "plugin/net/list.h"
 #include "plugin/net/tcp.h"
+#include "plugin/profiler/events.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
@@ -19,9 +20,9 @@
 enum { TRIPS = 64 };
 
 /*
- * Pending connects. The transport keeps its state in the handle, so we find
- * ours by the handle's address and the thread. Under the lock; a new one
- * replaces the oldest.
+ * Pending connects. The transport keeps its state in NCCL's handle, so we find
+ * our state by the handle's address and the thread. Under the lock; a new
+ * connect replaces the oldest.
  */
 struct trip {
 	const void *handle;
@@ -34,8 +35,8 @@ static struct {
 	pthread_mutex_t lock;
 	bool chosen;
 	const struct nb_net_ops *ops; /* NULL: no device */
-	bool wrapped;		      /* ops are a wrapped plugin's */
-	int devices;		      /* atomic: the number given to NCCL */
+	bool wrapped;		      /* ops belong to a wrapped plugin */
+	int devices; /* atomic: the number of devices reported to NCCL */
 	unsigned next_trip;
 	struct trip trip[TRIPS];
 	unsigned inits; /* successful inits; under NCCL's lock */
@@ -63,9 +64,9 @@ static const struct nb_net_ops *open_wrapped(void)
 	ops = nb_net_wrap(nb_wrapped[NB_WRAPPED_NET].file.handle, &version,
 			  &theirs);
 	if (!ops) {
-		nb_wrapped_leave_out(NB_WRAPPED_NET,
-				     "it has no whole net plugin of versions 5 "
-				     "to 12");
+		nb_wrapped_leave_out(
+			NB_WRAPPED_NET,
+			"it has no complete net interface of versions 5 to 12");
 		return NULL;
 	}
 	if (!nb_wrapped_take(NB_WRAPPED_NET, (uint32_t)version, theirs))
@@ -74,7 +75,8 @@ static const struct nb_net_ops *open_wrapped(void)
 	return ops;
 }
 
-/* Did the user choose us? NCCL also loads libnccl-net.so, which may be us. */
+/* Did the user choose this library? NCCL also loads libnccl-net.so, which may
+ * be a link to it. */
 static bool is_named(void)
 {
 	const char *v = getenv("NCCL_NET_PLUGIN");
@@ -339,7 +341,7 @@ static void connecting_put(const void *handle, struct nb_net_conn *c,
 
 	pthread_mutex_lock(&net.lock);
 	t = &net.trip[net.next_trip++ % TRIPS];
-	free(t->conn); /* NCCL gave it up, or it will be made again */
+	free(t->conn); /* NCCL gave up this connect, or starts anew */
 	*t = (struct trip){ handle, pthread_self(), c, traffic_class };
 	pthread_mutex_unlock(&net.lock);
 }
@@ -502,7 +504,7 @@ enum {
 		      1u << NB_HOOK_NET_TEST
 };
 
-/* A free request, in ring order; NULL: NCCL holds too many, it tries again. */
+/* A free request, in ring order; NULL: all are in use, and NCCL tries again. */
 static struct nb_net_request *conn_free_request(struct nb_net_conn *c)
 {
 	for (uint64_t i = 0; i < NB_NET_REQUESTS; i++) {
@@ -513,6 +515,21 @@ static struct nb_net_request *conn_free_request(struct nb_net_conn *c)
 			return r;
 	}
 	return NULL;
+}
+
+static bool post_hooked(void)
+{
+	return __builtin_expect(
+		__atomic_load_n(&nb_prof.hooks, __ATOMIC_RELAXED) & HOOKED_POST,
+		0);
+}
+
+/* Call it before the transport, which may finish the request inside its call.
+ */
+static void request_begin(struct nb_net_request *r)
+{
+	r->inner = NULL;
+	r->start_ns = post_hooked() ? nb_clock_ns() : 0;
 }
 
 /* Fill in a request that the transport took: @r->inner is not NULL. */
@@ -528,13 +545,10 @@ static void request_posted(struct nb_net_request *r, uint32_t kind,
 	r->buffers = buffers;
 	r->polls = 0;
 	r->failed = false;
-	r->start_ns = 0;
 	r->number = c->requests;
 	NB_NET_COUNT(c->requests, 1);
 	NB_NET_COUNT(c->outstanding, 1);
-	if (__builtin_expect(__atomic_load_n(&nb_prof.hooks, __ATOMIC_RELAXED) &
-				     HOOKED_POST,
-			     0))
+	if (post_hooked())
 		nb_net_run_posted(r);
 }
 
@@ -553,7 +567,7 @@ int nb_net_isend(void *send_comm, void *data, size_t size, int tag,
 	r = conn_free_request(c);
 	if (!r)
 		return NB_NET_OK;
-	r->inner = NULL;
+	request_begin(r);
 	rc = count_result("isend", net.ops->isend(c->inner, data, size, tag,
 						  mhandle, phandle, &r->inner));
 	if (rc || !r->inner) {
@@ -584,13 +598,14 @@ int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags,
 
 	if (!request)
 		return NB_NET_ARGUMENT;
-	inner = *request; /* NULL, or NCCL's hint */
+	inner = *request; /* NCCL may pass a hint here: hand it on */
 	*request = NULL;
 	if (!c || c->kind != NB_NET_RECV || n < 1 || !sizes)
 		return NB_NET_ARGUMENT;
 	r = conn_free_request(c);
 	if (!r)
 		return NB_NET_OK;
+	request_begin(r);
 	rc = count_result("irecv",
 			  net.ops->irecv(c->inner, n, data, sizes, tags,
 					 mhandles, phandles, &inner));
@@ -622,9 +637,8 @@ int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
 		return NB_NET_OK;
 	r = conn_free_request(c);
 	if (!r)
-		return NB_NET_SYSTEM; /* NULL would mean that the flush is done
-				       */
-	r->inner = NULL;
+		return NB_NET_SYSTEM; /* NULL would mean "flushed" */
+	request_begin(r);
 	rc = count_result("iflush", net.ops->iflush(c->inner, n, data, sizes,
 						    mhandles, &r->inner));
 	if (rc || !r->inner) {
@@ -638,7 +652,7 @@ int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
 	return NB_NET_OK;
 }
 
-/* The request is done, and its place is free. */
+/* Complete the request and free its place. */
 static void request_done(struct nb_net_request *r, const int *sizes)
 {
 	struct nb_net_conn *c = r->conn;
@@ -678,7 +692,8 @@ int nb_net_test(void *request, int *done, int *sizes)
 	if (!r || !r->busy)
 		return NB_NET_ARGUMENT;
 	r->polls++;
-	/* NCCL may pass no sizes; we count a receive's bytes anyway */
+	/* get the sizes even if NCCL does not ask, to count a receive's bytes
+	 */
 	if (!sizes && r->kind == NB_NET_RECV &&
 	    r->buffers <= NB_NET_MAX_RECVS) {
 		memset(own, 0, r->buffers * sizeof(own[0]));

@@ -24,15 +24,15 @@ struct request {
 	struct nb_tcp_comm *comm;
 	enum phase phase;
 	char *data;
-	size_t posted; /* size of the caller's buffer */
-	size_t size;   /* of the message, once known */
-	size_t moved;  /* of it */
+	size_t posted; /* bytes of NCCL's buffer */
+	size_t size;   /* bytes of the message, once known */
+	size_t moved;  /* bytes moved so far */
 };
 
 struct nb_tcp_comm {
 	int fd;
 	bool send;
-	int error; /* NCCL's; for ever */
+	int error; /* enum nb_net_result, permanent */
 	uint64_t link;
 	uint32_t first, last; /* requests that wait: [first, last) */
 	uint32_t number;      /* of the current message */
@@ -281,7 +281,8 @@ static int comm_use_ahead(struct nb_tcp_comm *c)
 	return NB_NET_OK;
 }
 
-/* One read: into the message, and the rest into the empty buffer. */
+/* Read once: into the message, and bytes beyond it into the empty read-ahead
+ * buffer. */
 static ssize_t comm_read(struct nb_tcp_comm *c)
 {
 	struct request *r = comm_current(c);
@@ -377,7 +378,8 @@ static int comm_move(struct nb_tcp_comm *c)
 
 /* ---- NCCL's calls ---- */
 
-/* A slot of the ring; NULL: its last request is not finished or not tested. */
+/* The next slot of the ring; NULL: NCCL has not yet seen the end of its last
+ * request. */
 static struct request *comm_post(struct nb_tcp_comm *c, void *data, size_t size)
 {
 	struct request *r = &c->request[c->last % REQUESTS];

@@ -8,12 +8,12 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "plugin/net/net.h"
+#include "plugin/net/transport.h"
 
 /*
  * Our own transport: one TCP connection for each of NCCL's, and a header before
- * each message. It is non-blocking, and NCCL's calls drive it. Of the rest of
- * the plugin it uses the clock alone.
+ * each message. It is non-blocking, and NCCL's calls drive it. It uses no
+ * other part of the plugin but the clock.
  */
 extern const struct nb_net_ops nb_tcp_ops;
 
@@ -55,7 +55,7 @@ union nb_tcp_addr {
 };
 
 struct nb_tcp_dev {
-	char name[32]; /* of the interface */
+	char name[32]; /* the interface's name */
 	char pci[256]; /* "": not a PCI device */
 	union nb_tcp_addr addr;
 	int speed; /* Mbit/s */
@@ -78,6 +78,13 @@ bool nb_tcp_ifname_lets(const char *value, const char *name);
 /* "address:port" */
 void nb_tcp_addr_text(const union nb_tcp_addr *a, char *text, size_t size);
 socklen_t nb_tcp_addr_size(const union nb_tcp_addr *a);
+/* An address as handles carry it: @port in network order, IPv4 in the first 4
+ * bytes of @bytes, which the caller has zeroed. */
+void nb_tcp_addr_pack(const union nb_tcp_addr *a, uint16_t *family,
+		      uint16_t *port, uint8_t bytes[16]);
+/* False: a family that is neither IPv4 nor IPv6. */
+bool nb_tcp_addr_unpack(union nb_tcp_addr *a, uint16_t family, uint16_t port,
+			const uint8_t bytes[16]);
 
 /* ---- tcp_link.c and tcp.c share ---- */
 
@@ -114,7 +121,7 @@ struct nb_tcp_hello {
 /* Before each message. */
 struct nb_tcp_head {
 	uint64_t size;
-	uint32_t number; /* of the message, from 0 */
+	uint32_t number; /* message number, from 0 */
 	uint32_t magic;
 };
 /* NCCL's 128 bytes. */
@@ -123,7 +130,7 @@ struct nb_tcp_handle {
 	uint16_t family, port; /* port: network order */
 	uint32_t version;
 	uint8_t addr[16];
-	void *state; /* the connector's; NULL at first */
+	void *state; /* the connector's state; NULL at first */
 };
 #define NB_TCP_HELLO_MAGIC UINT64_C(0x6e63636c62706631)
 #define NB_TCP_HANDLE_MAGIC UINT64_C(0x6e63636c62706668)

@@ -23,6 +23,36 @@ socklen_t nb_tcp_addr_size(const union nb_tcp_addr *a)
 	return a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
 }
 
+void nb_tcp_addr_pack(const union nb_tcp_addr *a, uint16_t *family,
+		      uint16_t *port, uint8_t bytes[16])
+{
+	*family = a->any.sa_family;
+	if (a->any.sa_family == AF_INET6) {
+		*port = a->v6.sin6_port;
+		memcpy(bytes, &a->v6.sin6_addr, 16);
+	} else {
+		*port = a->v4.sin_port;
+		memcpy(bytes, &a->v4.sin_addr, 4);
+	}
+}
+
+bool nb_tcp_addr_unpack(union nb_tcp_addr *a, uint16_t family, uint16_t port,
+			const uint8_t bytes[16])
+{
+	memset(a, 0, sizeof(*a));
+	a->any.sa_family = family;
+	if (family == AF_INET) {
+		a->v4.sin_port = port;
+		memcpy(&a->v4.sin_addr, bytes, 4);
+	} else if (family == AF_INET6) {
+		a->v6.sin6_port = port;
+		memcpy(&a->v6.sin6_addr, bytes, 16);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 void nb_tcp_addr_text(const union nb_tcp_addr *a, char *text, size_t size)
 {
 	char ip[INET6_ADDRSTRLEN] = "?";
@@ -81,7 +111,8 @@ static void pci_of(struct nb_tcp_dev *d)
 		memcpy(d->pci, real, strlen(real) + 1);
 }
 
-/* 0: a network; 1: containers' and machines' bridges; 2: loopback. */
+/* Rank of an interface: 0 network; 1 bridge of containers or virtual machines;
+ * 2 loopback. */
 static int rank_of(const struct ifaddrs *a)
 {
 	if (a->ifa_flags & IFF_LOOPBACK)
@@ -102,7 +133,7 @@ static bool device_usable(const struct ifaddrs *a, const char *ifname,
 		const struct sockaddr_in6 *v6 =
 			(const struct sockaddr_in6 *)(const void *)a->ifa_addr;
 
-		/* its scope is invalid on other hosts */
+		/* a link-local address is invalid on other hosts */
 		if (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
 			return false;
 	}

@@ -16,7 +16,7 @@
 #include "plugin/runtime/clock.h"
 
 enum { GUESTS = 64 };
-static const uint64_t AGAIN_NS = 100000000; /* between tries to connect */
+static const uint64_t AGAIN_NS = 100000000; /* between two tries */
 
 /* A communicator's context, with its pending connects. */
 struct ctx {
@@ -38,7 +38,7 @@ struct trip {
 	union nb_tcp_addr to;
 };
 
-/* A peer that has connected and not identified itself yet. */
+/* A peer that has connected but has not identified itself. */
 struct guest {
 	int fd;
 	uint64_t came;
@@ -153,14 +153,7 @@ static void fill_handle(struct nb_tcp_handle *h, const struct listener *l,
 	h->magic = NB_TCP_HANDLE_MAGIC;
 	h->cookie = l->cookie;
 	h->version = NB_TCP_VERSION;
-	h->family = a->any.sa_family;
-	if (a->any.sa_family == AF_INET6) {
-		h->port = a->v6.sin6_port;
-		memcpy(h->addr, &a->v6.sin6_addr, 16);
-	} else {
-		h->port = a->v4.sin_port;
-		memcpy(h->addr, &a->v4.sin_addr, 4);
-	}
+	nb_tcp_addr_pack(a, &h->family, &h->port, h->addr);
 }
 
 /* Listen on a port of the device's address; @a gets its number. */
@@ -215,20 +208,9 @@ int nb_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 /* The address in a handle; false: the handle is not ours. */
 static bool address_of(const struct nb_tcp_handle *h, union nb_tcp_addr *a)
 {
-	memset(a, 0, sizeof(*a));
-	if (h->magic != NB_TCP_HANDLE_MAGIC || h->version != NB_TCP_VERSION)
-		return false;
-	a->any.sa_family = h->family;
-	if (h->family == AF_INET) {
-		a->v4.sin_port = h->port;
-		memcpy(&a->v4.sin_addr, h->addr, 4);
-	} else if (h->family == AF_INET6) {
-		a->v6.sin6_port = h->port;
-		memcpy(&a->v6.sin6_addr, h->addr, 16);
-	} else {
-		return false;
-	}
-	return true;
+	return h->magic == NB_TCP_HANDLE_MAGIC &&
+	       h->version == NB_TCP_VERSION &&
+	       nb_tcp_addr_unpack(a, h->family, h->port, h->addr);
 }
 
 static struct trip *connecting_new(struct ctx *c, int traffic_class,
@@ -261,7 +243,8 @@ static struct trip *connecting_new(struct ctx *c, int traffic_class,
 	return t;
 }
 
-/* Is the error worth another try: nobody listens yet, or the route is down? */
+/* May connect be tried again after this error: nobody listens yet, or the
+ * route is down? */
 static bool is_transient(int error)
 {
 	return error == ECONNREFUSED || error == ETIMEDOUT ||
@@ -432,7 +415,8 @@ static int accept_guests(struct listener *l)
 	}
 }
 
-/* Read the hello. 1: a rank's; 0: incomplete; -1: not a rank's. */
+/* Read the peer's hello. 1: a rank sent it; 0: incomplete; -1: not from a
+ * rank. */
 static int guest_hello(const struct listener *l, struct guest *g)
 {
 	while (g->got < sizeof(g->hello)) {

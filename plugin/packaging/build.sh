@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build.sh dist|deb|rpm VERSION FOLDER: the source archive of HEAD, or packages
-# of it, in FOLDER. Packages are built from that archive, not from the checkout.
+# build.sh dist|deb|rpm|packages VERSION FOLDER: the source archive of HEAD, or
+# packages of it, in FOLDER. Packages are built from that archive, not from the
+# checkout; "packages": Debian's and RPM's, of one compilation.
 set -eu
 cd "$(dirname "$0")/../.."
 kind=$1 version=$2
@@ -19,28 +20,42 @@ gzip -9nf "$out/$name.tar"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-log=$out/$kind.log
-case $kind in
-deb)
+tree=$work/$name
+
+make_deb() {
+	log=$out/deb.log
 	tar -xzf "$out/$name.tar.gz" -C "$work"
-	cp -r $here/debian "$work/$name/"
-	cd "$work/$name"
-	sed -i -e "s/@VERSION@/$version/g" -e "s/@DATE@/$(date -u -R -d "@$epoch")/" debian/changelog
-	awk '/@LICENSE@/ { while ((getline l < "LICENSE") > 0) if (l !~ /^MIT License|^Copyright/)
-		print l == "" ? (n++ ? " ." : "") : " " l; next } 1' debian/copyright |
-		awk 'NF || !blank { print } { blank = !NF }' >debian/copyright.new
-	mv debian/copyright.new debian/copyright
-	dpkg-buildpackage -b -us -uc >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
-	mv ../*.deb ../*.changes ../*.buildinfo "$out/"
+	cp -r $here/debian "$tree/"
+	(
+		cd "$tree"
+		sed -i -e "s/@VERSION@/$version/g" -e "s/@DATE@/$(date -u -R -d "@$epoch")/" debian/changelog
+		awk '/@LICENSE@/ { while ((getline l < "LICENSE") > 0) if (l !~ /^MIT License|^Copyright/)
+			print l == "" ? (n++ ? " ." : "") : " " l; next } 1' debian/copyright |
+			awk 'NF || !blank { print } { blank = !NF }' >debian/copyright.new
+		mv debian/copyright.new debian/copyright
+		dpkg-buildpackage -b -us -uc >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
+	)
+	mv "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$out/"
 	ls "$out"/*.deb
-	;;
-rpm)
+}
+
+# With a build of the same sources (@1) nothing is compiled again.
+make_rpm() {
+	log=$out/rpm.log
 	sed -e "s/@VERSION@/$version/" -e "s/@CHANGES@/* $(date -u -d "@$epoch" '+%a %b %d %Y') ncclbpf maintainers <maintainers@ncclbpf.invalid> - $version-1\n- Release $version/" \
 		$here/ncclbpf.spec >"$work/ncclbpf.spec"
 	# Debian's rpm knows no RPM packages, so it cannot check the build requirements.
-	rpmbuild -bb --nodeps --define "_topdir $work" --define "_sourcedir $out" \
+	rpmbuild -bb --nodeps --define "_topdir $work/rpm" --define "_sourcedir $out" ${1:+--define "built $1"} \
 		--define "_rpmdir $out" "$work/ncclbpf.spec" >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
 	cp "$work/ncclbpf.spec" "$out/"
 	find "$out" -name '*.rpm'
+}
+
+case $kind in
+deb) make_deb ;;
+rpm) make_rpm ;;
+packages)
+	make_deb
+	make_rpm "$tree/build/release"
 	;;
 esac

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "plugin/comm/comm.h"
-#include "plugin/job/registry.h"
+#include "plugin/job/gen_numbers.h"
 #include "plugin/job/self.h"
 #include "plugin/policies/held.h"
 #include "plugin/policies/history.h"
@@ -87,8 +87,8 @@ static bool word_leads_to(const uint64_t *word, const struct nb_gen *g)
 }
 
 /* Does the communicator decide with @g, or has it prepared @g for the next
- * fence? Check the latter first, because the pointer moves from there to the
- * former. */
+ * fence? Check the prepared one first, because the pointer moves from there to
+ * the current one. */
 static bool held_by(const struct nb_comm *c, const struct nb_gen *g)
 {
 	const struct nb_gen *ahead =
@@ -160,7 +160,8 @@ void nb_gens_sweep(void)
 			continue;
 		publish_slot(&nb_gens.kept[i], NULL);
 		let_searches_end();
-		/* a communicator may have found it just before the removal */
+		/* a communicator may have found the generation just before its
+		 * removal */
 		if (gen_in_use(g))
 			publish_slot(&nb_gens.kept[i], g);
 		else
@@ -202,7 +203,7 @@ const char *nb_gens_policy_name(uint32_t number, int index)
 		return NULL;
 	if (p->number == number && (uint32_t)index < p->n)
 		return p->name[index];
-	/* another process committed it, and we have not synced yet */
+	/* another process committed it, and nb_change_sync has not run since */
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
 		uint32_t n;
 		const struct nb_gen *g = nb_comm_gen(c, &n);
@@ -213,6 +214,13 @@ const char *nb_gens_policy_name(uint32_t number, int index)
 	return NULL;
 }
 
+void nb_gens_tell_baseline(uint32_t number)
+{
+	struct nb_seg_proc *self = &nb_self.seg->mem->proc[nb_self.seg->proc];
+
+	__atomic_store_n(&self->baseline, number, __ATOMIC_RELEASE);
+}
+
 void nb_gens_number(void)
 {
 	uint32_t number = 0;
@@ -221,6 +229,7 @@ void nb_gens_number(void)
 		return;
 	nb_segment_gen(nb_self.seg, nb_gens.baseline->digest, false, &number,
 		       NULL);
+	nb_gens_tell_baseline(number);
 	nb_segment_unlock(nb_self.seg);
 	nb_lock(NB_LOCK_STATE);
 	nb_gens.baseline_number = number;

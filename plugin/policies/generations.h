@@ -18,14 +18,14 @@ struct nb_past {
 
 /* The generations of this process. With NB_LOCK_STATE, except as marked. */
 struct nb_gens {
-	/* reachable by a communicator; atomic: the slow path of a decision
-	 * searches without the lock */
+	/* the generations that a communicator can reach; atomic, because the
+	 * slow path of a decision searches without the lock */
 	struct nb_gen *kept[NB_MAX_GENS];
 	struct nb_gen *empty;	 /* no policy; digest zeroes, number 0 */
-	struct nb_gen *first;	 /* of NCCLBPF_POLICY; kept */
-	struct nb_gen *baseline; /* of new communicators */
+	struct nb_gen *first;	 /* made from NCCLBPF_POLICY; kept */
+	struct nb_gen *baseline; /* for new communicators */
 	uint32_t baseline_number;
-	struct nb_gen *previous; /* before it; NULL: none */
+	struct nb_gen *previous; /* the baseline before it; NULL: none */
 	struct nb_gen *staged;	 /* NULL: none */
 	struct nb_past past[NB_MAX_GENS];
 };
@@ -43,17 +43,20 @@ struct nb_gen *nb_gens_keep(struct nb_gen *g, struct nb_err *err);
 void nb_gens_sweep(void);
 
 /*
- * Number the first generation, equally in all processes that have it. If the
- * segment is locked for too long, the first communicator does it. Takes the
- * locks.
+ * Number the initial generation: processes with equal ones get the same
+ * number. If the segment is locked for too long, the first communicator does
+ * it. Takes the locks.
  */
 void nb_gens_number(void);
-/* Free all, when no communicator decides any more. */
+/* Enter the number of this process's baseline in the segment. */
+void nb_gens_tell_baseline(uint32_t number);
+/* Free all generations, when no communicator exists. */
 void nb_gens_free(void);
 
 /* Record the policies of generation @number, for nb_gens_policy_name. */
 void nb_gens_remember(uint32_t number, const struct nb_gen *g);
-/* The same, and in the segment for other processes; with its lock too. */
+/* Record them in the segment as well, for other processes; with its lock too.
+ */
 void nb_gens_publish(uint32_t number, const struct nb_gen *g);
 /* Name of policy @index of generation @number, freed or not. NULL: unknown, or
  * @index is -1. */

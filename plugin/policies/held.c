@@ -47,7 +47,7 @@ static struct nb_held *by_digest(const char *hex, size_t n, uint32_t *matches)
 	return found;
 }
 
-/* The policy that has a program of that name. */
+/* The held policy that has a program of that name. */
 static const char *with_program(const char *name)
 {
 	for (uint32_t i = nb_held.n; i-- > 0;) {
@@ -182,7 +182,8 @@ static void warn_of_env(const struct nb_policy *p)
 	}
 }
 
-/* Verify and compile, without the lock. References keep the peers alive. */
+/* Verify and compile, without the lock. The caller holds references to @peers.
+ */
 static int make_policy(const void *bytes, size_t size,
 		       struct nb_buf *finding_text, struct nb_buf *finding_json,
 		       struct nb_policy **out, struct nb_err *err)
@@ -233,7 +234,7 @@ static int hold_policy(struct nb_policy *p, const char *name,
 	if (nb_held.n == NB_MAX_HELD)
 		return nb_fail(err, NB_E_FULL, 0,
 			       "%d policies are held (allowed: %d): policy "
-			       "discard one",
+			       "unload one",
 			       NB_MAX_HELD, NB_MAX_HELD);
 	*out = &nb_held.at[nb_held.n++];
 	memset(*out, 0, sizeof(**out));
@@ -269,8 +270,8 @@ static int check_unused(const struct nb_held *h, struct nb_err *err)
 			       h->policy->img->name);
 	if (nb_gen_has(nb_gens.first, h->policy))
 		return nb_fail(err, NB_E_BUSY, 0,
-			       "policy %s is of NCCLBPF_POLICY, which "
-			       "communicators of several hosts start with",
+			       "policy %s is named by NCCLBPF_POLICY, with "
+			       "which communicators of several hosts start",
 			       h->policy->img->name);
 	return 0;
 }

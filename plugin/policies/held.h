@@ -19,7 +19,7 @@ enum nb_policy_source { NB_SOURCE_ENV, NB_SOURCE_SHELL };
 struct nb_held {
 	struct nb_policy *policy; /* a reference */
 	enum nb_policy_source source;
-	/* counters of freed generations */
+	/* sums over freed generations */
 	struct nb_gen_sum old[NB_IMAGE_MAX_PROGS];
 	struct nb_gen_times old_times[NB_IMAGE_MAX_PROGS];
 };
@@ -71,7 +71,7 @@ bool nb_held_in_use(const struct nb_policy *p);
 /* The counters of program @prog of @p over all generations and communicators
  * of this process. */
 struct nb_gen_sum nb_held_counts(const struct nb_policy *p, uint32_t prog);
-/* The run times of a tuner program, likewise. */
+/* The run times of a tuner program over all generations and communicators. */
 struct nb_gen_times nb_held_times(const struct nb_policy *p, uint32_t prog);
 /* At the end: release all. */
 void nb_held_free(void);

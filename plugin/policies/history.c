@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "plugin/job/registry.h"
+#include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
 #include "plugin/runtime/wall_clock.h"

@@ -17,9 +17,9 @@ enum { NB_HISTORY = 16, NB_HISTORY_NAMES = 200 };
 
 struct nb_history_entry {
 	uint32_t number;
-	struct nb_gen *gen; /* kept; NULL: not kept any more */
+	struct nb_gen *gen; /* NULL: the generation is freed */
 	uint8_t digest[NB_SHA256_SIZE];
-	char names[NB_HISTORY_NAMES]; /* separated by blanks; cut off */
+	char names[NB_HISTORY_NAMES]; /* separated by blanks; cut to size */
 	/* "ring, tree for ID, ID; ..." for people; cut off, "": no scope */
 	char scoped[2 * NB_HISTORY_NAMES];
 	uint64_t at_s;	   /* since 1970; 0: not known */
@@ -35,17 +35,17 @@ struct nb_history {
 extern struct nb_history nb_history;
 
 /* Record the new baseline @g with number @number. @loop: controllers made it,
- * so it replaces the newest entry if they made that one too. */
+ * so it replaces the newest entry if controllers made that entry too. */
 void nb_history_note(uint32_t number, struct nb_gen *g, bool loop);
 /* Is @g kept? */
 bool nb_history_keeps(const struct nb_gen *g);
-/* Does a kept one have @p? */
+/* Does a kept generation have policy @p? */
 bool nb_history_has(const struct nb_policy *p);
 /* Stop keeping generations that have @p. */
 void nb_history_forget(const struct nb_policy *p);
 /* Stop keeping the oldest generation; false: only the newest is kept. */
 bool nb_history_thin(void);
-/* A borrowed pointer; NULL: not kept. */
+/* Find generation @number: a borrowed pointer; NULL: not kept. */
 struct nb_gen *nb_history_find(uint32_t number);
 
 #endif

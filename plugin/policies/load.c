@@ -30,7 +30,8 @@ struct nb_load nb_load;
 
 struct entry {
 	char path[PATH_MAX];
-	char name[NB_IMAGE_NAME]; /* of the policy, from the file's name */
+	char name[NB_IMAGE_NAME]; /* name of the policy, made from the file's
+				     name */
 	bool pinned;
 	uint8_t digest[NB_SHA256_SIZE];
 };
@@ -42,7 +43,8 @@ struct bytes {
 
 /* ---- the list ---- */
 
-/* Bytes of the first entry of @list; the colon of a pin belongs to it. */
+/* Length of the first entry of @list. Entries are separated by colons; the
+ * colon of a digest pin does not separate. */
 static size_t entry_length(const char *list)
 {
 	size_t pin = strlen(PIN), i = 0;
@@ -57,8 +59,8 @@ static size_t entry_length(const char *list)
 	}
 }
 
-/* the policy's name: letters, digits, _ - . of the file's name, without its
- * suffix */
+/* the policy's name is the file's without its suffix; other characters than
+ * letters, digits, _ - . become _ */
 static void name_from_path(const char *path, char name[NB_IMAGE_NAME])
 {
 	static const char *const suffixes[] = { ".bpf.o", ".policy", ".o" };
@@ -102,15 +104,15 @@ static int parse_entry(struct entry *e, const char *text, size_t size,
 			       "colons)");
 	if (size >= sizeof(e->path))
 		return nb_fail(err, NB_E_SETTING, 0,
-			       "an entry has %zu bytes (allowed: %zu)", size,
-			       sizeof(e->path) - 1);
+			       "policy path too long: %zu bytes (allowed: %zu)",
+			       size, sizeof(e->path) - 1);
 	memcpy(e->path, text, size);
 	pin = strstr(e->path, PIN);
 	if (pin) {
 		if (nb_digest_parse(e->digest, pin + strlen(PIN), NULL))
 			return nb_fail(err, NB_E_SETTING, 0,
-				       "%.200s: after @sha256: stand 64 "
-				       "hexadecimal digits",
+				       "%.200s: 64 hexadecimal digits expected "
+				       "after @sha256:",
 				       e->path);
 		e->pinned = true;
 		*pin = '\0';
@@ -206,7 +208,8 @@ static int call_front_end(void *so, const char *path, const struct entry *e,
 {
 	nb_load_entry_fn *fn;
 
-	/* POSIX's way around ISO C's two kinds of pointers */
+	/* the form that POSIX recommends for dlsym, as ISO C has no such
+	 * conversion */
 	*(void **)&fn = dlsym(so, NB_LOAD_ENTRY);
 	if (!fn)
 		return nb_fail(err, NB_E_NOTSUP, 0,
@@ -237,8 +240,8 @@ static int object_image(const struct entry *e, const struct bytes *in,
 			     "those cannot be loaded: %.160s",
 			     e->path, why ? why : path);
 		nb_hint(err,
-			"build an image where the front end is: ncclbpf-shell "
-			"policy build %.60s -o %.40s.policy",
+			"build an image where libncclbpf-load.so is installed: "
+			"ncclbpf-shell policy build %.60s -o %.40s.policy",
 			e->path, e->name);
 		return rc;
 	}

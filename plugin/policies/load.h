@@ -7,7 +7,7 @@
 
 /* Why NCCLBPF_POLICY could not be loaded. Constant after the start. */
 struct nb_load {
-	struct nb_err err; /* code 0: it was */
+	struct nb_err err; /* code 0: it was loaded */
 	char what[256];	   /* the entry concerned */
 };
 extern struct nb_load nb_load;

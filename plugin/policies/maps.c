@@ -25,7 +25,7 @@ void nb_held_map(struct nb_policy *p, uint32_t map, struct nb_map_ref *out)
 		out->object = nb_gens.baseline->policy[at].maps[map];
 }
 
-/* Look in the policies of @g; how many have it, the first in *@out. */
+/* Count the policies of @g that have map @name; *@out gets the first. */
 static uint32_t find_in_gen(const struct nb_gen *g, const char *map,
 			    struct nb_map_ref *out)
 {
@@ -74,7 +74,7 @@ static void hint_maps(const char *map, struct nb_err *err)
 	if (near[0])
 		nb_hint(err, "did you mean %s?", near[0]);
 	else
-		nb_hint(err, "map list shows the maps there are");
+		nb_hint(err, "map list shows all maps");
 }
 
 static int find_bare(const char *map, struct nb_map_ref *out,
@@ -91,8 +91,7 @@ static int find_bare(const char *map, struct nb_map_ref *out,
 			       "%u policies have a map %.64s: say which, as "
 			       "in %s/%.64s",
 			       n, map, out->policy->img->name, map);
-	nb_fail(err, NB_E_NOENT, 0, "no policy that is held has a map %.64s",
-		map);
+	nb_fail(err, NB_E_NOENT, 0, "no held policy has a map %.64s", map);
 	hint_maps(map, err);
 	return NB_E_NOENT;
 }

@@ -29,7 +29,7 @@ struct nb_map_ref {
  */
 int nb_held_map_find(const char *name, struct nb_map_ref *out,
 		     struct nb_err *err);
-/* The ref of map @map of held policy @p. */
+/* Fill in the reference to map @map of held policy @p. */
 void nb_held_map(struct nb_policy *p, uint32_t map, struct nb_map_ref *out);
 
 #endif

@@ -15,15 +15,20 @@
 #include "plugin/controller/controller.h"
 #include "plugin/env/override.h"
 #include "plugin/job/self.h"
+#include "plugin/gin/gin.h"
+#include "plugin/gin/unused.h"
 #include "plugin/net/net.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/held.h"
 #include "plugin/policies/load.h"
+#include "plugin/process/agent.h"
 #include "plugin/profiler/events.h"
 #include "plugin/profiler/hooks.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
+#include "plugin/verbs/unseen.h"
+#include "plugin/verbs/verbs.h"
 #include "plugin/wrap/wrapped.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,6 +51,7 @@ void nb_process_tick(void)
 	nb_wrapped_log();
 	nb_override_tell();
 	nb_unlock(NB_LOCK_STATE);
+	nb_agent_turn();
 	nb_divergence_turn();
 	nb_controllers_turn();
 	nb_events_turn();
@@ -88,6 +94,7 @@ static void after_fork_child(void)
 	forked = made == MADE;
 	nb_events_forked();
 	nb_net_forked();
+	nb_gin_forked();
 	nb_unlock_all();
 	pthread_mutex_unlock(&start_lock);
 }
@@ -174,6 +181,8 @@ static int process_make(void)
 		return rc ? rc : NB_E_SETTING;
 	if (*nb_params.str[NB_P_ENV])
 		nb_override_file(nb_params.str[NB_P_ENV]);
+	nb_verbs_version_find();
+	nb_gin_variables_read();
 	nb_wrapped_open_all();
 	nb_self_open();
 	rc = nb_gen_new(&nb_gens.empty, NULL, 0, NULL, &err);
@@ -208,8 +217,7 @@ static int process_make_forked(void)
 	nb_control_stop(control);
 	control = NULL;
 	forked = false;
-	nb_gens.staged =
-		NULL; /* the parent's: our entry does not announce it */
+	nb_gens.staged = NULL; /* announced for the parent alone */
 	nb_jobdir_close(&nb_self.dir);
 	nb_self_open();
 	rc = attach_segment();
@@ -233,6 +241,8 @@ bool nb_process_ready(nb_logger_fn *logger)
 	} else if (made == MADE && forked && process_make_forked())
 		made = FAILED;
 	usable = made == MADE;
+	if (usable)
+		nb_verbs_attach();
 	if (logger)
 		nb_log_kept();
 	pthread_mutex_unlock(&start_lock);
@@ -243,8 +253,8 @@ bool nb_process_ready(nb_logger_fn *logger)
 
 /*
  * At exit or dlclose. If communicators still exist, their threads may still
- * decide while the process exits. Then we free nothing that they use, and other
- * processes find us dead by our pid.
+ * decide while the process exits. Then free nothing that they use; other
+ * processes notice by our pid that this process is dead.
  */
 static __attribute__((destructor)) void process_end(void)
 {
@@ -253,6 +263,7 @@ static __attribute__((destructor)) void process_end(void)
 	nb_control_stop(control);
 	control = NULL;
 	nb_controllers_end();
+	nb_verbs_end();
 	nb_events_end();
 	if (!nb_comms.first)
 		free_all();

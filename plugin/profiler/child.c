@@ -29,8 +29,8 @@ static void atomic_raise(uint64_t *p, uint64_t v)
 }
 
 /*
- * Count one more open child; false: the parent has ended. Kernels are not
- * counted if the parent waits for all of its kernels anyway.
+ * Count one more open child of a task; false: the task has ended. Kernels are
+ * not counted if the task waits for all of its kernels in any case.
  */
 static inline bool parent_adopt(struct nb_op_slot *s, uint64_t n, bool kernel,
 				bool *held)
@@ -75,7 +75,8 @@ NB_INLINE void parent_release(struct nb_pcomm *pc, struct nb_op_slot *s,
 	}
 }
 
-/* Add a child to @of, if that is open here; *@parent gets it. */
+/* Join the child to task @of if it is open in this process; *@parent gets the
+ * task. */
 NB_INLINE bool parent_join(uint64_t of, bool kernel, uint64_t *parent,
 			   bool *held)
 {
@@ -152,7 +153,7 @@ child_take_next(struct nb_pcomm *pc, uint64_t token, uint64_t *n, uint64_t now)
 	return c;
 }
 
-/* There is no slot for a child of @parent: undo parent_join. */
+/* No slot is free for a child of @parent: undo parent_join. */
 static __attribute__((noinline)) void child_no_room(uint64_t parent, bool held,
 						    uint64_t now)
 {
@@ -201,7 +202,7 @@ uint64_t nb_child_start(struct nb_pcomm *pc, uint64_t token,
 	return nb_event_handle(pc, d->event, n);
 }
 
-/* As nb_events_start and nb_child_start, but everything stays in registers. */
+/* nb_events_start and nb_child_start in one, with all values in registers. */
 NB_HOT uint64_t nb_events_start_kernel(void *context, uint64_t of,
 				       uint32_t channel, uint64_t timer,
 				       bool has_timer)
@@ -217,6 +218,7 @@ NB_HOT uint64_t nb_events_start_kernel(void *context, uint64_t of,
 		nb_events_lose(NB_LOST_CONTEXT);
 		return 0;
 	}
+	nb_pcomm_connected(pc);
 	now = nb_clock_ns();
 	if (of && !parent_join(of, true, &parent, &held))
 		return nb_event_handle(pc, kind, 0);
@@ -261,7 +263,7 @@ static int step_wait_of(int state)
 	return -1;
 }
 
-/* A step goes from one wait to the next; one thread does that. */
+/* A step changes from one wait to the next. Only one thread does this. */
 static void step_set_state(struct nb_child_slot *c, int state, uint64_t bytes)
 {
 	uint64_t now = nb_clock_ns(), was = GET(c->wait);
@@ -317,9 +319,10 @@ static bool parent_add_kernel(struct nb_op_slot *s,
 		return false;
 	}
 	/*
-	 * Not from the first start to the last end: where the proxy lags more
-	 * than 64 operations behind, a channel's stamps are those of a later
-	 * one, whose length is as good but whose place is not.
+	 * Use the longest channel, not the time from the first start to the
+	 * last end. If the proxy lags more than 64 operations behind, a
+	 * channel's stamps are those of a later operation: their difference is
+	 * still good, their position is not.
 	 */
 	atomic_raise(&s->gpu_most, to - from + 1);
 	return true;
@@ -372,7 +375,7 @@ static void child_run_programs(const struct nb_pcomm *pc,
 	nb_run_child(pc, c, op, task, now);
 }
 
-/* Do hooks at the end of children have programs? */
+/* Does a hook that runs at the end of a child event have programs? */
 static bool child_hooked(void)
 {
 	const uint32_t of = UINT32_C(1) << NB_HOOK_KERNEL_CH |
@@ -395,7 +398,7 @@ void nb_child_stop(uint64_t h)
 	}
 	word = n << SLOT_AT_NUMBER | SLOT_OPEN;
 	if (!nb_slot_move(&c->word, &word, n << SLOT_AT_NUMBER | SLOT_BUSY)) {
-		/* NCCL stops its last API call again and again (2.12) */
+		/* NCCL 2.12 stops its last API call repeatedly */
 		if (!nb_event_is_api(nb_event_kind(h)))
 			nb_events_lose(nb_slot_over(word, n) ? NB_LOST_TWICE
 							     : NB_LOST_STALE);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include "plugin/profiler/events.h"
+#include "plugin/profiler/state.h"
 #include "plugin/runtime/relaxed.h"
 
 enum { PLACE_BITS = 16, NUMBER_BITS = NB_HANDLE_KIND + 4 };
@@ -20,7 +20,7 @@ enum { TAG_OPEN = 1 };
 
 struct place {
 	uint64_t tag;	      /* atomic; 0: free, or being written */
-	uint64_t turn;	      /* part of its number; the owner's */
+	uint64_t turn;	      /* part of its number; only the owner uses it */
 	uint64_t ours, owner; /* atomic */
 	void *its;	      /* atomic */
 };
@@ -141,7 +141,7 @@ static bool pool_push(struct pool *p, uint32_t place)
 			return true;
 		}
 		if ((int64_t)(turn - at) < 0)
-			return false; /* full: not more places than cells */
+			return false; /* full: more places than cells */
 		at = GET(p->tail);
 	}
 }
@@ -203,7 +203,7 @@ uint32_t nb_event_pair_take(bool *stolen)
 			return (uint32_t)n;
 	}
 	if (pool_pop(p, &place)) {
-		/* invalidates the old number */
+		/* invalidate the place's old number */
 		__atomic_store_n(&p->place[place].tag, 0, __ATOMIC_RELEASE);
 		return place;
 	}
@@ -223,8 +223,8 @@ uint64_t nb_event_pair_put(uint32_t place, const struct nb_event_pair *pair)
 
 	p->turn++;
 	number = (p->turn << PLACE_BITS | place) & NUMBER_MASK;
-	/* released after the tag was cleared: a reader of a new value sees the
-	 * change */
+	/* store these after the tag was cleared, so that a reader of a new
+	 * value sees the tag change */
 	__atomic_store_n(&p->ours, pair->ours, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->owner, pair->owner, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->its, pair->its, __ATOMIC_RELEASE);

@@ -8,13 +8,13 @@
 /*
  * A wrapped profiler beside ours. NCCL keeps one handle for an event, and both
  * profilers have their own, so NCCL gets the number of a pair. A pair stays
- * valid after its event stopped, since children may come later; the pair
- * stopped longest ago is reused first. Other numbers are ignored, as with our
- * own handles (events.h).
+ * valid after its event stopped, since children may come later; the pair that
+ * stopped longest ago is reused first. Unknown numbers are ignored, as unknown
+ * handles are (state.h).
  */
 struct nb_event_pair {
 	uint64_t ours;	/* a handle of events.h; 0: none */
-	uint64_t owner; /* context of the communicator, as events.h has it */
+	uint64_t owner; /* context of the communicator (state.h) */
 	void *its;
 };
 
@@ -34,10 +34,11 @@ bool nb_event_pair_context(uint64_t context, void **its);
 bool nb_event_pair_comm_end(uint64_t context, void **its);
 
 /*
- * nb_event_pair_take - room for a pair, before its profiler is called
+ * nb_event_pair_take - take a place for a pair, before the wrapped profiler is
+ * called
  *
- * Returns its place, or NB_EVENT_PAIRS: all events are open, and other threads
- * were faster. *@stolen: it was taken from an event that was never stopped. No
+ * Returns the place, or NB_EVENT_PAIRS: none is free. *@stolen: it was taken
+ * from an event that was never stopped. No
  * lock, no allocation.
  */
 uint32_t nb_event_pair_take(bool *stolen);

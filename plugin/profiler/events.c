@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The profiler's communicators, and the events that we ask NCCL for. NCCL has
-// one activation mask for the whole process and reads it at each call. It is
-// zero while nothing needs events.
+// The profiler's communicators: from init to finalize, and their ties to the
+// tuner's ranks.
 #include "plugin/profiler/events.h"
 
 #include <pthread.h>
@@ -19,186 +18,13 @@
 #include "plugin/runtime/params.h"
 #include "plugin/runtime/relaxed.h"
 
-struct nb_prof nb_prof;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread struct nb_pcomm *last;
-
-const char *nb_event_word(unsigned event)
-{
-	static const char *const words[NB_NEVENTS] = {
-#define PROF_EVENT(name, bit, since, word) [bit] = word,
-#include "core/defs/profiler.h"
-	};
-
-	return event < NB_NEVENTS ? words[event] : NULL;
-}
-
-void nb_events_lose(enum nb_lost why)
-{
-	__atomic_fetch_add(&nb_prof.lost[why], 1, __ATOMIC_RELAXED);
-}
-
-uint64_t nb_events_lost(enum nb_lost why)
-{
-	return GET(nb_prof.lost[why]);
-}
-
-static const struct {
-	enum nb_log_level level;
-	const char *word, *text;
-} losses[NB_NLOST] = {
-#define LOST(name, word, level, text) \
-	[NB_LOST_##name] = { NB_LOG_##level, word, text },
-#include "core/defs/lost.h"
-};
-
-const char *nb_lost_word(enum nb_lost why)
-{
-	return why < NB_NLOST ? losses[why].word : NULL;
-}
-
-bool nb_lost_grave(enum nb_lost why)
-{
-	return losses[why].level == NB_LOG_WARN;
-}
-
-void nb_events_tell(void)
-{
-	for (int i = 0; i < NB_NLOST; i++) {
-		uint64_t n = GET(nb_prof.lost[i]);
-
-		if (!n || __atomic_fetch_or(&nb_prof.told, 1u << i,
-					    __ATOMIC_RELAXED) >>
-					  i &
-				  1)
-			continue;
-		nb_log(losses[i].level,
-		       "profiler: %llu event%s %s: not measured; more are only "
-		       "counted (stats: %s)",
-		       (unsigned long long)n, n == 1 ? "" : "s", losses[i].text,
-		       losses[i].word);
-	}
-}
-
-/* ---- what NCCL is asked for ---- */
-
-/* Bits of the events that a version of the interface has. */
-uint32_t nb_events_known(uint32_t abi)
-{
-	return 0
-#define PROF_EVENT(name, bit, since, word) | (abi >= (since) ? 1u << (bit) : 0)
-#include "core/defs/profiler.h"
-		;
-}
-
 /*
- * Do fences count calls of the API? From NCCL 2.29 on (v6) ranks may ask the
- * tuner different numbers of times.
+ * While a communicator waits for its first collective, the process's other
+ * communicators report kernels that nobody needs. Give up after this many.
  */
-static bool by_calls(uint32_t abi)
-{
-	enum { AUTO, ON, OFF };
-	uint32_t how = GET(nb_prof.api_clock);
+static const uint32_t CONNECT_EVENTS = 65536;
 
-	return how == ON ? abi >= 5 : how == AUTO && abi >= 6;
-}
-
-static bool is_living(const struct nb_pcomm *pc)
-{
-	return pc && GET(pc->token);
-}
-
-/* Does a rank of a communicator count calls? */
-static bool calls_counted(void)
-{
-	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
-		if (is_living(nb_prof.comm[i]) && GET(nb_prof.comm[i]->slot))
-			return true;
-	return false;
-}
-
-static uint32_t events_needed(void)
-{
-	uint32_t tel = GET(nb_prof.telemetry);
-	uint32_t need = nb_events_of_hooks(GET(nb_prof.hooks));
-
-	if (tel & NB_TEL_ON)
-		need |= NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
-	if (tel & NB_TEL_GPU)
-		need |= NB_EVENT_BIT(KERNEL_CH);
-	if (tel & NB_TEL_PROXY)
-		need |= NB_EVENT_BIT(PROXY_OP);
-	if (calls_counted())
-		need |= NB_EVENT_BIT(COLL_API);
-	return need | nb_trace_ring_needs(nb_trace_ring_wanted());
-}
-
-/* The mask for NCCL: the events that we need, and those of the wrapped
- * profiler. */
-static uint32_t mask_for(uint32_t abi)
-{
-	uint32_t other =
-		GET(nb_prof.chained) ? (uint32_t)GET(nb_prof.chained_mask) : 0;
-
-	return (GET(nb_prof.need) | other) & nb_events_known(abi);
-}
-
-void nb_events_remask(void *context)
-{
-	struct nb_pcomm *pc = nb_pcomm_of((uint64_t)(uintptr_t)context);
-
-	int *mask = is_living(pc) ? GET(pc->mask) : NULL;
-	int want = mask ? (int)mask_for(GET(pc->abi)) : 0;
-
-	if (mask && GET(*mask) != want)
-		SET(*mask, want);
-}
-
-/* Is any communicator registered? */
-static bool any_living(void)
-{
-	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
-		if (is_living(nb_prof.comm[i]))
-			return true;
-	return false;
-}
-
-/* With the lock. NCCL reads the mask with relaxed atomics. */
-static void tell_mask(void)
-{
-	SET(nb_prof.need, events_needed());
-	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
-		struct nb_pcomm *pc = nb_prof.comm[i];
-
-		if (is_living(pc) && pc->mask)
-			SET(*pc->mask, (int)mask_for(pc->abi));
-	}
-}
-
-void nb_events_telemetry(unsigned what)
-{
-	pthread_mutex_lock(&lock);
-	SET(nb_prof.telemetry, what & NB_TEL_ON ? what : 0);
-	tell_mask();
-	pthread_mutex_unlock(&lock);
-}
-
-void nb_events_ask(void)
-{
-	pthread_mutex_lock(&lock);
-	tell_mask();
-	pthread_mutex_unlock(&lock);
-}
-
-unsigned nb_events_telemetry_now(void)
-{
-	return GET(nb_prof.telemetry);
-}
-
-unsigned nb_events_mask(void)
-{
-	return mask_for(nb_prof.abi ? GET(nb_prof.abi) : NB_NEVENTS);
-}
+static __thread struct nb_pcomm *last;
 
 uint32_t nb_events_abi(void)
 {
@@ -206,6 +32,15 @@ uint32_t nb_events_abi(void)
 }
 
 /* ---- communicators ---- */
+
+/* Is any communicator registered? */
+static bool any_living(void)
+{
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
+		if (nb_pcomm_living(nb_prof.comm[i]))
+			return true;
+	return false;
+}
 
 /* Handles of another process, or of this one before a fork, differ. */
 static void make_nonce(void)
@@ -215,7 +50,8 @@ static void make_nonce(void)
 
 	n = (n ^ n >> 31) >> (NB_HANDLE_KIND + 4);
 	nb_prof.pid = getpid();
-	/* neither it nor it ^ 1 is 0, as pointers have it: see event_pairs.c
+	/* neither the nonce nor nonce ^ 1 may be 0, because pointers have 0
+	 * there: see event_pairs.c
 	 */
 	SET(nb_prof.nonce, (n > 1 ? n : 2) << (NB_HANDLE_KIND + 4));
 }
@@ -249,6 +85,7 @@ static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 		if (GET(pc->tel.row[i].key))
 			SET(pc->tel.row[i].key, 0);
 	SET(pc->events, 0);
+	SET(pc->connected, 0);
 	SET(pc->comm_id, init->has_id ? init->comm_id : 0);
 	SET(pc->decided, NULL);
 	SET(pc->slot, NULL);
@@ -263,9 +100,9 @@ static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 
 void nb_events_clock(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&nb_prof.lock);
 	nb_clock_init();
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&nb_prof.lock);
 }
 
 void nb_events_init(void **context, const struct nb_pcomm_init *init,
@@ -275,7 +112,7 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 	struct nb_pcomm *pc = NULL;
 
 	last = NULL;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&nb_prof.lock);
 	if (!GET(nb_prof.nonce)) {
 		nb_clock_init();
 		make_nonce();
@@ -296,12 +133,19 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 					 contexts,
 				 __ATOMIC_RELEASE);
 		last = pc;
+		/* without the control socket nobody enables telemetry later */
+		SET(nb_prof.connect_left,
+		    nb_params.num[NB_P_PROFILER_CONNECT] ||
+				    nb_params.num[NB_P_CONTROL]
+			    ? 0
+			    : CONNECT_EVENTS);
 	}
-	tell_mask();
+	nb_mask_write();
 	/* other communicators may use the same mask */
 	if (init->mask && !pc)
-		SET(*init->mask, any_living() ? (int)mask_for(init->abi) : 0);
-	pthread_mutex_unlock(&lock);
+		SET(*init->mask,
+		    any_living() ? (int)nb_mask_for(init->abi) : 0);
+	pthread_mutex_unlock(&nb_prof.lock);
 	if (context) /* NCCL does not call finalize for a NULL context */
 		*context = (void *)(uintptr_t)(pc ? GET(pc->token) : 1);
 	if (usable && !pc)
@@ -316,19 +160,19 @@ void nb_events_finalize(void *context)
 
 	if (!pc)
 		return;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&nb_prof.lock);
 	if (GET(pc->token) == token) {
 		nb_events_close(pc);
 		__atomic_store_n(&pc->token, 0, __ATOMIC_SEQ_CST);
-		/* invalidates all handles up to here; a thread that takes a
-		 * number later sees that the token is cleared */
+		/* invalidate all handles up to this number; a thread that
+		 * takes a later number sees that the token is cleared */
 		SET(pc->base_coll,
 		    __atomic_load_n(&pc->next_coll, __ATOMIC_SEQ_CST));
 		SET(pc->base_child,
 		    __atomic_load_n(&pc->next_child, __ATOMIC_SEQ_CST));
 		nb_events_close(pc); /* events that started meanwhile */
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&nb_prof.lock);
 	if (last == pc)
 		last = NULL;
 	nb_events_tell();
@@ -350,7 +194,7 @@ void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot)
 		return;
 	SET(last->decided, slot ? &slot->announced : NULL);
 	if (!slot || !comm_id || comm_id != GET(last->comm_id) ||
-	    !by_calls(last->abi))
+	    !nb_mask_by_calls(last->abi))
 		return;
 	__atomic_store_n(&slot->calls, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&last->slot, slot, __ATOMIC_RELEASE);
@@ -383,11 +227,11 @@ void nb_events_untell(const struct nb_seg_slot *slot)
 
 void nb_events_each(nb_pcomm_fn *fn, void *arg)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&nb_prof.lock);
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
-		if (is_living(nb_prof.comm[i]))
+		if (nb_pcomm_living(nb_prof.comm[i]))
 			fn(nb_prof.comm[i], arg);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&nb_prof.lock);
 }
 
 static void sweep_one(struct nb_pcomm *pc, void *arg)
@@ -408,7 +252,7 @@ void nb_events_turn(void)
 	nb_clock_turn();
 	if (!GET(nb_prof.nonce))
 		return;
-	if (nb_events_chained())
+	if (nb_events_chained() || GET(nb_prof.connect))
 		nb_events_ask();
 	nb_events_each(sweep_one, &now);
 }
@@ -416,7 +260,7 @@ void nb_events_turn(void)
 /* Another thread may have held the lock, and does not exist in the child. */
 void nb_events_forked(void)
 {
-	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&nb_prof.lock, NULL);
 	nb_event_progs_forked();
 	nb_trace_ring_forked();
 	nb_event_pair_forked();
@@ -435,7 +279,7 @@ void nb_events_end(void)
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
 
-		if (is_living(pc))
+		if (nb_pcomm_living(pc))
 			return;
 	}
 	nb_event_progs_end();

@@ -3,7 +3,6 @@
 // runs. A thread counts itself in before it loads the generation. A replaced
 // generation is freed after each count has been seen at zero.
 #include "plugin/profiler/hooks.h"
-#include "plugin/runtime/relaxed.h"
 
 #include <sched.h>
 #include <stddef.h>
@@ -11,6 +10,8 @@
 
 #include "core/defs/ctx.h"
 #include "core/generation/generation.h"
+#include "plugin/profiler/mask.h"
+#include "plugin/runtime/relaxed.h"
 
 /* PATIENCE: attempts to find a place before a switch is delayed. */
 enum { READERS = 64, LEAVING = 8, PATIENCE = 64 };
@@ -23,7 +24,8 @@ static struct {
 /* With NB_LOCK_STATE. */
 static struct {
 	struct nb_gen *gen;
-	uint64_t idle; /* bits of reader: seen at zero since it was replaced */
+	uint64_t idle; /* bits: readers that were at zero once since it was
+			  replaced */
 } leaving[LEAVING];
 
 /* Choose a counter by stack address, so that most threads use different ones.
@@ -52,6 +54,16 @@ FIRST(net_isend);
 FIRST(net_irecv);
 FIRST(net_test);
 FIRST(net_close);
+FIRST(gin_connect);
+FIRST(gin_put);
+FIRST(gin_done);
+FIRST(gin_signal);
+FIRST(gin_close);
+FIRST(verbs_qp);
+FIRST(verbs_post);
+FIRST(verbs_done);
+FIRST(verbs_event);
+FIRST(verbs_mr);
 #undef FIRST
 
 /* The generation, or the view of it for the context's communicator. */
@@ -79,26 +91,6 @@ void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size)
 }
 
 /* ---- which generation ---- */
-
-uint32_t nb_events_of_hooks(uint32_t hooks)
-{
-	uint32_t tasks = NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
-	uint32_t times = NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(PROXY_OP);
-	uint32_t need = 0;
-
-	if (hooks >> NB_HOOK_COLL_DONE & 1)
-		need |= NB_EVENT_BIT(COLL) | times;
-	if (hooks >> NB_HOOK_P2P_DONE & 1)
-		need |= NB_EVENT_BIT(P2P) | times;
-	if (hooks >> NB_HOOK_KERNEL_CH & 1)
-		need |= tasks | NB_EVENT_BIT(KERNEL_CH);
-	if (hooks >> NB_HOOK_PROXY_STEP & 1)
-		need |= tasks | NB_EVENT_BIT(PROXY_OP) |
-			NB_EVENT_BIT(PROXY_STEP);
-	if (hooks >> NB_HOOK_GROUP & 1)
-		need |= NB_EVENT_BIT(GROUP);
-	return need;
-}
 
 void nb_events_drain(void)
 {
@@ -179,7 +171,7 @@ static uint32_t byte_at(uint64_t what, int bit)
 	return (uint32_t)(what >> bit) & 255;
 }
 
-/* NCCL's number, -1: none. */
+/* Signed number of an algorithm or protocol; -1: NCCL chose none. */
 static int32_t word_or_none(uint32_t word)
 {
 	return word == NB_WORD_NONE ? -1 : (int32_t)word;

@@ -3,11 +3,11 @@
 #define NB_PLUGIN_PROFILER_HOOKS_H
 
 #include "core/spec/spec.h"
-#include "plugin/profiler/events.h"
+#include "plugin/profiler/state.h"
 
 /*
- * Programs on the profiler's hooks. They run in the thread of the event, and
- * are those of the baseline generation.
+ * Programs on the profiler's hooks. They belong to the baseline generation and
+ * run in the thread of the event.
  */
 struct nb_gen;
 
@@ -31,9 +31,6 @@ static inline bool nb_events_hooked(unsigned hook)
 }
 /* Run the programs of a hook of events; any thread. */
 void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size);
-/* Bits of events that hooks @hooks need. */
-uint32_t nb_events_of_hooks(uint32_t hooks);
-
 /* Run the programs for a sample; NCCL's threads. */
 void nb_run_sample(const struct nb_sample *s, bool p2p);
 /* Run the programs for a look-up of a variable; any thread, with any lock held.
@@ -45,26 +42,5 @@ void nb_run_env(struct ncclbpf_env *c);
 void nb_run_child(const struct nb_pcomm *pc, const struct nb_child_slot *c,
 		  const struct nb_child_slot *op, const struct nb_op_slot *task,
 		  uint64_t now);
-
-/* A slot's "what". */
-enum {
-	W_FUNC = 0,
-	W_ALGO = 8,
-	W_PROTO = 16,
-	W_CHANNELS = 24,
-	W_EXPECT = 32,
-	W_LATE = 40,
-	W_P2P = 41
-};
-/* And a child's; held: its parent counts it as open. */
-enum {
-	C_KIND = 0,
-	C_CHANNEL = 8,
-	C_SEND = 16,
-	C_TIMER = 17,
-	C_HELD = 18,
-	C_FUNC = 24, /* of an API call */
-	C_STEP = 32
-};
 
 #endif

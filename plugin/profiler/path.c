@@ -6,8 +6,19 @@
 #include "plugin/profiler/slots.h"
 #include "plugin/profiler/trace_ring.h"
 
-/* No message is larger; with all ranks' shares it still fits 64 bits. */
+/* The largest size that counts as valid; the sum over all ranks still fits
+ * into 64 bits. */
 static const uint64_t MOST_BYTES = UINT64_C(1) << 44;
+
+/* Drop a kernel that NCCL reports only because it must connect its channels. */
+static void pass_connect(struct nb_pcomm *pc)
+{
+	uint32_t left = GET(nb_prof.connect_left);
+
+	nb_pcomm_connected(pc);
+	if (left) /* a race may lose a count, which does no harm */
+		SET(nb_prof.connect_left, left - 1);
+}
 
 uint64_t nb_events_pass(void *context, unsigned event)
 {
@@ -16,6 +27,8 @@ uint64_t nb_events_pass(void *context, unsigned event)
 
 	if (!pc || GET(pc->token) != token || event >= NB_NEVENTS)
 		return 0;
+	if (event == NB_EVENT_KERNEL_CH && GET(nb_prof.connect))
+		pass_connect(pc);
 	return nb_event_handle(pc, event, 0);
 }
 
@@ -81,7 +94,7 @@ void nb_events_stop(void *eh)
 {
 	uint64_t h = (uint64_t)(uintptr_t)eh;
 
-	if (!(h & NB_HANDLE_NUMBER)) /* NULL, or of no interest */
+	if (!(h & NB_HANDLE_NUMBER)) /* NULL, or an event that we ignore */
 		return;
 	switch (nb_event_kind(h)) {
 	case NB_EVENT_COLL:

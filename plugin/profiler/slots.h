@@ -9,7 +9,7 @@
 
 /*
  * The rings of slots in which NCCL's threads keep open events: task.c has
- * collectives, sends and receives, child.c has what belongs to them. A slot's
+ * collectives, sends and receives; child.c has their children. A slot's
  * word holds the running number of its event and its state. All fields are
  * atomic and relaxed. A thread owns a slot's fields while it has moved the
  * word to BUSY. No function locks, waits, allocates or calls the system.
@@ -36,7 +36,7 @@ static inline enum slot_state nb_slot_state(uint64_t word)
 	return (enum slot_state)(word & SLOT_STATE);
 }
 
-/* A byte of a slot's "what" (hooks.h). */
+/* A byte of a slot's "what". */
 static inline uint32_t nb_slot_byte(uint64_t what, int at)
 {
 	return (uint32_t)(what >> at) & 255;
@@ -135,8 +135,8 @@ static inline bool nb_task_complete(const struct nb_op_slot *s, uint64_t word)
 uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token,
 		       const struct nb_descr *d);
 void nb_task_stop(uint64_t h);
-/* Make the sample if the task is complete. The thread that moves the word makes
- * it. @word: as just read. */
+/* Make the sample if the task is complete. The thread that changes the word to
+ * BUSY makes it. @word: the word as just read. */
 void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word);
 /* Complete or drop all open tasks; at finalize. */
 void nb_task_close_all(struct nb_pcomm *pc);

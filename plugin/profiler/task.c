@@ -9,16 +9,16 @@
 #include "plugin/profiler/trace_ring.h"
 #include "plugin/runtime/hot.h"
 
-/* The clock may step back inside an event, and no farther than this. */
+/* nb_clock may step back by at most this during an event. */
 static const uint64_t CLOCK_BACK_NS = 5 * NB_CLOCK_STEP_NS;
-/* Proxies begin within this time, if at all. */
+/* If a task has proxy operations, they begin within this time. */
 static const uint64_t QUIET_NS = 200000000;
-/* Kernels may wait for the GPU this long. */
+/* A kernel may wait for the GPU for at most this time. */
 static const uint64_t PATIENCE_NS = 60000000000;
 
 /* ---- samples ---- */
 
-/* @from is UINT64_MAX where nothing came. */
+/* @from is UINT64_MAX if no event came. */
 static bool sample_span(uint64_t from, uint64_t to, uint64_t *ns)
 {
 	if (from == UINT64_MAX || !to)
@@ -95,8 +95,8 @@ static bool task_is_dead(const struct nb_pcomm *pc, uint64_t word)
 }
 
 /*
- * Make the sample if it is complete; who moves the word does it. @word: as
- * just seen.
+ * Make the sample if the task is complete and this thread changes the word to
+ * BUSY. @word: the word as just read.
  */
 void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
 {
@@ -166,8 +166,9 @@ static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n,
 }
 
 /*
- * Take the next number with a free slot; NULL: none in SLOT_TRIES. So an event
- * that never ends blocks only its own slot. The communicator may have ended
+ * Take the next number with a free slot; NULL: none in SLOT_TRIES numbers.
+ * Because taken slots are skipped, an event that never ends blocks only its
+ * own slot. The communicator may have ended
  * since the caller checked: numbers from before are invalid
  * (nb_events_finalize), and later ones find the token changed here.
  */

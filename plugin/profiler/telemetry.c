@@ -46,7 +46,7 @@ static struct nb_tel_row *row_of(struct nb_tel *t, uint64_t key)
 	return NULL;
 }
 
-static void time_add(struct nb_tel_time *t, uint64_t ns)
+void nb_tel_time_add(struct nb_tel_time *t, uint64_t ns)
 {
 	uint64_t max = __atomic_load_n(&t->max_ns, __ATOMIC_RELAXED);
 
@@ -59,8 +59,8 @@ static void time_add(struct nb_tel_time *t, uint64_t ns)
 		;
 }
 
-/* Record the sample for comparing ranks: a collective has the same number on
- * each. */
+/* Record the sample so that ranks can be compared: a collective has the same
+ * number on every rank. */
 static void note_recent(struct nb_tel *t, uint64_t key,
 			const struct nb_sample *s)
 {
@@ -101,16 +101,16 @@ void nb_tel_add(struct nb_tel *t, const struct nb_sample *s)
 	__atomic_store_n(&r->channels_last, s->channels, __ATOMIC_RELAXED);
 	for (int k = 0; k < NB_TEL_NKINDS; k++)
 		if (s->has[k])
-			time_add(&r->time[k], s->ns[k]);
+			nb_tel_time_add(&r->time[k], s->ns[k]);
 	if (!s->has[NB_TEL_EXEC])
 		return;
 	__atomic_fetch_add(&r->bytes_sum, s->bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->source, s->source, __ATOMIC_RELAXED);
-	if (s->algo != NB_TEL_NO_WORD) /* sends have no number */
+	if (s->algo != NB_TEL_NO_WORD) /* sends and receives are not numbered */
 		note_recent(t, key, s);
 }
 
-static void clear_time(struct nb_tel_time *t)
+void nb_tel_time_clear(struct nb_tel_time *t)
 {
 	__atomic_store_n(&t->count, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->sum_ns, 0, __ATOMIC_RELAXED);
@@ -130,7 +130,7 @@ void nb_tel_clear(struct nb_tel *t)
 		if (!__atomic_load_n(&r->key, __ATOMIC_RELAXED))
 			continue;
 		for (int k = 0; k < NB_TEL_NKINDS; k++)
-			clear_time(&r->time[k]);
+			nb_tel_time_clear(&r->time[k]);
 		__atomic_store_n(&r->bytes_sum, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&r->bytes_last, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&r->channels_last, 0, __ATOMIC_RELAXED);

@@ -37,11 +37,16 @@ struct nb_tel_time {
 	uint32_t hist[NB_HIST_BUCKETS]; /* atomic */
 };
 
+/* Any thread, no lock. */
+void nb_tel_time_add(struct nb_tel_time *t, uint64_t ns);
+/* Reset the counts. Other threads may be adding. */
+void nb_tel_time_clear(struct nb_tel_time *t);
+
 struct nb_tel_row {
 	uint64_t key; /* atomic; 0: free; nb_tel_key */
 	uint64_t bytes_last, channels_last;
-	uint64_t bytes_sum; /* of samples that are in NB_TEL_EXEC */
-	uint64_t source;    /* enum nb_tel_source of the last */
+	uint64_t bytes_sum; /* bytes of the samples in NB_TEL_EXEC */
+	uint64_t source;    /* enum nb_tel_source of the last sample */
 	struct nb_tel_time time[NB_TEL_NKINDS];
 };
 
@@ -49,18 +54,18 @@ enum { NB_TEL_ROWS = 256, NB_TEL_RECENT = 1024, NB_TEL_NO_WORD = 255 };
 
 /* A recent sample, for comparing ranks. Atomic. */
 struct nb_tel_recent {
-	uint64_t whole; /* its number + 1; 0: being written */
+	uint64_t whole; /* the sample's number + 1; 0: being written */
 	uint64_t key, seq, ns;
 };
 
 struct nb_tel {
 	uint64_t full; /* atomic: samples for which there was no row */
-	uint64_t next; /* atomic: samples written down */
+	uint64_t next; /* atomic: samples recorded */
 	struct nb_tel_row row[NB_TEL_ROWS];
 	struct nb_tel_recent recent[NB_TEL_RECENT];
 };
 
-/* One collective, send or receive that is over. */
+/* A completed collective, send or receive. */
 struct nb_sample {
 	uint64_t comm_id, seq, bytes, start_ns;
 	uint64_t ns[NB_TEL_NKINDS];
@@ -81,7 +86,8 @@ static inline uint64_t nb_tel_key(uint32_t func, uint64_t bytes, uint32_t algo,
 
 /* Any thread, no lock. */
 void nb_tel_add(struct nb_tel *t, const struct nb_sample *s);
-/* Copy recent sample number @n; false: not there (any more). Any thread. */
+/* Copy recent sample number @n; false: overwritten or not written yet. Any
+ * thread. */
 bool nb_tel_recent(const struct nb_tel *t, uint64_t n,
 		   struct nb_tel_recent *out);
 /* Reset all counts. Rows keep their keys, since other threads may be adding. */

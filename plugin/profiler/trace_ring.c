@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "plugin/profiler/hooks.h"
+#include "plugin/profiler/mask.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/relaxed.h"
 
@@ -24,7 +24,20 @@ static uint64_t next __attribute__((aligned(64)));
 static uint64_t left_out __attribute__((aligned(64)));
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Under the lock. */
-static uint32_t opens[NB_NEVENTS], traces, recorded;
+static uint32_t opens[NB_TRACE_NEVENTS], traces, recorded;
+
+const char *nb_trace_event_word(unsigned event)
+{
+	static const char *const words[NB_TRACE_NEVENTS] = {
+		[NB_TRACE_GIN_PUT] = "gin_put",
+		[NB_TRACE_GIN_GET] = "gin_get",
+		[NB_TRACE_GIN_SIGNAL] = "gin_signal",
+	};
+
+	if (event < NB_TRACE_GIN_PUT)
+		return nb_event_word(event);
+	return event < NB_TRACE_NEVENTS ? words[event] : NULL;
+}
 
 /* ---- writers ---- */
 
@@ -226,24 +239,12 @@ bool nb_trace_ring_read(uint64_t n, struct nb_trace_span *out)
 
 /* ---- traces ---- */
 
-uint32_t nb_trace_ring_needs(uint32_t events)
-{
-	uint32_t times = NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(PROXY_OP) |
-			 NB_EVENT_BIT(PROXY_STEP);
-
-	if (events & times)
-		events |= NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
-	if (events & NB_EVENT_BIT(PROXY_STEP))
-		events |= NB_EVENT_BIT(PROXY_OP);
-	return events;
-}
-
 /* With the lock. */
 static void update_traced(void)
 {
 	uint32_t bits = 0;
 
-	for (int i = 0; i < NB_NEVENTS; i++)
+	for (int i = 0; i < NB_TRACE_NEVENTS; i++)
 		if (opens[i])
 			bits |= 1u << i;
 	SET(nb_prof.traced, bits);
@@ -270,7 +271,7 @@ int nb_trace_ring_open(uint32_t events, struct nb_err *err)
 	pthread_mutex_lock(&lock);
 	good = make_ring();
 	if (good) {
-		for (int i = 0; i < NB_NEVENTS; i++)
+		for (int i = 0; i < NB_TRACE_NEVENTS; i++)
 			opens[i] += events >> i & 1;
 		SET(traces, traces + 1);
 		update_traced();
@@ -286,7 +287,7 @@ int nb_trace_ring_open(uint32_t events, struct nb_err *err)
 void nb_trace_ring_close(uint32_t events)
 {
 	pthread_mutex_lock(&lock);
-	for (int i = 0; i < NB_NEVENTS; i++)
+	for (int i = 0; i < NB_TRACE_NEVENTS; i++)
 		opens[i] -= events >> i & 1;
 	SET(traces, traces - 1);
 	update_traced();
@@ -328,7 +329,7 @@ uint32_t nb_trace_ring_traces(void)
 void nb_trace_ring_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	for (int i = 0; i < NB_NEVENTS; i++)
+	for (int i = 0; i < NB_TRACE_NEVENTS; i++)
 		opens[i] = 0;
 	SET(traces, 0);
 	recorded = 0;

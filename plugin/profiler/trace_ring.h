@@ -2,11 +2,12 @@
 #ifndef NB_PLUGIN_PROFILER_TRACE_RING_H
 #define NB_PLUGIN_PROFILER_TRACE_RING_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/err.h"
-#include "plugin/profiler/events.h"
+#include "plugin/profiler/state.h"
 
 /*
  * Finished profiler events that `trace start` records, in a ring of the
@@ -18,6 +19,25 @@
  */
 enum { NB_SPANS = 1 << 15 };
 
+/*
+ * Events that the plugin itself records, behind those of NCCL's profiler: bits
+ * that no version of the interface has, so NCCL is never asked for them.
+ */
+enum nb_trace_event {
+	NB_TRACE_GIN_PUT = 16, /* from post to done, with or without a signal */
+	NB_TRACE_GIN_GET,
+	NB_TRACE_GIN_SIGNAL, /* a peer's signal was applied here */
+	NB_TRACE_NEVENTS
+};
+static_assert((int)NB_TRACE_GIN_PUT > (int)NB_EVENT_CONTEXT,
+	      "NCCL's events are below");
+#define NB_TRACE_BIT(name) (1u << NB_TRACE_##name)
+#define NB_TRACE_GIN                                     \
+	(NB_TRACE_BIT(GIN_PUT) | NB_TRACE_BIT(GIN_GET) | \
+	 NB_TRACE_BIT(GIN_SIGNAL))
+/* "gin_put", or nb_event_word; NULL for other numbers. */
+const char *nb_trace_event_word(unsigned event);
+
 /* The words of a span. Times are CPU, ns, of nb_clock; 0: not known. */
 enum nb_trace_span_word {
 	NB_SPAN_WHAT, /* NB_SPAN_AT_* */
@@ -26,12 +46,13 @@ enum nb_trace_span_word {
 	NB_SPAN_COMM,	/* identity */
 	NB_SPAN_WHO,	/* rank 32, peer or root 32 */
 	NB_SPAN_ID,	/* kind and number, as in a handle */
-	NB_SPAN_PARENT, /* likewise; 0: none known */
+	NB_SPAN_PARENT, /* kind and number of the parent; 0: unknown */
 	NB_SPAN_SEQ,	/* number of a collective; step of a step; thread of
 			 * an API call */
 	NB_SPAN_BYTES,
-	/* tasks: execution ns + 1 and its source, when all was over, number
-	 * of the tuner's decisions then, and in whose slot */
+	/* tasks: execution time in ns + 1, its source, the time when the task
+	 * was complete, the number of the tuner's decisions at its start, and
+	 * the slot that counts them */
 	NB_SPAN_EXEC,
 	NB_SPAN_SOURCE,
 	NB_SPAN_DONE,
@@ -42,6 +63,12 @@ enum nb_trace_span_word {
 	NB_SPAN_GPU_STOP = NB_SPAN_SOURCE,
 	/* steps: ns waited for the GPU, the peer, the network, a flush */
 	NB_SPAN_WAITS = NB_SPAN_EXEC,
+	/* puts and gets: ns held back by a program, the signal operation, the
+	 * signal's index, its value */
+	NB_SPAN_GIN = NB_SPAN_EXEC,
+	/* signals: the same words, the first is the number of puts since the
+	 * peer's last signal; NB_SPAN_BYTES are theirs */
+	NB_SPAN_ERROR = NB_SPAN_SLOT, /* puts and gets: their result */
 	NB_SPAN_WORDS = 15
 };
 enum {
@@ -49,7 +76,8 @@ enum {
 	NB_SPAN_AT_FUNC = 8,
 	NB_SPAN_AT_ALGO = 16,
 	NB_SPAN_AT_PROTO = 24,
-	NB_SPAN_AT_CHANNELS = 32, /* of a task; else which channel */
+	NB_SPAN_AT_CHANNELS = 32, /* task: channels; GIN: the context; others:
+				   * the channel */
 	NB_SPAN_AT_SEND = 40,
 	NB_SPAN_AT_GPU = 41 /* the kernel has told the GPU's clock */
 };
@@ -58,7 +86,8 @@ struct nb_trace_span {
 	uint64_t word[NB_SPAN_WORDS];
 };
 
-/* Bits of events that traces record; NCCL's threads check it for each event. */
+/* Bits of events that traces record: NB_EVENT_BIT()s and NB_TRACE_BIT()s.
+ * NCCL's threads check it for each event. */
 static inline uint32_t nb_trace_ring_wanted(void)
 {
 	return __atomic_load_n(&nb_prof.traced, __ATOMIC_RELAXED);
@@ -69,7 +98,7 @@ void nb_trace_ring_add(const struct nb_trace_span *s);
 
 /*
  * nb_trace_ring_open - record events @events, and ask NCCL for them
- * @events: NB_EVENT_BIT()s
+ * @events: NB_EVENT_BIT()s and NB_TRACE_BIT()s
  *
  * Each open needs a close with the same bits. 0, NB_E_NOMEM. Not from NCCL's
  * threads.
@@ -85,15 +114,12 @@ uint32_t nb_trace_ring_traces(void);
 int nb_trace_ring_record(uint32_t events, struct nb_err *err);
 uint32_t nb_trace_ring_recorded(void);
 
-/* The next span's number; spans below were written or dropped. */
+/* The next span's number. Spans with lower numbers were written or dropped. */
 uint64_t nb_trace_ring_next(void);
 /* Copy span @n; false: overwritten, dropped or not written yet. */
 bool nb_trace_ring_read(uint64_t n, struct nb_trace_span *out);
 /* Spans dropped because another thread was writing their place. */
 uint64_t nb_trace_ring_left_out(void);
-
-/* The events to ask NCCL for, to get @events with their parents. */
-uint32_t nb_trace_ring_needs(uint32_t events);
 
 /* After a fork, in the child: no trace is open. */
 void nb_trace_ring_forked(void);

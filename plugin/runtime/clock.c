@@ -67,9 +67,9 @@ static double rate_of(uint64_t ns, uint64_t ticks)
 	return (double)ns / (double)ticks * 4294967296.0;
 }
 
-/* A new rate moves all times since the start. A rate measured badly is dropped,
- * and a better one is approached in steps. Steps are small, so events in
- * progress are still measured well. A clock with a larger error, because NTP
+/* A new rate changes all times since the start. So a badly measured rate is
+ * dropped, and a better one is approached in small steps. Events in progress
+ * are then still measured well. A clock with a larger error, because NTP
  * slows the system's clock or the first rate was wrong, halves its error in
  * each step; else it might never catch up. */
 static void set_rate(void)

@@ -23,8 +23,8 @@ struct nb_clock {
 };
 extern struct nb_clock nb_clock;
 
-/* Measure the counter's rate, once. Sleeps for two milliseconds, or for ten if
- * the thread loses the processor each time. */
+/* Measure the counter's rate, once. Sleeps for two milliseconds, or for up to
+ * ten if the thread loses the processor each time. */
 void nb_clock_init(void);
 /* Refine the rate. The clock moves by at most NB_CLOCK_STEP_NS, or by half of
  * its error if that is more. It may move back. */
@@ -50,16 +50,20 @@ static inline uint64_t nb_clock_ticks(void)
 #endif
 }
 
-static inline uint64_t nb_clock_ns(void)
+static inline uint64_t nb_clock_of(const struct nb_clock *c)
 {
-	uint64_t mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_ACQUIRE);
+	uint64_t mult = __atomic_load_n(&c->mult, __ATOMIC_ACQUIRE);
 
 	if (!mult)
 		return nb_clock_system();
 	__extension__ typedef unsigned __int128 wide;
-	return nb_clock.ns0 +
-	       (uint64_t)(((wide)(nb_clock_ticks() - nb_clock.ticks0) * mult) >>
-			  32);
+	return c->ns0 +
+	       (uint64_t)(((wide)(nb_clock_ticks() - c->ticks0) * mult) >> 32);
+}
+
+static inline uint64_t nb_clock_ns(void)
+{
+	return nb_clock_of(&nb_clock);
 }
 
 #endif

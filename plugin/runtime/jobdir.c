@@ -61,7 +61,7 @@ bool nb_jobdir_shares_memory(long type)
 	return false;
 }
 
-/* Why the open directory may not be used; NULL when it may. */
+/* The reason not to use the open directory; NULL: it may be used. */
 static const char *why_unfit(int fd, char *text, size_t size)
 {
 	struct statfs fs;
@@ -85,7 +85,8 @@ static const char *why_unfit(int fd, char *text, size_t size)
 		return text;
 	}
 	if (st.st_mode & 077) {
-		snprintf(text, size, "mode %04o lets others in; 0700 is needed",
+		snprintf(text, size,
+			 "mode %04o gives others access; 0700 is required",
 			 (unsigned)st.st_mode & 07777);
 		return text;
 	}
@@ -99,7 +100,7 @@ static size_t longest_name(const struct nb_jobdir *p)
 	return strlen(p->job) + sizeof("/.999999999.2147483647.sock") - 1;
 }
 
-/* @quiet: do not report a missing parent, which is usual. */
+/* @quiet: do not report a missing parent directory, which is common. */
 static bool try_dir(const struct search *s, const char *dir, bool quiet)
 {
 	struct nb_jobdir *p = s->place;
@@ -137,7 +138,7 @@ static bool try_dir(const struct search *s, const char *dir, bool quiet)
 	if (fd < 0) {
 		snprintf(text, sizeof(text), "cannot be opened: %s",
 			 errno == ELOOP || errno == ENOTDIR
-				 ? "it is a link or no directory"
+				 ? "it is a link, or not a directory"
 				 : strerror(errno));
 		pass_over(s, p->dir, text);
 		return false;

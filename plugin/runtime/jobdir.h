@@ -14,7 +14,7 @@
 enum { NB_JOBDIR_JOB = 65, NB_JOBDIR_SUN = 108 };
 
 struct nb_jobdir {
-	int dirfd; /* the checked directory; everything goes through it */
+	int dirfd; /* the checked directory; files are opened relative to it */
 	int rank;  /* -1: the launcher does not say */
 	char dir[PATH_MAX];
 	char job[NB_JOBDIR_JOB];
@@ -53,7 +53,7 @@ bool nb_jobdir_address(const struct nb_jobdir *p, const char *name, char *path);
  */
 unsigned nb_jobdir_clean(const struct nb_jobdir *p);
 
-/* Do only processes of this host share files of statfs(2)'s f_type @type? */
+/* Is @type (f_type of statfs(2)) a file system that no other host shares? */
 bool nb_jobdir_shares_memory(long type);
 
 /*

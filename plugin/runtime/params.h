@@ -18,6 +18,14 @@ struct nb_params {
 /* The process's values. Constant after nb_params_read. */
 extern struct nb_params nb_params;
 
+/* Do the job's hosts change together (NCCLBPF_FLEET)? */
+static inline bool nb_params_fleet(void)
+{
+	const char *urls = nb_params.str[NB_P_FLEET];
+
+	return urls && *urls;
+}
+
 /*
  * nb_params_read - read the environment into nb_params, once
  *

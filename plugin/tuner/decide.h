@@ -22,7 +22,7 @@ struct nb_outcome {
 	uint64_t word2, costs;
 };
 
-/* ---- the rest, in tuner.c ---- */
+/* ---- the rare cases, in tuner.c ---- */
 
 /* Run the policies; the context is filled. */
 int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *table,
@@ -31,7 +31,8 @@ int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *table,
 /* Record a decision without policies. */
 int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes,
 		  uint32_t pipe, bool reg_buff);
-/* The general forms of nb_decide: from the start, and from the fence on. */
+/* The general forms of nb_decide: the whole decision, and the part after the
+ * fence. */
 int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 		 float *table, int nalgo, int nproto, int reg_buff,
 		 int *channels);
@@ -39,7 +40,7 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 		  float *table, int nalgo, int nproto, int reg_buff,
 		  int *channels);
 
-/* ---- counting and writing down ---- */
+/* ---- counting and recording ---- */
 
 /*
  * @asked: pipe operations, as packed, @reg_buff: 0 or 1
@@ -107,7 +108,8 @@ NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen,
 	ctx->costs = seen->table;
 }
 
-/* Is nothing needed but to run the policies? */
+/* Is it the usual case, in which only the policies run: ranks agree, no
+ * timing, no wrapped tuner, and NCCL repeats a known question? */
 NB_INLINE bool nb_usual(const struct nb_comm *c, const struct nb_seen *seen,
 			const float *table, int coll, uint64_t bytes)
 {

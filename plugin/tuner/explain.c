@@ -155,7 +155,7 @@ int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 	out->order = g->order;
 	for (uint32_t i = 0; i < g->npolicies; i++)
 		out->step[i] = (struct nb_explain_step){
-			/* the policy outlives the rehearsal */
+			/* the policy lives longer than the copied generation */
 			.policy = g->policy[i].policy->img->name,
 			.algo = -1,
 			.proto = -1,

@@ -18,7 +18,7 @@ struct nb_explain {
 	struct nb_decision basis;  /* the decision the context comes from */
 	struct nb_decision answer; /* after checking */
 	uint32_t generation;
-	struct nb_order order; /* of those that run, by number in step */
+	struct nb_order order; /* policies that run, by number in step */
 	struct nb_explain_step step[NB_GEN_MAX_POLICIES];
 };
 

@@ -11,6 +11,7 @@
 #include "plugin/change/last.h"
 #include "plugin/comm/comm.h"
 #include "plugin/env/override.h"
+#include "plugin/job/gen_numbers.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/self.h"
 #include "plugin/job/startup.h"
@@ -24,7 +25,8 @@
 enum {
 	LOCK_MS = 5000, /* at the end of a rank, when a time-out does no harm */
 	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
-	NLATEST = NB_LATEST_NONE + 1, /* and one that is never read */
+	NLATEST = NB_LATEST_NONE + 1, /* one more for decisions without a size
+					 bucket, never read */
 	BLOCK = HEAD + NB_SEG_RING_SIZE + NLATEST * sizeof(struct nb_latest) +
 		NB_SEEN * sizeof(struct nb_seen)
 };
@@ -62,15 +64,23 @@ static void fill_base(struct nb_comm *c)
 	c->ctx = c->base;
 }
 
+/* Does the fleet decide what a communicator of several hosts starts with? */
+static bool in_fleet(const struct nb_comm *c)
+{
+	return nb_params_fleet() && c->init.nodes > 1;
+}
+
 /*
- * The initial generation of a new rank. A change reaches one host only, so
- * communicators of several hosts start with NCCLBPF_POLICY on all of them.
+ * The initial generation of a new rank. Without a fleet a change reaches one
+ * host only, so communicators of several hosts start with NCCLBPF_POLICY on all
+ * of them. In a fleet they start with NCCL's own choice, which needs no
+ * agreement (docs/fleet.md).
  */
 static struct nb_gen *initial_gen(const struct nb_comm *c)
 {
 	struct nb_gen *g = c->init.nodes > 1 ? nb_gens.first : nb_gens.baseline;
 
-	return nb_gen_of(g, c->init.comm_id);
+	return in_fleet(c) ? nb_gens.empty : nb_gen_of(g, c->init.comm_id);
 }
 
 /* The number of the initial generation in the segment. */
@@ -119,6 +129,14 @@ static void join_segment(struct nb_comm *c)
 	ring = nb_segment_ring(nb_self.seg, entry, slot);
 	if (ring)
 		c->ring = ring;
+	if (in_fleet(c)) {
+		uint32_t not = NB_FLEET_NOT;
+
+		__atomic_compare_exchange_n(&entry->fleet, &not, NB_FLEET_NEW,
+					    false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+		c->fence.follows = true;
+	}
 	c->seg = entry;
 	c->slot_index = slot;
 	c->fence.slot = &entry->slot[slot];
@@ -185,8 +203,8 @@ static void add_to_list(struct nb_comm *c)
 	compare_peers(c);
 	if (!c->init.has_id)
 		snprintf(c->why, sizeof(c->why),
-			 "NCCL tells a tuner v%u no identity of the "
-			 "communicator (allowed: v5 and later)",
+			 "NCCL gives a tuner v%u no communicator identity "
+			 "(allowed: v5 and later)",
 			 c->init.abi);
 	c->timed = nb_comms.timed;
 	c->next = nb_comms.first;
@@ -286,8 +304,7 @@ void nb_comm_free(struct nb_comm *c)
 	if (c->bars && nb_self.seg)
 		nb_startup_lost_is_gone(nb_self.seg, NB_SEG_UNNAMED);
 	nb_lock(NB_LOCK_STATE);
-	nb_comm_tell_mismatch(
-		c); /* a short-lived communicator may see no tick */
+	nb_comm_tell_mismatch(c); /* it may end before the next tick */
 	nb_wrapped_log();
 	nb_override_tell();
 	remove_from_list(c);

@@ -2,13 +2,13 @@
 // The rare parts of a decision (decide.h has the rest): adopting a generation,
 // reading a new cost table, checking an uncommon answer against NCCL's offer.
 // Failures are counted and leave NCCL's own choice.
+#include "plugin/job/gen_numbers.h"
 #include "plugin/tuner/decide.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "plugin/comm/comm.h"
-#include "plugin/job/registry.h"
 #include "plugin/job/self.h"
 #include "plugin/job/startup.h"
 #include "plugin/policies/generations.h"
@@ -80,7 +80,8 @@ static __attribute__((noinline)) void take_gen(struct nb_comm *c,
 }
 
 /*
- * Adopt generation @number, usually found before the fence (prepare_next). Set
+ * Adopt generation @number. Usually prepare_next found it before the fence.
+ * Set
  * c->gen before clearing c->ahead.gen, because a sweep reads c->ahead.gen
  * first.
  */
@@ -158,6 +159,34 @@ static void prepare_next(struct nb_comm *c, uint64_t k)
 	c->ahead.step++;
 }
 
+/* Is the record a copy of the fleet's? A rank that is missing here is then on
+ * another site, also where NCCL counts one node (two pods of a host). */
+static bool follows_fleet(const struct nb_comm *c)
+{
+	return c->fence.follows || (nb_params_fleet() &&
+				    nb_seg_registered(c->seg) < c->seg->nranks);
+}
+
+/* In a fleet the first generation is NCCL's own choice for all ranks. */
+static void begin_in_fleet(struct nb_comm *c)
+{
+	uint32_t not = NB_FLEET_NOT;
+
+	c->fence.follows = true;
+	c->fence.number = 0;
+	__atomic_store_n(&c->fence.slot->generation, 0, __ATOMIC_RELEASE);
+	__atomic_compare_exchange_n(&c->seg->fleet, &not, NB_FLEET_NEW, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void count_calls(struct nb_comm *c)
+{
+	if (!nb_startup_by_calls(c->seg))
+		return;
+	nb_fence_by_calls(&c->fence, nb_seg_clocks(c->ring));
+	nb_events_tell_decisions(c->fence.slot);
+}
+
 /*
  * Before the first decision, when all ranks exist: is a rank missing in the
  * segment, or of another version? All ranks use the finding of the first rank
@@ -170,10 +199,14 @@ static void begin_comm(struct nb_comm *c)
 	c->begun = true;
 	if (!c->seg)
 		return;
-	if (nb_startup_by_calls(c->seg)) {
-		nb_fence_by_calls(&c->fence, nb_seg_clocks(c->ring));
-		nb_events_tell_decisions(c->fence.slot);
+	if (follows_fleet(c)) {
+		begin_in_fleet(c);
+		count_calls(c);
+		__atomic_store_n(&c->seg->fleet, NB_FLEET_BEGUN,
+				 __ATOMIC_RELEASE);
+		return;
 	}
+	count_calls(c);
 	why = nb_startup_apart(nb_self.seg, c->seg);
 	if (why == NB_DIFFER_NOT && nb_startup_missing(c->seg))
 		why = NB_DIFFER_MISSING;
@@ -184,7 +217,8 @@ static void begin_comm(struct nb_comm *c)
 		nb_startup_mark(c->seg, why);
 }
 
-/* Handle a new word of the record. */
+/* The communicator's nb_seg_record.word changed: a fence was armed, committed
+ * or aborted. Handle it. */
 static void look_at_record(struct nb_comm *c)
 {
 	uint32_t before = c->fence.number;
@@ -334,7 +368,7 @@ static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 
 /* ---- answers ---- */
 
-/* Write the answer for NCCL. */
+/* Write the answer into NCCL's table and variables. */
 static void put_answer(const struct nb_ask *ask, const struct nb_costs *costs,
 		       uint32_t index, uint32_t channels)
 {
@@ -465,7 +499,7 @@ NB_HOT int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen,
 	return 0;
 }
 
-/* ---- the decision, whatever is asked ---- */
+/* ---- the decision, common to all versions ---- */
 
 /* May policies answer this question? */
 static enum nb_refused check_question(const struct nb_comm *c,
@@ -530,7 +564,7 @@ static uint64_t peer_channels(const struct nb_ask *ask, uint64_t word2)
 		       : 0;
 }
 
-/* Decision @k, once the question is read. */
+/* Make decision @k after the question was read. */
 static void decide_question(struct nb_comm *c, uint64_t k,
 			    const struct nb_ask *ask,
 			    const struct nb_seen *seen)
@@ -610,7 +644,7 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 
 	if (!nb_fence_same(&c->fence))
 		look_at_record(c);
-	/* the path of the decisions before: its code is cached */
+	/* the path of earlier decisions, whose code is cached */
 	if (nb_usual(c, seen, table, coll, bytes))
 		return nb_go_on(c, seen, nb_fence_clock(&c->fence, k), coll,
 				bytes, pipe_ops, table, reg_buff, channels);

@@ -9,7 +9,8 @@
 #include "plugin/comm/costs.h"
 
 /*
- * A question of NCCL's, in one form for all versions of the ABI. All fields are
+ * A question that NCCL asks the tuner, in one form for all versions of the
+ * ABI. All fields are
  * untrusted; pointers may be NULL.
  */
 struct nb_ask {
@@ -29,8 +30,9 @@ struct nb_ask {
  * nb_tuner_decide - one decision: context, fence, policies, checks, ring
  * @c: NULL (memory was short at init): NCCL's own choice stands
  *
- * Never fails; what cannot be done is counted. No lock, no allocation, no
- * system call, but for the wait at an undecided fence. One thread at a time
+ * Never fails; it counts everything that it could not do. No lock, no
+ * allocation, no system call, except during the wait at an undecided fence.
+ * One thread at a time
  * for one @c. Source: design, sections 6 to 8; ABI reference, 1.6 to 1.8.
  */
 void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask);
@@ -42,7 +44,8 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask);
  * @index: gets the entry to choose, or NB_COSTS_NONE: NCCL's own choice
  * @channels: gets the channels to ask for, 0: NCCL's number
  *
- * Returns why something was dropped, NB_REFUSED_NONE if nothing was. Pure.
+ * Returns the reason why a part of the answer was dropped, else
+ * NB_REFUSED_NONE. Pure.
  */
 enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
 			       const struct nb_costs *costs, const float *table,

@@ -17,7 +17,7 @@
 
 enum { NEWEST_EVER = 32 };
 
-/* NCCL uses a name of the form lib*.so as it is. */
+/* NCCL does not change a name of the form lib*.so. */
 static bool is_library_name(const char *name)
 {
 	size_t n = strlen(name);

@@ -15,7 +15,8 @@ enum { NB_LIBRARY_PATH = 512 };
 
 struct nb_library {
 	void *handle;		    /* NULL: there is none */
-	char path[NB_LIBRARY_PATH]; /* of the file found; else as named */
+	char path[NB_LIBRARY_PATH]; /* path of the file found; else the name
+				       looked for */
 	/* first 32 bits of the file's SHA-256, for comparing ranks; 0: no file
 	 * */
 	uint32_t digest;

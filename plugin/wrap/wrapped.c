@@ -214,8 +214,8 @@ const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
 	nb_lock(NB_LOCK_WRAP);
 	look = is_usable(c);
 	nb_unlock(NB_LOCK_WRAP);
-	/* without our lock: the loader holds its own lock while other
-	 * libraries' constructors run, and these may fork */
+	/* release our lock first: the loader holds its own while other
+	 * libraries' constructors run, and a constructor may fork */
 	if (look)
 		table = nb_library_find(&c->file, rows[kind].stem, abi,
 					rows[kind].oldest, &v);

@@ -25,18 +25,18 @@ enum nb_wrapped_state {
 	NB_WRAPPED_NONE,    /* no variable names one */
 	NB_WRAPPED_OPEN,    /* opened; NCCL has not called yet */
 	NB_WRAPPED_IN_USE,  /* called before us */
-	NB_WRAPPED_LEFT_OUT /* for good: why says it */
+	NB_WRAPPED_LEFT_OUT /* never called again; @why has the reason */
 };
 
 struct nb_wrapped {
 	struct nb_library file;
 	enum nb_wrapped_state state;
-	uint32_t version; /* of its interface; 0: not known yet */
-	char name[64];	  /* as it calls itself */
+	uint32_t version; /* version of its interface; 0: not known yet */
+	char name[64];	  /* the name that the plugin gives itself */
 	struct nb_err why;
 	uint64_t errors;  /* atomic: calls that returned an error */
 	const char *what; /* atomic: the call that failed first, or NULL */
-	uint64_t refused; /* atomic: answers that were not taken */
+	uint64_t refused; /* atomic: answers that we refused */
 	bool told;
 };
 
@@ -60,7 +60,8 @@ const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
 /*
  * nb_wrapped_open_late - open a plugin whose row says late
  *
- * 0, or an error, which was logged and stands in nb_wrapped[]. Call it without
+ * 0, or an error, which was logged and is kept in nb_wrapped[]. Call it
+ * without
  * the lock: the file's constructors run.
  */
 int nb_wrapped_open_late(enum nb_wrapped_kind kind);

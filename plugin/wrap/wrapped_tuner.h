@@ -20,7 +20,7 @@ typedef int nb_wrapped_chunk_fn(const struct nb_wrapped_tuner *p, int coll,
 				size_t bytes, int algo, int proto, int channels,
 				size_t *chunk);
 struct nb_wrapped_tuner {
-	nb_wrapped_ask_fn *ask; /* NULL: there is none */
+	nb_wrapped_ask_fn *ask; /* NULL: there is no wrapped tuner */
 	nb_wrapped_chunk_fn *chunk;
 	void (*end)(const struct nb_wrapped_tuner *p);
 	const void *table;
@@ -36,7 +36,7 @@ struct nb_wrapped_tuner {
  * lock, no allocation.
  */
 void nb_wrapped_tuner_ask(struct nb_comm *c, const struct nb_ask *ask);
-/* getChunkSize of v6, likewise. */
+/* Ask the wrapped tuner for the chunk size (getChunkSize of v6). */
 void nb_wrapped_tuner_chunk(struct nb_comm *c, int coll, size_t bytes, int algo,
 			    int proto, int channels, size_t *chunk);
 /* v2, which has no table: policies see the answer as NCCL's own choice. */

@@ -44,7 +44,7 @@ printf 'bad\tt\t30\tns\t8\t1.65\ngood\tt\t3\tns\t8\t1.65\n' >"$T/two"
 [ "$(awk -v names=1 -f test/bench/table.awk "$T/two")" = bad ]
 check "who is to be measured again is named" $?
 "$B/test/bench/exec_bench" -n "$B"/policies/*.policy >"$T/twins"
-check "each program of policies/ that decides or sees events has a native twin" $?
+check "each program of policies/ that decides or sees collectives has a native twin" $?
 printf '@\tnoop\t%s\n' '3.2	4' >"$T/anchors"
 printf '@\tlookup_only\t%s\n' '20	10' >>"$T/anchors"
 awk -f test/bench/anchors.awk "$T/anchors" | grep -q \

@@ -4,8 +4,8 @@
 // called directly (test/bench/native.h), all on the same maps and contexts.
 // They take turns in short rounds, so that a noisy machine disturbs all alike;
 // medians are printed, as ratios to native. A program without a native twin
-// is an error; exec_bench -n POLICY... looks for that and no more. Controllers
-// run in a thread of ours once in a while: they are left out.
+// is an error; exec_bench -n POLICY... looks for that and no more. Programs on
+// other hooks than those of decisions and collectives are left out.
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -216,6 +216,12 @@ static void make_maps(const struct nb_image *img, struct nb_map **maps)
 	}
 }
 
+/* Those of other hooks are measured where they run, or not in NCCL's way. */
+static bool measured_here(enum nb_hook hook)
+{
+	return hook == NB_HOOK_TUNER || hook == NB_HOOK_COLL_DONE;
+}
+
 static native_fn *native_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(natives) / sizeof(natives[0]); i++)
@@ -255,7 +261,7 @@ static int open_rows(struct row *rows, const char *path)
 
 	make_maps(img, maps);
 	for (uint32_t i = 0; i < img->nprogs; i++) {
-		if (img->progs[i].hook == NB_HOOK_CONTROLLER)
+		if (!measured_here(img->progs[i].hook))
 			continue;
 		if (nb_verify(&v, img, i, NULL, &err))
 			die(path, err.text);
@@ -352,7 +358,7 @@ static int names_only(char *const *paths, int n)
 		struct nb_image *img = read_image(paths[i]);
 
 		for (uint32_t k = 0; k < img->nprogs; k++)
-			if (img->progs[k].hook != NB_HOOK_CONTROLLER &&
+			if (measured_here(img->progs[k].hook) &&
 			    native_of(img->progs[k].name))
 				printf("%s\n", img->progs[k].name);
 		nb_image_free(img);

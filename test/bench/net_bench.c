@@ -18,7 +18,7 @@
 #include "test/bench/bench.h"
 #include "test/fakes/host/net.h"
 
-enum { ROUNDS = 41, MIB64 = 64 << 20 };
+enum { ROUNDS = 41, MIB64 = 64 << 20, NCCL_PTR_HOST = 1 };
 
 static char *from, *to;
 
@@ -35,6 +35,7 @@ static void need(int ok, const char *what)
 struct end {
 	const struct host_net_v12 *net;
 	void *ctx, *send, *recv;
+	void *from, *to; /* memory handles of the buffers */
 };
 
 static struct end open_net(const char *path)
@@ -61,6 +62,9 @@ static struct end open_net(const char *path)
 			need(!e.net->accept(listener, &e.recv, &d), "accept");
 	}
 	e.net->closeListen(listener);
+	need(!e.net->regMr(e.send, from, MIB64, NCCL_PTR_HOST, &e.from) &&
+		     !e.net->regMr(e.recv, to, MIB64, NCCL_PTR_HOST, &e.to),
+	     "regMr");
 	return e;
 }
 
@@ -69,7 +73,8 @@ static void *post_send(struct end *e, size_t size)
 	void *req = NULL;
 
 	while (!req)
-		need(!e->net->isend(e->send, from, size, 0, NULL, NULL, &req),
+		need(!e->net->isend(e->send, from, size, 0, e->from, NULL,
+				    &req),
 		     "isend");
 	return req;
 }
@@ -77,7 +82,7 @@ static void *post_send(struct end *e, size_t size)
 static void *post_recv(struct end *e, size_t size)
 {
 	/* as NCCL: one handle of the profiler for each buffer, here none */
-	void *req = NULL, *data = to, *mh = NULL, *ph = NULL;
+	void *req = NULL, *data = to, *mh = e->to, *ph = NULL;
 	int tag = 0;
 
 	while (!req)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Benchmarks; `make bench` runs them from a release build (test/bench/run.sh).
 
-BENCH_NAMES := change_bench decision event_bench load_bench exec_bench inline_bench lookup_bench map_bench \
-	net_bench plugin_bench table_bench verify_bench weight_bench
+BENCH_NAMES := change_bench decision event_bench load_bench exec_bench gin_bench inline_bench lookup_bench \
+	map_bench net_bench plugin_bench table_bench verbs_bench verify_bench weight_bench
 BENCHES := $(addprefix $(B)/test/bench/,$(BENCH_NAMES) empty_tuner.so)
 tests: $(BENCHES)
-benches: $(B)/test/fakes/host/net_plugin_v12.so
+benches: $(B)/test/fakes/host/net_plugin_v12.so $(B)/test/bench/gin_noop.policy
 
 $(addprefix $(B)/test/bench/,$(BENCH_NAMES)): %: %.o $(B)/test/bench/bench.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm -lpthread $(BENCH_LIBS)
@@ -19,6 +19,14 @@ $(B)/test/bench/event_bench: $(B)/test/bench/event_peer.o $(B)/test/fakes/host/p
 $(B)/test/bench/verify_bench: BENCH_LIBS = $(LOAD_LIBS)
 $(B)/test/bench/verify_bench: $(B)/test/bench/verify_made.o $(B)/test/bench/verify_kernel.o
 
+benches: $(B)/test/bench/verbs/libibverbs.so.1 $(B)/test/bench/verbs_noop.bpf.o
+
+# A libibverbs that does nothing, in a folder of its own.
+$(B)/test/bench/verbs/libibverbs.so.1: $(B)/test/bench/verbs_null.o test/bench/verbs_null.map
+	@mkdir -p $(@D)
+	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=test/bench/verbs_null.map \
+		-Wl,-soname,libibverbs.so.1 -o $@ $<
+
 $(B)/test/bench/empty_tuner.so: $(call o,test/bench/empty_tuner.c)
 	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $^
 
@@ -30,3 +38,11 @@ $(B)/test/bench/native/%.o: policies/%.bpf.c test/bench/native.h
 	@mkdir -p $(@D)
 	$(CC) -O2 -w -I. -MMD -MP -D_GNU_SOURCE -include test/bench/native.h \
 		-c -o $@ $<
+
+# The agents of simulated sites: the real agent but for its segment and its
+# requests to processes (make bench-fleet).
+FLEET_AGENTS := $(B)/test/bench/fleet_agents
+hosts: $(FLEET_AGENTS)
+$(FLEET_AGENTS): $(call o,test/bench/fleet_agents.c test/bench/fleet_site.c) \
+		$(filter-out %/main.o %/site.o %/procs.o,$(AGENT)) $(SIGN) $(STORE) $(RELAY) $(CORE)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS) -lpthread

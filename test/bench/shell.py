@@ -85,7 +85,7 @@ def measured(folder):
     rows.append(("judge million", "nb.judge over a million times, half of them each arm's", float(judge), "ms", 1000, "%.0f"))
     lua("", f"{TOP}/test/integration/report_make.lua", folder, "1000020")
     report = f"{folder}/r.html"
-    took = rounds(lambda: command("rollout", "report", report, f"data={folder}/one.json")[0], 3)
+    took = rounds(lambda: command("rollout", "report", f"out={report}", f"data={folder}/one.json")[0], 3)
     rows.append(("report million", "a rollout's report of a million times, all of them as CSV beside it", took / 1e3, "s", 5, "%.2f"))
     rows.append(("report size", "that report", os.path.getsize(report) / 1e6, "MB", 5, "%.2f"))
     return rows

@@ -35,18 +35,18 @@ differs() {
 	shift 2
 	run "job$n" "$@"
 	is $? "$what of one rank: all four take the same choice"
-	found 4 "its ranks began with different [a-z]* ($text)"
+	found 4 "its ranks started with different [a-z]* ($text)"
 	is $? "$what: each process says so, both sides named"
 }
 
 export NCCLBPF_POLICY=$tree
 run alike
 is $? "four ranks that begin alike"
-found 0 "began with different"
+found 0 "started with different"
 is $? "nothing is said"
 run jit --rank-env 1:NCCLBPF_JIT=off --rank-env 2:NCCLBPF_LOG=debug
 is $? "the interpreter and the log's level need not be the same"
-found 0 "began with different"
+found 0 "started with different"
 is $? "nothing is said of them"
 
 who='of rank [013] (process [0-9]*)' odd='of rank 2 (process [0-9]*)'
@@ -83,7 +83,7 @@ missing() { # times said, what, options
 	shift 2
 	run "job$n" --rank-env "$@"
 	is $? "$what on one rank: all four take the same choice"
-	found "$times" 'its ranks began with different settings ([13] of 4 ranks had not registered'
+	found "$times" 'its ranks started with different settings ([13] of 4 ranks had not registered'
 	is $? "$what: each of $times says that ranks are missing"
 }
 missing 3 "NCCLBPF_DISABLE=1" 2:NCCLBPF_DISABLE=1
@@ -118,7 +118,7 @@ done
 printf '\143' | dd of="$dir/old.seg" bs=1 seek=8 conv=notrunc 2>/dev/null
 run old
 is $? "beside a job of another segment version"
-found 4 "its ranks began with different settings (old.seg is in use by processes with another version"
+found 4 "its ranks started with different settings (old.seg is in use by processes with another version"
 is $? "each rank says so and takes NCCL's choice"
 [ "$(od -An -tu8 -j32 -N8 "$dir/old.seg" | tr -d ' ')" -gt 1 ]
 is $? "and leaves a mark for the others"

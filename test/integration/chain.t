@@ -117,7 +117,7 @@ bad fail_init 4 "is left out: its init returned 3"
 said 0 "constant .* edited"
 is $? "fail_init: NCCL's constants are as they were before it"
 report --nodes 2
-[ $? -ne 0 ] && said 4 "init returned 3, and so does ours"
+[ $? -ne 0 ] && said 4 "init returned 3; ours returns the same"
 is $? "fail_init, several hosts: NCCL gets the error, as without ncclbpf"
 # ---- what crashes, beside fail_init above
 
@@ -164,7 +164,7 @@ report --rank-env "1:NCCLBPF_CHAIN_TUNER="
 is $? "none on one rank: likewise"
 cp "$peers/tuner_v5.so" "$dir/same.so"
 report --rank-env "1:NCCLBPF_CHAIN_TUNER=$dir/same.so"
-[ $? -eq 0 ] && took "$peer" && said 0 "began with different"
+[ $? -eq 0 ] && took "$peer" && said 0 "started with different"
 is $? "a copy elsewhere is the same"
 
 # ---- profilers: the same file is the tuner too, so that all that is told is

@@ -26,7 +26,7 @@ check "ranks agree" await compared
 check "they are said to" says "4 of 4 ranks here, compared up to decision [0-9]*: agree"
 check "as JSON too" ask 0 -J t -j check agreement
 check "the segment is named" says '"segment":"[^"]*/t.seg"'
-check "a look at the file tells the same" ask 0 --segment "$seg" check agreement
+check "a look at the file tells the same" ask 0 check agreement segment="$seg"
 check "with the same words" says "compared up to decision [0-9]*: agree"
 check "a communicator alone" ask 0 -J t check agreement comm=$("$SH" --no-rc -J t -o name comm list | head -1)
 check "all members are shown then" says "4 of 4 ranks here"
@@ -43,19 +43,19 @@ kill -KILL $pids "$HOST" 2>/dev/null
 wait "$HOST" 2>/dev/null
 HOST=
 check "a killed job leaves its segment" test -f "$seg"
-check "it tells without a living process: status 2" ask 2 --segment "$seg" check agreement
+check "it tells without a living process: status 2" ask 2 check agreement segment="$seg"
 check "the same decision" says "that differs is number [0-9]*:"
-check "as JSON" ask 2 --segment "$seg" -j check agreement
+check "as JSON" ask 2 -j check agreement segment="$seg"
 check "with both answers" says '"verdict":"diverged"'
-check "another communicator: nothing" ask 0 --segment "$seg" check agreement comm=12345
+check "another communicator: nothing" ask 0 check agreement segment="$seg" comm=12345
 check "no communicators" says "no communicators"
 
-check "no file: 66" ask 66 --segment "$T/none.seg" check agreement
+check "no file: 66" ask 66 check agreement segment="$T/none.seg"
 head -c 3000 "$seg" >"$T/short.seg"
-check "a short file: 65" ask 65 --segment "$T/short.seg" check agreement
+check "a short file: 65" ask 65 check agreement segment="$T/short.seg"
 head -c 4000000 /dev/urandom >"$T/wild.seg"
-check "any file: 65" ask 65 --segment "$T/wild.seg" check agreement
-check "bad comm: 64 or 65" sh -c '"$0" --no-rc --segment "$1" check agreement comm=zz; case $? in 64|65) ;; *) exit 1;; esac' "$SH" "$seg"
+check "any file: 65" ask 65 check agreement segment="$T/wild.seg"
+check "bad comm: 64 or 65" sh -c '"$0" --no-rc check agreement segment="$1" comm=zz; case $? in 64|65) ;; *) exit 1;; esac' "$SH" "$seg"
 
 # Ranks that begin with different policies.
 host NCCLBPF_POLICY="$B/policies/size_aware.policy" --ranks 2 --procs 1 --rate 2000

@@ -8,7 +8,7 @@ export NCCLBPF_SOCKET_DIR="$T/s"
 
 # Only what people read may have the wall clock.
 wall() {
-	! grep -nE 'CLOCK_REALTIME|gettimeofday|\b(time|alarm|setitimer)\(|pthread_cond_timedwait|pthread_mutex_timedlock|sem_timedwait|TIMER_ABSTIME' \
+	! grep -nE 'CLOCK_REALTIME|gettimeofday|\b(time|alarm|setitimer)\(|pthread_cond_timedwait|pthread_mutex_timedlock|sem_timedwait|\bTIMER_ABSTIME' \
 		"$TOP"/plugin/*/*.[ch] "$TOP"/plugin/*/*/*.[ch] "$TOP"/core/generation/*.[ch] "$TOP"/core/jobseg/*.[ch] |
 		grep -v '/plugin/runtime/wall_clock\.h:'
 }

@@ -116,7 +116,7 @@ slow=$!
 alive "while a client does not read"
 wait $slow
 check "a client that does not read is closed" grep -q '^closed' "$T/slow"
-printf '@1 decision tail 1 follow=yes\n!sleep 7000\n!read 12\n' |
+printf '@1 decision tail count=1 follow=yes\n!sleep 7000\n!read 12\n' |
 	timeout 60 "$C/client" "$S" >"$T/late"
 check "a stream that is not read is not closed" test "$(grep -c '"id":1,"ok":true' "$T/late")" -eq 13
 

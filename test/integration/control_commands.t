@@ -25,7 +25,7 @@ n=$(printf '%s' "$R" | grep -o '"words":' | wc -l)
 check "help lists every row of the table" test "$n" -eq \
 	"$(grep -c '^CMD(' "$TOP/core/defs/commands.h")"
 ask "help map"
-says "help of a noun" '"words":"map list"' '"words":"map del"'
+says "help of a noun" '"words":"map list"' '"words":"map remove"'
 ask "help map set"
 says "help of a command" '"syntax":"MAP KEY VALUE...' '"role":"control"'
 refuses "help of an unknown word" not_found "help polcy"
@@ -82,15 +82,15 @@ refuses "policy load of too much" over_limit "!fd $T/large" "policy load ring"
 # ---- policy list, get, dump
 ask "policy list"
 says "policy list" '"policies":[{"name":"ring"' '"name":"big"'
-ask "policy get ring" "!savefd $T/got"
-says "policy get" '"name":"ring","digest":"' '"size":'
-check "policy get gives the same bytes" cmp "$T/got" "$P/ring.policy"
+ask "policy export ring" "!savefd $T/got"
+says "policy export" '"name":"ring","digest":"' '"size":'
+check "policy export gives the same bytes" cmp "$T/got" "$P/ring.policy"
 digest=$(sha256sum <"$P/ring.policy" | cut -c1-64)
 says "the digest is the SHA-256 of the bytes" "$digest"
-ask "policy get $(printf %.8s "$digest")"
-says "policy get by digest" '"name":"ring"'
-refuses "policy get of no policy" not_found "policy get rin"
-says "policy get names the nearest" ring
+ask "policy export $(printf %.8s "$digest")"
+says "policy export by digest" '"name":"ring"'
+refuses "policy export of no policy" not_found "policy export rin"
+says "policy export names the nearest" ring
 ask "policy dump choice"
 says "policy dump" '"name":"choice"' '"pc":0,"insn":"r6 = r1","func":"choice"' \
 	'"file":"made/by/hand.c","line":12' '\"line\";' '"more":false,"next":null'
@@ -109,14 +109,14 @@ says "policy use" '"change":"' '"state":"committed"' '"generation":' \
 settle
 ask "change status"
 soon "all ranks passed the fence" '"staged":null' '"passed":2'
-ask "decision tail 2"
+ask "decision tail count=2"
 soon "the policy decides" '"answer":{"algo":"ring","proto":"simple","channels":4},"by":"ring"'
 ask "policy list"
 says "policy list shows it in use" '"in_use":true,"position":0' '"overrides":'
 refuses "policy use of an unknown one" not_found "policy use rng"
 refuses "policy use of one twice" exists "policy use ring ring"
 refuses "policy use none and another" bad_argument "policy use none ring"
-refuses "policy discard in use" busy "policy discard ring"
+refuses "policy unload in use" busy "policy unload ring"
 ask "policy use tree tables"
 settle
 ask "comm show $comm"
@@ -129,7 +129,7 @@ soon "undo brings back the one before" '"policies":["ring"]'
 ask "policy use none"
 says "policy use none" '"change":"'$zeros '"state":"committed"'
 settle
-ask "decision tail 2"
+ask "decision tail count=2"
 soon "NCCL decides again" '"by":null'
 # ---- policy add, move, remove
 ask "policy add ring" "policy add tree"
@@ -137,13 +137,13 @@ says "policy add" '"state":"committed"'
 settle
 ask "comm show $comm"
 soon "goes behind those in use" '"policies":["ring","tree"]' '"by":"tree"'
-ask "policy move tree first=yes" "policy add tables before=ring"
+ask "policy move tree position=first" "policy add tables before=ring"
 settle
 ask "comm show $comm"
 soon "policy move, and add before another" '"policies":["tree","tables","ring"]' '"by":"ring"'
 ask "policy list"
 says "policy list has the order" '"name":"ring"' '"position":2'
-ask "policy move tree last=yes" "policy move ring before=tables"
+ask "policy move tree position=last" "policy move ring before=tables"
 settle
 ask "comm show $comm"
 soon "policy move to the end, and before another" '"policies":["ring","tables","tree"]'
@@ -151,10 +151,10 @@ refuses "policy add of one in use" exists "policy add ring"
 says "says what to do instead" "policy move ring"
 refuses "policy add of an unknown one" not_found "policy add rng"
 refuses "policy add before one not in use" not_found "policy add big before=choice"
-refuses "policy add at two places" bad_argument "policy add big before=ring first=yes"
+refuses "policy add at two places" bad_argument "policy add big before=ring position=first"
 refuses "policy move to no place" bad_argument "policy move ring"
 refuses "policy move before itself" bad_argument "policy move ring before=ring"
-refuses "policy move of one not in use" not_found "policy move big first=yes"
+refuses "policy move of one not in use" not_found "policy move big position=first"
 refuses "policy remove of one not in use" not_found "policy remove big"
 ask "policy time on"
 says "policy time on" '"on":true,"sample":64'
@@ -179,9 +179,9 @@ ask "comm show $comm"
 soon "undo brings back what was removed" '"policies":["ring","tree"]'
 ask "policy remove tree" "policy remove ring"
 says "without the last one no policy is left" '"change":"'$zeros '"state":"committed"'
-ask "policy discard big"
-says "policy discard" '"name":"big","digest":"'
-refuses "policy discard of no policy" not_found "policy discard big"
+ask "policy unload big"
+says "policy unload" '"name":"big","digest":"'
+refuses "policy unload of no policy" not_found "policy unload big"
 
 # ---- staged changes
 ask "policy use ring commit=no"
@@ -273,14 +273,14 @@ ask "map show by_size"
 says "they are" '"count":16'
 ask "map set by_size f000000000000000 $k2"
 says "a full map still replaces" '"changed":1'
-ask "map del by_size$(printf ' f%s00000000000000' 0 1 2 3 4 5 6 7 8 9 a b c d)"
+ask "map remove by_size$(printf ' f%s00000000000000' 0 1 2 3 4 5 6 7 8 9 a b c d)"
 says "and has room again" '"changed":14'
 ask "map set by_size 0300000000000000 $k1 $k1 $k2 flags=new"
 says "map set says which one failed" '"code":"exists"' '"at":2' '"hint":"the 1 '
-ask "map del by_size $k1"
-says "map del" '"changed":1'
-refuses "map del again" no_such_key "map del by_size $k1"
-refuses "map del of an array" bad_flags "map del hits 00000000"
+ask "map remove by_size $k1"
+says "map remove" '"changed":1'
+refuses "map remove again" no_such_key "map remove by_size $k1"
+refuses "map remove of an array" bad_flags "map remove hits 00000000"
 
 # ---- a coherent map: algo + 1, proto + 1
 ask "map set choice 00000000 0200000003000000"
@@ -294,7 +294,7 @@ says "undo of a map change" '"state":"committed"'
 settle
 ask "map get choice 00000000"
 soon "undo brings the content back" '"value":"0000000000000000"'
-refuses "map del of a coherent array" bad_flags "map del choice 00000000"
+refuses "map remove of a coherent array" bad_flags "map remove choice 00000000"
 ask "policy use ring"
 refuses "a coherent map out of use has no content" refused "map get choice/choice 00000000"
 says "and says how to get it" '"hint":"policy use choice"'
@@ -319,32 +319,32 @@ refuses "explain of no size" bad_argument "explain allreduce big"
 refuses "explain of another communicator" not_found "explain allreduce 1K comm=0000000000000001"
 
 # ---- tails
-ask "decision tail 6"
+ask "decision tail count=6"
 says "decision tail" '"decisions":[{"comm":"'$comm '"seq":' '"lost":0'
 check "decision tail gives as many" test "$(printf '%s' "$R" | grep -o '"seq":' | wc -l)" -eq 6
-refuses "decision tail of none" bad_argument "decision tail 0"
-refuses "decision tail of too many" bad_argument "decision tail 9999"
+refuses "decision tail of none" bad_argument "decision tail count=0"
+refuses "decision tail of too many" bad_argument "decision tail count=9999"
 refuses "follow without an id" usage "decision tail follow=yes"
-ask "@9 decision tail 1 follow=yes" "!read 3" "!send @10 cancel 9" '!until "end":true'
+ask "@9 decision tail count=1 follow=yes" "!read 3" "!send @10 cancel 9" '!until "end":true'
 says "a stream ends" '{"id":9,"ok":true,"end":true}'
 check "a stream has lines" test "$(grep -c '"id":9,"ok":true,"data":{"decisions"' "$T/r")" -ge 4
 check "cancel is answered" grep -q '{"id":10,"ok":true,"data":{"cancelled":9}}' "$T/r"
-refuses "an id that is a stream already" exists "@9 decision tail 1 follow=yes" \
+refuses "an id that is a stream already" exists "@9 decision tail count=1 follow=yes" \
 	'!send @9 decision tail follow=yes' '!until "ok":false'
 refuses "a fifth stream" over_limit "@1 trace tail follow=yes" "@2 trace tail follow=yes" \
 	"@3 trace tail follow=yes" "@4 trace tail follow=yes" "@5 trace tail follow=yes"
 ask "policy use choice"
 settle
 three_lines() {
-	ask "trace tail 3"
+	ask "trace tail count=3"
 	[ "$(printf '%s' "$R" | grep -o '"number":' | wc -l)" -eq 3 ]
 }
 await three_lines
 says "trace tail" '"lines":[{"policy":"choice","number":' '"text":"hit ' 'Z","text"' '"lost":0'
 check "trace tail gives as many" test "$(printf '%s' "$R" | grep -o '"number":' | wc -l)" -eq 3
-ask "@9 trace tail 1 follow=yes" "!read 2" "!send @10 cancel 9" '!until "end":true'
+ask "@9 trace tail count=1 follow=yes" "!read 2" "!send @10 cancel 9" '!until "end":true'
 check "trace tail follows" test "$(grep -c '"id":9,"ok":true,"data":{"lines"' "$T/r")" -ge 3
-refuses "trace tail of too many" bad_argument "trace tail 1025"
+refuses "trace tail of too many" bad_argument "trace tail count=1025"
 
 # ---- the log
 check "changes are logged with who asked" grep -q \

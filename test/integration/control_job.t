@@ -59,12 +59,12 @@ first
 ask "change commit $d"
 says "change commit" '"state":"committed"' '"comm":"'$comm '"ranks":4'
 settle
-all_soon "every process decides by it" '"by":"ring"' "decision tail 1"
+all_soon "every process decides by it" '"by":"ring"' "decision tail count=1"
 all_soon "and says so" '"policies":["ring"]' status
 all "nothing is staged any more" '"staged":null' "change status"
 
 # ---- another order, worked out in each process
-all "policy add commit=no" '"state":"staged"' "policy add tree first=yes commit=no"
+all "policy add commit=no" '"state":"staged"' "policy add tree position=first commit=no"
 d=$(digest)
 all "is the same digest in all" "\"staged\":\"$d\"" "change status"
 first
@@ -89,7 +89,7 @@ settle
 all_soon "every process reads the new content" '"value":"0200000003000000"' \
 	"map get choice 00000000"
 all_soon "and decides by it" '"answer":{"algo":"ring","proto":"simple","channels":0},"by":"choice"' \
-	"decision tail 1"
+	"decision tail count=1"
 all "undo commit=no" '"state":"staged"' "policy undo commit=no"
 d=$(digest)
 first
@@ -128,7 +128,7 @@ first
 ask "change commit $d"
 says "a change after a death goes to those that live" '"state":"committed"'
 S=$(sockets | sed -n 2p)
-ask "decision tail 1"
+ask "decision tail count=1"
 soon "and they decide by it" '"by":"tree"'
 alive "after that change"
 first

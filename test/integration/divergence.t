@@ -38,7 +38,7 @@ await sh_ 2 check agreement >"$T/await"
 check "extra questions of one rank: the change is refused" sh_ 2 policy use none
 check "it names the decision and who made more" \
 	told 'from decision [0-9]* on slot [0-3] has made 2 decisions that others did not'
-check "and what to do" told "a new communicator counts anew"
+check "and what to do" told "a new communicator counts from zero"
 check "check agreement says who made extra decisions" sh_ 2 check agreement
 check "by its slot" told 'slot [0-3] made 2 decisions that the others did not'
 check "nothing has moved" sh_ 0 status

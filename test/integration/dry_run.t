@@ -26,8 +26,8 @@ has "every check passed" out "policy use force: checked" "nothing has changed"
 ok "and nothing changed" $?
 status 0 "use" policy use force
 same 2 "another generation expected" policy use none if_generation=99
-status 75 "discard of what is in use: dry" -n policy discard force
-same 75 "discard of what is in use" policy discard force
+status 75 "unload of what is in use: dry" -n policy unload force
+same 75 "unload of what is in use" policy unload force
 same 2 "one process of two" -r 0 policy undo
 has "names the other one" err "has not staged this change"
 status 0 "the two together" policy undo

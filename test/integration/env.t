@@ -162,10 +162,10 @@ sh_ env unset NCCL_TEST_PLAIN
 echo NCCL_TEST_PLAIN >&8
 wait_for line "NCCL_TEST_PLAIN is not set" 1
 is $? "env unset"
-sh_ env forget NCCL_TEST_PLAIN
+sh_ env remove NCCL_TEST_PLAIN
 echo NCCL_TEST_PLAIN >&8
 wait_for line "NCCL_TEST_PLAIN=plain" 2
-is $? "env forget"
+is $? "env remove"
 for wrong in "set 1A x" "set A-B x" "forget NCCL_NEVER" "unset"; do
 	sh_ env $wrong
 	[ $? -ne 0 ]
@@ -176,7 +176,7 @@ for i in $(seq 70); do
 	echo "env set NCCL_TEST_BIG ${many}$i"
 done >"$dir/lines"
 timeout 60 "$sh" --keep-going <"$dir/lines" >"$dir/said" 2>&1
-grep -q "65536 bytes of values were given already" "$dir/said"
+grep -q "65536 bytes of values are in use" "$dir/said"
 is $? "values are bounded, and it is said"
 echo @keep >&8
 wait_for grep -q '^0 of 3 texts have changed' "$dir/out"

@@ -11,7 +11,7 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=ex timeout 200 "$B/test/fakes/hos
 	--pause-ms 20 --min 1M --max 64M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >ex.out 2>&1 &
 jobs="$jobs $!"
 export NCCLBPF_JOB=ex
-enough() { "$S" -q -o json decision tail 64 | grep -qE '"seq":([89]|[1-9][0-9]+),'; } # or any later one
+enough() { "$S" -q -o json decision tail count=64 | grep -qE '"seq":([89]|[1-9][0-9]+),'; } # or any later one
 await enough
 use() { # NAMES...: and all ranks decide with them
 	timeout 20 "$S" policy use "$@" >/dev/null
@@ -40,7 +40,7 @@ use made
 status 0 "is explained" -o table explain allreduce 16M
 has "the line that made the answer" out "made made the answer at made.lua:4:  ctx.algo = \"ring\"" "made made the answer at made.lua:5:  ctx.proto = \"simple\""
 has "the comparisons on its way" out "coll (allreduce) == allreduce" "bytes (16M) >= 4M" "bytes (16M) <= 32M" "ranks (2) <" "made.lua:3"
-has "what would change it" out "bytes 4194303 or less: nvls/simple" "bytes 33554433 or more: nvls/simple" "ranks 16 or more: nvls/simple" "coll reducescatter: nvls/simple"
+has "what would change it" out "one change that gives another decision:" "bytes 4194303 or less: nvls/simple" "bytes 33554433 or more: nvls/simple" "ranks 16 or more: nvls/simple" "coll reducescatter: nvls/simple"
 status 0 "one byte too few" -o table explain allreduce 4194303
 has "a bound and what misses it can be told apart" out "bytes (4194303)" "4M"
 status 0 "in JSON" -o json explain allreduce 16M

@@ -18,8 +18,8 @@ return nb.policy.fn(function(ctx)
 	end
 end, { name = "big" })
 E
-status 0 "a file of a function" -q policy compile big.lua
-has "becomes an image" out "accepted" "big.policy"
+status 0 "a file of a function" -q policy build big.lua
+has "becomes an image" out "big" "big.policy"
 status 0 "dump shows its lines" policy dump big.policy
 has "with their place in the file" out 'ctx.algo = "ring"' "big.lua"
 sed -i 's/algo = "ring"/algo = ring/' big.lua

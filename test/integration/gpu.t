@@ -37,7 +37,7 @@ ended() { # NAME: the job, well, with all sums right
 	[ $rc -eq 0 ] || tail -5 "$realjob.out" >why
 	ok "$1" $rc
 }
-deciding() { [ -n "$("$S" -q -J "$realjob" decision tail 1 2>/dev/null)" ]; }
+deciding() { [ -n "$("$S" -q -J "$realjob" decision tail count=1 2>/dev/null)" ]; }
 
 real live NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" -- --seconds 100 --min 1K --max 4M --factor 16
 await deciding
@@ -65,7 +65,7 @@ await measured
 ok "measured, by the GPU's clock" $?
 run -J live -o table stats
 sed 's/^/# /' out
-status 0 "a trace" -J live trace start "$T/run.json" seconds=2
+status 0 "a trace" -J live trace start out="$T/run.json" seconds=2
 grep -o '"gpu_us": *[0-9.]*' run.json | awk '{ n++; if ($NF + 0 > most) most = $NF + 0 }
 	END { print "# " n + 0 " kernels, the longest " most + 0 " us"; exit !(most > 0 && most < 5e6) }' FS=:
 ok "kernels in it, timed by the GPU" $?
@@ -93,4 +93,4 @@ cat out err >why
 ok "with both answers" $?
 kill -KILL "$job" 2>/dev/null
 wait "$job" 2>/dev/null
-status 2 "and from the segment alone" --segment "$T/s/hang.seg" check agreement
+status 2 "and from the segment alone" check agreement segment="$T/s/hang.seg"

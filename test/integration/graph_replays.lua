@@ -9,7 +9,7 @@ local fence, generation = change.comms[1].fence, change.generation
 
 local function look()
 	local ranks, least = 0, math.huge
-	for _, r in ipairs(assert(t:request "decision tail 1000")) do
+	for _, r in ipairs(assert(t:request "decision tail count=1000")) do
 		local behind, before = 0, 0
 		for _, d in ipairs(assert(r.data, r.err).decisions) do
 			if d.seq >= fence then behind = behind + 1 else before = before + 1 end

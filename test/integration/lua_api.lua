@@ -192,7 +192,7 @@ local r = t:request "comm list"
 test("request asks every process", #r == 4 and r[4].rank == 3 and r[4].data.comms[1].comm == comm.comm)
 local q = t:request "no such command"
 test("its errors are values", #q == 4 and q[1].err ~= nil and q[1].data == nil)
-raises("a line break in a request", "line breaks", t.policy_discard, t, "a\nb")
+raises("a line break in a request", "line breaks", t.policy_unload, t, "a\nb")
 test("undo", t:undo().state == "committed" and m[0].channels == 4, m[0].channels)
 local text, status = nb.run("-J demo comm list", { format = "tsv" })
 test("run gives what would be printed", text and text:find(comm.comm, 1, true) ~= nil and status == 0, status)
@@ -222,18 +222,18 @@ test("structs, arrays, unions, unnamed members", got.pair[1].low == 1 and got.pa
 got.u64 = 3
 ev[key] = got
 test("what was read can be written", ev[key].u64 == 3 and ev[key].number.part[4] == 4)
-test("delete", ev:delete(key) and ev[key] == nil)
+test("delete", ev:remove(key) and ev[key] == nil)
 local counts = assert(t3:map "counts")
 test("a per-CPU element is a list", type(counts[0]) == "table" and #counts[0] >= 1)
 -- one policy more, elsewhere, fewer
 local c3 = t3:policy_add("force", { before = "types" })
 test("add: committed", c3 and c3.state == "committed" and t3:status().policies[1] == "force", c3)
-c3 = t3:policy_move("force", { last = true })
+c3 = t3:policy_move("force", { position = "last" })
 test("move: committed", c3 and c3.state == "committed" and t3:status().policies[2] == "force", c3)
-fails("move of one that is not there", "not_found", t3:policy_move("nosuch", { first = true }))
+fails("move of one that is not there", "not_found", t3:policy_move("nosuch", { position = "first" }))
 c3 = nb.policy.remove { "force" }
 test("remove, by the command's function", c3 and #t3:status().policies == 1, c3)
-raises("remove has no place", "no option first", t3.policy_remove, t3, "force", { first = true })
+raises("remove has no place", "no option position", t3.policy_remove, t3, "force", { position = "first" })
 t3:close()
 
 -- every command of the shell, as a function

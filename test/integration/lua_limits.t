@@ -30,3 +30,44 @@ timeout --preserve-status -s INT 0.5 "$S" -e 'while true do nb.run "list" end' 2
 ok "also between commands" $?
 status 1 "endless recursion" -e 'local function f() return 1 + f() end f()'
 status 0 "the module is there without require" -e 'assert(nb == require "ncclbpf")'
+
+# ---- clang, which scripts may run ----
+echo 'int one;' >one.c
+cp one.c ./-one.c
+cat >flags.lua <<'E'
+local core = require "ncclbpf.core"
+local function flags(text)
+	local t = {}
+	for f in text:gmatch "%S+" do t[#t + 1] = f end
+	return t
+end
+for text in ([[
+-fplugin=./evil.so	-Xclang -load	-mllvm -load=./evil.so	-fpass-plugin=./evil.so
+-fplugin-arg-x-y	-B. -fno-integrated-as	-fno-integrated-as	-no-integrated-as
+-o stolen	-MD	-MF stolen	-save-temps	-gsplit-dwarf	-fprofile-generate	-ftime-trace
+-fsave-optimization-record	-fmodules	-include-pch x	-Wp,-MD,stolen	-Wa,-x	-Wl,-x	-E	-S
+--config ./x.cfg	@response	-I @response	-include @response	-include -c	-I	-D -o
+-target x86_64	--target=x86_64	-target -o	-x assembler	-xassembler	other.c	-	--	-v
+-specs=x	-ccc-gcc-name x	-wrapper x	-working-directory /	-fuse-ld=x	-Dx -fplugin=x
+-I@response	-D@response	-U@response	-mcpu=@response	-ferror-limit=@response
+]]):gmatch "[^\t\n]+" do
+	local status, err = core.clang("one.c", flags(text))
+	assert(not status and err.code == "not_permitted", text)
+	assert(not core.stat "stolen", text)
+end
+for text in ([[
+-I.	-I .	-DA=1,2	-D A	-UA	-U A	-std=c11	-O2	-O	-g	-g0	-gdwarf-5	-Wall	-Wno-error=unused
+-Werror	-w	-mcpu=v2	-target bpf	--target=bpfel	-xc	-x c	-isystem .	-include one.c
+-fno-builtin	-funroll-loops	-fno-jump-tables	-ffreestanding	-ferror-limit=2	-fshort-enums
+-fno-builtin-memcpy	-fmacro-prefix-map=a=b	-nostdinc	-pedantic
+]]):gmatch "[^\t\n]+" do
+	local status, object, messages = core.clang("one.c", flags(text))
+	assert(status == 0 and object:sub(1, 4) == "\127ELF", text .. tostring(messages or object))
+end
+assert(core.clang("-one.c", {}) == 0)
+for _, path in ipairs { "@one.c", "./@one.c", "d/@one.c" } do
+	local status, err = core.clang(path, {})
+	assert(not status and err.code == "not_supported", path)
+end
+E
+status 0 "clang gets no flag that loads code, runs programs or writes files" -f flags.lua

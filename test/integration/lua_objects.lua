@@ -39,11 +39,11 @@ test("policy: used", change and change.state == "committed" and p.in_use == fals
 test("policy: variables and map", t:map "force"[0].enabled == 0)
 local q = assert(t:policy_load { path = "size_aware.bpf.o" })
 test("policy: added before another", q:add { before = "force" } and t:status().policies[1] == "size_aware")
-test("policy: moved", q:move { last = true } and t:status().policies[2] == "size_aware")
+test("policy: moved", q:move { position = "last" } and t:status().policies[2] == "size_aware")
 test("policy: removed", q:remove() and #t:status().policies == 1)
 local gone, err
 test("policy: no longer held, once no rank decides with it", await(function()
-	gone, err = q:discard()
+	gone, err = q:unload()
 	return gone
 end) and #t:policies() == 1, err)
 gone, err = q:refresh()
@@ -97,6 +97,34 @@ test("decision: a stream of objects", t:decisions { count = 1, follow = function
 end } and seen:changed() and tostring(seen):find "ring/simple x4 by force$" ~= nil, tostring(seen))
 
 -- ---- series ----
+-- one policy after the other (docs/lua.md): each series has its own policy's times alone
+local function times_of(opts)
+	local x = t:series(opts)
+	assert(x:watch { count = 100, seconds = 60, every = 0.02 })
+	local set, n = {}, 0
+	for _, v in ipairs(x:times()) do
+		n = n + (set[v] and 0 or 1)
+		set[v] = true
+	end
+	return set, n, x
+end
+local ONE = { sizes = "4M..4M", comm = comms[1].comm }
+local with, nwith = times_of(ONE)
+assert(t:policy_use "none")
+local without, nwithout = times_of(ONE)
+local common
+for v in pairs(without) do common = common or with[v] and v end
+local function list(x) local l = {} for v in pairs(x) do l[#l + 1] = ("%g"):format(v) end return table.concat(l, " ") end
+test("series: begins behind the fence", nwith > 0 and nwithout > 0 and not common, list(with) .. "; " .. list(without))
+local old = t:series { sizes = "4M..4M", comm = comms[1].comm, history = true }
+test("series: with history it has both", old:sample() > 0 and (function()
+	local a, b = false, false
+	for _, v in ipairs(old:times()) do a, b = a or with[v], b or without[v] end
+	return a and b
+end)(), #old)
+local fresh = t:series(ONE)
+test("series: without, the first sample takes nothing", fresh:sample() == 0 and #fresh == 0)
+assert(t:policy_use "force")
 local s = t:series { sizes = "1M..2M" }
 object("series", s, "^series of job objects: 0 samples, 0 collectives of 0 kinds$")
 test("series: no rates before two samples", next(s:rates()) == nil and #s == 0 and #s:kinds() == 0)

@@ -88,7 +88,7 @@ bad({ metrics = { { name = "x", aggregate = "p42" } } }, "metrics[1].aggregate: 
 bad({ metrics = { { name = "x", min_effect_pct = 0 / 0 } } }, "metrics[1].min_effect_pct: a number from 0 to 100")
 bad({ metrics = { { name = "x" }, { name = "x" } } }, 'metrics[2].name: "x" is that of metrics[1]')
 bad({ metrics = { { name = "x", aggregate = "p99" } } }, "metrics[1]: a block of 50 samples has no p99; samples = 100 or more needed")
-bad({ metrics = { { name = "x", critical = false } } }, "none is critical")
+bad({ metrics = { { name = "x", critical = false } } }, "no metric is critical")
 bad({ bake = "30m", steps = { { units = 1 }, { units = 2 } } }, "deadline: more than the bake time 60m expected, found 60m")
 bad({ warmup = "10%" }, "warmup: no such field")
 bad({ blocks = 5, steps = { { units = 1 }, { units = 2 } } }, "blocks: 5 cannot show anything with confidence 0.98; 6 or more needed")
@@ -128,7 +128,7 @@ test("a bad one is stopped in its first step", r:wait().state == "rolled_back" a
 r = assert(t:rollout(plan("few", "nvlink_ring_mid", { steps = { { units = 1, min_samples = 1000 } } })))
 r:start()
 test("too few collectives are inconclusive", r:wait().state == "paused" and r.reason:find "collectives; 1000 each needed" ~= nil, r)
-fails("and do not go on by themselves", "refused", "all its blocks have been seen", r:resume())
+fails("and do not go on by themselves", "refused", "all its blocks have been judged", r:resume())
 test("aborted", r:abort().state == "rolled_back" and r:history()[#r:history() - 1].to == "aborting", r)
 
 -- ---- held back ----

@@ -29,10 +29,12 @@ tested=$(grep -o 'alertname: [A-Za-z]*' alerts_test.yml | sort -u | wc -l)
 [ "$tested" -eq "$(grep -c '  - alert: ' alerts.yml)" ]
 ok "each of $tested alerts has a test" $?
 
-python3 - "$TOP/lua/ncclbpf/commands/metrics.lua" >"$dir/log" 2>&1 <<'P'
+python3 - "$TOP/lua/ncclbpf/commands/metrics.lua" "$TOP/lua/ncclbpf/commands/metrics_gin.lua" >"$dir/log" 2>&1 <<'P'
 import json, re, sys
 board = json.load(open("dashboard.json"))
-printed = set(re.findall(r'"((?:nccl|ncclbpf)_[a-z0-9_]+)"', open(sys.argv[1]).read()))
+printed = set()
+for source in sys.argv[1:]:
+    printed |= set(re.findall(r'"((?:nccl|ncclbpf)_[a-z0-9_]+)"', open(source).read()))
 text = json.dumps(board) + open("alerts.yml").read()
 asked = set(re.findall(r'\b(ncclbpf_[a-z_]+|nccl_[a-z_]+)\b', text))
 asked = {a.removesuffix("_bucket") for a in asked}

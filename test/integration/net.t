@@ -68,7 +68,7 @@ W=$B/test/fakes/host/net_plugin_v
 devices "not named by NCCL_NET_PLUGIN: no device" 0 '^$' NCCL_NET_PLUGIN=
 devices "switched off: no device" 0 '^$' NCCLBPF_NET=off
 devices "a missing file" 0 'CHAIN_NET: the net plugin .*no.so is left out: .*No such file' NCCLBPF_CHAIN_NET="$T/no.so"
-devices "a file without a net plugin" 0 'it has no whole net plugin of versions 5 to 12' NCCLBPF_CHAIN_NET="$B/libncclbpf-load.so"
+devices "a file without a net plugin" 0 'it has no complete net interface of versions 5 to 12' NCCLBPF_CHAIN_NET="$B/libncclbpf-load.so"
 devices "itself" 0 'is ncclbpf itself' NCCLBPF_CHAIN_NET="$B/libncclbpf.so"
 devices "an init that fails" 0 'is left out: its init returned 3, NCCL takes its own network' NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=init
 devices "a plugin without devices" 0 'net_plugin_v11.so (testnet, interface v11) is called first' NCCLBPF_CHAIN_NET="${W}11.so" NET_PLUGIN_FAIL=none
@@ -87,6 +87,13 @@ rc=$?
 cp "$T/out" "$T/why"
 [ "$rc" -eq 0 ] && [ "$(grep -c ' closed ' "$T/out")" -eq 12 ] && [ "$(awk '$4 == 3 && ($3 == "recv" || $3 == "send")' "$T/out" | wc -l)" -eq 48 ]
 ok "the ring over a wrapped plugin, its steps seen all the same" $?
+
+# A transport whose isend does the whole work, as an emulated adapter's: what it
+# takes is the send's, not lost before the clock starts.
+timeout 120 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_SLOW_US=3000 examples/ring-allreduce/ring.sh "$B" --rounds 2 --bytes 7000 >"$T/out" 2>&1
+cp "$T/out" "$T/why"
+awk '$3 == "send" && NF == 9 && $4 == 2 { n++; if ($5 < 3000) early++ } END { exit n != 24 || early }' "$T/out"
+ok "a send that is done inside isend is timed from NCCL's call" $?
 
 # What people see of it: connections, counters, failures by name.
 hold() { # JOB [NAME=value...] -- OPTIONS: a ring that stays, its input open as 3

@@ -25,9 +25,14 @@ for _, width in ipairs { 40, 80 } do
 		show(what .. "near times", plot.histogram(near, s), width)
 		show(what .. "far times", plot.histogram(far, s), width)
 		show(what .. "bandwidth", plot.bandwidth({ a, b }, s), width)
+		local spread = {}
+		for i, times in ipairs { near, far, { 5000, 5000 } } do
+			spread[i] = { label = ("allreduce %dM ring/simple"):format(1 << i), q = require "ncclbpf.core".quantiles(times, 100) }
+		end
+		show(what .. "spread of times", plot.spread(spread, s), width)
 		show(what .. "one size", plot.bandwidth({ { name = "a", points = { { 4096, 0.5 } } } }, s), width)
 		show(what .. "intervals", plot.intervals(rows, 1, s), width)
 	end
 end
-assert(#plot.histogram({}, plot.screen()) == 0 and #plot.bandwidth({}, plot.screen()) == 0)
+assert(#plot.spread({}, plot.screen()) == 0 and #plot.histogram({}, plot.screen()) == 0 and #plot.bandwidth({}, plot.screen()) == 0)
 assert(plot.screen { width = 3 }.width == 40)

@@ -76,7 +76,7 @@ says "the value of then" '"value":"0200000003000000"'
 # ---- what is forgotten cannot be gone back to
 check "none of them" go policy use none
 settle
-gone() { sh_ 0 policy discard ring; }
+gone() { sh_ 0 policy unload ring; }
 check "forget ring" await gone
 check "its generation is not kept" row 2 'ring, tree.*no$'
 check "nor gone back to" sh_ 1 policy undo to=2

@@ -41,7 +41,7 @@ four() {
 	run -r 0 -o tsv "$@"
 	[ "$(grep -c "$b" out)" -eq 4 ] && [ "$(wc -l <out)" -eq 5 ]
 }
-for words in "decision tail 4 comm=$b" "-c $b decision tail 4"; do
+for words in "decision tail count=4 comm=$b" "decision tail comm=$b count=4"; do
 	# shellcheck disable=SC2086
 	await four $words
 	ok "$words: the last four of one communicator" $?
@@ -49,7 +49,7 @@ done
 lua_run -e 'local t = assert(require("ncclbpf").attach { job = "three" })
 	for _, n in ipairs { 1, 2, 4 } do assert(#t:decisions { count = n } == n) end' >"$T/why" 2>&1
 ok "no more decisions than asked for" $?
-status 0 "a policy for one communicator" policy use nvlink_ring_mid --comm $b
+status 0 "a policy for one communicator" policy use nvlink_ring_mid comm=$b
 three "" "$R" ""
 status 0 "policy list" -o table policy list
 has "says for whom" out "yes, in 1 communicator" "only $b: nvlink_ring_mid"
@@ -63,11 +63,11 @@ status 0 "two lists" policy use one_channel "comm=$c"
 three "" "$R" "$O"
 status 0 "those without one" policy use one_channel comm=others
 three "$O" "$R" "$O"
-status 0 "one more for all" policy add nvlink_ring_mid first=yes
+status 0 "one more for all" policy add nvlink_ring_mid position=first
 three "$R,$O" "$R" "$R,$O"
 status 0 "less in one" policy remove one_channel comm=$a
 three "$R" "$R" "$R,$O"
-status 0 "another order in one" policy move nvlink_ring_mid last=yes comm=$c
+status 0 "another order in one" policy move nvlink_ring_mid position=last comm=$c
 three "$R" "$R" "$O,$R"
 status 64 "lists that differ cannot be edited together" policy add one_channel comm=$a,$c
 has "and which they are" err "communicators $a and $c have different policies"
@@ -123,14 +123,27 @@ status 0 "by the number of ranks" policy use one_channel comm=ranks:2
 three "$O" "$O" "$O"
 lua_run -e 'local t = assert(require("ncclbpf").attach { job = "three" })
 	assert(t:policy_use { "nvlink_ring_mid", comm = { "c0ffee0000000001" } })
-	assert(t:policy_add("one_channel", { first = true, comm = "c0ffee0000000001" }))
+	assert(t:policy_add("one_channel", { position = "first", comm = "c0ffee0000000001" }))
 	assert(not t:policy_use { "none", comm = "beef" })'
 ok "from Lua" $?
 three "$O" "$O,$R" "$O"
 run check agreement
 ok "ranks agree" "$rc"
 
+# policy unload refuses what one rank uses, so policy list says that it is in use
+lua_run -e 'local merge = require "ncclbpf.job.merge"
+local function in_use(...)
+	local per = {}
+	for i, v in ipairs { ... } do per[i] = { member = { rank = i }, rows = { { name = "p", in_use = v } } } end
+	local rows, notes = merge.rows(per, { { "in_use", merge = "any" } }, "name")
+	assert(#rows == 1 and #notes == 0)
+	return rows[1].in_use
+end
+assert(in_use(false, false, true) == true and in_use(true, false, false) == true)
+assert(in_use(false, false, false) == false)' >"$T/why" 2>&1
+ok "a policy that one rank uses is in use" $?
+
 # ---- without identities ----
 host old --nccl 2.27.3
 status 65 "NCCL gives no identity" -J old policy use one_channel comm=0123456789abcdef
-has "says why" err "NCCL tells a tuner v4 no identities of communicators (allowed: v5 and later)"
+has "says why" err "NCCL gives a tuner v4 no communicator identities (allowed: v5 and later)"

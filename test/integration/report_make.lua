@@ -7,6 +7,7 @@ local folder, wanted, hostile = arg[1], math.tointeger(tonumber(arg[2] or 5600))
 local BAD = [["'><img src=x onerror="document.title='owned'"></script><script>document.title='owned'</script>]]
 local comm = hostile and "c0<b>ffee" or "c0ffee0000000000"
 local sizes, base, gain = { 1, 2, 4, 8, 16, 32, 64 }, { 23.5, 30, 45, 64, 95, 140, 236 }, { 0, 0, 0.05, 0.12, 0.21, 0.27, 0.09 }
+local LEAST = 1.5 -- per cent: each kind is surely not slower by more
 local blocks_of, state = 20, 88172645463325252
 local function chance() -- xorshift; the same numbers everywhere
 	state = state ~ (state << 13)
@@ -22,7 +23,7 @@ local r = {
 	version = 1, job = hostile and "train" .. BAD or "train", id = "ring-mid-1", state = "succeeded", arm = "b", samples = "/elsewhere/one.times.csv",
 	why = hostile and BAD or "pass at look 2: 7 kinds of collectives, none slower", baseline = core.array {}, candidate = core.array { hostile and BAD or "nvlink_ring_mid" },
 	plan = { name = hostile and "x" .. BAD or "ring-mid", reason = hostile and BAD or "published: NCCL's choice of NVLS costs 5 to 27 % there", blocks = blocks_of // 2, seed = 7,
-		judge = { confidence = 0.98, min_effect_pct = 1, looks = 2 } },
+		judge = { confidence = 0.98, min_effect_pct = LEAST, looks = 2 } },
 	where = { hosts = core.array { hostile and BAD or "node17" }, processes = 8, version = "0.1.0", tuner_abi = 5,
 		policies = core.array { { name = hostile and BAD or "nvlink_ring_mid", digest = ("9f2c41"):rep(10) .. "aaaa" } }, comms = core.array { { comm = comm, ranks = 8, nodes = 1 } } },
 	blocks = core.array {}, events = core.array {}, verdict = { verdict = "pass", look = 2, strata = {} },
@@ -55,10 +56,13 @@ for n = 1, blocks_of do
 end
 csv:close()
 for kind, s in pairs(strata) do
-	r.verdict.strata[kind] = require("ncclbpf.rollout.judge").compare(s.a, s.b, { alpha = 0.02 / #sizes, min_effect_pct = 1 })
+	local v = require("ncclbpf.rollout.judge").compare(s.a, s.b, { alpha = 0.02 / #sizes, min_effect_pct = LEAST })
+	-- the report says "none slower", so none may be open
+	assert(v.verdict == "pass", kind .. ": " .. v.reason)
+	r.verdict.strata[kind] = v
 end
 for i, e in ipairs { { 0, "planned", "preparing", "started" }, { 0.1, "preparing", "progressing", "candidate held by all processes, telemetry on" },
-	{ 30.2, "progressing", "progressing", "look 1 of 2: inconclusive: allreduce 1M may be slower by up to 1.4 %" }, { 60.2, "progressing", "promoting", r.why }, { 60.9, "promoting", "succeeded", r.why } } do
+	{ 30.2, "progressing", "progressing", "look 1 of 2: inconclusive: allreduce 1M may be slower by up to 2.1 %" }, { 60.2, "progressing", "promoting", r.why }, { 60.9, "promoting", "succeeded", r.why } } do
 	r.events[i] = { time = when(e[1]), from = e[2], to = e[3], actor = "pid 4711", reason = hostile and BAD or e[4], rollout = r.id }
 end
 assert(core.write(folder .. "/one.json", core.encode(r) .. "\n"))

@@ -41,7 +41,7 @@ bad 'candidate = "none", judge = 7' "judge: a table of fields expected, found nu
 bad 'candidate = "none", scope = { sizes = "9M..1M" }' "scope.sizes: sizes like" 'found "9M..1M"'
 bad 'candidate = "none", scope = { collectives = { "allredcue" } }' "scope.collectives: a list of collectives expected, number 1 is \"allredcue\""
 bad 'candidate = { 1 }' "candidate: a list of names of policies expected, number 1 is 1"
-bad 'candidate = os.exit()' "there are no functions to call"
+bad 'candidate = os.exit()' "a plan is a table and cannot call functions"
 bad 'candidate = "none", scope = { comms = {} }' "scope.comms: a list of at most 16 communicators" "found an empty table"
 bad 'candidate = "none", scope = { comms = { "no-hex" } }' "scope.comms: a list of at most 16 communicators"
 bad 'candidate = "none", scope = { comms = 17 }' "scope.comms: a list of at most 16 communicators" "found 17"
@@ -99,7 +99,7 @@ for s in preparing progressing promoting succeeded; do
 done
 run check agreement
 ok "ranks agree" "$rc"
-status 0 "a report" rollout report r.html label="<replayed>"
+status 0 "a report" rollout report out=r.html label="<replayed>"
 lua_run -e 'local core = require "ncclbpf.core"
 	local text = assert(core.read "r.html")
 	local d = assert(core.decode((text:match "<script type=\"application/json\" id=data>(.-)</script>")))
@@ -130,9 +130,9 @@ lua_run -e 'local core = require "ncclbpf.core"
 	assert(not text:find("https?://"), "needs something else")' 2>>why
 ok "whose numbers are those of its data" $?
 status 0 "the arms as pictures" rollout status plot=yes
-has "bandwidth and effects" out "GB/s" "○ candidate" "how much slower the candidate is; +1 % are borne" "allreduce 8M"
-status 0 "what was measured last, as a histogram" stats plot=times
-has "of each kind" out "allreduce 8M of c0ffee0000000000, " "the slowest rank of each; p50" ") us"
+has "bandwidth and effects" out "GB/s" "○ candidate" "change of the candidate's time, below 0: faster; +1 % is tolerated" "allreduce 8M"
+status 0 "what was measured last, as a picture" stats plot=times
+has "each kind on one scale" out "the slowest rank of each" "allreduce 8M " "● median"
 status 0 "and as bandwidth over size" stats allreduce plot=bandwidth
 has "with a mark for each choice" out "● allreduce " "└──" "1M"
 status 64 "another picture" stats plot=cake
@@ -140,7 +140,7 @@ has "says which there are" err "plot=cake: times or bandwidth expected"
 run -o json stats plot=times
 lua_run -e 'for _, k in ipairs(require "ncclbpf.core".decode(io.read "a").data.kinds) do assert(k.count > 0 and k.p50_ns <= k.p99_ns and k.p99_ns <= k.max_ns) end' <out 2>>why
 ok "their numbers as JSON" $?
-status 73 "a report that cannot be written" rollout report /nowhere/r.html
+status 73 "a report that cannot be written" rollout report out=/nowhere/r.html
 has "is named, once" err "/nowhere/r.html: no folder /nowhere/"
 status 0 "what it saw can be judged again" -o table rollout start "$R/ring_mid.lua" data="$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"
 has "is called a replay" out "replayed from" "pass" "then: promote"
@@ -149,7 +149,7 @@ run -o table rollout start longer.lua data="$XDG_STATE_HOME/ncclbpf/rollouts/one
 has "a longer plan has not seen enough of it" out "inconclusive"
 status 0 "somebody else takes it away" policy use none
 status 2 "what was put in its place is not undone" rollout undo
-has "which is said" err "was made since, and has nothing of the candidate"
+has "which is said" err "was committed since and has no policy of the candidate"
 status 0 "and puts it back" policy undo
 status 0 "undo" rollout undo
 using ""
@@ -202,14 +202,14 @@ await decided 8M mixed.8M
 ok "8M is the candidate's" $?
 run check agreement
 ok "all ranks alike" "$rc"
-status 0 "its report" rollout report better.html
+status 0 "its report" rollout report out=better.html
 cp better.html why
 grep -q '>better</td><td class="pass">promoted</td>' better.html && grep -q '>worse</td><td class="same">held back</td>' better.html &&
-	grep -q 'mixed.8M: allreduce 8M; elsewhere what was there before' better.html
+	grep -q 'mixed.8M: allreduce 8M; elsewhere the previous policies' better.html
 ok "says what was promoted and what held back" $?
 cp mixed.csv kept.csv
-status 1 "a report beside a table of the same name" rollout report mixed.html
-has "is refused" err "mixed.csv: holds something else than a rollout's times"
+status 1 "a report beside a table of the same name" rollout report out=mixed.html
+has "is refused" err "mixed.csv: contains other data than a rollout's times"
 cmp -s mixed.csv kept.csv && [ ! -e mixed.html ]
 ok "and the table is left alone" $?
 grep -q 'Times are not measured: replayed from times.csv (stand-in for NCCL)' better.html
@@ -224,7 +224,7 @@ has "is rolled back" err "rolled_back: fail at look 1: better in 0 of 3 kinds"
 run policy load "$B/policies/force.policy"
 sed -e 's/candidate = "mixed.csv"/candidate = { "force" }/' mixed.lua >map.lua
 status 2 "a candidate with maps" rollout start map.lua
-has "would lose their content" err "policy force has a map force, which would begin anew"
+has "would lose their content" err "policy force has a map force, which would start empty"
 
 # ---- paused, taken over ----
 sed -e 's/blocks = 10/blocks = 200/' "$R/ring_mid.lua" >long.lua
@@ -271,8 +271,8 @@ await stands
 ok "a runner that is stopped is told" $?
 run -o json rollout status
 had=$(lua_run -e 'print(require "ncclbpf.core".decode(io.read "a").data.blocks)' <out)
-status 0 "another one takes over from it" -o table rollout resume watch=no
-has "and this shell does not wait for it" out "rollout watch follows it"
+status 0 "another one takes over from it" -o table rollout resume follow=no
+has "and this shell does not wait for it" out "rollout status follow=yes follows it"
 await seen $((had + 1)) progressing
 ok "and goes on" $?
 runner=$(runner)
@@ -321,7 +321,7 @@ shell=$!
 await seen 1 progressing
 kill -9 $shell
 wait $shell 2>/dev/null
-LIMIT_S=120 run -o table rollout watch
+LIMIT_S=120 run -o table rollout status follow=yes
 [ "$rc" -eq 0 ]
 ok "the rollout goes on, and another shell follows it" $?
 has "to its verdict" out "ring-mid: succeeded" "pass"
@@ -331,7 +331,7 @@ ok "and to the promotion" $?
 ok "its runner had nothing to say" $?
 run rollout undo
 sed -e 's/slower_pct = [0-9]*/slower_pct = 100/' "$R/one_channel.lua" >slow.lua
-status 0 "one that nobody follows" rollout start slow.lua watch=no
+status 0 "one that nobody follows" rollout start slow.lua follow=no
 await seen 0 rolled_back
 ok "is guarded all the same" $?
 using ""

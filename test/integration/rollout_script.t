@@ -136,7 +136,7 @@ return { $P, requires = { 'force' },
 	setup = function(ctx)
 		local p, c = ctx.policies()[1], ctx.comms()[1]
 		ctx.log("comms", #ctx.comms(), ctx.dry_run)
-		ctx.log("plain", p.name, p.use, p.add, p.discard, p.refresh, c.use, c.refresh, #c.comm > 0)
+		ctx.log("plain", p.name, p.use, p.add, p.unload, p.refresh, c.use, c.refresh, #c.comm > 0)
 		local sets, why = pcall(function() return p:use() end)
 		ctx.log("use", sets)
 		ctx.decisions { count = 1, follow = function(d) ctx.log("follows", #d.comm > 0, d.changed) return true end }
@@ -164,7 +164,7 @@ run -o json rollout status
 grep -q '"state":"paused"' out
 ok "with the baseline" $?
 status 2 "resume alone" rollout resume
-has "names the script" err "it is run by the script change.lua" "rollout script change.lua resume=yes"
+has "names the script" err "script change.lua runs this rollout" "rollout script change.lua resume=yes"
 status 2 "another script" rollout script live.lua resume=yes
 has "is not the one" err "another script began it: change.lua"
 status 0 "abort" rollout abort

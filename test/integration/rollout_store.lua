@@ -2,6 +2,7 @@
 -- Files of rollouts: who runs one, who may replace one, and whose a generation is.
 local core = require "ncclbpf.core"
 local process = require "ncclbpf.base.process"
+local job = require "ncclbpf.rollout.job"
 local run = require "ncclbpf.rollout.run"
 local store = require "ncclbpf.rollout.store"
 local errors = require "ncclbpf.base.errors"
@@ -70,9 +71,9 @@ local function late(by, answer)
 		return { { data = data } }
 	end
 	local r = { group = group, generation = 5, arm = "a", baseline = {}, candidate = { "b" }, job = "x", runner = store.runner() }
-	local first, why = run.parts.commit(r, "b")
+	local first, why = job.commit(r, "b")
 	assert(not first and why.code == answer)
-	local ok, err = run.parts.commit(r, "a")
+	local ok, err = job.commit(r, "a")
 	return ok, err, r
 end
 local ok, err, r = late(pid, "timed_out")

@@ -40,7 +40,7 @@ has "the other is shown" out "21"
 status 1 "a single one that is not there" -r 0 map get many 100001
 has "as typed" err "key 100001: map many has no such element"
 status 0 "store three" -o tsv -q map set many 7 1 8 2 9 3
-status 0 "remove three" map del many 7 8 9
+status 0 "remove three" map remove many 7 8 9
 status 1 "they are gone" -r 0 map get many 7 8 9
 seq 1000 1099 | sed 's/$/ 5/' | tr '\n' ' ' >hundred
 status 0 "a hundred in one command" -o tsv -q map set many $(cat hundred)
@@ -51,7 +51,7 @@ ok "all of them" $?
 
 # ---- a failure in the midst
 status 1 "a key that is there, and flags=new" map set many 200001 1 200002 1 12 1 200003 1 flags=new
-has "which one, and what became of the others" err "key 12: " "the 2 elements before it are stored" "the 1 behind it are not"
+has "which one, and what became of the others" err "key 12: " "the 2 elements before it are stored" "the 1 after it are not"
 status 0 "those before it are stored" -r 1 -o tsv -q map get many 200001 200002
 status 1 "those behind it are not" -r 1 map get many 200003
 status 1 "the same with JSON" -o json map set many 200010 1 200001 1 flags=new
@@ -65,7 +65,7 @@ has "of bytes" out "bytes=4194304"
 status 0 "dry: nothing is stored" -r 0 -o table -n map set many 500001 1 500002 2
 has "and says so" out "nothing has changed"
 status 1 "dry: a key that is there, and flags=new" -n map set many 200001 1 flags=new
-status 1 "dry: no such element" -n map del many 500001
+status 1 "dry: no such element" -n map remove many 500001
 status 1 "nothing was stored" -r 0 map get many 500001
 status 1 "one of three fails" map set limits 7 '{}' 1 '{}' 8 '{}' flags=new
 has "it is named, nothing is stored" err "key 1: map limits has it already" "none of the 3 elements is stored"
@@ -79,8 +79,8 @@ status 1 "more than there is room for" map load limits full.tsv
 has "which one, and that nothing is stored" err "key 200: " "none of the 101"
 status 0 "undo" policy undo
 status 1 "takes back all of them" -r 0 map get limits 50
-status 0 "remove two at one fence" map del limits 0 1
-status 1 "one that is not there" map del limits 2 1
+status 0 "remove two at one fence" map remove limits 0 1
+status 1 "one that is not there" map remove limits 2 1
 has "and the other stays" err "key 1: map limits has no such element" "none of the 2"
 status 0 "it is there" map get limits 2
 
@@ -92,7 +92,7 @@ cp out limits.ndjson
 status 0 "as json" -o json map dump limits
 cp out limits.json
 for f in csv ndjson json; do
-	status 0 "remove it" map del limits 2
+	status 0 "remove it" map remove limits 2
 	status 0 "load it from $f" map load limits limits.$f
 	status 0 "it is there again" -r 1 -o tsv -q map get limits 2
 	has "as it was" out "channels=1"

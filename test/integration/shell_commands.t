@@ -29,6 +29,11 @@ golden detach_wrong detach
 golden status -o table status
 shape status_json -o json status
 status 0 "doctor" -o table doctor
+has "says what is wrong, then how many checks are ok" out "checks ok on 8 processes"
+grep -q '^[a-z_]*  *ok ' "$T/out"
+[ $? -ne 0 ]
+ok "and lists no check that is ok" $?
+status 0 "doctor -v" -o table -v doctor
 has "has a line for each check" out "CHECK " "LEVEL" "tuner " "segment "
 shape doctor_json -o json doctor
 golden policy_list_empty -o table policy list
@@ -51,10 +56,10 @@ await settled demo
 golden policy_list -o table policy list
 shape policy_list_json -o json policy list
 golden remove -o table policy remove force
-golden add_dry -o table -n policy add force first=yes
+golden add_dry -o table -n policy add force position=first
 golden add -o table policy add force before=size_aware
 golden move_wrong policy move force
-golden move -o table policy move force first=yes
+golden move -o table policy move force position=first
 golden policy_time -o table policy time on
 sampled() {
 	run -o json policy show force
@@ -62,7 +67,7 @@ sampled() {
 }
 await sampled
 status 0 "policy show" -o table policy show force
-has "has engine, counters, mean time and maps" out "machine code" "OVERRIDES" "REFUSED" "MEAN ns" "maps: force"
+has "has engine, counters, mean time and maps" out "machine code" "overrides " "refused " "mean ns " "maps: force"
 shape policy_show_json -o json policy show force
 status 0 "policy time off" -o table policy time off
 golden map_list -o table map list
@@ -106,11 +111,11 @@ status 1 "a map that is not there" map dump nosuch
 has "is named" err "ncclbpf-shell: map dump: " "nosuch"
 status 1 "the same in JSON" -o json map dump nosuch
 has "has the code" out '{"error":{"code":"not_found"' '"command":"map dump"'
-golden map_watch -o table map watch force 100ms count=2
+golden map_dump_follow -o table map dump force follow=yes every=100ms count=2
 golden comm_list -o table comm list
 shape comm_list_json -o json comm list
 status 0 "comm show" -o table comm show
-has "has sizes, choices, costs and who decided" out "8 ranks on 1 node," "SIZE" "NCCL" "ANSWER" "COST us" "GAIN" "allreduce" "size_aware"
+has "has sizes, choices, costs and who decided" out "8 ranks on 1 node," "SIZE" "NCCL" "ANSWER" "COST us" "SLOWER %" "allreduce" "size_aware"
 shape comm_show_json -o json comm show
 golden comm_show_wrong comm show abcd
 status 0 "explain" -o table explain allreduce 4M
@@ -121,21 +126,21 @@ golden explain_wrong explain allreduc 4M
 golden explain_size explain allreduce 4X
 status 0 "explain takes sizes with units" -o json explain AllReduce 4MiB
 has "4MiB is 4194304 bytes" out '"bytes":4194304'
-shape decision_json -o json -r 0 decision tail 1
-status 0 "decision tail in a table" -o table decision tail 5
+shape decision_json -o json -r 0 decision tail count=1
+status 0 "decision tail in a table" -o table decision tail count=5
 [ "$(wc -l <"$T/out")" -eq 6 ]
 ok "five decisions and a header" $?
-status 0 "decision tail that goes on" -o ndjson -r 0 decision tail 1 follow=yes count=4
+status 0 "decision tail that goes on" -o ndjson -r 0 decision tail follow=yes count=4
 [ "$(wc -l <"$T/out")" -eq 4 ]
 ok "four lines" $?
-golden decision_wrong decision tail none
+golden decision_wrong decision tail count=none
 golden trace -o table trace tail
 shape trace_json -o json trace tail
 status 0 "policy dump of a name" -o table policy dump force
 has "has instructions and source" out "section tuner" "map[force]" "force.bpf.c:" "exit"
 status 0 "policy diff of two names" -o table policy diff force size_aware
 has "has lines that went and came" out "- force " "+ size_aware " "-map force: array"
-status 0 "policy get" policy get force got.policy
+status 0 "policy export" policy export force out=got.policy
 cmp -s got.policy got.policy && timeout 10 "$S" policy diff got.policy force >/dev/null
 ok "gives the image that was loaded" $?
 golden undo -o table policy undo
@@ -151,7 +156,7 @@ status 0 "and added" policy add ./size_aware.bpf.o
 await settled demo
 golden use_none -o table -y policy use none
 await settled demo
-for c in "env set NCCL_ALGO Ring" "env forget NCCL_ALGO" "controller pause" "telemetry on" "trace start x.json" "policy time on" "rollout abort"; do
+for c in "env set NCCL_ALGO Ring" "env remove NCCL_ALGO" "controller pause" "telemetry on" "trace start out=x.json" "policy time on" "rollout abort"; do
 	# shellcheck disable=SC2086
 	status 64 "no dry run of $c" -n $c
 	has "is said" err "cannot be tried, there is no dry run of it"
@@ -161,11 +166,11 @@ ok "and nothing is done" $?
 status 77 "the role stays what it is" --role=observe telemetry on
 status 77 "for maps too" --role=observe map set force 0 '{enabled=0}'
 status 0 "what would be done needs no more than observe" --role=observe -n policy load force.bpf.o
-golden discard_dry -o table -n policy discard force
-golden discard -o table policy discard force
-status 1 "discard of what is gone" policy discard force
+golden unload_dry -o table -n policy unload force
+golden unload -o table policy unload force
+status 1 "unload of what is gone" policy unload force
 has "names it" err "force"
-status 0 "watch repeats" -o tsv -q watch 100ms comm list count=3
+status 0 "watch repeats" -o tsv -q watch 100ms count=3 comm list
 [ "$(grep -c '  comm list$' "$T/out")" -le 3 ] && [ "$(grep -c "$(timeout 5 "$S" -o name comm list)" "$T/out")" -eq 24 ]
 ok "three rounds of eight lines" $?
 printf 'timing on\ncomm list\n' | timeout 10 "$S" >"$T/out" 2>"$T/err"
@@ -182,7 +187,7 @@ has "and read it" out "{low=-1, high=2}" "u64=18446744073709551615" "s32=-5" "te
 run -r 0 -o json map get everything '{low=-1,high=2}'
 has "64 bits are exact in JSON" out '"u64":18446744073709551615'
 status 1 "flags=new on an element that is there" map set everything '{low=-1,high=2}' '{}' flags=new
-status 0 "remove it" map del everything '{low=-1,high=2}'
+status 0 "remove it" map remove everything '{low=-1,high=2}'
 status 1 "it is gone" map get everything '{low=-1,high=2}'
 await settled demo
 status 0 "a per-CPU map" -o table map dump counts

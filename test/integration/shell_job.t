@@ -81,14 +81,14 @@ echo 'return { candidate = "none" }' >plan.lua
 echo '{"algos": ["ring"], "name": "s"}' >sweep.json
 decided() { run -J other -o json status && grep -q '"decisions":[1-9]' "$T/out"; }
 await decided
-for words in "rollout start plan.lua" "sweep sweep.json"; do
+for words in "rollout start plan.lua" "sweep start sweep.json"; do
 	# shellcheck disable=SC2086
 	run -J other $words
 	[ "$rc" -ne 0 ] && grep -q "NCCL calls no profiler" "$T/err" && grep -q NCCL_PROFILER_PLUGIN "$T/err"
 	ok "$words: refused without a profiler" $?
 done
-status 0 "a trace begins all the same" -J other trace start none.json seconds=200ms
-has "and says so" err "NCCL has called no profiler" "NCCL_PROFILER_PLUGIN"
+status 0 "a trace begins all the same" -J other trace start out=none.json seconds=200ms
+has "and says so" err "NCCL has not called the profiler" "NCCL_PROFILER_PLUGIN"
 
 status 0 "samples of a job that has none" -J other -o table sample tail
 echo '-n policy use none' | timeout 30 "$S" -J other -o table >"$T/out" 2>"$T/err"
@@ -120,8 +120,13 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null &&
 	[ $? -eq 77 ] && grep -q "belongs to uid 0, this shell has uid 65534" "$T/err"
 	ok "a shell of another user is refused, with both uids" $?
 	chmod 700 "$T"
+	mkdir -m 700 "$T/theirs" && chown 65534 "$T/theirs"
+	timeout 10 setpriv --bounding-set=-all --inh-caps=-all "$S" -S "$T/theirs/x.sock" status >"$T/out" 2>"$T/err"
+	[ $? -eq 77 ] && grep -q "hint: this shell is root, without CAP" "$T/err" && ! grep -q "or as root" "$T/err"
+	ok "root without rights is not told to become root" $?
 else
-	tests=$((tests + 1))
+	tests=$((tests + 2))
+	echo "ok $((tests - 1)) - root without rights # SKIP not root"
 	echo "ok $tests - a shell of another user # SKIP not root, or the build is out of reach of others"
 fi
 
@@ -131,7 +136,7 @@ for i in 1 2 3 4 5 6; do
 	timeout 10 "$S" -J other -q comm list >/dev/null 2>&1 &
 done
 status 0 "a second shell" -J other status
-timeout -s KILL 0.4 "$S" -J other -q map watch nosuch 2>/dev/null
+timeout -s KILL 0.4 "$S" -J other -q map dump nosuch follow=yes 2>/dev/null
 timeout -s KILL 0.4 "$S" -J other -q decision tail follow=yes >/dev/null 2>&1
 status 0 "a killed shell leaves the job as it was" -J other status
 

@@ -5,6 +5,7 @@ S=$B/ncclbpf-shell
 T=$(mktemp -d "${TMPDIR:-/tmp}/nbsh.XXXXXX")
 mkdir -m 700 "$T/s"
 export NCCLBPF_SOCKET_DIR="$T/s" NCCLBPF_HISTORY="$T/history" HOME="$T" TERM=xterm LC_ALL=C.UTF-8
+export NCCLBPF_PAGER=
 unset XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_STATE_HOME NCCLBPF_JOB RANK SLURM_JOB_ID NO_COLOR PAGER
 tests=0 wrong=0
 jobs=

@@ -46,7 +46,7 @@ has "was written through it" out 99
 status 0 "a map by its name" map set maps 1 two
 status 64 "a map that is not there" map set maps 1 nosuch
 has "says which there are" err "value: nosuch is no map of the policy" "two ("
-status 0 "take the element out" map del maps 1
+status 0 "take the element out" map remove maps 1
 status 1 "and it is gone" map get maps 1
 status 64 "a map that does not fit" map set maps 0 50
 has "is refused" err "inner definition"

@@ -34,8 +34,13 @@ status 0 "and is accepted within the limit" policy verify "$B/test/corpus/shell/
 unset NCCLBPF_MAX_POLICY_MEMORY
 L=$B/test/corpus/accept/callbacks.bpf.o
 status 0 "a policy with loops" -o table policy verify "$L"
-has "has the line of the longest one" out "program callbacks: its longest loop, at " "callbacks.bpf.c:" \
+has "names the costliest one" out "program callbacks: its costliest loop, at " "callbacks.bpf.c:" \
 	"loops end early after 1048576 in a decision"
+D=$B/test/corpus/shell/nested_loops.bpf.o
+status 0 "a policy with loops in loops" -o table policy verify "$D"
+has "names the inner one, with all its iterations" out "nested_loops.bpf.c:16, takes 9" "1000 iterations of "
+status 0 "the same in JSON" -o json policy verify "$D"
+has "has them as numbers" out '"loop_iterations":1000' '"loop_line":16' '"loop_share":9'
 export NCCLBPF_MAX_RUN=400
 status 0 "a policy that takes longer than the operator allows" -o table policy verify "$L"
 has "says so, the limit and the variable" out "note: program callbacks takes up to " \
@@ -96,7 +101,7 @@ golden verify_missing_json -j policy verify nosuch.bpf.o
 golden build -o table policy build force.bpf.o
 [ -f force.policy ]
 ok "build writes beside the object" $?
-status 0 "build -o FILE" policy build force.bpf.o -o other.policy
+status 0 "build out=FILE" policy build force.bpf.o out=other.policy
 cmp -s force.policy other.policy
 ok "equal input gives an equal image" $?
 status 0 "build -o json gives JSON" policy build force.bpf.o -o json
@@ -104,7 +109,7 @@ has "and it is the envelope" out '"schema":"ncclbpf.policy.build/1"'
 status 0 "build --dry-run" -n policy build noop.bpf.o
 [ ! -e noop.policy ]
 ok "writes nothing" $?
-status 73 "build into a folder that is not there" policy build force.bpf.o -o /nonexistent/x.policy
+status 73 "build into a folder that is not there" policy build force.bpf.o out=/nonexistent/x.policy
 golden verify_image -o table policy verify force.policy
 printf 'x' | dd of=other.policy bs=1 seek=200 conv=notrunc 2>/dev/null
 run policy verify other.policy
@@ -208,3 +213,22 @@ lua_run -e 'local c = require "ncclbpf.core" assert(c.decode(io.read "a").data.a
 ok "-jp is JSON too" $?
 [ "$(wc -l <"$T/out")" -gt 10 ]
 ok "and indented" $?
+
+# libcurl and libmicrohttpd take longer to load than all other libraries of the shell.
+if readelf -d "$S" | grep -qE 'libasan|libtsan'; then
+	ok "libraries # SKIP a sanitizer's build" 0
+else
+	run -e 'local n, m = 0, io.open("/proc/self/maps"):read "a" for l in m:gmatch "lib%w+%.so" do n = n + 1 end
+		assert(n > 5 and not m:find "libcurl" and not m:find "libmicrohttpd", m)'
+	[ "$rc" -eq 0 ] &&
+		! readelf -d "$S" "$B/lua/ncclbpf.so" | grep -E 'NEEDED.*(libcurl|libmicrohttpd)' >"$T/why"
+	ok "the shell does not load libcurl and libmicrohttpd when it starts" $?
+fi
+mkdir broken
+echo "not a library" | tee broken/libcurl.so.4 >broken/libmicrohttpd.so.12
+export LD_LIBRARY_PATH="$T/broken"
+status 0 "commands that need neither work without them" policy verify force.bpf.o
+run --fleet http://127.0.0.1:1 -T 1 list
+[ "$rc" -ne 0 ]
+ok "a store cannot be asked without libcurl" $?
+has "the error names the library" err "libcurl.so.4"

@@ -20,11 +20,11 @@ cut -f4 out | sed 's/.*seq=\([0-9]*\).*/\1/' | awk 'NR > 1 && $1 <= p { bad = 1 
 ok "in their order, none twice" $?
 status 0 "no more of them" -o tsv map set .bss paused=1
 has "one variable stored" out "1"
-status 0 "what is left, all at once" -o json map pop ring 1000
+status 0 "what is left, all at once" -o json map pop ring count=1000
 has "with what was dropped" out '"dropped":'
 status 0 "one more" -o table map pop ring
 has "there is none" out "empty"
-status 0 "the queue" -o tsv -q map pop queue 10
+status 0 "the queue" -o tsv -q map pop queue count=10
 [ "$(wc -l <out)" -eq 4 ]
 ok "gives what it holds" $?
 status 0 "and is empty" -o table map pop queue
@@ -32,7 +32,7 @@ has "empty" out "empty"
 status 65 "not from a hash" map pop many
 has "says from what" err "queues, stacks and ring buffers"
 status 1 "no such type" map pop ring as=nosuch
-status 64 "no such count" map pop ring 0
+status 64 "no such count" map pop ring count=0
 
 # ---- variables
 status 0 "a variable" -o tsv -q map get .bss decisions

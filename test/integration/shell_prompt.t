@@ -95,10 +95,80 @@ NCCLBPF_PAGER='sed s/^/paged:/' at "long output goes through the pager" --no-rc 
 size 10 100
 expect #2>
 send help\n
-expect paged:COMMAND
+expect paged:job
 expect #2>
 send comm list\n
 absent paged:
+send quit\n
+status 0
+END
+at "the output of a command goes into a program or a file" --no-rc <<'END'
+expect #2>
+send comm list | sed -n "s/^rank.*/piped: &/p" | head -n 1\n
+expect piped: rank
+expect #2>
+send policy list > folder.tsv\n
+expect #2>
+send policy list -q >> folder.tsv\n
+expect #2>
+send map set force 0 {algo=ring} -n | tr a-z A-Z\n
+expect STAGED
+expect #2>
+send policy list | nosuchprogram\n
+expect no program nosuchprogram
+expect #2>
+send policy list >\n
+expect one file expected
+expect #2>
+send policy list > a b\n
+expect one file expected
+expect #2>
+send = 5 | 2\n
+expect 7
+send quit\n
+status 0
+END
+at "a program or a file gets each line as it comes" --no-rc <<'END'
+expect #2>
+send watch 50ms comm list | sed -un "s/.*Z  comm list$/piped: =/p" | tr = +\n
+expect piped: +
+absent #2>
+send \x03
+expect interrupted
+expect #2>
+send watch 50ms status -o json | head -n 3 | tr a-z A-Z\n
+expect SCHEMA
+expect #2>
+send watch 50ms comm list | head -n 3 | tr a-z A-Z\n
+expect COMM LIST
+expect #2>
+run sleep 2.1
+send watch 50ms comm list > lines\n
+run for i in $(seq 200); do [ -s lines ] && break; sleep 0.1; done; cp lines early
+send \x03
+expect interrupted
+expect #2>
+send policy list > nowhere/at/all\n
+expect nowhere/at/all: No such file
+send quit\n
+status 0
+END
+grep -q 'Z  comm list$' early
+ok "the file has lines while the command runs" $?
+sed 1d folder.tsv | cut -f3,4 | sort | uniq -c | awk '$1 % 2 { bad = 1 } END { exit bad || !NR }' &&
+	[ "$(sed -n 1p folder.tsv | cut -f3)" = name ]
+ok "as a pipe or a file has it: with tabs, appended by >>" $?
+at "the first letters of several commands" --no-rc <<'END'
+expect #2>
+send stat\n
+expect stat is ambiguous: stats, status
+expect #2>
+send policy l\n
+expect policy l is ambiguous: list, load
+expect #2>
+send stat = 4\n
+send = stat\n
+expect 4
 send quit\n
 status 0
 END
@@ -226,7 +296,7 @@ status 0
 END
 NCCLBPF_PAGER='head -n 2' at "a pager that is quit early leaves the prompt" --no-rc <<'END'
 expect #2>
-send decision tail 1000\n
+send decision tail count=1000\n
 expect COMM
 expect #2>
 send = 40 + 2\n
@@ -236,7 +306,7 @@ status 0
 END
 at "Ctrl-C stops a command that waits" --no-rc <<'END'
 expect #2>
-send map watch force 100ms\n
+send map dump force follow=yes every=100ms\n
 expect channels=
 absent #2>
 send \x03

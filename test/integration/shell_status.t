@@ -37,7 +37,7 @@ status 66 "66: a folder is no file" policy verify /
 status 69 "69: no target" status
 status 69 "69: no such process" -p 999999 status
 status 69 "69: no such socket" -S "$T/none.sock" status
-status 73 "73: cannot create" policy build "$P" -o /nonexistent/p
+status 73 "73: cannot create" policy build "$P" out=/nonexistent/p
 timeout 10 "$S" list >/dev/full 2>/dev/null
 [ $? -eq 74 ]
 ok "74: standard output is full" $?

@@ -11,7 +11,7 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=sim timeout 200 "$B/test/fakes/ho
 host=$!
 jobs="$jobs $host"
 export NCCLBPF_JOB=sim
-enough() { "$S" -q -o json decision tail 64 | grep -qE '"seq":([4-9][0-9]|[1-9][0-9]{2,}),'; }
+enough() { "$S" -q -o json decision tail count=64 | grep -qE '"seq":([4-9][0-9]|[1-9][0-9]{2,}),'; }
 await enough
 printf 'allreduce,16777216,33554431,ring,simple,-1,1,4\n' >ring.csv
 printf 'allreduce,0,-1,pat,simple,-1,-1,-1\n' >pat.csv
@@ -19,8 +19,8 @@ printf 'allreduce,0,-1,pat,simple,-1,-1,-1\n' >pat.csv
 # ---- a job's rings ----
 status 0 "no policy decides as it did" policy simulate none
 status 2 "a table" -o table policy simulate ring.csv
-has "differs where it has a row" out "nvls/simple -> ring/simple" "answers differ" "estimate, by NCCL's cost table, not measured" "more; first=N shows more"
-status 2 "in JSON" -o json policy simulate ring.csv first=3
+has "differs where it has a row" out "nvls/simple -> ring/simple" "answers differ" "estimate, by NCCL's cost table, not measured" "more; limit=N shows more"
+status 2 "in JSON" -o json policy simulate ring.csv limit=3
 lua_run -e 'local core = require "ncclbpf.core"
 	local d = assert(core.decode(io.read "a")).data
 	assert(#d.first == 3 and #d.rows == 4 and d.estimate:find "not measured")
@@ -44,17 +44,17 @@ else
 fi
 run policy load ring.csv
 run policy use ring
-await sh -c "'$S' -q -o json decision tail 8 | grep -q '\"by\":\"ring\"'"
+await sh -c "'$S' -q -o json decision tail count=8 | grep -q '\"by\":\"ring\"'"
 turned() { # decisions with it alone are in the rings of 1024 lines: those of one file
-	"$S" -q -o ndjson decision tail 40 >new.ndjson && "$S" policy simulate ring data=new.ndjson >/dev/null
+	"$S" -q -o ndjson decision tail count=40 >new.ndjson && "$S" policy simulate ring data=new.ndjson >/dev/null
 }
 await turned
 ok "a policy in use decides as the job has" $?
 status 2 "and no policy does not" policy simulate none data=new.ndjson
 
 # ---- files ----
-"$S" -o ndjson decision tail 100 >rec.ndjson
-"$S" -o json decision tail 100 >rec.json
+"$S" -o ndjson decision tail count=100 >rec.ndjson
+"$S" -o json decision tail count=100 >rec.json
 run policy use none
 status 2 "a file of lines" policy simulate none data=rec.ndjson
 status 2 "a file of JSON" policy simulate none data=rec.json
@@ -74,7 +74,7 @@ fault "a word for algorithm or protocol that is none" :1 's/"algo":"ring"/"algo"
 fault "not JSON" :1 '1s/.$//'
 fault "no decision in it" '' 'd'
 status 64 "both kinds of record" policy simulate ring.csv data=rec.json segment=x
-status 64 "first= that is no number" policy simulate ring.csv first=many
+status 64 "limit= that is no number" policy simulate ring.csv limit=many
 status 66 "a candidate that is not there" policy simulate nowhere.csv
 printf 'allreduce,0,9,ring,ll,0,-1,-1\n' >bad.csv
 status 65 "a table with a fault" policy simulate bad.csv data=rec.json

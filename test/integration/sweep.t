@@ -10,7 +10,7 @@ cd "$T" || exit 1
 bad() { # FIELDS, TEXT...
 	echo "return { $1 }" >bad.lua
 	shift
-	run sweep bad.lua
+	run sweep start bad.lua
 	[ "$rc" -eq 64 ] || echo "status $rc" >>why
 	has "refused: $1" err "$@"
 }
@@ -27,15 +27,15 @@ bad 'data = {}' "data: a file, or a list of files"
 bad 'hysteresis_pct = 0/0' "hysteresis_pct: a number from 0 to 100 expected"
 bad 'scope = { sizes = "9M..1M" }' "scope.sizes: sizes like"
 echo 'return { data = "nowhere.csv", baseline = "ring/ll" }' >none.lua
-status 66 "a file that is not there" sweep none.lua
-status 64 "what is neither plan nor word" sweep bad.lua data=
-status 69 "a live one without a job" sweep "$TOP/examples/nightly-sweep/plan.lua"
+status 66 "a file that is not there" sweep start none.lua
+status 64 "what is neither plan nor word" sweep start bad.lua data=
+status 69 "a live one without a job" sweep start "$TOP/examples/nightly-sweep/plan.lua"
 
 # ---- files with faults ----
 echo 'return { data = "m.csv", baseline = "ring/simple" }' >m.lua
 fault() { # POSITION TEXT; the file is on the standard input
 	cat >m.csv
-	run sweep m.lua
+	run sweep start m.lua
 	[ "$rc" -eq 65 ] && grep -qF "at m.csv$1" "$T/err" && grep -qF -e "$2" "$T/err"
 	ok "fault: $2" $?
 }
@@ -74,14 +74,14 @@ fault '' 'version: a whole number from 1 on expected' <<E
 {"version":"three","results":[]}
 E
 printf '#\n# size count type redop root time algbw busbw #wrong\n 8 2 float sum -1 5.0 0.1 0.1 0\n' >m.csv
-status 65 "nothing says which collective" sweep m.lua
+status 65 "nothing says which collective" sweep start m.lua
 has "and how it is said" err "which collective was measured" 'coll = "allreduce"'
 printf '%s\nallreduce,4096,,,,1,8,10\n' $H >m.csv
 echo 'return { data = "m.csv", scope = { sizes = "1G..2G" } }' >scope.lua
-status 65 "nothing in the scope" sweep scope.lua
+status 65 "nothing in the scope" sweep start scope.lua
 printf "%s\n\"allreduce\",4096,\"ring\",ll,,1,8,10\n" $H >m.csv
 echo 'return { data = "m.csv" }' >nobase.lua
-status 64 "no baseline" sweep nobase.lua
+status 64 "no baseline" sweep start nobase.lua
 has "and how it is said" err "nothing says what the baseline is" 'baseline = "ring/simple"'
 
 # ---- what is chosen ----
@@ -104,7 +104,7 @@ table() { # what the table has, without comments
 sweeps() { # NAME EFFECTS TABLE
 	make_csv "$2"
 	rm -f out.csv
-	run -o table sweep m.lua -o out.csv
+	run -o table sweep start m.lua out=out.csv
 	got=$(table 2>/dev/null)
 	echo "table: $got" >>why
 	[ "$rc" -eq 0 ] && [ "$got" = "$3" ]
@@ -119,32 +119,32 @@ sweeps "one size that is little better is not worth two changes" "0 -3.6 0" ""
 has "which is said" out "hysteresis" "is not worth two changes of the answer"
 sweeps "one that is much better is" "0 -12 0" "allreduce,2097152,4194303,ring,ll128,-1,1,8 "
 sweeps "neighbours keep one answer across a size where it is as good" "-10 0 -10" "allreduce,1048576,8388607,ring,ll128,-1,1,8 "
-has "which is said too" out "bridged" "not slower; as its neighbours"
+has "which is said too" out "bridged" "not slower; takes its neighbours' answer"
 sweeps "but not across one where it is slower" "-10 6 -10" \
 	"allreduce,1048576,2097151,ring,ll128,-1,1,8 allreduce,4194304,8388607,ring,ll128,-1,1,8 "
 make_csv "-20 0 -20"
 sed -i '/,2097152,/d' m.csv
-run sweep m.lua -o out.csv
+run sweep start m.lua out=out.csv
 [ "$(table)" = "allreduce,1048576,2097151,ring,ll128,-1,1,8 allreduce,4194304,8388607,ring,ll128,-1,1,8 " ]
 ok "a size that was not measured gets no row" $?
 echo 'return { data = "m.csv", gaps = "fill" }' >fill.lua
-run sweep fill.lua -o out.csv
+run sweep start fill.lua out=out.csv
 [ "$(table)" = "allreduce,1048576,8388607,ring,ll128,-1,1,8 " ]
 ok "gaps = fill gives it that of its neighbours" $?
 make_csv "-20"
 head -7 m.csv >few.csv
-run -o table sweep m.lua data=few.csv
+run -o table sweep start m.lua data=few.csv
 has "too little data are not enough" out "inconclusive" "blocks"
 make_csv "-20 -20"
-status 0 "policy compile takes the table" sweep m.lua -o out.csv
-status 0 "as it is" policy compile out.csv
-status 0 "a policy at once" sweep m.lua -o out.policy
+status 0 "policy build takes the table" sweep start m.lua out=out.csv
+status 0 "as it is" policy build out.csv
+status 0 "a policy at once" sweep start m.lua out=out.policy
 status 0 "that verifies" policy verify out.policy
-run sweep m.lua -o back.bpf.o
+run sweep start m.lua out=back.bpf.o
 run -o table policy diff out.policy back.bpf.o
 has "an object too, the same" out "equal in maps and instructions"
-status 73 "a file that cannot be written" sweep m.lua -o /nowhere/x.csv
-status 0 "JSON" -o json sweep m.lua
+status 73 "a file that cannot be written" sweep start m.lua out=/nowhere/x.csv
+status 0 "JSON" -o json sweep start m.lua
 lua_run -e 'local core = require "ncclbpf.core"
 	local d = assert(core.decode(io.read "a")).data
 	assert(#d.rows == 2 and d.comparisons == 4 and #d.table == 1 and d.table[1].max_bytes == 4194303)
@@ -155,7 +155,7 @@ lua_run -e 'local core = require "ncclbpf.core"
 ok "with the numbers" $?
 echo 'return { data = "m.csv", baseline = "nvls/simple" }' >base.lua
 grep -v ',,,,' m.csv >two.csv
-run -o table sweep base.lua data=two.csv -o out.csv
+run -o table sweep start base.lua data=two.csv out=out.csv
 has "a baseline of one's own" out "ring/ll128" "better"
 
 # ---- nccl-tests ----
@@ -182,7 +182,7 @@ while [ $k -lt 10 ]; do
 	k=$((k + 1))
 done
 echo "return { data = { $list } }" >tests.lua
-status 0 "nccl-tests' text, tagged, with logs between" -o table sweep tests.lua -o out.csv
+status 0 "nccl-tests' text, tagged, with logs between" -o table sweep start tests.lua out=out.csv
 has "is read by its header" out "ring/ll128x8" "better" "from files"
 [ "$(table)" = "allreduce,4194304,8388607,ring,ll128,8,1,2 " ]
 ok "ranks and nodes from its list of devices" $?
@@ -198,7 +198,7 @@ while [ $k -lt 10 ]; do
 done
 json newer.json 65 "" 4
 echo "return { data = { $list 'newer.json' } }" >json.lua
-status 0 "nccl-tests' JSON" -o table sweep json.lua -o out.csv
+status 0 "nccl-tests' JSON" -o table sweep start json.lua out=out.csv
 has "the combination from its environment, newer versions with a warning" out "ring/ll " "better" "warning: newer.json: version 4"
 [ "$(table)" = "allreduce,4194304,8388607,ring,ll,-1,2,2 " ]
 ok "nodes and ranks from its devices" $?
@@ -216,7 +216,7 @@ inspector own.jsonl 400
 echo '{"header":{"id":"0xabc","rank":0,"n_ranks":2,"nnodes":1},"coll_perf":{"coll":"AllReduce","coll_sn":9,"coll_msg_size_bytes":4194304,"coll_exec_time_us":1,"coll_timing_source":"collective_cpu"}}' >>own.jsonl
 echo '{"header":{"id":"0xabc","rank":0,"n_ranks":2,"nnodes":1},"p2p_perf":{"p2p":"Send"}}' >>own.jsonl
 echo 'return { data = { { file = "ring.jsonl", algo = "ring", proto = "ll128" }, "own.jsonl" }, confidence = 0.9 }' >insp.lua
-status 0 "Inspector's lines" -o table sweep insp.lua -o out.csv
+status 0 "Inspector's lines" -o table sweep start insp.lua out=out.csv
 has "the slowest rank of each, by one source" out "ring/ll128" "better" "warning: own.jsonl: 1 lines of another source than kernel_gpu"
 [ "$(table)" = "allreduce,4194304,8388607,ring,ll128,-1,1,2 " ]
 ok "with nodes and ranks" $?

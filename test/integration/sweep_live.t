@@ -34,16 +34,16 @@ return { scope = { collectives = { "allreduce" }, sizes = "8M..64M" }, algos = {
 E
 decided() { "$S" -o json comm show | grep -q '"bytes_from":67108864'; }
 await decided
-status 0 "a dry run" -n sweep plan.lua
+status 0 "a dry run" -n sweep start plan.lua
 has "says what would be tried, of what NCCL offers" out "ring/ll128, ring/ll128x1, ring/simple, ring/simplex1" "now nvls/simple" "8 rounds of up to 5" "the baseline again"
 sed 's/rounds = 8/rounds = 4/' plan.lua >short.lua
-status 64 "too few rounds to be sure of anything" sweep short.lua
+status 64 "too few rounds to be sure of anything" sweep start short.lua
 has "says how many it takes" err "rounds: 4 cannot show anything with confidence 0.98 and 8 comparisons;" "or more needed"
 sed 's/"ring"/"pat"/' plan.lua >pat.lua
-status 2 "what NCCL does not offer" sweep pat.lua
-has "is not tried" err "NCCL offers nothing there but what the job has"
+status 2 "what NCCL does not offer" sweep start pat.lua
+has "is not tried" err "NCCL offers no other combination there than the current one"
 
-LIMIT_S=120 run -o table sweep plan.lua -o best.csv
+LIMIT_S=120 run -o table sweep start plan.lua out=best.csv
 [ "$rc" -eq 0 ]
 ok "a sweep" $?
 has "finds what is replayed" out "better" "ring/" "faster by" "times are replayed" "the job has its baseline again"
@@ -67,14 +67,14 @@ runner() { # the PID of the process that sweeps
 	run -o json sweep status
 	lua_run -e 'print(require "ncclbpf.core".decode(io.read "a").data.pid)' <out
 }
-"$S" sweep long.lua >long.out 2>&1 &
+"$S" sweep start long.lua >long.out 2>&1 &
 shell=$!
 await started
 ok "a table behind the baseline" $?
 runner=$(runner)
 [ "$runner" != $shell ]
 ok "by a process of its own" $?
-status 75 "no second one beside it" sweep plan.lua
+status 75 "no second one beside it" sweep start plan.lua
 has "and who runs it" err "process $runner sweeps this job"
 status 0 "abort, from another shell" sweep abort
 has "is asked for" out "process $runner was asked to end it"
@@ -84,7 +84,7 @@ ok "it ends without a verdict" $?
 using '"best"'
 ok "with the baseline" $?
 
-"$S" sweep long.lua >long.out 2>&1 &
+"$S" sweep start long.lua >long.out 2>&1 &
 shell=$!
 await started
 kill -INT $shell
@@ -94,7 +94,7 @@ ok "Ctrl-C" $?
 using '"best"'
 ok "puts the baseline back" $?
 
-"$S" sweep long.lua >long.out 2>&1 &
+"$S" sweep start long.lua >long.out 2>&1 &
 shell=$!
 await started
 kill -9 $shell
@@ -111,13 +111,13 @@ status 0 "abort where nobody runs it" sweep abort
 has "is harmless" out "the job has its baseline"
 
 sed 's/rounds = 300/rounds = 12/' long.lua >short.lua
-status 0 "a sweep that nobody follows" sweep short.lua watch=no
-LIMIT_S=120 status 0 "is followed later" -o table sweep watch
+status 0 "a sweep that nobody follows" sweep start short.lua follow=no
+LIMIT_S=120 status 0 "is followed later" -o table sweep status follow=yes
 has "to its end" out "comparisons" "the job has its baseline again"
 using '"best"'
 ok "and leaves the baseline" $?
 
-"$S" -o table sweep long.lua >long.out 2>&1 &
+"$S" -o table sweep start long.lua >long.out 2>&1 &
 shell=$!
 await started
 # the sweep may be in the middle of a change of its own: then this one is refused
@@ -128,7 +128,7 @@ wait $shell
 ok "a change by somebody else ends it" $?
 using ""
 ok "and stays" $?
-grep -q 'made by somebody else and is left in place' long.out
+grep -q 'was made by somebody else meanwhile, and stays in force' long.out
 ok "which is said" $?
 status 0 "ranks agree at the end" check agreement
 

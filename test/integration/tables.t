@@ -22,9 +22,9 @@ return nb.policy.table {
 E
 printf 'return { { algo = "ring", bytes_per_rank = "1K..2K", ranks = 8 } }\n' >rows.lua
 
-status 0 "compile CSV" -q policy compile tuner.csv
-has "rows and verdict" out "accepted" "tuner.policy"
-status 0 "compile Lua to an object" policy compile tuner.lua -o x.bpf.o
+status 0 "compile CSV" -q policy build tuner.csv
+has "rows and file" out "	3	"
+status 0 "compile Lua to an object" policy build tuner.lua out=x.bpf.o
 status 0 "the object is a policy like others" policy verify x.bpf.o
 status 0 "a table of rows is enough" policy export rows.lua
 has "sizes per rank times ranks" out "-1,8192,16391,ring,-1,-1,-1,8,-1,-1"
@@ -33,8 +33,8 @@ has "and the same instructions" out "equal in maps and instructions"
 sed 's/ring,simple/ring,ll128/' tuner.csv >other.csv
 status 0 "a difference is one of rows" -o table policy diff tuner.policy other.csv
 has "both lines" out "-allreduce,65537,4194304,ring,simple,1" "+allreduce,65537,4194304,ring,ll128,1"
-status 0 "export to a file" policy export tuner.policy back.csv
-status 0 "what was exported compiles" policy compile back.csv -o again.policy name=tuner
+status 0 "export to a file" policy export tuner.policy out=back.csv
+status 0 "what was exported compiles" policy build back.csv out=again.policy name=tuner
 run -q policy diff tuner.policy again.policy
 [ "$rc" -eq 0 ] && [ ! -s "$T/out" ]
 ok "to the same rows" $?
@@ -48,7 +48,7 @@ has "which is said" err "not made from a table"
 fault() { # line of CSV, column, words
 	rm -f bad.policy
 	printf '# one\n%s\n' "$1" >bad.csv
-	run policy compile bad.csv
+	run policy build bad.csv
 	[ "$rc" -eq 65 ] && [ ! -e bad.policy ] && grep -qF "at bad.csv:2$2" "$T/err" && grep -qF -e "$3" "$T/err"
 	ok "fault: $3" $?
 }
@@ -60,11 +60,11 @@ fault 'allreduce,0,1,ring,ll,0,1,1' :23 'channels "0": 1 to 64'
 fault 'allreduce,0,1,ring' :1 '4 fields; 8 to 10 expected'
 fault 'allreduce,0,1,ring,ll,1,1,1,1,1' '' 'registered on one rank and not on another'
 printf 'allreduce,0,9,ring,ll,1,-1,-1\nallreduce,2,3,ring,ll,1,-1,-1\n' >hidden.csv
-status 65 "a row that never wins" policy compile hidden.csv
+status 65 "a row that never wins" policy build hidden.csv
 has "names the one before it" err "at hidden.csv:2:1" "the one of line 1 comes first"
-status 0 "hidden=keep" policy compile hidden.csv hidden=keep
+status 0 "hidden=keep" policy build hidden.csv hidden=keep
 printf 'allreduce,0,9,ring,ll,1,-1,-1,-1,1\n' >reg.csv
-status 0 "coherence=off takes reg_buff" policy compile reg.csv coherence=off
+status 0 "coherence=off takes reg_buff" policy build reg.csv coherence=off
 status 2 "and the verifier does not, otherwise" policy verify reg.policy
 has "as it depends on the rank" err "reg_buff"
 lua_run -e 'local nb = require "ncclbpf"
@@ -91,8 +91,8 @@ status 65 "a Lua file that returns no policy" policy verify seven.lua
 printf 'return {\n{ algo = "ring" }, { algoo = 1 } }\n' >typo.lua
 status 65 "an unknown field" policy verify typo.lua
 has "its row and the nearest" err "row 2: no field algoo, nearest: algo"
-status 64 "neither" policy compile noop.bpf.o
-has "says what is" err "a .csv or .lua file expected"
+status 64 "coherence=off is for tables" policy build noop.bpf.o coherence=off
+has "which is said" err "hidden= and coherence= are for tables (.csv, .lua)"
 cat >api.lua <<'E'
 local nb = require "ncclbpf"
 local p = assert(nb.policy.table { name = "t", { coll = "allreduce", algo = "ring", proto = "ll", bytes = 4096 } })
@@ -133,8 +133,16 @@ if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
 	has "the row's answer" out "tree" "tuner"
 	status 0 "export from the job" policy export tuner
 	has "its rows" out "allreduce,0,65536,tree,ll,2,1,-1,-1,-1"
-	status 0 "a target takes a policy made in Lua" -e 'local p = assert(nb.policy.table { name = "made", { algo = "ring" } })
-assert(nb.target:policy_load { policy = p }.name == "made")'
+	status 0 "an image under another name" policy load tuner.policy name=other
+	run -q -o name policy list
+	grep -qx other "$T/out"
+	ok "is held under that" $?
+	status 0 "a target takes a policy made in Lua, under its name or another" -e 'local p = assert(nb.policy.table { name = "made", { algo = "ring" } })
+assert(nb.target:policy_load { policy = p }.name == "made")
+local q = assert(nb.target:policy_load { policy = p, name = "again" })
+assert(q.name == "again" and nb.target:policy("again").digest == q.digest)
+local none, err = nb.target:policy_load { policy = p, name = "no such/name" }
+assert(not none and err.message:find "name has 1 to 63", err)'
 else
 	ok "a running job # SKIP no plugin or no stand-in host in the build" 0
 fi

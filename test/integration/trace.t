@@ -37,12 +37,12 @@ silent='#p.asked == 0 and #p.events == 0 and p.traces == 0'
 
 standin one --ranks 2 --procs --nccl 2.28.9 --min 4K --max 4M --factor 1024 --pause-ms 5
 await state one 'p.profiler_abi == 5'
-state one "$silent and p.written == 0 and not p.recording"
+await state one "$silent and p.written == 0 and not p.recording" 2>/dev/null
 ok "nothing is written down before it is asked for" $?
 
 # a file
 traced() { # until a second had enough in it
-	run -J one -o json trace start a.json seconds=1
+	run -J one -o json trace start out=a.json seconds=1
 	[ "$(grep -c '"cat":"coll".*"exec_us"' a.json)" -gt 12 ]
 }
 await traced
@@ -68,10 +68,25 @@ chrome "each collective with its decision, on its communicator's thread" a.json 
 	assert(n > 10)'
 state one "$silent"
 ok "and NCCL is asked for nothing again" $?
+! grep -q "first collective" err out
+ok "nothing is said of the first collective" $?
+kept=$job
+standin first --ranks 2 --procs --nccl 2.28.9 --min 4K --max 4K --pause-ms 100000
+decided() {
+	run -J first -o json status
+	truth 'for _, p in ipairs(d.processes) do assert(p.data.decisions == 1) end' 2>/dev/null
+}
+await decided
+run -J first -o table trace start out=first.json seconds=200ms
+cat out err >why
+grep -q "no process has made more than one decision; NCCL makes its connections in the first collective" why
+ok "a trace of the first collective says why it has few events" $?
+kill "$job"
+job=$kept
 
 # lines
 lines() {
-	run -J one -o json trace start a.nd format=ndjson seconds=500ms events=coll,kernel_ch
+	run -J one -o json trace start out=a.nd format=ndjson seconds=500ms events=coll,kernel_ch
 	grep -q '"exec_ns"' a.nd
 }
 await lines
@@ -89,7 +104,7 @@ assert(n > 0)' >"$T/why" 2>&1
 ok "NDJSON, of some events alone" $?
 
 # a limit
-status 0 "a file with a limit" -J one -o table trace start small.json size=64K
+status 0 "a file with a limit" -J one -o table trace start out=small.json size=64K
 has "says that it was reached" out "the file's limit is reached" "stopped at 64K"
 [ "$(grep -c "stopped at 64K" out)" -eq 1 ]
 ok "once" $?
@@ -99,7 +114,7 @@ chrome "and the file is whole" small.json 'assert(#slices > 10)'
 
 # the last files of a size
 turned() {
-	run -J one -o json trace start "$1" size=64K keep=3 seconds=1 "$2"
+	run -J one -o json trace start out="$1" size=64K keep=3 seconds=1 "$2"
 	truth 'assert(d.files > 4)'
 }
 await turned turn.json format=chrome
@@ -126,14 +141,14 @@ end' >"$T/why" 2>&1
 ok "lines too" $?
 [ "$(ls turn.nd* | wc -l)" -eq 3 ]
 ok "and no more than that" $?
-status 64 "keep= of nothing" -J one trace start x.json keep=0
+status 64 "keep= of nothing" -J one trace start out=x.json keep=0
 
 # the ring of the processes, without a reader
 status 0 "a trace into the rings" -J one trace start events=coll,kernel_ch
 await state one 'p.written > 2000 and p.recording'
 state one 'table.concat(p.asked, " ") == "coll p2p kernel_ch" and table.concat(p.events, " ") == "coll kernel_ch"'
 ok "asks NCCL for its events and their parents alone" $?
-run -J one -o json trace stop ring.json
+run -J one -o json trace stop out=ring.json
 truth 'assert(d.ended == "ring" and d.spans > 100)'
 ok "written when it is stopped" $?
 chrome "in the same format" ring.json 'assert(#of "coll" > 0 and #of "kernel_ch" > 0)'
@@ -141,9 +156,9 @@ state one "$silent and not p.recording"
 ok "the rings stay, NCCL is asked for nothing" $?
 
 # two readers
-env --default-signal=INT "$S" -J one trace start two1.json events=coll seconds=100 >two1.out 2>&1 &
+env --default-signal=INT "$S" -J one trace start out=two1.json events=coll seconds=100 >two1.out 2>&1 &
 one=$!
-env --default-signal=INT "$S" -J one trace start two2.json events=kernel_ch seconds=100 >two2.out 2>&1 &
+env --default-signal=INT "$S" -J one trace start out=two2.json events=kernel_ch seconds=100 >two2.out 2>&1 &
 two=$!
 jobs="$jobs $one $two"
 await state one 'p.traces == 2 and table.concat(p.events, " ") == "coll kernel_ch"'
@@ -164,7 +179,7 @@ chrome "and its file is whole" two2.json 'assert(#of "kernel_ch" == #slices and 
 # a change while it runs
 if [ -e "$B/policies/size_aware.policy" ]; then
 	status 0 "a policy is loaded" -J one policy load "$B/policies/size_aware.policy"
-	env --default-signal=INT "$S" -J one trace start change.json events=coll,kernel_ch seconds=100 >change.out 2>&1 &
+	env --default-signal=INT "$S" -J one trace start out=change.json events=coll,kernel_ch seconds=100 >change.out 2>&1 &
 	one=$!
 	jobs="$jobs $one"
 	await kept change.json
@@ -193,21 +208,21 @@ fi
 
 # the module
 lua_run -e 'local nb = require "ncclbpf"
-local d = assert(nb.trace.start { "lua.json", seconds = "200ms", events = "coll" })
+local d = assert(nb.trace.start { out = "lua.json", seconds = "200ms", events = "coll" })
 assert(d.ended == "seconds" and d.file == "lua.json")
 assert(nb.trace.status {}.processes[1].data.traces == 0)' >"$T/why" 2>&1
 ok "from Lua" $?
 
 echo before >x.json
-status 64 "a wrong event" -J one trace start x.json events=coll,frob
+status 64 "a wrong event" -J one trace start out=x.json events=coll,frob
 [ "$(cat x.json)" = before ]
 ok "and the older file stays" $?
-status 64 "a wrong format" -J one trace start x.json format=xml
+status 64 "a wrong format" -J one trace start out=x.json format=xml
 status 64 "a size without a file" -J one trace start size=1M
-status 73 "a file that cannot be made" -J one trace start /nonexistent/x.json
+status 73 "a file that cannot be made" -J one trace start out=/nonexistent/x.json
 
 # the job ends first
-env --default-signal=INT "$S" -J one -o json trace start end.json seconds=100 >end.out 2>&1 &
+env --default-signal=INT "$S" -J one -o json trace start out=end.json seconds=100 >end.out 2>&1 &
 one=$!
 jobs="$jobs $one"
 await kept end.json
@@ -238,7 +253,7 @@ rm -f many.json
 
 # a reader that stands still: events come as fast as they can
 standin fast --ranks 2 --threads --nccl 2.30.7 --min 4K --max 4K
-env --default-signal=INT "$S" -J fast -o json trace start slow.json seconds=100 >slow.out 2>&1 &
+env --default-signal=INT "$S" -J fast -o json trace start out=slow.json seconds=100 >slow.out 2>slow.err &
 one=$!
 jobs="$jobs $one"
 await kept slow.json

@@ -66,6 +66,14 @@ has "and shows what was measured" demo.out "CPU calls timed by" "trace.json: "
 cp demo/calls.json out
 truth 'assert(#d.rows == 3 and d.rows[1].count > 0 and d.rows[1].bytes == 1 << 20)'
 ok "of three sizes" $?
+lua_run - >>why 2>&1 <<'L'
+local d = require("ncclbpf.core").decode(io.open("demo/calls.json"):read "a").data
+local shown = io.open("demo.out"):read "a"
+for _, r in ipairs(d.rows) do
+	assert(shown:find(("allreduce +%dM +%d +[%%d.]+ "):format(r.bytes >> 20, r.count)), r.count)
+end
+L
+ok "the table shows the measurement that the file has" $?
 if grep -q '"clock":"uprobes"' demo/calls.json; then
 	truth 'assert(d.calls > 0 and d.why == nil)
 		for _, r in ipairs(d.rows) do assert(r.cpu_p50_ns > 0 and r.cpu_p99_ns >= r.cpu_p50_ns) end'

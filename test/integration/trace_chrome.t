@@ -15,16 +15,16 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one timeout 200 "$B/test/fakes/ho
 jobs=$!
 await timeout 20 "$S" -q attach one >/dev/null 2>&1
 traced() { # FILE ARGS...: until it has collectives and their times
-	run -J one trace start "$@" seconds=1
+	run -J one trace start out="$@" seconds=1
 	[ "$(grep -c '"cat":"coll".*"exec_us"' "$1")" -gt 12 ]
 }
 await traced whole.json
 turned() {
-	run -J one trace start turned.json size=64K keep=2 seconds=1
+	run -J one trace start out=turned.json size=64K keep=2 seconds=1
 	[ -e turned.json.1 ] && grep -q '"ph":"X"' turned.json
 }
 await turned
-"$S" -J one trace start killed.json seconds=100 >killed.out 2>&1 &
+"$S" -J one trace start out=killed.json seconds=100 >killed.out 2>&1 &
 writer=$!
 jobs="$jobs $writer"
 enough() { [ "$(grep -c '"cat":"coll".*"exec_us"' killed.json)" -gt 12 ]; }

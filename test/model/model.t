@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The fence protocol's model (test/model/fence.pml): as built no two ranks
-# disagree and nobody waits for ever; with any one of its parts left out spin
-# finds ranks that disagree.
+# The fence protocol's models, of one site (fence.pml) and of several (fleet.pml):
+# as built no two ranks disagree and nobody waits for ever; with any one of its
+# parts left out spin finds ranks that disagree.
 set -u
 if ! command -v spin >/dev/null; then
 	echo "1..1"
@@ -11,9 +11,10 @@ if ! command -v spin >/dev/null; then
 fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-n=0
+n=0 model=fence
 
-# holds|breaks|ends|cycles NAME OPTIONS...: check the model built with OPTIONS;
+# holds|breaks|waits|ends|cycles NAME OPTIONS...: check the model built with
+# OPTIONS; waits: somebody waits for ever;
 # the latter two for cycles without progress
 check() {
 	want=$1 name=$2
@@ -25,7 +26,7 @@ check() {
 	esac
 	d=$dir/$n
 	mkdir "$d"
-	(cd "$d" && cpp -P "$@" "$TOP/test/model/fence.pml" >model.pml &&
+	(cd "$d" && cpp -P "$@" "$TOP/test/model/$model.pml" >model.pml &&
 		spin -a model.pml >spin.log 2>&1 &&
 		cc -O2 -w $kind -DCOLLAPSE -DMEMLIM=1500 -o pan pan.c &&
 		./pan $loops -m200000 >pan.log 2>&1)
@@ -37,6 +38,7 @@ check() {
 	case $want in
 	holds | ends) [ "$errors" = 0 ] && [ $whole = 1 ] ;;
 	breaks) grep -q 'assertion violated ((used' "$d/pan.log" ;;
+	waits) grep -q 'invalid end state (at' "$d/pan.log" ;;
 	cycles) grep -q 'non-progress cycle (at' "$d/pan.log" ;;
 	esac
 	if [ $? -eq 0 ]; then
@@ -108,4 +110,20 @@ check breaks "who gives up on the lock leaves no mark" -DLOST=1 -DNO_MARK
 check breaks "nobody writes down what all begin with" -DSTRANGER=1 -DNO_BEGINNING
 check breaks "the beginning is no compare-and-swap" -DSTRANGER=1 -DBEGIN_BY_STORE
 check breaks "a rank trusts its own view of the beginning" -DSTRANGER=1 -DOWN_VIEW
+
+# several sites
+model=fleet
+check holds "two sites, one change" -DDECISIONS=1 -DDEATHS=0
+check holds "two sites, an agent (its keys too, or not) or the coordinator dies" -DDECISIONS=1 -DLEASES=1
+check holds "a site is cut off from the store" -DDECISIONS=1 -DDEATHS=0 -DCUTS=1
+for part in "NO_BARRIER the agent's membarrier" "SEEN_EARLY reading ranks after writing the copy" \
+	"NO_COMPARE comparing the record's revision" "OLD_ANSWER answers for this very revision" \
+	"ONE_SITE the answers of all sites" "RANK_GUESSES waiting for the outcome" \
+	"LATE_IS_BELOW a second look at a rank at the fence"; do
+	check breaks "sites: without ${part#* }" -DDECISIONS=1 -DDEATHS=0 "-D${part%% *}"
+done
+check breaks "sites: without reading the mark first" -DDECISIONS=2 -DDEATHS=0 -DMARK_LAST
+check waits "sites: an agent that was stopped goes on beside its successor" -DDECISIONS=1 -DTWO_AGENTS
+check breaks "sites: a new agent writes before it has read the store" -DDECISIONS=1 -DBLIND_START
+check breaks "sites: one whose keys are gone is not waited for" -DDECISIONS=1 -DLEASES=1 -DKEYS_ALONE
 echo "1..$n"

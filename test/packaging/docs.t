@@ -47,10 +47,15 @@ torchrun() {
 }
 F
 
+# A certificate for those who serve by TLS.
+openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -days 2 \
+	-keyout "$dir/host.key" -out "$dir/host.pem" 2>"$dir/openssl.log"
+
 page() { # file
-	name=$(basename "$1" .md)
+	name=$(printf '%s' "${1#"$TOP"/}" | tr / - | sed 's/\.md$//')
 	mkdir -p "$dir/$name"
 	cp "$dir/functions" "$dir/$name/run.sh"
+	cp "$dir/host.pem" "$dir/host.key" "$dir/$name/"
 	awk -v d="$dir/$name" '
 		match($0, /`[a-z_0-9]+\.bpf\.c`/) && !block { file = substr($0, RSTART + 1, RLENGTH - 2) }
 		/^```/ && block { if (block == "c" && code) codes[++nc] = code; block = ""; code = ""; next }
@@ -63,11 +68,13 @@ page() { # file
 	sed "s#/usr/local#$prefix#g" "$dir/$name/commands" | while IFS= read -r line; do
 		case $line in
 		'' | '#'*) echo "$line" ;;
+		# it serves until it is stopped, so it has to be alive by then
+		*' metrics serve='*) echo "timeout 5 $line; [ \$? -eq 124 ] || { echo 'failed: serve'; exit 1; }" ;;
 		*) printf '%s\n' "$line || { echo 'failed: $(printf '%s' "$line" | sed "s/'/ /g")'; exit 1; }" ;;
 		esac
 	done >>"$dir/$name/run.sh"
 	(cd "$dir/$name" && PATH="$prefix/bin:$PATH" timeout 120 sh run.sh) >"$dir/$name.log" 2>&1 </dev/null
-	say $? "$(grep -cv '^$' "$dir/$name/commands") lines of $(basename "$1")" "$dir/$name.log"
+	say $? "$(grep -cv '^$' "$dir/$name/commands") lines of ${1#"$TOP"/}" "$dir/$name.log"
 }
 
 for f in "$TOP"/README.md "$TOP"/CONTRIBUTING.md "$TOP"/docs/*.md "$TOP"/examples/*/README.md; do

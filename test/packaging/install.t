@@ -43,7 +43,7 @@ echo "size $size" >"$dir/log"
 say $? "stripped plugin under 1 MB ($size bytes)"
 nm -D --defined-only "$so" | awk '{ print $3 }' | sort >"$dir/log"
 ! grep -v '^__jit_debug_\(descriptor\|register_code\)$' "$dir/log" |
-	grep -qvE '^nccl(Tuner|Net|CollNet|Env)?(Plugin|Profiler)_v[0-9]+$'
+	grep -qvE '^nccl(Tuner|Net|CollNet|Env|Gin|Rma)?(Plugin|Profiler)_v[0-9]+$'
 say $? "only NCCL's symbols and gdb's two are exported"
 nm -D --defined-only "$so" | awk '{ print $3 }' >"$dir/names"
 for v in 2 3 4 5 6; do
@@ -74,7 +74,7 @@ is "and the installed policies" "$dir/usr/bin/ncclbpf-shell" policy verify "$dir
 LUA_PATH="$dir/usr/share/lua/5.4/?.lua;$dir/usr/share/lua/5.4/?/init.lua" \
 	LUA_CPATH="$lib/lua/5.4/?.so" lua5.4 -e 'local nb = require "ncclbpf"; assert(type(nb.attach) == "function")' >"$dir/log" 2>&1
 say $? "plain lua5.4 requires the module"
-for page in man1/ncclbpf-shell.1 man3/ncclbpf.3lua man5/ncclbpf-rollout.5; do
+for page in man1/ncclbpf-shell.1 man1/ncclbpf-agent.1 man3/ncclbpf.3lua man5/ncclbpf-rollout.5; do
 	is "share/man/$page" grep -q '^\.Sh SEE ALSO' "$dir/usr/share/man/$page"
 done
 make -C "$TOP" uninstall DESTDIR="$dir" PREFIX=/usr >"$dir/log" 2>&1

@@ -16,8 +16,16 @@ say $? "rpmlint finds no error" "$root.rpmlint.log"
 root_make bookworm python3
 mkdir -p "$root/packages"
 find "$packages" -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' -exec cp {} "$root/packages/" \;
-root_run sh -c 'apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq /packages/*.deb' >"$root.install.log" 2>&1
-say $? "apt-get installs the packages" "$root.install.log"
+# The RUN lines of a stage of examples/containers/Containerfile, as one script.
+stage() {
+	awk -v want="$1" '/^FROM / { on = $NF == want } on && sub(/^RUN /, "") { run = 1 }
+		on && run { print; run = /\\$/ }' "$TOP/examples/containers/Containerfile"
+}
+mkdir -p "$root/tmp/packages"
+cp "$root"/packages/*.deb "$root/tmp/packages/"
+stage shell >"$root/stage.sh"
+root_run sh -ec 'export DEBIAN_FRONTEND=noninteractive; test -s /stage.sh; . /stage.sh' >"$root.install.log" 2>&1
+say $? "apt-get installs the packages, as the Containerfile does it" "$root.install.log"
 for kind in tuner profiler net env; do
 	# As NCCL does it: the name alone, found by the loader's cache.
 	root_run python3 -c "import ctypes; ctypes.CDLL('libnccl-$kind-ncclbpf.so')" >"$root.load.log" 2>&1
@@ -28,8 +36,15 @@ root_run ncclbpf-shell policy verify /usr/share/ncclbpf/policies/size_aware.poli
 say $? "the shell verifies a policy of ncclbpf-dev" "$root.verify.log"
 root_run lua5.4 -e 'print(require("ncclbpf")._VERSION or "loaded")' >"$root.lua.log" 2>&1
 say $? "Lua finds the module" "$root.lua.log"
-root_run sh -c 'apt-get purge -y -qq ncclbpf ncclbpf-dev lua-ncclbpf; find /usr /etc -name "*ncclbpf*" | grep -v /src/; :' >"$root.purge.log" 2>&1
+root_run python3 -c 'import ncclbpf; print(ncclbpf.version, ncclbpf.list())' >"$root.python.log" 2>&1
+say $? "Python finds the module" "$root.python.log"
+root_run sh -c 'apt-get purge -y -qq ncclbpf ncclbpf-dev lua-ncclbpf python3-ncclbpf; find /usr /etc -name "*ncclbpf*" | grep -v /src/; :' >"$root.purge.log" 2>&1
 ! grep '^/' "$root.purge.log"
 say $? "removing them leaves nothing" "$root.purge.log"
+# The other image has the plugin alone.
+dpkg-deb --fsys-tarfile "$packages"/ncclbpf_*.deb | tar -xO --wildcards './usr/lib/*/libncclbpf.so' >"$root/usr/local/lib/libncclbpf.so"
+path=$(sed -n 's/^ENV NCCL_TUNER_PLUGIN=//p' "$TOP/examples/containers/Containerfile")
+root_run python3 -c "import ctypes; ctypes.CDLL('$path').ncclTunerPlugin_v5" >"$root.plugin.log" 2>&1
+say $? "the plugin alone is loaded by the path that the Containerfile sets" "$root.plugin.log"
 echo "1..$n"
 exit $bad

@@ -60,11 +60,12 @@ say $? "a failed installation says why, status 69 ($rc)"
 mkdir "$dir/test"
 cp "$dir/setup.sh" "$dir/test/setup.sh"
 tool promtool 'exit 0'
+tool prometheus 'exit 0'
 PATH=$dir/bin:$PATH sh "$dir/test/setup.sh" promtool >"$dir/out" 2>&1
 rc=$?
 [ $rc -eq 0 ] && [ ! -s "$dir/out" ]
 say $? "promtool is there: silent"
-rm "$dir/bin/promtool"
+rm "$dir/bin/promtool" "$dir/bin/prometheus"
 PATH=$dir/bin:/usr/bin:/bin
 if command -v promtool >/dev/null; then
 	n=$((n + 1))

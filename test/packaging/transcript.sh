@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # transcript.sh BUILD [--record]: run the demo on both hosts of the job and
-# compare the one with the real NCCL with the transcript in README.md, process
+# compare the one with the real NCCL with the transcript in docs/demo.md, process
 # numbers, identities and clocks apart. --record writes it there. TAP.
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
@@ -36,21 +36,21 @@ say $? "the demo, under three minutes ($(($(date +%s) - seconds)) s both)" "$dir
 [ "$(grep -c '+10.9%  nvlink_ring_mid' "$dir/real")" -eq 1 ]
 say $? "the published gain at 4 MiB is shown" "$dir/real"
 if grep -q 'stand-in for NCCL' "$dir/real"; then
-	echo "ok $((n + 1)) - README's transcript # SKIP it is of the real libnccl"
+	echo "ok $((n + 1)) - the transcript of docs/demo.md # SKIP it is of the real libnccl"
 	echo "1..$((n + 1))"
 	exit $bad
 fi
 if [ "${2:-}" = --record ]; then
 	awk -v t="$dir/real" '/transcript: begin/ { print; print "```text"
 			while ((getline line <t) > 0) print line; print "```"; skip = 1 }
-		/transcript: end/ { skip = 0 } !skip && !/transcript: begin/' "$TOP/README.md" >"$dir/readme" &&
-		sed -E "s#$B/#build/release/#g; s#$TOP/##g; s#build/debug/#build/release/#g" "$dir/readme" >"$TOP/README.md"
+		/transcript: end/ { skip = 0 } !skip && !/transcript: begin/' "$TOP/docs/demo.md" >"$dir/page" &&
+		sed -E "s#$B/#build/release/#g; s#$TOP/##g; s#build/debug/#build/release/#g" "$dir/page" >"$TOP/docs/demo.md"
 fi
-sed -n '/transcript: begin/,/transcript: end/p' "$TOP/README.md" | sed '1,2d;$d' | sed '$d' >"$dir/recorded"
+sed -n '/transcript: begin/,/transcript: end/p' "$TOP/docs/demo.md" | sed '1,2d;$d' | sed '$d' >"$dir/recorded"
 plain "$dir/recorded" >"$dir/want"
 sed "s#$TOP/##g" "$dir/real" >"$dir/shown"
 plain "$dir/shown" >"$dir/got"
 diff "$dir/want" "$dir/got" >"$dir/diff"
-say $? "README's transcript is the demo's (test/packaging/transcript.sh BUILD --record renews it)" "$dir/diff"
+say $? "the transcript of docs/demo.md is the demo's (test/packaging/transcript.sh BUILD --record renews it)" "$dir/diff"
 echo "1..$n"
 exit $bad

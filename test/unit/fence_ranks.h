@@ -18,6 +18,7 @@
 
 #include "plugin/job/fence.h"
 #include "plugin/job/fence_record.h"
+#include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/registry.h"
 #ifdef FENCE_REMOTE

@@ -101,6 +101,6 @@ static inline void *kernel(struct host_prof *c, void *task, int channel,
 							.timer = at });
 }
 
-static uint64_t go_on;
+static __attribute__((unused)) uint64_t go_on;
 
 #endif

@@ -6,3 +6,13 @@ $(B)/test/unit/test_no_memory: LDFLAGS += -Wl,--wrap=strdup,--wrap=pthread_creat
 $(B)/test/unit/test_tuner_ranks: LDFLAGS += -Wl,--wrap=mmap
 $(B)/test/unit/test_loop_faults: LDFLAGS += -Wl,--wrap=nb_clock_system
 $(B)/test/unit/test_control_fork: LDFLAGS += -Wl,--wrap=close
+# The store's client; test_store_etcd has a real etcd, test_store a fake one.
+$(addprefix $(B)/test/unit/test_,store store_etcd): $(STORE)
+$(addprefix $(B)/test/unit/test_,store store_etcd): LOAD_LIBS += $(STORE_LIBS)
+$(B)/test/unit/test_store: LDFLAGS += -Wl,--wrap=curl_easy_setopt
+$(B)/test/unit/test_sign: $(SIGN)
+$(B)/test/unit/test_sign: LOAD_LIBS += $(SIGN_LIBS)
+# The agent's server; the store's HTTP client asks it.
+$(B)/test/unit/test_relay: $(RELAY) $(STORE) $(addprefix $(B)/plugin/,runtime/jobdir.o runtime/clock.o)
+$(B)/test/unit/test_relay: LOAD_LIBS += $(RELAY_LIBS) $(STORE_LIBS)
+$(B)/test/unit/test_relay: LDFLAGS += -Wl,--wrap=nb_request_parse

@@ -14,6 +14,7 @@
 #include "core/jobseg/agree.h"
 #include "core/defs/ctx.h"
 #include "core/jobseg/report.h"
+#include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/registry.h"
 #include "test/unit/packed.h"

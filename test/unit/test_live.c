@@ -191,8 +191,8 @@ static void *read_on(void *arg)
 						"map dump counts",
 						"trace status",
 						"trace read",
-						"sample tail 20",
-						"decision tail 20",
+						"sample tail count=20",
+						"decision tail count=20",
 						"change status",
 						"check agreement" };
 	char *reply = malloc(REPLY);

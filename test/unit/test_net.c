@@ -30,7 +30,7 @@ static void hear(bool warn, const char *line)
 static void *ctx, *listener;
 static char handle[NB_NET_HANDLE];
 
-/* False: there is no loopback interface to test with. */
+/* Open the listener. False: there is no loopback interface to test with. */
 static bool set_up(void)
 {
 	struct nb_net_init init = { 1, NB_NET_CLASS_NONE, NULL, NULL };

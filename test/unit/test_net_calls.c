@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The net plugin as NCCL calls it, in one process: what is counted, who is
 // listed, and what a fork and readers beside coming and going ranks find.
+#include "plugin/net/net.h"
 #include "test/unit/unit.h"
 
 #include <pthread.h>

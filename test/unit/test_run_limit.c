@@ -190,7 +190,7 @@ START_TEST(a_chain_has_its_limit)
 	ck_assert_msg(strstr(err.text, "hook tuner") &&
 			      strstr(err.text, "at most 1048576") &&
 			      strstr(err.text, "policy p0, program f") &&
-			      strstr(err.text, "longest loop, at slot"),
+			      strstr(err.text, "costliest loop, at slot"),
 		      "%s", err.text);
 	ck_assert_msg(strstr(err.hint, "NCCLBPF_MAX_RUN"), "%s", err.hint);
 	/* the operator allows more */
@@ -212,6 +212,62 @@ START_TEST(constant_loops_are_not_cut_short)
 	ck_assert_int_eq(chain(&g, TURNS(9000), 4096, 1, &err), NB_E_LIMIT);
 	ck_assert_msg(!chain(&g, TURNS(9000), 0, 1, &err), "%s", err.text);
 	ck_assert_uint_eq(turns(g), 9000);
+	nb_gen_put(g);
+}
+END_TEST
+
+#define CALLBACK              \
+	"lddw func %r2, cb\n" \
+	"mov %r3, 0\n"        \
+	"mov %r4, 0\n"        \
+	"call 181\n"          \
+	"add %r7, %r0\n"
+#define STORE_SUM              \
+	"stxw [%r6+76], %r7\n" \
+	"mov %r0, 0\n"         \
+	"exit\n"               \
+	"cb:\n"                \
+	"mov %r0, 0\n"         \
+	"exit\n"
+
+/* 4 times 900 iterations: in a plain loop, and in an iterator's. */
+static const char *const nested[] = {
+	"mov %r6, %r1\n"
+	"mov %r7, 0\n"
+	"mov %r8, 0\n"
+	"plain:\n"
+	"mov %r1, 900\n" CALLBACK "add %r8, 1\n"
+	"jne %r8, 4, plain\n" STORE_SUM,
+	"mov %r6, %r1\n"
+	"mov %r7, 0\n"
+	"mov %r1, %r10\n"
+	"add %r1, -8\n"
+	"mov %r2, 0\n"
+	"mov %r3, 4\n"
+	"call 0x10001\n"
+	"next:\n"
+	"mov %r1, %r10\n"
+	"add %r1, -8\n"
+	"call 0x10002\n"
+	"jeq %r0, 0, end\n"
+	"mov %r1, 900\n" CALLBACK "ja next\n"
+	"end:\n"
+	"mov %r1, %r10\n"
+	"add %r1, -8\n"
+	"call 0x10003\n" STORE_SUM,
+};
+
+/* They are kept to as one loop of 3,600 is, or refused. */
+START_TEST(nested_loops_multiply)
+{
+	struct nb_err err = { 0 };
+	struct nb_gen *g;
+
+	ck_assert_int_eq(chain(&g, nested[_i], 16384, 1, &err), NB_E_LIMIT);
+	ck_assert_msg(strstr(err.text, ": 3600 iterations of "), "%s",
+		      err.text);
+	ck_assert_msg(!chain(&g, nested[_i], 131072, 1, &err), "%s", err.text);
+	ck_assert_uint_eq(turns(g), 3600);
 	nb_gen_put(g);
 }
 END_TEST
@@ -238,4 +294,5 @@ END_TEST
 UNIT_MAIN("run limit", tcase_add_loop_test(tc, loops_share_a_decision, 0, 3);
 	  tcase_add_test(tc, a_chain_has_its_limit);
 	  tcase_add_test(tc, constant_loops_are_not_cut_short);
+	  tcase_add_loop_test(tc, nested_loops_multiply, 0, 2);
 	  tcase_add_test(tc, paths_add_up);)

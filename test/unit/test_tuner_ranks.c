@@ -328,15 +328,15 @@ START_TEST(mismatch_is_logged_in_every_process)
 	begin_with(MADE_CHOOSE(1, 2));
 	c = rank_of(5, 2);
 	nb_process_tick();
-	ck_assert_ptr_null(strstr(lines, "began with different"));
+	ck_assert_ptr_null(strstr(lines, "started with different"));
 	ck_assert_int_eq(write(go[1], "x", 1), 1);
 	waitpid(pid, &status, 0);
 	ck_assert_int_eq(status, 0);
 	nb_process_tick();
 	nb_process_tick();
-	said = strstr(lines, "began with different");
+	said = strstr(lines, "started with different");
 	ck_assert_ptr_nonnull(said);
-	ck_assert_ptr_null(strstr(said + 1, "began with different"));
+	ck_assert_ptr_null(strstr(said + 1, "started with different"));
 	nb_comm_free(c);
 }
 END_TEST

@@ -15,6 +15,7 @@
 #include "core/base/buf.h"
 #include "plugin/abi/tuner_abi.h"
 #include "plugin/change/selector.h"
+#include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
 #include "plugin/tuner/tuner.h"
 #include "test/unit/made.h"

@@ -45,7 +45,7 @@ struct nb_path_store {
 
 struct nb_path {
 	struct nb_path_store store[NB_PATH_FIELDS]; /* by field */
-	uint32_t nbranches, left_out; /* of those met: kept, and not */
+	uint32_t nbranches, left_out; /* branches kept, and dropped */
 	struct nb_path_branch branch[NB_PATH_BRANCHES];
 	/* private, of the run */
 	const struct nb_exec *x;

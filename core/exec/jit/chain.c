@@ -43,7 +43,8 @@ static int interpret(const struct nb_chain *c, void *ctx, uint64_t *overrides)
 	return by;
 }
 
-/* Compile all that want it, and the chain; refused: interpret all. */
+/* Compile the chain, and the programs without @interpret. If a compilation
+ * fails, all stay interpreted. */
 static void compile(struct nb_chain *c, struct nb_jit_link *link,
 		    const struct nb_chain_prog *prog, uint32_t n)
 {

@@ -10,39 +10,39 @@
 #include "core/exec/run/exec.h"
 
 /*
- * A chain: programs that run one after another on one context, each seeing
- * the answer so far, as one piece of machine code. One entry calls them
- * directly, keeps the answer in registers between them, and counts whose
- * turn changed it.
+ * A chain: programs that run one after another on one context, compiled into
+ * one piece of machine code. Each program sees the answer so far. The entry
+ * calls them directly, keeps the answer in registers between them, and counts
+ * the changes that each program made.
  */
 struct nb_chain;
 
-/* Of the context: its size, and where the answer begins. */
+/* Size of the context, and offset of the answer in it. */
 struct nb_chain_shape {
 	uint32_t ctx_size, answer;
 };
 
-/* Bytes of an answer; it is aligned to four of them. */
+/* Bytes of an answer, which is aligned to 4. */
 enum { NB_CHAIN_ANSWER = 12 };
 
-/* A program that may run, or be called by one. */
+/* A program of the chain, or a target of its tail calls. */
 struct nb_chain_prog {
 	struct nb_exec *x;
-	const uint8_t *aux; /* as for nb_exec_compile */
+	const uint8_t *aux; /* NB_AUX_* by slot; NULL: nothing is known */
 	bool interpret;
-	bool runs; /* else it is there for tail calls alone */
+	bool runs; /* false: only tail calls reach it */
 };
 
 /*
- * Run the chain once. @overrides: one for each program that runs; counted by
- * the caller's thread alone, so without a lock, but whole for those who read.
- * Returns the number, among those that run, of the last program that changed
- * the answer; -1 if none did.
+ * Run the chain once. @overrides: one counter for each program that runs. Only
+ * the caller's thread writes them, so they need no lock; readers never see half
+ * a value. Returns the index, among the programs that run, of the last one that
+ * changed the answer; -1: none did.
  */
 typedef int nb_chain_fn(const struct nb_chain *c, void *ctx,
 			uint64_t *overrides);
 
-/* What struct nb_chain begins with; private but to nb_chain_run. */
+/* The first members of struct nb_chain; only nb_chain_run uses them. */
 struct nb_chain_head {
 	nb_chain_fn *run;
 	void (*touch)(void); /* NULL: interpreted */
@@ -68,8 +68,8 @@ int nb_chain_publish(struct nb_chain *c, unsigned how, struct nb_err *err);
 size_t nb_chain_compiled(const struct nb_chain *c);
 
 /*
- * Call something that does nothing in the pages of the programs' code: this
- * CPU learns where they are before it needs them. Any thread.
+ * Call an empty function in the pages of the programs' code, which loads the
+ * pages into this CPU's TLB before they are needed. Any thread.
  */
 static inline void nb_chain_touch(const struct nb_chain *c)
 {
@@ -79,7 +79,7 @@ static inline void nb_chain_touch(const struct nb_chain *c)
 		h->touch();
 }
 
-/* Once, as nb_chain_fn says; for threads, as nb_exec_run. */
+/* Run the chain once; see nb_chain_fn. Threads: see nb_exec_run. */
 static inline int nb_chain_run(const struct nb_chain *c, void *ctx,
 			       uint64_t *overrides)
 {

@@ -301,7 +301,7 @@ static inline void a_load_pair(struct nb_jit_ctx *c, unsigned a, unsigned b,
 	a4(c, 0xa9400000 | off / 8 << 15 | b << 10 | SP << 5 | a);
 }
 
-/* The same to and from 16 bytes that are made and given back. */
+/* Push and pop of two 8-byte registers: SP moves by 16. */
 static inline void a_push_pair(struct nb_jit_ctx *c, unsigned a, unsigned b)
 {
 	a4(c, 0xa9bf0000 | b << 10 | SP << 5 | a);

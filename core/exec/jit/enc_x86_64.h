@@ -111,7 +111,7 @@ static inline void op_rr(struct nb_jit_ctx *c, bool w, unsigned op,
 	e1(c, 0xc0 | (reg & 7) << 3 | (rm & 7));
 }
 
-/* The same with byte operand in r/m or reg. */
+/* Instructions of two registers with a byte operand in r/m or reg. */
 static inline void op_rr8(struct nb_jit_ctx *c, bool w, unsigned op,
 			  unsigned reg, unsigned rm)
 {
@@ -342,14 +342,14 @@ static inline void x_land(struct nb_jit_ctx *c, uint32_t skip)
 		c->out[at - n + i] = (unsigned char)((c->pos - at) >> 8 * i);
 }
 
-/* Back to @at of the same lowering. */
+/* A jump back to @at, which this lowering emitted. */
 static inline void x_back32_if(struct nb_jit_ctx *c, unsigned cc, uint32_t at)
 {
 	opcode(c, 0x0f80 | cc);
 	e4(c, at - (c->pos + 4));
 }
 
-/* The same within 128 bytes. */
+/* A jump back by at most 128 bytes. */
 static inline void x_back_if(struct nb_jit_ctx *c, unsigned cc, uint32_t at)
 {
 	e1(c, 0x70 | cc);

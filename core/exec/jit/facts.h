@@ -6,7 +6,7 @@
 
 /*
  * nb_jit_analyse - fill in @c's facts, needs, callbacks and number of calls
- * @aux: as nb_jit_compile's
+ * @aux: NB_AUX_* by slot, see nb_jit_compile
  *
  * Once, before anything is emitted. 0; NB_E_NOTSUP: not a program to compile.
  */

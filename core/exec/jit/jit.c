@@ -342,9 +342,9 @@ static int plan_all(struct nb_jit_ctx **c, const struct nb_jit_link *link,
 }
 
 /*
- * One after another: where a piece begins is known when all before it are
- * done, so what it shrinks by moves nobody. The chain is the last, since it
- * calls the others.
+ * Emit the pieces in order of address. A piece may get shorter while it is
+ * emitted; the next one starts after it, so no emitted piece moves. The chain
+ * is last because it calls the programs.
  */
 static int place_all(struct nb_jit **out, struct nb_jit_ctx **c,
 		     struct nb_jit_link *link, uint32_t n,
@@ -416,7 +416,8 @@ unsigned nb_jit_features(void)
 
 static int no_compiler(struct nb_err *err)
 {
-	return nb_fail(err, NB_E_NOTSUP, 0, "no compiler for this machine");
+	return nb_fail(err, NB_E_NOTSUP, 0,
+		       "no JIT compiler for this processor architecture");
 }
 
 int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,

@@ -12,12 +12,12 @@
 #include "core/exec/run/interp.h"
 #include "core/image/image.h"
 
-/* Most bytes of machine code of a program. Branches and calls of both machines
- * reach that far. */
+/* Most bytes of machine code for a program: branches and calls of both
+ * machines reach that far. */
 enum { NB_JIT_MAX_CODE = 16 << 20 };
 
-/* From byte @at of the code on, the caller's SP is @size bytes above our SP, or
- * above the base register. */
+/* From byte @at of the code on, the caller's SP lies @size bytes above our SP
+ * (or above the base register). */
 struct nb_jit_note {
 	uint32_t at, size;
 };
@@ -47,21 +47,21 @@ static inline void nb_jit_save(struct nb_jit_frames *f, unsigned reg,
 		(struct nb_jit_saved){ (uint8_t)reg, (uint8_t)words };
 }
 
-/* Pages that are executable and read-only, with the code of one or more. */
+/* Executable read-only pages with the code of one or more programs. */
 struct nb_jit_pages {
 	unsigned char *code; /* begins with nb_machine.nothing */
 	size_t mapped;	     /* bytes of pages */
-	uint32_t refs; /* of code in these pages; the last one frees them */
+	uint32_t refs;	     /* programs in these pages; at 0 they are freed */
 };
 
 /* A program as machine code; or a chain, which has no slots. */
 struct nb_jit {
 	nb_engine_fn *entry; /* for the program that was compiled */
-	const void *body;    /* after the set-up: tail calls jump there */
+	const void *body;    /* after the prologue: tail calls jump here */
 	unsigned char *code;
 	size_t size; /* bytes of code */
 	struct nb_jit_pages *pages;
-	uint32_t *off; /* of each slot, and of the end; NULL: a chain */
+	uint32_t *off; /* offset of each slot and of the end; NULL: a chain */
 	struct nb_jit_frames frames;
 };
 
@@ -85,56 +85,56 @@ void nb_jit_free(struct nb_jit *j); /* NULL is fine */
 /* A program of a chain. */
 struct nb_jit_link {
 	const struct nb_exec *x;
-	const uint8_t *aux; /* as above */
-	bool compile;	    /* else the interpreter runs it */
-	bool runs;	    /* in the chain; else only tail calls reach it */
+	const uint8_t *aux; /* NB_AUX_* by slot; NULL: nothing is known */
+	bool compile;	    /* false: the interpreter runs it */
+	bool runs;	    /* in the chain; false: for tail calls alone */
 	struct nb_jit *jit; /* answer: its code; NULL: interpreted */
 };
 
-/* What a chain runs with; core/exec/jit/chain.h. */
+/* The programs and the context of a chain; see core/exec/jit/chain.h. */
 struct nb_jit_chain {
 	const struct nb_jit_link *link;
 	uint32_t n;
-	uint32_t ctx_size, answer; /* bytes; where the answer begins */
+	uint32_t ctx_size, answer; /* bytes; the answer's offset */
 };
 
 /*
- * nb_jit_compile_chain - programs and what runs them in order, side by side
- * @link: @chain->n of them
+ * nb_jit_compile_chain - compile programs and the code that runs them in order
+ * @link: @chain->n programs
  *
- * *@out is the code that runs them, nb_chain_fn. 0 or an error as above: then
- * nothing is compiled.
+ * *@out is the code that runs them, a nb_chain_fn. Returns the errors of
+ * nb_jit_compile; after an error nothing is compiled.
  */
 int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
 			 const struct nb_jit_chain *chain, struct nb_err *err);
 
 /* ---- between the driver and its targets --------------------------------- */
 
-/* What is known of a slot before anything is emitted. */
+/* Facts about a slot, found before code is emitted. */
 enum {
 	NB_JIT_DEAD = 1,   /* never executed */
 	NB_JIT_TARGET = 2, /* some jump, call or callback leads here */
 	NB_JIT_TAKEN = 4,  /* a jump that always jumps */
 	NB_JIT_FALLS = 8,  /* a jump that never does */
 	NB_JIT_NONZERO = 16,
-	NB_JIT_CALLBACK = 32, /* its callback is known: value */
+	NB_JIT_CALLBACK = 32, /* @value is its callback's slot */
 	NB_JIT_ADDRESS = 64   /* the program takes the slot's address */
 };
 
 enum nb_jit_lookup {
 	NB_JIT_LOOKUP_HELPER,	 /* nothing known: call the helper */
-	NB_JIT_LOOKUP_CONST,	 /* the answer is known: value */
-	NB_JIT_LOOKUP_ARRAY,	 /* in array map @map */
-	NB_JIT_LOOKUP_PERCPU,	 /* in array map @map of the CPU's */
-	NB_JIT_LOOKUP_PERCPU_AT, /* the same, element @key, which is there */
-	NB_JIT_LOOKUP_DIRECT	 /* in @map, by its operation */
+	NB_JIT_LOOKUP_CONST,	 /* the result is constant: @value */
+	NB_JIT_LOOKUP_ARRAY,	 /* @map is an array */
+	NB_JIT_LOOKUP_PERCPU,	 /* @map is a per-CPU array */
+	NB_JIT_LOOKUP_PERCPU_AT, /* per-CPU array, @key is a valid index */
+	NB_JIT_LOOKUP_DIRECT	 /* call the lookup operation of @map */
 };
 
 /* Helpers that have a lowering of their own. */
 enum nb_jit_inline {
 	NB_JIT_INLINE_NONE,
-	NB_JIT_INLINE_CPU,	 /* ...or the helper, if it is not known */
-	NB_JIT_INLINE_SPIN_LOCK, /* ...or the helper, if it is taken */
+	NB_JIT_INLINE_CPU,	 /* CPU unknown: calls the helper */
+	NB_JIT_INLINE_SPIN_LOCK, /* lock is held: calls the helper */
 	NB_JIT_INLINE_SPIN_UNLOCK,
 	NB_JIT_INLINE_RING_SUBMIT,
 	NB_JIT_INLINE_RING_DISCARD
@@ -151,17 +151,17 @@ struct nb_jit_fact {
 	};
 };
 
-/* Features that a program uses and that cost code at its entry. */
+/* Features of a program that need code at its entry. */
 struct nb_jit_needs {
 	uint16_t written; /* bit r: register r */
-	bool frame;	  /* r10 is read at all... */
-	bool frame_value; /* ...other than as an address or to be copied */
-	bool run;	  /* helpers are called that want struct nb_run */
-	bool calls_out;	  /* anything outside is called */
+	bool frame;	  /* r10 is read */
+	bool frame_value; /* r10 is read beyond addresses and copies */
+	bool run;	  /* it calls helpers that take struct nb_run */
+	bool calls_out;	  /* it calls code outside the program */
 	bool calls_local;
 	bool may_goto;
-	bool turns; /* it counts what is left of its turns */
-	bool links; /* programs call one another */
+	bool turns; /* it counts its remaining loop iterations */
+	bool links; /* tail calls link it to other programs */
 };
 
 struct nb_jit_ctx {
@@ -171,18 +171,19 @@ struct nb_jit_ctx {
 	uint32_t n;
 	unsigned features;
 	struct nb_jit_needs needs;
-	struct nb_jit_fact *fact;  /* of each slot */
-	uint32_t *off;		   /* n + 1: where a slot began, last pass */
-	uint32_t *jump_end;	   /* of each slot's jump; 0: has none */
-	bool *shorter;		   /* its jump takes the short form */
-	const unsigned char *base; /* where the code will lie; NULL: unknown */
-	unsigned char *out;	   /* NULL: only sizes are asked for */
-	size_t room;		   /* bytes at out */
+	struct nb_jit_fact *fact; /* by slot */
+	uint32_t *off;		  /* n + 1 offsets from the last pass */
+	uint32_t *jump_end;	  /* by slot: its jump's end; 0: no jump */
+	bool *shorter;		  /* by slot: its jump has the short form */
+	const unsigned char
+		*base;	    /* address the code will run at; NULL: unknown */
+	unsigned char *out; /* NULL: a pass that only counts bytes */
+	size_t room;	    /* bytes at out */
 	uint32_t pos;
 	struct nb_jit *jit; /* the result; NULL once the caller owns it */
-	struct nb_jit_frames *frames; /* of jit */
-	uint32_t ncalls;	      /* of functions of the program */
-	uint32_t body;		      /* offset where tail calls enter */
+	struct nb_jit_frames *frames; /* jit's; NULL once the caller owns it */
+	uint32_t ncalls;     /* calls between the program's functions */
+	uint32_t body;	     /* offset where tail calls enter */
 	uint32_t ncallbacks; /* slots whose address is taken, each once */
 	uint32_t callback[NB_IMAGE_MAX_FUNCS];
 };
@@ -197,7 +198,7 @@ static inline void nb_jit_note(struct nb_jit_ctx *c, uint32_t size)
 		f->note[f->nnotes++] = (struct nb_jit_note){ c->pos, size };
 }
 
-/* The run's own data in its frame: struct nb_run, and what engines add. */
+/* Data of a run in its frame: struct nb_run, then the engines' fields. */
 enum {
 	NB_JIT_RUN_PASSES = 32,
 	NB_JIT_RUN_CTX = 40, /* r1 while a tail call looks for a program */
@@ -223,10 +224,10 @@ static inline bool nb_jit_power_of_two(uint64_t v)
 
 /* Is there a compiler for this machine? */
 bool nb_jit_available(void);
-/* What this processor has that code may be compiled for, as bits. */
+/* Features of this processor that the compiler can use, as bits. */
 unsigned nb_jit_features(void);
 
-/* nb_jit_compile with less than the processor's features (for tests). */
+/* nb_jit_compile with a subset of the processor's features (for tests). */
 int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 		       const uint8_t *aux, unsigned features,
 		       struct nb_err *err);

@@ -48,7 +48,7 @@ static void see_cpu(struct nb_jit_ctx *c)
 	nb_emit_put(c, 2, nb_machine.temp, run_cpu(c));
 }
 
-static void init(struct nb_jit_ctx *c, size_t off, uint32_t v)
+static void field_init(struct nb_jit_ctx *c, size_t off, uint32_t v)
 {
 	nb_emit_put_const(c, 2, nb_emit_run(c, off), v);
 }
@@ -65,15 +65,15 @@ void nb_lower_run_data(struct nb_jit_ctx *c)
 		see_cpu(c);
 	}
 	if (c->needs.links) {
-		init(c, offsetof(struct nb_run, tails), 0);
-		init(c, offsetof(struct nb_run, depth), 0);
+		field_init(c, offsetof(struct nb_run, tails), 0);
+		field_init(c, offsetof(struct nb_run, depth), 0);
 	}
 	if (c->needs.turns) {
-		init(c, offsetof(struct nb_run, turns), c->x->turns);
-		init(c, offsetof(struct nb_run, numbers), c->x->numbers);
+		field_init(c, offsetof(struct nb_run, turns), c->x->turns);
+		field_init(c, offsetof(struct nb_run, numbers), c->x->numbers);
 	}
 	if (c->needs.may_goto)
-		init(c, NB_JIT_RUN_PASSES, c->x->passes);
+		field_init(c, NB_JIT_RUN_PASSES, c->x->passes);
 }
 
 /* ---- helpers ------------------------------------------------------------- */

@@ -26,7 +26,7 @@ struct mem {
 
 struct nb_machine {
 	unsigned char nothing[8]; /* a function that returns at once */
-	uint8_t reg[NB_NREGS];	  /* of r0 to r10 */
+	uint8_t reg[NB_NREGS];	  /* machine registers of r0 to r10 */
 	uint8_t arg[3];		  /* a function's arguments, its result */
 	uint8_t result;
 	uint8_t temp, cpu, index;

@@ -128,7 +128,7 @@ struct nb_exec {
 	struct nb_map **maps; /* nmaps of them, each with a reference */
 	uint32_t nmaps;
 	struct nb_links *links; /* NULL: no tail calls */
-	uint32_t number;	/* of the program in its image */
+	uint32_t number;	/* the program's number in its image */
 	uint32_t depth;		/* frames that it needs, its own included */
 	bool tails;		/* it makes tail calls */
 	/* what a run has: see NB_RUN_BUDGET; a program that is gone on with

@@ -28,9 +28,9 @@ struct nb_trace;
 struct nb_trace *nb_trace_new(void);
 void nb_trace_free(struct nb_trace *t);
 void nb_trace_put(struct nb_trace *t, const char *text, size_t size);
-/* Number that the next line will have. */
+/* The number of the next line. */
 uint64_t nb_trace_next(const struct nb_trace *t);
-/* Copy line @number; false if it is not there (overwritten, not yet). */
+/* Copy line @number; false: overwritten, or not written yet. */
 bool nb_trace_read(const struct nb_trace *t, uint64_t number,
 		   struct nb_trace_line *out);
 
@@ -44,8 +44,8 @@ int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size,
 		    const uint64_t arg[3]);
 
 /*
- * The same with @most values; returns the length that the whole text has, of
- * which at most @size - 1 characters are in @out. @size may be 0.
+ * Like nb_trace_format, for at most @most values. Returns the length of the
+ * whole text; @out gets at most @size - 1 characters of it. @size may be 0.
  */
 int nb_trace_format_whole(char *out, size_t size, const char *fmt,
 			  size_t fmt_size, const uint64_t *arg, int most);

@@ -7,7 +7,7 @@
 /* Bytes of a frame at a known place. */
 struct nb_place {
 	uint32_t frame;
-	int64_t off; /* of the lowest byte, from the frame pointer */
+	int64_t off; /* lowest byte, relative to the frame pointer */
 	uint32_t size;
 };
 

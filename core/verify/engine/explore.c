@@ -8,6 +8,7 @@
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/engine/explored.h"
 #include "core/verify/engine/limits.h"
+#include "core/verify/engine/loop_cost.h"
 #include "core/verify/engine/precision.h"
 #include "core/verify/engine/run_length.h"
 #include "core/verify/engine/transfer.h"
@@ -56,6 +57,12 @@ static void observe(struct nb_walk *w)
 		env->opts.observe(env->opts.observe_arg, env, w->st, w->pc);
 }
 
+static int walk_join(struct nb_walk *w, bool *more)
+{
+	nb_loop_header(w);
+	return nb_prune_at_join(w, more);
+}
+
 /* The instruction at w->pc. *@more false: the path ends. */
 static int walk_insn(struct nb_walk *w, bool *more)
 {
@@ -67,7 +74,7 @@ static int walk_insn(struct nb_walk *w, bool *more)
 	if (r->open && r->frame + 1u == w->st->nframes && r->end == w->pc)
 		nb_region_close(env, w->st);
 	if (env->cfg.mark[w->pc] & NB_MARK_JOIN)
-		rc = nb_prune_at_join(w, more);
+		rc = walk_join(w, more);
 	if (rc || !*more)
 		return rc;
 	w->walked++;
@@ -134,7 +141,8 @@ int nb_explore(struct nb_env *env)
 	w->joins = nb_arena_array(env->arena, env->n, sizeof(*w->joins));
 	w->counted = nb_arena_array(env->arena, env->n, sizeof(*w->counted));
 	w->visits = nb_arena_array(env->arena, env->n, sizeof(*w->visits));
-	if (w->st && w->worklist && w->joins && w->counted && w->visits) {
+	if (w->st && w->worklist && w->joins && w->counted && w->visits &&
+	    nb_loops_begin(w)) {
 		env->history.n = env->history.total = 0;
 		env->exits.seen = env->exits.mixed = false;
 		env->exits.local = NB_NO_PC;
@@ -147,10 +155,13 @@ int nb_explore(struct nb_env *env)
 		w->allowance = nb_walk_allowance(env);
 		nb_steps_find(&w->steps, env->img, env->insns, env->n);
 		rc = walk_all(w);
+		if (!rc)
+			nb_loops_end(w);
 		nb_walk_spend(w);
 	}
 	env->v->stats.insns_walked += w->walked;
 	free(w->st);
 	free(w->worklist);
+	free(w->loops.begun);
 	return rc;
 }

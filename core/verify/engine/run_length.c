@@ -27,11 +27,9 @@ static void raise_to(uint32_t *a, uint32_t b)
 static void note_iteration(struct nb_walk *w, struct nb_explored *from,
 			   bool iterated, uint32_t length)
 {
-	if (iterated && w->env->length.iteration < length) {
-		w->env->length.iteration = length;
-		w->env->length.iteration_pc = w->pc;
-	}
-	if (!iterated)
+	if (iterated)
+		raise_to(&w->env->length.iteration, length);
+	else
 		raise_to(from ? &from->length_after : &w->env->length.first,
 			 length);
 }
@@ -44,11 +42,13 @@ void nb_iteration_end(struct nb_walk *w, uint32_t after)
 void nb_length_add_insn(struct nb_walk *w)
 {
 	w->length = add_length(w->length, 1);
+	w->loops.since = add_length(w->loops.since, 1);
 }
 
 void nb_length_add_call(struct nb_walk *w, uint32_t n)
 {
 	w->length = add_length(w->length, n);
+	w->loops.since = add_length(w->loops.since, n);
 	if (w->env->length.call < n) {
 		w->env->length.call = n;
 		w->env->length.call_pc = w->pc;

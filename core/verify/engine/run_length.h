@@ -8,7 +8,7 @@
 void nb_length_add_insn(struct nb_walk *w);
 /* A call at w->pc stands for @n instructions besides its own. */
 void nb_length_add_call(struct nb_walk *w, uint32_t n);
-/* The same for the helper called at w->pc. */
+/* Add the instructions of the helper called at w->pc. */
 void nb_length_add_helper(struct nb_walk *w);
 
 /* The path's iteration ends, at most @after instructions from here. */

@@ -5,6 +5,7 @@
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/engine/explored.h"
 #include "core/verify/engine/limits.h"
+#include "core/verify/engine/loop_cost.h"
 #include "core/verify/engine/memory.h"
 #include "core/verify/engine/precision.h"
 #include "core/verify/engine/run_length.h"
@@ -151,6 +152,7 @@ static int may_goto(struct nb_walk *w, bool *more)
 	w->pc++;
 	w->may_gotos++;
 	nb_iteration_count(w);
+	nb_loop_iterate(w, pc);
 	return nb_prune_at_iteration(w, pc, 0, w->env->mode != NB_WALK_EXACT,
 				     more);
 }
@@ -185,9 +187,14 @@ static int call_back(struct nb_walk *w, bool *more)
 
 	if (!again) {
 		nb_length_add_helper(w);
+		nb_loop_enter(w, &(struct nb_loop_entry){
+					 .pc = pc,
+					 .times = nb_callback_times(
+						 w->env, w->st, pc) });
 		nb_callback_begin(w->env, w->st, pc);
 	} else {
 		nb_iteration_count(w);
+		nb_loop_iterate(w, pc);
 	}
 	nb_length_add_call(w, nb_turn_weight(w->env, w->st, pc));
 	nb_history_add(w, pc);
@@ -215,8 +222,19 @@ static void return_from_callback(struct nb_walk *w)
 	if (nb_callback_return(w->env, w->st))
 		return;
 	nb_iteration_count(w);
+	nb_loop_iterate(w, w->pc);
 	nb_callback_leave(w->env, w->st, w->pc);
 	w->pc++;
+}
+
+static void enter_iterator(struct nb_walk *w)
+{
+	struct nb_loop_entry e = { .pc = w->pc, .times = nb_iter_times(w->st) };
+
+	nb_step(w->env, w->st, w->pc);
+	e.ref = w->st->refs[w->st->nrefs - 1].id;
+	e.kept = nb_iter_is_kept(w->st, e.ref, &e.times);
+	nb_loop_enter(w, &e);
 }
 
 static void end_iterator(struct nb_env *env, struct nb_state *st, uint32_t pc)
@@ -229,6 +247,7 @@ static int step_iterator(struct nb_walk *w, bool *more)
 {
 	bool on = nb_iter_may_go_on(w->st), end = nb_iter_may_end(w->st);
 	uint32_t pc = w->pc++, ref = nb_iter_ref(w->st);
+	uint32_t from = nb_iter_begun_at(w->st);
 	int rc = 0;
 
 	nb_history_add(w, pc);
@@ -236,8 +255,10 @@ static int step_iterator(struct nb_walk *w, bool *more)
 	if (on && end)
 		rc = push_after(w, end_iterator, pc, w->pc);
 	nb_iter_next(w->env, w->st, pc, on);
-	if (on)
+	if (on) {
 		nb_iteration_count(w);
+		nb_loop_iterate(w, from);
+	}
 	/* Known numbers are walked one by one, as any loop's iterations are. */
 	if (rc || !on || !end)
 		return rc;
@@ -251,6 +272,7 @@ static int call_local(struct nb_walk *w)
 
 	if (g) {
 		nb_length_add_call(w, g->lap);
+		nb_loop_call(w, w->env->cfg.func_of[to]);
 		w->env->length.ends_in_callee |= g->counts;
 		nb_global_call(w->env, w->st, w->pc++, g);
 		return 0;
@@ -323,6 +345,7 @@ int nb_advance(struct nb_walk *w, bool *more)
 	case NB_KIND_CALL:
 		if (nb_insn_calls_func(insn))
 			return call_local(w);
+		nb_step_addresses(env, w->st, w->pc);
 		if (nb_calls_back(insn))
 			return call_back(w, more);
 		if (nb_is_tail_call(insn))
@@ -339,7 +362,10 @@ int nb_advance(struct nb_walk *w, bool *more)
 	case NB_KIND_LDDW_HI:
 		break;
 	}
-	nb_step(env, w->st, w->pc);
+	if (nb_insn_effect(insn) == NB_EFFECT_ITER_NEW)
+		enter_iterator(w);
+	else
+		nb_step(env, w->st, w->pc);
 	w->pc += insn->kind == NB_KIND_LDDW ? 2 : 1;
 	return 0;
 }

@@ -32,7 +32,7 @@ struct nb_explored {
 	uint32_t loop;	/* before an iteration of this helper call, or 0 */
 	uint32_t round; /* number of the iteration of that loop */
 	struct nb_marks marks;
-	void *mem; /* of @marks, while @open */
+	void *mem; /* memory of @marks, while @open */
 	uint32_t mem_size;
 	/* instructions from @parent to here or, if @iterated, from the last
 	 * end of an iteration between the two; and the most instructions from
@@ -46,12 +46,22 @@ struct nb_open_path {
 	struct nb_saved *saved;
 	struct nb_explored *parent;
 	uint32_t size, pc, nhistory, may_gotos, length;
+	uint32_t nloops, since; /* see nb_walk_loops */
 	bool iterated;
 	bool taken; /* its first branch is taken, not fallen through */
 };
 
 struct nb_free_block {
 	struct nb_free_block *next;
+};
+
+/* See loop_cost.c. */
+struct nb_walk_loops {
+	struct nb_loop_cost *at;     /* by number; NULL: not computed */
+	struct nb_loop_begun *begun; /* on this path, the latest last */
+	uint32_t n, size;
+	uint32_t *latest; /* of each loop, its place there + 1 */
+	uint32_t since;	  /* instructions since an iteration ended */
 };
 
 struct nb_walk {
@@ -62,7 +72,7 @@ struct nb_walk {
 	/* explored states by slot: at joins; and those right after a may_goto
 	 * passed or right before an iteration that the run counts */
 	struct nb_explored **joins, **counted;
-	uint32_t *visits;   /* of each join */
+	uint32_t *visits;   /* visits of each join */
 	uint32_t may_gotos; /* passed on this path */
 	/* instructions since @latest or, if @iterated, since the last end of
 	 * an iteration after it */
@@ -72,10 +82,11 @@ struct nb_walk {
 	struct nb_open_path *worklist;
 	uint32_t nopen, oldest;
 	uint32_t walked;
-	uint32_t allowance; /* of instructions, and of other work */
+	uint32_t allowance; /* limit of instructions plus other work */
 	size_t kept;	    /* bytes of explored states */
 	struct nb_free_block *blocks[NB_BLOCK_CLASSES];
 	struct nb_steps steps;
+	struct nb_walk_loops loops;
 };
 
 /* Does this walk search for the shortest path to a finding? See nb_seek. */

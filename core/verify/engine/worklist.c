@@ -7,6 +7,7 @@
 
 #include "core/verify/engine/explored.h"
 #include "core/verify/engine/limits.h"
+#include "core/verify/engine/loop_cost.h"
 #include "core/verify/engine/memory.h"
 
 /*
@@ -76,6 +77,8 @@ int nb_worklist_push(struct nb_walk *w, uint32_t pc)
 	p->nhistory = w->env->history.n;
 	p->may_gotos = w->may_gotos;
 	p->length = w->length;
+	p->nloops = w->loops.n;
+	p->since = w->loops.since;
 	p->iterated = w->iterated;
 	p->taken = true;
 	if (w->latest)
@@ -94,6 +97,8 @@ static void resume(struct nb_walk *w, const struct nb_open_path *p)
 	w->env->history.n = p->nhistory;
 	w->may_gotos = p->may_gotos;
 	w->length = p->length;
+	w->loops.since = p->since;
+	nb_loops_resume(w, p->nloops);
 	w->iterated = p->iterated;
 	if (p->taken)
 		take_branch(w);

@@ -130,29 +130,20 @@ static uint64_t most_turns(const struct nb_map_spec *m)
 	return m->max_entries * (is_array(m) ? 1ull : 2);
 }
 
-/* Note the number of turns where it is a constant: the run must have them. */
-static void note_constant(struct nb_env *env, struct nb_state *st, uint32_t pc)
+uint32_t nb_callback_times(const struct nb_env *env, struct nb_state *st,
+			   uint32_t pc)
 {
-	const struct nb_map_spec *m = map_of(env, st, pc);
 	uint32_t most = limit(env, st, pc);
+	bool constant = map_of(env, st, pc) ||
+			nb_range_is_const(&nb_top(st)->regs[1].r);
 
-	if (most == UINT32_MAX ||
-	    (!m && !nb_range_is_const(&nb_top(st)->regs[1].r)))
-		return;
-	if (!env->constant_turns)
-		env->constant_turns =
-			nb_arena_array(env->arena, env->n, sizeof(uint32_t));
-	if (!env->constant_turns)
-		env->nomem = true;
-	else if (env->constant_turns[pc] < most)
-		env->constant_turns[pc] = most;
+	return constant && most != UINT32_MAX ? most : 0;
 }
 
 void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_map_spec *m = map_of(env, st, pc);
 
-	note_constant(env, st, pc);
 	nb_budget_loop(env, st, m ? most_turns(m) : limit(env, st, pc));
 	nb_top(st)->loop = ++env->ids;
 	nb_top(st)->turns = 0;

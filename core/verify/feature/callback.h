@@ -20,6 +20,10 @@ int nb_check_callback(const struct at *a, const struct nb_helper_spec *h,
 /* A callback's r0 at its exit: 0, or NB_E_VERIFY. */
 int nb_check_callback_return(const struct at *a);
 
+/* Iterations of the call at @pc if that is a constant, else 0. */
+uint32_t nb_callback_times(const struct nb_env *env, struct nb_state *st,
+			   uint32_t pc);
+
 /*
  * Before the first turn of the call at @pc. Turns are counted where there are
  * few, unless env->mode is NB_WALK_WIDEN: then states hold for any number.

@@ -190,9 +190,57 @@ void nb_iter_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	clear_args(st, 0);
 }
 
+uint32_t nb_iter_times(const struct nb_state *st)
+{
+	const struct nb_reg *regs = st->frames[st->nframes - 1].regs;
+	struct nb_range start = int_of(&regs[2]), end = int_of(&regs[3]);
+	int64_t n = end.smin - start.smin;
+
+	return nb_range_is_const(&start) && nb_range_is_const(&end) && n > 0 &&
+			       n <= COUNTED
+		       ? (uint32_t)n
+		       : 0;
+}
+
+static const struct nb_cell *cell_of(const struct nb_state *st, uint32_t ref)
+{
+	for (uint32_t i = 0; i < st->nframes; i++)
+		for (uint32_t k = 0; k < st->frames[i].ncells; k++) {
+			const struct nb_cell *c = &st->frames[i].cells[k];
+
+			if (c->kind == NB_CELL_OBJECT && c->reg.ref == ref)
+				return c;
+		}
+	return NULL;
+}
+
+bool nb_iter_is_open(const struct nb_state *st, uint32_t ref)
+{
+	const struct nb_cell *c = cell_of(st, ref);
+
+	return c && c->reg.delta != ENDED;
+}
+
+bool nb_iter_is_kept(const struct nb_state *st, uint32_t ref, uint32_t *times)
+{
+	const struct nb_cell *c = cell_of(st, ref);
+	int64_t n = c ? c->reg.r.smax - c->reg.r.smin + 1 : 0;
+
+	if (!c || c->reg.delta == OPEN)
+		return false;
+	if (c->reg.delta == SURE && *times < n)
+		*times = (uint32_t)n;
+	return true;
+}
+
 uint32_t nb_iter_ref(const struct nb_state *st)
 {
 	return const_cell(st)->reg.ref;
+}
+
+uint32_t nb_iter_begun_at(const struct nb_state *st)
+{
+	return nb_ref_find(st, nb_iter_ref(st))->pc;
 }
 
 static bool at_last(const struct nb_cell *c)
@@ -256,16 +304,12 @@ struct nb_reg nb_iter_load(const struct nb_state *st, const struct nb_reg *ptr,
 {
 	struct nb_reg v = nb_reg_unknown(size * 8);
 
-	for (uint32_t i = 0; i < st->nframes; i++)
-		for (uint32_t k = 0; k < st->frames[i].ncells; k++) {
-			const struct nb_cell *c = &st->frames[i].cells[k];
+	const struct nb_cell *c = cell_of(st, ptr->ref);
 
-			if (c->kind != NB_CELL_OBJECT || c->reg.ref != ptr->ref)
-				continue;
-			if (size == 4 && nb_range_is_const(off) && !off->smin &&
-			    c->reg.delta != ENDED)
-				v.r = nb_range_zext(&c->reg.r, 32);
-			return labelled(v, c);
-		}
-	return v;
+	if (!c)
+		return v;
+	if (size == 4 && nb_range_is_const(off) && !off->smin &&
+	    c->reg.delta != ENDED)
+		v.r = nb_range_zext(&c->reg.r, 32);
+	return labelled(v, c);
 }

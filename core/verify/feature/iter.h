@@ -29,8 +29,17 @@ int nb_check_iter(const struct at *a, const struct nb_helper_spec *h,
 /* The helpers but next; r1 is checked. */
 void nb_iter_step(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
-/* The iterator in r1: its reference. */
+/* The iterator in r1: its reference; the call that began it. */
 uint32_t nb_iter_ref(const struct nb_state *st);
+uint32_t nb_iter_begun_at(const struct nb_state *st);
+
+/* Numbers of the iterator that r1 to r3 ask for if that is a constant and few,
+ * else 0. */
+uint32_t nb_iter_times(const struct nb_state *st);
+/* The iterator with reference @ref: has it not found its end? */
+bool nb_iter_is_open(const struct nb_state *st, uint32_t ref);
+/* Does it find its end in every run? Then *@times is raised to its numbers. */
+bool nb_iter_is_kept(const struct nb_state *st, uint32_t ref, uint32_t *times);
 
 /* Can bpf_iter_num_next find a number; can it find the end? */
 bool nb_iter_may_go_on(const struct nb_state *st);

@@ -15,8 +15,8 @@
 // at the same point. So whether a program runs, and which, must be coherent:
 // the index, the array, the context pointer, and the path to the call. Programs
 // cannot change an array; it is coherent if its tag says that it changes at
-// fences. The rest of each budget that targets spend must be coherent too,
-// because the target continues with it. Under local control every tail call is
+// fences. The remainder of each budget must be coherent too if a target spends
+// from it, because targets inherit it. Under local control every tail call is
 // refused, since its targets are not known. The verdict and the outputs are
 // then those of a coherent program, and a caller gets a coherent number.
 #include "core/verify/feature/tail.h"

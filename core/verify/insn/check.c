@@ -19,13 +19,6 @@
 
 /* ---- registers ---- */
 
-static int check_number(const struct at *a, int number)
-{
-	if (reg(a, number)->kind == NB_REG_SCALAR)
-		return 0;
-	return refuse(a, NB_RULE_ATOMIC_VALUE, .reg = number);
-}
-
 static int check_writable(const struct at *a, int number)
 {
 	if (number != NB_R10)
@@ -42,11 +35,6 @@ static int check_count(const struct at *a)
 		return 0;
 	return refuse(a, NB_RULE_SHIFT, .reg = a->insn->dst,
 		      .limit = a->insn->width - 1u, .number = a->insn->imm);
-}
-
-static bool is_move(const struct nb_insn *insn)
-{
-	return insn->traits & NB_INSN_MOVE;
 }
 
 static bool sane(int64_t v)
@@ -104,6 +92,10 @@ static int check_pointers(const struct at *a, bool dst_ptr, bool src_ptr)
 	struct nb_range by;
 	int rc;
 
+	/* A difference of addresses, one negated, one with its bytes swapped:
+	 * just numbers, which differ between ranks. */
+	if ((dst_ptr && src_ptr && minus) || insn->operand == NB_OPND_NONE)
+		return 0;
 	if (insn->width != 64)
 		return refuse(a, NB_RULE_PTR_32, .reg = ptr);
 	if (dst_ptr && (rc = pointer_operand(a, insn->dst)))
@@ -112,11 +104,9 @@ static int check_pointers(const struct at *a, bool dst_ptr, bool src_ptr)
 		return rc;
 	if (!(insn->traits & NB_INSN_SUM) || (minus && !dst_ptr))
 		return refuse(a, NB_RULE_PTR_OP, .reg = ptr);
-	if (dst_ptr && src_ptr && !minus)
+	if (dst_ptr && src_ptr)
 		return refuse(a, NB_RULE_PTR_PTR, .reg = insn->src,
 			      .number = insn->dst);
-	if (dst_ptr && src_ptr)
-		return 0; /* their difference is just a number */
 	if (insn->operand == NB_OPND_IMM) {
 		by = nb_range_const((uint64_t)insn->imm);
 		return check_move(a, reg(a, ptr), &by, -1);
@@ -134,12 +124,10 @@ static int check_arith(const struct at *a)
 	bool src = insn->operand == NB_OPND_REG &&
 		   nb_reg_is_pointer(reg(a, insn->src));
 
-	if (!is_move(insn))
-		return dst || src ? check_pointers(a, dst, src) : 0;
-	/* A pointer moves whole; half of one is just a number. */
-	if (src && !nb_insn_copies(insn))
-		return refuse(a, NB_RULE_PTR_OP, .reg = insn->src);
-	return 0;
+	/* A pointer moves whole; a part of one is just a number. */
+	if (insn->traits & NB_INSN_MOVE || (!dst && !src))
+		return 0;
+	return check_pointers(a, dst, src);
 }
 
 /* ---- stack ---- */
@@ -407,20 +395,12 @@ static int check_ordered(const struct at *a, const struct nb_need *n)
 static int check_atomic(const struct at *a, const struct nb_need *n)
 {
 	struct nb_need store = *n;
-	int64_t off =
-		(int64_t)nb_access_offset(reg(a, n->reg), a->insn->off).t.value;
 	int rc;
 
-	store.value = -1;
-	if ((rc = check_number(a, n->value)) || (rc = check_ordered(a, n)) ||
-	    (rc = check_access(a, n, LOAD)) ||
-	    (rc = check_access(a, &store, STORE)))
+	store.value = -1; /* a pointer is stored as a number */
+	if ((rc = check_ordered(a, n)) || (rc = check_access(a, n, LOAD)))
 		return rc;
-	if (reg(a, n->reg)->kind == NB_REG_STACK &&
-	    pointer_at(frame_of(a, reg(a, n->reg)), off))
-		return refuse(a, NB_RULE_ATOMIC_POINTER, .reg = n->reg,
-			      .number = off);
-	return 0;
+	return check_access(a, &store, STORE);
 }
 
 /* ---- calls and returns ---- */
@@ -481,8 +461,6 @@ static int grant(const struct at *a, const struct nb_need *n)
 		return check_atomic(a, n);
 	case NB_NEED_ORDERED:
 		return check_ordered(a, n);
-	case NB_NEED_NUMBER:
-		return check_number(a, n->reg);
 	case NB_NEED_CALL:
 		return check_call(a);
 	case NB_NEED_HELPER:

@@ -12,6 +12,7 @@
 #include "core/verify/feature/iter.h"
 #include "core/verify/feature/resources.h"
 #include "core/verify/feature/tail.h"
+#include "core/verify/insn/step.h"
 #include "core/verify/state/operands.h"
 
 int nb_check_helper(const struct at *a)
@@ -194,7 +195,8 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 	case NB_ARG_SIZE0:
 		return check_size_arg(a, h, arg);
 	case NB_ARG_ANY:
-		if (reg(a, number)->kind != NB_REG_SCALAR)
+		if (reg(a, number)->kind != NB_REG_SCALAR &&
+		    !nb_takes_address(h))
 			return refuse(a, NB_RULE_ARG_SCALAR, .reg = number,
 				      .helper = h);
 		return 0;

@@ -29,8 +29,6 @@ static void alu(struct nb_needs *out, const struct nb_insn *insn)
 
 static void atomic(struct nb_needs *out, const struct nb_insn *insn)
 {
-	if (insn->reads & NB_REGS_R0)
-		need(out, NB_NEED_NUMBER, 0);
 	memory(out, NB_NEED_ATOMIC, insn->dst, insn->src, insn);
 	if (insn->writes & NB_REGS_S)
 		need(out, NB_NEED_WRITABLE, insn->src);

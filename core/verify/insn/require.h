@@ -20,7 +20,6 @@ enum nb_need_kind {
 	NB_NEED_STORE,	  /* @size bytes writable; @value is stored, or -1 */
 	NB_NEED_ATOMIC,	  /* both, aligned; @value is a number */
 	NB_NEED_ORDERED,  /* aligned and not the context */
-	NB_NEED_NUMBER,	  /* @reg is no pointer */
 	NB_NEED_CALL,	  /* room for one more frame */
 	NB_NEED_HELPER,	  /* the helper exists */
 	NB_NEED_ARGS,	  /* r1-r5 fit the helper's row */

@@ -43,6 +43,30 @@ static struct nb_reg address_number(struct nb_env *env, uint32_t pc,
 	return r;
 }
 
+/* Where @r is a pointer: its address instead, which the author hears of. */
+static void forget_pointer(struct nb_env *env, uint32_t pc, struct nb_reg *r,
+			   unsigned bits)
+{
+	if (!nb_reg_is_pointer(r))
+		return;
+	*r = address_number(env, pc, bits);
+	env->noted[pc] |= NB_NOTED_ADDRESS;
+}
+
+bool nb_takes_address(const struct nb_helper_spec *h)
+{
+	return h->effect == NB_EFFECT_NONE || h->effect == NB_EFFECT_WRITES_MAP;
+}
+
+void nb_step_addresses(struct nb_env *env, struct nb_state *st, uint32_t pc)
+{
+	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
+
+	for (unsigned i = 0; nb_takes_address(h) && i < 5; i++)
+		if (h->arg[i] == NB_ARG_ANY)
+			forget_pointer(env, pc, &nb_top(st)->regs[i + 1], 64);
+}
+
 static void move(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_insn *insn = &env->insns[pc];
@@ -52,7 +76,9 @@ static void move(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		v = nb_operand(st, insn);
 		v.r = nb_range_alu(NB_FN_MOV, insn->width, &v.r, &v.r);
 	} else if (nb_reg_is_pointer(src)) {
-		v = insn->width == 64 ? *src : address_number(env, pc, 32);
+		v = *src;
+		if (insn->width == 32 || !nb_insn_copies(insn))
+			forget_pointer(env, pc, &v, insn->width);
 	} else if (nb_insn_copies(insn) &&
 		   (insn->width == 64 || src->r.umax <= UINT32_MAX)) {
 		link_scalar(env, src);
@@ -71,13 +97,15 @@ static void pointer_math(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	const struct nb_insn *insn = &env->insns[pc];
 	const struct nb_reg *ptr = nb_reg_is_pointer(a) ? a : b;
 	const struct nb_reg *num = ptr == a ? b : a;
-	struct nb_reg v;
+	struct nb_reg v = *ptr;
 
-	if (nb_reg_is_pointer(num)) {
-		nb_step_assign(st, insn->dst, address_number(env, pc, 64));
+	if (nb_reg_is_pointer(num) || insn->operand == NB_OPND_NONE) {
+		v = address_number(env, pc, insn->width);
+		if (insn->operand == NB_OPND_NONE)
+			env->noted[pc] |= NB_NOTED_ADDRESS;
+		nb_step_assign(st, insn->dst, v);
 		return;
 	}
-	v = *ptr;
 	v.r = nb_range_alu(insn->fn, 64, &ptr->r, &num->r);
 	nb_label_follow(&v, num);
 	nb_step_assign(st, insn->dst, v);
@@ -117,7 +145,7 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	}
 	if (insn->traits & NB_INSN_DIVIDE &&
 	    (insn->width == 64 ? nb_range_has(&b.r, 0) : b.r.umin32 == 0))
-		env->zero_divisor[pc] = 1;
+		env->noted[pc] |= NB_NOTED_ZERO;
 	v.r = nb_range_alu(insn->fn, insn->width, &a.r, &b.r);
 	/* x ^ x and x - x are 0 for any x, and carry no label of it. */
 	zero = (insn->fn == NB_FN_XOR || insn->fn == NB_FN_SUB) &&
@@ -246,16 +274,20 @@ static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	struct nb_frame *f = nb_top(st);
 	struct nb_reg ptr = f->regs[insn->dst], src = f->regs[insn->src];
 	struct nb_reg old = load_at(env, st, pc, &ptr, insn->width / 8u);
-	struct nb_reg now = nb_reg_unknown(insn->width);
+	struct nb_reg now = nb_reg_unknown(insn->width), r0 = f->regs[0];
 
+	forget_pointer(env, pc, &old, insn->width);
+	forget_pointer(env, pc, &src, insn->width);
 	nb_reg_unlink(&old);
 	/* What it fetches depends on concurrent writers. */
 	if (ptr.kind != NB_REG_STACK)
 		nb_label_begin(env, &old, pc);
 	nb_label_follow(&now, &old);
 	nb_label_follow(&now, &src);
-	if (insn->reads & NB_REGS_R0)
-		nb_label_follow(&now, &f->regs[0]);
+	if (insn->reads & NB_REGS_R0) {
+		forget_pointer(env, pc, &r0, insn->width);
+		nb_label_follow(&now, &r0);
+	}
 	store_at(env, st, pc, &ptr, now);
 	if (insn->writes & NB_REGS_R0)
 		nb_step_assign(st, 0, old);

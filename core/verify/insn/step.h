@@ -13,6 +13,12 @@
  * of a global function; r10 the frame pointer. */
 void nb_step_init(struct nb_env *env, struct nb_state *st);
 
+/* May a pointer stand where the helper wants any number? Not where the walk
+ * relies on the number. */
+bool nb_takes_address(const struct nb_helper_spec *h);
+/* Before the helper at @pc is called: such pointers are numbers. */
+void nb_step_addresses(struct nb_env *env, struct nb_state *st, uint32_t pc);
+
 /* Anything but jumps, local calls and exit. */
 void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc);
 

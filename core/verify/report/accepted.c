@@ -54,7 +54,7 @@ static void add_divisor(struct notes *to, uint32_t pc)
 	const struct nb_env *env = to->env;
 	const struct nb_insn *in = &env->insns[pc];
 
-	if (in->traits & NB_INSN_DIVIDE && env->zero_divisor[pc])
+	if (in->traits & NB_INSN_DIVIDE && env->noted[pc] & NB_NOTED_ZERO)
 		add(to,
 		    in->fn == NB_FN_MOD ? NB_NOTE_ZERO_MODULUS
 					: NB_NOTE_ZERO_DIVISOR,
@@ -62,6 +62,12 @@ static void add_divisor(struct notes *to, uint32_t pc)
 					  .text = in->operand == NB_OPND_IMM
 							  ? "is"
 							  : "may be" });
+}
+
+static void add_address(struct notes *to, uint32_t pc)
+{
+	if (to->env->noted[pc] & NB_NOTED_ADDRESS)
+		add(to, NB_NOTE_ADDRESS, &(struct nb_refusal){ .pc = pc });
 }
 
 /* A test of 64 bits against 0 may be one of a pointer that is known not to be
@@ -146,6 +152,7 @@ void nb_notes_fill(struct nb_env *env)
 		if (!(env->aux[pc] & NB_AUX_REACHED))
 			continue;
 		add_divisor(&found, pc);
+		add_address(&found, pc);
 		add_branch(&found, pc);
 		add_answers(&found, pc);
 	}

@@ -71,6 +71,23 @@ static struct nb_member accessed(struct nb_env *env, const struct nb_refusal *x)
 	return (struct nb_member){ .text = "" };
 }
 
+/* A map's value is smaller than what the program reads: sizes that differ. */
+static const char *size_hint(struct nb_env *env, const struct nb_refusal *x)
+{
+	const struct nb_reg *r = reg_of(x);
+	const char *name;
+
+	if (r->kind != NB_REG_VALUE)
+		return "this is past the end of the value";
+	name = nb_map_name(env, r->map);
+	if (*name == '.') /* a section */
+		return "this is past the end of the variables";
+	return nb_say(env,
+		      "stay within the %llu bytes, or define map %s with the "
+		      "larger type: __type(value, ...)",
+		      (ull)x->limit, name);
+}
+
 /* A constant offset is outside: where, and in terms of the array indexed. */
 static const char *outside_hint(struct nb_env *env, const struct nb_refusal *x,
 				const struct nb_member *m)
@@ -80,7 +97,7 @@ static const char *outside_hint(struct nb_env *env, const struct nb_refusal *x,
 	if (x->off->smin < 0)
 		return "this is in front of the value";
 	if (!m->array)
-		return "this is past the end of the value";
+		return size_hint(env, x);
 	n = m->array->size / m->array->elem;
 	return nb_say(env, "the last element is [%u]: let %s stay below %u",
 		      n - 1, index_text(env, x->pc), n);

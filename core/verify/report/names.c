@@ -256,6 +256,8 @@ const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 	const struct nb_insn *in = &env->insns[pc];
 	const struct nb_helper_spec *h;
 
+	if (env->noted[pc] & NB_NOTED_ADDRESS)
+		return "an address, which differs between processes";
 	switch ((enum nb_kind)in->kind) {
 	case NB_KIND_LOAD:
 		return local_load(env, &regs[in->src], in);

@@ -17,20 +17,20 @@ struct nb_state;
  */
 enum { NB_BUDGET_PASSES = 1, NB_BUDGET_TURNS = 2 };
 
-/* What a path has spent. */
+/* Budgets that a path has spent. */
 struct nb_budget {
-	uint8_t local; /* NB_BUDGET_*: how much is left is local data */
-	uint8_t loops; /* so far, in a walk with labels; LOOPS_MANY: too many */
-	uint8_t iters; /* so far; ITERS_MANY: too many */
-	/* at most: iterations of those loops, steps of the counted iterators;
-	 * 0 if there are too many of them */
+	uint8_t local; /* NB_BUDGET_*: local data decides the rest */
+	uint8_t loops; /* begun, in a walk with labels; LOOPS_MANY: many */
+	uint8_t iters; /* begun; ITERS_MANY: too many */
+	/* upper bounds: iterations of @loops, steps of @iters; 0 if there are
+	 * too many loops or iterators */
 	uint32_t turns, numbers;
 };
 
-/* What all walks of a verification find out. */
+/* Results that the walks of a verification share. */
 struct nb_budgets {
-	/* iterations and iterator steps that a run must be able to make for
-	 * the verdict to hold; the iterator that needs most */
+	/* The verdict requires that a run can make this many iterations and
+	 * iterator steps; @numbers_pc: the iterator that reaches @numbers. */
 	uint32_t turns, numbers, numbers_pc;
 	uint8_t uses;	    /* NB_BUDGET_*: spent by the function walked now */
 	bool few_turns;	    /* even the first loop may end early */
@@ -52,9 +52,10 @@ bool nb_budget_init(struct nb_env *env);
 /* The budget where the program, or the global function env->root, begins. */
 void nb_budget_begin(const struct nb_env *env, struct nb_state *st);
 
-/* A may_goto: does local data decide whether it passes? Spend one pass. */
+/* Does local data decide whether the next may_goto passes? */
 bool nb_budget_pass_is_local(const struct nb_env *env,
 			     const struct nb_state *st);
+/* Spend one pass of may_goto. */
 void nb_budget_pass(struct nb_env *env, struct nb_state *st);
 
 /* A helper's loop or an iterator of at most @most iterations begins. */
@@ -72,24 +73,24 @@ bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most,
 /* Does local data decide whether a loop may iterate once more? */
 bool nb_budget_is_short(struct nb_env *env, const struct nb_state *st);
 
-/* How much of @budgets was spent depends on local data. */
+/* Record that local data decided how much of @budgets was spent. */
 void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st,
 			     uint8_t budgets);
 
 /*
- * Code that the walk does not follow spent some of @budgets; how much of
- * @local depends on local data.
+ * Record that code which the walk does not follow spent some of @budgets.
+ * @local: the budgets where local data decided how much.
  */
 void nb_budget_spend(struct nb_env *env, struct nb_state *st, uint8_t budgets,
 		     uint8_t local);
 
-/* A tail call may have been made: the run time keeps no numbers apart. */
+/* A tail call may have run: forget how many iterator steps are spent. */
 void nb_budget_lose_numbers(struct nb_state *st);
 
-/* The target of a tail call spent what it may, and returned. */
+/* A tail call returned: its target spent as much as it is allowed to. */
 void nb_budget_spend_tail(struct nb_env *env, struct nb_state *st);
 
-/* Those of @budgets whose rest depends on local data. */
+/* The members of @budgets whose remainder depends on local data. */
 uint8_t nb_budget_local(const struct nb_state *st, uint8_t budgets);
 
 /* Is at least as much left in every run of @st as in those of @old? */

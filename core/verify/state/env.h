@@ -12,6 +12,12 @@
 #include "core/verify/state/state.h"
 #include "core/verify/state/verdict.h"
 
+/* Events that an explored path has at a slot. */
+enum {
+	NB_NOTED_ZERO = 1,   /* DIV, MOD: the divisor may be 0 */
+	NB_NOTED_ADDRESS = 2 /* a pointer becomes a number */
+};
+
 struct nb_marks;
 /* What a region of local control may write: control_dep.c. */
 struct nb_effects;
@@ -48,40 +54,49 @@ struct nb_seek {
 	bool replay;
 	const struct nb_branch_step *path; /* to replay */
 	uint32_t npath;
-	bool found; /* the search met the finding */
+	bool found; /* the search reached the finding */
 	bool over;  /* out of memory or steps */
 };
 
-/* Written by engine/transfer.c: what the exits of the program return. */
+/* Written by engine/transfer.c: values that the program's exits return. */
 struct nb_exits {
-	bool seen, mixed; /* an exit; two exits with different constants */
-	uint64_t value;	  /* of the last exit */
-	/* an exit that local data decides, or NB_NO_PC; where the data came
-	 * from */
+	bool seen, mixed; /* an exit; exits with different constants */
+	uint64_t value;	  /* the last exit's */
+	/* an exit whose value local data decides, or NB_NO_PC; source of the
+	 * data */
 	uint32_t local, from;
 };
 
 /* Written by coherence/control_dep.c. */
 struct nb_regions {
 	const struct nb_effects **effects; /* by the region's branch */
-	uint8_t *seen;			   /* of each slot, */
-	uint32_t *worklist;		   /* and slots to visit: scratch */
+	uint8_t *seen;			   /* scratch: by slot */
+	uint32_t *worklist;		   /* scratch: slots to visit */
 	uint64_t work;			   /* slots that may still be visited */
 };
 
 /* Written by the engine: work in units of about one instruction. */
 struct nb_cost {
-	uint64_t work;		   /* of this walk, apart from instructions */
+	uint64_t work;		   /* in this walk, without instructions */
 	uint32_t spent[NB_NWALKS]; /* by all walks of each mode so far */
 };
 
 /* Written by engine/run_length.c: lengths in instructions, NB_LENGTH_FAR if
  * longer. */
 struct nb_lengths {
-	uint32_t iteration, iteration_pc; /* the longest; where it ends */
+	uint32_t iteration;	/* the longest iteration */
 	uint32_t first;		/* the most before the first one ends */
 	uint32_t call, call_pc; /* the call that adds most */
 	bool ends_in_callee;	/* global functions end iterations, too */
+};
+
+/* Written by engine/loop_cost.c: the cost of each loop. */
+struct nb_loop_cost;
+struct nb_loop_costs {
+	uint32_t
+		*site; /* by slot: number of the loop that begins there, or 0 */
+	uint32_t n;
+	struct nb_loop_cost **of; /* by function walked; NULL: not yet */
 };
 
 /* Instructions, more than any iteration may have. */
@@ -90,12 +105,12 @@ enum { NB_LENGTH_FAR = 1 << 30 };
 /* Written by engine/worklist.c: branches up to the current state. */
 struct nb_history {
 	struct nb_branch_step *steps;
-	uint32_t n; /* on this path; in a search its last branch + 1 */
+	uint32_t n; /* steps of this path; in a search: last step + 1 */
 	uint32_t total, cap;
 };
 
-/* A store of @value to the output of row @answer, none of which
- * NCCL can take. */
+/* A store to the output of row @answer; NCCL accepts no value of the range
+ * @value. */
 struct nb_odd_store {
 	struct nb_odd_store *next;
 	uint32_t pc, answer;
@@ -121,19 +136,20 @@ struct nb_env {
 	struct nb_cfg cfg;
 
 	/* facts by slot, of all walks; @depth by function */
-	uint8_t *aux;	       /* NB_AUX_* */
-	uint8_t *zero_divisor; /* DIV, MOD: the divisor may be 0 */
-	uint32_t ids;	       /* last id given out */
-	uint32_t *depth;       /* bytes of stack used, for each function */
+	uint8_t *aux;	 /* NB_AUX_* */
+	uint8_t *noted;	 /* NB_NOTED_* */
+	uint32_t ids;	 /* last id given out */
+	uint32_t *depth; /* bytes of stack used, for each function */
 
 	/* this walk */
 	bool labels; /* tracks coherence */
 	enum nb_walk_mode mode;
 	struct nb_seek *seek;	/* NULL: a walk that judges */
-	struct nb_marks *marks; /* of the latest explored state, or NULL */
+	struct nb_marks *marks; /* the latest explored state's, or NULL */
 	struct nb_exits exits;
 	struct nb_cost cost;
 	struct nb_lengths length;
+	struct nb_loop_costs loops; /* shared by all walks */
 	struct nb_history history;
 
 	/* all walks so far */
@@ -143,9 +159,8 @@ struct nb_env {
 	struct nb_writes **writes; /* by slot; NULL: none */
 	struct nb_regions regions;
 	struct nb_budgets budget;
-	/* iterations of helper loops by slot, where constant; NULL: no loops */
-	uint32_t *constant_turns;
-	/* global functions by number; the one walked, 0: the program */
+	/* global functions by number; @root: number of the function that is
+	 * walked, 0: the program itself */
 	struct nb_global **globals;
 	uint32_t root;
 	/* for notes: outputs that some path sets, bit i for row i of

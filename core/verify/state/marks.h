@@ -4,23 +4,23 @@
 
 #include "core/verify/state/env.h"
 
-/* Scalars of an explored state that need not be precise, at most. */
+/* Most scalars of an explored state that can be left imprecise. */
 enum { NB_MAX_SLOTS = 64 };
 
 /*
- * What is precise in an explored state while paths from it are open: see
+ * Precision of an explored state while paths from it are open: see
  * precision.c.
  */
 struct nb_marks {
-	struct nb_marks *up; /* of the explored state before, or NULL */
-	uint64_t precise;    /* slots from which something was concluded */
+	struct nb_marks *up; /* the previous explored state's, or NULL */
+	uint64_t precise;    /* slots whose value decided something */
 	uint32_t nslots, nframes;
 	uint64_t *deps;		  /* slots of @up that each slot came from */
-	struct nb_cells *read;	  /* of each frame: read from here on */
-	struct nb_cells *written; /* of each frame: overwritten since @up */
+	struct nb_cells *read;	  /* by frame: read since this state */
+	struct nb_cells *written; /* by frame: overwritten since @up */
 };
 
-/* Something was concluded from a value with these nb_reg.deps. */
+/* A value with these nb_reg.deps decided something: mark its slots. */
 void nb_mark(struct nb_env *env, uint64_t deps);
 
 /* The lowest slot of a set that is not empty. */

@@ -4,7 +4,7 @@
 
 #include "core/verify/state/env.h"
 
-/* Offset of an access through @r at constant @off, all of it. */
+/* The whole offset of an access through @r: its own plus constant @off. */
 struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off);
 
 /* Do bytes [lo, hi) of a frame's stack hold only written data? */
@@ -15,7 +15,7 @@ bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi,
 uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,
 		       uint32_t frame, uint32_t pc);
 
-/* What the helper that @insn calls does; NONE: @insn calls none of ours. */
+/* Effect of the helper that @insn calls; NONE: @insn calls no helper. */
 enum nb_effect nb_insn_effect(const struct nb_insn *insn);
 
 /* The map among a helper's arguments, or NULL. */
@@ -23,8 +23,8 @@ const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 					const struct nb_state *st,
 					const struct nb_helper_spec *h);
 
-/* What argument @arg (0 to 4) of @h is with the map that is given: peek reads
- * the value of a bloom filter, and writes that of other maps. */
+/* Kind of argument @arg (0 to 4) of @h for the map in its arguments: peek reads
+ * its value argument for a bloom filter and writes it for other maps. */
 enum nb_arg nb_helper_arg(const struct nb_env *env, const struct nb_state *st,
 			  const struct nb_helper_spec *h, unsigned arg);
 

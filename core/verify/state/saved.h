@@ -13,8 +13,9 @@ struct nb_live {
 };
 
 /*
- * Make the registers outside @live NB_REG_UNINIT. Before a state is saved: a
- * dead register may be linked to a live one, and the copy would not say so.
+ * Make the registers outside @live NB_REG_UNINIT. Call it before saving a
+ * state: a dead register may be linked to a live one, and the copy would lose
+ * that link.
  */
 void nb_state_forget(struct nb_state *st, const struct nb_live *live);
 
@@ -34,7 +35,7 @@ struct nb_key {
 };
 
 uint64_t nb_state_key(const struct nb_state *st);
-/* The same, of registers alone that are in @precise or have no nb_reg.deps. */
+/* The key of registers that are in @precise or have no nb_reg.deps. */
 struct nb_key nb_saved_key(const struct nb_saved *saved, uint64_t precise);
 
 /* Record in @saved which of its cells later code read. */

@@ -17,54 +17,54 @@ enum nb_reg_kind {
 	NB_REG_CTX,
 	NB_REG_STACK,	      /* into the stack of frame @frame */
 	NB_REG_MAP,	      /* handle of map @map */
-	NB_REG_MAP_OR_NULL,   /* the same, or NULL; copies share @id */
+	NB_REG_MAP_OR_NULL,   /* handle or NULL; copies share @id */
 	NB_REG_VALUE,	      /* into a value of map @map */
-	NB_REG_VALUE_OR_NULL, /* the same, or NULL; copies share @id */
+	NB_REG_VALUE_OR_NULL, /* into a value, or NULL; copies share @id */
 	NB_REG_MEM,	      /* into @size bytes that live as long as @ref */
-	NB_REG_MEM_OR_NULL,   /* the same, or NULL; copies share @id */
-	NB_REG_RDONLY,	      /* into @size bytes, only to be read */
+	NB_REG_MEM_OR_NULL,   /* into memory, or NULL; copies share @id */
+	NB_REG_RDONLY,	      /* into @size read-only bytes */
 	NB_REG_FUNC	      /* code address, slot @map */
 };
 
 /*
- * One value. Of pointers @r is the byte offset: into the context, the value,
- * the memory, or from the frame pointer of frame @frame; it wraps as the
- * machine's addition does, so what it says always holds.
+ * One value. A pointer's @r is its byte offset: into the context, the map
+ * value, the memory, or from the frame pointer of frame @frame. It wraps like
+ * the machine's addition, so its bounds always hold.
  *
  * Scalars with the same @id (not 0) are linked: each is a common number plus
- * its own @delta, modulo 2^64. A pointer that may be NULL and is what a
- * reference stands for has that reference as its @id. A pointer into a value
- * with a lock keeps its @id, which tells map values apart.
+ * its own @delta, modulo 2^64. A pointer that owns a reference and may be NULL
+ * has the reference's id as its @id. A pointer into a value with a lock keeps
+ * its @id, which tells map values apart.
  */
 struct nb_reg {
 	uint8_t kind;
 	uint8_t label; /* NB_LABEL_COHERENT or NB_LABEL_LOCAL */
 	union {
 		uint8_t frame;
-		uint8_t align; /* of MEM: of its first byte, 1 or 8 */
+		uint8_t align; /* MEM: alignment of its first byte, 1 or 8 */
 	};
 	uint32_t id;
 	union {
 		uint32_t map;
-		uint32_t size; /* of MEM: bytes */
+		uint32_t size; /* MEM and RDONLY: bytes */
 	};
-	/* slot where a LOCAL label came in, or MEM was asked for; for messages
-	 */
+	/* for messages: the slot that read local data (label LOCAL), or that
+	 * acquired the memory (MEM) */
 	uint32_t from;
 	int32_t delta;
-	/* MEM: the reference that keeps it, 0: the program's whole run.
-	 * Scalars, for messages: slot after the one that released what this
-	 * pointed to. */
+	/* MEM: the reference that keeps the memory alive; 0: it lives for the
+	 * whole run. Scalars that were pointers, for messages: the slot after
+	 * the release of their memory. */
 	uint32_t ref;
-	uint64_t deps;	   /* scalars: what @r, @id and @delta came from */
+	uint64_t deps;	   /* scalars: slots that @r, @id, @delta come from */
 	struct nb_range r; /* the last member */
 };
 
 /* Four bytes of stack. */
 enum nb_cell_kind {
 	NB_CELL_BYTES,	   /* data, described by the masks alone */
-	NB_CELL_SPILL1,	   /* @reg, a scalar, in the lowest byte; the others */
-	NB_CELL_SPILL2,	   /* or two lowest bytes: as with NB_CELL_BYTES */
+	NB_CELL_SPILL1,	   /* @reg, a scalar, in the lowest byte... */
+	NB_CELL_SPILL2,	   /* ...or two bytes; masks describe the others */
 	NB_CELL_SPILL4,	   /* @reg, a scalar of 4 bytes */
 	NB_CELL_SPILL8,	   /* low half of @reg */
 	NB_CELL_SPILL8_HI, /* high half of the cell below */
@@ -73,9 +73,9 @@ enum nb_cell_kind {
 };
 
 /*
- * What a helper keeps on the stack for the program, which never sees the
- * bytes: no byte of it counts as written. Of its first cell's @reg: map is
- * the kind, ref its identity, align that of the memory behind it.
+ * Objects that helpers keep on the stack. The program cannot read their bytes:
+ * none counts as written. @reg of the first cell describes the object: @map is
+ * its kind, @ref its identity, @align the alignment of its memory.
  */
 enum nb_object_kind {
 	NB_OBJECT_DYNPTR_MEM,  /* into a value of a map */
@@ -123,7 +123,8 @@ struct nb_frame {
 	 * so far, and whether states with different iterations differ */
 	uint32_t loop, turns;
 	bool counted;
-	/* overwritten since the latest explored state; all, in a new frame */
+	/* cells overwritten since the latest explored state; a new frame: all
+	 */
 	struct nb_cells written;
 	struct nb_reg regs[NB_NREGS];
 	struct nb_cell cells[NB_NCELLS];
@@ -139,10 +140,10 @@ struct nb_region {
 	uint32_t pc, end;
 };
 
-/* A reference that the program must release, in the order of taking. */
+/* A reference that the program must release. States list the oldest first. */
 enum nb_ref_kind {
 	NB_REF_SAMPLE, /* a record of a ring buffer, by its pointer */
-	NB_REF_DYNPTR, /* the same behind an object on the stack */
+	NB_REF_DYNPTR, /* a record of a ring buffer, by a dynptr */
 	NB_REF_ITER    /* an iterator on the stack */
 };
 
@@ -154,7 +155,7 @@ struct nb_ref {
 	uint32_t turns; /* iterators: steps so far, see explored.c */
 };
 
-/* The lock that is held: of the value of map @map that has identity @id. */
+/* The held lock: it is in the value with identity @id of map @map. */
 struct nb_held {
 	bool held;
 	uint32_t map, id, pc;
@@ -183,7 +184,7 @@ static inline struct nb_frame *nb_top(struct nb_state *st)
 	return &st->frames[st->nframes - 1];
 }
 
-/* From now on it is linked to no other scalar. */
+/* Drop the links of @r to other scalars. */
 static inline void nb_reg_unlink(struct nb_reg *r)
 {
 	r->id = 0;

@@ -240,7 +240,7 @@ static bool held_fits(struct ids *ids, const struct nb_saved *old,
 
 	if (old->nrefs != st->nrefs || l->held != st->lock.held)
 		return false;
-	for (uint32_t i = 0; i < st->nrefs; i++, p += NB_REF_WORDS) {
+	for (uint32_t i = 0; i < old->nrefs; i++, p += NB_REF_WORDS) {
 		memcpy(&ref, p, sizeof(ref));
 		if (ref.kind != st->refs[i].kind ||
 		    ref.frame != st->refs[i].frame ||

@@ -6,13 +6,13 @@
 
 /* How to compare two states, and what the comparison used. */
 struct nb_subsume {
-	bool equal; /* the same but for the numbering of ids, not a subset */
-	/* compare everything; otherwise only scalars with one of the deps
-	 * @precise (nb_reg.deps) or with none, and cells that code read */
+	bool equal; /* states must be equal, apart from how ids are numbered */
+	/* compare everything. Otherwise compare only cells that code read, and
+	 * scalars that have a nb_reg.deps in @precise or none at all. */
 	bool all;
 	uint64_t precise;
-	uint64_t deps;			      /* out: of the values compared */
-	struct nb_cells cells[NB_MAX_FRAMES]; /* out: those compared */
+	uint64_t deps;			      /* out: compared values' deps */
+	struct nb_cells cells[NB_MAX_FRAMES]; /* out: cells compared */
 	size_t size;			      /* out: bytes compared */
 };
 

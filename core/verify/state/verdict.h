@@ -29,7 +29,7 @@ enum nb_rule {
 
 enum { NB_MAX_PATH = 64 };
 
-/* A branch on the path to the finding, and what it meant there. */
+/* A branch on the path to the finding, and its condition there. */
 struct nb_branch {
 	uint32_t pc;
 	bool taken;
@@ -50,13 +50,13 @@ enum nb_note_class {
 	NB_NNOTES
 };
 
-/* Something about an accepted program that its author may not know. */
+/* A remark to the author of an accepted program. */
 struct nb_note {
 	enum nb_note_class cls;
 	uint32_t pc;	  /* slot */
-	const char *word; /* of the class, stable */
+	const char *word; /* the class's stable name */
 	const char *text, *hint;
-	const struct nb_line *line; /* of the image; NULL: no line info */
+	const struct nb_line *line; /* in the image; NULL: no line info */
 };
 
 /*
@@ -73,8 +73,8 @@ struct nb_finding {
 	const char *known;    /* "r2: scalar 0..255" */
 	const char *hint;     /* "add: if (i >= 16) return 0;" or "" */
 	const char *func;     /* name of the function */
-	const struct nb_line *line;   /* of the image; NULL: no line info */
-	const struct nb_branch *path; /* the last ones, at most NB_MAX_PATH */
+	const struct nb_line *line;   /* in the image; NULL: no line info */
+	const struct nb_branch *path; /* the last NB_MAX_PATH branches */
 	uint32_t npath;
 	const struct nb_step_note *notes;
 	uint32_t nnotes;
@@ -82,7 +82,7 @@ struct nb_finding {
 
 struct nb_verify_stats {
 	uint32_t insns_walked, states_kept, states_peak;
-	/* instructions of all walks, other work counted as instructions */
+	/* work of all walks: instructions, and other work in their unit */
 	uint32_t work;
 	uint32_t stack_depth; /* bytes, deepest call chain */
 	uint64_t time_ns;
@@ -98,23 +98,24 @@ struct nb_verify_opts {
 	bool coherence_off; /* NCCLBPF_COHERENCE=off */
 	uint32_t max_insns; /* walked; 0: 1,000,000 */
 	size_t max_memory;  /* bytes; 0: 64 MiB */
-	/* walked for all programs of the policy, 0: no limit; and walked for
-	 * its programs before this one (nb_verify_stats.work) */
+	/* the policy's limit for all its programs, 0: none; and the work that
+	 * its earlier programs took (nb_verify_stats.work) */
 	uint32_t policy_insns, policy_spent;
-	/* a test harness: r1 points to this many bytes of plain memory and r2
-	 * holds the number, as in bpf_conformance; 0: the hook's context */
+	/* for tests: r1 points to this many bytes of plain memory and r2 holds
+	 * the number, like in bpf_conformance; 0: the hook's context */
 	uint32_t plain_mem;
-	/* a test harness: this context instead of the hook's own, NULL; rows
-	 * for helpers that are not ours, NULL; what the kernel allows the
-	 * privileged and we allow nobody: to return an address, and to read
-	 * unwritten stack bytes as data. Nothing judged so may run. */
+	/* for tests. @hook: a context instead of the hook's own, may be NULL.
+	 * @helper: rows of foreign helpers, may be NULL. @privileged: allow a
+	 * program to return an address and to read unwritten stack bytes as
+	 * data, like the kernel does for privileged users. Programs accepted
+	 * with these must not run. */
 	const struct nb_hook_spec *hook;
 	const struct nb_helper_spec *(*helper)(int32_t id);
 	bool privileged;
 	bool allow_wide_shift; /* immediates outside the width, masked */
 	/* prune a path only if an explored state subsumes the whole state,
-	 * also what is not precise: the states walked then hold every state
-	 * of every run */
+	 * imprecise scalars included. The walked states then contain every
+	 * state of every run. */
 	bool exact;
 	/* ...and options that do not: the text of every state goes here, may
 	 * be NULL */
@@ -128,6 +129,14 @@ struct nb_verify_opts {
 
 enum { NB_NO_LOOP = UINT32_MAX >> 1 };
 
+/* The loop that costs most in a run. */
+struct nb_loop_report {
+	uint32_t pc;	     /* where it begins, NB_NO_LOOP: none */
+	uint32_t iterations; /* in the whole run; 0: not constant */
+	uint32_t length;     /* instructions an iteration, less inner loops */
+	uint32_t share;	     /* of the program's loops and first path, in % */
+};
+
 struct nb_verdict {
 	bool accepted;
 	struct nb_finding finding;   /* when not */
@@ -135,17 +144,20 @@ struct nb_verdict {
 	uint32_t nnotes;
 	struct nb_verify_stats stats;
 	const uint8_t *aux; /* NB_AUX_* for each slot */
-	/* of an accepted program, what bounds its runs (NB_RUN_BUDGET):
-	 * instructions of the longest iteration, not 0, and before the first
-	 * one ends; steps that counted iterators must be able to take */
+	/* Bounds on the runs of an accepted program (NB_RUN_BUDGET).
+	 * @lap: instructions of the longest iteration, not 0.
+	 * @first: instructions before the first iteration ends.
+	 * @numbers: steps that counted iterators must be able to take. */
 	uint32_t lap, first, numbers;
-	/* iterations that loops must be able to make for the verdict to hold;
-	 * the sum over loops with a constant number of iterations */
+	/* @turns: the verdict requires that loops can make this many
+	 * iterations. @constant_turns: iterations of loops whose number is
+	 * constant; nested loops multiply. */
 	uint32_t turns, constant_turns;
-	bool passes, loops; /* it or what it jumps to has loops of that kind */
-	/* the loop with the longest iteration, NB_NO_LOOP: none */
-	uint32_t lap_pc;
-	struct nb_arena arena; /* private */
+	/* the program or a target of its tail calls has may_goto loops, or
+	 * loops of helpers */
+	bool passes, loops;
+	struct nb_loop_report loop; /* the costliest one */
+	struct nb_arena arena;	    /* private */
 };
 
 #endif

@@ -396,7 +396,7 @@ static void want_uses(struct slice *s, uint32_t i)
 		want(s, frame, in->src);
 }
 
-/* A store to stack bytes that matter. */
+/* Note a store that wrote stack bytes which the finding depends on. */
 static void look_at_store(struct slice *s, uint32_t i)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);

@@ -14,12 +14,12 @@
 
 enum {
 	MAX_TURNS = 65536, /* branches of a way that can be repeated */
-	MIN_STEPS = 2000,  /* of a search; more where the walk took more */
+	MIN_STEPS = 2000,  /* least limit of a search; long walks raise it */
 	MAX_STEPS = 100000,
 	RING = 1024 /* steps whose registers are kept */
 };
 
-/* What the walks below must not change. */
+/* Verifier state to restore after the walks below. */
 struct kept {
 	struct nb_verify_stats stats;
 	struct nb_verify_opts opts;
@@ -60,7 +60,7 @@ static struct nb_branch_step *copy_way(const struct nb_env *env, uint32_t *n)
 	return to;
 }
 
-/* The same out of a search, where the history is a tree. */
+/* A copy of the path that a search found; its history is a tree. */
 static struct nb_branch_step *copy_branch(const struct nb_env *env, uint32_t *n)
 {
 	struct nb_branch_step *to;

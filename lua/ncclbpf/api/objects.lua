@@ -58,10 +58,10 @@ function Policy:use(opts)
 		if_generation = opts.if_generation }
 end
 
--- p:add([{before=, first=, last=, comm=}]), p:move(place), p:remove([{comm=}])
+-- p:add([{before=, position=, comm=}]), p:move(place), p:remove([{comm=}])
 for _, verb in ipairs { "add", "move", "remove" } do
-	local allowed = verb ~= "remove" and { before = "string", first = "boolean",
-		last = "boolean", comm = true } or { comm = true }
+	local allowed = verb ~= "remove" and { before = "string", position = "string",
+		comm = true } or { comm = true }
 	Policy[verb] = function(self, place)
 		local s = policy_of(self)
 		place = errors.check_options("policy:" .. verb, place, allowed)
@@ -69,9 +69,9 @@ for _, verb in ipairs { "add", "move", "remove" } do
 	end
 end
 
-function Policy:discard()
+function Policy:unload()
 	local s = policy_of(self)
-	return s.target:policy_discard(s.data.name)
+	return s.target:policy_unload(s.data.name)
 end
 
 -- p:image() -> the bytes of its image, as the job holds it | nil, err
@@ -81,7 +81,7 @@ function Policy:image()
 	if not g then return nil, err end
 	local member = g:living()[1]
 	if not member then return nil, g:failure() or errors.new("no_target", "not attached") end
-	local r = g:ask("policy get " .. session.quote(tostring(s.data.name)),
+	local r = g:ask("policy export " .. session.quote(tostring(s.data.name)),
 		{ members = { member }, want_object = true })[1]
 	if r.err then return nil, r.err end
 	return r.object

@@ -3,10 +3,11 @@
 -- as in rollouts; a collective takes as long as its slowest rank. Rates, quantiles and comparisons
 -- use these times.
 local class = require "ncclbpf.base.class"
+local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
-local collectives = require "ncclbpf.job.collectives"
 local units = require "ncclbpf.base.units"
 local witness = require "ncclbpf.rollout.evidence"
 
@@ -86,8 +87,7 @@ local function take(s, ops, at)
 	end
 	table.sort(list, function(a, b) return a.seq < b.seq end)
 	for _, op in ipairs(list) do
-		-- NCCL numbers the collectives of a communicator by their kind
-		local line = op.comm .. " " .. op.coll
+		local line = collectives.line(op)
 		if op.seq > (s.last[line] or -1) then
 			local kind = kind_of(op)
 			local k = s.kinds[kind] or { ns = {}, seq = {}, at = {}, coll = op.coll,
@@ -99,7 +99,7 @@ local function take(s, ops, at)
 		end
 	end
 	for _, op in ipairs(list) do
-		local line = op.comm .. " " .. op.coll
+		local line = collectives.line(op)
 		s.last[line] = math.max(s.last[line] or -1, op.seq)
 	end
 	s.count = s.count + n
@@ -108,14 +108,54 @@ local function take(s, ops, at)
 	return n
 end
 
+-- ---- the beginning ---------------------------------------------------------------------
+
+-- Communicators in which a rank has yet to pass the fence of the last change: {comm = true}
+local function before_fence(g)
+	local waiting = {}
+	for _, r in ipairs(g:ask "change status") do
+		local last = r.data and read.record(r.data.last)
+		for _, c in ipairs(last and read.list(last, "comms") or {}) do
+			if read.number(c.passed) < read.number(c.ranks) then
+				waiting[c.comm] = true
+			end
+		end
+	end
+	return waiting
+end
+
+-- The first sample begins a series: in each communicator now, or when all of its ranks have passed
+-- the fence of the last change. Collectives enqueued before do not count. -> the collectives so far
+-- | nil, err
+local function begin(s, g)
+	local waiting, err = before_fence(g), nil
+	local from, ops = collectives.until_now(function(line)
+		local results = g:ask(line)
+		err = err or session.failure_of(results)
+		return results
+	end)
+	if err then return nil, err end
+	for line, seq in pairs(from) do
+		if not s.waiting or s.waiting[line:match "^%S+"] then
+			s.last[line] = math.max(s.last[line] or -1, seq)
+		end
+	end
+	-- A later change does not begin the others anew.
+	for comm in pairs(s.waiting and waiting or {}) do
+		if not s.waiting[comm] then waiting[comm] = nil end
+	end
+	s.waiting = waiting
+	return ops
+end
+
 -- M.live(group_of, options, from, name): a series; the job is not contacted yet. options: comm,
--- collectives, sizes
+-- collectives, sizes, history: begin with the collectives that the job remembers
 function M.live(group_of, opts, from, name, level)
 	level = (level or 2) + 1
 	opts = errors.check_options(name, opts, { comm = "string", collectives = "table",
-		sizes = "string" }, level)
+		sizes = "string", history = "boolean" }, level)
 	local s = { group_of = group_of, from = from, kinds = {}, last = {}, samples = {},
-		count = 0, dropped = 0, comm = opts.comm }
+		count = 0, dropped = 0, comm = opts.comm, waiting = opts.history and {} or nil }
 	for _, c in ipairs(opts.collectives or {}) do
 		if type(c) ~= "string" or not core.nccl("coll", c) then
 			error(("%s: option collectives: no collective %s"):format(
@@ -156,15 +196,21 @@ function M.file(path)
 	return new_series(s), warning
 end
 
--- s:sample() -> number of new collectives | nil, err
+-- s:sample() -> number of new collectives, 0 for the first, which begins the series | nil, err
 function Series:sample()
 	local s = of(self)
 	local g, err = s.group_of()
 	if not g then return nil, err end
-	local results = g:ask "sample tail 1024"
-	err = session.failure_of(results)
+	local ops
+	if not s.waiting or next(s.waiting) then
+		ops, err = begin(s, g)
+	else
+		local results = g:ask "sample tail count=1024"
+		err = session.failure_of(results)
+		ops = collectives.of(results)
+	end
 	if err then return nil, err end
-	return take(s, collectives.of(results), core.mono())
+	return take(s, ops, core.mono())
 end
 
 -- s:watch{seconds=, every=, count=, until_=}: sample until the time is over, there are count

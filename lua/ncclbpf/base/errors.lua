@@ -76,7 +76,9 @@ function M.text(e)
 	local head, detail = e.message, e.detail
 	if detail then head, detail = detail:match("^([^\n]*)\n?(.*)$") end
 	t[#t + 1] = head
-	if e.where then t[#t + 1] = indent("at " .. place(e.where)) end
+	if e.where and head:sub(1, #place(e.where)) ~= place(e.where) then
+		t[#t + 1] = indent("at " .. place(e.where))
+	end
 	if e.cause then t[#t + 1] = indent("because " .. tostring(e.cause)) end
 	if detail and detail ~= "" then t[#t + 1] = indent(detail) end
 	if e.hint and e.hint ~= "" and not (e.detail and e.detail:find("hint:", 1, true)) then

@@ -7,10 +7,12 @@
 --   data     what stands under "data" in JSON; everything is there
 --   rows     flat tables, one a line of tsv, csv, ndjson
 --   merged   rows for people, processes merged (default: rows)
+--   vertical for people: each row as lines of a title and a value
 --   columns  { {"name", title=, num=true, show=function(v,row)} }; wide: only
---            in wide; people: not for programs; flat: not for people
+--            in wide; people: not for programs; flat: not for people; drop: a screen that is
+--            too narrow loses the highest first; wrap: its text may take several lines
 --   head     text above the table    foot  lines below it
---   text     for people instead of the table
+--   text     for people instead of the table; raw: its lines are not wrapped
 --   id       field for -o name
 -- }
 local core = require "ncclbpf.core"
@@ -101,13 +103,68 @@ local function flat(result)
 	return columns
 end
 
--- Cut to @limit columns without splitting a character.
-local function cut(text, limit)
-	if not limit or core.width(text) <= limit then return text end
-	while text ~= "" and core.width(text) > limit - 1 do
-		text = text:gsub("[^\128-\191][\128-\191]*$", "")
+-- ---- tables for people --------------------------------------------------------------
+
+local LEAST = 16 -- columns of the screen that a cell is wrapped to at least
+
+-- Characters of @text that take @limit columns, at least one; and the rest.
+local function hard(text, limit)
+	local take, used = "", 0
+	for c in text:gmatch "[^\128-\191][\128-\191]*" do
+		used = used + core.width(c)
+		if take ~= "" and used > limit then break end
+		take = take .. c
 	end
-	return text .. ">"
+	return take, text:sub(#take + 1)
+end
+
+-- Break @text at blanks into pieces of @limit columns, those behind the first of @later columns.
+-- @whole: leave a word alone that is longer than that, such as a path.
+local function pieces(text, limit, later, whole)
+	local t, line = {}, ""
+	local function room() return #t == 0 and limit or later end
+	for gap, word in text:gmatch "(%s*)(%S+)" do
+		local longer = line .. gap .. word
+		if line == "" and #t > 0 then longer = word end
+		if line ~= "" and core.width(longer) > room() then
+			t[#t + 1] = line
+			longer = word
+		end
+		while not whole and core.width(longer) > room() do
+			t[#t + 1], longer = hard(longer, room())
+		end
+		line = longer
+	end
+	if line ~= "" or #t == 0 then t[#t + 1] = line end
+	return t
+end
+
+-- Append @text to @out, lines broken to @width. A line that has a column on its left
+-- ("key  value") continues below the value.
+local function wrap(out, text, width)
+	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
+		if not width or core.width(line) <= width then
+			out[#out + 1] = line
+		else
+			local gap = line:match "^%s*%S.-%s%s+()%S"
+			local indent = gap and gap - 1 <= width // 2 and gap - 1
+				or math.min(#line:match "^%s*" + 2, width // 2)
+			for i, piece in ipairs(pieces(line, width, width - indent, true)) do
+				out[#out + 1] = (" "):rep(i > 1 and indent or 0) .. piece
+			end
+		end
+	end
+end
+M.wrap = wrap
+
+-- @text as lines of at most @width columns (nil: no limit), each with its end. Lines of source code
+-- ("12 | text") stay whole: a caret below them points at a column.
+function M.lines(text, width)
+	local out = {}
+	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
+		wrap(out, line, not line:find "^%s*%d*%s+|" and width or nil)
+	end
+	return table.concat(out, "\n") .. "\n"
 end
 
 local function pad(text, width, right)
@@ -115,55 +172,137 @@ local function pad(text, width, right)
 	return right and fill .. text or text .. fill
 end
 
--- Aligned lines of a header and rows. @env: columns (screen), quiet, bold.
+local function title(c)
+	local name = c[1]:gsub("_us$", " us"):gsub("_bytes$", " bytes"):gsub("_", " ")
+	return c.title or name:upper()
+end
+
+local function total(list, width)
+	local sum = 2 * (#list - 1)
+	for _, i in ipairs(list) do sum = sum + width[i] end
+	return sum
+end
+
+-- Which columns are shown on a screen of @limit columns, and how wide. Texts are wrapped first,
+-- then columns leave: those of the highest drop=, then the last ones. The first one stays.
+-- -> list of numbers, widths, list of those that left
+local function fit(columns, natural, limit)
+	local list, left = {}, {}
+	for i = 1, #columns do list[i] = i end
+	local function narrow(i)
+		local c = columns[i]
+		return c.wrap or i == list[#list] and not c.num
+	end
+	while true do
+		local width, least = {}, {}
+		for _, i in ipairs(list) do
+			width[i] = natural[i]
+			least[i] = narrow(i) and math.min(natural[i], LEAST) or natural[i]
+		end
+		if total(list, least) <= limit or #list == 1 then
+			while total(list, width) > limit do
+				local most
+				for _, i in ipairs(list) do
+					local longer = not most or width[i] > width[most]
+					if width[i] > least[i] and longer then most = i end
+				end
+				if not most then break end
+				width[most] = width[most] - 1
+			end
+			return list, width, left
+		end
+		local out = #list
+		for k = 2, #list do
+			local drop = columns[list[k]].drop or 0
+			if drop > (columns[list[out]].drop or 0) then out = k end
+		end
+		table.insert(left, 1, table.remove(list, out))
+	end
+end
+
+-- Aligned lines of a header and rows, and the titles of columns that the screen is too narrow for.
+-- @env: width (screen), quiet, color.
 function M.table(columns, rows, env)
-	local lines, width = {}, {}
+	local lines, natural = {}, {}
 	local head = {}
 	for i, c in ipairs(columns) do
-		head[i] = c.title or c[1]:gsub("_us$", " us"):gsub("_bytes$", " bytes"):gsub(
-			"_", " "):upper()
-		width[i] = core.width(head[i])
+		head[i] = title(c)
+		natural[i] = core.width(head[i])
 	end
 	local cells = {}
 	for r, row in ipairs(rows) do
 		cells[r] = {}
 		for i, c in ipairs(columns) do
 			cells[r][i] = cell(c, row)
-			width[i] = math.max(width[i], core.width(cells[r][i]))
+			natural[i] = math.max(natural[i], core.width(cells[r][i]))
 		end
 	end
-	local function line(values)
-		local t = {}
-		for i, c in ipairs(columns) do
-			t[i] = (i == #columns and not c.num) and values[i]
-				or pad(values[i], width[i], c.num)
+	local list, width, left = fit(columns, natural, env.width or math.huge)
+	local function add(values, bold)
+		local parts, most = {}, 1
+		for _, i in ipairs(list) do
+			parts[i] = core.width(values[i]) > width[i]
+				and pieces(values[i], width[i], width[i]) or { values[i] }
+			most = math.max(most, #parts[i])
 		end
-		return cut(table.concat(t, "  "):gsub(" +$", ""), env.width)
+		for k = 1, most do
+			local t = {}
+			for n, i in ipairs(list) do
+				local text = parts[i][k] or ""
+				t[n] = (n == #list and not columns[i].num) and text
+					or pad(text, width[i], columns[i].num)
+			end
+			local text = table.concat(t, "  "):gsub(" +$", "")
+			lines[#lines + 1] = bold and "\27[1m" .. text .. "\27[0m" or text
+		end
 	end
-	if not env.quiet then
-		local text = line(head)
-		lines[1] = env.color and "\27[1m" .. text .. "\27[0m" or text
+	if not env.quiet then add(head, env.color) end
+	for r = 1, #rows do add(cells[r]) end
+	for n, i in ipairs(left) do left[n] = head[i] end
+	return lines, left
+end
+
+-- Each row as lines of a title and a value.
+local function vertical(columns, rows)
+	local list = {}
+	for n, row in ipairs(rows) do
+		if n > 1 then list[#list + 1] = { k = "", v = "" } end
+		for _, c in ipairs(columns) do
+			list[#list + 1] = { k = title(c):lower(), v = cell(c, row) }
+		end
 	end
-	for r = 1, #rows do lines[#lines + 1] = line(cells[r]) end
-	return lines
+	return M.table({ { "k" }, { "v" } }, list, { quiet = true })
 end
 
 local function people(result, env, wide)
-	local out = {}
-	if result.head and not env.quiet then out[#out + 1] = errors.tame(result.head) end
+	local out, left, width = {}, {}, nil
+	if not wide then width = env.width end
+	if result.head and not env.quiet then wrap(out, errors.tame(result.head), width) end
 	if result.text then
-		out[#out + 1] = errors.tame((result.text:gsub("\n$", "")))
+		local text = result.text:gsub("\n$", "")
+		wrap(out, errors.tame(text), not result.raw and width or nil)
 	elseif result.columns then
 		local rows = result.merged or result.rows
 		if #rows > 0 or not result.empty then
-			for _, l in ipairs(M.table(shown(result, wide), rows, env)) do
-				out[#out + 1] = l
+			local lines
+			if result.vertical then
+				lines = {}
+				for _, l in ipairs(vertical(shown(result, wide), rows)) do
+					wrap(lines, l, width)
+				end
+			else
+				lines, left = M.table(shown(result, wide), rows,
+					{ width = width, quiet = env.quiet, color = env.color })
 			end
+			table.move(lines, 1, #lines, #out + 1, out)
 		else
-			out[#out + 1] = result.empty
+			wrap(out, result.empty, width)
 		end
 	end
-	for _, l in ipairs(result.foot or {}) do out[#out + 1] = errors.tame(l) end
+	for _, l in ipairs(result.foot or {}) do wrap(out, errors.tame(l), width) end
+	if #left > 0 and not env.quiet then
+		wrap(out, ("not shown: %s (-o wide)"):format(table.concat(left, ", ")), width)
+	end
 	return #out > 0 and table.concat(out, "\n") .. "\n" or ""
 end
 
@@ -295,6 +434,11 @@ end
 
 function M.is_json(format)
 	return format == "json" or format == "ndjson"
+end
+
+-- Does a table show the result, with its foot below?
+function M.for_people(format)
+	return format == "table" or format == "wide"
 end
 
 M.short = function(digest)

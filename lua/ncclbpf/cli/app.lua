@@ -6,6 +6,7 @@ local commands = require "ncclbpf.commands.rows"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local session = require "ncclbpf.job.session"
+local sites = require "ncclbpf.job.sites"
 local units = require "ncclbpf.base.units"
 local words = require "ncclbpf.cli.words"
 local read = require "ncclbpf.job.read"
@@ -28,9 +29,15 @@ function App:write(text)
 		self.capture[#self.capture + 1] = text
 		return
 	end
+	if self.sink then return self.sink(text) end
 	local ok, err = io.stdout:write(text)
 	if ok then ok, err = io.stdout:flush() end
 	if not ok then error(errors.new("io", "standard output: " .. tostring(err)), 0) end
+end
+
+-- Is standard output a terminal, and does this text go there?
+function App:on_terminal()
+	return self.tty and not self.capture and not self.sink
 end
 
 function App:complain(text)
@@ -63,11 +70,35 @@ Context.__index = Context
 
 function Context:wish()
 	local f = self.flags
-	return { pid = f.pid, job = f.job, socket = f.socket, ranks = f.ranks }
+	return { pid = f.pid, job = f.job, socket = f.socket, ranks = f.ranks,
+		fleet = sites.named(f) }
 end
 
 function Context:timeout()
 	return self.flags.timeout or 5
+end
+
+-- Option @name, which is yes or no. Any other value is an error.
+function Context:yes(name, default)
+	local v = self.opt[name]
+	if v == nil then return default end
+	if v ~= "yes" and v ~= "no" then
+		error(errors.new("usage", ("%s=%s: yes or no expected"):format(name, v)), 0)
+	end
+	return v == "yes"
+end
+
+-- Option @name, a whole number from @least on. Any other value is an error.
+function Context:whole(name, least, most)
+	local v = self.opt[name]
+	local n = v and math.tointeger(tonumber(v))
+	if v and (not n or n < least or most and n > most) then
+		local range = most and ("from %d to %d"):format(least, most)
+			or ("from %d on"):format(least)
+		error(errors.new("usage", ("%s=%s: a whole number %s expected"):format(name, v,
+			range)), 0)
+	end
+	return n
 end
 
 -- The processes of a command: those named by the flags of its line, else those attached, else
@@ -75,7 +106,7 @@ end
 function Context:session()
 	if self.temporary then return self.temporary end
 	local o = self.own
-	if (o.pid or o.job or o.socket or o.ranks) and not self.first then
+	if (o.pid or o.job or o.socket or o.ranks or o.fleet) and not self.first then
 		local wish = self:wish()
 		if o.ranks and not (o.pid or o.job or o.socket) and self.app.group then
 			wish.job = self.app.group.job
@@ -100,8 +131,9 @@ end
 -- @prose: format for people even in a pipe.
 local function environment(ctx, prose)
 	local f, app = ctx.flags, ctx.app
-	local tty = app.tty and not app.capture
-	local columns = tty and core.winsize() or nil
+	local tty = app:on_terminal()
+	-- app.width: of a page that captures what a command prints
+	local columns = tty and core.winsize() or app.capture and app.width or nil
 	local color = f.color == "always" or (f.color ~= "never" and tty
 		and not os.getenv "NO_COLOR" and os.getenv "TERM" ~= "dumb")
 	local group = ctx.temporary or app.group
@@ -139,6 +171,7 @@ function App:report(err, command, flags)
 		err.command = command
 	end
 	err.line = self.at_line
+	local width = self.errors_tty and not self.capture_err and core.winsize(2) or nil
 	if format.is_json(format_of(self, flags or {})) then
 		local text = core.encode { error = err }
 		if (flags or {}).pretty then text = format.indent_json(text) end
@@ -147,7 +180,8 @@ function App:report(err, command, flags)
 		-- Name the line of standard input, unless Lua has.
 		local place = err.line and not err.message:find("^stdin:%d+:")
 			and ("stdin:%d: "):format(err.line) or ""
-		self:complain(("%s: %s%s\n"):format(PROGRAM, place, errors.text(err)))
+		self:complain(format.lines(("%s: %s%s"):format(PROGRAM, place,
+			errors.text(err)), width))
 	end
 	return status
 end
@@ -155,18 +189,25 @@ end
 -- ---- running commands ------------------------------------------------------------
 
 local function page(app, text)
-	local pager = os.getenv "NCCLBPF_PAGER" or os.getenv "PAGER"
+	local pager = os.getenv "NCCLBPF_PAGER" or os.getenv "PAGER" or "less"
 	local _, rows = core.winsize()
 	local _, lines = text:gsub("\n", "")
-	local paged = app.page and app.tty and not app.capture and rows and lines >= rows and pager
-		and pager ~= ""
-	if not paged or not app.page(pager, text) then app:write(text) end
+	local program = app.pipe and app:on_terminal() and rows and lines >= rows and pager ~= ""
+		and app.pipe(pager)
+	if not program or not program:close(text) then app:write(text) end
 end
 
 local function print_result(ctx, result)
 	local env = environment(ctx, result.prose)
 	if result.schema then
 		page(ctx.app, format.render(result, env))
+	end
+	if not env.quiet and not format.for_people(env.format) then
+		for _, l in ipairs(result.foot or {}) do
+			if l:find "^note: " or l:find "^hint: " then
+				ctx.app:complain(errors.tame(l) .. "\n")
+			end
+		end
 	end
 	local status = result.status or 0
 	if result.failure then
@@ -223,18 +264,14 @@ function builtin.watch(ctx)
 		return errors.fail("usage", "%s: seconds between two rounds expected, from 50ms on",
 			ctx.args[1])
 	end
-	local rounds = ctx.opt.count and math.tointeger(tonumber(ctx.opt.count))
-	if ctx.opt.count and (not rounds or rounds < 1) then
-		return errors.fail("usage", "count=%s: a whole number from 1 on expected",
-			ctx.opt.count)
-	end
+	local rounds = ctx:whole("count", 1)
 	local list = table.move(ctx.args, 2, #ctx.args, 1, {})
 	if list[1] == "watch" then return errors.fail("usage", "watch does not watch itself") end
 	local n = 0
 	while true do
 		local env = environment(ctx)
 		local json = format.is_json(env.format)
-		if ctx.app.tty and not ctx.app.capture and not json then
+		if ctx.app:on_terminal() and not json then
 			ctx.app:write("\27[H\27[2J")
 		end
 		if not json and not env.quiet then
@@ -243,14 +280,14 @@ function builtin.watch(ctx)
 		local status = ctx.app:run(list, { flags = ctx.flags })
 		if status ~= 0 and not ctx.flags.keep_going then return { status = status } end
 		n = n + 1
-		if rounds and n >= rounds then return {} end
+		if rounds and n >= rounds or ctx.app.ended and ctx.app.ended.full then return {} end
 		core.sleep(every)
 	end
 end
 
 local function confirm(ctx)
 	local w = ctx.row.words
-	local drastic = w == "policy discard" or w == "policy use" and ctx.args[1] == "none"
+	local drastic = w == "policy unload" or w == "policy use" and ctx.args[1] == "none"
 	local app = ctx.app
 	if not drastic or ctx.flags.yes or ctx.flags.dry_run or not app.keeps or not app.tty
 		or not app.ask then
@@ -324,7 +361,9 @@ function App:run(list, opts)
 	local ok, result, err = core.guard(false, execute, ctx, rest, literal, self.keeps
 		and self.tty)
 	local status
-	if not ok then
+	if not ok and self.ended and result == self.ended then
+		status = 0 -- the program behind | has read enough
+	elseif not ok then
 		if not errors.is(result) then
 			-- Our own code raised: a bug, or a target that violates the protocol.
 			result = errors.new("internal", tostring(result),
@@ -339,7 +378,8 @@ function App:run(list, opts)
 		status = result.failure and errors.status(result.failure) or result.status or 0
 	else
 		local fine, e = pcall(print_result, ctx, result)
-		status = fine and e or self:report(e, ctx.row and ctx.row.words, flags)
+		status = fine and e or self.ended and e == self.ended and 0
+			or self:report(e, ctx.row and ctx.row.words, flags)
 	end
 	if ctx.temporary then ctx.temporary:close() end
 	if self.timing then
@@ -406,6 +446,55 @@ local function not_lua(self, line, why)
 		{ hint = near and ("no command %s, %s"):format(first, near) or nil }))
 end
 
+-- Start the program behind `|` or open the file behind `>` or `>>`. -> write(text), false if the
+-- program has ended; close() -> err or nil | nil, err
+local function receiver(app, sign, rest)
+	local to = words.split(rest)
+	if not to or #to == 0 or sign ~= "|" and #to > 1 then
+		return errors.fail("usage", sign == "|" and "a program expected behind |"
+			or "one file expected behind " .. sign)
+	end
+	local function missing() return errors.new("no_input", "no program " .. to[1]) end
+	if sign == "|" then
+		local program = app.pipe(rest)
+		if not program then return nil, missing() end
+		return function(text) return program:write(text) end,
+			function() return not program:close() and missing() or nil end
+	end
+	local file, why = io.open(to[1], sign == ">" and "w" or "a")
+	if not file then return nil, errors.new("cannot_create", why) end
+	local failed
+	local function check(ok, err)
+		if not ok and not failed then
+			failed = errors.new("io", ("%s: %s"):format(to[1], err))
+		end
+		return ok
+	end
+	return function(text) return check(file:write(text)) and check(file:flush()) end,
+		function() check(file:close()) return failed end
+end
+
+-- Run a command while a program or a file takes its output. The command ends as soon as that is no
+-- longer possible. -> status
+function App:redirected(line, sign, rest)
+	local list, err = words.split(line)
+	if not list then return self:report(err) end
+	local write, close = receiver(self, sign, rest)
+	if not write then return self:report(close) end
+	local ended = { full = false }
+	self.sink = function(text)
+		ended.full = ended.full or not write(text)
+		if ended.full then error(ended, 0) end
+	end
+	self.ended = ended
+	local ok, status = pcall(self.run, self, list)
+	self.sink, self.ended = nil, nil
+	err = close()
+	if err then return self:report(err) end
+	if not ok and status ~= ended then error(status, 0) end
+	return ok and status or 0
+end
+
 -- Run one typed line, perhaps with the lines before it. -> status, or nil if the chunk is
 -- unfinished
 function App:line(text)
@@ -415,7 +504,16 @@ function App:line(text)
 	if not command and self.keeps and self.tty and not text:find("[=(.%[:,{}\"']") then
 		-- Users may abbreviate commands.
 		local list = words.split(text)
-		if list and list[1] and words.command(list, true) then command = text end
+		local row, err
+		if list and list[1] then row, err = words.command(list, true) end
+		if row then command = text end
+		if not row and err and err.ambiguous and rawget(_G, list[1]) == nil then
+			return self:report(err)
+		end
+	end
+	if command and self.pipe then
+		local line, sign, rest = words.redirect(command)
+		if line then return self:redirected(line, sign, rest) end
 	end
 	if command then
 		local list, err, _ = words.split(command)

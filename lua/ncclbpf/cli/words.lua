@@ -55,16 +55,41 @@ function M.split(line)
 	return words, starts
 end
 
+-- A command line whose output goes into a program or a file: "COMMAND | PROGRAM", "COMMAND > FILE",
+-- "COMMAND >> FILE". The sign is a word of its own, outside of quotes and braces.
+-- -> COMMAND, sign, the rest | nil
+function M.redirect(line)
+	local quote, depth, i = nil, 0, 1
+	while i <= #line do
+		local c = line:sub(i, i)
+		if c == "\\" and quote ~= "'" then
+			i = i + 1
+		elseif quote then
+			if c == quote then quote = nil end
+		elseif c == '"' or c == "'" then
+			quote = c
+		elseif c == "{" or c == "}" then
+			depth = depth + (c == "{" and 1 or -1)
+		elseif depth == 0 and line:find("^%s", i) then
+			local sign, rest = line:match("^%s+([|>]>?)%f[%s\0]%s*(.*)$", i)
+			if sign and sign ~= "|>" then
+				return line:sub(1, i - 1), sign, (rest:gsub("%s+$", ""))
+			end
+		end
+		i = i + 1
+	end
+end
+
 -- ---- options --------------------------------------------------------------------
 
 -- long name -> {short, field, takes a value}. start: an option of the program, not of a command.
 M.options = {
 	pid = { "p", "pid", true, value = "PID", help = "the process PID" },
 	job = { "J", "job", true, value = "JOB", help = "the processes of a job" },
+	fleet = { nil, "fleet", true, value = "URLS",
+		help = "jobs of any number of hosts, by their store (etcd): "
+			.. "https://a:2379,https://b:2379; else NCCLBPF_FLEET" },
 	ranks = { "r", "ranks", true, value = "RANKS", help = "only these ranks: 0-7,12" },
-	comm = { "c", "comm", true, value = "COMM", help = "only this communicator" },
-	segment = { nil, "segment", true, value = "FILE",
-		help = "a job's segment file, for check agreement without a living process" },
 	socket = { "S", "socket", true, value = "SOCKET", help = "the process behind this socket" },
 	timeout = { "T", "timeout", true, value = "SECONDS",
 		help = "wait so many seconds for answers (5; 0: for ever)" },
@@ -74,7 +99,6 @@ M.options = {
 	quiet = { "q", "quiet", false, help = "no header and no remarks" },
 	verbose = { "v", "verbose", false,
 		help = "more: all outliers, how a refused program got there; -vv: every step" },
-	watch = { "w", "watch", false, help = "stats: again every second" },
 	["dry-run"] = { "n", "dry_run", false,
 		help = "make every check of a change, and drop the change" },
 	yes = { "y", "yes", false, help = "ask for no confirmation" },
@@ -142,12 +166,6 @@ local checks = {
 			v, table.concat(format.formats, ", ")),
 			{ hint = errors.nearest(v, format.formats) })
 	end,
-	comm = function(v)
-		if not v:match("^%x+$") or #v > 16 then
-			return usage("-c %s: 1 to 16 hexadecimal digits expected (comm list)", v)
-		end
-		return v:lower()
-	end,
 	color = function(v)
 		if v ~= "auto" and v ~= "always" and v ~= "never" then
 			return usage("--color=%s: auto, always or never expected", v)
@@ -161,18 +179,6 @@ local checks = {
 		return v
 	end,
 }
-
--- For these commands -o names the output file, unless it is the name of a format.
-local function writes_file(words, value)
-	if words[1] ~= "sweep" and (words[1] ~= "policy" or words[2] ~= "build"
-		and words[2] ~= "get" and words[2] ~= "compile" and words[2] ~= "export") then
-		return false
-	end
-	for _, f in ipairs(format.formats) do
-		if f == value then return false end
-	end
-	return true
-end
 
 local function long_option(word)
 	local name, value = word:match("^%-%-([%w%-]+)=?(.*)$")
@@ -226,10 +232,6 @@ function M.parse(list, start)
 		end
 		local v, err = value_of(shown, inline)
 		if not v then return nil, err end
-		if name == "output" and writes_file(words, v) then
-			flags.output = v
-			return true
-		end
 		local check = checks[o[2]]
 		if check then
 			v, err = check(v)
@@ -305,6 +307,11 @@ local function several(word, list)
 	return #t > 1 and t or nil
 end
 
+local function ambiguous(words, list)
+	return nil, errors.new("usage", ("%s is ambiguous: %s"):format(words,
+		table.concat(list, ", ")), { ambiguous = true })
+end
+
 -- The row of the command that words begin with. @people: accept unique abbreviations.
 -- -> row, number of words it took
 function M.command(words, people)
@@ -313,7 +320,7 @@ function M.command(words, people)
 	if not commands.is_noun(noun) then
 		local full = people and expand(noun, nouns)
 		local t = people and not full and several(noun, nouns)
-		if t then return usage("%s: which one? %s", noun, table.concat(t, ", ")) end
+		if t then return ambiguous(noun, t) end
 		if not full then return wrong(noun, nouns, "command") end
 		noun = full
 	end
@@ -327,7 +334,7 @@ function M.command(words, people)
 	local full = people and expand(verb, verbs)
 	if full then return commands.find(noun .. " " .. full), 2 end
 	local t = people and several(verb, verbs)
-	if t then return usage("%s %s: which one? %s", noun, verb, table.concat(t, ", ")) end
+	if t then return ambiguous(noun .. " " .. verb, t) end
 	return wrong(noun .. " " .. verb, (function()
 		local t = {}
 		for i, v in ipairs(verbs) do t[i] = noun .. " " .. v end
@@ -348,6 +355,8 @@ function M.arguments(row, words, first, literal)
 	for i = first, #words do
 		local w = words[i]
 		local name, value = w:match("^([%a_]+)=(.*)$")
+		-- Behind its first word, the command that watch repeats has its own options.
+		if row.words == "watch" and #args > 1 then name = nil end
 		local variable = row.words == "map set" and #args > 0 and not row.options[name]
 		if name and (not literal or i < literal)
 			and (row.options[name] or not free and not variable) then
@@ -366,7 +375,12 @@ function M.arguments(row, words, first, literal)
 						.. "that holds ="),
 				})
 			end
-			opt[name] = value
+			if row.many == name then
+				opt[name] = opt[name] or {}
+				table.insert(opt[name], value)
+			else
+				opt[name] = value
+			end
 		else
 			args[#args + 1] = w
 		end

@@ -20,7 +20,7 @@ local VERDICTS = {
 	too_far_apart =
 		"agree as far as they can be compared; some ranks are more than 1024 "
 		.. "decisions apart",
-	mismatched = "began with different policies, so they use none",
+	mismatched = "started with different policies, so they use none",
 	diverged = "DISAGREE",
 	diverged_before = "DISAGREE, since before the decisions that are kept",
 }
@@ -60,8 +60,10 @@ local function names(members)
 			t[#t + 1] = ("and %d more"):format(#members - 8)
 			break
 		end
-		t[#t + 1] = ("%s (pid %s%s)"):format(tostring(m.slot), tostring(m.pid), m.live
-			and "" or ", gone")
+		local rank = m.site and read.number(m.rank) >= 0 and "rank " .. m.rank .. ", " or ""
+		t[#t + 1] = ("%s%s (%spid %s%s)"):format(tostring(m.slot),
+			m.site and " of site " .. tostring(m.site) or "", rank, tostring(m.pid),
+			m.live and "" or ", gone")
 	end
 	return table.concat(t, ", ")
 end
@@ -70,6 +72,10 @@ local function first(members, field)
 	for _, m in ipairs(members) do
 		if type(m.decision) == "table" then return m.decision[field] end
 	end
+end
+
+local function slot_name(c)
+	return tostring(c.extra_slot) .. (c.extra_site and " of site " .. c.extra_site or "")
 end
 
 local function explain(t, c)
@@ -82,12 +88,13 @@ local function explain(t, c)
 			t[#t + 1] = (
 				"  slot %s was asked %d time%s more than others among the "
 				.. "decisions kept, first at its decision %s"):format(
-				tostring(c.extra_slot), c.extra, c.extra == 1 and "" or "s",
+				slot_name(c), c.extra, c.extra == 1 and "" or "s",
 					tostring(c.seq))
 		end
 		for _, m in ipairs(members) do
-			t[#t + 1] = ("    slot %-4s %8s decisions after %8s calls"):format(
-				tostring(m.slot), tostring(m.decisions), tostring(m.calls))
+			t[#t + 1] = ("    slot %-4s %8s decisions after %8s calls%s"):format(
+				tostring(m.slot), tostring(m.decisions), tostring(m.calls),
+				m.site and " at site " .. tostring(m.site) or "")
 		end
 	elseif c.verdict == "diverged" or c.verdict == "api_calls_differ" then
 		t[#t + 1] = (c.earlier
@@ -97,17 +104,19 @@ local function explain(t, c)
 				tostring(c.seq))
 		for _, g in ipairs(groups(members, read.number(c.seq))) do
 			local gen = first(g.members, "generation")
+			-- Sites number generations on their own.
+			local by = c.sites and ", policies " .. (read.text(g.members[1].policies)
+				or "?") or gen and ", generation " .. tostring(gen) or ""
 			t[#t + 1] = ("    %-40s %d rank%s: slot %s%s"):format(
 				g.answer, #g.members, #g.members == 1 and "" or "s",
-				names(g.members),
-				gen and ", generation " .. tostring(gen) or "")
+				names(g.members), by)
 		end
 		if read.number(c.extra) > 0 then
 			t[#t + 1] = (
 				"  slot %s made %d decision%s that the others did not, and "
 				.. "goes on like them: a simulated group "
 				.. "(ncclGroupSimulateEnd) on some ranks does that")
-				:format(tostring(c.extra_slot), c.extra, c.extra == 1 and "" or "s")
+				:format(slot_name(c), c.extra, c.extra == 1 and "" or "s")
 		end
 	elseif c.verdict == "diverged_before" then
 		t[#t + 1] = (
@@ -125,9 +134,11 @@ local function text(d, comms)
 	local t = {}
 	for _, c in ipairs(comms) do
 		local v = VERDICTS[c.verdict] or tostring(c.verdict)
-		t[#t + 1] = ("comm %s: %s of %s ranks here, compared up to decision %s: %s"):format(
-			tostring(c.comm), tostring(c.here),
-			tostring(c.ranks), tostring(c.compared_to), v)
+		local site = c.site and ("site %s: "):format(c.site) or ""
+		local where = c.sites and "of " .. units.count(c.sites, "site") or "here"
+		t[#t + 1] = site .. ("comm %s: %s of %s ranks %s, compared up to decision %s: %s")
+			:format(tostring(c.comm), tostring(c.here), tostring(c.ranks), where,
+				tostring(c.compared_to), v)
 		explain(t, c)
 	end
 	if #comms == 0 then t[#t + 1] = "no communicators" end
@@ -137,28 +148,120 @@ local function text(d, comms)
 	return table.concat(t, "\n")
 end
 
--- All processes of a host share the segment, so the first answer counts. -> data | nil, err
-local function ask(ctx, comm)
-	local per = try(read.ask(ctx, "check agreement"
-		.. (comm and " comm=" .. session.quote(comm) or "")))
-	for _, r in ipairs(per) do
-		if type(r.data) == "table" then return r.data end
+local FINE = { agreed = true, alone = true, too_far_apart = true, tuner_calls_differ = true }
+
+-- One answer of all sites: @list: { {site=, data=, tracks=} }, data as one site answers. What a
+-- communicator of several sites is, is found by comparing the ranks of all of them.
+-- -> data | nil, err
+local function of_sites(list, comm)
+	local d, comms, left = { agree = true }, core.array {}, 0
+	for _, x in ipairs(list) do
+		left = left + read.number(x.data.left_out)
+		for _, c in ipairs(read.list(x.data, "comms")) do
+			if read.number(c.ranks) <= read.number(c.here) then
+				c.site = x.site
+				d.agree = d.agree and FINE[c.verdict] == true
+				comms[#comms + 1] = c
+			end
+		end
 	end
-	return errors.fail("protocol", "check agreement: no answer that can be read")
+	local shared, err = core.agreement_of(list, comm)
+	if not shared then return nil, errors.from_reply(err) end
+	d.agree = d.agree and shared.agree
+	table.move(shared.comms, 1, #shared.comms, #comms + 1, comms)
+	left = left + read.number(shared.left_out)
+	d.comms, d.left_out = comms, left > 0 and left or nil
+	return d
+end
+
+-- Ask one process of each site; another one where that does not answer.
+local function ask_sites(s, line)
+	local by, order, answers = {}, {}, {}
+	for _, m in ipairs(s.members) do
+		if not by[m.site] then
+			by[m.site] = {}
+			order[#order + 1] = m.site
+		end
+		table.insert(by[m.site], m)
+	end
+	for round = 1, 3 do
+		local members = {}
+		for _, site in ipairs(order) do
+			local m = by[site][round]
+			if m and not (answers[site] and answers[site].data) then
+				members[#members + 1] = m
+			end
+		end
+		for _, r in ipairs(#members > 0
+			and s:ask(line, { members = members, want_object = true }) or {}) do
+			answers[r.member.site] = r
+		end
+	end
+	local list = {}
+	for i, site in ipairs(order) do list[i] = answers[site] end
+	return list
+end
+
+local TRIES = 3
+
+-- All processes of a host share the segment, so its first answer counts. -> data; of several
+-- sites: also their answers, and a site's failure | nil, err
+local function ask(ctx, comm)
+	local s = try(ctx:session())
+	local line = "check agreement" .. (comm and " comm=" .. session.quote(comm) or "")
+	if not s.fleet then
+		for _, r in ipairs(try(read.ask(ctx, line))) do
+			if type(r.data) == "table" then return r.data end
+		end
+		return errors.fail("protocol", "check agreement: no answer that can be read")
+	end
+	local d, per, failure
+	-- The sites answer at different times, and ranks may pass all that is kept meanwhile.
+	for _ = 1, TRIES do
+		local list, far, _ = {}, false, nil
+		per, _, failure = try(read.ask(ctx, line,
+			{ results = ask_sites(s, line .. " tracks=yes") }))
+		for i, r in ipairs(per) do
+			list[i] = { site = r.member.site, data = r.data, tracks = r.object or "" }
+		end
+		d = try(of_sites(list, comm))
+		for _, c in ipairs(d.comms) do far = far or c.verdict == "too_far_apart" end
+		if not far then break end
+	end
+	return d, per, failure
+end
+
+-- From the segment files @paths of one job, one of each host. -> data | nil, err
+local function read_files(paths, comm)
+	if #paths == 1 then
+		local d, err = core.job_agreement(paths[1], comm)
+		if not d then return nil, errors.from_reply(err) end
+		return d
+	end
+	local list, seen = {}, {}
+	for i, path in ipairs(paths) do
+		if seen[path] then
+			return errors.fail("usage", "segment=%s is given twice", path)
+		end
+		seen[path] = true
+		local d, tracks = core.job_agreement(path, comm)
+		if not d then return nil, errors.from_reply(tracks) end
+		list[i] = { site = path, data = d, tracks = tracks }
+	end
+	return of_sites(list, comm)
 end
 
 function M.cmd_agreement(ctx)
-	local comm = ctx.opt.comm or ctx.flags.comm
-	local path = ctx.opt.segment or ctx.flags.segment
-	local d, err
-	if path then
-		d, err = core.job_agreement(path, comm)
+	local comm = ctx.opt.comm
+	local d, err, failure, fleet
+	if ctx.opt.segment then
+		d, err = read_files(ctx.opt.segment, comm)
 	else
-		d, err = ask(ctx, comm)
+		d, err, failure = ask(ctx, comm)
+		fleet = d and err
 	end
 	if not d then return nil, err end
 	local comms = read.list(d, "comms")
-	local failure
 	if d.agree == false then
 		local n = 0
 		for _, c in ipairs(comms) do
@@ -177,9 +280,9 @@ function M.cmd_agreement(ctx)
 	return {
 		schema = "check.agreement/1", data = d, text = text(d, comms), rows = comms,
 		id = "comm", failure = failure,
-		columns = { { "comm" }, { "verdict" }, { "ranks", num = true },
+		columns = read.with_site({ { "comm" }, { "verdict" }, { "ranks", num = true },
 			{ "here", num = true }, { "compared_to", num = true },
-			{ "seq", num = true } },
+			{ "seq", num = true } }, fleet or {}),
 	}
 end
 

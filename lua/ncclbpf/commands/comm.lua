@@ -46,19 +46,19 @@ end
 function M.cmd_list(ctx)
 	return read.command(ctx, {
 		schema = "comm.list/1", line = "comm list", opts = { list = "comms" },
-		rows = list_rows(ctx.flags.comm), name = "comm",
+		rows = list_rows(ctx.opt.comm), name = "comm",
 		-- A process may hold several ranks of a communicator: count them all.
 		id = function(row) return tostring(row.comm) end,
 		empty = "no communicators yet",
 		columns = {
 			{ "comm" }, { "slot", num = true, wide = true, merge = "first" },
 			{ "ranks", num = true },
-			{ "local_ranks", title = "HERE", num = true, merge = "max" },
-			{ "nodes", num = true },
+			{ "local_ranks", title = "HERE", num = true, merge = "max", drop = 1 },
+			{ "nodes", num = true, drop = 2 },
 			{ "tuner_abi", title = "TUNER", num = true, wide = true },
 			{ "decisions", num = true, merge = "range" },
 			{ "generation", title = "GEN", num = true, ahead = true },
-			{ "policies", show = policies },
+			{ "policies", show = policies, wrap = true },
 			{ "changeable", title = "CHANGE", show = function(v, row)
 				return v and "yes" or "no"
 					.. (read.text(row.why) and ": " .. row.why or "")
@@ -90,13 +90,14 @@ local function us(v)
 	return v < 100 and ("%.1f"):format(v) or ("%.0f"):format(v)
 end
 
-local function gain(_, row)
+-- The change of NCCL's modelled time, in per cent: below 0 the answer is faster.
+local function slower(_, row)
 	local a, b = row.cost_us, row.nccl_cost_us
 	if type(a) ~= "number" or type(b) ~= "number" or a <= 0 or b <= 0
 		or row.answer == row.nccl then
 		return nil
 	end
-	return ("%+.0f%%"):format((b / a - 1) * 100)
+	return ("%+.1f"):format((a / b - 1) * 100)
 end
 
 -- The communicator that a word selects: its identity, a unique prefix, or the only one of the job.
@@ -125,7 +126,7 @@ local function find_comm(ctx, word)
 end
 
 function M.cmd_show(ctx)
-	local comm, bad = find_comm(ctx, ctx.args[1] or ctx.flags.comm)
+	local comm, bad = find_comm(ctx, ctx.args[1])
 	if not comm then return nil, bad end
 	local measured, any = stats.measured(ctx, comm)
 	local result, err = read.command(ctx, {
@@ -155,14 +156,16 @@ function M.cmd_show(ctx)
 				show = units.bytes },
 			{ "bytes_last", title = "LAST", num = true, wide = true, merge = "first",
 				show = units.bytes },
-			{ "count", num = true, merge = "range" },
-			{ "nccl", title = "NCCL" }, { "answer", title = "ANSWER" }, { "by" },
-			{ "cost_us", title = "COST us", num = true, merge = "first", show = us },
-			{ "nccl_cost_us", title = "NCCL us", num = true, merge = "first",
+			{ "count", num = true, merge = "range", drop = 3 },
+			{ "nccl", title = "NCCL" }, { "answer", title = "ANSWER" },
+			{ "by", drop = 1 },
+			{ "cost_us", title = "COST us", num = true, merge = "first", drop = 6,
 				show = us },
-			{ "gain", title = "GAIN", num = true, people = true, merge = "first",
-				show = gain },
-			{ "generation", title = "GEN", num = true, ahead = true },
+			{ "nccl_cost_us", title = "NCCL us", num = true, merge = "first",
+				drop = 7, show = us },
+			{ "slower", title = "SLOWER %", num = true, people = true,
+				merge = "first", drop = 4, show = slower },
+			{ "generation", title = "GEN", num = true, ahead = true, drop = 9 },
 			{ "bytes_to", flat = true }, { "nccl_algo", flat = true },
 			{ "nccl_proto", flat = true }, { "algo", flat = true },
 			{ "proto", flat = true }, { "channels", flat = true },
@@ -240,14 +243,14 @@ end
 
 local function pending_text(p)
 	return ("pending: generation %s%s, from decision %s on, which %s of %s have reached; "
-		.. "this is what stands until then"):format(
+		.. "until then the policies shown decide"):format(
 		tostring(p.generation), p.policies and " (policies " .. policies(p.policies) .. ")"
 			or "", tostring(p.fence),
 		tostring(p.passed), units.count(p.ranks, "rank"))
 end
 
 function M.cmd_explain(ctx)
-	local line, err = M.explain_line(ctx.args[1], ctx.args[2], ctx.opt.comm or ctx.flags.comm)
+	local line, err = M.explain_line(ctx.args[1], ctx.args[2], ctx.opt.comm)
 	if not line then return nil, err end
 	local per, data, failure = try(read.ask(ctx, line))
 	local items, rows = {}, {}
@@ -255,7 +258,8 @@ function M.cmd_explain(ctx)
 		items[i] = { member = r.member, value = explain_text(r.data, "") }
 		local d = r.data
 		local a, n = read.record(d.answer), read.record(d.nccl)
-		rows[i] = { rank = r.member.rank, pid = r.member.pid, coll = d.coll,
+		rows[i] = { rank = r.member.rank, pid = r.member.pid, site = r.member.site,
+			coll = d.coll,
 			bytes = d.bytes, comm = d.comm, seen = d.seen,
 			nccl_algo = n.algo, nccl_proto = n.proto, algo = a.algo, proto = a.proto,
 			channels = a.channels, by = d.by,
@@ -271,7 +275,7 @@ function M.cmd_explain(ctx)
 	if #why > 0 then text[#text + 1] = table.concat(why, "\n") end
 	data.tables = made
 	data.pending = pending(ctx, per[1].data)
-	if data.pending then text[#text + 1] = pending_text(data.pending) end
+	if data.pending then table.insert(text, 1, pending_text(data.pending)) end
 	local columns = {}
 	for i, name in ipairs { "rank", "pid", "coll", "bytes", "comm", "seen", "nccl_algo",
 		"nccl_proto", "algo", "proto", "channels", "by", "generation" } do
@@ -284,21 +288,12 @@ end
 
 -- ---- decisions and traces ------------------------------------------------------------
 
-local function count_of(ctx, default)
-	local text = ctx.args[1]
-	if not text then return default end
-	local n = math.tointeger(tonumber(text))
-	if not n or n < 1 then
-		return errors.fail("usage", "count %s: a whole number from 1 on expected", text)
-	end
-	return n
-end
-
 local decision_columns = {
 	{ "comm" }, { "seq", num = true }, { "coll" }, {
 		"bytes", title = "SIZE", num = true, show = units.bytes },
-	{ "nccl", title = "NCCL" }, { "answer", title = "ANSWER" }, { "by" }, { "refused" },
-	{ "cost_us", title = "COST us", num = true, merge = "first", show = us },
+	{ "nccl", title = "NCCL" }, { "answer", title = "ANSWER" }, { "by", drop = 1 },
+	{ "refused", wrap = true },
+	{ "cost_us", title = "COST us", num = true, merge = "first", drop = 3, show = us },
 	{ "nccl_cost_us", title = "NCCL us", num = true, wide = true, merge = "first", show = us },
 	{ "generation", title = "GEN", num = true, wide = true },
 	{ "nccl_algo", flat = true }, { "nccl_proto", flat = true }, { "algo", flat = true },
@@ -337,19 +332,19 @@ local function follow(ctx, line, rows_of, columns, schema)
 	local cols = {}
 	if many then cols[1] = { "rank", num = true } end
 	for _, c in ipairs(columns) do cols[#cols + 1] = c end
-	local left = ctx.opt.count and tonumber(ctx.opt.count)
+	local left = ctx:whole("count", 1)
 	local first = true
 	local ok, err = s:follow(line, function(data, member, lost)
 		local rows = rows_of(data)
 		while left and #rows > left do rows[#rows] = nil end
-		for _, row in ipairs(rows) do row.rank, row.pid = member.rank, member.pid end
+		for _, row in ipairs(rows) do read.identify(row, member) end
 		if #rows > 0 or lost then
 			ctx:emit({ schema = schema, rows = rows, columns = cols,
 				foot = lost and {
 					("lost %s lines: %s was faster than this shell"):format(
 					lost, merge.who { member }) } or nil,
 				data = { rows = rows, lost = lost, rank = member.rank,
-					pid = member.pid } }, not first)
+					pid = member.pid, site = member.site } }, not first)
 			first = false
 		end
 		if left then
@@ -361,15 +356,7 @@ local function follow(ctx, line, rows_of, columns, schema)
 	return {}
 end
 
-local function yes(ctx)
-	local v = ctx.opt.follow
-	if v and v ~= "yes" and v ~= "no" then
-		return errors.fail("usage", "follow=%s: yes or no expected", v)
-	end
-	return v == "yes"
-end
-
--- Keep the latest COUNT lines of all processes, in order.
+-- Keep the latest @count lines of all processes, in order.
 local function newest(count, less)
 	return function(merged)
 		table.sort(merged, less)
@@ -380,19 +367,18 @@ local function newest(count, less)
 end
 
 local function tail(ctx, words, schema, rows_of, columns, id, field, less, comm)
-	local count = try(count_of(ctx, 20))
-	local f, err = yes(ctx)
-	if err then return nil, err end
-	local line = ("%s %d%s"):format(words, count, comm and " comm=" .. session.quote(comm)
-		or "")
-	if f then return follow(ctx, line .. " follow=yes", rows_of, columns, schema) end
+	local goes_on = ctx:yes("follow")
+	local count = ctx:whole("count", 1) or 20
+	local line = ("%s count=%d%s"):format(words, goes_on and 0 or count,
+		comm and " comm=" .. session.quote(comm) or "")
+	if goes_on then return follow(ctx, line .. " follow=yes", rows_of, columns, schema) end
 	return read.command(ctx, { schema = schema, line = line, rows = rows_of, columns = columns,
 		id = id, name = field, empty = "none yet",
 		arrange = less and newest(count, less) })
 end
 
 function M.cmd_decisions(ctx)
-	local comm = ctx.opt.comm or ctx.flags.comm
+	local comm = ctx.opt.comm
 	-- The request names one communicator; filter here if there are several.
 	return tail(ctx, "decision tail", "decision.tail/1",
 		list_of("decisions", decision_row, comm and comm:lower()), decision_columns,

@@ -53,7 +53,7 @@ local function ask(ctx, what)
 			{ "missing", num = true, wide = true, merge = "max" },
 			{ "incomplete", num = true, wide = true, merge = "max" },
 			{ "lost", num = true, wide = true, merge = "max" },
-			{ "interval_s", title = "EVERY", num = true, merge = "first",
+			{ "interval_s", title = "EVERY", num = true, drop = 1, merge = "first",
 				show = function(v)
 				return ("%g s"):format(v)
 			end },
@@ -61,7 +61,7 @@ local function ask(ctx, what)
 				show = function(v)
 				return ("%.1f"):format(v)
 			end },
-			{ "error", title = "LAST ERROR", merge = "first" },
+			{ "error", title = "LAST ERROR", merge = "first", wrap = true },
 		},
 		empty = "no policy in use has controllers",
 	})

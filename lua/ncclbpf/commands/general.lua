@@ -5,10 +5,13 @@ local errors = require "ncclbpf.base.errors"
 local commands = require "ncclbpf.commands.rows"
 local format = require "ncclbpf.base.format"
 local merge = require "ncclbpf.job.merge"
+local gin = require "ncclbpf.commands.gin"
 local net = require "ncclbpf.commands.net"
+local verbs = require "ncclbpf.commands.verbs"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
+local sites = require "ncclbpf.job.sites"
 local target = require "ncclbpf.job.target"
 local help = require "ncclbpf.commands.topics"
 local units = require "ncclbpf.base.units"
@@ -57,7 +60,73 @@ local function twice(job, members)
 		"set NCCLBPF_JOB to a name of its own for each job"
 end
 
+-- The jobs of a store: { {job, site, host, processes, ranks, version, address, state} }
+local function fleet_rows(ctx, url)
+	local store = try(sites.open(url, ctx:timeout()))
+	local rows, problems = {}, {}
+	for _, j in ipairs(try(sites.jobs(store))) do
+		local list, wrong = sites.sites(store, j.job)
+		list = try(list, wrong)
+		for _, text in ipairs(wrong) do problems[#problems + 1] = text end
+		local generation = try(sites.generation(store, j.job))
+		for _, s in ipairs(list) do
+			rows[#rows + 1] = { job = j.job, site = s.site, host = s.host,
+				processes = s.processes, ranks = s.ranks, version = s.version,
+				generation = generation,
+				address = s.address, state = s.address and "attachable"
+					or "no agent address" }
+		end
+		if #list == 0 then rows[#rows + 1] = { job = j.job, state = "not running" } end
+	end
+	store:close()
+	return rows, problems
+end
+
+local function sum_of(list, field)
+	local sum
+	for _, r in ipairs(list) do
+		if type(r[field]) == "number" then sum = (sum or 0) + r[field] end
+	end
+	return sum
+end
+
+-- One row a job for people, one a site for programs.
+local function cmd_fleet_list(ctx, url)
+	local rows, problems = fleet_rows(ctx, url)
+	local by, merged, foot = {}, {}, {}
+	for _, r in ipairs(rows) do
+		local m = by[r.job]
+		if not m then
+			m = { job = r.job, list = {}, states = {} }
+			by[r.job], merged[#merged + 1] = m, m
+		end
+		if r.site then table.insert(m.list, r) end
+		m.state = m.state and m.state ~= r.state and m.state .. ", " .. r.state or r.state
+	end
+	for _, m in ipairs(merged) do
+		local names = {}
+		for i, r in ipairs(m.list) do names[i] = r.site end
+		m.sites = #names
+		m.generation = m.list[1] and m.list[1].generation
+		m.site = #names > 4 and ("%s ... %s"):format(names[1], names[#names])
+			or table.concat(names, ", ")
+		m.processes, m.ranks = sum_of(m.list, "processes"), sum_of(m.list, "ranks")
+	end
+	for _, text in ipairs(problems) do foot[#foot + 1] = "note: " .. text end
+	return {
+		schema = "list.fleet/1", rows = rows, merged = merged, id = "site", foot = foot,
+		data = { jobs = core.array(rows) }, empty = "the store names no job",
+		columns = { { "job" }, { "sites", num = true, people = true },
+			{ "site", title = "NAMES" }, { "processes", num = true },
+			{ "ranks", num = true }, { "generation", title = "GEN", num = true },
+			{ "state" }, { "host", flat = true },
+			{ "version", flat = true }, { "address", flat = true } },
+	}
+end
+
 function M.cmd_list(ctx)
+	local url = sites.named(ctx.flags)
+	if url then return cmd_fleet_list(ctx, url) end
 	local rows, problems, gone, unreadable = M.list()
 	local jobs, order, foot = {}, {}, {}
 	for _, r in ipairs(rows) do
@@ -111,8 +180,10 @@ function M.cmd_list(ctx)
 		empty = ("no process with NCCL (looked in %s)"):format(
 			table.concat(target.directories(), ", ")),
 		columns = {
-			{ "job" }, { "processes", title = "PROCESSES", num = true, people = true },
-			{ "ranks", people = true }, { "pids", people = true },
+			{ "job" },
+			{ "processes", title = "PROCESSES", num = true, people = true, drop = 1 },
+			{ "ranks", people = true, wrap = true },
+			{ "pids", people = true, wrap = true },
 			{ "state" }, { "job_rank", flat = true }, { "pid", flat = true },
 			{ "uid", flat = true }, { "command", flat = true },
 			{ "reason", flat = true }, { "socket", flat = true },
@@ -122,44 +193,47 @@ end
 
 -- ---- attach ---------------------------------------------------------------------------
 
--- The target that the arguments of `attach` select: a number is a process, a path a socket,
+-- The target that the argument of `attach` selects: a number is a process, a path a socket,
 -- another word a job.
-function M.wish(args, opt)
-	local wish = {}
-	local word = args[1]
-	if word and word:find("/", 1, true) then
-		wish.socket = word
-	elseif word and word:match("^%d+$") then
-		wish.pid = math.tointeger(tonumber(word))
-	elseif word then
-		wish.job = word
-	end
-	if opt.pid then
-		wish.pid = math.tointeger(tonumber(opt.pid))
-		if not wish.pid then
-			return errors.fail("usage", "pid=%s: a process number expected", opt.pid)
-		end
-	end
-	wish.job = opt.job or wish.job
-	wish.socket = opt.socket or wish.socket
-	if opt.ranks then
-		wish.ranks = units.ranks(opt.ranks)
-		if not wish.ranks then
-			return errors.fail("usage", "ranks=%s: ranks as 0-7,12 expected", opt.ranks)
-		end
-	end
-	return wish
+local function wish_of(word)
+	if not word then return {} end
+	if word:find("/", 1, true) then return { socket = word } end
+	if word:match("^%d+$") then return { pid = math.tointeger(tonumber(word)) } end
+	return { job = word }
 end
 
-local member_columns = { { "job" }, { "rank", num = true }, { "pid", num = true }, { "host" },
-	{ "role" }, { "version" },
+local member_columns = { { "job" }, { "rank", num = true, flat = true },
+	{ "pid", num = true, flat = true }, { "ranks", people = true, wrap = true },
+	{ "pids", people = true, wrap = true }, { "host", drop = 1 },
+	{ "role" }, { "version", drop = 2 },
 	{ "tuner_abi", title = "TUNER", num = true }, { "state" } }
+
+-- Rows of processes that differ in nothing but rank and PID, as one row.
+local function folded(rows)
+	local by, list = {}, {}
+	for _, r in ipairs(rows) do
+		local key = table.concat({ tostring(r.job), tostring(r.site),
+			tostring(r.host), tostring(r.role),
+			tostring(r.version), tostring(r.tuner_abi), r.state }, "\0")
+		if not by[key] then
+			by[key] = setmetatable({ members = {}, all = {} }, { __index = r })
+			list[#list + 1] = by[key]
+		end
+		table.insert(by[key].members, { rank = r.rank, pid = r.pid })
+		table.insert(by[key].all, r.pid)
+	end
+	for _, g in ipairs(list) do
+		g.ranks, g.pids = merge.cell(g.members), units.ranges(g.all)
+	end
+	return list
+end
 
 local function member_rows(s)
 	local rows = {}
 	for i, m in ipairs(s.members) do
 		local h = m.hello or {}
-		rows[i] = { job = m.job, rank = m.rank, pid = m.pid, host = h.host, role = h.role,
+		rows[i] = { job = m.job, site = m.site, rank = m.rank, pid = m.pid, host = h.host,
+			role = h.role,
 			version = h.version,
 			tuner_abi = h.tuner_abi, state = m.conn and "attached" or m.lost
 				and m.lost.message or "lost" }
@@ -168,16 +242,21 @@ local function member_rows(s)
 end
 
 function M.cmd_attach(ctx)
-	local wish = try(M.wish(ctx.args, ctx.opt))
+	local wish = wish_of(ctx.args[1])
 	-- Without arguments, use the flags of the shell.
 	if not next(wish) then wish = ctx:wish() end
+	wish.fleet = wish.fleet or sites.named(ctx.flags)
+	wish.ranks = ctx.flags.ranks
 	local s = try(ctx.app:attach(wish, ctx:timeout()))
 	local rows = member_rows(s)
 	local failure = s:failure()
 	return { schema = "attach/1", data = { members = core.array(rows) }, rows = rows,
-		columns = member_columns, id = "pid",
-		failure = failure, head = ("attached to job %s, %d process%s"):format(
-			s.job, #s:living(), #s:living() == 1 and "" or "es") }
+		merged = folded(rows), id = "pid", columns = s.fleet and table.move(
+			member_columns, 1, #member_columns, 2, { { "site" } }) or member_columns,
+		failure = failure, head = ("attached to job %s, %d process%s%s"):format(
+			s.job, #s:living(), #s:living() == 1 and "" or "es",
+			s.fleet and " of " .. units.count(merge.sites(s:living()), "site")
+				or "") }
 end
 
 function M.cmd_detach(ctx)
@@ -339,6 +418,14 @@ local function status_text(s, per, verbose)
 	for i, r in ipairs(per) do nets[i] = read.record(r.data.net) end
 	local line = net.line(nets)
 	if line then add("net", line) end
+	local gins = {}
+	for i, r in ipairs(per) do gins[i] = read.record(r.data.gin) end
+	line = gin.line(gins)
+	if line then add("gin", line) end
+	local taps = {}
+	for i, r in ipairs(per) do taps[i] = read.record(r.data.verbs) end
+	local seen = verbs.line(taps)
+	if seen then add("verbs", seen) end
 	local found, hint = twice(s.job, members)
 	if found then
 		notes[#notes + 1] = "note: " .. found
@@ -383,7 +470,8 @@ function M.cmd_status(ctx)
 	local rows = {}
 	for i, r in ipairs(per) do
 		local d = r.data
-		rows[i] = { rank = r.member.rank, pid = r.member.pid, job = d.job,
+		rows[i] = { rank = r.member.rank, pid = r.member.pid, site = r.member.site,
+			job = d.job,
 			version = d.version, uptime_s = d.uptime_s, tuner_abi = d.tuner_abi,
 			coherence = d.coherence, generation = d.generation, digest = d.digest,
 			policies = d.policies, comms = total(d.comms),
@@ -398,6 +486,7 @@ function M.cmd_status(ctx)
 		"generation", "digest", "policies", "comms", "decisions", "error" } do
 		columns[i] = { n }
 	end
+	columns = read.with_site(columns, per)
 	return { schema = "status/1", data = data, rows = rows, columns = columns, id = "pid",
 		failure = failure,
 		text = status_text(ctx.temporary or ctx.app.group, per, ctx.flags.verbose) }
@@ -419,7 +508,8 @@ function M.cmd_env(ctx)
 			end
 			return rows
 		end,
-		columns = { { "name" }, { "value" }, { "by" }, { "old", title = "IN PLACE OF" } },
+		columns = { { "name" }, { "value", wrap = true }, { "by" },
+			{ "old", title = "IN PLACE OF" } },
 		empty = "NCCL finds the environment as it is",
 	})
 end
@@ -436,8 +526,9 @@ function M.cmd_doctor(ctx)
 		end,
 		rows = function(d) return read.list(d, "checks") end,
 		columns = { { "name", title = "CHECK" }, { "level" },
-			{ "text", title = "FOUND", merge = "first" }, { "hint", flat = true } },
-		empty = "nothing to check",
+			{ "text", title = "FOUND", merge = "first", wrap = true },
+			{ "hint", flat = true } },
+		empty = "",
 	})
 	if not result then return nil, err end
 	local s = ctx.temporary or ctx.app.group
@@ -454,13 +545,31 @@ function M.cmd_doctor(ctx)
 			result.foot[#result.foot + 1] = ("hint: %s: %s"):format(row.name, row.hint)
 		end
 	end
-	table.sort(result.merged, function(a, b)
+	local wrong, fine, names = {}, {}, {}
+	for _, row in ipairs(result.merged) do
+		if row.level == "bad" then result.status = 2 end
+		if row.level ~= "ok" then
+			wrong[#wrong + 1], names[row.name] = row, true
+		end
+	end
+	for _, row in ipairs(result.merged) do
+		if row.level == "ok" and not names[row.name] then fine[#fine + 1] = row end
+	end
+	table.sort(wrong, function(a, b)
 		local x, y = worst[a.level] or 0, worst[b.level] or 0
 		if x ~= y then return x > y end
 		return tostring(a.name) < tostring(b.name)
 	end)
-	for _, row in ipairs(result.merged) do
-		if row.level == "bad" then result.status = 2 end
+	table.sort(fine, function(a, b) return tostring(a.name) < tostring(b.name) end)
+	result.merged = wrong
+	local line = ("%s ok on %s"):format(units.count(#fine, "check"),
+		units.count(#s:living(), "process"))
+	if ctx.flags.verbose then
+		table.move(fine, 1, #fine, #wrong + 1, wrong)
+	elseif #wrong == 0 then
+		result.empty = "nothing wrong: " .. line
+	elseif #fine > 0 then
+		result.foot[#result.foot + 1] = line
 	end
 	return result
 end
@@ -531,6 +640,54 @@ function M.help_rows(ctx, ask)
 	return rows
 end
 
+-- The group that a command belongs to: that of its noun, else the last.
+local function group_of(words)
+	local noun = words:match "^%S+"
+	for _, g in ipairs(commands.groups) do
+		for _, n in ipairs(g.nouns) do
+			if n == noun then return g end
+		end
+	end
+	return commands.groups[#commands.groups]
+end
+
+-- "status", "env list" and "env set" as "status; env: list, set".
+local function short_list(rows)
+	local alone, nouns, at = {}, {}, {}
+	for _, r in ipairs(rows) do
+		local noun, verb = r.words:match "^(%S+) (%S+)$"
+		if not noun then
+			alone[#alone + 1] = r.words
+		elseif at[noun] then
+			nouns[at[noun]] = nouns[at[noun]] .. ", " .. verb
+		else
+			nouns[#nouns + 1] = noun .. ": " .. verb
+			at[noun] = #nouns
+		end
+	end
+	if #alone > 0 then table.insert(nouns, 1, table.concat(alone, ", ")) end
+	return table.concat(nouns, "; ")
+end
+
+-- All groups: what each is for, and its commands.
+local function overview(rows)
+	local t, by = {}, {}
+	for _, r in ipairs(rows) do
+		local g = group_of(r.words)
+		by[g] = by[g] or {}
+		table.insert(by[g], r)
+	end
+	for _, g in ipairs(commands.groups) do
+		t[#t + 1] = ("%-13s %s"):format(g.name, g.help)
+		t[#t + 1] = ("%-13s %s"):format("", short_list(by[g] or {}))
+	end
+	t[#t + 1] = "\nMore: help GROUP, help COMMAND"
+	t[#t + 1] = "Topics: help " .. table.concat(help.words(), "|")
+	t[#t + 1] = "Options: -p PID -J JOB -S SOCKET -r RANKS -T SECONDS -o FORMAT -q -v -n -y "
+		.. "(--help explains them)"
+	return table.concat(t, "\n")
+end
+
 function M.cmd_help(ctx)
 	local want = table.concat(ctx.args, " ")
 	local topic = help.topic(want)
@@ -540,14 +697,20 @@ function M.cmd_help(ctx)
 			id = "topic", columns = { { "topic" }, { "text" } } }
 	end
 	local all = M.help_rows(ctx, true)
-	local rows = {}
+	local rows, group = {}, nil
+	for _, g in ipairs(commands.groups) do
+		if g.name == want then group = g end
+	end
 	for _, r in ipairs(all) do
-		if want == "" or r.words == want or r.words:sub(1, #want + 1) == want .. " " then
+		r.group = group_of(r.words).name
+		if want == "" or group and r.group == want or r.words == want
+			or r.words:sub(1, #want + 1) == want .. " " then
 			rows[#rows + 1] = r
 		end
 	end
 	if #rows == 0 then
 		local words = commands.nouns()
+		for _, g in ipairs(commands.groups) do words[#words + 1] = g.name end
 		table.move(help.words(), 1, #help.words(), #words + 1, words)
 		for _, r in ipairs(all) do
 			if r.words:find(" ") then words[#words + 1] = r.words end
@@ -558,8 +721,9 @@ function M.cmd_help(ctx)
 	end
 	local result = { schema = "help/1", data = { commands = core.array(rows) }, rows = rows,
 		id = "words", prose = true,
-		columns = { { "words", title = "COMMAND" }, { "syntax", title = "ARGUMENTS" },
-			{ "role", wide = true }, { "where", wide = true },
+		columns = { { "words", title = "COMMAND" },
+			{ "syntax", title = "ARGUMENTS", wide = true, wrap = true },
+			{ "group", flat = true }, { "role", wide = true }, { "where", wide = true },
 			{ "help", title = "WHAT IT DOES" } } }
 	if #rows == 1 then
 		local r = rows[1]
@@ -578,10 +742,9 @@ function M.cmd_help(ctx)
 				.. "\n\n    It changes the job: not with --role=observe."
 		end
 	elseif want == "" then
-		result.foot = {
-			"options: -p PID -J JOB -r RANKS -c COMM -S SOCKET -T SECONDS -o "
-			.. "FORMAT -q -v -n -y (--help explains them)",
-			"topics: help " .. table.concat(help.words(), ", help ") }
+		result.text = overview(rows)
+	elseif group then
+		result.head = group.help .. "\n"
 	end
 	return result
 end

@@ -1,7 +1,10 @@
 -- SPDX-License-Identifier: MIT
 -- The command `metrics`: measurements and state of the job as Prometheus text. Metrics that
 -- NVIDIA's Inspector has too use its names and units; ours (ncclbpf_) are in seconds and bytes.
+local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local gin = require "ncclbpf.commands.metrics_gin"
+local verbs = require "ncclbpf.commands.metrics_verbs"
 local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
 local stats = require "ncclbpf.commands.stats"
@@ -249,7 +252,7 @@ local function rollout_state(text, now)
 end
 
 -- @now: stats, status, policies, agreement: { {member, data} }; samples: of
--- sample tail; rollout: its state. -> text
+-- sample tail; gin, gin_contexts: of gin; rollout: its state. -> text
 function M.text(now)
 	local text, by = new_text(), {}
 	for _, r in ipairs(now.status) do by[r.member.pid] = r.data end
@@ -258,7 +261,10 @@ function M.text(now)
 		return { { "slurm_job_id", read.text(s.job) or "unknown" },
 			{ "node", read.text(s.host) or "unknown" } }
 	end
-	function now.base(r) return with(now.job(r), { "pid", r.member.pid }) end
+	function now.base(r)
+		if not r.member.site then return with(now.job(r), { "pid", r.member.pid }) end
+		return with(now.job(r), { "site", r.member.site }, { "pid", r.member.pid })
+	end
 	for _, f in ipairs(families) do measured(text, now, f) end
 	local told = host_rows(now)
 	for _, f in ipairs(host_families) do of_host(text, told, f) end
@@ -273,11 +279,106 @@ function M.text(now)
 	of_status(text, now, "ncclbpf_generation", "gauge",
 		"Generation that new communicators begin with", number_of "generation")
 	agreement(text, now)
+	gin.add(text, now)
+	verbs.add(function(...) of_status(text, now, ...) end)
 	rollout_state(text, now)
 	of_status(text, now, "ncclbpf_build_info", "gauge", "Version of the plugin", function(d)
 		return { { 1, { "version", read.text(d.version) or "unknown" } } }
 	end)
 	return table.concat(text.out, "\n") .. "\n"
+end
+
+-- Does NCCL use a GIN plugin of ours in a process? @per: answers of `stats`
+local function gins(per)
+	for _, r in ipairs(per) do
+		if read.text(read.record(r.data.gin).transport) then return true end
+	end
+	return false
+end
+
+-- -> text, failure
+local function collect(ctx)
+	local per, _, failure = try(read.ask(ctx, stats.line_of(ctx), { list = "rows" }))
+	local kernels = gins(per)
+	local group = ctx:session()
+	local r = group and rollout.load(group.job)
+	return M.text {
+		stats = per, status = read.ask(ctx, "status") or {},
+		policies = read.ask(ctx, "policy list") or {},
+		agreement = read.ask(ctx, "check agreement") or {},
+		samples = read.ask(ctx, "sample tail") or {},
+		gin = kernels and read.ask(ctx, "gin", { list = "peers" }) or {},
+		gin_contexts = kernels
+			and read.ask(ctx, "gin contexts=yes", { list = "peers" }) or {},
+		rollout = r and rollout.is_of(r, group) and r.state or "none",
+	}, failure
+end
+
+-- ---- over HTTP -------------------------------------------------------------------------
+
+local FRESH_S = 1 -- many clients cost the job one collection a second
+local TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+-- "ADDR:PORT", "[IPv6]:PORT", ":PORT" (this host alone) -> address, port
+local function address(text)
+	local host, port = text:match "^%[([%x:.]+)%]:(%d+)$"
+	if not host then host, port = text:match "^([%w.-]*):(%d+)$" end
+	if not host or tonumber(port) > 65535 then
+		return errors.fail("usage", "serve=%s: ADDR:PORT, [IPv6]:PORT or :PORT expected",
+			text)
+	end
+	return host ~= "" and host or "127.0.0.1", port
+end
+
+-- Certificate and key, PEM texts; nil, nil without TLS.
+local function credentials(opt)
+	if not opt.tls_cert and not opt.tls_key then return nil, nil end
+	if not opt.tls_cert or not opt.tls_key then
+		error(errors.new("usage", "TLS needs tls_cert=FILE and tls_key=FILE"), 0)
+	end
+	return try(core.read(opt.tls_cert, 1 << 20)), try(core.read(opt.tls_key, 1 << 20))
+end
+
+-- answer(method, path) for the server: metrics that are at most a second old.
+local function answerer(ctx)
+	local text, made, failure
+	local function fresh()
+		if made and core.mono() - made < FRESH_S then return end
+		local ok, got = pcall(collect, ctx)
+		text, failure = ok and got or nil, not ok and got or nil
+		made = core.mono()
+		-- Attach anew next time: the job may have been restarted.
+		if not ok then ctx.app:detach() end
+	end
+	return function(method, path)
+		if method ~= "GET" and method ~= "HEAD" then
+			return { status = 405, allow = "GET, HEAD", body = "only GET and HEAD\n" }
+		end
+		if path == "/" then return { status = 200, body = "metrics are at /metrics\n" } end
+		if path ~= "/metrics" then
+			return { status = 404, body = "metrics are at /metrics\n" }
+		end
+		fresh()
+		if text then return { status = 200, body = text, type = TYPE } end
+		return { status = 503, body = errors.text(errors.is(failure) and failure
+			or errors.from_reply(failure)) .. "\n" }
+	end
+end
+
+local function serve(ctx)
+	if ctx.opt.out then
+		return errors.fail("usage", "metrics: either out= or serve=")
+	end
+	local host, port = try(address(ctx.opt.serve))
+	if not ctx.app.binary.http then
+		return errors.fail("refused", "only ncclbpf-shell can run metrics serve=")
+	end
+	local cert, key = credentials(ctx.opt)
+	local server = try(ctx.app.binary.http(host, port, cert, key))
+	ctx.app:complain(("%s://%s:%d/metrics\n"):format(cert and "https" or "http",
+		host:find(":", 1, true) and "[" .. host .. "]" or host, server:port()))
+	local answer = answerer(ctx)
+	while true do server:serve(3600, answer) end
 end
 
 -- ---- the command -----------------------------------------------------------------------
@@ -295,17 +396,12 @@ local function replace(file, text)
 end
 
 function M.cmd_metrics(ctx)
-	local per, data, failure = try(read.ask(ctx, stats.line_of(ctx), { list = "rows" }))
-	local group = ctx:session()
-	local r = group and rollout.load(group.job)
-	local text = M.text {
-		stats = per, status = read.ask(ctx, "status") or {},
-		policies = read.ask(ctx, "policy list") or {},
-		agreement = read.ask(ctx, "check agreement") or {},
-		samples = read.ask(ctx, "sample tail") or {},
-		rollout = r and rollout.is_of(r, group) and r.state or "none",
-	}
-	local file = ctx.args[1]
+	if ctx.opt.serve then return serve(ctx) end
+	if ctx.opt.tls_cert or ctx.opt.tls_key then
+		return errors.fail("usage", "tls_cert= and tls_key= need serve=")
+	end
+	local text, failure = collect(ctx)
+	local file = ctx.opt.out
 	if not file then
 		return { schema = "metrics/1", data = { text = text }, text = text:gsub("\n$", ""),
 			failure = failure, prose = true }

@@ -39,27 +39,14 @@ function M.line(list)
 			and "; " .. table.concat(wrong, ", ") or "")
 end
 
-local function data_of(per)
-	local t = {}
-	for i, r in ipairs(per) do t[i] = r.data end
-	return t
-end
-
 function M.cmd_net(ctx)
 	return read.command(ctx, {
 		schema = "net/1", line = "net", opts = { list = "connections" }, name = "conn",
-		rows = function(d, member)
-			local rows = {}
-			for i, c in ipairs(read.list(d, "connections")) do
-				local row = {}
-				for k, v in pairs(c) do row[k] = v end
-				row.pid = member.pid
-				rows[i] = row
-			end
-			return rows
-		end,
+		rows = function(d, member) return read.own_rows(d, member, "connections") end,
 		-- a connection is one process's
-		id = function(row) return ("%s %s"):format(row.pid, row.conn) end,
+		id = function(row)
+			return ("%s %s %s"):format(row.site or "", row.pid, row.conn)
+		end,
 		arrange = function(merged)
 			table.sort(merged, function(a, b)
 				if a.on ~= b.on then return tostring(a.on) < tostring(b.on) end
@@ -68,15 +55,16 @@ function M.cmd_net(ctx)
 			return merged
 		end,
 		head = function(per)
-			return M.line(data_of(per)) and "net: " .. M.line(data_of(per))
+			return M.line(read.data_of(per)) and "net: " .. M.line(read.data_of(per))
 		end,
 		empty = "no connections: NCCL uses no net plugin of ours, or its ranks need none",
 		columns = {
-			{ "conn", num = true, merge = "first" }, { "kind" },
+			{ "conn", num = true, merge = "first" }, { "kind", drop = 1 },
 			{ "comm", wide = true, merge = "first" },
-			{ "dev", num = true, merge = "first" },
+			{ "dev", num = true, merge = "first", drop = 3 },
 			{ "peer", merge = "first" }, { "link", wide = true, merge = "first" },
-			{ "age_ms", title = "AGE", num = true, merge = "first", show = function(v)
+			{ "age_ms", title = "AGE", num = true, merge = "first", drop = 4,
+				show = function(v)
 				return units.seconds(read.number(v) // 1000)
 			end },
 			{ "requests", num = true, merge = "first" },

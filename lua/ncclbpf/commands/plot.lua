@@ -15,8 +15,8 @@ local M = {}
 
 -- The latest collectives by combination: {coll, size, comm, ran, ranks, ns = {...}}, sorted.
 local function measured(ctx)
-	local comm, want = ctx.opt.comm or ctx.flags.comm, ctx.args[1] and ctx.args[1]:lower()
-	local answers = try(read.ask(ctx, "sample tail 1024"
+	local comm, want = ctx.opt.comm, ctx.args[1] and ctx.args[1]:lower()
+	local answers = try(read.ask(ctx, "sample tail count=1024"
 		.. (comm and " comm=" .. session.quote(comm) or "")))
 	local by, list = {}, {}
 	for _, op in pairs(collectives.of(answers)) do
@@ -34,18 +34,29 @@ local function measured(ctx)
 	return list
 end
 
+-- All kinds on one scale; then a histogram of each whose times differ.
 local function times(list, screen)
-	local lines, data = {}, core.array {}
+	local lines, data, rows, comms, n = {}, core.array {}, {}, {}, 0
+	for _, k in ipairs(list) do
+		if not comms[k.comm] then comms[k.comm], n = true, n + 1 end
+	end
 	for i, k in ipairs(list) do
 		local q = core.quantiles(k.ns, 100)
-		lines[#lines + 1] = (
-			"%s%s %s of %s, %s: the last %d, the slowest rank of each; p50 %.1f "
-			.. "us, p99 %.1f us"):format(i > 1 and "\n" or "", k.coll,
-			units.bytes(k.size), k.comm, k.ran,
-			#k.ns, q[51] / 1000, q[100] / 1000)
-		for _, l in ipairs(plot.histogram(k.ns, screen)) do lines[#lines + 1] = l end
+		rows[i] = { q = q, label = ("%s %s %s%s"):format(k.coll, units.bytes(k.size), k.ran,
+			n > 1 and " " .. k.comm:sub(1, 8) or "") }
 		data[i] = { coll = k.coll, bytes_from = k.size, comm = k.comm, ran = k.ran,
 			count = #k.ns, p50_ns = q[51], p99_ns = q[100], max_ns = q[101] }
+	end
+	lines[1] = "the slowest rank of each of the last collectives"
+	table.move(plot.spread(rows, screen), 1, #rows + 3, 2, lines)
+	for i, k in ipairs(list) do
+		local bars = plot.histogram(k.ns, screen)
+		if #bars > 1 then
+			local q = rows[i].q
+			lines[#lines + 1] = ("\n%s of %s: the last %d, p50 %.1f us, p99 %.1f us")
+				:format(rows[i].label, k.comm, #k.ns, q[51] / 1000, q[100] / 1000)
+			table.move(bars, 1, #bars, #lines + 1, lines)
+		end
 	end
 	return lines, data
 end
@@ -125,8 +136,8 @@ function M.rollout(r)
 			low = tonumber(s.low_pct), high = tonumber(s.high_pct) }
 	end
 	if #rows > 0 then
-		lines[#lines + 1] = ("how much slower the candidate is; %+g %% are borne"):format(
-			r.plan.judge.min_effect_pct)
+		lines[#lines + 1] = ("change of the candidate's time, below 0: faster; "
+			.. "%+g %% is tolerated"):format(r.plan.judge.min_effect_pct)
 		for _, l in ipairs(plot.intervals(rows, r.plan.judge.min_effect_pct, screen)) do
 			lines[#lines + 1] = l
 		end

@@ -56,14 +56,15 @@ function verdict_rows(v, promoted)
 end
 
 local columns = {
-	{ "kind" }, { "verdict" }, { "effect_pct", title = "SLOWER %", num = true, show = pct },
+	{ "kind", wrap = true }, { "verdict", wrap = true },
+	{ "effect_pct", title = "SLOWER %", num = true, show = pct },
 	{ "low_pct", title = "FROM", num = true, show = pct },
 	{ "high_pct", title = "TO", num = true, show = pct },
-	{ "busbw_pct", title = "BANDWIDTH %", num = true, show = pct },
-	{ "promoted", show = function(v) return v == true and "promoted" or v == false
+	{ "busbw_pct", title = "BANDWIDTH %", num = true, drop = 3, show = pct },
+	{ "promoted", drop = 1, show = function(v) return v == true and "promoted" or v == false
 		and "held back" or nil end }, { "p", num = true, wide = true },
-		{ "blocks_a", title = "A", num = true },
-	{ "blocks_b", title = "B", num = true }, { "reason", wide = true },
+		{ "blocks_a", title = "A", num = true, drop = 2 },
+	{ "blocks_b", title = "B", num = true, drop = 2 }, { "reason", wide = true },
 }
 
 local function state_of(r)
@@ -230,27 +231,15 @@ end
 -- Start the runner, which calls @after(r) at the end.
 local function run(ctx, r, after)
 	local pid = try(rollout.detach(r, after))
-	if ctx.opt.watch == "no" then
-		return result(r, ("process %d runs it; rollout watch follows it"):format(pid))
+	if not ctx:yes("follow", true) then
+		local text = "process %d runs it; rollout status follow=yes follows it"
+		return result(r, text:format(pid))
 	end
 	return follow(ctx, r, pid)
 end
 
--- Option watch=no; anything else is a mistake.
-function M.in_background(ctx)
-	local word = ctx.opt.watch
-	if word == nil or word == "no" then return word == "no" end
-	return errors.fail("usage", "watch=%s: only watch=no", word)
-end
-
-function M.cmd_watch(ctx)
-	local r, g = try(current(ctx))
-	return follow(ctx, r)
-end
-
 function M.cmd_start(ctx)
-	local known, err = M.in_background(ctx)
-	if known == nil then return nil, err end
+	ctx:yes "follow" -- a wrong word is an error before anything starts
 	local p = try(plan.read(ctx.args[1]))
 	if ctx.opt.data then return replay(p, ctx.opt.data) end
 	local g = try(ctx:session())
@@ -267,6 +256,8 @@ end
 -- Run a rollout script. -n: a dry run over the blocks of data=, without a job
 function M.cmd_script(ctx)
 	local script = require "ncclbpf.rollout.script"
+	ctx:yes "follow"
+	ctx:yes "resume"
 	local path, list = ctx.args[1], table.move(ctx.args, 2, #ctx.args, 1, {})
 	local function say(line) io.stderr:write(("%s: %s\n"):format(path:match "[^/]*$", line)) end
 	if ctx.flags.dry_run then
@@ -294,11 +285,8 @@ function M.cmd_script(ctx)
 end
 
 function M.run_script(ctx, g, script, path, list, say)
-	local r, err
-	if ctx.opt.resume and ctx.opt.resume ~= "yes" then
-		return errors.fail("usage", "resume=%s: yes expected", ctx.opt.resume)
-	end
-	if ctx.opt.resume then
+	local r
+	if ctx:yes "resume" then
 		r = try(M.load(g))
 		if type(r.script) ~= "table" then
 			return nil, errors.new("refused", "no script began it",
@@ -360,21 +348,16 @@ local function shown_of(path)
 end
 
 function M.cmd_status(ctx)
-	local picture = ctx.opt.plot
-	if picture and picture ~= "yes" and picture ~= "no" then
-		return errors.fail("usage", "plot=%s: yes or no expected", picture)
-	end
-	if ctx.flags.watch then
-		ctx.flags.watch = false
-		local line = { "watch", "1", "rollout", "status" }
-		for _, k in ipairs { "plot", "data" } do
-			if ctx.opt[k] then line[#line + 1] = k .. "=" .. ctx.opt[k] end
-		end
-		return { status = ctx.app:run(line, { flags = ctx.flags }) }
+	local picture, goes_on = ctx:yes "plot", ctx:yes "follow"
+	if goes_on and (picture or ctx.opt.data) then
+		return errors.fail("usage",
+			"follow=yes: not with plot= and data=; watch 1 rollout status plot=yes "
+			.. "draws again and again")
 	end
 	local r, g
 	if ctx.opt.data then r, g = shown_of(ctx.opt.data) else r, g = current(ctx) end
 	if not r then return nil, g end
+	if goes_on then return follow(ctx, r) end
 	local shown = result(r)
 	shown.failure = nil
 	if r.held and r.state == "succeeded" and not r.elsewhere and not ctx.opt.data then
@@ -388,7 +371,7 @@ function M.cmd_status(ctx)
 			"next: rollout promote gives it to %s as well, rollout "
 			.. "undo takes it back"):format(table.concat(r.held, ", "))
 	end
-	if picture == "yes" then
+	if picture then
 		local ok, text = pcall(require("ncclbpf.commands.plot").rollout, r)
 		if not ok then
 			return errors.fail("bad_argument", "%s: not what a rollout keeps: %s",
@@ -400,6 +383,7 @@ function M.cmd_status(ctx)
 end
 
 function M.cmd_resume(ctx)
+	ctx:yes "follow"
 	local r, g = try(current(ctx))
 	try(rollout.resume(r, g))
 	return run(ctx, r)
@@ -482,7 +466,8 @@ function M.cmd_report(ctx)
 	local r, err
 	if ctx.opt.data then r, err = shown_of(ctx.opt.data) else r, err = current(ctx) end
 	if not r then return nil, err end
-	local d = try(M.write_report(r, ctx.args[1], ctx.opt))
+	local to = ctx.opt.out or tostring(r.plan.name):gsub("[^%w_.-]", "_") .. ".html"
+	local d = try(M.write_report(r, to, ctx.opt))
 	return {
 		schema = "rollout.report/1", data = d,
 		text = ("%s: %d bytes%s%s"):format(d.file, d.bytes, d.csv ~= core.null

@@ -6,6 +6,8 @@ local described = require "ncclbpf.commands.table"
 
 local M = {}
 
+M.groups = described.groups
+
 -- Requests of the protocol that users do not type
 M.hidden = { hello = true, cancel = true, ["trace read"] = true, ["change check"] = true }
 
@@ -38,8 +40,8 @@ local function build()
 			or c.least or 0,
 			most = t.most or c.most or 0, role = t.role or c.role, help = t.help
 				or c.help,
-			details = t.details, run = handler(t.run), files = t.files, names = t.names,
-			dry = t.dry,
+			details = t.details, run = handler(t.run), files = t.files,
+			paths = t.paths, names = t.names, dry = t.dry, many = t.many,
 			served = c.words and (t.syntax or c.syntax) == c.syntax or nil }
 	end
 	for words, c in pairs(served) do

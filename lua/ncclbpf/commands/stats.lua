@@ -3,6 +3,8 @@
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local gin = require "ncclbpf.commands.gin"
+local verbs = require "ncclbpf.commands.verbs"
 local profiler = require "ncclbpf.job.profiler"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
@@ -54,7 +56,7 @@ local function rows_of(ctx)
 end
 
 local function line_of(ctx)
-	local comm = ctx.opt.comm or ctx.flags.comm
+	local comm = ctx.opt.comm
 	return "stats" .. (comm and " comm=" .. session.quote(comm) or "")
 end
 
@@ -84,12 +86,30 @@ local function head(per)
 		#with > 0 and ", with " .. table.concat(with, " and ") .. " times" or "")
 end
 
+-- The line about GIN, whose peers `stats gin` shows
+local function gin_line(per)
+	local list = {}
+	for i, r in ipairs(per) do list[i] = read.record(r.data.gin) end
+	local line = gin.line(list)
+	return line and ("gin: %s (stats gin)"):format(line)
+end
+
+-- The line about queue pairs, which `verbs` shows
+local function verbs_line(per)
+	local list = {}
+	for i, r in ipairs(per) do list[i] = read.record(r.data.verbs) end
+	local line = verbs.line(list)
+	return line and ("verbs: %s (verbs)"):format(line)
+end
+
 local function foot(per)
 	local on, silent, _, _, lost = state(per)
 	local t = profiler.notes(silent, #per)
 	if silent == 0 and on == 0 then
 		t[#t + 1] = "hint: telemetry on"
 	end
+	t[#t + 1] = gin_line(per)
+	t[#t + 1] = verbs_line(per)
 	local names = {}
 	for k in pairs(lost) do names[#names + 1] = k end
 	table.sort(names)
@@ -113,16 +133,19 @@ local function columns()
 		{ "bytes_last", title = "LAST", num = true, wide = true, merge = "max",
 			show = units.bytes },
 		{ "ran", title = "RAN", people = true },
-		{ "channels", title = "CH", num = true, merge = "max" },
-		{ "count", num = true, merge = "range" },
+		{ "channels", title = "CH", num = true, merge = "max", drop = 4 },
+		{ "count", num = true, merge = "range", drop = 1 },
 		-- The other ranks wait for the slowest one.
-		{ "enqueue_mean_ns", title = "ENQUEUE us", num = true, merge = "max", show = us },
-		{ "gpu_p50_ns", title = "GPU us", num = true, merge = "max", show = us },
-		{ "proxy_p50_ns", title = "PROXY us", num = true, merge = "max", show = us },
+		{ "enqueue_mean_ns", title = "ENQUEUE us", num = true, merge = "max", drop = 7,
+			show = us },
+		{ "gpu_p50_ns", title = "GPU us", num = true, merge = "max", drop = 5, show = us },
+		{ "proxy_p50_ns", title = "PROXY us", num = true, merge = "max", drop = 6,
+			show = us },
 		{ "exec_p50_ns", title = "P50 us", num = true, merge = "max", show = us },
 		{ "exec_p99_ns", title = "P99 us", num = true, merge = "max", show = us },
-		{ "host_p50_ns", title = "MAX P50 us", num = true, show = us },
-		{ "host_p99_ns", title = "MAX P99 us", num = true, wide = true, show = us },
+		-- Of the last collectives alone: it may be below P50, which has all of them.
+		{ "host_p50_ns", title = "RECENT P50 us", num = true, drop = 3, show = us },
+		{ "host_p99_ns", title = "RECENT P99 us", num = true, wide = true, show = us },
 		{ "algbw_gbs", title = "ALG GB/s", num = true, wide = true, merge = "min",
 			show = gbs },
 		{ "busbw_gbs", title = "BUS GB/s", num = true, merge = "min", show = gbs },
@@ -184,17 +207,9 @@ local function add_host(row, host)
 end
 
 function M.cmd_stats(ctx)
-	if ctx.flags.watch then
-		ctx.flags.watch = false
-		local line = { "watch", "1", "stats" }
-		line[#line + 1] = ctx.args[1]
-		for _, k in ipairs { "comm", "plot", "count" } do
-			if ctx.opt[k] then
-				table.insert(line, k == "count" and 3 or #line + 1,
-					k .. "=" .. ctx.opt[k])
-			end
-		end
-		return { status = ctx.app:run(line, { flags = ctx.flags }) }
+	if ctx.args[1] == "gin" then
+		if ctx.opt.plot then return errors.fail("usage", "stats gin has no plot=") end
+		return gin.stats(ctx)
 	end
 	if ctx.opt.plot then return require("ncclbpf.commands.plot").stats(ctx) end
 	local host, cols = {}, columns()
@@ -307,14 +322,16 @@ end
 function M.measured_columns(any, c)
 	if not any then return c end
 	local shown = {}
-	c[#c + 1] = { "ran", title = "RAN", people = true, merge = "first" }
+	c[#c + 1] = { "ran", title = "RAN", people = true, merge = "first", drop = 2 }
 	c[#c + 1] = { "measured", num = true, wide = true, merge = "range" }
 	for _, name in ipairs { "enqueue", "gpu", "proxy" } do
 		c[#c + 1] = { name .. "_p50_ns", title = (name == "gpu" and "GPU" or name:upper())
-			.. " us 50/99%", num = true, merge = "max", show = pair(name) }
+			.. " us 50/99%", num = true, merge = "max", drop = name == "gpu" and 5 or 8,
+			show = pair(name) }
 		shown[name .. "_p50_ns"] = true
 	end
-	c[#c + 1] = { "algbw_gbs", title = "ALG GB/s", num = true, merge = "min", show = gbs }
+	c[#c + 1] = { "algbw_gbs", title = "ALG GB/s", num = true, merge = "min", drop = 7,
+		show = gbs }
 	c[#c + 1] = { "busbw_gbs", title = "BUS GB/s", num = true, merge = "min", show = gbs }
 	c[#c + 1] = { "source", flat = true, merge = "first" }
 	for _, name in ipairs(TIMES) do
@@ -328,6 +345,26 @@ function M.measured_columns(any, c)
 	return c
 end
 
+-- GPU times need profiler channels. NCCL connects them at the next collective, which waits.
+-- -> may the command go on?
+local function warned(ctx)
+	local waiting = 0
+	for _, r in ipairs(read.ask(ctx, "stats limit=1") or {}) do
+		waiting = waiting + read.number(r.data.unconnected)
+	end
+	if waiting == 0 then return true end
+	local text = ("%d communicator%s without profiler channels: the next collective waits "
+		.. "until NCCL has connected them, 0.3 s to 14 s where "
+		.. "measured; gpu=no avoids it"):format(
+		waiting, waiting == 1 and "" or "s")
+	local app = ctx.app
+	if app.tty and app.keeps and app.ask and not ctx.flags.yes then
+		return app.ask(text .. ". Go on? [y/N] ")
+	end
+	app:complain("note: " .. text .. "\n")
+	return true
+end
+
 function M.cmd_telemetry(ctx)
 	local word = ctx.args[1]
 	if word ~= "on" and word ~= "off" and word ~= "clear" then
@@ -335,11 +372,10 @@ function M.cmd_telemetry(ctx)
 	end
 	local line = session.line { "telemetry", word }
 	for _, k in ipairs { "gpu", "proxy" } do
-		local v = ctx.opt[k]
-		if v and v ~= "yes" and v ~= "no" then
-			return errors.fail("usage", "%s=%s: yes or no expected", k, v)
-		end
-		if v then line = line .. (" %s=%s"):format(k, v) end
+		if ctx:yes(k) ~= nil then line = line .. (" %s=%s"):format(k, ctx.opt[k]) end
+	end
+	if word == "on" and ctx.opt.gpu ~= "no" and not warned(ctx) then
+		return errors.fail("interrupted", "not confirmed, nothing done")
 	end
 	return read.command(ctx, {
 		schema = "telemetry/1", line = line, id = "telemetry", foot = foot,
@@ -354,14 +390,34 @@ function M.cmd_telemetry(ctx)
 	})
 end
 
--- The latest collectives of each rank, one row each.
+-- The latest @count collectives of each communicator, oldest first. Ranks are a few apart.
+local function latest(count)
+	return function(merged)
+		local left, out = {}, {}
+		table.sort(merged, function(a, b)
+			if a.comm ~= b.comm then return tostring(a.comm) < tostring(b.comm) end
+			return read.number(a.seq) < read.number(b.seq)
+		end)
+		for i = #merged, 1, -1 do
+			local row = merged[i]
+			left[row.comm] = (left[row.comm] or count) - 1
+			if left[row.comm] >= 0 then table.insert(out, 1, row) end
+			row.on = nil
+		end
+		return out
+	end
+end
+
+-- A collective takes as long as its slowest rank.
 function M.cmd_samples(ctx)
-	local comm = ctx.opt.comm or ctx.flags.comm
+	local count = ctx:whole("count", 1) or 20
+	local comm = ctx.opt.comm
 	return read.command(ctx, {
 		schema = "sample.tail/1", name = "seq", empty = "none yet (telemetry on begins it)",
-		line = session.line { "sample", "tail", ctx.args[1] }
+		line = ("sample tail count=%d"):format(count)
 			.. (comm and " comm=" .. session.quote(comm) or ""),
 		id = function(row) return ("%s %s %s"):format(row.comm, row.coll, row.seq) end,
+		arrange = latest(count),
 		rows = function(d)
 			local rows = {}
 			for _, c in ipairs(read.list(d, "comms")) do
@@ -375,7 +431,8 @@ function M.cmd_samples(ctx)
 			end
 			return rows
 		end,
-		columns = { { "comm" }, { "comm_rank", flat = true }, { "seq", num = true },
+		columns = { { "comm" }, { "comm_rank", flat = true, merge = "first" },
+			{ "seq", num = true },
 			{ "coll" }, { "bytes_from", title = "SIZE", num = true,
 			show = units.bytes },
 			{ "algo" }, { "proto" }, { "exec_ns", title = "EXEC us", num = true,

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- `sweep PLAN|status|abort`, and nb.sweep{...}.
+-- `sweep start|status|abort`, and nb.sweep{...}.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local profiler = require "ncclbpf.job.profiler"
-local rollout = require "ncclbpf.commands.rollout"
 local sweep = require "ncclbpf.sweep.choose"
 local run = require "ncclbpf.sweep.run"
+local runner = require "ncclbpf.rollout.runner"
 local tables = require "ncclbpf.policy.table"
 local units = require "ncclbpf.base.units"
 
@@ -17,11 +17,12 @@ local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil 
 local columns = {
 	{ "coll" }, { "bytes_from", title = "SIZE", num = true, show = units.bytes },
 	{ "nodes", num = true, wide = true }, { "ranks", num = true, wide = true },
-	{ "verdict" }, { "answer" }, { "candidate", wide = true },
+	{ "verdict", wrap = true }, { "answer", wrap = true }, { "candidate", wide = true },
 	{ "effect_pct", title = "SLOWER %", num = true, show = pct },
 	{ "low_pct", title = "FROM", num = true, show = pct },
 	{ "high_pct", title = "TO", num = true, show = pct }, { "p", num = true, wide = true },
-	{ "blocks_a", title = "A", num = true }, { "blocks_b", title = "B", num = true },
+	{ "blocks_a", title = "A", num = true, drop = 2 },
+	{ "blocks_b", title = "B", num = true, drop = 2 },
 	{ "reason" }, { "bytes_to", flat = true }, { "candidates", flat = true },
 }
 
@@ -70,13 +71,13 @@ local function foot_of(r, to, note)
 	elseif to then
 		t[#t + 1] = ("written: %s; next: policy load %s"):format(to, to)
 	elseif #r.table > 0 then
-		t[#t + 1] = "next: the same with -o FILE.csv"
+		t[#t + 1] = "next: the same with out=FILE.csv"
 	end
 	return t
 end
 
 local function shown(ctx, r)
-	local to, note = ctx.flags.output, nil
+	local to, note = ctx.opt.out, nil
 	if to then
 		local ok, err
 		ok, note, err = write(r, to, r.name)
@@ -111,10 +112,8 @@ local function follow(ctx, s, pid)
 	local done, err = run.follow(s, progress(ctx), pid)
 	if core.isatty(2) and not ctx.flags.quiet then io.stderr:write "\r\27[K" end
 	if not done then return nil, err end
-	if done.failure then
-		return nil, errors.new(done.failure.code, done.failure.message,
-			{ hint = done.failure.hint })
-	end
+	local failure = runner.failure(done)
+	if failure then return nil, failure end
 	if not done.result then return nil, errors.new("aborted", tostring(done.reason)) end
 	return done.result
 end
@@ -126,13 +125,12 @@ local function current(ctx)
 	if err then return nil, err end
 	if not s then
 		return nil, errors.new("not_found", "this job has no sweep",
-			{ hint = "sweep PLAN" })
+			{ hint = "sweep start PLAN" })
 	end
 	return s
 end
 
-local function status(ctx)
-	local s = try(current(ctx))
+local function status(s)
 	local running = run.runs(s)
 	local gone = s.state == "running" and not running
 	local text = ("%s: %s%s"):format(tostring(s.id), gone
@@ -144,30 +142,26 @@ local function status(ctx)
 		text = text }
 end
 
-local function watch(ctx)
+function M.cmd_status(ctx)
+	local goes_on = ctx:yes "follow"
 	local s = try(current(ctx))
-	local r = try(follow(ctx, s))
-	return shown(ctx, r)
+	if not goes_on then return status(s) end
+	return shown(ctx, try(follow(ctx, s)))
 end
 
-local function abort(ctx)
+function M.cmd_abort(ctx)
 	local g = try(ctx:session())
 	local what = try(run.abort(g))
 	return { schema = "sweep.abort/1", data = { done = what }, text = what }
 end
 
-function M.cmd_sweep(ctx)
-	local word = ctx.args[1]
-	if word == "status" then return status(ctx) end
-	if word == "abort" then return abort(ctx) end
-	if word == "watch" then return watch(ctx) end
-	local known, err = rollout.in_background(ctx)
-	if known == nil then return nil, err end
-	local p = try(sweep.read(word))
+function M.cmd_start(ctx)
+	local goes_on = ctx:yes("follow", true)
+	local p = try(sweep.read(ctx.args[1]))
 	if ctx.opt.data then p.data = core.array { { file = ctx.opt.data } } end
 	if ctx.opt.baseline then p.baseline = ctx.opt.baseline end
 	p = try(sweep.check(p))
-	local r
+	local r, err
 	if p.data then
 		r, err = sweep.offline(p)
 	elseif ctx.flags.dry_run then
@@ -177,7 +171,7 @@ function M.cmd_sweep(ctx)
 		r = try(profiler.wanted(g))
 		local s = try(run.start(g, p))
 		local pid = try(run.detach(s))
-		if ctx.opt.watch == "no" then return status(ctx) end
+		if not goes_on then return status(try(current(ctx))) end
 		r, err = follow(ctx, s, pid)
 	end
 	if not r then return nil, err end
@@ -204,7 +198,7 @@ function M.sweep(spec, group_of)
 		if not g then return nil, err end
 		r, err = profiler.wanted(g)
 		if not r then return nil, err end
-		r, err = run.run(g, p, tell and function(x, round) tell(round, x.done) end)
+		r, err = run.run(g, p, tell and function(x) tell(x.round, x.done) end)
 	end
 	if not r then return nil, err end
 	if #r.table > 0 then

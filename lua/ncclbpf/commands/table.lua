@@ -5,11 +5,17 @@
 -- core/defs/commands.h, which targets serve.
 --
 -- run      "module:function" below ncclbpf, or a name that cli/app.lua knows
--- files    arguments may be files; "paths": only with a / in them
+-- files    arguments may be files, of these suffixes (true: any)
+-- paths    of these only words with a / complete as files
 -- names    completes arguments: policies, maps, comms, collectives
+-- many     this option may be given several times; its value is a list
 -- dry      supports -n, which makes every check
 -- details  examples and notes, for help and the manual page
 local M = {}
+
+local OBJECTS = { ".bpf.c", ".o", ".csv", ".lua" }
+local POLICIES = { ".policy", table.unpack(OBJECTS) }
+local PLANS = { ".lua", ".json" }
 
 -- Options (name=VALUE) by name. A row's syntax says which it takes.
 M.options = {
@@ -19,32 +25,58 @@ M.options = {
 	["before"] = "insert before this policy",
 	["coherence"] = "off: accept answers that may differ between ranks",
 	["comm"] = "only these communicators: identities, ranks:N, nodes:N, or others",
-	["count"] = "stop after this many",
+	["count"] = "the last N; with follow=yes or watch: the next N, then end",
 	["data"] = "read this file instead of asking the job",
 	["events"] = "record only these events",
-	["first"] = "yes: at the first position; a number: only that many decisions",
 	["flags"] = "new: only elements that are absent; old: only those that are present",
-	["follow"] = "yes: continue until Ctrl-C or count=",
+	["every"] = "look again after this time (1s, 200ms)",
+	["follow"] = "yes: show what comes next, until Ctrl-C, count= or the end; "
+		.. "no: return at once",
 	["format"] = "chrome or ndjson",
 	["gpu"] = "no: without the times of kernels, which cost some latency",
 	["hidden"] = "keep: accept rows that never win",
+	["serve"] = "answer at this address over HTTP until Ctrl-C",
+	["tls_cert"] = "the certificate, PEM: answer over HTTPS",
+	["tls_key"] = "the certificate's key, PEM",
 	["if_generation"] = "refuse the change unless the job has this generation",
+	["key"] = "the secret key that policy keygen made",
+	["keys"] = "list of public keys; one of them must have signed the policy",
 	["keep"] = "keep the last N files of size=",
 	["label"] = "title of the report",
-	["last"] = "yes: at the last position",
 	["limit"] = "at most this many; all: no limit",
 	["name"] = "name of the policy",
+	["out"] = "write to this file",
+	["position"] = "first or last among the policies in use",
 	["plot"] = "draw a picture in characters",
 	["proxy"] = "no: without the times of the network",
-	["ranks"] = "only these ranks: 0-7,12",
 	["resume"] = "yes: continue the rollout that this script began",
 	["seconds"] = "stop after this time",
 	["segment"] = "read the segment file of a job that is gone",
 	["size"] = "stop, or begin the next file, at this size (256M)",
+	["start"] = "yes: a job of this name also starts with it, as job set says",
 	["svg"] = "write the figures into this folder too",
 	["to"] = "this generation of policy history",
-	["watch"] = "no: return at once, and let it run in the background",
+	["contexts"] = "yes: a row for each context and peer, of those that were used",
 	["uprobes"] = "no: time calls by the events of NCCL alone",
+}
+
+-- Groups of help, by nouns; what no group has is in the last.
+M.groups = {
+	{ name = "job", help = "Find jobs and look at one as a whole",
+		nouns = { "list", "attach", "detach", "status", "doctor", "net", "gin", "verbs",
+			"env", "controller", "change" } },
+	{ name = "policies", help = "Verify, load and use what decides", nouns = { "policy" } },
+	{ name = "maps", help = "Read and change the data of policies", nouns = { "map" } },
+	{ name = "decisions", help = "See what was decided, why, and whether the ranks agree",
+		nouns = { "comm", "decision", "explain", "check" } },
+	{ name = "measurements", help = "Measure what collectives take, and record events",
+		nouns = { "telemetry", "top", "stats", "sample", "trace", "metrics" } },
+	{ name = "rollouts", help = "Compare policies on live traffic, and find the best table",
+		nouns = { "rollout", "sweep" } },
+	{ name = "several hosts", help = "Say what a job starts with, see who changed it",
+		nouns = { "job", "audit" } },
+	{ name = "shell", help = "Repeat and time commands, get help, leave",
+		nouns = { "watch", "timing", "help", "quit" } },
 }
 
 M.rows = {
@@ -58,14 +90,14 @@ M.rows = {
 			"Status 0 also when there is none. Processes of other users: only "
 			.. "root sees them." },
 	{ "attach", run = "commands.general:cmd_attach",
-		syntax = "[PID|JOB|SOCKET] [ranks=0-7]",
+		syntax = "[PID|JOB|SOCKET]",
 		least = 0, most = 1,
 		role = "observe",
 		help = "Attach to a job (all its processes here), a process or a socket",
 		details = [[
 attach train        all processes of job train on this host
 attach 4711         one process
-attach train ranks=0-3
+attach train -r 0-3   these ranks alone
 The shell attaches by itself where there is one job only.]] },
 	{ "detach", run = "commands.general:cmd_detach",
 		syntax = "",
@@ -74,84 +106,121 @@ The shell attaches by itself where there is one job only.]] },
 		help = "Close the connections; the job continues" },
 	{ "help", run = "commands.general:cmd_help",
 		help = "List the commands, or explain one" },
-	{ "policy build", run = "policy.policy:cmd_build",
-		syntax = "FILE [-o FILE] [name=NAME]",
+	{ "policy new", run = "policy.new:cmd_new",
+		syntax = "NAME",
 		least = 1, most = 1,
 		role = "observe",
-		files = true, dry = true,
-		help = "Make a policy image of a BPF object",
+		dry = true,
+		help = "Make a folder with a policy in C, its test, a Makefile and flags "
+			.. "for editors",
 		details = [[
-clang -target bpf -O2 -g -I PREFIX/include/ncclbpf -c x.bpf.c -o x.bpf.o
-policy build x.bpf.o -o x.policy]] },
-	{ "policy compile", run = "policy.table:cmd_compile",
-		syntax = "FILE [-o FILE] [name=NAME] [hidden=keep] [coherence=off]",
+policy new mid_rings
+make -C mid_rings test              clang and the verifier accept it, its cases pass
+NAME may have folders in front of it. Nothing that exists is overwritten.]] },
+	{ "policy test", run = "policy.test:cmd_test",
+		syntax = "FILE",
 		least = 1, most = 1,
 		role = "observe",
-		files = true, dry = true,
-		help = "Make a policy of a table (.csv in the columns of NVIDIA's tuner, or .lua) "
-			.. "and verify it",
+		files = { ".lua" },
+		help = "Run a policy on the cases of a Lua file and compare the answers; "
+			.. "status 2 if one differs",
 		details = [[
-policy compile tuner.csv                    writes tuner.policy
-policy compile tuner.csv -o tuner.bpf.o     an object that libbpf opens
-hidden=keep: rows that never win are no error. coherence=off: rows may ask for reg_buff.
-policy load, verify, dump and diff take .csv and .lua files as they are.]] },
-	{ "policy export", run = "policy.table:cmd_export",
-		syntax = "NAME|FILE [TO]",
-		least = 1, most = 2,
+return { policy = "mid_rings.bpf.c",
+  { name = "8 MiB", context = { coll = "allreduce", bytes = "8M" },
+    answer = { algo = "ring", proto = "ll128" } } }
+Needs no job. Prints TAP. policy: a file, or a list of files in the order of policy use.
+A field that context leaves out is that of 8 ranks on 1 node; a field that answer leaves out
+must stay NCCL's choice. maps = {NAME = {[KEY] = VALUE}} fills maps before the case.
+steps = {{context=, answer=}, ...} runs several decisions on the same maps.]] },
+	{ "policy build", run = "policy.build:cmd_build",
+		syntax = "FILE [out=FILE] [name=NAME] [hidden=keep] [coherence=off]",
+		least = 1, most = 1,
 		role = "observe",
-		files = true, names = "policies",
-		help = "Print or write the rows of a policy that was made from a table, as CSV",
+		files = OBJECTS, dry = true,
+		help = "Make a policy image of C, a BPF object or a table (.csv in the columns of "
+			.. "NVIDIA's tuner, or .lua)",
 		details = [[
-policy export tuner                         the rows of a policy in the job
-policy export tuner.policy back.csv]] },
+policy build x.bpf.c                        clang, then x.policy
+policy build x.bpf.o out=y.policy
+policy build tuner.csv                      writes tuner.policy, verified
+policy build tuner.csv out=tuner.bpf.o      an object that libbpf opens
+Of tables: hidden=keep: rows that never win are no error. coherence=off: rows may ask for reg_buff.
+policy load, verify, dump and diff take objects and tables as they are.]] },
+	{ "policy export", run = "policy.build:cmd_export",
+		syntax = "NAME|FILE [out=FILE]",
+		least = 1, most = 1,
+		role = "observe",
+		files = POLICIES, names = "policies",
+		help = "Write a policy of the job to a file; without out=: print the rows of its "
+			.. "table as CSV",
+		details = [[
+policy export force out=force.policy        the image
+policy export tuner                         the rows that it was made from
+policy export tuner.policy out=back.csv]] },
 	{ "policy verify", run = "policy.policy:cmd_verify",
-		syntax = "FILE [coherence=strict|off]",
+		syntax = "FILE [coherence=strict|off] [keys=FILE]",
 		least = 1, most = 1,
 		role = "observe",
-		files = true,
-		help = "Verify a policy here, as a job would",
+		files = POLICIES,
+		help = "Verify a policy here, as a job would, and say who has signed it",
 		details = [[
+policy verify x.bpf.c               C is compiled by clang first, as by policy load and build
 Needs no job. Status 2 when refused: the message names instruction, source line, what was
 required and what was known, the shortest way there and what to do. -v adds how the values that
 matter became what they are, -vv every state of the walk. coherence=off accepts answers that
-differ between ranks.]] },
+differ between ranks.
+With keys= or NCCLBPF_FLEET_SIGNERS, a policy that no key of the list has signed is refused.]] },
+	{ "policy sign", run = "policy.sign:cmd_sign",
+		syntax = "FILE key=FILE",
+		least = 1, most = 1,
+		role = "observe",
+		files = POLICIES, dry = true,
+		help = "Sign a policy's image with a secret key; the signature goes to FILE.sig",
+		details = [[
+policy sign size_aware.policy key=alice.key     adds a line to size_aware.policy.sig
+policy use, add, job set and apply store FILE.sig beside the image. Agents with
+NCCLBPF_FLEET_SIGNERS give their processes only policies that a key of that list has signed.]] },
+	{ "policy keygen", run = "policy.sign:cmd_keygen",
+		syntax = "NAME [out=FILE]",
+		least = 1, most = 1,
+		role = "observe",
+		help = "Make a key pair for policy sign: NAME.key is secret, NAME.pub is public",
+		details = [[
+policy keygen alice                 writes alice.key (mode 600) and alice.pub
+cat alice.pub bob.pub >signers      the list that NCCLBPF_FLEET_SIGNERS names]] },
 	{ "policy load", run = "policy.policy:cmd_load",
 		syntax = "FILE [name=NAME]",
-		files = true, dry = true,
+		files = POLICIES, dry = true,
 		help = "Verify a policy in every process of the job and hold it; the job decides "
 			.. "as before",
 		details = [[
-FILE is an object (.bpf.o) or an image (.policy). All processes of the job accept it or
-none holds it. Then: policy use NAME]] },
-	{ "policy get", run = "policy.policy:cmd_get",
-		syntax = "NAME|FILE [TO]",
-		least = 1, most = 2,
-		files = true, names = "policies",
-		help = "Write the image of a policy to a file" },
+FILE is C (.bpf.c), an object (.bpf.o), an image (.policy) or a table (.csv, .lua).
+All processes of the job accept it or none holds it. Then: policy use NAME]] },
 	{ "policy dump", run = "policy.policy:cmd_dump",
 		syntax = "NAME|FILE",
-		files = true, names = "policies",
+		files = POLICIES, names = "policies",
 		help = "Disassemble a policy of the job or of a file, with source lines" },
 	{ "policy diff", run = "policy.policy:cmd_diff",
 		syntax = "A B",
 		least = 2, most = 2,
 		role = "observe",
-		files = true, names = "policies",
+		files = POLICIES, names = "policies",
 		help = "Compare two policies (names or files): maps and instructions",
 		details = [[
 policy diff force force.policy      a policy of the job and a file
 Names stand for policies in the job; a word with / or ending in .o or .policy is a file.]] },
 	{ "policy simulate", run = "policy.simulate:cmd_simulate",
-		syntax = "NAME|FILE...|none [data=FILE|segment=FILE] [comm=ID] [first=N] "
+		syntax = "NAME|FILE...|none [data=FILE|segment=FILE] [comm=ID] [limit=N] "
 			.. "[coherence=off]",
 		least = 1, most = 16,
 		role = "observe",
-		files = true, names = "policies",
+		files = POLICIES, names = "policies",
 		help = "Decide recorded decisions again with these policies, here, and count the "
 			.. "answers that differ" },
 	{ "policy use", run = "policy.change:cmd_use",
-		syntax = "NAME|FILE...|none|common [comm=ID,ID|others] [if_generation=N]",
-		files = "paths", names = "policies", dry = true,
+		syntax = "NAME|FILE...|none|common [comm=ID,ID|others] [if_generation=N] "
+			.. "[start=yes]",
+		files = POLICIES, paths = true, names = "policies", dry = true,
 		help = "Decide with these policies, in this order, from a fence on",
 		details = [[
 policy use size_aware force         both, each sees what the one before it answered
@@ -162,26 +231,26 @@ policy use common comm=190b         that communicator decides as the others do
 Nothing changes until all ranks are at the fence, the number of a decision; change status
 says whether they have come by. -n asks every process whether it could.]] },
 	{ "policy add", run = "policy.change:cmd_edit",
-		syntax = "NAME|FILE [before=NAME] [first=yes] [last=yes] "
+		syntax = "NAME|FILE [before=NAME] [position=first|last] "
 			.. "[comm=ID,ID|others] [if_generation=N]",
-		files = "paths", names = "policies", dry = true,
+		files = POLICIES, paths = true, names = "policies", dry = true,
 		help = "Append a policy, or insert it at a position, from a fence on",
 		details = [[
 policy add force                    behind those in use: it has the last word
-policy add force before=size_aware  or first=yes
+policy add force before=size_aware  or position=first
 The others keep their maps and counters; policy list shows the order.]] },
 	{ "policy remove", run = "policy.change:cmd_edit",
 		syntax = "NAME [comm=ID,ID|others] [if_generation=N]",
 		names = "policies", dry = true,
 		details = [[
 policy remove force                 the others stay in their order
-It is held on: policy add brings it back, policy discard forgets it.]] },
+It is held on: policy add brings it back, policy unload drops it.]] },
 	{ "policy move", run = "policy.change:cmd_edit",
-		syntax = "NAME [before=NAME] [first=yes] [last=yes] [comm=ID,ID|others] "
+		syntax = "NAME [before=NAME] [position=first|last] [comm=ID,ID|others] "
 			.. "[if_generation=N]",
 		names = "policies", dry = true,
 		details = [[
-policy move force first=yes         or last=yes, or before=NAME
+policy move force position=first    or position=last, or before=NAME
 Each sees what the one before it answered, so the last one decides.]] },
 	{ "policy undo", run = "policy.change:cmd_undo",
 		syntax = "[to=N] [if_generation=N]",
@@ -190,7 +259,52 @@ Each sees what the one before it answered, so the last one decides.]] },
 Policies and coherent maps are again what they were before the last change. A second
 undo takes back the first: to go further back, name what you want with policy use.]] },
 	{ "policy history", run = "policy.change:cmd_history" },
-	{ "policy discard", run = "policy.change:cmd_discard",
+	{ "job set", run = "commands.fleet:cmd_job_set",
+		syntax = "JOB FILE...|none",
+		least = 2, most = 16,
+		role = "control",
+		files = POLICIES,
+		help = "Store what a job of this name starts with, policies in their order",
+		details = [[
+job set llm-7b size_aware.policy force.policy
+The job need not run. Its agents find the images in the store, by digest. A job that runs
+now keeps what it has: policy use changes it.]] },
+	{ "job show", run = "commands.fleet:cmd_job_show",
+		syntax = "JOB",
+		least = 1, most = 1,
+		role = "observe",
+		help = "Show what a job of this name starts with, and who set it" },
+	{ "job clear", run = "commands.fleet:cmd_job_clear",
+		syntax = "JOB",
+		least = 1, most = 1,
+		role = "control",
+		help = "Let a job of this name start with NCCL's own choice" },
+	{ "job diff", run = "commands.fleet:cmd_job_diff",
+		syntax = "FILE",
+		least = 1, most = 1,
+		role = "observe",
+		files = "paths",
+		help = "Compare FILE with the desired state in the store; status 1 if they differ",
+		details = [[
+FILE is JSON: {"job": "llm-7b", "policies": ["size_aware.policy"]}, paths from its folder.]] },
+	{ "job apply", run = "commands.fleet:cmd_job_apply",
+		syntax = "FILE",
+		least = 1, most = 1,
+		role = "control",
+		files = "paths",
+		help = "Store what a file says, if it differs",
+		details = [[
+For those who keep the configuration of jobs in git: job diff, then job apply.]] },
+	{ "audit", run = "commands.fleet:cmd_audit",
+		syntax = "[count=N]",
+		least = 0, most = 0,
+		role = "observe",
+		help = "List the changes of a job of several hosts: time, user, request, outcome",
+		details = [[
+audit count=20                      the last twenty
+Each change has its entry before it begins, and the transaction that commits it writes the
+outcome. "not carried out": the request ended with its shell before a coordinator took it.]] },
+	{ "policy unload", run = "policy.change:cmd_unload",
 		syntax = "NAME",
 		names = "policies", dry = true },
 	{ "policy list", run = "policy.policy:cmd_list" },
@@ -206,10 +320,12 @@ policy time off                     costs nothing from then on; what was taken s
 		names = "maps",
 		help = "Show the definition, fill and types of one map" },
 	{ "map dump", run = "map.map:cmd_dump",
-		syntax = "MAP [limit=N|all] [after=KEY]",
+		syntax = "MAP [limit=N|all] [after=KEY] [follow=yes] [every=TIME] [count=N]",
 		names = "maps",
 		help = "List the elements of a map, typed; 10,000 without limit=",
-		details = "map dump limits limit=100 after=7" },
+		details = [[
+map dump limits limit=100 after=7
+map dump outcomes follow=yes every=200ms    then each change; count= ends after N rounds]] },
 	{ "map get", run = "map.map:cmd_get",
 		least = 2, most = 1000,
 		names = "maps",
@@ -229,7 +345,7 @@ map set force 0 {algo=ring, proto=ll128, channels=8, enabled=1}
 map set limits 1 100 2 200          several elements, one change
 Fields that are left out are zero. help values says what keys and values may be.
 flags=new: only elements that are not there yet; flags=old: only those that are.]] },
-	{ "map del", run = "map.write:cmd_del",
+	{ "map remove", run = "map.write:cmd_remove",
 		syntax = "MAP KEY... [if_generation=N]",
 		least = 2, most = 1000,
 		names = "maps", dry = true,
@@ -237,35 +353,31 @@ flags=new: only elements that are not there yet; flags=old: only those that are.
 	{ "map load", run = "map.write:cmd_load",
 		syntax = "MAP FILE [flags=any|new|old] [if_generation=N]",
 		least = 2, most = 2,
-		files = true, names = "maps", dry = true,
+		files = { ".tsv", ".csv", ".json", ".ndjson" }, names = "maps", dry = true,
 		help = "Store the elements of a file that map dump wrote (tsv, "
 			.. "csv, json, ndjson)" },
 	{ "map pop", run = "map.pop:cmd_pop",
-		syntax = "MAP [COUNT] [follow=yes] [count=N] [as=TYPE]",
+		syntax = "MAP [count=N] [follow=yes] [as=TYPE]",
 		names = "maps", dry = true,
 		help = "Take the next values out of a queue, stack or ring buffer" },
-	{ "map watch", run = "map.map:cmd_watch",
-		syntax = "MAP [INTERVAL] [count=N]",
-		least = 1, most = 2,
-		role = "observe",
-		names = "maps",
-		help = "Show the elements, then each change, every second or INTERVAL",
-		details = "map watch outcomes 200ms" },
 	{ "comm list", run = "commands.comm:cmd_list",
-		syntax = "" },
+		syntax = "[comm=ID]" },
 	{ "comm show", run = "commands.comm:cmd_show",
 		syntax = "[COMM]",
 		least = 0, most = 1,
 		names = "comms",
 		help = "Show one communicator: decisions by collective, size and answer",
 		details = [[
-COST is NCCL's modelled time of the answer, NCCL that of its own choice, GAIN what
-the policy wins by that model. COMM may be the beginning of its digits.
+COST is NCCL's modelled time of the answer, NCCL that of its own choice, SLOWER % the change
+by that model: below 0 the answer is faster. COMM may be the beginning of its digits.
 comm show -o csv    a line for each rank, collective and size]] },
 	{ "check agreement", run = "commands.check:cmd_agreement",
-		syntax = "[comm=ID] [segment=FILE]",
-		files = true,
-		help = "Compare the decisions of all ranks; status 2 if they differ" },
+		syntax = "[comm=ID] [segment=FILE...]",
+		many = "segment",
+		help = "Compare the decisions of all ranks; status 2 if they differ",
+		details = [[
+Of a job of several hosts, ranks of all sites are compared. After a crash, fetch the segment
+file of each host: check agreement segment=a/train.seg segment=b/train.seg]] },
 	{ "explain", run = "commands.comm:cmd_explain",
 		names = "collectives",
 		details = [[
@@ -273,94 +385,111 @@ explain allreduce 4M
 explain broadcast 65536 comm=190b
 The steps are NCCL's own choice, each policy in order, and what is answered.]] },
 	{ "decision tail", run = "commands.comm:cmd_decisions",
-		syntax = "[COUNT] [comm=ID] [follow=yes] [count=N]",
+		syntax = "[count=N] [comm=ID] [follow=yes]",
 		help = "Show the last decisions",
 		details = [[
-decision tail 5
-decision tail follow=yes     until Ctrl-C
+decision tail count=5          the last five
+decision tail follow=yes       each from now on, until Ctrl-C
 REFUSED says why an answer of a policy was not taken; NCCL's own choice stood then.]] },
 	{ "trace start", run = "trace.trace:cmd_start",
-		syntax = "[FILE] [format=chrome|ndjson] [size=SIZE] [keep=N] [seconds=S] "
+		syntax = "[out=FILE] [format=chrome|ndjson] [size=SIZE] [keep=N] [seconds=S] "
 			.. "[events=LIST]",
-		least = 0, most = 1,
-		files = true,
-		help = "Record what NCCL's profiler tells into a file, or without FILE into the "
+		least = 0, most = 0,
+		help = "Record events of NCCL's profiler into a file, or without out= into the "
 			.. "rings of the processes" },
 	{ "trace stop", run = "trace.trace:cmd_stop",
-		syntax = "[FILE] [format=chrome|ndjson] [size=SIZE]",
-		least = 0, most = 1,
-		files = true,
-		help = "Stop recording into the rings; FILE: write what they hold there" },
+		syntax = "[out=FILE] [format=chrome|ndjson] [size=SIZE]",
+		least = 0, most = 0,
+		help = "Stop recording into the rings; out=: write what they hold to a file" },
 	{ "trace calls", run = "trace.calls:cmd_calls",
-		syntax = "[seconds=S] [uprobes=no]",
+		syntax = "[seconds=S] [uprobes=no] [out=FILE]",
 		least = 0, most = 0,
 		role = "control",
-		help = "Time NCCL's calls, the execution and the wall clock of each collective" },
+		help = "Time NCCL's calls, the execution and the wall clock of each collective",
+		details = "out=FILE: the data of this table as JSON, too" },
+	{ "trace rdma", run = "trace.rdma:cmd_rdma",
+		syntax = "[seconds=S] [out=FILE]",
+		least = 0, most = 0,
+		role = "control",
+		help = "Compare the kernel's calls for queue pairs with what the tap counts",
+		details = "out=FILE: a trace of both and of NCCL's events, for ui.perfetto.dev" },
 	{ "trace status", run = "trace.trace:cmd_status" },
 	{ "trace tail", run = "commands.comm:cmd_trace",
-		syntax = "[COUNT] [follow=yes] [count=N]",
+		syntax = "[count=N] [follow=yes]",
 		help = "Show what policies printed" },
 	{ "env list", run = "commands.general:cmd_env" },
 	{ "env set", run = "commands.general:cmd_env" },
 	{ "env unset", run = "commands.general:cmd_env" },
-	{ "env forget", run = "commands.general:cmd_env" },
+	{ "env remove", run = "commands.general:cmd_env" },
 	{ "net", run = "commands.net:cmd_net",
+		syntax = "" },
+	{ "gin", run = "commands.gin:cmd_gin",
+		syntax = "[contexts=yes] [comm=ID]" },
+	{ "verbs", run = "commands.verbs:cmd_verbs",
 		syntax = "" },
 	{ "telemetry", run = "commands.stats:cmd_telemetry" },
 	{ "stats", run = "commands.stats:cmd_stats",
-		syntax = "[COLLECTIVE] [comm=ID] [plot=times|bandwidth] [count=N]",
+		syntax = "[COLLECTIVE|gin] [comm=ID] [plot=times|bandwidth]",
 		least = 0, most = 1,
 		names = "collectives",
 		help = "Show what telemetry has measured, by collective, size, algorithm and "
-			.. "protocol" },
+			.. "protocol",
+		details = "gin: the puts and signals of kernels instead, by context and peer" },
 	{ "sample tail", run = "commands.stats:cmd_samples" },
-	{ "metrics", run = "commands.metrics:cmd_metrics",
-		syntax = "[FILE]",
-		least = 0, most = 1,
+	{ "top", run = "commands.top:cmd_top",
+		syntax = "[every=TIME]",
+		least = 0, most = 0,
 		role = "observe",
-		files = true,
-		help = "Print what was measured and the state of the job as Prometheus text, or "
-			.. "replace FILE by it" },
+		help = "Watch the job on a full screen: bandwidth by size, communicators, slowest "
+			.. "ranks, who decides, alerts",
+		details = [[
+Keys: 1 to 5 choose the table, Enter shows more on a row, s sorts, p pauses, ? lists them
+all, q quits. every= is how often it asks the job, 2s by default.]] },
+	{ "metrics", run = "commands.metrics:cmd_metrics",
+		syntax = "[out=FILE] [serve=ADDR:PORT] [tls_cert=FILE] [tls_key=FILE]",
+		least = 0, most = 0,
+		role = "observe",
+		help = "Print measurements and the state of the job as Prometheus text, replace "
+			.. "a file by it, or serve it over HTTP",
+		details = [[
+serve=ADDR:PORT answers GET /metrics until Ctrl-C. :PORT serves this host alone; port 0
+takes a free one. With a certificate and a key it speaks HTTPS only.]] },
 	{ "rollout plan", run = "commands.rollout:cmd_plan",
 		syntax = "FILE",
 		least = 1, most = 1,
 		role = "observe",
-		files = true,
+		files = PLANS,
 		help = "Check a plan and print what it would do" },
 	{ "rollout start", run = "commands.rollout:cmd_start",
-		syntax = "FILE [data=FILE] [watch=no]",
+		syntax = "FILE [data=FILE] [follow=no]",
 		least = 1, most = 1,
 		role = "control",
-		files = true, dry = true,
+		files = PLANS, dry = true,
 		help = "Run baseline and candidate in turns, judge them, then promote or roll back",
 		details = [[
 A process of its own runs the rollout, and continues when the shell is closed or killed.
-Ctrl-C pauses the rollout. Any shell: rollout status, watch, pause, promote, abort.]] },
+Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, abort.]] },
 	{ "rollout script", run = "commands.rollout:cmd_script",
-		syntax = "FILE [ARGUMENT...] [data=FILE] [resume=yes] [watch=no]",
+		syntax = "FILE [ARGUMENT...] [data=FILE] [resume=yes] [follow=no]",
 		least = 1, most = 64,
 		role = "control",
-		files = true, dry = true,
+		files = { ".lua" }, dry = true,
 		help = "Run a rollout with functions of your own; ARGUMENT is NAME=VALUE" },
 	{ "rollout status", run = "commands.rollout:cmd_status",
-		syntax = "[plot=yes] [data=ROLLOUT]",
+		syntax = "[follow=yes] [plot=yes] [data=ROLLOUT]",
 		least = 0, most = 0,
 		role = "observe",
 		help = "Show the rollout of the job: state, blocks, verdict by "
-			.. "kind of collective" },
+			.. "kind of collective",
+		details = "follow=yes: until it ends or pauses. Ctrl-C ends the following; the "
+			.. "rollout continues." },
 	{ "rollout pause", run = "commands.rollout:cmd_pause",
 		syntax = "",
 		least = 0, most = 0,
 		role = "control",
 		help = "Return to the baseline until rollout resume" },
-	{ "rollout watch", run = "commands.rollout:cmd_watch",
-		syntax = "",
-		least = 0, most = 0,
-		role = "observe",
-		help = "Follow the rollout until it ends or pauses",
-		details = "Ctrl-C ends the following; the rollout continues." },
 	{ "rollout resume", run = "commands.rollout:cmd_resume",
-		syntax = "[watch=no]",
+		syntax = "[follow=no]",
 		least = 0, most = 0,
 		role = "control",
 		help = "Continue, also where the process that ran the rollout is gone" },
@@ -380,24 +509,33 @@ Ctrl-C pauses the rollout. Any shell: rollout status, watch, pause, promote, abo
 		role = "control",
 		help = "Return to the baseline after a promotion" },
 	{ "rollout report", run = "commands.rollout:cmd_report",
-		syntax = "FILE [data=ROLLOUT] [label=TEXT] [svg=FOLDER]",
-		least = 1, most = 1,
+		syntax = "[out=FILE] [data=ROLLOUT] [label=TEXT] [svg=FOLDER]",
+		least = 0, most = 0,
 		role = "observe",
-		files = true,
-		help = "Write the rollout as one HTML file, and every time as CSV beside it" },
+		help = "Write the rollout as one HTML file (NAME.html without out=), and every "
+			.. "time as CSV beside it" },
 	{ "rollout history", run = "commands.rollout:cmd_history",
 		syntax = "",
 		least = 0, most = 0,
 		role = "observe",
 		help = "List every transition with its reason" },
-	{ "sweep", run = "commands.sweep:cmd_sweep",
-		syntax = "PLAN|status|watch|abort [-o FILE] [data=FILE] "
-			.. "[baseline=COMBINATION] [watch=no]",
+	{ "sweep start", run = "commands.sweep:cmd_start",
+		syntax = "PLAN [out=FILE] [data=FILE] [baseline=COMBINATION] [follow=no]",
 		least = 1, most = 1,
 		role = "control",
-		files = true, dry = true,
+		files = PLANS, dry = true,
 		help = "Try combinations in turns on the job's own traffic, or judge measurements "
 			.. "in files, and print the best table" },
+	{ "sweep status", run = "commands.sweep:cmd_status",
+		syntax = "[follow=yes] [out=FILE]",
+		least = 0, most = 0,
+		role = "observe",
+		help = "Show the sweep of the job; follow=yes: until its end, then its table" },
+	{ "sweep abort", run = "commands.sweep:cmd_abort",
+		syntax = "",
+		least = 0, most = 0,
+		role = "control",
+		help = "End the sweep and return to the baseline" },
 	{ "status", run = "commands.general:cmd_status",
 		help = "Show the job: versions, policies, generation, communicators, counters" },
 	{ "doctor", run = "commands.general:cmd_doctor",
@@ -410,13 +548,13 @@ Ctrl-C pauses the rollout. Any shell: rollout status, watch, pause, promote, abo
 			"A change waits at its fence until every rank has come by: PASSED "
 			.. "counts them." },
 	{ "watch", run = "watch",
-		syntax = "SECONDS COMMAND...",
+		syntax = "SECONDS [count=N] COMMAND...",
 		least = 2, most = 64,
 		role = "observe",
-		help = "Repeat a command until Ctrl-C or count=N rounds",
+		help = "Repeat a command until Ctrl-C, or count=N times",
 		details = [[
 watch 2 comm list
-watch 500ms status count=10]] },
+watch 500ms count=10 status]] },
 	{ "timing", run = "timing",
 		syntax = "[on|off]",
 		least = 0, most = 1,
@@ -429,6 +567,7 @@ watch 500ms status count=10]] },
 		role = "observe",
 		help = "Leave the shell; the job continues" },
 	{ "change commit",
+		syntax = "DIGEST [if_generation=N]", -- fleet= is for the agent
 		details =
 		"Only needed when a shell or controller was lost in the middle of a change." },
 	{ "change abort",

@@ -29,7 +29,7 @@ local function exit()
        doctor found something bad, rollout rolled back, simulated answers differ
   3    no verdict: a rollout paused, or is inconclusive
   64   usage                              65   input malformed
-  66   input not readable                 69   no target, or it went away
+  66   input not readable                 69   no process, or it has exited
   70   a bug of ncclbpf                   73   output cannot be created
   74   reading or writing failed          75   timed out, or busy: try again
   76   another version, or no protocol    77   not permitted

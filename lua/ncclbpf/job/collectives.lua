@@ -37,4 +37,40 @@ function M.of(results)
 	return ops
 end
 
+-- NCCL numbers the collectives of each communicator and kind separately.
+function M.line(op) return op.comm .. " " .. op.coll end
+
+-- The answers to `stats` tell: at most so many collectives of each line were enqueued and have not
+-- ended.
+local function in_flight(results)
+	local open = {}
+	for _, r in ipairs(results) do
+		local here = {}
+		for _, row in ipairs(read.list(r.data, "rows")) do
+			local n = read.number(read.record(row.enqueue).count) - read.number(
+				read.record(row.exec).count)
+			local line = M.line(row)
+			here[line] = (here[line] or 0) + math.max(n, 0)
+		end
+		for line, n in pairs(here) do
+			open[line] = math.min(math.max(open[line] or 0, n), 1024)
+		end
+	end
+	return open
+end
+
+-- The last collective of each line that may have been enqueued before now: {line = seq}; the
+-- collectives so far. @ask(line): answers of all processes
+function M.until_now(ask)
+	-- What ends between the two answers counts as in flight, so no collective is missed.
+	local flight = in_flight(ask "stats")
+	local ops, seq = M.of(ask "sample tail count=1024"), {}
+	for _, op in pairs(ops) do
+		local line = M.line(op)
+		seq[line] = math.max(seq[line] or -1, op.seq)
+	end
+	for line, n in pairs(flight) do seq[line] = (seq[line] or -1) + n end
+	return seq, ops
+end
+
 return M

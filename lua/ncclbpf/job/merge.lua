@@ -8,12 +8,15 @@ local M = {}
 
 -- Members as text: "rank 3", "ranks 0-3,7", or by process.
 function M.who(members)
-	local ranks, pids, slots = {}, {}, {}
+	local ranks, pids, slots, sites = {}, {}, {}, {}
 	for _, m in ipairs(members) do
 		if m.slot then
 			slots[#slots + 1] = m.slot
 		elseif m.rank then
 			ranks[#ranks + 1] = m.rank
+		elseif m.site then
+			sites[#sites + 1] = (m.pid > 0 and "pid " .. m.pid .. " of " or "")
+				.. "site " .. m.site
 		else
 			pids[#pids + 1] = m.pid
 		end
@@ -27,12 +30,22 @@ function M.who(members)
 	if #slots > 0 then
 		t[#t + 1] = (#slots > 1 and "slots " or "slot ") .. units.ranges(slots)
 	end
+	if #sites > 0 then t[#t + 1] = table.concat(sites, ", ") end
 	return table.concat(t, " and ")
 end
 
 -- The same for a cell: "0-3,7" or "pid 4711".
 function M.cell(members)
 	return (M.who(members):gsub("^ranks? ", ""):gsub("^slots? ", "slot "))
+end
+
+-- How many sites the members are of; nil: all are of this host.
+function M.sites(members)
+	local seen, n = {}, nil
+	for _, m in ipairs(members) do
+		if m.site and not seen[m.site] then seen[m.site], n = true, (n or 0) + 1 end
+	end
+	return n
 end
 
 -- Groups of equal values, the largest first: { {value, members} }
@@ -124,6 +137,12 @@ local function merged_value(column, items)
 		return ("%s..%s"):format(lo, hi)
 	end
 	if how == "first" then return items[1].value end
+	if how == "any" then
+		for _, it in ipairs(items) do
+			if it.value then return it.value end
+		end
+		return items[1].value
+	end
 	local groups = M.groups(items)
 	return groups[1].value, groups
 end
@@ -187,6 +206,7 @@ function M.rows(per, columns, id, opts)
 			end
 		end
 		row.on = #members == #per and "all" or M.cell(members)
+		row.sites = M.sites(members)
 		out[#out + 1] = row
 	end
 	return out, notes

@@ -29,6 +29,20 @@ function M.absent(g)
 	return n > 0
 end
 
+-- Notes about the group @g whose processes have made one decision each, or fewer: events come
+-- when the first collective is done.
+function M.first(g)
+	local made, n = 0, 0
+	for _, r in ipairs(g:ask "status") do
+		made = made + read.number(r.data and r.data.decisions)
+		n = n + (r.data and 1 or 0)
+	end
+	if made == 0 or made > n then return {} end
+	return { "note: no process has made more than one decision; NCCL makes its connections in "
+			.. "the first collective",
+		"hint: trace again when status shows more decisions" }
+end
+
 -- -> true | nil, err: no profiler, so there are no times to compare
 function M.wanted(g)
 	if not M.absent(g) then return true end

@@ -26,17 +26,30 @@ function M.text(v) return type(v) == "string" and v or nil end
 local RANK = { "rank", num = true, flat = true }
 local NOTES = 3 -- differences told one by one
 local PID = { "pid", num = true, flat = true }
+local SITE = { "site", flat = true }
 
 -- JSON data of all replies: {"processes":[{pid, rank, data | error}]}
 local function everything(results, map)
 	local list = core.array {}
 	for i, r in ipairs(results) do
 		list[i] = setmetatable({
-			pid = r.member.pid, rank = r.member.rank,
+			pid = r.member.pid, rank = r.member.rank, site = r.member.site,
 			data = r.data and (map and map(r.data, r.member) or r.data), error = r.err,
-		}, { order = { "pid", "rank", "data", "error" } })
+		}, { order = { "pid", "rank", "site", "data", "error" } })
 	end
 	return { processes = list }
+end
+
+-- Say in @row which process it is of.
+function M.identify(row, member)
+	row.rank, row.pid, row.site = member.rank, member.pid, member.site
+	return row
+end
+
+-- @columns behind a column for the site, if the answers @per are of several.
+function M.with_site(columns, per)
+	local t = { per[1] and per[1].member.site and SITE or nil }
+	return table.move(columns, 1, #columns, #t + 1, t)
 end
 
 -- Fetch the rest of a list that does not fit one reply.
@@ -102,15 +115,18 @@ function M.command(ctx, spec)
 		for _, row in ipairs(rows) do
 			local x = {}
 			for k, v in pairs(row) do x[k] = v end
-			x.rank, x.pid = r.member.rank, r.member.pid
+			M.identify(x, r.member)
 			flat[#flat + 1] = x
 		end
 	end
 	local merged, notes = merge.rows(lists, spec.columns, spec.id,
 		{ verbose = ctx.flags.verbose })
-	local columns = { RANK, PID }
+	local columns = M.with_site({ RANK, PID }, per)
 	for _, c in ipairs(spec.columns) do columns[#columns + 1] = c end
 	if spec.arrange then merged = spec.arrange(merged) end
+	if per[1].member.site then
+		columns[#columns + 1] = { "sites", num = true, people = true }
+	end
 	for _, row in ipairs(merged) do
 		if row.on and row.on ~= "all" then
 			columns[#columns + 1] = { "on", title = "ON", people = true }
@@ -129,7 +145,7 @@ function M.command(ctx, spec)
 		schema = spec.schema, data = data, rows = flat, merged = merged, columns = columns,
 		id = spec.name or (type(spec.id) == "string" and spec.id) or nil,
 		head = spec.head and spec.head(per), foot = foot, empty = spec.empty,
-		failure = failure,
+		failure = failure, vertical = spec.vertical,
 	}
 end
 
@@ -144,6 +160,25 @@ function M.one(ctx, line, opts)
 	local r = s:ask(line, opts)[1]
 	if r.err then return nil, r.err end
 	return r.data, r.object, member
+end
+
+-- The rows of @list in a reply, each with its process: what one process has and no other.
+function M.own_rows(d, member, list)
+	local rows = {}
+	for i, entry in ipairs(M.list(d, list)) do
+		local row = {}
+		for k, v in pairs(entry) do row[k] = v end
+		row.pid, row.site = member.pid, member.site
+		rows[i] = row
+	end
+	return rows
+end
+
+-- The data of the replies in @per.
+function M.data_of(per)
+	local t = {}
+	for i, r in ipairs(per) do t[i] = r.data end
+	return t
 end
 
 return M

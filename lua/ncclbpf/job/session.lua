@@ -12,6 +12,7 @@ local M = {}
 local Group = {}
 Group.__index = Group
 Group.__name = "ncclbpf.session"
+M.Group = Group -- job/fleet.lua has the same for a job of several sites
 
 local uid = core.ids()
 local FOREVER = 1e9
@@ -212,7 +213,8 @@ local function collect(self, results, pending, what)
 	end
 end
 
--- Send @line (or line(member)) to @members and wait for the replies.
+-- Send a request line to @members and wait for their replies. @line is the line, or a function that
+-- returns the line for a member.
 -- -> { {member=, data=, err=, object=} } in the order of members
 function Group:ask(line, opts)
 	opts = opts or {}
@@ -254,6 +256,7 @@ end
 
 -- ---- attaching ----------------------------------------------------------------
 
+-- Ask @members who they are; those that do not answer are lost.
 local function greet(self, members)
 	for _, r in ipairs(self:ask("hello 1", { members = members, what = "hello" })) do
 		local m = r.member
@@ -271,6 +274,8 @@ local function greet(self, members)
 		end
 	end
 end
+
+M.greet = greet
 
 -- One error for the failures of several members. @all: how many were asked. The members are not
 -- named if all failed alike.
@@ -316,7 +321,11 @@ end
 
 -- Attach to {pid=, job=, socket=, ranks=}; timeout in seconds, 0: none. Members may be lost (hung,
 -- dead); fails only if all are.
+-- With fleet=URLs: to a job of that store, of any number of sites.
 function M.attach(wish, timeout)
+	if wish.fleet and not (wish.pid or wish.socket) then
+		return require("ncclbpf.job.fleet").attach(wish, timeout)
+	end
 	local list, err = target.choose(wish)
 	if not list then return nil, err end
 	local self = new_group(wish, timeout or 5)

@@ -249,24 +249,32 @@ local function jobs_of(list)
 end
 M.jobs_of = jobs_of
 
+-- What a user can do about processes of others. Root has no more rights to ask for.
+local function permission()
+	return uid ~= 0 and "a job of another user: run the shell as that user or as root"
+		or "this shell is root, without CAP_SYS_PTRACE or CAP_DAC_OVERRIDE or in another "
+		.. "user namespace: run it in the job's container, or with these capabilities"
+end
+
 local function nothing(problems)
 	local others, unreadable = M.others({})
 	local hint =
 		"nccl-tests or a training job with NCCL_TUNER_PLUGIN=libncclbpf.so would "
 		.. "appear here; see list"
+	local without = #others > 0 and ("%d process%s NCCL without ncclbpf: pid %d: %s"):format(
+		#others, #others == 1 and " uses" or "es use", others[1].pid, others[1].reason)
 	local cause
-	if #others > 0 then
-		cause = ("%d process%s NCCL without ncclbpf: pid %d: %s"):format(#others,
-			#others == 1 and " uses" or "es use", others[1].pid, others[1].reason)
-		hint = others[1].hint
-	elseif problems[1] then
-		cause = problems[1].message
+	if problems[1] then
+		-- Other processes may have nothing to do with the job that is looked for.
+		cause, hint = problems[1].message, without or hint
+	elseif without then
+		cause, hint = without, others[1].hint
 	elseif unreadable > 0 then
 		cause = ("%d processes of other users were not looked at"):format(unreadable)
-		hint = "a job of another user: run the shell as that user or as root"
+		hint = permission()
 	end
 	local dirs = table.concat(M.directories(), ", ")
-	return nil, errors.new(problems[1] and #others == 0 and "not_permitted" or "no_target",
+	return nil, errors.new(problems[1] and "not_permitted" or "no_target",
 		("no process to attach to: no socket in %s, %d processes with NCCL seen"):format(
 			dirs, #others),
 		{ cause = cause, hint = hint })
@@ -290,8 +298,8 @@ function M.choose(wish)
 			local denied = why.message:find("Permission denied", 1, true)
 			return nil, errors.new(denied and "not_permitted" or "no_target",
 				"socket " .. why.message,
-				{ cause = denied and owner(wish.socket), hint = denied
-					and "run the shell as the job's user or as root" or nil })
+				{ cause = denied and owner(wish.socket),
+				hint = denied and permission() or nil })
 		end
 		if st.kind ~= "socket" then
 			return errors.fail("no_target", "socket %s: a %s, a socket is needed",

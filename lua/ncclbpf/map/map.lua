@@ -199,7 +199,7 @@ local function flat_rows(per)
 	local flat = {}
 	for _, p in ipairs(per) do
 		for _, row in ipairs(entry_rows(p)) do
-			row.rank, row.pid = p.member.rank, p.member.pid
+			row.rank, row.pid, row.site = p.member.rank, p.member.pid, p.member.site
 			flat[#flat + 1] = row
 		end
 	end
@@ -235,11 +235,12 @@ local function dump_result(ctx, per, failures, schema)
 		for k, v in pairs(p.data) do d[k] = v end
 		d.entries = p.entries
 		list[i] = setmetatable({ pid = p.member.pid, rank = p.member.rank,
-			data = setmetatable(d, getmetatable(p.data)) },
-			{ order = { "pid", "rank", "data" } })
+			site = p.member.site, data = setmetatable(d, getmetatable(p.data)) },
+			{ order = { "pid", "rank", "site", "data" } })
 	end
 	for _, f in ipairs(failures) do
-		list[#list + 1] = { pid = f.member.pid, rank = f.member.rank, error = f.err }
+		list[#list + 1] = { pid = f.member.pid, rank = f.member.rank,
+			site = f.member.site, error = f.err }
 	end
 	local foot = {}
 	for _, p in ipairs(per) do
@@ -343,26 +344,17 @@ function M.cmd_show(ctx)
 	return result
 end
 
-local function whole(ctx, name, low)
-	local text = ctx.opt[name]
-	if not text then return nil end
-	local n = math.tointeger(tonumber(text))
-	if not n or n < low then
-		return errors.fail("usage",
-			"%s=%s: a whole number from %d on expected", name, text, low)
-	end
-	return n
-end
+local follow
 
 function M.cmd_dump(ctx)
-	local s = try(ctx:session())
-	local limit, err
-	if ctx.opt.limit == "all" then
-		limit = DUMP_MOST
-	else
-		limit, err = whole(ctx, "limit", 1)
+	if ctx:yes("follow") then return follow(ctx) end
+	for _, k in ipairs { "every", "count" } do
+		if ctx.opt[k] then
+			return errors.fail("usage", "%s=%s: only with follow=yes", k, ctx.opt[k])
+		end
 	end
-	if err then return nil, err end
+	local s = try(ctx:session())
+	local limit = ctx.opt.limit == "all" and DUMP_MOST or ctx:whole("limit", 1)
 	local after = ctx.opt.after
 	if after then
 		local key = try(M.key_bytes(s, ctx.args[1], after))
@@ -533,7 +525,7 @@ function M.cmd_get(ctx)
 	return result
 end
 
--- ---- watching ----------------------------------------------------------------------
+-- ---- following ---------------------------------------------------------------------
 
 local function snapshot(per)
 	local t = {}
@@ -572,14 +564,14 @@ local function changes(old, new)
 	return out
 end
 
-function M.cmd_watch(ctx)
-	local interval = units.duration(ctx.args[2] or "1")
+-- Show the elements, then each change of them, until Ctrl-C or count= rounds.
+function follow(ctx)
+	local interval = units.duration(ctx.opt.every or "1")
 	if not interval or interval < 0.05 then
 		return errors.fail("usage",
-			"interval %s: a duration from 50ms on expected", ctx.args[2])
+			"every=%s: a duration from 50ms on expected", ctx.opt.every)
 	end
-	local count, bad = whole(ctx, "count", 1)
-	if bad then return nil, bad end
+	local count = ctx:whole("count", 1)
 	local s = try(ctx:session())
 	local old, rounds = nil, 0
 	local columns = { { "time" }, { "who", title = "RANK", people = true },
@@ -596,7 +588,7 @@ function M.cmd_watch(ctx)
 			local now = core.time()
 			for _, row in ipairs(rows) do row.time = now end
 			if #rows > 0 then
-				ctx:emit { schema = "map.watch/1", data = rows, rows = rows,
+				ctx:emit { schema = "map.changes/1", data = rows, rows = rows,
 					columns = columns }
 			end
 		end

@@ -57,15 +57,15 @@ function M.pop(s, name, opts)
 	local kind
 	kind, err = record_type(c, opts.as)
 	if err then return nil, err end
-	local line = session.line { "map", "pop", name, opts.count or 1 }
+	local line = session.line { "map", "pop", name }
 	if opts.follow then
-		line = session.line { "map", "pop", name } .. " follow=yes"
-		return s:follow(line, function(d, m)
+		return s:follow(line .. " follow=yes", function(d, m)
 			return opts.follow(decode(c, kind, d, opts.exact), m,
 				read.number(d.dropped))
 		end)
 	end
 	local per, failures = {}, {}
+	line = line .. " count=" .. (opts.count or 1)
 	for _, r in ipairs(s:ask(line, { what = "map pop", members = opts.members })) do
 		if r.err then
 			failures[#failures + 1] = r
@@ -93,17 +93,8 @@ local function rows_of(entries, member)
 end
 
 local function dropped_note(dropped, member)
-	return ("note: rank %s: %d record%s dropped for want of room"):format(
+	return ("note: rank %s: %d record%s dropped because the buffer was full"):format(
 		tostring(member.rank or "?"), dropped, dropped == 1 and " was" or "s were")
-end
-
-local function count_of(text, what)
-	local n = math.tointeger(tonumber(text))
-	if not n or n < 1 or n > 65536 then
-		return errors.fail("usage", "%s%s: a whole number from 1 to 65536 expected", what,
-			text)
-	end
-	return n
 end
 
 -- Print records as they arrive, until Ctrl-C or count=N.
@@ -129,16 +120,10 @@ local function follow(ctx, s, most)
 end
 
 function M.cmd_pop(ctx)
-	local count, most, s, err
-	if ctx.args[2] then
-		count = try(count_of(ctx.args[2], "COUNT "))
-	end
-	if ctx.opt.count then
-		most = try(count_of(ctx.opt.count, "count="))
-	end
-	s = try(ctx:session())
+	local count, goes_on = ctx:whole("count", 1, 65536), ctx:yes("follow")
+	local s = try(ctx:session())
 	if ctx.flags.dry_run then return require("ncclbpf.map.map").cmd_dump(ctx) end
-	if ctx.opt.follow == "yes" then return follow(ctx, s, most) end
+	if goes_on then return follow(ctx, s, count) end
 	local per, failures = try(M.pop(s, ctx.args[1], { count = count, as = ctx.opt.as,
 		exact = true }))
 	local failure = session.sum_up(failures, #failures + #per)

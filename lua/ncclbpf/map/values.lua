@@ -39,7 +39,7 @@ local function image_of(s, member, digest)
 	s.caches.images = s.caches.images or {}
 	local known = s.caches.images[digest]
 	if known then return known end
-	local r = s:ask("policy get " .. session.quote(digest),
+	local r = s:ask("policy export " .. session.quote(digest),
 		{ members = { member }, want_object = true })[1]
 	known = {}
 	local image = r.data and core.image(r.object)
@@ -54,14 +54,8 @@ local function image_of(s, member, digest)
 	return known
 end
 
--- How to convert a map's keys and values: {key_size, value_size, btf, ...}
-local function codec(s, member, m)
-	if math.type(m.key_size) ~= "integer" or math.type(m.value_size) ~= "integer"
-		or m.key_size < 0 or m.value_size < 0
-		or m.key_size > 1 << 20 or m.value_size > 1 << 20 then
-		return errors.fail("protocol", "the target describes a map without its sizes")
-	end
-	local image = image_of(s, member, m.policy_digest)
+-- How to convert a map's keys and values. @image: types and names of its policy
+local function convert(image, m)
 	return {
 		map = m, btf = image.btf,
 		key = {
@@ -80,6 +74,23 @@ local function codec(s, member, m)
 	}
 end
 
+-- The codec of a map of a job: {key_size, value_size, btf, ...}
+local function codec(s, member, m)
+	if math.type(m.key_size) ~= "integer" or math.type(m.value_size) ~= "integer"
+		or m.key_size < 0 or m.value_size < 0
+		or m.key_size > 1 << 20 or m.value_size > 1 << 20 then
+		return errors.fail("protocol", "the target describes a map without its sizes")
+	end
+	return convert(image_of(s, member, m.policy_digest), m)
+end
+
+-- The codec of a map of a local image. @m: its row of image:info()
+function M.codec_of(image, m)
+	local blob, info = image:btf(), image:info()
+	return convert({ btf = blob and core.btf(blob) or nil, programs = names_of(info.programs),
+		maps = names_of(info.maps) }, m)
+end
+
 -- A prefix: hexadecimal bytes, a slash, number of bits.
 local function show_prefix(bytes)
 	local bits = string.unpack("<I4", bytes)
@@ -87,7 +98,7 @@ local function show_prefix(bytes)
 	return ("%s/%d"):format(hex(bytes:sub(5, 4 + n)), bits)
 end
 
--- The same, or an address: "0a01/16", "10.1.0.0/16".
+-- A prefix, also as an address: "0a01/16", "10.1.0.0/16".
 local function read_prefix(part, text, what)
 	local data, bits = text:match("^([%x.]*)/(%d+)$")
 	local bytes = ""
@@ -137,8 +148,8 @@ local function numbers_for_sizes(text)
 	return table.concat(out)
 end
 
--- Parse typed text: a number, a word, or a Lua table in which words stand for themselves. It can
--- reach nothing else.
+-- Parse typed text: a number, a word, or a Lua table in which words stand for themselves. The
+-- text can use nothing but these words.
 local function evaluate(text)
 	if text:match("^0[xX]%x+$") or text:match("^%-?%d+$") then
 		return math.tointeger(tonumber(text)) and not (#text > 18)

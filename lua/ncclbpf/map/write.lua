@@ -6,9 +6,11 @@ local changes = require "ncclbpf.job.change"
 local core = require "ncclbpf.core"
 local csv = require "ncclbpf.base.csv"
 local errors = require "ncclbpf.base.errors"
+local format = require "ncclbpf.base.format"
 local map = require "ncclbpf.map.map"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
+local values = require "ncclbpf.map.values"
 local vars = require "ncclbpf.map.variables"
 
 local try = errors.try
@@ -18,10 +20,11 @@ local M = {}
 local LINE_SETS, LINE_DELS, LINE_BYTES = 31, 63, 60000
 local OBJECT_BYTES = 4 << 20
 local FILE_BYTES = 64 << 20
+local READABLE = 4 -- elements that an audit entry shows
 
 -- ---- elements to requests ------------------------------------------------------------
 
--- Elements as the memory file of `map load` has them.
+-- Encode elements in the form of `map load`'s memory file.
 local function pack(list, from, to)
 	local t = {}
 	for i = from, to do
@@ -49,13 +52,30 @@ local function request(name, list, from, to, flags, tail)
 			words[#words + 1] = map.hex(list[i].value)
 		end
 	elseif bytes < LINE_BYTES and sets == 0 and n <= LINE_DELS then
-		words = { "map", "del", name }
+		words = { "map", "remove", name }
 		for i = from, to do words[#words + 1] = map.hex(list[i].key) end
 	else
 		words, object = { "map", "load", name }, pack(list, from, to)
 	end
 	return session.line(words) .. (flags and sets > 0 and " flags=" .. flags or "")
 		.. (tail or ""), object
+end
+
+-- The command that stores @list, with keys and values as a user reads and types them.
+local function readable(c, name, list)
+	local words, sets = {}, false
+	for i = 1, math.min(#list, READABLE) do
+		local e = list[i]
+		words[#words + 1] = format.value(values.decode(c, c.key, e.key))
+		if e.value then
+			-- a per-CPU value holds those of all CPUs
+			local v = values.values(c, map.hex(e.value), c.map.ncpus)
+			words[#words + 1] = v and format.value(#v == 1 and v[1] or v) or "?"
+			sets = true
+		end
+	end
+	if #list > READABLE then words[#words + 1] = ("... (%d elements)"):format(#list) end
+	return ("map %s %s %s"):format(sets and "set" or "remove", name, table.concat(words, " "))
 end
 
 -- The last element that fits a memory file.
@@ -99,7 +119,8 @@ function M.apply(s, c, name, list, opts)
 		end
 		local line, object = request(name, list, 1, #list, opts.flags,
 			changes.if_generation(opts.if_generation))
-		local data, err = s:change(line, { dry_run = opts.dry_run, object = object })
+		local data, err = s:change(line, { dry_run = opts.dry_run, object = object,
+			readable = readable(c, name, list) })
 		if not data then return nil, name_error(err, list, 1, name) end
 		return data
 	end
@@ -149,7 +170,7 @@ end
 
 -- ---- commands ------------------------------------------------------------------------
 
--- A result from what M.apply gave.
+-- A result from the values that M.apply returned.
 local function result_of(ctx, c, got, verb)
 	if c.map.coherent then
 		return changes.result(ctx, got, verb)
@@ -196,7 +217,7 @@ local function element(c, key_text, value_text)
 	return e
 end
 
--- Variables of a data section, each alone. @list: {path, value as typed}
+-- Store variables of a data section one by one. @list: {path, value as typed}
 local function set_variables(ctx, s, c, list)
 	local lines, err = {}, nil
 	for i, x in ipairs(list) do
@@ -283,7 +304,7 @@ function M.cmd_set(ctx)
 	return finish(ctx, s, c, list, { flags = flags })
 end
 
-function M.cmd_del(ctx)
+function M.cmd_remove(ctx)
 	local s = try(ctx:session())
 	local c = try(map.describe(s, ctx.args[1]))
 	local list = {}

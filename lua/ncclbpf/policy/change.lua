@@ -2,6 +2,7 @@
 -- Commands that change the policies in use, and their history.
 local format = require "ncclbpf.base.format"
 local changes = require "ncclbpf.job.change"
+local errors = require "ncclbpf.base.errors"
 local policy = require "ncclbpf.policy.policy"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
@@ -9,16 +10,37 @@ local session = require "ncclbpf.job.session"
 
 local M = {}
 
+-- Option start: does a job of this name start with it, too? -> boolean | nil, err
+local function start_option(ctx, s)
+	local v = ctx.opt.start
+	if v and v ~= "yes" and v ~= "no" then
+		return errors.fail("usage", "start=%s: yes or no expected", v)
+	end
+	if v ~= "yes" then return false end
+	if not s.fleet then
+		return errors.fail("usage", "start=yes is for jobs of several hosts: set "
+			.. "NCCLBPF_POLICY for job %s", tostring(s.job))
+	end
+	if ctx.opt.comm then
+		return errors.fail("usage", "start=yes and comm= exclude each other: a job starts "
+			.. "with one list of policies")
+	end
+	return true
+end
+
 local function change(ctx, line, verb)
 	local s, err = ctx:session()
 	if not s then return nil, err end
+	local start
+	start, err = start_option(ctx, s)
+	if start == nil then return nil, err end
 	local data, to
 	-- undo and maps concern all communicators: no option comm.
 	to, err = reach.option(s, ctx.row and ctx.row.options.comm
-		and (ctx.opt.comm or ctx.flags.comm) or nil)
+		and ctx.opt.comm or nil)
 	if not to then return nil, err end
 	data, err = s:change(line .. to .. changes.if_generation(
-		ctx.opt.if_generation), { dry_run = ctx.flags.dry_run })
+		ctx.opt.if_generation), { dry_run = ctx.flags.dry_run, start = start })
 	if not data then return nil, err end
 	return changes.result(ctx, data, verb)
 end
@@ -69,9 +91,9 @@ end
 -- The request line of policy add, remove and move.
 function M.edit_line(verb, name, place)
 	local words = { "policy", verb, name }
-	for _, k in ipairs { "before", "first", "last" } do
+	for _, k in ipairs { "before", "position" } do
 		local v = place and place[k]
-		if v then words[#words + 1] = k .. "=" .. (v == true and "yes" or v) end
+		if v then words[#words + 1] = k .. "=" .. v end
 	end
 	return session.line(words)
 end
@@ -134,15 +156,15 @@ function M.cmd_history(ctx)
 	})
 end
 
-function M.cmd_discard(ctx)
+function M.cmd_unload(ctx)
 	local dry = ctx.flags.dry_run
 	return read.command(ctx, {
-		schema = "policy.discard/1", line = session.line {
-			"policy", "discard", ctx.args[1] } .. (dry and " commit=no" or ""),
+		schema = "policy.unload/1", line = session.line {
+			"policy", "unload", ctx.args[1] } .. (dry and " commit=no" or ""),
 			id = "digest", name = "name",
 		rows = function(d)
 			return { { name = d.name, digest = d.digest, state = dry
-				and "would be discarded" or "discarded" } }
+				and "would be unloaded" or "unloaded" } }
 		end,
 		columns = { { "name" }, { "digest", show = format.short }, { "state" } },
 	})

@@ -202,8 +202,8 @@ end
 local function table_rows(ctx, d)
 	local out = core.array {}
 	for _, p in ipairs(read.list(d, "policies")) do
-		local data, object = read.one(ctx, "policy get " .. session.quote(tostring(p.name)),
-			{ want_object = true })
+		local data, object = read.one(ctx,
+			"policy export " .. session.quote(tostring(p.name)), { want_object = true })
 		local csv = data and tables.csv_of(object)
 		if csv then
 			local rows = rows_of(csv)
@@ -272,7 +272,7 @@ end
 local function would_lines(t, d)
 	local list = read.list(d, "would")
 	if #list == 0 and d.would_stopped ~= true then return end
-	t[#t + 1] = "what would change it, all else as it is:"
+	t[#t + 1] = "one change that gives another decision:"
 	for _, x in ipairs(list) do
 		local v, field = value(x.field, x.value), tostring(x.field)
 		if field == "bytes" then v = ("%d"):format(x.value) end

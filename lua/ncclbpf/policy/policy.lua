@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Policies: offline (build, verify, disassemble, compare) and in the job (load, discard). An
+-- Policies: offline (verify, disassemble, compare) and in the job (load, unload). An
 -- object becomes an image here, outside the job, and travels as a sealed memory file.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -8,6 +8,8 @@ local merge = require "ncclbpf.job.merge"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
+local signatures = require "ncclbpf.job.signatures"
+local source = require "ncclbpf.policy.source"
 local tables = require "ncclbpf.policy.table"
 local units = require "ncclbpf.base.units"
 
@@ -22,24 +24,32 @@ local MAX_FILE = 64 << 20
 function M.name_of(path)
 	local name = path:match("[^/]*$")
 	name = name:gsub("%.policy$", ""):gsub("%.bpf%.o$", ""):gsub("%.o$", ""):gsub(
-		"%.csv$", ""):gsub("%.lua$", "")
+		"%.csv$", ""):gsub("%.lua$", ""):gsub("%.c$", ""):gsub("%.bpf$", "")
 	name = name:gsub("[^%w_.%-]", "_"):sub(1, 63)
 	return name ~= "" and name or "policy"
 end
 
--- Image bytes of a file, which is an object, a table or an image already.
+-- Image bytes of a file: C, an object, a table or an image already. -> bytes, clang's warnings
 function M.image_bytes(path, name)
 	if tables.is_source(path) then
 		return tables.open(path, { name = name or M.name_of(path) })
 	end
-	local bytes, err = core.read(path, MAX_FILE)
-	if not bytes then return nil, errors.from_reply(err) end
+	local bytes, err, warnings
+	if source.is_c(path) then
+		bytes, warnings = source.compile(path)
+		if not bytes then return nil, warnings end
+	else
+		bytes, err = core.read(path, MAX_FILE)
+		if not bytes then return nil, errors.from_reply(err) end
+	end
 	if core.is_image(bytes) then return bytes end
 	local image
 	image, err = core.object_image(bytes, name or M.name_of(path))
 	if not image then
 		err = errors.from_reply(err)
 		err.object = path
+		local near = warnings and err.code == "unknown_symbol" and source.undeclared(path)
+		err.detail = near and err.message .. "\n" .. near or nil
 		if bytes:sub(1, 4) ~= "\127ELF" then
 			err.hint =
 				"a policy is a BPF object (clang -target bpf -c) or an image "
@@ -47,27 +57,38 @@ function M.image_bytes(path, name)
 		end
 		return nil, err
 	end
-	return image
+	return image, warnings
 end
 
--- Read a policy from a file. -> image, its description, its bytes
+-- Read a policy from a file. -> image, its description (warnings: clang's), its bytes
 function M.open(path, name)
 	local bytes, err = M.image_bytes(path, name)
 	if not bytes then return nil, err end
-	local image
+	local image, warnings = nil, err ~= "" and err or nil
+	if name then
+		bytes, err = core.image_named(bytes, name)
+		if not bytes then
+			err = errors.from_reply(err)
+			err.object = path
+			return nil, err
+		end
+	end
 	image, err = core.image(bytes)
 	if not image then
 		err = errors.from_reply(err)
 		err.object = path
 		return nil, err
 	end
-	return image, image:info(), bytes
+	local info = image:info()
+	info.warnings = warnings and warnings:gsub("\n+$", "")
+	info.signatures = signatures.beside(path)
+	return image, info, bytes
 end
 
 -- Is @word a file rather than a policy of the job?
 function M.is_file(word)
 	return word:find("/", 1, true) ~= nil or word:find("%.o$") ~= nil
-		or word:find("%.policy$") ~= nil or tables.is_source(word)
+		or word:find("%.policy$") ~= nil or tables.is_source(word) or source.is_c(word)
 end
 
 -- ---- verdicts -----------------------------------------------------------------
@@ -179,28 +200,6 @@ end
 
 -- ---- offline commands -----------------------------------------------------------
 
-function M.cmd_build(ctx)
-	local path = ctx.args[1]
-	local image, info, bytes = try(M.open(path, ctx.opt.name))
-	local to = ctx.flags.output or path:gsub("%.bpf%.o$", ""):gsub("%.o$", "") .. ".policy"
-	if to == path then
-		return errors.fail("usage", "%s is an image already; say where to write: -o FILE",
-			path)
-	end
-	if not ctx.flags.dry_run then
-		try(core.write(to, bytes))
-	end
-	local row = { name = info.name, digest = info.digest, size_bytes = info.size, file = to,
-		programs = #info.programs, maps = #info.maps }
-	return {
-		schema = "policy.build/1", data = row, rows = { row }, id = "file",
-		columns = { { "name" }, { "digest", show = format.short },
-			{ "size_bytes", num = true }, { "programs", num = true },
-			{ "maps", num = true }, { "file" } },
-		foot = ctx.flags.dry_run and { "dry run: nothing written" } or nil,
-	}
-end
-
 local function verdict_rows(v)
 	local rows = {}
 	for i, p in ipairs(v.programs) do
@@ -224,7 +223,7 @@ local function budget_line(b, asked)
 		b.work, b.work_max, units.bytes(b.memory_bytes), units.bytes(b.memory_max_bytes))
 end
 
--- The longest loop of each program, and the limit of a run.
+-- The costliest loop of each program, and the limit of a run.
 local function run_lines(v)
 	local t, most = {}, tonumber(os.getenv "NCCLBPF_MAX_RUN") or 1048576
 	for _, p in ipairs(v.programs) do
@@ -232,9 +231,13 @@ local function run_lines(v)
 		if p.accepted and s.loop_pc then
 			local where = s.loop_line and ("%s:%d"):format(s.loop_file, s.loop_line)
 				or "slot " .. s.loop_pc
-			local text = "program %s: its longest loop, at %s, takes up to %d weighted "
-				.. "instructions a turn%s"
-			t[#t + 1] = text:format(p.name, where, s.lap,
+			local n = s.loop_iterations
+			local times = n > 0 and ("%d iterations"):format(n)
+				or "an unknown number of iterations"
+			local text = "program %s: its costliest loop, at %s, takes %d %% of its "
+				.. "time: "
+				.. "%s of %d weighted instructions%s"
+			t[#t + 1] = text:format(p.name, where, s.loop_share, times, s.loop_length,
 				s.loops and "; loops end early after " .. most .. " in a decision"
 					or "")
 		end
@@ -257,7 +260,11 @@ function M.cmd_verify(ctx)
 	local image, info = try(M.open(path))
 	local v = try(M.verdict(image, info, { coherence_off = ctx.opt.coherence == "off",
 		trace = (ctx.flags.verbose or 0) > 1 }))
-	local foot, failure = run_lines(v), M.refusal(v, path, ctx.flags.verbose)
+	local foot, failure = { info.warnings }, M.refusal(v, path, ctx.flags.verbose)
+	for _, line in ipairs(run_lines(v)) do foot[#foot + 1] = line end
+	local lines, why = signatures.describe(info, ctx.opt.keys, v)
+	table.move(lines, 1, #lines, #foot + 1, foot)
+	failure = failure or why
 	for _, p in ipairs(v.programs) do
 		if p.trace then foot[#foot + 1] = (p.trace:gsub("\n$", "")) end
 		p.steps = nil -- finding has them
@@ -317,7 +324,7 @@ end
 -- Image of a word: a file, or a policy in the job.
 function M.resolve(ctx, word)
 	if M.is_file(word) or (core.stat(word) or {}).kind == "file" then return M.open(word) end
-	local data, object = try(read.one(ctx, "policy get " .. session.quote(word),
+	local data, object = try(read.one(ctx, "policy export " .. session.quote(word),
 		{ want_object = true }))
 	local image = try(core.image(object))
 	return image, image:info(), object
@@ -339,16 +346,6 @@ function M.cmd_dump(ctx)
 		columns = { { "program" }, { "pc", num = true }, { "insn" }, { "file" },
 			{ "line", num = true }, { "source" } },
 	}
-end
-
-function M.cmd_get(ctx)
-	local image, info, bytes = try(M.resolve(ctx, ctx.args[1]))
-	local to = ctx.args[2] or ctx.flags.output or info.name .. ".policy"
-	try(core.write(to, bytes))
-	local row = { name = info.name, digest = info.digest, size_bytes = info.size, file = to }
-	return { schema = "policy.get/1", data = row, rows = { row }, id = "file",
-		columns = { { "name" }, { "digest", show = format.short },
-			{ "size_bytes", num = true }, { "file" } } }
 end
 
 -- ---- differences ----------------------------------------------------------------
@@ -483,16 +480,18 @@ end
 
 local list_columns = {
 	{ "name" }, { "digest", show = format.short },
-	{ "in_use", title = "IN USE", show = function(v, row)
+	-- One rank that uses it is enough: policy unload refuses it then.
+	{ "in_use", title = "IN USE", merge = "any", show = function(v, row)
 		local some = type(row.comms) == "table" and #row.comms or 0
 		if not v then return "no" end
+		if not row.position and some == 0 then return "yes, until a fence is passed" end
 		return "yes" .. (row.position and ", #" .. read.number(row.position) + 1 or "")
 			.. (some > 0 and ", in " .. units.count(some, "communicator") or "")
 	end },
 	{ "comms", wide = true, show = function(v)
 		return type(v) == "table" and #v > 0 and table.concat(v, ",") or "-"
 	end },
-	{ "source", wide = true }, { "hooks" }, { "maps", num = true, wide = true },
+	{ "source", wide = true }, { "hooks", wrap = true }, { "maps", num = true, wide = true },
 	{ "insns", num = true, wide = true },
 	{ "engine", wide = true }, { "code_bytes", title = "CODE", num = true, wide = true },
 	{ "runs", num = true, merge = "sum" }, { "overrides", num = true, merge = "sum" },
@@ -549,7 +548,7 @@ end
 function M.cmd_show(ctx)
 	return read.command(ctx, {
 		schema = "policy.show/1", line = session.line { "policy", "show", ctx.args[1] },
-		columns = show_columns, id = "digest", name = "name",
+		columns = show_columns, id = "digest", name = "name", vertical = true,
 		rows = function(d) return list_rows { policies = { d } } end,
 		foot = function(per)
 			local names = {}
@@ -577,7 +576,7 @@ function M.cmd_time(ctx)
 end
 
 -- Discard a policy in processes that did not have it. @before: replies to policy list before the
--- load. -> members that discarded it
+-- load. -> members that unloaded it
 function M.unload(s, digest, results, before)
 	local back = {}
 	for i, r in ipairs(results) do
@@ -587,12 +586,16 @@ function M.unload(s, digest, results, before)
 		end
 		if r.data and not had then back[#back + 1] = r.member end
 	end
-	if #back > 0 then s:ask("policy discard " .. digest, { members = back }) end
+	if #back > 0 then s:ask("policy unload " .. digest, { members = back }) end
 	return back
 end
 
 -- -> results, the replies to policy list before | nil, err
 function M.load(s, name, bytes, image, info)
+	if s.hold_policy then
+		local results, err = s:hold_policy(name, bytes, info)
+		return results, results and {} or err
+	end
 	local before = s:ask("policy list")
 	local results = s:ask("policy load " .. session.quote(name),
 		{ object = bytes, what = "policy load" })
@@ -616,6 +619,12 @@ function M.cmd_load(ctx)
 	local s = try(ctx:session())
 	local name = ctx.opt.name or info.name
 	local results, before
+	if s.fleet then
+		return nil, errors.new("not_supported", "a job of several sites loads a policy "
+			.. "only with the change that uses it", {
+			object = path, hint = "policy use FILE verifies it on all sites and uses "
+				.. "it; -n policy use FILE only verifies it" })
+	end
 	results, before = M.load(s, name, bytes, image, info)
 	if not results then
 		before.object = path
@@ -631,6 +640,9 @@ function M.cmd_load(ctx)
 	for i, r in ipairs(results) do
 		list[i] = { pid = r.member.pid, rank = r.member.rank, data = r.data }
 	end
+	local foot = { info.warnings }
+	foot[#foot + 1] = ctx.flags.dry_run and "dry run: every process accepts it; none holds it"
+		or "held, not in use; next: policy use " .. tostring(row.name)
 	return {
 		schema = "policy.load/1", data = { name = row.name, digest = row.digest,
 			verdict = "accepted", processes = list },
@@ -640,8 +652,7 @@ function M.cmd_load(ctx)
 			{ "stack_bytes", title = "STACK", num = true },
 			{ "time_us", title = "VERIFY us", num = true },
 			{ "processes", num = true } },
-		foot = { ctx.flags.dry_run and "dry run: every process accepts it; none holds it"
-			or "held, not in use; next: policy use " .. tostring(row.name) },
+		foot = foot,
 	}
 end
 

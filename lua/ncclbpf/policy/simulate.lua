@@ -141,7 +141,7 @@ local function of_file(path, comm)
 end
 
 local function of_job(ctx, comm)
-	local per = try(read.ask(ctx, "decision tail 1024"))
+	local per = try(read.ask(ctx, "decision tail count=1024"))
 	local list = {}
 	for _, r in ipairs(per) do
 		for _, t in ipairs(read.list(r.data, "decisions")) do list[#list + 1] = t end
@@ -326,7 +326,7 @@ local columns = {
 	{ "decisions", num = true }, { "differ", num = true },
 	{ "refused", num = true, wide = true }, { "estimated", num = true, wide = true },
 	{ "recorded_us", num = true, wide = true }, { "candidate_us", num = true, wide = true },
-	{ "estimate", title = "ESTIMATE %", num = true, people = true, show = function(_, row)
+	{ "estimate", title = "SLOWER %", num = true, people = true, show = function(_, row)
 		return pct(row.recorded_us, row.candidate_us)
 	end },
 	{ "change" },
@@ -340,7 +340,7 @@ local function lines_of(d)
 			f.refused and " (" .. f.refused .. ")" or "")
 	end
 	if d.differ > #d.first and #d.first > 0 then
-		t[#t + 1] = ("and %d more; first=N shows more"):format(d.differ - #d.first)
+		t[#t + 1] = ("and %d more; limit=N shows more"):format(d.differ - #d.first)
 	end
 	for _, m in ipairs(d.maps) do
 		t[#t + 1] = (
@@ -351,7 +351,8 @@ local function lines_of(d)
 	if d.estimated > 0 then
 		t[#t + 1] = (
 			"estimate, by NCCL's cost table, not measured: %.1f us recorded, %.1f "
-			.. "us with the candidate (%s %%), of %d decisions; %d have none"):format(
+			.. "us with the candidate (time %s %%), of %d decisions; %d have "
+			.. "none"):format(
 			d.recorded_us, d.candidate_us, pct(d.recorded_us, d.candidate_us) or "0",
 				d.estimated, d.decisions - d.estimated)
 	end
@@ -362,7 +363,7 @@ local function records_of(ctx)
 	if ctx.opt.data and ctx.opt.segment then
 		return errors.fail("usage", "data= or segment=: one of them expected")
 	end
-	local comm = ctx.opt.comm or ctx.flags.comm
+	local comm = ctx.opt.comm
 	if ctx.opt.data then return of_file(ctx.opt.data, comm) end
 	if not ctx.opt.segment then return of_job(ctx, comm) end
 	local list = try(core.job_decisions(ctx.opt.segment))
@@ -370,12 +371,7 @@ local function records_of(ctx)
 end
 
 function M.cmd_simulate(ctx)
-	local most = ctx.opt.first and math.tointeger(tonumber(ctx.opt.first)) or not ctx.opt.first
-		and FIRST
-	if not most or most < 0 then
-		return errors.fail("usage", "first=%s: a whole number from 0 on expected",
-			ctx.opt.first)
-	end
+	local most = ctx:whole("limit", 0) or FIRST
 	local coherence = ctx.opt.coherence
 	if coherence and coherence ~= "strict" and coherence ~= "off" then
 		return errors.fail("usage", "coherence=%s: strict or off expected", coherence)

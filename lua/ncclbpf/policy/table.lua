@@ -73,26 +73,43 @@ end
 -- A context for a policy: words and sizes may be text.
 local KINDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto", algo = "algo",
 	proto = "proto" }
-local function context(i, c)
-	if type(c) ~= "table" then
-		error(("policy:run: context %d: a table of fields expected, found %s"):format(
-			i, type(c)), 3)
+
+-- Bits of "ring/ll128" words, as ctx->usable has them. -> number | nil, the wrong word
+local function offered(list)
+	local bits = 0
+	for _, w in ipairs(list) do
+		local a, p = tostring(w):match "^([%w_]+)/([%w_]+)$"
+		a, p = a and core.nccl("algo", a), p and core.nccl("proto", p)
+		if not a or not p then return nil, tostring(w) end
+		bits = bits | 1 << a * 3 + p
 	end
+	return bits
+end
+
+-- A context with words and sizes as numbers. -> context | nil, what is wrong
+function M.context(c)
+	if type(c) ~= "table" then return nil, "a table of fields expected, found " .. type(c) end
 	local known, t = {}, {}
 	for _, f in ipairs(core.fields "tuner") do known[f.name] = true end
 	for k, v in pairs(c) do
 		if not known[k] then
 			local names = {}
 			for name in pairs(known) do names[#names + 1] = name end
-			error(("policy:run: context %d: no field %s, %s"):format(
-				i, tostring(k), errors.nearest(tostring(k), names)
-				or "see docs/policies.md"), 3)
+			return nil, ("no field %s, %s"):format(tostring(k),
+				errors.nearest(tostring(k), names) or "see docs/policies.md")
 		end
 		local n = type(v) == "string" and (KINDS[k] and core.nccl(KINDS[k], v)
 			or units.size(v)) or math.type(v) == "integer" and v
+		if k == "usable" and type(v) == "table" then
+			local wrong
+			n, wrong = offered(v)
+			if not n then
+				return nil, ("field usable: %s is no combination such as "
+					.. "ring/ll128"):format(wrong)
+			end
+		end
 		if not n then
-			error(("policy:run: context %d: field %s: %s is no number or word"):format(
-				i, k, format.value(v)), 3)
+			return nil, ("field %s: %s is no number or word"):format(k, format.value(v))
 		end
 		t[k] = n
 	end
@@ -110,7 +127,11 @@ function Made:run(contexts, maps)
 	end
 	local list = #contexts > 0 and contexts or { contexts }
 	local t = {}
-	for i, c in ipairs(list) do t[i] = context(i, c) end
+	for i, c in ipairs(list) do
+		local wrong
+		t[i], wrong = M.context(c)
+		if not t[i] then error(("policy:run: context %d: %s"):format(i, wrong), 2) end
+	end
 	local answers, err = core.policy_run(s.image, t, maps or {}, s.coherence_off)
 	if not answers then return nil, errors.from_reply(err) end
 	if list ~= contexts then return answers[1] end
@@ -377,78 +398,6 @@ function M.open(path, opts)
 	end
 	if not image and not err.where then err.object = err.object or path end
 	return image, err
-end
-
--- ---- commands --------------------------------------------------------------------
-
-local function one_of(ctx, name, words)
-	local v = ctx.opt[name]
-	if v == nil then return true end
-	for _, w in ipairs(words) do
-		if v == w then return true end
-	end
-	return errors.fail("usage", "%s=%s: %s expected", name, v, table.concat(words, " or "))
-end
-
-function M.cmd_compile(ctx)
-	local policy = require "ncclbpf.policy.policy"
-	local path = ctx.args[1]
-	local ok, err = one_of(ctx, "hidden", { "error", "keep" })
-	if ok then ok, err = one_of(ctx, "coherence", { "strict", "off" }) end
-	if not ok then return nil, err end
-	if not M.is_source(path) then
-		return errors.fail(
-			"usage", "%s: a .csv or .lua file expected (objects: policy build)", path)
-	end
-	local began = core.mono()
-	local image = try(M.open(path, { name = ctx.opt.name or policy.name_of(path),
-		hidden = ctx.opt.hidden, coherence = ctx.opt.coherence }))
-	local took = core.mono() - began
-	local object = core.image(image)
-	local info = object:info()
-	local verdict = try(policy.verdict(object, info,
-		{ coherence_off = ctx.opt.coherence == "off" }))
-	local failure = policy.refusal(verdict, path, ctx.flags.verbose)
-	local to = ctx.flags.output or path:gsub("%.%w+$", "") .. ".policy"
-	if not failure and not ctx.flags.dry_run then
-		try(M.save(image, to))
-	end
-	local _, rows = M.csv_of(image)
-	local row = { name = info.name, digest = info.digest, rows = math.type(rows) == "integer"
-		and rows or nil, size_bytes = #image,
-		verdict = verdict.accepted and "accepted" or "refused",
-			time_us = math.floor(took * 1e6), file = not failure and to or nil }
-	return {
-		schema = "policy.compile/1", data = row, rows = { row }, id = "file",
-		failure = failure,
-		columns = { { "name" }, { "digest", show = format.short }, { "rows", num = true },
-			{ "size_bytes", num = true }, { "verdict" },
-			{ "time_us", title = "TIME us", num = true }, { "file" } },
-		foot = ctx.flags.dry_run and { "dry run: nothing written" } or nil,
-	}
-end
-
-function M.cmd_export(ctx)
-	local policy = require "ncclbpf.policy.policy"
-	local image, info, bytes = try(policy.resolve(ctx, ctx.args[1]))
-	local text, n = M.csv_of(bytes)
-	if not text then
-		n.hint = "tables alone go back to CSV; policy get writes any policy's image"
-		return nil, n
-	end
-	local to = ctx.args[2] or ctx.flags.output
-	local data = { name = info.name, digest = info.digest, rows = n, file = to, csv = not to
-		and text or nil }
-	if not to then
-		return { schema = "policy.export/1", data = data, text = text:gsub("\n$", ""),
-			prose = true }
-	end
-	try(core.write(to, text))
-	return {
-		schema = "policy.export/1", data = data, rows = { data }, id = "file",
-		columns = { { "name" }, { "digest", show = format.short }, { "rows", num = true },
-			{ "file" } },
-	}
 end
 
 -- Rows for a comparison of two tables; nil: one is no table.

@@ -36,19 +36,26 @@ font-size:1.3rem;font-variant-numeric:tabular-nums}.cards span{color:var(--soft)
 .wide{overflow-x:auto;margin-top:.7rem}table{border-collapse:collapse;width:100%;font-size:.88rem}
 th,td{text-align:left;padding:.25rem .7rem .25rem 0;border-bottom:1px solid var(--line);
 vertical-align:top}th{color:var(--soft);font-weight:600}.wide th,.wide td{white-space:nowrap}
+.wide td:last-child:not(.n){white-space:normal;min-width:14rem}.js .wide th{cursor:pointer}
+.wide th[aria-sort]::after{content:" \25B4"}.wide th[aria-sort=descending]::after{content:" \25BE"}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 .facts th{width:9rem}td.pass,.text.pass{color:var(--pass)}td.same,.text.same{color:var(--soft)}
 td.fail,.text.fail{color:var(--fail)}td.inconclusive,.text.inconclusive{color:var(--inconclusive)}
 .grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,24rem),1fr));gap:1rem}
 figure{margin:0;min-width:0}svg{width:100%;height:auto;display:block}svg text{
 font:11px system-ui,"DejaVu Sans",sans-serif;fill:var(--soft)}
-.axis{stroke:var(--line)}circle.a{fill:var(--a)}circle.b{fill:var(--b)}.line{fill:none;
+.axis{stroke:var(--line)}.axis.zero{stroke:var(--soft)}svg .title{font-size:12px}
+g.kind{--c:hsl(var(--h) 60% 48%)}g.kind path{fill:none;stroke:var(--c);
+stroke-width:1.8}g.kind circle{fill:var(--c)}g.kind:hover path{stroke-width:4}
+svg text.kind{fill:hsl(var(--h) 60% 42%)}
+circle:hover{stroke:var(--ink);stroke-width:2}details{margin:.5rem 0}summary{cursor:pointer}
+circle.a{fill:var(--a)}circle.b{fill:var(--b)}.line{fill:none;
 stroke-width:2}.line.a{stroke:var(--a)}.line.b{stroke:var(--b)}.thin{stroke-width:1.2;opacity:.55}
 .band{opacity:.16}.band.a{fill:var(--a)}.band.b{fill:var(--b)}
 .key i{display:inline-block;width:.8em;height:.8em;border-radius:50%;margin:0 .2em 0 .9em}
 .key i.a,.time i.a{background:var(--a)}.key i.b,.time i.b{background:var(--b)}.key i:first-child{
 margin-left:0}
-.effects>div{display:grid;grid-template-columns:minmax(7rem,14rem) 1fr 9.5rem;gap:0 .9rem;
+.effects>div{display:grid;grid-template-columns:minmax(7rem,14rem) 1fr 12.5rem;gap:0 .9rem;
 align-items:center;font-size:.9rem}.bar,.scale{position:relative;height:1.5rem}.bar>*,.scale span{
 position:absolute}.bar s{top:0;bottom:0;width:0;border-left:1px solid var(--line)}.bar .zero{
 border-color:var(--soft)}.bar .border{border-left:2px dashed var(--fail)}
@@ -75,7 +82,20 @@ break-inside:avoid}}
 
 local SCRIPT = [[document.getElementById("save").onclick=function(){var a=document.createElement(
 "a");a.href=URL.createObjectURL(new Blob([document.getElementById(
-"data").textContent],{type:"application/json"}));a.download="rollout.json";a.click()}]]
+"data").textContent],{type:"application/json"}));a.download="rollout.json";a.click()}
+document.body.className="js"
+document.querySelectorAll(".wide table").forEach(function(t){
+var head=t.rows[0].cells,rows=[].slice.call(t.rows,1)
+rows.forEach(function(r,i){r.order=i})
+function by(i,way){return function(p,q){var a=p.cells[i].textContent,b=q.cells[i].textContent,
+x=parseFloat(a),y=parseFloat(b);return way*(i===0?p.order-q.order:isNaN(x)||isNaN(y)?
+a.localeCompare(b):x-y)||p.order-q.order}}
+function sort(i){var way=head[i].getAttribute("aria-sort")==="ascending"?-1:1
+rows.sort(by(i,way)).forEach(function(r){t.tBodies[0].appendChild(r)})
+for(var k=0;k<head.length;k++)head[k].removeAttribute("aria-sort")
+head[i].setAttribute("aria-sort",way>0?"ascending":"descending")}
+;[].forEach.call(head,function(h,i){h.tabIndex=0;h.onclick=function(){sort(i)}
+h.onkeydown=function(e){if(e.key==="Enter")sort(i)}})})]]
 
 -- ---- helpers -------------------------------------------------------------------------
 
@@ -83,7 +103,7 @@ local function num(v, fmt) return type(v) == "number" and (fmt or "%.1f"):format
 
 local function us(ns) return num(ns and ns / 1000) end
 
--- A word that may stand as a class.
+-- Is the word usable as a CSS class?
 local function verdict_of(s)
 	local v = s.verdict
 	return (v == "pass" or v == "fail") and v or "inconclusive"
@@ -163,9 +183,9 @@ local function cards(r, kinds, seen)
 		t[#t + 1] = ("<div><b>%s</b><span>%s</span></div>"):format(esc(value), esc(what))
 	end
 	if best then
-		card(("%+.1f %%"):format(best), #kinds == 1 and "time of the candidate"
-			or "time of the candidate, best kind")
-		if #kinds > 1 then card(("%+.1f %%"):format(worst), "worst kind") end
+		card(chart.change(best), #kinds == 1 and "candidate"
+			or "candidate, best kind of collective")
+		if #kinds > 1 then card(chart.change(worst), "candidate, worst kind") end
 	end
 	card(("%d of %d"):format(#r.blocks, require("ncclbpf.rollout.plan").total(r.plan)),
 		"blocks")
@@ -173,6 +193,14 @@ local function cards(r, kinds, seen)
 	local span = span_of(r)
 	if span then card(units.seconds(span), "from start to end") end
 	return "<div class=cards>" .. table.concat(t) .. "</div>"
+end
+
+-- The change of a kind in words; @v: its outcome.
+local function change_of(s, v)
+	local mid, low, high = tonumber(s.effect_pct), tonumber(s.low_pct), tonumber(s.high_pct)
+	if not mid or v == "inconclusive" then return v end
+	local unsure = low and high and low <= 0 and high >= 0
+	return (unsure and "about as fast" or chart.change(mid)) .. ", " .. v
 end
 
 local function effects(r, kinds)
@@ -184,7 +212,7 @@ local function effects(r, kinds)
 		local function n(x) return type(x) == "number" and x or nil end
 		rows[i] = { label = label(kind), verdict = class, mid = n(s.effect_pct),
 			low = n(s.low_pct) and n(s.high_pct) and s.low_pct, high = n(s.high_pct),
-			text = ("%s %s"):format(num(s.effect_pct, "%+.1f %%"), v) }
+			text = change_of(s, v) }
 		lines[i] = { esc(label(kind)), ('<td class="%s">%s</td>'):format(class, v),
 			num(s.effect_pct, "%+.1f %%"), num(s.low_pct, "%+.1f %%"),
 			num(s.high_pct, "%+.1f %%"),
@@ -195,11 +223,13 @@ local function effects(r, kinds)
 				or '<td class="same">held back</td>')
 		end
 	end
-	local columns = { "kind", "verdict", "#slower", "#from", "#to", "#A", "#B", "reason" }
+	local columns = { "kind", "verdict", "#change of time", "#from", "#to", "#A", "#B",
+		"reason" }
 	if promoted then table.insert(columns, 3, "now") end
-	return ("<h2>How much slower the candidate is</h2><p class=soft>Shift of block "
-		.. "medians in per cent, with its interval, %g %% sure in all. Left of 0 is "
-		.. "faster; the broken line is what is borne, %+g %%.</p>")
+	return ("<h2>Is the candidate faster?</h2><p class=soft>Change of the time in per cent, "
+		.. "block medians, with its interval, %g %% sure in all. Below 0, left, the "
+		.. "candidate is faster; the dashed line is the largest tolerated slowdown, "
+		.. "%+g %%.</p>")
 		:format(r.plan.judge.confidence * 100, r.plan.judge.min_effect_pct)
 			.. chart.effects(rows, r.plan.judge.min_effect_pct) ..
 		"<p></p>" .. table_of(columns, lines)
@@ -210,7 +240,7 @@ local function facts(r)
 		{ "baseline", esc(names(r.baseline)) }, { "candidate", esc(names(r.candidate)) } }
 	if r.promoted and r.state == "succeeded" then
 		rows[#rows + 1] = {
-			"promoted", esc(("%s: %s; elsewhere what was there before"):format(
+			"promoted", esc(("%s: %s; elsewhere the previous policies"):format(
 			names(r.promoted), promote.text(
 			read.record(read.record(r.verdict).strata)))) }
 	end
@@ -297,13 +327,11 @@ local function bandwidth(seen, kinds)
 end
 
 local function percentiles(seen, kinds)
-	local t, rows = {}, {}
+	local lines, rows = {}, {}
 	for i, kind in ipairs(kinds) do
 		local k = seen.kinds[kind]
 		if k and i <= 24 then
-			t[#t + 1] = ("<figure><h3>%s</h3>%s</figure>"):format(
-				esc(label(kind)), chart.quantiles(
-				kind .. ", times by percentile", k.a.q_ns, k.b.q_ns))
+			lines[#lines + 1] = { label = label(kind), a = k.a.q_ns, b = k.b.q_ns }
 		end
 		for _, arm in ipairs(k and { "a", "b" } or {}) do
 			local q = k[arm].q_ns
@@ -312,10 +340,11 @@ local function percentiles(seen, kinds)
 		end
 	end
 	if #rows == 0 then return "" end
-	local what = seen.of == "blocks" and "block medians, for single times were not kept"
+	local what = seen.of == "blocks" and "block medians, because single times were not kept"
 		or "a collective takes as long as its slowest rank"
-	return "<h2>Percentiles</h2>" .. key(what .. "; us over the per cent that are as fast")
-		.. "<div class=grid>" .. table.concat(t) .. "</div>" ..
+	return ("<h2>Percentiles</h2><p class=soft>The candidate's times against the baseline's "
+		.. "at the same percentile; %s. A line below 0 is faster.</p><figure>%s</figure>")
+		:format(what, chart.percentiles("change of the time by percentile", lines)) ..
 		table_of({ "kind", "arm", "#n", "#p10 us", "#p50 us", "#p90 us", "#p99 us",
 			"#max us" }, rows)
 end
@@ -375,7 +404,7 @@ local function by_block(r, kinds)
 end
 
 local function ranks(seen, kinds)
-	local t = {}
+	local t, most = {}, nil
 	for _, kind in ipairs(kinds) do
 		local k = seen.kinds[kind]
 		for _, arm in ipairs(k and { "a", "b" } or {}) do
@@ -386,6 +415,10 @@ local function ranks(seen, kinds)
 				local cells = {}
 				for i, x in ipairs(list) do
 					cells[i] = { rank = x.rank, pct = (x.ns / mid - 1) * 100 }
+					local pct = cells[i].pct
+					if not most or math.abs(pct) > math.abs(most[2]) then
+						most = { x.rank, pct, label(kind), arm }
+					end
 				end
 				t[#t + 1] = ("<p class=soft>%s, %s</p>%s"):format(
 					esc(label(kind)), chart.arm(arm), chart.ranks(cells))
@@ -393,8 +426,11 @@ local function ranks(seen, kinds)
 		end
 	end
 	if #t == 0 then return "" end
-	return "<h2>Rank by rank</h2><p class=soft>How much longer, in per cent, a rank takes "
-		.. "than the median rank; rank 0 is the leftmost.</p>" .. table.concat(t)
+	return ("<h2>Rank by rank</h2><details><summary>Largest difference from the median "
+		.. "rank: rank %s takes %+.1f %% (%s, %s)</summary><p class=soft>Time of each "
+		.. "rank against the median rank's, in per cent; rank 0 is the leftmost."
+		.. "</p>%s</details>"):format(esc(most[1]), most[2], esc(most[3]),
+		chart.arm(most[4]), table.concat(t))
 end
 
 local function decisions(seen, kinds)
@@ -469,7 +505,7 @@ end
 local STATE = { succeeded = "pass", rolled_back = "fail", failed = "fail" }
 
 -- M.html(r[, opts]) -> the file's text, what was seen
--- opts: label (said at the top, such as that times were replayed), csv (the name
+-- opts: label (a note at the top, such as "times were replayed"), csv (the name
 -- of the file beside it that holds each time)
 function M.html(r, opts)
 	opts = opts or {}
@@ -526,14 +562,14 @@ end
 function M.csv(r, path)
 	local from = r.samples and io.open(r.samples)
 	if not from then return nil end
-	-- a table that lies there, such as a candidate's, is not ours to replace
+	-- do not replace a file that is no copy of ours, such as a candidate's table
 	local old = io.open(path)
 	local first = old and old:read "l"
 	if old then old:close() end
 	if first and first ~= from:read "l" then
 		from:close()
 		return nil, errors.new(
-			"exists", path .. ": holds something else than a rollout's times",
+			"exists", path .. ": contains other data than a rollout's times",
 			{ hint = "another name for the report" })
 	end
 	from:seek "set"

@@ -7,10 +7,10 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
-local LEAST = 40 -- columns; narrower and nothing can be read
+local LEAST = 40 -- columns; a narrower plot cannot be read
 local HEIGHT = 12
 
--- How wide and of what characters: the terminal's, or 80 columns.
+-- Width and characters of a plot: the terminal's, or 80 columns.
 function M.screen(opts)
 	opts = opts or {}
 	local width = opts.width or core.winsize() or math.tointeger(
@@ -28,8 +28,8 @@ end
 
 -- ---- histograms --------------------------------------------------------------------
 
--- Borders of the rows: powers of two where the values span much, else about
--- ten equal steps of a round size.
+-- Borders of the rows: powers of two if the values span a wide range, else about ten equal round
+-- steps.
 local function borders(low, high)
 	local t = {}
 	if high >= low * 16 then
@@ -125,8 +125,8 @@ local function names(at, text, width)
 end
 
 -- M.bandwidth(series, screen) -> lines
--- series: {{name, points = {{bytes, GB/s}}}}, each with a mark of its own; where
--- two fall on one place the later one shows.
+-- series: {{name, points = {{bytes, GB/s}}}}, each series has its own mark; if two marks fall on
+-- one place, the later one is shown.
 function M.bandwidth(series, screen)
 	local low, high, small, large = math.huge, 0, math.huge, 0
 	local sizes, seen = {}, {}
@@ -183,10 +183,56 @@ function M.bandwidth(series, screen)
 	return lines
 end
 
+-- ---- spread of times ---------------------------------------------------------------
+
+-- The label cut to @width columns, filled with blanks.
+local function named(label, width)
+	while core.width(label) > width do
+		label = label:gsub("[^\128-\191][\128-\191]*$", "")
+	end
+	return label .. (" "):rep(width - core.width(label))
+end
+
+-- M.spread(rows, screen) -> lines: one for each kind on a common logarithmic scale, from the 10th
+-- to the 90th percentile, with the median and the 99th. rows: {{label, q = 101 quantiles in ns}}
+function M.spread(rows, screen)
+	local low, high, wide = math.huge, 0, 0
+	for _, r in ipairs(rows) do
+		wide = math.max(wide, core.width(r.label))
+		low, high = math.min(low, math.max(r.q[11], 1)), math.max(high, r.q[100], 1)
+	end
+	if high == 0 then return {} end
+	local ys = scale(low / 1000, high / 1000)
+	local from, to = ys[1] * 1000, ys[#ys] * 1000
+	wide = math.min(wide, screen.width // 2)
+	local room = screen.width - wide - 12
+	local function x(ns)
+		return math.floor(math.log(math.max(ns, from) / from) / math.log(to / from)
+			* (room - 1) + 0.5)
+	end
+	local c = screen.utf and { line = "─", mid = "●", far = "×" }
+		or { line = "-", mid = "o", far = "x" }
+	local lines = { named("", wide) .. "    p50 us" }
+	for _, r in ipairs(rows) do
+		local cell, t = {}, {}
+		for k = x(r.q[11]), x(r.q[91]) do cell[k] = c.line end
+		cell[x(r.q[100])] = c.far
+		cell[x(r.q[51])] = c.mid
+		for k = 0, room - 1 do t[#t + 1] = cell[k] or " " end
+		lines[#lines + 1] = (("%s %9s  %s"):format(named(r.label, wide), us(r.q[51]),
+			table.concat(t)):gsub(" +$", ""))
+	end
+	local at, text = {}, {}
+	for i, v in ipairs(ys) do at[i], text[i] = x(v * 1000), ("%g"):format(v) end
+	lines[#lines + 1] = (" "):rep(wide + 12) .. names(at, text, room)
+	lines[#lines + 1] = ("us: %s median, %s 10 to 90 %%, %s 99 %%"):format(c.mid, c.line, c.far)
+	return lines
+end
+
 -- ---- intervals ---------------------------------------------------------------------
 
--- M.intervals(rows, border, screen) -> lines: how far each kind was moved, in per
--- cent, on one scale. rows: {{label, mid, low, high}}; border: what is borne.
+-- M.intervals(rows, border, screen) -> lines: the change of each kind in per cent, on one scale.
+-- rows: {{label, mid, low, high}}; border: the largest tolerated change.
 function M.intervals(rows, border, screen)
 	local low, high, wide = 0, border, 0
 	for _, r in ipairs(rows) do
@@ -211,12 +257,7 @@ function M.intervals(rows, border, screen)
 		if r.mid then cell[x(r.mid)] = c.mid end
 		local t = {}
 		for k = 0, room - 1 do t[#t + 1] = cell[k] or " " end
-		local name = r.label
-		while core.width(name) > wide do
-			name = name:gsub("[^\128-\191][\128-\191]*$", "")
-		end
-		lines[i] = (name .. (" "):rep(wide - core.width(name) + 2) .. table.concat(t)):gsub(
-			" +$", "")
+		lines[i] = (named(r.label, wide) .. "  " .. table.concat(t)):gsub(" +$", "")
 	end
 	local step = require("ncclbpf.report.svg").ticks(low, high, math.max(room // 12, 2))
 	local at, text = {}, {}

@@ -11,9 +11,9 @@ function M.esc(v)
 end
 local esc = M.esc
 
-local W, H, LEFT, BOTTOM, TOP = 420, 220, 52, 26, 10
+local W, H, LEFT, BOTTOM, TOP, RIGHT = 420, 240, 62, 44, 10, 12
 
--- A round step that cuts @span into about @n.
+-- A round step that divides @span into about @n parts.
 local function step_of(span, n)
 	local rough = span / n
 	local unit = 10 ^ math.floor(math.log(rough, 10))
@@ -32,27 +32,33 @@ local function ticks(low, high, n)
 end
 M.ticks = ticks
 
--- A picture with axes. @xs, @ys: {low, high}; marks: {{value, text}}.
+-- A picture with axes. @xs, @ys: {low, high}; marks: {{value, text}}; titles name what an axis
+-- shows, with its unit. @size: {width, height, right margin}, or nil.
 -- -> lines to add to, x(v), y(v), finish()
-local function frame(label, xs, ys, xmarks, ymarks, unit)
-	local function x(v) return LEFT + (v - xs[1]) / (xs[2] - xs[1]) * (W - LEFT - 12) end
+local function frame(label, xs, ys, xmarks, ymarks, titles, size)
+	local w, h, right = table.unpack(size or { W, H, RIGHT })
+	local function x(v) return LEFT + (v - xs[1]) / (xs[2] - xs[1]) * (w - LEFT - right) end
 	local function y(v)
 		return TOP + (ys[2] - math.min(math.max(v, ys[1]), ys[2])) / (ys[2] - ys[1]) * (
-			H - TOP - BOTTOM)
+			h - TOP - BOTTOM)
 	end
 	local t = { ('<svg viewBox="0 0 %d %d" role="img" aria-label="%s">'):format(
-		W, H, esc(label)) }
+		w, h, esc(label)) }
 	for _, m in ipairs(ymarks) do
 		t[#t + 1] = (
-			'<line class="axis" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" '
+			'<line class="axis%s" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text x="%d" '
 			.. 'y="%.1f" text-anchor="end">%s</text>'):format(
-			LEFT, W - 12, y(m[1]), y(m[1]), LEFT - 5, y(m[1]) + 4, esc(m[2]))
+			m[1] == 0 and ys[1] < 0 and " zero" or "", LEFT, w - right, y(m[1]),
+			y(m[1]), LEFT - 5, y(m[1]) + 4, esc(m[2]))
 	end
 	for _, m in ipairs(xmarks) do
 		t[#t + 1] = ('<text x="%.1f" y="%d" text-anchor="%s">%s</text>'):format(
-			x(m[1]), H - 8, m[3] or "middle", esc(m[2]))
+			x(m[1]), h - BOTTOM + 16, m[3] or "middle", esc(m[2]))
 	end
-	if unit then t[#t + 1] = ('<text x="2" y="%d">%s</text>'):format(H - 8, esc(unit)) end
+	t[#t + 1] = ('<text class="title" x="%.1f" y="%d" text-anchor="middle">%s</text>'):format(
+		(LEFT + w - right) / 2, h - 7, esc(titles[1]))
+	t[#t + 1] = ('<text class="title" transform="rotate(-90)" x="%.1f" y="13" '
+		.. 'text-anchor="middle">%s</text>'):format(-(TOP + h - BOTTOM) / 2, esc(titles[2]))
 	return t, x, y, function()
 		t[#t + 1] = "</svg>"
 		return table.concat(t)
@@ -61,7 +67,7 @@ end
 
 local function marks(values, fmt)
 	local t = {}
-	for i, v in ipairs(values) do t[i] = { v, fmt:format(v) } end
+	for i, v in ipairs(values) do t[i] = { v, v == 0 and "0" or fmt:format(v) } end
 	return t
 end
 
@@ -73,8 +79,8 @@ local function path(points)
 	return table.concat(t)
 end
 
--- @rows: {{size, text, a = {p10, p50, p90}, b = }} by size: a line an arm, its
--- spread as a band and as whiskers.
+-- @rows: {{size, text, a = {p10, p50, p90}, b = }} by size. Each arm is a line; its spread is a
+-- band and whiskers.
 function M.bandwidth(label, rows)
 	local high = 0
 	for _, r in ipairs(rows) do
@@ -90,7 +96,7 @@ function M.bandwidth(label, rows)
 	end
 	high = high > 0 and high * 1.08 or 1
 	local t, x, y, finish = frame(label, { first - 0.6, last + 0.6 }, { 0, high }, xm,
-		marks(ticks(0, high, 5), "%g"), "GB/s")
+		marks(ticks(0, high, 5), "%g"), { "message size (bytes)", "bus bandwidth (GB/s)" })
 	for k, arm in ipairs { "a", "b" } do
 		local up, down, line, shift = {}, {}, {}, k * 6 - 9
 		for _, r in ipairs(rows) do
@@ -124,38 +130,80 @@ end
 
 function M.arm(arm) return arm == "a" and "baseline" or "candidate" end
 
--- A range that holds what is between @low and @high with some room.
+-- A range that contains @low to @high with a margin.
 local function room(low, high)
 	local pad = math.max((high - low) * 0.1, high * 0.01, 1e-9)
 	return { math.max(low - pad, 0), high + pad }
 end
 
--- The times that a share of all does not exceed, an arm a line. Beyond 99 % a
--- single one would flatten all others: it is cut off here, and in the table.
-function M.quantiles(label, a, b)
-	local low, high = math.huge, 0
-	for _, q in ipairs { a, b } do
-		if #q > 0 then low, high = math.min(low, q[1]), math.max(high, q[100]) end
+-- -12.34 -> "12.3 % faster": a change of the time, in per cent
+function M.change(pct)
+	if math.abs(pct) < 0.05 then return "as fast" end
+	return ("%.1f %% %s"):format(math.abs(pct), pct < 0 and "faster" or "slower")
+end
+
+-- Texts beside the ends of lines, moved apart. @ends: {{y, ...}}, sorted -> places
+local function apart(ends, gap, low, high)
+	table.sort(ends, function(p, q) return p[1] < q[1] end)
+	for i, e in ipairs(ends) do
+		e.at = math.max(e[1], i > 1 and ends[i - 1].at + gap or low)
 	end
-	if high == 0 then return "" end
-	local ys = room(low / 1000, high / 1000)
-	local t, x, y, finish = frame(label, { 0, 100 }, ys,
-		{ { 10, "10" }, { 50, "50" }, { 90, "90" }, { 99, "99 %" } },
-		marks(ticks(ys[1], ys[2], 5), "%g"), "us")
-	for _, p in ipairs { 10, 50, 90, 99 } do
-		t[#t + 1] = ('<line class="axis" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>'):format(
-			x(p), x(p), TOP, H - BOTTOM)
+	for i = #ends, 1, -1 do
+		ends[i].at = math.min(ends[i].at, i < #ends and ends[i + 1].at - gap or high)
 	end
-	for arm, q in pairs { a = a, b = b } do
+	return ends
+end
+
+-- The candidate's times against the baseline's at the same percentile, a line for each kind.
+-- @rows: {{label, a = quantiles, b = quantiles}}, 101 values each. The lines end at 99 %: one
+-- outlier would make the rest of them look flat. The report's table has the highest values.
+function M.percentiles(label, rows)
+	local lines, low, high = {}, 0, 0
+	for _, r in ipairs(rows) do
 		local points = {}
-		for i = 1, math.min(#q, 100) do points[i] = { x(i - 1), y(q[i] / 1000) } end
-		t[#t + 1] = ('<path class="line %s" d="%s"/>'):format(arm, path(points))
+		for _, p in ipairs { 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99 } do
+			local a, b = r.a[p + 1], r.b[p + 1]
+			if a and b and a > 0 then
+				local pct = (b / a - 1) * 100
+				points[#points + 1] = { p, pct, a, b }
+				low, high = math.min(low, pct), math.max(high, pct)
+			end
+		end
+		if #points > 0 then lines[#lines + 1] = { label = r.label, points = points } end
+	end
+	if #lines == 0 then return "" end
+	local pad = math.max((high - low) * 0.06, 0.5)
+	local ys = { low - pad, high + pad }
+	local height = math.max(300, 60 + 14 * #lines)
+	local t, x, y, finish = frame(label, { 0, 100 }, ys,
+		{ { 10, "10" }, { 50, "50" }, { 90, "90" }, { 99, "99" } },
+		marks(ticks(ys[1], ys[2], 6), "%+g"),
+		{ "percentile of the times (%)", "change of the time (%), below 0: faster" },
+		{ 860, height, 190 })
+	local ends = {}
+	for i, l in ipairs(lines) do
+		local path_of, hue = {}, (i - 1) * 360 // #lines
+		for k, p in ipairs(l.points) do path_of[k] = { x(p[1]), y(p[2]) } end
+		t[#t + 1] = ('<g class="kind" style="--h:%d"><path d="%s"/>')
+			:format(hue, path(path_of))
+		for _, p in ipairs(l.points) do
+			t[#t + 1] = ('<circle cx="%.1f" cy="%.1f" r="3"><title>%s, percentile %d: '
+				.. '%.1f us, baseline %.1f us, %s</title></circle>'):format(
+				x(p[1]), y(p[2]), esc(l.label), p[1], p[4] / 1000, p[3] / 1000,
+				M.change(p[2]))
+		end
+		t[#t + 1] = "</g>"
+		ends[i] = { y(l.points[#l.points][2]), l.label, hue }
+	end
+	for _, e in ipairs(apart(ends, 13, TOP + 6, height - BOTTOM)) do
+		t[#t + 1] = ('<text class="kind" style="--h:%d" x="%d" y="%.1f">%s</text>'):format(
+			e[3], 860 - 184, e.at + 4, esc(e[2]))
 	end
 	return finish()
 end
 
--- One kind's medians, block by block in the order in which they ran, with what
--- 80 % of a block's times lay between. @list: {{n, arm, ns, low, high, generation}}
+-- One kind's medians, block by block in the order in which they ran, with the range of the middle
+-- 80 % of each block's times. @list: {{n, arm, ns, low, high, generation}}
 function M.blocks(label, list, total)
 	local low, high = math.huge, 0
 	for _, b in ipairs(list) do
@@ -165,7 +213,7 @@ function M.blocks(label, list, total)
 	local ys = room(low / 1000, high / 1000)
 	local t, x, y, finish = frame(label, { 0.5, total + 0.5 }, ys,
 		{ { 1, "block 1", "start" }, { total, tostring(total), "end" } },
-		marks(ticks(ys[1], ys[2], 4), "%g"), "us")
+		marks(ticks(ys[1], ys[2], 4), "%g"), { "blocks, in their order", "time (us)" })
 	for _, b in ipairs(list) do
 		if b.low then
 			t[#t + 1] = (
@@ -188,8 +236,8 @@ local function share(v, low, high)
 	return math.min(math.max((v - low) / (high - low) * 100, 0), 100)
 end
 
--- @rows: {{label, verdict, mid, low, high, text}} on one scale of per cent, with
--- what is borne as a broken line.
+-- @rows: {{label, verdict, mid, low, high, text}} on one scale of per cent; the tolerated change
+-- is a dashed line.
 function M.effects(rows, border)
 	local low, high = 0, border
 	for _, r in ipairs(rows) do
@@ -245,7 +293,7 @@ function M.timeline(blocks, events, span)
 	local last = -10
 	for _, e in ipairs(events) do
 		local at = math.min(share(e.at, 0, span), 97)
-		-- numbers that would lie upon each other: the first of them stands
+		-- of labels that would overlap only the first is drawn
 		if at - last >= 3 then
 			t[#t + 1] = ('<span style="left:%.2f%%" title="%s">%d</span>'):format(
 				at, esc(e.title), e.n)
@@ -256,7 +304,7 @@ function M.timeline(blocks, events, span)
 	return table.concat(t)
 end
 
--- Ranks of a kind: how far each lies from the median of them, in per cent.
+-- Ranks of a kind: each rank's difference from their median, in per cent.
 -- @cells: {{rank, pct}}
 function M.ranks(cells)
 	local t = { "<div class=ranks>" }

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- A block: the collectives of a job while one arm is in place, until there are enough
 -- samples or a guard stops it.
+local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local plan = require "ncclbpf.rollout.plan"
 local read = require "ncclbpf.job.read"
@@ -12,7 +13,7 @@ local M = {}
 
 local POLL_S = 0.05
 local GUARD = 10 -- collectives of a kind before it may be called slow
-local BAKED = 50 -- the latest of a kind that count while a candidate bakes
+local BAKED = 50 -- latest collectives of a kind that count while a candidate bakes
 
 function M.kind_of(op)
 	return ("%s %s of %s"):format(op.coll, units.bytes(op.size), op.comm)
@@ -101,63 +102,35 @@ local function guarded(r, arm, times, normal, refused_now)
 	if a.agree == false then return "ranks do not agree", { guard = "agreement" } end
 end
 
--- NCCL numbers collectives of each communicator and kind separately.
-local function line_of(op) return op.comm .. " " .. op.coll end
-
-local function highest(ops)
-	local seq = {}
-	for _, op in pairs(ops) do seq[line_of(op)] = math.max(seq[line_of(op)] or -1, op.seq) end
-	return seq
-end
-
--- At most so many collectives of each kind were enqueued before the fence and have not ended. They
--- do not count.
-local function in_flight(r)
-	local open = {}
-	for _, x in ipairs(job.ask(r, "stats")) do
-		local here = {}
-		for _, row in ipairs(read.list(x.data, "rows")) do
-			local n = read.number(read.record(row.enqueue).count) - read.number(
-				read.record(row.exec).count)
-			local key = line_of(row)
-			here[key] = (here[key] or 0) + math.max(n, 0)
-		end
-		for key, n in pairs(here) do
-			open[key] = math.min(math.max(open[key] or 0, n), 1024)
-		end
-	end
-	return open
-end
-
 -- Run one block of @arm.
--- -> medians by kind, collectives by kind | nil, reason, evidence (a guard) | nil, nil, the
--- request of another shell
--- @bake: run for that many seconds instead; guards check the latest collectives only. -> true,
--- number of collectives | as above
+-- @bake: run for that many seconds instead; guards check the latest collectives only.
+-- -> medians by kind, collectives by kind; with @bake: true, number of collectives
+-- | nil, word, reason, evidence. word: "guard" (a guard stopped the block, with evidence), "leave"
+-- (a concurrent change; reason: its generation), or a request: "pause", "abort" or "promote"
 function M.block(r, arm, bake)
 	local p = r.plan
 	local normal = arm == "b" and baseline_of(r) or {}
 	local before, other = refused(r)
-	if not before then return nil, nil, "leave", other end
-	local from = highest(job.samples(r))
-	for key, n in pairs(in_flight(r)) do from[key] = (from[key] or -1) + n end
+	if not before then return nil, "leave", other end
+	-- Collectives enqueued before the fence do not count.
+	local from = collectives.until_now(function(line) return job.ask(r, line) end)
 	local seen, times, kept, most = {}, {}, {}, 0
 	local skip = math.ceil(p.samples / (1 - p.warmup_pct / 100)) - p.samples
 	local till = core.mono() + (bake or p.block_timeout)
 	local count, all = {}, 0
 	while bake or most < p.samples do
 		local word = record.requested(r)
-		if word then return nil, nil, word end
+		if word then return nil, word end
 		if core.mono() > till and not (bake and all < GUARD
 			and core.mono() < till + p.block_timeout) then
 			if bake then return true, all end
-			return nil, nil, "pause", ("only %d collectives of a kind in %g s"):format(
+			return nil, "pause", ("only %d collectives of a kind in %g s"):format(
 				most, p.block_timeout)
 		end
 		local new = {}
 		for id, op in pairs(job.samples(r)) do
-			if not seen[id] and op.ns > 0 and op.seq > (from[line_of(op)] or -1)
-				and job.in_scope(r, op) then
+			if not seen[id] and op.ns > 0 and job.in_scope(r, op)
+				and op.seq > (from[collectives.line(op)] or -1) then
 				new[#new + 1] = { id, op }
 			end
 		end
@@ -179,9 +152,9 @@ function M.block(r, arm, bake)
 			end
 		end
 		local now, another = refused(r)
-		if not now then return nil, nil, "leave", another end
+		if not now then return nil, "leave", another end
 		local why, evidence = guarded(r, arm, times, normal, now - before)
-		if why then return nil, why, evidence end
+		if why then return nil, "guard", why, evidence end
 		if bake or most < p.samples then core.sleep(p.interval or POLL_S) end
 	end
 	local medians = {}

@@ -9,7 +9,7 @@ local M = {}
 
 local HEAD = "block,generation,arm,comm,collective,size_bytes,ran,seq,time_ns\n"
 local CHUNK = 1 << 20
-M.PARTS = 100 -- quantiles are per cent
+M.PARTS = 100 -- quantiles in steps of one per cent
 
 -- A value as a CSV word that needs no quotes.
 local function word(v) return (tostring(v):gsub('[%s,"%c]', "_")) end

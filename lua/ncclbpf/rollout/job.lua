@@ -15,9 +15,9 @@ local record = require "ncclbpf.rollout.record"
 local M = {}
 
 local POLL_S = 0.05
-local RETRIES = 5 -- of a change that another one is in the way of
-local STALE = 50 -- the same, where controllers were there before
-local IDLE_S = 1 -- a communicator that decides nothing for so long is idle
+local RETRIES = 5 -- tries of a change while another change is in progress
+local STALE = 50 -- tries of a change after controllers changed the job
+local IDLE_S = 1 -- a communicator without a decision for so long is idle
 
 -- Ask all processes. Raises if one does not answer, which ends the rollout.
 function M.ask(r, line)
@@ -201,7 +201,7 @@ function M.has_candidate(r, d)
 	for _, names in ipairs { r.candidate or {}, r.promoted or {} } do
 		for _, n in ipairs(names) do ours[n] = not M.has(r.baseline, n) or nil end
 	end
-	-- The candidate is a part of the baseline, so names cannot tell.
+	-- The baseline has all of the candidate's policies, so names do not show it.
 	if not next(ours) then return true end
 	for _, list in ipairs(lists) do
 		for _, n in ipairs(list) do
@@ -233,8 +233,8 @@ function M.change(r, line)
 end
 
 -- Change the job to @arm. Every communicator changes at its own fence. The change is refused if
--- somebody else has changed the job meanwhile. While the answer is open, r.arm is "none"; if
--- nothing has moved, it keeps its old value; after a concurrent change it is "other".
+-- somebody else has changed the job meanwhile. While the change is in progress, r.arm is "none".
+-- If no communicator changed, r.arm keeps its old value; after a concurrent change it is "other".
 function M.commit(r, arm, all)
 	local was = r.arm
 	if type(arm) == "string" then r.arm = "none" end
@@ -257,7 +257,8 @@ function M.commit(r, arm, all)
 			return nil, errors.new("refused",
 				("communicator %s takes no change: %s"):format(
 				tostring(c.comm), read.text(c.why) or tostring(c.state)),
-				{ hint = "a rollout needs all communicators of a job to change" })
+				{ hint = "a rollout requires that all communicators of the job "
+					.. "can change" })
 		end
 	end
 	return true
@@ -281,12 +282,24 @@ function M.use(r, arm, patience)
 		core.sleep(POLL_S / 5)
 	until core.mono() - began > patience
 	return errors.fail("timed_out",
-		"no rank of a communicator that decides has come to the fence of generation %s",
+		"not all ranks that decide have reached the fence of generation %s",
 		tostring(r.generation))
 end
 
+-- What a run does after a change that failed with @err. -> word, reason, as block.lua has them
+function M.refused(err)
+	if err.code == "stale" then return "leave", "another generation" end
+	return "pause", err.message
+end
+
+-- The reason of a run that found a concurrent change. @generation: a number or a text
+function M.left(generation)
+	return (math.type(generation) == "integer" and "generation %d" or "%s"):format(generation)
+		.. " was made by somebody else meanwhile, and stays in force"
+end
+
 function M.samples(r)
-	return collectives.of(M.ask(r, "sample tail 1024"))
+	return collectives.of(M.ask(r, "sample tail count=1024"))
 end
 
 function M.in_scope(r, op)

@@ -11,7 +11,7 @@ local M = {}
 -- the slowdown to be found (3 %).
 M.defaults = {
 	confidence = 0.98, -- of all looks and strata together
-	min_effect_pct = 1, -- less than that is no harm
+	min_effect_pct = 1, -- a smaller slowdown is tolerated
 	blocks = 20, -- an arm
 	looks = 4,
 }
@@ -137,7 +137,7 @@ function M.look(strata, k, opts)
 end
 
 -- nb.judge{a = {...}, b = {...}, block=, confidence=, min_effect_pct=, least=}: two
--- lists of samples, looked at once. block: so many samples a median.
+-- lists of samples, looked at once. block: number of samples for each median.
 function M.judge(opts)
 	opts = errors.check_options("nb.judge", opts, {
 		a = "table", b = "table", block = "integer", confidence = "number",

@@ -9,9 +9,9 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
-local STEPS = 1000000 -- a table of ten thousand fields takes a tenth
+local STEPS = 1000000 -- a table of ten thousand fields takes a tenth of these steps
 
--- ---- what the fields may be -------------------------------------------------------
+-- ---- the allowed values of fields -------------------------------------------------------
 
 local function number(least, most, whole)
 	return function(v)
@@ -181,7 +181,7 @@ local metrics = tables_of("metrics", {
 			return (".name: %q is that of metrics[%d] as well"):format(m.name, k)
 		end
 	end
-	-- which way is worse
+	-- which direction is worse
 	m.direction = m.direction or m.aggregate == "busbw" and "decrease" or "increase"
 end)
 
@@ -354,7 +354,7 @@ function M.check(t)
 	for _, m in ipairs(p.metrics or {}) do decide = decide or m.critical end
 	if not decide then
 		return errors.fail(
-			"bad_argument", "metrics: none is critical, so that none would decide")
+			"bad_argument", "metrics: no metric is critical, so none would decide")
 	end
 	if p.judge.looks > p.blocks then
 		return errors.fail(
@@ -379,7 +379,7 @@ local function table_of(path)
 	t, err = sandbox.run(bytes, "=" .. path:match "[^/]*$", {}, STEPS)
 	if errors.is(err) and err.code ~= "lua_syntax" then
 		return nil, errors.new("bad_argument", err.message,
-			{ hint = "a plan is a table; there are no functions to call" })
+			{ hint = "a plan is a table and cannot call functions" })
 	end
 	return t, err
 end
@@ -409,7 +409,7 @@ end
 -- Describe a plan: list of {what, how}
 function M.steps(p)
 	local arms = function(a)
-		if a == nil then return "what the job has when it starts" end
+		if a == nil then return "the job's policies when the rollout starts" end
 		if type(a) == "string" then return a end
 		return #a == 0 and "none (NCCL's own choice)" or table.concat(a, ", ")
 	end

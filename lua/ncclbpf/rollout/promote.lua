@@ -19,7 +19,7 @@ local function images(group, names)
 	local list = {}
 	for i, name in ipairs(names) do
 		local member = group:living()[1]
-		local r = member and group:ask("policy get " .. session.quote(name),
+		local r = member and group:ask("policy export " .. session.quote(name),
 			{ want_object = true, members = { member } })[1]
 		if not r or r.err then return nil, r and r.err or group:failure() end
 		list[i] = { name = name, image = r.object }
@@ -44,8 +44,9 @@ function M.check(group, names)
 			if m.origin ~= "rodata" and not m.shared then
 				return nil, errors.new(
 					"refused",
-					("policy %s has a map %s, which would begin anew in a "
-					.. "policy for some sizes alone"):format(x.name, m.name),
+					("policy %s has a map %s, which would start empty in a "
+						.. "policy for some sizes "
+						.. "only"):format(x.name, m.name),
 					{ hint = 'promote = "all" or "scope"' })
 			end
 		end

@@ -28,10 +28,6 @@ local ENDED = record.ended
 M.ended, M.states, M.load, M.runs, M.gone = record.ended, record.states, record.load, record.runs,
 	record.gone
 M.is_of, M.times, M.kinds = job.is_of, job.times, blocks.kinds
--- Functions that sweep/run.lua uses too. They read these fields of r: plan (samples, warmup_pct,
--- block_timeout, scope, guards), group, blocks, path, id.
-M.parts = { ask = job.ask, use = job.use, commit = job.commit, in_use = job.in_use,
-	block = blocks.block, kind_of = blocks.kind_of }
 
 -- ---- the judge ------------------------------------------------------------------------
 
@@ -104,8 +100,8 @@ end
 -- ---- running ----------------------------------------------------------------------------
 
 -- Put @arm in place for all communicators but the held ones. This takes several changes. The held
--- ones change first, so that they never decide with the candidate. If a change fails, the way back
--- is the baseline for all communicators.
+-- ones change first, so that they never decide with the candidate. After a failed change, a
+-- rollback puts the baseline in place for all communicators.
 local function promote_but_held(r, arm)
 	local was = r.everywhere
 	r.everywhere, r.arm = true, "none"
@@ -139,7 +135,7 @@ local function finish(r, arm, state, reason, evidence)
 		ok, err = promote_but_held(r, arm)
 		if ok then r.arm, r.everywhere = arm, true end
 	end
-	-- A promotion to all communicators, or the way back from one. It is a change even if the
+	-- A promotion to all communicators, or its rollback. It is a change even if the
 	-- scope already has @arm.
 	local all = r.comms and (state == "succeeded" and r.plan.promote == "all" or r.everywhere)
 		or nil
@@ -164,7 +160,7 @@ local function finish(r, arm, state, reason, evidence)
 		record.event(r, state, reason, evidence)
 	else
 		local left = err.code == "stale"
-			and "; that was made by somebody else and is left in place" or ""
+			and "; somebody else has made a change meanwhile, which stays" or ""
 		record.event(r, "paused", ("%s; but the %s could not be put in place: %s%s"):format(
 			reason, arm ~= "a" and "candidate" or "baseline", err.message, left),
 			evidence)
@@ -175,7 +171,8 @@ local function finish(r, arm, state, reason, evidence)
 	return r
 end
 
--- Promote as the plan says: the whole candidate, or only the kinds that were better.
+-- Promote the whole candidate or, with promote = "better", a policy that uses it
+-- only for the kinds of collective where it was faster.
 local function succeed(r, reason, evidence)
 	if r.plan.promote ~= "better" then return finish(r, "b", "succeeded", reason, evidence) end
 	local names, err = promote.make(r.group, r, read.record(read.record(r.verdict).strata))
@@ -217,7 +214,8 @@ local function over(r)
 	return false
 end
 
--- Requests that another shell may make
+-- What ends a turn without medians: requests that another shell may make, and the words of
+-- rollout/block.lua.
 local asked = {
 	pause = function(r, why)
 		if over(r) then
@@ -232,24 +230,39 @@ local asked = {
 	end,
 	abort = function(r, _, other)
 		return finish(r, "a", "rolled_back", "asked to abort"
-			.. (other
-			and ("; generation %d was made by somebody else and "
-			.. "is left in place"):format(other) or ""))
+			.. (other and "; " .. job.left(other) or ""))
 	end,
 	promote = function(r) return succeed(r, "asked to promote") end,
+	guard = function(r, why, evidence)
+		record.event(r, "aborting", why, evidence)
+		return finish(r, "a", "rolled_back", why, evidence)
+	end,
+	-- Another process has taken the rollout over.
+	taken = function(_, err) return nil, err end,
 	-- A concurrent change: leave it in place and pause.
 	leave = function(r, generation)
 		r.arm = "other"
-		generation = type(generation) == "number" and ("generation %d"):format(generation)
-			or tostring(generation)
-		record.event(r, "paused",
-			("%s was made by somebody else and is left in place"):format(
-			generation))
+		record.event(r, "paused", job.left(generation))
 		local ok, err = record.save(r)
 		if not ok then return nil, err end
 		return r
 	end,
 }
+
+local function ended(r, word, why, evidence)
+	return (asked[word] or asked.pause)(r, why, evidence)
+end
+
+-- Change the job to @arm. -> true | nil, word, why, as blocks.block has them
+local function place(r, arm)
+	if r.arm == arm then return true end
+	local ok, err = job.use(r, arm, r.plan.block_timeout)
+	if not ok then return nil, job.refused(err) end
+	r.arm = arm
+	ok, err = record.save(r)
+	if not ok then return nil, "taken", err end
+	return true
+end
 
 -- Begin the next step: more communicators, first with the baseline, judged by its own blocks.
 local function advance(r)
@@ -257,10 +270,7 @@ local function advance(r)
 	r.advancing = true
 	if r.arm ~= "a" then
 		local ok, err = job.commit(r, "a")
-		if not ok and err.code == "stale" then
-			return asked.leave(r, "another generation")
-		end
-		if not ok then return asked.pause(r, err.message) end
+		if not ok then return ended(r, job.refused(err)) end
 	end
 	r.step, r.first, r.comms, r.looks, r.since = i + 1, #r.blocks, r.steps[i + 1].comms, nil, {}
 	r.advancing = nil
@@ -292,33 +302,18 @@ end
 
 -- Keep the candidate in place for the bake time, under the guards.
 local function bake(r)
-	if r.arm ~= "b" then
-		local ok, err = job.use(r, "b", r.plan.block_timeout)
-		if not ok and err.code == "stale" then
-			return asked.leave(r, "another generation")
-		end
-		if not ok then return asked.pause(r, err.message) end
-		r.arm = "b"
-		ok, err = record.save(r)
-		if not ok then return nil, err end
+	local ok, n, why, evidence = place(r, "b")
+	if ok then ok, n, why, evidence = blocks.block(r, "b", r.baking.seconds) end
+	if not ok then return ended(r, n, why, evidence) end
+	record.event(r, "progressing", ("baked %s: %s"):format(
+		units.seconds(r.baking.seconds), units.count(n, "collective")), { collectives = n })
+	if n < GUARD then
+		return asked.pause(r, ("only %s while it baked"):format(
+			units.count(n, "collective")))
 	end
-	local ok, why, evidence, more = blocks.block(r, "b", r.baking.seconds)
-	if ok then
-		record.event(r, "progressing", ("baked %s: %s"):format(
-			units.seconds(r.baking.seconds), units.count(why, "collective")),
-			{ collectives = why })
-		if why < GUARD then
-			return asked.pause(r, ("only %s while it baked"):format(
-				units.count(why, "collective")))
-		end
-		local verdict = r.baking.verdict
-		r.baking = nil
-		return passed(r, verdict, true)
-	elseif why then
-		record.event(r, "aborting", why, evidence)
-		return finish(r, "a", "rolled_back", why, evidence)
-	end
-	return (asked[evidence] or asked.pause)(r, more)
+	local verdict = r.baking.verdict
+	r.baking = nil
+	return passed(r, verdict, true)
 end
 
 -- Does this look end the step? The plan says how many failed and inconclusive looks it tolerates.
@@ -342,28 +337,14 @@ local function step(r)
 	local here = #r.blocks - first + 1
 	local n = #r.blocks + 1
 	local arm = M.arm_of(r.plan.seed + at - 1, here)
-	if r.arm ~= arm then
-		local ok, err = job.use(r, arm, r.plan.block_timeout)
-		if not ok and err.code == "stale" then
-			return asked.leave(r, "another generation")
-		end
-		if not ok then return asked.pause(r, err.message) end
-		r.arm = arm
-		ok, err = record.save(r)
-		if not ok then return nil, err end
-	end
+	local medians, kept, why, evidence = place(r, arm)
 	local began = core.time()
-	local medians, why, evidence, more = blocks.block(r, arm)
-	if not medians and why then
-		record.event(r, "aborting", why, evidence)
-		return finish(r, "a", "rolled_back", why, evidence)
-	elseif not medians then
-		return (asked[evidence] or asked.pause)(r, more)
-	end
+	if medians then medians, kept, why, evidence = blocks.block(r, arm) end
+	if not medians then return ended(r, kept, why, evidence) end
 	r.blocks[n] = { arm = arm, generation = r.generation, began = began, time = core.time(),
-		medians = medians, metrics = measures.of_block(r.plan, why),
+		medians = medians, metrics = measures.of_block(r.plan, kept),
 		step = r.steps and #r.steps > 1 and at or nil }
-	witness.block(r, n, r.blocks[n], why)
+	witness.block(r, n, r.blocks[n], kept)
 	if r.hooks then r.hooks.step(r) end
 	for k = 1, r.plan.judge.looks do
 		if here == plan.look_at(r.plan, k) * 2 then
@@ -400,63 +381,48 @@ local function rescue(name, id, token)
 	return ok ~= nil
 end
 
--- Record why the run ended without a verdict, for the shell that follows it.
+-- A script's failure is recorded as the rollout's.
 function M.fail(r, err)
-	r.failure = { code = err.code, message = err.message, hint = err.hint, cause = err.cause }
+	runner.fail(r, err)
 	return record.save(r)
 end
 
--- Run blocks until the rollout ends or pauses, or has @last blocks. -> as M.run
-local function steps(r, tell, last)
-	local till = core.mono() + r.plan.deadline
-	local ok, done, err
-	r.failure = nil
-	repeat
-		ok, done, err = pcall(step, r)
-		if ok and not done and not err and core.mono() > till then
-			ok, done, err = pcall(asked.pause, r,
-				("the deadline of %g s has passed"):format(r.plan.deadline))
-		end
-		if tell then tell(r) end
-	until not ok or done or err or last and #r.blocks >= last
-	if ok then return done or not err and r or nil, err end
-	-- most likely a process did not answer
-	err = errors.caught(done)
-	r.failure = { code = err.code, message = err.message, hint = err.hint, cause = err.cause }
-	local fine, result = pcall(asked.pause, r, err.message)
+-- The rollout as rollout/runner.lua runs it
+local way = { step = step, save = record.save }
+
+function way.stop(r, why, err)
+	if not err then return asked.pause(r, why) end
+	runner.fail(r, err)
+	local fine, result = pcall(asked.pause, r, why)
 	if not fine or not result then
-		record.event(r, "paused", err.message .. "; the job was left as it is")
+		record.event(r, "paused", why .. "; the job was left as it is")
 		pcall(record.save, r)
 	end
 	return nil, err
 end
 
+function way.lost(r, err)
+	record.event(r, "paused", err.message)
+	return record.save(r)
+end
+
+function way.rescue(r)
+	local name, id, token, group = r.job, r.id, r.runner.token, r.group
+	return function()
+		group:close() -- the connections of the process that died
+		return rescue(name, id, token)
+	end
+end
+
 -- Run the rollout in this process until it ends or pauses, or has made @most blocks. tell(r) is
 -- called after each block. Ctrl-C waits meanwhile and asks for a pause. -> r | nil, err
 function M.run(r, tell, most)
-	local name, id, token, group = r.job, r.id, r.runner.token, r.group
 	local last = most and #r.blocks + most
-	return runner.supervised(function()
-		group:close() -- the connections of the process that died
-		return rescue(name, id, token)
-	end, nil, function() return true, steps(r, tell, last) end)
+	return runner.run(r, way, tell, last and function() return #r.blocks >= last end)
 end
 
 -- Run the rollout in a process of its own, which calls after(r) at the end. -> its PID | nil, err
-function M.detach(r, after)
-	r.failure = nil
-	return runner.detach(r, record.save, function(_, trouble)
-		local done, err
-		if trouble then
-			record.event(r, "paused", trouble.message)
-			done, err = record.save(r)
-		else
-			done, err = M.run(r)
-		end
-		if after then after(r) end
-		return done, err
-	end)
-end
+function M.detach(r, after) return runner.detach(r, way, nil, after) end
 
 -- Follow rollout @r, whichever process runs it. -> the rollout as its file has it | nil, err
 function M.follow(r, tell, pid)
@@ -465,10 +431,8 @@ function M.follow(r, tell, pid)
 		load = function() return record.load(job_name) end,
 		ended = function(now) return ENDED[now.state] or now.state == "paused" end })
 	if not done then return nil, err end
-	if pid and done.failure then
-		return nil, errors.new(done.failure.code, done.failure.message,
-			{ hint = done.failure.hint, cause = done.failure.cause })
-	end
+	local failure = pid and runner.failure(done)
+	if failure then return nil, failure end
 	return done
 end
 
@@ -564,7 +528,7 @@ function M.adopt(r, group)
 	end
 	local s = group:ask "status"[1]
 	if s.err then return nil, s.err end
-	store.forget_requests(r.path) -- of the runner that is gone
+	store.forget_requests(r.path) -- requests to the dead runner
 	r.group, r.asker = group, nil
 	-- The job has another generation than the file. Either the runner that died made it before
 	-- it could save, or somebody else changed the job.
@@ -596,14 +560,15 @@ function M.resume(r, group)
 	local ok, err = M.adopt(r, group)
 	if not ok then return nil, err end
 	if type(r.script) == "table" and not r.hooks then
-		return nil, errors.new("refused", ("it is run by the script %s"):format(
+		return nil, errors.new("refused", ("script %s runs this rollout"):format(
 			tostring(r.script.file)), { hint = ("rollout script %s resume=yes"):format(
 			tostring(r.script.file)) })
 	end
 	if not M.more(r) then
 		return nil, errors.new(
 			"refused",
-			"all its blocks have been seen, and more looks would make chance a proof",
+			"all its blocks have been judged; more looks would raise the "
+				.. "false-alarm probability",
 			{ hint = "rollout promote or rollout abort" })
 	end
 	if r.everywhere then
@@ -615,7 +580,7 @@ function M.resume(r, group)
 	end
 	r.looks = nil
 	record.event(r, "progressing", "resumed")
-	r.arm = "none" -- whatever the job has now
+	r.arm = "none" -- the arm in place is unknown
 	ok, err = record.save(r)
 	if not ok then return nil, err end
 	return true
@@ -672,10 +637,11 @@ function M.undo(r, group)
 		and not job.has_candidate(r, now.data) then
 		return nil, errors.new(
 			"refused",
-			("generation %d was made since, and has nothing of the candidate"):format(
+			("generation %d was committed since and has no policy of the "
+				.. "candidate"):format(
 			now.data.generation),
-			{ hint = "policy history has what there was, policy undo to=N goes "
-				.. "back to it" })
+			{ hint = "policy history lists earlier generations, policy undo to=N "
+				.. "returns to one" })
 	end
 	local ok, err = M.adopt(r, group)
 	if not ok then return nil, err end

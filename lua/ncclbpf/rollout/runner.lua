@@ -29,7 +29,7 @@ end
 
 -- Call work() under a supervisor while Ctrl-C waits. work() returns whether the supervisor can go,
 -- then the results of this function. If it cannot go, the supervisor calls rescue() at once.
-function M.supervised(rescue, after, work)
+local function supervised(rescue, after, work)
 	local guardian, err = supervisor(rescue, after)
 	if not guardian then return nil, errors.from_reply(err) end
 	core.hold(true)
@@ -48,17 +48,67 @@ local function drop_empty(log)
 	if st and st.size == 0 then core.unlink(log) end
 end
 
--- Call run(r, err) in a process of its own, which becomes the runner of @r by save(r); what it
--- prints goes to a log beside the file. @err: the job cannot be reached. -> its PID | nil, err
-function M.detach(r, save, run)
+-- Record why the run ended without a result, for the shell that follows it.
+function M.fail(r, err)
+	r.failure = { code = err.code, message = err.message, hint = err.hint, cause = err.cause }
+end
+
+-- The error that M.fail recorded, or nil.
+function M.failure(r)
+	local f = r.failure
+	return f and errors.new(f.code, f.message, { hint = f.hint, cause = f.cause }) or nil
+end
+
+-- A run is a table with path, id, group, runner, plan.deadline, and @way, the functions of its
+-- kind:
+-- step(r): one turn. -> nil: go on | r: it has ended or paused | nil, err
+-- stop(r, why, err): end it, after the deadline or (err) after an error that step() raised.
+--   -> as step()
+-- lost(r, err): the new process cannot reach the job. -> true | nil, err
+-- save(r); rescue(r) -> a function for the supervisor, and what it calls afterwards
+
+-- Take turns until the run has ended or paused, or enough(r). tell(r) is called after each turn.
+-- -> r | nil, err
+local function turns(r, way, tell, enough)
+	local till = core.mono() + r.plan.deadline
+	local fine, done, err
+	r.failure = nil
+	repeat
+		fine, done, err = pcall(way.step, r)
+		if fine and not done and not err and core.mono() > till then
+			fine, done, err = pcall(way.stop, r,
+				("the deadline of %g s has passed"):format(r.plan.deadline))
+		end
+		if tell then tell(r) end
+	until not fine or done or err or enough and enough(r)
+	if fine then return done or not err and r or nil, err end
+	-- most likely a process did not answer
+	err = errors.caught(done)
+	return way.stop(r, err.message, err)
+end
+
+-- Run @r in this process; Ctrl-C waits meanwhile and asks for a pause. -> as turns()
+function M.run(r, way, tell, enough)
+	local rescue, after = way.rescue(r)
+	return supervised(rescue, after, function()
+		local done, err = turns(r, way, tell, enough)
+		return not r.unsafe, done, err
+	end)
+end
+
+-- Run @r in a process of its own, which becomes its runner by way.save(r) and calls after(r) at the
+-- end; what it prints goes to a log beside the file. -> its PID | nil, err
+function M.detach(r, way, tell, after)
 	local log = log_of(r)
 	core.unlink(log)
 	local pid, err = core.detach(function()
-		local ok, why = r.group:reconnect()
-		r.taken, r.runner = r.runner.token, store.runner()
-		local saved, trouble = save(r)
+		local there, why = r.group:reconnect()
+		r.taken, r.runner, r.failure = r.runner.token, store.runner(), nil
+		local saved, trouble = way.save(r)
 		if not saved then error(trouble, 0) end
-		ok, why = run(r, not ok and why or nil)
+		local ok
+		if there then ok, why = M.run(r, way, tell) else ok, why = way.lost(r, why) end
+		if after then after(r) end
 		if not ok then io.stderr:write(errors.text(errors.caught(why)), "\n") end
 		drop_empty(log)
 	end, log)
@@ -76,7 +126,8 @@ local function copy_log(path, from)
 	return from + #text
 end
 
--- -> is the runner dead although its supervisor had time to change the file, since when it is dead
+-- -> is the runner dead, and had its supervisor enough time to change the file; since when it is
+-- dead
 local function is_lost(r, pid, since)
 	-- The process that this shell started died before it became the runner.
 	if pid and store.is_this_process(r.runner) then return not core.alive(pid) end

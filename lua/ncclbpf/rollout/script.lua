@@ -12,8 +12,8 @@ local session = require "ncclbpf.job.session"
 local M = {}
 
 M.DEADLINE_S = 5 -- of a call
-M.MEMORY = 64 << 20 -- that a call may add
-local LINES = 1000 -- of what a script logs
+M.MEMORY = 64 << 20 -- bytes that a call may allocate
+local LINES = 1000 -- most lines that a script may log
 
 local FIELDS = { "args", "author", "categories", "description", "done", "judge", "plan", "requires",
 	"setup", "step" }
@@ -155,8 +155,8 @@ local function map_for(self, m, info)
 		end
 		if info.coherent then
 			return errors.fail("not_permitted",
-				"%s is coherent: its change is a generation of its own, which the "
-				.. "rollout would take for somebody else's", info.name)
+				"%s is coherent: its change makes a generation, which the "
+					.. "rollout would treat as a concurrent change", info.name)
 		end
 		return true
 	end
@@ -167,10 +167,10 @@ local function map_for(self, m, info)
 		if not ok then return nil, err end
 		return m:set(key, value)
 	end
-	function t.delete(_, key)
+	function t.remove(_, key)
 		local ok, err = may()
 		if not ok then return nil, err end
-		return m:delete(key)
+		return m:remove(key)
 	end
 	return t
 end
@@ -197,7 +197,7 @@ local function asked(t, what, ...)
 	return plain(v), err
 end
 
--- The context: args, dry_run, and what may be asked. @target: nil in a dry run
+-- The context: args, dry_run, and functions that query the job. @target: nil in a dry run
 local function context(self, target, values)
 	local ctx = { dry_run = self.dry, args = values, blocks = 0 }
 	local lines = 0
@@ -324,7 +324,7 @@ end
 
 -- ---- a rollout with it ------------------------------------------------------------
 
--- What rollout/run.lua calls: step(r) after a block, look(a, b), done(r)
+-- The functions that rollout/run.lua calls: step(r) after a block, look(a, b), done(r)
 function M.hooks(self)
 	return {
 		file = self.path, digest = self.digest, words = self.words,

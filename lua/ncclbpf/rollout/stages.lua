@@ -120,7 +120,7 @@ function M.blocks(r)
 	return from == 0 and r.blocks or table.move(r.blocks, from + 1, #r.blocks, 1, {})
 end
 
--- Too few collectives for @least of each kind and arm? -> a reason, or nil
+-- Does a kind have fewer than @least collectives in an arm? -> a reason, or nil
 function M.too_few(blocks, least)
 	local n = {}
 	for _, b in ipairs(blocks) do
@@ -163,7 +163,7 @@ local function median(list) return core.block_medians(list, #list)[1] end
 -- held_count, promoted_count}} | nil, err
 function M.holdback(r, group)
 	if type(r.held) ~= "table" then return core.array {} end
-	local results = group:ask "sample tail 1024"
+	local results = group:ask "sample tail count=1024"
 	local err = session.failure_of(results)
 	if err then return nil, err end
 	local set, by, rows = {}, {}, core.array {}
@@ -189,7 +189,7 @@ function M.holdback(r, group)
 	return rows
 end
 
--- The same for people.
+-- The times as lines for people.
 function M.holdback_lines(rows)
 	local t = {}
 	for i, x in ipairs(rows) do

@@ -12,6 +12,7 @@ local M = {}
 
 local CACHE_SECONDS = 2
 local PATIENCE = 0.1
+local FILE_OPTIONS = { data = true, out = true, segment = true, svg = true }
 
 local function starting(list, prefix)
 	local t, seen = {}, {}
@@ -72,14 +73,18 @@ end
 
 -- ---- files and Lua -------------------------------------------------------------------
 
-local function files(prefix)
+-- Folders, and files that end in one of @suffixes (nil: any).
+local function files(prefix, suffixes)
 	local dir, name = prefix:match("^(.*/)([^/]*)$")
 	if not dir then dir, name = "", prefix end
 	local t = {}
 	for _, f in ipairs(core.list(dir == "" and "." or dir) or {}) do
 		if f:sub(1, #name) == name and (name ~= "" or f:sub(1, 1) ~= ".") then
 			local st = core.stat(dir .. f)
-			t[#t + 1] = dir .. f .. (st and st.kind == "directory" and "/" or "")
+			local folder = st and st.kind == "directory"
+			local fits = folder or not suffixes
+			for _, x in ipairs(suffixes or {}) do fits = fits or f:sub(-#x) == x end
+			if fits then t[#t + 1] = dir .. f .. (folder and "/" or "") end
 		end
 	end
 	table.sort(t)
@@ -130,27 +135,29 @@ end
 
 -- ---- a command line --------------------------------------------------------------------
 
--- Candidates for the last of @list (may be ""). -> candidates
-function M.words(list, group)
-	local current = list[#list] or ""
-	local before = {}
-	local skip = false
+-- Words of the command before the last of @list, without options.
+local function words_before(list)
+	local before, skip = {}, false
 	for i = 1, #list - 1 do
 		local w = list[i]
 		if skip then
 			skip = false
 		elseif w:match("^%-") and not w:match("^%-%d") then
-			skip = w:match("^%-[pJrcSToef]$") ~= nil
+			skip = w:match("^%-[pJrSToef]$") ~= nil
 		else
 			before[#before + 1] = w
 		end
 	end
+	return before
+end
+
+-- Candidates for the last of @list (may be ""). -> candidates
+function M.words(list, group)
+	local current = list[#list] or ""
+	local before = words_before(list)
 	local prev = #list > 1 and list[#list - 1] or ""
-	if prev == "-o" and not (before[1] == "policy" and (
-		before[2] == "build" or before[2] == "get")) then
-		return starting(format.formats, current)
-	end
-	if prev == "-f" or prev == "-S" or prev == "-o" then return files(current) end
+	if prev == "-o" then return starting(format.formats, current) end
+	if prev == "-f" or prev == "-S" then return files(current) end
 	if prev == "-J" or prev == "-p" then
 		local t = {}
 		for _, s in ipairs((target.sockets())) do
@@ -188,13 +195,47 @@ function M.words(list, group)
 		for _, n in ipairs(live(group, row.names)) do t[#t + 1] = n end
 		if row.words == "policy use" then t[#t + 1] = "none" end
 	end
-	for name in pairs(row.options) do t[#t + 1] = name .. "=" end
+	local option, value = current:match "^([%a_]+)=(.*)$"
+	if option then
+		if not FILE_OPTIONS[option] or not row.options[option] then return {} end
+		t = files(value)
+		for i, f in ipairs(t) do t[i] = option .. "=" .. f end
+		return t
+	end
+	-- Options may follow once the words that must stand are there.
+	local given = 0
+	for i = (#verbs > 0 and 3 or 2), #before do
+		if not before[i]:match "^[%a_]+=" then given = given + 1 end
+	end
+	if given >= row.least then
+		for name in pairs(row.options) do t[#t + 1] = name .. "=" end
+	end
 	t = starting(t, current)
 	-- Offer files only for words with a slash where names are more likely.
-	if row.files and (row.files ~= "paths" or current:find("/", 1, true)) then
-		for _, f in ipairs(files(current)) do t[#t + 1] = f end
+	if row.files and given < row.most and (not row.paths or current:find("/", 1, true)) then
+		for _, f in ipairs(files(current, row.files ~= true and row.files)) do
+			t[#t + 1] = f
+		end
 	end
 	return t
+end
+
+-- What a candidate for the last of @list is for; nil: a name or a file.
+local function meaning(list, candidate)
+	local before = words_before(list)
+	if candidate:sub(1, 2) == "--" then
+		local o = words.options[candidate:sub(3)]
+		return o and o.help
+	end
+	if before[1] == "help" then table.remove(before, 1) end
+	local row = commands.find(table.concat(before, " ", 1, math.min(#before, 2)))
+		or commands.find(before[1] or "")
+	if candidate:sub(-1) == "=" and row then return row.options[candidate:sub(1, -2)] end
+	if #before > 1 then return nil end
+	row = commands.find(before[1] and before[1] .. " " .. candidate or candidate)
+	if row then return row.help end
+	local verbs = #before == 0 and commands.verbs(candidate) or {}
+	return #verbs > 0 and table.concat(verbs, ", ") or nil
 end
 
 -- ---- the prompt --------------------------------------------------------------------------
@@ -250,8 +291,11 @@ end
 
 -- ---- for the user's shell ------------------------------------------------------------------
 
--- `__complete WORDS...`: print candidates, one a line; none if the job does not answer quickly.
+-- `__complete [--describe] WORDS...`: print candidates, one a line; none if the job does not
+-- answer quickly. --describe: a tab and what the candidate is for behind it.
 function M.main(app, list)
+	local describe = list[1] == "--describe"
+	if describe then table.remove(list, 1) end
 	if #list == 0 then list = { "" } end
 	local group
 	local row = commands.find((list[1] or "") .. " " .. (list[2] or ""))
@@ -267,6 +311,10 @@ function M.main(app, list)
 	end
 	local t = M.words(list, group)
 	if group then group:close() end
+	for i, candidate in ipairs(t) do
+		local text = describe and meaning(list, candidate)
+		t[i] = text and candidate .. "\t" .. text or candidate
+	end
 	if #t > 0 then app:write(table.concat(t, "\n") .. "\n") end
 	return 0
 end

@@ -33,6 +33,7 @@ end
 function M.main(list, host)
 	return cli.main(list, {
 		sandbox = sandbox,
+		binary = host,
 		interactive = function(app)
 			return require("ncclbpf.shell.prompt").run(app, host)
 		end,

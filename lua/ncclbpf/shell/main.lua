@@ -54,12 +54,13 @@ local function version(app, flags)
 	return 0
 end
 
--- Run the program. @host: functions of shell/main.c: interactive(app), sandbox(unsafe). -> exit
--- status
+-- Run the program. @host: functions of shell/main.c: interactive(app), sandbox(unsafe);
+-- binary: what commands use of it. -> exit status
 function M.main(list, host)
 	host = host or {}
 	local app = shell.new {}
-	app.tty = core.isatty(1)
+	app.tty, app.errors_tty = core.isatty(1), core.isatty(2)
+	app.binary = host.binary or {}
 	if list[1] == "__complete" then
 		local complete = require "ncclbpf.shell.complete"
 		return complete.main(app, table.move(list, 2, #list, 1, {}))

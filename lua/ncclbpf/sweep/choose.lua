@@ -103,7 +103,8 @@ function M.check(t)
 	if not p then return nil, err end
 	if p.baseline and not p.data then
 		return errors.fail(
-			"bad_argument", "baseline: only with data; on a job it is what the job has")
+			"bad_argument", "baseline: only with data; on a job the current "
+				.. "policies are the baseline")
 	end
 	return p
 end
@@ -125,7 +126,7 @@ function M.read(path)
 	return p
 end
 
--- ---- classes: what is decided about -------------------------------------------
+-- ---- classes: the units of a decision -------------------------------------------
 
 function M.label(c)
 	return ("%s/%s%s"):format(c.algo, c.proto, c.channels and c.channels > 0
@@ -207,7 +208,7 @@ local function compare(strata, label, alpha, p)
 				worst.sure, worst.fine = sure, fine
 			end
 		elseif s.base then
-			return nil -- not seen in each
+			return nil -- the candidate was not measured in each stratum
 		end
 	end
 	return worst
@@ -333,7 +334,8 @@ local function verdict(c, p)
 		if c.shown.sure then
 			return "better", ("faster by %.1f %%"):format(-c.shown.effect_pct)
 		end
-		return "bridged", ("not slower; as its neighbours (%s)"):format(c.shown.reason)
+		return "bridged", ("not slower; takes its neighbours' answer "
+			.. "(%s)"):format(c.shown.reason)
 	end
 	c.shown = best
 	if not best then

@@ -216,8 +216,8 @@ local function read_json(file, text)
 	end
 	local about, out = json_about(d), {}
 	about.warning = d.version > 3
-		and ("%s: version %d of nccl-tests' JSON is newer than 3, which is what is "
-		.. "known here"):format(file, d.version) or nil
+		and ("%s: version %d of nccl-tests' JSON is not supported (the newest supported "
+			.. "is 3)"):format(file, d.version) or nil
 	for i, r in ipairs(d.results) do
 		local size = type(r) == "table" and math.tointeger(r.size)
 		if not size or size < 0 then
@@ -287,7 +287,7 @@ local function whole(text)
 	return v and v >= 0 and v or nil
 end
 
--- How a field is read, and what it may be.
+-- How to read a field, and its allowed values.
 local READ = {
 	collective = { M.collective, function() return table.concat(words_of "coll", ", ") end },
 	size_bytes = { units.size, function() return "bytes (4194304, 4M)" end },

@@ -5,8 +5,10 @@
 -- that is appended to the policies in use. However it ends, the job gets its baseline
 -- back: from the process that runs the sweep, also after a request to end and after errors,
 -- or from that process's supervisor (rollout/runner.lua).
+local blocks = require "ncclbpf.rollout.block"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local job = require "ncclbpf.rollout.job"
 local judge = require "ncclbpf.rollout.judge"
 local policy = require "ncclbpf.policy.policy"
 local read = require "ncclbpf.job.read"
@@ -20,23 +22,22 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
-local live = rollout.parts
 local PID = select(2, core.ids())
-local FORGET_S = 5 -- until a table that was in use can be thrown away
-local PATIENCE_S = 30 -- until the baseline is in place everywhere, at the end
+local FORGET_S = 5 -- time-out to discard a table that was in use
+local PATIENCE_S = 30 -- time-out to restore the baseline on all ranks
 
 -- ---- the file ------------------------------------------------------------------
 
-local function file_of(job) return store.path(job, "sweeps") end
+local function file_of(name) return store.path(name, "sweeps") end
 
 local function valid(s)
 	return type(s.state) == "string" and type(s.baseline) == "table"
 		and type(s.prefix) == "string" and type(s.runner) == "table"
 end
 
--- M.load(job) -> the job's last sweep | nil (none) | nil, err
-function M.load(job)
-	local path, err = file_of(job)
+-- M.load(name) -> the last sweep of the job | nil (none) | nil, err
+function M.load(name)
+	local path, err = file_of(name)
 	if not path then return nil, err end
 	return store.read(path, "sweep", valid)
 end
@@ -68,7 +69,7 @@ function M.runs(s)
 	return alive
 end
 
--- ---- what the job does -----------------------------------------------------------
+-- ---- the job's decisions -----------------------------------------------------------
 
 local function member_tables(group)
 	local ids, seen = {}, {}
@@ -96,7 +97,7 @@ local function classes_of(group, p)
 			local from = read.number(t.bytes_from)
 			if math.type(t.usable) ~= "integer" then
 				return nil, errors.new(
-					"protocol", "the job does not tell what NCCL offers",
+					"protocol", "the job does not report what NCCL offers",
 					{ hint = "its plugin is older than this shell" })
 			end
 			if sweep.in_scope(p, t.coll, from) then
@@ -206,11 +207,13 @@ local function names_with(r, arm)
 	return t
 end
 
-local function switch(r, arm)
+-- Change the job to @arm (nil: the baseline). -> true | nil, word, why, as blocks.block has them
+local function place(r, arm)
 	if r.now == (arm or "base") then return true end
-	local ok, err = live.use(r, names_with(r, arm), r.plan.block_timeout)
-	if ok then r.now = arm or "base" end
-	return ok, err
+	local ok, err = job.use(r, names_with(r, arm), r.plan.block_timeout)
+	if not ok then return nil, job.refused(err) end
+	r.now = arm or "base"
+	return true
 end
 
 local function record(r, arm, medians, ran)
@@ -263,40 +266,6 @@ local function drop(r, arm, why, evidence)
 	end
 end
 
--- A change failed. -> nil, word, reason
-local function unchanged(err)
-	if err.code == "stale" then
-		return nil, "left",
-			"another generation was made by somebody else and is left in place"
-	end
-	return nil, "stopped", err.message
-end
-
--- One turn of @arm (nil: the baseline). -> true | nil, word, reason
-local function turn(r, arm)
-	local ok, err = switch(r, arm)
-	if not ok then return unchanged(err) end
-	local ran = watch(r, arm)
-	local medians, why, evidence, more = live.block(r, arm and "b" or "a")
-	r.done = r.done + 1
-	if medians then
-		record(r, arm, medians, ran)
-		if not arm then r.blocks[#r.blocks + 1] = { arm = "a", medians = medians } end
-		return true
-	elseif why then
-		ok, err = switch(r, nil)
-		if not ok then return unchanged(err) end
-		drop(r, arm, why, evidence)
-		return true, "dropped"
-	end
-	return nil, evidence == "leave" and "left" or evidence == "pause" and not more
-		and "interrupted" or "stopped",
-		evidence == "leave"
-			and ("generation %s was made by somebody else and is left in place"):format(
-			tostring(more)) or more or core.stopped() and "interrupted"
-			or "asked to end"
-end
-
 -- After half of the rounds, drop candidates that are surely slower.
 local function halfway(r)
 	for _, c in ipairs(r.classes) do
@@ -337,45 +306,16 @@ local function generator(seed)
 	end
 end
 
--- All rounds. -> "done" | word, reason
-local function rounds(r, tell)
-	local random, till = generator(r.plan.seed), core.mono() + r.plan.deadline
-	for round = 1, r.plan.rounds do
-		-- The guards compare with the baseline, so it is first in round 1.
-		local order = shuffled(#r.arms, random)
-		if round == 1 then
-			for i, a in ipairs(order) do
-				if a == 0 then order[i], order[1] = order[1], 0 end
-			end
+-- Begin round @n: the baseline and the arms in random order. The guards compare with the baseline,
+-- so it is first in round 1.
+local function begin_round(r, n)
+	local order = shuffled(#r.arms, r.random)
+	if n == 1 then
+		for i, a in ipairs(order) do
+			if a == 0 then order[i], order[1] = order[1], 0 end
 		end
-		for _, i in ipairs(order) do
-			local arm = r.arms[i]
-			if i == 0 or arm then
-				local ok, word, why = turn(r, arm)
-				if not ok then return word, why end
-				if word == "dropped" then
-					-- Repeat the arm's table without the dropped candidate.
-					local again, err = make_arm(r, arm.number)
-					if err then return "stopped", err.message end
-					r.arms[i] = again or false
-					order[#order + 1] = again and i or nil
-				end
-				if tell then tell(r, round) end
-			end
-			if core.mono() > till then
-				return "stopped", ("the deadline of %g s has passed"):format(
-					r.plan.deadline)
-			end
-		end
-		if round == r.plan.rounds // 2 then
-			local ok, err = halfway(r)
-			if not ok then return "stopped", err.message end
-		end
-		local any = false
-		for _, arm in ipairs(r.arms) do any = any or arm end
-		if not any then return "done" end
 	end
-	return "done"
+	r.round, r.order = n, order
 end
 
 -- ---- begin and end -----------------------------------------------------------------
@@ -389,7 +329,7 @@ local function forget_tables(group, names)
 		repeat
 			if busy then core.sleep(0.05) end
 			busy = false
-			for _, r in ipairs(group:ask(session.line { "policy", "discard", name })) do
+			for _, r in ipairs(group:ask(session.line { "policy", "unload", name })) do
 				busy = busy or r.err and r.err.code == "busy"
 			end
 		until not busy or core.mono() > till
@@ -400,7 +340,7 @@ end
 -- change | nil, err
 local function restore(r)
 	core.hold(true)
-	local fine, ok, err = pcall(live.use, r, r.baseline, PATIENCE_S)
+	local fine, ok, err = pcall(job.use, r, r.baseline, PATIENCE_S)
 	if not fine then ok, err = nil, errors.caught(ok) end
 	-- Idle ranks change with their next decision.
 	if not ok and err.code == "timed_out" then ok = true end
@@ -411,17 +351,17 @@ local function restore(r)
 end
 
 -- Restore the baseline from the supervisor, by a connection of its own.
-local function rescue(job, baseline, prefix)
-	local group = session.attach({ job = job }, 5)
+local function rescue(name, baseline, prefix)
+	local group = session.attach({ job = name }, 5)
 	if not group then return nil end
-	local names, generation = live.in_use(group)
+	local names, generation = job.in_use(group)
 	local ours = false
 	for _, n in ipairs(names or {}) do ours = ours or n:sub(1, #prefix) == prefix end
 	local done, err = true, nil
 	if ours then
 		local r = { group = group, generation = generation,
 			plan = { block_timeout = PATIENCE_S } }
-		done, err = live.use(r, baseline, PATIENCE_S)
+		done, err = job.use(r, baseline, PATIENCE_S)
 		if not done and err.code == "timed_out" then done = true end
 	end
 	for _, p in ipairs(read.list(group:ask "policy list"[1].data, "policies")) do
@@ -433,19 +373,6 @@ local function rescue(job, baseline, prefix)
 	return done, err
 end
 M.rescue = rescue
-
-local function supervised(r, f)
-	local job, baseline, prefix, path = r.job, r.baseline, r.prefix, r.path
-	return runner.supervised(function() return rescue(job, baseline, prefix) end, function(done)
-		local s = M.load(job)
-		if not s or s.path ~= path or s.prefix ~= prefix then return end
-		s.state, s.reason, s.path = "abandoned",
-			"the process that ran it died; its supervisor "
-			.. (done and "put the baseline back"
-				or "could not put the baseline back: sweep abort"), nil
-		store.write(path, s)
-	end, f)
-end
 
 local function busy(group)
 	local old, err = rollout.load(group.job)
@@ -476,7 +403,7 @@ local function prepare(group, p)
 	r.path, err = file_of(group.job)
 	if not r.path then return nil, err end
 	p.seed = p.seed or math.random(1 << 30)
-	r.baseline, r.generation = live.in_use(group)
+	r.baseline, r.generation = job.in_use(group)
 	if not r.baseline then return nil, r.generation end
 	-- The job may declare that its times are not measured.
 	local s = group:ask "status"[1]
@@ -486,21 +413,22 @@ local function prepare(group, p)
 	if not r.classes then return nil, err end
 	if #r.classes == 0 then
 		return nil, errors.new(
-			"not_found", "the job has decided nothing yet that lies in the scope",
-			{ hint = "comm show says what it has" })
+			"not_found", "the job has made no decision yet that lies in the scope",
+			{ hint = "comm show lists the job's decisions" })
 	end
 	r.left_out = candidates(r.classes, p)
 	local n = 0
 	for _, c in ipairs(r.classes) do
 		for comm in pairs(c.comms) do
-			r.kinds[live.kind_of { coll = c.coll, size = c.from, comm = comm }] = {
+			r.kinds[blocks.kind_of { coll = c.coll, size = c.from, comm = comm }] = {
 				class = c, comm = comm }
 			n = n + #c.list
 		end
 	end
 	if n == 0 then
-		return nil, errors.new("refused", "NCCL offers nothing there but what the job has",
-			{ hint = "other algos, protos or channels in the plan" })
+		return nil, errors.new("refused", "NCCL offers no other combination there than "
+			.. "the current one",
+			{ hint = "allow other algos, protos or channels in the plan" })
 	end
 	local least = sweep.least_rounds((1 - p.confidence) / n)
 	if p.rounds < least then
@@ -538,25 +466,12 @@ function M.steps(group, p)
 	return t, r
 end
 
-local function work(r, tell)
-	live.ask(r, "telemetry on")
-	local a = live.ask(r, "check agreement")[1].data
-	if a.agree == false then
-		error(errors.new(
-			"ranks_disagree", "ranks do not agree before anything has changed"), 0)
-	end
-	local ok, err = make_arms(r)
-	if not ok then error(err, 0) end
-	r.of = r.plan.rounds * (#r.arms + 1)
-	return rounds(r, tell)
-end
-
 local function facts(r)
 	return {
 		("job %s, %d blocks of %d collectives"):format(
 			tostring(r.job), r.done, r.plan.samples),
 		"baseline: " .. (#r.baseline > 0 and table.concat(r.baseline, ", ")
-			.. "; put this behind: policy add" or "NCCL's own choice"),
+			.. "; append the table: policy add" or "NCCL's own choice"),
 	}
 end
 
@@ -585,34 +500,124 @@ local function result_of(r, back)
 		restored = back and r.state ~= "left", seed = r.plan.seed })
 end
 
--- Run the sweep, restore the baseline, save the result. -> can the supervisor go, result | nil,
--- err
-local function run(r, tell)
-	local fine, word, why = pcall(work, r, tell)
-	local err
-	if not fine then
-		err = errors.caught(word)
-		word, why = "stopped", err.message
-	end
+-- ---- running ------------------------------------------------------------------------
+
+-- End the sweep: restore the baseline, save the result. -> r | nil, err
+local function finish(r, state, why, err)
 	local back, trouble = true, nil
-	if word ~= "left" then
-		back, trouble = restore(r)
-	else
+	if state == "left" then
 		pcall(forget_tables, r.group, r.names)
+	else
+		back, trouble = restore(r)
 	end
-	if back == "left" then word = "left" end
-	r.state, r.why = word, why
+	r.state, r.why, r.unsafe = back == "left" and "left" or state, why, not back
 	if not back then
 		err = errors.new("aborted", "the baseline could not be put back: "
 			.. trouble.message,
-			{ hint = "its supervisor goes on trying; sweep status, sweep abort" })
+			{ hint = "its supervisor keeps trying; sweep abort tries again" })
 	elseif err and err.code == "interrupted" then
 		err = nil
 	end
-	r.failure = err and { code = err.code, message = err.message, hint = err.hint }
+	if err then runner.fail(r, err) end
 	r.result = result_of(r, back)
 	save(r)
-	return back, not err and r.result or nil, err
+	if err then return nil, err end
+	return r
+end
+
+-- A turn ended without medians; the words are those of rollout/block.lua.
+local function ended(r, word, why)
+	if word == "leave" then return finish(r, "left", job.left(why)) end
+	return finish(r, word == "pause" and not why and "interrupted" or "stopped",
+		why or core.stopped() and "interrupted" or "asked to end")
+end
+
+local function begin(r)
+	job.ask(r, "telemetry on")
+	local a = job.ask(r, "check agreement")[1].data
+	if a.agree == false then
+		error(errors.new(
+			"ranks_disagree", "ranks do not agree before anything has changed"), 0)
+	end
+	local ok, err = make_arms(r)
+	if not ok then error(err, 0) end
+	r.of, r.random = r.plan.rounds * (#r.arms + 1), generator(r.plan.seed)
+	begin_round(r, 1)
+end
+
+-- All turns of a round are over: begin the next, or end the sweep.
+local function end_round(r)
+	if r.round == r.plan.rounds // 2 then
+		local ok, err = halfway(r)
+		if not ok then return finish(r, "stopped", err.message) end
+	end
+	local any = false
+	for _, arm in ipairs(r.arms) do any = any or arm end
+	if not any or r.round == r.plan.rounds then return finish(r, "done") end
+	begin_round(r, r.round + 1)
+end
+
+-- A guard stopped the block of arm @i: repeat its table without the candidate.
+local function repeat_without(r, i, why, evidence)
+	local ok, word, trouble = place(r, nil)
+	if not ok then return ended(r, word, trouble) end
+	drop(r, r.arms[i], why, evidence)
+	local again, err = make_arm(r, i)
+	if err then return finish(r, "stopped", err.message) end
+	r.arms[i] = again or false
+	if again then table.insert(r.order, i) end
+end
+
+-- One turn: of the baseline, or of an arm.
+local function step(r)
+	if not r.order then begin(r) end
+	local i
+	repeat
+		while #r.order == 0 do
+			local done, err = end_round(r)
+			if done or err then return done, err end
+		end
+		i = table.remove(r.order, 1)
+	until i == 0 or r.arms[i] -- guards may have dropped all candidates of the arm
+	local arm = r.arms[i]
+	local ok, word, why, evidence = place(r, arm)
+	local medians, ran
+	if ok then
+		ran = watch(r, arm)
+		medians, word, why, evidence = blocks.block(r, arm and "b" or "a")
+		r.done = r.done + 1
+	end
+	if medians then
+		record(r, arm, medians, ran)
+		if not arm then r.blocks[#r.blocks + 1] = { arm = "a", medians = medians } end
+	elseif word == "guard" then
+		return repeat_without(r, i, why, evidence)
+	else
+		return ended(r, word, why)
+	end
+end
+
+-- The sweep as rollout/runner.lua runs it
+local way = { step = step, save = save }
+
+function way.stop(r, why, err) return finish(r, "stopped", why, err) end
+
+function way.lost(r, err)
+	r.state, r.why = "stopped", err.message
+	return save(r)
+end
+
+function way.rescue(r)
+	local name, baseline, prefix, path = r.job, r.baseline, r.prefix, r.path
+	return function() return rescue(name, baseline, prefix) end, function(done)
+		local s = M.load(name)
+		if not s or s.path ~= path or s.prefix ~= prefix then return end
+		s.state, s.reason, s.path = "abandoned",
+			"the process that ran it died; its supervisor "
+			.. (done and "put the baseline back"
+				or "could not put the baseline back: sweep abort"), nil
+		store.write(path, s)
+	end
 end
 
 -- Start a sweep: create its file; the job is not changed yet. -> r | nil, err
@@ -626,34 +631,25 @@ function M.start(group, p)
 	return r
 end
 
--- M.run(group, p[, tell(r, round)]) -> result | nil, err. tell: after each block. Ctrl-C
--- waits meanwhile and ends the sweep with the baseline in place.
+-- M.run(group, p[, tell(r)]) -> result | nil, err. tell: after each turn. Ctrl-C waits meanwhile
+-- and ends the sweep with the baseline in place.
 function M.run(group, p, tell)
 	local r, err = M.start(group, p)
 	if not r then return nil, err end
-	return supervised(r, function() return run(r, tell) end)
+	r, err = runner.run(r, way, tell and function(now)
+		if now.state == "running" then tell(now) end
+	end)
+	return r and r.result, err
 end
 
 -- Run the sweep in a process of its own. -> its PID | nil, err
-function M.detach(r)
-	local function tell(_, round)
-		r.round = round
-		save(r)
-	end
-	return runner.detach(r, save, function(_, trouble)
-		if not trouble then
-			return supervised(r, function() return run(r, tell) end)
-		end
-		r.state, r.why = "stopped", trouble.message
-		return save(r)
-	end)
-end
+function M.detach(r) return runner.detach(r, way, save) end
 
 -- Follow sweep @r, whichever process runs it. -> the sweep as its file has it | nil, err
 function M.follow(r, tell, pid)
-	local job = r.job
+	local name = r.job
 	return runner.follow(r.path, r.id, { pid = pid, tell = tell,
-		load = function() return M.load(job) end,
+		load = function() return M.load(name) end,
 		ended = function(now) return now.state ~= "running" end })
 end
 
@@ -664,7 +660,7 @@ function M.abort(group)
 	if err then return nil, err end
 	if not s then
 		return nil, errors.new("not_found", "this job has no sweep",
-			{ hint = "sweep PLAN" })
+			{ hint = "sweep start PLAN" })
 	end
 	if M.runs(s) then
 		local ok

@@ -4,6 +4,8 @@
 -- events; the rest comes from the profiler.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local format = require "ncclbpf.base.format"
+local permission = require "ncclbpf.trace.permission"
 local read = require "ncclbpf.job.read"
 local trace = require "ncclbpf.trace.trace"
 local units = require "ncclbpf.base.units"
@@ -13,38 +15,16 @@ local M = {}
 
 -- ---- uprobes ---------------------------------------------------------------------
 
--- Path of the libnccl that a process has mapped, through its root.
+-- Path of the libnccl that a process has mapped, through the process's root folder.
 local function library(pid)
 	local text = core.read(("/proc/%d/maps"):format(pid), 16 << 20)
 	local path = text and text:match "(/[^\n]*libnccl%.so[^\n]*)\n"
 	return path and ("/proc/%d/root%s"):format(pid, path)
 end
 
--- Why uprobes are unavailable, and who can change it.
-local function missing()
-	local status = core.read("/proc/self/status", 1 << 16) or ""
-	local caps = tonumber(status:match "CapEff:%s*(%x+)" or "0", 16)
-	local t = {}
-	local function has(bit) return caps >> bit & 1 == 1 end
-	if not has(21) then -- CAP_SYS_ADMIN has both of the others
-		if not has(39) then t[#t + 1] = "CAP_BPF" end
-		if not has(38) then t[#t + 1] = "CAP_PERFMON" end
-	end
-	local function setting(name, path)
-		local v = core.read(path, 64)
-		return v and #t > 0 and ("%s is %s"):format(name, v:match "%S+") or nil
-	end
-	local s = { setting("kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid") }
-	s[#s + 1] = setting("kernel.unprivileged_bpf_disabled",
-		"/proc/sys/kernel/unprivileged_bpf_disabled")
-	if #t == 0 then return nil end
-	return ("missing: %s%s"):format(table.concat(t, " and "), #s > 0
-		and " (" .. table.concat(s, ", ") .. ")" or "")
-end
-
 -- -> probes or nil, why not
 local function probes(s)
-	local list, not_ours = {}, missing()
+	local list, not_ours = {}, permission.missing()
 	if not_ours then return nil, not_ours end
 	for _, m in ipairs(s:living()) do
 		local path = library(m.pid)
@@ -62,8 +42,8 @@ end
 
 local GROUP = { ncclGroupStart = 1, ncclGroupEnd = -1 }
 
--- Calls of a thread to units: one by itself, or a group from its start to
--- its end. { start_ns, end_ns, cpu_ns, off_ns, colls, func }
+-- Combine the calls of a thread into units: a single call, or a group from its start to its end.
+-- { start_ns, end_ns, cpu_ns, off_ns, colls, func }
 local function units_of(calls)
 	table.sort(calls, function(a, b) return a.start_ns < b.start_ns end)
 	local threads, out = {}, {}
@@ -86,7 +66,7 @@ local function units_of(calls)
 	return out
 end
 
--- The same from NCCL's events: the outermost group is one.
+-- Units from NCCL's events: the outermost group is one unit.
 local function units_of_events(spans)
 	local out, groups = {}, {}
 	for _, s in ipairs(spans) do
@@ -102,7 +82,7 @@ local function units_of_events(spans)
 	return out
 end
 
--- The unit of a process within which a collective was enqueued.
+-- Find the unit of a process that enqueued a collective.
 local function finder(list)
 	local by = {}
 	for _, u in ipairs(list) do
@@ -144,7 +124,7 @@ local function clocks(colls, find)
 		if u and s.exec_ns then
 			local cpu = u.cpu_ns // math.max(u.found, 1)
 			local wall = math.max(s.done_ns - u.start_ns, s.exec_ns, cpu)
-			-- The sum without the overlap
+			-- the sum of times without the overlap
 			local both = math.max(0, math.min(u.end_ns, s.done_ns) - math.max(
 				u.start_ns, s.done_ns - s.exec_ns))
 			local seen = math.min(wall, math.max(
@@ -223,12 +203,10 @@ function M.cmd_calls(ctx)
 	if not seconds or seconds <= 0 then
 		return errors.fail("usage", "seconds=%s: a duration expected", ctx.opt.seconds)
 	end
-	if ctx.opt.uprobes and ctx.opt.uprobes ~= "yes" and ctx.opt.uprobes ~= "no" then
-		return errors.fail("usage", "uprobes=%s: yes or no expected", ctx.opt.uprobes)
-	end
+	local uprobes = ctx:yes("uprobes", true)
 	local s = try(ctx:session())
 	local p, why
-	if ctx.opt.uprobes ~= "no" then p, why = probes(s) end
+	if uprobes then p, why = probes(s) end
 	local got, err = collect(ctx, s, seconds, p)
 	local dropped = p and p:dropped() or 0
 	if p then p:close() end
@@ -281,7 +259,7 @@ function M.cmd_calls(ctx)
 			start_ns = u.start_ns, ns = u.end_ns - u.start_ns, off_ns = u.off_ns,
 			longest_off_ns = u.longest_off_ns }
 	end
-	return {
+	local result = {
 		schema = "trace.calls/1", rows = rows, id = "coll",
 		empty = "no collective ended meanwhile", foot = foot,
 		head = ("CPU calls timed by %s; wall from the call to the end; medians"):format(
@@ -303,6 +281,12 @@ function M.cmd_calls(ctx)
 			{ "seen_now_pct", title = "SEEN NOW %", num = true, show = pct },
 		},
 	}
+	if ctx.opt.out then
+		local text = format.render(result, { format = "json", target = s:label() })
+		try(core.write(ctx.opt.out, text))
+		foot[#foot + 1] = "written: " .. ctx.opt.out
+	end
+	return result
 end
 
 return M

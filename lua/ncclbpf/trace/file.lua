@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Write spans to a file: the Trace Event Format of Chrome and Perfetto, or one JSON object a line.
--- A rank is a process; a communicator's calls, its collectives, a channel's kernels and its
--- network are threads. The file is complete at any moment: its end is written after each batch and
--- overwritten by the next.
+-- A rank is a process; a communicator's calls, its collectives, a channel's kernels, its network
+-- and each peer of GIN are threads. The file is complete at any moment: its end is written after
+-- each batch and overwritten by the next.
 --
 -- Events of a thread must be nested or apart, and sorted by their start. So they are kept for
 -- half a second and sorted. An event that does not fit goes to a second thread of the same name.
@@ -18,7 +18,7 @@ local Writer = {}
 Writer.__index = Writer
 
 local KEEP_NS = 500000000
-local MOST = 16384 -- events that are kept, whatever their times
+local MOST = 16384 -- most events kept in memory for sorting
 local BATCH = 256 << 10
 local LANES = 8
 local FOOT = "\n]}\n"
@@ -42,7 +42,7 @@ local function flush(w)
 	w.flushed = w.bytes
 end
 
--- One event; false: it does not fit any more.
+-- Write one event; false: the file has no room for it.
 local function line(w, text)
 	if w.full then return false end
 	local comma = w.format == "chrome" and (w.any and ",\n" or "\n") or ""
@@ -88,7 +88,8 @@ local function turn(w)
 	begin(w)
 end
 
--- @write(): false where the file has no room. With keep= the next file has.
+-- Call @write(), which returns false if the file has no room. With keep=, start the next file
+-- then.
 local function roomy(w, write)
 	if write() then return true end
 	if not w.keep then return false end
@@ -96,7 +97,8 @@ local function roomy(w, write)
 	return write()
 end
 
--- @keep: so many files of @limit bytes, the oldest goes; nil: one, then it ends
+-- @keep: number of files of @limit bytes, of which the oldest is deleted; nil: one file, then the
+-- trace ends
 function M.open(path, format, limit, job, keep)
 	local w = setmetatable({ path = path, format = format, limit = limit, job = job,
 		keep = keep, spans = 0, skipped = 0, files = 0,
@@ -159,7 +161,7 @@ local function lane_of(w, p, track, from, to)
 	for _, lane in ipairs(t.lanes) do
 		if fits(lane, from, to) then return lane, from, to end
 	end
-	if #t.lanes < LANES then return new_lane(w, p, t), from, to end
+	if #t.lanes < (track.lanes or LANES) then return new_lane(w, p, t), from, to end
 	-- More concurrent events than lanes: start where there is room.
 	local best = t.lanes[1]
 	local free = math.huge
@@ -197,7 +199,7 @@ local function task_args(s)
 	return a
 end
 
--- What one span becomes: { track, name, from, to, args, flow }
+-- Convert a span: { track, name, from, to, args, flow }
 local shape = {}
 
 function shape.coll(s, out)
@@ -255,6 +257,56 @@ local function call(name)
 end
 shape.group, shape.group_api, shape.kernel_launch = call "plan", call "group", call "launch"
 shape.coll_api, shape.p2p_api = call "call", call "call"
+
+-- Puts to a peer may overlap, so its track has more lanes than others.
+local function peer_track(s)
+	return { name = ("%s gin rank %d"):format(comm_name(s), s.peer), order = 900 + s.peer,
+		lanes = 16 }
+end
+
+local function gin_args(s)
+	local a = common(s)
+	a.peer, a.context, a.number, a.puts, a.error = s.peer, s.context, s.seq, s.puts, s.error
+	a.signal, a.signal_op, a.value = s.signal, s.signal_op, s.value
+	a.held_us = s.held_ns and s.held_ns / 1000
+	return a
+end
+
+-- From post to done: "put 4KiB", "put 4KiB, signal 3", "signal 3"
+function shape.gin_put(s, out)
+	local name = {}
+	if s.bytes > 0 or not s.signal_op then name[1] = "put " .. units.bytes(s.bytes) end
+	if s.signal_op then name[#name + 1] = ("signal %d"):format(s.signal) end
+	out { peer_track(s), table.concat(name, ", "), s.start_ns, s.end_ns, gin_args(s) }
+end
+
+function shape.gin_get(s, out)
+	out { peer_track(s), "get " .. units.bytes(s.bytes), s.start_ns, s.end_ns, gin_args(s) }
+end
+
+-- A peer's signal has no length: readers show it as an instant.
+function shape.gin_signal(s, out)
+	out { peer_track(s), ("signal %d arrived"):format(s.signal), s.start_ns, s.end_ns,
+		gin_args(s) }
+end
+
+-- The kernel's calls for a queue pair (trace rdma).
+local KERNEL = { kernel_create = "create", kernel_destroy = "destroy", kernel_post = "post" }
+local function kernel(s, out)
+	local name = KERNEL[s.event]
+	if s.event == "kernel_change" then
+		name = s.to and "to " .. s.to or "change"
+	elseif s.event == "kernel_done" then
+		name = s.status ~= 0 and ("failed, status %d"):format(s.status)
+			or s.send and "sent" or "received"
+	end
+	out { { name = ("kernel: %s queue pair %d"):format(s.device, s.qp), order = 2000 }, name,
+		s.start_ns, s.end_ns, { qp = s.qp, device = s.device, bytes = s.bytes,
+			status = s.status, error = s.error } }
+end
+for _, event in ipairs { "create", "change", "destroy", "post", "done" } do
+	shape["kernel_" .. event] = kernel
+end
 
 local SLICE = '{"ph":"X","name":%s,"cat":"%s","pid":%d,"tid":%d,"ts":%s,"dur":%s,"args":%s}'
 local ARROW = ',\n{"ph":"%s","name":"runs","cat":"flow","id":%d,%s"pid":%d,"tid":%d,"ts":%s}'

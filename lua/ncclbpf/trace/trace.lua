@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- trace start, stop, status: events of NCCL's profiler. Processes send them
+-- trace start, stop, status: events of NCCL's profiler and of GIN. Processes send them
 -- (plugin/control/commands/trace.c); the shell writes Chrome's trace format (trace/file.lua) or
 -- JSON lines.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local gin = require "ncclbpf.trace.gin"
 local merge = require "ncclbpf.job.merge"
 local profiler = require "ncclbpf.job.profiler"
 local read = require "ncclbpf.job.read"
@@ -13,6 +14,21 @@ local units = require "ncclbpf.base.units"
 
 local try = errors.try
 local M = {}
+
+local SIGNAL_OPS = { "increment", "add" }
+
+-- The fields of an operation of GIN, or of a signal that arrived.
+local function gin_span(s)
+	s.context, s.channel, s.send, s.parent = s.channel, nil, nil, nil
+	s.signal_op = SIGNAL_OPS[s.x1]
+	if s.signal_op then s.signal, s.value = s.x2, s.x3 end
+	if s.event == "gin_signal" then
+		s.puts, s.context, s.seq = s.x0, nil, nil
+	else
+		s.held_ns = read.number(s.x0) > 0 and s.x0 or nil
+		s.error = s.error ~= 0 and s.error or nil
+	end
+end
 
 -- A received array as a table by field names; the meaning of some fields depends on the event.
 local function span_of(fields, a)
@@ -29,6 +45,8 @@ local function span_of(fields, a)
 	elseif s.event == "proxy_step" then
 		s.gpu_wait_ns, s.peer_wait_ns, s.net_wait_ns, s.flush_wait_ns = s.x0, s.x1, s.x2,
 			s.x3
+	elseif s.event and s.event:find "^gin_" then
+		gin_span(s)
 	end
 	s.x0, s.x1, s.x2, s.x3 = nil, nil, nil, nil
 	return s
@@ -64,7 +82,7 @@ M.taker = taker
 local FORMATS = { "chrome", "ndjson" }
 
 local function options(ctx)
-	local o = { file = ctx.args[1], format = ctx.opt.format or "chrome", size = 256 << 20 }
+	local o = { file = ctx.opt.out, format = ctx.opt.format or "chrome", size = 256 << 20 }
 	if o.format ~= "chrome" and o.format ~= "ndjson" then
 		return nil, errors.new("usage", ("format=%s: chrome or ndjson expected"):format(
 			o.format), { hint = errors.nearest(o.format, FORMATS) })
@@ -107,15 +125,21 @@ end
 -- ---- what is told ------------------------------------------------------------------
 
 local WHY = {
-	size = "the file's limit is reached", seconds = "traced for the time asked for",
-	interrupted = "interrupted", gone = "the job has ended", ring = "all that was in the rings",
+	size = "the file's limit is reached", seconds = "traced for the requested time",
+	interrupted = "interrupted", gone = "the job has ended", ring = "copied all events in "
+		.. "the rings",
 }
 
-local function summary(w, why, lost, left_out, notes)
+local function summary(w, why, lost, left_out, notes, kernels)
 	local d = { file = w.path, format = w.format, files = w.files, spans = w.spans,
 		bytes = w.bytes, skipped = w.skipped, lost = lost, left_out = left_out,
 		ended = why }
 	local foot = {}
+	d.gin = kernels:rows()
+	if d.gin then
+		foot = gin.notes(d.gin)
+		d.gin = core.array(d.gin)
+	end
 	if lost > 0 then
 		foot[#foot + 1] = (
 			"note: %d events were written over before this shell read them"):format(
@@ -195,15 +219,26 @@ end
 
 -- ---- commands --------------------------------------------------------------------
 
+-- Does the list of events= name events of GIN only? These need no profiler.
+local function only_gin(events)
+	if not events then return false end
+	for word in events:gmatch "[^,]+" do
+		if not word:find "^gin_" then return false end
+	end
+	return true
+end
+
 local function stream(ctx, o)
 	local s = try(ctx:session())
 	-- NCCL may load a profiler with the next communicator (env set).
-	if profiler.absent(s) then
+	if not only_gin(ctx.opt.events) and profiler.absent(s) then
 		ctx.app:complain(
-			"note: NCCL has called no profiler; nothing comes until it does\nhint: "
+			"note: NCCL has not called the profiler; no events but those of GIN come "
+				.. "until it does\nhint: "
 			.. profiler.HINT .. "\n")
 	end
 	local w
+	local kernels = gin.new()
 	-- Open the file at the first reply: a refused trace must not replace an older file.
 	local function open()
 		if w then return end
@@ -217,6 +252,7 @@ local function stream(ctx, o)
 		core.hold(true)
 		local fine, room = pcall(function()
 			open()
+			kernels:add(list, member)
 			return w:add(list, member)
 		end)
 		core.hold(false)
@@ -247,7 +283,8 @@ local function stream(ctx, o)
 	if ok and not good then return nil, partial(w, failure) end
 	if not closed then return nil, partial(w, err) end
 	local lost, left_out = losses()
-	return summary(w, why, lost, left_out, notes)
+	if why == "seconds" then table.move(profiler.first(s), 1, 2, #notes + 1, notes) end
+	return summary(w, why, lost, left_out, notes, kernels)
 end
 
 function M.cmd_start(ctx)
@@ -282,8 +319,9 @@ function M.cmd_stop(ctx)
 	if not result or not o.file then return result, err end
 	local s = try(ctx:session())
 	local w = try(tracefile.open(o.file, o.format, o.size, s.job))
-	local why = "ring"
+	local why, kernels = "ring", gin.new()
 	local ok, lost, left_out = pcall(rings, s, function(list, member)
+		kernels:add(list, member)
 		if not w:add(list, member) then
 			why = "size"
 			return true
@@ -293,7 +331,7 @@ function M.cmd_stop(ctx)
 	if not ok then error(partial(w, lost), 0) end
 	if not lost then return nil, partial(w, left_out) end
 	if not closed then return nil, partial(w, err) end
-	return summary(w, why, lost, left_out)
+	return summary(w, why, lost, left_out, nil, kernels)
 end
 
 function M.cmd_status(ctx)

@@ -42,11 +42,13 @@ static int run_change(struct nb_call *call, change_fn *run)
 {
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_change *change;
-	uint64_t expected;
+	uint64_t expected, fleet = 0;
 	int rc = nb_digest_parse(digest, call->req->arg[0], call->err);
 
 	if (!rc)
 		rc = nb_cmd_expected(call, &expected);
+	if (!rc)
+		rc = nb_cmd_number(call, "fleet", 1, INT64_MAX, &fleet);
 	if (rc)
 		return rc;
 	nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid);
@@ -54,7 +56,9 @@ static int run_change(struct nb_call *call, change_fn *run)
 	if (!change)
 		return nb_fail(call->err, NB_E_NOMEM, 0, "%s: no memory",
 			       call->req->spec->words);
+	nb_change_of_fleet(fleet);
 	rc = run(digest, expected, change, call->err);
+	nb_change_of_fleet(0);
 	if (!rc) {
 		snprintf(call->note, sizeof(call->note), "generation %llu",
 			 (unsigned long long)change->generation);

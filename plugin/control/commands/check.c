@@ -1,12 +1,35 @@
 // SPDX-License-Identifier: MIT
 // check agreement: the job segment has the decisions of all processes of the
 // job on this host, so any of them can answer.
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/jobseg/report.h"
+#include "core/jobseg/tracks.h"
+#include "core/wire/object.h"
 #include "plugin/control/reply.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
+
+static int send_tracks(struct nb_call *call, const struct nb_job *job,
+		       const struct nb_comm_option *comm)
+{
+	struct nb_buf bytes;
+	int rc = 0;
+
+	nb_buf_init(&bytes, 2 * NB_TRACKS_ROOM);
+	if (!nb_tracks_write(job, comm->given, comm->id, NB_TRACKS_ROOM,
+			     &bytes))
+		rc = nb_fail(call->err, NB_E_NOMEM, 0, "no memory for tracks");
+	else
+		call->fd_out = nb_wire_object_file(bytes.data, bytes.size);
+	if (!rc && call->fd_out < 0)
+		rc = nb_fail(call->err, NB_E_IO, 0,
+			     "memory file for tracks: %s", strerror(errno));
+	nb_buf_fini(&bytes);
+	return rc;
+}
 
 int nb_cmd_check_agreement(struct nb_call *call)
 {
@@ -26,5 +49,7 @@ int nb_cmd_check_agreement(struct nb_call *call)
 	snprintf(path, sizeof(path), "%s/%s", nb_self.dir.dir, s->name);
 	nb_job_json(&job, s->shared ? path : NULL, comm.given, comm.id,
 		    NB_CMD_ROOM, call->out);
-	return 0;
+	return nb_request_yes(call->req, "tracks", false)
+		       ? send_tracks(call, &job, &comm)
+		       : 0;
 }

@@ -214,8 +214,8 @@ static void put_steps(struct nb_json *j, const struct nb_explain *e)
 	nb_json_end_arr(j);
 }
 
-/* The policies that had the last word on algorithm, protocol and channels;
- * NULL: none has said anything. */
+/* The policies that set algorithm, protocol and channels last; NULL: no policy
+ * set it. */
 struct said {
 	const char *algo, *proto, *choice, *channels;
 	struct nb_explain_step last;
@@ -241,7 +241,7 @@ static struct said last_words(const struct nb_explain *e)
 	return by;
 }
 
-/* Why the answer was dropped, whose it was, and what is allowed. */
+/* Why the answer was dropped, which policy gave it, and the allowed values. */
 static void refusal_text(char *to, size_t size, const struct nb_comm *c,
 			 const struct nb_explain *e)
 {

@@ -8,6 +8,8 @@
 #include "plugin/change/stage.h"
 #include "plugin/control/reply.h"
 
+#include <string.h>
+
 static int stage_edit(struct nb_call *call, const struct nb_edit *edit)
 {
 	uint8_t digest[NB_SHA256_SIZE];
@@ -20,24 +22,28 @@ static int stage_edit(struct nb_call *call, const struct nb_edit *edit)
 	return rc ? rc : nb_cmd_finish_change(call, digest);
 }
 
-/* Where it goes, by the options; one of them at most. */
+/* Read the options for the policy's new position; at most one may be given. */
 static int parse_position(struct nb_call *call, struct nb_edit *edit,
 			  bool wanted)
 {
-	bool last = nb_request_yes(call->req, "last", false);
+	const char *position = nb_request_opt(call->req, "position");
 
 	edit->name = call->req->arg[0];
 	edit->before = nb_request_opt(call->req, "before");
-	edit->first = nb_request_yes(call->req, "first", false);
-	if (!!edit->before + edit->first + last > 1)
+	edit->first = position && !strcmp(position, "first");
+	if (position && !edit->first && strcmp(position, "last"))
 		return nb_fail(call->err, NB_E_ARG, 0,
-			       "%s: one place at a time: before=, first= or "
-			       "last=",
+			       "option position=: found %.32s, allowed: first, "
+			       "last",
+			       position);
+	if (edit->before && position)
+		return nb_fail(call->err, NB_E_ARG, 0,
+			       "%s: both before= and position= given; give one",
 			       call->req->spec->words);
-	if (wanted && !edit->before && !edit->first && !last)
+	if (wanted && !edit->before && !position)
 		return nb_fail(call->err, NB_E_ARG, 0,
-			       "%s: where to? before=NAME, first=yes or "
-			       "last=yes",
+			       "%s: no position given: before=NAME, "
+			       "position=first or position=last expected",
 			       call->req->spec->words);
 	return 0;
 }

@@ -13,15 +13,25 @@
 #include "plugin/control/dispatch.h"
 #include "plugin/control/environment.h"
 #include "plugin/control/socket.h"
+#include "plugin/gin/choice.h"
+#include "plugin/gin/gin.h"
+#include "plugin/gin/list.h"
+#include "plugin/gin/tcp.h"
+#include "plugin/gin/unused.h"
+#include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
 #include "plugin/job/startup.h"
 #include "plugin/net/list.h"
+#include "plugin/net/net.h"
 #include "plugin/net/tcp.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/held.h"
 #include "plugin/policies/load.h"
+#include "plugin/profiler/events.h"
 #include "plugin/runtime/params.h"
+#include "plugin/verbs/unseen.h"
+#include "plugin/verbs/verbs.h"
 #include "plugin/wrap/wrapped.h"
 
 static const char prefix[] = "NCCLBPF_";
@@ -150,7 +160,144 @@ static void check_net(struct nb_json *j)
 	      (unsigned long long)stalls, (unsigned long long)strange);
 }
 
-/* The profiler's events: which of them went missing. */
+/* GIN is on, but NCCL was given no device of ours. */
+static void check_gin_unused(struct nb_json *j, bool transport)
+{
+	int net_devices;
+	struct nb_gin_situation s = {
+		.nccl = nb_verbs_version(),
+		.wrapping = *nb_params.str[NB_P_CHAIN_GIN],
+		.called = nb_gin_called(),
+		.transport = transport,
+		.net_ours = nb_net_used(&net_devices) != NULL,
+		.net_off = nb_params.num[NB_P_NET] != 0,
+	};
+	struct nb_gin_reason r;
+
+	for (int i = 0; i < NB_GIN_NVARIABLES; i++)
+		s.variable[i] = nb_gin_variable((enum nb_gin_variable)i);
+	nb_gin_unused(&s, &r);
+	check(j, "gin", WARN, r.hint[0] ? r.hint : NULL,
+	      "GIN is on, but not in use: %s", r.text);
+}
+
+static void check_gin(struct nb_json *j)
+{
+	uint64_t offences = 0;
+	struct nb_gin_sums s;
+	int devices;
+	const char *transport = nb_gin_used(&devices);
+	bool bad;
+
+	if (!nb_params.num[NB_P_GIN] && !*nb_params.str[NB_P_CHAIN_GIN])
+		return;
+	if (!transport || !devices) {
+		check_gin_unused(j, transport != NULL);
+		return;
+	}
+	nb_gin_list_sums(&s);
+	if (!s.opened && !s.errors) {
+		check(j, "gin", OK, NULL,
+		      "NCCL has found %.64s with %d devices; no kernel has "
+		      "needed GIN yet",
+		      transport, devices);
+		return;
+	}
+	for (int i = 0; i < NB_GIN_NOFFENCES; i++)
+		offences += nb_gin_offences((enum nb_gin_offence)i);
+	bad = s.errors || s.broken || offences;
+	check(j, "gin", bad ? WARN : OK,
+	      bad ? "gin shows the peers; NCCL's log names the rank" : NULL,
+	      "%.64s moves puts and signals of %llu collComms: %llu errors, "
+	      "%llu peers lost or stalled, %llu offences",
+	      transport, (unsigned long long)s.live,
+	      (unsigned long long)s.errors, (unsigned long long)s.broken,
+	      (unsigned long long)offences);
+}
+
+/* What goes past the tap. */
+static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_sums *s)
+{
+	uint64_t others = nb_verbs_other_contexts();
+	bool gpu = nb_verbs_gpu_posts();
+
+	if (!others && !s->extended && !gpu)
+		return;
+	check(j, "verbs_unseen", OK,
+	      "policies and verbs do not see these; docs/verbs.md says why",
+	      "not seen: %llu contexts opened before the tap or by other "
+	      "libraries, %llu queues of the extended interface%s",
+	      (unsigned long long)others, (unsigned long long)s->extended,
+	      gpu ? ", what GPUs post themselves (GIN with GDAKI)" : "");
+}
+
+/* NCCL 2.28 crashes on some adapters, unless a variable says otherwise. */
+static void check_gin_crash(struct nb_json *j, const struct nb_tap_api *tap)
+{
+	int version = nb_verbs_version();
+	const char *name;
+
+	for (uint32_t i = 0; (name = tap->adapter(i)); i++) {
+		enum nb_gin_crash crash = nb_verbs_gin_crash(name);
+
+		if (crash == NB_GIN_CRASH_NONE)
+			continue;
+		if (crash == NB_GIN_CRASH_EXPECTED)
+			check(j, "gin_crash", WARN,
+			      "set NCCL_GIN_TYPE=0, or use NCCL 2.29",
+			      "adapter %s is not mlx5: NCCL %d.%d.%d crashes "
+			      "in "
+			      "its GIN set-up",
+			      name, version / 10000, version / 100 % 100,
+			      version % 100);
+		else
+			check(j, "gin_crash", OK, NULL,
+			      "NCCL_GIN_TYPE keeps NCCL %d.%d.%d from a crash "
+			      "in its GIN set-up: adapter %s is not mlx5",
+			      version / 10000, version / 100 % 100,
+			      version % 100, name);
+		return;
+	}
+}
+
+/* NCCL's own InfiniBand: is it seen, and how does it do? */
+static void check_verbs(struct nb_json *j)
+{
+	const struct nb_tap_api *tap = nb_verbs_tap();
+	const char *trouble = nb_verbs_trouble();
+	struct nb_tap_sums s;
+	bool bad;
+
+	if (!tap && trouble)
+		check(j, "verbs", WARN, NULL, "no queue pairs are seen: %.400s",
+		      trouble);
+	else if (!tap && nb_verbs_bypassed())
+		check(j, "verbs", OK,
+		      "NCCLBPF_VERBS=on and ncclbpf in NCCL_NET_PLUGIN show "
+		      "its queue pairs",
+		      "libibverbs is open without the tap in front of it");
+	if (!tap)
+		return;
+	tap->sums(&s);
+	bad = s.errors || s.failures || s.failed_changes || s.refused ||
+	      s.strays || s.overflows || s.unseen;
+	check(j, "verbs", bad ? WARN : OK,
+	      bad ? "verbs shows the queue pairs; docs/verbs.md says what each "
+		    "counter means"
+		  : NULL,
+	      "%llu queue pairs on %llu adapters: %llu completions failed, "
+	      "%llu events told of failures, %llu changes of state failed, "
+	      "%llu values of policies were refused, "
+	      "%llu completions of queue pairs that are not seen",
+	      (unsigned long long)s.live_qps, (unsigned long long)s.devices,
+	      (unsigned long long)s.errors, (unsigned long long)s.failures,
+	      (unsigned long long)s.failed_changes,
+	      (unsigned long long)s.refused, (unsigned long long)s.unseen);
+	check_verbs_unseen(j, &s);
+	check_gin_crash(j, tap);
+}
+
+/* The profiler's lost events. */
 static void check_events(struct nb_json *j)
 {
 	uint64_t grave = 0, rest = 0, most = 0;
@@ -176,7 +323,7 @@ static void check_events(struct nb_json *j)
 		      "each"
 		    : NULL,
 	      "NCCL calls profiler interface %u; %llu events were lost%s%s%s, "
-	      "%llu more NCCL may leave so",
+	      "%llu more were not measured, which is normal",
 	      nb_events_abi(), (unsigned long long)grave,
 	      word ? " (most: " : "", word ? word : "", word ? ")" : "",
 	      (unsigned long long)rest);
@@ -247,7 +394,7 @@ static void check_settings(struct nb_json *j, const struct nb_env *env)
 
 static void check_policy(struct nb_json *j)
 {
-	/* some messages name the file themselves */
+	/* some messages already contain the file's name */
 	bool named = !strncmp(nb_load.err.text, nb_load.what,
 			      strcspn(nb_load.what, "@"));
 
@@ -291,8 +438,9 @@ static unsigned check_comms(struct nb_json *j)
 			check(j, "ranks", BAD,
 			      "give NCCLBPF_POLICY and all settings the same "
 			      "value in every process",
-			      "communicator %016llx rank slot %u: ranks began "
-			      "with different policies or settings, so no "
+			      "communicator %016llx rank slot %u: ranks "
+			      "started with different policies or settings, so "
+			      "no "
 			      "policy is used%s%s",
 			      (unsigned long long)c->init.comm_id,
 			      c->slot_index, text[0] ? ": " : "", text);
@@ -326,7 +474,7 @@ static void check_divergence(struct nb_json *j)
 		      "check agreement shows which ranks and how; policy use "
 		      "none where only answers differ",
 		      "communicator %016llx: its ranks decided differently, "
-		      "seen first at decision %llu",
+		      "first at decision %llu",
 		      (unsigned long long)c->comm_id,
 		      (unsigned long long)seq - 1);
 	}
@@ -402,6 +550,45 @@ static void check_segment(struct nb_json *j)
 		      "full fence");
 }
 
+/* A rank of this process that waits for the fleet's store; NULL: none. */
+static const struct nb_comm *waiting_comm(void)
+{
+	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
+		if (c->fence.follows &&
+		    __atomic_load_n(&c->fence.slot->waiting, __ATOMIC_ACQUIRE))
+			return c;
+	return NULL;
+}
+
+static void check_fleet(struct nb_json *j)
+{
+	const struct nb_seg_agent *a;
+	const struct nb_comm *waits = waiting_comm();
+	uint64_t pid, start;
+
+	if (!nb_params_fleet() || !nb_self.seg)
+		return;
+	a = &nb_self.seg->mem->agent;
+	if (!nb_segment_agent(nb_self.seg, &pid, &start))
+		check(j, "fleet", BAD,
+		      "the log says why ncclbpf-agent does not start; "
+		      "NCCLBPF_AGENT names it",
+		      "no agent runs on this site: no change reaches it%s",
+		      waits ? ", and a rank waits at a fence for it" : "");
+	else if (!__atomic_load_n(&a->store, __ATOMIC_ACQUIRE))
+		check(j, "fleet", BAD, "check NCCLBPF_FLEET and the store",
+		      "%.150s; no change reaches this site%s",
+		      a->text[0] ? a->text : "the store has not answered",
+		      waits ? ", and a rank waits at a fence for it" : "");
+	else if (waits)
+		check(j, "fleet", WARN, NULL,
+		      "a rank of communicator %016llx waits at a fence",
+		      (unsigned long long)waits->init.comm_id);
+	else
+		check(j, "fleet", OK, NULL, "site %.71s, the store answers",
+		      a->site);
+}
+
 int nb_cmd_doctor(struct nb_call *call)
 {
 	const struct nb_env *env = nb_control_env(nb_conn_control(call->conn));
@@ -414,6 +601,8 @@ int nb_cmd_doctor(struct nb_call *call)
 	check_chains(j);
 	check_events(j);
 	check_net(j);
+	check_gin(j);
+	check_verbs(j);
 	check_settings(j, env);
 	check_policy(j);
 	if (!check_comms(j))
@@ -423,6 +612,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	check_divergence(j);
 	check_decisions(j);
 	check_segment(j);
+	check_fleet(j);
 	nb_json_end_arr(j);
 	return 0;
 }

@@ -31,7 +31,7 @@ int nb_cmd_env_unset(struct nb_call *call)
 	return set_variable(call, NULL);
 }
 
-int nb_cmd_env_forget(struct nb_call *call)
+int nb_cmd_env_remove(struct nb_call *call)
 {
 	int rc = nb_override_forget(call->req->arg[0], call->err);
 

@@ -22,7 +22,7 @@ enum { WOULD_MOST = 12, TRIES_MOST = 32, TRIES_NS = 50000000 };
 struct would {
 	uint32_t field, policy;
 	uint64_t value;
-	bool up; /* that value or more; false: or less */
+	bool up; /* true: that value or more; false: that value or less */
 	const struct nb_path_branch *branch;
 	struct nb_decision answer;
 };
@@ -40,7 +40,7 @@ struct why {
 		uint64_t value;
 	} tries[TRIES_MOST]; /* including tries that changed nothing */
 	uint64_t began_ns;
-	bool stopped; /* before all was tried */
+	bool stopped; /* a limit ended the search */
 };
 
 /* ---- runs ---- */
@@ -111,7 +111,8 @@ static bool answer_with(const struct why *w, uint32_t field, uint64_t value,
 
 /* ---- what would change it ---- */
 
-/* May the field differ in another question? Not NCCL's own choice and offer. */
+/* May the field differ in another question? NCCL's own choice and offer may
+ * not. */
 static bool may_vary(const struct nb_field_spec *f)
 {
 	static const char *const not [] = { "comm_id", "usable", "nccl_algo",
@@ -177,7 +178,7 @@ static bool is_tried(const struct why *w, uint32_t field, uint64_t value)
 	return false;
 }
 
-/* Is there room for one more try? It is noted as done. */
+/* Is one more try allowed? Records it. */
 static bool may_try(struct why *w, uint32_t field, uint64_t value)
 {
 	if (w->nwould == WOULD_MOST || w->ntries == TRIES_MOST ||
@@ -354,7 +355,7 @@ static void put_why(struct nb_json *j, const struct why *w)
 	const struct nb_gen *g = nb_comm_gen(w->c, &number);
 
 	if (!w->e->seen)
-		basis.coll = -1; /* no table belongs to it */
+		basis.coll = -1; /* it stands for no cost table */
 	nb_cmd_context(j, w->c, &basis);
 	nb_json_karr(j, "why");
 	for (uint32_t k = 0; k < g->order.n; k++)

@@ -133,7 +133,7 @@ void nb_map_target_drop(struct nb_map_target *t)
 	nb_policy_put(t->policy);
 }
 
-/* The same, and there is content to look at. */
+/* Resolve the map of argument 1; NB_E_REFUSED if it has no content yet. */
 int nb_map_target_take(struct nb_call *call, struct nb_map_target *t)
 {
 	int rc = find_target(call, t);
@@ -169,7 +169,8 @@ static void put_entry(struct nb_json *j, const struct nb_map_target *t,
 	nb_json_khex(j, "value", value, nb_map_target_value_size(t));
 }
 
-/* Two bytes of text for each, and they must fit one reply together. */
+/* Key and value become two hexadecimal digits a byte, and must fit into one
+ * reply. */
 int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err)
 {
 	size_t size = 2 * (nb_map_target_value_size(t) + t->spec->key_size);
@@ -183,7 +184,7 @@ int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err)
 }
 
 struct dump {
-	unsigned char *key, *next, *value; /* of one allocation, key first */
+	unsigned char *key, *next, *value; /* one allocation, at key */
 	uint64_t limit;
 	bool have_key; /* key holds the last element given */
 	bool more;
@@ -230,7 +231,8 @@ void nb_map_numbered(struct nb_json *j, uint64_t number, size_t bytes,
 	nb_json_end_obj(j);
 }
 
-/* Values of a queue or stack, the next one to be taken first; they stay. */
+/* List a queue's or stack's values without removing them, the next to be
+ * popped first. */
 static void dump_values(struct nb_json *j, const struct nb_map_target *t,
 			struct dump *d)
 {
@@ -246,8 +248,9 @@ static void dump_values(struct nb_json *j, const struct nb_map_target *t,
 	d->more = i == d->limit && !nb_map_nth(t->object, i, d->value);
 }
 
-/* Complete records of a ring buffer, the oldest first; they stay. The key is
- * where a record begins; of one over NB_MAP_RECORD nothing else is shown. */
+/* List a ring buffer's complete records without consuming them, the oldest
+ * first. The key is a record's offset; of a record over NB_MAP_RECORD nothing
+ * else is shown. */
 static void dump_records(struct nb_json *j, const struct nb_map_target *t,
 			 struct dump *d)
 {
@@ -345,7 +348,7 @@ int nb_cmd_map_dump(struct nb_call *call)
 	return rc;
 }
 
-/* One of several keys: an element that is not there has the value null. */
+/* One of several keys. An absent element has the value null. */
 static int get_one(struct nb_json *j, const struct nb_map_target *t,
 		   const char *text, unsigned i, unsigned char *key,
 		   struct nb_err *err)
@@ -372,7 +375,7 @@ static int get_one(struct nb_json *j, const struct nb_map_target *t,
 	return 0;
 }
 
-/* As many as a reply has room for; the number of those left out is "left". */
+/* Get as many keys as fit into a reply; "left" counts the others. */
 static int get_several(struct nb_call *call, const struct nb_map_target *t,
 		       unsigned char *key)
 {

@@ -14,14 +14,14 @@ enum { NB_MAP_RECORD = 32 << 10 };
 
 struct nb_map_target {
 	struct nb_policy *policy;
-	const struct nb_map_spec *spec; /* of the policy */
-	struct nb_map *object;		/* NULL: coherent and not in use */
+	const struct nb_map_spec *spec; /* in the policy's image */
+	struct nb_map *object;		/* NULL: coherent, policy not in use */
 	bool coherent, in_use;
 	char name[2 * NB_IMAGE_NAME]; /* "policy/map" */
 };
 
 /*
- * The map of the request's first argument, which has content to look at.
+ * Resolve the map that the request's first argument names, if it has content.
  * 0; errors of nb_held_map_find, NB_E_REFUSED (no content: not in use).
  */
 int nb_map_target_take(struct nb_call *call, struct nb_map_target *t);
@@ -35,9 +35,9 @@ enum nb_map_keys nb_map_target_keys(const struct nb_map_target *t);
 void nb_map_members(struct nb_json *j, const struct nb_policy *p,
 		    const struct nb_map_spec *s, const struct nb_map *object,
 		    bool coherent, bool in_use);
-/* The same of a target. */
+/* Members of the map of a target; the object is open. */
 void nb_map_target_members(struct nb_json *j, const struct nb_map_target *t);
-/* Can an element of it be carried by a reply? 0 or NB_E_LIMIT. */
+/* Does an element fit into a reply? 0 or NB_E_LIMIT. */
 int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err);
 /* One element {key, value} without a key of its own: @number, little-endian,
  * of @bytes bytes. */

@@ -12,13 +12,14 @@
 #include "plugin/control/commands/map.h"
 #include "plugin/control/connection.h"
 
-/* One reply's; a record's bytes beyond NB_MAP_RECORD are left out. */
+/* The elements of one reply. A record's bytes beyond NB_MAP_RECORD are left
+ * out. */
 enum { POP_MOST = 1 << 16, POP_DEFAULT = 1, POP_BATCH = 256 };
 
 struct pop {
 	struct nb_map_target t;
 	unsigned char *value;
-	uint64_t taken;	  /* all together: the number of a value */
+	uint64_t taken;	  /* elements taken so far; numbers the values */
 	uint64_t dropped; /* said so far */
 };
 
@@ -29,7 +30,7 @@ static bool is_ring(const struct pop *p)
 
 /* ---- one value, one record ---- */
 
-/* 1: taken and written; 0: there is none now; or an error. */
+/* 1: taken and written; 0: the map is empty; or an error. */
 static int take_value(struct pop *p, struct nb_json *j, struct nb_err *err)
 {
 	struct nb_err why = { .code = 0 };
@@ -104,7 +105,7 @@ static int take_elements(struct pop *p, struct nb_json *j, uint64_t most,
 	nb_json_end_arr(j);
 	p->dropped = is_ring(p) ? nb_ringbuf_dropped(p->t.object) : 0;
 	nb_json_ku64(j, "dropped", p->dropped);
-	/* taken elements must reach the client, also after an error */
+	/* send the elements taken so far, also after an error */
 	return n || rc > 0 ? (int)n : rc;
 }
 
@@ -121,7 +122,7 @@ static void pop_free(void *state)
 	free(p);
 }
 
-/* May values be taken out of it, and has a reply room for one? */
+/* Does the map have values to pop, and does one fit into a reply? */
 static int check_kind(const struct nb_map_target *t, struct nb_err *err)
 {
 	uint32_t type = t->spec->type;
@@ -133,7 +134,7 @@ static int check_kind(const struct nb_map_target *t, struct nb_err *err)
 		"map pop: map %s is of type %s; values are taken out of "
 		"queues, stacks and ring buffers",
 		t->name, nb_spec_map_type(type)->word);
-	return nb_hint(err, "map del removes elements by key");
+	return nb_hint(err, "map remove removes elements by key");
 }
 
 /* NULL: the call's error says why. */
@@ -179,7 +180,7 @@ int nb_cmd_map_pop(struct nb_call *call)
 	struct pop *p;
 	int rc;
 
-	if (nb_cmd_count(call, 1, POP_MOST, &most))
+	if (nb_cmd_number(call, "count", 1, POP_MOST, &most))
 		return call->err->code;
 	p = pop_new(call);
 	if (!p)

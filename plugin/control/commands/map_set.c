@@ -12,14 +12,14 @@
 #include "plugin/control/commands/map.h"
 #include "plugin/control/sealed.h"
 
-/* The operations of a request. They point into the bytes. */
+/* The operations of a request. They point into its bytes. */
 struct ops {
 	struct nb_map_op *op;
 	unsigned char *bytes;
 	uint32_t n;
 };
 
-/* Programs were verified against these bytes: they never change. */
+/* Refuse read-only data: programs were verified against these bytes. */
 static int check_writable(const struct nb_map_target *t, struct nb_err *err)
 {
 	if (t->spec->origin != NB_ORIGIN_RODATA)
@@ -104,8 +104,8 @@ static int parse_del(struct nb_call *call, const struct nb_map_target *t,
 /* ---- a memory file's elements ---- */
 
 /*
- * The record at *@at: a byte (0: store, 1: remove), the key, and where it is
- * stored the value. Moves *@at behind it.
+ * Parse the record at *@at and move *@at past it: a byte (0: store, 1:
+ * remove), the key, and for a store the value.
  */
 static int read_record(const struct nb_map_target *t, const struct ops *ops,
 		       size_t size, size_t *at, struct nb_map_op *op,
@@ -137,10 +137,11 @@ static int read_record(const struct nb_map_target *t, const struct ops *ops,
 	return 0;
 }
 
-/* One load's: an operation takes more memory than its bytes in the file. */
+/* Limit of one load: an operation takes more memory than its bytes in the
+ * file. */
 enum { LOAD_MOST = 1 << 20 };
 
-/* Allocate operations for the elements that @size bytes can hold, and one more.
+/* Allocate one more operation than @size bytes can hold elements.
  * */
 static int make_load_ops(const struct nb_map_target *t, struct ops *ops,
 			 size_t size, struct nb_err *err)
@@ -200,10 +201,11 @@ static int fail_local(struct nb_call *call, const struct ops *ops, uint32_t at)
 	err->at = at;
 	if (ops->n == 1)
 		return err->code;
-	return nb_hint(err,
-		       "the %u elements before it are stored, it and the %u "
-		       "behind it are not: a local map changes one by one",
-		       at - 1, ops->n - at);
+	return nb_hint(
+		err,
+		"the %u elements before it are stored; it and the %u after it "
+		"are not, because a local map changes element by element",
+		at - 1, ops->n - at);
 }
 
 /* Reply to a request for @n elements; @what: their name in the log. */
@@ -378,7 +380,7 @@ int nb_cmd_map_set(struct nb_call *call)
 					       : change_map(call, parse_set);
 }
 
-int nb_cmd_map_del(struct nb_call *call)
+int nb_cmd_map_remove(struct nb_call *call)
 {
 	return change_map(call, parse_del);
 }

@@ -3,6 +3,7 @@
 // `status` has the first two.
 #include "plugin/control/reply.h"
 #include "plugin/net/list.h"
+#include "plugin/net/net.h"
 #include "plugin/net/tcp.h"
 #include "plugin/runtime/clock.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// policy list|show|time|load|get|dump|use|undo|discard. Images travel as sealed
-// memory files, so no process can change or shorten the bytes while we read
-// them.
+// policy list|show|time|load|export|dump|use|undo|unload. Images travel as
+// sealed memory files, so no process can change or shorten the bytes while we
+// read them.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "core/wire/object.h"
 
 #include "core/isa/insn.h"
 #include "plugin/change/change.h"
@@ -34,7 +36,7 @@ static void put_name(struct nb_json *j, const struct nb_policy *p)
 	nb_cmd_digest(j, "digest", p->img->digest);
 }
 
-/* What runs the program; null if the baseline does not have it. */
+/* Which engine runs the program; null: it is not in the baseline. */
 static void put_engine(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 {
 	const struct nb_exec *x =
@@ -134,7 +136,7 @@ static int position_in(const struct nb_gen *g, const struct nb_policy *p)
 	return -1;
 }
 
-/* The communicators that have the policy through a scope. */
+/* List the communicators whose scope has the policy. */
 static void put_comms(struct nb_json *j, const struct nb_gen *g,
 		      const struct nb_policy *p)
 {
@@ -212,7 +214,7 @@ int nb_cmd_policy_time(struct nb_call *call)
 
 /* ---- policy load ---- */
 
-/* Names stand in commands and paths like "policy/map". */
+/* Names appear in commands and in paths like "policy/map". */
 static int check_name(const char *name, struct nb_err *err)
 {
 	if (!strcmp(name, "common"))
@@ -261,40 +263,21 @@ int nb_cmd_policy_load(struct nb_call *call)
 	return rc;
 }
 
-/* ---- policy get ---- */
+/* ---- policy export ---- */
 
 static int seal_image(const struct nb_image *img, int *out, struct nb_err *err)
 {
-	int fd =
-		memfd_create("ncclbpf-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	size_t done = 0;
-	ssize_t n = 0;
+	int fd = nb_wire_object_file(img->bytes, img->size);
 
-	while (fd >= 0 && done < img->size) {
-		n = pwrite(fd, img->bytes + done, img->size - done,
-			   (off_t)done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		done += (size_t)n;
-	}
-	if (fd < 0 || done < img->size ||
-	    fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL)) {
-		int rc = nb_fail(err, NB_E_IO, 0,
-				 "memory file for policy %s: %s", img->name,
-				 strerror(errno));
-
-		if (fd >= 0)
-			close(fd);
-		return rc;
-	}
+	if (fd < 0)
+		return nb_fail(err, NB_E_IO, 0, "memory file for policy %s: %s",
+			       img->name, strerror(errno));
 	*out = fd;
 	return 0;
 }
 
-/* A reference to a held policy, so that work on it needs no lock; NULL: there
- * is none, and the error says so. */
+/* Take a reference to a held policy, so that work on it needs no lock. NULL:
+ * call->err is filled. */
 static struct nb_policy *find_policy(struct nb_call *call)
 {
 	struct nb_policy *p;
@@ -307,7 +290,7 @@ static struct nb_policy *find_policy(struct nb_call *call)
 	return p;
 }
 
-int nb_cmd_policy_get(struct nb_call *call)
+int nb_cmd_policy_export(struct nb_call *call)
 {
 	struct nb_policy *p = find_policy(call);
 	int rc;
@@ -404,7 +387,7 @@ int nb_cmd_policy_dump(struct nb_call *call)
 	return rc;
 }
 
-/* ---- policy use, undo, discard ---- */
+/* ---- policy use, undo, unload ---- */
 
 /* Is the only name @word? NB_E_ARG: it stands beside others. */
 static int stands_alone(struct nb_call *call, const char *word, bool *is)
@@ -415,8 +398,8 @@ static int stands_alone(struct nb_call *call, const char *word, bool *is)
 	for (uint32_t i = 0; !*is && i < req->narg; i++)
 		if (!strcmp(req->arg[i], word))
 			return nb_fail(call->err, NB_E_ARG, i + 1,
-				       "policy use: \"%s\" stands alone, here "
-				       "with %u names",
+				       "policy use: \"%s\" must be the only "
+				       "name, found %u",
 				       word, req->narg - 1);
 	return 0;
 }
@@ -493,7 +476,7 @@ int nb_cmd_policy_history(struct nb_call *call)
 	return 0;
 }
 
-int nb_cmd_policy_discard(struct nb_call *call)
+int nb_cmd_policy_unload(struct nb_call *call)
 {
 	char text[NB_CMD_SHORT];
 	struct nb_policy *p = find_policy(call);

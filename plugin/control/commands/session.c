@@ -45,7 +45,7 @@ int nb_cmd_hello(struct nb_call *call)
 		return rc;
 	if (version != NB_WIRE_VERSION) {
 		nb_fail(call->err, NB_E_VERSION, 0,
-			"protocol version %llu is asked for, this process "
+			"protocol version %llu is requested, this process "
 			"speaks %d",
 			(unsigned long long)version, NB_WIRE_VERSION);
 		return nb_hint(call->err, "%s",
@@ -68,7 +68,8 @@ int nb_cmd_hello(struct nb_call *call)
 	return 0;
 }
 
-/* Does the row stand for these words: "policy", "policy load", "status"? */
+/* Does the row match the words of the request: "policy", "policy load",
+ * "status"? */
 static bool help_wanted(const struct nb_cmd_spec *s,
 			const struct nb_request *req)
 {
@@ -198,7 +199,7 @@ static void put_segment(struct nb_json *j)
 	nb_json_end_obj(j);
 }
 
-/* Communicators of the job whose ranks were seen to differ. */
+/* Count the job's communicators whose ranks have diverged. */
 static uint64_t count_diverged(void)
 {
 	uint64_t n = 0;
@@ -282,6 +283,8 @@ int nb_cmd_status(struct nb_call *call)
 	nb_wrapped_json(j);
 	put_controllers(j, &loop);
 	nb_cmd_net_json(j);
+	nb_cmd_gin_json(j);
+	nb_cmd_verbs_json(j);
 	nb_cmd_lost_json(j, "events_lost");
 	nb_unlock(NB_LOCK_STATE);
 	return 0;

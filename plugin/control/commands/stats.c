@@ -2,11 +2,12 @@
 // telemetry and stats: enable the profiler's measurements, and show the
 // results.
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/jobseg/hist.h"
+#include "plugin/control/commands/time.h"
 #include "plugin/control/reply.h"
+#include "plugin/gin/observe.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/params.h"
 #include "plugin/runtime/relaxed.h"
@@ -28,6 +29,7 @@ static void put_telemetry(struct nb_json *j)
 	nb_json_kbool(j, "gpu", tel & NB_TEL_GPU);
 	nb_json_kbool(j, "proxy", tel & NB_TEL_PROXY);
 	nb_json_ku64(j, "profiler_abi", nb_events_abi());
+	nb_json_ku64(j, "unconnected", nb_events_unconnected());
 	nb_json_karr(j, "events");
 	for (unsigned i = 0; i < NB_NEVENTS; i++)
 		if (mask >> i & 1)
@@ -40,6 +42,12 @@ static void clear_one(struct nb_pcomm *pc, void *arg)
 {
 	(void)arg;
 	nb_tel_clear(&pc->tel);
+}
+
+static void telemetry_clear(void)
+{
+	nb_events_each(clear_one, NULL);
+	nb_gin_times_clear();
 }
 
 static int bad_word(struct nb_call *call)
@@ -63,7 +71,7 @@ int nb_cmd_telemetry(struct nb_call *call)
 	else if (!strcmp(word, "off"))
 		nb_events_telemetry(0);
 	else if (!strcmp(word, "clear"))
-		nb_events_each(clear_one, NULL);
+		telemetry_clear();
 	else
 		return bad_word(call);
 	put_telemetry(call->out);
@@ -76,20 +84,18 @@ struct listing {
 	struct nb_json *j;
 	struct nb_comm_option comm;
 	struct nb_page page;
-	uint64_t full; /* samples without a row */
+	uint64_t full; /* samples that found no free row */
 	uint64_t limit;
-	uint64_t *hist; /* NB_HIST_BUCKETS */
 };
 
-static void put_times(struct listing *l, const char *key,
+void nb_cmd_time_json(struct nb_json *j, const char *key,
 		      const struct nb_tel_time *t)
 {
-	uint64_t count = 0, sum = GET(t->sum_ns);
-	struct nb_json *j = l->j;
+	uint64_t count = 0, sum = GET(t->sum_ns), hist[NB_HIST_BUCKETS];
 
 	for (uint32_t i = 0; i < NB_HIST_BUCKETS; i++) {
-		l->hist[i] = GET(t->hist[i]);
-		count += l->hist[i];
+		hist[i] = GET(t->hist[i]);
+		count += hist[i];
 	}
 	if (!count) {
 		nb_json_knull(j, key);
@@ -99,9 +105,9 @@ static void put_times(struct listing *l, const char *key,
 	nb_json_ku64(j, "count", count);
 	nb_json_ku64(j, "sum_ns", sum);
 	nb_json_ku64(j, "mean_ns", sum / count);
-	nb_json_ku64(j, "p50_ns", nb_hist_quantile(l->hist, 0.5));
-	nb_json_ku64(j, "p90_ns", nb_hist_quantile(l->hist, 0.9));
-	nb_json_ku64(j, "p99_ns", nb_hist_quantile(l->hist, 0.99));
+	nb_json_ku64(j, "p50_ns", nb_hist_quantile(hist, 0.5));
+	nb_json_ku64(j, "p90_ns", nb_hist_quantile(hist, 0.9));
+	nb_json_ku64(j, "p99_ns", nb_hist_quantile(hist, 0.99));
 	nb_json_ku64(j, "max_ns", GET(t->max_ns));
 	nb_json_end_obj(j);
 }
@@ -143,10 +149,10 @@ static void put_row(struct listing *l, const struct nb_pcomm *pc,
 	nb_json_kstr(j, "proto", nb_nccl_proto((int)(key & 255)));
 	nb_json_ku64(j, "channels", GET(r->channels_last));
 	nb_json_ku64(j, "count", GET(r->time[NB_TEL_ENQUEUE].count));
-	put_times(l, "enqueue", &r->time[NB_TEL_ENQUEUE]);
-	put_times(l, "gpu", &r->time[NB_TEL_KERNEL]);
-	put_times(l, "proxy", &r->time[NB_TEL_NETWORK]);
-	put_times(l, "exec", &r->time[NB_TEL_EXEC]);
+	nb_cmd_time_json(j, "enqueue", &r->time[NB_TEL_ENQUEUE]);
+	nb_cmd_time_json(j, "gpu", &r->time[NB_TEL_KERNEL]);
+	nb_cmd_time_json(j, "proxy", &r->time[NB_TEL_NETWORK]);
+	nb_cmd_time_json(j, "exec", &r->time[NB_TEL_EXEC]);
 	nb_json_kstr(j, "source", nb_tel_source_word((unsigned)GET(r->source)));
 	put_bandwidth(j, r, func, GET(pc->ranks));
 	nb_json_end_obj(j);
@@ -187,17 +193,15 @@ int nb_cmd_stats(struct nb_call *call)
 
 	if (rc)
 		return rc;
-	l.hist = calloc(NB_HIST_BUCKETS, sizeof(*l.hist));
-	if (!l.hist)
-		return nb_fail(call->err, NB_E_NOMEM, 0, "stats: no memory");
 	put_telemetry(j);
 	nb_cmd_times_json(j);
+	nb_cmd_gin_json(j);
+	nb_cmd_verbs_json(j);
 	nb_json_karr(j, "rows");
 	nb_events_each(put_rows, &l);
 	nb_json_end_arr(j);
 	nb_json_ku64(j, "rows_missing", l.full);
 	nb_page_end(j, &l.page);
-	free(l.hist);
 	return 0;
 }
 
@@ -243,7 +247,7 @@ static void put_samples(struct nb_pcomm *pc, void *arg)
 int nb_cmd_sample_tail(struct nb_call *call)
 {
 	struct listing l = { .j = call->out, .limit = NB_TEL_RECENT };
-	int rc = nb_cmd_count(call, 0, NB_TEL_RECENT, &l.limit);
+	int rc = nb_cmd_number(call, "count", 1, NB_TEL_RECENT, &l.limit);
 
 	if (!rc)
 		rc = nb_cmd_comm(call, &l.comm);

@@ -24,7 +24,7 @@ struct seen {
 	const struct nb_comm *comm;
 	uint64_t comm_id, next;
 	uint32_t slot;
-	bool here; /* met on this walk */
+	bool here; /* seen in this pass */
 };
 
 struct decisions {
@@ -87,7 +87,7 @@ static struct seen *seen_of(struct decisions *ds, const struct nb_comm *c,
 	return s;
 }
 
-/* Drop cursors of ranks that are gone. */
+/* Drop the cursors of ranks that have ended. */
 static void forget_ranks(struct decisions *ds)
 {
 	uint32_t kept = 0;
@@ -120,7 +120,7 @@ static void rank_news(struct nb_json *j, struct decisions *ds,
 	}
 }
 
-/* How many of @total lines each of the wanted ranks may give. */
+/* The share of @total lines for each wanted rank. */
 static uint64_t share_of(const struct decisions *ds, uint64_t total)
 {
 	uint64_t n = 0;
@@ -131,8 +131,9 @@ static uint64_t share_of(const struct decisions *ds, uint64_t total)
 }
 
 /*
- * What is behind the cursors, as {"decisions":[…],"lost":N}, rank by rank,
- * at most about @total. A rank not met before begins @back before its end.
+ * Write the decisions after the cursors, as {"decisions":[…],"lost":N}, rank
+ * by rank, at most about @total. A new rank's cursor starts @back decisions
+ * before its last.
  */
 static void put_decisions(struct nb_json *j, struct decisions *ds,
 			  uint64_t total, uint64_t back)
@@ -150,7 +151,8 @@ static void put_decisions(struct nb_json *j, struct decisions *ds,
 			continue;
 		s = seen_of(ds, c, n > back ? n - back : 0);
 		if (!s)
-			break; /* no memory: the next line has them */
+			break; /* no memory: the next line will have these
+				  decisions */
 		s->here = true;
 		rank_news(j, ds, c, s, most);
 	}
@@ -167,7 +169,7 @@ static int poll_decisions(void *state, struct nb_json *out, struct nb_err *err)
 	(void)err;
 	ds->lost = ds->given = 0;
 	nb_lock(NB_LOCK_STATE);
-	/* decisions from before the first look at a rank are new too */
+	/* all decisions of a rank that starts from now on are new */
 	put_decisions(out, ds, BATCH, UINT64_MAX);
 	nb_unlock(NB_LOCK_STATE);
 	any = ds->given || ds->lost;
@@ -202,7 +204,9 @@ int nb_cmd_decision_tail(struct nb_call *call)
 {
 	struct decisions *ds;
 	uint64_t total = TAIL_DEFAULT;
-	int rc = nb_cmd_count(call, 0, TAIL_MOST, &total);
+	bool follow = nb_request_yes(call->req, "follow", false);
+	int rc =
+		nb_cmd_number(call, "count", follow ? 0 : 1, TAIL_MOST, &total);
 
 	if (rc)
 		return rc;
@@ -210,7 +214,7 @@ int nb_cmd_decision_tail(struct nb_call *call)
 	if (!ds)
 		return call->err->code;
 	put_decisions(call->out, ds, total, share_of(ds, total));
-	if (nb_request_yes(call->req, "follow", false))
+	if (follow)
 		rc = nb_conn_follow(call->conn, call->req, poll_decisions, ds,
 				    free_decisions, call->err);
 	else
@@ -223,7 +227,7 @@ int nb_cmd_decision_tail(struct nb_call *call)
 /* ---- trace tail ---- */
 
 struct trace_seen {
-	struct nb_policy *policy; /* a reference: its ring stays */
+	struct nb_policy *policy; /* a reference, which keeps its ring */
 	uint64_t next;
 	bool here;
 };
@@ -234,7 +238,7 @@ struct traces {
 	uint64_t lost, given;
 };
 
-/* A line with where it comes from, for sorting by time. */
+/* A line with its source, to sort by time. */
 struct trace_item {
 	const struct nb_policy *policy;
 	struct nb_trace_line line;
@@ -322,9 +326,9 @@ static void trace_collect(struct traces *ts, struct trace_seen *s,
 }
 
 /*
- * What is behind the cursors, at most @most of each policy, sorted by time;
- * the caller frees it. NULL: no memory. A policy not met before begins @back
- * before the end of its ring.
+ * The trace lines after the cursors, at most @most of each policy, sorted by
+ * time; the caller frees them. NULL: no memory. A new policy's cursor starts
+ * @back lines before the end of its ring.
  */
 static struct trace_item *trace_news(struct traces *ts, uint64_t most,
 				     uint64_t back)
@@ -393,7 +397,9 @@ int nb_cmd_trace_tail(struct nb_call *call)
 	struct traces *ts;
 	struct trace_item *items;
 	uint64_t total = TAIL_DEFAULT;
-	int rc = nb_cmd_count(call, 0, TAIL_MOST, &total);
+	bool follow = nb_request_yes(call->req, "follow", false);
+	int rc =
+		nb_cmd_number(call, "count", follow ? 0 : 1, TAIL_MOST, &total);
 
 	if (rc)
 		return rc;
@@ -407,11 +413,11 @@ int nb_cmd_trace_tail(struct nb_call *call)
 	}
 	trace_lines(call->out, ts, items, total);
 	free(items);
-	if (nb_request_yes(call->req, "follow", false)) {
+	if (follow) {
 		rc = nb_conn_follow(call->conn, call->req, poll_traces, ts,
 				    free_traces, call->err);
 		if (!rc)
-			return 0; /* it is the stream's now */
+			return 0; /* the stream owns it now */
 	}
 	free_traces(ts);
 	return rc;

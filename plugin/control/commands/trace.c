@@ -11,14 +11,15 @@
 #include "plugin/control/connection.h"
 #include "plugin/control/reply.h"
 #include "plugin/policies/generations.h"
+#include "plugin/profiler/events.h"
 #include "plugin/profiler/trace_ring.h"
 #include "plugin/runtime/lock.h"
 
 static const char *const fields[] = {
-	"event", "start_ns", "end_ns", "comm",	  "comm_rank",
-	"peer",	 "id",	     "parent", "seq",	  "bytes",
-	"coll",	 "algo",     "proto",  "channel", "send",
-	"x0",	 "x1",	     "x2",     "x3",	  "decision"
+	"event", "start_ns", "end_ns", "comm",	"comm_rank", "peer",
+	"id",	 "parent",   "seq",    "bytes", "coll",	     "algo",
+	"proto", "channel",  "send",   "x0",	"x1",	     "x2",
+	"x3",	 "decision", "error"
 };
 
 /* ---- a span ---- */
@@ -29,8 +30,9 @@ static uint64_t span_byte(const struct nb_trace_span *s, int at)
 }
 
 /*
- * The decision behind a collective: the latest for its function and size at its
- * start. Decisions of one group are close together.
+ * Find the decision that a collective ran with: the latest one for its
+ * function and size when it started. Decisions of one group are close
+ * together.
  */
 static bool decision_of(const struct nb_comm *c, const struct nb_trace_span *s,
 			struct nb_decision *out)
@@ -104,7 +106,7 @@ static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 	snprintf(comm, sizeof(comm), "%016llx",
 		 (unsigned long long)s->word[NB_SPAN_COMM]);
 	nb_json_arr(j);
-	nb_json_str(j, nb_event_word((unsigned)event));
+	nb_json_str(j, nb_trace_event_word((unsigned)event));
 	nb_json_u64(j, s->word[NB_SPAN_START]);
 	nb_json_u64(j, s->word[NB_SPAN_END]);
 	nb_json_str(j, comm);
@@ -132,15 +134,19 @@ static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 			nb_json_u64(j, s->word[NB_SPAN_EXEC + i]);
 		nb_json_null(j);
 	}
+	if (event == NB_TRACE_GIN_PUT || event == NB_TRACE_GIN_GET)
+		nb_json_i64(j, (int64_t)s->word[NB_SPAN_ERROR]);
+	else
+		nb_json_null(j);
 	nb_json_end_arr(j);
 }
 
 /* ---- the ring from a number on ---- */
 
 struct reader {
-	uint32_t events; /* of a trace of its own; 0: none */
+	uint32_t events; /* events of the stream's own trace; 0: it has none */
 	uint64_t next, lost, left_out;
-	bool told; /* the names of the fields */
+	bool told; /* the names of the fields were sent */
 };
 
 static void put_fields(struct nb_json *j)
@@ -194,7 +200,7 @@ static int poll_spans(void *state, struct nb_json *out, struct nb_err *err)
 	nb_lock(NB_LOCK_STATE);
 	put_spans(out, state);
 	nb_unlock(NB_LOCK_STATE);
-	return 1; /* also without spans: readers use the line as a clock */
+	return 1; /* also without spans: readers use it as a clock */
 }
 
 static void free_reader(void *state)
@@ -210,8 +216,8 @@ static void free_reader(void *state)
 
 static int event_of(const char *word, size_t n)
 {
-	for (unsigned i = 0; i < NB_NEVENTS; i++) {
-		const char *w = nb_event_word(i);
+	for (unsigned i = 0; i < NB_TRACE_NEVENTS; i++) {
+		const char *w = nb_trace_event_word(i);
 
 		if (w && strlen(w) == n && !memcmp(w, word, n))
 			return (int)i;
@@ -224,7 +230,8 @@ static const uint32_t can = NB_EVENT_BIT(GROUP) | NB_EVENT_BIT(COLL) |
 			    NB_EVENT_BIT(P2P) | NB_EVENT_BIT(PROXY_OP) |
 			    NB_EVENT_BIT(PROXY_STEP) | NB_EVENT_BIT(KERNEL_CH) |
 			    NB_EVENT_BIT(GROUP_API) | NB_EVENT_BIT(COLL_API) |
-			    NB_EVENT_BIT(P2P_API) | NB_EVENT_BIT(KERNEL_LAUNCH);
+			    NB_EVENT_BIT(P2P_API) |
+			    NB_EVENT_BIT(KERNEL_LAUNCH) | NB_TRACE_GIN;
 
 static int events_of(const char *list, uint32_t *out, struct nb_err *err)
 {
@@ -241,8 +248,9 @@ static int events_of(const char *list, uint32_t *out, struct nb_err *err)
 			return nb_fail(err, NB_E_ARG, 0,
 				       "option events=: %.*s: group, coll, "
 				       "p2p, proxy_op, proxy_step, kernel_ch, "
-				       "group_api, coll_api, p2p_api and "
-				       "kernel_launch are known",
+				       "group_api, coll_api, p2p_api, "
+				       "kernel_launch, gin_put, gin_get and "
+				       "gin_signal are known",
 				       (int)(n < 40 ? n : 40), w);
 		bits |= 1u << e;
 		w += n + (w[n] == ',');
@@ -256,9 +264,9 @@ static int events_of(const char *list, uint32_t *out, struct nb_err *err)
 static void event_list(struct nb_json *j, const char *key, uint32_t bits)
 {
 	nb_json_karr(j, key);
-	for (unsigned i = 0; i < NB_NEVENTS; i++)
+	for (unsigned i = 0; i < NB_TRACE_NEVENTS; i++)
 		if (bits >> i & 1)
-			nb_json_str(j, nb_event_word(i));
+			nb_json_str(j, nb_trace_event_word(i));
 	nb_json_end_arr(j);
 }
 

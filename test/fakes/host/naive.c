@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/registry.h"
 

@@ -4,8 +4,12 @@
 //
 //	NET_PLUGIN_FAIL=init|devices|none|isend|test|listen  fails there
 //	NET_PLUGIN_BARE=1  without any optional function
+//	NET_PLUGIN_SLOW_US=N  a send is done in N us inside isend, as by an
+//	                      adapter that is emulated in the kernel
+// A buffer outside the memory of its handle fails, as with RDMA.
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "plugin/net/tcp.h"
 #include "test/fakes/host/net.h"
@@ -161,6 +165,35 @@ static int accept_from(void *l, void **comm)
 }
 #endif
 
+/* What regMr hands out: the memory that a request may name with it. */
+struct region {
+	char *data;
+	size_t size;
+	void *inner;
+};
+
+static bool covers(const struct region *m, const void *data, size_t size)
+{
+	return m && (const char *)data >= m->data && size <= m->size &&
+	       (size_t)((const char *)data - m->data) <= m->size - size;
+}
+
+static int reg_region(void *comm, void *data, size_t size, int type, void **mh)
+{
+	struct region *m = calloc(1, sizeof(*m));
+	int rc;
+
+	if (!m)
+		return FAILED;
+	*m = (struct region){ .data = data, .size = size };
+	rc = nb_tcp_ops.reg_mr(comm, data, size, type, &m->inner);
+	if (rc)
+		free(m);
+	else
+		*mh = m;
+	return rc;
+}
+
 #if ABI >= 8
 static int reg(void *comm, void *data, size_t size, int type, void **mh)
 #else
@@ -168,13 +201,18 @@ static int reg(void *comm, void *data, int size, int type, void **mh)
 #endif
 {
 	calls.reg++;
-	return nb_tcp_ops.reg_mr(comm, data, (size_t)size, type, mh);
+	return reg_region(comm, data, (size_t)size, type, mh);
 }
 
 static int dereg(void *comm, void *mh)
 {
+	struct region *m = mh;
+	int rc;
+
 	calls.dereg++;
-	return nb_tcp_ops.dereg_mr(comm, mh);
+	rc = nb_tcp_ops.dereg_mr(comm, m ? m->inner : NULL);
+	free(m);
+	return rc;
 }
 
 #if ABI >= 6
@@ -183,7 +221,7 @@ static int dmabuf(void *comm, void *data, size_t size, int type,
 {
 	(void)offset, (void)fd;
 	calls.dmabuf++;
-	return nb_tcp_ops.reg_mr(comm, data, size, type, mh);
+	return reg_region(comm, data, size, type, mh);
 }
 #endif
 
@@ -201,10 +239,15 @@ static int isend(void *comm, void *data, int size, int tag, void *mh,
 #if ABI < 10
 	void *ph = NULL;
 #endif
+	const char *slow = getenv("NET_PLUGIN_SLOW_US");
+
 	calls.isend++;
-	return fails("isend") ? FAILED
-			      : nb_tcp_ops.isend(comm, data, (size_t)size, tag,
-						 mh, ph, req);
+	if (fails("isend") || !covers(mh, data, (size_t)size))
+		return FAILED;
+	if (slow)
+		usleep((useconds_t)atoi(slow));
+	return nb_tcp_ops.isend(comm, data, (size_t)size, tag,
+				((struct region *)mh)->inner, ph, req);
 }
 
 #if ABI >= 10
@@ -228,7 +271,10 @@ static int irecv(void *comm, int n, void **data, int *sizes, int *tags,
 
 	calls.irecv++;
 	calls.hinted += *req != NULL;
-	return nb_tcp_ops.irecv(comm, n, data, &size, tags, mh, ph, req);
+	if (n != 1 || !covers(mh[0], data[0], size))
+		return FAILED;
+	return nb_tcp_ops.irecv(comm, n, data, &size, tags,
+				&((struct region *)mh[0])->inner, ph, req);
 }
 
 static int flush(void *comm, int n, void **data, int *sizes, void **mh,

@@ -13,7 +13,7 @@ $(B)/test/fakes/host/abi_check: $(call o,test/fakes/host/abi_check.c test/fakes/
 $(B)/test/fakes/host/env_host: $(B)/test/fakes/host/env_host.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl
 
-$(B)/test/fakes/host/naive: $(call o,test/fakes/host/naive.c plugin/job/startup.c plugin/job/segment.c plugin/job/registry.c plugin/runtime/clock.c core/jobseg/agree.c core/jobseg/bycalls.c core/jobseg/packed.c core/base/err.c)
+$(B)/test/fakes/host/naive: $(call o,test/fakes/host/naive.c plugin/job/startup.c plugin/job/segment.c plugin/job/registry.c plugin/job/gen_numbers.c plugin/job/liveness.c plugin/runtime/clock.c core/jobseg/agree.c core/jobseg/bycalls.c core/jobseg/packed.c core/base/err.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 # Policies that answer well, impossibly and absurdly.

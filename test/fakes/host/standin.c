@@ -39,11 +39,13 @@
 // --rank-env: one process of --procs begins with another environment.
 // --hang: ranks that took different decisions stand still until SIGTERM, as
 // real ones do, in place of ending.
+// --stalls: at the end, how many decisions waited at a fence, and how long.
 //
 // Exit status: 0; 1 a call failed; 3 ranks took different decisions (real
 // GPUs would hang); 64 usage.
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -75,6 +77,8 @@ struct answer {
 struct meeting {
 	pthread_barrier_t all;
 	volatile int stop, failed, diverged, hung;
+	/* atomic: decisions; those in which the rank slept, and the longest */
+	uint64_t decisions, waits, longest_ns;
 	uint64_t done[MAX_RANKS]; /* collectives decided */
 	struct answer ring[MAX_RANKS][RING];
 };
@@ -309,6 +313,42 @@ static void tell(struct host_prof *p, uint64_t seq, int coll, size_t bytes,
 	host_prof_coll(p, &k);
 }
 
+static long sleeps(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_THREAD, &u);
+	return u.ru_nvcsw;
+}
+
+/* A decision sleeps only at an undecided fence. */
+static int timed_decide(struct host_comm *comm, int coll, size_t bytes,
+			struct host_choice *c)
+{
+	long before = sleeps();
+	double start = now();
+	int rc = host_decide(comm, coll, bytes, 0, c);
+	uint64_t ns = (uint64_t)((now() - start) * 1e9);
+	uint64_t most = meet->longest_ns;
+
+	__atomic_fetch_add(&meet->decisions, 1, __ATOMIC_RELAXED);
+	if (sleeps() == before)
+		return rc;
+	__atomic_fetch_add(&meet->waits, 1, __ATOMIC_RELAXED);
+	while (ns > most &&
+	       !__atomic_compare_exchange_n(&meet->longest_ns, &most, ns, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return rc;
+}
+
+static int decide(struct host_comm *comm, int coll, size_t bytes,
+		  struct host_choice *c)
+{
+	return opt.stalls ? timed_decide(comm, coll, bytes, c)
+			  : host_decide(comm, coll, bytes, 0, c);
+}
+
 /* One collective on all ranks of this thread, as a group call makes it; the
  * communicators take turns. */
 static int collective(struct rank *me, uint64_t seq, long loop, int coll,
@@ -329,9 +369,9 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 
 		if (is_odd(&opt.probe, me->first + i, seq) ||
 		    (of_half(seq) && (me->first + i) & 1))
-			rc = host_decide(&me->comm[at], coll, bytes, 0, &c);
+			rc = decide(&me->comm[at], coll, bytes, &c);
 		if (!rc)
-			rc = host_decide(&me->comm[at], coll, bytes, 0, &c);
+			rc = decide(&me->comm[at], coll, bytes, &c);
 		if (rc) {
 			fprintf(stderr, "stand-in: rank %d: result %d\n",
 				me->first + i, rc);
@@ -569,5 +609,11 @@ int main(int argc, char **argv)
 	signal(SIGINT, on_signal);
 	rc = opt.procs ? processes() : work(0, opt.ranks);
 	replay_close(opt.table);
+	if (opt.stalls)
+		fprintf(stderr,
+			"stand-in: %" PRIu64 " decisions, %" PRIu64
+			" waited at a fence, the longest for %.0f ms\n",
+			meet->decisions, meet->waits,
+			(double)meet->longest_ns * 1e-6);
 	return meet->diverged ? 3 : rc;
 }

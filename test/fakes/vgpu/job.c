@@ -362,6 +362,16 @@ static int launch_all(struct local *l, enum coll c, size_t n, const char *what)
 	return 0;
 }
 
+// What NCCL's own threads have met: an error of the network, for example.
+static ncclResult_t async_error(const struct local *l)
+{
+	ncclResult_t e = ncclSuccess;
+
+	for (int i = 0; i < l->n && !e; i++)
+		ncclCommGetAsyncError(l->ranks[i].comm, &e);
+	return e;
+}
+
 static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 {
 	char what[80];
@@ -379,6 +389,8 @@ static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 		if (l->o->check && rank_check(l->o, &l->ranks[i], n, what))
 			return -1;
 	}
+	if (async_error(l))
+		return -1;
 	if (!l->report)
 		return 0;
 	if (CUDA_FAILED(0, cudaEventElapsedTime, &ms, l->ranks[0].begin,
@@ -460,6 +472,15 @@ static int report_open(struct local *l)
 	return -1;
 }
 
+// After a failure. With --hold others can look at this process meanwhile.
+static int held(const struct local *l)
+{
+	nccl_failed(l->ranks[0].rank, "asynchronous error", async_error(l));
+	while (l->o->hold && !load(&shared->stop))
+		usleep(20000);
+	return -1;
+}
+
 static int local_run(struct local *l)
 {
 	uint32_t k = 0;
@@ -475,7 +496,7 @@ static int local_run(struct local *l)
 	l->started = now();
 	for (; may_loop(l, k); k++) {
 		if (one_loop(l, k))
-			return -1;
+			return held(l);
 	}
 	if (comms_close(l))
 		return -1;

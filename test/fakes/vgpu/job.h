@@ -22,7 +22,7 @@ extern const char *const job_coll_name[NCOLL];
 
 struct opts {
 	int nranks, per_node, factor;
-	bool procs, check;
+	bool procs, check, hold;
 	enum coll colls[NCOLL];
 	int ncoll;
 	size_t min, max;

@@ -13,7 +13,7 @@ static const char usage[] =
 	"usage: job [--ranks N] [--procs [--per-node N]] [--coll NAME,...]\n"
 	"           [--min SIZE] [--max SIZE] [--factor N]\n"
 	"           [--seconds S] [--loops N] [--pause-ms MS] [--report FILE]\n"
-	"           [--check]\n"
+	"           [--check] [--hold]\n"
 	"  --ranks N      ranks of the job (8)\n"
 	"  --procs        one process per rank; RANK is in its environment\n"
 	"  --per-node N   with --procs: N ranks on each pretended node\n"
@@ -24,6 +24,7 @@ static const char usage[] =
 	"  --seconds, --loops  when to end; one loop if neither is given\n"
 	"  --pause-ms MS  between loops (0)\n"
 	"  --report FILE  append a JSON line for each collective of rank 0\n"
+	"  --hold         a rank that fails stays until the job is stopped\n"
 	"  --check        look at every sum of allreduce; on real GPUs alone,\n"
 	"                 virtual ones move no data\n";
 
@@ -128,6 +129,7 @@ enum opt {
 	PAUSE_MS,
 	REPORT,
 	CHECK,
+	HOLD,
 	RANK,
 	SHARED,
 	HELP
@@ -146,6 +148,7 @@ static const struct option long_opts[] = {
 	{ "pause-ms", required_argument, NULL, PAUSE_MS },
 	{ "report", required_argument, NULL, REPORT },
 	{ "check", no_argument, NULL, CHECK },
+	{ "hold", no_argument, NULL, HOLD },
 	{ "rank", required_argument, NULL, RANK },
 	{ "shared", required_argument, NULL, SHARED },
 	{ "help", no_argument, NULL, HELP },
@@ -192,6 +195,9 @@ static void parse_one(struct opts *o, enum opt which, const char *arg)
 		break;
 	case CHECK:
 		o->check = true;
+		break;
+	case HOLD:
+		o->hold = true;
 		break;
 	case RANK:
 		o->rank = (int)number(name, arg, 0, MAX_RANKS - 1);

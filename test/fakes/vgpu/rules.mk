@@ -33,4 +33,17 @@ $(B)/test/fakes/vgpu/tuner_force.so: $(B)/test/fakes/vgpu/tuner_force.o
 $(B)/test/fakes/vgpu/profiler_count.so: $(B)/test/fakes/vgpu/profiler_count.o
 	$(CC) -shared $(LDFLAGS) -o $@ $^
 
-tests: $(VGPU_TARGETS)
+# Kernels' puts, played by host threads: needs NCCL's device headers and libcu++,
+# which the toolkit keeps in one of two places.
+LIBCUXX := $(firstword $(wildcard $(CUDA)/include/cccl/cuda/atomic $(CUDA)/include/cuda/atomic))
+VGPU_GIN := $(if $(and $(VGPU_HAVE),$(LIBCUXX),$(wildcard $(CUDA)/include/nccl_device.h)),\
+	$(B)/test/fakes/vgpu/gin_job $(if $(SAN),,$(B)/examples/moe-alltoall/moe_nccl))
+GIN_CXX = $(CXX) -std=c++17 -O1 -g $(LDFLAGS) -I. -isystem $(CUDA)/include -isystem $(CUDA)/include/cccl
+GIN_LIBS = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 -lnccl -lcudart -lpthread
+$(B)/test/fakes/vgpu/gin_job: test/fakes/vgpu/gin_job.cc test/fakes/vgpu/gin_dev.hpp
+	$(GIN_CXX) -o $@ $< $(GIN_LIBS)
+$(B)/examples/moe-alltoall/moe_nccl: examples/moe-alltoall/moe_nccl.cc test/fakes/vgpu/gin_dev.hpp \
+		examples/moe-alltoall/moe.h $(call o,examples/moe-alltoall/moe_layer.c examples/moe-alltoall/moe_job.c)
+	$(GIN_CXX) -o $@ $< $(filter %.o,$^) $(GIN_LIBS)
+
+tests: $(VGPU_TARGETS) $(VGPU_GIN)

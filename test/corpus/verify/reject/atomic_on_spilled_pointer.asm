@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # golden
-# expect: reject stack_partial 2
+# expect: reject not_pointer 4
 stxdw [%r10-8], %r1 # near: stdw [%r10-8], 1
 mov %r2, 8
 lock add [%r10-8], %r2

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject stack_partial 1
 stxdw [%r10-8], %r1
 ldxw %r0, [%r10-8] # near: ldxdw %r1, [%r10-8]

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Context of SEC("gin/put"): struct ncclbpf_gin_put. It runs before a put, a put
+ * with a signal, or a signal is sent.
+ */
+/*    name            type      access label     unit      doc and source */
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known", "GIN init commId")
+FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
+FIELD(coll,           uint64_t, IN,    LOCAL,    "1",      "number of the collComm in this process, from 1", "the plugin")
+FIELD(request,        uint64_t, IN,    LOCAL,    "1",      "number of the operation on its collComm, from 0", "the plugin")
+FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes to put; 0: a signal alone", "iput size")
+FIELD(offset,         uint64_t, IN,    LOCAL,    "B",      "offset in the peer's region", "iput dstOff")
+FIELD(signal,         uint64_t, IN,    LOCAL,    "1",      "index of the signal in its region (offset / 8); all bits set: none", "iputSignal sigOff")
+FIELD(value,          uint64_t, IN,    LOCAL,    "1",      "what is added to the signal", "iputSignal value")
+FIELD(queued_bytes,   uint64_t, IN,    LOCAL,    "B",      "bytes that wait for this peer's socket; 0 through a wrapped plugin", "the transport")
+FIELD(behind_ns,      uint64_t, IN,    LOCAL,    "ns",     "until the held operation before this one is sent; 0: none is held", "the plugin")
+FIELD(hold_ns,        uint64_t, OUT,   LOCAL,    "ns",     "hold the operation for so long after now, or after the operation before it is sent; at most 10 ms", "-")
+FIELD(context,        uint32_t, IN,    LOCAL,    "1",      "context", "iput context")
+FIELD(peer,           uint32_t, IN,    LOCAL,    "1",      "rank of the peer", "iput rank")
+FIELD(rank,           uint32_t, IN,    LOCAL,    "1",      "our rank", "connect rank")
+FIELD(nranks,         uint32_t, IN,    LOCAL,    "1",      "ranks of the collComm", "connect nranks")
+FIELD(region,         uint32_t, IN,    LOCAL,    "1",      "registration number of the target; all bits set: none, or not known (a wrapped plugin)", "iput dstMh")
+FIELD(op,             uint32_t, IN,    LOCAL,    "1",      "0: no signal, 1: increment, 2: add", "iputSignal op")
+FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "operations to this peer that are not done, this one included", "the plugin")
+FIELD(more,           uint32_t, IN,    LOCAL,    "1",      "1: NCCL says that another operation follows at once (RMA v15)", "iput optFlags")
+
+#undef FIELD

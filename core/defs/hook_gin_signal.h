@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Context of SEC("gin/signal"): struct ncclbpf_gin_signal. It runs when a peer's signal
+ * has been applied here. Not through a wrapped plugin, whose network applies it.
+ */
+/*    name            type      access label     unit      doc and source */
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known", "GIN init commId")
+FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
+FIELD(coll,           uint64_t, IN,    LOCAL,    "1",      "number of the collComm in this process, from 1", "the plugin")
+FIELD(signal,         uint64_t, IN,    LOCAL,    "1",      "index of the signal in its region (offset / 8)", "iputSignal sigOff")
+FIELD(value,          uint64_t, IN,    LOCAL,    "1",      "what was added", "iputSignal value")
+FIELD(puts,           uint64_t, IN,    LOCAL,    "1",      "puts of this peer since its last signal", "the transport")
+FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes of these puts", "the transport")
+FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "since the first of these puts arrived; 0: there were none", "the transport")
+FIELD(peer,           uint32_t, IN,    LOCAL,    "1",      "rank of the peer", "the transport")
+FIELD(rank,           uint32_t, IN,    LOCAL,    "1",      "our rank", "connect rank")
+FIELD(nranks,         uint32_t, IN,    LOCAL,    "1",      "ranks of the collComm", "connect nranks")
+FIELD(region,         uint32_t, IN,    LOCAL,    "1",      "registration number of the signal's memory", "iputSignal sigMh")
+FIELD(op,             uint32_t, IN,    LOCAL,    "1",      "1: increment, 2: add", "iputSignal op")
+FIELD(spare,          uint32_t, IN,    LOCAL,    "1",      "0", "-")
+
+#undef FIELD

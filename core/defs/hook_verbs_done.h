@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Context of SEC("verbs/done"): struct ncclbpf_verbs_done. It runs for each completion that NCCL takes from a
+ * queue.
+ * Columns and ABI rules: core/defs/hook_verbs_qp.h.
+ */
+/*    name            type      access label     unit      doc and source */
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "0: verbs know no communicator", "-")
+FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
+FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "since its work request was posted; 0: not known (a program came in between)", "the plugin")
+FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "sent: of the work requests it retires; received: as it says", "ibv_sge length, ibv_wc byte_len")
+FIELD(device,         uint32_t, IN,    LOCAL,    "1",      "number of the opened adapter in this process, from 0", "ibv_open_device")
+FIELD(qp,             uint32_t, IN,    LOCAL,    "1",      "number of the queue pair", "ibv_wc qp_num")
+FIELD(send,           uint32_t, IN,    LOCAL,    "1",      "1: of the send queue, 0: of the receive queue", "ibv_wc opcode")
+FIELD(opcode,         uint32_t, IN,    LOCAL,    "1",      "0 SEND, 1 RDMA WRITE, 2 RDMA READ, 3 and 4 atomics, 128 receive, 129 with RDMA WRITE; of errors: not known", "ibv_wc opcode")
+FIELD(status,         uint32_t, IN,    LOCAL,    "1",      "0, or why it failed: 5 flushed, 10 remote access, 12 retries used up, 13 receiver not ready", "ibv_wc status")
+FIELD(vendor_error,   uint32_t, IN,    LOCAL,    "1",      "the adapter's own code of a failure", "ibv_wc vendor_err")
+FIELD(retired,        uint32_t, IN,    LOCAL,    "1",      "work requests that it ends: its own and those before it without completions", "the plugin")
+FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "work requests of this queue without a completion yet", "the plugin")
+
+#undef FIELD

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Context of SEC("verbs/event"): struct ncclbpf_verbs_event. It runs when NCCL's thread takes an asynchronous
+ * event of an adapter.
+ * Columns and ABI rules: core/defs/hook_verbs_qp.h.
+ */
+/*    name            type      access label     unit      doc and source */
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "0: verbs know no communicator", "-")
+FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
+FIELD(device,         uint32_t, IN,    LOCAL,    "1",      "number of the opened adapter in this process, from 0", "ibv_open_device")
+FIELD(event,          uint32_t, IN,    LOCAL,    "1",      "1 QP fatal, 2 and 3 QP request or access error, 8 device fatal, 9 port active, 10 port down, 18 GID changed, others as in verbs", "ibv_async_event event_type")
+FIELD(qp,             uint32_t, IN,    LOCAL,    "1",      "number of its queue pair; 0: it is not about one", "ibv_async_event element.qp")
+FIELD(port,           uint32_t, IN,    LOCAL,    "1",      "number of its port; 0: it is not about one", "ibv_async_event element.port_num")
+
+#undef FIELD

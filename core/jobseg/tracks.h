@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_JOBSEG_TRACKS_H
+#define NB_JOBSEG_TRACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/base/json.h"
+#include "core/jobseg/agree.h"
+
+/*
+ * Tracks: what one site's segment knows of the communicators that other sites
+ * share, as bytes that travel. Whoever has the tracks of all sites compares the
+ * ranks of all of them, of a living job or of segment files after a crash.
+ *
+ * A site whose ranks agree sends the ring of the furthest rank alone: what
+ * differs from that one differs from all.
+ */
+enum { NB_TRACKS_SITES = 4096, NB_TRACKS_ROOM = 6 << 20 };
+
+/*
+ * nb_tracks_write - append the tracks of a segment
+ * @only: a communicator's identity, with @one; else all that are shared
+ * @room: most bytes; communicators that do not fit are counted as left out
+ *
+ * False: no memory. Ranks may decide meanwhile.
+ */
+bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only,
+		     size_t room, struct nb_buf *out);
+
+struct nb_tracks {
+	const char *site;
+	const void *bytes;
+	size_t size;
+};
+
+/*
+ * nb_tracks_json - compare the ranks of all sites, as members of a JSON object
+ *                  that is open
+ *
+ * As nb_job_json writes them; members have "site" as well. 0, NB_E_LIMIT (too
+ * many sites), NB_E_FORMAT (bytes that are no tracks), NB_E_VERSION,
+ * NB_E_NOMEM.
+ */
+int nb_tracks_json(const struct nb_tracks *site, size_t n, bool one,
+		   uint64_t only, size_t room, struct nb_json *out,
+		   struct nb_err *err);
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// The parts of the example: a layer of experts (moe_layer.c), the job that runs
+// its ranks (moe_job.c), and a carrier of its puts and signals: our plugin
+// called directly (moe_rma.c), or kernels' code over the real libnccl
+// (moe_nccl.cc).
+#ifndef EXAMPLES_MOE_H
+#define EXAMPLES_MOE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+	MOE_RANKS = 4,
+	MOE_PROCESSES = 2,
+	MOE_EXPERTS = 8,
+	MOE_SIGNALS = 4 * MOE_RANKS,  /* by phase: data, credits */
+	MOE_COUNTERS = 2 * MOE_RANKS, /* by phase */
+	MOE_BLOB = 128,		      /* a handle, NCCL's unique id */
+};
+
+struct moe_options {
+	bool chunks, hold, counts;
+	uint32_t ntokens, topk, hidden, skew;
+	int nrounds;
+};
+extern struct moe_options moe_options;
+
+struct moe_list {
+	uint32_t n;
+	char *at;
+};
+
+struct moe_posted {
+	uint64_t puts, signals, bytes;
+};
+
+/* Dispatch is phase 0, combine phase 1; each has memory of its own. */
+struct moe_rank {
+	uint32_t r;
+	void *carrier; /* the carrier's own */
+	char *data;    /* the window */
+	char *lists;   /* chunks: tokens outside the window */
+	uint64_t seen[2][MOE_RANKS], counted[2][MOE_RANKS];
+	uint8_t *listed; /* the peer of each token, in order */
+	size_t nlisted;
+	struct moe_list out[MOE_RANKS], in[MOE_RANKS];
+	struct moe_posted posted[MOE_RANKS];
+};
+
+/* One put, a put with a signal, or with size 0 a signal. */
+struct moe_put {
+	uint32_t to;
+	size_t from, at, size; /* offsets in both windows */
+	uint64_t add;	       /* to the target's signal; 0: no signal */
+	uint32_t signal;
+	bool count; /* add 1 to our counter when the source is free */
+	uint32_t counter;
+};
+
+struct moe_carrier_ops {
+	const char *words;
+	/* A window of @bytes in k->data, MOE_SIGNALS and MOE_COUNTERS. */
+	void (*open)(struct moe_rank *k, size_t bytes);
+	void (*close)(struct moe_rank *k);
+	void (*put)(struct moe_rank *k, const struct moe_put *p);
+	uint64_t (*signal)(struct moe_rank *k, uint32_t i);
+	uint64_t (*counter)(struct moe_rank *k, uint32_t i);
+	void (*progress)(struct moe_rank *k); /* or give up the CPU */
+	void (*flush)(struct moe_rank *k);    /* all sources are free */
+	/* A collective beside the puts; NULL: there is none. */
+	void (*collective_start)(struct moe_rank *k);
+	void (*collective_wait)(struct moe_rank *k);
+};
+extern const struct moe_carrier_ops *moe_carrier;
+
+/* moe_layer.c */
+void moe_layer_open(struct moe_rank *k);
+void moe_layer_close(struct moe_rank *k);
+/* One round. The time in ms until all signals of the dispatch had come. */
+double moe_layer_round(struct moe_rank *k, int round, uint64_t *tokens);
+
+/* moe_job.c */
+int moe_main(int argc, char **argv, int first_option,
+	     const struct moe_carrier_ops *carrier);
+__attribute__((noreturn)) void moe_die(const char *what);
+void moe_meet(void);	    /* all ranks of the job */
+char *moe_blob(uint32_t r); /* MOE_BLOB bytes that all ranks see */
+
+static inline void moe_need(int ok, const char *what)
+{
+	if (!ok)
+		moe_die(what);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

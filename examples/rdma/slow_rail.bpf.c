@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Which adapter is late: the mean time of a send on each, in windows of a
+// thousand completions, and how often it was twice that of the fastest.
+//
+//	ncclbpf-shell map dump rails
+#include "ncclbpf_policy.h"
+
+enum { RAILS = 16, WINDOW = 1000 };
+
+struct rail {
+	__u64 count, sum_ns; /* of the window that is not full yet */
+	__u64 mean_ns;	     /* of the last full one; 0: none yet */
+	__u64 windows, slow; /* slow: of them, those twice the fastest's */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RAILS);
+	__type(key, __u32);
+	__type(value, struct rail);
+} rails SEC(".maps");
+
+static __always_inline __u64 fastest(void)
+{
+	__u64 best = ~0ull;
+
+	for (__u32 i = 0; i < RAILS; i++) {
+		struct rail *r = bpf_map_lookup_elem(&rails, &i);
+
+		if (r && r->mean_ns && r->mean_ns < best)
+			best = r->mean_ns;
+	}
+	return best;
+}
+
+SEC("verbs/done")
+int on_done(struct ncclbpf_verbs_done *ctx)
+{
+	__u32 number = ctx->device;
+	struct rail *r = bpf_map_lookup_elem(&rails, &number);
+
+	if (!r || !ctx->send || ctx->status || !ctx->ns)
+		return 0;
+	r->count++;
+	r->sum_ns += ctx->ns;
+	if (r->count < WINDOW)
+		return 0;
+	r->mean_ns = r->sum_ns / r->count;
+	r->count = 0;
+	r->sum_ns = 0;
+	r->windows++;
+	if (r->mean_ns / 2 >= fastest())
+		r->slow++;
+	return 0;
+}

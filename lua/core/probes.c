@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs in the kernel and their ring. Only the kernel knows whether they are
+ * permitted, so the caller gets the kernel's error.
+ */
+#include "lua/core/probes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	(void)level;
+	(void)fmt;
+	(void)ap;
+	return 0;
+}
+
+static void detach_all(struct nb_probes *p)
+{
+	for (unsigned i = 0; i < p->nlinks; i++)
+		bpf_link__destroy(p->link[i]);
+	p->nlinks = 0;
+	free(p->link);
+	p->link = NULL;
+	ring_buffer__free(p->ring);
+	p->ring = NULL;
+	bpf_object__close(p->obj);
+	p->obj = NULL;
+}
+
+struct nb_probes *nb_probes_new(lua_State *L, const char *type)
+{
+	struct nb_probes *p;
+
+	libbpf_set_print(quiet);
+	p = lua_newuserdatauv(L, sizeof(*p), 0);
+	memset(p, 0, sizeof(*p));
+	luaL_setmetatable(L, type);
+	p->link = calloc(NB_PROBES_MAX_LINKS, sizeof(struct bpf_link *));
+	return p->link ? p : NULL;
+}
+
+int nb_probes_listen(struct nb_probes *p, ring_buffer_sample_fn take)
+{
+	p->ring = ring_buffer__new(
+		bpf_object__find_map_fd_by_name(p->obj, "ring"), take, p, NULL);
+	return p->ring ? 0 : -errno;
+}
+
+int nb_probes_keep(struct nb_probes *p, struct bpf_link *link)
+{
+	if (!link)
+		return -errno;
+	if (p->nlinks >= NB_PROBES_MAX_LINKS) {
+		bpf_link__destroy(link);
+		return -E2BIG;
+	}
+	p->link[p->nlinks++] = link;
+	return 0;
+}
+
+int nb_probes_refuse(lua_State *L, struct nb_probes *p, const char *what,
+		     int rc)
+{
+	bool perm = rc == -EPERM || rc == -EACCES;
+
+	detach_all(p);
+	return nb_lua_failf(L, perm ? NB_E_PERM : NB_E_NOTSUP, "%s: %s", what,
+			    strerror(-rc));
+}
+
+/* probes:read() -> list of records since the last call */
+static int read_ring(lua_State *L)
+{
+	struct nb_probes *p =
+		luaL_checkudata(L, 1, lua_tostring(L, lua_upvalueindex(1)));
+
+	lua_newtable(L);
+	p->L = L;
+	p->n = 0;
+	if (p->ring)
+		ring_buffer__consume(p->ring);
+	return 1;
+}
+
+/* probes:dropped() -> how many records had no room in the ring */
+static int count_dropped(lua_State *L)
+{
+	struct nb_probes *p =
+		luaL_checkudata(L, 1, lua_tostring(L, lua_upvalueindex(1)));
+	unsigned zero = 0;
+	unsigned long long n = 0;
+
+	if (p->obj)
+		bpf_map_lookup_elem(
+			bpf_object__find_map_fd_by_name(p->obj, "dropped"),
+			&zero, &n);
+	lua_pushinteger(L, (lua_Integer)n);
+	return 1;
+}
+
+static int close_probes(lua_State *L)
+{
+	detach_all(luaL_checkudata(L, 1, lua_tostring(L, lua_upvalueindex(1))));
+	return 0;
+}
+
+void nb_probes_type(lua_State *L, const char *type)
+{
+	static const luaL_Reg methods[] = { { "read", read_ring },
+					    { "dropped", count_dropped },
+					    { "close", close_probes },
+					    { "__gc", close_probes },
+					    { NULL, NULL } };
+
+	luaL_newmetatable(L, type);
+	lua_pushstring(L, type);
+	luaL_setfuncs(L, methods, 1);
+	lua_pushvalue(L, -1);
+	lua_setfield(L, -2, "__index");
+	lua_pop(L, 1);
+}

@@ -1,0 +1,261 @@
+-- SPDX-License-Identifier: MIT
+-- Commands about jobs of several hosts that ask the store alone.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local format = require "ncclbpf.base.format"
+local policy = require "ncclbpf.policy.policy"
+local read = require "ncclbpf.job.read"
+local requests = require "ncclbpf.job.requests"
+local session = require "ncclbpf.job.session"
+local sites = require "ncclbpf.job.sites"
+
+local try = errors.try
+local M = {}
+
+-- The attached job and its store. -> group | nil, err
+local function fleet_of(ctx)
+	local s, err = ctx:session()
+	if not s then return nil, err end
+	if not s.fleet then
+		return errors.fail("usage", "job %s is a job of this host: --fleet URLs or "
+			.. "NCCLBPF_FLEET selects one of several hosts", tostring(s.job))
+	end
+	return s
+end
+
+local function names_of(images)
+	local t = {}
+	for i, x in ipairs(type(images) == "table" and images or {}) do
+		t[i] = ("%s %s"):format(tostring(x.name), tostring(x.digest):sub(1, 8))
+	end
+	return table.concat(t, ", ")
+end
+
+function M.cmd_audit(ctx)
+	local s = try(fleet_of(ctx))
+	local count = ctx.opt.count and math.tointeger(tonumber(ctx.opt.count))
+	if ctx.opt.count and (not count or count < 1) then
+		return errors.fail("usage", "count=%s: a whole number from 1 on expected",
+			ctx.opt.count)
+	end
+	local list, problems = sites.read(s.store, s.job, "audit/")
+	list = try(list, problems)
+	local asked = {}
+	for _, x in ipairs(try(sites.read(s.store, s.job, "request/"))) do asked[x.name] = true end
+	local rows, foot = {}, {}
+	for i = math.max(1, count and #list - count + 1 or 1), #list do
+		local v = list[i].value
+		rows[#rows + 1] = { time = read.text(v.time), who = read.text(v.who),
+			from = read.text(v.from), line = read.text(v.readable or v.line),
+			request = read.text(v.line), why = read.text(v.why),
+			images = names_of(v.images), outcome = read.text(v.outcome)
+				or asked[v.request] and "under way" or "not carried out" }
+	end
+	for _, text in ipairs(problems) do foot[#foot + 1] = "note: " .. text end
+	return {
+		schema = "audit/1", rows = rows, id = "time", foot = foot,
+		data = { changes = core.array(rows) },
+		empty = ("nobody has changed job %s"):format(s.job),
+		columns = { { "time" }, { "who" }, { "from", wide = true }, { "line", wrap = true },
+			{ "images", wide = true }, { "outcome", wrap = true },
+			{ "why", flat = true }, { "request", flat = true } },
+	}
+end
+
+-- ---- the desired state ------------------------------------------------------------
+
+-- The store and job @name, as the functions of job/requests.lua want them; close it after use.
+local function stored(ctx, name)
+	local url = sites.named(ctx.flags)
+	if not url then
+		return errors.fail("usage", "no store: --fleet URLs or NCCLBPF_FLEET names it")
+	end
+	if not name:match "^[%w_%-]+$" or #name > 64 then
+		return errors.fail("usage", "job %s: 1 to 64 letters, digits, _ and - are allowed",
+			name)
+	end
+	local store, err = sites.open(url, ctx:timeout())
+	if not store then return nil, err end
+	return { store = store, job = name, images = {} }
+end
+
+local function key(group) return sites.ROOT .. group.job .. "/desired" end
+
+-- -> the desired state, or nil: none, and the revision of its key (0: none) | false, err
+local function desired(group)
+	local kvs, err = group.store:get(key(group))
+	if not kvs then return false, errors.from_reply(err) end
+	if #kvs == 0 then return nil, 0 end
+	local v, why = sites.value(kvs[1])
+	if not v then return false, errors.new("protocol", why) end
+	return v, kvs[1].revision
+end
+
+local function rows_of(state)
+	local rows = {}
+	for i, x in ipairs(read.list(state, "images")) do
+		rows[i] = { position = i, name = x.name, digest = x.digest }
+	end
+	return rows
+end
+
+local function result(group, state, schema, foot)
+	return { schema = schema, rows = rows_of(state), id = "name", foot = foot,
+		data = { job = group.job, desired = state },
+		head = state and ("job %s, set by %s at %s"):format(group.job, tostring(state.who),
+			tostring(state.time)) or nil,
+		empty = state and "NCCL's own choice"
+			or ("job %s has no desired state: it starts with NCCL's own choice"):format(
+			group.job),
+		columns = { { "position", num = true }, { "name" },
+			{ "digest", show = format.short } } }
+end
+
+-- Open the policies @files. -> { {name, digest, bytes} } | nil, err
+local function open_all(files, base)
+	local list = {}
+	for i, file in ipairs(files) do
+		local path = base and not file:match "^/" and base .. file or file
+		local image, info, bytes = policy.open(path)
+		if not image then
+			info.object = path
+			return nil, info
+		end
+		list[i] = { name = info.name, bytes = bytes, digest = core.sha256(bytes),
+			signatures = info.signatures }
+	end
+	return list
+end
+
+-- Store images and state; refused if somebody changed it since it was read.
+local function set(group, list, revision)
+	local names, images = {}, core.array {}
+	for i, x in ipairs(list) do
+		try(requests.put_policy(group, x.name, x.bytes, x.digest, x.signatures))
+		names[i] = x.name
+		images[i] = { name = x.name, digest = x.digest }
+	end
+	local state = requests.start_state(session.line { "policy", "use",
+		table.unpack(#names > 0 and names or { "none" }) }, images)
+	local done, err = group.store:txn { compare = { { key(group), revision } },
+		success = { { put = key(group), value = core.encode(state) } } }
+	if not done then return nil, errors.from_reply(err) end
+	if not done.succeeded then
+		return errors.fail("stale", "somebody else has set job %s at the same time",
+			group.job)
+	end
+	return state
+end
+
+local function read_state(group)
+	local state, revision = desired(group)
+	if state == false then error(revision, 0) end
+	return state, revision
+end
+
+-- Run fn(group, state, revision) with the store of job @name.
+local function with(ctx, name, fn)
+	local group = try(stored(ctx, name))
+	local ok, a, b = pcall(function() return fn(group, read_state(group)) end)
+	group.store:close()
+	if not ok then error(a, 0) end
+	return a, b
+end
+
+function M.cmd_job_show(ctx)
+	return with(ctx, ctx.args[1], function(group, state)
+		-- Why the running job has not started with it: the coordinator's note.
+		local notes = group.store:get(sites.ROOT .. group.job .. "/order/notes")
+		local note = notes and notes[1] and sites.value(notes[1])
+		local why = read.text(note and note.desired)
+		return result(group, state, "job.show/1",
+			why and { "note: the running job has not started with it: " .. why })
+	end)
+end
+
+function M.cmd_job_set(ctx)
+	local files = table.move(ctx.args, 2, #ctx.args, 1, {})
+	if #files == 1 and files[1] == "none" then files = {} end
+	local list = try(open_all(files))
+	return with(ctx, ctx.args[1], function(group, _, revision)
+		return result(group, try(set(group, list, revision)), "job.set/1",
+			{ "the job starts with this; a job that runs now keeps what it has" })
+	end)
+end
+
+function M.cmd_job_clear(ctx)
+	return with(ctx, ctx.args[1], function(group, state)
+		local done, err = group.store:txn { success = { { delete = key(group) } } }
+		if not done then return nil, errors.from_reply(err) end
+		return { schema = "job.clear/1",
+			data = { job = group.job, cleared = state ~= nil },
+			text = state and ("job %s starts with NCCL's own choice"):format(group.job)
+				or ("job %s had no desired state"):format(group.job) }
+	end)
+end
+
+-- A file of the desired state: {"job": NAME, "policies": [FILE, ...]}, files beside it.
+-- -> job, opened policies
+local function read_file(path)
+	local text = core.read(path, 1 << 20)
+	if not text then return errors.fail("no_input", "%s: cannot be read", path) end
+	local v, err = core.decode(text)
+	local good = type(v) == "table" and type(v.job) == "string"
+		and type(v.policies) == "table"
+	for _, x in ipairs(good and v.policies or {}) do good = good and type(x) == "string" end
+	if not good then
+		return errors.fail("malformed",
+			'%s: {"job": NAME, "policies": [FILE, ...]} expected%s', path,
+			err and ": " .. err.message or "")
+	end
+	for name in pairs(v) do
+		if name ~= "job" and name ~= "policies" then
+			return errors.fail("malformed",
+				"%s: unknown field %s; job and policies are allowed", path, name)
+		end
+	end
+	local list = try(open_all(v.policies, path:match "^(.*/)" or ""))
+	return v.job, list
+end
+
+-- Lines that say how @state becomes @list; none: they are equal.
+local function differences(state, list)
+	local old, lines = read.list(state, "images"), {}
+	for i = 1, math.max(#old, #list) do
+		local a, b = old[i], list[i]
+		if not (a and b and a.digest == b.digest and a.name == b.name) then
+			if a then
+				lines[#lines + 1] = ("- %d %s %s"):format(i, tostring(a.name),
+					tostring(a.digest):sub(1, 8))
+			end
+			if b then
+				lines[#lines + 1] = ("+ %d %s %s"):format(i, b.name,
+					b.digest:sub(1, 8))
+			end
+		end
+	end
+	return lines
+end
+
+function M.cmd_job_diff(ctx)
+	local name, list = try(read_file(ctx.args[1]))
+	return with(ctx, name, function(group, state)
+		local lines = differences(state, list)
+		return { schema = "job.diff/1", status = #lines > 0 and 1 or 0,
+			data = { job = name, equal = #lines == 0, lines = core.array(lines) },
+			text = #lines > 0 and table.concat(lines, "\n")
+				or ("job %s has what the file says"):format(group.job) }
+	end)
+end
+
+function M.cmd_job_apply(ctx)
+	local name, list = try(read_file(ctx.args[1]))
+	return with(ctx, name, function(group, state, revision)
+		if state and #differences(state, list) == 0 then
+			return result(group, state, "job.apply/1", { "nothing to do" })
+		end
+		return result(group, try(set(group, list, revision)), "job.apply/1")
+	end)
+end
+
+return M

@@ -1,0 +1,217 @@
+-- SPDX-License-Identifier: MIT
+-- The commands `gin` and `stats gin`, and the line about the GIN plugin in `status`.
+local read = require "ncclbpf.job.read"
+local session = require "ncclbpf.job.session"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+local PARTS = { "count", "sum_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns" }
+local SUMS = { "live", "puts", "signals", "bytes", "in_bytes", "held", "errors", "broken" }
+
+local function size(n) return units.bytes(read.number(n)) end
+
+-- Messages that the transport refused, of all kinds
+local function offences_of(d)
+	local n = 0
+	for _, v in pairs(read.record(d.offences)) do n = n + read.number(v) end
+	return n
+end
+
+-- One line about the GIN plugin of all processes; nil: none is in use.
+function M.line(list)
+	local sum, names, seen = { offences = 0 }, {}, {}
+	for _, d in ipairs(list) do
+		local name = read.text(d.transport)
+		if name then
+			if not seen[name] then names[#names + 1] = name end
+			seen[name] = true
+			for _, k in ipairs(SUMS) do
+				sum[k] = (sum[k] or 0) + read.number(d[k])
+			end
+			sum.offences = sum.offences + offences_of(d)
+		end
+	end
+	if #names == 0 then return nil end
+	table.sort(names)
+	local wrong = {}
+	for _, k in ipairs { "errors", "broken", "offences" } do
+		if sum[k] > 0 then wrong[#wrong + 1] = ("%s %d"):format(k, sum[k]) end
+	end
+	return ("%s, %s, %s, %s, %s put, %s arrived%s%s"):format(
+		table.concat(names, " and "), units.count(sum.live, "collComm"),
+		units.count(sum.puts, "put"), units.count(sum.signals, "signal"),
+		size(sum.bytes), size(sum.in_bytes),
+		sum.held > 0 and (", %d held back"):format(sum.held) or "", #wrong > 0
+			and "; " .. table.concat(wrong, ", ") or "")
+end
+
+-- Bytes a second since the collComm was made
+local function rate(row)
+	local ms = read.number(row.age_ms)
+	return ms > 0 and read.number(row.bytes) * 1000 // ms or nil
+end
+
+-- ---- rows ------------------------------------------------------------------------------
+
+-- put = {p50_ns=1} becomes put_p50_ns = 1
+local function flatten(row)
+	for _, name in ipairs { "put", "get" } do
+		local time = read.record(row[name])
+		row[name] = nil
+		for _, part in ipairs(PARTS) do row[name .. "_" .. part] = time[part] end
+	end
+	return row
+end
+
+local function rows_of(d, member)
+	local rows = read.own_rows(d, member, "peers")
+	for _, row in ipairs(rows) do
+		flatten(row).rate = rate(row)
+	end
+	return rows
+end
+
+-- A collComm is one process's, and processes of two sites may have one pid.
+local function row_id(row)
+	return ("%s %s %s %s %s %s"):format(row.site or "", row.pid, row.coll, row.devcomm or "",
+		row.context or "", row.peer)
+end
+
+local ORDER = { "coll", "devcomm", "context", "peer" }
+
+local function sorted(merged)
+	table.sort(merged, function(a, b)
+		if a.on ~= b.on then return tostring(a.on) < tostring(b.on) end
+		for _, k in ipairs(ORDER) do
+			local x, y = read.number(a[k]), read.number(b[k])
+			if x ~= y then return x < y end
+		end
+		return false
+	end)
+	return merged
+end
+
+local function us(v)
+	if type(v) ~= "number" then return nil end
+	return v < 100000 and ("%.1f"):format(v / 1000) or ("%.0f"):format(v / 1000)
+end
+
+-- Columns: what a row is of
+local function whose(contexts)
+	local c = { { "coll", num = true, merge = "first" },
+		{ "comm", wide = true, merge = "first" },
+		{ "comm_rank", title = "RANK", num = true, merge = "first" } }
+	if contexts then
+		c[#c + 1] = { "devcomm", num = true, wide = true, merge = "first" }
+		c[#c + 1] = { "context", title = "CTX", num = true, merge = "first" }
+	end
+	c[#c + 1] = { "peer", num = true, merge = "first" }
+	return c
+end
+
+local COUNTS = {
+	{ "puts", num = true, merge = "first" }, { "signals", num = true, merge = "first" },
+	{ "gets", num = true, wide = true, merge = "first" },
+	{ "bytes", num = true, merge = "first", show = size },
+}
+local OPEN = {
+	{ "outstanding", title = "OPEN", num = true, merge = "first" },
+	{ "held", num = true, merge = "first" },
+}
+
+-- Times, of which @shown are for people without -o wide.
+local function times(shown)
+	local c = {}
+	for _, name in ipairs { "put", "get" } do
+		for _, part in ipairs(PARTS) do
+			local key = name .. "_" .. part
+			local title = part:match "^(%w+)_ns$"
+			c[#c + 1] = { key, num = true, merge = "first",
+				flat = not shown[key] or nil,
+				title = title and ("%s %s us"):format(name:upper(), title:upper()),
+				show = part ~= "count" and us or nil }
+		end
+	end
+	return c
+end
+
+local function all(...)
+	local c = {}
+	for _, list in ipairs { ... } do table.move(list, 1, #list, #c + 1, c) end
+	return c
+end
+
+local LINK = {
+	{ "in_bytes", title = "ARRIVED", num = true, merge = "first", show = size },
+	{ "in_signals", title = "SIG IN", wide = true, num = true, merge = "first" },
+	{ "errors", num = true, merge = "first" }, { "offence", wide = true, merge = "first" },
+	{ "address", wide = true, merge = "first" },
+}
+
+local function line_of(comm, contexts)
+	return "gin" .. (contexts and " contexts=yes" or "")
+		.. (comm and " comm=" .. session.quote(comm) or "")
+end
+
+-- The rows of all processes of a group, each with its site, rank and pid. -> rows, failure of
+-- some processes | nil, err
+function M.rows(group, opts)
+	local ctx = { session = function() return group end }
+	local per, err, failure = read.ask(ctx, line_of(opts.comm, opts.contexts),
+		{ list = "peers" })
+	if not per then return nil, err end
+	local rows = {}
+	for _, r in ipairs(per) do
+		for _, row in ipairs(rows_of(r.data, r.member)) do
+			rows[#rows + 1] = read.identify(row, r.member)
+		end
+	end
+	return rows, failure
+end
+
+local function head(per)
+	local line = M.line(read.data_of(per))
+	return line and "gin: " .. line
+end
+
+local EMPTY = "no peers: NCCL uses no GIN plugin of ours, or no kernel needs one"
+
+function M.cmd_gin(ctx)
+	local contexts = ctx:yes("contexts", false)
+	return read.command(ctx, {
+		schema = "gin/1", line = line_of(ctx.opt.comm, contexts), opts = { list = "peers" },
+		name = "coll",
+		rows = rows_of, id = row_id, arrange = sorted, head = head, empty = EMPTY,
+		columns = contexts
+			and all(whose(true), COUNTS, OPEN, { { "errors", num = true,
+				merge = "first" } }, times {})
+			or all(whose(false), { { "state", merge = "first" }, { "contexts",
+				title = "CTX", wide = true, num = true, merge = "first" } }, COUNTS,
+				{ { "rate", title = "BYTES/S", num = true, merge = "first",
+					show = size } }, OPEN, LINK, times {}),
+	})
+end
+
+-- `stats gin`: times from post to done, which telemetry has measured.
+function M.stats(ctx)
+	return read.command(ctx, {
+		schema = "stats.gin/1", line = line_of(ctx.opt.comm, true),
+		opts = { list = "peers" }, name = "coll",
+		rows = rows_of, id = row_id, arrange = sorted, head = head, empty = EMPTY,
+		foot = function(per, merged)
+			local timed = false
+			for _, row in ipairs(merged) do
+				timed = timed or read.number(row.put_count) > 0
+					or read.number(row.get_count) > 0
+			end
+			return #merged > 0 and not timed
+				and { "hint: telemetry on measures times from now on" } or {}
+		end,
+		columns = all(whose(true), COUNTS, OPEN,
+			times { put_p50_ns = true, put_p99_ns = true, put_max_ns = true,
+				get_p50_ns = true }),
+	})
+end
+
+return M

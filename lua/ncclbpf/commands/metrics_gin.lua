@@ -1,0 +1,148 @@
+-- SPDX-License-Identifier: MIT
+-- The metrics of GIN: what kernels put to each peer, and through each context. With many ranks the
+-- product of the two would be too many series; `stats gin` has it.
+local read = require "ncclbpf.job.read"
+
+local M = {}
+
+-- Counters of a peer: { name, type, help, field, factor }
+local PEER = {
+	{ "ncclbpf_gin_puts_total", "counter", "Puts of kernels to a peer", "puts" },
+	{ "ncclbpf_gin_signals_total", "counter", "Signals of kernels to a peer", "signals" },
+	{ "ncclbpf_gin_gets_total", "counter", "Gets of kernels from a peer", "gets" },
+	{ "ncclbpf_gin_bytes_total", "counter", "Bytes of puts and gets of kernels, by peer",
+		"bytes" },
+	{ "ncclbpf_gin_held_total", "counter",
+		"Operations to a peer that policies held back", "held" },
+	{ "ncclbpf_gin_errors_total", "counter", "Operations to a peer that failed", "errors" },
+	{ "ncclbpf_gin_outstanding", "gauge", "Puts and gets to a peer that are under way",
+		"outstanding" },
+	{ "ncclbpf_gin_received_bytes_total", "counter",
+		"Bytes of a peer's puts that arrived; our TCP transport", "in_bytes" },
+	{ "ncclbpf_gin_received_signals_total", "counter",
+		"Signals of a peer that arrived; our TCP transport", "in_signals" },
+}
+
+local CONTEXT = {
+	{ "ncclbpf_gin_context_puts_total", "counter", "Puts of kernels through a context",
+		"puts" },
+	{ "ncclbpf_gin_context_bytes_total", "counter",
+		"Bytes of puts and gets of kernels through a context", "bytes" },
+	{ "ncclbpf_gin_context_outstanding", "gauge",
+		"Puts and gets of kernels through a context that are under way", "outstanding" },
+}
+
+local STATES = { "stalled", "lost" }
+
+local function labels_of(now, r, row)
+	local l = now.base(r)
+	l[#l + 1] = { "comm_id", "0x" .. tostring(row.comm) }
+	l[#l + 1] = { "rank", row.comm_rank }
+	l[#l + 1] = { "coll", row.coll }
+	return l
+end
+
+-- Call @fn(row, labels) for each row of the answers @list.
+local function each(now, list, fn)
+	for _, r in ipairs(list) do
+		for _, row in ipairs(read.list(r.data, "peers")) do
+			fn(row, labels_of(now, r, row))
+		end
+	end
+end
+
+local function of_peers(text, now, f)
+	local lines = {}
+	each(now, now.gin, function(row, l)
+		if type(row[f[4]]) == "number" then
+			l[#l + 1] = { "peer", row.peer }
+			lines[#lines + 1] = { l, row[f[4]] }
+		end
+	end)
+	text:family(f[1], f[2], f[3], lines)
+end
+
+-- Sums over the peers of a context.
+local function of_contexts(text, now, f)
+	local lines, by = {}, {}
+	each(now, now.gin_contexts, function(row, l)
+		l[#l + 1] = { "devcomm", row.devcomm }
+		l[#l + 1] = { "context", row.context }
+		local key = {}
+		for i, x in ipairs(l) do key[i] = tostring(x[2]) end
+		key = table.concat(key, " ")
+		if not by[key] then
+			by[key] = { l, 0 }
+			lines[#lines + 1] = by[key]
+		end
+		by[key][2] = by[key][2] + read.number(row[f[4]])
+	end)
+	text:family(f[1], f[2], f[3], lines)
+end
+
+local function put_seconds(text, now)
+	local lines = {}
+	each(now, now.gin, function(row, l)
+		local t = read.record(row.put)
+		if read.number(t.count) == 0 then return end
+		l[#l + 1] = { "peer", row.peer }
+		for _, q in ipairs { { "0.5", t.p50_ns }, { "0.9", t.p90_ns },
+			{ "0.99", t.p99_ns } } do
+			local lq = table.move(l, 1, #l, 1, {})
+			lq[#lq + 1] = { "quantile", q[1] }
+			lines[#lines + 1] = { lq, read.number(q[2]) / 1e9 }
+		end
+		lines[#lines + 1] = { l, read.number(t.sum_ns) / 1e9, "_sum" }
+		lines[#lines + 1] = { l, t.count, "_count" }
+	end)
+	text:family("ncclbpf_gin_put_seconds", "summary",
+		"Time of puts and signals from post to done, while telemetry is on", lines)
+end
+
+local function broken(text, now)
+	local lines = {}
+	for _, r in ipairs(now.gin) do
+		local n = {}
+		for _, row in ipairs(read.list(r.data, "peers")) do
+			local state = read.text(row.state)
+			if state then n[state] = (n[state] or 0) + 1 end
+		end
+		if read.text(r.data.transport) then
+			for _, state in ipairs(STATES) do
+				local l = now.base(r)
+				l[#l + 1] = { "state", state }
+				lines[#lines + 1] = { l, n[state] or 0 }
+			end
+		end
+	end
+	text:family("ncclbpf_gin_broken_peers", "gauge",
+		"Peers of open collComms that are lost or stalled; our TCP transport", lines)
+end
+
+local function offences(text, now)
+	local lines = {}
+	for _, r in ipairs(now.gin) do
+		local d = read.text(r.data.transport) and read.record(r.data.offences) or {}
+		local names = {}
+		for k in pairs(d) do names[#names + 1] = k end
+		table.sort(names)
+		for _, k in ipairs(names) do
+			local l = now.base(r)
+			l[#l + 1] = { "reason", k }
+			lines[#lines + 1] = { l, d[k] }
+		end
+	end
+	text:family("ncclbpf_gin_offences_total", "counter",
+		"Messages of peers that our TCP transport refused", lines)
+end
+
+-- @now: gin, gin_contexts: answers of `gin` and `gin contexts=yes`; base(r): labels of a process
+function M.add(text, now)
+	for _, f in ipairs(PEER) do of_peers(text, now, f) end
+	for _, f in ipairs(CONTEXT) do of_contexts(text, now, f) end
+	put_seconds(text, now)
+	broken(text, now)
+	offences(text, now)
+end
+
+return M

@@ -1,0 +1,330 @@
+-- SPDX-License-Identifier: MIT
+-- The command `top`: a job on a full screen. M.observe asks the job and keeps what rates need;
+-- commands/top_view.lua makes the rows; here are the keys. shell/screen.c draws.
+local collectives = require "ncclbpf.job.collectives"
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local read = require "ncclbpf.job.read"
+local rollout = require "ncclbpf.rollout.run"
+local stats = require "ncclbpf.commands.stats"
+local units = require "ncclbpf.base.units"
+local view = require "ncclbpf.commands.top_view"
+
+local try = errors.try
+local M = {}
+
+local SAMPLES = 200 -- collectives of each rank that tell how the ranks compare
+local EVERY_S = 2
+
+-- ---- what the job says -----------------------------------------------------------------
+
+-- Growth per second of a counter since the last observation | nil
+local function rate(last, key, value, seconds)
+	local old = last and last.counter[key]
+	if not old or seconds <= 0 or value < old then return nil end
+	return (value - old) / seconds
+end
+
+local function observe_comms(now, last, per)
+	local by = {}
+	for _, r in ipairs(per) do
+		for _, c in ipairs(read.list(r.data, "comms")) do
+			local t = by[c.comm]
+			if not t then
+				t = { comm = tostring(c.comm), ranks = read.number(c.ranks),
+					here = 0, nodes = read.number(c.nodes), decisions = 0,
+					generation = c.generation,
+					policies = type(c.policies) == "table" and #c.policies > 0
+						and table.concat(c.policies, ", ") or "none" }
+				by[c.comm] = t
+				now.comms[#now.comms + 1] = t
+			end
+			-- Each rank decides each collective.
+			t.here = t.here + 1
+			t.decisions = math.max(t.decisions, read.number(c.decisions))
+		end
+	end
+	for _, t in ipairs(now.comms) do
+		local key = "comm " .. t.comm
+		now.counter[key] = t.decisions
+		t.per_second = rate(last, key, t.decisions, now.seconds)
+	end
+end
+
+-- Of each kind of collective the rank with the longest median, and its times since the last
+-- observation.
+local function observe_stats(now, last, per)
+	local by = {}
+	for _, r in ipairs(per) do
+		if r.data.telemetry == true then now.telemetry = now.telemetry + 1 end
+		for _, t in ipairs(read.list(r.data, "rows")) do
+			local row = stats.flat(t)
+			local id = stats.row_id(row)
+			local exec = read.record(t.exec)
+			if not by[id] or read.number(exec.p50_ns) > by[id].p50_ns then
+				by[id] = { id = id, comm = tostring(row.comm), coll = row.coll,
+					bytes = read.number(row.bytes_from), ran = row.ran,
+					count = read.number(exec.count),
+					sum_ns = read.number(exec.sum_ns),
+					p50_ns = read.number(exec.p50_ns),
+					p99_ns = read.number(exec.p99_ns),
+					mean_ns = read.number(exec.mean_ns),
+					busbw = type(row.busbw_gbs) == "number" and row.busbw_gbs
+						or nil }
+			end
+		end
+	end
+	for id, t in pairs(by) do
+		now.counter["n " .. id], now.counter["ns " .. id] = t.count, t.sum_ns
+		t.per_second = rate(last, "n " .. id, t.count, now.seconds)
+		local ns = rate(last, "ns " .. id, t.sum_ns, now.seconds)
+		-- Bandwidth of the latest ones: bytes are alike, so it goes with the time.
+		if t.busbw and ns and ns > 0 and t.per_second > 0 then
+			t.now_busbw = t.busbw * t.mean_ns / (ns / t.per_second)
+		end
+		if t.count > 0 then now.kinds[#now.kinds + 1] = t end
+	end
+end
+
+-- How the ranks compare in the latest collectives of their communicator.
+local function observe_ranks(now, results)
+	local by = {}
+	for _, op in pairs(collectives.of(results)) do
+		local longest, shortest, sum, n = nil, nil, 0, 0
+		for rank, ns in pairs(op.by) do
+			sum, n = sum + ns, n + 1
+			if not longest or ns > op.by[longest] then longest = rank end
+			if not shortest or ns < op.by[shortest] then shortest = rank end
+		end
+		for rank, ns in pairs(n > 1 and op.by or {}) do
+			local key = op.comm .. " " .. rank
+			local t = by[key] or { comm = op.comm, rank = rank, n = 0, ratio = 0,
+				longest = 0, shortest = 0 }
+			by[key] = t
+			t.n, t.ratio = t.n + 1, t.ratio + ns / (sum / n)
+			if op.by[longest] > op.by[shortest] then
+				t.longest = t.longest + (rank == longest and 1 or 0)
+				t.shortest = t.shortest + (rank == shortest and 1 or 0)
+			end
+		end
+	end
+	for _, t in pairs(by) do
+		now.ranks[#now.ranks + 1] = { comm = t.comm, rank = t.rank, n = t.n,
+			pct = (t.ratio / t.n - 1) * 100, longest = t.longest / t.n * 100,
+			shortest = t.shortest / t.n * 100 }
+	end
+end
+
+local function observe_policies(now, last, per)
+	local by = {}
+	for _, r in ipairs(per) do
+		for _, p in ipairs(read.list(r.data, "policies")) do
+			local t = by[p.name]
+			if not t then
+				t = { name = tostring(p.name), runs = 0, refused = 0, hooks = {},
+					in_use = p.in_use == true }
+				by[p.name] = t
+				now.policies[#now.policies + 1] = t
+			end
+			for _, g in ipairs(read.list(p, "programs")) do
+				t.runs = t.runs + read.number(g.runs)
+				t.refused = t.refused + read.number(g.refused)
+				t.hooks[tostring(g.hook)] = true
+				if read.number(g.mean_ns) > 0 then t.mean_ns = g.mean_ns end
+			end
+		end
+	end
+	for _, t in ipairs(now.policies) do
+		local key = "policy " .. t.name
+		now.counter[key] = t.runs
+		t.per_second = rate(last, key, t.runs, now.seconds)
+		local hooks = {}
+		for h in pairs(t.hooks) do hooks[#hooks + 1] = h end
+		table.sort(hooks)
+		t.hooks = table.concat(hooks, " ")
+	end
+end
+
+-- ---- alerts ----------------------------------------------------------------------------
+
+local function alert(now, command, fmt, ...)
+	now.alerts[#now.alerts + 1] = { text = fmt:format(...), command = command }
+end
+
+local function grown(now, last, per, field, what, command)
+	for _, r in ipairs(per) do
+		for k, v in pairs(read.record(r.data[field])) do
+			local key = ("%s %s %s"):format(field, k, r.member.pid)
+			now.counter[key] = read.number(v)
+			local per_second = rate(last, key, read.number(v), now.seconds)
+			if per_second and per_second > 0 then
+				alert(now, command, "rank %s: %s, %s: %.0f a second",
+					tostring(r.member.rank or "?"), what, k, per_second)
+			end
+		end
+	end
+end
+
+local FINE = { agreed = true, alone = true, too_far_apart = true, tuner_calls_differ = true }
+
+local function observe_alerts(now, last, per, agreement)
+	local generations, seen = {}, {}
+	for _, r in ipairs(agreement) do
+		for _, c in ipairs(read.list(r.data, "comms")) do
+			if not FINE[c.verdict] and not seen[c.comm] then
+				seen[c.comm] = true
+				alert(now, { "check", "agreement" }, "ranks of %s do not agree: %s",
+					tostring(c.comm), tostring(c.verdict))
+			end
+		end
+	end
+	for _, r in ipairs(per) do
+		local rank = tostring(r.member.rank or "?")
+		generations[read.number(r.data.generation)] = true
+		for _, o in ipairs(read.list(r.data, "overdue")) do
+			alert(now, { "doctor" }, "rank %s: inside one decision for %s", rank,
+				units.seconds(read.number(o.seconds)))
+		end
+		if type(r.data.error) == "table" then
+			alert(now, { "doctor" }, "rank %s: %s", rank,
+				tostring(r.data.error.message))
+		end
+	end
+	if next(generations, (next(generations))) then
+		alert(now, { "change", "status" }, "processes have different generations")
+	end
+	grown(now, last, per, "counters", "answers dropped", { "doctor" })
+	grown(now, last, per, "events_lost", "profiler events lost", { "status" })
+	if now.failure then alert(now, { "doctor" }, "%s", now.failure.message) end
+	local state = now.rollout and now.rollout.state
+	if state == "rolled_back" or state == "paused" or state == "failed" then
+		alert(now, { "rollout", "status" }, "the rollout is %s", state:gsub("_", " "))
+	end
+end
+
+-- M.observe(ctx, last): the job now; @last: the observation before, for rates
+function M.observe(ctx, last)
+	local now = { counter = {}, comms = {}, kinds = {}, ranks = {}, policies = {}, alerts = {},
+		telemetry = 0, time = core.time(), mono = core.mono() }
+	now.seconds = last and now.mono - last.mono or 0
+	local per, _, failure = try(read.ask(ctx, "status"))
+	local group = try(ctx:session())
+	now.processes, now.failure, now.job = #per, failure, group.job
+	now.generation = read.number(per[1].data.generation)
+	now.version = read.text(per[1].data.version) or "?"
+	now.uptime, now.decisions = 0, 0
+	for _, r in ipairs(per) do
+		now.uptime = math.max(now.uptime, read.number(r.data.uptime_s))
+		now.decisions = now.decisions + read.number(r.data.decisions)
+		now.times = now.times or read.text(r.data.times)
+	end
+	now.counter.decisions = now.decisions
+	now.per_second = rate(last, "decisions", now.decisions, now.seconds)
+	observe_comms(now, last, read.ask(ctx, "comm list", { list = "comms" }) or {})
+	observe_stats(now, last, read.ask(ctx, "stats", { list = "rows" }) or {})
+	observe_ranks(now, read.ask(ctx, "sample tail count=" .. SAMPLES) or {})
+	observe_policies(now, last, read.ask(ctx, "policy list") or {})
+	local r = rollout.load(group.job)
+	now.rollout = r and rollout.is_of(r, group) and r or nil
+	observe_alerts(now, last, per, read.ask(ctx, "check agreement") or {})
+	return now
+end
+
+-- ---- keys ------------------------------------------------------------------------------
+
+-- What a command prints, for the page of a row.
+local function output(ctx, words, columns)
+	local app = ctx.app
+	local out, width = {}, app.width
+	app.capture, app.capture_err, app.width = out, out, columns
+	local ok, err = pcall(app.run, app, words, { flags = { format = "table", yes = true,
+		job = ctx.flags.job, pid = ctx.flags.pid, socket = ctx.flags.socket } })
+	app.capture, app.capture_err, app.width = nil, nil, width
+	if not ok then error(err, 0) end
+	local lines = {}
+	for line in table.concat(out):gmatch "([^\n]*)\n?" do lines[#lines + 1] = line end
+	while lines[#lines] == "" do lines[#lines] = nil end
+	return lines
+end
+
+local function move(ui, by)
+	if ui.page then
+		ui.page.from = math.max(1, math.min(ui.page.from + by, #ui.page.lines))
+	else
+		ui.at = math.max(1, ui.at + by)
+	end
+end
+
+local keys = {
+	q = function(ui) ui.done = true end,
+	back = function(ui)
+		if not ui.page then ui.table = 1 end
+		ui.page = nil
+	end,
+	p = function(ui) ui.paused = not ui.paused end,
+	space = function(ui) ui.paused = not ui.paused end,
+	s = function(ui) ui.sort[ui.table] = (ui.sort[ui.table] or 1) + 1 end,
+	r = function(ui) ui.reverse[ui.table] = not ui.reverse[ui.table] end,
+	up = function(ui) move(ui, -1) end,
+	down = function(ui) move(ui, 1) end,
+	["page up"] = function(ui) move(ui, -ui.rows) end,
+	["page down"] = function(ui) move(ui, ui.rows) end,
+	home = function(ui) move(ui, -math.maxinteger) end,
+	["end"] = function(ui) move(ui, 1 << 30) end,
+	tab = function(ui) ui.page, ui.table, ui.at = nil, ui.table % #view.tables + 1, 1 end,
+	["?"] = function(ui) ui.page = { title = "keys", from = 1, lines = view.help } end,
+	enter = function(ui, ctx, columns)
+		local words = not ui.page and ui.selected and ui.selected.command
+		if words then
+			ui.page = { title = table.concat(words, " "), from = 1,
+				lines = output(ctx, words, columns) }
+		end
+	end,
+}
+keys.k, keys.j, keys.h = keys.up, keys.down, keys["?"]
+for i = 1, #view.tables do
+	keys[tostring(i)] = function(ui) ui.page, ui.table, ui.at = nil, i, 1 end
+end
+M.keys = keys
+
+function M.new_ui() return { table = 1, at = 1, sort = {}, reverse = {}, rows = 10 } end
+
+local function run(ctx, screen, every)
+	local ui, now, failure, due = M.new_ui(), nil, nil, 0
+	while not ui.done do
+		if core.mono() >= due and not ui.paused then
+			local ok, got = pcall(M.observe, ctx, now)
+			if ok then
+				now, failure = got, nil
+			elseif errors.is(got) and got.code ~= "interrupted" then
+				failure = got
+			else
+				error(got, 0)
+			end
+			due = core.mono() + every
+		end
+		local columns, rows = screen:size()
+		screen:draw(view.rows(ui, now, failure, columns, rows))
+		local key = screen:key(ui.paused and 3600 or math.max(0, due - core.mono()))
+		local f = key and keys[key]
+		if f then f(ui, ctx, columns) end
+	end
+end
+
+function M.cmd_top(ctx)
+	local every = ctx.opt.every and units.duration(ctx.opt.every) or EVERY_S
+	if ctx.opt.every and (not units.duration(ctx.opt.every) or every < 0.1) then
+		return errors.fail("usage", "every=%s: 100ms or longer expected", ctx.opt.every)
+	end
+	if not ctx.app.binary or not ctx.app.binary.screen then
+		return errors.fail("refused", "only ncclbpf-shell can run top")
+	end
+	try(ctx:session())
+	local screen = try(ctx.app.binary.screen())
+	local ok, err = pcall(run, ctx, screen, every)
+	screen:close()
+	if not ok then error(err, 0) end
+	return {}
+end
+
+return M

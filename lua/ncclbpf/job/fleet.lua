@@ -1,0 +1,365 @@
+-- SPDX-License-Identifier: MIT
+-- A job of several sites as a target. It is a group like that of job/session.lua: each process is a
+-- member, reached through the agent of its site. Changes go through the store, to the job's
+-- coordinator, so that all sites change at one fence (docs/fleet.md).
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local requests = require "ncclbpf.job.requests"
+local session = require "ncclbpf.job.session"
+local sites = require "ncclbpf.job.sites"
+
+local M = {}
+local Fleet = setmetatable({}, { __index = session.Group })
+Fleet.__index = Fleet
+Fleet.__name = "ncclbpf.session"
+Fleet.__close = session.Group.__close
+Fleet.__gc = session.Group.__gc
+Fleet.__tostring = session.Group.__tostring
+
+-- Members have it where those of one host have a connection.
+local CONNECTED = { close = function() end }
+
+local function lose(m, err)
+	m.conn, m.lost = nil, m.lost or err
+	return err
+end
+
+-- ---- requests -------------------------------------------------------------------
+
+-- Say how far a request to many sites is, on a terminal, once it takes long.
+local function progress(total)
+	if total < 16 or not core.isatty(2) then return nil end
+	local start, shown = core.mono(), false
+	return function(done, all)
+		if done == all and shown then
+			io.stderr:write("\r\27[K")
+		elseif core.mono() - start > 0.5 then
+			shown = true
+			local bar = ("#"):rep(done * 30 // all)
+			io.stderr:write(("\r[%-30s] %d of %d sites"):format(bar, done, all))
+		end
+	end
+end
+
+local function decode(text)
+	local reply, err = core.decode(text)
+	if type(reply) ~= "table" or type(reply.ok) ~= "boolean" then
+		return nil, errors.new("protocol", "the agent sent a line that is no reply"
+			.. (err and ": " .. err.message or ""))
+	end
+	return reply
+end
+
+local function settle(r, reply)
+	if reply.ok then
+		r.data = reply.data == nil and {} or reply.data
+	else
+		r.err = errors.from_reply(reply.error)
+		if r.err.code == "no_target" then lose(r.member, r.err) end
+	end
+end
+
+-- The reply of the agent of @site to all of @list, which have failed if there is none.
+local function take(site, list, answer, single)
+	local function failed(err)
+		for _, r in ipairs(list) do r.err = err end
+	end
+	if answer.err then
+		local err = errors.from_reply(answer.err)
+		err.message = ("site %s: %s"):format(site.site, err.message)
+		failed(err)
+		return
+	end
+	if single or answer.status ~= 200 then
+		local text, object = answer.body:match "^([^\n]*)\n(.*)$"
+		local reply, err = decode(text or answer.body)
+		if not reply or not reply.ok and not single then
+			failed(err or errors.from_reply(reply.error))
+			return
+		end
+		list[1].object = object
+		settle(list[1], reply)
+		return
+	end
+	local by = {}
+	for pid, text in answer.body:gmatch "(%d+) ([^\n]*)\n" do by[tonumber(pid)] = text end
+	for _, r in ipairs(list) do
+		local reply, err = decode(by[r.member.pid] or "")
+		if reply then settle(r, reply) else r.err = err end
+	end
+end
+
+local function post(site, list, line, object, single)
+	local pids = {}
+	for i, r in ipairs(list) do pids[i] = r.member.pid end
+	return { url = ("%s/v1/line?%s=%s"):format(site.address, single and "pid" or "pids",
+		table.concat(pids, ",")), body = ("@1 %s\n%s"):format(line, object or ""),
+		header = object and "Ncclbpf-Object: " .. #object or nil }
+end
+
+-- Send a request line to @members and wait for their replies. @line is the line, or a function that
+-- returns the line for a member. If all members get the same line, each site gets one HTTP request.
+-- -> { {member=, data=, err=, object=} } in the order of members
+function Fleet:ask(line, opts)
+	opts = opts or {}
+	local results, by, order = {}, {}, {}
+	local apart = type(line) == "function" or opts.want_object
+	self.trips = self.trips + 1
+	for i, m in ipairs(opts.members or self.members) do
+		local r = { member = m }
+		results[i] = r
+		if not m.conn then
+			r.err = m.lost
+		else
+			local key = apart and i or m.site
+			if not by[key] then
+				by[key] = { site = self.sites[m.site], list = {} }
+				order[#order + 1] = by[key]
+			end
+			table.insert(by[key].list, r)
+		end
+	end
+	local posts = {}
+	for i, o in ipairs(order) do
+		local text = type(line) == "function" and line(o.list[1].member) or line
+		posts[i] = post(o.site, o.list, text, opts.object, apart)
+	end
+	if #posts > 0 then
+		local answers = self.store:post(posts, self:seconds(), progress(#posts))
+		for i, o in ipairs(order) do take(o.site, o.list, answers[i], apart) end
+	end
+	return results
+end
+
+-- ---- streams ----------------------------------------------------------------------
+
+-- As Group:follow of job/session.lua.
+function Fleet:follow(line, each, opts)
+	opts = opts or {}
+	local streams, open, failure, stop = {}, 0, nil, false
+	for _, m in ipairs(self:living()) do
+		local s, err = self.store:stream(
+			("%s/v1/line?pid=%d"):format(self.sites[m.site].address, m.pid),
+			"@1 " .. line .. "\n")
+		if not s then return nil, errors.from_reply(err) end
+		streams[#streams + 1] = { stream = s, member = m }
+		open = open + 1
+	end
+	local function ended(x, err)
+		x.stream:close()
+		x.stream = nil
+		open = open - 1
+		if err and opts.gone then
+			opts.gone(x.member, lose(x.member, err))
+		elseif err then
+			failure = failure or err
+		end
+	end
+	local function lines_of(x)
+		while x.stream and not stop do
+			local text, err = x.stream:line()
+			if err then return ended(x, errors.from_reply(err)) end
+			if not text then return end
+			local reply
+			reply, err = decode(text)
+			if not reply then
+				ended(x, err)
+			elseif not reply.ok then
+				ended(x)
+				failure = failure or errors.from_reply(reply.error)
+			elseif reply["end"] then
+				ended(x)
+			elseif each(reply.data or {}, x.member, reply.lost) then
+				stop = true
+			end
+		end
+	end
+	local ok, err = core.held(function()
+		while open > 0 and not stop and not failure do
+			for _, x in ipairs(streams) do lines_of(x) end
+			local left = opts.till and opts.till - core.mono() or 3600
+			if left <= 0 then return end
+			if open > 0 and not stop and not failure then self.store:wait(left) end
+		end
+	end)
+	for _, x in ipairs(streams) do
+		if x.stream then x.stream:close() end
+	end
+	core.hold(false)
+	if not ok then error(err, 0) end
+	if failure then return nil, failure end
+	return true
+end
+
+-- ---- changes ----------------------------------------------------------------------
+
+-- As Group:change. The coordinator answers for all sites.
+function Fleet:change(line, opts)
+	opts = opts or {}
+	for _, m in ipairs(self.members) do
+		if not m.conn then
+			local err = errors.new(m.lost.code, m.lost.message, {
+				cause = "all processes of a job change together, so nothing has "
+					.. "moved" })
+			return nil, err
+		end
+	end
+	return requests.change(self, line, opts)
+end
+
+-- Keep a policy in the store and let processes load it with the change that names it.
+function Fleet:hold_policy(name, bytes, info)
+	local digest = info.digest
+	local ok, err = requests.put_policy(self, name, bytes, digest, info.signatures)
+	if not ok then return nil, err end
+	local results = {}
+	for i, m in ipairs(self:living()) do
+		results[i] = { member = m, data = { name = name, digest = digest } }
+	end
+	return results
+end
+
+-- Let all sites verify a policy that the store holds, as for a change. -> @results | nil, err
+function Fleet:verified(name, results)
+	local ok, err = self:change(session.line { "policy", "use", name }, { dry_run = true })
+	if not ok then return nil, err end
+	return results
+end
+
+-- ---- members ----------------------------------------------------------------------
+
+local function lost_site(site, err)
+	err.message = err.message:find(site.site, 1, true) and err.message
+		or ("site %s: %s"):format(site.site, err.message)
+	return { site = site.site, host = site.host, pid = 0, streams = {}, lost = err }
+end
+
+-- The members of the sites, and those of sites that do not answer as lost.
+local function members_of(self, list)
+	local posts, asked, members = {}, {}, {}
+	self.sites = {}
+	for _, s in ipairs(list) do
+		self.sites[s.site] = s
+		if type(s.address) == "string" and s.address:match "^https?://" then
+			posts[#posts + 1] = { url = s.address .. "/v1/processes" }
+			asked[#asked + 1] = s
+		else
+			members[#members + 1] = lost_site(s, errors.new("no_target",
+				"its agent has no address to answer on"))
+		end
+	end
+	local answers = #posts > 0 and self.store:post(posts, self:seconds(), progress(#posts))
+		or {}
+	for i, a in ipairs(answers) do
+		local s = asked[i]
+		local d = a.body and core.decode(a.body)
+		if a.err or type(d) ~= "table" or type(d.processes) ~= "table" then
+			local err = a.err and errors.from_reply(a.err)
+				or type(d) == "table" and type(d.error) == "table"
+					and errors.from_reply(d.error)
+				or errors.new("protocol",
+					"the agent's reply is no list of processes")
+			members[#members + 1] = lost_site(s, err)
+		else
+			for _, p in ipairs(d.processes) do
+				members[#members + 1] = { site = s.site, job = self.job,
+					rank = math.tointeger(p.rank),
+					pid = math.tointeger(p.pid) or 0,
+					conn = CONNECTED, streams = {},
+					process = s.site .. " " .. tostring(p.pid) }
+			end
+		end
+	end
+	return members
+end
+
+local function by_rank(a, b)
+	if a.rank ~= b.rank then return (a.rank or 1 << 40) < (b.rank or 1 << 40) end
+	if a.site ~= b.site then return a.site < b.site end
+	return a.pid < b.pid
+end
+
+local function only_ranks(members, ranks)
+	if not ranks then return members end
+	local set, t = {}, {}
+	for _, r in ipairs(ranks) do set[r] = true end
+	for _, m in ipairs(members) do
+		if m.rank and set[m.rank] then t[#t + 1] = m end
+	end
+	return t
+end
+
+local function find_members(self)
+	local list, err = sites.sites(self.store, self.job)
+	if not list then return nil, err end
+	local members = only_ranks(members_of(self, list), self.wish.ranks)
+	table.sort(members, by_rank)
+	return members
+end
+
+function Fleet:refresh()
+	if self.closed then return end
+	local members = find_members(self)
+	if not members then return end
+	local known, new = {}, {}
+	for _, m in ipairs(self.members) do
+		if m.conn then known[m.process] = m end
+	end
+	for i, m in ipairs(members) do
+		if m.conn and known[m.process] then
+			members[i] = known[m.process]
+		elseif m.conn then
+			new[#new + 1] = m
+		end
+	end
+	self.members = members
+	if #new > 0 then session.greet(self, new) end
+end
+
+function Fleet:drain() return #self:living() end
+
+function Fleet:reconnect()
+	local store, err = sites.open(self.url, self.timeout)
+	if not store then return nil, err end
+	self.store, self.closed = store, nil
+	self.members = find_members(self) or {}
+	return true
+end
+
+function Fleet:close()
+	if self.store then self.store:close() end
+	self.store, self.closed = nil, true
+	for _, m in ipairs(self.members) do m.conn = nil end
+end
+
+-- Attach to a job of the store: {fleet=URLs, job=, ranks=}.
+function M.attach(wish, timeout)
+	timeout = timeout or 5
+	local store, err = sites.open(wish.fleet, timeout > 0 and timeout or nil)
+	if not store then return nil, err end
+	local job
+	job, err = sites.choose(store, wish.job)
+	if not job then
+		store:close()
+		return nil, err
+	end
+	local self = setmetatable({ members = {}, wish = wish, timeout = timeout, next_id = 1,
+		trips = 0, caches = {}, store = store, url = wish.fleet, job = job, sites = {},
+		fleet = true, images = {} }, Fleet)
+	self.members, err = find_members(self)
+	if not self.members then
+		self.members = {}
+		self:close()
+		return nil, err
+	end
+	session.greet(self, self:living())
+	if #self:living() == 0 then
+		err = self:failure() or errors.new("no_target",
+			("job %s has no process that answers"):format(job))
+		self:close()
+		return nil, err
+	end
+	return self
+end
+
+return M

@@ -1,0 +1,260 @@
+-- SPDX-License-Identifier: MIT
+-- Requests to a job's coordinator through the store: images first, then a key "request/ID" with the
+-- line, then the coordinator's "reply/ID" (docs/fleet.md). The request has a lease, so that one
+-- whose shell has died is dropped.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local signed = require "ncclbpf.job.signatures"
+local sites = require "ncclbpf.job.sites"
+
+local M = {}
+
+local LEASE_S = 30
+local PIECE = 1 << 20
+
+local function key(group, ...)
+	return sites.ROOT .. group.job .. "/" .. table.concat({ ... }, "/")
+end
+
+-- A name that no other request has: host, process, time and a count.
+local count = 0
+local function new_id()
+	count = count + 1
+	local uid, pid = core.ids()
+	return core.sha256(("%s %s %s %s %d"):format(uid, pid or 0, core.mono(), core.time(),
+		count)):sub(1, 16)
+end
+
+-- ---- images -------------------------------------------------------------------------
+
+-- Store an image under its digest, in pieces of 1 MiB: "image/DIGEST" holds the first, with
+-- "image/DIGEST/N" behind it. -> true | nil, err
+function M.put_image(group, name, bytes, digest)
+	digest = digest or core.sha256(bytes)
+	group.images[name] = digest
+	local at = key(group, "image", digest)
+	local there, err = group.store:get(at)
+	if not there then return nil, errors.from_reply(err) end
+	if #there > 0 and #bytes > PIECE then
+		-- Written again, its age is 0: the coordinator deletes old ones.
+		local ok
+		ok, err = group.store:txn { success = { { put = at, value = there[1].value } } }
+		if not ok then return nil, errors.from_reply(err) end
+		return true
+	end
+	local pieces = math.max(1, (#bytes + PIECE - 1) // PIECE)
+	-- Write the first piece last, so that a reader who finds it finds all pieces.
+	for i = pieces, 1, -1 do
+		local ok
+		ok, err = group.store:txn { success = { { put = i == 1 and at
+			or ("%s/%d"):format(at, i), value = bytes:sub((i - 1) * PIECE + 1,
+			i * PIECE) } } }
+		if not ok then return nil, errors.from_reply(err) end
+	end
+	return true
+end
+
+-- Store signatures of an image beside those that the store has. -> true | nil, err
+local function put_signatures(group, digest, text)
+	local at = key(group, "signature", digest)
+	for _ = 1, 3 do
+		local kvs, err = group.store:get(at)
+		if not kvs then return nil, errors.from_reply(err) end
+		local all = signed.join(kvs[1] and kvs[1].value, text)
+		local ok, why = signed.required(all, digest)
+		if not ok then return nil, why end
+		if all == (kvs[1] and kvs[1].value or "") then return true end
+		local done
+		done, err = group.store:txn { compare = { { at, kvs[1] and kvs[1].revision or 0 } },
+			success = { { put = at, value = all } } }
+		if not done then return nil, errors.from_reply(err) end
+		if done.succeeded then return true end
+	end
+	return errors.fail("busy", "others store signatures of the same image; try again")
+end
+
+-- Store a policy's image and its signatures (text, or nil). -> true | nil, err
+function M.put_policy(group, name, bytes, digest, signatures)
+	local ok, err = put_signatures(group, digest, signatures)
+	if not ok then
+		err.object = name
+		return nil, err
+	end
+	return M.put_image(group, name, bytes, digest)
+end
+
+-- Store the image of a policy that processes hold. -> digest | nil, err
+local function keep_held(group, name)
+	local member = group:living()[1]
+	local r = group:ask("policy export " .. require("ncclbpf.job.session").quote(name),
+		{ members = { member }, want_object = true })[1]
+	if r.err then return nil, r.err end
+	local digest = core.sha256(r.object or "")
+	local ok, err = M.put_policy(group, r.data.name or name, r.object or "", digest)
+	if not ok then return nil, err end
+	return digest
+end
+
+-- Names of policies in a request line.
+local function names_of(line)
+	local verb, rest = line:match "^policy (%a+) ?(.*)$"
+	local names = {}
+	if verb == "use" or verb == "add" then
+		for word in rest:gmatch "%S+" do
+			if not word:find("=", 1, true) and word ~= "none"
+				and word ~= "common" then
+				names[#names + 1] = word
+				if verb == "add" then break end
+			end
+		end
+	end
+	return names
+end
+
+local function images_of(group, line)
+	local list = core.array {}
+	for _, name in ipairs(names_of(line)) do
+		local digest, err = group.images[name], nil
+		if not digest then digest, err = keep_held(group, name) end
+		if not digest then return nil, err end
+		list[#list + 1] = { name = name, digest = digest }
+	end
+	return list
+end
+
+-- ---- requests -----------------------------------------------------------------------
+
+local function from_reply(reply)
+	local err = errors.new(type(reply.error) == "string" and reply.error or "refused",
+		type(reply.text) == "string" and reply.text or "the coordinator refuses the change",
+		{ hint = reply.hint })
+	local t = {}
+	for _, s in ipairs(type(reply.sites) == "table" and reply.sites or {}) do
+		if type(s) == "table" and s.text then
+			t[#t + 1] = ("site %s: %s"):format(tostring(s.site), tostring(s.text))
+		end
+	end
+	if #t > 0 then err.cause = table.concat(t, "; ") end
+	return err
+end
+
+-- Wait for the reply to request @id. -> reply | nil, err
+local function wait_reply(group, id, revision)
+	local at = key(group, "reply", id)
+	local watch, err = group.store:watch(at, revision)
+	if not watch then return nil, errors.from_reply(err) end
+	local till = core.mono() + math.max(group:seconds(), 5) + 15
+	while core.mono() < till do
+		local events
+		events, err = watch:next(till - core.mono())
+		if not events then
+			watch:close()
+			return nil, errors.from_reply(err)
+		end
+		for _, e in ipairs(events) do
+			if e.key == at and not e.deleted then
+				watch:close()
+				local reply, why = sites.value(e)
+				if not reply then return errors.fail("protocol", "%s", why) end
+				return reply
+			end
+		end
+	end
+	watch:close()
+	return nil, errors.new("timed_out", "the job's coordinator did not answer the request", {
+		hint = "whether the change happened is said by: policy history",
+		cause = "no site has taken the change, or the coordinator is being replaced" })
+end
+
+-- The user, and the host and process of this shell.
+local function who()
+	local uid, pid = core.ids()
+	local host = (core.read("/proc/sys/kernel/hostname", 256) or "?"):gsub("%s", "")
+	return os.getenv "USER" or "uid " .. tostring(uid),
+		("%s %s"):format(host, tostring(pid))
+end
+
+M.who = who
+
+-- The audit entry is made by the transaction that makes the request, so nothing can be armed
+-- without one. The coordinator writes the outcome into it. @readable: the request as a
+-- user types it. -> reply | nil, err
+local function send(group, request, readable)
+	local lease, err = group.store:lease(LEASE_S)
+	if not lease then return nil, errors.from_reply(err) end
+	local id = new_id()
+	local at = key(group, "request", id)
+	request.time = core.time()
+	local puts = { { put = at, lease = lease.lease } }
+	if not request.check then
+		request.audit, request.readable = request.time .. "-" .. id, readable
+		puts[2] = { put = key(group, "audit", request.audit), value = core.encode {
+			time = request.time, who = request.who, from = request.from,
+			line = request.line, readable = readable, images = request.images,
+			why = request.why, request = id } }
+	end
+	puts[1].value = core.encode(request)
+	local done
+	done, err = group.store:txn { compare = { { at, 0 } }, success = puts }
+	if not done then return nil, errors.from_reply(err) end
+	local reply, why = wait_reply(group, id, done.revision)
+	-- The request is answered, or nobody waits for it: delete it and its reply.
+	group.store:txn { success = { { delete = at }, { delete = key(group, "reply", id) } } }
+	group.store:revoke(lease.lease)
+	return reply, why
+end
+
+-- The coordinator's reply in the form of a change's data (docs/protocol.md).
+local function as_change(reply, dry)
+	local comms = core.array {}
+	local state = dry and "checked" or "committed"
+	for i, c in ipairs(type(reply.comms) == "table" and reply.comms or {}) do
+		comms[i] = { comm = c.comm_id or c.comm, state = c.state, fence = c.fence,
+			ranks = c.ranks, sites = c.sites, why = c.why }
+		if c.state == "aborted" then state = "aborted" end
+	end
+	return { change = reply.digest, state = state, generation = not dry and reply.n or nil,
+		time_us = reply.time_us, comms = comms, sites = reply.sites }
+end
+
+-- What a job starts with from now on: key "desired".
+function M.start_state(line, images)
+	local name, from = who()
+	return { line = line, images = images, who = name, from = from, time = core.time() }
+end
+
+-- Have the coordinator change all sites. opts: object, readable, dry_run, start (a job of this name
+-- also starts with it)
+function M.change(group, line, opts)
+	-- A site's own numbers mean nothing to the others: the coordinator compares the fleet's.
+	local expected = math.tointeger(tonumber(line:match " if_generation=(%S+)"))
+	line = line:gsub(" if_generation=%S+", "")
+	local images, err = images_of(group, line)
+	if not images then return nil, err end
+	local data
+	if opts.object then
+		data = core.sha256(opts.object)
+		local ok
+		ok, err = M.put_image(group, data, opts.object, data)
+		if not ok then return nil, err end
+	end
+	local name, from = who()
+	core.hold(true)
+	local ok, reply, why = pcall(send, group, { line = line, images = images, data = data,
+		who = name, from = from, why = opts.why, check = opts.dry_run or nil,
+		keep = opts.start and M.start_state(line, images) or nil, expected = expected },
+		opts.readable)
+	core.hold(false)
+	if not ok then return nil, errors.caught(reply) end
+	if not reply then return nil, why end
+	if not reply.ok then return nil, from_reply(reply) end
+	data = as_change(reply, opts.dry_run)
+	if data.state == "aborted" then
+		return nil, errors.new("aborted", "the change was aborted, nothing has moved",
+			{ change = data.change, hint =
+				"a rank reached the fence before the decision; try again" })
+	end
+	return data
+end
+
+return M

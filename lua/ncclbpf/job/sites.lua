@@ -1,0 +1,122 @@
+-- SPDX-License-Identifier: MIT
+-- The store's view of jobs: their sites, and where the agents of these answer. Keys and values are
+-- described in docs/fleet.md.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+
+local M = {}
+M.ROOT = "/ncclbpf/1/"
+
+local function env(name)
+	local v = os.getenv(name)
+	return v ~= "" and v or nil
+end
+
+-- The store of @url (else of NCCLBPF_FLEET), with the other NCCLBPF_FLEET_* variables.
+-- -> store | nil, err
+function M.open(url, timeout)
+	local store, err = core.fleet { endpoints = url or env "NCCLBPF_FLEET" or "",
+		cacert = env "NCCLBPF_FLEET_CACERT", cert = env "NCCLBPF_FLEET_CERT",
+		key = env "NCCLBPF_FLEET_KEY", user = env "NCCLBPF_FLEET_USER",
+		password_file = env "NCCLBPF_FLEET_PASSWORD_FILE", timeout = timeout }
+	if not store then return nil, errors.from_reply(err) end
+	return store
+end
+
+-- The store that flags or environment name; nil: none, so only jobs of this host.
+function M.named(flags)
+	return flags and flags.fleet or env "NCCLBPF_FLEET"
+end
+
+-- A value of the store, which another writer may have damaged. -> table | nil, why
+function M.value(kv)
+	local v, err = core.decode(kv.value)
+	if type(v) ~= "table" then
+		return nil, ("key %s: %s"):format(kv.key, err and err.message
+			or "a JSON object is expected")
+	end
+	return v
+end
+
+-- Keys of @job below @part: { {name, value, revision} }, problems (texts), revision
+-- | nil, err
+function M.read(store, job, part)
+	local prefix = M.ROOT .. job .. "/" .. part
+	local kvs, err = store:range(prefix)
+	if not kvs then return nil, errors.from_reply(err) end
+	local list, problems = {}, {}
+	for _, kv in ipairs(kvs) do
+		local v, why = M.value(kv)
+		if v then
+			list[#list + 1] = { name = kv.key:sub(#prefix + 1), value = v,
+				revision = kv.revision }
+		else
+			problems[#problems + 1] = why
+		end
+	end
+	return list, problems, kvs.revision
+end
+
+-- Names of the jobs that the store knows, sorted: { {job, live} }; live: it has sites now.
+function M.jobs(store)
+	local kvs, err = store:range(M.ROOT, { keys_only = true })
+	if not kvs then return nil, errors.from_reply(err) end
+	local by, list = {}, {}
+	for _, kv in ipairs(kvs) do
+		local job, part = kv.key:sub(#M.ROOT + 1):match "^([^/]+)/([^/]+)"
+		if job then
+			if not by[job] then
+				by[job] = { job = job, live = false }
+				list[#list + 1] = by[job]
+			end
+			if part == "site" then by[job].live = true end
+		end
+	end
+	return list
+end
+
+-- Number of the last change of @job; 0: none. -> N | nil, err
+function M.generation(store, job)
+	local kvs, err = store:get(M.ROOT .. job .. "/order/commit")
+	if not kvs then return nil, errors.from_reply(err) end
+	local v = kvs[1] and M.value(kvs[1])
+	return v and math.tointeger(v.n) or 0
+end
+
+-- The sites of @job: { {site, host, address, version, ...} } | nil, err
+function M.sites(store, job)
+	local list, problems = M.read(store, job, "site/")
+	if not list then return nil, problems end
+	local sites = {}
+	for i, x in ipairs(list) do
+		local v = x.value
+		sites[i] = { site = x.name, host = v.host, address = v.address, version = v.version,
+			processes = v.processes, ranks = v.ranks, baseline = v.baseline }
+	end
+	return sites, problems
+end
+
+-- The job to attach to: @wanted, else the only living one. -> name | nil, err
+function M.choose(store, wanted)
+	local jobs, err = M.jobs(store)
+	if not jobs then return nil, err end
+	local names = {}
+	for _, j in ipairs(jobs) do
+		if j.job == wanted and j.live then return wanted end
+		if j.live then names[#names + 1] = j.job end
+	end
+	local there = #names > 0 and "there are: " .. table.concat(names, ", ")
+		or "no job has registered a site"
+	if wanted then
+		return nil, errors.new("no_target", ("no job %s in the store, %s"):format(wanted,
+			there), { hint = errors.nearest(wanted, names) })
+	end
+	if #names == 1 then return names[1] end
+	return nil, errors.new(#names == 0 and "no_target" or "usage", #names == 0
+		and "no job in the store: no site has registered"
+		or "several jobs run: " .. table.concat(names, ", "),
+		{ hint = #names > 1 and "say which: -J JOB"
+			or "start the job with NCCLBPF_FLEET set to the store's URLs" })
+end
+
+return M

@@ -1,0 +1,99 @@
+-- SPDX-License-Identifier: MIT
+-- Commands that write a policy to a file: `policy build` and `policy export`.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local format = require "ncclbpf.base.format"
+local policy = require "ncclbpf.policy.policy"
+local tables = require "ncclbpf.policy.table"
+
+local try = errors.try
+local M = {}
+
+local columns = {
+	{ "name" }, { "digest", show = format.short }, { "size_bytes", num = true },
+	{ "programs", num = true }, { "maps", num = true }, { "file" },
+}
+local table_columns = table.move(columns, 1, #columns, 1, {})
+table.insert(table_columns, 6, { "rows", num = true })
+
+local function one_of(ctx, name, words)
+	local v = ctx.opt[name]
+	for _, w in ipairs(words) do
+		if v == w or v == nil then return true end
+	end
+	return errors.fail("usage", "%s=%s: %s expected", name, v, table.concat(words, " or "))
+end
+
+-- Image of C, an object or a table. A table is compiled and verified here, an object was compiled
+-- by clang: policy verify and policy load say what the verifier thinks of it.
+-- -> image bytes, description, error of a refused table
+local function made(ctx, path)
+	local name = ctx.opt.name
+	if not tables.is_source(path) then
+		if ctx.opt.hidden or ctx.opt.coherence then
+			return errors.fail("usage",
+				"%s: hidden= and coherence= are for tables (.csv, .lua)", path)
+		end
+		local _, info, bytes = try(policy.open(path, name))
+		return bytes, info
+	end
+	local bytes = try(tables.open(path, { name = name or policy.name_of(path),
+		hidden = ctx.opt.hidden, coherence = ctx.opt.coherence }))
+	local image = core.image(bytes)
+	local info = image:info()
+	local verdict = try(policy.verdict(image, info,
+		{ coherence_off = ctx.opt.coherence == "off" }))
+	return bytes, info, policy.refusal(verdict, path, ctx.flags.verbose)
+end
+
+function M.cmd_build(ctx)
+	local path = ctx.args[1]
+	try(one_of(ctx, "hidden", { "error", "keep" }))
+	try(one_of(ctx, "coherence", { "strict", "off" }))
+	local bytes, info, failure = made(ctx, path)
+	if not bytes then return nil, info end
+	local to = ctx.opt.out or path:gsub("%.%w+$", ""):gsub("%.bpf$", "") .. ".policy"
+	if to == path then
+		return errors.fail("usage", "%s is an image already; say where to write: out=FILE",
+			path)
+	end
+	if not failure and not ctx.flags.dry_run then try(tables.save(bytes, to)) end
+	local _, rows = tables.csv_of(bytes)
+	local row = { name = info.name, digest = info.digest, size_bytes = #bytes,
+		programs = #info.programs, maps = #info.maps,
+		rows = math.type(rows) == "integer" and rows or nil, file = not failure and to
+			or nil }
+	local foot = { info.warnings }
+	if ctx.flags.dry_run then foot[#foot + 1] = "dry run: nothing written" end
+	return {
+		schema = "policy.build/1", data = row, rows = { row }, id = "file",
+		columns = row.rows and table_columns or columns, failure = failure,
+		foot = foot,
+	}
+end
+
+-- Without out=: the rows of a table. out=FILE.csv: the same into a file; any other file: the
+-- image, or the object where it ends in .o.
+function M.cmd_export(ctx)
+	local _, info, bytes = try(policy.resolve(ctx, ctx.args[1]))
+	local to, text, rows = ctx.opt.out, nil, nil
+	if not to or to:find "%.csv$" then
+		text, rows = tables.csv_of(bytes)
+		if not text then
+			rows.hint = "only tables have rows; out=FILE.policy writes the image"
+			return nil, rows
+		end
+	end
+	local data = { name = info.name, digest = info.digest, size_bytes = #(text or bytes),
+		programs = #info.programs, maps = #info.maps, rows = rows, file = to,
+		csv = not to and text or nil }
+	if not to then
+		return { schema = "policy.export/1", data = data, text = text:gsub("\n$", ""),
+			prose = true }
+	end
+	try(text and core.write(to, text) or tables.save(bytes, to))
+	return { schema = "policy.export/1", data = data, rows = { data }, id = "file",
+		columns = rows and table_columns or columns }
+end
+
+return M

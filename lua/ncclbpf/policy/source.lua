@@ -1,0 +1,125 @@
+-- SPDX-License-Identifier: MIT
+-- Policies in C: clang compiles a file to an object in memory, with the flags of the folder's
+-- compile_flags.txt, which editors read too (clangd).
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+
+local M = {}
+
+local HEADER = "ncclbpf_policy.h"
+
+-- What every policy needs, whatever the folder's flags are.
+M.flags = { "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wno-unknown-attributes" }
+
+function M.is_c(path) return path:find "%.c$" ~= nil end
+
+local function folder_of(path) return path:match "^(.*)/[^/]*$" or "." end
+local function is_file(path) return (core.stat(path) or {}).kind == "file" end
+
+-- Folders above @path that may be a checkout: policies/ lies in them.
+local function checkout(path)
+	while path and path ~= "" do
+		path = path:match "^(.*)/[^/]*$"
+		if path and is_file(path .. "/policies/" .. HEADER) then
+			return { path .. "/policies", path }
+		end
+	end
+end
+
+-- Folders that -I must name so that clang finds ncclbpf_policy.h; {}: not found.
+function M.include_folders()
+	local set = os.getenv "NCCLBPF_INCLUDE"
+	if set and set ~= "" then return { set } end
+	local program = core.readlink "/proc/self/exe" or ""
+	local prefix = program:match "^(.*)/bin/[^/]*$"
+	local module = debug.getinfo(1, "S").source:match "^@(/.*)$"
+	for _, root in ipairs { prefix or "/usr/local", "/usr/local", "/usr" } do
+		if is_file(root .. "/include/ncclbpf/" .. HEADER) then
+			return { root .. "/include/ncclbpf" }
+		end
+	end
+	return checkout(program) or checkout(module) or {}
+end
+
+-- Flags of the nearest compile_flags.txt above @path: one a line. Relative folders of -I are
+-- those of the flags' file, as clangd takes them. The search may leave the user's own folders
+-- (/tmp), so files of other users are refused. -> flags, the file (nil: none) | nil, err
+local function folder_flags(path)
+	local dir, t = folder_of(path), {}
+	local owner = (core.stat(path) or {}).uid
+	local file, text, err
+	while true do
+		file = dir .. "/compile_flags.txt"
+		text, err = core.read(file, 1 << 16, owner or 0)
+		local up = dir:match "^(/?.-)/[^/]*$"
+		if not text and err.code == "not_permitted" then
+			err.hint = "remove the file, or give it to the policy's owner and let "
+				.. "nobody else write to it"
+			return nil, err
+		end
+		if text or not up or up == "" or dir:find "^%.%.?$" then break end
+		dir = up
+	end
+	for line in (text or ""):gmatch "[^\r\n]+" do
+		local relative = line:match "^%-I%s*([^/%s].*)$"
+		t[#t + 1] = relative and "-I" .. dir .. "/" .. relative or line
+	end
+	return t, text and file
+end
+
+-- clang's messages as one error: its first one, all of them as the detail.
+local function refused(path, status, messages)
+	local file, line, col, text = messages:match "([^\n:]+):(%d+):(%d+): [%a ]*error: ([^\n]*)"
+	local err = errors.new("malformed", text and "clang: " .. text
+		or ("clang failed with status %d"):format(status), { detail = messages })
+	if file then
+		err.where = { file = file, line = math.tointeger(line),
+			col = math.tointeger(col) }
+	else
+		err.object = path
+	end
+	if messages:find(HEADER .. "' file not found", 1, true) then
+		err.hint = "install ncclbpf-dev, or set NCCLBPF_INCLUDE to the folder of "
+			.. HEADER
+	end
+	return err
+end
+
+-- Compile a file. @flag: one more flag, or nil. -> bytes of the object, clang's warnings ("":
+-- none) | nil, err
+function M.compile(path, flag)
+	if not is_file(path) then
+		local _, err = core.read(path, 1)
+		return nil, err and errors.from_reply(err)
+			or errors.new("no_input", path .. ": not a file")
+	end
+	local folder, file = folder_flags(path)
+	if not folder then return nil, errors.from_reply(file) end
+	local flags = { "-ferror-limit=5" }
+	for _, f in ipairs(M.flags) do flags[#flags + 1] = f end
+	for _, f in ipairs(folder) do flags[#flags + 1] = f end
+	flags[#flags + 1] = flag
+	for _, dir in ipairs(M.include_folders()) do flags[#flags + 1] = "-I" .. dir end
+	local status, object, messages = core.clang(path, flags)
+	if not status then
+		local err = errors.from_reply(object)
+		if err.code == "no_input" then
+			err.hint = "install clang, or set NCCLBPF_CLANG to the program"
+		elseif err.code == "not_permitted" and file then
+			err.hint = "remove it from " .. file
+				.. ", or compile the policy yourself and take the object"
+		end
+		return nil, err
+	end
+	if status ~= 0 then return nil, refused(path, status, messages) end
+	return object, messages
+end
+
+-- What clang says of functions that nobody declares: names that are near, which it tells only of
+-- errors.
+function M.undeclared(path)
+	local object, err = M.compile(path, "-Werror=implicit-function-declaration")
+	return not object and err.detail or nil
+end
+
+return M

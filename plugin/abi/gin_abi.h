@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_ABI_GIN_ABI_H
+#define NB_PLUGIN_ABI_GIN_ABI_H
+
+#include "plugin/abi/net_abi.h"
+#include "plugin/gin/choice.h"
+#include "plugin/gin/context.h"
+#include "plugin/gin/gin.h"
+#include "plugin/gin/post.h"
+
+/*
+ * NCCL's GIN ABI v11 to v13 and RMA ABI v14 and v15, declared by us. RMA v13 is
+ * GIN v13 under another name. All members of a table are pointers.
+ */
+
+struct nb_gin_config_v13 {
+	int nsignals, ncounters, ncontexts, queue_depth, traffic_class;
+};
+
+struct nb_rma_config {
+	int ncontexts, traffic_class, rank_stride;
+};
+static_assert(sizeof(struct nb_gin_config_v13) == 20, "GIN v13");
+static_assert(sizeof(struct nb_rma_config) == 12, "RMA v14");
+
+/* ---- members whose signature changed; the number says since when ---- */
+
+/* source offset and handle, size, target offset and handle, rank */
+#define NB_GIN_PUT_ARGS                                                        \
+	uint64_t src_off, void *src, size_t size, uint64_t dst_off, void *dst, \
+		uint32_t rank
+#define NB_GIN_SIGNAL_ARGS \
+	uint64_t sig_off, void *sig, uint64_t value, uint32_t op
+
+union nb_gin_create {
+	int (*v11)(void *coll, int nsignals, int ncounters, void **ctx,
+		   void **devh);
+	int (*v12)(void *coll, int nsignals, int ncounters, int ncontexts,
+		   void **ctx, void **devh);
+	int (*v13)(void *coll, struct nb_gin_config_v13 *config, void **ctx,
+		   void **devh);
+	int (*rma_v14)(void *coll, struct nb_rma_config *config, void **ctx);
+};
+
+union nb_gin_connect {
+	int (*v11)(void *ctx, void *handles[], int nranks, int rank,
+		   void *listen_comm, void **coll);
+	int (*v12)(void *ctx, void *handles[], int nranks, int rank,
+		   int nconnections, int queue_depth, void *listen_comm,
+		   void **coll);
+};
+
+union nb_gin_reg_mr {
+	int (*v11)(void *coll, void *data, size_t size, int type,
+		   uint64_t flags, void **mhandle, void **gin_handle);
+	int (*rma_v14)(void *coll, void *data, size_t size, int type,
+		       uint64_t flags, void **mhandle);
+};
+
+union nb_gin_reg_dmabuf {
+	int (*v11)(void *coll, void *data, size_t size, int type,
+		   uint64_t offset, int fd, uint64_t flags, void **mhandle,
+		   void **gin_handle);
+	int (*rma_v14)(void *coll, void *data, size_t size, int type,
+		       uint64_t offset, int fd, uint64_t flags, void **mhandle);
+};
+
+union nb_gin_iput {
+	int (*v11)(void *coll, NB_GIN_PUT_ARGS, void **req);
+	int (*v12)(void *coll, NB_GIN_PUT_ARGS, int connection, void **req);
+	int (*v13)(void *ctx, int context, NB_GIN_PUT_ARGS, void **req);
+	int (*rma_v15)(void *ctx, int context, NB_GIN_PUT_ARGS, uint32_t flags,
+		       void **req);
+};
+
+union nb_gin_iput_signal {
+	int (*v11)(void *coll, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS, void **req);
+	int (*v12)(void *coll, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS,
+		   int connection, void **req);
+	int (*v13)(void *ctx, int context, NB_GIN_PUT_ARGS, NB_GIN_SIGNAL_ARGS,
+		   void **req);
+	int (*rma_v14)(void *ctx, int context, NB_GIN_PUT_ARGS,
+		       NB_GIN_SIGNAL_ARGS, bool strong, void **req);
+	int (*rma_v15)(void *ctx, int context, NB_GIN_PUT_ARGS,
+		       NB_GIN_SIGNAL_ARGS, bool strong, uint32_t flags,
+		       void **req);
+};
+
+union nb_gin_iget {
+	int (*v13)(void *ctx, int context, uint64_t remote_off, void *remote,
+		   size_t size, uint64_t local_off, void *local, uint32_t rank,
+		   void **req);
+	int (*rma_v15)(void *ctx, int context, uint64_t remote_off,
+		       void *remote, size_t size, uint64_t local_off,
+		       void *local, uint32_t rank, uint32_t flags, void **req);
+};
+
+/* ---- tables of functions ---- */
+
+#define NB_GIN_TABLE_HEAD                                                    \
+	const char *name;                                                    \
+	int (*init)(void **ctx, uint64_t comm_id, nb_net_logger *log);       \
+	int (*devices)(int *n);                                              \
+	int (*get_properties)(int dev, void *props);                         \
+	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm); \
+	union nb_gin_connect connect;                                        \
+	union nb_gin_create create_context;                                  \
+	union nb_gin_reg_mr reg_mr;                                          \
+	union nb_gin_reg_dmabuf reg_mr_dmabuf;                               \
+	int (*dereg_mr)(void *coll, void *mhandle);                          \
+	int (*destroy_context)(void *ctx);                                   \
+	int (*close_coll)(void *coll);                                       \
+	int (*close_listen)(void *listen_comm);                              \
+	union nb_gin_iput iput;                                              \
+	union nb_gin_iput_signal iput_signal
+#define NB_GIN_TABLE_TAIL                                    \
+	int (*test)(void *coll, void *req, int *done);       \
+	/* of a collComm before v13, then of a context */    \
+	int (*progress)(void *coll);                         \
+	int (*query_last_error)(void *ctx, bool *has_error); \
+	int (*finalize)(void *ctx)
+
+struct nb_gin_table_v11 { /* v12 too */
+	NB_GIN_TABLE_HEAD;
+	NB_GIN_TABLE_TAIL;
+};
+
+struct nb_gin_table { /* GIN v13, RMA v13 to v15 */
+	NB_GIN_TABLE_HEAD;
+	union nb_gin_iget iget;
+	int (*iflush)(void *ctx, int context, void *mhandle, uint32_t rank,
+		      void **req);
+	NB_GIN_TABLE_TAIL;
+};
+static_assert(sizeof(struct nb_gin_table_v11) == 152, "GIN v11");
+static_assert(offsetof(struct nb_gin_table_v11, connect) == 40, "GIN v11");
+static_assert(offsetof(struct nb_gin_table_v11, iput) == 104, "GIN v11");
+static_assert(offsetof(struct nb_gin_table_v11, test) == 120, "GIN v11");
+static_assert(offsetof(struct nb_gin_table_v11, finalize) == 144, "GIN v11");
+static_assert(sizeof(struct nb_gin_table) == 168, "GIN v13");
+static_assert(offsetof(struct nb_gin_table, iget) == 120, "GIN v13");
+static_assert(offsetof(struct nb_gin_table, test) == 136, "GIN v13");
+static_assert(offsetof(struct nb_gin_table, progress) == 144, "RMA v14");
+
+extern struct nb_gin_table_v11 ncclGinPlugin_v11, ncclGinPlugin_v12;
+extern struct nb_gin_table ncclGinPlugin_v13, ncclRmaPlugin_v14,
+	ncclRmaPlugin_v15;
+
+#endif

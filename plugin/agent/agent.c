@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: MIT
+// The agent's turn: lease, registration, copies, and the ranks that wait.
+#include "plugin/agent/agent.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/job/segment.h"
+#include "plugin/runtime/clock.h"
+
+enum {
+	SCAN_MS = 200,
+	SITE_MS = 1000,
+	RETRY_MS = 500,
+	ARMED_MS = 2,
+	PENDING_MS = 10,
+	LATE_SEEN_MS = 300, /* until the answer to an outcome, at most */
+	HASTY_MS = 3000
+};
+
+uint64_t nb_agent_ms(void)
+{
+	return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
+}
+
+const char *nb_agent_key(const struct nb_agent *a, const char *key)
+{
+	static char text[4][NB_STORE_KEY_SIZE];
+	static unsigned next;
+	char *to = text[next++ % 4];
+
+	snprintf(to, NB_STORE_KEY_SIZE, "%s%s", a->own.prefix, key);
+	return to;
+}
+
+void nb_agent_log(const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	fprintf(stderr, "ncclbpf-agent: %s\n", line);
+}
+
+/* ---- the store's state, for the job's processes ---- */
+
+static void agent_state(struct nb_agent *a, bool answers, const char *text)
+{
+	struct nb_seg_agent *to = &a->site.seg->mem->agent;
+
+	if (answers && a->away_ms)
+		nb_agent_log("the store answers again after %llu ms",
+			     (unsigned long long)(nb_agent_ms() - a->away_ms));
+	if (answers)
+		a->away_ms = 0;
+	if (strcmp(a->text, text)) {
+		snprintf(a->text, sizeof(a->text), "%s", text);
+		if (*text && answers)
+			nb_agent_log("%s", text);
+		snprintf(to->text, sizeof(to->text), "%s", text);
+	}
+	__atomic_store_n(&to->store, answers, __ATOMIC_RELEASE);
+}
+
+/* All requests and watches fail in an outage: the log has the first failure,
+ * and those of another kind. */
+static void agent_failed(struct nb_agent *a, const struct nb_err *err)
+{
+	int code = err->code == NB_E_TIMEOUT ? NB_E_STORE : err->code;
+	bool told = a->away_ms && code == a->away_code;
+	char text[168];
+
+	if (!a->away_ms)
+		a->away_ms = nb_agent_ms();
+	a->away_code = code;
+	snprintf(text, sizeof(text), "store: %.150s", err->text);
+	if (!told)
+		nb_agent_log("%s", text);
+	agent_state(a, false, text);
+}
+
+/* ---- the lease ---- */
+
+static void lease_lost(struct nb_agent *a)
+{
+	a->lease = 0;
+	nb_own_lease(&a->own, 0);
+	nb_coord_reset(a->coord);
+}
+
+static void lease_granted(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_agent *a = arg;
+
+	a->lease_busy = false;
+	a->lease_ms = nb_agent_ms();
+	if (r->err) {
+		agent_failed(a, r->err);
+		return;
+	}
+	a->lease = r->lease;
+	nb_own_lease(&a->own, r->lease);
+	agent_state(a, true, "");
+	if (a->follow == NB_AGENT_LOST)
+		nb_agent_follow(a, false);
+}
+
+static void lease_kept(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_agent *a = arg;
+
+	a->lease_busy = false;
+	if (r->err && r->err->code != NB_E_NOENT) {
+		agent_failed(a, r->err);
+		return;
+	}
+	a->lease_ms = nb_agent_ms();
+	agent_state(a, true, "");
+	if (r->err || !r->ttl_s)
+		lease_lost(a);
+}
+
+static void lease_turn(struct nb_agent *a)
+{
+	uint64_t due = a->lease ? NB_AGENT_KEEP_MS : RETRY_MS;
+
+	if (a->lease_busy || (a->lease_ms && nb_agent_ms() < a->lease_ms + due))
+		return;
+	a->lease_busy =
+		!(a->lease ? nb_store_lease_keepalive(a->store, a->lease,
+						      lease_kept, a, NULL)
+			   : nb_store_lease_grant(a->store, NB_AGENT_LEASE_S,
+						  lease_granted, a, NULL));
+	a->lease_ms = nb_agent_ms();
+}
+
+/* ---- following the keys ---- */
+
+static const char *const families[] = { "order/",   "coordinator", "site/",
+					"staged/",  "comm/",	   "seen/",
+					"request/", "desired" };
+enum { NARROW = 2, ALL = sizeof(families) / sizeof(families[0]) };
+
+static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
+{
+	const char *key = kv->key + strlen(a->own.prefix);
+
+	if (strncmp(kv->key, a->own.prefix, strlen(a->own.prefix)))
+		return;
+	if (!strncmp(key, "order/record/", 13))
+		a->copies_due = true;
+	if (kv->deleted)
+		nb_view_remove(&a->view, key);
+	else if (!nb_view_put(&a->view, key, kv->value, kv->size,
+			      kv->create_revision, kv->mod_revision))
+		nb_agent_log("%s is no JSON object: ignored", kv->key);
+}
+
+static void follow_end(struct nb_agent *a)
+{
+	for (size_t i = 0; i < ALL; i++) {
+		nb_store_unwatch(a->watch[i]);
+		a->watch[i] = NULL;
+	}
+	a->round++;
+	a->follow = NB_AGENT_LOST;
+}
+
+static void watch_report(void *arg, const struct nb_store_watch_report *r)
+{
+	struct nb_agent *a = arg;
+
+	switch (r->state) {
+	case NB_STORE_WATCH_OPEN:
+		break;
+	case NB_STORE_WATCH_EVENTS:
+		for (size_t i = 0; i < r->nkv; i++)
+			enter_key(a, &r->kv[i]);
+		break;
+	case NB_STORE_WATCH_BROKEN:
+		agent_failed(a, r->err);
+		break;
+	case NB_STORE_WATCH_LOST:
+	case NB_STORE_WATCH_FAILED:
+		/* read anew at the next turn: not from within the watch */
+		agent_failed(a, r->err);
+		a->follow = NB_AGENT_LOST;
+		break;
+	}
+}
+
+struct reading {
+	struct nb_agent *a;
+	uint64_t round;
+};
+
+static void follow_read(void *arg, const struct nb_store_reply *r)
+{
+	struct reading *reading = arg;
+	struct nb_agent *a = reading->a;
+	bool old = reading->round != a->round;
+
+	free(reading);
+	if (old)
+		return;
+	if (r->err) {
+		agent_failed(a, r->err);
+		a->follow = NB_AGENT_LOST;
+		return;
+	}
+	nb_view_clear(&a->view);
+	for (size_t i = 0; i < r->nkv; i++)
+		enter_key(a, &r->kv[i]);
+	a->copies_due = true;
+	a->follow = NB_AGENT_FOLLOWING;
+	agent_state(a, true, "");
+	for (size_t i = 0; i < (a->whole ? ALL : NARROW); i++) {
+		a->watch[i] =
+			nb_store_watch(a->store, nb_agent_key(a, families[i]),
+				       r->revision + 1, watch_report, a, NULL);
+		if (!a->watch[i])
+			a->follow = NB_AGENT_LOST;
+	}
+}
+
+void nb_agent_follow(struct nb_agent *a, bool whole)
+{
+	struct nb_store_op op[ALL];
+	char key[ALL][192];
+	struct nb_store_txn txn = { .then = op, .nthen = whole ? ALL : NARROW };
+	struct reading *reading = malloc(sizeof(*reading));
+
+	follow_end(a);
+	a->whole = whole;
+	a->follow_ms = nb_agent_ms();
+	if (!reading)
+		return;
+	*reading = (struct reading){ a, a->round };
+	for (size_t i = 0; i < txn.nthen; i++) {
+		snprintf(key[i], sizeof(key[i]), "%s%s", a->own.prefix,
+			 families[i]);
+		op[i] = (struct nb_store_op){ .kind = NB_STORE_GET_PREFIX,
+					      .key = key[i] };
+	}
+	a->follow = NB_AGENT_READING;
+	if (!nb_store_txn(a->store, &txn, follow_read, reading, NULL))
+		return;
+	free(reading);
+	a->follow = NB_AGENT_LOST;
+}
+
+/* ---- registration ---- */
+
+static void describe_comms(struct nb_agent *a)
+{
+	char key[128];
+
+	nb_own_begin(&a->own, "comm/");
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &a->site.seg->mem->comm[i];
+		int64_t at;
+
+		if (!nb_site_shared(&a->site, i))
+			continue;
+		snprintf(key, sizeof(key), "comm/%016llx/%s",
+			 (unsigned long long)c->comm_id, a->name);
+		nb_own_set(&a->own, key, nb_site_describe(&a->site, i));
+		at = nb_own_confirmed(&a->own, key);
+		if (at && !c->fleet_since) {
+			nb_site_registered(&a->site, i, at);
+			a->copies_due = true;
+		}
+	}
+	nb_own_end(&a->own, "comm/");
+}
+
+static void publish_seen(struct nb_agent *a)
+{
+	char key[96];
+
+	a->seen_due = false;
+	snprintf(key, sizeof(key), "seen/%s", a->name);
+	nb_own_set(&a->own, key, nb_site_seen(&a->site));
+}
+
+void nb_agent_describe(struct nb_agent *a)
+{
+	json_t *o = nb_site_self(&a->site);
+	char key[96];
+
+	a->site_ms = nb_agent_ms();
+	snprintf(key, sizeof(key), "site/%s", a->name);
+	json_object_set_new(o, "host", json_string(a->host));
+	json_object_set_new(o, "address", json_string(a->address));
+	nb_own_set(&a->own, key, o);
+}
+
+/* Why the fleet leaves communicators to NCCL, for doctor and comm show. */
+static void copy_notes(struct nb_agent *a)
+{
+	const struct nb_view_key *k = nb_view_get(&a->view, "order/notes");
+
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &a->site.seg->mem->comm[i];
+		char id[17];
+
+		if (!nb_site_shared(&a->site, i))
+			continue;
+		snprintf(id, sizeof(id), "%016llx",
+			 (unsigned long long)c->comm_id);
+		nb_site_tell(&a->site, c->comm_id,
+			     k ? nb_view_str(k->value, id) : "");
+	}
+}
+
+/* ---- copies ---- */
+
+/* An arming is answered at once. The coordinator needs the answer to an outcome
+ * for the next change alone, so it waits for what the ranks then do. */
+static void answer_copies(struct nb_agent *a)
+{
+	a->pending = nb_site_pending(&a->site);
+	a->pending_ms = nb_agent_ms();
+	a->seen_due = a->pending && !nb_site_armed(&a->site);
+	if (!a->seen_due)
+		publish_seen(a);
+}
+
+static void copy_records(struct nb_agent *a)
+{
+	if (!a->copies_due || a->follow != NB_AGENT_FOLLOWING)
+		return;
+	a->copies_due = false;
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		uint64_t id = a->site.seg->mem->comm[i].comm_id;
+		const struct nb_view_key *k;
+		char key[64];
+
+		if (!nb_site_shared(&a->site, i))
+			continue;
+		snprintf(key, sizeof(key), "order/record/%016llx",
+			 (unsigned long long)id);
+		k = nb_view_get(&a->view, key);
+		if (!k || k->mod == a->site.comm[i].copied)
+			continue;
+		if (nb_site_copy(&a->site, id, k->value, k->made, k->mod))
+			a->barrier_due = true;
+		else
+			a->copies_due = true;
+	}
+	if (!a->barrier_due)
+		return;
+	a->barrier_due = !nb_site_barrier(&a->site);
+	a->copies_due |= a->barrier_due; /* again at the next turn */
+	if (!a->barrier_due)
+		answer_copies(a);
+	else
+		agent_state(a, true,
+			    "membarrier(2) is refused to the agent: fences "
+			    "cannot be decided");
+}
+
+/* ---- ranks that wait ---- */
+
+static void fallback_done(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_agent *a = arg;
+
+	if (r->err)
+		a->asked_fallback = false;
+}
+
+/* A rank has waited for long: whoever writes the record first decides. */
+static void ask_fallback(struct nb_agent *a, uint64_t id, int64_t mod)
+{
+	char key[192];
+	const struct nb_view_key *k;
+	struct nb_store_compare cmp;
+	struct nb_store_op put;
+	struct nb_store_txn txn = { &cmp, 1, &put, 1, NULL, 0 };
+	char *text;
+
+	snprintf(key, sizeof(key), "order/record/%016llx",
+		 (unsigned long long)id);
+	k = nb_view_get(&a->view, key);
+	if (!k || k->mod != mod ||
+	    strcmp(nb_view_str(k->value, "state"), "armed"))
+		return;
+	text = json_dumps(json_object_get(k->value, "back"), JSON_COMPACT);
+	if (!text)
+		return;
+	cmp = (struct nb_store_compare){ nb_agent_key(a, key), mod };
+	put = (struct nb_store_op){ .kind = NB_STORE_PUT,
+				    .key = cmp.key,
+				    .value = text,
+				    .size = strlen(text) };
+	a->asked_fallback =
+		!nb_store_txn(a->store, &txn, fallback_done, a, NULL);
+	free(text);
+}
+
+static void look_at_waits(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms(), id;
+	int64_t mod = 0;
+
+	id = nb_site_waiting(&a->site, &mod);
+	if (!id) {
+		if (a->told_waiting)
+			nb_agent_log("the ranks go on after %llu ms",
+				     (unsigned long long)(now - a->waiting_ms));
+		a->waiting_ms = 0;
+		a->told_waiting = a->asked_fallback = false;
+		return;
+	}
+	if (!a->waiting_ms) {
+		a->waiting_ms = now;
+		publish_seen(a);
+	}
+	if (now < a->waiting_ms + NB_AGENT_PATIENCE_MS)
+		return;
+	if (!a->told_waiting)
+		nb_agent_log("a rank of communicator %016llx waits at a fence "
+			     "for the store",
+			     (unsigned long long)id);
+	a->told_waiting = true;
+	if (!a->asked_fallback)
+		ask_fallback(a, id, mod);
+}
+
+/* ---- the turn ---- */
+
+/* Writes that failed are tried again at intervals: the store may be away. */
+static void flush_own(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+
+	if (a->own.failures && now < a->flush_ms + RETRY_MS)
+		return;
+	a->flush_ms = now;
+	nb_own_flush(&a->own);
+}
+
+static void scan(struct nb_agent *a)
+{
+	nb_site_measure(&a->site);
+	describe_comms(a);
+	if (nb_agent_ms() >= a->site_ms + SITE_MS)
+		nb_agent_describe(a);
+	copy_notes(a);
+	if (a->pending && !nb_site_pending(&a->site)) {
+		a->pending = false;
+		publish_seen(a);
+	} else if (a->seen_due &&
+		   nb_agent_ms() >= a->pending_ms + LATE_SEEN_MS) {
+		publish_seen(a);
+	}
+}
+
+/* A communicator at rest may never reach its fence. */
+static bool is_hasty(const struct nb_agent *a)
+{
+	return a->pending && nb_agent_ms() < a->pending_ms + HASTY_MS;
+}
+
+static bool scan_due(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+	uint64_t every = is_hasty(a) ? PENDING_MS : SCAN_MS;
+
+	if (now < a->scan_ms + every)
+		return false;
+	a->scan_ms = now;
+	return true;
+}
+
+int nb_agent_turn(struct nb_agent *a)
+{
+	struct nb_seg_agent *self = &a->site.seg->mem->agent;
+
+	__atomic_store_n(&self->beat_ms, nb_agent_ms(), __ATOMIC_RELEASE);
+	lease_turn(a);
+	if (a->follow == NB_AGENT_LOST && a->lease &&
+	    nb_agent_ms() >= a->follow_ms + RETRY_MS)
+		nb_agent_follow(a, a->whole);
+	copy_records(a);
+	if (scan_due(a))
+		scan(a);
+	look_at_waits(a);
+	if (a->follow == NB_AGENT_FOLLOWING) {
+		nb_agent_orders(a);
+		nb_coord_turn(a->coord);
+	}
+	flush_own(a);
+	if (nb_site_armed(&a->site) || nb_coord_busy(a->coord))
+		return ARMED_MS;
+	return is_hasty(a) ? PENDING_MS : SCAN_MS;
+}

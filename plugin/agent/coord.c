@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: MIT
+// The coordinator: one request after the other, and communicators that lack the
+// job's generation. Whatever it does is a transaction on the revisions of the
+// records, so that a coordinator that has lost its lease decides nothing, and
+// one outcome stands whoever dies (test/model/fleet.pml).
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/agent/coord.h"
+#include "plugin/job/fence.h"
+
+enum {
+	STAGE_MS = 20000, /* for all sites to stage */
+	SEEN_MS = 2000,	  /* for all sites to answer an arming */
+	AT_MS = 20,	  /* for a rank at the fence to say that it waits */
+	TRIES = 5,
+	FIRST_RTT_MS = 20
+};
+
+struct nb_coord *nb_coord_new(struct nb_agent *a)
+{
+	struct nb_coord *c = calloc(1, sizeof(*c));
+
+	if (c) {
+		c->a = a;
+		c->rtt_ms = FIRST_RTT_MS;
+	}
+	return c;
+}
+
+void nb_coord_change_free(struct nb_coord *c)
+{
+	nb_targets_free(&c->targets);
+	json_decref(c->sites);
+	json_decref(c->start);
+	json_decref(c->members);
+	json_decref(c->audit);
+	c->sites = c->start = c->members = c->audit = NULL;
+	c->err.code = 0;
+	c->tries = 0;
+}
+
+void nb_coord_free(struct nb_coord *c)
+{
+	if (!c)
+		return;
+	nb_coord_change_free(c);
+	free(c);
+}
+
+void nb_coord_reset(struct nb_coord *c)
+{
+	nb_coord_change_free(c);
+	c->round++;
+	c->state = NB_COORD_IDLE;
+	c->key_mod = 0;
+	c->recovered = false;
+}
+
+bool nb_coord_busy(const struct nb_coord *c)
+{
+	return c->state == NB_COORD_STAGING || c->state == NB_COORD_ARMED ||
+	       c->state == NB_COORD_SETTLING;
+}
+
+/* ---- who coordinates ---- */
+
+static void claimed(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord_call *call = arg;
+	struct nb_coord *c = call->c;
+	bool old = call->round != c->round;
+
+	free(call);
+	if (old)
+		return;
+	c->state = NB_COORD_IDLE;
+	if (r->err || !r->succeeded)
+		return;
+	c->key_mod = r->revision;
+	nb_agent_log("%s coordinates job %s", c->a->name, c->a->dir.job);
+	nb_agent_follow(c->a, true);
+}
+
+/* @mod: of a key that our site's last agent left; 0: there is none. */
+static void claim(struct nb_coord *c, int64_t mod)
+{
+	struct nb_coord_txn *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return;
+	nb_coord_txn_compare(c, t, "coordinator", mod);
+	nb_coord_txn_put(c, t, "coordinator",
+			 json_pack("{s:s}", "site", c->a->name), c->a->lease);
+	nb_coord_enter(c, NB_COORD_CLAIMING, 0);
+	nb_coord_txn_send(c, t, claimed);
+}
+
+/* Are we, with all keys read? */
+static bool is_coordinator(struct nb_coord *c)
+{
+	const struct nb_view_key *k = nb_view_get(&c->a->view, "coordinator");
+	bool ours = k && !strcmp(nb_view_str(k->value, "site"), c->a->name);
+
+	if (c->state == NB_COORD_CLAIMING || !c->a->lease)
+		return false;
+	if (!k || (ours && k->mod != c->key_mod)) {
+		nb_coord_reset(c);
+		claim(c, k ? k->mod : 0);
+		return false;
+	}
+	if (ours)
+		return c->a->whole;
+	if (c->key_mod || c->a->whole) {
+		nb_coord_reset(c);
+		nb_agent_follow(c->a, false);
+	}
+	return false;
+}
+
+/* ---- answering ---- */
+
+static void answered(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord *c = nb_coord_reply(arg, r);
+	char key[160];
+
+	if (!c)
+		return;
+	/* the watch may report its end later than this reply */
+	snprintf(key, sizeof(key), "request/%s", c->request);
+	nb_view_remove(&c->a->view, key);
+	nb_coord_change_free(c);
+	c->state = NB_COORD_IDLE;
+}
+
+static json_t *success_value(const struct nb_coord *c)
+{
+	return json_pack("{s:b,s:b,s:I,s:s,s:I,s:i,s:o}", "ok", 1, "check",
+			 c->check, "n", (json_int_t)c->n, "digest", c->digest,
+			 "time_us",
+			 (json_int_t)(nb_agent_ms() - c->began_ms) * 1000,
+			 "tries", (int)c->tries, "comms",
+			 nb_targets_report(&c->targets, c->check));
+}
+
+static json_t *failure_value(struct nb_coord *c)
+{
+	return json_pack("{s:b,s:s,s:s,s:s,s:O}", "ok", 0, "error",
+			 nb_err_word(c->err.code), "text", c->err.text, "hint",
+			 c->err.hint, "sites",
+			 c->sites ? c->sites : json_array());
+}
+
+/* The end of a change: drop what is staged unless it was committed. */
+static void answer(struct nb_coord *c, bool committed)
+{
+	struct nb_coord_txn *t = nb_coord_txn_new(c);
+	char key[160];
+
+	if (!t)
+		return;
+	if (c->err.code && (!c->start || *c->request ||
+			    strncmp(c->start_why, c->err.text, 199)))
+		nb_agent_log("change %" PRId64 ": %s", c->n, c->err.text);
+	if (c->start && !*c->request)
+		snprintf(c->start_why, sizeof(c->start_why), "%.199s",
+			 c->err.code ? c->err.text : "");
+	if (!committed)
+		nb_coord_txn_put(c, t, "order/drop",
+				 json_pack("{s:I}", "n", (json_int_t)c->n), 0);
+	if (*c->request) {
+		snprintf(key, sizeof(key), "reply/%s", c->request);
+		nb_coord_txn_put(c, t, key,
+				 c->err.code ? failure_value(c)
+					     : success_value(c),
+				 c->a->lease);
+		snprintf(key, sizeof(key), "request/%s", c->request);
+		nb_coord_txn_delete(c, t, key);
+		nb_coord_audit_end(c, t, committed);
+	}
+	if (!t->nop) {
+		nb_coord_txn_free(t);
+		nb_coord_change_free(c);
+		c->state = NB_COORD_IDLE;
+		return;
+	}
+	nb_coord_enter(c, NB_COORD_ANSWERING, 0);
+	nb_coord_txn_send(c, t, answered);
+}
+
+static void refuse(struct nb_coord *c, int code, const char *text,
+		   const char *hint)
+{
+	struct nb_err err = { .code = 0 };
+
+	/* the text may be of c->err itself */
+	nb_fail(&err, code, 0, "%s", text);
+	if (*hint)
+		nb_hint(&err, "%s", hint);
+	c->err = err;
+	answer(c, false);
+}
+
+/* ---- staging ---- */
+
+static int64_t next_n(const struct nb_coord *c)
+{
+	static const char *const keys[] = { "order/stage", "order/commit",
+					    "order/drop" };
+	int64_t most = 0;
+
+	for (int i = 0; i < 3; i++) {
+		const struct nb_view_key *k = nb_view_get(&c->a->view, keys[i]);
+		int64_t n = k ? nb_view_int(k->value, "n") : 0;
+
+		most = n > most ? n : most;
+	}
+	return most + 1;
+}
+
+static void ordered(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord *c = nb_coord_reply(arg, r);
+
+	if (c)
+		nb_coord_enter(c, NB_COORD_STAGING, STAGE_MS);
+}
+
+/* if_generation=: the fleet's number, which is the same on all sites. */
+static int check_expected(struct nb_coord *c, const json_t *request)
+{
+	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/commit");
+	const json_t *expected = json_object_get(request, "expected");
+	int64_t n = k ? nb_view_int(k->value, "n") : 0;
+
+	if (!json_is_integer(expected) || json_integer_value(expected) == n)
+		return 0;
+	nb_fail(&c->err, NB_E_STALE, 0,
+		"the job has generation %" PRId64 " (allowed: %lld, as "
+		"if_generation says)",
+		n, (long long)json_integer_value(expected));
+	return nb_hint(&c->err, "list shows the generation; audit says who "
+				"changed it");
+}
+
+void nb_coord_order_stage(struct nb_coord *c, const char *id,
+			  const json_t *request)
+{
+	struct nb_coord_txn *t;
+	json_t *order;
+
+	nb_coord_change_free(c);
+	c->n = next_n(c);
+	c->gen_n = 0;
+	c->began_ms = nb_agent_ms();
+	snprintf(c->request, sizeof(c->request), "%s", id);
+	c->catch_up = !request;
+	c->check = json_is_true(json_object_get(request, "check"));
+	nb_coord_audit_take(c, request);
+	if (nb_coord_start_take(c, request) || check_expected(c, request)) {
+		answer(c, false);
+		return;
+	}
+	t = nb_coord_txn_new(c);
+	order = request ? json_deep_copy(request) : json_object();
+	if (!t || !order)
+		return;
+	json_object_del(order, "keep");
+	json_object_set_new(order, "n", json_integer(c->n));
+	json_object_set_new(order, "request", json_string(id));
+	nb_coord_txn_put(c, t, "order/stage", order, 0);
+	nb_coord_enter(c, NB_COORD_ORDERING, 0);
+	nb_coord_txn_send(c, t, ordered);
+}
+
+static void note_site(struct nb_coord *c, const char *site, const char *text,
+		      const char *hint)
+{
+	if (!c->sites)
+		c->sites = json_array();
+	json_array_append_new(c->sites, json_pack("{s:s,s:s,s:s}", "site", site,
+						  "text", text, "hint", hint));
+}
+
+/* What the sites have said of change c->n. */
+static size_t count_staged(struct nb_coord *c, size_t *sites, bool note)
+{
+	const struct nb_view *v = &c->a->view;
+	size_t n = 0;
+
+	*sites = 0;
+	*c->digest = '\0';
+	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
+	     i++, (*sites)++) {
+		char key[128];
+		const char *name = v->at[i].key + 5;
+		const struct nb_view_key *k;
+		const char *digest;
+
+		snprintf(key, sizeof(key), "staged/%s", name);
+		k = nb_view_get(v, key);
+		if (!k || nb_view_int(k->value, "n") != c->n) {
+			if (note)
+				note_site(c, name, "has not answered", "");
+			continue;
+		}
+		n++;
+		digest = nb_view_str(k->value, "digest");
+		if (!strcmp(nb_view_str(k->value, "state"), "failed"))
+			note_site(c, name, nb_view_str(k->value, "text"),
+				  nb_view_str(k->value, "hint"));
+		else if (!*c->digest)
+			snprintf(c->digest, sizeof(c->digest), "%s", digest);
+		else if (strcmp(c->digest, digest))
+			note_site(c, name,
+				  "its processes held other policies or map "
+				  "contents before",
+				  "");
+	}
+	return n;
+}
+
+static void refuse_sites(struct nb_coord *c, int code)
+{
+	const json_t *first = json_array_get(c->sites, 0);
+	char text[360];
+
+	snprintf(text, sizeof(text), "site %s: %s", nb_view_str(first, "site"),
+		 nb_view_str(first, "text"));
+	refuse(c, code, text, nb_view_str(first, "hint"));
+}
+
+static void arm(struct nb_coord *c);
+
+/* All sites have staged the same. */
+static void staged(struct nb_coord *c)
+{
+	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/commit");
+
+	c->gen_n = c->n;
+	if (c->catch_up) /* the generation has its number */
+		c->gen_n =
+			k && !strcmp(nb_view_str(k->value, "digest"), c->digest)
+				? nb_view_int(k->value, "n")
+				: 0;
+	nb_targets_find(&c->targets, &c->a->view, c->digest);
+	if (c->check)
+		answer(c, false);
+	else
+		arm(c);
+}
+
+static void turn_staging(struct nb_coord *c)
+{
+	size_t sites, n;
+	bool late = nb_agent_ms() >= c->deadline;
+
+	json_decref(c->sites);
+	c->sites = NULL;
+	n = count_staged(c, &sites, late);
+	if (n < sites && !late && !c->sites)
+		return;
+	if (n < sites || c->sites)
+		refuse_sites(c,
+			     n < sites && late ? NB_E_TIMEOUT : NB_E_REFUSED);
+	else if (!sites)
+		refuse(c, NB_E_REFUSED, "no site of the job is registered", "");
+	else
+		staged(c);
+}
+
+/* ---- arming ---- */
+
+static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
+{
+	nb_coord_txn_put(c, t, "order/commit",
+			 json_pack("{s:I,s:s,s:s}", "n", (json_int_t)c->n,
+				   "digest", c->digest, "request", c->request),
+			 0);
+	nb_coord_start_put(c, t);
+	nb_coord_audit_commit(c, t);
+}
+
+static void settled(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord *c = nb_coord_reply(arg, r);
+
+	if (c)
+		nb_coord_enter(c, NB_COORD_SETTLING, NB_COORD_SETTLE_MS);
+}
+
+static void armed(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord *c = nb_coord_reply(arg, r);
+
+	if (!c)
+		return;
+	nb_targets_armed(&c->targets, r->revision);
+	nb_coord_enter(c, NB_COORD_ARMED, SEEN_MS);
+}
+
+static void arm(struct nb_coord *c)
+{
+	struct nb_coord_txn *t = nb_coord_txn_new(c);
+	char why[200];
+
+	if (!t)
+		return;
+	if (!nb_targets_ready(&c->targets, &c->a->view, why, sizeof(why))) {
+		nb_coord_txn_free(t);
+		if (nb_agent_ms() < c->began_ms + STAGE_MS / 4) {
+			c->state = NB_COORD_STAGING; /* look again */
+			return;
+		}
+		refuse(c, NB_E_BUSY, why, "try again");
+		return;
+	}
+	nb_targets_choose(&c->targets, &c->a->view, c->tries, c->rtt_ms,
+			  nb_agent_ms() - c->state_ms);
+	c->tries++;
+	for (size_t i = 0; i < c->targets.n; i++) {
+		struct nb_target *x = &c->targets.at[i];
+
+		if (*x->why)
+			continue;
+		nb_coord_txn_compare(c, t, x->record, x->mod);
+		nb_coord_txn_put(
+			c, t, x->record,
+			nb_target_record(x, "armed", c->gen_n, c->digest), 0);
+	}
+	if (!t->nop && !c->catch_up) {
+		/* no communicator of several sites */
+		put_commit(c, t);
+		nb_coord_enter(c, NB_COORD_DECIDING, 0);
+		nb_coord_txn_send(c, t, settled);
+		return;
+	}
+	nb_coord_enter(c, NB_COORD_ARMING, 0);
+	if (!t->nop) {
+		nb_coord_txn_free(t);
+		answer(c, true);
+		return;
+	}
+	nb_coord_txn_send(c, t, armed);
+}
+
+static void decided(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord *c = nb_coord_reply(arg, r);
+
+	if (!c)
+		return;
+	if (c->commit && !c->catch_up) {
+		nb_coord_enter(c, NB_COORD_SETTLING, NB_COORD_SETTLE_MS);
+	} else if (c->commit) {
+		nb_targets_committed(&c->targets);
+		answer(c, true);
+	} else if (c->tries < TRIES) {
+		nb_targets_back(&c->targets, r->revision);
+		c->state = NB_COORD_STAGING; /* what is staged is staged */
+		c->state_ms = nb_agent_ms();
+		arm(c);
+	} else {
+		refuse(c, NB_E_BUSY,
+		       c->err.code ? c->err.text
+				   : "ranks passed every fence before it was "
+				     "decided; nothing has moved",
+		       "");
+	}
+}
+
+/* Commit all communicators of the change, or put all back. */
+static void decide(struct nb_coord *c, bool commit)
+{
+	struct nb_coord_txn *t = nb_coord_txn_new(c);
+
+	if (!t)
+		return;
+	c->commit = commit;
+	for (size_t i = 0; i < c->targets.n; i++) {
+		struct nb_target *x = &c->targets.at[i];
+
+		if (*x->why)
+			continue;
+		nb_coord_txn_compare(c, t, x->record, x->mod);
+		nb_coord_txn_put(c, t, x->record,
+				 commit ? nb_target_record(x, "commit",
+							   c->gen_n, c->digest)
+					: nb_target_back(x),
+				 0);
+	}
+	if (commit && !c->catch_up)
+		put_commit(c, t);
+	nb_coord_enter(c, NB_COORD_DECIDING, 0);
+	nb_coord_txn_send(c, t, decided);
+}
+
+static void turn_armed(struct nb_coord *c)
+{
+	const char *site = "";
+	uint64_t now = nb_agent_ms(), took = now - c->state_ms;
+
+	switch (nb_targets_stand(&c->targets, &c->a->view, &site)) {
+	case NB_TARGETS_BELOW:
+		c->rtt_ms = took > c->rtt_ms ? took
+					     : (c->rtt_ms * 7 + took) / 8 + 1;
+		decide(c, true);
+		break;
+	case NB_TARGETS_AT:
+		if (now < c->state_ms + c->rtt_ms + AT_MS)
+			break;
+		/* fall through */
+	case NB_TARGETS_BEYOND:
+		decide(c, false);
+		break;
+	case NB_TARGETS_UNKNOWN:
+		if (now < c->deadline)
+			break;
+		nb_fail(&c->err, NB_E_BUSY, 0,
+			"site %s has not answered for %d ms; nothing has moved",
+			site, SEEN_MS);
+		c->tries = TRIES;
+		decide(c, false);
+		break;
+	case NB_TARGETS_TAKEN:
+		/* a rank that waited has put a record back */
+		c->tries = TRIES;
+		nb_fail(&c->err, NB_E_BUSY, 0,
+			"a rank waited for too long at the fence of "
+			"communicator %s, which was put back",
+			site);
+		nb_coord_reset(c);
+		nb_agent_follow(c->a, true);
+		break;
+	}
+}
+
+static void keep_members(struct nb_coord *c)
+{
+	const struct nb_view *v = &c->a->view;
+
+	c->members = json_array();
+	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
+	     i++)
+		json_array_append_new(c->members,
+				      json_string(v->at[i].key + 5));
+}
+
+/* What is decided stands; a site that could not follow it with what is its
+ * alone is what the operator must know. */
+static void turn_settling(struct nb_coord *c)
+{
+	const json_t *first;
+	json_t *left;
+	bool waits;
+
+	if (!c->members)
+		keep_members(c);
+	left = nb_targets_unsettled(&c->a->view, c->members, c->n, &waits);
+	if (waits && nb_agent_ms() < c->deadline) {
+		json_decref(left);
+		return;
+	}
+	nb_targets_committed(&c->targets);
+	first = json_array_get(left, 0);
+	if (first) {
+		json_decref(c->sites);
+		c->sites = json_incref(left);
+		nb_fail(&c->err, waits ? NB_E_TIMEOUT : NB_E_REFUSED, 0,
+			"the change is committed, but not by site %s: %s",
+			nb_view_str(first, "site"), nb_view_str(first, "text"));
+	}
+	json_decref(left);
+	answer(c, true);
+}
+
+void nb_coord_turn(struct nb_coord *c)
+{
+	if (!is_coordinator(c))
+		return;
+	switch (c->state) {
+	case NB_COORD_IDLE:
+		nb_coord_idle(c);
+		break;
+	case NB_COORD_STAGING:
+		turn_staging(c);
+		break;
+	case NB_COORD_ARMED:
+		turn_armed(c);
+		break;
+	case NB_COORD_SETTLING:
+		turn_settling(c);
+		break;
+	case NB_COORD_CLAIMING:
+	case NB_COORD_RECOVERING:
+	case NB_COORD_CLEANING:
+	case NB_COORD_ORDERING:
+	case NB_COORD_ARMING:
+	case NB_COORD_DECIDING:
+	case NB_COORD_ANSWERING:
+		break; /* a reply is to come */
+	}
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The outcome of a request in its audit entry, which the shell made together
+// with the request. The transaction that commits a change also writes that it
+// did, so an entry is right also if shell and coordinator die.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plugin/agent/coord.h"
+
+enum { KEY = 120 };
+
+/* A name of the shell's making, and no other key. */
+static bool is_name(const char *name)
+{
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz"
+				"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:.-");
+
+	return n && n < KEY && !name[n];
+}
+
+void nb_coord_audit_take(struct nb_coord *c, const json_t *request)
+{
+	json_decref(c->audit);
+	c->audit = NULL;
+	if (request && is_name(nb_view_str(request, "audit")))
+		c->audit = json_deep_copy(request);
+}
+
+static void put_outcome(struct nb_coord *c, struct nb_coord_txn *t,
+			const char *outcome)
+{
+	static const char *const members[] = { "time",	  "who",    "from",
+					       "line",	  "images", "why",
+					       "readable" };
+	json_t *entry = json_object();
+	char key[KEY + 8];
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		json_t *v = json_object_get(c->audit, members[i]);
+
+		if (v)
+			json_object_set(entry, members[i], v);
+	}
+	json_object_set_new(entry, "request", json_string(c->request));
+	json_object_set_new(entry, "outcome", json_string(outcome));
+	snprintf(key, sizeof(key), "audit/%s", nb_view_str(c->audit, "audit"));
+	nb_coord_txn_put(c, t, key, entry, 0);
+}
+
+void nb_coord_audit_commit(struct nb_coord *c, struct nb_coord_txn *t)
+{
+	char text[64];
+
+	if (!c->audit)
+		return;
+	snprintf(text, sizeof(text), "committed as generation %" PRId64, c->n);
+	put_outcome(c, t, text);
+}
+
+void nb_coord_audit_end(struct nb_coord *c, struct nb_coord_txn *t,
+			bool committed)
+{
+	char text[512];
+
+	if (!c->audit || !c->err.code)
+		return; /* nothing to add */
+	if (committed)
+		snprintf(text, sizeof(text),
+			 "committed as generation %" PRId64 ": %s", c->n,
+			 c->err.text);
+	else
+		snprintf(text, sizeof(text), "refused: %s", c->err.text);
+	put_outcome(c, t, text);
+}

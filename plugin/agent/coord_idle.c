@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// The coordinator between two changes: what a coordinator before it has left,
+// the next request, communicators that lack the job's generation.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/agent/coord.h"
+
+static void recovered(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord *c = nb_coord_reply(arg, r);
+
+	if (c)
+		c->state = NB_COORD_IDLE;
+}
+
+/* Put back what a coordinator that died has armed, and delete records that no
+ * communicator has any more. */
+static bool recover(struct nb_coord *c)
+{
+	const struct nb_view *v = &c->a->view;
+	struct nb_coord_txn *t = nb_coord_txn_new(c);
+	bool any;
+
+	for (size_t i = nb_view_first(v, "order/record/");
+	     t && nb_view_below(v, i, "order/record/") &&
+	     t->nop < NB_COORD_OPS / 2;
+	     i++) {
+		const struct nb_view_key *k = &v->at[i];
+		bool is_armed =
+			!strcmp(nb_view_str(k->value, "state"), "armed");
+		bool stale = nb_target_is_stale(v, k);
+		json_t *back = json_object_get(k->value, "back");
+
+		if (!stale && (!is_armed || c->recovered))
+			continue;
+		nb_coord_txn_compare(c, t, k->key, k->mod);
+		if (stale || !json_is_object(back))
+			nb_coord_txn_delete(c, t, k->key);
+		else
+			nb_coord_txn_put(c, t, k->key, json_incref(back), 0);
+	}
+	any = t && t->nop;
+	if (!any && t) {
+		nb_coord_txn_free(t);
+		c->recovered = true;
+	}
+	if (!any)
+		return false;
+	nb_coord_enter(c, NB_COORD_RECOVERING, 0);
+	nb_coord_txn_send(c, t, recovered);
+	return true;
+}
+
+/* The oldest request. */
+static const struct nb_view_key *find_request(const struct nb_view *v)
+{
+	const struct nb_view_key *first = NULL;
+
+	for (size_t i = nb_view_first(v, "request/");
+	     nb_view_below(v, i, "request/"); i++)
+		if (!first || v->at[i].made < first->made)
+			first = &v->at[i];
+	return first;
+}
+
+/* A request that a coordinator before us has committed wants its answer. */
+static bool was_committed(struct nb_coord *c, const char *id,
+			  const json_t *request)
+{
+	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/commit");
+
+	if (!k || strcmp(nb_view_str(k->value, "request"), id))
+		return false;
+	nb_coord_change_free(c);
+	c->n = nb_view_int(k->value, "n");
+	c->check = c->catch_up = false;
+	nb_coord_audit_take(c, request);
+	c->began_ms = nb_agent_ms();
+	snprintf(c->digest, sizeof(c->digest), "%s",
+		 nb_view_str(k->value, "digest"));
+	snprintf(c->request, sizeof(c->request), "%s", id);
+	nb_targets_find(&c->targets, &c->a->view, c->digest);
+	nb_coord_enter(c, NB_COORD_SETTLING, NB_COORD_SETTLE_MS);
+	return true;
+}
+
+static void notes_put(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord *c = nb_coord_reply(arg, r);
+
+	if (c)
+		c->state = NB_COORD_IDLE;
+}
+
+/* Tell all sites why communicators are left to NCCL. */
+static bool put_notes(struct nb_coord *c)
+{
+	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/notes");
+	json_t *notes = nb_targets_notes(&c->a->view);
+	struct nb_coord_txn *t;
+
+	if (*c->start_why)
+		json_object_set_new(notes, "desired",
+				    json_string(c->start_why));
+	if (k ? json_equal(k->value, notes) : !json_object_size(notes)) {
+		json_decref(notes);
+		return false;
+	}
+	t = nb_coord_txn_new(c);
+	if (!t) {
+		json_decref(notes);
+		return false;
+	}
+	nb_coord_txn_put(c, t, "order/notes", notes, 0);
+	nb_coord_enter(c, NB_COORD_CLEANING, 0);
+	nb_coord_txn_send(c, t, notes_put);
+	return true;
+}
+
+void nb_coord_idle(struct nb_coord *c)
+{
+	const struct nb_view_key *k;
+	uint64_t now = nb_agent_ms();
+
+	if (recover(c))
+		return;
+	k = find_request(&c->a->view);
+	if (k) {
+		if (!was_committed(c, k->key + 8, k->value))
+			nb_coord_order_stage(c, k->key + 8, k->value);
+		return;
+	}
+	if (now < c->caught_ms + NB_COORD_CATCH_MS)
+		return;
+	c->caught_ms = now;
+	if (put_notes(c) || nb_coord_start(c))
+		return;
+	if (nb_targets_lacking(&c->a->view))
+		nb_coord_order_stage(c, "", NULL);
+}

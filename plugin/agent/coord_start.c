@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// What a job of this name starts with: the coordinator makes it an ordinary
+// change once all ranks of a communicator have registered, and again when a
+// site joins. A request with the member keep sets it (policy use keep=yes).
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "plugin/agent/coord.h"
+#include "plugin/runtime/wall_clock.h"
+
+enum { RETRY_MS = 5000 }; /* after a site has refused it */
+
+bool nb_coord_start(struct nb_coord *c)
+{
+	const json_t *due = nb_desired_due(&c->a->view);
+	json_t *request;
+
+	if (!due)
+		*c->start_why = '\0';
+	if (!due || (c->start_ms && nb_agent_ms() < c->start_ms + RETRY_MS))
+		return false;
+	c->start_ms = nb_agent_ms();
+	request = json_pack("{s:O,s:O?,s:O}", "line",
+			    json_object_get(due, "line"), "images",
+			    json_object_get(due, "images"), "keep", due);
+	if (!request) {
+		snprintf(c->start_why, sizeof(c->start_why),
+			 "key desired has no line");
+		return false;
+	}
+	nb_coord_order_stage(c, "", request);
+	json_decref(request);
+	return true;
+}
+
+int nb_coord_start_take(struct nb_coord *c, const json_t *request)
+{
+	json_t *keep = json_object_get(request, "keep");
+	const char *line = nb_view_str(request, "line");
+
+	if (!keep)
+		return 0;
+	if (!json_is_object(keep) || strcmp(nb_view_str(keep, "line"), line) ||
+	    !json_equal(json_object_get(keep, "images"),
+			json_object_get(request, "images")) ||
+	    strncmp(line, "policy use ", 11) || strchr(line, '='))
+		return nb_fail(&c->err, NB_E_ARG, 0,
+			       "a job can start with a whole list of policies "
+			       "alone: policy use NAME... without comm=");
+	c->start = json_incref(keep);
+	return 0;
+}
+
+/* For the command audit: who has set it, and which agent has applied it. */
+static void put_audit(struct nb_coord *c, struct nb_coord_txn *t)
+{
+	char key[96], outcome[64], now[32];
+	time_t t0 = (time_t)(nb_wall_us() / 1000000);
+	struct tm tm;
+
+	if (!gmtime_r(&t0, &tm) ||
+	    !strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%S.000Z", &tm))
+		return;
+	snprintf(key, sizeof(key), "audit/%s-start-%" PRId64, now, c->n);
+	snprintf(outcome, sizeof(outcome), "committed as generation %" PRId64,
+		 c->n);
+	nb_coord_txn_put(
+		c, t, key,
+		json_pack("{s:s,s:s,s:s,s:s,s:O?,s:s,s:s}", "time", now, "who",
+			  nb_view_str(c->start, "who"), "from", c->a->name,
+			  "line", nb_view_str(c->start, "line"), "images",
+			  json_object_get(c->start, "images"), "why",
+			  "the job starts with it", "outcome", outcome),
+		0);
+}
+
+void nb_coord_start_put(struct nb_coord *c, struct nb_coord_txn *t)
+{
+	json_t *applied;
+
+	if (!c->start)
+		return;
+	applied = json_deep_copy(c->start);
+	json_object_set_new(applied, "n", json_integer(c->n));
+	nb_coord_txn_put(c, t, "desired/applied", applied, 0);
+	if (*c->request)
+		nb_coord_txn_put(c, t, "desired", json_incref(c->start), 0);
+	else
+		put_audit(c, t);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// The coordinator's transactions: on the revisions of what it has read, and on
+// its own key.
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/agent/coord.h"
+
+void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms)
+{
+	c->state = s;
+	c->state_ms = nb_agent_ms();
+	c->deadline = c->state_ms + ms;
+}
+
+static char *txn_key(struct nb_coord *c, struct nb_coord_txn *t,
+		     const char *key)
+{
+	return t->key[t->nkey++] = strdup(nb_agent_key(c->a, key));
+}
+
+void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t,
+			  const char *key, int64_t mod)
+{
+	t->compare[t->ncompare++] =
+		(struct nb_store_compare){ txn_key(c, t, key), mod };
+}
+
+void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t,
+		      const char *key, json_t *value, int64_t lease)
+{
+	char *text = json_dumps(value, JSON_COMPACT);
+
+	json_decref(value);
+	t->value[t->nvalue++] = text;
+	t->op[t->nop++] = (struct nb_store_op){ .kind = NB_STORE_PUT,
+						.key = txn_key(c, t, key),
+						.value = text,
+						.size = text ? strlen(text) : 0,
+						.lease = lease };
+}
+
+void nb_coord_txn_delete(struct nb_coord *c, struct nb_coord_txn *t,
+			 const char *key)
+{
+	t->op[t->nop++] = (struct nb_store_op){ .kind = NB_STORE_DELETE,
+						.key = txn_key(c, t, key) };
+}
+
+struct nb_coord_txn *nb_coord_txn_new(struct nb_coord *c)
+{
+	struct nb_coord_txn *t = calloc(1, sizeof(*t));
+
+	if (t && c->key_mod)
+		nb_coord_txn_compare(c, t, "coordinator", c->key_mod);
+	return t;
+}
+
+void nb_coord_txn_free(struct nb_coord_txn *t)
+{
+	for (size_t i = 0; i < t->nkey; i++)
+		free(t->key[i]);
+	for (size_t i = 0; i < t->nvalue; i++)
+		free(t->value[i]);
+	free(t);
+}
+
+bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t,
+		       nb_store_done_fn *done)
+{
+	struct nb_store_txn txn = { t->compare, t->ncompare, t->op,
+				    t->nop,	NULL,	     0 };
+	struct nb_coord_call *call = malloc(sizeof(*call));
+	bool fine = call != NULL;
+
+	for (size_t i = 0; i < t->nkey; i++)
+		fine = fine && t->key[i];
+	for (size_t i = 0; i < t->nvalue; i++)
+		fine = fine && t->value[i];
+	if (fine) {
+		*call = (struct nb_coord_call){ c, c->round };
+		fine = !nb_store_txn(c->a->store, &txn, done, call, NULL);
+	}
+	if (!fine)
+		free(call);
+	nb_coord_txn_free(t);
+	if (!fine)
+		nb_coord_reset(c);
+	return fine;
+}
+
+struct nb_coord *nb_coord_reply(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord_call *call = arg;
+	struct nb_coord *c = call->c;
+	bool old = call->round != c->round;
+
+	free(call);
+	if (old)
+		return NULL;
+	if (!r->err && r->succeeded)
+		return c;
+	if (r->err)
+		nb_agent_log("the store did not do what the coordinator asked "
+			     "for: %s",
+			     r->err->text);
+	nb_coord_reset(c);
+	nb_agent_follow(c->a, true);
+	return NULL;
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+// ncclbpf-agent: options, start and end, the loop. The job's processes start it
+// with --started; without that it is a service, which waits for the job.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/sha256.h"
+#include "plugin/agent/agent.h"
+#include "plugin/job/registry.h"
+#include "plugin/job/segment.h"
+#include "plugin/runtime/params.h"
+
+enum { WAIT_MS = 500 }; /* between two looks for the job */
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stopped = 1;
+}
+
+/* ---- the site's name ---- */
+
+static void boot_id(char text[40])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, 36) : 0;
+
+	text[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The host's name and what tells its segments apart: the same for each agent
+ * of a segment, another for each segment. */
+static void name_site(struct nb_agent *a)
+{
+	char boot[40], what[160], hex[65];
+	uint8_t digest[NB_SHA256_SIZE];
+	struct stat st = { 0 };
+
+	if (gethostname(a->host, sizeof(a->host) - 1))
+		snprintf(a->host, sizeof(a->host), "localhost");
+	for (char *p = a->host; *p; p++)
+		if (*p == '/' || *p == '"' || *p == '\\')
+			*p = '_';
+	boot_id(boot);
+	(void)fstat(a->site.seg->fd, &st);
+	snprintf(what, sizeof(what), "%s %llu %llu", boot,
+		 (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	nb_sha256(what, strlen(what), digest);
+	nb_sha256_text(digest, hex);
+	snprintf(a->name, sizeof(a->name), "%.60s-%.8s", a->host, hex);
+	snprintf(a->site.seg->mem->agent.site,
+		 sizeof(a->site.seg->mem->agent.site), "%s", a->name);
+}
+
+/* ---- start ---- */
+
+/* Agents of different sites use different members of the store first. */
+static unsigned first_member(const char *site)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+
+	nb_sha256(site, strlen(site), digest);
+	return digest[0];
+}
+
+static int open_store(struct nb_agent *a, struct nb_err *err)
+{
+	struct nb_store_config config = {
+		.endpoints = nb_params.str[NB_P_FLEET],
+		.tls = { .cacert = nb_params.str[NB_P_FLEET_CACERT],
+			 .cert = nb_params.str[NB_P_FLEET_CERT],
+			 .key = nb_params.str[NB_P_FLEET_KEY] },
+		.user = nb_params.str[NB_P_FLEET_USER],
+		.password_file = nb_params.str[NB_P_FLEET_PASSWORD_FILE],
+		.timeout_ms = 3000,
+		.first = first_member(a->name),
+	};
+	int rc = nb_http_new(&a->http, err);
+
+	if (!rc)
+		rc = nb_store_open(&a->store, a->http, &config, err);
+	a->own.store = a->store;
+	snprintf(a->own.prefix, sizeof(a->own.prefix), "/ncclbpf/1/%s/",
+		 a->dir.job);
+	return rc;
+}
+
+/* Attach to the job's segment as its agent. 0: done; 1: the segment has
+ * another agent, which lives; negative: an error. */
+static int attach(struct nb_agent *a, struct nb_err *err)
+{
+	uint64_t pid, start;
+	struct nb_segment *s;
+	int rc = nb_segment_attach(&s, a->dir.dirfd, a->dir.job,
+				   NB_SEG_PROC_AGENT, true, err);
+
+	if (rc)
+		return rc;
+	if (!s->shared) {
+		rc = nb_fail(err, NB_E_IO, 0, "no job segment: %.200s", s->why);
+		nb_segment_detach(s);
+		return rc;
+	}
+	if (nb_segment_agent(s, &pid, &start)) {
+		nb_segment_detach(s);
+		return 1;
+	}
+	a->site.seg = s;
+	return 0;
+}
+
+/* ---- the server for shells ---- */
+
+/* NCCLBPF_AGENT_LISTEN: an address, a port behind it, or both. */
+static void read_listen(const char *text, char host[128], unsigned *port)
+{
+	const char *colon = strrchr(text, ':');
+	const char *end = colon ? colon : text + strlen(text);
+
+	*port = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+	if (*text == '[' && end > text && end[-1] == ']') {
+		text++;
+		end--;
+	}
+	snprintf(host, 128, "%.*s", (int)(end - text), text);
+}
+
+/* With TLS it listens on all addresses, without on the loopback alone. A
+ * server that does not start is logged: the job changes without it. */
+static void start_relay(struct nb_agent *a)
+{
+	struct nb_relay_config c = {
+		.place = &a->dir,
+		.cacert = nb_params.str[NB_P_FLEET_CACERT],
+		.cert = nb_params.str[NB_P_FLEET_CERT],
+		.key = nb_params.str[NB_P_FLEET_KEY],
+		.no_images = nb_signed_required(),
+	};
+	struct nb_err err = { .code = 0 };
+	char host[128];
+
+	read_listen(nb_params.str[NB_P_AGENT_LISTEN], host, &c.port);
+	/* without a certificate of our own there is no TLS */
+	if (!*c.cert)
+		c.cacert = "";
+	if (!*host)
+		snprintf(host, sizeof(host), "%s",
+			 *c.cert ? "0.0.0.0" : "127.0.0.1");
+	c.listen = host;
+	if (!strcmp(host, "0.0.0.0") || !strcmp(host, "::"))
+		c.advertise = a->host;
+	if (nb_relay_start(&a->relay, &c, &err))
+		nb_agent_log("shells cannot reach this site: %s", err.text);
+	else
+		a->address = nb_relay_address(a->relay);
+}
+
+/* ---- the loop ---- */
+
+static void turn_procs(struct nb_agent *a)
+{
+	struct nb_procs_result r;
+
+	if (nb_procs_take(a->procs, &r))
+		nb_agent_result(a, &r);
+}
+
+static void wait_turn(struct nb_agent *a, int ms)
+{
+	struct pollfd f[2] = { { nb_http_fd(a->http), POLLIN, 0 },
+			       { nb_procs_fd(a->procs), POLLIN, 0 } };
+
+	(void)poll(f, 2, ms);
+	if (f[0].revents)
+		nb_http_turn(a->http);
+	if (f[1].revents)
+		turn_procs(a);
+}
+
+static void revoked(void *arg, const struct nb_store_reply *r)
+{
+	(void)r;
+	*(bool *)arg = true;
+}
+
+/* Take our keys out of the store, if it answers at once. */
+static void leave_store(struct nb_agent *a)
+{
+	bool done = false;
+
+	if (!a->lease ||
+	    nb_store_lease_revoke(a->store, a->lease, revoked, &done, NULL))
+		return;
+	for (int i = 0; i < 20 && !done; i++)
+		nb_http_wait(a->http, 50);
+}
+
+static int serve(struct nb_agent *a)
+{
+	uint64_t looked = nb_agent_ms();
+
+	while (!stopped) {
+		wait_turn(a, nb_agent_turn(a));
+		if (nb_agent_ms() < looked + 1000)
+			continue;
+		looked = nb_agent_ms();
+		if (!nb_segment_procs(a->site.seg))
+			break;
+	}
+	leave_store(a);
+	return 0;
+}
+
+static void agent_free(struct nb_agent *a)
+{
+	nb_relay_stop(a->relay);
+	nb_procs_free(a->procs);
+	nb_coord_free(a->coord);
+	nb_store_close(a->store);
+	nb_http_free(a->http);
+	nb_own_free(&a->own);
+	nb_view_clear(&a->view);
+	nb_segment_detach(a->site.seg);
+	nb_jobdir_close(&a->dir);
+}
+
+/* ---- waiting for the job ---- */
+
+/* Does a process of the job serve its control socket? */
+static bool job_lives(const struct nb_jobdir *p)
+{
+	size_t stem = strlen(p->job);
+	int fd = openat(p->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *e;
+	bool lives = false;
+
+	if (!d && fd >= 0)
+		close(fd);
+	while (d && !lives && (e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+
+		lives = !strncmp(e->d_name, p->job, stem) &&
+			e->d_name[stem] == '.' && n > 5 &&
+			!strcmp(e->d_name + n - 5, ".sock") &&
+			nb_jobdir_served(p, e->d_name) > 0;
+	}
+	if (d)
+		closedir(d);
+	return lives;
+}
+
+/* A service must not attach earlier: it would replace the segment that a dead
+ * job has left for people to read. */
+static void wait_job(const struct nb_jobdir *p)
+{
+	while (!stopped && p->dirfd >= 0 && !job_lives(p))
+		usleep(WAIT_MS * 1000);
+}
+
+/* One job, from its first process to its last. */
+static int run_job(struct nb_agent *a, const char *dir, const char *job,
+		   bool started)
+{
+	struct nb_err err = { .code = 0 };
+	int rc = nb_jobdir_open(&a->dir, dir, job, NULL, NULL, &err);
+
+	if (!rc && !started)
+		wait_job(&a->dir);
+	if (!rc && !stopped)
+		rc = attach(a, &err);
+	if (stopped) {
+		agent_free(a);
+		return 0;
+	}
+	if (!rc) {
+		name_site(a);
+		rc = open_store(a, &err);
+	}
+	if (!rc)
+		rc = nb_procs_new(&a->procs, &a->dir, &err);
+	if (!rc) {
+		start_relay(a);
+		a->coord = nb_coord_new(a);
+		rc = a->coord ? serve(a) : NB_E_NOMEM;
+	}
+	if (rc < 0)
+		nb_agent_log("%s", err.text);
+	agent_free(a);
+	return rc;
+}
+
+static void usage(void)
+{
+	puts("usage: ncclbpf-agent [--job NAME] [--dir DIRECTORY] [--started]\n"
+	     "\n"
+	     "Connects one host's part of a job to the fleet (docs/fleet.md). "
+	     "A job with\nNCCLBPF_FLEET starts it; without --started it runs "
+	     "as a service and waits for\nthe job. Reads NCCLBPF_FLEET, "
+	     "_CACERT, _CERT, _KEY, _USER, _PASSWORD_FILE,\n_SIGNERS.");
+}
+
+/* Close what the job left open, so that no pipe or lock of it outlives it. */
+static void close_inherited(void)
+{
+#ifdef SYS_close_range
+	if (!syscall(SYS_close_range, 3U, ~0U, 0U))
+		return;
+#endif
+	/* before Linux 5.9 */
+	DIR *d = opendir("/proc/self/fd");
+	const struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		int fd = (int)strtol(e->d_name, NULL, 10);
+
+		if (fd > 2 && fd != dirfd(d))
+			close(fd);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Leave the process that the job reaps. */
+static void detach(void)
+{
+	pid_t pid = fork();
+
+	if (pid < 0) {
+		nb_agent_log("fork: %s", strerror(errno));
+		_exit(1); /* the job tries again */
+	}
+	if (pid > 0)
+		_exit(0);
+	close_inherited();
+}
+
+int main(int argc, char **argv)
+{
+	static struct nb_agent agent;
+	static const struct option options[] = {
+		{ "job", required_argument, NULL, 'j' },
+		{ "dir", required_argument, NULL, 'd' },
+		{ "started", no_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 }
+	};
+	const char *job = "", *dir = "";
+	bool started = false;
+	int c, rc;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		switch (c) {
+		case 'j':
+			job = optarg;
+			break;
+		case 'd':
+			dir = optarg;
+			break;
+		case 's':
+			started = true;
+			break;
+		case 'h':
+			usage();
+			return 0;
+		default:
+			usage();
+			return 64;
+		}
+	if (nb_params_read() || !*nb_params.str[NB_P_FLEET]) {
+		nb_agent_log("NCCLBPF_FLEET is not set");
+		return 78;
+	}
+	if (started)
+		detach();
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGTERM, on_signal);
+	signal(SIGINT, on_signal);
+	do {
+		memset(&agent, 0, sizeof(agent));
+		agent.address = "";
+		rc = run_job(&agent,
+			     *dir ? dir : nb_params.str[NB_P_SOCKET_DIR],
+			     *job ? job : nb_params.str[NB_P_JOB], started);
+		if (!started && !stopped)
+			sleep(1);
+	} while (!started && !stopped);
+	return rc < 0 ? 1 : 0;
+}

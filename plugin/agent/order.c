@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// The coordinator's orders, carried out by the processes of this site: stage a
+// request, commit it for the communicators of this site alone, or drop it.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/agent/agent.h"
+#include "plugin/job/segment.h"
+
+static int64_t order_n(const struct nb_agent *a, const char *key)
+{
+	const struct nb_view_key *k = nb_view_get(&a->view, key);
+
+	return k ? nb_view_int(k->value, "n") : 0;
+}
+
+static uint64_t *committed(struct nb_agent *a)
+{
+	return &a->site.seg->mem->agent.change;
+}
+
+/* Say what came of order @n: what the coordinator waits for. */
+static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
+			const char *digest, const struct nb_err *err)
+{
+	json_t *o = nb_site_seen(&a->site);
+	char key[96];
+
+	nb_site_measure(&a->site);
+	json_object_set_new(o, "n", json_integer(n));
+	json_object_set_new(o, "state", json_string(state));
+	json_object_set_new(o, "digest", json_string(digest));
+	if (err && err->code) {
+		json_object_set_new(o, "text", json_string(err->text));
+		json_object_set_new(o, "hint", json_string(err->hint));
+	}
+	snprintf(key, sizeof(key), "staged/%s", a->name);
+	nb_own_set(&a->own, key, o);
+}
+
+/* ---- staging ---- */
+
+/* An order whose images are being read. */
+struct fetch {
+	struct nb_agent *a;
+	struct nb_procs_order *order;
+	size_t left; /* images to come */
+	struct nb_err err;
+};
+
+static void give_or_fail(struct nb_agent *a, struct nb_procs_order *o,
+			 const struct nb_err *err)
+{
+	int64_t n = (int64_t)o->n;
+
+	if (!err->code && n == a->staging_n && nb_procs_give(a->procs, o))
+		return;
+	if (n == a->staging_n && err->code) {
+		tell_staged(a, n, "failed", "", err);
+		a->staging_n = 0;
+		a->staged_n = n;
+	} else if (n == a->staging_n) {
+		a->staging_n = 0; /* busy: order again at the next turn */
+	}
+	nb_procs_order_free(o);
+}
+
+struct image {
+	struct fetch *fetch;
+	struct nb_procs_blob *to;
+};
+
+static void image_came(void *arg, void *bytes, size_t size,
+		       const struct nb_err *err)
+{
+	struct image *i = arg;
+	struct fetch *f = i->fetch;
+
+	i->to->bytes = bytes;
+	i->to->size = size;
+	if (err)
+		nb_fail(&f->err, err->code, 0, "policy %s: %s", i->to->name,
+			err->text);
+	if (err && *err->hint)
+		nb_hint(&f->err, "%s", err->hint);
+	free(i);
+	if (--f->left)
+		return;
+	give_or_fail(f->a, f->order, &f->err);
+	free(f);
+}
+
+/* @policy: it is an image, not the contents of a map. */
+static void fetch_image(struct fetch *f, struct nb_procs_blob *to,
+			const char *name, const char *digest, bool policy)
+{
+	struct image *i = malloc(sizeof(*i));
+
+	if (!i) {
+		nb_fail(&f->err, NB_E_NOMEM, 0, "no memory");
+		return;
+	}
+	*i = (struct image){ f, to };
+	if (nb_procs_blob_name(to, name, &f->err)) {
+		free(i);
+		return;
+	}
+	f->left++;
+	if (!nb_image_fetch(f->a, digest, policy, image_came, i, &f->err))
+		return;
+	f->left--;
+	free(i);
+}
+
+static void begin_stage(struct nb_agent *a, const json_t *order, int64_t n)
+{
+	const json_t *images = json_object_get(order, "images");
+	const char *data = nb_view_str(order, "data");
+	struct fetch *f = calloc(1, sizeof(*f));
+	struct nb_procs_order *o = nb_procs_order_new();
+
+	if (!f || !o) {
+		free(f);
+		nb_procs_order_free(o);
+		return;
+	}
+	*f = (struct fetch){ .a = a, .order = o, .left = 1 };
+	o->kind = NB_PROCS_STAGE;
+	o->n = (uint64_t)n;
+	o->nimages = json_array_size(images);
+	a->staging_n = n;
+	(void)nb_procs_order_line(o, nb_view_str(order, "line"), &f->err);
+	if (!f->err.code)
+		(void)nb_signed_line(o->line, images, &f->err);
+	if (!f->err.code && o->nimages > NB_PROCS_IMAGES)
+		nb_fail(&f->err, NB_E_LIMIT, 0,
+			"%zu policies in one request (allowed: %d)", o->nimages,
+			NB_PROCS_IMAGES);
+	for (size_t i = 0; !f->err.code && i < o->nimages; i++) {
+		const json_t *image = json_array_get(images, i);
+
+		fetch_image(f, &o->image[i], nb_view_str(image, "name"),
+			    nb_view_str(image, "digest"), true);
+	}
+	if (!f->err.code && *data)
+		fetch_image(f, &o->data, "data", data, false);
+	if (--f->left)
+		return;
+	give_or_fail(a, o, &f->err);
+	free(f);
+}
+
+/* Without a line nothing is staged: the site says what its processes have. */
+static void stage_nothing(struct nb_agent *a, int64_t n)
+{
+	char digest[65], why[160];
+	struct nb_err err = { .code = 0 };
+
+	nb_site_baseline(&a->site, digest, why, sizeof(why));
+	if (!*digest)
+		nb_fail(&err, NB_E_REFUSED, 0, "%s", why);
+	a->staged_n = n;
+	tell_staged(a, n, *digest ? "staged" : "failed", digest, &err);
+}
+
+static void turn_stage(struct nb_agent *a)
+{
+	const struct nb_view_key *k = nb_view_get(&a->view, "order/stage");
+	int64_t n = k ? nb_view_int(k->value, "n") : 0;
+
+	if (n <= a->staged_n || n == a->staging_n || a->staging_n ||
+	    n <= order_n(a, "order/drop") || n <= order_n(a, "order/commit"))
+		return;
+	if (!*nb_view_str(k->value, "line"))
+		stage_nothing(a, n);
+	else if (!nb_procs_busy(a->procs))
+		begin_stage(a, k->value, n);
+}
+
+/* ---- commit and drop ---- */
+
+static void give_short(struct nb_agent *a, enum nb_procs_kind kind, int64_t n,
+		       const char *digest)
+{
+	struct nb_procs_order *o = nb_procs_order_new();
+
+	if (!o)
+		return;
+	o->kind = kind;
+	o->n = (uint64_t)n;
+	snprintf(o->digest, sizeof(o->digest), "%s", digest);
+	if (!nb_procs_give(a->procs, o))
+		nb_procs_order_free(o);
+}
+
+static void turn_commit(struct nb_agent *a)
+{
+	const struct nb_view_key *k = nb_view_get(&a->view, "order/commit");
+	int64_t n = k ? nb_view_int(k->value, "n") : 0;
+
+	if (n > (int64_t)*committed(a) && !nb_procs_busy(a->procs))
+		give_short(a, NB_PROCS_COMMIT, n,
+			   nb_view_str(k->value, "digest"));
+}
+
+static void turn_drop(struct nb_agent *a)
+{
+	int64_t n = order_n(a, "order/drop");
+
+	if (!*a->staged_digest || n < a->staged_n || nb_procs_busy(a->procs) ||
+	    (int64_t)*committed(a) >= a->staged_n)
+		return;
+	give_short(a, NB_PROCS_DROP, a->staged_n, a->staged_digest);
+	*a->staged_digest = '\0';
+}
+
+void nb_agent_orders(struct nb_agent *a)
+{
+	turn_commit(a);
+	turn_drop(a);
+	turn_stage(a);
+}
+
+enum { COMMIT_TRIES = 5 };
+
+static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
+{
+	if (r->err.code && ++a->commit_tries < COMMIT_TRIES)
+		return; /* once more, at a later turn */
+	a->commit_tries = 0;
+	*a->staged_digest = '\0';
+	*committed(a) = r->n;
+	if (r->err.code)
+		nb_agent_log("change %llu is not committed here: %s",
+			     (unsigned long long)r->n, r->err.text);
+	nb_agent_describe(a); /* the site's key names its change */
+	tell_staged(a, (int64_t)r->n, r->err.code ? "failed" : "committed",
+		    r->digest, &r->err);
+}
+
+void nb_agent_result(struct nb_agent *a, const struct nb_procs_result *r)
+{
+	switch (r->kind) {
+	case NB_PROCS_STAGE:
+		a->staging_n = 0;
+		a->staged_n = (int64_t)r->n;
+		snprintf(a->staged_digest, sizeof(a->staged_digest), "%s",
+			 r->err.code ? "" : r->digest);
+		tell_staged(a, (int64_t)r->n, r->err.code ? "failed" : "staged",
+			    r->digest, &r->err);
+		break;
+	case NB_PROCS_COMMIT:
+		commit_came(a, r);
+		break;
+	case NB_PROCS_DROP:
+		break;
+	}
+}

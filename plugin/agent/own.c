@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+// The agent's own keys: wanted, under way, confirmed.
+#include "plugin/agent/own.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct nb_own_key *own_find(struct nb_own *o, const char *key)
+{
+	size_t skip = strlen(o->prefix);
+
+	for (struct nb_own_key *k = o->first; k; k = k->next)
+		if (!strcmp(k->key + skip, key))
+			return k;
+	return NULL;
+}
+
+static struct nb_own_key *own_add(struct nb_own *o, const char *key)
+{
+	struct nb_own_key *k = calloc(1, sizeof(*k));
+	size_t size = strlen(o->prefix) + strlen(key) + 1;
+
+	if (!k)
+		return NULL;
+	k->key = malloc(size);
+	if (!k->key) {
+		free(k);
+		return NULL;
+	}
+	snprintf(k->key, size, "%s%s", o->prefix, key);
+	k->own = o;
+	k->next = o->first;
+	o->first = k;
+	return k;
+}
+
+void nb_own_set(struct nb_own *o, const char *key, json_t *value)
+{
+	struct nb_own_key *k = own_find(o, key);
+	char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
+
+	json_decref(value);
+	if (!k)
+		k = own_add(o, key);
+	if (!k || !text) {
+		free(text);
+		return;
+	}
+	k->kept = true;
+	if (k->want && !strcmp(k->want, text)) {
+		free(text);
+		return;
+	}
+	free(k->want);
+	k->want = text;
+	k->clean = false;
+}
+
+int64_t nb_own_confirmed(struct nb_own *o, const char *key)
+{
+	const struct nb_own_key *k = own_find(o, key);
+
+	return k && k->clean ? k->revision : 0;
+}
+
+static void own_drop(struct nb_own_key *k)
+{
+	if (k->want)
+		k->clean = false;
+	free(k->want);
+	k->want = NULL;
+}
+
+void nb_own_unset(struct nb_own *o, const char *key)
+{
+	struct nb_own_key *k = own_find(o, key);
+
+	if (k)
+		own_drop(k);
+}
+
+void nb_own_begin(struct nb_own *o, const char *prefix)
+{
+	size_t skip = strlen(o->prefix), n = strlen(prefix);
+
+	for (struct nb_own_key *k = o->first; k; k = k->next)
+		if (!strncmp(k->key + skip, prefix, n))
+			k->kept = false;
+}
+
+void nb_own_end(struct nb_own *o, const char *prefix)
+{
+	size_t skip = strlen(o->prefix), n = strlen(prefix);
+
+	for (struct nb_own_key *k = o->first; k; k = k->next)
+		if (!k->kept && !strncmp(k->key + skip, prefix, n))
+			own_drop(k);
+}
+
+void nb_own_lease(struct nb_own *o, int64_t lease)
+{
+	o->lease = lease;
+	for (struct nb_own_key *k = o->first; k; k = k->next)
+		k->clean = false;
+}
+
+/* Keys that one transaction writes. */
+struct nb_own_batch {
+	struct nb_own *own;
+	struct nb_own_batch *next, **link; /* under way */
+	struct nb_own_key *key[NB_STORE_OPS];
+	size_t n;
+};
+
+static void own_written(struct nb_own_key *k, int64_t revision)
+{
+	k->revision = revision;
+	k->clean = k->want && k->sending ? !strcmp(k->want, k->sending) &&
+						   k->lease == k->own->lease
+					 : !k->want && !k->sending;
+}
+
+static void own_unlink(struct nb_own_batch *b)
+{
+	*b->link = b->next;
+	if (b->next)
+		b->next->link = b->link;
+	free(b);
+}
+
+static void own_done(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_own_batch *b = arg;
+	struct nb_own *o = b->own;
+
+	for (size_t i = 0; i < b->n; i++) {
+		struct nb_own_key *k = b->key[i];
+
+		k->busy = false;
+		if (!r->err)
+			own_written(k, r->revision);
+		free(k->sending);
+		k->sending = NULL;
+	}
+	own_unlink(b);
+	if (r->err) {
+		o->failures++;
+		o->err = *r->err;
+		return;
+	}
+	o->failures = 0;
+	nb_own_flush(o);
+}
+
+/* False: no memory. */
+static bool own_op(struct nb_own_key *k, struct nb_store_op *op)
+{
+	*op = (struct nb_store_op){ .kind = k->want ? NB_STORE_PUT
+						    : NB_STORE_DELETE,
+				    .key = k->key,
+				    .value = k->want,
+				    .size = k->want ? strlen(k->want) : 0,
+				    .lease = k->want ? k->own->lease : 0 };
+	k->lease = op->lease;
+	k->sending = k->want ? strdup(k->want) : NULL;
+	return !k->want || k->sending;
+}
+
+/* Write the next keys that the store lacks, in one transaction: a site that
+ * says two things at once costs the store one write. False: none is left, or
+ * they cannot be sent. */
+static bool own_send(struct nb_own *o)
+{
+	struct nb_store_op op[NB_STORE_OPS];
+	struct nb_own_batch *b = malloc(sizeof(*b));
+	struct nb_store_txn txn = { .then = op };
+	bool sent;
+
+	if (!b)
+		return false;
+	*b = (struct nb_own_batch){ .own = o,
+				    .next = o->batches,
+				    .link = &o->batches };
+	if (b->next)
+		b->next->link = &b->next;
+	o->batches = b;
+	for (struct nb_own_key *k = o->first; k && b->n < NB_STORE_OPS;
+	     k = k->next)
+		if (!k->busy && !k->clean && own_op(k, &op[b->n]))
+			b->key[b->n++] = k;
+	txn.nthen = b->n;
+	sent = b->n && !nb_store_txn(o->store, &txn, own_done, b, NULL);
+	for (size_t i = 0; i < b->n; i++) {
+		b->key[i]->busy = sent;
+		if (sent)
+			continue;
+		free(b->key[i]->sending);
+		b->key[i]->sending = NULL;
+	}
+	if (!sent)
+		own_unlink(b);
+	return sent;
+}
+
+/* Forget deleted keys. */
+static void own_sweep(struct nb_own *o)
+{
+	for (struct nb_own_key **p = &o->first; *p;) {
+		struct nb_own_key *k = *p;
+
+		if (k->want || k->busy || !k->clean) {
+			p = &k->next;
+			continue;
+		}
+		*p = k->next;
+		free(k->key);
+		free(k);
+	}
+}
+
+void nb_own_flush(struct nb_own *o)
+{
+	if (!o->lease)
+		return;
+	while (own_send(o))
+		;
+	if (!o->failures)
+		own_sweep(o);
+}
+
+void nb_own_free(struct nb_own *o)
+{
+	while (o->batches)
+		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): unlinked
+		own_unlink(o->batches);
+	while (o->first) {
+		struct nb_own_key *k = o->first;
+
+		o->first = k->next;
+		free(k->key);
+		free(k->want);
+		free(k->sending);
+		free(k);
+	}
+}

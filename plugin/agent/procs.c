@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT
+// The thread that talks to the job's processes. A request goes to all of them
+// before the first answer is read, so that they work at the same time.
+#include "plugin/agent/procs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "core/wire/wire.h"
+#include "core/wire/object.h"
+#include "plugin/agent/view.h"
+#include "plugin/runtime/clock.h"
+
+enum { ANSWER_MS = 20000, ANSWER_SIZE = 1 << 20, NPROCS = 512 };
+
+struct nb_procs {
+	struct nb_jobdir dir;
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t wake;
+	struct nb_procs_order *order; /* NULL: none */
+	struct nb_procs_result result;
+	bool busy, done, over;
+	int event;
+};
+
+/* A connection to one process. */
+struct peer {
+	int fd;
+	char name[128]; /* of its socket */
+	char *in;
+	size_t nin;
+};
+
+struct peers {
+	struct peer at[NPROCS];
+	size_t n;
+	char stuck[128]; /* one that takes no connection; "": all do */
+};
+
+/* ---- one connection ---- */
+
+/* A line is at most 64 KiB, which a socket's buffer takes at once. */
+static bool send_line(struct peer *p, const char *line, int with)
+{
+	size_t size = strlen(line);
+
+	return nb_wire_send(p->fd, line, size, with) == (ssize_t)size &&
+	       nb_wire_send(p->fd, "\n", 1, -1) == 1;
+}
+
+/* The next line as JSON; NULL: none came. */
+static json_t *read_line(struct peer *p, uint64_t deadline_ms)
+{
+	for (;;) {
+		char *end = memchr(p->in, '\n', p->nin);
+		uint64_t now = nb_clock_read(CLOCK_MONOTONIC) / 1000000;
+		struct pollfd f = { p->fd, POLLIN, 0 };
+		ssize_t n;
+
+		if (end) {
+			size_t size = (size_t)(end - p->in);
+			json_t *o = json_loadb(p->in, size, 0, NULL);
+
+			p->nin -= size + 1;
+			memmove(p->in, end + 1, p->nin);
+			return o;
+		}
+		if (now >= deadline_ms || p->nin == ANSWER_SIZE ||
+		    poll(&f, 1, (int)(deadline_ms - now)) <= 0)
+			return NULL;
+		n = read(p->fd, p->in + p->nin, ANSWER_SIZE - p->nin);
+		if (n <= 0)
+			return NULL;
+		p->nin += (size_t)n;
+	}
+}
+
+enum { CONNECT_TRIES = 50, CONNECT_MS = 20 };
+
+/* A process that is stopped leaves its queue of connections full: that is
+ * EAGAIN, and not the end of the process. */
+static bool connect_soon(int fd, const struct sockaddr_un *to)
+{
+	for (int i = 0; i < CONNECT_TRIES; i++) {
+		if (!connect(fd, (const struct sockaddr *)to, sizeof(*to)))
+			return true;
+		if (errno != EAGAIN)
+			return false;
+		(void)poll(NULL, 0, CONNECT_MS);
+		errno = EAGAIN;
+	}
+	return false;
+}
+
+/* False: there is no such process, or errno is EAGAIN. */
+static bool peer_open(struct peer *p, const struct nb_jobdir *dir,
+		      const char *name)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	char path[NB_JOBDIR_SUN];
+
+	*p = (struct peer){ .fd = -1 };
+	snprintf(p->name, sizeof(p->name), "%.127s", name);
+	if (!nb_jobdir_address(dir, name, path))
+		return false;
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+	p->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (p->fd < 0)
+		return false;
+	if (connect_soon(p->fd, &to))
+		p->in = malloc(ANSWER_SIZE);
+	if (p->in)
+		return true;
+	close(p->fd); /* leaves errno */
+	return false;
+}
+
+/* ---- all of them ---- */
+
+/* A process that ends meanwhile is none of the job's any more. */
+static void peers_open(struct peers *all, const struct nb_jobdir *dir)
+{
+	size_t stem = strlen(dir->job);
+	int fd = openat(dir->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *e;
+
+	all->n = 0;
+	*all->stuck = '\0';
+	if (!d && fd >= 0)
+		close(fd);
+	while (d && all->n < NPROCS && (e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+
+		if (strncmp(e->d_name, dir->job, stem) ||
+		    e->d_name[stem] != '.' || n < 5 ||
+		    strcmp(e->d_name + n - 5, ".sock"))
+			continue;
+		errno = 0;
+		if (peer_open(&all->at[all->n], dir, e->d_name))
+			all->n++;
+		else if (errno == EAGAIN)
+			snprintf(all->stuck, sizeof(all->stuck), "%.127s",
+				 e->d_name);
+		if (*all->stuck)
+			break;
+	}
+	if (d)
+		closedir(d);
+}
+
+static void peers_close(struct peers *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		close(all->at[i].fd);
+		free(all->at[i].in);
+	}
+	all->n = 0;
+}
+
+static int fail_answer(const struct peer *p, const json_t *answer,
+		       struct nb_err *err)
+{
+	const json_t *e = json_object_get(answer, "error");
+	const char *hint = nb_view_str(e, "hint");
+
+	if (!answer)
+		return nb_fail(err, NB_E_TIMEOUT, 0,
+			       "%s has not answered in %d s", p->name,
+			       ANSWER_MS / 1000);
+	nb_fail(err, NB_E_REFUSED, 0, "%s: %s", p->name,
+		nb_view_str(e, "message"));
+	return *hint ? nb_hint(err, "%s", hint) : err->code;
+}
+
+/*
+ * Send @line to all (or the first alone), and read all answers. @digest: what
+ * their member "change" must be, "": it is set from the first; NULL: any.
+ */
+static int ask(struct peers *all, size_t n, const char *line,
+	       const struct nb_procs_blob *with, char *digest,
+	       struct nb_err *err)
+{
+	uint64_t end = nb_clock_read(CLOCK_MONOTONIC) / 1000000 + ANSWER_MS;
+	int fd = with ? nb_wire_object_file(with->bytes, with->size) : -1,
+	    rc = 0;
+
+	if (with && fd < 0)
+		return nb_fail(err, NB_E_IO, 0,
+			       "no memory file for policy %s: %s", with->name,
+			       strerror(errno));
+	for (size_t i = 0; i < n; i++)
+		(void)send_line(&all->at[i], line, fd); /* reading tells */
+	for (size_t i = 0; i < n; i++) {
+		json_t *a = read_line(&all->at[i], end);
+		const char *got =
+			nb_view_str(json_object_get(a, "data"), "change");
+
+		if (!rc && !json_is_true(json_object_get(a, "ok")))
+			rc = fail_answer(&all->at[i], a, err);
+		if (!rc && digest && !*digest)
+			snprintf(digest, 65, "%s", got);
+		if (!rc && digest && strcmp(digest, got))
+			rc = nb_fail(err, NB_E_REFUSED, 0,
+				     "%s has staged %.12s, %s %.12s: they held "
+				     "other policies or map contents before",
+				     all->at[i].name, got, all->at[0].name,
+				     digest);
+		json_decref(a);
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int order_stage(struct peers *all, const struct nb_procs_order *o,
+		       struct nb_procs_result *r)
+{
+	char line[sizeof(o->line) + 64];
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < o->nimages; i++) {
+		snprintf(line, sizeof(line), "policy load %s",
+			 o->image[i].name);
+		rc = ask(all, all->n, line, &o->image[i], NULL, &r->err);
+	}
+	snprintf(line, sizeof(line), "%s commit=no", o->line);
+	if (!rc)
+		rc = ask(all, all->n, line, o->data.size ? &o->data : NULL,
+			 r->digest, &r->err);
+	if (rc)
+		return rc;
+	snprintf(line, sizeof(line), "change check %s fleet=%llu", r->digest,
+		 (unsigned long long)o->n);
+	rc = ask(all, 1, line, NULL, NULL, &r->err);
+	if (!rc)
+		return 0;
+	snprintf(line, sizeof(line), "change abort %s", r->digest);
+	(void)ask(all, all->n, line, NULL, NULL, NULL);
+	return rc;
+}
+
+static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
+		      struct nb_procs_result *r)
+{
+	static struct peers all; /* this thread's */
+	char line[160];
+	int rc = 0;
+
+	*r = (struct nb_procs_result){ .kind = o->kind, .n = o->n };
+	peers_open(&all, &p->dir);
+	r->processes = (uint32_t)all.n;
+	if (*all.stuck)
+		rc = nb_fail(&r->err, NB_E_TIMEOUT, 0,
+			     "%s takes no connection: is the process stopped?",
+			     all.stuck);
+	else if (!all.n)
+		rc = nb_fail(&r->err, NB_E_REFUSED, 0,
+			     "no process of the job has a control socket here");
+	else
+		rc = ask(&all, all.n, "hello 1", NULL, NULL, &r->err);
+	if (!rc && o->kind == NB_PROCS_STAGE) {
+		rc = order_stage(&all, o, r);
+	} else if (!rc) {
+		bool commit = o->kind == NB_PROCS_COMMIT;
+
+		snprintf(r->digest, sizeof(r->digest), "%s", o->digest);
+		snprintf(line, sizeof(line),
+			 commit ? "change commit %s fleet=%llu"
+				: "change abort %s",
+			 o->digest, (unsigned long long)o->n);
+		rc = ask(&all, commit ? 1 : all.n, line, NULL, NULL, &r->err);
+	}
+	if (!rc)
+		r->err.code = 0;
+	peers_close(&all);
+}
+
+/* ---- the thread ---- */
+
+static void *procs_main(void *arg)
+{
+	struct nb_procs *p = arg;
+
+	pthread_mutex_lock(&p->mutex);
+	while (!p->over) {
+		struct nb_procs_result r;
+		struct nb_procs_order *o = p->order;
+		uint64_t one = 1;
+
+		if (!o) {
+			pthread_cond_wait(&p->wake, &p->mutex);
+			continue;
+		}
+		p->order = NULL;
+		pthread_mutex_unlock(&p->mutex);
+		run_order(p, o, &r);
+		nb_procs_order_free(o);
+		pthread_mutex_lock(&p->mutex);
+		p->result = r;
+		p->done = true;
+		(void)!write(p->event, &one, sizeof(one));
+	}
+	pthread_mutex_unlock(&p->mutex);
+	return NULL;
+}
+
+int nb_procs_new(struct nb_procs **out, const struct nb_jobdir *dir,
+		 struct nb_err *err)
+{
+	struct nb_procs *p = calloc(1, sizeof(*p));
+
+	*out = NULL;
+	if (!p)
+		return nb_fail(err, NB_E_NOMEM, 0, "no memory");
+	p->dir = *dir;
+	p->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&p->mutex, NULL);
+	pthread_cond_init(&p->wake, NULL);
+	if (p->event < 0 || pthread_create(&p->thread, NULL, procs_main, p)) {
+		if (p->event >= 0)
+			close(p->event);
+		free(p);
+		return nb_fail(err, NB_E_NOMEM, 0, "no thread: %s",
+			       strerror(errno));
+	}
+	*out = p;
+	return 0;
+}
+
+void nb_procs_free(struct nb_procs *p)
+{
+	if (!p)
+		return;
+	pthread_mutex_lock(&p->mutex);
+	p->over = true;
+	pthread_cond_signal(&p->wake);
+	pthread_mutex_unlock(&p->mutex);
+	pthread_join(p->thread, NULL);
+	nb_procs_order_free(p->order);
+	close(p->event);
+	free(p);
+}
+
+int nb_procs_fd(const struct nb_procs *p)
+{
+	return p->event;
+}
+
+bool nb_procs_busy(const struct nb_procs *p)
+{
+	return p->busy;
+}
+
+bool nb_procs_give(struct nb_procs *p, struct nb_procs_order *order)
+{
+	if (p->busy)
+		return false;
+	pthread_mutex_lock(&p->mutex);
+	p->order = order;
+	p->busy = true;
+	pthread_cond_signal(&p->wake);
+	pthread_mutex_unlock(&p->mutex);
+	return true;
+}
+
+bool nb_procs_take(struct nb_procs *p, struct nb_procs_result *result)
+{
+	uint64_t n;
+	bool done;
+
+	(void)!read(p->event, &n, sizeof(n));
+	pthread_mutex_lock(&p->mutex);
+	done = p->done;
+	if (done) {
+		*result = p->result;
+		p->done = p->busy = false;
+	}
+	pthread_mutex_unlock(&p->mutex);
+	return done;
+}
+
+struct nb_procs_order *nb_procs_order_new(void)
+{
+	return calloc(1, sizeof(struct nb_procs_order));
+}
+
+void nb_procs_order_free(struct nb_procs_order *o)
+{
+	if (!o)
+		return;
+	for (size_t i = 0; i < NB_PROCS_IMAGES; i++)
+		free(o->image[i].bytes);
+	free(o->data.bytes);
+	free(o);
+}
+
+/* ---- what others have written to the store ---- */
+
+static int check_line(struct nb_request *req, char copy[4096], const char *line,
+		      struct nb_err *err)
+{
+	size_t size = strlen(line);
+
+	if (size >= 4096) {
+		nb_fail(err, NB_E_LIMIT, 0,
+			"the request has %zu bytes (allowed: 4095)", size);
+		return NB_E_LIMIT;
+	}
+	memcpy(copy, line, size + 1);
+	return nb_request_parse(req, copy, size, err);
+}
+
+int nb_procs_order_line(struct nb_procs_order *o, const char *line,
+			struct nb_err *err)
+{
+	struct nb_request req;
+	char copy[sizeof(o->line)];
+	int rc = check_line(&req, copy, line, err);
+
+	if (rc)
+		return rc;
+	if (req.has_id || nb_request_opt(&req, "commit") ||
+	    !strstr(req.spec->syntax, "[commit=no]"))
+		return nb_fail(err, NB_E_ARG, 0,
+			       "%s is no change of a fleet (allowed: a command "
+			       "with commit=no, which is not given)",
+			       req.spec->words);
+	memcpy(o->line, line, strlen(line) + 1);
+	return 0;
+}
+
+int nb_procs_blob_name(struct nb_procs_blob *b, const char *name,
+		       struct nb_err *err)
+{
+	struct nb_request req;
+	char line[128], copy[4096];
+	int rc;
+
+	if (strlen(name) >= sizeof(b->name))
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "a policy's name has %zu bytes (allowed: %zu)",
+			       strlen(name), sizeof(b->name) - 1);
+	snprintf(line, sizeof(line), "policy load %s", name);
+	rc = check_line(&req, copy, line, err);
+	if (rc)
+		return rc;
+	if (req.narg != 1 || req.nopt || strcmp(req.arg[0], name))
+		return nb_fail(err, NB_E_ARG, 0, "%s is no name of a policy",
+			       name);
+	memcpy(b->name, name, strlen(name) + 1);
+	return 0;
+}

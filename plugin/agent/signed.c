@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Where the operator requires signed policies (NCCLBPF_FLEET_SIGNERS): an agent
+// gives its processes no image without a good signature. The list of keys is
+// read each time, so that a key that was removed counts no more.
+#include <stdio.h>
+#include <string.h>
+
+#include "core/wire/wire.h"
+#include "plugin/agent/agent.h"
+#include "plugin/runtime/params.h"
+#include "plugin/sign/sign.h"
+
+bool nb_signed_required(void)
+{
+	const char *path = nb_params.str[NB_P_FLEET_SIGNERS];
+
+	return path && *path;
+}
+
+int nb_signed_image(const char *digest, const char *text, size_t size,
+		    struct nb_err *err)
+{
+	static struct nb_sign_keys keys; /* large; the agent has one thread */
+	int rc = nb_sign_keys_read(&keys, nb_params.str[NB_P_FLEET_SIGNERS],
+				   err);
+
+	if (!rc)
+		rc = nb_sign_check(&keys, text, size, digest, err);
+	if (rc)
+		nb_hint(err, "sign it with a key of this site's NCCLBPF_FLEET_"
+			     "SIGNERS: policy sign FILE key=FILE");
+	return rc;
+}
+
+static bool has_image(const json_t *images, const char *name)
+{
+	for (size_t i = 0; i < json_array_size(images); i++)
+		if (!strcmp(nb_view_str(json_array_get(images, i), "name"),
+			    name))
+			return true;
+	return false;
+}
+
+int nb_signed_line(const char *line, const json_t *images, struct nb_err *err)
+{
+	struct nb_request req;
+	char copy[4096];
+	size_t size = strlen(line);
+	unsigned n;
+	int rc;
+
+	if (!nb_signed_required())
+		return 0;
+	if (size >= sizeof(copy))
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "the request has %zu bytes (allowed: %zu)", size,
+			       sizeof(copy) - 1);
+	memcpy(copy, line, size + 1);
+	rc = nb_request_parse(&req, copy, size, err);
+	if (rc)
+		return rc;
+	n = req.cmd == NB_CMD_POLICY_USE   ? req.narg
+	    : req.cmd == NB_CMD_POLICY_ADD ? 1
+					   : 0;
+	for (unsigned i = 0; i < n; i++) {
+		const char *name = req.arg[i];
+
+		if (strcmp(name, "none") && strcmp(name, "common") &&
+		    !has_image(images, name))
+			return nb_fail(err, NB_E_PERM, 0,
+				       "the request names policy %.64s without "
+				       "its image, so no signature can be "
+				       "checked",
+				       name);
+	}
+	return 0;
+}

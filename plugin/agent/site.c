@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+// The job segment of this site. It holds a copy of each fleet record. A rank
+// announces its decision, then reads the copy. The agent writes the copy, runs
+// membarrier(2), then reads the announcements. So a rank that has not announced
+// a decision past the fence will read the new copy.
+#include "plugin/agent/site.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "plugin/agent/view.h"
+#include "plugin/job/gen_numbers.h"
+#include "plugin/job/registry.h"
+#include "plugin/job/segment.h"
+#include "plugin/job/startup.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/digest.h"
+
+enum { LOCK_MS = 500 };
+
+static uint64_t load64(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
+
+static uint32_t load32(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
+
+static struct nb_seg_comm *entry(const struct nb_site *s, uint32_t i)
+{
+	return &s->seg->mem->comm[i];
+}
+
+static bool is_shared(const struct nb_seg_comm *c)
+{
+	return load32(&c->in_use) && c->has_id &&
+	       load32(&c->fleet) != NB_FLEET_NOT;
+}
+
+bool nb_site_shared(const struct nb_site *s, uint32_t i)
+{
+	return is_shared(entry(s, i));
+}
+
+/* ---- what ranks announce ---- */
+
+static uint64_t announced(const struct nb_seg_comm *c)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		uint64_t n = load64(&c->slot[i].announced);
+
+		if (load32(&c->slot[i].state) != NB_SLOT_FREE && n > most)
+			most = n;
+	}
+	return most;
+}
+
+void nb_site_measure(struct nb_site *s)
+{
+	uint64_t now = nb_clock_read(CLOCK_MONOTONIC) / 1000;
+
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		struct nb_site_comm *k = &s->comm[i];
+		uint64_t n;
+
+		if (!is_shared(entry(s, i)))
+			continue;
+		if (k->comm_id != entry(s, i)->comm_id ||
+		    !load64(&entry(s, i)->fleet_since))
+			*k = (struct nb_site_comm){
+				.comm_id = entry(s, i)->comm_id
+			};
+		n = announced(entry(s, i));
+		if (k->at_us && now > k->at_us && n >= k->announced)
+			k->per_s =
+				(n - k->announced) * 1000000 / (now - k->at_us);
+		k->announced = n;
+		k->at_us = now;
+	}
+}
+
+/* How the furthest rank stands to the fence of armed @word. */
+enum stand { BELOW, AT, BEYOND };
+
+static const char *const stand_words[] = { "below", "at", "beyond" };
+
+static enum stand stand_of(const struct nb_seg_comm *c, uint64_t word)
+{
+	uint64_t fence = nb_fence_word_seq(word);
+	bool far = load32(&c->clock) == NB_CLOCK_CALLS;
+	enum stand worst = BELOW;
+
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		const struct nb_seg_slot *slot = &c->slot[i];
+		/* the mark first: a rank announces before it waits */
+		uint64_t waiting = load64(&slot->waiting);
+		uint64_t n = load64(&slot->announced);
+
+		if (load32(&slot->state) == NB_SLOT_FREE || n <= fence)
+			continue;
+		if (n > fence + 1 && !(far && waiting == word))
+			return BEYOND;
+		if (waiting != word)
+			worst = AT;
+	}
+	return worst;
+}
+
+/* Has every living rank here taken generation @number? */
+static bool all_taken(const struct nb_seg_comm *c, uint32_t number)
+{
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
+		if (load32(&c->slot[i].state) == NB_SLOT_LIVE &&
+		    load32(&c->slot[i].generation) != number)
+			return false;
+	return true;
+}
+
+static uint32_t count_waiting(const struct nb_seg_comm *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
+		n += load32(&c->slot[i].state) == NB_SLOT_LIVE &&
+		     load64(&c->slot[i].waiting);
+	return n;
+}
+
+/* ---- the copies ---- */
+
+/* False: the record makes no sense, or the segment has no number for it. */
+static bool word_of(const struct nb_site *s, const json_t *record,
+		    uint64_t *word)
+{
+	const char *state = nb_view_str(record, "state");
+	const json_t *fence = json_object_get(record, "fence");
+	bool is_armed = !strcmp(state, "armed");
+	int64_t n = nb_view_int(record, "n");
+	uint8_t digest[NB_SHA256_SIZE];
+	uint32_t number;
+
+	*word = 0;
+	if (!record || !strcmp(state, "none"))
+		return true;
+	if ((!is_armed && strcmp(state, "commit")) || n < 0 ||
+	    !json_is_integer(fence) || json_integer_value(fence) < 0 ||
+	    json_integer_value(fence) > (json_int_t)NB_FENCE_MAX_SEQ ||
+	    nb_digest_parse(digest, nb_view_str(record, "digest"), NULL) ||
+	    nb_segment_gen_of_fleet(s->seg, (uint64_t)n, digest, &number, NULL))
+		return false;
+	*word = nb_fence_word(is_armed ? NB_FENCE_ARMED : NB_FENCE_COMMIT,
+			      number, (uint64_t)json_integer_value(fence));
+	return true;
+}
+
+/* Only ranks that began differently have written the word themselves. */
+static void put_copy(struct nb_seg_comm *c, uint64_t word, uint64_t back)
+{
+	if (load32(&c->mismatch))
+		return;
+	__atomic_store_n(&c->record.fallback, back, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->record.word, word, __ATOMIC_SEQ_CST);
+}
+
+/* Is the record of this communicator, and not of one that had its identity? */
+static bool is_of(const struct nb_seg_comm *c, uint64_t comm_id, int64_t made)
+{
+	uint64_t since = load64(&c->fleet_since);
+
+	return is_shared(c) && c->comm_id == comm_id && since &&
+	       (uint64_t)made >= since;
+}
+
+void nb_site_registered(struct nb_site *s, uint32_t i, int64_t revision)
+{
+	__atomic_store_n(&entry(s, i)->fleet_since, (uint64_t)revision,
+			 __ATOMIC_SEQ_CST);
+}
+
+bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
+		  int64_t made, int64_t mod)
+{
+	uint64_t word, back;
+	bool fine;
+
+	if (nb_segment_lock(s->seg, LOCK_MS, NULL))
+		return false;
+	fine = word_of(s, record, &word) &&
+	       word_of(s, json_object_get(record, "back"), &back);
+	for (uint32_t i = 0; fine && i < NB_SEG_COMMS; i++) {
+		struct nb_site_comm *k = &s->comm[i];
+
+		if (!is_of(entry(s, i), comm_id, made))
+			continue;
+		put_copy(entry(s, i), word, back);
+		*k = (struct nb_site_comm){ .comm_id = comm_id,
+					    .word = word,
+					    .back = back,
+					    .copied = mod,
+					    .announced = k->announced,
+					    .at_us = k->at_us,
+					    .per_s = k->per_s };
+	}
+	nb_segment_unlock(s->seg);
+	return true; /* a record that makes no sense is nobody's */
+}
+
+static bool barrier(const struct nb_site *s)
+{
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
+		if (s->seg->mem->proc[i].pid &&
+		    (s->seg->mem->proc[i].flags & NB_SEG_PROC_MEMBARRIER))
+			return nb_segment_membarrier(s->seg);
+	return true;
+}
+
+bool nb_site_barrier(struct nb_site *s)
+{
+	if (!barrier(s))
+		return false;
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		s->comm[i].mod = s->comm[i].copied;
+	return true;
+}
+
+bool nb_site_armed(const struct nb_site *s)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		if (is_shared(entry(s, i)) &&
+		    nb_fence_word_state(s->comm[i].word) == NB_FENCE_ARMED)
+			return true;
+	return false;
+}
+
+static bool is_pending(const struct nb_site *s, uint32_t i)
+{
+	uint64_t word = s->comm[i].word;
+
+	return nb_fence_word_state(word) == NB_FENCE_COMMIT &&
+	       !all_taken(entry(s, i), nb_fence_word_gen(word));
+}
+
+bool nb_site_pending(const struct nb_site *s)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		if (is_shared(entry(s, i)) && is_pending(s, i))
+			return true;
+	return false;
+}
+
+uint64_t nb_site_waiting(const struct nb_site *s, int64_t *mod)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		if (!is_shared(entry(s, i)) || !count_waiting(entry(s, i)))
+			continue;
+		*mod = s->comm[i].copied;
+		return entry(s, i)->comm_id;
+	}
+	return 0;
+}
+
+/* ---- values ---- */
+
+static json_t *seen_of(const struct nb_site *s, uint32_t i)
+{
+	const struct nb_seg_comm *c = entry(s, i);
+	const struct nb_site_comm *k = &s->comm[i];
+	unsigned state = nb_fence_word_state(k->word);
+	enum stand stand = BELOW;
+	uint64_t end = nb_clock_read(CLOCK_MONOTONIC) + 1000000;
+
+	/* a rank at the fence is about to wait, or has read the word before */
+	if (state == NB_FENCE_ARMED)
+		do
+			stand = stand_of(c, k->word);
+		while (stand == AT && nb_clock_read(CLOCK_MONOTONIC) < end);
+	return json_pack("{s:I,s:I,s:I,s:s,s:b,s:i}", "rev", (json_int_t)k->mod,
+			 "announced", (json_int_t)announced(c), "per_s",
+			 (json_int_t)k->per_s, "stand", stand_words[stand],
+			 "taken",
+			 state != NB_FENCE_COMMIT ||
+				 all_taken(c, nb_fence_word_gen(k->word)),
+			 "waiting", (int)count_waiting(c));
+}
+
+json_t *nb_site_seen(const struct nb_site *s)
+{
+	json_t *comms = json_object();
+
+	for (uint32_t i = 0; comms && i < NB_SEG_COMMS; i++) {
+		char id[17];
+
+		if (!is_shared(entry(s, i)))
+			continue;
+		snprintf(id, sizeof(id), "%016llx",
+			 (unsigned long long)entry(s, i)->comm_id);
+		json_object_set_new(comms, id, seen_of(s, i));
+	}
+	return json_pack("{s:o}", "comms", comms);
+}
+
+/* The settings that ranks of one communicator must have alike. */
+static json_t *settings_of(const struct nb_site *s, const struct nb_seg_comm *c)
+{
+	json_t *list = json_array();
+	uint32_t i = 0;
+
+	while (i < NB_SEG_SLOTS - 1 &&
+	       load32(&c->slot[i].state) == NB_SLOT_FREE)
+		i++;
+	for (int k = 0; list && k < NB_NSETTINGS; k++) {
+		const struct nb_seg_proc *p =
+			&s->seg->mem->proc[c->slot[i].proc % NB_SEG_PROCS];
+		uint32_t v = p->setting[k];
+
+		if (k == NB_SETTING_ABI)
+			v = c->record.abi;
+		else if (k == NB_SETTING_CHAIN_TUNER)
+			v = c->record.chain_tuner;
+		else if (k == NB_SETTING_FENCE_MARGIN ||
+			 k == NB_SETTING_FENCE_TIMEOUT_MS)
+			v = 0; /* the fleet's fences have their own */
+		json_array_append_new(list, json_integer(v));
+	}
+	return list;
+}
+
+json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
+{
+	const struct nb_seg_comm *c = entry(s, i);
+	bool begun = load32(&c->fleet) == NB_FLEET_BEGUN;
+	char why[400] = "";
+
+	if (load32(&c->mismatch))
+		nb_startup_text(s->seg, c, why, sizeof(why));
+	return json_pack("{s:I,s:I,s:I,s:s,s:o,s:s}", "since",
+			 (json_int_t)load64(&c->fleet_since), "nranks",
+			 (json_int_t)c->nranks, "ranks",
+			 (json_int_t)nb_seg_registered(c), "clock",
+			 !begun				       ? "unknown"
+			 : load32(&c->clock) == NB_CLOCK_CALLS ? "calls"
+							       : "decisions",
+			 "settings", settings_of(s, c), "differs", why);
+}
+
+void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
+		      size_t size)
+{
+	uint8_t first[NB_SHA256_SIZE], other[NB_SHA256_SIZE];
+	uint64_t first_pid = 0;
+
+	*why = *digest = '\0';
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		const struct nb_seg_proc *p = &s->seg->mem->proc[i];
+
+		if (!p->pid || (p->flags & NB_SEG_PROC_AGENT))
+			continue;
+		if (!nb_segment_digest(s->seg, load32(&p->baseline), other)) {
+			snprintf(why, size, "process %llu is being started",
+				 (unsigned long long)p->pid);
+			return;
+		}
+		if (first_pid && memcmp(first, other, sizeof(first))) {
+			snprintf(why, size,
+				 "processes %llu and %llu have other policies",
+				 (unsigned long long)first_pid,
+				 (unsigned long long)p->pid);
+			return;
+		}
+		memcpy(first, other, sizeof(first));
+		first_pid = p->pid;
+	}
+	if (first_pid)
+		nb_sha256_text(first, digest);
+}
+
+/* Number in the fleet of this site's last change; 0: it has had none, -1: that
+ * was no change of the fleet. */
+static int64_t last_change(const struct nb_site *s)
+{
+	uint32_t n = nb_seg_baseline(load64(&s->seg->mem->baseline));
+	const struct nb_seg_gen *g = &s->seg->mem->gen[n % NB_SEG_GENS];
+	uint64_t fleet = load64(&g->fleet);
+
+	if (!n)
+		return 0;
+	return load64(&g->number) == n && fleet ? (int64_t)fleet : -1;
+}
+
+json_t *nb_site_self(const struct nb_site *s)
+{
+	uint32_t ranks = 0, comms = 0;
+	char digest[65], why[160];
+
+	nb_site_baseline(s, digest, why, sizeof(why));
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = entry(s, i);
+		uint32_t here;
+
+		if (!load32(&c->in_use))
+			continue;
+		here = nb_seg_registered(c);
+		ranks = here > ranks ? here : ranks;
+		comms++;
+	}
+	return json_pack("{s:I,s:i,s:i,s:i,s:s,s:s,s:s}", "change",
+			 (json_int_t)last_change(s), "processes",
+			 (int)nb_segment_procs(s->seg), "ranks", (int)ranks,
+			 "communicators", (int)comms, "baseline", digest,
+			 "differs", why, "version", NCCLBPF_VERSION);
+}
+
+void nb_site_tell(struct nb_site *s, uint64_t comm_id, const char *why)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		if (is_shared(entry(s, i)) && entry(s, i)->comm_id == comm_id)
+			snprintf(entry(s, i)->fleet_why,
+				 sizeof(entry(s, i)->fleet_why), "%s", why);
+}

@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: MIT
+// Communicators in the coordinator's view: keys comm/COMM/SITE say who has
+// ranks of one, seen/SITE how far they are.
+#include "plugin/agent/target.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/jobseg/format.h"
+
+static const char zero[65] =
+	"0000000000000000000000000000000000000000000000000000000000000000";
+
+enum { ID = 16, COMM = 5 /* "comm/" */ };
+
+/* ---- one communicator, over its sites ---- */
+
+struct group {
+	char id[ID + 1];
+	size_t first, end; /* keys in the view */
+	int64_t ranks, nranks;
+	uint32_t sites;
+};
+
+static const char *site_of(const struct nb_view *v, size_t i)
+{
+	const char *slash = strchr(v->at[i].key + COMM, '/');
+
+	return slash ? slash + 1 : "";
+}
+
+/* The group that begins at key @i; false: there is none. */
+static bool group_at(const struct nb_view *v, size_t i, struct group *g)
+{
+	memset(g, 0, sizeof(*g));
+	if (!nb_view_below(v, i, "comm/"))
+		return false;
+	g->first = g->end = i;
+	snprintf(g->id, sizeof(g->id), "%s", v->at[i].key + COMM);
+	for (; nb_view_below(v, g->end, "comm/") &&
+	       !strncmp(v->at[g->end].key + COMM, g->id, ID);
+	     g->end++) {
+		const json_t *o = v->at[g->end].value;
+
+		g->ranks += nb_view_int(o, "ranks");
+		g->nranks = nb_view_int(o, "nranks");
+		g->sites++;
+	}
+	return g->end > g->first;
+}
+
+static const struct nb_view_key *record_of(const struct nb_view *v,
+					   const char *id)
+{
+	char key[40];
+
+	snprintf(key, sizeof(key), "order/record/%s", id);
+	return nb_view_get(v, key);
+}
+
+static const json_t *at_site(const struct nb_view *v, const char *family,
+			     const char *site)
+{
+	char key[128];
+	const struct nb_view_key *k;
+
+	snprintf(key, sizeof(key), "%s/%s", family, site);
+	k = nb_view_get(v, key);
+	return k ? k->value : NULL;
+}
+
+/* What site says of communicator @id: from the newer of two keys. */
+static const json_t *seen_at(const struct nb_view *v, const char *family,
+			     const char *site, const char *id)
+{
+	return json_object_get(
+		json_object_get(at_site(v, family, site), "comms"), id);
+}
+
+static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
+			 size_t size)
+{
+	static const char *const names[] = {
+#define SETTING(name, text, values) text,
+#include "core/defs/settings.h"
+	};
+	const json_t *x = json_object_get(v->at[a].value, "settings");
+	const json_t *y = json_object_get(v->at[b].value, "settings");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		json_int_t m = json_integer_value(json_array_get(x, i));
+		json_int_t n = json_integer_value(json_array_get(y, i));
+
+		if (m == n)
+			continue;
+		snprintf(why, size, "%s of site %s: %lld; of site %s: %lld",
+			 names[i], site_of(v, a), (long long)m, site_of(v, b),
+			 (long long)n);
+		return;
+	}
+	snprintf(why, size, "sites %s and %s differ in their settings",
+		 site_of(v, a), site_of(v, b));
+}
+
+/* Why the fleet cannot change the communicator; "": it can. */
+static void group_why(const struct nb_view *v, const struct group *g, char *why,
+		      size_t size)
+{
+	const json_t *first = v->at[g->first].value;
+
+	*why = '\0';
+	for (size_t i = g->first; i < g->end && !*why; i++) {
+		const json_t *o = v->at[i].value;
+		const char *differs = nb_view_str(o, "differs");
+		const char *clock = nb_view_str(o, "clock");
+
+		if (*differs)
+			snprintf(why, size, "on site %s: %s", site_of(v, i),
+				 differs);
+		else if (nb_view_int(o, "nranks") !=
+			 nb_view_int(first, "nranks"))
+			snprintf(why, size,
+				 "sites %s and %s have communicators of the "
+				 "same identity but other sizes",
+				 site_of(v, g->first), site_of(v, i));
+		else if (!json_equal(json_object_get(o, "settings"),
+				     json_object_get(first, "settings")))
+			say_settings(v, g->first, i, why, size);
+		else if (strcmp(clock, "unknown") &&
+			 strcmp(nb_view_str(first, "clock"), "unknown") &&
+			 strcmp(clock, nb_view_str(first, "clock")))
+			snprintf(why, size,
+				 "site %s counts %s, site %s %s: load the "
+				 "profiler on all ranks, or set "
+				 "NCCLBPF_API_CLOCK=off",
+				 site_of(v, g->first),
+				 nb_view_str(first, "clock"), site_of(v, i),
+				 clock);
+	}
+	if (!*why && g->ranks != g->nranks)
+		snprintf(why, size,
+			 "%lld of %lld ranks have registered, on %u sites: the "
+			 "others have no ncclbpf, no agent, or no "
+			 "NCCLBPF_FLEET",
+			 (long long)g->ranks, (long long)g->nranks, g->sites);
+}
+
+/* Is it whole, alike, and has every site's part decided? */
+static bool group_begun(const struct nb_view *v, const struct group *g)
+{
+	for (size_t i = g->first; i < g->end; i++)
+		if (!nb_view_int(v->at[i].value, "since") ||
+		    !strcmp(nb_view_str(v->at[i].value, "clock"), "unknown"))
+			return false;
+	return true;
+}
+
+bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k)
+{
+	char prefix[32];
+
+	snprintf(prefix, sizeof(prefix), "comm/%.16s/", k->key + 13);
+	for (size_t i = nb_view_first(v, prefix); nb_view_below(v, i, prefix);
+	     i++)
+		if (nb_view_int(v->at[i].value, "since") > k->made)
+			return true;
+	return false;
+}
+
+/* ---- the targets of a change ---- */
+
+static const char *digest_of(const json_t *record)
+{
+	const char *state = nb_view_str(record, "state");
+
+	return !record || strcmp(state, "commit")
+		       ? zero
+		       : nb_view_str(record, "digest");
+}
+
+/* False: no memory. */
+static bool keep_sites(struct nb_target *x, const struct nb_view *v,
+		       const struct group *g)
+{
+	x->site = calloc(g->sites, sizeof(*x->site));
+	for (size_t i = g->first; x->site && i < g->end; i++)
+		if (!(x->site[i - g->first] = strdup(site_of(v, i))))
+			return false;
+	return x->site != NULL;
+}
+
+static bool target_fill(struct nb_target *x, const struct nb_view *v,
+			const struct group *g)
+{
+	const struct nb_view_key *k = record_of(v, g->id);
+
+	memset(x, 0, sizeof(*x));
+	snprintf(x->comm, sizeof(x->comm), "%s", g->id);
+	snprintf(x->record, sizeof(x->record), "order/record/%s", g->id);
+	snprintf(x->state, sizeof(x->state), "unchangeable");
+	x->mod = k ? k->mod : 0;
+	x->back = k ? json_incref(k->value) : NULL;
+	x->ranks = (uint32_t)g->nranks;
+	x->sites = g->sites;
+	if (!keep_sites(x, v, g))
+		return false;
+	group_why(v, g, x->why, sizeof(x->why));
+	if (!*x->why && !group_begun(v, g))
+		snprintf(x->why, sizeof(x->why),
+			 "its ranks have made no decision yet: it follows with "
+			 "the first");
+	return true;
+}
+
+static void target_free(struct nb_target *x)
+{
+	for (uint32_t i = 0; x->site && i < x->sites; i++)
+		free(x->site[i]);
+	free(x->site);
+	json_decref(x->back);
+}
+
+void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
+		     const char *digest)
+{
+	struct group g;
+
+	nb_targets_free(t);
+	t->at = calloc(NB_TARGETS, sizeof(*t->at));
+	if (!t->at)
+		return;
+	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
+	     i = g.end) {
+		const struct nb_view_key *k = record_of(v, g.id);
+
+		if (t->n == NB_TARGETS)
+			break;
+		if (k && nb_target_is_stale(v, k))
+			continue;
+		if (!strcmp(digest_of(k ? k->value : NULL), digest))
+			continue;
+		if (!target_fill(&t->at[t->n], v, &g)) {
+			target_free(&t->at[t->n]);
+			break; /* later, as those beyond NB_TARGETS */
+		}
+		t->n++;
+	}
+}
+
+void nb_targets_free(struct nb_targets *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		target_free(&t->at[i]);
+	free(t->at);
+	*t = (struct nb_targets){ 0 };
+}
+
+/* Does site @i of the change say now that it has ranks of the communicator?
+ * One whose agent has left has its ranks still: it counts, as unknown. */
+static bool is_there(const struct nb_view *v, const struct nb_target *x,
+		     uint32_t i)
+{
+	char key[128];
+
+	snprintf(key, sizeof(key), "comm/%s/%s", x->comm, x->site[i]);
+	return nb_view_get(v, key) != NULL;
+}
+
+/* What one group's ranks have announced, over its sites. */
+struct sums {
+	uint64_t announced, per_s;
+	bool taken, known;
+};
+
+/* @mod: the record's revision that sites must have answered for; 0: any. */
+static struct sums sum_up(const struct nb_view *v, const struct nb_target *x,
+			  int64_t mod)
+{
+	struct sums s = { .taken = true, .known = true };
+
+	for (uint32_t i = 0; i < x->sites; i++) {
+		static const char *const from[] = { "seen", "staged" };
+		bool known = !mod, taken = false;
+
+		for (int f = 0; f < 2; f++) {
+			const json_t *o =
+				seen_at(v, from[f], x->site[i], x->comm);
+			uint64_t n = (uint64_t)nb_view_int(o, "announced");
+			uint64_t r = (uint64_t)nb_view_int(o, "per_s");
+
+			s.announced = n > s.announced ? n : s.announced;
+			s.per_s = r > s.per_s ? r : s.per_s;
+			if (nb_view_int(o, "rev") != mod)
+				continue;
+			known = true;
+			taken |= json_is_true(json_object_get(o, "taken"));
+		}
+		s.known &= known && is_there(v, x, i);
+		s.taken &= taken;
+	}
+	return s;
+}
+
+bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
+		      char *why, size_t size)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct nb_target *x = &t->at[i];
+		struct sums s = sum_up(v, x, x->mod);
+		const char *state = nb_view_str(x->back, "state");
+
+		if (*x->why || !*state || !strcmp(state, "none"))
+			continue;
+		if (s.known && strcmp(state, "armed") &&
+		    (s.taken ||
+		     s.announced <= (uint64_t)nb_view_int(x->back, "fence")))
+			continue;
+		snprintf(why, size,
+			 "some ranks of communicator %s have not reached the "
+			 "fence of the change before",
+			 x->comm);
+		return false;
+	}
+	return true;
+}
+
+enum { LEAST = 4 };
+
+void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,
+		       unsigned tries, uint64_t rtt_ms, uint64_t age_ms)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct nb_target *x = &t->at[i];
+		struct sums s = sum_up(v, x, 0);
+		uint64_t lead = s.per_s * (3 * rtt_ms + 5 + age_ms) / 1000;
+		uint64_t old = (uint64_t)nb_view_int(x->back, "fence");
+
+		if (lead < LEAST && (s.per_s || tries))
+			lead = LEAST;
+		x->fence = s.announced + (lead << (2 * tries));
+		/* nobody is known to have reached the last one: it must be
+		 * this one, and the answers show whether it can */
+		if (!strcmp(nb_view_str(x->back, "state"), "commit") &&
+		    s.announced <= old)
+			x->fence = old;
+		if (x->fence > NB_FENCE_MAX_SEQ)
+			snprintf(x->why, sizeof(x->why),
+				 "its decision numbers are beyond 2^40");
+	}
+}
+
+enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
+				       const struct nb_view *v,
+				       const char **site)
+{
+	enum nb_targets_stand worst = NB_TARGETS_BELOW;
+
+	for (size_t k = 0; k < t->n; k++) {
+		const struct nb_target *x = &t->at[k];
+		const struct nb_view_key *now = record_of(v, x->comm);
+
+		if (*x->why)
+			continue;
+		if (now && now->mod > x->mod) {
+			*site = x->comm;
+			return NB_TARGETS_TAKEN;
+		}
+		for (uint32_t i = 0; i < x->sites; i++) {
+			const json_t *o =
+				seen_at(v, "seen", x->site[i], x->comm);
+			const char *stand = nb_view_str(o, "stand");
+
+			if (nb_view_int(o, "rev") != x->mod ||
+			    !is_there(v, x, i)) {
+				*site = x->site[i];
+				return NB_TARGETS_UNKNOWN;
+			}
+			if (!strcmp(stand, "beyond"))
+				worst = NB_TARGETS_BEYOND;
+			else if (strcmp(stand, "below") &&
+				 worst == NB_TARGETS_BELOW)
+				worst = NB_TARGETS_AT;
+		}
+	}
+	return worst;
+}
+
+void nb_targets_armed(struct nb_targets *t, int64_t revision)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (!*t->at[i].why)
+			t->at[i].mod = revision;
+}
+
+void nb_targets_back(struct nb_targets *t, int64_t revision)
+{
+	nb_targets_armed(t, revision);
+}
+
+void nb_targets_committed(struct nb_targets *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (!*t->at[i].why)
+			snprintf(t->at[i].state, sizeof(t->at[i].state),
+				 "committed");
+}
+
+/* ---- values ---- */
+
+json_t *nb_target_back(const struct nb_target *x)
+{
+	json_t *back;
+
+	if (!x->back)
+		return json_pack("{s:s}", "state", "none");
+	back = json_copy(x->back);
+	json_object_del(back, "back");
+	return back;
+}
+
+json_t *nb_target_record(const struct nb_target *x, const char *state,
+			 int64_t n, const char *digest)
+{
+	json_t *o = json_pack("{s:s,s:I,s:s,s:I}", "state", state, "n",
+			      (json_int_t)n, "digest", digest, "fence",
+			      (json_int_t)x->fence);
+
+	if (!strcmp(state, "armed"))
+		json_object_set_new(o, "back", nb_target_back(x));
+	return o;
+}
+
+json_t *nb_targets_report(const struct nb_targets *t, bool check)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct nb_target *x = &t->at[i];
+
+		json_array_append_new(
+			list, json_pack("{s:s,s:s,s:I,s:i,s:i,s:s}", "comm_id",
+					x->comm, "state",
+					check && !*x->why ? "staged" : x->state,
+					"fence", (json_int_t)x->fence, "ranks",
+					(int)x->ranks, "sites", (int)x->sites,
+					"why", x->why));
+	}
+	return list;
+}
+
+json_t *nb_targets_notes(const struct nb_view *v)
+{
+	json_t *notes = json_object();
+	struct group g;
+	char why[160];
+
+	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
+	     i = g.end) {
+		group_why(v, &g, why, sizeof(why));
+		if (*why)
+			json_object_set_new(notes, g.id, json_string(why));
+	}
+	return notes;
+}
+
+/* The baseline that all sites of the group have; "": they differ. */
+static const char *common_baseline(const struct nb_view *v,
+				   const struct group *g)
+{
+	const char *first = "";
+
+	for (size_t i = g->first; i < g->end; i++) {
+		const char *d = nb_view_str(at_site(v, "site", site_of(v, i)),
+					    "baseline");
+
+		if (i == g->first)
+			first = d;
+		else if (strcmp(first, d))
+			return "";
+	}
+	return first;
+}
+
+bool nb_targets_lacking(const struct nb_view *v)
+{
+	struct group g;
+	char why[160];
+
+	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
+	     i = g.end) {
+		const struct nb_view_key *k = record_of(v, g.id);
+		const char *want = common_baseline(v, &g);
+
+		group_why(v, &g, why, sizeof(why));
+		if (!*why && *want && group_begun(v, &g) &&
+		    strcmp(digest_of(k ? k->value : NULL), want))
+			return true;
+	}
+	return false;
+}
+
+bool nb_targets_started(const struct nb_view *v)
+{
+	struct group g;
+	bool any = false;
+
+	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
+	     i = g.end) {
+		any = true;
+		if (g.ranks == g.nranks)
+			return true;
+	}
+	for (size_t i = nb_view_first(v, "site/");
+	     !any && nb_view_below(v, i, "site/"); i++)
+		if (nb_view_int(v->at[i].value, "communicators") > 0)
+			return true;
+	return false;
+}
+
+json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites,
+			     int64_t n, bool *waits)
+{
+	json_t *list = json_array();
+
+	*waits = false;
+	for (size_t i = 0; i < json_array_size(sites); i++) {
+		const char *name = json_string_value(json_array_get(sites, i));
+		const json_t *o = at_site(v, "staged", name);
+		const char *state = nb_view_str(o, "state"), *text = "";
+
+		if (nb_view_int(o, "n") < n || !strcmp(state, "staged")) {
+			*waits = true;
+			text = "has not said that it has committed";
+		} else if (!strcmp(state, "failed") &&
+			   nb_view_int(o, "n") == n) {
+			text = nb_view_str(o, "text");
+		} else {
+			continue;
+		}
+		json_array_append_new(list, json_pack("{s:s,s:s}", "site", name,
+						      "text", text));
+	}
+	return list;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Which transport moves the data, chosen once a process: a wrapped plugin, our
+// own TCP, or none. Errors of a wrapped plugin are counted here.
+#include "plugin/gin/choice.h"
+
+#include <pthread.h>
+
+#include "plugin/gin/list.h"
+#include "plugin/gin/tcp.h"
+#include "plugin/profiler/events.h"
+#include "plugin/runtime/log.h"
+#include "plugin/runtime/params.h"
+#include "plugin/wrap/wrapped.h"
+
+static struct {
+	pthread_mutex_t lock;
+	bool made;		      /* atomic */
+	const struct nb_gin_ops *ops; /* atomic; NULL: no device */
+	bool wrapped;
+} choice = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void log_tcp(bool warn, const char *line)
+{
+	nb_log(warn ? NB_LOG_WARN : NB_LOG_INFO, "%s", line);
+}
+
+static const struct nb_gin_ops *open_wrapped(void)
+{
+	const struct nb_gin_ops *ops;
+	const char *theirs = NULL;
+	int version = 0;
+
+	if (nb_wrapped_open_late(NB_WRAPPED_GIN))
+		return NULL;
+	ops = nb_gin_wrap(nb_wrapped[NB_WRAPPED_GIN].file.handle, &version,
+			  &theirs);
+	if (!ops) {
+		nb_wrapped_leave_out(NB_WRAPPED_GIN,
+				     "it has no whole GIN plugin of versions "
+				     "11 to 13 and no RMA plugin of versions "
+				     "13 to 15");
+		return NULL;
+	}
+	if (!nb_wrapped_take(NB_WRAPPED_GIN, (uint32_t)version, theirs))
+		return NULL;
+	choice.wrapped = true;
+	return ops;
+}
+
+/* With the lock. */
+static void choose_transport(bool usable)
+{
+	const struct nb_gin_ops *ops = NULL;
+
+	if (!usable)
+		return;
+	if (*nb_params.str[NB_P_CHAIN_GIN]) {
+		ops = open_wrapped();
+	} else if (nb_params.num[NB_P_GIN]) {
+		nb_gin_tcp_conf.say = log_tcp;
+		nb_gin_tcp_conf.queue = 32; /* NCCL wants a power of two */
+		while (nb_gin_tcp_conf.queue * 2 <=
+		       nb_params.num[NB_P_GIN_QUEUE])
+			nb_gin_tcp_conf.queue *= 2;
+		nb_gin_tcp_conf.connect_ns =
+			(uint64_t)nb_params.num[NB_P_GIN_CONNECT_MS] * 1000000;
+		nb_gin_tcp_conf.stall_ns =
+			(uint64_t)nb_params.num[NB_P_GIN_STALL_MS] * 1000000;
+		ops = &nb_gin_tcp_ops;
+		nb_log(NB_LOG_INFO,
+		       "gin: our own TCP transport moves puts and signals");
+	}
+	if (ops)
+		nb_events_clock();
+	__atomic_store_n(&choice.ops, ops, __ATOMIC_RELEASE);
+}
+
+void nb_gin_choose(bool usable)
+{
+	pthread_mutex_lock(&choice.lock);
+	if (!choice.made)
+		choose_transport(usable);
+	__atomic_store_n(&choice.made, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&choice.lock);
+}
+
+bool nb_gin_called(void)
+{
+	return __atomic_load_n(&choice.made, __ATOMIC_ACQUIRE);
+}
+
+const struct nb_gin_ops *nb_gin_ops_used(void)
+{
+	return __atomic_load_n(&choice.ops, __ATOMIC_ACQUIRE);
+}
+
+const char *nb_gin_ops_name(void)
+{
+	if (!nb_gin_called() || !nb_gin_ops_used())
+		return NULL;
+	return choice.wrapped ? nb_wrapped[NB_WRAPPED_GIN].name : "tcp";
+}
+
+void nb_gin_leave_out(int rc)
+{
+	if (choice.wrapped)
+		nb_wrapped_leave_out(NB_WRAPPED_GIN,
+				     "its init returned %d, NCCL takes another "
+				     "GIN plugin",
+				     rc);
+	__atomic_store_n(&choice.ops, NULL, __ATOMIC_RELEASE);
+}
+
+void nb_gin_choice_forked(void)
+{
+	pthread_mutex_init(&choice.lock, NULL);
+}
+
+int nb_gin_count_result(const char *what, int rc)
+{
+	if (__builtin_expect(rc != NB_NET_OK, 0) && choice.wrapped)
+		nb_wrapped_count_failure(NB_WRAPPED_GIN, what, rc);
+	return rc;
+}
+
+int nb_gin_count_lone_result(const char *what, int rc)
+{
+	if (rc)
+		nb_gin_list_error();
+	return nb_gin_count_result(what, rc);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Contexts of a collComm. The operations of a context lie in one slab, so the
+// data path neither allocates nor locks.
+#include "plugin/gin/context.h"
+
+#include <stdlib.h>
+
+#include "plugin/gin/choice.h"
+#include "plugin/gin/tcp.h"
+
+enum {
+	LEAST_OPS = 1 << 16, /* operations of a context, at least */
+	MOST_OPS = 1 << 22,
+};
+
+void nb_gin_context_free(struct nb_gin_context *x)
+{
+	if (!x)
+		return;
+	free(x->slab);
+	free(x->lane);
+	free(x->times);
+	free(x);
+}
+
+static uint32_t slab_size(const struct nb_gin_coll *c, int ncontexts, int depth)
+{
+	uint64_t n = (uint64_t)c->nranks * (uint64_t)ncontexts *
+		     (uint64_t)(depth > 0 ? depth : nb_gin_tcp_conf.queue);
+
+	/* memory that is never used costs nothing */
+	return n < LEAST_OPS  ? LEAST_OPS
+	       : n > MOST_OPS ? MOST_OPS
+			      : (uint32_t)n;
+}
+
+/* A closed context of this shape without operations; with the lock. */
+static struct nb_gin_context *context_reuse(struct nb_gin_coll *c,
+					    int ncontexts, uint32_t nslab)
+{
+	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++) {
+		struct nb_gin_context *x = c->context[i];
+
+		if (x && __atomic_load_n(&x->closed, __ATOMIC_ACQUIRE) &&
+		    x->ncontexts == ncontexts && x->nslab == nslab &&
+		    !__atomic_load_n(&x->busy, __ATOMIC_ACQUIRE))
+			return x;
+	}
+	return NULL;
+}
+
+static struct nb_gin_context *context_new(struct nb_gin_coll *c, int ncontexts,
+					  uint32_t nslab)
+{
+	size_t nlanes = (size_t)ncontexts * (size_t)c->nranks;
+	struct nb_gin_context *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->coll = c;
+	x->ncontexts = ncontexts;
+	x->nslab = nslab;
+	x->slab = calloc(nslab, sizeof(*x->slab));
+	x->lane = calloc(nlanes, sizeof(*x->lane));
+	x->times = calloc(nlanes, sizeof(*x->times));
+	if (x->slab && x->lane && x->times)
+		return x;
+	nb_gin_context_free(x);
+	return NULL;
+}
+
+int nb_gin_context_add(struct nb_gin_coll *c, int ncontexts, int depth,
+		       struct nb_gin_context **to)
+{
+	uint32_t nslab = slab_size(c, ncontexts, depth);
+	struct nb_gin_context *x;
+	int slot = 0;
+
+	pthread_mutex_lock(&c->lock);
+	x = context_reuse(c, ncontexts, nslab);
+	while (!x && slot < NB_GIN_MAX_CONTEXTS && c->context[slot])
+		slot++;
+	if (!x && slot < NB_GIN_MAX_CONTEXTS) {
+		x = context_new(c, ncontexts, nslab);
+		if (x) {
+			x->slot = (uint32_t)slot;
+			__atomic_store_n(&c->context[slot], x,
+					 __ATOMIC_RELEASE);
+		}
+	}
+	if (x)
+		__atomic_store_n(&x->closed, false, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&c->lock);
+	*to = x;
+	return x ? NB_NET_OK : NB_NET_SYSTEM;
+}
+
+/* The data path of other contexts may run: the context's memory stays until the
+ * collComm is closed, or another context takes it. */
+static void context_close(struct nb_gin_context *x)
+{
+	__atomic_store_n(&x->closed, true, __ATOMIC_RELEASE);
+}
+
+int nb_gin_create_context(void *coll, const struct nb_gin_config *config,
+			  void **ctx, void **dev_handle)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	struct nb_gin_config k = *config;
+	struct nb_gin_context *x;
+	int rc;
+
+	if (!ops || !coll || !ctx || k.queue_depth < 0)
+		return NB_NET_ARGUMENT;
+	*ctx = NULL;
+	if (dev_handle)
+		*dev_handle = NULL;
+	if (k.ncontexts < 1)
+		k.ncontexts = 1;
+	rc = nb_gin_context_add(coll, k.ncontexts, k.queue_depth, &x);
+	if (!rc && ops->create_context)
+		rc = nb_gin_count_lone_result(
+			"createContext",
+			ops->create_context(((struct nb_gin_coll *)coll)->inner,
+					    &k, &x->inner, dev_handle));
+	if (rc && x)
+		context_close(x);
+	else if (!rc)
+		*ctx = x;
+	return rc;
+}
+
+int nb_gin_destroy_context(void *ctx)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	struct nb_gin_context *x = ctx;
+	int rc = NB_NET_OK;
+
+	if (!ops || !x)
+		return NB_NET_OK;
+	if (ops->destroy_context)
+		rc = nb_gin_count_lone_result("destroyContext",
+					      ops->destroy_context(x->inner));
+	context_close(x);
+	return rc;
+}
+
+int nb_gin_query_error(void *ctx, bool *failed)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	struct nb_gin_context *x = ctx;
+
+	if (!failed)
+		return NB_NET_ARGUMENT;
+	*failed = false;
+	if (!ops || !x)
+		return NB_NET_OK;
+	if (ops->query_error)
+		return nb_gin_count_result("queryLastError",
+					   ops->query_error(x->inner, failed));
+	*failed = x->coll->error != NB_NET_OK;
+	return NB_NET_OK;
+}

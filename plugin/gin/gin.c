@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+// What NCCL calls around the data: instances, devices, listeners, collComms and
+// memory. NCCL holds our objects, which have the transport's.
+#include "plugin/gin/gin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/gin/choice.h"
+#include "plugin/gin/context.h"
+#include "plugin/gin/list.h"
+#include "plugin/gin/observe.h"
+#include "plugin/net/list.h"
+#include "plugin/profiler/events.h"
+#include "plugin/runtime/clock.h"
+
+static struct {
+	pthread_mutex_t lock;
+	int devices;	/* atomic: the number given to NCCL */
+	unsigned inits; /* successful ones; atomic */
+	uint64_t colls; /* atomic */
+} gin = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* NCCL passes NULL, or another plugin's context, in some releases: contexts are
+ * looked up before they are used. */
+struct instance {
+	void *inner;
+	uint64_t comm_id;
+	struct instance *next;
+};
+static struct instance *instances; /* under gin.lock */
+
+struct listener {
+	void *inner;
+	uint64_t comm_id;
+	int dev;
+};
+
+const char *nb_gin_used(int *devices)
+{
+	*devices = __atomic_load_n(&gin.devices, __ATOMIC_RELAXED);
+	return nb_gin_ops_name();
+}
+
+void nb_gin_forked(void)
+{
+	pthread_mutex_init(&gin.lock, NULL);
+	nb_gin_choice_forked();
+	nb_gin_list_forked();
+}
+
+/* ---- instances and devices ---- */
+
+/* As of a net plugin: before the first success no device is reported. */
+static int init_failed(struct instance *i, int rc)
+{
+	if (__atomic_load_n(&gin.inits, __ATOMIC_RELAXED)) {
+		free(i);
+		return rc;
+	}
+	nb_gin_leave_out(rc);
+	free(i);
+	return NB_NET_OK;
+}
+
+int nb_gin_init(void **ctx, uint64_t comm_id, nb_net_logger *logger,
+		bool usable)
+{
+	const struct nb_gin_ops *ops;
+	struct instance *i;
+	int rc;
+
+	nb_gin_choose(usable);
+	if (ctx)
+		*ctx = NULL;
+	ops = nb_gin_ops_used();
+	/* without a transport nothing is kept: no finalize follows */
+	i = ops && ctx ? calloc(1, sizeof(*i)) : NULL;
+	if (!i)
+		return ops && ctx ? NB_NET_SYSTEM : NB_NET_OK;
+	i->comm_id = comm_id;
+	rc = nb_gin_count_lone_result("init",
+				      ops->init(&i->inner, comm_id, logger));
+	if (rc)
+		return init_failed(i, rc);
+	__atomic_fetch_add(&gin.inits, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&gin.lock);
+	i->next = instances;
+	instances = i;
+	pthread_mutex_unlock(&gin.lock);
+	*ctx = i;
+	return NB_NET_OK;
+}
+
+/* The instance behind NCCL's pointer; NULL: it is none of ours. */
+static struct instance *instance_find(const void *ctx, bool take)
+{
+	struct instance *found = NULL;
+
+	pthread_mutex_lock(&gin.lock);
+	for (struct instance **at = &instances; *at; at = &(*at)->next)
+		if (*at == ctx) {
+			found = *at;
+			if (take)
+				*at = found->next;
+			break;
+		}
+	pthread_mutex_unlock(&gin.lock);
+	return found;
+}
+
+int nb_gin_finalize(void *ctx)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	struct instance *i = instance_find(ctx, true);
+	int rc = NB_NET_OK;
+
+	if (i && ops && ops->finalize)
+		rc = nb_gin_count_lone_result("finalize",
+					      ops->finalize(i->inner));
+	free(i);
+	return rc;
+}
+
+int nb_gin_devices(int *n)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	int rc;
+
+	if (!n)
+		return NB_NET_ARGUMENT;
+	*n = 0;
+	if (!ops)
+		return NB_NET_OK;
+	rc = nb_gin_count_lone_result("devices", ops->devices(n));
+	__atomic_store_n(&gin.devices, rc ? 0 : *n, __ATOMIC_RELAXED);
+	return rc;
+}
+
+int nb_gin_get_properties(int dev, struct nb_net_props *props)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+
+	memset(props, 0, sizeof(*props));
+	return ops ? nb_gin_count_result("getProperties",
+					 ops->get_properties(dev, props))
+		   : NB_NET_ARGUMENT;
+}
+
+/* ---- listen and connect ---- */
+
+int nb_gin_listen(void *ctx, int dev, void *handle, void **listen_comm)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	const struct instance *i = instance_find(ctx, false);
+	struct listener *l;
+	int rc;
+
+	if (!ops || !handle || !listen_comm)
+		return NB_NET_ARGUMENT;
+	*listen_comm = NULL;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return NB_NET_SYSTEM;
+	l->comm_id = i ? i->comm_id : 0;
+	l->dev = dev;
+	rc = nb_gin_count_lone_result(
+		"listen",
+		ops->listen(i ? i->inner : NULL, dev, handle, &l->inner));
+	if (rc)
+		free(l);
+	else
+		*listen_comm = l;
+	return rc;
+}
+
+int nb_gin_close_listen(void *listen_comm)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	struct listener *l = listen_comm;
+	int rc;
+
+	if (!ops || !l)
+		return NB_NET_OK;
+	rc = nb_gin_count_lone_result("closeListen",
+				      ops->close_listen(l->inner));
+	free(l);
+	return rc;
+}
+
+/* A signal has been applied here. */
+static void signal_arrived(void *arg, const struct nb_gin_arrival *a)
+{
+	if (nb_trace_ring_wanted() >> NB_TRACE_GIN_SIGNAL & 1)
+		nb_gin_observe_signal(arg, a);
+	if (nb_events_hooked(NB_HOOK_GIN_SIGNAL))
+		nb_gin_run_signal(arg, a);
+}
+
+static struct nb_gin_coll *coll_new(const struct nb_gin_mesh *mesh)
+{
+	const struct listener *l = mesh->listen_comm;
+	size_t n = (size_t)mesh->nranks;
+	struct nb_gin_coll *c = calloc(1, sizeof(*c) + n * sizeof(c->peer[0]));
+	struct nb_net_props p;
+
+	if (!c)
+		return NULL;
+	pthread_mutex_init(&c->lock, NULL);
+	c->ops = nb_gin_ops_used();
+	c->comm_id = l->comm_id;
+	c->id = __atomic_add_fetch(&gin.colls, 1, __ATOMIC_RELAXED);
+	c->rank = mesh->rank;
+	c->nranks = mesh->nranks;
+	c->dev = (uint32_t)l->dev;
+	if (!nb_gin_get_properties(l->dev, &p))
+		c->speed = (uint32_t)p.speed;
+	c->born_ns = nb_clock_ns();
+	return c;
+}
+
+static void coll_free(struct nb_gin_coll *c)
+{
+	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++)
+		nb_gin_context_free(c->context[i]);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* Connect through the transport, with its own listener and context. */
+static int connect_inner(struct nb_gin_coll *c, const struct nb_gin_mesh *mesh)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	const struct listener *l = mesh->listen_comm;
+	const struct instance *i = instance_find(mesh->ctx, false);
+	struct nb_gin_mesh m = *mesh;
+
+	m.ctx = i ? i->inner : NULL;
+	m.listen_comm = l->inner;
+	m.arrived = signal_arrived;
+	m.arg = c;
+	if (nb_events_hooked(NB_HOOK_GIN_CONNECT)) {
+		int wanted = nb_gin_run_connect(c, false);
+
+		if (wanted >= 0 && ops->takes_class)
+			m.traffic_class = wanted;
+	}
+	return nb_gin_count_lone_result("connect", ops->connect(&m, &c->inner));
+}
+
+int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	struct nb_gin_coll *c;
+	int rc = NB_NET_OK;
+
+	if (!ops || !coll || !mesh->handles || !mesh->listen_comm ||
+	    mesh->nranks < 1 || mesh->rank < 0 || mesh->rank >= mesh->nranks)
+		return NB_NET_ARGUMENT;
+	*coll = NULL;
+	c = coll_new(mesh);
+	if (!c)
+		return NB_NET_SYSTEM;
+	if (mesh->nconnections)
+		rc = nb_gin_context_add(c, mesh->nconnections,
+					mesh->queue_depth, &c->first);
+	if (!rc)
+		rc = connect_inner(c, mesh);
+	if (rc) {
+		coll_free(c);
+		return rc;
+	}
+	nb_gin_list_add(c);
+	*coll = c;
+	if (nb_events_hooked(NB_HOOK_GIN_CONNECT))
+		nb_gin_run_connect(c, true);
+	return NB_NET_OK;
+}
+
+int nb_gin_close_coll(void *coll)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	struct nb_gin_coll *c = coll;
+	int rc;
+
+	if (!ops || !c)
+		return NB_NET_OK;
+	nb_gin_list_remove(c);
+	if (nb_events_hooked(NB_HOOK_GIN_CLOSE))
+		nb_gin_run_close(c);
+	rc = nb_gin_count_lone_result("closeColl", ops->close_coll(c->inner));
+	coll_free(c);
+	return rc;
+}
+
+/* ---- memory ---- */
+
+int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
+		  void **gin_handle)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	struct nb_gin_coll *c = coll;
+
+	if (!ops || !c || !mhandle || (m->dmabuf && !ops->dmabuf))
+		return NB_NET_ARGUMENT;
+	return nb_gin_count_lone_result(
+		"regMrSym", ops->reg_mr(c->inner, m, mhandle, gin_handle));
+}
+
+int nb_gin_dereg_mr(void *coll, void *mhandle)
+{
+	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	struct nb_gin_coll *c = coll;
+
+	return ops && c
+		       ? nb_gin_count_lone_result(
+				 "deregMrSym", ops->dereg_mr(c->inner, mhandle))
+		       : NB_NET_ARGUMENT;
+}

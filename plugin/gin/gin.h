@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_GIN_GIN_H
+#define NB_PLUGIN_GIN_GIN_H
+
+#include "plugin/gin/transport.h"
+
+/*
+ * GPU-initiated networking (GIN): kernels post one-sided puts and signals, and
+ * a thread of NCCL passes them to a plugin. plugin/abi/gin.c maps all versions
+ * of NCCL's GIN and RMA interfaces to the calls nb_gin_* of this header, of
+ * context.h and of post.h. These own contexts and operations, run the programs
+ * of the hooks gin/..., and leave the data to a transport: our own TCP (tcp.c)
+ * or a wrapped plugin (wrapped_gin.c). Results are those of enum nb_net_result.
+ */
+
+/* ---- what NCCL calls, all versions; anything may be NULL ---- */
+
+/*
+ * The first init chooses the transport (choice.h). Without one nb_gin_devices
+ * says 0, and NCCL takes another GIN plugin.
+ */
+int nb_gin_init(void **ctx, uint64_t comm_id, nb_net_logger *logger,
+		bool usable);
+int nb_gin_finalize(void *ctx);
+int nb_gin_devices(int *n);
+int nb_gin_get_properties(int dev, struct nb_net_props *props);
+int nb_gin_listen(void *ctx, int dev, void *handle, void **listen_comm);
+/* @mesh: ctx, arrived and arg are not used. */
+int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll);
+int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
+		  void **gin_handle);
+int nb_gin_dereg_mr(void *coll, void *mhandle);
+int nb_gin_close_coll(void *coll);
+int nb_gin_close_listen(void *listen_comm);
+
+/* ---- the rest of the plugin ---- */
+
+/* The name of the transport in use, NULL: none. *@devices: the number last
+ * given to NCCL. */
+const char *nb_gin_used(int *devices);
+/* After a fork, in the child. */
+void nb_gin_forked(void);
+
+#endif

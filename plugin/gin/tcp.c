@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT
+// The TCP transport's functions: a collComm's life, and one turn of its data
+// path. Post only queues; progress sends and receives, so that descriptors
+// taken in one round share a system call.
+#include "plugin/gin/tcp.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/relaxed.h"
+
+enum { READY = 64 };
+
+struct nb_gin_tcp_conf nb_gin_tcp_conf = {
+	.stall_ns = UINT64_C(10000000000),
+	.connect_ns = UINT64_C(60000000000),
+	.close_ns = UINT64_C(1000000000),
+	.queue = 256,
+};
+
+void nb_gin_tcp_say(bool warn, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	if (!nb_gin_tcp_conf.say)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	nb_gin_tcp_conf.say(warn, line);
+}
+
+/* ---- a collComm's life ---- */
+
+static void coll_free(struct nb_gin_tcp *c)
+{
+	for (int r = 0; c->peer && r < c->nranks; r++)
+		if (c->peer[r].fd >= 0)
+			close(c->peer[r].fd);
+	if (c->epoll >= 0)
+		close(c->epoll);
+	nb_gin_answers_free(c);
+	nb_gin_regions_fini(&c->regions);
+	free(c->peer);
+	free(c);
+}
+
+static int tcp_connect(const struct nb_gin_mesh *mesh, void **coll)
+{
+	struct nb_gin_tcp *c;
+	int rc = NB_NET_SYSTEM;
+
+	*coll = NULL;
+	if (!mesh->listen_comm || mesh->nranks < 1 || mesh->rank < 0 ||
+	    mesh->rank >= mesh->nranks)
+		return NB_NET_ARGUMENT;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NB_NET_SYSTEM;
+	c->nranks = mesh->nranks;
+	c->rank = mesh->rank;
+	c->epoll = -1;
+	c->arrived = mesh->arrived;
+	c->arg = mesh->arg;
+	nb_gin_regions_init(&c->regions);
+	c->peer = calloc((size_t)c->nranks, sizeof(*c->peer));
+	for (int r = 0; c->peer && r < c->nranks; r++) {
+		c->peer[r].fd = -1;
+		c->peer[r].rank = (uint32_t)r;
+		c->peer[r].offence = -1;
+	}
+	if (c->peer)
+		rc = nb_gin_tcp_join(c, mesh);
+	if (rc)
+		coll_free(c);
+	else
+		*coll = c;
+	return rc;
+}
+
+static int tcp_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
+		      void **gin_handle)
+{
+	struct nb_gin_tcp *c = coll;
+	int rc = nb_gin_regions_add(&c->regions, m, mhandle);
+
+	if (gin_handle)
+		*gin_handle = *mhandle;
+	return rc;
+}
+
+static int tcp_dereg_mr(void *coll, void *mhandle)
+{
+	struct nb_gin_tcp *c = coll;
+
+	return nb_gin_regions_remove(&c->regions, mhandle);
+}
+
+/* ---- a turn of the data path ---- */
+
+static void receive_ready(struct nb_gin_tcp *c)
+{
+	struct epoll_event e[READY];
+	int n;
+
+	if (c->epoll < 0) {
+		for (int r = 0; r < c->nranks; r++)
+			nb_gin_receive(c, &c->peer[r]);
+		return;
+	}
+	n = epoll_wait(c->epoll, e, READY, 0);
+	for (int i = 0; i < n; i++)
+		nb_gin_receive(c, &c->peer[e[i].data.u32]);
+}
+
+/* Were messages sent? */
+static bool send_queued(struct nb_gin_tcp *c)
+{
+	bool sent = false;
+	uint32_t regions = __atomic_load_n(&c->regions.next, __ATOMIC_ACQUIRE);
+
+	for (int r = 0; r < c->nranks; r++) {
+		struct nb_gin_peer *p = &c->peer[r];
+
+		if (p->fd < 0)
+			continue;
+		if (p->announced < regions)
+			nb_gin_announce(c, p);
+		if (!p->queue.first)
+			continue;
+		nb_gin_send(c, p);
+		sent = true;
+	}
+	return sent;
+}
+
+static int tcp_progress(void *coll, void *ctx)
+{
+	struct nb_gin_tcp *c = coll;
+
+	(void)ctx;
+	nb_gin_enter(&c->regions);
+	/* An answer to what was just sent is not there yet: NCCL's next turn
+	 * asks for it, and no second turn in a row is without asking. */
+	c->only_sent = send_queued(c) && !c->only_sent;
+	if (!c->only_sent)
+		receive_ready(c);
+	nb_gin_leave(&c->regions);
+	/* NCCL ignores it in all releases; post tells it again */
+	return c->error;
+}
+
+/* The end: what is queued should arrive, and then the goodbye. */
+static void say_goodbye(struct nb_gin_tcp *c)
+{
+	uint64_t deadline = nb_clock_system() + nb_gin_tcp_conf.close_ns;
+	bool busy = true;
+
+	/* what has arrived is applied; unread data would reset the stream */
+	while (busy && nb_clock_system() < deadline) {
+		tcp_progress(c, NULL);
+		busy = c->only_sent;
+		for (int r = 0; r < c->nranks; r++) {
+			struct nb_gin_peer *p = &c->peer[r];
+
+			if (p->fd < 0)
+				continue;
+			if (!p->queue.first && p->notice.kind != NB_GIN_GOODBYE)
+				nb_gin_goodbye(p);
+			busy |= p->queue.first != NULL;
+		}
+		if (busy)
+			sched_yield();
+	}
+}
+
+static int tcp_close(void *coll)
+{
+	struct nb_gin_tcp *c = coll;
+
+	if (!c)
+		return NB_NET_OK;
+	say_goodbye(c);
+	coll_free(c);
+	return NB_NET_OK;
+}
+
+/* ---- operations ---- */
+
+static void fill_head(struct nb_gin_op *op)
+{
+	bool get = op->kind == NB_GIN_GET;
+
+	op->head = (struct nb_gin_head){
+		.magic = NB_GIN_MAGIC,
+		.signal_op = (uint8_t)op->signal_op,
+		.region = nb_gin_region_number(get ? op->src : op->dst),
+		.signal_region = nb_gin_region_number(op->signal),
+		.context = op->context,
+		.offset = get ? op->src_off : op->dst_off,
+		.size = op->size,
+		.signal_offset = op->signal_off,
+		.value = op->value,
+	};
+}
+
+/* Memory of ours, checked. NULL: it is not registered. */
+static char *own_memory(const struct nb_gin_tcp *c, void *handle, uint64_t off,
+			uint64_t size)
+{
+	const struct nb_gin_region *r =
+		nb_gin_region(&c->regions, nb_gin_region_number(handle));
+
+	return r && off <= r->size && size <= r->size - off ? r->base + off
+							    : NULL;
+}
+
+static int own_memory_bad(const struct nb_gin_op *op)
+{
+	nb_gin_tcp_say(true,
+		       "gin: %llu bytes at offset %llu are not in registered "
+		       "memory of this rank",
+		       (unsigned long long)op->size,
+		       (unsigned long long)(op->kind == NB_GIN_GET
+						    ? op->dst_off
+						    : op->src_off));
+	return NB_NET_ARGUMENT;
+}
+
+/* Queue for a peer. */
+static int post_peer(const struct nb_gin_tcp *c, struct nb_gin_op *op)
+{
+	struct nb_gin_peer *p = &c->peer[op->rank];
+	uint32_t state = GET(p->state);
+
+	if (state == NB_GIN_CLOSED || state == NB_GIN_STALLED)
+		nb_gin_tcp_say(true,
+			       "gin: rank %d cannot put to rank %u, which %s",
+			       c->rank, op->rank,
+			       state == NB_GIN_CLOSED ? "has closed its end"
+						      : "is stalled");
+	if (state != NB_GIN_OPEN || p->fd < 0)
+		return NB_NET_REMOTE;
+	nb_gin_enqueue(p, op);
+	return NB_NET_OK;
+}
+
+static int post(struct nb_gin_tcp *c, struct nb_gin_op *op)
+{
+	int rc;
+
+	op->data = NULL;
+	if (op->size && op->kind != NB_GIN_GET)
+		op->data = own_memory(c, op->src, op->src_off, op->size);
+	if (op->size && !op->data &&
+	    (op->kind != NB_GIN_GET ||
+	     !own_memory(c, op->dst, op->dst_off, op->size)))
+		return own_memory_bad(op);
+	fill_head(op);
+	if (op->rank != (uint32_t)c->rank)
+		return post_peer(c, op);
+	rc = nb_gin_apply_self(c, op);
+	op->state = NB_GIN_DONE;
+	return rc;
+}
+
+static int tcp_post(void *coll, void *ctx, struct nb_gin_op *op)
+{
+	struct nb_gin_tcp *c = coll;
+	int rc;
+
+	(void)ctx;
+	if (c->error)
+		return c->error;
+	if (op->rank >= (uint32_t)c->nranks ||
+	    op->signal_op >= NB_GIN_NSIGNAL_OPS)
+		return NB_NET_ARGUMENT;
+	if (op->kind == NB_GIN_FLUSH) {
+		/* a get is done when its data is visible */
+		op->state = NB_GIN_DONE;
+		return NB_NET_OK;
+	}
+	nb_gin_enter(&c->regions);
+	rc = post(c, op);
+	nb_gin_leave(&c->regions);
+	return rc;
+}
+
+static int tcp_test(void *coll, struct nb_gin_op *op)
+{
+	(void)coll;
+	return op->state == NB_GIN_FAILED ? op->error : NB_NET_OK;
+}
+
+static uint64_t tcp_queued(void *coll, uint32_t rank)
+{
+	const struct nb_gin_tcp *c = coll;
+
+	return GET(c->peer[rank].queued_bytes);
+}
+
+static void tcp_link(void *coll, uint32_t rank, struct nb_gin_link *l)
+{
+	static const char *const words[] = { "open", "closed", "stalled",
+					     "lost" };
+	const struct nb_gin_tcp *c = coll;
+	const struct nb_gin_peer *p = &c->peer[rank];
+	int offence = GET(p->offence);
+
+	l->state = rank == (uint32_t)c->rank ? "self" : words[GET(p->state)];
+	l->offence =
+		offence < 0 ? NULL
+			    : nb_gin_offence_word((enum nb_gin_offence)offence);
+	l->in_puts = GET(p->in_puts);
+	l->in_signals = GET(p->in_signals);
+	l->in_bytes = GET(p->in_bytes);
+	l->queued_bytes = GET(p->queued_bytes);
+	l->text[0] = '\0';
+	if (rank != (uint32_t)c->rank)
+		nb_tcp_addr_text(&p->addr, l->text, sizeof(l->text));
+}
+
+const struct nb_gin_ops nb_gin_tcp_ops = {
+	.init = nb_gin_tcp_init,
+	.finalize = nb_gin_tcp_finalize,
+	.devices = nb_gin_tcp_devices,
+	.get_properties = nb_gin_tcp_properties,
+	.listen = nb_gin_tcp_listen,
+	.connect = tcp_connect,
+	.reg_mr = tcp_reg_mr,
+	.dereg_mr = tcp_dereg_mr,
+	.close_coll = tcp_close,
+	.close_listen = nb_gin_tcp_close_listen,
+	.post = tcp_post,
+	.test = tcp_test,
+	.progress = tcp_progress,
+	.region = nb_gin_region_number,
+	.queued = tcp_queued,
+	.link = tcp_link,
+	.takes_class = true,
+};

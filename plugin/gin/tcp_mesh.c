@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: MIT
+// Devices, listeners, and the connections between all ranks of a collComm. A
+// rank connects to the ranks above its own and accepts those below. Connect
+// waits until every peer has answered, at most for a time, and names the ranks
+// that have not. A connection without the listener's secret number is dropped.
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "plugin/gin/tcp.h"
+#include "plugin/runtime/clock.h"
+
+/* FEW: peers that are asked without epoll; TURN_MS: between two looks;
+ * PATIENCE_MS: a silent guest may keep its place while others wait for one. */
+enum {
+	FEW = 4,
+	GUESTS = 64,
+	TURN_MS = 50,
+	PATIENCE_MS = 1000,
+	DEAD_MS = 30000
+};
+
+struct listener {
+	int fd;
+	uint64_t cookie, comm_id;
+};
+
+static_assert(sizeof(struct nb_gin_handle) <= NB_NET_HANDLE,
+	      "NCCL's 128 bytes");
+static_assert(sizeof(struct nb_gin_hello) == 32, "no padding");
+
+struct instance {
+	uint64_t comm_id;
+};
+
+/* A connection that is being made. */
+struct joining {
+	int fd; /* -1: none, connect again after @again */
+	bool connected, done;
+	uint64_t again, since; /* since: a guest came */
+	size_t moved;	       /* of the hello that is sent or received */
+	size_t got;	       /* of the answer */
+	struct nb_gin_hello hello, answer;
+	union nb_tcp_addr addr;
+};
+
+struct join {
+	struct nb_gin_tcp *c;
+	const struct listener *l;
+	struct joining *up; /* one a rank */
+	struct joining guest[GUESTS];
+	int nguests, missing;
+	uint64_t now, deadline;
+};
+
+/* ---- contexts, devices ---- */
+
+int nb_gin_tcp_init(void **ctx, uint64_t comm_id, nb_net_logger *logger)
+{
+	struct instance *i = calloc(1, sizeof(*i));
+
+	(void)logger;
+	*ctx = i;
+	if (!i)
+		return NB_NET_SYSTEM;
+	i->comm_id = comm_id;
+	return NB_NET_OK;
+}
+
+int nb_gin_tcp_finalize(void *ctx)
+{
+	free(ctx);
+	return NB_NET_OK;
+}
+
+int nb_gin_tcp_devices(int *n)
+{
+	return nb_tcp_devices(n);
+}
+
+int nb_gin_tcp_properties(int dev, struct nb_net_props *p)
+{
+	int rc = nb_tcp_get_properties(dev, p);
+
+	if (rc)
+		return rc;
+	p->ptr_support = NB_NET_HOST_MEMORY | NB_NET_CUDA_MEMORY;
+	/* NCCL's ring has 32 places for each of max_recvs */
+	p->max_recvs = nb_gin_tcp_conf.queue / 32;
+	p->device_type = NB_GIN_PROXY;
+	p->max_p2p_bytes = p->max_coll_bytes = (size_t)1 << 57;
+	return NB_NET_OK;
+}
+
+/* ---- listen ---- */
+
+int nb_gin_tcp_close_listen(void *listen_comm)
+{
+	struct listener *l = listen_comm;
+
+	if (!l)
+		return NB_NET_OK;
+	close(l->fd);
+	free(l);
+	return NB_NET_OK;
+}
+
+static void fill_handle(struct nb_gin_handle *h, const struct listener *l,
+			const union nb_tcp_addr *a)
+{
+	memset(h, 0, sizeof(*h));
+	h->magic = NB_GIN_HANDLE_MAGIC;
+	h->cookie = l->cookie;
+	h->version = NB_GIN_VERSION;
+	nb_tcp_addr_pack(a, &h->family, &h->port, h->addr);
+}
+
+static bool address_of(const struct nb_gin_handle *h, union nb_tcp_addr *a)
+{
+	return h->magic == NB_GIN_HANDLE_MAGIC &&
+	       h->version == NB_GIN_VERSION &&
+	       nb_tcp_addr_unpack(a, h->family, h->port, h->addr);
+}
+
+/* 0 or an errno. */
+static int open_port(struct listener *l, union nb_tcp_addr *a)
+{
+	socklen_t size = nb_tcp_addr_size(a);
+
+	if (a->any.sa_family == AF_INET6)
+		a->v6.sin6_port = 0;
+	else
+		a->v4.sin_port = 0;
+	l->fd = socket(a->any.sa_family,
+		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (l->fd < 0 || bind(l->fd, &a->any, size) ||
+	    listen(l->fd, SOMAXCONN) || getsockname(l->fd, &a->any, &size))
+		return errno;
+	return getrandom(&l->cookie, sizeof(l->cookie), 0) ==
+			       (ssize_t)sizeof(l->cookie)
+		       ? 0
+		       : errno;
+}
+
+int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
+{
+	/* the number is the net plugin's, which may have other devices */
+	const struct nb_tcp_dev *d =
+		nb_tcp_dev(dev) ? nb_tcp_dev(dev) : nb_tcp_dev(0);
+	struct listener *l;
+	struct nb_gin_handle h;
+	union nb_tcp_addr a;
+	int error;
+
+	*listen_comm = NULL;
+	if (!d || dev < 0)
+		return NB_NET_ARGUMENT;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return NB_NET_SYSTEM;
+	a = d->addr;
+	l->comm_id = ctx ? ((struct instance *)ctx)->comm_id : 0;
+	error = open_port(l, &a);
+	if (error) {
+		if (l->fd >= 0)
+			close(l->fd);
+		free(l);
+		nb_gin_tcp_say(true, "gin: cannot listen on %s: %s", d->name,
+			       strerror(error));
+		return nb_tcp_result(error);
+	}
+	fill_handle(&h, l, &a);
+	memset(handle, 0, NB_NET_HANDLE);
+	memcpy(handle, &h, sizeof(h));
+	*listen_comm = l;
+	return NB_NET_OK;
+}
+
+/* ---- a socket ---- */
+
+/* Keepalive and the user time-out detect a dead host. */
+static void set_options(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, 1 },
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 10 },
+		{ IPPROTO_TCP, TCP_KEEPINTVL, 5 },
+		{ IPPROTO_TCP, TCP_KEEPCNT, 4 },
+		{ IPPROTO_TCP, TCP_USER_TIMEOUT, DEAD_MS },
+	};
+	int size = nb_gin_tcp_conf.send_buffer;
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		setsockopt(fd, options[i].level, options[i].name,
+			   &options[i].value, sizeof(options[i].value));
+	if (size) {
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	}
+}
+
+static void set_class(int fd, int family, int traffic_class)
+{
+	if (traffic_class < 0 || traffic_class > 255)
+		return;
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &traffic_class,
+			   sizeof(traffic_class));
+	else
+		setsockopt(fd, IPPROTO_IP, IP_TOS, &traffic_class,
+			   sizeof(traffic_class));
+}
+
+/* Move bytes of @at, from *@moved on. 1: all; 0: later; -1: failed, errno. */
+static int move_bytes(int fd, void *at, size_t size, size_t *moved, bool out)
+{
+	while (*moved < size) {
+		char *p = (char *)at + *moved;
+		ssize_t n = out ? send(fd, p, size - *moved,
+				       MSG_NOSIGNAL | MSG_DONTWAIT)
+				: recv(fd, p, size - *moved, MSG_DONTWAIT);
+
+		if (n < 0 &&
+		    (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+			return 0;
+		if (n == 0)
+			errno = ECONNRESET;
+		if (n <= 0)
+			return -1;
+		*moved += (size_t)n;
+	}
+	return 1;
+}
+
+static bool hello_fits(const struct nb_gin_hello *h, uint64_t cookie,
+		       int nranks)
+{
+	return h->magic == NB_GIN_HELLO_MAGIC && h->cookie == cookie &&
+	       h->version == NB_GIN_VERSION && h->nranks == (uint32_t)nranks;
+}
+
+/* ---- to the ranks above ---- */
+
+static void try_again(struct join *j, struct joining *u)
+{
+	if (u->fd >= 0)
+		close(u->fd);
+	u->fd = -1;
+	u->connected = false;
+	u->moved = u->got = 0;
+	u->again = j->now + UINT64_C(100000000);
+}
+
+static int connect_begin(struct join *j, struct joining *u)
+{
+	if (j->now < u->again)
+		return 0;
+	u->fd = socket(u->addr.any.sa_family,
+		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (u->fd < 0)
+		return errno;
+	set_options(u->fd);
+	if (connect(u->fd, &u->addr.any, nb_tcp_addr_size(&u->addr)) &&
+	    errno != EINPROGRESS && errno != EINTR)
+		try_again(j, u);
+	return 0;
+}
+
+static bool is_connected(struct join *j, struct joining *u)
+{
+	union nb_tcp_addr peer;
+	socklen_t size = sizeof(peer), n = sizeof(int);
+	int error = 0;
+
+	if (u->connected)
+		return true;
+	if (getsockopt(u->fd, SOL_SOCKET, SO_ERROR, &error, &n) || error) {
+		try_again(j, u);
+		return false;
+	}
+	u->connected = !getpeername(u->fd, &peer.any, &size);
+	return u->connected;
+}
+
+/* One step towards a rank. 0 or an errno that ends all. */
+static int connect_step(struct join *j, struct joining *u)
+{
+	int rc;
+
+	if (u->done)
+		return 0;
+	if (u->fd < 0)
+		return connect_begin(j, u);
+	if (!is_connected(j, u))
+		return 0;
+	rc = move_bytes(u->fd, &u->hello, sizeof(u->hello), &u->moved, true);
+	if (rc > 0)
+		rc = move_bytes(u->fd, &u->answer, sizeof(u->answer), &u->got,
+				false);
+	if (rc > 0 &&
+	    !hello_fits(&u->answer, u->hello.cookie, (int)u->hello.nranks))
+		return EPROTO;
+	if (rc < 0)
+		try_again(j, u);
+	if (rc > 0) {
+		u->done = true;
+		j->missing--;
+	}
+	return 0;
+}
+
+/* ---- from the ranks below ---- */
+
+static void guest_drop(struct join *j, int i, bool close_it)
+{
+	if (close_it)
+		close(j->guest[i].fd);
+	j->guest[i] = j->guest[--j->nguests];
+}
+
+/* Accept while there is room; the others wait in the listener's queue. */
+static void accept_guests(struct join *j)
+{
+	while (j->nguests < GUESTS) {
+		struct joining *g = &j->guest[j->nguests];
+		socklen_t size = sizeof(g->addr);
+
+		memset(g, 0, sizeof(*g));
+		g->since = j->now;
+		g->fd = accept4(j->l->fd, &g->addr.any, &size,
+				SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (g->fd < 0)
+			return;
+		set_options(g->fd);
+		j->nguests++;
+	}
+}
+
+/* The rank that a guest is; NULL: it is none that we await. */
+static struct joining *guest_rank(struct join *j, const struct joining *g)
+{
+	if (!hello_fits(&g->hello, j->l->cookie, j->c->nranks) ||
+	    g->hello.rank >= (uint32_t)j->c->rank)
+		return NULL;
+	return &j->up[g->hello.rank];
+}
+
+/* One step of a guest. False: it is gone from the list. */
+static bool guest_step(struct join *j, int i)
+{
+	struct joining *g = &j->guest[i], *r;
+	int rc = move_bytes(g->fd, &g->hello, sizeof(g->hello), &g->moved,
+			    false);
+
+	if (!rc)
+		return true;
+	r = rc > 0 ? guest_rank(j, g) : NULL;
+	if (!r) {
+		nb_tcp_count(NB_TCP_STRANGERS);
+		guest_drop(j, i, true);
+		return false;
+	}
+	g->answer = g->hello;
+	g->answer.rank = (uint32_t)j->c->rank;
+	/* 32 bytes fit into an empty socket's buffer */
+	if (move_bytes(g->fd, &g->answer, sizeof(g->answer), &g->got, true) <
+	    1) {
+		guest_drop(j, i, true);
+		return false;
+	}
+	if (r->done)
+		close(r->fd); /* it has tried again */
+	else
+		j->missing--;
+	*r = *g;
+	r->done = true;
+	guest_drop(j, i, false);
+	return false;
+}
+
+/* Each guest was read. If all are silent, those that came long ago leave. */
+static void make_room(struct join *j)
+{
+	const uint64_t patience = PATIENCE_MS * UINT64_C(1000000);
+
+	if (j->nguests < GUESTS)
+		return;
+	for (int i = j->nguests - 1; i >= 0; i--)
+		if (j->now - j->guest[i].since > patience) {
+			nb_tcp_count(NB_TCP_STRANGERS);
+			guest_drop(j, i, true);
+		}
+}
+
+/* ---- all ranks ---- */
+
+static void name_missing(const struct join *j, const char *why)
+{
+	char list[160] = "";
+	size_t at = 0;
+	int more = 0;
+
+	for (int r = 0; r < j->c->nranks; r++) {
+		if (r == j->c->rank || j->up[r].done)
+			continue;
+		if (at + 16 < sizeof(list))
+			at += (size_t)snprintf(list + at, sizeof(list) - at,
+					       "%s%d", at ? ", " : "", r);
+		else
+			more++;
+	}
+	if (more)
+		snprintf(list + at, sizeof(list) - at, " and %d more", more);
+	nb_gin_tcp_say(true,
+		       "gin: rank %d of %d cannot connect (%s): rank %s is "
+		       "missing",
+		       j->c->rank, j->c->nranks, why, list);
+}
+
+static void wait_for_events(const struct join *j)
+{
+	struct pollfd p[GUESTS + 1];
+	nfds_t n = 0;
+
+	if (j->nguests < GUESTS)
+		p[n++] = (struct pollfd){ j->l->fd, POLLIN, 0 };
+	for (int r = j->c->rank + 1; r < j->c->nranks && n <= GUESTS; r++)
+		if (!j->up[r].done && j->up[r].fd >= 0)
+			p[n++] = (struct pollfd){ j->up[r].fd,
+						  j->up[r].connected ? POLLIN
+								     : POLLOUT,
+						  0 };
+	for (int i = 0; i < j->nguests && n <= GUESTS; i++)
+		p[n++] = (struct pollfd){ j->guest[i].fd, POLLIN, 0 };
+	poll(p, n, TURN_MS);
+}
+
+/* Until all are there. 0 or an errno. */
+static int join_all(struct join *j)
+{
+	while (j->missing) {
+		int error = 0;
+
+		j->now = nb_clock_system();
+		if (j->now > j->deadline)
+			return ETIMEDOUT;
+		for (int r = j->c->rank + 1; r < j->c->nranks && !error; r++)
+			error = connect_step(j, &j->up[r]);
+		if (error)
+			return error;
+		accept_guests(j);
+		for (int i = 0; i < j->nguests;)
+			i += guest_step(j, i);
+		make_room(j);
+		if (j->missing)
+			wait_for_events(j);
+	}
+	return 0;
+}
+
+static bool join_begin(struct join *j, const struct nb_gin_mesh *mesh)
+{
+	for (int r = 0; r < mesh->nranks; r++) {
+		struct joining *u = &j->up[r];
+		struct nb_gin_handle h;
+
+		u->fd = -1;
+		memcpy(&h, mesh->handles[r], sizeof(h));
+		if (!address_of(&h, &u->addr)) {
+			nb_gin_tcp_say(true,
+				       "gin: the handle of rank %d is not "
+				       "ours: do all ranks use the same GIN "
+				       "plugin?",
+				       r);
+			return false;
+		}
+		u->hello = (struct nb_gin_hello){
+			NB_GIN_HELLO_MAGIC,	h.cookie,
+			NB_GIN_VERSION,		(uint32_t)mesh->rank,
+			(uint32_t)mesh->nranks, 0
+		};
+	}
+	return true;
+}
+
+/* Hand the connections to the peers, and epoll if there are many. */
+static int take_all(struct join *j, int traffic_class)
+{
+	struct nb_gin_tcp *c = j->c;
+
+	if (c->nranks - 1 > FEW)
+		c->epoll = epoll_create1(EPOLL_CLOEXEC);
+	for (int r = 0; r < c->nranks; r++) {
+		struct epoll_event e = { .events = EPOLLIN,
+					 .data.u32 = (uint32_t)r };
+
+		if (r == c->rank)
+			continue;
+		c->peer[r].fd = j->up[r].fd;
+		c->peer[r].addr = j->up[r].addr;
+		j->up[r].fd = -1;
+		set_class(c->peer[r].fd, c->peer[r].addr.any.sa_family,
+			  traffic_class);
+		if (c->nranks - 1 > FEW &&
+		    (c->epoll < 0 ||
+		     epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->peer[r].fd, &e)))
+			return errno;
+	}
+	return 0;
+}
+
+int nb_gin_tcp_join(struct nb_gin_tcp *c, const struct nb_gin_mesh *mesh)
+{
+	struct join *j = calloc(1, sizeof(*j));
+	int error = ENOMEM;
+
+	if (!j)
+		return NB_NET_SYSTEM;
+	j->c = c;
+	j->l = mesh->listen_comm;
+	c->comm_id = j->l->comm_id;
+	j->missing = mesh->nranks - 1;
+	j->up = calloc((size_t)mesh->nranks, sizeof(*j->up));
+	if (j->up && !join_begin(j, mesh))
+		error = EINVAL;
+	else if (j->up) {
+		j->deadline = nb_clock_system() + nb_gin_tcp_conf.connect_ns;
+		error = join_all(j);
+		if (error)
+			name_missing(j, strerror(error));
+		else
+			error = take_all(j, mesh->traffic_class);
+	}
+	for (int r = 0; j->up && r < mesh->nranks; r++)
+		if (j->up[r].fd >= 0)
+			close(j->up[r].fd);
+	for (int i = 0; i < j->nguests; i++)
+		close(j->guest[i].fd);
+	free(j->up);
+	free(j);
+	return error == EINVAL ? NB_NET_ARGUMENT
+	       : error	       ? NB_NET_REMOTE
+			       : NB_NET_OK;
+}

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: MIT
+// Receiving. A header is checked as a whole before a byte behind it is written;
+// an offence ends the connection. Data goes straight into the registered
+// memory. A read also takes the next messages into a buffer of the collComm,
+// which is empty again when the read has been applied.
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "plugin/gin/tcp.h"
+#include "plugin/net/list.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/relaxed.h"
+
+/* LIMIT: bytes that one peer may deliver before the next one is asked. What is
+ * read ahead is copied once more, so LARGE data is not: within RECENT messages
+ * after it, a read takes no more than NEAR bytes ahead. */
+enum { LIMIT = 1 << 20, LARGE = 16 << 10, RECENT = 16, NEAR = 4 << 10 };
+
+static uint64_t offences[NB_GIN_NOFFENCES]; /* atomic */
+
+static const struct {
+	const char *word, *text;
+} offence_rows[] = {
+#define OFFENCE(name, word, text) { word, text },
+#include "core/defs/gin_offences.h"
+};
+
+const char *nb_gin_offence_word(enum nb_gin_offence what)
+{
+	return offence_rows[what].word;
+}
+
+uint64_t nb_gin_offences(enum nb_gin_offence what)
+{
+	return GET(offences[what]);
+}
+
+void nb_gin_offend(struct nb_gin_tcp *c, struct nb_gin_peer *p,
+		   enum nb_gin_offence what)
+{
+	char why[200];
+
+	__atomic_fetch_add(&offences[what], 1, __ATOMIC_RELAXED);
+	SET(p->offence, (int)what);
+	snprintf(why, sizeof(why),
+		 "it sent %s (message %u, region %u, offset %llu, %llu bytes)",
+		 offence_rows[what].text, p->received, p->in.region,
+		 (unsigned long long)p->in.offset,
+		 (unsigned long long)p->in.size);
+	if (GET(p->state) == NB_GIN_CLOSED)
+		SET(p->state, NB_GIN_OPEN); /* it was not closed in order */
+	nb_gin_lose(c, p, why);
+}
+
+/* ---- what a header asks for ---- */
+
+static bool fits(const struct nb_gin_region *r, uint64_t offset, uint64_t size)
+{
+	return offset <= r->size && size <= r->size - offset;
+}
+
+/* Check a target; NULL: *@bad says why. */
+static char *target_of(const struct nb_gin_tcp *c, uint32_t region,
+		       uint64_t offset, uint64_t size, int *bad)
+{
+	const struct nb_gin_region *r = nb_gin_region(&c->regions, region);
+
+	if (!r)
+		*bad = NB_GIN_BAD_REGION;
+	else if (!fits(r, offset, size))
+		*bad = NB_GIN_BAD_BOUNDS;
+	else
+		return r->base + offset;
+	return NULL;
+}
+
+static int check_signal(const struct nb_gin_tcp *c, const struct nb_gin_head *h)
+{
+	const char *at;
+	int bad = -1;
+
+	if (h->kind == NB_GIN_PUT && h->signal_op == NB_GIN_NO_SIGNAL)
+		return -1;
+	if (h->kind != NB_GIN_SIGNAL || h->signal_op == NB_GIN_NO_SIGNAL ||
+	    h->signal_op >= NB_GIN_NSIGNAL_OPS)
+		return NB_GIN_BAD_SIGNAL;
+	at = target_of(c, h->signal_region, h->signal_offset, 8, &bad);
+	if (at && (uintptr_t)at % 8)
+		bad = NB_GIN_BAD_ALIGNMENT;
+	return bad;
+}
+
+static int check_put(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	int bad = check_signal(c, &p->in);
+
+	if (bad < 0 && p->in.size)
+		p->body = target_of(c, p->in.region, p->in.offset, p->in.size,
+				    &bad);
+	return bad;
+}
+
+/* The answer to our oldest get. */
+static int check_answer(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	const struct nb_gin_op *get = p->gets.first;
+	int bad = -1;
+
+	if (!get || get->size != p->in.size ||
+	    get->head.number != (uint32_t)p->in.value)
+		return NB_GIN_BAD_ANSWER;
+	if (get->size)
+		p->body = target_of(c, nb_gin_region_number(get->dst),
+				    get->dst_off, get->size, &bad);
+	return bad;
+}
+
+static int check_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	int bad = -1;
+
+	if (p->answers >= NB_GIN_MAX_GETS)
+		return NB_GIN_BAD_GETS;
+	if (p->in.size)
+		target_of(c, p->in.region, p->in.offset, p->in.size, &bad);
+	return bad;
+}
+
+/* Check a whole header. -1, or enum nb_gin_offence. */
+static int check_head(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	p->body = NULL;
+	if (p->in.magic != NB_GIN_MAGIC || p->in.zero)
+		return NB_GIN_BAD_HEADER;
+	if (p->in.number != p->received)
+		return NB_GIN_BAD_NUMBER;
+	switch (p->in.kind) {
+	case NB_GIN_PUT:
+	case NB_GIN_SIGNAL:
+		return check_put(c, p);
+	case NB_GIN_GET:
+		return check_get(c, p);
+	case NB_GIN_ANSWER:
+		return check_answer(c, p);
+	case NB_GIN_REGION:
+	case NB_GIN_GOODBYE:
+		return -1;
+	default:
+		return NB_GIN_BAD_KIND;
+	}
+}
+
+/* ---- applying a message ---- */
+
+static void apply_signal(struct nb_gin_tcp *c, struct nb_gin_peer *p,
+			 const struct nb_gin_head *h, char *at)
+{
+	struct nb_gin_arrival a = {
+		.rank = p->rank,
+		.region = h->signal_region,
+		.op = h->signal_op,
+		.offset = h->signal_offset,
+		.value = h->signal_op == NB_GIN_ADD ? h->value : 1,
+		.puts = p->since_puts,
+		.bytes = p->since_bytes,
+		.since_ns = p->since_ns,
+	};
+
+	__atomic_fetch_add((uint64_t *)(void *)at, a.value, __ATOMIC_RELEASE);
+	NB_NET_COUNT(p->in_signals, 1);
+	p->since_puts = p->since_bytes = p->since_ns = 0;
+	if (c->arrived)
+		c->arrived(c->arg, &a);
+}
+
+/* Count a put whose data is there, then apply its signal. */
+static int apply_put(struct nb_gin_tcp *c, struct nb_gin_peer *p,
+		     const struct nb_gin_head *h)
+{
+	int bad = -1;
+	char *at;
+
+	if (h->size) {
+		if (!p->since_puts++)
+			p->since_ns = nb_clock_ns();
+		p->since_bytes += h->size;
+		NB_NET_COUNT(p->in_puts, 1);
+		NB_NET_COUNT(p->in_bytes, h->size);
+	}
+	if (h->kind != NB_GIN_SIGNAL)
+		return -1;
+	/* the region may have been closed since the header came */
+	at = target_of(c, h->signal_region, h->signal_offset, 8, &bad);
+	if (at)
+		apply_signal(c, p, h, at);
+	return bad;
+}
+
+static int apply_answer(struct nb_gin_peer *p)
+{
+	struct nb_gin_op *get = p->gets.first;
+
+	p->gets.first = get->next;
+	if (!p->gets.first)
+		p->gets.last = NULL;
+	get->state = NB_GIN_DONE;
+	return -1;
+}
+
+static int answer_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	struct nb_gin_op *op = nb_gin_answer_new(c);
+	int bad = -1;
+
+	if (!op)
+		return NB_GIN_BAD_GETS;
+	if (p->in.size)
+		op->data = target_of(c, p->in.region, p->in.offset, p->in.size,
+				     &bad);
+	op->src = nb_gin_region_handle(p->in.region);
+	op->head.region = NB_GIN_NO_REGION;
+	op->head.size = p->in.size;
+	op->head.value = p->in.number;
+	p->answers++;
+	nb_gin_enqueue(p, op);
+	return bad;
+}
+
+/* Windows have one size on all ranks; else puts that fit there may not here. */
+static void compare_region(struct nb_gin_tcp *c, const struct nb_gin_peer *p)
+{
+	const struct nb_gin_region *r =
+		nb_gin_region(&c->regions, p->in.region);
+
+	if (r && r->size != p->in.size)
+		nb_gin_tcp_say(
+			true,
+			"gin: registration %u has %llu bytes on rank %d and "
+			"%llu on rank %u: do the ranks register the same "
+			"windows in one order?",
+			r->number, (unsigned long long)r->size, c->rank,
+			(unsigned long long)p->in.size, p->rank);
+}
+
+/* The message is complete. -1, or enum nb_gin_offence. */
+static int apply(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	switch (p->in.kind) {
+	case NB_GIN_PUT:
+	case NB_GIN_SIGNAL:
+		return apply_put(c, p, &p->in);
+	case NB_GIN_GET:
+		return answer_get(c, p);
+	case NB_GIN_ANSWER:
+		return apply_answer(p);
+	case NB_GIN_REGION:
+		compare_region(c, p);
+		return -1;
+	default: /* check_head lets nothing else through */
+		SET(p->state, NB_GIN_CLOSED);
+		return -1;
+	}
+}
+
+/* ---- the stream ---- */
+
+/* Bytes of the current message's data; only the header says it. */
+static uint64_t body_size(const struct nb_gin_peer *p)
+{
+	return p->body ? p->in.size : 0;
+}
+
+static bool message_end(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	int bad = apply(c, p);
+
+	p->head_got = 0;
+	p->body_got = 0;
+	p->body = NULL;
+	if (bad >= 0) {
+		nb_gin_offend(c, p, (enum nb_gin_offence)bad);
+		return false;
+	}
+	p->received++;
+	return true;
+}
+
+/* A whole header is there. False: the connection has ended. */
+static bool message_begin(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	int bad = check_head(c, p);
+
+	if (bad >= 0) {
+		nb_gin_offend(c, p, (enum nb_gin_offence)bad);
+		return false;
+	}
+	if (body_size(p) >= LARGE)
+		p->since_large = 0;
+	else if (p->since_large < RECENT)
+		p->since_large++;
+	return body_size(p) || message_end(c, p);
+}
+
+/* Apply @n bytes of the buffer. False: the connection has ended. */
+static bool consume(struct nb_gin_tcp *c, struct nb_gin_peer *p,
+		    const char *from, size_t n)
+{
+	while (n) {
+		bool inside = p->head_got == sizeof(p->in);
+		uint64_t rest = inside ? body_size(p) - p->body_got
+				       : sizeof(p->in) - p->head_got;
+		size_t take = rest < n ? (size_t)rest : n;
+
+		memcpy(inside ? p->body + p->body_got
+			      : (char *)&p->in + p->head_got,
+		       from, take);
+		from += take;
+		n -= take;
+		if (inside)
+			p->body_got += take;
+		else
+			p->head_got += take;
+		if (take < rest)
+			return true;
+		if (!(inside ? message_end(c, p) : message_begin(c, p)))
+			return false;
+	}
+	return true;
+}
+
+/* Is the target of a put that has arrived in part still registered? */
+static bool target_stays(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	uint32_t region = p->in.region;
+
+	if (!p->body)
+		return true;
+	if (p->in.kind == NB_GIN_ANSWER)
+		region = nb_gin_region_number(p->gets.first->dst);
+	if (nb_gin_region(&c->regions, region))
+		return true;
+	nb_gin_offend(c, p, NB_GIN_BAD_REGION);
+	return false;
+}
+
+/* Bytes that a read may take beyond the current message. */
+static size_t ahead_size(const struct nb_gin_peer *p)
+{
+	return p->since_large < RECENT ? (size_t)NEAR : (size_t)NB_GIN_AHEAD;
+}
+
+/* One read. Bytes read, 0: nothing there, -1: the connection has ended. */
+static ssize_t receive_some(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	uint64_t rest = p->body ? p->in.size - p->body_got : 0;
+	struct iovec iov[2] = { { p->body ? p->body + p->body_got : NULL,
+				  rest },
+				{ c->ahead, ahead_size(p) } };
+	struct msghdr m = { .msg_iov = rest ? iov : iov + 1,
+			    .msg_iovlen = rest ? 2 : 1 };
+	ssize_t n = recvmsg(p->fd, &m, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return 0;
+	if (n < 0 && errno == EINTR)
+		return 0;
+	if (n <= 0) {
+		nb_gin_lose(c, p,
+			    n ? strerror(errno)
+			      : "the peer closed it without a goodbye");
+		return -1;
+	}
+	if (rest > (uint64_t)n)
+		rest = (uint64_t)n;
+	p->body_got += rest;
+	if (rest && p->body_got == p->in.size && !message_end(c, p))
+		return -1;
+	if (!consume(c, p, c->ahead, (size_t)n - rest))
+		return -1;
+	return n;
+}
+
+void nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	ssize_t budget = LIMIT, n = 1;
+
+	if (p->fd < 0 || !target_stays(c, p))
+		return;
+	while (budget > 0 && n > 0) {
+		uint64_t asked = ahead_size(p) + body_size(p) - p->body_got;
+
+		n = receive_some(c, p);
+		budget -= n;
+		/* a short read has emptied the socket */
+		if (n > 0 && (uint64_t)n < asked && !p->body)
+			return;
+	}
+}
+
+/* ---- our own rank ---- */
+
+static int self_bad(const struct nb_gin_op *op, int bad)
+{
+	nb_gin_tcp_say(true, "gin: refused on our own rank: %s (%llu bytes)",
+		       offence_rows[bad].text, (unsigned long long)op->size);
+	return NB_NET_ARGUMENT;
+}
+
+int nb_gin_apply_self(struct nb_gin_tcp *c, struct nb_gin_op *op)
+{
+	struct nb_gin_peer *p = &c->peer[c->rank];
+	int bad = -1;
+
+	op->head.kind = (uint8_t)op->kind;
+	if (op->kind == NB_GIN_GET) {
+		char *to = target_of(c, nb_gin_region_number(op->dst),
+				     op->dst_off, op->size, &bad);
+		char *from = target_of(c, nb_gin_region_number(op->src),
+				       op->src_off, op->size, &bad);
+
+		if (op->size && (!to || !from))
+			return self_bad(op, bad);
+		if (op->size)
+			memmove(to, from, op->size);
+		return NB_NET_OK;
+	}
+	p->in = op->head;
+	bad = check_put(c, p);
+	if (bad < 0 && op->size)
+		memmove(p->body, op->data, op->size);
+	p->body = NULL;
+	if (bad < 0)
+		bad = apply_put(c, p, &op->head);
+	return bad < 0 ? NB_NET_OK : self_bad(op, bad);
+}

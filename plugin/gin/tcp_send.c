@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+// Sending. Each peer has a queue of operations, which become messages in the
+// order of the queue. One system call takes as many messages as fit. An
+// operation is done when the kernel has all of its bytes.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "plugin/gin/tcp.h"
+#include "plugin/net/list.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/relaxed.h"
+
+/* BATCH: messages a system call; LIMIT: bytes a turn; LOOK: turns between two
+ * looks at the clock. */
+enum { BATCH = 64, LIMIT = 4 << 20, LOOK = 1024, ANSWERS = 64 };
+
+static const size_t HEAD = sizeof(struct nb_gin_head);
+
+/* ---- operations of the transport's own ---- */
+
+struct answer_block {
+	struct answer_block *next;
+	struct nb_gin_op op[ANSWERS];
+};
+
+struct nb_gin_op *nb_gin_answer_new(struct nb_gin_tcp *c)
+{
+	struct nb_gin_op *op;
+
+	if (!c->spare) {
+		struct answer_block *b = calloc(1, sizeof(*b));
+
+		if (!b)
+			return NULL;
+		b->next = c->blocks;
+		c->blocks = b;
+		for (int i = 0; i < ANSWERS; i++) {
+			b->op[i].next = c->spare;
+			c->spare = &b->op[i];
+		}
+	}
+	op = c->spare;
+	c->spare = op->next;
+	memset(op, 0, sizeof(*op));
+	op->kind = NB_GIN_ANSWER;
+	return op;
+}
+
+void nb_gin_answers_free(struct nb_gin_tcp *c)
+{
+	while (c->blocks) {
+		struct answer_block *b = c->blocks;
+
+		c->blocks = b->next;
+		free(b);
+	}
+	c->spare = NULL;
+}
+
+/* ---- the queue ---- */
+
+static void queue_append(struct nb_gin_queue *q, struct nb_gin_op *op)
+{
+	op->next = NULL;
+	if (q->last)
+		q->last->next = op;
+	else
+		q->first = op;
+	q->last = op;
+}
+
+static struct nb_gin_op *queue_take(struct nb_gin_queue *q)
+{
+	struct nb_gin_op *op = q->first;
+
+	q->first = op->next;
+	if (!q->first)
+		q->last = NULL;
+	return op;
+}
+
+/* Bytes of the message behind its header. */
+static uint64_t body_of(const struct nb_gin_op *op)
+{
+	return op->data ? op->head.size : 0;
+}
+
+void nb_gin_enqueue(struct nb_gin_peer *p, struct nb_gin_op *op)
+{
+	op->state = NB_GIN_POSTED;
+	op->moved = 0;
+	op->head.magic = NB_GIN_MAGIC;
+	op->head.number = p->sent++;
+	op->head.kind = (uint8_t)op->kind;
+	queue_append(&p->queue, op);
+	NB_NET_COUNT(p->queued_bytes, HEAD + body_of(op));
+}
+
+void nb_gin_announce(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	const struct nb_gin_region *r;
+	struct nb_gin_op *op = &p->notice;
+
+	if (op->state == NB_GIN_POSTED || GET(p->state) != NB_GIN_OPEN)
+		return;
+	while (p->announced <
+	       __atomic_load_n(&c->regions.next, __ATOMIC_ACQUIRE)) {
+		r = nb_gin_region(&c->regions, p->announced++);
+		if (!r)
+			continue; /* closed already */
+		memset(op, 0, sizeof(*op));
+		op->kind = NB_GIN_REGION;
+		op->head.region = r->number;
+		op->head.size = r->size;
+		nb_gin_enqueue(p, op);
+		return;
+	}
+}
+
+void nb_gin_goodbye(struct nb_gin_peer *p)
+{
+	struct nb_gin_op *op = &p->notice;
+
+	memset(op, 0, sizeof(*op));
+	op->kind = NB_GIN_GOODBYE;
+	nb_gin_enqueue(p, op);
+}
+
+/* ---- the end of a connection ---- */
+
+static void op_finish(struct nb_gin_op *op, int error)
+{
+	op->error = error;
+	op->state = error ? NB_GIN_FAILED : NB_GIN_DONE;
+}
+
+void nb_gin_fail_all(struct nb_gin_peer *p, int error)
+{
+	while (p->queue.first)
+		op_finish(queue_take(&p->queue), error);
+	while (p->gets.first)
+		op_finish(queue_take(&p->gets), error);
+	SET(p->queued_bytes, 0);
+}
+
+void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why)
+{
+	char text[80];
+
+	if (p->fd < 0)
+		return;
+	nb_tcp_addr_text(&p->addr, text, sizeof(text));
+	close(p->fd);
+	p->fd = -1;
+	if (GET(p->state) == NB_GIN_CLOSED) {
+		nb_gin_fail_all(p, NB_NET_REMOTE);
+		return;
+	}
+	SET(p->state, NB_GIN_LOST);
+	nb_gin_fail_all(p, NB_NET_REMOTE);
+	if (!c->error)
+		c->error = NB_NET_REMOTE;
+	nb_gin_tcp_say(true,
+		       "gin: rank %d lost the connection to rank %u (%s), "
+		       "communicator %llx: %s. The next put fails",
+		       c->rank, p->rank, text, (unsigned long long)c->comm_id,
+		       why);
+}
+
+/* ---- sending ---- */
+
+/* An answer waits while the peer does not read; its memory may have been
+ * deregistered since the get arrived. */
+static bool memory_stays(const struct nb_gin_tcp *c, const struct nb_gin_op *op)
+{
+	return op->kind != NB_GIN_ANSWER || !op->data ||
+	       nb_gin_region(&c->regions, nb_gin_region_number(op->src));
+}
+
+/* The next messages as a vector; the first may be in part sent. 0: the memory
+ * of the first one is gone. */
+static size_t fill_vector(const struct nb_gin_tcp *c, struct nb_gin_op *op,
+			  struct iovec *iov)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; op && i < BATCH && memory_stays(c, op);
+	     op = op->next, i++) {
+		uint64_t body = op->moved > HEAD ? op->moved - HEAD : 0;
+
+		if (op->moved < HEAD) {
+			iov[n].iov_base = (char *)&op->head + op->moved;
+			iov[n++].iov_len = HEAD - op->moved;
+		}
+		if (body_of(op) > body) {
+			iov[n].iov_base = op->data + body;
+			iov[n++].iov_len = body_of(op) - body;
+		}
+	}
+	return n;
+}
+
+static void message_sent(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	struct nb_gin_op *op = queue_take(&p->queue);
+
+	if (op->kind == NB_GIN_GET) {
+		queue_append(&p->gets, op);
+		return;
+	}
+	if (op->kind == NB_GIN_ANSWER) {
+		p->answers--;
+		op->next = c->spare;
+		c->spare = op;
+		return;
+	}
+	op_finish(op, NB_NET_OK);
+}
+
+static void bytes_sent(struct nb_gin_tcp *c, struct nb_gin_peer *p, uint64_t n)
+{
+	NB_NET_COUNT(p->queued_bytes, -n);
+	while (n) {
+		struct nb_gin_op *op = p->queue.first;
+		uint64_t rest = HEAD + body_of(op) - op->moved;
+
+		if (n < rest) {
+			op->moved += n;
+			return;
+		}
+		n -= rest;
+		message_sent(c, p);
+	}
+}
+
+/* Nothing moved: how long already? */
+static void check_stall(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	uint64_t now;
+	char text[80];
+
+	if (p->idle++ % LOOK || GET(p->state) != NB_GIN_OPEN)
+		return;
+	now = nb_clock_system();
+	if (!p->moved_ns)
+		p->moved_ns = now;
+	if (now - p->moved_ns < nb_gin_tcp_conf.stall_ns)
+		return;
+	SET(p->state, NB_GIN_STALLED);
+	nb_tcp_addr_text(&p->addr, text, sizeof(text));
+	nb_gin_tcp_say(true,
+		       "gin: rank %u (%s) has taken nothing from rank %d for "
+		       "%.1f s; %llu bytes wait. Puts to it fail until it does",
+		       p->rank, text, c->rank,
+		       (double)(now - p->moved_ns) / 1e9,
+		       (unsigned long long)GET(p->queued_bytes));
+}
+
+static void sent_some(struct nb_gin_tcp *c, struct nb_gin_peer *p, ssize_t n)
+{
+	p->idle = 0;
+	p->moved_ns = 0;
+	if (GET(p->state) == NB_GIN_STALLED)
+		SET(p->state, NB_GIN_OPEN);
+	bytes_sent(c, p, (uint64_t)n);
+}
+
+void nb_gin_send(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	ssize_t budget = LIMIT;
+
+	while (p->queue.first && p->fd >= 0 && budget > 0) {
+		struct iovec iov[2 * BATCH];
+		struct msghdr m = { .msg_iov = iov };
+		ssize_t n;
+
+		m.msg_iovlen = fill_vector(c, p->queue.first, iov);
+		if (!m.msg_iovlen) {
+			nb_gin_lose(c, p,
+				    "the memory that its get reads was "
+				    "deregistered on this rank");
+			return;
+		}
+		n = sendmsg(p->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n > 0) {
+			budget -= n;
+			sent_some(c, p, n);
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+			check_stall(c, p);
+			return;
+		}
+		/* the peer may have said goodbye before */
+		n = errno;
+		nb_gin_receive(c, p);
+		nb_gin_lose(c, p, strerror((int)n));
+		return;
+	}
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// Why GIN is on and not used: what we could not do ourselves, then what NCCL's
+// variables forbid, then where its release looks for plugins.
+#include "plugin/gin/unused.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char values[NB_GIN_NVARIABLES][64];
+
+void nb_gin_variables_read(void)
+{
+	static const char *const names[NB_GIN_NVARIABLES] = {
+#define X(name) "NCCL_" #name,
+		NB_GIN_VARIABLES(X)
+#undef X
+	};
+
+	for (int i = 0; i < NB_GIN_NVARIABLES; i++) {
+		const char *v = getenv(names[i]);
+
+		snprintf(values[i], sizeof(values[i]), "%s", v ? v : "");
+	}
+}
+
+const char *nb_gin_variable(enum nb_gin_variable v)
+{
+	return values[v];
+}
+
+/* The releases that changed the look-up. */
+enum {
+	FIRST = 22807, /* GIN v11, in the net plugin's library alone */
+	CROSS_NIC_ASKED = 22902,
+	OWN_LIBRARY =
+		22907, /* NCCL_GIN_PLUGIN, then the net plugin's library */
+	CROSS_NIC_RAIL = 22907,
+	RMA = 23007, /* NCCL_RMA_PLUGIN, NCCL_GIN_PLUGIN, then the net's */
+};
+
+/* Releases for which a rule holds; an unknown release may be any of them. */
+static bool release_in(const struct nb_gin_situation *s, int from, int before)
+{
+	return !s->nccl || (s->nccl >= from && (!before || s->nccl < before));
+}
+
+static const char *value(const struct nb_gin_situation *s,
+			 enum nb_gin_variable v)
+{
+	return s->variable[v] ? s->variable[v] : "";
+}
+
+static bool is(const struct nb_gin_situation *s, enum nb_gin_variable v,
+	       const char *word)
+{
+	return !strcmp(value(s, v), word);
+}
+
+/* "NCCL 2.28.9", or "NCCL" */
+static const char *release_name(const struct nb_gin_situation *s, char *to,
+				size_t size)
+{
+	if (s->nccl)
+		snprintf(to, size, "NCCL %d.%d.%d", s->nccl / 10000,
+			 s->nccl / 100 % 100, s->nccl % 100);
+	else
+		snprintf(to, size, "NCCL");
+	return to;
+}
+
+static bool __attribute__((format(printf, 3, 4)))
+because(struct nb_gin_reason *r, const char *hint, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->text, sizeof(r->text), fmt, ap);
+	va_end(ap);
+	snprintf(r->hint, sizeof(r->hint), "%s", hint);
+	return true;
+}
+
+/* NCCL has asked us, and we have said that there is no device. */
+static bool refused_by_us(const struct nb_gin_situation *s,
+			  struct nb_gin_reason *r)
+{
+	if (!s->called)
+		return false;
+	if (!s->transport && s->wrapping)
+		return because(r, "chain_gin has the reason",
+			       "the GIN plugin of NCCLBPF_CHAIN_GIN is left "
+			       "out, so NCCL was given no device");
+	if (!s->transport)
+		return because(r, "NCCL's log has the reason",
+			       "ncclbpf does nothing in this process, so NCCL "
+			       "was given no device");
+	return because(r,
+		       s->wrapping ? ""
+				   : "NCCL_SOCKET_IFNAME names the network "
+				     "interfaces",
+		       "NCCL has asked, but %s no device",
+		       s->wrapping ? "the wrapped GIN plugin has"
+				   : "our TCP transport has found");
+}
+
+/* A value of a variable keeps every release, or some, from GIN. */
+static bool variable_forbids(const struct nb_gin_situation *s,
+			     struct nb_gin_reason *r)
+{
+	static const struct {
+		enum nb_gin_variable v;
+		const char *value, *text;
+		int from, before; /* releases; before 0: all later ones */
+	} rows[] = {
+		{ NB_GIN_VAR_GIN_ENABLE, "0", "NCCL_GIN_ENABLE=0", FIRST, 0 },
+		{ NB_GIN_VAR_WIN_ENABLE, "0", "NCCL_WIN_ENABLE=0", FIRST, 0 },
+		{ NB_GIN_VAR_CUMEM_ENABLE, "0", "NCCL_CUMEM_ENABLE=0", FIRST,
+		  0 },
+		{ NB_GIN_VAR_GIN_PLUGIN, "none", "NCCL_GIN_PLUGIN=none",
+		  OWN_LIBRARY, RMA },
+		{ NB_GIN_VAR_RMA_PLUGIN, "none", "NCCL_RMA_PLUGIN=none", RMA,
+		  0 },
+		{ NB_GIN_VAR_CROSS_NIC, "0", "NCCL_CROSS_NIC=0",
+		  CROSS_NIC_ASKED, CROSS_NIC_RAIL },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (is(s, rows[i].v, rows[i].value) &&
+		    release_in(s, rows[i].from, rows[i].before))
+			return because(r, "unset it", "%s keeps NCCL from GIN",
+				       rows[i].text);
+	/* a wrapped plugin may be of another type than the proxy's */
+	if (*value(s, NB_GIN_VAR_GIN_TYPE) && !s->wrapping &&
+	    !is(s, NB_GIN_VAR_GIN_TYPE, "-1") &&
+	    !is(s, NB_GIN_VAR_GIN_TYPE, "2"))
+		return because(r, "unset it, or set it to 2",
+			       "NCCL_GIN_TYPE=%.16s keeps NCCL from our "
+			       "transport, whose type is 2",
+			       value(s, NB_GIN_VAR_GIN_TYPE));
+	return false;
+}
+
+/* Why the net plugin is not ours. */
+static const char *net_reason(const struct nb_gin_situation *s, char *to,
+			      size_t size)
+{
+	if (s->net_off)
+		return "NCCLBPF_NET=off";
+	if (!strstr(value(s, NB_GIN_VAR_NET_PLUGIN), "ncclbpf"))
+		return "NCCL_NET_PLUGIN does not name it";
+	snprintf(to, size, "NCCL_NET=%.32s", value(s, NB_GIN_VAR_NET));
+	return *value(s, NB_GIN_VAR_NET) ? to : "NCCL has taken another one";
+}
+
+/* The variable that names the library in which this release looks first. */
+static void not_found(const struct nb_gin_situation *s, const char *release,
+		      struct nb_gin_reason *r)
+{
+	bool rma = s->nccl >= RMA;
+	const char *name = rma ? "NCCL_RMA_PLUGIN" : "NCCL_GIN_PLUGIN";
+	const char *set =
+		value(s, rma ? NB_GIN_VAR_RMA_PLUGIN : NB_GIN_VAR_GIN_PLUGIN);
+	char hint[64];
+
+	snprintf(hint, sizeof(hint), "set %s=ncclbpf", name);
+	if (*set && !strstr(set, "ncclbpf"))
+		because(r, hint,
+			"%s looks in %s=%.64s first, which is not "
+			"ncclbpf",
+			release, name, set);
+	else if (*set || s->net_ours)
+		because(r,
+			"NCCL asks when the first kernel needs GIN, and "
+			"only where symmetric memory works",
+			"%s has not asked for GIN yet", release);
+	else
+		because(r, hint,
+			"%s has not found it: %s is not set, and the "
+			"net plugin is not ours",
+			release, name);
+}
+
+void nb_gin_unused(const struct nb_gin_situation *s,
+		   struct nb_gin_reason *reason)
+{
+	char release[32], net[64];
+
+	release_name(s, release, sizeof(release));
+	if (s->nccl && s->nccl < FIRST) {
+		because(reason, "use NCCL 2.28.7 or newer",
+			"%s has no GIN plugins", release);
+		return;
+	}
+	if (refused_by_us(s, reason) || variable_forbids(s, reason))
+		return;
+	if (s->nccl >= OWN_LIBRARY)
+		not_found(s, release, reason);
+	else if (!s->nccl && !s->net_ours)
+		because(reason,
+			"set NCCL_NET_PLUGIN, from 2.29.7 on NCCL_GIN_PLUGIN, "
+			"from 2.30.7 on NCCL_RMA_PLUGIN",
+			"NCCL has not found it: its version is not known, and "
+			"the net plugin is not ours");
+	else if (!s->net_ours)
+		because(reason, "set NCCL_NET_PLUGIN=ncclbpf",
+			"%s takes GIN from the net plugin's library alone, and "
+			"the net plugin is not ours: %s",
+			release, net_reason(s, net, sizeof(net)));
+	else
+		because(reason,
+			"NCCL asks when the first kernel needs GIN, and only "
+			"where symmetric memory works",
+			"%s has not asked for GIN yet", release);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// The activation mask: what we ask NCCL to report.
+#include "plugin/profiler/mask.h"
+
+#include "core/spec/spec.h"
+#include "plugin/profiler/state.h"
+#include "plugin/runtime/relaxed.h"
+
+/* Bits of the events that a version of the interface has. */
+uint32_t nb_events_known(uint32_t abi)
+{
+	return 0
+#define PROF_EVENT(name, bit, since, word) | (abi >= (since) ? 1u << (bit) : 0)
+#include "core/defs/profiler.h"
+		;
+}
+
+/*
+ * Do fences count calls of the API? From NCCL 2.29 on (v6) ranks may ask the
+ * tuner different numbers of times.
+ */
+bool nb_mask_by_calls(uint32_t abi)
+{
+	enum { AUTO, ON, OFF };
+	uint32_t how = GET(nb_prof.api_clock);
+
+	return how == ON ? abi >= 5 : how == AUTO && abi >= 6;
+}
+
+/* Does a rank of a communicator count calls? */
+static bool calls_counted(void)
+{
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
+		if (nb_pcomm_living(nb_prof.comm[i]) &&
+		    GET(nb_prof.comm[i]->slot))
+			return true;
+	return false;
+}
+
+/* The events that programs on @hooks need. */
+static uint32_t hooks_need(uint32_t hooks)
+{
+	uint32_t tasks = NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
+	uint32_t times = NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(PROXY_OP);
+	uint32_t need = 0;
+
+	if (hooks >> NB_HOOK_COLL_DONE & 1)
+		need |= NB_EVENT_BIT(COLL) | times;
+	if (hooks >> NB_HOOK_P2P_DONE & 1)
+		need |= NB_EVENT_BIT(P2P) | times;
+	if (hooks >> NB_HOOK_KERNEL_CH & 1)
+		need |= tasks | NB_EVENT_BIT(KERNEL_CH);
+	if (hooks >> NB_HOOK_PROXY_STEP & 1)
+		need |= tasks | NB_EVENT_BIT(PROXY_OP) |
+			NB_EVENT_BIT(PROXY_STEP);
+	if (hooks >> NB_HOOK_GROUP & 1)
+		need |= NB_EVENT_BIT(GROUP);
+	return need;
+}
+
+/* The events that traces of @events need: those and their parents. */
+static uint32_t traces_need(uint32_t events)
+{
+	uint32_t times = NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(PROXY_OP) |
+			 NB_EVENT_BIT(PROXY_STEP);
+
+	if (events & times)
+		events |= NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
+	if (events & NB_EVENT_BIT(PROXY_STEP))
+		events |= NB_EVENT_BIT(PROXY_OP);
+	return events;
+}
+
+static uint32_t events_needed(void)
+{
+	uint32_t tel = GET(nb_prof.telemetry);
+	uint32_t need = hooks_need(GET(nb_prof.hooks));
+
+	if (tel & NB_TEL_ON)
+		need |= NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
+	if (tel & NB_TEL_GPU)
+		need |= NB_EVENT_BIT(KERNEL_CH);
+	if (tel & NB_TEL_PROXY)
+		need |= NB_EVENT_BIT(PROXY_OP);
+	if (calls_counted())
+		need |= NB_EVENT_BIT(COLL_API);
+	return need | traces_need(GET(nb_prof.traced));
+}
+
+/* The mask for NCCL: the events that we need, and those of the wrapped
+ * profiler. */
+uint32_t nb_mask_for(uint32_t abi)
+{
+	uint32_t other =
+		GET(nb_prof.chained) ? (uint32_t)GET(nb_prof.chained_mask) : 0;
+
+	return (GET(nb_prof.need) | GET(nb_prof.connect) | other) &
+	       nb_events_known(abi);
+}
+
+void nb_events_remask(void *context)
+{
+	struct nb_pcomm *pc = nb_pcomm_of((uint64_t)(uintptr_t)context);
+
+	int *mask = nb_pcomm_living(pc) ? GET(pc->mask) : NULL;
+	int want = mask ? (int)nb_mask_for(GET(pc->abi)) : 0;
+
+	if (mask && GET(*mask) != want)
+		SET(*mask, want);
+}
+
+/* A communicator of one rank runs no collectives; before v3 NCCL does not
+ * report kernels. */
+static bool is_unconnected(const struct nb_pcomm *pc)
+{
+	return nb_pcomm_living(pc) && !GET(pc->connected) &&
+	       GET(pc->ranks) != 1 && GET(pc->abi) >= 3;
+}
+
+unsigned nb_events_unconnected(void)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
+		n += is_unconnected(nb_prof.comm[i]);
+	return n;
+}
+
+/* With the lock. NCCL reads the mask with relaxed atomics. */
+void nb_mask_write(void)
+{
+	SET(nb_prof.need, events_needed());
+	SET(nb_prof.connect,
+	    GET(nb_prof.connect_left) && nb_events_unconnected()
+		    ? NB_EVENT_BIT(KERNEL_CH)
+		    : 0);
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
+		struct nb_pcomm *pc = nb_prof.comm[i];
+
+		if (nb_pcomm_living(pc) && pc->mask)
+			SET(*pc->mask, (int)nb_mask_for(pc->abi));
+	}
+}
+
+void nb_events_telemetry(unsigned what)
+{
+	pthread_mutex_lock(&nb_prof.lock);
+	SET(nb_prof.telemetry, what & NB_TEL_ON ? what : 0);
+	nb_mask_write();
+	pthread_mutex_unlock(&nb_prof.lock);
+}
+
+void nb_events_ask(void)
+{
+	pthread_mutex_lock(&nb_prof.lock);
+	nb_mask_write();
+	pthread_mutex_unlock(&nb_prof.lock);
+}
+
+unsigned nb_events_telemetry_now(void)
+{
+	return GET(nb_prof.telemetry);
+}
+
+unsigned nb_events_mask(void)
+{
+	return nb_mask_for(nb_prof.abi ? GET(nb_prof.abi) : NB_NEVENTS);
+}

@@ -1,0 +1,654 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The server: libmicrohttpd with a thread for each connection, because each
+ * request waits for processes of this site. The peer's rights are checked
+ * before anything else, and the role of each line before a process gets it.
+ */
+#include "plugin/relay/relay.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <microhttpd.h>
+
+#include "core/base/buf.h"
+#include "core/wire/wire.h"
+#include "plugin/relay/local.h"
+#include "plugin/relay/peer.h"
+
+enum {
+	CONNECTIONS = 64,
+	IDLE_S = 60,
+	STACK = 256 << 10,
+	BODY_SIZE = (8 << 20) + NB_WIRE_LINE, /* an object and its line */
+	REPLY_MS = 30000,
+	REPLIES_SIZE = 64 << 20, /* of all processes, without errors */
+	STREAM_MS = 1000, /* then a line feed, so that a dead client shows */
+	PEM_SIZE = 1 << 20,
+	PROCESSES = 512
+};
+
+struct nb_relay {
+	const struct nb_jobdir *place;
+	struct MHD_Daemon *daemon;
+	char *cacert, *cert, *key; /* PEM text */
+	bool tls, no_images;
+	char address[300];
+};
+
+/* An HTTP request whose body has not arrived whole. */
+struct exchange {
+	struct nb_relay *relay;
+	bool control;
+	struct nb_err refused;
+	struct nb_buf body;
+};
+
+/* ---- replies ---- */
+
+static enum MHD_Result reply(struct MHD_Connection *c, unsigned status,
+			     struct nb_buf *body, size_t object_size)
+{
+	struct MHD_Response *r;
+	enum MHD_Result rc;
+	char size[32];
+	size_t n;
+	char *p = nb_buf_take(body, &n);
+
+	if (!p)
+		return MHD_NO;
+	r = MHD_create_response_from_buffer(n, p, MHD_RESPMEM_MUST_FREE);
+	if (!r) {
+		free(p);
+		return MHD_NO;
+	}
+	MHD_add_response_header(r, "Content-Type", "application/x-ndjson");
+	if (object_size) {
+		snprintf(size, sizeof(size), "%zu", object_size);
+		MHD_add_response_header(r, "Ncclbpf-Object", size);
+	}
+	rc = MHD_queue_response(c, status, r);
+	MHD_destroy_response(r);
+	return rc;
+}
+
+static enum MHD_Result reply_error(struct MHD_Connection *c,
+				   const struct nb_request *req,
+				   const struct nb_err *err)
+{
+	struct nb_buf out;
+	unsigned status =
+		err->code == NB_E_PERM ? MHD_HTTP_FORBIDDEN : MHD_HTTP_OK;
+
+	nb_buf_init(&out, 0);
+	nb_reply_error(&out, req, err, NULL, NULL);
+	return reply(c, status, &out, 0);
+}
+
+static enum MHD_Result reply_processes(struct MHD_Connection *c,
+				       const struct nb_relay *relay)
+{
+	struct nb_err err = { .code = 0 };
+	struct nb_buf out;
+	struct nb_json j;
+
+	nb_buf_init(&out, 0);
+	nb_json_init(&j, &out);
+	nb_json_obj(&j);
+	nb_json_kstr(&j, "job", relay->place->job);
+	nb_json_karr(&j, "processes");
+	if (nb_local_list(relay->place, &j, &err)) {
+		nb_buf_fini(&out);
+		return reply_error(c, NULL, &err);
+	}
+	nb_json_end_arr(&j);
+	nb_json_end_obj(&j);
+	nb_buf_char(&out, '\n');
+	return reply(c, MHD_HTTP_OK, &out, 0);
+}
+
+/* ---- lines ---- */
+
+/* A parsed request line and its object. The text is a copy. */
+struct lines {
+	struct nb_request req;
+	char *copy;
+	size_t size; /* of the line with its line feed */
+	const char *object;
+	size_t object_size;
+	bool follow;
+};
+
+static int read_line(struct MHD_Connection *c, struct exchange *x,
+		     struct lines *l, struct nb_err *err)
+{
+	const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND,
+							"Ncclbpf-Object");
+	size_t size = given ? strtoul(given, NULL, 10) : 0;
+	const char *p = nb_buf_text(&x->body);
+	const char *lf = memchr(p, '\n', x->body.size);
+	int rc;
+
+	if (!lf || lf - p >= NB_WIRE_LINE)
+		return nb_fail(err, NB_E_PROTOCOL, 0,
+			       "the body must start with a request line of at "
+			       "most %d bytes and a line feed",
+			       NB_WIRE_LINE);
+	l->size = (size_t)(lf - p) + 1;
+	l->object = lf + 1;
+	l->object_size = x->body.size - l->size;
+	if (l->object_size != size)
+		return nb_fail(err, NB_E_PROTOCOL, 0,
+			       "%zu bytes follow the line, the header "
+			       "Ncclbpf-Object says %zu",
+			       l->object_size, size);
+	/* not strndup: the line may have zero bytes, which the parser refuses
+	 */
+	l->copy = malloc(l->size);
+	if (!l->copy)
+		return nb_fail(err, NB_E_NOMEM, 0, "relay: no memory");
+	memcpy(l->copy, p, l->size);
+	rc = nb_request_parse(&l->req, l->copy, l->size - 1, err);
+	if (rc)
+		return rc;
+	if (l->req.spec->role == NB_ROLE_CONTROL && !x->control) {
+		nb_fail(err, NB_E_PERM, 0,
+			"%s needs the role control: the client shows no "
+			"certificate with the unit ncclbpf-control",
+			l->req.spec->words);
+		return nb_hint(err,
+			       "on each host, without NCCLBPF_FLEET and as the "
+			       "job's user, no certificate is needed");
+	}
+	if (l->req.cmd == NB_CMD_POLICY_LOAD && x->relay->no_images) {
+		nb_fail(err, NB_E_PERM, 0,
+			"this site takes only signed policies, with the "
+			"change that uses them");
+		return nb_hint(err, "policy use FILE");
+	}
+	l->follow = nb_request_yes(&l->req, "follow", false);
+	return 0;
+}
+
+static int append_object(struct nb_buf *out, struct nb_local *l, size_t *size,
+			 struct nb_err *err)
+{
+	struct stat st;
+	char *bytes;
+
+	*size = 0;
+	if (l->object < 0)
+		return 0;
+	if (fstat(l->object, &st) || st.st_size < 0 || st.st_size > BODY_SIZE)
+		return nb_fail(err, NB_E_PROTOCOL, 0,
+			       "the object beside the reply has no size");
+	bytes = malloc((size_t)st.st_size + 1);
+	if (!bytes)
+		return nb_fail(err, NB_E_NOMEM, 0, "relay: no memory");
+	ssize_t n = pread(l->object, bytes, (size_t)st.st_size, 0);
+
+	if (n > 0) {
+		nb_buf_bytes(out, bytes, (size_t)n);
+		*size = (size_t)n;
+	}
+	free(bytes);
+	return 0;
+}
+
+/* One process, one line of reply. */
+static enum MHD_Result answer_once(struct MHD_Connection *c,
+				   const struct lines *in, struct nb_local *l)
+{
+	struct nb_err err = { .code = 0 };
+	struct nb_buf out;
+	size_t size, object_size;
+	int rc = nb_local_line(l, nb_local_until(REPLY_MS), &size, &err);
+
+	if (!rc)
+		nb_fail(&err, NB_E_TIMEOUT, 0,
+			"the process did not answer within %d ms", REPLY_MS);
+	if (rc != 1)
+		return reply_error(c, &in->req, &err);
+	nb_buf_init(&out, 0);
+	nb_buf_bytes(&out, l->in.data, size);
+	if (append_object(&out, l, &object_size, &err)) {
+		nb_buf_fini(&out);
+		return reply_error(c, &in->req, &err);
+	}
+	return reply(c, MHD_HTTP_OK, &out, object_size);
+}
+
+/* ---- streams ---- */
+
+static ssize_t stream_read(void *arg, uint64_t at, char *out, size_t room)
+{
+	struct nb_local *l = arg;
+	size_t size;
+	int rc = nb_local_line(l, nb_local_until(STREAM_MS), &size, NULL);
+
+	(void)at;
+	if (rc < 0)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (!rc) { /* empty lines mean nothing to the client */
+		*out = '\n';
+		return 1;
+	}
+	if (size > room)
+		size = room;
+	memcpy(out, l->in.data, size);
+	nb_local_drop(l, size);
+	return (ssize_t)size;
+}
+
+static void stream_free(void *arg)
+{
+	nb_local_close(arg);
+	free(arg);
+}
+
+/* Takes @l. */
+static enum MHD_Result answer_stream(struct MHD_Connection *c,
+				     struct nb_local *l)
+{
+	struct MHD_Response *r = MHD_create_response_from_callback(
+		MHD_SIZE_UNKNOWN, 65536, stream_read, l, stream_free);
+	enum MHD_Result rc;
+
+	if (!r) {
+		stream_free(l);
+		return MHD_NO;
+	}
+	MHD_add_response_header(r, "Content-Type", "application/x-ndjson");
+	rc = MHD_queue_response(c, MHD_HTTP_OK, r);
+	MHD_destroy_response(r);
+	return rc;
+}
+
+static enum MHD_Result answer_line(struct MHD_Connection *c, struct exchange *x,
+				   int pid)
+{
+	struct lines in = { .copy = NULL };
+	struct nb_err err = { .code = 0 };
+	struct nb_local *l = calloc(1, sizeof(*l));
+	enum MHD_Result result;
+	int rc;
+
+	if (!l) {
+		nb_fail(&err, NB_E_NOMEM, 0, "relay: no memory");
+		return reply_error(c, &in.req, &err);
+	}
+	l->fd = l->object = -1;
+	rc = read_line(c, x, &in, &err);
+	if (!rc)
+		rc = nb_local_begin(l, x->relay->place, pid,
+				    nb_local_until(NB_LOCAL_CONNECT_MS), &err);
+	if (!rc)
+		rc = nb_local_greeted(l, nb_local_until(NB_LOCAL_HELLO_MS),
+				      &err);
+	if (!rc)
+		rc = nb_local_send(l, nb_buf_text(&x->body), in.size, in.object,
+				   in.object_size, &err);
+	if (!rc && in.follow) {
+		free(in.copy);
+		return answer_stream(c, l);
+	}
+	result = rc ? reply_error(c, &in.req, &err) : answer_once(c, &in, l);
+	nb_local_close(l);
+	free(l);
+	free(in.copy);
+	return result;
+}
+
+/* ---- all processes ---- */
+
+struct one {
+	int pid;
+	struct nb_local local;
+	struct nb_err err;
+};
+
+static size_t list_pids(const char *text, struct one *all)
+{
+	size_t n = 0;
+
+	while (n < PROCESSES && *text) {
+		char *end;
+
+		all[n].pid = (int)strtol(text, &end, 10);
+		if (end == text)
+			break;
+		n++;
+		text = *end == ',' ? end + 1 : end;
+	}
+	return n;
+}
+
+/* Each wait is shared: a site takes no longer because more of its processes do
+ * not answer. */
+static void ask_all(struct one *all, size_t n, const struct exchange *x,
+		    const struct lines *in)
+{
+	uint64_t until = nb_local_until(NB_LOCAL_CONNECT_MS);
+
+	for (size_t i = 0; i < n; i++)
+		nb_local_begin(&all[i].local, x->relay->place, all[i].pid,
+			       until, &all[i].err);
+	until = nb_local_until(NB_LOCAL_HELLO_MS);
+	for (size_t i = 0; i < n; i++)
+		if (!all[i].err.code &&
+		    !nb_local_greeted(&all[i].local, until, &all[i].err))
+			nb_local_send(&all[i].local, nb_buf_text(&x->body),
+				      in->size, in->object, in->object_size,
+				      &all[i].err);
+}
+
+static void collect(struct nb_buf *out, struct one *o, uint64_t until,
+		    const struct lines *in)
+{
+	size_t size = 0;
+
+	if (!o->err.code && !nb_local_line(&o->local, until, &size, &o->err))
+		nb_fail(&o->err, NB_E_TIMEOUT, 0,
+			"the process did not answer within %d ms", REPLY_MS);
+	if (!o->err.code && out->size + size > REPLIES_SIZE)
+		nb_fail(&o->err, NB_E_LIMIT, 0,
+			"the replies of this site have more than %d MiB: ask "
+			"for fewer processes at once (pids=)",
+			REPLIES_SIZE >> 20);
+	nb_buf_printf(out, "%d ", o->pid);
+	if (o->err.code)
+		nb_reply_error(out, &in->req, &o->err, NULL, NULL);
+	else
+		nb_buf_bytes(out, o->local.in.data, size);
+	nb_local_close(&o->local);
+}
+
+static void collect_all(struct nb_buf *out, struct one *all, size_t n,
+			const struct lines *in)
+{
+	uint64_t until = nb_local_until(REPLY_MS);
+
+	for (size_t i = 0; i < n; i++)
+		collect(out, &all[i], until, in);
+}
+
+static enum MHD_Result answer_all(struct MHD_Connection *c, struct exchange *x,
+				  const char *pids)
+{
+	struct lines in = { .copy = NULL };
+	struct nb_err err = { .code = 0 };
+	struct one *all = calloc(PROCESSES, sizeof(*all));
+	struct nb_buf out;
+	enum MHD_Result rc;
+	size_t n;
+
+	if (!all)
+		return MHD_NO;
+	if (read_line(c, x, &in, &err)) {
+		rc = reply_error(c, &in.req, &err);
+	} else {
+		n = list_pids(pids, all);
+		ask_all(all, n, x, &in);
+		nb_buf_init(&out, 0);
+		collect_all(&out, all, n, &in);
+		rc = reply(c, MHD_HTTP_OK, &out, 0);
+	}
+	free(in.copy);
+	free(all);
+	return rc;
+}
+
+/* ---- requests ---- */
+
+static enum MHD_Result not_found(struct MHD_Connection *c, const char *url)
+{
+	struct nb_err err = { .code = 0 };
+	struct nb_buf out;
+
+	nb_fail(&err, NB_E_USAGE, 0,
+		"%s: there are GET /v1/processes and POST /v1/line", url);
+	nb_buf_init(&out, 0);
+	nb_reply_error(&out, NULL, &err, NULL, NULL);
+	return reply(c, MHD_HTTP_NOT_FOUND, &out, 0);
+}
+
+static enum MHD_Result route(struct MHD_Connection *c, struct exchange *x,
+			     const char *url, const char *method)
+{
+	const char *pid =
+		MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "pid");
+	const char *pids =
+		MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "pids");
+
+	if (x->refused.code)
+		return reply_error(c, NULL, &x->refused);
+	if (!strcmp(method, "GET") && !strcmp(url, "/v1/processes"))
+		return reply_processes(c, x->relay);
+	if (strcmp(method, "POST") != 0 || strcmp(url, "/v1/line") != 0 ||
+	    (!pid && !pids))
+		return not_found(c, url);
+	return pid ? answer_line(c, x, (int)strtol(pid, NULL, 10))
+		   : answer_all(c, x, pids);
+}
+
+static enum MHD_Result handle(void *arg, struct MHD_Connection *c,
+			      const char *url, const char *method,
+			      const char *version, const char *data,
+			      size_t *size, void **state)
+{
+	struct exchange *x = *state;
+
+	(void)version;
+	if (!x) {
+		x = *state = calloc(1, sizeof(*x));
+		if (!x)
+			return MHD_NO;
+		x->relay = arg;
+		nb_buf_init(&x->body, BODY_SIZE);
+		nb_relay_peer(c, x->relay->tls, &x->control, &x->refused);
+		return MHD_YES;
+	}
+	if (*size) {
+		if (!x->refused.code)
+			nb_buf_bytes(&x->body, data, *size);
+		*size = 0;
+		if (!nb_buf_ok(&x->body) && !x->refused.code)
+			nb_fail(&x->refused, NB_E_LIMIT, 0,
+				"a request of more than %d bytes", BODY_SIZE);
+		return MHD_YES;
+	}
+	return route(c, x, url, method);
+}
+
+static void completed(void *arg, struct MHD_Connection *c, void **state,
+		      enum MHD_RequestTerminationCode why)
+{
+	struct exchange *x = *state;
+
+	(void)arg;
+	(void)c;
+	(void)why;
+	if (x)
+		nb_buf_fini(&x->body);
+	free(x);
+	*state = NULL;
+}
+
+/* ---- start and stop ---- */
+
+static int read_pem(char **out, const char *what, const char *path,
+		    struct nb_err *err)
+{
+	FILE *f = fopen(path, "re");
+	char *text = f ? calloc(1, PEM_SIZE) : NULL;
+	int e = errno;
+	bool bad = !text || !fread(text, 1, PEM_SIZE - 1, f);
+
+	if (f)
+		fclose(f);
+	if (bad) {
+		free(text);
+		return nb_fail(err, NB_E_SETTING, 0, "relay: %s %s: %s", what,
+			       path, f ? "no data" : strerror(e));
+	}
+	*out = text;
+	return 0;
+}
+
+static int read_files(struct nb_relay *r, const struct nb_relay_config *c,
+		      struct nb_err *err)
+{
+	bool ca = c->cacert && c->cacert[0], cert = c->cert && c->cert[0],
+	     key = c->key && c->key[0];
+	int rc;
+
+	if (!ca && !cert && !key)
+		return 0;
+	if (!ca || !cert || !key)
+		return nb_fail(err, NB_E_SETTING, 0,
+			       "relay: TLS needs a CA certificate, a "
+			       "certificate and its key; %s is missing",
+			       !ca     ? "the CA certificate"
+			       : !cert ? "the certificate"
+				       : "the key");
+	r->tls = true;
+	rc = read_pem(&r->cacert, "CA certificate", c->cacert, err);
+	if (!rc)
+		rc = read_pem(&r->cert, "certificate", c->cert, err);
+	if (!rc)
+		rc = read_pem(&r->key, "key", c->key, err);
+	return rc;
+}
+
+static int open_listener(const struct nb_relay_config *c, struct nb_err *err)
+{
+	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICHOST |
+					      AI_NUMERICSERV,
+				  .ai_socktype = SOCK_STREAM },
+			*ai = NULL;
+	const char *host = c->listen && c->listen[0] ? c->listen : "127.0.0.1";
+	char port[16];
+	int fd, yes = 1;
+
+	snprintf(port, sizeof(port), "%u", c->port);
+	if (getaddrinfo(host, port, &hints, &ai) || !ai)
+		return nb_fail(err, NB_E_SETTING, 0,
+			       "relay: %s is no numeric address to listen on",
+			       host);
+	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) ||
+	    listen(fd, CONNECTIONS)) {
+		nb_fail(err, NB_E_IO, 0, "relay: address %s, port %u: %s", host,
+			c->port, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		fd = NB_E_IO;
+	}
+	freeaddrinfo(ai);
+	return fd;
+}
+
+static void name_address(struct nb_relay *r, const struct nb_relay_config *c,
+			 int fd)
+{
+	struct sockaddr_storage a;
+	socklen_t size = sizeof(a);
+	char port[16] = "0";
+	const char *host = c->advertise && c->advertise[0] ? c->advertise
+			   : c->listen && c->listen[0]	   ? c->listen
+							   : "127.0.0.1";
+
+	if (!getsockname(fd, (struct sockaddr *)&a, &size))
+		getnameinfo((struct sockaddr *)&a, size, NULL, 0, port,
+			    sizeof(port), NI_NUMERICSERV);
+	snprintf(r->address, sizeof(r->address),
+		 strchr(host, ':') ? "%s://[%.250s]:%s" : "%s://%.250s:%s",
+		 r->tls ? "https" : "http", host, port);
+}
+
+static struct MHD_Daemon *start_daemon(struct nb_relay *r, int fd)
+{
+	struct MHD_OptionItem tls[] = {
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, r->cert },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, r->key },
+		{ MHD_OPTION_HTTPS_MEM_TRUST, 0, r->cacert },
+		{ MHD_OPTION_END, 0, NULL }
+	};
+	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD |
+			 MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
+			 MHD_USE_ITC | (r->tls ? MHD_USE_TLS : 0);
+
+	if (!r->tls)
+		tls[0].option = MHD_OPTION_END;
+	return MHD_start_daemon(
+		flags, 0, NULL, NULL, handle, r, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+		MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK,
+		MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_ARRAY,
+		tls, MHD_OPTION_END);
+}
+
+int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
+		   struct nb_err *err)
+{
+	struct nb_relay *r = calloc(1, sizeof(*r));
+	int rc, fd = -1;
+
+	*out = NULL;
+	if (!r)
+		return nb_fail(err, NB_E_NOMEM, 0, "relay: no memory");
+	r->place = config->place;
+	r->no_images = config->no_images;
+	rc = read_files(r, config, err);
+	if (!rc) {
+		fd = open_listener(config, err);
+		rc = fd < 0 ? fd : 0;
+	}
+	if (!rc) {
+		name_address(r, config, fd);
+		r->daemon = start_daemon(r, fd);
+		if (!r->daemon) {
+			close(fd);
+			rc = nb_fail(err, NB_E_SETTING, 0,
+				     "relay: the server does not start%s",
+				     r->tls ? ": are certificate and key PEM "
+					      "files that belong together?"
+					    : "");
+		}
+	}
+	if (rc) {
+		nb_relay_stop(r);
+		return rc;
+	}
+	*out = r;
+	return 0;
+}
+
+const char *nb_relay_address(const struct nb_relay *r)
+{
+	return r->address;
+}
+
+void nb_relay_stop(struct nb_relay *r)
+{
+	if (!r)
+		return;
+	if (r->daemon)
+		MHD_stop_daemon(r->daemon);
+	free(r->cacert);
+	free(r->cert);
+	if (r->key)
+		explicit_bzero(r->key, strlen(r->key));
+	free(r->key);
+	free(r);
+}

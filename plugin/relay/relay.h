@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_RELAY_RELAY_H
+#define NB_RELAY_RELAY_H
+
+#include <stdbool.h>
+
+#include "core/base/err.h"
+#include "plugin/runtime/jobdir.h"
+
+/*
+ * The agent's HTTPS server. It takes request lines of the control protocol
+ * (docs/protocol.md) and passes them to the control sockets of this site's
+ * processes:
+ *
+ *   GET  /v1/processes     {"processes":[{"rank":0,"pid":4711},…]}
+ *   POST /v1/line?pid=N    the body is a request line, a line feed and, if
+ *                          the header Ncclbpf-Object gives its size, an
+ *                          object. The reply is the process's: a line, or
+ *                          lines until the end of a stream, and an object
+ *                          after it if its header gives the size.
+ *
+ * Errors of the relay itself have the form of the protocol's error replies.
+ *
+ * Rights come from the client's certificate: its subject has the
+ * organizational unit "ncclbpf-control" or "ncclbpf-observe". Without TLS
+ * everybody who reaches the address may observe, and nobody may control.
+ */
+struct nb_relay;
+
+/*
+ * @place:     job directory and job; borrowed until nb_relay_stop
+ * @listen:    address to listen on: "127.0.0.1", "::", …
+ * @port:      0: any free one
+ * @advertise: host name or address that shells use, without the port
+ * @cacert, @cert, @key: PEM files; all empty or NULL: no TLS
+ * @no_images: refuse policy load: images reach the processes by changes alone
+ */
+struct nb_relay_config {
+	const struct nb_jobdir *place;
+	const char *listen;
+	unsigned port;
+	const char *advertise;
+	const char *cacert, *cert, *key;
+	bool no_images;
+};
+
+/*
+ * Start the server on threads of its own. 0, NB_E_SETTING (files, address),
+ * NB_E_IO (the port is taken), NB_E_NOMEM.
+ */
+int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
+		   struct nb_err *err);
+/* "https://host:port", for the key of the site. */
+const char *nb_relay_address(const struct nb_relay *r);
+/* Close all connections and end the threads. NULL is allowed. */
+void nb_relay_stop(struct nb_relay *r);
+
+#endif

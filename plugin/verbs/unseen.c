@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// What the tap does not see, and a crash of NCCL 2.28 that it sees coming.
+#include "plugin/verbs/unseen.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin/runtime/log.h"
+#include "plugin/verbs/verbs.h"
+
+/* libibverbs has one of these files open for each context. */
+#define DEVICE_FILE "/infiniband/uverbs"
+
+static uint64_t device_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	const struct dirent *e;
+	uint64_t n = 0;
+
+	while (d && (e = readdir(d))) {
+		char path[512];
+		ssize_t len =
+			readlinkat(dirfd(d), e->d_name, path, sizeof(path) - 1);
+
+		if (len < 0)
+			continue;
+		path[len] = 0;
+		n += strstr(path, DEVICE_FILE) != NULL;
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+uint64_t nb_verbs_other_contexts(void)
+{
+	const struct nb_tap_api *tap = nb_verbs_tap();
+	struct nb_tap_sums s;
+	uint64_t open;
+
+	if (!tap)
+		return 0;
+	tap->sums(&s);
+	open = device_files();
+	return open > s.files ? open - s.files : 0;
+}
+
+bool nb_verbs_mlx5(const char *sysfs, const char *name)
+{
+	char path[512], driver[512];
+	const char *last;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/class/infiniband/%s/device/driver",
+		 sysfs, name);
+	n = readlink(path, driver, sizeof(driver) - 1);
+	if (n < 0)
+		return false;
+	driver[n] = 0;
+	last = strrchr(driver, '/');
+	return !strcmp(last ? last + 1 : driver, "mlx5_core");
+}
+
+/* ---- GIN ---- */
+
+/* NCCL's GIN types: 2 posts by a proxy on the host, 3 (GDAKI) by the GPU. */
+static const char *gin_type(void)
+{
+	const char *v = getenv("NCCL_GIN_TYPE");
+
+	return v && *v ? v : "-1";
+}
+
+bool nb_verbs_gpu_posts(void)
+{
+	const struct nb_tap_api *tap = nb_verbs_tap();
+	const char *name;
+
+	if (!tap || !strcmp(gin_type(), "3"))
+		return tap != NULL;
+	if (strcmp(gin_type(), "-1") != 0 || nb_verbs_version() < 22807)
+		return false;
+	for (uint32_t i = 0; (name = tap->adapter(i)); i++)
+		if (nb_verbs_mlx5("/sys", name))
+			return true;
+	return false;
+}
+
+static int nccl_version; /* atomic; 0: not known */
+
+void nb_verbs_version_find(void)
+{
+	void *lib = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
+	int (*get)(int *version) = NULL;
+	int version = 0;
+
+	/* NCCL may be part of a program or of another library. */
+	*(void **)&get = dlsym(lib ? lib : RTLD_DEFAULT, "ncclGetVersion");
+	if (get && !get(&version))
+		__atomic_store_n(&nccl_version, version, __ATOMIC_RELAXED);
+	if (lib)
+		dlclose(lib);
+}
+
+int nb_verbs_version(void)
+{
+	return __atomic_load_n(&nccl_version, __ATOMIC_RELAXED);
+}
+
+enum nb_gin_crash nb_verbs_gin_crash(const char *name)
+{
+	int version = nb_verbs_version();
+
+	/* GIN came with 2.28.7. Until 2.29, its set-up on an adapter that is
+	 * not mlx5 leaves a pointer of -1, which NCCL follows. */
+	if (version < 22807 || version >= 22900 || nb_verbs_mlx5("/sys", name))
+		return NB_GIN_CRASH_NONE;
+	return strcmp(gin_type(), "-1") ? NB_GIN_CRASH_AVOIDED
+					: NB_GIN_CRASH_EXPECTED;
+}
+
+void nb_verbs_opened(const char *name)
+{
+	static int warned; /* atomic */
+	int version;
+
+	nb_verbs_version_find();
+	version = nb_verbs_version();
+	if (nb_verbs_gin_crash(name) != NB_GIN_CRASH_EXPECTED ||
+	    __atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
+		return;
+	/* Not by NCCL's logger: its lines may still be in a buffer when the
+	 * process dies. `doctor` says it again where it lives on. */
+	dprintf(STDERR_FILENO,
+		"ncclbpf: adapter %s is not mlx5, and NCCL %d.%d.%d crashes in "
+		"its GIN set-up on such: set NCCL_GIN_TYPE=0\n",
+		name, version / 10000, version / 100 % 100, version % 100);
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// How the tap gets in, and how it finds this library's programs.
+#include "plugin/verbs/verbs.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/profiler/hooks.h"
+#include "plugin/runtime/clock.h"
+#include "plugin/runtime/log.h"
+#include "plugin/verbs/unseen.h"
+
+/* The tap's soname is what NCCL opens, so the loader knows it by that. */
+#define TAP_SONAME "libibverbs.so"
+#define TAP_FILE "ncclbpf/libncclbpf-verbs.so"
+
+static pthread_mutex_t verbs_lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct nb_tap_api *tap; /* atomic; NULL: none yet */
+static char trouble[512];	     /* "" or a reason; under the lock */
+
+static const struct nb_tap_sink sink = { &nb_prof.hooks, &nb_clock,
+					 nb_events_run };
+
+static bool file_beside_us(char *path, size_t size)
+{
+	static const char here;
+	Dl_info info;
+	const char *slash;
+	int n;
+
+	if (!dladdr(&here, &info) || !info.dli_fname)
+		return false;
+	slash = strrchr(info.dli_fname, '/');
+	n = snprintf(path, size, "%.*s%s",
+		     slash ? (int)(slash + 1 - info.dli_fname) : 0,
+		     info.dli_fname, TAP_FILE);
+	return n > 0 && (size_t)n < size;
+}
+
+/* Programs run in the tap's calls until the process ends, so this library must
+ * not be unloaded. */
+static bool pin_us(void)
+{
+	static const char here;
+	Dl_info info;
+
+	return dladdr(&here, &info) && info.dli_fname &&
+	       dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+static const struct nb_tap_api *tap_loaded(void)
+{
+	void *lib = dlopen(TAP_SONAME, RTLD_NOW | RTLD_NOLOAD);
+	const struct nb_tap_api *api = lib ? dlsym(lib, NB_TAP_SYMBOL) : NULL;
+
+	if (lib && !api)
+		dlclose(lib);
+	return api;
+}
+
+/* From the process's mappings: the loader's lock may be held by a dlclose that
+ * waits for the calling thread. */
+bool nb_verbs_bypassed(void)
+{
+	FILE *f = nb_verbs_tap() ? NULL : fopen("/proc/self/maps", "re");
+	char line[512];
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, "/libibverbs.so") != NULL;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/*
+ * NCCL 2.28 opens libibverbs after it has opened the net plugin's file and
+ * before it calls the plugin's init, so this is the constructor's: no parameter
+ * has been read and there is no logger yet.
+ */
+static __attribute__((constructor)) void tap_open(void)
+{
+	const char *wanted = getenv("NCCLBPF_VERBS");
+	const struct nb_tap_api *api;
+	char path[4096];
+
+	if (!wanted || strcmp(wanted, "on") != 0)
+		return;
+	if (nb_verbs_bypassed())
+		snprintf(trouble, sizeof(trouble),
+			 "libibverbs was open before libncclbpf.so: name "
+			 "ncclbpf in NCCL_NET_PLUGIN or NCCL_ENV_PLUGIN");
+	else if (!file_beside_us(path, sizeof(path)))
+		snprintf(trouble, sizeof(trouble),
+			 "the folder of libncclbpf.so is not known");
+	else if (!dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
+		snprintf(trouble, sizeof(trouble), "%s", dlerror());
+	else if ((api = tap_loaded()) && !strcmp(api->build, NB_TAP_BUILD) &&
+		 pin_us())
+		api->on_open(nb_verbs_opened);
+}
+
+static void tell_trouble(void)
+{
+	static bool told;
+
+	if (*trouble && !told)
+		nb_log(NB_LOG_WARN, "NCCLBPF_VERBS=on: no verbs are seen: %s",
+		       trouble);
+	told = true;
+}
+
+void nb_verbs_attach(void)
+{
+	const struct nb_tap_api *api;
+
+	if (__atomic_load_n(&tap, __ATOMIC_ACQUIRE))
+		return;
+	api = tap_loaded();
+	pthread_mutex_lock(&verbs_lock);
+	tell_trouble();
+	if (!api) {
+		pthread_mutex_unlock(&verbs_lock);
+		return;
+	}
+	if (strcmp(api->build, NB_TAP_BUILD) != 0) {
+		if (!*trouble) {
+			snprintf(trouble, sizeof(trouble),
+				 "the tap is of build %.60s, libncclbpf.so of "
+				 "build %s: install both from one package",
+				 api->build, NB_TAP_BUILD);
+			nb_log(NB_LOG_WARN, "no verbs are seen: %s", trouble);
+		}
+	} else if (!tap && pin_us()) {
+		nb_clock_init();
+		nb_verbs_version_find();
+		api->attach(&sink);
+		__atomic_store_n(&tap, api, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&verbs_lock);
+}
+
+void nb_verbs_end(void)
+{
+	const struct nb_tap_api *api = nb_verbs_tap();
+
+	if (api)
+		api->attach(NULL);
+}
+
+const struct nb_tap_api *nb_verbs_tap(void)
+{
+	return __atomic_load_n(&tap, __ATOMIC_ACQUIRE);
+}
+
+const char *nb_verbs_trouble(void)
+{
+	const char *why;
+
+	pthread_mutex_lock(&verbs_lock);
+	why = *trouble ? trouble : NULL;
+	pthread_mutex_unlock(&verbs_lock);
+	return why;
+}

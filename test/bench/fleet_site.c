@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// Simulated sites: the functions that the agent calls in plugin/agent/site.h
+// and procs.h, over ranks that are numbers. A rank follows the rules of
+// plugin/job/fence.h: it announces a decision, reads the copy, waits if the
+// copy is armed and the decision lies past the fence.
+#include "test/bench/fleet_site.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/sha256.h"
+#include "plugin/job/segment.h"
+
+#define COMM UINT64_C(0xf1ee7)
+
+struct sim_job sim_job;
+
+struct nb_procs {
+	struct sim *sim;
+	struct nb_procs_result result;
+	bool busy;
+};
+
+static struct sim *sim_of(const struct nb_site *site)
+{
+	uintptr_t at = (uintptr_t)site - offsetof(struct nb_agent, site);
+
+	return (struct sim *)(at - offsetof(struct sim, agent));
+}
+
+bool sim_open(struct sim *s)
+{
+	s->seg = calloc(1, sizeof(*s->seg));
+	if (s->seg)
+		s->seg->mem = calloc(1, sizeof(*s->seg->mem));
+	s->agent.procs = calloc(1, sizeof(*s->agent.procs));
+	if (!s->seg || !s->seg->mem || !s->agent.procs)
+		return false;
+	s->agent.procs->sim = s;
+	s->agent.site.seg = s->seg;
+	s->agent.site.comm[0].comm_id = COMM;
+	s->seg->mem->comm[0].comm_id = COMM;
+	snprintf(s->baseline, sizeof(s->baseline), "%064d", 0);
+	return true;
+}
+
+/* ---- ranks ---- */
+
+static bool is_state(const json_t *record, const char *state)
+{
+	return !strcmp(nb_view_str(record, "state"), state);
+}
+
+/* Take the generation of committed @record, if decision @n is past its fence.
+ */
+static void follow(struct sim *s, const json_t *record, uint64_t n)
+{
+	if (is_state(record, "commit") &&
+	    n > (uint64_t)nb_view_int(record, "fence"))
+		s->generation = nb_view_int(record, "n");
+}
+
+bool sim_decide(struct sim *s, uint64_t n)
+{
+	bool was = s->waits;
+
+	s->announced = n;
+	s->waits = is_state(s->record, "armed") &&
+		   n > (uint64_t)nb_view_int(s->record, "fence");
+	sim_job.waits += s->waits && !was;
+	if (s->waits)
+		return false;
+	if (is_state(s->record, "armed"))
+		follow(s, json_object_get(s->record, "back"), n);
+	follow(s, s->record, n);
+	return true;
+}
+
+static const char *stand_of(const struct sim *s)
+{
+	uint64_t fence = (uint64_t)nb_view_int(s->record, "fence");
+
+	if (!is_state(s->record, "armed") || s->announced <= fence)
+		return "below";
+	if (s->announced > fence + 1)
+		return "beyond";
+	return s->waits ? "below" : "at";
+}
+
+static bool has_taken(const struct sim *s)
+{
+	return !is_state(s->record, "commit") ||
+	       s->generation == nb_view_int(s->record, "n");
+}
+
+/* ---- plugin/agent/site.h ---- */
+
+bool nb_site_shared(const struct nb_site *s, uint32_t i)
+{
+	(void)s;
+	return i == 0;
+}
+
+void nb_site_registered(struct nb_site *s, uint32_t i, int64_t revision)
+{
+	s->seg->mem->comm[i].fleet_since = (uint64_t)revision;
+}
+
+void nb_site_measure(struct nb_site *s)
+{
+	s->comm[0].per_s = sim_job.per_s;
+}
+
+bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
+		  int64_t made, int64_t mod)
+{
+	struct sim *m = sim_of(s);
+
+	if (comm_id != COMM ||
+	    (uint64_t)made < s->seg->mem->comm[0].fleet_since)
+		return true;
+	json_decref(m->record);
+	m->record = json_deep_copy(record);
+	s->comm[0].copied = mod;
+	return m->record != NULL;
+}
+
+bool nb_site_barrier(struct nb_site *s)
+{
+	s->comm[0].mod = s->comm[0].copied;
+	return true;
+}
+
+bool nb_site_armed(const struct nb_site *s)
+{
+	return is_state(sim_of(s)->record, "armed");
+}
+
+bool nb_site_pending(const struct nb_site *s)
+{
+	return !has_taken(sim_of(s));
+}
+
+uint64_t nb_site_waiting(const struct nb_site *s, int64_t *mod)
+{
+	*mod = s->comm[0].copied;
+	return sim_of(s)->waits ? COMM : 0;
+}
+
+json_t *nb_site_seen(const struct nb_site *s)
+{
+	const struct sim *m = sim_of(s);
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016llx", (unsigned long long)COMM);
+	return json_pack("{s:{s:{s:I,s:I,s:I,s:s,s:b,s:i}}}", "comms", id,
+			 "rev", (json_int_t)s->comm[0].mod, "announced",
+			 (json_int_t)m->announced, "per_s",
+			 (json_int_t)sim_job.per_s, "stand", stand_of(m),
+			 "taken", has_taken(m), "waiting",
+			 m->waits ? (int)sim_job.ranks : 0);
+}
+
+json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
+{
+	return json_pack("{s:I,s:I,s:I,s:s,s:[iiiiiiii],s:s}", "since",
+			 (json_int_t)s->seg->mem->comm[i].fleet_since, "nranks",
+			 (json_int_t)sim_job.nranks, "ranks",
+			 (json_int_t)sim_job.ranks, "clock", "decisions",
+			 "settings", 1, 4, 0, 0, 0, 0, 0, 0, "differs", "");
+}
+
+json_t *nb_site_self(const struct nb_site *s)
+{
+	return json_pack("{s:I,s:i,s:i,s:i,s:s,s:s,s:s}", "change",
+			 (json_int_t)s->seg->mem->agent.change, "processes",
+			 (int)sim_job.ranks, "ranks", (int)sim_job.ranks,
+			 "communicators", 1, "baseline", sim_of(s)->baseline,
+			 "differs", "", "version", NCCLBPF_VERSION);
+}
+
+void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
+		      size_t size)
+{
+	snprintf(why, size, "%s", "");
+	snprintf(digest, 65, "%s", sim_of(s)->baseline);
+}
+
+void nb_site_tell(struct nb_site *s, uint64_t comm_id, const char *why)
+{
+	(void)comm_id;
+	snprintf(s->seg->mem->comm[0].fleet_why,
+		 sizeof(s->seg->mem->comm[0].fleet_why), "%s", why);
+}
+
+/* ---- plugin/agent/procs.h: processes answer at once ---- */
+
+bool nb_procs_busy(const struct nb_procs *p)
+{
+	return p->busy;
+}
+
+bool nb_procs_give(struct nb_procs *p, struct nb_procs_order *order)
+{
+	uint8_t sum[NB_SHA256_SIZE];
+
+	if (p->busy)
+		return false;
+	p->busy = true;
+	p->result =
+		(struct nb_procs_result){ .kind = order->kind, .n = order->n };
+	snprintf(p->result.digest, sizeof(p->result.digest), "%s",
+		 order->digest);
+	if (order->kind == NB_PROCS_STAGE) {
+		nb_sha256(order->line, strlen(order->line), sum);
+		nb_sha256_text(sum, p->result.digest);
+	} else if (order->kind == NB_PROCS_COMMIT) {
+		snprintf(p->sim->baseline, sizeof(p->sim->baseline), "%s",
+			 order->digest);
+	}
+	nb_procs_order_free(order);
+	return true;
+}
+
+bool nb_procs_take(struct nb_procs *p, struct nb_procs_result *result)
+{
+	*result = p->result;
+	if (!p->busy)
+		return false;
+	p->busy = false;
+	return true;
+}
+
+struct nb_procs_order *nb_procs_order_new(void)
+{
+	return calloc(1, sizeof(struct nb_procs_order));
+}
+
+void nb_procs_order_free(struct nb_procs_order *o)
+{
+	for (size_t i = 0; o && i < NB_PROCS_IMAGES; i++)
+		free(o->image[i].bytes);
+	free(o);
+}
+
+int nb_procs_order_line(struct nb_procs_order *o, const char *line,
+			struct nb_err *err)
+{
+	(void)err;
+	snprintf(o->line, sizeof(o->line), "%s", line);
+	return 0;
+}
+
+int nb_procs_blob_name(struct nb_procs_blob *b, const char *name,
+		       struct nb_err *err)
+{
+	(void)err;
+	snprintf(b->name, sizeof(b->name), "%s", name);
+	return 0;
+}

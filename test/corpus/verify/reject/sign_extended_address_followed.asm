@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+# expect: reject not_pointer 1
+movsx3264 %r1, %r1 # near:
+ldxw %r2, [%r1+28]
+mov %r0, 0
+exit

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# A site as the shell sees it, beside a real etcd (etcd.sh).
+SITE := $(B)/test/fakes/etcd/site
+tests: $(SITE)
+
+$(SITE): $(SITE).o $(STORE) $(RELAY) $(call o,plugin/runtime/jobdir.c plugin/runtime/clock.c core/base/*.c core/wire/*.c core/spec/*.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(STORE_LIBS) $(RELAY_LIBS) -lpthread

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""TCP links with faults, for tests that may not change the host's network.
+
+A Link listens on a free port of 127.0.0.1 and forwards to a target. Its faults
+hold for connections that are open and for those to come:
+
+    cut     connections end with RST, new ones too
+    silent  bytes are kept and nobody is told, as when packets are dropped; what
+            was kept goes on afterwards, as TCP sends it again
+    delay   seconds that each piece of data takes longer, each way
+    loss    probability that a piece waits for a retransmission (200 ms)
+"""
+import asyncio
+import random
+import socket
+import struct
+import threading
+
+PIECE = 65536
+RETRANSMIT_S = 0.2
+
+
+def reset(writer):
+    """Close with RST: the peer does not take it for an orderly end."""
+    sock = writer.get_extra_info("socket")
+    if sock is not None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+class Link:
+    def __init__(self, target):
+        self.target = target
+        self.cut = self.silent = False
+        self.delay = self.loss = 0.0
+        self.open = set()
+        self.port = 0
+
+    async def start(self):
+        server = await asyncio.start_server(self.accept, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+
+    def reset_all(self):
+        for writer in list(self.open):
+            reset(writer)
+
+    async def accept(self, reader, writer):
+        ends = [writer]
+        self.open.add(writer)
+        try:
+            while self.silent:
+                await asyncio.sleep(0.01)
+            if self.cut:
+                return
+            there, to = await asyncio.open_connection(*self.target)
+            ends.append(to)
+            self.open.add(to)
+            await asyncio.wait({asyncio.ensure_future(self.forward(reader, to)),
+                                asyncio.ensure_future(self.forward(there, writer))},
+                               return_when=asyncio.FIRST_COMPLETED)
+        except OSError:
+            pass
+        finally:
+            for end in ends:
+                self.open.discard(end)
+                reset(end)
+
+    async def forward(self, reader, writer):
+        while True:
+            data = await reader.read(PIECE)
+            if not data:
+                return
+            wait = self.delay
+            if self.loss and random.random() < self.loss:
+                wait += RETRANSMIT_S
+            if wait:
+                await asyncio.sleep(wait)
+            while self.silent:
+                await asyncio.sleep(0.01)
+            writer.write(data)
+            await writer.drain()
+
+
+class Net:
+    """Links, served by a thread of their own."""
+
+    def __init__(self):
+        self.loop = asyncio.new_event_loop()
+        self.loop.set_exception_handler(lambda loop, context: None)
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
+
+    def link(self, host, port):
+        link = Link((host, port))
+        asyncio.run_coroutine_threadsafe(link.start(), self.loop).result(5)
+        return link
+
+    def set(self, link, **faults):
+        """Change a link's faults; cut=True ends its connections at once."""
+        def change():
+            for name, value in faults.items():
+                setattr(link, name, value)
+            if faults.get("cut"):
+                link.reset_all()
+        self.loop.call_soon_threadsafe(change)
+
+    def reset(self, link):
+        """End its connections once."""
+        self.loop.call_soon_threadsafe(link.reset_all)

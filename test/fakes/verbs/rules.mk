@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+# A virtual adapter, and a net plugin over verbs, where libibverbs' header is.
+VERBS_HAVE := $(wildcard /usr/include/infiniband/verbs.h)
+VERBS_TARGETS := $(if $(VERBS_HAVE),$(addprefix $(B)/test/fakes/verbs/,\
+	libibverbs.so.1 libnccl-net-verbs.so tap_check load_check libncclversion.so abi_check.o tune.bpf.o))
+# GNU pragmas and unnamed unions of libibverbs' header
+$(B)/test/fakes/verbs/%.o: CFLAGS += -Wno-pedantic -Wno-missing-prototypes
+$(B)/test/fakes/verbs/adapter.o: CFLAGS += -fvisibility=default
+
+$(B)/test/fakes/verbs/libibverbs.so.1: $(B)/test/fakes/verbs/adapter.o \
+		$(B)/test/fakes/verbs/adapter_data.o test/fakes/verbs/adapter.map
+	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=test/fakes/verbs/adapter.map \
+	    -Wl,-soname,libibverbs.so.1 -Wl,--no-undefined -o $@ $(filter %.o,$^)
+	ln -sf $(@F) $(@D)/libibverbs.so
+
+$(B)/test/fakes/verbs/libnccl-net-verbs.so: $(B)/test/fakes/verbs/net_verbs.o
+	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $< -ldl
+
+$(B)/test/fakes/verbs/tap_check: $(addprefix $(B)/test/fakes/verbs/,tap_check.o check.o hostile.o)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lpthread
+
+$(B)/test/fakes/verbs/load_check: $(B)/test/fakes/verbs/load_check.o
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $< -ldl
+
+$(B)/test/fakes/verbs/libncclversion.so: $(B)/test/fakes/verbs/nccl_version.o
+	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $<
+
+tests: $(VERBS_TARGETS)
+
+# What examples/rdma/demo.sh needs.
+.PHONY: verbs-ring
+verbs-ring: $(if $(VERBS_HAVE),$(addprefix $(B)/test/fakes/verbs/,libibverbs.so.1 libnccl-net-verbs.so))

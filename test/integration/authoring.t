@@ -1,0 +1,174 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# From nothing to a tested policy: policy new, policy test, and C where objects
+# are taken, in a live job too.
+. "$TOP/test/integration/shell_lib.sh"
+trap finish EXIT
+cd "$T" || exit 1
+
+# ---- policy new -------------------------------------------------------------
+
+status 0 "a new policy" -o table policy new made/mid-rings
+for f in mid-rings.bpf.c mid-rings_test.lua Makefile compile_flags.txt; do
+	[ -s "made/mid-rings/$f" ] || echo "no $f" >>"$T/why"
+done
+has "names the next step" out "next: make -C made/mid-rings test"
+make -s -C made/mid-rings NCCLBPF="$S" mid-rings.policy test >"$T/out" 2>"$T/err"
+ok "its Makefile verifies, builds and tests it as it is" $?
+has "its cases pass" out "ok 4 - " "4 passed, 0 failed"
+[ -s made/mid-rings/mid-rings.policy ]
+ok "and the image is there" $?
+clang $(cat made/mid-rings/compile_flags.txt) -Werror -fsyntax-only made/mid-rings/mid-rings.bpf.c 2>"$T/why"
+ok "the flags for editors are enough for clang" $?
+status 73 "a folder that exists is not touched" policy new made/mid-rings
+status 64 "a name that is none in C" policy new 4rings
+has "says which names are" err "letters, digits, _ and -"
+status 0 "a dry run" -n policy new other
+[ ! -e other ]
+ok "writes nothing" $?
+
+# ---- policy test ------------------------------------------------------------
+
+cat >cases_test.lua <<'E'
+return {
+	policy = "made/mid-rings/mid-rings.bpf.c",
+	{ name = "right", context = { coll = "allreduce", bytes = "8M" },
+		answer = { algo = "ring", proto = "ll128" } },
+	{ name = "wrong protocol", context = { coll = "allreduce", bytes = "8M" },
+		answer = { algo = "ring", proto = "simple" } },
+	{ name = "an answer too many", context = { coll = "allreduce", bytes = "8M" },
+		answer = { algo = "ring" } },
+	{ name = "an answer too few", context = { coll = "allreduce", bytes = "1K" },
+		answer = { channels = 4 } },
+}
+E
+status 64 "a policy instead of cases" policy test x.bpf.c
+has "policy test says what it expects" err "a Lua file of cases expected"
+status 2 "a case that fails" policy test cases_test.lua
+has "is TAP, with field, wanted and got" out "1..4" "ok 1 - right" "not ok 2 - wrong protocol" \
+	"#   proto: wanted simple, got ll128" '#   context {bytes="8M", coll=allreduce}' \
+	"not ok 3 - an answer too many" "#   proto: wanted NCCL's, got ll128" \
+	"not ok 4 - an answer too few" "#   channels: wanted 4, got NCCL's" "1 passed, 3 failed"
+status 2 "the same as JSON" -j policy test cases_test.lua
+has "has the differences as data" out '"passed":1' '"failed":3' \
+	'{"field":"proto","got":"ll128","wanted":"simple"}'
+
+cat >maps_test.lua <<E
+return {
+	policy = { "made/mid-rings/mid-rings.bpf.c", "$TOP/policies/force.bpf.c" },
+	{ name = "the second sees the first's answer", maps = { force = { [0] = { algo = -1,
+		proto = -1, channels = 16, enabled = 1 } } },
+		context = { coll = "allreduce", bytes = "8M" },
+		answer = { algo = "ring", proto = "ll128", channels = 16 } },
+	{ name = "maps begin anew", context = { coll = "allreduce", bytes = "8M" },
+		answer = { algo = "ring", proto = "ll128" } },
+}
+E
+status 0 "two policies, and a map by its fields" policy test maps_test.lua
+
+cat >count.bpf.c <<'E'
+#include "ncclbpf_policy.h"
+SEC("tuner")
+int count(struct ncclbpf_tuner *ctx)
+{
+	ctx->channels = 1 + (ctx->seq & 7);
+	return 0;
+}
+E
+cat >steps_test.lua <<'E'
+local c = { coll = "allreduce", bytes = "1M" }
+return { policy = "count.bpf.c", { name = "steps count decisions",
+	steps = { { context = c, answer = { channels = 1 } }, { context = c, answer = { channels = 3 } } } } }
+E
+status 2 "steps of one case" policy test steps_test.lua
+has "names the step" out "#   step 2, channels: wanted 3, got 2"
+sed -i 's/channels = 3/channels = 2/' steps_test.lua
+status 0 "right ones pass" policy test steps_test.lua
+
+wrong() { # name, text of the file, wanted
+	echo "$2" >wrong_test.lua
+	status 65 "$1" policy test wrong_test.lua
+	shift 2
+	has "says what is wrong" err "$@"
+}
+F='policy = "count.bpf.c"'
+wrong "a file without a case" "return { $F }" "wrong_test.lua: no case"
+wrong "a wrong field of a case" "return { $F, { contxt = {}, answer = {} } }" "case 1: no field contxt, nearest: context"
+wrong "a wrong field of a context" "return { $F, { name = 'a', context = { coll = 'allreduce', bytes = 1, rank = 3 }, answer = {} } }" \
+	"case 1 (a): context: no field rank, nearest: ranks"
+wrong "a wrong word" "return { $F, { context = { coll = 'allreduce', bytes = 1 }, answer = { algo = 'rng' } } }" \
+	'answer: algo: a word of NCCL expected, found rng'
+wrong "a map that is not there" "return { $F, { maps = { m = { 1 } }, context = { coll = 'allreduce', bytes = 1 }, answer = {} } }" \
+	"no policy has a map m"
+echo 'return { policy = "loop.bpf.c", { context = {}, answer = {} } }' >wrong_test.lua
+status 65 "a context without collective and size" policy test wrong_test.lua
+sed 's/ctx->seq & 7/bpf_get_prandom_u32() \& 7/' count.bpf.c >random.bpf.c
+sed 's/count.bpf.c/random.bpf.c/' steps_test.lua >random_test.lua
+status 2 "a policy that is refused" policy test random_test.lua
+has "gets the verifier's message" err "an output depends on data that differs between ranks"
+
+# ---- C where objects are taken ----------------------------------------------
+
+sed 's/ctx->seq/ctx->sequence/' count.bpf.c >typo.bpf.c
+status 65 "C that clang refuses" policy verify typo.bpf.c
+has "shows clang's own line and place" err "typo.bpf.c:5:28: error: no member named 'sequence'" \
+	"ctx->channels = 1 + (ctx->sequence & 7);" "^"
+status 65 "the same as JSON" -j policy verify typo.bpf.c
+has "has the place as data" out '"where":{"col":28,"file":"typo.bpf.c","line":5}'
+sed 's/return 0;/int unused; return 0;/' count.bpf.c >unused.bpf.c
+status 0 "C with a warning" -o table policy verify unused.bpf.c
+has "shows it" out "accepted" "unused.bpf.c:6:6: warning: unused variable 'unused'"
+status 66 "C that is not there" policy verify nowhere.bpf.c
+NCCLBPF_CLANG=no-such-clang status 66 "without clang" policy verify count.bpf.c
+has "says what is missing" err "no-such-clang: no such program" "install clang, or set NCCLBPF_CLANG"
+mkdir -p bare/bin && cp "$S" bare/bin/shell
+(S=$T/bare/bin/shell NCCLBPF_INCLUDE=$T run policy verify count.bpf.c
+	[ "$rc" -eq 65 ] && grep -q "install ncclbpf-dev, or set NCCLBPF_INCLUDE" "$T/err")
+ok "without the header it says what to install" $?
+mkdir flags && cp count.bpf.c flags/ && sed -i 's/1 +/MORE +/' flags/count.bpf.c
+status 65 "a macro that is not defined" policy verify flags/count.bpf.c
+printf -- '-DMORE=2\n-Iinc\n' >flags/compile_flags.txt
+mkdir flags/inc && echo '#define SEVEN 7' >flags/inc/seven.h
+sed -i 's/^SEC/#include "seven.h"\n&/; s/& 7/\& SEVEN/' flags/count.bpf.c
+status 0 "flags of compile_flags.txt are used, folders beside it" policy verify flags/count.bpf.c
+F=flags/compile_flags.txt
+cp $F good.txt
+printf -- '-MD\n-MF\nstolen\n' >>$F
+status 77 "flags that write files are refused" policy verify flags/count.bpf.c
+has "names the flag and its file" err "flag -MD" "remove it from $F"
+[ ! -e stolen ]
+ok "and nothing is written" $?
+printf -- '-MD -MF stolen\n' >response
+printf -- '-include\n@response\n' >$F
+status 77 "nor does a file of more arguments" policy verify flags/count.bpf.c
+cp good.txt $F
+chmod 666 $F
+status 77 "flags that others may change are refused" policy verify flags/count.bpf.c
+has "names the file" err "$F belongs to user"
+chmod 644 $F
+if [ "$(id -u)" -eq 0 ]; then
+	chown 65534 $F
+	status 77 "flags of another user" policy verify flags/count.bpf.c
+	chown 65534 flags/count.bpf.c
+	status 0 "are taken for a policy of that user" policy verify flags/count.bpf.c
+	chown 0 $F flags/count.bpf.c
+else
+	ok "flags of another user # SKIP not root" 0
+fi
+status 0 "policy build takes C" policy build count.bpf.c
+[ -s count.policy ]
+ok "and names the image after it" $?
+
+if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
+	job write --ranks 2 --procs 2 --rate 100
+	status 0 "policy load takes C" policy load count.bpf.c
+	has "holds it under the file's name" out "count" "accepted"
+	status 0 "policy use takes C" policy use "$T/made/mid-rings/mid-rings.bpf.c"
+	status 65 "a job gets nothing that clang refuses" policy load typo.bpf.c
+	run -o name policy list
+	[ "$(sort "$T/out" | tr '\n' ' ')" = "count mid-rings " ]
+	ok "it holds both and no other" $?
+else
+	tests=$((tests + 1))
+	echo "ok $tests - a live job # SKIP no plugin or no stand-in host in the build"
+fi

@@ -1,0 +1,196 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# One job on two sites with a real etcd: its ranks begin with NCCL's own choice,
+# a change is made at one decision by all ranks of both sites, and whatever is
+# killed, stopped or taken away meanwhile, no two ranks decide differently: the
+# stand-in compares every decision of all ranks and ends with status 3 if they
+# differ. FLEET_SECONDS: how long (30); FLEET_SEED: of the faults.
+set -u
+command -v etcd >/dev/null && command -v etcdctl >/dev/null || {
+	echo "ok 1 - a change over two sites # SKIP etcd is not installed"
+	echo "1..1"
+	exit 0
+}
+seconds=${FLEET_SECONDS:-30}
+dir=$(mktemp -d)
+etcd=$TOP/test/fakes/etcd/etcd.sh
+job= n=0
+end() {
+	[ "$job" ] && kill "$job" 2>/dev/null
+	wait 2>/dev/null
+	"$etcd" stop "$dir/etcd" >/dev/null 2>&1
+	rm -rf "$dir"
+}
+trap end EXIT
+mkdir -m 700 "$dir/a" "$dir/b"
+is() { # status, name
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		tail -25 "$dir/log" "$dir/said" 2>/dev/null | sed 's/^/# /'
+	fi
+}
+await() { # seconds, command...
+	until=$(($(date +%s) + $1))
+	shift
+	until "$@"; do
+		[ "$(date +%s)" -ge $until ] && return 1
+		sleep 0.05
+	done
+}
+"$etcd" start "$dir/etcd" >"$dir/said" 2>&1 || exit 1
+NCCLBPF_FLEET=$(cat "$dir/etcd/endpoints")
+NCCLBPF_JOB=fleet
+export NCCLBPF_FLEET NCCLBPF_JOB NCCL_TUNER_PLUGIN="$B/libncclbpf.so" ETCDCTL_API=3
+keys=/ncclbpf/1/fleet
+ctl() { etcdctl --endpoints="$NCCLBPF_FLEET" --command-timeout=3s "$@" 2>>"$dir/said"; }
+site() { # which, words: the shell on one site
+	which=$1
+	shift
+	env -u NCCLBPF_FLEET NCCLBPF_SOCKET_DIR="$dir/$which" timeout 20 \
+		"$B/ncclbpf-shell" --no-rc -o tsv -J fleet "$@" 2>>"$dir/said"
+}
+# ask ID LINE [POLICY]: a request, as the shell makes one
+ask() {
+	images='[]'
+	if [ "${3:-}" ]; then
+		file=$B/policies/$3.policy
+		digest=$(sha256sum "$file" | cut -c 1-64)
+		ctl put "$keys/image/$digest" <"$file" >>"$dir/said"
+		images="[{\"name\":\"$3\",\"digest\":\"$digest\"}]"
+	fi
+	ctl put "$keys/request/$1" "{\"line\":\"$2\",\"images\":$images}" >>"$dir/said"
+}
+answered() { ctl get --print-value-only "$keys/reply/$1" >"$dir/reply" && [ -s "$dir/reply" ]; }
+reply() { # ID, seconds
+	await "$2" answered "$1"
+	cat "$dir/reply" >>"$dir/said"
+}
+member() { sed -n 's/.*"'"$1"'":"\{0,1\}\([^",}]*\).*/\1/p' "$dir/reply"; }
+ok() { grep -q '"ok":true' "$dir/reply"; }
+
+NCCLBPF_SOCKET_DIR=$dir/a timeout $((seconds + 60)) "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
+	--procs --min 4M --max 32M --seconds "$seconds" --pause-ms 5 \
+	--rank-env "2:NCCLBPF_SOCKET_DIR=$dir/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$dir/b" >"$dir/log" 2>&1 &
+job=$!
+stop=$(($(date +%s) + seconds - 12))
+
+registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+await 20 registered
+is $? "both sites have an agent, which registers the communicator"
+site a comm list | awk -F '\t' 'NR > 1 { n++; bad += $10 != 0 } END { exit bad || n != 2 }'
+is $? "its ranks begin with NCCL's own choice"
+
+ask one "policy use size_aware" size_aware
+reply one 20
+ok && [ "$(member state)" = committed ]
+is $? "a change is committed"
+fence=$(member fence)
+beyond() { site a decision tail count=1 | awk -F '\t' -v f="$fence" '
+	NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next } $h["seq"] <= f { bad = 1 } END { exit bad || NR < 2 }'; }
+await 10 beyond
+for s in a b; do site $s decision tail count=1000; done | awk -F '\t' -v f="$fence" '
+	/seq/ && /generation/ { for (i = 1; i <= NF; i++) h[$i] = i; next }
+	{ rank[$h["rank"]]; late = $h["seq"] >= f; bad += late != ($h["generation"] > 0); seen[late]++ }
+	END { for (r in rank) n++; print n " ranks, " seen[0] + 0 " decisions before, " seen[1] + 0 " after, " bad + 0 " wrong"
+		exit bad || n != 4 || !seen[0] || !seen[1] }' >>"$dir/said"
+is $? "by all four ranks at the same decision"
+
+site a policy use none >/dev/null
+[ $? -ne 0 ] && grep -q "belongs to a fleet" "$dir/said"
+is $? "one site alone changes nothing"
+ask two "policy use nonsense"
+reply two 20
+! ok && grep -q '"text":"site .*no policy nonsense' "$dir/reply"
+is $? "a refusal names the site and the reason"
+
+# ---- faults ----
+
+seed=${FLEET_SEED:-$$}
+random() { # below $1
+	seed=$(((seed * 1103515245 + 12345) % 2147483648))
+	r=$((seed / 65536 % $1))
+}
+# The agent's pid of site $1 (a, b), by its directory.
+agent() {
+	LC_ALL=C grep -la "^ncclbpf-agent.*$dir/$1" /proc/[0-9]*/cmdline 2>/dev/null | tr -dc '0-9\n'
+}
+fault() { # one of eight, at some time within a change
+	random 8; kind=$r
+	random 2; [ $r -eq 0 ] && s=a || s=b
+	random 80; sleep "0.0$r"
+	case $kind in
+	0 | 1) kill -KILL $(agent $s) 2>/dev/null ;;
+	2) p=$(agent $s); kill -STOP $p 2>/dev/null; sleep 0.4; kill -CONT $p 2>/dev/null ;;
+	3) "$etcd" pause "$dir/etcd" 1; sleep 0.3; "$etcd" resume "$dir/etcd" 1 ;;
+	4) "$etcd" kill "$dir/etcd" 1; "$etcd" restart "$dir/etcd" 1 ;;
+	5) kill -KILL $(agent a) $(agent b) 2>/dev/null ;;
+	6) kill -TERM $(agent $s) 2>/dev/null ;;
+	7) ctl lease revoke "$(ctl lease list | grep -v '^found' | sort -R | head -1)" ;;
+	esac >>"$dir/said" 2>&1
+}
+
+# The agent of the other site ends while its answer to an arming is outstanding: it
+# is stopped before the order, goes on to stage while the coordinator, which has, is stopped, and
+# is stopped again before the arming. Its keys vanish; its ranks decide on.
+orders() { ctl get --print-value-only "$keys/order/stage" | grep -q '"request":"armed"'; }
+have_staged() { [ "$(ctl get --prefix --print-value-only $keys/staged/ |
+	grep -c "\"n\":$(ctl get --print-value-only $keys/order/stage | sed 's/.*"n":\([0-9]*\).*/\1/'),.*\"state\":\"staged\"")" -eq $1 ]; }
+revision() { ctl get -w fields --prefix "$keys/$2/" | sed -n "s/^\"$1\" : //p" | sort -n | tail -1; }
+is_armed() { ctl get --prefix --print-value-only $keys/order/record/ | grep -q '"state":"armed"'; }
+coordinator=$(ctl get --print-value-only $keys/coordinator | sed 's/.*"site":"\([^"]*\)".*/\1/')
+if grep -qa "$coordinator" "$dir/a/fleet.seg"; then c=$(agent a) o=$(agent b); else c=$(agent b) o=$(agent a); fi
+kill -STOP $o
+ask armed "policy use none"
+await 5 orders && await 10 have_staged 1 && kill -STOP $c && kill -CONT $o && await 10 have_staged 2 &&
+	kill -STOP $o && kill -CONT $c && await 5 is_armed
+armed=$? # 0: got there
+kill -TERM $o
+kill -CONT $o $c
+: >"$dir/reply"
+reply armed 20
+echo "armed: $armed, commit $(revision ModRevision order/record), keys $(revision CreateRevision comm)" >>"$dir/said"
+# Without a commit, or with one later than the keys of the agent that follows it.
+await 10 registered
+[ $armed -eq 0 ] && [ -s "$dir/reply" ] && ! is_armed &&
+	{ ! ok || [ "$(revision ModRevision order/record)" -gt "$(revision CreateRevision comm)" ]; }
+is $? "nothing is committed while the agent of a site has left that has not answered"
+faults=0 committed=0 refused=0 lost=0
+while [ "$(date +%s)" -lt $stop ]; do
+	case $((faults % 3)) in
+	0) ask "f$faults" "policy use none" ;;
+	1) ask "f$faults" "policy use nvlink_ring_mid" nvlink_ring_mid ;;
+	2) ask "f$faults" "policy use size_aware" size_aware ;;
+	esac
+	fault
+	: >"$dir/reply"
+	reply "f$faults" 12
+	if ok; then
+		committed=$((committed + 1))
+	elif [ -s "$dir/reply" ]; then
+		refused=$((refused + 1))
+	else
+		lost=$((lost + 1))
+		ctl del "$keys/request/f$faults" >>"$dir/said"
+	fi
+	faults=$((faults + 1))
+done
+echo "# $faults faults: $committed changes committed, $refused refused, $lost unanswered"
+[ $faults -gt 2 ] && [ $committed -gt 0 ]
+is $? "changes are committed or refused while agents and the store fail"
+last() {
+	ask "last$1" "policy use size_aware" size_aware
+	reply "last$1" 15
+	ok
+}
+last 1 || last 2
+is $? "afterwards changes are committed again"
+wait "$job"
+rc=$?
+job=
+[ $rc -eq 0 ]
+is $? "no two ranks have decided differently (status $rc)"
+gone() { [ -z "$(agent a)$(agent b)" ]; }
+await 10 gone
+is $? "the agents end with the job"
+echo "1..$n"

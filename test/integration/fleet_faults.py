@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: MIT
+"""Faults on a job of three sites and three members of a store, with TLS and users.
+
+fleet_faults.py BUILD DIR ETCD: DIR/etcd is a running store, ETCD the program
+test/fakes/etcd/etcd.sh. FAULTS: how many (1000); FAULT_SECONDS: within which
+time they are spread (30); FLEET_SEED. Each site reaches each member by a link
+that can be cut, silenced and slowed. Prints TAP; the stand-in compares every
+decision of all ranks and ends with status 3 if two differ.
+"""
+import collections
+import glob
+import hashlib
+import heapq
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from fleet_store import Store
+from proxy import Net
+
+build, folder, etcd = sys.argv[1:]
+faults = int(os.environ.get("FAULTS", 1000))
+spread_s = float(os.environ.get("FAULT_SECONDS", 30))
+seed = int(os.environ.get("FLEET_SEED", os.getpid()))
+random.seed(seed)
+SITES, RANKS = "abc", 2
+POLICIES = [None, "nvlink_ring_mid", "size_aware"]
+endpoints = open(folder + "/etcd/endpoints").read().strip().split(",")
+store = Store(endpoints, "faults", folder + "/etcd")
+net = Net()
+links = {s: [net.link("127.0.0.1", int(e.rsplit(":", 1)[1])) for e in endpoints] for s in SITES}
+tests = 0
+
+
+def is_(fine, name, *why):
+    global tests
+    tests += 1
+    print(("ok" if fine else "not ok"), tests, "-", name, flush=True)
+    for text in why if not fine else ():
+        print("#", text)
+    return fine
+
+
+def wait(what, seconds):
+    end = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+# ---- the job ----
+
+def start_job():
+    env = dict(os.environ, NCCLBPF_JOB="faults", NCCL_TUNER_PLUGIN=build + "/libncclbpf.so",
+               NCCLBPF_FLEET_CACERT=folder + "/etcd/ca.pem",
+               NCCLBPF_FLEET_CERT=folder + "/etcd/agent.pem",
+               NCCLBPF_FLEET_KEY=folder + "/etcd/agent.key",
+               NCCLBPF_FLEET_USER="operator", NCCLBPF_AGENT_LISTEN="127.0.0.1",
+               NCCLBPF_FLEET_PASSWORD_FILE=folder + "/etcd/password.operator")
+    words = [build + "/test/fakes/host/standin", "--ranks", str(len(SITES) * RANKS), "--nodes",
+             str(len(SITES)), "--procs", "--min", "4M", "--max", "32M", "--seconds", "36000",
+             "--pause-ms", "5", "--stalls"]
+    for i, s in enumerate(SITES):
+        fleet = ",".join(f"https://127.0.0.1:{link.port}" for link in links[s])
+        for r in range(i * RANKS, (i + 1) * RANKS):
+            words += ["--rank-env", f"{r}:NCCLBPF_SOCKET_DIR={folder}/{s}",
+                      "--rank-env", f"{r}:NCCLBPF_FLEET={fleet}"]
+    return subprocess.Popen(words, env=env, stdout=log, stderr=log)
+
+
+def ranks():
+    with open(f"/proc/{job.pid}/task/{job.pid}/children") as f:
+        return [int(pid) for pid in f.read().split()]
+
+
+known = {}
+
+
+def agent(site):
+    """The PID of a site's agent, or None."""
+    want = f"{folder}/{site}".encode()
+
+    def is_it(pid):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                words = f.read().split(b"\0")
+        except OSError:
+            return False
+        return words[0] == b"ncclbpf-agent" and want in words
+
+    if site in known and is_it(known[site]):
+        return known[site]
+    for path in glob.glob("/proc/[0-9]*"):
+        if is_it(path[6:]):
+            known[site] = int(path[6:])
+            return known[site]
+    return None
+
+
+def send(sig, pid):
+    try:
+        if pid:
+            os.kill(pid, sig)
+    except ProcessLookupError:
+        pass
+
+
+# ---- faults: each returns what undoes it, or None ----
+
+def member_pid(i):
+    try:
+        return int(open(f"{folder}/etcd/pid.{i}").read())
+    except (OSError, ValueError):
+        return None  # it is being started
+
+
+def stop(pids):
+    for pid in pids:
+        send(signal.SIGSTOP, pid)
+    return lambda: [send(signal.SIGCONT, pid) for pid in pids]
+
+
+def kill_agent():
+    send(signal.SIGKILL, agent(random.choice(SITES)))
+
+
+down = set()
+
+
+def kill_member():
+    i = random.randint(1, 3)
+    if i in down:
+        return None
+    down.add(i)
+    subprocess.run([etcd, "kill", folder + "/etcd", str(i)], check=False)
+
+    def restart():
+        subprocess.run([etcd, "restart", folder + "/etcd", str(i)], check=False)
+        down.discard(i)
+
+    return restart
+
+
+def set_links(which, **on):
+    for link in which:
+        net.set(link, **on)
+    off = {name: type(value)() for name, value in on.items()}
+    return lambda: [net.set(link, **off) for link in which]
+
+
+def site_links():
+    return links[random.choice(SITES)]
+
+
+def a_link():
+    return [random.choice(site_links())]
+
+
+def reset():
+    for link in site_links():
+        net.reset(link)
+
+
+def aside(work):
+    """Have @work done by a thread of its own: the store may be away for long."""
+    if len(queue) < 4:
+        queue.append(work)
+
+
+def run_aside():
+    mine = Store(endpoints, "faults", folder + "/etcd")
+    while True:
+        while queue:
+            queue.popleft()(mine)
+        time.sleep(0.01)
+
+
+queue = collections.deque()
+threading.Thread(target=run_aside, daemon=True).start()
+
+
+def compact(mine):
+    header = mine.quietly("/v3/kv/range", {"key": "Lw=="}).get("header")
+    if header:
+        mine.quietly("/v3/kv/compaction", {"revision": header["revision"]})
+
+
+def revoke(mine):
+    leases = mine.quietly("/v3/lease/leases", {}).get("leases", [])
+    if leases:
+        mine.quietly("/v3/lease/revoke", {"ID": random.choice(leases)["ID"]})
+
+
+KINDS = [  # weight, name, function
+    (14, "agent stopped", lambda: stop([agent(random.choice(SITES))])),
+    (1, "agent killed", kill_agent),
+    (14, "rank stopped", lambda: stop([random.choice(ranks())])),
+    (6, "member stopped", lambda: stop([member_pid(random.randint(1, 3))])),
+    (2, "majority stopped", lambda: stop([member_pid(i) for i in random.sample((1, 2, 3), 2)])),
+    (1, "member killed", kill_member),
+    (8, "site cut off", lambda: set_links(site_links(), cut=True)),
+    (8, "site silent", lambda: set_links(site_links(), silent=True)),
+    (10, "link cut", lambda: set_links(a_link(), cut=True)),
+    (8, "link silent", lambda: set_links(a_link(), silent=True)),
+    (8, "connections reset", reset),
+    (10, "delay", lambda: set_links(site_links(), delay=random.uniform(0.005, 0.2))),
+    (8, "loss", lambda: set_links(site_links(), loss=random.uniform(0.01, 0.2))),
+    (2, "compaction", lambda: aside(compact)),
+    (1, "lease revoked", lambda: aside(revoke)),
+]
+made = collections.Counter()
+healing = False
+
+
+def lasts():
+    """Seconds: 10 to 100 ms, and one of 20 up to a second."""
+    return 0.01 * (100 if random.random() < 0.05 else 10) ** random.random()
+
+
+def inject():
+    """Make all faults; several are there at once."""
+    undo, count, start = [], 0, time.monotonic()
+    while count < faults or undo:
+        now = time.monotonic()
+        while undo and undo[0][0] <= now:
+            heapq.heappop(undo)[2]()
+        if count < faults and now >= start + count * spread_s / faults:
+            kind = random.choices(KINDS, [k[0] for k in KINDS])[0]
+            back = kind[2]()
+            made[kind[1]] += 1
+            count += 1
+            if back:
+                until = now + lasts()
+                heapq.heappush(undo, (until, count, back))
+        time.sleep(0.002)
+
+
+# ---- changes ----
+
+outcome = collections.Counter()
+wrong = []
+
+
+def ask(name, policy, seconds):
+    """One change -> its reply, or None"""
+    images = []
+    if policy:
+        images = [{"name": policy, "digest": digests[policy]}]
+    store.put("request/" + name, json.dumps({"line": f"policy use {policy or 'none'}",
+                                             "images": images}))
+    reply = {}
+
+    def answered():
+        reply.update(store.below("reply/" + name).get("", {}))
+        return reply
+
+    if not wait(answered, seconds):
+        store.delete("request/" + name)
+        return None
+    check_reply(name, reply)
+    return reply
+
+
+def check_reply(name, reply):
+    """What a reply says is what the store holds."""
+    commit = store.below("order/commit").get("", {})
+    moved = reply["ok"] or reply["text"].startswith("the change is committed")
+    if moved and commit["n"] < reply.get("n", 0):
+        wrong.append(f"{name} was committed as {reply['n']}, the job has {commit['n']}")
+    if not moved and commit.get("request") == name:
+        wrong.append(f"{name} was refused, yet the job has it: {reply['text']}")
+
+
+def change_until(over):
+    n = 0
+    while not over():
+        reply = ask(f"f{n}", POLICIES[n % 3], 15)
+        outcome["unanswered" if not reply else
+                "committed" if reply["ok"] else "refused"] += 1
+        if reply and not reply["ok"]:
+            reasons[reply["text"].split(":")[-1].strip()[:60]] += 1
+        n += 1
+
+
+reasons = collections.Counter()
+digests = {}
+
+
+def registered():
+    comms = list(store.below("comm/").values())
+    return (len(comms) == len(SITES) and all(c["since"] for c in comms)
+            and all(c["clock"] != "unknown" for c in comms))
+
+
+def report():
+    log.flush()
+    for text in open(folder + "/log"):
+        if text.startswith("stand-in:"):
+            print("#", text.strip()[10:])
+
+
+log = open(folder + "/log", "w+")
+for s in SITES:
+    os.mkdir(f"{folder}/{s}", 0o700)
+for policy in filter(None, POLICIES):
+    image = open(f"{build}/policies/{policy}.policy", "rb").read()
+    digests[policy] = hashlib.sha256(image).hexdigest()
+    store.put("image/" + digests[policy], image)
+job = start_job()
+try:
+    is_(wait(registered, 60), "three sites register over TLS, as a user")
+    reply = ask("first", "size_aware", 30)
+    is_(reply and reply["ok"], "a change is committed before any fault", reply)
+    began = time.monotonic()
+    injector = threading.Thread(target=inject, daemon=True)
+    injector.start()
+    change_until(lambda: not injector.is_alive())
+    took = time.monotonic() - began
+    print(f"# seed {seed}: {sum(made.values())} faults in {took:.0f} s:",
+          ", ".join(f"{name} {n}" for name, n in made.most_common()))
+    print("# changes:", ", ".join(f"{n} {name}" for name, n in outcome.most_common()) + ";",
+          "refused for:", "; ".join(f"{t} ({n})" for t, n in reasons.most_common(4)) or "nothing")
+    is_(outcome["committed"] > 0, "changes are committed between the faults", dict(outcome))
+    is_(not wrong, "a reply says what happened", *wrong)
+    tries = []
+
+    def commits():
+        tries.append(ask(f"last{len(tries)}", "size_aware", 15))
+        return tries[-1] and tries[-1]["ok"]
+
+    is_(wait(commits, 60), "afterwards changes are committed again", *tries)
+    taken = wait(lambda: all(c["taken"] for s in store.below("seen/").values()
+                             for c in s["comms"].values()), 20)
+    is_(taken, "all ranks of all sites have taken the last one")
+finally:
+    job.terminate()
+status = job.wait(60)
+is_(status == 0, f"no two ranks have decided differently (status {status})")
+report()
+is_(wait(lambda: not any(map(agent, SITES)), 15), "the agents end with the job")
+print(f"1..{tests}")

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A thousand faults in half a minute on a job of three sites with a store of three members:
+# fleet_faults.py says which. FAULTS, FAULT_SECONDS and FLEET_SEED are its.
+command -v etcd >/dev/null && command -v etcdctl >/dev/null && command -v openssl >/dev/null || {
+	echo "ok 1 - faults on three sites # SKIP etcd or openssl is not installed"
+	echo "1..1"
+	exit 0
+}
+dir=$(mktemp -d)
+etcd=$TOP/test/fakes/etcd/etcd.sh
+end() {
+	"$etcd" stop "$dir/etcd" >/dev/null 2>&1
+	[ "${KEEP:-}" ] || rm -rf "$dir"
+}
+trap end EXIT
+"$etcd" start "$dir/etcd" members=3 tls users >"$dir/said" 2>&1 || {
+	sed 's/^/# /' "$dir/said"
+	exit 1
+}
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$TOP/test/bench:$TOP/test/fakes/proxy" \
+	python3 "$TOP/test/integration/fleet_faults.py" "$B" "$dir" "$etcd"
+status=$?
+[ $status -eq 0 ] || tail -40 "$dir/log" | sed 's/^/# /'
+exit $status

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The store of a job on two sites goes away for a second or two and comes back
+# with the same data, three times: the first change asked for afterwards is
+# committed, each time, and agents' logs stay short. An agent's write that failed
+# meanwhile is tried again.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+needs_store "a change after an outage"
+enter_store
+"$etcd" start "$T/etcd" members=1
+ok "a store" $?
+fleet=$(cat etcd/endpoints)
+keys=/ncclbpf/1/outage
+ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@" 2>>said; }
+mkdir -m 700 a b
+policy=$B/policies/size_aware.policy
+digest=$(sha256sum <"$policy" | cut -c1-64)
+registered() {
+	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+}
+answered() { ctl get --print-value-only "$keys/reply/$1" >reply && [ -s reply ]; }
+ask() { ctl put "$keys/request/$1" "{\"line\":\"$2\",\"images\":[$3]}" >/dev/null; }
+# change ID none|size_aware: is the first answer a commit?
+change() {
+	image=
+	[ "$2" = none ] || image="{\"name\":\"$2\",\"digest\":\"$digest\"}"
+	: >reply
+	await ask "$1" "policy use $2" "$image" && await answered "$1" &&
+		grep -q '"ok":true' reply && grep -q '"state":"committed"' reply
+	changed=$?
+	cat reply log said >why 2>/dev/null
+	return $changed
+}
+
+env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=outage NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+	NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs \
+	--min 4M --max 32M --seconds 300 --pause-ms 5 --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" \
+	--rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
+jobs=$!
+await registered && ctl put "$keys/image/$digest" <"$policy" >/dev/null && change before size_aware
+ok "a change is committed before the store goes away" $?
+for i in 1 2 3; do
+	[ $((i % 2)) -eq 1 ] && use=none || use=size_aware
+	"$etcd" kill "$T/etcd" 1
+	sleep 1.$((2 * i))
+	"$etcd" restart "$T/etcd" 1
+	began=$(date +%s%N)
+	change "after$i" $use
+	ok "after outage $i the first change is committed" $?
+	echo "# $((($(date +%s%N) - began) / 1000000)) ms"
+done
+# Each agent: what failed first, perhaps another kind of failure, and the end.
+both_again() { [ "$(grep -c 'the store answers again' log)" -ge 2 ]; }
+await both_again && [ "$(grep -c 'ncclbpf-agent: store: ' log)" -le 12 ]
+logged=$?
+cp log why
+ok "the agents log an outage in a few lines" $logged

@@ -1,0 +1,176 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# One job on two sites with a real etcd: images in pieces, an agent that runs as
+# a service, what a job of this name starts with (job set), the fleet's numbers
+# in if_generation=, and what the coordinator deletes.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+needs_store "the start of a fleet's job"
+enter_store
+"$etcd" start "$T/etcd" members=1
+ok "a store" $?
+fleet=$(cat etcd/endpoints)
+keys=/ncclbpf/1/start
+ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
+mkdir -m 700 a b
+
+# start NAME SECONDS [VARIABLE=VALUE...]: the job on two sites
+start() {
+	name=$1 seconds=$2
+	shift 2
+	env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=start NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+		NCCLBPF_SOCKET_DIR="$T/a" "$@" timeout $((seconds + 60)) \
+		"$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --min 4M --max 32M \
+		--seconds "$seconds" --pause-ms 5 --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" \
+		--rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >"$name.log" 2>&1 &
+	job=$!
+	jobs="$jobs $job"
+}
+sites() { [ "$(ctl get --prefix --keys-only $keys/site/ | grep -c site)" -eq "$1" ]; }
+registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+ended() { wait "$job" && await sites 0; }
+stop() { kill "$job"; wait "$job" 2>/dev/null; await sites 0; }
+# ask ID LINE IMAGES [MORE]: a request, as the shell makes one
+ask() {
+	ctl put "$keys/request/$1" "{\"line\":\"$2\",\"images\":[$3]${4:-}}" >/dev/null
+	await answered "$1"
+}
+answered() { ctl get --print-value-only "$keys/reply/$1" >reply && [ -s reply ]; }
+image() { printf '{"name":"%s","digest":"%s"}' "$1" "$(sha256sum <"$B/policies/$1.policy" | cut -c1-64)"; }
+
+# ---- images in pieces ----
+P=$B/policies/size_aware.policy
+D=$(sha256sum <"$P" | cut -c1-64)
+start pieces 8
+await registered
+ok "two sites run the job" $?
+ask none "policy use size_aware" "$(image size_aware)"
+grep -q '"ok":false' reply && grep -q "the store has no image" reply
+ok "an image that is missing is named" $?
+head -c 1000 "$P" | ctl put "$keys/image/$D" >/dev/null
+tail -c +1001 "$P" | head -c 500 | ctl put "$keys/image/$D/2" >/dev/null
+ask short "policy use size_aware" "$(image size_aware)"
+grep -q '"ok":false' reply && grep -q "2 pieces have another digest" reply
+ok "an image without its last piece is refused" $?
+tail -c +1501 "$P" | ctl put "$keys/image/$D/3" >/dev/null
+ask whole "policy use size_aware" "$(image size_aware)"
+grep -q '"ok":true' reply
+ok "an image of three pieces is joined and used" $?
+ended
+ok "no two ranks have decided differently" $?
+
+# ---- job set: what a job of this name starts with ----
+F=$B/policies/force.policy
+status 0 "job set" --fleet "$fleet" job set start "$P"
+uses() { # POLICY SITE: do all ranks of the site decide with it alone
+	NCCLBPF_SOCKET_DIR=$T/$2 run -o tsv -J start comm list
+	awk -F '\t' -v want="$1" 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
+		{ n++; bad += ($h["policies"] != want) } END { exit bad || n != 2 }' out
+}
+both() { uses "$1" a && uses "$1" b; }
+start set 90
+await both size_aware
+ok "the job starts with what was set" $?
+run --fleet "$fleet" -o tsv audit
+grep "policy use size_aware" out | grep "committed as generation" | grep -q "the job starts with it"
+ok "audit names the change" $?
+n=$(ctl get --print-value-only $keys/desired/applied | sed -n 's/.*"n":\([0-9]*\).*/\1/p')
+commit_n() { ctl get --print-value-only $keys/order/commit | sed -n 's/.*"n":\([0-9]*\).*/\1/p'; }
+sleep 2
+[ "$n" ] && [ "$(commit_n)" = "$n" ]
+ok "it is changed once" $?
+
+# The fleet's numbers
+ask stale "policy use none" "" ',"expected":1'
+grep -q '"error":"stale"' reply && grep -q "has generation $n" reply
+ok "another generation than if_generation says is refused" $?
+run --fleet "$fleet" -o tsv list
+grep "^start	" out | grep -q "	$n	"
+ok "list shows the fleet's generation" $?
+status 0 "if_generation with it is done" --fleet "$fleet" -J start policy use "$F" if_generation="$n" start=yes
+m=$(commit_n)
+[ "$m" -gt "$n" ] && grep -q "	$m	" out
+ok "and counted on" $?
+await both force
+ok "on both sites" $?
+status 0 "a map changes on both sites" --fleet "$fleet" -J start map set force 0 '{algo=ring, channels=7, enabled=1}'
+run --fleet "$fleet" -o tsv audit count=1
+has "audit shows its element as a user types it" out "	map set force 0 {" "channels=7" "	committed as generation"
+# A shell that dies after its request: the coordinator writes the outcome
+entry='"time":"2026-01-01T00:00:00.000Z","who":"u","from":"h 1","images":[]'
+for id in done none; do
+	line="policy use ${id#done}" && [ $id = done ] && line="policy use none"
+	ctl put "$keys/audit/t-$id" "{$entry,\"line\":\"$line\",\"request\":\"$id\"}" >/dev/null
+done
+run --fleet "$fleet" -J start -o tsv audit
+[ "$(grep "	h 1	" out | grep -c "not carried out")" -eq 2 ]
+ok "audit says which changes were not carried out" $?
+ask done "policy use none" "" ',"audit":"t-done","who":"u","from":"h 1","time":"2026-01-01T00:00:00.000Z"'
+ctl del "$keys/reply/done" >/dev/null
+run --fleet "$fleet" -J start -o tsv audit
+grep "	h 1	policy use none	" out | grep -q "committed as generation $(commit_n)"
+ok "the coordinator writes the outcome of a change whose shell has died" $?
+ask wrong "policy use gone" "" ',"audit":"t-none","who":"u","from":"h 1"'
+run --fleet "$fleet" -J start -o tsv audit
+grep "	policy use gone	" out | grep -q "refused: site "
+ok "and of one that is refused" $?
+ask bad "policy use none" "" ',"audit":"../order/commit"'
+[ "$(ctl get --prefix --keys-only "$keys/audit/../" | grep -c .)" -eq 0 ]
+ok "no other key is written as an audit entry" $?
+run --fleet "$fleet" -J start policy use "$F" start=yes
+status 0 "start=yes sets it" --fleet "$fleet" -o tsv job show start
+has "the job starts with the policy that was kept" out "1	force"
+status 64 "start=yes and comm= exclude each other" --fleet "$fleet" -J start policy use size_aware comm=others start=yes
+ask bad "policy use size_aware" "$(image size_aware)" ',"keep":{"line":"policy use force"}'
+grep -q '"ok":false' reply && grep -q "a whole list" reply
+ok "a request that keeps something else is refused" $?
+stop
+ok "the agents end with the job" $?
+
+start again 90
+await both force
+ok "the job comes up with it when it is restarted" $?
+status 0 "an operator changes it" --fleet "$fleet" -J start policy use none
+await both '[]'
+sleep 2
+both '[]'
+ok "and it stays changed" $?
+stop
+ok "the agents end with the job" $?
+
+status 0 "job clear" --fleet "$fleet" job clear start
+start clear 90
+await registered
+sleep 3
+both '[]'
+ok "a job starts with NCCL's own choice when it is cleared" $?
+ctl put "$keys/desired" '{"line":"policy use gone","images":[{"name":"gone","digest":"ab"}]}' >/dev/null
+noted() { run --fleet "$fleet" -o table job show start && grep -q "no image ab" out err; }
+await noted
+ok "job show says why a job has not started with what is set" $?
+stop
+ok "the agents end with the job" $?
+
+# ---- a service: an agent that waits for the job ----
+mkdir -m 700 c
+NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 60 \
+	"$B/test/fakes/host/standin" --ranks 1 --seconds 50 --pause-ms 5 >dead.log 2>&1 &
+dead=$!
+await test -e c/service.seg
+for p in $(pgrep -P $dead) $dead; do kill -KILL "$p"; done 2>/dev/null
+wait $dead 2>/dev/null
+before=$(stat -c %i c/service.seg)
+NCCLBPF_FLEET=$fleet timeout 60 "$B/ncclbpf-agent" --job service --dir "$T/c" >service.log 2>&1 &
+jobs="$jobs $!"
+sleep 2
+[ "$(stat -c %i c/service.seg)" = "$before" ] && [ ! -s service.log ]
+ok "a service leaves the segment of a dead job alone" $?
+NCCLBPF_FLEET=$fleet NCCLBPF_AGENT=none NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
+	timeout 60 "$B/test/fakes/host/standin" --ranks 1 --seconds 6 --pause-ms 5 >alive.log 2>&1 &
+jobs="$jobs $!"
+there() { ctl get --prefix --keys-only /ncclbpf/1/service/site/ | grep -q site; }
+await there
+ok "and joins the next one" $?
+gone() { ! there; }
+await gone
+ok "until that ends" $?

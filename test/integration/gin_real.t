@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# GIN with the real libnccl on virtual GPUs: its progress thread calls our
+# plugin, host threads play kernels with NCCL's own device headers, and each
+# byte is checked. LONG=1 (make check-gin): more ranks and rounds.
+set -u
+job=$B/test/fakes/vgpu/gin_job
+if [ ! -x "$job" ]; then
+	echo "ok 1 - real GIN # SKIP no libnccl, NCCL's device headers or libcu++ to build the job with"
+	exit 0
+fi
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+n=0
+bad=0
+say() { # status, name
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		tail -15 "$dir/log" | cut -c1-300 | sed 's/^/# /'
+		bad=1
+	fi
+}
+run() { # [NAME=value...] command...
+	timeout -k 10 "${LIMIT:-120}" env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" NCCL_NET_PLUGIN="$B/libncclbpf.so" \
+		NCCLBPF_SOCKET_DIR="$dir" NCCL_CUMEM_ENABLE=1 NCCL_WIN_ENABLE=1 NCCL_GIN_NCONTEXTS=1 \
+		NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=INFO NCCL_DEBUG_FILE="$dir/nccl" "$@" >"$dir/log" 2>&1
+}
+modes="all-to-all ping-pong many-small barriers late-windows second-comm"
+
+run NCCLBPF_GIN=on "$job" --times 20 all-to-all
+rc=$?
+if [ $rc -eq 77 ] || grep -q 'vgpu: SKIP' "$dir/log"; then
+	echo "ok 1 - real GIN # SKIP $(grep -m1 SKIP "$dir/log")"
+	exit 0
+fi
+say $rc "two ranks of one process put to each other"
+grep -q 'gin: our own TCP transport' "$dir/nccl"
+say $? "NCCL's log says who moves the data"
+
+# shellcheck disable=SC2086
+run NCCLBPF_GIN=on "$job" --times "${TIMES:-20}" $modes
+say $? "$modes: ranks as threads"
+# shellcheck disable=SC2086
+run NCCLBPF_GIN=on "$job" --procs --times "${TIMES:-20}" $modes
+say $? "...ranks as processes"
+# shellcheck disable=SC2086
+run NCCLBPF_GIN=on NCCLBPF_NET=off "$job" --procs --times 10 $modes
+rc=$?
+[ $rc -ne 0 ]
+say $? "2.28 has no GIN plugin where the net is not ours"
+run NCCLBPF_GIN=on "$job" --procs --ranks 4 --nodes 2 --times 10 all-to-all barriers
+say $? "four ranks on two pretended nodes"
+run NCCLBPF_GIN=on NCCL_GIN_NCONTEXTS=4 "$job" --procs --times 10 all-to-all many-small
+say $? "four collComms"
+run NCCLBPF_GIN=on "$job" --procs killed
+say $? "a killed rank becomes the asynchronous error of the others"
+grep -q 'lost the connection to rank 1' "$dir/nccl"
+say $? "...and the log names it"
+# A job that goes on, seen from the shell.
+sh=$B/ncclbpf-shell
+export NCCLBPF_SOCKET_DIR="$dir" NCCLBPF_HISTORY=
+timeout -k 5 200 env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_GIN=on \
+	NCCLBPF_JOB=shown NCCLBPF_POLICY="$B/policies/gin_peers.policy" NCCL_CUMEM_ENABLE=1 NCCL_WIN_ENABLE=1 \
+	NCCL_GIN_NCONTEXTS=1 NCCL_SOCKET_IFNAME=lo "$job" --procs --times 1000000 all-to-all >"$dir/shown" 2>&1 &
+pid=$!
+i=0
+until "$sh" -J shown gin 2>/dev/null | grep -q ' open ' || [ $i -ge 200 ]; do
+	i=$((i + 1))
+	sleep 0.1
+done
+"$sh" -J shown -o table gin >"$dir/log" 2>&1
+grep -q '^gin: tcp, 2 collComms' "$dir/log" && grep -q ' self ' "$dir/log" && grep -q ' open ' "$dir/log"
+say $? "gin lists both collComms with their peers"
+"$sh" -J shown -o table status >"$dir/log" 2>&1
+grep -q '^gin .*tcp, 2 collComms' "$dir/log"
+say $? "status has a line"
+"$sh" -J shown -o json doctor >"$dir/log" 2>&1
+grep -q '"name":"gin","level":"ok"' "$dir/log"
+say $? "doctor finds it well"
+"$sh" -J shown map dump gin_peers >"$dir/log" 2>&1
+grep -q 'signals' "$dir/log"
+say $? "a policy has counted per peer"
+kill $pid 2>/dev/null
+wait $pid 2>/dev/null
+
+rm -f "$dir/nccl"
+run "$job" --times 1 all-to-all
+rc=$?
+[ $rc -ne 0 ] && ! grep -q 'ncclbpf: gin:' "$dir/nccl"
+say $? "off by default: NCCL finds no GIN device of ours"
+
+if [ -n "${LONG:-}" ]; then
+	for ranks in 2 3 4; do
+		for how in "" --procs "--procs --nodes 2"; do
+			# shellcheck disable=SC2086
+			LIMIT=600 run NCCLBPF_GIN=on "$job" $how --ranks $ranks --times 1000 $modes
+			say $? "1,000 times: $ranks ranks $how"
+		done
+	done
+fi
+echo "1..$n"
+exit $bad

@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The Python module: generated part, types, its page's example, and a live job of
+# two processes that change together.
+. "$TOP/test/integration/shell_lib.sh"
+trap finish EXIT
+command -v python3 >/dev/null || skip_all "the Python module" "no python3"
+cp -r "$TOP/shell/python/ncclbpf" "$T/ncclbpf"
+export PYTHONPATH="$T" PYTHONDONTWRITEBYTECODE=1 NCCLBPF_SHELL="$S"
+
+"$S" -f "$TOP/shell/python/make.lua" "$T/commands.py" &&
+	diff "$T/commands.py" "$TOP/shell/python/ncclbpf/_commands.py" >"$T/why"
+ok "its commands are those of the table (make docs renews them)" $?
+if command -v mypy >/dev/null; then
+	mypy --strict --cache-dir=/dev/null "$T/ncclbpf" >"$T/why" 2>&1
+	ok "mypy --strict finds no error" $?
+else
+	tests=$((tests + 1))
+	echo "ok $tests - mypy # SKIP it is not installed"
+fi
+
+need_host "a live job"
+job train --ranks 2 --procs 2 --rate 100
+cp "$TOP/policies/force.bpf.c" "$T/"
+cd "$T" || exit 1
+
+awk '/^```python/ { n++; code = 1; next } /^```/ { code = 0 } code && n == 1' "$TOP/docs/python.md" >page.py
+python3 page.py >out 2>err
+ok "the example of docs/python.md runs" $?
+has "and shows what it says" out "'job': 'train'" "committed 1" "(-1, -1, 16, 1)" "not_found"
+
+cat >job.py <<'E'
+import sys
+import time
+import ncclbpf as nb
+
+number = 0
+
+
+def ok(name, passed, found=None):
+    global number
+    number += 1
+    print(f"{'' if passed else 'not '}ok {number} - {name}" + ("" if passed else f": {found!r}"))
+
+
+def fails(name, code, f):
+    try:
+        ok(name, False, f())
+    except nb.Error as e:
+        ok(name, e.code == code, e)
+
+
+build, top = sys.argv[1:]
+with nb.attach() as t:
+    ok("attaches to the only job, to all of its processes", len(t.processes()) == 2, t.processes())
+    ok("the version is the plugin's", nb.version == t.status()["version"])
+    fails("a refused policy has the verifier's finding", "verify_rejected",
+          lambda: t.policy_load(f"{build}/test/corpus/shell/refused.bpf.o"))
+    ok("and no process holds it", all("refused" not in [p["name"] for p in r["data"]["policies"]]
+                                      for r in t.request("policy list")))
+    fails("C that clang refuses", "malformed", lambda: (
+        open("typo.bpf.c", "w").write('#include "ncclbpf_policy.h"\nint x = y;\n'),
+        t.policy_load("typo.bpf.c")))
+    image = open(f"{build}/policies/noop.policy", "rb").read()
+    t.policy_load(image, "noop")
+    ok("bytes of an image are loaded, and come back", t.policy_image("noop") == image)
+    t.policy_load("force.bpf.c", name="strong")
+    g = t.policy_use("noop", "strong")
+    ok("a change is committed on both processes",
+       [r["data"]["generation"] for r in t.request("status")] == [g["generation"]] * 2, g)
+    fails("if_generation of another generation", "stale",
+          lambda: t.policy_use("noop", if_generation=g["generation"] - 1))
+    t.policy_move("strong", position="first")
+    names = [p["name"] for p in sorted(t.policies(), key=lambda p: p["position"] or 0)
+             if p["position"] is not None]
+    ok("the order is changed", names == ["strong", "noop"], names)
+    m = t.map("strong/force", value="iiII")
+    c = m.set(0, (1, 2, 8, 1))
+    ok("a coherent map is changed at a fence", c["state"] == "committed", c)
+    ok("both processes have its element", [
+        r["data"]["value"] for r in t.request("map get strong/force 00000000")]
+        == ["01000000020000000800000001000000"] * 2)
+    ok("elements are listed by the format", m.entries() == [(0, (1, 2, 8, 1))], m.entries())
+    fails("a key outside the map", "too_big", lambda: m.set(9, (0, 0, 0, 0)))
+    try:
+        ok("a format of another size", False, t.map("strong/force", value="ii"))
+    except ValueError as e:
+        ok("a format of another size", "16" in str(e), e)
+    fails("a map that is not there", "not_found", lambda: t.map("nothing"))
+    seen = []
+    for rank, d in t.follow("decision tail", "decisions"):
+        seen.append((rank, d["coll"]))
+        if {0, 1} <= {r for r, _ in seen}:
+            break
+    ok("decisions of both ranks are followed", len(seen) >= 2, seen)
+    ok("a command under its words", t.commands.policy.show("noop")["name"] == "noop")
+    ok("pages are put together", len(t.comms()) >= 1 and t.commands.comm.list(limit=1)["comms"])
+    t.commands.policy.use("none")
+    for _ in range(600):  # until all ranks have passed the fence
+        try:
+            t.policy_unload("noop")
+            break
+        except nb.Error:
+            time.sleep(0.1)
+    ok("a policy is unloaded everywhere", all(
+        "noop" not in [p["name"] for p in r["data"]["policies"]] for r in t.request("policy list")))
+fails("no such job", "no_target", lambda: nb.attach(job="nothing"))
+ok("sizes", [nb.size(x) for x in ("4M", "1.5GiB", 512, "2kb")] == [4 << 20, 3 << 29, 512, 2048])
+ok("words are quoted", nb._wire.line("map get", 'a "b" \\', None) == 'map get "a \\"b\\" \\\\" None')
+print(f"1..{number}")
+E
+python3 job.py "$B" "$TOP" >out 2>err
+rc=$?
+grep -hv '^ok' out err >"$T/why"
+[ $rc -eq 0 ] && ! grep -q '^not ok' out && [ "$(grep -c '^ok' out)" -eq "$(sed -n 's/^1\.\.//p' out)" ]
+ok "all claims about a live job hold ($(grep -c '^ok' out))" $?

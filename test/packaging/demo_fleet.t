@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# make demo-fleet, as a user sees it: three sites change together, an agent and
+# the store fail and come back, the change is undone.
+if ! command -v etcd >/dev/null; then
+	echo "ok 1 - the demo of several hosts # SKIP etcd-server is not installed"
+	echo "1..1"
+	exit 0
+fi
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+n=0
+is() {
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		sed 's/^/# /' "$out"
+	fi
+}
+timeout -k 10 200 "$TOP/examples/fleet/demo.sh" "$B" >"$out" 2>&1
+is $? "the demo runs to its end"
+grep -q '^llm  *3 .* 6  *6  *0  *attachable$' "$out"
+is $? "list: three sites, six processes"
+# the first one may find the ranks not registered yet: then it catches up
+[ "$(grep -c '^c0ffee0000000000  committed .* 6 ' "$out")" -ge 2 ] && [ "$(grep -c '^policy .*: committed, generation' "$out")" -eq 3 ]
+is $? "all six ranks have passed each of the three changes"
+grep -q 'policy use: http://127.0.0.1:[0-9]*/.*connect' "$out" && grep -q '^\[exit status 69\]$' "$out"
+is $? "without the store a change is refused, with the reason"
+grep -q '^c0ffee0000000000 .* size_aware,force ' "$out"
+is $? "and the job keeps what it has"
+grep -q 'policy undo .*committed as generation' "$out"
+is $? "the undo is in the audit"
+echo "1..$n"

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// Ranks of a GIN collComm in one process, over our TCP transport.
+#ifndef TEST_UNIT_GIN_RANKS_H
+#define TEST_UNIT_GIN_RANKS_H
+
+#include "test/unit/unit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin/gin/tcp.h"
+
+enum { MOST_RANKS = 8, BYTES = 1 << 20, SIGNALS = 16 };
+
+static const struct nb_gin_ops *const t = &nb_gin_tcp_ops;
+
+struct rank {
+	void *ctx, *listener, *coll, *window, *signals;
+	char handle[NB_NET_HANDLE];
+	int rank, nranks, rc;
+	char *data;
+	uint64_t *signal; /* SIGNALS of them */
+	/* of the last arrival */
+	struct nb_gin_arrival last;
+	unsigned arrivals;
+};
+
+static struct rank ranks[MOST_RANKS];
+static void *handles[MOST_RANKS];
+static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
+static char said[8192];
+
+static void hear(bool warn, const char *line)
+{
+	size_t at;
+
+	(void)warn;
+	pthread_mutex_lock(&said_lock);
+	at = strlen(said);
+	snprintf(said + at, sizeof(said) - at, "%s\n", line);
+	pthread_mutex_unlock(&said_lock);
+}
+
+static void arrived(void *arg, const struct nb_gin_arrival *a)
+{
+	struct rank *r = arg;
+
+	r->last = *a;
+	r->arrivals++;
+}
+
+static void rank_listen(struct rank *r)
+{
+	ck_assert_int_eq(t->init(&r->ctx, 7, NULL), 0);
+	ck_assert_int_eq(t->listen(r->ctx, 0, r->handle, &r->listener), 0);
+}
+
+static void *rank_connect(void *arg)
+{
+	struct rank *r = arg;
+	struct nb_gin_mesh m = { .ctx = r->ctx,
+				 .handles = handles,
+				 .nranks = r->nranks,
+				 .rank = r->rank,
+				 .traffic_class = NB_NET_CLASS_NONE,
+				 .listen_comm = r->listener,
+				 .arrived = arrived,
+				 .arg = r };
+
+	r->rc = t->connect(&m, &r->coll);
+	return NULL;
+}
+
+static void *registered(struct rank *r, void *data, size_t size)
+{
+	struct nb_gin_memory m = { .data = data,
+				   .size = size,
+				   .type = NB_NET_CUDA_MEMORY };
+	void *mh = NULL, *gh = NULL;
+
+	ck_assert_int_eq(t->reg_mr(r->coll, &m, &mh, &gh), 0);
+	ck_assert_ptr_nonnull(mh);
+	ck_assert_ptr_eq(mh, gh);
+	return mh;
+}
+
+static void rank_register(struct rank *r)
+{
+	r->data = calloc(1, BYTES);
+	r->signal = calloc(SIGNALS, sizeof(*r->signal));
+	r->signals = registered(r, r->signal, SIGNALS * sizeof(*r->signal));
+	r->window = registered(r, r->data, BYTES);
+}
+
+/* @n ranks that listen; false: there is no loopback interface. */
+static bool ranks_listen(int n)
+{
+	int devices = 0;
+
+	setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+	t->devices(&devices);
+	if (!devices)
+		return false;
+	memset(ranks, 0, sizeof(ranks));
+	said[0] = '\0';
+	nb_gin_tcp_conf.say = hear;
+	for (int i = 0; i < n; i++) {
+		ranks[i].rank = i;
+		ranks[i].nranks = n;
+		rank_listen(&ranks[i]);
+		handles[i] = ranks[i].handle;
+	}
+	return true;
+}
+
+static void ranks_connect(int from, int n)
+{
+	pthread_t thread[MOST_RANKS];
+
+	for (int i = from; i < n; i++)
+		pthread_create(&thread[i], NULL, rank_connect, &ranks[i]);
+	for (int i = from; i < n; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static __attribute__((unused)) bool ranks_open(int n)
+{
+	if (!ranks_listen(n))
+		return false;
+	ranks_connect(0, n);
+	for (int i = 0; i < n; i++) {
+		ck_assert_int_eq(ranks[i].rc, 0);
+		rank_register(&ranks[i]);
+	}
+	return true;
+}
+
+static void rank_close(struct rank *r)
+{
+	t->close_coll(r->coll);
+	t->close_listen(r->listener);
+	t->finalize(r->ctx);
+	free(r->data);
+	free(r->signal);
+}
+
+static __attribute__((unused)) void ranks_close(int n)
+{
+	for (int i = 0; i < n; i++)
+		rank_close(&ranks[i]);
+}
+
+/* One turn of each rank. */
+static __attribute__((unused)) void turn(int n)
+{
+	for (int i = 0; i < n; i++)
+		t->progress(ranks[i].coll, NULL);
+}
+
+static __attribute__((unused)) int post_put(struct rank *r, struct nb_gin_op *o,
+					    uint32_t to, size_t from_off,
+					    size_t to_off, size_t size)
+{
+	*o = (struct nb_gin_op){ .kind = NB_GIN_PUT,
+				 .rank = to,
+				 .src = size ? r->window : NULL,
+				 .dst = size ? r->window : NULL,
+				 .src_off = from_off,
+				 .dst_off = to_off,
+				 .size = size };
+	return t->post(r->coll, NULL, o);
+}
+
+/* A put with a signal; size 0: the signal alone. */
+static __attribute__((unused)) int post_signal(struct rank *r,
+					       struct nb_gin_op *o, uint32_t to,
+					       size_t size, size_t to_off,
+					       unsigned signal, uint64_t add)
+{
+	*o = (struct nb_gin_op){ .kind = NB_GIN_SIGNAL,
+				 .rank = to,
+				 .src = size ? r->window : NULL,
+				 .dst = size ? r->window : NULL,
+				 .dst_off = to_off,
+				 .size = size,
+				 .signal = r->signals,
+				 .signal_off = signal * 8,
+				 .signal_op =
+					 add ? NB_GIN_ADD : NB_GIN_INCREMENT,
+				 .value = add };
+	return t->post(r->coll, NULL, o);
+}
+
+static __attribute__((unused)) uint64_t read_signal(const struct rank *r,
+						    unsigned i)
+{
+	return __atomic_load_n(&r->signal[i], __ATOMIC_ACQUIRE);
+}
+
+#endif

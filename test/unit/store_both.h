@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_TEST_STORE_BOTH_H
+#define NB_TEST_STORE_BOTH_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plugin/store/store.h"
+
+/*
+ * For tests of the store's client: requests that wait for their reply, and a
+ * record of what a watch reported.
+ */
+static struct nb_http *http;
+
+struct got {
+	bool done;
+	struct nb_err err; /* code 0: success */
+	bool unknown, succeeded;
+	int64_t revision, lease, ttl_s;
+	size_t nkv, more;
+	struct {
+		char key[64], value[64];
+		size_t size;
+		int64_t mod, lease;
+		unsigned op;
+	} kv[8];
+};
+
+static inline void keep_reply(void *arg, const struct nb_store_reply *r)
+{
+	struct got *g = arg;
+
+	g->done = true;
+	g->err.code = 0;
+	if (r->err)
+		g->err = *r->err;
+	g->unknown = r->unknown;
+	g->succeeded = r->succeeded;
+	g->revision = r->revision;
+	g->lease = r->lease;
+	g->ttl_s = r->ttl_s;
+	g->nkv = r->nkv;
+	g->more = r->more;
+	for (size_t i = 0; i < r->nkv && i < 8; i++) {
+		snprintf(g->kv[i].key, 64, "%s", r->kv[i].key);
+		snprintf(g->kv[i].value, 64, "%s", r->kv[i].value);
+		g->kv[i].size = r->kv[i].size;
+		g->kv[i].mod = r->kv[i].mod_revision;
+		g->kv[i].lease = r->kv[i].lease;
+		g->kv[i].op = r->kv[i].op;
+	}
+}
+
+/* Run the loop until @flag is set; false: not within 20 s. */
+static inline bool until(const bool *flag)
+{
+	uint64_t end = nb_http_now_ms() + 20000;
+
+	while (!*flag && nb_http_now_ms() < end)
+		nb_http_wait(http, 1000);
+	return *flag;
+}
+
+/* got g = WAIT(nb_store_get(s, "key", keep_reply, &g, NULL)) */
+#define WAIT(g, call)                                        \
+	do {                                                 \
+		memset(&(g), 0, sizeof(g));                  \
+		ck_assert_int_eq(call, 0);                   \
+		ck_assert_msg(until(&(g).done), "no reply"); \
+	} while (0)
+
+/* ---- watches ---- */
+
+struct seen {
+	unsigned opened, broken, lost, failed, puts, deletes;
+	struct nb_err err;
+	char last[64], value[64], endpoint[64];
+	int64_t first, mod, revision;  /* of events; of the last report */
+	bool twice;		       /* an event came again, or backwards */
+	bool changed;		       /* any report; reset by the test */
+	struct nb_store_watch *end_in; /* ended within the callback */
+};
+
+static inline void keep_seen(void *arg, const struct nb_store_watch_report *r)
+{
+	struct seen *s = arg;
+
+	snprintf(s->endpoint, sizeof(s->endpoint), "%s", r->endpoint);
+	s->revision = r->revision;
+	if (r->err)
+		s->err = *r->err;
+	s->opened += r->state == NB_STORE_WATCH_OPEN;
+	s->broken += r->state == NB_STORE_WATCH_BROKEN;
+	s->lost += r->state == NB_STORE_WATCH_LOST;
+	s->failed += r->state == NB_STORE_WATCH_FAILED;
+	for (size_t i = 0; i < r->nkv; i++) {
+		s->puts += !r->kv[i].deleted;
+		s->deletes += r->kv[i].deleted;
+		if (r->kv[i].mod_revision < s->mod)
+			s->twice = true;
+		if (!s->first)
+			s->first = r->kv[i].mod_revision;
+		s->mod = r->kv[i].mod_revision;
+		snprintf(s->last, 64, "%s", r->kv[i].key);
+		snprintf(s->value, 64, "%s", r->kv[i].value);
+	}
+	if (s->end_in) {
+		nb_store_unwatch(s->end_in);
+		s->end_in = NULL;
+	}
+}
+
+/* Run the loop until counter @n is at least @least. */
+#define UNTIL(n, least)                                          \
+	do {                                                     \
+		uint64_t end_ = nb_http_now_ms() + 20000;        \
+		while ((n) < (least) && nb_http_now_ms() < end_) \
+			nb_http_wait(http, 1000);                \
+		ck_assert_uint_ge((n), (least));                 \
+	} while (0)
+
+#endif

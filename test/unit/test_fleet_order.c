@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// What an agent takes from the store's orders, and its own keys there when its
+// lease ends while one is being written.
+#include "test/unit/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "plugin/agent/own.h"
+#include "plugin/agent/procs.h"
+
+static struct nb_procs_order order;
+static struct nb_err err;
+
+static int line(const char *text)
+{
+	memset(&order, 0, sizeof(order));
+	err.code = 0;
+	return nb_procs_order_line(&order, text, &err);
+}
+
+START_TEST(changes_are_taken)
+{
+	ck_assert_int_eq(line("policy use none"), 0);
+	ck_assert_str_eq(order.line, "policy use none");
+	ck_assert_int_eq(line("map set m 00 01"), 0);
+	ck_assert_int_eq(line("policy undo"), 0);
+}
+END_TEST
+
+START_TEST(other_lines_are_not)
+{
+	ck_assert_int_ne(line("env set NCCL_X 1\npolicy use none"), 0);
+	ck_assert_int_ne(line("policy use none\nenv set NCCL_X 1"), 0);
+	ck_assert_int_ne(line("env set NCCL_X 1"), 0);
+	ck_assert_int_ne(line("policy load x"), 0);
+	ck_assert_int_ne(line("change commit x"), 0);
+	ck_assert_int_ne(line("@1 policy use none"), 0);
+	ck_assert_int_ne(line("policy use none commit=no"), 0);
+	ck_assert_int_ne(line("policy use \"none"), 0);
+	ck_assert_str_eq(order.line, "");
+}
+END_TEST
+
+START_TEST(a_long_line_is_not_cut)
+{
+	char text[sizeof(order.line) + 1];
+
+	memset(text, ' ', sizeof(text));
+	memcpy(text, "policy use none", 15);
+	text[sizeof(text) - 1] = '\0';
+	ck_assert_int_eq(line(text), NB_E_LIMIT);
+	text[sizeof(text) - 2] = '\0';
+	ck_assert_int_eq(line(text), 0);
+}
+END_TEST
+
+START_TEST(names_are_one_word)
+{
+	static const char *const wrong[] = { "", "a b", "a\nenv set X 1",
+					     "a x=1", "\"a\"" };
+	struct nb_procs_blob b = { .size = 0 };
+	char text[80];
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		ck_assert_int_ne(nb_procs_blob_name(&b, wrong[i], &err), 0);
+	memset(text, 'a', sizeof(text));
+	text[sizeof(b.name)] = '\0';
+	ck_assert_int_eq(nb_procs_blob_name(&b, text, &err), NB_E_LIMIT);
+	text[sizeof(b.name) - 1] = '\0';
+	ck_assert_int_eq(nb_procs_blob_name(&b, text, &err), 0);
+	ck_assert_str_eq(b.name, text);
+}
+END_TEST
+
+/* ---- own keys ---- */
+
+static nb_store_done_fn *done;
+static void *done_arg;
+static int64_t put_lease;
+
+static size_t nput;
+
+int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
+			nb_store_done_fn *fn, void *arg, struct nb_err *e);
+int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
+			nb_store_done_fn *fn, void *arg, struct nb_err *e)
+{
+	(void)s;
+	(void)e;
+	put_lease = txn->then[0].lease;
+	nput = txn->nthen;
+	done = fn;
+	done_arg = arg;
+	return 0;
+}
+
+static void reply(int64_t revision)
+{
+	struct nb_store_reply r = { .succeeded = true, .revision = revision };
+
+	put_lease = 0;
+	done(done_arg, &r);
+}
+
+START_TEST(a_key_of_a_lost_lease_is_written_again)
+{
+	struct nb_own o = { .prefix = "/p/", .lease = 1 };
+
+	nb_own_set(&o, "k", json_pack("{s:i}", "a", 1));
+	nb_own_flush(&o);
+	ck_assert_int_eq(put_lease, 1);
+	/* the lease ends, and another is granted, before the reply */
+	nb_own_lease(&o, 0);
+	nb_own_lease(&o, 2);
+	reply(7);
+	ck_assert_int_eq(put_lease, 2);
+	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 0);
+	reply(8);
+	ck_assert_int_eq(put_lease, 0); /* once */
+	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 8);
+	nb_own_free(&o);
+}
+END_TEST
+
+START_TEST(keys_due_together_cost_one_write)
+{
+	struct nb_own o = { .prefix = "/p/", .lease = 1 };
+
+	nb_own_set(&o, "a", json_pack("{s:i}", "a", 1));
+	nb_own_set(&o, "b", json_pack("{s:i}", "b", 1));
+	nb_own_flush(&o);
+	ck_assert_uint_eq(nput, 2);
+	/* what is due while they are under way does not wait for them */
+	nb_own_set(&o, "c", json_pack("{s:i}", "c", 1));
+	nb_own_set(&o, "a", json_pack("{s:i}", "a", 2));
+	nput = 0;
+	nb_own_flush(&o);
+	ck_assert_uint_eq(nput, 1);
+	reply(7); /* that of c */
+	ck_assert_int_eq(nb_own_confirmed(&o, "c"), 7);
+	ck_assert_int_eq(nb_own_confirmed(&o, "b"), 0);
+	nb_own_free(&o); /* with a write under way */
+}
+END_TEST
+
+UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
+	  tcase_add_test(tc, other_lines_are_not);
+	  tcase_add_test(tc, a_long_line_is_not_cut);
+	  tcase_add_test(tc, names_are_one_word);
+	  tcase_add_test(tc, a_key_of_a_lost_lease_is_written_again);
+	  tcase_add_test(tc, keys_due_together_cost_one_write);)

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// An agent's copies of records in its segment: which records make sense, and
+// that a site answers for one only after its barrier.
+#include "test/unit/segment_file.h"
+
+#include "plugin/agent/site.h"
+
+#define COMM 0xc0
+#define DIGEST \
+	"1111111111111111111111111111111111111111111111111111111111111111"
+
+static bool refused;
+bool __wrap_nb_segment_membarrier(struct nb_segment *s);
+bool __wrap_nb_segment_membarrier(struct nb_segment *s)
+{
+	(void)s;
+	return !refused;
+}
+
+static struct nb_site site;
+static struct nb_seg_comm *comm;
+
+static void site_up(void)
+{
+	uint32_t slot;
+
+	set_up();
+	site = (struct nb_site){ .seg = attach() };
+	ck_assert_int_eq(join(site.seg, COMM, 2, 0, &comm, &slot, NULL), 0);
+	comm->fleet = NB_FLEET_BEGUN;
+	site.seg->mem->proc[0].flags |= NB_SEG_PROC_MEMBARRIER;
+	nb_site_registered(&site, 0, 5);
+	nb_site_measure(&site);
+	refused = false;
+}
+
+static void site_down(void)
+{
+	nb_segment_detach(site.seg);
+	tear_down();
+}
+
+static uint64_t copy(const char *text, int64_t mod)
+{
+	json_t *record = json_loads(text, 0, NULL);
+
+	ck_assert_ptr_nonnull(record);
+	ck_assert(nb_site_copy(&site, COMM, record, 6, mod));
+	json_decref(record);
+	return comm->record.word;
+}
+
+/* The revision for which the site answers. */
+static int64_t answer(void)
+{
+	json_t *o = nb_site_seen(&site);
+	json_t *c = json_object_get(json_object_get(o, "comms"),
+				    "00000000000000c0");
+	int64_t rev = json_integer_value(json_object_get(c, "rev"));
+
+	ck_assert(json_is_object(c));
+	json_decref(o);
+	return rev;
+}
+
+#define RECORD(state, n, fence)                                 \
+	"{\"state\":" state ",\"n\":" n ",\"digest\":\"" DIGEST \
+	"\",\"fence\":" fence "}"
+
+START_TEST(records_that_make_sense_are_copied)
+{
+	uint64_t armed = copy(RECORD("\"armed\"", "1", "7"), 10);
+	uint64_t commit = copy(RECORD("\"commit\"", "1", "7"), 11);
+
+	ck_assert_uint_eq(nb_fence_word_state(armed), NB_FENCE_ARMED);
+	ck_assert_uint_eq(nb_fence_word_state(commit), NB_FENCE_COMMIT);
+	ck_assert_uint_eq(nb_fence_word_seq(commit), 7);
+	ck_assert_uint_eq(copy("{\"state\":\"none\"}", 12), 0);
+}
+END_TEST
+
+START_TEST(others_are_nobodys)
+{
+	static const char *const wrong[] = {
+		RECORD("\"comitt\"", "1", "8"),
+		RECORD("\"COMMIT\"", "1", "8"),
+		RECORD("\"\"", "1", "8"),
+		RECORD("1", "1", "8"),
+		RECORD("\"commit\"", "-1", "8"),
+		RECORD("\"commit\"", "1", "-1"),
+		RECORD("\"commit\"", "1", "\"8\""),
+		RECORD("\"commit\"", "1", "1099511627777"),
+		"{\"state\":\"commit\",\"n\":1,\"digest\":\"" DIGEST "\"}",
+		"{}",
+	};
+	uint64_t word = copy(RECORD("\"commit\"", "1", "7"), 10);
+
+	ck_assert(nb_site_barrier(&site));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		ck_assert_msg(copy(wrong[i], 11) == word, "%s", wrong[i]);
+		ck_assert(nb_site_barrier(&site));
+		ck_assert_int_eq(answer(), 10);
+	}
+}
+END_TEST
+
+START_TEST(no_answer_without_a_barrier)
+{
+	copy(RECORD("\"armed\"", "1", "7"), 10);
+	ck_assert_int_eq(answer(), 0);
+	refused = true;
+	ck_assert(!nb_site_barrier(&site));
+	ck_assert_int_eq(answer(), 0);
+	refused = false;
+	ck_assert(nb_site_barrier(&site));
+	ck_assert_int_eq(answer(), 10);
+	copy(RECORD("\"commit\"", "1", "7"), 11);
+	ck_assert_int_eq(answer(), 0);
+}
+END_TEST
+
+UNIT_MAIN("fleet_site", tcase_add_checked_fixture(tc, site_up, site_down);
+	  tcase_add_test(tc, records_that_make_sense_are_copied);
+	  tcase_add_test(tc, others_are_nobodys);
+	  tcase_add_test(tc, no_answer_without_a_barrier);)

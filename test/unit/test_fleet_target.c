@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// What a coordinator concludes from the keys of sites: of those that are there,
+// and of those that have gone with their agent's lease.
+#include "test/unit/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "plugin/agent/target.h"
+
+#define COMM "00000000000000c0"
+#define RECORD "order/record/" COMM
+#define DIGEST \
+	"1111111111111111111111111111111111111111111111111111111111111111"
+
+enum { MADE = 10, ARMED = 20 };
+
+static struct nb_view view;
+static struct nb_targets targets;
+
+static void put(const char *key, const char *value, int64_t mod)
+{
+	const struct nb_view_key *k = nb_view_get(&view, key);
+
+	ck_assert(nb_view_put(&view, key, value, strlen(value),
+			      k ? k->made : mod, mod));
+}
+
+static void put_site(const char *site)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "comm/" COMM "/%s", site);
+	put(key,
+	    "{\"since\":5,\"nranks\":4,\"ranks\":2,\"clock\":\"decisions\","
+	    "\"settings\":[1],\"differs\":\"\"}",
+	    6);
+}
+
+static void put_seen(const char *site, int64_t rev, const char *stand)
+{
+	char key[64], value[200];
+
+	snprintf(key, sizeof(key), "seen/%s", site);
+	snprintf(value, sizeof(value),
+		 "{\"comms\":{\"" COMM "\":{\"rev\":%lld,\"announced\":3,"
+		 "\"per_s\":0,\"taken\":true,\"stand\":\"%s\"}}}",
+		 (long long)rev, stand);
+	put(key, value, rev);
+}
+
+static void set_up(void)
+{
+	put_site("a");
+	put_site("b");
+	put(RECORD, "{\"state\":\"none\"}", MADE);
+	put_seen("a", MADE, "below");
+	put_seen("b", MADE, "below");
+	nb_targets_find(&targets, &view, DIGEST);
+	ck_assert_uint_eq(targets.n, 1);
+	ck_assert_str_eq(targets.at[0].why, "");
+	nb_targets_choose(&targets, &view, 0, 20, 0);
+	put(RECORD, "{\"state\":\"armed\"}", ARMED);
+	nb_targets_armed(&targets, ARMED);
+}
+
+static void tear_down(void)
+{
+	nb_targets_free(&targets);
+	nb_view_clear(&view);
+}
+
+/* How all stand; @missing: the site that has not answered, or NULL. */
+static void stands(enum nb_targets_stand want, const char *missing)
+{
+	const char *site = NULL;
+
+	ck_assert_int_eq(nb_targets_stand(&targets, &view, &site), want);
+	if (missing)
+		ck_assert_str_eq(site, missing);
+}
+
+START_TEST(all_sites_must_answer)
+{
+	stands(NB_TARGETS_UNKNOWN, "a");
+	put_seen("a", ARMED, "below");
+	stands(NB_TARGETS_UNKNOWN, "b");
+	put_seen("b", ARMED, "below");
+	stands(NB_TARGETS_BELOW, NULL);
+	put_seen("b", ARMED, "at");
+	stands(NB_TARGETS_AT, NULL);
+	put_seen("b", ARMED, "beyond");
+	stands(NB_TARGETS_BEYOND, NULL);
+}
+END_TEST
+
+/* The lease of b's agent ends while its answer is outstanding. */
+START_TEST(a_site_that_has_left_has_not_answered)
+{
+	put_seen("a", ARMED, "below");
+	nb_view_remove(&view, "comm/" COMM "/b");
+	nb_view_remove(&view, "seen/b");
+	stands(NB_TARGETS_UNKNOWN, "b");
+}
+END_TEST
+
+START_TEST(nor_has_one_with_one_of_its_keys)
+{
+	put_seen("a", ARMED, "below");
+	put_seen("b", ARMED, "below");
+	nb_view_remove(&view, "comm/" COMM "/b");
+	stands(NB_TARGETS_UNKNOWN, "b");
+	put_site("b");
+	stands(NB_TARGETS_BELOW, NULL);
+	nb_view_remove(&view, "seen/b");
+	stands(NB_TARGETS_UNKNOWN, "b");
+}
+END_TEST
+
+/* All agents of a communicator have left: its ranks decide on. */
+START_TEST(no_site_is_no_answer)
+{
+	nb_view_remove(&view, "comm/" COMM "/a");
+	nb_view_remove(&view, "comm/" COMM "/b");
+	stands(NB_TARGETS_UNKNOWN, "a");
+}
+END_TEST
+
+START_TEST(none_is_armed_while_a_site_is_away)
+{
+	char why[200];
+
+	nb_targets_free(&targets);
+	put(RECORD,
+	    "{\"state\":\"commit\",\"n\":1,\"digest\":\"x\",\"fence\":9}",
+	    ARMED);
+	put_seen("a", ARMED, "below");
+	put_seen("b", ARMED, "below");
+	nb_targets_find(&targets, &view, DIGEST);
+	ck_assert(nb_targets_ready(&targets, &view, why, sizeof(why)));
+	nb_view_remove(&view, "comm/" COMM "/b");
+	ck_assert(!nb_targets_ready(&targets, &view, why, sizeof(why)));
+}
+END_TEST
+
+START_TEST(a_record_outlives_the_keys_of_sites)
+{
+	const struct nb_view_key *k = nb_view_get(&view, RECORD);
+
+	ck_assert(!nb_target_is_stale(&view, k));
+	nb_view_remove(&view, "comm/" COMM "/a");
+	nb_view_remove(&view, "comm/" COMM "/b");
+	k = nb_view_get(&view, RECORD);
+	ck_assert(!nb_target_is_stale(&view, k));
+	/* a communicator of the same identity registers after it was made */
+	put("comm/" COMM "/a", "{\"since\":11}", 12);
+	k = nb_view_get(&view, RECORD);
+	ck_assert(nb_target_is_stale(&view, k));
+}
+END_TEST
+
+static void put_staged(const char *site, int64_t n, const char *state)
+{
+	char key[64], value[100];
+
+	snprintf(key, sizeof(key), "staged/%s", site);
+	snprintf(value, sizeof(value),
+		 "{\"n\":%lld,\"state\":\"%s\",\"text\":\"no %s\"}",
+		 (long long)n, state, site);
+	put(key, value, 30);
+}
+
+/* Which sites have not committed change 3 on their own, and why. */
+static void unsettled(const char *want, bool waiting)
+{
+	json_t *sites = json_pack("[s,s]", "a", "b");
+	bool waits;
+	json_t *list = nb_targets_unsettled(&view, sites, 3, &waits);
+	char *text = json_dumps(list, JSON_COMPACT | JSON_SORT_KEYS);
+
+	ck_assert_str_eq(text, want);
+	ck_assert(waits == waiting);
+	free(text);
+	json_decref(list);
+	json_decref(sites);
+}
+
+START_TEST(a_site_that_could_not_commit_is_named)
+{
+	put_staged("a", 3, "staged");
+	put_staged("b", 3, "failed");
+	unsettled("[{\"site\":\"a\",\"text\":\"has not said that it has "
+		  "committed\"},{\"site\":\"b\",\"text\":\"no b\"}]",
+		  true);
+	put_staged("a", 3, "committed");
+	unsettled("[{\"site\":\"b\",\"text\":\"no b\"}]", false);
+	put_staged("b", 4, "failed"); /* of a later change */
+	unsettled("[]", false);
+	nb_view_remove(&view, "staged/a"); /* its agent has left */
+	unsettled("[{\"site\":\"a\",\"text\":\"has not said that it has "
+		  "committed\"}]",
+		  true);
+}
+END_TEST
+
+UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
+	  tcase_add_test(tc, all_sites_must_answer);
+	  tcase_add_test(tc, a_site_that_has_left_has_not_answered);
+	  tcase_add_test(tc, nor_has_one_with_one_of_its_keys);
+	  tcase_add_test(tc, no_site_is_no_answer);
+	  tcase_add_test(tc, none_is_armed_while_a_site_is_away);
+	  tcase_add_test(tc, a_record_outlives_the_keys_of_sites);
+	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)

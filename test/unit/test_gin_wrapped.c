@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// A vendor's GIN or RMA plugin behind ours, of each version: calls,
+// results and order reach it, puts may be held back, device handles of other
+// types reach NCCL untouched.
+#include "test/unit/gin_pair.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include "plugin/gin/list.h"
+#include "plugin/wrap/wrapped.h"
+#include "test/fakes/wrapped/gin.h"
+
+static struct gin_plugin_seen *seen;
+
+static const char *build_dir(void)
+{
+	const char *b = getenv("B");
+
+	return b ? b : "build/debug";
+}
+
+static void set_up(int abi)
+{
+	char path[256];
+	void *lib;
+
+	snprintf(path, sizeof(path), "%s/test/fakes/wrapped/gin_v%d.so",
+		 build_dir(), abi);
+	setenv("NCCLBPF_CHAIN_GIN", path, 1);
+	setenv("NCCLBPF_CONTROL", "off", 1);
+	setenv("NCCLBPF_JOB", "test_gin_wrapped", 1);
+	unsetenv("NCCLBPF_GIN");
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	ck_assert_msg(lib != NULL, "%s", dlerror());
+	seen = dlsym(lib, "gin_plugin_seen");
+	ck_assert_ptr_nonnull(seen);
+}
+
+START_TEST(each_version_is_called_as_nccl_would)
+{
+	const int abi = 11 + _i;
+	struct nb_net_props_v12 p;
+	void *req, *get = NULL, *flush = seen;
+	bool failed = true;
+
+	set_up(abi);
+	pair_open();
+	ck_assert_int_eq(rma->get_properties(2, &p), 0);
+	ck_assert_int_eq(p.speed, 400002);
+	ck_assert_int_eq(p.device_type, 2);
+	ck_assert_uint_eq(seen->connects, 2);
+	ck_assert_uint_eq(seen->listens, 2);
+	ck_assert_uint_eq(seen->contexts, abi == 11 ? 2 : 4);
+	ck_assert_uint_eq(seen->regs, 4);
+	ck_assert_uint_eq(nb_wrapped[NB_WRAPPED_GIN].version, (unsigned)abi);
+	strcpy(pair[0].data, "wrapped");
+	req = pair_put(1, 1, 8, 0, 100, 2, 2, 7);
+	ck_assert_str_eq(pair[1].data + 100, "wrapped");
+	ck_assert_uint_eq(pair[1].signal[2], 7);
+	ck_assert_uint_eq(seen->put[0].size, 8);
+	ck_assert_uint_eq(seen->put[0].op, 2);
+	ck_assert_int_eq(seen->put[0].context, abi == 11 ? 0 : 1);
+	ck_assert_uint_eq(seen->put[0].rank, 1);
+	pair_finish(req);
+	ck_assert_uint_eq(seen->tests, 2); /* done at the second */
+	ck_assert_uint_gt(seen->progresses, 0);
+	if (abi >= 13) {
+		ck_assert_int_eq(rma->iget.rma_v15(pair[0].ctx, 0, 100,
+						   pair[0].window, 8, 200,
+						   pair[0].window, 1, 0, &get),
+				 0);
+		pair_finish(get);
+		ck_assert_str_eq(pair[0].data + 200, "wrapped");
+		ck_assert_int_eq(
+			rma->iflush(pair[0].ctx, 0, pair[0].window, 1, &flush),
+			0);
+		ck_assert_ptr_null(flush);
+		ck_assert_uint_eq(seen->flushes, 1);
+	}
+	ck_assert_int_eq(rma->query_last_error(pair[0].ctx, &failed), 0);
+	ck_assert(!failed);
+	pair_close();
+	ck_assert_uint_eq(seen->colls, 2);
+	ck_assert_uint_eq(seen->finalizes, 2);
+}
+END_TEST
+
+START_TEST(strong_and_more_reach_rma)
+{
+	void *req = NULL;
+	int done = 0;
+
+	set_up(15);
+	pair_open();
+	ck_assert_int_eq(rma->iput_signal.rma_v15(pair[0].ctx, 0, 0, NULL, 0, 0,
+						  NULL, 1, 0, pair[0].signals,
+						  1, 1, false, 1, &req),
+			 0);
+	ck_assert(!seen->put[0].strong);
+	ck_assert_uint_eq(seen->put[0].flags, 1);
+	while (!done)
+		ck_assert_int_eq(rma->test(pair[0].coll, req, &done), 0);
+	pair_close();
+}
+END_TEST
+
+START_TEST(its_errors_are_nccls)
+{
+	struct nb_gin_sums s;
+	void *req = seen;
+
+	set_up(15);
+	pair_open();
+	seen->fail_put = NB_NET_REMOTE;
+	ck_assert_int_eq(rma->iput.rma_v15(pair[0].ctx, 0, 0, pair[0].window, 8,
+					   0, pair[0].window, 1, 0, &req),
+			 NB_NET_REMOTE);
+	ck_assert_ptr_null(req);
+	nb_gin_list_sums(&s);
+	ck_assert_uint_eq(s.errors, 1);
+	ck_assert_uint_eq(nb_wrapped[NB_WRAPPED_GIN].errors, 1);
+	pair_finish(pair_put(0, 1, 8, 0, 0, 0, 0, 0)); /* and the twin */
+	pair_close();
+}
+END_TEST
+
+START_TEST(held_puts_are_posted_in_order)
+{
+	void *req[8];
+	char policy[256];
+
+	snprintf(policy, sizeof(policy), "%s/test/corpus/gin/hold.policy",
+		 build_dir());
+	setenv("NCCLBPF_POLICY", policy, 1);
+	set_up(15);
+	pair_open();
+	/* the program holds puts of 1 byte; those behind them wait too */
+	for (size_t i = 0; i < 8; i++)
+		req[i] = pair_put(0, 1, i == 2 ? 1 : 10 + i, 0, 0, 0, 0, 0);
+	ck_assert_uint_eq(seen->nput, 2);
+	pair_finish(pair_put(1, 1, 99, 0, 0, 0, 0, 0));
+	ck_assert_uint_eq(seen->put[2].size, 99); /* another context's */
+	for (int i = 0; i < 8; i++)
+		pair_finish(req[i]);
+	ck_assert_uint_eq(seen->put[3].size, 1);
+	for (unsigned i = 3; i < 8; i++)
+		ck_assert_uint_eq(seen->put[i + 1].size, 10 + i);
+	pair_close();
+}
+END_TEST
+
+/* GDAKI and others: NCCL's device handle is theirs, and iput is never called.
+ */
+START_TEST(another_device_type_is_passed_through)
+{
+	const struct nb_gin_table *t = &ncclGinPlugin_v13;
+	struct nb_gin_config_v13 k = { 1, 1, 1, 0, -1 };
+	struct nb_net_props_v12 p;
+	void *ctx = NULL, *devh = NULL, *mh = NULL, *gh = NULL;
+
+	set_up(13);
+	seen->device_type = 3;
+	pair_open();
+	ck_assert_int_eq(t->get_properties(0, &p), 0);
+	ck_assert_int_eq(p.device_type, 3);
+	ck_assert_int_eq(t->create_context.v13(pair[0].coll, &k, &ctx, &devh),
+			 0);
+	ck_assert_ptr_eq(devh, seen);
+	ck_assert_int_eq(
+		t->reg_mr.v11(pair[0].coll, pair[0].data, 8, 2, 0, &mh, &gh),
+		0);
+	ck_assert_uint_eq((uintptr_t)gh, (uintptr_t)mh + 100);
+	ck_assert_int_eq(t->dereg_mr(pair[0].coll, mh), 0);
+	ck_assert_uint_eq(seen->deregs, 1);
+	ck_assert_int_eq(t->destroy_context(ctx), 0);
+	pair_close();
+}
+END_TEST
+
+START_TEST(a_library_without_gin_is_left_out)
+{
+	void *ctx = NULL;
+	char path[256];
+	int n = 9;
+
+	set_up(11);
+	snprintf(path, sizeof(path), "%s/test/fakes/wrapped/none.so",
+		 build_dir());
+	setenv("NCCLBPF_CHAIN_GIN", path, 1);
+	ck_assert_int_eq(rma->init(&ctx, 1, NULL), 0);
+	ck_assert_int_eq(rma->devices(&n), 0);
+	ck_assert_int_eq(n, 0);
+	ck_assert_int_eq(nb_wrapped[NB_WRAPPED_GIN].state, NB_WRAPPED_LEFT_OUT);
+}
+END_TEST
+
+// clang-format off
+UNIT_MAIN("gin_wrapped",
+	  tcase_add_loop_test(tc, each_version_is_called_as_nccl_would, 0, 5);
+	  tcase_add_test(tc, strong_and_more_reach_rma);
+	  tcase_add_test(tc, its_errors_are_nccls);
+	  tcase_add_test(tc, held_puts_are_posted_in_order);
+	  tcase_add_test(tc, another_device_type_is_passed_through);
+	  tcase_add_test(tc, a_library_without_gin_is_left_out);)

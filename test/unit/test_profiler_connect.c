@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// NCCL is asked for kernels until it has connected the profiler channels of
+// each communicator, so that telemetry can be enabled later without a pause.
+#include "test/unit/profiler_rank.h"
+
+#include "plugin/runtime/params.h"
+
+enum { ON = 0, OFF = 1 };
+
+/* A rank in a process that has a control socket, as jobs have. */
+static struct host_prof connecting_rank(int abi, int rank)
+{
+	struct host_prof c = open_rank(abi, rank);
+
+	nb_params.num[NB_P_CONTROL] = ON;
+	host_prof_fini(&c);
+	return open_rank(abi, rank);
+}
+
+/* NCCL reports a kernel of the communicator. */
+static void kernel_seen(struct host_prof *c)
+{
+	struct host_event e = coll_event();
+	void *task = host_prof_start(c, &e);
+	void *k = kernel(c, task, 0, 1000);
+
+	host_prof_stop(c, task);
+	host_prof_stop(c, k);
+}
+
+START_TEST(kernels_are_asked_for_until_one_is_seen)
+{
+	struct host_prof c = connecting_rank(_i, 0);
+
+	if (_i < 3) { /* the interface has no kernels */
+		ck_assert_int_eq(mask, 0);
+		ck_assert_uint_eq(nb_events_unconnected(), 0);
+		host_prof_fini(&c);
+		return;
+	}
+	ck_assert_int_eq(mask, HOST_KERNEL_CH);
+	ck_assert_uint_eq(nb_events_unconnected(), 1);
+	nb_events_turn();
+	ck_assert_int_eq(mask, HOST_KERNEL_CH);
+	kernel_seen(&c);
+	ck_assert_uint_eq(nb_events_unconnected(), 0);
+	nb_events_turn();
+	ck_assert_int_eq(mask, 0);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(nothing_is_measured_meanwhile)
+{
+	struct host_prof c = connecting_rank(6, 0);
+
+	kernel_seen(&c);
+	ck_assert_ptr_null(row_of(&c));
+	ck_assert_uint_eq(comm_of(&c)->next_coll, 0);
+	for (int i = 0; i < NB_NLOST; i++)
+		ck_assert_uint_eq(nb_events_lost((enum nb_lost)i), 0);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(each_communicator_is_waited_for)
+{
+	struct host_prof a = connecting_rank(6, 0), b = open_rank(6, 1);
+
+	ck_assert_uint_eq(nb_events_unconnected(), 2);
+	kernel_seen(&a);
+	nb_events_turn();
+	ck_assert_int_eq(mask, HOST_KERNEL_CH);
+	host_prof_fini(&b); /* it never had a collective */
+	nb_events_turn();
+	ck_assert_int_eq(mask, 0);
+	b = open_rank(6, 1);
+	ck_assert_int_eq(mask, HOST_KERNEL_CH);
+	host_prof_fini(&a);
+	host_prof_fini(&b);
+}
+END_TEST
+
+START_TEST(telemetry_connects_as_well)
+{
+	struct host_prof c = connecting_rank(6, 0);
+
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	kernel_seen(&c);
+	nb_events_telemetry(0);
+	ck_assert_int_eq(mask, 0);
+	host_prof_fini(&c);
+}
+END_TEST
+
+START_TEST(a_silent_communicator_is_given_up)
+{
+	struct host_prof busy = connecting_rank(6, 0), idle = open_rank(6, 1);
+
+	for (int i = 0; i < 65536; i++)
+		kernel_seen(&busy);
+	nb_events_turn();
+	ck_assert_int_eq(mask, 0);
+	ck_assert_uint_eq(nb_events_unconnected(), 1);
+	host_prof_fini(&busy);
+	host_prof_fini(&idle);
+}
+END_TEST
+
+START_TEST(the_user_may_disable_it)
+{
+	struct host_prof c = connecting_rank(6, 0);
+
+	host_prof_fini(&c);
+	nb_params.num[NB_P_PROFILER_CONNECT] = OFF;
+	c = open_rank(6, 0);
+	ck_assert_int_eq(mask, 0);
+	ck_assert_uint_eq(nb_events_unconnected(), 1);
+	host_prof_fini(&c);
+	/* without a control socket nobody can enable telemetry */
+	nb_params.num[NB_P_PROFILER_CONNECT] = ON;
+	nb_params.num[NB_P_CONTROL] = OFF;
+	c = open_rank(6, 0);
+	ck_assert_int_eq(mask, 0);
+	host_prof_fini(&c);
+}
+END_TEST
+
+UNIT_MAIN("profiler_connect",
+	  tcase_add_loop_test(tc, kernels_are_asked_for_until_one_is_seen, 1,
+			      7);
+	  tcase_add_test(tc, nothing_is_measured_meanwhile);
+	  tcase_add_test(tc, each_communicator_is_waited_for);
+	  tcase_add_test(tc, telemetry_connects_as_well);
+	  tcase_add_test(tc, a_silent_communicator_is_given_up);
+	  tcase_add_test(tc, the_user_may_disable_it);)

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: MIT
+// The store's client without a store: base64, what requests look like, and
+// replies of a server that is not etcd, lies, cuts off or says nothing.
+#include "test/unit/unit.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "plugin/store/base64.h"
+#include "plugin/store/codec.h"
+#include "test/unit/store_both.h"
+
+static struct nb_err err;
+static struct got g;
+
+/* ---- a server that answers each connection with the same bytes ---- */
+
+static struct {
+	int fd;
+	unsigned port, served;
+	const char *bytes;
+	size_t size;
+	bool silent;
+	pthread_t thread;
+} fake;
+
+static void *serve(void *arg)
+{
+	static char in[65536];
+	int fd;
+
+	(void)arg;
+	while ((fd = accept(fake.fd, NULL, NULL)) >= 0) {
+		(void)!read(fd, in, sizeof(in));
+		fake.served++;
+		if (!fake.silent)
+			(void)!write(fd, fake.bytes, fake.size);
+		else
+			(void)!read(fd, in, sizeof(in)); /* until it closes */
+		close(fd);
+	}
+	return NULL;
+}
+
+static struct nb_store *start_fake(const char *bytes, size_t size)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	socklen_t n = sizeof(a);
+	struct nb_store_config c = { .timeout_ms = 700 };
+	struct nb_store *s;
+	char url[64];
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	fake.fd = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(fake.fd, (struct sockaddr *)&a, n), 0);
+	ck_assert_int_eq(listen(fake.fd, 16), 0);
+	getsockname(fake.fd, (struct sockaddr *)&a, &n);
+	fake.bytes = bytes;
+	fake.size = size;
+	fake.silent = !bytes;
+	fake.served = 0;
+	ck_assert_int_eq(pthread_create(&fake.thread, NULL, serve, NULL), 0);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(a.sin_port));
+	c.endpoints = url;
+	ck_assert_int_eq(nb_http_new(&http, &err), 0);
+	ck_assert_int_eq(nb_store_open(&s, http, &c, &err), 0);
+	return s;
+}
+
+static void stop_fake(struct nb_store *s)
+{
+	nb_store_close(s);
+	nb_http_free(http);
+	shutdown(fake.fd, SHUT_RDWR);
+	pthread_join(fake.thread, NULL);
+	close(fake.fd);
+}
+
+/* ---- which authorities curl gets ---- */
+
+static struct {
+	unsigned capath, cainfo; /* calls */
+	const char *path;	 /* the last CAPATH */
+} given;
+
+#undef curl_easy_setopt
+CURLcode __real_curl_easy_setopt(CURL *e, CURLoption o, ...);
+CURLcode __wrap_curl_easy_setopt(CURL *e, CURLoption o, ...);
+
+/* Each option has one argument of a pointer's size. */
+CURLcode __wrap_curl_easy_setopt(CURL *e, CURLoption o, ...)
+{
+	va_list ap;
+	void *v;
+
+	va_start(ap, o);
+	v = va_arg(ap, void *);
+	va_end(ap);
+	if (o == CURLOPT_CAPATH) {
+		given.capath++;
+		given.path = v;
+	}
+	given.cainfo += o == CURLOPT_CAINFO;
+	return __real_curl_easy_setopt(e, o, v);
+}
+
+#define OK_HEAD "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+#define HEADER "\"header\":{\"revision\":\"7\"}"
+
+/* replies, and the code that a write gets for them */
+static const struct {
+	const char *bytes;
+	int code;
+	bool unknown;
+} replies[] = {
+	{ OK_HEAD "{" HEADER ",\"succeeded\":true}", 0, false },
+	{ OK_HEAD "", NB_E_PROTOCOL, true },
+	{ OK_HEAD "[]", NB_E_PROTOCOL, true },
+	{ OK_HEAD "{}", NB_E_PROTOCOL, true },
+	{ OK_HEAD "{\"header\":5}", NB_E_PROTOCOL, true },
+	{ OK_HEAD "{\"header\":{\"revision\":\"x\"}}", NB_E_PROTOCOL, true },
+	{ OK_HEAD "{\"header\":{\"revision\":\"-1\"}}", NB_E_PROTOCOL, true },
+	{ OK_HEAD "{\"header\":{\"revision\":\"9223372036854775808\"}}",
+	  NB_E_PROTOCOL, true },
+	{ OK_HEAD "{" HEADER ",\"succeeded\":\"yes\"}", NB_E_PROTOCOL, true },
+	{ OK_HEAD "{" HEADER ",\"responses\":[5]}", NB_E_PROTOCOL, true },
+	{ OK_HEAD "{" HEADER ",\"responses\":[{\"response_range\":{\"kvs\":"
+		  "[{\"key\":\"!!!!\"}]}}]}",
+	  NB_E_PROTOCOL, true },
+	{ OK_HEAD "{" HEADER ",\"responses\":[{\"response_range\":{\"kvs\":"
+		  "[{\"value\":\"QQ==\"}]}}]}",
+	  NB_E_PROTOCOL, true },
+	{ OK_HEAD "{" HEADER ",\"responses\":[{\"response_range\":{\"kvs\":"
+		  "[{\"key\":\"QQ==\",\"mod_revision\":{}}]}}]}",
+	  NB_E_PROTOCOL, true },
+	{ "HTTP/1.1 400 Bad Request\r\n\r\nCommonName of client sending",
+	  NB_E_PROTOCOL, false },
+	{ "HTTP/1.1 502 Bad Gateway\r\n\r\n<html>proxy</html>", NB_E_PROTOCOL,
+	  true },
+	{ "HTTP/1.1 503 x\r\n\r\n{\"error\":\"etcdserver: request timed out\","
+	  "\"code\":14}",
+	  NB_E_TIMEOUT, true },
+	{ "HTTP/1.1 503 x\r\n\r\n{\"error\":\"etcdserver: no leader\","
+	  "\"code\":14}",
+	  NB_E_STORE, false },
+	{ "HTTP/1.1 429 x\r\n\r\n{\"error\":\"etcdserver: mvcc: database space "
+	  "exceeded\",\"code\":8}",
+	  NB_E_FULL, false },
+	{ "HTTP/1.1 400 x\r\n\r\n{\"error\":\"etcdserver: request is too "
+	  "large\",\"code\":3}",
+	  NB_E_LIMIT, false },
+	{ "not HTTP at all", NB_E_STORE, true },
+	{ "", NB_E_STORE, true },
+	{ NULL, NB_E_TIMEOUT, true },
+};
+
+START_TEST(replies_of_a_server_that_is_not_etcd)
+{
+	const char *bytes = replies[_i].bytes;
+	struct nb_store *s = start_fake(bytes, bytes ? strlen(bytes) : 0);
+
+	WAIT(g, nb_store_put(s, "/a", "1", 1, 0, keep_reply, &g, &err));
+	ck_assert_msg(g.err.code == replies[_i].code, "%d: %s: %d: %s", _i,
+		      bytes, g.err.code, g.err.text);
+	ck_assert_int_eq(g.unknown, replies[_i].unknown);
+	if (replies[_i].code)
+		ck_assert_ptr_nonnull(strstr(g.err.text, "http://127.0.0.1:"));
+	/* a write that may have happened is not repeated */
+	if (g.unknown)
+		ck_assert_uint_eq(fake.served, 1);
+	stop_fake(s);
+}
+END_TEST
+
+/* Any bytes in the place of a good reply: never more than an error. */
+START_TEST(damaged_replies)
+{
+	static const char good[] =
+		"{" HEADER ",\"succeeded\":true,\"responses\":[{\"response_"
+		"range\":{" HEADER ",\"kvs\":[{\"key\":\"L2E=\",\"create_"
+		"revision\":\"2\",\"mod_revision\":\"7\",\"value\":\"MQ==\"}],"
+		"\"count\":\"1\"}}]}";
+	static const char line[] =
+		"{\"result\":{" HEADER ",\"events\":[{\"type\":\"DELETE\","
+		"\"kv\":{\"key\":\"L2E=\",\"mod_revision\":\"7\"}}]}}";
+	unsigned accepted = 0, refused = 0;
+	char text[512];
+
+	for (unsigned at = 0; at < sizeof(good) - 1; at++)
+		for (unsigned c = 0; c < 256; c += 5) {
+			bool watch = c & 1 && at < sizeof(line) - 1;
+			const char *from = watch ? line : good;
+			size_t n = strlen(from);
+			struct nb_store_decoded d;
+			int grpc;
+
+			memcpy(text, from, n);
+			text[at] = (char)c;
+			nb_store_decoded_init(&d);
+			int rc = nb_store_decode(&d,
+						 watch ? NB_STORE_FORM_WATCH
+						       : NB_STORE_FORM_TXN,
+						 text, n, "e", &err);
+			accepted += !rc;
+			refused += rc == NB_E_PROTOCOL;
+			ck_assert(!rc || rc == NB_E_PROTOCOL);
+			nb_store_decoded_fini(&d);
+			nb_store_decode_error(text, n, 500, "e", &grpc, &err);
+		}
+	ck_assert_uint_gt(accepted, 100);
+	ck_assert_uint_gt(refused, accepted);
+}
+END_TEST
+
+START_TEST(base64_there_and_back)
+{
+	struct nb_buf text, bytes;
+	uint8_t in[300];
+
+	for (unsigned n = 0; n < sizeof(in); n++)
+		in[n] = (uint8_t)(n * 7 + 3);
+	for (unsigned n = 0; n < sizeof(in); n++) {
+		nb_buf_init(&text, 0);
+		nb_buf_init(&bytes, 0);
+		nb_base64_put(&text, in, n);
+		ck_assert_uint_eq(text.size, (n + 2) / 3 * 4);
+		ck_assert_int_eq(
+			nb_base64_get(&bytes, nb_buf_text(&text), text.size),
+			0);
+		ck_assert_uint_eq(bytes.size, n);
+		ck_assert_int_eq(n && memcmp(bytes.data, in, n), 0);
+		nb_buf_fini(&text);
+		nb_buf_fini(&bytes);
+	}
+	static const char *const bad[] = {
+		"A",	"AA",	"AAA",	"A===", "====",	   "AAA*",
+		"AB==", "AAB=", "A=AA", "AA=A", "AA==AAAA"
+	};
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		nb_buf_init(&bytes, 0);
+		ck_assert_msg(nb_base64_get(&bytes, bad[i], strlen(bad[i])) ==
+				      -1,
+			      "%s", bad[i]);
+		nb_buf_fini(&bytes);
+	}
+}
+END_TEST
+
+START_TEST(a_prefix_ends_before_its_successor)
+{
+	struct nb_buf out;
+
+	nb_buf_init(&out, 0);
+	/* "/a/" to "/a0", base64 of each */
+	ck_assert_int_eq(nb_store_encode_watch(&out, "/a/", 5, &err), 0);
+	ck_assert_str_eq(nb_buf_text(&out),
+			 "{\"create_request\":{\"key\":\"L2Ev\",\"range_end\":"
+			 "\"L2Ew\",\"start_revision\":\"5\",\"progress_notify\""
+			 ":true}}");
+	nb_buf_clear(&out);
+	/* a byte that has no successor, and no prefix at all */
+	ck_assert_int_eq(nb_store_encode_watch(&out, "a\xff", 0, &err), 0);
+	ck_assert_ptr_nonnull(
+		strstr(nb_buf_text(&out), "\"range_end\":\"Yg==\""));
+	nb_buf_clear(&out);
+	ck_assert_int_eq(nb_store_encode_watch(&out, "", 0, &err), 0);
+	ck_assert_ptr_nonnull(strstr(
+		nb_buf_text(&out), "\"key\":\"AA==\",\"range_end\":\"AA==\""));
+	nb_buf_fini(&out);
+}
+END_TEST
+
+START_TEST(own_authorities_replace_those_of_the_system)
+{
+	static const char *const cacert[] = { NULL, "", "/etc/hostname" };
+	struct nb_http_request q = { .url = "https://127.0.0.1:1/",
+				     .timeout_ms = 100 };
+
+	ck_assert_int_eq(nb_http_new(&http, &err), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		struct nb_http_tls tls = { .cacert = cacert[i] };
+
+		memset(&given, 0, sizeof(given));
+		given.path = "the system's";
+		q.tls = &tls;
+		ck_assert_ptr_nonnull(nb_http_start(http, &q, &err));
+		ck_assert_uint_eq(given.cainfo, i == 2);
+		ck_assert_uint_eq(given.capath, i == 2);
+		if (i == 2)
+			ck_assert_ptr_null(given.path);
+	}
+	nb_http_free(http);
+}
+END_TEST
+
+START_TEST(a_password_is_not_sent_in_the_clear)
+{
+	static const struct {
+		const char *urls;
+		int rc;
+	} cases[] = {
+		{ "http://store:2379", NB_E_SETTING },
+		{ "http://127.0.0.1.example.org:1", NB_E_SETTING },
+		{ "http://127.0.0.1:2@store:1", NB_E_SETTING },
+		{ "http://localhost.example.org", NB_E_SETTING },
+		{ "https://store:2379,http://store2", NB_E_SETTING },
+		{ "https://store:2379", 0 },
+		{ "http://127.0.0.1:2379", 0 },
+		{ "http://[::1]:2379", 0 },
+		{ "http://localhost", 0 },
+		{ "https://store,http://LOCALHOST:1", 0 },
+	};
+	char path[] = "/tmp/ncclbpf-password-XXXXXX"; /* mode 600 */
+	int fd = mkstemp(path);
+	struct nb_store *s;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, "secret", 6), 6);
+	ck_assert_int_eq(nb_http_new(&http, &err), 0);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nb_store_config c = { .endpoints = cases[i].urls,
+					     .user = "u",
+					     .password_file = path };
+
+		ck_assert_msg(nb_store_open(&s, http, &c, &err) == cases[i].rc,
+			      "%s", cases[i].urls);
+		if (cases[i].rc)
+			ck_assert_ptr_nonnull(strstr(err.text, "unencrypted"));
+		nb_store_close(s);
+		/* without a user nothing secret is sent */
+		c.user = NULL;
+		ck_assert_int_eq(nb_store_open(&s, http, &c, &err), 0);
+		nb_store_close(s);
+	}
+	nb_http_free(http);
+	close(fd);
+	unlink(path);
+}
+END_TEST
+
+START_TEST(configurations_that_are_refused)
+{
+	static const struct {
+		struct nb_store_config c;
+		const char *says;
+	} bad[] = {
+		{ { .endpoints = "" }, "no endpoint" },
+		{ { .endpoints = "host:2379" }, "http://" },
+		{ { .endpoints = "http://a:1,ftp://b" }, "ftp://b" },
+		{ { .endpoints = "http://a b" }, "space" },
+		{ { .endpoints = "http://a", .tls = { .cert = "/x" } },
+		  "without its key" },
+		{ { .endpoints = "http://a", .tls = { .cacert = "/none" } },
+		  "/none" },
+		{ { .endpoints = "http://a", .user = "u" }, "password file" },
+		{ { .endpoints = "http://a",
+		    .user = "u",
+		    .password_file = "/etc/passwd" },
+		  "mode 644" },
+	};
+	struct nb_store *s;
+
+	ck_assert_int_eq(nb_http_new(&http, &err), 0);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ck_assert_int_eq(nb_store_open(&s, http, &bad[i].c, &err),
+				 NB_E_SETTING);
+		ck_assert_ptr_null(s);
+		ck_assert_msg(strstr(err.text, bad[i].says), "%s", err.text);
+	}
+	nb_http_free(http);
+}
+END_TEST
+
+UNIT_MAIN("store",
+	  tcase_add_loop_test(tc, replies_of_a_server_that_is_not_etcd, 0,
+			      (int)(sizeof(replies) / sizeof(replies[0])));
+	  tcase_add_test(tc, damaged_replies);
+	  tcase_add_test(tc, base64_there_and_back);
+	  tcase_add_test(tc, a_prefix_ends_before_its_successor);
+	  tcase_add_test(tc, own_authorities_replace_those_of_the_system);
+	  tcase_add_test(tc, a_password_is_not_sent_in_the_clear);
+	  tcase_add_test(tc, configurations_that_are_refused);)
