@@ -17,6 +17,7 @@ struct image {
 	unsigned pieces; /* that have been read */
 	char *bytes;
 	size_t size;
+	struct nb_sha256 hash; /* of the bytes so far */
 	nb_image_done_fn *done;
 	void *arg;
 };
@@ -51,18 +52,21 @@ static bool image_append(struct image *i, const struct nb_store_kv *kv,
 		return false;
 	}
 	memcpy(p + i->size, kv->value, kv->size);
+	nb_sha256_add(&i->hash, kv->value, kv->size);
 	i->bytes = p;
 	i->size += kv->size;
 	i->pieces++;
 	return true;
 }
 
+/* Each byte is hashed once, however many pieces a damaged image has. */
 static bool is_whole(const struct image *i)
 {
+	struct nb_sha256 hash = i->hash;
 	uint8_t digest[NB_SHA256_SIZE];
 	char text[65];
 
-	nb_sha256(i->bytes, i->size, digest);
+	nb_sha256_end(&hash, digest);
 	nb_sha256_text(digest, text);
 	return !strcmp(text, i->digest);
 }
@@ -139,6 +143,7 @@ int nb_image_fetch(struct nb_agent *a, const char *digest, bool policy,
 	i->a = a;
 	i->done = done;
 	i->arg = arg;
+	nb_sha256_init(&i->hash);
 	snprintf(i->digest, sizeof(i->digest), "%s", digest);
 	rc = policy && nb_signed_required() ? read_signatures(i, err)
 					    : next_piece(i, err);

@@ -469,11 +469,13 @@ static int join_all(struct join *j)
 
 static bool join_begin(struct join *j, const struct nb_gin_mesh *mesh)
 {
+	/* all of them first: an error closes those that are not -1 */
+	for (int r = 0; r < mesh->nranks; r++)
+		j->up[r].fd = -1;
 	for (int r = 0; r < mesh->nranks; r++) {
 		struct joining *u = &j->up[r];
 		struct nb_gin_handle h;
 
-		u->fd = -1;
 		memcpy(&h, mesh->handles[r], sizeof(h));
 		if (!address_of(&h, &u->addr)) {
 			nb_gin_tcp_say(true,

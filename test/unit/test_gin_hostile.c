@@ -5,6 +5,7 @@
 #include "test/unit/gin_ranks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 static int evil; /* the socket of rank 0 */
 static uint32_t number;
@@ -472,13 +473,17 @@ START_TEST(a_handle_of_another_plugin_is_refused)
 {
 	char other[NB_NET_HANDLE] = "not ours";
 
-	if (!ranks_listen(2))
+	if (fcntl(STDIN_FILENO, F_GETFD) < 0)
+		ck_assert_int_eq(open("/dev/null", O_RDONLY), STDIN_FILENO);
+	if (!ranks_listen(3))
 		return;
 	handles[1] = other;
 	ranks_connect(0, 1);
 	ck_assert_int_eq(ranks[0].rc, NB_NET_ARGUMENT);
 	ck_assert_ptr_nonnull(strstr(said, "the handle of rank 1 is not ours"));
-	for (int i = 0; i < 2; i++) {
+	/* the ranks behind it have no descriptor yet, and none is closed */
+	ck_assert_int_ge(fcntl(STDIN_FILENO, F_GETFD), 0);
+	for (int i = 0; i < 3; i++) {
 		t->close_listen(ranks[i].listener);
 		t->finalize(ranks[i].ctx);
 	}
