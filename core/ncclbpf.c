@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The pipeline, one call a stage; read this first. Bytes become an image,
-// every program of the image is verified, and only then do maps and bound
-// programs come into being. No stage prints; a refusal comes back as an error
-// and, where asked for, as text and JSON of the finding.
+/*
+ * The pipeline, one call a stage; read this first. Bytes become an image,
+ * every program of the image is verified, and only then do maps and bound
+ * programs come into being. No stage prints; a refusal comes back as an error
+ * and, where asked for, as text and JSON of the finding.
+ */
 #include "core/ncclbpf.h"
 
 #include <assert.h>

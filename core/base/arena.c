@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Arena of malloc'ed blocks. Loading and verifying take all their memory from
-// one arena, so that every return path frees it with a single call.
+/*
+ * Arena of malloc'ed blocks. Loading and verifying take all their memory from
+ * one arena, so that every return path frees it with a single call.
+ */
 #include "core/base/arena.h"
 
 #include <stdint.h>

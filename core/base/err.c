@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Errors as values: a code, a place and one complete sentence. Nothing here
-// prints; the owner of the struct does.
+/*
+ * Errors as values: a code, a place and one complete sentence. Nothing here
+ * prints; the owner of the struct does.
+ */
 #include "core/base/err.h"
 
 #include <stdarg.h>

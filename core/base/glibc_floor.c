@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The stat family for glibc before 2.33, which has no such functions: its
-// header inlines calls of __xstat. Ours are hidden, so each library has its
-// own.
+/*
+ * The stat family for glibc before 2.33, which has no such functions: its
+ * header inlines calls of __xstat. Ours are hidden, so each library has its
+ * own.
+ */
 #include <sys/stat.h>
 
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__)) && \

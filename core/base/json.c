@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON writer (RFC 8259). It never reads JSON: the plugin must not.
+/* JSON writer (RFC 8259). It never reads JSON: the plugin must not. */
 #include "core/base/json.h"
 
 #include <assert.h>

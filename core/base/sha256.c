@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// SHA-256 after FIPS 180-4. Our own because the plugin may need libc alone;
-// tested against the standard's vectors and sha256sum(1).
+/*
+ * SHA-256 after FIPS 180-4. Our own because the plugin may need libc alone;
+ * tested against the standard's vectors and sha256sum(1).
+ */
 #include "core/base/sha256.h"
 
 #include <string.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Reads the text of tables: NVIDIA's tuner files (8 to 10 columns in a fixed
-// order), or any of the columns below after a line that names them. NVIDIA's
-// reader skips lines that it does not understand; this one stops at the first
-// with its place and the allowed values.
+/*
+ * Reads the text of tables: NVIDIA's tuner files (8 to 10 columns in a fixed
+ * order), or any of the columns below after a line that names them. NVIDIA's
+ * reader skips lines that it does not understand; this one stops at the first
+ * with its place and the allowed values.
+ */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +103,6 @@ static int set_place(struct parser *p, uint32_t i, int rc)
 		p->where->field = columns[p->column[i]].name;
 	return rc;
 }
-
-/* ---- values ---- */
 
 /* Fail with: NAME "value": ALLOWED expected */
 static int bad_field(struct parser *p, uint32_t i, const char *allowed)
@@ -288,8 +288,6 @@ static int read_interval(struct parser *p, uint32_t i, int64_t *min,
 	return 0;
 }
 
-/* ---- rows ---- */
-
 /* A row while its fields are read. */
 struct reading {
 	struct nb_table_row row;
@@ -423,8 +421,6 @@ static int read_row(struct parser *p)
 	return add_row(p, &r.row);
 }
 
-/* ---- the header ---- */
-
 /* Are the words equal, apart from case and _? */
 static bool same_word(struct span s, const char *word)
 {
@@ -496,8 +492,6 @@ static int read_header(struct parser *p)
 	p->named = true;
 	return 0;
 }
-
-/* ---- lines ---- */
 
 static int split_line(struct parser *p)
 {
@@ -595,8 +589,6 @@ int nb_table_parse(struct nb_table *t, const char *text, size_t size_,
 		return nb_fail(err, NB_E_FORMAT, 0, "a table without rows");
 	return rc;
 }
-
-/* ---- and back ---- */
 
 static void put_field(struct nb_buf *out, const struct nb_table_row *r,
 		      enum nb_table_field f)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Makes a policy image of a search tree: a program without loops that walks the
-// tree, and a read-only section with the tree and its answers. Each level
-// compares the key with seven numbers without a branch, because a processor
-// cannot predict the order of sizes. The one branch of a level checks the
-// number of the next node and nearly always goes the same way.
+/*
+ * Makes a policy image of a search tree: a program without loops that walks the
+ * tree, and a read-only section with the tree and its answers. Each level
+ * compares the key with seven numbers without a branch, because a processor
+ * cannot predict the order of sizes. The one branch of a level checks the
+ * number of the next node and nearly always goes the same way.
+ */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,8 +229,6 @@ static int make_code(struct emit *e, struct nb_err *err)
 	return nb_encode(e->slots, e->insns, e->n, err);
 }
 
-/* ---- the image ---- */
-
 static struct nb_map_spec data_section(const char *name,
 				       const struct nb_buf *data)
 {
@@ -328,8 +328,6 @@ out:
 	free(e);
 	return rc;
 }
-
-/* ---- rows that cannot be meant ---- */
 
 /* Does @a match wherever @b does, and need no entry of the cost table that @b
  * does not need? */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Makes a search tree of rows, one dimension after the other. In a dimension,
-// the values that rows name split the range into segments; a segment has the
-// rows that match there. Equal sets of rows are built once. The last dimension
-// is bytes (sweep.c) and ends in answers. Dimensions that no row names have no
-// level; the others have the same number of levels on each path.
+/*
+ * Makes a search tree of rows, one dimension after the other. In a dimension,
+ * the values that rows name split the range into segments; a segment has the
+ * rows that match there. Equal sets of rows are built once. The last dimension
+ * is bytes (sweep.c) and ends in answers. Dimensions that no row names have no
+ * level; the others have the same number of levels on each path.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,8 +75,6 @@ static int32_t row_value(const struct nb_table_row *r, uint32_t dim)
 {
 	return nb_table_value(r, NB_ROW_DIMS + dim);
 }
-
-/* ---- nodes and answers ---- */
 
 static size_t tree_size(const struct nb_table_tree *tree)
 {
@@ -161,8 +161,6 @@ static int raise_level(struct build *b, struct segment *s, uint32_t *n)
 	return 0;
 }
 
-/* ---- bytes ---- */
-
 static int build_bytes(struct build *b, struct set set,
 		       struct nb_table_node *node)
 {
@@ -194,8 +192,6 @@ static int build_bytes(struct build *b, struct set set,
 	free(s);
 	return rc;
 }
-
-/* ---- the other dimensions ---- */
 
 static int build_set(struct build *b, uint32_t dim, struct set set,
 		     struct nb_table_node *node);
@@ -302,7 +298,7 @@ static struct memo **memo_slot(struct build *b, uint32_t dim, struct set set)
 	return &b->memo[(h >> 40) % MEMO_SLOTS];
 }
 
-// NOLINTNEXTLINE(misc-no-recursion): one level a dimension
+/* NOLINTNEXTLINE(misc-no-recursion): one level a dimension */
 static int build_set(struct build *b, uint32_t dim, struct set set,
 		     struct nb_table_node *node)
 {
@@ -330,8 +326,6 @@ static int build_set(struct build *b, uint32_t dim, struct set set,
 	}
 	return rc;
 }
-
-/* ---- all of it ---- */
 
 /* Set the number of levels of each dimension: enough for the values of the
  * whole table. */

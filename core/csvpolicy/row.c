@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The fields of a row, and rows packed into bytes for the image and back. A
-// packed number has seven bits a byte, lowest first; its last byte alone has no
-// top bit. Numbers that may be -1 are stored plus one.
+/*
+ * The fields of a row, and rows packed into bytes for the image and back. A
+ * packed number has seven bits a byte, lowest first; its last byte alone has no
+ * top bit. Numbers that may be -1 are stored plus one.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,8 +83,6 @@ int nb_table_check_row(const struct nb_table_row *r, const char **field,
 			       "expected");
 	return 0;
 }
-
-/* ---- packed ---- */
 
 static void pack_number(struct nb_buf *b, uint64_t v)
 {

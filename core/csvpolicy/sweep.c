@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Turns overlapping rows into disjoint intervals of bytes by a sweep over the
-// sizes at which rows begin and end. The rows that match the current size are
-// in one heap for each kind of answer, the earliest row on top. The tops in
-// order of rows are the answers to try. A row that has ended is removed when it
-// reaches the top.
+/*
+ * Turns overlapping rows into disjoint intervals of bytes by a sweep over the
+ * sizes at which rows begin and end. The rows that match the current size are
+ * in one heap for each kind of answer, the earliest row on top. The tops in
+ * order of rows are the answers to try. A row that has ended is removed when it
+ * reaches the top.
+ */
 #include "core/csvpolicy/sweep.h"
 
 #include <stdlib.h>
@@ -51,8 +53,6 @@ void nb_table_sweep_fini(struct nb_table_sweep *s)
 	*s = (struct nb_table_sweep){ 0 };
 }
 
-/* ---- heaps of row numbers ---- */
-
 static void heap_add(struct heap *h, uint32_t row)
 {
 	uint32_t i = h->n++;
@@ -79,8 +79,6 @@ static uint32_t row_class(const struct nb_table_row *r)
 {
 	return (uint32_t)((r->algo + 1) * 4 + r->proto + 1);
 }
-
-/* ---- answers ---- */
 
 uint32_t nb_table_need(int32_t algo, int32_t proto)
 {
@@ -196,8 +194,6 @@ static uint32_t rows_to_try(const struct nb_table_sweep *s, struct heap *heaps,
 	}
 	return kept;
 }
-
-/* ---- the sweep ---- */
 
 static int by_value(const void *a, const void *b)
 {

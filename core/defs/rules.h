@@ -12,7 +12,6 @@
  * (struct nb_refusal); core/verify/report/words.h has a row for each.
  */
 
-/* ---- the program's shape ---- */
 RULE(INSN, ENCODING,
      "an instruction of RFC 9669 or of Linux", "{name}", "{text}")
 RULE(SLOTS, ENCODING, "1 to {limit} slots", "{count} slots", "")
@@ -46,7 +45,6 @@ RULE(CALLBACK_DEPTH, CALL_DEPTH,
 RULE(GLOBAL_DEPTH, CALL_DEPTH,
      "at most {limit} frames", "{count} here, and {name} needs {size} more", "")
 
-/* ---- registers and arithmetic ---- */
 RULE(UNINIT, UNINIT, "{r} written before it is read", "{r}: never written on this path", "")
 RULE(UNINIT_CALL, UNINIT,
      "{r} written before it is read",
@@ -69,7 +67,6 @@ RULE(MOVE_NEGATIVE, PTR_RANGE,
      "{value}", "it may be negative: use an unsigned type, or test i >= 0 too")
 RULE(RET_POINTER, RET_POINTER, "a number in r0 at exit", "{value}", "")
 
-/* ---- memory ---- */
 RULE(NULLABLE_LOOKUP, NULLABLE,
      "{r} tested against NULL before it is followed", "{value}",
      "bpf_map_lookup_elem on {map} returns NULL when there is no such element: "
@@ -117,7 +114,6 @@ RULE(ATOMIC_MEMORY, ATOMIC_ALIGN,
      "memory that begins at a multiple of {size}", "{value}",
      "ask for a part of the dynptr at an offset that is a multiple of 8")
 
-/* ---- the stack ---- */
 RULE(STACK_BOUNDS, STACK_BOUNDS,
      "{bytes} at r10-{limit} to r10-{size}", "the access is at offset {span} from r10", "")
 RULE(STACK_SHORT, STACK_BOUNDS,
@@ -154,7 +150,6 @@ RULE(STACK_ESCAPE, STACK_ESCAPE,
      "a pointer that lives as long as the caller's frame", "{value}", "")
 RULE(RET_STACK, STACK_ESCAPE, "a return value that outlives the function", "{value}", "")
 
-/* ---- the context ---- */
 RULE(CTX_BOUNDS, CTX_BOUNDS,
      "offset 0 to {limit} of struct {ctx}", "the access is at offset {number}", "")
 RULE(CTX_NEWER, CTX_NEWER,
@@ -177,7 +172,6 @@ RULE(CTX_ATOMIC, CTX_ATOMIC,
      "memory that other threads may share: the stack or a map's value", "{value}", "")
 RULE(OUTPUT_POINTER, POINTER_STORE, "a number for an output field", "{value}", "")
 
-/* ---- arguments of helpers ---- */
 RULE(HELPER, HELPER,
      "a helper that this ncclbpf offers", "helper number {number}",
      "docs/policies.md lists the helpers; others of the kernel do not exist inside a job")
@@ -212,7 +206,6 @@ RULE(SIZE_ZERO, ARG_ZERO,
      "a size of 1 or more in {r} for {helper}", "{value}",
      "test it first: if (!size) return 0;")
 
-/* ---- callbacks and iterators ---- */
 RULE(CALLBACK, CALLBACK, "a function of the program in {r} for {helper}", "{value}", "")
 RULE(CALLBACK_PLACE, CALLBACK,
      "a callback that is named in the function that calls {helper}", "{value}",
@@ -230,7 +223,6 @@ RULE(ITER_TAKEN, ITER,
 RULE(ITER_LEAK, ITER_LEAK,
      "every iterator destroyed with bpf_iter_num_destroy before", "{ref}, still held here", "")
 
-/* ---- global functions and tail calls ---- */
 RULE(GLOBAL_POINTER, GLOBAL,
      "a global function that is declared to return a number or void",
      "{name} returns a pointer or a struct",
@@ -259,7 +251,6 @@ RULE(TAIL_HELD, TAIL_CALL,
 RULE(TAIL_CALLBACK, TAIL_CALL,
      "a tail call outside of callbacks", "the helper at {where} is calling back", "")
 
-/* ---- what is taken has to be released ---- */
 RULE(REF_LEAK, REF_LEAK,
      "all reservations released before", "{ref}, still held here", "")
 RULE(REF_LEAK_CALLBACK, REF_LEAK,
@@ -315,7 +306,6 @@ RULE(OBJECT_WRITE, OBJECT_WRITE,
      "the bytes unchanged until a helper releases the object",
      "the bytes from r10{number} on are part of {object}, {ref}", "")
 
-/* ---- locks ---- */
 RULE(LOCK_NULL, ARG_NULL, "a lock in {r} for {helper}", "{value}", "")
 RULE(LOCK_POINTER, LOCK_NONE, "in {r} for {helper} the lock in a map's value", "{value}", "")
 RULE(LOCK_NONE, LOCK_NONE,
@@ -335,7 +325,6 @@ RULE(LOCK_HELD, LOCK_HELD, "every lock released before", "{lock} is still held",
 RULE(UNLOCK_FREE, UNLOCK_FREE, "a lock taken before on this path", "none is held", "")
 RULE(UNLOCK_OTHER, UNLOCK_OTHER, "{lock}", "{value}: perhaps another value", "")
 
-/* ---- length and cost ---- */
 RULE(LOOP, LOOP,
      "a value that changes in each iteration of the loop at {loop} and ends it",
      "an iteration changes nothing that decides whether the loop ends{exit}", "")
@@ -364,7 +353,6 @@ RULE(RUN_NUMBERS, RUN_LENGTH,
      "at most {limit} iterator steps, where up to {size} instructions follow each",
      "up to {count} steps", "")
 
-/* ---- coherence ---- */
 RULE(LOCAL_OUTPUT, LOCAL_OUTPUT,
      "a value for ctx->{name} that is equal on all ranks", "{value}; local since {where}", "")
 RULE(LOCAL_CONTROL, LOCAL_CONTROL,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Controllers: packs merged maps into bytes, merges such bytes, and packs the
-// changes of a run. Bytes of other processes are bounds-checked, and each index
-// in them is compared with its limit before use.
+/*
+ * Controllers: packs merged maps into bytes, merges such bytes, and packs the
+ * changes of a run. Bytes of other processes are bounds-checked, and each index
+ * in them is compared with its limit before use.
+ */
 #include "core/generation/controller.h"
 
 #include <stdlib.h>
@@ -62,8 +64,6 @@ static void merge_words(const struct nb_map_spec *s, void *to, const void *from)
 	}
 }
 
-/* ---- memory for an element ---- */
-
 struct element {
 	unsigned char *key, *value, *other;
 };
@@ -83,8 +83,6 @@ static bool element_new(struct element *e, const struct nb_map *m,
 	e->other = e->value + value;
 	return true;
 }
-
-/* ---- merged maps to bytes ---- */
 
 /* Is it an array's element of zeroes, which changes no sum and no maximum? */
 static bool is_zero(const struct nb_map_spec *s, const unsigned char *value)
@@ -157,8 +155,6 @@ int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
 	return rc;
 }
 
-/* ---- bytes to merged maps ---- */
-
 /* Copy the merged value to each CPU: a program sees it on any of them. */
 static void copy_to_cpus(const struct nb_map_spec *s, unsigned char *value)
 {
@@ -223,14 +219,10 @@ bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size,
 	return true;
 }
 
-/* ---- a run ---- */
-
 void nb_controllers_run(struct nb_gen *g, struct ncclbpf_controller *ctx)
 {
 	nb_gen_run_event(g, NB_HOOK_CONTROLLER, ctx, sizeof(*ctx));
 }
-
-/* ---- the changes of a run, as bytes ---- */
 
 struct diff {
 	struct nb_buf *out;
@@ -330,8 +322,6 @@ int nb_controllers_diff(struct nb_buf *out, uint32_t *n,
 		nb_buf_fini(out);
 	return rc;
 }
-
-/* ---- a generation from these bytes ---- */
 
 struct reader {
 	struct nb_view in;

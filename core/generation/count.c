@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Counters of a generation's programs: one thread counts for each communicator;
-// the generation has the sums of communicators that left it.
+/*
+ * Counters of a generation's programs: one thread counts for each communicator;
+ * the generation has the sums of communicators that left it.
+ */
 #include "core/generation/count.h"
 
 #include <time.h>

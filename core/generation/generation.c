@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Makes generations: policies in order, bound to their maps and compiled. A
-// generation never changes. Changing a coherent map clones it into a new one.
-// The digest depends on requests only, so processes that received the same
-// requests compute the same digest.
+/*
+ * Makes generations: policies in order, bound to their maps and compiled. A
+ * generation never changes. Changing a coherent map clones it into a new one.
+ * The digest depends on requests only, so processes that received the same
+ * requests compute the same digest.
+ */
 #include "core/generation/generation.h"
 
 #include <inttypes.h>

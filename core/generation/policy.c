@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Makes a policy of a verified image: creates its local maps and trace ring.
-// A map tagged "shared" joins the shared map of the same name in another
-// policy. Each generation binds the programs to maps later.
+/*
+ * Makes a policy of a verified image: creates its local maps and trace ring.
+ * A map tagged "shared" joins the shared map of the same name in another
+ * policy. Each generation binds the programs to maps later.
+ */
 #include "core/generation/policy.h"
 
 #include <inttypes.h>

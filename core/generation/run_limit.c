@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bounds the time of a decision: all programs on one hook share one limit.
+/* Bounds the time of a decision: all programs on one hook share one limit. */
 #include "core/generation/run_limit.h"
 
 #include <inttypes.h>

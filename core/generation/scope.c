@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Scopes: which policies of a generation decide for which communicators. Plain
-// data; generation.c makes a view of each scope.
+/*
+ * Scopes: which policies of a generation decide for which communicators. Plain
+ * data; generation.c makes a view of each scope.
+ */
 #include "core/generation/scope.h"
 
 #include <inttypes.h>

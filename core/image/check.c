@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Checks the content of an image, for writer and reader: limits, names, map
-// definitions, functions that cover their program without gaps, targets of
-// calls and map references. The verifier relies on these checks and decides
-// whether programs are safe.
+/*
+ * Checks the content of an image, for writer and reader: limits, names, map
+ * definitions, functions that cover their program without gaps, targets of
+ * calls and map references. The verifier relies on these checks and decides
+ * whether programs are safe.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

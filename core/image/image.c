@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// An image in memory: freeing it, and look-ups in it. Reading, writing and
-// checking are files of their own.
+/*
+ * An image in memory: freeing it, and look-ups in it. Reading, writing and
+ * checking are files of their own.
+ */
 #include "core/image/image.h"
 
 #include <stdlib.h>

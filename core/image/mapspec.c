@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Checks whether an image can define a map: the definition itself
-// (nb_map_def_check), the limits of images, and tags, data sections and locks.
-// Each refusal names the map.
+/*
+ * Checks whether an image can define a map: the definition itself
+ * (nb_map_def_check), the limits of images, and tags, data sections and locks.
+ * Each refusal names the map.
+ */
 #include "core/image/image.h"
 
 struct nb_map_def nb_map_spec_def(const struct nb_map_spec *s)

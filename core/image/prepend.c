@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Puts instructions before those of a policy's programs, which gives a policy a
-// condition without its source. Jumps and calls are relative, so the old code
-// moves as a whole; functions and source lines move along.
+/*
+ * Puts instructions before those of a policy's programs, which gives a policy a
+ * condition without its source. Jumps and calls are relative, so the old code
+ * moves as a whole; functions and source lines move along.
+ */
 #include "core/image/prepend.h"
 
 #include <string.h>

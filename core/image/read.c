@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Reads an image from untrusted bytes, in four steps: the frame (magic,
-// version, sections in order); the records, with each length and string
-// checked; their content (check.c); and last a comparison with what the writer
-// makes of the content. Records are copied, so the alignment of the input does
-// not matter.
+/*
+ * Reads an image from untrusted bytes, in four steps: the frame (magic,
+ * version, sections in order); the records, with each length and string
+ * checked; their content (check.c); and last a comparison with what the writer
+ * makes of the content. Records are copied, so the alignment of the input does
+ * not matter.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Writes an image. Equal content gives equal bytes: the order of all parts
-// follows from the content, strings are sorted and stored once, gaps are zero.
-// nb_image_read relies on that: it writes the content again and compares, so
-// that each byte of an accepted image has a meaning. Strings are sorted, not
-// hashed, because a hostile image must not make the reader slow.
+/*
+ * Writes an image. Equal content gives equal bytes: the order of all parts
+ * follows from the content, strings are sorted and stored once, gaps are zero.
+ * nb_image_read relies on that: it writes the content again and compares, so
+ * that each byte of an accepted image has a meaning. Strings are sorted, not
+ * hashed, because a hostile image must not make the reader slow.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Slots to decoded instructions, driven by the rows of core/defs/isa.h: a slot
-// is the row whose exact fields it carries. Whatever no row matches is
-// refused here with the field, the value found and the values allowed, so
-// that every later stage may trust each field of struct nb_insn.
+/*
+ * Slots to decoded instructions, driven by the rows of core/defs/isa.h: a slot
+ * is the row whose exact fields it carries. Whatever no row matches is
+ * refused here with the field, the value found and the values allowed, so
+ * that every later stage may trust each field of struct nb_insn.
+ */
 #include "core/isa/insn.h"
 
 #include <inttypes.h>

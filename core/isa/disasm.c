@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// One instruction as a line of text in the style of the kernel's verifier
-// log. Numbers are decimal but for 64-bit constants; a target is pc+N,
-// counted from the next slot. Reads nothing but the instruction and tables.
+/*
+ * One instruction as a line of text in the style of the kernel's verifier
+ * log. Numbers are decimal but for 64-bit constants; a target is pc+N,
+ * counted from the next slot. Reads nothing but the instruction and tables.
+ */
 #include "core/isa/insn.h"
 
 #include <inttypes.h>

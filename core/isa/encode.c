@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Decoded instructions back to slots: the exact fields come from the row, the
-// others from the instruction. A field that does not fit its bits is refused,
-// so that decoding the result gives the same instruction.
+/*
+ * Decoded instructions back to slots: the exact fields come from the row, the
+ * others from the instruction. A field that does not fit its bits is refused,
+ * so that decoding the result gives the same instruction.
+ */
 #include "core/isa/insn.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How conditional jumps compare (RFC 9669, section 4.3).
+/* How conditional jumps compare (RFC 9669, section 4.3). */
 #include "core/isa/insn.h"
 
 bool nb_jump_holds(unsigned fn, unsigned width, uint64_t a, uint64_t b)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Compares the ranks of a communicator. They are at different decisions, so the
-// hash of the rank that is ahead is rolled back, decision by decision from its
-// ring, to the other's position. If the hashes differ there, the rings are
-// searched for the first decision that differs.
+/*
+ * Compares the ranks of a communicator. They are at different decisions, so the
+ * hash of the rank that is ahead is rolled back, decision by decision from its
+ * ring, to the other's position. If the hashes differ there, the rings are
+ * searched for the first decision that differs.
+ */
 #include "core/jobseg/agree.h"
 
 #include <errno.h>
@@ -29,8 +31,6 @@ const char *nb_agreement_word(enum nb_agreement a)
 {
 	return words[a];
 }
-
-/* ---- reading a file ---- */
 
 static int read_all(int fd, char *to, size_t size)
 {
@@ -112,8 +112,6 @@ void nb_job_free(struct nb_job *job)
 	*job = (struct nb_job){ 0 };
 }
 
-/* ---- what is in it ---- */
-
 const struct nb_seg_comm *nb_job_comm(const struct nb_job *job, uint32_t index)
 {
 	const struct nb_seg_comm *c;
@@ -180,8 +178,6 @@ void nb_job_policies(const struct nb_job *job, uint32_t generation, char *text,
 			text[n] = g->names[n] < ' ' ? '?' : g->names[n];
 	text[n] = '\0';
 }
-
-/* ---- comparing ---- */
 
 /* Roll the hash of @r back to its first @n decisions; false: the ring no longer
  * has them all. */

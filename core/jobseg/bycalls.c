@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Compares decisions call by call. NCCL 2.29 and later may ask the tuner on one
-// rank and not on another, but calls of its API are the same on all ranks. So
-// the decisions after one call are compared as a set: a question that both
-// ranks had must have one answer, and extra questions of one rank are counted.
+/*
+ * Compares decisions call by call. NCCL 2.29 and later may ask the tuner on one
+ * rank and not on another, but calls of its API are the same on all ranks. So
+ * the decisions after one call are compared as a set: a question that both
+ * ranks had must have one answer, and extra questions of one rank are counted.
+ */
 #include "core/jobseg/bycalls.h"
 
 #include <string.h>

@@ -216,8 +216,6 @@ static inline uint32_t nb_seg_baseline(uint64_t word)
 	return (uint32_t)word;
 }
 
-/* ---- the record's word (plugin/job/fence.h says what it means) ---- */
-
 enum nb_fence_state { NB_FENCE_NONE, NB_FENCE_ARMED, NB_FENCE_COMMIT };
 
 #define NB_FENCE_MAX_GEN ((UINT32_C(1) << 22) - 1)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Agreement of ranks as JSON, for the control socket and for the shell, which
-// also reads the segments of dead jobs.
+/*
+ * Agreement of ranks as JSON, for the control socket and for the shell, which
+ * also reads the segments of dead jobs.
+ */
 #include "core/jobseg/report.h"
 
 #include <inttypes.h>

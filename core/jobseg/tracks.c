@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Ranks of several sites, compared by what their segments keep. Written by a
-// process of each site or from its segment file, read by the shell. The bytes
-// come from other hosts: each count and size is checked.
+/*
+ * Ranks of several sites, compared by what their segments keep. Written by a
+ * process of each site or from its segment file, read by the shell. The bytes
+ * come from other hosts: each count and size is checked.
+ */
 #include "core/jobseg/tracks.h"
 
 #include <stdlib.h>
@@ -36,8 +38,6 @@ struct rank {
 	uint32_t pad;
 	char policies[NAMES]; /* ends with a NUL */
 };
-
-/* ---- writing ---- */
 
 static void put_ring(struct nb_buf *out, const struct nb_packed *ring)
 {
@@ -160,8 +160,6 @@ bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only,
 	return a && nb_buf_ok(out);
 }
 
-/* ---- reading ---- */
-
 /* A rank in the bytes of site @site. */
 struct found {
 	uint64_t comm;
@@ -247,8 +245,6 @@ static int read_site(struct reader *r, const struct nb_tracks *t, uint32_t site,
 		rc = read_comm(r, t, site, &at, err);
 	return rc;
 }
-
-/* ---- comparing ---- */
 
 static int by_comm(const void *a, const void *b)
 {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The BTF side of the structural check. libbpf follows type ids and name
-// offsets of map definitions without a check that they exist, and recurses
-// through types. So libbpf gets only bytes that have passed here: each type has
-// the form of its kind, refers to types of a fitting kind, and does not contain
-// itself.
+/*
+ * The BTF side of the structural check. libbpf follows type ids and name
+ * offsets of map definitions without a check that they exist, and recurses
+ * through types. So libbpf gets only bytes that have passed here: each type has
+ * the form of its kind, refers to types of a fitting kind, and does not contain
+ * itself.
+ */
 #include "core/load/btf.h"
 
 #include <linux/btf.h>
@@ -432,7 +434,7 @@ static int close_type(const struct btf *b, uint32_t id)
 
 /* Close the types that @id contains, then @id itself; @nest is the level. Fails
  * where containment has a cycle or is too deep. */
-// NOLINTNEXTLINE(misc-no-recursion): at most NB_BTF_MAX_DEPTH deep
+/* NOLINTNEXTLINE(misc-no-recursion): at most NB_BTF_MAX_DEPTH deep */
 static int check_contained(const struct btf *b, uint32_t id, uint32_t nest)
 {
 	struct type *t = &b->t[id];
@@ -472,8 +474,6 @@ struct nb_view nb_btf_strings(struct nb_view v)
 	return nb_view_sub(v, HEADER + (uint64_t)view_u32(v, 16),
 			   view_u32(v, 20));
 }
-
-/* ---- .BTF.ext ---- */
 
 static const struct {
 	const char *name;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Finds the sections of code, their functions by the symbol table, and the
-// slots that have a relocation. Refuses by name each extern that is no helper
-// here (other symbols of a kernel, kconfig).
+/*
+ * Finds the sections of code, their functions by the symbol table, and the
+ * slots that have a relocation. Refuses by name each extern that is no helper
+ * here (other symbols of a kernel, kconfig).
+ */
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>

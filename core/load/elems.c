@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Initial elements of maps: relocations in .maps. A map whose values are
-// programs or maps may end with a member "values", an array of pointers. A
-// relocation in that array names the function or map that is the element with
-// its index. The symbol table says which map the relocation lies in, BTF where
-// the array begins.
+/*
+ * Initial elements of maps: relocations in .maps. A map whose values are
+ * programs or maps may end with a member "values", an array of pointers. A
+ * relocation in that array names the function or map that is the element with
+ * its index. The symbol table says which map the relocation lies in, BTF where
+ * the array begins.
+ */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The ELF side of the structural check. An object is opened only if every
-// offset, size, index and name in it is valid, so that later readers (ours, and
-// libelf inside libbpf) need no checks. Stricter than elf(5) where no BPF
-// compiler needs the freedom: one symbol table, no compression, REL only.
+/*
+ * The ELF side of the structural check. An object is opened only if every
+ * offset, size, index and name in it is valid, so that later readers (ours, and
+ * libelf inside libbpf) need no checks. Stricter than elf(5) where no BPF
+ * compiler needs the freedom: one symbol table, no compression, REL only.
+ */
 #include "core/load/elf.h"
 
 #include <elf.h>

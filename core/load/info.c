@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Reads from BTF what concerns code: signatures and linkage of functions,
-// source lines, and the context structs as the policy was compiled against
-// them. No policy needs these to run, so a record that does not fit the code is
-// left out and the object accepted. Relocations by type (CO-RE) are refused:
-// without them the program would read other bytes.
+/*
+ * Reads from BTF what concerns code: signatures and linkage of functions,
+ * source lines, and the context structs as the policy was compiled against
+ * them. No policy needs these to run, so a record that does not fit the code is
+ * left out and the object accepted. Relocations by type (CO-RE) are refused:
+ * without them the program would read other bytes.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -122,8 +124,6 @@ int nb_front_info(struct nb_front *f, struct nb_err *err)
 	return rc;
 }
 
-/* ---- signatures ---- */
-
 const struct btf_type *nb_front_bare(const struct btf *btf, uint32_t id)
 {
 	const struct btf_type *t = btf__type_by_id(btf, id);
@@ -209,8 +209,6 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 		to->sig.arg[i] = (uint8_t)kind;
 	}
 }
-
-/* ---- context structs ---- */
 
 /* Does a program of the image run on this hook? */
 static bool hook_used(const struct nb_front *f, enum nb_hook hook)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Puts programs together: an entry function, then once each function that it
-// reaches by a call or as a callback, in the order of their first references.
-// Then calls become relative, and references to maps, data and functions become
-// indices and distances, as core/image/image.h describes them. All other
-// relocations are refused with section, offset and symbol.
+/*
+ * Puts programs together: an entry function, then once each function that it
+ * reaches by a call or as a callback, in the order of their first references.
+ * Then calls become relative, and references to maps, data and functions become
+ * indices and distances, as core/image/image.h describes them. All other
+ * relocations are refused with section, offset and symbol.
+ */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +98,6 @@ static int refuse_reloc(const struct prog *p, struct site at, const char *what)
 		       s.type != STT_SECTION && *of ? " of " : "",
 		       s.type != STT_SECTION ? of : "", what);
 }
-
-/* ---- references ---- */
 
 /* What an instruction refers to outside its function. */
 struct ref {
@@ -205,8 +205,6 @@ static int resolve(const struct prog *p, struct site at, uint32_t end,
 	return 0;
 }
 
-/* ---- functions ---- */
-
 /* Add a function to the program if it is not there yet. */
 static int add_func(struct prog *p, uint32_t func)
 {
@@ -252,8 +250,6 @@ static int add_reached(struct prog *p, uint32_t func)
 	}
 	return rc;
 }
-
-/* ---- instructions ---- */
 
 /* Rewrite slot @pc of the program, and for an lddw the next slot too. */
 static void link_slot(const struct prog *p, uint32_t pc, const struct ref *ref)
@@ -310,8 +306,6 @@ static int link_func(const struct prog *p, uint32_t func)
 	}
 	return 0;
 }
-
-/* ---- tables ---- */
 
 static void fill_func(const struct prog *p, struct nb_func *to, uint32_t func)
 {

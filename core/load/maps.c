@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Maps of an object. libbpf reads the definitions in .maps from BTF. It gets a
-// copy of the object without the sections it does not need (code, relocations,
-// lines), so that nothing in them can make it fail. Data sections become arrays
-// of one element; they are read here.
+/*
+ * Maps of an object. libbpf reads the definitions in .maps from BTF. It gets a
+ * copy of the object without the sections it does not need (code, relocations,
+ * lines), so that nothing in them can make it fail. Data sections become arrays
+ * of one element; they are read here.
+ */
 #include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -179,8 +181,6 @@ static int read_tags(const struct nb_front *f, struct nb_map_spec *m,
 	return 0;
 }
 
-/* ---- locks ---- */
-
 struct lock_search {
 	const struct btf *btf;
 	uint32_t found; /* its offset, plus 1; 0: none */
@@ -195,7 +195,7 @@ static bool is_lock(const struct btf *btf, const struct btf_type *t)
 }
 
 /* Find the locks in type @id at byte @off of the value. */
-// NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows */
 static void find_locks(struct lock_search *s, uint32_t id, uint32_t off)
 {
 	const struct btf_type *t = nb_front_bare(s->btf, id);

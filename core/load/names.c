@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Takes from BTF the names that the source gives to parts of keys and values,
-// for the verifier's messages; the plugin reads this table and never BTF. No
-// policy needs a name to run, so names that do not fit the image are left out.
+/*
+ * Takes from BTF the names that the source gives to parts of keys and values,
+ * for the verifier's messages; the plugin reads this table and never BTF. No
+ * policy needs a name to run, so names that do not fit the image are left out.
+ */
 #include <stdio.h>
 #include <string.h>
 

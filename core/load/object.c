@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Turns the bytes of a BPF object into those of a policy image. Read this file
-// first; front.h lists the passes. Nothing is trusted: the structural check
-// comes before libbpf sees a byte, and each reader of the image checks it
-// again.
+/*
+ * Turns the bytes of a BPF object into those of a policy image. Read this file
+ * first; front.h lists the passes. Nothing is trusted: the structural check
+ * comes before libbpf sees a byte, and each reader of the image checks it
+ * again.
+ */
 #include "core/load/object.h"
 
 #include <stdlib.h>

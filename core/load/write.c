@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Writes an image as an ELF object: one section for each program, .rodata
-// unchanged, .maps with the BTF in which libbpf finds definitions, and
-// relocations for references to maps and data. Sections are written in one
-// pass, then their headers.
+/*
+ * Writes an image as an ELF object: one section for each program, .rodata
+ * unchanged, .maps with the BTF in which libbpf finds definitions, and
+ * relocations for references to maps and data. Sections are written in one
+ * pass, then their headers.
+ */
 #include "core/load/write.h"
 
 #include <bpf/btf.h>
@@ -89,8 +91,6 @@ static uint32_t add_symbol(struct writer *w, const char *s, unsigned info,
 	};
 	return w->nsym++;
 }
-
-/* ---- maps ---- */
 
 /* Add the type of an integer of @size bytes; 0: C has none of that size. */
 static int add_integer(struct btf *b, uint32_t size)
@@ -229,8 +229,6 @@ static int add_maps(struct writer *w)
 	return 0;
 }
 
-/* ---- data and code ---- */
-
 /* Write the sections of data, each with a section symbol for relocations. */
 static int add_data(struct writer *w)
 {
@@ -342,8 +340,6 @@ static void add_elements(struct writer *w)
 	}
 	add_relocations(w, ".maps", w->map_sec);
 }
-
-/* ---- the file ---- */
 
 static int add_btf(struct writer *w)
 {

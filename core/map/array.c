@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// BPF_MAP_TYPE_ARRAY and BPF_MAP_TYPE_PERCPU_ARRAY: max_entries values side by
-// side, each padded to eight bytes, all present from the start. No operation
-// needs a lock or memory. Data sections of policies are arrays with one
-// element.
-//
-// A per-CPU array is one array for each possible CPU on cache lines of its own,
-// so counting on one CPU never slows another. A program that moves to another
-// CPU may share a value with another program for a moment: exact counts need
-// atomic additions. Checks and their order follow kernel/bpf/arraymap.c.
+/*
+ * BPF_MAP_TYPE_ARRAY and BPF_MAP_TYPE_PERCPU_ARRAY: max_entries values side by
+ * side, each padded to eight bytes, all present from the start. No operation
+ * needs a lock or memory. Data sections of policies are arrays with one
+ * element.
+ *
+ * A per-CPU array is one array for each possible CPU on cache lines of its own,
+ * so counting on one CPU never slows another. A program that moves to another
+ * CPU may share a value with another program for a moment: exact counts need
+ * atomic additions. Checks and their order follow kernel/bpf/arraymap.c.
+ */
 #include "core/map/array.h"
 
 static bool array_is_percpu(const struct nb_map_def *def)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// BPF_MAP_TYPE_BLOOM_FILTER: a set of values. "Not in the set" is certain; "in
-// the set" is sometimes wrong. A value sets five bits; there are at least seven
-// bits an entry, rounded up to a power of two, like the kernel's default
-// (kernel/bpf/bloom_filter.c). Our hash function is another one, so other
-// values are false positives. A bit is set by one atomic operation and never
-// cleared, so nobody needs a lock.
+/*
+ * BPF_MAP_TYPE_BLOOM_FILTER: a set of values. "Not in the set" is certain; "in
+ * the set" is sometimes wrong. A value sets five bits; there are at least seven
+ * bits an entry, rounded up to a power of two, like the kernel's default
+ * (kernel/bpf/bloom_filter.c). Our hash function is another one, so other
+ * values are false positives. A bit is set by one atomic operation and never
+ * cleared, so nobody needs a lock.
+ */
 #include "core/map/array.h"
 
 enum { HASHES = 5 };

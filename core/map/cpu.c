@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The number of possible CPUs, and where a thread finds the number of its own.
-// glibc before 2.35 has no rseq area, so its symbols are looked up by name.
+/*
+ * The number of possible CPUs, and where a thread finds the number of its own.
+ * glibc before 2.35 has no rseq area, so its symbols are looked up by name.
+ */
 #include "core/map/cpu.h"
 
 #include <dlfcn.h>

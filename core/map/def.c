@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Which map definitions exist: the kernel's rules for each type, stated once.
-// Images, the loader and nb_map_new all ask here. Sources: map_alloc_check and
-// map_alloc of each type in kernel/bpf.
+/*
+ * Which map definitions exist: the kernel's rules for each type, stated once.
+ * Images, the loader and nb_map_new all ask here. Sources: map_alloc_check and
+ * map_alloc of each type in kernel/bpf.
+ */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// BPF_MAP_TYPE_PROG_ARRAY, BPF_MAP_TYPE_ARRAY_OF_MAPS and
-// BPF_MAP_TYPE_HASH_OF_MAPS: values name programs or maps. The kernel takes
-// file descriptors; here a value is a number in the image, so it means the same
-// in every process and generation. A look-up in a map of maps finds the inner
-// map itself, through a table at the end of the outer map's memory. The map's
-// owner fills that table (nb_map_set_maps) and keeps the inner maps alive.
-// Checks and their order follow kernel/bpf/arraymap.c (fd_array_*) and
-// hashtab.c (htab_of_map_*).
+/*
+ * BPF_MAP_TYPE_PROG_ARRAY, BPF_MAP_TYPE_ARRAY_OF_MAPS and
+ * BPF_MAP_TYPE_HASH_OF_MAPS: values name programs or maps. The kernel takes
+ * file descriptors; here a value is a number in the image, so it means the same
+ * in every process and generation. A look-up in a map of maps finds the inner
+ * map itself, through a table at the end of the outer map's memory. The map's
+ * owner fills that table (nb_map_set_maps) and keeps the inner maps alive.
+ * Checks and their order follow kernel/bpf/arraymap.c (fd_array_*) and
+ * hashtab.c (htab_of_map_*).
+ */
 #include "core/map/array.h"
 #include "core/map/hash.h"
 
@@ -39,8 +41,6 @@ static bool fd_allowed(const struct nb_map *m, uint32_t number)
 		return fd_inner(m, number);
 	return number < 32 && m->programs >> number & 1;
 }
-
-/* ---- arrays ------------------------------------------------------------- */
 
 /* An element is the number plus one, or 0 if empty: one load tells all. */
 static uint64_t *fd_slot(const struct nb_map *m, uint32_t index)
@@ -141,8 +141,6 @@ const struct nb_map_ops nb_map_fd_array_ops = {
 	.count = fd_array_count,
 	.copy = nb_array_copy,
 };
-
-/* ---- hash of maps ------------------------------------------------------- */
 
 static uint64_t fd_hash_size(const struct nb_map_def *def, uint32_t ncpus)
 {

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
-// BPF_MAP_TYPE_HASH and BPF_MAP_TYPE_PERCPU_HASH: chains of elements that are
-// all allocated from the start; hash_lru.c makes room in them for the LRU
-// types.
-//
-// A bucket is a sequence lock (seqlock.h) whose data is the place of its first
-// element. A writer changes a chain by one store at a time. A new element
-// replaces the old one of its key, as in the kernel: a program that holds the
-// old value sees it whole until the element is reused. The sequence number
-// moves when an element leaves the chain. So a walk that ends with the number
-// it began with has seen every key that was there throughout.
-//
-// Elements of the per-CPU types have a value for each CPU. An update of a
-// present key changes values in place under the bucket's lock, as in the
-// kernel. A key that a program adds begins with zeros on the other CPUs. Checks
-// and their order follow kernel/bpf/hashtab.c.
+/*
+ * BPF_MAP_TYPE_HASH and BPF_MAP_TYPE_PERCPU_HASH: chains of elements that are
+ * all allocated from the start; hash_lru.c makes room in them for the LRU
+ * types.
+ *
+ * A bucket is a sequence lock (seqlock.h) whose data is the place of its first
+ * element. A writer changes a chain by one store at a time. A new element
+ * replaces the old one of its key, as in the kernel: a program that holds the
+ * old value sees it whole until the element is reused. The sequence number
+ * moves when an element leaves the chain. So a walk that ends with the number
+ * it began with has seen every key that was there throughout.
+ *
+ * Elements of the per-CPU types have a value for each CPU. An update of a
+ * present key changes values in place under the bucket's lock, as in the
+ * kernel. A key that a program adds begins with zeros on the other CPUs. Checks
+ * and their order follow kernel/bpf/hashtab.c.
+ */
 #include "core/map/hash.h"
 
 #include <sched.h>
@@ -72,8 +74,6 @@ uint64_t nb_hash_size(const struct nb_map_def *def, uint32_t ncpus)
 	       nb_whole_lines(p.elems * p.elem_size) + p.row_bytes * ncpus;
 }
 
-/* ---- elements not in use ------------------------------------------------ */
-
 /* Treiber's stack; the count of pops in the upper half defeats A-B-A. */
 static uint32_t pop_free(struct hash *h)
 {
@@ -113,8 +113,6 @@ static uint32_t take_free(struct hash *h)
 	}
 	return i;
 }
-
-/* ---- readers ------------------------------------------------------------ */
 
 static inline __attribute__((always_inline)) void
 touch_element(const struct hash *h, const unsigned char *e)
@@ -214,8 +212,6 @@ int nb_hash_read(struct nb_map *m, const void *key, void *value)
 	}
 	return -EBUSY;
 }
-
-/* ---- writers ------------------------------------------------------------ */
 
 /* Find @key in a locked chain. */
 static struct place chain_find(const struct hash *h, uint64_t word,
@@ -415,8 +411,6 @@ int nb_hash_remove(struct nb_map *m, const void *key)
 	nb_hash_drop(h, b, word, p);
 	return 0;
 }
-
-/* ---- walking, counting, copying ----------------------------------------- */
 
 /*
  * bpf()'s walk returns the keys of a bucket in the order of their words as
@@ -628,8 +622,6 @@ void nb_hash_copy(struct nb_map *to, struct nb_map *from)
 			sched_yield();
 		}
 }
-
-/* ---- the hash function -------------------------------------------------- */
 
 /* Constants of hashes without a seed; FACTOR is 2^64 over the golden ratio. */
 #define FACTOR UINT64_C(0x9e3779b97f4a7c15)

@@ -92,8 +92,6 @@ static inline void set_next(unsigned char *e, uint32_t to)
 	nb_store32((uint32_t *)(void *)e, to);
 }
 
-/* ---- keys --------------------------------------------------------------- */
-
 /*
  * Load eight bytes as two words of four. Most keys are structs that the program
  * has just stored field by field. A wide load of two narrow stores cannot be
@@ -270,8 +268,6 @@ find_words(const struct hash *h, const uint64_t *key, size_t n)
 	}
 	return NULL;
 }
-
-/* ---- writers, in hash.c ------------------------------------------------- */
 
 /* Take the element at @p out of its locked chain, unlock, free it. */
 void nb_hash_drop(struct hash *h, uint64_t *b, uint64_t word, struct place p);

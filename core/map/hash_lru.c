@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
-// BPF_MAP_TYPE_LRU_HASH and BPF_MAP_TYPE_LRU_PERCPU_HASH: hashes that make
-// room. Each element has a byte that a program's look-up sets to "lately" (one
-// store, unless it is "lately" already). An update that needs room moves a hand
-// round the elements, shared by all threads. The hand turns "lately" into "in
-// use" and takes the first element that was only in use: nobody looked it up
-// since the hand last passed.
-//
-// What holds: there are never more than max_entries elements. A present key has
-// the value stored last. An element that was looked up or replaced since the
-// hand last passed stays, unless HAND_MOST such elements in a row are before
-// the hand. Which element goes is otherwise unspecified, like in the kernel
-// (kernel/bpf/bpf_lru_list.c), which may also drop elements while there is
-// room.
+/*
+ * BPF_MAP_TYPE_LRU_HASH and BPF_MAP_TYPE_LRU_PERCPU_HASH: hashes that make
+ * room. Each element has a byte that a program's look-up sets to "lately" (one
+ * store, unless it is "lately" already). An update that needs room moves a hand
+ * round the elements, shared by all threads. The hand turns "lately" into "in
+ * use" and takes the first element that was only in use: nobody looked it up
+ * since the hand last passed.
+ *
+ * What holds: there are never more than max_entries elements. A present key has
+ * the value stored last. An element that was looked up or replaced since the
+ * hand last passed stays, unless HAND_MOST such elements in a row are before
+ * the hand. Which element goes is otherwise unspecified, like in the kernel
+ * (kernel/bpf/bpf_lru_list.c), which may also drop elements while there is
+ * room.
+ */
 #include "core/map/hash.h"
 
 enum {

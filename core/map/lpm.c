@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// BPF_MAP_TYPE_LPM_TRIE: a look-up finds the longest prefix that matches. A key
-// is a number of bits (uint32_t) and that many bits, most significant first. A
-// node holds the bits that all nodes below it share. An intermediate node has
-// no value and exactly two children, so 2 n - 1 nodes hold n prefixes.
-//
-// One sequence lock (seqlock.h) covers the trie: a look-up that ends with the
-// number it began with has met no reused node. A new node replaces the one with
-// the same prefix, so a program that holds the old value sees it whole. Checks,
-// their order and the trie's shape follow kernel/bpf/lpm_trie.c.
+/*
+ * BPF_MAP_TYPE_LPM_TRIE: a look-up finds the longest prefix that matches. A key
+ * is a number of bits (uint32_t) and that many bits, most significant first. A
+ * node holds the bits that all nodes below it share. An intermediate node has
+ * no value and exactly two children, so 2 n - 1 nodes hold n prefixes.
+ *
+ * One sequence lock (seqlock.h) covers the trie: a look-up that ends with the
+ * number it began with has met no reused node. A new node replaces the one with
+ * the same prefix, so a program that holds the old value sees it whole. Checks,
+ * their order and the trie's shape follow kernel/bpf/lpm_trie.c.
+ */
 #include "core/map/seqlock.h"
 
 enum {
@@ -76,8 +78,6 @@ static void lpm_init(struct nb_map *m)
 		node_at(t, i)->child[0] = i + 1 < t->nnodes ? i + 1 : NIL;
 }
 
-/* ---- keys --------------------------------------------------------------- */
-
 static uint32_t prefix_of(const void *key)
 {
 	uint32_t n;
@@ -144,8 +144,6 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
-
-/* ---- readers ------------------------------------------------------------ */
 
 /* One walk down the trie; true if the answer is valid: *@found, or NIL. */
 static bool lpm_walk(const struct lpm *t, const void *key, uint64_t seen,
@@ -218,8 +216,6 @@ static int lpm_read(struct nb_map *m, const void *key, void *value)
 	}
 	return -EBUSY;
 }
-
-/* ---- writers ------------------------------------------------------------ */
 
 static bool lpm_lock(struct lpm *t)
 {
@@ -434,8 +430,6 @@ static int lpm_remove(struct nb_map *m, const void *key)
 	lpm_unlock(t);
 	return rc;
 }
-
-/* ---- walking, counting, copying ----------------------------------------- */
 
 /* The first node of a subtree in bpf()'s order: a leaf. */
 static uint32_t subtree_first(const struct lpm *t, uint32_t i)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Code that all map types share: one block of memory for each map, references,
-// and the management side with its messages. ops.h lists a type's operations.
+/*
+ * Code that all map types share: one block of memory for each map, references,
+ * and the management side with its messages. ops.h lists a type's operations.
+ */
 #include "core/map/seqlock.h"
 
 #include <inttypes.h>
@@ -15,8 +17,6 @@ static void *no_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 	(void)m, (void)key, (void)cpu;
 	return NULL;
 }
-
-/* ---- making and unmaking ------------------------------------------------ */
 
 static const struct nb_map_ops *ops_of(uint32_t type)
 {
@@ -192,8 +192,6 @@ void *nb_map_array_base(struct nb_map *m)
 {
 	return m->def.type == NB_MAP_ARRAY ? m->base : NULL;
 }
-
-/* ---- the management side ------------------------------------------------ */
 
 size_t nb_map_user_value_size(const struct nb_map *m)
 {

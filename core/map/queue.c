@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// BPF_MAP_TYPE_QUEUE and BPF_MAP_TYPE_STACK: values without keys, first in or
-// last in first out. Each change holds the lock for one copy of a value and
-// moves the sequence number, so a reader takes no lock and retries if the
-// number has moved. A writer that finds the lock held for long returns -EBUSY,
-// as the kernel's maps do where they cannot wait. Checks and their order follow
-// kernel/bpf/queue_stack_maps.c.
+/*
+ * BPF_MAP_TYPE_QUEUE and BPF_MAP_TYPE_STACK: values without keys, first in or
+ * last in first out. Each change holds the lock for one copy of a value and
+ * moves the sequence number, so a reader takes no lock and retries if the
+ * number has moved. A writer that finds the lock held for long returns -EBUSY,
+ * as the kernel's maps do where they cannot wait. Checks and their order follow
+ * kernel/bpf/queue_stack_maps.c.
+ */
 #include <sched.h>
 
 #include "core/map/seqlock.h"

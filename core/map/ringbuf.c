@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The ring buffer. A record is a header of 8 bytes and its data, padded to 8.
-//
-// A writer claims room by moving the producer's position (one compare and
-// swap), stores the header with its busy bit, fills in the data, and clears the
-// busy bit. Before the header is stored a reader finds zero there, which also
-// means an incomplete record: readers zero each record before they move the
-// consumer's position, so no header of an earlier round remains. A flag admits
-// one reader at a time; writers ignore it.
-//
-// As many bytes again follow the ring, so that a record across the ring's end
-// lies in one piece. (The kernel maps the pages twice; twice the memory needs
-// no page tables.)
+/*
+ * The ring buffer. A record is a header of 8 bytes and its data, padded to 8.
+ *
+ * A writer claims room by moving the producer's position (one compare and
+ * swap), stores the header with its busy bit, fills in the data, and clears the
+ * busy bit. Before the header is stored a reader finds zero there, which also
+ * means an incomplete record: readers zero each record before they move the
+ * consumer's position, so no header of an earlier round remains. A flag admits
+ * one reader at a time; writers ignore it.
+ *
+ * As many bytes again follow the ring, so that a record across the ring's end
+ * lies in one piece. (The kernel maps the pages twice; twice the memory needs
+ * no page tables.)
+ */
 #include "core/map/ringbuf.h"
 
 #include "core/map/ops.h"
@@ -57,8 +59,6 @@ static uint64_t record_length(uint64_t size)
 {
 	return (size + HEADER + 7) & ~(uint64_t)7;
 }
-
-/* ---- writers ------------------------------------------------------------ */
 
 static void *ring_no_room(struct ring *r)
 {
@@ -157,8 +157,6 @@ uint64_t nb_ringbuf_query(const struct nb_map *m, uint64_t flags)
 	return 0;
 }
 
-/* ---- readers ------------------------------------------------------------ */
-
 static bool begin_reading(struct ring *r)
 {
 	return !__atomic_exchange_n(&r->reading, 1, __ATOMIC_ACQUIRE);
@@ -251,8 +249,6 @@ int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
 	end_reading(r);
 	return rc;
 }
-
-/* ---- as a map ----------------------------------------------------------- */
 
 static uint64_t ring_memory(const struct nb_map_def *def, uint32_t ncpus)
 {

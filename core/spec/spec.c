@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The tables of core/defs as const arrays. This is the only file that turns
-// rows into data; everything else asks here.
+/*
+ * The tables of core/defs as const arrays. This is the only file that turns
+ * rows into data; everything else asks here.
+ */
 #include "core/spec/spec.h"
 
 #include <assert.h>

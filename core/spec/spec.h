@@ -11,8 +11,6 @@
  * All returned pointers are to static data.
  */
 
-/* ---- instructions ---- */
-
 enum nb_op {
 #define INSN(name, ...) NB_OP_##name,
 #include "core/defs/isa.h"
@@ -113,11 +111,7 @@ struct nb_insn_spec {
 /* @op below NB_NOPS. */
 const struct nb_insn_spec *nb_spec_insn(enum nb_op op);
 
-/* ---- coherence labels ---- */
-
 enum nb_label { NB_LABEL_COHERENT, NB_LABEL_LOCAL, NB_LABEL_MAP };
-
-/* ---- map types ---- */
 
 /* Map flags of linux/bpf.h that at least one map type accepts. */
 enum {
@@ -162,8 +156,6 @@ struct nb_map_type_spec {
 
 const struct nb_map_type_spec *nb_spec_map_type(uint32_t id);
 const struct nb_map_type_spec *nb_spec_map_types(size_t *n);
-
-/* ---- helpers ---- */
 
 enum nb_ret {
 	NB_RET_SCALAR,
@@ -269,8 +261,6 @@ const char *nb_spec_kernel_helper(int64_t id);
 /* All helpers in order of their number; *@n gets the count. */
 const struct nb_helper_spec *nb_spec_helpers(size_t *n);
 
-/* ---- hooks and their contexts ---- */
-
 enum nb_hook {
 #define HOOK(name, ...) NB_HOOK_##name,
 #include "core/defs/hooks.h"
@@ -305,8 +295,6 @@ const struct nb_hook_spec *nb_spec_hook_section(const char *section);
 const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook,
 					  uint32_t off);
 
-/* ---- answers ---- */
-
 /* An output that answers NCCL, and the values that NCCL can ever take. */
 struct nb_answer_spec {
 	enum nb_hook hook;
@@ -315,8 +303,6 @@ struct nb_answer_spec {
 };
 
 const struct nb_answer_spec *nb_spec_answers(size_t *n);
-
-/* ---- parameters ---- */
 
 enum nb_param_type { NB_PARAM_STR, NB_PARAM_INT, NB_PARAM_ENUM };
 enum nb_param_who {
@@ -346,8 +332,6 @@ const struct nb_param_spec *nb_spec_param(enum nb_param p);
 /* The number that @text gives parameter @p; false: it is not allowed. */
 bool nb_spec_param_int(enum nb_param p, const char *text, int64_t *out);
 
-/* ---- commands of the control socket ---- */
-
 enum nb_role { NB_ROLE_OBSERVE, NB_ROLE_CONTROL };
 
 enum nb_cmd {
@@ -364,8 +348,6 @@ struct nb_cmd_spec {
 };
 
 const struct nb_cmd_spec *nb_spec_cmd(enum nb_cmd c);
-
-/* ---- NCCL's words ---- */
 
 /* "allreduce", "ring", "ll128"; NULL when the number has no word. */
 const char *nb_nccl_coll(int coll);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The entry: decode, check the shape, walk all behaviours for safety, walk
-// them again with coherence labels where the hook asks for coherence. The
-// second walk uses what the first found out about stores, which is why they
-// are two.
+/*
+ * The entry: decode, check the shape, walk all behaviours for safety, walk
+ * them again with coherence labels where the hook asks for coherence. The
+ * second walk uses what the first found out about stores, which is why they
+ * are two.
+ */
 #include "core/verify/verify.h"
 
 #include <stdlib.h>

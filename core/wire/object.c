@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Objects of requests, sent by clients.
+/* Objects of requests, sent by clients. */
 #include "core/wire/object.h"
 
 #include <errno.h>

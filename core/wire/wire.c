@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Request lines and replies of the control protocol. The row of a command in
-// core/defs/commands.h is its grammar: words, number of arguments, and the
-// options in its syntax text. Any bytes give either an error or a request
-// within every bound.
+/*
+ * Request lines and replies of the control protocol. The row of a command in
+ * core/defs/commands.h is its grammar: words, number of arguments, and the
+ * options in its syntax text. Any bytes give either an error or a request
+ * within every bound.
+ */
 #include "core/wire/wire.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* ---- words ---- */
 
 struct word {
 	char *text;
@@ -135,8 +135,6 @@ static int check_text(const char *line, size_t size, struct nb_err *err)
 	return 0;
 }
 
-/* ---- commands ---- */
-
 /* How many of the @n words @w does the command @words ("a" or "a b") match? */
 static unsigned match_words(const char *words, const char *const *w, unsigned n)
 {
@@ -209,8 +207,6 @@ static int check_arity(const struct nb_request *req, unsigned given,
 	return nb_hint(err, "%s%s%s", s->words, s->syntax[0] ? " " : "",
 		       s->syntax);
 }
-
-/* ---- options ---- */
 
 /* Find the next "name=VALUES" of a syntax text from *@p on; false at the end.
  */
@@ -306,8 +302,6 @@ bool nb_request_yes(const struct nb_request *req, const char *name, bool absent)
 	return value ? !strcmp(value, "yes") : absent;
 }
 
-/* ---- requests ---- */
-
 /* Two command words and the arguments. */
 enum { MAX_WORDS = NB_WIRE_ARGS + 2 };
 
@@ -381,8 +375,6 @@ int nb_request_parse(struct nb_request *req, char *line, size_t size,
 		rc = check_option(req, &ws.opt[i], err);
 	return rc;
 }
-
-/* ---- values ---- */
 
 static int hex_digit(char c)
 {
@@ -490,8 +482,6 @@ int nb_wire_id(uint64_t *out, const char *text, const char *what,
 		*out = v;
 	return rc;
 }
-
-/* ---- replies ---- */
 
 static void reply_envelope(struct nb_json *j, struct nb_buf *out,
 			   const struct nb_request *req, bool ok)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Watches the interpreter: records which registers hold fields of the context,
-// which jumps compare them, and which instructions write the answers. The
-// program runs as it would without this.
+/*
+ * Watches the interpreter: records which registers hold fields of the context,
+ * which jumps compare them, and which instructions write the answers. The
+ * program runs as it would without this.
+ */
 #include "core/exec/explain/path.h"
 
 #include <string.h>
@@ -9,8 +11,6 @@
 #include "core/exec/run/interp.h"
 
 static const struct nb_origin NOWHERE = { .exact = -1 };
-
-/* ---- the program that is being run ---- */
 
 static bool within(const struct nb_exec *x, const struct nb_code *ip)
 {
@@ -38,8 +38,6 @@ static struct nb_path_site site(const struct nb_path *w,
 	return (struct nb_path_site){ w->x->number,
 				      (uint32_t)(ip - w->x->code) };
 }
-
-/* ---- memory ---- */
 
 static struct nb_origin *remembered(struct nb_path *w, uint64_t addr,
 				    uint32_t width)
@@ -125,8 +123,6 @@ static void stored(struct nb_path *w, const struct nb_code *ip, uint64_t addr,
 	}
 }
 
-/* ---- registers ---- */
-
 static void alu(struct nb_path *w, const struct nb_code *ip,
 		const struct nb_insn_spec *s, const uint64_t *r)
 {
@@ -188,8 +184,6 @@ static void called(struct nb_path *w, bool writes)
 	clear(w, 0, 5);
 	w->reg[0].map = true;
 }
-
-/* ---- a step ---- */
 
 static void look(struct nb_path *w, const struct nb_code *ip,
 		 const struct nb_insn_spec *s, const uint64_t *r)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// 64-bit Arm: entry and exit of programs and chains, and what is fixed of the
-// machine. Registers and frames: arm64.h.
+/*
+ * 64-bit Arm: entry and exit of programs and chains, and what is fixed of the
+ * machine. Registers and frames: arm64.h.
+ */
 #include "core/exec/jit/arm64.h"
 
 #if defined(__aarch64__)
 
 #include <elf.h>
 #include <sys/auxv.h>
-
-/* ---- entry and exit ---------------------------------------------------- */
 
 /* What the entry saves, an even number of registers. */
 static unsigned saved(const struct nb_jit_ctx *c, unsigned list[8])
@@ -141,8 +141,6 @@ void nb_emit_trap(struct nb_jit_ctx *c)
 	a4(c, A_UDF);
 }
 
-/* ---- chains ------------------------------------------------------------ */
-
 static const unsigned chain_saves[] = { FP, LR, 19, 20, 21, 22, 23, ZR };
 enum { NSAVES = sizeof(chain_saves) / sizeof(chain_saves[0]) };
 
@@ -163,8 +161,6 @@ void nb_emit_leave_chain(struct nb_jit_ctx *c)
 		a_pop_pair(c, chain_saves[i - 2], chain_saves[i - 1]);
 	a4(c, A_RET);
 }
-
-/* ---- the machine ------------------------------------------------------- */
 
 void nb_emit_flush(unsigned char *code, size_t size)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Jumps and arithmetic on 64-bit Arm. Immediates that no instruction takes go
-// through T0.
+/*
+ * Jumps and arithmetic on 64-bit Arm. Immediates that no instruction takes go
+ * through T0.
+ */
 #include "core/exec/jit/arm64.h"
 
 #if defined(__aarch64__)
-
-/* ---- jumps ------------------------------------------------------------- */
 
 /* @cc: a condition, or CC_ALWAYS. The long form jumps over a branch. */
 enum { CC_ALWAYS = 14 };
@@ -102,8 +102,6 @@ void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)
 {
 	jump_if(c, pc, CC_ALWAYS);
 }
-
-/* ---- arithmetic -------------------------------------------------------- */
 
 void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
 		      unsigned src, int64_t imm)

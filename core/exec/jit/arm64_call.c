@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Branches within a slot, calls and inline helpers on 64-bit Arm.
+/* Branches within a slot, calls and inline helpers on 64-bit Arm. */
 #include "core/exec/jit/arm64.h"
 
 #if defined(__aarch64__)
@@ -7,8 +7,6 @@
 #include "core/exec/run/spin.h"
 #include "core/map/map.h"
 #include "core/map/ringbuf.h"
-
-/* ---- branches ---------------------------------------------------------- */
 
 uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far)
 {
@@ -86,8 +84,6 @@ void nb_emit_back_if_below(struct nb_jit_ctx *c, struct mem m, uint32_t at)
 	a_b19(c, A_BCOND | CC_LO, (int64_t)at - c->pos);
 }
 
-/* ---- calls ------------------------------------------------------------- */
-
 /* BL reaches 128 MiB, from anywhere in the code. */
 static bool near(const struct nb_jit_ctx *c, uint64_t fn)
 {
@@ -160,8 +156,6 @@ void nb_emit_jump_to(struct nb_jit_ctx *c)
 	a4(c, A_BR | R0 << 5);
 }
 
-/* ---- maps -------------------------------------------------------------- */
-
 /* R0 += @reg times @size; changes T3. */
 static void add_scaled(struct nb_jit_ctx *c, unsigned reg, uint64_t size)
 {
@@ -196,8 +190,6 @@ bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m)
 	(void)c, (void)m;
 	return false;
 }
-
-/* ---- locks and records ------------------------------------------------- */
 
 /* The run's number in T0: what nb_spin_number says. */
 static void spin_number(struct nb_jit_ctx *c)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Loads, stores and atomics on 64-bit Arm: with LSE one instruction, else a
-// loop of exclusive accesses.
+/*
+ * Loads, stores and atomics on 64-bit Arm: with LSE one instruction, else a
+ * loop of exclusive accesses.
+ */
 #include "core/exec/jit/arm64.h"
 
 #if defined(__aarch64__)
-
-/* ---- memory ------------------------------------------------------------ */
 
 /* log2 of a row's bytes in memory. */
 static unsigned size_log(const struct nb_insn_spec *row)
@@ -72,8 +72,6 @@ void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i,
 		       i->off);
 }
 
-/* ---- moves of the shared lowering --------------------------------------- */
-
 struct mem nb_emit_run(const struct nb_jit_ctx *c, size_t off)
 {
 	return (struct mem){ c->needs.calls_local ? RUN : SP, (int32_t)off };
@@ -138,8 +136,6 @@ void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m)
 	a_add_imm(c, false, A_ADD, T0, to, 1);
 	nb_emit_put(c, 2, T0, m);
 }
-
-/* ---- atomics ----------------------------------------------------------- */
 
 /* One instruction, acquire and release. The old value goes to src or T2. */
 static void with_lse(struct nb_jit_ctx *c, const struct nb_code *i,

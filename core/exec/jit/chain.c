@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Chains: the programs of a generation compiled together, and the code that
-// runs them in order. Its meaning is interpret() below, which is also what
-// runs where nothing is compiled; a chain of compiled and interpreted programs
-// is compiled and calls the interpreter for the latter.
+/*
+ * Chains: the programs of a generation compiled together, and the code that
+ * runs them in order. Its meaning is interpret() below, which is also what
+ * runs where nothing is compiled; a chain of compiled and interpreted programs
+ * is compiled and calls the interpreter for the latter.
+ */
 #include "core/exec/jit/chain.h"
 
 #include <inttypes.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Machine code of a bound program: made, named for debuggers, taken away. A
-// program that has none is interpreted.
+/*
+ * Machine code of a bound program: made, named for debuggers, taken away. A
+ * program that has none is interpreted.
+ */
 #include "core/exec/jit/compile.h"
 
 #include <assert.h>

@@ -171,8 +171,6 @@ static inline void a_shift_imm(struct nb_jit_ctx *c, bool w, uint32_t op,
 			   width - 1);
 }
 
-/* ---- immediates --------------------------------------------------------- */
-
 static inline uint64_t ones(unsigned n)
 {
 	return n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
@@ -258,8 +256,6 @@ static inline void a_add_imm(struct nb_jit_ctx *c, bool w, uint32_t op,
 		      (shifted ? imm >> 12 : imm) << 10 | rn << 5 | rd);
 }
 
-/* ---- memory ------------------------------------------------------------- */
-
 /* @log: log2 of the size in bytes. */
 static inline bool fits_scaled(int64_t off, unsigned log)
 {
@@ -318,8 +314,6 @@ static inline void a_ordered(struct nb_jit_ctx *c, uint32_t op, unsigned log,
 {
 	a4(c, op | log << 30 | rs << 16 | rn << 5 | rt);
 }
-
-/* ---- control; distances in bytes from the instruction ------------------- */
 
 /* @op: A_B or A_BL; reaches 128 MiB. */
 static inline void a_b(struct nb_jit_ctx *c, uint32_t op, int64_t distance)

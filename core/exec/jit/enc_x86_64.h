@@ -155,8 +155,6 @@ static inline void op_rm8(struct nb_jit_ctx *c, unsigned op, unsigned reg,
 	modrm(c, reg, m);
 }
 
-/* ---- moves ---- */
-
 static inline void x_mov(struct nb_jit_ctx *c, bool w, unsigned to,
 			 unsigned from)
 {
@@ -219,8 +217,6 @@ static inline void x_pop(struct nb_jit_ctx *c, unsigned reg)
 	rex(c, false, 0, reg, false);
 	e1(c, 0x58 | (reg & 7));
 }
-
-/* ---- arithmetic ---- */
 
 static inline void x_alu(struct nb_jit_ctx *c, bool w, unsigned op, unsigned to,
 			 unsigned from)
@@ -306,8 +302,6 @@ static inline void x_bswap(struct nb_jit_ctx *c, bool w, unsigned reg)
 	e1(c, 0x0f);
 	e1(c, 0xc8 | (reg & 7));
 }
-
-/* ---- control ---- */
 
 /* A jump over code of the same lowering, which x_land ends. Short ones are one
  * byte of opcode and one of distance. */

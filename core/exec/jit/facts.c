@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Analyses a program before code is emitted: dead slots, branches that always
-// go one way, constants in straight-line code, look-ups in known maps, helpers
-// with inline code, and the state that the entry must set up.
+/*
+ * Analyses a program before code is emitted: dead slots, branches that always
+ * go one way, constants in straight-line code, look-ups in known maps, helpers
+ * with inline code, and the state that the entry must set up.
+ */
 #include "core/exec/jit/facts.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "core/map/ops.h"
-
-/* ---- reading codes ------------------------------------------------------ */
 
 static const struct nb_insn_spec *row_of(const struct nb_code *c)
 {
@@ -71,8 +71,6 @@ static bool computes_with_frame(const struct nb_code *c)
 	return (row->kind != NB_KIND_STORE && row->kind != NB_KIND_ATOMIC) ||
 	       (row->operand == NB_OPND_REG && c->src == NB_R10);
 }
-
-/* ---- what is known: constants along straight lines ---------------------- */
 
 enum { SLOTS = NB_STACK_SIZE / 4 };
 
@@ -260,8 +258,6 @@ static void learn(const struct nb_exec *x, struct known *k,
 		if (written(c) & bit(i))
 			k->reg[i] = v;
 }
-
-/* ---- the analysis ------------------------------------------------------- */
 
 static bool add_callback(struct nb_jit_ctx *c, uint32_t slot)
 {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Drives compilation. facts.c analyses the program. Then the target emits it
-// several times. The first pass computes sizes with all jumps in the long form;
-// later passes use the short form for jumps whose target is near. Code only
-// shrinks, so a short jump stays valid. When sizes are stable, the last pass
-// writes the code to new pages, which become executable when they are no longer
-// writable.
+/*
+ * Drives compilation. facts.c analyses the program. Then the target emits it
+ * several times. The first pass computes sizes with all jumps in the long form;
+ * later passes use the short form for jumps whose target is near. Code only
+ * shrinks, so a short jump stays valid. When sizes are stable, the last pass
+ * writes the code to new pages, which become executable when they are no longer
+ * writable.
+ */
 #include "core/exec/jit/jit.h"
 
 #include <errno.h>
@@ -21,8 +23,6 @@
 
 /* Most passes; jumps that are still long then stay long. */
 enum { MAX_PASSES = 24 };
-
-/* ---- passes ------------------------------------------------------------- */
 
 /* Emit the whole program once; c->off gets the offset of each slot. */
 static void pass(struct nb_jit_ctx *c)
@@ -67,8 +67,6 @@ static bool shorten(struct nb_jit_ctx *c)
 	}
 	return changed;
 }
-
-/* ---- pages -------------------------------------------------------------- */
 
 static void put_pages(struct nb_jit_pages *p)
 {
@@ -118,8 +116,6 @@ static int seal(const struct nb_jit_pages *p, struct nb_err *err)
 		       "bytes: %s",
 		       p->mapped, strerror(rc));
 }
-
-/* ---- one piece of code: planned, then emitted --------------------------- */
 
 static void drop(struct nb_jit_ctx *c)
 {
@@ -261,8 +257,6 @@ static int place(struct nb_jit **out, struct nb_jit_ctx *c,
 	return 0;
 }
 
-/* ---- the interface ------------------------------------------------------ */
-
 bool nb_jit_available(void)
 {
 	return true;
@@ -315,8 +309,6 @@ void nb_jit_free(struct nb_jit *j)
 	free(j->frames.note);
 	free(j);
 }
-
-/* ---- chains ------------------------------------------------------------- */
 
 /* The programs' plans, and last the chain's. */
 static int plan_all(struct nb_jit_ctx **c, const struct nb_jit_link *link,

@@ -108,8 +108,6 @@ struct nb_jit_chain {
 int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
 			 const struct nb_jit_chain *chain, struct nb_err *err);
 
-/* ---- between the driver and its targets --------------------------------- */
-
 /* Facts about a slot, found before code is emitted. */
 enum {
 	NB_JIT_DEAD = 1,   /* never executed */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Lowering that all machines share: what each slot becomes, helpers and their
-// inline forms (maps, locks, records, the CPU's number), functions of the
-// program, callbacks, tail calls, and chains. machine.h has the instructions.
+/*
+ * Lowering that all machines share: what each slot becomes, helpers and their
+ * inline forms (maps, locks, records, the CPU's number), functions of the
+ * program, callbacks, tail calls, and chains. machine.h has the instructions.
+ */
 #include "core/exec/jit/lower.h"
 
 #ifdef NB_JIT_MACHINE
@@ -29,8 +31,6 @@ unsigned nb_lower_saved(const struct nb_jit_ctx *c, unsigned list[4])
 			list[n++] = reg_of(r);
 	return n;
 }
-
-/* ---- the run's own data -------------------------------------------------- */
 
 static struct mem run_cpu(const struct nb_jit_ctx *c)
 {
@@ -75,8 +75,6 @@ void nb_lower_run_data(struct nb_jit_ctx *c)
 	if (c->needs.may_goto)
 		field_init(c, NB_JIT_RUN_PASSES, c->x->passes);
 }
-
-/* ---- helpers ------------------------------------------------------------- */
 
 /* Call a function of C whose other arguments are in place; r0 = its result. */
 static void call_out(struct nb_jit_ctx *c, uint64_t fn)
@@ -135,8 +133,6 @@ static void spin_lock(struct nb_jit_ctx *c, const struct nb_code *i)
 	if (done)
 		nb_emit_land(c, done);
 }
-
-/* ---- look-ups ------------------------------------------------------------ */
 
 static void lookup_percpu(struct nb_jit_ctx *c, uint32_t pc)
 {
@@ -207,8 +203,6 @@ static void lookup(struct nb_jit_ctx *c, uint32_t pc)
 	}
 }
 
-/* ---- functions of the program -------------------------------------------- */
-
 /* Programs that make tail calls count their frames. */
 static void count_frame(struct nb_jit_ctx *c, bool up)
 {
@@ -265,8 +259,6 @@ static void call(struct nb_jit_ctx *c, uint32_t pc)
 		break;
 	}
 }
-
-/* ---- callbacks ----------------------------------------------------------- */
 
 /* Above the callback's frame; only the loop itself uses it. */
 enum {
@@ -395,8 +387,6 @@ static void each(struct nb_jit_ctx *c, uint32_t pc)
 	nb_emit_land(c, bad_flags);
 }
 
-/* ---- tail calls ---------------------------------------------------------- */
-
 /*
  * All linked programs keep the same things in the same places, so that one
  * continues in the frame of another: run data, the frame, the return address,
@@ -417,8 +407,6 @@ static void tail_call(struct nb_jit_ctx *c, const struct nb_code *i)
 	nb_emit_jump_to(c);
 	nb_emit_land(c, none);
 }
-
-/* ---- slots --------------------------------------------------------------- */
 
 static void alu(struct nb_jit_ctx *c, uint32_t pc,
 		const struct nb_insn_spec *row)
@@ -537,8 +525,6 @@ uint32_t nb_lower_slot(struct nb_jit_ctx *c, uint32_t pc)
 	plain(c, pc);
 	return 1;
 }
-
-/* ---- chains -------------------------------------------------------------- */
 
 static void load_answer(struct nb_jit_ctx *c, unsigned first, unsigned rest)
 {

@@ -49,8 +49,6 @@ void nb_emit_flush(unsigned char *code, size_t size);
 /* Does a short jump reach @distance bytes from its end? */
 bool nb_emit_reaches(int64_t distance);
 
-/* ---- programs and chains ---- */
-
 /* Before a program's first slot, and its exit; sets c->body. */
 void nb_emit_begin(struct nb_jit_ctx *c);
 void nb_emit_leave(struct nb_jit_ctx *c);
@@ -59,8 +57,6 @@ void nb_emit_begin_chain(struct nb_jit_ctx *c);
 void nb_emit_leave_chain(struct nb_jit_ctx *c);
 /* An instruction that stops the program. */
 void nb_emit_trap(struct nb_jit_ctx *c);
-
-/* ---- slots: @i is the slot, @pc its number ---- */
 
 /* one of ADD to XOR, except MUL */
 void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i,
@@ -93,8 +89,6 @@ void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i,
 void nb_emit_atomic(struct nb_jit_ctx *c, const struct nb_code *i,
 		    const struct nb_insn_spec *row);
 
-/* ---- moves ---- */
-
 /* At @off in the run's own data. */
 struct mem nb_emit_run(const struct nb_jit_ctx *c, size_t off);
 /* At @off above the frame of a callback. */
@@ -116,8 +110,6 @@ void nb_emit_count(struct nb_jit_ctx *c, unsigned log, struct mem m, bool up);
 /* Get four bytes, then add 1 to them in memory. */
 void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m);
 
-/* ---- branches within a slot ---- */
-
 /* Forward, to where nb_emit_land is called with the answer; without @far over
  * less than 128 bytes. */
 uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far);
@@ -136,8 +128,6 @@ void nb_emit_land(struct nb_jit_ctx *c, uint32_t skip);
 void nb_emit_back_if_zero(struct nb_jit_ctx *c, uint32_t at);
 void nb_emit_back_if_below(struct nb_jit_ctx *c, struct mem m, uint32_t at);
 
-/* ---- calls ---- */
-
 /* A function of C; and where the stack is a callback's frame. */
 void nb_emit_call(struct nb_jit_ctx *c, uint64_t fn);
 void nb_emit_call_in_loop(struct nb_jit_ctx *c, uint64_t fn);
@@ -149,8 +139,6 @@ void nb_emit_push_frame(struct nb_jit_ctx *c, uint32_t more);
 void nb_emit_pop_frame(struct nb_jit_ctx *c, uint32_t more);
 /* Go on at the address in r0. */
 void nb_emit_jump_to(struct nb_jit_ctx *c);
-
-/* ---- helpers in line ---- */
 
 /* r0 = the element that r2 is the index of */
 void nb_emit_lookup_array(struct nb_jit_ctx *c, const struct nb_map *m);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Machine code by name: perf's map file of the process, and the list of object
-// files in memory that gdb's JIT interface defines (a list, and a function
-// that a debugger stops in whenever the list changed). Both only where asked
-// for; failing to tell never keeps a program from running.
+/*
+ * Machine code by name: perf's map file of the process, and the list of object
+ * files in memory that gdb's JIT interface defines (a list, and a function
+ * that a debugger stops in whenever the list changed). Both only where asked
+ * for; failing to tell never keeps a program from running.
+ */
 #include "core/exec/jit/symbols.h"
 
 #include <errno.h>
@@ -35,8 +37,6 @@ void nb_symbols_name(struct nb_buf *b, const struct nb_image *img,
 	if (f)
 		nb_buf_printf(b, "/%s", p->funcs[f].name);
 }
-
-/* ---- perf --------------------------------------------------------------- */
 
 /* Ours alone: a link or another's file in a folder of all is refused. */
 static int open_map(struct nb_err *err)
@@ -87,8 +87,6 @@ int nb_symbols_perf(const struct nb_jit *j, const struct nb_image *img,
 	close(fd);
 	return rc;
 }
-
-/* ---- gdb ---------------------------------------------------------------- */
 
 /* Names and shapes are those of gdb's manual, "JIT Compilation Interface". */
 struct jit_code_entry {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A program's machine code as an object file for debuggers: where it lies, its
-// functions, its source lines (DWARF 4) and how to leave its frames. The code
-// itself is not in it: .text says only where it is. Formats: the ELF
-// specification, DWARF 4, and the Linux Standard Base for .eh_frame.
+/*
+ * A program's machine code as an object file for debuggers: where it lies, its
+ * functions, its source lines (DWARF 4) and how to leave its frames. The code
+ * itself is not in it: .text says only where it is. Formats: the ELF
+ * specification, DWARF 4, and the Linux Standard Base for .eh_frame.
+ */
 #include "core/exec/jit/symbols_elf.h"
 
 #include <elf.h>
@@ -96,8 +98,6 @@ static void length_end(struct nb_buf *b, size_t from)
 		memcpy(b->data + from - 4, &n, sizeof(n));
 }
 
-/* ---- symbols ------------------------------------------------------------ */
-
 static void symbols(struct subject *s)
 {
 	struct nb_buf *tab = &s->sec[S_SYMTAB], *str = &s->sec[S_STRTAB];
@@ -118,8 +118,6 @@ static void symbols(struct subject *s)
 		u8(str, 0);
 	}
 }
-
-/* ---- source lines ------------------------------------------------------- */
 
 enum {
 	DW_TAG_compile_unit = 0x11,
@@ -259,8 +257,6 @@ static void lines(struct subject *s)
 	length_end(b, from);
 }
 
-/* ---- frames ------------------------------------------------------------- */
-
 enum {
 	DW_CFA_advance_loc4 = 0x04,
 	DW_CFA_def_cfa = 0x0c,
@@ -340,8 +336,6 @@ static void frames(struct subject *s)
 	length_end(b, from);
 	u32(b, 0); /* the end */
 }
-
-/* ---- the file ----------------------------------------------------------- */
 
 static Elf64_Shdr section_header(const struct subject *s, unsigned i)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// x86-64: entry and exit of programs and chains, and what is fixed of the
-// machine. Registers and frames: x86_64.h.
+/*
+ * x86-64: entry and exit of programs and chains, and what is fixed of the
+ * machine. Registers and frames: x86_64.h.
+ */
 #include "core/exec/jit/x86_64.h"
 
 #if defined(__x86_64__)
 
 #include <cpuid.h>
 #include <elf.h>
-
-/* ---- entry and exit ---------------------------------------------------- */
 
 void nb_x86_push_saved(struct nb_jit_ctx *c)
 {
@@ -153,8 +153,6 @@ void nb_emit_trap(struct nb_jit_ctx *c)
 	e1(c, 0x0b);
 }
 
-/* ---- chains ------------------------------------------------------------ */
-
 static const uint8_t chain_saves[] = { RBX, RBP, R12, R13, R14 };
 
 void nb_emit_begin_chain(struct nb_jit_ctx *c)
@@ -174,8 +172,6 @@ void nb_emit_leave_chain(struct nb_jit_ctx *c)
 		x_pop(c, chain_saves[i - 1]);
 	e1(c, 0xc3);
 }
-
-/* ---- the machine ------------------------------------------------------- */
 
 /* Code and data are coherent on this machine. */
 void nb_emit_flush(unsigned char *code, size_t size)

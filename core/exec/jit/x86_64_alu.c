@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Jumps and arithmetic on x86-64. Division wants RAX and RDX, shifts without
-// BMI2 want RCX: they are moved aside and back.
+/*
+ * Jumps and arithmetic on x86-64. Division wants RAX and RDX, shifts without
+ * BMI2 want RCX: they are moved aside and back.
+ */
 #include "core/exec/jit/x86_64.h"
 
 #if defined(__x86_64__)
-
-/* ---- jumps ------------------------------------------------------------- */
 
 /* @cc: a condition, or CC_ALWAYS. */
 enum { CC_ALWAYS = 0x10 };
@@ -75,8 +75,6 @@ void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)
 {
 	jump_if(c, pc, CC_ALWAYS);
 }
-
-/* ---- division ---------------------------------------------------------- */
 
 struct division {
 	unsigned dst, divisor; /* machine registers */
@@ -212,8 +210,6 @@ void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
 		divide_by_imm(c, &c->code[pc], row);
 }
 
-/* ---- shifts ------------------------------------------------------------ */
-
 /* The count must be in CL, which is r3's. */
 static void shift_by_cl(struct nb_jit_ctx *c, bool w, unsigned op, unsigned dst,
 			unsigned src)
@@ -248,8 +244,6 @@ void nb_emit_shift(struct nb_jit_ctx *c, const struct nb_code *i,
 			x_mov(c, false, dst, dst);
 	}
 }
-
-/* ---- the other arithmetic ---------------------------------------------- */
 
 void nb_emit_binary(struct nb_jit_ctx *c, const struct nb_code *i,
 		    const struct nb_insn_spec *row)

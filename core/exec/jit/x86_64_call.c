@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Branches within a slot, calls and inline helpers on x86-64.
+/* Branches within a slot, calls and inline helpers on x86-64. */
 #include "core/exec/jit/x86_64.h"
 
 #if defined(__x86_64__)
@@ -7,8 +7,6 @@
 #include "core/exec/run/spin.h"
 #include "core/map/ops.h"
 #include "core/map/ringbuf.h"
-
-/* ---- branches ---------------------------------------------------------- */
 
 uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far)
 {
@@ -72,8 +70,6 @@ void nb_emit_back_if_below(struct nb_jit_ctx *c, struct mem m, uint32_t at)
 	op_rm(c, false, 0x3b, RAX, m); /* CMP */
 	x_back32_if(c, CC_B, at);
 }
-
-/* ---- calls ------------------------------------------------------------- */
 
 /* A call reaches 2 GiB, from anywhere in the code. */
 static bool near(const struct nb_jit_ctx *c, uint64_t fn)
@@ -146,8 +142,6 @@ void nb_emit_jump_to(struct nb_jit_ctx *c)
 	e1(c, 0xff);
 	e1(c, 0xe0); /* JMP RAX */
 }
-
-/* ---- maps -------------------------------------------------------------- */
 
 /* @reg times @size; changes RDI. */
 static void scale(struct nb_jit_ctx *c, unsigned reg, uint64_t size)
@@ -250,8 +244,6 @@ bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m)
 	x_land(c, done[1]);
 	return true;
 }
-
-/* ---- locks and records ------------------------------------------------- */
 
 /* The run's number in R11: what nb_spin_number says. */
 static void spin_number(struct nb_jit_ctx *c)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Loads, stores and atomics on x86-64, whose own order is strong enough for
-// acquire and release.
+/*
+ * Loads, stores and atomics on x86-64, whose own order is strong enough for
+ * acquire and release.
+ */
 #include "core/exec/jit/x86_64.h"
 
 #if defined(__x86_64__)
-
-/* ---- memory ------------------------------------------------------------ */
 
 void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i,
 		  const struct nb_insn_spec *row)
@@ -52,8 +52,6 @@ void nb_emit_store(struct nb_jit_ctx *c, const struct nb_code *i,
 	else
 		op_rm(c, row->width == 64, 0x89, reg_of(i->src), m);
 }
-
-/* ---- moves of the shared lowering --------------------------------------- */
 
 struct mem nb_emit_run(const struct nb_jit_ctx *c, size_t off)
 {
@@ -116,8 +114,6 @@ void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m)
 	nb_emit_get(c, 2, to, m);
 	nb_emit_count(c, 2, m, true);
 }
-
-/* ---- atomics ----------------------------------------------------------- */
 
 void nb_x86_locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src,
 		   struct mem m)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the interpreter and machine code call alike: the CPU of a run, the next
-// element of a loop over a map, the program that a tail call goes to.
+/*
+ * What the interpreter and machine code call alike: the CPU of a run, the next
+ * element of a loop over a map, the program that a tail call goes to.
+ */
 #include "core/exec/run/code.h"
 
 /* The thread's area did not name the CPU at the start of the run. */

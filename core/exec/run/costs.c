@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Helpers that read NCCL's cost table of the current decision. The context
-// points to it, behind the fields that programs may access; the verifier has
-// proved that r1 is the context. All ranks of a communicator have the same
-// table, because NCCL itself decides by it.
+/*
+ * Helpers that read NCCL's cost table of the current decision. The context
+ * points to it, behind the fields that programs may access; the verifier has
+ * proved that r1 is the context. All ranks of a communicator have the same
+ * table, because NCCL itself decides by it.
+ */
 #include <stdint.h>
 
 #include "core/exec/run/bodies.h"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Bodies of the dynptr helpers. A dynptr is in a program's stack. The verifier
-// refuses programs that read or write it, so only these helpers change it.
-// Offsets and sizes are 32 bits wide, and errors and their order are the
-// kernel's (bpf_dynptr_* in kernel/bpf/helpers.c, bpf_ringbuf_*_dynptr in
-// kernel/bpf/ringbuf.c).
+/*
+ * Bodies of the dynptr helpers. A dynptr is in a program's stack. The verifier
+ * refuses programs that read or write it, so only these helpers change it.
+ * Offsets and sizes are 32 bits wide, and errors and their order are the
+ * kernel's (bpf_dynptr_* in kernel/bpf/helpers.c, bpf_ringbuf_*_dynptr in
+ * kernel/bpf/ringbuf.c).
+ */
 #include "core/exec/run/bodies.h"
 
 #include <errno.h>

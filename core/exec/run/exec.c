@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Binding: translates slots to the codes that engines run and inserts the
-// addresses of maps, map values and helper bodies. nb_verify has accepted the
-// program; binding fails only without memory, or if this build lacks a helper
-// or map type.
+/*
+ * Binding: translates slots to the codes that engines run and inserts the
+ * addresses of maps, map values and helper bodies. nb_verify has accepted the
+ * program; binding fails only without memory, or if this build lacks a helper
+ * or map type.
+ */
 #include "core/exec/run/exec.h"
 
 #include <assert.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The bodies of core/defs/helpers.h, one function a row. The verifier has
-// checked the arguments: map handles are struct nb_map pointers, keys and
-// values point to as many readable bytes as the map says. Bodies run on the
-// decision path of any thread: no lock, no allocation, and no system call
-// where the vDSO answers. Semantics: bpf-helpers(7).
+/*
+ * The bodies of core/defs/helpers.h, one function a row. The verifier has
+ * checked the arguments: map handles are struct nb_map pointers, keys and
+ * values point to as many readable bytes as the map says. Bodies run on the
+ * decision path of any thread: no lock, no allocation, and no system call
+ * where the vDSO answers. Semantics: bpf-helpers(7).
+ */
 #include "core/exec/run/helpers.h"
 
 #include <errno.h>

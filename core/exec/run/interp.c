@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The interpreter: the reference for the meaning of each instruction (RFC
-// 9669). Each row of core/defs/isa.h has one handler, so operand kind and width
-// need no test. Each handler jumps to the next one: CPUs predict that better
-// than one switch.
-//
-// The verifier has proved memory accesses, jumps, call depth and termination;
-// the interpreter checks none of them.
+/*
+ * The interpreter: the reference for the meaning of each instruction (RFC
+ * 9669). Each row of core/defs/isa.h has one handler, so operand kind and width
+ * need no test. Each handler jumps to the next one: CPUs predict that better
+ * than one switch.
+ *
+ * The verifier has proved memory accesses, jumps, call depth and termination;
+ * the interpreter checks none of them.
+ */
 #include "core/exec/run/interp.h"
 
 #include <errno.h>
@@ -13,8 +15,10 @@
 
 #include "core/map/ops.h"
 
-// Registers hold addresses, and the dispatch is one function by its nature:
-// NOLINTBEGIN(performance-no-int-to-ptr,readability-function-size)
+/*
+ * Registers hold addresses, and the dispatch is one function by its nature:
+ * NOLINTBEGIN(performance-no-int-to-ptr,readability-function-size)
+ */
 
 /* A function's frame; the entry's is frame 0. */
 struct frame {
@@ -524,7 +528,7 @@ op_EXIT:
 	GO();
 }
 
-// NOLINTEND(performance-no-int-to-ptr,readability-function-size)
+/* NOLINTEND(performance-no-int-to-ptr,readability-function-size) */
 
 uint64_t nb_exec_interpret(const struct nb_exec *x, void *ctx,
 			   uint64_t ctx_size)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// bpf_spin_lock and bpf_spin_unlock: a word of 4 bytes in a map's value, 0
-// when free, else a number that tells holders apart. One compare-and-swap
-// each where nobody contends, which machine code does in line.
-//
-// A decision must never hang on a lock. A waiter takes the lock over from a
-// holder that keeps it for HOLDER_NS (a stopped thread, or one lost by a fork),
-// or when it has waited TOTAL_NS in all. The holder's own unlock then changes
-// nothing. Takeovers are counted and recorded in the policy's trace ring.
+/*
+ * bpf_spin_lock and bpf_spin_unlock: a word of 4 bytes in a map's value, 0
+ * when free, else a number that tells holders apart. One compare-and-swap
+ * each where nobody contends, which machine code does in line.
+ *
+ * A decision must never hang on a lock. A waiter takes the lock over from a
+ * holder that keeps it for HOLDER_NS (a stopped thread, or one lost by a fork),
+ * or when it has waited TOTAL_NS in all. The holder's own unlock then changes
+ * nothing. Takeovers are counted and recorded in the policy's trace ring.
+ */
 #include "core/exec/run/spin.h"
 
 #include <sched.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Numbers out of text and into text: bpf_strtol, bpf_strtoul, bpf_snprintf.
-// Locale and errno of the process stay out of it. Semantics:
-// bpf-helpers(7); formats are those of bpf_trace_printk.
+/*
+ * Numbers out of text and into text: bpf_strtol, bpf_strtoul, bpf_snprintf.
+ * Locale and errno of the process stay out of it. Semantics:
+ * bpf-helpers(7); formats are those of bpf_trace_printk.
+ */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The ring behind bpf_trace_printk. A writer draws the next number and
-// claims the slot it falls on by setting the slot's sequence to an odd value;
-// an even one says which line is there whole. A writer that finds its slot
-// still claimed (by a thread that was stopped 1024 lines ago) or already
-// holding a newer line drops its own line: nobody ever waits. Text and time
-// move as atomic words, so readers can copy while writers overwrite, and the
-// sequence read before and after tells them whether they got one line.
+/*
+ * The ring behind bpf_trace_printk. A writer draws the next number and
+ * claims the slot it falls on by setting the slot's sequence to an odd value;
+ * an even one says which line is there whole. A writer that finds its slot
+ * still claimed (by a thread that was stopped 1024 lines ago) or already
+ * holding a newer line drops its own line: nobody ever waits. Text and time
+ * move as atomic words, so readers can copy while writers overwrite, and the
+ * sequence read before and after tells them whether they got one line.
+ */
 #include "core/exec/run/trace.h"
 
 #include <errno.h>
@@ -118,8 +120,6 @@ bool nb_trace_read(const struct nb_trace *t, uint64_t number,
 	}
 	return __atomic_load_n(&s->seq, __ATOMIC_RELAXED) == whole;
 }
-
-/* ---- formatting --------------------------------------------------------- */
 
 /* Text being written: at most size - 1 characters, the rest is counted. */
 struct line {

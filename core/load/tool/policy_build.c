@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// policy_build OBJECT IMAGE: the smallest program that uses the front end. The
-// build makes the installed policies with it; people use ncclbpf-shell.
+/*
+ * policy_build OBJECT IMAGE: the smallest program that uses the front end. The
+ * build makes the installed policies with it; people use ncclbpf-shell.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Checks that features and instructions share: a register holds something, an
-// access stays inside its memory, a map may be read or written. The state is
-// only read.
+/*
+ * Checks that features and instructions share: a register holds something, an
+ * access stays inside its memory, a map may be read or written. The state is
+ * only read.
+ */
 #include "core/verify/access/access.h"
 #include "core/verify/report/hints.h"
 #include "core/verify/state/env.h"

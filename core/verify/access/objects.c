@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Objects on the stack: cells that no load, store or memory argument may
-// touch, each with what it stands for. An object that holds a reference stays
-// until a helper ends it; others end when the program writes over them.
+/*
+ * Objects on the stack: cells that no load, store or memory argument may
+ * touch, each with what it stands for. An object that holds a reference stays
+ * until a helper ends it; others end when the program writes over them.
+ */
 #include "core/verify/access/objects.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The list of references that a state holds, and what becomes of pointers
-// when one ends. Whether a program may take or end one, check_refs.c asks.
+/*
+ * The list of references that a state holds, and what becomes of pointers
+ * when one ends. Whether a program may take or end one, check_refs.c asks.
+ */
 #include "core/verify/access/refs.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The stack in abstract states: stores, loads, and writes at unknown places.
+/* The stack in abstract states: stores, loads, and writes at unknown places. */
 #include "core/verify/access/stack.h"
 
 #include <string.h>

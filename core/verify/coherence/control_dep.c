@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Regions of local control. A nested branch needs no region of its own: all
-// its paths meet inside the outer one. The effects of a region are collected
-// once from its slots, with the stores that the walk without labels saw.
+/*
+ * Regions of local control. A nested branch needs no region of its own: all
+ * its paths meet inside the outer one. The effects of a region are collected
+ * once from its slots, with the stores that the walk without labels saw.
+ */
 #include "core/verify/coherence/control_dep.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Bounds and known bits of numbers: their agreement, comparing, meet and join.
-// Only what holds for every member is ever concluded.
+/*
+ * Bounds and known bits of numbers: their agreement, comparing, meet and join.
+ * Only what holds for every member is ever concluded.
+ */
 #include "core/verify/domain/views.h"
 
 /* Rounds until the views agree. They only shrink, so fewer are sound. */
 enum { ROUNDS = 4 };
-
-/* ---- agreement of the views ---- */
 
 /*
  * Signed against unsigned bounds: the members that are non-negative as
@@ -170,8 +170,6 @@ NB_DOM_FN bool nb_range_sync(struct nb_range *r)
 	}
 	return true;
 }
-
-/* ---- making and comparing ---- */
 
 NB_DOM_FN struct nb_range nb_range_const(uint64_t v)
 {

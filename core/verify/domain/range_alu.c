@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic on ranges. Each view is computed by itself: known bits, bounds of
-// the whole, bounds of the low half; then they are brought into agreement. The
-// low half never takes bounds of the whole that do not fit it: the published
-// errors in 32-bit bounds of other verifiers did.
+/*
+ * Arithmetic on ranges. Each view is computed by itself: known bits, bounds of
+ * the whole, bounds of the low half; then they are brought into agreement. The
+ * low half never takes bounds of the whole that do not fit it: the published
+ * errors in 32-bit bounds of other verifiers did.
+ */
 #include "core/verify/domain/range_alu.h"
 
 #include "core/verify/domain/views.h"
@@ -10,8 +12,6 @@
 /* Wide enough that no sum, difference or product below overflows. */
 __extension__ typedef __int128 wide;
 __extension__ typedef unsigned __int128 uwide;
-
-/* ---- bounds at one width ---- */
 
 /* Unsigned results from lo to hi wrap alike, or may be anything. */
 static void wrap_u(struct iv *v, wide lo, wide hi, unsigned bits)
@@ -197,8 +197,6 @@ static struct iv iv_arsh(struct iv a, struct counts n, unsigned bits)
 	v.smax = a.smax >> (a.smax < 0 ? n.max : n.min);
 	return v;
 }
-
-/* ---- all views ---- */
 
 static struct nb_tnum shift_bits(enum nb_fn fn, struct nb_tnum a,
 				 struct counts n, unsigned bits)

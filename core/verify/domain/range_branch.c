@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a conditional jump says about the ranges it compares.
+/* What a conditional jump says about the ranges it compares. */
 #include "core/verify/domain/range_branch.h"
 
 #include "core/verify/domain/views.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Known bits. Each operator over-approximates: applied to any members of its
-// operands, the concrete operation gives a member of the result. The proofs
-// by enumeration are in test/unit/test_verify_domains.c.
+/*
+ * Known bits. Each operator over-approximates: applied to any members of its
+ * operands, the concrete operation gives a member of the result. The proofs
+ * by enumeration are in test/unit/test_verify_domains.c.
+ */
 #include "core/verify/domain/tnum.h"
 
 #include <stddef.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The walk over all behaviours: path after path, until the worklist is empty.
-// Read this file first, then explored.c (where paths end) and transfer.c.
+/*
+ * The walk over all behaviours: path after path, until the worklist is empty.
+ * Read this file first, then explored.c (where paths end) and transfer.c.
+ */
 #include "core/verify/engine/explore.h"
 
 #include <stdlib.h>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Explored states and pruning. A path is pruned where an explored state
-// subsumes the current one and all paths from that state have ended. While
-// some are open the two states are on one path, so pruning would accept a
-// loop; that is right only where the run time counts its iterations. Therefore
-// every accepted program ends. An explored state that prunes nothing is
-// dropped: a long loop costs time, which is bounded, rather than memory.
+/*
+ * Explored states and pruning. A path is pruned where an explored state
+ * subsumes the current one and all paths from that state have ended. While
+ * some are open the two states are on one path, so pruning would accept a
+ * loop; that is right only where the run time counts its iterations. Therefore
+ * every accepted program ends. An explored state that prunes nothing is
+ * dropped: a long loop costs time, which is bounded, rather than memory.
+ */
 #include "core/verify/engine/explored.h"
 
 #include <string.h>
@@ -37,8 +39,6 @@ struct candidates {
 	const struct nb_explored *latest; /* out: before the last iteration */
 	struct nb_live live;
 };
-
-/* ---- the explored states of the current path ---- */
 
 void nb_walk_continue_from(struct nb_walk *w, struct nb_explored *n)
 {
@@ -107,8 +107,6 @@ static void drop(struct nb_walk *w, struct nb_explored **link)
 	else
 		splice(w, n);
 }
-
-/* ---- comparing ---- */
 
 static int refuse_loop(struct nb_walk *w)
 {
@@ -222,8 +220,6 @@ static int find_covering(struct nb_walk *w, struct candidates *l, bool *more)
 	w->env->cost.work += key_misses / KEY_MISSES_A_UNIT;
 	return 0;
 }
-
-/* ---- adding ---- */
 
 /* Record from here on which values come from which scalar of @n. */
 static bool begin_marks(struct nb_walk *w, struct nb_explored *n)

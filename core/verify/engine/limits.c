@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a walk may cost, and the findings where it would cost more.
+/* What a walk may cost, and the findings where it would cost more. */
 #include "core/verify/engine/limits.h"
 
 #include "core/verify/report/refusal.h"

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What loops cost. The walk passes each loop at least once, but widens loops
-// that the run time counts, so it does not see their iterations one by one.
-// Therefore a loop's iterations in a run are computed where it begins:
-//
-//	times on this path, in one iteration of the loop around it
-//	x iterations of the loop around it x its own, if constant
-//
-// A plain loop is walked iteration by iteration, so each arrival at its header
-// counts as one time. The path's list of begun loops says how many times; like
-// the history of branches it is cut back where another path continues.
-//
-// Global functions are walked before their callers. A caller adds what one
-// call costs, as often as it makes the call.
+/*
+ * What loops cost. The walk passes each loop at least once, but widens loops
+ * that the run time counts, so it does not see their iterations one by one.
+ * Therefore a loop's iterations in a run are computed where it begins:
+ *
+ *	times on this path, in one iteration of the loop around it
+ *	x iterations of the loop around it x its own, if constant
+ *
+ * A plain loop is walked iteration by iteration, so each arrival at its header
+ * counts as one time. The path's list of begun loops says how many times; like
+ * the history of branches it is cut back where another path continues.
+ *
+ * Global functions are walked before their callers. A caller adds what one
+ * call costs, as often as it makes the call.
+ */
 #include "core/verify/engine/loop_cost.h"
 
 #include <stdlib.h>
@@ -73,8 +75,6 @@ static struct around loop_around(const struct nb_state *st, uint32_t except)
 	}
 	return in;
 }
-
-/* ---- the loops of the program ---- */
 
 static bool is_call_site(const struct nb_env *env, uint32_t pc)
 {
@@ -146,8 +146,6 @@ static struct nb_loop_cost *site_at(const struct nb_walk *w, uint32_t pc)
 
 	return site ? &w->loops.at[site - 1] : NULL;
 }
-
-/* ---- the path ---- */
 
 static struct nb_loop_begun *add_begun(struct nb_walk *w)
 {
@@ -284,8 +282,6 @@ void nb_loop_call(struct nb_walk *w, uint32_t func)
 	s->func = func;
 	raise64(&s->calls, times_in_run(w, &in, begin_once_more(w, s, &in, 0)));
 }
-
-/* ---- results ---- */
 
 /* What the loops of a called function cost, @times. */
 static void add_call(struct nb_loop_cost *to, const struct nb_loop_cost *from,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Memory of a walk: blocks of a few sizes from the verdict's arena, used again
-// once they are free, and copies of the current state in them.
+/*
+ * Memory of a walk: blocks of a few sizes from the verdict's arena, used again
+ * once they are free, and copies of the current state in them.
+ */
 #include "core/verify/engine/memory.h"
 
 enum {

@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: MIT
-// Precision: which scalars of an explored state mattered. A later state must be
-// inside an explored state in precise scalars only.
-//
-// Each known scalar of an explored state has a slot. Each value computed later
-// on the path lists in nb_reg.deps the slots that its range (or link) came
-// from. A conclusion from a value makes its slots precise, and the slots of
-// earlier states that they came from, back to the start. Nothing is walked
-// backwards: dependencies travel with a value through moves, arithmetic,
-// spills, calls, refinement by jumps, and links.
-//
-// The walk draws a conclusion where it would do something else for an unknown
-// number: a jump with one possible outcome, an offset added to a pointer, each
-// argument of a helper, a divisor that is not 0, stack bytes known to be 0, two
-// linked numbers whose difference is 0, the constant that all exits return.
-// Pointers have no slots: the number added to a pointer is precise at once, and
-// so is a value that could change a label.
-//
-// Soundness. Let all paths from explored state S have ended. Let T be a later
-// state at the same slot, inside S except for scalars that are not precise.
-// Compare any run from T with the walk from S. A value with precise slots alone
-// lies in its range, because that range was computed from ranges that hold.
-// Only such values decided checks and jumps; a value with another slot may be
-// any number, and nothing was concluded from it. So the run follows a walked
-// path, to an exit or to a state that an older explored state U pruned. That
-// pruning was a conclusion from all values that are precise in U, and marked
-// them. An explored state with open paths (a may_goto loop) prunes only states
-// that are inside it as a whole. Then all of it is marked, because nobody knows
-// yet what will matter.
-//
-// Stack cells that were overwritten before anything read them need not be
-// inside either. Cells of other kinds always count as read.
+/*
+ * Precision: which scalars of an explored state mattered. A later state must be
+ * inside an explored state in precise scalars only.
+ *
+ * Each known scalar of an explored state has a slot. Each value computed later
+ * on the path lists in nb_reg.deps the slots that its range (or link) came
+ * from. A conclusion from a value makes its slots precise, and the slots of
+ * earlier states that they came from, back to the start. Nothing is walked
+ * backwards: dependencies travel with a value through moves, arithmetic,
+ * spills, calls, refinement by jumps, and links.
+ *
+ * The walk draws a conclusion where it would do something else for an unknown
+ * number: a jump with one possible outcome, an offset added to a pointer, each
+ * argument of a helper, a divisor that is not 0, stack bytes known to be 0, two
+ * linked numbers whose difference is 0, the constant that all exits return.
+ * Pointers have no slots: the number added to a pointer is precise at once, and
+ * so is a value that could change a label.
+ *
+ * Soundness. Let all paths from explored state S have ended. Let T be a later
+ * state at the same slot, inside S except for scalars that are not precise.
+ * Compare any run from T with the walk from S. A value with precise slots alone
+ * lies in its range, because that range was computed from ranges that hold.
+ * Only such values decided checks and jumps; a value with another slot may be
+ * any number, and nothing was concluded from it. So the run follows a walked
+ * path, to an exit or to a state that an older explored state U pruned. That
+ * pruning was a conclusion from all values that are precise in U, and marked
+ * them. An explored state with open paths (a may_goto loop) prunes only states
+ * that are inside it as a whole. Then all of it is marked, because nobody knows
+ * yet what will matter.
+ *
+ * Stack cells that were overwritten before anything read them need not be
+ * inside either. Cells of other kinds always count as read.
+ */
 #include "core/verify/engine/precision.h"
 
 #include <string.h>
@@ -98,8 +100,6 @@ void nb_mark_all(struct nb_env *env, const struct nb_state *st)
 	for (uint32_t i = 0; i < st->nframes; i++)
 		nb_mark_read(env, st, i, -NB_STACK_SIZE, 0);
 }
-
-/* ---- slots of an explored state ---- */
 
 static bool holds_number(const struct nb_cell *c)
 {
@@ -179,8 +179,6 @@ void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st,
 	}
 	env->marks = m;
 }
-
-/* ---- conclusions ---- */
 
 /* The walk reads stack bytes one by one. */
 static void charge(struct nb_env *env, int64_t size)

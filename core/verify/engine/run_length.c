@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Lengths of loop iterations in instructions. The run time counts iterations,
-// not instructions, so the verdict says how long one may be (NB_RUN_BUDGET):
-// the most instructions between two counted iterations, and from the start to
-// the first one. A length that is not known yet, because paths from an
-// explored state are still open, is passed up once they ended.
+/*
+ * Lengths of loop iterations in instructions. The run time counts iterations,
+ * not instructions, so the verdict says how long one may be (NB_RUN_BUDGET):
+ * the most instructions between two counted iterations, and from the start to
+ * the first one. A length that is not known yet, because paths from an
+ * explored state are still open, is passed up once they ended.
+ */
 #include "core/verify/engine/run_length.h"
 
 #include "core/verify/feature/helper_cost.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Control flow: which slots may follow an instruction, and with which states.
+/* Control flow: which slots may follow an instruction, and with which states.
+ */
 #include "core/verify/engine/transfer.h"
 
 #include "core/verify/coherence/control_dep.h"

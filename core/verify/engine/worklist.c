@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Paths still to be walked, and the branches on the current one.
+/* Paths still to be walked, and the branches on the current one. */
 #include "core/verify/engine/worklist.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calls of functions of the program that are walked in place.
+/* Calls of functions of the program that are walked in place. */
 #include "core/verify/feature/call.h"
 
 #include <string.h>

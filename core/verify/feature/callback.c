@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Helpers that call back. The walk enters the callback, so it sees what the
-// callback does. This file models the loop around it: its arguments, the
-// number of invocations and the helper's result.
-//
-// Termination. Each invocation uses up one of those that the helper allows. So
-// a state before an invocation is pruned by an earlier state before an
-// invocation *of the same helper call*, although that state is not finished:
-// no cycle of such steps is endless. Comparisons therefore include the helper
-// call (struct nb_frame, @loop). Without it, a state inside another call could
-// prune an endless loop around the calls:
-//
-//	while (flag) { flag = 0; bpf_loop(1, set_flag, &flag, 0); }
-//
-// Coherence. The callback's r0 and the number of invocations decide whether
-// there is a next one. If local data decides that, the rest of the call is a
-// region of local control, and all that callbacks write is local after it
-// (control_dep.c). The same holds for a loop that may run out of iterations
-// after local data decided how many were spent (budget.c).
+/*
+ * Helpers that call back. The walk enters the callback, so it sees what the
+ * callback does. This file models the loop around it: its arguments, the
+ * number of invocations and the helper's result.
+ *
+ * Termination. Each invocation uses up one of those that the helper allows. So
+ * a state before an invocation is pruned by an earlier state before an
+ * invocation *of the same helper call*, although that state is not finished:
+ * no cycle of such steps is endless. Comparisons therefore include the helper
+ * call (struct nb_frame, @loop). Without it, a state inside another call could
+ * prune an endless loop around the calls:
+ *
+ *	while (flag) { flag = 0; bpf_loop(1, set_flag, &flag, 0); }
+ *
+ * Coherence. The callback's r0 and the number of invocations decide whether
+ * there is a next one. If local data decides that, the rest of the call is a
+ * region of local control, and all that callbacks write is local after it
+ * (control_dep.c). The same holds for a loop that may run out of iterations
+ * after local data decided how many were spent (budget.c).
+ */
 #include "core/verify/feature/callback.h"
 
 #include <string.h>
@@ -54,8 +56,6 @@ static const struct nb_map_spec *map_of(const struct nb_env *env,
 
 	return map ? &env->img->maps[map->map] : NULL;
 }
-
-/* ---- checks ---- */
 
 static bool is_global(const struct nb_prog *p, uint32_t start)
 {
@@ -97,8 +97,6 @@ int nb_check_callback_return(const struct at *a)
 		return 0;
 	return refuse(a, NB_RULE_CALLBACK_RETURN, .reg = 0);
 }
-
-/* ---- turns ---- */
 
 /* Are the elements there from the start, and in the order of their index? */
 static bool is_array(const struct nb_map_spec *m)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Rules of dynptrs, which are the kernel's. A dynptr is 16 aligned bytes of
-// stack at a constant offset, and only helpers write and read it. A dynptr of a
-// ring buffer's record must be submitted or discarded. A dynptr of a map value
-// ends when the program overwrites it.
+/*
+ * Rules of dynptrs, which are the kernel's. A dynptr is 16 aligned bytes of
+ * stack at a constant offset, and only helpers write and read it. A dynptr of a
+ * ring buffer's record must be submitted or discarded. A dynptr of a map value
+ * ends when the program overwrites it.
+ */
 #include "core/verify/feature/check_dynptr.h"
 
 #include "core/verify/access/access.h"

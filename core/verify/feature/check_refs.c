@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Rules of references. A reservation has a constant size. The program releases
-// it once, with the pointer that the reservation returned, and does not use
-// that memory afterwards.
+/*
+ * Rules of references. A reservation has a constant size. The program releases
+ * it once, with the pointer that the reservation returned, and does not use
+ * that memory afterwards.
+ */
 #include "core/verify/feature/check_refs.h"
 
 #include "core/verify/access/access.h"

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
-// Global functions. Each is walked once, from a state that covers every call
-// that respects its signature: unknown numbers, the untouched context, memory
-// of a known size or NULL. A call then checks the arguments, forgets what the
-// function may have changed, and gets any number as result.
-//
-// Coherence. The walk with labels assumes that the arguments, and the memory
-// behind them, are coherent, and that all ranks make the call. It finds every
-// leak that does not depend on the caller. It also finds whether the result or
-// the memory is local in spite of coherent arguments (from the time, a local
-// map, a local branch). It does not follow memory behind arguments: once local
-// data was stored in any of it, the walk is repeated with all of it local.
-//   A call that respects the assumption (coherent arguments and memory, no
-//   local
-// control, a may_goto budget that is coherent or unused) has just these
-// effects.
-//   Any other call is a call with local data. The function, and those it calls,
-// must then write no output and make no tail call on any path. Its result, the
-// memory of its arguments and the iterations it used are local afterwards. That
-// is enough: ranks can differ only in outputs, tail calls and verdicts. The
-// function has none of the first two, and the verdict is its caller's, which
-// depends on the result.
+/*
+ * Global functions. Each is walked once, from a state that covers every call
+ * that respects its signature: unknown numbers, the untouched context, memory
+ * of a known size or NULL. A call then checks the arguments, forgets what the
+ * function may have changed, and gets any number as result.
+ *
+ * Coherence. The walk with labels assumes that the arguments, and the memory
+ * behind them, are coherent, and that all ranks make the call. It finds every
+ * leak that does not depend on the caller. It also finds whether the result or
+ * the memory is local in spite of coherent arguments (from the time, a local
+ * map, a local branch). It does not follow memory behind arguments: once local
+ * data was stored in any of it, the walk is repeated with all of it local.
+ *   A call that respects the assumption (coherent arguments and memory, no
+ *   local
+ * control, a may_goto budget that is coherent or unused) has just these
+ * effects.
+ *   Any other call is a call with local data. The function, and those it calls,
+ * must then write no output and make no tail call on any path. Its result, the
+ * memory of its arguments and the iterations it used are local afterwards. That
+ * is enough: ranks can differ only in outputs, tail calls and verdicts. The
+ * function has none of the first two, and the verdict is its caller's, which
+ * depends on the result.
+ */
 #include "core/verify/feature/global.h"
 
 #include <string.h>
@@ -67,8 +69,6 @@ bool nb_globals_init(struct nb_env *env)
 	}
 	return true;
 }
-
-/* ---- the walks ---- */
 
 /* The function walked now; NULL: the program. */
 static struct nb_global *current(const struct nb_env *env)
@@ -159,8 +159,6 @@ void nb_global_begin(struct nb_env *env, struct nb_state *st)
 		}
 }
 
-/* ---- notes ---- */
-
 void nb_global_note_frames(struct nb_env *env, uint32_t frames)
 {
 	struct nb_global *g = current(env);
@@ -242,8 +240,6 @@ int nb_check_global_return(const struct at *a)
 			      .name = g->func->name);
 	return refuse(a, NB_RULE_GLOBAL_ADDRESS, .reg = 0);
 }
-
-/* ---- calls ---- */
 
 static int refuse_arg(const struct at *a, enum nb_rule rule,
 		      const struct nb_global *g, unsigned i)

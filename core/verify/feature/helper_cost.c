@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The cost of a helper call, in weighted instructions of about a nanosecond:
-// make bench-weights measures each and fails where one is less than half.
-// It covers the most work that the call can do by itself: the bytes that it
-// copies, hashes or scans, the nodes of a trie, the buckets of a walk. Waiting
-// for other threads is not part of it. A small key or value is part of the
-// call's own instruction.
+/*
+ * The cost of a helper call, in weighted instructions of about a nanosecond:
+ * make bench-weights measures each and fails where one is less than half.
+ * It covers the most work that the call can do by itself: the bytes that it
+ * copies, hashes or scans, the nodes of a trie, the buckets of a walk. Waiting
+ * for other threads is not part of it. A small key or value is part of the
+ * call's own instruction.
+ */
 #include "core/verify/feature/helper_cost.h"
 
 #include <string.h>

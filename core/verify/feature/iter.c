@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MIT
-// Iterators over numbers. An iterator is an object on the stack; its first cell
-// (struct nb_cell) describes it. @reg.delta says whether the walk counts its
-// steps. If not, @reg.r holds the numbers that next may still return. If so,
-// @reg.r is the last number returned and @reg.id the end of the range.
-//
-// Termination is as in callback.c. Each step uses up one number of its
-// iterator, so a state after a step is pruned by an earlier state after a step
-// of the *same* iterator, although that state is not finished. Comparisons
-// include the iterator's identity (compare_held in state.c); without it, a loop
-// that creates a new iterator in each iteration would seem to end.
-//
-// An iterator ends early if the run has no iterations left. The first short
-// iterators are exempt (budget.c): the walk counts the steps of these alone,
-// and only their end is the same on all ranks. An iterator inside another
-// loop's iteration is not exempt, because it is created again and again.
-//
-// Coherence. An iterator is local if its bounds are local, or if it was created
-// or stepped under local control. Then the results of next are local, and so
-// is the number behind every pointer that next returned: all of them point into
-// the object.
+/*
+ * Iterators over numbers. An iterator is an object on the stack; its first cell
+ * (struct nb_cell) describes it. @reg.delta says whether the walk counts its
+ * steps. If not, @reg.r holds the numbers that next may still return. If so,
+ * @reg.r is the last number returned and @reg.id the end of the range.
+ *
+ * Termination is as in callback.c. Each step uses up one number of its
+ * iterator, so a state after a step is pruned by an earlier state after a step
+ * of the *same* iterator, although that state is not finished. Comparisons
+ * include the iterator's identity (compare_held in state.c); without it, a loop
+ * that creates a new iterator in each iteration would seem to end.
+ *
+ * An iterator ends early if the run has no iterations left. The first short
+ * iterators are exempt (budget.c): the walk counts the steps of these alone,
+ * and only their end is the same on all ranks. An iterator inside another
+ * loop's iteration is not exempt, because it is created again and again.
+ *
+ * Coherence. An iterator is local if its bounds are local, or if it was created
+ * or stepped under local control. Then the results of next are local, and so
+ * is the number behind every pointer that next returned: all of them point into
+ * the object.
+ */
 #include "core/verify/feature/iter.h"
 
 #include "core/verify/access/access.h"
@@ -39,8 +41,6 @@ bool nb_is_iter(const struct nb_insn *insn)
 	return e == NB_EFFECT_ITER_NEW || e == NB_EFFECT_ITER_NEXT ||
 	       e == NB_EFFECT_ITER_END;
 }
-
-/* ---- checks ---- */
 
 int nb_check_iter_place(const struct at *a, const struct nb_helper_spec *h,
 			int number)
@@ -74,8 +74,6 @@ int nb_check_iter(const struct at *a, const struct nb_helper_spec *h,
 		return 0;
 	return refuse(a, NB_RULE_ITER, .reg = number, .helper = h);
 }
-
-/* ---- the object ---- */
 
 static const struct nb_cell *const_cell(const struct nb_state *st)
 {

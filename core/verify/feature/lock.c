@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Rules of locks. A program holds one lock at a time and unlocks the same map
-// value. While it holds the lock it calls no other helper and does not return.
-// Only helpers touch the bytes of a lock.
+/*
+ * Rules of locks. A program holds one lock at a time and unlocks the same map
+ * value. While it holds the lock it calls no other helper and does not return.
+ * Only helpers touch the bytes of a lock.
+ */
 #include "core/verify/feature/lock.h"
 
 #include <string.h>

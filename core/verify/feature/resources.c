@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Helpers that reserve or release: which check each argument needs, and how a
-// call changes the state. The rules are in check_refs.c, check_dynptr.c and
-// lock.c.
+/*
+ * Helpers that reserve or release: which check each argument needs, and how a
+ * call changes the state. The rules are in check_refs.c, check_dynptr.c and
+ * lock.c.
+ */
 #include "core/verify/feature/resources.h"
 
 #include "core/verify/access/access.h"
@@ -31,8 +33,6 @@ static uint32_t alloc_size(const struct nb_state *st,
 	return (uint32_t)arg_reg(st, (unsigned)arg_of(h, NB_ARG_ALLOC))
 		->r.t.value;
 }
-
-/* ---- checks ---- */
 
 bool nb_is_resource(enum nb_arg kind)
 {
@@ -75,8 +75,6 @@ int nb_check_all_returned(const struct at *a, uint32_t frame)
 
 	return rc ? rc : nb_check_no_refs(a, frame);
 }
-
-/* ---- steps ---- */
 
 struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st,
 			     uint32_t pc, const struct nb_helper_spec *h)

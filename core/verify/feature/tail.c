@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MIT
-// Tail calls. The target is a program of the same image. It is verified on its
-// own, with a fresh context pointer and nothing else, so the walk does not
-// enter it. This file checks what that verification assumes:
-//
-// The target never returns into the function that made the call. That function
-// must hold nothing, because nobody would release it, and no helper may be
-// calling back. The target may return to that function's caller, as if the
-// function had returned any number. It cannot reach the memory of callers.
-// Frames need no rule: at run time, a call without enough frames left falls
-// through (core/exec).
-//
-// Coherence. The target writes outputs and returns a verdict. Its own
-// verification shows that both are the same on all ranks *if* all ranks run it
-// at the same point. So whether a program runs, and which, must be coherent:
-// the index, the array, the context pointer, and the path to the call. Programs
-// cannot change an array; it is coherent if its tag says that it changes at
-// fences. The remainder of each budget must be coherent too if a target spends
-// from it, because targets inherit it. Under local control every tail call is
-// refused, since its targets are not known. The verdict and the outputs are
-// then those of a coherent program, and a caller gets a coherent number.
+/*
+ * Tail calls. The target is a program of the same image. It is verified on its
+ * own, with a fresh context pointer and nothing else, so the walk does not
+ * enter it. This file checks what that verification assumes:
+ *
+ * The target never returns into the function that made the call. That function
+ * must hold nothing, because nobody would release it, and no helper may be
+ * calling back. The target may return to that function's caller, as if the
+ * function had returned any number. It cannot reach the memory of callers.
+ * Frames need no rule: at run time, a call without enough frames left falls
+ * through (core/exec).
+ *
+ * Coherence. The target writes outputs and returns a verdict. Its own
+ * verification shows that both are the same on all ranks *if* all ranks run it
+ * at the same point. So whether a program runs, and which, must be coherent:
+ * the index, the array, the context pointer, and the path to the call. Programs
+ * cannot change an array; it is coherent if its tag says that it changes at
+ * fences. The remainder of each budget must be coherent too if a target spends
+ * from it, because targets inherit it. Under local control every tail call is
+ * refused, since its targets are not known. The verdict and the outputs are
+ * then those of a coherent program, and a caller gets a coherent number.
+ */
 #include "core/verify/feature/tail.h"
 
 #include "core/verify/access/access.h"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The shape of a program before anything is known of its values: functions,
-// edges, what is reached, which registers are live, where branches meet. All
-// passes are bounded: liveness by its lattice, post-dominators by a budget
-// beyond which branches are taken to meet at the function's end.
+/*
+ * The shape of a program before anything is known of its values: functions,
+ * edges, what is reached, which registers are live, where branches meet. All
+ * passes are bounded: liveness by its lattice, post-dominators by a budget
+ * beyond which branches are taken to meet at the function's end.
+ */
 #include "core/verify/flow/cfg.h"
 
 #include <string.h>
@@ -39,8 +41,6 @@ int nb_cfg_func_at(const struct nb_env *env, uint32_t pc)
 
 	return f < cfg->nfuncs && cfg->funcs[f].start == pc ? (int)f : -1;
 }
-
-/* ---- functions ---- */
 
 static int refuse_target(struct nb_env *env, uint32_t pc, int64_t to)
 {
@@ -133,8 +133,6 @@ static int find_funcs(struct nb_env *env)
 	cfg->nfuncs = f;
 	return 0;
 }
-
-/* ---- edges ---- */
 
 static int check_jump(struct nb_env *env, uint32_t pc)
 {
@@ -238,8 +236,6 @@ static int mark_joins(struct nb_env *env)
 	return 0;
 }
 
-/* ---- recursion ---- */
-
 enum color { WHITE, GREY, BLACK };
 
 static int check_calls(struct nb_env *env, uint32_t f, uint8_t *color);
@@ -269,8 +265,6 @@ static int check_calls(struct nb_env *env, uint32_t f, uint8_t *color)
 	color[f] = BLACK;
 	return 0;
 }
-
-/* ---- liveness ---- */
 
 enum {
 	ARGS = 0x3e, /* r1-r5 */
@@ -352,8 +346,6 @@ int nb_cfg_build(struct nb_env *env)
 	cfg->work = WORK;
 	return find_live(env);
 }
-
-/* ---- post-dominators ---- */
 
 enum { LAPS = 32 };
 #define UNSET (UINT32_MAX - 1) /* not known to reach the end */
@@ -520,8 +512,6 @@ uint32_t nb_cfg_join(struct nb_env *env, uint32_t pc)
 	f->joined = true;
 	return cfg->ipdom[pc];
 }
-
-/* ---- stack of call chains ---- */
 
 struct chains {
 	uint32_t bytes[MAX_FUNCS]; /* of the deepest from here; 0: not yet */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a program answers: which outputs it sets, and values that NCCL can
-// never take. For notes alone; nothing here can refuse a program.
+/*
+ * What a program answers: which outputs it sets, and values that NCCL can
+ * never take. For notes alone; nothing here can refuse a program.
+ */
 #include "core/verify/insn/answers.h"
 
 /* The row of core/defs/answers.h for output @f; -1: none. */

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What a conditional jump says about the values it compares.
+/* What a conditional jump says about the values it compares. */
 #include "core/verify/insn/branch.h"
 
 #include "core/verify/access/labels.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/insn/operand.h"
-
-/* ---- scalars linked to each other ---- */
 
 struct linked {
 	const struct nb_reg *to;
@@ -38,8 +36,6 @@ static bool spread(struct nb_state *st, const struct nb_reg *r)
 		nb_state_each(st, refine_linked, &l);
 	return !l.impossible;
 }
-
-/* ---- pointers and NULL ---- */
 
 struct null_test {
 	const struct nb_env *env;
@@ -137,8 +133,6 @@ static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
 	nb_state_each(st, settle, &t);
 	return true;
 }
-
-/* ---- jumps ---- */
 
 /* A number against itself. */
 static bool branch_same(enum nb_fn fn, bool taken)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Does a state grant what an instruction needs? Every rule that can refuse a
-// program for its values is here, one function a rule, each with what it
-// required and what was known. The state is only read.
+/*
+ * Does a state grant what an instruction needs? Every rule that can refuse a
+ * program for its values is here, one function a rule, each with what it
+ * required and what was known. The state is only read.
+ */
 #include "core/verify/insn/check.h"
 
 #include "core/verify/access/access.h"
@@ -17,16 +19,12 @@
 #include "core/verify/insn/require.h"
 #include "core/verify/state/operands.h"
 
-/* ---- registers ---- */
-
 static int check_writable(const struct at *a, int number)
 {
 	if (number != NB_R10)
 		return 0;
 	return refuse(a, NB_RULE_FRAME_POINTER, .reg = NB_R10);
 }
-
-/* ---- arithmetic ---- */
 
 static int check_count(const struct at *a)
 {
@@ -130,8 +128,6 @@ static int check_arith(const struct at *a)
 	return check_pointers(a, dst, src);
 }
 
-/* ---- stack ---- */
-
 static const struct nb_frame *frame_of(const struct at *a,
 				       const struct nb_reg *r)
 {
@@ -213,8 +209,6 @@ static int check_stack(const struct at *a, const struct nb_need *n,
 		       ? check_stack_load(a, n->reg, off, n->size)
 		       : check_stack_store(a, n->reg, off, n->size, n->value);
 }
-
-/* ---- context ---- */
 
 static const struct nb_ctx_field *newer_field(const struct at *a, int64_t off)
 {
@@ -327,8 +321,6 @@ static int check_ctx(const struct at *a, const struct nb_need *n,
 	return 0;
 }
 
-/* ---- memory accesses ---- */
-
 /* What may be NULL: where it came from decides what to do about it. */
 static int refuse_nullable(const struct at *a, int number)
 {
@@ -402,8 +394,6 @@ static int check_atomic(const struct at *a, const struct nb_need *n)
 		return rc;
 	return check_access(a, &store, STORE);
 }
-
-/* ---- calls and returns ---- */
 
 static int check_call(const struct at *a)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Does a state grant what a helper's row asks of its arguments? One function
-// a kind of argument; the state is only read.
+/*
+ * Does a state grant what a helper's row asks of its arguments? One function
+ * a kind of argument; the state is only read.
+ */
 #include "core/verify/insn/check_args.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What each instruction needs, taken from its row in core/defs/isa.h: no state
-// is read here, so one more instruction of a known kind needs no line.
+/*
+ * What each instruction needs, taken from its row in core/defs/isa.h: no state
+ * is read here, so one more instruction of a known kind needs no line.
+ */
 #include "core/verify/insn/require.h"
 
 #include <assert.h>

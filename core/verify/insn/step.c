@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What each instruction changes in the abstract state, on the assumption that
-// nb_check granted what it needs. Labels follow the data: a result is local if
-// an operand is, if the address is, or if the instruction runs under local
-// control.
+/*
+ * What each instruction changes in the abstract state, on the assumption that
+ * nb_check granted what it needs. Labels follow the data: a result is local if
+ * an operand is, if the address is, or if the instruction runs under local
+ * control.
+ */
 #include "core/verify/insn/step.h"
 
 #include <string.h>
@@ -14,8 +16,6 @@
 #include "core/verify/insn/operand.h"
 #include "core/verify/insn/step_helper.h"
 #include "core/verify/state/operands.h"
-
-/* ---- ALU ---- */
 
 /* The range of @r was computed from values with these deps, too. */
 static void depend(struct nb_reg *r, uint64_t deps)
@@ -160,8 +160,6 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	depend(&v, zero ? 0 : b.deps);
 	nb_step_assign(st, insn->dst, v);
 }
-
-/* ---- loads and stores ---- */
 
 /* A load from .rodata at a known offset. */
 static bool load_constant(const struct nb_env *env, const struct nb_reg *ptr,
@@ -322,8 +320,6 @@ static void lddw(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 	}
 	nb_step_assign(st, insn->dst, v);
 }
-
-/* ---- one step ---- */
 
 void nb_step_init(struct nb_env *env, struct nb_state *st)
 {

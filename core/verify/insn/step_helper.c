@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a call of a helper changes: r0, the memory it writes, and what it takes
-// or releases.
+/*
+ * What a call of a helper changes: r0, the memory it writes, and what it takes
+ * or releases.
+ */
 #include "core/verify/insn/step_helper.h"
 
 #include <string.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Notes of an accepted program. Each follows from what every run does (a
-// branch that never goes one way, an output that nothing sets) or from what
-// some explored path does (a divisor, a value out of range).
+/*
+ * Notes of an accepted program. Each follows from what every run does (a
+ * branch that never goes one way, an output that nothing sets) or from what
+ * some explored path does (a divisor, a value out of range).
+ */
 #include "core/verify/report/accepted.h"
 
 #include <string.h>

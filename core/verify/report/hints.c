@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Words that have to be computed, and the rule that a wrong argument breaks:
-// an access that leaves its memory, bytes of the stack that nobody wrote. A
-// number or a name stands in a hint only where it is certain to be right.
+/*
+ * Words that have to be computed, and the rule that a wrong argument breaks:
+ * an access that leaves its memory, bytes of the stack that nobody wrote. A
+ * number or a name stands in a hint only where it is certain to be right.
+ */
 #include "core/verify/report/hints.h"
 
 #include <string.h>
@@ -12,8 +14,6 @@
 #include "core/verify/state/operands.h"
 
 typedef unsigned long long ull;
-
-/* ---- outside a value ---- */
 
 /* Granularity of a variable offset: the size of the elements indexed. */
 static uint64_t stride(const struct nb_range *off)
@@ -159,8 +159,6 @@ const char *nb_say_access(struct nb_env *env, const struct nb_refusal *x)
 			      m.last->size);
 	return at;
 }
-
-/* ---- keys, values and frames ---- */
 
 /* Does register @x->reg point to a key or value of the helper's map? */
 static bool is_element(struct nb_env *env, struct nb_refusal *x)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Loops as a reader of the source sees them, for messages: a jump back and the
-// slots between it and its target. The engine knows nothing of them.
+/*
+ * Loops as a reader of the source sees them, for messages: a jump back and the
+ * slots between it and its target. The engine knows nothing of them.
+ */
 #include "core/verify/report/loops.h"
 
 #include <string.h>

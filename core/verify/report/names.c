@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Names of the source for what a program touches: context fields from the
-// tables, members of map values and variables from the image.
+/*
+ * Names of the source for what a program touches: context fields from the
+ * tables, members of map values and variables from the image.
+ */
 #include "core/verify/report/names.h"
 
 #include "core/verify/report/report.h"
@@ -26,8 +28,6 @@ static const char *ctx_place_of(struct nb_env *env, const struct nb_reg *r,
 
 	return ctx_place(env, &off);
 }
-
-/* ---- keys and values ---- */
 
 static const struct nb_name *whole(const struct nb_image *img, uint32_t map,
 				   enum nb_name_part part)

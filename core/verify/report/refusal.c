@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Refusals: a record becomes the finding. Its texts are the templates of the
-// rule (core/defs/rules.h), with each word in braces made from the record.
+/*
+ * Refusals: a record becomes the finding. Its texts are the templates of the
+ * rule (core/defs/rules.h), with each word in braces made from the record.
+ */
 #include "core/verify/report/refusal.h"
 
 #include <inttypes.h>
@@ -19,8 +21,6 @@ static const struct {
 	[NB_RULE_##name] = { NB_FIND_##cls, required, known, hint },
 #include "core/defs/rules.h"
 };
-
-/* ---- words ---- */
 
 static const char *const ordinals[] = { "first", "second", "third", "fourth",
 					"fifth" };
@@ -134,8 +134,6 @@ static const struct word words[] = {
 #include "core/verify/report/words.h"
 };
 
-/* ---- templates ---- */
-
 /* Length of the word in braces that @at begins with; 0: there is none. */
 static size_t word_length(const char *at)
 {
@@ -183,8 +181,6 @@ const char *nb_expand(struct nb_env *env, const char *text,
 	}
 	return *done ? nb_say(env, "%s%s", done, text) : text;
 }
-
-/* ---- the finding ---- */
 
 /* In a second walk: is this the finding, and are its words wanted? */
 static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The finding as data, and the words for it. Everything that is said of a
-// register, a map or a place in the source is said here, so that it is said
-// alike everywhere, offline and in the job.
+/*
+ * The finding as data, and the words for it. Everything that is said of a
+ * register, a map or a place in the source is said here, so that it is said
+ * alike everywhere, offline and in the job.
+ */
 #include "core/verify/report/report.h"
 
 #include <inttypes.h>
@@ -23,8 +25,6 @@ const struct nb_finding_words *nb_finding_words(enum nb_finding_class cls)
 {
 	return &classes[cls];
 }
-
-/* ---- words ---- */
 
 const char *nb_say(struct nb_env *env, const char *fmt, ...)
 {
@@ -207,8 +207,6 @@ const char *nb_say_object(const struct nb_cell *c)
 	return "";
 }
 
-/* ---- the finding ---- */
-
 static const char *map_name_cb(void *arg, uint32_t index)
 {
 	return nb_map_name(arg, index);
@@ -238,8 +236,6 @@ void nb_more_words(struct nb_env *env)
 	if (env->arena->limit - env->arena->used < MARGIN)
 		env->arena->limit = env->arena->used + MARGIN;
 }
-
-/* ---- trace ---- */
 
 static void trace_cells(struct nb_env *env, const struct nb_frame *f)
 {

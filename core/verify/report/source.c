@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a line of C calls things: read off the text that the image keeps for
-// messages. An answer is given only where the line can mean one thing.
+/*
+ * What a line of C calls things: read off the text that the image keeps for
+ * messages. An answer is given only where the line can mean one thing.
+ */
 #include "core/verify/report/source.h"
 
 #include <string.h>

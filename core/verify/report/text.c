@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verdict as text for people, as notes of a compiler, and as JSON.
+/* The verdict as text for people, as notes of a compiler, and as JSON. */
 #include "core/verify/report/text.h"
 
 #include <inttypes.h>

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Budgets of a run: use, shortage, and what is known where paths meet.
-//
-// All loops of a run share a budget of iterations (turns). A loop that finds it
-// used up ends early. The first LOOPS_SURE loops always find enough, because
-// one loop makes at most NB_LOOP_MAX iterations. If local data decides how much
-// was spent, a later loop ends early on some ranks only, unless it is one of
-// the first. env->budget.turns is what those need. If a run has less, because
-// its iterations are long, the walk is repeated without that rule.
-//
-// The first NB_MAX_COUNTED_ITERS iterators of a run reach their end if each has
-// at most NB_MAX_COUNTED_RANGE numbers. env->budget.numbers says how many these
-// are, and the run time keeps so many apart for them.
-//
-// A tail call continues the run in another program. The target finds what the
-// caller left, except for the numbers kept apart, which the run time takes
-// away. Nothing is known after it returns.
+/*
+ * Budgets of a run: use, shortage, and what is known where paths meet.
+ *
+ * All loops of a run share a budget of iterations (turns). A loop that finds it
+ * used up ends early. The first LOOPS_SURE loops always find enough, because
+ * one loop makes at most NB_LOOP_MAX iterations. If local data decides how much
+ * was spent, a later loop ends early on some ranks only, unless it is one of
+ * the first. env->budget.turns is what those need. If a run has less, because
+ * its iterations are long, the walk is repeated without that rule.
+ *
+ * The first NB_MAX_COUNTED_ITERS iterators of a run reach their end if each has
+ * at most NB_MAX_COUNTED_RANGE numbers. env->budget.numbers says how many these
+ * are, and the run time keeps so many apart for them.
+ *
+ * A tail call continues the run in another program. The target finds what the
+ * caller left, except for the numbers kept apart, which the run time takes
+ * away. Nothing is known after it returns.
+ */
 #include "core/verify/state/budget.h"
 
 #include "core/verify/state/env.h"
@@ -38,8 +40,6 @@ uint8_t nb_budget_of(const struct nb_insn *insn)
 		       ? NB_BUDGET_TURNS
 		       : 0;
 }
-
-/* ---- tail calls of the image ---- */
 
 static bool has_program_arrays(const struct nb_image *img)
 {
@@ -107,8 +107,6 @@ bool nb_budget_init(struct nb_env *env)
 		add_hook(env, insns);
 	return insns;
 }
-
-/* ---- use ---- */
 
 static void know_no_turns(const struct nb_env *env, struct nb_budget *b)
 {
@@ -250,8 +248,6 @@ uint8_t nb_budget_local(const struct nb_state *st, uint8_t budgets)
 {
 	return st->budget.local & budgets;
 }
-
-/* ---- where paths meet ---- */
 
 bool nb_budget_covers(const struct nb_budget *old, const struct nb_budget *now)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Links between scalars, compared in two states.
+/* Links between scalars, compared in two states. */
 #include "core/verify/state/links.h"
 
 bool nb_links_match(struct nb_links *l, const struct nb_reg *old,

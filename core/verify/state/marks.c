@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Marking values from which something was concluded; engine/precision.c says
-// what that means.
+/*
+ * Marking values from which something was concluded; engine/precision.c says
+ * what that means.
+ */
 #include "core/verify/state/marks.h"
 
 void nb_mark(struct nb_env *env, uint64_t deps)

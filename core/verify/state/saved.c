@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Saved states: writing, restoring, and keys to compare them by at first. Only
-// what can still matter is saved, so that comparing is short.
+/*
+ * Saved states: writing, restoring, and keys to compare them by at first. Only
+ * what can still matter is saved, so that comparing is short.
+ */
 #include "core/verify/state/saved_format.h"
 
 void nb_state_forget(struct nb_state *st, const struct nb_live *live)
@@ -145,8 +147,6 @@ void nb_state_note_read(struct nb_saved *saved, const struct nb_cells *read)
 		memcpy(p, &s, sizeof(s));
 	}
 }
-
-/* ---- keys ---- */
 
 enum { KEY_BITS = 6 };
 

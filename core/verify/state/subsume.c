@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Does a saved state subsume the current one? Set inclusion of each value, and
-// of which values are linked to each other: of everything, or of what is
-// precise (precision.c).
+/*
+ * Does a saved state subsume the current one? Set inclusion of each value, and
+ * of which values are linked to each other: of everything, or of what is
+ * precise (precision.c).
+ */
 #include "core/verify/state/subsume.h"
 
 #include "core/verify/state/links.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Widening: scalars grow from one iteration of a loop to the next, to bounds
-// that the program names, until the state of an iteration subsumes the next.
+/*
+ * Widening: scalars grow from one iteration of a loop to the next, to bounds
+ * that the program names, until the state of an iteration subsumes the next.
+ */
 #include "core/verify/state/widen.h"
 
 #include <stdlib.h>
 
 #include "core/verify/state/links.h"
 #include "core/verify/state/saved_format.h"
-
-/* ---- bounds to stop at ---- */
 
 static int compare_steps(const void *a, const void *b)
 {
@@ -91,8 +91,6 @@ static int64_t step_down(const struct nb_steps *s, int64_t v)
 			return s->at[i];
 	return s ? INT64_MIN : v;
 }
-
-/* ---- widening ---- */
 
 /* The low bits that every member of @r agrees on: the stride of a loop. */
 static struct nb_tnum low_bits(const struct nb_range *r)

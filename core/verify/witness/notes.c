@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Words for what happens on the way to a finding: where a value comes from in
-// the terms of the source, what a branch meant, and, going backwards from the
-// finding, each step that made the registers that it is about what they are.
+/*
+ * Words for what happens on the way to a finding: where a value comes from in
+ * the terms of the source, what a branch meant, and, going backwards from the
+ * finding, each step that made the registers that it is about what they are.
+ */
 #include "core/verify/domain/range.h"
 #include "core/verify/feature/iter.h"
 #include "core/verify/report/names.h"
@@ -22,8 +24,6 @@ static const struct nb_insn *insn_at(const struct nb_trail *t, uint32_t i)
 {
 	return &t->env->insns[nb_trail_at(t, i)->pc];
 }
-
-/* ---- where a value comes from ---- */
 
 static const char *value(const struct nb_trail *t, uint32_t i, int number,
 			 unsigned depth);
@@ -217,8 +217,6 @@ const char *nb_trail_value(const struct nb_trail *t, uint32_t i, int number)
 	return i >= t->first && i < t->n ? value(t, i, number, 0) : "";
 }
 
-/* ---- branches ---- */
-
 static const char *side(const struct nb_trail *t, uint32_t i, int number,
 			unsigned width)
 {
@@ -299,8 +297,6 @@ const char *nb_trail_branch(const struct nb_trail *t, uint32_t i)
 		      learnt(t, i, in->dst),
 		      in->operand == NB_OPND_REG ? learnt(t, i, in->src) : "");
 }
-
-/* ---- notes ---- */
 
 /* What the notes still have to explain, going backwards. */
 struct slice {
@@ -523,8 +519,6 @@ static void begin(struct slice *s, const struct nb_finding *f)
 	want_origin(s, last, f->reg);
 }
 
-/* ---- where local data comes from ---- */
-
 /* The last step at @pc before step @i; t->n: none is kept. */
 static uint32_t last_at(const struct nb_trail *t, uint32_t i, uint32_t pc)
 {
@@ -591,8 +585,6 @@ static void say_origin(const struct nb_trail *t, struct nb_finding *f)
 	if (*hint)
 		f->hint = hint;
 }
-
-/* ---- what may be NULL ---- */
 
 /* The helper call whose result register @number is at step @i; t->n: none. */
 static uint32_t producer(const struct nb_trail *t, uint32_t i, int number)

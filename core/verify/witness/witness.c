@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The way to a finding: searched for by a walk that takes ways in the order
-// of their branches, then repeated alone and recorded. Both walks are those
-// of explore.c, told by env->seek what they are for. Nothing here can change
-// a verdict: what these walks refuse for other reasons is not looked at.
+/*
+ * The way to a finding: searched for by a walk that takes ways in the order
+ * of their branches, then repeated alone and recorded. Both walks are those
+ * of explore.c, told by env->seek what they are for. Nothing here can change
+ * a verdict: what these walks refuse for other reasons is not looked at.
+ */
 #include "core/verify/witness/witness.h"
 
 #include <stdlib.h>
@@ -43,8 +45,6 @@ static void walk(struct nb_env *env, struct nb_seek *k, uint32_t steps)
 	env->nomem = kept.nomem;
 	env->failed = true;
 }
-
-/* ---- the shortest way ---- */
 
 /* A copy of the path on which the last walk ended; NULL: too long. */
 static struct nb_branch_step *copy_way(const struct nb_env *env, uint32_t *n)
@@ -125,8 +125,6 @@ static void shorten(struct nb_env *env, struct nb_branch_step **way,
 	*way = best;
 	*n = nbest;
 }
-
-/* ---- the way, recorded ---- */
 
 struct record {
 	struct nb_trail trail;
