@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Env v1 (NCCL 2.28.7) and v2 (2.30.7). NCCL loads the env plugin first, and
-// calls it with its own locks held, also that of its logger. So we log nothing
-// here, not even during our initialisation: we take v2's logger afterwards, and
-// earlier lines wait for it.
+/*
+ * Env v1 (NCCL 2.28.7) and v2 (2.30.7). NCCL loads the env plugin first, and
+ * calls it with its own locks held, also that of its logger. So we log nothing
+ * here, not even during our initialisation: we take v2's logger afterwards, and
+ * earlier lines wait for it.
+ */
 #include "plugin/abi/env_abi.h"
 #include "plugin/env/override.h"
 #include "plugin/process/process.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The entry points of the GIN and RMA plugins for all versions. They convert
-// arguments to the shape of plugin/gin/gin.h. NCCL passes NULL contexts,
-// uninitialised properties and NULL device handles; the layer below allows
-// that.
+/*
+ * The entry points of the GIN and RMA plugins for all versions. They convert
+ * arguments to the shape of plugin/gin/gin.h. NCCL passes NULL contexts,
+ * uninitialised properties and NULL device handles; the layer below allows
+ * that.
+ */
 #include <string.h>
 
 #include "plugin/abi/gin_abi.h"
 #include "plugin/process/process.h"
-
-/* ---- init and properties ---- */
 
 static int gin_init(void **ctx, uint64_t comm_id, nb_net_logger *log)
 {
@@ -37,8 +37,6 @@ static int properties_v13(int dev, void *props)
 {
 	return put_properties(dev, props, 12);
 }
-
-/* ---- connect ---- */
 
 static int connect_any(struct nb_gin_mesh *m, void **coll)
 {
@@ -88,8 +86,6 @@ static int connect_v13(void *ctx, void *handles[], int nranks, int rank,
 	return connect_any(&m, coll);
 }
 
-/* ---- contexts ---- */
-
 static int create_v12(void *coll, int nsignals, int ncounters, int ncontexts,
 		      void **ctx, void **devh)
 {
@@ -137,8 +133,6 @@ static int create_rma(void *coll, struct nb_rma_config *config, void **ctx)
 	return nb_gin_create_context(coll, &k, ctx, NULL);
 }
 
-/* ---- memory ---- */
-
 static int reg_mr(void *coll, void *data, size_t size, int type, uint64_t flags,
 		  void **mhandle, void **gin_handle)
 {
@@ -177,8 +171,6 @@ static int reg_dmabuf_rma(void *coll, void *data, size_t size, int type,
 	return reg_dmabuf(coll, data, size, type, offset, fd, flags, mhandle,
 			  NULL);
 }
-
-/* ---- operations ---- */
 
 #define PUT(k)                                                               \
 	{                                                                    \
@@ -301,8 +293,6 @@ static int iflush(void *ctx, int context, void *mhandle, uint32_t rank,
 
 	return nb_gin_post(ctx, &o, req);
 }
-
-/* ---- the tables ---- */
 
 #define HEAD(props, conn, create, reg, dmabuf, put, signal)                   \
 	.name = "ncclbpf", .init = gin_init, .devices = nb_gin_devices,       \

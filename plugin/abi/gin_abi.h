@@ -95,8 +95,6 @@ union nb_gin_iget {
 		       void *local, uint32_t rank, uint32_t flags, void **req);
 };
 
-/* ---- tables of functions ---- */
-
 #define NB_GIN_TABLE_HEAD                                                    \
 	const char *name;                                                    \
 	int (*init)(void **ctx, uint64_t comm_id, nb_net_logger *log);       \

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The net plugin's entry points for all versions. They convert arguments to the
-// newest version's (plugin/net/net.h). Optional functions are NULL in the
-// tables until init finds that the transport has them.
+/*
+ * The net plugin's entry points for all versions. They convert arguments to the
+ * newest version's (plugin/net/net.h). Optional functions are NULL in the
+ * tables until init finds that the transport has them.
+ */
 #include <limits.h>
 #include <string.h>
 
@@ -77,8 +79,6 @@ static int accept_v5(void *listen_comm, void **comm)
 	return nb_net_accept(listen_comm, comm, NULL);
 }
 
-/* ---- properties ---- */
-
 static int put_properties(int dev, void *props, int version)
 {
 	struct nb_net_props p;
@@ -121,8 +121,6 @@ static int make_vdevice_v12(int *dev, void *vprops)
 	return dev && vprops ? nb_net_make_vdevice(dev, vprops)
 			     : NB_NET_ARGUMENT;
 }
-
-/* ---- memory and data ---- */
 
 static int reg_mr_v5(void *comm, void *data, int size, int type, void **mhandle)
 {
@@ -167,8 +165,6 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
 	*request = NULL; /* these versions pass no hint in *request */
 	return irecv_v9(comm, n, data, wide, tags, mhandles, request);
 }
-
-/* ---- the tables ---- */
 
 #define TABLE(v, props, at_init, at_listen, at_connect, at_accept, at_reg, \
 	      at_isend, at_irecv, ...)                                     \

@@ -21,8 +21,6 @@ struct nb_net_config {
 	int traffic_class; /* -1: undefined */
 };
 
-/* ---- properties ---- */
-
 struct nb_net_props_v6 { /* v5 too */
 	char *name, *pci_path;
 	uint64_t guid;

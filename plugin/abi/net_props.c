@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A device's properties in each version's shape. A row of each version's table
-// says where a field lies; a version without a field gets what NCCL would
-// assume.
+/*
+ * A device's properties in each version's shape. A row of each version's table
+ * says where a field lies; a version without a field gets what NCCL would
+ * assume.
+ */
 #include <string.h>
 
 #include "plugin/abi/net_abi.h"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The profiler's entry points for all versions. They read NCCL's descriptors,
-// whose layouts are rows of core/defs/profiler.h. Each version has its own
-// compiled functions, so that offsets are constants. They never return an
-// error; NCCL ignores results anyway.
+/*
+ * The profiler's entry points for all versions. They read NCCL's descriptors,
+ * whose layouts are rows of core/defs/profiler.h. Each version has its own
+ * compiled functions, so that offsets are constants. They never return an
+ * error; NCCL ignores results anyway.
+ */
 #include "plugin/abi/profiler_abi.h"
 
 #include <string.h>
@@ -51,8 +53,6 @@ INLINE const char *read_text(const char *d, int off)
 {
 	return (const char *)(uintptr_t)read_u64(d, off);
 }
-
-/* ---- NCCL's words ---- */
 
 struct word {
 	const char *text;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The tuner's entry points for all versions. Our own part never fails towards
-// NCCL: without memory, or with NCCLBPF_DISABLE=1, the context is NULL and NCCL
-// decides. The init of a wrapped tuner may fail, for a communicator of several
-// hosts.
+/*
+ * The tuner's entry points for all versions. Our own part never fails towards
+ * NCCL: without memory, or with NCCLBPF_DISABLE=1, the context is NULL and NCCL
+ * decides. The init of a wrapped tuner may fail, for a communicator of several
+ * hosts.
+ */
 #include "plugin/abi/tuner_abi.h"
 
 #include "plugin/abi/wrapped_tuner.h"
@@ -11,8 +13,6 @@
 #include "plugin/profiler/events.h"
 #include "plugin/tuner/decide.h"
 #include "plugin/tuner/register.h"
-
-/* ---- init, finalize ---- */
 
 static uint32_t clamp32(size_t n)
 {
@@ -89,8 +89,6 @@ static int tuner_finalize(void *context)
 	return NB_NCCL_SUCCESS;
 }
 
-/* ---- decisions ---- */
-
 /* v2 has no cost table: the answer is two numbers. We set both or neither,
  * because NCCL 2.21 uses them unchecked if both are set. */
 static int ask_v2(void *context, int coll, size_t bytes, int collnet, int nvls,
@@ -138,8 +136,6 @@ static int get_chunk_size(void *context, int coll, size_t bytes, int algo,
 				       chunk_size);
 	return NB_NCCL_SUCCESS;
 }
-
-/* ---- the tables ---- */
 
 #define TUNER(v, ask, ...)                                             \
 	NB_EXPORT const struct nb_tuner_v##v ncclTunerPlugin_v##v = {  \

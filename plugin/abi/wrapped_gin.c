@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A wrapped GIN or RMA plugin as a transport: we call the newest table that we
-// know, as NCCL of that version would. Its handles and device handles reach
-// NCCL untouched. A process has one.
+/*
+ * A wrapped GIN or RMA plugin as a transport: we call the newest table that we
+ * know, as NCCL of that version would. Its handles and device handles reach
+ * NCCL untouched. A process has one.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +22,6 @@ struct coll {
 	void *inner;
 	void *ctx; /* made by us where NCCL makes none; NULL: not needed */
 };
-
-/* ---- set-up ---- */
 
 static int wrapped_init(void **ctx, uint64_t comm_id, nb_net_logger *logger)
 {
@@ -173,8 +173,6 @@ static int wrapped_dereg_mr(void *coll, void *mhandle)
 	return w.dereg_mr(((struct coll *)coll)->inner, mhandle);
 }
 
-/* ---- operations ---- */
-
 #define PUT_OF(o) \
 	(o)->src_off, (o)->src, (o)->size, (o)->dst_off, (o)->dst, (o)->rank
 #define SIGNAL_OF(o) (o)->signal_off, (o)->signal, (o)->value, (o)->signal_op
@@ -283,8 +281,6 @@ static int wrapped_progress(void *coll, void *ctx)
 {
 	return w.progress(target_of(coll, ctx));
 }
-
-/* ---- putting it together ---- */
 
 static const struct {
 	const char *symbol;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A wrapped net plugin as a transport: we call its newest version that we know,
-// as NCCL of that version would. Functions with our signature are called
-// directly; missing functions stay missing. A process has one, because NCCL's
-// old interfaces pass no context that could identify several.
+/*
+ * A wrapped net plugin as a transport: we call its newest version that we know,
+ * as NCCL of that version would. Functions with our signature are called
+ * directly; missing functions stay missing. A process has one, because NCCL's
+ * old interfaces pass no context that could identify several.
+ */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -71,8 +73,6 @@ static int wrapped_accept(void *listen_comm, void **comm, void **devh)
 		       : w.accept.v5(listen_comm, comm);
 }
 
-/* ---- properties ---- */
-
 static int wrapped_properties(int dev, struct nb_net_props *props)
 {
 	union {
@@ -111,8 +111,6 @@ static int wrapped_make_vdevice(int *dev, struct nb_net_vprops *all)
 	memcpy(v.devs, all->devs, sizeof(v.devs));
 	return w.make_vdevice(dev, &v);
 }
-
-/* ---- memory and data ---- */
 
 static int wrapped_reg_mr_v5(void *comm, void *data, size_t size, int type,
 			     void **mhandle)
@@ -177,8 +175,6 @@ static int wrapped_irecv_v10(void *comm, int n, void **data, size_t *sizes,
 	memset(none, 0, sizeof(none));
 	return w.irecv.v10(comm, n, data, sizes, tags, mhandles, none, request);
 }
-
-/* ---- putting it together ---- */
 
 /* Copy the library's table: v5 with a gap, and zeroes beyond a version's end.
  * */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Events for the wrapped profiler. It gets what NCCL would give it: the events
-// of its own mask, in its own version's form. It may write its mask, a variable
-// of ours, at any time; NCCL's mask gets the events that either of us wants.
+/*
+ * Events for the wrapped profiler. It gets what NCCL would give it: the events
+ * of its own mask, in its own version's form. It may write its mask, a variable
+ * of ours, at any time; NCCL's mask gets the events that either of us wants.
+ */
 #include "plugin/abi/wrapped_profiler.h"
 
 #include <string.h>
@@ -19,7 +21,7 @@ static const uint8_t sizes[NEWEST + 1] = { 0, 120, 128, 120, 104, 112, 112 };
 /* The wrapped profiler's table and version, and NCCL's version. They are the
  * same for all communicators, and set before the first event. */
 static struct {
-	const struct nb_profiler *table; /* atomic */
+	const struct nb_profiler *table; /* accessed atomically */
 	uint32_t version, abi;
 } its;
 
@@ -202,8 +204,6 @@ static void rewrite_descr(char *to, int v, const char *from, int have,
 		put_u64(to, 8, get_u64(from, offset_P2P_group[have]));
 }
 
-/* ---- handles in descriptors ---- */
-
 static uint64_t ours_of(uint64_t handle)
 {
 	struct nb_event_pair pair;
@@ -232,8 +232,6 @@ static void translate_handles(char *d, int v, uint32_t event,
 	put_u64(d, 8, to(get_u64(d, 8)));
 	put_u64(d, group, to(get_u64(d, group)));
 }
-
-/* ---- events ---- */
 
 /* Does the wrapped profiler's version have the event, and does its mask
  * include it?
@@ -345,8 +343,6 @@ bool nb_wrapped_prof_record(void *handle, int state, void *args)
 	count_error(its.table->record_event_state(pair.its, state, args));
 	return true;
 }
-
-/* ---- communicators ---- */
 
 static bool profiler_table_complete(const struct nb_profiler *t)
 {

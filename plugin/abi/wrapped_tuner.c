@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The wrapped tuner, called as NCCL calls its version. A tuner older than NCCL
-// gets what NCCL's own adapters give it (ABI reference, 1.6 and 1.7).
+/*
+ * The wrapped tuner, called as NCCL calls its version. A tuner older than NCCL
+ * gets what NCCL's own adapters give it (ABI reference, 1.6 and 1.7).
+ */
 #include "plugin/abi/wrapped_tuner.h"
 
 #include "core/defs/ctx.h"
@@ -82,8 +84,6 @@ static int wrapped_chunk_v6(const struct nb_wrapped_tuner *p, int coll,
 	return t->get_chunk_size(p->context, coll, bytes, algo, proto, channels,
 				 chunk);
 }
-
-/* ---- init ---- */
 
 static int wrapped_init_v2(struct nb_wrapped_tuner *p, uint32_t version,
 			   const struct nb_tuner_init *in)

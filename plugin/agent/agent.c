@@ -83,8 +83,6 @@ static void agent_failed(struct nb_agent *a, const struct nb_err *err)
 	agent_state(a, false, text);
 }
 
-/* ---- the lease ---- */
-
 static void lease_lost(struct nb_agent *a)
 {
 	a->lease = 0;
@@ -137,8 +135,6 @@ static void lease_turn(struct nb_agent *a)
 						  lease_granted, a, NULL));
 	a->lease_ms = nb_agent_ms();
 }
-
-/* ---- following the keys ---- */
 
 static const char *const families[] = { "order/",   "coordinator", "site/",
 					"staged/",  "comm/",	   "seen/",
@@ -253,8 +249,6 @@ void nb_agent_follow(struct nb_agent *a, bool whole)
 	a->follow = NB_AGENT_LOST;
 }
 
-/* ---- registration ---- */
-
 static void describe_comms(struct nb_agent *a)
 {
 	char key[128];
@@ -317,8 +311,6 @@ static void copy_notes(struct nb_agent *a)
 	}
 }
 
-/* ---- copies ---- */
-
 /* An arming is answered at once. The coordinator needs the answer to an outcome
  * for the next change alone, so it waits for what the ranks then do. */
 static void answer_copies(struct nb_agent *a)
@@ -363,8 +355,6 @@ static void copy_records(struct nb_agent *a)
 			    "membarrier(2) is refused to the agent: fences "
 			    "cannot be decided");
 }
-
-/* ---- ranks that wait ---- */
 
 static void fallback_done(void *arg, const struct nb_store_reply *r)
 {
@@ -431,8 +421,6 @@ static void look_at_waits(struct nb_agent *a)
 	if (!a->asked_fallback)
 		ask_fallback(a, id, mod);
 }
-
-/* ---- the turn ---- */
 
 /* Writes that failed are tried again at intervals: the store may be away. */
 static void flush_own(struct nb_agent *a)

@@ -97,8 +97,6 @@ void nb_agent_orders(struct nb_agent *a);
 /* The processes have answered. */
 void nb_agent_result(struct nb_agent *a, const struct nb_procs_result *r);
 
-/* ---- image.c ---- */
-
 /* @bytes: whose digest is as asked for, now the callee's; NULL: see @err. */
 typedef void nb_image_done_fn(void *arg, void *bytes, size_t size,
 			      const struct nb_err *err);
@@ -106,8 +104,6 @@ typedef void nb_image_done_fn(void *arg, void *bytes, size_t size,
  * @policy: it needs a signature, where these are required */
 int nb_image_fetch(struct nb_agent *a, const char *digest, bool policy,
 		   nb_image_done_fn *done, void *arg, struct nb_err *err);
-
-/* ---- signed.c ---- */
 
 /* Must policies be signed (NCCLBPF_FLEET_SIGNERS)? */
 bool nb_signed_required(void);
@@ -118,8 +114,6 @@ int nb_signed_image(const char *digest, const char *text, size_t size,
 /* Where signatures are required: is each policy that @line names among
  * @images? A policy that a process holds may be of a key that was removed. */
 int nb_signed_line(const char *line, const json_t *images, struct nb_err *err);
-
-/* ---- coord.c ---- */
 
 struct nb_coord *nb_coord_new(struct nb_agent *a);
 void nb_coord_free(struct nb_coord *c);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The coordinator: one request after the other, and communicators that lack the
-// job's generation. Whatever it does is a transaction on the revisions of the
-// records, so that a coordinator that has lost its lease decides nothing, and
-// one outcome stands whoever dies (test/model/fleet.pml).
+/*
+ * The coordinator: one request after the other, and communicators that lack the
+ * job's generation. Whatever it does is a transaction on the revisions of the
+ * records, so that a coordinator that has lost its lease decides nothing, and
+ * one outcome stands whoever dies (test/model/fleet.pml).
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +67,6 @@ bool nb_coord_busy(const struct nb_coord *c)
 	       c->state == NB_COORD_SETTLING;
 }
 
-/* ---- who coordinates ---- */
-
 static void claimed(void *arg, const struct nb_store_reply *r)
 {
 	struct nb_coord_call *call = arg;
@@ -119,8 +119,6 @@ static bool is_coordinator(struct nb_coord *c)
 	}
 	return false;
 }
-
-/* ---- answering ---- */
 
 static void answered(void *arg, const struct nb_store_reply *r)
 {
@@ -203,8 +201,6 @@ static void refuse(struct nb_coord *c, int code, const char *text,
 	c->err = err;
 	answer(c, false);
 }
-
-/* ---- staging ---- */
 
 static int64_t next_n(const struct nb_coord *c)
 {
@@ -371,8 +367,6 @@ static void turn_staging(struct nb_coord *c)
 	else
 		staged(c);
 }
-
-/* ---- arming ---- */
 
 static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 {

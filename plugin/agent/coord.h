@@ -75,8 +75,6 @@ void nb_coord_change_free(struct nb_coord *c);
 void nb_coord_order_stage(struct nb_coord *c, const char *id,
 			  const json_t *request);
 
-/* ---- coord_txn.c ---- */
-
 enum { NB_COORD_OPS = NB_STORE_OPS };
 
 struct nb_coord_txn {
@@ -124,8 +122,6 @@ void nb_coord_audit_commit(struct nb_coord *c, struct nb_coord_txn *t);
 /* An operation of the transaction that answers, if there is an error. */
 void nb_coord_audit_end(struct nb_coord *c, struct nb_coord_txn *t,
 			bool committed);
-
-/* ---- coord_idle.c ---- */
 
 /* There is no change: recover, or begin the next one. */
 void nb_coord_idle(struct nb_coord *c);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The outcome of a request in its audit entry, which the shell made together
-// with the request. The transaction that commits a change also writes that it
-// did, so an entry is right also if shell and coordinator die.
+/*
+ * The outcome of a request in its audit entry, which the shell made together
+ * with the request. The transaction that commits a change also writes that it
+ * did, so an entry is right also if shell and coordinator die.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

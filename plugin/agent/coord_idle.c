@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The coordinator between two changes: what a coordinator before it has left,
-// the next request, communicators that lack the job's generation.
+/*
+ * The coordinator between two changes: what a coordinator before it has left,
+ * the next request, communicators that lack the job's generation.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

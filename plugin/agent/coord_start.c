@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a job of this name starts with: the coordinator makes it an ordinary
-// change once all ranks of a communicator have registered, and again when a
-// site joins. A request with the member keep sets it (policy use keep=yes).
+/*
+ * What a job of this name starts with: the coordinator makes it an ordinary
+ * change once all ranks of a communicator have registered, and again when a
+ * site joins. A request with the member keep sets it (policy use keep=yes).
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The coordinator's transactions: on the revisions of what it has read, and on
-// its own key.
+/*
+ * The coordinator's transactions: on the revisions of what it has read, and on
+ * its own key.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a job of this name starts with. Key desired has the request line, which
-// job set and policy use keep=yes write. desired/applied has the change by
-// which the running job got it, so that a site that joins gets the same.
+/*
+ * What a job of this name starts with. Key desired has the request line, which
+ * job set and policy use keep=yes write. desired/applied has the change by
+ * which the running job got it, so that a site that joins gets the same.
+ */
 #include <stdio.h>
 #include <string.h>
 

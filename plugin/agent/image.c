@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Images in the store: key image/DIGEST holds the first piece of one,
-// image/DIGEST/N piece N from 2 on. The image ends where its digest is met.
-// Key signature/DIGEST has its signatures, which are checked first.
+/*
+ * Images in the store: key image/DIGEST holds the first piece of one,
+ * image/DIGEST/N piece N from 2 on. The image ends where its digest is met.
+ * Key signature/DIGEST has its signatures, which are checked first.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

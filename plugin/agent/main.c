@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// ncclbpf-agent: options, start and end, the loop. The job's processes start it
-// with --started; without that it is a service, which waits for the job.
+/*
+ * ncclbpf-agent: options, start and end, the loop. The job's processes start it
+ * with --started; without that it is a service, which waits for the job.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +32,6 @@ static void on_signal(int sig)
 	(void)sig;
 	stopped = 1;
 }
-
-/* ---- the site's name ---- */
 
 static void boot_id(char text[40])
 {
@@ -66,8 +66,6 @@ static void name_site(struct nb_agent *a)
 	snprintf(a->site.seg->mem->agent.site,
 		 sizeof(a->site.seg->mem->agent.site), "%s", a->name);
 }
-
-/* ---- start ---- */
 
 /* Agents of different sites use different members of the store first. */
 static unsigned first_member(const char *site)
@@ -169,8 +167,6 @@ static void start_relay(struct nb_agent *a)
 	else
 		a->address = nb_relay_address(a->relay);
 }
-
-/* ---- the loop ---- */
 
 static void turn_procs(struct nb_agent *a)
 {

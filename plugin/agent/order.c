@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The coordinator's orders, carried out by the processes of this site: stage a
-// request, commit it for the communicators of this site alone, or drop it.
+/*
+ * The coordinator's orders, carried out by the processes of this site: stage a
+ * request, commit it for the communicators of this site alone, or drop it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +40,6 @@ static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 	snprintf(key, sizeof(key), "staged/%s", a->name);
 	nb_own_set(&a->own, key, o);
 }
-
-/* ---- staging ---- */
 
 /* An order whose images are being read. */
 struct fetch {
@@ -177,8 +177,6 @@ static void turn_stage(struct nb_agent *a)
 	else if (!nb_procs_busy(a->procs))
 		begin_stage(a, k->value, n);
 }
-
-/* ---- commit and drop ---- */
 
 static void give_short(struct nb_agent *a, enum nb_procs_kind kind, int64_t n,
 		       const char *digest)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The thread that talks to the job's processes. A request goes to all of them
-// before the first answer is read, so that they work at the same time.
+/*
+ * The thread that talks to the job's processes. A request goes to all of them
+ * before the first answer is read, so that they work at the same time.
+ */
 #include "plugin/agent/procs.h"
 
 #include <dirent.h>
@@ -49,8 +51,6 @@ struct peers {
 	size_t n;
 	char stuck[128]; /* one that takes no connection; "": all do */
 };
-
-/* ---- one connection ---- */
 
 /* A line is at most 64 KiB, which a socket's buffer takes at once. */
 static bool send_line(struct peer *p, const char *line, int with)
@@ -127,8 +127,6 @@ static bool peer_open(struct peer *p, const struct nb_jobdir *dir,
 	close(p->fd); /* leaves errno */
 	return false;
 }
-
-/* ---- all of them ---- */
 
 /* A process that ends meanwhile is none of the job's any more. */
 static void peers_open(struct peers *all, const struct nb_jobdir *dir)
@@ -288,8 +286,6 @@ static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 		r->err.code = 0;
 	peers_close(&all);
 }
-
-/* ---- the thread ---- */
 
 static void *procs_main(void *arg)
 {

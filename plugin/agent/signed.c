@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Where the operator requires signed policies (NCCLBPF_FLEET_SIGNERS): an agent
-// gives its processes no image without a good signature. The list of keys is
-// read each time, so that a key that was removed counts no more.
+/*
+ * Where the operator requires signed policies (NCCLBPF_FLEET_SIGNERS): an agent
+ * gives its processes no image without a good signature. The list of keys is
+ * read each time, so that a key that was removed counts no more.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The job segment of this site. It holds a copy of each fleet record. A rank
-// announces its decision, then reads the copy. The agent writes the copy, runs
-// membarrier(2), then reads the announcements. So a rank that has not announced
-// a decision past the fence will read the new copy.
+/*
+ * The job segment of this site. It holds a copy of each fleet record. A rank
+ * announces its decision, then reads the copy. The agent writes the copy, runs
+ * membarrier(2), then reads the announcements. So a rank that has not announced
+ * a decision past the fence will read the new copy.
+ */
 #include "plugin/agent/site.h"
 
 #include <stdio.h>
@@ -45,8 +47,6 @@ bool nb_site_shared(const struct nb_site *s, uint32_t i)
 {
 	return is_shared(entry(s, i));
 }
-
-/* ---- what ranks announce ---- */
 
 static uint64_t announced(const struct nb_seg_comm *c)
 {
@@ -131,8 +131,6 @@ static uint32_t count_waiting(const struct nb_seg_comm *c)
 		     load64(&c->slot[i].waiting);
 	return n;
 }
-
-/* ---- the copies ---- */
 
 /* False: the record makes no sense, or the segment has no number for it. */
 static bool word_of(const struct nb_site *s, const json_t *record,
@@ -264,8 +262,6 @@ uint64_t nb_site_waiting(const struct nb_site *s, int64_t *mod)
 	}
 	return 0;
 }
-
-/* ---- values ---- */
 
 static json_t *seen_of(const struct nb_site *s, uint32_t i)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Communicators in the coordinator's view: keys comm/COMM/SITE say who has
-// ranks of one, seen/SITE how far they are.
+/*
+ * Communicators in the coordinator's view: keys comm/COMM/SITE say who has
+ * ranks of one, seen/SITE how far they are.
+ */
 #include "plugin/agent/target.h"
 
 #include <stdio.h>
@@ -405,8 +407,6 @@ void nb_targets_committed(struct nb_targets *t)
 			snprintf(t->at[i].state, sizeof(t->at[i].state),
 				 "committed");
 }
-
-/* ---- values ---- */
 
 json_t *nb_target_back(const struct nb_target *x)
 {

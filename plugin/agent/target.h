@@ -92,8 +92,6 @@ bool nb_targets_lacking(const struct nb_view *v);
  * several sites: has a site one at all? */
 bool nb_targets_started(const struct nb_view *v);
 
-/* ---- desired.c ---- */
-
 /* What the job must start with now: an object with line and images. NULL: it
  * runs it, or something newer, or has not started, or nobody has set it. */
 const json_t *nb_desired_due(const struct nb_view *v);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A commit: one process moves the whole job to a staged generation. It holds
-// the segment's lock from the checks to the end, so no process joins, leaves or
-// stages meanwhile. It does not hold NB_LOCK_STATE, so commands of other
-// processes still answer.
+/*
+ * A commit: one process moves the whole job to a staged generation. It holds
+ * the segment's lock from the checks to the end, so no process joins, leaves or
+ * stages meanwhile. It does not hold NB_LOCK_STATE, so commands of other
+ * processes still answer.
+ */
 #include "plugin/change/change.h"
 
 #include <stdio.h>
@@ -74,8 +76,6 @@ static void pause_ms(long ms)
 
 	nanosleep(&ts, NULL);
 }
-
-/* ---- commit: the checks ---- */
 
 static int check_staged_here(const uint8_t digest[NB_SHA256_SIZE],
 			     struct nb_err *err)
@@ -359,8 +359,6 @@ static int lock_when_ready(const uint8_t digest[NB_SHA256_SIZE],
 		pause_ms(POLL_MS);
 	}
 }
-
-/* ---- commit ---- */
 
 static void commit_comm(const struct nb_record *record, uint32_t number,
 			const struct nb_fence_opts *opts,

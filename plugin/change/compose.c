@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Edit the order of policies: add, remove or move one. The new order is staged
-// like any other.
+/*
+ * Edit the order of policies: add, remove or move one. The new order is staged
+ * like any other.
+ */
 #include "plugin/change/compose.h"
 
 #include <string.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Divergence watch: each process compares the decisions of the ranks on this
-// host. For ranks that agree this reads a few words each. A finding stays in
-// the segment after the rings have moved on.
+/*
+ * Divergence watch: each process compares the decisions of the ranks on this
+ * host. For ranks that agree this reads a few words each. A finding stays in
+ * the segment after the rings have moved on.
+ */
 #include "plugin/change/divergence.h"
 
 #include <stdlib.h>

@@ -107,8 +107,6 @@ void nb_change_sync(void)
 	note_foreign_change((uint32_t)n, g);
 }
 
-/* ---- status ---- */
-
 static struct nb_seg_comm *find_entry(uint64_t comm_id)
 {
 	for (int i = 0; i < NB_SEG_COMMS; i++) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Changes of policies for some communicators. We copy the orders of the
-// baseline (the common one and those of its scopes), change some, and renumber
-// the policies that any order uses, those of the common order first.
+/*
+ * Changes of policies for some communicators. We copy the orders of the
+ * baseline (the common one and those of its scopes), change some, and renumber
+ * the policies that any order uses, those of the common order first.
+ */
 #include "plugin/change/selector.h"
 
 #include <inttypes.h>
@@ -14,8 +16,6 @@
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
 #include "plugin/policies/generations.h"
-
-/* ---- which communicators ---- */
 
 static int add_comm(struct nb_selector *r, const char *text, struct nb_err *err)
 {
@@ -123,8 +123,6 @@ int nb_selector_check(const struct nb_selector *reach, struct nb_err *err)
 	return 0;
 }
 
-/* ---- lists of policies ---- */
-
 /* The baseline's lists of policies during an edit. An edit adds at most one
  * full order of
  * new policies. */
@@ -207,8 +205,6 @@ static int lists_close(struct nb_gen **out, struct lists *l, struct nb_err *err)
 	return nb_gen_scoped(out, used, n, &l->common, &l->scopes,
 			     nb_gens.baseline, err);
 }
-
-/* ---- changes ---- */
 
 int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
 		    struct nb_policy *const *policies, uint32_t n,

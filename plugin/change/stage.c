@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Staging: prepare a generation in this process, and announce it in the segment
-// for the committing process.
+/*
+ * Staging: prepare a generation in this process, and announce it in the segment
+ * for the committing process.
+ */
 #include "plugin/change/stage.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The communicators of this process, and readers for other threads while a
-// communicator's thread decides.
+/*
+ * The communicators of this process, and readers for other threads while a
+ * communicator's thread decides.
+ */
 #include "plugin/comm/comm.h"
 
 #include <stdio.h>
@@ -27,8 +29,6 @@ const char *nb_refused_text(enum nb_refused why)
 {
 	return why < NB_NREFUSED ? reasons[why].text : NULL;
 }
-
-/* ---- readers ---- */
 
 uint64_t nb_comm_decisions(const struct nb_comm *c)
 {
@@ -148,8 +148,6 @@ void nb_comm_tell_mismatch(struct nb_comm *c)
 	       good ? "them" : "NCCLBPF_POLICY",
 	       good ? "" : ", or change the policy for all of them");
 }
-
-/* ---- all of them ---- */
 
 uint64_t nb_comms_decisions(void)
 {

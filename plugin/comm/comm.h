@@ -35,7 +35,7 @@ enum {
 /* The latest decision of a collective and size bucket, and the number of such
  * decisions. Tags in the words say whether they belong to seq. */
 struct nb_latest {
-	uint64_t seq, count; /* atomic */
+	uint64_t seq, count; /* accessed atomically */
 	struct nb_packed decision;
 	uint64_t pad[2];
 };
@@ -62,7 +62,6 @@ struct nb_comm_init {
  * communicator); others read it through the functions below.
  */
 struct nb_comm {
-	/* ---- the decision path ---- */
 	struct nb_fence_rank fence;
 	struct nb_gen *gen; /* atomic; borrowed: nb_gens_sweep frees it. A view
 			       if the communicator is in a scope */
@@ -101,7 +100,7 @@ struct nb_comm {
 	 * (NULL: not found yet) */
 	struct {
 		uint32_t number, step;
-		struct nb_gen *gen; /* atomic */
+		struct nb_gen *gen; /* accessed atomically */
 	} ahead;
 	bool lost;	    /* it could not register in the segment */
 	bool bars;	    /* as lost, without identity; bars changes */

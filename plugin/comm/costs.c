@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One pass over NCCL's cost table finds the entries that NCCL offers and the
-// one that it would take. On x86-64 the pass reads four entries at a time
-// without branches, because it is most of the cost of a decision without
-// policies.
+/*
+ * One pass over NCCL's cost table finds the entries that NCCL offers and the
+ * one that it would take. On x86-64 the pass reads four entries at a time
+ * without branches, because it is most of the cost of a decision without
+ * policies.
+ */
 #include "plugin/comm/costs.h"
 
 #include <float.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A connection of the control socket. The peer is of our own user but may be
-// faulty, slow, gone or hostile: nothing here waits, and everything is bounded.
-// We keep received descriptors until the buffered lines are handled, because a
-// stream socket does not tell to which line of a read a descriptor belongs. A
-// request takes the oldest.
+/*
+ * A connection of the control socket. The peer is of our own user but may be
+ * faulty, slow, gone or hostile: nothing here waits, and everything is bounded.
+ * We keep received descriptors until the buffered lines are handled, because a
+ * stream socket does not tell to which line of a read a descriptor belongs. A
+ * request takes the oldest.
+ */
 #include "plugin/control/connection.h"
 
 #include <errno.h>
@@ -162,8 +164,6 @@ int nb_conn_patience(const struct nb_conn *c)
 	return 500; /* to check time limits */
 }
 
-/* ---- out ---- */
-
 /* False when the peer is gone. */
 static bool write_output(struct nb_conn *c)
 {
@@ -212,8 +212,6 @@ static void close_late(struct nb_conn *c, const char *what, int allowed_ms)
 	nb_fail(&err, NB_E_TIMEOUT, 0, "%s within %d ms", what, allowed_ms);
 	close_with(c, &err);
 }
-
-/* ---- in ---- */
 
 /* Keep a message's descriptors, up to the limit; close the others. */
 static void take_fds(struct nb_conn *c, struct msghdr *m)
@@ -317,8 +315,6 @@ static bool answer_lines(struct nb_conn *c)
 	return true;
 }
 
-/* ---- streams ---- */
-
 int nb_conn_follow(struct nb_conn *c, const struct nb_request *req,
 		   nb_stream_poll_fn *poll, void *state,
 		   void (*free_state)(void *state), struct nb_err *err)
@@ -402,8 +398,6 @@ static bool poll_streams(struct nb_conn *c)
 	}
 	return true;
 }
-
-/* ---- a turn ---- */
 
 /* Enforce time limits. False: close without a message. */
 static bool in_time(struct nb_conn *c)

@@ -36,8 +36,6 @@ int nb_conn_patience(const struct nb_conn *c);
 /* Handle @revents of poll(2); false: free the connection. */
 bool nb_conn_turn(struct nb_conn *c, short revents, uint64_t now_ms);
 
-/* ---- for the handlers ---- */
-
 struct nb_control *nb_conn_control(const struct nb_conn *c);
 bool nb_conn_open(const struct nb_conn *c); /* has the client sent hello? */
 void nb_conn_greet(struct nb_conn *c);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// From a request line to its reply: parse it, call the handler, wrap its answer
-// or error in the envelope, and log requests of the control role.
+/*
+ * From a request line to its reply: parse it, call the handler, wrap its answer
+ * or error in the envelope, and log requests of the control role.
+ */
 #include "plugin/control/dispatch.h"
 
 #include <assert.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// JSON forms of several replies, shared options, and the common end of commands
-// that change policies: stage, then commit unless commit=no.
+/*
+ * JSON forms of several replies, shared options, and the common end of commands
+ * that change policies: stage, then commit unless commit=no.
+ */
 #include "plugin/control/reply.h"
 
 #include <math.h>
@@ -190,8 +192,6 @@ int nb_cmd_finish_change(struct nb_call *call,
 	return rc;
 }
 
-/* ---- options ---- */
-
 int nb_cmd_number(struct nb_call *call, const char *name, uint64_t least,
 		  uint64_t most, uint64_t *out)
 {
@@ -221,8 +221,6 @@ bool nb_comm_wanted(const struct nb_comm_option *o, uint64_t comm_id)
 {
 	return !o->given || o->id == comm_id;
 }
-
-/* ---- pages ---- */
 
 int nb_page_options(struct nb_call *call, struct nb_page *page)
 {

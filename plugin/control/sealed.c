@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Large inputs of requests: sealed memory files. No process can change or
-// shorten a sealed file while we read it.
+/*
+ * Large inputs of requests: sealed memory files. No process can change or
+ * shorten a sealed file while we read it.
+ */
 #include "plugin/control/sealed.h"
 
 #include <errno.h>

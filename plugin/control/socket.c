@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The control thread: listens, checks peers, serves connections in turn and
-// calls the process's tick. It holds no lock while it waits, blocks all
-// signals, and makes no write that raises one. Its descriptors are
-// close-on-exec. A forked child closes them all; a lock keeps fork out between
-// closing a descriptor and removing it from the list.
+/*
+ * The control thread: listens, checks peers, serves connections in turn and
+ * calls the process's tick. It holds no lock while it waits, blocks all
+ * signals, and makes no write that raises one. Its descriptors are
+ * close-on-exec. A forked child closes them all; a lock keeps fork out between
+ * closing a descriptor and removing it from the list.
+ */
 #include "plugin/control/socket.h"
 
 #include <errno.h>
@@ -50,8 +52,6 @@ static uint64_t socket_now_ms(void)
 {
 	return nb_clock_system() / 1000000;
 }
-
-/* ---- who connects ---- */
 
 /* Send one error line, as far as the socket takes it, and close. */
 static void reject_peer(int fd, const struct nb_err *err)
@@ -146,8 +146,6 @@ static void drop_conn(struct nb_control *c, unsigned i)
 	pthread_mutex_unlock(&c->fds_lock);
 }
 
-/* ---- the loop ---- */
-
 static int poll_timeout(const struct nb_control *c)
 {
 	int ms = nb_controllers_patience();
@@ -209,8 +207,6 @@ static void *serve_socket(void *arg)
 		drop_conn(c, c->nconn - 1);
 	return NULL;
 }
-
-/* ---- start and stop ---- */
 
 static int bind_here(struct nb_control *c, struct nb_err *err)
 {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Controllers, in turns of the control thread. Processes elect one by a
-// compare-and-swap on a word of the segment, and another one when it is gone. A
-// round is: wait for the interval; gather, until all processes have posted
-// their merged maps; run; stage, until all have staged the run's changes;
-// commit. Correctness does not depend on the election: two elected processes
-// stage different digests, and a commit needs the same digest in all processes.
+/*
+ * Controllers, in turns of the control thread. Processes elect one by a
+ * compare-and-swap on a word of the segment, and another one when it is gone. A
+ * round is: wait for the interval; gather, until all processes have posted
+ * their merged maps; run; stage, until all have staged the run's changes;
+ * commit. Correctness does not depend on the election: two elected processes
+ * stage different digests, and a commit needs the same digest in all processes.
+ */
 #include "plugin/controller/controller.h"
 
 #include <stdio.h>
@@ -46,8 +48,6 @@ static const uint64_t interval_least = 20 * MS;
 static const uint64_t interval_most = UINT64_C(3600000) * MS;
 
 static struct nb_controllers *loop; /* NULL: no policy had controllers yet */
-
-/* ---- the board ---- */
 
 static const struct nb_seg_proc *self_of(void)
 {
@@ -143,8 +143,6 @@ static int post_maps(const struct nb_gen *g, uint64_t request,
 	nb_buf_fini(&all);
 	return rc;
 }
-
-/* ---- election ---- */
 
 static void take_office(void)
 {
@@ -302,8 +300,6 @@ static void follow_elected(void)
 	if (s.change != l->seen)
 		follow_change(e.entry, s.change);
 }
-
-/* ---- the elected process ---- */
 
 struct member {
 	uint32_t entry;
@@ -687,8 +683,6 @@ static void lead_round(void)
 	free(m);
 }
 
-/* ---- a turn ---- */
-
 static bool controllers_wanted(void)
 {
 	bool is;
@@ -764,8 +758,6 @@ void nb_controllers_end(void)
 	free(loop);
 	loop = NULL;
 }
-
-/* ---- for people ---- */
 
 void nb_controllers_status(struct nb_controllers_info *out)
 {

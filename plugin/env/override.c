@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Overrides of environment variables. Tables only grow and texts are never
-// freed, so a look-up needs no lock, and NCCL may keep the texts. Look-ups do
-// not log, because NCCL may look up a variable inside its logger; they leave
-// notes that nb_override_tell logs.
+/*
+ * Overrides of environment variables. Tables only grow and texts are never
+ * freed, so a look-up needs no lock, and NCCL may keep the texts. Look-ups do
+ * not log, because NCCL may look up a variable inside its logger; they leave
+ * notes that nb_override_tell logs.
+ */
 #include "plugin/env/override.h"
 
 #include <errno.h>
@@ -20,7 +22,7 @@
 enum met { NOT_MET, NOTING, MET, TOLD };
 
 struct note {
-	uint32_t met; /* atomic */
+	uint32_t met; /* accessed atomically */
 	bool had;     /* the variable is in the environment */
 	char old[64]; /* the environment's value, cut to size */
 };
@@ -28,13 +30,13 @@ struct note {
 struct entry {
 	char name[NB_OVERRIDE_NAME];
 	const char *value; /* atomic; NULL: forgotten; hidden: see below */
-	uint32_t by;	   /* atomic */
+	uint32_t by;	   /* accessed atomically */
 	struct note note;
 };
 
 /* Values set by programs; constant once @ready. */
 struct answer {
-	uint32_t ready; /* atomic */
+	uint32_t ready; /* accessed atomically */
 	char name[NB_OVERRIDE_NAME];
 	char value[sizeof(uint64_t) * 8];
 	bool hides;
@@ -43,12 +45,12 @@ struct answer {
 
 static const char hidden[] = "";
 static struct entry entries[NB_OVERRIDES];
-static uint32_t nentries; /* atomic */
+static uint32_t nentries; /* accessed atomically */
 static struct answer answers[NB_OVERRIDE_ANSWERS];
 static uint32_t nanswers; /* atomic: places taken */
 static char texts[NB_OVERRIDE_TEXTS];
 static size_t ntexts;
-static uint32_t on;	 /* atomic */
+static uint32_t on;	 /* accessed atomically */
 static uint64_t asked;	 /* atomic: look-ups */
 static uint64_t dropped; /* atomic: invalid or surplus answers */
 
@@ -56,8 +58,6 @@ void nb_override_on(void)
 {
 	__atomic_store_n(&on, 1, __ATOMIC_RELEASE);
 }
-
-/* ---- the look-up ---- */
 
 static void note_read(struct note *n, const char *plain)
 {
@@ -178,8 +178,6 @@ const char *nb_override_get(const char *name)
 	return value;
 }
 
-/* ---- the table ---- */
-
 static bool good_name(const char *name)
 {
 	size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -265,8 +263,6 @@ int nb_override_forget(const char *name, struct nb_err *err)
 	return 0;
 }
 
-/* ---- the file ---- */
-
 /* Take one line into the table; @dry: check it only. */
 static int take_line(char *line, bool dry, struct nb_err *err)
 {
@@ -332,8 +328,6 @@ void nb_override_file(const char *path)
 		       path, number, err.text);
 	fclose(f);
 }
-
-/* ---- for people ---- */
 
 static const char *by_word(uint32_t by)
 {

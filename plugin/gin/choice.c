@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which transport moves the data, chosen once a process: a wrapped plugin, our
-// own TCP, or none. Errors of a wrapped plugin are counted here.
+/*
+ * Which transport moves the data, chosen once a process: a wrapped plugin, our
+ * own TCP, or none. Errors of a wrapped plugin are counted here.
+ */
 #include "plugin/gin/choice.h"
 
 #include <pthread.h>
@@ -14,7 +16,7 @@
 
 static struct {
 	pthread_mutex_t lock;
-	bool made;		      /* atomic */
+	bool made;		      /* accessed atomically */
 	const struct nb_gin_ops *ops; /* atomic; NULL: no device */
 	bool wrapped;
 } choice = { .lock = PTHREAD_MUTEX_INITIALIZER };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Contexts of a collComm. The operations of a context lie in one slab, so the
-// data path neither allocates nor locks.
+/*
+ * Contexts of a collComm. The operations of a context lie in one slab, so the
+ * data path neither allocates nor locks.
+ */
 #include "plugin/gin/context.h"
 
 #include <stdlib.h>

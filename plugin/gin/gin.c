@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What NCCL calls around the data: instances, devices, listeners, collComms and
-// memory. NCCL holds our objects, which have the transport's.
+/*
+ * What NCCL calls around the data: instances, devices, listeners, collComms and
+ * memory. NCCL holds our objects, which have the transport's.
+ */
 #include "plugin/gin/gin.h"
 
 #include <stdlib.h>
@@ -18,7 +20,7 @@ static struct {
 	pthread_mutex_t lock;
 	int devices;	/* atomic: the number given to NCCL */
 	unsigned inits; /* successful ones; atomic */
-	uint64_t colls; /* atomic */
+	uint64_t colls; /* accessed atomically */
 } gin = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* NCCL passes NULL, or another plugin's context, in some releases: contexts are
@@ -48,8 +50,6 @@ void nb_gin_forked(void)
 	nb_gin_choice_forked();
 	nb_gin_list_forked();
 }
-
-/* ---- instances and devices ---- */
 
 /* As of a net plugin: before the first success no device is reported. */
 static int init_failed(struct instance *i, int rc)
@@ -146,8 +146,6 @@ int nb_gin_get_properties(int dev, struct nb_net_props *props)
 					 ops->get_properties(dev, props))
 		   : NB_NET_ARGUMENT;
 }
-
-/* ---- listen and connect ---- */
 
 int nb_gin_listen(void *ctx, int dev, void *handle, void **listen_comm)
 {
@@ -292,8 +290,6 @@ int nb_gin_close_coll(void *coll)
 	coll_free(c);
 	return rc;
 }
-
-/* ---- memory ---- */
 
 int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
 		  void **gin_handle)

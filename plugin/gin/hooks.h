@@ -71,10 +71,11 @@ struct nb_gin_coll {
 	int error;	      /* of an operation that was held back */
 	uint64_t number;      /* of the next operation */
 	pthread_mutex_t lock; /* of context[] for writers */
-	struct nb_gin_context *context[NB_GIN_MAX_CONTEXTS]; /* atomic */
-	struct nb_gin_context *first;			     /* before v13 */
-	struct nb_gin_coll *before, *behind;		     /* list.c's */
-	bool listed;					     /* likewise */
+	/* accessed atomically */
+	struct nb_gin_context *context[NB_GIN_MAX_CONTEXTS];
+	struct nb_gin_context *first;	     /* before v13 */
+	struct nb_gin_coll *before, *behind; /* list.c's */
+	bool listed;			     /* likewise */
 	struct nb_gin_counts peer[];
 };
 

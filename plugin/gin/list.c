@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The list of collComms, under its own lock. Only opening, closing and readers
-// take the lock, never the data path.
+/*
+ * The list of collComms, under its own lock. Only opening, closing and readers
+ * take the lock, never the data path.
+ */
 #include "plugin/gin/list.h"
 
 #include <string.h>

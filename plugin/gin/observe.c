@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Times and spans of operations. The data path of a collComm writes them in its
-// one thread; the control thread reads and resets them.
+/*
+ * Times and spans of operations. The data path of a collComm writes them in its
+ * one thread; the control thread reads and resets them.
+ */
 #include "plugin/gin/observe.h"
 
 #include "plugin/gin/list.h"

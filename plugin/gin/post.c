@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The data path: operations of NCCL's proxy thread, from post to done. Programs
-// see each put, may hold it back, and see its end. A request is the number of
-// its operation and how often that was used, so a stale one is noticed.
+/*
+ * The data path: operations of NCCL's proxy thread, from post to done. Programs
+ * see each put, may hold it back, and see its end. A request is the number of
+ * its operation and how often that was used, so a stale one is noticed.
+ */
 #include "plugin/gin/post.h"
 
 #include "plugin/gin/choice.h"
@@ -18,8 +20,6 @@ enum {
 };
 static_assert(NB_GIN_MAX_CONTEXTS <= 1 << (GENERATION_BIT - SLOT_BIT),
 	      "a slot fits into a request");
-
-/* ---- operations ---- */
 
 static void *request_of(const struct nb_gin_context *x,
 			const struct nb_gin_op *op)
@@ -125,8 +125,6 @@ static int op_send(struct nb_gin_context *x, struct nb_gin_op *op)
 		x->coll->ops->post(x->coll->inner, x->inner, op));
 }
 
-/* ---- holding back ---- */
-
 static void lane_hold(struct nb_gin_context *x, struct nb_gin_lane *l,
 		      struct nb_gin_op *op, uint64_t release_ns)
 {
@@ -202,8 +200,6 @@ static int op_decide(struct nb_gin_context *x, struct nb_gin_op *op)
 	lane_hold(x, l, op, now + behind + hold);
 	return NB_NET_OK;
 }
-
-/* ---- post, test, progress ---- */
 
 static void count_error(struct nb_gin_context *x, struct nb_gin_op *op)
 {

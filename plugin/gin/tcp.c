@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The TCP transport's functions: a collComm's life, and one turn of its data
-// path. Post only queues; progress sends and receives, so that descriptors
-// taken in one round share a system call.
+/*
+ * The TCP transport's functions: a collComm's life, and one turn of its data
+ * path. Post only queues; progress sends and receives, so that descriptors
+ * taken in one round share a system call.
+ */
 #include "plugin/gin/tcp.h"
 
 #include <stdarg.h>
@@ -36,8 +38,6 @@ void nb_gin_tcp_say(bool warn, const char *fmt, ...)
 	va_end(ap);
 	nb_gin_tcp_conf.say(warn, line);
 }
-
-/* ---- a collComm's life ---- */
 
 static void coll_free(struct nb_gin_tcp *c)
 {
@@ -191,8 +191,6 @@ static int tcp_close(void *coll)
 	coll_free(c);
 	return NB_NET_OK;
 }
-
-/* ---- operations ---- */
 
 static void fill_head(struct nb_gin_op *op)
 {

@@ -38,15 +38,13 @@ extern struct nb_gin_tcp_conf nb_gin_tcp_conf;
 void nb_gin_tcp_say(bool warn, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* ---- regions: tcp_region.c ---- */
-
 enum { NB_GIN_CHUNK = 256, NB_GIN_CHUNKS = 1024 };
 
 struct nb_gin_region {
 	char *base;
 	uint64_t size;
 	uint32_t number;
-	bool open; /* atomic */
+	bool open; /* accessed atomically */
 };
 
 /*
@@ -59,7 +57,7 @@ struct nb_gin_regions {
 	struct nb_gin_chunk {
 		uint32_t used, closed; /* under the lock */
 		struct nb_gin_region region[NB_GIN_CHUNK];
-	} * chunk[NB_GIN_CHUNKS]; /* atomic */
+	} * chunk[NB_GIN_CHUNKS]; /* accessed atomically */
 	uint64_t epoch;		  /* atomic: odd while the data path runs */
 };
 
@@ -86,8 +84,6 @@ static inline void nb_gin_leave(struct nb_gin_regions *t)
 	__atomic_fetch_add(&t->epoch, 1, __ATOMIC_RELEASE);
 }
 
-/* ---- peers ---- */
-
 enum { NB_GIN_AHEAD = 1 << 16, NB_GIN_MAX_GETS = 1 << 16 };
 
 enum nb_gin_peer_state {
@@ -112,7 +108,7 @@ struct nb_gin_peer {
 	struct nb_gin_op notice; /* an announcement or goodbye */
 	uint32_t sent;		 /* messages queued so far */
 	uint32_t announced;	 /* regions */
-	uint64_t queued_bytes;	 /* atomic */
+	uint64_t queued_bytes;	 /* accessed atomically */
 	uint64_t moved_ns;	 /* 0: progress since the last look */
 	uint32_t idle;
 	/* receiving */
@@ -124,7 +120,7 @@ struct nb_gin_peer {
 	char *body;
 	struct nb_gin_queue gets;		/* sent, without answer */
 	uint32_t answers;			/* queued */
-	uint64_t in_puts, in_signals, in_bytes; /* atomic */
+	uint64_t in_puts, in_signals, in_bytes; /* accessed atomically */
 	uint64_t since_puts, since_bytes, since_ns;
 };
 
@@ -143,8 +139,6 @@ struct nb_gin_tcp {
 	char ahead[NB_GIN_AHEAD];
 };
 
-/* ---- tcp_mesh.c ---- */
-
 int nb_gin_tcp_init(void **ctx, uint64_t comm_id, nb_net_logger *logger);
 int nb_gin_tcp_finalize(void *ctx);
 int nb_gin_tcp_devices(int *n);
@@ -153,8 +147,6 @@ int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm);
 int nb_gin_tcp_close_listen(void *listen_comm);
 /* Connect all peers of @c; bounded in time. */
 int nb_gin_tcp_join(struct nb_gin_tcp *c, const struct nb_gin_mesh *mesh);
-
-/* ---- tcp_send.c ---- */
 
 void nb_gin_enqueue(struct nb_gin_peer *p, struct nb_gin_op *op);
 /* Send what is queued, as far as the socket takes it. */
@@ -168,8 +160,6 @@ void nb_gin_answers_free(struct nb_gin_tcp *c);
 /* The connection is lost: @why, for the log. Operations fail. */
 void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why);
 void nb_gin_fail_all(struct nb_gin_peer *p, int error);
-
-/* ---- tcp_receive.c ---- */
 
 /* Read and apply what the peer sent, up to a limit. */
 void nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p);

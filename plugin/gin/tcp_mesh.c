@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Devices, listeners, and the connections between all ranks of a collComm. A
-// rank connects to the ranks above its own and accepts those below. Connect
-// waits until every peer has answered, at most for a time, and names the ranks
-// that have not. A connection without the listener's secret number is dropped.
+/*
+ * Devices, listeners, and the connections between all ranks of a collComm. A
+ * rank connects to the ranks above its own and accepts those below. Connect
+ * waits until every peer has answered, at most for a time, and names the ranks
+ * that have not. A connection without the listener's secret number is dropped.
+ */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -59,8 +61,6 @@ struct join {
 	uint64_t now, deadline;
 };
 
-/* ---- contexts, devices ---- */
-
 int nb_gin_tcp_init(void **ctx, uint64_t comm_id, nb_net_logger *logger)
 {
 	struct instance *i = calloc(1, sizeof(*i));
@@ -97,8 +97,6 @@ int nb_gin_tcp_properties(int dev, struct nb_net_props *p)
 	p->max_p2p_bytes = p->max_coll_bytes = (size_t)1 << 57;
 	return NB_NET_OK;
 }
-
-/* ---- listen ---- */
 
 int nb_gin_tcp_close_listen(void *listen_comm)
 {
@@ -181,8 +179,6 @@ int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	*listen_comm = l;
 	return NB_NET_OK;
 }
-
-/* ---- a socket ---- */
 
 /* Keepalive and the user time-out detect a dead host. */
 static void set_options(int fd)
@@ -400,8 +396,6 @@ static void make_room(struct join *j)
 			guest_drop(j, i, true);
 		}
 }
-
-/* ---- all ranks ---- */
 
 static void name_missing(const struct join *j, const char *why)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Receiving. A header is checked as a whole before a byte behind it is written;
-// an offence ends the connection. Data goes straight into the registered
-// memory. A read also takes the next messages into a buffer of the collComm,
-// which is empty again when the read has been applied.
+/*
+ * Receiving. A header is checked as a whole before a byte behind it is written;
+ * an offence ends the connection. Data goes straight into the registered
+ * memory. A read also takes the next messages into a buffer of the collComm,
+ * which is empty again when the read has been applied.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +20,7 @@
  * after it, a read takes no more than NEAR bytes ahead. */
 enum { LIMIT = 1 << 20, LARGE = 16 << 10, RECENT = 16, NEAR = 4 << 10 };
 
-static uint64_t offences[NB_GIN_NOFFENCES]; /* atomic */
+static uint64_t offences[NB_GIN_NOFFENCES]; /* accessed atomically */
 
 static const struct {
 	const char *word, *text;
@@ -152,8 +154,6 @@ static int check_head(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	}
 }
 
-/* ---- applying a message ---- */
-
 static void apply_signal(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 			 const struct nb_gin_head *h, char *at)
 {
@@ -263,8 +263,6 @@ static int apply(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 		return -1;
 	}
 }
-
-/* ---- the stream ---- */
 
 /* Bytes of the current message's data; only the header says it. */
 static uint64_t body_size(const struct nb_gin_peer *p)
@@ -398,8 +396,6 @@ void nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 			return;
 	}
 }
-
-/* ---- our own rank ---- */
 
 static int self_bad(const struct nb_gin_op *op, int bad)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Registered memory of a collComm. A region is named by its registration
-// number, which is the same on all ranks as NCCL registers in one order. NCCL's
-// threads register while the data path looks regions up: the table never moves,
-// and dereg waits for the data path once the region is closed.
+/*
+ * Registered memory of a collComm. A region is named by its registration
+ * number, which is the same on all ranks as NCCL registers in one order. NCCL's
+ * threads register while the data path looks regions up: the table never moves,
+ * and dereg waits for the data path once the region is closed.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Sending. Each peer has a queue of operations, which become messages in the
-// order of the queue. One system call takes as many messages as fit. An
-// operation is done when the kernel has all of its bytes.
+/*
+ * Sending. Each peer has a queue of operations, which become messages in the
+ * order of the queue. One system call takes as many messages as fit. An
+ * operation is done when the kernel has all of its bytes.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +61,6 @@ void nb_gin_answers_free(struct nb_gin_tcp *c)
 	}
 	c->spare = NULL;
 }
-
-/* ---- the queue ---- */
 
 static void queue_append(struct nb_gin_queue *q, struct nb_gin_op *op)
 {
@@ -169,8 +169,6 @@ void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why)
 		       c->rank, p->rank, text, (unsigned long long)c->comm_id,
 		       why);
 }
-
-/* ---- sending ---- */
 
 /* An answer waits while the peer does not read; its memory may have been
  * deregistered since the get arrived. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Why GIN is on and not used: what we could not do ourselves, then what NCCL's
-// variables forbid, then where its release looks for plugins.
+/*
+ * Why GIN is on and not used: what we could not do ourselves, then what NCCL's
+ * variables forbid, then where its release looks for plugins.
+ */
 #include "plugin/gin/unused.h"
 
 #include <stdarg.h>

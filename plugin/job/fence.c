@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The fence protocol: a rank's slow path, and the coordinator. Shared words
-// change by compare-and-swap, or have one writer. Each commit has its own G,
-// and arming the same F again sets the same fallback. So a compare-and-swap
-// from ARMED(G, F) to the fallback is right at any time.
+/*
+ * The fence protocol: a rank's slow path, and the coordinator. Shared words
+ * change by compare-and-swap, or have one writer. Each commit has its own G,
+ * and arming the same F again sets the same fallback. So a compare-and-swap
+ * from ARMED(G, F) to the fallback is right at any time.
+ */
 #include "plugin/job/fence.h"
 
 #include "plugin/job/step.h"
@@ -45,8 +47,6 @@ static bool abort_word(const struct nb_record *r, uint64_t word)
 		back = 0;
 	return record_swap(r, word, back);
 }
-
-/* ---- a rank ---- */
 
 /*
  * Is the current decision the rank's first at or past the fence of @word?
@@ -163,8 +163,6 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 		}
 	}
 }
-
-/* ---- the coordinator ---- */
 
 /* Decisions of a rank that has ended still count: later ranks must not change
  * them. */

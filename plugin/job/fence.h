@@ -26,8 +26,6 @@
  * copy.
  */
 
-/* ---- a rank ---- */
-
 /* Extra work of a decision, beyond announcing its number and reading the word.
  * */
 enum {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The record in this host's segment. All ranks use the same word, so nothing is
-// copied, and membarrier(2) is the barrier.
+/*
+ * The record in this host's segment. All ranks use the same word, so nothing is
+ * copied, and membarrier(2) is the barrier.
+ */
 #include "plugin/job/fence_record.h"
 
 #include <sched.h>

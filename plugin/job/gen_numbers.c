@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The segment's table of generations. A number is used once; its place in the
-// table is reused when no rank or process can still look it up.
+/*
+ * The segment's table of generations. A number is used once; its place in the
+ * table is reused when no rank or process can still look it up.
+ */
 #include "plugin/job/gen_numbers.h"
 
 #include <stdio.h>

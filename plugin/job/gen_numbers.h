@@ -36,8 +36,6 @@ void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names);
 void nb_segment_sign(struct nb_segment *s, uint32_t number, uint32_t uid,
 		     uint32_t pid);
 
-/* ---- without the lock ---- */
-
 /* False: generation @number is overwritten, or not signed. */
 bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
 		       uint64_t *at_s, uint32_t *uid, uint32_t *pid);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Does a process live? From /proc and kill(2): a pid may have been reused, and
-// a process of another PID namespace cannot be found by its pid.
+/*
+ * Does a process live? From /proc and kill(2): a pid may have been reused, and
+ * a process of another PID namespace cannot be found by its pid.
+ */
 #include "plugin/job/liveness.h"
 
 #include <errno.h>

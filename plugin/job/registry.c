@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Registration in the segment: processes, communicators, and the slots of their
-// ranks; and the removal of those whose process died.
+/*
+ * Registration in the segment: processes, communicators, and the slots of their
+ * ranks; and the removal of those whose process died.
+ */
 #include "plugin/job/registry.h"
 
 #include <string.h>
@@ -129,8 +131,6 @@ void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
 	store32(&comm->slot[slot % NB_SEG_SLOTS].state, NB_SLOT_GONE);
 	nb_segment_free_if_left(comm);
 }
-
-/* ---- processes ---- */
 
 static void free_slots_of(struct nb_segment *s, uint32_t proc)
 {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The job segment: its file and mapping, its lock, entries of processes, and
-// rings. Another process of the same uid may write anything into it at any
-// time, so indices are checked where they are used. A segment with a wrong
-// header is replaced by a new file, never truncated: truncation would take
-// pages from others' mappings.
+/*
+ * The job segment: its file and mapping, its lock, entries of processes, and
+ * rings. Another process of the same uid may write anything into it at any
+ * time, so indices are checked where they are used. A segment with a wrong
+ * header is replaced by a new file, never truncated: truncation would take
+ * pages from others' mappings.
+ */
 #include "plugin/job/segment.h"
 
 #include <assert.h>
@@ -44,8 +46,6 @@ static void sleep_ms(long ms)
 
 	nanosleep(&ts, NULL);
 }
-
-/* ---- entries of processes ---- */
 
 /*
  * The lock of entry @i that its process holds while the file is open: until it
@@ -126,8 +126,6 @@ uint32_t nb_seg_registered(const struct nb_seg_comm *comm)
 	return n;
 }
 
-/* ---- the lock ---- */
-
 static uint64_t now_ms(void)
 {
 	return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
@@ -184,8 +182,6 @@ void nb_segment_unlock(struct nb_segment *s)
 		flock(s->fd, LOCK_UN);
 	pthread_mutex_unlock(&s->mutex);
 }
-
-/* ---- attach ---- */
 
 static bool any_alive(int fd, const struct nb_seg_proc *proc, uint64_t ns)
 {
@@ -580,8 +576,6 @@ struct nb_job nb_segment_job(const struct nb_segment *s)
 				   : NB_SEG_SPAN;
 	return job;
 }
-
-/* ---- rings ---- */
 
 /* Is the rank that last used the ring still in its entry? */
 static bool ring_wanted(const struct nb_seg *mem, uint32_t ring)

@@ -56,8 +56,6 @@ int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
 		    struct nb_err *err);
 void nb_segment_unlock(struct nb_segment *s);
 
-/* ---- with the lock ---- */
-
 /* Take a free entry for this process; false: none is free. */
 bool nb_segment_enter(struct nb_segment *s, uint32_t flags);
 /*
@@ -73,7 +71,6 @@ void nb_segment_remove_if_last(const struct nb_segment *s);
  */
 struct nb_packed *nb_segment_ring(struct nb_segment *s,
 				  struct nb_seg_comm *comm, uint32_t slot);
-/* ---- without the lock ---- */
 
 /* The segment as core/jobseg reads it, to compare ranks. Nothing to free. */
 struct nb_job nb_segment_job(const struct nb_segment *s);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// This process in its job: its directory, its segment, and the settings that it
-// publishes.
+/*
+ * This process in its job: its directory, its segment, and the settings that it
+ * publishes.
+ */
 #include "plugin/job/self.h"
 
 #include <stdio.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Start-up agreement. A process compares its settings when it registers a rank.
-// A process that cannot register leaves a mark, which its peers read before
-// their first decision. Other processes may overwrite this data at any time; it
-// is only compared and shown.
+/*
+ * Start-up agreement. A process compares its settings when it registers a rank.
+ * A process that cannot register leaves a mark, which its peers read before
+ * their first decision. Other processes may overwrite this data at any time; it
+ * is only compared and shown.
+ */
 #include "plugin/job/startup.h"
 
 #include <stdio.h>
@@ -35,8 +37,6 @@ uint32_t nb_startup_version(const char *text)
 	}
 	return v;
 }
-
-/* ---- what was compared ---- */
 
 static void mark_mismatch(struct nb_seg_comm *c, uint32_t why, uint32_t a,
 			  uint32_t b)
@@ -262,8 +262,6 @@ bool nb_startup_for_good(const struct nb_seg_comm *c)
 	       __atomic_load_n(&c->differs, __ATOMIC_ACQUIRE) >
 		       NB_DIFFER_POLICIES;
 }
-
-/* ---- in words ---- */
 
 static void say_rank(const struct nb_seg_slot *slot, char *text, size_t size)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The list of connections, under its own lock. Only opening, closing and
-// readers take the lock, never the data path.
+/*
+ * The list of connections, under its own lock. Only opening, closing and
+ * readers take the lock, never the data path.
+ */
 #include "plugin/net/list.h"
 
 #include <pthread.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The layer between NCCL and a transport, which shows connections and requests
-// to policies. NCCL holds our objects, which point to the transport's. Requests
-// are a ring in their connection, so a completed request stays readable for
-// irecvConsumed. Only opening and closing connections locks or allocates.
+/*
+ * The layer between NCCL and a transport, which shows connections and requests
+ * to policies. NCCL holds our objects, which point to the transport's. Requests
+ * are a ring in their connection, so a completed request stays readable for
+ * irecvConsumed. Only opening and closing connections locks or allocates.
+ */
 #include "plugin/net/net.h"
 
 #include <pthread.h>
@@ -40,13 +42,11 @@ static struct {
 	unsigned next_trip;
 	struct trip trip[TRIPS];
 	unsigned inits; /* successful inits; under NCCL's lock */
-	uint64_t conns; /* atomic */
+	uint64_t conns; /* accessed atomically */
 } net = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* The context for versions before 11, which have none. */
 static struct nb_net_ctx nobody = { .traffic_class = NB_NET_CLASS_NONE };
-
-/* ---- which transport ---- */
 
 static void log_tcp(bool warn, const char *line)
 {
@@ -138,8 +138,6 @@ const struct nb_net_ops *nb_net_ops_used(void)
 {
 	return net.ops;
 }
-
-/* ---- contexts ---- */
 
 /*
  * The first init that fails reports no device, so NCCL takes its own network;
@@ -242,8 +240,6 @@ int nb_net_set_net_attr(void *ctx, void *attr)
 						   ctx_of(ctx)->inner, attr))
 		       : NB_NET_OK;
 }
-
-/* ---- connections ---- */
 
 static struct nb_net_conn *conn_new(enum nb_net_kind kind, int dev,
 				    uint64_t comm_id)
@@ -451,8 +447,6 @@ int nb_net_close_listen(void *comm)
 		       : 0;
 }
 
-/* ---- memory ---- */
-
 static void *inner_of(void *comm)
 {
 	return comm ? ((struct nb_net_conn *)comm)->inner : NULL;
@@ -496,8 +490,6 @@ int nb_net_get_device_mr(void *comm, void *mhandle, void **dptr)
 							dptr))
 		       : NB_NET_INTERNAL;
 }
-
-/* ---- requests ---- */
 
 enum {
 	HOOKED_POST = 1u << NB_HOOK_NET_ISEND | 1u << NB_HOOK_NET_IRECV |

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The data path of our TCP transport. A connection's requests form a ring in
-// NCCL's order; each call advances the first unfinished one as far as the
-// socket allows. A message is a header and its bytes. A read also takes bytes
-// of the next messages into a small buffer, so short messages cost one system
-// call.
+/*
+ * The data path of our TCP transport. A connection's requests form a ring in
+ * NCCL's order; each call advances the first unfinished one as far as the
+ * socket allows. A message is a header and its bytes. A read also takes bytes
+ * of the next messages into a small buffer, so short messages cost one system
+ * call.
+ */
 #include "plugin/net/tcp.h"
 
 #include <errno.h>
@@ -51,7 +53,7 @@ struct nb_tcp_comm {
 struct nb_tcp_conf nb_tcp_conf = { NULL, UINT64_C(10000000000),
 				   UINT64_C(30000000000),
 				   UINT64_C(10000000000) };
-static uint64_t counts[NB_TCP_NCOUNTS]; /* atomic */
+static uint64_t counts[NB_TCP_NCOUNTS]; /* accessed atomically */
 
 void nb_tcp_count(enum nb_tcp_count what)
 {
@@ -95,8 +97,6 @@ int nb_tcp_result(int error)
 		return NB_NET_SYSTEM;
 	}
 }
-
-/* ---- connections ---- */
 
 struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link,
 				    const union nb_tcp_addr *peer)
@@ -164,8 +164,6 @@ static int comm_break_errno(struct nb_tcp_comm *c, int error)
 		nb_tcp_count(NB_TCP_LOST);
 	return comm_break(c, result, strerror(error));
 }
-
-/* ---- moving ---- */
 
 static struct request *comm_current(struct nb_tcp_comm *c)
 {
@@ -375,8 +373,6 @@ static int comm_move(struct nb_tcp_comm *c)
 	}
 	return rc;
 }
-
-/* ---- NCCL's calls ---- */
 
 /* The next slot of the ring; NULL: NCCL has not yet seen the end of its last
  * request. */

@@ -44,8 +44,6 @@ void nb_tcp_count(enum nb_tcp_count what);
 void nb_tcp_say(bool warn, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* ---- tcp_devices.c: devices ---- */
-
 enum { NB_TCP_MAX_DEVS = 32 };
 
 union nb_tcp_addr {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The TCP transport's devices: network interfaces chosen by NCCL's rules, so
-// settings for NCCL's Socket transport work here too.
+/*
+ * The TCP transport's devices: network interfaces chosen by NCCL's rules, so
+ * settings for NCCL's Socket transport work here too.
+ */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <limits.h>

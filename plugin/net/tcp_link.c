@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Listen, connect and accept, without waiting. A connector sends a number that
-// only the handle contains. The listener drops every other connection, and none
-// delays another.
+/*
+ * Listen, connect and accept, without waiting. A connector sends a number that
+ * only the handle contains. The listener drops every other connection, and none
+ * delays another.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -57,8 +59,6 @@ struct listener {
 static_assert(sizeof(struct nb_tcp_handle) <= NB_NET_HANDLE, "ABI ref., 3.2");
 static_assert(sizeof(struct nb_tcp_hello) == 32, "the same everywhere");
 
-/* ---- contexts ---- */
-
 int nb_tcp_init(void **to, const struct nb_net_init *init)
 {
 	struct ctx *c = calloc(1, sizeof(*c));
@@ -101,8 +101,6 @@ int nb_tcp_finalize(void *ctx)
 	return NB_NET_OK;
 }
 
-/* ---- sockets ---- */
-
 static void set_class(int fd, int family, int traffic_class)
 {
 	if (traffic_class < 0 || traffic_class > 255)
@@ -130,8 +128,6 @@ static int fail_errno(const char *what, int error)
 	nb_tcp_say(true, "net: %s: %s", what, strerror(error));
 	return nb_tcp_result(error);
 }
-
-/* ---- listen ---- */
 
 int nb_tcp_close_listen(void *listen_comm)
 {
@@ -202,8 +198,6 @@ int nb_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	*listen_comm = l;
 	return NB_NET_OK;
 }
-
-/* ---- connect ---- */
 
 /* The address in a handle; false: the handle is not ours. */
 static bool address_of(const struct nb_tcp_handle *h, union nb_tcp_addr *a)
@@ -364,8 +358,6 @@ int nb_tcp_connect(void *ctx, int dev, int traffic_class, void *handle,
 		   strerror(error));
 	return nb_tcp_result(error);
 }
-
-/* ---- accept ---- */
 
 static void guest_remove(struct listener *l, unsigned i)
 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The generations that a communicator of this process can reach. They are kept,
-// and freed when none can reach them. All under NB_LOCK_STATE; the slow path of
-// a decision searches nb_gens.kept without it.
+/*
+ * The generations that a communicator of this process can reach. They are kept,
+ * and freed when none can reach them. All under NB_LOCK_STATE; the slow path of
+ * a decision searches nb_gens.kept without it.
+ */
 #include "plugin/policies/generations.h"
 
 #include <sched.h>
@@ -168,8 +170,6 @@ void nb_gens_sweep(void)
 			retire_gen(g);
 	}
 }
-
-/* ---- names of generations ---- */
 
 void nb_gens_remember(uint32_t number, const struct nb_gen *g)
 {

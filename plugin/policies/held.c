@@ -16,8 +16,6 @@
 
 struct nb_held_list nb_held;
 
-/* ---- finding ---- */
-
 enum { LEAST_DIGITS = 8 };
 
 static bool is_prefix(const char *name, size_t *digits)
@@ -127,8 +125,6 @@ bool nb_held_in_use(const struct nb_policy *p)
 	}
 	return false;
 }
-
-/* ---- adding ---- */
 
 static struct nb_held *held_of_digest(const uint8_t digest[NB_SHA256_SIZE])
 {
@@ -293,8 +289,6 @@ int nb_held_discard(const char *name, bool dry, struct nb_err *err)
 	drop_held(h);
 	return 0;
 }
-
-/* ---- counters ---- */
 
 /* Index of the program in the generation, or -1. */
 static int prog_of(const struct nb_gen *g, const struct nb_policy *p,

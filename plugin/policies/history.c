@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The history of committed generations, for `policy history` and `policy undo`.
-// A sweep keeps a generation of the history (nb_gens_sweep), so the history is
-// short, and drops its oldest when generations run out.
+/*
+ * The history of committed generations, for `policy history` and `policy undo`.
+ * A sweep keeps a generation of the history (nb_gens_sweep), so the history is
+ * short, and drops its oldest when generations run out.
+ */
 #include "plugin/policies/history.h"
 
 #include <stdio.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// NCCLBPF_POLICY: the initial policies. The core reads a policy image. A BPF
-// object goes through the front end, a separate library beside the plugin, so
-// the plugin loads without libelf and libbpf. Either all entries load or none.
+/*
+ * NCCLBPF_POLICY: the initial policies. The core reads a policy image. A BPF
+ * object goes through the front end, a separate library beside the plugin, so
+ * the plugin loads without libelf and libbpf. Either all entries load or none.
+ */
 #include "plugin/policies/load.h"
 
 #include <dlfcn.h>
@@ -40,8 +42,6 @@ struct bytes {
 	void *p;
 	size_t size;
 };
-
-/* ---- the list ---- */
 
 /* Length of the first entry of @list. Entries are separated by colons; the
  * colon of a digest pin does not separate. */
@@ -121,8 +121,6 @@ static int parse_entry(struct entry *e, const char *text, size_t size,
 	return 0;
 }
 
-/* ---- a file ---- */
-
 static int read_all(int fd, const char *path, size_t size, struct bytes *out,
 		    struct nb_err *err)
 {
@@ -178,8 +176,6 @@ static int read_file(const char *path, struct bytes *out, struct nb_err *err)
 	close(fd);
 	return rc;
 }
-
-/* ---- objects ---- */
 
 /* Path of the front end beside this library's own file. */
 static bool front_end_path(char out[PATH_MAX])
@@ -249,8 +245,6 @@ static int object_image(const struct entry *e, const struct bytes *in,
 	dlclose(so);
 	return rc;
 }
-
-/* ---- an entry ---- */
 
 static int check_pin(const struct entry *e, const struct bytes *file,
 		     struct nb_err *err)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Starting the site's agent. The agent is no child of the job for long: the
-// program forks and its first process exits at once, so the application sees no
-// process that it does not know.
+/*
+ * Starting the site's agent. The agent is no child of the job for long: the
+ * program forks and its first process exits at once, so the application sees no
+ * process that it does not know.
+ */
 #include "plugin/process/agent.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The plugin's life in a process: the order of initialisation, periodic
-// housekeeping, fork, and the end.
+/*
+ * The plugin's life in a process: the order of initialisation, periodic
+ * housekeeping, fork, and the end.
+ */
 #include "plugin/process/process.h"
 
 #include <pthread.h>
@@ -36,8 +38,6 @@ static enum { FRESH, MADE, FAILED } made; /* under start_lock */
 static bool forked; /* a forked child in which NCCL has not called init yet */
 static struct nb_control *control; /* NULL: no socket */
 
-/* ---- housekeeping ---- */
-
 void nb_process_tick(void)
 {
 	nb_lock(NB_LOCK_STATE);
@@ -62,8 +62,6 @@ const char *nb_process_socket(void)
 {
 	return control ? nb_control_path(control) : NULL;
 }
-
-/* ---- fork ---- */
 
 static void before_fork(void)
 {
@@ -98,8 +96,6 @@ static void after_fork_child(void)
 	nb_unlock_all();
 	pthread_mutex_unlock(&start_lock);
 }
-
-/* ---- start ---- */
 
 static bool wants_control(void)
 {
@@ -248,8 +244,6 @@ bool nb_process_ready(nb_logger_fn *logger)
 	pthread_mutex_unlock(&start_lock);
 	return usable;
 }
-
-/* ---- the end ---- */
 
 /*
  * At exit or dlclose. If communicators still exist, their threads may still

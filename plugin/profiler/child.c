@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What belongs to collectives, sends and receives: kernels, proxy operations
-// and their steps; and groups and calls of NCCL's API. A child finds its parent
-// by number and adds its times to it.
+/*
+ * What belongs to collectives, sends and receives: kernels, proxy operations
+ * and their steps; and groups and calls of NCCL's API. A child finds its parent
+ * by number and adds its times to it.
+ */
 #include "plugin/profiler/slots.h"
 #include "plugin/profiler/trace_ring.h"
 #include "plugin/runtime/hot.h"
-
-/* ---- parents ---- */
 
 static void atomic_lower(uint64_t *p, uint64_t v)
 {
@@ -116,8 +116,6 @@ static inline bool parent_find(const struct nb_descr *d, uint64_t *parent,
 	}
 	return parent_join(d->parent, false, parent, held);
 }
-
-/* ---- start ---- */
 
 NB_INLINE struct nb_child_slot *child_take(struct nb_pcomm *pc, uint64_t n,
 					   uint64_t now)
@@ -241,8 +239,6 @@ NB_HOT uint64_t nb_events_start_kernel(void *context, uint64_t of,
 	return nb_event_handle(pc, kind, n);
 }
 
-/* ---- states ---- */
-
 /* Which of a child's waits a state begins; -1: none. */
 static int step_wait_of(int state)
 {
@@ -300,8 +296,6 @@ void nb_events_record(void *eh, int state, uint64_t value, bool has)
 	else if (kind == NB_EVENT_PROXY_STEP)
 		step_set_state(c, state, has ? value : 0);
 }
-
-/* ---- stop ---- */
 
 /* Add a kernel's times to its collective. False: the times are invalid. */
 static bool parent_add_kernel(struct nb_op_slot *s,

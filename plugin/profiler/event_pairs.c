@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Pairs of handles for a wrapped profiler. Free places wait in a queue: a
-// bounded ring whose cells have sequence numbers, for several threads. Unused
-// places are taken first. A place belongs to the thread that took it until it
-// stores the tag; readers check the tag before and after.
+/*
+ * Pairs of handles for a wrapped profiler. Free places wait in a queue: a
+ * bounded ring whose cells have sequence numbers, for several threads. Unused
+ * places are taken first. A place belongs to the thread that took it until it
+ * stores the tag; readers check the tag before and after.
+ */
 #include "plugin/profiler/event_pairs.h"
 
 #include <stddef.h>
@@ -21,12 +23,12 @@ enum { TAG_OPEN = 1 };
 struct place {
 	uint64_t tag;	      /* atomic; 0: free, or being written */
 	uint64_t turn;	      /* part of its number; only the owner uses it */
-	uint64_t ours, owner; /* atomic */
-	void *its;	      /* atomic */
+	uint64_t ours, owner; /* accessed atomically */
+	void *its;	      /* accessed atomically */
 };
 
 struct cell {
-	uint64_t turn; /* atomic */
+	uint64_t turn; /* accessed atomically */
 	uint32_t place;
 };
 
@@ -35,14 +37,14 @@ struct pool {
 	struct cell cell[NB_EVENT_PAIRS];
 	uint64_t fresh; /* atomic: places taken for the first time */
 	uint64_t hand;	/* atomic: the next to be stolen from */
-	uint64_t head __attribute__((aligned(64))); /* atomic */
-	uint64_t tail __attribute__((aligned(64))); /* atomic */
+	uint64_t head __attribute__((aligned(64))); /* accessed atomically */
+	uint64_t tail __attribute__((aligned(64))); /* accessed atomically */
 };
 
 static struct pool *pool; /* atomic; made once */
 static struct {
 	uint64_t context; /* atomic; 0: none */
-	void *its;	  /* atomic */
+	void *its;	  /* accessed atomically */
 } comms[NB_MAX_PCOMMS];
 
 static bool have_pool(void)
@@ -61,8 +63,6 @@ bool nb_event_pair_is(uint64_t handle)
 	return have_pool() && GET(nb_prof.nonce) &&
 	       !((handle ^ pair_nonce()) >> NUMBER_BITS);
 }
-
-/* ---- communicators ---- */
 
 static uint32_t context_index(uint64_t context)
 {
@@ -120,8 +120,6 @@ bool nb_event_pair_comm_end(uint64_t context, void **its)
 		&comms[context_index(context)].context, &was, 0, false,
 		__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
-
-/* ---- places ---- */
 
 static bool pool_push(struct pool *p, uint32_t place)
 {
@@ -261,8 +259,6 @@ bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
 		out->its = NULL;
 	return true;
 }
-
-/* ---- which events ---- */
 
 uint32_t nb_event_pair_delivered(uint32_t mask)
 {

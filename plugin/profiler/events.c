@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The profiler's communicators: from init to finalize, and their ties to the
-// tuner's ranks.
+/*
+ * The profiler's communicators: from init to finalize, and their ties to the
+ * tuner's ranks.
+ */
 #include "plugin/profiler/events.h"
 
 #include <pthread.h>
@@ -30,8 +32,6 @@ uint32_t nb_events_abi(void)
 {
 	return GET(nb_prof.abi);
 }
-
-/* ---- communicators ---- */
 
 /* Is any communicator registered? */
 static bool any_living(void)

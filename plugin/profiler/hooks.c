@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Programs on profiler hooks: contexts made from slots, and the generation that
-// runs. A thread counts itself in before it loads the generation. A replaced
-// generation is freed after each count has been seen at zero.
+/*
+ * Programs on profiler hooks: contexts made from slots, and the generation that
+ * runs. A thread counts itself in before it loads the generation. A replaced
+ * generation is freed after each count has been seen at zero.
+ */
 #include "plugin/profiler/hooks.h"
 
 #include <sched.h>
@@ -90,8 +92,6 @@ void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size)
 	__atomic_fetch_sub(in, 1, __ATOMIC_RELEASE);
 }
 
-/* ---- which generation ---- */
-
 void nb_events_drain(void)
 {
 	for (int i = 0; i < LEAVING; i++) {
@@ -163,8 +163,6 @@ void nb_event_progs_end(void)
 	nb_prof.gen = NULL;
 	SET(nb_prof.hooks, 0);
 }
-
-/* ---- contexts ---- */
 
 static uint32_t byte_at(uint64_t what, int bit)
 {

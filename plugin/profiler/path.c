@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The entry points of NCCL's events: which kind an event is of, and whether its
-// communicator still exists.
+/*
+ * The entry points of NCCL's events: which kind an event is of, and whether its
+ * communicator still exists.
+ */
 #include "core/jobseg/format.h"
 
 #include "plugin/profiler/slots.h"

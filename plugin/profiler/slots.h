@@ -128,8 +128,6 @@ static inline bool nb_task_complete(const struct nb_op_slot *s, uint64_t word)
 	return expect ? nb_slot_kernels(word) >= expect : !(what >> W_LATE & 1);
 }
 
-/* ---- task.c ---- */
-
 /* The handle of a new collective, send or receive. @token: the communicator's
  * as the caller has seen it. */
 uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token,
@@ -140,8 +138,6 @@ void nb_task_stop(uint64_t h);
 void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word);
 /* Complete or drop all open tasks; at finalize. */
 void nb_task_close_all(struct nb_pcomm *pc);
-
-/* ---- child.c ---- */
 
 uint64_t nb_child_start(struct nb_pcomm *pc, uint64_t token,
 			const struct nb_descr *d);

@@ -113,14 +113,14 @@ struct nb_pcomm {
 	uint64_t connected; /* atomic: NCCL has connected its profiler channels
 			     */
 	uint64_t pad0[2];
-	uint64_t next_child; /* atomic */
+	uint64_t next_child; /* accessed atomically */
 	uint64_t base_child;
 	uint64_t pad1[6];
 	uint32_t index, abi;
 	uint64_t comm_id;	    /* atomic: v1 to v3 learn it later */
 	const uint64_t *decided;    /* atomic: the tuner's decisions; or NULL */
 	struct nb_seg_slot *slot;   /* atomic: counts API calls; or NULL */
-	int32_t rank, ranks, nodes; /* atomic */
+	int32_t rank, ranks, nodes; /* accessed atomically */
 	char name[64];
 	int *mask;
 	struct nb_tel tel;
@@ -165,8 +165,8 @@ struct nb_prof {
 			       writes at any time */
 	pid_t pid;
 	uint64_t nonce; /* the bits of all handles; 0: not made yet */
-	struct nb_pcomm *comm[NB_MAX_PCOMMS]; /* atomic */
-	uint64_t lost[NB_NLOST];	      /* atomic */
+	struct nb_pcomm *comm[NB_MAX_PCOMMS]; /* accessed atomically */
+	uint64_t lost[NB_NLOST];	      /* accessed atomically */
 	uint32_t told;			      /* atomic: bits of enum nb_lost */
 	/* protects the making and ending of communicators, and the mask */
 	pthread_mutex_t lock;

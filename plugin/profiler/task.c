@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Collectives, sends and receives: each takes a slot, and the thread that
-// brings its last piece of information makes the sample.
+/*
+ * Collectives, sends and receives: each takes a slot, and the thread that
+ * brings its last piece of information makes the sample.
+ */
 #include "core/jobseg/format.h"
 
 #include <string.h>
@@ -15,8 +17,6 @@ static const uint64_t CLOCK_BACK_NS = 5 * NB_CLOCK_STEP_NS;
 static const uint64_t QUIET_NS = 200000000;
 /* A kernel may wait for the GPU for at most this time. */
 static const uint64_t PATIENCE_NS = 60000000000;
-
-/* ---- samples ---- */
 
 /* @from is UINT64_MAX if no event came. */
 static bool sample_span(uint64_t from, uint64_t to, uint64_t *ns)
@@ -131,8 +131,6 @@ static void task_give_up(struct nb_pcomm *pc, struct nb_op_slot *s,
 		nb_events_lose(NB_LOST_CUT);
 	__atomic_store_n(&s->word, n | SLOT_DONE, __ATOMIC_RELEASE);
 }
-
-/* ---- start and stop ---- */
 
 /* Take the slot of number @n; NULL: its last event is still in use. */
 static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n,

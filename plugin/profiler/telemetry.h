@@ -33,8 +33,8 @@ const char *nb_tel_source_word(unsigned source);
 const char *nb_tel_func_word(uint32_t func);
 
 struct nb_tel_time {
-	uint64_t count, sum_ns, max_ns; /* atomic */
-	uint32_t hist[NB_HIST_BUCKETS]; /* atomic */
+	uint64_t count, sum_ns, max_ns; /* accessed atomically */
+	uint32_t hist[NB_HIST_BUCKETS]; /* accessed atomically */
 };
 
 /* Any thread, no lock. */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The ring behind `trace start`. A place's stamp is 2 * the span's number + 2,
-// and odd while it is written. A writer that finds it odd, or ahead of its own
-// number, drops its span. Stores release and loads acquire, because
-// ThreadSanitizer does not support fences.
+/*
+ * The ring behind `trace start`. A place's stamp is 2 * the span's number + 2,
+ * and odd while it is written. A writer that finds it odd, or ahead of its own
+ * number, drops its span. Stores release and loads acquire, because
+ * ThreadSanitizer does not support fences.
+ */
 #include "plugin/profiler/trace_ring.h"
 
 #include <pthread.h>
@@ -38,8 +40,6 @@ const char *nb_trace_event_word(unsigned event)
 		return nb_event_word(event);
 	return event < NB_TRACE_NEVENTS ? words[event] : NULL;
 }
-
-/* ---- writers ---- */
 
 void nb_trace_ring_add(const struct nb_trace_span *s)
 {
@@ -211,8 +211,6 @@ void nb_trace_span_child(const struct nb_pcomm *pc,
 	nb_trace_ring_add(&p);
 }
 
-/* ---- readers ---- */
-
 uint64_t nb_trace_ring_next(void)
 {
 	return GET(next);
@@ -236,8 +234,6 @@ bool nb_trace_ring_read(uint64_t n, struct nb_trace_span *out)
 		out->word[i] = __atomic_load_n(&p->word[i], __ATOMIC_ACQUIRE);
 	return GET(p->stamp) == 2 * n + 2;
 }
-
-/* ---- traces ---- */
 
 /* With the lock. */
 static void update_traced(void)

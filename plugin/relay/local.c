@@ -128,8 +128,6 @@ static int wait_for(int fd, short events, int ms)
 	return rc;
 }
 
-/* ---- sending ---- */
-
 static int send_all(struct nb_local *l, const char *p, size_t size, int fd,
 		    struct nb_err *err)
 {
@@ -173,8 +171,6 @@ int nb_local_send(struct nb_local *l, const char *line, size_t size,
 		close(fd);
 	return rc;
 }
-
-/* ---- receiving ---- */
 
 static void keep_object(struct nb_local *l, struct msghdr *m)
 {
@@ -249,8 +245,6 @@ void nb_local_drop(struct nb_local *l, size_t size)
 	memmove(l->in.data, l->in.data + size, l->in.size - size);
 	l->in.size -= size;
 }
-
-/* ---- open and close ---- */
 
 static int connect_name(struct nb_local *l, const struct nb_jobdir *place,
 			const char *name, uint64_t until, struct nb_err *err)

@@ -51,8 +51,6 @@ struct exchange {
 	struct nb_buf body;
 };
 
-/* ---- replies ---- */
-
 static enum MHD_Result reply(struct MHD_Connection *c, unsigned status,
 			     struct nb_buf *body, size_t object_size)
 {
@@ -113,8 +111,6 @@ static enum MHD_Result reply_processes(struct MHD_Connection *c,
 	nb_buf_char(&out, '\n');
 	return reply(c, MHD_HTTP_OK, &out, 0);
 }
-
-/* ---- lines ---- */
 
 /* A parsed request line and its object. The text is a copy. */
 struct lines {
@@ -225,8 +221,6 @@ static enum MHD_Result answer_once(struct MHD_Connection *c,
 	return reply(c, MHD_HTTP_OK, &out, object_size);
 }
 
-/* ---- streams ---- */
-
 static ssize_t stream_read(void *arg, uint64_t at, char *out, size_t room)
 {
 	struct nb_local *l = arg;
@@ -305,8 +299,6 @@ static enum MHD_Result answer_line(struct MHD_Connection *c, struct exchange *x,
 	free(in.copy);
 	return result;
 }
-
-/* ---- all processes ---- */
 
 struct one {
 	int pid;
@@ -405,8 +397,6 @@ static enum MHD_Result answer_all(struct MHD_Connection *c, struct exchange *x,
 	return rc;
 }
 
-/* ---- requests ---- */
-
 static enum MHD_Result not_found(struct MHD_Connection *c, const char *url)
 {
 	struct nb_err err = { .code = 0 };
@@ -480,8 +470,6 @@ static void completed(void *arg, struct MHD_Connection *c, void **state,
 	free(x);
 	*state = NULL;
 }
-
-/* ---- start and stop ---- */
 
 static int read_pem(char **out, const char *what, const char *path,
 		    struct nb_err *err)

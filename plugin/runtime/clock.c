@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The clock of events. Reading the system's clock costs as much as the rest of
-// an event, so events read the processor's counter and scale it.
+/*
+ * The clock of events. Reading the system's clock costs as much as the rest of
+ * an event, so events read the processor's counter and scale it.
+ */
 #include "plugin/runtime/clock.h"
 
 #include <time.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The job directory. Other users may write to its parents (/tmp), so we open it
-// without following a link, check it through the descriptor, and use that
-// descriptor from then on. An attacker cannot exchange the directory after the
-// check.
+/*
+ * The job directory. Other users may write to its parents (/tmp), so we open it
+ * without following a link, check it through the descriptor, and use that
+ * descriptor from then on. An attacker cannot exchange the directory after the
+ * check.
+ */
 #include "plugin/runtime/jobdir.h"
 
 #include <dirent.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The locks of the process are one array, so fork can take all of them in
-// order.
+/*
+ * The locks of the process are one array, so fork can take all of them in
+ * order.
+ */
 #include "plugin/runtime/lock.h"
 
 #include <assert.h>

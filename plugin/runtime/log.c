@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Log lines go through NCCL's logger alone, because NCCL knows the destination.
-// Until NCCL gives us a logger we keep the first lines. `status` and `doctor`
-// show the important facts in any case.
+/*
+ * Log lines go through NCCL's logger alone, because NCCL knows the destination.
+ * Until NCCL gives us a logger we keep the first lines. `status` and `doctor`
+ * show the important facts in any case.
+ */
 #include "plugin/runtime/log.h"
 
 #include <stdarg.h>

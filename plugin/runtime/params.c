@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// NCCLBPF_* variables, as the rows of core/defs/params.h say. A bad value is
-// logged, and the default applies. An unknown NCCLBPF_ name is logged with the
-// nearest known one. The environment is read once, before any thread of ours.
+/*
+ * NCCLBPF_* variables, as the rows of core/defs/params.h say. A bad value is
+ * logged, and the default applies. An unknown NCCLBPF_ name is logged with the
+ * nearest known one. The environment is read once, before any thread of ours.
+ */
 #include "plugin/runtime/params.h"
 
 #include <errno.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Ed25519 signatures of policy images. The signed message begins with its
-// purpose, so that a signature made for something else is not one of an image.
+/*
+ * Ed25519 signatures of policy images. The signed message begins with its
+ * purpose, so that a signature made for something else is not one of an image.
+ */
 #include "plugin/sign/sign.h"
 
 #include <errno.h>
@@ -46,8 +48,6 @@ static int sodium_start(struct nb_err *err)
 		       ? nb_fail(err, NB_E_IO, 0, "libsodium does not start")
 		       : 0;
 }
-
-/* ---- lines ---- */
 
 /* The next line that is neither empty nor a comment, in @line; false: none.
  * A line that is too long is cut, and so refused by its reader. */
@@ -114,8 +114,6 @@ static void message_of(const char *digest, char message[MESSAGE + 1])
 	snprintf(message, MESSAGE + 1, PURPOSE "%s", digest);
 }
 
-/* ---- files ---- */
-
 /* @secret: refused if others may read it. The bytes are the caller's. */
 static int read_file(const char *path, bool secret, struct nb_buf *out,
 		     struct nb_err *err)
@@ -165,8 +163,6 @@ static int write_secret(const char *path, const char *line, struct nb_err *err)
 		unlink(path);
 	return done ? 0 : NB_E_IO;
 }
-
-/* ---- keys ---- */
 
 int nb_sign_keygen(const char *name, const char *path, struct nb_buf *public,
 		   struct nb_err *err)
@@ -252,8 +248,6 @@ int nb_sign_keys_read(struct nb_sign_keys *out, const char *path,
 	nb_buf_fini(&text);
 	return rc;
 }
-
-/* ---- signatures ---- */
 
 int nb_sign_image(const char *path, const char *digest, struct nb_buf *line,
 		  struct nb_sign_found *who, struct nb_err *err)

@@ -142,8 +142,6 @@ static void text_in(struct reader *r, const json_t *in, const char *name,
 	out[size - 1] = '\0';
 }
 
-/* ---- keys and values ---- */
-
 /* Offset in the buffer of bytes; it may move while it grows. */
 static size_t bytes_in(struct reader *r, const json_t *in, const char *name,
 		       size_t *size)
@@ -357,8 +355,6 @@ int nb_store_decode(struct nb_store_decoded *d, enum nb_store_form form,
 		point(d);
 	return r.rc;
 }
-
-/* ---- errors ---- */
 
 static int code_of(int grpc, const char *text)
 {

@@ -68,8 +68,6 @@ uint64_t nb_http_now_ms(void)
 	return now_us() / 1000;
 }
 
-/* ---- libcurl's callbacks ---- */
-
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *arg,
 			void *known)
 {
@@ -116,8 +114,6 @@ static size_t take_bytes(char *bytes, size_t one, size_t n, void *arg)
 	}
 	return one * n;
 }
-
-/* ---- the loop ---- */
 
 static void arm_timer(struct nb_http *h)
 {
@@ -230,8 +226,6 @@ int nb_http_fd(const struct nb_http *h)
 {
 	return h->epoll;
 }
-
-/* ---- what has ended ---- */
 
 /* Did the connection fail before the request could be sent? */
 static bool never_sent(CURLcode rc)
@@ -392,8 +386,6 @@ void nb_http_wait(struct nb_http *h, int ms)
 		nb_http_turn(h);
 }
 
-/* ---- requests ---- */
-
 static bool set_file(CURL *e, CURLoption option, const char *path)
 {
 	return !path || !path[0] || !curl_easy_setopt(e, option, path);
@@ -508,8 +500,6 @@ fail:
 	nb_fail(err, NB_E_NOMEM, 0, "%s: no memory for a request", q->url);
 	return NULL;
 }
-
-/* ---- timers ---- */
 
 struct nb_http_timer *nb_http_timer_start(struct nb_http *h, unsigned ms,
 					  void (*fn)(void *arg), void *arg)

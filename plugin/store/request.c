@@ -93,8 +93,6 @@ static void fail(struct nb_store_request *q, const struct nb_err *err,
 	finish(q, &d, err, unknown);
 }
 
-/* ---- after an attempt ---- */
-
 static void try_again(void *arg)
 {
 	struct nb_store_request *q = arg;
@@ -229,8 +227,6 @@ static void attempt_done(void *arg, const struct nb_http_reply *reply)
 		good_reply(q, reply);
 }
 
-/* ---- an attempt ---- */
-
 static void attempt(struct nb_store_request *q)
 {
 	struct nb_store *s = q->store;
@@ -313,8 +309,6 @@ static int start(struct nb_store *s, enum nb_store_form form, const char *path,
 	}
 	return 0;
 }
-
-/* ---- authentication ---- */
 
 static void authenticated(void *arg, const struct nb_store_reply *reply)
 {

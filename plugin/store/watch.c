@@ -109,8 +109,6 @@ static void over(struct nb_store_watch *w, enum nb_store_watch_state state,
 	report(w, &r);
 }
 
-/* ---- lines ---- */
-
 static void lost(struct nb_store_watch *w, int64_t compacted)
 {
 	struct nb_err err = { .code = 0 };
@@ -339,8 +337,6 @@ static void check(void *arg)
 		probe_member(w);
 	check_later(w, PROBE_MS);
 }
-
-/* ---- start and end ---- */
 
 static void watch_start(struct nb_store_watch *w)
 {

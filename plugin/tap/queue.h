@@ -27,7 +27,7 @@ struct nb_tap_queue {
 	struct nb_tap_post *post;    /* a power of two of them; NULL: none */
 	uint32_t mask, room;	     /* room: allocated */
 	uint32_t head, tail;	     /* atomic: of the poster, of the poller */
-	uint64_t posts, done, bytes; /* atomic */
+	uint64_t posts, done, bytes; /* accessed atomically */
 };
 
 enum { NB_TAP_RECV, NB_TAP_SEND };
@@ -36,7 +36,7 @@ struct nb_tap_qp {
 	struct nb_tap_qp *next; /* atomic: of its bucket, or free */
 	const struct nb_tap_device *device;
 	uint32_t num;
-	/* atomic */
+	/* accessed atomically */
 	uint32_t peer, state, last_status;
 	uint64_t gid, born_ns, ready_ns, errors;
 	struct nb_ibv_cq *cq[2];

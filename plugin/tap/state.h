@@ -10,8 +10,8 @@
 enum { NB_TAP_DEVICES = 64 };
 
 struct nb_tap_state {
-	const struct nb_tap_sink *sink; /* atomic */
-	uint32_t devices;		/* atomic */
+	const struct nb_tap_sink *sink; /* accessed atomically */
+	uint32_t devices;		/* accessed atomically */
 	/* atomic counters, of many writers */
 	uint64_t qps, live_qps, failed_changes, events, regions, region_bytes;
 	uint64_t tuned, refused, undone, unseen, strays, overflows;

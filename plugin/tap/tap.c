@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The tap: functions in front of libibverbs' for the life of queue pairs and
-// memory regions; work.c has the three pointers of a context through which work
-// is posted and completions are taken. It does what it is asked whatever
-// happens: what it cannot see is counted, never refused.
+/*
+ * The tap: functions in front of libibverbs' for the life of queue pairs and
+ * memory regions; work.c has the three pointers of a context through which work
+ * is posted and completions are taken. It does what it is asked whatever
+ * happens: what it cannot see is counted, never refused.
+ */
 #include "plugin/tap/tap.h"
 
 #include <errno.h>
@@ -31,8 +33,6 @@ static uint64_t system_now(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
-
-/* ---- adapters ---- */
 
 struct nb_tap_device *nb_tap_device_search(const struct nb_ibv_context *c)
 {
@@ -172,8 +172,6 @@ int ibv_close_device(struct nb_ibv_context *c)
 	}
 	return nb_real()->close_device ? nb_real()->close_device(c) : -1;
 }
-
-/* ---- queue pairs ---- */
 
 /* FNV-1a; 0 is left for "not known". */
 static uint64_t gid_hash(const uint8_t gid[16])
@@ -570,8 +568,6 @@ int ibv_get_async_event(struct nb_ibv_context *context,
 	s->run(NB_HOOK_VERBS_EVENT, &c, sizeof(c));
 	return 0;
 }
-
-/* ---- what libncclbpf.so asks ---- */
 
 static void attach(const struct nb_tap_sink *sink)
 {

@@ -40,8 +40,6 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 		  float *table, int nalgo, int nproto, int reg_buff,
 		  int *channels);
 
-/* ---- counting and recording ---- */
-
 /*
  * @asked: pipe operations, as packed, @reg_buff: 0 or 1
  * @step: nb_hash_step of @bytes and @o->word2
@@ -70,8 +68,6 @@ NB_INLINE void nb_write_down(struct nb_comm *c, const struct nb_seen *seen,
 	__atomic_store_n(&slot->hash, nb_hash_add(hash, k, step),
 			 __ATOMIC_RELEASE);
 }
-
-/* ---- the decision ---- */
 
 /* Four fields of the context at once. */
 typedef uint32_t nb_four __attribute__((vector_size(16), may_alias));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Explain: what a communicator would decide, and the answer after each policy.
-// The generation runs on copies of its maps.
+/*
+ * Explain: what a communicator would decide, and the answer after each policy.
+ * The generation runs on copies of its maps.
+ */
 #include "plugin/tuner/explain.h"
 
 #include <string.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Creation and end of a rank's context. It is entered in the list of
-// communicators and in the job segment. Without a segment the communicator
-// decides too, with a private slot and record that no change reaches.
+/*
+ * Creation and end of a rank's context. It is entered in the list of
+ * communicators and in the job segment. Without a segment the communicator
+ * decides too, with a private slot and record that no change reaches.
+ */
 #include "plugin/tuner/register.h"
 
 #include <stdio.h>

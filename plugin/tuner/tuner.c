@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The rare parts of a decision (decide.h has the rest): adopting a generation,
-// reading a new cost table, checking an uncommon answer against NCCL's offer.
-// Failures are counted and leave NCCL's own choice.
+/*
+ * The rare parts of a decision (decide.h has the rest): adopting a generation,
+ * reading a new cost table, checking an uncommon answer against NCCL's offer.
+ * Failures are counted and leave NCCL's own choice.
+ */
 #include "plugin/job/gen_numbers.h"
 #include "plugin/tuner/decide.h"
 
@@ -18,8 +20,6 @@
 static_assert((int)NB_COSTS_KNOWN == NCCL_NUM_ALGOS * NCCL_NUM_PROTOS &&
 		      (int)NB_COSTS_PROTOS == NCCL_NUM_PROTOS,
 	      "usable mask and cost table agree");
-
-/* ---- which generation ---- */
 
 static struct nb_gen *search_kept(const uint8_t *digest)
 {
@@ -244,8 +244,6 @@ static void look_at_record(struct nb_comm *c)
 		prepare_next(c, k);
 }
 
-/* ---- checking an answer ---- */
-
 /* The cheapest usable entry with the given algorithm or protocol. */
 static uint32_t cheapest_partner(const struct ncclbpf_tuner *ctx,
 				 const struct nb_costs *costs,
@@ -365,8 +363,6 @@ static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 	out->best_cost = -1.0f;
 #undef BIT
 }
-
-/* ---- answers ---- */
 
 /* Write the answer into NCCL's table and variables. */
 static void put_answer(const struct nb_ask *ask, const struct nb_costs *costs,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The wrapped tuner answers before policies, which then see its answer as
-// NCCL's own choice. We trust it no more than a policy: NCCL does not check the
-// table that it gets back, so entries that NCCL did not offer stay closed.
+/*
+ * The wrapped tuner answers before policies, which then see its answer as
+ * NCCL's own choice. We trust it no more than a policy: NCCL does not check the
+ * table that it gets back, so entries that NCCL did not offer stay closed.
+ */
 #include "plugin/wrap/wrapped_tuner.h"
 
 #include <string.h>

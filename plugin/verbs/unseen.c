@@ -65,8 +65,6 @@ bool nb_verbs_mlx5(const char *sysfs, const char *name)
 	return !strcmp(last ? last + 1 : driver, "mlx5_core");
 }
 
-/* ---- GIN ---- */
-
 /* NCCL's GIN types: 2 posts by a proxy on the host, 3 (GDAKI) by the GPU. */
 static const char *gin_type(void)
 {
@@ -125,7 +123,7 @@ enum nb_gin_crash nb_verbs_gin_crash(const char *name)
 
 void nb_verbs_opened(const char *name)
 {
-	static int warned; /* atomic */
+	static int warned; /* accessed atomically */
 	int version;
 
 	nb_verbs_version_find();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The files of wrapped plugins. We find them by NCCL's rules, open them with
-// NCCL's flags, and refuse our own file. A digest of the file lets ranks detect
-// a peer with another build.
+/*
+ * The files of wrapped plugins. We find them by NCCL's rules, open them with
+ * NCCL's flags, and refuse our own file. A digest of the file lets ranks detect
+ * a peer with another build.
+ */
 #include "plugin/wrap/library.h"
 
 #include <dlfcn.h>

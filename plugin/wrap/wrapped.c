@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The wrapped plugins: which there are, and what they returned. Their files are
-// opened when the process starts and stay open, since a plugin that was called
-// may have threads. We call the table that NCCL would have taken, given the
-// version with which NCCL calls us.
+/*
+ * The wrapped plugins: which there are, and what they returned. Their files are
+ * opened when the process starts and stay open, since a plugin that was called
+ * may have threads. We call the table that NCCL would have taken, given the
+ * version with which NCCL calls us.
+ */
 #include "plugin/wrap/wrapped.h"
 
 #include <stdarg.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// change status|check|commit|abort: the second half of a change in several
-// processes.
+/*
+ * change status|check|commit|abort: the second half of a change in several
+ * processes.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// check agreement: the job segment has the decisions of all processes of the
-// job on this host, so any of them can answer.
+/*
+ * check agreement: the job segment has the decisions of all processes of the
+ * job on this host, so any of them can answer.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

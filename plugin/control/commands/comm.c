@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// comm list|show, explain. A process may hold several ranks of one
-// communicator, each a slot of its own with decisions of its own; they agree
-// unless something is wrong, and then the difference must be visible.
+/*
+ * comm list|show, explain. A process may hold several ranks of one
+ * communicator, each a slot of its own with decisions of its own; they agree
+ * unless something is wrong, and then the difference must be visible.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -56,8 +58,6 @@ int nb_cmd_comm_list(struct nb_call *call)
 	nb_page_end(j, &page);
 	return 0;
 }
-
-/* ---- comm show ---- */
 
 static void no_comm(struct nb_call *call, const char *text)
 {
@@ -135,8 +135,6 @@ int nb_cmd_comm_show(struct nb_call *call)
 	nb_json_end_arr(j);
 	return 0;
 }
-
-/* ---- explain ---- */
 
 static int parse_coll(struct nb_call *call, int *coll)
 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// policy add|remove|move: changes of the order by one policy. Each is a change
-// like policy use. Every process of a job computes it from the same baseline,
-// so all get the same generation.
+/*
+ * policy add|remove|move: changes of the order by one policy. Each is a change
+ * like policy use. Every process of a job computes it from the same baseline,
+ * so all get the same generation.
+ */
 #include "plugin/change/change.h"
 #include "plugin/change/compose.h"
 #include "plugin/change/selector.h"

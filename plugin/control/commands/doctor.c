@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// `doctor`: checks for everything that keeps a policy from deciding, with a
-// level, the finding and advice. It changes nothing.
+/*
+ * `doctor`: checks for everything that keeps a policy from deciding, with a
+ * level, the finding and advice. It changes nothing.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

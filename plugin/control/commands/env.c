@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// env list, set, unset, forget: variables that NCCL finds in place of the
-// environment's. NCCL reads most variables once, so an override changes future
-// reads alone.
+/*
+ * env list, set, unset, forget: variables that NCCL finds in place of the
+ * environment's. NCCL reads most variables once, so an override changes future
+ * reads alone.
+ */
 #include <stdio.h>
 
 #include "plugin/control/reply.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Why policies answer as they do: a traced run of the generation on copies of
-// its maps, and further runs with one field changed so that a comparison on the
-// path turns out otherwise. Only changes that change the answer are reported.
+/*
+ * Why policies answer as they do: a traced run of the generation on copies of
+ * its maps, and further runs with one field changed so that a comparison on the
+ * path turns out otherwise. Only changes that change the answer are reported.
+ */
 #include "plugin/control/commands/explain.h"
 
 #include <stdlib.h>
@@ -42,8 +44,6 @@ struct why {
 	uint64_t began_ns;
 	bool stopped; /* a limit ended the search */
 };
-
-/* ---- runs ---- */
 
 static struct ncclbpf_tuner make_context(const struct why *w,
 					 float table[NB_COSTS_KNOWN])
@@ -231,8 +231,6 @@ static void find_would(struct why *w)
 		}
 	}
 }
-
-/* ---- as JSON ---- */
 
 static void put_site(struct nb_json *j, const struct nb_image *img,
 		     const struct nb_path_site *s)

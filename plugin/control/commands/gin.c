@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// gin: the transport of the GIN plugin, its counters, and each peer of each
-// open collComm, or each peer of each context; `status` has the first two.
+/*
+ * gin: the transport of the GIN plugin, its counters, and each peer of each
+ * open collComm, or each peer of each context; `status` has the first two.
+ */
 #include <string.h>
 
 #include "plugin/control/commands/time.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// map list|show|dump|get: what looks and changes nothing. Keys and values are
-// hexadecimal bytes of exactly the map's sizes.
+/*
+ * map list|show|dump|get: what looks and changes nothing. Keys and values are
+ * hexadecimal bytes of exactly the map's sizes.
+ */
 #include "plugin/control/commands/map.h"
 
 #include <errno.h>
@@ -102,8 +104,6 @@ int nb_cmd_map_show(struct nb_call *call)
 			       r.coherent, r.in_use);
 	return rc;
 }
-
-/* ---- finding ---- */
 
 static int find_target(struct nb_call *call, struct nb_map_target *t)
 {

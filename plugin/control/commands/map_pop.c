@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// map pop: takes the next values out of queues and stacks, and records out of
-// ring buffers. They are in the reply and nowhere else. With follow=yes it
-// takes new ones as they come. If the client is slow they stay in the ring,
-// which counts records for which it has no room.
+/*
+ * map pop: takes the next values out of queues and stacks, and records out of
+ * ring buffers. They are in the reply and nowhere else. With follow=yes it
+ * takes new ones as they come. If the client is slow they stay in the ring,
+ * which counts records for which it has no room.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,8 +110,6 @@ static int take_elements(struct pop *p, struct nb_json *j, uint64_t most,
 	/* send the elements taken so far, also after an error */
 	return n || rc > 0 ? (int)n : rc;
 }
-
-/* ---- the command ---- */
 
 static void pop_free(void *state)
 {

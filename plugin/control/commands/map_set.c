@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// map set|del|load: what changes elements. Everything is read and checked
-// before the first element changes. Local maps are written at once, element by
-// element; coherent ones only by a change, all elements or none, so that all
-// ranks see the same content at the same decision.
+/*
+ * map set|del|load: what changes elements. Everything is read and checked
+ * before the first element changes. Local maps are written at once, element by
+ * element; coherent ones only by a change, all elements or none, so that all
+ * ranks see the same content at the same decision.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +40,6 @@ static uint64_t update_flags(const struct nb_request *req)
 		return NB_ANY;
 	return !strcmp(word, "new") ? NB_NOEXIST : NB_EXIST;
 }
-
-/* ---- a line's elements ---- */
 
 static int make_ops(struct ops *ops, uint32_t n, size_t bytes,
 		    struct nb_err *err)
@@ -190,8 +190,6 @@ static int parse_load(struct nb_call *call, const struct nb_map_target *t,
 	}
 	return rc;
 }
-
-/* ---- doing it ---- */
 
 /* Element @at, from 1, failed; those before it are stored. */
 static int fail_local(struct nb_call *call, const struct ops *ops, uint32_t at)

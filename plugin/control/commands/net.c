@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// net: the transport of the net plugin, its counters, and its open connections;
-// `status` has the first two.
+/*
+ * net: the transport of the net plugin, its counters, and its open connections;
+ * `status` has the first two.
+ */
 #include "plugin/control/reply.h"
 #include "plugin/net/list.h"
 #include "plugin/net/net.h"

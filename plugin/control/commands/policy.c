@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// policy list|show|time|load|export|dump|use|undo|unload. Images travel as
-// sealed memory files, so no process can change or shorten the bytes while we
-// read them.
+/*
+ * policy list|show|time|load|export|dump|use|undo|unload. Images travel as
+ * sealed memory files, so no process can change or shorten the bytes while we
+ * read them.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,8 +29,6 @@
 #include "plugin/runtime/lock.h"
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
-
-/* ---- policy list ---- */
 
 static void put_name(struct nb_json *j, const struct nb_policy *p)
 {
@@ -196,8 +196,6 @@ int nb_cmd_policy_show(struct nb_call *call)
 	return h ? 0 : call->err->code;
 }
 
-/* ---- policy time ---- */
-
 int nb_cmd_policy_time(struct nb_call *call)
 {
 	const char *word = call->req->arg[0];
@@ -211,8 +209,6 @@ int nb_cmd_policy_time(struct nb_call *call)
 	nb_json_ku64(call->out, "sample", NB_GEN_SAMPLE);
 	return 0;
 }
-
-/* ---- policy load ---- */
 
 /* Names appear in commands and in paths like "policy/map". */
 static int check_name(const char *name, struct nb_err *err)
@@ -263,8 +259,6 @@ int nb_cmd_policy_load(struct nb_call *call)
 	return rc;
 }
 
-/* ---- policy export ---- */
-
 static int seal_image(const struct nb_image *img, int *out, struct nb_err *err)
 {
 	int fd = nb_wire_object_file(img->bytes, img->size);
@@ -305,8 +299,6 @@ int nb_cmd_policy_export(struct nb_call *call)
 	nb_policy_put(p);
 	return rc;
 }
-
-/* ---- policy dump ---- */
 
 /* @arg: address of a pointer to the image */
 static const char *map_name(void *arg, uint32_t index)

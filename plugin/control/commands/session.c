@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// hello, help, cancel, status: the conversation itself, and an overview of the
-// process.
+/*
+ * hello, help, cancel, status: the conversation itself, and an overview of the
+ * process.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,8 +146,6 @@ int nb_cmd_cancel(struct nb_call *call)
 	nb_json_ku64(call->out, "cancelled", id);
 	return 0;
 }
-
-/* ---- status ---- */
 
 static uint64_t uptime_s(void)
 {

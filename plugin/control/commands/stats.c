@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// telemetry and stats: enable the profiler's measurements, and show the
-// results.
+/*
+ * telemetry and stats: enable the profiler's measurements, and show the
+ * results.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -77,8 +79,6 @@ int nb_cmd_telemetry(struct nb_call *call)
 	put_telemetry(call->out);
 	return 0;
 }
-
-/* ---- stats ---- */
 
 struct listing {
 	struct nb_json *j;
@@ -204,8 +204,6 @@ int nb_cmd_stats(struct nb_call *call)
 	nb_page_end(j, &l.page);
 	return 0;
 }
-
-/* ---- sample tail ---- */
 
 static void put_sample(struct nb_json *j, const struct nb_tel_recent *r)
 {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// decision tail and trace tail: the contents of the rings, and as a stream what
-// is added later. A cursor for each ring remembers what the client got. Writers
-// never wait for readers, so overwritten elements are counted as "lost".
+/*
+ * decision tail and trace tail: the contents of the rings, and as a stream what
+ * is added later. A cursor for each ring remembers what the client got. Writers
+ * never wait for readers, so overwritten elements are counted as "lost".
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +17,6 @@
 #include "plugin/runtime/lock.h"
 
 enum { TAIL_DEFAULT = 20, TAIL_MOST = NB_RING, BATCH = 1024, TRACE_BATCH = 64 };
-
-/* ---- decision tail ---- */
 
 /* How far the client has read a rank's decisions. A later communicator may
  * reuse the address, so identity and slot are compared too. */
@@ -223,8 +223,6 @@ int nb_cmd_decision_tail(struct nb_call *call)
 		free_decisions(ds);
 	return rc;
 }
-
-/* ---- trace tail ---- */
 
 struct trace_seen {
 	struct nb_policy *policy; /* a reference, which keeps its ring */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// trace start, stop, status, read: the trace ring over the control socket. A
-// stream is its own trace and ends with its connection; with the last trace we
-// stop asking NCCL for events. A span is an array, to save space; `fields` of
-// the first line names its elements.
+/*
+ * trace start, stop, status, read: the trace ring over the control socket. A
+ * stream is its own trace and ends with its connection; with the last trace we
+ * stop asking NCCL for events. A span is an array, to save space; `fields` of
+ * the first line names its elements.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +23,6 @@ static const char *const fields[] = {
 	"proto", "channel",  "send",   "x0",	"x1",	     "x2",
 	"x3",	 "decision", "error"
 };
-
-/* ---- a span ---- */
 
 static uint64_t span_byte(const struct nb_trace_span *s, int at)
 {
@@ -211,8 +211,6 @@ static void free_reader(void *state)
 		nb_trace_ring_close(r->events);
 	free(r);
 }
-
-/* ---- commands ---- */
 
 static int event_of(const char *word, size_t n)
 {

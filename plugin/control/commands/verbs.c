@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// verbs: the queue pairs of NCCL's own InfiniBand transport and their counters,
-// where the tap sees them; `status` has the counters.
+/*
+ * verbs: the queue pairs of NCCL's own InfiniBand transport and their counters,
+ * where the tap sees them; `status` has the counters.
+ */
 #include "plugin/control/reply.h"
 #include "plugin/verbs/unseen.h"
 #include "plugin/verbs/verbs.h"
