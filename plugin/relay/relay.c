@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,7 +33,8 @@ enum {
 	REPLIES_SIZE = 64 << 20, /* of all processes, without errors */
 	STREAM_MS = 1000, /* then a line feed, so that a dead client shows */
 	PEM_SIZE = 1 << 20,
-	PROCESSES = 512
+	PROCESSES = 512,
+	SECRET = 16 /* random bytes of the path that stands for a certificate */
 };
 
 struct nb_relay {
@@ -40,7 +42,9 @@ struct nb_relay {
 	struct MHD_Daemon *daemon;
 	char *cacert, *cert, *key; /* PEM text */
 	bool tls, no_images;
-	char address[300];
+	/* without TLS: "/" and SECRET bytes in hex, before each path */
+	char secret[2 + 2 * SECRET];
+	char address[300 + 2 * SECRET];
 };
 
 /* An HTTP request whose body has not arrived whole. */
@@ -409,6 +413,21 @@ static enum MHD_Result not_found(struct MHD_Connection *c, const char *url)
 	return reply(c, MHD_HTTP_NOT_FOUND, &out, 0);
 }
 
+/* The path behind the secret; NULL: another secret, or none. */
+static const char *path_of(const struct nb_relay *r, const char *url)
+{
+	size_t n = strlen(r->secret);
+	unsigned char differs = 0;
+
+	/* each byte, so that the time does not tell how many were right */
+	for (size_t i = 0; i < n; i++) {
+		differs |= (unsigned char)(url[i] ^ r->secret[i]);
+		if (!url[i])
+			return NULL;
+	}
+	return differs ? NULL : url + n;
+}
+
 static enum MHD_Result route(struct MHD_Connection *c, struct exchange *x,
 			     const char *url, const char *method)
 {
@@ -419,6 +438,15 @@ static enum MHD_Result route(struct MHD_Connection *c, struct exchange *x,
 
 	if (x->refused.code)
 		return reply_error(c, NULL, &x->refused);
+	url = path_of(x->relay, url);
+	if (!url) {
+		struct nb_err err = { .code = 0 };
+
+		nb_fail(&err, NB_E_PERM, 0,
+			"the path does not begin with the agent's secret, "
+			"which the store has in the key of the site");
+		return reply_error(c, NULL, &err);
+	}
 	if (!strcmp(method, "GET") && !strcmp(url, "/v1/processes"))
 		return reply_processes(c, x->relay);
 	if (strcmp(method, "POST") != 0 || strcmp(url, "/v1/line") != 0 ||
@@ -545,6 +573,24 @@ static int open_listener(const struct nb_relay_config *c, struct nb_err *err)
 	return fd;
 }
 
+/* Who may read the store may look. Other users of the host, and web pages that
+ * post to its loopback addresses, may not. */
+static int draw_secret(struct nb_relay *r, struct nb_err *err)
+{
+	unsigned char bytes[SECRET];
+
+	if (r->tls)
+		return 0;
+	if (getrandom(bytes, SECRET, 0) != SECRET)
+		return nb_fail(err, NB_E_IO, 0,
+			       "relay: no random bytes from the kernel: %s",
+			       strerror(errno));
+	r->secret[0] = '/';
+	for (int i = 0; i < SECRET; i++)
+		snprintf(r->secret + 1 + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
 static void name_address(struct nb_relay *r, const struct nb_relay_config *c,
 			 int fd)
 {
@@ -559,8 +605,8 @@ static void name_address(struct nb_relay *r, const struct nb_relay_config *c,
 		getnameinfo((struct sockaddr *)&a, size, NULL, 0, port,
 			    sizeof(port), NI_NUMERICSERV);
 	snprintf(r->address, sizeof(r->address),
-		 strchr(host, ':') ? "%s://[%.250s]:%s" : "%s://%.250s:%s",
-		 r->tls ? "https" : "http", host, port);
+		 strchr(host, ':') ? "%s://[%.250s]:%s%s" : "%s://%.250s:%s%s",
+		 r->tls ? "https" : "http", host, port, r->secret);
 }
 
 static struct MHD_Daemon *start_daemon(struct nb_relay *r, int fd)
@@ -598,6 +644,8 @@ int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 	r->place = config->place;
 	r->no_images = config->no_images;
 	rc = read_files(r, config, err);
+	if (!rc)
+		rc = draw_secret(r, err);
 	if (!rc) {
 		fd = open_listener(config, err);
 		rc = fd < 0 ? fd : 0;

@@ -23,7 +23,8 @@
  *
  * Rights come from the client's certificate: its subject has the
  * organizational unit "ncclbpf-control" or "ncclbpf-observe". Without TLS
- * everybody who reaches the address may observe, and nobody may control.
+ * the address ends with a secret, which precedes each path: whoever knows it
+ * may observe, and nobody may control.
  */
 struct nb_relay;
 
@@ -50,7 +51,7 @@ struct nb_relay_config {
  */
 int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 		   struct nb_err *err);
-/* "https://host:port", for the key of the site. */
+/* "https://host:port" or "http://host:port/secret", for the key of the site. */
 const char *nb_relay_address(const struct nb_relay *r);
 /* Close all connections and end the threads. NULL is allowed. */
 void nb_relay_stop(struct nb_relay *r);

@@ -55,9 +55,9 @@ static void keep_answer(void *arg, const struct nb_http_reply *r)
 	nb_buf_bytes(&got.body, nb_buf_text(r->body), r->body->size);
 }
 
-/* Send @size bytes to @path of @relay and wait for the answer. */
-static void post(struct nb_relay *relay, const struct nb_http_tls *tls,
-		 const char *path, const char *body, size_t size)
+/* Send @size bytes to @url and wait for the answer. */
+static void post_to(const char *url, const struct nb_http_tls *tls,
+		    const char *body, size_t size)
 {
 	struct nb_http_request q = { .body = body,
 				     .body_size = size,
@@ -67,18 +67,26 @@ static void post(struct nb_relay *relay, const struct nb_http_tls *tls,
 				     .limit = 256 << 20,
 				     .done = keep_answer };
 	struct nb_http *http;
-	char url[400];
 
 	nb_buf_fini(&got.body);
 	memset(&got, 0, sizeof(got));
 	nb_buf_init(&got.body, 0);
-	snprintf(url, sizeof(url), "%s%s", nb_relay_address(relay), path);
 	q.url = url;
 	ck_assert_int_eq(nb_http_new(&http, &err), 0);
 	ck_assert_ptr_nonnull(nb_http_start(http, &q, &err));
 	while (!got.done)
 		nb_http_wait(http, 1000);
 	nb_http_free(http);
+}
+
+/* Send @size bytes to @path of @relay and wait for the answer. */
+static void post(struct nb_relay *relay, const struct nb_http_tls *tls,
+		 const char *path, const char *body, size_t size)
+{
+	char url[400];
+
+	snprintf(url, sizeof(url), "%s%s", nb_relay_address(relay), path);
+	post_to(url, tls, body, size);
 }
 
 static bool answer_says(const char *text)
@@ -121,6 +129,38 @@ START_TEST(a_line_with_zero_bytes_is_refused_within_its_memory)
 	post(r, NULL, "/v1/line?pid=1", line, sizeof(line));
 	ck_assert_msg(answer_says("\"code\":\"usage\""), "%s",
 		      nb_buf_text(&got.body));
+	nb_relay_stop(r);
+}
+END_TEST
+
+START_TEST(without_tls_the_address_has_a_secret)
+{
+	struct nb_relay *r = relay_without_tls(), *other = relay_without_tls();
+	char *end, wrong[64], line[] = "@1 status\n";
+
+	end = strrchr(nb_relay_address(r), '/');
+	ck_assert_uint_eq(strlen(end), 33);
+	ck_assert_str_ne(end, strrchr(nb_relay_address(other), '/'));
+	nb_relay_stop(other);
+	post(r, NULL, "/v1/line?pid=1", line, sizeof(line) - 1);
+	ck_assert_msg(!answer_says("secret"), "%s", nb_buf_text(&got.body));
+	/* a byte of it is changed, or it is cut, or it is missing */
+	snprintf(wrong, sizeof(wrong), "%s/v1/line?pid=1", end);
+	for (int i = 0; i < 3; i++) {
+		char url[400];
+
+		snprintf(url, sizeof(url), "%.*s%s",
+			 (int)(end - nb_relay_address(r)), nb_relay_address(r),
+			 i == 2 ? "/v1/line?pid=1" : wrong);
+		if (i == 0)
+			url[end - nb_relay_address(r) + 32] = 'x';
+		if (i == 1)
+			url[end - nb_relay_address(r) + 20] = '\0';
+		post_to(url, NULL, line, sizeof(line) - 1);
+		ck_assert_msg(answer_says("\"code\":\"not_permitted\""),
+			      "%d: %s", i, nb_buf_text(&got.body));
+		ck_assert_int_eq((int)got.status, 403);
+	}
 	nb_relay_stop(r);
 }
 END_TEST
@@ -275,5 +315,6 @@ END_TEST
 UNIT_MAIN("relay",
 	  tcase_add_test(tc,
 			 a_line_with_zero_bytes_is_refused_within_its_memory);
+	  tcase_add_test(tc, without_tls_the_address_has_a_secret);
 	  tcase_add_test(tc, all_processes_are_asked_before_one_has_answered);
 	  tcase_add_test(tc, a_certificate_for_servers_alone_is_no_client);)

@@ -73,7 +73,9 @@ local function fleet_rows(ctx, url)
 			rows[#rows + 1] = { job = j.job, site = s.site, host = s.host,
 				processes = s.processes, ranks = s.ranks, version = s.version,
 				generation = generation,
-				address = s.address, state = s.address and "attachable"
+				-- without the secret that an address without TLS ends with
+				address = s.address and tostring(s.address):match "^%w+://[^/]*",
+				state = s.address and "attachable"
 					or "no agent address" }
 		end
 		if #list == 0 then rows[#rows + 1] = { job = j.job, state = "not running" } end
