@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * Budgets of a run: use, shortage, and what is known where paths meet.
+ * Budgets of a run: how instructions spend them, where a loop may find too
+ * little left, and how the budgets of two paths compare.
  *
- * All loops of a run share a budget of iterations (turns). A loop that finds it
- * used up ends early. The first LOOPS_SURE loops always find enough, because
- * one loop makes at most NB_LOOP_MAX iterations. If local data decides how much
- * was spent, a later loop ends early on some ranks only, unless it is one of
- * the first. env->budget.turns is what those need. If a run has less, because
- * its iterations are long, the walk is repeated without that rule.
+ * All loops of a run share a budget of iterations (turns). A loop ends early
+ * when the budget is used up. The first LOOPS_SURE loops never end early,
+ * because one loop makes at most NB_LOOP_MAX iterations. If rank-local data
+ * decides how much of the budget was spent, a later loop may end early on some
+ * ranks and not on others. env->budget.turns is the number of iterations that
+ * the first loops need. If a run may make fewer iterations, because its
+ * iterations are long, the verifier repeats the walk and assumes that any loop
+ * may end early.
  *
- * The first NB_MAX_COUNTED_ITERS iterators of a run reach their end if each has
- * at most NB_MAX_COUNTED_RANGE numbers. env->budget.numbers says how many these
- * are, and the run time keeps so many apart for them.
+ * The first NB_MAX_COUNTED_ITERS iterators of a run reach their end if each
+ * yields at most NB_MAX_COUNTED_RANGE numbers. env->budget.numbers is the sum
+ * of these numbers, and the run time reserves as many steps for them.
  *
- * A tail call continues the run in another program. The target finds what the
- * caller left, except for the numbers kept apart, which the run time takes
- * away. Nothing is known after it returns.
+ * A tail call continues the run in another program. The target inherits the
+ * remaining budgets, except for the reserved iterator steps, which the run
+ * time cancels. After the target returns, the verifier knows nothing about the
+ * remaining budgets.
  */
 #include "core/verify/state/budget.h"
 
@@ -23,7 +27,7 @@
 #include "core/verify/state/operands.h"
 
 enum {
-	/* loops of helpers and iterators that never end early */
+	/* Number of loops (of helpers and iterators) that never end early. */
 	LOOPS_SURE = NB_TURNS_MAX / NB_LOOP_MAX,
 	LOOPS_MANY,
 	ITERS_MANY = NB_MAX_COUNTED_ITERS + 1
@@ -49,13 +53,14 @@ static bool has_program_arrays(const struct nb_image *img)
 	return false;
 }
 
-/* Add what program @p spends to @uses; does it make tail calls? */
+/* Add the budgets that program @p spends to @uses. Does @p make tail calls? */
 static bool add_program(const struct nb_prog *p, struct nb_insn *insns,
 			uint8_t *uses)
 {
 	bool tails = false;
 
-	/* It is refused by its own verification, or never judged. */
+	/* An undecodable program fails its own verification or is never
+	 * verified. */
 	if (nb_decode(insns, p->slots, p->nslots, NULL))
 		return false;
 	for (uint32_t pc = 0; pc < p->nslots; pc++) {
@@ -65,7 +70,8 @@ static bool add_program(const struct nb_prog *p, struct nb_insn *insns,
 	return tails;
 }
 
-/* Only programs of the same hook are linked with each other. */
+/* Collect what the programs of this hook spend: tail calls link only
+ * programs of the same hook. */
 static void add_hook(struct nb_env *env, struct nb_insn *insns)
 {
 	const struct nb_image *img = env->img;
@@ -125,11 +131,12 @@ void nb_budget_begin(const struct nb_env *env, struct nb_state *st)
 	struct nb_budget *b = &st->budget;
 
 	*b = (struct nb_budget){ 0 };
-	/* The longest iteration of all linked programs, not known here, decides
-	 * how many a run may make. */
+	/* A run may make fewer iterations if the iterations of any linked
+	 * program are long. Their lengths are not known yet. */
 	if (env->budget.tails || env->budget.few_turns)
 		know_no_turns(env, b);
-	/* Callers, or who jumped here, may have spent some. */
+	/* The callers, or the program that made the tail call, may have
+	 * spent some of the budgets. */
 	if (env->root || env->budget.target) {
 		know_no_turns(env, b);
 		know_no_numbers(b);
@@ -164,7 +171,8 @@ void nb_budget_loop(struct nb_env *env, struct nb_state *st, uint64_t most)
 	env->budget.uses |= NB_BUDGET_TURNS;
 	if (!env->labels || b->loops == LOOPS_MANY)
 		return;
-	/* Inside another loop it begins once in each iteration. */
+	/* A loop inside another loop begins once in each iteration of the
+	 * outer loop. */
 	if (most > NB_LOOP_MAX || in_a_callback(st))
 		b->loops = LOOPS_MANY;
 	else
@@ -204,7 +212,8 @@ bool nb_budget_is_short(struct nb_env *env, const struct nb_state *st)
 	if (b->loops == LOOPS_MANY)
 		return true;
 	if (env->budget.turns < b->turns)
-		env->budget.turns = b->turns; /* see nb_budget_needs_more */
+		/* nb_budget_needs_more reads this value after the walk. */
+		env->budget.turns = b->turns;
 	return false;
 }
 
@@ -231,10 +240,9 @@ void nb_budget_lose_numbers(struct nb_state *st)
 	know_no_numbers(&st->budget);
 }
 
-/*
- * The verdict on the target is about its answers: local data may decide what
- * it spends. The numbers kept apart end with the tail call.
- */
+/* A tail call is treated as spending an amount that rank-local data
+ * decides, because the target's verdict covers its answers alone. The
+ * reserved iterator steps end with the tail call. */
 void nb_budget_spend_tail(struct nb_env *env, struct nb_state *st)
 {
 	uint8_t uses = env->budget.of_targets;

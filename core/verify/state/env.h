@@ -12,105 +12,115 @@
 #include "core/verify/state/state.h"
 #include "core/verify/state/verdict.h"
 
-/* Events that an explored path has at a slot. */
+/* Facts about an instruction slot, noted on any explored path. */
 enum {
-	NB_NOTED_ZERO = 1,   /* DIV, MOD: the divisor may be 0 */
-	NB_NOTED_ADDRESS = 2 /* a pointer becomes a number */
+	NB_NOTED_ZERO = 1, /* The divisor of this DIV or MOD may be 0. */
+	/* This instruction turns a pointer into a number. */
+	NB_NOTED_ADDRESS = 2
 };
 
 struct nb_marks;
-/* What a region of local control may write: control_dep.c. */
+/* The cells and registers that a region of local control may write; defined
+ * in control_dep.c. */
 struct nb_effects;
 
-/* Cells that the instruction at a slot may write, in any walk so far. */
+/* Stack cells that the instruction at a slot may write, in any walk so far. */
 struct nb_writes {
 	uint64_t cells[NB_MAX_FRAMES][NB_NCELLS / 64];
 };
 
-/*
- * How to walk loops whose iterations the run time counts. WIDEN: scalars grow
- * from iteration to iteration. EXACT: few iterations are walked one by one,
- * and may_goto never widens. LATE: like WIDEN after many exact iterations,
- * for an index that wraps.
- */
+/* Modes of walking loops whose iterations the run time counts. WIDEN:
+ * scalars grow from iteration to iteration. EXACT: few iterations are
+ * walked one by one, and may_goto never widens. LATE: many iterations are
+ * walked exactly and the rest as in WIDEN, for an index that wraps. */
 enum nb_walk_mode { NB_WALK_EXACT, NB_WALK_WIDEN, NB_WALK_LATE, NB_NWALKS };
 
-/* A branch on a path. */
+/* One branch that a path took. */
 struct nb_branch_step {
 	uint32_t pc;
-	uint32_t before; /* in a search: the branch before + 1; 0: none */
+	/* In a search: index of the path's previous branch plus 1, or 0 for
+	 * none. */
+	uint32_t before;
 	bool taken;
-	bool open; /* the other outcome was possible too */
+	bool open; /* The other outcome of the branch was possible too. */
 };
 
-/*
- * A second walk, for the words of a finding: a search for the shortest path
- * to it or, with @replay, the replay of one path. It changes no verdict. See
- * witness.h.
- */
+/* A second walk that finds the words of a finding: a search for the
+ * shortest path to it or, with @replay, the replay of one path. It changes
+ * no verdict. See witness.h. */
 struct nb_seek {
 	enum nb_finding_class cls;
 	uint32_t pc;
 	bool replay;
-	const struct nb_branch_step *path; /* to replay */
+	const struct nb_branch_step *path; /* The branches to replay. */
 	uint32_t npath;
-	bool found; /* the search reached the finding */
-	bool over;  /* out of memory or steps */
+	bool found; /* The search reached the finding. */
+	bool over;  /* The search ran out of memory or steps. */
 };
 
-/* Written by engine/transfer.c: values that the program's exits return. */
+/* The values that the program's exits return. engine/transfer.c writes them. */
 struct nb_exits {
-	bool seen, mixed; /* an exit; exits with different constants */
-	uint64_t value;	  /* the last exit's */
-	/* an exit whose value local data decides, or NB_NO_PC; source of the
-	 * data */
+	/* @seen: an exit was walked. @mixed: two exits return different
+	 * constants. */
+	bool seen, mixed;
+	uint64_t value; /* The constant that the last walked exit returns. */
+	/* @local: slot of an exit whose value rank-local data decides, or
+	 * NB_NO_PC. @from: slot where that data was read. */
 	uint32_t local, from;
 };
 
-/* Written by coherence/control_dep.c. */
+/* Tables of regions of local control. coherence/control_dep.c writes them. */
 struct nb_regions {
-	const struct nb_effects **effects; /* by the region's branch */
-	uint8_t *seen;			   /* scratch: by slot */
-	uint32_t *worklist;		   /* scratch: slots to visit */
-	uint64_t work;			   /* slots that may still be visited */
+	/* Effects of each region, indexed by the slot of its branch. */
+	const struct nb_effects **effects;
+	uint8_t *seen;	    /* Scratch flags, one for each slot. */
+	uint32_t *worklist; /* Scratch list of slots to visit. */
+	uint64_t work;	    /* Number of slots that may still be visited. */
 };
 
-/* Written by the engine: work in units of about one instruction. */
+/* Work of the walks in units of about one instruction. The engine writes it. */
 struct nb_cost {
-	uint64_t work;		   /* in this walk, without instructions */
-	uint32_t spent[NB_NWALKS]; /* by all walks of each mode so far */
+	/* Work of this walk, not counting the instructions themselves. */
+	uint64_t work;
+	/* Work of all walks so far, one sum for each mode. */
+	uint32_t spent[NB_NWALKS];
 };
 
-/* Written by engine/run_length.c: lengths in instructions, NB_LENGTH_FAR if
- * longer. */
+/* Lengths in instructions; NB_LENGTH_FAR means longer. engine/run_length.c
+ * writes them. */
 struct nb_lengths {
-	uint32_t iteration;	/* the longest iteration */
-	uint32_t first;		/* the most before the first one ends */
-	uint32_t call, call_pc; /* the call that adds most */
-	bool ends_in_callee;	/* global functions end iterations, too */
+	uint32_t iteration; /* Length of the longest iteration. */
+	uint32_t first; /* Most instructions before the first iteration ends. */
+	/* Length and slot of the call that adds most instructions. */
+	uint32_t call, call_pc;
+	bool ends_in_callee; /* Iterations also end inside global functions. */
 };
 
-/* Written by engine/loop_cost.c: the cost of each loop. */
+/* The cost of each loop. engine/loop_cost.c writes it. */
 struct nb_loop_cost;
 struct nb_loop_costs {
-	uint32_t
-		*site; /* by slot: number of the loop that begins there, or 0 */
+	/* Number of the loop that begins at each slot, or 0 for none. */
+	uint32_t *site;
 	uint32_t n;
-	struct nb_loop_cost **of; /* by function walked; NULL: not yet */
+	/* Costs indexed by walked function; NULL for a function not yet
+	 * walked. */
+	struct nb_loop_cost **of;
 };
 
-/* Instructions, more than any iteration may have. */
+/* A number of instructions above the length of any iteration. */
 enum { NB_LENGTH_FAR = 1 << 30 };
 
-/* Written by engine/worklist.c: branches up to the current state. */
+/* The branches up to the current state. engine/worklist.c writes them. */
 struct nb_history {
 	struct nb_branch_step *steps;
-	uint32_t n; /* steps of this path; in a search: last step + 1 */
+	/* Number of branches on this path; in a search: index of the path's
+	 * last branch plus 1. */
+	uint32_t n;
 	uint32_t total, cap;
 };
 
-/* A store to the output of row @answer; NCCL accepts no value of the range
- * @value. */
+/* A store to the output of answer row @answer. NCCL accepts no value of the
+ * range @value that the program stores. */
 struct nb_odd_store {
 	struct nb_odd_store *next;
 	uint32_t pc, answer;
@@ -122,54 +132,60 @@ struct nb_odd_store {
  * nb_verify; its tables are in the verdict's arena.
  */
 struct nb_env {
-	/* the input; set by nb_verify alone */
+	/* The input. Only nb_verify sets these members. */
 	const struct nb_image *img;
 	const struct nb_prog *prog;
 	const struct nb_hook_spec *hook;
-	struct nb_verify_opts opts; /* defaults filled in */
+	/* The caller's options with defaults filled in. */
+	struct nb_verify_opts opts;
 	struct nb_verdict *v;
-	struct nb_arena *arena; /* the verdict's */
+	struct nb_arena *arena; /* The arena of the verdict. */
 
-	/* the program decoded, and its shape (flow/) */
+	/* The decoded program; flow/ computes its control-flow graph. */
 	struct nb_insn *insns;
-	uint32_t n; /* slots */
+	uint32_t n; /* Number of instruction slots. */
 	struct nb_cfg cfg;
 
-	/* facts by slot, of all walks; @depth by function */
-	uint8_t *aux;	 /* NB_AUX_* */
-	uint8_t *noted;	 /* NB_NOTED_* */
-	uint32_t ids;	 /* last id given out */
-	uint32_t *depth; /* bytes of stack used, for each function */
+	/* Facts by slot from all walks; @depth has one entry for each
+	 * function. */
+	uint8_t *aux;	 /* NB_AUX_* bits of each slot. */
+	uint8_t *noted;	 /* NB_NOTED_* bits of each slot. */
+	uint32_t ids;	 /* The identity that was handed out last. */
+	uint32_t *depth; /* Bytes of stack that each function uses. */
 
-	/* this walk */
-	bool labels; /* tracks coherence */
+	/* The members below describe the current walk. */
+	bool labels; /* This walk tracks coherence labels. */
 	enum nb_walk_mode mode;
-	struct nb_seek *seek;	/* NULL: a walk that judges */
-	struct nb_marks *marks; /* the latest explored state's, or NULL */
+	/* The current search or replay; NULL in a walk that decides the
+	 * verdict. */
+	struct nb_seek *seek;
+	/* Marks of the latest explored state, or NULL. */
+	struct nb_marks *marks;
 	struct nb_exits exits;
 	struct nb_cost cost;
 	struct nb_lengths length;
-	struct nb_loop_costs loops; /* shared by all walks */
+	struct nb_loop_costs loops; /* Loop costs, shared by all walks. */
 	struct nb_history history;
 
-	/* all walks so far */
-	bool saw_local; /* some value had a local source */
-	bool failed;	/* v->finding is filled */
+	/* The members below accumulate over all walks so far. */
+	bool saw_local; /* Some value came from a rank-local source. */
+	bool failed;	/* The finding v->finding is filled. */
 	bool nomem;
-	struct nb_writes **writes; /* by slot; NULL: none */
+	/* Cells written, indexed by slot; NULL for a slot that wrote none. */
+	struct nb_writes **writes;
 	struct nb_regions regions;
 	struct nb_budgets budget;
-	/* global functions by number; @root: number of the function that is
-	 * walked, 0: the program itself */
+	/* Global functions by number. @root is the number of the function
+	 * being walked; 0 is the program itself. */
 	struct nb_global **globals;
 	uint32_t root;
-	/* for notes: outputs that some path sets, bit i for row i of
-	 * core/defs/answers.h, and stores that NCCL cannot take */
+	/* For notes: the outputs that some path sets (bit i for row i of
+	 * core/defs/answers.h), and the stores whose values NCCL rejects. */
 	uint32_t answered;
 	struct nb_odd_store *odd_stores;
 };
 
-/* Must the program answer the same on every rank? */
+/* Must the program give the same answer on every rank? */
 static inline bool nb_env_is_coherent(const struct nb_env *env)
 {
 	return env->hook->coherent && !env->opts.coherence_off &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Links between scalars, compared in two states. */
+/* Compare the links between scalars of two states. */
 #include "core/verify/state/links.h"
 
 bool nb_links_match(struct nb_links *l, const struct nb_reg *old,
@@ -7,7 +7,8 @@ bool nb_links_match(struct nb_links *l, const struct nb_reg *old,
 {
 	int64_t shift = (int64_t)now->delta - old->delta;
 
-	/* A pointer's id tells map values apart. */
+	/* Without an id the pointer could be into any value, so either both
+	 * states have an id or neither has. */
 	if (nb_reg_is_pointer(old) && !old->id != !now->id)
 		return false;
 	if (!old->id)
@@ -21,7 +22,8 @@ bool nb_links_match(struct nb_links *l, const struct nb_reg *old,
 	}
 	if (l->n == NB_MAX_LINKS || (equal && !now->id))
 		return false;
-	/* Without a link now: right for one value, wrong for a second one. */
+	/* A value without a link can match one value of the older state,
+	 * but not two that are linked. */
 	l->pair[l->n].old = old->id;
 	l->pair[l->n].now = now->id;
 	l->pair[l->n].shift = shift;

@@ -6,11 +6,9 @@
 
 enum { NB_MAX_LINKS = NB_MAX_FRAMES * (NB_NREGS + 8) };
 
-/*
- * Which id (nb_reg.id) of a newer state stands for an id of an older one, and
- * how much their deltas differ. More links in the newer state only mean fewer
- * behaviours, so two older ids may stand for one newer id.
- */
+/* A map from the ids (nb_reg.id) of an older state to those of a newer
+ * state, with the difference of their deltas. More links in the newer state
+ * only mean fewer behaviours, so two older ids may map to one newer id. */
 struct nb_links {
 	uint32_t n;
 	struct {
@@ -19,8 +17,9 @@ struct nb_links {
 	} pair[NB_MAX_LINKS];
 };
 
-/* Is @now linked as @old is, given the pairs so far? Adds their pair. @equal:
- * neither state may have a link that the other has not. */
+/* Is @now linked as @old is, according to the pairs so far? Adds the pair
+ * of their ids. With @equal, neither state may have a link that the other
+ * lacks. */
 bool nb_links_match(struct nb_links *l, const struct nb_reg *old,
 		    const struct nb_reg *now, bool equal);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Marking values from which something was concluded; engine/precision.c says
- * what that means.
- */
+/* Mark values that an analysis step relied on. engine/precision.c explains
+ * the method. */
 #include "core/verify/state/marks.h"
 
 void nb_mark(struct nb_env *env, uint64_t deps)

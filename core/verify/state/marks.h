@@ -4,26 +4,29 @@
 
 #include "core/verify/state/env.h"
 
-/* Most scalars of an explored state that can be left imprecise. */
+/* Number of scalars of an explored state that can stay imprecise. */
 enum { NB_MAX_SLOTS = 64 };
 
-/*
- * Precision of an explored state while paths from it are open: see
- * precision.c.
- */
+/* The precision of an explored state, kept while paths from it are open;
+ * see precision.c. A slot here is the number of a scalar in that state. */
 struct nb_marks {
-	struct nb_marks *up; /* the previous explored state's, or NULL */
-	uint64_t precise;    /* slots whose value decided something */
+	/* Marks of the previous explored state, or NULL. */
+	struct nb_marks *up;
+	uint64_t precise; /* Slots of scalars whose value decided something. */
 	uint32_t nslots, nframes;
-	uint64_t *deps;		  /* slots of @up that each slot came from */
-	struct nb_cells *read;	  /* by frame: read since this state */
-	struct nb_cells *written; /* by frame: overwritten since @up */
+	/* For each slot, the slots of @up that its value came from. */
+	uint64_t *deps;
+	/* For each frame, the cells read since this state. */
+	struct nb_cells *read;
+	/* For each frame, the cells overwritten since @up. */
+	struct nb_cells *written;
 };
 
-/* A value with these nb_reg.deps decided something: mark its slots. */
+/* Mark the scalars in @deps (see nb_reg.deps), because a value computed
+ * from them decided something. */
 void nb_mark(struct nb_env *env, uint64_t deps);
 
-/* The lowest slot of a set that is not empty. */
+/* Return the lowest slot of a set that is not empty. */
 static inline uint32_t nb_slot_lowest(uint64_t bits)
 {
 	return (uint32_t)__builtin_ctzll(bits);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the operands of an instruction refer to: the offset of an access, the
- * bytes of a frame, the map and the memory among the arguments of a helper.
- */
+/* Find the objects that the operands of an instruction refer to: the offset
+ * of an access, the bytes of a frame, and the map and memory among a
+ * helper's arguments. */
 #include "core/verify/state/operands.h"
 
 struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off)

@@ -4,31 +4,34 @@
 
 #include "core/verify/state/env.h"
 
-/* The whole offset of an access through @r: its own plus constant @off. */
+/* Return the offset of an access through @r: the pointer's own offset plus
+ * the constant @off. */
 struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off);
 
 /* Do bytes [lo, hi) of a frame's stack hold only written data? */
 bool nb_stack_written(const struct nb_frame *f, int64_t lo, int64_t hi,
 		      int64_t *bad);
 
-/* Function of frame @frame when the top frame is at @pc. */
+/* Return the function of frame @frame when the top frame executes @pc. */
 uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,
 		       uint32_t frame, uint32_t pc);
 
-/* Effect of the helper that @insn calls; NONE: @insn calls no helper. */
+/* Return the effect of the helper that @insn calls; NONE if @insn calls no
+ * helper. */
 enum nb_effect nb_insn_effect(const struct nb_insn *insn);
 
-/* The map among a helper's arguments, or NULL. */
+/* Return the map among a helper's arguments, or NULL if there is none. */
 const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 					const struct nb_state *st,
 					const struct nb_helper_spec *h);
 
-/* Kind of argument @arg (0 to 4) of @h for the map in its arguments: peek reads
- * its value argument for a bloom filter and writes it for other maps. */
+/* Return the kind of argument @arg (0 to 4) of @h for the map in its
+ * arguments: peek reads its value argument for a bloom filter and writes it
+ * for other maps. */
 enum nb_arg nb_helper_arg(const struct nb_env *env, const struct nb_state *st,
 			  const struct nb_helper_spec *h, unsigned arg);
 
-/* Most and least bytes that memory argument @arg (0 to 4) of @h has. */
+/* Least and most bytes of the memory behind argument @arg (0 to 4) of @h. */
 struct nb_extent {
 	uint64_t min, max;
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * Saved states: writing, restoring, and keys to compare them by at first. Only
- * what can still matter is saved, so that comparing is short.
- */
+/* Save and restore states, and compute keys for a first comparison. A saved
+ * state keeps only the values that later code can read, so comparisons stay
+ * cheap. */
 #include "core/verify/state/saved_format.h"
 
 void nb_state_forget(struct nb_state *st, const struct nb_live *live)
@@ -152,7 +151,8 @@ enum { KEY_BITS = 6 };
 
 static uint64_t key_of(const struct nb_reg *r, unsigned number)
 {
-	const uint64_t spread = 0x9e3779b97f4a7c15; /* 2^64 / golden ratio */
+	/* 2^64 divided by the golden ratio */
+	const uint64_t spread = 0x9e3779b97f4a7c15;
 
 	return (r->r.t.value * spread) >> (64 - KEY_BITS) << number * KEY_BITS;
 }
@@ -173,7 +173,7 @@ uint64_t nb_state_key(const struct nb_state *st)
 	return key;
 }
 
-/* The registers of the top frame; *@s gets its head. */
+/* Return the registers of the top frame; *@s gets the header of that frame. */
 static const uint64_t *top_regs(const struct nb_saved *saved,
 				struct nb_saved_frame *s)
 {

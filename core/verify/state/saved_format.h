@@ -7,11 +7,10 @@
 
 #include "core/verify/state/saved.h"
 
-/*
- * How a state is saved, for the files of this folder: the header, references,
- * then for each frame an nb_saved_frame, live registers and cells. A constant
- * range is saved without its bounds, a cell without a scalar without one.
- */
+/* The layout of a saved state, for the files of this folder: the header and
+ * the references, then for each frame an nb_saved_frame, its live registers
+ * and its cells. A constant range is saved without its bounds, and a cell whose
+ * nb_reg says nothing is saved without it. */
 struct nb_saved {
 	uint32_t nframes;
 	uint32_t nrefs;
@@ -24,7 +23,7 @@ struct nb_saved {
 struct nb_saved_frame {
 	struct nb_cells read, written;
 	uint32_t ret, ncells, loop, turns;
-	uint32_t words; /* up to the next frame */
+	uint32_t words; /* Number of words up to the next frame. */
 	uint16_t live;
 	bool callback, counted;
 };
@@ -41,13 +40,13 @@ _Static_assert(offsetof(struct nb_range, t) == 0, "known bits come first");
 _Static_assert(!(NB_REG_HEAD % 8) && !(NB_REG_TAIL % 8) && !(NB_CELL_HEAD % 8),
 	       "words");
 
-/* The first frame of @s. */
+/* Return the start of the first frame of @s. */
 static inline const uint64_t *nb_saved_frames(const struct nb_saved *s)
 {
 	return s->data + s->nrefs * (size_t)NB_REF_WORDS;
 }
 
-/* Read a frame's head; its registers follow. */
+/* Read the header of a frame. Returns the start of the frame's registers. */
 static inline const uint64_t *nb_saved_frame(const uint64_t *p,
 					     struct nb_saved_frame *s)
 {
@@ -67,7 +66,7 @@ static inline const uint64_t *nb_saved_reg(const uint64_t *p, struct nb_reg *r)
 	return p + NB_REG_TAIL / 8;
 }
 
-/* Does the cell say anything in its nb_reg? */
+/* Does the nb_reg of the cell hold any information? */
 static inline bool nb_cell_has_reg(const struct nb_cell *c)
 {
 	return c->kind != NB_CELL_BYTES && c->kind != NB_CELL_SPILL8_HI;
@@ -86,8 +85,8 @@ static inline const uint64_t *nb_saved_cell(const uint64_t *p,
 	return p;
 }
 
-/* The registers of @f to save: live, and known to hold something. r10 is the
- * same in every state of a frame. */
+/* Return the registers of @f to save: those live and initialised. r10 is
+ * left out, since it is the same in every state of a frame. */
 static inline uint16_t nb_saved_regs(const struct nb_frame *f, uint16_t live)
 {
 	uint16_t keep = 0;

@@ -7,19 +7,21 @@
 
 /* The control-flow graph of a program, built by flow/cfg.c. */
 
-/* A function: slots [start, end). */
+/* A function of the program: the instruction slots [start, end). */
 struct nb_cfg_func {
 	uint32_t start, end;
 	const char *name;
-	bool joined; /* ipdom is computed for it */
+	bool joined; /* The ipdom entries of this function are computed. */
 };
 
 enum {
 	NB_MARK_REACHED = 1,
-	NB_MARK_JOIN = 2 /* several paths lead here: explored states */
+	/* Several paths meet at this slot, so the engine keeps explored
+	 * states here. */
+	NB_MARK_JOIN = 2
 };
 
-/* A function that the helper called at a slot was seen to call back. */
+/* A function that was seen to be called back by the helper called at a slot. */
 struct nb_callee {
 	struct nb_callee *next;
 	uint32_t start;
@@ -28,12 +30,17 @@ struct nb_callee {
 struct nb_cfg {
 	struct nb_cfg_func *funcs;
 	uint32_t nfuncs;
-	uint16_t *func_of; /* function of each slot */
-	uint8_t *mark;	   /* NB_MARK_* of each slot */
-	uint16_t *live;	   /* registers read before written from here on */
-	uint32_t *ipdom;   /* see nb_cfg_join */
-	uint64_t work;	   /* left for finding @ipdom */
-	struct nb_callee **callees; /* by slot; NULL: no callbacks yet */
+	uint16_t *func_of; /* Number of the function that holds each slot. */
+	uint8_t *mark;	   /* NB_MARK_* bits of each slot. */
+	/* For each slot: registers that some path from there reads before
+	 * writing. */
+	uint16_t *live;
+	/* Immediate post-dominator of each slot; see nb_cfg_join. */
+	uint32_t *ipdom;
+	uint64_t work; /* Work that may still be spent on computing @ipdom. */
+	/* Callbacks indexed by slot of the helper call; NULL if none was
+	 * seen yet. */
+	struct nb_callee **callees;
 };
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Abstract states: the values in them. */
+/* Abstract states: constructors and visitors of the values in them. */
 #include "core/verify/state/state.h"
 
 #include <string.h>

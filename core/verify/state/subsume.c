@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Does a saved state subsume the current one? Set inclusion of each value, and
- * of which values are linked to each other: of everything, or of what is
- * precise (precision.c).
- */
+/* Decide whether a saved state subsumes the current one. Each value of the
+ * current state, and each link between values, has to be included in the
+ * saved one. Comparisons cover all values or only the precise ones
+ * (precision.c). */
 #include "core/verify/state/subsume.h"
 
 #include "core/verify/state/links.h"
@@ -11,7 +10,8 @@
 
 enum { NREFIDS = 2 * NB_MAX_REFS };
 
-/* What stands for what in the current state. */
+/* Pairs of identities: one of the saved state and its counterpart in the
+ * current state. */
 struct ids {
 	struct nb_subsume *in;
 	struct nb_links links;
@@ -21,10 +21,9 @@ struct ids {
 	} ref[NREFIDS];
 };
 
-/*
- * References correspond one to one: to release one in the current state must
- * not release another one in the saved state.
- */
+/* References correspond one to one. Otherwise a release of one reference in
+ * the current state could stand for the release of another in the saved
+ * state. */
 static bool same_ref(struct ids *ids, uint32_t old, uint32_t now)
 {
 	if (!old || !now)
@@ -79,7 +78,8 @@ static bool object_fits(struct ids *ids, const struct nb_cell *old,
 		 same_ref(ids, old->reg.ref, now->reg.ref)));
 }
 
-/* Bytes of @c known to be 0; @low is the cell below a spill's high half. */
+/* Return the mask of bytes of @c known to be 0. @low is the cell below,
+ * which describes the spill if @c is its high half. */
 static uint8_t zero_bytes(const struct nb_cell *c, const struct nb_cell *low)
 {
 	bool high = c->kind == NB_CELL_SPILL8_HI;
@@ -97,7 +97,7 @@ static uint8_t zero_bytes(const struct nb_cell *c, const struct nb_cell *low)
 	return zero;
 }
 
-/* Is nothing known of the 1 or 2 bytes spilled at the start of @c? */
+/* Is nothing known about the 1 or 2 bytes spilled at the start of @c? */
 static bool narrow_is_any(const struct nb_cell *c)
 {
 	uint32_t size = nb_cell_narrow(c);
@@ -131,7 +131,7 @@ static bool cell_fits(struct ids *ids, const struct nb_cell *old,
 	     old->zero != now->zero || old->local != now->local))
 		return false;
 	if (!old->init)
-		return true; /* nothing after @old read it */
+		return true; /* No code read the cell after @old. */
 	if (old->init & ~now->init || now->local & ~old->local & old->init)
 		return false;
 	if (nb_cell_narrow(old)) {
@@ -156,7 +156,7 @@ static bool is_data(const struct nb_cell *c)
 	       c->kind == NB_CELL_SPILL8_HI;
 }
 
-/* Must cell @c be compared? The halves of a spill go together. */
+/* Must cell @c be compared? The two halves of a spill are compared together. */
 static bool cell_counts(struct ids *ids, const struct nb_saved_frame *s,
 			uint32_t frame, uint32_t c, const struct nb_cell *old,
 			const struct nb_cell *now)
@@ -174,11 +174,9 @@ static bool cell_counts(struct ids *ids, const struct nb_saved_frame *s,
 	return yes;
 }
 
-/*
- * The same function called from the same slot, and the same call of a helper
- * that calls back: a state of another call does not say when this one ends
- * (callback.c).
- */
+/* Did the same slot call the same function, within the same call of a
+ * helper that calls back? A state within another helper call does not say
+ * when this one ends (callback.c). */
 static bool same_call(const struct nb_saved_frame *s, const struct nb_frame *f)
 {
 	return s->ret == f->ret && s->callback == f->callback &&
@@ -231,7 +229,7 @@ static bool frame_fits(struct ids *ids, const uint64_t **data,
 	return rest_fits(&s, f);
 }
 
-/* The same references, and the same lock. */
+/* Do the two states hold the same references and the same lock? */
 static bool held_fits(struct ids *ids, const struct nb_saved *old,
 		      const struct nb_state *st)
 {
@@ -246,7 +244,8 @@ static bool held_fits(struct ids *ids, const struct nb_saved *old,
 		memcpy(&ref, p, sizeof(ref));
 		if (ref.kind != st->refs[i].kind ||
 		    ref.frame != st->refs[i].frame ||
-		    /* one iterator's end says nothing about another's */
+		    /* The end of one iterator says nothing about another
+		     * iterator. */
 		    (ref.kind == NB_REF_ITER && ref.id != st->refs[i].id) ||
 		    !same_ref(ids, ref.id, st->refs[i].id))
 			return false;
@@ -256,7 +255,8 @@ static bool held_fits(struct ids *ids, const struct nb_saved *old,
 	return !l->held || (l->map == st->lock.map && same_id(ids, &was, &is));
 }
 
-/* Local control only ever forbids more. */
+/* A region of local control only forbids more, so a saved state with a
+ * region subsumes a state without one. */
 static bool region_fits(const struct nb_subsume *in,
 			const struct nb_region *old,
 			const struct nb_region *now)

@@ -4,16 +4,20 @@
 
 #include "core/verify/state/saved.h"
 
-/* How to compare two states, and what the comparison used. */
+/* Input: how to compare two states. Output: what the comparison used. */
 struct nb_subsume {
-	bool equal; /* states must be equal, apart from how ids are numbered */
-	/* compare everything. Otherwise compare only cells that code read, and
-	 * scalars that have a nb_reg.deps in @precise or none at all. */
+	/* In: the states must be equal, except that ids may be numbered
+	 * differently. */
+	bool equal;
+	/* In: compare all values. Otherwise compare only cells that code
+	 * read, and scalars whose nb_reg.deps intersect @precise or are
+	 * empty. */
 	bool all;
 	uint64_t precise;
-	uint64_t deps;			      /* out: compared values' deps */
-	struct nb_cells cells[NB_MAX_FRAMES]; /* out: cells compared */
-	size_t size;			      /* out: bytes compared */
+	uint64_t deps; /* Out: the union of the deps of compared values. */
+	/* Out: the cells that were compared, for each frame. */
+	struct nb_cells cells[NB_MAX_FRAMES];
+	size_t size; /* Out: number of bytes compared. */
 };
 
 /*

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-/*
- * Widening: scalars grow from one iteration of a loop to the next, to bounds
- * that the program names, until the state of an iteration subsumes the next.
- */
+/* Widening: scalars grow from one iteration of a loop to the next until the
+ * state of one iteration subsumes the next. They grow to bounds that the
+ * program names. */
 #include "core/verify/state/widen.h"
 
 #include <stdlib.h>
@@ -26,10 +25,9 @@ static void add_step(struct nb_steps *s, int64_t v)
 		s->at[s->n++] = v;
 }
 
-/*
- * Bounds that an instruction names. @first: those of jumps, masks and
- * remainders, where loops most often end or wrap; else other constants.
- */
+/* Add the bounds that an instruction names. With @first, add those of
+ * jumps, masks and remainders, where loops most often end or wrap;
+ * otherwise add other constants. */
 static void add_insn(struct nb_steps *s, const struct nb_insn *insn, bool first)
 {
 	bool alu = insn->kind == NB_KIND_ALU;
@@ -44,7 +42,7 @@ static void add_insn(struct nb_steps *s, const struct nb_insn *insn, bool first)
 	} else if (alu && insn->fn == NB_FN_AND && first) {
 		add_step(s, insn->imm);
 	} else if (alu && insn->fn == NB_FN_RSH && first) {
-		/* nb_check refuses a count beyond the width. */
+		/* nb_check rejects a shift count beyond the width. */
 		if (insn->imm >= 0 && insn->imm < insn->width)
 			add_step(s,
 				 (int64_t)(nb_ones(insn->width) >> insn->imm));
@@ -92,7 +90,8 @@ static int64_t step_down(const struct nb_steps *s, int64_t v)
 	return s ? INT64_MIN : v;
 }
 
-/* The low bits that every member of @r agrees on: the stride of a loop. */
+/* Return the low bits that every member of @r agrees on: the stride of a
+ * loop. */
 static struct nb_tnum low_bits(const struct nb_range *r)
 {
 	uint64_t low = r->t.mask ? (r->t.mask & -r->t.mask) - 1 : UINT64_MAX;
@@ -120,14 +119,13 @@ static struct nb_range grow(const struct nb_range *now,
 
 struct widening {
 	struct nb_links links;
-	const struct nb_steps *steps; /* NULL: join only */
+	/* Steps of growth; NULL joins the states without widening. */
+	const struct nb_steps *steps;
 };
 
-/*
- * A link is dropped where its distance changed: the distance of a start value
- * to a running counter changes in every iteration. The state only grows, so
- * what the walk proves of it holds for the state before.
- */
+/* Drop a link if its distance changed: the distance of a start value to a
+ * running counter changes in every iteration. The state only grows, so
+ * every proof about the widened state also holds for the state before. */
 static void widen_reg(struct widening *w, struct nb_reg *now,
 		      const struct nb_reg *old)
 {
@@ -139,13 +137,14 @@ static void widen_reg(struct widening *w, struct nb_reg *now,
 		return;
 	}
 	now->r = grow(&now->r, &old->r, w->steps);
-	/* It grew alone: its distance to other values is unknown now. */
+	/* This value grew alone, so its distance to other values is unknown
+	 * now. */
 	nb_reg_unlink(now);
 	if (old->label > now->label)
 		now->label = old->label;
 }
 
-/* A spilled scalar is no larger than the bytes of its cell. */
+/* A spilled scalar never exceeds the bytes of its cell. */
 static void widen_cell(struct widening *w, struct nb_cell *now,
 		       const struct nb_cell *old)
 {
