@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The agent's turn: lease, registration, copies, and the ranks that wait.
+/*
+ * The agent's main loop: the lease, registration, copies of fleet records, and
+ * ranks that wait at a fence.
+ */
 #include "plugin/agent/agent.h"
 
 #include <stdarg.h>
@@ -16,7 +19,7 @@ enum {
 	RETRY_MS = 500,
 	ARMED_MS = 2,
 	PENDING_MS = 10,
-	LATE_SEEN_MS = 300, /* until the answer to an outcome, at most */
+	LATE_SEEN_MS = 300, /* longest wait for the answers to an outcome */
 	HASTY_MS = 3000
 };
 
@@ -46,8 +49,6 @@ void nb_agent_log(const char *format, ...)
 	fprintf(stderr, "ncclbpf-agent: %s\n", line);
 }
 
-/* ---- the store's state, for the job's processes ---- */
-
 static void agent_state(struct nb_agent *a, bool answers, const char *text)
 {
 	struct nb_seg_agent *to = &a->site.seg->mem->agent;
@@ -66,8 +67,10 @@ static void agent_state(struct nb_agent *a, bool answers, const char *text)
 	__atomic_store_n(&to->store, answers, __ATOMIC_RELEASE);
 }
 
-/* All requests and watches fail in an outage: the log has the first failure,
- * and those of another kind. */
+/*
+ * Log only the first failure of each kind, since all requests and watches fail
+ * while the store is away.
+ */
 static void agent_failed(struct nb_agent *a, const struct nb_err *err)
 {
 	int code = err->code == NB_E_TIMEOUT ? NB_E_STORE : err->code;
@@ -182,7 +185,10 @@ static void watch_report(void *arg, const struct nb_store_watch_report *r)
 		break;
 	case NB_STORE_WATCH_LOST:
 	case NB_STORE_WATCH_FAILED:
-		/* read anew at the next turn: not from within the watch */
+		/*
+		 * do not read the keys from within the watch's callback, but on
+		 * the next round
+		 */
 		agent_failed(a, r->err);
 		a->follow = NB_AGENT_LOST;
 		break;
@@ -293,7 +299,10 @@ void nb_agent_describe(struct nb_agent *a)
 	nb_own_set(&a->own, key, o);
 }
 
-/* Why the fleet leaves communicators to NCCL, for doctor and comm show. */
+/*
+ * Copy into the segment why the fleet leaves communicators to NCCL. The
+ * commands doctor and comm show print it.
+ */
 static void copy_notes(struct nb_agent *a)
 {
 	const struct nb_view_key *k = nb_view_get(&a->view, "order/notes");
@@ -311,8 +320,10 @@ static void copy_notes(struct nb_agent *a)
 	}
 }
 
-/* An arming is answered at once. The coordinator needs the answer to an outcome
- * for the next change alone, so it waits for what the ranks then do. */
+/*
+ * Answer an arming at once. The coordinator needs the answer to an outcome only
+ * before its next change, so that answer waits until the ranks have switched.
+ */
 static void answer_copies(struct nb_agent *a)
 {
 	a->pending = nb_site_pending(&a->site);
@@ -347,7 +358,7 @@ static void copy_records(struct nb_agent *a)
 	if (!a->barrier_due)
 		return;
 	a->barrier_due = !nb_site_barrier(&a->site);
-	a->copies_due |= a->barrier_due; /* again at the next turn */
+	a->copies_due |= a->barrier_due; /* the next round tries again */
 	if (!a->barrier_due)
 		answer_copies(a);
 	else
@@ -364,7 +375,11 @@ static void fallback_done(void *arg, const struct nb_store_reply *r)
 		a->asked_fallback = false;
 }
 
-/* A rank has waited for long: whoever writes the record first decides. */
+/*
+ * Roll back the armed record of communicator @id in the store, because a rank
+ * has waited too long. The transaction fails if the coordinator has written the
+ * record first.
+ */
 static void ask_fallback(struct nb_agent *a, uint64_t id, int64_t mod)
 {
 	char key[192];
@@ -422,7 +437,10 @@ static void look_at_waits(struct nb_agent *a)
 		ask_fallback(a, id, mod);
 }
 
-/* Writes that failed are tried again at intervals: the store may be away. */
+/*
+ * Write the agent's own keys. Failed writes are retried at intervals, because
+ * the store may be away.
+ */
 static void flush_own(struct nb_agent *a)
 {
 	uint64_t now = nb_agent_ms();
@@ -449,7 +467,10 @@ static void scan(struct nb_agent *a)
 	}
 }
 
-/* A communicator at rest may never reach its fence. */
+/*
+ * Returns true while ranks are expected to reach their fence soon. An idle
+ * communicator may never reach it.
+ */
 static bool is_hasty(const struct nb_agent *a)
 {
 	return a->pending && nb_agent_ms() < a->pending_ms + HASTY_MS;

@@ -14,21 +14,23 @@
 #include "plugin/store/store.h"
 
 /*
- * The site's agent: it alone speaks to the store (docs/fleet.md). It registers
- * the site and its communicators under a lease, copies the fleet's records into
- * the segment, has the processes stage and commit, and may be the coordinator.
+ * The agent of a site, the only process there that talks to the store
+ * (docs/fleet.md). It registers the site and its communicators under a lease,
+ * and copies the fleet's records into the segment. It has the job's processes
+ * stage and commit changes. One agent of the fleet is also the coordinator.
  */
 
 enum {
 	NB_AGENT_LEASE_S = 10,
-	NB_AGENT_KEEP_MS = 2500,   /* between two keepalives */
-	NB_AGENT_PATIENCE_MS = 500 /* a rank's at an undecided fence */
+	NB_AGENT_KEEP_MS = 2500, /* time between two keepalives of the lease */
+	/* longest wait of a rank at an undecided fence */
+	NB_AGENT_PATIENCE_MS = 500
 };
 
-/* State of the agent's copy of the keys. */
+/* State of the agent's copy of the store's keys. */
 enum nb_agent_follow {
-	NB_AGENT_LOST,	  /* none: the store has not answered yet */
-	NB_AGENT_READING, /* the keys are being read */
+	NB_AGENT_LOST,	  /* no copy: the store has not answered yet */
+	NB_AGENT_READING, /* the agent is reading the keys */
 	NB_AGENT_FOLLOWING
 };
 
@@ -43,84 +45,120 @@ struct nb_agent {
 	struct nb_view view;
 	struct nb_procs *procs;
 	struct nb_coord *coord;
-	char name[72]; /* SITE */
+	char name[72]; /* name of the site in store keys */
 	char host[65];
 	struct nb_relay *relay;
-	const char *address; /* its HTTPS server's address; "": none */
+	/* address of the agent's HTTPS server; "" if it has none */
+	const char *address;
 
-	int64_t lease; /* 0: none */
+	int64_t lease; /* lease of our keys in the store; 0 if there is none */
 	bool lease_busy;
-	uint64_t lease_ms; /* when it was last confirmed */
+	uint64_t lease_ms; /* when the store last confirmed the lease */
 
 	enum nb_agent_follow follow;
-	bool whole;	/* follows all families, as the coordinator does */
-	uint64_t round; /* number of this reading; older replies are dropped */
+	/* the copy has all families of keys, as the coordinator needs */
+	bool whole;
+	/*
+	 * number of the current reading; replies of older readings are dropped
+	 */
+	uint64_t round;
 	struct nb_store_watch *watch[8];
-	uint64_t follow_ms; /* start of the last reading */
+	uint64_t follow_ms; /* when the last reading of the keys started */
 
-	/* orders: numbers of the changes being staged, and staged */
+	/*
+	 * number of the change that the processes are staging, and of the one
+	 * they have staged
+	 */
 	int64_t staging_n, staged_n;
 	char staged_digest[65];
 	uint32_t commit_tries;
-	bool pending;	     /* ranks are on their way to a fence */
-	bool seen_due;	     /* the copies hold an outcome not yet answered */
-	uint64_t pending_ms; /* since when */
-	uint64_t waiting_ms; /* since when a rank waits; 0: none does */
+	bool pending; /* some rank has yet to reach its fence */
+	/* the site has not yet answered the outcome that its copies hold */
+	bool seen_due;
+	uint64_t pending_ms; /* since when pending is true */
+	/* since when a rank waits at a fence; 0: no rank waits */
+	uint64_t waiting_ms;
 	bool told_waiting, asked_fallback;
-	bool barrier_due;	   /* copies were written without one */
-	bool copies_due;	   /* a record has changed, or a copy failed */
-	uint64_t scan_ms, site_ms; /* times of the last scans */
-	uint64_t flush_ms;	   /* of the last try to write our own keys */
-	uint64_t away_ms; /* since when the store fails; 0: it answers */
-	int away_code;	  /* the kind of failure logged last */
-	char text[168];	  /* what is wrong */
+	/* copies were written and no membarrier has followed */
+	bool barrier_due;
+	/* a record has changed, or writing a copy has failed */
+	bool copies_due;
+	/* times of the last scans of ranks and of the site */
+	uint64_t scan_ms, site_ms;
+	uint64_t flush_ms; /* when the agent last tried to write its keys */
+	/* since when the store does not answer; 0: it answers */
+	uint64_t away_ms;
+	int away_code;	/* error code of the last failure in the log */
+	char text[168]; /* what the log last said about the store */
 	bool over;
 };
 
 uint64_t nb_agent_ms(void);
-/* A key below the job's prefix, complete; static, valid until the next call
- * but three. */
+/*
+ * Returns the full store key of @key, which is relative to the job's prefix.
+ * The result is static and valid until the fourth next call.
+ */
 const char *nb_agent_key(const struct nb_agent *a, const char *key);
 void nb_agent_log(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* Read the keys again and watch them. @whole: all families of keys. */
+/*
+ * Read the keys again and watch them. @whole: read all families of keys, as the
+ * coordinator needs.
+ */
 void nb_agent_follow(struct nb_agent *a, bool whole);
-/* Write the site's own key. */
+/* Write this site's own key to the store. */
 void nb_agent_describe(struct nb_agent *a);
-/* Do what is due, and say for how many milliseconds nothing will be. */
+/* Do all due work. Returns the milliseconds until the next work is due. */
 int nb_agent_turn(struct nb_agent *a);
 
-/* ---- order.c: what the coordinator orders ---- */
+/* order.c carries out the coordinator's orders with the two functions below. */
 
 void nb_agent_orders(struct nb_agent *a);
-/* The processes have answered. */
+/* Report to the coordinator what the processes answered. */
 void nb_agent_result(struct nb_agent *a, const struct nb_procs_result *r);
 
-/* @bytes: whose digest is as asked for, now the callee's; NULL: see @err. */
+/*
+ * Receives an image. The callee owns @bytes, whose digest has been checked.
+ * @bytes is NULL on failure, and @err says why.
+ */
 typedef void nb_image_done_fn(void *arg, void *bytes, size_t size,
 			      const struct nb_err *err);
-/* Read an image from the store. 0, and @done runs later, once.
- * @policy: it needs a signature, where these are required */
+/*
+ * Read an image from the store. If it returns 0, it calls @done later, once.
+ * @policy: the image is a policy, which needs a signature if signatures are
+ * required
+ */
 int nb_image_fetch(struct nb_agent *a, const char *digest, bool policy,
 		   nb_image_done_fn *done, void *arg, struct nb_err *err);
 
-/* Must policies be signed (NCCLBPF_FLEET_SIGNERS)? */
+/* Returns true if policies must be signed (NCCLBPF_FLEET_SIGNERS is set). */
 bool nb_signed_required(void);
-/* Is one of the signatures in @text good for image @digest? 0, NB_E_PERM, or
- * why the list of keys cannot be read. */
+/*
+ * Check that one of the signatures in @text is valid for the image @digest.
+ * Returns 0, NB_E_PERM, or the error of reading the list of keys.
+ */
 int nb_signed_image(const char *digest, const char *text, size_t size,
 		    struct nb_err *err);
-/* Where signatures are required: is each policy that @line names among
- * @images? A policy that a process holds may be of a key that was removed. */
+/*
+ * If signatures are required: check that each policy named in @line is one of
+ * @images. A policy that a process holds already may have been signed with a
+ * key that was removed since.
+ */
 int nb_signed_line(const char *line, const json_t *images, struct nb_err *err);
 
 struct nb_coord *nb_coord_new(struct nb_agent *a);
 void nb_coord_free(struct nb_coord *c);
 void nb_coord_turn(struct nb_coord *c);
-/* Forget the role: the lease has expired, or the keys are read again. */
+/*
+ * Give up the coordinator's role, because the lease has expired or the keys are
+ * read again.
+ */
 void nb_coord_reset(struct nb_coord *c);
-/* Has it work that waits for a time, not for a reply? */
+/*
+ * Returns true if the coordinator waits for a time, not for a reply of the
+ * store.
+ */
 bool nb_coord_busy(const struct nb_coord *c);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The coordinator: one request after the other, and communicators that lack the
- * job's generation. Whatever it does is a transaction on the revisions of the
- * records, so that a coordinator that has lost its lease decides nothing, and
- * one outcome stands whoever dies (test/model/fleet.pml).
+ * The coordinator makes one change at a time: a request, or a catch-up for
+ * communicators that lack the job's generation. Each step is a store
+ * transaction that compares the revisions of the records. A coordinator that
+ * has lost its lease can therefore decide nothing, and a change has one outcome
+ * even if an agent dies (test/model/fleet.pml).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,9 +15,10 @@
 #include "plugin/job/fence.h"
 
 enum {
-	STAGE_MS = 20000, /* for all sites to stage */
-	SEEN_MS = 2000,	  /* for all sites to answer an arming */
-	AT_MS = 20,	  /* for a rank at the fence to say that it waits */
+	STAGE_MS = 20000, /* time for all sites to stage the change */
+	SEEN_MS = 2000,	  /* time for all sites to answer an arming */
+	/* time in which a rank at the fence must announce that it waits */
+	AT_MS = 20,
 	TRIES = 5,
 	FIRST_RTT_MS = 20
 };
@@ -84,7 +86,10 @@ static void claimed(void *arg, const struct nb_store_reply *r)
 	nb_agent_follow(c->a, true);
 }
 
-/* @mod: of a key that our site's last agent left; 0: there is none. */
+/*
+ * Try to become the coordinator. @mod: revision of the key that an earlier
+ * agent of our site left; 0 if there is no such key
+ */
 static void claim(struct nb_coord *c, int64_t mod)
 {
 	struct nb_coord_txn *t = calloc(1, sizeof(*t));
@@ -98,7 +103,7 @@ static void claim(struct nb_coord *c, int64_t mod)
 	nb_coord_txn_send(c, t, claimed);
 }
 
-/* Are we, with all keys read? */
+/* Returns true if we are the coordinator and have read all keys. */
 static bool is_coordinator(struct nb_coord *c)
 {
 	const struct nb_view_key *k = nb_view_get(&c->a->view, "coordinator");
@@ -127,7 +132,7 @@ static void answered(void *arg, const struct nb_store_reply *r)
 
 	if (!c)
 		return;
-	/* the watch may report its end later than this reply */
+	/* the watch may report the deleted request after this reply */
 	snprintf(key, sizeof(key), "request/%s", c->request);
 	nb_view_remove(&c->a->view, key);
 	nb_coord_change_free(c);
@@ -152,7 +157,10 @@ static json_t *failure_value(struct nb_coord *c)
 			 c->sites ? c->sites : json_array());
 }
 
-/* The end of a change: drop what is staged unless it was committed. */
+/*
+ * End a change and answer its request. Sites drop what they staged, unless the
+ * change was committed.
+ */
 static void answer(struct nb_coord *c, bool committed)
 {
 	struct nb_coord_txn *t = nb_coord_txn_new(c);
@@ -194,7 +202,7 @@ static void refuse(struct nb_coord *c, int code, const char *text,
 {
 	struct nb_err err = { .code = 0 };
 
-	/* the text may be of c->err itself */
+	/* @text may point into c->err, which is overwritten below */
 	nb_fail(&err, code, 0, "%s", text);
 	if (*hint)
 		nb_hint(&err, "%s", hint);
@@ -225,7 +233,10 @@ static void ordered(void *arg, const struct nb_store_reply *r)
 		nb_coord_enter(c, NB_COORD_STAGING, STAGE_MS);
 }
 
-/* if_generation=: the fleet's number, which is the same on all sites. */
+/*
+ * Check if_generation= of a request against the fleet's generation number,
+ * which is the same on all sites.
+ */
 static int check_expected(struct nb_coord *c, const json_t *request)
 {
 	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/commit");
@@ -281,7 +292,7 @@ static void note_site(struct nb_coord *c, const char *site, const char *text,
 						  "text", text, "hint", hint));
 }
 
-/* What the sites have said of change c->n. */
+/* Count the sites that have staged change c->n, and all sites (*@sites). */
 static size_t count_staged(struct nb_coord *c, size_t *sites, bool note)
 {
 	const struct nb_view *v = &c->a->view;
@@ -331,13 +342,17 @@ static void refuse_sites(struct nb_coord *c, int code)
 
 static void arm(struct nb_coord *c);
 
-/* All sites have staged the same. */
+/*
+ * All sites have staged the same generation: answer a dry run, else arm the
+ * fences.
+ */
 static void staged(struct nb_coord *c)
 {
 	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/commit");
 
 	c->gen_n = c->n;
-	if (c->catch_up) /* the generation has its number */
+	/* a catch-up uses the number that the generation already has */
+	if (c->catch_up)
 		c->gen_n =
 			k && !strcmp(nb_view_str(k->value, "digest"), c->digest)
 				? nb_view_int(k->value, "n")
@@ -406,7 +421,8 @@ static void arm(struct nb_coord *c)
 	if (!nb_targets_ready(&c->targets, &c->a->view, why, sizeof(why))) {
 		nb_coord_txn_free(t);
 		if (nb_agent_ms() < c->began_ms + STAGE_MS / 4) {
-			c->state = NB_COORD_STAGING; /* look again */
+			/* the next round tries to arm again */
+			c->state = NB_COORD_STAGING;
 			return;
 		}
 		refuse(c, NB_E_BUSY, why, "try again");
@@ -426,7 +442,10 @@ static void arm(struct nb_coord *c)
 			nb_target_record(x, "armed", c->gen_n, c->digest), 0);
 	}
 	if (!t->nop && !c->catch_up) {
-		/* no communicator of several sites */
+		/*
+		 * no communicator spans several sites, so there is no fence to
+		 * arm
+		 */
 		put_commit(c, t);
 		nb_coord_enter(c, NB_COORD_DECIDING, 0);
 		nb_coord_txn_send(c, t, settled);
@@ -454,7 +473,8 @@ static void decided(void *arg, const struct nb_store_reply *r)
 		answer(c, true);
 	} else if (c->tries < TRIES) {
 		nb_targets_back(&c->targets, r->revision);
-		c->state = NB_COORD_STAGING; /* what is staged is staged */
+		/* the sites have staged already: arm again */
+		c->state = NB_COORD_STAGING;
 		c->state_ms = nb_agent_ms();
 		arm(c);
 	} else {
@@ -466,7 +486,7 @@ static void decided(void *arg, const struct nb_store_reply *r)
 	}
 }
 
-/* Commit all communicators of the change, or put all back. */
+/* Commit the change for all its communicators, or roll all of them back. */
 static void decide(struct nb_coord *c, bool commit)
 {
 	struct nb_coord_txn *t = nb_coord_txn_new(c);
@@ -520,7 +540,7 @@ static void turn_armed(struct nb_coord *c)
 		decide(c, false);
 		break;
 	case NB_TARGETS_TAKEN:
-		/* a rank that waited has put a record back */
+		/* a rank that waited too long has rolled its record back */
 		c->tries = TRIES;
 		nb_fail(&c->err, NB_E_BUSY, 0,
 			"a rank waited for too long at the fence of "
@@ -543,8 +563,10 @@ static void keep_members(struct nb_coord *c)
 				      json_string(v->at[i].key + 5));
 }
 
-/* What is decided stands; a site that could not follow it with what is its
- * alone is what the operator must know. */
+/*
+ * Wait until the sites have committed the communicators that are theirs alone.
+ * The decision stands; if a site could not follow it, the operator is told.
+ */
 static void turn_settling(struct nb_coord *c)
 {
 	const json_t *first;
@@ -595,6 +617,6 @@ void nb_coord_turn(struct nb_coord *c)
 	case NB_COORD_ARMING:
 	case NB_COORD_DECIDING:
 	case NB_COORD_ANSWERING:
-		break; /* a reply is to come */
+		break; /* wait for the store's reply */
 	}
 }

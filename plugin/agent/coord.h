@@ -6,59 +6,85 @@
 #include "plugin/agent/target.h"
 
 /*
- * The coordinator's inside: what it does now, transactions on the store
- * (coord_txn.c), what it does while there is no change (coord_idle.c), and the
- * steps of a change (coord.c).
+ * Internals of the coordinator: its state, its store transactions
+ * (coord_txn.c), its work between changes (coord_idle.c), and the steps of a
+ * change (coord.c).
  */
 
 enum {
-	NB_COORD_SETTLE_MS = 5000, /* for all sites to commit what is theirs
-				    * alone */
-	NB_COORD_CATCH_MS = 500	   /* between two looks for communicators that
-				    * lack the job's generation */
+	/*
+	 * time for all sites to commit communicators that have ranks on one
+	 * site only
+	 */
+	NB_COORD_SETTLE_MS = 5000,
+	/*
+	 * interval between two searches for communicators that lack the job's
+	 * generation
+	 */
+	NB_COORD_CATCH_MS = 500
 };
 
 enum nb_coord_state {
 	NB_COORD_IDLE,
-	NB_COORD_CLAIMING,   /* a transaction on the coordinator's key */
-	NB_COORD_RECOVERING, /* one that puts armed records back */
-	NB_COORD_CLEANING,   /* one that deletes records nobody has */
-	NB_COORD_ORDERING,   /* one that orders staging */
-	NB_COORD_STAGING,    /* sites stage */
-	NB_COORD_ARMING,     /* a transaction that arms */
-	NB_COORD_ARMED,	     /* sites answer */
-	NB_COORD_DECIDING,   /* a transaction that commits or puts back */
-	NB_COORD_SETTLING,   /* sites commit what is theirs alone */
-	NB_COORD_ANSWERING   /* a transaction that answers the request */
+	/* a transaction that takes the coordinator's key is under way */
+	NB_COORD_CLAIMING,
+	/* a transaction that rolls armed records back is under way */
+	NB_COORD_RECOVERING,
+	/*
+	 * a transaction that deletes records of ended communicators is under
+	 * way
+	 */
+	NB_COORD_CLEANING,
+	NB_COORD_ORDERING, /* a transaction that orders staging is under way */
+	NB_COORD_STAGING,  /* the sites are staging the change */
+	NB_COORD_ARMING,   /* a transaction that arms the fences is under way */
+	NB_COORD_ARMED, /* the fences are armed, and the sites are answering */
+	/* a transaction that commits or rolls back is under way */
+	NB_COORD_DECIDING,
+	/* the sites commit the communicators that are theirs alone */
+	NB_COORD_SETTLING,
+	/* a transaction that answers the request is under way */
+	NB_COORD_ANSWERING
 };
 
 struct nb_coord {
 	struct nb_agent *a;
 	enum nb_coord_state state;
-	int64_t key_mod; /* of the coordinator's key; 0: we are not */
+	/* revision of our coordinator key; 0: we are not the coordinator */
+	int64_t key_mod;
 	bool recovered;
-	uint64_t round; /* replies of older rounds are dropped */
+	/* number of the current step; replies to older steps are dropped */
+	uint64_t round;
 	uint64_t deadline, began_ms, state_ms, caught_ms;
-	uint64_t rtt_ms; /* worst of the last armings */
+	uint64_t rtt_ms; /* longest round trip of the last armings */
 
-	/* the change */
-	char request[128]; /* its ID; "": nobody has asked for it */
-	bool catch_up;	   /* nothing changes: communicators follow their job */
-	json_t *audit;	   /* the request, if it has an audit entry; or NULL */
-	json_t *start; /* the job of this name starts with it; NULL: as before
-			*/
+	/* fields of the change in progress */
+	/* ID of its request; "" if nobody asked for the change */
+	char request[128];
+	/* the change only moves communicators to the job's generation */
+	bool catch_up;
+	/* the request that has an audit entry; NULL if it has none */
+	json_t *audit;
+	/* the value that later jobs of this name start with; NULL: unchanged */
+	json_t *start;
 	int64_t n;
 	char digest[65];
-	int64_t gen_n; /* number that records get: n, or of the generation */
-	bool check, commit; /* only looks; what is being decided */
+	/*
+	 * generation number for the records: n, or the existing one in a
+	 * catch-up
+	 */
+	int64_t gen_n;
+	/* check: a dry run; commit: the decision being written */
+	bool check, commit;
 	unsigned tries;
 	struct nb_targets targets;
 	struct nb_err err;
-	json_t *members; /* names of the sites that must commit */
-	json_t *sites;	 /* of a refusal: which, and why */
+	json_t *members; /* names of the sites that must commit on their own */
+	json_t *sites; /* the sites that caused a refusal, with their reasons */
 
-	uint64_t start_ms;   /* when the job was last to start with @start */
-	char start_why[200]; /* why it has not; "" */
+	/* when the coordinator last tried to start the job with @start */
+	uint64_t start_ms;
+	char start_why[200]; /* why that try failed; "" if it did not */
 };
 
 struct nb_coord_call {
@@ -66,12 +92,14 @@ struct nb_coord_call {
 	uint64_t round;
 };
 
-/* Enter a state, for at most @ms. */
+/* Enter a state. It ends after @ms at the latest. */
 void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms);
 /* Forget the change. */
 void nb_coord_change_free(struct nb_coord *c);
-/* Order all sites to stage @request; NULL: to say what they have.
- * @id: "": nobody waits for a reply */
+/*
+ * Order all sites to stage @request. If @request is NULL, the sites only report
+ * their generation. @id: the request's ID; "" if nobody waits for a reply
+ */
 void nb_coord_order_stage(struct nb_coord *c, const char *id,
 			  const json_t *request);
 
@@ -84,46 +112,69 @@ struct nb_coord_txn {
 	size_t ncompare, nop, nkey, nvalue;
 };
 
-/* A transaction that holds only while we are the coordinator. */
+/* Returns a new transaction that succeeds only while we are the coordinator. */
 struct nb_coord_txn *nb_coord_txn_new(struct nb_coord *c);
-/* Of one that is not sent. */
+/* Free a transaction that was not sent. */
 void nb_coord_txn_free(struct nb_coord_txn *t);
 void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t,
 			  const char *key, int64_t mod);
-/* Takes @value. */
+/* Add a put to the transaction. Takes ownership of @value. */
 void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t,
 		      const char *key, json_t *value, int64_t lease);
 void nb_coord_txn_delete(struct nb_coord *c, struct nb_coord_txn *t,
 			 const char *key);
-/* Frees @t. */
+/* Send the transaction and free @t. Returns false if it could not be sent. */
 bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t,
 		       nb_store_done_fn *done);
 /*
- * Whose reply is it? NULL: nobody's any more. A transaction that failed may
- * have been done: all keys are read again, and what they say holds.
+ * Returns the coordinator that waits for this reply, or NULL if it is outdated.
+ * A transaction whose outcome is unknown may have taken effect, so all keys are
+ * read again.
  */
 struct nb_coord *nb_coord_reply(void *arg, const struct nb_store_reply *r);
 
-/* ---- coord_start.c: what a job of this name starts with ---- */
+/*
+ * coord_start.c defines the three functions below: the policy with which jobs
+ * of this name start.
+ */
 
-/* Let the job start with it, if it must. False: there is nothing to do. */
+/*
+ * Start the job with its saved request if that is due. Returns false if there
+ * is nothing to do.
+ */
 bool nb_coord_start(struct nb_coord *c);
-/* Does @request also set it? False: as before. NB_E_ARG: it cannot. */
+/*
+ * Note whether @request also sets the policy of later jobs. Returns 0, or
+ * NB_E_ARG if the request cannot be saved.
+ */
 int nb_coord_start_take(struct nb_coord *c, const json_t *request);
-/* Operations of the transaction that commits the change. */
+/*
+ * Add to the transaction that commits a change the puts that save its request.
+ */
 void nb_coord_start_put(struct nb_coord *c, struct nb_coord_txn *t);
 
-/* ---- coord_audit.c: the outcome in a request's audit entry ---- */
+/*
+ * coord_audit.c defines the three functions below: a request's outcome in its
+ * audit entry.
+ */
 
-/* Keep what the entry of @request needs; NULL: nobody has asked. */
+/*
+ * Keep what the audit entry of @request needs. @request is NULL if nobody asked
+ * for the change.
+ */
 void nb_coord_audit_take(struct nb_coord *c, const json_t *request);
-/* An operation of the transaction that commits the change. */
+/* Add the audit outcome to the transaction that commits the change. */
 void nb_coord_audit_commit(struct nb_coord *c, struct nb_coord_txn *t);
-/* An operation of the transaction that answers, if there is an error. */
+/*
+ * Add the error, if there is one, to the transaction that answers the request.
+ */
 void nb_coord_audit_end(struct nb_coord *c, struct nb_coord_txn *t,
 			bool committed);
 
-/* There is no change: recover, or begin the next one. */
+/*
+ * Work without a change in progress: recover after another coordinator, or
+ * begin the next change.
+ */
 void nb_coord_idle(struct nb_coord *c);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The outcome of a request in its audit entry, which the shell made together
- * with the request. The transaction that commits a change also writes that it
- * did, so an entry is right also if shell and coordinator die.
+ * Writes the outcome of a request into its audit entry, which the shell created
+ * together with the request. The transaction that commits a change also writes
+ * its outcome, so the entry stays correct if the shell or the coordinator dies.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,10 @@
 
 enum { KEY = 120 };
 
-/* A name of the shell's making, and no other key. */
+/*
+ * Returns true if @name has the form of an audit entry's name, so that no other
+ * key can be written.
+ */
 static bool is_name(const char *name)
 {
 	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz"
@@ -66,7 +69,7 @@ void nb_coord_audit_end(struct nb_coord *c, struct nb_coord_txn *t,
 	char text[512];
 
 	if (!c->audit || !c->err.code)
-		return; /* nothing to add */
+		return; /* the committing transaction has written the outcome */
 	if (committed)
 		snprintf(text, sizeof(text),
 			 "committed as generation %" PRId64 ": %s", c->n,

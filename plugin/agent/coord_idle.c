@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The coordinator between two changes: what a coordinator before it has left,
- * the next request, communicators that lack the job's generation.
+ * The coordinator's work between two changes: clean up after an earlier
+ * coordinator, take the next request, and find communicators that lack the
+ * job's generation.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,8 +19,10 @@ static void recovered(void *arg, const struct nb_store_reply *r)
 		c->state = NB_COORD_IDLE;
 }
 
-/* Put back what a coordinator that died has armed, and delete records that no
- * communicator has any more. */
+/*
+ * Roll back records that a dead coordinator armed, and delete records of
+ * communicators that no longer exist.
+ */
 static bool recover(struct nb_coord *c)
 {
 	const struct nb_view *v = &c->a->view;
@@ -56,7 +59,7 @@ static bool recover(struct nb_coord *c)
 	return true;
 }
 
-/* The oldest request. */
+/* Returns the oldest request in the store, or NULL. */
 static const struct nb_view_key *find_request(const struct nb_view *v)
 {
 	const struct nb_view_key *first = NULL;
@@ -68,7 +71,10 @@ static const struct nb_view_key *find_request(const struct nb_view *v)
 	return first;
 }
 
-/* A request that a coordinator before us has committed wants its answer. */
+/*
+ * Resume a request that an earlier coordinator committed and did not answer.
+ * Returns false if the request was not committed.
+ */
 static bool was_committed(struct nb_coord *c, const char *id,
 			  const json_t *request)
 {
@@ -97,7 +103,7 @@ static void notes_put(void *arg, const struct nb_store_reply *r)
 		c->state = NB_COORD_IDLE;
 }
 
-/* Tell all sites why communicators are left to NCCL. */
+/* Tell all sites which communicators are left to NCCL, and why. */
 static bool put_notes(struct nb_coord *c)
 {
 	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/notes");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a job of this name starts with: the coordinator makes it an ordinary
- * change once all ranks of a communicator have registered, and again when a
- * site joins. A request with the member keep sets it (policy use keep=yes).
+ * The policy with which jobs of this name start. The coordinator applies it as
+ * an ordinary change once all ranks of a communicator have registered, and
+ * again when a site joins. A request with the member keep saves it (policy use
+ * keep=yes).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "plugin/agent/coord.h"
 #include "plugin/runtime/wall_clock.h"
 
-enum { RETRY_MS = 5000 }; /* after a site has refused it */
+enum { RETRY_MS = 5000 }; /* delay after a site has refused it, in ms */
 
 bool nb_coord_start(struct nb_coord *c)
 {
@@ -55,7 +56,7 @@ int nb_coord_start_take(struct nb_coord *c, const json_t *request)
 	return 0;
 }
 
-/* For the command audit: who has set it, and which agent has applied it. */
+/* Add an audit entry: who saved the request, and which agent has applied it. */
 static void put_audit(struct nb_coord *c, struct nb_coord_txn *t)
 {
 	char key[96], outcome[64], now[32];

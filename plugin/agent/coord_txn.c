@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The coordinator's transactions: on the revisions of what it has read, and on
- * its own key.
+ * The coordinator's store transactions. Each compares the revisions of the keys
+ * that the coordinator has read, and of the coordinator's own key.
  */
 #include <stdlib.h>
 #include <string.h>

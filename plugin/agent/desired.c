@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a job of this name starts with. Key desired has the request line, which
- * job set and policy use keep=yes write. desired/applied has the change by
- * which the running job got it, so that a site that joins gets the same.
+ * The policy with which jobs of this name start. The key desired holds the
+ * request line, which the commands job set and policy use keep=yes write. The
+ * key desired/applied holds the change that applied it to the running job, so a
+ * site that joins later gets the same change.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "plugin/agent/target.h"
 
-/* Number in the fleet of the change that a site has made last; 0: none yet. */
+/*
+ * Returns the fleet number of the last change that a site has made; 0 if it has
+ * made none.
+ */
 static int64_t site_change(const struct nb_view *v, const struct nb_view_key *k)
 {
 	int64_t n = nb_view_int(k->value, "change"), staged;
 	const struct nb_view_key *s;
 	char key[128];
 
-	/* the answer to a change comes earlier than the site's own key */
+	/* a site answers a change before it updates its own key */
 	snprintf(key, sizeof(key), "staged/%s", k->key + strlen("site/"));
 	s = nb_view_get(v, key);
 	if (!s || strcmp(nb_view_str(s->value, "state"), "committed"))
@@ -40,7 +44,8 @@ const json_t *nb_desired_due(const struct nb_view *v)
 		else if (applied && n == nb_view_int(applied->value, "n"))
 			ours = true;
 		else
-			return NULL; /* an operator has changed the job since */
+			/* an operator has changed the running job since */
+			return NULL;
 	}
 	if (!fresh || !nb_targets_started(v))
 		return NULL;

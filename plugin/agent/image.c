@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Images in the store: key image/DIGEST holds the first piece of one,
- * image/DIGEST/N piece N from 2 on. The image ends where its digest is met.
- * Key signature/DIGEST has its signatures, which are checked first.
+ * Images in the store. The key image/DIGEST holds the first piece of an image,
+ * and image/DIGEST/N holds piece N, from 2 on. The image is complete when its
+ * bytes have that digest. The key signature/DIGEST holds the signatures, which
+ * are checked first.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ enum { MOST = 64 << 20, PIECES = 4096 };
 struct image {
 	struct nb_agent *a;
 	char digest[65];
-	unsigned pieces; /* that have been read */
+	unsigned pieces; /* number of pieces read so far */
 	char *bytes;
 	size_t size;
 	struct nb_sha256 hash; /* of the bytes so far */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * ncclbpf-agent: options, start and end, the loop. The job's processes start it
- * with --started; without that it is a service, which waits for the job.
+ * Main program of ncclbpf-agent: its options, start, main loop and end. The
+ * job's processes start it with --started. Without this option it is a service
+ * that waits for the job.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +24,7 @@
 #include "plugin/job/segment.h"
 #include "plugin/runtime/params.h"
 
-enum { WAIT_MS = 500 }; /* between two looks for the job */
+enum { WAIT_MS = 500 }; /* interval between two searches for the job, in ms */
 
 static volatile sig_atomic_t stopped;
 
@@ -43,8 +44,11 @@ static void boot_id(char text[40])
 		close(fd);
 }
 
-/* The host's name and what tells its segments apart: the same for each agent
- * of a segment, another for each segment. */
+/*
+ * Name the site after the host and a digest that identifies its segment. All
+ * agents of one segment use the same name; agents of different segments use
+ * different names.
+ */
 static void name_site(struct nb_agent *a)
 {
 	char boot[40], what[160], hex[65];
@@ -67,7 +71,10 @@ static void name_site(struct nb_agent *a)
 		 sizeof(a->site.seg->mem->agent.site), "%s", a->name);
 }
 
-/* Agents of different sites use different members of the store first. */
+/*
+ * Returns the store member to ask first. Sites choose different members, which
+ * spreads the load.
+ */
 static unsigned first_member(const char *site)
 {
 	uint8_t digest[NB_SHA256_SIZE];
@@ -98,8 +105,10 @@ static int open_store(struct nb_agent *a, struct nb_err *err)
 	return rc;
 }
 
-/* Attach to the job's segment as its agent. 0: done; 1: the segment has
- * another agent, which lives; negative: an error. */
+/*
+ * Attach to the job's segment as its agent. Returns 0 on success, 1 if the
+ * segment has another living agent, or a negative error.
+ */
 static int attach(struct nb_agent *a, struct nb_err *err)
 {
 	uint64_t pid, start;
@@ -122,9 +131,10 @@ static int attach(struct nb_agent *a, struct nb_err *err)
 	return 0;
 }
 
-/* ---- the server for shells ---- */
-
-/* NCCLBPF_AGENT_LISTEN: an address, a port behind it, or both. */
+/*
+ * Split NCCLBPF_AGENT_LISTEN, which is an address, a port after a colon, or
+ * both.
+ */
 static void read_listen(const char *text, char host[128], unsigned *port)
 {
 	const char *colon = strrchr(text, ':');
@@ -138,8 +148,11 @@ static void read_listen(const char *text, char host[128], unsigned *port)
 	snprintf(host, 128, "%.*s", (int)(end - text), text);
 }
 
-/* With TLS it listens on all addresses, without on the loopback alone. A
- * server that does not start is logged: the job changes without it. */
+/*
+ * Start the HTTPS server for shells. With TLS it listens on all addresses,
+ * without TLS on the loopback address only. If the server cannot start, the
+ * agent logs the error and continues without it.
+ */
 static void start_relay(struct nb_agent *a)
 {
 	struct nb_relay_config c = {
@@ -153,7 +166,7 @@ static void start_relay(struct nb_agent *a)
 	char host[128];
 
 	read_listen(nb_params.str[NB_P_AGENT_LISTEN], host, &c.port);
-	/* without a certificate of our own there is no TLS */
+	/* TLS needs a certificate of our own */
 	if (!*c.cert)
 		c.cacert = "";
 	if (!*host)
@@ -194,7 +207,7 @@ static void revoked(void *arg, const struct nb_store_reply *r)
 	*(bool *)arg = true;
 }
 
-/* Take our keys out of the store, if it answers at once. */
+/* Delete our keys from the store if the store answers at once. */
 static void leave_store(struct nb_agent *a)
 {
 	bool done = false;
@@ -235,9 +248,7 @@ static void agent_free(struct nb_agent *a)
 	nb_jobdir_close(&a->dir);
 }
 
-/* ---- waiting for the job ---- */
-
-/* Does a process of the job serve its control socket? */
+/* Returns true if a process of the job serves its control socket. */
 static bool job_lives(const struct nb_jobdir *p)
 {
 	size_t stem = strlen(p->job);
@@ -261,15 +272,17 @@ static bool job_lives(const struct nb_jobdir *p)
 	return lives;
 }
 
-/* A service must not attach earlier: it would replace the segment that a dead
- * job has left for people to read. */
+/*
+ * Wait until the job runs. A service that attached earlier would replace the
+ * segment of a dead job, which people may still want to read.
+ */
 static void wait_job(const struct nb_jobdir *p)
 {
 	while (!stopped && p->dirfd >= 0 && !job_lives(p))
 		usleep(WAIT_MS * 1000);
 }
 
-/* One job, from its first process to its last. */
+/* Serve one job, from the start of its first process to the end of its last. */
 static int run_job(struct nb_agent *a, const char *dir, const char *job,
 		   bool started)
 {
@@ -311,14 +324,17 @@ static void usage(void)
 	     "_CACERT, _CERT, _KEY, _USER, _PASSWORD_FILE,\n_SIGNERS.");
 }
 
-/* Close what the job left open, so that no pipe or lock of it outlives it. */
+/*
+ * Close descriptors inherited from the job, so that none of its pipes and locks
+ * outlives it.
+ */
 static void close_inherited(void)
 {
 #ifdef SYS_close_range
 	if (!syscall(SYS_close_range, 3U, ~0U, 0U))
 		return;
 #endif
-	/* before Linux 5.9 */
+	/* Linux before 5.9 has no close_range */
 	DIR *d = opendir("/proc/self/fd");
 	const struct dirent *e;
 
@@ -332,14 +348,17 @@ static void close_inherited(void)
 		closedir(d);
 }
 
-/* Leave the process that the job reaps. */
+/*
+ * Fork and leave the child running, so that the job can reap the parent at
+ * once.
+ */
 static void detach(void)
 {
 	pid_t pid = fork();
 
 	if (pid < 0) {
 		nb_agent_log("fork: %s", strerror(errno));
-		_exit(1); /* the job tries again */
+		_exit(1); /* the job starts the agent again later */
 	}
 	if (pid > 0)
 		_exit(0);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The coordinator's orders, carried out by the processes of this site: stage a
- * request, commit it for the communicators of this site alone, or drop it.
+ * Carries out the coordinator's orders with the processes of this site: stage a
+ * request, commit it for communicators with ranks on this site only, or drop
+ * it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static uint64_t *committed(struct nb_agent *a)
 	return &a->site.seg->mem->agent.change;
 }
 
-/* Say what came of order @n: what the coordinator waits for. */
+/* Write the result of order @n to the store. The coordinator waits for it. */
 static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 			const char *digest, const struct nb_err *err)
 {
@@ -41,11 +42,11 @@ static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 	nb_own_set(&a->own, key, o);
 }
 
-/* An order whose images are being read. */
+/* An order that waits for its images from the store. */
 struct fetch {
 	struct nb_agent *a;
 	struct nb_procs_order *order;
-	size_t left; /* images to come */
+	size_t left; /* number of images still to be read */
 	struct nb_err err;
 };
 
@@ -61,7 +62,8 @@ static void give_or_fail(struct nb_agent *a, struct nb_procs_order *o,
 		a->staging_n = 0;
 		a->staged_n = n;
 	} else if (n == a->staging_n) {
-		a->staging_n = 0; /* busy: order again at the next turn */
+		/* the processes are busy: order again on the next round */
+		a->staging_n = 0;
 	}
 	nb_procs_order_free(o);
 }
@@ -91,7 +93,10 @@ static void image_came(void *arg, void *bytes, size_t size,
 	free(f);
 }
 
-/* @policy: it is an image, not the contents of a map. */
+/*
+ * Read one image from the store. @policy: true for a policy, false for the
+ * contents of a map
+ */
 static void fetch_image(struct fetch *f, struct nb_procs_blob *to,
 			const char *name, const char *digest, bool policy)
 {
@@ -151,7 +156,10 @@ static void begin_stage(struct nb_agent *a, const json_t *order, int64_t n)
 	free(f);
 }
 
-/* Without a line nothing is staged: the site says what its processes have. */
+/*
+ * Carry out an order without a request line: stage nothing, and report the
+ * generation that the processes have.
+ */
 static void stage_nothing(struct nb_agent *a, int64_t n)
 {
 	char digest[65], why[160];
@@ -225,14 +233,15 @@ enum { COMMIT_TRIES = 5 };
 static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
 {
 	if (r->err.code && ++a->commit_tries < COMMIT_TRIES)
-		return; /* once more, at a later turn */
+		return; /* the next round tries again */
 	a->commit_tries = 0;
 	*a->staged_digest = '\0';
 	*committed(a) = r->n;
 	if (r->err.code)
 		nb_agent_log("change %llu is not committed here: %s",
 			     (unsigned long long)r->n, r->err.text);
-	nb_agent_describe(a); /* the site's key names its change */
+	/* update the site's key, which holds the number of its last change */
+	nb_agent_describe(a);
 	tell_staged(a, (int64_t)r->n, r->err.code ? "failed" : "committed",
 		    r->digest, &r->err);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The agent's own keys: wanted, under way, confirmed.
+/*
+ * The agent's own keys in the store, and the writes that keep the store up to
+ * date.
+ */
 #include "plugin/agent/own.h"
 
 #include <stdio.h>
@@ -105,10 +108,10 @@ void nb_own_lease(struct nb_own *o, int64_t lease)
 		k->clean = false;
 }
 
-/* Keys that one transaction writes. */
+/* Keys that one store transaction writes. */
 struct nb_own_batch {
 	struct nb_own *own;
-	struct nb_own_batch *next, **link; /* under way */
+	struct nb_own_batch *next, **link; /* list of transactions under way */
 	struct nb_own_key *key[NB_STORE_OPS];
 	size_t n;
 };
@@ -153,7 +156,7 @@ static void own_done(void *arg, const struct nb_store_reply *r)
 	nb_own_flush(o);
 }
 
-/* False: no memory. */
+/* Describe the write of @k in @op. Returns false if there is no memory. */
 static bool own_op(struct nb_own_key *k, struct nb_store_op *op)
 {
 	*op = (struct nb_store_op){ .kind = k->want ? NB_STORE_PUT
@@ -167,9 +170,11 @@ static bool own_op(struct nb_own_key *k, struct nb_store_op *op)
 	return !k->want || k->sending;
 }
 
-/* Write the next keys that the store lacks, in one transaction: a site that
- * says two things at once costs the store one write. False: none is left, or
- * they cannot be sent. */
+/*
+ * Write the next keys that the store lacks in one transaction, so that several
+ * changed keys cost the store one write. Returns false if no key is left to
+ * write or the transaction cannot be sent.
+ */
 static bool own_send(struct nb_own *o)
 {
 	struct nb_store_op op[NB_STORE_OPS];
@@ -203,7 +208,7 @@ static bool own_send(struct nb_own *o)
 	return sent;
 }
 
-/* Forget deleted keys. */
+/* Free keys that the store has deleted. */
 static void own_sweep(struct nb_own *o)
 {
 	for (struct nb_own_key **p = &o->first; *p;) {

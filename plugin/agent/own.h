@@ -9,45 +9,60 @@
 #include "plugin/store/store.h"
 
 /*
- * The keys that this agent keeps in the store, with its lease: what it wants
- * there, and what the store has confirmed. A key has one write under way at a
- * time, so that the store never has an older value after a newer one.
+ * The keys that this agent keeps in the store under its lease. Each key has a
+ * wanted value and the value that the store has confirmed. A key has at most
+ * one write under way, so the store never replaces a newer value by an older
+ * one.
  */
 struct nb_own_key {
 	struct nb_own *own;
-	char *key;     /* complete */
-	char *want;    /* NULL: to be deleted */
-	char *sending; /* under way, or NULL */
-	int64_t lease; /* of what is under way: it may end before the reply */
+	char *key;     /* full key in the store */
+	char *want;    /* wanted value; NULL: the key is to be deleted */
+	char *sending; /* value of the write under way, or NULL */
+	/*
+	 * lease of the write under way, which may end before the reply arrives
+	 */
+	int64_t lease;
 	bool busy, clean;
-	int64_t revision; /* revision of the last confirmed write */
-	bool kept;	  /* set since nb_own_begin */
+	int64_t revision; /* store revision of the last confirmed write */
+	bool kept;	  /* the key was set after nb_own_begin */
 	struct nb_own_key *next;
 };
 
 struct nb_own {
 	struct nb_store *store;
 	char prefix[160];
-	int64_t lease; /* 0: none yet; nothing is written */
+	/* lease of all keys; 0: there is none yet, so nothing is written */
+	int64_t lease;
 	struct nb_own_key *first;
-	struct nb_own_batch *batches; /* writes under way */
-	uint64_t failures;	      /* writes that failed, in a row */
+	struct nb_own_batch *batches; /* list of write transactions under way */
+	uint64_t failures;	      /* number of failed writes in a row */
 	struct nb_err err;	      /* error of the last failed write */
 };
 
-/* Want @value (taken) at @key, below the prefix. */
+/*
+ * Want @value at @key, which is relative to the prefix. Takes ownership of
+ * @value.
+ */
 void nb_own_set(struct nb_own *o, const char *key, json_t *value);
-/* Revision of the write that put there what is wanted; 0: not confirmed. */
+/*
+ * Returns the revision of the confirmed write of the wanted value; 0 if it is
+ * not confirmed.
+ */
 int64_t nb_own_confirmed(struct nb_own *o, const char *key);
 /* Delete @key from the store. */
 void nb_own_unset(struct nb_own *o, const char *key);
-/* Between the two calls all keys below @prefix that shall stay are set; the
- * others are deleted. */
+/*
+ * Replace all keys below @prefix: nb_own_end deletes the keys that were not set
+ * after nb_own_begin.
+ */
 void nb_own_begin(struct nb_own *o, const char *prefix);
 void nb_own_end(struct nb_own *o, const char *prefix);
-/* Another lease: write everything again with it. */
+/* Set a new lease, under which all keys are written again. */
 void nb_own_lease(struct nb_own *o, int64_t lease);
-/* Write what the store lacks; call after changes and from time to time. */
+/*
+ * Write the keys that the store lacks. Call it after changes and at intervals.
+ */
 void nb_own_flush(struct nb_own *o);
 void nb_own_free(struct nb_own *o);
 

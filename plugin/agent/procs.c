@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The thread that talks to the job's processes. A request goes to all of them
- * before the first answer is read, so that they work at the same time.
+ * The thread that talks to the job's processes. It sends a request to all
+ * processes before it reads the first answer, so that they work in parallel.
  */
 #include "plugin/agent/procs.h"
 
@@ -32,7 +32,7 @@ struct nb_procs {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
-	struct nb_procs_order *order; /* NULL: none */
+	struct nb_procs_order *order; /* the order in work, or NULL */
 	struct nb_procs_result result;
 	bool busy, done, over;
 	int event;
@@ -41,7 +41,7 @@ struct nb_procs {
 /* A connection to one process. */
 struct peer {
 	int fd;
-	char name[128]; /* of its socket */
+	char name[128]; /* name of its control socket */
 	char *in;
 	size_t nin;
 };
@@ -49,10 +49,14 @@ struct peer {
 struct peers {
 	struct peer at[NPROCS];
 	size_t n;
-	char stuck[128]; /* one that takes no connection; "": all do */
+	/* name of a process that accepts no connection; "" if all do */
+	char stuck[128];
 };
 
-/* A line is at most 64 KiB, which a socket's buffer takes at once. */
+/*
+ * Send a line. It never blocks, since a line of at most 64 KiB fits into the
+ * socket's buffer.
+ */
 static bool send_line(struct peer *p, const char *line, int with)
 {
 	size_t size = strlen(line);
@@ -61,7 +65,7 @@ static bool send_line(struct peer *p, const char *line, int with)
 	       nb_wire_send(p->fd, "\n", 1, -1) == 1;
 }
 
-/* The next line as JSON; NULL: none came. */
+/* Returns the process's next line as JSON, or NULL if none arrived in time. */
 static json_t *read_line(struct peer *p, uint64_t deadline_ms)
 {
 	for (;;) {
@@ -90,8 +94,10 @@ static json_t *read_line(struct peer *p, uint64_t deadline_ms)
 
 enum { CONNECT_TRIES = 50, CONNECT_MS = 20 };
 
-/* A process that is stopped leaves its queue of connections full: that is
- * EAGAIN, and not the end of the process. */
+/*
+ * Connect to a process, with retries. connect(2) returns EAGAIN if the backlog
+ * of a stopped process is full; the process has not ended then.
+ */
 static bool connect_soon(int fd, const struct sockaddr_un *to)
 {
 	for (int i = 0; i < CONNECT_TRIES; i++) {
@@ -105,7 +111,10 @@ static bool connect_soon(int fd, const struct sockaddr_un *to)
 	return false;
 }
 
-/* False: there is no such process, or errno is EAGAIN. */
+/*
+ * Connect to the process with socket @name. Returns false with errno EAGAIN if
+ * it accepts no connection; any other errno means that it has ended.
+ */
 static bool peer_open(struct peer *p, const struct nb_jobdir *dir,
 		      const char *name)
 {
@@ -124,11 +133,14 @@ static bool peer_open(struct peer *p, const struct nb_jobdir *dir,
 		p->in = malloc(ANSWER_SIZE);
 	if (p->in)
 		return true;
-	close(p->fd); /* leaves errno */
+	close(p->fd); /* close(2) of a valid socket does not change errno */
 	return false;
 }
 
-/* A process that ends meanwhile is none of the job's any more. */
+/*
+ * Connect to all processes of the job. A process that ends meanwhile no longer
+ * counts.
+ */
 static void peers_open(struct peers *all, const struct nb_jobdir *dir)
 {
 	size_t stem = strlen(dir->job);
@@ -185,8 +197,9 @@ static int fail_answer(const struct peer *p, const json_t *answer,
 }
 
 /*
- * Send @line to all (or the first alone), and read all answers. @digest: what
- * their member "change" must be, "": it is set from the first; NULL: any.
+ * Send @line to the first @n processes and read their answers. @digest:
+ * expected member "change" of each answer; if it is "", the first answer sets
+ * it; if NULL, any is accepted
  */
 static int ask(struct peers *all, size_t n, const char *line,
 	       const struct nb_procs_blob *with, char *digest,
@@ -201,7 +214,8 @@ static int ask(struct peers *all, size_t n, const char *line,
 			       "no memory file for policy %s: %s", with->name,
 			       strerror(errno));
 	for (size_t i = 0; i < n; i++)
-		(void)send_line(&all->at[i], line, fd); /* reading tells */
+		/* a failed send shows when the answer is read */
+		(void)send_line(&all->at[i], line, fd);
 	for (size_t i = 0; i < n; i++) {
 		json_t *a = read_line(&all->at[i], end);
 		const char *got =
@@ -254,7 +268,8 @@ static int order_stage(struct peers *all, const struct nb_procs_order *o,
 static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 		      struct nb_procs_result *r)
 {
-	static struct peers all; /* this thread's */
+	/* static, because it is large; only this thread uses it */
+	static struct peers all;
 	char line[160];
 	int rc = 0;
 
@@ -403,8 +418,6 @@ void nb_procs_order_free(struct nb_procs_order *o)
 	free(o->data.bytes);
 	free(o);
 }
-
-/* ---- what others have written to the store ---- */
 
 static int check_line(struct nb_request *req, char copy[4096], const char *line,
 		      struct nb_err *err)

@@ -10,37 +10,40 @@
 #include "plugin/runtime/jobdir.h"
 
 /*
- * Requests to the job's processes of this site, over their control sockets
- * (docs/protocol.md). A thread makes them, one order at a time, since a
- * process may take seconds to compile a policy.
+ * Sends requests to the job's processes on this site, over their control
+ * sockets (docs/protocol.md). A thread of its own carries out one order at a
+ * time, because a process may compile a policy for seconds.
  */
 struct nb_procs;
 
 enum { NB_PROCS_IMAGES = 16 };
 
-/* A descriptor's contents, sent with a request. */
+/* Contents of the file descriptor that is sent with a request. */
 struct nb_procs_blob {
-	char name[64]; /* the policy's name */
-	void *bytes;   /* owned */
+	char name[64]; /* name of the policy */
+	void *bytes;   /* owned by this structure */
 	size_t size;
 };
 
 enum nb_procs_kind { NB_PROCS_STAGE, NB_PROCS_COMMIT, NB_PROCS_DROP };
 
 /*
- * @line:   of NB_PROCS_STAGE: what all processes stage
- * @digest: of the others: what they have staged
+ * @line: the request to stage (NB_PROCS_STAGE only)
+ * @digest: the staged generation (NB_PROCS_COMMIT and NB_PROCS_DROP)
  */
 struct nb_procs_order {
 	enum nb_procs_kind kind;
-	uint64_t n; /* the change's number */
+	uint64_t n; /* number of the change */
 	char line[4096];
 	char digest[65];
 	struct nb_procs_blob image[NB_PROCS_IMAGES], data;
 	size_t nimages;
 };
 
-/* @digest: what all processes have staged. @err: code 0: done. */
+/*
+ * Result of an order. @digest: the generation that all processes have staged.
+ * @err: has code 0 on success
+ */
 struct nb_procs_result {
 	enum nb_procs_kind kind;
 	uint64_t n;
@@ -52,22 +55,26 @@ struct nb_procs_result {
 int nb_procs_new(struct nb_procs **out, const struct nb_jobdir *dir,
 		 struct nb_err *err);
 void nb_procs_free(struct nb_procs *p);
-/* Readable when a result is there. */
+/* Returns a descriptor that is readable when a result is ready. */
 int nb_procs_fd(const struct nb_procs *p);
 bool nb_procs_busy(const struct nb_procs *p);
-/* Give an order; takes it. False, and it stays the caller's: busy. */
+/*
+ * Start an order, and take ownership of it. Returns false if another order is
+ * in work; the caller then keeps @order.
+ */
 bool nb_procs_give(struct nb_procs *p, struct nb_procs_order *order);
-/* The result of the last order; false: not there yet. */
+/* Get the result of the last order. Returns false if it is not ready. */
 bool nb_procs_take(struct nb_procs *p, struct nb_procs_result *result);
 
-/* A zeroed order; free with nb_procs_order_free. */
+/* Returns a zeroed order, or NULL. Free it with nb_procs_order_free. */
 struct nb_procs_order *nb_procs_order_new(void);
 void nb_procs_order_free(struct nb_procs_order *o);
 
 /*
- * What the store says an order is, taken only if each is one request: @line of
- * a command that can be staged (its row has commit=no), without an id and
- * commit=; @name of a policy. NB_E_ARG, NB_E_LIMIT, or what the parser says.
+ * Check text from the store before it is used. @line must be one request,
+ * without id and commit=, whose command can be staged (its row has commit=no).
+ * @name must be a policy name. Return 0, NB_E_ARG, NB_E_LIMIT, or the parser's
+ * error.
  */
 int nb_procs_order_line(struct nb_procs_order *o, const char *line,
 			struct nb_err *err);

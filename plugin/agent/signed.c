@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where the operator requires signed policies (NCCLBPF_FLEET_SIGNERS): an agent
- * gives its processes no image without a good signature. The list of keys is
- * read each time, so that a key that was removed counts no more.
+ * If the operator requires signed policies (NCCLBPF_FLEET_SIGNERS), an agent
+ * gives its processes only images with a valid signature. The list of keys is
+ * read on each check, so removing a key takes effect at once.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,8 @@ bool nb_signed_required(void)
 int nb_signed_image(const char *digest, const char *text, size_t size,
 		    struct nb_err *err)
 {
-	static struct nb_sign_keys keys; /* large; the agent has one thread */
+	/* static, because it is large; the agent has one thread */
+	static struct nb_sign_keys keys;
 	int rc = nb_sign_keys_read(&keys, nb_params.str[NB_P_FLEET_SIGNERS],
 				   err);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The job segment of this site. It holds a copy of each fleet record. A rank
- * announces its decision, then reads the copy. The agent writes the copy, runs
- * membarrier(2), then reads the announcements. So a rank that has not announced
- * a decision past the fence will read the new copy.
+ * The job segment of this site, which holds a copy of each fleet record. A rank
+ * first announces its decision, then reads the copy. The agent first writes the
+ * copy, then runs membarrier(2), then reads the announcements. A rank that has
+ * not yet announced a decision past the fence therefore reads the new copy.
  */
 #include "plugin/agent/site.h"
 
@@ -85,7 +85,7 @@ void nb_site_measure(struct nb_site *s)
 	}
 }
 
-/* How the furthest rank stands to the fence of armed @word. */
+/* Position of the furthest rank relative to the fence of an armed word. */
 enum stand { BELOW, AT, BEYOND };
 
 static const char *const stand_words[] = { "below", "at", "beyond" };
@@ -98,7 +98,9 @@ static enum stand stand_of(const struct nb_seg_comm *c, uint64_t word)
 
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
 		const struct nb_seg_slot *slot = &c->slot[i];
-		/* the mark first: a rank announces before it waits */
+		/*
+		 * read waiting first, because a rank announces before it waits
+		 */
 		uint64_t waiting = load64(&slot->waiting);
 		uint64_t n = load64(&slot->announced);
 
@@ -112,7 +114,10 @@ static enum stand stand_of(const struct nb_seg_comm *c, uint64_t word)
 	return worst;
 }
 
-/* Has every living rank here taken generation @number? */
+/*
+ * Returns true if every living rank of this site has switched to generation
+ * @number.
+ */
 static bool all_taken(const struct nb_seg_comm *c, uint32_t number)
 {
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
@@ -132,7 +137,10 @@ static uint32_t count_waiting(const struct nb_seg_comm *c)
 	return n;
 }
 
-/* False: the record makes no sense, or the segment has no number for it. */
+/*
+ * Encode a record as a fence word. Returns false if the record is invalid or
+ * the segment has no generation number for it.
+ */
 static bool word_of(const struct nb_site *s, const json_t *record,
 		    uint64_t *word)
 {
@@ -157,7 +165,10 @@ static bool word_of(const struct nb_site *s, const json_t *record,
 	return true;
 }
 
-/* Only ranks that began differently have written the word themselves. */
+/*
+ * Write the copy, unless ranks that diverged at start-up have written the word
+ * themselves.
+ */
 static void put_copy(struct nb_seg_comm *c, uint64_t word, uint64_t back)
 {
 	if (load32(&c->mismatch))
@@ -166,7 +177,10 @@ static void put_copy(struct nb_seg_comm *c, uint64_t word, uint64_t back)
 	__atomic_store_n(&c->record.word, word, __ATOMIC_SEQ_CST);
 }
 
-/* Is the record of this communicator, and not of one that had its identity? */
+/*
+ * Returns true if the record belongs to this communicator, and not to an
+ * earlier one with the same identity.
+ */
 static bool is_of(const struct nb_seg_comm *c, uint64_t comm_id, int64_t made)
 {
 	uint64_t since = load64(&c->fleet_since);
@@ -206,7 +220,7 @@ bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
 					    .per_s = k->per_s };
 	}
 	nb_segment_unlock(s->seg);
-	return true; /* a record that makes no sense is nobody's */
+	return true; /* an invalid record belongs to no communicator */
 }
 
 static bool barrier(const struct nb_site *s)
@@ -271,7 +285,10 @@ static json_t *seen_of(const struct nb_site *s, uint32_t i)
 	enum stand stand = BELOW;
 	uint64_t end = nb_clock_read(CLOCK_MONOTONIC) + 1000000;
 
-	/* a rank at the fence is about to wait, or has read the word before */
+	/*
+	 * a rank at the fence will announce soon that it waits, or it read the
+	 * word before it was armed
+	 */
 	if (state == NB_FENCE_ARMED)
 		do
 			stand = stand_of(c, k->word);
@@ -301,7 +318,7 @@ json_t *nb_site_seen(const struct nb_site *s)
 	return json_pack("{s:o}", "comms", comms);
 }
 
-/* The settings that ranks of one communicator must have alike. */
+/* Returns the settings that all ranks of a communicator must have in common. */
 static json_t *settings_of(const struct nb_site *s, const struct nb_seg_comm *c)
 {
 	json_t *list = json_array();
@@ -321,7 +338,8 @@ static json_t *settings_of(const struct nb_site *s, const struct nb_seg_comm *c)
 			v = c->record.chain_tuner;
 		else if (k == NB_SETTING_FENCE_MARGIN ||
 			 k == NB_SETTING_FENCE_TIMEOUT_MS)
-			v = 0; /* the fleet's fences have their own */
+			/* fences of the fleet use settings of their own */
+			v = 0;
 		json_array_append_new(list, json_integer(v));
 	}
 	return list;
@@ -376,8 +394,10 @@ void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
 		nb_sha256_text(first, digest);
 }
 
-/* Number in the fleet of this site's last change; 0: it has had none, -1: that
- * was no change of the fleet. */
+/*
+ * Returns the fleet number of this site's last change; 0 if there was no
+ * change, -1 if the last change did not come from the fleet.
+ */
 static int64_t last_change(const struct nb_site *s)
 {
 	uint32_t n = nb_seg_baseline(load64(&s->seg->mem->baseline));

@@ -11,19 +11,21 @@
 struct nb_segment;
 
 /*
- * The site's segment: what its ranks are and have announced, and the copies of
- * the fleet's records, which only the agent writes. One thread.
+ * The segment of a site: what its ranks have announced, and the copies of the
+ * fleet's records. Only the agent writes the copies, in one thread.
  */
 
-/* What the agent knows of entry @i of the segment. */
+/* What the agent knows of communicator entry @i of the segment. */
 struct nb_site_comm {
 	uint64_t comm_id;
-	uint64_t word, back; /* word and fallback in the copy */
-	int64_t copied;	     /* revision of the copied record; 0: none */
-	int64_t mod;	     /* copied, once a barrier followed: the answer */
-	uint64_t announced;  /* highest announcement, measured... */
-	uint64_t at_us;	     /* ...at this time */
-	uint64_t per_s;	     /* decisions a second before that time */
+	uint64_t word, back; /* the copy's fence word and its fallback word */
+	int64_t copied; /* revision of the copied record; 0 if there is none */
+	/* revision that a membarrier followed, which the site may answer */
+	int64_t mod;
+	/* highest announcement of the ranks at time at_us */
+	uint64_t announced;
+	uint64_t at_us; /* when announced was measured, in microseconds */
+	uint64_t per_s; /* decisions per second up to at_us */
 };
 
 struct nb_site {
@@ -31,55 +33,71 @@ struct nb_site {
 	struct nb_site_comm comm[NB_SEG_COMMS];
 };
 
-/* Is entry @i a communicator that, as this agent knows, other sites share? */
+/*
+ * Returns true if the agent knows that the communicator of entry @i has ranks
+ * on other sites.
+ */
 bool nb_site_shared(const struct nb_site *s, uint32_t i);
 
-/* Record that etcd has had this communicator's registration since @revision. */
+/* Record that the store has the communicator's registration since @revision. */
 void nb_site_registered(struct nb_site *s, uint32_t i, int64_t revision);
 
-/* Measure how fast the ranks decide. */
+/* Measure how many decisions per second the ranks make. */
 void nb_site_measure(struct nb_site *s);
 
 /*
- * nb_site_copy - write a record to this site's copies of it
- * @record: value of order/record/COMM, made at revision @made, now of @mod
+ * nb_site_copy - write a record into this site's copies of it
+ * @record: value of order/record/COMM
+ * @made: revision at which the record was created
+ * @mod: revision of its last change
  *
- * True: done, or this site has no such communicator; false: the segment is
- * busy, try again. nb_site_barrier must follow before the ranks are read.
+ * Returns true if the copy is written or this site has no such communicator.
+ * Returns false if the segment is busy: try again. Call nb_site_barrier before
+ * reading the ranks.
  */
 bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
 		  int64_t made, int64_t mod);
-/* False: membarrier(2) is refused, and the site has not answered for what was
- * copied since the last one; try again. */
+/*
+ * Run membarrier(2) after writing copies. Returns false if the kernel refuses;
+ * the site then must not answer for these copies, and tries again.
+ */
 bool nb_site_barrier(struct nb_site *s);
 
-/* armed: some copy is armed. pending: some rank has yet to switch to a
- * committed generation. */
+/*
+ * nb_site_armed returns true if a copy is armed. nb_site_pending returns true
+ * if some rank has yet to switch to a committed generation.
+ */
 bool nb_site_armed(const struct nb_site *s);
 bool nb_site_pending(const struct nb_site *s);
-/* How long a rank has waited at an undecided fence is for the caller to
- * measure: the identity of such a communicator, or 0, and its record's
- * revision. */
+/*
+ * Returns the identity of a communicator with a rank that waits at an undecided
+ * fence, or 0; *@mod is the revision of its record. The caller measures how
+ * long the rank waits.
+ */
 uint64_t nb_site_waiting(const struct nb_site *s, int64_t *mod);
 
 /*
- * Values of keys; NULL: no memory.
+ * Values of store keys; NULL if there is no memory.
  *
- * seen:    of all communicators: revision of the copy, announcements, and
- *          how they stand to an armed fence
- * comm:    of one, at comm/COMM/SITE
- * site:    processes, ranks, baseline
+ * nb_site_seen: of all communicators, the revision of the copy, the
+ * announcements, and the position relative to an armed fence
+ * nb_site_describe: of communicator @i, for key comm/COMM/SITE
+ * nb_site_self: processes, ranks and baseline of the site
  */
 json_t *nb_site_seen(const struct nb_site *s);
 json_t *nb_site_describe(const struct nb_site *s, uint32_t i);
 json_t *nb_site_self(const struct nb_site *s);
 
-/* Digest of the generation that all processes have as their baseline, as 64
- * digits; "": they differ, @why says how. */
+/*
+ * Write the digest of the baseline that all processes share, as 64 hexadecimal
+ * digits. If baselines differ, @digest is "" and @why explains the difference.
+ */
 void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
 		      size_t size);
 
-/* Tell the ranks' processes why the fleet leaves a communicator to NCCL. */
+/*
+ * Tell the ranks' processes why the fleet leaves communicator @comm_id to NCCL.
+ */
 void nb_site_tell(struct nb_site *s, uint64_t comm_id, const char *why);
 
 #endif

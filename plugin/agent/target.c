@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Communicators in the coordinator's view: keys comm/COMM/SITE say who has
- * ranks of one, seen/SITE how far they are.
+ * Communicators as the coordinator sees them. The keys comm/COMM/SITE say which
+ * sites have ranks of a communicator; the keys seen/SITE say how far these
+ * ranks are.
  */
 #include "plugin/agent/target.h"
 
@@ -14,13 +15,11 @@
 static const char zero[65] =
 	"0000000000000000000000000000000000000000000000000000000000000000";
 
-enum { ID = 16, COMM = 5 /* "comm/" */ };
-
-/* ---- one communicator, over its sites ---- */
+enum { ID = 16, COMM = 5 /* COMM: length of the prefix "comm/" */ };
 
 struct group {
 	char id[ID + 1];
-	size_t first, end; /* keys in the view */
+	size_t first, end; /* range of the group's keys in the view */
 	int64_t ranks, nranks;
 	uint32_t sites;
 };
@@ -32,7 +31,10 @@ static const char *site_of(const struct nb_view *v, size_t i)
 	return slash ? slash + 1 : "";
 }
 
-/* The group that begins at key @i; false: there is none. */
+/*
+ * Read the group of keys (one communicator) that begins at key @i. Returns
+ * false if there is none.
+ */
 static bool group_at(const struct nb_view *v, size_t i, struct group *g)
 {
 	memset(g, 0, sizeof(*g));
@@ -72,7 +74,10 @@ static const json_t *at_site(const struct nb_view *v, const char *family,
 	return k ? k->value : NULL;
 }
 
-/* What site says of communicator @id: from the newer of two keys. */
+/*
+ * Returns what a site last wrote about communicator @id, from the newer of two
+ * keys.
+ */
 static const json_t *seen_at(const struct nb_view *v, const char *family,
 			     const char *site, const char *id)
 {
@@ -105,7 +110,7 @@ static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
 		 site_of(v, a), site_of(v, b));
 }
 
-/* Why the fleet cannot change the communicator; "": it can. */
+/* Write why the fleet cannot change the communicator, or "" if it can. */
 static void group_why(const struct nb_view *v, const struct group *g, char *why,
 		      size_t size)
 {
@@ -148,7 +153,10 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 			 (long long)g->ranks, (long long)g->nranks, g->sites);
 }
 
-/* Is it whole, alike, and has every site's part decided? */
+/*
+ * Returns true if the store has confirmed each site's registration of the
+ * communicator, and the ranks have ended their start-up agreement.
+ */
 static bool group_begun(const struct nb_view *v, const struct group *g)
 {
 	for (size_t i = g->first; i < g->end; i++)
@@ -170,8 +178,6 @@ bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k)
 	return false;
 }
 
-/* ---- the targets of a change ---- */
-
 static const char *digest_of(const json_t *record)
 {
 	const char *state = nb_view_str(record, "state");
@@ -181,7 +187,7 @@ static const char *digest_of(const json_t *record)
 		       : nb_view_str(record, "digest");
 }
 
-/* False: no memory. */
+/* Copy the names of the group's sites. Returns false if there is no memory. */
 static bool keep_sites(struct nb_target *x, const struct nb_view *v,
 		       const struct group *g)
 {
@@ -244,7 +250,11 @@ void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 			continue;
 		if (!target_fill(&t->at[t->n], v, &g)) {
 			target_free(&t->at[t->n]);
-			break; /* later, as those beyond NB_TARGETS */
+			/*
+			 * leave it for a later change, as those beyond
+			 * NB_TARGETS
+			 */
+			break;
 		}
 		t->n++;
 	}
@@ -258,8 +268,11 @@ void nb_targets_free(struct nb_targets *t)
 	*t = (struct nb_targets){ 0 };
 }
 
-/* Does site @i of the change say now that it has ranks of the communicator?
- * One whose agent has left has its ranks still: it counts, as unknown. */
+/*
+ * Returns true if site @i has registered the communicator. A site whose agent
+ * has left has no key in the store, although its ranks continue: its state
+ * counts as unknown.
+ */
 static bool is_there(const struct nb_view *v, const struct nb_target *x,
 		     uint32_t i)
 {
@@ -269,13 +282,16 @@ static bool is_there(const struct nb_view *v, const struct nb_target *x,
 	return nb_view_get(v, key) != NULL;
 }
 
-/* What one group's ranks have announced, over its sites. */
+/* Sums of what a group's ranks have announced on all sites. */
 struct sums {
 	uint64_t announced, per_s;
 	bool taken, known;
 };
 
-/* @mod: the record's revision that sites must have answered for; 0: any. */
+/*
+ * Add up the announcements of all sites. @mod: revision of the record that a
+ * site must have answered to count as known; 0 accepts any
+ */
 static struct sums sum_up(const struct nb_view *v, const struct nb_target *x,
 			  int64_t mod)
 {
@@ -341,8 +357,10 @@ void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,
 		if (lead < LEAST && (s.per_s || tries))
 			lead = LEAST;
 		x->fence = s.announced + (lead << (2 * tries));
-		/* nobody is known to have reached the last one: it must be
-		 * this one, and the answers show whether it can */
+		/*
+		 * no rank is known to have reached the last fence, so use it
+		 * again; the sites' answers will show whether a rank was faster
+		 */
 		if (!strcmp(nb_view_str(x->back, "state"), "commit") &&
 		    s.announced <= old)
 			x->fence = old;
@@ -464,7 +482,10 @@ json_t *nb_targets_notes(const struct nb_view *v)
 	return notes;
 }
 
-/* The baseline that all sites of the group have; "": they differ. */
+/*
+ * Returns the baseline digest that all sites of the group share, or "" if they
+ * differ.
+ */
 static const char *common_baseline(const struct nb_view *v,
 				   const struct group *g)
 {

@@ -10,22 +10,25 @@
 #include "plugin/agent/view.h"
 
 /*
- * The communicators of several sites, as a coordinator sees them: which of them
- * a change moves, at which fence, and how their ranks stand to it. Pure: all
- * that is known is in the view.
+ * The communicators with ranks on several sites: which of them a change moves,
+ * at which fence, and how far their ranks are from it. The functions use only
+ * the view and have no side effects.
  */
 struct nb_target {
-	char record[40]; /* key: order/record/COMM */
+	char record[40]; /* key of the record: order/record/COMM */
 	char comm[17];
-	int64_t mod;  /* the record's revision; 0: no record */
-	json_t *back; /* the record before arming; NULL: none */
+	int64_t mod;  /* revision of the record; 0 if there is none */
+	json_t *back; /* the record before arming, or NULL */
 	uint64_t fence;
 	uint32_t ranks, sites;
-	/* Names of the sites, as found: keys of a site end with its agent's
-	 * lease, its ranks do not. */
+	/*
+	 * Names of the sites as they were found. A site's keys disappear when
+	 * its agent's lease ends, while its ranks continue.
+	 */
 	char **site;
-	char state[16]; /* state of the outcome */
-	char why[200];	/* why it is left to NCCL; "": it switches */
+	char state[16]; /* state that the outcome wrote to the record */
+	/* why the fleet leaves the communicator to NCCL; "" if it switches */
+	char why[200];
 };
 
 struct nb_targets {
@@ -33,33 +36,46 @@ struct nb_targets {
 	size_t n;
 };
 
-enum { NB_TARGETS = 60 }; /* most in one change: two operations each */
+/* most communicators in one change; each needs two store operations */
+enum { NB_TARGETS = 60 };
 
-/* All of them, for a change to @digest. Those that have it already, or are
- * beyond NB_TARGETS, are left for later. */
+/*
+ * Find the communicators that a change to @digest moves. It leaves out those
+ * that have this generation, and leaves those beyond NB_TARGETS for a later
+ * change.
+ */
 void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 		     const char *digest);
 void nb_targets_free(struct nb_targets *t);
 
-/* May fences be armed? Not while ranks are on their way to an earlier one. */
+/*
+ * Returns true if fences may be armed. While ranks move towards an earlier
+ * fence it returns false, with the reason in @why.
+ */
 bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 		      char *why, size_t size);
 /*
- * Choose the fences: above what the furthest rank can decide until all sites
- * have the arming and have answered.
- * @tries: fences that were tried; @rtt_ms: an answer's time; @age_ms: since
- *         the announcements in the view
+ * Choose a fence for each communicator. It lies above what the fastest rank can
+ * decide until all sites have received the arming and answered it.
+ * @tries: number of fences tried before
+ * @rtt_ms: time until an answer arrives
+ * @age_ms: age of the announcements in the view
  */
 void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,
 		       unsigned tries, uint64_t rtt_ms, uint64_t age_ms);
 
-/* How all ranks stand to the fences, by what sites have seen. */
+/*
+ * Position of all ranks relative to the fences, according to the sites'
+ * answers.
+ */
 enum nb_targets_stand {
-	NB_TARGETS_UNKNOWN, /* *@site has not answered for this revision */
+	NB_TARGETS_UNKNOWN, /* site *@site has not answered this revision */
 	NB_TARGETS_BELOW,
-	NB_TARGETS_AT, /* a rank is at the fence and does not say it waits */
-	NB_TARGETS_BEYOND, /* a rank is past it */
-	NB_TARGETS_TAKEN   /* record *@site is no longer as armed */
+	/* a rank is at the fence and has not announced that it waits */
+	NB_TARGETS_AT,
+	NB_TARGETS_BEYOND, /* a rank has decided past the fence */
+	/* somebody has changed record *@site since it was armed */
+	NB_TARGETS_TAKEN
 };
 enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
 				       const struct nb_view *v,
@@ -69,31 +85,46 @@ void nb_targets_armed(struct nb_targets *t, int64_t revision);
 void nb_targets_back(struct nb_targets *t, int64_t revision);
 void nb_targets_committed(struct nb_targets *t);
 
-/* Values of a record. */
+/* Build the value of a record in the store. */
 json_t *nb_target_record(const struct nb_target *x, const char *state,
 			 int64_t n, const char *digest);
 json_t *nb_target_back(const struct nb_target *x);
-/* Is the record of a communicator that is gone, since another has its
- * identity? That no site speaks of one does not say that it is gone. */
+/*
+ * Returns true if the record belongs to a communicator that has ended, because
+ * another communicator has its identity. A communicator that no site reports
+ * may still exist.
+ */
 bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k);
 
-/* Member "comms" of a reply. */
+/* Build the member "comms" of a reply. */
 json_t *nb_targets_report(const struct nb_targets *t, bool check);
-/* Value of order/notes: why communicators are left to NCCL. */
+/* Build the value of order/notes: why communicators are left to NCCL. */
 json_t *nb_targets_notes(const struct nb_view *v);
-/* Those of @sites (names) that have not committed change @n on their own, as
- * {"site":, "text":}; @waits: some may yet. */
+/*
+ * Returns the sites that have not committed change @n for their own
+ * communicators, as {"site":, "text":}. *@waits is set if one of them may still
+ * commit.
+ */
 json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites,
 			     int64_t n, bool *waits);
-/* Does one lack the generation that all of its sites have? */
+/*
+ * Returns true if some communicator lacks the generation that all of its sites
+ * have.
+ */
 bool nb_targets_lacking(const struct nb_view *v);
 
-/* Have all ranks of one registered? Of a job that has no communicator over
- * several sites: has a site one at all? */
+/*
+ * Returns true if all ranks of one communicator have registered. In a job
+ * without a communicator over several sites, a communicator of one site is
+ * enough.
+ */
 bool nb_targets_started(const struct nb_view *v);
 
-/* What the job must start with now: an object with line and images. NULL: it
- * runs it, or something newer, or has not started, or nobody has set it. */
+/*
+ * Returns the object (line, images) with which the job must start now. Returns
+ * NULL if nobody has set one, the job has not started, or it already runs this
+ * policy or a newer one.
+ */
 const json_t *nb_desired_due(const struct nb_view *v);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A sorted table of keys: a job has thousands at most, and few of them change.
+/*
+ * A sorted table of store keys. A job has a few thousand keys at most, and they
+ * change rarely, so insertion may move entries.
+ */
 #include "plugin/agent/view.h"
 
 #include <stdlib.h>

@@ -8,13 +8,14 @@
 #include <stdint.h>
 
 /*
- * The job's keys as an agent knows them, in the order of keys. A value that is
- * no JSON object counts as absent, whoever wrote it.
+ * The agent's copy of the job's keys in the store, sorted by key. A value that
+ * is not a JSON object counts as absent.
  */
 struct nb_view_key {
-	char *key;	   /* below the job's prefix */
-	json_t *value;	   /* an object */
-	int64_t made, mod; /* revisions: created, last changed */
+	char *key;     /* key relative to the job's prefix */
+	json_t *value; /* the value, always a JSON object */
+	/* store revisions at which the key was created and last changed */
+	int64_t made, mod;
 };
 
 struct nb_view {
@@ -22,20 +23,29 @@ struct nb_view {
 	size_t n, room;
 };
 
-/* Enter a key, or its new value. False: no memory, or no JSON object. */
+/*
+ * Insert a key or replace its value. Returns false if there is no memory or
+ * @value is not a JSON object.
+ */
 bool nb_view_put(struct nb_view *v, const char *key, const char *value,
 		 size_t size, int64_t made, int64_t mod);
 void nb_view_remove(struct nb_view *v, const char *key);
 void nb_view_clear(struct nb_view *v);
 
-/* NULL: there is no such key. */
+/* Returns the entry of @key, or NULL if there is none. */
 const struct nb_view_key *nb_view_get(const struct nb_view *v, const char *key);
-/* The first key from @prefix on; compare with nb_view_below. */
+/*
+ * Returns the index of the first key not below @prefix. Use nb_view_below as
+ * the loop condition.
+ */
 size_t nb_view_first(const struct nb_view *v, const char *prefix);
-/* Does key @i exist and begin with @prefix? */
+/* Returns true if key @i exists and begins with @prefix. */
 bool nb_view_below(const struct nb_view *v, size_t i, const char *prefix);
 
-/* Members of an object; a missing one, or of another type, is 0 or "". */
+/*
+ * Return a member of an object; if it is missing or has another type, return 0
+ * or "".
+ */
 int64_t nb_view_int(const json_t *o, const char *name);
 const char *nb_view_str(const json_t *o, const char *name);
 

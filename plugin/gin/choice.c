@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which transport moves the data, chosen once a process: a wrapped plugin, our
- * own TCP, or none. Errors of a wrapped plugin are counted here.
+ * Chooses which transport moves GIN data: a wrapped plugin, our own TCP
+ * transport, or none. The process chooses once. This file also counts the
+ * errors of a wrapped plugin.
  */
 #include "plugin/gin/choice.h"
 
@@ -16,8 +17,9 @@
 
 static struct {
 	pthread_mutex_t lock;
-	bool made;		      /* accessed atomically */
-	const struct nb_gin_ops *ops; /* atomic; NULL: no device */
+	bool made; /* accessed atomically */
+	/* accessed atomically; NULL if there is no GIN device */
+	const struct nb_gin_ops *ops;
 	bool wrapped;
 } choice = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -49,7 +51,7 @@ static const struct nb_gin_ops *open_wrapped(void)
 	return ops;
 }
 
-/* With the lock. */
+/* The caller holds choice.lock. */
 static void choose_transport(bool usable)
 {
 	const struct nb_gin_ops *ops = NULL;
@@ -60,7 +62,8 @@ static void choose_transport(bool usable)
 		ops = open_wrapped();
 	} else if (nb_params.num[NB_P_GIN]) {
 		nb_gin_tcp_conf.say = log_tcp;
-		nb_gin_tcp_conf.queue = 32; /* NCCL wants a power of two */
+		/* NCCL requires a queue length that is a power of two */
+		nb_gin_tcp_conf.queue = 32;
 		while (nb_gin_tcp_conf.queue * 2 <=
 		       nb_params.num[NB_P_GIN_QUEUE])
 			nb_gin_tcp_conf.queue *= 2;

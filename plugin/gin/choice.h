@@ -5,35 +5,45 @@
 #include "plugin/gin/transport.h"
 
 /*
- * The transport: the plugin that NCCLBPF_CHAIN_GIN names, our TCP if
- * NCCLBPF_GIN is on, else none. The first call chooses; @usable false: none.
+ * Choose the transport: the plugin that NCCLBPF_CHAIN_GIN names, else our TCP
+ * transport if NCCLBPF_GIN is on, else none. Only the first call chooses. If
+ * @usable is false, the process gets no transport.
  */
 void nb_gin_choose(bool usable);
-/* Has NCCL called init? */
+/* Returns true if NCCL has called the plugin's init function. */
 bool nb_gin_called(void);
-/* The transport's functions; NULL: none. */
+/* Returns the transport's functions, or NULL if there is no transport. */
 const struct nb_gin_ops *nb_gin_ops_used(void);
-/* The transport's name; NULL: none. */
+/* Returns the transport's name, or NULL if there is no transport. */
 const char *nb_gin_ops_name(void);
-/* The transport's init returned @rc: go on without one. */
+/*
+ * The transport's init failed with @rc: the process continues without a GIN
+ * transport.
+ */
 void nb_gin_leave_out(int rc);
-/* After a fork, in the child. */
+/* Reset the choice of the transport in a forked child. */
 void nb_gin_choice_forked(void);
 
-/* Count the error of a wrapped plugin's function before NCCL gets it. */
+/*
+ * Count an error that a wrapped plugin's function @what returned. Returns @rc.
+ */
 int nb_gin_count_result(const char *what, int rc);
-/* The same for a call without a collComm. */
+/*
+ * Count the error of a wrapped plugin's call that belongs to no collComm.
+ * Returns @rc.
+ */
 int nb_gin_count_lone_result(const char *what, int rc);
 
-/* ---- a vendor's plugin that ours wraps: plugin/abi/wrapped_gin.c ---- */
+/* The next function is defined in plugin/abi/wrapped_gin.c. */
 
 /*
- * nb_gin_wrap - a wrapped GIN or RMA plugin as a transport
- * @lib:     its library, from dlopen
- * @version: set to the version of its interface that is used
+ * nb_gin_wrap - use a vendor's GIN or RMA plugin as the transport
+ * @lib: handle of its library, from dlopen
+ * @version: set to the interface version that is used
  *
- * NULL: it has no complete ncclGinPlugin_v11 to _v13 or ncclRmaPlugin_v13 to
- * _v15. One in a process, never freed.
+ * Returns NULL if the library has no complete ncclGinPlugin_v11 to _v13 or
+ * ncclRmaPlugin_v13 to _v15. A process has one such transport, which is never
+ * freed.
  */
 const struct nb_gin_ops *nb_gin_wrap(void *lib, int *version,
 				     const char **name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts of a collComm. The operations of a context lie in one slab, so the
+ * Contexts of a collComm. All operations of a context lie in one slab, so the
  * data path neither allocates nor locks.
  */
 #include "plugin/gin/context.h"
@@ -11,7 +11,8 @@
 #include "plugin/gin/tcp.h"
 
 enum {
-	LEAST_OPS = 1 << 16, /* operations of a context, at least */
+	/* least number of operations in a context's slab */
+	LEAST_OPS = 1 << 16,
 	MOST_OPS = 1 << 22,
 };
 
@@ -30,13 +31,16 @@ static uint32_t slab_size(const struct nb_gin_coll *c, int ncontexts, int depth)
 	uint64_t n = (uint64_t)c->nranks * (uint64_t)ncontexts *
 		     (uint64_t)(depth > 0 ? depth : nb_gin_tcp_conf.queue);
 
-	/* memory that is never used costs nothing */
+	/* untouched pages of a large slab cost no memory */
 	return n < LEAST_OPS  ? LEAST_OPS
 	       : n > MOST_OPS ? MOST_OPS
 			      : (uint32_t)n;
 }
 
-/* A closed context of this shape without operations; with the lock. */
+/*
+ * Returns a closed context of the same size without operations in flight, or
+ * NULL. The caller holds the collComm's lock.
+ */
 static struct nb_gin_context *context_reuse(struct nb_gin_coll *c,
 					    int ncontexts, uint32_t nslab)
 {
@@ -97,8 +101,10 @@ int nb_gin_context_add(struct nb_gin_coll *c, int ncontexts, int depth,
 	return x ? NB_NET_OK : NB_NET_SYSTEM;
 }
 
-/* The data path of other contexts may run: the context's memory stays until the
- * collComm is closed, or another context takes it. */
+/*
+ * The data path of other contexts may still run. The context's memory therefore
+ * stays allocated until the collComm is closed or a new context uses it.
+ */
 static void context_close(struct nb_gin_context *x)
 {
 	__atomic_store_n(&x->closed, true, __ATOMIC_RELEASE);

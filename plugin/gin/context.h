@@ -5,19 +5,22 @@
 #include "plugin/gin/hooks.h"
 
 /*
- * nb_gin_context_add - a context of a collComm
- * @depth: operations to each peer; 0: ours
+ * nb_gin_context_add - create a context of a collComm
+ * @depth: operations that may be open for each peer; 0: our default
  *
- * A closed context of the same shape is taken again. Freed with the collComm.
+ * A closed context of the same size is reused. The collComm owns the context.
  */
 int nb_gin_context_add(struct nb_gin_coll *c, int ncontexts, int depth,
 		       struct nb_gin_context **to);
-/* NULL is allowed */
+/* Free a context. @x may be NULL. */
 void nb_gin_context_free(struct nb_gin_context *x);
 
-/* ---- what NCCL calls, all versions; anything may be NULL ---- */
+/*
+ * NCCL calls the functions below in all interface versions. Any argument may be
+ * NULL.
+ */
 
-/* @dev_handle: NULL is allowed */
+/* Create a context for NCCL. @dev_handle may be NULL. */
 int nb_gin_create_context(void *coll, const struct nb_gin_config *config,
 			  void **ctx, void **dev_handle);
 int nb_gin_destroy_context(void *ctx);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What NCCL calls around the data: instances, devices, listeners, collComms and
- * memory. NCCL holds our objects, which have the transport's.
+ * NCCL's calls around the data path: instances, devices, listeners, collComms
+ * and registered memory. NCCL holds pointers to our objects, and our objects
+ * hold the transport's.
  */
 #include "plugin/gin/gin.h"
 
@@ -18,19 +19,22 @@
 
 static struct {
 	pthread_mutex_t lock;
-	int devices;	/* atomic: the number given to NCCL */
-	unsigned inits; /* successful ones; atomic */
+	/* number of devices reported to NCCL; accessed atomically */
+	int devices;
+	unsigned inits; /* number of successful inits; accessed atomically */
 	uint64_t colls; /* accessed atomically */
 } gin = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* NCCL passes NULL, or another plugin's context, in some releases: contexts are
- * looked up before they are used. */
+/*
+ * Some NCCL releases pass NULL, or another plugin's context. Every context is
+ * therefore looked up in this list before it is used.
+ */
 struct instance {
 	void *inner;
 	uint64_t comm_id;
 	struct instance *next;
 };
-static struct instance *instances; /* under gin.lock */
+static struct instance *instances; /* protected by gin.lock */
 
 struct listener {
 	void *inner;
@@ -51,7 +55,10 @@ void nb_gin_forked(void)
 	nb_gin_list_forked();
 }
 
-/* As of a net plugin: before the first success no device is reported. */
+/*
+ * If the transport's first init fails, we report no device, as our net plugin
+ * does.
+ */
 static int init_failed(struct instance *i, int rc)
 {
 	if (__atomic_load_n(&gin.inits, __ATOMIC_RELAXED)) {
@@ -74,7 +81,7 @@ int nb_gin_init(void **ctx, uint64_t comm_id, nb_net_logger *logger,
 	if (ctx)
 		*ctx = NULL;
 	ops = nb_gin_ops_used();
-	/* without a transport nothing is kept: no finalize follows */
+	/* without a transport, do not allocate: NCCL calls no finalize */
 	i = ops && ctx ? calloc(1, sizeof(*i)) : NULL;
 	if (!i)
 		return ops && ctx ? NB_NET_SYSTEM : NB_NET_OK;
@@ -92,7 +99,10 @@ int nb_gin_init(void **ctx, uint64_t comm_id, nb_net_logger *logger,
 	return NB_NET_OK;
 }
 
-/* The instance behind NCCL's pointer; NULL: it is none of ours. */
+/*
+ * Returns the instance that NCCL's pointer @ctx names, or NULL if @ctx is not
+ * ours.
+ */
 static struct instance *instance_find(const void *ctx, bool take)
 {
 	struct instance *found = NULL;
@@ -186,7 +196,9 @@ int nb_gin_close_listen(void *listen_comm)
 	return rc;
 }
 
-/* A signal has been applied here. */
+/*
+ * The transport calls this after it has applied a peer's signal to our memory.
+ */
 static void signal_arrived(void *arg, const struct nb_gin_arrival *a)
 {
 	if (nb_trace_ring_wanted() >> NB_TRACE_GIN_SIGNAL & 1)
@@ -225,7 +237,7 @@ static void coll_free(struct nb_gin_coll *c)
 	free(c);
 }
 
-/* Connect through the transport, with its own listener and context. */
+/* Connect the transport, using the transport's own listener and context. */
 static int connect_inner(struct nb_gin_coll *c, const struct nb_gin_mesh *mesh)
 {
 	const struct nb_gin_ops *ops = nb_gin_ops_used();

@@ -13,11 +13,14 @@
  * or a wrapped plugin (wrapped_gin.c). Results are those of enum nb_net_result.
  */
 
-/* ---- what NCCL calls, all versions; anything may be NULL ---- */
+/*
+ * NCCL calls the functions below in all interface versions. Any argument may be
+ * NULL.
+ */
 
 /*
- * The first init chooses the transport (choice.h). Without one nb_gin_devices
- * says 0, and NCCL takes another GIN plugin.
+ * The first init chooses the transport (choice.h). If there is none,
+ * nb_gin_devices reports 0 devices, and NCCL uses another GIN plugin.
  */
 int nb_gin_init(void **ctx, uint64_t comm_id, nb_net_logger *logger,
 		bool usable);
@@ -25,7 +28,7 @@ int nb_gin_finalize(void *ctx);
 int nb_gin_devices(int *n);
 int nb_gin_get_properties(int dev, struct nb_net_props *props);
 int nb_gin_listen(void *ctx, int dev, void *handle, void **listen_comm);
-/* @mesh: ctx, arrived and arg are not used. */
+/* Connect a collComm. The fields ctx, arrived and arg of @mesh are ignored. */
 int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll);
 int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
 		  void **gin_handle);
@@ -33,12 +36,14 @@ int nb_gin_dereg_mr(void *coll, void *mhandle);
 int nb_gin_close_coll(void *coll);
 int nb_gin_close_listen(void *listen_comm);
 
-/* ---- the rest of the plugin ---- */
+/* Other parts of the plugin call the functions below. */
 
-/* The name of the transport in use, NULL: none. *@devices: the number last
- * given to NCCL. */
+/*
+ * Returns the name of the transport in use, or NULL if there is none. *@devices
+ * is set to the number of devices last reported to NCCL.
+ */
 const char *nb_gin_used(int *devices);
-/* After a fork, in the child. */
+/* Reset the GIN state in a forked child. */
 void nb_gin_forked(void);
 
 #endif

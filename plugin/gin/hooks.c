@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Contexts of the hooks gin/..., filled from our objects.
+/* Fills the contexts of the hooks gin/... from the objects of plugin/gin. */
 #include "plugin/gin/hooks.h"
 
 #include "core/defs/ctx.h"
 #include "plugin/net/list.h"
 #include "plugin/runtime/clock.h"
 
-/* Fields of all contexts. */
+/* Initialise the fields that all GIN hook contexts have in common. */
 #define COLL(c)                                                                \
 	.comm_id = (c)->comm_id, .coll = (c)->id, .rank = (uint32_t)(c)->rank, \
 	.nranks = (uint32_t)(c)->nranks

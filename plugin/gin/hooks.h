@@ -9,35 +9,37 @@
 #include "plugin/profiler/hooks.h"
 
 /*
- * The objects behind the hooks gin/..., and one function a hook. Callers check
- * nb_events_hooked first, so a hook without programs costs one load.
+ * GIN objects (collComm, context, lane) and one function for each gin/... hook.
+ * Callers check nb_events_hooked first, so a hook without programs costs one
+ * load.
  */
 enum {
-	NB_GIN_MAX_CONTEXTS = 256, /* in a collComm */
+	NB_GIN_MAX_CONTEXTS = 256, /* most contexts of one collComm */
 	NB_GIN_MAX_HOLD_NS = 10000000,
 };
 #define NB_GIN_NO_INDEX UINT64_MAX
 
 struct nb_gin_coll;
 
-/* Counters of a peer; one thread writes, any may read. */
+/* Counters of one peer. One thread writes them; any thread may read them. */
 struct nb_gin_counts {
 	uint64_t puts, signals, gets, bytes, held;
 	uint32_t outstanding, errors;
 };
 
-/* Operations of one context to one peer, which must not overtake each other. */
+/* Operations from one context to one peer. They must keep their order. */
 struct nb_gin_lane {
 	struct nb_gin_counts counts;
-	struct nb_gin_op *first, *last; /* held back */
-	uint64_t release_ns;		/* of the last one */
-	struct nb_gin_lane *next; /* in the context's list of held lanes */
+	struct nb_gin_op *first, *last; /* operations that a program delays */
+	uint64_t release_ns; /* when the last delayed operation may be sent */
+	/* next lane in the context's list of delayed lanes */
+	struct nb_gin_lane *next;
 	bool listed;
 };
 
-/* From post to done; written while telemetry is on. */
+/* Latencies from post to completion, recorded while telemetry is on. */
 enum nb_gin_time {
-	NB_GIN_TIME_PUT, /* puts and signals */
+	NB_GIN_TIME_PUT, /* puts and signals share this histogram */
 	NB_GIN_TIME_GET,
 	NB_GIN_NTIMES
 };
@@ -45,43 +47,59 @@ struct nb_gin_times {
 	struct nb_tel_time of[NB_GIN_NTIMES];
 };
 
-/* What createContext made; before v13 connect makes one. */
+/*
+ * A context that NCCL's createContext made. Before version 13, connect makes
+ * it.
+ */
 struct nb_gin_context {
 	struct nb_gin_coll *coll;
-	void *inner; /* the transport's; NULL: it has none */
+	/* the transport's context; NULL if the transport has none */
+	void *inner;
 	uint32_t slot;
 	int ncontexts;
 	bool closed;
-	/* operations: those from fresh on were never used */
+	/*
+	 * slab of operations; those with an index of at least fresh were never
+	 * used
+	 */
 	struct nb_gin_op *slab, *spare;
 	uint32_t nslab, fresh;
-	uint32_t busy;		  /* atomic: operations in use */
-	struct nb_gin_lane *lane; /* ncontexts * nranks */
-	/* likewise; memory that is never written costs nothing */
+	uint32_t busy;		  /* operations in use; accessed atomically */
+	struct nb_gin_lane *lane; /* array of ncontexts * nranks lanes */
+	/*
+	 * array of ncontexts * nranks histograms; unused pages cost no memory
+	 */
 	struct nb_gin_times *times;
-	struct nb_gin_lane *held; /* lanes with operations that wait */
+	struct nb_gin_lane *held; /* lanes that hold delayed operations */
 };
 
 struct nb_gin_coll {
-	const struct nb_gin_ops *ops; /* the transport */
+	const struct nb_gin_ops *ops; /* functions of the transport */
 	void *inner;
 	uint64_t comm_id, id, born_ns;
 	uint32_t dev, speed;
 	int rank, nranks;
-	int error;	      /* of an operation that was held back */
-	uint64_t number;      /* of the next operation */
-	pthread_mutex_t lock; /* of context[] for writers */
+	int error; /* error of a delayed operation, reported by the next post */
+	uint64_t number;      /* number that the next operation gets */
+	pthread_mutex_t lock; /* serialises writers of context[] */
 	/* accessed atomically */
 	struct nb_gin_context *context[NB_GIN_MAX_CONTEXTS];
-	struct nb_gin_context *first;	     /* before v13 */
-	struct nb_gin_coll *before, *behind; /* list.c's */
-	bool listed;			     /* likewise */
+	struct nb_gin_context *first;	     /* only used before version 13 */
+	struct nb_gin_coll *before, *behind; /* links in the list of list.c */
+	bool listed; /* true while list.c has it in its list */
 	struct nb_gin_counts peer[];
 };
 
-/* Returns the traffic class wanted; NB_NET_CLASS_NONE: no opinion. */
+/*
+ * Run the programs of gin/connect. Returns the traffic class that a program
+ * chose, or NB_NET_CLASS_NONE.
+ */
 int nb_gin_run_connect(const struct nb_gin_coll *c, bool done);
-/* Returns how long to hold the operation; @behind_ns: the one before it. */
+/*
+ * Run the programs of gin/put. Returns the delay of the operation in ns.
+ * @behind_ns: how long the lane's last delayed operation still waits; 0: none
+ * waits
+ */
 uint64_t nb_gin_run_put(const struct nb_gin_coll *c, const struct nb_gin_op *op,
 			uint64_t now, uint64_t behind_ns);
 void nb_gin_run_done(const struct nb_gin_coll *c, const struct nb_gin_op *op,

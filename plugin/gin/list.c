@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The list of collComms, under its own lock. Only opening, closing and readers
- * take the lock, never the data path.
+ * The process's list of collComms and its lock. Opening, closing and reading
+ * take the lock; the data path does not.
  */
 #include "plugin/gin/list.h"
 
@@ -12,8 +12,10 @@
 static struct {
 	pthread_mutex_t lock;
 	struct nb_gin_coll *first, *last;
-	struct nb_gin_sums gone; /* live is not used */
-	uint64_t errors;	 /* atomic; of no collComm */
+	/* sums of closed collComms; field live is unused */
+	struct nb_gin_sums gone;
+	/* errors that belong to no collComm; accessed atomically */
+	uint64_t errors;
 } list = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void nb_gin_list_add(struct nb_gin_coll *c)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Times and spans of operations. The data path of a collComm writes them in its
- * one thread; the control thread reads and resets them.
+ * Latencies and trace spans of GIN operations. Only the data-path thread of a
+ * collComm writes them; the control thread reads and resets them.
  */
 #include "plugin/gin/observe.h"
 
@@ -25,7 +25,7 @@ static uint64_t span_who(const struct nb_gin_coll *c, uint32_t peer)
 	return (uint64_t)(uint32_t)c->rank | (uint64_t)peer << 32;
 }
 
-/* Operations of all collComms of a process have different numbers. */
+/* Returns a span number that is unique among all collComms of the process. */
 static uint64_t span_id(const struct nb_gin_coll *c, enum nb_trace_event event,
 			uint64_t number)
 {

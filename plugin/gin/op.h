@@ -8,19 +8,19 @@
 #include <stdint.h>
 
 /*
- * One operation of a kernel: a put, a put with a signal, a signal, a get or a
- * flush. post.c owns the operations; a transport links them into its queues and
- * sets state and error.
+ * One operation that a GPU kernel posted: a put, a put with a signal, a signal,
+ * a get or a flush. post.c owns the operations. A transport links them into its
+ * queues and sets their state and error.
  */
 enum nb_gin_kind {
 	NB_GIN_PUT,
-	NB_GIN_SIGNAL, /* with or without a put */
+	NB_GIN_SIGNAL, /* a signal, with or without a put */
 	NB_GIN_GET,
 	NB_GIN_FLUSH,
-	/* only the TCP transport uses these */
-	NB_GIN_ANSWER,	/* the data of a peer's get */
-	NB_GIN_REGION,	/* a region was registered here */
-	NB_GIN_GOODBYE, /* the last message of a connection */
+	/* message kinds that only the TCP transport uses */
+	NB_GIN_ANSWER,	/* carries the data that a peer's get asked for */
+	NB_GIN_REGION,	/* tells the peer that a region was registered */
+	NB_GIN_GOODBYE, /* is the last message on a connection */
 	NB_GIN_NKINDS
 };
 
@@ -34,23 +34,23 @@ enum nb_gin_signal_op {
 
 enum nb_gin_state {
 	NB_GIN_FREE,
-	NB_GIN_HELD,   /* a program holds it back */
-	NB_GIN_POSTED, /* the transport has it */
+	NB_GIN_HELD,   /* delayed by a policy program */
+	NB_GIN_POSTED, /* handed to the transport */
 	NB_GIN_DONE,
-	NB_GIN_FAILED /* error says why */
+	NB_GIN_FAILED /* failed; op.error holds the reason */
 };
 
 /*
- * The header of a message of the TCP transport, in host byte order: a peer of
- * another byte order has a wrong magic. Regions are registration numbers of the
- * collComm, the same on all ranks.
+ * Header of a TCP transport message, in host byte order. A peer of another byte
+ * order is recognised by its wrong magic number. Regions are named by their
+ * registration number, which is the same on all ranks of the collComm.
  */
 struct nb_gin_head {
 	uint32_t magic;
-	uint32_t number; /* message number on its connection, from 0 */
+	uint32_t number; /* number of the message on its connection, from 0 */
 	uint8_t kind, signal_op;
 	uint16_t zero;
-	uint32_t region, signal_region; /* NB_GIN_NO_REGION: none */
+	uint32_t region, signal_region; /* NB_GIN_NO_REGION if there is none */
 	uint32_t context;
 	uint64_t offset, size;
 	uint64_t signal_offset, value;
@@ -60,30 +60,34 @@ static_assert(sizeof(struct nb_gin_head) == 56, "no padding");
 enum { NB_GIN_MAGIC = 0x6e62676e };
 
 struct nb_gin_op {
-	/* NCCL's arguments; of a get, src is the peer's memory, dst ours */
+	/*
+	 * Fields copied from NCCL's arguments. For a get, src is the peer's
+	 * memory and dst is ours.
+	 */
 	enum nb_gin_kind kind;
 	uint32_t rank, context;
-	uint32_t signal_op; /* enum nb_gin_signal_op */
-	uint32_t flags;	    /* NB_GIN_MORE */
+	uint32_t signal_op; /* a value of enum nb_gin_signal_op */
+	uint32_t flags;	    /* NB_GIN_MORE or 0 */
 	bool strong;
 	uint64_t size, src_off, dst_off, signal_off, value;
-	void *src, *dst, *signal; /* handles of reg_mr */
-	/* the transport's */
+	void *src, *dst, *signal; /* memory handles from reg_mr */
+	/* fields that the transport sets */
 	enum nb_gin_state state;
 	int error;
-	struct nb_gin_op *next; /* in one queue at a time */
-	void *inner;		/* a wrapped plugin's request */
+	/* next operation in the one queue that holds it */
+	struct nb_gin_op *next;
+	void *inner; /* request of a wrapped plugin */
 	char *data;
-	uint64_t moved; /* bytes of header and data */
+	uint64_t moved; /* bytes of header and data sent so far */
 	struct nb_gin_head head;
-	/* post.c's */
+	/* fields that only post.c uses */
 	uint32_t index, generation;
 	uint32_t polls;
-	bool told; /* its failure was counted */
+	bool told; /* true once the failure was counted */
 	uint64_t number, post_ns, sent_ns, release_ns;
 };
 
-/* optFlags of RMA v15: another operation follows at once. */
+/* Bit in optFlags of RMA v15: NCCL posts another operation at once. */
 enum { NB_GIN_MORE = 1 };
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The data path: operations of NCCL's proxy thread, from post to done. Programs
- * see each put, may hold it back, and see its end. A request is the number of
- * its operation and how often that was used, so a stale one is noticed.
+ * The data path: operations of NCCL's proxy thread, from post to completion.
+ * Policy programs see each put, may delay it, and see its completion. A request
+ * that NCCL holds encodes the operation's number and its generation, so a
+ * request of an earlier use is detected.
  */
 #include "plugin/gin/post.h"
 
@@ -14,7 +15,11 @@
 #include "plugin/runtime/log.h"
 
 enum {
-	SLOT_BIT = 32, /* of a request: operation + 1, slot, generation */
+	/*
+	 * bit positions of slot and generation in a request; its low bits are
+	 * the operation's index + 1
+	 */
+	SLOT_BIT = 32,
 	GENERATION_BIT = 40,
 	GENERATIONS = 1 << 22,
 };
@@ -30,7 +35,10 @@ static void *request_of(const struct nb_gin_context *x,
 	return (void *)(uintptr_t)n;
 }
 
-/* The operation of a request, and its context; NULL: it is stale. */
+/*
+ * Returns the operation of @request and sets *@x to its context, or returns
+ * NULL if the request belongs to an earlier use.
+ */
 static struct nb_gin_op *request_find(const struct nb_gin_coll *c,
 				      const void *request,
 				      struct nb_gin_context **x)
@@ -91,7 +99,9 @@ static void count_op(struct nb_gin_counts *p, const struct nb_gin_op *op)
 	NB_NET_COUNT(p->outstanding, 1);
 }
 
-/* Copy NCCL's arguments; all else keeps what the slot needs. */
+/*
+ * Copy NCCL's arguments into a slot. The slot's own fields keep their values.
+ */
 static void op_fill(struct nb_gin_op *op, const struct nb_gin_op *from)
 {
 	op->kind = from->kind;
@@ -145,7 +155,7 @@ static void lane_hold(struct nb_gin_context *x, struct nb_gin_lane *l,
 	}
 }
 
-/* Send what is due, in order. */
+/* Send the delayed operations of a lane that are due, in order. */
 static void lane_release(struct nb_gin_context *x, struct nb_gin_lane *l,
 			 uint64_t now)
 {
@@ -160,7 +170,8 @@ static void lane_release(struct nb_gin_context *x, struct nb_gin_lane *l,
 		op->state = NB_GIN_FAILED;
 		op->error = rc;
 		if (!x->coll->error)
-			x->coll->error = rc; /* of the next post */
+			/* the next post returns this error */
+			x->coll->error = rc;
 	}
 }
 
@@ -182,7 +193,7 @@ static void context_release(struct nb_gin_context *x)
 	}
 }
 
-/* Run the programs of a put, then send it or keep it. */
+/* Run the programs of a put, then send or delay the put. */
 static int op_decide(struct nb_gin_context *x, struct nb_gin_op *op)
 {
 	struct nb_gin_lane *l = lane_of(x, op);
@@ -261,12 +272,18 @@ int nb_gin_post_coll(void *coll, const struct nb_gin_op *op, void **request)
 
 	if (!c || !c->first)
 		return NB_NET_ARGUMENT;
-	/* v12 numbers connections, of which a context may have fewer */
+	/*
+	 * In version 12 NCCL passes a connection number, which may exceed the
+	 * number of contexts.
+	 */
 	folded.context %= (uint32_t)c->first->ncontexts;
 	return nb_gin_post(c->first, &folded, request);
 }
 
-/* The end of an operation, told once: NCCL may test a failed one again. */
+/*
+ * Observe the end of an operation once, since NCCL may test a failed operation
+ * again.
+ */
 static void op_ended(struct nb_gin_context *x, struct nb_gin_op *op, int rc)
 {
 	if (op->told)

@@ -5,13 +5,14 @@
 #include "plugin/gin/hooks.h"
 
 /*
- * nb_gin_post - take an operation
- * @ctx:     what create_context gave
- * @op:      its arguments; copied
- * @request: never NULL on success, except for a flush that is done
+ * nb_gin_post - start an operation
+ * @ctx: a context from create_context
+ * @op: the operation's arguments, which are copied
+ * @request: set to the request that NCCL tests; NULL only for a flush that is
+ *   complete
  */
 int nb_gin_post(void *ctx, const struct nb_gin_op *op, void **request);
-/* The same with the context that connect made; versions before v13. */
+/* Start an operation in the context that connect made (versions before 13). */
 int nb_gin_post_coll(void *coll, const struct nb_gin_op *op, void **request);
 int nb_gin_test(void *coll, void *request, int *done);
 int nb_gin_progress(void *ctx);

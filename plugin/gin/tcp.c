@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The TCP transport's functions: a collComm's life, and one turn of its data
- * path. Post only queues; progress sends and receives, so that descriptors
- * taken in one round share a system call.
+ * Functions of the TCP transport: opening and closing a collComm, and one round
+ * of its data path. Posting only queues an operation. Progress sends and
+ * receives, so that operations posted in one round share a system call.
  */
 #include "plugin/gin/tcp.h"
 
@@ -103,8 +103,6 @@ static int tcp_dereg_mr(void *coll, void *mhandle)
 	return nb_gin_regions_remove(&c->regions, mhandle);
 }
 
-/* ---- a turn of the data path ---- */
-
 static void receive_ready(struct nb_gin_tcp *c)
 {
 	struct epoll_event e[READY];
@@ -120,7 +118,7 @@ static void receive_ready(struct nb_gin_tcp *c)
 		nb_gin_receive(c, &c->peer[e[i].data.u32]);
 }
 
-/* Were messages sent? */
+/* Send the queued messages. Returns true if a message was sent. */
 static bool send_queued(struct nb_gin_tcp *c)
 {
 	bool sent = false;
@@ -147,23 +145,34 @@ static int tcp_progress(void *coll, void *ctx)
 
 	(void)ctx;
 	nb_gin_enter(&c->regions);
-	/* An answer to what was just sent is not there yet: NCCL's next turn
-	 * asks for it, and no second turn in a row is without asking. */
+	/*
+	 * The answer to a message that was just sent cannot have arrived yet.
+	 * The next call therefore receives, and at most one call in a row only
+	 * sends.
+	 */
 	c->only_sent = send_queued(c) && !c->only_sent;
 	if (!c->only_sent)
 		receive_ready(c);
 	nb_gin_leave(&c->regions);
-	/* NCCL ignores it in all releases; post tells it again */
+	/*
+	 * NCCL ignores this result in all releases, so post returns the error
+	 * as well
+	 */
 	return c->error;
 }
 
-/* The end: what is queued should arrive, and then the goodbye. */
+/*
+ * Close a collComm in order: send what is queued, then a goodbye to each peer.
+ */
 static void say_goodbye(struct nb_gin_tcp *c)
 {
 	uint64_t deadline = nb_clock_system() + nb_gin_tcp_conf.close_ns;
 	bool busy = true;
 
-	/* what has arrived is applied; unread data would reset the stream */
+	/*
+	 * apply data that has arrived, because closing a socket with unread
+	 * data resets the stream
+	 */
 	while (busy && nb_clock_system() < deadline) {
 		tcp_progress(c, NULL);
 		busy = c->only_sent;
@@ -209,7 +218,10 @@ static void fill_head(struct nb_gin_op *op)
 	};
 }
 
-/* Memory of ours, checked. NULL: it is not registered. */
+/*
+ * Returns the address of registered memory of this rank, or NULL if the range
+ * is not registered.
+ */
 static char *own_memory(const struct nb_gin_tcp *c, void *handle, uint64_t off,
 			uint64_t size)
 {
@@ -232,7 +244,7 @@ static int own_memory_bad(const struct nb_gin_op *op)
 	return NB_NET_ARGUMENT;
 }
 
-/* Queue for a peer. */
+/* Queue an operation for a remote peer. */
 static int post_peer(const struct nb_gin_tcp *c, struct nb_gin_op *op)
 {
 	struct nb_gin_peer *p = &c->peer[op->rank];
@@ -281,7 +293,7 @@ static int tcp_post(void *coll, void *ctx, struct nb_gin_op *op)
 	    op->signal_op >= NB_GIN_NSIGNAL_OPS)
 		return NB_NET_ARGUMENT;
 	if (op->kind == NB_GIN_FLUSH) {
-		/* a get is done when its data is visible */
+		/* the data of a completed get is visible already */
 		op->state = NB_GIN_DONE;
 		return NB_NET_OK;
 	}

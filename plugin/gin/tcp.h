@@ -8,10 +8,10 @@
 #include "plugin/net/tcp.h"
 
 /*
- * Our own GIN transport: one TCP connection for each pair of ranks of a
- * collComm, used both ways. The stream keeps the order of puts and signals.
- * Whatever arrives is checked before a byte is written. The files tcp_*.c share
- * this header; others use nb_gin_tcp_ops.
+ * Our own GIN transport. Each pair of ranks of a collComm shares one TCP
+ * connection, used in both directions. The stream keeps puts and signals in
+ * order. Incoming headers are checked before any byte is written to memory. The
+ * files tcp_*.c share this header; other files use nb_gin_tcp_ops only.
  */
 extern const struct nb_gin_ops nb_gin_tcp_ops;
 
@@ -21,18 +21,24 @@ enum nb_gin_offence {
 	NB_GIN_NOFFENCES
 };
 const char *nb_gin_offence_word(enum nb_gin_offence what);
-/* Counted in this process. */
+/* Returns how many offences of this kind the process has counted. */
 uint64_t nb_gin_offences(enum nb_gin_offence what);
 
-/* Set before init; the defaults are fine. */
+/* Settings of the transport. The caller may change them before init. */
 struct nb_gin_tcp_conf {
-	/* Log one line; @warn: as a warning. Any thread; may be NULL. */
+	/*
+	 * Logs one line, as a warning if @warn. Any thread calls it. May be
+	 * NULL.
+	 */
 	void (*say)(bool warn, const char *line);
-	uint64_t stall_ns;   /* without progress until a peer is stalled */
-	uint64_t connect_ns; /* for all ranks to connect */
-	uint64_t close_ns;   /* to send what is queued at the end */
-	int queue;	     /* operations per context and peer */
-	int send_buffer;     /* bytes of a socket's buffer; 0: the system's */
+	/* time without progress after which a peer is stalled */
+	uint64_t stall_ns;
+	uint64_t connect_ns; /* time within which all ranks must connect */
+	/* time for sending queued data when a collComm closes */
+	uint64_t close_ns;
+	int queue; /* operations for each context and peer */
+	/* socket buffer size in bytes; 0: the system's default */
+	int send_buffer;
 };
 extern struct nb_gin_tcp_conf nb_gin_tcp_conf;
 void nb_gin_tcp_say(bool warn, const char *fmt, ...)
@@ -48,32 +54,39 @@ struct nb_gin_region {
 };
 
 /*
- * Registered memory. A region keeps its address until its chunk is freed, when
- * all regions of the chunk are closed and the data path has left them.
+ * Regions of registered memory. A region keeps its address until its chunk is
+ * freed. A chunk is freed once all of its regions are closed and the data path
+ * has left them.
  */
 struct nb_gin_regions {
-	pthread_mutex_t lock; /* for writers */
-	uint32_t next;	      /* atomic: the next number */
+	pthread_mutex_t lock; /* taken by threads that register or deregister */
+	uint32_t next; /* number of the next region; accessed atomically */
 	struct nb_gin_chunk {
-		uint32_t used, closed; /* under the lock */
+		uint32_t used, closed; /* protected by the lock above */
 		struct nb_gin_region region[NB_GIN_CHUNK];
 	} * chunk[NB_GIN_CHUNKS]; /* accessed atomically */
-	uint64_t epoch;		  /* atomic: odd while the data path runs */
+	uint64_t epoch; /* odd while the data path runs; accessed atomically */
 };
 
 void nb_gin_regions_init(struct nb_gin_regions *t);
 void nb_gin_regions_fini(struct nb_gin_regions *t);
 int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
 		       void **handle);
-/* Waits until the data path does not use the region. */
+/* Close a region. Waits until the data path no longer uses it. */
 int nb_gin_regions_remove(struct nb_gin_regions *t, void *handle);
-/* The open region with this number; NULL: none. Between enter and leave. */
+/*
+ * Returns the open region with this number, or NULL. The data path calls it
+ * between nb_gin_enter and nb_gin_leave.
+ */
 const struct nb_gin_region *nb_gin_region(const struct nb_gin_regions *t,
 					  uint32_t number);
 uint32_t nb_gin_region_number(void *handle);
 void *nb_gin_region_handle(uint32_t number);
 
-/* The data path runs: a region found open stays until nb_gin_leave. */
+/*
+ * Marks the data path as running: a region found open stays valid until
+ * nb_gin_leave.
+ */
 static inline void nb_gin_enter(struct nb_gin_regions *t)
 {
 	__atomic_fetch_add(&t->epoch, 1, __ATOMIC_SEQ_CST);
@@ -88,7 +101,7 @@ enum { NB_GIN_AHEAD = 1 << 16, NB_GIN_MAX_GETS = 1 << 16 };
 
 enum nb_gin_peer_state {
 	NB_GIN_OPEN,
-	NB_GIN_CLOSED, /* it said goodbye */
+	NB_GIN_CLOSED, /* the peer sent a goodbye message */
 	NB_GIN_STALLED,
 	NB_GIN_LOST
 };
@@ -98,44 +111,46 @@ struct nb_gin_queue {
 };
 
 struct nb_gin_peer {
-	int fd; /* -1: none */
+	int fd; /* socket, or -1 if there is no connection */
 	uint32_t rank;
-	uint32_t state; /* atomic: enum nb_gin_peer_state */
-	int offence;	/* atomic: enum nb_gin_offence; -1: none */
+	uint32_t state; /* enum nb_gin_peer_state; accessed atomically */
+	int offence;	/* enum nb_gin_offence, or -1; accessed atomically */
 	union nb_tcp_addr addr;
-	/* sending */
+	/* fields of the sending side */
 	struct nb_gin_queue queue;
-	struct nb_gin_op notice; /* an announcement or goodbye */
-	uint32_t sent;		 /* messages queued so far */
-	uint32_t announced;	 /* regions */
-	uint64_t queued_bytes;	 /* accessed atomically */
-	uint64_t moved_ns;	 /* 0: progress since the last look */
+	/* the region announcement or goodbye being sent */
+	struct nb_gin_op notice;
+	uint32_t sent;	       /* number of messages queued so far */
+	uint32_t announced;    /* number of regions announced so far */
+	uint64_t queued_bytes; /* accessed atomically */
+	/* time since which nothing moved; 0: data moved at the last check */
+	uint64_t moved_ns;
 	uint32_t idle;
-	/* receiving */
-	uint32_t received; /* messages */
+	/* fields of the receiving side */
+	uint32_t received; /* number of messages received */
 	struct nb_gin_head in;
 	size_t head_got;
-	uint32_t since_large; /* messages since one with much data */
+	uint32_t since_large; /* messages received since the last large one */
 	uint64_t body_got;
 	char *body;
-	struct nb_gin_queue gets;		/* sent, without answer */
-	uint32_t answers;			/* queued */
+	struct nb_gin_queue gets; /* gets that were sent and are not answered */
+	uint32_t answers;	  /* number of answers queued for the peer */
 	uint64_t in_puts, in_signals, in_bytes; /* accessed atomically */
 	uint64_t since_puts, since_bytes, since_ns;
 };
 
 struct nb_gin_tcp {
 	int nranks, rank;
-	int epoll;	/* -1: few peers, each is asked */
-	int error;	/* the first failure of a peer */
-	bool only_sent; /* the turn before did not receive */
+	int epoll; /* epoll descriptor; -1: few peers, all are polled in turn */
+	int error; /* first error of any peer */
+	bool only_sent; /* the last progress call only sent */
 	struct nb_gin_regions regions;
 	void (*arrived)(void *arg, const struct nb_gin_arrival *a);
 	void *arg;
-	struct nb_gin_op *spare; /* free operations for answers */
+	struct nb_gin_op *spare; /* free list of operations for answers */
 	struct answer_block *blocks;
 	uint64_t comm_id;
-	struct nb_gin_peer *peer; /* nranks */
+	struct nb_gin_peer *peer; /* array of nranks peers */
 	char ahead[NB_GIN_AHEAD];
 };
 
@@ -145,39 +160,54 @@ int nb_gin_tcp_devices(int *n);
 int nb_gin_tcp_properties(int dev, struct nb_net_props *props);
 int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm);
 int nb_gin_tcp_close_listen(void *listen_comm);
-/* Connect all peers of @c; bounded in time. */
+/*
+ * Connect to all peers of @c. Returns an error when the time limit is reached.
+ */
 int nb_gin_tcp_join(struct nb_gin_tcp *c, const struct nb_gin_mesh *mesh);
 
 void nb_gin_enqueue(struct nb_gin_peer *p, struct nb_gin_op *op);
-/* Send what is queued, as far as the socket takes it. */
+/* Send queued messages until the socket's buffer is full. */
 void nb_gin_send(struct nb_gin_tcp *c, struct nb_gin_peer *p);
-/* Queue the next announcement of a region, if there is one. */
+/*
+ * Queue the next region announcement for @p, if a region is not yet announced.
+ */
 void nb_gin_announce(struct nb_gin_tcp *c, struct nb_gin_peer *p);
 void nb_gin_goodbye(struct nb_gin_peer *p);
-/* An operation for an answer; NULL: no memory. */
+/*
+ * Returns an operation for an answer to a peer's get, or NULL if there is no
+ * memory.
+ */
 struct nb_gin_op *nb_gin_answer_new(struct nb_gin_tcp *c);
 void nb_gin_answers_free(struct nb_gin_tcp *c);
-/* The connection is lost: @why, for the log. Operations fail. */
+/*
+ * Mark the connection as lost for reason @why, log it, and fail its operations.
+ */
 void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why);
 void nb_gin_fail_all(struct nb_gin_peer *p, int error);
 
-/* Read and apply what the peer sent, up to a limit. */
+/* Read and apply a peer's messages, up to a limit of bytes. */
 void nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p);
-/* Apply a put or signal of our own rank. 0 or NB_NET_ARGUMENT. */
+/*
+ * Apply a put or signal that this rank sends to itself. Returns 0 or
+ * NB_NET_ARGUMENT.
+ */
 int nb_gin_apply_self(struct nb_gin_tcp *c, struct nb_gin_op *op);
-/* End the peer's connection for an offence. */
+/* End the connection of a peer that broke the protocol. */
 void nb_gin_offend(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 		   enum nb_gin_offence what);
 
-/* The handshake: the connector's first message, and the answer. */
+/*
+ * Handshake message. The connecting rank sends it first; the accepting rank
+ * answers with the same structure.
+ */
 struct nb_gin_hello {
 	uint64_t magic, cookie;
 	uint32_t version, rank, nranks, zero;
 };
-/* NCCL's 128 bytes. */
+/* Contents of NCCL's 128-byte connection handle. */
 struct nb_gin_handle {
 	uint64_t magic, cookie;
-	uint16_t family, port; /* port: network order */
+	uint16_t family, port; /* TCP port in network byte order */
 	uint32_t version;
 	uint8_t addr[16];
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Devices, listeners, and the connections between all ranks of a collComm. A
- * rank connects to the ranks above its own and accepts those below. Connect
- * waits until every peer has answered, at most for a time, and names the ranks
- * that have not. A connection without the listener's secret number is dropped.
+ * rank connects to every higher rank and accepts connections of lower ranks.
+ * Connect waits until every peer has answered or its time is over, and then
+ * names the missing ranks. A connection without the listener's secret number is
+ * dropped.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -18,8 +19,11 @@
 #include "plugin/gin/tcp.h"
 #include "plugin/runtime/clock.h"
 
-/* FEW: peers that are asked without epoll; TURN_MS: between two looks;
- * PATIENCE_MS: a silent guest may keep its place while others wait for one. */
+/*
+ * FEW: up to this number of peers, no epoll is used. TURN_MS: longest wait for
+ * a socket event while connecting. PATIENCE_MS: time after which a silent
+ * incoming connection gives up its slot when others wait.
+ */
 enum {
 	FEW = 4,
 	GUESTS = 64,
@@ -43,11 +47,15 @@ struct instance {
 
 /* A connection that is being made. */
 struct joining {
-	int fd; /* -1: none, connect again after @again */
+	int fd; /* socket; -1: none, connect again at the time again */
 	bool connected, done;
-	uint64_t again, since; /* since: a guest came */
-	size_t moved;	       /* of the hello that is sent or received */
-	size_t got;	       /* of the answer */
+	/*
+	 * again: time of the next try; since: when an incoming connection was
+	 * accepted
+	 */
+	uint64_t again, since;
+	size_t moved; /* bytes of the hello sent or received */
+	size_t got;   /* bytes of the answer moved */
 	struct nb_gin_hello hello, answer;
 	union nb_tcp_addr addr;
 };
@@ -55,7 +63,7 @@ struct joining {
 struct join {
 	struct nb_gin_tcp *c;
 	const struct listener *l;
-	struct joining *up; /* one a rank */
+	struct joining *up; /* outgoing connections, one for each higher rank */
 	struct joining guest[GUESTS];
 	int nguests, missing;
 	uint64_t now, deadline;
@@ -91,7 +99,7 @@ int nb_gin_tcp_properties(int dev, struct nb_net_props *p)
 	if (rc)
 		return rc;
 	p->ptr_support = NB_NET_HOST_MEMORY | NB_NET_CUDA_MEMORY;
-	/* NCCL's ring has 32 places for each of max_recvs */
+	/* NCCL's queue has 32 entries for each of max_recvs */
 	p->max_recvs = nb_gin_tcp_conf.queue / 32;
 	p->device_type = NB_GIN_PROXY;
 	p->max_p2p_bytes = p->max_coll_bytes = (size_t)1 << 57;
@@ -126,7 +134,7 @@ static bool address_of(const struct nb_gin_handle *h, union nb_tcp_addr *a)
 	       nb_tcp_addr_unpack(a, h->family, h->port, h->addr);
 }
 
-/* 0 or an errno. */
+/* Open the listening port at address @a. Returns 0 or an errno. */
 static int open_port(struct listener *l, union nb_tcp_addr *a)
 {
 	socklen_t size = nb_tcp_addr_size(a);
@@ -148,7 +156,10 @@ static int open_port(struct listener *l, union nb_tcp_addr *a)
 
 int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 {
-	/* the number is the net plugin's, which may have other devices */
+	/*
+	 * @dev counts the devices of NCCL's net plugin, which may have more
+	 *   than ours
+	 */
 	const struct nb_tcp_dev *d =
 		nb_tcp_dev(dev) ? nb_tcp_dev(dev) : nb_tcp_dev(0);
 	struct listener *l;
@@ -180,7 +191,7 @@ int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	return NB_NET_OK;
 }
 
-/* Keepalive and the user time-out detect a dead host. */
+/* Set keepalive and the TCP user time-out, which detect a dead host. */
 static void set_options(int fd)
 {
 	static const struct {
@@ -216,7 +227,11 @@ static void set_class(int fd, int family, int traffic_class)
 			   sizeof(traffic_class));
 }
 
-/* Move bytes of @at, from *@moved on. 1: all; 0: later; -1: failed, errno. */
+/*
+ * Send (@out) or receive the bytes of @at from position *@moved. Returns 1 if
+ * all bytes are moved, 0 if the socket would block, -1 on failure with errno
+ * set.
+ */
 static int move_bytes(int fd, void *at, size_t size, size_t *moved, bool out)
 {
 	while (*moved < size) {
@@ -243,8 +258,6 @@ static bool hello_fits(const struct nb_gin_hello *h, uint64_t cookie,
 	return h->magic == NB_GIN_HELLO_MAGIC && h->cookie == cookie &&
 	       h->version == NB_GIN_VERSION && h->nranks == (uint32_t)nranks;
 }
-
-/* ---- to the ranks above ---- */
 
 static void try_again(struct join *j, struct joining *u)
 {
@@ -287,7 +300,10 @@ static bool is_connected(struct join *j, struct joining *u)
 	return u->connected;
 }
 
-/* One step towards a rank. 0 or an errno that ends all. */
+/*
+ * Advance one connection to a higher rank. Returns 0, or an errno that ends the
+ * connect.
+ */
 static int connect_step(struct join *j, struct joining *u)
 {
 	int rc;
@@ -314,8 +330,6 @@ static int connect_step(struct join *j, struct joining *u)
 	return 0;
 }
 
-/* ---- from the ranks below ---- */
-
 static void guest_drop(struct join *j, int i, bool close_it)
 {
 	if (close_it)
@@ -323,7 +337,10 @@ static void guest_drop(struct join *j, int i, bool close_it)
 	j->guest[i] = j->guest[--j->nguests];
 }
 
-/* Accept while there is room; the others wait in the listener's queue. */
+/*
+ * Accept connections while there are free slots. Others wait in the listener's
+ * backlog.
+ */
 static void accept_guests(struct join *j)
 {
 	while (j->nguests < GUESTS) {
@@ -341,7 +358,10 @@ static void accept_guests(struct join *j)
 	}
 }
 
-/* The rank that a guest is; NULL: it is none that we await. */
+/*
+ * Returns the lower rank that an incoming connection claims to be, or NULL if
+ * no such rank is awaited.
+ */
 static struct joining *guest_rank(struct join *j, const struct joining *g)
 {
 	if (!hello_fits(&g->hello, j->l->cookie, j->c->nranks) ||
@@ -350,7 +370,10 @@ static struct joining *guest_rank(struct join *j, const struct joining *g)
 	return &j->up[g->hello.rank];
 }
 
-/* One step of a guest. False: it is gone from the list. */
+/*
+ * Advance one incoming connection. Returns false if it was removed from the
+ * list.
+ */
 static bool guest_step(struct join *j, int i)
 {
 	struct joining *g = &j->guest[i], *r;
@@ -367,14 +390,20 @@ static bool guest_step(struct join *j, int i)
 	}
 	g->answer = g->hello;
 	g->answer.rank = (uint32_t)j->c->rank;
-	/* 32 bytes fit into an empty socket's buffer */
+	/*
+	 * the 32 bytes of the answer always fit into the empty buffer of a new
+	 * socket
+	 */
 	if (move_bytes(g->fd, &g->answer, sizeof(g->answer), &g->got, true) <
 	    1) {
 		guest_drop(j, i, true);
 		return false;
 	}
 	if (r->done)
-		close(r->fd); /* it has tried again */
+		/*
+		 * the rank connected a second time: keep the newer connection
+		 */
+		close(r->fd);
 	else
 		j->missing--;
 	*r = *g;
@@ -383,7 +412,10 @@ static bool guest_step(struct join *j, int i)
 	return false;
 }
 
-/* Each guest was read. If all are silent, those that came long ago leave. */
+/*
+ * Drop incoming connections that have been silent for long, to free slots.
+ * Every one has been read before.
+ */
 static void make_room(struct join *j)
 {
 	const uint64_t patience = PATIENCE_MS * UINT64_C(1000000);
@@ -438,7 +470,7 @@ static void wait_for_events(const struct join *j)
 	poll(p, n, TURN_MS);
 }
 
-/* Until all are there. 0 or an errno. */
+/* Wait until all ranks are connected. Returns 0 or an errno. */
 static int join_all(struct join *j)
 {
 	while (j->missing) {
@@ -488,7 +520,10 @@ static bool join_begin(struct join *j, const struct nb_gin_mesh *mesh)
 	return true;
 }
 
-/* Hand the connections to the peers, and epoll if there are many. */
+/*
+ * Give the sockets to the peers, and register them with epoll if there are
+ * many.
+ */
 static int take_all(struct join *j, int traffic_class)
 {
 	struct nb_gin_tcp *c = j->c;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Receiving. A header is checked as a whole before a byte behind it is written;
- * an offence ends the connection. Data goes straight into the registered
- * memory. A read also takes the next messages into a buffer of the collComm,
- * which is empty again when the read has been applied.
+ * The receiving side. A header is checked completely before any of its data is
+ * written; a peer that breaks the protocol loses its connection. Data is read
+ * straight into registered memory. A read also takes following messages into a
+ * buffer of the collComm, and that buffer is emptied before the next read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,9 +15,11 @@
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/relaxed.h"
 
-/* LIMIT: bytes that one peer may deliver before the next one is asked. What is
- * read ahead is copied once more, so LARGE data is not: within RECENT messages
- * after it, a read takes no more than NEAR bytes ahead. */
+/*
+ * LIMIT: bytes read from one peer before the next peer is read. Data read ahead
+ * is copied twice, so LARGE messages are not read ahead: within RECENT messages
+ * after a large one, a read takes at most NEAR bytes ahead.
+ */
 enum { LIMIT = 1 << 20, LARGE = 16 << 10, RECENT = 16, NEAR = 4 << 10 };
 
 static uint64_t offences[NB_GIN_NOFFENCES]; /* accessed atomically */
@@ -52,18 +54,20 @@ void nb_gin_offend(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 		 (unsigned long long)p->in.offset,
 		 (unsigned long long)p->in.size);
 	if (GET(p->state) == NB_GIN_CLOSED)
-		SET(p->state, NB_GIN_OPEN); /* it was not closed in order */
+		/* the goodbye was not the end of the stream */
+		SET(p->state, NB_GIN_OPEN);
 	nb_gin_lose(c, p, why);
 }
-
-/* ---- what a header asks for ---- */
 
 static bool fits(const struct nb_gin_region *r, uint64_t offset, uint64_t size)
 {
 	return offset <= r->size && size <= r->size - offset;
 }
 
-/* Check a target; NULL: *@bad says why. */
+/*
+ * Returns the address that a message targets, or NULL with the offence in
+ * *@bad.
+ */
 static char *target_of(const struct nb_gin_tcp *c, uint32_t region,
 		       uint64_t offset, uint64_t size, int *bad)
 {
@@ -104,7 +108,10 @@ static int check_put(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	return bad;
 }
 
-/* The answer to our oldest get. */
+/*
+ * Check the answer to our oldest get. Returns -1 if it is valid, else an enum
+ * nb_gin_offence.
+ */
 static int check_answer(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	const struct nb_gin_op *get = p->gets.first;
@@ -130,7 +137,10 @@ static int check_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	return bad;
 }
 
-/* Check a whole header. -1, or enum nb_gin_offence. */
+/*
+ * Check a complete header. Returns -1 if it is valid, else an enum
+ * nb_gin_offence.
+ */
 static int check_head(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	p->body = NULL;
@@ -175,7 +185,7 @@ static void apply_signal(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 		c->arrived(c->arg, &a);
 }
 
-/* Count a put whose data is there, then apply its signal. */
+/* Count a put whose data has arrived, then apply its signal. */
 static int apply_put(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 		     const struct nb_gin_head *h)
 {
@@ -191,7 +201,7 @@ static int apply_put(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 	}
 	if (h->kind != NB_GIN_SIGNAL)
 		return -1;
-	/* the region may have been closed since the header came */
+	/* another thread may have closed the region since the header arrived */
 	at = target_of(c, h->signal_region, h->signal_offset, 8, &bad);
 	if (at)
 		apply_signal(c, p, h, at);
@@ -228,7 +238,10 @@ static int answer_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	return bad;
 }
 
-/* Windows have one size on all ranks; else puts that fit there may not here. */
+/*
+ * Warn if a window has different sizes on two ranks: a put may then fit on the
+ * peer and not here.
+ */
 static void compare_region(struct nb_gin_tcp *c, const struct nb_gin_peer *p)
 {
 	const struct nb_gin_region *r =
@@ -244,7 +257,10 @@ static void compare_region(struct nb_gin_tcp *c, const struct nb_gin_peer *p)
 			(unsigned long long)p->in.size, p->rank);
 }
 
-/* The message is complete. -1, or enum nb_gin_offence. */
+/*
+ * Apply a complete message. Returns -1 if it is valid, else an enum
+ * nb_gin_offence.
+ */
 static int apply(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	switch (p->in.kind) {
@@ -258,13 +274,13 @@ static int apply(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	case NB_GIN_REGION:
 		compare_region(c, p);
 		return -1;
-	default: /* check_head lets nothing else through */
+	default: /* check_head refuses all other kinds, so this is a goodbye */
 		SET(p->state, NB_GIN_CLOSED);
 		return -1;
 	}
 }
 
-/* Bytes of the current message's data; only the header says it. */
+/* Returns how many bytes of data follow the current message's header. */
 static uint64_t body_size(const struct nb_gin_peer *p)
 {
 	return p->body ? p->in.size : 0;
@@ -285,7 +301,10 @@ static bool message_end(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	return true;
 }
 
-/* A whole header is there. False: the connection has ended. */
+/*
+ * Check and start the message whose header has arrived. Returns false if the
+ * connection has ended.
+ */
 static bool message_begin(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	int bad = check_head(c, p);
@@ -301,7 +320,10 @@ static bool message_begin(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	return body_size(p) || message_end(c, p);
 }
 
-/* Apply @n bytes of the buffer. False: the connection has ended. */
+/*
+ * Apply @n bytes of the read-ahead buffer. Returns false if the connection has
+ * ended.
+ */
 static bool consume(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 		    const char *from, size_t n)
 {
@@ -328,7 +350,7 @@ static bool consume(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 	return true;
 }
 
-/* Is the target of a put that has arrived in part still registered? */
+/* Returns true if the target of a partly received put is still registered. */
 static bool target_stays(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	uint32_t region = p->in.region;
@@ -343,13 +365,16 @@ static bool target_stays(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	return false;
 }
 
-/* Bytes that a read may take beyond the current message. */
+/* Returns how many bytes a read may take beyond the current message. */
 static size_t ahead_size(const struct nb_gin_peer *p)
 {
 	return p->since_large < RECENT ? (size_t)NEAR : (size_t)NB_GIN_AHEAD;
 }
 
-/* One read. Bytes read, 0: nothing there, -1: the connection has ended. */
+/*
+ * Read once from the socket. Returns the number of bytes, 0 if there are none,
+ * -1 if the connection has ended.
+ */
 static ssize_t receive_some(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	uint64_t rest = p->body ? p->in.size - p->body_got : 0;
@@ -391,7 +416,10 @@ void nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 
 		n = receive_some(c, p);
 		budget -= n;
-		/* a short read has emptied the socket */
+		/*
+		 * a read that returns fewer bytes than asked has emptied the
+		 * socket
+		 */
 		if (n > 0 && (uint64_t)n < asked && !p->body)
 			return;
 	}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Registered memory of a collComm. A region is named by its registration
- * number, which is the same on all ranks as NCCL registers in one order. NCCL's
- * threads register while the data path looks regions up: the table never moves,
- * and dereg waits for the data path once the region is closed.
+ * Registered memory of a collComm. A registration number names a region. All
+ * ranks register in the same order, so the number is the same on all ranks.
+ * NCCL's threads register while the data path looks regions up: entries of the
+ * table never move, and dereg waits until the data path has left the closed
+ * region.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,15 +28,19 @@ void nb_gin_regions_fini(struct nb_gin_regions *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-/* Can the CPU read this byte? The kernel answers without a fault. */
+/*
+ * Returns true if the CPU can read the byte @at. write(2) into a pipe returns
+ * an error where a load would fault.
+ */
 static bool is_readable(int fd, const char *at)
 {
 	return write(fd, at, 1) == 1;
 }
 
 /*
- * NCCL registers GPU memory whatever our properties say. Memory that the CPU
- * cannot reach must be refused here, not crash NCCL's thread later.
+ * NCCL registers GPU memory even if our device properties exclude it.
+ * Registration must refuse memory that the CPU cannot reach, because NCCL's
+ * thread would crash on it later.
  */
 static bool is_host_memory(const struct nb_gin_memory *m)
 {
@@ -46,7 +51,7 @@ static bool is_host_memory(const struct nb_gin_memory *m)
 	if (!m->size)
 		return true;
 	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK))
-		return true; /* no way to find out */
+		return true; /* without a pipe there is no way to check */
 	fine = is_readable(fd[1], base) &&
 	       is_readable(fd[1], base + m->size - 1);
 	close(fd[0]);
@@ -54,7 +59,10 @@ static bool is_host_memory(const struct nb_gin_memory *m)
 	return fine;
 }
 
-/* With the lock. NULL: no memory, or the place is taken by an old region. */
+/*
+ * Returns the chunk for region @number, or NULL if there is no memory or an old
+ * region still has the entry. The caller holds the lock.
+ */
 static struct nb_gin_chunk *chunk_for(struct nb_gin_regions *t, uint32_t number)
 {
 	struct nb_gin_chunk **at =
@@ -109,7 +117,7 @@ int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
 	return c ? NB_NET_OK : NB_NET_SYSTEM;
 }
 
-/* Wait until the data path has left the regions that it saw open. */
+/* Wait until the data path has left all regions that it found open. */
 static void wait_for_data_path(const struct nb_gin_regions *t)
 {
 	uint64_t seen = __atomic_load_n(&t->epoch, __ATOMIC_SEQ_CST);

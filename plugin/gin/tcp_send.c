@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sending. Each peer has a queue of operations, which become messages in the
- * order of the queue. One system call takes as many messages as fit. An
- * operation is done when the kernel has all of its bytes.
+ * The sending side. Each peer has a queue of operations, which become messages
+ * in queue order. One system call sends as many messages as fit. An operation
+ * is complete when the kernel has accepted all of its bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/relaxed.h"
 
-/* BATCH: messages a system call; LIMIT: bytes a turn; LOOK: turns between two
- * looks at the clock. */
+/*
+ * BATCH: messages in one system call. LIMIT: bytes sent in one round. LOOK:
+ * rounds between two reads of the clock.
+ */
 enum { BATCH = 64, LIMIT = 4 << 20, LOOK = 1024, ANSWERS = 64 };
 
 static const size_t HEAD = sizeof(struct nb_gin_head);
-
-/* ---- operations of the transport's own ---- */
 
 struct answer_block {
 	struct answer_block *next;
@@ -82,7 +82,7 @@ static struct nb_gin_op *queue_take(struct nb_gin_queue *q)
 	return op;
 }
 
-/* Bytes of the message behind its header. */
+/* Returns how many bytes of data follow the message's header. */
 static uint64_t body_of(const struct nb_gin_op *op)
 {
 	return op->data ? op->head.size : 0;
@@ -110,7 +110,8 @@ void nb_gin_announce(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	       __atomic_load_n(&c->regions.next, __ATOMIC_ACQUIRE)) {
 		r = nb_gin_region(&c->regions, p->announced++);
 		if (!r)
-			continue; /* closed already */
+			/* the region was closed before its announcement */
+			continue;
 		memset(op, 0, sizeof(*op));
 		op->kind = NB_GIN_REGION;
 		op->head.region = r->number;
@@ -128,8 +129,6 @@ void nb_gin_goodbye(struct nb_gin_peer *p)
 	op->kind = NB_GIN_GOODBYE;
 	nb_gin_enqueue(p, op);
 }
-
-/* ---- the end of a connection ---- */
 
 static void op_finish(struct nb_gin_op *op, int error)
 {
@@ -170,16 +169,20 @@ void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why)
 		       why);
 }
 
-/* An answer waits while the peer does not read; its memory may have been
- * deregistered since the get arrived. */
+/*
+ * An answer waits while the peer does not read. Meanwhile the memory that it
+ * sends may be deregistered. Returns true if the memory is still registered.
+ */
 static bool memory_stays(const struct nb_gin_tcp *c, const struct nb_gin_op *op)
 {
 	return op->kind != NB_GIN_ANSWER || !op->data ||
 	       nb_gin_region(&c->regions, nb_gin_region_number(op->src));
 }
 
-/* The next messages as a vector; the first may be in part sent. 0: the memory
- * of the first one is gone. */
+/*
+ * Fill a vector with the next messages, the first of which may be partly sent.
+ * Returns 0 if the first message's memory was deregistered.
+ */
 static size_t fill_vector(const struct nb_gin_tcp *c, struct nb_gin_op *op,
 			  struct iovec *iov)
 {
@@ -234,7 +237,7 @@ static void bytes_sent(struct nb_gin_tcp *c, struct nb_gin_peer *p, uint64_t n)
 	}
 }
 
-/* Nothing moved: how long already? */
+/* Nothing was sent: mark the peer as stalled after conf.stall_ns. */
 static void check_stall(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	uint64_t now;
@@ -294,7 +297,9 @@ void nb_gin_send(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 			check_stall(c, p);
 			return;
 		}
-		/* the peer may have said goodbye before */
+		/*
+		 * read what the peer sent before it closed, such as a goodbye
+		 */
 		n = errno;
 		nb_gin_receive(c, p);
 		nb_gin_lose(c, p, strerror((int)n));

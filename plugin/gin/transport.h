@@ -6,96 +6,114 @@
 #include "plugin/net/transport.h"
 
 /*
- * What a GIN transport is: our own TCP (tcp.c), or a wrapped GIN or RMA plugin
- * (plugin/abi/wrapped_gin.c). Results are those of enum nb_net_result.
+ * The interface of a GIN transport: our own TCP transport (tcp.c), or a wrapped
+ * GIN or RMA plugin (plugin/abi/wrapped_gin.c). Functions return enum
+ * nb_net_result.
  */
 
 enum {
-	NB_GIN_PROXY = 2,	 /* device type: NCCL's thread calls us */
-	NB_GIN_SIGNAL_MEMORY = 1 /* flag of reg_mr: signals live here */
+	/* device type: NCCL's proxy thread calls the plugin */
+	NB_GIN_PROXY = 2,
+	NB_GIN_SIGNAL_MEMORY = 1 /* reg_mr flag: this memory holds signals */
 };
 
-/* What createContext asks for, in the newest version's shape. */
+/* Arguments of createContext, in the layout of the newest version. */
 struct nb_gin_config {
-	int nsignals, ncounters, ncontexts, queue_depth; /* depth 0: ours */
+	/* queue_depth 0: use our default */
+	int nsignals, ncounters, ncontexts, queue_depth;
 	int traffic_class, backend_version, rank_stride;
 };
 
-/* Memory to register. */
+/* Memory that NCCL registers. */
 struct nb_gin_memory {
 	void *data;
 	size_t size;
 	int type; /* NB_NET_HOST_MEMORY or NB_NET_CUDA_MEMORY */
 	uint64_t flags;
-	bool dmabuf; /* offset and fd are valid */
+	bool dmabuf; /* true if offset and fd describe a DMA-BUF */
 	uint64_t offset;
 	int fd;
 };
 
-/* A signal that a transport has applied here. */
+/* A signal from a peer that the transport has applied to our memory. */
 struct nb_gin_arrival {
 	uint32_t rank, region, op;
 	uint64_t offset, value;
-	/* of this peer since its last signal; since_ns: when the first came */
+	/*
+	 * what this peer put since its last signal; since_ns: when the first of
+	 * these puts arrived
+	 */
 	uint64_t puts, bytes, since_ns;
 };
 
-/* What connect gets. Handles are NB_NET_HANDLE bytes of each rank. */
+/*
+ * Arguments of connect. handles holds one handle of NB_NET_HANDLE bytes for
+ * each rank.
+ */
 struct nb_gin_mesh {
 	void *ctx;
 	void *const *handles;
 	int nranks, rank;
-	int nconnections, queue_depth; /* before v13; 0: not given */
+	/* set before version 13; 0 if not given */
+	int nconnections, queue_depth;
 	int traffic_class;
 	void *listen_comm;
-	/* called in the thread of progress and post */
+	/*
+	 * called after each applied signal, in the thread of progress and post
+	 */
 	void (*arrived)(void *arg, const struct nb_gin_arrival *a);
 	void *arg;
 };
 
-/* A transport's view of a peer. */
+/* State of one peer's connection, as the transport reports it. */
 struct nb_gin_link {
-	const char *state;   /* constant: "open", "closed", "stalled", "lost" */
-	const char *offence; /* name of what it did; NULL: nothing */
+	/* constant string: "open", "closed", "stalled" or "lost" */
+	const char *state;
+	/* name of the peer's protocol offence; NULL if there was none */
+	const char *offence;
 	uint64_t in_puts, in_signals, in_bytes;
 	uint64_t queued_bytes;
-	char text[64]; /* "address:port"; "": not known */
+	char text[64]; /* "address:port", or "" if it is not known */
 };
 
 /*
- * A transport. Functions marked "or NULL" may be missing. The data path of a
- * collComm (post, test, progress) has one thread; reg_mr, dereg_mr and contexts
- * may be used by another thread meanwhile.
+ * Functions of a transport. Those marked "may be NULL" are optional. One thread
+ * runs the data path of a collComm (post, test, progress). Another thread may
+ * call reg_mr, dereg_mr and the context functions at the same time.
  */
 struct nb_gin_ops {
 	int (*init)(void **ctx, uint64_t comm_id, nb_net_logger *logger);
-	int (*finalize)(void *ctx); /* or NULL */
+	int (*finalize)(void *ctx); /* may be NULL (optional) */
 	int (*devices)(int *n);
 	int (*get_properties)(int dev, struct nb_net_props *props);
 	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
 	int (*connect)(const struct nb_gin_mesh *mesh, void **coll);
 	int (*create_context)(void *coll, const struct nb_gin_config *config,
-			      void **ctx, void **dev_handle); /* or NULL */
-	int (*destroy_context)(void *ctx);		      /* or NULL */
+			      /* may be NULL (optional) */
+			      void **ctx, void **dev_handle);
+	int (*destroy_context)(void *ctx); /* may be NULL (optional) */
 	int (*reg_mr)(void *coll, const struct nb_gin_memory *m, void **mhandle,
 		      void **gin_handle);
 	int (*dereg_mr)(void *coll, void *mhandle);
 	int (*close_coll)(void *coll);
 	int (*close_listen)(void *listen_comm);
-	/* Take an operation; it stays until it is done. @ctx: create_context's;
-	 * NULL: none */
+	/*
+	 * Start an operation. The transport keeps @op until the operation is
+	 * complete. @ctx is a context from create_context, or NULL.
+	 */
 	int (*post)(void *coll, void *ctx, struct nb_gin_op *op);
-	/* Ask for an operation's state */
+	/* Update the state of an operation. */
 	int (*test)(void *coll, struct nb_gin_op *op);
 	int (*progress)(void *coll, void *ctx);
-	int (*query_error)(void *ctx, bool *failed); /* or NULL */
-	/* number of an operation's destination; or NULL */
+	/* may be NULL (optional) */
+	int (*query_error)(void *ctx, bool *failed);
+	/* Returns the registration number of a memory handle. May be NULL. */
 	uint32_t (*region)(void *mhandle);
-	/* bytes that wait for a peer's socket; or NULL */
+	/* Returns the bytes that wait for a peer's socket. May be NULL. */
 	uint64_t (*queued)(void *coll, uint32_t rank);
-	/* any thread; or NULL */
+	/* Reports the state of a connection to any thread. May be NULL. */
 	void (*link)(void *coll, uint32_t rank, struct nb_gin_link *link);
-	bool dmabuf; /* reg_mr takes DMA-BUF */
+	bool dmabuf; /* reg_mr accepts DMA-BUF memory */
 	bool takes_class;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Why GIN is on and not used: what we could not do ourselves, then what NCCL's
- * variables forbid, then where its release looks for plugins.
+ * Finds out why NCCL does not use our GIN transport although it is on. It
+ * checks our own failures first, then NCCL's variables, then where this NCCL
+ * release looks for plugins.
  */
 #include "plugin/gin/unused.h"
 
@@ -32,17 +33,24 @@ const char *nb_gin_variable(enum nb_gin_variable v)
 	return values[v];
 }
 
-/* The releases that changed the look-up. */
+/*
+ * NCCL releases that changed where NCCL looks for a GIN plugin, as major *
+ * 10000 + minor * 100 + patch.
+ */
 enum {
-	FIRST = 22807, /* GIN v11, in the net plugin's library alone */
+	FIRST = 22807, /* GIN v11, looked up in the net plugin's library only */
 	CROSS_NIC_ASKED = 22902,
 	OWN_LIBRARY =
 		22907, /* NCCL_GIN_PLUGIN, then the net plugin's library */
 	CROSS_NIC_RAIL = 22907,
-	RMA = 23007, /* NCCL_RMA_PLUGIN, NCCL_GIN_PLUGIN, then the net's */
+	/* NCCL_RMA_PLUGIN, NCCL_GIN_PLUGIN, then the net plugin's library */
+	RMA = 23007,
 };
 
-/* Releases for which a rule holds; an unknown release may be any of them. */
+/*
+ * Returns true if a rule holds for this release. An unknown release may match
+ * any rule.
+ */
 static bool release_in(const struct nb_gin_situation *s, int from, int before)
 {
 	return !s->nccl || (s->nccl >= from && (!before || s->nccl < before));
@@ -60,7 +68,10 @@ static bool is(const struct nb_gin_situation *s, enum nb_gin_variable v,
 	return !strcmp(value(s, v), word);
 }
 
-/* "NCCL 2.28.9", or "NCCL" */
+/*
+ * Write the release's name, such as "NCCL 2.28.9", or only "NCCL" if it is
+ * unknown.
+ */
 static const char *release_name(const struct nb_gin_situation *s, char *to,
 				size_t size)
 {
@@ -84,7 +95,7 @@ because(struct nb_gin_reason *r, const char *hint, const char *fmt, ...)
 	return true;
 }
 
-/* NCCL has asked us, and we have said that there is no device. */
+/* NCCL has called our init, and we have reported no device. */
 static bool refused_by_us(const struct nb_gin_situation *s,
 			  struct nb_gin_reason *r)
 {
@@ -107,14 +118,21 @@ static bool refused_by_us(const struct nb_gin_situation *s,
 				   : "our TCP transport has found");
 }
 
-/* A value of a variable keeps every release, or some, from GIN. */
+/*
+ * Finds a variable whose value stops NCCL from using GIN, in all or in some
+ * releases.
+ */
 static bool variable_forbids(const struct nb_gin_situation *s,
 			     struct nb_gin_reason *r)
 {
 	static const struct {
 		enum nb_gin_variable v;
 		const char *value, *text;
-		int from, before; /* releases; before 0: all later ones */
+		/*
+		 * first release of the rule, and the release that ended it (0:
+		 * none)
+		 */
+		int from, before;
 	} rows[] = {
 		{ NB_GIN_VAR_GIN_ENABLE, "0", "NCCL_GIN_ENABLE=0", FIRST, 0 },
 		{ NB_GIN_VAR_WIN_ENABLE, "0", "NCCL_WIN_ENABLE=0", FIRST, 0 },
@@ -133,7 +151,10 @@ static bool variable_forbids(const struct nb_gin_situation *s,
 		    release_in(s, rows[i].from, rows[i].before))
 			return because(r, "unset it", "%s keeps NCCL from GIN",
 				       rows[i].text);
-	/* a wrapped plugin may be of another type than the proxy's */
+	/*
+	 * NCCL_GIN_TYPE may ask for another type when a plugin is wrapped, so
+	 * check it only for our own
+	 */
 	if (*value(s, NB_GIN_VAR_GIN_TYPE) && !s->wrapping &&
 	    !is(s, NB_GIN_VAR_GIN_TYPE, "-1") &&
 	    !is(s, NB_GIN_VAR_GIN_TYPE, "2"))
@@ -144,7 +165,7 @@ static bool variable_forbids(const struct nb_gin_situation *s,
 	return false;
 }
 
-/* Why the net plugin is not ours. */
+/* Returns why the net plugin in use is not ours. */
 static const char *net_reason(const struct nb_gin_situation *s, char *to,
 			      size_t size)
 {
@@ -156,7 +177,7 @@ static const char *net_reason(const struct nb_gin_situation *s, char *to,
 	return *value(s, NB_GIN_VAR_NET) ? to : "NCCL has taken another one";
 }
 
-/* The variable that names the library in which this release looks first. */
+/* Names the variable whose library this release searches first. */
 static void not_found(const struct nb_gin_situation *s, const char *release,
 		      struct nb_gin_reason *r)
 {

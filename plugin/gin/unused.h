@@ -5,11 +5,12 @@
 #include <stdbool.h>
 
 /*
- * Why NCCL does not use GIN of ours although it is on. Releases look in
- * different places, and variables of NCCL keep it from looking (docs/gin.md).
+ * Explains why NCCL does not use our GIN transport although it is on. NCCL
+ * releases look for plugins in different places, and some NCCL variables
+ * disable the search (docs/gin.md).
  */
 
-/* NCCL's variables that decide: name without "NCCL_". */
+/* NCCL's variables that decide about GIN, without their prefix "NCCL_". */
 #define NB_GIN_VARIABLES(X) \
 	X(GIN_ENABLE)       \
 	X(GIN_TYPE)         \
@@ -29,30 +30,34 @@ enum nb_gin_variable {
 };
 
 /*
- * Keep the variables' values as they are now, cut to size. At init, in a thread
- * of NCCL: getenv(3) is not safe later.
+ * Copy the variables' current values, truncated to 63 bytes. NCCL's thread
+ * calls it at init, because getenv(3) is not safe later.
  */
 void nb_gin_variables_read(void);
-/* "": not set */
+/* Returns the copied value, or "" if the variable is not set. */
 const char *nb_gin_variable(enum nb_gin_variable v);
 
-/* What is known of this process. */
+/* The facts about this process that explain why GIN is not used. */
 struct nb_gin_situation {
-	int nccl; /* NCCL's version, 22809 for 2.28.9; 0: not known */
-	/* values; NULL or "": not set */
+	int nccl; /* NCCL's version, 22809 for 2.28.9; 0 if it is not known */
+	/* values of NCCL's variables; NULL or "" if not set */
 	const char *variable[NB_GIN_NVARIABLES];
-	bool wrapping;	/* NCCLBPF_CHAIN_GIN is set, else NCCLBPF_GIN is on */
+	/* true: NCCLBPF_CHAIN_GIN is set; false: NCCLBPF_GIN is on */
+	bool wrapping;
 	bool called;	/* NCCL has called our init */
-	bool transport; /* ... and we have chosen one */
-	bool net_ours;	/* NCCL's net plugin is ours */
-	bool net_off;	/* NCCLBPF_NET=off */
+	bool transport; /* init has chosen a transport */
+	bool net_ours;	/* NCCL uses our net plugin */
+	bool net_off;	/* NCCLBPF_NET=off is set */
 };
 
 struct nb_gin_reason {
-	char text[256], hint[160]; /* hint "": none */
+	char text[256], hint[160]; /* hint is "" if there is none */
 };
 
-/* Call it only if NCCL was given no device of ours. */
+/*
+ * Explain why NCCL uses no GIN device of ours. Call it only if NCCL was given
+ * none.
+ */
 void nb_gin_unused(const struct nb_gin_situation *s,
 		   struct nb_gin_reason *reason);
 
