@@ -4,27 +4,8 @@
 
 #include <stdint.h>
 
-struct nb_gen;
-struct ncclbpf_tuner;
+#include "core/generation/gen.h"
 
-/* Programs of a generation, at most. */
-enum { NB_GEN_MAX_PROGS = 64 };
-
-/* Counters of a program. */
-struct nb_gen_sum {
-	uint64_t runs;
-	uint64_t overrides; /* runs that changed the answer */
-	uint64_t refused;   /* its answers that NCCL cannot run */
-	uint64_t samples;   /* measured runs... */
-	int64_t time_ns;    /* ...and their total time */
-};
-
-/* Numbers of measured runs by duration: up to 50, 100, 200, 500 ns, 1, 10 and
- * 100 us, and longer. */
-enum { NB_GEN_TIMES = 8 };
-struct nb_gen_times {
-	uint64_t n[NB_GEN_TIMES];
-};
 /* Upper bounds in ns; the last class is open. */
 extern const uint32_t nb_gen_times_ns[NB_GEN_TIMES - 1];
 
@@ -54,15 +35,6 @@ static inline void nb_gen_bump(uint64_t *n)
 			 __ATOMIC_RELAXED);
 #endif
 }
-
-/*
- * nb_gen_run_timed - nb_gen_run_tuner that measures every NB_GEN_SAMPLE-th run
- *
- * A measured run adds each program's time, minus the clock's own.
- */
-enum { NB_GEN_SAMPLE = 64 };
-int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
-		     struct nb_gen_count *count);
 
 /* Add the counters of program @i to @sum. Any thread. */
 void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i,

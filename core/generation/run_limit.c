@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "core/exec/run/exec.h"
-#include "core/generation/generation.h"
+#include "core/generation/gen.h"
 
 enum {
 	/* A run makes 33 tail calls; each adds at most two iterations. */

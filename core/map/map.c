@@ -3,7 +3,7 @@
  * Code that all map types share: one block of memory for each map, references,
  * and the management side with its messages. ops.h lists a type's operations.
  */
-#include "core/map/seqlock.h"
+#include "core/map/map.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
+
+#include "core/map/ops.h"
 
 static void *no_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 {
@@ -324,17 +326,6 @@ static bool sleep_again(int *times)
 		return false;
 	nanosleep(&ms, NULL);
 	return true;
-}
-
-bool nb_seq_lock_sleeping(uint64_t *word, uint64_t *locked)
-{
-	int times = 0;
-	bool got;
-
-	do
-		got = nb_seq_lock(word, locked);
-	while (!got && sleep_again(&times));
-	return got;
 }
 
 void nb_map_freeze(struct nb_map *m)

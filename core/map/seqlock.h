@@ -59,7 +59,7 @@ static inline void nb_seq_unlock(uint64_t *to, uint64_t word)
 }
 
 /* The management side: lock, and sleep up to two seconds for it. A preempted
- * writer continues soon; a dead one must not block us. In map.c. */
+ * writer continues soon; a dead one must not block us. */
 bool nb_seq_lock_sleeping(uint64_t *word, uint64_t *locked);
 
 /* Data beside the word. Stores have release order, so a reader that sees one

@@ -4,7 +4,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
-#include "plugin/store/store.h"
+#include "plugin/store/txn.h"
 
 /*
  * etcd's JSON, both ways, without any I/O: requests as text, replies of

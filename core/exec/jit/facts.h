@@ -2,7 +2,7 @@
 #ifndef NB_EXEC_FACTS_H
 #define NB_EXEC_FACTS_H
 
-#include "core/exec/jit/jit.h"
+#include "core/exec/jit/emit.h"
 
 /*
  * nb_jit_analyse - fill in @c's facts, needs, callbacks and number of calls

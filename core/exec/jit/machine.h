@@ -2,7 +2,7 @@
 #ifndef NB_EXEC_JIT_MACHINE_H
 #define NB_EXEC_JIT_MACHINE_H
 
-#include "core/exec/jit/jit.h"
+#include "core/exec/jit/emit.h"
 
 /*
  * What the driver (jit.c) and the shared lowering (lower.c) ask of the machine

@@ -10,6 +10,7 @@
 
 #include "core/verify/flow/calls.h"
 #include "core/verify/flow/cfg.h"
+#include "core/verify/state/budget.h"
 
 struct nb_effects {
 	uint16_t regs;

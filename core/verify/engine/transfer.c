@@ -21,6 +21,7 @@
 #include "core/verify/insn/branch.h"
 #include "core/verify/insn/step.h"
 #include "core/verify/report/refusal.h"
+#include "core/verify/state/budget.h"
 
 /* What the program returns: do all ranks return the same? */
 static int note_exit(struct nb_walk *w)

@@ -27,6 +27,7 @@
 #include "core/verify/access/refs.h"
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/feature/resources.h"
+#include "core/verify/state/budget.h"
 
 /* Turns that are worth counting one by one. */
 enum { COUNTED = 4096 };

@@ -32,6 +32,7 @@
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/feature/lock.h"
 #include "core/verify/feature/tail.h"
+#include "core/verify/state/budget.h"
 #include "core/verify/state/operands.h"
 
 /* The signature of the function at @start if it is verified alone. */

@@ -28,6 +28,7 @@
 #include "core/verify/access/refs.h"
 #include "core/verify/access/stack.h"
 #include "core/verify/feature/check_refs.h"
+#include "core/verify/state/budget.h"
 
 enum { ITER_SIZE = 8, COUNTED = NB_MAX_COUNTED_RANGE };
 

@@ -26,6 +26,7 @@
 #include "core/verify/access/access.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/feature/call.h"
+#include "core/verify/state/budget.h"
 
 static int check_coherent(const struct at *a)
 {

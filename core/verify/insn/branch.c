@@ -5,6 +5,7 @@
 #include "core/verify/access/labels.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/insn/operand.h"
+#include "core/verify/state/budget.h"
 
 struct linked {
 	const struct nb_reg *to;

@@ -15,6 +15,7 @@
 #include "core/verify/feature/iter.h"
 #include "core/verify/insn/operand.h"
 #include "core/verify/insn/step_helper.h"
+#include "core/verify/state/budget.h"
 #include "core/verify/state/operands.h"
 
 /* The range of @r was computed from values with these deps, too. */

@@ -5,45 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct nb_env;
-struct nb_insn;
-struct nb_state;
-
-/* Budgets of one run, with all functions and tail calls of the run: passes
- * of may_goto (PASSES), and iterations of helpers' loops plus iterator
- * steps (TURNS, NB_TURNS_MAX). Only this module changes the two structs
- * below. */
-enum { NB_BUDGET_PASSES = 1, NB_BUDGET_TURNS = 2 };
-
-/* The budgets that a path has spent so far. */
-struct nb_budget {
-	/* NB_BUDGET_* bits of the budgets whose remainder depends on
-	 * rank-local data. */
-	uint8_t local;
-	/* Loops begun so far in a walk with labels; LOOPS_MANY means too
-	 * many to count. */
-	uint8_t loops;
-	/* Iterators begun so far; ITERS_MANY means too many to count. */
-	uint8_t iters;
-	/* Upper bounds: iterations of the counted loops, and steps of the
-	 * counted iterators. 0 if there are too many loops or iterators. */
-	uint32_t turns, numbers;
-};
-
-/* Results that all walks of one verification share. */
-struct nb_budgets {
-	/* The verdict requires that a run can make this many iterations and
-	 * iterator steps. @numbers_pc is the iterator that raised @numbers
-	 * last. */
-	uint32_t turns, numbers, numbers_pc;
-	/* NB_BUDGET_* bits that the function being walked spends. */
-	uint8_t uses;
-	bool few_turns; /* Even the first loop of a run may end early. */
-	bool tails;	/* This program makes tail calls. */
-	bool target;	/* Another program may tail-call this one. */
-	/* NB_BUDGET_* bits that targets of tail calls spend. */
-	uint8_t of_targets;
-};
+#include "core/verify/state/env.h"
 
 /* The budgets (NB_BUDGET_* bits) that the instruction itself spends. */
 uint8_t nb_budget_of(const struct nb_insn *insn);

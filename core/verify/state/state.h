@@ -9,7 +9,7 @@
 #include "core/spec/spec.h"
 #include "core/verify/domain/range_alu.h"
 #include "core/verify/domain/range_branch.h"
-#include "core/verify/state/budget.h"
+#include "core/verify/state/spent.h"
 
 enum nb_reg_kind {
 	NB_REG_UNINIT,

@@ -5,6 +5,7 @@
  * (precision.c). */
 #include "core/verify/state/subsume.h"
 
+#include "core/verify/state/budget.h"
 #include "core/verify/state/links.h"
 #include "core/verify/state/saved_format.h"
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/verify/state/budget.h"
+
 static const unsigned char rodata[64] = { 32, 0, 0, 0, 7, 8, 9 };
 
 #define LIKE_INNER \

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_GENERATION_GEN_H
+#define NB_GENERATION_GEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/sha256.h"
+#include "core/exec/jit/chain.h"
+#include "core/exec/run/exec.h"
+#include "core/generation/policy.h"
+#include "core/generation/scope.h"
+#include "core/map/map.h"
+
+/* Programs of a generation, at most. */
+enum { NB_GEN_MAX_PROGS = 64 };
+
+/* Counters of a program. */
+struct nb_gen_sum {
+	uint64_t runs;
+	uint64_t overrides; /* runs that changed the answer */
+	uint64_t refused;   /* its answers that NCCL cannot run */
+	uint64_t samples;   /* measured runs... */
+	int64_t time_ns;    /* ...and their total time */
+};
+
+/* Numbers of measured runs by duration: up to 50, 100, 200, 500 ns, 1, 10 and
+ * 100 us, and longer. */
+enum { NB_GEN_TIMES = 8 };
+struct nb_gen_times {
+	uint64_t n[NB_GEN_TIMES];
+};
+/*
+ * A generation: the policies, maps and bound programs that a communicator
+ * decides with. Immutable, including the contents of coherent maps: a change
+ * makes another generation. Reference-counted. At most NB_GEN_MAX_PROGS
+ * programs of NB_GEN_MAX_POLICIES policies.
+ */
+
+struct nb_gen_policy {
+	struct nb_policy *policy; /* a reference */
+	/* policy->img->nmaps elements: the policy's own, or, for coherent
+	 * maps, this generation's. References; never NULL. */
+	struct nb_map **maps;
+	/* Programs that only tail calls reach, by number in the image; NULL for
+	 * all others. */
+	struct nb_exec **targets;
+	/* Digest of all changes of the coherent maps: zeroes at first, then
+	 * SHA-256 of (history before, the change). */
+	uint8_t history[NB_SHA256_SIZE];
+};
+
+/* A program in the order of running. */
+struct nb_gen_prog {
+	struct nb_exec *exec;
+	uint16_t policy; /* index into gen->policy */
+	uint16_t prog;	 /* index into its image's programs */
+	uint16_t hook;	 /* enum nb_hook */
+	/* Sums for communicators that moved to another generation
+	 * (nb_gen_count_add); atomic. */
+	struct nb_gen_sum sum;
+};
+
+struct nb_gen {
+	/* SHA-256 of the policies' digests and histories in order, and of the
+	 * scopes. Equal requests give equal digests in all processes. All
+	 * zeroes: no policy. */
+	uint8_t digest[NB_SHA256_SIZE];
+	uint16_t npolicies, nviews;
+	uint32_t nprogs;
+	/* All tuner programs in one piece of code, for two or more. */
+	struct nb_chain *chain;
+	/* Programs of the hook tuner, near nprogs: a decision reads both. */
+	struct nb_gen_prog prog[NB_GEN_MAX_PROGS];
+	struct nb_gen_policy policy[NB_GEN_MAX_POLICIES];
+	uint32_t nevents, hooks; /* bits 1 << enum nb_hook of those below */
+	struct nb_gen_prog event[NB_GEN_MAX_PROGS]; /* all other hooks */
+	uint32_t refs;				    /* atomic */
+
+	/* The order of the policies, and the scopes of communicators with
+	 * another order. Each scope has a view: a generation with the same
+	 * policies, maps, numbers and digest, but its own order. @whole owns
+	 * its views; it is NULL unless this is a view. Hooks without a
+	 * communicator run in the whole only. */
+	struct nb_order order;
+	struct nb_scopes scopes;
+	struct nb_gen *view[NB_GEN_MAX_SCOPES], *whole;
+
+	/* Durations of each program's measured runs, as prog[].sum. */
+	struct nb_gen_times times[NB_GEN_MAX_PROGS];
+};
+
+#endif

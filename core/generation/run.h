@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_GENERATION_RUN_H
+#define NB_GENERATION_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/exec/jit/chain.h"
+#include "core/exec/run/exec.h"
+#include "core/generation/count.h"
+#include "core/generation/gen.h"
+#include "core/spec/spec.h"
+#include "core/defs/ctx.h"
+
+/* Run program @i. True: it changed the answer. */
+static inline bool nb_gen_step(const struct nb_gen *g, uint32_t i,
+			       struct ncclbpf_tuner *ctx,
+			       struct nb_gen_count *count)
+{
+	int32_t algo = ctx->algo, proto = ctx->proto;
+	uint32_t channels = ctx->channels;
+
+	nb_exec_run(g->prog[i].exec, ctx, sizeof(*ctx));
+	if (ctx->algo == algo && ctx->proto == proto &&
+	    ctx->channels == channels)
+		return false;
+	nb_gen_bump(&count->overrides[i]);
+	return true;
+}
+
+/* Run the first program, which always finds an empty answer. True: it set one.
+ */
+static inline bool nb_gen_run_first(const struct nb_gen *g,
+				    struct ncclbpf_tuner *ctx,
+				    struct nb_gen_count *count)
+{
+	nb_gen_bump(&count->runs);
+	nb_exec_run(g->prog[0].exec, ctx, sizeof(*ctx));
+	if (ctx->algo == NCCL_ALGO_UNDEF && ctx->proto == NCCL_PROTO_UNDEF &&
+	    !ctx->channels)
+		return false;
+	nb_gen_bump(&count->overrides[0]);
+	return true;
+}
+
+/*
+ * nb_gen_run_tuner - run the programs in order, each sees the answer so far
+ * @ctx:   all fields filled; algo, proto and channels hold "no opinion"
+ * @count: the caller's counters for this generation
+ *
+ * Returns the index (gen->prog) of the last program that changed the answer,
+ * -1 if none did. No lock, allocation or system call. Any thread; @ctx and
+ * @count are the caller's alone.
+ */
+static inline int nb_gen_run_tuner(const struct nb_gen *g,
+				   struct ncclbpf_tuner *ctx,
+				   struct nb_gen_count *count)
+{
+	/* a single program needs no chain */
+	if (__builtin_expect(g->nprogs == 1, 1))
+		return nb_gen_run_first(g, ctx, count) ? 0 : -1;
+	nb_gen_bump(&count->runs);
+	return nb_chain_run(g->chain, ctx, count->overrides);
+}
+
+/*
+ * nb_gen_run_event - run the programs of a profiler's hook in order
+ * @ctx: the hook's context, @size bytes that programs may see
+ *
+ * Any thread, concurrently; the caller keeps @g alive. No lock or allocation.
+ */
+static inline void nb_gen_run_event(struct nb_gen *g, enum nb_hook hook,
+				    void *ctx, uint64_t size)
+{
+	for (uint32_t i = 0; i < g->nevents; i++) {
+		if (g->event[i].hook != hook)
+			continue;
+		nb_exec_run(g->event[i].exec, ctx, size);
+		__atomic_fetch_add(&g->event[i].sum.runs, 1, __ATOMIC_RELAXED);
+	}
+}
+
+/*
+ * nb_gen_run_timed - nb_gen_run_tuner that measures every NB_GEN_SAMPLE-th run
+ *
+ * A measured run adds each program's time, minus the clock's own.
+ */
+enum { NB_GEN_SAMPLE = 64 };
+int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
+		     struct nb_gen_count *count);
+
+#endif
