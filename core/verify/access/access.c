@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks that features and instructions share: a register holds something, an
- * access stays inside its memory, a map may be read or written. The state is
- * only read.
+ * Checks that features and instructions share: a register is initialised,
+ * an access stays inside its memory, a map may be read or written. These
+ * checks only read the state.
  */
 #include "core/verify/access/access.h"
 #include "core/verify/report/hints.h"
@@ -39,7 +39,8 @@ int nb_check_init(const struct at *a, int number)
 		      .reg = number);
 }
 
-/* Bytes behind a pointer to a value or to memory. */
+/* Return the size in bytes of the value or memory that the pointer refers
+ * to. */
 static uint64_t span_of(const struct at *a, const struct nb_reg *r)
 {
 	if (r->kind == NB_REG_VALUE || r->kind == NB_REG_VALUE_OR_NULL)
@@ -122,7 +123,7 @@ int nb_check_written(const struct at *a, int number, const struct nb_range *off,
 		a->env, FACTS(a, .reg = number, .off = off, .size = size), bad);
 }
 
-/* Deepest byte used, for the sum over call chains. */
+/* Record the deepest stack byte used, for the sum over call chains. */
 void nb_note_depth(const struct at *a, const struct nb_reg *r,
 		   const struct nb_range *off)
 {

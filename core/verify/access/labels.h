@@ -4,14 +4,15 @@
 
 #include "core/verify/state/env.h"
 
-/* Local data comes in here; a walk without labels only notes that it does. */
+/* Return the label for data that differs between ranks. A walk without
+ * labels only notes that such data exists. */
 static inline uint8_t nb_label_source(struct nb_env *env)
 {
 	env->saw_local = true;
 	return env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
 }
 
-/* @r, made at @pc, is local data. */
+/* Label @r as rank-local data that the instruction at @pc produced. */
 static inline void nb_label_begin(struct nb_env *env, struct nb_reg *r,
 				  uint32_t pc)
 {
@@ -27,7 +28,7 @@ static inline void nb_label_taint(struct nb_reg *r, uint32_t from)
 	r->from = from;
 }
 
-/* @r is local if @with is. */
+/* Label @r as rank-local if @with is rank-local. */
 static inline void nb_label_follow(struct nb_reg *r, const struct nb_reg *with)
 {
 	if (with->label == NB_LABEL_LOCAL)

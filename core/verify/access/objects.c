@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Objects on the stack: cells that no load, store or memory argument may
- * touch, each with what it stands for. An object that holds a reference stays
- * until a helper ends it; others end when the program writes over them.
+ * touch. Each knows what it stands for. An object that holds a reference
+ * stays until a helper ends it; other objects end when the program
+ * overwrites them.
  */
 #include "core/verify/access/objects.h"
 
@@ -28,7 +29,7 @@ const struct nb_cell *nb_object_at(const struct nb_state *st,
 		       : NULL;
 }
 
-/* The first cell of the object that holds cell @c. */
+/* Return the first cell of the object that holds cell @c. */
 static uint32_t first_of(const struct nb_frame *f, uint32_t c)
 {
 	while (f->cells[c].kind == NB_CELL_OBJECT_HI)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The list of references that a state holds, and what becomes of pointers
- * when one ends. Whether a program may take or end one, check_refs.c asks.
+ * The list of references that a state holds, and what happens to pointers
+ * when a reference ends. check_refs.c checks whether a program may acquire
+ * or release one.
  */
 #include "core/verify/access/refs.h"
 
@@ -63,7 +64,8 @@ static bool lives_on(const struct nb_reg *r, uint32_t id)
 	return nb_reg_is_pointer(r) && r->ref == id;
 }
 
-/* An address that means nothing any more, different in every process. */
+/* Return the number that a dangling pointer becomes: an address without
+ * meaning, different in every process. */
 static struct nb_reg number(struct nb_env *env, uint32_t pc)
 {
 	struct nb_reg r = nb_reg_scalar(nb_range_unknown());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The stack in abstract states: stores, loads, and writes at unknown places. */
+/* The stack in abstract states: stores, loads, and writes at unknown
+ * offsets. */
 #include "core/verify/access/stack.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ void nb_stack_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
 	w->cells[frame][cell / 64] |= (uint64_t)1 << cell % 64;
 }
 
-/* The cell's four bytes as a number. */
+/* Return the cell's four bytes as a number. */
 static struct nb_range cell_range(const struct nb_frame *f, uint32_t c)
 {
 	struct nb_range by = nb_range_const(32), v;
@@ -53,7 +54,7 @@ static struct nb_range cell_range(const struct nb_frame *f, uint32_t c)
 	return narrow ? nb_range_alu(NB_FN_OR, 64, &f->cells[c].reg.r, &v) : v;
 }
 
-/* What is known of the cell's bytes came from there. */
+/* Return the dependencies of everything known about the cell's bytes. */
 static uint64_t cell_deps(const struct nb_frame *f, uint32_t c)
 {
 	if (c < f->ncells && f->cells[c].kind == NB_CELL_SPILL8_HI)
@@ -73,7 +74,7 @@ static uint8_t known_zero(struct nb_range r)
 	return zero;
 }
 
-/* Turn a spill into plain bytes, keeping what is known of them. */
+/* Turn a spill into plain bytes and keep what is known about them. */
 static void to_bytes(struct nb_env *env, struct nb_frame *f, uint32_t c)
 {
 	struct nb_cell *x = &f->cells[c];
@@ -81,10 +82,12 @@ static void to_bytes(struct nb_env *env, struct nb_frame *f, uint32_t c)
 	if (x->kind == NB_CELL_BYTES)
 		return;
 	x->zero = known_zero(cell_range(f, c));
-	/* Bytes do not say what they came from. */
+	/* Plain bytes have no dependencies, so the sources of known zeros
+	 * become precise. */
 	if (x->zero)
 		nb_mark(env, cell_deps(f, c));
-	/* Bytes of an address are as random as the address space. */
+	/* Bytes of an address differ between ranks, because address spaces
+	 * are randomised. */
 	if (x->kind == NB_CELL_SPILL8 || x->kind == NB_CELL_SPILL8_HI) {
 		const struct nb_cell *low =
 			x->kind == NB_CELL_SPILL8 ? x : &f->cells[c + 1];
@@ -153,7 +156,7 @@ static void store_half(struct nb_env *env, struct nb_frame *f, uint32_t c,
 	x->reg = v;
 }
 
-/* Is more known of @v than bytes say? */
+/* Is more known about @v than byte masks can express? */
 static bool worth_keeping(const struct nb_reg *v, uint32_t size)
 {
 	struct nb_range any = nb_range_u(0, nb_ones(size * 8));
@@ -162,7 +165,7 @@ static bool worth_keeping(const struct nb_reg *v, uint32_t size)
 	       (v->id || !nb_range_equal(&any, &v->r));
 }
 
-/* Bytes of cell @c, at its beginning, are @v: also a number. */
+/* Record that the first @size bytes of cell @c hold the scalar @v. */
 static void keep_narrow(struct nb_frame *f, uint32_t c, uint32_t size,
 			struct nb_reg v)
 {
@@ -187,7 +190,7 @@ static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
 	struct nb_cell *x = &f->cells[c];
 
 	nb_stack_split(env, f, c);
-	/* A narrow spill stays where its neighbours are written. */
+	/* A narrow spill survives a write to the other bytes of its cell. */
 	if (!nb_cell_narrow(x) || (off & 3) < nb_cell_narrow(x))
 		to_bytes(env, f, c);
 	x->init |= mask;
@@ -204,7 +207,8 @@ static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
 		keep_narrow(f, c, size, *v);
 }
 
-/* Is a pointer about to be overwritten in part? Its bytes become data. */
+/* If a pointer is about to be overwritten in part, note that its bytes
+ * become data. */
 static void note_scatter(struct nb_env *env, const struct nb_frame *f,
 			 uint32_t c)
 {
@@ -215,7 +219,7 @@ static void note_scatter(struct nb_env *env, const struct nb_frame *f,
 		nb_label_source(env);
 }
 
-/* Store at a known place. */
+/* Store @v at a known offset of the stack. */
 void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		    struct nb_place at, const struct nb_reg *v)
 {
@@ -242,8 +246,9 @@ void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc,
 }
 
 /*
- * Bytes [off, off + size) may or may not change: what they held before is
- * possible still. @v NULL: they become unknown data.
+ * Store @v at one of several possible offsets: each of the bytes [off, off
+ * + size) may keep its old value. With @v NULL the bytes become unknown
+ * data.
  */
 void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		    struct nb_place at, const struct nb_reg *v)
@@ -260,7 +265,9 @@ void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
 
 		nb_stack_note_write(env, pc, at.frame, c);
 		if (c >= f->ncells)
-			continue; /* still not written for certain */
+			/* The byte still counts as unwritten, since this
+			 * store may miss it. */
+			continue;
 		note_scatter(env, f, c);
 		nb_stack_split(env, f, c);
 		to_bytes(env, f, c);
@@ -273,7 +280,8 @@ void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	}
 }
 
-/* A local address: on other ranks the store may hit what it hit on any path */
+/* Taint what the store at @pc wrote on any path: its address is rank-local,
+ * so the store may hit any of these cells on other ranks. */
 void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			  uint32_t from)
 {
@@ -314,7 +322,7 @@ static struct nb_range load_number(const struct nb_frame *f, int64_t off,
 	return nb_range_zext(&v, size * 8);
 }
 
-/* The register spilled exactly here, or NULL. */
+/* Return the register that was spilled exactly here, or NULL. */
 static struct nb_reg *spilled(struct nb_frame *f, int64_t off, uint32_t size)
 {
 	struct nb_cell *x = &f->cells[nb_cell_at(off)];

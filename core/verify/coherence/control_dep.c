@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Regions of local control. A nested branch needs no region of its own: all
- * its paths meet inside the outer one. The effects of a region are collected
- * once from its slots, with the stores that the walk without labels saw.
+ * Regions of local control. A nested branch needs no region of its own,
+ * because all its paths meet inside the outer region. The effects of a
+ * region are collected once from its slots, with the stores that the walk
+ * without labels saw.
  */
 #include "core/verify/coherence/control_dep.h"
 
@@ -14,11 +15,11 @@
 
 struct nb_effects {
 	uint16_t regs;
-	uint8_t budget; /* NB_BUDGET_*: used inside */
+	uint8_t budget; /* NB_BUDGET_* bits of budgets that the region uses. */
 	struct nb_writes stack;
 };
 
-/* Slots that may be visited for all regions of a verification. */
+/* Limit of slots visited, for all regions of a verification. */
 enum { WORK = 20000000, CELLS_A_UNIT = 16 };
 
 bool nb_region_init(struct nb_env *env)
@@ -43,13 +44,14 @@ void nb_region_open(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	st->region.end = nb_cfg_join(env, pc);
 }
 
-/* One walk over a region's slots. */
+/* One traversal of the slots of a region. */
 struct visit {
 	struct nb_env *env;
 	struct nb_effects *e;
 	uint8_t *seen;
 	uint32_t *worklist, n;
-	bool called; /* inside a function that the region calls */
+	/* The traversal is inside a function that the region calls. */
+	bool called;
 };
 
 static void add(struct visit *v, uint32_t pc)
@@ -85,12 +87,14 @@ static void add_next(struct visit *v, uint32_t pc, uint32_t end)
 			add(v, next[i]);
 }
 
-/* What the instruction calls, directly or through a helper. */
+/* Add the functions that the instruction calls, directly or through a
+ * helper. */
 static void add_called(struct visit *v, uint32_t pc)
 {
 	const struct nb_insn *insn = &v->env->insns[pc];
 
-	/* The call itself notes the memory that a global function writes. */
+	/* The call instruction itself records the memory that a global
+	 * function writes. */
 	if (nb_insn_calls_func(insn)) {
 		int64_t to = (int64_t)pc + 1 + insn->off;
 		const struct nb_global *g = nb_global_at(v->env, to);
@@ -153,7 +157,8 @@ static const struct nb_effects *effects_of(struct nb_env *env,
 		v.seen[v.worklist[i]] = 0;
 	if (was && env->regions.work)
 		return v.e;
-	/* The budget is used up: assume that everything was written. */
+	/* The limit of work is reached: assume that the region writes
+	 * everything. */
 	v.e->regs = 0x3ff;
 	v.e->budget = NB_BUDGET_PASSES | NB_BUDGET_TURNS;
 	memset(&v.e->stack, 0xff, sizeof(v.e->stack));
@@ -181,7 +186,8 @@ static void taint_stack(struct nb_env *env, struct nb_state *st,
 			f->cells[c].local = 0xf;
 			f->cells[c].from = from;
 			taint(&f->cells[c].reg, from);
-			/* If half of a spilled scalar changed, all did. */
+			/* If half of a spilled scalar changed, the whole
+			 * scalar changed. */
 			if (f->cells[c].kind == NB_CELL_SPILL8_HI) {
 				taint(&f->cells[c + 1].reg, from);
 				f->cells[c + 1].local = 0xf;

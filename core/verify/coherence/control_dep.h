@@ -5,19 +5,20 @@
 #include "core/verify/state/env.h"
 
 /*
- * A region of local control reaches from a branch on local data to the slot
- * where all its paths meet. Everything that any path inside may write, also in
- * called functions, is local after the region on every path: that a value was
- * not written depends on the local data, too.
+ * A region of local control reaches from a branch on rank-local data to the
+ * slot where all its paths meet. Everything that any path inside may write,
+ * also in called functions, is rank-local after the region on every path,
+ * because even a skipped write depends on the local data.
  */
 
-/* Tables for a walk with labels; false: no memory. */
+/* Allocate the tables for a walk with labels; returns false if out of
+ * memory. */
 bool nb_region_init(struct nb_env *env);
 
-/* Open a region at the branch @pc unless one is open. */
+/* Open a region at the branch @pc unless a region is open already. */
 void nb_region_open(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
-/* Close it: what it may have written becomes local. */
+/* Close the region: everything it may have written becomes rank-local. */
 void nb_region_close(struct nb_env *env, struct nb_state *st);
 
 #endif

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bounds and known bits of numbers: their agreement, comparing, meet and join.
- * Only what holds for every member is ever concluded.
+ * Bounds and known bits of numbers: functions that compare, intersect and
+ * join ranges, and that make the views of a range agree. A conclusion has
+ * to hold for every member.
  */
 #include "core/verify/domain/views.h"
 
-/* Rounds until the views agree. They only shrink, so fewer are sound. */
+/* Rounds in which the views refine each other. Views only shrink, so fewer
+ * rounds are sound as well. */
 enum { ROUNDS = 4 };
 
 /*
- * Signed against unsigned bounds: the members that are non-negative as
- * signed numbers, and those that are negative, lie in one interval each in
- * both orders; an empty one of the two drops out.
+ * Refine signed and unsigned bounds from each other. The non-negative
+ * members form one interval in both orders, and so do the negative ones; an
+ * empty interval drops out.
  */
 static bool iv_signs(struct iv *v, unsigned bits)
 {
@@ -43,7 +45,7 @@ static bool iv_signs(struct iv *v, unsigned bits)
 	return true;
 }
 
-/* Bounds against known bits, both of @bits. */
+/* Refine bounds and known bits, both of width @bits, from each other. */
 static bool iv_bits(struct iv *v, struct nb_tnum *t, unsigned bits)
 {
 	uint64_t sign = (uint64_t)1 << (bits - 1);
@@ -61,7 +63,7 @@ static bool iv_bits(struct iv *v, struct nb_tnum *t, unsigned bits)
 	return nb_tnum_meet(t, *t, agreed);
 }
 
-/* The least number from @v on whose low half lies in [lo, hi]. */
+/* Raise *@v to the least number whose low half lies in [lo, hi]. */
 static bool next_in(uint64_t *v, uint64_t lo, uint64_t hi)
 {
 	uint64_t low = *v & nb_ones(NB_HALF), high = *v & ~nb_ones(NB_HALF);
@@ -75,7 +77,7 @@ static bool next_in(uint64_t *v, uint64_t lo, uint64_t hi)
 	return true;
 }
 
-/* The greatest number up to @v whose low half lies in [lo, hi]. */
+/* Lower *@v to the greatest number whose low half lies in [lo, hi]. */
 static bool prev_in(uint64_t *v, uint64_t lo, uint64_t hi)
 {
 	uint64_t low = *v & nb_ones(NB_HALF), high = *v & ~nb_ones(NB_HALF);
@@ -104,7 +106,7 @@ static bool half_to_whole(struct iv *w, const struct iv *h)
 		return false;
 	w->smin = nb_sext(slo ^ turn, NB_WHOLE);
 	w->smax = nb_sext(shi ^ turn, NB_WHOLE);
-	/* A number that is its own sign-extended low half. */
+	/* The number equals its own sign-extended low half. */
 	if (w->smin >= least(NB_HALF) && w->smax <= most(NB_HALF)) {
 		raise_s(&w->smin, h->smin);
 		lower_s(&w->smax, h->smax);
@@ -112,7 +114,8 @@ static bool half_to_whole(struct iv *w, const struct iv *h)
 	return iv_ok(w);
 }
 
-/* Refine the bounds of the low half, where those of the whole fit it. */
+/* Refine the bounds of the low half from those of the whole number, if the
+ * whole fits in the half. */
 static bool whole_to_half(const struct iv *w, struct iv *h)
 {
 	uint64_t low = nb_ones(NB_HALF);

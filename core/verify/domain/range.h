@@ -9,10 +9,11 @@
 #include "core/verify/domain/tnum.h"
 
 /*
- * What is known of a 64-bit number: its bits, its bounds as unsigned and as
- * signed number, and the same bounds of its low half. A member satisfies all
- * of them. Every function keeps the views in agreement, so that none is wider
- * than the others force it to be. Pure, by value.
+ * A set of 64-bit numbers in several views: known bits, bounds as unsigned and
+ * as signed number, and the same bounds for the low half. A member satisfies
+ * all views. Every function keeps the views in agreement, so that no view is
+ * wider than the others force it to be. All functions are pure and pass ranges
+ * by value.
  *
  * NB_DOM_BITS (tnum.h) is the width; the half is NB_DOM_BITS / 2.
  */
@@ -37,18 +38,19 @@ static inline bool nb_range_is_const(const struct nb_range *r)
 
 NB_DOM_FN bool nb_range_is_unknown(const struct nb_range *r);
 NB_DOM_FN bool nb_range_has(const struct nb_range *r, uint64_t v);
-/* Every view of @a inside the same view of @b. */
+/* Does every view of @a lie inside the same view of @b? */
 NB_DOM_FN bool nb_range_within(const struct nb_range *a,
 			       const struct nb_range *b);
 NB_DOM_FN bool nb_range_equal(const struct nb_range *a,
 			      const struct nb_range *b);
-/* Members of both; false (and *@out undefined) when there are none. */
+/* Intersect @a and @b; returns false (and leaves *@out undefined) if they
+ * share no member. */
 NB_DOM_FN bool nb_range_meet(struct nb_range *out, const struct nb_range *a,
 			     const struct nb_range *b);
 NB_DOM_FN struct nb_range nb_range_join(const struct nb_range *a,
 					const struct nb_range *b);
 
-/* Bring the views into agreement; false: the range has no member. */
+/* Bring the views into agreement; returns false if the range has no member. */
 NB_DOM_FN bool nb_range_sync(struct nb_range *r);
 
 #endif

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Arithmetic on ranges. Each view is computed by itself: known bits, bounds of
- * the whole, bounds of the low half; then they are brought into agreement. The
- * low half never takes bounds of the whole that do not fit it: the published
- * errors in 32-bit bounds of other verifiers did.
+ * Arithmetic on ranges. Each view is computed on its own: known bits,
+ * bounds of the whole number, bounds of the low half. Then the views are
+ * brought into agreement. The low half takes bounds of the whole number
+ * only if they fit. Other verifiers took bounds that did not fit, which
+ * caused the published errors in 32-bit bounds.
  */
 #include "core/verify/domain/range_alu.h"
 
 #include "core/verify/domain/views.h"
 
-/* Wide enough that no sum, difference or product below overflows. */
+/* An integer wide enough for every sum, difference and product below. */
 __extension__ typedef __int128 wide;
 __extension__ typedef unsigned __int128 uwide;
 
-/* Unsigned results from lo to hi wrap alike, or may be anything. */
+/* Set unsigned bounds for results from lo to hi, if all of them wrap alike;
+ * otherwise the result may be any number. */
 static void wrap_u(struct iv *v, wide lo, wide hi, unsigned bits)
 {
 	if (lo >> bits != hi >> bits)
@@ -66,7 +68,7 @@ static struct iv iv_mul(struct iv a, struct iv b, unsigned bits)
 		least_p = p[i] < least_p ? p[i] : least_p;
 		most_p = p[i] > most_p ? p[i] : most_p;
 	}
-	/* 2^126 plus the bias of wrap_s stays inside 128 bits. */
+	/* 2^126 plus the bias of wrap_s fits in 128 bits. */
 	wrap_s(&v, least_p, most_p, bits);
 	return v;
 }
@@ -75,7 +77,7 @@ static struct iv iv_div(struct iv a, struct iv b, unsigned bits)
 {
 	struct iv v = iv_full(bits);
 
-	/* A divisor of 0 gives 0, a divisor of 1 the dividend. */
+	/* A divisor of 0 gives 0, and a divisor of 1 gives the dividend. */
 	v.umin = b.umin && b.umax ? a.umin / b.umax : 0;
 	v.umax = b.umin ? a.umax / b.umin : b.umax ? a.umax : 0;
 	return v;
@@ -89,7 +91,7 @@ static struct iv iv_mod(struct iv a, struct iv b, unsigned bits)
 		return a;
 	v.umin = 0;
 	v.umax = a.umax;
-	/* A divisor of 0 leaves the dividend. */
+	/* A divisor of 0 leaves the dividend unchanged. */
 	if (b.umin)
 		lower_u(&v.umax, b.umax - 1);
 	return v;
@@ -138,7 +140,8 @@ static struct iv iv_smod(struct iv a, struct iv b, unsigned bits)
 	wide hi = a.smax > 0 ? (wide)a.smax : 0;
 	wide m = max_magnitude(b);
 
-	/* The sign is the dividend's; a divisor of 0 leaves the dividend. */
+	/* The remainder has the sign of the dividend; a divisor of 0 leaves
+	 * the dividend unchanged. */
 	if (b.smin > 0 || b.smax < 0) {
 		lo = lo < -(m - 1) ? -(m - 1) : lo;
 		hi = hi > m - 1 ? m - 1 : hi;
@@ -148,7 +151,7 @@ static struct iv iv_smod(struct iv a, struct iv b, unsigned bits)
 	return v;
 }
 
-/* Shift counts after masking. */
+/* Least and greatest shift count after masking. */
 struct counts {
 	unsigned min, max;
 };
@@ -170,7 +173,7 @@ static struct iv iv_lsh(struct iv a, struct counts n, unsigned bits)
 	if (n.min == n.max) {
 		uint64_t by = (uint64_t)1 << n.min;
 
-		/* Shifting by n is multiplying by 2^n, wrapping alike. */
+		/* A shift by n multiplies by 2^n, if all members wrap alike. */
 		wrap_u(&v, (wide)a.umin << n.min, (wide)a.umax << n.min, bits);
 		wrap_s(&v, (wide)a.smin * by, (wide)a.smax * by, bits);
 	} else if ((uwide)a.umax << n.max <= nb_ones(bits)) {
@@ -210,7 +213,8 @@ static struct nb_tnum shift_bits(enum nb_fn fn, struct nb_tnum a,
 		return fn == NB_FN_RSH ? nb_tnum_rsh(a, n.min)
 				       : nb_tnum_arsh(a, n.min, bits);
 	}
-	/* Of a varying left shift the zeros at the low end are known. */
+	/* After a left shift by a varying count, the zeros at the low end
+	 * are known. */
 	if (fn == NB_FN_LSH && zeros + n.min < bits)
 		return (struct nb_tnum){ 0, nb_ones(bits) &
 						    ~nb_ones(zeros + n.min) };
@@ -219,7 +223,7 @@ static struct nb_tnum shift_bits(enum nb_fn fn, struct nb_tnum a,
 	return nb_tnum_trunc(nb_tnum_unknown(), bits);
 }
 
-/* Bounds and bits of one operation at one width. */
+/* Bounds and known bits of one operation at one width. */
 struct both {
 	struct iv v;
 	struct nb_tnum t;
@@ -286,14 +290,16 @@ static struct both alu_at(enum nb_fn fn, unsigned bits,
 	}
 }
 
-/* Does the low half of the result depend on the low halves alone? */
+/* Does the low half of the result depend only on the low halves of the
+ * operands? */
 static bool half_alone(enum nb_fn fn)
 {
 	return fn == NB_FN_ADD || fn == NB_FN_SUB || fn == NB_FN_MUL ||
 	       fn == NB_FN_AND || fn == NB_FN_OR || fn == NB_FN_XOR;
 }
 
-/* A left shift by less than NB_HALF bounds the low half; by more, the whole. */
+/* Bound the results of a left shift: the low half if the count is less than
+ * NB_HALF, otherwise the whole. */
 static void lsh_halves(struct nb_range *r, const struct nb_range *a,
 		       const struct nb_range *b)
 {
@@ -307,7 +313,7 @@ static void lsh_halves(struct nb_range *r, const struct nb_range *a,
 		uint64_t by = (uint64_t)1 << n.min;
 
 		set_half(r, (struct iv){ 0, 0, 0, 0 });
-		/* What remains are the low bits; their bounds move up. */
+		/* The low bits remain, and their bounds move up. */
 		wrap_u(&v, (wide)h.umin << n.min, (wide)h.umax << n.min,
 		       NB_WHOLE);
 		wrap_s(&v, (wide)h.smin * by, (wide)h.smax * by, NB_WHOLE);
@@ -322,7 +328,7 @@ static struct nb_range zext_of(struct both x)
 	return synced(from_views(x.t, w, x.v));
 }
 
-/* Division and remainder of constants as RFC 9669 has them. */
+/* Divide constants as RFC 9669 defines: quotient and remainder. */
 static bool fold_division(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
 			  uint64_t *out)
 {
@@ -350,7 +356,7 @@ static bool fold_division(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
 	return true;
 }
 
-/* The result for two constants; false: no case for @fn. */
+/* Compute the result for two constants; returns false if @fn is not covered. */
 static bool fold(enum nb_fn fn, unsigned bits, uint64_t a, uint64_t b,
 		 uint64_t *out)
 {

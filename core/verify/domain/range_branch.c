@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* What a conditional jump says about the ranges it compares. */
+/* Refine the two ranges that a conditional jump compares. */
 #include "core/verify/domain/range_branch.h"
 
 #include "core/verify/domain/views.h"
 
-/* a > b when @strict, else a >= b, unsigned. */
+/* Refine *@a and *@b so that a > b (@strict) or a >= b holds, unsigned. */
 static bool above_u(struct iv *a, struct iv *b, bool strict)
 {
 	if (strict && (b->umin == UINT64_MAX || a->umax == 0))
@@ -23,7 +23,7 @@ static bool above_s(struct iv *a, struct iv *b, bool strict)
 	return a->smin <= a->smax && b->smin <= b->smax;
 }
 
-/* Known bits of the low @bits replaced. */
+/* Replace the known bits of the low @bits of @r. */
 static bool set_bits(struct nb_range *r, struct nb_tnum t, unsigned bits)
 {
 	t.value |= r->t.value & ~nb_ones(bits);
@@ -44,7 +44,7 @@ static bool equal(struct nb_range *a, struct nb_range *b, unsigned bits)
 	return set_bits(a, t, bits) && set_bits(b, t, bits);
 }
 
-/* @a is not @c: an end that is @c moves by one. */
+/* Exclude the constant @c from @a: a bound that equals @c moves by one. */
 static bool trim(struct nb_range *a, uint64_t c, unsigned bits)
 {
 	struct iv v = view(a, bits);
@@ -71,7 +71,8 @@ static bool differ(struct nb_range *a, struct nb_range *b, unsigned bits)
 	return x.umin != x.umax || trim(b, x.umin, bits);
 }
 
-/* Some bit of the known number @mask is set in @a, or none is. */
+/* Refine @a so that some bit of the constant @mask is set in it (@set), or
+ * none is. */
 static bool bits_set(struct nb_range *a, uint64_t mask, bool set, unsigned bits)
 {
 	struct nb_tnum t = nb_tnum_trunc(a->t, bits);
@@ -85,7 +86,7 @@ static bool bits_set(struct nb_range *a, uint64_t mask, bool set, unsigned bits)
 	}
 	if (!may)
 		return false;
-	/* Only one candidate is left: it must be that one. */
+	/* Only one candidate bit is left, so that bit has to be set. */
 	if (!(may & (may - 1))) {
 		t.value |= may;
 		t.mask &= ~may;

@@ -5,8 +5,9 @@
 #include "core/verify/domain/range.h"
 
 /*
- * Take jump @fn of @bits between *@a and *@b as true (@taken) or false and
- * narrow both. false if no members do; both are undefined then.
+ * Assume that jump @fn of @bits between *@a and *@b is true (@taken) or
+ * false, and narrow both. Returns false if no members satisfy that; both
+ * are undefined then.
  */
 NB_DOM_FN bool nb_range_branch(enum nb_fn fn, unsigned bits, bool taken,
 			       struct nb_range *a, struct nb_range *b);

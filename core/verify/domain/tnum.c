@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Known bits. Each operator over-approximates: applied to any members of its
- * operands, the concrete operation gives a member of the result. The proofs
- * by enumeration are in test/unit/test_verify_domains.c.
+ * Known bits. Each operator over-approximates: the concrete operation on
+ * any members of the operands gives a member of the result. The proofs by
+ * enumeration are in test/unit/test_verify_domains.c.
  */
 #include "core/verify/domain/tnum.h"
 
@@ -30,14 +30,13 @@ NB_DOM_FN struct nb_tnum nb_tnum_range(uint64_t min, uint64_t max)
 	uint64_t differ = min ^ max;
 	unsigned n = differ ? 64 - (unsigned)__builtin_clzll(differ) : 0;
 
-	/* Above the highest bit in which the ends differ all members agree. */
+	/* All members agree above the highest bit in which the bounds
+	 * differ. */
 	return make(min, nb_ones(n));
 }
 
-/*
- * Sums and differences: of all results the least and the greatest carry
- * chains differ exactly where some carry is unknown.
- */
+/* Add or subtract known bits. A carry is unknown exactly where the carries
+ * of the least and the greatest result differ. */
 NB_DOM_FN struct nb_tnum nb_tnum_add(struct nb_tnum a, struct nb_tnum b)
 {
 	uint64_t low = a.value + b.value;
@@ -55,7 +54,8 @@ NB_DOM_FN struct nb_tnum nb_tnum_sub(struct nb_tnum a, struct nb_tnum b)
 	return make(diff, (low ^ high) | a.mask | b.mask);
 }
 
-/* Schoolbook: add b shifted for each bit of a that is, or may be, 1. */
+/* Schoolbook multiplication: add b shifted for each bit of a that is 1 or
+ * may be 1. */
 NB_DOM_FN struct nb_tnum nb_tnum_mul(struct nb_tnum a, struct nb_tnum b)
 {
 	struct nb_tnum sum = nb_tnum_const(0);
@@ -108,7 +108,8 @@ NB_DOM_FN struct nb_tnum nb_tnum_arsh(struct nb_tnum a, unsigned n,
 	uint64_t value = (uint64_t)(nb_sext(a.value, bits) >> n);
 	uint64_t mask = (uint64_t)(nb_sext(a.mask, bits) >> n);
 
-	/* An unknown sign shifts in unknown bits, a known one itself. */
+	/* An unknown sign shifts in unknown bits; a known sign shifts in
+	 * itself. */
 	return nb_tnum_trunc(make(value, mask), bits);
 }
 

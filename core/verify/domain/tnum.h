@@ -6,11 +6,12 @@
 #include <stdint.h>
 
 /*
- * Known bits of a number: a bit is 0, 1 or unknown. Values and masks are
- * disjoint; bits from NB_DOM_BITS on are 0. Pure, by value.
+ * Known bits of a number: each bit is 0, 1 or unknown. Values and masks are
+ * disjoint; bits from NB_DOM_BITS on are 0. All functions are pure and pass
+ * arguments by value.
  *
- * The width is a macro so that the exhaustive tests can compile this very
- * code for 4- to 8-bit numbers; they also make the functions static.
+ * The width is a macro so that the exhaustive tests can compile this very code
+ * for 4- to 8-bit numbers; they also make the functions static.
  */
 #ifndef NB_DOM_BITS
 #define NB_DOM_BITS 64
@@ -18,17 +19,17 @@
 #endif
 
 struct nb_tnum {
-	uint64_t value; /* bits known to be 1 */
-	uint64_t mask;	/* bits not known */
+	uint64_t value; /* Bits that are known to be 1. */
+	uint64_t mask;	/* Bits whose value is unknown. */
 };
 
-/* @bits low ones, 0 to 64 */
+/* Return a number with @bits ones at the low end, 0 to 64. */
 static inline uint64_t nb_ones(unsigned bits)
 {
 	return bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
 }
 
-/* The low @bits (1 to 64) of @v as a signed number. */
+/* Return the low @bits (1 to 64) of @v as a signed number. */
 static inline int64_t nb_sext(uint64_t v, unsigned bits)
 {
 	return (int64_t)(v << (64 - bits)) >> (64 - bits);
@@ -36,7 +37,7 @@ static inline int64_t nb_sext(uint64_t v, unsigned bits)
 
 NB_DOM_FN struct nb_tnum nb_tnum_const(uint64_t v);
 NB_DOM_FN struct nb_tnum nb_tnum_unknown(void);
-/* The tightest one that holds every number from @min to @max. */
+/* Return the tightest tnum that holds every number from @min to @max. */
 NB_DOM_FN struct nb_tnum nb_tnum_range(uint64_t min, uint64_t max);
 NB_DOM_FN struct nb_tnum nb_tnum_add(struct nb_tnum a, struct nb_tnum b);
 NB_DOM_FN struct nb_tnum nb_tnum_sub(struct nb_tnum a, struct nb_tnum b);
@@ -44,22 +45,23 @@ NB_DOM_FN struct nb_tnum nb_tnum_mul(struct nb_tnum a, struct nb_tnum b);
 NB_DOM_FN struct nb_tnum nb_tnum_and(struct nb_tnum a, struct nb_tnum b);
 NB_DOM_FN struct nb_tnum nb_tnum_or(struct nb_tnum a, struct nb_tnum b);
 NB_DOM_FN struct nb_tnum nb_tnum_xor(struct nb_tnum a, struct nb_tnum b);
-/* Shifts by a known count below @bits; @bits is the width that is shifted. */
+/* Shift by a known count below @bits; @bits is the width of the shifted
+ * number. */
 NB_DOM_FN struct nb_tnum nb_tnum_lsh(struct nb_tnum a, unsigned n,
 				     unsigned bits);
 NB_DOM_FN struct nb_tnum nb_tnum_rsh(struct nb_tnum a, unsigned n);
 NB_DOM_FN struct nb_tnum nb_tnum_arsh(struct nb_tnum a, unsigned n,
 				      unsigned bits);
-/* The low @bits, zero-extended; sign-extended to @to bits. */
+/* Return the low @bits of @a, zero-extended, or sign-extended to @to bits. */
 NB_DOM_FN struct nb_tnum nb_tnum_trunc(struct nb_tnum a, unsigned bits);
 NB_DOM_FN struct nb_tnum nb_tnum_sext(struct nb_tnum a, unsigned bits,
 				      unsigned to);
-/* Bytes of the low @bits (16, 32, 64) in reverse order. */
+/* Reverse the bytes of the low @bits (16, 32, 64). */
 NB_DOM_FN struct nb_tnum nb_tnum_swap(struct nb_tnum a, unsigned bits);
-/* Numbers in both; false when there are certainly none. */
+/* Intersect @a and @b; returns false if they certainly share no number. */
 NB_DOM_FN bool nb_tnum_meet(struct nb_tnum *out, struct nb_tnum a,
 			    struct nb_tnum b);
-/* The tightest one that holds both. */
+/* Return the tightest tnum that holds every number of both. */
 NB_DOM_FN struct nb_tnum nb_tnum_join(struct nb_tnum a, struct nb_tnum b);
 /* Is every number of @a in @b? */
 NB_DOM_FN bool nb_tnum_within(struct nb_tnum a, struct nb_tnum b);

@@ -4,10 +4,8 @@
 
 #include "core/verify/domain/range.h"
 
-/*
- * The views of a range, for the files of this folder: bounds of the whole
- * number and of its low half, in one struct.
- */
+/* The views of a range, for the files of this folder: bounds of the whole
+ * number and of its low half, in one struct. */
 #define NB_WHOLE NB_DOM_BITS
 #define NB_HALF (NB_DOM_BITS / 2)
 
@@ -16,7 +14,7 @@ struct iv {
 	int64_t smin, smax;
 };
 
-/* The least and the greatest signed number of @bits. */
+/* Return the least (below: the greatest) signed number of @bits. */
 static inline int64_t least(unsigned bits)
 {
 	return nb_sext((uint64_t)1 << (bits - 1), bits);
@@ -130,7 +128,7 @@ static inline struct iv iv_join(struct iv a, struct iv b)
 }
 
 /* nb_range_sync of a result that has members by construction. */
-/* Of results that have members by construction. */
+/* Return nb_range_sync of a result that has members by construction. */
 static inline struct nb_range synced(struct nb_range r)
 {
 	struct nb_range copy = r;

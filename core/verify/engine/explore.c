@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The walk over all behaviours: path after path, until the worklist is empty.
- * Read this file first, then explored.c (where paths end) and transfer.c.
+ * Walk over all behaviours of a program: path after path, until the
+ * worklist is empty. Read this file first, then explored.c (where paths
+ * end) and transfer.c.
  */
 #include "core/verify/engine/explore.h"
 
@@ -21,10 +22,11 @@
 #include "core/verify/report/report.h"
 
 /*
- * A second walk (struct nb_seek) at a branch where several outcomes are
- * possible; @before paths were open before it. A search pushes the current
- * path behind the others, so that paths with fewer branches come first. A
- * replay takes the outcome it is given. *@more false: leave this path.
+ * Choose how a second walk (struct nb_seek) continues at a branch with
+ * several possible outcomes. A search pushes the current path behind the
+ * others, so that paths with fewer branches come first. A replay takes the
+ * outcome that it was given. @before is the number of paths that were open
+ * before the branch. *@more false: leave this path.
  */
 static int choose(struct nb_walk *w, uint32_t before, bool *more)
 {
@@ -65,7 +67,7 @@ static int walk_join(struct nb_walk *w, bool *more)
 	return nb_prune_at_join(w, more);
 }
 
-/* The instruction at w->pc. *@more false: the path ends. */
+/* Check and step the instruction at w->pc. *@more false: the path ends. */
 static int walk_insn(struct nb_walk *w, bool *more)
 {
 	struct nb_region *r = &w->st->region;
@@ -104,7 +106,7 @@ static int walk_path(struct nb_walk *w)
 	return rc;
 }
 
-/* A search continues after findings other than the one it searches. */
+/* A search continues after findings other than the one it looks for. */
 static bool continues(const struct nb_walk *w, int rc)
 {
 	return !rc || (rc == NB_E_VERIFY && nb_walk_searches(w) &&
@@ -137,7 +139,8 @@ int nb_explore(struct nb_env *env)
 	if (!w)
 		return NB_E_NOMEM;
 	w->env = env;
-	/* Large and mostly untouched, so not from the arena, which clears. */
+	/* The state is large and mostly untouched. The arena would clear
+	 * it, so malloc allocates it. */
 	w->st = malloc(sizeof(*w->st));
 	w->worklist = malloc(NB_MAX_OPEN_PATHS * sizeof(*w->worklist));
 	w->joins = nb_arena_array(env->arena, env->n, sizeof(*w->joins));

@@ -7,10 +7,10 @@
 /*
  * nb_explore - walk every behaviour of the program from its start
  *
- * Depth-first, with an explored state at each join. A path is pruned where an
- * explored state subsumes it; an ancestor equal to the current state is an
- * endless loop. 0, or NB_E_VERIFY with the finding filled, or NB_E_NOMEM.
- * Bounded by env->opts.
+ * The walk is depth-first and keeps an explored state at each join. It prunes
+ * a path if an explored state subsumes the current one; if an ancestor on the
+ * same path equals the current state, the program loops endlessly. Bounded by
+ * env->opts. Returns 0, NB_E_VERIFY with the finding filled, or NB_E_NOMEM.
  */
 int nb_explore(struct nb_env *env);
 

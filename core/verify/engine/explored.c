@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Explored states and pruning. A path is pruned where an explored state
- * subsumes the current one and all paths from that state have ended. While
- * some are open the two states are on one path, so pruning would accept a
- * loop; that is right only where the run time counts its iterations. Therefore
- * every accepted program ends. An explored state that prunes nothing is
- * dropped: a long loop costs time, which is bounded, rather than memory.
+ * Explored states and pruning. A path is pruned if an explored state
+ * subsumes the current one and all paths from that state have ended. If
+ * paths from that state are still open, the two states lie on one path, and
+ * pruning would accept a loop. This is correct only for loops whose
+ * iterations the run time counts. Therefore every accepted program ends. An
+ * explored state that never prunes is dropped, so a long loop costs bounded
+ * time instead of memory.
  */
 #include "core/verify/engine/explored.h"
 
@@ -19,24 +20,29 @@
 #include "core/verify/state/subsume.h"
 
 enum {
-	JOINS = 2,  /* iterations that join before bounds grow in steps */
-	LATE = 160, /* iterations before the mode NB_WALK_LATE widens */
-	/* failed comparisons a state may have for each one that prunes; and
-	 * those that its key alone decided, while paths are open that may come
-	 * to it and states use less than 1/PATIENCE of the memory */
+	/* Iterations that join states before bounds grow in steps. */
+	JOINS = 2,
+	LATE = 160, /* Iterations before the mode NB_WALK_LATE widens. */
+	/* Failed comparisons that a state may have for each successful one.
+	 * KEY_MISSES is the limit for comparisons that failed by key alone.
+	 * It applies while open paths may reach the state again and
+	 * explored states use less than 1/PATIENCE of the memory. */
 	MISSES = 3,
 	KEY_MISSES = 256,
 	PATIENCE = 32,
-	KEY_MISSES_A_UNIT = 32 /* of work */
+	/* Failed comparisons of keys that count as one unit of work. */
+	KEY_MISSES_A_UNIT = 32
 };
 
-/* The explored states to compare with at one slot. */
+/* The explored states to compare with the current state at one slot. */
 struct candidates {
 	struct nb_explored **head;
-	bool counted;  /* the run time counts each arrival at this slot */
-	uint32_t loop; /* see struct nb_explored */
+	bool counted; /* The run time counts each arrival at this slot. */
+	/* The loop or call, numbered as in struct nb_explored. */
+	uint32_t loop;
 	uint32_t round;
-	const struct nb_explored *latest; /* out: before the last iteration */
+	/* Out: the explored state before the last iteration. */
+	const struct nb_explored *latest;
 	struct nb_live live;
 };
 
@@ -70,8 +76,9 @@ void nb_path_end(struct nb_walk *w)
 }
 
 /*
- * A dropped ancestor only passes precision marks to its parent. With one open
- * path it leaves the chain, which would grow by thousands in a long loop.
+ * Take a dropped ancestor out of the chain of ancestors if it has one open
+ * path: it would only pass precision marks to its parent, and a long loop
+ * would lengthen the chain by thousands.
  */
 static void splice(struct nb_walk *w, struct nb_explored *n)
 {
@@ -79,8 +86,9 @@ static void splice(struct nb_walk *w, struct nb_explored *n)
 
 	if (n->open != 1 || !c || c->parent != n || w->env->seek)
 		return;
-	/* Every iteration that leads back to @n ends after the same length,
-	 * which is known when all paths from @n have ended. */
+	/* Keep @n while its length is unknown: every iteration that leads
+	 * back to @n ends after that length, which is known when all paths
+	 * from @n ended. */
 	if (n->loop && !n->iterated)
 		return;
 	if (n->mem)
@@ -114,8 +122,8 @@ static int refuse_loop(struct nb_walk *w)
 				 .where = w->pc);
 }
 
-/* Iterations on this path that the run time counts: of may_goto, of active
- * helper calls, of iterators. */
+/* Return the number of iterations on this path that the run time counts:
+ * those of may_goto, of active helper calls and of iterators. */
 static uint32_t counted_iterations(const struct nb_walk *w)
 {
 	uint32_t n = w->may_gotos;
@@ -127,13 +135,14 @@ static uint32_t counted_iterations(const struct nb_walk *w)
 	return n;
 }
 
-/* True: an explored state must subsume all values, not only precise ones. */
+/* Must an explored state subsume all values, and not only the precise ones? */
 static bool compares_all(const struct nb_walk *w)
 {
 	return w->env->opts.exact || w->env->seek;
 }
 
-/* Pruned by @n: what is precise in @n is precise on this path. */
+/* After a path is pruned by @n, mark as precise on this path what is
+ * precise in @n. */
 static void inherit_precision(struct nb_walk *w, const struct nb_explored *n,
 			      const struct nb_subsume *in)
 {
@@ -147,9 +156,9 @@ static void inherit_precision(struct nb_walk *w, const struct nb_explored *n,
 }
 
 /*
- * nb_prune_at_join's result for one explored state. An ancestor that is equal
- * to the current state is an endless loop, unless the run time counted an
- * iteration between the two.
+ * Compare the current state with one explored state, with the results of
+ * nb_prune_at_join. An ancestor that equals the current state is an endless
+ * loop, unless the run time counted an iteration between the two.
  */
 static int compare_with(struct nb_walk *w, const struct nb_explored *n,
 			const struct candidates *l, bool *more)
@@ -171,15 +180,17 @@ static int compare_with(struct nb_walk *w, const struct nb_explored *n,
 		return refuse_loop(w);
 	*more = false;
 	inherit_precision(w, n, &in);
-	/* From an ancestor on, this path was a whole iteration. */
+	/* If @n is an ancestor, the path from it to here is one whole
+	 * iteration. */
 	nb_iteration_end(w, n->open ? 0 : n->length_after);
 	return 0;
 }
 
 /*
- * Is @n not worth its memory? To reject it by its key costs little, and open
- * paths may come to it: a search for the best of 64 elements comes back to
- * each state after about 128 others.
+ * Is @n not worth its memory? A state that fails by its key is kept longer,
+ * since that comparison is cheap and open paths may reach the state again:
+ * a search for the best of 64 elements returns to each state after about
+ * 128 others.
  */
 static bool is_useless(const struct nb_walk *w, const struct nb_explored *n)
 {
@@ -221,7 +232,7 @@ static int find_covering(struct nb_walk *w, struct candidates *l, bool *more)
 	return 0;
 }
 
-/* Record from here on which values come from which scalar of @n. */
+/* From now on, record which values come from which scalar of @n. */
 static bool begin_marks(struct nb_walk *w, struct nb_explored *n)
 {
 	if (compares_all(w))

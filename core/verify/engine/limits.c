@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* What a walk may cost, and the findings where it would cost more. */
+/* Limits on the cost of a walk, and the findings when a walk exceeds them. */
 #include "core/verify/engine/limits.h"
 
 #include "core/verify/report/refusal.h"
 
-/* Work that is no instruction, as a multiple of opts.max_insns. */
+/* Limit of work other than instructions, as a multiple of opts.max_insns. */
 enum { WORK = 16 };
 
 int nb_over_memory(struct nb_walk *w)
 {
-	/* malloc failed below the limit: no verdict on the program. */
+	/* If malloc failed below the limit, there is no verdict on the
+	 * program. */
 	if (!w->env->arena->at_limit)
 		return NB_E_NOMEM;
 	return nb_refuse_program(w->env, NB_RULE_MEMORY_STATES, .pc = w->pc,
@@ -33,7 +34,8 @@ static bool is_loop(const struct nb_env *env, uint32_t head)
 	return false;
 }
 
-/* The loop head visited most often; without loops, the join. */
+/* Return the loop head visited most often, or without loops the join
+ * visited most often. */
 static uint32_t busiest(const struct nb_walk *w)
 {
 	uint32_t head = w->pc, loop = NB_NO_PC;
@@ -48,8 +50,11 @@ static uint32_t busiest(const struct nb_walk *w)
 	return loop == NB_NO_PC ? head : loop;
 }
 
-/* Name the loop that took most visits, and what keeps changing in it; @loop
- * and @join are the rules for one and for the other. */
+/*
+ * Reject the program and name the loop head with the most visits, and a
+ * register that keeps changing there. @loop is the rule to cite for a loop,
+ * @join the one for a plain join.
+ */
 static int refuse_complexity(struct nb_walk *w, enum nb_rule loop,
 			     enum nb_rule join, uint64_t limit)
 {
@@ -72,7 +77,8 @@ static int refuse_complexity(struct nb_walk *w, enum nb_rule loop,
 	return nb_refuse(w->env, is_loop(w->env, head) ? loop : join, &x);
 }
 
-/* Instructions left for this program of the policy's total. */
+/* Return how many instructions of the policy's limit are left for this
+ * program. */
 static uint32_t policy_rest(const struct nb_env *env)
 {
 	uint64_t spent = (uint64_t)env->opts.policy_spent + env->v->stats.work;
@@ -104,10 +110,8 @@ int nb_over_steps(struct nb_walk *w)
 				 env->opts.max_insns);
 }
 
-/*
- * Each global function has a walk of its own; all walks of one mode share
- * opts.max_insns. A search for a shorter path has as many for itself.
- */
+/* Each global function has a walk of its own; all walks of one mode share
+ * opts.max_insns. A search for a shorter path has another opts.max_insns. */
 uint32_t nb_walk_allowance(const struct nb_env *env)
 {
 	uint32_t all = env->opts.max_insns, spent = env->cost.spent[env->mode];

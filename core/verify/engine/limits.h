@@ -4,14 +4,16 @@
 
 #include "core/verify/engine/walk.h"
 
-/* Instructions, and other work counted as instructions, the walk may do. */
+/* Return how many instructions the walk may do; other work counts as
+ * instructions. */
 uint32_t nb_walk_allowance(const struct nb_env *env);
 /* Has the walk used up its allowance? */
 bool nb_walk_is_over(const struct nb_walk *w);
-/* After the walk: charge the verification and the policy for it. */
+/* After the walk: charge its work to the verification and to the policy. */
 void nb_walk_spend(const struct nb_walk *w);
 
-/* A limit is reached: NB_E_VERIFY with the finding, or NB_E_NOMEM. */
+/* Report that memory for states ran out: NB_E_VERIFY with the finding, or
+ * NB_E_NOMEM if malloc failed. */
 int nb_over_memory(struct nb_walk *w);
 int nb_over_steps(struct nb_walk *w);
 int nb_over_paths(struct nb_walk *w);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * What loops cost. The walk passes each loop at least once, but widens loops
- * that the run time counts, so it does not see their iterations one by one.
- * Therefore a loop's iterations in a run are computed where it begins:
+ * Compute what loops cost. The walk passes each loop at least once, but it
+ * widens loops that the run time counts, so it does not see their iterations
+ * one by one. Therefore the iterations of a loop in a run are computed where
+ * the loop begins, as a product:
  *
- *	times on this path, in one iteration of the loop around it
- *	x iterations of the loop around it x its own, if constant
+ * (how often the loop begins on this path, in one iteration of the outer loop)
+ * x (iterations of the outer loop) x (iterations of the loop itself, if they
+ * are constant)
  *
- * A plain loop is walked iteration by iteration, so each arrival at its header
- * counts as one time. The path's list of begun loops says how many times; like
- * the history of branches it is cut back where another path continues.
+ * A plain loop is walked iteration by iteration, and each arrival at its
+ * header counts as one. The path's list of begun loops holds these counts.
+ * When another path continues, the list is cut back to that path, like the
+ * history of branches.
  *
- * Global functions are walked before their callers. A caller adds what one
- * call costs, as often as it makes the call.
+ * Global functions are walked before their callers. A caller adds the cost of
+ * one call multiplied by its number of calls.
  */
 #include "core/verify/engine/loop_cost.h"
 
@@ -24,28 +27,32 @@
 
 enum { MAX_ITERATIONS = 1 << 30 };
 
-/* An instruction where a loop begins, or a call of a global function. */
+/* The cost of one site: an instruction where a loop begins, or a call of a
+ * global function. */
 struct nb_loop_cost {
 	uint32_t pc;
-	uint32_t func;	/* a call: of this function; 0: a loop */
-	bool constant;	/* the number of iterations is */
-	uint64_t calls; /* in a run, at most */
+	uint32_t func;	/* Number of the called function; 0 for a loop. */
+	bool constant;	/* The number of iterations is constant. */
+	uint64_t calls; /* Upper bound of the calls in one run. */
 	uint64_t iterations;
-	uint64_t counted; /* those that the run time must find left */
-	/* instructions of an iteration, from its end back to the end of an
-	 * inner loop or to its start; and from there to an inner loop */
+	uint64_t counted; /* Iterations that the run time has to grant. */
+	/* @length: instructions of an iteration, from its end back to the
+	 * end of an inner loop or to its start. @before: instructions from
+	 * there to an inner loop. */
 	uint32_t length, before;
 };
 
 /* A loop that began on the current path. */
 struct nb_loop_begun {
-	uint32_t site, prev;  /* of the same loop, + 1; 0: none */
-	uint32_t loop, round; /* the loop around it, and its iteration */
-	uint32_t passes;      /* of may_goto, for plain loops */
-	uint32_t times;	      /* in that iteration, this one too */
+	/* @prev: index of the loop's previous entry plus 1, or 0 for none. */
+	uint32_t site, prev;
+	uint32_t loop, round; /* The outer loop and its iteration. */
+	/* Plain loops: passes of may_goto before this entry. */
+	uint32_t passes;
+	uint32_t times; /* Number of this entry in that iteration, from 1. */
 };
 
-/* The active loop that began last; @id 0: none. */
+/* The innermost active loop; @id is 0 if there is none. */
 struct around {
 	uint32_t id, pc, round;
 };
@@ -55,7 +62,8 @@ static uint64_t cap(uint64_t n)
 	return n < MAX_ITERATIONS ? n : MAX_ITERATIONS;
 }
 
-/* @except: the reference of an iterator that begins now, or 0. */
+/* Return the innermost active loop. @except: the reference of an iterator
+ * that begins now and is ignored, or 0. */
 static struct around loop_around(const struct nb_state *st, uint32_t except)
 {
 	struct around in = { 0 };
@@ -164,8 +172,8 @@ static struct nb_loop_begun *add_begun(struct nb_walk *w)
 	return &w->loops.begun[w->loops.n++];
 }
 
-/* The loop at @s begins: how many times did it in this iteration of the loop
- * @in around it? */
+/* Record that the loop at @s begins, and return how often it began in this
+ * iteration of the outer loop @in. */
 static uint32_t begin_once_more(struct nb_walk *w, struct nb_loop_cost *s,
 				const struct around *in, uint32_t passes)
 {
@@ -196,7 +204,8 @@ void nb_loops_resume(struct nb_walk *w, uint32_t n)
 	}
 }
 
-/* It begins @times in an iteration of the loop around it. */
+/* Return how often a loop begins in a run if it begins @times in each
+ * iteration of the outer loop @in. */
 static uint64_t times_in_run(struct nb_walk *w, const struct around *in,
 			     uint32_t times)
 {
@@ -228,13 +237,15 @@ void nb_loop_header(struct nb_walk *w)
 		return;
 	in = loop_around(w->st, 0);
 	times = begin_once_more(w, s, &in, w->may_gotos);
-	/* Else another loop's header, or the first iteration of this one. */
+	/* On the first arrival this is another loop's header, or the loop's
+	 * first iteration. */
 	if (times == 1)
 		return;
 	s->constant = true;
 	raise64(&s->iterations, times_in_run(w, &in, times));
 	if (times == 2 && !s->length)
-		s->before = w->loops.since; /* with what is before the loop */
+		/* This count includes the instructions before the loop. */
+		s->before = w->loops.since;
 	else
 		raise32(&s->length, w->loops.since);
 	w->loops.since = 0;
@@ -283,7 +294,7 @@ void nb_loop_call(struct nb_walk *w, uint32_t func)
 	raise64(&s->calls, times_in_run(w, &in, begin_once_more(w, s, &in, 0)));
 }
 
-/* What the loops of a called function cost, @times. */
+/* Add the cost of a called function's loops to @to, multiplied by @times. */
 static void add_call(struct nb_loop_cost *to, const struct nb_loop_cost *from,
 		     uint32_t n, uint64_t times)
 {

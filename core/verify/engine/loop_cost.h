@@ -5,36 +5,41 @@
 #include "core/verify/engine/walk.h"
 
 /*
- * What each loop costs: its iterations in one run, nested loops multiplied,
- * and the instructions of one iteration without inner loops. No verdict
- * depends on it.
+ * The cost of each loop: its iterations in one run, with nested loops
+ * multiplied, and the instructions of one iteration without inner loops. No
+ * verdict depends on it.
  */
 
-/* A walk of env->root begins; false: no memory. It ended without a finding. */
+/*
+ * nb_loops_begin starts the bookkeeping for a walk of env->root; it returns
+ * false if out of memory. nb_loops_end follows a walk that ended without a
+ * finding.
+ */
 bool nb_loops_begin(struct nb_walk *w);
 void nb_loops_end(struct nb_walk *w);
 
-/* The path comes to the join at w->pc. */
+/* Record that the path reaches the join at w->pc. */
 void nb_loop_header(struct nb_walk *w);
 
-/* The start of a loop whose iterations the run time counts. */
+/* The beginning of a loop whose iterations the run time counts. */
 struct nb_loop_entry {
 	uint32_t pc;
-	uint32_t ref;	/* the iterator's reference; 0: no iterator */
-	uint32_t times; /* its iterations, 0: not constant */
-	bool kept;	/* counts in nb_budgets.numbers, not in turns */
+	/* The iterator's reference; 0 if the loop is no iterator. */
+	uint32_t ref;
+	uint32_t times; /* The number of iterations; 0 if it is not constant. */
+	bool kept; /* The loop counts in nb_budgets.numbers, not in turns. */
 };
 void nb_loop_enter(struct nb_walk *w, const struct nb_loop_entry *e);
-/* The end of an iteration of the loop at @e->pc. */
+/* Record the end of an iteration of the loop at @pc. */
 void nb_loop_iterate(struct nb_walk *w, uint32_t pc);
 
-/* The global function with number @func is called at w->pc. */
+/* Record a call, at w->pc, of the global function with number @func. */
 void nb_loop_call(struct nb_walk *w, uint32_t func);
 
-/* The path continues where @n loops had begun. */
+/* Resume a path on which @n loops had begun. */
 void nb_loops_resume(struct nb_walk *w, uint32_t n);
 
-/* Fill the verdict's iterations and costliest loop. */
+/* Set the verdict's iterations and its costliest loop. */
 void nb_loops_fill(struct nb_env *env);
 
 #endif

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-/*
- * Memory of a walk: blocks of a few sizes from the verdict's arena, used again
- * once they are free, and copies of the current state in them.
- */
+/* Memory of a walk: blocks of a few sizes from the verdict's arena, which
+ * are reused once freed, and copies of the current state in such blocks. */
 #include "core/verify/engine/memory.h"
 
 enum {
-	UNIT = 64,	   /* bytes: block sizes are multiples of it */
-	RESERVE = 4096,	   /* bytes kept for the finding's words */
-	BYTES_A_UNIT = 256 /* of state: copying them costs an instruction */
+	UNIT = 64,	/* Block sizes are multiples of this many bytes. */
+	RESERVE = 4096, /* Bytes reserved for the text of the finding. */
+	/* Copying this many bytes of state costs as much as an instruction. */
+	BYTES_A_UNIT = 256
 };
 
 void *nb_block_take(struct nb_walk *w, size_t size)
@@ -46,8 +45,9 @@ void nb_walk_live(const struct nb_walk *w, uint32_t pc, struct nb_live *live)
 	for (uint32_t i = 0; i + 1 < w->st->nframes; i++) {
 		const struct nb_frame *callee = &w->st->frames[i + 1];
 
-		/* A local call clobbers r0-r5. A helper that calls back has
-		 * arguments in r1-r5, which its next iteration reads. */
+		/* A local call clobbers r0-r5, so only r6-r9 of the caller
+		 * live on. A helper that calls back has arguments in r1-r5,
+		 * which its next iteration reads. */
 		live->regs[i] = callee->callback ? at[callee->ret - 1] & 0x3fe
 						 : at[callee->ret] & 0x3c0;
 	}
@@ -86,6 +86,7 @@ struct nb_saved *nb_walk_save_all(struct nb_walk *w, uint32_t *size)
 
 	for (uint32_t i = 0; i < w->st->nframes; i++)
 		all.regs[i] = 0x7ff;
-	/* Saved, restored, and searched for linked scalars. */
+	/* The factor 3 stands for saving, restoring and the search for
+	 * linked scalars. */
 	return save(w, &all, size, 3);
 }

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT
 /*
- * Precision: which scalars of an explored state mattered. A later state must be
- * inside an explored state in precise scalars only.
+ * Precision: find which scalars of an explored state mattered. A later state
+ * has to be included in the explored state in precise scalars only.
  *
  * Each known scalar of an explored state has a slot. Each value computed later
  * on the path lists in nb_reg.deps the slots that its range (or link) came
- * from. A conclusion from a value makes its slots precise, and the slots of
- * earlier states that they came from, back to the start. Nothing is walked
+ * from. A conclusion from a value makes its slots precise, and also the slots
+ * of earlier states that they came from, back to the start. Nothing is walked
  * backwards: dependencies travel with a value through moves, arithmetic,
  * spills, calls, refinement by jumps, and links.
  *
- * The walk draws a conclusion where it would do something else for an unknown
- * number: a jump with one possible outcome, an offset added to a pointer, each
- * argument of a helper, a divisor that is not 0, stack bytes known to be 0, two
- * linked numbers whose difference is 0, the constant that all exits return.
- * Pointers have no slots: the number added to a pointer is precise at once, and
- * so is a value that could change a label.
+ * The walk draws a conclusion when it would do something else for an unknown
+ * number: at a jump with one possible outcome, an offset added to a pointer,
+ * an argument of a helper, a divisor that is not 0, stack bytes known to be 0,
+ * two linked numbers whose difference is 0, and the constant that all exits
+ * return. Pointers have no slots: a number added to a pointer is precise at
+ * once, and so is a value that could change a label.
  *
  * Soundness. Let all paths from explored state S have ended. Let T be a later
- * state at the same slot, inside S except for scalars that are not precise.
- * Compare any run from T with the walk from S. A value with precise slots alone
- * lies in its range, because that range was computed from ranges that hold.
- * Only such values decided checks and jumps; a value with another slot may be
- * any number, and nothing was concluded from it. So the run follows a walked
- * path, to an exit or to a state that an older explored state U pruned. That
- * pruning was a conclusion from all values that are precise in U, and marked
- * them. An explored state with open paths (a may_goto loop) prunes only states
- * that are inside it as a whole. Then all of it is marked, because nobody knows
- * yet what will matter.
+ * state at the same slot, included in S except for scalars that are not
+ * precise. Compare any run from T with the walk from S. A value with precise
+ * slots alone lies in its range, because that range was computed from ranges
+ * that hold. Only such values decided checks and jumps; a value with another
+ * slot may be any number, and nothing was concluded from it. So the run
+ * follows a walked path, to an exit or to a state that an older explored state
+ * U pruned. That pruning was a conclusion from all values that are precise in
+ * U, and marked them. An explored state with open paths (a may_goto loop)
+ * prunes only states that are included in it as a whole. Then the whole state
+ * is marked, because it is not known yet which values will matter.
  *
- * Stack cells that were overwritten before anything read them need not be
- * inside either. Cells of other kinds always count as read.
+ * Stack cells that were overwritten before anything read them are exempt too.
+ * Cells that hold other kinds always count as read.
  */
 #include "core/verify/engine/precision.h"
 
@@ -62,7 +62,7 @@ void nb_mark_cells(struct nb_env *env, const struct nb_state *st,
 	const struct nb_cells *written = &st->frames[frame].written;
 	struct nb_marks *m = env->marks;
 
-	/* All cells of a frame entered since count as overwritten. */
+	/* All cells of a frame entered later count as overwritten. */
 	while (m) {
 		uint64_t any = 0;
 
@@ -107,7 +107,7 @@ static bool holds_number(const struct nb_cell *c)
 	       nb_cell_narrow(c);
 }
 
-/* Is anything known of it? */
+/* Is anything known about the value? */
 static bool says_something(const struct nb_reg *r)
 {
 	return r->kind == NB_REG_SCALAR &&
@@ -144,7 +144,9 @@ static void give_slot(struct nb_env *env, struct nb_marks *m, uint32_t room,
 	if (!says_something(r))
 		return;
 	if (m->nslots == room) {
-		nb_mark(env, deps); /* always compared */
+		/* A scalar beyond the last slot is always compared, so its
+		 * sources are precise now. */
+		nb_mark(env, deps);
 		return;
 	}
 	m->deps[m->nslots] = deps;
@@ -180,7 +182,8 @@ void nb_marks_begin(struct nb_env *env, struct nb_marks *m, struct nb_state *st,
 	env->marks = m;
 }
 
-/* The walk reads stack bytes one by one. */
+/* Charge the work of reading @size stack bytes, which the walk reads one by
+ * one. */
 static void charge(struct nb_env *env, int64_t size)
 {
 	env->cost.work += size > 0 ? (uint64_t)size / BYTES_A_UNIT : 0;
@@ -192,7 +195,7 @@ static void mark_reg(struct nb_env *env, const struct nb_reg *r)
 		nb_mark(env, r->deps);
 }
 
-/* A helper may read the stack behind argument @arg. */
+/* Mark the stack bytes that the call may read through argument @arg. */
 static void mark_memory(struct nb_env *env, const struct nb_state *st,
 			const struct nb_helper_spec *h, unsigned arg)
 {
@@ -202,11 +205,12 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 
 	if (r->kind != NB_REG_STACK ||
 	    (h && h->arg[arg] == NB_ARG_CALLBACK_CTX))
-		return; /* the callback's own loads are marked */
+		return; /* The callback's own loads mark these bytes. */
 	if (kind == NB_ARG_KEY || kind == NB_ARG_VALUE || kind == NB_ARG_MEM ||
 	    kind == NB_ARG_MEM0 || kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
 		hi = (int64_t)nb_helper_extent(env, st, h, arg).max;
-		if (!hi) /* no byte is read; the offset was not checked */
+		/* The call reads no byte, so the offset was not checked. */
+		if (!hi)
 			return;
 	}
 	if (kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
@@ -222,7 +226,8 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 static void mark_call(struct nb_env *env, const struct nb_state *st,
 		      const struct nb_insn *insn)
 {
-	/* NULL, a helper of a test or a global function: any argument. */
+	/* @h is NULL for a global function and for the helper of a test:
+	 * either may read through any argument. */
 	const struct nb_helper_spec *h =
 		nb_insn_calls_func(insn) ? NULL
 					 : nb_spec_helper((int32_t)insn->imm);
@@ -241,13 +246,14 @@ static void mark_alu(struct nb_env *env, const struct nb_frame *f,
 
 	if (insn->operand != NB_OPND_REG || nb_insn_copies(insn))
 		return;
-	/* The offset of a pointer; and linked numbers that cancel out. */
+	/* Mark the numbers added to a pointer, and linked numbers that
+	 * cancel out. */
 	if (nb_reg_is_pointer(a) || nb_reg_is_pointer(b) ||
 	    (insn->src != insn->dst && a->id && a->id == b->id)) {
 		mark_reg(env, a);
 		mark_reg(env, b);
 	}
-	/* A divisor: the machine code may leave out the test for 0. */
+	/* Mark a divisor: the machine code may omit the test for 0. */
 	if (insn->traits & NB_INSN_DIVIDE)
 		mark_reg(env, b);
 }
@@ -286,7 +292,7 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 		mark_load(env, st, &f->regs[insn->dst], insn);
 		break;
 	case NB_KIND_STORE:
-		/* The cell may record which of its bytes are 0. */
+		/* The stack cell may record which of the stored bytes are 0. */
 		if (insn->operand == NB_OPND_REG &&
 		    (insn->width < 32 ||
 		     !nb_range_is_const(&f->regs[insn->dst].r)))
@@ -294,13 +300,15 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 		charge_store(env, &f->regs[insn->dst]);
 		break;
 	case NB_KIND_CALL:
-		/* A global function's arguments are checked here, once. */
+		/* The arguments of a global function are checked at the
+		 * call. */
 		if (!nb_insn_calls_func(insn) ||
 		    nb_global_at(env, (int64_t)pc + 1 + insn->off))
 			mark_call(env, st, insn);
 		break;
 	case NB_KIND_EXIT:
-		/* r0 says whether there is one more iteration. */
+		/* r0 of a callback decides whether there is one more
+		 * iteration. */
 		if (f->callback)
 			mark_reg(env, &f->regs[0]);
 		break;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lengths of loop iterations in instructions. The run time counts iterations,
- * not instructions, so the verdict says how long one may be (NB_RUN_BUDGET):
- * the most instructions between two counted iterations, and from the start to
- * the first one. A length that is not known yet, because paths from an
- * explored state are still open, is passed up once they ended.
+ * Compute the lengths of loop iterations in instructions. The run time
+ * counts iterations and not instructions, so the verdict states how long an
+ * iteration may be (NB_RUN_BUDGET): the most instructions between two
+ * counted iterations, and from the start to the first one. While paths from
+ * an explored state are open, its length is unknown; it is passed to the
+ * parent when they have ended.
  */
 #include "core/verify/engine/run_length.h"
 
@@ -22,9 +23,9 @@ static void raise_to(uint32_t *a, uint32_t b)
 }
 
 /*
- * An iteration ends. @iterated: it is @length instructions long. Otherwise it
- * began before explored state @from (NULL: the start of the program), and
- * @length counts from there.
+ * Record the end of an iteration. @iterated: the iteration is @length
+ * instructions long. Otherwise it began before explored state @from (NULL:
+ * the start of the program), and @length counts from @from.
  */
 static void note_iteration(struct nb_walk *w, struct nb_explored *from,
 			   bool iterated, uint32_t length)

@@ -4,22 +4,23 @@
 
 #include "core/verify/engine/walk.h"
 
-/* The path executes one instruction. */
+/* Count one instruction that the path executes. */
 void nb_length_add_insn(struct nb_walk *w);
-/* A call at w->pc stands for @n instructions besides its own. */
+/* Count @n instructions for the call at w->pc, besides the call itself. */
 void nb_length_add_call(struct nb_walk *w, uint32_t n);
 /* Add the instructions of the helper called at w->pc. */
 void nb_length_add_helper(struct nb_walk *w);
 
-/* The path's iteration ends, at most @after instructions from here. */
+/* Record that the path's iteration ends at most @after instructions from
+ * here. */
 void nb_iteration_end(struct nb_walk *w, uint32_t after);
-/* It ends here, and the next one begins. */
+/* End the current iteration here and begin the next one. */
 void nb_iteration_count(struct nb_walk *w);
 
-/* All paths from @n ended: what is known of their lengths goes to its
- * parent, and to each iteration that led back to @n. */
+/* Pass on the lengths of @n when all paths from @n ended: to its parent,
+ * and to each iteration that led back to @n. */
 void nb_length_pass_up(struct nb_walk *w, const struct nb_explored *n);
-/* @child takes the place of @n, its parent. */
+/* Let @child take the place of its parent @n. */
 void nb_length_skip(struct nb_walk *w, const struct nb_explored *n,
 		    struct nb_explored *child);
 

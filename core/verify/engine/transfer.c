@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Control flow: which slots may follow an instruction, and with which states.
- */
+/* Control flow: find the slots that may follow an instruction, and the
+ * state for each. */
 #include "core/verify/engine/transfer.h"
 
 #include "core/verify/coherence/control_dep.h"
@@ -23,7 +23,7 @@
 #include "core/verify/report/refusal.h"
 #include "core/verify/state/budget.h"
 
-/* What the program returns: do all ranks return the same? */
+/* Record what the program returns. Do all ranks return the same? */
 static int note_exit(struct nb_walk *w)
 {
 	struct nb_env *env = w->env;
@@ -41,7 +41,8 @@ static int note_exit(struct nb_walk *w)
 	if (!nb_reg_is_const(r0) ||
 	    (env->exits.seen && env->exits.value != r0->r.t.value))
 		env->exits.mixed = true;
-	/* "All exits return this constant" is concluded from its value. */
+	/* "All exits return this constant" is a conclusion from the
+	 * returned value. */
 	if (!env->exits.mixed)
 		nb_mark(env, r0->deps);
 	env->exits.seen = true;
@@ -53,7 +54,8 @@ static int note_exit(struct nb_walk *w)
 	return 0;
 }
 
-/* A jump with one possible outcome is a conclusion from its operands. */
+/* Mark the operands of a jump with one possible outcome: its outcome is a
+ * conclusion from them. */
 static void mark_operands(struct nb_walk *w)
 {
 	const struct nb_insn *insn = &w->env->insns[w->pc];
@@ -71,7 +73,8 @@ static void note_outcomes(struct nb_walk *w, bool taken, bool falls)
 					(falls ? NB_AUX_BRANCH_FALLS : 0));
 }
 
-/* If local data decides at w->pc, what follows is under local control. */
+/* Begin a branch at w->pc: if rank-local data decides it, the code that
+ * follows is under local control. */
 static void begin_branch(struct nb_walk *w)
 {
 	uint32_t from;
@@ -81,7 +84,7 @@ static void begin_branch(struct nb_walk *w)
 	nb_history_add(w, w->pc);
 }
 
-/* Both outcomes of a jump whose operands do not decide it. */
+/* Follow both outcomes of a jump whose operands do not decide it. */
 static int fork(struct nb_walk *w, uint32_t to)
 {
 	struct nb_env *env = w->env;
@@ -101,7 +104,8 @@ static int fork(struct nb_walk *w, uint32_t to)
 	nb_state_restore(w->st, before);
 	falls = nb_step_branch(env, w->st, w->pc, false);
 	if (!rc && !taken && !falls) {
-		/* Contradicting facts prove nothing: walk both, unrefined. */
+		/* The facts contradict each other and prove nothing: walk
+		 * both outcomes without refined values. */
 		nb_state_restore(w->st, before);
 		rc = nb_worklist_push(w, to);
 		taken = falls = true;
@@ -117,7 +121,7 @@ static int fork(struct nb_walk *w, uint32_t to)
 		w->pc++;
 		return 0;
 	}
-	/* The only outcome is on the worklist: continue with it. */
+	/* The only possible outcome is on the worklist: continue with it. */
 	if (w->latest)
 		w->latest->open--;
 	nb_worklist_pop(w);
@@ -138,7 +142,8 @@ static int branch(struct nb_walk *w)
 	return 0;
 }
 
-/* Taken: the budget is used up. Falls through: one pass less is left. */
+/* Walk a may_goto. It jumps if the budget is used up. Otherwise it falls
+ * through and uses up one pass. */
 static int may_goto(struct nb_walk *w, bool *more)
 {
 	uint32_t pc = w->pc;
@@ -179,8 +184,8 @@ static int push_after(struct nb_walk *w, step_fn *step, uint32_t pc,
 	return rc;
 }
 
-/* Before an iteration of a helper that calls back: leave the loop or enter
- * the callback once more. */
+/* Walk the point before an iteration of a helper that calls back: leave the
+ * loop, or enter the callback once more. */
 static int call_back(struct nb_walk *w, bool *more)
 {
 	bool again = nb_top(w->st)->loop != 0;
@@ -244,7 +249,7 @@ static void end_iterator(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	nb_iter_next(env, st, pc, false);
 }
 
-/* bpf_iter_num_next finds one more number, or the end. */
+/* Step bpf_iter_num_next, which yields one more number or the end. */
 static int step_iterator(struct nb_walk *w, bool *more)
 {
 	bool on = nb_iter_may_go_on(w->st), end = nb_iter_may_end(w->st);
@@ -261,7 +266,8 @@ static int step_iterator(struct nb_walk *w, bool *more)
 		nb_iteration_count(w);
 		nb_loop_iterate(w, from);
 	}
-	/* Known numbers are walked one by one, as any loop's iterations are. */
+	/* Constant numbers are walked one by one, like the iterations of
+	 * any loop. */
 	if (rc || !on || !end)
 		return rc;
 	return nb_prune_at_iteration(w, pc, ref, true, more);
@@ -291,8 +297,11 @@ static void return_from_tail(struct nb_env *env, struct nb_state *st,
 	nb_tail_return(env, st);
 }
 
-/* The target runs and returns to this function's caller; or the slot of the
- * program array is empty, and the path continues. */
+/*
+ * Walk a tail call. Either the target runs and returns to the caller of
+ * this function, or the slot of the program array is empty and the path
+ * continues.
+ */
 static int tail_call(struct nb_walk *w)
 {
 	uint32_t pc = w->pc;

@@ -5,10 +5,10 @@
 #include "core/verify/engine/walk.h"
 
 /*
- * nb_advance - walk the instruction at w->pc, which nb_check granted
+ * nb_advance - walk the instruction at w->pc, which nb_check accepted
  *
- * Steps the state and moves w->pc; where more than one slot may follow, the
- * other paths go to the worklist. *@more false: this path ended. 0,
+ * Steps the state and moves w->pc. If several slots may follow, the other
+ * paths go to the worklist. *@more false: this path ended. Returns 0,
  * NB_E_VERIFY with the finding filled, or NB_E_NOMEM.
  */
 int nb_advance(struct nb_walk *w, bool *more);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Paths still to be walked, and the branches on the current one. */
+/* The paths still to be walked, and the branches on the current path. */
 #include "core/verify/engine/worklist.h"
 
 #include <stdlib.h>
@@ -11,9 +11,10 @@
 #include "core/verify/engine/memory.h"
 
 /*
- * Depth first, the history is the list of branches on the current path. A
- * search is breadth first: there it is a tree, and env->history.n is the number
- * of the path's last branch plus one.
+ * Add the branch at @pc to the history. In a depth-first walk the history
+ * is the list of branches on the current path. In a search, which is
+ * breadth-first, the history is a tree, and env->history.n is the index of
+ * the path's last branch plus one.
  */
 void nb_history_add(struct nb_walk *w, uint32_t pc)
 {
@@ -46,7 +47,8 @@ void nb_history_set(struct nb_walk *w, bool taken, bool open)
 	env->history.steps[env->history.n - 1].open = open;
 }
 
-/* The path just resumed takes the branch that the path before fell through. */
+/* After a path is resumed, record that it takes the branch which the
+ * previous path fell through. */
 static void take_branch(struct nb_walk *w)
 {
 	struct nb_env *env = w->env;

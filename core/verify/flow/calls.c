@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * What the walks found out about calls: which functions a helper called back,
- * and what a global function does, for its callers.
- */
+/* What the walks found out about calls: which functions a helper called
+ * back, and what a global function does that concerns its callers. */
 #include "core/verify/flow/calls.h"
 
 #include "core/verify/flow/cfg.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shape of a program before anything is known of its values: functions,
- * edges, what is reached, which registers are live, where branches meet. All
- * passes are bounded: liveness by its lattice, post-dominators by a budget
- * beyond which branches are taken to meet at the function's end.
+ * The control-flow graph of a program: functions, edges, reachable slots,
+ * live registers, and where branches meet. All passes are bounded: liveness
+ * by its lattice, post-dominators by a budget. Beyond that budget a branch
+ * counts as meeting at the end of its function.
  */
 #include "core/verify/flow/cfg.h"
 
@@ -13,7 +13,8 @@
 
 enum {
 	MAX_FUNCS = 256,
-	WORK = 4000000 /* steps up to find where branches meet, in all */
+	/* Limit of all steps that climb to the slot where branches meet. */
+	WORK = 4000000
 };
 
 static const struct nb_insn *at(const struct nb_env *env, uint32_t pc)
@@ -82,10 +83,8 @@ static const char *declared_name(const struct nb_env *env, uint32_t pc)
 	return pc ? NULL : env->prog->name;
 }
 
-/*
- * A function begins at each declared start, call target and address taken. It
- * ends where the next one begins.
- */
+/* Find the functions. A function begins at each declared start, call target
+ * and function whose address is taken. It ends where the next one begins. */
 static int find_funcs(struct nb_env *env)
 {
 	struct nb_cfg *cfg = &env->cfg;
@@ -168,7 +167,8 @@ static int check_edges(struct nb_env *env)
 	return 0;
 }
 
-/* Visit everything reached from function @f; calls add functions. */
+/* Visit every slot reachable from function @f; calls add functions to the
+ * worklist. */
 static void reach(struct nb_env *env, uint32_t f, uint32_t *worklist)
 {
 	struct nb_cfg *cfg = &env->cfg;
@@ -210,7 +210,8 @@ static int check_reached(struct nb_env *env)
 	return 0;
 }
 
-/* Mark slots with several predecessors; callers count as one. */
+/* Mark slots with several predecessors; all callers of a function count as
+ * one. */
 static int mark_joins(struct nb_env *env)
 {
 	struct nb_cfg *cfg = &env->cfg;
@@ -250,7 +251,7 @@ static int check_call(struct nb_env *env, uint32_t pc, uint8_t *color)
 	return check_calls(env, to, color);
 }
 
-/* Depth-first; MAX_FUNCS bounds our own recursion. */
+/* The search is depth-first; MAX_FUNCS bounds its recursion. */
 static int check_calls(struct nb_env *env, uint32_t f, uint8_t *color)
 {
 	const struct nb_cfg_func *fn = &env->cfg.funcs[f];
@@ -267,7 +268,7 @@ static int check_calls(struct nb_env *env, uint32_t f, uint8_t *color)
 }
 
 enum {
-	ARGS = 0x3e, /* r1-r5 */
+	ARGS = 0x3e, /* The argument registers r1-r5. */
 	ALL = 0x7ff
 };
 
@@ -276,7 +277,7 @@ static uint16_t bit(unsigned reg)
 	return (uint16_t)(1u << reg);
 }
 
-/* Registers that a helper may read. */
+/* Return the registers that a helper may read. */
 static uint16_t helper_args(int64_t id)
 {
 	const struct nb_helper_spec *h = nb_spec_helper((int32_t)id);
@@ -290,14 +291,15 @@ static uint16_t helper_args(int64_t id)
 	return m;
 }
 
-/* Registers whose value may matter to @insn. */
+/* Return the registers whose value may matter to @insn. */
 static uint16_t uses(const struct nb_insn *insn)
 {
 	return nb_insn_calls_helper(insn) ? helper_args(insn->imm)
 					  : nb_insn_reads(insn);
 }
 
-/* Backwards until nothing moves: each slot grows at most 11 times. */
+/* Propagate liveness backwards until nothing changes: the set of each slot
+ * grows at most 11 times. */
 static int find_live(struct nb_env *env)
 {
 	uint16_t *live = env->cfg.live;
@@ -323,7 +325,8 @@ static int find_live(struct nb_env *env)
 			}
 		}
 	}
-	/* No fixed point within the rounds: everything counts as live. */
+	/* Without a fixed point within the rounds, everything counts as
+	 * live. */
 	for (uint32_t pc = 0; moved && pc < env->n; pc++)
 		live[pc] = ALL;
 	return 0;
@@ -348,12 +351,14 @@ int nb_cfg_build(struct nb_env *env)
 }
 
 enum { LAPS = 32 };
-#define UNSET (UINT32_MAX - 1) /* not known to reach the end */
+/* The slot is not known to reach the end of the function. */
+#define UNSET (UINT32_MAX - 1)
 
 /*
- * The reversed graph of one function, slots counted from its start: edges into
- * of slot i are from[first[i]] to from[first[i + 1] - 1]. seq lists slots in
- * reverse postorder from the function's end, num is the index in it.
+ * The reversed graph of one function, with slots counted from its start.
+ * The predecessors of slot i are from[first[i]] to from[first[i + 1] - 1].
+ * seq lists slots in reverse postorder from the function's end, and num
+ * holds the index of each slot in seq.
  */
 struct rev {
 	uint32_t start, size, n;
@@ -380,13 +385,14 @@ static void fill_ways(struct nb_env *env, struct rev *g)
 					g->first[to]++;
 			}
 		}
-		/* Counts become ends, which the second pass counts down. */
+		/* The counts become end indices, which the second pass
+		 * counts down. */
 		for (uint32_t i = 1; !pass && i <= g->size; i++)
 			g->first[i] += g->first[i - 1];
 	}
 }
 
-/* Depth-first against the arrows from each exit. */
+/* Number slots in a depth-first search from each exit, against the edges. */
 static void number(struct nb_env *env, struct rev *g, uint32_t *at_way)
 {
 	for (uint32_t e = 0; e < g->size; e++) {
@@ -416,8 +422,8 @@ static void number(struct nb_env *env, struct rev *g, uint32_t *at_way)
 		g->num[g->seq[i]] = g->n - 1 - i;
 }
 
-/* The nearest common post-dominator: climb from the slot farther from the
- * end. */
+/* Return the nearest common post-dominator: climb from the slot that is
+ * farther from the end. */
 static uint32_t meet(const struct rev *g, const uint32_t *ipdom, uint32_t a,
 		     uint32_t b, uint64_t *work)
 {
@@ -442,7 +448,8 @@ static uint32_t join_of(struct nb_env *env, const struct rev *g, uint32_t pc,
 	if (!k)
 		return NB_NO_PC;
 	for (unsigned j = 0; j < k; j++) {
-		/* Not known yet, or a path that never ends. */
+		/* The post-dominator is not known yet, or the path never
+		 * ends. */
 		if (ipdom[next[j]] == UNSET)
 			continue;
 		to = to == UNSET ? next[j] : meet(g, ipdom, to, next[j], work);
@@ -450,7 +457,8 @@ static uint32_t join_of(struct nb_env *env, const struct rev *g, uint32_t pc,
 	return to;
 }
 
-/* Cooper, Harvey and Kennedy's iteration. false: it would cost too much. */
+/* Compute post-dominators with the iteration of Cooper, Harvey and Kennedy.
+ * Returns false if it would cost too much. */
 static bool iterate(struct nb_env *env, const struct rev *g)
 {
 	bool moved = true;
@@ -514,11 +522,14 @@ uint32_t nb_cfg_join(struct nb_env *env, uint32_t pc)
 }
 
 struct chains {
-	uint32_t bytes[MAX_FUNCS]; /* of the deepest from here; 0: not yet */
-	int16_t via[MAX_FUNCS];	   /* next function of it, -1: none */
+	/* Bytes of the deepest chain from each function; 0 if not computed. */
+	uint32_t bytes[MAX_FUNCS];
+	/* The next function of that chain, or -1 for none. */
+	int16_t via[MAX_FUNCS];
 };
 
-/* Calls make no cycle (checked before), so each function is done once. */
+/* Compute the deepest chain from @f. Calls make no cycle (checked before),
+ * so each function is computed once. */
 static uint32_t deepest(const struct nb_env *env, uint32_t f, struct chains *c)
 {
 	const struct nb_cfg_func *fn = &env->cfg.funcs[f];
@@ -539,7 +550,7 @@ static uint32_t deepest(const struct nb_env *env, uint32_t f, struct chains *c)
 			c->via[f] = (int16_t)to;
 		}
 	}
-	/* As the kernel counts: a frame takes 16 bytes or a multiple. */
+	/* Like in the kernel, a frame takes a multiple of 16 bytes. */
 	c->bytes[f] =
 		below + (env->depth[f] ? (env->depth[f] + 15) & ~15u : 16);
 	return c->bytes[f];
