@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Calls of functions of the program that are walked in place. */
+/* Local calls: functions of the program that the walk enters in place. */
 #include "core/verify/feature/call.h"
 
 #include <string.h>
@@ -31,7 +31,8 @@ void nb_call_leave(struct nb_env *env, struct nb_state *st)
 {
 	struct nb_reg r0;
 
-	/* A region that ends with the function ends here. */
+	/* If the region of local control ends with the function, close it
+	 * now. */
 	if (st->region.open && st->region.frame + 1u == st->nframes)
 		nb_region_close(env, st);
 	r0 = nb_top(st)->regs[0];

@@ -4,7 +4,8 @@
 
 #include "core/verify/state/env.h"
 
-/* Enter the function that the local call at @pc names, and leave it again. */
+/* nb_call_enter enters the function that the local call at @pc names;
+ * nb_call_leave returns from it. */
 void nb_call_enter(struct nb_state *st, uint32_t pc);
 void nb_call_leave(struct nb_env *env, struct nb_state *st);
 

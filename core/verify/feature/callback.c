@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * Helpers that call back. The walk enters the callback, so it sees what the
- * callback does. This file models the loop around it: its arguments, the
- * number of invocations and the helper's result.
+ * Helpers that call functions back. The walk enters the callback, so it sees
+ * what the callback does. This file models the loop around the callback: its
+ * arguments, the number of iterations and the helper's result.
  *
- * Termination. Each invocation uses up one of those that the helper allows. So
- * a state before an invocation is pruned by an earlier state before an
- * invocation *of the same helper call*, although that state is not finished:
- * no cycle of such steps is endless. Comparisons therefore include the helper
- * call (struct nb_frame, @loop). Without it, a state inside another call could
- * prune an endless loop around the calls:
+ * Termination. Each iteration uses up one of those that the helper allows. So
+ * a state before an iteration is pruned by an earlier state before an
+ * iteration *of the same helper call*, although paths from that state are
+ * still open: no cycle of such steps is endless. Comparisons therefore include
+ * the helper call (struct nb_frame, @loop). Without it, a state inside another
+ * call could prune an endless loop around the calls:
  *
- *	while (flag) { flag = 0; bpf_loop(1, set_flag, &flag, 0); }
+ *     while (flag) { flag = 0; bpf_loop(1, set_flag, &flag, 0); }
  *
- * Coherence. The callback's r0 and the number of invocations decide whether
- * there is a next one. If local data decides that, the rest of the call is a
- * region of local control, and all that callbacks write is local after it
- * (control_dep.c). The same holds for a loop that may run out of iterations
- * after local data decided how many were spent (budget.c).
+ * Coherence. The callback's r0 and the number of iterations decide whether
+ * there is a next one. If rank-local data decides that, the rest of the call
+ * is a region of local control, and everything that callbacks write is
+ * rank-local after it (control_dep.c). The same holds for a loop that may run
+ * out of iterations after rank-local data decided how many were spent
+ * (budget.c).
  */
 #include "core/verify/feature/callback.h"
 
@@ -29,7 +30,7 @@
 #include "core/verify/feature/resources.h"
 #include "core/verify/state/budget.h"
 
-/* Turns that are worth counting one by one. */
+/* Loops of up to this many iterations are counted one by one. */
 enum { COUNTED = 4096 };
 
 static const struct nb_helper_spec *helper(const struct nb_insn *insn)
@@ -37,7 +38,8 @@ static const struct nb_helper_spec *helper(const struct nb_insn *insn)
 	return nb_spec_helper((int32_t)insn->imm);
 }
 
-/* Argument @kind of the helper: its register in the top frame. */
+/* Return the register of the top frame that holds argument @kind of the
+ * helper. */
 static struct nb_reg *arg(const struct nb_env *env, struct nb_state *st,
 			  uint32_t pc, enum nb_arg kind)
 {
@@ -49,7 +51,8 @@ static struct nb_reg *arg(const struct nb_env *env, struct nb_state *st,
 	return NULL;
 }
 
-/* The map whose elements are walked; NULL: turns are numbered. */
+/* Return the map whose elements the helper iterates over; NULL if it counts
+ * numbers. */
 static const struct nb_map_spec *map_of(const struct nb_env *env,
 					struct nb_state *st, uint32_t pc)
 {
@@ -73,7 +76,8 @@ int nb_check_callback(const struct at *a, const struct nb_helper_spec *h,
 
 	if (r->kind != NB_REG_FUNC)
 		return refuse(a, NB_RULE_CALLBACK, .reg = number, .helper = h);
-	/* Call chains are added up along the code: see nb_cfg_stack. */
+	/* nb_cfg_stack adds up call chains along the code, so a callback
+	 * may only be passed by the function that took its address. */
 	if (r->r.t.value != a->env->cfg.func_of[a->pc])
 		return refuse(a, NB_RULE_CALLBACK_PLACE, .reg = number,
 			      .helper = h);
@@ -99,21 +103,24 @@ int nb_check_callback_return(const struct at *a)
 	return refuse(a, NB_RULE_CALLBACK_RETURN, .reg = 0);
 }
 
-/* Are the elements there from the start, and in the order of their index? */
+/* Do all elements exist from the start, and come in the order of their
+ * index? */
 static bool is_array(const struct nb_map_spec *m)
 {
 	return m->type == NB_MAP_ARRAY || m->type == NB_MAP_PERCPU_ARRAY;
 }
 
-/* Most turns of the call; UINT32_MAX where that is not worth knowing. */
+/* Return the most iterations of the call; UINT32_MAX if they are not
+ * counted. */
 static uint32_t limit(const struct nb_env *env, struct nb_state *st,
 		      uint32_t pc)
 {
 	const struct nb_map_spec *m = map_of(env, st, pc);
 	const struct nb_reg *n = &nb_top(st)->regs[1];
 
-	/* Programs may add to other maps while they are walked; one found in
-	 * a map may be larger than its definition, unless it is an array. */
+	/* Programs may add elements to a map other than an array during the
+	 * iteration. A map found in another map may be larger than its
+	 * definition, unless it is an array. */
 	if (m && m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
 		return UINT32_MAX;
 	if (m)
@@ -121,7 +128,7 @@ static uint32_t limit(const struct nb_env *env, struct nb_state *st,
 	return n->r.umax32 < NB_LOOP_MAX ? n->r.umax32 : NB_LOOP_MAX;
 }
 
-/* Of a walk over @m, elements that come and go included. */
+/* Return the most iterations over @m, including elements that come and go. */
 static uint64_t most_turns(const struct nb_map_spec *m)
 {
 	if (m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
@@ -150,7 +157,7 @@ void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		env->mode != NB_WALK_WIDEN && limit(env, st, pc) <= COUNTED;
 }
 
-/* Does the number of elements, or which ones, differ between ranks? */
+/* Does the number of elements, or the set of keys, differ between ranks? */
 static bool is_local(const struct nb_map_spec *m)
 {
 	return !(m->tags & NB_MAPF_COHERENT) && !is_array(m);
@@ -163,7 +170,8 @@ static bool decided_locally(struct nb_env *env, struct nb_state *st,
 	const struct nb_map_spec *m = map_of(env, st, pc);
 	bool local = false;
 
-	/* How many, what is called, and the flags; not what is passed on. */
+	/* The number of iterations, the callback and the flags decide; its
+	 * context does not. */
 	for (unsigned i = 0; i < 5; i++)
 		if (h->arg[i] != NB_ARG_NONE &&
 		    h->arg[i] != NB_ARG_CALLBACK_CTX)
@@ -189,7 +197,7 @@ bool nb_callback_more(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	return nb_top(st)->counted ? nb_top(st)->turns < most : most > 0;
 }
 
-/* A value that the helper makes up for the callback. */
+/* Label a value that the helper creates for the callback. */
 static struct nb_reg made(const struct nb_state *st, struct nb_reg r)
 {
 	if (st->region.open && r.label != NB_LABEL_LOCAL) {
@@ -199,7 +207,8 @@ static struct nb_reg made(const struct nb_state *st, struct nb_reg r)
 	return r;
 }
 
-/* r1: the number of the turn, r2: what was passed. */
+/* Set the callback's arguments of bpf_loop: r1 is the number of the
+ * iteration, r2 the context that the program passed. */
 static void number_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			struct nb_frame *to)
 {
@@ -213,8 +222,10 @@ static void number_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
 }
 
 /*
- * r1: the map, r2: the key, r3: the value, r4: what was passed. In which order
- * the elements of a hash come differs between ranks, whatever they hold.
+ * Set the callback's arguments of bpf_for_each_map_elem: r1 is the map, r2
+ * the key, r3 the value, r4 the context that the program passed. The order
+ * of a hash map's elements differs between ranks even if the contents are
+ * the same.
  */
 static void element_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			 struct nb_frame *to)
@@ -222,13 +233,16 @@ static void element_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	const struct nb_map_spec *m = map_of(env, st, pc);
 	struct nb_reg key = nb_reg_pointer(NB_REG_RDONLY), value;
 
-	/* It may lie in the helper's frame, and last as long as that. */
+	/* The key may lie in the helper's own frame and live no longer than
+	 * that frame. */
 	key.size = m->key_size;
 	key.ref = nb_top(st)->loop;
 	value = nb_reg_pointer(NB_REG_VALUE);
 	value.map = nb_top(st)->regs[1].map;
 	if (m->lock)
-		value.id = ++env->ids; /* another value than any before */
+		/* This value's identity differs from that of any earlier
+		 * value. */
+		value.id = ++env->ids;
 	if (!is_array(m)) {
 		env->saw_local = true;
 		key.label = env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
@@ -280,7 +294,8 @@ bool nb_callback_return(struct nb_env *env, struct nb_state *st)
 	return !nb_reg_is_const(&r0) || !r0.r.t.value;
 }
 
-/* -EINVAL (flags), -E2BIG, or the number of turns. */
+/* Leave the helper: r0 becomes -EINVAL (bad flags), -E2BIG, or the number
+ * of iterations. */
 void nb_callback_leave(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	uint32_t most = limit(env, st, pc);

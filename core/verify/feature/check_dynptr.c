@@ -19,7 +19,8 @@ static int refuse_place(const struct at *a, const struct nb_helper_spec *h,
 		      .limit = NB_DYNPTR_SIZE);
 }
 
-/* A copy of a dynptr's bytes is no dynptr: only the original is. */
+/* Reject an argument that is no dynptr. A copy of a dynptr's bytes is no
+ * dynptr: only the original is. */
 static int refuse_none(const struct at *a, const struct nb_helper_spec *h,
 		       int number)
 {

@@ -22,7 +22,8 @@ int nb_check_alloc(const struct at *a, const struct nb_helper_spec *h,
 		      .reg = number, .helper = h);
 }
 
-/* The slot that released what this number pointed to; NB_NO_PC: none. */
+/* Return the slot that released the memory to which this number pointed;
+ * NB_NO_PC if there is none. */
 static uint32_t ended_at(const struct nb_reg *r)
 {
 	return r->kind == NB_REG_SCALAR && r->ref ? r->ref - 1 : NB_NO_PC;
@@ -37,7 +38,7 @@ int nb_check_ended(const struct at *a, int number)
 	return refuse(a, NB_RULE_RELEASED_USE, .reg = number, .where = pc);
 }
 
-/* The argument is no reservation: say what it is. */
+/* Reject an argument that is no reservation, and say what it is. */
 static int refuse_other(const struct at *a, const struct nb_helper_spec *h,
 			int number)
 {

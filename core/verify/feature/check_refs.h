@@ -6,23 +6,25 @@
 
 struct at;
 
-/* All: 0, or NB_E_VERIFY with the finding filled. */
+/* Each check below returns 0, or NB_E_VERIFY with the finding filled. */
 
-/* Register @number holds a constant: the bytes to reserve. */
+/* Check that register @number holds a constant: the number of bytes to
+ * reserve. */
 int nb_check_alloc(const struct at *a, const struct nb_helper_spec *h,
 		   int number);
-/* Register @number is a reservation that the call may release. */
+/* Check that register @number is a reservation that the call may release. */
 int nb_check_sample(const struct at *a, const struct nb_helper_spec *h,
 		    int number);
-/* There is room for one more reference. */
+/* Check that there is room for one more reference. */
 int nb_check_room(const struct at *a);
-/* Frame @frame and the frames it called hold no reference. */
+/* Check that frame @frame and the frames it called hold no reference. */
 int nb_check_no_refs(const struct at *a, uint32_t frame);
-/* A callback releases its own references, not those of its caller. */
+/* Check that a callback releases its own references, and not those of its
+ * caller. */
 int nb_check_own(const struct at *a, const struct nb_ref *ref, int number);
 
-/* Register @number is no pointer to memory that was released: 0, or the
- * refusal that names the release. */
+/* Check that register @number does not point to released memory: 0, or the
+ * finding that names the release. */
 int nb_check_ended(const struct at *a, int number);
 
 #endif

@@ -8,19 +8,17 @@
  * Coherence. The walk with labels assumes that the arguments, and the memory
  * behind them, are coherent, and that all ranks make the call. It finds every
  * leak that does not depend on the caller. It also finds whether the result or
- * the memory is local in spite of coherent arguments (from the time, a local
- * map, a local branch). It does not follow memory behind arguments: once local
- * data was stored in any of it, the walk is repeated with all of it local.
- *   A call that respects the assumption (coherent arguments and memory, no
- *   local
- * control, a may_goto budget that is coherent or unused) has just these
- * effects.
- *   Any other call is a call with local data. The function, and those it calls,
- * must then write no output and make no tail call on any path. Its result, the
- * memory of its arguments and the iterations it used are local afterwards. That
- * is enough: ranks can differ only in outputs, tail calls and verdicts. The
- * function has none of the first two, and the verdict is its caller's, which
- * depends on the result.
+ * the memory is rank-local in spite of coherent arguments (from the time, a
+ * local map, a local branch). It does not follow memory behind arguments: once
+ * rank-local data was stored in any of it, the walk is repeated with all of it
+ * local. A call that respects the assumption (coherent arguments and memory,
+ * no local control, a may_goto budget that is coherent or unused) has just
+ * these effects. Any other call is a call with rank-local data. The function,
+ * and those it calls, must then write no output and make no tail call on any
+ * path. Its result, the memory of its arguments and the iterations it used are
+ * rank-local afterwards. That is enough: ranks can differ only in outputs,
+ * tail calls and verdicts. The function has neither outputs nor tail calls,
+ * and the verdict is its caller's, which depends on the result.
  */
 #include "core/verify/feature/global.h"
 
@@ -35,7 +33,8 @@
 #include "core/verify/state/budget.h"
 #include "core/verify/state/operands.h"
 
-/* The signature of the function at @start if it is verified alone. */
+/* Return the signature of the function at @start if it is verified on its
+ * own. */
 static const struct nb_func *global_func(const struct nb_prog *p,
 					 uint32_t start)
 {
@@ -71,7 +70,7 @@ bool nb_globals_init(struct nb_env *env)
 	return true;
 }
 
-/* The function walked now; NULL: the program. */
+/* Return the function being walked; NULL for the program itself. */
 static struct nb_global *current(const struct nb_env *env)
 {
 	return env->globals[env->root];
@@ -100,7 +99,8 @@ static int walk_one(struct nb_env *env, uint32_t f,
 	return rc;
 }
 
-/* Depth-first; calls make no cycle. */
+/* Walk function @f after its callees. The recursion ends because calls make
+ * no cycle. */
 static int visit(struct nb_env *env, uint32_t f, bool *seen,
 		 int (*walk)(struct nb_env *env))
 {
@@ -174,7 +174,8 @@ void nb_global_note_outputs(struct nb_env *env)
 		current(env)->outputs = true;
 }
 
-/* The target writes outputs, and spends what it likes by local data. */
+/* Record a tail call: the target writes outputs, and rank-local data may
+ * decide what it spends. */
 void nb_global_note_tail(struct nb_env *env)
 {
 	struct nb_global *g = current(env);
@@ -230,7 +231,7 @@ int nb_check_global_return(const struct at *a)
 	const struct nb_func_sig *sig = &g->func->sig;
 	int rc;
 
-	/* Of a function without an answer callers see nothing in r0. */
+	/* Callers cannot read r0 of a function that returns nothing. */
 	if (!sig->returns_scalar && !sig->returns_other)
 		return 0;
 	rc = nb_check_init(a, 0);
@@ -339,7 +340,7 @@ static int check_arg(const struct at *a, const struct nb_global *g, unsigned i)
 	return refuse_arg(a, NB_RULE_GLOBAL_PARAMETER, g, i);
 }
 
-/* Is there local data in the stack behind @r? */
+/* Is there rank-local data in the stack behind @r? */
 static bool local_stack(struct nb_env *env, const struct nb_state *st,
 			const struct nb_reg *r, uint32_t size)
 {
@@ -362,7 +363,7 @@ static bool local_stack(struct nb_env *env, const struct nb_state *st,
 	return local;
 }
 
-/* Is the argument, or what is behind it, local data? */
+/* Is the argument, or the memory behind it, rank-local data? */
 static bool local_arg(struct nb_env *env, const struct nb_state *st,
 		      const struct nb_func_sig *sig, unsigned i)
 {
@@ -373,15 +374,16 @@ static bool local_arg(struct nb_env *env, const struct nb_state *st,
 		return local_stack(env, st, r, sig->mem_size[i]) || local;
 	if (!nb_func_takes_memory(sig, i) || r->kind == NB_REG_SCALAR)
 		return local;
-	/* A program writes only maps that are local; of other memory only
-	 * that of a global function's own arguments is known better. */
+	/* Maps that a program can write are rank-local. Other memory counts
+	 * as rank-local too, except for the arguments of a global function. */
 	if (nb_global_memory_coherent(env, r))
 		return local;
 	env->saw_local = true;
 	return true;
 }
 
-/* Is this a call with local data, in the sense of the comment above? */
+/* Is this a call with rank-local data, in the sense of the comment at the
+ * top? */
 static bool local_call(struct nb_env *env, const struct nb_state *st,
 		       const struct nb_global *g)
 {
@@ -426,7 +428,7 @@ int nb_check_global_call(const struct at *a, struct nb_global *g)
 	return 0;
 }
 
-/* Notes for the function that makes the call. */
+/* Record what the callee does for the global function that calls it. */
 static void pass_on(struct nb_env *env, const struct nb_state *st,
 		    const struct nb_global *g, bool local)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The cost of a helper call, in weighted instructions of about a nanosecond:
- * make bench-weights measures each and fails where one is less than half.
- * It covers the most work that the call can do by itself: the bytes that it
- * copies, hashes or scans, the nodes of a trie, the buckets of a walk. Waiting
- * for other threads is not part of it. A small key or value is part of the
- * call's own instruction.
+ * The cost of a helper call in weighted instructions, about a nanosecond
+ * each. `make bench-weights` measures each helper and fails if a weight is
+ * less than half of the measured time. The cost covers the most work that
+ * the call can do by itself: the bytes that it copies, hashes or scans, the
+ * nodes of a trie, the buckets of an iteration. Waiting for other threads
+ * is not included. The cost of a small key or value is part of the call
+ * instruction.
  */
 #include "core/verify/feature/helper_cost.h"
 
@@ -15,19 +16,20 @@
 #include "core/verify/state/operands.h"
 
 enum {
-	BYTES = 16,   /* copied in a unit */
-	WALK = 4,     /* to visit the buckets of an element, also if empty */
-	NODE = 8,     /* of a trie */
-	HASHES = 5,   /* of a Bloom filter, each over the value */
-	NUMBER = 32,  /* to write one number as text */
-	DIGIT = 2,    /* to read one */
-	NUMBERS = 12, /* most that a format takes */
-	CPUS = 1024,  /* values that a new per-CPU element sets to 0 */
+	BYTES = 16, /* Bytes copied in one unit of cost. */
+	/* Cost of visiting the buckets of an element, even if empty. */
+	WALK = 4,
+	NODE = 8,     /* Cost of visiting a node of a trie. */
+	HASHES = 5,   /* Hashes of a Bloom filter, each over the whole value. */
+	NUMBER = 32,  /* Cost of writing one number as text. */
+	DIGIT = 2,    /* Cost of reading one digit. */
+	NUMBERS = 12, /* Most numbers that one format may print. */
+	CPUS = 1024,  /* Values that a new per-CPU element sets to 0. */
 	MOST = 1 << 20
 };
 
-/* Helpers whose fixed part is more than an instruction; numbers of
- * core/defs/helpers.h. */
+/* Helpers whose fixed cost is more than one instruction, by their numbers
+ * of core/defs/helpers.h. */
 enum {
 	KTIME = 5,
 	PRINTK = 6,
@@ -40,7 +42,7 @@ enum {
 	MUL_DIV = 0x20004
 };
 
-/* The part that depends on no argument. */
+/* Return the part of the cost that depends on no argument. */
 static uint64_t fixed_cost(int32_t helper)
 {
 	switch (helper) {
@@ -53,7 +55,7 @@ static uint64_t fixed_cost(int32_t helper)
 	case CHEAPEST_PROTO:
 	case CHEAPEST_ALGO:
 		return 64;
-	case PRINTK: /* a line of the ring, its time, three numbers */
+	case PRINTK: /* One line of the ring, its time, and three numbers. */
 		return 128 + 3 * NUMBER;
 	case SNPRINTF:
 		return NUMBERS * NUMBER;
@@ -61,8 +63,8 @@ static uint64_t fixed_cost(int32_t helper)
 	return 0;
 }
 
-/* Bytes that are read one by one, besides those that are copied: a format or
- * the digits of a number. */
+/* Return the cost of bytes that the helper reads one by one, besides those
+ * it copies: a format, or the digits of a number. */
 static uint64_t scanned(const struct nb_env *env, const struct nb_state *st,
 			const struct nb_helper_spec *h)
 {
@@ -92,7 +94,8 @@ static bool is_memory(enum nb_arg arg)
 	       arg == NB_ARG_OUT_VALUE;
 }
 
-/* May @m be what a look-up in a map of maps like @def found? */
+/* May a look-up in a map of maps whose inner maps look like @def return map
+ * @m? */
 static bool found_as(const struct nb_image *img, uint32_t def, uint32_t m)
 {
 	for (uint32_t i = 0; i < img->nmaps; i++)
@@ -101,7 +104,8 @@ static bool found_as(const struct nb_image *img, uint32_t def, uint32_t m)
 	return false;
 }
 
-/* Most elements of @m. One found in a map may have more than its definition. */
+/* Return the most elements of @m. A map found in another map may have more
+ * elements than its definition. */
 static uint32_t elements(const struct nb_image *img,
 			 const struct nb_map_spec *m)
 {
@@ -116,8 +120,8 @@ static uint32_t elements(const struct nb_image *img,
 	return most;
 }
 
-/* The keys of one bucket are compared; an update may look for them, for a
- * place, and for an element to drop. */
+/* Return the cost of comparing the keys of one bucket. An update may search
+ * for the key, for a free place, and for an element to evict. */
 static uint64_t hash_cost(const struct nb_helper_spec *h,
 			  const struct nb_map_spec *m)
 {
@@ -135,7 +139,7 @@ static uint64_t hash_cost(const struct nb_helper_spec *h,
 	return cost;
 }
 
-/* What there is to do in @m besides its keys and values. */
+/* Return the cost of work in @m besides that for its keys and values. */
 static uint64_t map_weight(const struct nb_env *env,
 			   const struct nb_helper_spec *h,
 			   const struct nb_map_spec *m)
@@ -146,7 +150,8 @@ static uint64_t map_weight(const struct nb_env *env,
 		return keys == NB_KEYS_INDEX
 			       ? 0
 			       : (uint64_t)WALK * elements(env->img, m);
-	if (keys == NB_KEYS_PREFIX) /* a node a bit */
+	/* A look-up visits at most one node for each bit of the key. */
+	if (keys == NB_KEYS_PREFIX)
 		return NODE * 8 * ((uint64_t)m->key_size - 4);
 	if (keys == NB_KEYS_BYTES)
 		return hash_cost(h, m);

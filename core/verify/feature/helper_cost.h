@@ -5,16 +5,17 @@
 #include "core/verify/state/env.h"
 
 /*
- * nb_helper_weight - instructions that the helper called at @pc stands for
+ * nb_helper_weight - return the cost of the helper called at @pc in
+ * instructions, not counting the call itself
  *
- * Besides its own one: what the sizes that @st allows, and the map, can make
- * it do. Of helpers that call back without their turns. After nb_check
- * granted the call.
+ * The sizes that @st allows and the map determine the cost. The iterations of
+ * a helper that calls back are not included. Call it after nb_check accepted
+ * the call.
  */
 uint32_t nb_helper_weight(const struct nb_env *env, const struct nb_state *st,
 			  uint32_t pc);
-/* The same of one turn of the helper that calls back at @pc: a step to the next
- * element looks at those of its bucket. */
+/* Return the cost of one iteration of the helper that calls back at @pc: a
+ * step to the next element visits the elements of its bucket. */
 uint32_t nb_turn_weight(const struct nb_env *env, const struct nb_state *st,
 			uint32_t pc);
 

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * Iterators over numbers. An iterator is an object on the stack; its first cell
- * (struct nb_cell) describes it. @reg.delta says whether the walk counts its
- * steps. If not, @reg.r holds the numbers that next may still return. If so,
- * @reg.r is the last number returned and @reg.id the end of the range.
+ * Iterators over numbers. An iterator is an object on the stack; its first
+ * cell (struct nb_cell) describes it. @reg.delta says whether the walk counts
+ * the iterator's steps. If the walk does not count them, @reg.r holds the
+ * numbers that next may still return. If it counts them, @reg.r is the last
+ * number returned and @reg.id the end of the range.
  *
  * Termination is as in callback.c. Each step uses up one number of its
  * iterator, so a state after a step is pruned by an earlier state after a step
- * of the *same* iterator, although that state is not finished. Comparisons
- * include the iterator's identity (compare_held in state.c); without it, a loop
- * that creates a new iterator in each iteration would seem to end.
+ * of the *same* iterator, although paths from that state are still open.
+ * Comparisons include the iterator's identity (held_fits in subsume.c);
+ * without it, a loop that creates a new iterator in each iteration would seem
+ * to end.
  *
  * An iterator ends early if the run has no iterations left. The first short
- * iterators are exempt (budget.c): the walk counts the steps of these alone,
- * and only their end is the same on all ranks. An iterator inside another
- * loop's iteration is not exempt, because it is created again and again.
+ * iterators are exempt (budget.c): the walk counts only their steps, and only
+ * their end is the same on all ranks. An iterator inside another loop's
+ * iteration is not exempt, because it is created again and again.
  *
- * Coherence. An iterator is local if its bounds are local, or if it was created
- * or stepped under local control. Then the results of next are local, and so
- * is the number behind every pointer that next returned: all of them point into
- * the object.
+ * Coherence. An iterator is rank-local if its bounds are, or if it was created
+ * or stepped under local control. Then the results of next are rank-local, and
+ * so is the number behind every pointer that next returned: all of them point
+ * into the object.
  */
 #include "core/verify/feature/iter.h"
 
@@ -32,7 +34,11 @@
 
 enum { ITER_SIZE = 8, COUNTED = NB_MAX_COUNTED_RANGE };
 
-/* What @reg.delta of an iterator says. */
+/*
+ * Values of an iterator's @reg.delta. OPEN: it may end early. ENDED: it has
+ * no more numbers. EXACT: the walk counts its steps. SURE: it reaches its
+ * end in every run.
+ */
 enum { OPEN, ENDED, EXACT, SURE };
 
 bool nb_is_iter(const struct nb_insn *insn)
@@ -81,7 +87,7 @@ static const struct nb_cell *const_cell(const struct nb_state *st)
 	return nb_object_at(st, &st->frames[st->nframes - 1].regs[1]);
 }
 
-/* Of the iterator in r1, which is checked. */
+/* Return the first cell of the iterator in r1, which is checked. */
 static struct nb_cell *cell(struct nb_state *st)
 {
 	const struct nb_reg *r = &nb_top(st)->regs[1];
@@ -112,7 +118,7 @@ static struct nb_range int_of(const struct nb_reg *r)
 	return nb_range_sext(&v, 32);
 }
 
-/* Is the iterator in @c of a number of turns that the walk does not count? */
+/* Is the object in @c an iterator whose steps the walk does not count? */
 static bool is_uncounted(const struct nb_cell *c)
 {
 	return c->kind == NB_CELL_OBJECT && c->reg.map == NB_OBJECT_NUMBERS &&
@@ -151,7 +157,8 @@ static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 			make_local(c, regs[i].from);
 	if (st->region.open)
 		make_local(c, st->region.pc);
-	/* It may take of the numbers that come for sure. */
+	/* This iterator may use up steps of the iterators that must reach
+	 * their end. */
 	if (c->local)
 		nb_budget_spend_locally(env, st, NB_BUDGET_TURNS);
 	if (start.smin >= end.smax) {
@@ -166,7 +173,7 @@ static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		c->reg.r = nb_range_s(start.smin, end.smax - 1);
 	}
 	nb_budget_loop(env, st, (uint64_t)(end.smax - start.smin));
-	/* 0, -E2BIG or -EINVAL */
+	/* The result is 0, -E2BIG or -EINVAL. */
 	regs[0] = labelled(nb_reg_scalar(nb_range_s(-22, 0)), c);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rules of locks. A program holds one lock at a time and unlocks the same map
- * value. While it holds the lock it calls no other helper and does not return.
- * Only helpers touch the bytes of a lock.
+ * Rules of locks. A program holds one lock at a time and unlocks the same
+ * map value. While it holds the lock it calls no other helper and does not
+ * return. Only helpers touch the bytes of a lock.
  */
 #include "core/verify/feature/lock.h"
 
@@ -15,7 +15,7 @@ static uint32_t lock_offset(const struct nb_map_spec *m)
 	return m->lock - 1;
 }
 
-/* Does @number point to a lock? */
+/* Check that register @number points to a lock. */
 static int check_place(const struct at *a, const struct nb_helper_spec *h,
 		       int number)
 {

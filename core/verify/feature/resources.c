@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Helpers that reserve or release: which check each argument needs, and how a
- * call changes the state. The rules are in check_refs.c, check_dynptr.c and
- * lock.c.
+ * Helpers that acquire or release resources: the check that each argument
+ * needs, and the changes that a call makes to the state. The rules are in
+ * check_refs.c, check_dynptr.c and lock.c.
  */
 #include "core/verify/feature/resources.h"
 
@@ -26,7 +26,7 @@ static int arg_of(const struct nb_helper_spec *h, enum nb_arg kind)
 	return -1;
 }
 
-/* The constant that the ALLOC argument holds. */
+/* Return the constant that the ALLOC argument holds. */
 static uint32_t alloc_size(const struct nb_state *st,
 			   const struct nb_helper_spec *h)
 {
@@ -108,7 +108,7 @@ struct nb_reg nb_step_slice(struct nb_env *env, const struct nb_state *st,
 	return r0;
 }
 
-/* A dynptr into the value that the KEEP argument points to. */
+/* Create a dynptr into the value that the KEEP argument points to. */
 static void make_dynptr(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			const struct nb_helper_spec *h)
 {
@@ -123,7 +123,8 @@ static void make_dynptr(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	nb_object_make(env, st, pc, at, NB_DYNPTR_SIZE, o);
 }
 
-/* A dynptr of a record must be released even if the reservation failed. */
+/* Create a dynptr of a record. The program must release it even if the
+ * reservation failed. */
 static void make_record(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			const struct nb_helper_spec *h)
 {

@@ -55,7 +55,8 @@ static int check_coherent(const struct at *a)
 	return refuse(a, NB_RULE_TAIL_MAP, .reg = 2, .map = reg(a, 2)->map);
 }
 
-/* As the kernel, nothing at all, though a caller could give it back. */
+/* Check that no reference is held. The kernel demands the same, although a
+ * caller could release it. */
 static int check_nothing_held(const struct at *a)
 {
 	if (!a->st->nrefs)

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * What a program answers: which outputs it sets, and values that NCCL can
- * never take. For notes alone; nothing here can refuse a program.
- */
+/* What a program answers: the outputs it sets, and values that NCCL never
+ * accepts. Only notes use this; nothing here rejects a program. */
 #include "core/verify/insn/answers.h"
 
-/* The row of core/defs/answers.h for output @f; -1: none. */
+/* Return the row of core/defs/answers.h for output @f; -1 if there is none. */
 static int answer_of(const struct nb_env *env, const struct nb_field_spec *f)
 {
 	size_t n;
@@ -17,7 +15,7 @@ static int answer_of(const struct nb_env *env, const struct nb_field_spec *f)
 	return -1;
 }
 
-/* The part of the stored value that field @f gets. */
+/* Return the part of the stored value that field @f receives. */
 static struct nb_range stored(const struct at *a, const struct nb_need *n,
 			      const struct nb_field_spec *f, int64_t off)
 {

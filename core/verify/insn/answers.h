@@ -6,8 +6,9 @@
 #include "core/verify/insn/require.h"
 
 /*
- * nb_note_answer - the store at @a sets output @f: remember it for the notes
- * @off: where the store begins, in the context; it may set neighbours too
+ * nb_note_answer - record for the notes that the store at @a sets output @f
+ * @off: where the store begins in the context; it may cover neighbouring
+ * fields too
  */
 void nb_note_answer(const struct at *a, const struct nb_need *n,
 		    const struct nb_field_spec *f, int64_t off);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a conditional jump says about the values it compares. */
+/* Refine the values that a conditional jump compares. */
 #include "core/verify/insn/branch.h"
 
 #include "core/verify/access/labels.h"
@@ -28,7 +28,8 @@ static void refine_linked(void *arg, struct nb_reg *r)
 		r->deps |= l->to->deps;
 }
 
-/* Refine all scalars linked to *@r, a register of @st; false: impossible. */
+/* Refine all scalars of @st that are linked to *@r; returns false for a
+ * contradiction. */
 static bool spread(struct nb_state *st, const struct nb_reg *r)
 {
 	struct linked l = { r, false };
@@ -79,7 +80,8 @@ static bool is_null(const struct nb_reg *r)
 	return nb_reg_is_const(r) && !r->r.t.value;
 }
 
-/* Does @r point into its memory, or to its end? Then it is not NULL. */
+/* Does @r point into its memory, or to the end of it? Such a pointer is not
+ * NULL. */
 static bool is_within(const struct nb_env *env, const struct nb_reg *r)
 {
 	int64_t lo = r->kind == NB_REG_STACK ? -NB_STACK_SIZE : 0, hi = 0;
@@ -96,9 +98,9 @@ static bool is_within(const struct nb_env *env, const struct nb_reg *r)
 }
 
 /*
- * Two pointers are equal and one of them is not NULL: neither is the other.
- * A pointer that was moved far out of its memory may be any number, and so
- * NULL. Pointers that may be NULL are never moved.
+ * Two pointers are equal and one of them is not NULL, so the other is not
+ * NULL either. A pointer that was moved far out of its memory may be any
+ * number, including NULL. Pointers that may be NULL are never moved.
  */
 static void branch_equal(const struct nb_env *env, struct nb_state *st,
 			 const struct nb_reg *a, const struct nb_reg *b)
@@ -111,7 +113,7 @@ static void branch_equal(const struct nb_env *env, struct nb_state *st,
 		nb_state_each(st, settle, &t);
 }
 
-/* A pointer against 0, or against one that is not NULL. */
+/* Refine a pointer compared with 0, or with a pointer that is not NULL. */
 static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
 			   const struct nb_insn *insn, bool taken,
 			   const struct nb_reg *a, const struct nb_reg *b)
@@ -128,14 +130,15 @@ static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
 	if (!is_null(num))
 		return true;
 	if (!may_be_null(ptr))
-		return !t.null; /* a real pointer is not NULL */
+		/* A pointer of a kind without "or NULL" is not NULL. */
+		return !t.null;
 	if (t.null)
 		nb_ref_drop(st, t.id);
 	nb_state_each(st, settle, &t);
 	return true;
 }
 
-/* A number against itself. */
+/* Return the outcome of comparing a number with itself. */
 static bool branch_same(enum nb_fn fn, bool taken)
 {
 	bool holds = nb_spec_fn(fn)->holds & NB_ORDER_EQ;
@@ -174,7 +177,8 @@ bool nb_step_branch(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		return false;
 	if (!src)
 		return true;
-	/* If the two are linked, spread() may have refined the source. */
+	/* If the two operands are linked, spread() may have refined the
+	 * source. */
 	was = src->r;
 	if (!nb_range_meet(&src->r, &src->r, &b.r))
 		return false;
@@ -227,11 +231,12 @@ bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 		return nb_budget_pass_is_local(env, st);
 	if (a->label == NB_LABEL_LOCAL || b.label == NB_LABEL_LOCAL) {
 		*from = a->label == NB_LABEL_LOCAL ? a->from : b.from;
-		/* Bytes of an address are local in a walk without labels too.
-		 */
+		/* Bytes of an address carry a label even in a walk without
+		 * labels. */
 		return env->labels;
 	}
-	/* Addresses differ between processes; only NULL is the same. */
+	/* Addresses differ between processes; only NULL is the same
+	 * everywhere. */
 	pa = nb_reg_is_pointer(a);
 	pb = nb_reg_is_pointer(&b);
 	if ((!pa && !pb) || (insn->width == 64 && (is_null(&b) || is_null(a)) &&

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Does a state grant what an instruction needs? Every rule that can refuse a
- * program for its values is here, one function a rule, each with what it
- * required and what was known. The state is only read.
+ * Check whether a state grants what an instruction needs. Every rule that
+ * can reject a program for its values is here, one function for each rule.
+ * Each finding says what was required and what was known. These checks only
+ * read the state.
  */
 #include "core/verify/insn/check.h"
 
@@ -40,7 +41,8 @@ static bool sane(int64_t v)
 	return v > -MAX_MOVE && v < MAX_MOVE;
 }
 
-/* @ptr moved by the number @by; @number is the register of the number. */
+/* Check the move of pointer @ptr by the number @by, which register @number
+ * holds. */
 static int check_move(const struct at *a, const struct nb_reg *ptr,
 		      const struct nb_range *by, int number)
 {
@@ -90,8 +92,9 @@ static int check_pointers(const struct at *a, bool dst_ptr, bool src_ptr)
 	struct nb_range by;
 	int rc;
 
-	/* A difference of addresses, one negated, one with its bytes swapped:
-	 * just numbers, which differ between ranks. */
+	/* The difference of two addresses, a negated address, and an
+	 * address with its bytes swapped are plain numbers, which differ
+	 * between ranks. */
 	if ((dst_ptr && src_ptr && minus) || insn->operand == NB_OPND_NONE)
 		return 0;
 	if (insn->width != 64)
@@ -122,7 +125,8 @@ static int check_arith(const struct at *a)
 	bool src = insn->operand == NB_OPND_REG &&
 		   nb_reg_is_pointer(reg(a, insn->src));
 
-	/* A pointer moves whole; a part of one is just a number. */
+	/* A pointer is moved as a whole; a part of a pointer is a plain
+	 * number. */
 	if (insn->traits & NB_INSN_MOVE || (!dst && !src))
 		return 0;
 	return check_pointers(a, dst, src);
@@ -167,7 +171,8 @@ static int check_stack_load(const struct at *a, int number,
 	return rc;
 }
 
-/* Register @value (or -1: a constant) may be stored in that frame. */
+/* Check that register @value (or a constant if it is -1) may be stored in
+ * that frame. */
 static int check_stack_store(const struct at *a, int number,
 			     const struct nb_range *off, uint64_t size,
 			     int value)
@@ -236,7 +241,7 @@ static int refuse_ctx_end(const struct at *a, int number, int64_t off)
 		      .limit = h->ctx_size - 1, .number = off);
 }
 
-/* The store's value and address must not differ between ranks. */
+/* Check that neither value nor address of the store differs between ranks. */
 static int check_output_label(const struct at *a, const struct nb_need *n,
 			      const struct nb_field_spec *f)
 {
@@ -255,7 +260,7 @@ static int check_output_label(const struct at *a, const struct nb_need *n,
 	return 0;
 }
 
-/* One output field that a store covers in part or whole. */
+/* Check one output field that a store covers in part or as a whole. */
 static int check_output(const struct at *a, const struct nb_need *n,
 			const struct nb_field_spec *f, int64_t off)
 {
@@ -271,7 +276,8 @@ static int check_output(const struct at *a, const struct nb_need *n,
 	return check_output_label(a, n, f);
 }
 
-/* Whole output fields: compilers merge stores to neighbours into one. */
+/* Check a store of one or more whole output fields: compilers merge stores
+ * to neighbouring fields. */
 static int check_ctx_store(const struct at *a, const struct nb_need *n,
 			   int64_t off)
 {
@@ -321,7 +327,7 @@ static int check_ctx(const struct at *a, const struct nb_need *n,
 	return 0;
 }
 
-/* What may be NULL: where it came from decides what to do about it. */
+/* Reject the use of a pointer that may be NULL. Its origin decides the hint. */
 static int refuse_nullable(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
@@ -389,7 +395,7 @@ static int check_atomic(const struct at *a, const struct nb_need *n)
 	struct nb_need store = *n;
 	int rc;
 
-	store.value = -1; /* a pointer is stored as a number */
+	store.value = -1; /* The pointer is stored as a number. */
 	if ((rc = check_ordered(a, n)) || (rc = check_access(a, n, LOAD)))
 		return rc;
 	return check_access(a, &store, STORE);
@@ -419,8 +425,8 @@ static int check_return(const struct at *a)
 			return nb_check_global_return(a);
 		if ((rc = nb_check_init(a, 0)))
 			return rc;
-		/* An address is a number that differs between ranks: harmless
-		 * where ranks may differ. */
+		/* An address is a number that differs between ranks. This
+		 * is harmless if ranks may differ. */
 		if (r->kind == NB_REG_SCALAR || !nb_env_is_coherent(a->env))
 			return 0;
 		return refuse(a, NB_RULE_RET_POINTER, .reg = 0);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Does a state grant what a helper's row asks of its arguments? One function
- * a kind of argument; the state is only read.
+ * Check whether a state grants what a helper's row in core/defs/helpers.h
+ * requires of the arguments, with one function for each kind of argument.
+ * These checks only read the state.
  */
 #include "core/verify/insn/check_args.h"
 
@@ -30,7 +31,7 @@ int nb_check_helper(const struct at *a)
 		      .reg = -1, .name = kernel, .number = a->insn->imm);
 }
 
-/* Does the helper work on maps of this type? */
+/* Check that the helper works on maps of this type. */
 static int check_map_kind(const struct at *a, const struct nb_helper_spec *h,
 			  int number)
 {
@@ -44,9 +45,10 @@ static int check_map_kind(const struct at *a, const struct nb_helper_spec *h,
 }
 
 /*
- * Controllers change elements of coherent maps: what a run leaves there becomes
- * a generation, so that all ranks see it at the same decision. Of merged maps
- * they have a copy that is thrown away.
+ * Check a helper that changes a map. Controllers may change elements of
+ * coherent maps: the result of a run becomes a generation, so that all
+ * ranks see it at the same decision. Controllers see only a temporary copy
+ * of merged maps.
  */
 static int check_map_write(const struct at *a, const struct nb_helper_spec *h,
 			   int number)
@@ -140,7 +142,8 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 		      .size = size.max);
 }
 
-/* The size itself; whether the memory has it, check_mem_arg asks. */
+/* Check the size argument alone; check_mem_arg checks that the memory is
+ * that large. */
 static int check_size_arg(const struct at *a, const struct nb_helper_spec *h,
 			  unsigned arg)
 {
@@ -161,7 +164,8 @@ static int check_size_arg(const struct at *a, const struct nb_helper_spec *h,
 	return 0;
 }
 
-/* A string that never changes: in constant data, with its end. */
+/* Check a string: it has to lie in constant data, including its terminating
+ * zero. */
 static int check_string(const struct at *a, const struct nb_helper_spec *h,
 			int number)
 {
@@ -247,7 +251,8 @@ static bool is_memory(enum nb_arg arg)
 	       arg == NB_ARG_OUT_VALUE || arg == NB_ARG_DYNPTR_BACKING;
 }
 
-/* First what stands alone, then memory, whose size other arguments say. */
+/* Check the arguments that stand alone first, then memory, whose size other
+ * arguments give. */
 int nb_check_args(const struct at *a)
 {
 	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);

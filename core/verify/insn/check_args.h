@@ -6,7 +6,8 @@
 
 struct at;
 
-/* 0, or NB_E_VERIFY with the finding filled: the helper exists; r1-r5 fit. */
+/* Check that the helper exists, and (below) that r1-r5 fit it. Both return
+ * 0, or NB_E_VERIFY with the finding filled. */
 int nb_check_helper(const struct at *a);
 int nb_check_args(const struct at *a);
 

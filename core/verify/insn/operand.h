@@ -5,7 +5,7 @@
 #include "core/verify/access/labels.h"
 #include "core/verify/state/env.h"
 
-/* The source operand: a register or the immediate. */
+/* Return the source operand: a register or the immediate. */
 static inline struct nb_reg nb_operand(const struct nb_state *st,
 				       const struct nb_insn *insn)
 {
@@ -24,7 +24,8 @@ static inline bool nb_same_number(const struct nb_insn *insn,
 		(a->id && a->id == b->id && a->delta == b->delta));
 }
 
-/* Put @v into register @number; under local control it is local. */
+/* Put @v into register @number. Under local control the value becomes
+ * rank-local. */
 static inline void nb_step_assign(struct nb_state *st, int number,
 				  struct nb_reg v)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What each instruction needs, taken from its row in core/defs/isa.h: no state
- * is read here, so one more instruction of a known kind needs no line.
+ * List what each instruction needs, according to its row in
+ * core/defs/isa.h. This file reads no state, so another instruction of a
+ * known kind needs no code here.
  */
 #include "core/verify/insn/require.h"
 
@@ -36,7 +37,8 @@ static void atomic(struct nb_needs *out, const struct nb_insn *insn)
 		need(out, NB_NEED_WRITABLE, insn->src);
 }
 
-/* Registers that are read must hold something, and r10 is never written. */
+/* Require that registers to be read are initialised, and that r10 is not
+ * written. */
 static void registers(struct nb_needs *out, const struct nb_insn *insn)
 {
 	if (insn->reads & NB_REGS_S)

@@ -7,23 +7,26 @@
 #include "core/isa/insn.h"
 
 /*
- * What an instruction needs of the state before it, as data: require.c lists
- * it, check.c asks whether the state grants it. The order is the order in
- * which messages make most sense.
+ * What an instruction needs of the state before it, as data: require.c
+ * lists the needs, and check.c asks whether the state grants them. They are
+ * listed in the order in which messages make most sense.
  */
 enum nb_need_kind {
-	NB_NEED_WRITABLE, /* @reg may be written: not r10 */
-	NB_NEED_INIT,	  /* @reg holds something */
-	NB_NEED_COUNT,	  /* the immediate is a legal shift count */
-	NB_NEED_ARITH,	  /* operands that the ALU function takes */
-	NB_NEED_LOAD,	  /* @size bytes readable at @reg + off */
-	NB_NEED_STORE,	  /* @size bytes writable; @value is stored, or -1 */
-	NB_NEED_ATOMIC,	  /* both, aligned; @value is a number */
-	NB_NEED_ORDERED,  /* aligned and not the context */
-	NB_NEED_CALL,	  /* room for one more frame */
-	NB_NEED_HELPER,	  /* the helper exists */
-	NB_NEED_ARGS,	  /* r1-r5 fit the helper's row */
-	NB_NEED_RETURN	  /* r0 may leave the function */
+	NB_NEED_WRITABLE, /* Register @reg may be written, so it is not r10. */
+	NB_NEED_INIT,	  /* Register @reg is initialised. */
+	NB_NEED_COUNT,	  /* The immediate is a legal shift count. */
+	NB_NEED_ARITH,	  /* The ALU function accepts the operands. */
+	NB_NEED_LOAD,	  /* The program may read @size bytes at @reg + off. */
+	/* The program may write @size bytes, from register @value or (-1) a
+	 * constant. */
+	NB_NEED_STORE,
+	/* Memory is readable, writable and aligned; @value is a number. */
+	NB_NEED_ATOMIC,
+	NB_NEED_ORDERED, /* Memory is aligned and not in the context. */
+	NB_NEED_CALL,	 /* There is room for one more frame. */
+	NB_NEED_HELPER,	 /* The called helper exists. */
+	NB_NEED_ARGS,	 /* The registers r1-r5 fit the helper's row. */
+	NB_NEED_RETURN	 /* The function may return r0. */
 };
 
 struct nb_need {
@@ -39,7 +42,7 @@ struct nb_needs {
 	struct nb_need at[NB_MAX_NEEDS];
 };
 
-/* Pure. */
+/* List the needs of @insn in @out. This is a pure function. */
 void nb_require(struct nb_needs *out, const struct nb_insn *insn);
 
 #endif

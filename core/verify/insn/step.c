@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What each instruction changes in the abstract state, on the assumption that
- * nb_check granted what it needs. Labels follow the data: a result is local if
- * an operand is, if the address is, or if the instruction runs under local
- * control.
+ * Step the abstract state as each instruction changes it, assuming that
+ * nb_check granted what the instruction needs. Labels follow the data: a
+ * result is rank-local if an operand or the address is, or if the
+ * instruction runs under local control.
  */
 #include "core/verify/insn/step.h"
 
@@ -18,7 +18,7 @@
 #include "core/verify/state/budget.h"
 #include "core/verify/state/operands.h"
 
-/* The range of @r was computed from values with these deps, too. */
+/* Record that the range of @r was also computed from values with these deps. */
 static void depend(struct nb_reg *r, uint64_t deps)
 {
 	r->deps |= deps;
@@ -27,14 +27,15 @@ static void depend(struct nb_reg *r, uint64_t deps)
 		r->deps = 0;
 }
 
-/* Refining a copy of *@r will refine the others. */
+/* Give *@r an identity, so that refining one copy of it refines the others. */
 static void link_scalar(struct nb_env *env, struct nb_reg *r)
 {
 	if (r->kind == NB_REG_SCALAR && !r->id && !nb_range_is_const(&r->r))
 		r->id = ++env->ids;
 }
 
-/* Part of an address, or a difference of two: any number, on each rank. */
+/* Return the number that a part of an address, or a difference of two
+ * addresses, becomes: it may be any number, and differs between ranks. */
 static struct nb_reg address_number(struct nb_env *env, uint32_t pc,
 				    unsigned bits)
 {
@@ -44,7 +45,8 @@ static struct nb_reg address_number(struct nb_env *env, uint32_t pc,
 	return r;
 }
 
-/* Where @r is a pointer: its address instead, which the author hears of. */
+/* If @r is a pointer, replace it by its address as a number, and note this
+ * for the author. */
 static void forget_pointer(struct nb_env *env, uint32_t pc, struct nb_reg *r,
 			   unsigned bits)
 {
@@ -112,13 +114,14 @@ static void pointer_math(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	nb_step_assign(st, insn->dst, v);
 }
 
-/* A linked scalar plus a constant stays linked. */
+/* Keep the link of a scalar to which a constant is added. */
 static bool shift_link(const struct nb_insn *insn, struct nb_reg *v,
 		       const struct nb_reg *by)
 {
 	int64_t d = v->delta, c = (int64_t)by->r.t.value;
 
-	/* A register's constant may not be precise: see precision.c. */
+	/* If a register holds the constant, it may not be precise: see
+	 * precision.c. */
 	if (!v->id || insn->width != 64 || insn->operand == NB_OPND_REG ||
 	    !(insn->traits & NB_INSN_SUM) || c < INT32_MIN || c > INT32_MAX)
 		return false;
@@ -162,7 +165,7 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	nb_step_assign(st, insn->dst, v);
 }
 
-/* A load from .rodata at a known offset. */
+/* Load constant data (.rodata) at a known offset. */
 static bool load_constant(const struct nb_env *env, const struct nb_reg *ptr,
 			  const struct nb_range *off, uint32_t size,
 			  struct nb_range *out)
@@ -179,7 +182,7 @@ static bool load_constant(const struct nb_env *env, const struct nb_reg *ptr,
 	return true;
 }
 
-/* Does what lies behind @ptr differ between ranks? */
+/* Do the contents of the memory behind @ptr differ between ranks? */
 static bool memory_is_local(const struct nb_env *env, const struct nb_reg *ptr,
 			    const struct nb_range *off)
 {
@@ -227,7 +230,8 @@ static void load(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	nb_step_assign(st, insn->dst, v);
 }
 
-/* Only the stack's contents are tracked, never other memory's. */
+/* Store @v in memory: only the contents of the stack are tracked, never
+ * those of other memory. */
 static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		     const struct nb_reg *ptr, struct nb_reg v)
 {
@@ -278,7 +282,7 @@ static void atomic(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	forget_pointer(env, pc, &old, insn->width);
 	forget_pointer(env, pc, &src, insn->width);
 	nb_reg_unlink(&old);
-	/* What it fetches depends on concurrent writers. */
+	/* The fetched value depends on concurrent writers. */
 	if (ptr.kind != NB_REG_STACK)
 		nb_label_begin(env, &old, pc);
 	nb_label_follow(&now, &old);
@@ -312,7 +316,8 @@ static void lddw(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 	case NB_FN_FUNC:
 		v = nb_reg_pointer(NB_REG_FUNC);
 		v.map = (uint32_t)((int64_t)pc + 1 + insn->off);
-		/* Only the function that took the address may pass it on. */
+		/* The range of a code address holds the function that took
+		 * it: only that function may pass the address on. */
 		v.r = nb_range_const(env->cfg.func_of[pc]);
 		break;
 	default:

@@ -5,21 +5,25 @@
 #include "core/verify/state/env.h"
 
 /*
- * What instructions change. All of these require that nb_check granted the
- * instruction at @pc; then the state after holds every concrete outcome.
+ * Functions that change the state as instructions do. They require that
+ * nb_check accepted the instruction at @pc; then the new state includes
+ * every concrete outcome.
  */
 
-/* The first state of what env->root names: r1 the context, or the arguments
- * of a global function; r10 the frame pointer. */
+/*
+ * Set the first state of the program or function env->root: r1 is the
+ * context or r1-r5 the arguments of a global function, and r10 is the frame
+ * pointer.
+ */
 void nb_step_init(struct nb_env *env, struct nb_state *st);
 
-/* May a pointer stand where the helper wants any number? Not where the walk
- * relies on the number. */
+/* May a pointer be passed where the helper accepts any number? Not if the
+ * walk relies on the number. */
 bool nb_takes_address(const struct nb_helper_spec *h);
-/* Before the helper at @pc is called: such pointers are numbers. */
+/* Before the call of the helper at @pc: turn such pointers into numbers. */
 void nb_step_addresses(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
-/* Anything but jumps, local calls and exit. */
+/* Step any instruction except jumps, local calls and exit. */
 void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
 #endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * What a call of a helper changes: r0, the memory it writes, and what it takes
- * or releases.
- */
+/* Step the call of a helper: r0, the memory that the helper writes, and the
+ * resources it acquires or releases. */
 #include "core/verify/insn/step_helper.h"
 
 #include <string.h>
@@ -27,7 +25,7 @@ static bool writes(enum nb_arg arg)
 	       arg == NB_ARG_OUT_VALUE;
 }
 
-/* @r0 depends on a source of local data at @pc. */
+/* Make @r0 depend on a source of rank-local data at @pc. */
 static void follow_source(struct nb_env *env, struct nb_reg *r0, uint32_t pc)
 {
 	if (nb_label_source(env) == NB_LABEL_LOCAL)
@@ -50,7 +48,8 @@ static void follow_stack(struct nb_env *env, const struct nb_frame *f,
 	}
 }
 
-/* r0 is local if argument @arg is, or memory that the helper reads there. */
+/* Label r0 rank-local if argument @arg is, or if the helper reads
+ * rank-local memory there. */
 static void follow_arg(struct nb_env *env, const struct nb_state *st,
 		       const struct nb_helper_spec *h, unsigned arg,
 		       struct nb_reg *r0, uint32_t pc)
@@ -64,7 +63,8 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 	if (!reads(nb_helper_arg(env, st, h, arg)))
 		return;
 	size = nb_helper_extent(env, st, h, arg);
-	/* Size 0: the pointer was not checked, so it is not dereferenced. */
+	/* The size is 0: the pointer was not checked, so do not dereference
+	 * it. */
 	if (!size.max)
 		return;
 	if (r->kind == NB_REG_STACK) {
@@ -76,7 +76,7 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 		    !nb_global_memory_coherent(env, r))) {
 		follow_source(env, r0, pc);
 	} else if (r->kind == NB_REG_RDONLY && r->ref) {
-		/* The iterator's label may be another than at its start. */
+		/* The iterator's label may have changed since its start. */
 		struct nb_range off = nb_access_offset(r, 0);
 		struct nb_reg now = nb_iter_load(st, r, &off, 1);
 
@@ -84,7 +84,8 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 	}
 }
 
-/* Does it depend on local data which keys exist? Not in an array. */
+/* Does rank-local data decide which keys exist in the map? In an array all
+ * keys exist. */
 static bool elements_are_local(const struct nb_map_spec *m)
 {
 	return m && nb_map_is_local(m) && m->type != NB_MAP_ARRAY &&
@@ -133,7 +134,7 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		       &v);
 }
 
-/* What r0 points to, for results that are pointers. */
+/* Return r0 for results that are pointers. */
 static struct nb_reg result(struct nb_env *env, struct nb_state *st,
 			    uint32_t pc, const struct nb_helper_spec *h)
 {

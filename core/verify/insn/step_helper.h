@@ -4,7 +4,7 @@
 
 #include "core/verify/state/env.h"
 
-/* The call of a helper at @pc, iterators apart. Requires nb_check. */
+/* Step the call of a helper at @pc, except for iterators. Requires nb_check. */
 void nb_step_helper(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
 #endif
