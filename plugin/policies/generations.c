@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The generations that a communicator of this process can reach. They are kept,
- * and freed when none can reach them. All under NB_LOCK_STATE; the slow path of
- * a decision searches nb_gens.kept without it.
+ * The generations that a communicator of this process may still use. A
+ * generation is freed when no communicator can use it. All functions need
+ * NB_LOCK_STATE, but the slow path of a decision searches nb_gens.kept without
+ * the lock.
  */
 #include "plugin/policies/generations.h"
 
@@ -77,7 +78,7 @@ struct nb_gen *nb_gens_keep(struct nb_gen *g, struct nb_err *err)
 	return NULL;
 }
 
-/* Does this word of a record name a generation of that digest? */
+/* Returns true if fence word @word of a record names the digest of @g. */
 static bool word_leads_to(const uint64_t *word, const struct nb_gen *g)
 {
 	uint64_t w = __atomic_load_n(word, __ATOMIC_SEQ_CST);
@@ -88,9 +89,11 @@ static bool word_leads_to(const uint64_t *word, const struct nb_gen *g)
 	       !memcmp(digest, g->digest, sizeof(digest));
 }
 
-/* Does the communicator decide with @g, or has it prepared @g for the next
- * fence? Check the prepared one first, because the pointer moves from there to
- * the current one. */
+/*
+ * Returns true if the communicator uses @g now or has prepared it for its next
+ * fence. Check the prepared generation first, because it moves from there to
+ * the current one.
+ */
 static bool held_by(const struct nb_comm *c, const struct nb_gen *g)
 {
 	const struct nb_gen *ahead =
@@ -113,7 +116,10 @@ static bool gen_in_use(const struct nb_gen *g)
 	return false;
 }
 
-/* Wait for slow paths that may have found the removed generation. */
+/*
+ * Wait for decisions that may have found the removed generation in their
+ * search.
+ */
 static void let_searches_end(void)
 {
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
@@ -162,8 +168,10 @@ void nb_gens_sweep(void)
 			continue;
 		publish_slot(&nb_gens.kept[i], NULL);
 		let_searches_end();
-		/* a communicator may have found the generation just before its
-		 * removal */
+		/*
+		 * a communicator may have found the generation just before its
+		 * removal
+		 */
 		if (gen_in_use(g))
 			publish_slot(&nb_gens.kept[i], g);
 		else
@@ -203,7 +211,10 @@ const char *nb_gens_policy_name(uint32_t number, int index)
 		return NULL;
 	if (p->number == number && (uint32_t)index < p->n)
 		return p->name[index];
-	/* another process committed it, and nb_change_sync has not run since */
+	/*
+	 * another process committed the generation, and nb_change_sync has not
+	 * yet run here
+	 */
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
 		uint32_t n;
 		const struct nb_gen *g = nb_comm_gen(c, &n);

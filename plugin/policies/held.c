@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The held policies, and how commands name them. All under NB_LOCK_STATE.
+/*
+ * The policies that this process holds, and how commands name them. All
+ * functions need NB_LOCK_STATE.
+ */
 #include "plugin/policies/held.h"
 
 #include <ctype.h>
@@ -45,7 +48,9 @@ static struct nb_held *by_digest(const char *hex, size_t n, uint32_t *matches)
 	return found;
 }
 
-/* The held policy that has a program of that name. */
+/*
+ * Returns the name of the held policy that has a program called @name, or NULL.
+ */
 static const char *with_program(const char *name)
 {
 	for (uint32_t i = nb_held.n; i-- > 0;) {
@@ -83,7 +88,8 @@ struct nb_held *nb_held_find(const char *name, struct nb_err *err)
 	uint32_t matches;
 	size_t digits;
 
-	for (uint32_t i = nb_held.n; i-- > 0;) /* newest first */
+	/* search the newest policy first */
+	for (uint32_t i = nb_held.n; i-- > 0;)
 		if (!strcmp(nb_held.at[i].policy->img->name, name))
 			return &nb_held.at[i];
 	if (is_prefix(name, &digits)) {
@@ -103,7 +109,10 @@ struct nb_held *nb_held_find(const char *name, struct nb_err *err)
 	return NULL;
 }
 
-/* Is the generation kept only for undo, or as the initial one? */
+/*
+ * Returns true if a generation is kept only for undo or as the initial
+ * generation.
+ */
 static bool kept_only(const struct nb_gen *g)
 {
 	return g != nb_gens.baseline && g != nb_gens.staged &&
@@ -144,7 +153,7 @@ static void drop_held(struct nb_held *h)
 	memmove(h, h + 1, (nb_held.n - i) * sizeof(*h));
 }
 
-/* Drop older policies of that name that no generation uses. */
+/* Drop older policies of the same name that no generation uses. */
 static void drop_older(const char *name)
 {
 	for (uint32_t i = nb_held.n; i-- > 0;) {
@@ -158,8 +167,8 @@ static void drop_older(const char *name)
 }
 
 /*
- * Programs of SEC("env") need not answer alike on all ranks: some variables
- * differ on purpose. Without the lock.
+ * Warn about programs of SEC("env"): their results may differ between ranks,
+ * since some variables differ on purpose. The caller does not hold the lock.
  */
 static void warn_of_env(const struct nb_policy *p)
 {
@@ -178,7 +187,9 @@ static void warn_of_env(const struct nb_policy *p)
 	}
 }
 
-/* Verify and compile, without the lock. The caller holds references to @peers.
+/*
+ * Verify and compile a policy without the lock. The caller holds references to
+ * @peers.
  */
 static int make_policy(const void *bytes, size_t size,
 		       struct nb_buf *finding_text, struct nb_buf *finding_json,
@@ -290,7 +301,7 @@ int nb_held_discard(const char *name, bool dry, struct nb_err *err)
 	return 0;
 }
 
-/* Index of the program in the generation, or -1. */
+/* Returns the index of policy @p's program in the generation, or -1. */
 static int prog_of(const struct nb_gen *g, const struct nb_policy *p,
 		   uint32_t prog)
 {
@@ -301,7 +312,7 @@ static int prog_of(const struct nb_gen *g, const struct nb_policy *p,
 	return -1;
 }
 
-/* Add the program's counters of one part of a generation. */
+/* Add a program's counters in one part of a generation to @sum. */
 static void add_part(const struct nb_gen *g, const struct nb_policy *p,
 		     uint32_t prog, struct nb_gen_sum *sum)
 {

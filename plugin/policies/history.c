@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The history of committed generations, for `policy history` and `policy undo`.
- * A sweep keeps a generation of the history (nb_gens_sweep), so the history is
- * short, and drops its oldest when generations run out.
+ * The history of committed generations, for the commands `policy history` and
+ * `policy undo`. nb_gens_sweep does not free a generation that the history
+ * keeps. The history is therefore short, and drops its oldest entry when the
+ * table of generations is full.
  */
 #include "plugin/policies/history.h"
 

@@ -9,22 +9,27 @@
 #include "core/generation/generation.h"
 
 /*
- * The generations that this process started with or saw committed, newest
- * first. `policy undo` can return to kept ones. All functions need
- * NB_LOCK_STATE.
+ * The generations that this process started with or saw committed, the newest
+ * first. `policy undo` returns to a generation that is still kept. All
+ * functions need NB_LOCK_STATE.
  */
 enum { NB_HISTORY = 16, NB_HISTORY_NAMES = 200 };
 
 struct nb_history_entry {
 	uint32_t number;
-	struct nb_gen *gen; /* NULL: the generation is freed */
+	struct nb_gen *gen; /* NULL once the generation is freed */
 	uint8_t digest[NB_SHA256_SIZE];
-	char names[NB_HISTORY_NAMES]; /* separated by blanks; cut to size */
-	/* "ring, tree for ID, ID; ..." for people; cut off, "": no scope */
+	/* policy names separated by blanks, truncated */
+	char names[NB_HISTORY_NAMES];
+	/*
+	 * Scopes as text for people, such as "ring, tree for ID, ID; ...",
+	 * truncated; "" if the generation has no scopes.
+	 */
 	char scoped[2 * NB_HISTORY_NAMES];
-	uint64_t at_s;	   /* since 1970; 0: not known */
-	uint32_t uid, pid; /* the client that asked; pid 0: none */
-	bool loop;	   /* controllers made it */
+	uint64_t at_s; /* seconds since 1970; 0 if not known */
+	/* the client that made the change; pid 0: no client */
+	uint32_t uid, pid;
+	bool loop; /* true if controllers made the change */
 };
 
 struct nb_history {
@@ -34,18 +39,23 @@ struct nb_history {
 
 extern struct nb_history nb_history;
 
-/* Record the new baseline @g with number @number. @loop: controllers made it,
- * so it replaces the newest entry if controllers made that entry too. */
+/*
+ * Record @g, with number @number, as the new baseline. @loop: controllers made
+ * the change; it then replaces the newest entry if controllers made that one
+ * too
+ */
 void nb_history_note(uint32_t number, struct nb_gen *g, bool loop);
-/* Is @g kept? */
+/* Returns true if the history keeps generation @g. */
 bool nb_history_keeps(const struct nb_gen *g);
-/* Does a kept generation have policy @p? */
+/* Returns true if a kept generation has policy @p. */
 bool nb_history_has(const struct nb_policy *p);
-/* Stop keeping generations that have @p. */
+/* Stop keeping generations that contain policy @p. */
 void nb_history_forget(const struct nb_policy *p);
-/* Stop keeping the oldest generation; false: only the newest is kept. */
+/*
+ * Stop keeping the oldest generation. Returns false if only the newest is left.
+ */
 bool nb_history_thin(void);
-/* Find generation @number: a borrowed pointer; NULL: not kept. */
+/* Returns a borrowed pointer to kept generation @number, or NULL. */
 struct nb_gen *nb_history_find(uint32_t number);
 
 #endif

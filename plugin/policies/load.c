@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * NCCLBPF_POLICY: the initial policies. The core reads a policy image. A BPF
- * object goes through the front end, a separate library beside the plugin, so
- * the plugin loads without libelf and libbpf. Either all entries load or none.
+ * Loads the initial policies of NCCLBPF_POLICY. The core reads a policy image
+ * itself. A BPF object is read by the front end, a separate library beside the
+ * plugin, so the plugin does not depend on libelf and libbpf. Either all
+ * entries are loaded or none.
  */
 #include "plugin/policies/load.h"
 
@@ -32,8 +33,8 @@ struct nb_load nb_load;
 
 struct entry {
 	char path[PATH_MAX];
-	char name[NB_IMAGE_NAME]; /* name of the policy, made from the file's
-				     name */
+	/* name of the policy, derived from the file name */
+	char name[NB_IMAGE_NAME];
 	bool pinned;
 	uint8_t digest[NB_SHA256_SIZE];
 };
@@ -43,8 +44,10 @@ struct bytes {
 	size_t size;
 };
 
-/* Length of the first entry of @list. Entries are separated by colons; the
- * colon of a digest pin does not separate. */
+/*
+ * Returns the length of the first entry of @list. Colons separate entries,
+ * except the colon of a digest pin.
+ */
 static size_t entry_length(const char *list)
 {
 	size_t pin = strlen(PIN), i = 0;
@@ -59,8 +62,10 @@ static size_t entry_length(const char *list)
 	}
 }
 
-/* the policy's name is the file's without its suffix; other characters than
- * letters, digits, _ - . become _ */
+/*
+ * Derive the policy's name from the file name: drop the suffix, and replace all
+ * characters except letters, digits, _ - . by _.
+ */
 static void name_from_path(const char *path, char name[NB_IMAGE_NAME])
 {
 	static const char *const suffixes[] = { ".bpf.o", ".policy", ".o" };
@@ -153,7 +158,7 @@ static int read_all(int fd, const char *path, size_t size, struct bytes *out,
 
 static int read_file(const char *path, struct bytes *out, struct nb_err *err)
 {
-	/* not blocking: a FIFO must not stop the job */
+	/* O_NONBLOCK, because opening a FIFO must not block the job */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	int rc;
@@ -177,10 +182,13 @@ static int read_file(const char *path, struct bytes *out, struct nb_err *err)
 	return rc;
 }
 
-/* Path of the front end beside this library's own file. */
+/* Find the front end's library in the directory of this library. */
 static bool front_end_path(char out[PATH_MAX])
 {
-	/* any address of this object; a function pointer is not a void * */
+	/*
+	 * dladdr needs the address of an object, since a function pointer
+	 * cannot be converted to void *
+	 */
 	static const char here;
 	Dl_info info;
 	char *real, *slash;
@@ -204,8 +212,10 @@ static int call_front_end(void *so, const char *path, const struct entry *e,
 {
 	nb_load_entry_fn *fn;
 
-	/* the form that POSIX recommends for dlsym, as ISO C has no such
-	 * conversion */
+	/*
+	 * POSIX recommends this form for dlsym, because ISO C does not define
+	 * the conversion
+	 */
 	*(void **)&fn = dlsym(so, NB_LOAD_ENTRY);
 	if (!fn)
 		return nb_fail(err, NB_E_NOTSUP, 0,
@@ -287,7 +297,7 @@ static int entry_image(const struct entry *e, struct bytes *image,
 	return rc;
 }
 
-/* Load one entry and hold it. With the lock. */
+/* Load one entry and hold its policy. The caller holds the lock. */
 static int load_entry(const struct entry *e, struct nb_policy **out,
 		      struct nb_err *err)
 {

@@ -5,18 +5,19 @@
 #include "core/base/err.h"
 #include "core/generation/generation.h"
 
-/* Why NCCLBPF_POLICY could not be loaded. Constant after the start. */
+/* Why NCCLBPF_POLICY could not be loaded. It does not change after start-up. */
 struct nb_load {
-	struct nb_err err; /* code 0: it was loaded */
-	char what[256];	   /* the entry concerned */
+	struct nb_err err; /* code 0: all policies were loaded */
+	char what[256];	   /* the entry of the list that failed */
 };
 extern struct nb_load nb_load;
 
 /*
- * nb_load_policies - load the policies of NCCLBPF_POLICY's value @list as the
- * process's first generation *@out (a reference)
+ * nb_load_policies - load the policies in @list, the value of NCCLBPF_POLICY,
+ * as the process's first generation
  *
- * One failure fails all: *@out is NULL and nb_load says why. With
+ * *@out gets a reference to the generation. If one entry fails, nothing is
+ * loaded: *@out is NULL and nb_load holds the reason. The caller holds
  * NB_LOCK_STATE, which is released in between.
  */
 int nb_load_policies(const char *list, struct nb_gen **out, struct nb_err *err);

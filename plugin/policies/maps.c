@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How commands name the maps of held policies. All of it under NB_LOCK_STATE.
+/*
+ * Resolves map names in commands to maps of held policies. All functions need
+ * NB_LOCK_STATE.
+ */
 #include "plugin/policies/maps.h"
 
 #include <stdio.h>
@@ -25,7 +28,10 @@ void nb_held_map(struct nb_policy *p, uint32_t map, struct nb_map_ref *out)
 		out->object = nb_gens.baseline->policy[at].maps[map];
 }
 
-/* Count the policies of @g that have map @name; *@out gets the first. */
+/*
+ * Count the policies of @g that have a map called @name. *@out gets the first
+ * one.
+ */
 static uint32_t find_in_gen(const struct nb_gen *g, const char *map,
 			    struct nb_map_ref *out)
 {

@@ -8,28 +8,35 @@
 #include "core/base/err.h"
 #include "core/generation/policy.h"
 
-/* A map that a command names. Borrowed pointers, valid under the lock. */
+/*
+ * A map that a command names. The pointers are borrowed, valid until the lock
+ * is released.
+ */
 struct nb_map_ref {
 	struct nb_policy *policy;
 	uint32_t map; /* index into policy->img->maps */
 	const struct nb_map_spec *spec;
-	struct nb_map *object; /* coherent: the baseline generation's; NULL if
-				* the policy is not in the baseline */
+	/*
+	 * the map; of a coherent map, the baseline's copy, or NULL if the
+	 * policy is not in the baseline
+	 */
+	struct nb_map *object;
 	bool coherent;
-	bool in_use; /* the policy is in the baseline generation */
+	bool in_use; /* the policy is part of the baseline */
 };
 
 /*
- * nb_held_map_find - resolve "map", or "policy/map" with the policy's name or
- * digest
+ * nb_held_map_find - resolve a map name: "map" or "policy/map", where policy is
+ * a name or a digest
  *
- * A bare name is looked for in the baseline's policies first, in order, then
- * in all that are held. 0, NB_E_NOENT (with near names as hint), NB_E_ARG
- * (several policies have it). With NB_LOCK_STATE.
+ * A plain map name is searched first in the baseline's policies, in order, then
+ * in all held policies. Returns 0, NB_E_NOENT (the hint suggests similar
+ * names), or NB_E_ARG (several policies have such a map). The caller holds
+ * NB_LOCK_STATE.
  */
 int nb_held_map_find(const char *name, struct nb_map_ref *out,
 		     struct nb_err *err);
-/* Fill in the reference to map @map of held policy @p. */
+/* Fill in a reference to map @map of held policy @p. */
 void nb_held_map(struct nb_policy *p, uint32_t map, struct nb_map_ref *out);
 
 #endif

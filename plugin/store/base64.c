@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Base64 as the JSON gateway has it in every key and value. The reader
- * accepts exactly what RFC 4648 section 4 allows: padding, and zero in the
- * unused bits.
+ * Base64 encoding of keys and values for etcd's JSON gateway. The decoder
+ * accepts exactly what RFC 4648, section 4, allows: it requires padding, and
+ * zeros in the unused bits.
  */
 #include "plugin/store/base64.h"
 
@@ -32,7 +32,7 @@ void nb_base64_put(struct nb_buf *out, const void *p, size_t size)
 	}
 }
 
-/* 0 to 63, or -1 */
+/* Returns the value of a base64 digit (0 to 63), or -1. */
 static int value_of(char c)
 {
 	if (c >= 'A' && c <= 'Z')
@@ -44,7 +44,7 @@ static int value_of(char c)
 	return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* The @n digits of one group, 2 to 4, as n - 1 bytes. */
+/* Decode a group of @n digits (2 to 4) into n - 1 bytes. */
 static int group_get(struct nb_buf *out, const char *text, unsigned n)
 {
 	char bytes[3];

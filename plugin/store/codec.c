@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writing requests. Each request for keys is a transaction, even of a single
- * operation: one form in, one form out.
+ * Encodes requests to etcd. A request for keys is always sent as a transaction,
+ * even for a single operation, so requests and replies have one form.
  */
 #include "plugin/store/codec.h"
 
@@ -30,8 +30,11 @@ static int check_key(const char *key, bool prefix, struct nb_err *err)
 	return 0;
 }
 
-/* The first key after all that start with @prefix; of the empty prefix, and
- * of one of bytes 0xff only, etcd's "all keys from here": a zero byte. */
+/*
+ * Compute the first key after all keys that start with @prefix. If @prefix is
+ * empty or consists of bytes 0xff, the result is a zero byte, which etcd reads
+ * as "all keys from here".
+ */
 static size_t prefix_end(char end[NB_STORE_KEY_SIZE], const char *prefix)
 {
 	size_t n = strlen(prefix);
@@ -47,7 +50,7 @@ static size_t prefix_end(char end[NB_STORE_KEY_SIZE], const char *prefix)
 	return n;
 }
 
-/* "key" and "range_end" */
+/* Write the members "key" and "range_end" for a prefix. */
 static void put_prefix(struct nb_buf *out, const char *prefix)
 {
 	char end[NB_STORE_KEY_SIZE];

@@ -7,13 +7,13 @@
 #include "plugin/store/txn.h"
 
 /*
- * etcd's JSON, both ways, without any I/O: requests as text, replies of
- * untrusted bytes as plain data. Forms: etcd's api_reference_v3, as
- * grpc-gateway has them: 64-bit numbers are strings, keys and values base64,
- * and fields that are zero or false are absent.
+ * Encodes requests as etcd's JSON, and decodes replies, whose bytes are not
+ * trusted. It does no I/O. The forms are those of etcd's api_reference_v3 as
+ * grpc-gateway writes them: 64-bit numbers are strings, keys and values are
+ * base64, and fields that are zero or false are absent.
  */
 
-/* What etcd's status codes mean to a client (grpc/codes). */
+/* Status codes of etcd's replies (grpc/codes) that the client handles. */
 enum nb_store_grpc {
 	NB_STORE_GRPC_OK = 0,
 	NB_STORE_GRPC_INVALID = 3,
@@ -27,30 +27,31 @@ enum nb_store_grpc {
 	NB_STORE_GRPC_UNAUTHENTICATED = 16
 };
 
-/* A decoded reply. @reply points into the members below it. */
+/* A decoded reply. The pointers in @reply point to the other members. */
 struct nb_store_decoded {
 	struct nb_store_reply reply;
 	struct nb_store_kv *kv;
 	size_t nkv;
-	struct nb_buf bytes; /* the bytes of keys and values */
-	char token[512];     /* authentication: the token */
-	/* watch: one line of its stream */
+	/* buffer that holds the bytes of keys and values */
+	struct nb_buf bytes;
+	char token[512]; /* token that an authentication request returned */
+	/* fields of one line of a watch's stream */
 	bool created, cancelled, progress;
 	int64_t compacted;
 	char reason[200];
-	/* status of a member */
+	/* fields of a member's status reply */
 	struct nb_store_member member;
 };
 
 void nb_store_decoded_init(struct nb_store_decoded *d);
 void nb_store_decoded_fini(struct nb_store_decoded *d);
 
-/* 0, NB_E_ARG or NB_E_NOMEM. */
+/* Encode a request. Returns 0, NB_E_ARG or NB_E_NOMEM. */
 int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn,
 			struct nb_err *err);
 int nb_store_encode_watch(struct nb_buf *out, const char *prefix,
 			  int64_t revision, struct nb_err *err);
-/* Password and user as etcd's authenticate wants them. */
+/* Encode user and password for etcd's authenticate request. */
 void nb_store_encode_user(struct nb_buf *out, const char *user,
 			  const char *password);
 
@@ -64,21 +65,22 @@ enum nb_store_form {
 };
 
 /*
- * nb_store_decode - read one JSON value of a reply
- * @endpoint: for the text of errors
+ * nb_store_decode - decode one JSON value of a reply
+ * @endpoint: the member's URL, for error messages
  *
- * 0, NB_E_PROTOCOL (not of the form), NB_E_NOMEM.
+ * Returns 0, NB_E_PROTOCOL (invalid reply) or NB_E_NOMEM.
  */
 int nb_store_decode(struct nb_store_decoded *d, enum nb_store_form form,
 		    const char *text, size_t size, const char *endpoint,
 		    struct nb_err *err);
 
 /*
- * nb_store_decode_error - make an error of a reply that is one
- * @status: HTTP status; 0: unknown
- * @grpc:   gets etcd's code, NB_STORE_GRPC_*; 0: the text has none
+ * nb_store_decode_error - turn an error reply into an error
+ * @status: HTTP status; 0 if it is not known
+ * @grpc: set to etcd's code, NB_STORE_GRPC_*; 0 if the reply has none
  *
- * Returns NB_E_*, which @err holds. Also texts that are not JSON (a proxy's).
+ * Returns the error's code NB_E_*. It also accepts text that is not JSON, such
+ * as a proxy's reply.
  */
 int nb_store_decode_error(const char *text, size_t size, long status,
 			  const char *endpoint, int *grpc, struct nb_err *err);

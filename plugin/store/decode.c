@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reading replies. The bytes are not trusted: a proxy, another server or a
- * newer etcd may have sent them. Whatever is absent is zero; whatever has
- * another type or a number out of range is an error.
+ * Decodes replies of etcd. The bytes are not trusted, since a proxy, another
+ * server or a newer etcd may have sent them. An absent field counts as zero. A
+ * field of another type, or a number out of range, is an error.
  */
 #include "plugin/store/codec.h"
 
@@ -16,7 +16,7 @@
 #include "core/base/json.h"
 #include "plugin/store/base64.h"
 
-/* Where a value is read, for errors: the first one stays. */
+/* State of decoding one reply. It keeps the first error. */
 struct reader {
 	struct nb_store_decoded *d;
 	const char *endpoint;
@@ -63,7 +63,7 @@ static void no_memory(struct reader *r)
 				r->endpoint);
 }
 
-/* A member of an object; NULL if absent. */
+/* Returns an object's member that is an object, or NULL if it is absent. */
 static const json_t *object_in(struct reader *r, const json_t *in,
 			       const char *name)
 {
@@ -97,7 +97,7 @@ static bool flag_in(struct reader *r, const json_t *in, const char *name)
 	return json_is_true(v);
 }
 
-/* Digits in a string, or a number. */
+/* Read a number that is written as a string of digits or as a JSON number. */
 static uint64_t digits_in(struct reader *r, const json_t *in, const char *name,
 			  uint64_t most)
 {
@@ -142,7 +142,10 @@ static void text_in(struct reader *r, const json_t *in, const char *name,
 	out[size - 1] = '\0';
 }
 
-/* Offset in the buffer of bytes; it may move while it grows. */
+/*
+ * Decode a base64 member into the buffer. Returns its offset, because the
+ * buffer may move while it grows.
+ */
 static size_t bytes_in(struct reader *r, const json_t *in, const char *name,
 		       size_t *size)
 {
@@ -172,8 +175,10 @@ static void kv_in(struct reader *r, const json_t *v, unsigned op, bool deleted)
 		return;
 	}
 	memset(kv, 0, sizeof(*kv));
-	/* Offsets in d->bytes, which may still move: pointers are made of
-	 * them when the whole reply has been read. */
+	/*
+	 * Store offsets into d->bytes for now. When the whole reply has been
+	 * read, the buffer no longer moves, and the offsets become pointers.
+	 */
 	kv->key = (const char *)(uintptr_t)bytes_in(r, v, "key", &kv->key_size);
 	kv->value = (const char *)(uintptr_t)bytes_in(r, v, "value", &kv->size);
 	kv->create_revision = number_in(r, v, "create_revision");
@@ -317,7 +322,7 @@ static void form_in(struct reader *r, enum nb_store_form form, const json_t *v)
 	}
 }
 
-/* Offsets become pointers now that the bytes move no more. */
+/* Turn offsets into pointers, now that the buffer no longer moves. */
 static void point(struct nb_store_decoded *d)
 {
 	for (size_t i = 0; i < d->nkv; i++) {
@@ -384,7 +389,9 @@ static int code_of(int grpc, const char *text)
 	}
 }
 
-/* Printable characters at the start of @text, at most 120. */
+/*
+ * Returns how many characters at the start of @text are printable, 120 at most.
+ */
 static int first_line(const char *text, size_t size)
 {
 	int n = 0;
@@ -402,7 +409,7 @@ int nb_store_decode_error(const char *text, size_t size, long status,
 	const json_t *inner = json_object_get(v, "error");
 	const char *said;
 
-	/* streams: {"error":{"grpc_code":…,"message":…}} */
+	/* a stream wraps its error: {"error":{"grpc_code":…,"message":…}} */
 	if (json_is_object(inner))
 		in = inner;
 	said = json_string_value(json_object_get(in, "message"));
@@ -417,7 +424,8 @@ int nb_store_decode_error(const char *text, size_t size, long status,
 	else if (said)
 		nb_fail(err, NB_E_PROTOCOL, 0, "%s: HTTP status %ld: %s",
 			endpoint, status, said);
-	else /* the first line may say why */
+	/* quote the first line of the reply, which may explain the failure */
+	else
 		nb_fail(err, NB_E_PROTOCOL, 0,
 			"%s: HTTP status %ld and a reply that is not etcd's: "
 			"\"%.*s\"",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loop: libcurl's sockets and one timerfd in an epoll set. libcurl calls
- * back while it works and may not be called then; so its callbacks only store
- * bytes, sockets and the next deadline, and ours run afterwards, from lists.
- * A cancelled transfer is freed at the end of the turn, because lists of the
- * turn may still hold it.
+ * The event loop: libcurl's sockets and one timerfd in an epoll set. libcurl's
+ * callbacks must not call libcurl, so they only store bytes, sockets and the
+ * next deadline. Our callbacks run afterwards, from lists. A cancelled transfer
+ * is freed at the end of the loop's iteration, because these lists may still
+ * contain it.
  */
 #include "plugin/store/http.h"
 
@@ -49,10 +49,11 @@ struct nb_http_timer {
 struct nb_http {
 	CURLM *multi;
 	int epoll, timer;
-	int64_t curl_due_ms; /* NO_DEADLINE: none */
+	/* time of libcurl's next deadline, or NO_DEADLINE */
+	int64_t curl_due_ms;
 	bool turning;
 	struct nb_http_transfer *open, *dead, *fresh;
-	struct nb_http_timer *timers; /* by time */
+	struct nb_http_timer *timers; /* timers, sorted by their time */
 };
 
 static uint64_t now_us(void)
@@ -124,7 +125,7 @@ static void arm_timer(struct nb_http *h)
 		due = (int64_t)h->timers->due_ms;
 	if (due >= 0) {
 		at.it_value.tv_sec = due / 1000;
-		/* all zero would disarm it */
+		/* a time of zero would disarm the timer */
 		at.it_value.tv_nsec = due % 1000 * 1000000 + 1;
 	}
 	timerfd_settime(h->timer, TFD_TIMER_ABSTIME, &at, NULL);
@@ -199,7 +200,8 @@ void nb_http_cancel(struct nb_http_transfer *t)
 	t->next = h->dead;
 	h->dead = t;
 	if (!h->turning) {
-		h->fresh = NULL; /* only filled within a turn */
+		/* this list is filled only within an iteration */
+		h->fresh = NULL;
 		bury(h);
 		arm_timer(h);
 	}
@@ -227,10 +229,10 @@ int nb_http_fd(const struct nb_http *h)
 	return h->epoll;
 }
 
-/* Did the connection fail before the request could be sent? */
+/* Returns true if the connection failed before the request was sent. */
 static bool never_sent(CURLcode rc)
 {
-	/* A list of codes out of about a hundred. NOLINTNEXTLINE */
+	/* The cases are a few of libcurl's hundred codes. NOLINTNEXTLINE */
 	switch ((int)rc) {
 	case CURLE_COULDNT_RESOLVE_HOST:
 	case CURLE_COULDNT_CONNECT:
@@ -292,7 +294,7 @@ static void end_transfer(CURL *easy, CURLcode rc)
 					    : curl_easy_strerror(rc));
 		r.err = &err;
 	}
-	/* The handle must not be used in @done: take it out first. */
+	/* Remove the transfer first, because @done may not use the handle. */
 	nb_http_cancel(t);
 	t->done(t->arg, &r);
 }
@@ -391,8 +393,10 @@ static bool set_file(CURL *e, CURLoption option, const char *path)
 	return !path || !path[0] || !curl_easy_setopt(e, option, path);
 }
 
-/* The given authorities alone: curl would trust the system's folder of them,
- * too. A curl that does not know the option has no such folder. */
+/*
+ * Trust only the given certificate authorities, since libcurl would also trust
+ * the system's folder. A libcurl without this option has no such folder.
+ */
 static bool set_authorities(CURL *e, const char *path)
 {
 	CURLcode rc;
@@ -415,7 +419,7 @@ static bool set_tls(CURL *e, const struct nb_http_tls *tls)
 static bool set_headers(struct nb_http_transfer *t,
 			const struct nb_http_request *q)
 {
-	/* no wait for "100 Continue" */
+	/* an empty Expect header avoids the wait for "100 Continue" */
 	const char *fixed[] = { "Expect:", "Content-Type: application/json" };
 	struct curl_slist *l;
 
@@ -453,7 +457,7 @@ static bool set_request(struct nb_http_transfer *t,
 	       !curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") &&
 	       !curl_easy_setopt(e, CURLOPT_HTTP_VERSION,
 				 (long)CURL_HTTP_VERSION_1_1) &&
-	       /* stores and agents are inside the cluster */
+	       /* stores and agents are inside the cluster, so use no proxy */
 	       !curl_easy_setopt(e, CURLOPT_NOPROXY, "*") &&
 	       !curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) &&
 	       !curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,

@@ -10,29 +10,31 @@
 #include "core/base/err.h"
 
 /*
- * HTTP requests and timers in one loop, over libcurl's multi interface. One
- * thread uses a loop. Callbacks run in nb_http_turn only, and may start and
- * cancel requests and timers.
+ * An event loop for HTTP requests and timers, based on libcurl's multi
+ * interface. Only one thread may use a loop. Callbacks run only within
+ * nb_http_turn; they may start and cancel requests and timers.
  */
 struct nb_http;
 struct nb_http_transfer;
 struct nb_http_timer;
 
-/* PEM files of TLS. Empty or NULL: the system's authorities; no certificate.
+/*
+ * TLS files in PEM format. An empty or NULL cacert selects the system's
+ * authorities; an empty or NULL cert sends no certificate.
  */
 struct nb_http_tls {
 	const char *cacert, *cert, *key;
 };
 
 /*
- * The end of a request.
+ * Result of a request.
  *
- * @err:     NULL: a reply came, of any HTTP status
- * @sent:    the peer may have got the request; false: certainly not
- * @status:  HTTP status; 0 without a reply
- * @body:    the reply's, valid during the call; of a stream: what no call of
- *           the chunk function has consumed
- * @took_us: since the request was started
+ * @err: NULL if a reply arrived, with any HTTP status
+ * @sent: false if the peer certainly did not get the request
+ * @status: HTTP status; 0 if there is no reply
+ * @body: body of the reply, valid during the call; of a stream, the bytes that
+ *   the chunk function has not consumed
+ * @took_us: time since the request was started
  */
 struct nb_http_reply {
 	const struct nb_err *err;
@@ -43,17 +45,17 @@ struct nb_http_reply {
 };
 
 typedef void nb_http_done_fn(void *arg, const struct nb_http_reply *reply);
-/* New bytes of a stream. The function removes what it consumes. */
+/* Receives new bytes of a stream, and removes the bytes that it consumes. */
 typedef void nb_http_chunk_fn(void *arg, struct nb_buf *body);
 
 /*
- * A request. Its strings are copied. POST if there is a body, else GET.
+ * A request. Its strings are copied. It is a POST if it has a body, else a GET.
  *
- * @body_size:  0: the body is text
- * @auth:       a header line, or NULL
- * @timeout_ms: of the whole request; 0: none (streams)
- * @limit:      most bytes of a reply (of a stream: not yet consumed)
- * @chunk:      NULL: the reply comes in one piece with @done
+ * @body_size: 0: the body is a C string
+ * @auth: a header line, or NULL
+ * @timeout_ms: time limit of the whole request; 0: none, for streams
+ * @limit: most bytes of a reply; of a stream, most bytes not yet consumed
+ * @chunk: receives a stream; NULL: @done gets the whole reply
  */
 struct nb_http_request {
 	const char *url;
@@ -69,31 +71,37 @@ struct nb_http_request {
 };
 
 int nb_http_new(struct nb_http **out, struct nb_err *err);
-/* Cancel everything. Callbacks of what is open do not run. */
+/* Cancel all requests and timers, and free the loop. No callback runs. */
 void nb_http_free(struct nb_http *h);
 
-/* A descriptor that is readable when nb_http_turn has something to do, for
- * the caller's poll or epoll. Timers make it readable, too. */
+/*
+ * Returns a descriptor for poll or epoll. It is readable when nb_http_turn has
+ * work to do, also when a timer is due.
+ */
 int nb_http_fd(const struct nb_http *h);
-/* Do what is due and return without waiting. */
+/* Do all due work, and return without waiting. */
 void nb_http_turn(struct nb_http *h);
-/* Wait for at most @ms (-1: no limit) until something is due, and do it. */
+/* Wait until work is due, @ms at most (-1: no limit), and do it. */
 void nb_http_wait(struct nb_http *h, int ms);
 
-/* Start a request. NULL and @err if there is no memory. The handle is valid
- * until @done has run or nb_http_cancel was called. */
+/*
+ * Start a request. Returns NULL and sets @err if there is no memory. The handle
+ * is valid until @done runs or nb_http_cancel is called.
+ */
 struct nb_http_transfer *nb_http_start(struct nb_http *h,
 				       const struct nb_http_request *request,
 				       struct nb_err *err);
 void nb_http_cancel(struct nb_http_transfer *t);
 
-/* Call @fn once, @ms from now. NULL: no memory. The handle is valid until @fn
- * runs or nb_http_timer_cancel was called. */
+/*
+ * Call @fn once after @ms. Returns NULL if there is no memory. The handle is
+ * valid until @fn runs or nb_http_timer_cancel is called.
+ */
 struct nb_http_timer *nb_http_timer_start(struct nb_http *h, unsigned ms,
 					  void (*fn)(void *arg), void *arg);
 void nb_http_timer_cancel(struct nb_http_timer *t);
 
-/* Milliseconds of the loop's clock (CLOCK_MONOTONIC). */
+/* Returns the loop's clock (CLOCK_MONOTONIC) in milliseconds. */
 uint64_t nb_http_now_ms(void);
 
 #endif

@@ -6,42 +6,53 @@
 #include "plugin/store/store.h"
 
 /*
- * The store's object, shared by plugin/store/store.c (configuration),
- * request.c (requests and their attempts) and watch.c.
+ * The store object, which store.c (configuration), request.c (requests and
+ * their attempts) and watch.c share.
  */
 struct nb_store_request;
 
 struct nb_store {
 	struct nb_http *http;
 	char *endpoint[NB_STORE_ENDPOINTS];
-	/* when a member last answered, for watches on it */
+	/*
+	 * when each member last answered; watches use it to detect a member
+	 * that hangs
+	 */
 	uint64_t answered_ms[NB_STORE_ENDPOINTS];
 	unsigned nendpoints, current;
 	char *cacert, *cert, *key, *user, *password;
 	struct nb_http_tls tls;
 	unsigned timeout_ms;
-	char authorization[600]; /* header line; empty: not authenticated */
+	/* header line with the token; "" if not authenticated */
+	char authorization[600];
 	bool authenticating;
 	struct nb_store_request *requests;
 	struct nb_store_watch *watches;
 };
 
-/* Is the token missing that a request needs? Gets one if so: the waiting
- * requests and watches are started then, or fail. */
+/*
+ * Returns true if the request must wait for a token, and asks for one. When the
+ * reply arrives, the waiting requests and watches start or fail.
+ */
 bool nb_store_must_authenticate(struct nb_store *s);
-/* Forget the token, which the store no longer accepts. */
+/* Forget a token that the store no longer accepts. */
 void nb_store_drop_token(struct nb_store *s);
-/* Start the watches that wait for authentication; @err: it failed. */
+/*
+ * Start the watches that waited for authentication. If it failed, @err says
+ * why.
+ */
 void nb_store_watches_authenticated(struct nb_store *s,
 				    const struct nb_err *err);
 
-/* Member @i failed: use the next one, and resume the watches there. */
+/*
+ * Mark member @i as failed: use the next member, and resume the watches there.
+ */
 void nb_store_member_failed(struct nb_store *s, unsigned i,
 			    const struct nb_err *err);
 void nb_store_watches_moved(struct nb_store *s, unsigned i,
 			    const struct nb_err *err);
 
-/* Cancel all, without callbacks. */
+/* Cancel all requests or watches. No callback runs. */
 void nb_store_requests_free(struct nb_store *s);
 void nb_store_watches_free(struct nb_store *s);
 

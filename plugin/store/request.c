@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Requests. A request makes one attempt after the other until it has a reply,
- * its time is over, or it is unknown whether a write took effect. Without a
- * leader no member can answer, so attempts go on until the time is over.
- * A member that does not answer has failed for all requests and watches.
+ * Requests to the store. A request makes attempts until it has a reply, its
+ * time is over, or nobody can know whether a write took effect. Without a
+ * leader no member can answer, so attempts continue until the time is over. A
+ * member that does not answer counts as failed for all requests and watches.
  */
 #include "plugin/store/store.h"
 
@@ -15,9 +15,9 @@
 
 enum {
 	CONNECT_MS = 1500,
-	LEAST_MS = 300,	 /* of an attempt */
-	AGAIN_MS = 100,	 /* until all members are tried again */
-	ANY_MEMBER = -1, /* a request's pinned member */
+	LEAST_MS = 300,	 /* shortest time limit of one attempt */
+	AGAIN_MS = 100,	 /* delay before all members are tried again */
+	ANY_MEMBER = -1, /* value of pinned if any member may answer */
 	REPLY_LIMIT = 256 << 20
 };
 
@@ -27,13 +27,13 @@ struct nb_store_request {
 	enum nb_store_form form;
 	const char *path;
 	char *body;
-	bool write;   /* it changes the store, and twice is not once */
-	bool waiting; /* for authentication */
-	bool renewed; /* the token was renewed for it */
+	bool write;   /* changes the store, so it must not run twice */
+	bool waiting; /* waits for authentication */
+	bool renewed; /* its token was renewed once already */
 	int pinned;
 	unsigned endpoint, tried;
 	uint64_t started_ms, deadline_ms;
-	uint64_t attempt_ms; /* start of the current attempt */
+	uint64_t attempt_ms; /* when the current attempt started */
 	struct nb_http_transfer *transfer;
 	struct nb_http_timer *timer;
 	nb_store_done_fn *done;
@@ -50,7 +50,7 @@ static void request_free(struct nb_store_request *q)
 	*q->link = q->next;
 	if (q->next)
 		q->next->link = q->link;
-	/* it may hold the password */
+	/* clear the body, since it may contain the password */
 	if (q->body)
 		explicit_bzero(q->body, strlen(q->body));
 	free(q->body);
@@ -64,7 +64,7 @@ void nb_store_requests_free(struct nb_store *s)
 		request_free(s->requests);
 }
 
-/* End @q with @d, or with @err if that is not NULL. Frees it. */
+/* Finish @q with reply @d, or with @err if that is not NULL. Frees @q. */
 static void finish(struct nb_store_request *q, struct nb_store_decoded *d,
 		   const struct nb_err *err, bool unknown)
 {
@@ -101,7 +101,7 @@ static void try_again(void *arg)
 	attempt(q);
 }
 
-/* Make another attempt if @q may have one, else end it. */
+/* Start another attempt if @q still may have one, else finish it. */
 static void next_attempt(struct nb_store_request *q, const struct nb_err *err,
 			 bool no_leader, bool unknown)
 {
@@ -124,15 +124,21 @@ static void next_attempt(struct nb_store_request *q, const struct nb_err *err,
 		fail(q, err, unknown);
 }
 
-/* Has the member answered others since the attempt began? Then it is slow. To
- * leave a slow member would load the others with all our watches. */
+/*
+ * Returns true if the member is only slow: it has answered other requests since
+ * this attempt began. Leaving a slow member would move all our watches to the
+ * other members.
+ */
 static bool is_slow(const struct nb_store_request *q, const struct nb_err *err)
 {
 	return err->code == NB_E_TIMEOUT &&
 	       q->store->answered_ms[q->endpoint] > q->attempt_ms;
 }
 
-/* No reply came. What libcurl calls an I/O error is a store that is away. */
+/*
+ * Handle an attempt without a reply. An I/O error of libcurl means that the
+ * store does not answer.
+ */
 static void no_reply(struct nb_store_request *q,
 		     const struct nb_http_reply *reply)
 {
@@ -172,7 +178,8 @@ static void error_reply(struct nb_store_request *q,
 	if (q->form == NB_STORE_FORM_KEEPALIVE && err.code == NB_E_NOENT) {
 		struct nb_store_decoded d;
 
-		nb_store_decoded_init(&d); /* ttl_s 0 says that it expired */
+		/* a reply with ttl_s 0 says that the lease has expired */
+		nb_store_decoded_init(&d);
 		finish(q, &d, NULL, false);
 		return;
 	}
@@ -290,7 +297,7 @@ static struct nb_store_request *request_new(struct nb_store *s,
 	return q;
 }
 
-/* Takes @body. */
+/* Start a request. Takes ownership of @body. */
 static int start(struct nb_store *s, enum nb_store_form form, const char *path,
 		 struct nb_buf *body, bool write, nb_store_done_fn *done,
 		 void *arg, struct nb_err *err)
@@ -313,7 +320,7 @@ static int start(struct nb_store *s, enum nb_store_form form, const char *path,
 static void authenticated(void *arg, const struct nb_store_reply *reply)
 {
 	struct nb_store *s = arg;
-	/* @reply is the first member of what was decoded */
+	/* @reply is the first member of struct nb_store_decoded */
 	const struct nb_store_decoded *d = (const void *)reply;
 	struct nb_store_request *q;
 
@@ -351,11 +358,12 @@ bool nb_store_must_authenticate(struct nb_store *s)
 	s->authenticating =
 		!start(s, NB_STORE_FORM_AUTH, "/v3/auth/authenticate", &body,
 		       false, authenticated, s, NULL);
-	/* Without memory the request goes out and is refused. */
+	/*
+	 * if there is no memory, send the request without a token; the store
+	 * refuses it
+	 */
 	return s->authenticating;
 }
-
-/* ---- the requests of store.h ---- */
 
 static bool changes(const struct nb_store_op *op, size_t n)
 {

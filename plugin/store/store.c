@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The store's configuration: URLs, TLS files and the password file are
- * checked when it is opened, so that a mistake in them is not reported as a
- * store that does not answer.
+ * Configuration of the store: URLs, TLS files and the password file. All are
+ * checked when the store is opened, so a mistake is not reported as a store
+ * that does not answer.
  */
 #include "plugin/store/store.h"
 
@@ -148,7 +148,7 @@ static int read_user(struct nb_store *s, const struct nb_store_config *c,
 	return read_password(s, c->password_file, err);
 }
 
-/* Is the host of @url this one? */
+/* Returns true if @url names a loopback address. */
 static bool is_loopback(const char *url)
 {
 	static const char *const hosts[] = { "127.0.0.1", "[::1]",
@@ -165,7 +165,7 @@ static bool is_loopback(const char *url)
 	return false;
 }
 
-/* A password leaves the host through TLS only. */
+/* Refuse a password without TLS, except to a loopback address. */
 static int check_encrypted(const struct nb_store *s, struct nb_err *err)
 {
 	for (unsigned i = 0; s->user && i < s->nendpoints; i++)

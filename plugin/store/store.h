@@ -11,13 +11,14 @@
 #include "plugin/store/txn.h"
 
 /*
- * A client of etcd (3.4 or newer) by its v3 JSON gateway. All requests are
- * asynchronous: they run in the loop of plugin/store/http.h, and a callback
- * gets the reply. One thread uses a store.
+ * A client of etcd (3.4 or newer) that uses its v3 JSON gateway. All requests
+ * are asynchronous: they run in the loop of plugin/store/http.h, and a callback
+ * gets the reply. Only one thread may use a store.
  *
- * Members of the store are tried in turn. A request that fails before a
- * member got it goes to the next one. A read also goes to the next one when
- * its outcome is unknown; a write does not, and its reply says so.
+ * Members of the store are tried in order. A request that failed before a
+ * member got it is sent to the next member. A read with an unknown outcome is
+ * also sent again. A write with an unknown outcome is not, and its reply says
+ * so.
  */
 struct nb_store;
 struct nb_store_watch;
@@ -25,16 +26,17 @@ struct nb_store_watch;
 enum { NB_STORE_ENDPOINTS = 16 };
 
 /*
- * Where the store is. Strings are copied.
+ * How to reach the store. Strings are copied.
  *
- * @endpoints:     URLs of members with commas between them, "http://" or
- *                 "https://" each
- * @tls:           PEM files; a certificate needs its key
- * @user:          empty or NULL: no authentication
- * @password_file: first line is the password; readable by its owner alone
- * @timeout_ms:    of a request, over all members; 0: 5000
- * @first:         number of the member that is asked first, modulo theirs:
- *                 the clients of one store share its members' work
+ * @endpoints: URLs of the members, separated by commas; each begins with
+ *   "http://" or "https://"
+ * @tls: PEM files; a certificate needs its key
+ * @user: user name; empty or NULL: no authentication
+ * @password_file: file with the password in its first line; only its owner may
+ *   read it
+ * @timeout_ms: time limit of a request over all attempts; 0: 5000
+ * @first: number of the member to ask first, modulo the number of members;
+ *   different numbers spread the clients over the members
  */
 struct nb_store_config {
 	const char *endpoints;
@@ -46,32 +48,36 @@ struct nb_store_config {
 };
 
 /*
- * nb_store_open - read the configuration; nothing is sent
- * @http: the loop; must outlive the store
+ * nb_store_open - check the configuration and open the store
+ * @http: the event loop, which must outlive the store
  *
- * 0, NB_E_SETTING (an invalid URL, an unreadable file, a certificate without
- * its key, a password file that others may read), NB_E_NOMEM.
+ * It sends nothing. Returns 0, NB_E_NOMEM, or NB_E_SETTING (an invalid URL, an
+ * unreadable file, a certificate without its key, or a password file that
+ * others may read).
  */
 int nb_store_open(struct nb_store **out, struct nb_http *http,
 		  const struct nb_store_config *config, struct nb_err *err);
-/* Cancel everything; no callback runs any more. NULL is allowed. */
+/*
+ * Cancel all requests and watches, and close the store. No callback runs. @s
+ * may be NULL.
+ */
 void nb_store_close(struct nb_store *s);
 
 typedef void nb_store_done_fn(void *arg, const struct nb_store_reply *reply);
 
 /*
- * Requests. 0, and @done runs later, once; or NB_E_ARG (a key that is empty
- * or too long, a value too large, too many operations) or NB_E_NOMEM, and it
- * does not run.
+ * Send a request. If a function returns 0, @done runs later, once. It returns
+ * NB_E_NOMEM, or NB_E_ARG (an empty or too long key, a too large value, or too
+ * many operations), and @done does not run.
  */
 int nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 		 nb_store_done_fn *done, void *arg, struct nb_err *err);
-/* One operation alone. */
+/* Run a single operation. */
 int nb_store_do(struct nb_store *s, const struct nb_store_op *op,
 		nb_store_done_fn *done, void *arg, struct nb_err *err);
 int nb_store_get(struct nb_store *s, const char *key, nb_store_done_fn *done,
 		 void *arg, struct nb_err *err);
-/* All keys that start with @prefix, in the order of keys. */
+/* Read all keys that start with @prefix, sorted by key. */
 int nb_store_range(struct nb_store *s, const char *prefix,
 		   nb_store_done_fn *done, void *arg, struct nb_err *err);
 int nb_store_put(struct nb_store *s, const char *key, const void *value,
@@ -80,7 +86,10 @@ int nb_store_put(struct nb_store *s, const char *key, const void *value,
 
 int nb_store_lease_grant(struct nb_store *s, int64_t ttl_s,
 			 nb_store_done_fn *done, void *arg, struct nb_err *err);
-/* Also a success if the lease has expired: then ttl_s of the reply is 0. */
+/*
+ * Keep a lease alive. If the lease has expired, the request succeeds with ttl_s
+ * 0 in the reply.
+ */
 int nb_store_lease_keepalive(struct nb_store *s, int64_t lease,
 			     nb_store_done_fn *done, void *arg,
 			     struct nb_err *err);
@@ -89,16 +98,17 @@ int nb_store_lease_revoke(struct nb_store *s, int64_t lease,
 			  struct nb_err *err);
 
 /*
- * What a watch reports.
+ * States that a watch reports.
  *
- * NB_STORE_WATCH_OPEN:   the store has accepted the watch, at the start and
- *                        after each interruption; nothing was missed
- * NB_STORE_WATCH_EVENTS: changes in the order of revisions
- * NB_STORE_WATCH_BROKEN: interrupted, @err says why; it is being resumed
- * NB_STORE_WATCH_LOST:   over, changes were missed (compacted, or a change
- *                        too large to receive): read the keys, watch anew
- *                        from the revision after that
- * NB_STORE_WATCH_FAILED: over for another reason (permission)
+ * NB_STORE_WATCH_OPEN: the store has accepted the watch, at the start or after
+ *   an interruption; no change was missed
+ * NB_STORE_WATCH_EVENTS: changes, in the order of revisions
+ * NB_STORE_WATCH_BROKEN: the watch was interrupted for the reason in @err, and
+ *   will resume
+ * NB_STORE_WATCH_LOST: the watch has ended and changes were missed; read the
+ *   keys and start a new watch at the next revision
+ * NB_STORE_WATCH_FAILED: the watch has ended for another reason, such as a
+ *   missing permission
  */
 enum nb_store_watch_state {
 	NB_STORE_WATCH_OPEN,
@@ -109,9 +119,11 @@ enum nb_store_watch_state {
 };
 
 /*
- * @kv, @nkv: changed keys; a deleted one has deleted set and no value
- * @revision: the store's at that time; of NB_STORE_WATCH_LOST: the oldest
- *            revision that the store still has, or 0
+ * Report of a watch.
+ *
+ * @kv, @nkv: the changed keys; a deleted key has deleted set and no value
+ * @revision: revision of the store; for NB_STORE_WATCH_LOST, the oldest
+ *   revision that the store still has, or 0
  */
 struct nb_store_watch_report {
 	enum nb_store_watch_state state;
@@ -126,13 +138,13 @@ typedef void nb_store_watch_fn(void *arg,
 			       const struct nb_store_watch_report *report);
 
 /*
- * nb_store_watch - report all changes below @prefix
- * @revision: first revision to report; 0: from now on
+ * nb_store_watch - report all changes of keys below @prefix
+ * @revision: first revision to report; 0: only future changes
  *
- * The watch resumes where it was interrupted, at the next member, until
- * nb_store_unwatch. After _LOST and _FAILED it stays silent and must still be
- * ended. A member without a leader ends the watch, so that a partitioned
- * member does not hide changes.
+ * An interrupted watch resumes at the next member. It lasts until
+ * nb_store_unwatch, which must also be called after NB_STORE_WATCH_LOST and
+ * NB_STORE_WATCH_FAILED. A member without a leader ends the watch, so a
+ * partitioned member cannot hide changes.
  */
 struct nb_store_watch *nb_store_watch(struct nb_store *s, const char *prefix,
 				      int64_t revision, nb_store_watch_fn *fn,
@@ -143,7 +155,7 @@ typedef void nb_store_member_fn(void *arg, const struct nb_store_member *m);
 
 unsigned nb_store_nendpoints(const struct nb_store *s);
 const char *nb_store_endpoint(const struct nb_store *s, unsigned i);
-/* Ask member @i, and no other. */
+/* Ask only member @i for its condition. */
 int nb_store_member(struct nb_store *s, unsigned i, nb_store_member_fn *done,
 		    void *arg, struct nb_err *err);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watches. A watch is one streamed reply, a JSON value a line. It is resumed
- * at the revision after the last one reported. A member that hangs keeps the
- * stream open and silent; so while a watch is open its member must answer
- * something every few seconds, and is asked if nothing else was.
+ * Watches. A watch is one streamed reply with a JSON value on each line. An
+ * interrupted watch resumes at the revision after the last one reported. A
+ * member that hangs leaves the stream open and silent. The member of an open
+ * watch must therefore answer some request every few seconds; if there is none,
+ * the watch asks for its status.
  */
 #include "plugin/store/store.h"
 
@@ -16,10 +17,11 @@
 
 enum {
 	CONNECT_MS = 1500,
-	OPEN_MS = 5000,	 /* until the store accepts the watch */
-	PROBE_MS = 3000, /* between replies of its member */
+	OPEN_MS = 5000, /* longest time until the store accepts the watch */
+	/* longest silence of the watch's member before it is asked */
+	PROBE_MS = 3000,
 	FIRST_MS = 20,
-	LONGEST_MS = 2000, /* between attempts */
+	LONGEST_MS = 2000, /* longest delay between two attempts */
 	LINE_LIMIT = 64 << 20
 };
 
@@ -27,15 +29,16 @@ struct nb_store_watch {
 	struct nb_store *store;
 	struct nb_store_watch *next, **link;
 	char *prefix;
-	int64_t revision; /* the next one to report; 0: from now on */
+	int64_t revision; /* next revision to report; 0: only future changes */
 	nb_store_watch_fn *fn;
 	void *arg;
 	struct nb_http_transfer *transfer;
-	struct nb_http_timer *timer; /* the next attempt, or a check */
+	/* fires at the next attempt or the next check of the member */
+	struct nb_http_timer *timer;
 	unsigned endpoint, delay_ms;
 	bool open, over, waiting;
 	bool probing;
-	unsigned reporting; /* depth of calls of fn */
+	unsigned reporting; /* nesting depth of calls of fn */
 	bool ended;
 };
 
@@ -59,7 +62,7 @@ static void watch_quiet(struct nb_store_watch *w)
 	w->open = w->waiting = false;
 }
 
-/* False: the caller has ended the watch. */
+/* Call the watch's function. Returns false if it has ended the watch. */
 static bool report(struct nb_store_watch *w, struct nb_store_watch_report *r)
 {
 	r->endpoint = w->store->endpoint[w->endpoint];
@@ -69,7 +72,9 @@ static bool report(struct nb_store_watch *w, struct nb_store_watch_report *r)
 	return !w->ended;
 }
 
-/* End of a function that has reported: free a watch that was ended in it. */
+/*
+ * Free the watch if its function has ended it. Callers of report end with this.
+ */
 static void settle(struct nb_store_watch *w)
 {
 	if (w->ended && !w->reporting)
@@ -84,7 +89,7 @@ static void start_again(void *arg)
 	watch_start(w);
 }
 
-/* Report the interruption once, and try again later. */
+/* Report the interruption once, and schedule the next attempt. */
 static void interrupted(struct nb_store_watch *w, const struct nb_err *err)
 {
 	struct nb_store_watch_report r = { .state = NB_STORE_WATCH_BROKEN,
@@ -131,7 +136,10 @@ static void cancelled(struct nb_store_watch *w,
 		lost(w, d->compacted);
 		return;
 	}
-	/* A member that was restarted knows no token from before. */
+	/*
+	 * A restarted member does not know tokens it issued before, so get a
+	 * new one.
+	 */
 	if (strstr(d->reason, "nauthenticated") ||
 	    strstr(d->reason, "invalid auth token"))
 		nb_store_drop_token(w->store);
@@ -218,7 +226,7 @@ static void lines(void *arg, struct nb_buf *body)
 	struct nb_http_transfer *of = w->transfer;
 	size_t at = 0;
 
-	w->reporting++; /* it must outlive this function */
+	w->reporting++; /* keep the watch until this function returns */
 	while (!w->ended && w->transfer == of) {
 		char *p = body->data + at;
 		char *end = memchr(p, '\n', body->size - at);
@@ -268,8 +276,6 @@ static void stream_ended(void *arg, const struct nb_http_reply *reply)
 	w->reporting--;
 	settle(w);
 }
-
-/* ---- does the member still answer? ---- */
 
 static void check(void *arg);
 

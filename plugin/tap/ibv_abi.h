@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 /*
- * What the tap touches of libibverbs' public structures, as their ABI has been
- * since IBVERBS_1.1: so it is built without libibverbs' header, and each field
- * stands where test/fakes/verbs/abi_check.c finds it in the real one. Names are
- * libibverbs' with nb_ in front; members that the tap does not read are there
- * for the offsets.
+ * The parts of libibverbs' public structures that the tap uses, with the ABI
+ * that libibverbs has had since IBVERBS_1.1. The tap is therefore built without
+ * libibverbs' header. test/fakes/verbs/abi_check.c compares the offsets with
+ * the real header. Names are libibverbs' names with the prefix nb_; members
+ * that the tap does not read only keep the offsets.
  */
 struct nb_ibv_device;
 struct nb_ibv_pd;
@@ -42,7 +42,10 @@ struct nb_ibv_context {
 	void *abi_compat;
 };
 
-/* What stands before a context whose abi_compat is NB_IBV_EXTENDED. */
+/*
+ * An ibv_context whose abi_compat is NB_IBV_EXTENDED is preceded by these
+ * fields.
+ */
 struct nb_ibv_cq_attr_ex;
 struct nb_ibv_qp_attr_ex;
 typedef void *nb_ibv_create_cq_ex_fn(struct nb_ibv_context *c,
@@ -56,7 +59,7 @@ struct nb_ibv_extended {
 	nb_ibv_create_qp_ex_fn *create_qp_ex;
 	void *ops9[4];
 	uint64_t unused;
-	size_t sz; /* of all that stands before and in the context */
+	size_t sz; /* size of the whole structure, with the context */
 	struct nb_ibv_context context;
 };
 #define NB_IBV_EXTENDED ((void *)UINTPTR_MAX)
@@ -156,7 +159,10 @@ struct nb_ibv_async_event {
 	uint32_t event_type;
 };
 
-/* Bits of ibv_modify_qp's mask, of a send's flags; values. */
+/*
+ * Constants of libibverbs: bits of ibv_modify_qp's mask, send flags, and enum
+ * values.
+ */
 enum {
 	NB_IBV_QP_STATE = 1 << 0,
 	NB_IBV_QP_AV = 1 << 7,
@@ -185,7 +191,7 @@ enum {
 	NB_IBV_EVENT_PORT_LAST = 13
 };
 
-/* Rights that a library may leave out where it does not know them. */
+/* Access rights that a library may drop if it does not support them. */
 #define NB_IBV_ACCESS_OPTIONAL 0x3ff00000u
 
 #endif

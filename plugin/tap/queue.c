@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Queue pairs by number, and the posts of their queues.
+/*
+ * Finds queue pairs by number, and records the work requests posted on their
+ * queues.
+ */
 #include "plugin/tap/queue.h"
 
 #include <stdlib.h>
@@ -7,7 +10,7 @@
 enum { ROOM_MAX = 1 << 16 };
 
 struct nb_tap_qp *nb_tap_bucket[NB_TAP_BUCKETS];
-static struct nb_tap_qp *spare; /* with the tap's lock */
+static struct nb_tap_qp *spare; /* protected by the tap's lock */
 
 static bool queue_prepare(struct nb_tap_queue *q, uint32_t want)
 {
@@ -16,7 +19,7 @@ static bool queue_prepare(struct nb_tap_queue *q, uint32_t want)
 	while (room < want && room < ROOM_MAX)
 		room *= 2;
 	if (q->room < room) {
-		/* a late reader may still look at the old one: it stays */
+		/* keep the old array, since a late reader may still use it */
 		q->post = calloc(room, sizeof(*q->post));
 		q->room = q->post ? room : 0;
 	}
@@ -97,11 +100,14 @@ struct nb_tap_retired nb_tap_queue_retire(struct nb_tap_queue *q,
 					  uint64_t wr_id, bool failed)
 {
 	struct nb_tap_retired r = { 0 };
-	/* Each post that fails has its own completion, signaled or not; those
-	 * before the first that failed have ended well without one. */
+	/*
+	 * Each failed work request has a completion of its own, signaled or
+	 * not. Requests before the first failed one have succeeded without a
+	 * completion.
+	 */
 	bool named = failed && nb_tap_queue_has(q, wr_id);
 	uint32_t head = __atomic_load_n(&q->head, __ATOMIC_ACQUIRE);
-	/* those beyond the queue's size are overwritten */
+	/* the queue overwrites requests beyond its size */
 	uint32_t at = head - nb_tap_queue_between(q, NB_TAP_GET(q->tail), head);
 
 	while (at != head) {

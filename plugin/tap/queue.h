@@ -8,32 +8,38 @@
 #include "plugin/tap/ibv_abi.h"
 
 /*
- * Queue pairs as the tap knows them, and what was posted on their queues. In a
- * reliable connection, completions come in the order of posts, and a post
- * without a completion of its own ends with the next that has one: so a queue
- * of posts tells how long each took.
+ * The queue pairs that the tap has seen, and the work requests posted on their
+ * queues. On a reliable connection, completions arrive in the order of posts. A
+ * request without a completion of its own ends with the next request that has
+ * one. A queue of posts is therefore enough to compute latencies.
  *
- * A queue has one writer at a time, NCCL's thread of the connection; counters
- * are read by any thread. Records are found without a lock and never freed:
- * those of destroyed queue pairs are used again.
+ * Only one thread at a time writes a queue: NCCL's thread of that connection.
+ * Any thread may read the counters. Records are found without a lock and never
+ * freed; a new queue pair reuses the record of a destroyed one.
  */
 struct nb_tap_post {
-	uint64_t ns; /* time of the post; 0: not measured */
+	uint64_t ns; /* time of the post; 0 if it was not measured */
 	uint64_t wr_id, bytes;
 	bool signaled;
 };
 
 struct nb_tap_queue {
-	struct nb_tap_post *post;    /* a power of two of them; NULL: none */
-	uint32_t mask, room;	     /* room: allocated */
-	uint32_t head, tail;	     /* atomic: of the poster, of the poller */
+	/* array whose size is a power of two; NULL if there is none */
+	struct nb_tap_post *post;
+	uint32_t mask, room; /* mask: size - 1; room: allocated size */
+	/*
+	 * counts of posted (head) and completed (tail) requests; accessed
+	 * atomically
+	 */
+	uint32_t head, tail;
 	uint64_t posts, done, bytes; /* accessed atomically */
 };
 
 enum { NB_TAP_RECV, NB_TAP_SEND };
 
 struct nb_tap_qp {
-	struct nb_tap_qp *next; /* atomic: of its bucket, or free */
+	/* next in its hash bucket or in the free list; accessed atomically */
+	struct nb_tap_qp *next;
 	const struct nb_tap_device *device;
 	uint32_t num;
 	/* accessed atomically */
@@ -44,34 +50,41 @@ struct nb_tap_qp {
 	struct nb_tap_queue queue[2];
 };
 
-/* An opened adapter. Entries are never freed: opening an adapter again uses
- * another entry. */
+/*
+ * An opened adapter. Entries are never freed: when an adapter is opened again,
+ * it gets a new entry.
+ */
 struct nb_tap_device {
-	struct nb_ibv_context *context; /* atomic; NULL: closed */
+	/* accessed atomically; NULL once the adapter is closed */
+	struct nb_ibv_context *context;
 	uint32_t number;
 	char name[64];
 	nb_ibv_post_send_fn *post_send;
 	nb_ibv_post_recv_fn *post_recv;
 	nb_ibv_poll_cq_fn *poll_cq;
-	/* NULL: the adapter has none */
+	/* NULL if the adapter does not have these functions */
 	nb_ibv_create_qp_ex_fn *create_qp_ex;
 	nb_ibv_create_cq_ex_fn *create_cq_ex;
 };
 
 #define NB_TAP_GET(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define NB_TAP_SET(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
-/* Add to a counter that has one writer. */
+/* Add to a counter that only one thread writes. */
 #define NB_TAP_ADD(x, n) NB_TAP_SET(x, NB_TAP_GET(x) + (n))
 
 /*
- * nb_tap_qp_add - a record for a queue pair that was created
- * @room: work requests that its receive and send queue take
+ * nb_tap_qp_add - record a queue pair that was created
+ * @room: number of work requests that its receive and its send queue hold
  *
- * NULL: no memory; the queue pair is then not seen. With the tap's lock.
+ * Returns NULL if there is no memory; the tap then does not observe the queue
+ * pair. The caller holds the tap's lock.
  */
 struct nb_tap_qp *nb_tap_qp_add(const struct nb_tap_device *d, uint32_t num,
 				const uint32_t room[2]);
-/* Records by number: lists, of which the first member is here. atomic */
+/*
+ * Hash table of queue pairs by number. Each bucket is the first record of a
+ * list and is accessed atomically.
+ */
 enum { NB_TAP_BUCKETS = 1024 };
 extern struct nb_tap_qp *nb_tap_bucket[NB_TAP_BUCKETS];
 
@@ -82,8 +95,10 @@ static inline struct nb_tap_qp **nb_tap_bucket_of(uint32_t device, uint32_t num)
 	return &nb_tap_bucket[h / (UINT32_MAX / NB_TAP_BUCKETS + 1)];
 }
 
-/* The record of queue pair @num. NULL: the tap did not see its creation. Any
- * thread, no lock. */
+/*
+ * Returns the record of queue pair @num, or NULL if the tap did not see its
+ * creation. Any thread may call it without a lock.
+ */
 static inline struct nb_tap_qp *nb_tap_qp_find(const struct nb_tap_device *d,
 					       uint32_t num)
 {
@@ -95,13 +110,18 @@ static inline struct nb_tap_qp *nb_tap_qp_find(const struct nb_tap_device *d,
 	return q;
 }
 
-/* With the tap's lock. */
+/* Remove a record. The caller holds the tap's lock. */
 void nb_tap_qp_remove(struct nb_tap_qp *q);
-/* Each record in use, until @each returns false. With the tap's lock. */
+/*
+ * Call @each for every record in use until it returns false. The caller holds
+ * the tap's lock.
+ */
 void nb_tap_qp_each(bool (*each)(struct nb_tap_qp *q, void *arg), void *arg);
 
-/* A work request was posted. False: beyond the queue's size; the oldest was
- * forgotten. */
+/*
+ * Record a posted work request. Returns false if the queue was full; the oldest
+ * request was then dropped.
+ */
 static inline bool nb_tap_queue_push(struct nb_tap_queue *q,
 				     const struct nb_tap_post *p)
 {
@@ -115,18 +135,23 @@ static inline bool nb_tap_queue_push(struct nb_tap_queue *q,
 }
 
 struct nb_tap_retired {
-	uint64_t ns; /* when the last of them was posted; 0: not known */
+	/* when the last of these requests was posted; 0 if not known */
+	uint64_t ns;
 	uint64_t bytes;
-	uint32_t count; /* 0: there was no post */
+	uint32_t count; /* number of requests; 0 if none was recorded */
 };
-/* A completion: the posts that it ends. */
+/*
+ * Remove the work requests that completion @wr_id ends, and return their sums.
+ */
 struct nb_tap_retired nb_tap_queue_retire(struct nb_tap_queue *q,
 					  uint64_t wr_id, bool failed);
-/* Is a post with this number outstanding? */
+/* Returns true if a request with number @wr_id has not completed. */
 bool nb_tap_queue_has(const struct nb_tap_queue *q, uint64_t wr_id);
 
-/* Posts without a completion, of those that the queue still has: at most its
- * size, and none if posts were taken back after their completions. */
+/*
+ * Returns how many recorded requests have not completed: at most the queue's
+ * size, and 0 if requests were removed again after their completions.
+ */
 static inline uint32_t nb_tap_queue_between(const struct nb_tap_queue *q,
 					    uint32_t tail, uint32_t head)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// libibverbs.so.1, which the dynamic linker has loaded with the tap.
+/*
+ * Functions of libibverbs.so.1, which the dynamic linker loads together with
+ * the tap.
+ */
 #include "plugin/tap/real.h"
 
 #include <dlfcn.h>
@@ -9,7 +12,10 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void real_find(void)
 {
-	/* By version: some names have an older function of another ABI. */
+	/*
+	 * Look functions up by version: libibverbs has older functions of the
+	 * same names with another ABI.
+	 */
 	void *lib = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
 
 	if (!lib)

@@ -5,8 +5,9 @@
 #include "plugin/tap/ibv_abi.h"
 
 /*
- * The functions of the real libibverbs.so.1 behind the tap. NULL: it has none
- * (an older one without DMA-BUF, or none that could be opened).
+ * Functions of the real libibverbs.so.1 behind the tap. A pointer is NULL if
+ * the library lacks the function (an older one has no DMA-BUF) or could not be
+ * opened.
  */
 #define NB_REAL(X)                                                     \
 	X(open_device, "IBVERBS_1.1", struct nb_ibv_context *,         \
@@ -35,7 +36,9 @@ struct nb_real {
 #undef X
 };
 
-/* Any thread; looks them up once. */
+/*
+ * Returns the functions, which the first call looks up. Any thread may call it.
+ */
 const struct nb_real *nb_real(void);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tap: functions in front of libibverbs' for the life of queue pairs and
- * memory regions; work.c has the three pointers of a context through which work
- * is posted and completions are taken. It does what it is asked whatever
- * happens: what it cannot see is counted, never refused.
+ * The tap's control path. It wraps libibverbs' functions that create, change
+ * and destroy queue pairs and memory regions. work.c wraps the three functions
+ * of a context that post work and poll completions. The tap passes every call
+ * on: it counts what it cannot observe and refuses nothing.
  */
 #include "plugin/tap/tap.h"
 
@@ -20,12 +20,18 @@
 
 enum phase { CREATED, BEFORE, AFTER, DESTROYED };
 
-/* Control path only: creating, changing, registering, listing. */
+/*
+ * Protects the control path: creating, changing, registering and listing
+ * objects.
+ */
 static pthread_mutex_t tap_lock = PTHREAD_MUTEX_INITIALIZER;
 struct nb_tap_device nb_tap_device[NB_TAP_DEVICES];
 struct nb_tap_state nb_tap;
 
-/* Ages are told even where nobody listened before. */
+/*
+ * Returns the system's clock. Ages are computed even if no policy was attached
+ * before.
+ */
 static uint64_t system_now(void)
 {
 	struct timespec t;
@@ -45,8 +51,10 @@ struct nb_tap_device *nb_tap_device_search(const struct nb_ibv_context *c)
 	return NULL;
 }
 
-/* Queues of the extended interface: their work is posted and polled by
- * functions of their own, past the tap. */
+/*
+ * Count a queue pair of the extended interface. Its work is posted and polled
+ * through other functions, which the tap does not see.
+ */
 static struct nb_ibv_qp *count_qp_ex(struct nb_ibv_context *c,
 				     struct nb_ibv_qp_attr_ex *a)
 {
@@ -76,7 +84,7 @@ static void *count_cq_ex(struct nb_ibv_context *c, struct nb_ibv_cq_attr_ex *a)
 	return cq;
 }
 
-/* NULL: a context of before the extended interface. */
+/* Returns the extended context, or NULL if the context has none. */
 static struct nb_ibv_extended *extended_of(struct nb_ibv_context *c)
 {
 	struct nb_ibv_extended *x =
@@ -95,7 +103,7 @@ static void functions_replace(struct nb_tap_device *d, struct nb_ibv_context *c)
 	d->poll_cq = c->poll_cq;
 	d->create_qp_ex = x ? x->create_qp_ex : NULL;
 	d->create_cq_ex = x ? x->create_cq_ex : NULL;
-	/* from here on the device is found by its context */
+	/* from now on, other threads find the device by its context */
 	__atomic_store_n(&d->context, c, __ATOMIC_RELEASE);
 	__atomic_store_n(&nb_tap.devices, d->number + 1, __ATOMIC_RELEASE);
 	c->post_send = nb_tap_post_send;
@@ -162,9 +170,11 @@ int ibv_close_device(struct nb_ibv_context *c)
 	struct nb_tap_device *d = nb_tap_device_of(c);
 
 	if (d) {
-		/* The close may fail, or another thread still poll: from here
-		 * on they get the provider's functions. Its entry goes, since
-		 * the provider may use the address for another context. */
+		/*
+		 * Restore the provider's functions, since the close may fail or
+		 * another thread may still poll. Free the entry, since the
+		 * provider may reuse the context's address.
+		 */
 		pthread_mutex_lock(&tap_lock);
 		functions_restore(d, c);
 		__atomic_store_n(&d->context, NULL, __ATOMIC_RELAXED);
@@ -173,7 +183,7 @@ int ibv_close_device(struct nb_ibv_context *c)
 	return nb_real()->close_device ? nb_real()->close_device(c) : -1;
 }
 
-/* FNV-1a; 0 is left for "not known". */
+/* FNV-1a hash of a GID. The result 0 is reserved for "not known". */
 static uint64_t gid_hash(const uint8_t gid[16])
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -233,7 +243,7 @@ struct nb_ibv_qp *ibv_create_qp(struct nb_ibv_pd *pd,
 	if (!d)
 		return qp;
 	pthread_mutex_lock(&tap_lock);
-	/* the provider has put into @a what it really gave */
+	/* the provider has written the actual queue sizes into @a */
 	q = nb_tap_qp_add(
 		d, qp->qp_num,
 		(const uint32_t[2]){ a->cap.max_recv_wr, a->cap.max_send_wr });
@@ -252,8 +262,11 @@ struct nb_ibv_qp *ibv_create_qp(struct nb_ibv_pd *pd,
 	return qp;
 }
 
-/* One value of a policy: put into *@to. False: left as NCCL has it; @allowed:
- * this change sets it. */
+/*
+ * Copy a policy's value to *@to. Returns false and keeps NCCL's value if the
+ * policy set none, the value is out of range, or @allowed is false (this state
+ * change does not set the attribute).
+ */
 static bool value_taken(int32_t value, int32_t max, bool allowed, uint8_t *to)
 {
 	if (value == -1 || !allowed)
@@ -266,7 +279,10 @@ static bool value_taken(int32_t value, int32_t max, bool allowed, uint8_t *to)
 	return true;
 }
 
-/* The values of a policy that this change of state sets. */
+/*
+ * Replace attributes of this state change by the policy's values. Returns true
+ * if one was replaced.
+ */
 static bool values_taken(const struct ncclbpf_verbs_qp *c, int mask,
 			 struct nb_ibv_qp_attr *a)
 {
@@ -296,7 +312,10 @@ static void qp_learn(struct nb_tap_qp *q, const struct nb_ibv_qp_attr *a,
 		NB_TAP_SET(q->gid, gid_hash(a->ah_attr.dgid));
 }
 
-/* Make the change, with a policy's values where it has any and they do. */
+/*
+ * Change the state with the policy's values. If the adapter refuses them, use
+ * NCCL's values.
+ */
 static int qp_change(struct nb_ibv_qp *qp, struct nb_ibv_qp_attr *a, int mask,
 		     const struct ncclbpf_verbs_qp *wanted)
 {
@@ -367,7 +386,10 @@ int ibv_destroy_qp(struct nb_ibv_qp *qp)
 
 	if (q) {
 		qp_told(q, DESTROYED);
-		/* first: its number may be another's as soon as it is gone */
+		/*
+		 * remove the record first, since a new queue pair may get its
+		 * number at once
+		 */
 		pthread_mutex_lock(&tap_lock);
 		nb_tap_qp_remove(q);
 		for (int i = 0; i < 2; i++) {
@@ -381,8 +403,6 @@ int ibv_destroy_qp(struct nb_ibv_qp *qp)
 	}
 	return nb_real()->destroy_qp ? nb_real()->destroy_qp(qp) : ENOSYS;
 }
-
-/* ---- memory regions and events ---- */
 
 static void region_told(const struct nb_ibv_pd *pd, const struct nb_ibv_mr *mr,
 			struct ncclbpf_verbs_mr *c, uint64_t began)
@@ -446,7 +466,10 @@ struct nb_ibv_mr *ibv_reg_mr_iova2(struct nb_ibv_pd *pd, void *addr,
 	if (nb_real()->reg_mr_iova2)
 		mr = nb_real()->reg_mr_iova2(pd, addr, length, iova, access);
 	else if (nb_real()->reg_mr && iova == (uintptr_t)addr)
-		/* without the tap NCCL would have called this one */
+		/*
+		 * NCCL calls ibv_reg_mr itself when ibv_reg_mr_iova2 does not
+		 * exist
+		 */
 		mr = nb_real()->reg_mr(pd, addr, length,
 				       (int)(access & ~NB_IBV_ACCESS_OPTIONAL));
 	region_told(pd, mr,
@@ -467,7 +490,8 @@ struct nb_ibv_mr *ibv_reg_dmabuf_mr(struct nb_ibv_pd *pd, uint64_t offset,
 	uint64_t began = region_begin();
 	struct nb_ibv_mr *mr = NULL;
 
-	errno = EOPNOTSUPP; /* so NCCL learns that there is no DMA-BUF */
+	/* EOPNOTSUPP tells NCCL that DMA-BUF is not supported */
+	errno = EOPNOTSUPP;
 	if (nb_real()->reg_dmabuf_mr)
 		mr = nb_real()->reg_dmabuf_mr(pd, offset, length, iova, fd,
 					      access);
@@ -496,7 +520,7 @@ int ibv_dereg_mr(struct nb_ibv_mr *mr)
 	return rc;
 }
 
-/* Does an event tell of a failure, rather than of a change? */
+/* Returns true if an asynchronous event reports a failure. */
 static bool event_fails(uint32_t event)
 {
 	static const uint32_t fail =
@@ -510,7 +534,7 @@ static bool event_fails(uint32_t event)
 	return event < 32 && fail >> event & 1;
 }
 
-/* The queue pair that an event is about; NULL: none. */
+/* Returns the queue pair that an event belongs to, or NULL. */
 static const struct nb_ibv_qp *event_qp(const struct nb_ibv_async_event *e)
 {
 	bool any = (e->event_type >= NB_IBV_EVENT_QP_FATAL &&
@@ -530,7 +554,8 @@ static void event_counted(const struct nb_tap_device *d,
 	if (!event_fails(e->event_type))
 		return;
 	nb_tap_count(&nb_tap.failures, 1);
-	if (q) /* it is in error without a change of state by its owner */
+	/* the adapter moved the queue pair to the error state, not its owner */
+	if (q)
 		NB_TAP_SET(q->state, NB_IBV_QPS_ERR);
 }
 

@@ -8,16 +8,20 @@
 #include "core/spec/spec.h"
 
 /*
- * The tap (libncclbpf-verbs.so) stands between NCCL's own InfiniBand transport
- * and libibverbs.so.1: what NCCL calls is passed on unchanged, except for the
- * attributes of a queue pair that a policy sets. This header is what the tap
- * and libncclbpf.so know of each other; both are of one build.
+ * The tap (libncclbpf-verbs.so) is loaded between NCCL's own InfiniBand
+ * transport and libibverbs.so.1. It passes NCCL's calls on unchanged, except
+ * for queue pair attributes that a policy sets. This header is the interface
+ * between the tap and libncclbpf.so, which come from one build.
  */
 struct nb_clock;
 
-/* What libncclbpf.so gives: where programs run. All of it lives for ever. */
+/*
+ * What libncclbpf.so gives to the tap so that the tap can run programs. All
+ * pointers stay valid until the process ends.
+ */
 struct nb_tap_sink {
-	const uint32_t *hooks; /* atomic: bits of hooks that have programs */
+	/* bit set of hooks that have programs; accessed atomically */
+	const uint32_t *hooks;
 	const struct nb_clock *clock;
 	void (*run)(enum nb_hook hook, void *ctx, uint64_t size);
 };
@@ -25,46 +29,59 @@ struct nb_tap_sink {
 /* Counts over all adapters since the tap was loaded. */
 struct nb_tap_sums {
 	uint64_t devices, qps, live_qps, failed_changes;
-	uint64_t posts[2], completions[2], bytes[2]; /* [0] receive, [1] send */
-	uint64_t errors;		/* completions that failed */
-	uint64_t events;		/* asynchronous ones */
-	uint64_t failures;		/* of them, those that tell of one */
-	uint64_t regions, region_bytes; /* registered now */
-	uint64_t tuned;	    /* changes of state made with a policy's values */
-	uint64_t refused;   /* values of policies out of range */
-	uint64_t undone;    /* changes that the adapter took only as NCCL's */
-	uint64_t unseen;    /* completions of queue pairs made in other ways */
-	uint64_t strays;    /* completions without a post */
-	uint64_t overflows; /* posts beyond a queue's size */
-	uint64_t extended;  /* queues made by the extended interface */
-	uint64_t files;	    /* open contexts with a device file */
+	/* index 0: receive queues, 1: send queues */
+	uint64_t posts[2], completions[2], bytes[2];
+	uint64_t errors;   /* completions with an error */
+	uint64_t events;   /* asynchronous events */
+	uint64_t failures; /* asynchronous events that report a failure */
+	uint64_t regions, region_bytes; /* currently registered */
+	uint64_t tuned;	  /* state changes made with a policy's values */
+	uint64_t refused; /* values of policies that were out of range */
+	/* state changes where the adapter accepted only NCCL's values */
+	uint64_t undone;
+	/* completions of queue pairs that the tap did not see created */
+	uint64_t unseen;
+	uint64_t strays;    /* completions without a recorded post */
+	uint64_t overflows; /* posts that exceeded the size of a queue */
+	uint64_t extended;  /* queues of the extended interface */
+	uint64_t files;	    /* open contexts that have a device file */
 };
 
-/* A queue pair. Its counters move while it is read. */
+/*
+ * A snapshot of one queue pair, whose counters may change while they are read.
+ */
 struct nb_tap_qp_view {
 	uint32_t device, qp, peer_qp, state;
 	char device_name[64];
-	uint64_t gid, age_ns, ready_ns; /* from creation to RTS; 0: not yet */
+	/* ready_ns: time from creation to state RTS; 0: not yet */
+	uint64_t gid, age_ns, ready_ns;
 	uint64_t posts[2], completions[2], bytes[2], outstanding[2];
 	uint64_t errors;
-	uint32_t last_status; /* of the last completion that failed */
+	uint32_t last_status; /* status of the last failed completion */
 };
 
-/* What the tap gives: its symbol ncclbpf_tap. Any thread may call. */
+/* What the tap exports as the symbol ncclbpf_tap. Any thread may call it. */
 struct nb_tap_api {
 	const char
-		*build; /* the same as the plugin's own, or it is left alone */
-	/* NULL: no programs any more. */
+		/* build ID; the plugin ignores a tap of another build */
+		*build;
+	/* Start running programs through @sink; NULL: stop. */
 	void (*attach)(const struct nb_tap_sink *sink);
 	void (*sums)(struct nb_tap_sums *s);
-	/* Each living queue pair, until @each returns false; in it, no verbs.
+	/*
+	 * Call @each for every living queue pair until it returns false. @each
+	 * must not call verbs.
 	 */
 	void (*qps)(bool (*each)(const struct nb_tap_qp_view *v, void *arg),
 		    void *arg);
-	/* Call @opened, in NCCL's thread, for each adapter opened later. */
+	/*
+	 * Call @opened for each adapter opened from now on, in NCCL's thread.
+	 */
 	void (*on_open)(void (*opened)(const char *adapter));
-	/* The name of an opened adapter, from 0; NULL: there are no more. Also
-	 * of one that was closed. */
+	/*
+	 * Returns the name of adapter @number, counted from 0, or NULL if there
+	 * are no more. Closed adapters keep their numbers.
+	 */
 	const char *(*adapter)(uint32_t number);
 };
 #define NB_TAP_SYMBOL "ncclbpf_tap"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tap's data path: posts and completions.
+/* The tap's data path: posting work requests and polling completions. */
 #include <errno.h>
 
 #include "core/defs/ctx.h"
@@ -23,17 +23,21 @@ static void queue_post(struct nb_tap_queue *q, uint64_t ns, uint64_t wr_id,
 		nb_tap_count(&nb_tap.overflows, 1);
 }
 
-/* Posts are entered before the adapter has them: their completions may come on
- * another thread before its call returns. Those it does not take are taken
- * back. */
+/*
+ * Remove the last @n posts, which the adapter refused. Posts are recorded
+ * before the adapter gets them, because another thread may poll their
+ * completions before the post returns.
+ */
 static void queue_take_back(struct nb_tap_queue *q, uint32_t n)
 {
 	__atomic_store_n(&q->head, q->head - n, __ATOMIC_RELEASE);
 	NB_TAP_ADD(q->posts, -(uint64_t)n);
 }
 
-/* How many work requests stand before @refused, which the adapter named. None,
- * if it named none or one of another list. */
+/*
+ * Returns how many work requests precede @refused, the one that the adapter
+ * named. Returns 0 if it named none or a request of another list.
+ */
 static uint32_t sends_before(const struct nb_ibv_send_wr *w,
 			     const struct nb_ibv_send_wr *refused)
 {
@@ -54,7 +58,10 @@ static uint32_t receives_before(const struct nb_ibv_recv_wr *w,
 	return w ? n : 0;
 }
 
-/* After a call that posted @posted work requests; @w is the first of them. */
+/*
+ * Run programs after a call that posted @posted work requests, the first of
+ * which is @w.
+ */
 static __attribute__((noinline)) void send_told(const struct nb_tap_sink *s,
 						const struct nb_tap_qp *q,
 						const struct nb_ibv_send_wr *w,
@@ -106,7 +113,9 @@ receive_told(const struct nb_tap_sink *s, const struct nb_tap_qp *q,
 int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr,
 		     struct nb_ibv_send_wr **bad)
 {
-	/* ours, because an adapter that fails may leave *bad as it was */
+	/*
+	 * our own variable, because an adapter that fails may leave *bad unset
+	 */
 	struct nb_ibv_send_wr *refused = NULL;
 	const struct nb_tap_device *d = nb_tap_device_of(qp->context);
 	struct nb_tap_qp *q = d ? nb_tap_qp_find(d, qp->qp_num) : NULL;
@@ -143,7 +152,9 @@ int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr,
 int nb_tap_post_recv(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr,
 		     struct nb_ibv_recv_wr **bad)
 {
-	/* ours, because an adapter that fails may leave *bad as it was */
+	/*
+	 * our own variable, because an adapter that fails may leave *bad unset
+	 */
 	struct nb_ibv_recv_wr *refused = NULL;
 	const struct nb_tap_device *d = nb_tap_device_of(qp->context);
 	struct nb_tap_qp *q = d ? nb_tap_qp_find(d, qp->qp_num) : NULL;
@@ -174,8 +185,10 @@ int nb_tap_post_recv(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr,
 	return rc;
 }
 
-/* Does this completion belong to the send queue? Its opcode tells, except on
- * failure: then only wr_id and status are defined. */
+/*
+ * Returns true if a completion belongs to the send queue. Its opcode says so,
+ * but on failure only wr_id and status are defined.
+ */
 static bool completes_send(const struct nb_tap_qp *q,
 			   const struct nb_ibv_cq *cq,
 			   const struct nb_ibv_wc *wc)
@@ -210,7 +223,10 @@ static void completion(const struct nb_tap_device *d,
 	if (wc->status) {
 		NB_TAP_ADD(q->errors, 1);
 		NB_TAP_SET(q->last_status, wc->status);
-		/* a reliable connection has left RTS by itself */
+		/*
+		 * the adapter has moved the reliable connection from RTS to the
+		 * error state
+		 */
 		NB_TAP_SET(q->state, NB_IBV_QPS_ERR);
 	} else if (!send) {
 		r.bytes = wc->byte_len;
@@ -236,7 +252,9 @@ static void completion(const struct nb_tap_device *d,
 	       sizeof(struct ncclbpf_verbs_done));
 }
 
-/* Apart, so that a poll that finds nothing saves no registers for it. */
+/*
+ * A function of its own, so that a poll without completions saves no registers.
+ */
 static __attribute__((noinline)) void
 completions(const struct nb_ibv_cq *cq, const struct nb_ibv_wc *wc, int n)
 {
