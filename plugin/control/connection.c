@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A connection of the control socket. The peer is of our own user but may be
- * faulty, slow, gone or hostile: nothing here waits, and everything is bounded.
- * We keep received descriptors until the buffered lines are handled, because a
- * stream socket does not tell to which line of a read a descriptor belongs. A
- * request takes the oldest.
+ * One connection of the control socket. The peer belongs to our own user but
+ * may be faulty, slow, gone or hostile, so nothing here waits and everything is
+ * bounded. A stream socket does not tell to which line of a read a received
+ * descriptor belongs. Descriptors are therefore kept until the buffered lines
+ * are handled, and a request takes the oldest one.
  */
 #include "plugin/control/connection.h"
 
@@ -19,7 +19,8 @@
 
 struct stream {
 	bool used, ending;
-	struct nb_request req; /* only the id is used */
+	/* copy of the request, of which only the ID is used */
+	struct nb_request req;
 	nb_stream_poll_fn *poll;
 	void *state;
 	void (*free_state)(void *state);
@@ -30,16 +31,16 @@ struct nb_conn {
 	struct nb_peer peer;
 	int fd;
 	bool open, eof, closing;
-	bool owes; /* unsent output includes a reply */
+	bool owes; /* the unsent output includes a reply */
 
-	char *in;	     /* NB_WIRE_LINE + 1 bytes */
-	size_t nin, scanned; /* the first @scanned bytes have no line feed */
+	char *in;	     /* buffer of NB_WIRE_LINE + 1 bytes */
+	size_t nin, scanned; /* the first @scanned bytes contain no line feed */
 	int fds[NB_CONN_FDS];
 	unsigned nfds;
 
 	struct nb_buf out;
 	size_t sent;
-	int fd_out; /* sent with the first byte of out */
+	int fd_out; /* descriptor to send with the first byte of out */
 
 	uint64_t born_ms, line_ms, progress_ms, polled_ms, now_ms;
 	struct stream streams[NB_CONN_STREAMS];
@@ -62,7 +63,7 @@ struct nb_conn *nb_conn_new(struct nb_control *control, int fd,
 	c->fd_out = -1;
 	c->peer = *peer;
 	c->born_ms = c->progress_ms = c->polled_ms = c->now_ms = now_ms;
-	/* room for a reply and the last lines of all streams */
+	/* limit: a reply and the last lines of all streams */
 	nb_buf_init(&c->out, NB_WIRE_REPLY + 4096);
 	return c;
 }
@@ -127,7 +128,7 @@ static bool has_stream(const struct nb_conn *c)
 	return false;
 }
 
-/* Length of the first whole line, or -1. */
+/* Returns the length of the first complete line, or -1 if there is none. */
 static ssize_t whole_line(struct nb_conn *c)
 {
 	char *lf = c->nin > c->scanned ? memchr(c->in + c->scanned, '\n',
@@ -156,15 +157,15 @@ short nb_conn_events(const struct nb_conn *c)
 
 int nb_conn_patience(const struct nb_conn *c)
 {
-	/* the last turn left complete lines unhandled */
+	/* complete lines are waiting, which the last call left unhandled */
 	if (!has_output(c) && !c->closing && c->scanned < c->nin)
 		return 0;
 	if (has_stream(c) && !has_output(c))
 		return NB_CONN_POLL_MS;
-	return 500; /* to check time limits */
+	return 500; /* wake up twice a second to check time limits */
 }
 
-/* False when the peer is gone. */
+/* Write pending output. Returns false if the peer is gone. */
 static bool write_output(struct nb_conn *c)
 {
 	while (has_output(c)) {
@@ -186,7 +187,7 @@ static bool write_output(struct nb_conn *c)
 	return true;
 }
 
-/* Queue a last error line; the connection closes when it is sent. */
+/* Queue an error line, and close the connection when the line is sent. */
 static void close_with(struct nb_conn *c, const struct nb_err *err)
 {
 	nb_reply_error(&c->out, NULL, err, NULL, NULL);
@@ -213,7 +214,7 @@ static void close_late(struct nb_conn *c, const char *what, int allowed_ms)
 	close_with(c, &err);
 }
 
-/* Keep a message's descriptors, up to the limit; close the others. */
+/* Keep the descriptors of a message up to the limit, and close the others. */
 static void take_fds(struct nb_conn *c, struct msghdr *m)
 {
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
@@ -233,7 +234,7 @@ static void take_fds(struct nb_conn *c, struct msghdr *m)
 	}
 }
 
-/* False when the peer is gone. */
+/* Read input from the socket. Returns false if the peer is gone. */
 static bool read_input(struct nb_conn *c)
 {
 	union {
@@ -278,7 +279,7 @@ static void end_streams(struct nb_conn *c)
 		}
 }
 
-/* Answer the first line, which is @size bytes and a line feed. */
+/* Answer the first line, which has @size bytes before its line feed. */
 static bool answer_line(struct nb_conn *c, size_t size)
 {
 	bool good = nb_command_answer(c, &c->peer, c->in, size, &c->out,
@@ -294,8 +295,10 @@ static bool answer_line(struct nb_conn *c, size_t size)
 	return good && nb_buf_ok(&c->out);
 }
 
-/* Answer at most a few lines in a turn, so that other connections are served
- * too. */
+/*
+ * Answer only a few lines in one call, so that other connections are served
+ * too.
+ */
 static bool answer_lines(struct nb_conn *c)
 {
 	ssize_t size;
@@ -399,7 +402,10 @@ static bool poll_streams(struct nb_conn *c)
 	return true;
 }
 
-/* Enforce time limits. False: close without a message. */
+/*
+ * Enforce the time limits. Returns false to close the connection without a
+ * message.
+ */
 static bool in_time(struct nb_conn *c)
 {
 	uint64_t now = c->now_ms;
@@ -431,7 +437,7 @@ bool nb_conn_turn(struct nb_conn *c, short revents, uint64_t now_ms)
 		return false;
 	if (has_output(c))
 		return true;
-	/* Both directions are shut and nothing is left to read. */
+	/* both directions are closed and no input is left */
 	if (c->eof && (revents & POLLHUP))
 		return false;
 	if (c->eof && whole_line(c) < 0 && !has_stream(c))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * From a request line to its reply: parse it, call the handler, wrap its answer
- * or error in the envelope, and log requests of the control role.
+ * Turns a request line into a reply: parses it, calls the handler, and wraps
+ * the answer or error in the envelope. It logs requests of the control role.
  */
 #include "plugin/control/dispatch.h"
 
@@ -15,8 +15,11 @@
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
 
-/* LOCKED: the handler runs with NB_LOCK_STATE, and sees what other processes
- * have committed. FREE: it takes the lock where it needs it, or waits. */
+/*
+ * LOCKED: the handler runs with NB_LOCK_STATE, and sees what other processes
+ *   have committed. FREE: the handler takes the lock when it needs it, or
+ *   waits.
+ */
 enum hold { FREE, LOCKED };
 
 static const struct {
@@ -81,7 +84,7 @@ static const struct {
 static_assert(sizeof(handlers) / sizeof(handlers[0]) == NB_NCMDS,
 	      "each row of core/defs/commands.h has its handler");
 
-/* Members of an error beside its code and text. */
+/* Write the members of an error besides its code and text. */
 static void put_extra(struct nb_json *j, void *arg)
 {
 	struct nb_call *call = arg;
@@ -94,7 +97,7 @@ static void put_extra(struct nb_json *j, void *arg)
 		nb_json_kstr(j, "text", nb_buf_text(&call->text));
 }
 
-/* The request as text for the log, with arguments cut short. */
+/* Write the request as text for the log, with long arguments truncated. */
 static void describe_request(const struct nb_request *req, char *text,
 			     size_t size)
 {
@@ -146,7 +149,7 @@ static int run_handler(struct nb_call *call)
 	return rc;
 }
 
-/* The reply to a parsed request. */
+/* Build the reply to a parsed request. */
 static int make_reply(struct nb_call *call, struct nb_buf *out)
 {
 	int rc;
@@ -163,7 +166,10 @@ static int make_reply(struct nb_call *call, struct nb_buf *out)
 	return rc;
 }
 
-/* Reserve memory for the answer first: a change must not go unreported. */
+/*
+ * Memory for the reply is reserved before the handler runs, because a change
+ * must not go unreported.
+ */
 enum { ANSWER = 16 << 10 };
 
 static int reserve_reply(const struct nb_request *req, struct nb_buf *one,

@@ -12,13 +12,13 @@
 #include "core/wire/wire.h"
 
 /*
- * One handler for each row of core/defs/commands.h, in
- * plugin/control/commands/. A new command needs a row there, a function, and
- * a line in the table of dispatch.c.
+ * Handlers of commands, one for each row of core/defs/commands.h, in
+ * plugin/control/commands/. A new command needs a row there, a function, and a
+ * line in the table of dispatch.c.
  */
 struct nb_conn;
 
-/* The client, by SO_PEERCRED. */
+/* The client, as SO_PEERCRED reports it. */
 struct nb_peer {
 	pid_t pid;
 	uid_t uid;
@@ -26,16 +26,16 @@ struct nb_peer {
 };
 
 /*
- * A handler writes the members of the reply's object, which is open, and
- * returns 0; or it fills @err and returns its code, and what it has written is
- * dropped. On the control thread only.
+ * A call of a handler. The handler writes members of the reply's open object
+ * and returns 0, or it fills @err and returns the error's code; its output is
+ * then dropped. Handlers run on the control thread only.
  *
- * @fd_out:  set by the handler to send one beside the reply; the caller
- *           closes it. -1: none
- * @note:    set by handlers of the control role: the outcome, for the log line
- * ("digest 12ab34cd, generation 5")
+ * @fd_out: descriptor that the handler sends beside the reply, which the caller
+ *   closes; -1: none
+ * @note: outcome for the log line, set by handlers of the control role ("digest
+ *   12ab34cd, generation 5")
  * @finding: JSON object for the error's member "finding"; empty: none
- * @text:    for the error's member "text"; empty: none
+ * @text: value of the error's member "text"; empty: none
  */
 struct nb_call {
 	struct nb_conn *conn;
@@ -74,15 +74,14 @@ nb_handler_fn nb_cmd_net, nb_cmd_gin, nb_cmd_verbs;
 nb_handler_fn nb_cmd_telemetry, nb_cmd_stats, nb_cmd_sample_tail;
 
 /*
- * nb_command_answer - one line in, one reply line out
- * @line:   @size bytes without the line feed; changed, one byte more written
- * @out:    the reply is appended: at most NB_WIRE_REPLY bytes, ended by a
- *          line feed
- * @fd_out: a descriptor to send beside it, which is the caller's then; or -1
+ * nb_command_answer - answer one request line with one reply line
+ * @line: @size bytes without the line feed; it is modified, also one byte after
+ *   it
+ * @out: the reply is appended: at most NB_WIRE_REPLY bytes with the line feed
+ * @fd_out: descriptor to send beside the reply, owned by the caller; -1: none
  *
- * Whatever the line, there is a reply. A request of the control role leaves
- * one line in the log. False when not even an error could be written (no
- * memory).
+ * Every line gets a reply. A request of the control role writes one line to the
+ * log. Returns false if there is no memory even for an error.
  */
 bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer,
 		       char *line, size_t size, struct nb_buf *out,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The environment as it was when the control socket was made.
+/* A copy of the environment, made when the control socket is created. */
 #include "plugin/control/environment.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void copy_text(char to[NB_ENV_TEXT], const char *from)
 	snprintf(to, NB_ENV_TEXT, "%s", from ? from : "");
 }
 
-/* The parameter of this name, or NB_NPARAMS. */
+/* Returns the index of the parameter with this name, or NB_NPARAMS. */
 static unsigned find_parameter(const char *name)
 {
 	unsigned p = 0;

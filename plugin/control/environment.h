@@ -8,24 +8,24 @@
 #include "core/spec/spec.h"
 
 /*
- * The environment at the time the control socket was made, for `doctor`. The
- * process may change its environment later, and getenv(3) is not thread-safe
- * then.
+ * A copy of the environment for `doctor`, made when the control socket is
+ * created. The process may change its environment later, and getenv(3) is then
+ * not thread-safe.
  */
 enum { NB_ENV_TEXT = 96, NB_ENV_UNKNOWN = 8 };
 
 struct nb_env {
-	/* values, cut to size; "" when not set */
+	/* values, truncated; "" if not set */
 	char algo[NB_ENV_TEXT], proto[NB_ENV_TEXT];
 	char tuner_plugin[NB_ENV_TEXT];
-	/* our own variables that are set and not empty */
+	/* which of our own variables are set and not empty */
 	bool given[NB_NPARAMS];
-	/* names with our prefix that no row of core/defs/params.h has */
+	/* variables with our prefix that are not in core/defs/params.h */
 	uint32_t nunknown;
 	char unknown[NB_ENV_UNKNOWN][NB_ENV_TEXT];
 };
 
-/* Reads the environment; at init, in the thread that NCCL calls. */
+/* Copy the environment at init, in the thread that NCCL calls. */
 void nb_env_read(struct nb_env *env);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * JSON forms of several replies, shared options, and the common end of commands
- * that change policies: stage, then commit unless commit=no.
+ * Shared parts of command handlers: JSON forms of replies, common options, and
+ * the end of commands that change policies: stage, then commit unless
+ * commit=no.
  */
 #include "plugin/control/reply.h"
 
@@ -185,7 +186,7 @@ int nb_cmd_finish_change(struct nb_call *call,
 			 (unsigned long long)change->generation);
 		nb_cmd_change(call->out, change);
 	} else {
-		/* A refused commit leaves nothing staged. */
+		/* a refused commit must leave nothing staged */
 		nb_change_abort(digest, NULL);
 	}
 	free(change);

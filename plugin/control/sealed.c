@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Large inputs of requests: sealed memory files. No process can change or
- * shorten a sealed file while we read it.
+ * Reads large inputs of requests from sealed memory files. No process can
+ * change or shorten a sealed file while we read it.
  */
 #include "plugin/control/sealed.h"
 
@@ -17,7 +17,7 @@
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
-/* Size of a sealed memory file; 0: not a sealed memory file. */
+/* Returns the size of a sealed memory file, or 0 if @fd is no such file. */
 static size_t sealed_size(int fd, struct nb_err *err)
 {
 	int seals = fcntl(fd, F_GET_SEALS);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The control thread: listens, checks peers, serves connections in turn and
- * calls the process's tick. It holds no lock while it waits, blocks all
- * signals, and makes no write that raises one. Its descriptors are
- * close-on-exec. A forked child closes them all; a lock keeps fork out between
- * closing a descriptor and removing it from the list.
+ * The control thread. It accepts connections, checks the peers, serves one
+ * connection after the other, and calls the process's tick. It holds no lock
+ * while it waits, and it blocks all signals. A forked child closes all
+ * descriptors; a lock prevents a fork between closing a descriptor and removing
+ * it from the list.
  */
 #include "plugin/control/socket.h"
 
@@ -40,12 +40,19 @@ struct nb_control {
 	char name[NB_JOBDIR_JOB + 40];
 	char path[PATH_MAX + NB_JOBDIR_JOB + 42];
 	struct nb_env env;
-	ino_t inode; /* of the socket file, so that only ours is unlinked */
-	uint64_t deaf_until_ms; /* accept(2) lacked descriptors or memory */
+	/* inode of our socket file, so that we unlink no other file */
+	ino_t inode;
+	/*
+	 * until when accept(2) is not called, because it lacked descriptors or
+	 * memory
+	 */
+	uint64_t deaf_until_ms;
 	struct nb_conn *conn[NB_CONTROL_CONNS];
 	unsigned nconn;
-	pthread_mutex_t fds_lock; /* descriptors that a forked child closes: */
-	int conn_fd[NB_CONTROL_CONNS]; /* with listener and wake; -1: none */
+	/* protects the descriptors that a forked child closes */
+	pthread_mutex_t fds_lock;
+	/* descriptors of connections, the listener and wake; -1: none */
+	int conn_fd[NB_CONTROL_CONNS];
 };
 
 static uint64_t socket_now_ms(void)
@@ -53,7 +60,7 @@ static uint64_t socket_now_ms(void)
 	return nb_clock_system() / 1000000;
 }
 
-/* Send one error line, as far as the socket takes it, and close. */
+/* Try to send one error line, and close the connection. */
 static void reject_peer(int fd, const struct nb_err *err)
 {
 	struct nb_buf b;
@@ -127,8 +134,10 @@ static void accept_all(struct nb_control *c, uint64_t now)
 			add_conn(c, fd, now);
 			continue;
 		}
-		/* Out of descriptors or memory: stop accepting for a while, as
-		 * the job needs them more. */
+		/*
+		 * Out of descriptors or memory: stop accepting for a while,
+		 * because the job needs them more.
+		 */
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 			c->deaf_until_ms = now + ACCEPT_PAUSE_MS;
 		return;
@@ -181,7 +190,10 @@ static void serve_turn(struct nb_control *c)
 		(void)!read(c->wake, &count, sizeof(count));
 	}
 	now = socket_now_ms();
-	/* backwards: a removal moves the last connection into the gap */
+	/*
+	 * from last to first, because a removal moves the last connection into
+	 * the gap
+	 */
 	for (unsigned i = n; i-- > 0;)
 		if (!nb_conn_turn(c->conn[i], p[2 + i].revents, now))
 			drop_conn(c, i);
@@ -225,7 +237,7 @@ static int bind_here(struct nb_control *c, struct nb_err *err)
 				       "control socket %s: another process "
 				       "serves it",
 				       c->path);
-		/* a dead process that had our pid left this socket */
+		/* a dead process that had our PID left this socket */
 		unlinkat(c->place->dirfd, c->name, 0);
 		if (!bind(c->listener, (struct sockaddr *)&a, sizeof(a)))
 			return 0;
@@ -245,16 +257,20 @@ static int open_socket(struct nb_control *c, struct nb_err *err)
 	if (c->listener < 0 || c->wake < 0)
 		return nb_fail(err, NB_E_IO, 0, "control socket: %s",
 			       strerror(errno));
-	/* fchmod on the socket before bind sets the file's mode, so that it is
-	 * never wider, and the process's umask stays. */
+	/*
+	 * fchmod before bind sets the mode of the socket file, so it is never
+	 * wider and the process's umask is unchanged
+	 */
 	if (fchmod(c->listener, 0600))
 		return nb_fail(err, NB_E_IO, 0, "control socket: fchmod: %s",
 			       strerror(errno));
 	rc = bind_here(c, err);
 	if (rc)
 		return rc;
-	/* bind resolved the path again: check that it is still the same
-	 * directory */
+	/*
+	 * bind resolved the path again, so check that it is still the same
+	 * directory
+	 */
 	if (fstatat(c->place->dirfd, c->name, &st, AT_SYMLINK_NOFOLLOW) ||
 	    listen(c->listener, BACKLOG)) {
 		rc = nb_fail(err, NB_E_IO, 0, "control socket %s: %s", c->path,

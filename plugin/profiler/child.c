@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What belongs to collectives, sends and receives: kernels, proxy operations
- * and their steps; and groups and calls of NCCL's API. A child finds its parent
- * by number and adds its times to it.
+ * Events below collectives, sends and receives: kernels, proxy operations and
+ * their steps. It also handles groups and calls of NCCL's API. A child event
+ * finds its parent by number and adds its times to the parent.
  */
 #include "plugin/profiler/slots.h"
 #include "plugin/profiler/trace_ring.h"
@@ -29,8 +29,8 @@ static void atomic_raise(uint64_t *p, uint64_t v)
 }
 
 /*
- * Count one more open child of a task; false: the task has ended. Kernels are
- * not counted if the task waits for all of its kernels in any case.
+ * Count one more open child of a task. Returns false if the task has ended.
+ * Kernels are not counted if the task waits for all of its kernels anyway.
  */
 static inline bool parent_adopt(struct nb_op_slot *s, uint64_t n, bool kernel,
 				bool *held)
@@ -51,9 +51,12 @@ static inline bool parent_adopt(struct nb_op_slot *s, uint64_t n, bool kernel,
 	return false;
 }
 
-/* End a child. @kernel: a kernel that reported its times; @held: it was counted
- * as open. Inlined like everything on a kernel's path: a call stores registers
- * between two locked operations, and the second would wait for these stores. */
+/*
+ * End a child event of a task. @kernel: the child is a kernel that reported its
+ * times. @held: the task counted the child as open. Inlined, because a call
+ * would store registers between two locked operations, and the second operation
+ * would wait for these stores.
+ */
 NB_INLINE void parent_release(struct nb_pcomm *pc, struct nb_op_slot *s,
 			      uint64_t n, bool kernel, bool held, uint64_t now)
 {
@@ -75,8 +78,10 @@ NB_INLINE void parent_release(struct nb_pcomm *pc, struct nb_op_slot *s,
 	}
 }
 
-/* Join the child to task @of if it is open in this process; *@parent gets the
- * task. */
+/*
+ * Add a child to task @of if the task is open in this process. *@parent gets
+ * the task's handle.
+ */
 NB_INLINE bool parent_join(uint64_t of, bool kernel, uint64_t *parent,
 			   bool *held)
 {
@@ -98,7 +103,10 @@ NB_INLINE bool parent_join(uint64_t of, bool kernel, uint64_t *parent,
 	return false;
 }
 
-/* Find the parent of an event other than a kernel, and add the event to it. */
+/*
+ * Find the parent of an event that is not a kernel, and add the event to the
+ * parent. Returns false if the parent has ended.
+ */
 static inline bool parent_find(const struct nb_descr *d, uint64_t *parent,
 			       bool *held)
 {
@@ -108,7 +116,11 @@ static inline bool parent_find(const struct nb_descr *d, uint64_t *parent,
 		return true;
 	if (d->pid && d->pid != nb_prof.pid) {
 		nb_events_lose(NB_LOST_FOREIGN);
-		return true; /* treat it as an event without a parent */
+		/*
+		 * the parent is in another process: treat the event as one
+		 * without a parent
+		 */
+		return true;
 	}
 	if (d->event == NB_EVENT_PROXY_STEP || nb_event_is_api(d->event)) {
 		*parent = d->parent;
@@ -135,7 +147,10 @@ NB_INLINE struct nb_child_slot *child_take(struct nb_pcomm *pc, uint64_t n,
 		       : NULL;
 }
 
-/* As task_take_next. */
+/*
+ * Take the next number whose slot is free, as task_take_next does for tasks.
+ * Returns NULL if there is none.
+ */
 NB_INLINE struct nb_child_slot *
 child_take_next(struct nb_pcomm *pc, uint64_t token, uint64_t *n, uint64_t now)
 {
@@ -151,7 +166,7 @@ child_take_next(struct nb_pcomm *pc, uint64_t token, uint64_t *n, uint64_t now)
 	return c;
 }
 
-/* No slot is free for a child of @parent: undo parent_join. */
+/* Undo parent_join, because no slot is free for a child of @parent. */
 static __attribute__((noinline)) void child_no_room(uint64_t parent, bool held,
 						    uint64_t now)
 {
@@ -200,7 +215,10 @@ uint64_t nb_child_start(struct nb_pcomm *pc, uint64_t token,
 	return nb_event_handle(pc, d->event, n);
 }
 
-/* nb_events_start and nb_child_start in one, with all values in registers. */
+/*
+ * Does the work of nb_events_start and nb_child_start for a kernel, and keeps
+ * all values in registers.
+ */
 NB_HOT uint64_t nb_events_start_kernel(void *context, uint64_t of,
 				       uint32_t channel, uint64_t timer,
 				       bool has_timer)
@@ -239,7 +257,7 @@ NB_HOT uint64_t nb_events_start_kernel(void *context, uint64_t of,
 	return nb_event_handle(pc, kind, n);
 }
 
-/* Which of a child's waits a state begins; -1: none. */
+/* Returns which wait a step state begins, or -1 if it begins none. */
 static int step_wait_of(int state)
 {
 	enum { GPU, PEER, NETWORK, FLUSH };
@@ -259,7 +277,9 @@ static int step_wait_of(int state)
 	return -1;
 }
 
-/* A step changes from one wait to the next. Only one thread does this. */
+/*
+ * Move a step from one wait to the next. Only one thread does this for a step.
+ */
 static void step_set_state(struct nb_child_slot *c, int state, uint64_t bytes)
 {
 	uint64_t now = nb_clock_ns(), was = GET(c->wait);
@@ -297,7 +317,10 @@ void nb_events_record(void *eh, int state, uint64_t value, bool has)
 		step_set_state(c, state, has ? value : 0);
 }
 
-/* Add a kernel's times to its collective. False: the times are invalid. */
+/*
+ * Add a kernel's times to its collective. Returns false if the times are
+ * invalid.
+ */
 static bool parent_add_kernel(struct nb_op_slot *s,
 			      const struct nb_child_slot *c, uint64_t now)
 {
@@ -315,8 +338,8 @@ static bool parent_add_kernel(struct nb_op_slot *s,
 	/*
 	 * Use the longest channel, not the time from the first start to the
 	 * last end. If the proxy lags more than 64 operations behind, a
-	 * channel's stamps are those of a later operation: their difference is
-	 * still good, their position is not.
+	 * channel's time stamps belong to a later operation. Their difference
+	 * is still right; their position is not.
 	 */
 	atomic_raise(&s->gpu_most, to - from + 1);
 	return true;
@@ -343,8 +366,10 @@ static void child_end(uint64_t parent, const struct nb_child_slot *c,
 	parent_release(pc, s, n, kernel, what >> C_HELD & 1, now);
 }
 
-/* Run the hook's programs, with the parents' slots if these are still the
- * parents'. */
+/*
+ * Run the programs of a child event. They see the slots of its parents only if
+ * these parents still own the slots.
+ */
 static void child_run_programs(const struct nb_pcomm *pc,
 			       const struct nb_child_slot *c, uint64_t now)
 {
@@ -369,7 +394,7 @@ static void child_run_programs(const struct nb_pcomm *pc,
 	nb_run_child(pc, c, op, task, now);
 }
 
-/* Does a hook that runs at the end of a child event have programs? */
+/* Returns true if a hook that runs at the end of a child event has programs. */
 static bool child_hooked(void)
 {
 	const uint32_t of = UINT32_C(1) << NB_HOOK_KERNEL_CH |
@@ -392,14 +417,16 @@ void nb_child_stop(uint64_t h)
 	}
 	word = n << SLOT_AT_NUMBER | SLOT_OPEN;
 	if (!nb_slot_move(&c->word, &word, n << SLOT_AT_NUMBER | SLOT_BUSY)) {
-		/* NCCL 2.12 stops its last API call repeatedly */
+		/* NCCL 2.12 stops its last API call several times */
 		if (!nb_event_is_api(nb_event_kind(h)))
 			nb_events_lose(nb_slot_over(word, n) ? NB_LOST_TWICE
 							     : NB_LOST_STALE);
 		return;
 	}
-	/* if the GPU reported both times, skip the clock, which is half of the
-	 * cost */
+	/*
+	 * if the GPU reported both times, do not read the clock, which is half
+	 * of the cost
+	 */
 	now = GET(c->timer_stop) && !child_hooked() && !nb_trace_ring_wanted()
 		      ? GET(c->start)
 		      : nb_clock_ns();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pairs of handles for a wrapped profiler. Free places wait in a queue: a
- * bounded ring whose cells have sequence numbers, for several threads. Unused
- * places are taken first. A place belongs to the thread that took it until it
- * stores the tag; readers check the tag before and after.
+ * Pairs of handles for a wrapped profiler. Free entries wait in a queue for
+ * several threads: a bounded ring whose cells have sequence numbers. Entries
+ * that were never used are taken first. A thread owns an entry from taking it
+ * until it stores the tag. Readers check the tag before and after reading.
  */
 #include "plugin/profiler/event_pairs.h"
 
@@ -17,12 +17,17 @@ enum { PLACE_BITS = 16, NUMBER_BITS = NB_HANDLE_KIND + 4 };
 enum { STEALS = 8 };
 #define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
 
-/* A tag: the pair's number from bit 1 on; bit 0: its event is open. */
+/*
+ * An entry's tag: bit 0 is set while its event is open; the other bits are the
+ * pair's number.
+ */
 enum { TAG_OPEN = 1 };
 
 struct place {
-	uint64_t tag;	      /* atomic; 0: free, or being written */
-	uint64_t turn;	      /* part of its number; only the owner uses it */
+	/* accessed atomically; 0: the entry is free or being written */
+	uint64_t tag;
+	/* part of the pair's number; only the entry's owner uses it */
+	uint64_t turn;
 	uint64_t ours, owner; /* accessed atomically */
 	void *its;	      /* accessed atomically */
 };
@@ -35,15 +40,16 @@ struct cell {
 struct pool {
 	struct place place[NB_EVENT_PAIRS];
 	struct cell cell[NB_EVENT_PAIRS];
-	uint64_t fresh; /* atomic: places taken for the first time */
-	uint64_t hand;	/* atomic: the next to be stolen from */
+	/* number of entries taken for the first time; accessed atomically */
+	uint64_t fresh;
+	uint64_t hand; /* next entry to steal from; accessed atomically */
 	uint64_t head __attribute__((aligned(64))); /* accessed atomically */
 	uint64_t tail __attribute__((aligned(64))); /* accessed atomically */
 };
 
-static struct pool *pool; /* atomic; made once */
+static struct pool *pool; /* allocated once; accessed atomically */
 static struct {
-	uint64_t context; /* atomic; 0: none */
+	uint64_t context; /* accessed atomically; 0 if the entry is unused */
 	void *its;	  /* accessed atomically */
 } comms[NB_MAX_PCOMMS];
 
@@ -52,7 +58,10 @@ static bool have_pool(void)
 	return __atomic_load_n(&pool, __ATOMIC_ACQUIRE) != NULL;
 }
 
-/* Handles of pairs have other nonce bits than our own handles. */
+/*
+ * Returns the nonce bits of pair handles, which differ from those of our own
+ * handles.
+ */
 static uint64_t pair_nonce(void)
 {
 	return GET(nb_prof.nonce) ^ UINT64_C(1) << NUMBER_BITS;
@@ -139,7 +148,10 @@ static bool pool_push(struct pool *p, uint32_t place)
 			return true;
 		}
 		if ((int64_t)(turn - at) < 0)
-			return false; /* full: more places than cells */
+			/*
+			 * the queue is full: there are more entries than cells
+			 */
+			return false;
 		at = GET(p->tail);
 	}
 }
@@ -163,12 +175,12 @@ static bool pool_pop(struct pool *p, uint32_t *place)
 			return true;
 		}
 		if ((int64_t)(turn - (at + 1)) < 0)
-			return false; /* empty */
+			return false; /* the queue is empty */
 		at = GET(p->head);
 	}
 }
 
-/* Take the place of an event that was never stopped. */
+/* Take an entry away from an event that was never stopped. */
 static bool pool_steal(struct pool *p, uint32_t *place)
 {
 	for (int i = 0; i < STEALS; i++) {
@@ -201,7 +213,7 @@ uint32_t nb_event_pair_take(bool *stolen)
 			return (uint32_t)n;
 	}
 	if (pool_pop(p, &place)) {
-		/* invalidate the place's old number */
+		/* invalidate the entry's old number */
 		__atomic_store_n(&p->place[place].tag, 0, __ATOMIC_RELEASE);
 		return place;
 	}
@@ -221,8 +233,10 @@ uint64_t nb_event_pair_put(uint32_t place, const struct nb_event_pair *pair)
 
 	p->turn++;
 	number = (p->turn << PLACE_BITS | place) & NUMBER_MASK;
-	/* store these after the tag was cleared, so that a reader of a new
-	 * value sees the tag change */
+	/*
+	 * store the values after the tag was cleared, so that a reader of a new
+	 * value sees that the tag has changed
+	 */
 	__atomic_store_n(&p->ours, pair->ours, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->owner, pair->owner, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->its, pair->its, __ATOMIC_RELEASE);
@@ -253,7 +267,7 @@ bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
 			return false;
 		pool_push(pool, (uint32_t)number & (NB_EVENT_PAIRS - 1));
 	} else if (GET(p->tag) >> 1 != number) {
-		return false; /* reused meanwhile */
+		return false; /* another thread has reused the entry */
 	}
 	if (!nb_event_pair_context(out->owner, &its))
 		out->its = NULL;

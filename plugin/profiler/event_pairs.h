@@ -6,65 +6,78 @@
 #include <stdint.h>
 
 /*
- * A wrapped profiler beside ours. NCCL keeps one handle for an event, and both
- * profilers have their own, so NCCL gets the number of a pair. A pair stays
- * valid after its event stopped, since children may come later; the pair that
- * stopped longest ago is reused first. Unknown numbers are ignored, as unknown
- * handles are (state.h).
+ * Handles for events that two profilers observe: ours and a wrapped one. NCCL
+ * keeps only one handle for an event, but each profiler returns one. NCCL
+ * therefore gets the number of a pair of handles. A pair stays valid after its
+ * event has stopped, because children may follow; the pair that stopped longest
+ * ago is reused first. Unknown numbers are ignored, as unknown handles are
+ * (state.h).
  */
 struct nb_event_pair {
-	uint64_t ours;	/* a handle of events.h; 0: none */
-	uint64_t owner; /* context of the communicator (state.h) */
+	uint64_t ours;	/* our handle (events.h), or 0 if there is none */
+	uint64_t owner; /* our context of the communicator (state.h) */
 	void *its;
 };
 
 enum { NB_EVENT_PAIRS = 1 << 16 };
 
 /*
- * nb_event_pair_comm - enable the wrapped profiler for @context, with its own
- * context
+ * nb_event_pair_comm - enable the wrapped profiler for communicator @context
+ * @its: the wrapped profiler's context of this communicator
  *
- * False: no memory for pairs. Any thread, not on an event's path.
+ * Returns false if there is no memory for pairs. Any thread may call it, but
+ * not while it handles an event.
  */
 bool nb_event_pair_comm(uint64_t context, void *its);
-/* The wrapped profiler's context of a communicator; false: none. */
+/*
+ * Get the wrapped profiler's context of a communicator. Returns false if there
+ * is none.
+ */
 bool nb_event_pair_context(uint64_t context, void **its);
-/* Disable the wrapped profiler for @context; returns as nb_event_pair_context.
- * */
+/*
+ * Disable the wrapped profiler for @context. Sets *@its and returns as
+ * nb_event_pair_context does.
+ */
 bool nb_event_pair_comm_end(uint64_t context, void **its);
 
 /*
- * nb_event_pair_take - take a place for a pair, before the wrapped profiler is
- * called
+ * nb_event_pair_take - reserve an entry for a pair before the wrapped profiler
+ * is called
+ * @stolen: set to true if the entry was taken from an event that was never
+ *   stopped
  *
- * Returns the place, or NB_EVENT_PAIRS: none is free. *@stolen: it was taken
- * from an event that was never stopped. No
- * lock, no allocation.
+ * Returns the entry's index, or NB_EVENT_PAIRS if no entry is free. It takes no
+ * lock and allocates nothing.
  */
 uint32_t nb_event_pair_take(bool *stolen);
-/* The pair's handle. */
+/* Store a pair in a reserved entry. Returns the pair's handle. */
 uint64_t nb_event_pair_put(uint32_t place, const struct nb_event_pair *p);
-/* Return an unneeded place. */
+/* Release a reserved entry without using it. */
 void nb_event_pair_drop(uint32_t place);
 
-/* Does @handle have the form of a pair's handle? */
+/* Returns true if @handle has the form of a pair's handle. */
 bool nb_event_pair_is(uint64_t handle);
 /*
- * nb_event_pair_get - the pair of a handle
- * @stop: end the event; false if it has ended already @open: accept only pairs
- * with an open event
+ * nb_event_pair_get - look up the pair of a handle
+ * @stop: end the pair's event; return false if it has ended before
+ * @open: accept only a pair whose event is open
  *
- * False: it is no pair, or its communicator's profiler is gone.
+ * Returns false if @handle is not a pair, or if its communicator's wrapped
+ * profiler has ended.
  */
 bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
 		       struct nb_event_pair *out);
 
-/* Bits of the events that NCCL gives a profiler with @mask: those of the mask
- * and their parents. */
+/*
+ * Returns the events that NCCL reports to a profiler with @mask: those of the
+ * mask and their parents, as bits.
+ */
 uint32_t nb_event_pair_delivered(uint32_t mask);
 
-/* In a forked child: no communicators. At the end, when no thread calls: free
- * the memory. */
+/*
+ * nb_event_pair_forked removes all communicators in a forked child.
+ * nb_event_pair_end frees the memory when no thread calls any more.
+ */
 void nb_event_pair_forked(void);
 void nb_event_pair_end(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The profiler's communicators: from init to finalize, and their ties to the
- * tuner's ranks.
+ * The profiler's communicators from init to finalize, and the profiler's links
+ * to the tuner's ranks.
  */
 #include "plugin/profiler/events.h"
 
@@ -21,8 +21,9 @@
 #include "plugin/runtime/relaxed.h"
 
 /*
- * While a communicator waits for its first collective, the process's other
- * communicators report kernels that nobody needs. Give up after this many.
+ * While a communicator waits for its first collective, the other communicators
+ * of the process report kernels that nobody needs. The profiler stops asking
+ * for kernels after this many.
  */
 static const uint32_t CONNECT_EVENTS = 65536;
 
@@ -33,7 +34,7 @@ uint32_t nb_events_abi(void)
 	return GET(nb_prof.abi);
 }
 
-/* Is any communicator registered? */
+/* Returns true if a communicator is registered. */
 static bool any_living(void)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
@@ -42,7 +43,10 @@ static bool any_living(void)
 	return false;
 }
 
-/* Handles of another process, or of this one before a fork, differ. */
+/*
+ * Choose the nonce of this process's handles. It differs from the nonces of
+ * other processes and of the process before a fork.
+ */
 static void make_nonce(void)
 {
 	uint64_t n = nb_clock_system() * UINT64_C(0x9e3779b97f4a7c15) ^
@@ -50,13 +54,14 @@ static void make_nonce(void)
 
 	n = (n ^ n >> 31) >> (NB_HANDLE_KIND + 4);
 	nb_prof.pid = getpid();
-	/* neither the nonce nor nonce ^ 1 may be 0, because pointers have 0
-	 * there: see event_pairs.c
+	/*
+	 * neither the nonce nor nonce ^ 1 may be 0, because pointers have 0 in
+	 * these bits (event_pairs.c)
 	 */
 	SET(nb_prof.nonce, (n > 1 ? n : 2) << (NB_HANDLE_KIND + 4));
 }
 
-/* A free communicator struct, reused or new. */
+/* Returns a free communicator structure, reused or new. */
 static struct nb_pcomm *find_pcomm(void)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
@@ -80,7 +85,7 @@ static struct nb_pcomm *find_pcomm(void)
 static void pcomm_reset(struct nb_pcomm *pc, const struct nb_pcomm_init *init)
 {
 	nb_tel_clear(&pc->tel);
-	/* leave new memory untouched: most jobs never measure */
+	/* do not touch memory of unused rows: most jobs never measure */
 	for (uint32_t i = 0; i < NB_TEL_ROWS; i++)
 		if (GET(pc->tel.row[i].key))
 			SET(pc->tel.row[i].key, 0);
@@ -108,7 +113,7 @@ void nb_events_clock(void)
 void nb_events_init(void **context, const struct nb_pcomm_init *init,
 		    bool usable)
 {
-	static uint64_t contexts; /* under the lock */
+	static uint64_t contexts; /* protected by nb_prof.lock */
 	struct nb_pcomm *pc = NULL;
 
 	last = NULL;
@@ -133,7 +138,9 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 					 contexts,
 				 __ATOMIC_RELEASE);
 		last = pc;
-		/* without the control socket nobody enables telemetry later */
+		/*
+		 * without the control socket nobody can enable telemetry later
+		 */
 		SET(nb_prof.connect_left,
 		    nb_params.num[NB_P_PROFILER_CONNECT] ||
 				    nb_params.num[NB_P_CONTROL]
@@ -141,12 +148,12 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 			    : CONNECT_EVENTS);
 	}
 	nb_mask_write();
-	/* other communicators may use the same mask */
+	/* other communicators may use the same mask variable */
 	if (init->mask && !pc)
 		SET(*init->mask,
 		    any_living() ? (int)nb_mask_for(init->abi) : 0);
 	pthread_mutex_unlock(&nb_prof.lock);
-	if (context) /* NCCL does not call finalize for a NULL context */
+	if (context) /* NCCL does not call finalize if the context is NULL */
 		*context = (void *)(uintptr_t)(pc ? GET(pc->token) : 1);
 	if (usable && !pc)
 		nb_log(NB_LOG_WARN, "profiler: communicator table full: events "
@@ -164,13 +171,15 @@ void nb_events_finalize(void *context)
 	if (GET(pc->token) == token) {
 		nb_events_close(pc);
 		__atomic_store_n(&pc->token, 0, __ATOMIC_SEQ_CST);
-		/* invalidate all handles up to this number; a thread that
-		 * takes a later number sees that the token is cleared */
+		/*
+		 * invalidate all handles up to this number; a thread that takes
+		 * a later number sees the cleared token
+		 */
 		SET(pc->base_coll,
 		    __atomic_load_n(&pc->next_coll, __ATOMIC_SEQ_CST));
 		SET(pc->base_child,
 		    __atomic_load_n(&pc->next_child, __ATOMIC_SEQ_CST));
-		nb_events_close(pc); /* events that started meanwhile */
+		nb_events_close(pc); /* close events that started meanwhile */
 	}
 	pthread_mutex_unlock(&nb_prof.lock);
 	if (last == pc)
@@ -188,7 +197,10 @@ void nb_events_tell_size(uint32_t ranks, uint32_t nodes)
 
 void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot)
 {
-	/* v1 to v4 of both interfaces have no identity, so match by thread */
+	/*
+	 * versions 1 to 4 of both interfaces pass no identity, so match by
+	 * thread
+	 */
 	if (!last ||
 	    (comm_id && GET(last->comm_id) && comm_id != GET(last->comm_id)))
 		return;
@@ -238,7 +250,7 @@ static void sweep_one(struct nb_pcomm *pc, void *arg)
 {
 	uint64_t made = GET(pc->next_coll);
 
-	/* no new event since it was last found empty */
+	/* no new event has started since the sweep last found none open */
 	if (pc->swept == made)
 		return;
 	if (nb_events_sweep(pc, *(uint64_t *)arg))
@@ -257,7 +269,10 @@ void nb_events_turn(void)
 	nb_events_each(sweep_one, &now);
 }
 
-/* Another thread may have held the lock, and does not exist in the child. */
+/*
+ * Initialise the lock anew in a forked child. A thread that held it does not
+ * exist there.
+ */
 void nb_events_forked(void)
 {
 	pthread_mutex_init(&nb_prof.lock, NULL);

@@ -10,74 +10,100 @@
 #include "plugin/profiler/mask.h"
 #include "plugin/profiler/state.h"
 
-/* NCCL's description of a communicator. */
+/* NCCL's description of a new communicator. */
 struct nb_pcomm_init {
-	uint32_t abi; /* 1..6 */
-	int *mask;    /* the process's activation mask; may be NULL */
+	uint32_t abi; /* version of the profiler interface, 1 to 6 */
+	int *mask;    /* activation mask of the process; may be NULL */
 	const char *name;
 	uint64_t comm_id;
 	bool has_id;
-	int32_t rank, ranks, nodes; /* -1: not said (v1 to v3) */
+	/* -1 if NCCL does not say it (versions 1 to 3) */
+	int32_t rank, ranks, nodes;
 };
 
-/* ---- NCCL's calls; any thread, anything may be NULL or stale ---- */
+/*
+ * NCCL calls the functions below in any thread. Any argument may be NULL or
+ * outdated.
+ */
 
-/* Sets *@context to something that is not NULL, and *@init->mask. Not @usable:
- * NCCL is asked for nothing. */
+/*
+ * Register a communicator. Sets *@context to a value that is not NULL, and sets
+ * *@init->mask. If @usable is false, NCCL is asked for no events.
+ */
 void nb_events_init(void **context, const struct nb_pcomm_init *init,
 		    bool usable);
-/* Initialise nb_clock_ns; any thread, any number of times. */
+/* Initialise nb_clock_ns. Any thread may call it, any number of times. */
 void nb_events_clock(void);
 void nb_events_finalize(void *context);
-/* The handle of @d; 0: none. No lock, allocation or system call. */
+/*
+ * Start event @d. Returns its handle, or 0 if the event is dropped. It uses no
+ * lock, allocation or system call.
+ */
 uint64_t nb_events_start(void *context, const struct nb_descr *d);
-/* nb_events_start for a channel's kernel, the most frequent event. */
+/* Start the event of a channel's kernel, the most frequent event. */
 uint64_t nb_events_start_kernel(void *context, uint64_t parent,
 				uint32_t channel, uint64_t timer,
 				bool has_timer);
 void nb_events_stop(void *handle);
-/* @value: the argument of @state, if @has */
+/*
+ * Record state @state of an event. @value is the state's argument if @has is
+ * true.
+ */
 void nb_events_record(void *handle, int state, uint64_t value, bool has);
 
-/* A handle for an event that we ignore, so that NCCL reports its children. */
+/*
+ * Returns a handle for an event that we ignore, so that NCCL reports the
+ * event's children.
+ */
 uint64_t nb_events_pass(void *context, unsigned event);
-/* ---- the rest of the plugin ---- */
+/* Other parts of the plugin call the functions below. */
 
-/* Version of the profiler interface that NCCL calls; 0: not yet. */
+/*
+ * Returns the version of the profiler interface that NCCL calls, or 0 if NCCL
+ * has not called it.
+ */
 uint32_t nb_events_abi(void);
 
 /*
  * nb_events_each - call @fn for each living communicator, in order
  *
- * The communicator stays while @fn runs. Not from NCCL's calls.
+ * The communicator stays valid while @fn runs. Must not be called within one of
+ * NCCL's calls.
  */
 typedef void nb_pcomm_fn(struct nb_pcomm *pc, void *arg);
 void nb_events_each(nb_pcomm_fn *fn, void *arg);
 
-/* Complete samples that wait for nothing more; control thread, periodically. */
+/*
+ * Complete samples that have all their data. The control thread calls it at
+ * intervals.
+ */
 void nb_events_turn(void);
-/* In a forked child: invalidate the parent's handles. */
+/* Invalidate the parent's handles in a forked child. */
 void nb_events_forked(void);
-/* At the end, when no thread calls: free the memory. */
+/* Free the memory at process end, when no thread calls the profiler. */
 void nb_events_end(void);
 
-/* Numbers of ranks and nodes from the tuner, which v1 to v3 of the profiler do
- * not get. */
+/*
+ * Set the numbers of ranks and nodes, which the tuner knows and versions 1 to 3
+ * of the profiler interface do not pass.
+ */
 void nb_events_tell_size(uint32_t ranks, uint32_t nodes);
 /*
- * @slot: the slot of this thread's rank in the segment; NULL: it has none. The
- * profiler reads the number of decisions from it. If NCCL reports calls of its
- * API, the profiler counts them there.
+ * Connect this thread's communicator with its rank's slot in the segment, or
+ * with NULL if it has none. The profiler reads the number of decisions from the
+ * slot. If NCCL reports API calls, the profiler counts them in the slot.
  */
 void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot);
-/* Decisions of @slot's rank are counted in slot->decisions. */
+/* Use slot->decisions as the number of decisions of @slot's rank. */
 void nb_events_tell_decisions(struct nb_seg_slot *slot);
-/* Stop using @slot: its rank makes no more calls. */
+/* Stop using @slot, because its rank makes no more calls. */
 void nb_events_untell(const struct nb_seg_slot *slot);
 
-/* Complete or drop all open events; at finalize. */
+/* Complete or drop all open events of a communicator at its finalize. */
 void nb_events_close(struct nb_pcomm *pc);
-/* Complete events without news for long. True: no event is open. */
+/*
+ * Complete events that had no news for long. Returns true if no event is open.
+ */
 bool nb_events_sweep(struct nb_pcomm *pc, uint64_t now);
 
 #endif

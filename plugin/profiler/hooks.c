@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs on profiler hooks: contexts made from slots, and the generation that
- * runs. A thread counts itself in before it loads the generation. A replaced
- * generation is freed after each count has been seen at zero.
+ * Runs programs on profiler hooks. It fills their contexts from event slots,
+ * and selects the generation whose programs run. A thread increments a reader
+ * count before it loads the generation. A replaced generation is freed after
+ * every count has been zero once.
  */
 #include "plugin/profiler/hooks.h"
 
@@ -15,22 +16,33 @@
 #include "plugin/profiler/mask.h"
 #include "plugin/runtime/relaxed.h"
 
-/* PATIENCE: attempts to find a place before a switch is delayed. */
+/*
+ * PATIENCE: attempts to find a free entry in leaving[] before a switch is
+ *   delayed.
+ */
 enum { READERS = 64, LEAVING = 8, PATIENCE = 64 };
 
 static struct {
-	uint64_t in; /* atomic: threads running programs */
+	/* number of threads that run programs; accessed atomically */
+	uint64_t in;
 	uint64_t pad[7];
 } reader[READERS];
 
-/* With NB_LOCK_STATE. */
+/*
+ * Replaced generations that threads may still run. Protected by NB_LOCK_STATE.
+ */
 static struct {
 	struct nb_gen *gen;
-	uint64_t idle; /* bits: readers that were at zero once since it was
-			  replaced */
+	/*
+	 * bit set of readers whose count was zero once since the generation was
+	 * replaced
+	 */
+	uint64_t idle;
 } leaving[LEAVING];
 
-/* Choose a counter by stack address, so that most threads use different ones.
+/*
+ * Returns a reader count chosen by stack address, so that most threads use
+ * different ones.
  */
 static uint64_t *my_count(void)
 {
@@ -40,7 +52,10 @@ static uint64_t *my_count(void)
 	return &reader[(at * UINT64_C(0x9e3779b97f4a7c15)) >> 58].in;
 }
 
-/* Scopes are chosen by the communicator, which every context has first. */
+/*
+ * Every context begins with the communicator's identity, which selects the
+ * scope.
+ */
 #define FIRST(ctx)                                                   \
 	_Static_assert(offsetof(struct ncclbpf_##ctx, comm_id) == 0, \
 		       "the communicator comes first")
@@ -68,7 +83,7 @@ FIRST(verbs_event);
 FIRST(verbs_mr);
 #undef FIRST
 
-/* The generation, or the view of it for the context's communicator. */
+/* Returns the generation, or its scope for the context's communicator. */
 static struct nb_gen *gen_part(struct nb_gen *g, enum nb_hook hook,
 			       const void *ctx)
 {
@@ -107,8 +122,10 @@ void nb_events_drain(void)
 	}
 }
 
-/* A place for a replaced generation; -1: threads still run all replaced ones.
- * */
+/*
+ * Returns a free entry of leaving[], or -1 if threads still run all replaced
+ * generations.
+ */
 static int place_to_leave(void)
 {
 	for (int n = 0; n < PATIENCE; n++) {
@@ -169,7 +186,10 @@ static uint32_t byte_at(uint64_t what, int bit)
 	return (uint32_t)(what >> bit) & 255;
 }
 
-/* Signed number of an algorithm or protocol; -1: NCCL chose none. */
+/*
+ * Convert a number of an algorithm or protocol: NB_WORD_NONE becomes -1,
+ * because NCCL chose none.
+ */
 static int32_t word_or_none(uint32_t word)
 {
 	return word == NB_WORD_NONE ? -1 : (int32_t)word;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The activation mask: what we ask NCCL to report.
+/* The activation mask, which tells NCCL the events to report. */
 #include "plugin/profiler/mask.h"
 
 #include "core/spec/spec.h"
 #include "plugin/profiler/state.h"
 #include "plugin/runtime/relaxed.h"
 
-/* Bits of the events that a version of the interface has. */
+/* Returns the events that version @abi of the interface has, as bits. */
 uint32_t nb_events_known(uint32_t abi)
 {
 	return 0
@@ -16,8 +16,8 @@ uint32_t nb_events_known(uint32_t abi)
 }
 
 /*
- * Do fences count calls of the API? From NCCL 2.29 on (v6) ranks may ask the
- * tuner different numbers of times.
+ * Returns true if fences count API calls instead of decisions. From NCCL 2.29
+ * on (v6), ranks may ask the tuner different numbers of times.
  */
 bool nb_mask_by_calls(uint32_t abi)
 {
@@ -27,7 +27,7 @@ bool nb_mask_by_calls(uint32_t abi)
 	return how == ON ? abi >= 5 : how == AUTO && abi >= 6;
 }
 
-/* Does a rank of a communicator count calls? */
+/* Returns true if some rank's API calls are counted. */
 static bool calls_counted(void)
 {
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
@@ -37,7 +37,7 @@ static bool calls_counted(void)
 	return false;
 }
 
-/* The events that programs on @hooks need. */
+/* Returns the events that programs on @hooks need, as bits. */
 static uint32_t hooks_need(uint32_t hooks)
 {
 	uint32_t tasks = NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P);
@@ -58,7 +58,9 @@ static uint32_t hooks_need(uint32_t hooks)
 	return need;
 }
 
-/* The events that traces of @events need: those and their parents. */
+/*
+ * Returns the events that traces of @events need, with their parents, as bits.
+ */
 static uint32_t traces_need(uint32_t events)
 {
 	uint32_t times = NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(PROXY_OP) |
@@ -87,8 +89,10 @@ static uint32_t events_needed(void)
 	return need | traces_need(GET(nb_prof.traced));
 }
 
-/* The mask for NCCL: the events that we need, and those of the wrapped
- * profiler. */
+/*
+ * Returns the mask for NCCL: the events that we need and those of the wrapped
+ * profiler.
+ */
 uint32_t nb_mask_for(uint32_t abi)
 {
 	uint32_t other =
@@ -109,8 +113,11 @@ void nb_events_remask(void *context)
 		SET(*mask, want);
 }
 
-/* A communicator of one rank runs no collectives; before v3 NCCL does not
- * report kernels. */
+/*
+ * Returns true if NCCL has yet to connect the communicator's profiler channels.
+ * A communicator of one rank runs no collectives, and before v3 NCCL does not
+ * report kernels.
+ */
 static bool is_unconnected(const struct nb_pcomm *pc)
 {
 	return nb_pcomm_living(pc) && !GET(pc->connected) &&
@@ -126,7 +133,10 @@ unsigned nb_events_unconnected(void)
 	return n;
 }
 
-/* With the lock. NCCL reads the mask with relaxed atomics. */
+/*
+ * Write NCCL's mask, which NCCL reads with relaxed atomics. The caller holds
+ * nb_prof.lock.
+ */
 void nb_mask_write(void)
 {
 	SET(nb_prof.need, events_needed());

@@ -6,28 +6,29 @@
 #include <stdint.h>
 
 /*
- * The events that we ask NCCL for: those that telemetry, traces, hooks, call
+ * The events that NCCL must report: those that telemetry, traces, hooks, call
  * counts and a wrapped profiler need. NCCL has one activation mask for the
- * process and reads it at each call; it is zero while nothing needs events.
+ * process and reads it at each call. The mask is zero while nothing needs
+ * events.
  */
 
 enum {
-	NB_TEL_ON = 1,	  /* collectives, sends and receives */
-	NB_TEL_GPU = 2,	  /* ...with the kernels' times */
-	NB_TEL_PROXY = 4, /* ...with the proxies' times */
+	NB_TEL_ON = 1,	  /* measure collectives, sends and receives */
+	NB_TEL_GPU = 2,	  /* also measure kernels */
+	NB_TEL_PROXY = 4, /* also measure the network proxies */
 };
 
 /*
  * nb_events_telemetry - enable or disable telemetry, and update NCCL's mask
  * @what: NB_TEL_* or 0
  *
- * Any thread. Affects later calls of NCCL.
+ * Any thread may call it. It affects later calls of NCCL.
  */
 void nb_events_telemetry(unsigned what);
 unsigned nb_events_telemetry_now(void);
-/* Update NCCL's mask. */
+/* Recompute the needed events and update NCCL's mask. */
 void nb_events_ask(void);
-/* The activation mask that all communicators have now. */
+/* Returns the activation mask that all communicators have now. */
 unsigned nb_events_mask(void);
 /*
  * Count the living communicators whose profiler channels NCCL has not
@@ -37,16 +38,22 @@ unsigned nb_events_mask(void);
  * until the first kernel is reported (NCCLBPF_PROFILER_CONNECT). Any thread.
  */
 unsigned nb_events_unconnected(void);
-/* Bits of the events that a version of the interface has. */
+/* Returns the events that version @abi of the interface has, as bits. */
 uint32_t nb_events_known(uint32_t abi);
-/* Update NCCL's mask after the wrapped profiler's may have changed. No lock. */
+/*
+ * Update NCCL's mask after the wrapped profiler may have changed its own. The
+ * caller holds no lock.
+ */
 void nb_events_remask(void *context);
 
-/* With nb_prof.lock: recompute the events needed, and write all masks. */
+/*
+ * Recompute the needed events and write all masks. The caller holds
+ * nb_prof.lock.
+ */
 void nb_mask_write(void);
-/* The mask for NCCL, whose interface has version @abi. */
+/* Returns the mask for NCCL if its interface has version @abi. */
 uint32_t nb_mask_for(uint32_t abi);
-/* Do fences count calls of the API? */
+/* Returns true if fences count API calls instead of decisions. */
 bool nb_mask_by_calls(uint32_t abi);
 
 #endif

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * The entry points of NCCL's events: which kind an event is of, and whether its
- * communicator still exists.
+ * Entry points of NCCL's events. They find out the kind of an event and whether
+ * its communicator still exists.
  */
 #include "core/jobseg/format.h"
 
 #include "plugin/profiler/slots.h"
 #include "plugin/profiler/trace_ring.h"
 
-/* The largest size that counts as valid; the sum over all ranks still fits
- * into 64 bits. */
+/*
+ * The largest size that counts as valid. The sum over all ranks still fits into
+ * 64 bits.
+ */
 static const uint64_t MOST_BYTES = UINT64_C(1) << 44;
 
-/* Drop a kernel that NCCL reports only because it must connect its channels. */
+/*
+ * Drop a kernel that NCCL reports only because it connects its profiler
+ * channels.
+ */
 static void pass_connect(struct nb_pcomm *pc)
 {
 	uint32_t left = GET(nb_prof.connect_left);
@@ -34,7 +39,10 @@ uint64_t nb_events_pass(void *context, unsigned event)
 	return nb_event_handle(pc, event, 0);
 }
 
-/* v1 to v3 give the communicator's identity with the first event. */
+/*
+ * In versions 1 to 3, NCCL passes the communicator's identity with the first
+ * event.
+ */
 static void learn_identity(struct nb_pcomm *pc, const struct nb_descr *d)
 {
 	if (d->comm && !GET(pc->comm_id))
@@ -43,8 +51,10 @@ static void learn_identity(struct nb_pcomm *pc, const struct nb_descr *d)
 		SET(pc->rank, d->rank);
 }
 
-/* Count a call of the API, the other clock of fences. One thread makes a
- * communicator's calls. */
+/*
+ * Count an API call, which fences may count instead of decisions. One thread
+ * makes all calls of a communicator.
+ */
 static void count_api_call(struct nb_pcomm *pc)
 {
 	struct nb_seg_slot *slot = __atomic_load_n(&pc->slot, __ATOMIC_ACQUIRE);
@@ -96,7 +106,8 @@ void nb_events_stop(void *eh)
 {
 	uint64_t h = (uint64_t)(uintptr_t)eh;
 
-	if (!(h & NB_HANDLE_NUMBER)) /* NULL, or an event that we ignore */
+	/* NULL, or the handle of an event that we ignore */
+	if (!(h & NB_HANDLE_NUMBER))
 		return;
 	switch (nb_event_kind(h)) {
 	case NB_EVENT_COLL:

@@ -8,11 +8,12 @@
 #include "plugin/runtime/relaxed.h"
 
 /*
- * The rings of slots in which NCCL's threads keep open events: task.c has
- * collectives, sends and receives; child.c has their children. A slot's
- * word holds the running number of its event and its state. All fields are
- * atomic and relaxed. A thread owns a slot's fields while it has moved the
- * word to BUSY. No function locks, waits, allocates or calls the system.
+ * Rings of slots in which NCCL's threads keep open events. task.c handles
+ * collectives, sends and receives; child.c handles their children. A slot's
+ * word contains the running number of its event and its state. All fields are
+ * accessed with relaxed atomics. A thread owns a slot's fields after it has
+ * changed the word's state to BUSY. No function here locks, waits, allocates
+ * memory or makes a system call.
  */
 enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_OPEN, SLOT_STOPPED, SLOT_DONE };
 
@@ -28,7 +29,7 @@ enum {
 #define SLOT_ONE_CHILD (UINT64_C(1) << SLOT_AT_CHILDREN)
 #define SLOT_ONE_KERNEL (UINT64_C(1) << SLOT_AT_KERNELS)
 
-/* A new event may take the slot of an open event of this age. */
+/* A new event may take the slot of an open event that is older than this. */
 #define SLOT_OLD_NS UINT64_C(10000000000)
 
 static inline enum slot_state nb_slot_state(uint64_t word)
@@ -36,7 +37,7 @@ static inline enum slot_state nb_slot_state(uint64_t word)
 	return (enum slot_state)(word & SLOT_STATE);
 }
 
-/* A byte of a slot's "what". */
+/* Returns a byte of a slot's field "what". */
 static inline uint32_t nb_slot_byte(uint64_t what, int at)
 {
 	return (uint32_t)(what >> at) & 255;
@@ -57,7 +58,7 @@ static inline uint32_t nb_slot_kernels(uint64_t word)
 	return (uint32_t)(word >> SLOT_AT_KERNELS) & SLOT_MOST_KERNELS;
 }
 
-/* Has event @n ended, and does no other event have its slot yet? */
+/* Returns true if event @n has ended and no other event has its slot yet. */
 static inline bool nb_slot_over(uint64_t word, uint64_t n)
 {
 	return nb_slot_number(word) == n && nb_slot_state(word) != SLOT_OPEN;
@@ -69,7 +70,10 @@ static inline bool nb_slot_move(uint64_t *word, uint64_t *from, uint64_t to)
 					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* An event that started after the caller read the clock is not old. */
+/*
+ * Returns true if an event is old. An event that started after the caller read
+ * the clock is not old.
+ */
 static inline bool nb_slot_is_old(uint64_t since, uint64_t now)
 {
 	return now > since && now - since >= SLOT_OLD_NS;
@@ -93,7 +97,9 @@ static inline bool nb_event_is_api(uint32_t event)
 	       event == NB_EVENT_P2P_API || event == NB_EVENT_KERNEL_LAUNCH;
 }
 
-/* The slot of a task's handle; NULL: the handle has no slot here. */
+/*
+ * Returns the slot of a task's handle, or NULL if the handle has no slot here.
+ */
 static inline struct nb_op_slot *nb_task_of(uint64_t h, struct nb_pcomm **pc)
 {
 	uint64_t n = h & NB_HANDLE_NUMBER;
@@ -117,7 +123,7 @@ static inline struct nb_child_slot *nb_child_of(uint64_t h,
 	return &(*pc)->child[n % NB_CHILD_SLOTS];
 }
 
-/* Has everything about the task been recorded? */
+/* Returns true if everything about the task has been recorded. */
 static inline bool nb_task_complete(const struct nb_op_slot *s, uint64_t word)
 {
 	uint64_t what = GET(s->what);
@@ -128,15 +134,19 @@ static inline bool nb_task_complete(const struct nb_op_slot *s, uint64_t word)
 	return expect ? nb_slot_kernels(word) >= expect : !(what >> W_LATE & 1);
 }
 
-/* The handle of a new collective, send or receive. @token: the communicator's
- * as the caller has seen it. */
+/*
+ * Start a collective, send or receive. Returns its handle. @token: the
+ * communicator's token as the caller has read it
+ */
 uint64_t nb_task_start(struct nb_pcomm *pc, uint64_t token,
 		       const struct nb_descr *d);
 void nb_task_stop(uint64_t h);
-/* Make the sample if the task is complete. The thread that changes the word to
- * BUSY makes it. @word: the word as just read. */
+/*
+ * Make the sample if the task is complete. The thread that changes the word's
+ * state to BUSY makes it. @word: the word as just read
+ */
 void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word);
-/* Complete or drop all open tasks; at finalize. */
+/* Complete or drop all open tasks of a communicator at its finalize. */
 void nb_task_close_all(struct nb_pcomm *pc);
 
 uint64_t nb_child_start(struct nb_pcomm *pc, uint64_t token,

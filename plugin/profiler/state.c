@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The profiler's state in this process, and the counts of lost events.
+/* The profiler's state in this process, and its counts of lost events. */
 #include "plugin/profiler/state.h"
 
 #include "plugin/runtime/log.h"

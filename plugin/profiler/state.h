@@ -14,112 +14,133 @@ struct nb_gen;
 struct nb_seg_slot;
 
 /*
- * NCCL's profiler events, in one form for all versions of the ABI.
+ * NCCL's profiler events, in one form for all versions of the interface.
  *
- * NCCL gets numbers, not pointers, as contexts and handles: a nonce of this
- * process, the kind of event, the communicator's index and a running number.
- * The number selects a slot of a ring, whose word holds the number of its
- * current event. So a handle that is old, invalid, of another process, or
- * stopped twice finds another number there and does nothing. Slots are never
- * freed.
+ * NCCL gets numbers, not pointers, as contexts and handles. A number contains a
+ * nonce of this process, the kind of event, the communicator's index and a
+ * running number. The running number selects a slot of a ring, and the slot's
+ * word contains the number of its current event. A handle that is old, invalid,
+ * stopped twice or of another process therefore finds another number there and
+ * has no effect. Slots are never freed.
  *
- * A collective's (or send's) sample is complete when it was stopped, no child
+ * The sample of a collective or send is complete when it was stopped, no child
  * of it is open, and, if GPU times were requested, each of its channels has
- * reported its own: see nb_task_settle.
+ * reported its time (nb_task_settle).
  */
 enum nb_event {
 #define PROF_EVENT(name, bit, since, word) NB_EVENT_##name = bit,
 #include "core/defs/profiler.h"
 	NB_NEVENTS,
-	NB_EVENT_CONTEXT = 15 /* not an event: what NCCL holds as context */
+	/* not an event: the kind of the context that NCCL holds */
+	NB_EVENT_CONTEXT = 15
 };
 #define NB_EVENT_BIT(name) (1u << NB_EVENT_##name)
 
-/* "coll"; NULL for other numbers */
+/* Returns the name of an event, such as "coll", or NULL for other numbers. */
 const char *nb_event_word(unsigned event);
 
-/* The fields of an event's descriptor that we use. */
+/* The fields of NCCL's event descriptor that we use. */
 struct nb_descr {
-	uint32_t event;	 /* enum nb_event */
+	uint32_t event;	 /* a value of enum nb_event */
 	uint64_t parent; /* a handle, or an arbitrary number */
-	uint64_t comm;	 /* v1 to v3: the communicator's identity; else 0 */
+	/* the communicator's identity in versions 1 to 3, else 0 */
+	uint64_t comm;
 	uint64_t seq, bytes, timer;
-	uint32_t func, algo, proto, datatype; /* NB_WORD_NONE: not known */
+	uint32_t func, algo, proto, datatype; /* NB_WORD_NONE if not known */
 	int32_t rank, peer, step;
-	pid_t pid; /* process of the parent; 0: unknown */
+	pid_t pid; /* process of the parent; 0 if unknown */
 	uint32_t channel, channels, send;
 	bool has_timer;
 };
 enum { NB_WORD_NONE = 255 };
 
-/* Why an event was not measured; rows of core/defs/lost.h. */
+/*
+ * Reasons why an event was not measured. core/defs/lost.h has a row for each.
+ */
 enum nb_lost {
 #define LOST(name, word, level, text) NB_LOST_##name,
 #include "core/defs/lost.h"
 	NB_NLOST
 };
 const char *nb_lost_word(enum nb_lost why);
-/* Does the loss make measurements incomplete or wrong? */
+/* Returns true if such a loss makes measurements incomplete or wrong. */
 bool nb_lost_grave(enum nb_lost why);
 
-/* Count a lost event. */
+/* Count an event that was lost. */
 void nb_events_lose(enum nb_lost why);
 
 uint64_t nb_events_lost(enum nb_lost why);
-/* Log each kind of loss once; control thread, or the end of a communicator. */
+/*
+ * Log each kind of loss once. The control thread calls it, and so does the end
+ * of a communicator.
+ */
 void nb_events_tell(void);
 
 enum { NB_COLL_SLOTS = 1024, NB_CHILD_SLOTS = 2048, NB_MAX_PCOMMS = 1024 };
 
 /*
- * A collective, send or receive. All fields are atomic. The word: running
- * number << 28 | open children << 16 | channels done << 8 | state.
+ * Slot of a collective, send or receive. All fields are atomic. Layout of word:
+ * running number << 28 | open children << 16 | channels done << 8 | state.
  */
 struct nb_op_slot {
 	uint64_t word;
-	uint64_t start, stop; /* CPU, ns */
-	uint64_t gpu_most;    /* longest channel by the GPU's clock, ns, + 1 */
-	uint64_t cpu_first, cpu_last;	  /* its kernels' CPU times */
-	uint64_t proxy_first, proxy_last; /* CPU, ns */
+	uint64_t start, stop; /* CPU time in ns */
+	/* longest channel by the GPU's clock in ns, plus 1; 0: none */
+	uint64_t gpu_most;
+	/* CPU times of its first and last kernel event, in ns */
+	uint64_t cpu_first, cpu_last;
+	/* CPU times of its first and last proxy event, in ns */
+	uint64_t proxy_first, proxy_last;
 	uint64_t touched;
 	uint64_t seq, bytes;
-	uint64_t what; /* W_* */
+	uint64_t what; /* packed fields at the bit positions W_* */
 	uint64_t peer;
-	uint64_t parent;  /* handle of the API call */
-	uint64_t decided; /* number of the tuner's decisions at its start */
+	uint64_t parent; /* handle of the API call, or 0 */
+	/* number of the tuner's decisions when the task started */
+	uint64_t decided;
 	uint64_t pad;
 };
 
-/* A proxy operation or step, a channel's kernel, a group. */
+/* Slot of a proxy operation, a proxy step, a channel's kernel or a group. */
 struct nb_child_slot {
 	uint64_t word;
-	uint64_t parent; /* handle */
+	uint64_t parent; /* handle of the parent event */
 	uint64_t start, timer, timer_stop;
-	uint64_t since, wait; /* of a step: the state it is in, and from when */
-	uint64_t waits[4];    /* ns in each kind of wait */
+	uint64_t since, wait; /* current state of a step, and when it began */
+	uint64_t waits[4];    /* ns that a step spent in each kind of wait */
 	uint64_t bytes, what, peer;
 	uint64_t pad[2];
 };
 
 /* The profiler's record of one rank of one communicator. */
 struct nb_pcomm {
-	uint64_t token;	    /* atomic; context in use, 0: free */
-	uint64_t events;    /* atomic: started */
-	uint64_t next_coll; /* atomic; running numbers */
-	uint64_t base_coll; /* handles up to this number belong to an earlier
-			     * communicator
-			     */
-	uint64_t swept;	    /* the control thread's */
-	uint64_t connected; /* atomic: NCCL has connected its profiler channels
-			     */
+	/* context that NCCL holds; 0: free; accessed atomically */
+	uint64_t token;
+	uint64_t events;    /* number of events started; accessed atomically */
+	uint64_t next_coll; /* next running number; accessed atomically */
+	/* handles up to this number belong to an earlier communicator */
+	uint64_t base_coll;
+	/*
+	 * next_coll when a sweep last found no open event; only the control
+	 * thread uses it
+	 */
+	uint64_t swept;
+	/*
+	 * true once NCCL has connected its profiler channels; accessed
+	 * atomically
+	 */
+	uint64_t connected;
 	uint64_t pad0[2];
 	uint64_t next_child; /* accessed atomically */
 	uint64_t base_child;
 	uint64_t pad1[6];
 	uint32_t index, abi;
-	uint64_t comm_id;	    /* atomic: v1 to v3 learn it later */
-	const uint64_t *decided;    /* atomic: the tuner's decisions; or NULL */
-	struct nb_seg_slot *slot;   /* atomic: counts API calls; or NULL */
+	/* set later in versions 1 to 3; accessed atomically */
+	uint64_t comm_id;
+	/* the tuner's count of decisions, or NULL; accessed atomically */
+	const uint64_t *decided;
+	/* slot that counts API calls, or NULL; accessed atomically */
+	struct nb_seg_slot *slot;
 	int32_t rank, ranks, nodes; /* accessed atomically */
 	char name[64];
 	int *mask;
@@ -128,7 +149,7 @@ struct nb_pcomm {
 	struct nb_child_slot child[NB_CHILD_SLOTS];
 };
 
-/* A slot's "what". */
+/* Bit positions in field "what" of struct nb_op_slot. */
 enum {
 	W_FUNC = 0,
 	W_ALGO = 8,
@@ -138,37 +159,59 @@ enum {
 	W_LATE = 40,
 	W_P2P = 41
 };
-/* A child's "what". C_HELD: its parent counts it as open. */
+/*
+ * Bit positions in field "what" of struct nb_child_slot. C_HELD is set if the
+ * parent counts the child as open.
+ */
 enum {
 	C_KIND = 0,
 	C_CHANNEL = 8,
 	C_SEND = 16,
 	C_TIMER = 17,
 	C_HELD = 18,
-	C_FUNC = 24, /* the function of an API call */
+	C_FUNC = 24, /* function of an API call */
 	C_STEP = 32
 };
 
 struct nb_prof {
-	uint32_t hooks;	    /* atomic: bits of hooks that have programs */
-	struct nb_gen *gen; /* atomic; whose programs run, or NULL */
-	uint32_t need;	    /* atomic: bits of events wanted */
-	uint32_t connect;   /* atomic: bits of events that make NCCL connect */
-	uint32_t connect_left; /* atomic: such events left until we stop asking
-				*/
-	uint32_t telemetry;    /* atomic: NB_TEL_* */
-	uint32_t traced;       /* atomic: bits of events that traces record */
+	/* bit set of hooks that have programs; accessed atomically */
+	uint32_t hooks;
+	/* generation whose programs run, or NULL; accessed atomically */
+	struct nb_gen *gen;
+	uint32_t need; /* bit set of needed events; accessed atomically */
+	/*
+	 * bit set of events that make NCCL connect its channels; accessed
+	 * atomically
+	 */
+	uint32_t connect;
+	/*
+	 * number of such events after which we stop asking; accessed atomically
+	 */
+	uint32_t connect_left;
+	uint32_t telemetry; /* bits NB_TEL_*; accessed atomically */
+	/* bit set of events that traces record; accessed atomically */
+	uint32_t traced;
 	uint32_t abi;
-	uint32_t api_clock; /* atomic: as NCCLBPF_API_CLOCK says */
-	uint32_t chained;   /* atomic: a wrapped profiler is called too */
-	int chained_mask;   /* atomic; the wrapped profiler's mask, which it
-			       writes at any time */
+	/* value of NCCLBPF_API_CLOCK; accessed atomically */
+	uint32_t api_clock;
+	/* true if a wrapped profiler is called too; accessed atomically */
+	uint32_t chained;
+	/*
+	 * the wrapped profiler's mask, which it writes at any time; accessed
+	 * atomically
+	 */
+	int chained_mask;
 	pid_t pid;
-	uint64_t nonce; /* the bits of all handles; 0: not made yet */
+	/* bits that all handles contain; 0 until the nonce is chosen */
+	uint64_t nonce;
 	struct nb_pcomm *comm[NB_MAX_PCOMMS]; /* accessed atomically */
 	uint64_t lost[NB_NLOST];	      /* accessed atomically */
-	uint32_t told;			      /* atomic: bits of enum nb_lost */
-	/* protects the making and ending of communicators, and the mask */
+	/*
+	 * bit set of enum nb_lost that the log has reported; accessed
+	 * atomically
+	 */
+	uint32_t told;
+	/* protects the mask, and making and ending communicators */
 	pthread_mutex_t lock;
 };
 extern struct nb_prof nb_prof;
@@ -176,24 +219,30 @@ extern struct nb_prof nb_prof;
 enum { NB_HANDLE_KIND = 46, NB_HANDLE_COMM = 36 };
 #define NB_HANDLE_NUMBER ((UINT64_C(1) << 36) - 1)
 
-/* Do we need events of this type? If not, the descriptor is not read. */
+/*
+ * Returns true if events of this type are needed. If not, their descriptor is
+ * not read.
+ */
 static inline bool nb_events_wanted(unsigned event)
 {
 	return event < NB_NEVENTS &&
 	       __atomic_load_n(&nb_prof.need, __ATOMIC_RELAXED) >> event & 1;
 }
-/* Is a wrapped profiler called too? */
+/* Returns true if a wrapped profiler is called too. */
 static inline bool nb_events_chained(void)
 {
 	return __builtin_expect(
 		__atomic_load_n(&nb_prof.chained, __ATOMIC_RELAXED), 0);
 }
-/* Is it in use? */
+/* Returns true if the communicator structure is in use. */
 static inline bool nb_pcomm_living(const struct nb_pcomm *pc)
 {
 	return pc && __atomic_load_n(&pc->token, __ATOMIC_RELAXED);
 }
-/* NCCL reported a kernel, so it has connected the profiler channels. */
+/*
+ * Note that NCCL has connected the profiler channels, because it has reported a
+ * kernel.
+ */
 static inline void nb_pcomm_connected(struct nb_pcomm *pc)
 {
 	if (__builtin_expect(!__atomic_load_n(&pc->connected, __ATOMIC_RELAXED),
@@ -201,7 +250,9 @@ static inline void nb_pcomm_connected(struct nb_pcomm *pc)
 		__atomic_store_n(&pc->connected, 1, __ATOMIC_RELAXED);
 }
 
-/* The communicator of a context or handle of ours, else NULL. */
+/*
+ * Returns the communicator of our context or handle, or NULL for other values.
+ */
 static inline struct nb_pcomm *nb_pcomm_of(uint64_t handle)
 {
 	uint64_t nonce = __atomic_load_n(&nb_prof.nonce, __ATOMIC_RELAXED);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Collectives, sends and receives: each takes a slot, and the thread that
- * brings its last piece of information makes the sample.
+ * Collectives, sends and receives. Each has a slot, and the thread that records
+ * its last missing piece of information makes the sample.
  */
 #include "core/jobseg/format.h"
 
@@ -11,14 +11,17 @@
 #include "plugin/profiler/trace_ring.h"
 #include "plugin/runtime/hot.h"
 
-/* nb_clock may step back by at most this during an event. */
+/* nb_clock may step back by at most this time during an event. */
 static const uint64_t CLOCK_BACK_NS = 5 * NB_CLOCK_STEP_NS;
-/* If a task has proxy operations, they begin within this time. */
+/* If a task has proxy operations, the first begins within this time. */
 static const uint64_t QUIET_NS = 200000000;
-/* A kernel may wait for the GPU for at most this time. */
+/* A kernel waits for the GPU for at most this time. */
 static const uint64_t PATIENCE_NS = 60000000000;
 
-/* @from is UINT64_MAX if no event came. */
+/*
+ * Compute the time between two events. @from is UINT64_MAX if there was no
+ * event. Returns false if the time is not known or the clock stepped back.
+ */
 static bool sample_span(uint64_t from, uint64_t to, uint64_t *ns)
 {
 	if (from == UINT64_MAX || !to)
@@ -46,8 +49,10 @@ static void sample_choose_exec(struct nb_sample *s, bool gpu)
 					   : NB_SOURCE_KERNEL_CPU;
 }
 
-/* Make the sample of a slot that we own. @whole: all of its kernels have
- * reported. */
+/*
+ * Make the sample of a slot that this thread owns. @whole: all kernels of the
+ * task have reported
+ */
 static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s,
 			bool whole)
 {
@@ -88,7 +93,10 @@ static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s,
 		nb_trace_span_task(pc, s, &o, nb_slot_number(GET(s->word)));
 }
 
-/* Is the event of an earlier communicator in the same struct? */
+/*
+ * Returns true if the event belongs to an earlier communicator in the same
+ * structure.
+ */
 static bool task_is_dead(const struct nb_pcomm *pc, uint64_t word)
 {
 	return nb_slot_number(word) <= GET(pc->base_coll);
@@ -96,7 +104,7 @@ static bool task_is_dead(const struct nb_pcomm *pc, uint64_t word)
 
 /*
  * Make the sample if the task is complete and this thread changes the word to
- * BUSY. @word: the word as just read.
+ * BUSY. @word: the word as just read
  */
 void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
 {
@@ -112,7 +120,7 @@ void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
 	__atomic_store_n(&s->word, n | SLOT_DONE, __ATOMIC_RELEASE);
 }
 
-/* Complete the task with what is known; @word: as just read. */
+/* Complete the task with what is known so far. @word: the word as just read */
 static void task_give_up(struct nb_pcomm *pc, struct nb_op_slot *s,
 			 uint64_t word)
 {
@@ -132,7 +140,10 @@ static void task_give_up(struct nb_pcomm *pc, struct nb_op_slot *s,
 	__atomic_store_n(&s->word, n | SLOT_DONE, __ATOMIC_RELEASE);
 }
 
-/* Take the slot of number @n; NULL: its last event is still in use. */
+/*
+ * Returns the slot of number @n, or NULL if the slot's last event is still in
+ * use.
+ */
 static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n,
 				    uint64_t now)
 {
@@ -164,11 +175,11 @@ static struct nb_op_slot *task_take(struct nb_pcomm *pc, uint64_t n,
 }
 
 /*
- * Take the next number with a free slot; NULL: none in SLOT_TRIES numbers.
- * Because taken slots are skipped, an event that never ends blocks only its
- * own slot. The communicator may have ended
- * since the caller checked: numbers from before are invalid
- * (nb_events_finalize), and later ones find the token changed here.
+ * Take the next number whose slot is free. Returns NULL if SLOT_TRIES numbers
+ * have none. Slots in use are skipped, so an event that never ends blocks only
+ * its own slot. The communicator may have ended since the caller checked:
+ * earlier numbers are then invalid (nb_events_finalize), and for later numbers
+ * the token has changed.
  */
 static struct nb_op_slot *task_take_next(struct nb_pcomm *pc, uint64_t token,
 					 uint64_t *n, uint64_t now)
@@ -185,7 +196,7 @@ static struct nb_op_slot *task_take_next(struct nb_pcomm *pc, uint64_t token,
 	return s;
 }
 
-/* Bytes of the whole collective, as a tuner counts them. */
+/* Returns the bytes of the whole collective, as NCCL's tuner counts them. */
 static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
 {
 	enum { ALL_GATHER = 2, REDUCE_SCATTER = 3 };
@@ -197,7 +208,10 @@ static uint64_t whole_bytes(const struct nb_pcomm *pc, const struct nb_descr *d)
 	return d->bytes;
 }
 
-/* The number of the tuner's decisions for the communicator, 0: unknown. */
+/*
+ * Returns the number of the tuner's decisions for the communicator, or 0 if it
+ * is unknown.
+ */
 static uint64_t tuner_decisions(const struct nb_pcomm *pc)
 {
 	const uint64_t *count = GET(pc->decided);
@@ -273,10 +287,9 @@ void nb_task_stop(uint64_t h)
 			return;
 		}
 	}
-	nb_events_lose(NB_LOST_TWICE); /* another thread stopped it first */
+	/* another thread has stopped the event first */
+	nb_events_lose(NB_LOST_TWICE);
 }
-
-/* ---- tasks that do not complete by themselves ---- */
 
 bool nb_events_sweep(struct nb_pcomm *pc, uint64_t now)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows of histograms, found or made by key without a lock.
+/* Rows of histograms, which are found or created by key without a lock. */
 #include "plugin/profiler/telemetry.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ const char *nb_tel_func_word(uint32_t func)
 
 const char *nb_tel_source_word(unsigned source)
 {
-	/* the names that NCCL's Inspector uses */
+	/* NCCL's Inspector uses the same names */
 	static const char *const words[NB_NSOURCES] = {
 		[NB_SOURCE_GPU] = "kernel_gpu",
 		[NB_SOURCE_KERNEL_CPU] = "kernel_cpu",
@@ -59,8 +59,10 @@ void nb_tel_time_add(struct nb_tel_time *t, uint64_t ns)
 		;
 }
 
-/* Record the sample so that ranks can be compared: a collective has the same
- * number on every rank. */
+/*
+ * Record the sample for comparing ranks. A collective has the same number on
+ * every rank.
+ */
 static void note_recent(struct nb_tel *t, uint64_t key,
 			const struct nb_sample *s)
 {
@@ -106,7 +108,8 @@ void nb_tel_add(struct nb_tel *t, const struct nb_sample *s)
 		return;
 	__atomic_fetch_add(&r->bytes_sum, s->bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->source, s->source, __ATOMIC_RELAXED);
-	if (s->algo != NB_TEL_NO_WORD) /* sends and receives are not numbered */
+	/* sends and receives have no such number */
+	if (s->algo != NB_TEL_NO_WORD)
 		note_recent(t, key, s);
 }
 

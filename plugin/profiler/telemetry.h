@@ -8,28 +8,32 @@
 #include "core/jobseg/hist.h"
 
 /*
- * Measured times: a row of histograms for each function, power of two of the
- * size, algorithm and protocol. NCCL's threads write rows without locks. A
- * reader's sums may differ by a few samples.
+ * Measured times. There is a row of histograms for each function, power of two
+ * of the size, algorithm and protocol. NCCL's threads write rows without locks,
+ * so a reader's sums may be off by a few samples.
  */
 enum nb_tel_kind {
-	NB_TEL_ENQUEUE, /* NCCL's own work on the CPU */
-	NB_TEL_KERNEL,	/* longest channel of its kernels */
-	NB_TEL_NETWORK, /* first start to last end of its proxy operations */
-	NB_TEL_EXEC,	/* duration: the better of the two above */
+	NB_TEL_ENQUEUE, /* time of NCCL's own work on the CPU */
+	NB_TEL_KERNEL,	/* time of the longest channel of its kernels */
+	/* time from the first start to the last end of its proxy operations */
+	NB_TEL_NETWORK,
+	/* duration: the kernel time if known, else the network time */
+	NB_TEL_EXEC,
 	NB_TEL_NKINDS
 };
 
-/* The source of NB_TEL_EXEC's time. */
+/* Source of the time in NB_TEL_EXEC. */
 enum nb_tel_source {
 	NB_SOURCE_NONE,
-	NB_SOURCE_GPU,	      /* the GPU's time stamps */
-	NB_SOURCE_KERNEL_CPU, /* kernel times seen by the CPU (v3) */
+	NB_SOURCE_GPU,	      /* time stamps of the GPU */
+	NB_SOURCE_KERNEL_CPU, /* kernel times as the CPU sees them (v3) */
 	NB_SOURCE_PROXY,
 	NB_NSOURCES
 };
 const char *nb_tel_source_word(unsigned source);
-/* "all_reduce", "send"; NULL for other numbers. */
+/*
+ * Returns a function's name, such as "all_reduce", or NULL for other numbers.
+ */
 const char *nb_tel_func_word(uint32_t func);
 
 struct nb_tel_time {
@@ -37,30 +41,31 @@ struct nb_tel_time {
 	uint32_t hist[NB_HIST_BUCKETS]; /* accessed atomically */
 };
 
-/* Any thread, no lock. */
+/* Add a time. Any thread may call it; it takes no lock. */
 void nb_tel_time_add(struct nb_tel_time *t, uint64_t ns);
-/* Reset the counts. Other threads may be adding. */
+/* Reset the counts. Other threads may be adding times. */
 void nb_tel_time_clear(struct nb_tel_time *t);
 
 struct nb_tel_row {
-	uint64_t key; /* atomic; 0: free; nb_tel_key */
+	/* key made by nb_tel_key; 0: the row is free; accessed atomically */
+	uint64_t key;
 	uint64_t bytes_last, channels_last;
-	uint64_t bytes_sum; /* bytes of the samples in NB_TEL_EXEC */
+	uint64_t bytes_sum; /* bytes of all samples in NB_TEL_EXEC */
 	uint64_t source;    /* enum nb_tel_source of the last sample */
 	struct nb_tel_time time[NB_TEL_NKINDS];
 };
 
 enum { NB_TEL_ROWS = 256, NB_TEL_RECENT = 1024, NB_TEL_NO_WORD = 255 };
 
-/* A recent sample, for comparing ranks. Atomic. */
+/* A recent sample, used to compare ranks. All fields are atomic. */
 struct nb_tel_recent {
-	uint64_t whole; /* the sample's number + 1; 0: being written */
+	uint64_t whole; /* number of the sample + 1; 0 while it is written */
 	uint64_t key, seq, ns;
 };
 
 struct nb_tel {
-	uint64_t full; /* atomic: samples for which there was no row */
-	uint64_t next; /* atomic: samples recorded */
+	uint64_t full; /* samples that found no free row; accessed atomically */
+	uint64_t next; /* number of samples recorded; accessed atomically */
 	struct nb_tel_row row[NB_TEL_ROWS];
 	struct nb_tel_recent recent[NB_TEL_RECENT];
 };
@@ -70,7 +75,7 @@ struct nb_sample {
 	uint64_t comm_id, seq, bytes, start_ns;
 	uint64_t ns[NB_TEL_NKINDS];
 	bool has[NB_TEL_NKINDS];
-	uint32_t func, algo, proto, channels; /* 255: not known */
+	uint32_t func, algo, proto, channels; /* 255 if not known */
 	int32_t rank, ranks, nodes, peer;
 	uint32_t source;
 };
@@ -84,18 +89,22 @@ static inline uint64_t nb_tel_key(uint32_t func, uint64_t bytes, uint32_t algo,
 	       (algo & 255) << 8 | (proto & 255);
 }
 
-/* Any thread, no lock. */
+/* Record a sample. Any thread may call it; it takes no lock. */
 void nb_tel_add(struct nb_tel *t, const struct nb_sample *s);
-/* Copy recent sample number @n; false: overwritten or not written yet. Any
- * thread. */
+/*
+ * Copy recent sample number @n. Returns false if it is overwritten or not yet
+ * written. Any thread may call it.
+ */
 bool nb_tel_recent(const struct nb_tel *t, uint64_t n,
 		   struct nb_tel_recent *out);
-/* Reset all counts. Rows keep their keys, since other threads may be adding. */
+/*
+ * Reset all counts. Rows keep their keys, because other threads may be adding.
+ */
 void nb_tel_clear(struct nb_tel *t);
 
 /*
- * Bus bandwidth is algorithm bandwidth times this (nccl-tests' PERFORMANCE.md);
- * 0 where the number of ranks is not known.
+ * Returns the factor from algorithm bandwidth to bus bandwidth (nccl-tests'
+ * PERFORMANCE.md), or 0 if the number of ranks is not known.
  */
 double nb_tel_bus_factor(uint32_t func, int32_t ranks);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ring behind `trace start`. A place's stamp is 2 * the span's number + 2,
- * and odd while it is written. A writer that finds it odd, or ahead of its own
- * number, drops its span. Stores release and loads acquire, because
- * ThreadSanitizer does not support fences.
+ * The ring of spans for `trace start`. An entry's stamp is 2 * (the span's
+ * number + 1) when the span is complete, and odd while it is written. A writer
+ * that finds the stamp odd or ahead of its own number drops its span. Stores
+ * use release and loads use acquire, because ThreadSanitizer does not support
+ * fences.
  */
 #include "plugin/profiler/trace_ring.h"
 
@@ -21,11 +22,12 @@ struct place {
 	uint64_t word[NB_SPAN_WORDS];
 };
 
-static struct place *ring; /* atomic; NB_SPANS, or NULL */
+/* array of NB_SPANS entries, or NULL; accessed atomically */
+static struct place *ring;
 static uint64_t next __attribute__((aligned(64)));
 static uint64_t left_out __attribute__((aligned(64)));
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Under the lock. */
+/* protected by the lock */
 static uint32_t opens[NB_TRACE_NEVENTS], traces, recorded;
 
 const char *nb_trace_event_word(unsigned event)
@@ -62,7 +64,7 @@ void nb_trace_ring_add(const struct nb_trace_span *s)
 	__atomic_store_n(&p->stamp, 2 * n + 2, __ATOMIC_RELEASE);
 }
 
-/* A handle without the process's nonce. */
+/* Returns a handle without the process's nonce. */
 static uint64_t id_of(uint64_t h)
 {
 	return h & ((UINT64_C(1) << (NB_HANDLE_KIND + 4)) - 1);
@@ -79,8 +81,10 @@ static uint64_t rank_and_peer(const struct nb_pcomm *pc, uint64_t peer)
 	return (uint64_t)(uint32_t)GET(pc->rank) | peer << 32;
 }
 
-/* When the task ended. If the GPU reported its times that is now; else it is
- * the last event. */
+/*
+ * Returns when the task ended: now if the GPU reported its times, else the time
+ * of its last event.
+ */
 static uint64_t task_done_ns(const struct nb_op_slot *s,
 			     const struct nb_sample *o)
 {
@@ -134,7 +138,9 @@ void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 	nb_trace_ring_add(&p);
 }
 
-/* The calling thread's id; API calls start and stop in one thread. */
+/*
+ * Returns the calling thread's ID. An API call starts and stops in one thread.
+ */
 static uint64_t thread_id(void)
 {
 	static __thread uint64_t tid;
@@ -235,7 +241,7 @@ bool nb_trace_ring_read(uint64_t n, struct nb_trace_span *out)
 	return GET(p->stamp) == 2 * n + 2;
 }
 
-/* With the lock. */
+/* Recompute which events are traced. The caller holds the lock. */
 static void update_traced(void)
 {
 	uint32_t bits = 0;

@@ -10,21 +10,23 @@
 #include "plugin/profiler/state.h"
 
 /*
- * Finished profiler events that `trace start` records, in a ring of the
- * process. NCCL's threads write, and never wait. A writer drops and counts a
- * span whose place another thread still writes. Each reader has its own
- * position; a reader that is a whole ring behind misses spans.
+ * The process's ring of finished profiler events, which `trace start` records.
+ * NCCL's threads write and never wait: a writer drops and counts a span if
+ * another thread still writes its entry. Each reader has its own position. A
+ * reader that is a whole ring behind misses spans.
  *
- * The first trace makes the ring.
+ * The first trace allocates the ring.
  */
 enum { NB_SPANS = 1 << 15 };
 
 /*
- * Events that the plugin itself records, behind those of NCCL's profiler: bits
- * that no version of the interface has, so NCCL is never asked for them.
+ * Events that the plugin itself records. Their bits follow those of NCCL's
+ * profiler events; no version of the interface has them, so NCCL is never asked
+ * for them.
  */
 enum nb_trace_event {
-	NB_TRACE_GIN_PUT = 16, /* from post to done, with or without a signal */
+	/* a put, with or without a signal, from post to completion */
+	NB_TRACE_GIN_PUT = 16,
 	NB_TRACE_GIN_GET,
 	NB_TRACE_GIN_SIGNAL, /* a peer's signal was applied here */
 	NB_TRACE_NEVENTS
@@ -35,40 +37,51 @@ static_assert((int)NB_TRACE_GIN_PUT > (int)NB_EVENT_CONTEXT,
 #define NB_TRACE_GIN                                     \
 	(NB_TRACE_BIT(GIN_PUT) | NB_TRACE_BIT(GIN_GET) | \
 	 NB_TRACE_BIT(GIN_SIGNAL))
-/* "gin_put", or nb_event_word; NULL for other numbers. */
+/* Returns an event's name, such as "gin_put", or NULL for other numbers. */
 const char *nb_trace_event_word(unsigned event);
 
-/* The words of a span. Times are CPU, ns, of nb_clock; 0: not known. */
+/* The words of a span. Times are CPU times in ns (nb_clock); 0 if not known. */
 enum nb_trace_span_word {
-	NB_SPAN_WHAT, /* NB_SPAN_AT_* */
+	NB_SPAN_WHAT, /* packed fields at the bit positions NB_SPAN_AT_* */
 	NB_SPAN_START,
-	NB_SPAN_END,	/* of tasks: when NCCL had enqueued it */
-	NB_SPAN_COMM,	/* identity */
-	NB_SPAN_WHO,	/* rank 32, peer or root 32 */
-	NB_SPAN_ID,	/* kind and number, as in a handle */
-	NB_SPAN_PARENT, /* kind and number of the parent; 0: unknown */
-	NB_SPAN_SEQ,	/* number of a collective; step of a step; thread of
-			 * an API call */
+	NB_SPAN_END,	/* for tasks: when NCCL had enqueued it */
+	NB_SPAN_COMM,	/* identity of the communicator */
+	NB_SPAN_WHO,	/* rank (32 bits), peer or root (32 bits) */
+	NB_SPAN_ID,	/* kind and number of the event, as in a handle */
+	NB_SPAN_PARENT, /* kind and number of the parent; 0 if unknown */
+	/*
+	 * number of a collective or of a proxy step, or thread of an API call
+	 */
+	NB_SPAN_SEQ,
 	NB_SPAN_BYTES,
-	/* tasks: execution time in ns + 1, its source, the time when the task
-	 * was complete, the number of the tuner's decisions at its start, and
-	 * the slot that counts them */
+	/*
+	 * Of tasks: execution time in ns + 1, the source of that time, when the
+	 * task was complete, the number of the tuner's decisions at its start,
+	 * and the slot that counts decisions.
+	 */
 	NB_SPAN_EXEC,
 	NB_SPAN_SOURCE,
 	NB_SPAN_DONE,
 	NB_SPAN_DECIDED,
 	NB_SPAN_SLOT,
-	/* kernels: the GPU's clock at start and stop */
+	/* of kernels: the GPU's clock at start and stop */
 	NB_SPAN_GPU_START = NB_SPAN_EXEC,
 	NB_SPAN_GPU_STOP = NB_SPAN_SOURCE,
-	/* steps: ns waited for the GPU, the peer, the network, a flush */
+	/*
+	 * of steps: ns spent waiting for the GPU, the peer, the network, a
+	 * flush
+	 */
 	NB_SPAN_WAITS = NB_SPAN_EXEC,
-	/* puts and gets: ns held back by a program, the signal operation, the
-	 * signal's index, its value */
+	/*
+	 * of puts and gets: the delay by a program in ns, the signal operation,
+	 * the signal's index and value
+	 */
 	NB_SPAN_GIN = NB_SPAN_EXEC,
-	/* signals: the same words, the first is the number of puts since the
-	 * peer's last signal; NB_SPAN_BYTES are theirs */
-	NB_SPAN_ERROR = NB_SPAN_SLOT, /* puts and gets: their result */
+	/*
+	 * Of signals: the same words, but the first is the number of puts since
+	 * the peer's last signal. NB_SPAN_BYTES is the size of these puts.
+	 */
+	NB_SPAN_ERROR = NB_SPAN_SLOT, /* result of a put or get */
 	NB_SPAN_WORDS = 15
 };
 enum {
@@ -76,57 +89,71 @@ enum {
 	NB_SPAN_AT_FUNC = 8,
 	NB_SPAN_AT_ALGO = 16,
 	NB_SPAN_AT_PROTO = 24,
-	NB_SPAN_AT_CHANNELS = 32, /* task: channels; GIN: the context; others:
-				   * the channel */
+	/*
+	 * tasks: number of channels; GIN: index of the context; others: index
+	 * of the channel
+	 */
+	NB_SPAN_AT_CHANNELS = 32,
 	NB_SPAN_AT_SEND = 40,
-	NB_SPAN_AT_GPU = 41 /* the kernel has told the GPU's clock */
+	NB_SPAN_AT_GPU = 41 /* the kernel has reported the GPU's clock */
 };
 
 struct nb_trace_span {
 	uint64_t word[NB_SPAN_WORDS];
 };
 
-/* Bits of events that traces record: NB_EVENT_BIT()s and NB_TRACE_BIT()s.
- * NCCL's threads check it for each event. */
+/*
+ * Returns the events that traces record, as NB_EVENT_BIT() and NB_TRACE_BIT()
+ * bits. NCCL's threads check it for each event.
+ */
 static inline uint32_t nb_trace_ring_wanted(void)
 {
 	return __atomic_load_n(&nb_prof.traced, __ATOMIC_RELAXED);
 }
 
-/* Any thread, no lock. */
+/* Add a span. Any thread may call it; it takes no lock. */
 void nb_trace_ring_add(const struct nb_trace_span *s);
 
 /*
- * nb_trace_ring_open - record events @events, and ask NCCL for them
- * @events: NB_EVENT_BIT()s and NB_TRACE_BIT()s
+ * nb_trace_ring_open - record events, and ask NCCL to report them
+ * @events: bits NB_EVENT_BIT() and NB_TRACE_BIT()
  *
- * Each open needs a close with the same bits. 0, NB_E_NOMEM. Not from NCCL's
- * threads.
+ * Each open needs a close with the same bits. Returns 0 or NB_E_NOMEM. NCCL's
+ * threads must not call it.
  */
 int nb_trace_ring_open(uint32_t events, struct nb_err *err);
 void nb_trace_ring_close(uint32_t events);
-/* How many traces are open. */
+/* Returns the number of open traces. */
 uint32_t nb_trace_ring_traces(void);
 /*
- * The trace that does not end with a connection: start it, change its events,
- * or end it with 0. As nb_trace_ring_open.
+ * Start, change or end (@events 0) the trace that outlives its connection.
+ * Returns as nb_trace_ring_open does.
  */
 int nb_trace_ring_record(uint32_t events, struct nb_err *err);
 uint32_t nb_trace_ring_recorded(void);
 
-/* The next span's number. Spans with lower numbers were written or dropped. */
+/*
+ * Returns the number of the next span. Spans with lower numbers were written or
+ * dropped.
+ */
 uint64_t nb_trace_ring_next(void);
-/* Copy span @n; false: overwritten, dropped or not written yet. */
+/*
+ * Copy span @n. Returns false if it was overwritten or dropped, or is not yet
+ * written.
+ */
 bool nb_trace_ring_read(uint64_t n, struct nb_trace_span *out);
-/* Spans dropped because another thread was writing their place. */
+/*
+ * Returns the number of spans dropped because another thread was writing their
+ * entry.
+ */
 uint64_t nb_trace_ring_left_out(void);
 
-/* After a fork, in the child: no trace is open. */
+/* Close all traces in a forked child. */
 void nb_trace_ring_forked(void);
-/* At the end, when no thread calls. */
+/* Free the ring at process end, when no thread calls. */
 void nb_trace_ring_end(void);
 
-/* Finished events become spans. @n: running numbers. */
+/* Record a finished event as a span. @n: the event's running number */
 void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 			const struct nb_sample *o, uint64_t n);
 void nb_trace_span_child(const struct nb_pcomm *pc,

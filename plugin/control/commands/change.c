@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * change status|check|commit|abort: the second half of a change in several
- * processes.
+ * Handlers of change status|check|commit|abort, which finish a change that was
+ * staged in several processes.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * check agreement: the job segment has the decisions of all processes of the
- * job on this host, so any of them can answer.
+ * Handler of check agreement. The job segment contains the decisions of all
+ * processes of the job on this host, so any process can answer.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * comm list|show, explain. A process may hold several ranks of one
- * communicator, each a slot of its own with decisions of its own; they agree
- * unless something is wrong, and then the difference must be visible.
+ * Handlers of comm list|show and explain. A process may hold several ranks of
+ * one communicator. Each rank has a slot with its own decisions. Ranks normally
+ * agree, and these commands must show it if they do not.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "plugin/policies/generations.h"
 #include "plugin/tuner/explain.h"
 
-/* Members of one rank of a communicator; the object is open. */
+/* Write one rank of a communicator as members of the open JSON object. */
 static void put_comm(struct nb_json *j, const struct nb_comm *c)
 {
 	const char *why = NULL;
@@ -73,7 +73,10 @@ static void no_comm(struct nb_call *call, const char *text)
 	nb_hint(call->err, "comm list shows the %u that are", nb_comms.n);
 }
 
-/* The rank meant by COMM and slot=; the lowest slot without the option. */
+/*
+ * Find the rank that COMM and slot= select. Without slot=, it is the lowest
+ * slot.
+ */
 static int find_rank(struct nb_call *call, const struct nb_comm **out)
 {
 	const char *text = call->req->arg[0];
@@ -155,7 +158,10 @@ static int parse_coll(struct nb_call *call, int *coll)
 	return call->err->code;
 }
 
-/* Without comm=: a communicator that decided such a case, else the busiest. */
+/*
+ * Choose a communicator if comm= is absent: one that has decided such a case,
+ * else the busiest one.
+ */
 static int pick_comm(struct nb_call *call, int coll, uint64_t bytes,
 		     const struct nb_comm **out)
 {
@@ -185,7 +191,10 @@ static int pick_comm(struct nb_call *call, int coll, uint64_t bytes,
 	return *out ? 0 : NB_E_NOENT;
 }
 
-/* @name, or @number if NCCL has no such name; -1: no opinion. */
+/*
+ * Write @name, or @number if NCCL has no such name, or null for -1 (no
+ * opinion).
+ */
 static void put_word(struct nb_json *j, const char *key, const char *name,
 		     int number)
 {
@@ -212,8 +221,10 @@ static void put_steps(struct nb_json *j, const struct nb_explain *e)
 	nb_json_end_arr(j);
 }
 
-/* The policies that set algorithm, protocol and channels last; NULL: no policy
- * set it. */
+/*
+ * The last policies that set the algorithm, the protocol and the channels; NULL
+ * if no policy set them.
+ */
 struct said {
 	const char *algo, *proto, *choice, *channels;
 	struct nb_explain_step last;
@@ -239,7 +250,10 @@ static struct said last_words(const struct nb_explain *e)
 	return by;
 }
 
-/* Why the answer was dropped, which policy gave it, and the allowed values. */
+/*
+ * Describe why an answer was dropped, which policy gave it, and the allowed
+ * values.
+ */
 static void refusal_text(char *to, size_t size, const struct nb_comm *c,
 			 const struct nb_explain *e)
 {

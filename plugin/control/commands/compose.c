@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * policy add|remove|move: changes of the order by one policy. Each is a change
- * like policy use. Every process of a job computes it from the same baseline,
- * so all get the same generation.
+ * Handlers of policy add|remove|move, which change the order of policies by one
+ * policy. Each is a change like policy use. Every process of a job computes the
+ * new order from the same baseline, so all get the same generation.
  */
 #include "plugin/change/change.h"
 #include "plugin/change/compose.h"
@@ -24,7 +24,7 @@ static int stage_edit(struct nb_call *call, const struct nb_edit *edit)
 	return rc ? rc : nb_cmd_finish_change(call, digest);
 }
 
-/* Read the options for the policy's new position; at most one may be given. */
+/* Read the options for the policy's new position. At most one may be given. */
 static int parse_position(struct nb_call *call, struct nb_edit *edit,
 			  bool wanted)
 {

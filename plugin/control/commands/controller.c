@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// controller status|pause|resume: the closed loop of the job on this host.
+/*
+ * Handlers of controller status|pause|resume for the controllers of the job on
+ * this host.
+ */
 #include <stdio.h>
 
 #include "plugin/control/reply.h"

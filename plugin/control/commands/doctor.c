@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * `doctor`: checks for everything that keeps a policy from deciding, with a
- * level, the finding and advice. It changes nothing.
+ * Handler of `doctor`, which checks for everything that can stop a policy from
+ * deciding. Each check reports a level, a finding and advice. The command
+ * changes nothing.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -162,7 +163,7 @@ static void check_net(struct nb_json *j)
 	      (unsigned long long)stalls, (unsigned long long)strange);
 }
 
-/* GIN is on, but NCCL was given no device of ours. */
+/* Explain why NCCL was given no GIN device of ours although GIN is on. */
 static void check_gin_unused(struct nb_json *j, bool transport)
 {
 	int net_devices;
@@ -217,7 +218,7 @@ static void check_gin(struct nb_json *j)
 	      (unsigned long long)offences);
 }
 
-/* What goes past the tap. */
+/* Report queue pairs and contexts that the tap does not observe. */
 static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_sums *s)
 {
 	uint64_t others = nb_verbs_other_contexts();
@@ -233,7 +234,10 @@ static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_sums *s)
 	      gpu ? ", what GPUs post themselves (GIN with GDAKI)" : "");
 }
 
-/* NCCL 2.28 crashes on some adapters, unless a variable says otherwise. */
+/*
+ * Warn that NCCL 2.28 may crash in its GIN set-up with this adapter, unless a
+ * variable prevents that.
+ */
 static void check_gin_crash(struct nb_json *j, const struct nb_tap_api *tap)
 {
 	int version = nb_verbs_version();
@@ -262,7 +266,10 @@ static void check_gin_crash(struct nb_json *j, const struct nb_tap_api *tap)
 	}
 }
 
-/* NCCL's own InfiniBand: is it seen, and how does it do? */
+/*
+ * Check whether the tap observes NCCL's own InfiniBand transport, and report
+ * its errors.
+ */
 static void check_verbs(struct nb_json *j)
 {
 	const struct nb_tap_api *tap = nb_verbs_tap();
@@ -299,14 +306,15 @@ static void check_verbs(struct nb_json *j)
 	check_gin_crash(j, tap);
 }
 
-/* The profiler's lost events. */
+/* Report the events that the profiler has lost. */
 static void check_events(struct nb_json *j)
 {
 	uint64_t grave = 0, rest = 0, most = 0;
 	const char *word = NULL;
 
 	if (!nb_events_abi())
-		return; /* `stats` says how to make NCCL call it */
+		/* `stats` explains how to make NCCL call the profiler */
+		return;
 	for (int i = 0; i < NB_NLOST; i++) {
 		uint64_t n = nb_events_lost((enum nb_lost)i);
 
@@ -331,7 +339,7 @@ static void check_events(struct nb_json *j)
 	      (unsigned long long)rest);
 }
 
-/* Variables with an invalid value, for which the default applies. */
+/* Report variables with an invalid value. Their default applies. */
 static unsigned check_values(struct nb_json *j, const struct nb_env *env)
 {
 	unsigned bad = 0;
@@ -396,7 +404,7 @@ static void check_settings(struct nb_json *j, const struct nb_env *env)
 
 static void check_policy(struct nb_json *j)
 {
-	/* some messages already contain the file's name */
+	/* some error messages already contain the file's name */
 	bool named = !strncmp(nb_load.err.text, nb_load.what,
 			      strcspn(nb_load.what, "@"));
 
@@ -419,7 +427,7 @@ static void check_policy(struct nb_json *j)
 		      "a change is staged but not committed");
 }
 
-/* Report communicators that cannot be changed or whose ranks differ. */
+/* Report communicators that cannot be changed or whose ranks have diverged. */
 static unsigned check_comms(struct nb_json *j)
 {
 	unsigned shown = 0, odd = 0;
@@ -460,7 +468,10 @@ static unsigned check_comms(struct nb_json *j)
 	return odd;
 }
 
-/* Findings of the divergence watch, kept until the communicator ends. */
+/*
+ * Report findings of the divergence watch, which are kept until the
+ * communicator ends.
+ */
 static void check_divergence(struct nb_json *j)
 {
 	unsigned apart = 0;
@@ -485,7 +496,7 @@ static void check_divergence(struct nb_json *j)
 		      "no ranks of this host have decided differently");
 }
 
-/* Ranks that have been inside one decision for a second or more. */
+/* Report ranks that have been inside one decision for a second or more. */
 static void check_overdue(struct nb_json *j)
 {
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
@@ -552,7 +563,10 @@ static void check_segment(struct nb_json *j)
 		      "full fence");
 }
 
-/* A rank of this process that waits for the fleet's store; NULL: none. */
+/*
+ * Returns a communicator whose rank in this process waits for the fleet's
+ * store, or NULL.
+ */
 static const struct nb_comm *waiting_comm(void)
 {
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)

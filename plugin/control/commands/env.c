@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * env list, set, unset, forget: variables that NCCL finds in place of the
- * environment's. NCCL reads most variables once, so an override changes future
- * reads alone.
+ * Handlers of env list, set, unset and forget. They override variables that
+ * NCCL reads. NCCL reads most variables once, so an override affects only
+ * future reads.
  */
 #include <stdio.h>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Why policies answer as they do: a traced run of the generation on copies of
- * its maps, and further runs with one field changed so that a comparison on the
- * path turns out otherwise. Only changes that change the answer are reported.
+ * Explains why policies answer as they do. It runs the generation on copies of
+ * its maps and traces the run. It then repeats the run with one field changed,
+ * so that one comparison on the path has the other result. It reports only
+ * changes that change the answer.
  */
 #include "plugin/control/commands/explain.h"
 
@@ -16,15 +17,18 @@
 #include "plugin/runtime/clock.h"
 #include "plugin/tuner/explain.h"
 
-/* Each try copies all maps and binds the programs again, with the lock held. So
- * tries are limited in number and in time. */
+/*
+ * Each try copies all maps and binds the programs again while the lock is held.
+ * Tries are therefore limited in number and in time.
+ */
 enum { WOULD_MOST = 12, TRIES_MOST = 32, TRIES_NS = 50000000 };
 
-/* A field whose value would change the answer. */
+/* A change of one field that would change the answer. */
 struct would {
 	uint32_t field, policy;
 	uint64_t value;
-	bool up; /* true: that value or more; false: that value or less */
+	/* true: @value or more changes the answer; false: @value or less */
+	bool up;
 	const struct nb_path_branch *branch;
 	struct nb_decision answer;
 };
@@ -40,9 +44,10 @@ struct why {
 	struct {
 		uint32_t field;
 		uint64_t value;
-	} tries[TRIES_MOST]; /* including tries that changed nothing */
+		/* all values tried, also those that changed nothing */
+	} tries[TRIES_MOST];
 	uint64_t began_ns;
-	bool stopped; /* a limit ended the search */
+	bool stopped; /* a limit has ended the search */
 };
 
 static struct ncclbpf_tuner make_context(const struct why *w,
@@ -85,7 +90,10 @@ static uint64_t get_field(const struct ncclbpf_tuner *ctx,
 	return v;
 }
 
-/* The answer with one field changed. False: no memory. */
+/*
+ * Compute the answer with one field changed. Returns false if there is no
+ * memory.
+ */
 static bool answer_with(const struct why *w, uint32_t field, uint64_t value,
 			struct nb_decision *out)
 {
@@ -109,10 +117,10 @@ static bool answer_with(const struct why *w, uint32_t field, uint64_t value,
 	return true;
 }
 
-/* ---- what would change it ---- */
-
-/* May the field differ in another question? NCCL's own choice and offer may
- * not. */
+/*
+ * Returns true if the user could ask for another value of the field. NCCL's own
+ * choice and its offered choices cannot be asked for.
+ */
 static bool may_vary(const struct nb_field_spec *f)
 {
 	static const char *const not [] = { "comm_id", "usable", "nccl_algo",
@@ -129,7 +137,7 @@ static uint64_t distance_of(uint64_t a, uint64_t b)
 	return a < b ? b - a : a - b;
 }
 
-/* Values that a field can have. */
+/* Returns the least value that a field can have. */
 static uint64_t least_value(const struct nb_field_spec *f)
 {
 	return !strcmp(f->name, "ranks") || !strcmp(f->name, "nodes") ||
@@ -145,8 +153,10 @@ static uint64_t most_value(const struct nb_field_spec *f)
 	return f->size == 8 ? INT64_MAX : INT32_MAX;
 }
 
-/* The nearest value of the field, above or below, that turns the jump: next to
- * the other operand, or where the sum wraps around. */
+/*
+ * Find the nearest value of the field, above (@up) or below, that reverses the
+ * jump. It is next to the other operand, or where the sum wraps around.
+ */
 static bool nearest_flip(const struct nb_path_branch *b, bool left,
 			 const struct nb_field_spec *f, uint64_t now, bool up,
 			 uint64_t *out)
@@ -178,7 +188,7 @@ static bool is_tried(const struct why *w, uint32_t field, uint64_t value)
 	return false;
 }
 
-/* Is one more try allowed? Records it. */
+/* Returns true if one more try is allowed, and records it. */
 static bool may_try(struct why *w, uint32_t field, uint64_t value)
 {
 	if (w->nwould == WOULD_MOST || w->ntries == TRIES_MOST ||
@@ -250,7 +260,7 @@ static void put_site(struct nb_json *j, const struct nb_image *img,
 	nb_json_end_obj(j);
 }
 
-/* The comparison as it held on this path. */
+/* Returns the comparison operator that held on this path. */
 static const char *op_of(const struct nb_path_branch *b)
 {
 	static const struct {
@@ -353,7 +363,8 @@ static void put_why(struct nb_json *j, const struct why *w)
 	const struct nb_gen *g = nb_comm_gen(w->c, &number);
 
 	if (!w->e->seen)
-		basis.coll = -1; /* it stands for no cost table */
+		/* -1 selects no decision, so there is no cost table */
+		basis.coll = -1;
 	nb_cmd_context(j, w->c, &basis);
 	nb_json_karr(j, "why");
 	for (uint32_t k = 0; k < g->order.n; k++)

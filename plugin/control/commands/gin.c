@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * gin: the transport of the GIN plugin, its counters, and each peer of each
- * open collComm, or each peer of each context; `status` has the first two.
+ * Handler of gin: the transport of the GIN plugin, its counters, and each peer
+ * of each open collComm, or each peer of each context. `status` shows the
+ * transport and the counters, too.
  */
 #include <string.h>
 
@@ -59,7 +60,8 @@ struct listing {
 	struct nb_json *j;
 	struct nb_page page;
 	struct nb_comm_option comm;
-	bool contexts; /* a row for each context and peer, else for each peer */
+	/* write a row for each context and peer, else a row for each peer */
+	bool contexts;
 	uint64_t now;
 	struct nb_gin_times sum;
 };
@@ -83,7 +85,7 @@ static uint32_t count_contexts(const struct nb_gin_coll *c)
 	return n;
 }
 
-/* What the transport knows of a peer. */
+/* Write what the transport reports about a peer. */
 static void put_link(struct nb_json *j, const struct nb_gin_coll *c,
 		     uint32_t peer)
 {
@@ -133,7 +135,7 @@ static bool lane_used(const struct nb_gin_counts *n)
 	       NB_NET_COUNTED(n->gets);
 }
 
-/* The times of a peer, all contexts together. */
+/* Sum up the latencies of a peer over all contexts. */
 static void sum_times(struct nb_gin_times *sum, const struct nb_gin_coll *c,
 		      uint32_t peer)
 {
@@ -145,7 +147,11 @@ static void sum_times(struct nb_gin_times *sum, const struct nb_gin_coll *c,
 			size_t at = nb_gin_lane_index(x, n, peer);
 
 			if (!lane_used(&x->lane[at].counts))
-				continue; /* nor was its memory touched */
+				/*
+				 * an unused lane's memory was never touched, so
+				 * do not read it
+				 */
+				continue;
 			for (int k = 0; k < NB_GIN_NTIMES; k++)
 				nb_gin_time_sum(&sum->of[k],
 						&x->times[at].of[k]);

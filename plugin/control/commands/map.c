@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * map list|show|dump|get: what looks and changes nothing. Keys and values are
- * hexadecimal bytes of exactly the map's sizes.
+ * Handlers of map list|show|dump|get, which change nothing. Keys and values are
+ * hexadecimal and have exactly the map's sizes.
  */
 #include "plugin/control/commands/map.h"
 
@@ -35,7 +35,7 @@ static const char *origin_word(enum nb_map_origin o)
 	return "unknown";
 }
 
-/* Members of one map; the object is open. @object may be NULL. */
+/* Write one map as members of the open JSON object. @object may be NULL. */
 void nb_map_members(struct nb_json *j, const struct nb_policy *p,
 		    const struct nb_map_spec *s, const struct nb_map *object,
 		    bool coherent, bool in_use)
@@ -65,8 +65,6 @@ void nb_map_members(struct nb_json *j, const struct nb_policy *p,
 	nb_json_ku64(j, "btf_key", s->btf_key);
 	nb_json_ku64(j, "btf_value", s->btf_value);
 }
-
-/* ---- map list, map show ---- */
 
 static void list_policy(struct nb_json *j, struct nb_policy *p)
 {
@@ -133,7 +131,10 @@ void nb_map_target_drop(struct nb_map_target *t)
 	nb_policy_put(t->policy);
 }
 
-/* Resolve the map of argument 1; NB_E_REFUSED if it has no content yet. */
+/*
+ * Resolve the map in argument 1. Returns NB_E_REFUSED if the map has no content
+ * yet.
+ */
 int nb_map_target_take(struct nb_call *call, struct nb_map_target *t)
 {
 	int rc = find_target(call, t);
@@ -155,8 +156,6 @@ size_t nb_map_target_value_size(const struct nb_map_target *t)
 			 : t->spec->value_size;
 }
 
-/* ---- map dump, map get ---- */
-
 enum nb_map_keys nb_map_target_keys(const struct nb_map_target *t)
 {
 	return nb_spec_map_type(t->spec->type)->keys;
@@ -169,8 +168,10 @@ static void put_entry(struct nb_json *j, const struct nb_map_target *t,
 	nb_json_khex(j, "value", value, nb_map_target_value_size(t));
 }
 
-/* Key and value become two hexadecimal digits a byte, and must fit into one
- * reply. */
+/*
+ * Check that key and value, with two hexadecimal digits for each byte, fit into
+ * one reply.
+ */
 int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err)
 {
 	size_t size = 2 * (nb_map_target_value_size(t) + t->spec->key_size);
@@ -184,9 +185,10 @@ int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err)
 }
 
 struct dump {
-	unsigned char *key, *next, *value; /* one allocation, at key */
+	/* one allocation, which begins at key */
+	unsigned char *key, *next, *value;
 	uint64_t limit;
-	bool have_key; /* key holds the last element given */
+	bool have_key; /* key contains the last key that was written */
 	bool more;
 };
 
@@ -226,13 +228,16 @@ void nb_map_numbered(struct nb_json *j, uint64_t number, size_t bytes,
 		     const void *value, size_t size)
 {
 	nb_json_obj(j);
-	nb_json_khex(j, "key", &number, bytes); /* little-endian */
+	/* the number in little-endian byte order */
+	nb_json_khex(j, "key", &number, bytes);
 	nb_json_khex(j, "value", value, size);
 	nb_json_end_obj(j);
 }
 
-/* List a queue's or stack's values without removing them, the next to be
- * popped first. */
+/*
+ * List the values of a queue or stack in the order in which they would be
+ * popped. It removes none.
+ */
 static void dump_values(struct nb_json *j, const struct nb_map_target *t,
 			struct dump *d)
 {
@@ -248,9 +253,11 @@ static void dump_values(struct nb_json *j, const struct nb_map_target *t,
 	d->more = i == d->limit && !nb_map_nth(t->object, i, d->value);
 }
 
-/* List a ring buffer's complete records without consuming them, the oldest
- * first. The key is a record's offset; of a record over NB_MAP_RECORD nothing
- * else is shown. */
+/*
+ * List the complete records of a ring buffer, the oldest first, without
+ * consuming them. The key is the record's offset. For a record longer than
+ * NB_MAP_RECORD only the key is shown.
+ */
 static void dump_records(struct nb_json *j, const struct nb_map_target *t,
 			 struct dump *d)
 {
@@ -272,8 +279,9 @@ static void dump_records(struct nb_json *j, const struct nb_map_target *t,
 }
 
 /*
- * Elements that vanish while we walk are skipped; the walk ends even if
- * programs keep adding (nb_map_next's promise, and the bound on steps).
+ * List the elements of a map. Elements that are deleted meanwhile are skipped.
+ * The loop ends even if programs keep adding elements, as nb_map_next promises
+ * and a limit on the steps ensures.
  */
 static void dump_entries(struct nb_json *j, const struct nb_map_target *t,
 			 struct dump *d)
@@ -348,7 +356,7 @@ int nb_cmd_map_dump(struct nb_call *call)
 	return rc;
 }
 
-/* One of several keys. An absent element has the value null. */
+/* Get one of several keys. If the element is absent, its value is null. */
 static int get_one(struct nb_json *j, const struct nb_map_target *t,
 		   const char *text, unsigned i, unsigned char *key,
 		   struct nb_err *err)
@@ -375,7 +383,7 @@ static int get_one(struct nb_json *j, const struct nb_map_target *t,
 	return 0;
 }
 
-/* Get as many keys as fit into a reply; "left" counts the others. */
+/* Get as many keys as fit into a reply. "left" is the number of the others. */
 static int get_several(struct nb_call *call, const struct nb_map_target *t,
 		       unsigned char *key)
 {

@@ -5,42 +5,50 @@
 #include "plugin/control/reply.h"
 
 /*
- * What the commands on maps share: a map looked up once, with references, so
- * that the work on its elements needs no lock. Control thread only.
+ * Functions that the map commands share. A map is looked up once and
+ * referenced, so work on its elements needs no lock. Only the control thread
+ * calls them.
  */
 
-/* Room for a queue's value or a ring buffer's record that a reply carries. */
+/*
+ * Largest value of a queue, or record of a ring buffer, that a reply contains.
+ */
 enum { NB_MAP_RECORD = 32 << 10 };
 
 struct nb_map_target {
 	struct nb_policy *policy;
-	const struct nb_map_spec *spec; /* in the policy's image */
-	struct nb_map *object;		/* NULL: coherent, policy not in use */
+	/* specification in the policy's image */
+	const struct nb_map_spec *spec;
+	/* NULL if the map is coherent and the policy is not in use */
+	struct nb_map *object;
 	bool coherent, in_use;
-	char name[2 * NB_IMAGE_NAME]; /* "policy/map" */
+	char name[2 * NB_IMAGE_NAME]; /* name as "policy/map" */
 };
 
 /*
- * Resolve the map that the request's first argument names, if it has content.
- * 0; errors of nb_held_map_find, NB_E_REFUSED (no content: not in use).
+ * Resolve the map that the request's first argument names. Returns 0, an error
+ * of nb_held_map_find, or NB_E_REFUSED if the map has no content because its
+ * policy is not in use.
  */
 int nb_map_target_take(struct nb_call *call, struct nb_map_target *t);
 void nb_map_target_drop(struct nb_map_target *t);
 
-/* Bytes of a value, of all CPUs together. */
+/* Returns the bytes of a value; of a per-CPU map, the bytes for all CPUs. */
 size_t nb_map_target_value_size(const struct nb_map_target *t);
 enum nb_map_keys nb_map_target_keys(const struct nb_map_target *t);
 
-/* Members of one map; the object is open. @object may be NULL. */
+/* Write one map as members of the open JSON object. @object may be NULL. */
 void nb_map_members(struct nb_json *j, const struct nb_policy *p,
 		    const struct nb_map_spec *s, const struct nb_map *object,
 		    bool coherent, bool in_use);
-/* Members of the map of a target; the object is open. */
+/* Write the target's map as members of the open JSON object. */
 void nb_map_target_members(struct nb_json *j, const struct nb_map_target *t);
-/* Does an element fit into a reply? 0 or NB_E_LIMIT. */
+/* Check that an element fits into a reply. Returns 0 or NB_E_LIMIT. */
 int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err);
-/* One element {key, value} without a key of its own: @number, little-endian,
- * of @bytes bytes. */
+/*
+ * Write an element {key, value} that has no key of its own. The key is @number
+ * in @bytes bytes, little-endian.
+ */
 void nb_map_numbered(struct nb_json *j, uint64_t number, size_t bytes,
 		     const void *value, size_t size);
 

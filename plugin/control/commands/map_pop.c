@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * map pop: takes the next values out of queues and stacks, and records out of
- * ring buffers. They are in the reply and nowhere else. With follow=yes it
- * takes new ones as they come. If the client is slow they stay in the ring,
- * which counts records for which it has no room.
+ * Handler of map pop, which removes the next values from a queue or stack, or
+ * records from a ring buffer. The reply contains them, and they exist nowhere
+ * else. With follow=yes it also removes new ones as they arrive. If the client
+ * is slow, they stay in the ring, and the ring counts the records for which it
+ * has no room.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,15 +15,17 @@
 #include "plugin/control/commands/map.h"
 #include "plugin/control/connection.h"
 
-/* The elements of one reply. A record's bytes beyond NB_MAP_RECORD are left
- * out. */
+/*
+ * Limits of the elements in one reply. Bytes of a record beyond NB_MAP_RECORD
+ * are omitted.
+ */
 enum { POP_MOST = 1 << 16, POP_DEFAULT = 1, POP_BATCH = 256 };
 
 struct pop {
 	struct nb_map_target t;
 	unsigned char *value;
-	uint64_t taken;	  /* elements taken so far; numbers the values */
-	uint64_t dropped; /* said so far */
+	uint64_t taken;	  /* elements removed so far, which number the values */
+	uint64_t dropped; /* number of dropped records that was last reported */
 };
 
 static bool is_ring(const struct pop *p)
@@ -30,9 +33,10 @@ static bool is_ring(const struct pop *p)
 	return nb_map_target_keys(&p->t) == NB_KEYS_RING;
 }
 
-/* ---- one value, one record ---- */
-
-/* 1: taken and written; 0: the map is empty; or an error. */
+/*
+ * Remove and write one value or record. Returns 1, 0 if the map is empty, or an
+ * error.
+ */
 static int take_value(struct pop *p, struct nb_json *j, struct nb_err *err)
 {
 	struct nb_err why = { .code = 0 };
@@ -49,7 +53,10 @@ static int take_value(struct pop *p, struct nb_json *j, struct nb_err *err)
 	return 1;
 }
 
-/* A record larger than the buffer: read all of it, to advance the ring. */
+/*
+ * Read a record that is larger than the buffer completely, so that the ring
+ * advances.
+ */
 static int take_large(struct pop *p, size_t size, size_t *got,
 		      struct nb_err *err)
 {
@@ -90,7 +97,10 @@ static int take_record(struct pop *p, struct nb_json *j, struct nb_err *err)
 	return 1;
 }
 
-/* "entries", "dropped" of an open object. The number taken, or an error. */
+/*
+ * Write "entries" and "dropped" of an open object. Returns the number of
+ * elements removed, or an error.
+ */
 static int take_elements(struct pop *p, struct nb_json *j, uint64_t most,
 			 struct nb_err *err)
 {
@@ -107,7 +117,9 @@ static int take_elements(struct pop *p, struct nb_json *j, uint64_t most,
 	nb_json_end_arr(j);
 	p->dropped = is_ring(p) ? nb_ringbuf_dropped(p->t.object) : 0;
 	nb_json_ku64(j, "dropped", p->dropped);
-	/* send the elements taken so far, also after an error */
+	/*
+	 * an error must not lose the elements removed before it, so report them
+	 */
 	return n || rc > 0 ? (int)n : rc;
 }
 
@@ -122,7 +134,10 @@ static void pop_free(void *state)
 	free(p);
 }
 
-/* Does the map have values to pop, and does one fit into a reply? */
+/*
+ * Check that the map's type has values to pop, and that a value fits into a
+ * reply.
+ */
 static int check_kind(const struct nb_map_target *t, struct nb_err *err)
 {
 	uint32_t type = t->spec->type;
@@ -137,7 +152,10 @@ static int check_kind(const struct nb_map_target *t, struct nb_err *err)
 	return nb_hint(err, "map remove removes elements by key");
 }
 
-/* NULL: the call's error says why. */
+/*
+ * Returns the state of a pop. On failure it returns NULL and call->err holds
+ * the reason.
+ */
 static struct pop *pop_new(struct nb_call *call)
 {
 	struct pop *p = calloc(1, sizeof(*p));
@@ -192,8 +210,10 @@ int nb_cmd_map_pop(struct nb_call *call)
 	}
 	nb_map_target_members(call->out, &p->t);
 	rc = take_elements(p, call->out, most, call->err);
-	/* the stream exists already: its next turn tries again, and ends it if
-	 * that fails too */
+	/*
+	 * The stream exists already. Its next poll tries again, and ends the
+	 * stream if it fails too.
+	 */
 	if (follow && rc < 0) {
 		*call->err = (struct nb_err){ .code = 0 };
 		rc = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * map set|del|load: what changes elements. Everything is read and checked
- * before the first element changes. Local maps are written at once, element by
- * element; coherent ones only by a change, all elements or none, so that all
- * ranks see the same content at the same decision.
+ * Handlers of map set|del|load, which change elements. All elements are read
+ * and checked before the first one is changed. Local maps are written at once,
+ * element by element. Coherent maps are written by a change, all elements or
+ * none, so all ranks see the same content at the same decision.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +14,17 @@
 #include "plugin/control/commands/map.h"
 #include "plugin/control/sealed.h"
 
-/* The operations of a request. They point into its bytes. */
+/* The operations of a request. They point into the request's bytes. */
 struct ops {
 	struct nb_map_op *op;
 	unsigned char *bytes;
 	uint32_t n;
 };
 
-/* Refuse read-only data: programs were verified against these bytes. */
+/*
+ * Refuse a map of read-only data, because programs were verified with its
+ * bytes.
+ */
 static int check_writable(const struct nb_map_target *t, struct nb_err *err)
 {
 	if (t->spec->origin != NB_ORIGIN_RODATA)
@@ -101,10 +104,8 @@ static int parse_del(struct nb_call *call, const struct nb_map_target *t,
 	return rc;
 }
 
-/* ---- a memory file's elements ---- */
-
 /*
- * Parse the record at *@at and move *@at past it: a byte (0: store, 1:
+ * Parse the record at *@at and advance *@at. A record is a byte (0: store, 1:
  * remove), the key, and for a store the value.
  */
 static int read_record(const struct nb_map_target *t, const struct ops *ops,
@@ -137,12 +138,13 @@ static int read_record(const struct nb_map_target *t, const struct ops *ops,
 	return 0;
 }
 
-/* Limit of one load: an operation takes more memory than its bytes in the
- * file. */
+/*
+ * Most operations in one load, because an operation takes more memory than its
+ * bytes in the file.
+ */
 enum { LOAD_MOST = 1 << 20 };
 
-/* Allocate one more operation than @size bytes can hold elements.
- * */
+/* Allocate room for one operation more than @size bytes can encode. */
 static int make_load_ops(const struct nb_map_target *t, struct ops *ops,
 			 size_t size, struct nb_err *err)
 {
@@ -191,7 +193,10 @@ static int parse_load(struct nb_call *call, const struct nb_map_target *t,
 	return rc;
 }
 
-/* Element @at, from 1, failed; those before it are stored. */
+/*
+ * Fail with the number of element @at (from 1). The elements before it are
+ * stored.
+ */
 static int fail_local(struct nb_call *call, const struct ops *ops, uint32_t at)
 {
 	struct nb_err *err = call->err;
@@ -206,7 +211,9 @@ static int fail_local(struct nb_call *call, const struct ops *ops, uint32_t at)
 		at - 1, ops->n - at);
 }
 
-/* Reply to a request for @n elements; @what: their name in the log. */
+/*
+ * Write the reply to a request for @n elements. @what: what the log calls them
+ */
 static void reply_local(struct nb_call *call, const struct nb_map_target *t,
 			size_t n, const char *what, uint32_t changed)
 {
@@ -219,8 +226,10 @@ static void reply_local(struct nb_call *call, const struct nb_map_target *t,
 	nb_json_ku64(j, "changed", changed);
 }
 
-/* The map that takes the elements: with commit=no a copy, which meets every
- * check that the map itself would and is dropped with @copy. */
+/*
+ * Returns the map to write in *@to. With commit=no it is a copy, *@copy, which
+ * makes the same checks and is dropped later.
+ */
 static int written_map(struct nb_call *call, const struct nb_map_target *t,
 		       struct nb_map **copy, struct nb_map **to)
 {
@@ -254,7 +263,7 @@ static int apply_ops(struct nb_call *call, struct nb_map *to,
 	return 0;
 }
 
-/* A local map changes element by element, in order, until one fails. */
+/* Change a local map, element by element in order, until one fails. */
 static int apply_local(struct nb_call *call, const struct nb_map_target *t,
 		       const struct ops *ops)
 {
@@ -314,8 +323,6 @@ static int change_map(struct nb_call *call, parse_fn *parse)
 	nb_map_target_drop(&t);
 	return rc;
 }
-
-/* ---- a part of a value: a variable of a data section ---- */
 
 static int store_part(struct nb_call *call, const struct nb_map_target *t,
 		      unsigned char *bytes)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * net: the transport of the net plugin, its counters, and its open connections;
- * `status` has the first two.
+ * Handler of net: the transport of the net plugin, its counters, and its open
+ * connections. `status` shows the transport and the counters, too.
  */
 #include "plugin/control/reply.h"
 #include "plugin/net/list.h"

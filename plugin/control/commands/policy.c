@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * policy list|show|time|load|export|dump|use|undo|unload. Images travel as
- * sealed memory files, so no process can change or shorten the bytes while we
- * read them.
+ * Handlers of policy list|show|time|load|export|dump|use|undo|unload. Images
+ * are passed as sealed memory files, so no process can change or shorten the
+ * bytes while we read them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,10 @@ static void put_name(struct nb_json *j, const struct nb_policy *p)
 	nb_cmd_digest(j, "digest", p->img->digest);
 }
 
-/* Which engine runs the program; null: it is not in the baseline. */
+/*
+ * Write which engine runs the program, or null if the program is not in the
+ * baseline.
+ */
 static void put_engine(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 {
 	const struct nb_exec *x =
@@ -49,7 +52,10 @@ static void put_engine(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 	nb_json_ku64(j, "code_bytes", x ? nb_exec_compiled(x) : 0);
 }
 
-/* Reading the clock takes longer than some policies run, so clamp at zero. */
+/*
+ * Returns the mean run time. Reading the clock takes longer than some policies
+ * run, so a negative mean becomes zero.
+ */
 static uint64_t mean_ns(const struct nb_gen_sum *sum)
 {
 	return sum->samples && sum->time_ns > 0
@@ -57,7 +63,7 @@ static uint64_t mean_ns(const struct nb_gen_sum *sum)
 		       : 0;
 }
 
-/* The histogram of measured run times. */
+/* Write the histogram of measured run times. */
 static void put_times(struct nb_json *j, const struct nb_policy *p, uint32_t i)
 {
 	const struct nb_gen_times t = nb_held_times(p, i);
@@ -100,8 +106,10 @@ static void put_program(struct nb_json *j, const struct nb_policy *p,
 	nb_json_end_obj(j);
 }
 
-/* The cost of verification: sums over the programs, and the maxima of stack,
- * loop iteration and iterator steps. */
+/*
+ * Write the cost of verification: sums over the programs, and the maxima of
+ * stack size, loop iterations and iterator steps.
+ */
 static void put_effort(struct nb_json *j, const struct nb_policy *p)
 {
 	uint32_t states = 0, stack = 0, lap = 0, numbers = 0;
@@ -127,7 +135,10 @@ static void put_effort(struct nb_json *j, const struct nb_policy *p)
 	nb_json_end_obj(j);
 }
 
-/* The policy's position in the order of @g, -1: not in it. */
+/*
+ * Returns the policy's position in the order of @g, or -1 if @g does not have
+ * it.
+ */
 static int position_in(const struct nb_gen *g, const struct nb_policy *p)
 {
 	for (uint32_t i = 0; i < g->order.n; i++)
@@ -136,7 +147,7 @@ static int position_in(const struct nb_gen *g, const struct nb_policy *p)
 	return -1;
 }
 
-/* List the communicators whose scope has the policy. */
+/* Write the communicators whose scope contains the policy. */
 static void put_comms(struct nb_json *j, const struct nb_gen *g,
 		      const struct nb_policy *p)
 {
@@ -148,7 +159,7 @@ static void put_comms(struct nb_json *j, const struct nb_gen *g,
 	nb_json_end_arr(j);
 }
 
-/* Members of a held policy. */
+/* Write a held policy as members of the open JSON object. */
 static void put_held(struct nb_json *j, const struct nb_held *h)
 {
 	const struct nb_policy *p = h->policy;
@@ -210,7 +221,10 @@ int nb_cmd_policy_time(struct nb_call *call)
 	return 0;
 }
 
-/* Names appear in commands and in paths like "policy/map". */
+/*
+ * Check a policy's name, which appears in commands and in paths like
+ * "policy/map".
+ */
 static int check_name(const char *name, struct nb_err *err)
 {
 	if (!strcmp(name, "common"))
@@ -270,8 +284,10 @@ static int seal_image(const struct nb_image *img, int *out, struct nb_err *err)
 	return 0;
 }
 
-/* Take a reference to a held policy, so that work on it needs no lock. NULL:
- * call->err is filled. */
+/*
+ * Returns a new reference to a held policy, so that work on it needs no lock.
+ * On failure it returns NULL and call->err holds the reason.
+ */
 static struct nb_policy *find_policy(struct nb_call *call)
 {
 	struct nb_policy *p;
@@ -300,7 +316,7 @@ int nb_cmd_policy_export(struct nb_call *call)
 	return rc;
 }
 
-/* @arg: address of a pointer to the image */
+/* Returns the name of map @index. @arg: address of a pointer to the image */
 static const char *map_name(void *arg, uint32_t index)
 {
 	const struct nb_image *img = *(const struct nb_image **)arg;
@@ -379,9 +395,10 @@ int nb_cmd_policy_dump(struct nb_call *call)
 	return rc;
 }
 
-/* ---- policy use, undo, unload ---- */
-
-/* Is the only name @word? NB_E_ARG: it stands beside others. */
+/*
+ * Set *@is if @word is the only name in the request. Returns NB_E_ARG if other
+ * names are beside it.
+ */
 static int stands_alone(struct nb_call *call, const char *word, bool *is)
 {
 	const struct nb_request *req = call->req;

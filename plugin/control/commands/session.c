@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * hello, help, cancel, status: the conversation itself, and an overview of the
- * process.
+ * Handlers of hello, help, cancel and status: the session of a client, and an
+ * overview of the process.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,8 +70,10 @@ int nb_cmd_hello(struct nb_call *call)
 	return 0;
 }
 
-/* Does the row match the words of the request: "policy", "policy load",
- * "status"? */
+/*
+ * Returns true if the command's row matches the words of the request, such as
+ * "policy", "policy load" or "status".
+ */
 static bool help_wanted(const struct nb_cmd_spec *s,
 			const struct nb_request *req)
 {
@@ -199,7 +201,7 @@ static void put_segment(struct nb_json *j)
 	nb_json_end_obj(j);
 }
 
-/* Count the job's communicators whose ranks have diverged. */
+/* Returns how many of the job's communicators have diverged ranks. */
 static uint64_t count_diverged(void)
 {
 	uint64_t n = 0;
@@ -213,7 +215,10 @@ static uint64_t count_diverged(void)
 	return n;
 }
 
-/* Ranks of this process that have been inside one decision for a second. */
+/*
+ * Write the ranks of this process that have been inside one decision for a
+ * second or more.
+ */
 static void put_overdue(struct nb_json *j)
 {
 	nb_json_karr(j, "overdue");
@@ -232,7 +237,10 @@ static void put_overdue(struct nb_json *j)
 	nb_json_end_arr(j);
 }
 
-/* null: no policy in use has controllers. */
+/*
+ * Write the state of the controllers, or null if no policy in use has
+ * controllers.
+ */
 static void put_controllers(struct nb_json *j,
 			    const struct nb_controllers_info *i)
 {
@@ -256,7 +264,8 @@ int nb_cmd_status(struct nb_call *call)
 	struct nb_json *j = call->out;
 	struct nb_controllers_info loop;
 
-	nb_controllers_status(&loop); /* takes the lock itself */
+	/* nb_controllers_status takes the lock itself */
+	nb_controllers_status(&loop);
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
 	nb_json_kstr(j, "version", NCCLBPF_VERSION);

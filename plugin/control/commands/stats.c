@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * telemetry and stats: enable the profiler's measurements, and show the
- * results.
+ * Handlers of telemetry and stats, which enable the profiler's measurements and
+ * show the results.
  */
 #include <math.h>
 #include <string.h>
@@ -84,7 +84,7 @@ struct listing {
 	struct nb_json *j;
 	struct nb_comm_option comm;
 	struct nb_page page;
-	uint64_t full; /* samples that found no free row */
+	uint64_t full; /* number of samples that found no free row */
 	uint64_t limit;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * decision tail and trace tail: the contents of the rings, and as a stream what
- * is added later. A cursor for each ring remembers what the client got. Writers
- * never wait for readers, so overwritten elements are counted as "lost".
+ * Handlers of decision tail and trace tail. They send the contents of the
+ * rings, and in a stream also what is added later. A cursor for each ring
+ * records what the client has received. Writers never wait for readers, so
+ * overwritten elements are counted as "lost".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +19,15 @@
 
 enum { TAIL_DEFAULT = 20, TAIL_MOST = NB_RING, BATCH = 1024, TRACE_BATCH = 64 };
 
-/* How far the client has read a rank's decisions. A later communicator may
- * reuse the address, so identity and slot are compared too. */
+/*
+ * How far the client has read a rank's decisions. A later communicator may get
+ * the same address, so identity and slot are compared, too.
+ */
 struct seen {
 	const struct nb_comm *comm;
 	uint64_t comm_id, next;
 	uint32_t slot;
-	bool here; /* seen in this pass */
+	bool here; /* the rank was found in the current pass */
 };
 
 struct decisions {
@@ -98,7 +101,7 @@ static void forget_ranks(struct decisions *ds)
 	ds->n = kept;
 }
 
-/* New decisions of one rank, at most @most. */
+/* Write new decisions of one rank, @most at most. */
 static void rank_news(struct nb_json *j, struct decisions *ds,
 		      const struct nb_comm *c, struct seen *s, uint64_t most)
 {
@@ -120,7 +123,7 @@ static void rank_news(struct nb_json *j, struct decisions *ds,
 	}
 }
 
-/* The share of @total lines for each wanted rank. */
+/* Returns how many of @total lines each wanted rank may write. */
 static uint64_t share_of(const struct decisions *ds, uint64_t total)
 {
 	uint64_t n = 0;
@@ -131,9 +134,9 @@ static uint64_t share_of(const struct decisions *ds, uint64_t total)
 }
 
 /*
- * Write the decisions after the cursors, as {"decisions":[…],"lost":N}, rank
- * by rank, at most about @total. A new rank's cursor starts @back decisions
- * before its last.
+ * Write the decisions after the cursors as {"decisions":[…],"lost":N}, rank by
+ * rank, about @total at most. The cursor of a new rank starts @back decisions
+ * before the rank's last one.
  */
 static void put_decisions(struct nb_json *j, struct decisions *ds,
 			  uint64_t total, uint64_t back)
@@ -151,8 +154,10 @@ static void put_decisions(struct nb_json *j, struct decisions *ds,
 			continue;
 		s = seen_of(ds, c, n > back ? n - back : 0);
 		if (!s)
-			break; /* no memory: the next line will have these
-				  decisions */
+			/*
+			 * no memory: the next line will contain these decisions
+			 */
+			break;
 		s->here = true;
 		rank_news(j, ds, c, s, most);
 	}
@@ -169,7 +174,10 @@ static int poll_decisions(void *state, struct nb_json *out, struct nb_err *err)
 	(void)err;
 	ds->lost = ds->given = 0;
 	nb_lock(NB_LOCK_STATE);
-	/* all decisions of a rank that starts from now on are new */
+	/*
+	 * UINT64_MAX: report all decisions of a rank that starts while the
+	 * stream runs
+	 */
 	put_decisions(out, ds, BATCH, UINT64_MAX);
 	nb_unlock(NB_LOCK_STATE);
 	any = ds->given || ds->lost;
@@ -184,7 +192,10 @@ static void free_decisions(void *state)
 	free(ds);
 }
 
-/* NULL with the error filled: no memory, or comm= is no identity. */
+/*
+ * Returns the state of a decision tail. It returns NULL, with the error filled,
+ * if there is no memory or comm= is not an identity.
+ */
 static struct decisions *decisions_new(struct nb_call *call)
 {
 	struct decisions *ds = calloc(1, sizeof(*ds));
@@ -225,7 +236,8 @@ int nb_cmd_decision_tail(struct nb_call *call)
 }
 
 struct trace_seen {
-	struct nb_policy *policy; /* a reference, which keeps its ring */
+	/* a reference, which keeps the policy's ring alive */
+	struct nb_policy *policy;
 	uint64_t next;
 	bool here;
 };
@@ -236,7 +248,7 @@ struct traces {
 	uint64_t lost, given;
 };
 
-/* A line with its source, to sort by time. */
+/* A trace line with its policy, for sorting by time. */
 struct trace_item {
 	const struct nb_policy *policy;
 	struct nb_trace_line line;
@@ -288,7 +300,7 @@ static struct trace_seen *trace_seen_of(struct traces *ts, struct nb_policy *p,
 	return s;
 }
 
-/* Release rings of policies that are no longer held. */
+/* Release the rings of policies that are no longer held. */
 static void trace_forget(struct traces *ts)
 {
 	uint32_t kept = 0;
@@ -324,9 +336,9 @@ static void trace_collect(struct traces *ts, struct trace_seen *s,
 }
 
 /*
- * The trace lines after the cursors, at most @most of each policy, sorted by
- * time; the caller frees them. NULL: no memory. A new policy's cursor starts
- * @back lines before the end of its ring.
+ * Returns the trace lines after the cursors, @most of each policy at most,
+ * sorted by time. The caller frees them. Returns NULL if there is no memory.
+ * The cursor of a new policy starts @back lines before the end of its ring.
  */
 static struct trace_item *trace_news(struct traces *ts, uint64_t most,
 				     uint64_t back)
@@ -415,7 +427,7 @@ int nb_cmd_trace_tail(struct nb_call *call)
 		rc = nb_conn_follow(call->conn, call->req, poll_traces, ts,
 				    free_traces, call->err);
 		if (!rc)
-			return 0; /* the stream owns it now */
+			return 0; /* the stream owns the state now */
 	}
 	free_traces(ts);
 	return rc;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * trace start, stop, status, read: the trace ring over the control socket. A
- * stream is its own trace and ends with its connection; with the last trace we
- * stop asking NCCL for events. A span is an array, to save space; `fields` of
- * the first line names its elements.
+ * Handlers of trace start, stop, status and read, which give access to the
+ * trace ring. A stream has its own trace, which ends with its connection. When
+ * the last trace ends, NCCL is asked for no more events. A span is an array, to
+ * save space; `fields` in the first line names its elements.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static uint64_t span_byte(const struct nb_trace_span *s, int at)
 }
 
 /*
- * Find the decision that a collective ran with: the latest one for its
- * function and size when it started. Decisions of one group are close
+ * Find the decision that a collective ran with: the latest decision for its
+ * function and size before it started. The decisions of one group are close
  * together.
  */
 static bool decision_of(const struct nb_comm *c, const struct nb_trace_span *s,
@@ -51,7 +51,7 @@ static bool decision_of(const struct nb_comm *c, const struct nb_trace_span *s,
 			*out = d;
 			return true;
 		}
-		/* NCCL may decide for several merged collectives at once */
+		/* NCCL may make one decision for several merged collectives */
 		if (!near && d.bytes > s->word[NB_SPAN_BYTES]) {
 			*out = d;
 			near = true;
@@ -141,10 +141,9 @@ static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 	nb_json_end_arr(j);
 }
 
-/* ---- the ring from a number on ---- */
-
 struct reader {
-	uint32_t events; /* events of the stream's own trace; 0: it has none */
+	/* events of the stream's own trace; 0 if it has none */
+	uint32_t events;
 	uint64_t next, lost, left_out;
 	bool told; /* the names of the fields were sent */
 };
@@ -157,7 +156,7 @@ static void put_fields(struct nb_json *j)
 	nb_json_end_arr(j);
 }
 
-/* The spans from @r->next on, as many as fit: {"spans":[…],…}. */
+/* Write as many spans from @r->next on as fit: {"spans":[…],…}. */
 static void put_spans(struct nb_json *j, struct reader *r)
 {
 	uint64_t end = nb_trace_ring_next(), given = 0, gone = 0;
@@ -175,7 +174,7 @@ static void put_spans(struct nb_json *j, struct reader *r)
 		struct nb_trace_span s;
 
 		if (!nb_trace_ring_read(r->next, &s)) {
-			/* a span that is being written counts as gone */
+			/* count a span that is still being written as lost */
 			gone++;
 			continue;
 		}
@@ -200,7 +199,8 @@ static int poll_spans(void *state, struct nb_json *out, struct nb_err *err)
 	nb_lock(NB_LOCK_STATE);
 	put_spans(out, state);
 	nb_unlock(NB_LOCK_STATE);
-	return 1; /* also without spans: readers use it as a clock */
+	/* send a line without spans, too, because readers use it as a clock */
+	return 1;
 }
 
 static void free_reader(void *state)
@@ -223,7 +223,7 @@ static int event_of(const char *word, size_t n)
 	return -1;
 }
 
-/* Events that a trace can record. */
+/* The events that a trace can record. */
 static const uint32_t can = NB_EVENT_BIT(GROUP) | NB_EVENT_BIT(COLL) |
 			    NB_EVENT_BIT(P2P) | NB_EVENT_BIT(PROXY_OP) |
 			    NB_EVENT_BIT(PROXY_STEP) | NB_EVENT_BIT(KERNEL_CH) |

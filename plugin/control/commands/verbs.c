@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * verbs: the queue pairs of NCCL's own InfiniBand transport and their counters,
- * where the tap sees them; `status` has the counters.
+ * Handler of verbs: the queue pairs of NCCL's own InfiniBand transport and
+ * their counters, if the tap observes them. `status` shows the counters, too.
  */
 #include "plugin/control/reply.h"
 #include "plugin/verbs/unseen.h"
