@@ -8,13 +8,15 @@
 
 #include "core/base/err.h"
 
-/* Transactions and replies as plain data, apart from their JSON (codec.h) and
- * from requests (store.h). */
+/*
+ * Transactions and replies as plain data. codec.h converts them to and from
+ * JSON; store.h sends requests.
+ */
 
 enum {
-	NB_STORE_KEY_SIZE = 1024,      /* longest key, with its NUL */
-	NB_STORE_VALUE_SIZE = 1 << 20, /* largest value */
-	NB_STORE_OPS = 128	       /* etcd's limit for a transaction */
+	NB_STORE_KEY_SIZE = 1024, /* length limit of a key, including its NUL */
+	NB_STORE_VALUE_SIZE = 1 << 20, /* size limit of a value in bytes */
+	NB_STORE_OPS = 128 /* operations in one transaction; etcd's limit */
 };
 
 enum nb_store_op_kind {
@@ -28,9 +30,10 @@ enum nb_store_op_kind {
 /*
  * One operation of a transaction.
  *
- * @value, @size: of NB_STORE_PUT, copied; @lease: the lease it ends with, or 0
- * @limit:     of NB_STORE_GET_PREFIX: most keys returned; 0: all
- * @keys_only: of NB_STORE_GET_PREFIX: no values
+ * @value, @size: value of a NB_STORE_PUT, which is copied
+ * @lease: lease of the key put; 0: none
+ * @limit: most keys that NB_STORE_GET_PREFIX returns; 0: all
+ * @keys_only: NB_STORE_GET_PREFIX returns no values
  */
 struct nb_store_op {
 	enum nb_store_op_kind kind;
@@ -42,16 +45,19 @@ struct nb_store_op {
 	bool keys_only;
 };
 
-/* Holds if the last change of @key has revision @mod_revision; 0: if there is
- * no such key. */
+/*
+ * A condition: the last change of @key has revision @mod_revision. A revision
+ * of 0 requires that the key does not exist.
+ */
 struct nb_store_compare {
 	const char *key;
 	int64_t mod_revision;
 };
 
 /*
- * If all compares hold, the store does all of @then at one revision, else all
- * of @otherwise. Keys that the done operations read are in the reply.
+ * A transaction. If all compares hold, the store runs the operations of @then,
+ * else those of @otherwise, at one revision. The reply contains the keys that
+ * these operations read.
  */
 struct nb_store_txn {
 	const struct nb_store_compare *compare;
@@ -65,14 +71,16 @@ struct nb_store_txn {
 /*
  * One key and its value.
  *
- * @op:           index of the operation that read it
- * @mod_revision: revision of the last change; 0: deleted (in a watch)
- * @lease:        0: none
+ * @op: index of the operation that read the key
+ * @mod_revision: revision of the last change; in a watch, 0: the key was
+ *   deleted
+ * @lease: lease of the key; 0: none
  */
 struct nb_store_kv {
-	const char *key; /* key_size bytes, then a NUL; may contain NULs */
+	/* key_size bytes, which may contain NULs, then a NUL */
+	const char *key;
 	size_t key_size;
-	const char *value; /* size bytes, then a NUL; may contain NULs */
+	const char *value; /* size bytes, which may contain NULs, then a NUL */
 	size_t size;
 	int64_t create_revision, mod_revision, lease;
 	unsigned op;
@@ -80,19 +88,19 @@ struct nb_store_kv {
 };
 
 /*
- * A reply. Valid during the callback.
+ * A reply, valid during the callback.
  *
- * @err:       NULL: success. NB_E_STORE (no member answers, no leader),
- *             NB_E_TIMEOUT, NB_E_PERM (user, role, certificate),
- *             NB_E_LIMIT (request too large), NB_E_FULL (store out of
- *             space), NB_E_NOENT (no such lease), NB_E_PROTOCOL, NB_E_ARG
- * @unknown:   the request failed, but a write may have taken effect
- * @succeeded: of a transaction: all compares held, @then was done
- * @revision:  the store's revision at this reply
- * @more:      number of keys that match beyond those returned
- * @ttl_s:     of a lease; 0 after a keepalive: the lease has expired
- * @took_us:   from the request to the reply, with failed attempts
- * @endpoint:  URL of the member that answered or failed last
+ * @err: NULL on success; NB_E_STORE (no member answers, or no leader),
+ *   NB_E_TIMEOUT, NB_E_PERM (user, role or certificate), NB_E_LIMIT (request
+ *   too large), NB_E_FULL (store out of space), NB_E_NOENT (no such lease),
+ *   NB_E_PROTOCOL or NB_E_ARG
+ * @unknown: the request failed, but a write may have taken effect
+ * @succeeded: all compares of a transaction held, and @then was done
+ * @revision: revision of the store at this reply
+ * @more: number of matching keys beyond those returned
+ * @ttl_s: time to live of a lease; after a keepalive, 0: the lease has expired
+ * @took_us: time from the request to the reply, with failed attempts
+ * @endpoint: URL of the member that answered or failed last
  */
 struct nb_store_reply {
 	const struct nb_err *err;
@@ -106,8 +114,8 @@ struct nb_store_reply {
 };
 
 /*
- * A member's condition. Valid during the callback. @leader: 0: none;
- * @alarm: the member's first error, or NULL.
+ * Condition of a member, valid during the callback. @leader: the leader's ID;
+ * 0: none. @alarm: the member's first error, or NULL
  */
 struct nb_store_member {
 	const struct nb_err *err;
