@@ -71,9 +71,14 @@ typedef long long __s64;
  *             of a local map: SEC("controller") programs see that of all
  *             processes of the host together, merged 8 bytes of a value after
  *             the other; a histogram's buckets are summed
+ * __host      an array with BPF_F_MMAPABLE | BPF_F_RDONLY_PROG whose memory the
+ *             host provides (shell: map attach), zeroes until then; the first 8
+ *             bytes of a value are the time of its last write
+ *             (ncclbpf_host_age)
  */
 #define __coherent __attribute__((btf_decl_tag("ncclbpf:coherent")))
 #define __shared __attribute__((btf_decl_tag("ncclbpf:shared")))
+#define __host __attribute__((btf_decl_tag("ncclbpf:host")))
 #define __merged(how) __attribute__((btf_decl_tag("ncclbpf:" #how)))
 
 /*
@@ -344,6 +349,20 @@ ncclbpf_bytes_per_rank(const struct ncclbpf_tuner *ctx)
 	    ctx->coll != NCCL_COLL_REDUCE_SCATTER)
 		return ctx->bytes;
 	return ctx->ranks ? ctx->bytes / ctx->ranks : ctx->bytes;
+}
+
+/*
+ * Nanoseconds since the last write to @value, of a __host map; UINT64_MAX: no
+ * writer has been there, or the map is not attached.
+ */
+static __always_inline uint64_t ncclbpf_host_age(const void *value)
+{
+	uint64_t at = *(const volatile uint64_t *)value;
+	uint64_t now = bpf_ktime_get_ns();
+
+	if (!at)
+		return ~0ull;
+	return now > at ? now - at : 0;
 }
 
 /*

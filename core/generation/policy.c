@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/map/host.h"
+
 /* Rounded up: a size over a limit must not look as if it were within. */
 static uint64_t to_mib(uint64_t bytes)
 {
@@ -79,6 +81,8 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 	*out = NULL;
 	if (spec->origin == NB_ORIGIN_INNER)
 		return 0;
+	if (spec->tags & NB_MAPF_HOST)
+		return nb_map_host_new(out, &def, err);
 	rc = nb_map_new(out, &def, err);
 	if (rc)
 		return rc;

@@ -58,7 +58,10 @@ enum {
 	 * bytes of a value by themselves */
 	NB_MAPF_SUM = 4,
 	NB_MAPF_MAX = 8,
-	NB_MAPF_MERGED = NB_MAPF_SUM | NB_MAPF_MAX
+	NB_MAPF_MERGED = NB_MAPF_SUM | NB_MAPF_MAX,
+	/* tag "ncclbpf:host": the host writes the map, programs only read it
+	 * (core/map/host.h) */
+	NB_MAPF_HOST = 16
 };
 
 struct nb_map_spec {

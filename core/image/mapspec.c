@@ -86,16 +86,47 @@ static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 	return 0;
 }
 
+/* Check a map whose memory the host provides. */
+static int check_host(const struct nb_map_spec *m, struct nb_err *err)
+{
+	const uint32_t needed = NB_F_MMAPABLE | NB_F_RDONLY_PROG;
+
+	if (m->type != NB_MAP_ARRAY || m->origin != NB_ORIGIN_DEFINED ||
+	    m->flags != needed)
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: type %s with map_flags 0x%x; a host map "
+			"is an array with BPF_F_MMAPABLE | "
+			"BPF_F_RDONLY_PROG (0x%x)",
+			m->name, nb_spec_map_type(m->type)->word, m->flags,
+			needed);
+	if (m->tags != NB_MAPF_HOST || m->lock)
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: a host map has no other tag and no "
+			       "lock: each host writes its own",
+			       m->name);
+	if (m->value_size < 8)
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: values of %u bytes; those of a host map "
+			"begin with 8 bytes for the time of the last "
+			"write",
+			m->name, m->value_size);
+	return 0;
+}
+
 static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 {
 	const struct nb_map_type_spec *t = nb_spec_map_type(m->type);
 
-	if (m->tags &
-	    ~(uint32_t)(NB_MAPF_COHERENT | NB_MAPF_SHARED | NB_MAPF_MERGED))
+	if (m->tags & ~(uint32_t)(NB_MAPF_COHERENT | NB_MAPF_SHARED |
+				  NB_MAPF_MERGED | NB_MAPF_HOST))
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: tags 0x%x; known: 1 (coherent), "
-			       "2 (shared), 4 (sum), 8 (max)",
+			       "2 (shared), 4 (sum), 8 (max), 16 (host)",
 			       m->name, m->tags);
+	if (m->tags & NB_MAPF_HOST)
+		return check_host(m, err);
 	if (m->tags & NB_MAPF_MERGED && check_merged(m, err))
 		return NB_E_MAPDEF;
 	if (m->tags & NB_MAPF_SHARED &&
@@ -150,8 +181,11 @@ bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
 	const struct nb_map_spec *in = &img->maps[img->maps[outer].inner - 1];
 	const struct nb_map_spec *m = &img->maps[i];
 
-	/* Controllers find a merged map only by its own name. */
-	return m->origin == NB_ORIGIN_DEFINED && !(m->tags & NB_MAPF_MERGED) &&
+	const uint32_t by_name = NB_MAPF_MERGED | NB_MAPF_HOST;
+
+	/* Controllers find a merged map, and map attach a host map, only by its
+	 * own name. */
+	return m->origin == NB_ORIGIN_DEFINED && !(m->tags & by_name) &&
 	       m->type == in->type && m->key_size == in->key_size &&
 	       m->value_size == in->value_size && m->flags == in->flags &&
 	       m->lock == in->lock &&

@@ -15,9 +15,13 @@
 #include "core/load/front.h"
 
 const struct nb_map_tag nb_map_tags[] = {
-	{ "coherent", NB_MAPF_COHERENT }, { "shared", NB_MAPF_SHARED },
-	{ "sum", NB_MAPF_SUM },		  { "max", NB_MAPF_MAX },
-	{ "histogram", NB_MAPF_SUM },	  { NULL, 0 },
+	{ "coherent", NB_MAPF_COHERENT },
+	{ "shared", NB_MAPF_SHARED },
+	{ "sum", NB_MAPF_SUM },
+	{ "max", NB_MAPF_MAX },
+	{ "histogram", NB_MAPF_SUM },
+	{ "host", NB_MAPF_HOST },
+	{ NULL, 0 },
 };
 
 /* The first warning of libbpf, whose callback takes no argument of ours. */
@@ -154,7 +158,7 @@ static int read_tag(struct nb_map_spec *m, const char *tag, struct nb_err *err)
 		}
 	return nb_fail(err, NB_E_MAPDEF, 0,
 		       "map %s: tag \"%.40s\"; known: coherent, shared, sum, "
-		       "max, histogram",
+		       "max, histogram, host",
 		       m->name, tag);
 }
 

@@ -102,12 +102,16 @@ static bool array_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu)
 	return true;
 }
 
-/* Elements are all that follows base. */
+/* Elements are all that follows base. A host map has fewer bytes there than
+ * @to, which ends with a whole cache line. */
 void nb_array_copy(struct nb_map *to, struct nb_map *from)
 {
-	size_t head = (size_t)(from->base - (unsigned char *)from);
+	size_t head = (size_t)(to->base - (unsigned char *)to);
+	size_t size = to->memory - head;
 
-	nb_slot_copy(to->base, from->base, from->memory - head);
+	if (from->host)
+		size = from->elem_size * from->max_entries;
+	nb_slot_copy(to->base, from->base, size);
 	for (uint32_t i = 0; to->lock && i < to->max_entries; i++)
 		nb_value_unlock(to, nb_array_element(to, i, 0));
 }

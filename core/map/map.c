@@ -62,7 +62,7 @@ int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus,
 	return 0;
 }
 
-static void *map_allocate(size_t size)
+static void *allocate_pages(size_t size)
 {
 	void *p;
 
@@ -74,30 +74,14 @@ static void *map_allocate(size_t size)
 	return p;
 }
 
-int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
-	       struct nb_err *err)
+struct nb_map *nb_map_allocate(const struct nb_map_def *def, size_t size)
 {
 	const char *name = def->name ? def->name : "";
 	const struct nb_map_ops *ops = ops_of(def->type);
-	uint64_t size = 0;
-	struct nb_map *m;
-	int rc = nb_map_plan(&size, def, nb_ncpus(), err);
+	struct nb_map *m = allocate_pages(size);
 
-	*out = NULL;
-	if (rc)
-		return rc;
-	if (size > NB_MAP_MAX_BYTES)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "map \"%s\": %" PRIu32 " entries of %" PRIu32
-			       " + %" PRIu32
-			       " bytes are over the limit of %d MiB a map",
-			       name, def->max_entries, def->key_size,
-			       def->value_size, NB_MAP_MAX_BYTES >> 20);
-	m = map_allocate(size);
 	if (!m)
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "map \"%s\": no memory for %" PRIu64 " bytes",
-			       name, size);
+		return NULL;
 	/* Touch all pages now, so that no program waits for one later. */
 	memset(m, 0, size);
 	memcpy(m->name, name, strlen(name));
@@ -111,8 +95,31 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 	m->refs = 1;
 	if (ops->init)
 		ops->init(m);
-	*out = m;
-	return 0;
+	return m;
+}
+
+int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
+	       struct nb_err *err)
+{
+	const char *name = def->name ? def->name : "";
+	uint64_t size = 0;
+	int rc = nb_map_plan(&size, def, nb_ncpus(), err);
+
+	*out = NULL;
+	if (rc)
+		return rc;
+	if (size > NB_MAP_MAX_BYTES)
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "map \"%s\": %" PRIu32 " entries of %" PRIu32
+			       " + %" PRIu32
+			       " bytes are over the limit of %d MiB a map",
+			       name, def->max_entries, def->key_size,
+			       def->value_size, NB_MAP_MAX_BYTES >> 20);
+	*out = nb_map_allocate(def, size);
+	return *out ? 0
+		    : nb_fail(err, NB_E_NOMEM, 0,
+			      "map \"%s\": no memory for %" PRIu64 " bytes",
+			      name, size);
 }
 
 /* A map that the caller only reads: readers may still have to take a lock. */
@@ -136,7 +143,7 @@ int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 		memcpy(m->inner, from->inner,
 		       NB_MAP_MAX_INNER * sizeof(struct nb_map *));
 	from->ops->copy(m, for_reading(from));
-	m->frozen = from->frozen;
+	m->frozen = from->frozen || from->host;
 	return 0;
 }
 
@@ -166,8 +173,10 @@ struct nb_map *nb_map_get(struct nb_map *m)
 
 void nb_map_put(struct nb_map *m)
 {
-	if (m && __atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL) == 0)
+	if (m && __atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL) == 0) {
+		nb_map_host_unmap(m);
 		free(m);
+	}
 }
 
 void nb_map_set_lock(struct nb_map *m, uint32_t lock)
@@ -333,8 +342,18 @@ void nb_map_freeze(struct nb_map *m)
 	m->frozen = true;
 }
 
-static int refuse_frozen(const struct nb_map *m, struct nb_err *err)
+static bool is_fixed(const struct nb_map *m)
 {
+	return m->frozen || m->host;
+}
+
+static int refuse_fixed(const struct nb_map *m, struct nb_err *err)
+{
+	if (m->host)
+		return nb_fail(err, NB_E_READONLY, 0,
+			       "map \"%s\" is a host map: only its writer on "
+			       "the host changes it",
+			       m->name);
 	return nb_fail(err, NB_E_READONLY, 0,
 		       "map \"%s\" is frozen: its contents never change",
 		       m->name);
@@ -345,8 +364,8 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value,
 {
 	int rc, times = 0;
 
-	if (m->frozen)
-		return refuse_frozen(m, err);
+	if (is_fixed(m))
+		return refuse_fixed(m, err);
 	do
 		rc = m->ops->push
 			     ? m->ops->push(m, value, flags)
@@ -386,8 +405,8 @@ int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
 	unsigned char *to;
 	uint32_t step;
 
-	if (m->frozen)
-		return refuse_frozen(m, err);
+	if (is_fixed(m))
+		return refuse_fixed(m, err);
 	if (m->def.type != NB_MAP_ARRAY)
 		return map_fail(m, NULL, 0, -EOPNOTSUPP, err);
 	to = nb_map_lookup(m, key, 0);
@@ -433,8 +452,8 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 	const struct nb_map_type_spec *spec = nb_spec_map_type(m->def.type);
 	int rc, times = 0;
 
-	if (m->frozen)
-		return refuse_frozen(m, err);
+	if (is_fixed(m))
+		return refuse_fixed(m, err);
 	do
 		rc = nb_map_delete(m, key);
 	while (rc == -EBUSY && sleep_again(&times));

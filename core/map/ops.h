@@ -82,6 +82,8 @@ struct nb_map {
 	bool percpu;	      /* a value for each CPU */
 	uint32_t lock;	      /* offset of the value's lock plus 1; 0: none */
 	bool frozen;	      /* the management side only reads */
+	bool host;	      /* a host map: base is a mapping (host.h) */
+	bool attached;	      /* of a host map; atomic */
 	uint32_t programs;    /* program arrays: bit i: i may be a value */
 	/* maps of maps: the map of each value, NB_MAP_MAX_INNER elements */
 	struct nb_map **inner;
@@ -91,6 +93,11 @@ struct nb_map {
 	/* a line of its own: the decision path reads the rest */
 	_Alignas(NB_CACHE_LINE) uint32_t refs;
 };
+
+/* A map with one reference in @size bytes; @def is checked. NULL: no memory. */
+struct nb_map *nb_map_allocate(const struct nb_map_def *def, size_t size);
+/* Unmap the pages of @m if it is a host map. */
+void nb_map_host_unmap(struct nb_map *m);
 
 static inline size_t nb_round8(size_t n)
 {

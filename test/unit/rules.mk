@@ -5,6 +5,7 @@ $(addprefix $(B)/test/unit/test_,alloc no_memory): LDFLAGS += $(foreach f,malloc
 $(B)/test/unit/test_no_memory: LDFLAGS += -Wl,--wrap=strdup,--wrap=pthread_create
 $(B)/test/unit/test_tuner_ranks: LDFLAGS += -Wl,--wrap=mmap
 $(B)/test/unit/test_loop_faults: LDFLAGS += -Wl,--wrap=nb_clock_system
+$(B)/test/unit/test_host_map: LDFLAGS += -Wl,--wrap=mremap,--wrap=write
 $(B)/test/unit/test_control_fork: LDFLAGS += -Wl,--wrap=close
 # The store's client; test_store_etcd has a real etcd, test_store a fake one.
 $(addprefix $(B)/test/unit/test_,store store_etcd): $(STORE)

@@ -555,8 +555,43 @@ START_TEST(coherent_maps_answer_alike_everywhere)
 	m.flags = 0;
 	m.type = NB_MAP_PERCPU_ARRAY;
 	ck_assert_int_eq(nb_map_spec_check(&m, NULL), NB_E_MAPDEF);
-	m.tags = 16;
+	m.tags = 32;
 	ck_assert_int_eq(nb_map_spec_check(&m, NULL), NB_E_MAPDEF);
+}
+END_TEST
+
+START_TEST(host_maps_are_arrays_that_programs_only_read)
+{
+	enum { both = NB_F_MMAPABLE | NB_F_RDONLY_PROG };
+	static const struct {
+		uint32_t type, flags, tags, lock, value;
+		int rc;
+	} cases[] = {
+		{ NB_MAP_ARRAY, both, 0, 0, 8, 0 },
+		{ NB_MAP_ARRAY, both, 0, 0, 24, 0 },
+		{ NB_MAP_ARRAY, both, 0, 0, 4, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, both, NB_MAPF_COHERENT, 0, 8, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, both, NB_MAPF_SHARED, 0, 8, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, both, NB_MAPF_SUM, 0, 8, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, both, 0, 9, 16, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, NB_F_MMAPABLE, 0, 0, 8, NB_E_MAPDEF },
+		{ NB_MAP_ARRAY, NB_F_RDONLY_PROG, 0, 0, 8, NB_E_MAPDEF },
+		{ NB_MAP_PERCPU_ARRAY, 0, 0, 0, 8, NB_E_MAPDEF },
+		{ NB_MAP_HASH, NB_F_RDONLY_PROG, 0, 0, 8, NB_E_MAPDEF },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nb_map_spec m = map_cases[0].m;
+		struct nb_err err = { .text = "" };
+
+		m.type = cases[i].type;
+		m.flags = cases[i].flags;
+		m.tags = NB_MAPF_HOST | cases[i].tags;
+		m.lock = cases[i].lock;
+		m.value_size = cases[i].value;
+		ck_assert_msg(nb_map_spec_check(&m, &err) == cases[i].rc,
+			      "case %zu: %s", i, err.text);
+	}
 }
 END_TEST
 
@@ -649,5 +684,6 @@ UNIT_MAIN("image", tcase_add_test(tc, what_is_written_is_read_back);
 	  tcase_add_loop_test(tc, map_definitions_follow_the_kernels_rules, 0,
 			      sizeof(map_cases) / sizeof(map_cases[0]));
 	  tcase_add_test(tc, coherent_maps_answer_alike_everywhere);
+	  tcase_add_test(tc, host_maps_are_arrays_that_programs_only_read);
 	  tcase_add_test(tc, many_long_strings_take_little_time);
 	  tcase_add_test(tc, the_largest_program_is_read_back);)

@@ -335,7 +335,9 @@ START_TEST(written_objects_have_tags_and_programs)
 		"struct { " ARRAY
 		"} buckets SEC(\".maps\") __merged(histogram);"
 		"struct { " ARRAY "} c SEC(\".maps\") __coherent;"
-		"struct { " ARRAY "} s SEC(\".maps\") __shared;";
+		"struct { " ARRAY "} s SEC(\".maps\") __shared;"
+		"struct { " ARRAY "__uint(map_flags, 0x480); } h2"
+		" SEC(\".maps\") __host;";
 	struct nb_image *img = image_of(source, "-g"), *again;
 	struct nb_err err = { .text = "" };
 	struct nb_buf object, out;
@@ -348,7 +350,7 @@ START_TEST(written_objects_have_tags_and_programs)
 		"%s", err.text);
 	ck_assert_msg(!nb_image_read(&again, out.data, out.size, &err), "%s",
 		      err.text);
-	ck_assert_uint_eq(img->nmaps, 6);
+	ck_assert_uint_eq(img->nmaps, 7);
 	/* buckets are numbers that are summed */
 	ck_assert_uint_eq(img->maps[nb_image_map(img, "buckets")].tags,
 			  NB_MAPF_SUM);

@@ -211,6 +211,9 @@ const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
 	if (map >= 0 && env->img->maps[map].type == NB_MAP_PERCPU_ARRAY)
 		return "what a per-CPU map answers depends on the CPU; keep "
 		       "what decides in an array or hash tagged __coherent";
+	if (map >= 0 && env->img->maps[map].tags & NB_MAPF_HOST)
+		return "let a controller read the host map and write what it "
+		       "concludes to a map tagged __coherent";
 	if (map >= 0)
 		return nb_say(
 			env,
@@ -245,8 +248,11 @@ static const char *local_load(struct nb_env *env, const struct nb_reg *r,
 		return nb_say(env, "%s%svariables are of this rank alone",
 			      place, *place ? ": " : "");
 	if (r->kind == NB_REG_VALUE)
-		return nb_say(env, "%s%smap %s is not __coherent", place,
-			      *place ? ": " : "", nb_map_name(env, r->map));
+		return nb_say(env, "%s%smap %s is %s", place,
+			      *place ? ": " : "", nb_map_name(env, r->map),
+			      env->img->maps[r->map].tags & NB_MAPF_HOST
+				      ? "of this host alone"
+				      : "not __coherent");
 	return "memory of this rank alone";
 }
 
