@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The entry: decode, check the shape, walk all behaviours for safety, walk
- * them again with coherence labels where the hook asks for coherence. The
- * second walk uses what the first found out about stores, which is why they
- * are two.
+ * Entry of the verifier: decode, build the control-flow graph, walk all
+ * behaviours for safety, then walk them again with coherence labels if the
+ * hook requires coherence. The second walk uses what the first found out
+ * about stores, so the two walks cannot be one.
  */
 #include "core/verify/verify.h"
 
@@ -34,7 +34,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Maps the program names must exist; the image reader checks this too. */
+/* Check that the maps which the program names exist; the image reader
+ * checks this too. */
 static int check_operands(struct nb_env *env)
 {
 	for (uint32_t pc = 0; pc < env->n; pc++) {
@@ -98,7 +99,7 @@ static int prepare(struct nb_env *env)
 	return 0;
 }
 
-/* Has the program loops that end by a rule of the run time? */
+/* Does the program have loops that only a limit of the run time ends? */
 static bool has_bounded_loops(const struct nb_env *env)
 {
 	for (uint32_t pc = 0; pc < env->n; pc++)
@@ -122,7 +123,8 @@ static bool is_cost(const struct nb_finding *f)
 	return f->cls == NB_FIND_COMPLEXITY || f->cls == NB_FIND_MEMORY;
 }
 
-/* The same finding of a walk that widens less names the numbers of a run. */
+/* A walk that widens less may report the same finding with the exact
+ * numbers of a run. */
 static bool names_cause(const struct nb_finding *old,
 			const struct nb_finding *now)
 {
@@ -131,8 +133,9 @@ static bool names_cause(const struct nb_finding *old,
 }
 
 /*
- * Walk. Loops that only the run time bounds need widening to come to an end,
- * others need exact values: what any way of walking accepts is safe.
+ * Walk in one mode after another until one accepts the program. Loops that
+ * only the run time bounds need widening to come to an end; others need
+ * exact values. What any mode accepts is safe.
  */
 static int walk_modes(struct nb_env *env)
 {
@@ -148,7 +151,8 @@ static int walk_modes(struct nb_env *env)
 	rc = walk_as(env, NB_WALK_WIDEN);
 	told = env->v->finding;
 	for (unsigned i = 0; i < 2 && rc == NB_E_VERIFY; i++) {
-		/* Those of a walk that says less may be of no run. */
+		/* The stores of a mode that rejected the program may occur
+		 * in no run. */
 		env->odd_stores = odd_stores;
 		rc = walk_as(env, others[i]);
 		if (rc == NB_E_VERIFY && names_cause(&told, &env->v->finding)) {
@@ -186,7 +190,7 @@ static int check_stack_sum(struct nb_env *env)
 				 .chain = chain, .count = n);
 }
 
-/* Which loop budgets a run needs, and how much of them. */
+/* Record which loop budgets a run needs, and how much of them. */
 static void note_loops(struct nb_env *env)
 {
 	struct nb_verdict *v = env->v;
@@ -200,15 +204,16 @@ static void note_loops(struct nb_env *env)
 	nb_loops_fill(env);
 }
 
-/* The pieces that a run is made of are of a bounded length, all together. */
+/* Check that the parts of a run between counted iterations, and their sum,
+ * have a bounded length. */
 static int check_length(struct nb_env *env)
 {
 	struct nb_verdict *v = env->v;
 
 	v->first = env->length.first;
 	v->lap = env->length.iteration > 1 ? env->length.iteration : 1;
-	/* Code after a call may still belong to a lap that the function began.
-	 */
+	/* Code after a call may belong to an iteration that the called
+	 * function began. */
 	if (env->length.ends_in_callee && v->lap < v->first)
 		v->lap = v->first;
 	v->numbers = env->budget.numbers;
@@ -225,7 +230,8 @@ static int check_length(struct nb_env *env)
 	return 0;
 }
 
-/* Do exits tell ranks apart? Not if all return the same constant. */
+/* Can the returned value differ between ranks? Not if all exits return the
+ * same constant. */
 static int check_verdict(struct nb_env *env)
 {
 	if (!env->labels || env->exits.local == NB_NO_PC || !env->exits.mixed)
@@ -261,7 +267,8 @@ static int judge(struct nb_env *env)
 		return NB_E_NOMEM;
 	env->labels = true;
 	rc = walk_labels(env);
-	/* With laps so long loops need more turns than a run has. */
+	/* Iterations are so long that a run is granted fewer than its loops
+	 * need. */
 	if (!rc && nb_budget_needs_more(env)) {
 		env->budget.few_turns = true;
 		rc = walk_labels(env);
@@ -296,11 +303,12 @@ static int run(struct nb_env *env)
 	int rc = judge(env);
 
 	free(env->history.steps);
-	/* Refused without a finding: there was no memory to go on. */
+	/* The walk failed without a finding, because it ran out of memory. */
 	if (rc == NB_E_VERIFY && !env->failed)
 		rc = NB_E_NOMEM;
 	if (rc == NB_E_NOMEM && env->arena->at_limit)
-		/* The stated limit, not the machine's memory, was reached. */
+		/* The stated limit was reached, and not the machine's
+		 * memory. */
 		rc = nb_refuse_program(env, NB_RULE_MEMORY,
 				       .limit = env->opts.max_memory,
 				       .count = env->prog->nslots);

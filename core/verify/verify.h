@@ -14,13 +14,13 @@
 #include "core/verify/state/verdict.h"
 
 /*
- * nb_verify - judge program @prog of @img
+ * nb_verify - verify program @prog of @img
  * @opts: may be NULL for the defaults
  *
- * 0 when a verdict could be reached, also a bad one: see (*out)->accepted,
- * and free it with nb_verdict_free. NB_E_NOMEM, NB_E_BUG otherwise, *@out
- * NULL. The image must outlive the verdict. Pure, any thread; bounded in
- * time and memory by the options.
+ * Returns 0 if a verdict was reached, even a rejection: read (*out)->accepted,
+ * and free *@out with nb_verdict_free. Otherwise returns NB_E_NOMEM or
+ * NB_E_BUG and sets *@out to NULL. The image must outlive the verdict. Pure,
+ * any thread; the options bound time and memory.
  */
 int nb_verify(struct nb_verdict **out, const struct nb_image *img,
 	      uint32_t prog, const struct nb_verify_opts *opts,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Notes of an accepted program. Each follows from what every run does (a
- * branch that never goes one way, an output that nothing sets) or from what
- * some explored path does (a divisor, a value out of range).
+ * Notes about an accepted program. Each follows from the facts of all paths
+ * (a branch that never goes one way, an output that nothing sets) or from a
+ * fact of some path (a divisor, a value out of range).
  */
 #include "core/verify/report/accepted.h"
 
@@ -27,7 +27,8 @@ struct notes {
 	uint32_t n;
 };
 
-/* Code of the policy header: its author is not who reads the note. */
+/* Is this a line of the policy header? The reader of the notes did not
+ * write that code. */
 static bool is_ours(const struct nb_line *l)
 {
 	return l && !strcmp(nb_base_name(l->file), "ncclbpf_policy.h");
@@ -72,8 +73,8 @@ static void add_address(struct notes *to, uint32_t pc)
 		add(to, NB_NOTE_ADDRESS, &(struct nb_refusal){ .pc = pc });
 }
 
-/* A test of 64 bits against 0 may be one of a pointer that is known not to be
- * NULL: caution, not a mistake. */
+/* A 64-bit test against 0 may test a pointer that is known not to be NULL.
+ * That is caution and no mistake. */
 static bool may_test_null(const struct nb_insn *in)
 {
 	return (in->fn == NB_FN_JEQ || in->fn == NB_FN_JNE) &&
@@ -115,7 +116,7 @@ static void add_answers(struct notes *to, uint32_t pc)
 			    });
 }
 
-/* Another program may answer in place of one that makes tail calls. */
+/* A tail call may let another program answer in place of this one. */
 static bool calls_tail(const struct nb_env *env)
 {
 	for (uint32_t pc = 0; pc < env->n; pc++)

@@ -5,10 +5,10 @@
 #include "core/verify/state/env.h"
 
 /*
- * nb_notes_fill - the notes of a program that is accepted, into env->v
+ * nb_notes_fill - store the notes of an accepted program in env->v
  *
- * From what the walks recorded: it costs one look at each instruction.
- * Without memory there are fewer notes.
+ * The notes come from facts that the walks recorded, so this makes one pass
+ * over the instructions. If out of memory, there are fewer notes.
  */
 void nb_notes_fill(struct nb_env *env);
 

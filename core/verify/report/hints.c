@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Words that have to be computed, and the rule that a wrong argument breaks:
- * an access that leaves its memory, bytes of the stack that nobody wrote. A
- * number or a name stands in a hint only where it is certain to be right.
+ * Compute words of findings, and the rule that a wrong argument breaks: an
+ * access that leaves its memory, or stack bytes that were never written. A
+ * hint names a number or a variable only if it is certain to be right.
  */
 #include "core/verify/report/hints.h"
 
@@ -15,7 +15,8 @@
 
 typedef unsigned long long ull;
 
-/* Granularity of a variable offset: the size of the elements indexed. */
+/* Return the granularity of a variable offset: the size of the elements
+ * that it indexes. */
 static uint64_t stride(const struct nb_range *off)
 {
 	return off->t.mask ? off->t.mask & -off->t.mask : 0;
@@ -40,7 +41,8 @@ static const char *before_line(struct nb_env *env, uint32_t pc)
 	return l ? nb_say(env, "before line %u add: ", l->line) : "add: ";
 }
 
-/* Number of elements that an index of the access may have; 0: not certain. */
+/* Return the number of elements that an index of the access may select; 0
+ * if not certain. */
 static uint64_t elements(const struct nb_member *m, const struct nb_range *off,
 			 uint64_t size, uint64_t limit)
 {
@@ -48,7 +50,8 @@ static uint64_t elements(const struct nb_member *m, const struct nb_range *off,
 
 	if (m->array)
 		return m->array->size / m->array->elem;
-	if (m->last && m->last->level) /* not an array: no index is right */
+	/* The member is not an array, so no index is right. */
+	if (m->last && m->last->level)
 		return 0;
 	if (!step || size > limit || off->smin < 0 ||
 	    (uint64_t)off->smin >= step)
@@ -56,7 +59,8 @@ static uint64_t elements(const struct nb_member *m, const struct nb_range *off,
 	return (limit - size - (uint64_t)off->smin) / step + 1;
 }
 
-/* The member of a map's value that the access is at, or lies behind. */
+/* Return the member of a map's value that the access hits, or that it lies
+ * behind. */
 static struct nb_member accessed(struct nb_env *env, const struct nb_refusal *x)
 {
 	const struct nb_reg *r = reg_of(x);
@@ -71,7 +75,7 @@ static struct nb_member accessed(struct nb_env *env, const struct nb_refusal *x)
 	return (struct nb_member){ .text = "" };
 }
 
-/* A map's value is smaller than what the program reads: sizes that differ. */
+/* Return the hint for an access past the end of a map's value. */
 static const char *size_hint(struct nb_env *env, const struct nb_refusal *x)
 {
 	const struct nb_reg *r = reg_of(x);
@@ -80,7 +84,7 @@ static const char *size_hint(struct nb_env *env, const struct nb_refusal *x)
 	if (r->kind != NB_REG_VALUE)
 		return "this is past the end of the value";
 	name = nb_map_name(env, r->map);
-	if (*name == '.') /* a section */
+	if (*name == '.') /* The map is a section of the object file. */
 		return "this is past the end of the variables";
 	return nb_say(env,
 		      "stay within the %llu bytes, or define map %s with the "
@@ -88,7 +92,8 @@ static const char *size_hint(struct nb_env *env, const struct nb_refusal *x)
 		      (ull)x->limit, name);
 }
 
-/* A constant offset is outside: where, and in terms of the array indexed. */
+/* Return the hint for a constant offset that is outside, in terms of the
+ * indexed array. */
 static const char *outside_hint(struct nb_env *env, const struct nb_refusal *x,
 				const struct nb_member *m)
 {
@@ -136,7 +141,9 @@ const char *nb_say_memory(struct nb_env *env, const struct nb_refusal *x)
 		return nb_say(env, "the %llu bytes of memory", (ull)x->limit);
 	name = nb_map_name(env, r->map);
 	type = nb_say_type(env, r->map, NB_NAME_VALUE);
-	if (*name == '.') /* a section: in C these are variables */
+	/* The map is a section of the object file: its members are C
+	 * variables. */
+	if (*name == '.')
 		return nb_say(env, "the %llu bytes of variables in %s",
 			      (ull)x->limit, name);
 	return nb_say(env, "the value of map %s (%s%s%llu bytes)", name, type,
@@ -222,7 +229,7 @@ int nb_refuse_frame(struct nb_env *env, struct nb_refusal *x)
 			 x);
 }
 
-/* Bytes from @bad on that were not written either. */
+/* Return the end of the unwritten bytes that begin at @bad. */
 static int64_t bad_until(const struct nb_frame *f, int64_t bad, int64_t hi)
 {
 	int64_t end = bad + 1, other;
@@ -259,7 +266,8 @@ const char *nb_say_too_small(struct nb_env *env, const struct nb_refusal *x)
 	const char *name = nb_source_argument(env, x->pc, x->reg);
 	const char *type = nb_say_type(env, x->map, x->part);
 
-	/* Only the first bytes were written: the variable may be no longer. */
+	/* Only the first bytes were written, so the variable may be too
+	 * short. */
 	if (!x->number || x->to + 1 != (int64_t)x->size ||
 	    *missing(env, x).text)
 		return "";

@@ -5,16 +5,17 @@
 #include "core/verify/report/refusal.h"
 
 /*
- * Refusals whose rule depends on what the instruction does with the bytes.
- * Of @x, pc, reg, st, off and size are set: @size bytes at @off are not all
- * inside a value or memory of @limit bytes, or a frame; or byte @bad of them
- * was never written. All return NB_E_VERIFY.
+ * Reject an access whose rule depends on how the instruction uses the
+ * bytes. Of @x, the caller sets pc, reg, st, off and size. nb_refuse_span:
+ * the @size bytes at @off are not all inside a value or memory of @limit
+ * bytes, or inside a frame. nb_refuse_unwritten: byte @bad of them was
+ * never written. All return NB_E_VERIFY.
  */
 int nb_refuse_span(struct nb_env *env, struct nb_refusal *x);
 int nb_refuse_frame(struct nb_env *env, struct nb_refusal *x);
 int nb_refuse_unwritten(struct nb_env *env, struct nb_refusal *x, int64_t bad);
 
-/* Words of report/words.h that are computed. */
+/* Functions that compute words of report/words.h. */
 const char *nb_say_memory(struct nb_env *env, const struct nb_refusal *x);
 const char *nb_say_access(struct nb_env *env, const struct nb_refusal *x);
 const char *nb_say_bound(struct nb_env *env, const struct nb_refusal *x);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops as a reader of the source sees them, for messages: a jump back and the
- * slots between it and its target. The engine knows nothing of them.
+ * Find loops as a reader of the source sees them, for messages: a jump
+ * back, and the slots between the jump and its target. The engine does not
+ * use this.
  */
 #include "core/verify/report/loops.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names of the source for what a program touches: context fields from the
- * tables, members of map values and variables from the image.
+ * Names from the source for the objects that a program accesses: context
+ * fields from the tables, members of map values and variables from the
+ * image.
  */
 #include "core/verify/report/names.h"
 
@@ -38,7 +39,7 @@ static const struct nb_name *whole(const struct nb_image *img, uint32_t map,
 	return NULL;
 }
 
-/* The part of @of that holds byte @off of an element of it. */
+/* Return the member of @of that holds byte @off of an element of it. */
 static const struct nb_name *inside(const struct nb_image *img,
 				    const struct nb_name *of, uint64_t off)
 {
@@ -59,7 +60,7 @@ static bool has_parts(const struct nb_image *img, const struct nb_name *of)
 	return n < img->names + img->nnames && n->level > of->level;
 }
 
-/* Go from an array into one element of it. */
+/* Descend from an array into one of its elements. */
 static void into_element(struct nb_env *env, struct nb_member *m,
 			 const struct nb_name *at, uint64_t *lo, uint64_t *hi)
 {
@@ -96,7 +97,7 @@ struct nb_member nb_member_at(struct nb_env *env, uint32_t map,
 		lo -= next->off;
 		hi -= next->off;
 	}
-	/* Over several members: none of their names is right. */
+	/* The bytes span several members, so no single name is right. */
 	if (lo != hi)
 		m.text = "";
 	return m;
@@ -148,7 +149,9 @@ static const char *value_place(struct nb_env *env, const struct nb_reg *r,
 			 (uint64_t)off->smax);
 	if (m.padding)
 		return "";
-	if (*map == '.') /* a section: what counts is the variable */
+	/* The map is a section of the object file: the variable's name is
+	 * enough. */
+	if (*map == '.')
 		return m.text;
 	if (*m.text)
 		return nb_say(env, "%s%s%s", map, *m.text == '[' ? "" : ".",
@@ -165,7 +168,8 @@ const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
 	return r->kind == NB_REG_VALUE ? value_place(env, r, off) : "";
 }
 
-/* The pointer that an instruction reads local data through; NULL: none. */
+/* Return the pointer through which an instruction reads rank-local data, or
+ * NULL. */
 static const struct nb_reg *read_through(const struct nb_insn *in,
 					 const struct nb_reg *regs)
 {
@@ -180,7 +184,7 @@ static const struct nb_helper_spec *called(const struct nb_insn *in)
 					: NULL;
 }
 
-/* The map whose content an instruction brings in; -1: none. */
+/* Return the map whose content an instruction reads; -1 if it reads none. */
 static int64_t local_map(const struct nb_insn *in, const struct nb_reg *regs)
 {
 	const struct nb_helper_spec *h = called(in);

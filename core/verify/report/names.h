@@ -5,12 +5,12 @@
 #include "core/verify/state/env.h"
 
 /*
- * What bytes [lo, hi] of a map's key or value are called.
+ * The name of bytes [lo, hi] of a map's key or value.
  *
- * @text:    "channels[0 to 7].x"; "" when they have no one name
- * @array:   the first array whose index is not one number; NULL: none
- * @last:    the smallest thing that holds byte lo; NULL: nothing is known
- * @padding: lo lies between its members
+ *  @text:    "channels[0 to 7].x"; "" if the bytes have no single name
+ *  @array:   the first array with more than one possible index; NULL: none
+ *  @last:    the smallest object that holds byte lo; NULL: nothing is known
+ *  @padding: byte lo lies between the members of @last
  */
 struct nb_member {
 	const char *text;
@@ -22,24 +22,26 @@ struct nb_member nb_member_at(struct nb_env *env, uint32_t map,
 			      enum nb_name_part part, uint64_t lo, uint64_t hi);
 
 /*
- * The same of byte @off, which lies beyond the key or value: the array at its
- * end, as if that went on ("algo[16]"); @array NULL: it ends in none.
+ * Return the name of byte @off beyond the end of the key or value, as if
+ * the array at the end continued ("algo[16]"). @array is NULL if the key or
+ * value does not end in an array.
  */
 struct nb_member nb_member_beyond(struct nb_env *env, uint32_t map,
 				  enum nb_name_part part, uint64_t off);
 
-/* "struct row"; "" when nobody says. */
+/* Return the type, for example "struct row"; "" if the image names none. */
 const char *nb_say_type(struct nb_env *env, uint32_t map,
 			enum nb_name_part part);
 
-/* What is at @off behind @r in the source's terms: "ctx->ranks",
- * "limits.max_bytes"; "" when nobody says. */
+/* Return the name in the source of the object at @off behind @r, for
+ * example "ctx->ranks" or "limits.max_bytes"; "" if it has no name. */
 const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
 			 const struct nb_range *off);
-/* Why the instruction at @pc, run with @regs, makes local data. */
+/* Say why the instruction at @pc, run with registers @regs, yields
+ * rank-local data. */
 const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 			 uint32_t pc);
-/* What to do instead; "" for the class's own hint. */
+/* Say what to do instead; "" means the hint of the finding's class. */
 const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
 			      uint32_t pc);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Refusals: a record becomes the finding. Its texts are the templates of the
- * rule (core/defs/rules.h), with each word in braces made from the record.
+ * Turn a refusal record into the finding. The texts are the templates of
+ * the rule (core/defs/rules.h); each word in braces is computed from the
+ * record.
  */
 #include "core/verify/report/refusal.h"
 
@@ -40,7 +41,7 @@ static const char *say_bytes(struct nb_env *env, uint64_t n)
 	return nb_say(env, "%" PRIu64 " byte%s", n, n == 1 ? "" : "s");
 }
 
-/* The offset of the last byte of an access. */
+/* Return the offset of the last byte of an access. */
 static const char *say_last(struct nb_env *env, const struct nb_refusal *x)
 {
 	return nb_say(env, "%lld",
@@ -70,7 +71,7 @@ static const char *say_argument(enum nb_arg arg)
 	return arg == NB_ARG_OUT_VALUE ? "memory for the value" : "an argument";
 }
 
-/* "array, hash": the map types that @h takes. */
+/* List the map types that @h accepts, for example "array, hash". */
 static const char *say_map_types(struct nb_env *env,
 				 const struct nb_helper_spec *h)
 {
@@ -91,7 +92,8 @@ static const char *say_lock(struct nb_env *env, const struct nb_held *lock)
 		      nb_map_name(env, lock->map), nb_say_where(env, lock->pc));
 }
 
-/* "main (16) > helper (512)": each function with its bytes of stack. */
+/* List a chain of functions with their bytes of stack, for example "main
+ * (16) > helper (512)". */
 static const char *say_chain(struct nb_env *env, const struct nb_refusal *x)
 {
 	const char *text = "";
@@ -134,7 +136,7 @@ static const struct word words[] = {
 #include "core/verify/report/words.h"
 };
 
-/* Length of the word in braces that @at begins with; 0: there is none. */
+/* Return the length of the word in braces at @at; 0 if there is none. */
 static size_t word_length(const char *at)
 {
 	size_t n;
@@ -182,7 +184,8 @@ const char *nb_expand(struct nb_env *env, const char *text,
 	return *done ? nb_say(env, "%s%s", done, text) : text;
 }
 
-/* In a second walk: is this the finding, and are its words wanted? */
+/* In a second walk: is this the finding that the walk searches, and does it
+ * need words? */
 static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls,
 			   uint32_t pc)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The finding as data, and the words for it. Everything that is said of a
- * register, a map or a place in the source is said here, so that it is said
- * alike everywhere, offline and in the job.
+ * The finding as data, and the words for it. Every description of a
+ * register, a map or a source location is made here, so that all messages
+ * use the same words, offline and in the job.
  */
 #include "core/verify/report/report.h"
 
@@ -66,7 +66,7 @@ const char *nb_base_name(const char *path)
 	return slash ? slash + 1 : path ? path : "";
 }
 
-/* The record that covers @pc; in tests images have none. */
+/* Return the line record that covers @pc; images of tests have none. */
 const struct nb_line *nb_line_of(const struct nb_prog *p, uint32_t pc)
 {
 	const struct nb_line *found = NULL;
@@ -86,7 +86,7 @@ const char *nb_say_where(struct nb_env *env, uint32_t pc)
 		      l->line);
 }
 
-/* "scalar 0 to 255, multiple of 8" */
+/* Describe a number, for example "scalar 0 to 255, multiple of 8". */
 static const char *say_number(struct nb_env *env, const struct nb_range *r)
 {
 	uint64_t any = r->t.value | r->t.mask;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-/*
- * What a line of C calls things: read off the text that the image keeps for
- * messages. An answer is given only where the line can mean one thing.
- */
+/* Read names off the lines of C source that the image keeps for messages. A
+ * function gives an answer only if the line can mean one thing. */
 #include "core/verify/report/source.h"
 
 #include <string.h>
 
 #include "core/verify/report/report.h"
 
-/* May @text stand in a condition? No call, no assignment, one expression. */
+/* May @text stand in a condition? It has to be one expression without a
+ * call or an assignment. */
 static bool plain(const char *text, size_t n)
 {
 	static const char ok[] = "abcdefghijklmnopqrstuvwxyz"
@@ -24,7 +23,8 @@ static bool plain(const char *text, size_t n)
 	return text[0] < '0' || text[0] > '9';
 }
 
-/* What stands between the only brackets of @text; NULL: no such thing. */
+/* Return the text between the only brackets of @text; NULL if there is not
+ * exactly one pair. */
 static const char *between(struct nb_env *env, const char *text)
 {
 	const char *open = strchr(text, '[');

@@ -4,15 +4,16 @@
 
 #include "core/verify/state/env.h"
 
-/* The index of the access at @pc as its line has it; NULL: it has none. */
+/* Return the index expression of the access at @pc from its source line;
+ * NULL if the line shows none. */
 const char *nb_source_index(struct nb_env *env, uint32_t pc);
 
-/* "k" of "bpf_map_lookup_elem(&m, &k)": the variable whose address is
- * argument @number of the call at @pc; "": the line does not say so. */
+/* Return the variable whose address is argument @number of the call at @pc:
+ * "k" for "bpf_map_lookup_elem(&m, &k)". "" if the line does not say. */
 const char *nb_source_argument(struct nb_env *env, uint32_t pc, int number);
 
-/* "v" of "struct x *v = bpf_...": what @text assigns the call's result to;
- * "": it does not say so. */
+/* Return the variable to which @text assigns the call's result: "v" for
+ * "struct x *v = bpf_...". "" if the text does not say. */
 const char *nb_source_assigned(struct nb_env *env, const char *text);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The verdict as text for people, as notes of a compiler, and as JSON. */
+/* Print the verdict as text for people, as notes in the style of a
+ * compiler, and as JSON. */
 #include "core/verify/report/text.h"
 
 #include <inttypes.h>
@@ -26,7 +27,7 @@ static void put_head(const struct nb_finding *f, const struct nb_image *img,
 	nb_buf_printf(out, ": %s", nb_finding_words(f->cls)->text);
 }
 
-/* The line itself, and a caret below its column; tabs stay tabs. */
+/* Print the source line and a caret below its column; tabs stay tabs. */
 static void put_source(const struct nb_line *l, struct nb_buf *out)
 {
 	if (!l || !l->text || !*l->text)
@@ -37,7 +38,7 @@ static void put_source(const struct nb_line *l, struct nb_buf *out)
 	nb_buf_str(out, "^\n");
 }
 
-/* A source line without the blanks around it. */
+/* Print a source line without the blanks around it. */
 static void put_trimmed(struct nb_buf *out, const char *text)
 {
 	size_t n;
@@ -49,7 +50,8 @@ static void put_trimmed(struct nb_buf *out, const char *text)
 	nb_buf_printf(out, "%.*s", (int)n, text);
 }
 
-/* A branch that says the same as the one before: one more pass. */
+/* Is the branch the same as the one before? Then the text counts one more
+ * pass. */
 static bool same_branch(const struct nb_branch *a, const struct nb_branch *b)
 {
 	return a->pc == b->pc && a->taken == b->taken;
@@ -75,7 +77,7 @@ static void put_branch(const struct nb_branch *b, const struct nb_prog *p,
 	nb_buf_char(out, '\n');
 }
 
-/* The branches that could have gone the other way, each on its line. */
+/* Print the branches that could have gone the other way, one on each line. */
 static void put_path(const struct nb_finding *f, const struct nb_prog *p,
 		     struct nb_buf *out)
 {

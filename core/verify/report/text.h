@@ -8,19 +8,20 @@
 #include "core/verify/state/verdict.h"
 
 /*
- * The finding as text: several lines for people (source line with a caret,
- * required, known, path, hint), each ended by a newline, and as one JSON
- * object {"class":…,"pc":…,"required":…,…}. The same offline and in the job.
+ * Print the finding as text: several lines for people (source line with a
+ * caret, required, known, path, hint), each ended by a newline, and as one
+ * JSON object {"class":…,"pc":…,"required":…,…}. Both are the same offline
+ * and in the job.
  */
 void nb_verdict_text(const struct nb_verdict *v, const struct nb_image *img,
 		     uint32_t prog, struct nb_buf *out);
 void nb_verdict_json(const struct nb_verdict *v, const struct nb_image *img,
 		     uint32_t prog, struct nb_json *out);
-/* The notes along the way, as a compiler prints them: the source line and
- * what happens there; nothing for an accepted program. */
+/* Print the notes along the path in the style of a compiler: each source
+ * line and what happens there. Prints nothing for an accepted program. */
 void nb_verdict_notes(const struct nb_verdict *v, const struct nb_image *img,
 		      uint32_t prog, struct nb_buf *out);
-/* The finding in one line, for struct nb_err; returns NB_E_VERIFY. */
+/* Store the finding in one line in *@err; returns NB_E_VERIFY. */
 int nb_verdict_err(const struct nb_verdict *v, const struct nb_image *img,
 		   uint32_t prog, struct nb_err *err);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a word that the templates of core/defs/rules.h may have in braces.
+ * One row for each word that the templates of core/defs/rules.h may have in
+ * braces.
  *
- * name   as it stands in the braces
- * facts  members of struct nb_refusal that it is made of
- * text   expression: the words, given @env and the refusal @x
+ *   name    the word in braces
+ *   facts   the members of struct nb_refusal that the word is made of
+ *   text    expression for the word, given @env and the refusal @x
  */
 /* clang-format off */
 /*   name         facts                text */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Words for what happens on the way to a finding: where a value comes from in
- * the terms of the source, what a branch meant, and, going backwards from the
- * finding, each step that made the registers that it is about what they are.
+ * Words for the steps that lead to a finding: the origin of a value in
+ * terms of the source, and the meaning of a branch. Going backwards from
+ * the finding, notes explain each step that set a register the finding
+ * depends on.
  */
 #include "core/verify/domain/range.h"
 #include "core/verify/feature/iter.h"
@@ -29,8 +30,9 @@ static const char *value(const struct nb_trail *t, uint32_t i, int number,
 			 unsigned depth);
 
 /*
- * The step before @i that wrote register @number of the frame at @i, or
- * t->n: none that is known. In a callee's first step that is the call.
+ * Return the last step before @i that wrote register @number of the frame
+ * at @i, or t->n if none is known. For the first step of a callee that is
+ * the call.
  */
 static uint32_t writer(const struct nb_trail *t, uint32_t i, int number)
 {
@@ -42,14 +44,14 @@ static uint32_t writer(const struct nb_trail *t, uint32_t i, int number)
 		if (s->nframes > frames)
 			continue;
 		if (s->nframes < frames)
-			return i; /* the call */
+			return i; /* This step is the call. */
 		if (nb_insn_writes(&t->env->insns[s->pc]) & 1u << number)
 			return i;
 	}
 	return t->n;
 }
 
-/* Bytes [off, off + size) of a stack frame that a step stores. */
+/* Does step @i store bytes [off, off + size) of the stack frame @frame? */
 static bool stores_to(const struct nb_trail *t, uint32_t i, unsigned frame,
 		      int64_t off, unsigned size)
 {
@@ -64,7 +66,8 @@ static bool stores_to(const struct nb_trail *t, uint32_t i, unsigned frame,
 	return at.smax + in->width / 8 > off && at.smin < off + size;
 }
 
-/* A number loaded from the stack at step @i: what was stored there. */
+/* For a number loaded from the stack at step @i, return the value that was
+ * stored there. */
 static const char *stacked(const struct nb_trail *t, uint32_t i, int64_t off,
 			   unsigned depth)
 {
@@ -77,7 +80,8 @@ static const char *stacked(const struct nb_trail *t, uint32_t i, int64_t off,
 
 		if (s->kind == NB_KIND_CALL || s->kind == NB_KIND_ATOMIC ||
 		    (s->kind == NB_KIND_STORE && s->traits & NB_INSN_ORDERED))
-			return ""; /* may have written it */
+			/* This step may have overwritten the number. */
+			return "";
 		if (!stores_to(t, j, frame, off, in->width / 8u))
 			continue;
 		at = nb_access_offset(&nb_trail_at(t, j)->regs[s->dst], s->off);
@@ -126,7 +130,8 @@ static bool is_local_call(const struct nb_trail *t, uint32_t i)
 	return nb_insn_calls_func(insn_at(t, i));
 }
 
-/* The "+" of "+="; "": not of two unsigned numbers. */
+/* Return the operator of an assignment ("+" for "+="); "" unless it takes
+ * two unsigned numbers. */
 static const char *operator(struct nb_env *env, const struct nb_insn *in)
 {
 	const char *text = nb_spec_fn(in->fn)->text;
@@ -137,7 +142,7 @@ static const char *operator(struct nb_env *env, const struct nb_insn *in)
 	return nb_say(env, "%.*s", (int)n - 1, text);
 }
 
-/* @a if it needs no parentheses as an operand, else with them. */
+/* Return @a, in parentheses if it needs them as an operand. */
 static const char *operand(struct nb_env *env, const char *a)
 {
 	return strchr(a, ' ') ? nb_say(env, "(%s)", a) : a;
@@ -250,7 +255,7 @@ static const char *condition(const struct nb_trail *t, uint32_t i, bool taken)
 		      sign ? " (signed)" : "");
 }
 
-/* What the branch taught of register @number; "": nothing new. */
+/* Say what the branch revealed about register @number; "" if nothing new. */
 static const char *learnt(const struct nb_trail *t, uint32_t i, int number)
 {
 	const struct nb_reg *was = &nb_trail_at(t, i)->regs[number];
@@ -262,7 +267,8 @@ static const char *learnt(const struct nb_trail *t, uint32_t i, int number)
 	return nb_say(t->env, "; %s", nb_say_reg(t->env, is, number));
 }
 
-/* Calls with two ways on: iterators, loops over callbacks, tail calls. */
+/* Name the outcome of a call with two possible outcomes: of an iterator, a
+ * loop over callbacks or a tail call. */
 static const char *called_back(const struct nb_insn *insn,
 			       const struct nb_trail_step *s,
 			       const struct nb_trail_step *next)
@@ -298,18 +304,21 @@ const char *nb_trail_branch(const struct nb_trail *t, uint32_t i)
 		      in->operand == NB_OPND_REG ? learnt(t, i, in->src) : "");
 }
 
-/* What the notes still have to explain, going backwards. */
+/* The values that the notes still have to explain, going backwards. */
 struct slice {
 	const struct nb_trail *t;
-	uint16_t regs[NB_MAX_FRAMES]; /* of each frame, bit i for ri */
+	/* Registers of each frame: bit i stands for ri. */
+	uint16_t regs[NB_MAX_FRAMES];
 	struct {
 		uint8_t frame;
 		int64_t off;
 		uint32_t size;
 	} stack[4];
 	unsigned nstack;
-	uint32_t branch; /* whose registers matter; NB_NO_PC: none */
-	struct nb_step_note notes[MAX_NOTES]; /* latest first */
+	/* A branch whose registers matter; NB_NO_PC for none. */
+	uint32_t branch;
+	/* Notes collected so far, the latest step first. */
+	struct nb_step_note notes[MAX_NOTES];
 	uint32_t n;
 };
 
@@ -325,7 +334,7 @@ static void add_note(struct slice *s, uint32_t pc, const char *text)
 		s->notes[s->n++] = (struct nb_step_note){ pc, text };
 }
 
-/* Why is what the step at @i brings in local data? */
+/* Say why the value that step @i loads is rank-local. */
 static const char *why_local(const struct slice *s, uint32_t i, int number)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
@@ -337,7 +346,7 @@ static const char *why_local(const struct slice *s, uint32_t i, int number)
 		      nb_say_local(s->t->env, at->regs, at->pc));
 }
 
-/* Register @number of the frame is written by step @i. */
+/* Note that step @i writes register @number of the frame. */
 static void note_def(struct slice *s, uint32_t i, int number)
 {
 	struct nb_env *env = s->t->env;
@@ -370,7 +379,8 @@ static void want_stack(struct slice *s, const struct nb_reg *r, int32_t off,
 	s->stack[s->nstack++].size = size;
 }
 
-/* What step @i used to write a register that matters. */
+/* Mark the registers and stack bytes that step @i used to write a register
+ * that matters. */
 static void want_uses(struct slice *s, uint32_t i)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
@@ -417,7 +427,8 @@ static void look_at_store(struct slice *s, uint32_t i)
 	}
 }
 
-/* A branch that narrowed a register that matters, or that decides. */
+/* Note a branch that narrowed a register that matters, or that decides the
+ * finding. */
 static void look_at_branch(struct slice *s, uint32_t i)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
@@ -444,7 +455,8 @@ static void look_at_branch(struct slice *s, uint32_t i)
 		want(s, frame, in->src);
 }
 
-/* A local label that a register got from a branch. */
+/* If a register got its rank-local label from a branch, explain that branch
+ * too. */
 static void want_origin(struct slice *s, uint32_t i, int number)
 {
 	const struct nb_reg *r = &nb_trail_at(s->t, i)->regs[number];
@@ -455,7 +467,8 @@ static void want_origin(struct slice *s, uint32_t i, int number)
 		s->branch = r->from;
 }
 
-/* Registers of a step in the same frame as the one after. */
+/* Note the registers that a step wrote in the same frame as the step after
+ * it. */
 static void look_at_defs(struct slice *s, uint32_t i)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
@@ -473,18 +486,20 @@ static void look_at_defs(struct slice *s, uint32_t i)
 		want_uses(s, i);
 }
 
-/* What step @i has to do with what is still to be explained. */
+/* Note what step @i contributes to the values still to be explained. */
 static void look_at_step(struct slice *s, uint32_t i)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
 	uint32_t next = nb_trail_at(s->t, i + 1)->nframes;
 	unsigned f = at->nframes - 1;
 
-	if (next == at->nframes + 1) { /* a call: arguments */
+	/* The step is a call: explain its arguments. */
+	if (next == at->nframes + 1) {
 		if (is_local_call(s->t, i))
 			s->regs[f] |= s->regs[f + 1] & 0x3e;
 		s->regs[f + 1] = 0;
-	} else if (next + 1 == at->nframes) { /* a return: r0 */
+		/* The step is a return: explain r0. */
+	} else if (next + 1 == at->nframes) {
 		s->regs[f] |= s->regs[f - 1] & 1;
 		s->regs[f - 1] &= (uint16_t)~0x3f;
 	} else if (next == at->nframes) {
@@ -519,7 +534,7 @@ static void begin(struct slice *s, const struct nb_finding *f)
 	want_origin(s, last, f->reg);
 }
 
-/* The last step at @pc before step @i; t->n: none is kept. */
+/* Return the last step at @pc before step @i; t->n if none is kept. */
 static uint32_t last_at(const struct nb_trail *t, uint32_t i, uint32_t pc)
 {
 	while (i-- > t->first)
@@ -528,7 +543,7 @@ static uint32_t last_at(const struct nb_trail *t, uint32_t i, uint32_t pc)
 	return t->n;
 }
 
-/* Which of a branch's registers is local? -1: none. */
+/* Return the branch operand that is rank-local; -1 if there is none. */
 static int local_operand(const struct nb_trail *t, uint32_t i)
 {
 	const struct nb_insn *in = insn_at(t, i);
@@ -544,8 +559,8 @@ static int local_operand(const struct nb_trail *t, uint32_t i)
 		       : -1;
 }
 
-/* The step that brought in the local data the finding is about, by way of
- * branches; t->n: not kept. */
+/* Return the step that loaded the rank-local data which the finding is
+ * about, following branches backwards; t->n if that step is not kept. */
 static uint32_t origin(const struct nb_trail *t, const struct nb_finding *f)
 {
 	uint32_t i = t->n - 1, turns = 0, from;
@@ -586,7 +601,8 @@ static void say_origin(const struct nb_trail *t, struct nb_finding *f)
 		f->hint = hint;
 }
 
-/* The helper call whose result register @number is at step @i; t->n: none. */
+/* Return the helper call whose result register @number holds at step @i;
+ * t->n if there is none. */
 static uint32_t producer(const struct nb_trail *t, uint32_t i, int number)
 {
 	for (int links = 0; links < 8; links++) {
@@ -605,7 +621,7 @@ static uint32_t producer(const struct nb_trail *t, uint32_t i, int number)
 	return t->n;
 }
 
-/* Say which line made the pointer, and the test that is missing after it. */
+/* Say which line produced the pointer, and which test is missing after it. */
 static void say_null(const struct nb_trail *t, struct nb_finding *f)
 {
 	const struct nb_line *l;

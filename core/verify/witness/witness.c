@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The way to a finding: searched for by a walk that takes ways in the order
- * of their branches, then repeated alone and recorded. Both walks are those
- * of explore.c, told by env->seek what they are for. Nothing here can change
- * a verdict: what these walks refuse for other reasons is not looked at.
+ * The path to a finding: a search walks paths in the order of their number
+ * of branches until it meets the finding, and a replay walks that path
+ * alone and records it. Both are walks of explore.c, with env->seek set.
+ * Neither can change a verdict: other findings of these walks are ignored.
  */
 #include "core/verify/witness/witness.h"
 
@@ -15,10 +15,11 @@
 #include "core/verify/witness/notes.h"
 
 enum {
-	MAX_TURNS = 65536, /* branches of a way that can be repeated */
-	MIN_STEPS = 2000,  /* least limit of a search; long walks raise it */
+	MAX_TURNS = 65536, /* Most branches of a path that can be replayed. */
+	/* Lower limit of a search; a long first walk raises the limit. */
+	MIN_STEPS = 2000,
 	MAX_STEPS = 100000,
-	RING = 1024 /* steps whose registers are kept */
+	RING = 1024 /* Number of steps whose registers are kept. */
 };
 
 /* Verifier state to restore after the walks below. */
@@ -28,7 +29,7 @@ struct kept {
 	bool nomem;
 };
 
-/* One more walk, with @k. */
+/* Run one more walk with the search or replay @k. */
 static void walk(struct nb_env *env, struct nb_seek *k, uint32_t steps)
 {
 	struct kept kept = { env->v->stats, env->opts, env->nomem };
@@ -46,7 +47,7 @@ static void walk(struct nb_env *env, struct nb_seek *k, uint32_t steps)
 	env->failed = true;
 }
 
-/* A copy of the path on which the last walk ended; NULL: too long. */
+/* Copy the path on which the last walk ended; NULL if it is too long. */
 static struct nb_branch_step *copy_way(const struct nb_env *env, uint32_t *n)
 {
 	struct nb_branch_step *to;
@@ -60,7 +61,7 @@ static struct nb_branch_step *copy_way(const struct nb_env *env, uint32_t *n)
 	return to;
 }
 
-/* A copy of the path that a search found; its history is a tree. */
+/* Copy the path that a search found; the history of a search is a tree. */
 static struct nb_branch_step *copy_branch(const struct nb_env *env, uint32_t *n)
 {
 	struct nb_branch_step *to;
@@ -85,7 +86,7 @@ static uint32_t open_turns(const struct nb_branch_step *t, uint32_t n)
 	return open;
 }
 
-/* Findings about the walk itself have no other way. */
+/* Findings about the walk itself have no other path. */
 static bool has_ways(const struct nb_finding *f)
 {
 	return f->cls != NB_FIND_LOOP && f->cls != NB_FIND_COMPLEXITY &&
@@ -100,7 +101,7 @@ static uint32_t search_steps(const struct nb_env *env)
 	return steps < MIN_STEPS ? MIN_STEPS : steps;
 }
 
-/* Replace *@way by the shortest one, if that is found. */
+/* Replace *@way by the shortest path, if the search finds one. */
 static void shorten(struct nb_env *env, struct nb_branch_step **way,
 		    uint32_t *n)
 {
@@ -128,7 +129,7 @@ static void shorten(struct nb_env *env, struct nb_branch_step **way,
 
 struct record {
 	struct nb_trail trail;
-	struct nb_branch *path; /* of the last npath turns */
+	struct nb_branch *path; /* Descriptions of the last npath branches. */
 	uint32_t nturns, npath;
 };
 
@@ -176,7 +177,7 @@ static void record(void *arg, const struct nb_env *env,
 		note_branch(r, before);
 }
 
-/* Branches without words, for when the way could not be repeated. */
+/* Store branches without words, if the path could not be replayed. */
 static void fill_plain(struct record *r, const struct nb_branch_step *way)
 {
 	const struct nb_branch_step *from = way + (r->nturns - r->npath);

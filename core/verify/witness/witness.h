@@ -5,30 +5,31 @@
 #include "core/verify/state/env.h"
 
 /*
- * The way to a finding. A walk that judges goes deep first, so the way on
- * which it meets a finding is rarely the shortest; a second walk, in the
- * order of the number of open branches, looks for one that is. A third
- * repeats that way alone and notes what happens on it.
+ * The path to a finding. The walk that decides the verdict is depth-first,
+ * so it rarely meets a finding on the shortest path. A second walk looks
+ * for the shortest one, in the order of the number of open branches. A
+ * third walk replays that path alone and notes what happens on it.
  */
 
 /*
- * nb_path_explain - after a walk that refused: the shortest way to the
- * finding, its branches and its notes, into env->v->finding
+ * nb_path_explain - store the shortest path to the finding, its branches and
+ * its notes in env->v->finding
  *
- * The finding's words are then those of that way; its class and slot stay.
- * Bounded by a few times the steps of the walk; without memory the finding
- * stays as it is. The same every time.
+ * Call it after a walk that rejected the program. The words of the finding are
+ * then those of the shortest path; its class and slot stay. The work is
+ * bounded by a few times the steps of the walk. If out of memory, the finding
+ * stays as it is. The result is deterministic.
  */
 void nb_path_explain(struct nb_env *env);
 
-/* A step of the way: the top frame's registers before slot @pc. */
+/* A step of the path: the registers of the top frame before slot @pc. */
 struct nb_trail_step {
 	uint32_t pc, nframes;
 	struct nb_region region;
 	struct nb_reg regs[NB_NREGS];
 };
 
-/* The last steps of the way, [first, n). */
+/* The last steps of the path, [first, n). */
 struct nb_trail {
 	struct nb_env *env;
 	struct nb_trail_step *ring;
