@@ -14,6 +14,9 @@ SOVERSION := 0
 CLANG ?= clang
 PKG_CONFIG ?= pkg-config
 CUDA ?= /usr/local/cuda
+# What runs the programs that the build itself needs: an emulator where CC compiles
+# for another processor (make deb-arm64).
+RUN ?=
 
 OPT.debug   := -Og
 OPT.release := -O2 -DNDEBUG -fstack-protector-strong -D_FORTIFY_SOURCE=2
@@ -117,6 +120,8 @@ help:
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
 ## make dist deb rpm   the source archive, Debian and RPM packages in build/packages
 ## make check-packages   lintian, rpmlint; installed in an empty Debian 12, used, removed
+## make deb-arm64   Debian packages for arm64 by cross compilation, in build/packages-arm64
+## make check-packages-arm64   lintian; with what they depend on from Debian, used under qemu-user
 ## make docs-picture   docs/report.png anew, from a browser
 ## make docs-trace     docs/tracing.svg anew, of what make demo-trace measures
 ## make check-rdma   the hooks' counts beside the kernel's, in a virtual machine with SoftRoCE
@@ -171,7 +176,7 @@ $(B)/%.bpf.o: %.bpf.c
 		-Wno-unknown-attributes -c -o $@ $<
 
 $(B)/%.policy: $(B)/%.bpf.o $(B)/tools/policy_build
-	$(B)/tools/policy_build $< $@
+	$(RUN) $(B)/tools/policy_build $< $@
 
 # The smallest program over core and load: object in, image out.
 $(B)/tools/policy_build: $(B)/core/load/tool/policy_build.o $(LOAD) $(CORE)
@@ -452,9 +457,9 @@ docs: $(SHELL_BIN)
 	$(call meta,$(B),docs)
 	$(SHELL_BIN) -f shell/python/make.lua shell/python/ncclbpf/_commands.py
 
-meta = mkdir -p $(1)/lua/meta $(2)/man && $(1)/ncclbpf-shell -f lua/meta/make.lua \
+meta = mkdir -p $(1)/lua/meta $(2)/man && $(RUN) $(1)/ncclbpf-shell -f lua/meta/make.lua \
 	lua/meta/ncclbpf.lua $(1)/lua/meta/ncclbpf.lua $(2)/lua-reference.md $(2)/man/ncclbpf.3lua && \
-	$(1)/ncclbpf-shell -f lua/meta/man.lua $(2)/man $(2)/shell.md
+	$(RUN) $(1)/ncclbpf-shell -f lua/meta/man.lua $(2)/man $(2)/shell.md
 
 # The picture of docs/rollouts.md, by the test that looks at it in a browser.
 .PHONY: docs-picture
@@ -592,6 +597,16 @@ deb rpm packages:
 .PHONY: check-packages
 check-packages: packages
 	@test/packaging/packages.sh $(CURDIR)/build/root build/packages
+
+.PHONY: deb-arm64 check-packages-arm64
+deb-arm64:
+	@test/setup.sh build packages cross
+	@plugin/packaging/build.sh $@ $(VERSION) build/packages-arm64
+
+check-packages-arm64: deb-arm64
+	@$(AGAIN) V=release B=$(RELEASE) policies $(ANSWERS) >/dev/null
+	@$(AGAIN) V=release B=$(ARM64) CC=aarch64-linux-gnu-gcc $(addprefix $(ARM64)/test/fakes/host/,abi_check standin) >/dev/null
+	@test/packaging/packages_arm64.sh $(CURDIR)/build/root-arm64 build/packages-arm64 $(ARM64) $(RELEASE)
 
 uninstall:
 	rm -rf $(INC) $(D)$(LIBDIR)/ncclbpf $(D)$(LUADIR)/ncclbpf $(D)$(PREFIX)/share/ncclbpf $(D)$(PYTHONDIR)/ncclbpf

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # setup.sh GROUP...: install the Debian packages that building (build),
 # testing (check), linting (lint), make check-kernel-corpus (corpus), make deb and
-# make rpm (packages) and looking at reports (browser) need and that are missing. Without the
+# make rpm (packages), make deb-arm64 (cross) and looking at reports (browser) need and that are missing. Without the
 # right to install: print the one line to run, exit 69. The group promtool is
 # the two programs of the package prometheus, which would start a server: they
 # are unpacked into build/tools, and their tests are skipped where they are missing.
@@ -13,6 +13,7 @@ check="check libibverbs-dev etcd-server etcd-client openssl curl git procps pyth
 lint="clang-format clang-tidy cppcheck"
 fresh="debootstrap"
 packages="debhelper dh-python python3 dpkg-dev fakeroot lintian rpm rpmlint"
+cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 browser="chromium fonts-dejavu-core"
 corpus="linux-source-6.12 clang-19 bpftool"
 

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 # build.sh dist|deb|rpm|packages VERSION FOLDER: the source archive of HEAD, or
 # packages of it, in FOLDER. Packages are built from that archive, not from the
-# checkout; "packages": Debian's and RPM's, of one compilation.
+# checkout; "packages": Debian's and RPM's, of one compilation. "deb-arm64": Debian
+# packages for arm64 by cross compilation, with Debian's arm64 libraries in
+# FOLDER.sysroot; the build runs its own programs under qemu-user.
 set -eu
 cd "$(dirname "$0")/../.."
 kind=$1 version=$2
@@ -33,10 +35,25 @@ make_deb() {
 			print l == "" ? (n++ ? " ." : "") : " " l; next } 1' debian/copyright |
 			awk 'NF || !blank { print } { blank = !NF }' >debian/copyright.new
 		mv debian/copyright.new debian/copyright
-		dpkg-buildpackage -b -us -uc >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
+		dpkg-buildpackage "$@" -us -uc >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
 	)
 	mv "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$out/"
 	ls "$out"/*.deb
+}
+
+# The build requirements of debian/control are those of the processor that builds,
+# so dpkg cannot check them (-d): what is linked comes from the sysroot.
+make_deb_arm64() {
+	sysroot=$out.sysroot
+	$here/sysroot.sh "$sysroot" arm64 libc6-dev libbpf-dev libelf-dev liblua5.4-dev libedit-dev libncurses-dev \
+		libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev libgnutls28-dev libsodium-dev
+	export CC="aarch64-linux-gnu-gcc --sysroot=$sysroot" RUN="qemu-aarch64 -L $sysroot"
+	export PKG_CONFIG_SYSROOT_DIR="$sysroot" PKG_CONFIG_PATH=
+	export PKG_CONFIG_LIBDIR="$sysroot/usr/lib/aarch64-linux-gnu/pkgconfig:$sysroot/usr/share/pkgconfig"
+	SHLIBDIRS=$(find "$sysroot.parts" -mindepth 1 -maxdepth 1 -printf '-S%p ')
+	export SHLIBDIRS
+	export DEB_BUILD_OPTIONS=crossbuildcanrunhostbinaries
+	make_deb -B -aarm64 -d
 }
 
 # With a build of the same sources (@1) nothing is compiled again.
@@ -52,10 +69,11 @@ make_rpm() {
 }
 
 case $kind in
-deb) make_deb ;;
+deb) make_deb -b ;;
+deb-arm64) make_deb_arm64 ;;
 rpm) make_rpm ;;
 packages)
-	make_deb
+	make_deb -b
 	make_rpm "$tree/build/release"
 	;;
 esac

@@ -1,53 +1,57 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# sysroot.sh ARCH FOLDER PACKAGE...: Debian packages of another architecture and
-# all that they depend on, unpacked into FOLDER, where a cross compiler and
-# qemu-user find them. FOLDER/dpkg is a package database for dpkg-shlibdeps. The
-# packages come from the mirrors of this machine; nothing is installed on it.
+# sysroot.sh FOLDER ARCH PACKAGE...: Debian's packages of another processor
+# and all that they depend on, unpacked in FOLDER. A PACKAGE with a slash is a
+# .deb file. apt works on lists of its own in FOLDER.apt: the packages, the
+# settings and the processors of this machine stay as they are. Needs no root.
+# Each package is also left in FOLDER.parts/NAME with its DEBIAN folder, where
+# dpkg-shlibdeps looks for symbols. A complete FOLDER is kept.
 set -eu
-arch=$1
-mkdir -p "$2"
-root=$(cd "$2" && pwd)
+folder=$1 arch=$2
 shift 2
-[ "$(cat "$root/dpkg/packages" 2>/dev/null)" = "$*" ] && exit 0
-rm -rf "${root:?}"/*
-mkdir -p "$root/dpkg/info" "$root/apt/lists" "$root/apt/cache/archives/partial"
-: >"$root/dpkg/status"
+[ -e "$folder.complete" ] && [ "$(cat "$folder.complete")" = "$*" ] && exit 0
+rm -rf "$folder" "$folder.parts" "$folder.complete"
+mkdir -p "$folder/usr/bin" "$folder/usr/sbin" "$folder/usr/lib" "$folder.parts" "$folder.apt"
+folder=$(cd "$folder" && pwd)
+apt=$folder.apt
 
-apt() {
-	apt-get -qq -o APT::Architecture="$arch" -o APT::Architectures="$arch" -o Acquire::Languages=none \
-		-o APT::Sandbox::User=root -o Dir::State::status="$root/dpkg/status" \
-		-o Dir::State::lists="$root/apt/lists" -o Dir::Cache="$root/apt/cache" \
-		-o Dir::Etc::sourcelist="$root/apt/sources" -o Dir::Etc::sourceparts=- "$@"
-}
-
+mkdir -p "$apt/lists/partial" "$apt/archives/partial"
+: >"$apt/status"
+rm -f "$apt"/archives/*.deb
 # Debian's own mirrors: others may not have the architecture.
 apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
 	sort -u | while read -r uri suite; do
-	echo "deb [arch=$arch] $uri $suite main"
-done >"$root/apt/sources"
-apt update
-apt install --download-only --no-install-recommends -y "$@" >"$root/apt/log" 2>&1 || {
-	tail -20 "$root/apt/log" >&2
-	exit 69
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main"
+done >"$apt/sources.list"
+cat >"$apt/apt.conf" <<EOF
+APT::Architecture "$arch";
+APT::Architectures { "$arch"; };
+APT::Sandbox::User "$(id -un)";
+APT::Install-Recommends "false";
+Acquire::Languages "none";
+Dir::State "$apt";
+Dir::State::status "$apt/status";
+Dir::Cache "$apt";
+Dir::Etc::sourcelist "$apt/sources.list";
+Dir::Etc::sourceparts "-";
+EOF
+export APT_CONFIG="$apt/apt.conf"
+apt-get update -qq
+apt-get install -y -qq --download-only "$@"
+
+# One tree, as Debian has it: /lib is /usr/lib.
+for d in bin sbin lib; do ln -s "usr/$d" "$folder/$d"; done
+unpack() { # deb
+	name=$(dpkg-deb -f "$1" Package)
+	dpkg-deb -R "$1" "$folder.parts/$name"
+	dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$folder"
 }
-echo "$arch" >"$root/dpkg/arch"
-for deb in "$root"/apt/cache/archives/*.deb; do
-	dpkg-deb -x "$deb" "$root"
-	name=$(dpkg-deb -f "$deb" Package):$arch
-	dpkg-deb -e "$deb" "$root/apt/control"
-	{
-		echo "Status: install ok installed"
-		cat "$root/apt/control/control"
-		echo
-	} >>"$root/dpkg/status"
-	for f in symbols shlibs; do
-		[ -f "$root/apt/control/$f" ] && cp "$root/apt/control/$f" "$root/dpkg/info/$name.$f"
-	done
-	# Paths as dpkg-shlibdeps finds the files: within this folder.
-	dpkg-deb --fsys-tarfile "$deb" | tar -t | sed "s#^\.#$root#; s#/\$##" >"$root/dpkg/info/$name.list"
-	rm -rf "$root/apt/control"
+for deb in "$apt"/archives/*.deb; do unpack "$deb"; done
+for deb in "$@"; do
+	case $deb in */*) unpack "$deb" ;; esac
 done
-echo 1 >"$root/dpkg/info/format"
-rm -rf "$root/apt"
-echo "$*" >"$root/dpkg/packages"
+# Links such as libz.so -> /lib/... stay within the tree.
+find "$folder" -type l -lname '/*' | while read -r link; do
+	ln -sfn "$folder$(readlink "$link")" "$link"
+done
+echo "$*" >"$folder.complete"
