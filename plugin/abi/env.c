@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Env v1 (NCCL 2.28.7) and v2 (2.30.7). NCCL loads the env plugin first, and
- * calls it with its own locks held, also that of its logger. So we log nothing
- * here, not even during our initialisation: we take v2's logger afterwards, and
- * earlier lines wait for it.
+ * Entry points of the env plugin: v1 (NCCL 2.28.7) and v2 (2.30.7). NCCL loads
+ * the env plugin first and calls it while it holds its own locks, also its
+ * logger's. So nothing here may log, not even during our initialisation: v2's
+ * logger is stored afterwards, and earlier lines wait for it.
  */
 #include "plugin/abi/env_abi.h"
 #include "plugin/env/override.h"
@@ -16,7 +16,10 @@ static int env_init_v1(uint8_t major, uint8_t minor, uint8_t patch,
 	(void)major, (void)minor, (void)patch, (void)suffix;
 	if (nb_process_ready(NULL))
 		nb_override_on();
-	return NB_NCCL_SUCCESS; /* with an error ncclGetUniqueId would fail */
+	/*
+	 * success in any case, because with an error ncclGetUniqueId would fail
+	 */
+	return NB_NCCL_SUCCESS;
 }
 
 static int env_init_v2(uint8_t major, uint8_t minor, uint8_t patch,
@@ -28,7 +31,10 @@ static int env_init_v2(uint8_t major, uint8_t minor, uint8_t patch,
 	return rc;
 }
 
-/* Called at exit. Do not free the values: NCCL still holds pointers to them. */
+/*
+ * NCCL calls this at exit. The values are not freed, because NCCL still holds
+ * pointers to them.
+ */
 static int env_finalize(void)
 {
 	return NB_NCCL_SUCCESS;

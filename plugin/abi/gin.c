@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The entry points of the GIN and RMA plugins for all versions. They convert
- * arguments to the shape of plugin/gin/gin.h. NCCL passes NULL contexts,
- * uninitialised properties and NULL device handles; the layer below allows
- * that.
+ * Entry points of the GIN and RMA plugins for all versions. They convert
+ * arguments to the form of plugin/gin/gin.h. NCCL passes NULL contexts,
+ * uninitialised properties and NULL device handles, which plugin/gin accepts.
  */
 #include <string.h>
 
@@ -73,7 +72,7 @@ static int connect_v12(void *ctx, void *handles[], int nranks, int rank,
 	return connect_any(&m, coll);
 }
 
-/* From v13 on contexts are made by createContext alone. */
+/* From v13 on, only createContext makes contexts. */
 static int connect_v13(void *ctx, void *handles[], int nranks, int rank,
 		       void *listen_comm, void **coll)
 {

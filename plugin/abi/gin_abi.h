@@ -9,8 +9,8 @@
 #include "plugin/gin/post.h"
 
 /*
- * NCCL's GIN ABI v11 to v13 and RMA ABI v14 and v15, declared by us. RMA v13 is
- * GIN v13 under another name. All members of a table are pointers.
+ * NCCL's GIN ABI v11 to v13 and RMA ABI v14 and v15, in our own declarations.
+ * RMA v13 is GIN v13 under another name. All members of a table are pointers.
  */
 
 struct nb_gin_config_v13 {
@@ -23,9 +23,15 @@ struct nb_rma_config {
 static_assert(sizeof(struct nb_gin_config_v13) == 20, "GIN v13");
 static_assert(sizeof(struct nb_rma_config) == 12, "RMA v14");
 
-/* ---- members whose signature changed; the number says since when ---- */
+/*
+ * Functions whose signature changed. The suffix is the first version that has
+ * the signature.
+ */
 
-/* source offset and handle, size, target offset and handle, rank */
+/*
+ * Arguments of a put: source offset and handle, size, target offset and handle,
+ * rank.
+ */
 #define NB_GIN_PUT_ARGS                                                        \
 	uint64_t src_off, void *src, size_t size, uint64_t dst_off, void *dst, \
 		uint32_t rank
@@ -111,19 +117,19 @@ union nb_gin_iget {
 	int (*close_listen)(void *listen_comm);                              \
 	union nb_gin_iput iput;                                              \
 	union nb_gin_iput_signal iput_signal
-#define NB_GIN_TABLE_TAIL                                    \
-	int (*test)(void *coll, void *req, int *done);       \
-	/* of a collComm before v13, then of a context */    \
-	int (*progress)(void *coll);                         \
-	int (*query_last_error)(void *ctx, bool *has_error); \
+#define NB_GIN_TABLE_TAIL                                      \
+	int (*test)(void *coll, void *req, int *done);         \
+	/* argument: a collComm before v13, a context since */ \
+	int (*progress)(void *coll);                           \
+	int (*query_last_error)(void *ctx, bool *has_error);   \
 	int (*finalize)(void *ctx)
 
-struct nb_gin_table_v11 { /* v12 too */
+struct nb_gin_table_v11 { /* also used for v12 */
 	NB_GIN_TABLE_HEAD;
 	NB_GIN_TABLE_TAIL;
 };
 
-struct nb_gin_table { /* GIN v13, RMA v13 to v15 */
+struct nb_gin_table { /* GIN v13, and RMA v13 to v15 */
 	NB_GIN_TABLE_HEAD;
 	union nb_gin_iget iget;
 	int (*iflush)(void *ctx, int context, void *mhandle, uint32_t rank,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The net plugin's entry points for all versions. They convert arguments to the
- * newest version's (plugin/net/net.h). Optional functions are NULL in the
- * tables until init finds that the transport has them.
+ * Entry points of the net plugin for all versions. They convert arguments to
+ * those of the newest version (plugin/net/net.h). Optional functions are NULL
+ * in the tables until init finds that the transport has them.
  */
 #include <limits.h>
 #include <string.h>
@@ -11,8 +11,6 @@
 #include "plugin/process/process.h"
 
 static void shape_tables(void);
-
-/* ---- init, listen, connect, accept ---- */
 
 static int net_init_v10(nb_net_logger *log, void *prof)
 {
@@ -162,7 +160,7 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
 			return NB_NET_ARGUMENT;
 		wide[i] = (size_t)sizes[i];
 	}
-	*request = NULL; /* these versions pass no hint in *request */
+	*request = NULL; /* in these versions *request contains no hint */
 	return irecv_v9(comm, n, data, wide, tags, mhandles, request);
 }
 
@@ -188,7 +186,7 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
 		__VA_ARGS__                                                \
 	}
 
-/* functions that need no conversion */
+/* Functions that need no conversion. */
 #define listen_v11 nb_net_listen
 #define accept_v7 nb_net_accept
 #define reg_mr_v8 nb_net_reg_mr
@@ -203,7 +201,9 @@ TABLE(10, v9, v10, v5, v10, v7, v8, v10, v10, );
 TABLE(11, v11, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
 TABLE(12, v12, v11, v11, v11, v7, v8, v10, v10, .finalize = nb_net_finalize);
 
-/* Set the optional functions that the transport has. Called under NCCL's lock.
+/*
+ * Set the optional functions that the transport has. NCCL calls this under its
+ * lock.
  */
 static void shape_table(struct nb_net_table *t, int version,
 			const struct nb_net_ops *ops)

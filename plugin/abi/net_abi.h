@@ -10,18 +10,18 @@
 #include "plugin/net/net.h"
 
 /*
- * NCCL's net ABI, versions 5 to 12, declared by us (ABI reference, section 3).
- * From v6 on members of the table keep their offsets, so one struct with unions
- * describes all versions; a version's table ends with its last member. We do
- * not provide CollNet.
+ * NCCL's net ABI, versions 5 to 12, in our own declarations (ABI reference,
+ * section 3). From v6 on, members of the table keep their offsets, so one
+ * structure with unions describes all versions. The table of an old version
+ * ends with its last member. We do not provide CollNet.
  */
 
-/* v10: for connect; v11 and later: for init. */
+/* Argument of connect in v10, and of init from v11 on. */
 struct nb_net_config {
-	int traffic_class; /* -1: undefined */
+	int traffic_class; /* -1 if the traffic class is undefined */
 };
 
-struct nb_net_props_v6 { /* v5 too */
+struct nb_net_props_v6 { /* also used for v5 */
 	char *name, *pci_path;
 	uint64_t guid;
 	int ptr_support, speed, port;
@@ -49,7 +49,7 @@ struct nb_net_vprops_v9 {
 	int ndevs, devs[4];
 };
 
-struct nb_net_props_v9 { /* v10 too */
+struct nb_net_props_v9 { /* also used for v10 */
 	char *name, *pci_path;
 	uint64_t guid;
 	int ptr_support, reg_is_global, force_flush, speed, port;
@@ -93,7 +93,10 @@ static_assert(offsetof(struct nb_net_props_v12, rail_id) == 124,
 static_assert(sizeof(struct nb_net_vprops_v9) == 20, "ABI ref., 3.2");
 static_assert(sizeof(struct nb_net_vprops) == 36, "ABI ref., 3.2");
 
-/* ---- tables of functions; the number says since when ---- */
+/*
+ * Tables of functions. The suffix of a member is the first version that has its
+ * signature.
+ */
 
 struct nb_net_table {
 	const char *name;
@@ -153,12 +156,15 @@ struct nb_net_table {
 	int (*test)(void *request, int *done, int *sizes);
 	int (*close_send)(void *comm);
 	int (*close_recv)(void *comm);
-	int (*close_listen)(void *comm); /* v6 ends here */
+	int (*close_listen)(void *comm); /* last member of v6 */
 	int (*get_device_mr)(void *comm, void *mhandle, void **dptr);
-	int (*irecv_consumed)(void *comm, int n, void *request); /* v7, v8 */
-	int (*make_vdevice)(int *dev, void *vprops);		 /* v9, v10 */
+	/* last member of v7 and v8 */
+	int (*irecv_consumed)(void *comm, int n, void *request);
+	/* last member of v9 and v10 */
+	int (*make_vdevice)(int *dev, void *vprops);
 	int (*finalize)(void *ctx);
-	int (*set_net_attr)(void *ctx, void *attr); /* v11, v12 */
+	/* last member of v11 and v12 */
+	int (*set_net_attr)(void *ctx, void *attr);
 };
 static_assert(offsetof(struct nb_net_table, init) == 8, "ABI ref., 3.1");
 static_assert(offsetof(struct nb_net_table, connect) == 40, "ABI ref., 3.1");
@@ -170,18 +176,18 @@ static_assert(offsetof(struct nb_net_table, make_vdevice) == 152,
 	      "ABI ref., 3.1");
 static_assert(sizeof(struct nb_net_table) == 176, "ABI ref., 3.1");
 
-/* v5 has no regMrDmaBuf, so later members are one pointer earlier. */
+/* v5 has no regMrDmaBuf, so its later members are one pointer earlier. */
 enum { NB_NET_V5_GAP = offsetof(struct nb_net_table, reg_mr_dmabuf) };
 
 /*
- * The tables. NCCL reads them after init; optional functions that the transport
- * lacks are NULL.
+ * The tables that this library exports. NCCL reads them after init. Optional
+ * functions that the transport does not have are NULL.
  */
 extern struct nb_net_table ncclNetPlugin_v6, ncclNetPlugin_v7, ncclNetPlugin_v8,
 	ncclNetPlugin_v9, ncclNetPlugin_v10, ncclNetPlugin_v11,
 	ncclNetPlugin_v12;
 
-/* Properties between versions; @version 5..12. */
+/* Convert device properties to or from those of @version (5 to 12). */
 void nb_net_props_to(void *to, const struct nb_net_props *from, int version);
 void nb_net_props_from(struct nb_net_props *to, const void *from, int version);
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * A device's properties in each version's shape. A row of each version's table
- * says where a field lies; a version without a field gets what NCCL would
- * assume.
+ * Converts a device's properties between versions. Each version has a table
+ * with the offsets of the fields. A version without a field gets the value that
+ * NCCL assumes.
  */
 #include <string.h>
 
 #include "plugin/abi/net_abi.h"
 
-/* The value for versions that lack the field: NCCL's own limit. */
+/* NCCL's own limit, for versions that do not have the field. */
 static const size_t DEFAULT_BYTES = (size_t)1 << 30;
 enum { DEVS_V9 = 4 };
 
-/* Copy a field that has the same name in both structs. */
+/* Describes a field that has the same name in both structures. */
 struct field {
 	uint16_t at, ours, size;
 };
@@ -62,7 +62,7 @@ static const struct {
 	[12] = { v12, sizeof(struct nb_net_props_v12) },
 };
 
-/* v9 to v11 have room for four devices. */
+/* Versions 9 to 11 have room for four devices. */
 static bool has_four_devices(int version)
 {
 	return version >= 9 && version <= 11;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The profiler's entry points for all versions. They read NCCL's descriptors,
- * whose layouts are rows of core/defs/profiler.h. Each version has its own
- * compiled functions, so that offsets are constants. They never return an
- * error; NCCL ignores results anyway.
+ * Entry points of the profiler for all versions. They read NCCL's event
+ * descriptors, whose layouts are rows of core/defs/profiler.h. Each version has
+ * functions of its own, so that offsets are constants. They always return
+ * success; NCCL ignores the result.
  */
 #include "plugin/abi/profiler_abi.h"
 
@@ -18,13 +18,16 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* offset_COLL_seq[v]: -1 where version v has no such field */
+/*
+ * For example, offset_COLL_seq[v] is the offset of a collective's field seq in
+ * version v, or -1 if version v does not have it.
+ */
 #define PROF_FIELD(event, field, v1, v2, v3, v4, v5, v6)                     \
 	static const int16_t offset_##event##_##field[7] = { -1, v1, v2, v3, \
 							     v4, v5, v6 };
 #include "core/defs/profiler.h"
 
-/* ---- reading descriptors, which may be unaligned ---- */
+/* The functions below read descriptors, which may be unaligned. */
 
 INLINE uint64_t read_u64(const char *d, int off)
 {
@@ -60,7 +63,7 @@ struct word {
 };
 
 static const struct word funcs[] = {
-	{ "AllReduce", 4, 0 }, /* the most frequent first */
+	{ "AllReduce", 4, 0 }, /* compare with the most frequent name first */
 #define PROF_FUNC(number, name, word, coll) { name, number, 0 },
 #include "core/defs/profiler.h"
 };
@@ -68,7 +71,7 @@ static const struct word funcs[] = {
 static const struct word types[] = {
 #define PROF_TYPE(number, name, bytes) { name, number, bytes },
 #include "core/defs/profiler.h"
-	/* NCCL's text for ncclUint8 */
+	/* NCCL's name for ncclUint8 */
 	{ "Unknown", 1, 1 },
 };
 
@@ -91,8 +94,10 @@ static const struct word *find_word(const struct word *list, size_t n,
 	return NULL;
 }
 
-/* Nearly all type names begin with "nccl", so compare the character after it
- * first. All names in the list are longer than that. */
+/*
+ * Find a data type by its name. Nearly all names begin with "nccl", so compare
+ * the character after that first. All names in the list are longer.
+ */
 static const struct word *find_type(const char *text)
 {
 	enum { AT = 4 };
@@ -113,7 +118,7 @@ static uint32_t word_number(const struct word *w)
 	return w ? w->number : NB_WORD_NONE;
 }
 
-/* v1 has numbers where later versions have strings. */
+/* Version 1 has numbers where later versions have strings. */
 #define WORD(list, d, v, off)            \
 	((v) == 1 ? read_u8(d, (off)[v]) \
 		  : word_number(FIND(list, read_text(d, (off)[v]))))
@@ -132,7 +137,7 @@ static uint32_t type_size(uint32_t type)
 	return 0;
 }
 
-/* count * size, limited */
+/* Returns count * size of the type, clamped to a valid size. */
 static uint64_t payload_bytes(uint64_t count, uint32_t type)
 {
 	uint64_t bytes;
@@ -188,7 +193,7 @@ INLINE void read_p2p(struct nb_descr *to, const char *d, int v)
 	to->peer = read_i32(d, offset_P2P_peer[v]);
 }
 
-/* Calls of the API: v5 and later. */
+/* Read the descriptor of an API call, which exists from v5 on. */
 INLINE void read_api(struct nb_descr *to, const char *d, const int16_t *func,
 		     const int16_t *count, const int16_t *type, int v)
 {
@@ -197,7 +202,7 @@ INLINE void read_api(struct nb_descr *to, const char *d, const int16_t *func,
 	to->bytes = payload_bytes(read_u64(d, count[v]), to->datatype);
 }
 
-/* @v is a compile-time constant in every caller. */
+/* Read a descriptor. @v is a compile-time constant in every caller. */
 INLINE void read_descr(struct nb_descr *to, const char *d, int v)
 {
 	to->parent = read_u64(d, 8);
@@ -241,7 +246,10 @@ INLINE uint64_t start_kernel(void *context, const char *d, int v)
 				      offset_KERNEL_CH_timer[v] >= 0);
 }
 
-/* The bit of the type that is set; NB_NEVENTS for none or several. */
+/*
+ * Returns the event whose bit is set in the descriptor's type, or NB_NEVENTS if
+ * no bit or several are set.
+ */
 INLINE uint32_t event_of(const char *d, int v)
 {
 	uint64_t type = v >= 5 ? read_u64(d, 0) : read_u8(d, 0);
@@ -275,9 +283,10 @@ INLINE int start_own(void *context, void **to, const char *d, int v)
 			h = nb_events_start(context, &e);
 		}
 	}
-	/* set it in all cases, because NCCL does not initialise it for some
-	 * events
-	 * */
+	/*
+	 * set the handle in all cases, because NCCL does not initialise it for
+	 * some events
+	 */
 	*to = (void *)(uintptr_t)h;
 	return NB_NCCL_SUCCESS;
 }
@@ -301,7 +310,10 @@ static int stop_event(void *handle)
 	return NB_NCCL_SUCCESS;
 }
 
-/* In all versions, the first 8 bytes of the arguments have all that we need. */
+/*
+ * In all versions, the first 8 bytes of the arguments contain everything that
+ * we use.
+ */
 static int record_event_state(void *handle, int state, void *args)
 {
 	if (!nb_events_chained() ||

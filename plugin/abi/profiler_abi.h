@@ -9,9 +9,10 @@
 #include "plugin/abi/tuner_abi.h"
 
 /*
- * NCCL's profiler ABI, versions 1 to 6, declared by us (ABI reference, section
- * 2). The six tables of functions have one layout; they differ in init and in
- * the descriptors of events, whose fields are rows of core/defs/profiler.h.
+ * NCCL's profiler ABI, versions 1 to 6, in our own declarations (ABI reference,
+ * section 2). The six tables of functions have the same layout. They differ in
+ * init and in the event descriptors, whose fields are rows of
+ * core/defs/profiler.h.
  */
 typedef int nb_profiler_init_v1(void **context, int *mask);
 typedef int nb_profiler_init_v4(void **context, int *mask, const char *name,
@@ -41,7 +42,7 @@ static_assert(offsetof(struct nb_profiler, record_event_state) == 32,
 static_assert(offsetof(struct nb_profiler, finalize) == 40, "ABI ref., 2.1");
 static_assert(sizeof(struct nb_profiler) == 48, "ABI ref., 2.1");
 
-/* NCCL's number for @text, or NB_WORD_NONE. */
+/* Returns NCCL's number for the word @text of a list, or NB_WORD_NONE. */
 enum nb_prof_words {
 	NB_PROF_FUNCS,
 	NB_PROF_TYPES,
@@ -49,9 +50,15 @@ enum nb_prof_words {
 	NB_PROF_PROTOS
 };
 uint32_t nb_profiler_word(enum nb_prof_words list, const char *text);
-/* Bytes of an element; 0: not known. */
+/*
+ * Returns the bytes of one element of a data type, or 0 if the type is not
+ * known.
+ */
 uint32_t nb_profiler_type_size(const char *type);
-/* The event of a descriptor of version @v; NB_NEVENTS: an unknown event. */
+/*
+ * Returns the event of a descriptor of version @v, or NB_NEVENTS if the event
+ * is unknown.
+ */
 uint32_t nb_profiler_event(const char *descr, int v);
 
 extern const struct nb_profiler ncclProfiler_v1, ncclProfiler_v2,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tuner's entry points for all versions. Our own part never fails towards
- * NCCL: without memory, or with NCCLBPF_DISABLE=1, the context is NULL and NCCL
- * decides. The init of a wrapped tuner may fail, for a communicator of several
- * hosts.
+ * Entry points of the tuner for all versions. Our own tuner never returns an
+ * error: without memory, or with NCCLBPF_DISABLE=1, the context is NULL and
+ * NCCL decides. The init of a wrapped tuner may fail for a communicator of
+ * several hosts.
  */
 #include "plugin/abi/tuner_abi.h"
 
@@ -89,8 +89,10 @@ static int tuner_finalize(void *context)
 	return NB_NCCL_SUCCESS;
 }
 
-/* v2 has no cost table: the answer is two numbers. We set both or neither,
- * because NCCL 2.21 uses them unchecked if both are set. */
+/*
+ * In v2 there is no cost table, and the answer is two numbers. Set both or
+ * none, because NCCL 2.21 uses them unchecked if both are set.
+ */
 static int ask_v2(void *context, int coll, size_t bytes, int collnet, int nvls,
 		  int pipe_ops, int *algo, int *proto, int *channels)
 {
@@ -115,7 +117,9 @@ static NB_HOT int ask_v3(void *context, int coll, size_t bytes, int pipe_ops,
 			 nalgo, nproto, 0, channels);
 }
 
-/* @reg_buff may differ between ranks, so the context labels it local. */
+/*
+ * @reg_buff may differ between ranks, so the hook's context marks it as local.
+ */
 static NB_HOT int ask_v4(void *context, int coll, size_t bytes, int pipe_ops,
 			 float **table, int nalgo, int nproto, int reg_buff,
 			 int *channels)
@@ -124,8 +128,10 @@ static NB_HOT int ask_v4(void *context, int coll, size_t bytes, int pipe_ops,
 			 nalgo, nproto, reg_buff, channels);
 }
 
-/* Policies do not choose chunk sizes: NCCL does not check a size that it
- * rounds down to 0. A wrapped tuner may choose them. */
+/*
+ * Policies do not choose chunk sizes, because NCCL does not check whether it
+ * rounds a size down to 0. A wrapped tuner may choose them.
+ */
 static int get_chunk_size(void *context, int coll, size_t bytes, int algo,
 			  int proto, int channels, size_t *chunk_size)
 {

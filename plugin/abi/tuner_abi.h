@@ -7,23 +7,23 @@
 #include <stdint.h>
 
 /*
- * NCCL's tuner ABI, versions 2 to 6, declared by us (ABI reference, sections 0
- * and 1): NCCL 2.21 has v2, 2.22 v3, 2.24 v4, 2.28 v5, 2.30 v6.
+ * NCCL's tuner ABI, versions 2 to 6, in our own declarations (ABI reference,
+ * sections 0 and 1). NCCL 2.21 uses v2, 2.22 v3, 2.24 v4, 2.28 v5, 2.30 v6.
  *
- * There is no v1. v1 passes no context, so its getCollInfo cannot tell
- * communicators apart, and NCCL 2.19 and 2.20, which look for v1 alone, use an
- * answer without checking it. These releases find no tuner in this library, so
- * NCCL decides.
+ * Version 1 is not supported. Its getCollInfo gets no context, so it cannot
+ * tell communicators apart, and NCCL 2.19 and 2.20, which only look for v1, do
+ * not check the answer. These releases find no tuner in this library, so NCCL
+ * decides.
  */
 #define NB_EXPORT __attribute__((visibility("default")))
 
-/* ncclResult_t. Only a wrapped tuner's init may fail. */
+/* Values of ncclResult_t. Only the init of a wrapped tuner may fail. */
 enum { NB_NCCL_SUCCESS = 0, NB_NCCL_INTERNAL = 3 };
 
 typedef void nb_nccl_logger(int level, unsigned long flags, const char *file,
 			    int line, const char *fmt, ...);
 
-/* v5 and v6: NVLink domains, read-only. */
+/* NVLink domains (v5 and v6), which are read-only. */
 struct nb_nvl_domain_info {
 	int nvl_domains, min_ranks, max_ranks;
 };
@@ -32,8 +32,9 @@ static_assert(offsetof(struct nb_nvl_domain_info, max_ranks) == 8,
 	      "ABI ref., 1.3");
 
 /*
- * v5 and v6: the constants of NCCL's model, which init may edit. We never do,
- * because all ranks would have to make the same edits. A wrapped tuner may.
+ * Constants of NCCL's cost model (v5 and v6), which init may edit. Our tuner
+ * never edits them, because all ranks would have to make the same edits. A
+ * wrapped tuner may edit them.
  */
 struct nb_tuner_constants {
 	double base_latencies[7][3];
@@ -53,7 +54,7 @@ static_assert(offsetof(struct nb_tuner_constants, per_ch_max_nvls_tree_bws) ==
 		      1056,
 	      "ABI ref., 1.3");
 
-/* init of v2 to v4, and of v5 and v6 */
+/* Types of init in v2 to v4, and in v5 and v6. */
 typedef int nb_tuner_init_v2(size_t ranks, size_t nodes, nb_nccl_logger *logger,
 			     void **context);
 typedef int nb_tuner_init_v5(void **context, uint64_t comm_id, size_t ranks,
@@ -61,8 +62,10 @@ typedef int nb_tuner_init_v5(void **context, uint64_t comm_id, size_t ranks,
 			     struct nb_nvl_domain_info *nvl,
 			     struct nb_tuner_constants *constants);
 
-/* getCollInfo of v2, of v3, and of v4 to v6. @table is declared as rows but is
- * one block (ABI reference, 1.7). */
+/*
+ * Types of getCollInfo in v2, in v3, and in v4 to v6. @table is declared as
+ * rows but is one block of memory (ABI reference, 1.7).
+ */
 typedef int nb_tuner_ask_v2(void *context, int coll, size_t bytes, int collnet,
 			    int nvls, int pipe_ops, int *algo, int *proto,
 			    int *channels);
@@ -72,12 +75,14 @@ typedef int nb_tuner_ask_v3(void *context, int coll, size_t bytes, int pipe_ops,
 typedef int nb_tuner_ask_v4(void *context, int coll, size_t bytes, int pipe_ops,
 			    float **table, int nalgo, int nproto, int reg_buff,
 			    int *channels);
-/* v6 */
+/* Type of getChunkSize, which only v6 has. */
 typedef int nb_tuner_chunk_v6(void *context, int coll, size_t bytes, int algo,
 			      int proto, int channels, size_t *chunk_size);
 
-/* A version's table and the object that we export. v5 calls the third function
- * finalize, older versions call it destroy. */
+/*
+ * Defines a version's table, and declares the object that we export. Version 5
+ * calls the third function finalize; older versions call it destroy.
+ */
 #define NB_TUNER(v, at_init, at_ask, bytes, ...)                               \
 	struct nb_tuner_v##v {                                                 \
 		const char *name;                                              \
@@ -100,14 +105,14 @@ NB_TUNER(5, v5, v4, 32, );
 NB_TUNER(6, v5, v4, 40, nb_tuner_chunk_v6 *get_chunk_size;);
 #undef NB_TUNER
 
-/* The arguments of init of any version. */
+/* Arguments of init in any version. */
 struct nb_tuner_init {
 	uint32_t abi;
-	uint64_t comm_id; /* v5 and later */
+	uint64_t comm_id; /* set in v5 and later */
 	size_t ranks, nodes;
 	nb_nccl_logger *logger;
-	struct nb_nvl_domain_info *nvl;	      /* may be NULL */
-	struct nb_tuner_constants *constants; /* may be NULL */
+	struct nb_nvl_domain_info *nvl;	      /* NULL before v5 */
+	struct nb_tuner_constants *constants; /* NULL before v5 */
 };
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A wrapped GIN or RMA plugin as a transport: we call the newest table that we
- * know, as NCCL of that version would. Its handles and device handles reach
- * NCCL untouched. A process has one.
+ * Uses a vendor's GIN or RMA plugin as the transport. We call the newest table
+ * that we know, as NCCL of that version would. The plugin's handles and device
+ * handles are passed to NCCL unchanged. A process has one such plugin.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,14 +13,19 @@
 
 enum shape { GIN_V11, GIN_V12, GIN_V13, RMA_V14, RMA_V15 };
 
-static struct nb_gin_table w; /* v11 and v12: without iget and iflush */
+/* the table; v11 and v12 have no iget and iflush */
+static struct nb_gin_table w;
 static enum shape shape;
 static struct nb_gin_ops ops;
 
-/* A collComm of theirs. */
+/* A collComm of the wrapped plugin. */
 struct coll {
 	void *inner;
-	void *ctx; /* made by us where NCCL makes none; NULL: not needed */
+	/*
+	 * context that we create because NCCL's version does not; NULL if not
+	 * needed
+	 */
+	void *ctx;
 };
 
 static int wrapped_init(void **ctx, uint64_t comm_id, nb_net_logger *logger)
@@ -87,7 +92,10 @@ static int wrapped_destroy(void *ctx)
 	return w.destroy_context && ctx ? w.destroy_context(ctx) : NB_NET_OK;
 }
 
-/* A table with contexts, called by a version of NCCL without them. */
+/*
+ * Create a context for a plugin that needs contexts, if NCCL's version does not
+ * create any.
+ */
 static int create_own(struct coll *c, const struct nb_gin_mesh *m)
 {
 	struct nb_gin_config k = { .ncontexts = m->nconnections,
@@ -157,7 +165,7 @@ static int wrapped_reg_mr(void *coll, const struct nb_gin_memory *m,
 						       m->fd, m->flags, mhandle)
 			     : w.reg_mr.rma_v14(inner, m->data, m->size,
 						m->type, m->flags, mhandle);
-		/* RMA has one handle, which GIN's callers use for both */
+		/* RMA has only one handle, so use it for both */
 		*gh = *mhandle;
 		return rc;
 	}
@@ -230,7 +238,10 @@ static int flush(void *at, int k, struct nb_gin_op *o)
 		       : NB_NET_OK;
 }
 
-/* Where the operations of this version go. */
+/*
+ * Returns the object that this version's operations get: the collComm or a
+ * context.
+ */
 static void *target_of(const struct coll *c, void *ctx)
 {
 	if (shape < GIN_V13)
@@ -260,7 +271,7 @@ static int wrapped_post(void *coll, void *ctx, struct nb_gin_op *o)
 	case NB_GIN_REGION:
 	case NB_GIN_GOODBYE:
 	case NB_GIN_NKINDS:
-		break; /* the TCP transport's */
+		break; /* only the TCP transport uses these kinds */
 	}
 	if (!rc && !o->inner)
 		o->state = NB_GIN_DONE;

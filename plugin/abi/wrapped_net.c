@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A wrapped net plugin as a transport: we call its newest version that we know,
- * as NCCL of that version would. Functions with our signature are called
- * directly; missing functions stay missing. A process has one, because NCCL's
- * old interfaces pass no context that could identify several.
+ * Uses a wrapped net plugin as the transport. We call the plugin's newest
+ * version that we know, as NCCL of that version would. Functions with our
+ * signature are called directly, and missing functions stay NULL. A process has
+ * only one, because NCCL's old interfaces pass no context that could tell
+ * several apart.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -14,12 +15,12 @@
 
 enum { NEWEST = 12, OLDEST = 5, CAP = 1 << 30 };
 
-static struct nb_net_table w; /* v5's table is copied with a gap (see below) */
+/* the plugin's table; v5's table is copied with a gap */
+static struct nb_net_table w;
 static int version;
 static struct nb_net_ops ops;
-static unsigned users; /* protected by NCCL's lock around net inits */
-
-/* ---- init, listen, connect, accept ---- */
+/* protected by NCCL's lock around the init of net plugins */
+static unsigned users;
 
 static int wrapped_init_v5(void **ctx, const struct nb_net_init *init)
 {
@@ -86,7 +87,8 @@ static int wrapped_properties(int dev, struct nb_net_props *props)
 	if (rc)
 		return rc;
 	nb_net_props_from(props, &p, version);
-	if (props->v.ndevs < 1) { /* before v9: itself alone */
+	/* before v9, a device consists of itself only */
+	if (props->v.ndevs < 1) {
 		props->v.ndevs = 1;
 		props->v.devs[0] = dev;
 	}
@@ -146,7 +148,7 @@ static int wrapped_irecv_v5(void *comm, int n, void **data, size_t *sizes,
 	*request = NULL; /* NCCL passes no hints before v9 */
 	if (n < 1 || n > NB_NET_MAX_RECVS)
 		return NB_NET_ARGUMENT;
-	/* clamp to int: no message is larger */
+	/* clamp sizes to int, because no message is larger */
 	for (int i = 0; i < n; i++)
 		narrow[i] = sizes[i] > INT_MAX ? INT_MAX : (int)sizes[i];
 	return w.irecv.v5(comm, n, data, narrow, tags, mhandles, request);
@@ -160,7 +162,10 @@ static int wrapped_irecv_v9(void *comm, int n, void **data, size_t *sizes,
 	return w.irecv.v9(comm, n, data, sizes, tags, mhandles, request);
 }
 
-/* v10 reads a profiler handle for each buffer; an older NCCL passes none. */
+/*
+ * Version 10 reads a profiler handle for each buffer, and an older NCCL passes
+ * none.
+ */
 static int wrapped_irecv_v10(void *comm, int n, void **data, size_t *sizes,
 			     int *tags, void **mhandles, void **phandles,
 			     void **request)
@@ -176,8 +181,10 @@ static int wrapped_irecv_v10(void *comm, int n, void **data, size_t *sizes,
 	return w.irecv.v10(comm, n, data, sizes, tags, mhandles, none, request);
 }
 
-/* Copy the library's table: v5 with a gap, and zeroes beyond a version's end.
- * */
+/*
+ * Copy the plugin's table. Version 5 is copied with a gap, and members beyond a
+ * version's end become zero.
+ */
 static void read_net_table(const void *from)
 {
 	static const size_t size[] = { 128, 136, 152, 152, 160, 160, 176, 176 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events for the wrapped profiler. It gets what NCCL would give it: the events
- * of its own mask, in its own version's form. It may write its mask, a variable
- * of ours, at any time; NCCL's mask gets the events that either of us wants.
+ * Passes events to the wrapped profiler. The wrapped profiler gets what NCCL
+ * would pass to it: the events of its own mask, in the form of its own version.
+ * It may write its mask, a variable of ours, at any time. NCCL's mask is the
+ * union of its mask and ours.
  */
 #include "plugin/abi/wrapped_profiler.h"
 
@@ -18,8 +19,10 @@ enum { NEWEST = 6, DESCR = 128 };
 
 static const uint8_t sizes[NEWEST + 1] = { 0, 120, 128, 120, 104, 112, 112 };
 
-/* The wrapped profiler's table and version, and NCCL's version. They are the
- * same for all communicators, and set before the first event. */
+/*
+ * Table and version of the wrapped profiler, and NCCL's version. They are the
+ * same for all communicators, and are set before the first event.
+ */
 static struct {
 	const struct nb_profiler *table; /* accessed atomically */
 	uint32_t version, abi;
@@ -31,9 +34,10 @@ static void count_error(int rc)
 		nb_wrapped_count_error(NB_WRAPPED_PROFILER);
 }
 
-/* ---- descriptors of another version ---- */
-
-/* The C type of a field, by its name in the rows. v1 has numbers for words. */
+/*
+ * C type of a field, selected by its name in the rows. Version 1 has numbers
+ * instead of strings.
+ */
 enum kind { U8, I32, U64, FUNC, TYPE, ALGO, PROTO };
 enum {
 	KIND_comm = U64,
@@ -102,7 +106,7 @@ static void put_i32(char *d, int at, int32_t v)
 		memcpy(d + at, &v, sizeof(v));
 }
 
-/* Copy a field that both versions have. */
+/* Copy a field that exists in both versions. */
 static void copy_field(const struct field *f, char *to, int v, const char *from,
 		       int have)
 {
@@ -138,7 +142,7 @@ static void copy_field(const struct field *f, char *to, int v, const char *from,
 	}
 }
 
-/* Fill in fields that only old versions have. */
+/* Fill in the fields that only old versions have. */
 static void fill_old(char *to, int v, const struct nb_pcomm *pc, uint32_t event,
 		     uint64_t bytes)
 {
@@ -163,7 +167,7 @@ static void fill_old(char *to, int v, const struct nb_pcomm *pc, uint32_t event,
 		algo == NCCL_ALGO_NVLS || algo == NCCL_ALGO_NVLS_TREE);
 }
 
-/* count * size of the type, from NCCL's descriptor */
+/* Returns count * size of the type from NCCL's descriptor. */
 static uint64_t coll_bytes(const char *from, int have)
 {
 	uint64_t bytes;
@@ -178,7 +182,10 @@ static uint64_t coll_bytes(const char *from, int have)
 	return bytes;
 }
 
-/* NCCL's descriptor @from in version @have, rewritten for version @v below. */
+/*
+ * Convert NCCL's descriptor @from of version @have to version @v, which is
+ * older.
+ */
 static void rewrite_descr(char *to, int v, const char *from, int have,
 			  const struct nb_pcomm *pc, uint32_t event)
 {
@@ -188,8 +195,9 @@ static void rewrite_descr(char *to, int v, const char *from, int have,
 	if (v >= 5)
 		memcpy(to, &type, sizeof(type));
 	else
-		to[0] = (char)type;   /* below v5 there are eight types */
-	memcpy(to + 8, from + 8, 12); /* parent and rank */
+		/* versions before v5 have only eight event types */
+		to[0] = (char)type;
+	memcpy(to + 8, from + 8, 12); /* copy the parent and the rank */
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (fields[i].event == event && fields[i].at[v] >= 0 &&
 		    fields[i].at[have] >= 0)
@@ -197,7 +205,7 @@ static void rewrite_descr(char *to, int v, const char *from, int have,
 	if (v < 4 && have >= 4)
 		fill_old(to, v, pc, event,
 			 event == NB_EVENT_COLL ? coll_bytes(from, have) : 0);
-	/* before v5 the parent is the group */
+	/* before v5 the parent of a task is the group */
 	if (v < 5 && have >= 5 && event == NB_EVENT_COLL)
 		put_u64(to, 8, get_u64(from, offset_COLL_group[have]));
 	if (v < 5 && have >= 5 && event == NB_EVENT_P2P)
@@ -233,9 +241,10 @@ static void translate_handles(char *d, int v, uint32_t event,
 	put_u64(d, group, to(get_u64(d, group)));
 }
 
-/* Does the wrapped profiler's version have the event, and does its mask
- * include it?
- * */
+/*
+ * Returns true if the wrapped profiler's version has the event and its mask
+ * includes the event.
+ */
 static bool is_delivered(uint32_t event)
 {
 	return event < NB_NEVENTS &&
@@ -257,7 +266,8 @@ static void *start_its(void *context, void *its_context, const void *descr,
 
 	if (!pc)
 		return NULL;
-	if (version == v || version == 5) /* v6 adds events only */
+	/* v6 only adds events, so v5 and v6 have the same descriptors */
+	if (version == v || version == 5)
 		memcpy(d, descr, sizes[version]);
 	else
 		rewrite_descr(d, version, descr, v, pc, event);
@@ -314,7 +324,7 @@ bool nb_wrapped_prof_stop(void *handle)
 	return true;
 }
 
-/* The first version that has the state (ABI reference, 2.5). */
+/* Returns the first version that has the state (ABI reference, 2.5). */
 static uint32_t state_since(int state)
 {
 	return state <= 18 ? 1 : state <= 22 ? 4 : state <= 24 ? 5 : 6;
@@ -337,7 +347,10 @@ bool nb_wrapped_prof_record(void *handle, int state, void *args)
 			 args != NULL);
 	if (!pair.its || state < 0 || state_since(state) > its.version)
 		return true;
-	/* before v4 arguments have 16 bytes; later versions have the first 8 */
+	/*
+	 * before v4 the arguments have 16 bytes, of which later versions pass
+	 * the first 8
+	 */
 	if (args && its.version < 4 && its.abi >= 4)
 		args = wide;
 	count_error(its.table->record_event_state(pair.its, state, args));
@@ -392,7 +405,8 @@ void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 		return;
 	}
 	nb_lock(NB_LOCK_WRAP);
-	if (!its.table) { /* the same for all communicators */
+	/* set once, because it is the same for all communicators */
+	if (!its.table) {
 		its.version = version;
 		its.abi = init->abi;
 		__atomic_store_n(&its.table, t, __ATOMIC_RELEASE);
@@ -411,7 +425,7 @@ void nb_wrapped_prof_finalize(void *context)
 {
 	void *its_context;
 
-	/* NCCL does not call a profiler with a NULL context */
+	/* NCCL does not call a profiler whose context is NULL */
 	if (nb_event_pair_comm_end((uint64_t)(uintptr_t)context,
 				   &its_context) &&
 	    its_context)

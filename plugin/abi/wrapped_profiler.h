@@ -9,24 +9,28 @@
 #include "plugin/profiler/events.h"
 
 /*
- * The wrapped profiler, called with the version that NCCL would have taken. If
- * NCCL calls us with the same version, it gets NCCL's descriptors with only the
- * parents' handles replaced. Else descriptors are converted by the rows of
- * core/defs/profiler.h.
+ * Calls the wrapped profiler with the interface version that NCCL would use for
+ * it. If NCCL uses the same version for us, the wrapped profiler gets NCCL's
+ * descriptors with only the parents' handles replaced. Otherwise descriptors
+ * are converted by the rows of core/defs/profiler.h.
  */
 
-/* Init the wrapped profiler for our @context. Failures are counted and logged.
- * */
+/*
+ * Initialise the wrapped profiler for our @context. Failures are counted and
+ * logged.
+ */
 void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 			  nb_nccl_logger *logger);
 void nb_wrapped_prof_finalize(void *context);
 
-/* Start an event of both profilers; *@to gets the handle. @v: NCCL's version.
+/*
+ * Start an event in both profilers; *@to gets the handle. @v: version of NCCL's
+ * interface
  */
 typedef int nb_own_start(void *context, void **to, void *descr);
 void nb_wrapped_prof_start(void *context, void **to, const void *descr, int v,
 			   nb_own_start *own);
-/* False: the handle is not a pair's. */
+/* These functions return false if the handle does not belong to a pair. */
 bool nb_wrapped_prof_stop(void *handle);
 bool nb_wrapped_prof_record(void *handle, int state, void *args);
 

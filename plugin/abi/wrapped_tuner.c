@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The wrapped tuner, called as NCCL calls its version. A tuner older than NCCL
- * gets what NCCL's own adapters give it (ABI reference, 1.6 and 1.7).
+ * Calls the wrapped tuner as NCCL calls tuners of its version. A tuner older
+ * than NCCL gets what NCCL's own adapters pass (ABI reference, 1.6 and 1.7).
  */
 #include "plugin/abi/wrapped_tuner.h"
 
@@ -10,8 +10,6 @@
 #include "plugin/runtime/log.h"
 #include "plugin/tuner/tuner.h"
 #include "plugin/wrap/wrapped.h"
-
-/* ---- v2: flags in place of the table ---- */
 
 static bool table_offers(const struct nb_ask *ask, int algo)
 {
@@ -51,8 +49,6 @@ static void wrapped_end(const struct nb_wrapped_tuner *p)
 	t->finalize(p->context);
 }
 
-/* ---- v3 and later: the table, which is declared as rows ---- */
-
 static int wrapped_ask_v3(const struct nb_wrapped_tuner *p,
 			  const struct nb_ask *ask)
 {
@@ -63,7 +59,7 @@ static int wrapped_ask_v3(const struct nb_wrapped_tuner *p,
 				ask->nalgo, ask->nproto, ask->channels);
 }
 
-/* v4, v5 and v6 have one getCollInfo, at one place. */
+/* Versions 4, 5 and 6 have the same getCollInfo at the same offset. */
 static int wrapped_ask_v4(const struct nb_wrapped_tuner *p,
 			  const struct nb_ask *ask)
 {
@@ -88,7 +84,7 @@ static int wrapped_chunk_v6(const struct nb_wrapped_tuner *p, int coll,
 static int wrapped_init_v2(struct nb_wrapped_tuner *p, uint32_t version,
 			   const struct nb_tuner_init *in)
 {
-	/* init is the same in v2, v3 and v4 */
+	/* init has the same type in v2, v3 and v4 */
 	const struct nb_tuner_v2 *t = p->table;
 
 	p->ask = version == 2	? wrapped_ask_v2
@@ -100,7 +96,7 @@ static int wrapped_init_v2(struct nb_wrapped_tuner *p, uint32_t version,
 static int wrapped_init_v5(struct nb_wrapped_tuner *p, uint32_t version,
 			   const struct nb_tuner_init *in)
 {
-	/* v6 adds one function at the end */
+	/* v6 only adds one function at the end */
 	const struct nb_tuner_v6 *t = p->table;
 	struct nb_tuner_constants was;
 	int rc;
@@ -113,12 +109,12 @@ static int wrapped_init_v5(struct nb_wrapped_tuner *p, uint32_t version,
 	rc = t->init(&p->context, in->comm_id, in->ranks, in->nodes, in->logger,
 		     in->nvl, in->constants);
 	if (rc && in->constants)
-		*in->constants = was; /* restore NCCL's values, which the tuner
-					 may have edited */
+		/* restore NCCL's constants, which the tuner may have edited */
+		*in->constants = was;
 	return rc;
 }
 
-/* All versions have these three where v2 has them. */
+/* All versions have these three functions at the offsets of v2. */
 static bool tuner_table_complete(const void *table)
 {
 	const struct nb_tuner_v2 *t = table;
@@ -133,8 +129,10 @@ static int call_tuner_init(struct nb_wrapped_tuner *p, uint32_t version,
 			   : wrapped_init_v5(p, version, in);
 }
 
-/* The tuner's init failed. Other hosts cannot learn that this one continues
- * without it. */
+/*
+ * Handle a failed init of the wrapped tuner. Other hosts cannot learn that this
+ * host continues without it.
+ */
 static int tuner_init_failed(const struct nb_tuner_init *in, int rc)
 {
 	if (in->nodes > 1) {
@@ -168,7 +166,8 @@ int nb_wrapped_tuner_init(struct nb_wrapped_tuner *p,
 			"its table of interface v%u lacks functions", version);
 		return 0;
 	}
-	p->end = wrapped_end; /* the same in all versions */
+	/* the function that ends the tuner is the same in all versions */
+	p->end = wrapped_end;
 	rc = call_tuner_init(p, version, in);
 	if (!rc)
 		return 0;

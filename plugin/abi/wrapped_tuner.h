@@ -6,13 +6,13 @@
 #include "plugin/wrap/wrapped_tuner.h"
 
 /*
- * nb_wrapped_tuner_init - init the wrapped tuner for one communicator
+ * nb_wrapped_tuner_init - initialise the wrapped tuner for one communicator
  *
- * @p->ask is NULL if there is none, or if its init failed, which is counted and
- * logged. Call it without our locks: its init may take long. Returns what our
- * own init must return. That is 0, except on a communicator of several hosts:
- * there it is the wrapped tuner's error, as other hosts cannot learn that this
- * rank continues without that tuner.
+ * @p->ask is NULL if there is no wrapped tuner or its init failed; a failure is
+ *   counted and logged. The caller must not hold our locks, since the tuner's
+ *   init may take long. Returns what our own init must return: 0, or, for a
+ *   communicator of several hosts, the wrapped tuner's error, because other
+ *   hosts cannot learn that this rank continues without the tuner.
  */
 int nb_wrapped_tuner_init(struct nb_wrapped_tuner *p,
 			  const struct nb_tuner_init *in);

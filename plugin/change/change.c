@@ -2,8 +2,8 @@
 /*
  * A commit: one process moves the whole job to a staged generation. It holds
  * the segment's lock from the checks to the end, so no process joins, leaves or
- * stages meanwhile. It does not hold NB_LOCK_STATE, so commands of other
- * processes still answer.
+ * stages meanwhile. It does not hold NB_LOCK_STATE, so other processes still
+ * answer commands.
  */
 #include "plugin/change/change.h"
 
@@ -29,21 +29,23 @@
 
 enum {
 	LOCK_MS = 3000,
-	JOIN_MS = 1000, /* wait for ranks whose communicator is being made */
+	JOIN_MS = 1000, /* wait for ranks whose communicator is being created */
 	POLL_MS = 20,
-	REST_MS = 1, /* a rank without a decision in this time is idle */
-	/* All fences of a change together, with the segment's lock held. Well
-	 * below the time that a starting process or a joining rank waits for
-	 * the lock (nb_segment_attach, nb_comm_new): a rank that gives up would
-	 * start with another generation than its peers. */
+	REST_MS = 1, /* a rank that makes no decision in this time is idle */
+	/*
+	 * Time for all fences of a change, during which the segment's lock is
+	 * held. It is well below the time that a starting process or a joining
+	 * rank waits for the lock (nb_segment_attach, nb_comm_new). A rank that
+	 * gives up waiting would start with another generation than its peers.
+	 */
 	COMMIT_MS = 1500,
 	DECIDE_US = 100 /* usual time to decide a fence */
 };
 
-/* The client that asked for the change; control thread only. */
+/* The client that asked for the change. Only the control thread uses it. */
 static struct {
-	uint32_t uid, pid; /* pid 0: no client asked */
-	uint64_t fleet;	   /* number of the fleet's change; 0: none */
+	uint32_t uid, pid; /* PID of the client; 0 if no client asked */
+	uint64_t fleet;	   /* number of the fleet's change, or 0 */
 } by;
 
 void nb_change_by(uint32_t uid, uint32_t pid)
@@ -127,7 +129,7 @@ int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 	return rc;
 }
 
-/* The record of @c, for reading. */
+/* Returns the record of @c for reading. */
 static struct nb_record record_of(const struct nb_segment *s,
 				  struct nb_seg_comm *c)
 {
@@ -139,7 +141,7 @@ static bool comm_in_use(const struct nb_seg_comm *c)
 	return __atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE);
 }
 
-/* Does the fleet change @c? */
+/* Returns true if the fleet changes communicator @c. */
 static bool is_of_fleet(const struct nb_seg_comm *c)
 {
 	return __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT;
@@ -163,9 +165,9 @@ static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here,
 }
 
 /*
- * Refuse while a communicator of one host is incomplete. Communicators of
- * several hosts start with NCCLBPF_POLICY in any case, but one with an identity
- * must not change on this host alone.
+ * Refuse a change while a communicator of one host is incomplete. Communicators
+ * of several hosts always start with NCCLBPF_POLICY, but if one has an
+ * identity, it must not change on this host alone.
  */
 static int check_complete(const struct nb_segment *s, struct nb_err *err)
 {
@@ -175,7 +177,7 @@ static int check_complete(const struct nb_segment *s, struct nb_err *err)
 
 		if (nb_startup_for_good(c) ||
 		    nb_startup_apart(s, c) != NB_DIFFER_NOT)
-			continue; /* it uses no policies */
+			continue; /* this communicator uses no policies */
 		if (here && here < c->nranks && !is_of_fleet(c) &&
 		    (c->has_id || c->nnodes < 2))
 			return fail_incomplete(c, here, err);
@@ -183,7 +185,7 @@ static int check_complete(const struct nb_segment *s, struct nb_err *err)
 	return 0;
 }
 
-/* One host alone must not change in a fleet. */
+/* Refuse a change of a single host in a fleet. */
 static int check_fleet(struct nb_err *err)
 {
 	if (by.fleet || !nb_params_fleet())
@@ -230,14 +232,15 @@ static int check_barrier(const struct nb_segment *s, struct nb_err *err)
 }
 
 /*
- * A fence is a decision number, so it works only while all ranks count alike.
- * Diverged ranks are not changed any more, except to NCCL's own choice (@empty)
- * if only their answers differ.
+ * Refuse a change of diverged ranks. A fence is a decision number, so it works
+ * only while all ranks count decisions in the same way. If only the ranks'
+ * answers differ, they may still change to NCCL's own choice (@empty).
  */
 static int check_ranks_agree(const struct nb_segment *s, bool empty,
 			     struct nb_err *err)
 {
-	static struct nb_agree a; /* large; protected by the segment's lock */
+	/* static, because it is large; protected by the segment's lock */
+	static struct nb_agree a;
 	const struct nb_job job = nb_segment_job(s);
 	char text[320];
 
@@ -259,8 +262,10 @@ static int check_ranks_agree(const struct nb_segment *s, bool empty,
 	return 0;
 }
 
-/* The job's generation: the last committed, or before the first change this
- * process's initial one. */
+/*
+ * Returns the job's generation: the last one committed, or this process's
+ * initial generation before the first change.
+ */
 static uint64_t job_generation(void)
 {
 	uint32_t n = nb_seg_baseline(
@@ -269,7 +274,10 @@ static uint64_t job_generation(void)
 	return n ? n : nb_gens.baseline_number;
 }
 
-/* Without the segment's lock the result may be outdated at once. */
+/*
+ * Check the generation that the client expects. Without the segment's lock, the
+ * result may be outdated at once.
+ */
 static int check_expected(uint64_t expected, struct nb_err *err)
 {
 	uint64_t found = job_generation();
@@ -301,7 +309,10 @@ static bool is_empty(const uint8_t digest[NB_SHA256_SIZE])
 	return !memcmp(digest, none, NB_SHA256_SIZE);
 }
 
-/* With the segment's lock. @staged: check that every process has staged it. */
+/*
+ * Run all checks once, with the segment's lock. @staged: also check that every
+ * process has staged the generation
+ */
 static int check_once(struct nb_segment *s,
 		      const uint8_t digest[NB_SHA256_SIZE], bool staged,
 		      struct nb_err *err)
@@ -332,9 +343,9 @@ static int check_once(struct nb_segment *s,
 }
 
 /*
- * Repeat the checks until they pass or the time-out ends. On success the lock
- * is
- * held. Between tries the lock is free, so ranks can join or reach a fence.
+ * Repeat the checks until they pass or the time-out ends. On success the
+ * segment's lock is held. It is free between tries, so that ranks can join or
+ * reach a fence.
  */
 static int lock_when_ready(const uint8_t digest[NB_SHA256_SIZE],
 			   uint64_t expected, struct nb_err *err)
@@ -399,8 +410,10 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 	snprintf(out->why, sizeof(out->why), "%s", why);
 }
 
-/* Does NCCL decide alone for @c? Also true if ranks are missing, as the
- * start-up check then marks the entry. */
+/*
+ * Returns true if NCCL decides without policies for @c. This is also true if
+ * ranks are missing, because the start-up check then marks the entry.
+ */
 static bool is_left_out(const struct nb_segment *s, struct nb_seg_comm *c)
 {
 	return nb_startup_for_good(c) ||
@@ -408,7 +421,10 @@ static bool is_left_out(const struct nb_segment *s, struct nb_seg_comm *c)
 	       nb_seg_registered(c) < c->nranks;
 }
 
-/* NCCL decides alone for ranks that differ in more than policies. */
+/*
+ * Report a communicator whose ranks differ in more than policies, so NCCL
+ * decides for it.
+ */
 static void report_left_out(const struct nb_segment *s,
 			    const struct nb_seg_comm *c,
 			    struct nb_change_comm *out)
@@ -422,7 +438,7 @@ static void report_left_out(const struct nb_segment *s,
 			 "its ranks start differently");
 }
 
-/* Report communicators of this process that are not in the segment. */
+/* Report the communicators of this process that are not in the segment. */
 static void list_unchangeable(struct nb_change *out)
 {
 	nb_lock(NB_LOCK_STATE);
@@ -453,9 +469,9 @@ static void count_outcomes(const struct nb_change *c, uint32_t *committed,
 }
 
 /*
- * Make it the baseline of new communicators, and clear all staged marks. False:
- * a rank could not wait for this commit and started with the baseline @before,
- * so its peers must too.
+ * Make @number the baseline of new communicators, and clear all staged marks.
+ * Returns false if a rank could not wait for this commit and started with the
+ * baseline @before; its peers must then start with it, too.
  */
 static bool set_baseline(struct nb_seg *mem, uint64_t before, uint32_t number)
 {
@@ -467,7 +483,7 @@ static bool set_baseline(struct nb_seg *mem, uint64_t before, uint32_t number)
 		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* Read the baseline, and check that no rank bars changes of it. */
+/* Read the baseline, and check that no rank prevents changes of it. */
 static int check_barred(const struct nb_segment *s, uint64_t *before,
 			struct nb_err *err)
 {
@@ -495,8 +511,10 @@ static int fail_held_fast(uint32_t number, uint32_t committed,
 		       number);
 }
 
-/* The decisions that the furthest rank makes while a fence is decided, at @n
- * decisions in @us. No rank waits at a fence beyond that. */
+/*
+ * Estimate how many decisions the furthest rank makes while a fence is decided,
+ * from @n decisions in @us. At a fence farther away, no rank has to wait.
+ */
 static uint32_t near_margin(uint64_t n, uint64_t us)
 {
 	uint64_t near = us ? n * DECIDE_US / us : 0;
@@ -505,9 +523,9 @@ static uint32_t near_margin(uint64_t n, uint64_t us)
 }
 
 /*
- * Decide the fences, one communicator after the other. After the deadline each
- * remaining communicator gets a single try, without waiting for ranks to pass
- * an earlier fence.
+ * Decide the fences of one communicator after the other. After the deadline,
+ * each remaining communicator gets one try, which does not wait for ranks to
+ * pass an earlier fence.
  */
 static void commit_comms(uint32_t number, struct nb_change *out)
 {
@@ -548,7 +566,10 @@ static void commit_comms(uint32_t number, struct nb_change *out)
 	}
 }
 
-/* With the segment's lock, after all checks have passed. */
+/*
+ * Commit all communicators. All checks have passed, and the caller holds the
+ * segment's lock.
+ */
 static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 		      struct nb_change *out, struct nb_err *err)
 {
@@ -607,7 +628,7 @@ static void forecast_comms(struct nb_change *out)
 	}
 }
 
-/* With the segment's lock on success. */
+/* Check a commit and begin it. On success the segment's lock is held. */
 static int begin_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 			struct nb_change *out, struct nb_err *err)
 {

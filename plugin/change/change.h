@@ -10,38 +10,43 @@
 #include "core/generation/generation.h"
 
 /*
- * Changes (design, section 7; docs/protocol.md, "Changes"). Each process
- * stages a generation (stage.h), then one of them commits its digest for all,
- * at a fence of each communicator. All functions are for the control thread
- * and take NB_LOCK_STATE themselves. A commit may take seconds.
+ * Changes of generations (design, section 7; docs/protocol.md, "Changes"). Each
+ * process stages a generation (stage.h). One process then commits the
+ * generation's digest for all, at a fence of each communicator. The control
+ * thread calls these functions, which take NB_LOCK_STATE themselves. A commit
+ * may take seconds.
  */
 
-#define NB_CHANGE_ANY UINT64_MAX /* any generation */
+#define NB_CHANGE_ANY UINT64_MAX /* accept any generation */
 
-/* Have all processes of the job staged @digest? 0, NB_E_REFUSED (and which has
- * not), NB_E_BUSY. */
+/*
+ * Returns 0 if all processes of the job have staged @digest, NB_E_REFUSED with
+ * a process that has not, or NB_E_BUSY.
+ */
 int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 enum nb_change_state {
 	NB_CHANGE_STAGED,
-	NB_CHANGE_COMMITTED,   /* on all communicators that can change */
-	NB_CHANGE_ABORTED,     /* nothing moved */
-	NB_CHANGE_UNCHANGEABLE /* a communicator's state: it keeps its
-				  generation */
+	NB_CHANGE_COMMITTED, /* on all communicators that can change */
+	NB_CHANGE_ABORTED,   /* no communicator changed */
+	/* state of a communicator that keeps its generation */
+	NB_CHANGE_UNCHANGEABLE
 };
 
-/* "staged", "committed", "aborted", "unchangeable" */
+/* Returns "staged", "committed", "aborted" or "unchangeable". */
 const char *nb_change_state_word(enum nb_change_state s);
 
-/* The outcome for one communicator (not rank). */
+/* Outcome of a change for one communicator. */
 struct nb_change_comm {
-	uint64_t comm_id; /* 0: NCCL gives none */
-	uint64_t fence;	  /* decision number at which it changes */
+	uint64_t comm_id; /* identity, or 0 if NCCL gives none */
+	/* number of the first decision with the new generation */
+	uint64_t fence;
 	enum nb_change_state state;
-	uint32_t ranks, passed; /* ranks that have reached the fence */
-	uint64_t behind;	/* the others: bit i is rank slot i */
-	uint32_t tries;		/* fences that the change has armed */
-	char why[160];		/* "" when committed */
+	/* number of ranks, and of those that have reached the fence */
+	uint32_t ranks, passed;
+	uint64_t behind; /* ranks that have not: bit i is rank slot i */
+	uint32_t tries;	 /* number of fences that the change has armed */
+	char why[160];	 /* why it was not committed, else "" */
 };
 
 enum { NB_CHANGE_COMMS = 256 };
@@ -49,58 +54,61 @@ enum { NB_CHANGE_COMMS = 256 };
 struct nb_change {
 	uint8_t digest[NB_SHA256_SIZE];
 	enum nb_change_state state;
-	uint64_t generation; /* number it got; 0 while staged or aborted */
-	uint64_t time_us;    /* commit, from the call to the last decision */
+	/* number of the generation; 0 while staged or aborted */
+	uint64_t generation;
+	/* duration of the commit, until the last fence was decided */
+	uint64_t time_us;
 	uint32_t ncomms;
 	struct nb_change_comm comm[NB_CHANGE_COMMS];
 };
 
 /*
  * nb_change_commit - commit @digest for the whole job
- * @out: what became of each communicator; filled also on failure as far as it
- *       went. Large: have it in static or heap memory.
+ * @expected: the generation that the job must have, or NB_CHANGE_ANY; it is
+ *   compared under the segment's lock, so at most one of several changes that
+ *   expect the same generation succeeds
+ * @out: outcome for each communicator, also on failure as far as the commit
+ *   came; large, so use static or heap memory
  *
- * 0: new communicators begin with the generation, and each communicator has
- * state committed, or unchangeable with a reason, or, where ranks ran past
- * every fence that was tried, aborted. NB_E_REFUSED (not staged here or in
- * another process, ranks on another host), NB_E_BUSY (another process commits,
- * or not all ranks have passed an earlier fence), NB_E_DISAGREE (ranks
- * of a communicator have decided differently), NB_E_STALE (see @expected):
- * nothing has moved.
- *
- * @expected: the generation that the job must have, or NB_CHANGE_ANY. The
- * comparison is under the segment's lock, so of several changes that expect
- * the same generation at most one is made.
+ * On 0, new communicators start with the generation. Each communicator is
+ * committed, unchangeable for a reason, or aborted because its ranks passed
+ * every fence that was tried. On an error, no communicator changed:
+ * NB_E_REFUSED (a process has not staged it, or ranks are on another host),
+ * NB_E_BUSY (another commit runs, or ranks have yet to pass an earlier fence),
+ * NB_E_DISAGREE (ranks have decided differently) or NB_E_STALE (@expected).
  */
 int nb_change_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 		     struct nb_change *out, struct nb_err *err);
 /*
- * nb_change_check - run every check of nb_change_commit without changing
+ * nb_change_check - run all checks of nb_change_commit without changing
  * anything
  *
- * 0 and in @out each communicator as staged or unchangeable, or the error that
- * a commit would give now.
+ * On 0, @out has each communicator as staged or unchangeable. Otherwise it
+ * returns the error that a commit would return now.
  */
 int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 		    struct nb_change *out, struct nb_err *err);
-/* Set the client recorded in the history for the next commits; @pid 0: none. */
+/*
+ * Set the client that the history records for the next commits. @pid 0: no
+ * client
+ */
 void nb_change_by(uint32_t uid, uint32_t pid);
 /*
- * The next commits and checks are this site's part of change @number of the
- * fleet (docs/fleet.md): communicators of several sites have moved already,
- * and the generation has the number that the agent registered. 0: none. In a
- * job with NCCLBPF_FLEET every other commit is refused.
+ * Make the next commits and checks this site's part of change @number of the
+ * fleet (docs/fleet.md). Communicators of several sites have moved already, and
+ * the agent has registered the generation's number. 0: not part of a fleet's
+ * change. In a job with NCCLBPF_FLEET, every other commit is refused.
  */
 void nb_change_of_fleet(uint64_t number);
-/* Compare the generation now; a commit compares again. */
+/* Compare the expected generation now. A commit compares it again. */
 int nb_change_expect(uint64_t expected, struct nb_err *err);
 
 /*
- * Commit the empty generation, which every process has: from the next fence
- * NCCL decides alone. Meant for a job whose ranks answer differently. No
- * process stages this generation, and staged changes are dropped.
- * NB_E_DISAGREE if ranks count
- * decisions differently, so no fence is safe; else as nb_change_commit.
+ * Commit the empty generation, so that NCCL decides alone from the next fence
+ * on. It is meant for a job whose ranks answer differently. Every process has
+ * this generation, so nothing needs to be staged, and staged changes are
+ * dropped. Returns NB_E_DISAGREE if ranks count decisions differently, because
+ * no fence is then safe; other errors are those of nb_change_commit.
  */
 int nb_change_baseline(struct nb_change *out, struct nb_err *err);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Edit the order of policies: add, remove or move one. The new order is staged
- * like any other.
+ * Edits the order of policies: adds, removes or moves one policy. The new order
+ * is staged like any other change.
  */
 #include "plugin/change/compose.h"
 
@@ -23,14 +23,19 @@ static uint32_t order_find(const struct order *o, const struct nb_policy *p)
 	return i;
 }
 
-/* Index of a policy in use, by name or digest; o->n: not in use. */
+/*
+ * Returns the index of a policy in use, found by name or digest, or o->n if it
+ * is not in use.
+ */
 static uint32_t find_used(const struct order *o, const char *name,
 			  struct nb_err *err)
 {
 	struct nb_held *h;
 	uint32_t i;
 
-	/* compare names first, as a newer policy of that name may be held */
+	/*
+	 * compare names first, because a newer policy of that name may be held
+	 */
 	for (i = 0; i < o->n; i++)
 		if (!strcmp(o->at[i]->img->name, name))
 			return i;

@@ -5,12 +5,15 @@
 #include "core/base/err.h"
 #include "core/generation/generation.h"
 
-/* A change of the order of policies. */
+/* Kinds of changes to the order of policies. */
 enum nb_compose { NB_COMPOSE_ADD, NB_COMPOSE_REMOVE, NB_COMPOSE_MOVE };
 
 /*
- * @name: for ADD, a held policy; else a policy in use
- * @before: goes before this one in use; NULL with @first false: goes last
+ * A change to the order of policies.
+ *
+ * @name: for NB_COMPOSE_ADD a held policy, else a policy in use
+ * @before: the policy in use before which it goes; NULL with @first false: it
+ *   goes last
  */
 struct nb_edit {
 	enum nb_compose what;
@@ -20,13 +23,13 @@ struct nb_edit {
 };
 
 /*
- * nb_compose_apply - a list of policies with one added, removed or moved
- * @policies: *@n of them, in use
+ * nb_compose_apply - add, remove or move one policy in a list
+ * @policies: the *@n policies in use
  *
  * Every process of a job has the same baseline, so all get the same list.
- * Policies are borrowed. With NB_LOCK_STATE. 0, NB_E_NOENT (not held, not
- * in use), NB_E_EXISTS (ADD of one in use), NB_E_ARG (before itself),
- * NB_E_LIMIT.
+ * Policies are borrowed. The caller holds NB_LOCK_STATE. Returns 0, NB_E_NOENT
+ * (the policy is not held or not in use), NB_E_EXISTS (an added policy is in
+ * use already), NB_E_ARG (a policy goes before itself) or NB_E_LIMIT.
  */
 int nb_compose_apply(const struct nb_edit *edit,
 		     struct nb_policy *policies[NB_GEN_MAX_POLICIES],

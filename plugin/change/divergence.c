@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Divergence watch: each process compares the decisions of the ranks on this
- * host. For ranks that agree this reads a few words each. A finding stays in
- * the segment after the rings have moved on.
+ * The divergence watch: each process compares the decisions of the ranks on
+ * this host. If the ranks agree, a check reads only a few words for each. A
+ * finding stays in the segment after the rings have overwritten its decisions.
  */
 #include "plugin/change/divergence.h"
 
@@ -17,19 +17,19 @@
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
 
-/* State of the watch, by communicator; control thread only. */
+/* State of the watch for each communicator. Only the control thread uses it. */
 static struct {
-	uint64_t next_ns; /* time of the next check, CLOCK_MONOTONIC */
+	uint64_t next_ns; /* time of the next check (CLOCK_MONOTONIC) */
 	struct watched {
 		uint64_t comm_id;
-		uint64_t sum; /* sum of the ranks' decision numbers at the last
-				 check */
+		/* sum of the ranks' decision numbers at the last check */
+		uint64_t sum;
 		bool told;
-		bool reset; /* a reset to NCCL's own choice is pending */
+		bool reset; /* the ranks must return to NCCL's own choice */
 	} comm[NB_SEG_COMMS];
 } watch;
 
-/* Have ranks decided since the last check? */
+/* Returns true if a rank has decided since the last check. */
 static bool has_decided(struct watched *w, const struct nb_seg_comm *c)
 {
 	uint64_t sum = 0;
@@ -59,8 +59,8 @@ static void log_divergence(struct watched *w, const struct nb_agree *a)
 }
 
 /*
- * Return all ranks to NCCL's own choice at one decision. If another fence is
- * pending, the next check tries again.
+ * Make all ranks return to NCCL's own choice at the same decision. If another
+ * fence is pending, the next check tries again.
  */
 static void reset_to_baseline(struct watched *w)
 {
@@ -92,7 +92,7 @@ static void watch_comm(uint32_t index, struct nb_agree *a)
 	    !nb_agree_broken(a))
 		return;
 	log_divergence(w, a);
-	/* the process that sees it first acts */
+	/* the process that finds the divergence first acts on it */
 	if (__atomic_compare_exchange_n(&c->diverged, &none, a->seq + 1, false,
 					__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		w->reset = nb_params.num[NB_P_ON_DIVERGENCE];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The last change, made by this process or seen in the segment.
+/* The last change that this process committed or that it saw in the segment. */
 #include "plugin/change/last.h"
 
 #include <string.h>
@@ -15,14 +15,12 @@
 
 struct nb_last nb_last;
 
-/* ---- seeing what others committed ---- */
-
 static void note_foreign_change(uint32_t number, const struct nb_gen *g)
 {
 	struct nb_change *last = &nb_last.change;
 
 	if (nb_last.known && last->generation == number)
-		return; /* our own change, already recorded */
+		return; /* our own change is recorded already */
 	memset(last, 0, sizeof(*last));
 	memcpy(last->digest, g->digest, NB_SHA256_SIZE);
 	last->state = NB_CHANGE_COMMITTED;
@@ -37,7 +35,8 @@ static void note_foreign_change(uint32_t number, const struct nb_gen *g)
 		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
 		    nb_fence_word_state(w) != NB_FENCE_COMMIT ||
 		    nb_fence_word_gen(w) != number || c->first == number)
-			continue; /* it started with this generation */
+			/* this communicator started with the generation */
+			continue;
 		to->comm_id = c->comm_id;
 		to->fence = nb_fence_word_seq(w);
 		to->state = NB_CHANGE_COMMITTED;
@@ -61,9 +60,11 @@ static bool same_policies(const struct nb_gen *a, const struct nb_gen *b)
 	return true;
 }
 
-/* Did controllers make the generation? No client asked for it, and its policies
- * are those in use. `policy undo` skips such generations, as controllers may
- * make many a second. */
+/*
+ * Returns true if controllers made the generation: no client asked for it, and
+ * its policies are the ones in use. `policy undo` skips such generations,
+ * because controllers may make many in a second.
+ */
 static bool by_controllers(uint32_t number, const struct nb_gen *g)
 {
 	uint32_t uid, pid;
@@ -88,8 +89,10 @@ void nb_change_sync(void)
 	if (!n || n == nb_gens.baseline_number || n > NB_FENCE_MAX_GEN ||
 	    !nb_segment_digest(nb_self.seg, (uint32_t)n, digest))
 		return;
-	/* a process that started after the change does not hold that
-	 * generation, and keeps its own baseline */
+	/*
+	 * a process that started after the change does not hold that
+	 * generation, and keeps its own baseline
+	 */
 	g = nb_gens_find(digest);
 	if (!g)
 		return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Changes of policies for some communicators. We copy the orders of the
- * baseline (the common one and those of its scopes), change some, and renumber
- * the policies that any order uses, those of the common order first.
+ * Changes policies for some communicators. It copies the orders of the baseline
+ * (the common order and those of its scopes), changes some of them, and
+ * renumbers the policies that any order uses, those of the common order first.
  */
 #include "plugin/change/selector.h"
 
@@ -73,7 +73,7 @@ static bool in_job(const struct nb_segment *s, uint64_t comm)
 	return false;
 }
 
-/* List the job's communicators as text; returns their number. */
+/* List the job's communicators as text. Returns their number. */
 static uint32_t list_comms(const struct nb_segment *s, char *text, size_t size)
 {
 	uint32_t n = 0;
@@ -123,9 +123,10 @@ int nb_selector_check(const struct nb_selector *reach, struct nb_err *err)
 	return 0;
 }
 
-/* The baseline's lists of policies during an edit. An edit adds at most one
- * full order of
- * new policies. */
+/*
+ * The baseline's lists of policies during an edit. An edit adds at most one
+ * full order of new policies.
+ */
 struct lists {
 	struct nb_policy *policy[2 * NB_GEN_MAX_POLICIES];
 	uint32_t n;
@@ -176,7 +177,7 @@ static struct nb_order *order_of(struct lists *l, int scope)
 	return scope < 0 ? &l->common : &l->scopes.scope[scope].order;
 }
 
-/* Make the generation of the policies in use, in the order of the lists. */
+/* Make a generation of the policies in use, in the order of the lists. */
 static int lists_close(struct nb_gen **out, struct lists *l, struct nb_err *err)
 {
 	struct nb_policy *used[NB_GEN_MAX_POLICIES];
@@ -255,9 +256,10 @@ static int edit_order(struct lists *l, const struct nb_edit *edit,
 	return rc ? rc : make_order(l, o, policies, n, err);
 }
 
-/* Edit each list of policies that permits it. If none does: the error of the
- * first.
- * */
+/*
+ * Edit each list of policies that permits the edit. If none does, return the
+ * first list's error.
+ */
 static int edit_all(struct lists *l, const struct nb_edit *edit,
 		    struct nb_err *err)
 {
@@ -277,7 +279,10 @@ static int edit_all(struct lists *l, const struct nb_edit *edit,
 	return done ? 0 : first;
 }
 
-/* Edit the list that all communicators of @reach share, for these alone. */
+/*
+ * Edit the list that all selected communicators share, and use the result only
+ * for them.
+ */
 static int edit_some(struct lists *l, const struct nb_selector *reach,
 		     const struct nb_edit *edit, struct nb_err *err)
 {

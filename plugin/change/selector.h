@@ -10,59 +10,65 @@
 struct nb_edit;
 
 /*
- * The communicators that a change of policies is for, and the generation that
- * it makes: the baseline with other scopes (core/generation/scope.h). Every
+ * Selects the communicators that a change of policies is for, and makes the new
+ * generation: the baseline with other scopes (core/generation/scope.h). Every
  * process of a job has the same baseline and gets complete identities, so all
- * make the same generation. With NB_LOCK_STATE, except nb_selector_parse.
+ * make the same generation. All functions except nb_selector_parse need
+ * NB_LOCK_STATE.
  */
 enum nb_selector_what {
 	NB_SELECT_ALL,
-	NB_SELECT_OTHERS, /* communicators outside of scopes, also later ones */
+	NB_SELECT_OTHERS, /* communicators without a scope, also future ones */
 	NB_SELECT_SOME
 };
 
 struct nb_selector {
 	enum nb_selector_what what;
-	uint32_t n; /* NB_SELECT_SOME */
+	uint32_t n; /* number of entries in comm (NB_SELECT_SOME) */
 	uint64_t comm[NB_SCOPE_MAX_COMMS];
 };
 
 /*
- * nb_selector_parse - option comm=
- * @text: NULL (all), "others", or identities of 16 digits with commas between
+ * nb_selector_parse - parse option comm=
+ * @text: NULL (all), "others", or identities of 16 digits, separated by commas
  *
- * 0, NB_E_ARG (no identity, twice), NB_E_LIMIT.
+ * Returns 0, NB_E_ARG (an invalid or repeated identity) or NB_E_LIMIT.
  */
 int nb_selector_parse(struct nb_selector *out, const char *text,
 		      struct nb_err *err);
 
-/* Does the job have these communicators, or does a scope of the baseline name
- * them? 0,
- * NB_E_NOENT (lists the job's), NB_E_NOTSUP (NCCL gives no identities). */
+/*
+ * Check that the job has these communicators, or that a scope of the baseline
+ * names them. Returns 0, NB_E_NOENT with a list of the job's communicators, or
+ * NB_E_NOTSUP if NCCL gives no identities.
+ */
 int nb_selector_check(const struct nb_selector *reach, struct nb_err *err);
 
 /*
  * nb_selector_use - set the order @policies[0..n) for the selected
  * communicators
  *
- * For all of them: as nb_gen_new. A reference; the errors of nb_gen_scoped,
- * nb_scopes_put.
+ * If all communicators are selected, it works like nb_gen_new. *@out is a new
+ * reference. Returns an error of nb_gen_scoped or nb_scopes_put.
  */
 int nb_selector_use(struct nb_gen **out, const struct nb_selector *reach,
 		    struct nb_policy *const *policies, uint32_t n,
 		    struct nb_err *err);
 
-/* Remove the communicators of @reach from their scopes. NB_E_ARG: none named.
- * */
+/*
+ * Remove the selected communicators from their scopes. Returns NB_E_ARG if none
+ * is named.
+ */
 int nb_selector_common(struct nb_gen **out, const struct nb_selector *reach,
 		       struct nb_err *err);
 
 /*
  * nb_selector_edit - add, remove or move one policy
  *
- * For all communicators: in each list of policies that permits it, at least
- * one. NB_E_ARG: the communicators have different lists; the errors of
- * nb_compose_apply, nb_gen_scoped.
+ * If all communicators are selected, it edits each list of policies that
+ * permits the edit; at least one list must permit it. Returns NB_E_ARG if the
+ * selected communicators have different lists, or an error of nb_compose_apply
+ * or nb_gen_scoped.
  */
 int nb_selector_edit(struct nb_gen **out, const struct nb_selector *reach,
 		     const struct nb_edit *edit, struct nb_err *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Staging: prepare a generation in this process, and announce it in the segment
- * for the committing process.
+ * for the process that commits it.
  */
 #include "plugin/change/stage.h"
 
@@ -20,7 +20,7 @@ enum { LOCK_MS = 3000 };
 
 /*
  * Stage @g, a kept generation. Announce it in the segment first, so that no
- * coordinator can commit the previously staged one.
+ * coordinator can commit the previously staged generation.
  */
 static int stage_kept(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 		      struct nb_err *err)
@@ -34,8 +34,10 @@ static int stage_kept(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 	memcpy(self->digest, g->digest, NB_SHA256_SIZE);
 	self->staged = 1;
 	nb_lock(NB_LOCK_STATE);
-	/* the previously staged generation may have been committed meanwhile:
-	 * make it the baseline before the sweep */
+	/*
+	 * another process may have committed the previously staged generation
+	 * meanwhile, so make it the baseline before the sweep
+	 */
 	nb_change_sync();
 	nb_gens.staged = g;
 	memcpy(digest, g->digest, NB_SHA256_SIZE);
@@ -45,7 +47,7 @@ static int stage_kept(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 	return 0;
 }
 
-/* Keep and stage a new generation; takes the reference. */
+/* Keep and stage a new generation. Takes ownership of the reference. */
 static int stage_new(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 		     struct nb_err *err)
 {
@@ -55,7 +57,8 @@ static int stage_new(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 	nb_lock(NB_LOCK_STATE);
 	before = nb_gens.staged;
 	kept = nb_gens_keep(g, err);
-	nb_gens.staged = kept ? kept : before; /* keep it alive */
+	/* staged generations are not freed */
+	nb_gens.staged = kept ? kept : before;
 	nb_unlock(NB_LOCK_STATE);
 	if (!kept)
 		return NB_E_LIMIT;

@@ -9,30 +9,36 @@
 struct nb_selector;
 
 /*
- * Staging replaces this process's staged change, returns the digest, and
- * changes no communicator. Control thread; the functions take NB_LOCK_STATE.
+ * Staging replaces this process's staged change and returns the digest of the
+ * new one. It changes no communicator. The control thread calls these
+ * functions, which take NB_LOCK_STATE.
  */
 
 /*
- * Stage policies @names[0..n), each a name or a digest of 8 digits or more, in
- * this order; @n 0: NCCL's own choice everywhere.
- * 0, NB_E_NOENT, NB_E_EXISTS (twice), NB_E_LIMIT, NB_E_NOMEM.
+ * Stage policies @names[0..n) in this order. A name may also be a digest of 8
+ * digits or more. @n 0 stages NCCL's own choice for all communicators. Returns
+ * 0, NB_E_NOENT, NB_E_EXISTS (a policy is named twice), NB_E_LIMIT or
+ * NB_E_NOMEM.
  */
 int nb_change_stage_use(const char *const *names, uint32_t n,
 			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
-/* The same for the communicators of @reach alone. Also the errors of
- * nb_selector_check and nb_selector_use. */
+/*
+ * Stage policies for the selected communicators only. Also returns the errors
+ * of nb_selector_check and nb_selector_use.
+ */
 int nb_change_stage_for(const struct nb_selector *reach,
 			const char *const *names, uint32_t n,
 			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
-/* Stage the removal of the communicators of @reach from their scopes. The
- * errors of nb_selector_check and nb_selector_common. */
+/*
+ * Stage the removal of the selected communicators from their scopes. Returns an
+ * error of nb_selector_check or nb_selector_common.
+ */
 int nb_change_stage_common(const struct nb_selector *reach,
 			   uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 /*
- * Stage the baseline's policies with one added, removed or moved, for the
- * communicators of @reach. The errors of nb_selector_check and
+ * Stage the baseline's policies with one policy added, removed or moved, for
+ * the selected communicators. Returns an error of nb_selector_check or
  * nb_selector_edit.
  */
 struct nb_edit;
@@ -41,31 +47,33 @@ int nb_change_stage_edit(const struct nb_edit *edit,
 			 uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 /*
- * nb_change_stage_gen - stage a generation that the caller made; takes the
- * reference
+ * nb_change_stage_gen - stage a generation that the caller made
  *
- * NB_E_LIMIT, and the errors of nb_segment_lock.
+ * Takes ownership of the reference. Returns 0, NB_E_LIMIT or an error of
+ * nb_segment_lock.
  */
 int nb_change_stage_gen(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 			struct nb_err *err);
 
-/* Stage the generation before the last committed change, or generation @to of
- * the history (NB_CHANGE_ANY: the one before). NB_E_NOENT: there is none. */
+/*
+ * Stage generation @to of the history; NB_CHANGE_ANY stages the generation
+ * before the last committed change. Returns NB_E_NOENT if there is none.
+ */
 int nb_change_stage_undo(uint64_t to, uint8_t digest[NB_SHA256_SIZE],
 			 struct nb_err *err);
 
 /*
- * Stage a change of a coherent map of the baseline generation.
- * @map: "map" or "policy/map" as nb_held_map_find takes it
+ * Stage a change of a coherent map of the baseline.
+ * @map: "map" or "policy/map", as for nb_held_map_find
  *
- * 0, NB_E_NOENT, NB_E_READONLY (a local map: write it directly), the errors of
- * nb_gen_map_change.
+ * Returns 0, NB_E_NOENT, NB_E_READONLY (the map is local: write it directly) or
+ * an error of nb_gen_map_change.
  */
 int nb_change_stage_map(const char *map, const struct nb_map_op *ops,
 			uint32_t nops, uint8_t digest[NB_SHA256_SIZE],
 			struct nb_err *err);
 
-/* Drop what is staged if it is @digest; NB_E_NOENT if it is not. */
+/* Drop the staged change if its digest is @digest, else return NB_E_NOENT. */
 int nb_change_abort(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fence protocol: a rank's slow path, and the coordinator. Shared words
- * change by compare-and-swap, or have one writer. Each commit has its own G,
- * and arming the same F again sets the same fallback. So a compare-and-swap
- * from ARMED(G, F) to the fallback is right at any time.
+ * The fence protocol: the slow path of a rank, and the coordinator. A shared
+ * word is changed by compare-and-swap or has only one writer. Each commit has
+ * its own generation G, and arming the same fence F again sets the same
+ * fallback. A compare-and-swap from ARMED(G, F) to the fallback is therefore
+ * correct at any time.
  */
 #include "plugin/job/fence.h"
 
@@ -37,21 +38,21 @@ static struct nb_standing rank_standing(const struct nb_record *r,
 	return s;
 }
 
-/* Abort: replace the armed @word by the fallback. */
+/* Abort: replace the armed @word by its fallback. */
 static bool abort_word(const struct nb_record *r, uint64_t word)
 {
 	uint64_t back = r->ops->fallback(r);
 
-	/* only a faulty or hostile process leaves an armed fallback */
+	/* only a faulty or hostile process writes an armed fallback */
 	if (nb_fence_word_state(back) == NB_FENCE_ARMED)
 		back = 0;
 	return record_swap(r, word, back);
 }
 
 /*
- * Is the current decision the rank's first at or past the fence of @word?
- * Decision numbers are consecutive, so it is. Call numbers may skip some, so
- * compare with the call number of the decision before.
+ * Returns true if the current decision is the rank's first at or past the fence
+ * of @word. Decision numbers are consecutive, so it always is. Call numbers may
+ * skip values, so compare with the call number of the previous decision.
  */
 static bool first_past(const struct nb_fence_rank *f, uint64_t word)
 {
@@ -60,9 +61,9 @@ static bool first_past(const struct nb_fence_rank *f, uint64_t word)
 }
 
 /*
- * Wait until the word differs from @word; true: this rank aborted it. The slot
- * announces the wait, so the coordinator may commit a fence at which this rank
- * waits (@first).
+ * Wait until the record's word differs from @word. Returns true if this rank
+ * aborted the fence. If @first, the slot announces the wait, so that the
+ * coordinator may commit a fence at which this rank waits.
  */
 static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r,
 			 uint64_t word, bool first, uint64_t deadline)
@@ -98,9 +99,10 @@ static void adopt_generation(struct nb_fence_rank *f, uint32_t number)
 }
 
 /*
- * Before a communicator's first decision: record the generation that all ranks
- * start with, unless another rank has. Abort an earlier arming, as its
- * fallback is empty. True: read the word again.
+ * Record the generation that all ranks start with, unless another rank has done
+ * so. It runs before a communicator's first decision. An earlier arming is
+ * aborted, because its fallback is empty. Returns true if the caller must read
+ * the word again.
  */
 static bool begin_record(struct nb_fence_rank *f, const struct nb_record *r,
 			 uint64_t word)
@@ -148,8 +150,10 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 		case NB_FENCE_ARMED:
 			if (k < fence)
 				return f->number;
-			/* one deadline for all fences of this decision, so the
-			 * wait is bounded */
+			/*
+			 * one deadline for all fences of this decision, so that
+			 * the wait is bounded
+			 */
 			if (!deadline)
 				deadline = nb_clock_read(CLOCK_MONOTONIC) +
 					   f->timeout_ms * UINT64_C(1000000);
@@ -157,15 +161,17 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 					 deadline))
 				*timed_out = true;
 			break;
-		default: /* NONE, or an unknown state */
+		default: /* NB_FENCE_NONE, or a state that we do not know */
 			f->seen = word;
 			return f->number;
 		}
 	}
 }
 
-/* Decisions of a rank that has ended still count: later ranks must not change
- * them. */
+/*
+ * Returns true if the rank has made a decision, even if it has ended: later
+ * ranks must not change past decisions.
+ */
 static bool has_decided(const struct nb_standing *s)
 {
 	return s->state != NB_SLOT_FREE;
@@ -185,8 +191,8 @@ uint64_t nb_fence_announced(const struct nb_record *r)
 }
 
 /*
- * Has every rank adopted generation @number? An announcement at the fence is
- * not enough, as a rank may not have read the word yet.
+ * Returns true if every rank has adopted generation @number. An announcement at
+ * the fence is not enough, because the rank may not have read the word yet.
  */
 static bool all_adopted(const struct nb_record *r, uint32_t number)
 {
@@ -253,10 +259,13 @@ enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
 	uint64_t before = record_load(r);
 	uint64_t most = nb_fence_announced(r), fence = most + margin;
 
-	/* A rank has at most one pending generation... */
+	/* a rank has at most one pending generation */
 	if (!nb_fence_ready(r))
 		return NB_FENCE_PENDING;
-	/* ...and if no rank has reached its fence, the new one replaces it. */
+	/*
+	 * if no rank has reached the previous fence, the new generation
+	 * replaces the previous one
+	 */
 	if (nb_fence_word_state(before) == NB_FENCE_COMMIT &&
 	    most <= nb_fence_word_seq(before))
 		fence = nb_fence_word_seq(before);
@@ -272,7 +281,10 @@ enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
 
 enum standing { BELOW, AT_FENCE, BEYOND };
 
-/* Do fence numbers skip values? Then a waiting rank has checked first_past. */
+/*
+ * Returns true if fence numbers may skip values. A waiting rank has then
+ * checked first_past.
+ */
 static bool clock_jumps(const struct nb_record *r)
 {
 	return r->comm && __atomic_load_n(&r->comm->clock, __ATOMIC_ACQUIRE) ==
@@ -280,8 +292,8 @@ static bool clock_jumps(const struct nb_record *r)
 }
 
 /*
- * The position of the furthest rank relative to the fence of @word. A rank that
- * waits at the fence has not decided yet and counts as below.
+ * Returns the position of the furthest rank relative to the fence of @word. A
+ * rank that waits at the fence has not decided yet and counts as below.
  */
 static enum standing furthest_rank(const struct nb_record *r, uint64_t word)
 {
@@ -303,8 +315,9 @@ static enum standing furthest_rank(const struct nb_record *r, uint64_t word)
 }
 
 /*
- * Is no rank past the fence? A rank that announced it may have read the record
- * before the arming, or may be about to wait, so allow a millisecond.
+ * Returns true if no rank is past the fence. A rank that announced the fence
+ * may have read the record before the arming, or may soon announce that it
+ * waits. Allow a millisecond for this.
  */
 static bool none_past(const struct nb_record *r, uint64_t word)
 {
@@ -341,7 +354,7 @@ enum nb_fence_outcome nb_fence_decide(const struct nb_record *r, uint64_t word)
 		       : NB_FENCE_OVERRUN;
 }
 
-/* Arm, and first wait until ranks have passed the previous fence. */
+/* Arm a fence after all ranks have passed the previous fence. */
 static enum nb_fence_outcome arm_when_passed(const struct nb_record *r,
 					     uint32_t number, uint64_t margin,
 					     uint32_t timeout_ms,
@@ -362,7 +375,7 @@ static enum nb_fence_outcome arm_when_passed(const struct nb_record *r,
 
 enum { FIRST_MARGIN = 4, ONCE_MARGIN = 64, LAST_TRIES = 4 };
 
-/* A distance that ranks cannot cover while the fence is decided. */
+/* Returns a distance that ranks cannot cover while the fence is decided. */
 static uint64_t first_margin(const struct nb_fence_opts *opts)
 {
 	uint64_t least = opts->once ? ONCE_MARGIN : FIRST_MARGIN;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The record in this host's segment. All ranks use the same word, so nothing is
- * copied, and membarrier(2) is the barrier.
+ * The record in this host's segment. All ranks use the same word, so there are
+ * no copies, and membarrier(2) is the barrier.
  */
 #include "plugin/job/fence_record.h"
 
@@ -46,9 +46,11 @@ static void here_standing(const struct nb_record *r, uint32_t rank,
 {
 	const struct nb_seg_slot *slot = &r->comm->slot[rank];
 
-	/* Read the wait before the announcement: a rank announces before it
-	 * waits, so the announcement read here is that of the wait or of a
-	 * later decision. */
+	/*
+	 * Read waiting before announced. A rank announces before it waits, so
+	 * the announcement read here belongs to that wait or to a later
+	 * decision.
+	 */
 	out->waiting = load64(&slot->waiting);
 	out->announced = load64(&slot->announced);
 	out->generation = __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE);
@@ -57,7 +59,7 @@ static void here_standing(const struct nb_record *r, uint32_t rank,
 
 static void here_publish(const struct nb_record *r)
 {
-	(void)r; /* others read the slot itself */
+	(void)r; /* other processes read the slot itself */
 }
 
 static void here_wait(const struct nb_record *r, unsigned turn)
@@ -66,7 +68,8 @@ static void here_wait(const struct nb_record *r, unsigned turn)
 
 	(void)r;
 	if (turn < 64)
-		sched_yield(); /* decided within microseconds as a rule */
+		/* usually the fence is decided within microseconds */
+		sched_yield();
 	else
 		nanosleep(turn < 4096 ? &ts : &late, NULL);
 }

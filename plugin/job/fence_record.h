@@ -22,61 +22,77 @@ struct nb_record;
  * on each host keeps a copy there, which may lag but never goes back.
  */
 
-/* The state of a rank as known here: possibly old, never ahead of the rank. */
+/*
+ * State of a rank as this process knows it. It may be outdated, but it is never
+ * ahead of the rank.
+ */
 struct nb_standing {
-	uint64_t announced;  /* decisions that it has begun */
-	uint64_t waiting;    /* the ARMED word that it waits for, or 0 */
-	uint32_t generation; /* it decides with */
-	uint32_t state;	     /* enum nb_seg_slot_state */
+	uint64_t announced;  /* number of decisions that the rank has begun */
+	uint64_t waiting;    /* the ARMED word that the rank waits for, or 0 */
+	uint32_t generation; /* generation that the rank decides with */
+	uint32_t state;	     /* a value of enum nb_seg_slot_state */
 };
 
-/* Any thread of any rank or coordinator may call them, at once. */
+/*
+ * Operations of a record. Any thread of any rank or coordinator may call them
+ * concurrently.
+ */
 struct nb_record_ops {
-	/* Load the word that all hosts share, and compare-and-swap it. */
+	/*
+	 * Load the word that all hosts share, and change it by
+	 * compare-and-swap.
+	 */
 	uint64_t (*load)(const struct nb_record *r);
 	bool (*swap)(const struct nb_record *r, uint64_t from, uint64_t to);
 
-	/* The word that an abort restores. It is set before the arming, and a
-	 * reader of the arming sees it or a later one. */
+	/*
+	 * The word that an abort restores. It is set before the arming, so
+	 * whoever reads the armed word sees this fallback or a later one.
+	 */
 	uint64_t (*fallback)(const struct nb_record *r);
 	void (*set_fallback)(const struct nb_record *r, uint64_t word);
 
 	/*
-	 * After it returns, each rank's decision sees the word of the time of
-	 * the call, or a later one, and standing() shows what ranks announced
-	 * before. False: the barrier failed.
+	 * A barrier. After it returns, each rank's decision sees the word as it
+	 * was at the time of the call, or a later one, and standing() shows
+	 * what ranks announced before. Returns false if the barrier failed.
 	 */
 	bool (*barrier)(const struct nb_record *r);
-	/* The state of rank 0..nranks-1; FREE: no such rank. */
+	/*
+	 * Get the state of rank 0..nranks-1. The state is FREE if there is no
+	 * such rank.
+	 */
 	void (*standing)(const struct nb_record *r, uint32_t rank,
 			 struct nb_standing *out);
 
-	/* A rank has changed its wait: tell coordinators. */
+	/* Tell coordinators that a rank's wait has changed. */
 	void (*publish)(const struct nb_record *r);
-	/* Let other threads run; @turn counts the calls of one wait. */
+	/* Let other threads run. @turn counts the calls during one wait. */
 	void (*wait)(const struct nb_record *r, unsigned turn);
 };
 
 struct nb_record {
 	const struct nb_record_ops *ops;
-	uint32_t nranks; /* standings there are */
-	/* this host's segment */
+	uint32_t nranks; /* number of ranks that standing() knows */
+	/* the segment of this host */
 	const struct nb_segment *seg;
 	struct nb_seg_comm *comm;
-	struct nb_seg_record *word; /* comm's record */
-	bool membarrier; /* a rank relies on the coordinator's barrier */
-	void *store;	 /* data of another back end */
+	struct nb_seg_record *word; /* the record of @comm */
+	bool membarrier; /* some rank relies on the coordinator's barrier */
+	void *store;	 /* data of a back end other than the segment */
 };
 
 /*
- * nb_record_here - the record of @comm in this host's segment
- * @seg, @comm: borrowed for as long as the result is used
- * @membarrier: false: every rank has a full fence in each decision
+ * nb_record_here - describe the record of @comm in this host's segment
+ * @seg, @comm: borrowed while the result is used
+ * @membarrier: false if every rank executes a memory fence in each decision
  */
 struct nb_record nb_record_here(const struct nb_segment *seg,
 				struct nb_seg_comm *comm, bool membarrier);
-/* The same for a rank, which needs neither the barrier nor other ranks' state.
- * */
+/*
+ * Describe the record for a rank, which needs neither the barrier nor the state
+ * of other ranks.
+ */
 struct nb_record nb_record_word(struct nb_seg_record *word);
 
 #endif

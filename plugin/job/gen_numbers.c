@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The segment's table of generations. A number is used once; its place in the
- * table is reused when no rank or process can still look it up.
+ * The segment's table of generations. Each number is used once. Its table entry
+ * is reused when no rank or process can look up the number any more.
  */
 #include "plugin/job/gen_numbers.h"
 
@@ -55,7 +55,7 @@ static bool word_has(const uint64_t *word, uint64_t number)
 	       nb_fence_word_gen(w) == number;
 }
 
-/* May a process still look up the digest of @number? */
+/* Returns true if a process may still look up the digest of @number. */
 static bool number_wanted(const struct nb_seg *mem, uint64_t number)
 {
 	if (!number)
@@ -75,9 +75,9 @@ static bool number_wanted(const struct nb_seg *mem, uint64_t number)
 }
 
 /*
- * The next number whose place in the table no process needs. Late ranks at a
- * fence and processes that look up the baseline need old numbers. If all are
- * needed, the oldest is overwritten.
+ * Returns the next number whose table entry no process needs. Ranks that reach
+ * a fence late, and processes that look up the baseline, need old numbers. If
+ * all entries are needed, the oldest is overwritten.
  */
 static uint64_t next_number(const struct nb_seg *mem)
 {
@@ -188,7 +188,7 @@ bool nb_segment_digest(const struct nb_segment *s, uint32_t number,
 
 	memset(digest, 0, NB_SHA256_SIZE);
 	if (!number)
-		return true; /* the empty generation */
+		return true; /* number 0 is the empty generation */
 	if (__atomic_load_n(&g->number, __ATOMIC_ACQUIRE) != number)
 		return false;
 	read_digest(g, digest);

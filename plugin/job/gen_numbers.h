@@ -10,37 +10,50 @@
 
 struct nb_segment;
 
-/* ---- with the segment's lock ---- */
+/* The functions down to nb_segment_sign need the segment's lock. */
 
 /*
- * The number of the generation with this digest, registering it if it is new;
- * @fresh: always a new number. 0 for the digest of zeroes unless @fresh.
- * NB_E_LIMIT when numbers are used up.
+ * Find the number of the generation with this digest, and register the
+ * generation if it is new. @fresh: always register a new number. The digest of
+ * zeroes has number 0 unless @fresh. Returns NB_E_LIMIT if all numbers are
+ * used.
  */
 int nb_segment_gen(struct nb_segment *s, const uint8_t digest[NB_SHA256_SIZE],
 		   bool fresh, uint32_t *number, struct nb_err *err);
 
 /*
- * The number of the generation that is @fleet in the fleet, registering it if
- * it is new; @fleet 0: as nb_segment_gen, not fresh.
+ * Find the number of the generation that has number @fleet in the fleet, and
+ * register it if it is new. If @fleet is 0, it works like nb_segment_gen
+ * without @fresh.
  */
 int nb_segment_gen_of_fleet(struct nb_segment *s, uint64_t fleet,
 			    const uint8_t digest[NB_SHA256_SIZE],
 			    uint32_t *number, struct nb_err *err);
 
-/* For people: the policies of generation @number, separated by blanks. */
+/*
+ * Record the policy names of generation @number, separated by blanks, for
+ * people.
+ */
 void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names);
 
-/* For people: record the client that asked for generation @number, and the
- * time; @pid 0: no client. */
+/*
+ * Record which client asked for generation @number and when, for people. @pid
+ * 0: no client asked
+ */
 void nb_segment_sign(struct nb_segment *s, uint32_t number, uint32_t uid,
 		     uint32_t pid);
 
-/* False: generation @number is overwritten, or not signed. */
+/*
+ * Get the client and the time of generation @number. Returns false if the
+ * generation is overwritten or neither was recorded.
+ */
 bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
 		       uint64_t *at_s, uint32_t *uid, uint32_t *pid);
 
-/* Digest of generation @number; false if it is unknown or overwritten. */
+/*
+ * Get the digest of generation @number. Returns false if the generation is
+ * unknown or overwritten.
+ */
 bool nb_segment_digest(const struct nb_segment *s, uint32_t number,
 		       uint8_t digest[NB_SHA256_SIZE]);
 /* Prefetch the memory that nb_segment_digest reads. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Does a process live? From /proc and kill(2): a pid may have been reused, and
- * a process of another PID namespace cannot be found by its pid.
+ * Finds out whether a process is alive, from /proc and kill(2). A PID may have
+ * been reused, and a process of another PID namespace cannot be found by its
+ * PID.
  */
 #include "plugin/job/liveness.h"
 
@@ -14,7 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* State letter and start time from /proc/<pid>/stat; 0: cannot be read. */
+/*
+ * Returns the state letter from /proc/<pid>/stat, and the start time. Returns 0
+ * if the file cannot be read.
+ */
 static char read_stat(uint64_t pid, uint64_t *start)
 {
 	char path[48], text[1024];
@@ -33,18 +37,25 @@ static char read_stat(uint64_t pid, uint64_t *start)
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
-	p = strrchr(text, ')'); /* the name may hold blanks and brackets */
+	/* the process name may contain blanks and parentheses */
+	p = strrchr(text, ')');
 	if (!p || p[1] != ' ')
 		return 0;
 	p += 2;
-	/* threads are field 20, start time is field 22; p stands at field 3 */
+	/*
+	 * p points to field 3; field 20 is the number of threads, field 22 the
+	 * start time
+	 */
 	if (sscanf(p,
 		   "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 		   "%*s %*s %*s %llu %*s %llu",
 		   &threads, &ticks) != 2)
 		return 0;
 	*start = ticks;
-	/* its first thread ended, others run */
+	/*
+	 * a zombie with more than one thread: the first thread has ended,
+	 * others run
+	 */
 	return *p == 'Z' && threads > 1 ? 'S' : *p;
 }
 
@@ -66,7 +77,10 @@ bool nb_process_alive(uint64_t pid, uint64_t start)
 		return false;
 	state = read_stat(pid, &now);
 	if (!state)
-		return true; /* hidden from us: assume that it lives */
+		/*
+		 * /proc hides the process from us, so assume that it is alive
+		 */
+		return true;
 	if (state == 'Z' || state == 'X')
 		return false;
 	return !start || now == start;

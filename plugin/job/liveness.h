@@ -7,15 +7,18 @@
 #include <sys/types.h>
 
 /*
- * nb_process_alive - is the process with this pid and start time alive
- * @start: as nb_process_start gives it; 0: any
+ * nb_process_alive - check whether a process is alive
+ * @start: start time from nb_process_start; 0: any
  *
- * A zombie is not alive; a process that /proc hides from us counts as alive.
+ * A zombie is not alive. A process that /proc hides from us counts as alive.
  */
 bool nb_process_alive(uint64_t pid, uint64_t start);
-/* Start time of a process, in clock ticks since boot; 0: unknown. */
+/*
+ * Returns the start time of a process in clock ticks since boot, or 0 if it is
+ * unknown.
+ */
 uint64_t nb_process_start(pid_t pid);
-/* Inode of this process's PID namespace; 0: unknown. */
+/* Returns the inode of this process's PID namespace, or 0 if it is unknown. */
 uint64_t nb_pid_namespace(void);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Registration in the segment: processes, communicators, and the slots of their
- * ranks; and the removal of those whose process died.
+ * Registers processes, communicators and the slots of their ranks in the
+ * segment, and removes those of dead processes.
  */
 #include "plugin/job/registry.h"
 
@@ -21,7 +21,7 @@ static void store32(uint32_t *p, uint32_t v)
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
-/* A free slot of an entry that is not complete yet, or -1. */
+/* Returns a free slot of a communicator that still lacks ranks, or -1. */
 static int free_slot(const struct nb_seg_comm *c)
 {
 	if (nb_seg_registered(c) >= c->nranks)
@@ -32,8 +32,10 @@ static int free_slot(const struct nb_seg_comm *c)
 	return -1;
 }
 
-/* Two communicators may have the same id, so a complete entry belongs to
- * another communicator. */
+/*
+ * Returns the entry of a communicator that still lacks ranks. Two communicators
+ * may have the same ID, so a complete entry belongs to another communicator.
+ */
 static struct nb_seg_comm *find_comm(struct nb_seg *mem,
 				     const struct nb_seg_comm *like)
 {
@@ -48,7 +50,7 @@ static struct nb_seg_comm *find_comm(struct nb_seg *mem,
 	return NULL;
 }
 
-/* All of @like but its record and slots. */
+/* Create an entry with all fields of @like except its record and slots. */
 static struct nb_seg_comm *new_comm(struct nb_seg *mem,
 				    const struct nb_seg_comm *like)
 {
@@ -147,7 +149,7 @@ static void free_slots_of(struct nb_segment *s, uint32_t proc)
 	}
 }
 
-/* NB_QUICK may leave some dead processes to the next commit. */
+/* Remove dead processes. NB_QUICK may leave some of them to the next commit. */
 static void reap_dead(struct nb_segment *s, enum nb_care care)
 {
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
@@ -197,7 +199,7 @@ bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid,
 	return false;
 }
 
-/* Register in a free entry, else in one of a dead process. */
+/* Register this process in a free entry, else in an entry of a dead process. */
 static bool register_first(struct nb_segment *s, uint32_t flags)
 {
 	reap_dead(s, NB_QUICK);
@@ -241,7 +243,10 @@ void nb_segment_detach(struct nb_segment *s)
 		nb_segment_remove_if_last(s);
 		nb_segment_unlock(s);
 	}
-	/* else the next process that attaches or commits finds us dead */
+	/*
+	 * without the lock, leave the entry: the next process that attaches or
+	 * commits finds us dead
+	 */
 	pthread_mutex_destroy(&s->mutex);
 	nb_segment_abandon(s);
 }

@@ -6,55 +6,57 @@
 
 /*
  * nb_segment_attach - map the segment of @job and register this process
- * @dirfd: directory of sockets; -1: none, private memory
+ * @dirfd: directory of the sockets; -1: none, use private memory
  * @flags: NB_SEG_PROC_CONTROL or 0
- * @membarrier: false: behave as if membarrier(2) were refused
+ * @membarrier: false: do not use membarrier(2)
  *
- * Resets a segment in which no registered process lives. Never fails for want
- * of a file: falls back to private memory and says why in (*out)->why. NULL
- * and NB_E_NOMEM otherwise.
+ * A segment in which no registered process is alive is reset. If the file
+ * cannot be used, it falls back to private memory, and (*out)->why holds the
+ * reason. Returns 0 or NB_E_NOMEM; *@out is then NULL.
  */
 int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		      uint32_t flags, bool membarrier, struct nb_err *err);
-/* Unregister this process and unmap the segment. Does nothing for NULL. */
+/* Unregister this process and unmap the segment. @s may be NULL. */
 void nb_segment_detach(struct nb_segment *s);
 
-/* ---- with the segment's lock ---- */
+/* The functions below need the segment's lock. */
 
-/* Remove processes that died, with their slots and communicators. */
+/* Remove dead processes, with their slots and communicators. */
 void nb_segment_reap(struct nb_segment *s);
-/* Living processes of the job; the site's agent is none. */
+/*
+ * Returns the number of living processes of the job, without the site's agent.
+ */
 uint32_t nb_segment_procs(const struct nb_segment *s);
 
 /*
- * Does another process live that is the site's agent? *@pid: 0 if it is in
- * another PID namespace. Also without the lock.
+ * Returns true if another living process is the site's agent. *@pid is 0 if the
+ * agent is in another PID namespace. It may also be called without the lock.
  */
 bool nb_segment_agent(const struct nb_segment *s, uint64_t *pid,
 		      uint64_t *start);
 
 /*
- * nb_segment_join - find or make the communicator's entry and take a slot
- * @has_id: false: NCCL gives no identity; ranks are put together as they come
- * @first: number of the generation it begins with if it is made now;
- *         its digest is compared if it exists
+ * nb_segment_join - find or create a communicator's entry and take a slot
+ * @has_id: false: NCCL gives no identity, so ranks share an entry in order of
+ *   arrival
+ * @first: initial generation of a new entry; its digest is compared with an
+ *   existing entry's
  *
- * *@slot gets the slot's index; the slot is zeroed and LIVE. A rank whose
- * digest differs from the entry's marks the entry: from then on all its ranks
- * decide with no policy; so does one whose settings differ (startup.h).
- * (*comm)->slot[*slot].generation is the rank's initial generation. NB_E_LIMIT
- * when
- * entries or slots are used up.
+ * *@slot is the slot's index; the slot is zeroed and LIVE. If the rank's digest
+ * or settings (startup.h) differ from the entry's, the entry is marked, and all
+ * its ranks then decide without policies. (*comm)->slot[*slot].generation is
+ * the rank's initial generation. Returns NB_E_LIMIT if no entry or slot is
+ * free.
  */
 int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 		    uint32_t nranks, uint32_t nnodes, uint32_t first,
 		    struct nb_seg_comm **comm, uint32_t *slot,
 		    struct nb_err *err);
-/* Release the slot; the last rank frees the entry. */
+/* Release the slot. The last rank frees the entry. */
 void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
 		      uint32_t slot);
 
-/* Free the entry if no live rank uses it. */
+/* Free the entry if no living rank uses it. */
 void nb_segment_free_if_left(struct nb_seg_comm *comm);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The job segment: its file and mapping, its lock, entries of processes, and
- * rings. Another process of the same uid may write anything into it at any
- * time, so indices are checked where they are used. A segment with a wrong
- * header is replaced by a new file, never truncated: truncation would take
- * pages from others' mappings.
+ * The job segment: its file and mapping, its lock, the entries of processes,
+ * and rings. Another process of the same user may write anything into it at any
+ * time, so indices are checked on each use. A segment with a wrong header is
+ * replaced by a new file. It is never truncated, because truncation would
+ * remove pages from the mappings of other processes.
  */
 #include "plugin/job/segment.h"
 
@@ -48,9 +48,9 @@ static void sleep_ms(long ms)
 }
 
 /*
- * The lock of entry @i that its process holds while the file is open: until it
- * dies or becomes another program. One system call asks for it, and it also
- * works for processes of other containers, whose pids mean nothing here.
+ * File lock of entry @i. Its process holds it while the file is open: until it
+ * dies or executes another program. One system call can query the lock. It also
+ * works for processes of other containers, whose PIDs mean nothing here.
  */
 static struct flock entry_lock(uint32_t i)
 {
@@ -63,8 +63,10 @@ static struct flock entry_lock(uint32_t i)
 	};
 }
 
-/* Does the process of entry @i in file @fd (-1: none) live? Not for our own
- * entry, since our own lock does not show. */
+/*
+ * Returns true if the process of entry @i in file @fd (-1: none) is alive. It
+ * does not work for our own entry, because a query does not show our own lock.
+ */
 static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
 			uint64_t ns, enum nb_care care)
 {
@@ -74,16 +76,21 @@ static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
 	if (!p->pid)
 		return false;
 	known = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock);
-	/* a child made without fork handlers may hold a dead process's lock, so
-	 * check the pid too; do not compare start times: a living process taken
-	 * for dead would diverge */
+	/*
+	 * A child made without fork handlers may hold a dead process's lock, so
+	 * check the PID, too. Do not compare start times: if a living process
+	 * counted as dead, ranks would diverge.
+	 */
 	if (known && (p->flags & NB_SEG_PROC_LOCKED))
 		return lock.l_type != F_UNLCK &&
 		       (care == NB_QUICK || !p->ns || p->ns != ns ||
 			nb_process_alive(p->pid, 0));
 	if (!p->ns || !ns || p->ns == ns || fd < 0)
 		return nb_process_alive(p->pid, p->start);
-	/* without its lock file, no other process can tell that @p is dead */
+	/*
+	 * another PID namespace: without its lock, no process can tell that @p
+	 * is dead
+	 */
 	return !known || lock.l_type != F_UNLCK;
 }
 
@@ -141,12 +148,16 @@ static bool lock_file(int fd, uint64_t deadline)
 		if (now_ms() >= deadline)
 			return false;
 		sleep_ms(wait);
-		wait = wait < 8 ? wait * 2 : 8; /* hundreds may start at once */
+		/* hundreds of processes may start at the same time */
+		wait = wait < 8 ? wait * 2 : 8;
 	}
 	return true;
 }
 
-/* Without pthread_mutex_clocklock, which ThreadSanitizer does not know. */
+/*
+ * Lock a mutex with a deadline. ThreadSanitizer does not know
+ * pthread_mutex_clocklock, so poll.
+ */
 static bool lock_threads(pthread_mutex_t *m, uint64_t deadline)
 {
 	while (pthread_mutex_trylock(m)) {
@@ -191,12 +202,13 @@ static bool any_alive(int fd, const struct nb_seg_proc *proc, uint64_t ns)
 	return false;
 }
 
-/* What to do with an existing file. */
+/* What to do with an existing segment file. */
 enum judgement { USE, REPLACE, LEAVE };
 
 /*
- * Use it if a registered process lives and the version matches. Leave it alone
- * if a process lives and the version differs. Else replace it.
+ * Decide what to do with an existing file. Use it if a registered process is
+ * alive and the version matches. Leave it alone if a process is alive and the
+ * version differs. Otherwise replace it.
  */
 static enum judgement judge_file(int fd, size_t size, uint64_t ns)
 {
@@ -227,7 +239,10 @@ static enum judgement judge_file(int fd, size_t size, uint64_t ns)
 	return result;
 }
 
-/* Ring pages lie beyond the end of the file until a rank claims them. */
+/*
+ * Map the file. Ring pages are beyond the end of the file until a rank claims
+ * them.
+ */
 static bool map_file(struct nb_segment *s, int fd)
 {
 	void *p = mmap(NULL, NB_SEG_SPAN, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -255,8 +270,9 @@ static void fill_new(struct nb_seg *mem)
 }
 
 /*
- * Allocate the file's pages now: a full file system must not cause a SIGBUS
- * later, nor a file size limit (ulimit -f) a SIGXFSZ now. 0 or an errno.
+ * Allocate the file's pages now. Otherwise a full file system could cause a
+ * SIGBUS later, and a file size limit (ulimit -f) a SIGXFSZ. Returns 0 or an
+ * errno.
  */
 static int reserve_file(int fd, off_t at, size_t size)
 {
@@ -268,7 +284,7 @@ static int reserve_file(int fd, off_t at, size_t size)
 	return posix_fallocate(fd, at, (off_t)size);
 }
 
-/* Put a new, locked file in place of the existing one. */
+/* Replace the existing file by a new one, which is locked. */
 static bool create_file(struct nb_segment *s, int dirfd, const char *name)
 {
 	char fresh[160];
@@ -303,14 +319,15 @@ fail:
 	return false;
 }
 
-/* ---- marks in a file that this process cannot use ---- */
-
 static bool put_word(int fd, uint64_t v, size_t at)
 {
 	return pwrite(fd, &v, sizeof(v), (off_t)at) == (ssize_t)sizeof(v);
 }
 
-/* Is no other unidentified process registered that may live? */
+/*
+ * Returns true if no other living process has left the mark of an unidentified
+ * peer.
+ */
 static bool only_stranger(int fd, uint64_t ns)
 {
 	uint64_t had[2]; /* pid, namespace */
@@ -322,7 +339,10 @@ static bool only_stranger(int fd, uint64_t ns)
 					    !nb_process_alive(had[0], 0)));
 }
 
-/* The mark has the same offsets in all versions of the segment. */
+/*
+ * Leave a mark in a segment that we cannot use. It has the same offsets in all
+ * versions of the segment.
+ */
 static void mark_stranger(int fd, uint64_t ns)
 {
 	struct flock one = {
@@ -332,10 +352,13 @@ static void mark_stranger(int fd, uint64_t ns)
 		.l_len = sizeof(uint64_t),
 	};
 
-	/* the death of one process must not hide another: never cleared */
+	/*
+	 * several such processes exist, or may exist: set a flag that is never
+	 * cleared, because the death of one process must not hide another
+	 */
 	if (fcntl(fd, F_OFD_SETLK, &one) || !only_stranger(fd, ns))
 		(void)put_word(fd, 1, offsetof(struct nb_seg, strangers));
-	/* if this write fails, the others do not learn of us */
+	/* if this write fails, other processes do not learn of us */
 	if (put_word(fd, ns, offsetof(struct nb_seg, stranger_ns)))
 		(void)put_word(fd, (uint64_t)getpid(),
 			       offsetof(struct nb_seg, stranger));
@@ -343,7 +366,7 @@ static void mark_stranger(int fd, uint64_t ns)
 	(void)fcntl(fd, F_OFD_SETLK, &one);
 }
 
-/* Is the file at @name still the one behind @fd? */
+/* Returns true if @name is still the name of the open file @fd. */
 static bool still_there(int dirfd, const char *name, int fd)
 {
 	struct stat a, b;
@@ -359,12 +382,16 @@ static bool is_ours(int fd, struct stat *st)
 	       st->st_uid == geteuid() && !(st->st_mode & 077);
 }
 
-/* Hundreds of processes may start at once on a few CPUs. */
+/*
+ * Limit for attaching, because hundreds of processes may start at the same time
+ * on a few CPUs.
+ */
 enum { ATTACH_MS = 30000 };
 
 /*
- * Try the existing file once. 1: mapped and locked; 0: it was replaced
- * meanwhile, try again; -1: it cannot be used, and s->why says why.
+ * Try to use the existing file once. Returns 1 if it is mapped and locked, 0 if
+ * another process has replaced it (try again), -1 if it cannot be used and
+ * s->why says why.
  */
 static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 			int fd)
@@ -398,8 +425,11 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 		if (!ok)
 			say_why(s, "cannot map the segment", errno);
 		break;
-	case REPLACE: /* the old file's lock is held until the new one is in
-		       * place, so that two cannot replace it at once */
+	/*
+	 * keep the old file's lock until the new file has its name, so that two
+	 * processes cannot replace the file at the same time
+	 */
+	case REPLACE:
 		ok = create_file(s, dirfd, name);
 		close(fd);
 		return ok ? 1 : -1;
@@ -417,7 +447,10 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 	return ok ? 1 : -1;
 }
 
-/* Map and lock the file; false: s->why says why not. */
+/*
+ * Map and lock the file. Returns false if it cannot be used, and s->why says
+ * why.
+ */
 static bool open_shared(struct nb_segment *s, int dirfd, const char *name)
 {
 	for (int i = 0; i < 16; i++) {
@@ -425,8 +458,10 @@ static bool open_shared(struct nb_segment *s, int dirfd, const char *name)
 		int rc;
 
 		if (fd < 0 && errno == ENOENT) {
-			/* create an empty file first, so processes that start
-			 * together queue at one lock */
+			/*
+			 * create an empty file first, so that processes that
+			 * start together wait for the same lock
+			 */
 			fd = openat(dirfd, name,
 				    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 				    0600);
@@ -486,7 +521,7 @@ static void unmap_segment(struct nb_segment *s)
 	if (s->mem)
 		munmap(s->mem, s->shared ? NB_SEG_SPAN : sizeof(struct nb_seg));
 	if (s->fd >= 0)
-		close(s->fd); /* and releases its lock */
+		close(s->fd); /* closing the file releases its lock */
 	if (s->dirfd >= 0)
 		close(s->dirfd);
 	s->mem = NULL;
@@ -558,12 +593,15 @@ void nb_segment_remove_if_last(const struct nb_segment *s)
 	if (!still_there(s->dirfd, s->name, s->fd))
 		return;
 	unlinkat(s->dirfd, s->name, 0);
-	/* remove the controllers' mailbox beside it */
+	/* also remove the controllers' mailbox in the same directory */
 	snprintf(board, sizeof(board), "%.*s.loop", (int)stem, s->name);
 	unlinkat(s->dirfd, board, 0);
 }
 
-/* Pages beyond the file's end are mapped and must not be touched. */
+/*
+ * Describe the segment for core/jobseg. Pages beyond the file's end are mapped,
+ * but must not be accessed.
+ */
 struct nb_job nb_segment_job(const struct nb_segment *s)
 {
 	struct nb_job job = { s->mem, sizeof(*s->mem), NULL };
@@ -577,7 +615,7 @@ struct nb_job nb_segment_job(const struct nb_segment *s)
 	return job;
 }
 
-/* Is the rank that last used the ring still in its entry? */
+/* Returns true if the rank that last used the ring still has its entry. */
 static bool ring_wanted(const struct nb_seg *mem, uint32_t ring)
 {
 	uint32_t owner = mem->ring_owner[ring] - 1;
@@ -588,7 +626,7 @@ static bool ring_wanted(const struct nb_seg *mem, uint32_t ring)
 	       c->slot[owner % NB_SEG_SLOTS].ring == ring + 1;
 }
 
-/* An unused ring, else the first whose user is gone; -1: none. */
+/* Returns an unused ring, else the first one whose rank has ended, or -1. */
 static int find_ring(const struct nb_seg *mem)
 {
 	int left = -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * This process in its job: its directory, its segment, and the settings that it
- * publishes.
+ * This process as a member of its job: its directory, its segment, and the
+ * settings that it publishes.
  */
 #include "plugin/job/self.h"
 
@@ -36,8 +36,10 @@ void nb_self_open(void)
 			   &nb_self.dir_err);
 }
 
-/* Publish the settings that must be equal in all processes. Other processes
- * read this entry when they find a rank of ours, and ranks register later. */
+/*
+ * Publish the settings that must be equal in all processes. Ranks of this
+ * process register later; other processes then compare this entry.
+ */
 static void publish_settings(void)
 {
 	struct nb_seg_proc *self = &nb_self.seg->mem->proc[nb_self.seg->proc];

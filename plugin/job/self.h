@@ -11,40 +11,45 @@
 #include "plugin/runtime/jobdir.h"
 
 /*
- * This process as a member of its job. Written while the process starts, and
- * again in a forked child; constant between.
+ * This process as a member of its job. The fields are written at process start
+ * and in a forked child, and are otherwise constant.
  */
 struct nb_self {
-	/* Directory of sockets and segment, job and rank; without a directory
-	 * dirfd is -1 and dir_err says why. */
+	/*
+	 * Job directory, which contains sockets and segment; also job name and
+	 * rank. If there is no directory, dirfd is -1 and dir_err says why.
+	 */
 	struct nb_jobdir dir;
 	struct nb_err dir_err;
 	char host[256];
 	pid_t pid;
-	uint64_t started_ns;	/* CLOCK_MONOTONIC */
-	struct nb_segment *seg; /* NULL in a forked child that NCCL has not
-				 * called, and before the start */
+	uint64_t started_ns; /* start of this process (CLOCK_MONOTONIC) */
+	/*
+	 * NULL before the start, and in a forked child that NCCL has not called
+	 */
+	struct nb_segment *seg;
 };
 extern struct nb_self nb_self;
 
-/* Fill in pid, host and start time, and open the job directory. */
+/* Set PID, host and start time, and open the job directory. */
 void nb_self_open(void);
 /*
- * Attach to the job's segment and enter there the settings that all processes
- * must have alike. @control: this process has a control socket.
+ * Attach to the job's segment, and publish the settings that all processes must
+ * have in common. @control: this process has a control socket
  */
 int nb_self_attach(bool control, struct nb_err *err);
-/* The control socket that nb_self_attach announced cannot be made. */
+/* Withdraw the announced control socket, because it could not be created. */
 void nb_self_no_control(void);
 void nb_self_close(void);
 
-/* The segment as `status` shows it. */
+/* The segment's state, as `status` shows it. */
 struct nb_segment_info {
-	char path[PATH_MAX + 80]; /* "" when not shared */
+	/* path of the file; "" if the segment is not shared */
+	char path[PATH_MAX + 80];
 	bool shared;
-	uint32_t processes; /* the job's living processes on this host */
+	uint32_t processes; /* living processes of the job on this host */
 	bool membarrier;    /* decisions need no memory fence of their own */
-	char why[256];	    /* why it is not shared; "" */
+	char why[256];	    /* why the segment is not shared, or "" */
 };
 void nb_self_segment(struct nb_segment_info *out);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Start-up agreement. A process compares its settings when it registers a rank.
- * A process that cannot register leaves a mark, which its peers read before
- * their first decision. Other processes may overwrite this data at any time; it
- * is only compared and shown.
+ * Start-up agreement. When a process registers a rank, it compares its
+ * settings. A process that cannot register leaves a mark, which its peers read
+ * before their first decision. Other processes may overwrite this data at any
+ * time, so it is only compared and shown.
  */
 #include "plugin/job/startup.h"
 
@@ -47,7 +47,7 @@ static void mark_mismatch(struct nb_seg_comm *c, uint32_t why, uint32_t a,
 	c->differ_slot[1] = b;
 	__atomic_store_n(&c->differs, why, __ATOMIC_RELEASE);
 	__atomic_store_n(&c->mismatch, 1, __ATOMIC_RELEASE);
-	/* commit generation 0 at decision 0 for all ranks */
+	/* commit generation 0 (no policies) from decision 0 on for all ranks */
 	__atomic_compare_exchange_n(&c->record.word, &none,
 				    nb_fence_word(NB_FENCE_COMMIT, 0, 0), false,
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -59,14 +59,17 @@ static const struct nb_seg_proc *proc_of(const struct nb_segment *s,
 	return &s->mem->proc[slot->proc % NB_SEG_PROCS];
 }
 
-/* Settings of fences. Fences exist only on one host. */
+/* Returns true for settings of fences, which exist only on one host. */
 static bool of_fences(uint32_t setting)
 {
 	return setting == NB_SETTING_FENCE_MARGIN ||
 	       setting == NB_SETTING_FENCE_TIMEOUT_MS;
 }
 
-/* The process may have made other communicators since, with other settings. */
+/*
+ * Get the settings with which a rank began. Its process may have created other
+ * communicators since then, with other settings.
+ */
 static void begun_with(const struct nb_segment *s, const struct nb_seg_comm *c,
 		       uint32_t slot, uint32_t setting[NB_NSETTINGS])
 {
@@ -134,9 +137,8 @@ bool nb_startup_by_calls(struct nb_seg_comm *c)
 	return true;
 }
 
-/* ---- those who could not register ---- */
-
-enum { CLAIMED = 1 }; /* being filled; no plugin has this pid */
+/* pid of a mark that is being written; no process with the plugin has PID 1 */
+enum { CLAIMED = 1 };
 
 void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
 {
@@ -157,8 +159,10 @@ void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
 			  __ATOMIC_SEQ_CST);
 }
 
-/* Set the mark first. A coordinator that reads the baseline later sees it, and
- * the compare-and-swap of a coordinator that read the baseline earlier fails.
+/*
+ * Set the mark before reading the baseline. A coordinator that reads the
+ * baseline later sees the mark. The compare-and-swap of a coordinator that read
+ * the baseline earlier fails.
  */
 void nb_startup_bar(struct nb_segment *s)
 {
@@ -194,7 +198,10 @@ void nb_startup_reap(struct nb_segment *s)
 	}
 }
 
-/* A process of another PID namespace counts as alive. */
+/*
+ * Returns true if the process that left the mark is alive. A process of another
+ * PID namespace counts as alive.
+ */
 static bool stranger_lives(const struct nb_segment *s)
 {
 	uint64_t pid = __atomic_load_n(&s->mem->stranger, __ATOMIC_SEQ_CST);
@@ -236,8 +243,10 @@ bool nb_startup_missing(const struct nb_seg_comm *c)
 enum nb_differ nb_startup_apart(const struct nb_segment *s,
 				const struct nb_seg_comm *c)
 {
-	/* other hosts do not see these marks: all ranks must start alike
-	 * without them */
+	/*
+	 * other hosts cannot see these marks, and all ranks of a communicator
+	 * must start with the same policies
+	 */
 	if (!c->has_id || c->nranks < 2 || c->nnodes > 1)
 		return NB_DIFFER_NOT;
 	if (is_lost(s->mem, c->comm_id))

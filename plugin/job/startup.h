@@ -11,64 +11,82 @@
 struct nb_segment;
 
 /*
- * Start-up agreement: before a communicator's first decision we detect ranks of
- * this host that start with other policies, settings or versions than their
- * peers. NCCL calls init on all ranks before any decision, so a mark left in
- * init is seen by all.
+ * Start-up agreement. Before a communicator's first decision, the ranks of this
+ * host detect whether they start with different policies, settings or versions.
+ * NCCL calls init on all ranks before any decision, so every rank sees a mark
+ * that another rank left in init.
  */
 
-/* "0.1.0" as a number that can be compared; each part is at most 1023. */
+/*
+ * Convert a version like "0.1.0" to a number for comparison. Each part is at
+ * most 1023.
+ */
 uint32_t nb_startup_version(const char *text);
 
-/* Compare the new slot @i with an older one, and mark the entry if they differ.
- * With the segment's lock. */
+/*
+ * Compare new slot @i with an older slot, and mark the entry if they differ.
+ * The caller holds the segment's lock.
+ */
 void nb_startup_compare(struct nb_segment *s, struct nb_seg_comm *c, uint32_t i,
 			bool same_policies, uint32_t first);
 
-/* Mark that ranks in slots @a and @b, of one process, started differently in
- * @what. */
+/*
+ * Mark that the ranks in slots @a and @b of one process started with a
+ * different setting @what.
+ */
 void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
 		       uint32_t b);
 
-/* Leave a mark for its peers that a rank of @comm_id could not register.
- * Without the lock. */
+/*
+ * Leave a mark that a rank of @comm_id could not register, for the rank's
+ * peers. The caller does not hold the segment's lock.
+ */
 void nb_startup_lose(struct nb_segment *s, uint64_t comm_id);
 /*
- * Leave the mark for a communicator without identity, whose ranks cannot find
- * it. Bars changes of the baseline until
- * nb_startup_lost_is_gone(NB_SEG_UNNAMED), so that all of its ranks start with
- * the same.
+ * Leave a mark for a communicator without identity, whose ranks cannot
+ * recognise the mark. The baseline cannot change until
+ * nb_startup_lost_is_gone(NB_SEG_UNNAMED), so all ranks of that communicator
+ * start with the same baseline.
  */
 void nb_startup_bar(struct nb_segment *s);
-/* Is there such a mark? With the lock. */
+/* Returns true if such a mark exists. The caller holds the segment's lock. */
 bool nb_startup_barred(const struct nb_segment *s);
-/* Remove the mark: its communicator is gone. With the lock. */
+/*
+ * Remove the mark of a communicator that has ended. The caller holds the
+ * segment's lock.
+ */
 void nb_startup_lost_is_gone(struct nb_segment *s, uint64_t comm_id);
-/* Remove the marks of processes that died. With the lock. */
+/* Remove the marks of dead processes. The caller holds the segment's lock. */
 void nb_startup_reap(struct nb_segment *s);
-/* Why the ranks of @c cannot start alike, apart from compared settings.
- * NB_DIFFER_NOT: they can. */
+/*
+ * Returns why the ranks of @c cannot start with the same policies, apart from
+ * compared settings. NB_DIFFER_NOT: they can.
+ */
 enum nb_differ nb_startup_apart(const struct nb_segment *s,
 				const struct nb_seg_comm *c);
-/* Before the first decision: is a rank of this host missing? Its process has no
- * ncclbpf or another job name, is disabled, or shares no segment. */
+/*
+ * Returns true if a rank of this host has not registered before the first
+ * decision. Its process does not load ncclbpf or disables it, has another job
+ * name, or shares no segment.
+ */
 bool nb_startup_missing(const struct nb_seg_comm *c);
 /*
- * Before the first decision: do all ranks count calls of NCCL's API, so that
- * fences can be call numbers? All ranks find the same, and the entry records
- * it. Of a communicator of several sites: all ranks of this site; the fleet
- * compares the sites before it arms a fence.
+ * Returns true if all ranks count API calls, so that fences can be call
+ * numbers. It runs before the first decision. All ranks get the same result,
+ * which the entry records. For a communicator of several sites, it checks the
+ * ranks of this site, and the fleet compares the sites before it arms a fence.
  */
 bool nb_startup_by_calls(struct nb_seg_comm *c);
-/* Record @why in the entry. */
+/* Record @why in the communicator's entry as the difference. */
 void nb_startup_mark(struct nb_seg_comm *c, enum nb_differ why);
-/* Can a change of policies help? */
+/* Returns true if no change of policies can resolve the difference. */
 bool nb_startup_for_good(const struct nb_seg_comm *c);
 
 /*
- * nb_startup_text - the difference between ranks of @c, with both sides
+ * nb_startup_text - describe the difference between ranks of @c, with both
+ * values
  *
- * "" if they do not differ. Cut to @size.
+ * @text is "" if the ranks do not differ. It is truncated to @size.
  */
 void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 		     char *text, size_t size);

@@ -3,54 +3,54 @@
 #define NB_PLUGIN_JOB_STEP_H
 
 /*
- * The steps of the fence protocol, named as in test/model/fence.pml, for a
- * test that stops or kills a process at each of them and checks what was
- * done against the model's rules. Nothing at all unless NB_STEPS is defined,
- * which only test/unit/test_fence_faults.c does.
+ * Steps of the fence protocol, named as in test/model/fence.pml. A test stops
+ * or kills a process at each step and checks the history against the model's
+ * rules. The macros expand to nothing unless NB_STEPS is defined, which only
+ * test/unit/test_fence_faults.c does.
  *
  * NB_STEP(name): the process is between two operations. NB_DONE(name, a, b,
- * what): do @what and record it, in the order in which all processes do such
- * operations.
+ * what): do @what and record it. All processes record such operations in the
+ * order in which they happen.
  */
 #ifdef NB_STEPS
 #include <stdint.h>
 
-/*   name          taken by */
-#define NB_STEP_ROWS(STEP)                                    \
-	STEP(ANNOUNCED) /* rank */                            \
-	STEP(BEGIN)	/* rank: before its first decision */ \
-	STEP(WAITING)	/* rank */                            \
-	STEP(PATIENCE)	/* rank: its time-out has ended */    \
-	STEP(RELEASED)	/* rank: the word has changed */      \
-	STEP(ADOPT)	/* rank */                            \
-	STEP(ADOPTED)	/* rank */                            \
-	STEP(LOCKED)	/* coordinator */                     \
-	STEP(REAPED)	/* coordinator */                     \
-	STEP(RECOVER)	/* coordinator */                     \
-	STEP(NUMBERED)	/* coordinator */                     \
-	STEP(READY)	/* coordinator */                     \
-	STEP(FALLBACK)	/* coordinator */                     \
-	STEP(ARMED)	/* coordinator */                     \
-	STEP(BARRIER)	/* coordinator */                     \
-	STEP(NONE_PAST) /* coordinator */                     \
-	STEP(OVERRUN)	/* coordinator */                     \
-	STEP(COMMITTED) /* coordinator */                     \
-	STEP(BASELINE)	/* coordinator */                     \
-	STEP(SWAP)	/* rank or coordinator: swap of the record's word */
+/* Name of each step; the comment says who takes it. */
+#define NB_STEP_ROWS(STEP)                                      \
+	STEP(ANNOUNCED) /* taken by a rank */                   \
+	STEP(BEGIN)	/* a rank, before its first decision */ \
+	STEP(WAITING)	/* taken by a rank */                   \
+	STEP(PATIENCE)	/* a rank whose time-out has ended */   \
+	STEP(RELEASED)	/* a rank that saw the word change */   \
+	STEP(ADOPT)	/* taken by a rank */                   \
+	STEP(ADOPTED)	/* taken by a rank */                   \
+	STEP(LOCKED)	/* taken by the coordinator */          \
+	STEP(REAPED)	/* taken by the coordinator */          \
+	STEP(RECOVER)	/* taken by the coordinator */          \
+	STEP(NUMBERED)	/* taken by the coordinator */          \
+	STEP(READY)	/* taken by the coordinator */          \
+	STEP(FALLBACK)	/* taken by the coordinator */          \
+	STEP(ARMED)	/* taken by the coordinator */          \
+	STEP(BARRIER)	/* taken by the coordinator */          \
+	STEP(NONE_PAST) /* taken by the coordinator */          \
+	STEP(OVERRUN)	/* taken by the coordinator */          \
+	STEP(COMMITTED) /* taken by the coordinator */          \
+	STEP(BASELINE)	/* taken by the coordinator */          \
+	STEP(SWAP)	/* rank or coordinator swaps the record's word */
 
-/* Steps of the controllers (controller.c), which the model does not have. */
-#define NB_LOOP_STEP_ROWS(STEP)                                                \
-	STEP(LOOP_ELECTED) /* elected process: it has seen its election */     \
-	STEP(LOOP_ASKED)   /* elected: it has asked all processes for maps */  \
-	STEP(LOOP_MERGING) /* elected: its own maps are merged */              \
-	STEP(LOOP_MERGED)  /* elected: all maps are merged */                  \
-	STEP(LOOP_RAN)	   /* elected: the controllers have run */             \
-	STEP(LOOP_STAGED) /* elected: the change is staged here, not posted */ \
-	STEP(LOOP_PROPOSED)  /* elected: posted */                             \
-	STEP(LOOP_AGREED)    /* elected: all have staged the change */         \
-	STEP(LOOP_COMMITTED) /* elected: committed, not reported */            \
-	STEP(LOOP_ANSWERED)  /* other process: its maps are posted */          \
-	STEP(LOOP_FOLLOWED)  /* other process: it has staged the change */
+/* Steps of the controllers (controller.c), which are not in the model. */
+#define NB_LOOP_STEP_ROWS(STEP)                                             \
+	STEP(LOOP_ELECTED)   /* elected process: learned of its election */ \
+	STEP(LOOP_ASKED)     /* elected: asked all processes for maps */    \
+	STEP(LOOP_MERGING)   /* elected: has merged its own maps */         \
+	STEP(LOOP_MERGED)    /* elected: has merged all maps */             \
+	STEP(LOOP_RAN)	     /* elected: the controllers have run */        \
+	STEP(LOOP_STAGED)    /* elected: staged the change, not posted */   \
+	STEP(LOOP_PROPOSED)  /* elected: posted the change */               \
+	STEP(LOOP_AGREED)    /* elected: all have staged the change */      \
+	STEP(LOOP_COMMITTED) /* elected: committed, not reported */         \
+	STEP(LOOP_ANSWERED)  /* other process: has posted its maps */       \
+	STEP(LOOP_FOLLOWED)  /* other process: has staged the change */
 
 enum nb_step {
 #define STEP(name) NB_STEP_##name,
