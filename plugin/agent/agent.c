@@ -141,7 +141,7 @@ static void lease_turn(struct nb_agent *a)
 
 static const char *const families[] = { "order/",   "coordinator", "site/",
 					"staged/",  "comm/",	   "seen/",
-					"request/", "desired" };
+					"request/", "desired",	   "members/" };
 enum { NARROW = 2, ALL = sizeof(families) / sizeof(families[0]) };
 
 static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)

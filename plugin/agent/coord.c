@@ -16,6 +16,7 @@
 
 enum {
 	STAGE_MS = 20000, /* time for all sites to stage the change */
+	AWAY_MS = 5000,	  /* time for a site that has left to come back */
 	SEEN_MS = 2000,	  /* time for all sites to answer an arming */
 	/* time in which a rank at the fence must announce that it waits */
 	AT_MS = 20,
@@ -253,6 +254,19 @@ static int check_expected(struct nb_coord *c, const json_t *request)
 				"changed it");
 }
 
+/* The sites that must take part, from the order to the end of the change. */
+static void keep_members(struct nb_coord *c)
+{
+	const struct nb_view *v = &c->a->view;
+
+	json_decref(c->members);
+	c->members = json_array();
+	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
+	     i++)
+		json_array_append_new(c->members,
+				      json_string(v->at[i].key + 5));
+}
+
 void nb_coord_order_stage(struct nb_coord *c, const char *id,
 			  const json_t *request)
 {
@@ -260,6 +274,7 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	json_t *order;
 
 	nb_coord_change_free(c);
+	keep_members(c);
 	c->n = next_n(c);
 	c->gen_n = 0;
 	c->began_ms = nb_agent_ms();
@@ -290,6 +305,33 @@ static void note_site(struct nb_coord *c, const char *site, const char *text,
 		c->sites = json_array();
 	json_array_append_new(c->sites, json_pack("{s:s,s:s,s:s}", "site", site,
 						  "text", text, "hint", hint));
+}
+
+/*
+ * Count the sites of the order whose agent's lease has ended since. Their ranks
+ * decide on, so the change may not do without them.
+ */
+static size_t count_left(struct nb_coord *c, bool note)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < json_array_size(c->members); i++) {
+		const char *name =
+			json_string_value(json_array_get(c->members, i));
+		char key[128];
+
+		snprintf(key, sizeof(key), "site/%s", name);
+		if (nb_view_get(&c->a->view, key))
+			continue;
+		n++;
+		if (note)
+			note_site(c, name,
+				  "its agent's lease has ended since the "
+				  "change was ordered",
+				  "try again: the job's processes start "
+				  "another agent");
+	}
+	return n;
 }
 
 /* Count the sites that have staged change c->n, and all sites (*@sites). */
@@ -342,6 +384,32 @@ static void refuse_sites(struct nb_coord *c, int code)
 
 static void arm(struct nb_coord *c);
 
+/* Try again at a later turn. Returns false if AWAY_MS are over. */
+static bool look_again(struct nb_coord *c)
+{
+	if (nb_agent_ms() >= c->began_ms + AWAY_MS)
+		return false;
+	c->state = NB_COORD_STAGING;
+	return true;
+}
+
+/*
+ * If a site with ranks of a communicator has left, the change waits for it or
+ * is refused. Returns true in both cases.
+ */
+static bool wait_for_ranks(struct nb_coord *c)
+{
+	char why[240];
+
+	if (c->catch_up || nb_targets_whole(&c->a->view, why, sizeof(why)))
+		return false;
+	if (!look_again(c))
+		refuse(c, NB_E_BUSY, why,
+		       "try again when its agent has registered; list shows "
+		       "the sites");
+	return true;
+}
+
 /*
  * All sites have staged the same generation: answer a dry run, else arm the
  * fences.
@@ -358,6 +426,8 @@ static void staged(struct nb_coord *c)
 				? nb_view_int(k->value, "n")
 				: 0;
 	nb_targets_find(&c->targets, &c->a->view, c->digest);
+	if (wait_for_ranks(c))
+		return;
 	if (c->check)
 		answer(c, false);
 	else
@@ -366,17 +436,20 @@ static void staged(struct nb_coord *c)
 
 static void turn_staging(struct nb_coord *c)
 {
-	size_t sites, n;
+	size_t sites, n, left;
 	bool late = nb_agent_ms() >= c->deadline;
+	bool soon = nb_agent_ms() < c->began_ms + AWAY_MS;
 
 	json_decref(c->sites);
 	c->sites = NULL;
 	n = count_staged(c, &sites, late);
-	if (n < sites && !late && !c->sites)
+	left = count_left(c, late || !soon);
+	if ((n < sites || left) && !late && !c->sites)
 		return;
 	if (n < sites || c->sites)
-		refuse_sites(c,
-			     n < sites && late ? NB_E_TIMEOUT : NB_E_REFUSED);
+		refuse_sites(c, n < sites && late ? NB_E_TIMEOUT
+				: left		  ? NB_E_BUSY
+						  : NB_E_REFUSED);
 	else if (!sites)
 		refuse(c, NB_E_REFUSED, "no site of the job is registered", "");
 	else
@@ -420,12 +493,8 @@ static void arm(struct nb_coord *c)
 		return;
 	if (!nb_targets_ready(&c->targets, &c->a->view, why, sizeof(why))) {
 		nb_coord_txn_free(t);
-		if (nb_agent_ms() < c->began_ms + STAGE_MS / 4) {
-			/* the next round tries to arm again */
-			c->state = NB_COORD_STAGING;
-			return;
-		}
-		refuse(c, NB_E_BUSY, why, "try again");
+		if (!look_again(c))
+			refuse(c, NB_E_BUSY, why, "try again");
 		return;
 	}
 	nb_targets_choose(&c->targets, &c->a->view, c->tries, c->rtt_ms,
@@ -552,17 +621,6 @@ static void turn_armed(struct nb_coord *c)
 	}
 }
 
-static void keep_members(struct nb_coord *c)
-{
-	const struct nb_view *v = &c->a->view;
-
-	c->members = json_array();
-	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
-	     i++)
-		json_array_append_new(c->members,
-				      json_string(v->at[i].key + 5));
-}
-
 /*
  * Wait until the sites have committed the communicators that are theirs alone.
  * The decision stands; if a site could not follow it, the operator is told.
@@ -573,7 +631,7 @@ static void turn_settling(struct nb_coord *c)
 	json_t *left;
 	bool waits;
 
-	if (!c->members)
+	if (!c->members) /* a coordinator before us committed it */
 		keep_members(c);
 	left = nb_targets_unsettled(&c->a->view, c->members, c->n, &waits);
 	if (waits && nb_agent_ms() < c->deadline) {

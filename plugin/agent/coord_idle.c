@@ -95,7 +95,7 @@ static bool was_committed(struct nb_coord *c, const char *id,
 	return true;
 }
 
-static void notes_put(void *arg, const struct nb_store_reply *r)
+static void cleaned(void *arg, const struct nb_store_reply *r)
 {
 	struct nb_coord *c = nb_coord_reply(arg, r);
 
@@ -124,7 +124,36 @@ static bool put_notes(struct nb_coord *c)
 	}
 	nb_coord_txn_put(c, t, "order/notes", notes, 0);
 	nb_coord_enter(c, NB_COORD_CLEANING, 0);
-	nb_coord_txn_send(c, t, notes_put);
+	nb_coord_txn_send(c, t, cleaned);
+	return true;
+}
+
+/*
+ * Write which sites have ranks of each communicator, once all ranks have
+ * registered. The sites' own keys end with the leases of their agents.
+ */
+static bool put_members(struct nb_coord *c)
+{
+	const struct nb_view *v = &c->a->view;
+	size_t i = nb_view_first(v, "comm/");
+	struct nb_coord_txn *t = NULL;
+	char key[32];
+	int64_t mod;
+	json_t *value;
+
+	while ((!t || t->nop < NB_COORD_OPS / 2) &&
+	       (value = nb_targets_members(v, &i, key, &mod))) {
+		if (!t && !(t = nb_coord_txn_new(c))) {
+			json_decref(value);
+			return false;
+		}
+		nb_coord_txn_compare(c, t, key, mod);
+		nb_coord_txn_put(c, t, key, value, 0);
+	}
+	if (!t)
+		return false;
+	nb_coord_enter(c, NB_COORD_CLEANING, 0);
+	nb_coord_txn_send(c, t, cleaned);
 	return true;
 }
 
@@ -144,7 +173,7 @@ void nb_coord_idle(struct nb_coord *c)
 	if (now < c->caught_ms + NB_COORD_CATCH_MS)
 		return;
 	c->caught_ms = now;
-	if (put_notes(c) || nb_coord_start(c))
+	if (put_members(c) || put_notes(c) || nb_coord_start(c))
 		return;
 	if (nb_targets_lacking(&c->a->view))
 		nb_coord_order_stage(c, "", NULL);

@@ -343,6 +343,103 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 	return true;
 }
 
+/* Returns the revision of the last site's registration, 0 if one lacks. */
+static int64_t registered(const struct nb_view *v, const struct group *g)
+{
+	int64_t last = 0;
+
+	for (size_t i = g->first; i < g->end; i++) {
+		int64_t since = nb_view_int(v->at[i].value, "since");
+
+		if (!since)
+			return 0;
+		last = since > last ? since : last;
+	}
+	return last;
+}
+
+/*
+ * Returns the names of the group's sites, as the coordinator wrote them when
+ * all ranks had registered. Returns NULL if it has not written them, or if the
+ * key belongs to an earlier communicator of the same identity.
+ */
+static const json_t *members_of(const struct nb_view *v, const struct group *g)
+{
+	char key[32];
+	const struct nb_view_key *k;
+
+	snprintf(key, sizeof(key), "members/%s", g->id);
+	k = nb_view_get(v, key);
+	if (!k || nb_view_int(k->value, "since") < registered(v, g))
+		return NULL;
+	return json_object_get(k->value, "sites");
+}
+
+/*
+ * Returns the first of @sites that has neither ranks in the group nor an agent,
+ * or NULL. A site with an agent alone has destroyed the communicator.
+ */
+static const char *find_left(const struct nb_view *v, const struct group *g,
+			     const json_t *sites)
+{
+	for (size_t i = 0; i < json_array_size(sites); i++) {
+		const char *name = json_string_value(json_array_get(sites, i));
+		char key[128];
+
+		if (!name)
+			continue;
+		snprintf(key, sizeof(key), "comm/%s/%s", g->id, name);
+		if (!nb_view_get(v, key) && !at_site(v, "site", name))
+			return name;
+	}
+	return NULL;
+}
+
+bool nb_targets_whole(const struct nb_view *v, char *why, size_t size)
+{
+	struct group g;
+
+	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
+	     i = g.end) {
+		const char *left = find_left(v, &g, members_of(v, &g));
+
+		if (!left)
+			continue;
+		snprintf(why, size,
+			 "site %.72s has ranks of communicator %s, and its "
+			 "agent's lease has ended",
+			 left, g.id);
+		return false;
+	}
+	return true;
+}
+
+json_t *nb_targets_members(const struct nb_view *v, size_t *i, char members[32],
+			   int64_t *mod)
+{
+	struct group g;
+
+	for (; group_at(v, *i, &g); *i = g.end) {
+		const struct nb_view_key *k;
+		json_t *sites;
+
+		if (g.ranks != g.nranks || !registered(v, &g) ||
+		    members_of(v, &g))
+			continue;
+		snprintf(members, 32, "members/%s", g.id);
+		k = nb_view_get(v, members);
+		*mod = k ? k->mod : 0;
+		sites = json_array();
+		for (size_t n = g.first; n < g.end; n++)
+			json_array_append_new(sites,
+					      json_string(site_of(v, n)));
+		*i = g.end;
+		return json_pack("{s:I,s:o}", "since",
+				 (json_int_t)registered(v, &g), "sites", sites);
+	}
+	return NULL;
+}
+
 enum { LEAST = 4 };
 
 void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,

@@ -49,6 +49,25 @@ void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 void nb_targets_free(struct nb_targets *t);
 
 /*
+ * nb_targets_whole - are all sites there that have ranks?
+ *
+ * Returns false if the lease of an agent has ended whose site has ranks of a
+ * communicator (key members/COMM names it); @why names it. Its ranks decide on.
+ */
+bool nb_targets_whole(const struct nb_view *v, char *why, size_t size);
+
+/*
+ * nb_targets_members - the next value of a key members/COMM to write
+ * @i:       in: first key of the view to look at; out: where to continue
+ * @members: the key
+ * @mod:     the key's revision; 0 if there is none
+ *
+ * Returns NULL if each communicator with all its ranks has such a key.
+ */
+json_t *nb_targets_members(const struct nb_view *v, size_t *i, char members[32],
+			   int64_t *mod);
+
+/*
  * Returns true if fences may be armed. While ranks move towards an earlier
  * fence it returns false, with the reason in @why.
  */

@@ -4,14 +4,14 @@
 # a change is made at one decision by all ranks of both sites, and whatever is
 # killed, stopped or taken away meanwhile, no two ranks decide differently: the
 # stand-in compares every decision of all ranks and ends with status 3 if they
-# differ. FLEET_SECONDS: how long (30); FLEET_SEED: of the faults.
+# differ. FLEET_SECONDS: how long (34); FLEET_SEED: of the faults.
 set -u
 command -v etcd >/dev/null && command -v etcdctl >/dev/null || {
 	echo "ok 1 - a change over two sites # SKIP etcd is not installed"
 	echo "1..1"
 	exit 0
 }
-seconds=${FLEET_SECONDS:-30}
+seconds=${FLEET_SECONDS:-34}
 dir=$(mktemp -d)
 etcd=$TOP/test/fakes/etcd/etcd.sh
 job= n=0
@@ -27,7 +27,7 @@ is() { # status, name
 	n=$((n + 1))
 	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
 		echo "not ok $n - $2"
-		tail -25 "$dir/log" "$dir/said" 2>/dev/null | sed 's/^/# /'
+		tail -n 25 "$dir/log" "$dir/said" 2>/dev/null | sed 's/^/# /'
 	fi
 }
 await() { # seconds, command...
@@ -138,8 +138,11 @@ have_staged() { [ "$(ctl get --prefix --print-value-only $keys/staged/ |
 	grep -c "\"n\":$(ctl get --print-value-only $keys/order/stage | sed 's/.*"n":\([0-9]*\).*/\1/'),.*\"state\":\"staged\"")" -eq $1 ]; }
 revision() { ctl get -w fields --prefix "$keys/$2/" | sed -n "s/^\"$1\" : //p" | sort -n | tail -1; }
 is_armed() { ctl get --prefix --print-value-only $keys/order/record/ | grep -q '"state":"armed"'; }
-coordinator=$(ctl get --print-value-only $keys/coordinator | sed 's/.*"site":"\([^"]*\)".*/\1/')
-if grep -qa "$coordinator" "$dir/a/fleet.seg"; then c=$(agent a) o=$(agent b); else c=$(agent b) o=$(agent a); fi
+roles() { # c, o: agents of the coordinator and of the other site
+	coordinator=$(ctl get --print-value-only $keys/coordinator | sed 's/.*"site":"\([^"]*\)".*/\1/')
+	if grep -qa "$coordinator" "$dir/a/fleet.seg"; then c=$(agent a) o=$(agent b); else c=$(agent b) o=$(agent a); fi
+}
+roles
 kill -STOP $o
 ask armed "policy use none"
 await 5 orders && await 10 have_staged 1 && kill -STOP $c && kill -CONT $o && await 10 have_staged 2 &&
@@ -155,6 +158,23 @@ await 10 registered
 [ $armed -eq 0 ] && [ -s "$dir/reply" ] && ! is_armed &&
 	{ ! ok || [ "$(revision ModRevision order/record)" -gt "$(revision CreateRevision comm)" ]; }
 is $? "nothing is committed while the agent of a site has left that has not answered"
+
+# The other site's lease ends before the change is asked for, its ranks decide on.
+has_members() { ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites":\[".*",".*"\]'; }
+await 10 has_members
+is $? "the store keeps the names of a communicator's sites"
+roles
+lease=$(printf %x "$(ctl get -w fields --prefix $keys/site/ | awk -v not="/site/$coordinator\"" '
+	/^"Key"/ { other = !index($0, not) } /^"Lease"/ && other { print $3 }')")
+kill -STOP $o
+ctl lease revoke "$lease" >>"$dir/said"
+ask away "policy use nvlink_ring_mid" nvlink_ring_mid
+: >"$dir/reply"
+reply away 20
+kill -CONT $o 2>/dev/null
+if ok; then [ "$(member state)" = committed ]; else grep -q "lease has ended" "$dir/reply"; fi
+is $? "nothing is committed without a site whose lease ended before the change"
+await 10 registered
 faults=0 committed=0 refused=0 lost=0
 while [ "$(date +%s)" -lt $stop ]; do
 	case $((faults % 3)) in

@@ -159,6 +159,60 @@ START_TEST(a_record_outlives_the_keys_of_sites)
 }
 END_TEST
 
+/* The value of key members/COMM that the coordinator must write; NULL: none. */
+static void members_due(const char *want)
+{
+	size_t i = nb_view_first(&view, "comm/");
+	char key[32];
+	int64_t mod;
+	json_t *value = nb_targets_members(&view, &i, key, &mod);
+	char *text =
+		value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+
+	ck_assert(!text == !want);
+	if (text) {
+		ck_assert_str_eq(key, "members/" COMM);
+		ck_assert_str_eq(text, want);
+		put(key, text, MADE);
+	}
+	free(text);
+	json_decref(value);
+}
+
+/* True, or false and @why contains @site. */
+static void whole(bool want, const char *site)
+{
+	char why[200] = "";
+
+	ck_assert(nb_targets_whole(&view, why, sizeof(why)) == want);
+	if (!want)
+		ck_assert_ptr_nonnull(strstr(why, site));
+}
+
+START_TEST(a_site_whose_lease_ended_is_missed)
+{
+	nb_view_remove(&view, "comm/" COMM "/b");
+	members_due(NULL); /* not all ranks are there */
+	put_site("b");
+	members_due("{\"since\":5,\"sites\":[\"a\",\"b\"]}");
+	members_due(NULL);
+	whole(true, NULL);
+	nb_view_remove(&view, "comm/" COMM "/b");
+	whole(false, "site b ");
+	/* its agent lives: its ranks have left the communicator */
+	put("site/b", "{}", 31);
+	whole(true, NULL);
+	nb_view_remove(&view, "site/b");
+	whole(false, "site b ");
+	/* nobody is left, or another communicator has the identity */
+	nb_view_remove(&view, "comm/" COMM "/a");
+	whole(true, NULL);
+	put("comm/" COMM "/a", "{\"since\":11,\"nranks\":2,\"ranks\":2}", 12);
+	whole(true, NULL);
+	members_due("{\"since\":11,\"sites\":[\"a\"]}");
+}
+END_TEST
+
 static void put_staged(const char *site, int64_t n, const char *state)
 {
 	char key[64], value[100];
@@ -210,4 +264,5 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, no_site_is_no_answer);
 	  tcase_add_test(tc, none_is_armed_while_a_site_is_away);
 	  tcase_add_test(tc, a_record_outlives_the_keys_of_sites);
+	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
 	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)
