@@ -19,7 +19,7 @@ static bool array_is_percpu(const struct nb_map_def *def)
 
 static uint64_t array_size(const struct nb_map_def *def, uint32_t ncpus)
 {
-	/* below 2^63: a value has less than 2^31 bytes */
+	/* The sum is below 2^63, because a value has less than 2^31 bytes. */
 	uint64_t all = (uint64_t)nb_round8(def->value_size) * def->max_entries;
 
 	if (array_is_percpu(def) &&
@@ -65,7 +65,8 @@ static int array_update(struct nb_map *m, const void *key, const void *value,
 	if (index >= m->max_entries)
 		return -E2BIG;
 	if (flags == NB_NOEXIST)
-		return -EEXIST; /* all elements are present */
+		/* All elements are present, so none can be added. */
+		return -EEXIST;
 	nb_values_store(m, nb_array_element(m, index, 0), value, cpu);
 	return 0;
 }
@@ -80,7 +81,7 @@ static int array_read(struct nb_map *m, const void *key, void *value)
 	return 0;
 }
 
-/* An index outside starts over, as in the kernel. */
+/* Step to the next index. An index outside starts over, as in the kernel. */
 int nb_array_next(struct nb_map *m, const void *key, void *next)
 {
 	uint32_t index = key ? nb_array_index(key) : UINT32_MAX;
@@ -102,8 +103,8 @@ static bool array_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu)
 	return true;
 }
 
-/* Elements are all that follows base. A host map has fewer bytes there than
- * @to, which ends with a whole cache line. */
+/* Copy the elements, which are all the bytes that follow base. A host map
+ * has fewer bytes there than @to, which ends with a whole cache line. */
 void nb_array_copy(struct nb_map *to, struct nb_map *from)
 {
 	size_t head = (size_t)(to->base - (unsigned char *)to);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * BPF_MAP_TYPE_BLOOM_FILTER: a set of values. "Not in the set" is certain; "in
- * the set" is sometimes wrong. A value sets five bits; there are at least seven
- * bits an entry, rounded up to a power of two, like the kernel's default
- * (kernel/bpf/bloom_filter.c). Our hash function is another one, so other
- * values are false positives. A bit is set by one atomic operation and never
- * cleared, so nobody needs a lock.
+ * BPF_MAP_TYPE_BLOOM_FILTER: a set of values. "Not in the set" is certain;
+ * "in the set" is sometimes wrong. A value sets five bits; there are at
+ * least seven bits an entry, rounded up to a power of two, like the
+ * kernel's default (kernel/bpf/bloom_filter.c). Our hash function differs
+ * from the kernel's, so other values are false positives. A bit is set by
+ * one atomic operation and never cleared, so no operation needs a lock.
  */
 #include "core/map/array.h"
 
@@ -13,11 +13,12 @@ enum { HASHES = 5 };
 
 struct bloom {
 	struct nb_map map;
-	uint32_t mask; /* bits - 1 */
+	uint32_t mask; /* Number of bits minus 1 */
 	_Alignas(NB_CACHE_LINE) uint64_t word[];
 };
 
-/* Five hash functions over ln 2 are about seven bits an entry; at most 2^32. */
+/* Return the number of bits, at most 2^32: five hash functions divided by
+ * ln 2 need about seven bits for each entry. */
 static uint64_t bloom_bits(const struct nb_map_def *def)
 {
 	uint64_t want = (uint64_t)def->max_entries * 7, n = 64;
@@ -50,7 +51,8 @@ static uint64_t bloom_mix(uint64_t x)
 	return x ^ x >> 32;
 }
 
-/* One half is the first bit's number, the other half the step to the next. */
+/* Hash the value: one half is the number of the first bit, the other half
+ * the step to the next. */
 static uint64_t bloom_hash(const void *value, size_t size)
 {
 	const unsigned char *p = value;
@@ -85,7 +87,7 @@ static int bloom_push(struct nb_map *m, const void *value, uint64_t flags)
 	return 0;
 }
 
-/* Is *@value in the filter? */
+/* Return whether *@value is in the filter. */
 static int bloom_peek(struct nb_map *m, uint32_t i, void *value)
 {
 	const struct bloom *b = (const struct bloom *)m;
@@ -104,7 +106,8 @@ static int bloom_peek(struct nb_map *m, uint32_t i, void *value)
 	return 0;
 }
 
-/* Bits set: how full the filter is. The number of values is unknown. */
+/* Count the bits that are set: how full the filter is. The number of values
+ * is unknown. */
 static uint32_t bloom_count(struct nb_map *m)
 {
 	const struct bloom *b = (const struct bloom *)m;

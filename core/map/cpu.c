@@ -12,15 +12,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* linux/rseq.h: cpu_id, the second word of struct rseq; negative while the
- * thread is not registered. */
+/* Offsets in struct rseq (linux/rseq.h). cpu_id is its second word, and
+ * negative while the thread is not registered. */
 enum { CPU_ID = 4, CPU_ID_END = 8 };
 
 struct nb_cpu_known nb_cpu_known;
 
 /*
- * The highest number in a list such as "0-3,8-11", plus one; 0 if there is
- * none. Possible CPUs may have gaps, and a CPU's number must be a valid index.
+ * Return the highest number in a list such as "0-3,8-11", plus one; 0 if
+ * there is none. Possible CPUs may have gaps, and a CPU's number must be a
+ * valid index.
  */
 static uint32_t parse_cpus(const char *list)
 {
@@ -61,9 +62,9 @@ static uint32_t possible_cpus(void)
 }
 
 /*
- * Offset of cpu_id from the thread pointer; 0: the thread has no such area.
- * glibc 2.35 and later (sys/rseq.h) give the offset of struct rseq and the
- * number of its bytes that the kernel has accepted.
+ * Return the offset of cpu_id from the thread pointer; 0 if the thread has
+ * no such area. glibc 2.35 and later (sys/rseq.h) give the offset of struct
+ * rseq and the number of its bytes that the kernel has accepted.
  */
 static int32_t cpu_id_offset(void)
 {
@@ -77,7 +78,7 @@ static int32_t cpu_id_offset(void)
 	return at == (int32_t)at ? (int32_t)at : 0;
 }
 
-/* Threads may race here: all store the same values. */
+/* Threads may race here, because all of them store the same values. */
 void nb_cpu_find(void)
 {
 	if (nb_cpu_limit())

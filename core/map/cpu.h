@@ -11,7 +11,7 @@
  * GLIBC_TUNABLES=glibc.pthread.rseq=0) we call sched_getcpu.
  */
 
-/* One more than the highest number of a possible CPU. Any thread. */
+/* Return one more than the highest number of a possible CPU. Any thread. */
 uint32_t nb_ncpus(void);
 
 /*
@@ -26,12 +26,13 @@ struct nb_cpu_known {
 };
 extern struct nb_cpu_known nb_cpu_known;
 
-/* Before programs are bound; any thread, any number of times. */
+/* Find the CPUs. Call it before programs are bound; any thread, any number
+ * of times. */
 void nb_cpu_find(void);
-/* sched_getcpu's answer modulo nb_ncpus(), or 0 if it fails. */
+/* Return sched_getcpu's result modulo nb_ncpus(), or 0 if it fails. */
 uint32_t nb_cpu_ask(void);
 
-/* The number of CPUs without a call; 0 before nb_cpu_find. */
+/* Return the number of CPUs without a call; 0 before nb_cpu_find. */
 static inline uint32_t nb_cpu_limit(void)
 {
 	return __atomic_load_n(&nb_cpu_known.n, __ATOMIC_RELAXED);
@@ -43,8 +44,9 @@ static inline int32_t nb_cpu_area(void)
 }
 
 /*
- * The number in the thread's area; at or above nb_ncpus(): unknown. The kernel
- * may write the area between any two instructions, so this is one load.
+ * Return the number in the thread's area; nb_ncpus() or more means unknown.
+ * The kernel may write the area between any two instructions, so this is
+ * one load.
  */
 static inline uint32_t nb_cpu_seen(void)
 {
@@ -68,7 +70,7 @@ static inline uint32_t nb_cpu_seen(void)
 	return cpu;
 }
 
-/* The CPU that the calling thread is on, or was a moment ago. */
+/* Return the CPU that the calling thread is on, or was on a moment ago. */
 static inline uint32_t nb_cpu_now(void)
 {
 	uint32_t cpu = nb_cpu_seen();

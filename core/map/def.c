@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which map definitions exist: the kernel's rules for each type, stated once.
- * Images, the loader and nb_map_new all ask here. Sources: map_alloc_check and
- * map_alloc of each type in kernel/bpf.
+ * Check map definitions: the kernel's rules for each type, stated once.
+ * Images, the loader and nb_map_new all use this check. Sources:
+ * map_alloc_check and map_alloc of each type in kernel/bpf.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -11,12 +11,13 @@
 #include "core/map/ops.h"
 
 enum {
-	KMALLOC_MAX = 4 << 20,	     /* kernel: KMALLOC_MAX_SIZE */
-	ELEM_MAX = KMALLOC_MAX - 64, /* hash: key and value, and a head */
+	KMALLOC_MAX = 4 << 20, /* KMALLOC_MAX_SIZE of the kernel */
+	/* A hash element: its key and value, and a header. */
+	ELEM_MAX = KMALLOC_MAX - 64,
 	PREFIX_VALUE_MAX = KMALLOC_MAX - 512,
-	PERCPU_MAX = 32 << 10, /* kernel: PCPU_MIN_UNIT_SIZE */
-	PREFIX_HEAD = 4,       /* the number of bits */
-	RING_MIN = 4096	       /* a page */
+	PERCPU_MAX = 32 << 10, /* PCPU_MIN_UNIT_SIZE of the kernel */
+	PREFIX_HEAD = 4,       /* Size of a prefix's number of bits. */
+	RING_MIN = 4096	       /* The size of one page */
 };
 
 static int def_type(const struct nb_map_def *d, struct nb_err *err)
@@ -88,7 +89,7 @@ static int def_entries(const struct nb_map_def *d, struct nb_err *err)
 	return 0;
 }
 
-/* A size in bytes that is not between @least and @most. */
+/* Check that a size in bytes is between @least and @most. */
 static int def_size(const struct nb_map_def *d, const char *what, uint32_t size,
 		    uint64_t least, uint64_t most, struct nb_err *err)
 {
@@ -141,7 +142,7 @@ static int def_value(const struct nb_map_def *d, struct nb_err *err)
 	}
 	if (t->traits & NB_TRAIT_PERCPU && most > PERCPU_MAX)
 		most = PERCPU_MAX;
-	/* the number of a program or map of the image */
+	/* A value is the number of a program or map of the image. */
 	if (t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS))
 		least = most = 4;
 	return def_size(d, "value", d->value_size, least, most, err);

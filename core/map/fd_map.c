@@ -2,19 +2,19 @@
 /*
  * BPF_MAP_TYPE_PROG_ARRAY, BPF_MAP_TYPE_ARRAY_OF_MAPS and
  * BPF_MAP_TYPE_HASH_OF_MAPS: values name programs or maps. The kernel takes
- * file descriptors; here a value is a number in the image, so it means the same
- * in every process and generation. A look-up in a map of maps finds the inner
- * map itself, through a table at the end of the outer map's memory. The map's
- * owner fills that table (nb_map_set_maps) and keeps the inner maps alive.
- * Checks and their order follow kernel/bpf/arraymap.c (fd_array_*) and
- * hashtab.c (htab_of_map_*).
+ * file descriptors; here a value is a number in the image, so it means the
+ * same in every process and generation. A look-up in a map of maps finds
+ * the inner map through a table at the end of the outer map's memory. The
+ * map's owner fills that table (nb_map_set_maps) and keeps the inner maps
+ * alive. Checks and their order follow kernel/bpf/arraymap.c (fd_array_*)
+ * and hashtab.c (htab_of_map_*).
  */
 #include "core/map/array.h"
 #include "core/map/hash.h"
 
 enum { FD_TABLE = NB_MAP_MAX_INNER * sizeof(struct nb_map *) };
 
-/* Bytes of the table; one line more aligns it. */
+/* Return the size of the table in bytes; one more cache line aligns it. */
 static uint64_t fd_table_size(const struct nb_map_def *def)
 {
 	bool maps = nb_spec_map_type(def->type)->traits & NB_TRAIT_MAPS;
@@ -34,7 +34,7 @@ static struct nb_map *fd_inner(const struct nb_map *m, uint64_t number)
 	return number < NB_MAP_MAX_INNER ? m->inner[number] : NULL;
 }
 
-/* Is @number a program or map that may be a value? */
+/* May @number be a value? It has to name an allowed program or map. */
 static bool fd_allowed(const struct nb_map *m, uint32_t number)
 {
 	if (m->inner)
@@ -42,7 +42,8 @@ static bool fd_allowed(const struct nb_map *m, uint32_t number)
 	return number < 32 && m->programs >> number & 1;
 }
 
-/* An element is the number plus one, or 0 if empty: one load tells all. */
+/* Return an element: its value plus one, or 0 if it is empty, so that one
+ * load is enough. */
 static uint64_t *fd_slot(const struct nb_map *m, uint32_t index)
 {
 	return (uint64_t *)(void *)m->base + index;
@@ -74,7 +75,7 @@ static void fd_array_init(struct nb_map *m)
 	fd_table_init(m);
 }
 
-/* Program arrays: the verifier allows no look-up. */
+/* The verifier allows no look-up in program arrays. */
 static void *fd_array_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 {
 	(void)cpu;
@@ -82,7 +83,7 @@ static void *fd_array_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 			: NULL;
 }
 
-/* Only the management side changes elements. */
+/* Update an element; only the management side does so. */
 static int fd_array_update(struct nb_map *m, const void *key, const void *value,
 			   uint64_t flags, uint32_t cpu)
 {
@@ -169,8 +170,8 @@ static void *fd_hash_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 	return fd_inner(m, number);
 }
 
-/* The order of checks is the kernel's: BPF_F_LOCK for a value without a lock,
- * the value, the other flags. */
+/* Checks are in the kernel's order: BPF_F_LOCK for a value without a lock,
+ * then the value, then the other flags. */
 enum { FD_WITH_LOCK = 4 };
 
 static int fd_hash_update(struct nb_map *m, const void *key, const void *value,

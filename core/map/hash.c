@@ -33,16 +33,17 @@ static bool has_trait(const struct nb_map_def *def, unsigned trait)
 }
 
 /*
- * Elements beyond max_entries, one for each update in flight: an update fills
- * an element before it knows whether it replaces one, so that a full map can be
- * updated.
+ * Return the number of elements beyond max_entries, one for each update in
+ * flight: an update fills an element before it knows whether it replaces
+ * one, so that a full map can be updated.
  */
 static uint32_t spares(uint32_t ncpus)
 {
 	return ncpus > 16 ? ncpus : 16;
 }
 
-/* All below 2^63: the check bounds elements, and max_entries has 32 bits. */
+/* Compute the layout. All sizes are below 2^63: the check bounds elements,
+ * and max_entries has 32 bits. */
 static struct plan hash_plan(const struct nb_map_def *def, uint32_t ncpus)
 {
 	bool percpu = has_trait(def, NB_TRAIT_PERCPU);
@@ -74,7 +75,8 @@ uint64_t nb_hash_size(const struct nb_map_def *def, uint32_t ncpus)
 	       nb_whole_lines(p.elems * p.elem_size) + p.row_bytes * ncpus;
 }
 
-/* Treiber's stack; the count of pops in the upper half defeats A-B-A. */
+/* Take an element from the free list, which is a Treiber stack. A count of
+ * pops in the upper half prevents the ABA problem. */
 static uint32_t pop_free(struct hash *h)
 {
 	uint64_t head = nb_seq_load(&h->free), to;
@@ -102,7 +104,8 @@ static void push_free(struct hash *h, uint32_t i)
 		&h->free, &head, to, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 }
 
-/* An element for an update; NIL: more updates are in flight than spares. */
+/* Return an element for an update; NIL if more updates are in flight than
+ * there are spare elements. */
 static uint32_t take_free(struct hash *h)
 {
 	uint32_t i = pop_free(h);
@@ -123,7 +126,7 @@ touch_element(const struct hash *h, const unsigned char *e)
 		__atomic_store_n(used, NB_USED_LATELY, __ATOMIC_RELAXED);
 }
 
-/* @size: of a key, 0: not known at compile time. */
+/* Look up a key; @size is its size, or 0 if not known at compile time. */
 static inline __attribute__((always_inline)) void *
 hash_find(struct nb_map *m, const void *key, uint32_t cpu, size_t size,
 	  unsigned traits)
@@ -146,7 +149,8 @@ hash_find(struct nb_map *m, const void *key, uint32_t cpu, size_t size,
 
 typedef void *hash_lookup_fn(struct nb_map *m, const void *key, uint32_t cpu);
 
-/* A look-up for each type, and in it for key sizes that are common. */
+/* Define a look-up for each type, with fast paths for key sizes that are
+ * common. */
 #define LOOKUP(name, size, traits)                                 \
 	static void *name##size(struct nb_map *m, const void *key, \
 				uint32_t cpu)                      \
@@ -192,7 +196,8 @@ bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out)
 	return true;
 }
 
-/* Copies the value again if its element left the chain meanwhile. */
+/* Copy a value. The copy is repeated if the element left the chain
+ * meanwhile. */
 int nb_hash_read(struct nb_map *m, const void *key, void *value)
 {
 	const struct hash *h = hash_of(m);
@@ -213,7 +218,7 @@ int nb_hash_read(struct nb_map *m, const void *key, void *value)
 	return -EBUSY;
 }
 
-/* Find @key in a locked chain. */
+/* Find the key @key in a locked chain. */
 static struct place chain_find(const struct hash *h, uint64_t word,
 			       const unsigned char *key)
 {
@@ -231,8 +236,8 @@ static struct place chain_find(const struct hash *h, uint64_t word,
 	return p;
 }
 
-/* Make the link that leads to @p lead to @to, which takes @p's element out of
- * the chain; unlock. */
+/* Take the element at @p out of its chain, by making the link to it point
+ * to @to; then unlock. */
 static void chain_relink(struct hash *h, uint64_t *b, uint64_t word,
 			 struct place p, uint32_t to)
 {
@@ -275,7 +280,7 @@ static int check_update(struct hash *h, struct place p, uint64_t flags)
 	return count_reserve(h) ? 0 : -E2BIG;
 }
 
-/* Copy the values of element @from to @to: that of @cpu, or all. */
+/* Copy values of element @from to @to: the value of @cpu, or all values. */
 static void copy_values(const struct hash *h, unsigned char *to,
 			const struct hash *f, unsigned char *from, uint32_t cpu)
 {
@@ -287,10 +292,10 @@ static void copy_values(const struct hash *h, unsigned char *to,
 }
 
 /*
- * Put the filled element @i into its chain, in place of the one with the same
- * key if there is one. A per-CPU type only takes the value of @cpu, or all,
- * from
- * @i then. Frees @i unless it is in the chain at the end.
+ * Put the filled element @i into its chain, in place of an element with the
+ * same key. In a per-CPU type an existing element only takes the value of
+ * @cpu, or all values, from @i. @i is freed unless it is in the chain at
+ * the end.
  */
 static int chain_insert(struct hash *h, uint32_t i, uint64_t flags,
 			uint32_t cpu)
@@ -329,7 +334,8 @@ static int chain_insert(struct hash *h, uint32_t i, uint64_t flags,
 	return 0;
 }
 
-/* Change the values of a present key in place; -ENOENT: it is absent. */
+/* Change the values of a present key in place; returns -ENOENT if the key
+ * is absent. */
 static int update_in_place(struct hash *h, const void *key, const void *value,
 			   uint32_t cpu)
 {
@@ -361,10 +367,8 @@ static void fill_element(const struct hash *h, unsigned char *e,
 	nb_values_store(&h->map, value_of(h, e, 0), value, cpu);
 }
 
-/*
- * Copies the key first and hashes the copy: another thread may be changing the
- * key, and the key stored must be the key hashed.
- */
+/* Copy the key first and hash the copy: another thread may be changing the
+ * key, and the stored key must be the hashed key. */
 int nb_hash_update(struct nb_map *m, const void *key, const void *value,
 		   uint64_t flags, uint32_t cpu)
 {
@@ -391,7 +395,8 @@ void nb_hash_drop(struct hash *h, uint64_t *b, uint64_t word, struct place p)
 	note_used(h, p.at, NB_USED_NOT);
 	chain_relink(h, b, word, p, next_of(element(h, p.at)));
 	push_free(h, p.at);
-	/* After the push: an update that counts itself in finds an element. */
+	/* Decrement after the push: an update that counts itself in then
+	 * finds an element. */
 	__atomic_sub_fetch(&h->count, 1, __ATOMIC_RELEASE);
 }
 
@@ -413,8 +418,9 @@ int nb_hash_remove(struct nb_map *m, const void *key)
 }
 
 /*
- * bpf()'s walk returns the keys of a bucket in the order of their words as
- * numbers. So it can continue from any key, present or not, and always ends.
+ * Compare keys by their words as numbers. bpf()'s iteration returns the
+ * keys of a bucket in this order. So it can continue from any key, present
+ * or not, and always ends.
  */
 static int key_order(const unsigned char *slot, const unsigned char *key,
 		     size_t size)
@@ -430,7 +436,8 @@ static int key_order(const unsigned char *slot, const unsigned char *key,
 	return 0;
 }
 
-/* Copy the least key of @b above @key (NULL: the least) to @next. */
+/* Copy the least key of @b that is greater than @key (NULL: the least key)
+ * to @next. */
 static bool least_above(const struct hash *h, uint64_t *b,
 			const unsigned char *key, unsigned char *next)
 {
@@ -472,9 +479,9 @@ int nb_hash_next(struct nb_map *m, const void *key, void *to)
 }
 
 /*
- * Step to the element of bucket @b with the least place from c->after on. An
- * element keeps its place, so a walk in this order meets it once. False: there
- * is none.
+ * Step to the element of bucket @b with the least place from c->after on.
+ * An element keeps its place, so an iteration in this order visits it once.
+ * Returns false if there is none.
  */
 static bool each_of_bucket(const struct hash *h, const uint64_t *b,
 			   struct nb_map_cursor *c, uint32_t cpu)
@@ -500,8 +507,11 @@ static bool each_of_bucket(const struct hash *h, const uint64_t *b,
 	return false;
 }
 
-/* The verifier's bound (most_turns, core/verify/feature/callback.c) is at least
- * this on every host, whatever its number of CPUs. */
+/*
+ * Return the most elements that an iteration visits. The verifier's bound
+ * (most_turns, core/verify/feature/callback.c) is at least this on every
+ * host, whatever its number of CPUs.
+ */
 static uint64_t most_visits(const struct nb_map *m)
 {
 	uint32_t extra = spares(nb_ncpus());
@@ -510,7 +520,8 @@ static uint64_t most_visits(const struct nb_map *m)
 	       (extra < m->max_entries ? extra : m->max_entries);
 }
 
-/* The number of steps is bounded, even if others keep adding elements. */
+/* Step to the next element. The number of steps is bounded, even if others
+ * keep adding elements. */
 bool nb_hash_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu)
 {
 	const struct hash *h = hash_of(m);
@@ -549,9 +560,9 @@ static void empty_bucket(struct hash *to, uint64_t *b)
 }
 
 /*
- * Delete from a copy the keys that the original no longer has; false if it has
- * all. Keys that came and went during the copy can fill it up, and must not
- * keep out the keys that stay.
+ * Delete from a copy the keys that the original no longer has; returns
+ * false if it has all of them. Keys that came and went during the copy can
+ * fill it up, and must not keep out the keys that stay.
  */
 static bool drop_gone(struct hash *to, const struct hash *from)
 {
@@ -576,7 +587,8 @@ static bool drop_gone(struct hash *to, const struct hash *from)
 	return to->count < before;
 }
 
-/* Copy a bucket as it is at one moment; false if it changed meanwhile. */
+/* Copy a bucket as it is at one moment; returns false if it changed
+ * meanwhile. */
 static bool copy_bucket(struct hash *to, const struct hash *from,
 			const uint64_t *b)
 {
@@ -611,7 +623,8 @@ void nb_hash_copy(struct nb_map *to, struct nb_map *from)
 	const struct hash *f = hash_of(from);
 	uint64_t n = (uint64_t)1 << (64 - f->shift);
 
-	/* The same function: no key finds its bucket full. */
+	/* The copy has the same hash function, so no key finds its bucket
+	 * full. */
 	hash_of(to)->factor = f->factor;
 	hash_of(to)->fold = f->fold;
 	for (uint64_t i = 0; i < n; i++)
@@ -630,10 +643,11 @@ void nb_hash_copy(struct nb_map *to, struct nb_map *from)
 enum { SPREAD = 8 };
 
 /*
- * Do keys in equal steps fill the buckets evenly? Each step moves by @step /
- * 2^64 of all @buckets. Keys gather if q steps, few against the buckets, return
- * so close to the start that SPREAD rounds end in one bucket. Such q are
- * denominators of the continued fraction of @step / 2^64.
+ * Do keys in equal steps fill the buckets evenly? Each step moves by @step
+ * / 2^64 of all @buckets. Keys cluster if q steps, few compared with the
+ * buckets, return so close to the start that SPREAD rounds end in one
+ * bucket. Such q are denominators of the continued fraction of @step /
+ * 2^64.
  */
 static bool hash_spreads(uint64_t step, uint64_t buckets)
 {
@@ -657,7 +671,8 @@ static bool hash_spreads(uint64_t step, uint64_t buckets)
 	return true;
 }
 
-/* The same for steps of each power of two: indices, sizes, addresses. */
+/* Do keys in steps of each power of two (indices, sizes, addresses) fill
+ * the buckets evenly? */
 static bool hash_factor_is_good(uint64_t factor, uint64_t buckets)
 {
 	for (unsigned i = 0; i < 64 && UINT64_MAX >> i >= buckets; i++)
@@ -666,7 +681,7 @@ static bool hash_factor_is_good(uint64_t factor, uint64_t buckets)
 	return true;
 }
 
-/* splitmix64 */
+/* Return the next number of the generator splitmix64. */
 static uint64_t hash_random(uint64_t *state)
 {
 	uint64_t x = *state += FACTOR;
@@ -682,7 +697,7 @@ void nb_hash_seed(struct nb_map *m, uint64_t random)
 	uint64_t buckets = (uint64_t)1 << (64 - h->shift);
 
 	h->fold = hash_random(&random) | 1;
-	/* Two of five factors are good. */
+	/* About two of five factors are good, so few tries are needed. */
 	for (int n = 0; n < 64; n++) {
 		h->factor = hash_random(&random) | 1;
 		if (hash_factor_is_good(h->factor, buckets))

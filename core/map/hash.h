@@ -3,34 +3,43 @@
 #define NB_MAP_HASH_H
 
 /*
- * The hash types' layout and the steps of a reader, inlined into each look-up.
- * Private to the hash types; hash.c says how readers and writers run together.
+ * The layout of the hash types and the steps of a reader, which are inlined
+ * into each look-up. Private to the hash types; hash.c says how readers and
+ * writers run concurrently.
  */
 #include "core/map/seqlock.h"
 
 #define NIL UINT32_MAX
 
 /*
- * An element: the place of the next one, its own number, the key, the value, in
- * 8-byte words. Per-CPU values are not in the element: each CPU has a row of
- * values by element number, so no two CPUs write to one cache line.
+ * A hash. An element has the place of the next one, its own number, the key
+ * and the value, in 8-byte words. Per-CPU values are not in the element:
+ * each CPU has a row of values indexed by element number, so no two CPUs
+ * write to one cache line.
  */
 struct hash {
 	struct nb_map map;
 	uint64_t *bucket;
 	unsigned char *elem;
-	uint32_t shift; /* 64 - log2 of the number of buckets */
+	uint32_t shift; /* 64 minus log2 of the number of buckets. */
 	uint32_t nelems;
-	uint64_t factor, fold; /* odd parameters of the hash function */
+	uint64_t factor, fold; /* Odd parameters of the hash function. */
 	size_t value_off;
-	/* per-CPU types: the first CPU's row, of map.cpu_size bytes */
+	/* Per-CPU types: the row of the first CPU. A row has map.cpu_size
+	 * bytes. */
 	unsigned char *row;
-	size_t value_size; /* bytes between two values of a row */
-	uint8_t *used;	   /* LRU types: NB_USED_* of each element by number */
-	/* written by every update, so not on the line of the above */
-	_Alignas(NB_CACHE_LINE) uint64_t free; /* count of pops << 32 | first */
+	size_t value_size; /* Bytes between two values of a row. */
+	/* LRU types: NB_USED_* of each element, by element number. */
+	uint8_t *used;
+	/*
+	 * Every update writes this, so it is not on the cache line of the
+	 * members above. The value is count of pops << 32
+	 *  first free element.
+	 */
+	_Alignas(NB_CACHE_LINE) uint64_t free;
 	uint32_t count;
-	uint32_t hand; /* LRU types: where the next search for room starts */
+	/* LRU types: element at which the next search for room starts. */
+	uint32_t hand;
 };
 
 /* State of an LRU map's element. It is a hint: a free element may still hold
@@ -38,8 +47,9 @@ struct hash {
 enum { NB_USED_NOT, NB_USED_YES, NB_USED_LATELY };
 
 /*
- * Position of a key in a locked chain: its element (NIL: absent), the element
- * before it (NIL: the bucket), and the number of elements before it.
+ * Position of a key in a locked chain: its element (NIL if absent), the
+ * element before it (NIL for the bucket), and the number of elements before
+ * it.
  */
 struct place {
 	uint32_t at, before, n;
@@ -50,7 +60,8 @@ static inline struct hash *hash_of(struct nb_map *m)
 	return (struct hash *)m;
 }
 
-/* An element's place is its offset in words: no multiplication to get there. */
+/* Return the element at a place. A place is an offset in words, so that no
+ * multiplication is needed. */
 static inline unsigned char *element(const struct hash *h, uint32_t at)
 {
 	return h->elem + (size_t)8 * at;
@@ -58,7 +69,7 @@ static inline unsigned char *element(const struct hash *h, uint32_t at)
 
 static inline uint32_t number_of(const unsigned char *e)
 {
-	uint32_t n; /* never changes */
+	uint32_t n; /* The number of an element never changes. */
 
 	memcpy(&n, e + 4, sizeof(n));
 	return n;
@@ -70,7 +81,7 @@ static inline unsigned char *percpu_value(const struct hash *h,
 	return h->row + h->map.cpu_size * cpu + h->value_size * number_of(e);
 }
 
-/* An element's value, or its value on @cpu. */
+/* Return an element's value, or its value on @cpu. */
 static inline unsigned char *value_of(const struct hash *h, unsigned char *e,
 				      uint32_t cpu)
 {
@@ -111,7 +122,7 @@ key_in_halves(const unsigned char *key)
 	return (uint64_t)high << 32 | low;
 }
 
-/* The key's word at byte @at, padded with zeros as in its slot. */
+/* Return the key's word at byte @at, padded with zeros as in its slot. */
 static inline __attribute__((always_inline)) uint64_t
 key_word(const unsigned char *key, size_t at, size_t size)
 {
@@ -119,7 +130,8 @@ key_word(const unsigned char *key, size_t at, size_t size)
 	uint32_t half;
 
 	if (size - at >= 8 && __builtin_constant_p(size)) {
-		w = key_in_halves(key + at); /* the readers' fast paths */
+		/* Only the readers' fast paths load in halves. */
+		w = key_in_halves(key + at);
 	} else if (size - at >= 8) {
 		memcpy(&w, key + at, 8);
 	} else if (size - at == 4) {
@@ -133,7 +145,7 @@ key_word(const unsigned char *key, size_t at, size_t size)
 
 __extension__ typedef unsigned __int128 hash_wide;
 
-/* Fold another word of a key, not its last one, into @sum. */
+/* Fold another word of a key, except its last one, into @sum. */
 static inline __attribute__((always_inline)) uint64_t
 hash_word(const struct hash *h, uint64_t sum, uint64_t word)
 {
@@ -143,9 +155,10 @@ hash_word(const struct hash *h, uint64_t sum, uint64_t word)
 }
 
 /*
- * Multiplicative hashing by the upper bits: an 8-byte key costs one
- * multiplication. A user who does not know the factor cannot choose keys that
- * share a bucket (docs/adr/0011-hash-seeds.md).
+ * Return the bucket of a key, by multiplicative hashing with the upper
+ * bits: an 8-byte key costs one multiplication. A user who does not know
+ * the factor cannot choose keys that share a bucket
+ * (docs/adr/0011-hash-seeds.md).
  */
 static inline __attribute__((always_inline)) uint64_t *
 hash_bucket(const struct hash *h, uint64_t sum, uint64_t last)
@@ -164,7 +177,8 @@ bucket_of(const struct hash *h, const unsigned char *key, size_t size)
 	return hash_bucket(h, sum, key_word(key, at, size));
 }
 
-/* The same for the key in an element, which another thread may be filling. */
+/* Return the bucket of the key in an element, which another thread may be
+ * filling. */
 static inline uint64_t *bucket_of_slot(const struct hash *h,
 				       const unsigned char *slot)
 {
@@ -188,9 +202,9 @@ key_is(const unsigned char *slot, const unsigned char *key, size_t size)
 }
 
 /*
- * One walk of a bucket. True: the answer is valid; *@e is the element, or NULL.
- * False: an element left the chain meanwhile. *@seen: the bucket's word at the
- * start.
+ * Search a bucket once. Returns true if the answer is valid: *@e is the
+ * element, or NULL. Returns false if an element left the chain meanwhile.
+ * *@seen is the bucket's word at the start.
  */
 static inline __attribute__((always_inline)) bool
 walk(const struct hash *h, const uint64_t *b, const unsigned char *key,
@@ -207,7 +221,7 @@ walk(const struct hash *h, const uint64_t *b, const unsigned char *key,
 			*e = p;
 			return !nb_seq_moved(b, start);
 		}
-		/* A reused element may lead anywhere: check at each step. */
+		/* A reused element may lead anywhere, so check at each step. */
 		i = next_of(p);
 		if (nb_seq_moved(b, start))
 			return false;
@@ -216,7 +230,8 @@ walk(const struct hash *h, const uint64_t *b, const unsigned char *key,
 	return true;
 }
 
-/* The element of a key, or NULL. A key that stays in the map is found. */
+/* Return the element of a key, or NULL. A key that stays in the map is
+ * found. */
 static inline __attribute__((always_inline)) unsigned char *
 find_sized(const struct hash *h, const void *key, size_t size)
 {
@@ -232,10 +247,8 @@ find_sized(const struct hash *h, const void *key, size_t size)
 	return NULL;
 }
 
-/*
- * The same for a key of @n words, padded as in its slot. For key sizes known at
- * compile time; reads the key once.
- */
+/* Return the element of a key of @n words, padded as in its slot. For key
+ * sizes known at compile time; reads the key once. */
 static inline __attribute__((always_inline)) unsigned char *
 find_words(const struct hash *h, const uint64_t *key, size_t n)
 {
@@ -269,10 +282,11 @@ find_words(const struct hash *h, const uint64_t *key, size_t n)
 	return NULL;
 }
 
-/* Take the element at @p out of its locked chain, unlock, free it. */
+/* Take the element at @p out of its locked chain, unlock the chain, and
+ * free the element. */
 void nb_hash_drop(struct hash *h, uint64_t *b, uint64_t word, struct place p);
 
-/* Operations that the types share; see ops.h. */
+/* Operations that all hash types share; see ops.h. */
 uint64_t nb_hash_size(const struct nb_map_def *def, uint32_t ncpus);
 void nb_hash_init(struct nb_map *m);
 int nb_hash_update(struct nb_map *m, const void *key, const void *value,

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: MIT
 /*
- * BPF_MAP_TYPE_LRU_HASH and BPF_MAP_TYPE_LRU_PERCPU_HASH: hashes that make
- * room. Each element has a byte that a program's look-up sets to "lately" (one
- * store, unless it is "lately" already). An update that needs room moves a hand
- * round the elements, shared by all threads. The hand turns "lately" into "in
- * use" and takes the first element that was only in use: nobody looked it up
- * since the hand last passed.
+ * BPF_MAP_TYPE_LRU_HASH and BPF_MAP_TYPE_LRU_PERCPU_HASH: hashes that evict
+ * elements to make room. Each element has a byte that a program's look-up sets
+ * to "lately" (one store, unless it is "lately" already). An update that needs
+ * room moves a clock hand around the elements, shared by all threads. The hand
+ * turns "lately" into "in use" and evicts the first element that was only in
+ * use: no look-up has found it since the hand last passed.
  *
- * What holds: there are never more than max_entries elements. A present key has
- * the value stored last. An element that was looked up or replaced since the
- * hand last passed stays, unless HAND_MOST such elements in a row are before
- * the hand. Which element goes is otherwise unspecified, like in the kernel
- * (kernel/bpf/bpf_lru_list.c), which may also drop elements while there is
- * room.
+ * Guarantees: there are never more than max_entries elements. A present key
+ * has the value stored last. An element that was looked up or replaced since
+ * the hand last passed stays, unless HAND_MOST such elements in a row are
+ * before the hand. Which element is evicted is otherwise unspecified, like in
+ * the kernel (kernel/bpf/bpf_lru_list.c), which may also evict elements while
+ * there is room.
  */
 #include "core/map/hash.h"
 
 enum {
-	HAND_MOST = NB_MAP_LRU_STEPS, /* for one update, below 2 us */
-	TRIES = 16 /* another thread may take the room that was made */
+	/* Elements that one update may pass; this takes less than 2 us. */
+	HAND_MOST = NB_MAP_LRU_STEPS,
+	TRIES = 16 /* Another thread may take the room that was made. */
 };
 
-/* Take element number @n out; false: it is in no chain, or that is busy. */
+/* Evict element number @n; returns false if it is in no chain, or if its
+ * bucket is busy. */
 static bool lru_drop(struct hash *h, uint32_t n)
 {
 	uint32_t i = n * (uint32_t)(h->map.elem_size / 8);
@@ -60,7 +62,7 @@ static bool lru_make_room(struct hash *h)
 	return false;
 }
 
-/* Room for @key, if an update with @flags would need it. */
+/* Make room for @key, if an update with @flags needs it. */
 static bool lru_prepare(struct hash *h, const void *key, uint64_t flags)
 {
 	if (flags == NB_EXIST || nb_hash_count(&h->map) < h->map.max_entries ||

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Pages of host maps. A descriptor is mapped elsewhere first and every page is
-// read once; only then mremap moves it over the map's address, in one step for
-// all threads. So a descriptor that cannot be read leaves the map as it was,
-// and no program meets SIGBUS: neither a BPF array nor a memory file sealed
-// against shrinking and writing can lose a page afterwards.
+/*
+ * Pages of host maps. A descriptor is mapped elsewhere first and every page is
+ * read once; only then mremap moves it over the map's address, in one step for
+ * all threads. So a descriptor that cannot be read leaves the map as it was,
+ * and no program meets SIGBUS: neither a BPF array nor a memory file sealed
+ * against shrinking and writing can lose a page afterwards.
+ */
 #include "core/map/host.h"
 
 #include <errno.h>
@@ -88,8 +90,6 @@ bool nb_map_is_host(const struct nb_map *m)
 {
 	return m->host;
 }
-
-/* ---- descriptors ---- */
 
 /* The number after "@key:" at the start of a line; false: no such line. */
 static bool fdinfo_number(const char *text, const char *key, uint64_t *out)

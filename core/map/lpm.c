@@ -13,17 +13,18 @@
 #include "core/map/seqlock.h"
 
 enum {
-	HEAD = 4, /* bytes of a key before its data */
+	HEAD = 4, /* Bytes of a key before its data. */
 	COPY_TRIES = 16
 };
 
 #define NIL UINT32_MAX
 
-/* A node; its data and its value follow, in words. */
+/* A node. Its data and its value follow, in words. */
 struct node {
-	uint32_t child[2]; /* NIL: none; [0] links free nodes */
-	uint32_t prefix;   /* bits */
-	uint32_t inner;	   /* 1: intermediate */
+	/* NIL: no child. In a free node, [0] is the link to the next. */
+	uint32_t child[2];
+	uint32_t prefix; /* Length of the prefix in bits. */
+	uint32_t inner;	 /* 1 for an intermediate node, else 0. */
 };
 
 struct lpm {
@@ -45,7 +46,8 @@ static uint64_t node_size(const struct nb_map_def *def)
 	       nb_round8(def->value_size);
 }
 
-/* One node more for an update that replaces one. */
+/* Return the number of nodes, with one extra node for an update that
+ * replaces a node. */
 static uint64_t node_count(const struct nb_map_def *def)
 {
 	return 2 * (uint64_t)def->max_entries + 1;
@@ -145,7 +147,8 @@ static uint32_t min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* One walk down the trie; true if the answer is valid: *@found, or NIL. */
+/* Walk down the trie once; returns true if the answer in *@found (a node or
+ * NIL) is valid. */
 static bool lpm_walk(const struct lpm *t, const void *key, uint64_t seen,
 		     uint32_t *found)
 {
@@ -165,15 +168,15 @@ static bool lpm_walk(const struct lpm *t, const void *key, uint64_t seen,
 		if (match == t->max_prefix)
 			break;
 		i = nb_load32(&n->child[key_bit(data, has)]);
-		/* A reused node may lead anywhere: check at each step. */
+		/* A reused node may lead anywhere, so check at each step. */
 		if (nb_seq_moved(&t->word, seen))
 			return false;
 	}
 	return !nb_seq_moved(&t->word, seen);
 }
 
-/* The value of the longest prefix that matches, or NULL. *@seen: the word when
- * it was there. */
+/* Return the value of the longest prefix that matches, or NULL. *@seen is
+ * the sequence word at that moment. */
 static unsigned char *lpm_find(const struct lpm *t, const void *key,
 			       uint64_t *seen)
 {
@@ -199,7 +202,7 @@ static void *lpm_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 	return lpm_find(lpm_of(m), key, &seen);
 }
 
-/* Copies the value again if it changed meanwhile. */
+/* Copy a value. The copy is repeated if the value changed meanwhile. */
 static int lpm_read(struct nb_map *m, const void *key, void *value)
 {
 	const struct lpm *t = lpm_of(m);
@@ -229,7 +232,7 @@ static void lpm_unlock(struct lpm *t)
 	nb_seq_unlock(&t->word, __atomic_load_n(&t->word, __ATOMIC_RELAXED));
 }
 
-/* Call before a node that left the trie is reused. */
+/* Call this before a node that left the trie is reused. */
 static void lpm_moved(struct lpm *t)
 {
 	__atomic_store_n(&t->word,
@@ -252,7 +255,7 @@ static void node_free(struct lpm *t, uint32_t i)
 	nb_store32(&t->free, i);
 }
 
-/* A new node for @key, without children. */
+/* Create a node for @key, without children. */
 static uint32_t node_make(struct lpm *t, const unsigned char *data,
 			  uint32_t prefix, const void *value)
 {
@@ -269,13 +272,15 @@ static uint32_t node_make(struct lpm *t, const unsigned char *data,
 	return i;
 }
 
-/* Where the walk for a key ended: the last link followed, and the one before.
- */
+/* Where the walk for a key ended: the last link followed, and the link
+ * before. */
 struct path {
 	uint32_t *link, *above;
-	uint32_t parent; /* the node that @link is in; NIL: the root's */
-	uint32_t at;	 /* what it links to, or NIL */
-	uint32_t match;	 /* bits that node @at has in common with the key */
+	/* The node that contains @link; NIL for the root's link. */
+	uint32_t parent;
+	uint32_t at; /* The node that @link points to, or NIL. */
+	/* Number of bits that node @at has in common with the key. */
+	uint32_t match;
 };
 
 static struct path lpm_follow(struct lpm *t, const unsigned char *data,
@@ -309,7 +314,7 @@ static int may_add(struct lpm *t, uint64_t flags)
 	return 0;
 }
 
-/* Replace the node at @p, which has the same prefix, by a new one. */
+/* Replace the node at @p by a new node with the same prefix. */
 static int node_replace(struct lpm *t, struct path p, const void *key,
 			const void *value, uint64_t flags)
 {
@@ -349,9 +354,10 @@ static int lpm_insert(struct lpm *t, const void *key, const void *value,
 		return rc;
 	i = node_make(t, data, prefix, value);
 	n = node_at(t, i);
-	if (at && p.match == prefix) { /* above the node */
+	/* The new node goes above the node @at. */
+	if (at && p.match == prefix) {
 		nb_store32(&n->child[slot_bit(at, p.match)], p.at);
-	} else if (at) { /* beside it, under a new one */
+	} else if (at) { /* The new node goes beside @at, under a new node. */
 		side = key_bit(data, p.match);
 		n = node_at(t, node_make(t, data, p.match, NULL));
 		nb_store32(&n->child[side], i);
@@ -364,7 +370,8 @@ static int lpm_insert(struct lpm *t, const void *key, const void *value,
 	return 0;
 }
 
-/* Copies the key first: another thread may be changing it. */
+/* Update a prefix. The key is copied first, because another thread may be
+ * changing it. */
 static int lpm_update(struct nb_map *m, const void *key, const void *value,
 		      uint64_t flags, uint32_t cpu)
 {
@@ -431,7 +438,7 @@ static int lpm_remove(struct nb_map *m, const void *key)
 	return rc;
 }
 
-/* The first node of a subtree in bpf()'s order: a leaf. */
+/* Return the first node of a subtree in bpf()'s order: a leaf. */
 static uint32_t subtree_first(const struct lpm *t, uint32_t i)
 {
 	for (;;) {
@@ -444,10 +451,8 @@ static uint32_t subtree_first(const struct lpm *t, uint32_t i)
 	}
 }
 
-/*
- * The node after @key, present or not, in the kernel's order: by bits, a longer
- * prefix before the shorter prefix that it begins with.
- */
+/* Return the node after @key, present or not, in the kernel's order: by
+ * bits, with a longer prefix before the shorter prefix that it begins with. */
 static uint32_t lpm_after(const struct lpm *t, const void *key)
 {
 	const unsigned char *data = data_of(key);
@@ -458,9 +463,11 @@ static uint32_t lpm_after(const struct lpm *t, const void *key)
 		uint32_t limit = min_u32(n->prefix, want), side;
 
 		match = common_bits(t, n, data, match, limit);
-		if (match < limit) /* the first different bit */
+		/* Order is decided by the first different bit. */
+		if (match < limit)
 			return slot_bit(n, match) ? subtree_first(t, i) : best;
-		if (n->prefix >= want) /* the key itself, or below it */
+		/* The node is the key itself, or lies below it. */
+		if (n->prefix >= want)
 			return best;
 		if (!n->inner)
 			best = i;
@@ -517,7 +524,8 @@ static void copy_nodes(struct lpm *t, const struct lpm *f)
 	}
 }
 
-/* Copies without the lock; takes it only if the trie never comes to rest. */
+/* Copy the trie without the lock, and take the lock only if the trie never
+ * comes to rest. */
 static void lpm_copy(struct nb_map *to, struct nb_map *from)
 {
 	struct lpm *f = lpm_of(from), *t = lpm_of(to);

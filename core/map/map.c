@@ -69,7 +69,8 @@ static void *allocate_pages(size_t size)
 	if (size < LARGE)
 		return aligned_alloc(NB_CACHE_LINE, size);
 	p = aligned_alloc(HUGE_PAGE, round_to_pages(size));
-	if (p) /* a kernel without huge pages refuses; that is fine */
+	/* A kernel without huge pages refuses this, which does no harm. */
+	if (p)
 		madvise(p, round_to_pages(size), MADV_HUGEPAGE);
 	return p;
 }
@@ -122,7 +123,8 @@ int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 			      name, size);
 }
 
-/* A map that the caller only reads: readers may still have to take a lock. */
+/* Cast a map that the caller only reads: even readers may have to take a
+ * lock. */
 static struct nb_map *for_reading(const struct nb_map *m)
 {
 	// NOLINTNEXTLINE(performance-no-int-to-ptr)
@@ -154,7 +156,7 @@ void nb_map_seed(struct nb_map *m)
 
 	if (nb_spec_map_type(m->def.type)->keys != NB_KEYS_BYTES)
 		return;
-	/* It fails early at boot and in some sandboxes. */
+	/* getrandom fails early at boot and in some sandboxes. */
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) !=
 	    sizeof(random)) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
@@ -211,7 +213,8 @@ size_t nb_map_user_value_size(const struct nb_map *m)
 	return nb_round8(m->def.value_size) * nb_ncpus();
 }
 
-/* "index 7" or "key 0011...": the first sixteen bytes in memory order. */
+/* Name a key as "index 7" or "key 0011...": the first sixteen bytes in
+ * memory order. */
 static void name_key(char text[64], const struct nb_map *m, const void *key)
 {
 	unsigned keys = nb_spec_map_type(m->def.type)->keys;
@@ -234,7 +237,7 @@ static void name_key(char text[64], const struct nb_map *m, const void *key)
 		snprintf(text + at, 64 - (size_t)at, "...");
 }
 
-/* "0, 2, 5"; "none" */
+/* List the set bits, for example "0, 2, 5"; "none" if there is none. */
 static void list_bits(char *text, size_t size, uint32_t bits)
 {
 	size_t n = (size_t)snprintf(text, size, "%s", bits ? "" : "none");
@@ -326,7 +329,8 @@ int nb_map_read(const struct nb_map *m, const void *key, void *value,
 	return rc ? map_fail(m, key, 0, rc, err) : 0;
 }
 
-/* After a busy map: sleep for a millisecond. False: that was the 2,000th. */
+/* Sleep for a millisecond because the map is busy. Returns false if that
+ * was the 2,000th time. */
 static bool sleep_again(int *times)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
@@ -374,13 +378,14 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value,
 	return rc ? map_fail(m, key, flags, rc, err) : 0;
 }
 
-/* @to is a multiple of @size, which is 1, 2, 4 or 8. */
+/* Store @size bytes in one access. @to is a multiple of @size, which is 1,
+ * 2, 4 or 8. */
 static void store_whole(unsigned char *to, const unsigned char *from,
 			uint32_t size)
 {
 	uint64_t w = 0;
 
-	memcpy(&w, from, size); /* little-endian */
+	memcpy(&w, from, size); /* This assumes a little-endian host. */
 	switch (size) {
 	case 8:
 		__atomic_store_n((uint64_t *)(void *)to, w, __ATOMIC_RELEASE);
@@ -441,7 +446,7 @@ int nb_map_take(struct nb_map *m, void *value, struct nb_err *err)
 
 int nb_map_nth(const struct nb_map *m, uint32_t i, void *value)
 {
-	/* a bloom filter's peek asks for a value */
+	/* The peek of a bloom filter asks about a value. */
 	return !m->ops->pop || m->ops->peek(for_reading(m), i, value)
 		       ? NB_E_NOKEY
 		       : 0;

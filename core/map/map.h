@@ -12,9 +12,11 @@
 
 struct nb_map;
 
-/* Bounds of the work of one operation, for the verifier's costs: keys that
- * share a hash bucket (one more is -ENOSPC), and elements that an update of a
- * full LRU hash passes. */
+/*
+ * Bounds of the work of one operation, for the verifier's costs: keys that
+ * share a hash bucket (one more is -ENOSPC), and elements that an update of
+ * a full LRU hash passes.
+ */
 enum { NB_MAP_CHAIN_MAX = 32, NB_MAP_LRU_STEPS = 1024 };
 
 /* Flags of an update (values of linux/bpf.h). */
@@ -22,20 +24,20 @@ enum { NB_ANY = 0, NB_NOEXIST = 1, NB_EXIST = 2 };
 
 /* A map's definition, as in the kernel's union bpf_attr. */
 struct nb_map_def {
-	const char *name; /* copied, at most 63 bytes */
-	uint32_t type;	  /* enum nb_map_type */
+	const char *name; /* The name is copied, at most 63 bytes of it. */
+	uint32_t type;	  /* One of enum nb_map_type */
 	uint32_t key_size, value_size, max_entries, flags;
 };
 
 /*
  * nb_map_def_check - check a definition against the rules of its type
  *
- * Images and maps use the same rules; the limits of images are narrower. 0 or
- * NB_E_MAPDEF. Pure.
+ * Images and maps use the same rules; the limits of images are narrower.
+ * Returns 0 or NB_E_MAPDEF. Pure.
  */
 enum {
-	NB_MAP_NAME = 64,   /* bytes, with the NUL */
-	NB_PREFIX_MAX = 256 /* bytes of an LPM trie's prefix */
+	NB_MAP_NAME = 64,   /* Size in bytes, including the NUL. */
+	NB_PREFIX_MAX = 256 /* Bytes of the longest prefix of an LPM trie. */
 };
 int nb_map_def_check(const struct nb_map_def *def, struct nb_err *err);
 
@@ -43,8 +45,8 @@ int nb_map_def_check(const struct nb_map_def *def, struct nb_err *err);
  * nb_map_plan - bytes of memory that nb_map_new takes for @def on a host with
  * @ncpus possible CPUs
  *
- * Allocates nothing. *@size is UINT64_MAX if they do not fit in 64 bits. 0 or
- * NB_E_MAPDEF.
+ * Allocates nothing. *@size is UINT64_MAX if they do not fit in 64 bits.
+ * Returns 0 or NB_E_MAPDEF.
  */
 int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus,
 		struct nb_err *err);
@@ -53,16 +55,17 @@ int nb_map_plan(uint64_t *size, const struct nb_map_def *def, uint32_t ncpus,
  * nb_map_new - make an empty map (arrays: all elements present, zeroed)
  *
  * Allocates all memory; no later operation allocates. *@out has one reference.
- * 0, NB_E_MAPDEF (the kernel says EINVAL or E2BIG), NB_E_LIMIT (over
- * NB_MAP_MAX_BYTES), NB_E_NOMEM.
+ * Returns 0, NB_E_MAPDEF (the kernel's EINVAL or E2BIG), NB_E_LIMIT (over
+ * NB_MAP_MAX_BYTES) or NB_E_NOMEM.
  */
 enum { NB_MAP_MAX_BYTES = 256 << 20 };
 int nb_map_new(struct nb_map **out, const struct nb_map_def *def,
 	       struct nb_err *err);
 /*
- * Make a map with the same definition and a snapshot of the elements. Other
- * threads may write meanwhile: the copy has all keys that stay, and each bucket
- * of a hash as it was at one moment. Errors of nb_map_new.
+ * Create a map with the same definition and a snapshot of the elements.
+ * Other threads may write meanwhile: the copy has all keys that stay, and
+ * each bucket of a hash as it was at one moment. Returns the errors of
+ * nb_map_new.
  */
 int nb_map_clone(struct nb_map **out, const struct nb_map *from,
 		 struct nb_err *err);
@@ -73,37 +76,38 @@ int nb_map_clone(struct nb_map **out, const struct nb_map *from,
  * order of elements everywhere (docs/adr/0011-hash-seeds.md).
  */
 void nb_map_seed(struct nb_map *m);
-struct nb_map *nb_map_get(struct nb_map *m); /* NULL gives NULL */
-void nb_map_put(struct nb_map *m);	     /* NULL is fine */
+/* Take a reference; NULL gives NULL. */
+struct nb_map *nb_map_get(struct nb_map *m);
+void nb_map_put(struct nb_map *m); /* Drop a reference; @m may be NULL. */
 
-/* The value's lock is at byte @lock - 1; 0: no lock. Call it before other
- * threads see @m. Clones inherit it. */
+/* Place the lock of each value at byte @lock - 1; 0 means no lock. Call it
+ * before other threads see @m. Clones inherit it. */
 void nb_map_set_lock(struct nb_map *m, uint32_t lock);
 
 const struct nb_map_def *nb_map_definition(const struct nb_map *m);
-/* Elements present; arrays: max_entries. */
+/* Return the number of elements present; for arrays max_entries. */
 uint32_t nb_map_count(const struct nb_map *m);
-/* Bytes of memory that the map has allocated. */
+/* Return the bytes of memory that the map has allocated. */
 size_t nb_map_memory(const struct nb_map *m);
 
 /*
- * The management side (shell, loader): values of per-CPU types are
- * nb_ncpus() values one after the other, each rounded up to 8 bytes, as the
- * bpf() system call has them: nb_map_user_value_size bytes.
+ * Functions of the management side (shell, loader). A value of a per-CPU
+ * type is nb_ncpus() values one after the other, each rounded up to 8
+ * bytes, as in the bpf() system call: nb_map_user_value_size bytes in all.
  */
 size_t nb_map_user_value_size(const struct nb_map *m);
 /*
- * Copy a value. A hash's value is one that an update stored whole, plus stores
- * of programs through pointers; an array's value is read word by word. 0,
- * NB_E_NOKEY, NB_E_BUSY.
+ * Copy a value. A hash's value is one that an update stored whole, plus
+ * stores of programs through pointers; an array's value is read word by
+ * word. Returns 0, NB_E_NOKEY or NB_E_BUSY.
  */
 int nb_map_read(const struct nb_map *m, const void *key, void *value,
 		struct nb_err *err);
 /*
- * Store a value. 0, NB_E_FULL (hash), NB_E_BIG (index of an array),
+ * Store a value. Returns 0, NB_E_FULL (hash), NB_E_BIG (index of an array),
  * NB_E_EXISTS, NB_E_NOKEY, NB_E_FLAGS, NB_E_BUSY (a bucket was busy for
- * seconds), NB_E_NOTSUP (a ring buffer has no elements), NB_E_ARG (no such
- * program or map). May sleep.
+ * seconds), NB_E_NOTSUP (a ring buffer has no elements) or NB_E_ARG (no
+ * such program or map). May sleep.
  */
 int nb_map_write(struct nb_map *m, const void *key, const void *value,
 		 uint64_t flags, struct nb_err *err);
@@ -112,28 +116,30 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value,
  *
  * The other bytes stay, so that no concurrent store of a program to them is
  * lost. Programs see 1, 2, 4 or 8 bytes at a multiple of their size change at
- * once, others byte by byte. 0, NB_E_BIG (index), NB_E_NOTSUP (type), NB_E_ARG
- * (outside the value, or its lock), NB_E_READONLY. Any thread.
+ * once, others byte by byte. Returns 0, NB_E_BIG (index), NB_E_NOTSUP (type),
+ * NB_E_ARG (outside the value, or its lock) or NB_E_READONLY. Any thread.
  */
 int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
 		      uint32_t size, const void *bytes, struct nb_err *err);
-/* 0, NB_E_NOKEY, NB_E_FLAGS (arrays cannot delete), NB_E_BUSY, NB_E_NOTSUP */
+/* Delete an element. Returns 0, NB_E_NOKEY, NB_E_FLAGS (arrays cannot
+ * delete), NB_E_BUSY or NB_E_NOTSUP. */
 int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err);
 /*
- * Types without keys: nb_map_write adds a value and nb_map_read copies the next
- * one (of a bloom filter it says whether the filter has *@value); both ignore
- * the key. nb_map_take removes the next value: 0, NB_E_NOKEY (empty),
- * NB_E_BUSY, NB_E_NOTSUP. nb_map_nth copies the value after @i others: 0 or
- * NB_E_NOKEY.
+ * Take the next value out of a type without keys: returns 0, NB_E_NOKEY
+ * (empty), NB_E_BUSY or NB_E_NOTSUP. nb_map_nth copies the value after @i
+ * others: 0 or NB_E_NOKEY. Of these types, nb_map_write adds a value, and
+ * nb_map_read copies the next one (of a bloom filter it says whether the
+ * filter has *@value); both ignore the key.
  */
 int nb_map_take(struct nb_map *m, void *value, struct nb_err *err);
 int nb_map_nth(const struct nb_map *m, uint32_t i, void *value);
 /*
- * Copy the key after @key (NULL: the first) to @next, key_size bytes; @next may
- * be @key. 0, or NB_E_NOKEY at the end. An array's index outside starts over,
- * as in the kernel. A hash continues from where @key would be, present or not
- * (the kernel starts over if it is absent). So a walk ends whatever other
- * threads do meanwhile, and returns every key that stays.
+ * Copy the key after @key (NULL: the first) to @next, key_size bytes; @next
+ * may be @key. Returns 0, or NB_E_NOKEY at the end. An array's index
+ * outside starts over, as in the kernel. A hash continues from the position
+ * of @key, present or not (the kernel starts over if it is absent). So an
+ * iteration ends whatever other threads do meanwhile, and returns every key
+ * that stays.
  */
 int nb_map_next(const struct nb_map *m, const void *key, void *next);
 
@@ -150,19 +156,21 @@ void nb_map_freeze(struct nb_map *m);
  * it.
  */
 void nb_map_set_programs(struct nb_map *m, uint32_t programs);
-/* The program at @index, or -1. For bpf_tail_call; any thread, no lock. */
+/* Return the program at @index, or -1. For bpf_tail_call; any thread, no
+ * lock. */
 int64_t nb_prog_array_at(const struct nb_map *m, uint32_t index);
 
 /*
- * Maps of maps: a value is an index of @maps[0..n), n at most NB_MAP_MAX_INNER;
- * NULL: this index is no value. The map takes no references: the caller keeps
- * @maps alive as long. Call it before other threads see the map.
+ * Set the inner maps of a map of maps: a value is an index of @maps[0..n),
+ * n at most NB_MAP_MAX_INNER; an index whose map is NULL is no value. The
+ * map takes no references: the caller keeps @maps alive as long. Call it
+ * before other threads see the map.
  */
 enum { NB_MAP_MAX_INNER = 64 };
 void nb_map_set_maps(struct nb_map *m, struct nb_map *const *maps, uint32_t n);
 
-/* The address of element 0 of an array map, such as a data section; NULL: the
- * map has another type. */
+/* Return the address of element 0 of an array map, such as a data section;
+ * NULL if the map has another type. */
 void *nb_map_array_base(struct nb_map *m);
 
 #endif

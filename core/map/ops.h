@@ -11,90 +11,103 @@
 #include "core/map/map.h"
 
 /*
- * A program's iteration over a map; all zeroes starts it. It visits an element
- * that stays once, and an element that is replaced meanwhile up to twice. It
- * ends whatever other threads do.
+ * A program's iteration over a map; all zeroes starts it. It visits an
+ * element that stays once, and an element that is replaced meanwhile up to
+ * twice. It ends whatever other threads do.
  */
 struct nb_map_cursor {
-	const void *key; /* the element's: in the map, or &index */
+	const void *key; /* Key of the element: in the map, or &index. */
 	void *value;
-	uint64_t at, after; /* for the type's use */
+	uint64_t at, after; /* Members for the map type's own use. */
 	uint32_t visited;
 	uint32_t index;
 };
 
-/* Instead of a CPU: the caller has a value for each. */
+/* A value in place of a CPU: the caller has a value for each CPU. */
 enum { NB_ALL_CPUS = UINT32_MAX };
 
 /*
  * The operations of a map type, named by its row in core/defs/maps.h. An
- * operation may be NULL if the type lacks it. Results are 0 or a negative errno
- * of the kernel; map.c turns them into NB_E_* for the management side.
+ * operation may be NULL if the type lacks it. Results are 0 or a negative
+ * errno of the kernel; map.c turns them into NB_E_* for the management
+ * side.
  */
 struct nb_map_ops {
-	/* Bytes of the type's struct with all elements on a host with @ncpus
-	 * possible CPUs, for a checked definition. UINT64_MAX: too many. */
+	/* Return the size of the type's struct with all elements on a host
+	 * with @ncpus possible CPUs, for a checked definition. UINT64_MAX
+	 * if too large. */
 	uint64_t (*size)(const struct nb_map_def *def, uint32_t ncpus);
-	/* @m: zeroed memory of that size at a cache line, with def set. */
+	/* Initialise @m: zeroed memory of that size at a cache line, with
+	 * def set. */
 	void (*init)(struct nb_map *m);
 
 	void *(*lookup)(struct nb_map *m, const void *key, uint32_t cpu);
-	/* Per-CPU types store the value of @cpu. With NB_ALL_CPUS @value is
-	 * what bpf() takes: a value for each CPU, padded to 8 bytes. */
+	/* Update a key. Per-CPU types store the value of @cpu. With
+	 * NB_ALL_CPUS @value is what bpf() takes: a value for each CPU,
+	 * padded to 8 bytes. */
 	int (*update)(struct nb_map *m, const void *key, const void *value,
 		      uint64_t flags, uint32_t cpu);
 	int (*remove)(struct nb_map *m, const void *key);
-	/* Types without keys (NB_KEYS_NONE): add @value; take one out; read the
-	 * one that pop takes after @i others. A bloom filter's peek says
-	 * whether it has *@value. */
+	/* Operations of types without keys (NB_KEYS_NONE). push adds
+	 * @value; pop takes a value out; peek reads the value that pop
+	 * takes after @i others. A bloom filter's peek says whether the
+	 * filter has *@value. */
 	int (*push)(struct nb_map *m, const void *value, uint64_t flags);
 	int (*pop)(struct nb_map *m, void *value);
 	int (*peek)(struct nb_map *m, uint32_t i, void *value);
 
-	/* Types with keys: the value, or a value for each CPU, as bpf() has
-	 * them. next: the key after @key in the order of bpf(). */
+	/* Operations of types with keys. read: copy the value, or a value
+	 * for each CPU, like bpf(). next: copy the key after @key in the
+	 * order of bpf(). */
 	int (*read)(struct nb_map *m, const void *key, void *value);
 	int (*next)(struct nb_map *m, const void *key, void *next);
-	/* A program's iteration: step to the next element, false at the end.
-	 * Takes no lock. */
+	/* Step a program's iteration to the next element; returns false at
+	 * the end. Takes no lock. */
 	bool (*each)(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu);
-	uint32_t (*count)(struct nb_map *m); /* NULL: max_entries */
-	/* Fill @to, new and of the same definition, with @from's elements. */
+	/* Count the elements; if NULL, the count is max_entries. */
+	uint32_t (*count)(struct nb_map *m);
+	/* Fill @to, a new map with the same definition, with @from's
+	 * elements. */
 	void (*copy)(struct nb_map *to, struct nb_map *from);
-	int lacking; /* errno for an operation that is NULL; 0: EINVAL */
+	/* The errno for an operation that is NULL; 0 means EINVAL. */
+	int lacking;
 };
 
 enum { NB_CACHE_LINE = 64 };
 
 /* The kernel's number for an operation that a map type does not have; no
- * errno.h has it. */
+ * errno.h defines it. */
 enum { NB_ENOTSUPP = 524 };
 
-/* The first member of each type's struct; read-only once made, but refs. */
+/* The first member of each type's struct. All members except refs are
+ * read-only once the map is created. */
 struct nb_map {
-	/* ops->lookup, or one for this key size; never NULL */
+	/* ops->lookup, or a variant for this key size; never NULL. */
 	void *(*lookup)(struct nb_map *m, const void *key, uint32_t cpu);
 	const struct nb_map_ops *ops;
-	unsigned char *base;  /* element 0 of array types */
-	size_t elem_size;     /* bytes between two elements */
-	size_t cpu_size;      /* bytes between two CPUs' elements */
-	uint32_t max_entries; /* = def.max_entries */
-	bool percpu;	      /* a value for each CPU */
-	uint32_t lock;	      /* offset of the value's lock plus 1; 0: none */
-	bool frozen;	      /* the management side only reads */
-	bool host;	      /* a host map: base is a mapping (host.h) */
-	bool attached;	      /* of a host map; atomic */
-	uint32_t programs;    /* program arrays: bit i: i may be a value */
-	/* maps of maps: the map of each value, NB_MAP_MAX_INNER elements */
+	unsigned char *base;  /* Element 0 of an array type. */
+	size_t elem_size;     /* Bytes between two elements */
+	size_t cpu_size;      /* Bytes between the elements of two CPUs. */
+	uint32_t max_entries; /* Equals def.max_entries. */
+	bool percpu;	      /* The map has a value for each CPU. */
+	uint32_t lock; /* Offset of the value's lock plus 1; 0 for no lock. */
+	bool frozen;   /* The management side may only read. */
+	bool host;     /* This is a host map: base is a mapping (host.h). */
+	bool attached; /* Host maps: a descriptor is attached; atomic. */
+	/* Program arrays: bit i is set if i may be a value. */
+	uint32_t programs;
+	/* Maps of maps: the map of each value, NB_MAP_MAX_INNER elements. */
 	struct nb_map **inner;
 	struct nb_map_def def;
 	size_t memory;
 	char name[NB_MAP_NAME];
-	/* a line of its own: the decision path reads the rest */
+	/* The count has a cache line of its own, since the decision path
+	 * reads the other members. */
 	_Alignas(NB_CACHE_LINE) uint32_t refs;
 };
 
-/* A map with one reference in @size bytes; @def is checked. NULL: no memory. */
+/* Allocate a map with one reference in @size bytes; @def is checked.
+ * Returns NULL if out of memory. */
 struct nb_map *nb_map_allocate(const struct nb_map_def *def, size_t size);
 /* Unmap the pages of @m if it is a host map. */
 void nb_map_host_unmap(struct nb_map *m);
@@ -121,7 +134,8 @@ static inline void nb_slot_store(void *slot, const void *from, size_t size)
 	const unsigned char *p = from;
 	uint64_t *to = slot, w;
 
-	if (__builtin_expect(size == 8, 1)) { /* a counter, mostly */
+	/* This size is that of most counters. */
+	if (__builtin_expect(size == 8, 1)) {
 		memcpy(&w, p, 8);
 		__atomic_store_n(to, w, __ATOMIC_RELEASE);
 		return;
@@ -153,7 +167,7 @@ static inline void nb_slot_load(void *to, const void *slot, size_t size)
 	}
 }
 
-/* From slot to slot; @size is rounded up to whole words. */
+/* Copy from slot to slot; @size is rounded up to whole words. */
 static inline void nb_slot_copy(void *to, const void *from, size_t size)
 {
 	const uint64_t *f = from;
@@ -165,8 +179,8 @@ static inline void nb_slot_copy(void *to, const void *from, size_t size)
 				 __ATOMIC_RELEASE);
 }
 
-/* The 4 bytes of a value's bpf_spin_lock: a store of the value leaves them
- * unchanged, a load returns 0 for them. */
+/* Store a value, or (below) load one, without its bpf_spin_lock: a store
+ * leaves the 4 bytes of the lock unchanged, and a load returns 0 for them. */
 static inline void nb_value_store(const struct nb_map *m, void *slot,
 				  const void *from)
 {
@@ -199,8 +213,9 @@ static inline void nb_value_load(const struct nb_map *m, void *to,
 }
 
 /*
- * The same for the values of an element, @slot being the first CPU's. A per-CPU
- * type has one for each CPU, cpu_size apart; other types ignore @cpu.
+ * Store or load the values of an element; @slot is the first CPU's. A
+ * per-CPU type has one value for each CPU, cpu_size apart; other types
+ * ignore @cpu.
  */
 static inline void nb_values_store(const struct nb_map *m, void *slot,
 				   const void *from, uint32_t cpu)
@@ -242,13 +257,14 @@ static inline void nb_value_unlock(const struct nb_map *m, void *slot)
 }
 
 /*
- * The program side: what helpers call. Any thread, concurrently with all other
- * operations; no allocation, no sleep, no system call. Results are 0 or a
- * negative errno of the kernel (-EBUSY: another writer holds a lock too long).
+ * Functions of the program side, which helpers call. Any thread, concurrently
+ * with all other operations; no allocation, no sleep, no system call. Results
+ * are 0 or a negative errno of the kernel (-EBUSY: another writer holds a lock
+ * too long).
  *
  * lookup returns the value, or NULL. The value stays readable and writable as
- * long as the map lives; the element may be deleted and reused meanwhile, as in
- * the kernel's preallocated hash.
+ * long as the map lives; the element may be deleted and reused meanwhile, as
+ * in the kernel's preallocated hash.
  *
  * @cpu: below nb_ncpus(); types with one value ignore it
  */
@@ -275,8 +291,11 @@ static inline int nb_map_delete(struct nb_map *m, const void *key)
 	return m->ops->remove ? m->ops->remove(m, key) : nb_map_lacks(m);
 }
 
-/* Types without keys. -E2BIG: full, and @flags do not have NB_EXIST, which
- * replaces the oldest value. pop and peek: -ENOENT if empty, *@value zeroed. */
+/*
+ * Functions for types without keys. -E2BIG: the map is full, and @flags
+ * lack NB_EXIST, which replaces the oldest value. pop and peek return
+ * -ENOENT if empty, with *@value zeroed.
+ */
 static inline int nb_map_push(struct nb_map *m, const void *value,
 			      uint64_t flags)
 {
@@ -310,14 +329,15 @@ static inline uint32_t nb_array_index(const void *key)
 	return index;
 }
 
-/* The value of @cpu; types with one value: @cpu is 0. */
+/* Return the value of @cpu; in types with one value, @cpu is 0. */
 static inline unsigned char *nb_array_element(const struct nb_map *m,
 					      uint32_t index, uint32_t cpu)
 {
 	return m->base + m->cpu_size * cpu + m->elem_size * index;
 }
 
-/* A per-CPU array's look-up, for helpers: without a call. */
+/* Look up an element of a per-CPU array without an indirect call, for
+ * helpers. */
 static inline void *nb_percpu_array_lookup(const struct nb_map *m,
 					   const void *key, uint32_t cpu)
 {
@@ -327,12 +347,13 @@ static inline void *nb_percpu_array_lookup(const struct nb_map *m,
 }
 
 /*
- * The layout of a hash with keys of 4 or 8 bytes, for machine code that walks
- * its chains like find_words in hash.h. False: another kind of map.
+ * The layout of a hash with keys of 4 or 8 bytes, for machine code that
+ * searches its chains like find_words in hash.h. nb_hash_where returns
+ * false for other maps.
  */
 struct nb_hash_places {
-	uint64_t bucket, elem; /* addresses */
-	uint64_t factor;       /* the hash function's multiplier */
+	uint64_t bucket, elem; /* Addresses of the first bucket and element. */
+	uint64_t factor;       /* Multiplier of the hash function */
 	uint32_t shift, value_off;
 };
 bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out);

@@ -14,8 +14,8 @@
 struct queue {
 	struct nb_map map;
 	_Alignas(NB_CACHE_LINE) uint64_t word;
-	uint32_t first; /* index of the oldest value */
-	uint32_t n;	/* values present */
+	uint32_t first; /* Index of the oldest value */
+	uint32_t n;	/* Number of values present */
 	_Alignas(NB_CACHE_LINE) unsigned char values[];
 };
 
@@ -37,7 +37,7 @@ static void queue_init(struct nb_map *m)
 	m->base = queue_of(m)->values;
 }
 
-/* The value that was added @nth after the one at @first. */
+/* Return the value that was added @nth after the one at @first. */
 static unsigned char *queue_at(const struct nb_map *m, uint32_t first,
 			       uint32_t nth)
 {
@@ -84,7 +84,7 @@ static int queue_push(struct nb_map *m, const void *value, uint64_t flags)
 	return 0;
 }
 
-/* No value: the program's buffer is zeroed, as in the kernel. */
+/* There is no value: zero the program's buffer, as the kernel does. */
 static int queue_none(const struct nb_map *m, void *value, int rc)
 {
 	memset(value, 0, m->def.value_size);
@@ -113,7 +113,7 @@ static int queue_pop(struct nb_map *m, void *value)
 	return 0;
 }
 
-/* Was the queue at rest since the word was @seen? */
+/* Did no writer change the queue since the word was @seen? */
 static bool queue_at_rest(const struct queue *q, uint64_t seen)
 {
 	return !(seen & NB_SEQ_LOCK) &&
@@ -161,7 +161,8 @@ static void queue_copy(struct nb_map *to, struct nb_map *from)
 			return;
 		sched_yield();
 	}
-	t->n = 0; /* never at rest: an empty copy has no torn value */
+	/* The queue never came to rest: an empty copy has no torn value. */
+	t->n = 0;
 }
 
 const struct nb_map_ops nb_map_queue_ops = {

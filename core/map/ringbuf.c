@@ -23,19 +23,20 @@ enum {
 	ROUNDS = 1 << 12
 };
 
-/* Of a header: the size is in the lower half. */
+/* Flags of a header, whose lower half is the size. */
 #define BUSY ((uint64_t)NB_RINGBUF_BUSY)
 #define DISCARD ((uint64_t)NB_RINGBUF_DISCARD)
-#define RECORD ((uint64_t)1 << 32) /* always set, so that no header is 0 */
+#define RECORD ((uint64_t)1 << 32) /* Always set, so that no header is 0. */
 #define SIZE_MASK (DISCARD - 1)
 
-/* Positions on lines of their own: writers share one, the reader has one. */
+/* The positions have cache lines of their own: writers share one, and the
+ * reader has the other. */
 struct ring {
 	struct nb_map map;
 	_Alignas(NB_CACHE_LINE) uint64_t produced;
 	_Alignas(NB_CACHE_LINE) uint64_t consumed;
 	uint32_t reading;
-	uint64_t dropped; /* records without room; rarely written */
+	uint64_t dropped; /* Records without room; rarely written. */
 	_Alignas(NB_CACHE_LINE) unsigned char data[];
 };
 
@@ -54,7 +55,7 @@ static uint64_t *record_header(struct ring *r, uint64_t pos)
 	return (uint64_t *)(void *)&r->data[pos & (ring_size(r) - 1)];
 }
 
-/* Bytes of a record with its header. */
+/* Return the length of a record with its header. */
 static uint64_t record_length(uint64_t size)
 {
 	return (size + HEADER + 7) & ~(uint64_t)7;
@@ -76,7 +77,7 @@ void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size)
 		return ring_no_room(r);
 	at = __atomic_load_n(&r->produced, __ATOMIC_RELAXED);
 	for (int n = 0; n < ROUNDS; n++) {
-		/* Acquire: the reader's zeroes come before our stores. */
+		/* Acquire order: the reader's zeroes come before our stores. */
 		uint64_t from = __atomic_load_n(&r->consumed, __ATOMIC_ACQUIRE);
 
 		/* Signed: the reader may be past a stale @at. The last byte
@@ -168,8 +169,9 @@ static void end_reading(struct ring *r)
 }
 
 /*
- * Move *@pos to the first complete record that was not discarded; returns its
- * header. 0: there is none up to the first incomplete record, at *@pos.
+ * Move *@pos to the first complete record that was not discarded, and
+ * return its header. Returns 0 if there is none up to the first incomplete
+ * record, at *@pos.
  */
 static uint64_t ring_find(struct ring *r, uint64_t *pos)
 {
@@ -217,7 +219,8 @@ int nb_ringbuf_read(struct nb_map *m, void *to, size_t room, size_t *size)
 		memcpy(to, record_header(r, pos) + 1, *size);
 		pos += record_length(*size);
 	}
-	ring_consume(r, pos); /* with the discarded records before it */
+	/* This also frees the discarded records before it. */
+	ring_consume(r, pos);
 	end_reading(r);
 	return rc;
 }
@@ -233,7 +236,8 @@ int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
 	if (!begin_reading(r))
 		return -EAGAIN;
 	first = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
-	/* From the oldest record on: only then is a header at @at. */
+	/* Search from the oldest record on: only then is there a header at
+	 * @at. */
 	for (i = first; (h = ring_find(r, &i)) && i < *at;)
 		i += record_length(h & SIZE_MASK);
 	if (h) {
@@ -256,7 +260,8 @@ static uint64_t ring_memory(const struct nb_map_def *def, uint32_t ncpus)
 	return sizeof(struct ring) + 2 * (uint64_t)def->max_entries;
 }
 
-/* Complete records not yet read; 0 while another thread is reading. */
+/* Return the number of complete records not yet read; 0 while another
+ * thread is reading. */
 static uint32_t ring_count(struct nb_map *m)
 {
 	struct ring *r = ring_of(m);
@@ -272,8 +277,8 @@ static uint32_t ring_count(struct nb_map *m)
 	return n;
 }
 
-/* The complete records up to the first that is being written. Nothing if
- * another thread is emptying the ring. */
+/* Copy the complete records up to the first that is being written. Copies
+ * nothing if another thread is emptying the ring. */
 static void ring_copy(struct nb_map *to, struct nb_map *from)
 {
 	struct ring *f = ring_of(from);

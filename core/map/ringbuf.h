@@ -30,7 +30,7 @@ enum { NB_RINGBUF_HEADER = 8 };
 #define NB_RINGBUF_DISCARD (UINT32_C(1) << 30)
 
 /*
- * nb_ringbuf_reserve - room for one record of @size bytes, or NULL
+ * nb_ringbuf_reserve - reserve room for one record of @size bytes
  *
  * NULL: the record has no room now, is larger than the ring, or too many other
  * threads reserved at once. The bytes are 8-byte aligned and not initialised.
@@ -43,25 +43,27 @@ void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size);
 void nb_ringbuf_submit(void *sample, uint64_t flags);
 void nb_ringbuf_discard(void *sample, uint64_t flags);
 
-/* Reserve, copy @data and submit. 0, -EINVAL (flags), -EAGAIN (no room). */
+/* Reserve a record, copy @data into it, and submit it. Returns 0, -EINVAL
+ * (flags) or -EAGAIN (no room). */
 int64_t nb_ringbuf_output(struct nb_map *m, const void *data, uint64_t size,
 			  uint64_t flags);
 
-/* Unread bytes with their headers, the ring's size or a position, by @flags;
- * 0 for unknown flags. */
+/* Return the unread bytes with their headers, the ring's size or a
+ * position, depending on @flags; 0 for unknown flags. */
 uint64_t nb_ringbuf_query(const struct nb_map *m, uint64_t flags);
 
-/* Reservations that failed for lack of room since the map was made. */
+/* Return the number of reservations that failed for lack of room since the
+ * map was created. */
 uint64_t nb_ringbuf_dropped(const struct nb_map *m);
 
 /*
  * nb_ringbuf_read - take the oldest record out
  * @to:   @room bytes, gets the record
- * @size: its size; set for -ENOSPC as well
+ * @size: gets the record's size, also for -ENOSPC
  *
- * 0, -EAGAIN (nothing complete yet, or another thread is reading), -ENOSPC
- * (the record is larger than @room, and stays). Discarded records are skipped.
- * Any thread; never on a decision path.
+ * Returns 0, -EAGAIN (no complete record yet, or another thread is reading) or
+ * -ENOSPC (the record is larger than @room, and stays). Discarded records are
+ * skipped. Any thread; never on a decision path.
  */
 int nb_ringbuf_read(struct nb_map *m, void *to, size_t room, size_t *size);
 
@@ -70,8 +72,9 @@ int nb_ringbuf_read(struct nb_map *m, void *to, size_t room, size_t *size);
  * @at:   0 for the oldest; set to the position after the record
  * @pos:  set to the record's position; may be NULL
  *
- * The record stays in the ring. Results as nb_ringbuf_read. A position before
- * the oldest record means the oldest; a position inside a record is -EAGAIN.
+ * The record stays in the ring. Results are those of nb_ringbuf_read. A
+ * position before the oldest record means the oldest; a position inside a
+ * record is -EAGAIN.
  */
 int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
 		    size_t room, size_t *size);

@@ -8,11 +8,12 @@
 #include "core/map/ops.h"
 
 /*
- * One word that lets readers run beside a writer without a lock: the type's own
- * 32 bits, the writer's lock bit, and above them a sequence number. A writer
- * increments the number before it reuses memory that readers may still see. So
- * a reader that finds the number unchanged at its end has seen no reused
- * memory. No reader waits for a writer and no writer waits for a reader.
+ * One word that lets readers run beside a writer without a lock. It has the
+ * type's own 32 bits, the writer's lock bit, and above them a sequence
+ * number. A writer increments the number before it reuses memory that
+ * readers may still see. So a reader that finds the number unchanged at its
+ * end has seen no reused memory. No reader waits for a writer and no writer
+ * waits for a reader.
  */
 enum { NB_SEQ_LOCK_SPINS = 256, NB_SEQ_READ_ROUNDS = 1 << 16 };
 
@@ -32,9 +33,10 @@ static inline bool nb_seq_moved(const uint64_t *word, uint64_t seen)
 }
 
 /*
- * Lock for one writer: *@locked gets the word with its lock bit. A spin takes
- * about 10 us; a writer holds the lock for 0.1 us unless it is preempted, and
- * then longer spinning would not help. False: give up.
+ * Lock the word for one writer: *@locked gets the word with its lock bit.
+ * The spinning takes about 10 us; a writer holds the lock for 0.1 us unless
+ * it is preempted, and then longer spinning would not help. Returns false
+ * if it gives up.
  */
 static inline bool nb_seq_lock(uint64_t *word, uint64_t *locked)
 {
@@ -58,12 +60,12 @@ static inline void nb_seq_unlock(uint64_t *to, uint64_t word)
 	__atomic_store_n(to, word & ~NB_SEQ_LOCK, __ATOMIC_RELEASE);
 }
 
-/* The management side: lock, and sleep up to two seconds for it. A preempted
- * writer continues soon; a dead one must not block us. */
+/* Lock for the management side, and sleep up to two seconds for the lock. A
+ * preempted writer continues soon; a dead one must not block us. */
 bool nb_seq_lock_sleeping(uint64_t *word, uint64_t *locked);
 
-/* Data beside the word. Stores have release order, so a reader that sees one
- * sees the lock bit as well. */
+/* Load or store data beside the word. Stores have release order, so a
+ * reader that sees one sees the lock bit as well. */
 static inline uint32_t nb_load32(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);

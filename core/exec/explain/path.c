@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Watches the interpreter: records which registers hold fields of the context,
- * which jumps compare them, and which instructions write the answers. The
- * program runs as it would without this.
+ * Watch the interpreter: record which registers hold fields of the context,
+ * which jumps compare these registers, and which instructions write the
+ * answers. The program runs as it would without this.
  */
 #include "core/exec/explain/path.h"
 
@@ -17,7 +17,8 @@ static bool within(const struct nb_exec *x, const struct nb_code *ip)
 	return x && ip >= x->code && ip < x->code + x->ncodes;
 }
 
-/* Find the program of @ip: a tail call changes it. false: in none. */
+/* Find the program that @ip belongs to, since a tail call changes it;
+ * returns false if @ip is in none. */
 static bool locate(struct nb_path *w, const struct nb_code *ip)
 {
 	const struct nb_links *links = w->x->links;
@@ -71,7 +72,8 @@ static void remember(struct nb_path *w, uint64_t addr, uint32_t width,
 	w->stack[w->nstack++].from = from;
 }
 
-/* Compute the offset of @addr in the context; false: it is outside. */
+/* Compute the offset of @addr in the context; returns false if it is
+ * outside. */
 static bool in_context(const struct nb_path *w, uint64_t addr, uint64_t *off)
 {
 	*off = addr - (uintptr_t)w->ctx;
@@ -107,7 +109,7 @@ static void stored(struct nb_path *w, const struct nb_code *ip, uint64_t addr,
 {
 	uint64_t off;
 
-	/* the lower part of a larger value is not that value */
+	/* The lower part of a larger value is another value. */
 	if (width < 64 && value >> width)
 		from.exact = -1;
 	if (!in_context(w, addr, &off)) {
@@ -133,7 +135,7 @@ static void alu(struct nb_path *w, const struct nb_code *ip,
 
 	if (s->traits == NB_INSN_MOVE) {
 		*d = other;
-		/* the lower half of a larger value is not that value */
+		/* The lower half of a larger value is another value. */
 		if (!wide && s->operand == NB_OPND_REG && r[ip->src] >> 32)
 			d->exact = -1;
 		return;
@@ -176,7 +178,8 @@ static void clear(struct nb_path *w, unsigned from, unsigned to)
 		w->reg[i] = NOWHERE;
 }
 
-/* After a helper call. @writes: it may have written to memory. */
+/* Forget origins after a helper call. @writes: it may have written to
+ * memory. */
 static void called(struct nb_path *w, bool writes)
 {
 	if (writes)
@@ -200,7 +203,8 @@ static void look(struct nb_path *w, const struct nb_code *ip,
 		break;
 	case NB_KIND_LOAD:
 		w->reg[ip->dst] = loaded(w, from, s->width);
-		if (s->traits & NB_INSN_SIGNED) /* it may be another value */
+		/* The sign extension may give another value. */
+		if (s->traits & NB_INSN_SIGNED)
 			w->reg[ip->dst].exact = -1;
 		break;
 	case NB_KIND_STORE:
@@ -222,7 +226,7 @@ static void look(struct nb_path *w, const struct nb_code *ip,
 		if (ip->op == NB_OP_CALL_HELPER)
 			called(w, true);
 		break;
-	case NB_KIND_EXIT: /* r6 to r9 are the caller's again */
+	case NB_KIND_EXIT: /* After an exit r6 to r9 are the caller's again. */
 		clear(w, 6, 9);
 		break;
 	case NB_KIND_JA:
@@ -236,7 +240,8 @@ static void path_step(void *arg, const struct nb_code *ip, const uint64_t *r)
 {
 	struct nb_path *w = arg;
 
-	if (!locate(w, ip)) { /* between turns of a callback */
+	/* The run is between two iterations of a callback. */
+	if (!locate(w, ip)) {
 		clear(w, 0, 10);
 		return;
 	}

@@ -8,35 +8,35 @@
 #include "core/exec/run/exec.h"
 #include "core/spec/spec.h"
 
-/*
- * A run that is watched, for `explain`: where the answers were written, and
- * which comparisons over fields of the context lay on the way.
- */
+/* A watched run, for `explain`: which instructions wrote the answers, and
+ * which comparisons of context fields the run passed. */
 enum { NB_PATH_BRANCHES = 64, NB_PATH_FIELDS = 32, NB_PATH_STACK = 64 };
 
-/* Where a value comes from. */
+/* The origin of a value. */
 struct nb_origin {
-	uint32_t fields; /* bits of fields that went into it */
-	int8_t exact;	 /* the one field that it is, plus @add; -1: none */
-	bool map;	 /* memory that is no field went into it */
+	uint32_t fields; /* Bit i is set if field i went into the value. */
+	/* The field that equals the value minus @add; -1 if there is none. */
+	int8_t exact;
+	bool map; /* Memory other than a field went into the value. */
 	uint64_t add;
 };
 
 /* An instruction of an image. */
 struct nb_path_site {
-	uint32_t prog, pc; /* number of the program in its image; slot */
+	/* Number of the program in its image, and the slot. */
+	uint32_t prog, pc;
 };
 
 /* A conditional jump that depends on the context. */
 struct nb_path_branch {
 	struct nb_path_site at;
-	uint8_t fn, width; /* NB_FN_J*; 32 or 64 */
+	uint8_t fn, width; /* Function NB_FN_J* of the jump; width 32 or 64. */
 	bool taken;
-	uint64_t a, b; /* the operands */
+	uint64_t a, b; /* Values of the two operands. */
 	struct nb_origin from_a, from_b;
 };
 
-/* The last store to a field. */
+/* The last store to a field of the context. */
 struct nb_path_store {
 	bool done;
 	struct nb_path_site at;
@@ -44,10 +44,12 @@ struct nb_path_store {
 };
 
 struct nb_path {
-	struct nb_path_store store[NB_PATH_FIELDS]; /* by field */
-	uint32_t nbranches, left_out; /* branches kept, and dropped */
+	/* The last store to each field. */
+	struct nb_path_store store[NB_PATH_FIELDS];
+	/* Number of branches kept, and of branches dropped. */
+	uint32_t nbranches, left_out;
 	struct nb_path_branch branch[NB_PATH_BRANCHES];
-	/* private, of the run */
+	/* The members below are private to the run. */
 	const struct nb_exec *x;
 	const struct nb_hook_spec *hook;
 	const unsigned char *ctx;
@@ -62,14 +64,14 @@ struct nb_path {
 };
 
 /*
- * nb_exec_path - run @x by the interpreter and write down what is above
+ * nb_exec_path - interpret @x and record the facts of struct nb_path
  * @hook: whose context @ctx is, @ctx_size bytes; at most NB_PATH_FIELDS fields
- * @w:    zeroes, or what earlier programs left: it goes on from there
+ * @w:    zeroes, or the record of earlier programs, which is continued
  *
- * As nb_exec_run otherwise, with the same effect on @ctx and maps. Slow: not
- * for a decision path. Values that went through bpf_loop's callbacks or local
- * functions, or lay in memory while a helper ran, may lose their origin, never
- * get a wrong one.
+ * Has the same result and the same effect on @ctx and maps as nb_exec_run. It
+ * is slow: not for a decision path. A value may lose its origin in a callback
+ * of bpf_loop, in a local function, or in memory while a helper runs; it never
+ * gets a wrong origin.
  */
 uint64_t nb_exec_path(const struct nb_exec *x, void *ctx, uint64_t ctx_size,
 		      const struct nb_hook_spec *hook, struct nb_path *w);

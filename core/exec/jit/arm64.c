@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * 64-bit Arm: entry and exit of programs and chains, and what is fixed of the
- * machine. Registers and frames: arm64.h.
- */
+/* Code generation for 64-bit Arm: entry and exit of programs and chains,
+ * and facts about the machine. arm64.h describes registers and frames. */
 #include "core/exec/jit/arm64.h"
 
 #if defined(__aarch64__)
@@ -10,7 +8,7 @@
 #include <elf.h>
 #include <sys/auxv.h>
 
-/* What the entry saves, an even number of registers. */
+/* List the registers that the entry saves, an even number of them. */
 static unsigned saved(const struct nb_jit_ctx *c, unsigned list[8])
 {
 	unsigned n = nb_lower_saved(c, list);
@@ -51,7 +49,7 @@ static void pop_saved(struct nb_jit_ctx *c)
 		a_pop_pair(c, FP, LR);
 }
 
-/* Bytes below the saved registers; SP is always a multiple of 16. */
+/* Return the bytes below the saved registers; SP is always a multiple of 16. */
 static uint32_t room_below(const struct nb_jit_ctx *c)
 {
 	if (c->needs.calls_local)
@@ -92,9 +90,10 @@ static void stub(struct nb_jit_ctx *c)
 }
 
 /*
- * What is pushed in pairs, for debuggers. With FP and LR as the first pair the
- * frame is found by FP, which nothing changes until the entry leaves: from a
- * function of the program straight to who called the program.
+ * Describe for debuggers which registers are pushed in pairs. FP and LR are
+ * the first pair, so the frame is found by FP. Nothing changes FP until the
+ * entry leaves: a debugger goes from a function of the program straight to
+ * the caller of the program.
  */
 static void describe(struct nb_jit_frames *f, const unsigned *list, unsigned n)
 {
@@ -131,7 +130,7 @@ void nb_emit_begin(struct nb_jit_ctx *c)
 	if (c->needs.frame)
 		a_add_imm(c, true, A_ADD, FRAME, SP,
 			  run_size(c) + NB_STACK_SIZE);
-	/* the arguments r1 and r2 are in x1 and x2 already */
+	/* The arguments r1 and r2 are already in x1 and x2. */
 	if (nb_jit_wants_run(c))
 		nb_lower_run_data(c);
 }
@@ -173,7 +172,7 @@ unsigned nb_emit_features(void)
 }
 
 const struct nb_machine nb_machine = {
-	/* BTI C; RET */
+	/* The instructions BTI C and RET */
 	.nothing = { 0x5f, 0x24, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6 },
 	.reg = { R0, 1, 2, 3, 4, 5, 19, 20, 21, 22, FRAME },
 	.arg = { 0, 1, 2 },

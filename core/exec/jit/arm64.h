@@ -3,17 +3,17 @@
 #define NB_EXEC_JIT_ARM64_H
 
 /*
- * Lowering for 64-bit Arm in its procedure call standard. Registers are
- * where helpers expect them: run in x0, r1 to r5 in x1 to x5; r0 is x7, r6 to
- * r9 and r10 are registers that calls keep. So a helper call is one move, the
- * call and a move of its answer. x9 to x12 and x16 are scratch; x23 points to
- * the run's own data where local calls move the stack.
+ * Code generation for 64-bit Arm with its procedure call standard. BPF
+ * registers are where helpers expect them: run in x0, r1 to r5 in x1 to x5; r0
+ * is x7, and r6 to r10 are registers that calls preserve. So a helper call is
+ * one move, the call, and a move of its result. x9 to x12 and x16 are scratch;
+ * x23 points to the run's own data if local calls move the stack.
  *
  * Stack of a program without local calls, from SP up: the run's data, the
  * frame of 512 bytes, saved registers. With local calls the entry is a stub
- * that calls slot 0. Functions may share code, so each call site saves r6 to r9
- * and makes the callee's frame: 512 bytes and, above them, the return address,
- * which EXIT loads.
+ * that calls slot 0. Functions may share code, so each call site saves r6 to
+ * r9 and allocates the callee's frame: 512 bytes and, above them, the return
+ * address, which EXIT loads.
  */
 #include "core/exec/jit/enc_arm64.h"
 #include "core/exec/jit/lower.h"
@@ -22,10 +22,11 @@
 
 enum { FEATURE_LSE = 1 };
 
-/* Bit of AT_HWCAP (asm/hwcap.h: HWCAP_ATOMICS). */
+/* The bit of AT_HWCAP that asm/hwcap.h calls HWCAP_ATOMICS. */
 enum { HWCAP_LSE = 1 << 8 };
 
-/* Scratch registers, the run's data, r0. */
+/* Scratch registers, then those of a function's address, r0, the run's data
+ * and r10. */
 enum {
 	T0 = 9,
 	T1 = 10,
@@ -37,7 +38,8 @@ enum {
 	FRAME = 24
 };
 
-/* Machine operation of an ALU operation, and its twin that works on memory. */
+/* Machine operation of an ALU operation, and the LSE instruction that does
+ * the same in memory. */
 static const struct {
 	uint32_t alu, lse;
 } op_of[NB_NFNS] = {
@@ -50,7 +52,7 @@ static const struct {
 
 enum { RUN_SIZE = NB_JIT_RUN_SIZE };
 
-/* Above a callee's frame: the return address. */
+/* Bytes above a callee's frame that hold the return address. */
 enum { RETURN = 16 };
 
 static inline uint32_t run_size(const struct nb_jit_ctx *c)
@@ -64,9 +66,10 @@ static inline void move_sp(struct nb_jit_ctx *c, uint32_t op, uint32_t by)
 		a_add_imm(c, true, op, SP, SP, by);
 }
 
-/* Conditions by NB_ORDER_*. NONE is for JSET: ANDS has set the flags. */
+/* Machine conditions by NB_ORDER_*. NONE is for JSET, after ANDS set the
+ * flags. */
 extern const uint8_t nb_arm_condition[NB_NORDERS];
-/* dst = src + imm, or - imm for A_SUB. */
+/* Emit dst = src + imm, or src - imm for A_SUB. */
 void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
 		      unsigned src, int64_t imm);
 

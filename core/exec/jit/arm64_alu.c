@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-/*
- * Jumps and arithmetic on 64-bit Arm. Immediates that no instruction takes go
- * through T0.
- */
+/* Jumps and arithmetic on 64-bit Arm. An immediate that no instruction can
+ * encode goes through T0. */
 #include "core/exec/jit/arm64.h"
 
 #if defined(__aarch64__)
 
-/* @cc: a condition, or CC_ALWAYS. The long form jumps over a branch. */
+/* @cc is a machine condition or CC_ALWAYS. The long form of a conditional
+ * jump skips an unconditional one. */
 enum { CC_ALWAYS = 14 };
 
 static void jump_if(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
@@ -37,7 +36,8 @@ const uint8_t nb_arm_condition[NB_NORDERS] = {
 	[NB_ORDER_SGT] = CC_GT,	 [NB_ORDER_SGE] = CC_GE,
 };
 
-/* The operands' second as a register: src, or the immediate in T0. */
+/* Return a register that holds the second operand: src, or T0 with the
+ * immediate. */
 static unsigned second(struct nb_jit_ctx *c, const struct nb_code *i,
 		       const struct nb_insn_spec *row)
 {
@@ -48,7 +48,8 @@ static unsigned second(struct nb_jit_ctx *c, const struct nb_code *i,
 	return T0;
 }
 
-/* dst op imm, without a register for it where that can be. */
+/* Emit "dst op imm", without a register for the immediate if it can be
+ * encoded. */
 static void logical(struct nb_jit_ctx *c, const struct nb_code *i,
 		    const struct nb_insn_spec *row, uint32_t op, unsigned rd)
 {
@@ -106,7 +107,7 @@ void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)
 void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
 		      unsigned src, int64_t imm)
 {
-	if (imm < 0) { /* as its opposite, if that is shorter */
+	if (imm < 0) { /* Subtract the opposite, if it can be encoded. */
 		uint64_t minus = -(uint64_t)imm;
 
 		if (fits12(minus)) {
@@ -123,8 +124,9 @@ void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
 }
 
 /*
- * The machine divides as BPF does: by zero gives 0, and so the remainder by
- * zero is the dividend; the least number by -1 is itself, remainder 0.
+ * The machine divides like BPF: division by zero gives 0, so the remainder
+ * by zero is the dividend. The least number divided by -1 gives itself,
+ * with remainder 0.
  */
 void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
 		    const struct nb_insn_spec *row)
@@ -144,7 +146,7 @@ void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
 				    (unsigned)__builtin_ctzll(k));
 		else if (bitmask(k - 1, w, &fields))
 			a_logical_imm(c, w, A_AND, dst, dst, fields);
-		else /* by 1 */
+		else /* The remainder of a division by 1 is 0. */
 			a_mov(c, true, dst, ZR);
 		return;
 	}
@@ -228,7 +230,7 @@ void nb_emit_swap(struct nb_jit_ctx *c, unsigned reg, unsigned width, bool le)
 	}
 }
 
-/* One addition. */
+/* Emit "dst = src + k" as one addition. */
 bool nb_emit_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
 			  int64_t k)
 {

@@ -21,7 +21,7 @@ uint32_t nb_emit_skip_if(struct nb_jit_ctx *c, unsigned order, bool w,
 	return a_skip(c, A_BCOND | nb_arm_condition[order]);
 }
 
-/* Flags of @reg compared with @v; changes T3. */
+/* Set the flags by comparing @reg with @v; changes T3. */
 static void compare_with(struct nb_jit_ctx *c, bool w, unsigned reg, uint32_t v)
 {
 	if (fits12(v)) {
@@ -52,7 +52,8 @@ uint32_t nb_emit_skip_unless(struct nb_jit_ctx *c, struct mem m, uint32_t v)
 
 uint32_t nb_emit_skip_if_false(struct nb_jit_ctx *c)
 {
-	a_bitfield(c, false, A_UBFM, T0, 0, 0, 7); /* a bool has 8 bits */
+	/* A bool of C has 8 significant bits. */
+	a_bitfield(c, false, A_UBFM, T0, 0, 0, 7);
 	return a_skip(c, A_CBZ | T0);
 }
 
@@ -84,7 +85,7 @@ void nb_emit_back_if_below(struct nb_jit_ctx *c, struct mem m, uint32_t at)
 	a_b19(c, A_BCOND | CC_LO, (int64_t)at - c->pos);
 }
 
-/* BL reaches 128 MiB, from anywhere in the code. */
+/* Can BL reach @fn, at most 128 MiB away, from anywhere in the code? */
 static bool near(const struct nb_jit_ctx *c, uint64_t fn)
 {
 	int64_t distance = (int64_t)(fn - (uintptr_t)c->base);
@@ -109,9 +110,9 @@ void nb_emit_call_in_loop(struct nb_jit_ctx *c, uint64_t fn)
 }
 
 /*
- * The callee has no prologue of its own, since functions may share code: the
- * return address goes above its frame here. BL and RET stay in pairs, which
- * is what the processor's prediction of returns needs.
+ * The callee has no prologue of its own, since functions may share code:
+ * its return address goes above its frame here. BL and RET stay in pairs,
+ * which the processor's prediction of returns requires.
  */
 void nb_emit_call_slot(struct nb_jit_ctx *c, uint32_t slot)
 {
@@ -121,7 +122,7 @@ void nb_emit_call_slot(struct nb_jit_ctx *c, uint32_t slot)
 	a_b(c, A_B, (int64_t)c->off[slot] - c->pos);
 }
 
-/* What a call site saves, an even number of registers. */
+/* List the registers that a call site saves, an even number of them. */
 static unsigned saved_at_call(const struct nb_jit_ctx *c, unsigned list[6])
 {
 	unsigned n = nb_lower_saved(c, list);
@@ -156,7 +157,7 @@ void nb_emit_jump_to(struct nb_jit_ctx *c)
 	a4(c, A_BR | R0 << 5);
 }
 
-/* R0 += @reg times @size; changes T3. */
+/* Emit R0 += @reg * @size; changes T3. */
 static void add_scaled(struct nb_jit_ctx *c, unsigned reg, uint64_t size)
 {
 	if (nb_jit_power_of_two(size)) {
@@ -191,7 +192,7 @@ bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m)
 	return false;
 }
 
-/* The run's number in T0: what nb_spin_number says. */
+/* Put the run's number into T0, as nb_spin_number computes it. */
 static void spin_number(struct nb_jit_ctx *c)
 {
 	nb_emit_address(c, T0, nb_emit_run(c, 0));
@@ -201,10 +202,8 @@ static void spin_number(struct nb_jit_ctx *c)
 	a_csel(c, T0, T1, T0, CC_EQ);
 }
 
-/*
- * If the word at r1 is what T1 says, it becomes what T2 says; T1 is then what
- * it was. Acquire and release.
- */
+/* Compare-and-swap: if the word at r1 equals T1, replace it by T2. T1 gets
+ * the old word. The order is acquire and release. */
 static void spin_swap(struct nb_jit_ctx *c)
 {
 	a_ordered(c, A_CAS, 2, T1, T2, reg_of(1));
@@ -234,7 +233,7 @@ bool nb_emit_unlock(struct nb_jit_ctx *c)
 	return true;
 }
 
-/* The flags are not bits of one byte: they change in a register. */
+/* The flags do not lie in one byte, so they change in a register. */
 void nb_emit_ring_finish(struct nb_jit_ctx *c, bool discard)
 {
 	const uint32_t flip = discard ? NB_RINGBUF_BUSY | NB_RINGBUF_DISCARD

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * Loads, stores and atomics on 64-bit Arm: with LSE one instruction, else a
- * loop of exclusive accesses.
- */
+/* Loads, stores and atomics on 64-bit Arm. An atomic is one instruction
+ * with LSE, otherwise a loop of exclusive accesses. */
 #include "core/exec/jit/arm64.h"
 
 #if defined(__aarch64__)
 
-/* log2 of a row's bytes in memory. */
+/* Return log2 of the bytes in memory that the row accesses. */
 static unsigned size_log(const struct nb_insn_spec *row)
 {
 	return (unsigned)__builtin_ctz(row->width / 8u);
@@ -26,7 +24,7 @@ static void access(struct nb_jit_ctx *c, unsigned kind, unsigned log,
 	}
 }
 
-/* Instructions that take no offset: the address in a register. */
+/* Put reg + off into a register, for instructions that take no offset. */
 static unsigned address(struct nb_jit_ctx *c, unsigned reg, int32_t off)
 {
 	if (!off)
@@ -48,7 +46,7 @@ void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i,
 		       i->off);
 }
 
-/* @v in T0, or the register of 0. */
+/* Put @v into T0 and return T0, or return the register that is always 0. */
 static unsigned value_of(struct nb_jit_ctx *c, uint64_t v)
 {
 	if (v)
@@ -77,7 +75,7 @@ struct mem nb_emit_run(const struct nb_jit_ctx *c, size_t off)
 	return (struct mem){ c->needs.calls_local ? RUN : SP, (int32_t)off };
 }
 
-/* Above the return address. */
+/* Return the address of loop data above the return address. */
 struct mem nb_emit_loop(size_t off)
 {
 	return (struct mem){ FRAME, RETURN + (int32_t)off };
@@ -137,7 +135,8 @@ void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m)
 	nb_emit_put(c, 2, T0, m);
 }
 
-/* One instruction, acquire and release. The old value goes to src or T2. */
+/* Emit an atomic as one instruction, acquire and release. The old value
+ * goes to src or T2. */
 static void with_lse(struct nb_jit_ctx *c, const struct nb_code *i,
 		     const struct nb_insn_spec *row, unsigned at)
 {
@@ -147,7 +146,8 @@ static void with_lse(struct nb_jit_ctx *c, const struct nb_code *i,
 		a_ordered(c, A_CAS, log, R0, src, at);
 		return;
 	}
-	if (op_of[row->fn].lse == A_LDCLR) { /* clears what is set */
+	/* LDCLR clears the bits that are set in its operand. */
+	if (op_of[row->fn].lse == A_LDCLR) {
 		by = T2;
 		a_rrr(c, true, A_ORN, by, ZR, src);
 	}
@@ -155,8 +155,8 @@ static void with_lse(struct nb_jit_ctx *c, const struct nb_code *i,
 		  row->traits & NB_INSN_FETCH ? src : T2, at);
 }
 
-/* The same by exclusive accesses: T2 is the old value, T3 the new one, T0 says
- * whether it must be tried again. */
+/* Emit an atomic as a loop of exclusive accesses: T2 is the old value, T3
+ * the new one, and T0 says whether the loop must try again. */
 static void with_loop(struct nb_jit_ctx *c, const struct nb_code *i,
 		      const struct nb_insn_spec *row, unsigned at)
 {

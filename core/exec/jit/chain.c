@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Chains: the programs of a generation compiled together, and the code that
- * runs them in order. Its meaning is interpret() below, which is also what
- * runs where nothing is compiled; a chain of compiled and interpreted programs
- * is compiled and calls the interpreter for the latter.
+ * runs them in order. interpret() below defines the meaning, and runs if
+ * nothing is compiled. A chain with interpreted programs is compiled too
+ * and calls the interpreter for them.
  */
 #include "core/exec/jit/chain.h"
 
@@ -18,11 +18,11 @@
 
 struct nb_chain {
 	struct nb_chain_head head;
-	struct nb_jit *jit; /* NULL: interpreted */
+	struct nb_jit *jit; /* NULL if the chain is interpreted. */
 	struct nb_symbols *symbols;
 	struct nb_chain_shape shape;
 	uint32_t n;
-	const struct nb_exec *x[]; /* those that run */
+	const struct nb_exec *x[]; /* The programs that run, in their order. */
 };
 
 static int interpret(const struct nb_chain *c, void *ctx, uint64_t *overrides)
@@ -45,8 +45,8 @@ static int interpret(const struct nb_chain *c, void *ctx, uint64_t *overrides)
 	return by;
 }
 
-/* Compile the chain, and the programs without @interpret. If a compilation
- * fails, all stay interpreted. */
+/* Compile the chain, and the programs that do not ask for the interpreter.
+ * If a compilation fails, all programs stay interpreted. */
 static void compile(struct nb_chain *c, struct nb_jit_link *link,
 		    const struct nb_chain_prog *prog, uint32_t n)
 {

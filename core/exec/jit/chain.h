@@ -10,10 +10,10 @@
 #include "core/exec/run/exec.h"
 
 /*
- * A chain: programs that run one after another on one context, compiled into
- * one piece of machine code. Each program sees the answer so far. The entry
- * calls them directly, keeps the answer in registers between them, and counts
- * the changes that each program made.
+ * A chain: programs that run one after another on one context, compiled
+ * into one piece of machine code. Each program sees the answer so far. The
+ * entry calls the programs directly, keeps the answer in registers between
+ * them, and counts the changes that each program made.
  */
 struct nb_chain;
 
@@ -28,16 +28,17 @@ enum { NB_CHAIN_ANSWER = 12 };
 /* A program of the chain, or a target of its tail calls. */
 struct nb_chain_prog {
 	struct nb_exec *x;
-	const uint8_t *aux; /* NB_AUX_* by slot; NULL: nothing is known */
+	/* NB_AUX_* bits by slot; NULL if nothing is known. */
+	const uint8_t *aux;
 	bool interpret;
-	bool runs; /* false: only tail calls reach it */
+	bool runs; /* If false, only tail calls reach the program. */
 };
 
 /*
- * Run the chain once. @overrides: one counter for each program that runs. Only
- * the caller's thread writes them, so they need no lock; readers never see half
- * a value. Returns the index, among the programs that run, of the last one that
- * changed the answer; -1: none did.
+ * Run the chain once. @overrides: one counter for each program that runs.
+ * Only the caller's thread writes them, so they need no lock; readers never
+ * see half a value. Returns the index, among the programs that run, of the
+ * last one that changed the answer; -1 if none did.
  */
 typedef int nb_chain_fn(const struct nb_chain *c, void *ctx,
 			uint64_t *overrides);
@@ -45,7 +46,8 @@ typedef int nb_chain_fn(const struct nb_chain *c, void *ctx,
 /* The first members of struct nb_chain; only nb_chain_run uses them. */
 struct nb_chain_head {
 	nb_chain_fn *run;
-	void (*touch)(void); /* NULL: interpreted */
+	/* An empty function; NULL if the chain is interpreted. */
+	void (*touch)(void);
 };
 
 /*
@@ -53,18 +55,20 @@ struct nb_chain_head {
  * @prog: @n of them, bound, linked and not compiled; borrowed, they must
  *        outlive the chain and be freed by the thread that frees it
  *
- * Where there is no compiler, executable memory is refused or memory is too
- * short for code, all are interpreted. 0, NB_E_NOMEM.
+ * All programs are interpreted if there is no compiler, the system refuses
+ * executable memory, or memory is too short for code. Returns 0 or NB_E_NOMEM.
  */
 int nb_chain_new(struct nb_chain **out, const struct nb_chain_prog *prog,
 		 uint32_t n, const struct nb_chain_shape *shape,
 		 struct nb_err *err);
-void nb_chain_free(struct nb_chain *c); /* NULL is fine */
+void nb_chain_free(struct nb_chain *c); /* Free the chain; @c may be NULL. */
 
-/* nb_exec_publish for the code between the programs: "ncclbpf/chain". */
+/* Publish the code between the programs as "ncclbpf/chain", like
+ * nb_exec_publish. */
 int nb_chain_publish(struct nb_chain *c, unsigned how, struct nb_err *err);
 
-/* Bytes of machine code beside the programs'; 0: interpreted. */
+/* Return the bytes of machine code besides those of the programs; 0 if
+ * interpreted. */
 size_t nb_chain_compiled(const struct nb_chain *c);
 
 /*

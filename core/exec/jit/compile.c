@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Machine code of a bound program: made, named for debuggers, taken away. A
- * program that has none is interpreted.
- */
+/* Compile a bound program, name its machine code for debuggers, and free
+ * the code. A program without machine code is interpreted. */
 #include "core/exec/jit/compile.h"
 
 #include <assert.h>

@@ -9,16 +9,16 @@
 
 /*
  * Encodings of A64 instructions (Arm Architecture Reference Manual for A,
- * chapter C6). No knowledge of BPF here: a function emits one machine
- * instruction at ctx->pos, or a few for a constant. Enumerators are the fixed
- * bits of the 32-bit form. @w: 64-bit operands; else 32-bit ones, whose
- * results have a zero upper half. Register 31 is SP or ZR, as the instruction
- * has it.
+ * chapter C6). This file knows nothing of BPF: a function emits one machine
+ * instruction at ctx->pos, or a few for a constant. Enumerators are the
+ * fixed bits of the 32-bit form. @w selects 64-bit operands; 32-bit results
+ * have a zero upper half. Register 31 is SP or ZR, depending on the
+ * instruction.
  */
 
 enum { FP = 29, LR = 30, SP = 31, ZR = 31 };
 
-/* Condition codes; the lowest bit inverts one. */
+/* Condition codes; flipping the lowest bit inverts a condition. */
 enum {
 	CC_EQ = 0,
 	CC_NE = 1,
@@ -32,7 +32,7 @@ enum {
 	CC_LE = 13
 };
 
-/* Two registers to one. */
+/* Instructions with two source registers and one destination. */
 enum {
 	A_AND = 0x0a000000,
 	A_ADD = 0x0b000000,
@@ -49,7 +49,7 @@ enum {
 	A_SUBS = 0x6b000000
 };
 
-/* Move wide, bit fields, one register to one. */
+/* Move wide, bit fields, and instructions with one source register. */
 enum {
 	A_MOVN = 0x12800000,
 	A_MOVZ = 0x52800000,
@@ -61,11 +61,11 @@ enum {
 	A_REV64 = 0x5ac00c00
 };
 
-/* Loads and stores: bits 22 and 23. */
+/* Bits 22 and 23 of loads and stores. */
 enum { A_STORE = 0, A_LOAD = 1, A_LOAD_SIGNED = 2 };
 
-/* Ordered and exclusive accesses, read-modify-write (LSE, acquire, release).
- */
+/* Ordered and exclusive accesses, and read-modify-write instructions (LSE,
+ * acquire and release). */
 enum {
 	A_STLXR = 0x0800fc00,
 	A_LDAXR = 0x085ffc00,
@@ -87,10 +87,11 @@ enum {
 #define A_BL 0x94000000u
 #define A_BTI_C 0xd503245fu
 #define A_BTI_J 0xd503249fu
-#define A_DMB 0xd5033bbfu /* ISH */
+/* The barrier DMB ISH, for the inner shareable domain. */
+#define A_DMB 0xd5033bbfu
 #define A_BR 0xd61f0000u
 #define A_BLR 0xd63f0000u
-#define A_MRS_TPIDR 0xd53bd040u /* MRS of TPIDR_EL0 */
+#define A_MRS_TPIDR 0xd53bd040u /* MRS of TPIDR_EL0, the thread pointer. */
 #define A_RET 0xd65f03c0u
 
 static inline void a4(struct nb_jit_ctx *c, uint32_t v)
@@ -111,14 +112,14 @@ static inline void a_rrr(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned rd,
 	a4(c, op | wide_bit(w) | rm << 16 | rn << 5 | rd);
 }
 
-/* rd = rn + (rm << shift) */
+/* Emit rd = rn + (rm << shift). */
 static inline void a_add_shifted(struct nb_jit_ctx *c, unsigned rd, unsigned rn,
 				 unsigned rm, unsigned shift)
 {
 	a4(c, A_ADD | wide_bit(true) | rm << 16 | shift << 10 | rn << 5 | rd);
 }
 
-/* rd = ra +- rn * rm */
+/* Emit rd = ra + rn * rm, or ra - rn * rm. */
 static inline void a_madd(struct nb_jit_ctx *c, bool w, unsigned rd,
 			  unsigned rn, unsigned rm, unsigned ra)
 {
@@ -131,7 +132,7 @@ static inline void a_msub(struct nb_jit_ctx *c, bool w, unsigned rd,
 	a4(c, 0x1b008000 | wide_bit(w) | rm << 16 | ra << 10 | rn << 5 | rd);
 }
 
-/* rd = cc ? rn : rm */
+/* Emit rd = cc ? rn : rm, a conditional select. */
 static inline void a_csel(struct nb_jit_ctx *c, unsigned rd, unsigned rn,
 			  unsigned rm, unsigned cc)
 {
@@ -157,7 +158,7 @@ static inline void a_bitfield(struct nb_jit_ctx *c, bool w, uint32_t op,
 		      rn << 5 | rd);
 }
 
-/* @op: A_LSL, A_LSR or A_ASR; @n is below the width. */
+/* Shift by a constant. @op: A_LSL, A_LSR or A_ASR; @n is below the width. */
 static inline void a_shift_imm(struct nb_jit_ctx *c, bool w, uint32_t op,
 			       unsigned rd, unsigned rn, unsigned n)
 {
@@ -177,8 +178,9 @@ static inline uint64_t ones(unsigned n)
 }
 
 /*
- * N:immr:imms of a logical immediate: a run of ones, rotated, repeated in
- * each piece of 2 to 64 bits. False: @v is no such value.
+ * Encode a logical immediate as N:immr:imms: a run of ones, rotated, and
+ * repeated in each piece of 2 to 64 bits. Returns false if @v has no such
+ * encoding.
  */
 static inline bool bitmask(uint64_t v, bool w, uint32_t *fields)
 {
@@ -201,7 +203,7 @@ static inline bool bitmask(uint64_t v, bool w, uint32_t *fields)
 	return v == ones(n);
 }
 
-/* @op: A_AND, A_ORR, A_EOR or A_ANDS, whose immediate forms lie beside. */
+/* @op is A_AND, A_ORR, A_EOR or A_ANDS; this emits its immediate form. */
 static inline void a_logical_imm(struct nb_jit_ctx *c, bool w, uint32_t op,
 				 unsigned rd, unsigned rn, uint32_t fields)
 {
@@ -213,8 +215,8 @@ static inline uint32_t piece(uint64_t v, unsigned i)
 	return v >> 16 * i & 0xffff;
 }
 
-/* The shortest of: one logical immediate, or a piece of 16 bits at a time into
- * zeros or into ones. */
+/* Load a constant in the shortest way: one logical immediate, or 16 bits at
+ * a time into zeros or into ones. */
 static inline void a_mov_imm(struct nb_jit_ctx *c, unsigned rd, uint64_t v)
 {
 	unsigned zeros = 0, full = 0, first = 0;
@@ -240,8 +242,8 @@ static inline void a_mov_imm(struct nb_jit_ctx *c, unsigned rd, uint64_t v)
 				      piece(v, i) << 5 | rd);
 }
 
-/* @op: A_ADD, A_SUB or A_SUBS, whose immediate forms lie beside; @imm has 12
- * bits, or 12 with 12 zeros below. */
+/* Can @v be an immediate of A_ADD, A_SUB or A_SUBS? It has 12 bits, or 12
+ * bits with 12 zeros below. */
 static inline bool fits12(uint64_t v)
 {
 	return v < 1 << 12 || (v < 1 << 24 && (v & 0xfff) == 0);
@@ -256,7 +258,7 @@ static inline void a_add_imm(struct nb_jit_ctx *c, bool w, uint32_t op,
 		      (shifted ? imm >> 12 : imm) << 10 | rn << 5 | rd);
 }
 
-/* @log: log2 of the size in bytes. */
+/* Can @off be a scaled offset? @log is log2 of the size in bytes. */
 static inline bool fits_scaled(int64_t off, unsigned log)
 {
 	return off >= 0 && !(off & ((1 << log) - 1)) && off >> log < 1 << 12;
@@ -269,7 +271,7 @@ static inline void a_mem(struct nb_jit_ctx *c, unsigned kind, unsigned log,
 		      rt);
 }
 
-/* @off: -256 to 255 */
+/* Access memory at an unscaled offset @off, -256 to 255. */
 static inline void a_mem_unscaled(struct nb_jit_ctx *c, unsigned kind,
 				  unsigned log, unsigned rt, unsigned rn,
 				  int32_t off)
@@ -284,7 +286,7 @@ static inline void a_mem_reg(struct nb_jit_ctx *c, unsigned kind, unsigned log,
 	a4(c, 0x38206800 | log << 30 | kind << 22 | rm << 16 | rn << 5 | rt);
 }
 
-/* Two 8-byte registers at [sp + off]; @off: 0 to 504. */
+/* Store two 8-byte registers at [sp + off]; @off: 0 to 504. */
 static inline void a_store_pair(struct nb_jit_ctx *c, unsigned a, unsigned b,
 				uint32_t off)
 {
@@ -297,7 +299,7 @@ static inline void a_load_pair(struct nb_jit_ctx *c, unsigned a, unsigned b,
 	a4(c, 0xa9400000 | off / 8 << 15 | b << 10 | SP << 5 | a);
 }
 
-/* Push and pop of two 8-byte registers: SP moves by 16. */
+/* Push two 8-byte registers, so SP moves by 16. */
 static inline void a_push_pair(struct nb_jit_ctx *c, unsigned a, unsigned b)
 {
 	a4(c, 0xa9bf0000 | b << 10 | SP << 5 | a);
@@ -308,27 +310,31 @@ static inline void a_pop_pair(struct nb_jit_ctx *c, unsigned a, unsigned b)
 	a4(c, 0xa8c10000 | b << 10 | SP << 5 | a);
 }
 
-/* @op: an ordered, exclusive or read-modify-write access of [rn]. */
+/* Emit @op, an ordered, exclusive or read-modify-write access of [rn]. */
 static inline void a_ordered(struct nb_jit_ctx *c, uint32_t op, unsigned log,
 			     unsigned rs, unsigned rt, unsigned rn)
 {
 	a4(c, op | log << 30 | rs << 16 | rn << 5 | rt);
 }
 
-/* @op: A_B or A_BL; reaches 128 MiB. */
+/* Emit @op, A_B or A_BL, which reaches 128 MiB. */
 static inline void a_b(struct nb_jit_ctx *c, uint32_t op, int64_t distance)
 {
 	a4(c, op | ((uint32_t)(distance / 4) & 0x3ffffff));
 }
 
-/* A_BCOND | cc, A_CBZ | rt, A_CBNZ | rt, the latter with wide_bit(); reaches
- * 1 MiB. */
+/*
+ * Emit a branch that reaches 1 MiB: A_BCOND
+ *  cc, A_CBZ
+ *  rt or A_CBNZ
+ *  rt; the last two take wide_bit().
+ */
 static inline void a_b19(struct nb_jit_ctx *c, uint32_t op, int64_t distance)
 {
 	a4(c, op | ((uint32_t)(distance / 4) & 0x7ffff) << 5);
 }
 
-/* A branch over code of the same lowering; a_land says where it ends. */
+/* Emit a branch over code of the same lowering; a_land says where it ends. */
 static inline uint32_t a_skip(struct nb_jit_ctx *c, uint32_t op)
 {
 	a4(c, op);

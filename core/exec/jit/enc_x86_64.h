@@ -8,9 +8,9 @@
 #include "core/exec/jit/machine.h"
 
 /*
- * Encodings of x86-64 instructions (Intel SDM, volume 2). No knowledge of BPF
- * here: a function emits one machine instruction at ctx->pos. @w: 64-bit
- * operands; else 32-bit ones, whose results have a zero upper half.
+ * Encodings of x86-64 instructions (Intel SDM, volume 2). This file knows
+ * nothing of BPF: a function emits one machine instruction at ctx->pos. @w
+ * selects 64-bit operands; 32-bit results have a zero upper half.
  */
 
 enum {
@@ -46,9 +46,10 @@ enum {
 	CC_G = 0xf
 };
 
-/* Operations of the arithmetic group: opcode of "r/m, r", and /n of 81, 83. */
+/* Operations of the arithmetic group: bits 3 to 5 of the opcode "r/m, r",
+ * and /n of opcodes 81 and 83. */
 enum { X_ADD = 0, X_OR = 1, X_AND = 4, X_SUB = 5, X_XOR = 6, X_CMP = 7 };
-/* /n of D1, C1, D3 and of F7. */
+/* Values of /n for the shift opcodes D1, C1 and D3. */
 enum { X_ROL = 0, X_SHL = 4, X_SHR = 5, X_SAR = 7 };
 enum { X_NOT = 2, X_NEG = 3, X_DIV = 6, X_IDIV = 7 };
 
@@ -81,8 +82,8 @@ static inline bool fits32(int64_t v)
 	return v == (int32_t)v;
 }
 
-/* Prefix for operand size, reg and rm; @force: even if it says nothing, for
- * byte registers above RBX. */
+/* Emit a REX prefix for operand size, reg and rm. @force: emit it even if
+ * it is empty, for byte registers above RBX. */
 static inline void rex(struct nb_jit_ctx *c, bool w, unsigned reg, unsigned rm,
 		       bool force)
 {
@@ -92,7 +93,7 @@ static inline void rex(struct nb_jit_ctx *c, bool w, unsigned reg, unsigned rm,
 		e1(c, b);
 }
 
-/* Opcodes of one byte, or with 0x0f or 0x0f38 before it. */
+/* Emit an opcode of one byte, or one with 0x0f or 0x0f38 before it. */
 static inline void opcode(struct nb_jit_ctx *c, unsigned op)
 {
 	if (op > 0xffff)
@@ -102,7 +103,7 @@ static inline void opcode(struct nb_jit_ctx *c, unsigned op)
 	e1(c, op & 0xff);
 }
 
-/* Instructions of two registers: the one in reg, the one in r/m. */
+/* Emit an instruction of two registers, one in reg and one in r/m. */
 static inline void op_rr(struct nb_jit_ctx *c, bool w, unsigned op,
 			 unsigned reg, unsigned rm)
 {
@@ -111,7 +112,7 @@ static inline void op_rr(struct nb_jit_ctx *c, bool w, unsigned op,
 	e1(c, 0xc0 | (reg & 7) << 3 | (rm & 7));
 }
 
-/* Instructions of two registers with a byte operand in r/m or reg. */
+/* Emit an instruction of two registers with a byte operand in r/m or reg. */
 static inline void op_rr8(struct nb_jit_ctx *c, bool w, unsigned op,
 			  unsigned reg, unsigned rm)
 {
@@ -120,8 +121,8 @@ static inline void op_rr8(struct nb_jit_ctx *c, bool w, unsigned op,
 	e1(c, 0xc0 | (reg & 7) << 3 | (rm & 7));
 }
 
-/* ModRM, SIB and displacement. RSP and R12 as base want a SIB byte; RBP and
- * R13 have no form without displacement. */
+/* Emit ModRM, SIB and displacement. RSP and R12 as base need a SIB byte;
+ * RBP and R13 have no form without displacement. */
 static inline void modrm(struct nb_jit_ctx *c, unsigned reg, struct mem m)
 {
 	unsigned low = m.base & 7, mod;
@@ -161,7 +162,7 @@ static inline void x_mov(struct nb_jit_ctx *c, bool w, unsigned to,
 	op_rr(c, w, 0x89, from, to);
 }
 
-/* The shortest of four forms. Changes flags. */
+/* Load a constant with the shortest of four forms. Changes flags. */
 static inline void x_mov_imm(struct nb_jit_ctx *c, unsigned to, uint64_t v)
 {
 	if (v == 0) {
@@ -180,7 +181,8 @@ static inline void x_mov_imm(struct nb_jit_ctx *c, unsigned to, uint64_t v)
 	}
 }
 
-/* Four bytes at @off from the thread pointer: an absolute address in FS. */
+/* Load four bytes at @off from the thread pointer, by an absolute address
+ * in FS. */
 static inline void x_load_thread(struct nb_jit_ctx *c, unsigned to, int32_t off)
 {
 	e1(c, 0x64);
@@ -196,7 +198,7 @@ static inline void x_lea(struct nb_jit_ctx *c, unsigned to, struct mem m)
 	op_rm(c, true, 0x8d, to, m);
 }
 
-/* to = base + index * 8; base is not RBP or R13, index not RSP */
+/* Emit to = base + index * 8; base is not RBP or R13, and index is not RSP. */
 static inline void x_lea8(struct nb_jit_ctx *c, unsigned to, unsigned base,
 			  unsigned index)
 {
@@ -224,7 +226,7 @@ static inline void x_alu(struct nb_jit_ctx *c, bool w, unsigned op, unsigned to,
 	op_rr(c, w, op << 3 | 1, from, to);
 }
 
-/* 83 sign-extends its byte, 81 its four. */
+/* Opcode 83 sign-extends one byte, opcode 81 sign-extends four. */
 static inline void x_alu_imm(struct nb_jit_ctx *c, bool w, unsigned op,
 			     unsigned to, int32_t imm)
 {
@@ -263,7 +265,7 @@ static inline void x_imul_imm(struct nb_jit_ctx *c, bool w, unsigned to,
 		e4(c, (uint32_t)imm);
 }
 
-/* NOT, NEG, and DIV, IDIV of RDX:RAX. */
+/* Emit NOT, NEG, or DIV and IDIV of RDX:RAX. */
 static inline void x_unary(struct nb_jit_ctx *c, bool w, unsigned op,
 			   unsigned reg)
 {
@@ -283,7 +285,8 @@ static inline void x_shift_cl(struct nb_jit_ctx *c, bool w, unsigned op,
 	op_rr(c, w, 0xd3, op, reg);
 }
 
-/* BMI2's SHLX, SHRX, SARX: to = to op count, no flags, any registers. */
+/* BMI2's SHLX, SHRX, SARX: to = to op count. They change no flags and take
+ * any registers. */
 static inline void x_shiftx(struct nb_jit_ctx *c, bool w, unsigned op,
 			    unsigned to, unsigned count)
 {
@@ -303,8 +306,8 @@ static inline void x_bswap(struct nb_jit_ctx *c, bool w, unsigned reg)
 	e1(c, 0xc8 | (reg & 7));
 }
 
-/* A jump over code of the same lowering, which x_land ends. Short ones are one
- * byte of opcode and one of distance. */
+/* A jump over code of the same lowering, which x_land ends. A short jump
+ * has one byte of opcode and one byte of distance. */
 #define FAR_SKIP (1u << 31)
 
 static inline uint32_t x_skip_op(struct nb_jit_ctx *c, unsigned op, bool far)
@@ -336,14 +339,14 @@ static inline void x_land(struct nb_jit_ctx *c, uint32_t skip)
 		c->out[at - n + i] = (unsigned char)((c->pos - at) >> 8 * i);
 }
 
-/* A jump back to @at, which this lowering emitted. */
+/* Emit a jump back to @at, which this lowering emitted. */
 static inline void x_back32_if(struct nb_jit_ctx *c, unsigned cc, uint32_t at)
 {
 	opcode(c, 0x0f80 | cc);
 	e4(c, at - (c->pos + 4));
 }
 
-/* A jump back by at most 128 bytes. */
+/* Emit a jump back by at most 128 bytes. */
 static inline void x_back_if(struct nb_jit_ctx *c, unsigned cc, uint32_t at)
 {
 	e1(c, 0x70 | cc);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Analyses a program before code is emitted: dead slots, branches that always
- * go one way, constants in straight-line code, look-ups in known maps, helpers
- * with inline code, and the state that the entry must set up.
+ * Analyse a program before code is emitted: dead slots, branches that
+ * always go one way, constants in straight-line code, look-ups in known
+ * maps, helpers with inline code, and the state that the entry must set up.
  */
 #include "core/exec/jit/facts.h"
 
@@ -31,7 +31,8 @@ static bool is_helper_call(const struct nb_code *c)
 	return c->op == NB_OP_CALL_HELPER;
 }
 
-/* Does it call a function whose slot is in r2? */
+/* Does the code call a helper that calls back a function whose slot is in
+ * r2? */
 static bool calls_back(const struct nb_code *c)
 {
 	return c->op == NB_CODE_LOOP || c->op == NB_CODE_EACH;
@@ -42,7 +43,7 @@ static uint16_t bit(unsigned reg)
 	return (uint16_t)(1u << reg);
 }
 
-/* Registers that a code writes, as bits. */
+/* Return the registers that a code writes, as bits. */
 static uint16_t written(const struct nb_code *c)
 {
 	const struct nb_insn_spec *row = row_of(c);
@@ -60,7 +61,7 @@ static bool reads_frame(const struct nb_code *c)
 	return row && nb_regs(row->reads, c->dst, c->src) >> NB_R10 & 1;
 }
 
-/* Is r10 read other than as an address or to be copied? */
+/* Does the code read r10 other than as an address or to copy it? */
 static bool computes_with_frame(const struct nb_code *c)
 {
 	const struct nb_insn_spec *row = row_of(c);
@@ -75,14 +76,16 @@ static bool computes_with_frame(const struct nb_code *c)
 enum { SLOTS = NB_STACK_SIZE / 4 };
 
 struct value {
-	enum { ANYTHING, CONSTANT, FRAME } kind; /* FRAME: r10 + v */
+	/* A value of kind FRAME is r10 + v. */
+	enum { ANYTHING, CONSTANT, FRAME } kind;
 	uint64_t v;
 };
 
 /* Constant registers and stack words; valid up to the next jump target. */
 struct known {
 	struct value reg[NB_NREGS];
-	bool has[SLOTS]; /* four bytes of the frame each */
+	/* Which words of the frame are known, four bytes each. */
+	bool has[SLOTS];
 	uint32_t word[SLOTS];
 };
 
@@ -150,7 +153,7 @@ static void stored(struct known *k, struct value base, int32_t off,
 		}
 }
 
-/* The 32-bit key that @p points to. */
+/* Return the 32-bit key that @p points to, if it is known. */
 static bool known_key(const struct known *k, struct value p, uint32_t *key)
 {
 	int64_t at = (int64_t)p.v + NB_STACK_SIZE;
@@ -343,7 +346,7 @@ static enum nb_jit_inline inline_of(const struct nb_code *c)
 	return NB_JIT_INLINE_NONE;
 }
 
-/* Can @c call the helper's function at run time? */
+/* Can the code @c call the helper's function at run time? */
 static bool calls_helper(const struct nb_code *c, const struct nb_jit_fact *f)
 {
 	if (c->op == NB_CODE_LOOKUP)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Drives compilation. facts.c analyses the program. Then the target emits it
- * several times. The first pass computes sizes with all jumps in the long form;
- * later passes use the short form for jumps whose target is near. Code only
- * shrinks, so a short jump stays valid. When sizes are stable, the last pass
- * writes the code to new pages, which become executable when they are no longer
- * writable.
+ * Drive a compilation. facts.c analyses the program. Then the target emits
+ * it several times. The first pass computes sizes with all jumps in the
+ * long form; later passes use the short form for jumps whose target is
+ * near. Code only shrinks, so a short jump stays valid. When sizes are
+ * stable, the last pass writes the code to new pages, which become
+ * executable when they are no longer writable.
  */
 #include "core/exec/jit/jit.h"
 
@@ -21,7 +21,7 @@
 
 #ifdef NB_JIT_MACHINE
 
-/* Most passes; jumps that are still long then stay long. */
+/* Limit of passes; jumps that are still long then stay long. */
 enum { MAX_PASSES = 24 };
 
 /* Emit the whole program once; c->off gets the offset of each slot. */
@@ -50,7 +50,8 @@ static void pass(struct nb_jit_ctx *c)
 	nb_emit_trap(c);
 }
 
-/* Use the short form for jumps whose target has come near; false: no change. */
+/* Use the short form for jumps whose target has come near; returns false if
+ * no jump changed. */
 static bool shorten(struct nb_jit_ctx *c)
 {
 	bool changed = false;
@@ -79,7 +80,7 @@ static void put_pages(struct nb_jit_pages *p)
 /* Alignment of each program in the pages, in bytes. */
 enum { ALIGN = 16 };
 
-/* Writable pages for @size bytes from ALIGN on; one reference. */
+/* Map writable pages for @size bytes from ALIGN on, with one reference. */
 static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -236,7 +237,7 @@ static int place(struct nb_jit **out, struct nb_jit_ctx *c,
 		 struct nb_jit_pages *p, size_t at, struct nb_err *err)
 {
 	unsigned char *code = p->code + at;
-	/* plan_all has made every plan that is placed */
+	/* plan_all has made every plan that reaches this place. */
 	// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
 	struct nb_jit *j = c->jit;
 	int rc = emit(c, p, at, err);
@@ -245,7 +246,8 @@ static int place(struct nb_jit **out, struct nb_jit_ctx *c,
 		return rc;
 	j->code = code;
 	j->size = c->pos;
-	/* ISO C has no cast from data to functions; POSIX has the idea. */
+	/* ISO C has no cast from a data pointer to a function pointer, so
+	 * memcpy converts it. */
 	memcpy(&j->entry, &code, sizeof(code));
 	j->body = code + c->body;
 	j->off = c->off;
@@ -310,7 +312,7 @@ void nb_jit_free(struct nb_jit *j)
 	free(j);
 }
 
-/* The programs' plans, and last the chain's. */
+/* Plan the compilation of each program, and last that of the chain. */
 static int plan_all(struct nb_jit_ctx **c, const struct nb_jit_link *link,
 		    const struct nb_jit_chain *chain, size_t *size,
 		    struct nb_err *err)
@@ -335,8 +337,8 @@ static int plan_all(struct nb_jit_ctx **c, const struct nb_jit_link *link,
 
 /*
  * Emit the pieces in order of address. A piece may get shorter while it is
- * emitted; the next one starts after it, so no emitted piece moves. The chain
- * is last because it calls the programs.
+ * emitted; the next one starts after it, so no emitted piece moves. The
+ * chain is last because it calls the programs.
  */
 static int place_all(struct nb_jit **out, struct nb_jit_ctx **c,
 		     struct nb_jit_link *link, uint32_t n,
@@ -394,7 +396,7 @@ int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
 	return rc;
 }
 
-#else /* no compiler for this machine */
+#else /* There is no compiler for this machine. */
 
 bool nb_jit_available(void)
 {
@@ -437,7 +439,7 @@ int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
 
 void nb_jit_free(struct nb_jit *j)
 {
-	(void)j; /* there are none */
+	(void)j; /* Without a compiler there is nothing to free. */
 }
 
 #endif

@@ -11,19 +11,19 @@
 /*
  * nb_jit_compile - machine code of a bound program
  * @x:   borrowed; its maps' addresses go into the code, so it must outlive it
- * @aux: NB_AUX_* for each slot as nb_verify found them; NULL: nothing known.
- *       Wrong facts make wrong code.
+ * @aux: NB_AUX_* for each slot as nb_verify found them; NULL: nothing is
+ *         known. Wrong facts make wrong code.
  *
  * The code behaves like the interpreter for programs that nb_verify accepts.
  * Registers that the program never set, and r1 to r5 after a call, may differ.
- * 0, NB_E_NOMEM, or NB_E_NOTSUP where there is no compiler for this machine,
- * where the system refuses executable memory, or for programs that write r10 or
- * take more than NB_JIT_MAX_CODE. nb_exec_compile is the same for callers
- * outside this folder. Any thread.
+ * Returns 0, NB_E_NOMEM or NB_E_NOTSUP. NB_E_NOTSUP means that there is no
+ * compiler for this machine, that the system refuses executable memory, or
+ * that the program writes r10 or takes more than NB_JIT_MAX_CODE.
+ * nb_exec_compile is the same for callers outside this folder. Any thread.
  */
 int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
 		   const uint8_t *aux, struct nb_err *err);
-void nb_jit_free(struct nb_jit *j); /* NULL is fine */
+void nb_jit_free(struct nb_jit *j); /* Free the machine code; @j may be NULL. */
 
 /*
  * nb_jit_compile_chain - compile programs and the code that runs them in order
@@ -37,10 +37,11 @@ int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
 
 /* Is there a compiler for this machine? */
 bool nb_jit_available(void);
-/* Features of this processor that the compiler can use, as bits. */
+/* Return the features of this processor that the compiler can use, as bits. */
 unsigned nb_jit_features(void);
 
-/* nb_jit_compile with a subset of the processor's features (for tests). */
+/* Like nb_jit_compile, with a subset of the processor's features (for
+ * tests). */
 int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 		       const uint8_t *aux, unsigned features,
 		       struct nb_err *err);

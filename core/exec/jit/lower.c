@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lowering that all machines share: what each slot becomes, helpers and their
- * inline forms (maps, locks, records, the CPU's number), functions of the
- * program, callbacks, tail calls, and chains. machine.h has the instructions.
+ * The lowering that all machines share: code for each slot, helpers and
+ * their inline forms (maps, locks, records, the CPU's number), functions of
+ * the program, callbacks, tail calls, and chains. machine.h declares the
+ * instructions.
  */
 #include "core/exec/jit/lower.h"
 
@@ -37,7 +38,8 @@ static struct mem run_cpu(const struct nb_jit_ctx *c)
 	return nb_emit_run(c, offsetof(struct nb_run, cpu));
 }
 
-/* What the thread's area says; nb_cpu_seen. */
+/* Store the CPU's number from the thread's area in the run's data, like
+ * nb_cpu_seen. */
 static void see_cpu(struct nb_jit_ctx *c)
 {
 	if (!nb_cpu_area()) {
@@ -76,7 +78,7 @@ void nb_lower_run_data(struct nb_jit_ctx *c)
 		field_init(c, NB_JIT_RUN_PASSES, c->x->passes);
 }
 
-/* Call a function of C whose other arguments are in place; r0 = its result. */
+/* Call a function of C whose other arguments are in place; r0 is its result. */
 static void call_out(struct nb_jit_ctx *c, uint64_t fn)
 {
 	nb_emit_call(c, fn);
@@ -95,7 +97,8 @@ static void call_helper(struct nb_jit_ctx *c, const struct nb_code *i)
 	call_out(c, (uint64_t)i->imm);
 }
 
-/* The run's CPU in the register cpu; skips if it is not known. */
+/* Load the run's CPU into the scratch register cpu. Emits a jump for an
+ * unknown CPU and returns it. */
 static uint32_t load_cpu(struct nb_jit_ctx *c)
 {
 	nb_emit_get(c, 2, nb_machine.cpu, run_cpu(c));
@@ -103,7 +106,7 @@ static uint32_t load_cpu(struct nb_jit_ctx *c)
 				     nb_cpu_limit(), false);
 }
 
-/* Where inline code came to @ask instead of an answer, the helper has it. */
+/* If the inline code jumped to @ask (or @ask_too), call the helper instead. */
 static void else_helper(struct nb_jit_ctx *c, const struct nb_code *i,
 			uint32_t ask, uint32_t ask_too)
 {
@@ -129,7 +132,7 @@ static void spin_lock(struct nb_jit_ctx *c, const struct nb_code *i)
 {
 	uint32_t done = nb_emit_try_lock(c);
 
-	call_helper(c, i); /* which waits */
+	call_helper(c, i); /* The lock is held: the helper waits for it. */
 	if (done)
 		nb_emit_land(c, done);
 }
@@ -166,7 +169,8 @@ void nb_lower_map_lookup(struct nb_jit_ctx *c, struct nb_map *m)
 	call_out(c, ADDRESS_OF(m->lookup));
 }
 
-/* The map's operation in the place of the helper that would call it. */
+/* Call the map's operation directly, instead of the helper that would call
+ * it. */
 static void lookup_direct(struct nb_jit_ctx *c, uint32_t pc)
 {
 	struct nb_map *m = c->fact[pc].map;
@@ -260,11 +264,12 @@ static void call(struct nb_jit_ctx *c, uint32_t pc)
 	}
 }
 
-/* Above the callback's frame; only the loop itself uses it. */
+/* Offsets of the loop's data, which lie above the callback's frame. Only
+ * the loop itself uses them. */
 enum {
 	LOOP_CALLBACK = 0,
 	LOOP_LIMIT = 8,
-	LOOP_EACH = 16, /* struct nb_each */
+	LOOP_EACH = 16, /* The loop's struct nb_each begins here. */
 	LOOP_DONE = LOOP_EACH + offsetof(struct nb_each, done),
 	LOOP_CTX = LOOP_EACH + offsetof(struct nb_each, ctx),
 	LOOP_MAP = LOOP_EACH + offsetof(struct nb_each, map),
@@ -274,7 +279,8 @@ enum {
 	LOOP_SIZE = (LOOP_EACH + sizeof(struct nb_each) + 15) / 16 * 16
 };
 
-/* r<r> = the field of the loop's data; and back. */
+/* get_loop loads a field of the loop's data into register r; put_loop
+ * stores it. */
 static void get_loop(struct nb_jit_ctx *c, unsigned log, unsigned r, size_t off)
 {
 	nb_emit_get(c, log, reg_of(r), nb_emit_loop(off));
@@ -286,9 +292,9 @@ static void put_loop(struct nb_jit_ctx *c, unsigned log, unsigned r, size_t off)
 }
 
 /*
- * Call the slot that the program put into r2: the one that is known, or of
- * those whose address the program takes the one whose number was kept. All
- * calls are direct.
+ * Call the slot that the program put into r2. If the slot is not constant,
+ * compare the stored number with each slot whose address the program takes.
+ * All calls are direct.
  */
 static void call_back(struct nb_jit_ctx *c, uint32_t pc)
 {
@@ -311,14 +317,15 @@ static void call_back(struct nb_jit_ctx *c, uint32_t pc)
 		nb_emit_land(c, done[i]);
 }
 
-/* Flags in r4 that are not 0 are refused. */
+/* Emit a check that returns -EINVAL if the flags in r4 are not 0. */
 static uint32_t refuse_flags(struct nb_jit_ctx *c)
 {
 	nb_emit_const(c, reg_of(0), (uint64_t)-EINVAL);
 	return nb_emit_skip_if_const(c, NB_ORDER_NE, true, reg_of(4), 0, true);
 }
 
-/* Frame and loop data of a callback; r1 to r3 are still the helper's. */
+/* Set up the frame and loop data of a callback; r1 to r3 still hold the
+ * helper's arguments. */
 static void begin_loop(struct nb_jit_ctx *c, uint32_t pc)
 {
 	enter_frame(c, LOOP_SIZE);
@@ -388,10 +395,10 @@ static void each(struct nb_jit_ctx *c, uint32_t pc)
 }
 
 /*
- * All linked programs keep the same things in the same places, so that one
- * continues in the frame of another: run data, the frame, the return address,
- * its caller's registers saved by the caller. Map and index are arguments
- * already.
+ * Emit a tail call. All linked programs keep run data, the frame, the
+ * return address and saved registers in the same places, so that one can
+ * continue in the frame of another. The map and index are already in
+ * argument registers.
  */
 static void tail_call(struct nb_jit_ctx *c, const struct nb_code *i)
 {
@@ -444,7 +451,7 @@ static void conditional(struct nb_jit_ctx *c, uint32_t pc,
 		nb_emit_compare_and_jump(c, pc, row);
 }
 
-/* A slot of the instruction set. */
+/* Emit a slot of the standard instruction set. */
 static void plain(struct nb_jit_ctx *c, uint32_t pc)
 {
 	const struct nb_code *i = &c->code[pc];
@@ -534,8 +541,8 @@ static void load_answer(struct nb_jit_ctx *c, unsigned first, unsigned rest)
 	nb_emit_get(c, 2, rest, (struct mem){ nb_machine.ctx, at + 8 });
 }
 
-/* Program @l, the chain's number @i: run it and see whether it changed the
- * answer. */
+/* Emit code that runs program @l, which has number @i in the chain, and
+ * that checks whether the program changed the answer. */
 static void chain_step(struct nb_jit_ctx *c, const struct nb_jit_link *l,
 		       uint32_t i)
 {

@@ -4,18 +4,19 @@
 
 #include "core/exec/jit/machine.h"
 
-/* Emit slot @pc, perhaps fused with the next; returns the slots emitted. */
+/* Emit slot @pc, perhaps fused with the next one; returns how many slots
+ * were emitted. */
 uint32_t nb_lower_slot(struct nb_jit_ctx *c, uint32_t pc);
-/* All of c->chain: an nb_chain_fn. */
+/* Emit the whole chain c->chain as an nb_chain_fn. */
 void nb_lower_chain(struct nb_jit_ctx *c);
 
-/* For machines: those of r6 to r9 that the program changes, as registers of
- * the machine; returns their number. */
+/* For machines: list the machine registers of those of r6 to r9 that the
+ * program changes; returns their number. */
 unsigned nb_lower_saved(const struct nb_jit_ctx *c, unsigned list[4]);
 /* For machines: set up the run's data; struct nb_exec is still in arg[0]. */
 void nb_lower_run_data(struct nb_jit_ctx *c);
-/* For machines: r0 = what the operation of map @m finds. The CPU's number, if
- * it wants one, is in the scratch register cpu. */
+/* For machines: call the lookup operation of map @m; r0 is its result. The
+ * CPU's number, if the operation needs it, is in the scratch register cpu. */
 void nb_lower_map_lookup(struct nb_jit_ctx *c, struct nb_map *m);
 
 #endif

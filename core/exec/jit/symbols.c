@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Machine code by name: perf's map file of the process, and the list of object
- * files in memory that gdb's JIT interface defines (a list, and a function
- * that a debugger stops in whenever the list changed). Both only where asked
- * for; failing to tell never keeps a program from running.
+ * Names for machine code in perf's map file of the process and in gdb's JIT
+ * interface: a list of object files in memory, and a function that a
+ * debugger stops in when the list changes. Both are used only on request;
+ * if naming fails, the program runs anyway.
  */
 #include "core/exec/jit/symbols.h"
 
@@ -38,7 +38,8 @@ void nb_symbols_name(struct nb_buf *b, const struct nb_image *img,
 		nb_buf_printf(b, "/%s", p->funcs[f].name);
 }
 
-/* Ours alone: a link or another's file in a folder of all is refused. */
+/* Open only a regular file of our own: a link, or another user's file in a
+ * shared folder, is refused. */
 static int open_map(struct nb_err *err)
 {
 	char path[64];
@@ -79,7 +80,8 @@ int nb_symbols_perf(const struct nb_jit *j, const struct nb_image *img,
 		nb_symbols_name(&b, img, prog, f);
 		nb_buf_char(&b, '\n');
 	}
-	/* one write: lines of other threads do not come between */
+	/* One write for all lines, so that lines of other threads do not
+	 * come between. */
 	if (!nb_buf_ok(&b) || write(fd, b.data, b.size) != (ssize_t)b.size)
 		rc = nb_fail(err, NB_E_IO, 0,
 			     "cannot write the map of machine code for perf");
@@ -88,7 +90,8 @@ int nb_symbols_perf(const struct nb_jit *j, const struct nb_image *img,
 	return rc;
 }
 
-/* Names and shapes are those of gdb's manual, "JIT Compilation Interface". */
+/* The names and layouts are those of gdb's manual, "JIT Compilation
+ * Interface". */
 struct jit_code_entry {
 	struct jit_code_entry *next, *prev;
 	const char *symfile_addr;
@@ -103,8 +106,9 @@ struct jit_descriptor {
 enum { JIT_NOACTION, JIT_REGISTER, JIT_UNREGISTER };
 
 /*
- * A debugger finds these by name. Protected: other libraries of the process
- * may have them as well, and ours must not become theirs.
+ * A debugger finds these symbols by name. They are protected: other
+ * libraries of the process may define them too, and ours must not resolve
+ * to theirs.
  */
 #define FOR_DEBUGGERS __attribute__((visibility("protected")))
 FOR_DEBUGGERS void __jit_debug_register_code(void);

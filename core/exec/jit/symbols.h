@@ -7,45 +7,45 @@
 #include "core/exec/run/code.h"
 #include "core/image/image.h"
 
-/*
- * Names for machine code, for perf and gdb: "policy/program" for an entry,
- * "policy/program/function" for what it calls.
- */
+/* Names of machine code for perf and gdb: "policy/program" for an entry,
+ * "policy/program/function" for each function that it calls. */
 
 /*
- * nb_symbols_perf - add a program's functions to the map of this process
+ * nb_symbols_perf - add a program's functions to perf's map of this process
  *
- * perf reads such a map where code has no file: one line a function, "start
- * size name" in hexadecimal, in the folder of temporary files that perf
- * knows. Lines of code that is gone stay. 0, NB_E_IO.
+ * perf reads such a map for code without a file: one line "start size name" in
+ * hexadecimal for each function, in the folder of temporary files that perf
+ * knows. Lines of freed code stay. Returns 0 or NB_E_IO.
  */
 int nb_symbols_perf(const struct nb_jit *j, const struct nb_image *img,
 		    uint32_t prog, struct nb_err *err);
 
-/* What a debugger was told of; private to symbols.c. */
+/* The object file that a debugger was given; private to symbols.c. */
 struct nb_symbols;
 
 /*
- * nb_symbols_gdb - tell debuggers (gdb's JIT interface)
+ * nb_symbols_gdb - register a program with debuggers (gdb's JIT interface)
  *
- * They get an object file in memory with the functions' names, source lines
- * where the image has them, and how to unwind. Attached debuggers stop for a
- * moment. *@out is freed before the code is. 0, NB_E_NOMEM. Any thread.
+ * Debuggers get an object file in memory with the functions' names, source
+ * lines if the image has them, and unwind information. Attached debuggers stop
+ * for a moment. Free *@out before the code. Returns 0 or NB_E_NOMEM. Any
+ * thread.
  */
 int nb_symbols_gdb(struct nb_symbols **out, const struct nb_jit *j,
 		   const struct nb_image *img, uint32_t prog,
 		   struct nb_err *err);
-void nb_symbols_free(struct nb_symbols *s); /* NULL is fine */
+/* Unregister and free; @s may be NULL. */
+void nb_symbols_free(struct nb_symbols *s);
 
-/* Where function @f of a program begins and ends, from the code's start: the
- * set-up of the entry belongs to function 0. */
+/* Where function @f of a program begins and ends, counted from the code's
+ * start. The set-up code of the entry belongs to function 0. */
 struct nb_extent {
 	uint32_t start, end;
 };
 struct nb_extent nb_symbols_extent(const struct nb_jit *j,
 				   const struct nb_prog *p, uint32_t f);
 
-/* The name of function @f to @b. */
+/* Append the name of function @f to @b. */
 void nb_symbols_name(struct nb_buf *b, const struct nb_image *img,
 		     uint32_t prog, uint32_t f);
 

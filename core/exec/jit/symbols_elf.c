@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program's machine code as an object file for debuggers: where it lies, its
- * functions, its source lines (DWARF 4) and how to leave its frames. The code
- * itself is not in it: .text says only where it is. Formats: the ELF
- * specification, DWARF 4, and the Linux Standard Base for .eh_frame.
+ * Write an object file for debuggers that describes a program's machine
+ * code: its address, its functions, its source lines (DWARF 4) and how to
+ * unwind its frames. The file does not contain the code: .text only says
+ * where it is. Formats: the ELF specification, DWARF 4, and the Linux
+ * Standard Base for .eh_frame.
  */
 #include "core/exec/jit/symbols_elf.h"
 
@@ -33,7 +34,7 @@ static const char *const section_name[NSECTIONS] = {
 
 enum { MAX_FILES = 64 };
 
-/* What is described. */
+/* The program to describe, and the sections written so far. */
 struct subject {
 	const struct nb_jit *j;
 	const struct nb_image *img;
@@ -83,7 +84,8 @@ static void string(struct nb_buf *b, const char *s)
 	nb_buf_bytes(b, s, strlen(s) + 1);
 }
 
-/* A length of 32 bits that is known only at the end of what it counts. */
+/* Reserve a 32-bit length, which is known only at the end of the data that
+ * it counts. */
 static size_t length_begin(struct nb_buf *b)
 {
 	u32(b, 0);
@@ -142,22 +144,13 @@ enum {
 
 static void abbreviations(struct nb_buf *b)
 {
-	static const unsigned char unit[] = { 1,
-					      DW_TAG_compile_unit,
-					      0, /* no children */
-					      DW_AT_name,
-					      DW_FORM_string,
-					      DW_AT_language,
-					      DW_FORM_data2,
-					      DW_AT_low_pc,
-					      DW_FORM_addr,
-					      DW_AT_high_pc,
-					      DW_FORM_data8,
-					      DW_AT_stmt_list,
-					      DW_FORM_sec_offset,
-					      0,
-					      0,
-					      0 };
+	static const unsigned char unit[] = {
+		1, DW_TAG_compile_unit,
+		/* This entry has no children. */
+		0, DW_AT_name, DW_FORM_string, DW_AT_language, DW_FORM_data2,
+		DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data8,
+		DW_AT_stmt_list, DW_FORM_sec_offset, 0, 0, 0
+	};
 
 	nb_buf_bytes(b, unit, sizeof(unit));
 }
@@ -167,20 +160,20 @@ static void info(struct subject *s)
 	struct nb_buf *b = &s->sec[S_INFO];
 	size_t from = length_begin(b);
 
-	u16(b, 4); /* DWARF version */
-	u32(b, 0); /* abbreviations from there on */
-	u8(b, 8);  /* bytes of an address */
+	u16(b, 4); /* The version of DWARF */
+	u32(b, 0); /* Offset of this unit's abbreviations. */
+	u8(b, 8);  /* Size of an address in bytes */
 	uleb(b, 1);
 	string(b, s->p->nlines ? s->p->lines[0].file : s->img->name);
 	u16(b, DW_LANG_C99);
 	u64(b, (uintptr_t)s->j->code);
 	u64(b, s->j->size);
-	u32(b, 0); /* lines from there on */
+	u32(b, 0); /* Offset of this unit's line table. */
 	length_end(b, from);
 }
 
-/* The number of a line's file, from 1; a new one is added. Beyond what there
- * is room for all are the last. */
+/* Return the number of a line's file, from 1, and add a new file to the
+ * list. If the list is full, all other files get the last number. */
 static uint32_t file_number(struct subject *s, const struct nb_line *l)
 {
 	for (uint32_t i = 0; i < s->nfiles; i++)
@@ -193,26 +186,29 @@ static uint32_t file_number(struct subject *s, const struct nb_line *l)
 
 static void line_header(struct subject *s)
 {
-	/* operands of the standard opcodes, 1 to 9 */
+	/* Number of operands of the standard opcodes 1 to 9. */
 	static const unsigned char operands[] = { 0, 1, 1, 1, 1, 0, 0, 0, 1 };
 	struct nb_buf *b = &s->sec[S_LINE];
 	size_t from;
 
-	u16(b, 4); /* DWARF version */
+	u16(b, 4); /* The version of DWARF */
 	from = length_begin(b);
-	u8(b, 1);    /* bytes of the least instruction */
-	u8(b, 1);    /* operations of an instruction */
-	u8(b, 1);    /* rows begin statements */
-	u8(b, 0xff); /* no special opcodes: line base, range, first */
+	u8(b, 1); /* Bytes of the shortest instruction. */
+	u8(b, 1); /* Operations in one instruction. */
+	u8(b, 1); /* Each row begins a statement. */
+	/* No special opcodes are used, so line base, range and the first
+	 * opcode are fillers. */
+	u8(b, 0xff);
 	u8(b, 1);
 	u8(b, sizeof(operands) + 1);
 	nb_buf_bytes(b, operands, sizeof(operands));
-	u8(b, 0); /* no folders */
+	u8(b, 0); /* The list of folders is empty. */
 	for (uint32_t i = 0; i < s->p->nlines; i++)
 		file_number(s, &s->p->lines[i]);
 	for (uint32_t i = 0; i < s->nfiles; i++) {
 		string(b, s->file[i]);
-		uleb(b, 0); /* folder, time, size */
+		/* Index of the folder, then time and size of the file. */
+		uleb(b, 0);
 		uleb(b, 0);
 		uleb(b, 0);
 	}
@@ -238,7 +234,7 @@ static void lines(struct subject *s)
 	u64(b, (uintptr_t)s->j->code);
 	for (uint32_t i = 0; i < s->p->nlines; i++) {
 		const struct nb_line *l = &s->p->lines[i];
-		/* the entry's set-up belongs to its first line */
+		/* The entry's set-up code belongs to its first line. */
 		uint32_t to = i ? s->j->off[l->pc] : 0;
 
 		u8(b, DW_LNS_advance_pc);
@@ -264,21 +260,24 @@ enum {
 	DW_CFA_offset = 0x80
 };
 
-/* To a multiple of eight bytes; a zero does nothing there. */
+/* Pad to a multiple of eight bytes; a zero byte is the operation "nop". */
 static void pad(struct nb_buf *b)
 {
 	nb_buf_zeros(b, -b->size & 7);
 }
 
-/* What holds at a function's first instruction, of all machines' calls: the
- * return address is where the call pushed it, or in its register. */
+/*
+ * State at the first instruction of any function, after the machine's call
+ * instruction: the return address is on the stack, where the call pushed
+ * it, or in a register.
+ */
 static void common_information(struct nb_buf *b, const struct nb_jit_frames *f)
 {
 	size_t from = length_begin(b);
 
-	u32(b, 0); /* common information */
-	u8(b, 1);  /* version */
-	u8(b, 0);  /* no augmentation */
+	u32(b, 0); /* Marks the entry as common information. */
+	u8(b, 1);  /* The version of the format. */
+	u8(b, 0);  /* The augmentation string is empty. */
 	uleb(b, 1);
 	sleb(b, -8);
 	u8(b, f->return_reg);
@@ -293,7 +292,7 @@ static void common_information(struct nb_buf *b, const struct nb_jit_frames *f)
 	length_end(b, from);
 }
 
-/* The first note: registers are saved from there on. */
+/* Write the first note: registers are saved from there on. */
 static void first_note(struct nb_buf *b, const struct nb_jit_frames *f)
 {
 	u8(b, DW_CFA_def_cfa);
@@ -305,8 +304,8 @@ static void first_note(struct nb_buf *b, const struct nb_jit_frames *f)
 	}
 }
 
-/* The caller's frame begins some bytes above SP or another register; how many
- * is noted wherever it changes for long. */
+/* Write the distances from SP (or another register) to the caller's frame,
+ * at each place where a distance changes for long. */
 static void frames(struct subject *s)
 {
 	const struct nb_jit_frames *f = &s->j->frames;
@@ -318,7 +317,8 @@ static void frames(struct subject *s)
 		return;
 	common_information(b, f);
 	from = length_begin(b);
-	u32(b, (uint32_t)b->size); /* back to the start of the section */
+	/* Distance back to the start of the section. */
+	u32(b, (uint32_t)b->size);
 	u64(b, (uintptr_t)s->j->code);
 	u64(b, s->j->size);
 	for (uint32_t i = 0; i < f->nnotes; i++) {
@@ -334,7 +334,7 @@ static void frames(struct subject *s)
 	}
 	pad(b);
 	length_end(b, from);
-	u32(b, 0); /* the end */
+	u32(b, 0); /* A length of 0 ends the list. */
 }
 
 static Elf64_Shdr section_header(const struct subject *s, unsigned i)
@@ -417,6 +417,6 @@ void nb_symbols_elf(struct nb_buf *out, const struct nb_jit *j,
 		good &= nb_buf_ok(&s.sec[i]);
 		nb_buf_fini(&s.sec[i]);
 	}
-	if (!good) /* memory was short: nothing rather than half of it */
+	if (!good) /* Memory was short: write no file instead of half of it. */
 		nb_buf_clear(out);
 }

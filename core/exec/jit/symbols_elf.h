@@ -4,7 +4,8 @@
 
 #include "core/exec/jit/symbols.h"
 
-/* Write the object file for debuggers: names, lines and unwinding of @j. */
+/* Write the object file for debuggers: names, lines and unwind information
+ * of @j. */
 void nb_symbols_elf(struct nb_buf *out, const struct nb_jit *j,
 		    const struct nb_image *img, uint32_t prog);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * x86-64: entry and exit of programs and chains, and what is fixed of the
- * machine. Registers and frames: x86_64.h.
- */
+/* Code generation for x86-64: entry and exit of programs and chains, and
+ * facts about the machine. x86_64.h describes registers and frames. */
 #include "core/exec/jit/x86_64.h"
 
 #if defined(__x86_64__)
@@ -34,8 +32,8 @@ static unsigned npushed(const struct nb_jit_ctx *c)
 	       (c->needs.calls_local && nb_jit_wants_run(c));
 }
 
-/* Bytes below the saved registers. RSP is 8 off a multiple of 16 at entry and
- * must be a multiple of 16 where something is called. */
+/* Return the bytes below the saved registers. RSP is 8 off a multiple of 16
+ * at entry and must be a multiple of 16 at calls of C functions. */
 static int32_t room_below(const struct nb_jit_ctx *c)
 {
 	int32_t size = run_size(c) + (c->needs.frame ? NB_STACK_SIZE : 0);
@@ -45,8 +43,11 @@ static int32_t room_below(const struct nb_jit_ctx *c)
 	return size + (npushed(c) % 2 ? 0 : 8);
 }
 
-/* With local calls: below RSP comes a return address, so RSP itself is 8 off
- * and the callee may call without ado. */
+/*
+ * Return the bytes below the saved registers of a stub for local calls. The
+ * local call pushes a return address, so RSP is 8 off before it and the
+ * callee may call C functions directly.
+ */
 static int32_t room_of_stub(const struct nb_jit_ctx *c)
 {
 	int32_t size = 8 + NB_STACK_SIZE + run_size(c);
@@ -81,7 +82,8 @@ static void stub(struct nb_jit_ctx *c)
 		x_mov(c, true, R13, RBP);
 		nb_lower_run_data(c);
 	}
-	/* offset 0 of the first pass is no place, but as long as any */
+	/* Offset 0 of the first pass is wrong, but the call's length is
+	 * right. */
 	nb_emit_call_slot(c, 0);
 	move_rsp(c, X_ADD, room);
 	if (nb_jit_wants_run(c))
@@ -91,12 +93,13 @@ static void stub(struct nb_jit_ctx *c)
 	e1(c, 0xc3);
 }
 
-/* DWARF's numbers of the registers that calls keep. */
+/* DWARF's numbers of the registers that calls preserve. */
 static const uint8_t dwarf_of[] = {
 	[RBX] = 3, [RBP] = 6, [R12] = 12, [R13] = 13, [R14] = 14, [R15] = 15
 };
 
-/* What is pushed right below the return address, for debuggers. */
+/* Describe for debuggers the registers that are pushed right below the
+ * return address. */
 static void describe(struct nb_jit_frames *f, const uint8_t *list, unsigned n)
 {
 	f->machine = EM_X86_64;
@@ -113,7 +116,7 @@ static void describe_entry(struct nb_jit_ctx *c)
 	unsigned list[4], n = nb_lower_saved(c, list);
 	uint8_t all[5];
 
-	/* functions of the program have frames of another shape */
+	/* Functions of the program have frames of another shape. */
 	if (c->needs.calls_local)
 		n = 0;
 	for (unsigned i = 0; i < n; i++)
@@ -126,7 +129,7 @@ static void describe_entry(struct nb_jit_ctx *c)
 void nb_emit_begin(struct nb_jit_ctx *c)
 {
 	describe_entry(c);
-	e4(c, 0xfa1e0ff3); /* ENDBR64 */
+	e4(c, 0xfa1e0ff3); /* The instruction ENDBR64 */
 	nb_x86_push_saved(c);
 	if (c->needs.calls_local) {
 		stub(c);
@@ -142,14 +145,14 @@ void nb_emit_begin(struct nb_jit_ctx *c)
 	nb_jit_note(c, 8 + 8 * npushed(c) + (uint32_t)room_below(c));
 	if (frame_in_rbp(c))
 		x_lea(c, RBP, (struct mem){ RSP, run_size(c) + NB_STACK_SIZE });
-	/* the arguments r1 and r2 are in RSI and RDX already */
+	/* The arguments r1 and r2 are already in RSI and RDX. */
 	if (nb_jit_wants_run(c))
 		nb_lower_run_data(c);
 }
 
 void nb_emit_trap(struct nb_jit_ctx *c)
 {
-	e1(c, 0x0f); /* UD2 */
+	e1(c, 0x0f); /* The instruction UD2, which traps */
 	e1(c, 0x0b);
 }
 
@@ -160,7 +163,7 @@ void nb_emit_begin_chain(struct nb_jit_ctx *c)
 	const uint32_t n = sizeof(chain_saves);
 
 	describe(c->frames, chain_saves, n);
-	e4(c, 0xfa1e0ff3); /* ENDBR64 */
+	e4(c, 0xfa1e0ff3); /* The instruction ENDBR64 */
 	for (uint32_t i = 0; i < n; i++)
 		x_push(c, chain_saves[i]);
 	nb_jit_note(c, 8 + 8 * n);
@@ -173,17 +176,19 @@ void nb_emit_leave_chain(struct nb_jit_ctx *c)
 	e1(c, 0xc3);
 }
 
-/* Code and data are coherent on this machine. */
+/* Data and instruction caches are coherent on this machine, so nothing is
+ * flushed. */
 void nb_emit_flush(unsigned char *code, size_t size)
 {
 	(void)code, (void)size;
 }
 
-/* Asked once: in a virtual machine cpuid takes longer than compiling does. */
+/* The processor is queried once: in a virtual machine cpuid takes longer
+ * than a compilation. */
 unsigned nb_emit_features(void)
 {
 	enum { ASKED = 1 << 30 };
-	static unsigned known; /* atomic; all threads find the same */
+	static unsigned known; /* Atomic; all threads compute the same value. */
 	unsigned now = __atomic_load_n(&known, __ATOMIC_RELAXED);
 	unsigned a, b = 0, d, e;
 
@@ -197,7 +202,7 @@ unsigned nb_emit_features(void)
 }
 
 const struct nb_machine nb_machine = {
-	/* ENDBR64; RET */
+	/* The instructions ENDBR64 and RET */
 	.nothing = { 0xf3, 0x0f, 0x1e, 0xfa, 0xc3, 0xcc, 0xcc, 0xcc },
 	.reg = { RAX, RSI, RDX, RCX, R8, R9, RBX, R14, R15, R12, RBP },
 	.arg = { RDI, RSI, RDX },

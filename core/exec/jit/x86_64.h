@@ -3,16 +3,16 @@
 #define NB_EXEC_JIT_X86_64_H
 
 /*
- * Lowering for x86-64 in the System V calling convention. Registers are
- * where helpers expect them: run in RDI, r1 to r5 in the next five argument
- * registers, r0 in RAX, r6 to r9 and r10 in registers that calls keep. So a
- * helper call is one move and the call. RDI, R10 and R11 are scratch; R13
- * points to the run's own data where local calls move the stack.
+ * Code generation for x86-64 with the System V calling convention. BPF
+ * registers are where helpers expect them: run in RDI, r1 to r5 in the next
+ * five argument registers, r0 in RAX, r6 to r10 in registers that calls
+ * preserve. So a helper call is one move and the call. RDI, R10 and R11 are
+ * scratch; R13 points to the run's own data if local calls move the stack.
  *
  * Stack of a program without local calls, from RSP up: the run's data, the
  * frame of 512 bytes, saved registers. With local calls the entry is a stub
  * that calls slot 0, every EXIT is a return, and each call site saves r6 to r9
- * and makes the callee's frame, because functions may share code.
+ * and allocates the callee's frame, because functions may share code.
  */
 #include "core/exec/jit/enc_x86_64.h"
 #include "core/exec/jit/lower.h"
@@ -30,8 +30,8 @@ static const uint8_t op_of[NB_NFNS] = {
 
 enum { RUN_SIZE = NB_JIT_RUN_SIZE };
 
-/* r10 is a register only where it is more than a base; otherwise it is a
- * distance from RSP. */
+/* Does RBP hold r10? It does only if r10 is used as more than a base;
+ * otherwise r10 is a distance from RSP. */
 static inline bool frame_in_rbp(const struct nb_jit_ctx *c)
 {
 	return c->needs.calls_local || (c->needs.frame && c->needs.frame_value);
@@ -58,7 +58,8 @@ static inline void move_rsp(struct nb_jit_ctx *c, unsigned op, int32_t by)
 
 void nb_x86_push_saved(struct nb_jit_ctx *c);
 void nb_x86_pop_saved(struct nb_jit_ctx *c);
-/* Conditions by NB_ORDER_*. NONE is for JSET: TEST has set the flags. */
+/* Machine conditions by NB_ORDER_*. NONE is for JSET, after TEST set the
+ * flags. */
 extern const uint8_t nb_x86_condition[NB_NORDERS];
 void nb_x86_locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src,
 		   struct mem m);

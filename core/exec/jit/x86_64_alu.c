@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-/*
- * Jumps and arithmetic on x86-64. Division wants RAX and RDX, shifts without
- * BMI2 want RCX: they are moved aside and back.
- */
+/* Jumps and arithmetic on x86-64. Division needs RAX and RDX, and shifts
+ * without BMI2 need RCX: the code saves and restores these registers. */
 #include "core/exec/jit/x86_64.h"
 
 #if defined(__x86_64__)
 
-/* @cc: a condition, or CC_ALWAYS. */
+/* @cc is a machine condition or CC_ALWAYS. */
 enum { CC_ALWAYS = 0x10 };
 
 static void jump_if(struct nb_jit_ctx *c, uint32_t pc, unsigned cc)
@@ -68,7 +66,7 @@ void nb_emit_may_goto(struct nb_jit_ctx *c, uint32_t pc)
 	op_rm(c, false, 0x83, X_CMP, passes);
 	e1(c, 0);
 	jump_if(c, pc, CC_E);
-	op_rm(c, false, 0xff, 1, passes); /* DEC */
+	op_rm(c, false, 0xff, 1, passes); /* Decrement the passes (DEC). */
 }
 
 void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)
@@ -77,11 +75,12 @@ void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)
 }
 
 struct division {
-	unsigned dst, divisor; /* machine registers */
+	unsigned dst, divisor; /* Machine registers of the operands. */
 	bool w, with_sign, mod;
 };
 
-/* The quotient is 0; the remainder is the dividend, cut to its width. */
+/* Emit a division by zero: the quotient is 0, and the remainder is the
+ * dividend, truncated to its width. */
 static void by_zero(struct nb_jit_ctx *c, const struct division *d)
 {
 	if (!d->mod)
@@ -90,7 +89,8 @@ static void by_zero(struct nb_jit_ctx *c, const struct division *d)
 		x_mov(c, false, d->dst, d->dst);
 }
 
-/* By -1: no trap for the least number, which DIV would raise. */
+/* Emit a division by -1, without the trap that DIV raises for the least
+ * number. */
 static void by_minus_one(struct nb_jit_ctx *c, const struct division *d)
 {
 	if (d->mod)
@@ -99,7 +99,8 @@ static void by_minus_one(struct nb_jit_ctx *c, const struct division *d)
 		x_unary(c, d->w, X_NEG, d->dst);
 }
 
-/* RDX:RAX by the divisor, which is neither of the two. */
+/* Emit the division of RDX:RAX by the divisor, which is in neither of the
+ * two. */
 static void divide(struct nb_jit_ctx *c, const struct division *d)
 {
 	if (d->dst != RAX)
@@ -110,7 +111,7 @@ static void divide(struct nb_jit_ctx *c, const struct division *d)
 		x_mov(c, true, RAX, d->dst);
 	if (d->with_sign) {
 		rex(c, d->w, 0, 0, false);
-		e1(c, 0x99); /* CDQ, CQO */
+		e1(c, 0x99); /* The instruction CDQ or CQO */
 	} else {
 		x_mov_imm(c, RDX, 0);
 	}
@@ -210,7 +211,7 @@ void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
 		divide_by_imm(c, &c->code[pc], row);
 }
 
-/* The count must be in CL, which is r3's. */
+/* Emit a shift whose count must be in CL, a part of the register of r3. */
 static void shift_by_cl(struct nb_jit_ctx *c, bool w, unsigned op, unsigned dst,
 			unsigned src)
 {
@@ -303,7 +304,7 @@ void nb_emit_swap(struct nb_jit_ctx *c, unsigned reg, unsigned width, bool le)
 			e1(c, 0x66);
 			x_shift_imm(c, false, X_ROL, reg, 8);
 		}
-		op_rr(c, false, 0x0fb7, reg, reg); /* MOVZX */
+		op_rr(c, false, 0x0fb7, reg, reg); /* The instruction MOVZX */
 	} else if (!le) {
 		x_bswap(c, width == 64, reg);
 	} else if (width == 32) {
@@ -311,11 +312,12 @@ void nb_emit_swap(struct nb_jit_ctx *c, unsigned reg, unsigned width, bool le)
 	}
 }
 
-/* One LEA. */
+/* Emit "dst = src + k" as one LEA. */
 bool nb_emit_copy_and_add(struct nb_jit_ctx *c, const struct nb_code *i,
 			  int64_t k)
 {
-	/* the frame's distance from RSP is added to it */
+	/* The frame's distance from RSP is added to k, so k must be a small
+	 * offset. */
 	if (i->src == NB_R10 && (k < -NB_STACK_SIZE || k > 0))
 		return false;
 	x_lea(c, reg_of(i->dst), address(c, i->src, (int32_t)k));

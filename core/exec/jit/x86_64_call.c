@@ -39,7 +39,7 @@ uint32_t nb_emit_skip_unless(struct nb_jit_ctx *c, struct mem m, uint32_t v)
 
 uint32_t nb_emit_skip_if_false(struct nb_jit_ctx *c)
 {
-	op_rr8(c, false, 0x84, RAX, RAX); /* TEST AL, AL */
+	op_rr8(c, false, 0x84, RAX, RAX); /* The instruction TEST AL, AL */
 	return x_skip_if(c, CC_E, true);
 }
 
@@ -67,11 +67,11 @@ void nb_emit_back_if_zero(struct nb_jit_ctx *c, uint32_t at)
 
 void nb_emit_back_if_below(struct nb_jit_ctx *c, struct mem m, uint32_t at)
 {
-	op_rm(c, false, 0x3b, RAX, m); /* CMP */
+	op_rm(c, false, 0x3b, RAX, m); /* The instruction CMP */
 	x_back32_if(c, CC_B, at);
 }
 
-/* A call reaches 2 GiB, from anywhere in the code. */
+/* Can a call reach @fn, at most 2 GiB away, from anywhere in the code? */
 static bool near(const struct nb_jit_ctx *c, uint64_t fn)
 {
 	int64_t distance = (int64_t)(fn - (uintptr_t)c->base);
@@ -91,24 +91,24 @@ void nb_emit_call(struct nb_jit_ctx *c, uint64_t fn)
 	e1(c, 0xb8 | RAX);
 	e8(c, fn);
 	e1(c, 0xff);
-	e1(c, 0xd0); /* CALL RAX */
+	e1(c, 0xd0); /* The instruction CALL RAX */
 }
 
 void nb_emit_call_in_loop(struct nb_jit_ctx *c, uint64_t fn)
 {
-	move_rsp(c, X_SUB, 8); /* aligned for a function of C */
+	move_rsp(c, X_SUB, 8); /* Align the stack for a function of C. */
 	nb_emit_call(c, fn);
 	move_rsp(c, X_ADD, 8);
 }
 
-/* Offsets of the first pass are no places, but as long as any. */
+/* Offsets of the first pass are wrong, but the call's length is right. */
 void nb_emit_call_slot(struct nb_jit_ctx *c, uint32_t slot)
 {
 	e1(c, 0xe8);
 	e4(c, c->off[slot] - (c->pos + 4));
 }
 
-/* Bytes below the saved registers: RSP is 8 off before the call. */
+/* Return the bytes below the saved registers: RSP is 8 off before the call. */
 static int32_t frame_size(const struct nb_jit_ctx *c, uint32_t more)
 {
 	unsigned list[4];
@@ -140,10 +140,10 @@ void nb_emit_pop_frame(struct nb_jit_ctx *c, uint32_t more)
 void nb_emit_jump_to(struct nb_jit_ctx *c)
 {
 	e1(c, 0xff);
-	e1(c, 0xe0); /* JMP RAX */
+	e1(c, 0xe0); /* The instruction JMP RAX */
 }
 
-/* @reg times @size; changes RDI. */
+/* Emit reg *= size; changes RDI. */
 static void scale(struct nb_jit_ctx *c, unsigned reg, uint64_t size)
 {
 	if (nb_jit_power_of_two(size)) {
@@ -184,7 +184,8 @@ void nb_emit_element(struct nb_jit_ctx *c, uint64_t base, uint64_t cpu_size,
 	x_alu(c, true, X_ADD, RAX, R11);
 }
 
-/* Jumps if the bucket at R11 has given an element away since it held R10. */
+/* Emit a jump taken if the bucket at R11 has released an element since it
+ * held R10. */
 static uint32_t moved_on(struct nb_jit_ctx *c)
 {
 	op_rm(c, true, 0x8b, R8, (struct mem){ R11, 0 });
@@ -194,10 +195,10 @@ static uint32_t moved_on(struct nb_jit_ctx *c)
 }
 
 /*
- * A walk of the key's chain, as find_words in core/map/hash.h. The key in RAX
- * (read by halves, as there), its bucket at R11, the bucket's word in R10,
- * elements from RCX on. Where the chain changed meanwhile: the map's operation,
- * which walks again.
+ * Emit a look-up along the key's chain, like find_words in core/map/hash.h.
+ * The key is in RAX (read in halves, as there), its bucket at R11, the
+ * bucket's word in R10, and elements begin at RCX. If the chain changed
+ * meanwhile, the code calls the map's operation, which looks again.
  */
 bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m)
 {
@@ -245,17 +246,17 @@ bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m)
 	return true;
 }
 
-/* The run's number in R11: what nb_spin_number says. */
+/* Put the run's number into R11, as nb_spin_number computes it. */
 static void spin_number(struct nb_jit_ctx *c)
 {
 	nb_emit_address(c, R11, nb_emit_run(c, 0));
 	x_shift_imm(c, true, X_SHR, R11, NB_SPIN_SHIFT);
 	x_alu_imm(c, false, X_CMP, R11, 1);
-	op_rr(c, false, 0x83, 2, R11); /* ADC: 0 becomes 1 */
+	op_rr(c, false, 0x83, 2, R11); /* The instruction ADC turns 0 into 1. */
 	e1(c, 0);
 }
 
-/* One compare-and-swap. */
+/* Emit one compare-and-swap. */
 uint32_t nb_emit_try_lock(struct nb_jit_ctx *c)
 {
 	spin_number(c);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Loads, stores and atomics on x86-64, whose own order is strong enough for
- * acquire and release.
- */
+/* Loads, stores and atomics on x86-64. The machine's own memory order is
+ * strong enough for acquire and release. */
 #include "core/exec/jit/x86_64.h"
 
 #if defined(__x86_64__)
@@ -106,7 +104,8 @@ void nb_emit_get_thread(struct nb_jit_ctx *c, int32_t off)
 
 void nb_emit_count(struct nb_jit_ctx *c, unsigned log, struct mem m, bool up)
 {
-	op_rm(c, log == 3, 0xff, up ? 0 : 1, m); /* INC, DEC */
+	/* The instruction INC or DEC */
+	op_rm(c, log == 3, 0xff, up ? 0 : 1, m);
 }
 
 void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m)
@@ -122,7 +121,7 @@ void nb_x86_locked(struct nb_jit_ctx *c, bool w, unsigned op, unsigned src,
 	op_rm(c, w, op, src, m);
 }
 
-/* OR, AND and XOR that answer with the old value: a loop around CMPXCHG. */
+/* Emit OR, AND or XOR that returns the old value: a loop around CMPXCHG. */
 static void fetch_loop(struct nb_jit_ctx *c, const struct nb_code *i, bool w,
 		       unsigned op)
 {
@@ -138,7 +137,7 @@ static void fetch_loop(struct nb_jit_ctx *c, const struct nb_code *i, bool w,
 	x_alu(c, w, op, R11, src == RAX ? R10 : src);
 	nb_x86_locked(c, w, 0x0fb1, R11, m);
 	x_back_if(c, CC_NE, again);
-	/* the old value, without an upper half for 32 bits, is in RAX */
+	/* The old value is in RAX, without an upper half for 32 bits. */
 	if (src != RAX) {
 		x_mov(c, w, src, RAX);
 		x_mov(c, true, RAX, R10);
@@ -153,15 +152,15 @@ void nb_emit_atomic(struct nb_jit_ctx *c, const struct nb_code *i,
 	bool w = row->width == 64;
 
 	if (row->fn == NB_FN_XCHG) {
-		op_rm(c, w, 0x87, src, m); /* locks by itself */
+		op_rm(c, w, 0x87, src, m); /* XCHG locks by itself. */
 	} else if (row->fn == NB_FN_CMPXCHG) {
 		nb_x86_locked(c, w, 0x0fb1, src, m);
-		if (!w) /* on success EAX was not written */
+		if (!w) /* On success CMPXCHG does not write EAX. */
 			x_mov(c, false, RAX, RAX);
 	} else if (!(row->traits & NB_INSN_FETCH)) {
 		nb_x86_locked(c, w, op << 3 | 1, src, m);
 	} else if (op == X_ADD) {
-		nb_x86_locked(c, w, 0x0fc1, src, m); /* XADD */
+		nb_x86_locked(c, w, 0x0fc1, src, m); /* The instruction XADD */
 	} else {
 		fetch_loop(c, i, w, op);
 	}

@@ -6,21 +6,19 @@
 
 #include "core/exec/run/run.h"
 
-/*
- * The bodies of core/defs/helpers.h: row <name> is run by helper_<name>, in
- * any file of this folder. Private to this folder.
- */
+/* The functions that implement core/defs/helpers.h: helper_<name>, in any
+ * file of this folder, runs row <name>. Private to this folder. */
 #define HELPER(id, name, ...) nb_helper_fn helper_##name;
 #include "core/defs/helpers.h"
 
-/* The parameters of a body, which may ignore any of them. */
+/* The parameters of a helper's function, which may ignore any of them. */
 #define NB_UNUSED __attribute__((unused))
 #define NB_HELPER_ARGS                                        \
 	NB_UNUSED struct nb_run *run, NB_UNUSED uint64_t r1,  \
 		NB_UNUSED uint64_t r2, NB_UNUSED uint64_t r3, \
 		NB_UNUSED uint64_t r4, NB_UNUSED uint64_t r5
 
-/* Registers hold pointers as numbers, and error numbers sign-extended. */
+/* Registers hold pointers as numbers, and error numbers are sign-extended. */
 static inline void *nb_body_ptr(uint64_t r)
 {
 	// NOLINTNEXTLINE(performance-no-int-to-ptr)

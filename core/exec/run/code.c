@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the interpreter and machine code call alike: the CPU of a run, the next
- * element of a loop over a map, the program that a tail call goes to.
+ * Functions that both the interpreter and machine code call: they find the
+ * CPU of a run, the next element of a loop over a map, and the target of a
+ * tail call.
  */
 #include "core/exec/run/code.h"
 
-/* The thread's area did not name the CPU at the start of the run. */
+/* Ask the system for the CPU, if the thread's area did not name it at the
+ * start of the run. */
 __attribute__((noinline)) uint32_t nb_run_ask_cpu(struct nb_run *run)
 {
 	run->cpu = nb_cpu_ask();
@@ -38,7 +40,8 @@ const struct nb_link *nb_tail_link(struct nb_run *run, const struct nb_exec *x,
 	if (!link->x || run->depth + link->x->depth > NB_MAX_FRAMES)
 		return NULL;
 	run->tails++;
-	/* Targets count on none: core/verify/state/budget.c. */
+	/* Targets rely on no reserved iterator steps: see
+	 * core/verify/state/budget.c. */
 	run->numbers = 0;
 	return link;
 }

@@ -10,26 +10,27 @@
 #include "core/map/ops.h"
 
 /*
- * What nb_exec_new makes of a program and nb_exec_run executes: one code for
- * each slot, so that distances stay what they are in struct nb_insn. Private
- * to core/exec.
+ * The form of a program that nb_exec_new produces and nb_exec_run executes:
+ * one code for each slot, so that jump distances equal those of struct
+ * nb_insn. Private to core/exec.
  */
 
-/* Operations beside those of enum nb_op. */
+/* Operations in addition to those of enum nb_op. */
 enum {
-	/* bpf_map_lookup_elem without the call, where the type allows it */
+	/* Run bpf_map_lookup_elem without the call, if the map type allows
+	 * it. */
 	NB_CODE_LOOKUP = NB_NOPS,
-	/* LDDW of a constant or of a bound map's address */
+	/* LDDW of a constant or of a bound map's address. */
 	NB_CODE_CONST,
-	/* LDDW of a callback: the number of its slot */
+	/* LDDW of a callback: the number of its slot. */
 	NB_CODE_FUNC,
-	/* bpf_loop and bpf_for_each_map_elem: call a local function repeatedly
-	 */
+	/* bpf_loop and bpf_for_each_map_elem: call a local function
+	 * repeatedly. */
 	NB_CODE_LOOP,
 	NB_CODE_EACH,
-	/* bpf_tail_call: continue in another program */
+	/* Run bpf_tail_call: continue in another program. */
 	NB_CODE_TAIL,
-	/* where callbacks return to; never in a program */
+	/* The code that callbacks return to; it occurs in no program. */
 	NB_CODE_LOOP_NEXT,
 	NB_CODE_EACH_NEXT,
 	NB_NCODES
@@ -37,21 +38,22 @@ enum {
 
 /*
  * Callback invocations (turns) of bpf_loop and bpf_for_each_map_elem and
- * iterator steps share one budget per run: NB_TURNS_MAX, or less where
- * iterations are long (nb_loop_limit). Nested loops of 2^23 iterations would
- * block the application's thread. When the budget is used up, a loop ends as if
- * its callback had returned 1, and an iterator as if it had no numbers left.
- * The first iterators of at most NB_MAX_COUNTED_RANGE numbers use none of the
- * budget, as long as all their numbers fit what the verifier counted.
+ * iterator steps share one budget per run: NB_TURNS_MAX, or less if
+ * iterations are long (nb_loop_limit). Nested loops of 2^23 iterations
+ * would block the application's thread. When the budget is used up, a loop
+ * ends as if its callback had returned 1, and an iterator as if it had no
+ * numbers left. The first iterators of at most NB_MAX_COUNTED_RANGE numbers
+ * use none of the budget, as long as all their numbers fit the count of the
+ * verifier.
  */
 enum { NB_NUMBERS_MAX = NB_MAX_COUNTED_ITERS * NB_MAX_COUNTED_RANGE };
 
 /*
  * @off: as in struct nb_insn
- * @imm: as in struct nb_insn, but for NB_CODE_CONST and NB_CODE_FUNC the
- *       value that the register gets, for calls of helpers and
- *       NB_CODE_LOOKUP the address of the helper's body, and for the
- *       engines' own helpers the struct nb_exec that the code belongs to
+ * @imm: as in struct nb_insn, with exceptions. NB_CODE_CONST and NB_CODE_FUNC:
+ *         the value for the register. Helper calls and NB_CODE_LOOKUP: the
+ *         address of the helper's function. Helpers that the engines execute
+ *         themselves: the struct nb_exec of the code.
  */
 struct nb_code {
 	uint16_t op;
@@ -65,27 +67,29 @@ _Static_assert(sizeof(struct nb_code) == 16, "four codes a cache line");
 struct nb_jit;
 struct nb_symbols;
 
-/* A program that bpf_tail_call may go to. */
+/* A program that bpf_tail_call may continue in. */
 struct nb_link {
-	const struct nb_exec *x; /* NULL: none of this number is bound */
-	const void *body;	 /* machine code, NULL: interpreted */
+	/* The program; NULL if no program of this number is bound. */
+	const struct nb_exec *x;
+	const void *body; /* Its machine code; NULL if it is interpreted. */
 };
 
-/* The programs of an image by number; shared by them. */
+/* The programs of an image by number. All of them share this table. */
 struct nb_links {
 	uint32_t refs, n;
 	struct nb_link link[];
 };
 
-/* bpf_for_each_map_elem between two calls of its callback. */
+/* State of bpf_for_each_map_elem between two calls of its callback. */
 struct nb_each {
 	struct nb_map *map;
 	uint64_t ctx;
-	uint64_t done; /* elements visited */
+	uint64_t done; /* Number of elements visited so far. */
 	struct nb_map_cursor cursor;
 };
 
-/* The CPU of a run: a policy must see one, though its thread may be moved. */
+/* Return the CPU of a run. A policy must see a single CPU, although its
+ * thread may move. */
 uint32_t nb_run_ask_cpu(struct nb_run *run);
 
 static inline uint32_t nb_run_cpu(struct nb_run *run)
@@ -95,44 +99,49 @@ static inline uint32_t nb_run_cpu(struct nb_run *run)
 		       : nb_run_ask_cpu(run);
 }
 
-/* The CPU whose values of @m the run sees. */
+/* Return the CPU whose values of @m the run sees. */
 static inline uint32_t nb_run_cpu_for(struct nb_run *run,
 				      const struct nb_map *m)
 {
 	return m->percpu ? nb_run_cpu(run) : 0;
 }
 
-/* Advance to the next element; false: there is none, or no steps are left. */
+/* Advance to the next element; returns false if there is none, or if no
+ * steps are left. */
 bool nb_each_next(struct nb_run *run, struct nb_each *e);
 
 /*
- * Count a tail call of @x and return the link of its target. NULL: the call
- * fails and execution continues after it, because the element is empty, the run
- * has made NB_TAIL_MAX tail calls, or too few frames are left. run->depth:
- * frames below the current one.
+ * Count a tail call of @x and return the link of its target. Returns NULL
+ * if the call fails, and then execution continues after the call: the
+ * element is empty, the run has made NB_TAIL_MAX tail calls, or too few
+ * frames are left. run->depth is the number of frames below the current
+ * one.
  */
 const struct nb_link *nb_tail_link(struct nb_run *run, const struct nb_exec *x,
 				   const struct nb_map *map, uint32_t index);
-/* As nb_tail_link, for machine code: the address to jump to, or NULL. */
+/* Like nb_tail_link for machine code: return the address to jump to, or
+ * NULL. */
 const void *nb_tail_body(struct nb_run *run, const struct nb_exec *x,
 			 const struct nb_map *map, uint32_t index);
 
 struct nb_exec {
 	struct nb_exec_head head;
 	struct nb_trace *trace;
-	/* of core/exec/jit/compile.c: the machine code, NULL: interpreted; what
-	 * debuggers know of it, or NULL; and how to free both */
+	/* Set by core/exec/jit/compile.c. @jit: the machine code, NULL if
+	 * interpreted. @symbols: the entry for debuggers, or NULL.
+	 * @free_code frees both. */
 	struct nb_jit *jit;
 	struct nb_symbols *symbols;
 	void (*unload)(struct nb_exec *x);
-	struct nb_map **maps; /* nmaps of them, each with a reference */
+	struct nb_map **maps; /* The nmaps maps, with one reference to each. */
 	uint32_t nmaps;
-	struct nb_links *links; /* NULL: no tail calls */
-	uint32_t number;	/* the program's number in its image */
-	uint32_t depth;		/* frames that it needs, its own included */
-	bool tails;		/* it makes tail calls */
-	/* what a run has: see NB_RUN_BUDGET; a program that is gone on with
-	 * has what is left */
+	/* Targets of tail calls; NULL if the program makes none. */
+	struct nb_links *links;
+	uint32_t number; /* The program's number in its image. */
+	uint32_t depth;	 /* Frames that the program needs, including its own. */
+	bool tails;	 /* The program makes tail calls. */
+	/* Limits of a run, see NB_RUN_BUDGET. After a tail call the target
+	 * gets the remainder. */
 	uint32_t lap, turns, passes, numbers;
 	uint32_t ncodes;
 	struct nb_code code[];

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
  * Helpers that read NCCL's cost table of the current decision. The context
- * points to it, behind the fields that programs may access; the verifier has
- * proved that r1 is the context. All ranks of a communicator have the same
- * table, because NCCL itself decides by it.
+ * holds a pointer to the table, behind the fields that programs may access;
+ * the verifier has proved that r1 is the context. All ranks of a
+ * communicator have the same table, because NCCL itself decides with it.
  */
 #include <stdint.h>
 
 #include "core/exec/run/bodies.h"
 #include "core/defs/ctx.h"
 
-/* Microseconds; negative: not offered, or not known. */
+/* Return a cost in microseconds; negative: not offered, or not known. */
 static float cost_at(const struct ncclbpf_tuner *ctx, uint32_t algo,
 		     uint32_t proto)
 {
@@ -26,12 +26,12 @@ uint64_t helper_nccl_cost(NB_HELPER_ARGS)
 {
 	float us = cost_at(nb_body_ptr(r1), (uint32_t)r2, (uint32_t)r3);
 
-	/* what is offered is below 3.6e9 */
+	/* Costs that NCCL offers are below 3.6e9. */
 	return us >= 0.0f ? (uint64_t)((double)us * 1000.0 + 0.5) : UINT64_MAX;
 }
 
-/* Of the entries with this algorithm and protocol, -1 for any, the number of
- * the cheapest, the first of equals; -1: there is none. */
+/* Return the number of the cheapest entry with this algorithm and protocol
+ * (-1 for any); the first one if several are equal; -1 if there is none. */
 static int64_t cheapest(const struct ncclbpf_tuner *ctx, int32_t algo,
 			int32_t proto)
 {

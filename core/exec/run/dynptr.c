@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bodies of the dynptr helpers. A dynptr is in a program's stack. The verifier
- * refuses programs that read or write it, so only these helpers change it.
- * Offsets and sizes are 32 bits wide, and errors and their order are the
- * kernel's (bpf_dynptr_* in kernel/bpf/helpers.c, bpf_ringbuf_*_dynptr in
- * kernel/bpf/ringbuf.c).
+ * The dynptr helpers. A dynptr lies in a program's stack. The verifier
+ * rejects programs that read or write it directly, so only these helpers
+ * change it. Offsets and sizes are 32 bits wide. Errors and their order are
+ * the kernel's (bpf_dynptr_* in kernel/bpf/helpers.c, bpf_ringbuf_*_dynptr
+ * in kernel/bpf/ringbuf.c).
  */
 #include "core/exec/run/bodies.h"
 
@@ -13,7 +13,7 @@
 
 #include "core/map/ringbuf.h"
 
-/* @data: NULL where it refers to nothing */
+/* A dynptr as the helpers see it; @data is NULL if it refers to nothing. */
 struct dynptr {
 	unsigned char *data;
 	uint32_t size, unused;
@@ -21,7 +21,7 @@ struct dynptr {
 
 _Static_assert(sizeof(struct dynptr) == 16, "as policies declare it");
 
-/* The kernel's limit: the upper bits of its size are flags. */
+/* The kernel's limit: the upper bits of a dynptr's size are flags. */
 enum { MAX_SIZE = (1 << 24) - 1 };
 
 static void put(struct dynptr *d, void *data, uint32_t size)
@@ -88,7 +88,8 @@ uint64_t helper_ringbuf_discard_dynptr(NB_HELPER_ARGS)
 	return 0;
 }
 
-/* The verifier counts the memory at r1 as written, so errors zero it. */
+/* Read from a dynptr. The verifier counts the memory at r1 as written, so
+ * errors zero it. */
 uint64_t helper_dynptr_read(NB_HELPER_ARGS)
 {
 	const struct dynptr *d = nb_body_ptr(r3);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Binding: translates slots to the codes that engines run and inserts the
- * addresses of maps, map values and helper bodies. nb_verify has accepted the
- * program; binding fails only without memory, or if this build lacks a helper
- * or map type.
+ * Bind a program: translate slots to the codes that engines run, and insert
+ * the addresses of maps, map values and helper functions. nb_verify has
+ * accepted the program. Binding fails only if out of memory, or if this
+ * build lacks a helper or map type.
  */
 #include "core/exec/run/exec.h"
 
@@ -17,7 +17,7 @@
 
 enum { HELPER_LOOKUP = 1 };
 
-/* The code of a helper that the engines execute themselves. */
+/* Return the code for a helper that the engines execute themselves. */
 static uint16_t engine_code(int64_t helper)
 {
 	switch (helper) {
@@ -95,7 +95,8 @@ static int bind(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 	return nb_insn_names_map(in) ? bind_map(c, in, pc, x, err) : 0;
 }
 
-/* The number of the function that begins at slot @pc; nfuncs: none does. */
+/* Return the number of the function that begins at slot @pc; nfuncs if none
+ * does. */
 static uint32_t func_at(const struct nb_prog *p, int64_t pc)
 {
 	uint32_t lo = 0, hi = p->nfuncs;
@@ -113,8 +114,8 @@ static uint32_t func_at(const struct nb_prog *p, int64_t pc)
 	return p->nfuncs;
 }
 
-/* Frames that function @f needs: one more than its deepest callee. A call into
- * the middle of a function counts as the maximum. */
+/* Return how many frames function @f needs: one more than its deepest
+ * callee. A call into the middle of a function counts as the maximum. */
 static uint32_t height_of(const struct nb_prog *p, const struct nb_insn *in,
 			  const uint32_t *height, uint32_t f)
 {
@@ -133,7 +134,8 @@ static uint32_t height_of(const struct nb_prog *p, const struct nb_insn *in,
 	return most < NB_MAX_FRAMES ? most + 1 : NB_MAX_FRAMES;
 }
 
-/* Frames of the deepest call chain from the entry, at most NB_MAX_FRAMES. */
+/* Return the frames of the deepest call chain from the entry, at most
+ * NB_MAX_FRAMES. */
 static uint32_t depth_of(const struct nb_prog *p, const struct nb_insn *in)
 {
 	uint32_t height[NB_IMAGE_MAX_FUNCS] = { 1 };
@@ -146,8 +148,8 @@ static uint32_t depth_of(const struct nb_prog *p, const struct nb_insn *in)
 	return height[0];
 }
 
-/* Has the image program arrays? Without them there are no tail calls, and
- * nobody needs the depth. */
+/* Does the image have program arrays? Without them there are no tail calls,
+ * and the depth is not needed. */
 static bool has_program_arrays(const struct nb_image *img)
 {
 	for (uint32_t i = 0; i < img->nmaps; i++)
@@ -156,7 +158,7 @@ static bool has_program_arrays(const struct nb_image *img)
 	return false;
 }
 
-/* Take a reference to each of @n maps; false: out of memory. */
+/* Take a reference to each of @n maps; returns false if out of memory. */
 static bool take_maps(struct nb_exec *x, struct nb_map *const *maps, uint32_t n)
 {
 	x->maps = calloc((size_t)n + 1, sizeof(struct nb_map *));
@@ -254,13 +256,14 @@ bool nb_exec_jumps(const struct nb_exec *x)
 	return x->tails;
 }
 
-/* May a run go through @x and another program? */
+/* May a run continue from @x into another program, or the other way round? */
 static bool is_linked(const struct nb_exec *x, uint32_t i, uint32_t targets)
 {
 	return x && (x->tails || targets >> i & 1);
 }
 
-/* A run may go through all linked programs: the longest lap bounds it. */
+/* A run may go through all linked programs, so the longest iteration of any
+ * of them bounds it. */
 static void bound_all(struct nb_exec *const *x, uint32_t n, uint32_t targets)
 {
 	uint32_t lap = 0;

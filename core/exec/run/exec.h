@@ -10,10 +10,8 @@
 #include "core/image/image.h"
 #include "core/map/map.h"
 
-/*
- * A program ready to run: decoded, maps and helpers bound. Immutable; it
- * holds references to its maps.
- */
+/* A program ready to run: decoded, with maps and helpers bound. It is
+ * immutable and holds references to its maps. */
 struct nb_exec;
 
 /*
@@ -22,7 +20,8 @@ struct nb_exec;
  * @trace: may be NULL (bpf_trace_printk then answers -EINVAL); borrowed
  *
  * The program must have been accepted by nb_verify: this does not check it
- * again. The image may be freed afterwards. 0, NB_E_NOMEM, NB_E_NOTSUP.
+ * again. The image may be freed afterwards. Returns 0, NB_E_NOMEM or
+ * NB_E_NOTSUP.
  */
 int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 		struct nb_map *const *maps, struct nb_trace *trace,
@@ -30,33 +29,34 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 void nb_exec_free(struct nb_exec *x);
 
 /*
- * nb_exec_bound - how long runs may take
- * @lap, @numbers: of the program's verdict; 0, 0: not known, and runs may take
- *       more than NB_RUN_MAX instructions
+ * nb_exec_bound - set how long runs may take
+ * @lap, @numbers: of the program's verdict; 0 and 0 mean that they are not
+ * known, and then a run may take more than NB_RUN_MAX instructions
  *
- * Once, before it is linked or compiled.
+ * Call it once, before the program is linked or compiled.
  */
 void nb_exec_bound(struct nb_exec *x, uint32_t lap, uint32_t numbers);
 
 /*
- * nb_exec_limit - how much of a run its loops may take
- * @turns, @passes: weighted instructions for turns of helpers' loops and of
- *       iterators, and for passes of may_goto
+ * nb_exec_limit - set how much of a run its loops may take
+ * @turns, @passes: weighted instructions for iterations of helpers' loops and
+ * iterators (@turns), and for passes of may_goto (@passes)
  *
- * Never more than nb_exec_bound allows. Once, after it was linked and before it
- * is compiled.
+ * The limits never exceed those of nb_exec_bound. Call it once, after the
+ * program was linked and before it is compiled.
  */
 void nb_exec_limit(struct nb_exec *x, uint64_t turns, uint64_t passes);
-/* The longest lap of a run: of linked programs that of all; 0: not known. */
+/* Return the longest iteration (lap) of a run, over all linked programs; 0
+ * if not known. */
 uint32_t nb_exec_lap(const struct nb_exec *x);
-/* Does it make tail calls? */
+/* Does the program make tail calls? */
 bool nb_exec_jumps(const struct nb_exec *x);
 
 /*
  * nb_exec_link - let the programs of an image call one another
  * @x: @n elements: program i of the image, or NULL where none is bound
- * @targets: bit i: a tail call may go to program i (nb_image_targets); to
- *       others it falls through
+ * @targets: bit i: a tail call may continue in program i (nb_image_targets); a
+ *         call of another program falls through
  *
  * Once, before any is compiled; the programs share a table from then on, and
  * none may run after one of them was freed. Where no program makes tail
@@ -67,12 +67,13 @@ int nb_exec_link(struct nb_exec *const *x, uint32_t n, uint32_t targets,
 		 struct nb_err *err);
 
 /*
- * nb_exec_run - run it once
+ * nb_exec_run - run the program once
  * @ctx: the hook's context (r1)
- * @ctx_size: goes to r2 (bpf_conformance wants it there; policies ignore it)
+ * @ctx_size: goes to r2 (bpf_conformance needs it there; policies ignore it)
  *
- * Returns r0. Any thread, concurrently; no lock, allocation or system call
- * besides those of a helper's contract. Stack use is under 8 KiB.
+ * Returns r0. Any thread, concurrently; takes no lock, allocates nothing and
+ * makes no system call, except as a helper's contract says. Uses less than 8
+ * KiB of stack.
  */
 static inline uint64_t nb_exec_run(const struct nb_exec *x, void *ctx,
 				   uint64_t ctx_size)

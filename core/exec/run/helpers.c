@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The bodies of core/defs/helpers.h, one function a row. The verifier has
- * checked the arguments: map handles are struct nb_map pointers, keys and
- * values point to as many readable bytes as the map says. Bodies run on the
- * decision path of any thread: no lock, no allocation, and no system call
- * where the vDSO answers. Semantics: bpf-helpers(7).
+ * The functions for core/defs/helpers.h, one for each row. The verifier has
+ * checked the arguments: map handles are struct nb_map pointers, and keys
+ * and values point to as many readable bytes as the map says. These
+ * functions run on the decision path of any thread: they take no lock,
+ * allocate nothing, and make no system call that the vDSO can answer.
+ * Semantics: bpf-helpers(7).
  */
 #include "core/exec/run/helpers.h"
 
@@ -16,8 +17,8 @@
 #include "core/exec/run/trace.h"
 #include "core/map/ops.h"
 
-/* All map types but per-CPU arrays. Not inlined, so that look-ups in per-CPU
- * arrays, mostly counters, set up no stack frame. */
+/* Look-up for all map types except per-CPU arrays. It is not inlined, so
+ * that look-ups in per-CPU arrays, mostly counters, set up no stack frame. */
 static __attribute__((noinline)) uint64_t
 lookup_other(struct nb_run *run, struct nb_map *m, const void *key)
 {
@@ -50,7 +51,8 @@ uint64_t helper_map_update_elem(NB_HELPER_ARGS)
 	if (m->ops == &nb_map_percpu_array_ops && m->def.value_size == 8 &&
 	    r4 == NB_ANY && cpu < nb_cpu_limit()) {
 		index = nb_array_index(
-			nb_body_ptr(r2)); /* may change: one load */
+			/* The element may change, so it is loaded once. */
+			nb_body_ptr(r2));
 		if (index < m->max_entries) {
 			nb_slot_store(nb_array_element(m, index, cpu),
 				      nb_body_ptr(r3), 8);
@@ -71,7 +73,8 @@ uint64_t helper_map_lookup_percpu_elem(NB_HELPER_ARGS)
 {
 	struct nb_map *m = nb_body_ptr(r1);
 
-	if ((uint32_t)r3 >= nb_ncpus()) /* a u32, as in the kernel */
+	/* The flags are a u32, as in the kernel. */
+	if ((uint32_t)r3 >= nb_ncpus())
 		return 0;
 	return (uintptr_t)m->lookup(m, nb_body_ptr(r2), (uint32_t)r3);
 }
@@ -125,11 +128,12 @@ uint64_t helper_trace_printk(NB_HELPER_ARGS)
 }
 
 /*
- * Counters stepped by an odd constant and mixed: every call gets another
- * state, with one wait-free addition. Not thread-local storage: an object
- * that is opened at run time would allocate it on a thread's first use, or
- * claim some of the little that the loader keeps. @run lies on the caller's
- * stack, so its address spreads threads over cache lines.
+ * State of the random numbers. Each stream is a counter that is stepped by
+ * an odd constant and then mixed: every call gets another state, with one
+ * wait-free addition. It is not thread-local storage: an object opened at
+ * run time would allocate that on a thread's first use, or use up some of
+ * the little that the loader reserves. @run lies on the caller's stack, so
+ * its address spreads threads over cache lines.
  */
 static struct {
 	_Alignas(NB_CACHE_LINE) uint64_t state;
@@ -150,7 +154,8 @@ uint64_t helper_get_prandom_u32(NB_HELPER_ARGS)
 	uint64_t *state = &streams[(uintptr_t)run * step >> 60].state;
 	uint64_t x = __atomic_fetch_add(state, step, __ATOMIC_RELAXED);
 
-	if (x == 0) /* first use of this stream: start somewhere else */
+	/* This is the first use of the stream: start at another number. */
+	if (x == 0)
 		x = __atomic_add_fetch(state, mix(now_ns() ^ (uintptr_t)run),
 				       __ATOMIC_RELAXED);
 	return mix(x) >> 32;
@@ -163,8 +168,9 @@ uint64_t helper_get_smp_processor_id(NB_HELPER_ARGS)
 
 /*
  * The state of a number iterator, in a program's stack. @cur: the current
- * number, which next returns a pointer to. @left: numbers still to come. @sure:
- * they come even if the run has no turns left. All 0: it has ended.
+ * number, to which next returns a pointer. @left: count of numbers still to
+ * come. @sure: they come even if the run has no turns left. All members are
+ * 0 after the end.
  */
 struct numbers {
 	int32_t cur;
@@ -183,7 +189,8 @@ uint64_t helper_iter_num_new(NB_HELPER_ARGS)
 		return nb_body_errno(-EINVAL);
 	if ((int64_t)end - start > NB_LOOP_MAX)
 		return nb_body_errno(-E2BIG);
-	/* one before the first, which may wrap; next adds one first */
+	/* Start one before the first number (this may wrap), because next
+	 * adds one first. */
 	it->cur = (int32_t)((uint32_t)start - 1);
 	it->left = ((uint32_t)end - (uint32_t)start) & INT32_MAX;
 	if (it->left <= NB_MAX_COUNTED_RANGE && it->left <= run->numbers) {
@@ -228,15 +235,15 @@ uint64_t helper_mul_div(NB_HELPER_ARGS)
 	return q > UINT64_MAX ? UINT64_MAX : (uint64_t)q;
 }
 
-/* The engines execute these themselves. */
+/* The engines execute these helpers themselves. */
 #define helper_tail_call NULL
 #define helper_for_each_map_elem NULL
 #define helper_loop NULL
 
 nb_helper_fn *nb_helper_body(int32_t id)
 {
-	/* The first call reads a file; programs are bound off the decision
-	 * path, their first run is on it. */
+	/* Find the CPU now: the first call reads a file. Programs are bound
+	 * off the decision path, but their first run is on it. */
 	nb_cpu_find();
 	switch (id) {
 #define HELPER(number, name, ...) \

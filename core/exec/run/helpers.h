@@ -5,9 +5,10 @@
 #include "core/exec/run/run.h"
 
 /*
- * The body of a helper of core/defs/helpers.h; NULL for other numbers and for
- * those that the engines execute themselves, because they call back into the
- * program or leave it: bpf_tail_call, bpf_for_each_map_elem, bpf_loop.
+ * Return the function of a helper of core/defs/helpers.h. Returns NULL for
+ * other numbers, and for helpers that the engines execute themselves
+ * because they call back into the program or leave it: bpf_tail_call,
+ * bpf_for_each_map_elem, bpf_loop.
  */
 enum {
 	NB_HELPER_TAIL_CALL = 12,

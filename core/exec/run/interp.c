@@ -20,18 +20,18 @@
  * NOLINTBEGIN(performance-no-int-to-ptr,readability-function-size)
  */
 
-/* A function's frame; the entry's is frame 0. */
+/* The frame of a function; that of the entry is frame 0. */
 struct frame {
 	_Alignas(16) unsigned char stack[NB_STACK_SIZE];
-	uint64_t saved[4]; /* the caller's r6 to r9 */
+	uint64_t saved[4]; /* The registers r6 to r9 of the caller. */
 	const struct nb_code *ret;
-	/* a callback's: the call that it belongs to */
+	/* In a callback's frame: the call that it belongs to. */
 	const struct nb_code *site, *callback;
 	uint32_t limit;
 	struct nb_each loop;
 };
 
-/* Where callbacks return to. */
+/* The code that callbacks return to. */
 static const struct nb_code loop_next = { .op = NB_CODE_LOOP_NEXT };
 static const struct nb_code each_next = { .op = NB_CODE_EACH_NEXT };
 
@@ -50,7 +50,7 @@ static inline void callback_frame(struct frame *f, const struct nb_code *ip,
 	f->loop = (struct nb_each){ .ctx = r[3] };
 }
 
-/* The error of bpf_loop for its arguments; 0: they are valid. */
+/* Return the error of bpf_loop for its arguments; 0 if they are valid. */
 static inline uint64_t loop_refused(const uint64_t *r)
 {
 	if (r[4])
@@ -58,7 +58,7 @@ static inline uint64_t loop_refused(const uint64_t *r)
 	return (uint32_t)r[1] > NB_LOOP_MAX ? (uint64_t)-E2BIG : 0;
 }
 
-/* Division has no trap: by zero gives 0, and MIN / -1 gives MIN. */
+/* Division has no trap: division by zero gives 0, and MIN / -1 gives MIN. */
 static inline uint64_t udiv64(uint64_t a, uint64_t b)
 {
 	return b ? a / b : 0;
@@ -122,7 +122,7 @@ static inline void *addr(uint64_t base, int32_t off)
 	return (void *)(uintptr_t)(base + (uint64_t)(int64_t)off);
 }
 
-/* Look an element up; only per-CPU types need the call of the helper. */
+/* Look up an element; only per-CPU types need the call of the helper. */
 static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 			      const uint64_t *r)
 {
@@ -130,7 +130,7 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 	const void *key = (const void *)(uintptr_t)r[2];
 	uint32_t i;
 
-	/* the verifier has seen a map here */
+	/* The verifier has seen a map here. */
 	// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
 	if (m->def.type == NB_MAP_ARRAY) {
 		i = nb_array_index(key);
@@ -162,7 +162,8 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 #define K64 ((uint64_t)ip->imm)
 #define K32 ((uint32_t)ip->imm)
 
-/* An ALU operation in its four forms; @e64 and @e32 are of a and b. */
+/* The four forms of an ALU operation; @e64 and @e32 are expressions of a
+ * and b. */
 #define ALU(name, e64, e32)                       \
 	op_##name##64_K:                          \
 	{                                         \
@@ -195,7 +196,7 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 		NEXT();                           \
 	}
 
-/* An operation of one register. */
+/* An operation on one register. */
 #define UNARY(name, e)                  \
 	op_##name:                      \
 	{                               \
@@ -212,8 +213,8 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 		NEXT();                 \
 	}
 
-/* A conditional jump in its four forms: @t64 and @t32 say how a and b compare.
- */
+/* The four forms of a conditional jump: @t64 and @t32 say how a and b
+ * compare. */
 #define JMP4(name, t64, t32, cmp)                     \
 	op_##name##64_K:                              \
 	{                                             \
@@ -323,12 +324,12 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 	}
 
 /*
- * Policies on several threads use the same map values without locks, as in
- * the kernel: their plain loads and stores are races by design, so the thread
- * sanitizer leaves this function out.
+ * Interpret a program. Policies on several threads use the same map values
+ * without locks, as in the kernel: their plain loads and stores are races by
+ * design, so the thread sanitizer leaves this function out.
  *
- * @watch: called before each code; NULL: nobody watches, at no cost, because
- *         only the table of labels is another one
+ * @watch: called before each code; may be NULL. It costs nothing if NULL,
+ * because a watched run uses another table of labels.
  */
 __attribute__((no_sanitize("thread"))) static uint64_t
 interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size,
@@ -385,7 +386,7 @@ op_WATCH:
 	ALU(MOV, b, b)
 	UNARY(NEG64, -a)
 	UNARY(NEG32, 0u - (uint32_t)a)
-	/* the host is little-endian: LE only cuts off */
+	/* The host is little-endian, so LE only truncates. */
 	UNARY(LE16, (uint16_t)a)
 	UNARY(LE32, (uint32_t)a)
 	UNARY(LE64, a)
@@ -476,7 +477,8 @@ loop_turn:
 	r[2] = f->loop.ctx;
 	ip = f->callback;
 	GO();
-op_LOOP_NEXT: /* f is the caller's again, and f + 1 as the callback left it */
+/* f is the caller's frame again, and f + 1 is as the callback left it. */
+op_LOOP_NEXT:
 	f++;
 	if (!r[0] && f->loop.done < f->limit)
 		goto loop_turn;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bodies of the ring buffer helpers: core/map/ringbuf.h with the kernel's
- * error numbers. The verifier has proved that a record is submitted or
- * discarded once, and that accesses stay within the reserved size.
+ * The ring buffer helpers: core/map/ringbuf.h with the kernel's error
+ * numbers. The verifier has proved that a record is submitted or discarded
+ * once, and that accesses stay within the reserved size.
  */
 #include "core/exec/run/bodies.h"
 

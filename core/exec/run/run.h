@@ -5,9 +5,10 @@
 #include <stdint.h>
 
 struct nb_exec;
-struct nb_trace; /* the ring of bpf_trace_printk; core/exec/run/trace.h */
+struct nb_trace; /* The ring of bpf_trace_printk; see core/exec/run/trace.h. */
 
-/* Runs a program: the interpreter, or the program's machine code. */
+/* A function that runs a program: the interpreter, or the program's machine
+ * code. */
 typedef uint64_t nb_engine_fn(const struct nb_exec *x, void *ctx,
 			      uint64_t ctx_size);
 
@@ -16,16 +17,18 @@ struct nb_exec_head {
 	nb_engine_fn *run;
 };
 
-/* What helper bodies know of the run that calls them. */
+/* Data of a run that helper functions need. */
 struct nb_run {
 	struct nb_trace *trace;
-	uint32_t turns;	  /* callbacks and iterator steps left */
-	uint32_t numbers; /* steps left of iterators that always complete */
-	uint32_t cpu;	  /* nb_cpu_seen at its start; nb_ncpus() or more: not
-			   * known yet, nb_run_cpu asks */
-	uint32_t tails;	  /* tail calls made */
+	uint32_t turns;	  /* Callbacks and iterator steps left. */
+	uint32_t numbers; /* Steps left for iterators that always complete. */
+	/* The CPU from nb_cpu_seen at the start. A value of nb_ncpus() or
+	 * more means unknown; then nb_run_cpu asks the system. */
+	uint32_t cpu;
+	uint32_t tails; /* Number of tail calls made. */
 	uint32_t
-		depth; /* frames below the current one; set before tail calls */
+		/* Frames below the current one; set before a tail call. */
+		depth;
 };
 
 typedef uint64_t nb_helper_fn(struct nb_run *run, uint64_t r1, uint64_t r2,

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * bpf_spin_lock and bpf_spin_unlock: a word of 4 bytes in a map's value, 0
- * when free, else a number that tells holders apart. One compare-and-swap
- * each where nobody contends, which machine code does in line.
+ * bpf_spin_lock and bpf_spin_unlock. A lock is a word of 4 bytes in a map's
+ * value: 0 if free, else a number that identifies the holder. Without
+ * contention each call is one compare-and-swap, which machine code does
+ * inline.
  *
- * A decision must never hang on a lock. A waiter takes the lock over from a
- * holder that keeps it for HOLDER_NS (a stopped thread, or one lost by a fork),
- * or when it has waited TOTAL_NS in all. The holder's own unlock then changes
- * nothing. Takeovers are counted and recorded in the policy's trace ring.
+ * A decision must never hang on a lock. A waiter takes over the lock from a
+ * holder that keeps it for HOLDER_NS (a stopped thread, or one lost by a
+ * fork), or after waiting TOTAL_NS in all. The holder's own unlock then
+ * changes nothing. Takeovers are counted and recorded in the policy's trace
+ * ring.
  */
 #include "core/exec/run/spin.h"
 
@@ -21,7 +23,8 @@
 #define HOLDER_NS UINT64_C(100000000)
 #define TOTAL_NS UINT64_C(1000000000)
 
-/* Some 10 us; a holder that takes longer was preempted: let it run. */
+/* About 10 us of spinning. A holder that takes longer was preempted, so the
+ * waiter yields to it. */
 enum { SPINS = 256 };
 
 static uint64_t takeovers;
@@ -39,7 +42,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* @seen: what the word held; tells what it holds now. */
+/* Replace *@seen, the expected word, by @to. On failure *@seen gets the
+ * current word. */
 static bool swap(uint32_t *word, uint32_t *seen, uint32_t to)
 {
 	return __atomic_compare_exchange_n(word, seen, to, false,

@@ -7,8 +7,9 @@
 struct nb_run;
 
 /*
- * What a lock's word holds while the run at @run has it: runs that overlap
- * have different places on their threads' stacks. Never 0.
+ * Return the number that a lock's word holds while the run at @run holds
+ * the lock. Runs that overlap have different places on their threads'
+ * stacks, so their numbers differ. The number is never 0.
  */
 enum { NB_SPIN_SHIFT = 3 };
 static inline uint32_t nb_spin_number(const struct nb_run *run)
@@ -18,8 +19,8 @@ static inline uint32_t nb_spin_number(const struct nb_run *run)
 	return n ? n : 1;
 }
 
-/* How often a lock was taken from a holder that did not give it back in
- * time, in this process. Any thread. */
+/* Return how often, in this process, a lock was taken over from a holder
+ * that did not release it in time. Any thread. */
 uint64_t nb_spin_takeovers(void);
 
 #endif

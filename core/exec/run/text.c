@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Numbers out of text and into text: bpf_strtol, bpf_strtoul, bpf_snprintf.
- * Locale and errno of the process stay out of it. Semantics:
- * bpf-helpers(7); formats are those of bpf_trace_printk.
+ * Conversions between numbers and text: bpf_strtol, bpf_strtoul,
+ * bpf_snprintf. They do not use the locale or errno of the process.
+ * Semantics: bpf-helpers(7); formats are those of bpf_trace_printk.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 enum { MAX_VALUES = 12 };
 
-/* Text that is left. */
+/* The text that is left to parse. */
 struct text {
 	const char *at, *end;
 };
@@ -24,7 +24,7 @@ static bool blank(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Its value as a digit of some base; 255: it is none. */
+/* Return the value of @c as a digit of some base; 255 if it is no digit. */
 static uint32_t digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -39,7 +39,7 @@ static bool hexadecimal(const struct text *t, ptrdiff_t most)
 	       (t->at[1] | 0x20) == 'x';
 }
 
-/* Step over a prefix; the base that is meant. */
+/* Skip a prefix such as 0x, and return the base that it means. */
 static uint32_t base_of(struct text *t, uint32_t base)
 {
 	if (!base) {
@@ -53,7 +53,7 @@ static uint32_t base_of(struct text *t, uint32_t base)
 	return base;
 }
 
-/* Digits of @base; 0, -EINVAL (none), -ERANGE. */
+/* Parse digits of @base. Returns 0, -EINVAL (no digits) or -ERANGE. */
 static int digits(struct text *t, uint32_t base, uint64_t *value)
 {
 	const char *first = t->at;
@@ -69,7 +69,8 @@ static int digits(struct text *t, uint32_t base, uint64_t *value)
 	return over ? -ERANGE : 0;
 }
 
-/* @signs: a minus may stand before it. The characters used, or an error. */
+/* Parse a number; @signs: it may begin with a minus. Returns the number of
+ * characters used, or an error. */
 static int64_t number(const char *mem, uint64_t size, uint64_t base, bool signs,
 		      uint64_t *value)
 {
@@ -123,10 +124,10 @@ uint64_t helper_snprintf(NB_HELPER_ARGS)
 	uint64_t arg[MAX_VALUES];
 	int n = -EINVAL;
 
-	if (r5) /* without numbers the pointer may be NULL */
+	if (r5) /* Without numbers to print, the pointer may be NULL. */
 		memcpy(arg, nb_body_ptr(r4),
 		       r5 < sizeof(arg) ? r5 : sizeof(arg));
-	/* all of it is the policy's to read from now on */
+	/* From now on the policy may read all of this memory. */
 	memset(nb_body_ptr(r1), 0, r2);
 	if (r5 % 8 == 0 && r5 <= sizeof(arg))
 		n = nb_trace_format_whole(nb_body_ptr(r1), r2, fmt, strlen(fmt),

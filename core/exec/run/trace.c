@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ring behind bpf_trace_printk. A writer draws the next number and
- * claims the slot it falls on by setting the slot's sequence to an odd value;
- * an even one says which line is there whole. A writer that finds its slot
- * still claimed (by a thread that was stopped 1024 lines ago) or already
- * holding a newer line drops its own line: nobody ever waits. Text and time
- * move as atomic words, so readers can copy while writers overwrite, and the
- * sequence read before and after tells them whether they got one line.
+ * The ring behind bpf_trace_printk. A writer draws the next line number. It
+ * claims the slot of that number by setting the slot's sequence to an odd
+ * value; an even value says which complete line the slot holds. A writer
+ * drops its own line if its slot is still claimed (by a thread that was
+ * stopped 1024 lines ago) or already holds a newer line: no writer ever
+ * waits. Text and time are written as atomic words, so readers can copy
+ * while writers overwrite. A reader compares the sequence before and after
+ * the copy, and so knows whether it got a single line.
  */
 #include "core/exec/run/trace.h"
 
@@ -19,7 +20,9 @@ enum { WORDS = NB_TRACE_TEXT / 8 };
 _Static_assert(NB_TRACE_TEXT % 8 == 0, "text is copied by words");
 
 struct slot {
-	uint64_t seq; /* 2n + 1: line n being written, 2n + 2: there; 0: none */
+	/* 2n + 1: line n is being written; 2n + 2: line n is complete; 0:
+	 * empty. */
+	uint64_t seq;
 	uint64_t time_ns;
 	uint64_t text[WORDS];
 };
@@ -29,7 +32,8 @@ struct nb_trace {
 	_Alignas(64) struct slot slot[NB_TRACE_LINES];
 };
 
-/* Pages that nobody writes to take no memory: most policies never print. */
+/* Allocate a ring. Pages without writes take no memory, and most policies
+ * never print. */
 struct nb_trace *nb_trace_new(void)
 {
 	void *t = mmap(NULL, sizeof(struct nb_trace), PROT_READ | PROT_WRITE,
@@ -45,8 +49,9 @@ void nb_trace_free(struct nb_trace *t)
 }
 
 /*
- * One printable line: the final newline goes, other control characters
- * become blanks or question marks, so that no policy can steer a terminal.
+ * Copy one line so that it is printable: the final newline is removed, and
+ * other control characters become blanks or question marks, so that no
+ * policy can control a terminal.
  */
 static void clean(char line[NB_TRACE_TEXT], const char *text, size_t size)
 {
@@ -85,7 +90,8 @@ void nb_trace_put(struct nb_trace *t, const char *text, size_t size)
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (!claim(s, number))
 		return;
-	/* Release: who sees a new word sees the odd sequence as well. */
+	/* Release order: a reader that sees a new word also sees the odd
+	 * sequence. */
 	w = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	__atomic_store_n(&s->time_ns, w, __ATOMIC_RELEASE);
 	for (size_t i = 0; i < WORDS; i++) {
@@ -107,7 +113,7 @@ bool nb_trace_read(const struct nb_trace *t, uint64_t number,
 	const uint64_t whole = 2 * number + 2;
 	uint64_t w;
 
-	/* Numbers far ahead would wrap to a sequence that is there. */
+	/* A number far ahead would wrap to a sequence that exists. */
 	if (number >= nb_trace_next(t))
 		return false;
 	if (__atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) != whole)
@@ -121,7 +127,8 @@ bool nb_trace_read(const struct nb_trace *t, uint64_t number,
 	return __atomic_load_n(&s->seq, __ATOMIC_RELAXED) == whole;
 }
 
-/* Text being written: at most size - 1 characters, the rest is counted. */
+/* The text being written: at most size - 1 characters are stored, the rest
+ * is only counted. */
 struct line {
 	char *out;
 	size_t size, n, whole;
@@ -134,10 +141,10 @@ static void add(struct line *l, char c)
 		l->out[l->n++] = c;
 }
 
-/* @v to @base, with "-" in front if @minus. */
+/* Append @v in @base, with "-" in front if @minus. */
 static void add_number(struct line *l, uint64_t v, unsigned base, bool minus)
 {
-	char text[20]; /* as many digits as 2^64 - 1 has */
+	char text[20]; /* Room for as many digits as 2^64 - 1 has */
 	size_t n = 0;
 
 	if (minus)
@@ -150,7 +157,8 @@ static void add_number(struct line *l, uint64_t v, unsigned base, bool minus)
 		add(l, text[--n]);
 }
 
-/* @nl: how many l stood before the conversion @c; false for unknown ones. */
+/* Append the conversion @c of @v. @nl: number of l before @c. Returns false
+ * for an unknown conversion. */
 static bool convert(struct line *l, char c, int nl, uint64_t v)
 {
 	bool minus = false;

@@ -9,36 +9,38 @@
 #include "core/base/err.h"
 
 /*
- * A bounded ring of lines written by running programs and read by the
- * control thread. Writers are any number of threads; they never wait and
- * never allocate: the newest line overwrites the oldest. Readers copy a line
- * and learn whether it was overwritten meanwhile.
+ * A bounded ring of lines. Running programs write lines, and the control
+ * thread reads them. Any number of threads may write; they never wait and
+ * never allocate: the newest line overwrites the oldest. Readers copy a
+ * line and learn whether it was overwritten meanwhile.
  */
 enum { NB_TRACE_LINES = 1024, NB_TRACE_TEXT = 112 };
 
 struct nb_trace_line {
-	uint64_t number;  /* 0, 1, 2 … since the ring was made */
-	uint64_t time_ns; /* CLOCK_REALTIME */
+	/* Number of the line since the ring was created: 0, 1, 2 … */
+	uint64_t number;
+	uint64_t time_ns; /* Nanoseconds of CLOCK_REALTIME. */
 	char text[NB_TRACE_TEXT];
 };
 
 struct nb_trace;
 
-/* NULL when memory is short. */
+/* Allocate a ring; returns NULL if out of memory. */
 struct nb_trace *nb_trace_new(void);
 void nb_trace_free(struct nb_trace *t);
 void nb_trace_put(struct nb_trace *t, const char *text, size_t size);
-/* The number of the next line. */
+/* Return the number of the next line. */
 uint64_t nb_trace_next(const struct nb_trace *t);
-/* Copy line @number; false: overwritten, or not written yet. */
+/* Copy line @number; returns false if it was overwritten, or is not written
+ * yet. */
 bool nb_trace_read(const struct nb_trace *t, uint64_t number,
 		   struct nb_trace_line *out);
 
 /*
- * Formats as bpf_trace_printk does into @out (size bytes, NUL-terminated):
+ * Format as bpf_trace_printk does, into @out (size bytes, NUL-terminated):
  * %d %i %u %x %p with l or ll, %c, %%; at most three values. Returns the
- * length, or -EINVAL for anything else in @fmt (@fmt_size bytes, need not be
- * terminated).
+ * length, or -EINVAL for anything else in @fmt (@fmt_size bytes, need not
+ * be terminated).
  */
 int nb_trace_format(char *out, size_t size, const char *fmt, size_t fmt_size,
 		    const uint64_t arg[3]);
