@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The communicators of this process, and readers for other threads while a
- * communicator's thread decides.
+ * The communicators of this process. Other threads read them through these
+ * functions while the communicator's thread decides.
  */
 #include "plugin/comm/comm.h"
 
@@ -113,8 +113,6 @@ bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
 	return false;
 }
 
-/* ---- ranks that started differently ---- */
-
 static void tell_lost(struct nb_comm *c)
 {
 	if (!c->told)
@@ -184,7 +182,8 @@ void nb_comms_forked(void)
 		c->fence.record = &c->own_record;
 		c->ring = c->own_ring;
 		c->fence.seen = 0;
-		c->searching = 0; /* that thread is not in the child */
+		/* the thread that searched does not exist in the child */
+		c->searching = 0;
 		c->ahead.gen = NULL;
 		c->seg = NULL;
 		c->entry = NULL;

@@ -15,7 +15,9 @@
 #include "plugin/job/fence.h"
 #include "plugin/wrap/wrapped_tuner.h"
 
-/* Why an answer was dropped; rows in plugin/comm/refusals.h. */
+/*
+ * Reasons why an answer was dropped. plugin/comm/refusals.h has a row for each.
+ */
 enum nb_refused {
 	NB_REFUSED_NONE,
 #define REFUSED(name, word, text) NB_REFUSED_##name,
@@ -23,17 +25,24 @@ enum nb_refused {
 	NB_NREFUSED
 };
 
-/* Stable word and sentence of a reason; NULL for NB_REFUSED_NONE. */
+/*
+ * Return the word and the sentence of a reason; NULL for NB_REFUSED_NONE. The
+ * words never change.
+ */
 const char *nb_refused_word(enum nb_refused why);
 const char *nb_refused_text(enum nb_refused why);
 
 enum {
-	NB_SIZE_BUCKETS = 64, /* bucket b: 2^b to 2^(b+1)-1 bytes; 0 also 0 */
-	NB_LATEST_NONE = NCCL_NUM_COLLS * NB_SIZE_BUCKETS /* no collective */
+	/* bucket b has 2^b to 2^(b+1)-1 bytes; bucket 0 also 0 bytes */
+	NB_SIZE_BUCKETS = 64,
+	/* index for decisions without a collective */
+	NB_LATEST_NONE = NCCL_NUM_COLLS * NB_SIZE_BUCKETS
 };
 
-/* The latest decision of a collective and size bucket, and the number of such
- * decisions. Tags in the words say whether they belong to seq. */
+/*
+ * The latest decision of a collective and size bucket, and the number of such
+ * decisions. Tags in the words say whether they belong to seq.
+ */
 struct nb_latest {
 	uint64_t seq, count; /* accessed atomically */
 	struct nb_packed decision;
@@ -47,124 +56,165 @@ static inline uint32_t nb_comm_bucket(uint64_t bytes)
 
 /* NCCL's description of a new communicator. */
 struct nb_comm_init {
-	uint64_t comm_id; /* 0: the ABI gives none */
+	uint64_t comm_id; /* 0 if the interface version gives no identity */
 	bool has_id;
 	uint32_t ranks, nodes;
-	uint32_t nvl_domains, nvl_min_ranks, nvl_max_ranks; /* 0: not said */
-	uint32_t abi;					    /* 2..6 */
+	/* 0 if NCCL does not say it */
+	uint32_t nvl_domains, nvl_min_ranks, nvl_max_ranks;
+	uint32_t abi; /* version of the tuner interface, 2 to 6 */
 	struct nb_wrapped_tuner
-		peer; /* the wrapped tuner, asked first; *taken* */
+		/*
+		 * the wrapped tuner, which is asked first; nb_comm_new takes it
+		 * over
+		 */
+		peer;
 };
 
 /*
- * One NCCL context: one rank of one communicator. The first part is the
- * deciding thread's alone (NCCL never decides twice at once for one
- * communicator); others read it through the functions below.
+ * NCCL's context of one rank of one communicator. Only the deciding thread uses
+ * the first part (NCCL makes one decision at a time for a communicator). Other
+ * threads read it through the functions below.
  */
 struct nb_comm {
 	struct nb_fence_rank fence;
-	struct nb_gen *gen; /* atomic; borrowed: nb_gens_sweep frees it. A view
-			       if the communicator is in a scope */
-	bool mismatch;	    /* atomic: ranks started differently */
-	bool timed;	    /* atomic: measure some policy runs */
-	bool chained;	    /* a wrapped tuner is asked first */
+	/*
+	 * current generation, or its scope for this communicator; borrowed,
+	 * because nb_gens_sweep frees it; accessed atomically
+	 */
+	struct nb_gen *gen;
+	bool mismatch; /* ranks started differently; accessed atomically */
+	bool timed;    /* measure some policy runs; accessed atomically */
+	bool chained;  /* a wrapped tuner is asked first */
 	uint32_t max_channels;
 	uint32_t abi;
-	/* template of @ctx: the communicator's constants, no answer */
+	/* template of @ctx: constants of the communicator, and no answer */
 	struct ncclbpf_tuner base;
-	/* the current decision's context */
+	/* context of the current decision */
 	struct ncclbpf_tuner ctx __attribute__((aligned(64)));
-	struct nb_packed *ring;	  /* NB_RING; in the segment if it can be */
-	struct nb_latest *latest; /* NCCL_NUM_COLLS * NB_SIZE_BUCKETS */
-	struct nb_seen *seen;	  /* NB_SEEN: cost tables seen */
-	uint64_t refused[NB_NREFUSED]; /* atomic, this thread writes */
+	/* NB_RING decisions, in the segment if it has a free ring */
+	struct nb_packed *ring;
+	/* array of NCCL_NUM_COLLS * NB_SIZE_BUCKETS decisions */
+	struct nb_latest *latest;
+	struct nb_seen *seen; /* NB_SEEN cost tables that were seen before */
+	/* only this thread writes it; accessed atomically */
+	uint64_t refused[NB_NREFUSED];
 	struct nb_gen_count count;
 
-	/* ---- everybody, constant or with NB_LOCK_STATE ---- */
+	/*
+	 * Any thread uses the fields below. They are constant, or protected by
+	 * NB_LOCK_STATE.
+	 */
 	struct nb_comm *next;
 	struct nb_comm_init init;
 	struct nb_wrapped_tuner peer;
-	struct nb_seg_comm *seg; /* NULL: no fence reaches it */
-	uint32_t slot_index;	 /* its slot in seg; else our own number */
-	/* Its slot in the segment, to be released: in seg, or without an
-	 * identity in an entry for which nobody arms a fence. NULL: none. */
+	/* entry in the segment; NULL: no fence reaches this communicator */
+	struct nb_seg_comm *seg;
+	uint32_t slot_index; /* slot in seg, or else a number of our own */
+	/*
+	 * Entry whose slot must be released, or NULL. It is seg, or for a
+	 * communicator without identity an entry that no fence reaches.
+	 */
 	struct nb_seg_comm *entry;
 	uint32_t entry_slot;
-	char why[160]; /* why it is not in the segment; "": it is */
+	char why[160]; /* why it is not in the segment; "" if it is */
 	bool told;     /* the log says that its ranks started differently */
 	struct nb_overdue overdue;
-	bool begun; /* the deciding thread's: the first decision has been made
-		     */
-	/* the deciding thread's, before a fence: the number of the next
-	 * generation, the prefetch step, and the generation, borrowed as gen is
-	 * (NULL: not found yet) */
+	/* the first decision was made; only the deciding thread uses it */
+	bool begun;
+	/*
+	 * What was prepared for the next fence: the number of the next
+	 * generation, the prefetch step, and the generation, borrowed like gen
+	 * (NULL: not found yet). Only the deciding thread writes it.
+	 */
 	struct {
 		uint32_t number, step;
 		struct nb_gen *gen; /* accessed atomically */
 	} ahead;
-	bool lost;	    /* it could not register in the segment */
-	bool bars;	    /* as lost, without identity; bars changes */
-	uint32_t searching; /* atomic: the slow path looks for a gen */
+	bool lost; /* the rank could not register in the segment */
+	/* as lost, without identity; prevents changes of the baseline */
+	bool bars;
+	/* a decision is searching for a generation; accessed atomically */
+	uint32_t searching;
 	struct nb_packed *own_ring; /* used if the segment has no free ring */
-	struct nb_seg_record own_record; /* used if it has no entry */
+	/* used if the segment has no free entry */
+	struct nb_seg_record own_record;
 	struct nb_seg_slot own_slot;
 };
 
-/* The communicators of this process. With NB_LOCK_STATE, except as marked. */
+/*
+ * The communicators of this process. Protected by NB_LOCK_STATE, except where
+ * noted.
+ */
 struct nb_comms {
 	struct nb_comm *first;
 	uint32_t n;
-	uint32_t abi; /* version of the tuner interface NCCL called; 0: none */
-	bool timed;   /* some runs of policies are timed */
-	/* sums over freed communicators */
+	/* version of the tuner interface that NCCL uses; 0: none */
+	uint32_t abi;
+	bool timed; /* some policy runs are timed */
+	/* sums over communicators that are freed */
 	uint64_t old_decisions;
 	uint64_t old_refused[NB_NREFUSED];
-	uint64_t lost; /* atomic: decisions asked for without a context */
+	/* decisions asked for without a context; accessed atomically */
+	uint64_t lost;
 };
 extern struct nb_comms nb_comms;
 
-/* Decisions of all communicators, freed ones included. */
+/* Returns the decisions of all communicators, including freed ones. */
 uint64_t nb_comms_decisions(void);
-/* How often answers were refused for one reason, freed communicators included.
+/*
+ * Returns how often answers were refused for one reason, including those of
+ * freed communicators.
  */
 uint64_t nb_comms_refused(enum nb_refused why);
 /* Enable or disable timing of policy runs in all communicators. */
 void nb_comms_time(bool on);
 
-/* In a forked child: no communicator writes into the parent's slots. */
+/* In a forked child, disconnect all communicators from the parent's slots. */
 void nb_comms_forked(void);
 
 /*
- * Log once that ranks of @c started differently, and the difference. Ranks of
- * other processes may register later, so the control thread calls it
- * repeatedly. With NB_LOCK_STATE, or before @c is in the list.
+ * Log once that ranks of @c started differently, and how. Ranks of other
+ * processes may register later, so the control thread calls it repeatedly. The
+ * caller holds NB_LOCK_STATE, or @c is not yet in the list.
  */
 void nb_comm_tell_mismatch(struct nb_comm *c);
 /*
- * Readers: any thread with NB_LOCK_STATE, which keeps the communicator alive.
- * The deciding thread does not take the lock.
+ * Any thread may call the functions below if it holds NB_LOCK_STATE, which
+ * keeps the communicator alive. The deciding thread does not take the lock.
  */
 
-/* Number of decisions made; the next decision has this number. */
+/*
+ * Returns the number of decisions made, which is also the number of the next
+ * decision.
+ */
 uint64_t nb_comm_decisions(const struct nb_comm *c);
-/* Its slot in the segment, valid also after @c is freed; NULL: none, or @c is
- * NULL. */
+/*
+ * Returns the communicator's slot in the segment, which stays valid after @c is
+ * freed. Returns NULL if there is none or @c is NULL.
+ */
 struct nb_seg_slot *nb_comm_slot(const struct nb_comm *c);
-/* Copy decision @seq; false: overwritten, or not made yet. */
+/* Copy decision @seq. Returns false if it was overwritten or not yet made. */
 bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,
 		      struct nb_decision *out);
-/* Copy the latest decision for @coll with 2^bucket <= bytes < 2^(bucket+1);
- * false: none yet. */
+/*
+ * Copy the latest decision for @coll with 2^bucket <= bytes < 2^(bucket+1).
+ * Returns false if there is none.
+ */
 bool nb_comm_latest(const struct nb_comm *c, int coll, uint32_t bucket,
 		    struct nb_decision *out);
 uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why);
-/* The generation it decides with, or its view of it: a borrowed pointer, valid
- * under the lock. *@number gets the generation's number. */
+/*
+ * Returns the generation that the communicator decides with, or its scope in
+ * that generation. The pointer is borrowed and valid under the lock. *@number
+ * is set to the generation's number.
+ */
 const struct nb_gen *nb_comm_gen(const struct nb_comm *c, uint32_t *number);
-/* Ranks of this communicator that this host's segment knows. */
+/* Returns how many ranks of this communicator are in this host's segment. */
 uint32_t nb_comm_local_ranks(const struct nb_comm *c);
-/* Can a change reach it? If not, *@why gets the reason (static, or the
- * communicator's). */
+/*
+ * Returns true if a change can reach the communicator. If not, *@why is the
+ * reason (a constant, or owned by the communicator).
+ */
 bool nb_comm_changeable(const struct nb_comm *c, const char **why);
 
 #endif

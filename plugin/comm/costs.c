@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * One pass over NCCL's cost table finds the entries that NCCL offers and the
- * one that it would take. On x86-64 the pass reads four entries at a time
+ * entry that NCCL would choose. On x86-64 the pass reads four entries at a time
  * without branches, because it is most of the cost of a decision without
  * policies.
  */
@@ -42,9 +42,9 @@ void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out)
 #ifdef __SSE2__
 
 /*
- * A table of 7 algorithms is six vectors: entries 0 to 19, and 17 to 20 once
- * more, which changes neither the set nor the minimum. Bit @i of the result is
- * the mask's element of entry @i.
+ * Combine the masks of a table. A table of 7 algorithms is read as six vectors:
+ * entries 0 to 19, and entries 17 to 20, where the overlap changes neither the
+ * set nor the minimum. Bit @i of the result is the mask of entry @i.
  */
 static inline uint32_t bits_of(const __m128 mask[6])
 {
@@ -63,8 +63,11 @@ static inline uint32_t bits_of(const __m128 mask[6])
 	       (last & 0x80) << 13;
 }
 
-/* Turn -0.0 into 0 and negative entries into NaN. NaN is not below the limit,
- * and _mm_min_ps never returns it as its first operand. */
+/*
+ * Read four entries. -0.0 becomes 0, and negative entries become NaN. NaN is
+ * not below the limit, and _mm_min_ps never returns NaN if it is the first
+ * operand.
+ */
 static inline __m128 read_four(const float *table)
 {
 	__m128 c = _mm_add_ps(_mm_loadu_ps(table), _mm_setzero_ps());
@@ -109,7 +112,7 @@ bool nb_costs_read(const float *table, int nalgo, int nproto,
 		return false;
 	}
 #ifdef __SSE2__
-	if (nalgo == 7) { /* from NCCL 2.23 on */
+	if (nalgo == 7) { /* all releases from NCCL 2.23 on */
 		scan_seven(table, out);
 		return true;
 	}
@@ -127,7 +130,7 @@ void nb_costs_choose(float *table, uint32_t index, const struct nb_costs *was)
 	table[index] = 0.0f;
 }
 
-/* Fill in the fields derived from the costs. */
+/* Set the fields that are derived from the costs. */
 void nb_seen_derive(struct nb_seen *s)
 {
 	uint64_t cost = nb_packed_float(s->costs.best_cost);
@@ -150,9 +153,10 @@ void nb_seen_derive(struct nb_seen *s)
 }
 
 /*
- * Store words atomically, as other threads may be copying. Each is released
- * after the odd version and acquired before the version is read again, so a
- * reader that copies a word of the new table sees the new version.
+ * Store words atomically, because other threads may be copying them. Each word
+ * is released after the odd version, and acquired before the version is read
+ * again. A reader that copies a word of the new table therefore sees the new
+ * version.
  */
 static void store_table(struct nb_seen *s, const float *table, uint32_t n)
 {

@@ -13,64 +13,84 @@
 
 /*
  * NCCL's cost table as the tuner gets it (ABI reference, section 1.7): one
- * block of floats, row = algorithm, column = protocol; predicted
- * microseconds, -1.0 for what NCCL does not offer.
+ * block of floats with a row for each algorithm and a column for each protocol.
+ * An entry is a predicted time in microseconds, or -1.0 if NCCL does not offer
+ * it.
  */
 enum {
 	NB_COSTS_PROTOS = 3,
 	NB_COSTS_KNOWN = 21,	 /* entries of the algorithms that we know */
-	NB_COSTS_MAX_ALGOS = 16, /* more rows than that are no cost table */
+	NB_COSTS_MAX_ALGOS = 16, /* a table with more rows is not valid */
 	NB_COSTS_NONE = 63
 };
 
-/* NCCL's reading of a table. */
+/* What NCCL reads from a table. */
 struct nb_costs {
-	uint32_t usable; /* bit algo * 3 + proto, of the known algorithms */
+	/*
+	 * bit algo * 3 + proto is set for each usable entry of a known
+	 * algorithm
+	 */
+	uint32_t usable;
 	uint32_t best;	 /* index of NCCL's own choice, or NB_COSTS_NONE */
-	float best_cost; /* -1: NCCL has no choice */
+	float best_cost; /* cost of NCCL's choice, or -1 if it has none */
 };
 
 /*
- * nb_costs_read - the usable entries and NCCL's choice
+ * nb_costs_read - find the usable entries and NCCL's choice
  * @table: @nalgo * @nproto floats; may be NULL
  *
- * An entry counts when it is not negative, no NaN and below 3.6e9, the limit
- * of NCCL up to 2.28.9; the choice is the smallest, the first of equals.
- * False, and nothing usable: no table, or a shape that is not known.
+ * An entry is usable if it is not negative, not NaN and below 3.6e9, the limit
+ * of NCCL up to 2.28.9. NCCL chooses the smallest entry, and the first of equal
+ * ones. Returns false, with no usable entry, if there is no table or its shape
+ * is unknown.
  */
 bool nb_costs_read(const float *table, int nalgo, int nproto,
 		   struct nb_costs *out);
 
 /*
  * A question that NCCL asked before: its table of 7 algorithms and 3 protocols,
- * and everything derived from it. NCCL repeats questions, and comparing a table
- * is cheaper than scanning it.
+ * and all values derived from the table. NCCL repeats questions, and comparing
+ * a table is cheaper than scanning it.
  */
 struct nb_seen {
 	float table[NB_COSTS_KNOWN];
-	uint32_t filled; /* 1: the slot is in use. Beside the last entry, so
-			    that one comparison covers both */
-	int32_t coll;	 /* of the question; atomic, as nb_seen_copy reads it */
-	uint32_t latest; /* its place among a communicator's struct nb_latest */
-	/* Four fields of struct ncclbpf_tuner, nvl_max_ranks first. */
+	/*
+	 * 1 if the entry is in use; next to the last cost, so that one
+	 * comparison checks both
+	 */
+	uint32_t filled;
+	/*
+	 * collective of the question; accessed atomically, because nb_seen_copy
+	 * reads it
+	 */
+	int32_t coll;
+	uint32_t latest; /* index among a communicator's struct nb_latest */
+	/*
+	 * Four fields of struct ncclbpf_tuner, of which nvl_max_ranks is the
+	 * first.
+	 */
 	uint32_t ranks, offered;
-	int32_t nccl_algo, nccl_proto; /* NCCL's own choice; -1: none */
-	uint64_t bytes;		       /* the question's; atomic like coll */
-	/* Parts of a packed decision (packed.h): usable entries; collective
-	 * and NCCL's choice; and where that stands, the outcome with those,
-	 * both costs and the step of the running hash. */
+	/* NCCL's own choice; -1 if it has none */
+	int32_t nccl_algo, nccl_proto;
+	uint64_t bytes; /* size in the question; accessed atomically */
+	/*
+	 * Parts of a packed decision (packed.h): usable entries; collective and
+	 * NCCL's choice. For decisions that keep NCCL's choice: the outcome,
+	 * both costs, and the step of the running hash.
+	 */
 	uint64_t usable, asked, outcome, both_costs, step;
 	struct nb_costs costs;
-	uint32_t version; /* odd while the question is being written; for
-			     nb_seen_copy */
-	bool known;	  /* costs hold; false: nothing usable was found */
+	/* odd while the question is being written; nb_seen_copy checks it */
+	uint32_t version;
+	bool known; /* costs are valid; false: no usable entry was found */
 } __attribute__((aligned(64)));
 
-enum { NB_SEEN = 128 }; /* tables kept for a communicator */
+enum { NB_SEEN = 128 }; /* cost tables kept for each communicator */
 
 /*
- * The slot of a question. The factor was found by search: powers of two from 8
- * bytes to 512 GiB of one collective never share a slot (test_tuner.c).
+ * Returns the entry for a question. The factor was found by search: powers of
+ * two from 8 bytes to 512 GiB of one collective never share an entry
+ * (test_tuner.c).
  */
 static inline struct nb_seen *nb_seen_slot(struct nb_seen seen[NB_SEEN],
 					   uint64_t bytes, int coll)
@@ -81,8 +101,10 @@ static inline struct nb_seen *nb_seen_slot(struct nb_seen seen[NB_SEEN],
 	return &seen[h >> 57];
 }
 
-/* Is the slot's question this one, with the same bits in all 21 floats of
- * @table? */
+/*
+ * Returns true if the entry has this question, with the same bits in all 21
+ * floats of @table.
+ */
 static inline bool nb_seen_is(const struct nb_seen *s, const float *table,
 			      int coll, uint64_t bytes)
 {
@@ -91,8 +113,11 @@ static inline bool nb_seen_is(const struct nb_seen *s, const float *table,
 	uint64_t kept;
 	uint32_t last;
 
-	/* Entries 0 to 19, and the last by itself: NCCL has just written the
-	 * table, and a load that spans several pending stores stalls. */
+	/*
+	 * Compare entries 0 to 19, and the last one separately. NCCL has just
+	 * written the table, and a load that spans several pending stores
+	 * stalls.
+	 */
 #pragma GCC unroll 5
 	for (int v = 0; v < 20; v += 4) {
 		__m128i a = _mm_load_si128((const void *)&s->table[v]);
@@ -114,28 +139,30 @@ static inline bool nb_seen_is(const struct nb_seen *s, const float *table,
 
 /*
  * Read @table, whose shape may be unknown, into @s. s->table gets the entries
- * of the known algorithms, -1 for missing ones. s->filled says whether
- * nb_decide may use it (decide.h).
+ * of the known algorithms, or -1 for missing ones. s->filled says whether
+ * nb_decide may use the entry (decide.h).
  */
 void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
 		  int coll, uint64_t bytes);
 /*
- * Copy the table that came with a question, if @s still has it. Any thread,
- * while another one fills.
+ * Copy the table of a question, if @s still has it. Any thread may call it
+ * while another thread fills @s.
  */
 bool nb_seen_copy(const struct nb_seen *s, int coll, uint64_t bytes,
 		  float table[NB_COSTS_KNOWN]);
-/* Fill in what follows from s->costs. */
+/* Set the fields that are derived from s->costs. */
 void nb_seen_derive(struct nb_seen *s);
 
-/* Find usable entries and NCCL's choice without vector instructions, for tests
- * and other machines. */
+/*
+ * Find the usable entries and NCCL's choice without vector instructions, for
+ * tests and for other processors.
+ */
 void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out);
 
 /*
- * Make NCCL choose entry @index, which must be usable: it becomes 0, and an
- * entry before it that is 0 as well becomes the smallest positive number,
- * since NCCL takes the first of equals.
+ * Make NCCL choose entry @index, which must be usable: set it to 0. An earlier
+ * entry that is also 0 becomes the smallest positive number, because NCCL
+ * chooses the first of equal entries.
  */
 void nb_costs_choose(float *table, uint32_t index, const struct nb_costs *was);
 

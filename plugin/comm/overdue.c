@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Detection of decisions that take long, on the control thread.
+/* The control thread's detection of decisions that take too long. */
 #include "plugin/comm/overdue.h"
 
 #include "core/jobseg/agree.h"
@@ -7,7 +7,9 @@
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 
-/* Is the rank inside a decision, and not waiting at a fence? */
+/*
+ * Returns true if the rank is inside a decision and does not wait at a fence.
+ */
 static bool is_inside(const struct nb_comm *c, uint64_t *seq)
 {
 	const struct nb_seg_slot *slot = c->fence.slot;

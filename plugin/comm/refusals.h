@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row for each reason to ignore a policy's answer, or all policies in a
- * decision, and let NCCL decide. Counted for each communicator and shown by
- * `status` and
- * `decision tail`.
+ * Reasons to ignore a policy's answer, or all policies in a decision, and let
+ * NCCL decide. There is one row for each. Refusals are counted for each
+ * communicator and shown by `status` and `decision tail`.
  *
- * name  enumerator NB_REFUSED_<name>
- * word  on the wire
- * text  what happened
+ * name: enumerator NB_REFUSED_<name>
+ *
+ * word: name in the protocol
+ *
+ * text: what happened
  */
 /* clang-format off */
 /*      name             word                  text */

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Controllers, in turns of the control thread. Processes elect one by a
- * compare-and-swap on a word of the segment, and another one when it is gone. A
- * round is: wait for the interval; gather, until all processes have posted
- * their merged maps; run; stage, until all have staged the run's changes;
- * commit. Correctness does not depend on the election: two elected processes
- * stage different digests, and a commit needs the same digest in all processes.
+ * Runs the controllers, in steps of the control thread. The processes of the
+ * job elect one of them by a compare-and-swap on a word of the segment, and
+ * elect another one when it has ended. A round has these phases: wait for the
+ * interval; gather, until all processes have posted their merged maps; run;
+ * stage, until all processes have staged the run's changes; commit. Correctness
+ * does not depend on the election: two elected processes stage different
+ * digests, and a commit needs the same digest in all processes.
  */
 #include "plugin/controller/controller.h"
 
@@ -33,13 +34,14 @@
 #define MS UINT64_C(1000000)
 
 enum {
-	GATHER_MS = 500, /* how long to wait for maps */
+	GATHER_MS = 500, /* longest wait for the other processes' maps */
 	STAGE_MS = 2000,
 	BEAT_MS = 500,
-	RESERVE = 4096,		/* generation numbers reserved for people */
-	LAST_S = 8 * 7 * 86400, /* see nb_controllers_rest_ns */
-	SHARE = 5, /* a run takes at most one of SHARE parts of the thread's
-		      time */
+	/* generation numbers that controllers leave for people */
+	RESERVE = 4096,
+	LAST_S = 8 * 7 * 86400, /* 8 weeks; see nb_controllers_rest_ns */
+	/* a run takes at most one part in SHARE of the thread's time */
+	SHARE = 5,
 	QUICK_MS = 20,
 	SLOW_MS = 100
 };
@@ -47,7 +49,8 @@ enum {
 static const uint64_t interval_least = 20 * MS;
 static const uint64_t interval_most = UINT64_C(3600000) * MS;
 
-static struct nb_controllers *loop; /* NULL: no policy had controllers yet */
+/* NULL until a policy in use has controllers */
+static struct nb_controllers *loop;
 
 static const struct nb_seg_proc *self_of(void)
 {
@@ -97,8 +100,10 @@ static void post_state(void)
 		note_failure(&err);
 }
 
-/* Read the state that entry @i posted. False: no state, or an earlier
- * process's. */
+/*
+ * Read the state that the process of entry @i posted. Returns false if there is
+ * none, or if an earlier process posted it.
+ */
 static bool read_state(uint32_t i, struct nb_controllers_state *out)
 {
 	const struct nb_seg_proc *p = &nb_self.seg->mem->proc[i];
@@ -115,7 +120,7 @@ static bool read_state(uint32_t i, struct nb_controllers_state *out)
 	return fine;
 }
 
-/* ---- the header before a sheet's bytes ---- */
+/* Header of a sheet that describes a change. */
 
 struct sheet_change {
 	uint64_t number;
@@ -136,7 +141,10 @@ static int post_maps(const struct nb_gen *g, uint64_t request,
 		nb_buf_bytes(&all, maps.data ? maps.data : "", maps.size);
 		nb_buf_fini(&maps);
 	}
-	/* post also if packing failed, so that nobody waits for these maps */
+	/*
+	 * post the maps even if packing failed, so that no process waits for
+	 * them
+	 */
 	if (nb_mailbox_post(&loop->board, nb_self.seg->proc, NB_SHEET_MAPS,
 			    all.data, all.size, rc ? NULL : err))
 		rc = NB_E_IO;
@@ -161,7 +169,7 @@ static void take_office(void)
 	post_state();
 }
 
-/* Read the election; elect this process if no process holds it. */
+/* Read the election, and elect this process if none is elected. */
 static void elect_self(void)
 {
 	const enum nb_election_result r =
@@ -179,9 +187,9 @@ static void resign_election(void)
 	loop->elected = false;
 }
 
-/* ---- staging, which every process does ---- */
-
-/* Is a change staged that is not the controllers'? */
+/*
+ * Returns true if a change is staged that does not come from the controllers.
+ */
 static bool others_staged(void)
 {
 	const struct nb_controllers *l = loop;
@@ -201,8 +209,10 @@ static void unstage_change(void)
 	l->staged = false;
 }
 
-/* Stage the change @bytes of generation @from; l->digest gets the new digest.
- * */
+/*
+ * Stage the change @bytes to generation @from. l->digest is set to the new
+ * digest.
+ */
 static int stage_change(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
 			size_t size, struct nb_err *err)
 {
@@ -233,8 +243,6 @@ static int stage_change(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
 	l->staged = true;
 	return 0;
 }
-
-/* ---- processes that are not elected ---- */
 
 static void answer_request(uint64_t request)
 {
@@ -274,7 +282,11 @@ static void follow_change(uint32_t elected, uint64_t number)
 			note_failure(&err);
 		nb_buf_fini(&b);
 		if (!whole)
-			return; /* half written: try in the next turn */
+			/*
+			 * the change is only partly written: try again in the
+			 * next step
+			 */
+			return;
 	}
 	l->seen = number;
 	NB_STEP(LOOP_FOLLOWED);
@@ -290,7 +302,8 @@ static void follow_elected(void)
 	    !read_state(e.entry, &s))
 		return;
 	if (e.word !=
-	    l->word) { /* another elected process, with its own counts */
+	    /* another process was elected, which has its own counts */
+	    l->word) {
 		l->word = e.word;
 		l->answered = l->seen = 0;
 		unstage_change();
@@ -306,7 +319,7 @@ struct member {
 	uint64_t pid, start;
 };
 
-/* List the other living processes; -1: the segment is busy. */
+/* List the other living processes. Returns -1 if the segment is busy. */
 static int list_members(struct member *out)
 {
 	int n = 0;
@@ -358,7 +371,7 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 	return true;
 }
 
-/* The header of @m's answer to the current request. */
+/* Returns the header that @m's answer to the current request must have. */
 static struct nb_controllers_maps head_of(const struct nb_controllers *l,
 					  const struct member *m)
 {
@@ -366,7 +379,7 @@ static struct nb_controllers_maps head_of(const struct nb_controllers *l,
 					     l->state.request };
 }
 
-/* Number of processes that have not answered yet. */
+/* Returns how many processes have not answered yet. */
 static int waits_for(const struct member *m, int n)
 {
 	int missing = 0;
@@ -425,7 +438,10 @@ static void count_ranks(const struct nb_seg *mem,
 	}
 }
 
-/* Count the runs in the original generation, for `policy show`. */
+/*
+ * Add the runs to the counts of the original generation, which `policy show`
+ * displays.
+ */
 static void count_runs(struct nb_gen *g, const struct nb_gen *own)
 {
 	for (uint32_t i = 0; i < own->nevents; i++)
@@ -469,7 +485,7 @@ static void run_controllers(struct nb_gen *own, struct nb_gen *g,
 							   : took * SHARE);
 }
 
-/* Stage the run's changes here, and post them for all processes. */
+/* Stage the run's changes in this process, and post them for all processes. */
 static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
 			  bool alone, struct nb_err *err)
 {
@@ -512,7 +528,7 @@ uint64_t nb_controllers_rest_ns(uint64_t next_gen)
 		       : (uint64_t)LAST_S * 1000 * MS / left;
 }
 
-/* Slow down as generation numbers run out. */
+/* Delay changes as generation numbers run out. */
 static void slow_down(void)
 {
 	struct nb_controllers *l = loop;
@@ -533,7 +549,7 @@ static void slow_down(void)
 		l->next_ns = next;
 }
 
-/* End the change, as success or with @why. */
+/* End the change. @why is the reason of a failure, or NULL on success. */
 static void finish_change(const struct nb_err *why)
 {
 	struct nb_controllers *l = loop;
@@ -574,8 +590,10 @@ static void commit_change(void)
 	free(c);
 }
 
-/* Run the controllers on the maps received so far; then stage their changes,
- * if any. */
+/*
+ * Run the controllers on the maps received so far, then stage their changes, if
+ * there are any.
+ */
 static int run_once(struct nb_gen *g, uint32_t number, const struct member *m,
 		    int n, struct nb_err *err)
 {
@@ -747,7 +765,7 @@ void nb_controllers_forked(void)
 	loop->board.fd = -1;
 }
 
-/* nb_segment_detach removes the mailbox file. */
+/* Stop the controllers. nb_segment_detach removes the mailbox file. */
 void nb_controllers_end(void)
 {
 	if (!loop)

@@ -12,31 +12,34 @@
 
 /*
  * Controllers (docs/policies.md, "Controllers"; docs/adr/0005). The processes
- * of a job on a host elect one by a word of the segment. Its control thread
- * asks all processes for their merged maps, runs the controllers on them, posts
- * their changes, and commits when all have staged these. nb_controllers_turn
- * does this in steps, and never waits.
+ * of a job on a host elect one of them. Its control thread asks all processes
+ * for their merged maps, runs the controllers on these maps, posts the changes,
+ * and commits when all processes have staged the changes. nb_controllers_turn
+ * does this in steps and never waits.
  *
- * Control thread only, except nb_controllers_forked.
+ * Only the control thread calls these functions, except nb_controllers_forked.
  */
 
-/* The state of a process's controllers: a sheet of the mailbox. */
+/*
+ * State of a process's controllers, which it posts as a sheet of the mailbox.
+ */
 struct nb_controllers_state {
-	uint64_t pid, start;  /* the process's, see nb_seg_proc */
-	uint64_t beat;	      /* incremented with each posting */
+	/* PID and start time of the process (nb_seg_proc) */
+	uint64_t pid, start;
+	uint64_t beat;	      /* incremented each time the state is posted */
 	uint64_t request;     /* number of the request for maps; 0: none yet */
 	uint64_t change;      /* number of the change to stage; 0: none */
-	uint64_t interval_ns; /* the interval that the controllers declare */
+	uint64_t interval_ns; /* interval that the controllers declare */
 	uint64_t runs, changes, failures;
-	uint64_t incomplete; /* runs without the maps of some process */
+	uint64_t incomplete; /* runs that lacked the maps of some process */
 	uint64_t lost;	     /* elements for which a merged map had no room */
 	uint64_t run_ns;     /* duration of the last run */
-	uint64_t missing;    /* processes without maps in the last run */
-	uint64_t elected_us; /* nb_wall_us */
-	char error[192];     /* text of the last failure; "" */
+	uint64_t missing;    /* processes whose maps the last run lacked */
+	uint64_t elected_us; /* time of the election (nb_wall_us) */
+	char error[192];     /* text of the last failure, or "" */
 };
 
-/* The header of an answer: process and request. */
+/* Header of a process's answer: the process and the number of the request. */
 struct nb_controllers_maps {
 	uint64_t pid, start, request;
 };
@@ -49,64 +52,75 @@ enum nb_controllers_phase {
 
 struct nb_controllers {
 	struct nb_mailbox board;
-	bool board_failed; /* logged once */
+	bool board_failed; /* the failure was logged */
 	bool active;	   /* policies in use have controllers */
 	bool elected;
-	bool rests; /* logged: changes are slowed down */
+	bool rests; /* the log says that changes are delayed */
 	enum nb_controllers_phase phase;
 	uint64_t next_ns, until_ns, looked_ns, posted_ns;
 	uint64_t last_run_ns;
 	struct nb_controllers_state state;
-	/* the current change, ours or of the elected process */
+	/* the current change, from this process or from the elected one */
 	uint8_t digest[NB_SHA256_SIZE];
 	bool staged;
-	/* the last answer read from each entry */
+	/* header of the last answer read from each entry */
 	struct nb_controllers_maps have[NB_SEG_PROCS];
-	uint64_t answered, seen; /* requests and changes of the elected process
-				    that were handled */
-	uint64_t word; /* nb_election.word of the process counted there */
+	/*
+	 * numbers of the elected process's last request and change that this
+	 * process handled
+	 */
+	uint64_t answered, seen;
+	/*
+	 * nb_election.word of the process whose requests and changes were
+	 * handled
+	 */
+	uint64_t word;
 };
 
-/* One step. Cheap if no policy in use has controllers. */
+/* Make one step. It is cheap if no policy in use has controllers. */
 void nb_controllers_turn(void);
-/* Milliseconds until the next step is due. */
+/* Returns the milliseconds until the next step is due. */
 int nb_controllers_patience(void);
-/* After a fork, in the child; async-signal-safe. */
+/* Reset the state in a forked child. Async-signal-safe. */
 void nb_controllers_forked(void);
-/* After the control thread's end: resign from the election. */
+/* Resign from the election after the control thread has ended. */
 void nb_controllers_end(void);
 
 /*
- * nb_controllers_answered - has the process of @entry answered the request of
- * @head?
+ * nb_controllers_answered - check whether the process of @entry has answered
+ * the request in @head
  *
- * Reads a sheet completely once its header matches, and remembers that in @l.
+ * If a sheet's header matches, it reads the whole sheet, and records the answer
+ * in @l.
  */
 bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 			     const struct nb_controllers_maps *head);
 
 /*
- * nb_controllers_rest_ns - least time between two changes of controllers
+ * nb_controllers_rest_ns - returns the least time between two changes by
+ * controllers
  * @next_gen: the number that the job's next generation gets
  *
- * Zero while half of the numbers are left: 11 hours with a change every 20 ms.
- * Then the time grows, so that each 8 weeks use two thirds of the remaining
- * numbers. Controllers alone need at least 11 months to use up all numbers.
+ * It is 0 while half of the numbers are left: 11 hours with a change every 20
+ * ms. Then it grows, so that each 8 weeks use two thirds of the remaining
+ * numbers. Controllers alone need at least 11 months to use all numbers.
  */
 uint64_t nb_controllers_rest_ns(uint64_t next_gen);
 
-/* The state for `controller status`. */
+/* State of the controllers for `controller status`. */
 struct nb_controllers_info {
 	bool wanted; /* policies in use have controllers */
 	bool paused;
-	bool here;    /* this process is elected */
-	uint64_t pid; /* the elected one; 0: none */
-	bool known;   /* state was posted by that process */
+	bool here;    /* this process is the elected one */
+	uint64_t pid; /* PID of the elected process; 0: none */
+	bool known;   /* the elected process has posted its state */
 	struct nb_controllers_state state;
 };
 void nb_controllers_status(struct nb_controllers_info *out);
-/* Pause or resume the controllers of the whole job. A pause drops the current
- * round. */
+/*
+ * Pause or resume the controllers of the whole job. A pause drops the current
+ * round.
+ */
 void nb_controllers_pause(bool pause);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The election's word: bits 0-15 entry + 1, 16-47 pid, 63 paused.
+/*
+ * The election's word. Bits 0-15 are the holder's entry + 1, bits 16-47 its
+ * PID, and bit 63 is set while controllers are paused.
+ */
 #include "plugin/controller/election.h"
 
 #include "plugin/job/registry.h"
@@ -26,7 +29,9 @@ static bool swap_word(struct nb_segment *s, uint64_t from, uint64_t to)
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* NB_SEG_PROCS: nobody. */
+/*
+ * Returns the entry of the elected process, or NB_SEG_PROCS if none is elected.
+ */
 static uint32_t word_entry(uint64_t word)
 {
 	uint32_t e = (uint32_t)(word & 0xffff);
@@ -44,7 +49,7 @@ struct nb_election nb_election_read(const struct nb_segment *s)
 				     .paused = word & PAUSED };
 }
 
-/* Is the process that @word names in the segment, and does it live? */
+/* Returns true if the process that @word names is in the segment and alive. */
 static bool is_alive(struct nb_segment *s, uint64_t word)
 {
 	uint32_t e = word_entry(word);
@@ -53,7 +58,11 @@ static bool is_alive(struct nb_segment *s, uint64_t word)
 	if (e == NB_SEG_PROCS)
 		return false;
 	if (nb_segment_lock(s, LOCK_MS, NULL))
-		return true; /* the segment is busy: check again later */
+		/*
+		 * the segment is busy: assume that it is alive, and check again
+		 * later
+		 */
+		return true;
 	nb_segment_reap(s);
 	alive = s->mem->proc[e].pid && word_of(s, e) == (word & ~PAUSED);
 	nb_segment_unlock(s);

@@ -8,13 +8,15 @@
 #include "plugin/job/segment.h"
 
 /*
- * The election of the process that runs the job's controllers. It is one word
- * of the segment, changed by compare-and-swap. Control thread; no function
- * waits.
+ * The election of the process that runs the job's controllers. The result is
+ * one word of the segment, which is changed by compare-and-swap. Only the
+ * control thread calls these functions, and none of them waits.
  */
 struct nb_election {
-	uint64_t word;	/* differs for each holder; 0: nobody */
-	uint32_t entry; /* in the segment; NB_SEG_PROCS: nobody */
+	/* a value that differs for each holder; 0: no process is elected */
+	uint64_t word;
+	/* the holder's entry in the segment; NB_SEG_PROCS: none */
+	uint32_t entry;
 	uint64_t pid;
 	bool paused; /* the controllers of the whole job are paused */
 };
@@ -27,8 +29,8 @@ enum nb_election_result {
 };
 
 /*
- * Elect this process if no process is elected, or the elected one is dead.
- * @looked_ns: time of the last check that it lives.
+ * Elect this process if no process is elected or the elected process is dead.
+ * @looked_ns: when the elected process was last found alive
  */
 enum nb_election_result nb_election_run(struct nb_segment *s,
 					uint64_t *looked_ns);

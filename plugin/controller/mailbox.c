@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The controllers' mailbox: a file of sheets, each with its own digest.
+/* The controllers' mailbox: a file of sheets, each with its own digest. */
 #include "plugin/controller/mailbox.h"
 
 #include <errno.h>
@@ -11,17 +11,19 @@
 #include "core/base/sha256.h"
 #include "core/generation/controller.h"
 
-#define MAGIC UINT64_C(0x31647262666263) /* "cbfbrd1" */
+#define MAGIC UINT64_C(0x31647262666263) /* The string "cbfbrd1". */
 
 struct head {
 	uint64_t magic, seq, size;
-	uint8_t digest[NB_SHA256_SIZE]; /* of seq, size and the bytes */
+	uint8_t digest[NB_SHA256_SIZE]; /* digest of seq, size and the bytes */
 };
 
 enum { MAPS_MOST = NB_CONTROLLER_MAPS_BYTES + 64 };
 enum { CHANGE_MOST = NB_CONTROLLER_CHANGE_BYTES + 128 };
 
-/* The file is sparse: unwritten parts take no space. */
+/*
+ * Positions of the sheets. The file is sparse, so unwritten parts use no space.
+ */
 static const struct {
 	uint64_t at, most;
 } sheets[NB_NSHEETS] = {
@@ -116,7 +118,10 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
 	return 0;
 }
 
-/* One pread: several would be torn more often by a writer. */
+/*
+ * Read a sheet with one pread, because a writer would tear several reads more
+ * often.
+ */
 static bool read_at(int fd, struct nb_buf *out, size_t size, off_t at)
 {
 	ssize_t n;

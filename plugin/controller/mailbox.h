@@ -11,48 +11,55 @@
 
 /*
  * The controllers' mailbox: a file <job>.loop beside the segment. Each process
- * has a place in it, by its number in the segment, with three sheets that it
- * alone writes and all read. A sheet is written and read in one piece and
- * carries its digest, so readers reject one that is half written, truncated by
- * a full file system, or overwritten. The file is not mapped, so no other
- * process can cause a signal here.
+ * has three sheets in it, at the position of its entry in the segment. Only
+ * that process writes them, and all processes read them. A sheet is written and
+ * read at once and contains its digest. Readers therefore reject a sheet that
+ * is partly written, truncated by a full file system, or overwritten. The file
+ * is not mapped, so no other process can cause a signal here.
  */
 enum nb_sheet {
-	NB_SHEET_STATE,	 /* the process's state; the elected one's also has its
-			    requests */
+	/* the process's state; the elected process adds its requests */
+	NB_SHEET_STATE,
 	NB_SHEET_CHANGE, /* changes of a run, which all processes stage */
-	NB_SHEET_MAPS,	 /* merged maps */
+	NB_SHEET_MAPS,	 /* merged maps of the process */
 	NB_NSHEETS
 };
 
 struct nb_mailbox {
-	int fd; /* -1: not open */
+	int fd; /* file descriptor; -1: the file is not open */
 	uint64_t seq[NB_NSHEETS];
 };
 
 /*
- * nb_mailbox_begins - does the sheet at @place begin with these bytes?
+ * nb_mailbox_begins - check whether the sheet at @place begins with these bytes
  *
- * A cheap check before nb_mailbox_read; it does not verify the digest.
+ * It is a cheap check before nb_mailbox_read and does not verify the digest.
  */
 bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place,
 		       enum nb_sheet sheet, const void *bytes, size_t size);
 
-/* nb_mailbox_open - open or make the file @name in @dirfd. 0, NB_E_IO. */
+/*
+ * nb_mailbox_open - open or create the file @name in @dirfd. Returns 0 or
+ * NB_E_IO.
+ */
 int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name,
 		    struct nb_err *err);
-void nb_mailbox_close(struct nb_mailbox *b); /* it may be closed already */
+/* the mailbox may be closed already */
+void nb_mailbox_close(struct nb_mailbox *b);
 
-/* Post a sheet at @place, replacing the previous one. 0, NB_E_LIMIT, NB_E_IO,
- * NB_E_NOMEM. All signals must be blocked (SIGXFSZ). */
+/*
+ * Post a sheet at @place, which replaces the previous one. Returns 0,
+ * NB_E_LIMIT, NB_E_IO or NB_E_NOMEM. All signals must be blocked, because a
+ * file size limit causes SIGXFSZ.
+ */
 int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
 		    const void *bytes, size_t size, struct nb_err *err);
 
 /*
- * nb_mailbox_read - the sheet at @place, into @out (made here, freed by the
- * caller)
+ * nb_mailbox_read - read the sheet at @place into @out
  *
- * False: there is no valid sheet.
+ * @out is initialised here and freed by the caller. Returns false if there is
+ *   no valid sheet.
  */
 bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place,
 		     enum nb_sheet sheet, struct nb_buf *out);

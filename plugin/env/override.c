@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Overrides of environment variables. Tables only grow and texts are never
- * freed, so a look-up needs no lock, and NCCL may keep the texts. Look-ups do
- * not log, because NCCL may look up a variable inside its logger; they leave
- * notes that nb_override_tell logs.
+ * freed, so a look-up needs no lock and NCCL may keep the texts. A look-up does
+ * not log, because NCCL's logger may make look-ups itself. It leaves a note,
+ * which nb_override_tell logs.
  */
 #include "plugin/env/override.h"
 
@@ -18,23 +18,27 @@
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/relaxed.h"
 
-/* Whether NCCL has read the override, and whether the log says so. */
+/* Whether NCCL has read the override, and whether this was logged. */
 enum met { NOT_MET, NOTING, MET, TOLD };
 
 struct note {
 	uint32_t met; /* accessed atomically */
-	bool had;     /* the variable is in the environment */
-	char old[64]; /* the environment's value, cut to size */
+	bool had;     /* the variable is set in the environment */
+	char old[64]; /* the environment's value, truncated */
 };
 
 struct entry {
 	char name[NB_OVERRIDE_NAME];
-	const char *value; /* atomic; NULL: forgotten; hidden: see below */
-	uint32_t by;	   /* accessed atomically */
+	/*
+	 * NULL: the override was removed; hidden: NCCL must not find the
+	 * variable; accessed atomically
+	 */
+	const char *value;
+	uint32_t by; /* accessed atomically */
 	struct note note;
 };
 
-/* Values set by programs; constant once @ready. */
+/* A value that programs have set. It is constant once @ready is set. */
 struct answer {
 	uint32_t ready; /* accessed atomically */
 	char name[NB_OVERRIDE_NAME];
@@ -47,12 +51,13 @@ static const char hidden[] = "";
 static struct entry entries[NB_OVERRIDES];
 static uint32_t nentries; /* accessed atomically */
 static struct answer answers[NB_OVERRIDE_ANSWERS];
-static uint32_t nanswers; /* atomic: places taken */
+static uint32_t nanswers; /* number of entries in use; accessed atomically */
 static char texts[NB_OVERRIDE_TEXTS];
 static size_t ntexts;
-static uint32_t on;	 /* accessed atomically */
-static uint64_t asked;	 /* atomic: look-ups */
-static uint64_t dropped; /* atomic: invalid or surplus answers */
+static uint32_t on;    /* accessed atomically */
+static uint64_t asked; /* number of look-ups; accessed atomically */
+/* number of invalid or surplus answers; accessed atomically */
+static uint64_t dropped;
 
 void nb_override_on(void)
 {
@@ -98,7 +103,10 @@ static bool same_answer(const struct answer *a, const char *name,
 	       (value ? !a->hides && !strcmp(a->value, value) : a->hides);
 }
 
-/* Keep a program's value until the process ends; NULL: the table is full. */
+/*
+ * Keep a program's value until the process ends. Returns NULL if the table is
+ * full.
+ */
 static struct answer *keep_answer(const char *name, const char *value)
 {
 	uint32_t n = __atomic_load_n(&nanswers, __ATOMIC_ACQUIRE);
@@ -126,7 +134,10 @@ static const char *count_dropped(const char *value)
 	return value;
 }
 
-/* The programs' answer for @value; @plain is the environment's value. */
+/*
+ * Returns the value that programs choose for variable @name. @value is the
+ * value without programs; @plain is the environment's.
+ */
 static const char *ask_programs(const char *name, const char *value,
 				const char *plain)
 {
@@ -263,7 +274,7 @@ int nb_override_forget(const char *name, struct nb_err *err)
 	return 0;
 }
 
-/* Take one line into the table; @dry: check it only. */
+/* Add an override from one line of a file. @dry: only check the line */
 static int take_line(char *line, bool dry, struct nb_err *err)
 {
 	static const char word[] = "unset ";

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Contexts of the hooks net/..., filled from our objects.
+/* Fills the contexts of the hooks net/... from the objects of plugin/net. */
 #include "plugin/net/hooks.h"
 
 #include "core/defs/ctx.h"
 #include "plugin/runtime/clock.h"
 
-/* Fields of all contexts, of those with a peer, and of requests. */
+/*
+ * Initialisers of the fields that all net contexts, those with a peer, and
+ * those of requests have.
+ */
 #define CONN(c) .comm_id = (c)->comm_id, .conn = (c)->id, .dev = (c)->dev
 #define PEER(c) CONN(c), .peer = (c)->peer.address, .link = (c)->peer.link
 #define REQUEST(r)                                                       \
@@ -51,7 +54,7 @@ void nb_net_run_accept(const struct nb_net_conn *c, uint64_t since)
 
 void nb_net_run_posted(struct nb_net_request *r)
 {
-	if (!r->start_ns) /* no program was attached when NCCL called */
+	if (!r->start_ns) /* no program was attached when NCCL made the call */
 		r->start_ns = nb_clock_ns();
 	if (r->kind == NB_NET_SEND && nb_events_hooked(NB_HOOK_NET_ISEND)) {
 		struct ncclbpf_net_isend ctx = { REQUEST(r),

@@ -7,8 +7,9 @@
 #include "plugin/profiler/hooks.h"
 
 /*
- * The objects behind the hooks net/..., and one function a hook. Callers check
- * nb_events_hooked first, so a hook without programs costs one load.
+ * Net objects (context, connection, request), and one function for each net/...
+ * hook. Callers check nb_events_hooked first, so a hook without programs costs
+ * one load.
  */
 enum { NB_NET_REQUESTS = 128 };
 
@@ -23,38 +24,40 @@ struct nb_net_ctx {
 
 struct nb_net_conn;
 
-/* A request, as NCCL holds it. */
+/* A request as NCCL holds it. */
 struct nb_net_request {
-	void *inner; /* NULL: free */
+	void *inner; /* the transport's request; NULL: this entry is free */
 	struct nb_net_conn *conn;
 	uint64_t number, bytes;
-	uint64_t start_ns; /* NCCL's call; 0: no program wanted it then */
-	uint32_t kind;	   /* enum nb_net_kind; 2: a flush */
+	uint64_t start_ns; /* time of NCCL's call; 0: no program needed it */
+	uint32_t kind;	   /* enum nb_net_kind; 2 means a flush */
 	uint32_t tag, polls, buffers;
 	bool busy, failed;
 };
 
-/* A connection or listener. Its data path has one thread. */
+/* A connection or listener. One thread uses its data path. */
 struct nb_net_conn {
 	void *inner;
 	enum nb_net_kind kind;
 	uint32_t dev, speed;
 	uint64_t comm_id, id, listener, born_ns;
 	struct nb_net_peer peer;
-	/* atomic counters, for readers in list.h */
+	/* atomic counters, which the readers of list.h read */
 	uint64_t requests, bytes;
 	uint32_t outstanding, errors;
-	struct nb_net_conn *before, *behind; /* list.c's */
-	bool listed;			     /* likewise */
-	struct nb_net_request request[];     /* empty for a listener */
+	struct nb_net_conn *before, *behind; /* links in the list of list.c */
+	bool listed; /* true while list.c has it in its list */
+	struct nb_net_request request[]; /* a listener has no requests */
 };
 
 void nb_net_run_listen(const struct nb_net_conn *c);
-/* Returns the traffic class that programs chose; NB_NET_CLASS_NONE: none
- * chosen. */
+/*
+ * Run the programs of net/connect. Returns the traffic class that a program
+ * chose, or NB_NET_CLASS_NONE.
+ */
 int nb_net_run_connect(const struct nb_net_conn *c, bool done);
 void nb_net_run_accept(const struct nb_net_conn *c, uint64_t since);
-/* Sets start_ns if it is 0. */
+/* Run the programs of a posted request. Sets @r's start_ns if it is 0. */
 void nb_net_run_posted(struct nb_net_request *r);
 void nb_net_run_test(const struct nb_net_request *r, int error);
 void nb_net_run_close(const struct nb_net_conn *c);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The list of connections, under its own lock. Only opening, closing and
- * readers take the lock, never the data path.
+ * The process's list of connections and its lock. Opening, closing and reading
+ * take the lock; the data path does not.
  */
 #include "plugin/net/list.h"
 
@@ -11,8 +11,10 @@
 static struct {
 	pthread_mutex_t lock;
 	struct nb_net_conn *first, *last;
-	struct nb_net_sums gone; /* live is not used */
-	uint64_t errors;	 /* atomic; of no connection */
+	/* sums of closed connections; field live is unused */
+	struct nb_net_sums gone;
+	/* errors that belong to no connection; accessed atomically */
+	uint64_t errors;
 } list = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void nb_net_list_add(struct nb_net_conn *c)
@@ -59,8 +61,7 @@ void nb_net_list_error(void)
 void nb_net_list_forked(void)
 {
 	pthread_mutex_init(&list.lock, NULL);
-	/* another thread may have been linking a connection during the fork
-	 * */
+	/* another thread may have been changing the list during the fork */
 	for (struct nb_net_conn *c = list.first; c; c = c->behind)
 		c->listed = false;
 	list.first = list.last = NULL;

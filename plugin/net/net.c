@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * The layer between NCCL and a transport, which shows connections and requests
- * to policies. NCCL holds our objects, which point to the transport's. Requests
- * are a ring in their connection, so a completed request stays readable for
- * irecvConsumed. Only opening and closing connections locks or allocates.
+ * to policies. NCCL holds pointers to our objects, which point to the
+ * transport's. The requests of a connection form a ring, so a completed request
+ * stays readable for irecvConsumed. Only opening and closing connections locks
+ * or allocates.
  */
 #include "plugin/net/net.h"
 
@@ -23,8 +24,8 @@ enum { TRIPS = 64 };
 
 /*
  * Pending connects. The transport keeps its state in NCCL's handle, so we find
- * our state by the handle's address and the thread. Under the lock; a new
- * connect replaces the oldest.
+ * ours by the handle's address and the thread. Protected by net.lock. If the
+ * table is full, a new connect replaces the oldest one.
  */
 struct trip {
 	const void *handle;
@@ -36,16 +37,17 @@ struct trip {
 static struct {
 	pthread_mutex_t lock;
 	bool chosen;
-	const struct nb_net_ops *ops; /* NULL: no device */
-	bool wrapped;		      /* ops belong to a wrapped plugin */
-	int devices; /* atomic: the number of devices reported to NCCL */
+	const struct nb_net_ops *ops; /* NULL if there is no device */
+	bool wrapped; /* ops are the functions of a wrapped plugin */
+	/* number of devices reported to NCCL; accessed atomically */
+	int devices;
 	unsigned next_trip;
 	struct trip trip[TRIPS];
-	unsigned inits; /* successful inits; under NCCL's lock */
+	unsigned inits; /* successful inits; protected by NCCL's lock */
 	uint64_t conns; /* accessed atomically */
 } net = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The context for versions before 11, which have none. */
+/* Context for versions before 11, in which NCCL passes no context. */
 static struct nb_net_ctx nobody = { .traffic_class = NB_NET_CLASS_NONE };
 
 static void log_tcp(bool warn, const char *line)
@@ -75,8 +77,10 @@ static const struct nb_net_ops *open_wrapped(void)
 	return ops;
 }
 
-/* Did the user choose this library? NCCL also loads libnccl-net.so, which may
- * be a link to it. */
+/*
+ * Returns true if the user chose this library. NCCL also loads libnccl-net.so,
+ * which may be a link to this library.
+ */
 static bool is_named(void)
 {
 	const char *v = getenv("NCCL_NET_PLUGIN");
@@ -109,8 +113,11 @@ const char *nb_net_used(int *devices)
 	return net.wrapped ? nb_wrapped[NB_WRAPPED_NET].name : "tcp";
 }
 
-/* Another thread may have held the lock. A pending choice starts again; pending
- * connects are the parent's. */
+/*
+ * Reset the state in a forked child. Another thread may have held the lock. The
+ * choice of a transport starts again if it was pending. Pending connects belong
+ * to the parent.
+ */
 void nb_net_forked(void)
 {
 	pthread_mutex_init(&net.lock, NULL);
@@ -118,7 +125,9 @@ void nb_net_forked(void)
 	nb_net_list_forked();
 }
 
-/* Count a wrapped plugin's error before NCCL gets it. */
+/*
+ * Count an error that a wrapped plugin's function @what returned. Returns @rc.
+ */
 static int count_result(const char *what, int rc)
 {
 	if (__builtin_expect(rc != NB_NET_OK, 0) && net.wrapped)
@@ -126,7 +135,10 @@ static int count_result(const char *what, int rc)
 	return rc;
 }
 
-/* The same for a call without a connection. */
+/*
+ * Count the error of a wrapped plugin's call that belongs to no connection.
+ * Returns @rc.
+ */
 static int count_lone_result(const char *what, int rc)
 {
 	if (rc)
@@ -140,9 +152,9 @@ const struct nb_net_ops *nb_net_ops_used(void)
 }
 
 /*
- * The first init that fails reports no device, so NCCL takes its own network;
- * an error would end the communicator, and crash old releases. A later failure
- * is an error.
+ * Handle a failed init. The first failure reports no device, so NCCL uses its
+ * own network: an error would end the communicator, and crash old releases. A
+ * later failure is an error.
  */
 static int net_init_failed(void **to, struct nb_net_ctx *c, int rc)
 {
@@ -176,7 +188,7 @@ int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
 	if (to)
 		*to = c;
 	if (!c || !net.ops)
-		return NB_NET_OK; /* devices then reports none */
+		return NB_NET_OK; /* nb_net_devices then reports no device */
 	c->comm_id = init->comm_id;
 	c->traffic_class = init->traffic_class;
 	rc = count_lone_result("init", net.ops->init(&c->inner, init));
@@ -288,7 +300,9 @@ int nb_net_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	return NB_NET_OK;
 }
 
-/* With the lock. */
+/*
+ * Find a pending connect of this handle and thread. The caller holds the lock.
+ */
 static struct trip *find_connecting(const void *handle, int dev,
 				    uint64_t comm_id)
 {
@@ -301,7 +315,7 @@ static struct trip *find_connecting(const void *handle, int dev,
 	return NULL;
 }
 
-/* Take the pending connection of this handle, or make a new one. */
+/* Returns the pending connect of this handle, or a new connection. */
 static struct nb_net_conn *connecting_take(const struct nb_net_ctx *x, int dev,
 					   const void *handle,
 					   int *traffic_class)
@@ -329,7 +343,7 @@ static struct nb_net_conn *connecting_take(const struct nb_net_ctx *x, int dev,
 	return c;
 }
 
-/* Keep a connect that needs further calls. */
+/* Keep a connect that NCCL must continue with further calls. */
 static void connecting_put(const void *handle, struct nb_net_conn *c,
 			   int traffic_class)
 {
@@ -337,7 +351,7 @@ static void connecting_put(const void *handle, struct nb_net_conn *c,
 
 	pthread_mutex_lock(&net.lock);
 	t = &net.trip[net.next_trip++ % TRIPS];
-	free(t->conn); /* NCCL gave up this connect, or starts anew */
+	free(t->conn); /* NCCL has given up this connect, or starts it again */
 	*t = (struct trip){ handle, pthread_self(), c, traffic_class };
 	pthread_mutex_unlock(&net.lock);
 }
@@ -359,7 +373,7 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
 		return NB_NET_ARGUMENT;
 	*send_comm = NULL;
 	if (traffic_class ==
-	    NB_NET_CLASS_NONE) /* v11 and later: the class of init */
+	    NB_NET_CLASS_NONE) /* from v11 on, init has set the class */
 		traffic_class = x->traffic_class;
 	c = connecting_take(x, dev, handle, &traffic_class);
 	if (!c)
@@ -496,7 +510,10 @@ enum {
 		      1u << NB_HOOK_NET_TEST
 };
 
-/* A free request, in ring order; NULL: all are in use, and NCCL tries again. */
+/*
+ * Returns a free request, in ring order, or NULL if all are in use; NCCL then
+ * tries again.
+ */
 static struct nb_net_request *conn_free_request(struct nb_net_conn *c)
 {
 	for (uint64_t i = 0; i < NB_NET_REQUESTS; i++) {
@@ -516,7 +533,9 @@ static bool post_hooked(void)
 		0);
 }
 
-/* Call it before the transport, which may finish the request inside its call.
+/*
+ * Prepare a request. Must run before the transport is called, since the
+ * transport may finish the request within the call.
  */
 static void request_begin(struct nb_net_request *r)
 {
@@ -524,7 +543,10 @@ static void request_begin(struct nb_net_request *r)
 	r->start_ns = post_hooked() ? nb_clock_ns() : 0;
 }
 
-/* Fill in a request that the transport took: @r->inner is not NULL. */
+/*
+ * Fill in a request that the transport has accepted, so its @r->inner is not
+ * NULL.
+ */
 static void request_posted(struct nb_net_request *r, uint32_t kind,
 			   uint64_t bytes, uint32_t tag, uint32_t buffers)
 {
@@ -590,7 +612,8 @@ int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags,
 
 	if (!request)
 		return NB_NET_ARGUMENT;
-	inner = *request; /* NCCL may pass a hint here: hand it on */
+	/* NCCL may pass a hint in *request, which the transport gets */
+	inner = *request;
 	*request = NULL;
 	if (!c || c->kind != NB_NET_RECV || n < 1 || !sizes)
 		return NB_NET_ARGUMENT;
@@ -629,7 +652,8 @@ int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
 		return NB_NET_OK;
 	r = conn_free_request(c);
 	if (!r)
-		return NB_NET_SYSTEM; /* NULL would mean "flushed" */
+		/* a NULL request would mean that the flush is complete */
+		return NB_NET_SYSTEM;
 	request_begin(r);
 	rc = count_result("iflush", net.ops->iflush(c->inner, n, data, sizes,
 						    mhandles, &r->inner));
@@ -644,7 +668,7 @@ int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
 	return NB_NET_OK;
 }
 
-/* Complete the request and free its place. */
+/* Complete a request and free its entry. */
 static void request_done(struct nb_net_request *r, const int *sizes)
 {
 	struct nb_net_conn *c = r->conn;
@@ -655,14 +679,16 @@ static void request_done(struct nb_net_request *r, const int *sizes)
 			r->bytes += (uint64_t)sizes[i];
 	}
 	NB_NET_COUNT(c->outstanding, -1u);
-	if (r->kind != NB_NET_LISTENER) /* a flush moves no data */
+	if (r->kind != NB_NET_LISTENER) /* a flush moves no data of its own */
 		NB_NET_COUNT(c->bytes, r->bytes);
 	r->busy = false;
 	if (nb_events_hooked(NB_HOOK_NET_TEST))
 		nb_net_run_test(r, NB_NET_OK);
 }
 
-/* A failed request stays busy, so NCCL gets the same answer again. */
+/*
+ * Mark a request as failed. It stays busy, so NCCL gets the same error again.
+ */
 static void request_failed(struct nb_net_request *r, int error)
 {
 	NB_NET_COUNT(r->conn->errors, 1);
@@ -684,7 +710,9 @@ int nb_net_test(void *request, int *done, int *sizes)
 	if (!r || !r->busy)
 		return NB_NET_ARGUMENT;
 	r->polls++;
-	/* get the sizes even if NCCL does not ask, to count a receive's bytes
+	/*
+	 * get the sizes even if NCCL does not ask, since they are the bytes
+	 * received
 	 */
 	if (!sizes && r->kind == NB_NET_RECV &&
 	    r->buffers <= NB_NET_MAX_RECVS) {

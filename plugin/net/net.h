@@ -10,19 +10,22 @@
 
 /*
  * The net plugin. plugin/abi/net.c maps all versions of NCCL's interface to the
- * calls nb_net_*. These track connections and requests, run the programs of the
- * hooks net/..., and leave the data to a transport: our own TCP (tcp.c) or a
- * wrapped plugin (wrapped_net.c).
+ * functions nb_net_*. These record connections and requests, run the programs
+ * of the hooks net/..., and call a transport to move the data: our own TCP
+ * transport (tcp.c) or a wrapped plugin (wrapped_net.c).
  */
 
-/* ---- what NCCL calls, all versions; anything may be NULL ---- */
+/*
+ * NCCL calls the functions below in all interface versions. Any argument may be
+ * NULL.
+ */
 
 /*
  * The first init chooses the transport: the plugin that NCCLBPF_CHAIN_NET
- * names, or our own. If neither works, or NCCL_NET_PLUGIN does not name this
- * library, or @usable is false, we report no device and NCCL uses its own
- * network.
- * nb_net_ops_used gives the transport's functions, NULL: none.
+ * names, or our own. If that fails, NCCL_NET_PLUGIN does not name this library,
+ * or @usable is false, we report no device and NCCL uses its own network.
+ * nb_net_ops_used returns the transport's functions, or NULL if there is no
+ * transport.
  */
 int nb_net_init(void **ctx, const struct nb_net_init *init, bool usable);
 const struct nb_net_ops *nb_net_ops_used(void);
@@ -53,21 +56,23 @@ int nb_net_irecv_consumed(void *recv_comm, int n, void *request);
 int nb_net_make_vdevice(int *dev, struct nb_net_vprops *props);
 int nb_net_set_net_attr(void *ctx, void *attr);
 
-/* ---- the rest of the plugin ---- */
+/* Other parts of the plugin call the functions below. */
 
-/* The name of the transport in use, NULL: none. *@devices: the number last
- * given to NCCL. */
+/*
+ * Returns the name of the transport in use, or NULL. *@devices is set to the
+ * number of devices last reported to NCCL.
+ */
 const char *nb_net_used(int *devices);
-/* After a fork, in the child. */
+/* Reset the net plugin's state in a forked child. */
 void nb_net_forked(void);
 
 /*
- * nb_net_wrap - a wrapped net plugin as a transport
- * @lib:     its library, from dlopen
- * @version: set to the version of its interface that is used
+ * nb_net_wrap - use a vendor's net plugin as the transport
+ * @lib: handle of its library, from dlopen
+ * @version: set to the interface version that is used
  *
- * NULL: it has no complete ncclNetPlugin_v5 to _v12. One in a process, never
- * freed.
+ * Returns NULL if the library has no complete ncclNetPlugin_v5 to _v12. A
+ * process has one such transport, which is never freed.
  */
 const struct nb_net_ops *nb_net_wrap(void *lib, int *version,
 				     const char **name);

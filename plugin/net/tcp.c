@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The data path of our TCP transport. A connection's requests form a ring in
- * NCCL's order; each call advances the first unfinished one as far as the
+ * NCCL's order. Each call moves the first unfinished request on as far as the
  * socket allows. A message is a header and its bytes. A read also takes bytes
- * of the next messages into a small buffer, so short messages cost one system
+ * of following messages into a small buffer, so short messages cost one system
  * call.
  */
 #include "plugin/net/tcp.h"
@@ -26,21 +26,21 @@ struct request {
 	struct nb_tcp_comm *comm;
 	enum phase phase;
 	char *data;
-	size_t posted; /* bytes of NCCL's buffer */
-	size_t size;   /* bytes of the message, once known */
-	size_t moved;  /* bytes moved so far */
+	size_t posted; /* size of NCCL's buffer in bytes */
+	size_t size;   /* size of the message in bytes, once it is known */
+	size_t moved;  /* bytes sent or received so far */
 };
 
 struct nb_tcp_comm {
 	int fd;
 	bool send;
-	int error; /* enum nb_net_result, permanent */
+	int error; /* enum nb_net_result; an error is permanent */
 	uint64_t link;
-	uint32_t first, last; /* requests that wait: [first, last) */
-	uint32_t number;      /* of the current message */
+	uint32_t first, last; /* waiting requests: first to last - 1 */
+	uint32_t number;      /* number of the current message */
 	size_t head_moved;
 	struct nb_tcp_head head;
-	/* stall detection */
+	/* fields of the stall detection */
 	uint32_t idle;
 	bool stalled;
 	uint64_t moved_ns;
@@ -53,7 +53,8 @@ struct nb_tcp_comm {
 struct nb_tcp_conf nb_tcp_conf = { NULL, UINT64_C(10000000000),
 				   UINT64_C(30000000000),
 				   UINT64_C(10000000000) };
-static uint64_t counts[NB_TCP_NCOUNTS]; /* accessed atomically */
+/* counts of events; accessed atomically */
+static uint64_t counts[NB_TCP_NCOUNTS];
 
 void nb_tcp_count(enum nb_tcp_count what)
 {
@@ -139,7 +140,7 @@ static void tcp_peer(void *comm, struct nb_net_peer *to)
 	nb_tcp_addr_text(a, to->text, sizeof(to->text));
 }
 
-/* Mark the connection as broken, and log it once. */
+/* Mark the connection as broken, and log this once. */
 static int comm_break(struct nb_tcp_comm *c, int result, const char *why)
 {
 	const struct request *r = &c->request[c->first % REQUESTS];
@@ -178,7 +179,7 @@ static void comm_complete(struct nb_tcp_comm *c)
 	c->head_moved = 0;
 }
 
-/* @n bytes of the current message have been sent. */
+/* Account for @n bytes of the current message that were sent. */
 static void comm_sent(struct nb_tcp_comm *c, struct request *r, size_t n)
 {
 	size_t head = sizeof(c->head) - c->head_moved;
@@ -219,7 +220,7 @@ static int comm_move_send(struct nb_tcp_comm *c, bool *moved)
 	return NB_NET_OK;
 }
 
-/* Copy bytes from the read-ahead buffer. */
+/* Copy bytes from the read-ahead buffer. Returns how many. */
 static size_t comm_take_ahead(struct nb_tcp_comm *c, void *to, size_t want)
 {
 	size_t have = c->ahead_end - c->ahead_at;
@@ -232,7 +233,7 @@ static size_t comm_take_ahead(struct nb_tcp_comm *c, void *to, size_t want)
 	return have;
 }
 
-/* Check a complete header. */
+/* Check the header of a message after all of it has arrived. */
 static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 {
 	char why[160];
@@ -255,7 +256,7 @@ static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 	return NB_NET_OK;
 }
 
-/* Use the read-ahead bytes. */
+/* Move the bytes of the read-ahead buffer into requests. */
 static int comm_use_ahead(struct nb_tcp_comm *c)
 {
 	while (c->first != c->last) {
@@ -279,8 +280,10 @@ static int comm_use_ahead(struct nb_tcp_comm *c)
 	return NB_NET_OK;
 }
 
-/* Read once: into the message, and bytes beyond it into the empty read-ahead
- * buffer. */
+/*
+ * Read once from the socket: first into the message, then into the empty
+ * read-ahead buffer.
+ */
 static ssize_t comm_read(struct nb_tcp_comm *c)
 {
 	struct request *r = comm_current(c);
@@ -332,7 +335,7 @@ static int comm_move_recv(struct nb_tcp_comm *c, bool *moved)
 	return NB_NET_OK;
 }
 
-/* No progress: check for a stall. */
+/* Check for a stall, because this call made no progress. */
 static void comm_check_stall(struct nb_tcp_comm *c)
 {
 	uint64_t now;
@@ -374,8 +377,10 @@ static int comm_move(struct nb_tcp_comm *c)
 	return rc;
 }
 
-/* The next slot of the ring; NULL: NCCL has not yet seen the end of its last
- * request. */
+/*
+ * Returns the next entry of the ring, or NULL if NCCL has yet to see the end of
+ * the entry's last request.
+ */
 static struct request *comm_post(struct nb_tcp_comm *c, void *data, size_t size)
 {
 	struct request *r = &c->request[c->last % REQUESTS];
@@ -416,7 +421,7 @@ static int tcp_irecv(void *comm, int n, void **data, size_t *sizes, int *tags,
 		return NB_NET_ARGUMENT;
 	if (c->error)
 		return c->error;
-	/* do not read yet: the data has likely not arrived */
+	/* do not read yet, because the data has probably not arrived */
 	*request = comm_post(c, data[0], sizes[0]);
 	return NB_NET_OK;
 }
@@ -435,7 +440,7 @@ static int tcp_test(void *request, int *done, int *sizes)
 		rc = comm_move(c);
 	if (r->phase != DONE)
 		return rc;
-	/* messages completed before the connection broke are valid */
+	/* messages that were complete before the connection broke are valid */
 	*done = 1;
 	if (sizes)
 		sizes[0] = (int)r->size;
@@ -458,7 +463,7 @@ static int tcp_reg_mr(void *comm, void *data, size_t size, int type,
 	*mhandle = NULL;
 	if (type != NB_NET_HOST_MEMORY)
 		return NB_NET_ARGUMENT;
-	*mhandle = comm; /* anything but NULL */
+	*mhandle = comm; /* any value except NULL, which NCCL would reject */
 	return NB_NET_OK;
 }
 

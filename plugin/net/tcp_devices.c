@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The TCP transport's devices: network interfaces chosen by NCCL's rules, so
- * settings for NCCL's Socket transport work here too.
+ * The TCP transport's devices. Network interfaces are chosen by NCCL's rules,
+ * so settings for NCCL's Socket transport also apply here.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -87,7 +87,7 @@ bool nb_tcp_ifname_lets(const char *value, const char *name)
 	return any != except;
 }
 
-/* The driver's speed in Mbit/s, or the default. */
+/* Returns the driver's speed in Mbit/s, or the default speed. */
 static int speed_of(const char *name)
 {
 	char path[96];
@@ -113,8 +113,10 @@ static void pci_of(struct nb_tcp_dev *d)
 		memcpy(d->pci, real, strlen(real) + 1);
 }
 
-/* Rank of an interface: 0 network; 1 bridge of containers or virtual machines;
- * 2 loopback. */
+/*
+ * Returns the preference of an interface: 0 for a network, 1 for a bridge of
+ * containers or virtual machines, 2 for loopback.
+ */
 static int rank_of(const struct ifaddrs *a)
 {
 	if (a->ifa_flags & IFF_LOOPBACK)
@@ -135,7 +137,7 @@ static bool device_usable(const struct ifaddrs *a, const char *ifname,
 		const struct sockaddr_in6 *v6 =
 			(const struct sockaddr_in6 *)(const void *)a->ifa_addr;
 
-		/* a link-local address is invalid on other hosts */
+		/* a link-local address is not valid on other hosts */
 		if (IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
 			return false;
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Listen, connect and accept, without waiting. A connector sends a number that
- * only the handle contains. The listener drops every other connection, and none
- * delays another.
+ * Listening, connecting and accepting, all without waiting. A connecting peer
+ * sends a number that only the handle contains. The listener drops every other
+ * connection. No connection delays another.
  */
 #include <assert.h>
 #include <errno.h>
@@ -18,29 +18,30 @@
 #include "plugin/runtime/clock.h"
 
 enum { GUESTS = 64 };
-static const uint64_t AGAIN_NS = 100000000; /* between two tries */
+/* delay between two connect attempts */
+static const uint64_t AGAIN_NS = 100000000;
 
-/* A communicator's context, with its pending connects. */
+/* Context of a communicator, with its pending connects. */
 struct ctx {
 	int traffic_class;
 	pthread_mutex_t lock;
 	struct trip *trips;
 };
 
-/* A pending connect. The handle points to it. */
+/* A pending connect, to which the handle points. */
 struct trip {
 	struct trip *next;
-	struct ctx *ctx; /* NULL: in no list */
-	int fd;		 /* -1: try again */
-	bool there;	 /* connected */
+	struct ctx *ctx; /* context whose list contains it, or NULL */
+	int fd;		 /* socket; -1: try again later */
+	bool there;	 /* TCP connection is established */
 	int traffic_class;
 	uint64_t began, again;
-	size_t said; /* bytes of hello */
+	size_t said; /* bytes of the hello sent so far */
 	struct nb_tcp_hello hello;
 	union nb_tcp_addr to;
 };
 
-/* A peer that has connected but has not identified itself. */
+/* A peer that has connected but has not yet identified itself. */
 struct guest {
 	int fd;
 	uint64_t came;
@@ -53,7 +54,7 @@ struct listener {
 	int fd, traffic_class;
 	uint64_t cookie;
 	unsigned n;
-	struct guest guest[GUESTS]; /* the oldest first */
+	struct guest guest[GUESTS]; /* sorted by age, the oldest first */
 };
 
 static_assert(sizeof(struct nb_tcp_handle) <= NB_NET_HANDLE, "ABI ref., 3.2");
@@ -71,7 +72,7 @@ int nb_tcp_init(void **to, const struct nb_net_init *init)
 	return NB_NET_OK;
 }
 
-/* Unlink and free a pending connect. */
+/* Remove a pending connect from its list and free it. */
 static void connecting_free(struct trip *t)
 {
 	if (t->ctx) {
@@ -113,7 +114,7 @@ static void set_class(int fd, int family, int traffic_class)
 			   sizeof(traffic_class));
 }
 
-/* Options of a connection's socket; keepalive detects a dead host. */
+/* Set the options of a connection's socket. Keepalive detects a dead host. */
 static void set_options(int fd, int family, int traffic_class)
 {
 	int one = 1;
@@ -152,7 +153,7 @@ static void fill_handle(struct nb_tcp_handle *h, const struct listener *l,
 	nb_tcp_addr_pack(a, &h->family, &h->port, h->addr);
 }
 
-/* Listen on a port of the device's address; @a gets its number. */
+/* Listen on a free port of the device's address. @a gets the port. */
 static int open_port(struct listener *l, union nb_tcp_addr *a)
 {
 	socklen_t size = nb_tcp_addr_size(a);
@@ -199,7 +200,7 @@ int nb_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	return NB_NET_OK;
 }
 
-/* The address in a handle; false: the handle is not ours. */
+/* Read the address in a handle. Returns false if the handle is not ours. */
 static bool address_of(const struct nb_tcp_handle *h, union nb_tcp_addr *a)
 {
 	return h->magic == NB_TCP_HANDLE_MAGIC &&
@@ -237,8 +238,10 @@ static struct trip *connecting_new(struct ctx *c, int traffic_class,
 	return t;
 }
 
-/* May connect be tried again after this error: nobody listens yet, or the
- * route is down? */
+/*
+ * Returns true if connect may be tried again after this error, because nobody
+ * listens yet or the route is down.
+ */
 static bool is_transient(int error)
 {
 	return error == ECONNREFUSED || error == ETIMEDOUT ||
@@ -246,7 +249,7 @@ static bool is_transient(int error)
 	       error == ENETUNREACH || error == EADDRNOTAVAIL;
 }
 
-/* Return 0, EAGAIN to try again later, or another errno. */
+/* Start a connect. Returns 0, EAGAIN to try again later, or another errno. */
 static int connect_begin(struct trip *t)
 {
 	if (nb_clock_system() < t->again)
@@ -261,7 +264,7 @@ static int connect_begin(struct trip *t)
 	return 0;
 }
 
-/* Is the connect complete? */
+/* Check whether the connect is complete. Returns 0, EAGAIN or another errno. */
 static int connect_done(struct trip *t)
 {
 	union nb_tcp_addr peer;
@@ -384,7 +387,7 @@ static void guest_reject(struct listener *l, unsigned i, enum nb_tcp_count why)
 	guest_remove(l, i);
 }
 
-/* Accept waiting connections. 0 or errno. */
+/* Accept waiting connections. Returns 0 or an errno. */
 static int accept_guests(struct listener *l)
 {
 	for (;;) {
@@ -400,15 +403,18 @@ static int accept_guests(struct listener *l)
 		     errno == ENOMEM || errno == EBADF || errno == EINVAL))
 			return errno;
 		if (g.fd < 0)
-			continue; /* closed again */
+			/* the peer has already closed the connection */
+			continue;
 		if (l->n == GUESTS)
 			guest_reject(l, 0, NB_TCP_LATE);
 		l->guest[l->n++] = g;
 	}
 }
 
-/* Read the peer's hello. 1: a rank sent it; 0: incomplete; -1: not from a
- * rank. */
+/*
+ * Read the peer's hello. Returns 1 if a rank sent it, 0 if it is incomplete, -1
+ * if it did not come from a rank.
+ */
 static int guest_hello(const struct listener *l, struct guest *g)
 {
 	while (g->got < sizeof(g->hello)) {

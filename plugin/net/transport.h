@@ -6,27 +6,27 @@
 #include <stdint.h>
 
 /*
- * What a transport is: our own TCP (tcp.c), or a wrapped net plugin
- * (plugin/abi/wrapped_net.c).
+ * The interface of a net transport: our own TCP transport (tcp.c), or a wrapped
+ * net plugin (plugin/abi/wrapped_net.c).
  */
 
 /* The values of ncclResult_t that a net plugin returns. */
 enum nb_net_result {
 	NB_NET_OK = 0,
-	NB_NET_SYSTEM = 2,   /* this machine failed */
-	NB_NET_INTERNAL = 3, /* ...or this plugin */
+	NB_NET_SYSTEM = 2,   /* this machine has failed */
+	NB_NET_INTERNAL = 3, /* this plugin has failed */
 	NB_NET_ARGUMENT = 4,
 	NB_NET_USAGE = 5,  /* ranks disagree about a transfer */
-	NB_NET_REMOTE = 6, /* the peer failed or went away */
+	NB_NET_REMOTE = 6, /* the peer has failed or ended */
 };
 
 enum {
-	NB_NET_HANDLE = 128, /* bytes of a connection handle */
+	NB_NET_HANDLE = 128, /* size of a connection handle in bytes */
 	NB_NET_HOST_MEMORY = 1,
 	NB_NET_CUDA_MEMORY = 2,
 	NB_NET_DMABUF = 4,
 	NB_NET_MAX_VDEVS = 8,
-	NB_NET_MAX_RECVS = 32, /* buffers that one irecv may pass */
+	NB_NET_MAX_RECVS = 32, /* most buffers in one irecv */
 	NB_NET_CLASS_NONE = -1,
 };
 
@@ -35,48 +35,48 @@ struct nb_net_vprops {
 	int devs[NB_NET_MAX_VDEVS];
 };
 
-/* Properties of a device, in the newest version's shape. */
+/* Properties of a device, in the layout of the newest version. */
 struct nb_net_props {
-	char *name;	/* unique; lives as long as the library */
-	char *pci_path; /* or NULL */
+	char *name;	/* unique name, valid as long as the library */
+	char *pci_path; /* PCI path, or NULL */
 	uint64_t guid;
-	int ptr_support; /* NB_NET_HOST_MEMORY | ... */
+	int ptr_support; /* bits NB_NET_HOST_MEMORY etc. */
 	int reg_is_global, force_flush;
-	int speed; /* Mbit/s */
+	int speed; /* speed of the device in Mbit/s */
 	int port;
-	float latency; /* microseconds */
+	float latency; /* latency in microseconds */
 	int max_comms, max_recvs;
 	int device_type, device_version;
 	struct nb_net_vprops v;
 	size_t max_p2p_bytes, max_coll_bytes;
 	int max_multi_request;
-	int16_t rail_id, plane_id; /* -1: undefined */
+	int16_t rail_id, plane_id; /* -1 if not defined */
 };
 
 typedef void nb_net_logger(int level, unsigned long flags, const char *file,
 			   int line, const char *fmt, ...);
 
-/* The arguments of init; pointers are only passed to a wrapped plugin. */
+/* Arguments of init. Its pointers are only passed on to a wrapped plugin. */
 struct nb_net_init {
-	uint64_t comm_id; /* 0 before v11 */
+	uint64_t comm_id; /* identity of the communicator; 0 before v11 */
 	int traffic_class;
 	nb_net_logger *logger;
 	void *profiler_callback;
 };
 
-/* A transport's description of the peer. */
+/* A transport's description of a connection's peer. */
 struct nb_net_peer {
-	uint64_t address; /* hash of its address; 0: not known */
-	uint64_t link;	  /* number equal at both ends; 0: not known */
-	char text[64];	  /* "address:port"; "": not known */
+	uint64_t address; /* hash of the peer's address; 0 if not known */
+	uint64_t link;	  /* number that both ends share; 0 if not known */
+	char text[64];	  /* "address:port", or "" if it is not known */
 };
 
 /*
- * A transport, with NCCL's newest interface in our types. As in NCCL's
- * interface, nothing blocks: a connection that is not ready is NULL with
- * NB_NET_OK, and so is a request that cannot be taken now. Functions marked "or
- * NULL" may be missing. NCCL's threads call them; a connection's data path has
- * one thread.
+ * Functions of a transport: NCCL's newest interface, with our types. As in
+ * NCCL's interface, no function blocks. A connection that is not ready is NULL
+ * with NB_NET_OK, and so is a request that cannot be accepted now. Functions
+ * that "may be NULL" are optional. NCCL's threads call them; one thread uses a
+ * connection's data path.
  */
 struct nb_net_ops {
 	int (*init)(void **ctx, const struct nb_net_init *init);
@@ -84,13 +84,13 @@ struct nb_net_ops {
 	int (*devices)(int *n);
 	int (*get_properties)(int dev, struct nb_net_props *props);
 	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
-	/* @traffic_class: NB_NET_CLASS_NONE: the class of init */
+	/* @traffic_class: NB_NET_CLASS_NONE: use the class of init */
 	int (*connect)(void *ctx, int dev, int traffic_class, void *handle,
 		       void **send_comm, void **dev_handle);
 	int (*accept)(void *listen_comm, void **recv_comm, void **dev_handle);
 	int (*reg_mr)(void *comm, void *data, size_t size, int type,
 		      void **mhandle);
-	/* or NULL */
+	/* Register a DMA-BUF. May be NULL. */
 	int (*reg_mr_dmabuf)(void *comm, void *data, size_t size, int type,
 			     uint64_t offset, int fd, void **mhandle);
 	int (*dereg_mr)(void *comm, void *mhandle);
@@ -99,24 +99,24 @@ struct nb_net_ops {
 	int (*irecv)(void *recv_comm, int n, void **data, size_t *sizes,
 		     int *tags, void **mhandles, void **phandles,
 		     void **request);
-	/* or NULL */
+	/* Flush received data. May be NULL. */
 	int (*iflush)(void *recv_comm, int n, void **data, int *sizes,
 		      void **mhandles, void **request);
 	int (*test)(void *request, int *done, int *sizes);
 	int (*close_send)(void *comm);
 	int (*close_recv)(void *comm);
 	int (*close_listen)(void *comm);
-	/* these may all be NULL */
+	/* The functions below may be NULL. */
 	int (*get_device_mr)(void *comm, void *mhandle, void **dptr);
 	int (*irecv_consumed)(void *recv_comm, int n, void *request);
 	int (*make_vdevice)(int *dev, struct nb_net_vprops *props);
 	int (*set_net_attr)(void *ctx, void *attr);
 	void (*peer)(void *comm, struct nb_net_peer *peer);
-	/* does connect use its traffic class? */
+	/* true if connect uses its traffic class */
 	bool takes_class;
 };
 
-/* FNV-1a, for addresses. */
+/* FNV-1a hash, used for addresses. */
 static inline uint64_t nb_net_hash(const void *p, size_t n)
 {
 	const unsigned char *b = (const unsigned char *)p;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Starting the site's agent. The agent is no child of the job for long: the
- * program forks and its first process exits at once, so the application sees no
- * process that it does not know.
+ * Starts the site's agent. The agent does not stay a child of the job: the
+ * program forks and its first process exits at once. The application therefore
+ * sees no unknown child process.
  */
 #include "plugin/process/agent.h"
 
@@ -26,17 +26,20 @@
 #include "plugin/runtime/params.h"
 
 enum {
-	FIRST_MS = 3000, /* other processes leave the start to the first */
+	/* time in which only the first process starts the agent */
+	FIRST_MS = 3000,
 	RETRY_MS = 2000,
-	STUCK_MS = 5000, /* an agent that does not turn is ended */
-	ABSENT_MS = 8000 /* a site without an agent is warned of */
+	STUCK_MS = 5000, /* an agent that is silent for this time is ended */
+	/* log a warning if the site has no agent for this time */
+	ABSENT_MS = 8000
 };
 
-/* Control thread only. */
+/* State of starting an agent. Only the control thread uses it. */
 static struct {
-	uint64_t missing_ms; /* since when there is no agent; 0: there is */
+	uint64_t missing_ms; /* since when there is no agent; 0: there is one */
 	uint64_t tried_ms;
-	pid_t starter; /* our child, which exits when the agent runs; 0: none */
+	/* our child process, which exits when the agent runs; 0: none */
+	pid_t starter;
 	bool told;
 	bool told_absent;
 } agent;
@@ -46,7 +49,7 @@ static uint64_t now_ms(void)
 	return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
 }
 
-/* Is no living process of the job in an entry before ours? */
+/* Returns true if no living process of the job has an earlier entry. */
 static bool is_first(const struct nb_segment *s)
 {
 	for (uint32_t i = 0; i < s->proc; i++)
@@ -57,7 +60,10 @@ static bool is_first(const struct nb_segment *s)
 	return true;
 }
 
-/* The program: NCCLBPF_AGENT, beside this library, or in ../bin. */
+/*
+ * Find the agent's program: NCCLBPF_AGENT, or a file beside this library or in
+ * ../bin.
+ */
 static bool find_program(char path[PATH_MAX])
 {
 	const char *set = nb_params.str[NB_P_AGENT];
@@ -84,7 +90,10 @@ static bool find_program(char path[PATH_MAX])
 	return false;
 }
 
-/* The job's environment, without what would load into the agent, too. */
+/*
+ * Returns the job's environment without variables that would load this library
+ * into the agent, too.
+ */
 static char **agent_environment(void)
 {
 	size_t n = 0, k = 0;
@@ -100,7 +109,10 @@ static char **agent_environment(void)
 	return env;
 }
 
-/* 0 or an errno. Does not wait for the program's first process. */
+/*
+ * Start the agent's program. Returns 0 or an errno. It does not wait for the
+ * program's first process.
+ */
 static int spawn_agent(const char *path)
 {
 	char name[] = "ncclbpf-agent", job[] = "--job", dir[] = "--dir",
@@ -160,9 +172,9 @@ static void start_agent(void)
 }
 
 /*
- * Reap the program's first process. The control thread never waits for it: it
- * serves the sockets and closes fences. A starter that hangs is ended, because
- * no other one is started beside it.
+ * Reap the program's first process. The control thread never waits for it,
+ * because it serves the sockets and decides fences. A first process that hangs
+ * is ended, because no other agent is started while it runs.
  */
 static void reap_starter(uint64_t now)
 {
@@ -181,7 +193,10 @@ static void reap_starter(uint64_t now)
 	}
 	if (!pid || (pid < 0 && errno == EINTR))
 		return;
-	/* ECHILD: the application has reaped it, or we are its forked child */
+	/*
+	 * ECHILD: the application has reaped the process, or we are a forked
+	 *   child
+	 */
 	agent.starter = 0;
 	if (pid > 0 && status)
 		nb_log(NB_LOG_WARN, "agent: its first process ended with %s %d",
@@ -190,7 +205,7 @@ static void reap_starter(uint64_t now)
 					 : WTERMSIG(status));
 }
 
-/* An agent that is stopped keeps the ranks at a fence waiting. */
+/* End an agent that was stopped, because ranks at a fence wait for it. */
 static void end_if_stuck(const struct nb_segment *s, uint64_t pid,
 			 uint64_t start, uint64_t now)
 {
@@ -207,8 +222,11 @@ static void end_if_stuck(const struct nb_segment *s, uint64_t pid,
 	kill((pid_t)pid, SIGKILL);
 }
 
-/* Nothing else may end the wait of a rank at an armed fence: it cannot know how
- * the other sites have decided. So whoever reads the log must learn of it. */
+/*
+ * Warn that the site has no agent. Nothing else can end the wait of a rank at
+ * an armed fence, because the rank cannot know what the other sites have
+ * decided.
+ */
 static void tell_absent(uint64_t now)
 {
 	if (agent.told_absent || now < agent.missing_ms + ABSENT_MS)

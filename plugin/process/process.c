@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The plugin's life in a process: the order of initialisation, periodic
+ * The plugin's life cycle in a process: the order of initialisation, periodic
  * housekeeping, fork, and the end.
  */
 #include "plugin/process/process.h"
@@ -34,9 +34,9 @@
 #include "plugin/wrap/wrapped.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static enum { FRESH, MADE, FAILED } made; /* under start_lock */
-static bool forked; /* a forked child in which NCCL has not called init yet */
-static struct nb_control *control; /* NULL: no socket */
+static enum { FRESH, MADE, FAILED } made; /* protected by start_lock */
+static bool forked; /* true in a forked child until NCCL calls init there */
+static struct nb_control *control; /* NULL if there is no control socket */
 
 void nb_process_tick(void)
 {
@@ -78,8 +78,9 @@ static void after_fork_parent(void)
 }
 
 /*
- * The child has copies of everything except the control thread, and it is no
- * rank: its communicators must not write into the parent's slots.
+ * Reset the plugin in a forked child. The child has copies of everything except
+ * the control thread. It is not a rank, so its communicators must not write
+ * into the parent's slots.
  */
 static void after_fork_child(void)
 {
@@ -102,8 +103,10 @@ static bool wants_control(void)
 	return !nb_params.num[NB_P_CONTROL] && nb_self.dir.dirfd >= 0;
 }
 
-/* Load the initial generation from NCCLBPF_POLICY; the empty one if that fails.
- * */
+/*
+ * Load the initial generation from NCCLBPF_POLICY, or use the empty generation
+ * if that fails.
+ */
 static void load_first(void)
 {
 	const char *list = nb_params.str[NB_P_POLICY];
@@ -205,7 +208,7 @@ static void free_all(void)
 	nb_params_free();
 }
 
-/* NCCL calls in a forked child of an initialised process. */
+/* Initialise the plugin again, because NCCL calls it in a forked child. */
 static int process_make_forked(void)
 {
 	int rc;
@@ -213,7 +216,8 @@ static int process_make_forked(void)
 	nb_control_stop(control);
 	control = NULL;
 	forked = false;
-	nb_gens.staged = NULL; /* announced for the parent alone */
+	/* the staged generation was announced only for the parent */
+	nb_gens.staged = NULL;
 	nb_jobdir_close(&nb_self.dir);
 	nb_self_open();
 	rc = attach_segment();
@@ -246,9 +250,9 @@ bool nb_process_ready(nb_logger_fn *logger)
 }
 
 /*
- * At exit or dlclose. If communicators still exist, their threads may still
- * decide while the process exits. Then free nothing that they use; other
- * processes notice by our pid that this process is dead.
+ * Free everything at exit or dlclose. If communicators still exist, their
+ * threads may still decide while the process exits, so nothing that they use is
+ * freed. Other processes notice by our PID that this process has ended.
  */
 static __attribute__((destructor)) void process_end(void)
 {

@@ -7,30 +7,30 @@
 #include "plugin/runtime/log.h"
 
 /*
- * The plugin's life in a process: NCCL's first call initialises it, the control
- * thread does its housekeeping, it survives fork(2), and unloading the library
- * frees it.
+ * The plugin's life cycle in a process. NCCL's first call initialises it, the
+ * control thread does its housekeeping, it survives fork(2), and unloading the
+ * library frees it.
  */
 
 /*
- * nb_process_ready - initialise the plugin at the first call
- * @logger: NCCL's, may be NULL; the first one given is kept
+ * nb_process_ready - initialise the plugin at NCCL's first call
+ * @logger: NCCL's logger, may be NULL; the first one given is kept
  *
- * Reads the environment, loads NCCLBPF_POLICY, starts the control thread
- * (again after a fork). Failures are logged, and the plugin does without the
- * failed part. False: NCCLBPF_DISABLE=1, or memory is short. Any thread,
- * without locks.
+ * It reads the environment, loads NCCLBPF_POLICY and starts the control thread
+ * (again after a fork). A failure is logged, and the plugin works without the
+ * failed part. Returns false if NCCLBPF_DISABLE=1 or there is no memory. Any
+ * thread may call it without locks.
  */
 bool nb_process_ready(nb_logger_fn *logger);
 
 /*
- * One turn of housekeeping: changes of other processes, generations to free,
- * log lines, divergence, controllers, the profiler. The control thread calls
- * it about ten times a second, without locks.
+ * Do the housekeeping: adopt changes of other processes, free generations,
+ * write log lines, check for divergence, run controllers and the profiler's
+ * sweep. The control thread calls it about ten times a second, without locks.
  */
 void nb_process_tick(void);
 
-/* Path of the control socket; NULL: there is none. */
+/* Returns the path of the control socket, or NULL if there is none. */
 const char *nb_process_socket(void);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Control sockets as a client: find them by name in the job directory,
- * connect, say hello, pass a line and perhaps an object in a sealed memory
- * file, read lines.
+ * A client of control sockets. It finds sockets by name in the job directory,
+ * connects, says hello, sends a line and perhaps an object in a sealed memory
+ * file, and reads the reply's lines.
  */
 #include "plugin/relay/local.h"
 
@@ -24,7 +24,10 @@
 
 enum { SEND_MS = 5000, MAX_LINE = (1 << 20) + 1 };
 
-/* Is @name a socket of job @job? Gives rank (-1: unknown) and PID. */
+/*
+ * Returns true if @name is the socket of job @job. Sets the rank (-1: unknown)
+ * and the PID.
+ */
 static bool parse_name(const char *name, const char *job, int *rank, int *pid)
 {
 	size_t n = strlen(job);
@@ -80,7 +83,9 @@ int nb_local_list(const struct nb_jobdir *place, struct nb_json *j,
 	return 0;
 }
 
-/* The name of the socket of @pid; false: there is none. */
+/*
+ * Find the name of the socket of process @pid. Returns false if there is none.
+ */
 static bool find_name(const struct nb_jobdir *place, int pid, char name[256],
 		      struct nb_err *err)
 {
@@ -137,7 +142,10 @@ static int send_all(struct nb_local *l, const char *p, size_t size, int fd,
 		if (n > 0) {
 			p += n;
 			size -= (size_t)n;
-			fd = -1; /* the kernel passes it with the first byte */
+			/*
+			 * the kernel sends the descriptor with the first byte
+			 */
+			fd = -1;
 			continue;
 		}
 		if (errno == EINTR)
@@ -186,7 +194,10 @@ static void keep_object(struct nb_local *l, struct msghdr *m)
 	}
 }
 
-/* 1: more bytes; 0: none now; -1: closed */
+/*
+ * Receive bytes. Returns 1 if more were read, 0 if there are none now, -1 if
+ * the connection is closed.
+ */
 static int receive(struct nb_local *l)
 {
 	union {
@@ -260,7 +271,7 @@ static int connect_name(struct nb_local *l, const struct nb_jobdir *place,
 	if (l->fd < 0)
 		return nb_fail(err, NB_E_IO, 0, "no socket: %s",
 			       strerror(errno));
-	/* EAGAIN: its queue of connections is full */
+	/* EAGAIN: the backlog of the process is full */
 	while ((rc = connect(l->fd, (struct sockaddr *)&a, sizeof(a))) &&
 	       errno == EAGAIN && left_ms(until)) {
 		struct timespec t = { 0, 10000000 };

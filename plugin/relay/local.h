@@ -10,44 +10,52 @@
 #include "plugin/runtime/jobdir.h"
 
 /*
- * The relay's end of a control socket. One request a connection; the calls
- * block for at most the time-outs of plugin/relay/local.c.
+ * The relay's end of a control socket. Each connection carries one request. The
+ * calls block at most for the time-outs of plugin/relay/local.c.
  */
 struct nb_local {
-	int fd;	    /* -1: closed */
-	int object; /* descriptor that came beside a reply, or -1 */
+	int fd;	    /* socket; -1: the connection is closed */
+	int object; /* descriptor that came with a reply, or -1 */
 	struct nb_buf in;
 };
 
-/* How long a process has to accept and to answer hello. */
+/* Time in which a process must accept a connection and answer hello. */
 enum { NB_LOCAL_CONNECT_MS = 1000, NB_LOCAL_HELLO_MS = 5000 };
 
-/* Write {"rank":…,"pid":…} for each control socket of the job into the open
- * array of @j. */
+/*
+ * Write {"rank":…,"pid":…} for each control socket of the job into the open
+ * array of @j.
+ */
 int nb_local_list(const struct nb_jobdir *place, struct nb_json *j,
 		  struct nb_err *err);
 
-/* The moment that is @ms from now, for waits below: several may share it. */
+/*
+ * Returns the time @ms from now, as a deadline for the functions below. Several
+ * calls may share a deadline.
+ */
 uint64_t nb_local_until(int ms);
 /*
  * nb_local_begin - connect to process @pid and send hello
- * @until: for a process whose queue of connections is full
+ * @until: deadline if the process's backlog is full
  *
- * 0, NB_E_NOTARGET, NB_E_IO. nb_local_greeted waits for the answer: 0,
- * NB_E_NOTARGET, NB_E_TIMEOUT, NB_E_PROTOCOL. The caller closes @l in any case.
+ * Returns 0, NB_E_NOTARGET or NB_E_IO. nb_local_greeted waits for the answer
+ * and returns 0, NB_E_NOTARGET, NB_E_TIMEOUT or NB_E_PROTOCOL. The caller
+ * closes @l in any case.
  */
 int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place, int pid,
 		   uint64_t until, struct nb_err *err);
 int nb_local_greeted(struct nb_local *l, uint64_t until, struct nb_err *err);
 void nb_local_close(struct nb_local *l);
-/* Send @line of @size bytes and, if @object_size is not 0, an object beside
- * it. */
+/*
+ * Send @line of @size bytes and, if @object_size is not 0, an object with it.
+ */
 int nb_local_send(struct nb_local *l, const char *line, size_t size,
 		  const void *object, size_t object_size, struct nb_err *err);
 /*
- * Wait until @until for the next line. 1: a line of *@size bytes with its line
- * feed is at l->in.data; 0: none yet; else NB_E_NOTARGET (closed),
- * NB_E_PROTOCOL. The caller removes it with nb_local_drop.
+ * Wait until @until for the next line. Returns 1 if l->in.data has a line of
+ * *@size bytes, including its line feed. Returns 0 if there is no line yet.
+ * Otherwise returns NB_E_NOTARGET (the connection is closed) or NB_E_PROTOCOL.
+ * The caller removes the line with nb_local_drop.
  */
 int nb_local_line(struct nb_local *l, uint64_t until, size_t *size,
 		  struct nb_err *err);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The client's certificate and the roles in its subject. An organizational
- * unit names the role, because etcd's JSON gateway refuses certificates with
- * a common name, and one certificate should serve for both.
+ * Reads the roles in the subject of the client's certificate. An organizational
+ * unit names a role, because etcd's JSON gateway refuses certificates with a
+ * common name, and one certificate should work for both servers.
  */
 #include "plugin/relay/peer.h"
 
@@ -26,7 +26,7 @@ static int refuse_certificate(unsigned status, struct nb_err *err)
 	return NB_E_PERM;
 }
 
-/* Reads the roles among the organizational units of the subject. */
+/* Read the roles among the organizational units of the subject. */
 static int read_roles(const gnutls_datum_t *der, bool *control,
 		      struct nb_err *err)
 {
@@ -68,7 +68,7 @@ int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control,
 {
 	const union MHD_ConnectionInfo *info;
 	const gnutls_datum_t *list;
-	/* a certificate for servers alone is no client's */
+	/* a certificate only for servers is not valid for a client */
 	gnutls_typed_vdata_st purpose = {
 		.type = GNUTLS_DT_KEY_PURPOSE_OID,
 		.data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT,

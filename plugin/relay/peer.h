@@ -9,12 +9,13 @@
 struct MHD_Connection;
 
 /*
- * nb_relay_peer - what may the client of a connection do?
- * @tls:     the server requires certificates
- * @control: set to whether it may control; all who pass may observe
+ * nb_relay_peer - find out what the client of a connection may do
+ * @tls: the server requires certificates
+ * @control: set to true if the client may control; every accepted client may
+ *   observe
  *
- * 0, or NB_E_PERM: no certificate, one that is expired or of another
- * authority, or one without a role.
+ * Returns 0, or NB_E_PERM if there is no certificate, it has expired, another
+ * authority signed it, or it names no role.
  */
 int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control,
 		  struct nb_err *err);

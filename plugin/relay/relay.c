@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The server: libmicrohttpd with a thread for each connection, because each
- * request waits for processes of this site. The peer's rights are checked
- * before anything else, and the role of each line before a process gets it.
+ * The agent's HTTP server. It uses libmicrohttpd with a thread for each
+ * connection, because each request waits for processes of this site. The peer's
+ * rights are checked first, and the role that a line needs is checked before a
+ * process gets the line.
  */
 #include "plugin/relay/relay.h"
 
@@ -28,26 +29,33 @@ enum {
 	CONNECTIONS = 64,
 	IDLE_S = 60,
 	STACK = 256 << 10,
-	BODY_SIZE = (8 << 20) + NB_WIRE_LINE, /* an object and its line */
+	/* largest body: an object and its line */
+	BODY_SIZE = (8 << 20) + NB_WIRE_LINE,
 	REPLY_MS = 30000,
-	REPLIES_SIZE = 64 << 20, /* of all processes, without errors */
-	STREAM_MS = 1000, /* then a line feed, so that a dead client shows */
+	/* limit of all processes' replies together, without errors */
+	REPLIES_SIZE = 64 << 20,
+	/* interval of line feeds, which detect a dead client */
+	STREAM_MS = 1000,
 	PEM_SIZE = 1 << 20,
 	PROCESSES = 512,
-	SECRET = 16 /* random bytes of the path that stands for a certificate */
+	/* random bytes in the path, used in place of a certificate */
+	SECRET = 16
 };
 
 struct nb_relay {
 	const struct nb_jobdir *place;
 	struct MHD_Daemon *daemon;
-	char *cacert, *cert, *key; /* PEM text */
+	char *cacert, *cert, *key; /* contents of the PEM files */
 	bool tls, no_images;
-	/* without TLS: "/" and SECRET bytes in hex, before each path */
+	/*
+	 * without TLS: "/" and SECRET bytes in hexadecimal, which precede each
+	 * path
+	 */
 	char secret[2 + 2 * SECRET];
 	char address[300 + 2 * SECRET];
 };
 
-/* An HTTP request whose body has not arrived whole. */
+/* An HTTP request whose body has not arrived completely. */
 struct exchange {
 	struct nb_relay *relay;
 	bool control;
@@ -120,7 +128,7 @@ static enum MHD_Result reply_processes(struct MHD_Connection *c,
 struct lines {
 	struct nb_request req;
 	char *copy;
-	size_t size; /* of the line with its line feed */
+	size_t size; /* size of the line with its line feed */
 	const char *object;
 	size_t object_size;
 	bool follow;
@@ -149,7 +157,9 @@ static int read_line(struct MHD_Connection *c, struct exchange *x,
 			       "%zu bytes follow the line, the header "
 			       "Ncclbpf-Object says %zu",
 			       l->object_size, size);
-	/* not strndup: the line may have zero bytes, which the parser refuses
+	/*
+	 * strndup would stop at a zero byte, which the parser must see and
+	 * refuse
 	 */
 	l->copy = malloc(l->size);
 	if (!l->copy)
@@ -202,7 +212,7 @@ static int append_object(struct nb_buf *out, struct nb_local *l, size_t *size,
 	return 0;
 }
 
-/* One process, one line of reply. */
+/* Send a line to one process, and answer with its reply line. */
 static enum MHD_Result answer_once(struct MHD_Connection *c,
 				   const struct lines *in, struct nb_local *l)
 {
@@ -234,7 +244,7 @@ static ssize_t stream_read(void *arg, uint64_t at, char *out, size_t room)
 	(void)at;
 	if (rc < 0)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (!rc) { /* empty lines mean nothing to the client */
+	if (!rc) { /* send an empty line, which the client ignores */
 		*out = '\n';
 		return 1;
 	}
@@ -251,7 +261,7 @@ static void stream_free(void *arg)
 	free(arg);
 }
 
-/* Takes @l. */
+/* Answer with a stream of lines. Takes ownership of @l. */
 static enum MHD_Result answer_stream(struct MHD_Connection *c,
 				     struct nb_local *l)
 {
@@ -326,8 +336,10 @@ static size_t list_pids(const char *text, struct one *all)
 	return n;
 }
 
-/* Each wait is shared: a site takes no longer because more of its processes do
- * not answer. */
+/*
+ * Ask all processes. They share each wait, so the time does not grow with the
+ * number of processes that do not answer.
+ */
 static void ask_all(struct one *all, size_t n, const struct exchange *x,
 		    const struct lines *in)
 {
@@ -413,13 +425,18 @@ static enum MHD_Result not_found(struct MHD_Connection *c, const char *url)
 	return reply(c, MHD_HTTP_NOT_FOUND, &out, 0);
 }
 
-/* The path behind the secret; NULL: another secret, or none. */
+/*
+ * Returns the part of the path after the secret, or NULL if the secret is wrong
+ * or missing.
+ */
 static const char *path_of(const struct nb_relay *r, const char *url)
 {
 	size_t n = strlen(r->secret);
 	unsigned char differs = 0;
 
-	/* each byte, so that the time does not tell how many were right */
+	/*
+	 * compare all bytes, so that the time does not tell how many are right
+	 */
 	for (size_t i = 0; i < n; i++) {
 		differs |= (unsigned char)(url[i] ^ r->secret[i]);
 		if (!url[i])
@@ -573,8 +590,11 @@ static int open_listener(const struct nb_relay_config *c, struct nb_err *err)
 	return fd;
 }
 
-/* Who may read the store may look. Other users of the host, and web pages that
- * post to its loopback addresses, may not. */
+/*
+ * Choose a random secret for the server's path. Clients that can read the
+ * address in the store may observe. Other users of the host, and web pages that
+ * send requests to its loopback address, cannot know the secret.
+ */
 static int draw_secret(struct nb_relay *r, struct nb_err *err)
 {
 	unsigned char bytes[SECRET];

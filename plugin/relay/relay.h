@@ -29,12 +29,15 @@
 struct nb_relay;
 
 /*
- * @place:     job directory and job; borrowed until nb_relay_stop
- * @listen:    address to listen on: "127.0.0.1", "::", …
- * @port:      0: any free one
+ * Configuration of the server.
+ *
+ * @place: job directory and job, borrowed until nb_relay_stop
+ * @listen: address to listen on, such as "127.0.0.1" or "::"
+ * @port: port, or 0 for any free port
  * @advertise: host name or address that shells use, without the port
  * @cacert, @cert, @key: PEM files; all empty or NULL: no TLS
- * @no_images: refuse policy load: images reach the processes by changes alone
+ * @no_images: refuse policy load, because images reach processes only by
+ *   changes
  */
 struct nb_relay_config {
 	const struct nb_jobdir *place;
@@ -46,14 +49,17 @@ struct nb_relay_config {
 };
 
 /*
- * Start the server on threads of its own. 0, NB_E_SETTING (files, address),
- * NB_E_IO (the port is taken), NB_E_NOMEM.
+ * Start the server in threads of its own. Returns 0, NB_E_SETTING (a file or
+ * the address), NB_E_IO (the port is in use) or NB_E_NOMEM.
  */
 int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 		   struct nb_err *err);
-/* "https://host:port" or "http://host:port/secret", for the key of the site. */
+/*
+ * Returns "https://host:port" or "http://host:port/secret", which the site's
+ * key in the store contains.
+ */
 const char *nb_relay_address(const struct nb_relay *r);
-/* Close all connections and end the threads. NULL is allowed. */
+/* Close all connections and end the threads. @r may be NULL. */
 void nb_relay_stop(struct nb_relay *r);
 
 #endif

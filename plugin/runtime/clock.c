@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The clock of events. Reading the system's clock costs as much as the rest of
+ * The clock for events. Reading the system's clock costs as much as the rest of
  * an event, so events read the processor's counter and scale it.
  */
 #include "plugin/runtime/clock.h"
@@ -27,7 +27,10 @@ uint64_t nb_clock_system(void)
 	return nb_clock_read(CLOCK_MONOTONIC);
 }
 
-/* Is the counter's rate independent of the processor's frequency? */
+/*
+ * Returns true if the counter's rate does not depend on the processor's
+ * frequency.
+ */
 static bool counter_is_steady(void)
 {
 #if defined(__x86_64__)
@@ -41,9 +44,11 @@ static bool counter_is_steady(void)
 #endif
 }
 
-/* Read both clocks at one moment. A thread may lose the processor between the
- * two reads, so the closest of eight pairs counts. Returns the ticks between
- * its reads. */
+/*
+ * Read both clocks at nearly the same time. The thread may lose the processor
+ * between the two reads, so the closest of eight pairs counts. Returns the
+ * ticks between the reads of that pair.
+ */
 static uint64_t read_both(uint64_t *ns, uint64_t *ticks)
 {
 	uint64_t least = UINT64_MAX;
@@ -63,17 +68,19 @@ static uint64_t read_both(uint64_t *ns, uint64_t *ticks)
 	return least;
 }
 
-/* The value of nb_clock.mult for @ticks in @ns. */
+/* Returns the value of nb_clock.mult for @ticks in @ns. */
 static double rate_of(uint64_t ns, uint64_t ticks)
 {
 	return (double)ns / (double)ticks * 4294967296.0;
 }
 
-/* A new rate changes all times since the start. So a badly measured rate is
- * dropped, and a better one is approached in small steps. Events in progress
- * are then still measured well. A clock with a larger error, because NTP
- * slows the system's clock or the first rate was wrong, halves its error in
- * each step; else it might never catch up. */
+/*
+ * Set a new rate. A new rate changes all times since the start, so a badly
+ * measured rate is dropped, and a better one is approached in small steps.
+ * Events in progress are then still measured well. If the error is larger,
+ * because NTP slows the system's clock or the first rate was wrong, each step
+ * halves the error; otherwise the clock might never catch up.
+ */
 static void set_rate(void)
 {
 	const uint64_t was = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
@@ -98,8 +105,10 @@ static void set_rate(void)
 	__atomic_store_n(&nb_clock.mult, (uint64_t)mult, __ATOMIC_RELEASE);
 }
 
-/* Two milliseconds give a rough rate. Take the first interval with precise
- * ends, or the most precise of FIRST_TRIES. */
+/*
+ * Measure a rough rate for two milliseconds. Use the first interval with
+ * precise ends, or the most precise of FIRST_TRIES.
+ */
 void nb_clock_init(void)
 {
 	struct timespec nap = { 0, 2000000 };

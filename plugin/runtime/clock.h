@@ -10,30 +10,39 @@
 #endif
 
 /*
- * CLOCK_MONOTONIC in nanoseconds, for events: from the processor's counter if
- * its rate is constant (x86-64 with an invariant time stamp counter, arm64),
- * else from the system. nb_clock_init measures the rate for two milliseconds,
- * and nb_clock_turn refines it.
+ * CLOCK_MONOTONIC in nanoseconds, for events. It is computed from the
+ * processor's counter if the counter's rate is constant (x86-64 with an
+ * invariant time stamp counter, arm64), else it is read from the system.
+ * nb_clock_init measures the rate for two milliseconds, and nb_clock_turn
+ * refines it.
  */
 struct nb_clock {
 	uint64_t ticks0, ns0;
-	/* atomic; ns = ticks * mult / 2^32; 0: use the system's clock, the
-	 * other fields may not be set */
+	/*
+	 * ns = ticks * mult / 2^32. 0: use the system's clock, the other fields
+	 * may not be set. Accessed atomically.
+	 */
 	uint64_t mult;
 };
 extern struct nb_clock nb_clock;
 
-/* Measure the counter's rate, once. Sleeps for two milliseconds, or for up to
- * ten if the thread loses the processor each time. */
+/*
+ * Measure the counter's rate once. It sleeps for two milliseconds, or for up to
+ * ten if the thread loses the processor each time.
+ */
 void nb_clock_init(void);
-/* Refine the rate. The clock moves by at most NB_CLOCK_STEP_NS, or by half of
- * its error if that is more. It may move back. */
+/*
+ * Refine the rate. The clock moves by at most NB_CLOCK_STEP_NS, or by half of
+ * its error if that is more. It may move back.
+ */
 enum { NB_CLOCK_STEP_NS = 20000 };
 void nb_clock_turn(void);
-/* Nanoseconds of a clock of the system. */
+/* Returns a clock of the system in nanoseconds. */
 uint64_t nb_clock_read(clockid_t id);
-/* CLOCK_MONOTONIC. Tests may put another clock in its place, so waits between
- * processes read the clock itself. */
+/*
+ * Returns CLOCK_MONOTONIC in nanoseconds. Tests may replace this clock, so
+ * waits between processes call nb_clock_read.
+ */
 uint64_t nb_clock_system(void);
 
 static inline uint64_t nb_clock_ticks(void)

@@ -2,13 +2,15 @@
 #ifndef NB_PLUGIN_RUNTIME_HOT_H
 #define NB_PLUGIN_RUNTIME_HOT_H
 
-/* For functions on the paths of NCCL's threads. */
+/* Attributes for functions that NCCL's threads call often. */
 
 #include <stddef.h>
 #include <string.h>
 
-/* A stack canary costs a nanosecond a call, and these functions have no arrays
- * of variable size. */
+/*
+ * A stack canary costs a nanosecond for each call, and these functions have no
+ * arrays of variable size.
+ */
 #if defined(__has_attribute)
 #if __has_attribute(no_stack_protector)
 #define NB_HOT __attribute__((no_stack_protector))
@@ -21,8 +23,8 @@
 #define NB_INLINE static inline __attribute__((always_inline))
 
 /*
- * Zero a struct of up to 192 bytes, in two halves: gcc turns one memset of that
- * length into `rep stos`, whose microcode is slower than the stores.
+ * Zero a structure of up to 192 bytes in two halves. For a single memset of
+ * this size gcc emits `rep stos`, whose microcode is slower than the stores.
  */
 NB_INLINE void nb_clear(void *p, size_t size)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The job directory. Other users may write to its parents (/tmp), so we open it
- * without following a link, check it through the descriptor, and use that
- * descriptor from then on. An attacker cannot exchange the directory after the
- * check.
+ * The job directory. Other users may write to its parents (/tmp), so it is
+ * opened without following a link and checked through its descriptor, which is
+ * used from then on. An attacker cannot exchange the directory after the check.
  */
 #include "plugin/runtime/jobdir.h"
 
@@ -39,9 +38,10 @@ static void pass_over(const struct search *s, const char *dir, const char *why)
 }
 
 /*
- * File systems whose files only processes of this kernel map. Others may be
- * shared between hosts: their pids and sockets look dead here, and a mapping
- * may differ from the file. FUSE and virtiofs cannot be told apart by type.
+ * Returns true if only processes of this kernel can map files of this file
+ * system type. Other file systems may be shared between hosts: PIDs and sockets
+ * of other hosts look dead here, and a mapping may differ from the file. FUSE
+ * and virtiofs cannot be told apart by their type.
  */
 bool nb_jobdir_shares_memory(long type)
 {
@@ -53,8 +53,8 @@ bool nb_jobdir_shares_memory(long type)
 		BTRFS_SUPER_MAGIC,
 		F2FS_SUPER_MAGIC,
 		OVERLAYFS_SUPER_MAGIC,
-		0x2fc12fc1, /* zfs */
-		0xca451a4e, /* bcachefs */
+		0x2fc12fc1, /* magic number of ZFS */
+		0xca451a4e, /* magic number of bcachefs */
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
@@ -63,7 +63,7 @@ bool nb_jobdir_shares_memory(long type)
 	return false;
 }
 
-/* The reason not to use the open directory; NULL: it may be used. */
+/* Returns why the open directory cannot be used, or NULL if it can be used. */
 static const char *why_unfit(int fd, char *text, size_t size)
 {
 	struct statfs fs;
@@ -95,14 +95,19 @@ static const char *why_unfit(int fd, char *text, size_t size)
 	return NULL;
 }
 
-/* Longest "/<job>.<rank>.<pid>.sock". All ranks use this bound, so all choose
- * the same directory. */
+/*
+ * Returns the length of the longest "/<job>.<rank>.<pid>.sock". All ranks use
+ * this limit, so they choose the same directory.
+ */
 static size_t longest_name(const struct nb_jobdir *p)
 {
 	return strlen(p->job) + sizeof("/.999999999.2147483647.sock") - 1;
 }
 
-/* @quiet: do not report a missing parent directory, which is common. */
+/*
+ * Try to use directory @dir. @quiet: do not report a missing parent directory,
+ * which is common
+ */
 static bool try_dir(const struct search *s, const char *dir, bool quiet)
 {
 	struct nb_jobdir *p = s->place;
@@ -119,7 +124,10 @@ static bool try_dir(const struct search *s, const char *dir, bool quiet)
 	}
 	memcpy(p->dir, dir, n + 1);
 	while (n > 1 &&
-	       p->dir[n - 1] == '/') /* a trailing slash would follow a link */
+	       /*
+		* remove trailing slashes, which would make open follow a link
+		*/
+	       p->dir[n - 1] == '/')
 		p->dir[--n] = '\0';
 	if (n + longest_name(p) > NB_JOBDIR_SUN - 1) {
 		snprintf(text, sizeof(text),
@@ -151,14 +159,17 @@ static bool try_dir(const struct search *s, const char *dir, bool quiet)
 		close(fd);
 		return false;
 	}
-	/* systemd-tmpfiles leaves a locked directory and its files alone */
+	/* systemd-tmpfiles does not remove a locked directory and its files */
 	(void)flock(fd, LOCK_SH | LOCK_NB);
 	p->dirfd = fd;
 	return true;
 }
 
-/* Not XDG_RUNTIME_DIR: it disappears at logout, and ranks that start later
- * would share no segment with those that run. */
+/*
+ * Find a directory. XDG_RUNTIME_DIR is not used, because it disappears at
+ * logout, and ranks that start later would not share a segment with running
+ * ranks.
+ */
 static bool find_dir(const struct search *s, const char *socket_dir)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -203,7 +214,7 @@ static void name_job(struct nb_jobdir *p, const char *job)
 	p->job[n] = '\0';
 }
 
-/* Take the first variable that holds a number. */
+/* Get the rank from the first variable that contains a number. */
 static void name_rank(struct nb_jobdir *p)
 {
 	static const char *const vars[] = { "RANK", "SLURM_PROCID",
@@ -275,7 +286,10 @@ int nb_jobdir_served(const struct nb_jobdir *p, const char *name)
 	return rc;
 }
 
-/* The pid in "<job>.<rank>.<pid>.sock"; 0: the name has another form. */
+/*
+ * Returns the PID in "<job>.<rank>.<pid>.sock", or 0 if the name has another
+ * form.
+ */
 static pid_t pid_of(const char *name)
 {
 	const char *dot = strchr(name, '.');

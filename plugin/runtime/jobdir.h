@@ -8,14 +8,15 @@
 #include "core/base/err.h"
 
 /*
- * The job directory holds the sockets and segments of the user's jobs. File
- * names in it contain the names of job and rank (docs/protocol.md, "Sockets").
+ * The job directory contains the sockets and segments of the user's jobs. Its
+ * file names contain the names of job and rank (docs/protocol.md, "Sockets").
  */
 enum { NB_JOBDIR_JOB = 65, NB_JOBDIR_SUN = 108 };
 
 struct nb_jobdir {
-	int dirfd; /* the checked directory; files are opened relative to it */
-	int rank;  /* -1: the launcher does not say */
+	/* the checked directory, relative to which files are opened */
+	int dirfd;
+	int rank; /* rank from the launcher; -1: unknown */
 	char dir[PATH_MAX];
 	char job[NB_JOBDIR_JOB];
 };
@@ -24,41 +25,45 @@ struct nb_jobdir {
 typedef void nb_jobdir_say_fn(void *arg, const char *line);
 
 /*
- * nb_jobdir_open - find or make the directory, name job and rank
- * @socket_dir: value of NCCLBPF_SOCKET_DIR, "" when not set
- * @job:        value of NCCLBPF_JOB, "" when not set
- * @say:        may be NULL
+ * nb_jobdir_open - find or create the directory, and determine job and rank
+ * @socket_dir: value of NCCLBPF_SOCKET_DIR, or ""
+ * @job: value of NCCLBPF_JOB, or ""
+ * @say: may be NULL
  *
- * Takes the first candidate that is a directory, no link, belongs to the
- * effective uid and gives nobody else access. Makes a missing one (mode 0700).
- * 0, or NB_E_IO if all candidates fail: job and rank are set, dirfd is -1 and
- * dir empty. Reads the environment.
+ * It uses the first candidate that is a directory, is not a link, belongs to
+ * the effective user and gives no access to others. A missing candidate is
+ * created with mode 0700. Returns 0, or NB_E_IO if all candidates fail: job and
+ * rank are then set, dirfd is -1 and dir is empty. It reads the environment.
  */
 int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir,
 		   const char *job, nb_jobdir_say_fn *say, void *arg,
 		   struct nb_err *err);
-/* Close the descriptor. A zeroed struct is fine. */
+/* Close the directory's descriptor. The structure may be all zeroes. */
 void nb_jobdir_close(struct nb_jobdir *p);
 
 /*
- * The socket address of file @name in the directory. It is the real path, so
- * /proc/net/unix shows it. @path gets NB_JOBDIR_SUN bytes. False: the path is
- * too long; no socket name of this job is.
+ * Get the socket address of file @name in the directory. It is the real path,
+ * which /proc/net/unix shows. @path has room for NB_JOBDIR_SUN bytes. Returns
+ * false if the path is too long, which no socket name of this job is.
  */
 bool nb_jobdir_address(const struct nb_jobdir *p, const char *name, char *path);
 
 /*
- * Remove stale sockets: connecting is refused and the process in the name is
- * gone. Returns their number.
+ * Remove stale sockets: those that refuse a connection and whose name contains
+ * the PID of a dead process. Returns their number.
  */
 unsigned nb_jobdir_clean(const struct nb_jobdir *p);
 
-/* Is @type (f_type of statfs(2)) a file system that no other host shares? */
+/*
+ * Returns true if only processes of this kernel can map files of this file
+ * system type (f_type of statfs(2)).
+ */
 bool nb_jobdir_shares_memory(long type);
 
 /*
- * Does a process serve socket @name? -1: the socket does not exist; 0: it
- * refuses; 1: yes, or unknown.
+ * Check whether a process serves socket @name. Returns -1 if the socket does
+ * not exist, 0 if it refuses a connection, 1 if a process serves it or this is
+ * not known.
  */
 int nb_jobdir_served(const struct nb_jobdir *p, const char *name);
 

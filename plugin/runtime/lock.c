@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The locks of the process are one array, so fork can take all of them in
- * order.
+ * The locks of the process. They form one array, so that fork can take all of
+ * them in order.
  */
 #include "plugin/runtime/lock.h"
 
@@ -24,7 +24,8 @@ static void lock_released(enum nb_lock which)
 	(void)which;
 }
 #else
-static __thread unsigned lock_held; /* a bit for each */
+/* bit set of the locks that this thread holds */
+static __thread unsigned lock_held;
 
 static void lock_taken(enum nb_lock which)
 {

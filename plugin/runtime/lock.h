@@ -21,7 +21,10 @@ enum nb_lock { NB_LOCK_STATE, NB_LOCK_WRAP, NB_NLOCKS };
 void nb_lock(enum nb_lock which);
 void nb_unlock(enum nb_lock which);
 
-/* Around fork(2): take all, release all in the parent, and in the child. */
+/*
+ * Handlers of fork(2): take all locks before it, and release all of them in the
+ * parent and in the child.
+ */
 void nb_lock_all(void);
 void nb_unlock_all(void);
 

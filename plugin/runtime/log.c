@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Log lines go through NCCL's logger alone, because NCCL knows the destination.
- * Until NCCL gives us a logger we keep the first lines. `status` and `doctor`
- * show the important facts in any case.
+ * The log. Lines are written only through NCCL's logger, because NCCL knows the
+ * destination. Until NCCL passes a logger, the first lines are kept. `status`
+ * and `doctor` show the important facts in any case.
  */
 #include "plugin/runtime/log.h"
 
@@ -11,7 +11,7 @@
 
 #include "plugin/runtime/params.h"
 
-/* NCCL's numbers (ABI reference, section 0). */
+/* Numbers that NCCL defines (ABI reference, section 0). */
 enum { NCCL_WARN = 2, NCCL_INFO = 3 };
 enum { NCCL_INIT = 0x1, NCCL_TUNING = 0x40 };
 
@@ -20,16 +20,16 @@ static bool level_wanted(enum nb_log_level level)
 	return (int64_t)level <= nb_params.num[NB_P_LOG];
 }
 
-static nb_logger_fn *log_target; /* atomic; NULL: lines are kept */
+static nb_logger_fn *log_target; /* NULL: lines are kept; accessed atomically */
 
-/* Lines written before NCCL gave a logger. */
+/* Lines logged before NCCL passed a logger. */
 enum { EARLY = 16 };
 static struct {
-	uint32_t ready; /* atomic: 1: to be written */
+	uint32_t ready; /* 1 if the line must be written; accessed atomically */
 	enum nb_log_level level;
 	char text[400];
 } early[EARLY];
-static uint32_t nearly; /* atomic: places taken */
+static uint32_t nearly; /* number of entries in use; accessed atomically */
 
 static void log_keep(enum nb_log_level level, const char *text)
 {

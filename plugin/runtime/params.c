@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * NCCLBPF_* variables, as the rows of core/defs/params.h say. A bad value is
- * logged, and the default applies. An unknown NCCLBPF_ name is logged with the
- * nearest known one. The environment is read once, before any thread of ours.
+ * Reads the NCCLBPF_* variables, which are rows of core/defs/params.h. An
+ * invalid value is logged, and the default applies. An unknown NCCLBPF_ name is
+ * logged with the nearest known name. The environment is read once, before this
+ * library starts a thread.
  */
 #include "plugin/runtime/params.h"
 
@@ -19,7 +20,7 @@ extern char **environ;
 
 struct nb_params nb_params;
 
-/* Index of @word among "a|b|c", or -1. */
+/* Returns the index of @word among "a|b|c", or -1. */
 static int find_choice(const char *choices, const char *word)
 {
 	size_t n = strlen(word);
@@ -34,8 +35,10 @@ static int find_choice(const char *choices, const char *word)
 	return -1;
 }
 
-/* Set parameter @p to @text. False: the value is not allowed, or memory is
- * short; then the parameter's text is NULL. */
+/*
+ * Set parameter @p from @text. Returns false if the value is not allowed, or if
+ * there is no memory; the parameter's text is then NULL.
+ */
 static bool take_value(struct nb_params *out, enum nb_param p, const char *text)
 {
 	const struct nb_param_spec *s = nb_spec_param(p);
@@ -158,7 +161,7 @@ static bool params_complete(const struct nb_params *p)
 	return true;
 }
 
-/* Read all values before logging, since NCCLBPF_LOG is one of them. */
+/* Read all values before logging, because NCCLBPF_LOG is one of them. */
 int nb_params_read(void)
 {
 	struct nb_params *p = &nb_params;

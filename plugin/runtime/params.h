@@ -7,18 +7,20 @@
 
 #include "core/spec/spec.h"
 
-/* Values of NCCLBPF_* variables; rows in core/defs/params.h. */
+/* Values of the NCCLBPF_* variables, which are rows of core/defs/params.h. */
 struct nb_params {
-	char *str[NB_NPARAMS];	 /* STR: the text, "" by default; else NULL */
-	int64_t num[NB_NPARAMS]; /* INT: the value; ENUM: the choice's index */
-	bool set[NB_NPARAMS];	 /* the environment has a valid value */
-	bool nccl_filter;	 /* NCCL_ALGO or NCCL_PROTO is set */
+	/* text of a STR parameter, "" by default; else NULL */
+	char *str[NB_NPARAMS];
+	/* value of an INT parameter, or index of an ENUM's choice */
+	int64_t num[NB_NPARAMS];
+	bool set[NB_NPARAMS]; /* the environment has a valid value */
+	bool nccl_filter;     /* NCCL_ALGO or NCCL_PROTO is set */
 };
 
-/* The process's values. Constant after nb_params_read. */
+/* The process's values, which are constant after nb_params_read. */
 extern struct nb_params nb_params;
 
-/* Do the job's hosts change together (NCCLBPF_FLEET)? */
+/* Returns true if the job's hosts change together (NCCLBPF_FLEET is set). */
 static inline bool nb_params_fleet(void)
 {
 	const char *urls = nb_params.str[NB_P_FLEET];
@@ -29,12 +31,13 @@ static inline bool nb_params_fleet(void)
 /*
  * nb_params_read - read the environment into nb_params, once
  *
- * Logs each invalid value (the default applies) and each unknown NCCLBPF_
- * name. 0, or NB_E_NOMEM, which is logged.
+ * It logs each invalid value, whose default applies, and each unknown NCCLBPF_
+ * name. Returns 0, or NB_E_NOMEM, which is logged.
  */
 int nb_params_read(void);
-/* Free the texts. NCCLBPF_LOG keeps its value for lines that are still to be
- * written. */
+/*
+ * Free the texts. NCCLBPF_LOG keeps its value for lines that are logged later.
+ */
 void nb_params_free(void);
 
 #endif

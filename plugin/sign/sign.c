@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Ed25519 signatures of policy images. The signed message begins with its
- * purpose, so that a signature made for something else is not one of an image.
+ * purpose, so that a signature of something else is not valid for an image.
  */
 #include "plugin/sign/sign.h"
 
@@ -28,7 +28,7 @@ enum {
 	SEED = crypto_sign_SEEDBYTES,
 	KEY = crypto_sign_PUBLICKEYBYTES,
 	SIGNED = crypto_sign_BYTES,
-	TEXT = 96 /* base64 of 64 bytes, with its NUL */
+	TEXT = 96 /* base64 of 64 bytes, including its NUL */
 };
 
 static const char *const words[] = { [NB_SIGN_GOOD] = "good",
@@ -49,8 +49,11 @@ static int sodium_start(struct nb_err *err)
 		       : 0;
 }
 
-/* The next line that is neither empty nor a comment, in @line; false: none.
- * A line that is too long is cut, and so refused by its reader. */
+/*
+ * Copy the next line that is neither empty nor a comment to @line. Returns
+ * false if there is none. A line that is too long is changed so that its parser
+ * refuses it.
+ */
 static bool next_line(const char **text, size_t *size, char line[256])
 {
 	while (*size) {
@@ -63,7 +66,11 @@ static bool next_line(const char **text, size_t *size, char line[256])
 		*text += lf ? n + 1 : n;
 		*size -= lf ? n + 1 : n;
 		if (strlen(line) != room || n > 255)
-			line[0] = '?'; /* a zero byte, or too long */
+			/*
+			 * the line has a zero byte or is too long, so make it
+			 * invalid
+			 */
+			line[0] = '?';
 		if (*line && *line != '#')
 			return true;
 	}
@@ -114,7 +121,10 @@ static void message_of(const char *digest, char message[MESSAGE + 1])
 	snprintf(message, MESSAGE + 1, PURPOSE "%s", digest);
 }
 
-/* @secret: refused if others may read it. The bytes are the caller's. */
+/*
+ * Read a key file. The caller frees @out. @secret: refuse a file that others
+ * may read
+ */
 static int read_file(const char *path, bool secret, struct nb_buf *out,
 		     struct nb_err *err)
 {
@@ -193,7 +203,7 @@ int nb_sign_keygen(const char *name, const char *path, struct nb_buf *public,
 	return rc;
 }
 
-/* A line of two words and base64 of 32 bytes, as both kinds of key are. */
+/* Parse a key line, which has two words and the base64 form of 32 bytes. */
 static bool parse_key(const char *line, const char *kind,
 		      char name[NB_SIGN_NAME + 1], uint8_t to[KEY])
 {

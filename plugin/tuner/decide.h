@@ -11,28 +11,30 @@
 #include "plugin/tuner/tuner.h"
 
 /*
- * The decision path, inlined into each version's entry point. tuner.c has the
- * rare parts. Single nanoseconds count here (`make bench`), so the path calls
- * nothing but policies, and does not scan the cost table while NCCL repeats a
- * question.
+ * The decision path, which is inlined into each version's entry point. tuner.c
+ * has the rare cases. Single nanoseconds count here (`make bench`). The path
+ * therefore calls nothing except policies, and does not scan the cost table
+ * while NCCL repeats a question.
  */
 
-/* The outcome of a decision, as parts of its packed form. */
+/* Outcome of a decision, as two words of its packed form. */
 struct nb_outcome {
 	uint64_t word2, costs;
 };
 
-/* ---- the rare cases, in tuner.c ---- */
+/* tuner.c defines the functions below, for the rare cases. */
 
-/* Run the policies; the context is filled. */
+/* Run the policies on a context that is already filled. */
 int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *table,
 		 int *channels);
 
-/* Record a decision without policies. */
+/* Record a decision that no policy made. */
 int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes,
 		  uint32_t pipe, bool reg_buff);
-/* The general forms of nb_decide: the whole decision, and the part after the
- * fence. */
+/*
+ * General forms of nb_decide: nb_tuner_any makes the whole decision,
+ * nb_tuner_rest the part after the fence.
+ */
 int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 		 float *table, int nalgo, int nproto, int reg_buff,
 		 int *channels);
@@ -41,7 +43,9 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 		  int *channels);
 
 /*
- * @asked: pipe operations, as packed, @reg_buff: 0 or 1
+ * Record decision @k.
+ * @pipe: pipe operations, in packed form
+ * @reg_buff: 0 or 1
  * @step: nb_hash_step of @bytes and @o->word2
  */
 NB_INLINE void nb_write_down(struct nb_comm *c, const struct nb_seen *seen,
@@ -69,7 +73,7 @@ NB_INLINE void nb_write_down(struct nb_comm *c, const struct nb_seen *seen,
 			 __ATOMIC_RELEASE);
 }
 
-/* Four fields of the context at once. */
+/* Four context fields that are copied at once. */
 typedef uint32_t nb_four __attribute__((vector_size(16), may_alias));
 
 static_assert(offsetof(struct ncclbpf_tuner, nvl_max_ranks) == 48 &&
@@ -86,8 +90,10 @@ static_assert(offsetof(struct ncclbpf_tuner, nvl_max_ranks) == 48 &&
 		      offsetof(struct nb_seen, nccl_proto) == 108,
 	      "fields that nb_fill sets four at a time");
 
-/* Fill the context of this decision, with "no opinion" as the answer. Constant
- * fields are set already. */
+/*
+ * Fill the context of this decision, with "no opinion" as the answer. The
+ * constant fields are set already.
+ */
 NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen,
 		       uint64_t k, uint32_t coll, uint64_t bytes, uint32_t pipe,
 		       bool reg_buff)
@@ -99,13 +105,16 @@ NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen,
 	ctx->coll = coll;
 	ctx->pipe_ops = pipe;
 	*(nb_four *)(to + 48) = *(const nb_four *)&seen->ranks;
-	/* NCCL_ALGO_UNDEF, NCCL_PROTO_UNDEF, no number of channels */
+	/* NCCL_ALGO_UNDEF, NCCL_PROTO_UNDEF and no number of channels */
 	*(nb_four *)(to + 64) = (nb_four){ reg_buff, UINT32_MAX, UINT32_MAX };
 	ctx->costs = seen->table;
 }
 
-/* Is it the usual case, in which only the policies run: ranks agree, no
- * timing, no wrapped tuner, and NCCL repeats a known question? */
+/*
+ * Returns true in the usual case, in which only the policies run: ranks agree,
+ * runs are not timed, there is no wrapped tuner, and NCCL repeats a known
+ * question.
+ */
 NB_INLINE bool nb_usual(const struct nb_comm *c, const struct nb_seen *seen,
 			const float *table, int coll, uint64_t bytes)
 {
@@ -113,7 +122,10 @@ NB_INLINE bool nb_usual(const struct nb_comm *c, const struct nb_seen *seen,
 	       __builtin_expect(nb_seen_is(seen, table, coll, bytes), 1);
 }
 
-/* Run them. @k: of the decision, as nb_fence_clock gives it. */
+/*
+ * Run the policies, or record a decision without them. @k: number of the
+ * decision (nb_fence_clock)
+ */
 NB_INLINE int nb_go_on(struct nb_comm *c, const struct nb_seen *seen,
 		       uint64_t k, int coll, uint64_t bytes, int pipe_ops,
 		       float *table, int reg_buff, int *channels)
@@ -127,10 +139,11 @@ NB_INLINE int nb_go_on(struct nb_comm *c, const struct nb_seen *seen,
 }
 
 /*
- * nb_decide - nb_tuner_decide for questions with a cost table
+ * nb_decide - decide a question that has a cost table
  *
- * The arguments are NCCL's, untrusted. Returns 0, ncclSuccess, always. All
- * other work is in tail calls, so this function saves no register.
+ * The arguments come from NCCL and are not trusted. It always returns 0,
+ * ncclSuccess. All other work is in tail calls, so this function saves no
+ * register.
  */
 NB_INLINE int nb_decide(struct nb_comm *c, int coll, uint64_t bytes,
 			int pipe_ops, float *table, int nalgo, int nproto,

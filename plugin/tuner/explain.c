@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Explain: what a communicator would decide, and the answer after each policy.
+ * Explains what a communicator would decide, with the answer after each policy.
  * The generation runs on copies of its maps.
  */
 #include "plugin/tuner/explain.h"
@@ -32,7 +32,7 @@ static void explain_basis(const struct nb_comm *c, int coll, uint64_t bytes,
 		};
 }
 
-/* The number that a decision would have now (nb_fence_clock). */
+/* Returns the number that a decision would have now (nb_fence_clock). */
 static uint64_t now_of(const struct nb_comm *c)
 {
 	uint64_t calls;
@@ -98,7 +98,8 @@ static uint32_t choice_index(int algo, int proto)
 
 /*
  * Check the answer as a decision would, with the costs of the latest decision.
- * If they are gone, use costs that prefer its answer.
+ * If these costs are lost, use costs that prefer NCCL's choice in that
+ * decision.
  */
 void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
 			    const struct ncclbpf_tuner *ctx)
@@ -117,8 +118,10 @@ void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
 				    &channels);
 	if (!out->seen && a->refused == NB_REFUSED_CHANNELS_ALGO &&
 	    index == NB_COSTS_NONE) {
-		/* NCCL's algorithm is unknown, and most algorithms take a
-		 * number of channels */
+		/*
+		 * NCCL's algorithm is unknown, and most algorithms accept a
+		 * number of channels
+		 */
 		a->refused = NB_REFUSED_NONE;
 		channels = ctx->channels;
 	}
@@ -157,7 +160,7 @@ int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 	out->order = g->order;
 	for (uint32_t i = 0; i < g->npolicies; i++)
 		out->step[i] = (struct nb_explain_step){
-			/* the policy lives longer than the copied generation */
+			/* the policy outlives the copied generation */
 			.policy = g->policy[i].policy->img->name,
 			.algo = -1,
 			.proto = -1,

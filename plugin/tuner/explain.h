@@ -4,44 +4,50 @@
 
 #include "plugin/comm/comm.h"
 
-/* The answer after each policy of the generation, for `explain`. */
+/* The answer after one policy of the generation, for `explain`. */
 struct nb_explain_step {
-	const char *policy; /* name; valid under the lock */
+	const char *policy; /* name of the policy, valid under the lock */
 	int algo, proto;
 	uint32_t channels;
 	bool changed;
 };
 
 struct nb_explain {
-	bool seen; /* a decision of that bucket exists; else NCCL's own choice
-		    * and the offered combinations are not known */
-	struct nb_decision basis;  /* the decision the context comes from */
-	struct nb_decision answer; /* after checking */
+	/*
+	 * a decision of this size bucket exists; if not, NCCL's own choice and
+	 * offer are unknown
+	 */
+	bool seen;
+	/* the decision from which the context is made */
+	struct nb_decision basis;
+	struct nb_decision answer; /* the answer after it was checked */
 	uint32_t generation;
-	struct nb_order order; /* policies that run, by number in step */
+	struct nb_order order; /* policies that run, as indices of step */
 	struct nb_explain_step step[NB_GEN_MAX_POLICIES];
 };
 
 /*
- * nb_comm_explain - what @c would decide for @coll and @bytes, and why
+ * nb_comm_explain - find what @c would decide for @coll and @bytes, and why
  *
- * Runs the current generation on copies of its maps with a context made from
- * the latest decision of that collective and size bucket; where there is none,
- * @out->seen is false and the policies see every combination offered and no
- * choice of NCCL's. Costs are those of that decision while they are kept
- * (NB_SEEN tables); otherwise policies do not know them, and an answer that
- * names an algorithm or a protocol alone gets the partner of the latest
- * decision where that fits, else the first one offered. With
- * NB_LOCK_STATE. 0, NB_E_NOMEM, NB_E_ARG (@coll).
+ * It runs the current generation on copies of its maps. The context comes from
+ * the latest decision of that collective and size bucket. If there is none,
+ * @out->seen is false, and policies see every combination as offered and no
+ * choice of NCCL.
+ *
+ * Costs are those of that decision while they are kept (NB_SEEN tables);
+ * otherwise policies do not know them. An answer with only an algorithm or only
+ * a protocol is then completed from the latest decision if that fits, else with
+ * the first offered combination. The caller holds NB_LOCK_STATE. Returns 0,
+ * NB_E_NOMEM or NB_E_ARG (@coll).
  */
 int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 		    struct nb_explain *out, struct nb_err *err);
 
 /*
- * The parts of it, for plugin/control/commands/explain.c: the context that
- * policies get for
- * @e->basis with @bytes (@table keeps its costs); and from what they left in
- * @ctx the answer, into @e->answer, which holds NCCL's choice before.
+ * The two parts of nb_comm_explain, for plugin/control/commands/explain.c. The
+ * first fills the context that policies get for @e->basis with @bytes; @table
+ * keeps its costs. The second turns the answer that policies left in @ctx into
+ * @e->answer, which contains NCCL's choice before.
  */
 struct ncclbpf_tuner;
 void nb_comm_explain_context(const struct nb_comm *c,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Creation and end of a rank's context. It is entered in the list of
- * communicators and in the job segment. Without a segment the communicator
- * decides too, with a private slot and record that no change reaches.
+ * Creates and ends a rank's context, which is added to the list of
+ * communicators and to the job segment. Without a segment a communicator also
+ * decides, but its slot and record are private, and no change reaches it.
  */
 #include "plugin/tuner/register.h"
 
@@ -25,15 +25,19 @@
 #include "plugin/wrap/wrapped.h"
 
 enum {
-	LOCK_MS = 5000, /* at the end of a rank, when a time-out does no harm */
+	/* used when a rank ends, where a time-out does no harm */
+	LOCK_MS = 5000,
 	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
-	NLATEST = NB_LATEST_NONE + 1, /* one more for decisions without a size
-					 bucket, never read */
+	/*
+	 * the extra entry is for decisions without a size bucket and is never
+	 * read
+	 */
+	NLATEST = NB_LATEST_NONE + 1,
 	BLOCK = HEAD + NB_SEG_RING_SIZE + NLATEST * sizeof(struct nb_latest) +
 		NB_SEEN * sizeof(struct nb_seen)
 };
 
-/* Zeroed pages that cost memory only once they are touched. */
+/* Allocate zeroed pages, which cost no memory until they are touched. */
 static struct nb_comm *comm_alloc(void)
 {
 	char *p = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE,
@@ -66,16 +70,19 @@ static void fill_base(struct nb_comm *c)
 	c->ctx = c->base;
 }
 
-/* Does the fleet decide what a communicator of several hosts starts with? */
+/*
+ * Returns true if the fleet decides with which generation a communicator of
+ * several hosts starts.
+ */
 static bool in_fleet(const struct nb_comm *c)
 {
 	return nb_params_fleet() && c->init.nodes > 1;
 }
 
 /*
- * The initial generation of a new rank. Without a fleet a change reaches one
- * host only, so communicators of several hosts start with NCCLBPF_POLICY on all
- * of them. In a fleet they start with NCCL's own choice, which needs no
+ * Returns the initial generation of a new rank. Without a fleet, a change
+ * reaches only one host, so communicators of several hosts always start with
+ * NCCLBPF_POLICY. In a fleet they start with NCCL's own choice, which needs no
  * agreement (docs/fleet.md).
  */
 static struct nb_gen *initial_gen(const struct nb_comm *c)
@@ -85,7 +92,7 @@ static struct nb_gen *initial_gen(const struct nb_comm *c)
 	return in_fleet(c) ? nb_gens.empty : nb_gen_of(g, c->init.comm_id);
 }
 
-/* The number of the initial generation in the segment. */
+/* Get the initial generation's number in the segment. */
 static int initial_number(const struct nb_comm *c, uint32_t *number,
 			  struct nb_err *err)
 {
@@ -99,9 +106,10 @@ static int initial_number(const struct nb_comm *c, uint32_t *number,
 }
 
 /*
- * With the segment's lock and NB_LOCK_STATE. An entry without identity only
- * counts ranks: a change waits until new communicators are complete, or their
- * ranks would start with different generations.
+ * Register the rank in the segment. The caller holds the segment's lock and
+ * NB_LOCK_STATE. An entry without identity only counts ranks: a change waits
+ * until new communicators are complete, because their ranks would otherwise
+ * start with different generations.
  */
 static void join_segment(struct nb_comm *c)
 {
@@ -145,8 +153,11 @@ static void join_segment(struct nb_comm *c)
 	c->fence.record = &entry->record;
 }
 
-/* Peers of a communicator without identity cannot be told to leave decisions to
- * NCCL. So the baseline that they start with must not change. */
+/*
+ * Keep the baseline from changing. Peers of a communicator without identity
+ * cannot be told to leave decisions to NCCL, so they must all start with the
+ * same baseline.
+ */
 static void hold_baseline(struct nb_comm *c)
 {
 	if (!c->bars)
@@ -155,9 +166,10 @@ static void hold_baseline(struct nb_comm *c)
 }
 
 /*
- * The rank could not register, and may start with another generation than its
- * peers: NCCL decides for all of them. A single rank has no peers, and
- * communicators of several hosts start with NCCLBPF_POLICY in any case.
+ * Mark a rank that could not register. It may have started with another
+ * generation than its peers, so NCCL decides for all of them. A single rank has
+ * no peers, and communicators of several hosts always start with
+ * NCCLBPF_POLICY.
  */
 static void mark_lost(struct nb_comm *c)
 {
@@ -173,9 +185,9 @@ static void mark_lost(struct nb_comm *c)
 }
 
 /*
- * If the wrapped tuner failed for one rank of this process and not for another,
- * NCCL decides for the whole communicator. Processes compare this as a setting
- * when they register.
+ * Compare the ranks of this process. If the wrapped tuner failed for one rank
+ * and not for another, NCCL decides for the whole communicator. Ranks of
+ * different processes compare this as a setting when they register.
  */
 static void compare_peers(struct nb_comm *c)
 {
@@ -214,8 +226,10 @@ static void add_to_list(struct nb_comm *c)
 	nb_comms.n++;
 }
 
-/* The holder of the segment's lock is stuck, maybe in a commit. Must run before
- * the baseline is read. */
+/*
+ * Continue without the segment's lock, because its holder is stuck, perhaps in
+ * a commit. Must run before the baseline is read.
+ */
 static void go_without_lock(struct nb_comm *c, const struct nb_err *err)
 {
 	snprintf(c->why, sizeof(c->why), "%.150s", err->text);
@@ -223,7 +237,10 @@ static void go_without_lock(struct nb_comm *c, const struct nb_err *err)
 		mark_lost(c);
 }
 
-/* With NB_LOCK_STATE, as the communicator is in the list. */
+/*
+ * Log the new communicator. The caller holds NB_LOCK_STATE, because the
+ * communicator is in the list.
+ */
 static void log_comm(struct nb_comm *c)
 {
 	nb_comm_tell_mismatch(c);
@@ -306,13 +323,18 @@ void nb_comm_free(struct nb_comm *c)
 	if (c->bars && nb_self.seg)
 		nb_startup_lost_is_gone(nb_self.seg, NB_SEG_UNNAMED);
 	nb_lock(NB_LOCK_STATE);
-	nb_comm_tell_mismatch(c); /* it may end before the next tick */
+	/* the communicator may end before the next tick logs this */
+	nb_comm_tell_mismatch(c);
 	nb_wrapped_log();
 	nb_override_tell();
 	remove_from_list(c);
 	if (c->entry && locked)
 		nb_segment_leave(nb_self.seg, c->entry, c->entry_slot);
-	else if (c->entry) /* the next reaper frees the entry */
+	/*
+	 * without the lock, leave the slot to the next process that removes
+	 * dead ranks
+	 */
+	else if (c->entry)
 		__atomic_store_n(&c->entry->slot[c->entry_slot].state,
 				 NB_SLOT_GONE, __ATOMIC_RELEASE);
 	nb_unlock(NB_LOCK_STATE);

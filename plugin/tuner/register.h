@@ -5,12 +5,17 @@
 #include "plugin/comm/comm.h"
 
 /*
- * nb_comm_new - a rank's context, registered with runtime and segment
+ * nb_comm_new - create a rank's context and register it in the process and the
+ * segment
  *
- * Never on a decision path. NULL only when memory is short (logged).
+ * Must not be called on a decision path. Returns NULL only if there is no
+ * memory, which is logged.
  */
 struct nb_comm *nb_comm_new(const struct nb_comm_init *init);
-/* Unregister and free; nb_comms keeps its counters. NULL is fine. */
+/*
+ * Unregister and free a rank's context. nb_comms keeps its counters. @c may be
+ * NULL.
+ */
 void nb_comm_free(struct nb_comm *c);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The rare parts of a decision (decide.h has the rest): adopting a generation,
- * reading a new cost table, checking an uncommon answer against NCCL's offer.
- * Failures are counted and leave NCCL's own choice.
+ * The rare cases of a decision (decide.h has the others): adopting a
+ * generation, reading a new cost table, and checking an unusual answer against
+ * NCCL's offer. Failures are counted, and NCCL's own choice is kept.
  */
 #include "plugin/job/gen_numbers.h"
 #include "plugin/tuner/decide.h"
@@ -24,7 +24,10 @@ static_assert((int)NB_COSTS_KNOWN == NCCL_NUM_ALGOS * NCCL_NUM_PROTOS &&
 static struct nb_gen *search_kept(const uint8_t *digest)
 {
 	if (!memcmp(nb_gens.empty->digest, digest, NB_SHA256_SIZE))
-		return nb_gens.empty; /* always kept, so not in the list */
+		/*
+		 * the empty generation is always kept, so it is not in the list
+		 */
+		return nb_gens.empty;
 	for (uint32_t i = 0; i < NB_MAX_GENS; i++) {
 		struct nb_gen *g =
 			__atomic_load_n(&nb_gens.kept[i], __ATOMIC_SEQ_CST);
@@ -35,9 +38,11 @@ static struct nb_gen *search_kept(const uint8_t *digest)
 	return NULL;
 }
 
-/* A rank may use generation 0 normally, or because ranks differ: the segment's
- * entry decides, not what this rank saw at its start. A rank without an entry
- * keeps its mark (mark_lost). */
+/*
+ * Note whether the ranks differ. A rank may use generation 0 normally or
+ * because ranks differ. The segment's entry tells the difference, not what this
+ * rank saw at its start. A rank without an entry keeps its mark (mark_lost).
+ */
 static void note_mismatch(struct nb_comm *c, uint32_t number)
 {
 	if (!c->seg)
@@ -49,8 +54,9 @@ static void note_mismatch(struct nb_comm *c, uint32_t number)
 }
 
 /*
- * Find generation @number; *@to gets it too. NULL: not held. c->searching keeps
- * a sweep from freeing it before *@to is visible to the sweep (nb_gens_sweep).
+ * Find generation @number and store it in *@to. Returns NULL if this process
+ * does not hold it. While c->searching is set, a sweep does not free the
+ * generation before it can see *@to (nb_gens_sweep).
  */
 static struct nb_gen *find_gen(struct nb_comm *c, uint32_t number,
 			       struct nb_gen **to)
@@ -65,13 +71,15 @@ static struct nb_gen *find_gen(struct nb_comm *c, uint32_t number,
 		g = nb_gen_of(g, c->init.comm_id);
 		__atomic_store_n(to, g, __ATOMIC_RELEASE);
 	}
-	/* a thread that sees the end of the search sees its result */
+	/* a thread that sees the end of the search also sees its result */
 	__atomic_store_n(&c->searching, 0, __ATOMIC_RELEASE);
 	return g;
 }
 
-/* Switch to @g, after adding the counters to the old generation. Not inlined,
- * so that prepare_next warms the same code. */
+/*
+ * Switch to @g, after adding the counters to the old generation. Not inlined,
+ * so that prepare_next warms the same code.
+ */
 static __attribute__((noinline)) void take_gen(struct nb_comm *c,
 					       struct nb_gen *g)
 {
@@ -80,10 +88,9 @@ static __attribute__((noinline)) void take_gen(struct nb_comm *c,
 }
 
 /*
- * Adopt generation @number. Usually prepare_next found it before the fence.
- * Set
- * c->gen before clearing c->ahead.gen, because a sweep reads c->ahead.gen
- * first.
+ * Adopt generation @number, which prepare_next has usually found before the
+ * fence. Set c->gen before clearing c->ahead.gen, because a sweep reads
+ * c->ahead.gen first.
  */
 static void adopt_gen(struct nb_comm *c, uint32_t number)
 {
@@ -103,8 +110,8 @@ static void adopt_gen(struct nb_comm *c, uint32_t number)
 }
 
 /*
- * Prefetch the code that runs only when a generation is adopted. Lines past a
- * function's end do no harm.
+ * Prefetch the code that runs only when a generation is adopted. Prefetching
+ * beyond a function's end does no harm.
  */
 static void look_at_record(struct nb_comm *c);
 
@@ -126,9 +133,10 @@ static void warm_code(void)
 }
 
 /*
- * A fence is ahead. Another CPU has just written the generation behind it, so
- * its memory is not cached here. The last decisions before the fence find the
- * generation, and each prefetches one more step towards its code.
+ * Prepare for a fence that is near. Another CPU has just written the generation
+ * that starts at the fence, so it is not cached here. The last decisions before
+ * the fence find the generation, and each prefetches one more step towards its
+ * code.
  */
 enum { AHEAD = 6 };
 
@@ -142,7 +150,7 @@ static void prepare_next(struct nb_comm *c, uint64_t k)
 		__atomic_store_n(&c->ahead.gen, NULL, __ATOMIC_RELEASE);
 		c->ahead.number = number, c->ahead.step = 0;
 	}
-	/* an armed fence may be aborted without notice */
+	/* an armed fence is not prepared, because it may be aborted */
 	if (number == c->fence.number || !c->seg ||
 	    nb_fence_word_state(word) != NB_FENCE_COMMIT ||
 	    nb_fence_word_seq(word) - k > AHEAD)
@@ -159,15 +167,20 @@ static void prepare_next(struct nb_comm *c, uint64_t k)
 	c->ahead.step++;
 }
 
-/* Is the record a copy of the fleet's? A rank that is missing here is then on
- * another site, also where NCCL counts one node (two pods of a host). */
+/*
+ * Returns true if the record is a copy of the fleet's record. A missing rank is
+ * then on another site, even if NCCL counts one node (two pods on one host).
+ */
 static bool follows_fleet(const struct nb_comm *c)
 {
 	return c->fence.follows || (nb_params_fleet() &&
 				    nb_seg_registered(c->seg) < c->seg->nranks);
 }
 
-/* In a fleet the first generation is NCCL's own choice for all ranks. */
+/*
+ * Start a communicator of the fleet. Its first generation is NCCL's own choice
+ * for all ranks.
+ */
 static void begin_in_fleet(struct nb_comm *c)
 {
 	uint32_t not = NB_FLEET_NOT;
@@ -188,9 +201,9 @@ static void count_calls(struct nb_comm *c)
 }
 
 /*
- * Before the first decision, when all ranks exist: is a rank missing in the
- * segment, or of another version? All ranks use the finding of the first rank
- * that comes here.
+ * Check before the first decision, when all ranks exist, whether a rank is
+ * missing in the segment or has another version. All ranks use the result of
+ * the first rank that gets here.
  */
 static void begin_comm(struct nb_comm *c)
 {
@@ -217,8 +230,10 @@ static void begin_comm(struct nb_comm *c)
 		nb_startup_mark(c->seg, why);
 }
 
-/* The communicator's nb_seg_record.word changed: a fence was armed, committed
- * or aborted. Handle it. */
+/*
+ * Handle a change of the communicator's nb_seg_record.word: a fence was armed,
+ * committed or aborted.
+ */
 static void look_at_record(struct nb_comm *c)
 {
 	uint32_t before = c->fence.number;
@@ -234,8 +249,10 @@ static void look_at_record(struct nb_comm *c)
 
 	if (timed_out)
 		nb_gen_bump(&c->refused[NB_REFUSED_FENCE_TIMEOUT]);
-	/* if ranks started with different policies the number stays 0, and only
-	 * the record changes */
+	/*
+	 * if ranks started with different policies, the number stays 0 and only
+	 * the record changes
+	 */
 	if (number != before || (!number && c->fence.seen != seen))
 		adopt_gen(c, number);
 	else if (first && c->seg)
@@ -244,7 +261,9 @@ static void look_at_record(struct nb_comm *c)
 		prepare_next(c, k);
 }
 
-/* The cheapest usable entry with the given algorithm or protocol. */
+/*
+ * Returns the cheapest usable entry that has the given algorithm or protocol.
+ */
 static uint32_t cheapest_partner(const struct ncclbpf_tuner *ctx,
 				 const struct nb_costs *costs,
 				 const float *table)
@@ -286,11 +305,14 @@ static enum nb_refused check_choice(const struct ncclbpf_tuner *ctx,
 	return NB_REFUSED_NONE;
 }
 
-/* Does NCCL itself bound the channels of entry @index (ABI ref., 1.8)? */
+/*
+ * Returns true if NCCL itself limits the channels of entry @index (ABI ref.,
+ * 1.8).
+ */
 static bool channels_bounded(uint32_t index, uint32_t nodes)
 {
 	if (index >= NB_COSTS_KNOWN)
-		return false; /* we do not know NCCL's choice */
+		return false; /* NCCL's choice is not known */
 	switch ((enum ncclbpf_algo)(index / NCCL_NUM_PROTOS)) {
 	case NCCL_ALGO_TREE:
 	case NCCL_ALGO_RING:
@@ -320,7 +342,8 @@ enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
 	why = check_choice(ctx, costs, table, index);
 	if (why != NB_REFUSED_NONE) {
 		*index = NB_COSTS_NONE;
-		return why; /* the channels belong to the dropped choice */
+		/* the channels belong to the dropped choice, so ignore them */
+		return why;
 	}
 	if (!ctx->channels)
 		return NB_REFUSED_NONE;
@@ -333,12 +356,11 @@ enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
 	return NB_REFUSED_NONE;
 }
 
-/* ---- questions without a cost table (v2) ---- */
-
 /*
- * Combinations that are safe if NCCL gives only two flags and, before 2.22,
- * does not check the answer: Ring for every collective, Tree and one-node NVLS
- * if NCCL has them, never LL128, which depends on the hardware.
+ * Find combinations that are safe if NCCL passes only two flags and, before
+ * 2.22, does not check the answer. These are Ring for every collective, and
+ * Tree and one-node NVLS if NCCL has them. LL128 is never safe, because it
+ * depends on the hardware.
  */
 static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 			   struct nb_costs *out)
@@ -357,7 +379,9 @@ static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 	     ask->coll == NCCL_COLL_ALL_GATHER ||
 	     ask->coll == NCCL_COLL_REDUCE_SCATTER))
 		usable |= BIT(NVLS, SIMPLE);
-	/* this ABI does not show the user's filter */
+	/*
+	 * this version does not show the user's filter (NCCL_ALGO, NCCL_PROTO)
+	 */
 	out->usable = nb_params.nccl_filter ? 0 : usable;
 	out->best = NB_COSTS_NONE;
 	out->best_cost = -1.0f;
@@ -368,7 +392,7 @@ static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 static void put_answer(const struct nb_ask *ask, const struct nb_costs *costs,
 		       uint32_t index, uint32_t channels)
 {
-	/* a wrapped tuner's channels belong to its own choice */
+	/* the channels of a wrapped tuner belong to its own choice */
 	if (ask->channels &&
 	    (channels || (index != NB_COSTS_NONE && index != costs->best)))
 		*ask->channels = (int)channels;
@@ -382,7 +406,7 @@ static void put_answer(const struct nb_ask *ask, const struct nb_costs *costs,
 	}
 }
 
-/* Count a refused answer, at the last program of policy @by. */
+/* Count a refused answer for the last program of policy @by. */
 static void count_refusal(struct nb_comm *c, uint32_t by, enum nb_refused why)
 {
 	uint32_t i = c->gen->nprogs;
@@ -395,7 +419,7 @@ static void count_refusal(struct nb_comm *c, uint32_t by, enum nb_refused why)
 		}
 }
 
-/* Check and apply the answer of policy @by in c->ctx. */
+/* Check the answer of policy @by in c->ctx, and apply it. */
 static void check_answer(struct nb_comm *c, const struct nb_seen *seen,
 			 uint32_t by, const struct nb_ask *ask,
 			 struct nb_outcome *o)
@@ -425,7 +449,9 @@ static void check_answer(struct nb_comm *c, const struct nb_seen *seen,
 				     by, why, channels);
 }
 
-/* Not inlined: it needs registers that the common case does not. */
+/*
+ * Not inlined, because it needs registers that the common case does not need.
+ */
 static __attribute__((noinline)) struct nb_outcome
 answer_table(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
 	     float *table, int *channels)
@@ -438,8 +464,8 @@ answer_table(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
 }
 
 /*
- * Apply the common answer: an entry that NCCL offers, with NCCL's own channels.
- * False: the answer has another form.
+ * Apply the common form of answer: an entry that NCCL offers, with NCCL's own
+ * channels. Returns false if the answer has another form.
  */
 static inline bool simple_answer(const struct nb_seen *seen,
 				 const struct ncclbpf_tuner *ctx, uint32_t by,
@@ -460,8 +486,11 @@ static inline bool simple_answer(const struct nb_seen *seen,
 	return true;
 }
 
-/* Read the question from the context, whose inputs no policy writes, so no
- * register must hold it while policies run. */
+/*
+ * Run the policies and apply their answer. The question is read again from the
+ * context, whose inputs no policy writes, so no register has to keep it while
+ * policies run.
+ */
 NB_HOT int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen,
 			float *table, int *channels)
 {
@@ -495,9 +524,7 @@ NB_HOT int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen,
 	return 0;
 }
 
-/* ---- the decision, common to all versions ---- */
-
-/* May policies answer this question? */
+/* Returns why policies may not answer this question, or NB_REFUSED_NONE. */
 static enum nb_refused check_question(const struct nb_comm *c,
 				      const struct nb_ask *ask,
 				      const struct nb_seen *seen)
@@ -536,7 +563,7 @@ static void run_policies(struct nb_comm *c, uint64_t k,
 		check_answer(c, seen, g->prog[by].policy, ask, o);
 }
 
-/* Read the question and its table into @s. */
+/* Read the question and its cost table into @s. */
 static void read_question(const struct nb_comm *c, const struct nb_ask *ask,
 			  struct nb_seen *s)
 {
@@ -550,7 +577,10 @@ static void read_question(const struct nb_comm *c, const struct nb_ask *ask,
 					  : NB_LATEST_NONE;
 }
 
-/* Record the channels of a wrapped tuner, so that ranks can be compared. */
+/*
+ * Record the channels of a wrapped tuner, so that they can be compared between
+ * ranks.
+ */
 static uint64_t peer_channels(const struct nb_ask *ask, uint64_t word2)
 {
 	int n = ask->channels ? *ask->channels : 0;
@@ -560,7 +590,7 @@ static uint64_t peer_channels(const struct nb_ask *ask, uint64_t word2)
 		       : 0;
 }
 
-/* Make decision @k after the question was read. */
+/* Make decision @k after its question was read. */
 static void decide_question(struct nb_comm *c, uint64_t k,
 			    const struct nb_ask *ask,
 			    const struct nb_seen *seen)
@@ -640,7 +670,7 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 
 	if (!nb_fence_same(&c->fence))
 		look_at_record(c);
-	/* the path of earlier decisions, whose code is cached */
+	/* use the code of earlier decisions, because it is cached */
 	if (nb_usual(c, seen, table, coll, bytes))
 		return nb_go_on(c, seen, nb_fence_clock(&c->fence, k), coll,
 				bytes, pipe_ops, table, reg_buff, channels);

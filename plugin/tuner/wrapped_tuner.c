@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The wrapped tuner answers before policies, which then see its answer as
- * NCCL's own choice. We trust it no more than a policy: NCCL does not check the
- * table that it gets back, so entries that NCCL did not offer stay closed.
+ * Asks the wrapped tuner before the policies, which then see its answer as
+ * NCCL's own choice. It is trusted no more than a policy: NCCL does not check
+ * the returned table, so entries that NCCL did not offer are restored.
  */
 #include "plugin/wrap/wrapped_tuner.h"
 
@@ -14,15 +14,18 @@
 
 enum { MOST = NB_COSTS_MAX_ALGOS * NB_COSTS_PROTOS };
 
-/* NCCL may round smaller chunks to none (ABI reference, 1.9). */
+/* NCCL may round smaller chunks down to 0 (ABI reference, 1.9). */
 enum { LEAST_CHUNK = 4096 };
 
 static bool is_offered(float cost)
 {
-	return cost >= 0.0f; /* false for NaN */
+	return cost >= 0.0f; /* the comparison is false for NaN */
 }
 
-/* Restore entries that NCCL did not offer. True: the tuner changed one. */
+/*
+ * Restore the entries that NCCL did not offer. Returns true if the tuner had
+ * changed one.
+ */
 static bool keep_closed(float *table, const float *was, size_t n)
 {
 	bool tried = false;
@@ -36,7 +39,7 @@ static bool keep_closed(float *table, const float *was, size_t n)
 	return tried;
 }
 
-/* Did the tuner remove all of NCCL's choices? */
+/* Returns true if the tuner removed all of NCCL's choices. */
 static bool is_mute(const struct nb_ask *ask, const float *was)
 {
 	struct nb_costs before, now;
@@ -46,7 +49,7 @@ static bool is_mute(const struct nb_ask *ask, const float *was)
 	return before.best != NB_COSTS_NONE && now.best == NB_COSTS_NONE;
 }
 
-/* v2: is the choice empty, or one that NCCL and the flags offer? */
+/* Returns true if the choice (v2) is empty, or NCCL and the flags offer it. */
 static bool choice_fits(const struct nb_ask *ask)
 {
 	int algo = *ask->algo, proto = *ask->proto;
@@ -65,7 +68,7 @@ static bool choice_fits(const struct nb_ask *ask)
 		       : ask->collnet > 0;
 }
 
-/* Undo invalid parts of the answer. True: there were none. */
+/* Undo invalid parts of the answer. Returns true if there were none. */
 static bool check_wrapped(const struct nb_comm *c, const struct nb_ask *ask,
 			  const float *was, size_t n)
 {
@@ -89,7 +92,10 @@ static bool check_wrapped(const struct nb_comm *c, const struct nb_ask *ask,
 	return fine;
 }
 
-/* Number of table entries; 0: no table, or an unknown shape. */
+/*
+ * Returns the number of table entries, or 0 if there is no table or its shape
+ * is unknown.
+ */
 static size_t count_entries(const struct nb_ask *ask)
 {
 	if (!ask->table || ask->nproto != NB_COSTS_PROTOS || ask->nalgo < 1 ||

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the tap does not see, and a crash of NCCL 2.28 that it sees coming.
+/*
+ * Finds verbs calls that the tap cannot observe, and predicts a crash of NCCL
+ * 2.28.
+ */
 #include "plugin/verbs/unseen.h"
 
 #include <dirent.h>
@@ -12,7 +15,7 @@
 #include "plugin/runtime/log.h"
 #include "plugin/verbs/verbs.h"
 
-/* libibverbs has one of these files open for each context. */
+/* libibverbs keeps one of these files open for each context. */
 #define DEVICE_FILE "/infiniband/uverbs"
 
 static uint64_t device_files(void)
@@ -65,7 +68,10 @@ bool nb_verbs_mlx5(const char *sysfs, const char *name)
 	return !strcmp(last ? last + 1 : driver, "mlx5_core");
 }
 
-/* NCCL's GIN types: 2 posts by a proxy on the host, 3 (GDAKI) by the GPU. */
+/*
+ * Returns NCCL's GIN type: with 2 a proxy on the host posts operations, with 3
+ * (GDAKI) the GPU does.
+ */
 static const char *gin_type(void)
 {
 	const char *v = getenv("NCCL_GIN_TYPE");
@@ -88,7 +94,7 @@ bool nb_verbs_gpu_posts(void)
 	return false;
 }
 
-static int nccl_version; /* atomic; 0: not known */
+static int nccl_version; /* 0 if not known; accessed atomically */
 
 void nb_verbs_version_find(void)
 {
@@ -96,7 +102,7 @@ void nb_verbs_version_find(void)
 	int (*get)(int *version) = NULL;
 	int version = 0;
 
-	/* NCCL may be part of a program or of another library. */
+	/* NCCL may be part of a program or of another library */
 	*(void **)&get = dlsym(lib ? lib : RTLD_DEFAULT, "ncclGetVersion");
 	if (get && !get(&version))
 		__atomic_store_n(&nccl_version, version, __ATOMIC_RELAXED);
@@ -113,8 +119,10 @@ enum nb_gin_crash nb_verbs_gin_crash(const char *name)
 {
 	int version = nb_verbs_version();
 
-	/* GIN came with 2.28.7. Until 2.29, its set-up on an adapter that is
-	 * not mlx5 leaves a pointer of -1, which NCCL follows. */
+	/*
+	 * GIN exists since 2.28.7. Until 2.29, its set-up leaves a pointer of
+	 * -1 on an adapter that is not mlx5, and NCCL dereferences it.
+	 */
 	if (version < 22807 || version >= 22900 || nb_verbs_mlx5("/sys", name))
 		return NB_GIN_CRASH_NONE;
 	return strcmp(gin_type(), "-1") ? NB_GIN_CRASH_AVOIDED
@@ -131,8 +139,11 @@ void nb_verbs_opened(const char *name)
 	if (nb_verbs_gin_crash(name) != NB_GIN_CRASH_EXPECTED ||
 	    __atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
 		return;
-	/* Not by NCCL's logger: its lines may still be in a buffer when the
-	 * process dies. `doctor` says it again where it lives on. */
+	/*
+	 * Write to stderr, because the lines of NCCL's logger may still be in a
+	 * buffer when the process dies. `doctor` reports it too if the process
+	 * survives.
+	 */
 	dprintf(STDERR_FILENO,
 		"ncclbpf: adapter %s is not mlx5, and NCCL %d.%d.%d crashes in "
 		"its GIN set-up on such: set NCCL_GIN_TYPE=0\n",

@@ -6,36 +6,48 @@
 #include <stdint.h>
 
 /*
- * What of this process's verbs the tap does not see, as far as it can be known,
- * and the release of NCCL that ends at an adapter of another vendor. Any
- * thread, unless a function says otherwise.
+ * What the tap cannot observe of this process's verbs calls, as far as this can
+ * be known, and whether NCCL's release crashes on an adapter of another vendor.
+ * Any thread may call these functions, unless one says otherwise.
  */
 
-/* Contexts of adapters that are open here, but were not opened through the tap:
- * opened before it, or by a library linked to libibverbs.so.1. 0 without a
- * tap. Reads /proc/self/fd. */
+/*
+ * Returns how many adapter contexts are open in this process that were not
+ * opened through the tap: they were opened before it was loaded, or by a
+ * library linked to libibverbs.so.1. Returns 0 without a tap. It reads
+ * /proc/self/fd.
+ */
 uint64_t nb_verbs_other_contexts(void);
 
-/* May GPUs post through queue pairs that NCCL's GIN makes past libibverbs? */
+/*
+ * Returns true if GPUs may post through queue pairs that NCCL's GIN creates
+ * without libibverbs.
+ */
 bool nb_verbs_gpu_posts(void);
 
-/* Is the driver of adapter @name below @sysfs ("/sys") mlx5? */
+/* Returns true if the driver of adapter @name is mlx5. @sysfs: "/sys" */
 bool nb_verbs_mlx5(const char *sysfs, const char *name);
 
-/* Find NCCL's version. NCCL's threads only: it asks the loader. */
+/*
+ * Find NCCL's version. Only NCCL's threads may call it, because it calls the
+ * loader.
+ */
 void nb_verbs_version_find(void);
-/* NCCL's number for it, 22809 for 2.28.9; 0: not known. */
+/* Returns NCCL's version, such as 22809 for 2.28.9, or 0 if it is not known. */
 int nb_verbs_version(void);
 
 enum nb_gin_crash {
-	NB_GIN_CRASH_NONE,     /* another release, or mlx5 alone */
-	NB_GIN_CRASH_EXPECTED, /* this NCCL ends while it sets GIN up */
-	NB_GIN_CRASH_AVOIDED   /* NCCL_GIN_TYPE keeps it from that */
+	NB_GIN_CRASH_NONE,     /* another release, or all adapters are mlx5 */
+	NB_GIN_CRASH_EXPECTED, /* this NCCL crashes in its GIN set-up */
+	NB_GIN_CRASH_AVOIDED   /* NCCL_GIN_TYPE prevents the crash */
 };
-/* @name: an opened adapter. */
+/* Returns whether NCCL crashes on the opened adapter @name. */
 enum nb_gin_crash nb_verbs_gin_crash(const char *name);
 
-/* For the tap: an adapter was opened. It warns where NCCL is about to crash. */
+/*
+ * The tap calls this when an adapter is opened. It warns if NCCL is about to
+ * crash.
+ */
 void nb_verbs_opened(const char *name);
 
 #endif

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How the tap gets in, and how it finds this library's programs.
+/*
+ * Loads the tap, or finds a loaded one, and gives it this library's programs.
+ */
 #include "plugin/verbs/verbs.h"
 
 #include <dlfcn.h>
@@ -13,13 +15,15 @@
 #include "plugin/runtime/log.h"
 #include "plugin/verbs/unseen.h"
 
-/* The tap's soname is what NCCL opens, so the loader knows it by that. */
+/* NCCL opens a library of this name, so the loader knows the tap by it. */
 #define TAP_SONAME "libibverbs.so"
 #define TAP_FILE "ncclbpf/libncclbpf-verbs.so"
 
 static pthread_mutex_t verbs_lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct nb_tap_api *tap; /* atomic; NULL: none yet */
-static char trouble[512];	     /* "" or a reason; under the lock */
+/* NULL: there is no tap yet; accessed atomically */
+static const struct nb_tap_api *tap;
+/* why there is no tap, or ""; protected by verbs_lock */
+static char trouble[512];
 
 static const struct nb_tap_sink sink = { &nb_prof.hooks, &nb_clock,
 					 nb_events_run };
@@ -40,8 +44,10 @@ static bool file_beside_us(char *path, size_t size)
 	return n > 0 && (size_t)n < size;
 }
 
-/* Programs run in the tap's calls until the process ends, so this library must
- * not be unloaded. */
+/*
+ * Prevent this library from being unloaded, because programs run in the tap's
+ * calls until the process ends.
+ */
 static bool pin_us(void)
 {
 	static const char here;
@@ -61,8 +67,11 @@ static const struct nb_tap_api *tap_loaded(void)
 	return api;
 }
 
-/* From the process's mappings: the loader's lock may be held by a dlclose that
- * waits for the calling thread. */
+/*
+ * Returns true if libibverbs is open without the tap. It reads the process's
+ * mappings instead of calling the loader, because a dlclose that waits for this
+ * thread may hold the loader's lock.
+ */
 bool nb_verbs_bypassed(void)
 {
 	FILE *f = nb_verbs_tap() ? NULL : fopen("/proc/self/maps", "re");
@@ -77,9 +86,9 @@ bool nb_verbs_bypassed(void)
 }
 
 /*
- * NCCL 2.28 opens libibverbs after it has opened the net plugin's file and
- * before it calls the plugin's init, so this is the constructor's: no parameter
- * has been read and there is no logger yet.
+ * Open the tap in the constructor. NCCL 2.28 opens libibverbs after it has
+ * opened the net plugin's file and before it calls the plugin's init. At this
+ * time no parameter has been read, and there is no logger.
  */
 static __attribute__((constructor)) void tap_open(void)
 {

@@ -7,24 +7,35 @@
 #include "plugin/tap/tap.h"
 
 /*
- * The tap around NCCL's own InfiniBand transport, as this library sees it:
- * opened as libncclbpf.so is loaded where NCCLBPF_VERBS=on, found where
- * somebody else has opened it (LD_LIBRARY_PATH, NCCL_IBVERBS_LIB), and given
- * the programs of verbs/... to run.
+ * The tap around NCCL's own InfiniBand transport. With NCCLBPF_VERBS=on it is
+ * opened when libncclbpf.so is loaded. Otherwise it is found if somebody else
+ * has opened it (LD_LIBRARY_PATH, NCCL_IBVERBS_LIB). It then gets the programs
+ * of verbs/... to run.
  */
 
-/* Give the tap, where one is loaded, our programs. Cheap once it is done. In
- * NCCL's threads only: it asks the loader, whose lock dlclose holds while our
- * destructor waits for the control thread. */
+/*
+ * Give a loaded tap our programs. It is cheap once this is done. Only NCCL's
+ * threads may call it, because it calls the loader, whose lock dlclose holds
+ * while our destructor waits for the control thread.
+ */
 void nb_verbs_attach(void);
-/* At the end of the process or of this library: no programs any more. */
+/* Take the programs away from the tap when the process or this library ends. */
 void nb_verbs_end(void);
 
-/* NULL: no tap is loaded. Its functions may be called by any thread. */
+/*
+ * Returns the tap's functions, or NULL if no tap is loaded. Any thread may call
+ * these functions.
+ */
 const struct nb_tap_api *nb_verbs_tap(void);
-/* Why there is no tap where NCCLBPF_VERBS=on; NULL: no reason is known. */
+/*
+ * Returns why there is no tap despite NCCLBPF_VERBS=on, or NULL if no reason is
+ * known.
+ */
 const char *nb_verbs_trouble(void);
-/* Has this process libibverbs open without the tap? Any thread. */
+/*
+ * Returns true if this process has opened libibverbs without the tap. Any
+ * thread may call it.
+ */
 bool nb_verbs_bypassed(void);
 
 #endif

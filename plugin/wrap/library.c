@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The files of wrapped plugins. We find them by NCCL's rules, open them with
- * NCCL's flags, and refuse our own file. A digest of the file lets ranks detect
+ * The files of wrapped plugins. They are found by NCCL's rules and opened with
+ * NCCL's flags; our own file is refused. A digest of the file lets ranks detect
  * a peer with another build.
  */
 #include "plugin/wrap/library.h"
@@ -19,7 +19,7 @@
 
 enum { NEWEST_EVER = 32 };
 
-/* NCCL does not change a name of the form lib*.so. */
+/* Returns true for a name of the form lib*.so, which NCCL does not extend. */
 static bool is_library_name(const char *name)
 {
 	size_t n = strlen(name);
@@ -47,7 +47,7 @@ static void *open_as_nccl(const char *name, const char *prefix, char words[256])
 	return h;
 }
 
-/* The path of the file behind a handle; false: unknown. */
+/* Get the path of the file behind a handle. Returns false if it is unknown. */
 static bool path_of(void *handle, char path[NB_LIBRARY_PATH])
 {
 	struct link_map *map = NULL;
@@ -59,7 +59,7 @@ static bool path_of(void *handle, char path[NB_LIBRARY_PATH])
 	return true;
 }
 
-/* Is it our own file, by device and inode? */
+/* Returns true if @path is our own file, compared by device and inode. */
 static bool is_self(const char *path)
 {
 	static const char here;
@@ -71,7 +71,10 @@ static bool is_self(const char *path)
 	       a.st_ino == b.st_ino;
 }
 
-/* First 32 bits of the digest; 1: the file cannot be read. */
+/*
+ * Returns the first 32 bits of the file's digest, or 1 if the file cannot be
+ * read.
+ */
 static uint32_t digest_of(const char *path)
 {
 	uint8_t out[NB_SHA256_SIZE];

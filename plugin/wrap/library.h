@@ -8,46 +8,51 @@
 #include "core/base/err.h"
 
 /*
- * The file of a wrapped plugin: the NCCL plugin that ours replaced in a
- * variable of NCCL's. We open it in NCCL's place.
+ * The file of a wrapped plugin. A variable of NCCL named this plugin before the
+ * user replaced it by ours. We open it in NCCL's place.
  */
 enum { NB_LIBRARY_PATH = 512 };
 
 struct nb_library {
-	void *handle;		    /* NULL: there is none */
-	char path[NB_LIBRARY_PATH]; /* path of the file found; else the name
-				       looked for */
-	/* first 32 bits of the file's SHA-256, for comparing ranks; 0: no file
-	 * */
+	void *handle; /* NULL if no plugin is wrapped */
+	/* path of the file found, or the name that was searched */
+	char path[NB_LIBRARY_PATH];
+	/*
+	 * first 32 bits of the file's SHA-256, for comparing ranks; 0: there is
+	 * no file
+	 */
 	uint32_t digest;
 };
 
 /*
  * nb_library_open - find and open a plugin as NCCL does
- * @name:   a path or a file name, not empty. If it cannot be opened, has no
- * slash and is not lib*.so, @prefix-<name>.so is tried
- * @prefix: "libnccl-tuner"
+ * @name: a path or a file name, not empty. If it cannot be opened, contains no
+ *   slash and is not of the form lib*.so, @prefix-<name>.so is tried
+ * @prefix: for example "libnccl-tuner"
  *
- * 0 or NB_E_NOINPUT (no such file, or the loader refuses it: its words),
- * NB_E_SETTING (it is ncclbpf itself, by device and inode), NB_E_ARG (a name
- * that is too long). On failure @f->handle is NULL and @f->path is what was
- * looked for. The file's constructors run. Rules: ABI reference, 6.2.
+ * Returns 0, NB_E_NOINPUT (there is no such file, or the loader refuses it:
+ * with the loader's text), NB_E_SETTING (it is ncclbpf itself, by device and
+ * inode) or NB_E_ARG (the name is too long). On failure @f->handle is NULL and
+ * @f->path is the name that was searched. The file's constructors run. Rules:
+ * ABI reference, 6.2.
  */
 int nb_library_open(struct nb_library *f, const char *name, const char *prefix,
 		    struct nb_err *err);
-/* A NULL handle is fine. Only before any call into the file: a plugin that was
- * called may have threads, and stays open. */
+/*
+ * Close the file; its handle may be NULL. Only allowed before any call into the
+ * file, because a plugin that was called may have threads.
+ */
 void nb_library_close(struct nb_library *f);
 
 /*
- * nb_library_find - the newest table of functions that both know
- * @stem:    name of the symbol up to the version: "ncclTunerPlugin_v"
- * @newest:  version that NCCL calls us with
- * @oldest:  the oldest that we can call
- * @version: gets the version of what is returned
+ * nb_library_find - find the newest table of functions that both sides know
+ * @stem: symbol name without the version, such as "ncclTunerPlugin_v"
+ * @newest: version with which NCCL calls us
+ * @oldest: oldest version that we can call
+ * @version: set to the version of the returned table
  *
- * NULL: the file has none of them; *@version is then the newest above @newest
- * that it has, 0 where it has none at all.
+ * Returns NULL if the file has none of these tables; *@version is then the
+ * newest version above @newest that the file has, or 0.
  */
 const void *nb_library_find(const struct nb_library *f, const char *stem,
 			    unsigned newest, unsigned oldest,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The wrapped plugins: which there are, and what they returned. Their files are
- * opened when the process starts and stay open, since a plugin that was called
- * may have threads. We call the table that NCCL would have taken, given the
- * version with which NCCL calls us.
+ * The wrapped plugins and the results of their calls. Their files are opened
+ * when the process starts. They stay open, because a plugin that was called may
+ * have threads. We call the table that NCCL would use, given the version with
+ * which NCCL calls us.
  */
 #include "plugin/wrap/wrapped.h"
 
@@ -70,7 +70,7 @@ static void tell_left_out(enum nb_wrapped_kind kind)
 	       c->why.hint[0] ? "; " : "", c->why.hint);
 }
 
-/* The file could not be opened; c->why has the reason. */
+/* Handle a file that could not be opened; c->why has the reason. */
 static void not_opened(enum nb_wrapped_kind kind)
 {
 	struct nb_wrapped *c = &nb_wrapped[kind];
@@ -79,7 +79,10 @@ static void not_opened(enum nb_wrapped_kind kind)
 	tell_left_out(kind);
 }
 
-/* Log first: if the file's constructors crash, the last line names it. */
+/*
+ * Open a plugin's file. Log this first: if the file's constructors crash, the
+ * last line of the log names the file.
+ */
 static int open_file(enum nb_wrapped_kind kind, struct nb_library *file,
 		     struct nb_err *err)
 {
@@ -149,8 +152,10 @@ int nb_wrapped_open_late(enum nb_wrapped_kind kind)
 	return rc;
 }
 
-/* All tables begin with the plugin's name, so another copy of ncclbpf is found.
- * */
+/*
+ * Use the plugin, unless it is another copy of ncclbpf. All tables begin with
+ * the plugin's name, which shows this.
+ */
 static bool take_locked(enum nb_wrapped_kind kind, uint32_t version,
 			const char *name)
 {
@@ -182,7 +187,7 @@ bool nb_wrapped_take(enum nb_wrapped_kind kind, uint32_t version,
 	return good;
 }
 
-/* The plugin has no table for this version of NCCL. */
+/* Handle a plugin that has no table for this version of NCCL. */
 static void none_fits(enum nb_wrapped_kind kind, uint32_t abi, uint32_t version)
 {
 	char why[200];
@@ -216,8 +221,10 @@ const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
 	nb_lock(NB_LOCK_WRAP);
 	look = is_usable(c);
 	nb_unlock(NB_LOCK_WRAP);
-	/* release our lock first: the loader holds its own while other
-	 * libraries' constructors run, and a constructor may fork */
+	/*
+	 * release our lock first: the loader holds its own lock while
+	 * constructors of other libraries run, and a constructor may fork
+	 */
 	if (look)
 		table = nb_library_find(&c->file, rows[kind].stem, abi,
 					rows[kind].oldest, &v);
@@ -278,7 +285,8 @@ void nb_wrapped_log(void)
 			continue;
 		c->told = true;
 		if (__atomic_load_n(&c->what, __ATOMIC_ACQUIRE))
-			continue; /* said by name */
+			/* the log has named the failed call already */
+			continue;
 		nb_log(NB_LOG_WARN, "the %s %s returned %s; `status` counts",
 		       rows[k].noun, c->file.path,
 		       errors ? rows[k].error : rows[k].refused);

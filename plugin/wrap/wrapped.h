@@ -8,9 +8,9 @@
 #include "plugin/wrap/library.h"
 
 /*
- * Wrapped plugins: those that ours replaced and calls in NCCL's place, at most
- * one for each row of core/defs/chains.h. Their errors are counted, and the
- * first is logged. They never become errors of ours.
+ * Wrapped plugins: NCCL plugins that ours replaced and calls in NCCL's place.
+ * There is at most one for each row of core/defs/chains.h. Their errors are
+ * counted, and the first one is logged. Their errors never become ours.
  */
 struct nb_json;
 
@@ -22,68 +22,77 @@ enum nb_wrapped_kind {
 };
 
 enum nb_wrapped_state {
-	NB_WRAPPED_NONE,    /* no variable names one */
-	NB_WRAPPED_OPEN,    /* opened; NCCL has not called yet */
-	NB_WRAPPED_IN_USE,  /* called before us */
+	NB_WRAPPED_NONE,    /* no variable names a plugin */
+	NB_WRAPPED_OPEN,    /* opened, but NCCL has not called it yet */
+	NB_WRAPPED_IN_USE,  /* called before our own functions */
 	NB_WRAPPED_LEFT_OUT /* never called again; @why has the reason */
 };
 
 struct nb_wrapped {
 	struct nb_library file;
 	enum nb_wrapped_state state;
-	uint32_t version; /* version of its interface; 0: not known yet */
-	char name[64];	  /* the name that the plugin gives itself */
+	uint32_t version; /* version of its interface; 0 if not yet known */
+	char name[64];	  /* name that the plugin gives itself */
 	struct nb_err why;
-	uint64_t errors;  /* atomic: calls that returned an error */
-	const char *what; /* atomic: the call that failed first, or NULL */
-	uint64_t refused; /* atomic: answers that we refused */
+	/* number of calls that returned an error; accessed atomically */
+	uint64_t errors;
+	/* the call that failed first, or NULL; accessed atomically */
+	const char *what;
+	/* number of answers that we refused; accessed atomically */
+	uint64_t refused;
 	bool told;
 };
 
-/* NB_LOCK_WRAP protects what is not atomic. */
+/* The wrapped plugins. NB_LOCK_WRAP protects the fields that are not atomic. */
 extern struct nb_wrapped nb_wrapped[NB_NWRAPPED];
 
-/* Open the plugins that variables name; failures are logged. While the process
- * starts. */
+/*
+ * Open the plugins that variables name, while the process starts. Failures are
+ * logged.
+ */
 void nb_wrapped_open_all(void);
 
 /*
- * nb_wrapped_use - the table of functions to call
+ * nb_wrapped_use - get the plugin's table of functions
  * @abi: version of the interface with which NCCL calls us
- * @version: gets that of the table
+ * @version: set to the version of the table
  *
- * The newest that NCCL would have taken. NULL: there is none; the reason was
- * logged if a variable names a plugin. Takes NB_LOCK_WRAP.
+ * Returns the newest table that NCCL would use, or NULL if there is none; the
+ * reason was logged if a variable names a plugin. Takes NB_LOCK_WRAP.
  */
 const void *nb_wrapped_use(enum nb_wrapped_kind kind, uint32_t abi,
 			   uint32_t *version);
 /*
  * nb_wrapped_open_late - open a plugin whose row says late
  *
- * 0, or an error, which was logged and is kept in nb_wrapped[]. Call it
- * without
- * the lock: the file's constructors run.
+ * Returns 0, or an error, which was logged and is kept in nb_wrapped[]. The
+ * caller must not hold the lock, because the file's constructors run.
  */
 int nb_wrapped_open_late(enum nb_wrapped_kind kind);
-/* The plugin @name is called from now on, by interface @version. False: it is
- * ncclbpf itself, and left out. Takes NB_LOCK_WRAP. */
+/*
+ * Mark the plugin as in use under the name @name and interface version
+ * @version. Returns false if it is ncclbpf itself, which is then left out.
+ * Takes NB_LOCK_WRAP.
+ */
 bool nb_wrapped_take(enum nb_wrapped_kind kind, uint32_t version,
 		     const char *name);
-/* Leave the plugin out: new communicators do not call it. Logged once. Takes
- * NB_LOCK_WRAP. */
+/*
+ * Leave the plugin out: new communicators do not call it. This is logged once.
+ * Takes NB_LOCK_WRAP.
+ */
 void nb_wrapped_leave_out(enum nb_wrapped_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Count an error; any thread, also on the decision path. */
+/* Count an error. Any thread may call it, also on the decision path. */
 void nb_wrapped_count_error(enum nb_wrapped_kind kind);
-/* Count a failed call @what (a constant), and log the first. */
+/* Count a failed call @what, a constant string, and log the first failure. */
 void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what,
 			      int result);
 void nb_wrapped_count_refused(enum nb_wrapped_kind kind);
 
-/* Log the counted errors, once for each plugin. */
+/* Log the counted errors once for each plugin. */
 void nb_wrapped_log(void);
-/* "chains": a list of objects, for `status` */
+/* Write "chains", a list of objects, for `status`. */
 void nb_wrapped_json(struct nb_json *j);
 
 const char *nb_wrapped_word(enum nb_wrapped_kind kind);
