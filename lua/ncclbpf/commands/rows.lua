@@ -30,20 +30,36 @@ local function options_of(row)
 	return options
 end
 
+-- Fewest and most arguments by a row's syntax, options apart: one word for each, in brackets
+-- those that may be missing.
+local function arguments_of(syntax)
+	local least, most = 0, 0
+	for word in syntax:gmatch "%S+" do
+		if not word:find "^%[?[%l_]+=" then
+			most = most + 1
+			least = least + (word:find "^%[" and 0 or 1)
+		end
+	end
+	return least, most
+end
+
+-- A row of commands/table.lua, completed by the row @c that targets serve, or by {}.
+local function complete(t, c)
+	local syntax = t.syntax or c.syntax or ""
+	local least, most = c.least, c.most
+	if t.syntax then least, most = arguments_of(syntax) end
+	return { words = t[1], syntax = syntax, least = t.least or least or 0,
+		most = t.most or most or 0, role = t.role or c.role, help = t.help or c.help,
+		details = t.details, run = handler(t.run), files = t.files, paths = t.paths,
+		names = t.names, dry = t.dry, many = t.many,
+		served = c.words and syntax == c.syntax or nil }
+end
+
 local function build()
 	rows, by, nouns = {}, {}, {}
 	local served = {}
 	for _, c in ipairs(core.commands()) do served[c.words] = c end
-	for _, t in ipairs(described.rows) do
-		local c = served[t[1]] or {}
-		by[t[1]] = { words = t[1], syntax = t.syntax or c.syntax or "", least = t.least
-			or c.least or 0,
-			most = t.most or c.most or 0, role = t.role or c.role, help = t.help
-				or c.help,
-			details = t.details, run = handler(t.run), files = t.files,
-			paths = t.paths, names = t.names, dry = t.dry, many = t.many,
-			served = c.words and (t.syntax or c.syntax) == c.syntax or nil }
-	end
+	for _, t in ipairs(described.rows) do by[t[1]] = complete(t, served[t[1]] or {}) end
 	for words, c in pairs(served) do
 		if not by[words] and not M.hidden[words] then
 			c.served, by[words] = true, c

@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: MIT
 -- The one description of each command of the shell: grammar, help, completion, manual
--- page, docs/shell.md and the functions of the Lua interface are made from it. What a row
--- does not have (syntax, least, most, role, help) is that of the row of the same words in
--- core/defs/commands.h, which targets serve.
+-- page, docs/shell.md and the functions of the Lua interface are made from it. A row without
+-- syntax, role or help has those of the row of the same words in core/defs/commands.h, which
+-- targets serve.
 --
+-- least    fewest arguments; without it: the words of the syntax outside of brackets
+-- most     most arguments; without it: all words of the syntax, apart from options
 -- run      "module:function" below ncclbpf, or a name that cli/app.lua knows
 -- files    arguments may be files, of these suffixes (true: any)
 -- paths    of these only words with a / complete as files
@@ -80,36 +82,26 @@ M.groups = {
 }
 
 M.rows = {
-	{ "list", run = "commands.general:cmd_list",
-		syntax = "",
-		least = 0, most = 0,
-		role = "observe",
+	{ "list", run = "commands.general:cmd_list", role = "observe",
 		help = "List the jobs on this host, and the processes with NCCL that cannot be "
 			.. "attached to, with the reason",
 		details =
 			"Status 0 also when there is none. Processes of other users: only "
 			.. "root sees them." },
-	{ "attach", run = "commands.general:cmd_attach",
+	{ "attach", run = "commands.general:cmd_attach", role = "observe",
 		syntax = "[PID|JOB|SOCKET]",
-		least = 0, most = 1,
-		role = "observe",
 		help = "Attach to a job (all its processes here), a process or a socket",
 		details = [[
 attach train        all processes of job train on this host
 attach 4711         one process
 attach train -r 0-3   these ranks alone
 The shell attaches by itself where there is one job only.]] },
-	{ "detach", run = "commands.general:cmd_detach",
-		syntax = "",
-		least = 0, most = 0,
-		role = "observe",
+	{ "detach", run = "commands.general:cmd_detach", role = "observe",
 		help = "Close the connections; the job continues" },
 	{ "help", run = "commands.general:cmd_help",
 		help = "List the commands, or explain one" },
-	{ "policy new", run = "policy.new:cmd_new",
+	{ "policy new", run = "policy.new:cmd_new", role = "observe",
 		syntax = "NAME",
-		least = 1, most = 1,
-		role = "observe",
 		dry = true,
 		help = "Make a folder with a policy in C, its test, a Makefile and flags "
 			.. "for editors",
@@ -117,10 +109,8 @@ The shell attaches by itself where there is one job only.]] },
 policy new mid_rings
 make -C mid_rings test              clang and the verifier accept it, its cases pass
 NAME may have folders in front of it. Nothing that exists is overwritten.]] },
-	{ "policy test", run = "policy.test:cmd_test",
+	{ "policy test", run = "policy.test:cmd_test", role = "observe",
 		syntax = "FILE",
-		least = 1, most = 1,
-		role = "observe",
 		files = { ".lua" },
 		help = "Run a policy on the cases of a Lua file and compare the answers; "
 			.. "status 2 if one differs",
@@ -132,10 +122,8 @@ Needs no job. Prints TAP. policy: a file, or a list of files in the order of pol
 A field that context leaves out is that of 8 ranks on 1 node; a field that answer leaves out
 must stay NCCL's choice. maps = {NAME = {[KEY] = VALUE}} fills maps before the case.
 steps = {{context=, answer=}, ...} runs several decisions on the same maps.]] },
-	{ "policy build", run = "policy.build:cmd_build",
+	{ "policy build", run = "policy.build:cmd_build", role = "observe",
 		syntax = "FILE [out=FILE] [name=NAME] [hidden=keep] [coherence=off]",
-		least = 1, most = 1,
-		role = "observe",
 		files = OBJECTS, dry = true,
 		help = "Make a policy image of C, a BPF object or a table (.csv in the columns of "
 			.. "NVIDIA's tuner, or .lua)",
@@ -146,10 +134,8 @@ policy build tuner.csv                      writes tuner.policy, verified
 policy build tuner.csv out=tuner.bpf.o      an object that libbpf opens
 Of tables: hidden=keep: rows that never win are no error. coherence=off: rows may ask for reg_buff.
 policy load, verify, dump and diff take objects and tables as they are.]] },
-	{ "policy export", run = "policy.build:cmd_export",
+	{ "policy export", run = "policy.build:cmd_export", role = "observe",
 		syntax = "NAME|FILE [out=FILE]",
-		least = 1, most = 1,
-		role = "observe",
 		files = POLICIES, names = "policies",
 		help = "Write a policy of the job to a file; without out=: print the rows of its "
 			.. "table as CSV",
@@ -157,10 +143,8 @@ policy load, verify, dump and diff take objects and tables as they are.]] },
 policy export force out=force.policy        the image
 policy export tuner                         the rows that it was made from
 policy export tuner.policy out=back.csv]] },
-	{ "policy verify", run = "policy.policy:cmd_verify",
+	{ "policy verify", run = "policy.policy:cmd_verify", role = "observe",
 		syntax = "FILE [coherence=strict|off] [keys=FILE]",
-		least = 1, most = 1,
-		role = "observe",
 		files = POLICIES,
 		help = "Verify a policy here, as a job would, and say who has signed it",
 		details = [[
@@ -170,20 +154,16 @@ required and what was known, the shortest way there and what to do. -v adds how 
 matter became what they are, -vv every state of the walk. coherence=off accepts answers that
 differ between ranks.
 With keys= or NCCLBPF_FLEET_SIGNERS, a policy that no key of the list has signed is refused.]] },
-	{ "policy sign", run = "policy.sign:cmd_sign",
+	{ "policy sign", run = "policy.sign:cmd_sign", role = "observe",
 		syntax = "FILE key=FILE",
-		least = 1, most = 1,
-		role = "observe",
 		files = POLICIES, dry = true,
 		help = "Sign a policy's image with a secret key; the signature goes to FILE.sig",
 		details = [[
 policy sign size_aware.policy key=alice.key     adds a line to size_aware.policy.sig
 policy use, add, job set and apply store FILE.sig beside the image. Agents with
 NCCLBPF_FLEET_SIGNERS give their processes only policies that a key of that list has signed.]] },
-	{ "policy keygen", run = "policy.sign:cmd_keygen",
+	{ "policy keygen", run = "policy.sign:cmd_keygen", role = "observe",
 		syntax = "NAME [out=FILE]",
-		least = 1, most = 1,
-		role = "observe",
 		help = "Make a key pair for policy sign: NAME.key is secret, NAME.pub is public",
 		details = [[
 policy keygen alice                 writes alice.key (mode 600) and alice.pub
@@ -200,26 +180,24 @@ All processes of the job accept it or none holds it. Then: policy use NAME]] },
 		syntax = "NAME|FILE",
 		files = POLICIES, names = "policies",
 		help = "Disassemble a policy of the job or of a file, with source lines" },
-	{ "policy diff", run = "policy.policy:cmd_diff",
+	{ "policy diff", run = "policy.policy:cmd_diff", role = "observe",
 		syntax = "A B",
-		least = 2, most = 2,
-		role = "observe",
 		files = POLICIES, names = "policies",
 		help = "Compare two policies (names or files): maps and instructions",
 		details = [[
 policy diff force force.policy      a policy of the job and a file
 Names stand for policies in the job; a word with / or ending in .o or .policy is a file.]] },
-	{ "policy simulate", run = "policy.simulate:cmd_simulate",
+	{ "policy simulate", run = "policy.simulate:cmd_simulate", role = "observe",
 		syntax = "NAME|FILE...|none [data=FILE|segment=FILE] [comm=ID] [limit=N] "
 			.. "[coherence=off]",
-		least = 1, most = 16,
-		role = "observe",
+		most = 16,
 		files = POLICIES, names = "policies",
 		help = "Decide recorded decisions again with these policies, here, and count the "
 			.. "answers that differ" },
 	{ "policy use", run = "policy.change:cmd_use",
 		syntax = "NAME|FILE...|none|common [comm=ID,ID|others] [if_generation=N] "
 			.. "[start=yes]",
+		most = 16,
 		files = POLICIES, paths = true, names = "policies", dry = true,
 		help = "Decide with these policies, in this order, from a fence on",
 		details = [[
@@ -259,46 +237,35 @@ Each sees what the one before it answered, so the last one decides.]] },
 Policies and coherent maps are again what they were before the last change. A second
 undo takes back the first: to go further back, name what you want with policy use.]] },
 	{ "policy history", run = "policy.change:cmd_history" },
-	{ "job set", run = "commands.fleet:cmd_job_set",
+	{ "job set", run = "commands.fleet:cmd_job_set", role = "control",
 		syntax = "JOB FILE...|none",
-		least = 2, most = 16,
-		role = "control",
+		most = 16,
 		files = POLICIES,
 		help = "Store what a job of this name starts with, policies in their order",
 		details = [[
 job set llm-7b size_aware.policy force.policy
 The job need not run. Its agents find the images in the store, by digest. A job that runs
 now keeps what it has: policy use changes it.]] },
-	{ "job show", run = "commands.fleet:cmd_job_show",
+	{ "job show", run = "commands.fleet:cmd_job_show", role = "observe",
 		syntax = "JOB",
-		least = 1, most = 1,
-		role = "observe",
 		help = "Show what a job of this name starts with, and who set it" },
-	{ "job clear", run = "commands.fleet:cmd_job_clear",
+	{ "job clear", run = "commands.fleet:cmd_job_clear", role = "control",
 		syntax = "JOB",
-		least = 1, most = 1,
-		role = "control",
 		help = "Let a job of this name start with NCCL's own choice" },
-	{ "job diff", run = "commands.fleet:cmd_job_diff",
+	{ "job diff", run = "commands.fleet:cmd_job_diff", role = "observe",
 		syntax = "FILE",
-		least = 1, most = 1,
-		role = "observe",
 		files = "paths",
 		help = "Compare FILE with the desired state in the store; status 1 if they differ",
 		details = [[
 FILE is JSON: {"job": "llm-7b", "policies": ["size_aware.policy"]}, paths from its folder.]] },
-	{ "job apply", run = "commands.fleet:cmd_job_apply",
+	{ "job apply", run = "commands.fleet:cmd_job_apply", role = "control",
 		syntax = "FILE",
-		least = 1, most = 1,
-		role = "control",
 		files = "paths",
 		help = "Store what a file says, if it differs",
 		details = [[
 For those who keep the configuration of jobs in git: job diff, then job apply.]] },
-	{ "audit", run = "commands.fleet:cmd_audit",
+	{ "audit", run = "commands.fleet:cmd_audit", role = "observe",
 		syntax = "[count=N]",
-		least = 0, most = 0,
-		role = "observe",
 		help = "List the changes of a job of several hosts: time, user, request, outcome",
 		details = [[
 audit count=20                      the last twenty
@@ -347,12 +314,11 @@ Fields that are left out are zero. help values says what keys and values may be.
 flags=new: only elements that are not there yet; flags=old: only those that are.]] },
 	{ "map remove", run = "map.write:cmd_remove",
 		syntax = "MAP KEY... [if_generation=N]",
-		least = 2, most = 1000,
+		most = 1000,
 		names = "maps", dry = true,
 		help = "Remove elements; a coherent map drops all of them at one fence, or none" },
 	{ "map load", run = "map.write:cmd_load",
 		syntax = "MAP FILE [flags=any|new|old] [if_generation=N]",
-		least = 2, most = 2,
 		files = { ".tsv", ".csv", ".json", ".ndjson" }, names = "maps", dry = true,
 		help = "Store the elements of a file that map dump wrote (tsv, "
 			.. "csv, json, ndjson)" },
@@ -364,7 +330,6 @@ flags=new: only elements that are not there yet; flags=old: only those that are.
 		syntax = "[comm=ID]" },
 	{ "comm show", run = "commands.comm:cmd_show",
 		syntax = "[COMM]",
-		least = 0, most = 1,
 		names = "comms",
 		help = "Show one communicator: decisions by collective, size and answer",
 		details = [[
@@ -394,23 +359,17 @@ REFUSED says why an answer of a policy was not taken; NCCL's own choice stood th
 	{ "trace start", run = "trace.trace:cmd_start",
 		syntax = "[out=FILE] [format=chrome|ndjson] [size=SIZE] [keep=N] [seconds=S] "
 			.. "[events=LIST]",
-		least = 0, most = 0,
 		help = "Record events of NCCL's profiler into a file, or without out= into the "
 			.. "rings of the processes" },
 	{ "trace stop", run = "trace.trace:cmd_stop",
 		syntax = "[out=FILE] [format=chrome|ndjson] [size=SIZE]",
-		least = 0, most = 0,
 		help = "Stop recording into the rings; out=: write what they hold to a file" },
-	{ "trace calls", run = "trace.calls:cmd_calls",
+	{ "trace calls", run = "trace.calls:cmd_calls", role = "control",
 		syntax = "[seconds=S] [uprobes=no] [out=FILE]",
-		least = 0, most = 0,
-		role = "control",
 		help = "Time NCCL's calls, the execution and the wall clock of each collective",
 		details = "out=FILE: the data of this table as JSON, too" },
-	{ "trace rdma", run = "trace.rdma:cmd_rdma",
+	{ "trace rdma", run = "trace.rdma:cmd_rdma", role = "control",
 		syntax = "[seconds=S] [out=FILE]",
-		least = 0, most = 0,
-		role = "control",
 		help = "Compare the kernel's calls for queue pairs with what the tap counts",
 		details = "out=FILE: a trace of both and of NCCL's events, for ui.perfetto.dev" },
 	{ "trace status", run = "trace.trace:cmd_status" },
@@ -430,111 +389,73 @@ REFUSED says why an answer of a policy was not taken; NCCL's own choice stood th
 	{ "telemetry", run = "commands.stats:cmd_telemetry" },
 	{ "stats", run = "commands.stats:cmd_stats",
 		syntax = "[COLLECTIVE|gin] [comm=ID] [plot=times|bandwidth]",
-		least = 0, most = 1,
 		names = "collectives",
 		help = "Show what telemetry has measured, by collective, size, algorithm and "
 			.. "protocol",
 		details = "gin: the puts and signals of kernels instead, by context and peer" },
 	{ "sample tail", run = "commands.stats:cmd_samples" },
-	{ "top", run = "commands.top:cmd_top",
+	{ "top", run = "commands.top:cmd_top", role = "observe",
 		syntax = "[every=TIME]",
-		least = 0, most = 0,
-		role = "observe",
 		help = "Watch the job on a full screen: bandwidth by size, communicators, slowest "
 			.. "ranks, who decides, alerts",
 		details = [[
 Keys: 1 to 5 choose the table, Enter shows more on a row, s sorts, p pauses, ? lists them
 all, q quits. every= is how often it asks the job, 2s by default.]] },
-	{ "metrics", run = "commands.metrics:cmd_metrics",
+	{ "metrics", run = "commands.metrics:cmd_metrics", role = "observe",
 		syntax = "[out=FILE] [serve=ADDR:PORT] [tls_cert=FILE] [tls_key=FILE]",
-		least = 0, most = 0,
-		role = "observe",
 		help = "Print measurements and the state of the job as Prometheus text, replace "
 			.. "a file by it, or serve it over HTTP",
 		details = [[
 serve=ADDR:PORT answers GET /metrics until Ctrl-C. :PORT serves this host alone; port 0
 takes a free one. With a certificate and a key it speaks HTTPS only.]] },
-	{ "rollout plan", run = "commands.rollout:cmd_plan",
+	{ "rollout plan", run = "commands.rollout:cmd_plan", role = "observe",
 		syntax = "FILE",
-		least = 1, most = 1,
-		role = "observe",
 		files = PLANS,
 		help = "Check a plan and print what it would do" },
-	{ "rollout start", run = "commands.rollout:cmd_start",
+	{ "rollout start", run = "commands.rollout:cmd_start", role = "control",
 		syntax = "FILE [data=FILE] [follow=no]",
-		least = 1, most = 1,
-		role = "control",
 		files = PLANS, dry = true,
 		help = "Run baseline and candidate in turns, judge them, then promote or roll back",
 		details = [[
 A process of its own runs the rollout, and continues when the shell is closed or killed.
 Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, abort.]] },
-	{ "rollout script", run = "commands.rollout:cmd_script",
+	{ "rollout script", run = "commands.rollout:cmd_script", role = "control",
 		syntax = "FILE [ARGUMENT...] [data=FILE] [resume=yes] [follow=no]",
-		least = 1, most = 64,
-		role = "control",
+		most = 64,
 		files = { ".lua" }, dry = true,
 		help = "Run a rollout with functions of your own; ARGUMENT is NAME=VALUE" },
-	{ "rollout status", run = "commands.rollout:cmd_status",
+	{ "rollout status", run = "commands.rollout:cmd_status", role = "observe",
 		syntax = "[follow=yes] [plot=yes] [data=ROLLOUT]",
-		least = 0, most = 0,
-		role = "observe",
 		help = "Show the rollout of the job: state, blocks, verdict by "
 			.. "kind of collective",
 		details = "follow=yes: until it ends or pauses. Ctrl-C ends the following; the "
 			.. "rollout continues." },
-	{ "rollout pause", run = "commands.rollout:cmd_pause",
-		syntax = "",
-		least = 0, most = 0,
-		role = "control",
+	{ "rollout pause", run = "commands.rollout:cmd_pause", role = "control",
 		help = "Return to the baseline until rollout resume" },
-	{ "rollout resume", run = "commands.rollout:cmd_resume",
+	{ "rollout resume", run = "commands.rollout:cmd_resume", role = "control",
 		syntax = "[follow=no]",
-		least = 0, most = 0,
-		role = "control",
 		help = "Continue, also where the process that ran the rollout is gone" },
-	{ "rollout promote", run = "commands.rollout:cmd_promote",
-		syntax = "",
-		least = 0, most = 0,
-		role = "control",
+	{ "rollout promote", run = "commands.rollout:cmd_promote", role = "control",
 		help = "Decide with the candidate now, whatever the verdict" },
-	{ "rollout abort", run = "commands.rollout:cmd_abort",
-		syntax = "",
-		least = 0, most = 0,
-		role = "control",
+	{ "rollout abort", run = "commands.rollout:cmd_abort", role = "control",
 		help = "Return to the baseline and end the rollout" },
-	{ "rollout undo", run = "commands.rollout:cmd_undo",
-		syntax = "",
-		least = 0, most = 0,
-		role = "control",
+	{ "rollout undo", run = "commands.rollout:cmd_undo", role = "control",
 		help = "Return to the baseline after a promotion" },
-	{ "rollout report", run = "commands.rollout:cmd_report",
+	{ "rollout report", run = "commands.rollout:cmd_report", role = "observe",
 		syntax = "[out=FILE] [data=ROLLOUT] [label=TEXT] [svg=FOLDER]",
-		least = 0, most = 0,
-		role = "observe",
 		help = "Write the rollout as one HTML file (NAME.html without out=), and every "
 			.. "time as CSV beside it" },
-	{ "rollout history", run = "commands.rollout:cmd_history",
-		syntax = "",
-		least = 0, most = 0,
-		role = "observe",
+	{ "rollout history", run = "commands.rollout:cmd_history", role = "observe",
 		help = "List every transition with its reason" },
-	{ "sweep start", run = "commands.sweep:cmd_start",
+	{ "sweep start", run = "commands.sweep:cmd_start", role = "control",
 		syntax = "PLAN [out=FILE] [data=FILE] [baseline=COMBINATION] [follow=no]",
-		least = 1, most = 1,
-		role = "control",
 		files = PLANS, dry = true,
 		help = "Try combinations in turns on the job's own traffic, or judge measurements "
 			.. "in files, and print the best table" },
-	{ "sweep status", run = "commands.sweep:cmd_status",
+	{ "sweep status", run = "commands.sweep:cmd_status", role = "observe",
 		syntax = "[follow=yes] [out=FILE]",
-		least = 0, most = 0,
-		role = "observe",
 		help = "Show the sweep of the job; follow=yes: until its end, then its table" },
-	{ "sweep abort", run = "commands.sweep:cmd_abort",
-		syntax = "",
-		least = 0, most = 0,
-		role = "control",
+	{ "sweep abort", run = "commands.sweep:cmd_abort", role = "control",
 		help = "End the sweep and return to the baseline" },
 	{ "status", run = "commands.general:cmd_status",
 		help = "Show the job: versions, policies, generation, communicators, counters" },
@@ -547,24 +468,18 @@ Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, ab
 		details =
 			"A change waits at its fence until every rank has come by: PASSED "
 			.. "counts them." },
-	{ "watch", run = "watch",
+	{ "watch", run = "watch", role = "observe",
 		syntax = "SECONDS [count=N] COMMAND...",
-		least = 2, most = 64,
-		role = "observe",
+		most = 64,
 		help = "Repeat a command until Ctrl-C, or count=N times",
 		details = [[
 watch 2 comm list
 watch 500ms count=10 status]] },
-	{ "timing", run = "timing",
+	{ "timing", run = "timing", role = "observe",
 		syntax = "[on|off]",
-		least = 0, most = 1,
-		role = "observe",
 		help = "Print after each command how long it took and how many "
 			.. "round trips it made" },
-	{ "quit", run = "quit",
-		syntax = "",
-		least = 0, most = 0,
-		role = "observe",
+	{ "quit", run = "quit", role = "observe",
 		help = "Leave the shell; the job continues" },
 	{ "change commit",
 		syntax = "DIGEST [if_generation=N]", -- fleet= is for the agent
