@@ -21,7 +21,7 @@ $(B)/test/unit/test_chain_load: $(B)/plugin/wrap/library.o
 $(B)/test/unit/test_gin_unused: $(B)/plugin/gin/unused.o
 $(B)/test/unit/test_lock: $(B)/plugin/runtime/lock.o
 $(B)/test/unit/test_net: $(addprefix $(B)/plugin/,net/tcp.o net/tcp_link.o net/tcp_devices.o runtime/clock.o)
-$(addprefix $(B)/test/unit/test_,gin gin_hostile): $(addprefix $(B)/plugin/,gin/tcp.o gin/tcp_mesh.o gin/tcp_region.o \
+$(addprefix $(B)/test/unit/test_,gin gin_deregister gin_hostile): $(addprefix $(B)/plugin/,gin/tcp.o gin/tcp_mesh.o gin/tcp_region.o \
 	gin/tcp_send.o gin/tcp_receive.o net/tcp.o net/tcp_link.o net/tcp_devices.o runtime/clock.o)
 
 # The agent, one a host of a job whose hosts change together (docs/fleet.md).

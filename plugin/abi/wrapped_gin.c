@@ -87,8 +87,9 @@ static int wrapped_create(void *coll, const struct nb_gin_config *k, void **ctx,
 	return create(c->inner, k, ctx, devh ? devh : &none);
 }
 
-static int wrapped_destroy(void *ctx)
+static int wrapped_destroy(void *coll, void *ctx)
 {
+	(void)coll;
 	return w.destroy_context && ctx ? w.destroy_context(ctx) : NB_NET_OK;
 }
 
@@ -145,7 +146,7 @@ static int wrapped_close(void *coll)
 	struct coll *c = coll;
 	int rc;
 
-	wrapped_destroy(c->ctx);
+	wrapped_destroy(c, c->ctx);
 	rc = w.close_coll(c->inner);
 	free(c);
 	return rc;
@@ -288,6 +289,15 @@ static int wrapped_test(void *coll, struct nb_gin_op *o)
 	return rc;
 }
 
+/* Versions before v13 may have no context to ask. */
+static int wrapped_query(void *coll, void *ctx, bool *failed)
+{
+	void *at = ctx ? ctx : ((struct coll *)coll)->ctx;
+
+	return w.query_last_error && at ? w.query_last_error(at, failed)
+					: NB_NET_OK;
+}
+
 static int wrapped_progress(void *coll, void *ctx)
 {
 	return w.progress(target_of(coll, ctx));
@@ -349,7 +359,7 @@ static void fill_ops(void)
 		.post = wrapped_post,
 		.test = wrapped_test,
 		.progress = wrapped_progress,
-		.query_error = w.query_last_error,
+		.query_error = wrapped_query,
 		.dmabuf = w.reg_mr_dmabuf.v11 != NULL,
 	};
 }

@@ -9,6 +9,7 @@
 
 #include "plugin/gin/choice.h"
 #include "plugin/gin/tcp.h"
+#include "plugin/runtime/relaxed.h"
 
 enum {
 	/* least number of operations in a context's slab */
@@ -147,8 +148,9 @@ int nb_gin_destroy_context(void *ctx)
 	if (!ops || !x)
 		return NB_NET_OK;
 	if (ops->destroy_context)
-		rc = nb_gin_count_lone_result("destroyContext",
-					      ops->destroy_context(x->inner));
+		rc = nb_gin_count_lone_result(
+			"destroyContext",
+			ops->destroy_context(x->coll->inner, x->inner));
 	context_close(x);
 	return rc;
 }
@@ -163,9 +165,11 @@ int nb_gin_query_error(void *ctx, bool *failed)
 	*failed = false;
 	if (!ops || !x)
 		return NB_NET_OK;
-	if (ops->query_error)
-		return nb_gin_count_result("queryLastError",
-					   ops->query_error(x->inner, failed));
-	*failed = x->coll->error != NB_NET_OK;
+	if (GET(x->coll->error))
+		*failed = true;
+	else if (ops->query_error)
+		return nb_gin_count_result(
+			"queryLastError",
+			ops->query_error(x->coll->inner, x->inner, failed));
 	return NB_NET_OK;
 }

@@ -13,6 +13,7 @@
 #include "plugin/gin/context.h"
 #include "plugin/gin/list.h"
 #include "plugin/gin/observe.h"
+#include "plugin/gin/post.h"
 #include "plugin/net/list.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/clock.h"
@@ -298,6 +299,9 @@ int nb_gin_close_coll(void *coll)
 	nb_gin_list_remove(c);
 	if (nb_events_hooked(NB_HOOK_GIN_CLOSE))
 		nb_gin_run_close(c);
+	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++)
+		if (c->context[i])
+			nb_gin_release_held(c->context[i]);
 	rc = nb_gin_count_lone_result("closeColl", ops->close_coll(c->inner));
 	coll_free(c);
 	return rc;

@@ -79,7 +79,8 @@ struct nb_gin_coll {
 	uint64_t comm_id, id, born_ns;
 	uint32_t dev, speed;
 	int rank, nranks;
-	int error; /* error of a delayed operation, reported by the next post */
+	/* error of a delayed operation, reported by the next post; atomic */
+	int error;
 	uint64_t number;      /* number that the next operation gets */
 	pthread_mutex_t lock; /* serialises writers of context[] */
 	/* accessed atomically */

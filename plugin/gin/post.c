@@ -13,6 +13,7 @@
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
+#include "plugin/runtime/relaxed.h"
 
 enum {
 	/*
@@ -169,9 +170,9 @@ static void lane_release(struct nb_gin_context *x, struct nb_gin_lane *l,
 			continue;
 		op->state = NB_GIN_FAILED;
 		op->error = rc;
-		if (!x->coll->error)
+		if (!GET(x->coll->error))
 			/* the next post returns this error */
-			x->coll->error = rc;
+			SET(x->coll->error, rc);
 	}
 }
 
@@ -191,6 +192,15 @@ static void context_release(struct nb_gin_context *x)
 		*at = l->next;
 		l->listed = false;
 	}
+}
+
+void nb_gin_release_held(struct nb_gin_context *x)
+{
+	for (struct nb_gin_lane *l = x->held; l; l = l->next) {
+		lane_release(x, l, UINT64_MAX);
+		l->listed = false;
+	}
+	x->held = NULL;
 }
 
 /* Run the programs of a put, then send or delay the put. */
@@ -240,8 +250,9 @@ int nb_gin_post(void *ctx, const struct nb_gin_op *words, void **request)
 	    words->context >= (uint32_t)x->ncontexts)
 		return NB_NET_ARGUMENT;
 	c = x->coll;
-	if (c->error)
-		return c->error;
+	rc = GET(c->error);
+	if (rc)
+		return rc;
 	op = op_take(x);
 	if (!op) {
 		nb_log(NB_LOG_WARN,

@@ -17,5 +17,7 @@ int nb_gin_post_coll(void *coll, const struct nb_gin_op *op, void **request);
 int nb_gin_test(void *coll, void *request, int *done);
 int nb_gin_progress(void *ctx);
 int nb_gin_progress_coll(void *coll);
+/* Before a collComm is closed: send at once what programs hold back. */
+void nb_gin_release_held(struct nb_gin_context *x);
 
 #endif

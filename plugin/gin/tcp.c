@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sched.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <linux/sockios.h>
 #include <unistd.h>
 
 #include "plugin/runtime/clock.h"
@@ -155,10 +157,21 @@ static int tcp_progress(void *coll, void *ctx)
 		receive_ready(c);
 	nb_gin_leave(&c->regions);
 	/*
-	 * NCCL ignores this result in all releases, so post returns the error
-	 * as well
+	 * NCCL ignores this result in all releases, so post and query_error
+	 * return the error as well
 	 */
-	return c->error;
+	return GET(c->error);
+}
+
+/*
+ * Returns true if the peer's kernel has not acknowledged all bytes. If the
+ * peer sends to a closed connection, our kernel discards those bytes.
+ */
+static bool is_unacknowledged(const struct nb_gin_peer *p)
+{
+	int n = 0;
+
+	return !ioctl(p->fd, SIOCOUTQ, &n) && n > 0;
 }
 
 /*
@@ -183,7 +196,7 @@ static void say_goodbye(struct nb_gin_tcp *c)
 				continue;
 			if (!p->queue.first && p->notice.kind != NB_GIN_GOODBYE)
 				nb_gin_goodbye(p);
-			busy |= p->queue.first != NULL;
+			busy |= p->queue.first || is_unacknowledged(p);
 		}
 		if (busy)
 			sched_yield();
@@ -281,16 +294,25 @@ static int post(struct nb_gin_tcp *c, struct nb_gin_op *op)
 	return rc;
 }
 
+/* The peer would end the connection for it. */
+static bool signal_is_valid(const struct nb_gin_op *op)
+{
+	if (op->kind != NB_GIN_SIGNAL)
+		return op->signal_op == NB_GIN_NO_SIGNAL;
+	return op->signal_op > NB_GIN_NO_SIGNAL &&
+	       op->signal_op < NB_GIN_NSIGNAL_OPS && op->signal;
+}
+
 static int tcp_post(void *coll, void *ctx, struct nb_gin_op *op)
 {
 	struct nb_gin_tcp *c = coll;
 	int rc;
 
 	(void)ctx;
-	if (c->error)
-		return c->error;
-	if (op->rank >= (uint32_t)c->nranks ||
-	    op->signal_op >= NB_GIN_NSIGNAL_OPS)
+	rc = GET(c->error);
+	if (rc)
+		return rc;
+	if (op->rank >= (uint32_t)c->nranks || !signal_is_valid(op))
 		return NB_NET_ARGUMENT;
 	if (op->kind == NB_GIN_FLUSH) {
 		/* the data of a completed get is visible already */
@@ -307,6 +329,15 @@ static int tcp_test(void *coll, struct nb_gin_op *op)
 {
 	(void)coll;
 	return op->state == NB_GIN_FAILED ? op->error : NB_NET_OK;
+}
+
+static int tcp_query_error(void *coll, void *ctx, bool *failed)
+{
+	const struct nb_gin_tcp *c = coll;
+
+	(void)ctx;
+	*failed = GET(c->error) != NB_NET_OK;
+	return NB_NET_OK;
 }
 
 static uint64_t tcp_queued(void *coll, uint32_t rank)
@@ -351,6 +382,7 @@ const struct nb_gin_ops nb_gin_tcp_ops = {
 	.post = tcp_post,
 	.test = tcp_test,
 	.progress = tcp_progress,
+	.query_error = tcp_query_error,
 	.region = nb_gin_region_number,
 	.queued = tcp_queued,
 	.link = tcp_link,

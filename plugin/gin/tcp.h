@@ -128,6 +128,7 @@ struct nb_gin_peer {
 	uint32_t idle;
 	/* fields of the receiving side */
 	uint32_t received; /* number of messages received */
+	bool mismatch;	   /* a region of another size was reported */
 	struct nb_gin_head in;
 	size_t head_got;
 	uint32_t since_large; /* messages received since the last large one */
@@ -142,7 +143,7 @@ struct nb_gin_peer {
 struct nb_gin_tcp {
 	int nranks, rank;
 	int epoll; /* epoll descriptor; -1: few peers, all are polled in turn */
-	int error; /* first error of any peer */
+	int error; /* first error of any peer; accessed atomically */
 	bool only_sent; /* the last progress call only sent */
 	struct nb_gin_regions regions;
 	void (*arrived)(void *arg, const struct nb_gin_arrival *a);
@@ -181,12 +182,16 @@ struct nb_gin_op *nb_gin_answer_new(struct nb_gin_tcp *c);
 void nb_gin_answers_free(struct nb_gin_tcp *c);
 /*
  * Mark the connection as lost for reason @why, log it, and fail its operations.
+ * The next post to any rank fails, too.
  */
 void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why);
 void nb_gin_fail_all(struct nb_gin_peer *p, int error);
 
-/* Read and apply a peer's messages, up to a limit of bytes. */
-void nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p);
+/*
+ * Read and apply a peer's messages, up to a limit of bytes. Returns true if
+ * more bytes may wait.
+ */
+bool nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p);
 /*
  * Apply a put or signal that this rank sends to itself. Returns 0 or
  * NB_NET_ARGUMENT.

@@ -138,6 +138,24 @@ static int check_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 }
 
 /*
+ * End the connection if the answer to the oldest get arrives and this rank has
+ * deregistered the get's target. The peer did no wrong, so it is no offence.
+ * Returns true if the target is still registered, or no answer arrives.
+ */
+static bool get_target_stays(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	const struct nb_gin_op *get = p->gets.first;
+
+	if (p->in.kind != NB_GIN_ANSWER || !get || !get->size ||
+	    nb_gin_region(&c->regions, nb_gin_region_number(get->dst)))
+		return true;
+	nb_gin_lose(c, p,
+		    "the memory that a get fills was deregistered on this rank "
+		    "before the get was done");
+	return false;
+}
+
+/*
  * Check a complete header. Returns -1 if it is valid, else an enum
  * nb_gin_offence.
  */
@@ -240,21 +258,22 @@ static int answer_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 
 /*
  * Warn if a window has different sizes on two ranks: a put may then fit on the
- * peer and not here.
+ * peer and not here. Warn once a peer, so that it cannot fill the log.
  */
-static void compare_region(struct nb_gin_tcp *c, const struct nb_gin_peer *p)
+static void compare_region(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	const struct nb_gin_region *r =
 		nb_gin_region(&c->regions, p->in.region);
 
-	if (r && r->size != p->in.size)
-		nb_gin_tcp_say(
-			true,
-			"gin: registration %u has %llu bytes on rank %d and "
-			"%llu on rank %u: do the ranks register the same "
-			"windows in one order?",
-			r->number, (unsigned long long)r->size, c->rank,
-			(unsigned long long)p->in.size, p->rank);
+	if (!r || r->size == p->in.size || p->mismatch)
+		return;
+	p->mismatch = true;
+	nb_gin_tcp_say(true,
+		       "gin: registration %u has %llu bytes on rank %d and "
+		       "%llu on rank %u: do the ranks register the same "
+		       "windows in one order?",
+		       r->number, (unsigned long long)r->size, c->rank,
+		       (unsigned long long)p->in.size, p->rank);
 }
 
 /*
@@ -307,8 +326,11 @@ static bool message_end(struct nb_gin_tcp *c, struct nb_gin_peer *p)
  */
 static bool message_begin(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
-	int bad = check_head(c, p);
+	int bad;
 
+	if (!get_target_stays(c, p))
+		return false;
+	bad = check_head(c, p);
 	if (bad >= 0) {
 		nb_gin_offend(c, p, (enum nb_gin_offence)bad);
 		return false;
@@ -350,16 +372,17 @@ static bool consume(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 	return true;
 }
 
-/* Returns true if the target of a partly received put is still registered. */
+/*
+ * Returns true if the target of a partly received put or answer is still
+ * registered.
+ */
 static bool target_stays(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
-	uint32_t region = p->in.region;
-
 	if (!p->body)
 		return true;
 	if (p->in.kind == NB_GIN_ANSWER)
-		region = nb_gin_region_number(p->gets.first->dst);
-	if (nb_gin_region(&c->regions, region))
+		return get_target_stays(c, p);
+	if (nb_gin_region(&c->regions, p->in.region))
 		return true;
 	nb_gin_offend(c, p, NB_GIN_BAD_REGION);
 	return false;
@@ -405,12 +428,12 @@ static ssize_t receive_some(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	return n;
 }
 
-void nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+bool nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	ssize_t budget = LIMIT, n = 1;
 
 	if (p->fd < 0 || !target_stays(c, p))
-		return;
+		return false;
 	while (budget > 0 && n > 0) {
 		uint64_t asked = ahead_size(p) + body_size(p) - p->body_got;
 
@@ -421,8 +444,9 @@ void nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 		 * socket
 		 */
 		if (n > 0 && (uint64_t)n < asked && !p->body)
-			return;
+			return false;
 	}
+	return n > 0;
 }
 
 static int self_bad(const struct nb_gin_op *op, int bad)

@@ -160,8 +160,8 @@ void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why)
 	}
 	SET(p->state, NB_GIN_LOST);
 	nb_gin_fail_all(p, NB_NET_REMOTE);
-	if (!c->error)
-		c->error = NB_NET_REMOTE;
+	if (!GET(c->error))
+		SET(c->error, NB_NET_REMOTE);
 	nb_gin_tcp_say(true,
 		       "gin: rank %d lost the connection to rank %u (%s), "
 		       "communicator %llx: %s. The next put fails",
@@ -170,13 +170,28 @@ void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why)
 }
 
 /*
- * An answer waits while the peer does not read. Meanwhile the memory that it
- * sends may be deregistered. Returns true if the memory is still registered.
+ * A message waits while the peer does not read. Meanwhile the memory that it
+ * sends may be deregistered, and used again. Returns true if the memory is
+ * still registered.
  */
 static bool memory_stays(const struct nb_gin_tcp *c, const struct nb_gin_op *op)
 {
-	return op->kind != NB_GIN_ANSWER || !op->data ||
+	return !op->data ||
 	       nb_gin_region(&c->regions, nb_gin_region_number(op->src));
+}
+
+/*
+ * End the connection because the first message's memory was deregistered. To
+ * skip the message would let a later signal arrive without an earlier put.
+ */
+static void memory_gone(struct nb_gin_tcp *c, struct nb_gin_peer *p)
+{
+	nb_gin_lose(c, p,
+		    p->queue.first->kind == NB_GIN_ANSWER
+			    ? "the memory that its get reads was deregistered "
+			      "on this rank"
+			    : "the memory that a put reads was deregistered on "
+			      "this rank before the put was done");
 }
 
 /*
@@ -280,9 +295,7 @@ void nb_gin_send(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 
 		m.msg_iovlen = fill_vector(c, p->queue.first, iov);
 		if (!m.msg_iovlen) {
-			nb_gin_lose(c, p,
-				    "the memory that its get reads was "
-				    "deregistered on this rank");
+			memory_gone(c, p);
 			return;
 		}
 		n = sendmsg(p->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -298,10 +311,12 @@ void nb_gin_send(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 			return;
 		}
 		/*
-		 * read what the peer sent before it closed, such as a goodbye
+		 * read all that the peer sent before it closed, such as a
+		 * goodbye
 		 */
 		n = errno;
-		nb_gin_receive(c, p);
+		while (nb_gin_receive(c, p))
+			;
 		nb_gin_lose(c, p, strerror((int)n));
 		return;
 	}

@@ -91,7 +91,8 @@ struct nb_gin_ops {
 	int (*create_context)(void *coll, const struct nb_gin_config *config,
 			      /* may be NULL (optional) */
 			      void **ctx, void **dev_handle);
-	int (*destroy_context)(void *ctx); /* may be NULL (optional) */
+	/* may be NULL (optional) */
+	int (*destroy_context)(void *coll, void *ctx);
 	int (*reg_mr)(void *coll, const struct nb_gin_memory *m, void **mhandle,
 		      void **gin_handle);
 	int (*dereg_mr)(void *coll, void *mhandle);
@@ -105,8 +106,11 @@ struct nb_gin_ops {
 	/* Update the state of an operation. */
 	int (*test)(void *coll, struct nb_gin_op *op);
 	int (*progress)(void *coll, void *ctx);
-	/* may be NULL (optional) */
-	int (*query_error)(void *ctx, bool *failed);
+	/*
+	 * Set @failed if the collComm has failed. Called by any thread. May be
+	 * NULL.
+	 */
+	int (*query_error)(void *coll, void *ctx, bool *failed);
 	/* Returns the registration number of a memory handle. May be NULL. */
 	uint32_t (*region)(void *mhandle);
 	/* Returns the bytes that wait for a peer's socket. May be NULL. */

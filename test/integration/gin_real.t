@@ -51,6 +51,11 @@ rc=$?
 say $? "2.28 has no GIN plugin where the net is not ours"
 run NCCLBPF_GIN=on "$job" --procs --ranks 4 --nodes 2 --times 10 all-to-all barriers
 say $? "four ranks on two pretended nodes"
+for how in "" --procs "--procs --ranks 4 --nodes 2"; do
+	# shellcheck disable=SC2086
+	run NCCLBPF_GIN=on "$job" $how --times 1000 barriers
+	say $? "1,000 barriers: ${how:-ranks as threads}"
+done
 run NCCLBPF_GIN=on NCCL_GIN_NCONTEXTS=4 "$job" --procs --times 10 all-to-all many-small
 say $? "four collComms"
 run NCCLBPF_GIN=on "$job" --procs killed

@@ -3,6 +3,7 @@
 // and when a put is done; gets; memory that comes and goes; the end.
 #include "test/unit/gin_ranks.h"
 
+#include <sched.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
@@ -196,6 +197,37 @@ START_TEST(a_signal_needs_no_put_and_a_put_may_be_empty)
 }
 END_TEST
 
+/* What the peer would refuse does not cost the connection. */
+START_TEST(a_wrong_signal_is_refused_here)
+{
+	struct nb_gin_op o;
+
+	if (!ranks_open(2))
+		return;
+	for (uint32_t op = 0; op < 4; op++) {
+		o = (struct nb_gin_op){ .kind = NB_GIN_SIGNAL,
+					.rank = 1,
+					.signal = ranks[0].signals,
+					.signal_op = op };
+		ck_assert_int_eq(t->post(ranks[0].coll, NULL, &o),
+				 op == NB_GIN_INCREMENT || op == NB_GIN_ADD
+					 ? 0
+					 : NB_NET_ARGUMENT);
+		for (int i = 0; i < 50; i++)
+			turn(2);
+	}
+	o = (struct nb_gin_op){ .kind = NB_GIN_SIGNAL,
+				.rank = 1,
+				.signal_op = NB_GIN_ADD };
+	ck_assert_int_eq(t->post(ranks[0].coll, NULL, &o), NB_NET_ARGUMENT);
+	for (int i = 0; i < 50; i++)
+		turn(2);
+	ck_assert_uint_eq(read_signal(&ranks[1], 0), 1);
+	ranks_close(2);
+	ck_assert_str_eq(said, "");
+}
+END_TEST
+
 START_TEST(signals_add_with_all_64_bits_and_wrap)
 {
 	struct nb_gin_op o;
@@ -363,6 +395,12 @@ START_TEST(windows_of_different_size_are_reported)
 	registered(&ranks[1], own + 64, 128);
 	while (!strstr(said, "has 128 bytes on rank 1 and 64 on rank 0"))
 		turn(2);
+	/* once a peer */
+	registered(&ranks[0], own, 32);
+	registered(&ranks[1], own + 64, 136);
+	for (int i = 0; i < 50; i++)
+		turn(2);
+	ck_assert_ptr_null(strstr(said, "136 bytes"));
 	ranks_close(2);
 }
 END_TEST
@@ -389,6 +427,52 @@ START_TEST(one_rank_may_close_before_the_other)
 }
 END_TEST
 
+static bool stop;
+
+/* Puts to rank 0 as long as it takes them, and reads what comes. */
+static void *put_and_serve(void *arg)
+{
+	struct rank *r = arg;
+	struct nb_gin_op o = { .state = NB_GIN_DONE };
+	int rc = 0;
+
+	usleep(50000); /* the other rank closes meanwhile */
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+		if (!rc && o.state != NB_GIN_POSTED)
+			rc = post_put(r, &o, 0, 0, 8, 8);
+		t->progress(r->coll, NULL);
+	}
+	return NULL;
+}
+
+/* What comes for a closed connection makes the kernel discard what it has not
+ * sent. _i 0: it could send all at once, 1: it could not. */
+START_TEST(all_arrives_though_the_peer_sends_to_a_closing_rank)
+{
+	enum { N = 16 };
+	static struct nb_gin_op o[N];
+	const size_t size = _i ? 5000 : 100000;
+	pthread_t thread;
+
+	nb_gin_tcp_conf.close_ns = UINT64_C(60000000000);
+	nb_gin_tcp_conf.send_buffer = _i ? 32768 : 0;
+	if (!ranks_open(2))
+		return;
+	stop = false;
+	for (int i = 0; i < N; i++)
+		ck_assert_int_eq(
+			post_signal(&ranks[0], &o[i], 1, size, 0, 0, 0), 0);
+	ck_assert_int_eq(
+		pthread_create(&thread, NULL, put_and_serve, &ranks[1]), 0);
+	rank_close(&ranks[0]);
+	while (read_signal(&ranks[1], 0) < N)
+		sched_yield();
+	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	rank_close(&ranks[1]);
+}
+END_TEST
+
 // clang-format off
 UNIT_MAIN("gin", tcase_add_test(tc, a_put_with_a_signal_arrives_and_the_signal_last);
 	  tcase_add_test(tc, order_holds_with_small_socket_buffers);
@@ -398,6 +482,7 @@ UNIT_MAIN("gin", tcase_add_test(tc, a_put_with_a_signal_arrives_and_the_signal_l
 	  tcase_add_test(tc, our_own_rank_is_served_in_order);
 	  tcase_add_test(tc, a_single_rank_needs_no_peer);
 	  tcase_add_test(tc, a_signal_needs_no_put_and_a_put_may_be_empty);
+	  tcase_add_test(tc, a_wrong_signal_is_refused_here);
 	  tcase_add_test(tc, signals_add_with_all_64_bits_and_wrap);
 	  tcase_add_test(tc, offsets_and_sizes_go_beyond_4_gib);
 	  tcase_add_test(tc, a_get_reads_what_earlier_puts_wrote);
@@ -405,4 +490,5 @@ UNIT_MAIN("gin", tcase_add_test(tc, a_put_with_a_signal_arrives_and_the_signal_l
 	  tcase_add_test(tc, regions_come_and_go_while_others_are_used);
 	  tcase_add_test(tc, memory_that_the_cpu_cannot_read_is_refused);
 	  tcase_add_test(tc, windows_of_different_size_are_reported);
-	  tcase_add_test(tc, one_rank_may_close_before_the_other);)
+	  tcase_add_test(tc, one_rank_may_close_before_the_other);
+	  tcase_add_loop_test(tc, all_arrives_though_the_peer_sends_to_a_closing_rank, 0, 2);)

@@ -533,10 +533,10 @@ START_TEST(two_processes_talk)
 }
 END_TEST
 
-START_TEST(a_killed_process_is_noticed_in_mid_put)
+/* Rank 0 here; rank 1 is a process that never makes progress. Returns it. */
+static pid_t open_beside_idle(const struct version *v)
 {
-	int to[2], from[2], status, rc = 0;
-	struct rank *r = &ranks[0];
+	int to[2], from[2];
 	pid_t child;
 	char c;
 
@@ -544,21 +544,29 @@ START_TEST(a_killed_process_is_noticed_in_mid_put)
 	ck_assert_int_eq(pipe(to) | pipe(from), 0);
 	child = fork();
 	if (!child) {
-		r = &ranks[1];
-		rank_listen(r, &versions[0], 1);
+		rank_listen(&ranks[1], v, 1);
 		send_all(from[1], handle[1], NB_NET_HANDLE);
 		take_all(to[0], handle[0], NB_NET_HANDLE);
-		rank_open(r);
+		rank_open(&ranks[1]);
 		send_all(from[1], "r", 1);
-		for (;;) /* never makes progress */
+		for (;;)
 			pause();
 	}
-	rank_listen(r, &versions[0], 0);
+	rank_listen(&ranks[0], v, 0);
 	send_all(to[1], handle[0], NB_NET_HANDLE);
 	take_all(from[0], handle[1], NB_NET_HANDLE);
-	rank_open(r);
+	rank_open(&ranks[0]);
 	take_all(from[0], &c, 1);
-	ck_assert_int_eq(r->failed, 0);
+	ck_assert_int_eq(ranks[0].failed, 0);
+	return child;
+}
+
+START_TEST(a_killed_process_is_noticed_in_mid_put)
+{
+	struct rank *r = &ranks[0];
+	pid_t child = open_beside_idle(&versions[0]);
+	int status, rc = 0;
+
 	for (int i = 0; i < 200 && !rc; i++) {
 		void *req = NULL;
 
@@ -576,6 +584,29 @@ START_TEST(a_killed_process_is_noticed_in_mid_put)
 	}
 	ck_assert_int_eq(rc, NB_NET_REMOTE);
 	ck_assert_int_eq(CALL(r->v, close_coll)(r->coll), 0);
+}
+END_TEST
+
+/* A kernel that only waits posts nothing; from v13 on NCCL asks. */
+START_TEST(a_rank_that_only_waits_learns_of_a_killed_process)
+{
+	const struct nb_gin_table *t = versions[_i].t;
+	pid_t child = open_beside_idle(&versions[_i]);
+	struct rank *r = &ranks[0];
+	bool failed = true;
+	int status;
+
+	for (int i = 0; i < 100; i++)
+		progress(r);
+	ck_assert_int_eq(t->query_last_error(r->ctx, &failed), 0);
+	ck_assert(!failed);
+	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	while (!failed) {
+		progress(r);
+		ck_assert_int_eq(t->query_last_error(r->ctx, &failed), 0);
+	}
+	ck_assert_int_eq(t->close_coll(r->coll), 0);
 }
 END_TEST
 
@@ -663,5 +694,7 @@ UNIT_MAIN("gin_calls",
 	  tcase_add_test(tc, off_reports_no_device);
 	  tcase_add_loop_test(tc, two_processes_talk, 0, NVERSIONS);
 	  tcase_add_test(tc, a_killed_process_is_noticed_in_mid_put);
+	  tcase_add_loop_test(tc, a_rank_that_only_waits_learns_of_a_killed_process, 2,
+			      NVERSIONS);
 	  tcase_add_test(tc, wrong_arguments_are_errors);
 	  tcase_add_test(tc, contexts_come_and_go);)

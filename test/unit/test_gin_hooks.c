@@ -203,6 +203,27 @@ START_TEST(held_puts_keep_their_order_and_delay_nobody_else)
 }
 END_TEST
 
+/* _i 1: with puts that are still held back. */
+START_TEST(a_collcomm_is_closed_with_what_was_posted_sent)
+{
+	enum { N = 30, SIZE = 2000 }; /* all fits into the sockets */
+
+	set_up("gin_pace");
+	pair_open();
+	if (_i)
+		set_rate(0, 1000000, 0);
+	for (size_t i = 0; i < N; i++)
+		pair_put(0, 1, SIZE, 0, 8000, 0, 1, 0);
+	pair_put(1, 1, 0, 0, 0, 1, 1, 0);
+	ck_assert_int_eq(rma->close_coll(pair[0].coll), 0);
+	for (int i = 0; i < 1000; i++)
+		rma->progress(pair[1].ctx);
+	ck_assert_uint_eq(pair[1].signal[0], N);
+	ck_assert_uint_eq(pair[1].signal[1], 1);
+	ck_assert_int_eq(rma->close_coll(pair[1].coll), 0);
+}
+END_TEST
+
 START_TEST(a_rate_that_needs_more_than_10_ms_is_cut)
 {
 	void *req[3];
@@ -252,5 +273,6 @@ END_TEST
 UNIT_MAIN("gin_hooks",
 	  tcase_add_test(tc, puts_are_counted_by_peer_and_context);
 	  tcase_add_test(tc, held_puts_keep_their_order_and_delay_nobody_else);
+	  tcase_add_loop_test(tc, a_collcomm_is_closed_with_what_was_posted_sent, 0, 2);
 	  tcase_add_test(tc, a_rate_that_needs_more_than_10_ms_is_cut);
 	  tcase_add_test(tc, a_full_ring_is_said_once);)
