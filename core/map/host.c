@@ -21,6 +21,9 @@
 #include "core/map/ops.h"
 
 /* linux/fcntl.h since 5.1: no new writable mappings, no new writes */
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000 /* linux/mman.h since 4.17 */
+#endif
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
@@ -233,8 +236,26 @@ static int touch_pages(const unsigned char *pages, size_t size)
 	return rc;
 }
 
+/*
+ * mremap unmaps its target before it may run out of memory. If it has, map
+ * zeroes there: the map is detached. Where pages are mapped nothing happens.
+ */
+static void fill_hole(struct nb_map *m)
+{
+	size_t size = host_mapped(m);
+	void *p =
+		mmap(m->base, size, PROT_READ,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (p == m->base)
+		__atomic_store_n(&m->attached, false, __ATOMIC_RELAXED);
+	else if (p != MAP_FAILED)
+		munmap(p, size); /* Linux before 4.17 */
+}
+
 /* Move the mapping @from over the map's pages; other threads see the one or the
- * other. errno on failure: @from is unmapped, and the map is as before. */
+ * other. errno on failure: @from is unmapped, and the map is as before or
+ * detached. */
 static int replace_pages(struct nb_map *m, void *from)
 {
 	size_t size = host_mapped(m);
@@ -244,6 +265,7 @@ static int replace_pages(struct nb_map *m, void *from)
 	    MAP_FAILED) {
 		rc = errno;
 		munmap(from, size);
+		fill_hole(m);
 	}
 	return rc;
 }
@@ -321,7 +343,7 @@ int nb_map_host_detach(struct nb_map *m, struct nb_err *err)
 		return refuse_ordinary(m, err);
 	pages = map_zeroes(host_mapped(m));
 	rc = pages == MAP_FAILED ? errno : replace_pages(m, pages);
-	if (rc)
+	if (rc && nb_map_host_attached(m))
 		return nb_fail(err, NB_E_NOMEM, 0,
 			       "map %s stays attached: no memory for zeroes: "
 			       "%s",

@@ -38,8 +38,9 @@ bool nb_map_is_host(const struct nb_map *m);
  * nb_map_host_attach - show the pages of descriptor @fd in host map @m
  *
  * @fd stays the caller's and may be closed afterwards. On failure the map keeps
- * what it showed before. 0; NB_E_ARG: the descriptor is not of an allowed kind,
- * not frozen or sealed, or its shape differs from the map's; NB_E_IO: the
+ * what it showed before; if the kernel has no memory in the middle of the
+ * exchange, it is detached. 0; NB_E_ARG: the descriptor is not of an allowed
+ * kind, not frozen or sealed, or its shape differs from the map's; NB_E_IO: the
  * kernel refuses to map it or to read one of its pages; NB_E_NOTSUP: @m is no
  * host map. One attach or detach of a map at a time.
  */

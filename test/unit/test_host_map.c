@@ -24,6 +24,7 @@ enum {
 
 /* System calls of core/map/host.c that fail on demand. */
 static int mremap_error, write_error;
+static bool mremap_unmaps; /* its target, before it fails */
 
 void *__wrap_mremap(void *old, size_t size, size_t to, int flags, void *at);
 void *__real_mremap(void *old, size_t size, size_t to, int flags, void *at);
@@ -32,6 +33,8 @@ ssize_t __real_write(int fd, const void *bytes, size_t size);
 
 void *__wrap_mremap(void *old, size_t size, size_t to, int flags, void *at)
 {
+	if (mremap_error && mremap_unmaps)
+		ck_assert_int_eq(munmap(at, to), 0);
 	errno = mremap_error;
 	return mremap_error ? MAP_FAILED
 			    : __real_mremap(old, size, to, flags, at);
@@ -240,6 +243,23 @@ START_TEST(failed_calls_leave_the_map_as_it_was)
 }
 END_TEST
 
+START_TEST(an_exchange_that_fails_in_the_middle_leaves_zeroes)
+{
+	struct nb_err err = { .text = "" };
+	unsigned char *bytes;
+	struct nb_map *m = attached_map(&bytes);
+
+	mremap_error = ENOMEM;
+	mremap_unmaps = true;
+	ck_assert_int_eq(nb_map_host_detach(m, &err), 0);
+	mremap_error = 0;
+	mremap_unmaps = false;
+	ck_assert_uint_eq(word_of(m, 3), 0);
+	ck_assert(!nb_map_host_attached(m));
+	nb_map_put(m);
+}
+END_TEST
+
 START_TEST(other_maps_cannot_be_attached)
 {
 	struct nb_map *m = map_new(NB_MAP_ARRAY, 4, VALUE, N);
@@ -363,6 +383,8 @@ UNIT_MAIN("host_map", tcase_add_test(tc, programs_read_what_the_writer_stores);
 	  tcase_add_test(tc, fixed_files_and_whole_pages_are_taken);
 	  tcase_add_test(tc, wrong_descriptors_are_refused);
 	  tcase_add_test(tc, failed_calls_leave_the_map_as_it_was);
+	  tcase_add_test(tc,
+			 an_exchange_that_fails_in_the_middle_leaves_zeroes);
 	  tcase_add_test(tc, other_maps_cannot_be_attached);
 	  tcase_add_test(tc,
 			 only_the_writer_changes_it_and_clones_are_snapshots);
