@@ -23,7 +23,7 @@ end
 -- ---- the generated part --------------------------------------------------------
 
 local function generated(text)
-	local t = { "---What a tuner's policy sees; algo, proto and channels are its answers.",
+	local t = { "---The context of a tuner program. It sets algo, proto and channels.",
 		"---@class ncclbpf.context" }
 	for _, f in ipairs(core.fields "tuner") do
 		t[#t + 1] = ("---@field %s integer|string"):format(f.name)
@@ -147,10 +147,10 @@ local function cell(text) return (text:gsub("|", "\\|")) end
 local function code(text) return text ~= "" and "`" .. cell(text) .. "`" or "" end
 
 local t = { "# The Lua interface, all of it", "",
-	"Made of the types in `share/ncclbpf/meta/ncclbpf.lua`, which editors that know "
-		.. "LuaCATS read: name that folder as a library",
-	"(`workspace.library`). `docs/lua.md` says what the interface is for; `make docs` "
-		.. "makes this page anew.", "" }
+	"`make docs` generates this page from the types in `share/ncclbpf/meta/ncclbpf.lua`. "
+		.. "Editors that know LuaCATS read",
+	"these types if you set that folder as a library (`workspace.library`). `docs/lua.md` "
+		.. "describes the use of the interface.", "" }
 for _, title in ipairs(order) do
 	local s = sections[title]
 	if #s > 0 then

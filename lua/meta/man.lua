@@ -245,7 +245,7 @@ function M.lua(order, sections)
 	end
 	add(t, { ".Sh ERRORS", "An expected failure is", ".Dv nil", "and an error with",
 		".Va code ,", ".Va message", "and perhaps", ".Va hint ,",
-		"which prints as the shell shows it.",
+		"whose text is the shell's.",
 		"Misuse raises at the caller.", ".Sh SEE ALSO", ".Xr lua5.4 1 ,",
 			".Xr ncclbpf-shell 1" })
 	return finish(t)

@@ -4,7 +4,7 @@
 -- is made of. Between the marks `make docs` puts what the tables know: fields of
 -- the context, and each command under its words.
 
----Expected failures are values: `nil, err`. It prints as the shell shows it.
+---A function that fails in an expected way returns `nil, err`. `tostring(err)` is the shell's text.
 ---@class ncclbpf.error
 ---@field code string a stable word, as "not_found"
 ---@field message string what was found and what was wanted
@@ -156,7 +156,7 @@ function nb.series(options) end
 ---@class nb.policy
 nb.policy = {}
 
----One row of a decision table; what is left out is any, or no opinion.
+---One row of a decision table. An omitted condition matches any value; an omitted answer keeps NCCL's.
 ---@class ncclbpf.row
 ---@field coll? string
 ---@field bytes? string|integer|{[1]: integer|string, [2]: integer|string} "4M..32M", "4M..", {4096, 8191}
@@ -391,7 +391,7 @@ function target:processes() end
 
 function target:close() end
 
----A policy of the job, with the fields that it had when it was asked for (`policy list` of
+---A policy of the job. It has the fields of the reply that made it (`policy list` of
 ---docs/protocol.md).
 ---@class ncclbpf.policy
 ---@field name string
@@ -456,7 +456,7 @@ function policy:verdict(options) end
 ---@return ncclbpf.error? err
 function policy:dump() end
 
----A communicator, with the fields that it had when it was asked for (`comm list` of
+---A communicator. It has the fields of the reply that made it (`comm list` of
 ---docs/protocol.md).
 ---@class ncclbpf.comm
 ---@field comm string identity
@@ -585,7 +585,7 @@ function series:csv(path) end
 ---As if nothing had been sampled; what was seen does not come again.
 function series:clear() end
 
----A rollout of a job (docs/rollouts.md). Its fields are what was known after its last method.
+---A rollout of a job (docs/rollouts.md). Each method updates its fields.
 ---@class ncclbpf.rollout
 ---@field name string
 ---@field id? string
@@ -673,8 +673,8 @@ function rollout:history() end
 ---@return ncclbpf.error? err
 function rollout:report(path, options) end
 
----A map of the job: m[key], m[key] = value, m[key] = nil, pairs(m) raise where these return nil,
----err.
+---A map of the job. m[key], m[key] = value, m[key] = nil and pairs(m) raise an error if they fail;
+---the methods return nil, err.
 ---@class ncclbpf.map
 ---@field [any] any
 local map = {}
