@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Controllers: packs merged maps into bytes, merges such bytes, and packs the
- * changes of a run. Bytes of other processes are bounds-checked, and each index
- * in them is compared with its limit before use.
+ * Controllers: pack merged maps into bytes, merge such bytes, and pack the
+ * changes of a run. Bytes from other processes are bounds-checked, and each
+ * index in them is compared with its limit before use.
  */
 #include "core/generation/controller.h"
 
@@ -35,7 +35,8 @@ static bool is_merged(const struct nb_map_spec *s)
 	return s->tags & NB_MAPF_MERGED;
 }
 
-/* Coherent maps whose values are bytes. */
+/* May controllers change this map? It has to be coherent, with bytes as
+ * values. */
 static bool is_changeable(const struct nb_map_spec *s)
 {
 	return s->tags & NB_MAPF_COHERENT && s->origin == NB_ORIGIN_DEFINED &&
@@ -84,7 +85,8 @@ static bool element_new(struct element *e, const struct nb_map *m,
 	return true;
 }
 
-/* Is it an array's element of zeroes, which changes no sum and no maximum? */
+/* Is the value zero and the map an array? Such an element changes no sum
+ * and no maximum. */
 static bool is_zero(const struct nb_map_spec *s, const unsigned char *value)
 {
 	if (nb_spec_map_type(s->type)->keys != NB_KEYS_INDEX)
@@ -226,7 +228,7 @@ void nb_controllers_run(struct nb_gen *g, struct ncclbpf_controller *ctx)
 
 struct diff {
 	struct nb_buf *out;
-	uint32_t n; /* of this map */
+	uint32_t n; /* Number of changed elements of this map. */
 	uint32_t *all;
 };
 

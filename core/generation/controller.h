@@ -17,9 +17,12 @@
  * makes the same new generation. No clock, no I/O, no lock.
  */
 enum {
-	NB_CONTROLLER_MAPS_BYTES = 1 << 20,   /* merged maps of one process */
-	NB_CONTROLLER_CHANGE_BYTES = 1 << 18, /* changes of one run */
-	NB_CONTROLLER_CHANGES = 4096	      /* elements that it changes */
+	/* Most bytes of the merged maps of one process. */
+	NB_CONTROLLER_MAPS_BYTES = 1 << 20,
+	/* Most bytes of the changes of one run. */
+	NB_CONTROLLER_CHANGE_BYTES = 1 << 18,
+	/* Most elements that one run may change. */
+	NB_CONTROLLER_CHANGES = 4096
 };
 
 /* Does @g have controllers? */
@@ -29,8 +32,8 @@ bool nb_controllers_wanted(const struct nb_gen *g);
  * nb_controllers_pack - pack the merged maps of this process
  *
  * Merges the values of per-CPU maps over the CPUs first. Programs may write
- * meanwhile: each packed element was in the map at some moment. NB_E_LIMIT:
- * more than NB_CONTROLLER_MAPS_BYTES; NB_E_NOMEM.
+ * meanwhile: each packed element was in the map at some moment. Returns 0,
+ * NB_E_LIMIT (more than NB_CONTROLLER_MAPS_BYTES) or NB_E_NOMEM.
  */
 int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
 			struct nb_err *err);
@@ -41,21 +44,22 @@ int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
  * @bytes: of nb_controllers_pack; not trusted
  * @lost:  incremented for each element without room
  *
- * The policy's digest identifies a map. Maps that @g lacks are skipped. False:
- * the bytes are damaged; those before the damage are merged.
+ * The policy's digest identifies a map. Maps that @g lacks are skipped.
+ * Returns false if the bytes are damaged; the bytes before the damage are
+ * merged.
  */
 bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size,
 			  uint64_t *lost);
 
-/* Run the controllers in order. @ctx: what the first one sees. */
+/* Run the controllers in order. @ctx: the context that the first one sees. */
 void nb_controllers_run(struct nb_gen *g, struct ncclbpf_controller *ctx);
 
 /*
  * nb_controllers_diff - pack the coherent elements of @g that @ran changed
  * @n: set to the number of elements
  *
- * 0, NB_E_LIMIT (NB_CONTROLLER_CHANGES,
- * NB_CONTROLLER_CHANGE_BYTES), NB_E_NOMEM.
+ * Returns 0, NB_E_LIMIT (NB_CONTROLLER_CHANGES, NB_CONTROLLER_CHANGE_BYTES) or
+ * NB_E_NOMEM.
  */
 int nb_controllers_diff(struct nb_buf *out, uint32_t *n,
 			const struct nb_gen *ran, const struct nb_gen *g,
@@ -65,7 +69,7 @@ int nb_controllers_diff(struct nb_buf *out, uint32_t *n,
  * nb_controllers_apply - make a generation from @parent with packed changes
  * @bytes: of nb_controllers_diff; not trusted
  *
- * NB_E_IMAGE (the bytes are damaged), errors of nb_gen_changes.
+ * Returns 0, NB_E_IMAGE (the bytes are damaged) or an error of nb_gen_changes.
  */
 int nb_controllers_apply(struct nb_gen **out, const struct nb_gen *parent,
 			 const void *bytes, size_t size, struct nb_err *err);

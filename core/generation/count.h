@@ -6,7 +6,8 @@
 
 #include "core/generation/gen.h"
 
-/* Upper bounds in ns; the last class is open. */
+/* Upper bounds of the classes of durations in ns; the last class has no
+ * bound. */
 extern const uint32_t nb_gen_times_ns[NB_GEN_TIMES - 1];
 
 /*
@@ -17,15 +18,15 @@ extern const uint32_t nb_gen_times_ns[NB_GEN_TIMES - 1];
 struct nb_gen_count {
 	uint64_t runs;
 	uint64_t overrides[NB_GEN_MAX_PROGS];
-	/* written rarely */
+	/* The members from here on are rarely written. */
 	uint64_t refused[NB_GEN_MAX_PROGS];
 	uint64_t samples;
 	int64_t time_ns[NB_GEN_MAX_PROGS];
 	struct nb_gen_times times[NB_GEN_MAX_PROGS];
 };
 
-/* Add one to a counter with one writer and many readers. x86-64 does it in one
- * instruction. */
+/* Add one to a counter with one writer and many readers. On x86-64 this is
+ * one instruction. */
 static inline void nb_gen_bump(uint64_t *n)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)

@@ -12,20 +12,20 @@
 #include "core/generation/scope.h"
 #include "core/map/map.h"
 
-/* Programs of a generation, at most. */
+/* Most programs of a generation. */
 enum { NB_GEN_MAX_PROGS = 64 };
 
-/* Counters of a program. */
+/* Counters of a program, summed over communicators. */
 struct nb_gen_sum {
 	uint64_t runs;
-	uint64_t overrides; /* runs that changed the answer */
-	uint64_t refused;   /* its answers that NCCL cannot run */
-	uint64_t samples;   /* measured runs... */
-	int64_t time_ns;    /* ...and their total time */
+	uint64_t overrides; /* Runs that changed the answer. */
+	uint64_t refused;   /* Answers of the program that NCCL cannot run. */
+	uint64_t samples;   /* Number of measured runs. */
+	int64_t time_ns;    /* Total time of the measured runs. */
 };
 
-/* Numbers of measured runs by duration: up to 50, 100, 200, 500 ns, 1, 10 and
- * 100 us, and longer. */
+/* Numbers of measured runs by duration: up to 50, 100, 200, 500 ns, 1, 10
+ * and 100 us, and longer. */
 enum { NB_GEN_TIMES = 8 };
 struct nb_gen_times {
 	uint64_t n[NB_GEN_TIMES];
@@ -38,44 +38,48 @@ struct nb_gen_times {
  */
 
 struct nb_gen_policy {
-	struct nb_policy *policy; /* a reference */
-	/* policy->img->nmaps elements: the policy's own, or, for coherent
-	 * maps, this generation's. References; never NULL. */
+	/* The policy; this holds a reference to it. */
+	struct nb_policy *policy;
+	/* The policy->img->nmaps maps, with a reference to each; never
+	 * NULL. Coherent maps belong to this generation, all others to the
+	 * policy. */
 	struct nb_map **maps;
-	/* Programs that only tail calls reach, by number in the image; NULL for
-	 * all others. */
+	/* Programs that only tail calls reach, by number in the image; NULL
+	 * for all other programs. */
 	struct nb_exec **targets;
 	/* Digest of all changes of the coherent maps: zeroes at first, then
 	 * SHA-256 of (history before, the change). */
 	uint8_t history[NB_SHA256_SIZE];
 };
 
-/* A program in the order of running. */
+/* A program, in the order of running. */
 struct nb_gen_prog {
 	struct nb_exec *exec;
-	uint16_t policy; /* index into gen->policy */
-	uint16_t prog;	 /* index into its image's programs */
-	uint16_t hook;	 /* enum nb_hook */
+	uint16_t policy; /* Index into gen->policy. */
+	uint16_t prog;	 /* Index into the programs of the policy's image. */
+	uint16_t hook;	 /* The hook, an enum nb_hook. */
 	/* Sums for communicators that moved to another generation
 	 * (nb_gen_count_add); atomic. */
 	struct nb_gen_sum sum;
 };
 
 struct nb_gen {
-	/* SHA-256 of the policies' digests and histories in order, and of the
-	 * scopes. Equal requests give equal digests in all processes. All
-	 * zeroes: no policy. */
+	/* SHA-256 of the policies' digests and histories in order, and of
+	 * the scopes. Equal requests give equal digests in all processes.
+	 * It is all zeroes if there is no policy. */
 	uint8_t digest[NB_SHA256_SIZE];
 	uint16_t npolicies, nviews;
 	uint32_t nprogs;
-	/* All tuner programs in one piece of code, for two or more. */
+	/* All tuner programs in one piece of code, if there are two or more. */
 	struct nb_chain *chain;
 	/* Programs of the hook tuner, near nprogs: a decision reads both. */
 	struct nb_gen_prog prog[NB_GEN_MAX_PROGS];
 	struct nb_gen_policy policy[NB_GEN_MAX_POLICIES];
-	uint32_t nevents, hooks; /* bits 1 << enum nb_hook of those below */
-	struct nb_gen_prog event[NB_GEN_MAX_PROGS]; /* all other hooks */
-	uint32_t refs;				    /* atomic */
+	/* @hooks: bits 1 << enum nb_hook of the programs in @event. */
+	uint32_t nevents, hooks;
+	/* Programs of all other hooks. */
+	struct nb_gen_prog event[NB_GEN_MAX_PROGS];
+	uint32_t refs; /* The reference count; atomic. */
 
 	/* The order of the policies, and the scopes of communicators with
 	 * another order. Each scope has a view: a generation with the same
@@ -86,7 +90,7 @@ struct nb_gen {
 	struct nb_scopes scopes;
 	struct nb_gen *view[NB_GEN_MAX_SCOPES], *whole;
 
-	/* Durations of each program's measured runs, as prog[].sum. */
+	/* Durations of each program's measured runs, in the order of prog[]. */
 	struct nb_gen_times times[NB_GEN_MAX_PROGS];
 };
 

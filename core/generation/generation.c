@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes generations: policies in order, bound to their maps and compiled. A
- * generation never changes. Changing a coherent map clones it into a new one.
- * The digest depends on requests only, so processes that received the same
- * requests compute the same digest.
+ * Create generations: policies in order, bound to their maps and compiled.
+ * A generation never changes. Changing a coherent map clones it into a new
+ * generation. The digest depends on requests only, so processes that
+ * received the same requests compute the same digest.
  */
 #include "core/generation/generation.h"
 
@@ -22,7 +22,7 @@ _Static_assert(offsetof(struct ncclbpf_tuner, proto) ==
 			       offsetof(struct ncclbpf_tuner, algo) + 8,
 	       "the answer is in one piece");
 
-/* Bound program @i: first those of the hook tuner, then all others. */
+/* Return bound program @i: first those of the hook tuner, then all others. */
 static const struct nb_gen_prog *prog_at(const struct nb_gen *g, uint32_t i)
 {
 	return i < g->nprogs ? &g->prog[i] : &g->event[i - g->nprogs];
@@ -43,7 +43,7 @@ static void gen_destroy(struct nb_gen *g)
 			nb_exec_free(gp->targets[k]);
 		free(gp->targets);
 		if (g->whole)
-			continue; /* the rest is borrowed */
+			continue; /* Other maps are borrowed from the policy. */
 		if (gp->maps)
 			for (uint32_t m = 0; m < gp->policy->img->nmaps; m++)
 				nb_map_put(gp->maps[m]);
@@ -65,7 +65,7 @@ void nb_gen_put(struct nb_gen *g)
 		gen_destroy(g);
 }
 
-/* Finish the making of @g: on failure destroy it. */
+/* Finish the creation of @g: on failure destroy it. */
 static int gen_result(struct nb_gen **out, struct nb_gen *g, int rc)
 {
 	if (rc && g)
@@ -74,7 +74,7 @@ static int gen_result(struct nb_gen **out, struct nb_gen *g, int rc)
 	return rc;
 }
 
-/* The first @n cache lines of an object of unknown size. */
+/* Prefetch the first @n cache lines of an object of unknown size. */
 static void prefetch_lines(const void *p, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -94,7 +94,7 @@ void nb_gen_prefetch(const struct nb_gen *g, unsigned step)
 		prefetch_lines(g->chain, 1);
 		return;
 	}
-	/* both begin with a pointer to what runs them */
+	/* Both structs begin with a pointer to the function that runs them. */
 	memcpy(&code, run, sizeof(code));
 	prefetch_lines(code, 4);
 	nb_chain_touch(g->chain);
@@ -108,7 +108,7 @@ static void gen_set_digest(struct nb_gen *g)
 	struct nb_sha256 s;
 
 	if (!g->npolicies && !g->scopes.n)
-		return; /* all zeroes */
+		return; /* The digest stays all zeroes. */
 	nb_sha256_init(&s);
 	nb_sha256_add(&s, domain[g->scopes.n > 0], sizeof(domain[0]));
 	nb_scopes_digest(&s, &g->order, &g->scopes);
@@ -152,9 +152,9 @@ static int link_maps(const struct nb_gen_policy *gp, enum which which,
 }
 
 /*
- * Add @p with its local maps. Coherent maps come from @from, or are new if it
- * is NULL; maps of maps are cloned, because the maps inside may differ. Each
- * part enters @g at once, so that gen_destroy frees it.
+ * Add @p with its local maps. Coherent maps are those of @from, or new ones
+ * if @from is NULL; maps of maps are cloned, because the maps inside may
+ * differ. Each part enters @g at once, so that gen_destroy frees it.
  */
 static int add_policy(struct nb_gen *g, struct nb_policy *p,
 		      const struct nb_gen_policy *from, struct nb_err *err)
@@ -190,8 +190,8 @@ static int add_policy(struct nb_gen *g, struct nb_policy *p,
 	return link_maps(gp, COHERENT, !from, err);
 }
 
-/* Bind a program, among those that run or among targets, and limit its runs to
- * the bounds of its verdict. */
+/* Bind a program (to run, or as a target of tail calls), and limit its runs
+ * to the bounds of its verdict. */
 static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 		    struct nb_exec **x, struct nb_err *err)
 {
@@ -502,7 +502,7 @@ static int replace_by_clone(struct nb_map **slot, struct nb_err *err)
 	int rc;
 
 	if (!*slot)
-		return 0; /* an inner definition */
+		return 0; /* An inner definition has no map. */
 	rc = nb_map_clone(&clone, *slot, err);
 	if (rc)
 		return rc;
@@ -627,7 +627,7 @@ int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
 	return nb_gen_changes(out, parent, &c, 1, err);
 }
 
-/* Copies of the coherent maps, merged ones made anew. */
+/* Replace coherent maps by copies, and merged maps by new ones. */
 static int own_maps(struct nb_gen_policy *gp, struct nb_err *err)
 {
 	const struct nb_image *img = gp->policy->img;
@@ -674,7 +674,7 @@ int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 		if (!rc)
 			rc = link_maps(&g->policy[i], ALL, false, err);
 	}
-	if (!rc) /* only the part asked for: @gen may be a view */
+	if (!rc) /* Run only the requested part: @gen may be a view. */
 		rc = bind_part(g, false, err);
 	if (!rc)
 		memcpy(g->digest, gen->digest, NB_SHA256_SIZE);

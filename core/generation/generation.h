@@ -14,8 +14,9 @@
  * @parent: the previous generation, or NULL. A policy with the same digest
  *          there hands on its coherent maps with contents and history.
  *
- * @n 0 makes the empty generation. One reference. NULL on failure: NB_E_NOMEM,
- * NB_E_LIMIT (policies, programs), NB_E_EXISTS (a policy twice), NB_E_NOTSUP.
+ * @n 0 makes the empty generation. *@out has one reference. On failure *@out
+ *         is NULL: NB_E_NOMEM, NB_E_LIMIT (policies, programs), NB_E_EXISTS (a
+ *         policy twice) or NB_E_NOTSUP.
  * Source: design, section 7.
  */
 int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
@@ -26,15 +27,15 @@ int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
  * @common: the order for communicators outside all scopes
  * @scopes: NULL: no scopes
  *
- * The errors of nb_gen_new and nb_scopes_check.
+ * Returns the errors of nb_gen_new and nb_scopes_check.
  */
 int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies,
 		  uint32_t n, const struct nb_order *common,
 		  const struct nb_scopes *scopes, const struct nb_gen *parent,
 		  struct nb_err *err);
 
-/* The part of @g that communicator @comm decides with; @comm is 0 if NCCL gives
- * no identity. @g is not a view. */
+/* Return the part of @g that decides for communicator @comm; @comm is 0 if
+ * NCCL gives no identity. @g is not a view. */
 static inline struct nb_gen *nb_gen_of(struct nb_gen *g, uint64_t comm)
 {
 	int i = g->nviews ? nb_scopes_find(&g->scopes, comm) : -1;
@@ -42,13 +43,14 @@ static inline struct nb_gen *nb_gen_of(struct nb_gen *g, uint64_t comm)
 	return i < 0 ? g : g->view[i];
 }
 
-/* @g, or the generation that owns it if @g is a view. */
+/* Return @g, or the generation that owns @g if @g is a view. */
 static inline const struct nb_gen *nb_gen_whole(const struct nb_gen *g)
 {
 	return g->whole ? g->whole : g;
 }
 
-/* Part @i: 0 is @g itself, then its views; NULL: there are no more. */
+/* Return part @i of @g: 0 is @g itself, then come its views; NULL after the
+ * last one. */
 static inline const struct nb_gen *nb_gen_part(const struct nb_gen *g,
 					       uint32_t i)
 {
@@ -58,9 +60,10 @@ static inline const struct nb_gen *nb_gen_part(const struct nb_gen *g,
 /* One element of a change of a coherent map. */
 struct nb_map_op {
 	bool erase;
-	uint64_t flags;	   /* NB_ANY, NB_NOEXIST, NB_EXIST */
-	const void *key;   /* key_size bytes */
-	const void *value; /* nb_map_user_value_size bytes; NULL for erase */
+	uint64_t flags;	 /* One of NB_ANY, NB_NOEXIST, NB_EXIST */
+	const void *key; /* The key, key_size bytes. */
+	/* The value, nb_map_user_value_size bytes; NULL to erase. */
+	const void *value;
 };
 
 /*
@@ -69,10 +72,10 @@ struct nb_map_op {
  * @policy: index into parent->policy
  * @map:    index into its image's maps; must be coherent
  *
- * The map is cloned, the operations are applied in order; one that fails
- * fails all. 0, NB_E_ARG (no such map), NB_E_READONLY (not coherent), errors
- * of nb_map_write and nb_map_erase with err->at the operation's number,
- * NB_E_NOMEM.
+ * The map is cloned and the operations are applied in order; if one fails, the
+ * whole change fails. Returns 0, NB_E_ARG (no such map), NB_E_READONLY (not
+ * coherent), NB_E_NOMEM, or an error of nb_map_write and nb_map_erase with the
+ * operation's number in err->at.
  */
 int nb_gen_map_change(struct nb_gen **out, const struct nb_gen *parent,
 		      uint32_t policy, uint32_t map,
@@ -91,8 +94,8 @@ enum { NB_GEN_MAX_CHANGES = 64 };
  * nb_gen_changes - make a generation from @parent with several coherent maps
  * changed, in order
  *
- * @n at least 1. As nb_gen_map_change; NB_E_LIMIT: more than
- * NB_GEN_MAX_CHANGES.
+ * @n is at least 1. Returns the errors of nb_gen_map_change, or NB_E_LIMIT for
+ *         more than NB_GEN_MAX_CHANGES changes.
  */
 int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
 		   const struct nb_gen_change *changes, uint32_t n,
@@ -101,8 +104,9 @@ int nb_gen_changes(struct nb_gen **out, const struct nb_gen *parent,
 /*
  * nb_gen_for_controllers - make the generation that controllers of @g run in
  *
- * It has copies of the coherent maps, empty merged maps, and shares @g's other
- * local maps. One reference. Errors of nb_gen_new.
+ * The new generation has copies of the coherent maps and empty merged maps,
+ * and it shares @g's other local maps. *@out has one reference. Returns the
+ * errors of nb_gen_new.
  */
 int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
 			   struct nb_err *err);
@@ -110,25 +114,28 @@ int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
 /*
  * nb_gen_rehearsal - copy a generation with all its maps
  *
- * For `explain`: runs change no map of @gen and write no trace. 0, NB_E_NOMEM.
+ * For `explain`: runs of the copy change no map of @gen and write no trace.
+ * Returns 0 or NB_E_NOMEM.
  */
 int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 		     struct nb_err *err);
 
-/* Program @prog of policy @p as @g runs it; NULL: it does not. Borrowed. */
+/* Return program @prog of policy @p as @g runs it, borrowed; NULL if @g
+ * does not run it. */
 struct nb_exec *nb_gen_exec(const struct nb_gen *g, const struct nb_policy *p,
 			    uint32_t prog);
-/* The policy of @g with this image digest, or NULL. @g may be NULL. */
+/* Return the policy of @g with this image digest, or NULL. @g may be NULL. */
 const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g,
 					     const uint8_t *digest);
 
-/* One more reference; returns @g. Any thread. */
+/* Take a reference; returns @g. Any thread. */
 struct nb_gen *nb_gen_get(struct nb_gen *g);
-/* One less; the last one frees. NULL is fine. Never on a decision path. */
+/* Drop a reference; the last one frees @g, which may be NULL. Never on a
+ * decision path. */
 void nb_gen_put(struct nb_gen *g);
 
 /*
- * nb_gen_prefetch - ask for memory that the first run of @g touches
+ * nb_gen_prefetch - prefetch the memory that the first run of @g touches
  * @step: 0 to NB_GEN_PREFETCHES - 1; step 1 needs the lines of step 0
  *
  * For a thread that will soon run a generation that another CPU has made. The

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes a policy of a verified image: creates its local maps and trace ring.
+ * Make a policy of a verified image: create its local maps and trace ring.
  * A map tagged "shared" joins the shared map of the same name in another
  * policy. Each generation binds the programs to maps later.
  */
@@ -12,13 +12,13 @@
 
 #include "core/map/host.h"
 
-/* Rounded up: a size over a limit must not look as if it were within. */
+/* Round up, so that a size over a limit never looks as if it were within. */
 static uint64_t to_mib(uint64_t bytes)
 {
 	return (bytes >> 20) + (bytes % (1 << 20) != 0);
 }
 
-/* CPUs that a per-CPU map counts for, on every host alike. */
+/* A per-CPU map counts as one for this many CPUs, on every host. */
 enum { COUNTED_CPUS = 256 };
 
 int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
@@ -88,7 +88,7 @@ int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 		return rc;
 	nb_map_set_programs(*out, nb_image_callable(img, map));
 	nb_map_set_lock(*out, spec->lock);
-	/* Coherent maps have their elements in one order on all ranks. */
+	/* Coherent maps have their elements in the same order on all ranks. */
 	if (!(spec->tags & NB_MAPF_COHERENT))
 		nb_map_seed(*out);
 	if (spec->init)
@@ -132,7 +132,7 @@ static bool is_shared(const struct nb_map_spec *s)
 	       s->origin == NB_ORIGIN_DEFINED;
 }
 
-/* The shared map of another policy that @spec joins, or NULL. */
+/* Return the shared map of another policy that @spec joins, or NULL. */
 static struct nb_map *find_shared(const struct nb_map_spec *spec,
 				  struct nb_policy *const *peers,
 				  uint32_t npeers)
@@ -158,7 +158,8 @@ static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
 		int rc;
 
 		if (s->tags & NB_MAPF_COHERENT)
-			continue; /* a policy's first generation makes it */
+			/* The policy's first generation makes this map. */
+			continue;
 		p->maps[i] = find_shared(s, peers, npeers);
 		if (p->maps[i])
 			continue;

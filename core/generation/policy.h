@@ -11,88 +11,94 @@
 #include "core/image/image.h"
 #include "core/map/map.h"
 
-/* Cost of one program's verification, for display, and the bounds of its runs.
- */
+/* Cost of verifying one program, for display, and the bounds of the
+ * program's runs. */
 struct nb_policy_effort {
 	uint32_t insns_walked, states_peak;
 	uint32_t stack_bytes;
-	/* the bounds, from struct nb_verdict */
+	/* The bounds, copied from struct nb_verdict. */
 	uint32_t lap, first, numbers, turns, constant_turns;
-	/* its costliest loop: see struct nb_loop_report */
+	/* The costliest loop: see struct nb_loop_report. */
 	uint32_t loop_pc, loop_iterations, loop_length, loop_share;
 	bool passes, loops;
 	uint64_t time_ns;
 };
 
 /*
- * nb_effort_path - weighted instructions of a run's longest path, with the
- *      steps of short iterators and one iteration of each kind of loop
+ * nb_effort_path - return the weighted instructions of a run's longest path,
+ * with the steps of short iterators and one iteration of each kind of loop
  * @lap:   the longest iteration in all programs of the run
  * @tails: iterations that tail calls may add
  *
- * nb_effort_turns - weighted instructions of loops with a constant bound
+ * nb_effort_turns - return the weighted instructions of loops with a constant
+ * bound
  */
 uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t lap,
 			uint64_t tails);
 uint64_t nb_effort_turns(const struct nb_policy_effort *e, uint64_t lap);
 
 /*
- * A policy held by a process: a verified image, its local maps and its trace
- * ring. Counted; everything but the contents of the maps and the ring is
- * immutable. Local maps live as long as the policy; coherent maps belong to
- * generations (core/generation/generation.h).
+ * A policy held by a process: a verified image, its local maps and its
+ * trace ring. It is reference-counted; everything but the contents of the
+ * maps and the ring is immutable. Local maps live as long as the policy;
+ * coherent maps belong to generations (core/generation/generation.h).
  */
 struct nb_policy {
 	struct nb_image *img;
-	/* img->nmaps elements; NULL where the map is coherent */
+	/* The img->nmaps maps; NULL for a coherent map. */
 	struct nb_map **maps;
-	/* img->nprogs elements */
+	/* One element for each of the img->nprogs programs. */
 	struct nb_policy_effort *effort;
 	struct nb_trace *trace;
 	/* The verifier's facts about each program's slots, for the compiler
-	 * (NB_AUX_*); NULL: unknown. */
+	 * (NB_AUX_*); NULL if unknown. */
 	uint8_t *aux[NB_IMAGE_MAX_PROGS];
-	bool interpret;	  /* generations do not compile its programs */
-	unsigned publish; /* NB_PUBLISH_* */
-	uint32_t max_run; /* NCCLBPF_MAX_RUN; 0: NB_RUN_LIMIT */
-	uint32_t refs;	  /* atomic */
+	bool interpret; /* Generations do not compile this policy's programs. */
+	unsigned publish; /* NB_PUBLISH_* bits for compiled programs. */
+	uint32_t max_run; /* Value of NCCLBPF_MAX_RUN; 0 means NB_RUN_LIMIT. */
+	uint32_t refs;	  /* The reference count; atomic. */
 };
 
 /*
- * nb_policy_make - make the maps of an image whose programs were accepted
+ * nb_policy_make - make a policy with the maps of an image whose programs were
+ * accepted
  * @img:    taken: freed with the policy, also on failure
  * @effort: img->nprogs elements, copied; NULL: zeroes
  * @peers:  @npeers policies to share maps with, or NULL. Maps of the same name
- *          and shape that both policies tag "ncclbpf:shared" are one map. A
- *          coherent map is never shared.
+ * and shape that both policies tag "ncclbpf:shared" are one map. A coherent
+ * map is never shared.
  *
- * The result has one reference. Callers outside core/ use nb_policy_new
- * (core/ncclbpf.h), which verifies. NULL on failure: NB_E_NOMEM, NB_E_MAPDEF,
- * NB_E_LIMIT.
+ * *@out has one reference; it is NULL on failure: NB_E_NOMEM, NB_E_MAPDEF or
+ * NB_E_LIMIT. Callers outside core/ use nb_policy_new (core/ncclbpf.h), which
+ * verifies.
  */
 int nb_policy_make(struct nb_policy **out, struct nb_image *img,
 		   const struct nb_policy_effort *effort,
 		   struct nb_policy *const *peers, uint32_t npeers,
 		   struct nb_err *err);
 
-/* One more reference; returns @p. Any thread. */
+/* Take a reference; returns @p. Any thread. */
 struct nb_policy *nb_policy_get(struct nb_policy *p);
-/* One less; the last one frees. NULL is fine. Never on a decision path. */
+/* Drop a reference; the last one frees @p, which may be NULL. Never on a
+ * decision path. */
 void nb_policy_put(struct nb_policy *p);
 
 /*
- * nb_policy_memory - memory of all maps of an image, against a limit
- * @bytes: the sum, coherent maps once
+ * nb_policy_memory - compare the memory of all maps of an image with a limit
+ * @bytes: gets the sum, with coherent maps counted once
  * @most:  bytes allowed
  *
  * Allocates nothing. The result is the same on every host: per-CPU maps count
- * for 256 CPUs. 0, NB_E_LIMIT (over @most), NB_E_MAPDEF.
+ * for 256 CPUs. Returns 0, NB_E_LIMIT (over @most) or NB_E_MAPDEF.
  */
 int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
 		     struct nb_err *err);
 
-/* Make map number @map of the image with its initial contents; a map of maps
- * gets them from nb_policy_map_link. *@out is NULL for an inner definition. */
+/*
+ * Create map number @map of the image with its initial contents; a map of
+ * maps gets them from nb_policy_map_link. *@out is NULL for an inner
+ * definition.
+ */
 int nb_policy_map_new(struct nb_map **out, const struct nb_image *img,
 		      uint32_t map, struct nb_err *err);
 

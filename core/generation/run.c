@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Runs the programs of a generation and measures some of the runs. */
+/* Run the programs of a generation, and measure some of the runs. */
 #include "core/generation/run.h"
 
 #include <time.h>

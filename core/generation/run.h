@@ -12,7 +12,7 @@
 #include "core/spec/spec.h"
 #include "core/defs/ctx.h"
 
-/* Run program @i. True: it changed the answer. */
+/* Run program @i. Returns true if it changed the answer. */
 static inline bool nb_gen_step(const struct nb_gen *g, uint32_t i,
 			       struct ncclbpf_tuner *ctx,
 			       struct nb_gen_count *count)
@@ -28,8 +28,8 @@ static inline bool nb_gen_step(const struct nb_gen *g, uint32_t i,
 	return true;
 }
 
-/* Run the first program, which always finds an empty answer. True: it set one.
- */
+/* Run the first program, which always finds an empty answer. Returns true
+ * if it set an answer. */
 static inline bool nb_gen_run_first(const struct nb_gen *g,
 				    struct ncclbpf_tuner *ctx,
 				    struct nb_gen_count *count)
@@ -44,7 +44,8 @@ static inline bool nb_gen_run_first(const struct nb_gen *g,
 }
 
 /*
- * nb_gen_run_tuner - run the programs in order, each sees the answer so far
+ * nb_gen_run_tuner - run the tuner programs in order; each sees the answer so
+ * far
  * @ctx:   all fields filled; algo, proto and channels hold "no opinion"
  * @count: the caller's counters for this generation
  *
@@ -56,7 +57,7 @@ static inline int nb_gen_run_tuner(const struct nb_gen *g,
 				   struct ncclbpf_tuner *ctx,
 				   struct nb_gen_count *count)
 {
-	/* a single program needs no chain */
+	/* A single program needs no chain. */
 	if (__builtin_expect(g->nprogs == 1, 1))
 		return nb_gen_run_first(g, ctx, count) ? 0 : -1;
 	nb_gen_bump(&count->runs);
@@ -67,7 +68,8 @@ static inline int nb_gen_run_tuner(const struct nb_gen *g,
  * nb_gen_run_event - run the programs of a profiler's hook in order
  * @ctx: the hook's context, @size bytes that programs may see
  *
- * Any thread, concurrently; the caller keeps @g alive. No lock or allocation.
+ * Any thread, concurrently; the caller keeps @g alive. Takes no lock and
+ * allocates nothing.
  */
 static inline void nb_gen_run_event(struct nb_gen *g, enum nb_hook hook,
 				    void *ctx, uint64_t size)
@@ -81,9 +83,11 @@ static inline void nb_gen_run_event(struct nb_gen *g, enum nb_hook hook,
 }
 
 /*
- * nb_gen_run_timed - nb_gen_run_tuner that measures every NB_GEN_SAMPLE-th run
+ * nb_gen_run_timed - like nb_gen_run_tuner, but measure every NB_GEN_SAMPLE-th
+ * run
  *
- * A measured run adds each program's time, minus the clock's own.
+ * A measured run adds each program's time, minus the time that the clock
+ * itself takes.
  */
 enum { NB_GEN_SAMPLE = 64 };
 int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Bounds the time of a decision: all programs on one hook share one limit. */
+/* Bound the time of a decision: all programs on one hook share one limit. */
 #include "core/generation/run_limit.h"
 
 #include <inttypes.h>
@@ -9,24 +9,26 @@
 #include "core/generation/gen.h"
 
 enum {
-	/* A run makes 33 tail calls; each adds at most two iterations. */
+	/* A run makes at most 33 tail calls; each adds at most two
+	 * iterations. */
 	TAIL_LAPS = 67
 };
 
-/* A program on the hook. */
+/* A program on the hook, with its share of the limit. */
 struct member {
 	struct nb_exec *x;
 	const struct nb_policy *policy;
 	const struct nb_policy_effort *effort;
 	uint32_t prog;
-	/* weighted instructions: sure, in all that always runs; turns, the
-	 * part of sure in loops with a constant bound */
+	/* Weighted instructions. @sure: all that always runs. @turns: the
+	 * part of @sure in loops with a constant bound. */
 	uint64_t sure, turns;
 };
 
 struct chain {
 	struct member m[NB_GEN_MAX_PROGS];
-	uint32_t n, kinds; /* kinds of loops that share the rest */
+	/* Number of programs, and of the kinds of loops that share the rest. */
+	uint32_t n, kinds;
 	uint64_t sure, limit;
 };
 
@@ -35,7 +37,8 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* The longest iteration or path of all programs that a tail call may reach. */
+/* Return the longest iteration or path of all programs that a tail call may
+ * reach. */
 static uint32_t longest_piece(const struct nb_policy *p, uint32_t lap,
 			      uint32_t hook)
 {
@@ -55,7 +58,7 @@ static void add_member(struct chain *c, const struct nb_gen *g,
 	uint64_t tails = 0;
 
 	if (!lap)
-		return; /* not verified: only tests bind such programs */
+		return; /* Only tests bind programs that were not verified. */
 	*m =
 		(struct member){ gp->exec, p, &p->effort[gp->prog],
 				 gp->prog, 0, 0 };
@@ -71,8 +74,11 @@ static void add_member(struct chain *c, const struct nb_gen *g,
 	c->n++;
 }
 
-/* "; its costliest loop, at ring.bpf.c:31, takes 98 % of that: 10000 iterations
- * of 9", or nothing. */
+/*
+ * Name the costliest loop, for example "; its costliest loop, at
+ * ring.bpf.c:31, takes 98 % of that: 10000 iterations of 9". The text is
+ * empty if there is no loop.
+ */
 static void name_loop(char *text, size_t size, const struct nb_prog *p,
 		      const struct nb_policy_effort *e)
 {
@@ -131,7 +137,8 @@ static int limit_hook(const struct nb_gen *g, uint32_t hook, struct nb_err *err)
 	if (c.sure > c.limit)
 		return fail_run_limit(&c, hook, err);
 	rest = c.kinds ? (c.limit - c.sure) / c.kinds : 0;
-	/* Each loop gets one iteration or more: nb_effort_path counted it. */
+	/* Each loop can make at least one iteration: nb_effort_path counted
+	 * it. */
 	for (uint32_t i = 0; i < c.n; i++)
 		nb_exec_limit(c.m[i].x,
 			      nb_exec_lap(c.m[i].x) + c.m[i].turns + rest,

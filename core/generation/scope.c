@@ -79,7 +79,8 @@ void nb_scopes_drop(struct nb_scopes *s, uint64_t comm)
 	memmove(from, from + 1, (s->n - (uint32_t)i) * sizeof(*from));
 }
 
-/* Find the scope with @order or append one; NULL: there are too many. */
+/* Find the scope with @order, or append one; returns NULL if there are too
+ * many. */
 static struct nb_scope *scope_of_order(struct nb_scopes *s,
 				       const struct nb_order *order)
 {
@@ -115,7 +116,8 @@ int nb_scopes_put(struct nb_scopes *s, const uint64_t *comm, uint32_t n,
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = to->ncomms++;
 
-		/* sorted, so that equal scopes are equal bytes */
+		/* Identities are sorted, so that equal scopes are equal
+		 * bytes. */
 		for (; at && to->comm[at - 1] > comm[i]; at--)
 			to->comm[at] = to->comm[at - 1];
 		to->comm[at] = comm[i];

@@ -20,7 +20,7 @@ enum {
 	NB_SCOPE_MAX_COMMS = 16
 };
 
-/* Policies by their number in the generation, in the order of running. */
+/* Policies, by their number in the generation, in the order of running. */
 struct nb_order {
 	uint32_t n;
 	uint8_t at[NB_GEN_MAX_POLICIES];
@@ -29,7 +29,7 @@ struct nb_order {
 struct nb_scope {
 	struct nb_order order;
 	uint32_t ncomms;
-	uint64_t comm[NB_SCOPE_MAX_COMMS]; /* identities */
+	uint64_t comm[NB_SCOPE_MAX_COMMS]; /* Identities of the communicators */
 };
 
 struct nb_scopes {
@@ -37,32 +37,36 @@ struct nb_scopes {
 	struct nb_scope scope[NB_GEN_MAX_SCOPES];
 };
 
-/* Policies 0 to @n - 1. */
+/* Return the order of policies 0 to @n - 1. */
 struct nb_order nb_order_all(uint32_t n);
 bool nb_order_same(const struct nb_order *a, const struct nb_order *b);
 bool nb_order_has(const struct nb_order *o, uint32_t policy);
 
-/* The index of @comm's scope, or -1. Any thread. */
+/* Return the index of @comm's scope, or -1. Any thread. */
 int nb_scopes_find(const struct nb_scopes *s, uint64_t comm);
 bool nb_scopes_same(const struct nb_scopes *a, const struct nb_scopes *b);
 
-/* Remove @comm from its scope, and the scope if it is then empty. */
+/* Remove @comm from its scope, and the scope too if it is then empty. */
 void nb_scopes_drop(struct nb_scopes *s, uint64_t comm);
 
 /*
  * nb_scopes_put - move communicators @comm[0..n) to the scope with @order
  *
- * Adds the scope if there is none with this order. 0, NB_E_LIMIT.
+ * Adds the scope if there is none with this order. Returns 0 or NB_E_LIMIT.
  */
 int nb_scopes_put(struct nb_scopes *s, const uint64_t *comm, uint32_t n,
 		  const struct nb_order *order, struct nb_err *err);
 
-/* Check that numbers are below @npolicies, none is twice in an order, and each
- * communicator is named once and has an identity. 0, NB_E_ARG, NB_E_LIMIT. */
+/*
+ * Check that numbers are below @npolicies, that no policy is twice in an
+ * order, and that each communicator is named once and has an identity.
+ * Returns 0, NB_E_ARG or NB_E_LIMIT.
+ */
 int nb_scopes_check(const struct nb_order *common, const struct nb_scopes *s,
 		    uint32_t npolicies, struct nb_err *err);
 
-/* Add the orders and scopes to a digest; without scopes, nothing. */
+/* Add the orders and scopes to a digest; adds nothing if there are no
+ * scopes. */
 void nb_scopes_digest(struct nb_sha256 *to, const struct nb_order *common,
 		      const struct nb_scopes *s);
 

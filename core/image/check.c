@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks the content of an image, for writer and reader: limits, names, map
+ * Check the content of an image, for writer and reader: limits, names, map
  * definitions, functions that cover their program without gaps, targets of
- * calls and map references. The verifier relies on these checks and decides
- * whether programs are safe.
+ * calls, and map references. The verifier relies on these checks and
+ * decides whether programs are safe.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static int bad_image(const struct check *c, uint32_t at, const char *fmt, ...)
 	return nb_fail(c->err, NB_E_IMAGE, at, "policy image: %s", text);
 }
 
-/* Offset of record @i of section @sec in the image, for err->at. */
+/* Return the offset of record @i of section @sec in the image, for err->at. */
 static uint32_t record_at(const struct check *c, enum nb_section sec,
 			  uint32_t i)
 {
@@ -70,13 +70,15 @@ static int check_name(const struct check *c, const char *name, const char *what,
 	return 0;
 }
 
-/* Length of the printable UTF-8 sequence at @s; 0: not printable. */
+/* Return the length of the printable UTF-8 sequence at @s; 0 if it is not
+ * printable. */
 static size_t printable_length(const unsigned char *s)
 {
 	if (s[0] == '\t' || (s[0] >= 0x20 && s[0] < 0x7f))
 		return 1;
 	if (s[0] >= 0xc2 && s[0] < 0xe0 && (s[1] & 0xc0) == 0x80)
-		return s[0] == 0xc2 && s[1] < 0xa0 ? 0 : 2; /* C1 controls */
+		/* Reject the C1 control characters. */
+		return s[0] == 0xc2 && s[1] < 0xa0 ? 0 : 2;
 	if ((s[0] & 0xf0) == 0xe0 && (s[1] & 0xc0) == 0x80 &&
 	    (s[2] & 0xc0) == 0x80)
 		return (s[0] == 0xe0 && s[1] < 0xa0) ||
@@ -290,7 +292,7 @@ static int check_sig(const struct check *c, const struct nb_func *f,
 }
 
 /* Check that functions cover the program in order and without gaps. @base:
- * number of the first one. */
+ * number of the first function. */
 static int check_funcs(const struct check *c, const struct nb_prog *p,
 		       uint32_t base)
 {

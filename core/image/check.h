@@ -5,22 +5,19 @@
 #include "core/image/image.h"
 
 /*
- * nb_image_check - everything that can be said about an image's content
- * without running it (see nb_image_read)
+ * nb_image_check - check everything about an image's content that needs no run
+ * (see nb_image_read)
  * @at: offset of each section for err->at, or NULL: the record's number
  */
 int nb_image_check(const struct nb_image *img, const uint32_t *at,
 		   struct nb_err *err);
 
-/*
- * Can @text be in a line record: printable UTF-8 and tabs, at most 255 bytes?
- */
+/* May @text be in a line record? It has to be printable UTF-8 and tabs, at
+ * most 255 bytes. */
 bool nb_image_text_ok(const char *text);
 
-/*
- * Is @name a policy's name: 1 to 63 letters, digits, _ - . and not first - or .
- * ?
- */
+/* Is @name a policy's name? It has 1 to 63 letters, digits, _ - . and does
+ * not begin with - or a dot. */
 bool nb_image_name_ok(const char *name);
 
 #endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The fields of each record of an image: the one description that reader and
- * writer follow. Fields are listed in the order of their bytes.
- */
+/* The fields of each record of an image: the single description that reader
+ * and writer follow. Fields are listed in the order of their bytes. */
 #include "core/image/format.h"
 
 #define NUMBER(type, field)                                                  \

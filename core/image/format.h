@@ -7,13 +7,13 @@
 #include "core/image/image.h"
 
 /*
- * The bytes of an image, for reader and writer alone; docs/image.md describes
+ * The bytes of an image, for reader and writer only; docs/image.md describes
  * them for others. All numbers are 32-bit little-endian unless a size is
  * given. A string is an offset into the string section, where offset 0 is the
- * empty string; the strings stand in the order of strcmp, each once.
+ * empty string; the strings are in the order of strcmp, each once.
  *
- * header: magic[8] version size name nsections, then for each section, all
- * of them and in this order: kind offset size records. Sections begin at
+ * header: magic[8] version size name nsections, then for each section, all of
+ * them and in this order: kind offset size records. Sections begin at
  * multiples of 8 and follow each other with zero bytes between.
  */
 #define NB_IMAGE_MAGIC "\x7fNCCLBPF"
@@ -21,9 +21,10 @@ enum { NB_IMAGE_VERSION = 2, NB_IMAGE_HEADER = 24, NB_IMAGE_SECTION = 16 };
 
 enum nb_section {
 	NB_SEC_MAPS,
-	NB_SEC_DATA, /* initial values of the maps that have one, in order */
+	NB_SEC_DATA, /* Initial values of the maps that have one, in order. */
 	NB_SEC_PROGS,
-	NB_SEC_SLOTS, /* of all programs in order; so are funcs and lines */
+	/* Slots of all programs in order; funcs and lines likewise. */
+	NB_SEC_SLOTS,
 	NB_SEC_FUNCS,
 	NB_SEC_LINES,
 	NB_SEC_CTX,
@@ -36,30 +37,32 @@ enum nb_section {
 
 enum { NB_IMAGE_FIRST = NB_IMAGE_HEADER + NB_NSECTIONS * NB_IMAGE_SECTION };
 
-/* What a field is in the image; what it is in C. */
+/* The type of a field, in the image and in C. */
 enum nb_field_kind {
-	NB_FIELD_END,	 /* of the list */
-	NB_FIELD_NUMBER, /* a number; uint32_t or an enum */
-	NB_FIELD_STRING, /* a string; const char * */
-	NB_FIELD_HOOK,	 /* the hook's word as a string; enum nb_hook */
-	/* bytes linkage has_sig returns nargs arg[5] 0[3], numbers mem_size[5];
-	 * the rest of struct nb_func */
+	NB_FIELD_END,	 /* The end of the list of fields. */
+	NB_FIELD_NUMBER, /* A number; in C a uint32_t or an enum. */
+	NB_FIELD_STRING, /* A string; in C a const char *. */
+	NB_FIELD_HOOK, /* The hook's word as a string; in C an enum nb_hook. */
+	/* A signature. In the image: bytes linkage has_sig returns nargs
+	 * arg[5] 0[3], then numbers mem_size[5]. In C: the rest of struct
+	 * nb_func. */
 	NB_FIELD_SIG
 };
 
 struct nb_field {
 	enum nb_field_kind kind;
-	uint32_t off; /* in the struct */
+	uint32_t off; /* Offset in the struct */
 };
 
 /* The records of a section, in the image and as a C struct. */
 struct nb_record {
-	uint32_t size;	   /* bytes in the image */
-	uint32_t mem_size; /* of the struct; 0: the section is plain bytes */
+	uint32_t size; /* Bytes of a record in the image. */
+	/* Bytes of the struct; 0 if the section is plain bytes. */
+	uint32_t mem_size;
 	struct nb_field fields[13];
 };
 
-/* By enum nb_section. */
+/* The records, indexed by enum nb_section. */
 extern const struct nb_record nb_records[NB_NSECTIONS];
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares the ranks of a communicator. They are at different decisions, so the
- * hash of the rank that is ahead is rolled back, decision by decision from its
- * ring, to the other's position. If the hashes differ there, the rings are
- * searched for the first decision that differs.
+ * Compare the ranks of a communicator. The ranks are at different
+ * decisions. So the hash of the rank that is ahead is rolled back, decision
+ * by decision from its ring, to the other's position. If the hashes differ
+ * there, the rings are searched for the first decision that differs.
  */
 #include "core/jobseg/agree.h"
 
@@ -45,7 +45,8 @@ static int read_all(int fd, char *to, size_t size)
 		if (n < 0)
 			return -1;
 		if (!n)
-			break; /* it became shorter: the rest is zeroes */
+			/* The text became shorter, so the rest is zeroes. */
+			break;
 		at += (size_t)n;
 	}
 	return 0;
@@ -133,8 +134,8 @@ const struct nb_packed *nb_job_ring(const struct nb_job *job,
 	return (const void *)((const char *)job->seg + at);
 }
 
-/* The number of decisions in @hash, from its 16-bit tag and the announcement.
- */
+/* Compute the number of decisions in @hash, from its 16-bit tag and the
+ * announcement. */
 static uint64_t decisions_in(uint64_t hash, uint64_t announced)
 {
 	uint64_t behind = (announced - (hash >> 48)) & 0xffff;
@@ -142,7 +143,8 @@ static uint64_t decisions_in(uint64_t hash, uint64_t announced)
 	return behind <= announced ? announced - behind : 0;
 }
 
-/* Decisions begun. With a clock of API calls they have a word of their own. */
+/* Return the number of decisions begun. With a clock of API calls they have
+ * a word of their own. */
 static uint64_t begun(const struct nb_seg_slot *slot)
 {
 	uint64_t n = __atomic_load_n(&slot->decisions, __ATOMIC_ACQUIRE);
@@ -179,8 +181,8 @@ void nb_job_policies(const struct nb_job *job, uint32_t generation, char *text,
 	text[n] = '\0';
 }
 
-/* Roll the hash of @r back to its first @n decisions; false: the ring no longer
- * has them all. */
+/* Roll the hash of @r back to its first @n decisions; returns false if the
+ * ring no longer has all of them. */
 static bool hash_at(const struct nb_track *r, uint64_t n, uint64_t *hash)
 {
 	struct nb_agreed w;
@@ -196,7 +198,7 @@ static bool hash_at(const struct nb_track *r, uint64_t n, uint64_t *hash)
 	return true;
 }
 
-/* Do both rings have the decisions, and do these differ? */
+/* Do both rings have the decisions, and do these decisions differ? */
 static bool decisions_differ(const struct nb_track *a, uint64_t i,
 			     const struct nb_track *b, uint64_t k)
 {
@@ -206,8 +208,8 @@ static bool decisions_differ(const struct nb_track *a, uint64_t i,
 	       !nb_same_agreed(&x, &y);
 }
 
-/* The first decision in [from, to) that @a and @b made differently; @to: none
- * that both rings still have. */
+/* Return the first decision in [from, to) that @a and @b made differently;
+ * @to if both rings have no such decision. */
 static uint64_t first_difference(const struct nb_track *a,
 				 const struct nb_track *b, uint64_t from,
 				 uint64_t to)
@@ -217,7 +219,7 @@ static uint64_t first_difference(const struct nb_track *a,
 	return from;
 }
 
-/* Were the decisions of both before @k the same? */
+/* Were the decisions of both ranks before @k the same? */
 static bool same_before(const struct nb_track *a, const struct nb_track *b,
 			uint64_t k)
 {
@@ -231,7 +233,7 @@ static uint64_t oldest_kept(const struct nb_track *r)
 	return r->decisions > NB_RING ? r->decisions - NB_RING : 0;
 }
 
-/* Does @a continue at @k + @by as @b does at @k? */
+/* Does @a continue at decision @k + @by as @b does at @k? */
 static bool shifted(const struct nb_track *a, const struct nb_track *b,
 		    uint64_t k, uint32_t by)
 {
@@ -253,8 +255,9 @@ struct comparison {
 };
 
 /*
- * Read the position of a rank. Hash and announcement are two words that may not
- * belong together: the hash's own tag tells how many decisions it has.
+ * Read the position of a rank. Hash and announcement are two words that may
+ * not belong together: the hash's own tag tells how many decisions it
+ * includes.
  */
 static void read_rank(struct comparison *c, const struct nb_job *job,
 		      const struct nb_seg_comm *comm, uint32_t i)
@@ -286,7 +289,8 @@ static void read_rank(struct comparison *c, const struct nb_job *job,
 	c->out->n++;
 }
 
-/* Index of the rank that is furthest ahead among those with a ring. */
+/* Return the index of the rank that is furthest ahead among those with a
+ * ring. */
 static uint32_t find_furthest(const struct comparison *c)
 {
 	uint32_t best = 0;
@@ -309,7 +313,8 @@ static void report_decision(struct comparison *c, uint32_t i, uint64_t seq,
 	r->differs = differs;
 }
 
-/* Did the same number of calls precede the last decision that both have? */
+/* Did the same number of calls precede the last decision that both ranks
+ * have? */
 static bool same_clocks(const struct nb_track *a, const struct nb_track *b)
 {
 	struct nb_track then = *a;
@@ -323,7 +328,7 @@ static bool same_clocks(const struct nb_track *a, const struct nb_track *b)
 
 /*
  * Compare rank @i with rank @ahead if the clock counts calls of NCCL's API:
- * their numbers of decisions may differ. @alike: the decisions of the same
+ * their numbers of decisions may differ. @alike: decisions with the same
  * number do not differ.
  */
 static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i,
@@ -414,7 +419,8 @@ static bool same_decision(const struct nb_decision *a,
 	       a->channels == b->channels;
 }
 
-/* A rank without a ring decided as the rank of its site that has one. */
+/* Copy a decision to a rank without a ring, from the rank of its site that
+ * has a ring: both decided the same. */
 static void copy_decision(struct comparison *c, uint32_t i)
 {
 	struct nb_agree *out = c->out;
@@ -429,8 +435,8 @@ static void copy_decision(struct comparison *c, uint32_t i)
 	}
 }
 
-/* Report each rank's decision and mark those that differ from the most common
- * one. */
+/* Report each rank's decision, and mark those that differ from the most
+ * common one. */
 static void mark_minority(struct comparison *c)
 {
 	struct nb_agree *out = c->out;
@@ -460,7 +466,7 @@ static void mark_minority(struct comparison *c)
 				       &out->rank[best].decision);
 }
 
-/* Find a rank that made extra decisions from the one that differs on. */
+/* Find a rank that made extra decisions, from the first that differs. */
 static void find_extra(struct comparison *c)
 {
 	struct nb_agree *out = c->out;
@@ -482,7 +488,8 @@ static void find_extra(struct comparison *c)
 			}
 }
 
-/* Did both have the same questions from @k on, as far as the rings go? */
+/* Did both ranks have the same questions from @k on, as far as the rings
+ * reach? */
 static bool same_questions(const struct nb_track *a, const struct nb_track *b,
 			   uint64_t k)
 {

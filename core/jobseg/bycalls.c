@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compares decisions call by call. NCCL 2.29 and later may ask the tuner on one
- * rank and not on another, but calls of its API are the same on all ranks. So
- * the decisions after one call are compared as a set: a question that both
- * ranks had must have one answer, and extra questions of one rank are counted.
+ * Compare decisions call by call. NCCL 2.29 and later may ask the tuner on
+ * one rank and not on another, but calls of its API are the same on all
+ * ranks. So the decisions after one call are compared as a set: a question
+ * that both ranks had must have one answer, and extra questions of one rank
+ * are counted.
  */
 #include "core/jobseg/bycalls.h"
 
 #include <string.h>
 
 enum {
-	SPARE = 16, /* oldest decisions, which a live rank may be overwriting */
-	MOST = 64   /* decisions of one call that are compared */
+	/* Oldest decisions, which are skipped because a live rank may be
+	 * overwriting them. */
+	SPARE = 16,
+	MOST = 64 /* Most decisions of one call that are compared. */
 };
 
 static uint32_t clock_of(const struct nb_track *r, uint64_t k)
@@ -40,7 +43,7 @@ static bool is_behind(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) < 0;
 }
 
-/* The first decision after the call that follows decision @k's. */
+/* Return the first decision after the call that follows decision @k's call. */
 static uint64_t next_call(const struct nb_track *r, uint64_t k)
 {
 	uint32_t c = clock_of(r, k);
@@ -50,7 +53,7 @@ static uint64_t next_call(const struct nb_track *r, uint64_t k)
 	return k;
 }
 
-/* The oldest decision in the ring that is the first after its call. */
+/* Return the oldest decision in the ring that is the first after its call. */
 static uint64_t oldest_first(const struct nb_track *r)
 {
 	if (r->decisions <= NB_RING - SPARE)
@@ -58,7 +61,8 @@ static uint64_t oldest_first(const struct nb_track *r)
 	return next_call(r, r->decisions - (NB_RING - SPARE));
 }
 
-/* A rank's decisions after one call: [from, to). @whole: the call is over. */
+/* A rank's decisions after one call: [from, to). @whole: the next call has
+ * begun. */
 struct part {
 	const struct nb_track *r;
 	uint64_t from, to;
@@ -67,7 +71,7 @@ struct part {
 
 enum match { SAME, OTHER_ANSWER, NOT_ASKED };
 
-/* Look for decision @x in @p; *@at: a decision with another answer. */
+/* Look for decision @x in @p; *@at is a decision with another answer. */
 static enum match find_match(const struct nb_agreed *x, const struct part *p,
 			     uint64_t *at)
 {
@@ -77,7 +81,9 @@ static enum match find_match(const struct nb_agreed *x, const struct part *p,
 		struct nb_agreed y;
 
 		if (!nb_track_read(p->r, k, &y) || nb_same_agreed(x, &y))
-			return SAME; /* overwritten: not known to differ */
+			/* The decision was overwritten, so no difference is
+			 * known. */
+			return SAME;
 		if (!nb_same_question(x, &y))
 			continue;
 		m = OTHER_ANSWER;
@@ -94,7 +100,8 @@ static void note_extra(struct nb_bycalls *out, int side, uint64_t n,
 	out->extra[side] += (uint32_t)n;
 }
 
-/* Compare the decisions after one call; @p[s] has no more than the other. */
+/* Compare the decisions after one call; @p[s] has no more decisions than
+ * the other rank. */
 static void compare_call(const struct part p[2], int s, struct nb_bycalls *out)
 {
 	const struct part *few = &p[s], *many = &p[!s];

@@ -15,12 +15,15 @@
 
 /* A rank's ring and its position in it. */
 struct nb_track {
-	const struct nb_packed *ring; /* NULL: none */
-	const uint32_t *clock; /* NB_RING: low bits of the calls before each */
+	/* The rank's ring; NULL if it has none. */
+	const struct nb_packed *ring;
+	/* For each of NB_RING decisions: low bits of the number of calls
+	 * before it. */
+	const uint32_t *clock;
 	uint64_t decisions, hash;
 };
 
-/* The part of a decision that all ranks must have alike. */
+/* The part of a decision that must be the same on all ranks. */
 struct nb_agreed {
 	uint64_t bytes, rest;
 };
@@ -31,7 +34,7 @@ static inline bool nb_same_agreed(const struct nb_agreed *a,
 	return a->bytes == b->bytes && a->rest == b->rest;
 }
 
-/* Was the tuner asked the same: bytes and collective? */
+/* Was the tuner asked about the same bytes and collective? */
 static inline bool nb_same_question(const struct nb_agreed *a,
 				    const struct nb_agreed *b)
 {
@@ -40,22 +43,26 @@ static inline bool nb_same_question(const struct nb_agreed *a,
 	return a->bytes == b->bytes && !((a->rest ^ b->rest) & coll);
 }
 
-/* Read decision @k; false: it is overwritten, or being written. */
+/* Read decision @k; returns false if it is overwritten, or being written. */
 bool nb_track_read(const struct nb_track *t, uint64_t k, struct nb_agreed *out);
 
 struct nb_bycalls {
-	bool compared;	    /* the two have a call in common */
-	bool differ;	    /* the same question had different answers, or... */
-	bool questions;	    /* ...the questions differ */
-	uint64_t seq[2];    /* the decisions that differ, of @a and @b */
-	uint32_t extra[2];  /* questions that the other rank did not have */
-	uint64_t extra_seq; /* the first of these, as its rank counts */
+	bool compared;	/* The two ranks have a call in common. */
+	bool differ;	/* The same question had different answers. */
+	bool questions; /* The questions differ. */
+	/* Numbers of the decisions that differ, of @a and @b. */
+	uint64_t seq[2];
+	/* Number of questions that the other rank did not have. */
+	uint32_t extra[2];
+	/* Number of the first extra question, as its rank counts. */
+	uint64_t extra_seq;
 };
 
-/* Low 32 bits of the calls before @t's latest decision; 0: no decision. */
+/* Return the low 32 bits of the number of calls before @t's latest
+ * decision; 0 if there is no decision. */
 uint32_t nb_track_calls(const struct nb_track *t);
-/* Both have a ring. Ranks may decide meanwhile: overwritten decisions are not
- * compared. */
+/* Compare two ranks that both have a ring. Ranks may decide meanwhile:
+ * overwritten decisions are not compared. */
 void nb_bycalls(const struct nb_track *a, const struct nb_track *b,
 		struct nb_bycalls *out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Log-linear histograms: what their buckets mean, and quantiles of them. */
+/* Log-linear histograms: bounds of their buckets, and quantiles. */
 #include "core/jobseg/hist.h"
 
 uint64_t nb_hist_from(uint32_t i)

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * Log-linear histograms of nanoseconds. Each value below 8 has its own bucket;
- * from there on each power of two has 8 equal buckets. The middle of a bucket
- * differs from each value in it by at most 1/16 (6.25 %). Values from 2^40 ns
- * (18 minutes) on are in the last bucket.
+ * Log-linear histograms of nanoseconds. Each value below 8 has its own
+ * bucket. Above that, each power of two has 8 equal buckets. The middle of
+ * a bucket differs from each value in it by at most 1/16 (6.25 %). Values
+ * from 2^40 ns (18 minutes) on are in the last bucket.
  */
 enum { NB_HIST_PARTS = 8, NB_HIST_TOP = 40, NB_HIST_BUCKETS = 304 };
 
@@ -25,13 +25,13 @@ static inline uint32_t nb_hist_index(uint64_t v)
 	return (e - 2) * NB_HIST_PARTS + (uint32_t)(v >> (e - 3) & 7);
 }
 
-/* The least value of bucket @i; @i may be NB_HIST_BUCKETS: the end of the last.
- */
+/* Return the least value of bucket @i. With @i NB_HIST_BUCKETS, return the
+ * end of the last bucket. */
 uint64_t nb_hist_from(uint32_t i);
-/* The middle of bucket @i. */
+/* Return the middle of bucket @i. */
 uint64_t nb_hist_middle(uint32_t i);
-/* The middle of the bucket with quantile @q (0 to 1); 0: the histogram is
- * empty. */
+/* Return the middle of the bucket with quantile @q (0 to 1); 0 if the
+ * histogram is empty. */
 uint64_t nb_hist_quantile(const uint64_t hist[NB_HIST_BUCKETS], double q);
 
 #endif

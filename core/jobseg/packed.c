@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reading a packed decision: all words or none. */
+/* Read a packed decision: all of its words, or none. */
 #include "core/jobseg/packed.h"
 
 #include <string.h>

@@ -6,56 +6,60 @@
 #include <stdint.h>
 
 /*
- * A decision, unpacked. algo and proto: -1 for none. Without a policy's opinion
- * the answer is NCCL's choice. Costs are NCCL's predictions in microseconds;
- * negative: none.
+ * A decision, unpacked. algo and proto are -1 for none. Without a policy's
+ * opinion the answer is NCCL's choice. Costs are NCCL's predictions in
+ * microseconds; negative for none.
  */
 struct nb_decision {
-	uint64_t seq;	/* decision number of the communicator */
-	uint64_t count; /* nb_comm_latest: decisions of that bucket */
+	uint64_t seq; /* Number of the decision in its communicator. */
+	/* nb_comm_latest: number of decisions in that bucket. */
+	uint64_t count;
 	uint64_t bytes;
-	uint32_t usable; /* see ncclbpf_tuner.usable */
+	/* Combinations that NCCL offers; see ncclbpf_tuner.usable. */
+	uint32_t usable;
 	uint32_t generation;
 	uint32_t pipe_ops;
 	int coll;
 	int nccl_algo, nccl_proto;
 	int algo, proto;
-	uint32_t channels; /* 0: NCCL's own number */
-	int by;		   /* index of the policy in the generation; -1: NCCL */
-	uint32_t refused;  /* enum nb_refused */
+	uint32_t channels; /* Number of channels; 0 for NCCL's own choice. */
+	/* Index of the deciding policy in the generation; -1 for NCCL. */
+	int by;
+	uint32_t refused; /* Why NCCL's choice was kept, an enum nb_refused. */
 	double cost_us, nccl_cost_us;
 	bool reg_buff;
 };
 
 /*
  * A decision in four 64-bit words. Other threads and processes read it while
- *its thread writes it, also after its process died. Each word carries the low
- *16 bits of the decision's number + 1, so a reader recognises words of
- *different decisions and needs no lock.
+ * its thread writes it, and also after its process died. Each word carries the
+ * low 16 bits of the decision's number + 1, so a reader recognises words of
+ * different decisions and needs no lock.
  *
- *	0  bytes 48 (clamped)
- *	1  generation 22, usable 21, registered buffers 1
- *	2  pipe operations 12 (clamped), collective 4, NCCL's choice 6,
- *	   entry chosen 6, policy 5, reason 5, channels 7
- *	3  cost of the entry 24, of NCCL's choice 24: floats less 8 low bits
+ *   0  bytes 48 (clamped)
+ *   1  generation 22, usable 21, registered buffers 1
+ *   2  pipe operations 12 (clamped), collective 4, NCCL's choice 6,
+ *      entry chosen 6, policy 5, reason 5, channels 7
+ *   3  cost of the entry 24, of NCCL's choice 24: floats less 8 low bits
  *
- * from bit 0 up; the tag is in bits 48 to 63.
+ * Numbers are widths in bits, from bit 0 up; the tag is in bits 48 to 63.
  */
 enum { NB_PACKED_WORDS = 4 };
 
 struct nb_packed {
-	uint64_t word[NB_PACKED_WORDS]; /* atomic */
+	uint64_t word[NB_PACKED_WORDS]; /* The words of the decision; atomic. */
 };
 
 #define NB_PACKED_BYTES ((UINT64_C(1) << 48) - 1)
 
 enum {
 	NB_PACKED_PIPE = 4095,
-	NB_PACKED_COLL = 15,	/* none of those we know */
-	NB_PACKED_ENTRIES = 21, /* 7 algorithms, 3 protocols */
-	NB_PACKED_ENTRY = 63,	/* none */
-	NB_PACKED_POLICY = 31,	/* none */
-	/* where the parts of words 1 and 2 begin */
+	NB_PACKED_COLL = 15, /* A collective that we do not know. */
+	/* The combinations of 7 algorithms and 3 protocols. */
+	NB_PACKED_ENTRIES = 21,
+	NB_PACKED_ENTRY = 63,  /* No entry was chosen. */
+	NB_PACKED_POLICY = 31, /* No policy made the choice. */
+	/* The lowest bits of the parts of words 1 and 2. */
 	NB_PACKED_AT_USABLE = 22,
 	NB_PACKED_AT_REG_BUFF = 43,
 	NB_PACKED_AT_COLL = 12,
@@ -67,7 +71,7 @@ enum {
 	NB_PACKED_AT_BEST_COST = 24
 };
 
-/* The bits of word 2 that all ranks must have alike. */
+/* The bits of word 2 that must be the same on all ranks. */
 #define NB_PACKED_AGREED                      \
 	(UINT64_C(15) << NB_PACKED_AT_COLL |  \
 	 UINT64_C(63) << NB_PACKED_AT_INDEX | \
@@ -88,7 +92,7 @@ static inline uint64_t nb_packed_float(float f)
 	return v.u >> 8;
 }
 
-/* The part of word 2 that holds the answer. */
+/* Return the part of word 2 that holds the answer. */
 static inline uint64_t nb_packed_outcome(uint32_t index, uint32_t by,
 					 uint32_t refused, uint32_t channels)
 {
@@ -99,9 +103,9 @@ static inline uint64_t nb_packed_outcome(uint32_t index, uint32_t by,
 }
 
 /*
- * Store two words. x86-64 uses one instruction: a reader may see only one of
- * the words, but never part of a word, and tags tell the rest. ThreadSanitizer
- * only knows C's atomics.
+ * Store two words. x86-64 uses one instruction: a reader may see only one
+ * of the new words, but never part of a word, and the tags show which words
+ * belong together. ThreadSanitizer only knows C's atomics.
  */
 static inline void nb_packed_two(uint64_t to[2], uint64_t a, uint64_t b)
 {
@@ -116,13 +120,14 @@ static inline void nb_packed_two(uint64_t to[2], uint64_t a, uint64_t b)
 }
 
 /*
- * The running hash over all that ranks must have alike: 48 bits, and above them
- * the tag of its last decision. A step can be rolled back, so that ranks at
- * different decisions can be compared.
+ * The running hash over all values that must be the same on all ranks: 48
+ * bits, and above them the tag of its last decision. A step can be rolled
+ * back, so that ranks at different decisions can be compared.
  */
 #define NB_HASH_MASK ((UINT64_C(1) << 48) - 1)
 #define NB_HASH_TIMES UINT64_C(0x9e3779b97f4a7c15)
-#define NB_HASH_BACK UINT64_C(0xf1de83e19937733d) /* the inverse, mod 2^64 */
+/* The inverse of the factor, modulo 2^64. */
+#define NB_HASH_BACK UINT64_C(0xf1de83e19937733d)
 
 static inline uint64_t nb_hash_step(uint64_t word0, uint64_t word2)
 {
@@ -130,8 +135,8 @@ static inline uint64_t nb_hash_step(uint64_t word0, uint64_t word2)
 	       (word2 & NB_PACKED_AGREED) * UINT64_C(0xd6e8feb86659fd93);
 }
 
-/* Add decision @seq with its step. The factor shifts out the bits above 48 of
- * both. */
+/* Add decision @seq with its step to the hash. The factor shifts out the
+ * bits above 48 of both. */
 static inline uint64_t nb_hash_add(uint64_t hash, uint64_t seq, uint64_t step)
 {
 	uint64_t h = (hash ^ step) * (NB_HASH_TIMES << 16);
@@ -139,7 +144,7 @@ static inline uint64_t nb_hash_add(uint64_t hash, uint64_t seq, uint64_t step)
 	return (h >> 16 ^ h >> 41) | nb_packed_tag(seq);
 }
 
-/* Roll back the last decision, of these words. */
+/* Roll back the last decision, which has these words. */
 static inline uint64_t nb_hash_back(uint64_t hash, uint64_t word0,
 				    uint64_t word2)
 {
@@ -149,10 +154,8 @@ static inline uint64_t nb_hash_back(uint64_t hash, uint64_t word0,
 	return (h ^ nb_hash_step(word0, word2)) & NB_HASH_MASK;
 }
 
-/*
- * Read decision @seq; false: @from does not hold it, or it is being written.
- * @out->count is left 0. Any thread.
- */
+/* Read decision @seq; returns false if @from does not hold it, or if it is
+ * being written. @out->count is left 0. Any thread. */
 bool nb_unpack(const struct nb_packed *from, uint64_t seq,
 	       struct nb_decision *out);
 

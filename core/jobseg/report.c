@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Agreement of ranks as JSON, for the control socket and for the shell, which
- * also reads the segments of dead jobs.
- */
+/* Write the agreement of ranks as JSON, for the control socket and for the
+ * shell, which also reads the segments of dead jobs. */
 #include "core/jobseg/report.h"
 
 #include <inttypes.h>
@@ -29,7 +27,7 @@ static int put_rank_text(const struct nb_agree_rank *r, char *text, size_t size)
 			algo ? algo : "?", proto ? proto : "?", d->channels);
 }
 
-/* A rank of the majority and a rank that differs from it. */
+/* Find a rank of the majority and a rank that differs from it. */
 static void two_sides(const struct nb_agree *a,
 		      const struct nb_agree_rank *side[2])
 {
@@ -128,7 +126,7 @@ bool nb_agreement_fine(enum nb_agreement v)
 	       v == NB_TUNER_CALLS_DIFFER;
 }
 
-/* The object's members before "members". */
+/* Write the object's members before "members". */
 static void put_comm(const struct nb_agree *a, struct nb_json *j)
 {
 	nb_json_obj(j);

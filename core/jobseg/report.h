@@ -28,15 +28,20 @@ void nb_job_json(const struct nb_job *job, const char *path, bool one,
 /* Is there nothing to report: neither a difference nor a mismatch? */
 bool nb_agreement_fine(enum nb_agreement v);
 
-/* What the ranks of several sites are, beside their struct nb_agree. */
+/* Facts about the ranks of several sites, in addition to their struct
+ * nb_agree. */
 struct nb_report_sites {
-	const char *const *name; /* of each site */
+	const char *const *name; /* Name of each site. */
 	const char *const
-		*policies; /* of each rank: names, as nb_job_policies */
+		/* Policy names of each rank, as nb_job_policies writes them. */
+		*policies;
 };
 
-/* One element of "comms", with the number of "sites"; members, which are sorted
- * by site, have their "site" too. @members: list them. */
+/*
+ * Write one element of "comms" and, with @s, the number of "sites";
+ * members, which are sorted by site, then have their "site" too. @members:
+ * list them.
+ */
 void nb_agree_json(const struct nb_agree *a, const struct nb_report_sites *s,
 		   bool members, struct nb_json *j);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ranks of several sites, compared by what their segments keep. Written by a
- * process of each site or from its segment file, read by the shell. The bytes
- * come from other hosts: each count and size is checked.
+ * Compare ranks of several sites by the records in their segments. A
+ * process of each site writes these bytes, or they come from its segment
+ * file; the shell reads them. The bytes come from other hosts, so each
+ * count and size is checked.
  */
 #include "core/jobseg/tracks.h"
 
@@ -13,12 +14,15 @@
 #include "core/jobseg/bycalls.h"
 #include "core/jobseg/report.h"
 
-#define TRACKS_MAGIC UINT64_C(0x316b727466706263) /* "cbpftrk1" */
+#define TRACKS_MAGIC UINT64_C(0x316b727466706263) /* The bytes "cbpftrk1" */
 
 enum { VERSION = 1, NAMES = 128, TRIES = 5 };
 
-/* The bytes: a head; each communicator and behind it its ranks, each with its
- * ring behind it if it has one. All parts are multiples of 8 bytes. */
+/*
+ * The layout of the bytes: a header; then for each communicator its ranks,
+ * each followed by its ring if it has one. All parts are multiples of 8
+ * bytes.
+ */
 struct head {
 	uint64_t magic;
 	uint32_t version, ncomms, left_out, pad;
@@ -36,7 +40,7 @@ struct rank {
 	uint32_t slot, pid, generation, flags;
 	int32_t rank;
 	uint32_t pad;
-	char policies[NAMES]; /* ends with a NUL */
+	char policies[NAMES]; /* The names end with a NUL. */
 };
 
 static void put_ring(struct nb_buf *out, const struct nb_packed *ring)
@@ -160,12 +164,13 @@ bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only,
 	return a && nb_buf_ok(out);
 }
 
-/* A rank in the bytes of site @site. */
+/* A rank found in the bytes of site @site. */
 struct found {
 	uint64_t comm;
 	struct comm head;
 	struct rank rank;
-	const unsigned char *ring; /* unaligned; NULL: none */
+	/* The ring, unaligned; NULL if there is none. */
+	const unsigned char *ring;
 	uint32_t site;
 };
 
@@ -263,7 +268,7 @@ struct group {
 	struct nb_agree_rank *rank;
 	struct nb_track *track;
 	const char **policies;
-	struct nb_packed *rings; /* aligned copies */
+	struct nb_packed *rings; /* Aligned copies of the rings. */
 };
 
 static void group_free(struct group *g)
@@ -277,7 +282,7 @@ static void group_free(struct group *g)
 	free(g);
 }
 
-/* NULL: no memory. */
+/* Allocate a group; returns NULL if out of memory. */
 static struct group *group_new(const struct found *f, size_t n)
 {
 	struct group *g = calloc(1, sizeof(*g));
@@ -326,7 +331,7 @@ static void fill_rank(struct group *g, size_t i, const struct found *f,
 	*ring += NB_SEG_RING_SIZE;
 }
 
-/* @f: the ranks of one communicator, of all sites. */
+/* Compare ranks; @f holds those of one communicator, of all sites. */
 static void compare_group(struct group *g, const struct found *f, size_t n)
 {
 	struct nb_agree *a = &g->agree;
@@ -349,7 +354,7 @@ static void compare_group(struct group *g, const struct found *f, size_t n)
 		a->verdict = NB_MISMATCHED;
 }
 
-/* Compare the @n ranks at @f, which are of one communicator. */
+/* Compare and write the @n ranks at @f, which belong to one communicator. */
 static int put_group(const struct found *f, size_t n, const char *const *names,
 		     bool one, bool fits, bool *agree, struct nb_json *out)
 {

@@ -12,12 +12,14 @@
 #include "core/jobseg/agree.h"
 
 /*
- * Tracks: what one site's segment knows of the communicators that other sites
- * share, as bytes that travel. Whoever has the tracks of all sites compares the
- * ranks of all of them, of a living job or of segment files after a crash.
+ * Tracks: the records of one site's segment about communicators that other
+ * sites share, as bytes that can be sent. A reader with the tracks of all
+ * sites compares the ranks of all sites, of a living job or of segment files
+ * after a crash.
  *
- * A site whose ranks agree sends the ring of the furthest rank alone: what
- * differs from that one differs from all.
+ * A site whose ranks agree sends only the ring of the rank that is furthest
+ * ahead: a rank elsewhere that differs from this rank differs from all of
+ * them.
  */
 enum { NB_TRACKS_SITES = 4096, NB_TRACKS_ROOM = 6 << 20 };
 
@@ -26,7 +28,7 @@ enum { NB_TRACKS_SITES = 4096, NB_TRACKS_ROOM = 6 << 20 };
  * @only: a communicator's identity, with @one; else all that are shared
  * @room: most bytes; communicators that do not fit are counted as left out
  *
- * False: no memory. Ranks may decide meanwhile.
+ * Returns false if out of memory. Ranks may decide meanwhile.
  */
 bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only,
 		     size_t room, struct nb_buf *out);
@@ -39,11 +41,11 @@ struct nb_tracks {
 
 /*
  * nb_tracks_json - compare the ranks of all sites, as members of a JSON object
- *                  that is open
+ * that is open
  *
- * As nb_job_json writes them; members have "site" as well. 0, NB_E_LIMIT (too
- * many sites), NB_E_FORMAT (bytes that are no tracks), NB_E_VERSION,
- * NB_E_NOMEM.
+ * The members are those of nb_job_json, with "site" as well. Returns 0,
+ * NB_E_LIMIT (too many sites), NB_E_FORMAT (the bytes are no tracks),
+ * NB_E_VERSION or NB_E_NOMEM.
  */
 int nb_tracks_json(const struct nb_tracks *site, size_t n, bool one,
 		   uint64_t only, size_t room, struct nb_json *out,
