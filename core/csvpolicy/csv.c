@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the text of tables: NVIDIA's tuner files (8 to 10 columns in a fixed
- * order), or any of the columns below after a line that names them. NVIDIA's
- * reader skips lines that it does not understand; this one stops at the first
- * with its place and the allowed values.
+ * Read the text of tables: NVIDIA's tuner files (8 to 10 columns in a fixed
+ * order), or any of the columns below after a line that names them.
+ * NVIDIA's reader skips lines that it does not understand. This reader
+ * stops at the first such line and reports its place and the allowed
+ * values.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 enum { MAX_FIELDS = 16, LEAST_FIELDS = 8, MAX_FIELD = 64 };
 
-/* Columns; the first ten are NVIDIA's, in their order. */
+/* The columns; the first ten are NVIDIA's, in their order. */
 enum column {
 	COLL,
 	MIN,
@@ -35,15 +36,18 @@ enum column {
 	NCOLUMNS
 };
 
-/* The bounds of the size that a column sets; PER_RANK: for each rank. */
+/* The bounds of the size that a column sets. PER_RANK: the size is for each
+ * rank. */
 enum { LOW = 1, HIGH = 2, PER_RANK = 4 };
 
-/* In headers, case and _ do not matter. */
+/* The names of columns in headers; case and _ do not matter. */
 static const struct {
 	const char *name;
-	unsigned bounds;	   /* 0: a number */
-	enum nb_table_field field; /* of a number */
-	const char *aliases[3];	   /* in headers, besides the name */
+	/* The bounds that a size column sets; 0 for a number. */
+	unsigned bounds;
+	/* The field that a column with a number sets. */
+	enum nb_table_field field;
+	const char *aliases[3]; /* Other names of the column in headers. */
 } columns[NCOLUMNS] = {
 	[COLL] = { "collective",
 		   .aliases = { "coll", "colltype", "collectivetype" } },
@@ -72,12 +76,12 @@ struct parser {
 	struct nb_table_where *where;
 	struct nb_err *err;
 	uint32_t line;
-	struct span text; /* of the line */
+	struct span text; /* The text of the line */
 	struct span field[MAX_FIELDS];
 	uint32_t nfields;
 	enum column column[MAX_FIELDS];
 	uint32_t ncolumns;
-	bool named; /* by a header line */
+	bool named; /* A header line named the columns. */
 };
 
 static struct span trim(struct span s)
@@ -91,7 +95,7 @@ static struct span trim(struct span s)
 	return s;
 }
 
-/* Record that field @i of the line is at fault; returns @rc. */
+/* Record field @i of the line as the place of the error; returns @rc. */
 static int set_place(struct parser *p, uint32_t i, int rc)
 {
 	p->where->line = p->line;
@@ -104,7 +108,7 @@ static int set_place(struct parser *p, uint32_t i, int rc)
 	return rc;
 }
 
-/* Fail with: NAME "value": ALLOWED expected */
+/* Fail with the message: NAME "value": ALLOWED expected. */
 static int bad_field(struct parser *p, uint32_t i, const char *allowed)
 {
 	struct span f = p->field[i];
@@ -127,7 +131,7 @@ static bool is_any(const struct parser *p, struct span s)
 	return is_word(s, "-1") || is_word(s, "any") || (p->named && !s.n);
 }
 
-/* Add the names of @list that are near field @i as a hint to the error. */
+/* Add to the error, as a hint, the names of @list that resemble field @i. */
 static void hint_nearest(struct parser *p, uint32_t i, const char *const *list,
 			 size_t n)
 {
@@ -169,7 +173,8 @@ static int read_word(struct parser *p, uint32_t i,
 
 enum { TOO_LARGE = -2 };
 
-/* Read decimal digits. 0; -1: there are none; TOO_LARGE: 2^64 or more. */
+/* Read decimal digits. Returns 0, -1 if there are none, or TOO_LARGE for
+ * 2^64 or more. */
 static int read_digits(struct span *s, uint64_t *v)
 {
 	size_t n = 0;
@@ -200,7 +205,8 @@ static int read_number(struct parser *p, uint32_t i,
 	return 0;
 }
 
-/* Read "4096", "4K", "4KiB" or "4MB"; 0, -1 or TOO_LARGE. */
+/* Read a size such as "4096", "4K", "4KiB" or "4MB"; returns 0, -1 or
+ * TOO_LARGE. */
 static int read_size(struct span s, uint64_t *v)
 {
 	static const char units[] = "kmgt";
@@ -255,7 +261,7 @@ static int read_bytes(struct parser *p, uint32_t i, bool upper, int64_t *out)
 	return 0;
 }
 
-/* Read "4M..32M", "4M..", "..32M" or "4M". */
+/* Read an interval: "4M..32M", "4M..", "..32M" or "4M". */
 static int read_interval(struct parser *p, uint32_t i, int64_t *min,
 			 int64_t *max)
 {
@@ -288,11 +294,11 @@ static int read_interval(struct parser *p, uint32_t i, int64_t *min,
 	return 0;
 }
 
-/* A row while its fields are read. */
+/* A row while its fields are being read. */
 struct reading {
 	struct nb_table_row row;
-	int64_t rank_min, rank_max; /* sizes for each rank */
-	bool per_rank;		    /* a field set a size for each rank */
+	int64_t rank_min, rank_max; /* Bounds of a size for each rank. */
+	bool per_rank;		    /* Some field set a size for each rank. */
 };
 
 static int read_field(struct parser *p, uint32_t i, struct reading *r)
@@ -439,7 +445,8 @@ static bool same_word(struct span s, const char *word)
 	return true;
 }
 
-/* The column that a word of the header names; NCOLUMNS: none. */
+/* Return the column that a word of the header names; NCOLUMNS if it names
+ * none. */
 static enum column column_named(struct span s)
 {
 	for (int c = 0; c < NCOLUMNS; c++) {
@@ -466,8 +473,8 @@ static int header_fault(struct parser *p, uint32_t i, const char *what)
 	return set_place(p, i, rc);
 }
 
-/* Do two columns set the same value, or one sizes and the other sizes per rank?
- * */
+/* Do two columns set the same value, or one of them sizes and the other
+ * sizes per rank? */
 static bool columns_clash(enum column a, enum column b)
 {
 	unsigned x = columns[a].bounds, y = columns[b].bounds;
@@ -518,7 +525,7 @@ static int split_line(struct parser *p)
 	return 0;
 }
 
-/* Index of the first control character; -1: none. */
+/* Return the index of the first control character; -1 if there is none. */
 static int control_char(struct span s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -572,7 +579,7 @@ int nb_table_parse(struct nb_table *t, const char *text, size_t size_,
 		p.column[c] = (enum column)c;
 	p.ncolumns = NVIDIA;
 	if (rest.n >= 3 && !memcmp(rest.p, "\xef\xbb\xbf", 3)) {
-		rest.p += 3; /* a byte order mark */
+		rest.p += 3; /* Skip a byte order mark. */
 		rest.n -= 3;
 	}
 	while (!rc && rest.n) {

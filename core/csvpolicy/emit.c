@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes a policy image of a search tree: a program without loops that walks the
- * tree, and a read-only section with the tree and its answers. Each level
- * compares the key with seven numbers without a branch, because a processor
- * cannot predict the order of sizes. The one branch of a level checks the
- * number of the next node and nearly always goes the same way.
+ * Create a policy image from a search tree: a program without loops that
+ * walks the tree, and a read-only section with the tree and its answers.
+ * Each level compares the key with seven numbers without a branch, because
+ * a processor cannot predict the order of sizes. The only branch of a level
+ * checks the number of the next node and nearly always goes the same way.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ _Static_assert(sizeof(struct nb_table_node) == 1 << NODE_SHIFT,
 /* The use of registers; R0 and R4 to R8 are scratch. */
 enum { R0, R_KEY, R_NODE, R_AT, R4, R5, R6, R7, R8, R_CTX };
 
-/* Targets of forward jumps. */
+/* Targets of forward jumps */
 enum label { L_ANSWER, L_TAKE, L_OUT, NLABELS };
 
 struct emit {
@@ -94,8 +94,8 @@ static void emit_lddw(struct emit *e, enum nb_op op, int dst, int64_t imm)
 	emit_insn(e, NB_OP_LDDW_HI, 0, 0, 0, 0);
 }
 
-/* R_AT = address of element @index of 1 << @shift bytes, in the array at @off
- */
+/* Emit R_AT = address of element @index of 1 << @shift bytes, in the array
+ * at @off. */
 static void emit_element(struct emit *e, int index, int shift, uint32_t off)
 {
 	emit_alu(e, NB_OP_LSH64_K, index, shift);
@@ -104,7 +104,7 @@ static void emit_element(struct emit *e, int index, int shift, uint32_t off)
 	emit_alux(e, NB_OP_ADD64_X, R_AT, index);
 }
 
-/* @reg = 1 if the key is above number @i of the node, else 0 */
+/* Emit @reg = 1 if the key is above number @i of the node, else 0. */
 static void emit_compare(struct emit *e, int reg, int i)
 {
 	emit_load(e, NB_OP_LDX64, reg, R_AT, 8 * i);
@@ -112,8 +112,8 @@ static void emit_compare(struct emit *e, int reg, int i)
 	emit_alu(e, NB_OP_RSH64_K, reg, 63);
 }
 
-/* Go from a node to its child. Key and numbers are below 2^63, so their
- * difference does not overflow. */
+/* Emit the step from a node to its child. Key and numbers are below 2^63,
+ * so their difference does not overflow. */
 static void emit_level(struct emit *e, enum label beyond)
 {
 	emit_element(e, R_NODE, NODE_SHIFT, 0);
@@ -158,7 +158,7 @@ static void emit_walk(struct emit *e)
 		emit_level(e, L_ANSWER);
 }
 
-/* R6 = bits of the answer from @shift on, under @mask */
+/* Emit R6 = bits of the answer from @shift on, under @mask. */
 static void emit_part(struct emit *e, int shift, int64_t mask)
 {
 	emit_alux(e, NB_OP_MOV64_X, R6, R4);
@@ -166,7 +166,8 @@ static void emit_part(struct emit *e, int shift, int64_t mask)
 	emit_alu(e, NB_OP_AND64_K, R6, mask);
 }
 
-/* Store a part of the answer in the context; 0 stores nothing. */
+/* Emit a store of a part of the answer in the context; a part of 0 stores
+ * nothing. */
 static void emit_output(struct emit *e, int shift, int64_t mask, int32_t off,
 			int64_t minus)
 {
@@ -329,8 +330,8 @@ out:
 	return rc;
 }
 
-/* Does @a match wherever @b does, and need no entry of the cost table that @b
- * does not need? */
+/* Does @a match wherever @b matches, without needing an entry of the cost
+ * table that @b does not need? */
 static bool row_covers(const struct nb_table_row *a,
 		       const struct nb_table_row *b)
 {

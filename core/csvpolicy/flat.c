@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes a search tree of rows, one dimension after the other. In a dimension,
- * the values that rows name split the range into segments; a segment has the
- * rows that match there. Equal sets of rows are built once. The last dimension
- * is bytes (sweep.c) and ends in answers. Dimensions that no row names have no
- * level; the others have the same number of levels on each path.
+ * Build a search tree of rows, one dimension after the other. In a
+ * dimension, the values that rows name split the range into segments; a
+ * segment has the rows that match there. Equal sets of rows are built once.
+ * The last dimension is bytes (sweep.c) and ends in answers. Dimensions
+ * that no row names have no level; the others have the same number of
+ * levels on each path.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +17,15 @@
 
 enum {
 	FANOUT = NB_TABLE_KEYS + 1,
-	MAX_WORK = 32 << 20, /* rows visited in all sets together */
+	/* Limit of the rows visited in all sets together. */
+	MAX_WORK = 32 << 20,
 	MEMO_SLOTS = 4096
 };
 
-/* Limit of the tree in bytes: that of a data section. */
+/* Limit of the tree in bytes, which is that of a data section. */
 #define MAX_TREE (NB_IMAGE_MAX_DATA - 4096)
 
-/* In node->first: it is the number of an answer. */
+/* Flag in node->first: it is the number of an answer. */
 static const uint64_t leaf = UINT64_C(1) << 63;
 
 struct set {
@@ -82,7 +84,7 @@ static size_t tree_size(const struct nb_table_tree *tree)
 	       tree->nanswers * sizeof(*tree->answers);
 }
 
-/* Append @n nodes; *@at gets the number of the first. */
+/* Append @n nodes; *@at gets the number of the first one. */
 static int add_nodes(struct build *b, const struct segment *s, uint32_t n,
 		     uint64_t *at)
 {
@@ -140,7 +142,7 @@ static struct nb_table_node no_keys(void)
 	return node;
 }
 
-/* Replace each eight nodes of @s by a node above them. */
+/* Replace each group of eight nodes of @s by a node above them. */
 static int raise_level(struct build *b, struct segment *s, uint32_t *n)
 {
 	uint32_t up = 0;
@@ -220,8 +222,8 @@ static uint32_t set_values(struct build *b, uint32_t dim, struct set set,
 	return kept;
 }
 
-/* The rows of @set that match @value; NB_TABLE_ANY: those that match values
- * which no row names. */
+/* Return the rows of @set that match @value. With NB_TABLE_ANY, return
+ * those that match values which no row names. */
 static struct set set_matching(struct build *b, uint32_t dim, struct set set,
 			       int32_t value)
 {
@@ -248,7 +250,7 @@ static int add_segment(struct build *b, uint32_t dim, struct set set,
 	return build_set(b, dim + 1, set, &s->node);
 }
 
-/* Build the segments of the values and those between them. */
+/* Build the segments of the values, and those between the values. */
 static int add_segments(struct build *b, uint32_t dim, struct set set,
 			const int32_t *v, uint32_t nv, struct segment *s,
 			uint32_t *n)

@@ -5,11 +5,11 @@
 #include "core/csvpolicy/table.h"
 
 /*
- * Between the files of this folder: the search tree that flat.c makes of the
- * rows and emit.c makes a program of.
+ * Types that the files of this folder share: the search tree that flat.c makes
+ * of the rows, and that emit.c turns into a program.
  *
- * A node has 8 children: child c is the one for keys above last[0..c-1] and up
- * to last[c]. Its number is first + c. Numbers from nnodes on are answers.
+ * A node has 8 children: child c is for keys above last[0..c-1] and up to
+ * last[c]. Its number is first + c. Numbers from nnodes on are answers.
  */
 enum { NB_TABLE_KEYS = 7 };
 
@@ -29,9 +29,10 @@ enum nb_table_dim {
 };
 
 /*
- * An answer, 64 bits: the entries of the cost table that it needs (21 bits, or
- * ALWAYS), channels (10), algo + 1 (3), proto + 1 (2), and the number in alts
- * of the next answer to try if NCCL offers none of these entries (0: none).
+ * An answer, 64 bits: the entries of the cost table that it needs (21 bits,
+ * or ALWAYS), channels (10), algo + 1 (3), proto + 1 (2), and the number in
+ * alts of the next answer to try if NCCL offers none of these entries (0:
+ * none).
  */
 enum {
 	NB_ANSWER_NEED = 42,
@@ -44,30 +45,33 @@ enum {
 
 struct nb_table_tree {
 	struct nb_table_node *nodes;
-	uint64_t *answers, *alts; /* alts: answers that follow others */
+	uint64_t *answers, *alts; /* @alts: answers to try after others. */
 	uint32_t nnodes, nanswers, nalts;
 	uint32_t cap_nodes, cap_answers;
-	uint32_t root; /* node of collective 0; those of the others follow */
-	uint32_t depth[NB_TABLE_NDIMS]; /* levels; for bytes the maximum */
-	uint32_t chain; /* length of the longest list of answers to try */
-	uint64_t *won;	/* one bit for each row: it wins somewhere */
+	/* Node of collective 0; the nodes of other collectives follow. */
+	uint32_t root;
+	/* Number of levels; for bytes the maximum. */
+	uint32_t depth[NB_TABLE_NDIMS];
+	uint32_t chain; /* Length of the longest list of answers to try. */
+	uint64_t *won;	/* One bit for each row: the row wins somewhere. */
 };
 
-/* flat.c */
+/* Build the tree; see flat.c. */
 int nb_table_flatten(struct nb_table_tree *tree, const struct nb_table *t,
 		     struct nb_err *err);
 void nb_table_tree_fini(struct nb_table_tree *tree);
 
-/* sweep.c: entries of the cost table that an answer needs, as in the answer. */
+/* Return the entries of the cost table that an answer needs, in the form of
+ * an answer; see sweep.c. */
 uint32_t nb_table_need(int32_t algo, int32_t proto);
 
-/* row.c: the numbers of a row other than sizes. Each may also be -1. */
+/* The numbers of a row other than sizes, see row.c. Each may also be -1. */
 enum nb_table_field {
 	NB_ROW_COLL,
 	NB_ROW_ALGO,
 	NB_ROW_PROTO,
 	NB_ROW_CHANNELS,
-	NB_ROW_DIMS, /* from here on: enum nb_table_dim */
+	NB_ROW_DIMS, /* The fields from here on are an enum nb_table_dim. */
 	NB_ROW_NODES = NB_ROW_DIMS,
 	NB_ROW_RANKS,
 	NB_ROW_PIPE_OPS,
@@ -77,11 +81,13 @@ enum nb_table_field {
 
 struct nb_table_field_spec {
 	const char *name;
-	uint32_t off; /* in struct nb_table_row */
+	uint32_t off; /* Offset in struct nb_table_row. */
 	int32_t least, most;
-	const char *allowed;	     /* for people */
-	const char *(*word)(int);    /* NCCL's word; NULL: a plain number */
-	int (*number)(const char *); /* of a word; -1: none such */
+	const char *allowed; /* The allowed values, as text for people. */
+	/* NCCL's word for a number; NULL: a plain number. */
+	const char *(*word)(int);
+	/* The number of a word; -1 if there is no such word. */
+	int (*number)(const char *);
 };
 
 extern const struct nb_table_field_spec nb_table_fields[NB_ROW_NFIELDS];
@@ -89,7 +95,7 @@ extern const struct nb_table_field_spec nb_table_fields[NB_ROW_NFIELDS];
 int32_t *nb_table_field(struct nb_table_row *r, enum nb_table_field f);
 int32_t nb_table_value(const struct nb_table_row *r, enum nb_table_field f);
 
-/* The section with the packed rows; nb_table_of_image reads it. */
+/* The section with the packed rows, which nb_table_of_image reads. */
 #define NB_TABLE_ROWS ".rodata.rows"
 void nb_table_pack(const struct nb_table *t, struct nb_buf *out);
 

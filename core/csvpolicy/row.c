@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fields of a row, and rows packed into bytes for the image and back. A
- * packed number has seven bits a byte, lowest first; its last byte alone has no
- * top bit. Numbers that may be -1 are stored plus one.
+ * The fields of a row, and the conversion between rows and packed bytes for
+ * the image. A packed number has seven bits in each byte, lowest first;
+ * only its last byte has no top bit. Numbers that may be -1 are stored plus
+ * one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +108,7 @@ void nb_table_pack(const struct nb_table *t, struct nb_buf *out)
 	}
 }
 
-/* Read a number of at most @max; false: there is none. */
+/* Read a number of at most @max; returns false if there is none. */
 static bool unpack_number(const unsigned char **p, const unsigned char *end,
 			  uint64_t max, uint64_t *v)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Turns overlapping rows into disjoint intervals of bytes by a sweep over the
- * sizes at which rows begin and end. The rows that match the current size are
- * in one heap for each kind of answer, the earliest row on top. The tops in
- * order of rows are the answers to try. A row that has ended is removed when it
- * reaches the top.
+ * Turn overlapping rows into disjoint intervals of bytes by a sweep over
+ * the sizes at which rows begin and end. The rows that match the current
+ * size are in heaps, one for each kind of answer, with the earliest row on
+ * top. The tops in order of rows are the answers to try. A row that has
+ * ended is removed when it reaches the top.
  */
 #include "core/csvpolicy/sweep.h"
 
@@ -36,7 +36,7 @@ int nb_table_sweep_init(struct nb_table_sweep *s, const struct nb_table *t,
 	s->alts = calloc(s->cap_alts, sizeof(*s->alts));
 	s->nslots = 256;
 	s->slots = calloc(s->nslots, sizeof(*s->slots));
-	s->nalts = 1; /* 0 is none */
+	s->nalts = 1; /* Number 0 stands for no answer. */
 	if (s->out && s->heap && s->ends && s->alts && s->slots)
 		return 0;
 	nb_table_sweep_fini(s);
@@ -82,7 +82,8 @@ static uint32_t row_class(const struct nb_table_row *r)
 
 uint32_t nb_table_need(int32_t algo, int32_t proto)
 {
-	const uint32_t one_algo = 7, one_proto = 0x49249; /* every third */
+	/* Bits of one algorithm, and of one protocol: every third bit. */
+	const uint32_t one_algo = 7, one_proto = 0x49249;
 
 	if (algo < 0 && proto < 0)
 		return NB_ANSWER_ALWAYS;
@@ -132,7 +133,7 @@ static bool grow_alts(struct nb_table_sweep *s)
 	return true;
 }
 
-/* Number of @word in alts, appended if new; 0: no memory. */
+/* Return the number of @word in alts, appended if new; 0 if out of memory. */
 static uint32_t intern_answer(struct nb_table_sweep *s, uint64_t word)
 {
 	uint32_t i;
@@ -147,7 +148,7 @@ static uint32_t intern_answer(struct nb_table_sweep *s, uint64_t word)
 	return s->slots[i] - 1;
 }
 
-/* Chain the answers of @row[0..n); *@word gets the first. */
+/* Chain the answers of @row[0..n); *@word gets the first one. */
 static int chain_answers(struct nb_table_sweep *s, const uint32_t *row,
 			 uint32_t n, uint64_t *word, struct nb_err *err)
 {
@@ -166,7 +167,8 @@ static int chain_answers(struct nb_table_sweep *s, const uint32_t *row,
 	return 0;
 }
 
-/* The tops of the heaps in order of rows, without rows that cannot win. */
+/* Collect the tops of the heaps in order of rows, without rows that cannot
+ * win. */
 static uint32_t rows_to_try(const struct nb_table_sweep *s, struct heap *heaps,
 			    int64_t at, uint32_t row[NCLASSES])
 {

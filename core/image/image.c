@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * An image in memory: freeing it, and look-ups in it. Reading, writing and
- * checking are files of their own.
- */
+/* An image in memory: free it, and look up its parts. Other files read,
+ * write and check images. */
 #include "core/image/image.h"
 
 #include <stdlib.h>
@@ -36,7 +34,7 @@ const struct nb_line *nb_prog_line(const struct nb_prog *p, uint32_t pc)
 {
 	uint32_t lo = 0, hi = p->nlines;
 
-	/* lines[lo - 1].pc <= pc < lines[hi].pc */
+	/* Here lines[lo - 1].pc <= pc < lines[hi].pc holds. */
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
@@ -46,7 +44,7 @@ const struct nb_line *nb_prog_line(const struct nb_prog *p, uint32_t pc)
 			hi = mid;
 	}
 	if (!lo || p->lines[lo - 1].pc < nb_prog_func(p, pc)->start)
-		return NULL; /* the record belongs to the function before */
+		return NULL; /* The record belongs to the previous function. */
 	return &p->lines[lo - 1];
 }
 

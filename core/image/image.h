@@ -16,28 +16,28 @@
 
 /*
  * The policy image: the one form in which a policy reaches a job. This file
- * is its meaning in memory; docs/image.md describes the bytes. Its digest is
- * the SHA-256 of all of its bytes. Limits, checked by writer and reader:
+ * defines its form in memory; docs/image.md describes the bytes. Its digest
+ * is the SHA-256 of all of its bytes. Writer and reader check the limits
+ * below.
  */
 enum {
-	NB_IMAGE_MAX_SIZE = 8 << 20, /* bytes of an image */
+	NB_IMAGE_MAX_SIZE = 8 << 20, /* Size of an image in bytes. */
 	NB_IMAGE_MAX_MAPS = 64,
 	NB_IMAGE_MAX_PROGS = 32,
-	NB_IMAGE_MAX_SLOTS = 131072, /* of one program, subprograms included */
-	NB_IMAGE_MAX_FUNCS = 256,    /* of one program */
-	NB_IMAGE_NAME = 64,	     /* bytes of a name, NUL included */
+	/* Slots of one program, subprograms included. */
+	NB_IMAGE_MAX_SLOTS = 131072,
+	NB_IMAGE_MAX_FUNCS = 256, /* Functions of one program */
+	NB_IMAGE_NAME = 64,	  /* Bytes of a name, with its NUL. */
 	NB_IMAGE_MAX_KEY = 512,
 	NB_IMAGE_MAX_NAMES = 4096,
-	NB_IMAGE_MAX_LEVEL = 8,	    /* of a name */
-	NB_IMAGE_MAX_ELEMS = 65536, /* initial elements of all maps */
+	NB_IMAGE_MAX_LEVEL = 8,	    /* Nesting of the names of map parts. */
+	NB_IMAGE_MAX_ELEMS = 65536, /* Initial elements of all maps together. */
 	NB_IMAGE_MAX_VALUE = 64 << 10,
-	NB_IMAGE_MAX_DATA = 1 << 20 /* of a read-only data section */
+	NB_IMAGE_MAX_DATA = 1 << 20 /* Bytes of a read-only data section. */
 };
 
-/*
- * Origin of a map: a definition in .maps, or a data section. INNER is no map:
- * it defines what the elements of a map of maps are like.
- */
+/* Origin of a map: a definition in .maps, or a data section. INNER is not a
+ * map: it describes the elements of a map of maps. */
 enum nb_map_origin {
 	NB_ORIGIN_DEFINED,
 	NB_ORIGIN_RODATA,
@@ -47,77 +47,81 @@ enum nb_map_origin {
 };
 
 enum {
-	/* tag "ncclbpf:coherent": programs only read the map, it changes only
-	 * at fences, and its content counts as coherent */
+	/* Tag "ncclbpf:coherent": programs only read the map, it changes
+	 * only at fences, and its content counts as coherent. */
 	NB_MAPF_COHERENT = 1,
-	/* tag "ncclbpf:shared": policies of a process that have this tag share
-	 * the map if name and shape are equal */
+	/* Tag "ncclbpf:shared": policies of a process that have this tag
+	 * share the map if name and shape are equal. */
 	NB_MAPF_SHARED = 2,
-	/* tags "ncclbpf:sum" or "ncclbpf:histogram", and "ncclbpf:max":
-	 * controllers see the map merged over the processes of the host, each 8
-	 * bytes of a value by themselves */
+	/* Tags "ncclbpf:sum" or "ncclbpf:histogram", and "ncclbpf:max":
+	 * controllers see the map merged over the processes of the host.
+	 * Each 8 bytes of a value are merged on their own. */
 	NB_MAPF_SUM = 4,
 	NB_MAPF_MAX = 8,
 	NB_MAPF_MERGED = NB_MAPF_SUM | NB_MAPF_MAX,
-	/* tag "ncclbpf:host": the host writes the map, programs only read it
-	 * (core/map/host.h) */
+	/* Tag "ncclbpf:host": the host writes the map, and programs only
+	 * read it (core/map/host.h). */
 	NB_MAPF_HOST = 16
 };
 
 struct nb_map_spec {
-	const char *name;	       /* "limits", ".rodata" */
-	uint32_t type;		       /* enum nb_map_type */
-	uint32_t key_size, value_size; /* bytes */
+	const char *name;	       /* For example "limits" or ".rodata". */
+	uint32_t type;		       /* Map type, an enum nb_map_type. */
+	uint32_t key_size, value_size; /* Sizes of key and value in bytes. */
 	uint32_t max_entries;
-	uint32_t flags; /* NB_F_* */
-	uint32_t tags;	/* NB_MAPF_* */
+	uint32_t flags; /* NB_F_* bits of the kernel. */
+	uint32_t tags;	/* NB_MAPF_* bits of the tags. */
 	enum nb_map_origin origin;
-	uint32_t btf_key, btf_value; /* type ids in the image's BTF; 0: none */
-	/* maps of maps: the map of the image that is the inner definition, plus
-	 * 1; 0: none */
+	/* Type ids in the image's BTF; 0 for none. */
+	uint32_t btf_key, btf_value;
+	/* Maps of maps: number of the map of the image that is the inner
+	 * definition, plus 1; 0 for none. */
 	uint32_t inner;
-	uint32_t lock; /* offset of the value's lock, plus 1; 0: none */
-	/* data sections: initial value of element 0, value_size bytes; NULL for
-	 * .bss and defined maps */
+	uint32_t lock; /* Offset of the value's lock, plus 1; 0 for no lock. */
+	/* Data sections: initial value of element 0, value_size bytes; NULL
+	 * for .bss and defined maps. */
 	const unsigned char *init;
 };
 
 /* An initial element of a map whose values are programs or maps. */
 struct nb_map_elem {
-	uint32_t map;	/* number of the image's map */
-	uint32_t key;	/* the index, or a hash key of 4 bytes */
-	uint32_t value; /* number of the image's program or map */
+	uint32_t map;	/* Number of the map in the image. */
+	uint32_t key;	/* The index, or a hash key of 4 bytes. */
+	uint32_t value; /* Number of the program or map in the image. */
 };
 
 /* A source line. It applies from slot @pc up to the next record's slot. */
 struct nb_line {
 	uint32_t pc;
-	uint32_t line, col; /* from 1; 0 unknown */
+	uint32_t line, col; /* Line and column from 1; 0 if unknown. */
 	const char *file;
-	const char *text; /* the line itself, may be "" */
+	const char *text; /* The text of the line; may be "". */
 };
 
 enum nb_linkage { NB_FUNC_STATIC, NB_FUNC_GLOBAL };
 
-/* The type of an argument of a global function, by BTF. */
+/* The type of an argument of a global function, according to BTF. */
 enum nb_func_arg {
 	NB_FARG_SCALAR,
 	NB_FARG_CTX,
-	NB_FARG_MEM, /* or NULL */
+	NB_FARG_MEM, /* Memory, or NULL instead */
 	NB_FARG_OTHER,
-	NB_FARG_NONNULL, /* memory, never NULL: tag "arg:nonnull" */
+	/* Memory that is never NULL, with tag "arg:nonnull". */
+	NB_FARG_NONNULL,
 	NB_NFARGS
 };
 
 struct nb_func_sig {
-	uint8_t nargs;	      /* at most 5 */
-	uint8_t arg[5];	      /* enum nb_func_arg */
-	uint32_t mem_size[5]; /* bytes, of MEM and NONNULL */
+	uint8_t nargs;	      /* Number of arguments, at most 5. */
+	uint8_t arg[5];	      /* Type of each argument, an enum nb_func_arg. */
+	uint32_t mem_size[5]; /* Size in bytes of MEM and NONNULL arguments. */
 	bool returns_scalar;
-	bool returns_other; /* an address or a struct; neither flag: void */
+	/* It returns an address or a struct; without both flags it returns
+	 * void. */
+	bool returns_other;
 };
 
-/* Is argument @i memory of mem_size bytes? */
+/* Does argument @i point to memory of mem_size bytes? */
 static inline bool nb_func_takes_memory(const struct nb_func_sig *sig,
 					unsigned i)
 {
@@ -128,7 +132,7 @@ static inline bool nb_func_takes_memory(const struct nb_func_sig *sig,
 struct nb_func {
 	const char *name;
 	uint32_t start, end;
-	enum nb_linkage linkage; /* static where BTF is missing */
+	enum nb_linkage linkage; /* NB_LINKAGE_STATIC if BTF is missing. */
 	bool has_sig;
 	struct nb_func_sig sig;
 };
@@ -139,14 +143,14 @@ struct nb_func {
  * indices into the image's maps.
  */
 struct nb_prog {
-	const char *name;    /* C function name */
-	const char *section; /* "tuner" */
+	const char *name;    /* Name of the C function */
+	const char *section; /* Section name, for example "tuner". */
 	enum nb_hook hook;
 	const struct nb_slot *slots;
 	uint32_t nslots;
 	const struct nb_func *funcs;
-	uint32_t nfuncs;	     /* at least 1 */
-	const struct nb_line *lines; /* ascending pc */
+	uint32_t nfuncs;	     /* Number of functions, at least 1. */
+	const struct nb_line *lines; /* Line records, in the order of pc. */
 	uint32_t nlines;
 };
 
@@ -161,50 +165,56 @@ struct nb_ctx_field {
 };
 
 /*
- * The source's name for some bytes of a map's key or value, for messages. The
- * first record of a key or value has level 0: all its bytes, with the name of
- * its type. Then come its members (in data sections: variables), each followed
- * by its own members one level deeper.
+ * The source's name for some bytes of a map's key or value, for messages.
+ * The first record of a key or value has level 0: all its bytes, with the
+ * name of its type. Then come its members (in data sections: variables),
+ * each followed by its own members one level deeper.
  */
 enum nb_name_part { NB_NAME_KEY, NB_NAME_VALUE };
 
 struct nb_name {
-	uint32_t map;	  /* number of the image's map; ascending */
-	uint32_t part;	  /* enum nb_name_part; of one map, ascending */
-	uint32_t level;	  /* at most NB_IMAGE_MAX_LEVEL */
-	const char *name; /* "limits"; "" for a dimension of an array */
-	uint32_t off;	  /* offset in an element of its container */
-	uint32_t size;	  /* bytes of the part, 1 or more */
-	uint32_t elem;	  /* bytes of an element of an array; else size */
+	uint32_t map;	/* Number of the map in the image; ascending. */
+	uint32_t part;	/* An enum nb_name_part; ascending within one map. */
+	uint32_t level; /* Nesting, at most NB_IMAGE_MAX_LEVEL. */
+	/* For example "limits"; "" for a dimension of an array. */
+	const char *name;
+	uint32_t off;  /* Offset in an element of the container. */
+	uint32_t size; /* Size of the part in bytes, at least 1. */
+	/* Size of an element of an array in bytes; else equal to size. */
+	uint32_t elem;
 };
 
 struct nb_image {
-	const char *name; /* of the policy: its file, without suffix */
+	/* Name of the policy: that of its file, without suffix. */
+	const char *name;
 	uint8_t digest[NB_SHA256_SIZE];
 	const struct nb_map_spec *maps;
 	uint32_t nmaps;
 	const struct nb_prog *progs;
-	uint32_t nprogs; /* at least 1 */
+	uint32_t nprogs; /* Number of programs, at least 1. */
 	const struct nb_ctx_field *ctx_fields;
 	uint32_t nctx_fields;
-	const struct nb_map_elem *elems; /* by map, then by key */
+	/* Initial elements, sorted by map and then by key. */
+	const struct nb_map_elem *elems;
 	uint32_t nelems;
 	const struct nb_name *names;
 	uint32_t nnames;
-	const unsigned char *btf; /* BTF, for the shell; NULL: none */
+	const unsigned char *btf; /* BTF, for the shell; NULL for none. */
 	uint32_t btf_size;
-	const unsigned char *bytes; /* the image itself */
+	const unsigned char *bytes; /* The bytes of the image. */
 	size_t size;
-	/* private to image.c */
+	/* Memory of the image; private to image.c. */
 	struct nb_arena arena;
 };
 
 /*
- * nb_image_write - write @in (digest, bytes, size, arena ignored) to @out
+ * nb_image_write - write @in (except its digest, bytes, size and arena) to
+ * @out
  *
- * Canonical: equal content gives equal bytes. What nb_image_read would refuse
- * is refused here in the same words; err->at is the number of the record.
- * 0, NB_E_LIMIT, NB_E_NOMEM, NB_E_IMAGE, NB_E_MAPDEF, NB_E_HOOK, NB_E_INSN.
+ * Canonical: equal content gives equal bytes. It rejects what nb_image_read
+ * would reject, with the same message; err->at is the number of the record.
+ * Returns 0, NB_E_LIMIT, NB_E_NOMEM, NB_E_IMAGE, NB_E_MAPDEF, NB_E_HOOK or
+ * NB_E_INSN.
  */
 int nb_image_write(struct nb_buf *out, const struct nb_image *in,
 		   struct nb_err *err);
@@ -213,12 +223,11 @@ int nb_image_write(struct nb_buf *out, const struct nb_image *in,
  * nb_image_read - check and read an image
  * @bytes: @size untrusted bytes, copied
  *
- * *@out is freed with nb_image_free. Checks everything that is structure:
- * lengths, indices, limits, names, that every slot decodes, map definitions
- * against their type. Safety of the programs is nb_verify's. NULL on failure:
+ * Free *@out with nb_image_free. Checks the structure: lengths, indices,
+ * limits, names, that every slot decodes, and map definitions against their
+ * type. nb_verify checks the safety of the programs. On failure *@out is NULL:
  * NB_E_IMAGE (err->at is the offset), NB_E_MAPDEF, NB_E_HOOK, NB_E_INSN (its
- * content), NB_E_VERSION, NB_E_LIMIT, NB_E_NOMEM.
- * Pure; any thread.
+ * content), NB_E_VERSION, NB_E_LIMIT or NB_E_NOMEM. Pure; any thread.
  */
 int nb_image_read(struct nb_image **out, const void *bytes, size_t size,
 		  struct nb_err *err);
@@ -227,50 +236,54 @@ void nb_image_free(struct nb_image *img);
 /* Do the bytes begin with an image's signature? */
 bool nb_image_is(const void *bytes, size_t size);
 
-/* Index of the map named @name, or -1. */
+/* Return the index of the map named @name, or -1. */
 int nb_image_map(const struct nb_image *img, const char *name);
 
-/* The line record for slot @pc, or NULL. */
+/* Return the line record for slot @pc, or NULL. */
 const struct nb_line *nb_prog_line(const struct nb_prog *p, uint32_t pc);
-/* The function that holds slot @pc. */
+/* Return the function that holds slot @pc. */
 const struct nb_func *nb_prog_func(const struct nb_prog *p, uint32_t pc);
 
 /*
- * Does a hook run program @prog by itself? Programs that are initial elements
- * of program arrays are there for tail calls alone, unless all programs are:
- * then all run.
+ * Does a hook run program @prog by itself? Initial elements of program
+ * arrays are run by tail calls alone. If all programs are such elements,
+ * the hook runs all of them.
  */
 bool nb_image_runs(const struct nb_image *img, uint32_t prog);
 
 /*
- * Programs that tail calls may go to, bit i for program i: the initial elements
- * of program arrays, or all programs where there are none.
+ * Return the programs that tail calls may continue in, bit i for program i:
+ * the initial elements of program arrays, or all programs if there are
+ * none.
  */
 uint32_t nb_image_targets(const struct nb_image *img);
 
 /*
- * Programs that elements of program array @map may name, bit i for program i:
- * targets whose hook is that of a program that uses the map. A tail call to
- * any other program falls through. All targets where no program uses the map.
+ * Return the programs that elements of program array @map may name, bit i
+ * for program i: targets whose hook is that of a program that uses the map.
+ * A tail call to any other program falls through. If no program uses the
+ * map, these are all targets.
  */
 uint32_t nb_image_callable(const struct nb_image *img, uint32_t map);
 
 /*
- * Can map @i of @img be an element of map @outer, a map of maps? Like the
- * kernel: if type, sizes, flags and lock equal those of the inner definition,
- * and for arrays the number of elements too. Also both must be coherent or both
- * local. Merged maps cannot: a controller would find the map of one process.
+ * Can map @i of @img be an element of map @outer, a map of maps? As in the
+ * kernel, its type, sizes, flags and lock must equal those of the inner
+ * definition, and for arrays the number of elements too. Also both must be
+ * coherent or both local. A merged map is never allowed, because a
+ * controller would find the map of one process only.
  */
 bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i);
 
-/* The definition for nb_map_new. */
+/* Return the definition for nb_map_new. */
 struct nb_map_def nb_map_spec_def(const struct nb_map_spec *s);
 
 /*
- * nb_map_spec_check - may an image define this map?
+ * nb_map_spec_check - check whether an image may define this map
  *
- * For writer, reader and loader: nb_map_def_check, then the limits of images,
- * tags, data sections and locks. 0, NB_E_MAPDEF, NB_E_LIMIT.
+ * For writer, reader and loader: it applies nb_map_def_check, then the limits
+ * of images, tags, data sections and locks. Returns 0, NB_E_MAPDEF or
+ * NB_E_LIMIT.
  */
 int nb_map_spec_check(const struct nb_map_spec *m, struct nb_err *err);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks whether an image can define a map: the definition itself
- * (nb_map_def_check), the limits of images, and tags, data sections and locks.
- * Each refusal names the map.
+ * Check whether an image can define a map: the definition itself
+ * (nb_map_def_check), the limits of images, and tags, data sections and
+ * locks. Each message names the map.
  */
 #include "core/image/image.h"
 
@@ -183,8 +183,8 @@ bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
 
 	const uint32_t by_name = NB_MAPF_MERGED | NB_MAPF_HOST;
 
-	/* Controllers find a merged map, and map attach a host map, only by its
-	 * own name. */
+	/* A controller finds a merged map, and `map attach` finds a host
+	 * map, only by the map's own name. */
 	return m->origin == NB_ORIGIN_DEFINED && !(m->tags & by_name) &&
 	       m->type == in->type && m->key_size == in->key_size &&
 	       m->value_size == in->value_size && m->flags == in->flags &&
@@ -193,8 +193,8 @@ bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
 	       ((m->tags ^ in->tags) & NB_MAPF_COHERENT) == 0;
 }
 
-/* As map_check_btf in the kernel: only maps whose elements stay in place can
- * have a lock. */
+/* Like map_check_btf in the kernel: only maps whose elements stay in place
+ * can have a lock. */
 static int check_lock(const struct nb_map_spec *m, struct nb_err *err)
 {
 	const uint32_t fixed = NB_F_RDONLY_PROG | NB_F_WRONLY_PROG;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Puts instructions before those of a policy's programs, which gives a policy a
- * condition without its source. Jumps and calls are relative, so the old code
- * moves as a whole; functions and source lines move along.
+ * Insert instructions before those of a policy's programs, which adds a
+ * condition to a policy without its source. Jumps and calls are relative,
+ * so the old code moves as a whole; functions and source lines move with
+ * it.
  */
 #include "core/image/prepend.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads an image from untrusted bytes, in four steps: the frame (magic,
+ * Read an image from untrusted bytes, in four steps: the frame (magic,
  * version, sections in order); the records, with each length and string
- * checked; their content (check.c); and last a comparison with what the writer
- * makes of the content. Records are copied, so the alignment of the input does
- * not matter.
+ * checked; their content (check.c); and last a comparison with the bytes
+ * that the writer produces for the content. Records are copied, so the
+ * alignment of the input does not matter.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,22 +16,24 @@
 #include "core/image/format.h"
 #include "core/image/write.h"
 
-/* Longest string with its NUL; bounds the time of scans in a hostile image. */
+/* Size of the longest string with its NUL. It bounds the time of scans in a
+ * hostile image. */
 enum { STRING_MAX = 256 };
 
-/* Bounds the memory of an image: structs are less than 16 times their records.
- * */
+/* Bound of the memory of an image: structs are less than 16 times as large
+ * as their records. */
 enum { ARENA_MAX = 16 * NB_IMAGE_MAX_SIZE };
 
 struct reader {
 	struct nb_view all;
 	struct nb_view sec[NB_NSECTIONS];
-	uint32_t at[NB_NSECTIONS];    /* offset of each section */
-	uint32_t count[NB_NSECTIONS]; /* records of each */
-	uint32_t next[NB_NSECTIONS];  /* first record not yet assigned */
+	uint32_t at[NB_NSECTIONS];    /* Offset of each section */
+	uint32_t count[NB_NSECTIONS]; /* Number of records of each section. */
+	/* For each section: first record not yet assigned. */
+	uint32_t next[NB_NSECTIONS];
 	struct nb_image *img;
 	struct nb_err *err;
-	int rc; /* sticky */
+	int rc; /* The first failure, which stays. */
 };
 
 static int read_fail(struct reader *r, int code, uint32_t at, const char *fmt,
@@ -120,7 +122,7 @@ static int read_section(struct reader *r, uint32_t i)
 	return 0;
 }
 
-/* The string to which the number at @at of the file refers. */
+/* Return the string to which the number at @at of the file refers. */
 static const char *read_string(struct reader *r, uint32_t at)
 {
 	struct nb_view v = r->sec[NB_SEC_STRINGS];
@@ -190,7 +192,8 @@ static void read_field(struct reader *r, const struct nb_field *f, uint32_t at,
 	memcpy(to, &number, sizeof(number));
 }
 
-/* Read @n records of section @sec from number @first on; NULL: no memory. */
+/* Read @n records of section @sec from number @first on; returns NULL if
+ * out of memory. */
 static void *read_records(struct reader *r, enum nb_section sec, uint32_t first,
 			  uint32_t n)
 {
@@ -209,7 +212,7 @@ static void *read_records(struct reader *r, enum nb_section sec, uint32_t first,
 	return all;
 }
 
-/* Assign the next @n records of @sec; returns the number of the first. */
+/* Assign the next @n records of @sec; returns the number of the first one. */
 static uint32_t assign_records(struct reader *r, enum nb_section sec,
 			       uint32_t n)
 {
@@ -296,7 +299,7 @@ static int read_content(struct reader *r)
 	return r->rc;
 }
 
-/* Check that nb_image_write makes the same bytes of the content. */
+/* Check that nb_image_write produces the same bytes for the content. */
 static int check_canonical(struct reader *r)
 {
 	struct nb_buf again;
@@ -344,7 +347,8 @@ int nb_image_read(struct nb_image **out, const void *bytes, size_t size,
 	if (!r.img)
 		return nomem(&r);
 	nb_arena_init(&r.img->arena, ARENA_MAX);
-	/* An image over the limit is refused; 8 bytes tell what it is. */
+	/* An image over the limit is rejected; its first 8 bytes say
+	 * whether it is an image. */
 	r.all.size = size;
 	copy = nb_arena_dup(&r.img->arena, bytes,
 			    size > NB_IMAGE_MAX_SIZE ? 8 : size);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes an image. Equal content gives equal bytes: the order of all parts
- * follows from the content, strings are sorted and stored once, gaps are zero.
- * nb_image_read relies on that: it writes the content again and compares, so
- * that each byte of an accepted image has a meaning. Strings are sorted, not
- * hashed, because a hostile image must not make the reader slow.
+ * Write an image. Equal content gives equal bytes: the order of all parts
+ * follows from the content, strings are sorted and stored once, and gaps
+ * are zero. nb_image_read relies on this: it writes the content again and
+ * compares, so that each byte of an accepted image has a meaning. Strings
+ * are sorted and not hashed, because a hostile image must not make the
+ * reader slow.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,8 @@
 
 /* The strings of an image. */
 struct strings {
-	const char **s; /* sorted and unique if @sorted */
-	uint32_t *off;	/* offset of each in the section */
+	const char **s; /* Sorted and unique if @sorted is set. */
+	uint32_t *off;	/* Offset of each string in the section. */
 	uint32_t n, cap;
 	bool sorted, failed;
 };
@@ -72,7 +73,8 @@ static void strings_sort(struct strings *t, struct nb_buf *b)
 	t->sorted = true;
 }
 
-/* Offset of @s in the string section; 0 during collection. */
+/* Return the offset of @s in the string section; 0 while strings are
+ * collected. */
 static uint32_t put_string(struct writer *w, const char *s)
 {
 	struct strings *t = &w->strings;

@@ -4,7 +4,7 @@
 
 #include "core/image/image.h"
 
-/* nb_image_write without the check. */
+/* Write an image like nb_image_write, but without the check. */
 int nb_image_put(struct nb_buf *out, const struct nb_image *in,
 		 struct nb_err *err);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The BTF side of the structural check. libbpf follows type ids and name
- * offsets of map definitions without a check that they exist, and recurses
- * through types. So libbpf gets only bytes that have passed here: each type has
- * the form of its kind, refers to types of a fitting kind, and does not contain
- * itself.
+ * The part of the structural check for BTF. libbpf follows type ids and
+ * name offsets of map definitions without a check that they exist, and
+ * recurses through types. So libbpf only gets bytes that have passed this
+ * check: each type has the form of its kind, refers to types of a fitting
+ * kind, and does not contain itself.
  */
 #include "core/load/btf.h"
 
@@ -17,7 +17,7 @@ enum { HEADER = 24, TYPE = 12, EXT_HEADER = 24, EXT_HEADER_CORE = 32 };
 /* Kinds that an older linux/btf.h lacks. */
 enum { DECL_TAG = 17, TYPE_TAG = 18, ENUM64 = 19, NKINDS = 20 };
 
-/* Bytes that follow a type: once, and for each of its members. */
+/* Bytes that follow a type (once), and bytes for each of its members. */
 static const struct {
 	uint8_t once, each;
 } trailers[NKINDS] = {
@@ -29,20 +29,22 @@ static const struct {
 };
 
 struct type {
-	uint32_t at;			 /* offset in the section */
-	uint32_t name, kind, vlen, word; /* word: size, or a type id */
+	uint32_t at; /* Offset in the section. */
+	/* @word: the type's size, or a type id. */
+	uint32_t name, kind, vlen, word;
 	bool kflag;
-	uint8_t depth; /* levels of containment; 0: unknown; or OPEN */
-	uint32_t walk; /* types that a walk through all its parts visits */
+	uint8_t depth; /* Levels of containment; 0: unknown; or OPEN. */
+	/* Number of types that a walk through all its parts visits. */
+	uint32_t walk;
 	uint64_t size;
 };
 
 struct btf {
 	struct nb_view v, strings, types;
 	uint32_t off;
-	struct type *t; /* [1, n) */
+	struct type *t; /* The types with ids 1 to n - 1. */
 	uint32_t n;
-	uint32_t nvars; /* entries of all DATASECs so far */
+	uint32_t nvars; /* Number of entries in all DATASECs so far. */
 	struct nb_err *err;
 };
 
@@ -173,7 +175,7 @@ static int read_types(struct btf *b, struct nb_arena *a)
 	return 0;
 }
 
-/* Can a value have type @id? 0 is void, which is allowed here. */
+/* Can a value have type @id? Type 0 is void, which is allowed here. */
 static bool is_value(const struct btf *b, uint32_t id)
 {
 	if (id >= b->n)
@@ -193,7 +195,8 @@ static bool is_kind(const struct btf *b, uint32_t id, uint32_t kind)
 	return id && id < b->n && b->t[id].kind == kind;
 }
 
-/* Number @word (0, 1, 2) of member @i; @i is 0 for kinds without members. */
+/* Return number @word (0, 1, 2) of member @i; @i is 0 for kinds without
+ * members. */
 static uint32_t member_word(const struct btf *b, const struct type *t,
 			    uint32_t i, uint32_t word)
 {
@@ -202,7 +205,7 @@ static uint32_t member_word(const struct btf *b, const struct type *t,
 					  4 * word);
 }
 
-/* Each function returns what is wrong with a type of its kind, or NULL. */
+/* The functions below return what is wrong with a type of a kind, or NULL. */
 
 static const char *member_fault(const struct btf *b, const struct type *t,
 				uint32_t i)
@@ -286,7 +289,8 @@ static const char *type_fault(const struct btf *b, const struct type *t)
 	case BTF_KIND_DATASEC:
 	case BTF_KIND_FWD:
 		break;
-	default: /* target of pointers and modifiers, result of prototypes */
+	/* Target of a pointer or modifier, or result of a prototype. */
+	default:
 		fits = is_value(b, t->word);
 		break;
 	}
@@ -310,10 +314,10 @@ static int check_type(struct btf *b, uint32_t id)
 	return fault ? bad_type(b, HEADER + t->at, fault, id) : 0;
 }
 
-enum { OPEN = 255 }; /* depth of a type whose parts are being walked */
+enum { OPEN = 255 }; /* Depth of a type whose parts are being walked. */
 
-/* How many types @t contains directly. type_part() returns number @i of them.
- */
+/* Return how many types @t contains directly; type_part() returns number @i
+ * of them. */
 static uint32_t type_nparts(const struct type *t)
 {
 	switch (t->kind) {
@@ -338,7 +342,7 @@ static uint32_t type_part(const struct btf *b, const struct type *t, uint32_t i)
 	return t->kind == BTF_KIND_ARRAY ? member_word(b, t, 0, 0) : t->word;
 }
 
-/* The type that a modifier, pointer or array leads to; else 0. */
+/* Return the type that a modifier, pointer or array refers to; else 0. */
 static uint32_t next_type(const struct btf *b, uint32_t id)
 {
 	const struct type *t = &b->t[id];
@@ -365,7 +369,8 @@ static int check_chain(const struct btf *b, uint32_t id)
 		id);
 }
 
-/* Check that members lie inside the struct. Their sizes are known by now. */
+/* Check that members lie inside the struct. Their sizes are known at this
+ * point. */
 static int check_layout(const struct btf *b, const struct type *t, uint32_t id)
 {
 	for (uint32_t i = 0; i < t->vlen; i++) {
@@ -383,7 +388,7 @@ static int check_layout(const struct btf *b, const struct type *t, uint32_t id)
 	return 0;
 }
 
-/* Set depth, size and length of a walk, once all parts of @id have theirs. */
+/* Set depth, size and walk length of @id, once all of its parts have theirs. */
 static int close_type(const struct btf *b, uint32_t id)
 {
 	struct type *t = &b->t[id];
@@ -477,18 +482,18 @@ struct nb_view nb_btf_strings(struct nb_view v)
 
 static const struct {
 	const char *name;
-	uint32_t at;  /* of its offset and length in the header */
-	uint32_t min; /* bytes of a record, at least */
+	uint32_t at;  /* Where the header holds the part's offset and length. */
+	uint32_t min; /* Least bytes of a record. */
 } parts[NB_BTF_NPARTS] = {
 	[NB_BTF_FUNC_INFO] = { "func_info", 8, 8 },
 	[NB_BTF_LINE_INFO] = { "line_info", 16, 16 },
 	[NB_BTF_CORE_RELO] = { "core_relo", 24, 16 },
 };
 
-/* Groups of a part: one for each section of code that it describes. */
+/* Most groups in a part: one for each section of code that it describes. */
 enum { GROUPS_MAX = 1024 };
 
-/* The bytes of a part; empty where the header is too short to have it. */
+/* Return the bytes of a part; empty if the header is too short to have it. */
 static struct nb_view part_of(struct nb_view v, enum nb_btf_part p)
 {
 	uint32_t header = view_u32(v, 4), at = parts[p].at;

@@ -11,29 +11,32 @@
 enum {
 	NB_BTF_MAX_TYPES = 1 << 17,
 	NB_BTF_MAX_DEPTH = 32,
-	NB_BTF_MAX_WALK = 1 << 16, /* types in one type, all levels counted */
-	NB_BTF_MAX_VARS = 1024,	   /* in all sections; libbpf searches each */
+	/* Most types inside one type, with all levels counted. */
+	NB_BTF_MAX_WALK = 1 << 16,
+	/* Most variables in all sections; libbpf searches each of them. */
+	NB_BTF_MAX_VARS = 1024,
 	NB_BTF_MAX_NAME = 255
 };
 
 /*
- * nb_btf_check - is a .BTF section what it claims to be?
+ * nb_btf_check - check that a .BTF section is well-formed
  * @v:   the section
  * @off: its place in the file, for err->at
  * @a:   scratch memory
  *
- * Header, strings, each type's form, every name and type reference, kinds of
- * what is referred to, no type that contains itself, chains of at most
- * NB_BTF_MAX_DEPTH, and limits that keep look-ups and walks short. 0, NB_E_BTF,
- * NB_E_LIMIT, NB_E_NOMEM. Source: the kernel's Documentation/bpf/btf.rst.
+ * Checks the header, strings, each type's form, every name and type reference,
+ * and the kinds of referenced types. No type may contain itself, and chains
+ * have at most NB_BTF_MAX_DEPTH types. Limits keep look-ups and walks short.
+ * Returns 0, NB_E_BTF, NB_E_LIMIT or NB_E_NOMEM. Source: the kernel's
+ * Documentation/bpf/btf.rst.
  */
 int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
 		 struct nb_err *err);
 
-/* The name at @off of the strings; NULL if it is outside or too long. */
+/* Return the name at @off of the strings; NULL if it is outside or too long. */
 const char *nb_btf_name(struct nb_view strings, uint32_t off);
 
-/* The string section of a checked .BTF section. */
+/* Return the string section of a checked .BTF section. */
 struct nb_view nb_btf_strings(struct nb_view v);
 
 /* The parts of .BTF.ext. */
@@ -45,7 +48,7 @@ enum nb_btf_part {
 };
 
 /*
- * nb_btf_ext_check - the same for .BTF.ext
+ * nb_btf_ext_check - check that a .BTF.ext section is well-formed
  * @v:       the section
  * @strings: those of .BTF
  */
@@ -58,7 +61,7 @@ int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
  *      the record, as long as the part's record size; a result other than 0
  *      ends the walk
  *
- * The last result of @fn, 0 if there was no record.
+ * Returns the last result of @fn, or 0 if there was no record.
  */
 typedef int nb_btf_record_fn(void *arg, const char *section,
 			     struct nb_view record);

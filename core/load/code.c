@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the sections of code, their functions by the symbol table, and the
- * slots that have a relocation. Refuses by name each extern that is no helper
- * here (other symbols of a kernel, kconfig).
+ * Find the sections of code, their functions by the symbol table, and the
+ * slots that have a relocation. An extern that is no helper here (another
+ * symbol of a kernel, kconfig) is rejected by name.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 #include "core/load/front.h"
 
-/* Write "nearest: " and the names of @names that are near @word; where none is,
- * "known: " and the first @nknown names. */
+/* Write "nearest: " and the names of @names that resemble @word. If none
+ * does, write "known: " and the first @nknown names. */
 static void suggest(const char *word, const char *const *names, size_t n,
 		    size_t nknown, char *text, size_t size)
 {
@@ -81,7 +81,7 @@ static int read_sections(struct nb_front *f, struct nb_err *err)
 	return 0;
 }
 
-/* Record in each slot its relocation, at most one. */
+/* Record the relocation of each slot; a slot may have one at most. */
 static int read_relocs(struct nb_front *f, uint32_t sec, struct nb_err *err)
 {
 	const struct nb_elf_section *s = &f->elf.sec[sec];
@@ -172,8 +172,11 @@ int64_t nb_front_func_at(const struct nb_front *f, uint32_t sec, int64_t off)
 	return (int64_t)c->slots[off / NB_SLOT_SIZE].func - 1;
 }
 
-/* Externs have the names of kernel functions (extern ... __ksym). In an image
- * they are helpers with numbers of ours. */
+/*
+ * Return the helper of an extern. Externs have the names of kernel
+ * functions (extern ... __ksym). In an image they are helpers with our own
+ * numbers.
+ */
 const struct nb_helper_spec *nb_front_extern(const char *name)
 {
 	const struct nb_helper_spec *h = NULL;
@@ -191,7 +194,7 @@ static int bad_extern(uint32_t at, const char *name, struct nb_err *err)
 	const struct nb_helper_spec *h;
 	size_t n, k = 0, nexterns = 0;
 
-	/* externs first: other helpers are only suggested, not listed */
+	/* List externs first: other helpers are only suggested. */
 	h = nb_spec_helpers(&n);
 	for (int externs = 1; externs >= 0; externs--)
 		for (size_t i = 0; i < n && k < MAX; i++) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Initial elements of maps: relocations in .maps. A map whose values are
- * programs or maps may end with a member "values", an array of pointers. A
- * relocation in that array names the function or map that is the element with
- * its index. The symbol table says which map the relocation lies in, BTF where
- * the array begins.
+ * Read the initial elements of maps, which are relocations in .maps. A map
+ * whose values are programs or maps may end with a member "values", an
+ * array of pointers. A relocation in that array names the function or map
+ * that is the element with its index. The symbol table says which map
+ * contains the relocation, and BTF says where the array begins.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ enum { POINTER = 8 };
 struct place {
 	struct nb_front *f;
 	struct nb_err *err;
-	uint32_t sec; /* .maps */
-	uint32_t at;  /* offset of its relocations in the file */
+	uint32_t sec; /* Number of section .maps. */
+	uint32_t at;  /* Offset of its relocations in the file. */
 };
 
 static int64_t bad_reloc(const struct place *p, const struct nb_elf_rel *r,
@@ -31,8 +31,8 @@ static int64_t bad_reloc(const struct place *p, const struct nb_elf_rel *r,
 		       nb_elf_sym(&p->f->elf, r->sym).name, what);
 }
 
-/* Find the symbol of the map that holds byte @off of .maps; false: no map does.
- * */
+/* Find the symbol of the map that holds byte @off of .maps; returns false
+ * if there is none. */
 static bool map_symbol_at(const struct place *p, uint64_t off,
 			  struct nb_elf_sym *sym)
 {
@@ -45,7 +45,8 @@ static bool map_symbol_at(const struct place *p, uint64_t off,
 	return false;
 }
 
-/* Offset of "values" in the struct of the variable @name; -1: it has none. */
+/* Return the offset of "values" in the struct of the variable @name; -1 if
+ * there is no such member. */
 static int64_t values_at(const struct btf *btf, const char *name)
 {
 	int32_t id = btf__find_by_name_kind(btf, name, BTF_KIND_VAR);
@@ -63,7 +64,7 @@ static int64_t values_at(const struct btf *btf, const char *name)
 	return btf_member_bit_offset(t, btf_vlen(t) - 1u) / 8;
 }
 
-/* The program that a relocation names, at byte @off of a section. */
+/* Return the program that a relocation names, at byte @off of a section. */
 static int64_t program_at(const struct place *p, const struct nb_elf_rel *r,
 			  uint32_t sec, uint64_t off)
 {
@@ -81,7 +82,7 @@ static int64_t program_at(const struct place *p, const struct nb_elf_rel *r,
 			 "a hook");
 }
 
-/* The map that a relocation names. */
+/* Return the map that a relocation names. */
 static int64_t inner_map_at(const struct place *p, const struct nb_elf_rel *r,
 			    uint32_t sec, uint64_t off)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ELF side of the structural check. An object is opened only if every
- * offset, size, index and name in it is valid, so that later readers (ours, and
- * libelf inside libbpf) need no checks. Stricter than elf(5) where no BPF
- * compiler needs the freedom: one symbol table, no compression, REL only.
+ * The part of the structural check for ELF. An object is opened only if
+ * every offset, size, index and name in it is valid, so that later readers
+ * (ours, and libelf inside libbpf) need no checks. It is stricter than
+ * elf(5) where no BPF compiler needs the freedom: one symbol table, no
+ * compression, REL only.
  */
 #include "core/load/elf.h"
 
@@ -63,8 +64,8 @@ static int check_header(struct nb_view v, Elf64_Ehdr *h, struct nb_err *err)
 	return 0;
 }
 
-/* Check that offset and size are inside the file and the type is one that BPF
- * objects have. */
+/* Check that offset and size are inside the file, and that BPF objects have
+ * sections of this type. */
 static int check_section(const struct nb_elf *e, uint32_t i,
 			 const Elf64_Shdr *h, struct nb_err *err)
 {
@@ -158,7 +159,8 @@ static int check_strings(const struct nb_elf *e, uint32_t i, const char *whose,
 		       i, whose, SHT_STRTAB);
 }
 
-/* The name at @off of a string table; NULL if it is cut off or too long. */
+/* Return the name at @off of a string table; NULL if it is cut off or too
+ * long. */
 static const char *name_at(struct nb_view strings, uint64_t off)
 {
 	uint64_t most = off < strings.size ? strings.size - off : 0;
@@ -297,7 +299,7 @@ static int check_relocs(const struct nb_elf *e, uint32_t sec,
 	return 0;
 }
 
-/* Check that no two sections which are looked up by name share one. */
+/* Check that no two sections which are looked up by name have the same name. */
 static int check_unique(const struct nb_elf *e, struct nb_err *err)
 {
 	for (uint32_t i = 1; i < e->nsec; i++) {

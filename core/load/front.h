@@ -9,7 +9,7 @@
 #include "core/image/image.h"
 #include "core/load/elf.h"
 
-/* The passes of the front end over one object, for object.c alone. */
+/* The passes of the front end over one object, used by object.c alone. */
 
 /* A function of the object: bytes [off, off + size) of a section. */
 struct nb_obj_func {
@@ -18,39 +18,43 @@ struct nb_obj_func {
 	bool global;
 };
 
-/* What the object says about one slot of a section of code. */
+/* Facts in the object about one slot of a code section. */
 struct nb_obj_slot {
-	uint32_t rel;	    /* its relocation, plus 1; 0: none */
-	uint32_t func;	    /* the function that begins here, plus 1; 0: none */
-	uint32_t func_type; /* BTF id of its FUNC; 0: none */
-	struct nb_line line; /* the line that begins here; file NULL: none */
+	uint32_t rel; /* Index of its relocation, plus 1; 0 for none. */
+	/* Number of the function that begins here, plus 1; 0 for none. */
+	uint32_t func;
+	uint32_t func_type; /* BTF id of that function's FUNC; 0 for none. */
+	/* The source line that begins here; its file is NULL for none. */
+	struct nb_line line;
 };
 
 struct nb_obj_code {
 	uint32_t sec;
-	uint32_t relsec; /* the section of its relocations; 0: none */
+	uint32_t relsec; /* Section of its relocations; 0 for none. */
 	struct nb_obj_slot *slots;
 	uint32_t nslots;
 };
 
-/* Where a map lies in the object. */
+/* The place of a map in the object. */
 struct nb_obj_place {
 	uint32_t sec;
-	uint64_t off; /* in .maps; data sections: 0 */
+	uint64_t off; /* Offset in .maps; 0 for data sections. */
 };
 
 struct nb_front {
-	struct nb_arena arena; /* owns all memory below but obj */
+	struct nb_arena arena; /* Owns all memory below except obj. */
 	struct nb_elf elf;
-	struct nb_view btf_bytes, ext; /* .BTF and .BTF.ext; empty: none */
+	/* The sections .BTF and .BTF.ext; empty if missing. */
+	struct nb_view btf_bytes, ext;
 	struct bpf_object *obj;
-	const struct btf *btf; /* owned by obj; NULL: none */
+	const struct btf *btf; /* Owned by obj; NULL if there is no BTF. */
 
 	struct nb_map_spec maps[NB_IMAGE_MAX_MAPS];
 	struct nb_obj_place places[NB_IMAGE_MAX_MAPS];
 	uint32_t nmaps;
 
-	struct nb_obj_code *code; /* one for each section; slots NULL: none */
+	/* Code of each section; its slots are NULL if the section has none. */
+	struct nb_obj_code *code;
 	struct nb_obj_func *funcs;
 	uint32_t nfuncs;
 
@@ -65,36 +69,42 @@ struct nb_front {
 };
 
 /*
- * maps.c - libbpf's reading of the map definitions, and the data sections
- * Wants: elf checked. Leaves: obj, btf, maps, places.
+ * maps.c - read the map definitions with libbpf, and the data sections
+ *
+ * Requires: elf checked. Sets: obj, btf, maps, places.
  */
 int nb_front_maps(struct nb_front *f, struct nb_err *err);
-/* The map at byte @off of section @sec, anywhere in a data section; -1: none.
- */
+/* Return the map at byte @off of section @sec (in a data section, at any
+ * byte); -1 for none. */
 int nb_front_map_at(const struct nb_front *f, uint32_t sec, uint64_t off);
 
 /*
- * code.c - sections of code, their functions and relocations
- * Wants: elf. Leaves: code (rel, func), funcs.
+ * code.c - find code sections, their functions and relocations
+ *
+ * Requires: elf. Sets: code (rel, func), funcs.
  */
 int nb_front_code(struct nb_front *f, struct nb_err *err);
-/* Number of the function that begins at byte @off of section @sec; -1: none. */
+/* Return the number of the function that begins at byte @off of section
+ * @sec; -1 for none. */
 int64_t nb_front_func_at(const struct nb_front *f, uint32_t sec, int64_t off);
-/* The helper that an extern function is; NULL: no helper. */
+/* Return the helper that an extern function names; NULL if it is no helper. */
 const struct nb_helper_spec *nb_front_extern(const char *name);
 
 /*
- * info.c - what BTF says of code and contexts
- * Wants: btf, code. Leaves: code (func_type, line).
+ * info.c - read from BTF the facts about code and contexts
+ *
+ * Requires: btf, code. Sets: code (func_type, line).
  */
 int nb_front_info(struct nb_front *f, struct nb_err *err);
-/* The type @id without const, typedef and the like; NULL: no such type. */
+/* Return the type @id without const, typedef and the like; NULL if there is
+ * no such type. */
 const struct btf_type *nb_front_bare(const struct btf *btf, uint32_t id);
-/* Wants: btf, progs. Leaves: ctx_fields. */
+/* Read the fields of the contexts. Requires: btf, progs. Sets: ctx_fields. */
 int nb_front_ctx(struct nb_front *f, struct nb_err *err);
 /*
- * names.c - what the source calls the parts of keys and values
- * Wants: btf, maps. Leaves: names.
+ * names.c - read the source's names for parts of keys and values
+ *
+ * Requires: btf, maps. Sets: names.
  */
 int nb_front_names(struct nb_front *f, struct nb_err *err);
 /* Fill @to from BTF id @type; @to keeps its value if @type is 0. */
@@ -102,26 +112,28 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 		  enum nb_hook hook);
 
 /*
- * link.c - each program with the functions that it reaches
- * Wants: maps, code with info. Leaves: progs.
+ * link.c - link each program with the functions that it reaches
+ *
+ * Requires: maps, code with info. Sets: progs.
  */
 int nb_front_link(struct nb_front *f, struct nb_err *err);
 
 /*
- * elems.c - initial elements of maps that hold programs
- * Wants: maps, progs. Leaves: elems.
+ * elems.c - read the initial elements of maps that hold programs
+ *
+ * Requires: maps, progs. Sets: elems.
  */
 int nb_front_elems(struct nb_front *f, struct nb_err *err);
 
 /*
- * Words of declaration tags on maps, without their prefix; a row without a word
- * ends the list. Where two words have the same tag, objects are written with
- * the first.
+ * Words of declaration tags on maps, without their prefix; a row without a
+ * word ends the list. If two words have the same tag, the writer uses the
+ * first.
  */
 #define NB_TAG_PREFIX "ncclbpf:"
 struct nb_map_tag {
 	const char *word;
-	uint32_t tag; /* NB_MAPF_* */
+	uint32_t tag; /* NB_MAPF_* bit of the tag. */
 };
 extern const struct nb_map_tag nb_map_tags[];
 

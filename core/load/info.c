@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads from BTF what concerns code: signatures and linkage of functions,
+ * Read from BTF the facts about code: signatures and linkage of functions,
  * source lines, and the context structs as the policy was compiled against
- * them. No policy needs these to run, so a record that does not fit the code is
- * left out and the object accepted. Relocations by type (CO-RE) are refused:
- * without them the program would read other bytes.
+ * them. No policy needs these to run, so a record that does not fit the
+ * code is omitted and the object accepted. Relocations by type (CO-RE) are
+ * rejected: without them the program would read other bytes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct walk {
 	struct nb_front *f;
 	struct nb_err *err;
 	struct nb_view strings;
-	const char *section; /* the last record's section */
+	const char *section; /* Section of the last record. */
 	const struct nb_obj_code *code;
 };
 
@@ -30,7 +30,7 @@ static uint32_t record_u32(struct nb_view v, uint64_t off)
 	return x;
 }
 
-/* The slot that a record describes; NULL: not a slot of code. */
+/* Return the slot that a record describes; NULL if it is not a slot of code. */
 static struct nb_obj_slot *slot_at(struct walk *w, const char *section,
 				   uint32_t off)
 {
@@ -54,7 +54,8 @@ static int func_record(void *arg, const char *section, struct nb_view record)
 	return 0;
 }
 
-/* Copy a string for the image: at most 255 bytes, unprintable ones replaced. */
+/* Copy a string for the image: at most 255 bytes, with unprintable ones
+ * replaced. */
 static const char *copy_text(struct walk *w, uint32_t off)
 {
 	uint64_t left = off < w->strings.size ? w->strings.size - off : 0;
@@ -64,7 +65,7 @@ static const char *copy_text(struct walk *w, uint32_t off)
 	size_t n = v.size ? strnlen(s, v.size) : 0;
 	char *copy;
 
-	/* shorten it, but not within a character */
+	/* Shorten the text, but not within a character. */
 	if (n == 256)
 		while (--n && ((unsigned char)s[n] & 0xc0) == 0x80)
 			;
@@ -199,7 +200,8 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 		enum nb_func_arg kind =
 			arg_kind(f, p[i].type, hook, &to->sig.mem_size[i]);
 
-		/* Of the kernel's tags, those that have a meaning here. */
+		/* Of the kernel's tags, only those with a meaning here are
+		 * used. */
 		if (btf_is_ptr(nb_front_bare(f->btf, p[i].type)) &&
 		    has_tag(f->btf, type, i, "arg:ctx"))
 			kind = NB_FARG_CTX;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Puts programs together: an entry function, then once each function that it
- * reaches by a call or as a callback, in the order of their first references.
- * Then calls become relative, and references to maps, data and functions become
- * indices and distances, as core/image/image.h describes them. All other
- * relocations are refused with section, offset and symbol.
+ * Link programs: each gets its entry function, then once each function that
+ * it reaches by a call or as a callback, in the order of their first
+ * references. Then calls become relative, and references to maps, data and
+ * functions become indices and distances, as core/image/image.h describes
+ * them. All other relocations are rejected with section, offset and symbol.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -25,17 +25,18 @@ struct prog {
 	struct nb_front *f;
 	struct nb_err *err;
 	enum nb_hook hook;
-	uint32_t *list; /* numbers of the functions added so far, in order */
+	uint32_t *list; /* Numbers of the functions added so far, in order. */
 	uint32_t nlist;
-	uint32_t *start; /* first slot of each function, plus 1; 0: not added */
+	/* First slot of each function, plus 1; 0 if not added. */
+	uint32_t *start;
 	struct nb_slot *slots;
 	uint32_t nslots;
 };
 
-/* An instruction's place in the object. */
+/* The place of an instruction in the object. */
 struct site {
 	const struct nb_obj_code *code;
-	uint32_t slot; /* in its section */
+	uint32_t slot; /* Number of the slot in its section. */
 };
 
 static const char *site_section(const struct prog *p, struct site at)
@@ -99,14 +100,14 @@ static int refuse_reloc(const struct prog *p, struct site at, const char *what)
 		       s.type != STT_SECTION ? of : "", what);
 }
 
-/* What an instruction refers to outside its function. */
+/* The object outside its function that an instruction refers to. */
 struct ref {
 	enum { REF_NONE, REF_HELPER, REF_CALL, REF_CALLBACK, REF_DATA } kind;
-	int32_t to;  /* number of the helper, function or map */
-	int64_t off; /* offset in the map's data; 0 for a map itself */
+	int32_t to;  /* Number of the helper, function or map. */
+	int64_t off; /* Offset in the map's data; 0 for a map itself. */
 };
 
-/* Refer to the function that begins at byte @off of section @sec. */
+/* Make @ref refer to the function that begins at byte @off of section @sec. */
 static int ref_func(const struct prog *p, struct site at, uint32_t sec,
 		    int64_t off, struct ref *out)
 {
@@ -127,7 +128,8 @@ static int resolve_call(const struct prog *p, struct site at,
 	struct nb_elf_rel r;
 
 	out->kind = slot_src(s) == SRC_LOCAL ? REF_CALL : REF_NONE;
-	if (!at.code->slots[at.slot].rel) /* the assembler resolved it */
+	/* The assembler resolved the reference. */
+	if (!at.code->slots[at.slot].rel)
 		return out->kind == REF_NONE
 			       ? 0
 			       : ref_func(p, at, at.code->sec,
@@ -188,7 +190,8 @@ static int resolve_lddw(const struct prog *p, struct site at,
 	return 0;
 }
 
-/* @end: the first slot of the section after the function */
+/* Resolve the reference of an instruction. @end: the first slot of the
+ * section after the function. */
 static int resolve(const struct prog *p, struct site at, uint32_t end,
 		   const struct nb_slot *s, struct ref *out)
 {
@@ -225,7 +228,7 @@ static int add_func(struct prog *p, uint32_t func)
 	return 0;
 }
 
-/* Slots that an instruction takes. */
+/* Return how many slots an instruction takes. */
 static uint32_t insn_slots(const struct nb_slot *s)
 {
 	return s->opcode == OP_LDDW ? 2 : 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Maps of an object. libbpf reads the definitions in .maps from BTF. It gets a
- * copy of the object without the sections it does not need (code, relocations,
- * lines), so that nothing in them can make it fail. Data sections become arrays
- * of one element; they are read here.
+ * Read the maps of an object. libbpf reads the definitions in .maps from
+ * BTF. It gets a copy of the object without the sections it does not need
+ * (code, relocations, lines), so that nothing in them can make it fail.
+ * Data sections become arrays of one element; this file reads them itself.
  */
 #include <elf.h>
 #include <errno.h>
@@ -24,7 +24,8 @@ const struct nb_map_tag nb_map_tags[] = {
 	{ NULL, 0 },
 };
 
-/* The first warning of libbpf, whose callback takes no argument of ours. */
+/* The first warning of libbpf. Thread-local, because libbpf's callback
+ * takes no argument of ours. */
 static _Thread_local char said[160];
 
 static int keep_warning(enum libbpf_print_level level, const char *fmt,
@@ -60,10 +61,11 @@ static void blank_sections(unsigned char *copy, const struct nb_elf *e)
 }
 
 /*
- * LLVM puts static constants of 4, 8, 16 or 32 bytes into sections such as
- * .rodata.cst32, and describes them in the DATASEC of .rodata, whose section
- * is missing if the object has no other constants. -> the first of those
- * sections; 0: none, or there is a section .rodata
+ * Return the first section of merged constants, or 0 if there is none or a
+ * section .rodata exists. LLVM puts static constants of 4, 8, 16 or 32
+ * bytes into sections such as .rodata.cst32, and describes them in the
+ * DATASEC of .rodata. The section .rodata itself is missing if the object
+ * has no other constants.
  */
 static uint32_t merged_constants(const struct nb_elf *e)
 {
@@ -75,7 +77,8 @@ static uint32_t merged_constants(const struct nb_elf *e)
 	return 0;
 }
 
-/* The section that the DATASEC of .rodata describes alone; 0: none. */
+/* Return the section that the DATASEC of .rodata describes alone; 0 for
+ * none. */
 static uint32_t sole_constants(const struct nb_elf *e)
 {
 	uint32_t first = merged_constants(e);
@@ -86,8 +89,8 @@ static uint32_t sole_constants(const struct nb_elf *e)
 	return first;
 }
 
-/* libbpf looks for the section of each DATASEC: in the copy, merged constants
- * are .rodata. */
+/* Rename merged constants to .rodata in the copy, because libbpf looks for
+ * the section of each DATASEC. */
 static void rename_constants(unsigned char *copy, const struct nb_elf *e)
 {
 	uint32_t i = merged_constants(e);
@@ -124,7 +127,7 @@ static int open_object(struct nb_front *f, struct nb_err *err)
 		       said[0] ? said : strerror((int)-rc));
 }
 
-/* The offset in .maps of the variable @name. */
+/* Find the offset in .maps of the variable @name. */
 static int find_place(const struct nb_front *f, const char *name,
 		      struct nb_obj_place *place, struct nb_err *err)
 {
@@ -187,7 +190,7 @@ static int read_tags(const struct nb_front *f, struct nb_map_spec *m,
 
 struct lock_search {
 	const struct btf *btf;
-	uint32_t found; /* its offset, plus 1; 0: none */
+	uint32_t found; /* Offset of the lock, plus 1; 0 for none. */
 	unsigned n;
 	bool in_array;
 };
@@ -277,8 +280,8 @@ static int next_map(struct nb_front *f, struct nb_err *err)
 		       NB_IMAGE_MAX_MAPS);
 }
 
-/* If the last map read is a map of maps, add the definition of its inner maps:
- * one more map of the image, which no program can name. */
+/* If the last map read is a map of maps, add the definition of its inner
+ * maps. It is one more map of the image, which no program can name. */
 static int inner_map(struct nb_front *f, const struct bpf_map *outer,
 		     struct nb_err *err)
 {
@@ -344,7 +347,7 @@ static bool is_section_of(const char *name, const char *what)
 	return !strncmp(name, what, n) && (!name[n] || name[n] == '.');
 }
 
-/* Is this a section of data, and of which kind? */
+/* Is this a data section, and of which kind? */
 static bool data_origin(const struct nb_elf_section *s,
 			enum nb_map_origin *origin)
 {
@@ -361,7 +364,7 @@ static bool data_origin(const struct nb_elf_section *s,
 	return true;
 }
 
-/* The DATASEC that describes a section; 0: none. */
+/* Return the DATASEC that describes a section; 0 for none. */
 static uint32_t datasec_of(const struct nb_front *f, const char *name)
 {
 	int32_t id =
@@ -422,7 +425,7 @@ int nb_front_map_at(const struct nb_front *f, uint32_t sec, uint64_t off)
 	return -1;
 }
 
-/* Refuse map definitions that libbpf would misread or cannot read. */
+/* Reject map definitions that libbpf would misread or cannot read. */
 static int refuse_others(const struct nb_front *f, struct nb_err *err)
 {
 	uint32_t maps = nb_elf_find(&f->elf, ".maps");
@@ -440,7 +443,7 @@ static int refuse_others(const struct nb_front *f, struct nb_err *err)
 	return 0;
 }
 
-/* Refuse pointers in data: a policy's data has no address when it is loaded. */
+/* Reject pointers in data: a policy's data has no address when it is loaded. */
 static int refuse_data_relocs(const struct nb_front *f, struct nb_err *err)
 {
 	for (uint32_t i = 1; i < f->elf.nsec; i++) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Takes from BTF the names that the source gives to parts of keys and values,
- * for the verifier's messages; the plugin reads this table and never BTF. No
- * policy needs a name to run, so names that do not fit the image are left out.
+ * Read from BTF the names that the source gives to parts of keys and
+ * values, for the verifier's messages; the plugin reads this table and
+ * never BTF. No policy needs a name to run, so names that do not fit the
+ * image are omitted.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,8 @@ static const char *name_of(const struct nb_front *f, uint32_t off)
 	return name && nb_image_text_ok(name) ? name : "";
 }
 
-/* "struct row", "__u32": the type as people write it; "" if it has no name. */
+/* Return the type's name in C, for example "struct row" or "__u32"; "" if
+ * it has none. */
 static const char *type_name(struct nb_front *f, uint32_t id)
 {
 	const struct btf_type *t = btf__type_by_id(f->btf, id);
@@ -77,7 +79,8 @@ static void add_members(struct walk *w, uint32_t level, uint32_t off,
 			continue;
 		if (*name)
 			add_type(w, level, name, off + bit / 8, m[i].type);
-		else if (btf_is_composite(of)) /* unnamed: they belong to us */
+		/* Members of an unnamed struct belong to its container. */
+		else if (btf_is_composite(of))
 			add_members(w, level, off + bit / 8, of);
 	}
 }
@@ -129,7 +132,8 @@ static void add_variables(struct walk *w, const struct btf_type *sec)
 	}
 }
 
-/* Add a key or value as a whole, of type @id and @size bytes, and its parts. */
+/* Add a key or value as a whole, of type @id and @size bytes, and then its
+ * parts. */
 static int add_whole(struct walk *w, uint32_t id, uint32_t size,
 		     struct nb_err *err)
 {

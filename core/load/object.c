@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Turns the bytes of a BPF object into those of a policy image. Read this file
- * first; front.h lists the passes. Nothing is trusted: the structural check
- * comes before libbpf sees a byte, and each reader of the image checks it
- * again.
+ * Turn the bytes of a BPF object into those of a policy image. Read this
+ * file first; front.h lists the passes. The object is not trusted: the
+ * structural check comes before libbpf sees a byte, and each reader of the
+ * image checks the image again.
  */
 #include "core/load/object.h"
 
@@ -14,7 +14,7 @@
 #include "core/load/btf.h"
 #include "core/load/front.h"
 
-/* Bounds the memory for copies of line records in a hostile object. */
+/* Bound of the memory for copies of line records of a hostile object. */
 enum { ARENA_MAX = 128 << 20 };
 
 int nb_front_nomem(struct nb_err *err)
@@ -22,7 +22,7 @@ int nb_front_nomem(struct nb_err *err)
 	return nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
 }
 
-/* The structural check; fills elf and the views of BTF. */
+/* Run the structural check; it fills elf and the views of BTF. */
 static int check_structure(struct nb_front *f, const void *bytes, size_t size,
 			   struct nb_err *err)
 {

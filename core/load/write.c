@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes an image as an ELF object: one section for each program, .rodata
+ * Write an image as an ELF object: one section for each program, .rodata
  * unchanged, .maps with the BTF in which libbpf finds definitions, and
  * relocations for references to maps and data. Sections are written in one
  * pass, then their headers.
@@ -19,7 +19,7 @@ enum {
 	MAX_SECTIONS = 2 * NB_IMAGE_MAX_PROGS + NB_IMAGE_MAX_MAPS + 8,
 	MAX_SYMBOLS = NB_IMAGE_MAX_PROGS + 2 * NB_IMAGE_MAX_MAPS + 4,
 	POINTER = 8,
-	MEMBERS = 5 /* pointers of a definition; "values" follow */
+	MEMBERS = 5 /* Number of pointers of a definition; "values" follow. */
 };
 
 static const char license[] = "Dual MIT/GPL";
@@ -34,7 +34,7 @@ struct writer {
 	uint32_t nsym, nlocal;
 	uint32_t map_sym[NB_IMAGE_MAX_MAPS];
 	uint32_t prog_sym[NB_IMAGE_MAX_PROGS];
-	uint32_t map_sec; /* .maps, or 0 */
+	uint32_t map_sec; /* Number of section .maps, or 0. */
 	struct btf *btf;
 };
 
@@ -92,7 +92,8 @@ static uint32_t add_symbol(struct writer *w, const char *s, unsigned info,
 	return w->nsym++;
 }
 
-/* Add the type of an integer of @size bytes; 0: C has none of that size. */
+/* Add the type of an integer of @size bytes; returns 0 if C has no such
+ * type. */
 static int add_integer(struct btf *b, uint32_t size)
 {
 	static const char *const names[] = { NULL, "__u8",  "__u16",
@@ -103,7 +104,7 @@ static int add_integer(struct btf *b, uint32_t size)
 					: btf__add_int(b, names[size], size, 0);
 }
 
-/* int (*)[n], as __uint(name, n) makes it */
+/* Add the type int (*)[n], as the macro __uint(name, n) declares it. */
 static int add_pointer_to_array(struct btf *b, int element, int index,
 				uint32_t n)
 {
@@ -112,7 +113,8 @@ static int add_pointer_to_array(struct btf *b, int element, int index,
 	return array < 0 ? array : btf__add_ptr(b, array);
 }
 
-/* "values": pointers to functions, as __array(values, int ()) makes it */
+/* Add "values", pointers to functions, as __array(values, int ()) declares
+ * it. */
 static int add_values(struct btf *b, int num)
 {
 	int func = btf__add_func_proto(b, num);
@@ -134,7 +136,8 @@ static bool add_tags(struct btf *b, int var, uint32_t tags)
 	return true;
 }
 
-/* Add the variable of a map definition; returns its BTF id, or a negative. */
+/* Add the variable of a map definition; returns its BTF id, or a negative
+ * number on failure. */
 static int add_definition(struct btf *b, const struct nb_map_spec *m)
 {
 	int num = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
@@ -166,7 +169,8 @@ static int add_definition(struct btf *b, const struct nb_map_spec *m)
 	return var > 0 && !add_tags(b, var, m->tags) ? -1 : var;
 }
 
-/* Bytes of map @map in .maps: its definition and its initial elements. */
+/* Return the bytes of map @map in .maps: its definition and its initial
+ * elements. */
 static uint32_t map_bytes(const struct nb_image *img, uint32_t map)
 {
 	uint32_t n = 0;
@@ -260,7 +264,7 @@ static void add_relocations(struct writer *w, const char *s, uint32_t sec)
 	snprintf(text, sizeof(text), ".rel%s", s);
 	rel = add_section(w, text, SHT_REL, 0, w->rel.data, w->rel.size);
 	w->sec[rel].sh_info = sec;
-	w->sec[rel].sh_link = 1; /* the symbol table's number */
+	w->sec[rel].sh_link = 1; /* The number of the symbol table. */
 	w->sec[rel].sh_entsize = sizeof(Elf64_Rel);
 }
 
@@ -403,7 +407,8 @@ static int write_all(struct writer *w)
 
 	nb_buf_zeros(&w->file, sizeof(Elf64_Ehdr));
 	nb_buf_char(&w->names, 0);
-	w->nsec = 3; /* number 0, the symbol table, the names */
+	/* The first sections are number 0, the symbol table, and the names. */
+	w->nsec = 3;
 	w->nsym = 1;
 	rc = add_data(w);
 	w->nlocal = w->nsym;

@@ -7,14 +7,14 @@
 #include "core/image/image.h"
 
 /*
- * nb_object_write - an image as a BPF object file that libbpf opens
+ * nb_object_write - write an image as a BPF object file that libbpf opens
  * @out: gets the ELF bytes; unchanged on failure
  *
  * For policies that were made without a compiler: programs of one function
  * each, read-only data sections, maps whose keys and values are plain
- * integers, with their tags, and program arrays. nb_object_image makes an image
- * with the same programs and maps of it. 0, NB_E_NOTSUP (the image has more
- * than that), NB_E_NOMEM. Pure.
+ * integers, with their tags, and program arrays. nb_object_image turns the
+ * object back into an image with the same programs and maps. Returns 0,
+ * NB_E_NOTSUP (the image has more than that) or NB_E_NOMEM. Pure.
  */
 int nb_object_write(struct nb_buf *out, const struct nb_image *img,
 		    struct nb_err *err);

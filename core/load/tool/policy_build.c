@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * policy_build OBJECT IMAGE: the smallest program that uses the front end. The
- * build makes the installed policies with it; people use ncclbpf-shell.
+ * policy_build OBJECT IMAGE: the smallest program that uses the front end.
+ * The build creates the installed policies with it; people use
+ * ncclbpf-shell.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 #include "core/load/object.h"
 
-/* The whole file, or NULL. */
+/* Read the whole file; returns NULL on failure. */
 static char *slurp(const char *path, size_t *size)
 {
 	FILE *f = fopen(path, "rb");
@@ -44,7 +45,7 @@ static int save(const char *path, const struct nb_buf *b)
 	return 0;
 }
 
-/* The file's name without folders and .bpf.o. */
+/* Compute the policy's name: the file's name without folders and .bpf.o. */
 static void policy_name(char *to, size_t size, const char *path)
 {
 	const char *base = strrchr(path, '/');
