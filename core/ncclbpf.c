@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pipeline, one call a stage; read this first. Bytes become an image,
- * every program of the image is verified, and only then do maps and bound
- * programs come into being. No stage prints; a refusal comes back as an error
- * and, where asked for, as text and JSON of the finding.
+ * The pipeline, one call for each stage; read this first. Bytes become an
+ * image, every program of the image is verified, and only then are maps and
+ * bound programs created. No stage prints. A rejection is returned as an
+ * error and, on request, as text and JSON of the finding.
  */
 #include "core/ncclbpf.h"
 
@@ -17,7 +17,7 @@ enum {
 	ENV_FIELDS
 };
 
-/* What the verifier knows of an accepted program's slots, to keep. */
+/* Keep the verifier's facts about an accepted program's slots. */
 static int keep_aux(uint8_t **aux, const struct nb_verdict *v,
 		    const struct nb_prog *p, struct nb_err *err)
 {
@@ -51,8 +51,8 @@ struct nb_policy_effort nb_policy_effort_of(const struct nb_verdict *v)
 	};
 }
 
-/* Judge one program and note what it took. @opts->verify.policy_spent grows by
- * its work; *@aux is freed by the caller. */
+/* Verify one program and record the cost. @opts->verify.policy_spent grows
+ * by its work; the caller frees *@aux. */
 static int verify_one(const struct nb_image *img, uint32_t prog,
 		      struct nb_policy_opts *opts,
 		      struct nb_policy_effort *effort, uint8_t **aux,
@@ -83,7 +83,8 @@ static int verify_one(const struct nb_image *img, uint32_t prog,
 	return rc;
 }
 
-/* First what takes no time: a policy whose maps do not fit is not verified. */
+/* Make the cheap checks first: a policy whose maps do not fit is not
+ * verified. */
 static int judge(const struct nb_image *img, struct nb_policy_opts *opts,
 		 struct nb_policy_effort *effort, uint8_t **aux,
 		 struct nb_err *err)

@@ -14,20 +14,23 @@ struct nb_arena {
 	struct nb_arena_block *blocks;
 	size_t used;
 	size_t limit;
-	bool at_limit; /* an allocation failed for @limit */
+	bool at_limit; /* An allocation failed because of @limit. */
 };
 
-/* @limit: most bytes ever handed out; 0 for no limit but memory itself. */
+/* Initialise an empty arena. @limit: most bytes ever handed out; 0 for no
+ * limit. */
 void nb_arena_init(struct nb_arena *a, size_t limit);
 void nb_arena_fini(struct nb_arena *a);
 
-/* Zeroed, 16-byte aligned memory; NULL when memory or the limit is used up. */
+/* Allocate zeroed, 16-byte aligned memory; NULL if memory or the limit is
+ * used up. */
 void *nb_arena_alloc(struct nb_arena *a, size_t size);
-/* nb_arena_alloc for @n elements of @size bytes; NULL on overflow too. */
+/* Allocate @n elements of @size bytes, like nb_arena_alloc; NULL on
+ * overflow too. */
 void *nb_arena_array(struct nb_arena *a, size_t n, size_t size);
-/* Copies @size bytes; NULL as above. */
+/* Copy @size bytes into the arena; NULL as for nb_arena_alloc. */
 void *nb_arena_dup(struct nb_arena *a, const void *from, size_t size);
-/* Copies at most @max bytes of a string and terminates it. */
+/* Copy at most @max bytes of a string into the arena and terminate the copy. */
 char *nb_arena_str(struct nb_arena *a, const char *from, size_t max);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Growing bytes with a bound and a sticky failure. */
+/* A growing byte buffer with a size limit and a sticky failure. */
 #include "core/base/buf.h"
 
 #include <stdio.h>

@@ -8,26 +8,31 @@
 #include <stdint.h>
 
 /*
- * Growing, bounded bytes or text. A failure (memory, limit) is sticky: later
- * appends do nothing, and writers only check nb_buf_ok at the end. A NUL always
- * follows the bytes.
+ * A growing buffer of bytes or text with a limit. A failure (memory, limit)
+ * is sticky: later appends do nothing, and writers only check nb_buf_ok at
+ * the end. A NUL always follows the bytes.
  */
 struct nb_buf {
-	char *data;  /* NULL until the first append */
-	size_t size; /* bytes in use, without the NUL */
+	char *data;  /* The bytes; NULL until the first append. */
+	size_t size; /* Bytes in use, not counting the NUL. */
 	size_t cap;
 	size_t limit;
 	bool failed;
-	bool no_memory; /* failed for lack of memory, not at the limit */
+	/* The buffer failed for lack of memory, not at the limit. */
+	bool no_memory;
 };
 
-/* @limit: most bytes it may hold; 0 for 1 GiB. Takes no memory yet. */
+/* Initialise an empty buffer, without allocating. @limit: most bytes it may
+ * hold; 0 for 1 GiB. */
 void nb_buf_init(struct nb_buf *b, size_t limit);
 void nb_buf_fini(struct nb_buf *b);
 void nb_buf_clear(struct nb_buf *b);
 bool nb_buf_ok(const struct nb_buf *b);
-/* Allocate room for @more bytes, so that appending them cannot fail. False: no
- * memory, or over the limit; the buffer is unchanged. */
+/*
+ * Allocate room for @more bytes, so that appending them cannot fail.
+ * Returns false if out of memory or over the limit; the buffer is then
+ * unchanged.
+ */
 bool nb_buf_reserve(struct nb_buf *b, size_t more);
 void nb_buf_bytes(struct nb_buf *b, const void *p, size_t size);
 void nb_buf_zeros(struct nb_buf *b, size_t size);
@@ -37,9 +42,10 @@ void nb_buf_printf(struct nb_buf *b, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void nb_buf_vprintf(struct nb_buf *b, const char *fmt, va_list ap)
 	__attribute__((format(printf, 2, 0)));
-/* The text, or "" when there is none. Valid until the next append. */
+/* Return the text, or "" if there is none. Valid until the next append. */
 const char *nb_buf_text(const struct nb_buf *b);
-/* Hands the bytes to the caller, who frees them; the buffer is empty then. */
+/* Hand the bytes to the caller, who frees them; the buffer is empty
+ * afterwards. */
 char *nb_buf_take(struct nb_buf *b, size_t *size);
 
 #endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * Errors as values: a code, a place and one complete sentence. Nothing here
- * prints; the owner of the struct does.
- */
+/* Errors as values: a code, a position and one complete sentence. These
+ * functions print nothing; the owner of the struct does. */
 #include "core/base/err.h"
 
 #include <stdarg.h>

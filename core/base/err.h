@@ -12,9 +12,9 @@ enum nb_errno {
 };
 
 /*
- * An error, complete where it is found: object, place, value found, values
- * allowed. The caller owns it. Functions that take one accept NULL and leave it
- * unchanged on success.
+ * An error. The function that finds it writes the complete text: object,
+ * place, value found, values allowed. The caller owns it. Functions that take
+ * one accept NULL and leave it unchanged on success.
  *
  * @code: NB_E_*
  * @at:   instruction index, file offset or argument number; 0 if neither
@@ -36,16 +36,17 @@ int nb_fail(struct nb_err *err, int code, uint32_t at, const char *fmt, ...)
 int nb_hint(struct nb_err *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The stable word of NB_E_* @code ("bad_elf"); "unknown" for others. */
+/* Return the stable word of NB_E_* @code ("bad_elf"); "unknown" for other
+ * numbers. */
 const char *nb_err_word(int code);
 
-/* The general meaning of NB_E_* @code. */
+/* Return the general meaning of NB_E_* @code. */
 const char *nb_err_meaning(int code);
 
-/* The shell's exit status for @code: 0 for 0, 70 for unknown codes. */
+/* Return the shell's exit status for @code: 0 for 0, 70 for unknown codes. */
 int nb_err_status(int code);
 
-/* NB_E_* of a word; 0: unknown word. */
+/* Return the NB_E_* code of a word; 0 if the word is unknown. */
 int nb_err_code(const char *word);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The stat family for glibc before 2.33, which has no such functions: its
- * header inlines calls of __xstat. Ours are hidden, so each library has its
- * own.
+ * The stat family for glibc before 2.33, which lacks these functions: its
+ * header inlines calls of __xstat. Our functions are hidden, so each
+ * library has its own copy.
  */
 #include <sys/stat.h>
 
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* On these machines struct stat is the kernel's. */
+/* On these machines struct stat has the kernel's layout. */
 int fstatat(int dir, const char *restrict path, struct stat *restrict st,
 	    int flags)
 {

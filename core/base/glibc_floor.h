@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keep what we link loadable with glibc 2.28 (docs: README, "Requirements").
- * The Makefile includes this file in front of every source of a library.
+ * Keep what we link loadable with glibc 2.28 (README, "Requirements"). The
+ * Makefile includes this file in front of every source of a library.
  *
- * glibc 2.34 moved these functions from libdl and libpthread into libc and gave
- * them a new version. We ask for the old version, which both have; the Makefile
- * names libdl and libpthread for the systems where they are still apart.
- * A test (test/packaging/glibc.t) fails when a library needs a newer symbol.
+ * glibc 2.34 moved these functions from libdl and libpthread into libc and
+ * gave them a new version. We ask for the old version, which older and newer
+ * systems have. The Makefile names libdl and libpthread for systems where they
+ * are still separate. A test (test/packaging/glibc.t) fails if a library needs
+ * a newer symbol.
  */
 #ifndef NB_BASE_GLIBC_FLOOR_H
 #define NB_BASE_GLIBC_FLOOR_H

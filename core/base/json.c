@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* JSON writer (RFC 8259). It never reads JSON: the plugin must not. */
+/* A JSON writer (RFC 8259). The plugin never reads JSON, so there is no
+ * reader. */
 #include "core/base/json.h"
 
 #include <assert.h>
@@ -13,7 +14,7 @@ void nb_json_init(struct nb_json *j, struct nb_buf *out)
 	j->out = out;
 }
 
-/* Before each value: the comma, unless a key has just been written. */
+/* Write the comma before a value, unless a key has just been written. */
 static void begin_value(struct nb_json *j)
 {
 	if (j->keyed) {
@@ -160,7 +161,7 @@ void nb_json_f64(struct nb_json *j, double v)
 	begin_value(j);
 	n = (size_t)snprintf(text, sizeof(text), "%.9g", v);
 	for (size_t i = 0; i < n; i++)
-		if (text[i] == ',') /* some locales write a decimal comma */
+		if (text[i] == ',') /* Some locales write a decimal comma. */
 			text[i] = '.';
 	nb_buf_bytes(j->out, text, n);
 }

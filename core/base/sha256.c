@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * SHA-256 after FIPS 180-4. Our own because the plugin may need libc alone;
- * tested against the standard's vectors and sha256sum(1).
+ * SHA-256 as specified in FIPS 180-4. We have our own because the plugin
+ * may depend on libc alone. It is tested with the standard's vectors and
+ * sha256sum(1).
  */
 #include "core/base/sha256.h"
 
@@ -40,10 +41,8 @@ static void sha256_schedule(uint32_t w[64], const unsigned char *p)
 	}
 }
 
-/*
- * One round. The eight variables stay where they are; their roles move by
- * one with each round, so that compilers keep them in registers.
- */
+/* One round. The eight variables stay in place; their roles move by one
+ * with each round, so that compilers keep them in registers. */
 #define ROUND(a, b, c, d, e, f, g, h, i)                                   \
 	do {                                                               \
 		uint32_t t = (h) + (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) + \

@@ -7,7 +7,7 @@
 
 enum { NB_SHA256_SIZE = 32 };
 
-/* SHA-256 (FIPS 180-4) of a policy image is its name everywhere. */
+/* SHA-256 (FIPS 180-4). The digest of a policy image is its name everywhere. */
 struct nb_sha256 {
 	uint32_t h[8];
 	uint64_t size;
@@ -16,10 +16,11 @@ struct nb_sha256 {
 
 void nb_sha256_init(struct nb_sha256 *s);
 void nb_sha256_add(struct nb_sha256 *s, const void *p, size_t size);
-void nb_sha256_u64(struct nb_sha256 *s, uint64_t v); /* little-endian */
+/* Hash a number as 8 little-endian bytes. */
+void nb_sha256_u64(struct nb_sha256 *s, uint64_t v);
 void nb_sha256_end(struct nb_sha256 *s, uint8_t out[NB_SHA256_SIZE]);
 void nb_sha256(const void *p, size_t size, uint8_t out[NB_SHA256_SIZE]);
-/* @text: room for 65 characters. */
+/* Write the digest as text; @text has room for 65 characters. */
 void nb_sha256_text(const uint8_t digest[NB_SHA256_SIZE], char text[65]);
 
 #endif

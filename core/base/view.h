@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * Bounds-checked reads of untrusted bytes, for every parser of the project.
- * Offsets are checked without overflow. Values are copied, so alignment does
- * not matter. Little-endian hosts only (checked in spec.c).
+ * A view: bounds-checked reads of untrusted bytes, for every parser of the
+ * project. Offsets are checked without overflow. Values are copied, so
+ * alignment does not matter. Little-endian hosts only (checked in spec.c).
  */
 struct nb_view {
 	const unsigned char *p;
@@ -22,13 +22,14 @@ static inline struct nb_view nb_view(const void *p, size_t size)
 	return (struct nb_view){ p, size };
 }
 
-/* Is [off, off+size) inside? */
+/* Is [off, off+size) inside the view? */
 static inline bool nb_view_has(struct nb_view v, uint64_t off, uint64_t size)
 {
 	return off <= v.size && size <= v.size - off;
 }
 
-/* The part [off, off+size), or an empty view with p NULL when outside. */
+/* Return the part [off, off+size), or an empty view with p NULL if it is
+ * outside. */
 static inline struct nb_view nb_view_sub(struct nb_view v, uint64_t off,
 					 uint64_t size)
 {
@@ -37,7 +38,8 @@ static inline struct nb_view nb_view_sub(struct nb_view v, uint64_t off,
 	return (struct nb_view){ v.p + off, (size_t)size };
 }
 
-/* Copy @size bytes at @off to @to; false, and nothing written, if outside. */
+/* Copy @size bytes at @off to @to. Returns false, and writes nothing, if
+ * they are outside. */
 static inline bool nb_view_get(struct nb_view v, uint64_t off, void *to,
 			       size_t size)
 {
@@ -62,7 +64,7 @@ static inline bool nb_view_u64(struct nb_view v, uint64_t off, uint64_t *to)
 	return nb_view_get(v, off, to, sizeof(*to));
 }
 
-/* A NUL-terminated string at @off; NULL when it is not inside whole. */
+/* Return the NUL-terminated string at @off; NULL unless all of it is inside. */
 static inline const char *nb_view_str(struct nb_view v, uint64_t off)
 {
 	if (off >= v.size || !memchr(v.p + off, 0, v.size - (size_t)off))

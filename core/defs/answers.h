@@ -4,12 +4,12 @@
  * accept. NCCL decides itself if a program sets none of the fields, or sets
  * one to a value outside its range.
  *
- * hook         name in core/defs/hooks.h
- * context      struct of the hook's context
- * field        member of that struct
- * least, most  the range, inclusive
+ * hook:        name in core/defs/hooks.h;
+ * context:     struct of the hook's context;
+ * field:       member of that struct;
+ * least, most: the range, inclusive.
  */
-/*     hook   context        field     least  most */
+/* The columns are hook, context, field, least and most. */
 ANSWER(TUNER, ncclbpf_tuner, algo,     -1,    NCCL_NUM_ALGOS - 1)
 ANSWER(TUNER, ncclbpf_tuner, proto,    -1,    NCCL_NUM_PROTOS - 1)
 ANSWER(TUNER, ncclbpf_tuner, channels, 0,     64)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a command that a target serves over its control socket
+ * Each row is a command that a target serves over its control socket
  * (docs/protocol.md). The shell takes grammar, help and completion from the
  * target's answer to `help`, so an older shell serves a newer plugin.
  *
- * name    enumerator NB_CMD_<name>
- * words   one or two words, as typed
- * syntax  arguments: UPPER CASE required, [optional], name= an option
- * least most  positional arguments after the words
- * role    NB_ROLE_OBSERVE or NB_ROLE_CONTROL
- * help    one line
+ * name:   enumerator NB_CMD_<name>;
+ * words:  one or two words, as typed;
+ * syntax: arguments: UPPER CASE is required, [X] optional, name= an option;
+ * least, most: numbers of positional arguments after the words;
+ * role:   NB_ROLE_OBSERVE or NB_ROLE_CONTROL;
+ * help:   help text of one line.
  */
-/*  name            words              syntax                                     least most role    help */
+/* The columns are name, words, syntax, least, most, role and help. */
 CMD(HELLO,          "hello",           "VERSION",                                 1, 1, OBSERVE, "Open a conversation: protocol version 1; says who the target is and the role of the caller")
 CMD(HELP,           "help",            "[WORD] [WORD]",                           0, 2, OBSERVE, "List the commands, or explain one")
 CMD(CANCEL,         "cancel",          "ID",                                      1, 1, OBSERVE, "Stop the stream of request ID")

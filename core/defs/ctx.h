@@ -15,10 +15,9 @@ struct ncclbpf_tuner {
 #define FIELD(name, type, access, label, unit, doc, source) type name;
 #include "core/defs/hook_tuner.h"
 #ifndef __bpf__
-	/* Behind what a program may touch, for the helpers that take the
-	 * context: NCCL's cost table of this decision, NCCL_NUM_ALGOS rows of
-	 * NCCL_NUM_PROTOS predicted microseconds, negative for what it does
-	 * not offer; NULL: not known. */
+	/* NCCL's cost table of this decision, for helpers that take the context; programs
+	 * cannot access it. It has NCCL_NUM_ALGOS rows of NCCL_NUM_PROTOS predicted times in
+	 * microseconds, negative for combinations that NCCL does not offer. NULL if not known. */
 	const float *costs;
 #endif
 };
@@ -113,7 +112,7 @@ struct ncclbpf_controller {
 #include "core/defs/hook_controller.h"
 };
 
-/* Texts in contexts, ended and filled up with zero bytes. */
+/* Texts in contexts. They end in a zero byte and are padded with zero bytes. */
 struct ncclbpf_text64 {
 	uint64_t word[8];
 };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row an error. Constants are -(number), so that 0 is success and every
+ * Each row is an error. Constants are -(number), so that 0 is success and every
  * failure is negative.
  *
- * name    enumerator NB_E_<name>
- * number  stable over releases: it travels over the control socket
- * word    stable code of the JSON form
- * status  exit status of the shell (sysexits(3) from 64 on; 2: verdict bad)
- * text    what the code means, for help and documents
+ * name:   enumerator NB_E_<name>;
+ * number: stable over releases: it travels over the control socket;
+ * word:   stable code of the JSON form;
+ * status: exit status of the shell (sysexits(3) from 64 on; 2: a bad verdict);
+ * text:   what the code means, for help and documents.
  */
-/*  name       number word                status text */
+/* The columns are name, number, word, status and text. */
 ERR(NOMEM,      1,    "no_memory",        70, "out of memory")
 ERR(BUG,        2,    "internal",         70, "an internal rule was broken: a bug of ncclbpf")
 ERR(ARG,        3,    "bad_argument",     64, "an argument is missing, unknown or out of range")

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a class of rejection.
+ * Each row is a class of rejection.
  *
- * name  enumerator NB_FIND_<name>
- * word  stable word of the JSON form
- * text  what the class means, a sentence without subject's details
- * hint  general advice; "" where only the details can advise
+ * name: enumerator NB_FIND_<name>;
+ * word: stable word of the JSON form;
+ * text: what the class means, without the details of the program;
+ * hint: general advice; "" if advice depends on the details.
  */
-/*      name            word                 text                                                               hint */
-/* values and registers */
+/* The columns are name, word, text and hint. */
+/* Findings about values and registers */
 FINDING(UNINIT,         "uninit",            "a register is read before it is written",                         "give the variable a value on every path")
 FINDING(STACK_UNINIT,   "stack_uninit",      "stack bytes are read before they are written",                    "initialise the whole variable, padding included: struct key k = {};")
 FINDING(NOT_POINTER,    "not_pointer",       "a plain number is used as an address",                            "only pointers from the context, the stack and map look-ups can be followed")
@@ -22,7 +22,7 @@ FINDING(HANDLE_ARITH,   "handle_arith",      "arithmetic on a map handle",      
 FINDING(FRAME_POINTER,  "frame_pointer",     "the frame pointer r10 is written",                                "copy it to another register first")
 FINDING(SHIFT,          "shift_width",       "a shift by a constant as wide as the operand or wider",           "shift by 0 to 63, in 32-bit arithmetic by 0 to 31")
 FINDING(RET_POINTER,    "return_pointer",    "the program returns an address",                                  "return a number")
-/* memory */
+/* Findings about memory accesses */
 FINDING(MAP_BOUNDS,     "map_bounds",        "an access outside a map's value",                                 "check the index against the number of elements before using it")
 FINDING(MAP_READONLY,   "map_read_only",     "a store into a read-only map",                                    "only the shell changes it; copy what you need to a variable, or use a map without BPF_F_RDONLY_PROG")
 FINDING(MAP_WRITEONLY,  "map_write_only",    "a load from a write-only map",                                    "leave BPF_F_WRONLY_PROG out of the map, or read it from the shell")
@@ -44,7 +44,7 @@ FINDING(CTX_ATOMIC,     "ctx_atomic",        "an atomic operation on the context
 FINDING(ATOMIC_ALIGN,   "atomic_align",      "a misaligned atomic operation",                                   "give the counter a type of its size, outside packed structs")
 FINDING(RDONLY,         "read_only",         "a store into read-only memory",                                   "copy it to a variable and change that")
 FINDING(POINTER_STORE,  "pointer_store",     "an address is stored where a number belongs",                     "store the number that it points to; an address means nothing outside this run")
-/* helpers */
+/* Findings about calls of helpers */
 FINDING(HELPER,         "helper_unknown",    "a helper that does not exist here",                               "")
 FINDING(ARG_MAP,        "arg_map",           "the argument is not a map",                                       "pass the address of a map: &name")
 FINDING(MAP_KIND,       "map_kind",          "the helper does not support this type of map",                    "docs/policies.md says which helpers go with which map types")
@@ -60,7 +60,7 @@ FINDING(ITER_LEAK,      "iterator_leak",     "an iterator is not ended on every 
 FINDING(GLOBAL,         "global_function",   "a global function and its signature disagree",                    "pass numbers, the context, or memory of the size in its declaration; or declare it static")
 FINDING(TAIL_CALL,      "tail_call",         "a tail call is not allowed here",                                 "make it in the program itself, with nothing held")
 FINDING(CALLBACK_RETURN, "callback_return",  "a callback returns something other than 0 or 1",                  "return 0 to continue, 1 to stop")
-/* what is taken has to be released */
+/* Findings about resources that a program must release */
 FINDING(REF_LEAK,       "reference_leak",    "a reservation is not released",                                   "call bpf_ringbuf_submit or bpf_ringbuf_discard on every path, also before an early return")
 FINDING(RELEASED_USE,   "use_after_release", "memory is used after its release",                                "submit or discard last; copy what is needed later before")
 FINDING(RELEASE_TWICE,  "release_twice",     "a reservation is released twice",                                 "return, or set the pointer to NULL, after the first")
@@ -77,7 +77,7 @@ FINDING(DYNPTR_KIND,    "dynptr_kind",       "the argument is not a dynptr of a 
 FINDING(DYNPTR_MEMORY,  "dynptr_memory",     "a dynptr can refer to map values only",                           "pass a pointer from bpf_map_lookup_elem, or the address of a global variable")
 FINDING(OBJECT_READ,    "object_read",       "stack bytes of a dynptr or iterator are read",                    "use bpf_dynptr_read or bpf_dynptr_data to get at what a dynptr refers to")
 FINDING(OBJECT_WRITE,   "object_write",      "stack bytes of a dynptr or iterator are overwritten",             "submit or discard it first")
-/* locks */
+/* Findings about locks */
 FINDING(LOCK_NONE,      "lock_none",         "the argument is not the lock of a map's value",                   "give the map's value a field struct bpf_spin_lock lock; and pass &v->lock")
 FINDING(LOCK_OFFSET,    "lock_offset",       "the argument is another field than the value's lock",             "pass &v->lock")
 FINDING(LOCK_ACCESS,    "lock_access",       "a lock is read or written",                                       "leave the field to bpf_spin_lock; copy the other fields one by one")
@@ -86,7 +86,7 @@ FINDING(LOCK_CALL,      "lock_call",         "a helper is called while a lock is
 FINDING(LOCK_HELD,      "lock_held",         "a lock is not released",                                          "call bpf_spin_unlock on every path, also before an early return")
 FINDING(UNLOCK_FREE,    "unlock_free",       "a lock is released that is not held",                             "call bpf_spin_lock on the same value first")
 FINDING(UNLOCK_OTHER,   "unlock_other",      "another lock is released than the one held",                      "use the very pointer that was locked; a second look-up may find another value")
-/* control flow */
+/* Findings about control flow */
 FINDING(ENCODING,       "encoding",          "an invalid instruction",                                          "compile with clang -target bpf -mcpu=v3; the bytes may be damaged")
 FINDING(JUMP_RANGE,     "jump_range",        "a jump out of its function",                                      "compilers write no such jump: in hand-written code look at the offset")
 FINDING(JUMP_LDDW,      "jump_middle",       "a jump into the middle of an instruction",                        "compilers write no such jump: a 64-bit constant takes two slots")
@@ -101,7 +101,7 @@ FINDING(COMPLEXITY,     "complexity",        "checking the program takes too man
 FINDING(POLICY_WORK,    "policy_work",       "checking the policy's programs takes too many steps",              "bound loops by smaller constants, make two policies of it, or set NCCLBPF_MAX_VERIFY to more")
 FINDING(RUN_LENGTH,     "run_length",        "a run may take too many instructions",                            "call expensive functions less often, or declare them static; let iterators run over smaller ranges")
 FINDING(MEMORY,         "memory",            "checking the program takes too much memory",                      "bound the loop by a smaller constant, or write it with ncclbpf_for: only a few iterations are verified then")
-/* coherence: the decision must be the same on every rank */
+/* Findings about coherence: the decision must be the same on every rank. */
 FINDING(LOCAL_OUTPUT,   "local_output",      "an output depends on data that differs between ranks",            "ranks that answer differently hang the job; compute the answer from coherent inputs and from maps tagged __coherent, which programs only read")
 FINDING(LOCAL_CONTROL,  "local_control",     "whether an output is written depends on data that differs between ranks", "ranks that answer differently hang the job; decide by coherent inputs and coherent maps")
 FINDING(LOCAL_TAIL,     "local_tail_call",   "which program continues depends on data that differs between ranks", "ranks that answer differently hang the job; choose the program by coherent data, out of a program array tagged __coherent")

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a member of a family of instructions.
+ * Each row is a member of a family of instructions.
  *
- * name     enumerator NB_FN_<name>
- * text     operator, as the disassembler prints it
- * inverse  the jump that jumps where this one does not; NONE: there is none
- * holds    the orders of its operands in which it jumps, NB_ORDER_<holds>;
- *          NONE: it does not compare
+ * name:    enumerator NB_FN_<name>;
+ * text:    operator, as the disassembler prints it;
+ * inverse: the jump with the opposite condition, or NONE;
+ * holds:   NB_ORDER_<holds>, the orders of the operands for which it jumps;
+ *          NONE if it does not compare.
  */
 FN(NONE,      "",          NONE, NONE)
-/* ALU */
+/* Arithmetic and logic (ALU) */
 FN(ADD,       "+=",        NONE, NONE)
 FN(SUB,       "-=",        NONE, NONE)
 FN(MUL,       "*=",        NONE, NONE)
@@ -31,7 +31,7 @@ FN(NEG,       "",          NONE, NONE)
 FN(LE,        "le",        NONE, NONE)
 FN(BE,        "be",        NONE, NONE)
 FN(BSWAP,     "bswap",     NONE, NONE)
-/* JMP */
+/* Conditional jumps (JMP) */
 FN(JEQ,       "==",        JNE,  EQ)
 FN(JGT,       ">",         JLE,  GT)
 FN(JGE,       ">=",        JLT,  GE)
@@ -43,13 +43,13 @@ FN(JLT,       "<",         JGE,  LT)
 FN(JLE,       "<=",        JGT,  LE)
 FN(JSLT,      "s<",        JSGE, SLT)
 FN(JSLE,      "s<=",       JSGT, SLE)
-/* ATOMIC, beside ADD, OR, AND and XOR, which may also fetch */
+/* ATOMIC has these two as well as ADD, OR, AND and XOR, which may also fetch. */
 FN(XCHG,      "xchg",      NONE, NONE)
 FN(CMPXCHG,   "cmpxchg",   NONE, NONE)
-/* CALL */
+/* Kinds of calls (CALL) */
 FN(HELPER,    "",          NONE, NONE)
 FN(LOCAL,     "",          NONE, NONE)
-/* LDDW */
+/* Kinds of 64-bit constants (LDDW) */
 FN(IMM,       "",          NONE, NONE)
 FN(MAP,       "",          NONE, NONE)
 FN(MAP_VALUE, "",          NONE, NONE)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row an offence: a message of a peer that our GIN transport refuses before
- * it writes a byte. It ends the connection.
+ * Each row is an offence: a message of a peer that our GIN transport refuses
+ * before it writes a byte. The connection then ends.
  *
- * name  enumerator NB_GIN_BAD_<name>
- * word  in answers and counters
- * text  for the log, after "it sent "
+ * name: enumerator NB_GIN_BAD_<name>;
+ * word: name in replies and counters;
+ * text: text for the log, after "it sent ".
  */
 OFFENCE(HEADER, "header", "data that is no message header")
 OFFENCE(NUMBER, "number", "a message out of sequence")

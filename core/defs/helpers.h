@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a helper; numbers are those of bpf-helpers(7), so that objects of
+ * Each row is a helper; numbers are those of bpf-helpers(7), so that objects of
  * any BPF compiler mean the same here.
  *
- * id, name   number and name (policies call bpf_<name>)
- * ret        what r0 holds: NB_RET_<ret> (VALUE_OR_NULL: of the map in r1;
+ * id, name:  number and name (policies call bpf_<name>);
+ * ret:       what r0 holds: NB_RET_<ret> (VALUE_OR_NULL: of the map in r1;
  *            VOID: nothing; ELEM: a number to read, NULL at the end;
- *            SAMPLE_OR_NULL: ALLOC bytes to give back; SLICE_OR_NULL: ALLOC
- *            bytes of the DYNPTR, as long as that lasts)
- * a1..a5     NB_ARG_<a>:
+ *            SAMPLE_OR_NULL: ALLOC bytes to release; SLICE_OR_NULL: ALLOC
+ *            bytes of the DYNPTR, as long as that lasts);
+ * a1..a5:    NB_ARG_<a>:
  *            NONE   not an argument, may hold anything
  *            ANY    an initialised scalar
- *            OPT    anything, also nothing: the caller may leave it out
+ *            OPT    anything, even uninitialised: the caller may omit it
  *            MAP    a map handle
  *            KEY    readable memory of the map's key size
  *            VALUE  readable memory of the map's value size
  *            OUT_VALUE  writable memory of the map's value size, need not be
  *                   initialised; of a bloom filter like VALUE
  *            MEM    readable memory, as many bytes as the next argument says
- *            MEM0   like MEM; NULL where the size is 0
+ *            MEM0   like MEM; NULL if the size is 0
  *            OUT    writable memory, likewise; need not be initialised
  *            OUT8   writable memory of 8 bytes, likewise
  *            STR    a constant string with its NUL, in read-only data
@@ -30,35 +30,36 @@
  *            ITER0  8 aligned bytes of stack that become an iterator
  *            ITER   such an iterator
  *            ALLOC  a constant size
- *            SAMPLE the pointer a reservation answered: given back
+ *            SAMPLE the pointer that a reservation returned, to be released
  *            DYNPTR_BACKING  memory of a map's value, as many bytes as the next
  *                   argument says, that a dynptr will refer to
  *            DYNPTR a dynptr on the stack
- *            DYNPTR_END  one of a ring buffer's record: given back
+ *            DYNPTR_END  one of a ring buffer's record, to be released
  *            NEW_DYNPTR  16 aligned bytes of stack that become one
- *            NEW_RECORD  the same, of a record to give back
- *            LOCK   the struct bpf_spin_lock of a map's value
- * maps       map types that the MAP argument may have: NB_MAPS_<maps> of
- *            core/spec/spec.h; NONE where there is no such argument
- * label      coherence of r0: NB_LABEL_COHERENT, NB_LABEL_LOCAL, or MAP: as
- *            the map is (a local map's content is local data)
- * success    what decides, besides the arguments, whether the call succeeds:
+ *            NEW_RECORD  the same, of a record to be released
+ *            LOCK   the struct bpf_spin_lock of a map's value;
+ * maps:      map types that the MAP argument may have: NB_MAPS_<maps> of
+ *            core/spec/spec.h; NONE if there is no such argument;
+ * label:     coherence of r0: NB_LABEL_COHERENT, NB_LABEL_LOCAL, or MAP: as
+ *            the map is (a local map's content is local data);
+ * success:   what decides, besides the arguments, whether the call succeeds:
  *            NB_SUCCESS_<success>. Success is NULL or not, 0 or an error, or
- *            whether callbacks run. r0 is local where this is local:
+ *            whether callbacks run. r0 is rank-local if these data are:
  *            ARGS      the arguments alone, on every host alike
  *            ELEMENTS  the elements of the map; local if the map is local
  *                      and programs add elements to it
  *            CPUS      the number of possible CPUs of the host
  *            PROCESS   this process: its other threads, how full a ring
- *                      buffer is, whether there is a trace ring
- * effect     NB_EFFECT_NONE, NB_EFFECT_WRITES_MAP (refused on read-only and
- *            coherent maps); LOCKS, UNLOCKS: the LOCK; CALLS: runs the FUNC any number of times, TAIL:
- *            goes on in another program; ITER_NEW, ITER_NEXT, ITER_END:
- *            begin, step and end an iterator. Engines lower CALLS and TAIL
- *            themselves; the others have bodies in core/exec/run/helpers.c
- * doc        one line for the reference page
+ *                      buffer is, whether there is a trace ring;
+ * effect:    NB_EFFECT_NONE, NB_EFFECT_WRITES_MAP (refused on read-only and
+ *            coherent maps); LOCKS, UNLOCKS: the LOCK; CALLS: runs the FUNC any
+ *            number of times; TAIL: continues in another program; ITER_NEW,
+ *            ITER_NEXT, ITER_END: begin, step and end an iterator. Engines
+ *            execute CALLS and TAIL themselves; core/exec/run/helpers.c
+ *            implements the others;
+ * doc:       one line for the reference page.
  */
-/*     id name                  ret            a1   a2     a3     a4   a5   maps    label     success   effect      doc */
+/* The columns are id, name, ret, a1, a2, a3, a4, a5, maps, label, success, effect and doc. */
 HELPER(1, map_lookup_elem,      VALUE_OR_NULL, MAP, KEY,   NONE,  NONE, NONE, LOOKUP,  MAP,      ELEMENTS, NONE,       "pointer to the element's value, or NULL")
 HELPER(2, map_update_elem,      SCALAR,        MAP, KEY,   VALUE, ANY,  NONE, UPDATE,  LOCAL,    PROCESS,  WRITES_MAP, "store an element; flags BPF_ANY, BPF_NOEXIST, BPF_EXIST; 0 or a negative errno")
 HELPER(3, map_delete_elem,      SCALAR,        MAP, KEY,   NONE,  NONE, NONE, UPDATE,  LOCAL,    PROCESS,  WRITES_MAP, "remove an element; 0 or -ENOENT")

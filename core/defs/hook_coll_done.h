@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Context of SEC("profiler/coll_done"): struct ncclbpf_coll_done. This is ABI:
- * rows are only ever added at the end, and the order keeps every field aligned
- * without padding. For the columns see core/defs/hook_tuner.h. A time of 0 is not
- * known. Clocks: start_ns is CLOCK_MONOTONIC's.
+ * rows are added only at the end, and the order keeps every field aligned
+ * without padding. core/defs/hook_tuner.h explains the columns. A time of 0 is
+ * not known. start_ns is a time of CLOCK_MONOTONIC.
  */
-/*    name            type      access label     unit   doc                                                            source */
+/* The columns are name, type, access, label, unit, doc and source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity",                                     "profiler init commId; v1-v3: Coll commHash")
 FIELD(seq,            uint64_t, IN,    LOCAL,    "1",   "number of the collective among those of its kind, from 0",    "Coll seqNumber")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",   "bytes of the whole collective (AllGather, ReduceScatter: times ranks)", "Coll count, datatype")

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("controller"): struct ncclbpf_controller. As in
- * core/defs/hook_coll_done.h; times are CLOCK_MONOTONIC's.
+ * Context of SEC("controller"): struct ncclbpf_controller.
+ * core/defs/hook_coll_done.h explains columns and ABI rules. Times are those of
+ * CLOCK_MONOTONIC.
  */
-/*    name            type      access label     unit   doc                                                            source */
+/* The columns are name, type, access, label, unit, doc and source. */
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",  "when this run began",                                         "the plugin")
 FIELD(since_ns,       uint64_t, IN,    LOCAL,    "ns",  "since the run before of this process; 0: the first",          "the plugin")
 FIELD(run,            uint64_t, IN,    LOCAL,    "1",   "number of this run, from 0, counted by the elected process",  "the plugin")

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("env"): struct ncclbpf_env: NCCL looks a variable up. Texts
- * end in zero bytes and fill their field with them; words are eight characters,
- * the first in the lowest byte.
- * Columns and ABI rules: core/defs/hook_tuner.h.
+ * Context of SEC("env"): struct ncclbpf_env. The program runs when NCCL looks
+ * up a variable. Texts are padded with zero bytes to the size of their field;
+ * words hold eight characters, the first in the lowest byte. Columns and ABI
+ * rules: core/defs/hook_tuner.h.
  */
-/*    name            type                    access label     unit   doc                                                            source */
+/* The columns are name, type, access, label, unit, doc and source. */
 FIELD(name,           struct ncclbpf_text64,  IN,    LOCAL,    "",    "the variable's name",                                         "getEnv name")
 FIELD(value,          struct ncclbpf_text128, IN,    LOCAL,    "",    "its value, overridden or the process's; cut to 127 characters", "getenv, env set")
 FIELD(length,         uint32_t,               IN,    LOCAL,    "B",   "characters of the whole value; 0 where it is not set too",    "getenv, env set")

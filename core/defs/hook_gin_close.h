@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("gin/close"): struct ncclbpf_gin_close. It runs before a collComm is
- * closed, with its sums.
+ * Context of SEC("gin/close"): struct ncclbpf_gin_close. It runs before a
+ * collComm is closed, with the collComm's sums.
  */
-/*    name            type      access label     unit      doc and source */
+/* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known", "GIN init commId")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "its life", "the plugin")

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("gin/connect"): struct ncclbpf_gin_connect. Collective communication objects
- * (collComms) connect all ranks. The program runs twice: before connecting, when
- * it may set traffic_class, and when all ranks are connected.
+ * Context of SEC("gin/connect"): struct ncclbpf_gin_connect. Collective
+ * communication objects (collComms) connect all ranks. The program runs twice:
+ * before connecting, when it may set traffic_class, and when all ranks are
+ * connected.
  */
-/*    name            type      access label     unit      doc and source */
+/* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known", "GIN init commId")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "time since connecting began; 0 while done is 0", "the plugin")

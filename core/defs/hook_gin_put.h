@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("gin/put"): struct ncclbpf_gin_put. It runs before a put, a put
- * with a signal, or a signal is sent.
+ * Context of SEC("gin/put"): struct ncclbpf_gin_put. It runs before a put, a
+ * put with a signal, or a signal is sent.
  */
-/*    name            type      access label     unit      doc and source */
+/* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known", "GIN init commId")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(coll,           uint64_t, IN,    LOCAL,    "1",      "number of the collComm in this process, from 1", "the plugin")

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("gin/signal"): struct ncclbpf_gin_signal. It runs when a peer's signal
- * has been applied here. Not through a wrapped plugin, whose network applies it.
+ * Context of SEC("gin/signal"): struct ncclbpf_gin_signal. It runs when a
+ * peer's signal has been applied here. It does not run with a wrapped plugin,
+ * whose network applies signals.
  */
-/*    name            type      access label     unit      doc and source */
+/* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known", "GIN init commId")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(coll,           uint64_t, IN,    LOCAL,    "1",      "number of the collComm in this process, from 1", "the plugin")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("profiler/group"): struct ncclbpf_group: one kernel plan. As
- * in core/defs/hook_coll_done.h.
+ * Context of SEC("profiler/group"): struct ncclbpf_group. It describes one
+ * kernel plan. Columns and ABI rules: core/defs/hook_coll_done.h.
  */
-/*    name            type      access label     unit   doc                                                            source */
+/* The columns are name, type, access, label, unit, doc and source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity; 0: not known yet (v1-v3)",           "profiler init commId")
 FIELD(start_ns,       uint64_t, IN,    LOCAL,    "ns",  "when it began",                                               "Group start")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",  "how long NCCL took to enqueue it",                            "Group start to stop")

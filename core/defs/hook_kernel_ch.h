@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("profiler/kernel_ch"): struct ncclbpf_kernel_ch.
- * Columns and ABI rules: core/defs/hook_coll_done.h. The GPU's clock is not that of any CPU.
+ * Context of SEC("profiler/kernel_ch"): struct ncclbpf_kernel_ch. Columns and
+ * ABI rules: core/defs/hook_coll_done.h. The GPU's clock differs from every
+ * CPU's clock.
  */
-/*    name            type      access label     unit   doc                                                            source */
+/* The columns are name, type, access, label, unit, doc and source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity",                                     "profiler init commId")
 FIELD(seq,            uint64_t, IN,    LOCAL,    "1",   "number of the collective; 0 where the parent is not known",   "Coll seqNumber")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",   "bytes of the whole collective, send or receive",              "Coll or P2p count")

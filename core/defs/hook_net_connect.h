@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("net/connect"): struct ncclbpf_net_connect.
- * Columns and ABI rules: core/defs/hook_net_listen.h. The
- * program runs twice: as it begins, when traffic_class may be set, and when it
- * is done.
+ * Context of SEC("net/connect"): struct ncclbpf_net_connect. Columns and ABI
+ * rules: core/defs/hook_net_listen.h. The program runs twice: when connecting
+ * begins (it may then set traffic_class), and when it is done.
  */
-/*    name            type      access label     unit      doc and source */
+/* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known (before v11)", "net init commId")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "since it began; 0 as it begins", "the plugin")

@@ -4,7 +4,7 @@
  * Columns and ABI rules: core/defs/hook_net_listen.h. It runs when a
  * request is done, or has failed.
  */
-/*    name            type      access label     unit      doc and source */
+/* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known (before v11)", "net init commId")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "since the request was posted; 0: not known (a program came in between)", "the plugin")

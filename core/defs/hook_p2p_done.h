@@ -3,7 +3,7 @@
  * Context of SEC("profiler/p2p_done"): struct ncclbpf_p2p_done.
  * Columns and ABI rules: core/defs/hook_coll_done.h.
  */
-/*    name            type      access label     unit   doc                                                            source */
+/* The columns are name, type, access, label, unit, doc and source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity",                                     "profiler init commId; v1-v3: P2p commHash")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",   "bytes sent or received",                                      "P2p count, datatype")
 FIELD(start_ns,       uint64_t, IN,    LOCAL,    "ns",  "when NCCL began to enqueue it",                               "P2p start")

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Context of SEC("profiler/proxy_step"): struct ncclbpf_proxy_step. Columns and
- * ABI rules: core/defs/hook_coll_done.h. The waits come from the step's states.
+ * ABI rules: core/defs/hook_coll_done.h. The waiting times are computed from
+ * the states of the step.
  */
-/*    name            type      access label     unit   doc                                                            source */
+/* The columns are name, type, access, label, unit, doc and source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity",                                     "profiler init commId")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",   "bytes of the transfer; 0: not known",                         "state transSize")
 FIELD(start_ns,       uint64_t, IN,    LOCAL,    "ns",  "when the step began",                                         "ProxyStep start")

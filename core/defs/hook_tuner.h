@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("tuner"): struct ncclbpf_tuner. This is ABI: rows are only
- * ever added at the end, and the order keeps every field aligned without
- * padding.
+ * Context of SEC("tuner"): struct ncclbpf_tuner. This is ABI: rows are added
+ * only at the end, and the order keeps every field aligned without padding.
  *
- * access  IN: read; OUT: read and write, starts as "no opinion" or as the
- *         answer of the policy before
- * label   COHERENT: equal on all ranks of the communicator at the same
- *         decision; LOCAL: anything else
- * unit    of the value; "1" for plain numbers
+ * access: IN: programs read the field; OUT: programs read and write it. It
+ *         starts as "no opinion" or as the answer of the previous policy;
+ * label:  COHERENT: equal on all ranks of the communicator at the same
+ *         decision; LOCAL: anything else;
+ * unit:   unit of the value; "1" for plain numbers.
  */
-/*    name            type      access label     unit   doc                                                            source */
+/* The columns are name, type, access, label, unit, doc and source. */
 FIELD(comm_id,        uint64_t, IN,    COHERENT, "1",   "communicator's identity; 0 where NCCL gives none (tuner v2-v4)", "tuner v5 init commId")
 FIELD(bytes,          uint64_t, IN,    COHERENT, "B",   "bytes of the whole collective (AllGather, ReduceScatter: times ranks)", "getCollInfo nBytes")
 FIELD(seq,            uint64_t, IN,    COHERENT, "1",   "number of this decision on its communicator, from 0; with NCCLBPF_API_CLOCK the number of NCCL API calls before it", "counted by the plugin")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("verbs/event"): struct ncclbpf_verbs_event. It runs when NCCL's thread takes an asynchronous
- * event of an adapter.
- * Columns and ABI rules: core/defs/hook_verbs_qp.h.
+ * Context of SEC("verbs/event"): struct ncclbpf_verbs_event. It runs when
+ * NCCL's thread takes an asynchronous event of an adapter. Columns and ABI
+ * rules: core/defs/hook_verbs_qp.h.
  */
-/*    name            type      access label     unit      doc and source */
+/* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "0: verbs know no communicator", "-")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(device,         uint32_t, IN,    LOCAL,    "1",      "number of the opened adapter in this process, from 0", "ibv_open_device")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("verbs/mr"): struct ncclbpf_verbs_mr. It runs after a memory region was registered, and before
- * it is deregistered.
- * Columns and ABI rules: core/defs/hook_verbs_qp.h.
+ * Context of SEC("verbs/mr"): struct ncclbpf_verbs_mr. It runs after a memory
+ * region was registered, and before it is deregistered. Columns and ABI rules:
+ * core/defs/hook_verbs_qp.h.
  */
-/*    name            type      access label     unit      doc and source */
+/* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "0: verbs know no communicator", "-")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "how long the registration took; 0: deregistered", "the plugin")

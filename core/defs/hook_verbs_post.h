@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("verbs/post"): struct ncclbpf_verbs_post. It runs after a list of work requests was posted. As
- * in core/defs/hook_verbs_qp.h.
+ * Context of SEC("verbs/post"): struct ncclbpf_verbs_post. It runs after a list
+ * of work requests was posted. Columns and ABI rules:
+ * core/defs/hook_verbs_qp.h.
  */
-/*    name            type      access label     unit      doc and source */
+/* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "0: verbs know no communicator", "-")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "when the call began, CLOCK_MONOTONIC", "the plugin")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "how long the call took", "the plugin")

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Context of SEC("verbs/qp"): struct ncclbpf_verbs_qp. A program runs when a queue pair is created, before and
- * after each change of its state, and before it is destroyed. Before a change it may set what only this end
- * decides: traffic_class, sl and min_rnr_timer on the way to RTR, the others on the way to RTS. A value out of
- * range is counted and not used. If the adapter refuses the values, the change is repeated with NCCL's own.
+ * Context of SEC("verbs/qp"): struct ncclbpf_verbs_qp. A program runs when a
+ * queue pair is created, before and after each change of its state, and before
+ * it is destroyed. Before a change it may set the values that only this end
+ * decides: traffic_class, sl and min_rnr_timer on the way to RTR, the others on
+ * the way to RTS. A value out of range is counted and not used. If the adapter
+ * refuses the values, the change is repeated with NCCL's own.
  */
-/*    name            type      access label     unit      doc and source */
+/* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "0: verbs know no communicator", "-")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "how long the call took; 0: not made yet", "the plugin")

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a hook: a point where policy programs run.
+ * Each row is a hook: a point where policy programs run.
  *
- * name      enumerator NB_HOOK_<name>
- * word      its name, and the ELF section of its programs: SEC("word") or
- *           SEC("word/anything")
- * ctx       struct ncclbpf_<ctx>, rows in core/defs/hook_<ctx>.h
- * coherent  NB_COHERENT: outputs and verdict must not depend on local data; 0:
- *           there are none
- * doc       one line
+ * name:     enumerator NB_HOOK_<name>;
+ * word:     its name, and the ELF section of its programs: SEC("word") or
+ *           SEC("word/anything");
+ * ctx:      struct ncclbpf_<ctx>, rows in core/defs/hook_<ctx>.h;
+ * coherent: NB_COHERENT: outputs and verdict must not depend on rank-local
+ *           data; 0: the hook has no such outputs;
+ * doc:      help text of one line.
  */
 HOOK(TUNER, "tuner", tuner, NB_COHERENT, "before each collective: choose algorithm, protocol and number of channels")
 HOOK(COLL_DONE, "profiler/coll_done", coll_done, 0, "after each collective: how long it took, where that is known")

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row an instruction, after RFC 9669; may_goto, loads that acquire and
+ * Each row is an instruction of RFC 9669; may_goto, loads that acquire and
  * stores that release are the Linux kernel's additions.
  *
- * name     enumerator NB_OP_<name>
- * opcode   first byte of the slot
- * dst src  register fields: ANY a register number r0..r10, a number: that
- * off imm  ANY any value (it means something), a number: exactly that; so a
- *          reserved field is a 0 here and decoding refuses everything else
- * kind     NB_KIND_<kind>: what family the instruction belongs to
- * fn       NB_FN_<fn>: which member of the family
- * width    bits the operation works on; a load or store: bits in memory
- * operand  second operand: NB_OPND_IMM, NB_OPND_REG or NB_OPND_NONE
- * reads    registers it reads: any of D (dst), S (src) and 0 (r0); ARGS: r1 to
- *          r5, of a helper those that its row names
- * writes   registers it writes, likewise; CALLER: r0 to r5
- * traits   NONE or any of
+ * name:    enumerator NB_OP_<name>;
+ * opcode:  first byte of the slot;
+ * dst src: register fields: ANY a register number r0..r10, a number: that;
+ * off imm: ANY any value (it means something), a number: exactly that; so a
+ *          reserved field is a 0 here and decoding refuses everything else;
+ * kind:    NB_KIND_<kind>: what family the instruction belongs to;
+ * fn:      NB_FN_<fn>: which member of the family;
+ * width:   bits the operation works on; a load or store: bits in memory;
+ * operand: second operand: NB_OPND_IMM, NB_OPND_REG or NB_OPND_NONE;
+ * reads:   registers it reads: any of D (dst), S (src) and 0 (r0); ARGS: r1 to
+ *          r5, of a helper those that its row names;
+ * writes:  registers it writes, likewise; CALLER: r0 to r5;
+ * traits:  NONE or any of
  *          MOVE     dst gets src or the immediate, and its old value is lost
  *          SUM      the sum or difference: a pointer remains one
  *          SHIFT    the second operand is a number of bits
  *          DIVIDE   the second operand is a divisor
  *          SIGNED   numbers are signed; a load or move extends the sign
  *          ORDERED  a load acquires, a store releases
- *          FETCH    an atomic operation also answers with the old value
+ *          FETCH    an atomic operation also returns the old value
  *          JUMP     it may continue at its target
- *          FAR      the distance of its target is in imm, not in off
- * isa      first -mcpu version (1 to 4) of which a compiler emits it
- * mnemonic text form as bpf_conformance's data files write it
+ *          FAR      the distance of its target is in imm, not in off;
+ * isa:     first -mcpu version (1 to 4) at which a compiler emits it;
+ * mnemonic: text form as bpf_conformance's data files write it
  *
  * Rows with the same opcode stand together only by accident; no two rows
  * match the same eight bytes (tested).

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a helper of Linux, by the number that objects call it with: what
- * a policy asks for that is none of core/defs/helpers.h gets its name in the
- * refusal. Numbers and names are those of bpf-helpers(7).
+ * Each row is a helper of Linux, with the number that objects call it by. If a
+ * policy calls a helper that is not in core/defs/helpers.h, the message of the
+ * refusal takes its name from here. Numbers and names are those of
+ * bpf-helpers(7).
  */
-/* clang-format off */
+// clang-format off
 KERNEL_HELPER(1, "map_lookup_elem")
 KERNEL_HELPER(2, "map_update_elem")
 KERNEL_HELPER(3, "map_delete_elem")
@@ -216,6 +217,6 @@ KERNEL_HELPER(208, "ktime_get_tai_ns")
 KERNEL_HELPER(209, "user_ringbuf_drain")
 KERNEL_HELPER(210, "cgrp_storage_get")
 KERNEL_HELPER(211, "cgrp_storage_delete")
-/* clang-format on */
+// clang-format on
 
 #undef KERNEL_HELPER

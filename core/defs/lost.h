@@ -2,12 +2,12 @@
 /*
  * Reasons why the profiler does not measure an event (docs/tracing.md).
  *
- * word   name of the reason in replies
- * level  level of its log line, which appears once: WARN if measurements are
- *        missing or wrong, INFO if NCCL is allowed to do this
- * text   continues "N events"
+ * word:  name of the reason in replies;
+ * level: level of its log line, which appears once: WARN if measurements are
+ *        missing or wrong, INFO if NCCL is allowed to do this;
+ * text:  continues "N events".
  */
-/*   name      word               level  text */
+/* The columns are name, word, level and text. */
 LOST(CONTEXT,  "no_context",      INFO, "without a live communicator")
 LOST(FULL,     "slots_full",      WARN, "not measured: the table of open events is full")
 LOST(STALE,    "stale_handle",    INFO, "with an unknown handle: released, or never given out")

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a map type; numbers are Linux's (enum bpf_map_type).
+ * Each row is a map type; numbers are Linux's (enum bpf_map_type).
  *
- * name    enumerator NB_MAP_<name>
- * id      BPF_MAP_TYPE_<name>
- * word    name for people and on the wire
- * ops     the type's operations: const struct nb_map_ops nb_map_<ops>_ops
- * keys    NB_KEYS_<keys>:
+ * name:   enumerator NB_MAP_<name>;
+ * id:     BPF_MAP_TYPE_<name>;
+ * word:   name for people and on the wire;
+ * ops:    the type's operations: const struct nb_map_ops nb_map_<ops>_ops;
+ * keys:   NB_KEYS_<keys>:
  *         INDEX   a number of 4 bytes, 0 to max_entries - 1
  *         BYTES   any bytes
  *         PREFIX  a number of bits in 4 bytes, then the bits
- *         NONE    no key: values are added, looked at and taken out
- *         RING    no key and no value: records of any size
- * traits  0 or NB_TRAIT_*: PERCPU (a value for each CPU), LOCAL (cannot be
+ *         NONE    no key: values are added, read and removed
+ *         RING    no key and no value: records of any size;
+ * traits: 0 or NB_TRAIT_*: PERCPU (a value for each CPU), LOCAL (cannot be
  *         coherent: programs change it or it depends on the CPU), PROGS (the
  *         value of 4 bytes is the number of a program of the same image), LRU
  *         (elements not used lately make room for new ones), MAPS (the value
- *         of 4 bytes is the number of a map of the same image)
- * flags   map_flags a definition may carry
- * doc     one line for the reference page
+ *         of 4 bytes is the number of a map of the same image);
+ * flags:  map_flags that a definition may have;
+ * doc:    one line for the reference page.
  */
-/*      name           id word            ops           keys   traits                              flags                                                                    doc */
+/* The columns are name, id, word, ops, keys, traits, flags and doc. */
 MAPTYPE(HASH,          1, "hash",         hash,         BYTES, 0,                                  NB_F_NO_PREALLOC | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                  "keys of any bytes; look-ups never lock or allocate")
 MAPTYPE(ARRAY,         2, "array",        array,        INDEX, 0,                                  NB_F_MMAPABLE | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,                     "indices 0 to max_entries - 1, all present from the start, zeroed")
 MAPTYPE(PROG_ARRAY,    3, "prog_array",   fd_array,     INDEX, NB_TRAIT_PROGS,                     0,                                                                       "programs of the same policy, for bpf_tail_call; elements may be empty")

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a note: something about an accepted program that its author may
- * not know. A note never changes the verdict.
+ * Each row is a note: a fact about an accepted program that its author may not
+ * know. A note never changes the verdict.
  *
- * name  enumerator NB_NOTE_<name>
- * word  stable word of the JSON form
- * text  what the verifier knows, a template as in rules.h
- * hint  what to do
+ * name: enumerator NB_NOTE_<name>;
+ * word: stable word of the JSON form;
+ * text: what the verifier knows, a template as in rules.h;
+ * hint: advice on what to do.
  */
 NOTE(ZERO_DIVISOR, "zero_divisor",
      "the divisor {text} 0: the quotient is then 0",

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row an environment variable NCCLBPF_<name>, read once when the plugin
+ * Each row is an environment variable NCCLBPF_<name>, read once when the plugin
  * is initialised (the shell reads those marked SHELL).
  *
- * type     STR, INT (min..max), or ENUM (words of the choices, 0 first)
- * def      default, as text
- * choices  words of an ENUM, separated by |; else ""
- * who      PLUGIN, SHELL or BOTH
+ * type:    STR, INT (min..max), or ENUM (words of the choices, 0 first);
+ * def:     default value, as text;
+ * choices: words of an ENUM, separated by |; else "";
+ * who:     the reader: PLUGIN, SHELL or BOTH.
  */
-/*    name              type  def       min max          choices            unit  who     doc */
+/* The columns are name, type, def, min, max, choices, unit, who and doc. */
 PARAM(POLICY,           STR,  "",       0,  65536,       "",                "",   PLUGIN, "colon-separated policy images or .bpf.o files, in the order they run; each may end in @sha256:<64 hex digits>")
 PARAM(DISABLE,          INT,  "0",      0,  1,           "",                "1",  PLUGIN, "1: load nothing, decide nothing, open no socket")
 PARAM(CONTROL,          ENUM, "on",     0,  1,           "on|off",          "",   PLUGIN, "off: no control socket and no thread")

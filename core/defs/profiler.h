@@ -5,13 +5,13 @@
  *
  * PROF_EVENT(name, bit, since, word)   an event type: its bit in the activation
  *         mask and the first version that has it
- * PROF_ABOVE(event, above)             who is told of event is told of above
+ * PROF_ABOVE(event, above)             a profiler that is told of event is also told of above
  * PROF_STATE(name, value, event)       a state of an event
- * PROF_FIELD(event, field, v1..v6)     where a field lies in the descriptor of
+ * PROF_FIELD(event, field, v1..v6)     offset of a field in the descriptor of
  *         each version, in bytes; -1: that version has no such field
  * PROF_COLL(word, name, coll, p2p)     a function's number, its name in NCCL,
- *         and the number under which a tuner knows it; -1: it does not
- * PROF_TYPE(number, name, bytes)       data types
+ *         and the tuner's number for it; -1 for none
+ * PROF_TYPE(number, name, bytes)       a data type
  */
 #ifdef PROF_EVENT
 PROF_EVENT(GROUP,         0,  1, "group")
@@ -62,7 +62,7 @@ PROF_STATE(KERNEL_STOP,     22, KERNEL_CH)
 #undef PROF_STATE
 #endif
 #ifdef PROF_FIELD
-/*         event       field       v1   v2   v3   v4   v5   v6 */
+/* The columns are event, field, v1, v2, v3, v4, v5 and v6. */
 PROF_FIELD(COLL,       comm,       32,  32,  32,  -1,  -1,  -1)
 PROF_FIELD(COLL,       seq,        40,  40,  40,  24,  24,  24)
 PROF_FIELD(COLL,       func,       48,  48,  48,  32,  32,  32)
@@ -85,7 +85,7 @@ PROF_FIELD(P2P,        func,       40,  40,  40,  24,  24,  24)
 PROF_FIELD(P2P,        datatype,   56,  56,  56,  40,  40,  40)
 PROF_FIELD(P2P,        count,      64,  64,  64,  48,  48,  48)
 PROF_FIELD(P2P,        peer,       72,  72,  72,  56,  56,  56)
-/* v4: since 2.28 NCCL does not fill it there, so it is not read */
+/* v4 is not read: since NCCL 2.28 NCCL does not fill this field there. */
 PROF_FIELD(P2P,        channels,   -1,  -1,  -1,  -1,  60,  60)
 PROF_FIELD(P2P,        name,       24,  24,  24,  -1,  -1,  -1)
 PROF_FIELD(P2P,        buff,       48,  48,  48,  32,  32,  32)
@@ -110,7 +110,7 @@ PROF_FIELD(NET_PLUGIN, data,       -1,  -1,  32,  32,  32,  32)
 #undef PROF_FIELD
 #endif
 #ifdef PROF_FUNC
-/*        number name            word             coll */
+/* The columns are number, name, word and coll. */
 PROF_FUNC(0,     "Broadcast",     "broadcast",     0)
 PROF_FUNC(1,     "Reduce",        "reduce",        1)
 PROF_FUNC(2,     "AllGather",     "allgather",     2)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * One row a rule that a program can break.
+ * Each row is a rule that a program can break.
  *
- * name      enumerator NB_RULE_<name>
- * class     of the rejection: a row of findings.h
- * required  what the rule asks for
- * known     what was found instead
- * hint      advice; "": the class's own
+ * name:     enumerator NB_RULE_<name>;
+ * class:    class of the rejection, a row of findings.h;
+ * required: what the rule requires;
+ * known:    what was found instead;
+ * hint:     advice; "" for the advice of the class.
  *
  * The texts are templates. A word in braces stands for a fact of the refusal
  * (struct nb_refusal); core/verify/report/words.h has a row for each.

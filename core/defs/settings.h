@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all ranks of a communicator must have alike, besides their policies,
- * for their answers to be alike: compared before the first decision. A row:
- * name, how people call it, and how its value is said: "" as a number, "v" as
- * a version, "x" as hexadecimal digits or none, "a|b" as a choice.
+ * Each row is a setting that must be the same on all ranks of a communicator,
+ * like their policies, so that their answers are the same. Ranks compare these
+ * settings before the first decision.
+ *
+ * name:   enumerator NB_SETTING_<name>;
+ * text:   name for people;
+ * format: format of the value: "" is a number, "v" a version, "x" hexadecimal
+ *         digits or none, "a|b" a choice.
  */
 SETTING(VERSION,          "ncclbpf's version",        "v")
 SETTING(ABI,              "NCCL's tuner interface",   "")

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * Limits of one run, used by the verifier and by both engines.
- * A test build makes all of them small (-DNB_SMALL_BUDGETS), so that programs
- * of a few instructions use them up.
+ * Limits of one run, used by the verifier and by both engines. A test build
+ * makes all of them small (-DNB_SMALL_BUDGETS), so that programs of a few
+ * instructions use them up.
  */
 enum {
 #ifdef NB_SMALL_BUDGETS
@@ -18,36 +18,37 @@ enum {
 	NB_MAX_COUNTED_ITERS = 2,
 	NB_MAX_COUNTED_RANGE = 4,
 #else
-	/* instructions in all iterations of one kind: may_goto passes, counted
-	 * iterations, or steps of the iterators below */
+	/* Instructions in all iterations of one kind: may_goto passes,
+	 * counted iterations, or steps of the iterators below. */
 	NB_RUN_BUDGET = 1 << 25,
-	/* iterations of helpers' loops plus iterator steps in a run */
+	/* Iterations of helpers' loops plus iterator steps in a run. */
 	NB_TURNS_MAX = 1 << 25,
-	/* iterations of one helper's loop, or steps of one iterator (Linux:
-	 * BPF_MAX_LOOPS) */
+	/* Iterations of one helper's loop, or steps of one iterator (Linux:
+	 * BPF_MAX_LOOPS). */
 	NB_LOOP_MAX = 1 << 23,
-	/* passes of may_goto in a run (Linux: BPF_MAX_LOOPS) */
+	/* Passes of may_goto in a run (Linux: BPF_MAX_LOOPS). */
 	NB_MAY_GOTO_PASSES = 1 << 23,
-	/* the first 64 iterators of a run always reach their end if their
-	 * range has at most 4,096 numbers; others may end early */
+	/* The first 64 iterators of a run always reach their end if their
+	 * range has at most 4,096 numbers; others may end early. */
 	NB_MAX_COUNTED_ITERS = 64,
 	NB_MAX_COUNTED_RANGE = 4096,
 #endif
-	NB_TAIL_MAX = 33, /* tail calls in a run (Linux: MAX_TAIL_CALL_CNT) */
+	NB_TAIL_MAX = 33, /* Tail calls in a run (Linux: MAX_TAIL_CALL_CNT). */
 	NB_LAP_MAX = 1000000
 };
 
 /*
- * The bound on a run. An iteration (lap) ends where the run time counts: at a
- * may_goto, after a callback, at an iterator step, or at the program's end.
- * The verifier knows how many instructions the longest iteration has. For each
- * kind of iteration a run may make NB_RUN_BUDGET divided by that length. A tail
- * call adds two iterations at most, so a run ends within NB_RUN_MAX
- * instructions.
+ * The bound on a run. An iteration (lap) ends where the run time counts: at
+ * a may_goto, after a callback, at an iterator step, or at the program's
+ * end. The verifier knows how many instructions the longest iteration has.
+ * For each kind of iteration a run may make NB_RUN_BUDGET divided by that
+ * length. A tail call adds at most two iterations, so a run ends within
+ * NB_RUN_MAX instructions.
  */
 enum { NB_RUN_MAX = 3 * NB_RUN_BUDGET + (2 * NB_TAIL_MAX + 1) * NB_LAP_MAX };
 
-/* Iterations of @lap instructions that a run may make, at most @most. */
+/* Return how many iterations of @lap instructions a run may make, at most
+ * @most. */
 static inline uint32_t nb_loop_limit(uint32_t lap, uint32_t most)
 {
 	uint32_t n = lap ? (uint32_t)NB_RUN_BUDGET / lap : most;

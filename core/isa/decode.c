@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Slots to decoded instructions, driven by the rows of core/defs/isa.h: a slot
- * is the row whose exact fields it carries. Whatever no row matches is
- * refused here with the field, the value found and the values allowed, so
- * that every later stage may trust each field of struct nb_insn.
+ * Decode slots into instructions, driven by the rows of core/defs/isa.h: a
+ * slot matches the row whose exact fields it carries. A slot that matches
+ * no row is rejected with the field, the value found and the values
+ * allowed, so that every later stage may trust each field of struct
+ * nb_insn.
  */
 #include "core/isa/insn.h"
 
@@ -16,7 +17,7 @@ enum field { DST, SRC, OFF, IMM, NFIELDS };
 
 static const char *const field_name[NFIELDS] = { "dst", "src", "off", "imm" };
 
-/* Rows by opcode: first[opcode], then next[row]; NB_NOPS ends a chain. */
+/* The rows by opcode: first[opcode], then next[row]; NB_NOPS ends a chain. */
 struct index {
 	uint8_t first[256];
 	uint8_t next[NB_NOPS];
@@ -77,7 +78,7 @@ static bool fits(const struct nb_insn_spec *row, const struct nb_slot *s,
 	return (f != DST && f != SRC) || have < NB_NREGS;
 }
 
-/* The fields of @s that do not fit @row, as a set of bits. */
+/* Return the fields of @s that do not fit @row, as a set of bits. */
 static unsigned misfits(const struct nb_insn_spec *row, const struct nb_slot *s)
 {
 	return (unsigned)!fits(row, s, DST) << DST |
@@ -86,7 +87,8 @@ static unsigned misfits(const struct nb_insn_spec *row, const struct nb_slot *s)
 	       (unsigned)!fits(row, s, IMM) << IMM;
 }
 
-/* Forms that exist in Linux and have a name, but not here; NULL for others. */
+/* Return the name of a form that exists in Linux, but not here; NULL for
+ * others. */
 static const char *foreign(const struct nb_slot *s)
 {
 	unsigned src = s->regs >> 4, mode = s->opcode & 0xe0;
@@ -108,7 +110,7 @@ static const char *foreign(const struct nb_slot *s)
 	return NULL;
 }
 
-/* The row of this opcode that differs from @s in the fewest fields. */
+/* Return the row of this opcode that differs from @s in the fewest fields. */
 static unsigned nearest(const struct index *ix, const struct nb_slot *s)
 {
 	unsigned best = ix->first[s->opcode];
@@ -130,7 +132,7 @@ struct value {
 	char text[16];
 };
 
-/* Operations of atomics are sets of bits, the rest are numbers. */
+/* Operations of atomics are sets of bits; other fields are numbers. */
 static struct value value(const struct nb_insn_spec *row, enum field f,
 			  int32_t v)
 {
@@ -145,7 +147,8 @@ static struct value value(const struct nb_insn_spec *row, enum field f,
 	return r;
 }
 
-/* What field @f may hold if the rest stays: "0", "16, 32, 64". */
+/* List the values that field @f may hold if the other fields stay: "0",
+ * "16, 32, 64". */
 static void allowed(char *text, size_t size, const struct index *ix,
 		    const struct nb_slot *s, enum field f, unsigned misfit)
 {
@@ -207,8 +210,8 @@ static int refuse_hi(size_t pc, const char *field, int32_t have,
 		       pc, field, have);
 }
 
-/* Second slot @hi, at @pc, of an LDDW: only its immediate may mean something,
- * and that only for the two forms that use it. */
+/* Check slot @hi, the second slot of an LDDW at @pc: only its immediate may
+ * be set, and only in the two forms that use it. */
 static int second(struct nb_insn *in, const struct nb_slot *hi, size_t pc,
 		  struct nb_err *err)
 {
@@ -231,7 +234,7 @@ static int second(struct nb_insn *in, const struct nb_slot *hi, size_t pc,
 	return 0;
 }
 
-/* The decoded form of @s, which row @op matches. */
+/* Fill in the decoded form of @s, which row @op matches. */
 static void fill(struct nb_insn *in, unsigned op, const struct nb_slot *s)
 {
 	const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)op);
@@ -252,7 +255,8 @@ static void fill(struct nb_insn *in, unsigned op, const struct nb_slot *s)
 		in->off = s->off;
 	if (row->imm == NB_FIELD_ANY)
 		in->imm = s->imm;
-	if (row->traits & NB_INSN_FAR) { /* from here on always in off */
+	/* From here on the distance is in off. */
+	if (row->traits & NB_INSN_FAR) {
 		in->off = s->imm;
 		in->imm = 0;
 	}

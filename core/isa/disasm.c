@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * One instruction as a line of text in the style of the kernel's verifier
- * log. Numbers are decimal but for 64-bit constants; a target is pc+N,
- * counted from the next slot. Reads nothing but the instruction and tables.
+ * Write one instruction as a line of text in the style of the kernel's
+ * verifier log. Numbers are decimal except for 64-bit constants; a target
+ * is pc+N, counted from the next slot. Reads only the instruction and the
+ * tables.
  */
 #include "core/isa/insn.h"
 
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "r3", or "w3" for its low half. */
+/* A register's name: "r3", or "w3" for its low half. */
 struct reg {
 	char text[4];
 };
@@ -29,7 +30,7 @@ static const char *fn_text(unsigned fn)
 	return nb_spec_fn(fn)->text;
 }
 
-/* The second operand of an ALU instruction or jump. */
+/* Write the second operand of an ALU instruction or jump. */
 static void operand(char *text, size_t size, const struct nb_insn *i)
 {
 	if (i->operand == NB_OPND_REG)
@@ -66,7 +67,7 @@ static void alu(char *text, size_t size, const struct nb_insn *i)
 
 static void atomic(char *text, size_t size, const struct nb_insn *i)
 {
-	/* "add32" of "lock fetch add32" */
+	/* The last word, for example "add32" of "lock fetch add32". */
 	const char *word = strrchr(nb_spec_insn(i->op)->mnemonic, ' ') + 1;
 	const char *name = i->width == 64 ? "atomic64" : "atomic";
 

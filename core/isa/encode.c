@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decoded instructions back to slots: the exact fields come from the row, the
- * others from the instruction. A field that does not fit its bits is refused,
- * so that decoding the result gives the same instruction.
+ * Encode decoded instructions as slots: the exact fields come from the row,
+ * the others from the instruction. A field that does not fit its bits is
+ * rejected, so that decoding the result gives the same instruction.
  */
 #include "core/isa/insn.h"
 
@@ -17,7 +17,7 @@ static int misfit(size_t pc, const char *field, int64_t have, const char *may,
 		       pc, field, have, may);
 }
 
-/* The two register fields. */
+/* Encode the two register fields. */
 static int regs(struct nb_slot *s, const struct nb_insn_spec *row,
 		const struct nb_insn *in, size_t pc, struct nb_err *err)
 {
@@ -57,7 +57,7 @@ static int imm(struct nb_slot *s, const struct nb_insn_spec *row,
 	return 0;
 }
 
-/* Forms whose distance stands in imm, not in off. */
+/* Encode the distance of forms that have it in imm instead of off. */
 static int far_target(struct nb_slot *s, const struct nb_insn *in, size_t pc,
 		      struct nb_err *err)
 {
@@ -67,7 +67,8 @@ static int far_target(struct nb_slot *s, const struct nb_insn *in, size_t pc,
 	return 0;
 }
 
-/* Both slots of an LDDW; @left instructions from @in on, this one included. */
+/* Encode both slots of an LDDW. @left: number of instructions from @in on,
+ * including @in. */
 static int lddw(struct nb_slot *s, const struct nb_insn *in, size_t left,
 		size_t pc, struct nb_err *err)
 {

@@ -18,19 +18,20 @@ enum {
 	NB_MAX_FRAMES = 8
 };
 
-/* One slot as it stands in objects and images (RFC 9669, section 3). */
+/* One slot as objects and images contain it (RFC 9669, section 3). */
 struct nb_slot {
 	uint8_t opcode;
-	uint8_t regs; /* dst in the low nibble, src in the high one */
+	/* Register dst in the low nibble, src in the high nibble. */
+	uint8_t regs;
 	int16_t off;
 	int32_t imm;
 };
 
 /*
- * A decoded instruction. Everything after decoding switches on this, never
- * on raw bytes. There is one for each slot, so that an index (pc) is what
- * people and jump offsets count; the second slot of an LDDW is NB_OP_LDDW_HI
- * and is never executed.
+ * A decoded instruction. Every stage after decoding uses this, never raw
+ * bytes. There is one for each slot, so that an index (pc) equals the number
+ * that people and jump offsets use; the second slot of an LDDW is
+ * NB_OP_LDDW_HI and is never executed.
  *
  * @op:     enum nb_op; @kind to @traits: copied from its row
  * @dst @src: register numbers, 0 where unused
@@ -48,13 +49,13 @@ struct nb_insn {
 	uint16_t op;
 	uint8_t kind, fn, width, operand;
 	uint8_t dst, src;
-	uint8_t reads, writes; /* NB_REGS_* */
-	uint16_t traits;       /* NB_INSN_* */
+	uint8_t reads, writes; /* NB_REGS_* bits of the registers. */
+	uint16_t traits;       /* NB_INSN_* bits of the instruction. */
 	int32_t off;
 	int64_t imm;
 };
 
-/* The registers of NB_REGS_* @set, bit r for register r. */
+/* Return the registers of NB_REGS_* @set, bit r for register r. */
 static inline uint16_t nb_regs(unsigned set, unsigned dst, unsigned src)
 {
 	return (uint16_t)((set & NB_REGS_D ? 1u << dst : 0) |
@@ -83,45 +84,47 @@ static inline bool nb_insn_calls_func(const struct nb_insn *insn)
 	return insn->fn == NB_FN_LOCAL;
 }
 
-/* Does dst get the second operand as it is? */
+/* Does dst get the second operand unchanged? */
 static inline bool nb_insn_copies(const struct nb_insn *insn)
 {
 	return (insn->traits & (NB_INSN_MOVE | NB_INSN_SIGNED)) == NB_INSN_MOVE;
 }
 
-/* The sum, or of NB_FN_SUB the difference, of an NB_INSN_SUM. */
+/* Return the sum for an instruction with NB_INSN_SUM, or for NB_FN_SUB the
+ * difference. */
 static inline uint64_t nb_sum(unsigned fn, uint64_t a, uint64_t b)
 {
 	return fn == NB_FN_SUB ? a - b : a + b;
 }
 
-/* The address of a map, or of a value of it. */
+/* Does the instruction load the address of a map, or of a value of a map? */
 static inline bool nb_insn_names_map(const struct nb_insn *insn)
 {
 	return insn->fn == NB_FN_MAP || insn->fn == NB_FN_MAP_VALUE;
 }
 
-/* A call of a function of the program, or the address of a callback. */
+/* Does the instruction call a function of the program, or take the address
+ * of a callback? */
 static inline bool nb_insn_names_func(const struct nb_insn *insn)
 {
 	return nb_insn_calls_func(insn) || insn->fn == NB_FN_FUNC;
 }
 
-/* The slot that the instruction at @pc jumps to, calls or names. */
+/* Return the slot that the instruction at @pc jumps to, calls or names. */
 static inline int64_t nb_insn_target(const struct nb_insn *insn, uint32_t pc)
 {
 	return (int64_t)pc + 1 + insn->off;
 }
 
-/* Does a jump compare so? @fn: NB_FN_J*; @width: 32 or 64 */
+/* Is the condition of a jump true? @fn: NB_FN_J*; @width: 32 or 64. */
 bool nb_jump_holds(unsigned fn, unsigned width, uint64_t a, uint64_t b);
 
 /* Facts about a slot that nb_verify finds and execution may use. */
 enum {
-	NB_AUX_REACHED = 1,	 /* some path executes it */
-	NB_AUX_BRANCH_TAKEN = 2, /* JMP: some path jumps */
-	NB_AUX_BRANCH_FALLS = 4, /* JMP: some path falls through */
-	/* DIV/MOD: the divisor, at its width, is never 0 */
+	NB_AUX_REACHED = 1,	 /* Some path executes the slot. */
+	NB_AUX_BRANCH_TAKEN = 2, /* JMP: some path takes the jump. */
+	NB_AUX_BRANCH_FALLS = 4, /* JMP: some path falls through. */
+	/* DIV and MOD: the divisor, at its width, is never 0. */
 	NB_AUX_NONZERO = 8
 };
 
@@ -130,25 +133,26 @@ enum {
  *
  * Refuses unknown opcodes, registers above r10, set reserved fields, and an
  * LDDW without its second slot; err->at is the slot. It does not look at
- * jump targets (nb_verify does). 0 or NB_E_INSN. Pure.
+ * jump targets (nb_verify does). Returns 0 or NB_E_INSN. Pure.
  * Source: RFC 9669, sections 3 to 5.
  */
 int nb_decode(struct nb_insn *out, const struct nb_slot *slots, size_t nslots,
 	      struct nb_err *err);
 
 /*
- * nb_encode - the inverse: @n decoded instructions to @n slots
+ * nb_encode - encode @n decoded instructions as @n slots
  *
- * decode(encode(x)) = x for everything that decode makes. 0 or NB_E_INSN
- * when a field does not fit its encoding.
+ * decode(encode(x)) = x for everything that decode produces. Returns 0, or
+ * NB_E_INSN if a field does not fit its encoding.
  */
 int nb_encode(struct nb_slot *out, const struct nb_insn *in, size_t n,
 	      struct nb_err *err);
 
 /*
- * Text of instruction @pc in the style of the kernel's verifier log
- * ("r0 = *(u32 *)(r1 +8)", "if r1 > 15 goto pc+3"), at most @size bytes
- * with the NUL. @map_name (may be NULL): name of map @index, NULL if unknown.
+ * Write instruction @pc in the style of the kernel's verifier log ("r0 =
+ * *(u32 *)(r1 +8)", "if r1 > 15 goto pc+3"), at most @size bytes with the
+ * NUL. @map_name (may be NULL) returns the name of map @index, or NULL if
+ * unknown.
  */
 typedef const char *nb_map_name_fn(void *arg, uint32_t index);
 void nb_disasm(char *text, size_t size, const struct nb_insn *insn,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How conditional jumps compare (RFC 9669, section 4.3). */
+/* Evaluate the conditions of conditional jumps (RFC 9669, section 4.3). */
 #include "core/isa/insn.h"
 
 bool nb_jump_holds(unsigned fn, unsigned width, uint64_t a, uint64_t b)
@@ -13,7 +13,8 @@ bool nb_jump_holds(unsigned fn, unsigned width, uint64_t a, uint64_t b)
 	}
 	if (fn == NB_FN_JSET)
 		return a & b;
-	if (holds & NB_ORDER_SIGNED) { /* signed order, of unsigned numbers */
+	/* Convert signed order to the order of unsigned numbers. */
+	if (holds & NB_ORDER_SIGNED) {
 		a ^= sign;
 		b ^= sign;
 	}

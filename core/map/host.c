@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pages of host maps. A descriptor is mapped elsewhere first and every page is
- * read once; only then mremap moves it over the map's address, in one step for
- * all threads. So a descriptor that cannot be read leaves the map as it was,
- * and no program meets SIGBUS: neither a BPF array nor a memory file sealed
- * against shrinking and writing can lose a page afterwards.
+ * The pages of host maps. A descriptor is first mapped at another address,
+ * and every page is read once; only then mremap moves the mapping over the
+ * map's address, in one step for all threads. So a descriptor that cannot
+ * be read leaves the map unchanged, and no program gets SIGBUS: neither a
+ * BPF array nor a memory file sealed against shrinking and writing can lose
+ * a page afterwards.
  */
 #include "core/map/host.h"
 
@@ -20,10 +21,12 @@
 
 #include "core/map/ops.h"
 
-/* linux/fcntl.h since 5.1: no new writable mappings, no new writes */
 #ifndef MAP_FIXED_NOREPLACE
-#define MAP_FIXED_NOREPLACE 0x100000 /* linux/mman.h since 4.17 */
+/* Linux 4.17 added this flag to linux/mman.h. */
+#define MAP_FIXED_NOREPLACE 0x100000
 #endif
+/* Linux 5.1 added this seal to linux/fcntl.h: no new writable mappings, no new
+ * writes. */
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
@@ -33,7 +36,7 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Bytes of all elements. */
+/* Return the size of all elements in bytes. */
 static size_t host_bytes(const struct nb_map *m)
 {
 	return (size_t)m->elem_size * m->max_entries;
@@ -94,7 +97,8 @@ bool nb_map_is_host(const struct nb_map *m)
 	return m->host;
 }
 
-/* The number after "@key:" at the start of a line; false: no such line. */
+/* Parse the number after "@key:" at the start of a line; returns false if
+ * there is no such line. */
 static bool fdinfo_number(const char *text, const char *key, uint64_t *out)
 {
 	size_t n = strlen(key);
@@ -109,7 +113,8 @@ static bool fdinfo_number(const char *text, const char *key, uint64_t *out)
 	return false;
 }
 
-/* The kernel's text on a descriptor, as a string; false: it has none. */
+/* Read the kernel's text about a descriptor, as a string; returns false if
+ * there is none. */
 static bool read_fdinfo(int fd, char *text, size_t size)
 {
 	char path[40];
@@ -130,7 +135,7 @@ static bool read_fdinfo(int fd, char *text, size_t size)
 	return n >= 0;
 }
 
-/* Refuse a BPF map whose @what is @found. */
+/* Reject a BPF map whose property @what has the value @found. */
 static int refuse_shape(const struct nb_map *m, const char *what,
 			uint64_t found, uint64_t wanted, struct nb_err *err)
 {
@@ -180,7 +185,8 @@ static int check_bpf_map(const struct nb_map *m, const char *info,
 	return NB_E_ARG;
 }
 
-/* @private: the file's contents never change again. */
+/* Check that @fd is a sealed memory file. *@private: its contents never
+ * change again, so a private mapping will do. */
 static int check_memory_file(const struct nb_map *m, int fd, bool *private,
 			     struct nb_err *err)
 {
@@ -216,9 +222,9 @@ static int check_memory_file(const struct nb_map *m, int fd, bool *private,
 }
 
 /*
- * Read a byte of each page by a system call, which returns EFAULT where a load
- * would raise SIGBUS (a memory file's page that cannot be allocated). 0 or
- * errno.
+ * Read a byte of each page by a system call, which returns EFAULT where a
+ * load would raise SIGBUS (a memory file's page that cannot be allocated).
+ * Returns 0 or errno.
  */
 static int touch_pages(const unsigned char *pages, size_t size)
 {
@@ -237,8 +243,9 @@ static int touch_pages(const unsigned char *pages, size_t size)
 }
 
 /*
- * mremap unmaps its target before it may run out of memory. If it has, map
- * zeroes there: the map is detached. Where pages are mapped nothing happens.
+ * Map zeroes in the pages of the map if none are mapped there: mremap
+ * unmaps its target before it may run out of memory. The map is then
+ * detached.
  */
 static void fill_hole(struct nb_map *m)
 {
@@ -250,12 +257,14 @@ static void fill_hole(struct nb_map *m)
 	if (p == m->base)
 		__atomic_store_n(&m->attached, false, __ATOMIC_RELAXED);
 	else if (p != MAP_FAILED)
-		munmap(p, size); /* Linux before 4.17 */
+		munmap(p, size); /* Linux before 4.17 ignores the flag. */
 }
 
-/* Move the mapping @from over the map's pages; other threads see the one or the
- * other. errno on failure: @from is unmapped, and the map is as before or
- * detached. */
+/*
+ * Move the mapping @from over the map's pages; other threads see either the
+ * old or the new pages. On failure returns errno, with @from unmapped and
+ * the map unchanged or detached.
+ */
 static int replace_pages(struct nb_map *m, void *from)
 {
 	size_t size = host_mapped(m);
@@ -277,7 +286,8 @@ static int refuse_ordinary(const struct nb_map *m, struct nb_err *err)
 	return NB_E_NOTSUP;
 }
 
-/* Kernels before 6.7 refuse shared mappings of write-sealed files: @private. */
+/* Map @fd for reading. Kernels before 6.7 refuse shared mappings of
+ * write-sealed files, so @private asks for a private one. */
 static void *map_readable(const struct nb_map *m, int fd, bool private,
 			  struct nb_err *err)
 {

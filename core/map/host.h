@@ -26,9 +26,9 @@
  * nb_map_host_new - make a detached host map
  * @def: an array's definition
  *
- * *@out has one reference. The management side cannot write it. A clone
- * (nb_map_clone) is an ordinary frozen array with a snapshot. The errors of
- * nb_map_new.
+ * *@out has one reference. The management side cannot write the map. A clone
+ * (nb_map_clone) is an ordinary frozen array with a snapshot. Returns the
+ * errors of nb_map_new.
  */
 int nb_map_host_new(struct nb_map **out, const struct nb_map_def *def,
 		    struct nb_err *err);
@@ -45,12 +45,14 @@ bool nb_map_is_host(const struct nb_map *m);
  * host map. One attach or detach of a map at a time.
  */
 int nb_map_host_attach(struct nb_map *m, int fd, struct nb_err *err);
-/* Show zeroes again. 0, NB_E_NOMEM (the map is unchanged), NB_E_NOTSUP. */
+/* Show zeroes again. Returns 0, NB_E_NOMEM (the map is unchanged) or
+ * NB_E_NOTSUP. */
 int nb_map_host_detach(struct nb_map *m, struct nb_err *err);
 
-/* Any thread. */
+/* Is a descriptor attached? Any thread. */
 bool nb_map_host_attached(const struct nb_map *m);
-/* The latest time of a write that an element has; 0: none. Any thread. */
+/* Return the latest time of a write that any element has; 0 if none was
+ * written. Any thread. */
 uint64_t nb_map_host_written(const struct nb_map *m);
 
 #endif

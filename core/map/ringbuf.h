@@ -17,7 +17,7 @@
 /* Flags of submit, discard and output. They are checked and have no effect:
  * no reader sleeps here. */
 enum { NB_RB_NO_WAKEUP = 1, NB_RB_FORCE_WAKEUP = 2 };
-/* Flags of query. */
+/* The values that nb_ringbuf_query returns, by flag */
 enum { NB_RB_AVAIL, NB_RB_SIZE, NB_RB_CONS_POS, NB_RB_PROD_POS };
 
 /*

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/*
- * The tables of core/defs as const arrays. This is the only file that turns
- * rows into data; everything else asks here.
- */
+/* The tables of core/defs as const arrays. This is the only file that turns
+ * rows into data; all other code calls its functions. */
 #include "core/spec/spec.h"
 
 #include <assert.h>
@@ -16,7 +14,7 @@
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	      "policies, images and contexts are little-endian");
 
-/* The words of core/defs/isa.h. */
+/* The words that rows of core/defs/isa.h use. */
 #define ANY NB_FIELD_ANY
 #define NONE 0
 #define MOVE NB_INSN_MOVE
@@ -441,8 +439,11 @@ int nb_nccl_proto_named(const char *word)
 
 enum { WORD = 48 };
 
-/* The number of typing errors between two words: letters inserted, left out or
- * replaced, or neighbours swapped. WORD if a word is longer than that. */
+/*
+ * Return the number of typing errors between two words: letters inserted,
+ * omitted or replaced, or neighbours swapped. Returns WORD if a word is
+ * longer than WORD.
+ */
 static size_t typing_errors(const char *a, const char *b)
 {
 	size_t rows[3][WORD + 1], na = strlen(a), nb = strlen(b);
@@ -478,7 +479,8 @@ static size_t typing_errors(const char *a, const char *b)
 void nb_spec_nearest(const char *word, const char *const *list, size_t n,
 		     const char *near[2])
 {
-	/* one error in three letters; with more it is another word */
+	/* Allow one error in three letters; with more errors it is another
+	 * word. */
 	size_t len = strlen(word), bound = len < 3 ? len : len / 3 + 1;
 	size_t best[2] = { bound, bound };
 

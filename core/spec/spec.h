@@ -14,7 +14,8 @@
 enum nb_op {
 #define INSN(name, ...) NB_OP_##name,
 #include "core/defs/isa.h"
-	NB_OP_LDDW_HI, /* second slot of an LDDW; never executed */
+	/* The second slot of an LDDW, which is never executed. */
+	NB_OP_LDDW_HI,
 	NB_NOPS
 };
 
@@ -38,7 +39,7 @@ enum nb_fn {
 	NB_NFNS
 };
 
-/* Orders of two operands, as bits; SIGNED: of signed numbers. */
+/* Orders of two operands, as bits; SIGNED: the numbers are signed. */
 enum {
 	NB_ORDER_NONE = 0,
 	NB_ORDER_LT = 1,
@@ -56,12 +57,12 @@ enum {
 };
 
 struct nb_fn_spec {
-	const char *text;   /* "+=", "s>"; "" where it has none */
-	enum nb_fn inverse; /* jumps: the inverse jump; or NB_FN_NONE */
-	uint8_t holds;	    /* jumps: NB_ORDER_* */
+	const char *text;   /* For example "+=" or "s>"; "" if it has none. */
+	enum nb_fn inverse; /* Jumps: the inverse jump, or NB_FN_NONE. */
+	uint8_t holds;	    /* Jumps: NB_ORDER_* bits that take the jump. */
 };
 
-/* @fn below NB_NFNS. */
+/* Return the row of @fn, below NB_NFNS. */
 const struct nb_fn_spec *nb_spec_fn(unsigned fn);
 
 enum nb_opnd { NB_OPND_NONE, NB_OPND_IMM, NB_OPND_REG };
@@ -91,24 +92,25 @@ enum {
 	NB_INSN_SUM = 256
 };
 
-/* A field of the encoding: any value, or exactly one. */
+/* A field of the encoding allows any value, or exactly one value. */
 enum { NB_FIELD_ANY = INT32_MIN };
 
 struct nb_insn_spec {
 	const char *name;
 	uint8_t opcode;
-	int32_t dst, src, off, imm; /* NB_FIELD_ANY or the exact value */
+	/* Each is NB_FIELD_ANY or the exact value. */
+	int32_t dst, src, off, imm;
 	enum nb_kind kind;
 	enum nb_fn fn;
 	uint8_t width;
 	enum nb_opnd operand;
-	uint8_t reads, writes; /* NB_REGS_* */
-	uint16_t traits;       /* NB_INSN_* */
+	uint8_t reads, writes; /* NB_REGS_* bits of the registers. */
+	uint16_t traits;       /* NB_INSN_* bits of the instruction. */
 	uint8_t isa;
 	const char *mnemonic;
 };
 
-/* @op below NB_NOPS. */
+/* Return the row of @op, below NB_NOPS. */
 const struct nb_insn_spec *nb_spec_insn(enum nb_op op);
 
 enum nb_label { NB_LABEL_COHERENT, NB_LABEL_LOCAL, NB_LABEL_MAP };
@@ -149,7 +151,7 @@ struct nb_map_type_spec {
 	uint32_t id;
 	const char *word;
 	enum nb_map_keys keys;
-	uint32_t traits; /* NB_TRAIT_* */
+	uint32_t traits; /* NB_TRAIT_* bits of the map type. */
 	uint32_t flags;
 	const char *doc;
 };
@@ -208,7 +210,7 @@ enum nb_effect {
 	NB_EFFECT_ITER_END
 };
 
-/* What decides whether a call succeeds, besides its arguments. */
+/* The data that decides whether a call succeeds, besides its arguments. */
 enum nb_success {
 	NB_SUCCESS_ARGS,
 	NB_SUCCESS_ELEMENTS,
@@ -219,7 +221,7 @@ enum nb_success {
 /* Sets of map types, for the column "maps" of core/defs/helpers.h. */
 #define NB_MAP_BIT(name) (1u << NB_MAP_##name)
 enum {
-	NB_MAPS_NONE = 0, /* the helper takes no map */
+	NB_MAPS_NONE = 0, /* The helper takes no map. */
 	NB_MAPS_PERCPU = NB_MAP_BIT(PERCPU_ARRAY) | NB_MAP_BIT(PERCPU_HASH) |
 			 NB_MAP_BIT(LRU_PERCPU_HASH),
 	NB_MAPS_EACH = NB_MAP_BIT(HASH) | NB_MAP_BIT(ARRAY) |
@@ -234,9 +236,10 @@ enum {
 	NB_MAPS_RINGBUF = NB_MAP_BIT(RINGBUF)
 };
 
-/* From this number on: our own helpers, which objects declare as externs. */
+/* From this number on, helpers are our own, and objects declare them as
+ * externs. */
 enum { NB_HELPER_EXTERN = 0x10001 };
-/* From this number on: helpers that read the decision of a tuner context. */
+/* From this number on, helpers read the decision of a tuner context. */
 enum { NB_HELPER_TUNER = 0x20001 };
 /* The helpers that controllers may call on coherent maps. */
 enum { NB_HELPER_UPDATE = 2, NB_HELPER_DELETE = 3 };
@@ -246,19 +249,20 @@ struct nb_helper_spec {
 	const char *name;
 	enum nb_ret ret;
 	enum nb_arg arg[5];
-	uint32_t maps; /* types its map may have: bits 1 << enum nb_map_type */
+	/* Types that its map may have: bits 1 << enum nb_map_type. */
+	uint32_t maps;
 	enum nb_label label;
 	enum nb_success success;
 	enum nb_effect effect;
 	const char *doc;
 };
 
-/* NULL when no helper has this number or name. */
+/* Look up a helper by number or by name; NULL if there is none. */
 const struct nb_helper_spec *nb_spec_helper(int32_t id);
 const struct nb_helper_spec *nb_spec_helper_named(const char *name);
-/* The name of Linux's helper with that number; NULL: unknown. */
+/* Return the name of Linux's helper with that number; NULL if unknown. */
 const char *nb_spec_kernel_helper(int64_t id);
-/* All helpers in order of their number; *@n gets the count. */
+/* Return all helpers in the order of their numbers; *@n gets their count. */
 const struct nb_helper_spec *nb_spec_helpers(size_t *n);
 
 enum nb_hook {
@@ -280,25 +284,27 @@ struct nb_field_spec {
 struct nb_hook_spec {
 	enum nb_hook id;
 	const char *word;
-	const char *ctx_struct; /* "ncclbpf_tuner" */
+	const char *ctx_struct; /* For example "ncclbpf_tuner". */
 	uint32_t ctx_size;
 	const struct nb_field_spec *fields;
 	size_t nfields;
-	bool coherent; /* outputs must be coherent */
+	bool coherent; /* The outputs of programs must be coherent. */
 	const char *doc;
 };
 
 const struct nb_hook_spec *nb_spec_hook(enum nb_hook hook);
-/* By ELF section: "tuner" or "tuner/..."; NULL if it names no hook. */
+/* Return the hook of an ELF section, "tuner" or "tuner/..."; NULL if it
+ * names no hook. */
 const struct nb_hook_spec *nb_spec_hook_section(const char *section);
-/* The field that holds byte @off of the context; NULL outside. */
+/* Return the field that holds byte @off of the context; NULL if @off is
+ * outside. */
 const struct nb_field_spec *nb_spec_field(const struct nb_hook_spec *hook,
 					  uint32_t off);
 
-/* An output that answers NCCL, and the values that NCCL can ever take. */
+/* An output that answers NCCL, and the range of values that NCCL accepts. */
 struct nb_answer_spec {
 	enum nb_hook hook;
-	uint32_t off; /* the output's offset in the context */
+	uint32_t off; /* Offset of the output in the context. */
 	int64_t least, most;
 };
 
@@ -318,7 +324,7 @@ enum nb_param {
 };
 
 struct nb_param_spec {
-	const char *name; /* without NCCLBPF_ */
+	const char *name; /* The name without NCCLBPF_. */
 	enum nb_param_type type;
 	const char *def;
 	int64_t min, max;
@@ -329,7 +335,8 @@ struct nb_param_spec {
 };
 
 const struct nb_param_spec *nb_spec_param(enum nb_param p);
-/* The number that @text gives parameter @p; false: it is not allowed. */
+/* Parse @text as the number of parameter @p; returns false if it is not
+ * allowed. */
 bool nb_spec_param_int(enum nb_param p, const char *text, int64_t *out);
 
 enum nb_role { NB_ROLE_OBSERVE, NB_ROLE_CONTROL };
@@ -349,19 +356,22 @@ struct nb_cmd_spec {
 
 const struct nb_cmd_spec *nb_spec_cmd(enum nb_cmd c);
 
-/* "allreduce", "ring", "ll128"; NULL when the number has no word. */
+/* Return NCCL's word for a number, such as "allreduce", "ring" or "ll128";
+ * NULL if the number has no word. */
 const char *nb_nccl_coll(int coll);
 const char *nb_nccl_algo(int algo);
 const char *nb_nccl_proto(int proto);
-/* The number of a word, in any case; -1 when there is none such. */
+/* Return the number of a word, in upper or lower case; -1 if there is no
+ * such word. */
 int nb_nccl_coll_named(const char *word);
 int nb_nccl_algo_named(const char *word);
 int nb_nccl_proto_named(const char *word);
 
 /*
- * The two words of @list (n of them) nearest to @word, for "did you mean":
- * letters inserted, left out, exchanged, or two neighbours swapped. NULL where
- * nothing is near (more than a third differs).
+ * Find the two words of @list (n of them) that resemble @word most, for
+ * "did you mean". Errors are letters inserted, omitted or replaced, or two
+ * neighbours swapped. NULL if no word is near (more than a third of the
+ * letters differ).
  */
 void nb_spec_nearest(const char *word, const char *const *list, size_t n,
 		     const char *near[2]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Objects of requests, sent by clients. */
+/* Send objects of requests; clients use this. */
 #include "core/wire/object.h"
 
 #include <errno.h>
@@ -10,7 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Its offset stays 0: who gets the descriptor shares it. */
+/* Write at offset 0 without moving the file offset, which the receiver of
+ * the descriptor shares. */
 static int object_write(int fd, const char *p, size_t size)
 {
 	off_t at = 0;

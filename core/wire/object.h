@@ -6,24 +6,26 @@
 #include <sys/types.h>
 
 /*
- * Objects of the control protocol (docs/protocol.md, Descriptors): the bytes of
- * an image or a table are in a sealed memory file, whose descriptor is sent
- * with the first byte of a request or reply.
+ * Objects of the control protocol (docs/protocol.md, Descriptors): the
+ * bytes of an image or a table are in a sealed memory file, whose
+ * descriptor is sent with the first byte of a request or reply.
  */
 
 /*
- * nb_wire_object_file - a memory file with @size bytes that nobody can change
+ * nb_wire_object_file - create a memory file with @size bytes that nobody can
+ * change
  *
- * The caller closes the descriptor. -1: errno says why. Any thread.
+ * Returns a descriptor, which the caller closes; or -1, and errno says why.
+ * Any thread.
  */
 int nb_wire_object_file(const void *bytes, size_t size);
 
 /*
- * nb_wire_send - sendmsg without waiting and without SIGPIPE
+ * nb_wire_send - call sendmsg without waiting and without SIGPIPE
  * @fd: descriptor to send along; -1: none. The kernel sends it with the first
  * byte, so a caller with bytes left passes -1 from then on
  *
- * Bytes that were sent, or -1 and errno, as sendmsg(2).
+ * Returns the number of bytes sent, or -1 and errno, like sendmsg(2).
  */
 ssize_t nb_wire_send(int sock, const char *bytes, size_t size, int fd);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Request lines and replies of the control protocol. The row of a command in
- * core/defs/commands.h is its grammar: words, number of arguments, and the
- * options in its syntax text. Any bytes give either an error or a request
- * within every bound.
+ * Parse request lines and write replies of the control protocol. The row of
+ * a command in core/defs/commands.h is its grammar: words, number of
+ * arguments, and the options in its syntax text. Any input gives either an
+ * error or a request within all limits.
  */
 #include "core/wire/wire.h"
 
@@ -12,13 +12,13 @@
 
 struct word {
 	char *text;
-	char *eq;  /* where an option's '=' was; NULL: an argument */
-	size_t at; /* byte of the line, from 1 */
+	char *eq;  /* Place of an option's '='; NULL for an argument. */
+	size_t at; /* Byte of the line, counted from 1. */
 };
 
 struct line {
-	char *start, *in, *end; /* in: next byte to read */
-	char *out;		/* decoded text goes here, never past in */
+	char *start, *in, *end; /* @in: the next byte to read. */
+	char *out;		/* Where decoded text goes; never beyond @in. */
 };
 
 static bool is_blank(char c)
@@ -38,8 +38,8 @@ static size_t line_at(const struct line *l)
 
 /*
  * Decode the next word in place. Quotes group; a backslash makes the next
- * character literal; only an unquoted "name=" starts an option. 1 for a word, 0
- * at the end, negative on error.
+ * character literal; only an unquoted "name=" starts an option. Returns 1
+ * for a word, 0 at the end, a negative code on error.
  */
 static int next_word(struct line *l, struct word *w, struct nb_err *err)
 {
@@ -84,12 +84,13 @@ static int next_word(struct line *l, struct word *w, struct nb_err *err)
 			       "byte %zu: this double quote is never closed",
 			       quote);
 	if (l->in < l->end)
-		l->in++; /* the NUL may overwrite this blank */
+		l->in++; /* Skip this blank, since the NUL may overwrite it. */
 	*l->out++ = '\0';
 	return 1;
 }
 
-/* Take the id, "@7 ", from the start of the line, if there is one. */
+/* Take the id, for example "@7 ", from the start of the line, if there is
+ * one. */
 static int take_id(struct nb_request *req, struct line *l, struct nb_err *err)
 {
 	uint64_t id = 0;
@@ -112,7 +113,7 @@ static int take_id(struct nb_request *req, struct line *l, struct nb_err *err)
 	return 0;
 }
 
-/* Only UTF-8 without control characters, except the tab. */
+/* Check that the line is UTF-8 without control characters except the tab. */
 static int check_text(const char *line, size_t size, struct nb_err *err)
 {
 	const unsigned char *s = (const unsigned char *)line;
@@ -135,7 +136,8 @@ static int check_text(const char *line, size_t size, struct nb_err *err)
 	return 0;
 }
 
-/* How many of the @n words @w does the command @words ("a" or "a b") match? */
+/* Return how many of the @n words @w match the command @words ("a" or "a
+ * b"). */
 static unsigned match_words(const char *words, const char *const *w, unsigned n)
 {
 	const char *gap = strchr(words, ' ');
@@ -208,8 +210,8 @@ static int check_arity(const struct nb_request *req, unsigned given,
 		       s->syntax);
 }
 
-/* Find the next "name=VALUES" of a syntax text from *@p on; false at the end.
- */
+/* Find the next "name=VALUES" of a syntax text from *@p on; returns false
+ * at the end. */
 static bool next_option(const char **p, const char **name, size_t *nname,
 			const char **values, size_t *nvalues)
 {
@@ -302,13 +304,14 @@ bool nb_request_yes(const struct nb_request *req, const char *name, bool absent)
 	return value ? !strcmp(value, "yes") : absent;
 }
 
-/* Two command words and the arguments. */
+/* Room for two command words and the arguments. */
 enum { MAX_WORDS = NB_WIRE_ARGS + 2 };
 
 struct words {
 	const char *plain[MAX_WORDS];
 	struct nb_wire_opt opt[NB_WIRE_OPTS];
-	unsigned nplain, nopt; /* words given; nplain may exceed the array */
+	/* Numbers of words given; nplain may exceed the array. */
+	unsigned nplain, nopt;
 };
 
 static int collect_words(struct words *ws, struct line *l, struct nb_err *err)
@@ -410,7 +413,8 @@ int nb_wire_hex(void *out, size_t size, const char *text, const char *what,
 	return 0;
 }
 
-/* Read decimal digits at *@p; false: there are none, or over 64 bits. */
+/* Read decimal digits at *@p; returns false if there are none, or if they
+ * exceed 64 bits. */
 static bool read_decimal(const char **p, uint64_t *out)
 {
 	const char *s = *p;

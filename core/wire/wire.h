@@ -12,20 +12,20 @@
 #include "core/spec/spec.h"
 
 /*
- * Parses request lines and writes reply lines of the control protocol
- * (docs/protocol.md); no I/O, no state. A request line becomes a command of
- * core/defs/commands.h with arguments and options. A reply is JSON in an
- * envelope.
+ * Parse request lines and write reply lines of the control protocol
+ * (docs/protocol.md), without I/O and without state. A request line becomes
+ * a command of core/defs/commands.h with arguments and options. A reply is
+ * JSON in an envelope.
  */
 enum {
-	NB_WIRE_LINE = 65536,	 /* bytes of a request, with its line feed */
-	NB_WIRE_REPLY = 1 << 20, /* bytes of a reply, with its line feed */
-	NB_WIRE_ARGS = 64, /* arguments of a request; the most of any row */
+	NB_WIRE_LINE = 65536,	 /* Bytes of a request, with its line feed. */
+	NB_WIRE_REPLY = 1 << 20, /* Bytes of a reply, with its line feed. */
+	NB_WIRE_ARGS = 64, /* Arguments of a request; no row allows more. */
 	NB_WIRE_OPTS = 8,
 	NB_WIRE_VERSION = 1
 };
 
-/* Ids are whole numbers that every JSON reader keeps exactly. */
+/* Ids are whole numbers that every JSON reader preserves exactly. */
 #define NB_WIRE_MAX_ID (1ull << 53)
 
 struct nb_wire_opt {
@@ -54,48 +54,49 @@ struct nb_request {
 /*
  * nb_request_parse - check and parse one line
  * @line: @size bytes without the line feed; changed in place; byte @size is
- *        written too
+ * written too
  *
- * A valid id is set even on failure, so that the error reply can carry it. 0;
- * NB_E_PROTOCOL (bad id, bytes that are not UTF-8, control characters),
- * NB_E_USAGE (unknown command or option, wrong number of arguments, an open
- * quote), NB_E_ARG (an option's value), NB_E_LIMIT. err->at is the wrong byte
- * of the line, from 1, or 0. Pure; any thread.
+ * A valid id is set even on failure, so that the error reply can carry it.
+ * Returns 0; NB_E_PROTOCOL (bad id, bytes that are not UTF-8, control
+ * characters); NB_E_USAGE (unknown command or option, wrong number of
+ * arguments, an open quote); NB_E_ARG (an option's value); or NB_E_LIMIT.
+ * err->at is the position of the wrong byte in the line, from 1, or 0. Pure;
+ * any thread.
  */
 int nb_request_parse(struct nb_request *req, char *line, size_t size,
 		     struct nb_err *err);
 
-/* The value of option @name; NULL: it was not given. */
+/* Return the value of option @name; NULL if it was not given. */
 const char *nb_request_opt(const struct nb_request *req, const char *name);
-/* Is the yes-or-no option @name "yes"? @absent: the default. */
+/* Is the yes-or-no option @name "yes"? @absent is the default. */
 bool nb_request_yes(const struct nb_request *req, const char *name,
 		    bool absent);
 
 /*
- * nb_wire_hex - hexadecimal text to exactly @size bytes
+ * nb_wire_hex - convert hexadecimal text to exactly @size bytes
  * @what: names the text in errors ("key", "value")
  *
- * Either case; an even number of digits, 2 * @size of them, nothing else.
- * 0 or NB_E_ARG.
+ * The text has exactly 2 * @size digits, in upper or lower case. Returns 0 or
+ * NB_E_ARG.
  */
 int nb_wire_hex(void *out, size_t size, const char *text, const char *what,
 		struct nb_err *err);
 
-/*
- * A whole number in decimal within [@min, @max]; 0 or NB_E_ARG naming @what,
- * the text found and the range.
- */
+/* Parse a whole number in decimal within [@min, @max]. Returns 0, or
+ * NB_E_ARG with @what, the text found and the range. */
 int nb_wire_number(uint64_t *out, const char *text, uint64_t min, uint64_t max,
 		   const char *what, struct nb_err *err);
 
 /*
- * A size in bytes: a number, then nothing, "B", or one of K M G T (in either
- * case, powers of 1024) with or without "iB" or "B". 0 or NB_E_ARG.
+ * Parse a size in bytes: a number, then nothing, "B", or one of K M G T (in
+ * either case, powers of 1024) with or without "iB" or "B". Returns 0 or
+ * NB_E_ARG.
  */
 int nb_wire_size(uint64_t *out, const char *text, const char *what,
 		 struct nb_err *err);
 
-/* Exactly 16 hexadecimal digits, a communicator's identity. 0 or NB_E_ARG. */
+/* Parse a communicator's identity, exactly 16 hexadecimal digits. Returns 0
+ * or NB_E_ARG. */
 int nb_wire_id(uint64_t *out, const char *text, const char *what,
 	       struct nb_err *err);
 
@@ -108,7 +109,7 @@ void nb_reply_open(struct nb_json *j, struct nb_buf *out,
 		   const struct nb_request *req);
 void nb_reply_close(struct nb_json *j);
 
-/* The last line of a stream. */
+/* Write the last line of a stream. */
 void nb_reply_end(struct nb_buf *out, const struct nb_request *req);
 
 /*

@@ -7,8 +7,8 @@
  *   facts   the members of struct nb_refusal that the word is made of
  *   text    expression for the word, given @env and the refusal @x
  */
-/* clang-format off */
-/*   name         facts                text */
+// clang-format off
+/* The columns are name, facts and text. */
 WORD(r,           "reg",               nb_say(env, "r%d", x->reg))
 WORD(value,       "st reg",            nb_say_reg(env, reg_of(x), x->reg))
 WORD(pointer,     "pointer",           nb_say_reg(env, x->pointer, -1))
