@@ -11,17 +11,45 @@
 
 static int gin_init(void **ctx, uint64_t comm_id, nb_net_logger *log)
 {
-	return nb_gin_init(ctx, comm_id, log, nb_process_ready(log));
+	return nb_gin_init(NB_GIN_DATA, ctx, comm_id, log,
+			   nb_process_ready(log));
 }
 
-static int put_properties(int dev, void *props, int version)
+static int gin_init_v14(void **ctx, uint64_t comm_id, nb_net_logger *log)
+{
+	return nb_gin_init(NB_GIN_DEVICE, ctx, comm_id, log,
+			   nb_process_ready(log));
+}
+
+static int devices(int *n)
+{
+	return nb_gin_devices(NB_GIN_DATA, n);
+}
+
+static int devices_v14(int *n)
+{
+	return nb_gin_devices(NB_GIN_DEVICE, n);
+}
+
+static int listen_data(void *ctx, int dev, void *handle, void **listen_comm)
+{
+	return nb_gin_listen(NB_GIN_DATA, ctx, dev, handle, listen_comm);
+}
+
+static int listen_v14(void *ctx, int dev, void *handle, void **listen_comm)
+{
+	return nb_gin_listen(NB_GIN_DEVICE, ctx, dev, handle, listen_comm);
+}
+
+static int put_properties(enum nb_gin_face face, int dev, void *props,
+			  int version)
 {
 	struct nb_net_props p;
 	int rc;
 
 	if (!props)
 		return NB_NET_ARGUMENT;
-	rc = nb_gin_get_properties(dev, &p);
+	rc = nb_gin_get_properties(face, dev, &p);
 	if (!rc)
 		nb_net_props_to(props, &p, version);
 	return rc;
@@ -29,12 +57,17 @@ static int put_properties(int dev, void *props, int version)
 
 static int properties_v11(int dev, void *props)
 {
-	return put_properties(dev, props, 11);
+	return put_properties(NB_GIN_DATA, dev, props, 11);
 }
 
 static int properties_v13(int dev, void *props)
 {
-	return put_properties(dev, props, 12);
+	return put_properties(NB_GIN_DATA, dev, props, 12);
+}
+
+static int properties_v14(int dev, void *props)
+{
+	return put_properties(NB_GIN_DEVICE, dev, props, 12);
 }
 
 static int connect_any(struct nb_gin_mesh *m, void **coll)
@@ -116,6 +149,25 @@ static int create_v13(void *coll, struct nb_gin_config_v13 *config, void **ctx,
 			.queue_depth = config->queue_depth,
 			.traffic_class = config->traffic_class,
 		};
+	return nb_gin_create_context(coll, &k, ctx, devh);
+}
+
+static int create_v14(void *coll, struct nb_gin_config_v14 *config, void **ctx,
+		      void **devh)
+{
+	struct nb_gin_config k;
+
+	if (!config)
+		return create_v13(coll, NULL, ctx, devh);
+	k = (struct nb_gin_config){
+		.nsignals = config->nsignals,
+		.ncounters = config->ncounters,
+		.ncontexts = config->ncontexts,
+		.queue_depth = config->queue_depth,
+		.traffic_class = config->traffic_class,
+		.backend_version = config->backend_version,
+		.rank_stride = config->rank_stride,
+	};
 	return nb_gin_create_context(coll, &k, ctx, devh);
 }
 
@@ -294,8 +346,8 @@ static int iflush(void *ctx, int context, void *mhandle, uint32_t rank,
 }
 
 #define HEAD(props, conn, create, reg, dmabuf, put, signal)                   \
-	.name = "ncclbpf", .init = gin_init, .devices = nb_gin_devices,       \
-	.get_properties = properties_##props, .listen = nb_gin_listen,        \
+	.name = "ncclbpf", .init = gin_init, .devices = devices,              \
+	.get_properties = properties_##props, .listen = listen_data,          \
 	.connect = { conn }, .create_context = { create }, .reg_mr = { reg }, \
 	.reg_mr_dmabuf = { dmabuf }, .dereg_mr = nb_gin_dereg_mr,             \
 	.destroy_context = nb_gin_destroy_context,                            \
@@ -339,4 +391,24 @@ NB_EXPORT struct nb_gin_table ncclRmaPlugin_v15 = {
 	.iget = { .rma_v15 = iget_rma_v15 },
 	.iflush = iflush,
 	.progress = nb_gin_progress,
+};
+
+NB_EXPORT struct nb_gin_table_v14 ncclGinPlugin_v14 = {
+	.name = "ncclbpf",
+	.init = gin_init_v14,
+	.devices = devices_v14,
+	.get_gin_properties = nb_gin_get_signals,
+	.get_properties = properties_v14,
+	.listen = listen_v14,
+	.connect = connect_v13,
+	.create_context = create_v14,
+	.reg_mr = reg_mr,
+	.reg_mr_dmabuf = reg_dmabuf,
+	.dereg_mr = nb_gin_dereg_mr,
+	.destroy_context = nb_gin_destroy_context,
+	.close_coll = nb_gin_close_coll,
+	.close_listen = nb_gin_close_listen,
+	.progress = nb_gin_progress,
+	.query_last_error = nb_gin_query_error,
+	.finalize = nb_gin_finalize,
 };

@@ -20,7 +20,14 @@ struct nb_gin_config_v13 {
 struct nb_rma_config {
 	int ncontexts, traffic_class, rank_stride;
 };
+/* the first members are those of v13 */
+struct nb_gin_config_v14 {
+	int nsignals, ncounters, ncontexts, queue_depth, traffic_class;
+	int backend_version, rank_stride;
+};
 static_assert(sizeof(struct nb_gin_config_v13) == 20, "GIN v13");
+static_assert(sizeof(struct nb_gin_config_v14) == 28, "GIN v14");
+static_assert(sizeof(struct nb_gin_signals) == 2, "GIN v14");
 static_assert(sizeof(struct nb_rma_config) == 12, "RMA v14");
 
 /*
@@ -146,7 +153,42 @@ static_assert(offsetof(struct nb_gin_table, iget) == 120, "GIN v13");
 static_assert(offsetof(struct nb_gin_table, test) == 136, "GIN v13");
 static_assert(offsetof(struct nb_gin_table, progress) == 144, "RMA v14");
 
+/* GIN v14 has no data path: NCCL's proxy calls an RMA plugin. */
+struct nb_gin_table_v14 {
+	const char *name;
+	int (*init)(void **ctx, uint64_t comm_id, nb_net_logger *log);
+	int (*devices)(int *n);
+	int (*get_gin_properties)(struct nb_gin_signals *signals);
+	int (*get_properties)(int dev, void *props);
+	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
+	int (*connect)(void *ctx, void *handles[], int nranks, int rank,
+		       void *listen_comm, void **coll);
+	int (*create_context)(void *coll, struct nb_gin_config_v14 *config,
+			      void **ctx, void **devh);
+	int (*reg_mr)(void *coll, void *data, size_t size, int type,
+		      uint64_t flags, void **mhandle, void **gin_handle);
+	int (*reg_mr_dmabuf)(void *coll, void *data, size_t size, int type,
+			     uint64_t offset, int fd, uint64_t flags,
+			     void **mhandle, void **gin_handle);
+	int (*dereg_mr)(void *coll, void *mhandle);
+	int (*destroy_context)(void *ctx);
+	int (*close_coll)(void *coll);
+	int (*close_listen)(void *listen_comm);
+	int (*progress)(void *ctx);
+	int (*query_last_error)(void *ctx, bool *has_error);
+	int (*finalize)(void *ctx);
+};
+static_assert(sizeof(struct nb_gin_table_v14) == 136, "GIN v14");
+static_assert(offsetof(struct nb_gin_table_v14, get_gin_properties) == 24,
+	      "GIN v14");
+static_assert(offsetof(struct nb_gin_table_v14, create_context) == 56,
+	      "GIN v14");
+static_assert(offsetof(struct nb_gin_table_v14, destroy_context) == 88,
+	      "GIN v14");
+static_assert(offsetof(struct nb_gin_table_v14, progress) == 112, "GIN v14");
+
 extern struct nb_gin_table_v11 ncclGinPlugin_v11, ncclGinPlugin_v12;
+extern struct nb_gin_table_v14 ncclGinPlugin_v14;
 extern struct nb_gin_table ncclGinPlugin_v13, ncclRmaPlugin_v14,
 	ncclRmaPlugin_v15;
 

@@ -28,11 +28,6 @@ struct coll {
 	void *ctx;
 };
 
-static int wrapped_init(void **ctx, uint64_t comm_id, nb_net_logger *logger)
-{
-	return w.init(ctx, comm_id, logger);
-}
-
 static int wrapped_properties(int dev, struct nb_net_props *props)
 {
 	union {
@@ -344,7 +339,7 @@ static bool gin_table_complete(void)
 static void fill_ops(void)
 {
 	ops = (struct nb_gin_ops){
-		.init = wrapped_init,
+		.init = w.init,
 		.finalize = w.finalize,
 		.devices = w.devices,
 		.get_properties = wrapped_properties,

@@ -20,6 +20,7 @@ static struct {
 	bool made; /* accessed atomically */
 	/* accessed atomically; NULL if there is no GIN device */
 	const struct nb_gin_ops *ops;
+	const struct nb_gin_ops *device; /* likewise; GIN v14 */
 	bool wrapped;
 } choice = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -28,38 +29,43 @@ static void log_tcp(bool warn, const char *line)
 	nb_log(warn ? NB_LOG_WARN : NB_LOG_INFO, "%s", line);
 }
 
-static const struct nb_gin_ops *open_wrapped(void)
+/* Sets @device to the functions of the plugin's GIN v14, or to NULL. */
+static const struct nb_gin_ops *open_wrapped(const struct nb_gin_ops **device)
 {
 	const struct nb_gin_ops *ops;
 	const char *theirs = NULL;
-	int version = 0;
+	int version = 14;
+	void *lib;
 
+	*device = NULL;
 	if (nb_wrapped_open_late(NB_WRAPPED_GIN))
 		return NULL;
-	ops = nb_gin_wrap(nb_wrapped[NB_WRAPPED_GIN].file.handle, &version,
-			  &theirs);
-	if (!ops) {
+	lib = nb_wrapped[NB_WRAPPED_GIN].file.handle;
+	*device = nb_gin_wrap_device(lib, &theirs);
+	ops = nb_gin_wrap(lib, &version, &theirs);
+	if (!ops && !*device) {
 		nb_wrapped_leave_out(NB_WRAPPED_GIN,
 				     "it has no whole GIN plugin of versions "
-				     "11 to 13 and no RMA plugin of versions "
+				     "11 to 14 and no RMA plugin of versions "
 				     "13 to 15");
 		return NULL;
 	}
-	if (!nb_wrapped_take(NB_WRAPPED_GIN, (uint32_t)version, theirs))
-		return NULL;
-	choice.wrapped = true;
-	return ops;
+	choice.wrapped =
+		nb_wrapped_take(NB_WRAPPED_GIN, (uint32_t)version, theirs);
+	if (!choice.wrapped)
+		*device = NULL;
+	return choice.wrapped ? ops : NULL;
 }
 
 /* The caller holds choice.lock. */
 static void choose_transport(bool usable)
 {
-	const struct nb_gin_ops *ops = NULL;
+	const struct nb_gin_ops *ops = NULL, *device = NULL;
 
 	if (!usable)
 		return;
 	if (*nb_params.str[NB_P_CHAIN_GIN]) {
-		ops = open_wrapped();
+		ops = open_wrapped(&device);
 	} else if (nb_params.num[NB_P_GIN]) {
 		nb_gin_tcp_conf.say = log_tcp;
 		/* NCCL requires a queue length that is a power of two */
@@ -75,8 +81,9 @@ static void choose_transport(bool usable)
 		nb_log(NB_LOG_INFO,
 		       "gin: our own TCP transport moves puts and signals");
 	}
-	if (ops)
+	if (ops || device)
 		nb_events_clock();
+	__atomic_store_n(&choice.device, device, __ATOMIC_RELEASE);
 	__atomic_store_n(&choice.ops, ops, __ATOMIC_RELEASE);
 }
 
@@ -99,21 +106,38 @@ const struct nb_gin_ops *nb_gin_ops_used(void)
 	return __atomic_load_n(&choice.ops, __ATOMIC_ACQUIRE);
 }
 
+const struct nb_gin_ops *nb_gin_device_ops_used(void)
+{
+	return __atomic_load_n(&choice.device, __ATOMIC_ACQUIRE);
+}
+
 const char *nb_gin_ops_name(void)
 {
-	if (!nb_gin_called() || !nb_gin_ops_used())
+	if (!nb_gin_called() ||
+	    (!nb_gin_ops_used() && !nb_gin_device_ops_used()))
 		return NULL;
 	return choice.wrapped ? nb_wrapped[NB_WRAPPED_GIN].name : "tcp";
 }
 
-void nb_gin_leave_out(int rc)
+/* The vendor's tables of one init have failed together. */
+static void drop_failed(const struct nb_gin_ops **at,
+			const struct nb_gin_ops *failed)
 {
-	if (choice.wrapped)
+	const struct nb_gin_ops *ops = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+
+	if (ops && ops->init == failed->init)
+		__atomic_store_n(at, NULL, __ATOMIC_RELEASE);
+}
+
+void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc)
+{
+	drop_failed(&choice.ops, ops);
+	drop_failed(&choice.device, ops);
+	if (choice.wrapped && !nb_gin_ops_name())
 		nb_wrapped_leave_out(NB_WRAPPED_GIN,
 				     "its init returned %d, NCCL takes another "
 				     "GIN plugin",
 				     rc);
-	__atomic_store_n(&choice.ops, NULL, __ATOMIC_RELEASE);
 }
 
 void nb_gin_choice_forked(void)

@@ -14,13 +14,18 @@ void nb_gin_choose(bool usable);
 bool nb_gin_called(void);
 /* Returns the transport's functions, or NULL if there is no transport. */
 const struct nb_gin_ops *nb_gin_ops_used(void);
+/*
+ * Returns the functions of the wrapped plugin's GIN v14, or NULL if it has
+ * none.
+ */
+const struct nb_gin_ops *nb_gin_device_ops_used(void);
 /* Returns the transport's name, or NULL if there is no transport. */
 const char *nb_gin_ops_name(void);
 /*
  * The transport's init failed with @rc: the process continues without a GIN
  * transport.
  */
-void nb_gin_leave_out(int rc);
+void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc);
 /* Reset the choice of the transport in a forked child. */
 void nb_gin_choice_forked(void);
 
@@ -47,5 +52,16 @@ int nb_gin_count_lone_result(const char *what, int rc);
  */
 const struct nb_gin_ops *nb_gin_wrap(void *lib, int *version,
 				     const char **name);
+
+/*
+ * nb_gin_wrap_device - a wrapped plugin's GIN v14, or v13, for device types
+ * other than NCCL's proxy
+ * @lib:  its library, from dlopen
+ * @name: set to the plugin's name
+ *
+ * Returns NULL if the library has no complete table. A process has one such
+ * transport, which is never freed: plugin/abi/wrapped_gin_device.c.
+ */
+const struct nb_gin_ops *nb_gin_wrap_device(void *lib, const char **name);
 
 #endif

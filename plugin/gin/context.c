@@ -114,13 +114,14 @@ static void context_close(struct nb_gin_context *x)
 int nb_gin_create_context(void *coll, const struct nb_gin_config *config,
 			  void **ctx, void **dev_handle)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
 	struct nb_gin_config k = *config;
+	const struct nb_gin_ops *ops;
 	struct nb_gin_context *x;
 	int rc;
 
-	if (!ops || !coll || !ctx || k.queue_depth < 0)
+	if (!coll || !ctx || k.queue_depth < 0)
 		return NB_NET_ARGUMENT;
+	ops = ((struct nb_gin_coll *)coll)->ops;
 	*ctx = NULL;
 	if (dev_handle)
 		*dev_handle = NULL;
@@ -141,12 +142,13 @@ int nb_gin_create_context(void *coll, const struct nb_gin_config *config,
 
 int nb_gin_destroy_context(void *ctx)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
 	struct nb_gin_context *x = ctx;
+	const struct nb_gin_ops *ops;
 	int rc = NB_NET_OK;
 
-	if (!ops || !x)
+	if (!x)
 		return NB_NET_OK;
+	ops = x->coll->ops;
 	if (ops->destroy_context)
 		rc = nb_gin_count_lone_result(
 			"destroyContext",
@@ -157,14 +159,15 @@ int nb_gin_destroy_context(void *ctx)
 
 int nb_gin_query_error(void *ctx, bool *failed)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
 	struct nb_gin_context *x = ctx;
+	const struct nb_gin_ops *ops;
 
 	if (!failed)
 		return NB_NET_ARGUMENT;
 	*failed = false;
-	if (!ops || !x)
+	if (!x)
 		return NB_NET_OK;
+	ops = x->coll->ops;
 	if (GET(x->coll->error))
 		*failed = true;
 	else if (ops->query_error)

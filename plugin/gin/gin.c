@@ -22,8 +22,8 @@ static struct {
 	pthread_mutex_t lock;
 	/* number of devices reported to NCCL; accessed atomically */
 	int devices;
-	unsigned inits; /* number of successful inits; accessed atomically */
-	uint64_t colls; /* accessed atomically */
+	unsigned inits[2]; /* successful inits by face; accessed atomically */
+	uint64_t colls;	   /* accessed atomically */
 } gin = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /*
@@ -31,6 +31,7 @@ static struct {
  * therefore looked up in this list before it is used.
  */
 struct instance {
+	const struct nb_gin_ops *ops;
 	void *inner;
 	uint64_t comm_id;
 	struct instance *next;
@@ -38,6 +39,7 @@ struct instance {
 static struct instance *instances; /* protected by gin.lock */
 
 struct listener {
+	const struct nb_gin_ops *ops;
 	void *inner;
 	uint64_t comm_id;
 	int dev;
@@ -56,23 +58,30 @@ void nb_gin_forked(void)
 	nb_gin_list_forked();
 }
 
+/* Returns the functions behind a kind of tables; NULL: there is no device. */
+static const struct nb_gin_ops *ops_of(enum nb_gin_face face)
+{
+	return face == NB_GIN_DEVICE ? nb_gin_device_ops_used()
+				     : nb_gin_ops_used();
+}
+
 /*
  * If the transport's first init fails, we report no device, as our net plugin
  * does.
  */
-static int init_failed(struct instance *i, int rc)
+static int init_failed(struct instance *i, enum nb_gin_face face, int rc)
 {
-	if (__atomic_load_n(&gin.inits, __ATOMIC_RELAXED)) {
+	if (__atomic_load_n(&gin.inits[face], __ATOMIC_RELAXED)) {
 		free(i);
 		return rc;
 	}
-	nb_gin_leave_out(rc);
+	nb_gin_leave_out(i->ops, rc);
 	free(i);
 	return NB_NET_OK;
 }
 
-int nb_gin_init(void **ctx, uint64_t comm_id, nb_net_logger *logger,
-		bool usable)
+int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id,
+		nb_net_logger *logger, bool usable)
 {
 	const struct nb_gin_ops *ops;
 	struct instance *i;
@@ -81,17 +90,18 @@ int nb_gin_init(void **ctx, uint64_t comm_id, nb_net_logger *logger,
 	nb_gin_choose(usable);
 	if (ctx)
 		*ctx = NULL;
-	ops = nb_gin_ops_used();
+	ops = ops_of(face);
 	/* without a transport, do not allocate: NCCL calls no finalize */
 	i = ops && ctx ? calloc(1, sizeof(*i)) : NULL;
 	if (!i)
 		return ops && ctx ? NB_NET_SYSTEM : NB_NET_OK;
+	i->ops = ops;
 	i->comm_id = comm_id;
 	rc = nb_gin_count_lone_result("init",
 				      ops->init(&i->inner, comm_id, logger));
 	if (rc)
-		return init_failed(i, rc);
-	__atomic_fetch_add(&gin.inits, 1, __ATOMIC_RELAXED);
+		return init_failed(i, face, rc);
+	__atomic_fetch_add(&gin.inits[face], 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&gin.lock);
 	i->next = instances;
 	instances = i;
@@ -120,22 +130,33 @@ static struct instance *instance_find(const void *ctx, bool take)
 	return found;
 }
 
+/*
+ * Returns the transport's own context of NCCL's @ctx, or NULL if @ctx is not
+ * of this transport.
+ */
+static void *instance_inner(const void *ctx, const struct nb_gin_ops *ops)
+{
+	const struct instance *i = instance_find(ctx, false);
+
+	return i && i->ops == ops ? i->inner : NULL;
+}
+
 int nb_gin_finalize(void *ctx)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
 	struct instance *i = instance_find(ctx, true);
 	int rc = NB_NET_OK;
 
-	if (i && ops && ops->finalize)
+	if (i && i->ops->finalize)
 		rc = nb_gin_count_lone_result("finalize",
-					      ops->finalize(i->inner));
+					      i->ops->finalize(i->inner));
 	free(i);
 	return rc;
 }
 
-int nb_gin_devices(int *n)
+int nb_gin_devices(enum nb_gin_face face, int *n)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	const struct nb_gin_ops *ops = ops_of(face);
+	struct nb_net_props p;
 	int rc;
 
 	if (!n)
@@ -144,23 +165,44 @@ int nb_gin_devices(int *n)
 	if (!ops)
 		return NB_NET_OK;
 	rc = nb_gin_count_lone_result("devices", ops->devices(n));
-	__atomic_store_n(&gin.devices, rc ? 0 : *n, __ATOMIC_RELAXED);
+	/* NCCL skips an external proxy here, and calls its RMA plugin */
+	if (!rc && face == NB_GIN_DEVICE && *n > 0 &&
+	    !nb_gin_get_properties(face, 0, &p) &&
+	    p.device_type == NB_GIN_PROXY)
+		*n = 0;
+	if (face == NB_GIN_DATA || *n)
+		__atomic_store_n(&gin.devices, rc ? 0 : *n, __ATOMIC_RELAXED);
 	return rc;
 }
 
-int nb_gin_get_properties(int dev, struct nb_net_props *props)
+static int props_of(const struct nb_gin_ops *ops, int dev,
+		    struct nb_net_props *props)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
-
 	memset(props, 0, sizeof(*props));
 	return ops ? nb_gin_count_result("getProperties",
 					 ops->get_properties(dev, props))
 		   : NB_NET_ARGUMENT;
 }
 
-int nb_gin_listen(void *ctx, int dev, void *handle, void **listen_comm)
+int nb_gin_get_properties(enum nb_gin_face face, int dev,
+			  struct nb_net_props *props)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	return props_of(ops_of(face), dev, props);
+}
+
+int nb_gin_get_signals(struct nb_gin_signals *signals)
+{
+	const struct nb_gin_ops *ops = nb_gin_device_ops_used();
+
+	if (!signals || !ops)
+		return NB_NET_ARGUMENT;
+	return nb_gin_count_result("getGinProperties", ops->signals(signals));
+}
+
+int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle,
+		  void **listen_comm)
+{
+	const struct nb_gin_ops *ops = ops_of(face);
 	const struct instance *i = instance_find(ctx, false);
 	struct listener *l;
 	int rc;
@@ -172,10 +214,11 @@ int nb_gin_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	if (!l)
 		return NB_NET_SYSTEM;
 	l->comm_id = i ? i->comm_id : 0;
+	l->ops = ops;
 	l->dev = dev;
 	rc = nb_gin_count_lone_result(
 		"listen",
-		ops->listen(i ? i->inner : NULL, dev, handle, &l->inner));
+		ops->listen(instance_inner(ctx, ops), dev, handle, &l->inner));
 	if (rc)
 		free(l);
 	else
@@ -185,14 +228,13 @@ int nb_gin_listen(void *ctx, int dev, void *handle, void **listen_comm)
 
 int nb_gin_close_listen(void *listen_comm)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
 	struct listener *l = listen_comm;
 	int rc;
 
-	if (!ops || !l)
+	if (!l)
 		return NB_NET_OK;
 	rc = nb_gin_count_lone_result("closeListen",
-				      ops->close_listen(l->inner));
+				      l->ops->close_listen(l->inner));
 	free(l);
 	return rc;
 }
@@ -218,13 +260,13 @@ static struct nb_gin_coll *coll_new(const struct nb_gin_mesh *mesh)
 	if (!c)
 		return NULL;
 	pthread_mutex_init(&c->lock, NULL);
-	c->ops = nb_gin_ops_used();
+	c->ops = l->ops;
 	c->comm_id = l->comm_id;
 	c->id = __atomic_add_fetch(&gin.colls, 1, __ATOMIC_RELAXED);
 	c->rank = mesh->rank;
 	c->nranks = mesh->nranks;
 	c->dev = (uint32_t)l->dev;
-	if (!nb_gin_get_properties(l->dev, &p))
+	if (!props_of(c->ops, l->dev, &p))
 		c->speed = (uint32_t)p.speed;
 	c->born_ns = nb_clock_ns();
 	return c;
@@ -241,12 +283,11 @@ static void coll_free(struct nb_gin_coll *c)
 /* Connect the transport, using the transport's own listener and context. */
 static int connect_inner(struct nb_gin_coll *c, const struct nb_gin_mesh *mesh)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
+	const struct nb_gin_ops *ops = c->ops;
 	const struct listener *l = mesh->listen_comm;
-	const struct instance *i = instance_find(mesh->ctx, false);
 	struct nb_gin_mesh m = *mesh;
 
-	m.ctx = i ? i->inner : NULL;
+	m.ctx = instance_inner(mesh->ctx, ops);
 	m.listen_comm = l->inner;
 	m.arrived = signal_arrived;
 	m.arg = c;
@@ -261,12 +302,11 @@ static int connect_inner(struct nb_gin_coll *c, const struct nb_gin_mesh *mesh)
 
 int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
 	struct nb_gin_coll *c;
 	int rc = NB_NET_OK;
 
-	if (!ops || !coll || !mesh->handles || !mesh->listen_comm ||
-	    mesh->nranks < 1 || mesh->rank < 0 || mesh->rank >= mesh->nranks)
+	if (!coll || !mesh->handles || !mesh->listen_comm || mesh->nranks < 1 ||
+	    mesh->rank < 0 || mesh->rank >= mesh->nranks)
 		return NB_NET_ARGUMENT;
 	*coll = NULL;
 	c = coll_new(mesh);
@@ -290,11 +330,10 @@ int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll)
 
 int nb_gin_close_coll(void *coll)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
 	struct nb_gin_coll *c = coll;
 	int rc;
 
-	if (!ops || !c)
+	if (!c)
 		return NB_NET_OK;
 	nb_gin_list_remove(c);
 	if (nb_events_hooked(NB_HOOK_GIN_CLOSE))
@@ -302,7 +341,8 @@ int nb_gin_close_coll(void *coll)
 	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++)
 		if (c->context[i])
 			nb_gin_release_held(c->context[i]);
-	rc = nb_gin_count_lone_result("closeColl", ops->close_coll(c->inner));
+	rc = nb_gin_count_lone_result("closeColl",
+				      c->ops->close_coll(c->inner));
 	coll_free(c);
 	return rc;
 }
@@ -310,22 +350,19 @@ int nb_gin_close_coll(void *coll)
 int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,
 		  void **gin_handle)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
 	struct nb_gin_coll *c = coll;
 
-	if (!ops || !c || !mhandle || (m->dmabuf && !ops->dmabuf))
+	if (!c || !mhandle || (m->dmabuf && !c->ops->dmabuf))
 		return NB_NET_ARGUMENT;
 	return nb_gin_count_lone_result(
-		"regMrSym", ops->reg_mr(c->inner, m, mhandle, gin_handle));
+		"regMrSym", c->ops->reg_mr(c->inner, m, mhandle, gin_handle));
 }
 
 int nb_gin_dereg_mr(void *coll, void *mhandle)
 {
-	const struct nb_gin_ops *ops = nb_gin_ops_used();
 	struct nb_gin_coll *c = coll;
 
-	return ops && c
-		       ? nb_gin_count_lone_result(
-				 "deregMrSym", ops->dereg_mr(c->inner, mhandle))
-		       : NB_NET_ARGUMENT;
+	return c ? nb_gin_count_lone_result("deregMrSym",
+					    c->ops->dereg_mr(c->inner, mhandle))
+		 : NB_NET_ARGUMENT;
 }

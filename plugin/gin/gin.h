@@ -5,6 +5,17 @@
 #include "plugin/gin/transport.h"
 
 /*
+ * The tables of NCCL's interfaces come in two kinds, and each has a transport
+ * of its own: those whose callers move data, and GIN v14, which sets up device
+ * types other than NCCL's proxy. NCCL calls both at once. A listener and a
+ * collComm keep the transport of the table that made them.
+ */
+enum nb_gin_face {
+	NB_GIN_DATA,  /* GIN v11 to v13, RMA */
+	NB_GIN_DEVICE /* GIN v14 */
+};
+
+/*
  * GPU-initiated networking (GIN): kernels post one-sided puts and signals, and
  * a thread of NCCL passes them to a plugin. plugin/abi/gin.c maps all versions
  * of NCCL's GIN and RMA interfaces to the calls nb_gin_* of this header, of
@@ -22,12 +33,16 @@
  * The first init chooses the transport (choice.h). If there is none,
  * nb_gin_devices reports 0 devices, and NCCL uses another GIN plugin.
  */
-int nb_gin_init(void **ctx, uint64_t comm_id, nb_net_logger *logger,
-		bool usable);
+int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id,
+		nb_net_logger *logger, bool usable);
 int nb_gin_finalize(void *ctx);
-int nb_gin_devices(int *n);
-int nb_gin_get_properties(int dev, struct nb_net_props *props);
-int nb_gin_listen(void *ctx, int dev, void *handle, void **listen_comm);
+int nb_gin_devices(enum nb_gin_face face, int *n);
+int nb_gin_get_properties(enum nb_gin_face face, int dev,
+			  struct nb_net_props *props);
+/* what GIN v14 asks for beside the properties */
+int nb_gin_get_signals(struct nb_gin_signals *signals);
+int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle,
+		  void **listen_comm);
 /* Connect a collComm. The fields ctx, arrived and arg of @mesh are ignored. */
 int nb_gin_connect(const struct nb_gin_mesh *mesh, void **coll);
 int nb_gin_reg_mr(void *coll, const struct nb_gin_memory *m, void **mhandle,

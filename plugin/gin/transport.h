@@ -24,6 +24,12 @@ struct nb_gin_config {
 	int traffic_class, backend_version, rank_stride;
 };
 
+/* What a plugin's signals can do, in the shape of GIN v14's properties. */
+struct nb_gin_signals {
+	bool strong; /* visible after all earlier puts */
+	bool va;     /* at any registered address */
+};
+
 /* Memory that NCCL registers. */
 struct nb_gin_memory {
 	void *data;
@@ -86,6 +92,7 @@ struct nb_gin_ops {
 	int (*finalize)(void *ctx); /* may be NULL (optional) */
 	int (*devices)(int *n);
 	int (*get_properties)(int dev, struct nb_net_props *props);
+	int (*signals)(struct nb_gin_signals *signals); /* of GIN v14 alone */
 	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
 	int (*connect)(const struct nb_gin_mesh *mesh, void **coll);
 	int (*create_context)(void *coll, const struct nb_gin_config *config,

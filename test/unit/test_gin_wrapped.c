@@ -178,6 +178,140 @@ START_TEST(another_device_type_is_passed_through)
 }
 END_TEST
 
+/* ---- GIN v14, beside the table that moves data ---- */
+
+static const struct nb_gin_table_v14 *const v14 = &ncclGinPlugin_v14;
+
+/* NCCL 2.31 in one communicator: puts by RMA v15, GDAKI by GIN v14. */
+START_TEST(both_tables_of_a_vendor_are_called_at_once)
+{
+	struct nb_gin_config_v14 k = { 1, 1, 2, 0, -1, 7, 3 };
+	void *ctx = NULL, *l = NULL, *coll = NULL, *x = NULL, *devh = NULL;
+	void *mh = NULL, *gh = NULL, *handles[1];
+	struct nb_gin_signals signals = { true, false };
+	static char handle[NB_NET_HANDLE];
+	struct nb_net_props_v12 p;
+	bool failed = false;
+	int n = 0;
+
+	set_up(15);
+	pair_open();
+	ck_assert_int_eq(v14->init(&ctx, 5, NULL), 0);
+	ck_assert_int_eq(v14->devices(&n), 0);
+	ck_assert_int_eq(n, 2);
+	ck_assert_int_eq(v14->get_gin_properties(&signals), 0);
+	ck_assert(!signals.strong && signals.va);
+	ck_assert_int_eq(v14->get_properties(1, &p), 0);
+	ck_assert_int_eq(p.device_type, 3);
+	ck_assert_int_eq(p.speed, 800001);
+	ck_assert_int_eq(v14->listen(ctx, 0, handle, &l), 0);
+	handles[0] = handle;
+	ck_assert_int_eq(v14->connect(ctx, handles, 1, 0, l, &coll), 0);
+	ck_assert_int_eq(v14->close_listen(l), 0);
+	ck_assert_int_eq(v14->create_context(coll, &k, &x, &devh), 0);
+	ck_assert_int_eq(seen->device_contexts, 2);
+	ck_assert_int_eq(seen->backend_version, 7);
+	ck_assert_int_eq(seen->rank_stride, 3);
+	ck_assert_ptr_nonnull(devh);
+	ck_assert_int_eq(v14->reg_mr(coll, pair[0].data, 8, 2, 0, &mh, &gh), 0);
+	ck_assert_uint_eq((uintptr_t)gh, (uintptr_t)mh + 100);
+	/* the other table's puts meanwhile */
+	strcpy(pair[0].data, "both");
+	pair_finish(pair_put(0, 1, 5, 0, 100, 0, 0, 0));
+	ck_assert_str_eq(pair[1].data + 100, "both");
+	ck_assert_int_eq(v14->progress(x), 0);
+	ck_assert_int_eq(v14->query_last_error(x, &failed), 0);
+	ck_assert(failed);
+	ck_assert_int_eq(v14->dereg_mr(coll, mh), 0);
+	ck_assert_int_eq(v14->destroy_context(x), 0);
+	ck_assert_int_eq(v14->close_coll(coll), 0);
+	ck_assert_int_eq(v14->finalize(ctx), 0);
+	ck_assert_uint_eq(seen->device_inits, 1);
+	ck_assert_uint_eq(seen->device_connects, 1);
+	ck_assert_uint_eq(seen->device_closes, 1);
+	ck_assert_uint_eq(seen->connects, 2);
+	ck_assert_uint_eq(seen->colls, 0);
+	pair_close();
+	ck_assert_uint_eq(seen->colls, 2);
+}
+END_TEST
+
+/* NCCL takes GIN v13 where there is no v14; so do we, unless it is a proxy. */
+START_TEST(v14_of_a_vendor_without_it)
+{
+	struct nb_gin_config_v14 k = { 1, 1, 2, 0, -1, 7, 3 };
+	void *ctx = NULL, *l = NULL, *coll = NULL, *x = NULL, *devh = NULL;
+	struct nb_gin_signals signals = { false, false };
+	static char handle[NB_NET_HANDLE];
+	void *handles[1] = { handle };
+	int n = 9;
+
+	set_up(13);
+	seen->device_type = _i;
+	ck_assert_int_eq(v14->init(&ctx, 5, NULL), 0);
+	ck_assert_int_eq(v14->devices(&n), 0);
+	ck_assert_int_eq(n, _i == 3 ? 3 : 0);
+	if (_i == 3) {
+		ck_assert_int_eq(v14->get_gin_properties(&signals), 0);
+		ck_assert(signals.strong && signals.va);
+		ck_assert_int_eq(v14->listen(ctx, 0, handle, &l), 0);
+		ck_assert_int_eq(v14->connect(ctx, handles, 1, 0, l, &coll), 0);
+		ck_assert_int_eq(v14->create_context(coll, &k, &x, &devh), 0);
+		ck_assert_ptr_eq(devh, seen);
+		ck_assert_int_eq(v14->destroy_context(x), 0);
+		ck_assert_int_eq(v14->close_coll(coll), 0);
+	}
+	ck_assert_int_eq(v14->finalize(ctx), 0);
+}
+END_TEST
+
+/* RMA alone; our TCP: NCCL goes to the next GIN plugin. */
+START_TEST(v14_without_a_device_table_has_no_device)
+{
+	void *ctx = seen, *coll = NULL, *l = NULL, *h = pair_handle[0];
+	struct nb_gin_signals signals;
+	int n = 9;
+
+	set_up(14);
+	if (_i) {
+		unsetenv("NCCLBPF_CHAIN_GIN");
+		setenv("NCCLBPF_GIN", "on", 1);
+	}
+	ck_assert_int_eq(v14->init(&ctx, 5, NULL), 0);
+	ck_assert_int_eq(v14->devices(&n), 0);
+	ck_assert_int_eq(n, 0);
+	ck_assert_int_eq(v14->get_gin_properties(&signals), NB_NET_ARGUMENT);
+	ck_assert_int_eq(v14->listen(ctx, 0, h, &l), NB_NET_ARGUMENT);
+	ck_assert_int_eq(v14->connect(ctx, &h, 1, 0, l, &coll),
+			 NB_NET_ARGUMENT);
+	ck_assert_int_eq(v14->finalize(ctx), 0); /* 2.30.7 calls it */
+	ck_assert_int_eq(rma->init(&ctx, 5, NULL), 0);
+	ck_assert_int_eq(rma->devices(&n), 0);
+	ck_assert_int_gt(n, 0);
+	ck_assert_int_eq(rma->finalize(ctx), 0);
+}
+END_TEST
+
+START_TEST(a_vendor_whose_init_fails_is_left_out)
+{
+	void *ctx = NULL;
+	int n = 9;
+
+	set_up(_i);
+	seen->fail_init = NB_NET_SYSTEM;
+	ck_assert_int_eq(rma->init(&ctx, 5, NULL), 0);
+	ck_assert_int_eq(rma->devices(&n), 0);
+	ck_assert_int_eq(n, 0);
+	ck_assert_ptr_null(ctx);
+	/* v15's library has a table of its own for GIN v14 */
+	ck_assert_int_eq(nb_wrapped[NB_WRAPPED_GIN].state,
+			 _i == 15 ? NB_WRAPPED_IN_USE : NB_WRAPPED_LEFT_OUT);
+	ck_assert_int_eq(v14->init(&ctx, 5, NULL), 0);
+	ck_assert_int_eq(v14->devices(&n), 0);
+	ck_assert_int_eq(n, _i == 15 ? 2 : 0);
+}
+END_TEST
+
 START_TEST(a_library_without_gin_is_left_out)
 {
 	void *ctx = NULL;
@@ -202,4 +336,8 @@ UNIT_MAIN("gin_wrapped",
 	  tcase_add_test(tc, its_errors_are_nccls);
 	  tcase_add_test(tc, held_puts_are_posted_in_order);
 	  tcase_add_test(tc, another_device_type_is_passed_through);
+	  tcase_add_test(tc, both_tables_of_a_vendor_are_called_at_once);
+	  tcase_add_loop_test(tc, v14_of_a_vendor_without_it, 2, 4);
+	  tcase_add_loop_test(tc, v14_without_a_device_table_has_no_device, 0, 2);
+	  tcase_add_loop_test(tc, a_vendor_whose_init_fails_is_left_out, 13, 16);
 	  tcase_add_test(tc, a_library_without_gin_is_left_out);)

@@ -36,7 +36,7 @@ static int g_init(void **ctx, uint64_t id, nb_net_logger *log)
 	(void)id, (void)log;
 	seen.inits++;
 	*ctx = &seen;
-	return 0;
+	return seen.fail_init;
 }
 
 static int g_finalize(void *ctx)
@@ -389,3 +389,117 @@ __attribute__((visibility("default"))) TABLE NAME = {
 	.query_last_error = g_query,
 	.finalize = g_finalize,
 };
+
+/* A second table of the same library: a device type that is not the proxy. */
+#if ABI == 15
+static struct coll device_coll;
+static int device_ctx;
+
+static int d_init(void **ctx, uint64_t id, nb_net_logger *log)
+{
+	(void)id, (void)log;
+	seen.device_inits++;
+	*ctx = &device_ctx;
+	return 0;
+}
+
+static int d_finalize(void *ctx)
+{
+	return ctx == &device_ctx ? 0 : 3;
+}
+
+static int d_devices(int *n)
+{
+	*n = 2;
+	return 0;
+}
+
+static int d_signals(struct nb_gin_signals *signals)
+{
+	signals->strong = false;
+	signals->va = true;
+	return 0;
+}
+
+static int d_properties(int dev, void *props)
+{
+	struct nb_net_props_v12 *p = props;
+
+	p->name = (char *)(uintptr_t) "theirs";
+	p->speed = 800000 + dev;
+	p->device_type = 3;
+	return 0;
+}
+
+static int d_listen(void *ctx, int dev, void *handle, void **l)
+{
+	(void)dev;
+	memset(handle, 2, 4);
+	*l = &device_ctx;
+	return ctx == &device_ctx || seen.null_context ? 0 : 3;
+}
+
+static int d_close_listen(void *l)
+{
+	return l == &device_ctx ? 0 : 3;
+}
+
+static int d_connect(void *ctx, void *handles[], int n, int rank, void *l,
+		     void **coll)
+{
+	(void)ctx, (void)n, (void)rank;
+	if (l != &device_ctx || *(char *)handles[0] != 2)
+		return 4;
+	seen.device_connects++;
+	*coll = &device_coll;
+	return 0;
+}
+
+static int d_create(void *coll, struct nb_gin_config_v14 *k, void **ctx,
+		    void **devh)
+{
+	seen.device_contexts = k->ncontexts;
+	seen.backend_version = k->backend_version;
+	seen.rank_stride = k->rank_stride;
+	*ctx = &device_ctx;
+	*devh = &device_ctx;
+	return coll == &device_coll ? 0 : 3;
+}
+
+static int d_destroy(void *ctx)
+{
+	return ctx == &device_ctx ? 0 : 3;
+}
+
+static int d_close(void *coll)
+{
+	seen.device_closes += coll == &device_coll;
+	return 0;
+}
+
+static int d_query(void *ctx, bool *failed)
+{
+	*failed = ctx == &device_ctx;
+	return 0;
+}
+
+extern struct nb_gin_table_v14 ncclGinPlugin_v14;
+__attribute__((
+	visibility("default"))) struct nb_gin_table_v14 ncclGinPlugin_v14 = {
+	.name = "theirs",
+	.init = d_init,
+	.devices = d_devices,
+	.get_gin_properties = d_signals,
+	.get_properties = d_properties,
+	.listen = d_listen,
+	.connect = d_connect,
+	.create_context = d_create,
+	.reg_mr = g_reg,
+	.dereg_mr = g_dereg,
+	.destroy_context = d_destroy,
+	.close_coll = d_close,
+	.close_listen = d_close_listen,
+	.query_last_error = d_query,
+	.finalize = d_finalize,
+};
+#endif

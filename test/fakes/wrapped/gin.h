@@ -11,7 +11,11 @@ struct gin_plugin_seen {
 		deregs, progresses, tests, flushes, gets;
 	int fail_put;	   /* result of the next put; then 0 */
 	int device_type;   /* 0: 2, the proxy's */
+	int fail_init;	   /* result of each init */
 	bool null_context; /* connect got NULL */
+	/* through GIN v14, which has its own objects */
+	unsigned device_inits, device_connects, device_closes;
+	int backend_version, rank_stride, device_contexts;
 	/* puts in order */
 	unsigned nput;
 	struct {
