@@ -67,6 +67,12 @@ static void emit_alux(struct emit *e, enum nb_op op, int dst, int src)
 	emit_insn(e, op, dst, src, 0, 0);
 }
 
+/* @dst += @src */
+static void emit_add(struct emit *e, int dst, int src)
+{
+	emit_alux(e, NB_OP_ADD64_X, dst, src);
+}
+
 static void emit_load(struct emit *e, enum nb_op op, int dst, int src,
 		      int32_t off)
 {
@@ -101,7 +107,7 @@ static void emit_element(struct emit *e, int index, int shift, uint32_t off)
 	emit_alu(e, NB_OP_LSH64_K, index, shift);
 	emit_lddw(e, NB_OP_LDDW_MAP_VALUE, R_AT,
 		  (int64_t)((uint64_t)off << 32));
-	emit_alux(e, NB_OP_ADD64_X, R_AT, index);
+	emit_add(e, R_AT, index);
 }
 
 /* Emit @reg = 1 if the key is above number @i of the node, else 0. */
@@ -124,14 +130,14 @@ static void emit_level(struct emit *e, enum label beyond)
 	emit_compare(e, R6, 3);
 	emit_compare(e, R7, 4);
 	emit_compare(e, R8, 5);
-	emit_alux(e, NB_OP_ADD64_X, R0, R4);
-	emit_alux(e, NB_OP_ADD64_X, R5, R6);
+	emit_add(e, R0, R4);
+	emit_add(e, R5, R6);
 	emit_compare(e, R4, 6);
-	emit_alux(e, NB_OP_ADD64_X, R7, R8);
-	emit_alux(e, NB_OP_ADD64_X, R_NODE, R4);
-	emit_alux(e, NB_OP_ADD64_X, R0, R5);
-	emit_alux(e, NB_OP_ADD64_X, R_NODE, R7);
-	emit_alux(e, NB_OP_ADD64_X, R_NODE, R0);
+	emit_add(e, R7, R8);
+	emit_add(e, R_NODE, R4);
+	emit_add(e, R0, R5);
+	emit_add(e, R_NODE, R7);
+	emit_add(e, R_NODE, R0);
 	emit_jump(e, NB_OP_JGE64_K, R_NODE, e->tree->nnodes, beyond);
 }
 

@@ -90,11 +90,17 @@ static inline bool nb_insn_copies(const struct nb_insn *insn)
 	return (insn->traits & (NB_INSN_MOVE | NB_INSN_SIGNED)) == NB_INSN_MOVE;
 }
 
-/* Return the sum for an instruction with NB_INSN_SUM, or for NB_FN_SUB the
- * difference. */
-static inline uint64_t nb_sum(unsigned fn, uint64_t a, uint64_t b)
+/* Do these traits of an instruction say that it subtracts? */
+static inline bool nb_is_difference(unsigned traits)
 {
-	return fn == NB_FN_SUB ? a - b : a + b;
+	return traits & NB_INSN_SUM && traits & NB_INSN_CANCELS;
+}
+
+/* Return the sum or the difference that an instruction with NB_INSN_SUM makes.
+ */
+static inline uint64_t nb_sum(unsigned traits, uint64_t a, uint64_t b)
+{
+	return nb_is_difference(traits) ? a - b : a + b;
 }
 
 /* Does the instruction load the address of a map, or of a value of a map? */

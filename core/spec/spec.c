@@ -26,6 +26,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #define JUMP NB_INSN_JUMP
 #define FAR NB_INSN_FAR
 #define SUM NB_INSN_SUM
+#define CANCELS NB_INSN_CANCELS
+#define MODULO NB_INSN_MODULO
 
 static const struct nb_insn_spec insns[NB_NOPS] = {
 #define INSN(name, opcode, dst, src, off, imm, kind, fn, width, operand, \

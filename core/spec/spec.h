@@ -89,7 +89,9 @@ enum {
 	NB_INSN_FETCH = 32,
 	NB_INSN_JUMP = 64,
 	NB_INSN_FAR = 128,
-	NB_INSN_SUM = 256
+	NB_INSN_SUM = 256,
+	NB_INSN_CANCELS = 512,
+	NB_INSN_MODULO = 1024
 };
 
 /* A field of the encoding allows any value, or exactly one value. */

@@ -291,6 +291,30 @@ START_TEST(branches_at_4_bits)
 }
 END_TEST
 
+/* A sum with a constant and a field of bits are what the operations give. */
+START_TEST(constants_and_fields)
+{
+	build(4, 250);
+	for (unsigned i = 0; i < nset; i++) {
+		for (unsigned at = 0; at < 4; at++) {
+			range k = nb_range_const(at), b;
+			range sum = nb_range_plus(&set[i].r, (int)at - 4);
+			range shifted =
+				nb_range_alu(NB_FN_RSH, 4, &set[i].r, &k);
+
+			for (unsigned bits = 1; bits <= 4; bits++) {
+				b = nb_range_zext(&shifted, bits);
+				k = nb_range_bits(&set[i].r, at, bits);
+				ck_assert(nb_range_equal(&b, &k));
+			}
+			k = nb_range_const((at + 12) & 15);
+			b = nb_range_alu(NB_FN_ADD, 4, &set[i].r, &k);
+			ck_assert(nb_range_equal(&b, &sum));
+		}
+	}
+}
+END_TEST
+
 /* Larger widths: pairs are this far apart. */
 static const struct {
 	unsigned bits, mixtures, step;
@@ -658,6 +682,7 @@ END_TEST
 
 UNIT_MAIN("verify domains", tcase_add_test(tc, alu_at_4_bits);
 	  tcase_add_test(tc, branches_at_4_bits);
+	  tcase_add_test(tc, constants_and_fields);
 	  tcase_add_loop_test(tc, alu_at_more_bits, 0, 4);
 	  tcase_add_loop_test(tc, branches_at_more_bits, 0, 4);
 	  tcase_add_test(tc, views_agree);

@@ -145,7 +145,7 @@ static void alu(struct nb_path *w, const struct nb_code *ip,
 	if (!wide || s->operand != NB_OPND_IMM || !(s->traits & NB_INSN_SUM))
 		d->exact = -1;
 	else
-		d->add = nb_sum(s->fn, d->add, (uint64_t)ip->imm);
+		d->add = nb_sum(s->traits, d->add, (uint64_t)ip->imm);
 }
 
 static void jump(struct nb_path *w, const struct nb_code *ip,

@@ -133,7 +133,7 @@ void nb_emit_divide(struct nb_jit_ctx *c, uint32_t pc,
 {
 	const struct nb_code *i = &c->code[pc];
 	bool with_sign = row->traits & NB_INSN_SIGNED;
-	bool mod = row->fn == NB_FN_MOD || row->fn == NB_FN_SMOD;
+	bool mod = row->traits & NB_INSN_MODULO;
 	unsigned dst = reg_of(i->dst), by;
 	bool w = row->width == 64;
 	uint64_t k = w ? (uint64_t)i->imm : (uint32_t)i->imm;

@@ -127,7 +127,7 @@ static struct value computed(const struct known *k, const struct nb_code *c,
 		return (struct value){ CONSTANT, (uint32_t)b.v };
 	if (row->traits & NB_INSN_SUM && row->width == 64 &&
 	    a.kind != ANYTHING && b.kind == CONSTANT)
-		return (struct value){ a.kind, nb_sum(row->fn, a.v, b.v) };
+		return (struct value){ a.kind, nb_sum(row->traits, a.v, b.v) };
 	return unknown;
 }
 

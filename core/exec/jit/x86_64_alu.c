@@ -131,7 +131,7 @@ static struct division division_of(const struct nb_code *i,
 		.dst = reg_of(i->dst),
 		.w = row->width == 64,
 		.with_sign = row->traits & NB_INSN_SIGNED,
-		.mod = row->fn == NB_FN_MOD || row->fn == NB_FN_SMOD,
+		.mod = row->traits & NB_INSN_MODULO,
 	};
 }
 

@@ -25,11 +25,18 @@ void nb_stack_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
 	w->cells[frame][cell / 64] |= (uint64_t)1 << cell % 64;
 }
 
+/* Return the number whose bytes @a and @b have between them. */
+static struct nb_range bytes_joined(const struct nb_range *a,
+				    const struct nb_range *b)
+{
+	return nb_range_alu(NB_FN_OR, 64, a, b);
+}
+
 /* Return the cell's four bytes as a number. */
 static struct nb_range cell_range(const struct nb_frame *f, uint32_t c)
 {
-	struct nb_range by = nb_range_const(32), v;
 	struct nb_tnum t = { 0, 0 };
+	struct nb_range v;
 	unsigned narrow;
 
 	if (c >= f->ncells)
@@ -41,17 +48,15 @@ static struct nb_range cell_range(const struct nb_frame *f, uint32_t c)
 	    f->cells[c].reg.kind == NB_REG_SCALAR)
 		return nb_range_zext(&f->cells[c].reg.r, 32);
 	if (f->cells[c].kind == NB_CELL_SPILL8_HI &&
-	    f->cells[c + 1].reg.kind == NB_REG_SCALAR) {
-		v = f->cells[c + 1].reg.r;
-		return nb_range_alu(NB_FN_RSH, 64, &v, &by);
-	}
+	    f->cells[c + 1].reg.kind == NB_REG_SCALAR)
+		return nb_range_bits(&f->cells[c + 1].reg.r, 32, 32);
 	if (f->cells[c].kind != NB_CELL_BYTES && !narrow)
 		return nb_range_u(0, UINT32_MAX);
 	for (unsigned i = narrow; i < 4; i++)
 		if (!(f->cells[c].zero & 1u << i))
 			t.mask |= (uint64_t)0xff << i * 8;
 	v = nb_range_t(t);
-	return narrow ? nb_range_alu(NB_FN_OR, 64, &f->cells[c].reg.r, &v) : v;
+	return narrow ? bytes_joined(&f->cells[c].reg.r, &v) : v;
 }
 
 /* Return the dependencies of everything known about the cell's bytes. */
@@ -315,11 +320,9 @@ static struct nb_range load_number(const struct nb_frame *f, int64_t off,
 		by = nb_range_const(32);
 		hi = cell_range(f, c - 1);
 		hi = nb_range_alu(NB_FN_LSH, 64, &hi, &by);
-		return nb_range_alu(NB_FN_OR, 64, &hi, &v);
+		return bytes_joined(&hi, &v);
 	}
-	by = nb_range_const((uint64_t)(off & 3) * 8);
-	v = nb_range_alu(NB_FN_RSH, 64, &v, &by);
-	return nb_range_zext(&v, size * 8);
+	return nb_range_bits(&v, (unsigned)(off & 3) * 8, size * 8);
 }
 
 /* Return the register that was spilled exactly here, or NULL. */

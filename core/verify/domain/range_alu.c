@@ -201,32 +201,37 @@ static struct iv iv_arsh(struct iv a, struct counts n, unsigned bits)
 	return v;
 }
 
-static struct nb_tnum shift_bits(enum nb_fn fn, struct nb_tnum a,
-				 struct counts n, unsigned bits)
+/* Return the known bits of a shift by a varying count. */
+static struct nb_tnum shift_any(struct nb_tnum a, unsigned bits)
 {
-	uint64_t any = a.value | a.mask;
-	unsigned zeros = any ? (unsigned)__builtin_ctzll(any) : bits;
-
-	if (n.min == n.max) {
-		if (fn == NB_FN_LSH)
-			return nb_tnum_lsh(a, n.min, bits);
-		return fn == NB_FN_RSH ? nb_tnum_rsh(a, n.min)
-				       : nb_tnum_arsh(a, n.min, bits);
-	}
-	/* After a left shift by a varying count, the zeros at the low end
-	 * are known. */
-	if (fn == NB_FN_LSH && zeros + n.min < bits)
-		return (struct nb_tnum){ 0, nb_ones(bits) &
-						    ~nb_ones(zeros + n.min) };
-	if (!any)
+	if (!(a.value | a.mask))
 		return nb_tnum_const(0);
 	return nb_tnum_trunc(nb_tnum_unknown(), bits);
 }
 
-/* Bounds and known bits of one operation at one width. */
+static struct nb_tnum lsh_bits(struct nb_tnum a, struct counts n, unsigned bits)
+{
+	uint64_t any = a.value | a.mask;
+	unsigned zeros = any ? (unsigned)__builtin_ctzll(any) : bits;
+
+	if (n.min == n.max)
+		return nb_tnum_lsh(a, n.min, bits);
+	/* The zeros at the low end are known. */
+	if (zeros + n.min < bits)
+		return (struct nb_tnum){ 0, nb_ones(bits) &
+						    ~nb_ones(zeros + n.min) };
+	return shift_any(a, bits);
+}
+
+/*
+ * Bounds and known bits of one operation at one width. @low: the low half of
+ * the result depends only on the low halves of the operands. @left: the
+ * operation is a left shift.
+ */
 struct both {
 	struct iv v;
 	struct nb_tnum t;
+	bool low, left;
 };
 
 static struct both alu_at(enum nb_fn fn, unsigned bits,
@@ -237,18 +242,24 @@ static struct both alu_at(enum nb_fn fn, unsigned bits,
 		       t = nb_tnum_trunc(b->t, bits);
 	struct nb_tnum any = nb_tnum_trunc(nb_tnum_unknown(), bits);
 	struct counts n = shift_counts(&y, bits);
-	struct both out = { iv_full(bits), any };
+	struct both out = { iv_full(bits), any, false, false };
 
 	switch ((int)fn) {
 	case NB_FN_ADD:
-		return (struct both){ iv_add(x, y, bits),
-				      nb_tnum_trunc(nb_tnum_add(s, t), bits) };
+		out.v = iv_add(x, y, bits);
+		out.t = nb_tnum_trunc(nb_tnum_add(s, t), bits);
+		out.low = true;
+		return out;
 	case NB_FN_SUB:
-		return (struct both){ iv_sub(x, y, bits),
-				      nb_tnum_trunc(nb_tnum_sub(s, t), bits) };
+		out.v = iv_sub(x, y, bits);
+		out.t = nb_tnum_trunc(nb_tnum_sub(s, t), bits);
+		out.low = true;
+		return out;
 	case NB_FN_MUL:
-		return (struct both){ iv_mul(x, y, bits),
-				      nb_tnum_trunc(nb_tnum_mul(s, t), bits) };
+		out.v = iv_mul(x, y, bits);
+		out.t = nb_tnum_trunc(nb_tnum_mul(s, t), bits);
+		out.low = true;
+		return out;
 	case NB_FN_DIV:
 		out.v = iv_div(x, y, bits);
 		return out;
@@ -267,35 +278,36 @@ static struct both alu_at(enum nb_fn fn, unsigned bits,
 		out.t = nb_tnum_and(s, t);
 		lower_u(&out.v.umax, x.umax);
 		lower_u(&out.v.umax, y.umax);
+		out.low = true;
 		return out;
 	case NB_FN_OR:
 		out.t = nb_tnum_or(s, t);
 		raise_u(&out.v.umin, x.umin);
 		raise_u(&out.v.umin, y.umin);
+		out.low = true;
 		return out;
 	case NB_FN_XOR:
 		out.t = nb_tnum_xor(s, t);
+		out.low = true;
 		return out;
 	case NB_FN_LSH:
-		return (struct both){ iv_lsh(x, n, bits),
-				      shift_bits(fn, s, n, bits) };
+		out.v = iv_lsh(x, n, bits);
+		out.t = lsh_bits(s, n, bits);
+		out.left = true;
+		return out;
 	case NB_FN_RSH:
-		return (struct both){ iv_rsh(x, n, bits),
-				      shift_bits(fn, s, n, bits) };
+		out.v = iv_rsh(x, n, bits);
+		out.t = n.min == n.max ? nb_tnum_rsh(s, n.min)
+				       : shift_any(s, bits);
+		return out;
 	case NB_FN_ARSH:
-		return (struct both){ iv_arsh(x, n, bits),
-				      shift_bits(fn, s, n, bits) };
+		out.v = iv_arsh(x, n, bits);
+		out.t = n.min == n.max ? nb_tnum_arsh(s, n.min, bits)
+				       : shift_any(s, bits);
+		return out;
 	default:
 		return out;
 	}
-}
-
-/* Does the low half of the result depend only on the low halves of the
- * operands? */
-static bool half_alone(enum nb_fn fn)
-{
-	return fn == NB_FN_ADD || fn == NB_FN_SUB || fn == NB_FN_MUL ||
-	       fn == NB_FN_AND || fn == NB_FN_OR || fn == NB_FN_XOR;
 }
 
 /* Bound the results of a left shift: the low half if the count is less than
@@ -413,9 +425,9 @@ static struct nb_range binary(enum nb_fn fn, unsigned bits,
 	if (bits != NB_WHOLE)
 		return zext_of(x);
 	r = from_views(x.t, x.v, iv_full(NB_HALF));
-	if (half_alone(fn))
+	if (x.low)
 		set_half(&r, alu_at(fn, NB_HALF, a, b).v);
-	else if (fn == NB_FN_LSH)
+	else if (x.left)
 		lsh_halves(&r, a, b);
 	return synced(r);
 }
@@ -492,4 +504,22 @@ NB_DOM_FN struct nb_range nb_range_alu(enum nb_fn fn, unsigned bits,
 	default:
 		return binary(fn, bits, a, b);
 	}
+}
+
+NB_DOM_FN struct nb_range nb_range_plus(const struct nb_range *a, int64_t k)
+{
+	struct nb_range b = nb_range_const((uint64_t)k & nb_ones(NB_WHOLE));
+
+	return binary(NB_FN_ADD, NB_WHOLE, a, &b);
+}
+
+NB_DOM_FN struct nb_range nb_range_bits(const struct nb_range *a, unsigned at,
+					unsigned bits)
+{
+	struct counts n = { at, at };
+	struct nb_range r = synced(from_views(nb_tnum_rsh(a->t, at),
+					      iv_rsh(whole(a), n, NB_WHOLE),
+					      iv_full(NB_HALF)));
+
+	return nb_range_zext(&r, bits);
 }

@@ -15,6 +15,13 @@ NB_DOM_FN struct nb_range nb_range_alu(enum nb_fn fn, unsigned bits,
 				       const struct nb_range *a,
 				       const struct nb_range *b);
 
+/* Return @a plus @k, which wraps. */
+NB_DOM_FN struct nb_range nb_range_plus(const struct nb_range *a, int64_t k);
+/* Return @bits bits of @a from bit @at on, zero-extended: a logical shift by
+ * @at, which is below the width, then nb_range_zext. */
+NB_DOM_FN struct nb_range nb_range_bits(const struct nb_range *a, unsigned at,
+					unsigned bits);
+
 /* Return the low @bits of @a, zero- or sign-extended to the whole width. */
 NB_DOM_FN struct nb_range nb_range_zext(const struct nb_range *a,
 					unsigned bits);

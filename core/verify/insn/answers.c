@@ -19,13 +19,11 @@ static int answer_of(const struct nb_env *env, const struct nb_field_spec *f)
 static struct nb_range stored(const struct at *a, const struct nb_need *n,
 			      const struct nb_field_spec *f, int64_t off)
 {
-	struct nb_range by = nb_range_const(((uint64_t)(f->off - off)) * 8);
 	struct nb_range v = nb_range_const((uint64_t)a->insn->imm);
 
 	if (n->value >= 0)
 		v = reg(a, n->value)->r;
-	v = nb_range_alu(NB_FN_RSH, 64, &v, &by);
-	v = nb_range_zext(&v, f->size * 8);
+	v = nb_range_bits(&v, (unsigned)(f->off - off) * 8, f->size * 8);
 	return *f->type == 'i' ? nb_range_sext(&v, f->size * 8) : v;
 }
 

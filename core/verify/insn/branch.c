@@ -15,16 +15,15 @@ struct linked {
 static void refine_linked(void *arg, struct nb_reg *r)
 {
 	struct linked *l = arg;
-	struct nb_range by, v;
+	struct nb_range was, v;
 
 	if (r == l->to || r->kind != NB_REG_SCALAR || r->id != l->to->id)
 		return;
-	by = nb_range_const((uint64_t)((int64_t)r->delta - l->to->delta));
-	v = nb_range_alu(NB_FN_ADD, 64, &l->to->r, &by);
-	by = r->r;
+	v = nb_range_plus(&l->to->r, (int64_t)r->delta - l->to->delta);
+	was = r->r;
 	if (!nb_range_meet(&r->r, &r->r, &v))
 		l->impossible = true;
-	else if (!nb_range_equal(&by, &r->r))
+	else if (!nb_range_equal(&was, &r->r))
 		r->deps |= l->to->deps;
 }
 

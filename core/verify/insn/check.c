@@ -87,7 +87,7 @@ static int pointer_operand(const struct at *a, int number)
 static int check_pointers(const struct at *a, bool dst_ptr, bool src_ptr)
 {
 	const struct nb_insn *insn = a->insn;
-	const bool minus = insn->fn == NB_FN_SUB;
+	const bool minus = nb_is_difference(insn->traits);
 	int ptr = dst_ptr ? insn->dst : insn->src;
 	struct nb_range by;
 	int rc;

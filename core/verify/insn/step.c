@@ -125,7 +125,7 @@ static bool shift_link(const struct nb_insn *insn, struct nb_reg *v,
 	if (!v->id || insn->width != 64 || insn->operand == NB_OPND_REG ||
 	    !(insn->traits & NB_INSN_SUM) || c < INT32_MIN || c > INT32_MAX)
 		return false;
-	d = (int64_t)nb_sum(insn->fn, (uint64_t)d, (uint64_t)c);
+	d = (int64_t)nb_sum(insn->traits, (uint64_t)d, (uint64_t)c);
 	if (d < INT32_MIN || d > INT32_MAX)
 		return false;
 	v->delta = (int32_t)d;
@@ -152,8 +152,7 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		env->noted[pc] |= NB_NOTED_ZERO;
 	v.r = nb_range_alu(insn->fn, insn->width, &a.r, &b.r);
 	/* x ^ x and x - x are 0 for any x, and carry no label of it. */
-	zero = (insn->fn == NB_FN_XOR || insn->fn == NB_FN_SUB) &&
-	       nb_same_number(insn, &a, &b);
+	zero = insn->traits & NB_INSN_CANCELS && nb_same_number(insn, &a, &b);
 	if (zero) {
 		v = nb_reg_scalar(nb_range_const(0));
 	} else {

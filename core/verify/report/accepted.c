@@ -59,8 +59,8 @@ static void add_divisor(struct notes *to, uint32_t pc)
 
 	if (in->traits & NB_INSN_DIVIDE && env->noted[pc] & NB_NOTED_ZERO)
 		add(to,
-		    in->fn == NB_FN_MOD ? NB_NOTE_ZERO_MODULUS
-					: NB_NOTE_ZERO_DIVISOR,
+		    in->traits & NB_INSN_MODULO ? NB_NOTE_ZERO_MODULUS
+						: NB_NOTE_ZERO_DIVISOR,
 		    &(struct nb_refusal){ .pc = pc,
 					  .text = in->operand == NB_OPND_IMM
 							  ? "is"

@@ -24,8 +24,7 @@ static const char *ctx_place(struct nb_env *env, const struct nb_range *off)
 static const char *ctx_place_of(struct nb_env *env, const struct nb_reg *r,
 				const struct nb_insn *in)
 {
-	struct nb_range by = nb_range_const((uint64_t)(int64_t)in->off);
-	struct nb_range off = nb_range_alu(NB_FN_ADD, 64, &r->r, &by);
+	struct nb_range off = nb_range_plus(&r->r, in->off);
 
 	return ctx_place(env, &off);
 }
@@ -242,8 +241,7 @@ const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
 static const char *local_load(struct nb_env *env, const struct nb_reg *r,
 			      const struct nb_insn *in)
 {
-	struct nb_range by = nb_range_const((uint64_t)(int64_t)in->off);
-	struct nb_range off = nb_range_alu(NB_FN_ADD, 64, &r->r, &by);
+	struct nb_range off = nb_range_plus(&r->r, in->off);
 	const char *place = nb_say_place(env, r, &off);
 
 	if (r->kind == NB_REG_CTX)

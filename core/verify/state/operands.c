@@ -6,9 +6,7 @@
 
 struct nb_range nb_access_offset(const struct nb_reg *r, int32_t off)
 {
-	struct nb_range by = nb_range_const((uint64_t)(int64_t)off);
-
-	return nb_range_alu(NB_FN_ADD, 64, &r->r, &by);
+	return nb_range_plus(&r->r, off);
 }
 
 uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,

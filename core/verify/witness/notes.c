@@ -167,7 +167,7 @@ static const char *computed(const struct nb_trail *t, uint32_t i,
 	a = value(t, i, in->dst, depth + 1);
 	if (!*a || !*b || nb_reg_is_pointer(&nb_trail_at(t, i)->regs[in->dst]))
 		return "";
-	if (in->fn == NB_FN_LSH && in->operand == NB_OPND_IMM &&
+	if (!strcmp(op, "<<") && in->operand == NB_OPND_IMM &&
 	    (uint64_t)in->imm < 31)
 		return nb_say(t->env, "%s * %d", operand(t->env, a),
 			      1 << in->imm);
