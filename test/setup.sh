@@ -6,6 +6,7 @@
 # right to install: print the one line to run, exit 69. The group promtool is
 # the two programs of the package prometheus, which would start a server: they
 # are unpacked into build/tools, and their tests are skipped where they are missing.
+# In the same way slurm is Slurm's daemons and commands, and kubectl that program.
 # The group vm is the guest of test/vm, unpacked into build/vm.
 set -u
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev libgnutls28-dev libsodium-dev"
@@ -33,10 +34,34 @@ get_promtool() {
 	)
 }
 
+# unpack FOLDER PACKAGE...: packages and what they need that this machine lacks,
+# into build/tools/FOLDER; nothing is installed.
+unpack() {
+	tools=$(dirname "$0")/../build/tools/$1
+	[ -e "$tools" ] && return
+	shift
+	[ -n "${updated:-}" ] || [ "$(id -u)" -ne 0 ] || apt-get update -qq
+	updated=yes
+	echo "unpacking the Debian packages $*"
+	(
+		mkdir -p "$tools.new" && tools=$(cd "$tools.new" && pwd) &&
+			dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT && cd "$dir" &&
+			apt-get install -s --no-install-recommends "$@" >plan &&
+			apt-get download -qq $(awk '/^Inst / { print $2 }' plan) 2>log &&
+			for deb in *.deb; do dpkg-deb -x "$deb" "$tools" || exit; done &&
+			mv "$tools" "${tools%.new}"
+	)
+}
+
 want=
 for group in "$@"; do
 	if [ "$group" = promtool ]; then
 		get_promtool || echo "promtool cannot be had: what asks it is skipped"
+		continue
+	fi
+	if [ "$group" = slurm ] || [ "$group" = kubectl ]; then
+		if [ "$group" = slurm ]; then set_of="slurmctld slurmd slurm-client munge"; else set_of=kubernetes-client; fi
+		unpack "$group" $set_of || echo "$group cannot be had: what asks it is skipped"
 		continue
 	fi
 	if [ "$group" = vm ]; then

@@ -81,6 +81,9 @@ ok "a job that comes again: 200" $?
 # ---- Prometheus ----
 prometheus=$(tool prometheus)
 if [ -n "$prometheus" ]; then
+	status 0 "a policy" -J one policy load "$B/policies/size_aware.policy"
+	status 0 "decides" -J one policy use size_aware
+	status 0 "and its runs are timed" -J one policy time on
 	cat >prometheus.yml <<-Y
 		global: { scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s }
 		rule_files: [$M/alerts.yml]

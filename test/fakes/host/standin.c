@@ -36,6 +36,9 @@
 // --contend: times are multiplied by the number in FILE, read before each loop:
 // somebody else on the links.
 //
+// --rank R --meet FILE: this process is rank R alone; a launcher starts the
+// others with the same FILE.
+//
 // --rank-env: one process of --procs begins with another environment.
 // --hang: ranks that took different decisions stand still until SIGTERM, as
 // real ones do, in place of ending.
@@ -44,6 +47,7 @@
 // Exit status: 0; 1 a call failed; 3 ranks took different decisions (real
 // GPUs would hang); 64 usage.
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -52,6 +56,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -76,6 +81,7 @@ struct answer {
 /* Shared by all ranks, threads or processes. */
 struct meeting {
 	pthread_barrier_t all;
+	bool made; /* the barrier is there */
 	volatile int stop, failed, diverged, hung;
 	/* atomic: decisions; those in which the rank slept, and the longest */
 	uint64_t decisions, waits, longest_ns;
@@ -452,7 +458,7 @@ static int create(struct rank *me, uint64_t id)
 			return 1;
 	}
 	/* NCCL's own node barrier, which follows the tuner's init */
-	if (opt.procs || opt.threads)
+	if (opt.procs || opt.threads || opt.meet)
 		pthread_barrier_wait(&meet->all);
 	return 0;
 }
@@ -584,9 +590,45 @@ static int processes(void)
 	return bad;
 }
 
-int main(int argc, char **argv)
+static void make_barrier(struct meeting *m)
 {
 	pthread_barrierattr_t attr;
+
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&m->all, &attr, (unsigned)opt.ranks);
+	m->made = true;
+}
+
+/* Ranks that a launcher starts meet in a file; the first of them makes it. */
+static struct meeting *meet_others(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct meeting *m = MAP_FAILED;
+
+	if (fd >= 0 && !flock(fd, LOCK_EX) && !ftruncate(fd, sizeof(*m)))
+		m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED,
+			 fd, 0);
+	if (m != MAP_FAILED && !m->made)
+		make_barrier(m);
+	if (fd >= 0) {
+		/* the mapping holds the file open, and so would the lock stay
+		 */
+		flock(fd, LOCK_UN);
+		close(fd);
+	}
+	return m;
+}
+
+static int run_ranks(void)
+{
+	if (opt.meet)
+		return work(opt.rank, 1);
+	return opt.procs ? processes() : work(0, opt.ranks);
+}
+
+int main(int argc, char **argv)
+{
 	int rc;
 
 	if (!standin_options(argc, argv)) {
@@ -598,16 +640,16 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	standin_label(NULL);
-	meet = mmap(NULL, sizeof(*meet), PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	meet = opt.meet ? meet_others(opt.meet)
+			: mmap(NULL, sizeof(*meet), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (meet == MAP_FAILED)
 		return 1;
-	pthread_barrierattr_init(&attr);
-	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	pthread_barrier_init(&meet->all, &attr, (unsigned)opt.ranks);
+	if (!opt.meet)
+		make_barrier(meet);
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
-	rc = opt.procs ? processes() : work(0, opt.ranks);
+	rc = run_ranks();
 	replay_close(opt.table);
 	if (opt.stalls)
 		fprintf(stderr,

@@ -23,6 +23,8 @@ struct standin_opts {
 	char *rank_env[MAX_ENV];
 	int nrank_env;
 	const char *report, *contend;
+	const char *meet; /* NULL: all ranks are ours; else we are rank @rank */
+	int rank;
 	struct replay *table;
 	struct odd {
 		int rank, every; /* 0: nothing odd */

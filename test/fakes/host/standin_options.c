@@ -143,6 +143,10 @@ static bool option(const char *o, char *v)
 		opt.noise = atof(v) / 100;
 	else if (!strcmp(o, "rank-us"))
 		opt.rank_us = atof(v);
+	else if (!strcmp(o, "rank"))
+		opt.rank = atoi(v);
+	else if (!strcmp(o, "meet"))
+		opt.meet = v;
 	else if (!strcmp(o, "report"))
 		opt.report = v;
 	else if (!strcmp(o, "table"))
@@ -156,6 +160,9 @@ void standin_usage(FILE *f)
 	      "library\n"
 	      "  --ranks N        ranks of the job (8)\n"
 	      "  --procs          one process a rank; --threads: one thread\n"
+	      "  --rank R --meet FILE   be rank R alone: others start the "
+	      "other ranks, with\n"
+	      "                   the same FILE, which is made\n"
 	      "  --nodes N        nodes that NCCL is told of (1)\n"
 	      "  --comms N        communicators, one after the other (1)\n"
 	      "  --groups N       communicators at once (1)\n"
@@ -203,6 +210,7 @@ bool standin_options(int argc, char **argv)
 		{ "table", 1, NULL, 'x' },	{ "contend", 1, NULL, 'x' },
 		{ "noise", 1, NULL, 'x' },	{ "rank-us", 1, NULL, 'x' },
 		{ "rank-env", 1, NULL, 'x' },	{ "probe", 1, NULL, 'x' },
+		{ "rank", 1, NULL, 'x' },	{ "meet", 1, NULL, 'x' },
 		{ "calls-only", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
 		{ "threads", 0, NULL, 't' },	{ "no-nvls", 0, NULL, 'n' },
 		{ "hang", 0, NULL, 'h' },	{ "stalls", 0, NULL, 'l' },
@@ -225,7 +233,8 @@ bool standin_options(int argc, char **argv)
 	}
 	if (opt.split)
 		opt.groups = 2;
-	return optind == argc && opt.ranks > 0 && opt.groups > 0 &&
+	return optind == argc && opt.rank >= 0 && opt.rank < opt.ranks &&
+	       opt.ranks > 0 && opt.groups > 0 &&
 	       opt.ranks * opt.groups <= MAX_RANKS && opt.nodes > 0 &&
 	       opt.abi && opt.factor > 1 && opt.ahead > 0 && opt.ahead < RING &&
 	       opt.min > 0;
