@@ -7,10 +7,10 @@
  */
 /* The columns are name, type, access, label, unit, doc and source. */
 FIELD(name,           struct ncclbpf_text64,  IN,    LOCAL,    "",    "the variable's name",                                         "getEnv name")
-FIELD(value,          struct ncclbpf_text128, IN,    LOCAL,    "",    "its value, overridden or the process's; cut to 127 characters", "getenv, env set")
-FIELD(length,         uint32_t,               IN,    LOCAL,    "B",   "characters of the whole value; 0 where it is not set too",    "getenv, env set")
+FIELD(value,          struct ncclbpf_text128, IN,    LOCAL,    "",    "value of the variable, overridden or from the environment, cut to 127 characters", "getenv, env set")
+FIELD(length,         uint32_t,               IN,    LOCAL,    "B",   "length of the whole value in characters; 0 also if the variable is not set", "getenv, env set")
 FIELD(is_set,         uint32_t,               IN,    LOCAL,    "1",   "1: the variable is set",                                      "getenv, env set")
-FIELD(answer,         uint32_t,               OUT,   LOCAL,    "1",   "0: as it is, 1: NCCL gets answer0 to answer7, 2: NCCL finds it not set", "becomes getEnv's result")
+FIELD(answer,         uint32_t,               OUT,   LOCAL,    "1",   "0: NCCL gets the value unchanged, 1: NCCL gets answer0 to answer7, 2: NCCL finds the variable not set", "becomes getEnv's result")
 FIELD(pad,            uint32_t,               IN,    LOCAL,    "",    "0",                                                           "")
 FIELD(answer0,        uint64_t,               OUT,   LOCAL,    "",    "characters 0 to 7 of the new value",                          "becomes getEnv's result")
 FIELD(answer1,        uint64_t,               OUT,   LOCAL,    "",    "characters 8 to 15",                                          "becomes getEnv's result")

@@ -15,10 +15,10 @@ FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes of all of them
 FIELD(in_puts,        uint64_t, IN,    LOCAL,    "1",      "puts that arrived", "the transport")
 FIELD(in_signals,     uint64_t, IN,    LOCAL,    "1",      "signals that arrived", "the transport")
 FIELD(in_bytes,       uint64_t, IN,    LOCAL,    "B",      "bytes that arrived", "the transport")
-FIELD(held,           uint64_t, IN,    LOCAL,    "1",      "operations that programs held back", "the plugin")
+FIELD(held,           uint64_t, IN,    LOCAL,    "1",      "number of operations that programs held back", "the plugin")
 FIELD(rank,           uint32_t, IN,    LOCAL,    "1",      "our rank", "connect rank")
 FIELD(nranks,         uint32_t, IN,    LOCAL,    "1",      "ranks of the collComm", "connect nranks")
 FIELD(errors,         uint32_t, IN,    LOCAL,    "1",      "operations that failed", "the plugin")
-FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "operations that are not done", "the plugin")
+FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "number of unfinished operations", "the plugin")
 
 #undef FIELD

@@ -15,6 +15,6 @@ FIELD(nranks,         uint32_t, IN,    LOCAL,    "1",      "ranks of the collCom
 FIELD(dev,            uint32_t, IN,    LOCAL,    "1",      "device", "listen dev")
 FIELD(speed,          uint32_t, IN,    LOCAL,    "Mbit/s", "speed of the device", "getProperties speed")
 FIELD(done,           uint32_t, IN,    LOCAL,    "1",      "1: connected; 0: before", "connect")
-FIELD(traffic_class,  int32_t,  OUT,   LOCAL,    "1",      "traffic class wanted, before connecting; -1: no opinion", "GIN config")
+FIELD(traffic_class,  int32_t,  OUT,   LOCAL,    "1",      "traffic class to request before connecting; -1: no opinion", "GIN config")
 
 #undef FIELD

@@ -10,11 +10,11 @@ FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "its life", "the plug
 FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection or listener", "the plugin")
 FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known", "the transport")
 FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "number of the connection, equal at both ends; 0: not known", "the transport")
-FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes of its requests that are done", "the plugin")
+FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes of the finished requests",      "the plugin")
 FIELD(requests,       uint64_t, IN,    LOCAL,    "1",      "its requests", "the plugin")
 FIELD(errors,         uint32_t, IN,    LOCAL,    "1",      "calls on it that failed", "the plugin")
-FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "requests that are not done", "the plugin")
-FIELD(kind,           uint32_t, IN,    LOCAL,    "1",      "0: receiving, 1: sending, 2: a listener", "the plugin")
+FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "number of unfinished requests", "the plugin")
+FIELD(kind,           uint32_t, IN,    LOCAL,    "1",      "0: a receiving connection, 1: a sending connection, 2: a listener", "the plugin")
 FIELD(dev,            uint32_t, IN,    LOCAL,    "1",      "device", "connect or listen dev")
 
 #undef FIELD

@@ -12,7 +12,7 @@ FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "number of the connec
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes to send", "isend size")
 FIELD(request,        uint64_t, IN,    LOCAL,    "1",      "number of the request on its connection, from 0", "the plugin")
 FIELD(tag,            uint32_t, IN,    LOCAL,    "1",      "NCCL's tag", "isend tag")
-FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "requests of the connection that are not done, this one included", "the plugin")
+FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "unfinished requests of the connection, including this one",       "the plugin")
 FIELD(dev,            uint32_t, IN,    LOCAL,    "1",      "device", "connect dev")
 FIELD(speed,          uint32_t, IN,    LOCAL,    "Mbit/s", "speed of the device", "getProperties speed")
 

@@ -7,19 +7,19 @@
 /* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known (before v11)", "net init commId")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
-FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "since the request was posted; 0: not known (a program came in between)", "the plugin")
+FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "time since the request was posted; 0: not known (the program was added later)", "the plugin")
 FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection", "the plugin")
 FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (a wrapped plugin)", "the transport")
 FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "number of the connection, equal at both ends; 0: not known", "the transport")
-FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes sent or received, all buffers", "isend size, test sizes")
+FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes sent or received in all buffers", "isend size, test sizes")
 FIELD(request,        uint64_t, IN,    LOCAL,    "1",      "number of the request on its connection, from 0", "the plugin")
 FIELD(tag,            uint32_t, IN,    LOCAL,    "1",      "NCCL's tag", "isend tag, irecv tags")
-FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "requests of the connection that are not done yet", "the plugin")
+FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "unfinished requests of the connection",            "the plugin")
 FIELD(polls,          uint32_t, IN,    LOCAL,    "1",      "how often NCCL asked", "the plugin")
 FIELD(kind,           uint32_t, IN,    LOCAL,    "1",      "0: receive, 1: send, 2: flush", "the plugin")
 FIELD(dev,            uint32_t, IN,    LOCAL,    "1",      "device", "connect or listen dev")
 FIELD(speed,          uint32_t, IN,    LOCAL,    "Mbit/s", "speed of the device", "getProperties speed")
-FIELD(error,          int32_t,  IN,    LOCAL,    "1",      "0, or NCCL's result code of a failure", "test")
+FIELD(error,          int32_t,  IN,    LOCAL,    "1",      "0: success, or NCCL's result code of the failure", "test")
 FIELD(spare,          uint32_t, IN,    LOCAL,    "1",      "0", "-")
 
 #undef FIELD

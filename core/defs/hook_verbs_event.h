@@ -5,11 +5,11 @@
  * rules: core/defs/hook_verbs_qp.h.
  */
 /* The columns are name, type, access, label, unit, and doc with its source. */
-FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "0: verbs know no communicator", "-")
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "always 0, because verbs know no communicator", "-")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(device,         uint32_t, IN,    LOCAL,    "1",      "number of the opened adapter in this process, from 0", "ibv_open_device")
-FIELD(event,          uint32_t, IN,    LOCAL,    "1",      "1 QP fatal, 2 and 3 QP request or access error, 8 device fatal, 9 port active, 10 port down, 18 GID changed, others as in verbs", "ibv_async_event event_type")
-FIELD(qp,             uint32_t, IN,    LOCAL,    "1",      "number of its queue pair; 0: it is not about one", "ibv_async_event element.qp")
-FIELD(port,           uint32_t, IN,    LOCAL,    "1",      "number of its port; 0: it is not about one", "ibv_async_event element.port_num")
+FIELD(event,          uint32_t, IN,    LOCAL,    "1",      "type: 1 QP fatal, 2 and 3 QP request or access error, 8 device fatal, 9 port active, 10 port down, 18 GID changed, others as in verbs", "ibv_async_event event_type")
+FIELD(qp,             uint32_t, IN,    LOCAL,    "1",      "number of the queue pair concerned; 0: none",      "ibv_async_event element.qp")
+FIELD(port,           uint32_t, IN,    LOCAL,    "1",      "number of the port concerned; 0: none",      "ibv_async_event element.port_num")
 
 #undef FIELD

@@ -5,19 +5,19 @@
  * core/defs/hook_verbs_qp.h.
  */
 /* The columns are name, type, access, label, unit, and doc with its source. */
-FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "0: verbs know no communicator", "-")
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "always 0, because verbs know no communicator", "-")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "when the call began, CLOCK_MONOTONIC", "the plugin")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "how long the call took", "the plugin")
-FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "of all work requests posted", "ibv_sge length")
+FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes of all posted work requests", "ibv_sge length")
 FIELD(device,         uint32_t, IN,    LOCAL,    "1",      "number of the opened adapter in this process, from 0", "ibv_open_device")
 FIELD(qp,             uint32_t, IN,    LOCAL,    "1",      "number of the queue pair", "ibv_qp qp_num")
 FIELD(send,           uint32_t, IN,    LOCAL,    "1",      "1: to the send queue, 0: to the receive queue", "the plugin")
-FIELD(opcode,         uint32_t, IN,    LOCAL,    "1",      "of the first: 0 RDMA WRITE, 1 with immediate, 2 SEND, 3 with immediate, 4 RDMA READ, 5 and 6 atomics; 0 for receives", "ibv_send_wr opcode")
-FIELD(requests,       uint32_t, IN,    LOCAL,    "1",      "work requests that were posted", "ibv_send_wr next")
-FIELD(signaled,       uint32_t, IN,    LOCAL,    "1",      "of them with a completion of their own", "ibv_send_wr send_flags")
-FIELD(inlined,        uint32_t, IN,    LOCAL,    "1",      "of them with their data inline", "ibv_send_wr send_flags")
+FIELD(opcode,         uint32_t, IN,    LOCAL,    "1",      "operation of the first work request: 0 RDMA WRITE, 1 with immediate, 2 SEND, 3 with immediate, 4 RDMA READ, 5 and 6 atomics; 0 for receives", "ibv_send_wr opcode")
+FIELD(requests,       uint32_t, IN,    LOCAL,    "1",      "number of work requests that were posted", "ibv_send_wr next")
+FIELD(signaled,       uint32_t, IN,    LOCAL,    "1",      "posted work requests that have a completion of their own", "ibv_send_wr send_flags")
+FIELD(inlined,        uint32_t, IN,    LOCAL,    "1",      "posted work requests with inline data", "ibv_send_wr send_flags")
 FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "work requests of this queue without a completion yet", "the plugin")
-FIELD(error,          int32_t,  IN,    LOCAL,    "1",      "0, or the errno of a call that failed: requests counts those before", "ibv_post_send")
+FIELD(error,          int32_t,  IN,    LOCAL,    "1",      "0: success, or the errno of the failed call; requests then counts only the requests before the failure", "ibv_post_send")
 FIELD(spare,          uint32_t, IN,    LOCAL,    "1",      "0", "-")
 
 #undef FIELD

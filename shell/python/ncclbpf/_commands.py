@@ -51,7 +51,7 @@ class Policy:
 
     def remove(self, name: object, *, comm: Optional[str] = None,
                if_generation: Optional[int] = None) -> Data:
-        """Decide without that policy from a fence on; the others stay."""
+        """Stop using a policy from a fence on; the others stay."""
         return self._change(line("policy remove", name, comm=comm, if_generation=if_generation))
 
     def move(self, name: object, *, before: Optional[str] = None,
@@ -62,7 +62,8 @@ class Policy:
                                  comm=comm, if_generation=if_generation))
 
     def undo(self, *, to: Optional[int] = None, if_generation: Optional[int] = None) -> Data:
-        """Return to the generation before, or to generation N of policy history, at a fence."""
+        """Return to the previous generation, or to generation N of policy history, at a
+        fence."""
         return self._change(line("policy undo", to=to, if_generation=if_generation))
 
     def history(self) -> Data:
