@@ -38,6 +38,8 @@ CMD(MAP_SET,        "map set",         "MAP KEY VALUE... [flags=any|new|old] [at
 CMD(MAP_REMOVE,     "map remove",      "MAP KEY... [if_generation=N] [commit=no]",                  2, 64, CONTROL, "Remove elements; a coherent map drops all of them at one fence")
 CMD(MAP_LOAD,       "map load",        "MAP [flags=any|new|old] [if_generation=N] [commit=no]",     1, 1, CONTROL, "Store and remove the elements in the accompanying file descriptor; a coherent map changes at one fence")
 CMD(MAP_POP,        "map pop",         "MAP [count=N] [follow=yes]",              1, 1, CONTROL, "Take the next values out of a queue, stack or ring buffer")
+CMD(MAP_ATTACH,     "map attach",      "MAP",                                     1, 1, CONTROL, "Show the memory of the accompanying file descriptor in the host maps of this name, also those of policies loaded later")
+CMD(MAP_DETACH,     "map detach",      "MAP",                                     1, 1, CONTROL, "Show zeroes again in the host maps of this name")
 CMD(CONTROLLER_STATUS, "controller status", "",                                   0, 0, OBSERVE, "Show who runs the controllers of this host, their runs and changes, and the last error")
 CMD(CONTROLLER_PAUSE, "controller pause", "",                                     0, 0, CONTROL, "Run no controllers in this job until controller resume")
 CMD(CONTROLLER_RESUME, "controller resume", "",                                   0, 0, CONTROL, "Run controllers again")

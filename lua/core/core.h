@@ -31,6 +31,9 @@ void nb_lua_policy_limits(struct nb_policy_opts *opts);
 /* Push a buffer that the collector frees, also after an error is raised. */
 struct nb_buf *nb_lua_buf(lua_State *L, size_t limit);
 
+/* The descriptor that the userdata at @index holds; -1: another value. */
+int nb_lua_descriptor(lua_State *L, int index);
+
 /* Names of the metatables of error tables and of boxed unsigned numbers. */
 #define NB_LUA_ERROR "ncclbpf.error"
 #define NB_LUA_U64 "ncclbpf.u64"
@@ -74,6 +77,7 @@ int nb_lua_interrupted(lua_State *L);
 /* Each file's part of the module; the table is at the top of the stack. */
 void nb_lua_open_json(lua_State *L);
 void nb_lua_open_socket(lua_State *L);
+void nb_lua_open_descriptor(lua_State *L);
 void nb_lua_open_btf(lua_State *L);
 void nb_lua_open_image(lua_State *L);
 void nb_lua_open_sys(lua_State *L);

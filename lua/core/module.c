@@ -286,6 +286,7 @@ __attribute__((visibility("default"))) int luaopen_ncclbpf_core(lua_State *L)
 	open_types(L);
 	nb_lua_open_json(L);
 	nb_lua_open_socket(L);
+	nb_lua_open_descriptor(L);
 	nb_lua_open_btf(L);
 	nb_lua_open_image(L);
 	nb_lua_open_sys(L);

@@ -260,16 +260,18 @@ static int send_all(struct conn *c, const char *p, size_t size, int fd,
 	return 0;
 }
 
-/* conn:send(line, timeout[, object]) -> true | nil, err */
+/* conn:send(line, timeout[, object]) -> true | nil, err
+ * @object: bytes, sent as a sealed memory file, or a descriptor */
 static int conn_send(lua_State *L)
 {
 	struct conn *c = to_conn(L);
 	size_t size, object_size = 0;
 	const char *object, *line = luaL_checklstring(L, 2, &size);
 	double timeout = luaL_checknumber(L, 3);
-	int rc, fd = -1;
+	int rc, shared, fd = -1;
 
-	object = luaL_optlstring(L, 4, NULL, &object_size);
+	shared = nb_lua_descriptor(L, 4);
+	object = shared < 0 ? luaL_optlstring(L, 4, NULL, &object_size) : NULL;
 	if (memchr(line, '\n', size) || size >= 65536)
 		return nb_lua_failf(L, NB_E_ARG,
 				    "a request is one line of at most 65535 "
@@ -291,7 +293,7 @@ static int conn_send(lua_State *L)
 					    strerror(errno));
 	}
 	line = lua_tolstring(L, -1, &size);
-	rc = send_all(c, line, size, fd, timeout);
+	rc = send_all(c, line, size, object ? fd : shared, timeout);
 	if (fd >= 0)
 		close(fd);
 	if (rc == 1)

@@ -52,6 +52,8 @@ static const struct {
 	[NB_CMD_MAP_REMOVE] = { nb_cmd_map_remove, FREE },
 	[NB_CMD_MAP_LOAD] = { nb_cmd_map_load, FREE },
 	[NB_CMD_MAP_POP] = { nb_cmd_map_pop, FREE },
+	[NB_CMD_MAP_ATTACH] = { nb_cmd_map_attach, FREE },
+	[NB_CMD_MAP_DETACH] = { nb_cmd_map_detach, FREE },
 	[NB_CMD_CHANGE_STATUS] = { nb_cmd_change_status, FREE },
 	[NB_CMD_CHANGE_CHECK] = { nb_cmd_change_check, FREE },
 	[NB_CMD_CHANGE_COMMIT] = { nb_cmd_change_commit, FREE },

@@ -13,6 +13,7 @@
 #include "plugin/comm/comm.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/history.h"
+#include "plugin/policies/host.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
@@ -247,6 +248,7 @@ static int hold_policy(struct nb_policy *p, const char *name,
 	memset(*out, 0, sizeof(**out));
 	(*out)->policy = nb_policy_get(p);
 	(*out)->source = source;
+	nb_host_join(p);
 	return 0;
 }
 

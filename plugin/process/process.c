@@ -22,6 +22,7 @@
 #include "plugin/net/net.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/held.h"
+#include "plugin/policies/host.h"
 #include "plugin/policies/load.h"
 #include "plugin/process/agent.h"
 #include "plugin/profiler/events.h"
@@ -204,6 +205,7 @@ static void free_all(void)
 {
 	nb_gens_free();
 	nb_held_free();
+	nb_host_free();
 	nb_self_close();
 	nb_params_free();
 }

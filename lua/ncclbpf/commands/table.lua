@@ -326,6 +326,21 @@ flags=new: only elements that are not there yet; flags=old: only those that are.
 		syntax = "MAP [count=N] [follow=yes] [as=TYPE]",
 		names = "maps", dry = true,
 		help = "Take the next values out of a queue, stack or ring buffer" },
+	{ "map attach", run = "map.host:cmd_attach",
+		syntax = "MAP SOURCE",
+		least = 2, most = 2,
+		files = true, names = "maps",
+		help = "Show memory of this host in the host maps of this name, also those of "
+			.. "policies loaded later",
+		details = [[
+map attach host /sys/fs/bpf/host       a frozen BPF array, by the path where it is pinned
+map attach host id:12                  by its number
+map attach host /proc/1234/fd/5        a sealed memory file of a process
+The array has BPF_F_MMAPABLE and the definition of the host map; the file has as many bytes, and the
+seals F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE. map show tells the age of what is shown.]] },
+	{ "map detach", run = "map.host:cmd_detach",
+		names = "maps",
+		help = "Show zeroes again in the host maps of this name" },
 	{ "comm list", run = "commands.comm:cmd_list",
 		syntax = "[comm=ID]" },
 	{ "comm show", run = "commands.comm:cmd_show",

@@ -287,6 +287,11 @@ end
 
 -- ---- commands --------------------------------------------------------------------
 
+-- "12s" of nanoseconds; of host maps that were written
+local function age(ns)
+	return type(ns) == "number" and units.seconds(ns / 1e9) or "-"
+end
+
 local map_columns = {
 	{ "map" }, { "policy" }, { "type" }, { "key_size", title = "KEY", num = true },
 	{ "value_size", title = "VALUE", num = true },
@@ -296,6 +301,8 @@ local map_columns = {
 	{ "memory_bytes", title = "MEMORY", num = true, wide = true, merge = "first",
 	show = format.bytes },
 	{ "policy_digest", title = "DIGEST", wide = true, show = format.short },
+	{ "attached", wide = true },
+	{ "age_ns", title = "AGE", num = true, wide = true, merge = "first", show = age },
 }
 
 local function map_row(m)
@@ -327,6 +334,12 @@ function M.cmd_show(ctx)
 	if not result then return nil, err end
 	local first = result.data.processes[1]
 	local m = first and first.data
+	if m and m.attached ~= nil then
+		local written = m.age_ns ~= nil and type(m.age_ns) == "number"
+		result.foot[#result.foot + 1] = "host map: " .. (not m.attached
+			and "not attached, all zeroes" or written and "last written "
+			.. age(m.age_ns) .. " ago" or "attached, never written")
+	end
 	if m then
 		local c = values.codec(s, s:living()[1], m)
 		if c and c.btf then

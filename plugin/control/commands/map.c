@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/map/host.h"
 #include "core/map/ringbuf.h"
 #include "plugin/change/last.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/maps.h"
+#include "plugin/runtime/clock.h"
 #include "plugin/runtime/lock.h"
 
 enum { DUMP_DEFAULT = 1024, DUMP_MOST = 1 << 20 };
@@ -33,6 +35,16 @@ static const char *origin_word(enum nb_map_origin o)
 		return "inner";
 	}
 	return "unknown";
+}
+
+/* What a host map shows, and how old it is. */
+static void put_host(struct nb_json *j, const struct nb_map *m)
+{
+	uint64_t written = nb_map_host_written(m), now = nb_clock_ns();
+
+	nb_json_kbool(j, "attached", nb_map_host_attached(m));
+	nb_json_ku64_if(j, "age_ns", written != 0,
+			now > written ? now - written : 0);
 }
 
 /* Write one map as members of the open JSON object. @object may be NULL. */
@@ -59,6 +71,8 @@ void nb_map_members(struct nb_json *j, const struct nb_policy *p,
 			     s->tags & NB_MAPF_SUM ? "sum" : "max");
 	nb_json_kstr(j, "origin", origin_word(s->origin));
 	nb_json_kbool(j, "in_use", in_use);
+	if (object && nb_map_is_host(object))
+		put_host(j, object);
 	nb_json_ku64_if(j, "count", object != NULL,
 			object ? nb_map_count(object) : 0);
 	nb_json_ku64(j, "memory_bytes", object ? nb_map_memory(object) : 0);

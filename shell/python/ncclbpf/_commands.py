@@ -113,6 +113,10 @@ class Map:
         """Take the next values out of a queue, stack or ring buffer."""
         return self._write(line("map pop", map, count=count))
 
+    def detach(self, map: object) -> Data:
+        """Show zeroes again in the host maps of this name."""
+        return self._write(line("map detach", map))
+
 
 class Controller:
     """The commands `controller ...`."""

@@ -2,11 +2,14 @@
 # Tests of the control socket: processes that hold the plugin, a client, and
 # a maker of policy images that needs neither clang nor the front end.
 
-CONTROL := $(addprefix $(B)/test/integration/control/,host client stress corpus images.stamp)
+CONTROL := $(addprefix $(B)/test/integration/control/,host host_writer client stress corpus images.stamp)
 tests: $(CONTROL)
 
 $(B)/test/integration/control/host: $(call o,test/integration/control/host.c test/fakes/host/nccl.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
+
+$(B)/test/integration/control/host_writer: $(call o,test/integration/control/host_writer.c)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
 
 $(B)/test/integration/control/client: $(call o,test/integration/control/client.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^

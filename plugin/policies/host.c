@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Which descriptors the host maps of this process show. A descriptor is kept
+// open, so that policies loaded later show it as well.
+#include "plugin/policies/host.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/map/host.h"
+#include "plugin/policies/held.h"
+#include "plugin/runtime/log.h"
+
+struct attachment {
+	char name[NB_MAP_NAME]; /* "": unused */
+	int fd;
+};
+
+static struct attachment attachments[NB_MAX_HOST_MAPS];
+
+static struct attachment *attachment_of(const char *name)
+{
+	for (int i = 0; i < NB_MAX_HOST_MAPS; i++)
+		if (!strcmp(attachments[i].name, name))
+			return &attachments[i];
+	return NULL;
+}
+
+/* The host map @name of @p, or NULL. */
+static struct nb_map *host_map_of(const struct nb_policy *p, const char *name)
+{
+	int m = nb_image_map(p->img, name);
+
+	return m >= 0 && p->img->maps[m].tags & NB_MAPF_HOST ? p->maps[m]
+							     : NULL;
+}
+
+static int count_host_maps(const char *name)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < nb_held.n; i++)
+		n += host_map_of(nb_held.at[i].policy, name) != NULL;
+	return n;
+}
+
+static int refuse_name(const char *name, struct nb_err *err)
+{
+	nb_fail(err, NB_E_NOENT, 0, "no held policy has a host map %.64s",
+		name);
+	if (strchr(name, '/'))
+		nb_hint(err, "give the map's name alone: all policies with a "
+			     "host map of that name show the same memory");
+	else
+		nb_hint(err, "a host map is tagged __host in its policy; map "
+			     "list shows all maps");
+	return NB_E_NOENT;
+}
+
+/* A place for @name: its own, an unused one, or one whose name no held policy
+ * has any more. */
+static struct attachment *place_for(const char *name)
+{
+	struct attachment *a = attachment_of(name);
+
+	if (!a)
+		a = attachment_of("");
+	for (int i = 0; !a && i < NB_MAX_HOST_MAPS; i++)
+		if (!count_host_maps(attachments[i].name))
+			a = &attachments[i];
+	return a;
+}
+
+/* @fd -1: zeroes */
+static int show(struct nb_map *m, int fd, struct nb_err *err)
+{
+	return fd < 0 ? nb_map_host_detach(m, err)
+		      : nb_map_host_attach(m, fd, err);
+}
+
+/* Show @fd in all maps @name. If one fails, those before it show @before
+ * again. */
+static int show_all(const char *name, int fd, int before, struct nb_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < nb_held.n; i++) {
+		struct nb_map *m = host_map_of(nb_held.at[i].policy, name);
+
+		if (m)
+			rc = show(m, fd, err);
+		for (uint32_t k = 0; rc && k < i; k++) {
+			m = host_map_of(nb_held.at[k].policy, name);
+			if (m)
+				show(m, before, NULL);
+		}
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int nb_host_attach(const char *name, int fd, struct nb_err *err)
+{
+	struct attachment *a;
+	int n = count_host_maps(name), rc;
+
+	if (!n) {
+		close(fd);
+		return refuse_name(name, err);
+	}
+	a = place_for(name);
+	if (!a) {
+		close(fd);
+		return nb_fail(err, NB_E_LIMIT, 0,
+			       "%d host maps are attached (allowed: %d): map "
+			       "detach one",
+			       NB_MAX_HOST_MAPS, NB_MAX_HOST_MAPS);
+	}
+	rc = show_all(name, fd, strcmp(a->name, name) ? -1 : a->fd, err);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	if (a->name[0])
+		close(a->fd);
+	snprintf(a->name, sizeof(a->name), "%s", name);
+	a->fd = fd;
+	return n;
+}
+
+int nb_host_detach(const char *name, struct nb_err *err)
+{
+	struct attachment *a = *name ? attachment_of(name) : NULL;
+	int rc;
+
+	if (!a)
+		return nb_fail(err, NB_E_NOENT, 0,
+			       "no host map %.64s is attached", name);
+	rc = show_all(name, -1, a->fd, err);
+	if (rc)
+		return rc;
+	close(a->fd);
+	a->name[0] = '\0';
+	return count_host_maps(name);
+}
+
+void nb_host_join(const struct nb_policy *p)
+{
+	for (uint32_t i = 0; i < p->img->nmaps; i++) {
+		const struct nb_map_spec *s = &p->img->maps[i];
+		const struct attachment *a = attachment_of(s->name);
+		struct nb_err err = { 0 };
+
+		if (s->tags & NB_MAPF_HOST && a &&
+		    nb_map_host_attach(p->maps[i], a->fd, &err))
+			nb_log_err("a new policy's host map stays zero", &err);
+	}
+}
+
+void nb_host_free(void)
+{
+	for (int i = 0; i < NB_MAX_HOST_MAPS; i++) {
+		if (attachments[i].name[0])
+			close(attachments[i].fd);
+		attachments[i].name[0] = '\0';
+	}
+}
