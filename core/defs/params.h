@@ -48,6 +48,7 @@ PARAM(FLEET_KEY,        STR,  "",       0,  4096,        "",                "", 
 PARAM(FLEET_USER,       STR,  "",       0,  256,         "",                "",   BOTH,   "etcd user")
 PARAM(FLEET_PASSWORD_FILE, STR, "",     0,  4096,        "",                "",   BOTH,   "file with the etcd user's password, readable by its owner alone")
 PARAM(FLEET_SIGNERS,    STR,  "",       0,  4096,        "",                "",   BOTH,   "file of public keys (policy keygen): ncclbpf-agent gives its processes only policies that one of them has signed, and the shell stores no others; empty: signatures are not required")
+PARAM(FLEET_AUDIT,      INT,  "1000",   16, 1000000,     "",                "1",  PLUGIN, "entries of audit that ncclbpf-agent keeps in the store for a job; older ones are deleted")
 PARAM(AGENT,            STR,  "",       0,  4096,        "",                "",   PLUGIN, "path of ncclbpf-agent, which a job with NCCLBPF_FLEET starts; empty: beside libncclbpf.so, or ../bin from there; none: a service runs it")
 PARAM(AGENT_LISTEN,     STR,  "",       0,  120,         "",                "",   PLUGIN, "address and port at which ncclbpf-agent answers shells: 10.0.0.1:7070, [::]:0, :7070; empty: any free port, of all addresses with NCCLBPF_FLEET_CERT, of 127.0.0.1 without")
 PARAM(ENV,              STR,  "",       0,  4096,        "",                "",   PLUGIN, "file of NAME=VALUE lines that replace variables of the environment for NCCL, if NCCL_ENV_PLUGIN names ncclbpf; \"unset NAME\" hides a variable")

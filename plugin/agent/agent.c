@@ -255,6 +255,36 @@ void nb_agent_follow(struct nb_agent *a, bool whole)
 	a->follow = NB_AGENT_LOST;
 }
 
+/*
+ * Has the store lost the record of communicator @i, which had moved? The
+ * coordinator would take it for one that never moved, so it is told not to.
+ */
+static bool record_is_gone(const struct nb_agent *a, uint32_t i)
+{
+	const struct nb_seg_comm *c = &a->site.seg->mem->comm[i];
+	char key[64];
+
+	if (a->follow != NB_AGENT_FOLLOWING ||
+	    !__atomic_load_n(&c->record.word, __ATOMIC_SEQ_CST))
+		return false;
+	snprintf(key, sizeof(key), "order/record/%016llx",
+		 (unsigned long long)c->comm_id);
+	return !nb_view_get(&a->view, key);
+}
+
+static json_t *describe_comm(const struct nb_agent *a, uint32_t i)
+{
+	json_t *o = nb_site_describe(&a->site, i);
+
+	if (record_is_gone(a, i) && !*nb_view_str(o, "differs"))
+		json_object_set_new(
+			o, "differs",
+			json_string("the store has lost the communicator's "
+				    "record (key order/record/COMM); its "
+				    "ranks keep what they have"));
+	return o;
+}
+
 static void describe_comms(struct nb_agent *a)
 {
 	char key[128];
@@ -268,7 +298,7 @@ static void describe_comms(struct nb_agent *a)
 			continue;
 		snprintf(key, sizeof(key), "comm/%016llx/%s",
 			 (unsigned long long)c->comm_id, a->name);
-		nb_own_set(&a->own, key, nb_site_describe(&a->site, i));
+		nb_own_set(&a->own, key, describe_comm(a, i));
 		at = nb_own_confirmed(&a->own, key);
 		if (at && !c->fleet_since) {
 			nb_site_registered(&a->site, i, at);

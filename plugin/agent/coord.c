@@ -179,6 +179,7 @@ static void answer(struct nb_coord *c, bool committed)
 		nb_coord_txn_put(c, t, "order/drop",
 				 json_pack("{s:I}", "n", (json_int_t)c->n), 0);
 	if (*c->request) {
+		c->unswept++;
 		snprintf(key, sizeof(key), "reply/%s", c->request);
 		nb_coord_txn_put(c, t, key,
 				 c->err.code ? failure_value(c)

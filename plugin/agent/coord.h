@@ -85,12 +85,21 @@ struct nb_coord {
 	/* when the coordinator last tried to start the job with @start */
 	uint64_t start_ms;
 	char start_why[200]; /* why that try failed; "" if it did not */
+
+	uint64_t sweep_ms; /* time of the last sweep; 0: one is due */
+	unsigned unswept;  /* requests answered since */
 };
 
 struct nb_coord_call {
 	struct nb_coord *c;
 	uint64_t round;
 };
+
+/*
+ * Delete old keys of the job from the store if that is due (coord_sweep.c).
+ * Call it while there is no change.
+ */
+void nb_coord_sweep(struct nb_coord *c);
 
 /* Enter a state. It ends after @ms at the latest. */
 void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms);

@@ -177,4 +177,6 @@ void nb_coord_idle(struct nb_coord *c)
 		return;
 	if (nb_targets_lacking(&c->a->view))
 		nb_coord_order_stage(c, "", NULL);
+	else
+		nb_coord_sweep(c);
 }

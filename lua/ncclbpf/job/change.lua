@@ -21,13 +21,19 @@ function M.result(ctx, data, verb)
 	local head = ("%s: %s%s"):format(verb, tostring(data.state or "done"), data.generation
 		and ", generation " .. tostring(data.generation) or "")
 	local foot = {}
-	for _, c in ipairs(rows) do
-		if c.state == "unchangeable" then
-			foot[#foot + 1] =
-				"note: communicators without an identity do not change; new "
-				.. "communicators use the change"
-			break
+	local nameless = false
+	for _, c in ipairs(read.list(data, "comms")) do
+		local why = read.text(c.why)
+		if c.state == "unchangeable" and why and why ~= "" then
+			foot[#foot + 1] = ("note: communicator %s does not change: %s"):format(
+				tostring(c.comm), why)
+		elseif c.state == "unchangeable" then
+			nameless = true
 		end
+	end
+	if nameless then
+		foot[#foot + 1] = "note: communicators without an identity do not change; new "
+			.. "communicators use the change"
 	end
 	if ctx.flags.dry_run then
 		foot[#foot + 1] = "dry run: every check passed; nothing has changed"

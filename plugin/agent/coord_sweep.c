@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Deletes old keys of the job from the store, so that it does not grow for
+ * ever. Of each family the newest keys stay, and all that something names. A
+ * shell stores an image before the request that names it: the image is among
+ * the newest until then. A key that is written meanwhile stays, since the
+ * transaction compares its revision.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin/agent/coord.h"
+#include "plugin/runtime/params.h"
+
+enum {
+	SWEEP_CHANGES = 32, /* requests between two sweeps */
+	SWEEP_MS = 3600000, /* longest time between two sweeps */
+	KEEP_IMAGES = 128,
+	KEEP_REPLIES = 64,
+	KEEP_RECORDS = 1024,
+	DELETES = NB_COORD_OPS - 1 /* one compare is the coordinator's */
+};
+
+enum family { IMAGE, SIGNATURE, AUDIT, REPLY, REQUEST, RECORD, MEMBERS };
+
+static const char *const prefixes[] = { "image/",   "signature/",
+					"audit/",   "reply/",
+					"request/", "order/record/",
+					"members/" };
+enum { FAMILIES = sizeof(prefixes) / sizeof(prefixes[0]) };
+
+/* Keys of one family, which the reply has in the order of keys. */
+struct keys {
+	const struct nb_store_kv *at;
+	size_t n;
+	size_t skip; /* length of the prefix */
+};
+
+/* An image is one thing with all its pieces: image/DIGEST, image/DIGEST/N. */
+struct thing {
+	size_t first, end; /* its keys */
+	int64_t age;	   /* the newest of their revisions */
+	bool kept;
+};
+
+static struct keys keys_of(const struct nb_coord *c,
+			   const struct nb_store_reply *r, enum family f)
+{
+	size_t first = 0, end;
+
+	while (first < r->nkv && r->kv[first].op != (unsigned)f)
+		first++;
+	for (end = first; end < r->nkv && r->kv[end].op == (unsigned)f;)
+		end++;
+	return (struct keys){ r->kv + first, end - first,
+			      strlen(c->a->own.prefix) + strlen(prefixes[f]) };
+}
+
+static size_t name_size(const struct keys *k, size_t i)
+{
+	return strcspn(k->at[i].key + k->skip, "/");
+}
+
+static bool value_names(const json_t *o, const char *digest)
+{
+	const json_t *images = json_object_get(o, "images");
+
+	for (size_t i = 0; i < json_array_size(images); i++)
+		if (!strcmp(nb_view_str(json_array_get(images, i), "digest"),
+			    digest))
+			return true;
+	return !strcmp(nb_view_str(o, "data"), digest);
+}
+
+/* Does the desired state, an order or a request name the image? */
+static bool image_is_named(const struct nb_view *v, const char *digest)
+{
+	static const char *const from[] = { "desired", "order/stage",
+					    "request/" };
+
+	for (int f = 0; f < 3; f++)
+		for (size_t i = nb_view_first(v, from[f]);
+		     nb_view_below(v, i, from[f]); i++)
+			if (value_names(v->at[i].value, digest))
+				return true;
+	return false;
+}
+
+/* Does a site have ranks of the communicator? */
+static bool comm_is_named(const struct nb_view *v, const char *id)
+{
+	char prefix[40];
+
+	snprintf(prefix, sizeof(prefix), "comm/%.16s/", id);
+	return nb_view_below(v, nb_view_first(v, prefix), prefix);
+}
+
+static bool is_named(const struct nb_coord *c, const struct nb_store_reply *r,
+		     enum family f, const char *name)
+{
+	struct keys images;
+	char key[160];
+
+	switch (f) {
+	case IMAGE:
+		return image_is_named(&c->a->view, name);
+	case SIGNATURE:
+		images = keys_of(c, r, IMAGE);
+		for (size_t i = 0; i < images.n; i++)
+			if (!strncmp(images.at[i].key + images.skip, name,
+				     strlen(name)))
+				return true;
+		return false;
+	case REQUEST:
+		/* one that is no JSON object is never answered */
+		snprintf(key, sizeof(key), "request/%s", name);
+		return nb_view_get(&c->a->view, key) != NULL;
+	case RECORD:
+	case MEMBERS:
+		return comm_is_named(&c->a->view, name);
+	case AUDIT:
+	case REPLY:
+		return false;
+	}
+	return true;
+}
+
+static size_t keep_of(enum family f)
+{
+	switch (f) {
+	case IMAGE:
+	case SIGNATURE:
+		return KEEP_IMAGES;
+	case AUDIT:
+		return (size_t)nb_params.num[NB_P_FLEET_AUDIT];
+	case REPLY:
+	case REQUEST:
+		return KEEP_REPLIES;
+	case RECORD:
+	case MEMBERS:
+		break;
+	}
+	return KEEP_RECORDS;
+}
+
+/* An entry gets its outcome later, a record changes: their age is that of the
+ * key. An image that is stored again is new. */
+static int64_t age_of(const struct nb_store_kv *kv, enum family f)
+{
+	return f == IMAGE || f == SIGNATURE ? kv->mod_revision
+					    : kv->create_revision;
+}
+
+static size_t find_things(const struct nb_coord *c,
+			  const struct nb_store_reply *r, enum family f,
+			  const struct keys *k, struct thing *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->n; n++) {
+		size_t first = i, size = name_size(k, i);
+		char name[128];
+
+		t[n] = (struct thing){ .first = first };
+		for (; i < k->n && name_size(k, i) == size &&
+		       !strncmp(k->at[i].key, k->at[first].key, k->skip + size);
+		     i++)
+			if (age_of(&k->at[i], f) > t[n].age)
+				t[n].age = age_of(&k->at[i], f);
+		t[n].end = i;
+		snprintf(name, sizeof(name), "%.*s", (int)size,
+			 k->at[first].key + k->skip);
+		t[n].kept = is_named(c, r, f, name);
+	}
+	return n;
+}
+
+/* Keys of one transaction have one revision. */
+static int newer_first(const void *a, const void *b)
+{
+	const struct thing *x = *(const struct thing *const *)a;
+	const struct thing *y = *(const struct thing *const *)b;
+
+	if (x->age != y->age)
+		return y->age > x->age ? 1 : -1;
+	return y->first > x->first ? 1 : -1;
+}
+
+/* Keep the newest @keep of those that nothing names. */
+static void keep_newest(struct thing *t, size_t n, size_t keep)
+{
+	struct thing **list = malloc((n + 1) * sizeof(*list));
+	size_t left = 0;
+
+	for (size_t i = 0; list && i < n; i++)
+		if (!t[i].kept)
+			list[left++] = &t[i];
+	if (left > 1)
+		qsort(list, left, sizeof(*list), newer_first);
+	for (size_t i = 0; i < n && !list; i++)
+		t[i].kept = true;
+	for (size_t i = 0; i < left && i < keep; i++)
+		list[i]->kept = true;
+	free(list);
+}
+
+/* Returns false if the transaction is full. */
+static bool delete_thing(struct nb_coord *c, struct nb_coord_txn *t,
+			 const struct keys *k, const struct thing *x)
+{
+	size_t skip = strlen(c->a->own.prefix);
+
+	for (size_t i = x->first; i < x->end; i++) {
+		if (t->nop == DELETES)
+			return false;
+		nb_coord_txn_compare(c, t, k->at[i].key + skip,
+				     k->at[i].mod_revision);
+		nb_coord_txn_delete(c, t, k->at[i].key + skip);
+	}
+	return true;
+}
+
+static void sweep_family(struct nb_coord *c, const struct nb_store_reply *r,
+			 enum family f, struct nb_coord_txn *txn)
+{
+	struct keys k = keys_of(c, r, f);
+	struct thing *t = k.n > keep_of(f) ? calloc(k.n, sizeof(*t)) : NULL;
+	size_t n;
+
+	if (!t)
+		return;
+	n = find_things(c, r, f, &k, t);
+	keep_newest(t, n, keep_of(f));
+	for (size_t i = 0; i < n; i++)
+		if (!t[i].kept && !delete_thing(c, txn, &k, &t[i]))
+			break;
+	free(t);
+}
+
+/*
+ * Returns the coordinator that waits for this reply, or NULL if it is outdated.
+ * A sweep may fail; the next one tries again.
+ */
+static struct nb_coord *sweep_reply(void *arg)
+{
+	struct nb_coord_call *call = arg;
+	struct nb_coord *c = call->round == call->c->round ? call->c : NULL;
+
+	free(call);
+	if (c)
+		c->state = NB_COORD_IDLE;
+	return c;
+}
+
+static void deleted(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord *c = sweep_reply(arg);
+
+	if (c && !r->err && r->succeeded)
+		c->sweep_ms = 0; /* there may be more */
+}
+
+static void listed(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord *c = sweep_reply(arg);
+	struct nb_coord_txn *t;
+
+	if (!c || r->err)
+		return;
+	t = nb_coord_txn_new(c);
+	for (int f = 0; t && f < FAMILIES; f++)
+		sweep_family(c, r, (enum family)f, t);
+	if (!t || !t->nop) {
+		if (t)
+			nb_coord_txn_free(t);
+		return;
+	}
+	nb_agent_log("%zu old keys of job %s are deleted from the store",
+		     t->nop, c->a->dir.job);
+	nb_coord_enter(c, NB_COORD_CLEANING, 0);
+	nb_coord_txn_send(c, t, deleted);
+}
+
+void nb_coord_sweep(struct nb_coord *c)
+{
+	struct nb_store_op op[FAMILIES];
+	struct nb_store_txn txn = { .then = op, .nthen = FAMILIES };
+	struct nb_coord_call *call;
+	char key[FAMILIES][160];
+
+	if (c->sweep_ms && c->unswept < SWEEP_CHANGES &&
+	    nb_agent_ms() < c->sweep_ms + SWEEP_MS)
+		return;
+	call = malloc(sizeof(*call));
+	if (!call)
+		return;
+	c->sweep_ms = nb_agent_ms();
+	c->unswept = 0;
+	*call = (struct nb_coord_call){ c, c->round };
+	for (int f = 0; f < FAMILIES; f++) {
+		snprintf(key[f], sizeof(key[f]), "%s%s", c->a->own.prefix,
+			 prefixes[f]);
+		op[f] = (struct nb_store_op){ .kind = NB_STORE_GET_PREFIX,
+					      .key = key[f],
+					      .keys_only = true };
+	}
+	nb_coord_enter(c, NB_COORD_CLEANING, 0);
+	if (!nb_store_txn(c->a->store, &txn, listed, call, NULL))
+		return;
+	free(call);
+	c->state = NB_COORD_IDLE;
+}

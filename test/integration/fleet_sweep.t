@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a job leaves in the store stays bounded: the coordinator deletes old images,
+# entries of audit, replies, and records of communicators, and keeps the newest
+# and what something names. A communicator whose record is lost keeps its policies.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+needs_store "old keys in the store"
+enter_store
+"$etcd" start "$T/etcd" members=1
+ok "a store" $?
+fleet=$(cat etcd/endpoints)
+keys=/ncclbpf/1/sweep
+ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
+sweep() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$TOP/test/bench" python3 "$TOP/test/integration/fleet_sweep.py" "$fleet" "$1"; }
+mkdir -m 700 a b
+sweep fill
+env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=sweep NCCLBPF_FLEET_AUDIT=100 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+	NCCLBPF_SOCKET_DIR="$T/a" timeout 100 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs \
+	--min 4M --max 32M --seconds 90 --pause-ms 5 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
+job=$! jobs=$!
+left() { sweep count >why && grep -qx "$1" why; }
+soon() { # COMMAND...: within half a minute
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		"$@" && return
+		sleep 1
+	done
+	return 1
+}
+soon left "images 129 newest True named True whole True"
+ok "the newest images stay with their pieces, and the one that the desired state names" $?
+soon left "signatures True 257"
+ok "so do their signatures" $?
+soon left "audit 100 newest True"
+ok "the newest entries of audit stay, as many as NCCLBPF_FLEET_AUDIT says" $?
+soon left "reply/ 64" && soon left "request/ 64"
+ok "replies that nobody has fetched go, and requests that are damaged" $?
+soon left "order/record/ 102[45]" && soon left "members/ 102[45]"
+ok "records of communicators that are gone go, the job's own stays" $?
+sweep ask
+few() { sweep count >why && awk '$1 == "audit" { a = $2 } $1 == "reply/" { r = $2 } END { exit !(a && a <= 132 && r <= 96) }' why; }
+soon few
+ok "40 more changes leave the store as large" $?
+
+# The record of a living communicator is lost
+P=$B/policies/size_aware.policy
+run --fleet "$fleet" -J sweep policy use "$P"
+ok "an image is stored and used afterwards" "$rc"
+record() { ctl get --prefix --print-value-only $keys/order/record/ | grep -c '"state":"commit"'; }
+[ "$(record)" -eq 1 ]
+ok "the communicator has a record" $?
+ctl del "$(ctl get --prefix --keys-only $keys/comm/ | sed -n 's,/comm/\([0-9a-f]*\)/.*,/order/record/\1,p' | head -1)" >/dev/null
+lost() { ctl get --prefix --print-value-only $keys/comm/ | grep -c "store has lost" | grep -qx 2; }
+await lost
+ok "both sites say that it is lost" $?
+run --fleet "$fleet" -J sweep policy use "$B/policies/nvlink_ring_mid.policy"
+grep -q "the store has lost the communicator's record" out err
+ok "and a change leaves the communicator as it is, and says so" $?
+kill "$job"
+wait "$job"
+[ $? -ne 3 ]
+ok "no two ranks have decided differently" $?
