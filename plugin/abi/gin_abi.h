@@ -131,12 +131,12 @@ union nb_gin_iget {
 	int (*query_last_error)(void *ctx, bool *has_error);   \
 	int (*finalize)(void *ctx)
 
-struct nb_gin_table_v11 { /* also used for v12 */
+struct nb_gin_table_v11 { /* this table is also used for v12 */
 	NB_GIN_TABLE_HEAD;
 	NB_GIN_TABLE_TAIL;
 };
 
-struct nb_gin_table { /* GIN v13, and RMA v13 to v15 */
+struct nb_gin_table { /* The table of GIN v13 and of RMA v13 to v15. */
 	NB_GIN_TABLE_HEAD;
 	union nb_gin_iget iget;
 	int (*iflush)(void *ctx, int context, void *mhandle, uint32_t rank,

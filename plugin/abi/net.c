@@ -160,7 +160,7 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
 			return NB_NET_ARGUMENT;
 		wide[i] = (size_t)sizes[i];
 	}
-	*request = NULL; /* in these versions *request contains no hint */
+	*request = NULL; /* NCCL passes no hint in *request in these versions */
 	return irecv_v9(comm, n, data, wide, tags, mhandles, request);
 }
 
@@ -186,7 +186,7 @@ static int irecv_v5(void *comm, int n, void **data, int *sizes, int *tags,
 		__VA_ARGS__                                                \
 	}
 
-/* Functions that need no conversion. */
+/* These functions have the same arguments in all versions. */
 #define listen_v11 nb_net_listen
 #define accept_v7 nb_net_accept
 #define reg_mr_v8 nb_net_reg_mr

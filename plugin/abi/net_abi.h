@@ -18,10 +18,11 @@
 
 /* Argument of connect in v10, and of init from v11 on. */
 struct nb_net_config {
-	int traffic_class; /* -1 if the traffic class is undefined */
+	/* traffic class of the connection; -1: NCCL does not define it */
+	int traffic_class;
 };
 
-struct nb_net_props_v6 { /* also used for v5 */
+struct nb_net_props_v6 { /* this structure is also used for v5 */
 	char *name, *pci_path;
 	uint64_t guid;
 	int ptr_support, speed, port;
@@ -49,7 +50,7 @@ struct nb_net_vprops_v9 {
 	int ndevs, devs[4];
 };
 
-struct nb_net_props_v9 { /* also used for v10 */
+struct nb_net_props_v9 { /* this structure is also used for v10 */
 	char *name, *pci_path;
 	uint64_t guid;
 	int ptr_support, reg_is_global, force_flush, speed, port;
@@ -156,14 +157,15 @@ struct nb_net_table {
 	int (*test)(void *request, int *done, int *sizes);
 	int (*close_send)(void *comm);
 	int (*close_recv)(void *comm);
-	int (*close_listen)(void *comm); /* last member of v6 */
+	/* the last member of the table in v6 */
+	int (*close_listen)(void *comm);
 	int (*get_device_mr)(void *comm, void *mhandle, void **dptr);
-	/* last member of v7 and v8 */
+	/* the last member of the table in v7 and v8 */
 	int (*irecv_consumed)(void *comm, int n, void *request);
-	/* last member of v9 and v10 */
+	/* the last member of the table in v9 and v10 */
 	int (*make_vdevice)(int *dev, void *vprops);
 	int (*finalize)(void *ctx);
-	/* last member of v11 and v12 */
+	/* the last member of the table in v11 and v12 */
 	int (*set_net_attr)(void *ctx, void *attr);
 };
 static_assert(offsetof(struct nb_net_table, init) == 8, "ABI ref., 3.1");

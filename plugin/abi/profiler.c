@@ -63,7 +63,8 @@ struct word {
 };
 
 static const struct word funcs[] = {
-	{ "AllReduce", 4, 0 }, /* compare with the most frequent name first */
+	/* compared first, because it is the most frequent name */
+	{ "AllReduce", 4, 0 },
 #define PROF_FUNC(number, name, word, coll) { name, number, 0 },
 #include "core/defs/profiler.h"
 };
@@ -71,7 +72,7 @@ static const struct word funcs[] = {
 static const struct word types[] = {
 #define PROF_TYPE(number, name, bytes) { name, number, bytes },
 #include "core/defs/profiler.h"
-	/* NCCL's name for ncclUint8 */
+	/* NCCL passes this name for ncclUint8 */
 	{ "Unknown", 1, 1 },
 };
 

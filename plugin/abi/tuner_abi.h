@@ -108,11 +108,14 @@ NB_TUNER(6, v5, v4, 40, nb_tuner_chunk_v6 *get_chunk_size;);
 /* Arguments of init in any version. */
 struct nb_tuner_init {
 	uint32_t abi;
-	uint64_t comm_id; /* set in v5 and later */
+	/* identity of the communicator, which NCCL passes from v5 on */
+	uint64_t comm_id;
 	size_t ranks, nodes;
 	nb_nccl_logger *logger;
-	struct nb_nvl_domain_info *nvl;	      /* NULL before v5 */
-	struct nb_tuner_constants *constants; /* NULL before v5 */
+	/* NVLink domains; NULL in versions before v5 */
+	struct nb_nvl_domain_info *nvl;
+	/* constants of the cost model; NULL in versions before v5 */
+	struct nb_tuner_constants *constants;
 };
 
 #endif

@@ -267,7 +267,11 @@ static int wrapped_post(void *coll, void *ctx, struct nb_gin_op *o)
 	case NB_GIN_REGION:
 	case NB_GIN_GOODBYE:
 	case NB_GIN_NKINDS:
-		break; /* only the TCP transport uses these kinds */
+		/*
+		 * NCCL posts no such operation; only the TCP transport uses
+		 * these kinds
+		 */
+		break;
 	}
 	if (!rc && !o->inner)
 		o->state = NB_GIN_DONE;

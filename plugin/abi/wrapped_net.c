@@ -53,7 +53,8 @@ static int wrapped_connect(void *ctx, int dev, int traffic_class, void *handle,
 			   void **comm, void **devh)
 {
 	struct nb_net_config config = { traffic_class };
-	void *none = NULL; /* these versions have no device handles */
+	/* in these versions the plugin has no device handles */
+	void *none = NULL;
 
 	if (!devh)
 		devh = &none;

@@ -394,7 +394,8 @@ void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 	if (!profiler_table_complete(t)) {
 		nb_wrapped_leave_out(
 			NB_WRAPPED_PROFILER,
-			"its table of interface v%u lacks functions", version);
+			"the plugin's table of interface v%u lacks functions",
+			version);
 		return;
 	}
 	rc = call_profiler_init(t, version, &its_context, init, logger);
@@ -415,8 +416,9 @@ void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 	if (!nb_event_pair_comm((uint64_t)(uintptr_t)context, its_context)) {
 		if (its_context)
 			count_error(t->finalize(its_context));
-		nb_wrapped_leave_out(NB_WRAPPED_PROFILER,
-				     "there is no memory for its events");
+		nb_wrapped_leave_out(
+			NB_WRAPPED_PROFILER,
+			"there is no memory for the plugin's events");
 	}
 	nb_events_ask();
 }

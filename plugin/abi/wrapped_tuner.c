@@ -163,7 +163,8 @@ int nb_wrapped_tuner_init(struct nb_wrapped_tuner *p,
 		*p = (struct nb_wrapped_tuner){ .ask = NULL };
 		nb_wrapped_leave_out(
 			NB_WRAPPED_TUNER,
-			"its table of interface v%u lacks functions", version);
+			"the plugin's table of interface v%u lacks functions",
+			version);
 		return 0;
 	}
 	/* the function that ends the tuner is the same in all versions */

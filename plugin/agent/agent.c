@@ -156,7 +156,7 @@ static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
 		nb_view_remove(&a->view, key);
 	else if (!nb_view_put(&a->view, key, kv->value, kv->size,
 			      kv->create_revision, kv->mod_revision))
-		nb_agent_log("%s is no JSON object: ignored", kv->key);
+		nb_agent_log("%s is not a JSON object and is ignored", kv->key);
 }
 
 static void follow_end(struct nb_agent *a)
@@ -388,13 +388,14 @@ static void copy_records(struct nb_agent *a)
 	if (!a->barrier_due)
 		return;
 	a->barrier_due = !nb_site_barrier(&a->site);
-	a->copies_due |= a->barrier_due; /* the next round tries again */
+	/* the agent's next round writes the copies again */
+	a->copies_due |= a->barrier_due;
 	if (!a->barrier_due)
 		answer_copies(a);
 	else
 		agent_state(a, true,
-			    "membarrier(2) is refused to the agent: fences "
-			    "cannot be decided");
+			    "the kernel refuses membarrier(2) to the agent: "
+			    "fences cannot be decided");
 }
 
 static void fallback_done(void *arg, const struct nb_store_reply *r)
@@ -446,7 +447,7 @@ static void look_at_waits(struct nb_agent *a)
 	id = nb_site_waiting(&a->site, &mod);
 	if (!id) {
 		if (a->told_waiting)
-			nb_agent_log("the ranks go on after %llu ms",
+			nb_agent_log("the ranks continue after %llu ms",
 				     (unsigned long long)(now - a->waiting_ms));
 		a->waiting_ms = 0;
 		a->told_waiting = a->asked_fallback = false;

@@ -45,7 +45,7 @@ struct nb_agent {
 	struct nb_view view;
 	struct nb_procs *procs;
 	struct nb_coord *coord;
-	char name[72]; /* name of the site in store keys */
+	char name[72]; /* name of this site in the store's keys */
 	char host[65];
 	struct nb_relay *relay;
 	/* address of the agent's HTTPS server; "" if it has none */
@@ -75,7 +75,8 @@ struct nb_agent {
 	bool pending; /* some rank has yet to reach its fence */
 	/* the site has not yet answered the outcome that its copies hold */
 	bool seen_due;
-	uint64_t pending_ms; /* since when pending is true */
+	/* time since which some rank has yet to reach its fence */
+	uint64_t pending_ms;
 	/* since when a rank waits at a fence; 0: no rank waits */
 	uint64_t waiting_ms;
 	bool told_waiting, asked_fallback;

@@ -16,8 +16,9 @@
 
 enum {
 	STAGE_MS = 20000, /* time for all sites to stage the change */
-	AWAY_MS = 5000,	  /* time for a site that has left to come back */
-	SEEN_MS = 2000,	  /* time for all sites to answer an arming */
+	/* time in which an agent of a site that has left must return */
+	AWAY_MS = 5000,
+	SEEN_MS = 2000, /* time for all sites to answer an arming */
 	/* time in which a rank at the fence must announce that it waits */
 	AT_MS = 20,
 	TRIES = 5,
@@ -255,7 +256,10 @@ static int check_expected(struct nb_coord *c, const json_t *request)
 				"changed it");
 }
 
-/* The sites that must take part, from the order to the end of the change. */
+/*
+ * Names of the sites that must take part, from the order to the end of the
+ * change.
+ */
 static void keep_members(struct nb_coord *c)
 {
 	const struct nb_view *v = &c->a->view;
@@ -309,8 +313,8 @@ static void note_site(struct nb_coord *c, const char *site, const char *text,
 }
 
 /*
- * Count the sites of the order whose agent's lease has ended since. Their ranks
- * decide on, so the change may not do without them.
+ * Count the sites of the order whose agent's lease has ended since then. Their
+ * ranks still make decisions, so the change cannot ignore these sites.
  */
 static size_t count_left(struct nb_coord *c, bool note)
 {
@@ -327,8 +331,8 @@ static size_t count_left(struct nb_coord *c, bool note)
 		n++;
 		if (note)
 			note_site(c, name,
-				  "its agent's lease has ended since the "
-				  "change was ordered",
+				  "the agent's lease has ended "
+				  "since the change was ordered",
 				  "try again: the job's processes start "
 				  "another agent");
 	}
@@ -366,8 +370,8 @@ static size_t count_staged(struct nb_coord *c, size_t *sites, bool note)
 			snprintf(c->digest, sizeof(c->digest), "%s", digest);
 		else if (strcmp(c->digest, digest))
 			note_site(c, name,
-				  "its processes held other policies or map "
-				  "contents before",
+				  "the site's processes held other policies or "
+				  "map contents before the change",
 				  "");
 	}
 	return n;
@@ -385,7 +389,9 @@ static void refuse_sites(struct nb_coord *c, int code)
 
 static void arm(struct nb_coord *c);
 
-/* Try again at a later turn. Returns false if AWAY_MS are over. */
+/*
+ * Schedule another try in a later round. Returns false if AWAY_MS have passed.
+ */
 static bool look_again(struct nb_coord *c)
 {
 	if (nb_agent_ms() >= c->began_ms + AWAY_MS)
@@ -395,8 +401,8 @@ static bool look_again(struct nb_coord *c)
 }
 
 /*
- * If a site with ranks of a communicator has left, the change waits for it or
- * is refused. Returns true in both cases.
+ * Looks for a site that has ranks of a communicator and has left. The change
+ * then waits for the site or is refused, and the function returns true.
  */
 static bool wait_for_ranks(struct nb_coord *c)
 {
@@ -596,7 +602,7 @@ static void turn_armed(struct nb_coord *c)
 	case NB_TARGETS_AT:
 		if (now < c->state_ms + c->rtt_ms + AT_MS)
 			break;
-		/* fall through */
+		// fall through
 	case NB_TARGETS_BEYOND:
 		decide(c, false);
 		break;
@@ -614,7 +620,7 @@ static void turn_armed(struct nb_coord *c)
 		c->tries = TRIES;
 		nb_fail(&c->err, NB_E_BUSY, 0,
 			"a rank waited for too long at the fence of "
-			"communicator %s, which was put back",
+			"communicator %s, which was rolled back",
 			site);
 		nb_coord_reset(c);
 		nb_agent_follow(c->a, true);
@@ -632,7 +638,7 @@ static void turn_settling(struct nb_coord *c)
 	json_t *left;
 	bool waits;
 
-	if (!c->members) /* a coordinator before us committed it */
+	if (!c->members) /* an earlier coordinator committed this change */
 		keep_members(c);
 	left = nb_targets_unsettled(&c->a->view, c->members, c->n, &waits);
 	if (waits && nb_agent_ms() < c->deadline) {
@@ -645,7 +651,8 @@ static void turn_settling(struct nb_coord *c)
 		json_decref(c->sites);
 		c->sites = json_incref(left);
 		nb_fail(&c->err, waits ? NB_E_TIMEOUT : NB_E_REFUSED, 0,
-			"the change is committed, but not by site %s: %s",
+			"the change is committed, but site %s has not "
+			"followed: %s",
 			nb_view_str(first, "site"), nb_view_str(first, "text"));
 	}
 	json_decref(left);
@@ -676,6 +683,6 @@ void nb_coord_turn(struct nb_coord *c)
 	case NB_COORD_ARMING:
 	case NB_COORD_DECIDING:
 	case NB_COORD_ANSWERING:
-		break; /* wait for the store's reply */
+		break; /* nothing to do until the store replies */
 	}
 }

@@ -56,9 +56,10 @@ struct nb_coord {
 	/* number of the current step; replies to older steps are dropped */
 	uint64_t round;
 	uint64_t deadline, began_ms, state_ms, caught_ms;
-	uint64_t rtt_ms; /* longest round trip of the last armings */
+	/* longest round trip to the sites in the last armings */
+	uint64_t rtt_ms;
 
-	/* fields of the change in progress */
+	/* The fields below describe the change in progress. */
 	/* ID of its request; "" if nobody asked for the change */
 	char request[128];
 	/* the change only moves communicators to the job's generation */

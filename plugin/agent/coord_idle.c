@@ -129,8 +129,8 @@ static bool put_notes(struct nb_coord *c)
 }
 
 /*
- * Write which sites have ranks of each communicator, once all ranks have
- * registered. The sites' own keys end with the leases of their agents.
+ * Record which sites have ranks of each communicator once all ranks have
+ * registered, because a site's own keys disappear with its agent's lease.
  */
 static bool put_members(struct nb_coord *c)
 {

@@ -17,10 +17,10 @@ enum { MOST = 64 << 20, PIECES = 4096 };
 struct image {
 	struct nb_agent *a;
 	char digest[65];
-	unsigned pieces; /* number of pieces read so far */
+	unsigned pieces; /* number of the image's pieces read so far */
 	char *bytes;
 	size_t size;
-	struct nb_sha256 hash; /* of the bytes so far */
+	struct nb_sha256 hash; /* hash of the bytes read so far */
 	nb_image_done_fn *done;
 	void *arg;
 };
@@ -62,7 +62,10 @@ static bool image_append(struct image *i, const struct nb_store_kv *kv,
 	return true;
 }
 
-/* Each byte is hashed once, however many pieces a damaged image has. */
+/*
+ * Returns true if the bytes so far have the image's digest. Each byte is hashed
+ * only once, even if a damaged image has many pieces.
+ */
 static bool is_whole(const struct image *i)
 {
 	struct nb_sha256 hash = i->hash;

@@ -358,7 +358,7 @@ static void detach(void)
 
 	if (pid < 0) {
 		nb_agent_log("fork: %s", strerror(errno));
-		_exit(1); /* the job starts the agent again later */
+		_exit(1); /* the job starts the agent again after a while */
 	}
 	if (pid > 0)
 		_exit(0);

@@ -46,7 +46,7 @@ static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 struct fetch {
 	struct nb_agent *a;
 	struct nb_procs_order *order;
-	size_t left; /* number of images still to be read */
+	size_t left; /* number of the order's images still to be read */
 	struct nb_err err;
 };
 
@@ -233,7 +233,7 @@ enum { COMMIT_TRIES = 5 };
 static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
 {
 	if (r->err.code && ++a->commit_tries < COMMIT_TRIES)
-		return; /* the next round tries again */
+		return; /* the agent's next round tries to commit again */
 	a->commit_tries = 0;
 	*a->staged_digest = '\0';
 	*committed(a) = r->n;

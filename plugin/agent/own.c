@@ -111,7 +111,8 @@ void nb_own_lease(struct nb_own *o, int64_t lease)
 /* Keys that one store transaction writes. */
 struct nb_own_batch {
 	struct nb_own *own;
-	struct nb_own_batch *next, **link; /* list of transactions under way */
+	/* links of the own's list of transactions under way */
+	struct nb_own_batch *next, **link;
 	struct nb_own_key *key[NB_STORE_OPS];
 	size_t n;
 };

@@ -16,7 +16,7 @@
  */
 struct nb_own_key {
 	struct nb_own *own;
-	char *key;     /* full key in the store */
+	char *key;     /* the key's full name in the store */
 	char *want;    /* wanted value; NULL: the key is to be deleted */
 	char *sending; /* value of the write under way, or NULL */
 	/*
@@ -25,7 +25,7 @@ struct nb_own_key {
 	int64_t lease;
 	bool busy, clean;
 	int64_t revision; /* store revision of the last confirmed write */
-	bool kept;	  /* the key was set after nb_own_begin */
+	bool kept;	  /* the owner has set this key since nb_own_begin */
 	struct nb_own_key *next;
 };
 

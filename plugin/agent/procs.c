@@ -32,7 +32,8 @@ struct nb_procs {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
-	struct nb_procs_order *order; /* the order in work, or NULL */
+	/* the order that the thread carries out now, or NULL */
+	struct nb_procs_order *order;
 	struct nb_procs_result result;
 	bool busy, done, over;
 	int event;
@@ -41,7 +42,7 @@ struct nb_procs {
 /* A connection to one process. */
 struct peer {
 	int fd;
-	char name[128]; /* name of its control socket */
+	char name[128]; /* file name of the process's control socket */
 	char *in;
 	size_t nin;
 };
@@ -227,8 +228,9 @@ static int ask(struct peers *all, size_t n, const char *line,
 			snprintf(digest, 65, "%s", got);
 		if (!rc && digest && strcmp(digest, got))
 			rc = nb_fail(err, NB_E_REFUSED, 0,
-				     "%s has staged %.12s, %s %.12s: they held "
-				     "other policies or map contents before",
+				     "%s has staged %.12s and %s has staged "
+				     "%.12s: they held other policies or map "
+				     "contents before the change",
 				     all->at[i].name, got, all->at[0].name,
 				     digest);
 		json_decref(a);
@@ -277,9 +279,10 @@ static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 	peers_open(&all, &p->dir);
 	r->processes = (uint32_t)all.n;
 	if (*all.stuck)
-		rc = nb_fail(&r->err, NB_E_TIMEOUT, 0,
-			     "%s takes no connection: is the process stopped?",
-			     all.stuck);
+		rc = nb_fail(
+			&r->err, NB_E_TIMEOUT, 0,
+			"%s accepts no connection: is the process stopped?",
+			all.stuck);
 	else if (!all.n)
 		rc = nb_fail(&r->err, NB_E_REFUSED, 0,
 			     "no process of the job has a control socket here");
@@ -445,8 +448,9 @@ int nb_procs_order_line(struct nb_procs_order *o, const char *line,
 	if (req.has_id || nb_request_opt(&req, "commit") ||
 	    !strstr(req.spec->syntax, "[commit=no]"))
 		return nb_fail(err, NB_E_ARG, 0,
-			       "%s is no change of a fleet (allowed: a command "
-			       "with commit=no, which is not given)",
+			       "%s cannot be part of a fleet's change "
+			       "(allowed: a command that has the option "
+			       "commit=no, without that option)",
 			       req.spec->words);
 	memcpy(o->line, line, strlen(line) + 1);
 	return 0;
@@ -468,7 +472,7 @@ int nb_procs_blob_name(struct nb_procs_blob *b, const char *name,
 	if (rc)
 		return rc;
 	if (req.narg != 1 || req.nopt || strcmp(req.arg[0], name))
-		return nb_fail(err, NB_E_ARG, 0, "%s is no name of a policy",
+		return nb_fail(err, NB_E_ARG, 0, "%s is not a policy name",
 			       name);
 	memcpy(b->name, name, strlen(name) + 1);
 	return 0;

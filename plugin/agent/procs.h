@@ -21,7 +21,7 @@ enum { NB_PROCS_IMAGES = 16 };
 /* Contents of the file descriptor that is sent with a request. */
 struct nb_procs_blob {
 	char name[64]; /* name of the policy */
-	void *bytes;   /* owned by this structure */
+	void *bytes;   /* contents, which this structure owns */
 	size_t size;
 };
 
@@ -33,7 +33,7 @@ enum nb_procs_kind { NB_PROCS_STAGE, NB_PROCS_COMMIT, NB_PROCS_DROP };
  */
 struct nb_procs_order {
 	enum nb_procs_kind kind;
-	uint64_t n; /* number of the change */
+	uint64_t n; /* number of the fleet's change */
 	char line[4096];
 	char digest[65];
 	struct nb_procs_blob image[NB_PROCS_IMAGES], data;

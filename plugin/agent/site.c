@@ -382,7 +382,8 @@ void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
 		}
 		if (first_pid && memcmp(first, other, sizeof(first))) {
 			snprintf(why, size,
-				 "processes %llu and %llu have other policies",
+				 "processes %llu and %llu have different "
+				 "policies",
 				 (unsigned long long)first_pid,
 				 (unsigned long long)p->pid);
 			return;

@@ -24,8 +24,10 @@ struct nb_site_comm {
 	int64_t mod;
 	/* highest announcement of the ranks at time at_us */
 	uint64_t announced;
-	uint64_t at_us; /* when announced was measured, in microseconds */
-	uint64_t per_s; /* decisions per second up to at_us */
+	/* time of the measurement of announced, in microseconds */
+	uint64_t at_us;
+	/* decisions per second that the ranks made before at_us */
+	uint64_t per_s;
 };
 
 struct nb_site {

@@ -15,7 +15,10 @@
 static const char zero[65] =
 	"0000000000000000000000000000000000000000000000000000000000000000";
 
-enum { ID = 16, COMM = 5 /* COMM: length of the prefix "comm/" */ };
+enum {
+	ID = 16,
+	COMM = 5 /* COMM is the length of the prefix "comm/" of a key */
+};
 
 struct group {
 	char id[ID + 1];
@@ -129,7 +132,7 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 			 nb_view_int(first, "nranks"))
 			snprintf(why, size,
 				 "sites %s and %s have communicators of the "
-				 "same identity but other sizes",
+				 "same identity but different sizes",
 				 site_of(v, g->first), site_of(v, i));
 		else if (!json_equal(json_object_get(o, "settings"),
 				     json_object_get(first, "settings")))
@@ -138,8 +141,8 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 			 strcmp(nb_view_str(first, "clock"), "unknown") &&
 			 strcmp(clock, nb_view_str(first, "clock")))
 			snprintf(why, size,
-				 "site %s counts %s, site %s %s: load the "
-				 "profiler on all ranks, or set "
+				 "site %s counts %s and site %s counts %s: "
+				 "load the profiler on all ranks, or set "
 				 "NCCLBPF_API_CLOCK=off",
 				 site_of(v, g->first),
 				 nb_view_str(first, "clock"), site_of(v, i),
@@ -216,8 +219,8 @@ static bool target_fill(struct nb_target *x, const struct nb_view *v,
 	group_why(v, g, x->why, sizeof(x->why));
 	if (!*x->why && !group_begun(v, g))
 		snprintf(x->why, sizeof(x->why),
-			 "its ranks have made no decision yet: it follows with "
-			 "the first");
+			 "its ranks have made no decision yet: the change "
+			 "applies from the first one on");
 	return true;
 }
 
@@ -336,7 +339,7 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 			continue;
 		snprintf(why, size,
 			 "some ranks of communicator %s have not reached the "
-			 "fence of the change before",
+			 "fence of the previous change",
 			 x->comm);
 		return false;
 	}
@@ -649,7 +652,7 @@ json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites,
 
 		if (nb_view_int(o, "n") < n || !strcmp(state, "staged")) {
 			*waits = true;
-			text = "has not said that it has committed";
+			text = "has not reported that it has committed";
 		} else if (!strcmp(state, "failed") &&
 			   nb_view_int(o, "n") == n) {
 			text = nb_view_str(o, "text");

@@ -15,10 +15,11 @@
  * the view and have no side effects.
  */
 struct nb_target {
-	char record[40]; /* key of the record: order/record/COMM */
+	/* key of the communicator's record in the store: order/record/COMM */
+	char record[40];
 	char comm[17];
 	int64_t mod;  /* revision of the record; 0 if there is none */
-	json_t *back; /* the record before arming, or NULL */
+	json_t *back; /* contents of the record before it was armed, or NULL */
 	uint64_t fence;
 	uint32_t ranks, sites;
 	/*

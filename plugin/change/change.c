@@ -39,13 +39,15 @@ enum {
 	 * gives up waiting would start with another generation than its peers.
 	 */
 	COMMIT_MS = 1500,
-	DECIDE_US = 100 /* usual time to decide a fence */
+	/* usual time in which a fence is decided, in microseconds */
+	DECIDE_US = 100
 };
 
 /* The client that asked for the change. Only the control thread uses it. */
 static struct {
 	uint32_t uid, pid; /* PID of the client; 0 if no client asked */
-	uint64_t fleet;	   /* number of the fleet's change, or 0 */
+	/* number of the fleet's change that is being committed, or 0 */
+	uint64_t fleet;
 } by;
 
 void nb_change_by(uint32_t uid, uint32_t pid)
@@ -129,7 +131,7 @@ int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 	return rc;
 }
 
-/* Returns the record of @c for reading. */
+/* Returns the back end of communicator @c's record, for reading. */
 static struct nb_record record_of(const struct nb_segment *s,
 				  struct nb_seg_comm *c)
 {
@@ -177,7 +179,11 @@ static int check_complete(const struct nb_segment *s, struct nb_err *err)
 
 		if (nb_startup_for_good(c) ||
 		    nb_startup_apart(s, c) != NB_DIFFER_NOT)
-			continue; /* this communicator uses no policies */
+			/*
+			 * NCCL decides alone for this communicator, so its
+			 * ranks need not be complete
+			 */
+			continue;
 		if (here && here < c->nranks && !is_of_fleet(c) &&
 		    (c->has_id || c->nnodes < 2))
 			return fail_incomplete(c, here, err);
@@ -206,7 +212,7 @@ static int check_ready(const struct nb_segment *s, struct nb_err *err)
 			return nb_fail(err, NB_E_BUSY, 0,
 				       "some ranks of communicator %016llx "
 				       "have not reached the fence of the "
-				       "change before; try again",
+				       "previous change; try again",
 				       (unsigned long long)c->comm_id);
 	}
 	return 0;
@@ -225,10 +231,10 @@ static int check_barrier(const struct nb_segment *s, struct nb_err *err)
 {
 	if (!needs_membarrier(s->mem) || nb_segment_membarrier(s))
 		return 0;
-	return nb_fail(err, NB_E_REFUSED, 0,
-		       "membarrier(2) is refused to this process, and other "
-		       "processes of the job rely on it: commit from another "
-		       "one");
+	return nb_fail(
+		err, NB_E_REFUSED, 0,
+		"the kernel refuses membarrier(2) to this process, and other "
+		"processes of the job rely on it: commit from another process");
 }
 
 /*
@@ -398,7 +404,7 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 		why = "its decision numbers are beyond 2^40";
 		break;
 	case NB_FENCE_NO_BARRIER:
-		why = "membarrier(2) is refused to this process";
+		why = "the kernel refuses membarrier(2) to this process";
 		break;
 	}
 	out->comm_id = c->comm_id;

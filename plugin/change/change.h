@@ -27,8 +27,9 @@ int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
 enum nb_change_state {
 	NB_CHANGE_STAGED,
-	NB_CHANGE_COMMITTED, /* on all communicators that can change */
-	NB_CHANGE_ABORTED,   /* no communicator changed */
+	/* all communicators that can change have changed */
+	NB_CHANGE_COMMITTED,
+	NB_CHANGE_ABORTED, /* no communicator changed */
 	/* state of a communicator that keeps its generation */
 	NB_CHANGE_UNCHANGEABLE
 };
@@ -38,7 +39,8 @@ const char *nb_change_state_word(enum nb_change_state s);
 
 /* Outcome of a change for one communicator. */
 struct nb_change_comm {
-	uint64_t comm_id; /* identity, or 0 if NCCL gives none */
+	/* identity of the communicator, or 0 if NCCL gives none */
+	uint64_t comm_id;
 	/* number of the first decision with the new generation */
 	uint64_t fence;
 	enum nb_change_state state;
@@ -46,7 +48,7 @@ struct nb_change_comm {
 	uint32_t ranks, passed;
 	uint64_t behind; /* ranks that have not: bit i is rank slot i */
 	uint32_t tries;	 /* number of fences that the change has armed */
-	char why[160];	 /* why it was not committed, else "" */
+	char why[160];	 /* why the communicator did not change, or "" */
 };
 
 enum { NB_CHANGE_COMMS = 256 };

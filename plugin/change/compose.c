@@ -45,7 +45,7 @@ static uint32_t find_used(const struct order *o, const char *name,
 	i = order_find(o, h->policy);
 	if (i == o->n) {
 		nb_fail(err, NB_E_NOENT, 0, "policy %.64s is not in use", name);
-		nb_hint(err, "policy list shows which are, in their order");
+		nb_hint(err, "policy list shows the policies in use, in order");
 	}
 	return i;
 }
@@ -96,13 +96,12 @@ static int compose_add(struct order *o, const struct nb_edit *edit,
 	if (order_find(o, h->policy) < o->n) {
 		nb_fail(err, NB_E_EXISTS, 0, "policy %.64s is in use already",
 			edit->name);
-		return nb_hint(err, "policy move %.64s puts it elsewhere",
+		return nb_hint(err, "policy move %.64s changes its position",
 			       edit->name);
 	}
 	if (o->n == NB_GEN_MAX_POLICIES)
 		return nb_fail(err, NB_E_LIMIT, 0,
-			       "%d policies are in use, and no more than that "
-			       "are allowed",
+			       "%d policies are in use, which is the limit",
 			       NB_GEN_MAX_POLICIES);
 	return order_insert(o, edit, h->policy, err);
 }

@@ -20,7 +20,8 @@ static void note_foreign_change(uint32_t number, const struct nb_gen *g)
 	struct nb_change *last = &nb_last.change;
 
 	if (nb_last.known && last->generation == number)
-		return; /* our own change is recorded already */
+		/* this process made the change and has recorded it already */
+		return;
 	memset(last, 0, sizeof(*last));
 	memcpy(last->digest, g->digest, NB_SHA256_SIZE);
 	last->state = NB_CHANGE_COMMITTED;
@@ -35,7 +36,10 @@ static void note_foreign_change(uint32_t number, const struct nb_gen *g)
 		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
 		    nb_fence_word_state(w) != NB_FENCE_COMMIT ||
 		    nb_fence_word_gen(w) != number || c->first == number)
-			/* this communicator started with the generation */
+			/*
+			 * the communicator started with this generation, so the
+			 * change did not move it
+			 */
 			continue;
 		to->comm_id = c->comm_id;
 		to->fence = nb_fence_word_seq(w);

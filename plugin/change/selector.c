@@ -103,9 +103,9 @@ static int fail_no_comm(uint64_t comm, struct nb_err *err)
 
 	if (!list_comms(nb_self.seg, text, sizeof(text)) && c)
 		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "NCCL gives a tuner v%u no communicator "
-			       "identities (allowed: v5 and later), so a "
-			       "change cannot be for some of them",
+			       "tuner interface v%u gives communicators no "
+			       "identity (allowed: v5 and later), so a change "
+			       "cannot select some of them",
 			       c->init.abi);
 	nb_fail(err, NB_E_NOENT, 0,
 		"the job has no communicator %016" PRIx64 "%s%s", comm,

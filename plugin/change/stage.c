@@ -57,7 +57,7 @@ static int stage_new(struct nb_gen *g, uint8_t digest[NB_SHA256_SIZE],
 	nb_lock(NB_LOCK_STATE);
 	before = nb_gens.staged;
 	kept = nb_gens_keep(g, err);
-	/* staged generations are not freed */
+	/* a generation that is staged is not freed */
 	nb_gens.staged = kept ? kept : before;
 	nb_unlock(NB_LOCK_STATE);
 	if (!kept)

@@ -68,7 +68,8 @@ bool nb_comm_changeable(const struct nb_comm *c, const char **why)
 	*why = c->why[0] ? c->why : NULL;
 	if (!c->seg) {
 		if (!*why)
-			*why = "it was made before the fork of this process";
+			*why = "the communicator was created before this "
+			       "process forked";
 		return false;
 	}
 	if (c->fence.follows || c->seg->fleet) {
@@ -76,7 +77,7 @@ bool nb_comm_changeable(const struct nb_comm *c, const char **why)
 		return !*why;
 	}
 	if (nb_seg_registered(c->seg) < c->init.ranks) {
-		*why = "not all of its ranks are on this host";
+		*why = "not all ranks of the communicator are on this host";
 		return false;
 	}
 	return true;

@@ -35,7 +35,7 @@ const char *nb_refused_text(enum nb_refused why);
 enum {
 	/* bucket b has 2^b to 2^(b+1)-1 bytes; bucket 0 also 0 bytes */
 	NB_SIZE_BUCKETS = 64,
-	/* index for decisions without a collective */
+	/* index of the entry for decisions without a collective */
 	NB_LATEST_NONE = NCCL_NUM_COLLS * NB_SIZE_BUCKETS
 };
 
@@ -59,7 +59,9 @@ struct nb_comm_init {
 	uint64_t comm_id; /* 0 if the interface version gives no identity */
 	bool has_id;
 	uint32_t ranks, nodes;
-	/* 0 if NCCL does not say it */
+	/*
+	 * numbers of NVLink domains and their ranks; 0 if NCCL does not say it
+	 */
 	uint32_t nvl_domains, nvl_min_ranks, nvl_max_ranks;
 	uint32_t abi; /* version of the tuner interface, 2 to 6 */
 	struct nb_wrapped_tuner
@@ -82,9 +84,10 @@ struct nb_comm {
 	 * because nb_gens_sweep frees it; accessed atomically
 	 */
 	struct nb_gen *gen;
-	bool mismatch; /* ranks started differently; accessed atomically */
-	bool timed;    /* measure some policy runs; accessed atomically */
-	bool chained;  /* a wrapped tuner is asked first */
+	/* ranks of the communicator started differently; accessed atomically */
+	bool mismatch;
+	bool timed;   /* some policy runs must be timed; accessed atomically */
+	bool chained; /* the wrapped tuner is asked before the policies */
 	uint32_t max_channels;
 	uint32_t abi;
 	/* template of @ctx: constants of the communicator, and no answer */
@@ -93,10 +96,14 @@ struct nb_comm {
 	struct ncclbpf_tuner ctx __attribute__((aligned(64)));
 	/* NB_RING decisions, in the segment if it has a free ring */
 	struct nb_packed *ring;
-	/* array of NCCL_NUM_COLLS * NB_SIZE_BUCKETS decisions */
+	/* the latest decisions: NCCL_NUM_COLLS * NB_SIZE_BUCKETS entries */
 	struct nb_latest *latest;
-	struct nb_seen *seen; /* NB_SEEN cost tables that were seen before */
-	/* only this thread writes it; accessed atomically */
+	/* the last NB_SEEN cost tables that NCCL passed */
+	struct nb_seen *seen;
+	/*
+	 * numbers of refused answers, which only this thread writes; accessed
+	 * atomically
+	 */
 	uint64_t refused[NB_NREFUSED];
 	struct nb_gen_count count;
 
@@ -150,8 +157,8 @@ struct nb_comms {
 	uint32_t n;
 	/* version of the tuner interface that NCCL uses; 0: none */
 	uint32_t abi;
-	bool timed; /* some policy runs are timed */
-	/* sums over communicators that are freed */
+	bool timed; /* the communicators time some policy runs */
+	/* sums over the counters of freed communicators */
 	uint64_t old_decisions;
 	uint64_t old_refused[NB_NREFUSED];
 	/* decisions asked for without a context; accessed atomically */

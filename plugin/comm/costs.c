@@ -112,7 +112,7 @@ bool nb_costs_read(const float *table, int nalgo, int nproto,
 		return false;
 	}
 #ifdef __SSE2__
-	if (nalgo == 7) { /* all releases from NCCL 2.23 on */
+	if (nalgo == 7) { /* all NCCL releases from 2.23 on have 7 algorithms */
 		scan_seven(table, out);
 		return true;
 	}

@@ -19,12 +19,12 @@
  */
 enum {
 	NB_COSTS_PROTOS = 3,
-	NB_COSTS_KNOWN = 21,	 /* entries of the algorithms that we know */
+	NB_COSTS_KNOWN = 21, /* table entries of the algorithms that we know */
 	NB_COSTS_MAX_ALGOS = 16, /* a table with more rows is not valid */
 	NB_COSTS_NONE = 63
 };
 
-/* What NCCL reads from a table. */
+/* NCCL's offer and choice, as read from a cost table. */
 struct nb_costs {
 	/*
 	 * bit algo * 3 + proto is set for each usable entry of a known
@@ -64,7 +64,10 @@ struct nb_seen {
 	 * reads it
 	 */
 	int32_t coll;
-	uint32_t latest; /* index among a communicator's struct nb_latest */
+	/*
+	 * index of the question's entry among a communicator's struct nb_latest
+	 */
+	uint32_t latest;
 	/*
 	 * Four fields of struct ncclbpf_tuner, of which nvl_max_ranks is the
 	 * first.
@@ -72,7 +75,7 @@ struct nb_seen {
 	uint32_t ranks, offered;
 	/* NCCL's own choice; -1 if it has none */
 	int32_t nccl_algo, nccl_proto;
-	uint64_t bytes; /* size in the question; accessed atomically */
+	uint64_t bytes; /* message size in the question; accessed atomically */
 	/*
 	 * Parts of a packed decision (packed.h): usable entries; collective and
 	 * NCCL's choice. For decisions that keep NCCL's choice: the outcome,
@@ -85,7 +88,8 @@ struct nb_seen {
 	bool known; /* costs are valid; false: no usable entry was found */
 } __attribute__((aligned(64)));
 
-enum { NB_SEEN = 128 }; /* cost tables kept for each communicator */
+/* number of cost tables that are kept for each communicator */
+enum { NB_SEEN = 128 };
 
 /*
  * Returns the entry for a question. The factor was found by search: powers of

@@ -15,7 +15,10 @@ struct nb_comm;
  */
 struct nb_overdue {
 	uint64_t seq; /* number of the decision; valid if since_ns is not 0 */
-	/* when it was first found unfinished (CLOCK_MONOTONIC) */
+	/*
+	 * when the control thread first saw the decision unfinished
+	 * (CLOCK_MONOTONIC)
+	 */
 	uint64_t since_ns;
 	bool told;
 };

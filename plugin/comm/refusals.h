@@ -10,7 +10,7 @@
  *
  * text: what happened
  */
-/* clang-format off */
+// clang-format off
 /*      name             word                  text */
 REFUSED(ALGO_RANGE,      "algo_range",         "the policy answered an algorithm that NCCL does not have")
 REFUSED(PROTO_RANGE,     "proto_range",        "the policy answered a protocol that NCCL does not have")
@@ -24,6 +24,6 @@ REFUSED(NO_CONTEXT,      "no_context",         "NCCL asked without a context: me
 REFUSED(MISMATCH,        "ranks_mismatch",     "ranks of the communicator started with different policies")
 REFUSED(FENCE_TIMEOUT,   "fence_timeout",      "a change was not decided in time; this rank aborted it")
 REFUSED(GEN_MISSING,     "generation_missing", "a committed generation is not held by this process")
-/* clang-format on */
+// clang-format on
 
 #undef REFUSED

@@ -31,9 +31,9 @@ struct nb_conn {
 	struct nb_peer peer;
 	int fd;
 	bool open, eof, closing;
-	bool owes; /* the unsent output includes a reply */
+	bool owes; /* the output that is not yet sent includes a reply */
 
-	char *in;	     /* buffer of NB_WIRE_LINE + 1 bytes */
+	char *in;	     /* input buffer of NB_WIRE_LINE + 1 bytes */
 	size_t nin, scanned; /* the first @scanned bytes contain no line feed */
 	int fds[NB_CONN_FDS];
 	unsigned nfds;
@@ -201,7 +201,7 @@ static void close_long(struct nb_conn *c)
 	struct nb_err err;
 
 	nb_fail(&err, NB_E_LIMIT, 0,
-		"a request line of more than %d bytes: no more are allowed",
+		"a request line is longer than %d bytes, the limit",
 		NB_WIRE_LINE);
 	close_with(c, &err);
 }
@@ -326,15 +326,15 @@ int nb_conn_follow(struct nb_conn *c, const struct nb_request *req,
 
 	if (!req->has_id)
 		return nb_fail(err, NB_E_USAGE, 0,
-			       "%s follow=yes: the request needs an id "
-			       "(@7 %s …), or nothing could stop it",
+			       "%s follow=yes: the request needs an id (@7 %s "
+			       "…), or cancel could not stop the stream",
 			       req->spec->words, req->spec->words);
 	for (unsigned i = 0; i < NB_CONN_STREAMS; i++) {
 		if (!c->streams[i].used)
 			slot = &c->streams[i];
 		else if (c->streams[i].req.id == req->id)
 			return nb_fail(err, NB_E_EXISTS, 0,
-				       "id %llu is a stream already",
+				       "id %llu already names a running stream",
 				       (unsigned long long)req->id);
 	}
 	if (!slot)

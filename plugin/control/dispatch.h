@@ -18,7 +18,7 @@
  */
 struct nb_conn;
 
-/* The client, as SO_PEERCRED reports it. */
+/* Process ID, user and group of the client, from SO_PEERCRED. */
 struct nb_peer {
 	pid_t pid;
 	uid_t uid;

@@ -15,7 +15,7 @@
 enum { NB_ENV_TEXT = 96, NB_ENV_UNKNOWN = 8 };
 
 struct nb_env {
-	/* values, truncated; "" if not set */
+	/* values of NCCL's variables, truncated; "" if not set */
 	char algo[NB_ENV_TEXT], proto[NB_ENV_TEXT];
 	char tuner_plugin[NB_ENV_TEXT];
 	/* which of our own variables are set and not empty */

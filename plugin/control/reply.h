@@ -108,7 +108,7 @@ bool nb_comm_wanted(const struct nb_comm_option *o, uint64_t comm_id);
 struct nb_page {
 	uint64_t after, limit;
 	uint64_t at; /* index of the next element of the list */
-	bool more;   /* elements were left out */
+	bool more;   /* the page does not contain all elements */
 };
 int nb_page_options(struct nb_call *call, struct nb_page *page);
 /*

@@ -25,7 +25,7 @@ static size_t sealed_size(int fd, struct nb_err *err)
 
 	if (seals < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		nb_fail(err, NB_E_ARG, 0,
-			"the accompanying descriptor is no memory file");
+			"the accompanying descriptor is not a memory file");
 		nb_hint(err, "memfd_create with MFD_ALLOW_SEALING");
 		return 0;
 	}
@@ -68,7 +68,7 @@ static int read_sealed(int fd, void **out, size_t *size, struct nb_err *err)
 			continue;
 		if (n <= 0) {
 			rc = nb_fail(err, NB_E_IO, 0,
-				     "reading the memory file: %s",
+				     "cannot read the memory file: %s",
 				     n ? strerror(errno) : "it ends early");
 			free(bytes);
 			return rc;

@@ -34,12 +34,13 @@
 #define MS UINT64_C(1000000)
 
 enum {
-	GATHER_MS = 500, /* longest wait for the other processes' maps */
+	GATHER_MS = 500, /* longest wait for the maps of the other processes */
 	STAGE_MS = 2000,
 	BEAT_MS = 500,
 	/* generation numbers that controllers leave for people */
 	RESERVE = 4096,
-	LAST_S = 8 * 7 * 86400, /* 8 weeks; see nb_controllers_rest_ns */
+	/* 8 weeks in seconds; see nb_controllers_rest_ns */
+	LAST_S = 8 * 7 * 86400,
 	/* a run takes at most one part in SHARE of the thread's time */
 	SHARE = 5,
 	QUICK_MS = 20,

@@ -26,17 +26,19 @@
 struct nb_controllers_state {
 	/* PID and start time of the process (nb_seg_proc) */
 	uint64_t pid, start;
-	uint64_t beat;	      /* incremented each time the state is posted */
+	/* counter that grows each time the process posts its state */
+	uint64_t beat;
 	uint64_t request;     /* number of the request for maps; 0: none yet */
 	uint64_t change;      /* number of the change to stage; 0: none */
 	uint64_t interval_ns; /* interval that the controllers declare */
 	uint64_t runs, changes, failures;
 	uint64_t incomplete; /* runs that lacked the maps of some process */
 	uint64_t lost;	     /* elements for which a merged map had no room */
-	uint64_t run_ns;     /* duration of the last run */
-	uint64_t missing;    /* processes whose maps the last run lacked */
-	uint64_t elected_us; /* time of the election (nb_wall_us) */
-	char error[192];     /* text of the last failure, or "" */
+	uint64_t run_ns;     /* duration of the controllers' last run */
+	/* number of processes whose maps the last run lacked */
+	uint64_t missing;
+	uint64_t elected_us; /* when this process was elected (nb_wall_us) */
+	char error[192];     /* text of the controllers' last failure, or "" */
 };
 
 /* Header of a process's answer: the process and the number of the request. */
@@ -52,8 +54,8 @@ enum nb_controllers_phase {
 
 struct nb_controllers {
 	struct nb_mailbox board;
-	bool board_failed; /* the failure was logged */
-	bool active;	   /* policies in use have controllers */
+	bool board_failed; /* the log has reported that the mailbox failed */
+	bool active;	   /* the policies in use have controllers */
 	bool elected;
 	bool rests; /* the log says that changes are delayed */
 	enum nb_controllers_phase phase;
@@ -109,7 +111,7 @@ uint64_t nb_controllers_rest_ns(uint64_t next_gen);
 
 /* State of the controllers for `controller status`. */
 struct nb_controllers_info {
-	bool wanted; /* policies in use have controllers */
+	bool wanted; /* the policies in use have controllers */
 	bool paused;
 	bool here;    /* this process is the elected one */
 	uint64_t pid; /* PID of the elected process; 0: none */

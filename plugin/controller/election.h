@@ -30,7 +30,7 @@ enum nb_election_result {
 
 /*
  * Elect this process if no process is elected or the elected process is dead.
- * @looked_ns: when the elected process was last found alive
+ * @looked_ns: when the elected process was last checked
  */
 enum nb_election_result nb_election_run(struct nb_segment *s,
 					uint64_t *looked_ns);

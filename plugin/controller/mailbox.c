@@ -15,7 +15,8 @@
 
 struct head {
 	uint64_t magic, seq, size;
-	uint8_t digest[NB_SHA256_SIZE]; /* digest of seq, size and the bytes */
+	/* digest of the sheet's seq, size and bytes */
+	uint8_t digest[NB_SHA256_SIZE];
 };
 
 enum { MAPS_MOST = NB_CONTROLLER_MAPS_BYTES + 64 };

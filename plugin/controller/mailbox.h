@@ -21,7 +21,7 @@ enum nb_sheet {
 	/* the process's state; the elected process adds its requests */
 	NB_SHEET_STATE,
 	NB_SHEET_CHANGE, /* changes of a run, which all processes stage */
-	NB_SHEET_MAPS,	 /* merged maps of the process */
+	NB_SHEET_MAPS,	 /* the merged maps of the process */
 	NB_NSHEETS
 };
 

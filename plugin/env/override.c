@@ -23,8 +23,8 @@ enum met { NOT_MET, NOTING, MET, TOLD };
 
 struct note {
 	uint32_t met; /* accessed atomically */
-	bool had;     /* the variable is set in the environment */
-	char old[64]; /* the environment's value, truncated */
+	bool had;     /* the environment has a value for the variable */
+	char old[64]; /* the environment's value of the variable, truncated */
 };
 
 struct entry {
@@ -51,11 +51,12 @@ static const char hidden[] = "";
 static struct entry entries[NB_OVERRIDES];
 static uint32_t nentries; /* accessed atomically */
 static struct answer answers[NB_OVERRIDE_ANSWERS];
-static uint32_t nanswers; /* number of entries in use; accessed atomically */
+/* number of entries of answers[] in use; accessed atomically */
+static uint32_t nanswers;
 static char texts[NB_OVERRIDE_TEXTS];
 static size_t ntexts;
 static uint32_t on;    /* accessed atomically */
-static uint64_t asked; /* number of look-ups; accessed atomically */
+static uint64_t asked; /* number of look-ups by NCCL; accessed atomically */
 /* number of invalid or surplus answers; accessed atomically */
 static uint64_t dropped;
 
@@ -202,7 +203,7 @@ static int check_variable(const char *name, const char *value,
 {
 	if (!good_name(name))
 		return nb_fail(err, NB_E_ARG, 1,
-			       "\"%.80s\" is no name of a variable (allowed: "
+			       "\"%.80s\" is not a variable name (allowed: "
 			       "letters, digits and _)",
 			       name);
 	if (strlen(name) >= NB_OVERRIDE_NAME)
@@ -293,7 +294,7 @@ static int take_line(char *line, bool dry, struct nb_err *err)
 		*value++ = '\0';
 	} else {
 		return nb_fail(err, NB_E_FORMAT, 0,
-			       "neither NAME=VALUE nor unset NAME");
+			       "the line is neither NAME=VALUE nor unset NAME");
 	}
 	return dry ? check_variable(name, value, err)
 		   : nb_override_set(name, value, NB_OVERRIDE_FILE, err);

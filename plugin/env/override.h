@@ -16,9 +16,11 @@
 struct nb_json;
 
 enum {
-	NB_OVERRIDES = 128,	   /* most variables that are overridden */
-	NB_OVERRIDE_ANSWERS = 256, /* distinct values that programs may set */
-	NB_OVERRIDE_NAME = 64,	   /* longest name, including its zero byte */
+	NB_OVERRIDES = 128, /* largest number of overridden variables */
+	/* largest number of distinct values from programs */
+	NB_OVERRIDE_ANSWERS = 256,
+	/* size of a variable's name, including its zero byte */
+	NB_OVERRIDE_NAME = 64,
 	NB_OVERRIDE_VALUE = 1024,
 	NB_OVERRIDE_TEXTS = 1 << 16 /* total bytes of all values ever set */
 };

@@ -39,7 +39,7 @@ int nb_gin_count_result(const char *what, int rc);
  */
 int nb_gin_count_lone_result(const char *what, int rc);
 
-/* The next function is defined in plugin/abi/wrapped_gin.c. */
+/* plugin/abi/wrapped_gin.c defines nb_gin_wrap. */
 
 /*
  * nb_gin_wrap - use a vendor's GIN or RMA plugin as the transport

@@ -14,7 +14,8 @@
  * load.
  */
 enum {
-	NB_GIN_MAX_CONTEXTS = 256, /* most contexts of one collComm */
+	/* largest number of contexts of one collComm */
+	NB_GIN_MAX_CONTEXTS = 256,
 	NB_GIN_MAX_HOLD_NS = 10000000,
 };
 #define NB_GIN_NO_INDEX UINT64_MAX
@@ -30,7 +31,8 @@ struct nb_gin_counts {
 /* Operations from one context to one peer. They must keep their order. */
 struct nb_gin_lane {
 	struct nb_gin_counts counts;
-	struct nb_gin_op *first, *last; /* operations that a program delays */
+	/* queue of operations that a program delays */
+	struct nb_gin_op *first, *last;
 	uint64_t release_ns; /* when the last delayed operation may be sent */
 	/* next lane in the context's list of delayed lanes */
 	struct nb_gin_lane *next;
@@ -39,7 +41,7 @@ struct nb_gin_lane {
 
 /* Latencies from post to completion, recorded while telemetry is on. */
 enum nb_gin_time {
-	NB_GIN_TIME_PUT, /* puts and signals share this histogram */
+	NB_GIN_TIME_PUT, /* latency of puts and of signals */
 	NB_GIN_TIME_GET,
 	NB_GIN_NTIMES
 };
@@ -64,17 +66,20 @@ struct nb_gin_context {
 	 */
 	struct nb_gin_op *slab, *spare;
 	uint32_t nslab, fresh;
-	uint32_t busy;		  /* operations in use; accessed atomically */
-	struct nb_gin_lane *lane; /* array of ncontexts * nranks lanes */
+	uint32_t busy; /* number of operations in use; accessed atomically */
+	/* lanes to all peers: ncontexts * nranks entries */
+	struct nb_gin_lane *lane;
 	/*
 	 * array of ncontexts * nranks histograms; unused pages cost no memory
 	 */
 	struct nb_gin_times *times;
-	struct nb_gin_lane *held; /* lanes that hold delayed operations */
+	/* list of the lanes that hold delayed operations */
+	struct nb_gin_lane *held;
 };
 
 struct nb_gin_coll {
-	const struct nb_gin_ops *ops; /* functions of the transport */
+	/* the functions of the collComm's transport */
+	const struct nb_gin_ops *ops;
 	void *inner;
 	uint64_t comm_id, id, born_ns;
 	uint32_t dev, speed;
@@ -85,8 +90,10 @@ struct nb_gin_coll {
 	pthread_mutex_t lock; /* serialises writers of context[] */
 	/* accessed atomically */
 	struct nb_gin_context *context[NB_GIN_MAX_CONTEXTS];
-	struct nb_gin_context *first;	     /* only used before version 13 */
-	struct nb_gin_coll *before, *behind; /* links in the list of list.c */
+	/* context that connect made, in versions before 13 */
+	struct nb_gin_context *first;
+	/* neighbours in the list of list.c */
+	struct nb_gin_coll *before, *behind;
 	bool listed; /* true while list.c has it in its list */
 	struct nb_gin_counts peer[];
 };

@@ -12,7 +12,8 @@ struct nb_gin_sums {
 	uint64_t live, opened;
 	uint64_t puts, signals, gets, bytes, held;
 	uint64_t in_puts, in_signals, in_bytes;
-	uint64_t errors; /* errors returned to NCCL, also by connect */
+	/* number of errors returned to NCCL, also by connect */
+	uint64_t errors;
 	uint64_t broken; /* peers of open collComms that are lost or stalled */
 };
 

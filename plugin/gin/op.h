@@ -14,13 +14,13 @@
  */
 enum nb_gin_kind {
 	NB_GIN_PUT,
-	NB_GIN_SIGNAL, /* a signal, with or without a put */
+	NB_GIN_SIGNAL, /* a signal, with or without a put before it */
 	NB_GIN_GET,
 	NB_GIN_FLUSH,
 	/* message kinds that only the TCP transport uses */
 	NB_GIN_ANSWER,	/* carries the data that a peer's get asked for */
 	NB_GIN_REGION,	/* tells the peer that a region was registered */
-	NB_GIN_GOODBYE, /* is the last message on a connection */
+	NB_GIN_GOODBYE, /* the last message on a connection */
 	NB_GIN_NKINDS
 };
 
@@ -34,10 +34,10 @@ enum nb_gin_signal_op {
 
 enum nb_gin_state {
 	NB_GIN_FREE,
-	NB_GIN_HELD,   /* delayed by a policy program */
-	NB_GIN_POSTED, /* handed to the transport */
+	NB_GIN_HELD,   /* a policy program delays the operation */
+	NB_GIN_POSTED, /* the transport has the operation */
 	NB_GIN_DONE,
-	NB_GIN_FAILED /* failed; op.error holds the reason */
+	NB_GIN_FAILED /* the operation failed; op.error holds the reason */
 };
 
 /*
@@ -50,7 +50,8 @@ struct nb_gin_head {
 	uint32_t number; /* number of the message on its connection, from 0 */
 	uint8_t kind, signal_op;
 	uint16_t zero;
-	uint32_t region, signal_region; /* NB_GIN_NO_REGION if there is none */
+	/* numbers of registered regions; NB_GIN_NO_REGION: none */
+	uint32_t region, signal_region;
 	uint32_t context;
 	uint64_t offset, size;
 	uint64_t signal_offset, value;
@@ -66,24 +67,24 @@ struct nb_gin_op {
 	 */
 	enum nb_gin_kind kind;
 	uint32_t rank, context;
-	uint32_t signal_op; /* a value of enum nb_gin_signal_op */
-	uint32_t flags;	    /* NB_GIN_MORE or 0 */
+	uint32_t signal_op; /* enum nb_gin_signal_op: what the signal does */
+	uint32_t flags;	    /* NB_GIN_MORE or 0, as NCCL passes it */
 	bool strong;
 	uint64_t size, src_off, dst_off, signal_off, value;
-	void *src, *dst, *signal; /* memory handles from reg_mr */
+	void *src, *dst, *signal; /* memory handles that reg_mr returned */
 	/* fields that the transport sets */
 	enum nb_gin_state state;
 	int error;
 	/* next operation in the one queue that holds it */
 	struct nb_gin_op *next;
-	void *inner; /* request of a wrapped plugin */
+	void *inner; /* request that a wrapped plugin returned */
 	char *data;
 	uint64_t moved; /* bytes of header and data sent so far */
 	struct nb_gin_head head;
 	/* fields that only post.c uses */
 	uint32_t index, generation;
 	uint32_t polls;
-	bool told; /* true once the failure was counted */
+	bool told; /* the failure was counted already */
 	uint64_t number, post_ns, sent_ns, release_ns;
 };
 

@@ -33,10 +33,11 @@ struct nb_gin_tcp_conf {
 	void (*say)(bool warn, const char *line);
 	/* time without progress after which a peer is stalled */
 	uint64_t stall_ns;
-	uint64_t connect_ns; /* time within which all ranks must connect */
+	/* time within which connect must reach all ranks */
+	uint64_t connect_ns;
 	/* time for sending queued data when a collComm closes */
 	uint64_t close_ns;
-	int queue; /* operations for each context and peer */
+	int queue; /* number of operations for each context and peer */
 	/* socket buffer size in bytes; 0: the system's default */
 	int send_buffer;
 };
@@ -60,9 +61,11 @@ struct nb_gin_region {
  */
 struct nb_gin_regions {
 	pthread_mutex_t lock; /* taken by threads that register or deregister */
-	uint32_t next; /* number of the next region; accessed atomically */
+	/* number that the next region gets; accessed atomically */
+	uint32_t next;
 	struct nb_gin_chunk {
-		uint32_t used, closed; /* protected by the lock above */
+		/* numbers of regions, protected by the lock above */
+		uint32_t used, closed;
 		struct nb_gin_region region[NB_GIN_CHUNK];
 	} * chunk[NB_GIN_CHUNKS]; /* accessed atomically */
 	uint64_t epoch; /* odd while the data path runs; accessed atomically */
@@ -101,7 +104,7 @@ enum { NB_GIN_AHEAD = 1 << 16, NB_GIN_MAX_GETS = 1 << 16 };
 
 enum nb_gin_peer_state {
 	NB_GIN_OPEN,
-	NB_GIN_CLOSED, /* the peer sent a goodbye message */
+	NB_GIN_CLOSED, /* the peer has sent a goodbye message */
 	NB_GIN_STALLED,
 	NB_GIN_LOST
 };
@@ -113,15 +116,21 @@ struct nb_gin_queue {
 struct nb_gin_peer {
 	int fd; /* socket, or -1 if there is no connection */
 	uint32_t rank;
-	uint32_t state; /* enum nb_gin_peer_state; accessed atomically */
-	int offence;	/* enum nb_gin_offence, or -1; accessed atomically */
+	/*
+	 * state of the connection (enum nb_gin_peer_state); accessed atomically
+	 */
+	uint32_t state;
+	/*
+	 * the peer's offence (enum nb_gin_offence) or -1; accessed atomically
+	 */
+	int offence;
 	union nb_tcp_addr addr;
-	/* fields of the sending side */
+	/* The fields below belong to the sending side. */
 	struct nb_gin_queue queue;
-	/* the region announcement or goodbye being sent */
+	/* operation that sends a region announcement or the goodbye */
 	struct nb_gin_op notice;
-	uint32_t sent;	       /* number of messages queued so far */
-	uint32_t announced;    /* number of regions announced so far */
+	uint32_t sent;	    /* number of messages queued for the peer so far */
+	uint32_t announced; /* number of regions announced to the peer so far */
 	uint64_t queued_bytes; /* accessed atomically */
 	/* time since which nothing moved; 0: data moved at the last check */
 	uint64_t moved_ns;
@@ -135,7 +144,7 @@ struct nb_gin_peer {
 	uint64_t body_got;
 	char *body;
 	struct nb_gin_queue gets; /* gets that were sent and are not answered */
-	uint32_t answers;	  /* number of answers queued for the peer */
+	uint32_t answers; /* number of answers queued for the peer's gets */
 	uint64_t in_puts, in_signals, in_bytes; /* accessed atomically */
 	uint64_t since_puts, since_bytes, since_ns;
 };
@@ -148,10 +157,10 @@ struct nb_gin_tcp {
 	struct nb_gin_regions regions;
 	void (*arrived)(void *arg, const struct nb_gin_arrival *a);
 	void *arg;
-	struct nb_gin_op *spare; /* free list of operations for answers */
+	struct nb_gin_op *spare; /* list of free operations for answers */
 	struct answer_block *blocks;
 	uint64_t comm_id;
-	struct nb_gin_peer *peer; /* array of nranks peers */
+	struct nb_gin_peer *peer; /* array of the collComm's nranks peers */
 	char ahead[NB_GIN_AHEAD];
 };
 

@@ -45,7 +45,7 @@ struct instance {
 	uint64_t comm_id;
 };
 
-/* A connection that is being made. */
+/* A connection to or from another rank that is being made. */
 struct joining {
 	int fd; /* socket; -1: none, connect again at the time again */
 	bool connected, done;
@@ -54,8 +54,8 @@ struct joining {
 	 * accepted
 	 */
 	uint64_t again, since;
-	size_t moved; /* bytes of the hello sent or received */
-	size_t got;   /* bytes of the answer moved */
+	size_t moved; /* bytes of the hello that were sent or received */
+	size_t got;   /* bytes of the answer that were received or sent */
 	struct nb_gin_hello hello, answer;
 	union nb_tcp_addr addr;
 };

@@ -49,7 +49,8 @@ void nb_gin_offend(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 	__atomic_fetch_add(&offences[what], 1, __ATOMIC_RELAXED);
 	SET(p->offence, (int)what);
 	snprintf(why, sizeof(why),
-		 "it sent %s (message %u, region %u, offset %llu, %llu bytes)",
+		 "the peer sent %s (message %u, region %u, offset %llu, %llu "
+		 "bytes)",
 		 offence_rows[what].text, p->received, p->in.region,
 		 (unsigned long long)p->in.offset,
 		 (unsigned long long)p->in.size);
@@ -413,9 +414,10 @@ static ssize_t receive_some(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	if (n < 0 && errno == EINTR)
 		return 0;
 	if (n <= 0) {
-		nb_gin_lose(c, p,
-			    n ? strerror(errno)
-			      : "the peer closed it without a goodbye");
+		nb_gin_lose(
+			c, p,
+			n ? strerror(errno)
+			  : "the peer closed the connection without a goodbye");
 		return -1;
 	}
 	if (rest > (uint64_t)n)

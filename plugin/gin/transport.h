@@ -19,7 +19,7 @@ enum {
 
 /* Arguments of createContext, in the layout of the newest version. */
 struct nb_gin_config {
-	/* queue_depth 0: use our default */
+	/* 0 in queue_depth selects our default */
 	int nsignals, ncounters, ncontexts, queue_depth;
 	int traffic_class, backend_version, rank_stride;
 };
@@ -89,14 +89,14 @@ struct nb_gin_link {
  */
 struct nb_gin_ops {
 	int (*init)(void **ctx, uint64_t comm_id, nb_net_logger *logger);
-	int (*finalize)(void *ctx); /* may be NULL (optional) */
+	int (*finalize)(void *ctx); /* a transport may leave finalize NULL */
 	int (*devices)(int *n);
 	int (*get_properties)(int dev, struct nb_net_props *props);
 	int (*signals)(struct nb_gin_signals *signals); /* of GIN v14 alone */
 	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
 	int (*connect)(const struct nb_gin_mesh *mesh, void **coll);
 	int (*create_context)(void *coll, const struct nb_gin_config *config,
-			      /* may be NULL (optional) */
+			      /* a transport may leave create_context NULL */
 			      void **ctx, void **dev_handle);
 	/* may be NULL (optional) */
 	int (*destroy_context)(void *coll, void *ctx);

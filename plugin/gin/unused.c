@@ -41,9 +41,16 @@ enum {
 	FIRST = 22807, /* GIN v11, looked up in the net plugin's library only */
 	CROSS_NIC_ASKED = 22902,
 	OWN_LIBRARY =
-		22907, /* NCCL_GIN_PLUGIN, then the net plugin's library */
+		/*
+		 * NCCL looks in NCCL_GIN_PLUGIN, then in the net plugin's
+		 * library
+		 */
+	22907,
 	CROSS_NIC_RAIL = 22907,
-	/* NCCL_RMA_PLUGIN, NCCL_GIN_PLUGIN, then the net plugin's library */
+	/*
+	 * NCCL looks in NCCL_RMA_PLUGIN, NCCL_GIN_PLUGIN, then the net plugin's
+	 * library
+	 */
 	RMA = 23007,
 };
 
@@ -172,9 +179,9 @@ static const char *net_reason(const struct nb_gin_situation *s, char *to,
 	if (s->net_off)
 		return "NCCLBPF_NET=off";
 	if (!strstr(value(s, NB_GIN_VAR_NET_PLUGIN), "ncclbpf"))
-		return "NCCL_NET_PLUGIN does not name it";
+		return "NCCL_NET_PLUGIN does not name ncclbpf";
 	snprintf(to, size, "NCCL_NET=%.32s", value(s, NB_GIN_VAR_NET));
-	return *value(s, NB_GIN_VAR_NET) ? to : "NCCL has taken another one";
+	return *value(s, NB_GIN_VAR_NET) ? to : "NCCL uses another net plugin";
 }
 
 /* Names the variable whose library this release searches first. */
@@ -195,13 +202,13 @@ static void not_found(const struct nb_gin_situation *s, const char *release,
 			release, name, set);
 	else if (*set || s->net_ours)
 		because(r,
-			"NCCL asks when the first kernel needs GIN, and "
-			"only where symmetric memory works",
+			"NCCL asks when the first kernel needs GIN, and only "
+			"if symmetric memory works",
 			"%s has not asked for GIN yet", release);
 	else
 		because(r, hint,
-			"%s has not found it: %s is not set, and the "
-			"net plugin is not ours",
+			"%s has not found our GIN plugin: %s is not set, and "
+			"the net plugin is not ours",
 			release, name);
 }
 
@@ -224,16 +231,16 @@ void nb_gin_unused(const struct nb_gin_situation *s,
 		because(reason,
 			"set NCCL_NET_PLUGIN, from 2.29.7 on NCCL_GIN_PLUGIN, "
 			"from 2.30.7 on NCCL_RMA_PLUGIN",
-			"NCCL has not found it: its version is not known, and "
-			"the net plugin is not ours");
+			"NCCL has not found our GIN plugin: its version is not "
+			"known, and the net plugin is not ours");
 	else if (!s->net_ours)
 		because(reason, "set NCCL_NET_PLUGIN=ncclbpf",
-			"%s takes GIN from the net plugin's library alone, and "
-			"the net plugin is not ours: %s",
+			"%s looks for GIN only in the net plugin's library, "
+			"and the net plugin is not ours: %s",
 			release, net_reason(s, net, sizeof(net)));
 	else
 		because(reason,
 			"NCCL asks when the first kernel needs GIN, and only "
-			"where symmetric memory works",
+			"if symmetric memory works",
 			"%s has not asked for GIN yet", release);
 }

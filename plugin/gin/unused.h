@@ -44,14 +44,15 @@ struct nb_gin_situation {
 	const char *variable[NB_GIN_NVARIABLES];
 	/* true: NCCLBPF_CHAIN_GIN is set; false: NCCLBPF_GIN is on */
 	bool wrapping;
-	bool called;	/* NCCL has called our init */
-	bool transport; /* init has chosen a transport */
-	bool net_ours;	/* NCCL uses our net plugin */
+	bool called;	/* NCCL has called our GIN init function */
+	bool transport; /* our GIN init has chosen a transport */
+	bool net_ours;	/* NCCL uses our net plugin for the network */
 	bool net_off;	/* NCCLBPF_NET=off is set */
 };
 
 struct nb_gin_reason {
-	char text[256], hint[160]; /* hint is "" if there is none */
+	/* text of the reason; hint is "" if there is no advice */
+	char text[256], hint[160];
 };
 
 /*

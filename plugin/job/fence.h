@@ -37,7 +37,8 @@ enum {
 	 * membarrier(2) is not available, so each decision needs a memory fence
 	 */
 	NB_FENCE_FULL = 1,
-	NB_FENCE_CALLS = 2 /* fences count API calls instead of decisions */
+	/* the fences of this rank count API calls instead of decisions */
+	NB_FENCE_CALLS = 2
 };
 
 /*
@@ -48,11 +49,12 @@ struct nb_fence_rank {
 	uint64_t seq; /* number of the next decision; accessed atomically */
 	struct nb_seg_slot *slot;
 	struct nb_seg_record *record;
-	uint64_t seen; /* value of nb_seg_record.word that was handled last */
+	/* value of nb_seg_record.word that this rank handled last */
+	uint64_t seen;
 	/* generation that the rank decides with; accessed atomically */
 	uint32_t number;
 	uint32_t timeout_ms; /* longest wait at an undecided fence */
-	uint32_t odd;	     /* NB_FENCE_FULL and NB_FENCE_CALLS; usually 0 */
+	uint32_t odd; /* bits NB_FENCE_FULL and NB_FENCE_CALLS; usually 0 */
 	/*
 	 * The record is a copy that the site's agent writes. This rank waits
 	 * for the outcome without a time limit.
@@ -104,7 +106,8 @@ static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
 		uint64_t calls = nb_fence_calls(f);
 
 		f->before = f->clock + 1;
-		if (n == 0 || calls > f->clock) /* the number never decreases */
+		/* the announced number never decreases */
+		if (n == 0 || calls > f->clock)
 			f->clock = calls;
 		if (n == 0)
 			f->before = 0;
@@ -197,7 +200,7 @@ struct nb_fence_opts {
 	 * first, so that the change applies at once
 	 */
 	bool idle;
-	bool once; /* try only once, with a farther fence */
+	bool once; /* try one fence only, which is farther ahead */
 };
 
 enum nb_fence_outcome {
@@ -205,8 +208,8 @@ enum nb_fence_outcome {
 	/* ranks passed every fence that was tried, or aborted it */
 	NB_FENCE_OVERRUN,
 	NB_FENCE_PENDING,   /* some ranks have yet to pass the last fence */
-	NB_FENCE_EXHAUSTED, /* decision numbers exceed 2^40 */
-	NB_FENCE_NO_BARRIER /* the memory barrier failed */
+	NB_FENCE_EXHAUSTED, /* the fence would exceed decision number 2^40 */
+	NB_FENCE_NO_BARRIER /* the memory barrier of the coordinator failed */
 };
 
 struct nb_fence_result {

@@ -59,7 +59,8 @@ static void here_standing(const struct nb_record *r, uint32_t rank,
 
 static void here_publish(const struct nb_record *r)
 {
-	(void)r; /* other processes read the slot itself */
+	/* nothing to do: other processes read the rank's slot itself */
+	(void)r;
 }
 
 static void here_wait(const struct nb_record *r, unsigned turn)
@@ -68,7 +69,10 @@ static void here_wait(const struct nb_record *r, unsigned turn)
 
 	(void)r;
 	if (turn < 64)
-		/* usually the fence is decided within microseconds */
+		/*
+		 * yield first, because a fence is usually decided within
+		 * microseconds
+		 */
 		sched_yield();
 	else
 		nanosleep(turn < 4096 ? &ts : &late, NULL);

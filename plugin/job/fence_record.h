@@ -30,7 +30,7 @@ struct nb_standing {
 	uint64_t announced;  /* number of decisions that the rank has begun */
 	uint64_t waiting;    /* the ARMED word that the rank waits for, or 0 */
 	uint32_t generation; /* generation that the rank decides with */
-	uint32_t state;	     /* a value of enum nb_seg_slot_state */
+	uint32_t state;	     /* state of the slot (enum nb_seg_slot_state) */
 };
 
 /*
@@ -74,12 +74,13 @@ struct nb_record_ops {
 struct nb_record {
 	const struct nb_record_ops *ops;
 	uint32_t nranks; /* number of ranks that standing() knows */
-	/* the segment of this host */
+	/* the job segment of this host */
 	const struct nb_segment *seg;
 	struct nb_seg_comm *comm;
-	struct nb_seg_record *word; /* the record of @comm */
-	bool membarrier; /* some rank relies on the coordinator's barrier */
-	void *store;	 /* data of a back end other than the segment */
+	struct nb_seg_record *word; /* the decision record in @comm */
+	/* some rank relies on the coordinator's memory barrier */
+	bool membarrier;
+	void *store; /* data of a back end other than the segment */
 };
 
 /*

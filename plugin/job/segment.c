@@ -305,7 +305,7 @@ static bool create_file(struct nb_segment *s, int dirfd, const char *name)
 	}
 	fill_new(s->mem);
 	if (renameat(dirfd, fresh, dirfd, name)) {
-		say_why(s, "cannot put the segment file in place", errno);
+		say_why(s, "cannot rename the new segment file", errno);
 		munmap(s->mem, NB_SEG_SPAN);
 		s->mem = NULL;
 		s->shared = false;
@@ -330,7 +330,7 @@ static bool put_word(int fd, uint64_t v, size_t at)
  */
 static bool only_stranger(int fd, uint64_t ns)
 {
-	uint64_t had[2]; /* pid, namespace */
+	uint64_t had[2]; /* PID and PID namespace in the existing mark */
 
 	if (pread(fd, had, sizeof(had), offsetof(struct nb_seg, stranger)) !=
 	    (ssize_t)sizeof(had))
@@ -474,8 +474,8 @@ static bool open_shared(struct nb_segment *s, int dirfd, const char *name)
 		if (rc)
 			return rc > 0;
 	}
-	snprintf(s->why, sizeof(s->why), "%s was replaced at each attempt",
-		 name);
+	snprintf(s->why, sizeof(s->why),
+		 "another process replaced %s at each attempt", name);
 	return false;
 }
 
@@ -554,7 +554,7 @@ int nb_segment_open(struct nb_segment **out, int dirfd, const char *job,
 	snprintf(s->name, sizeof(s->name), "%s.seg", job);
 	if (dirfd < 0)
 		snprintf(s->why, sizeof(s->why),
-			 "there is no directory for it");
+			 "the segment has no directory");
 	if ((dirfd >= 0 && open_shared(s, dirfd, s->name)) || open_private(s)) {
 		*out = s;
 		return 0;

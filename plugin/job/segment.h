@@ -17,15 +17,16 @@
 /* A process's mapping of the job segment. */
 struct nb_segment {
 	struct nb_seg *mem;
-	int fd;	   /* file, or -1 for private memory */
-	int dirfd; /* directory of the file; -1: none */
+	int fd; /* descriptor of the segment's file, or -1 for private memory */
+	int dirfd; /* descriptor of the file's directory; -1: none */
 	char name[128];
 	bool shared;
 	bool stranger; /* other processes share a segment that we cannot use */
-	bool membarrier; /* decisions rely on a coordinator's membarrier(2) */
-	uint32_t proc;	 /* index of this process's entry */
-	uint64_t ns;	 /* PID namespace of this process; 0 if unknown */
-	char why[256];	 /* why the segment is not shared */
+	/* ranks of this process rely on a coordinator's membarrier(2) */
+	bool membarrier;
+	uint32_t proc; /* index of this process's entry */
+	uint64_t ns;   /* PID namespace of this process; 0 if unknown */
+	char why[256]; /* why the segment is not shared with other processes */
 	pthread_mutex_t mutex;
 };
 

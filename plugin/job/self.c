@@ -70,8 +70,8 @@ int nb_self_attach(bool control, struct nb_err *err)
 	if (!s->shared)
 		nb_log(s->stranger ? NB_LOG_WARN : NB_LOG_INFO,
 		       "the job segment is not shared (%s): policies can be "
-		       "changed only in communicators that live in this "
-		       "process alone",
+		       "changed only in communicators whose ranks are all in "
+		       "this process",
 		       s->why);
 	publish_settings();
 	return 0;

@@ -23,7 +23,7 @@ struct nb_self {
 	struct nb_err dir_err;
 	char host[256];
 	pid_t pid;
-	uint64_t started_ns; /* start of this process (CLOCK_MONOTONIC) */
+	uint64_t started_ns; /* when this process started (CLOCK_MONOTONIC) */
 	/*
 	 * NULL before the start, and in a forked child that NCCL has not called
 	 */

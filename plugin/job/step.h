@@ -15,42 +15,46 @@
 #ifdef NB_STEPS
 #include <stdint.h>
 
-/* Name of each step; the comment says who takes it. */
-#define NB_STEP_ROWS(STEP)                                      \
-	STEP(ANNOUNCED) /* taken by a rank */                   \
-	STEP(BEGIN)	/* a rank, before its first decision */ \
-	STEP(WAITING)	/* taken by a rank */                   \
-	STEP(PATIENCE)	/* a rank whose time-out has ended */   \
-	STEP(RELEASED)	/* a rank that saw the word change */   \
-	STEP(ADOPT)	/* taken by a rank */                   \
-	STEP(ADOPTED)	/* taken by a rank */                   \
-	STEP(LOCKED)	/* taken by the coordinator */          \
-	STEP(REAPED)	/* taken by the coordinator */          \
-	STEP(RECOVER)	/* taken by the coordinator */          \
-	STEP(NUMBERED)	/* taken by the coordinator */          \
-	STEP(READY)	/* taken by the coordinator */          \
-	STEP(FALLBACK)	/* taken by the coordinator */          \
-	STEP(ARMED)	/* taken by the coordinator */          \
-	STEP(BARRIER)	/* taken by the coordinator */          \
-	STEP(NONE_PAST) /* taken by the coordinator */          \
-	STEP(OVERRUN)	/* taken by the coordinator */          \
-	STEP(COMMITTED) /* taken by the coordinator */          \
-	STEP(BASELINE)	/* taken by the coordinator */          \
-	STEP(SWAP)	/* rank or coordinator swaps the record's word */
+/*
+ * Steps in the order of the protocol. A rank takes ANNOUNCED to ADOPTED, the
+ * coordinator takes LOCKED to BASELINE, and both take SWAP.
+ */
+#define NB_STEP_ROWS(STEP)                                           \
+	STEP(ANNOUNCED)                                              \
+	STEP(BEGIN) /* a rank is about to make its first decision */ \
+	STEP(WAITING)                                                \
+	STEP(PATIENCE) /* a waiting rank's time-out has ended */     \
+	STEP(RELEASED) /* a waiting rank has seen the word change */ \
+	STEP(ADOPT)                                                  \
+	STEP(ADOPTED)                                                \
+	STEP(LOCKED)                                                 \
+	STEP(REAPED)                                                 \
+	STEP(RECOVER)                                                \
+	STEP(NUMBERED)                                               \
+	STEP(READY)                                                  \
+	STEP(FALLBACK)                                               \
+	STEP(ARMED)                                                  \
+	STEP(BARRIER)                                                \
+	STEP(NONE_PAST)                                              \
+	STEP(OVERRUN)                                                \
+	STEP(COMMITTED)                                              \
+	STEP(BASELINE)                                               \
+	STEP(SWAP) /* a rank or the coordinator swaps the record's word */
 
 /* Steps of the controllers (controller.c), which are not in the model. */
-#define NB_LOOP_STEP_ROWS(STEP)                                             \
-	STEP(LOOP_ELECTED)   /* elected process: learned of its election */ \
-	STEP(LOOP_ASKED)     /* elected: asked all processes for maps */    \
-	STEP(LOOP_MERGING)   /* elected: has merged its own maps */         \
-	STEP(LOOP_MERGED)    /* elected: has merged all maps */             \
-	STEP(LOOP_RAN)	     /* elected: the controllers have run */        \
-	STEP(LOOP_STAGED)    /* elected: staged the change, not posted */   \
-	STEP(LOOP_PROPOSED)  /* elected: posted the change */               \
-	STEP(LOOP_AGREED)    /* elected: all have staged the change */      \
-	STEP(LOOP_COMMITTED) /* elected: committed, not reported */         \
-	STEP(LOOP_ANSWERED)  /* other process: has posted its maps */       \
-	STEP(LOOP_FOLLOWED)  /* other process: has staged the change */
+#define NB_LOOP_STEP_ROWS(STEP)                                                \
+	STEP(LOOP_ELECTED)   /* a process has learned of its election */       \
+	STEP(LOOP_ASKED)     /* the elected process has asked for maps */      \
+	STEP(LOOP_MERGING)   /* the elected process has merged its own maps */ \
+	STEP(LOOP_MERGED)    /* the elected process has merged all maps */     \
+	STEP(LOOP_RAN)	     /* the elected process has run the controllers */ \
+	STEP(LOOP_STAGED)    /* the elected process has staged the change */   \
+	STEP(LOOP_PROPOSED)  /* the elected process has posted the change */   \
+	STEP(LOOP_AGREED)    /* all processes have staged the change */        \
+	STEP(LOOP_COMMITTED) /* the elected process has committed the change   \
+			      */                                               \
+	STEP(LOOP_ANSWERED)  /* another process has posted its maps */         \
+	STEP(LOOP_FOLLOWED)  /* another process has staged the change */
 
 enum nb_step {
 #define STEP(name) NB_STEP_##name,

@@ -24,13 +24,13 @@ struct nb_net_ctx {
 
 struct nb_net_conn;
 
-/* A request as NCCL holds it. */
+/* A request of a connection, to which NCCL holds a pointer. */
 struct nb_net_request {
 	void *inner; /* the transport's request; NULL: this entry is free */
 	struct nb_net_conn *conn;
 	uint64_t number, bytes;
 	uint64_t start_ns; /* time of NCCL's call; 0: no program needed it */
-	uint32_t kind;	   /* enum nb_net_kind; 2 means a flush */
+	uint32_t kind; /* kind of the request (enum nb_net_kind); 2: a flush */
 	uint32_t tag, polls, buffers;
 	bool busy, failed;
 };
@@ -45,9 +45,11 @@ struct nb_net_conn {
 	/* atomic counters, which the readers of list.h read */
 	uint64_t requests, bytes;
 	uint32_t outstanding, errors;
-	struct nb_net_conn *before, *behind; /* links in the list of list.c */
+	/* neighbours in the list of list.c */
+	struct nb_net_conn *before, *behind;
 	bool listed; /* true while list.c has it in its list */
-	struct nb_net_request request[]; /* a listener has no requests */
+	/* requests of the connection; a listener has none */
+	struct nb_net_request request[];
 };
 
 void nb_net_run_listen(const struct nb_net_conn *c);

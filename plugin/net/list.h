@@ -10,8 +10,10 @@
  * their current values.
  */
 struct nb_net_sums {
-	uint64_t live[3], opened[3]; /* indexed by enum nb_net_kind */
-	uint64_t requests[2];	     /* index 0: receives, 1: sends */
+	/* counts of connections by enum nb_net_kind */
+	uint64_t live[3], opened[3];
+	/* counts of requests: index 0 for receives, 1 for sends */
+	uint64_t requests[2];
 	uint64_t bytes[2];
 	uint64_t errors; /* errors returned to NCCL, also by failed connects */
 };

@@ -37,13 +37,15 @@ struct trip {
 static struct {
 	pthread_mutex_t lock;
 	bool chosen;
-	const struct nb_net_ops *ops; /* NULL if there is no device */
+	/* functions of the transport; NULL if there is no device */
+	const struct nb_net_ops *ops;
 	bool wrapped; /* ops are the functions of a wrapped plugin */
 	/* number of devices reported to NCCL; accessed atomically */
 	int devices;
 	unsigned next_trip;
 	struct trip trip[TRIPS];
-	unsigned inits; /* successful inits; protected by NCCL's lock */
+	/* number of successful inits; protected by NCCL's lock */
+	unsigned inits;
 	uint64_t conns; /* accessed atomically */
 } net = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -66,9 +68,9 @@ static const struct nb_net_ops *open_wrapped(void)
 	ops = nb_net_wrap(nb_wrapped[NB_WRAPPED_NET].file.handle, &version,
 			  &theirs);
 	if (!ops) {
-		nb_wrapped_leave_out(
-			NB_WRAPPED_NET,
-			"it has no complete net interface of versions 5 to 12");
+		nb_wrapped_leave_out(NB_WRAPPED_NET,
+				     "the library has no complete net "
+				     "interface of versions 5 to 12");
 		return NULL;
 	}
 	if (!nb_wrapped_take(NB_WRAPPED_NET, (uint32_t)version, theirs))
@@ -102,7 +104,7 @@ static void choose_transport(bool usable)
 		nb_log(NB_LOG_INFO,
 		       "net: our own TCP transport moves the data");
 	else if (!net.ops)
-		nb_log(NB_LOG_WARN, "net: NCCL takes its own network");
+		nb_log(NB_LOG_WARN, "net: NCCL uses its own network");
 }
 
 const char *nb_net_used(int *devices)
@@ -161,8 +163,8 @@ static int net_init_failed(void **to, struct nb_net_ctx *c, int rc)
 	if (!net.inits) {
 		if (net.wrapped)
 			nb_wrapped_leave_out(NB_WRAPPED_NET,
-					     "its init returned %d, NCCL takes "
-					     "its own network",
+					     "its init returned %d, so NCCL "
+					     "uses its own network",
 					     rc);
 		__atomic_store_n(&net.ops, NULL, __ATOMIC_RELAXED);
 		return NB_NET_OK;
@@ -188,7 +190,8 @@ int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
 	if (to)
 		*to = c;
 	if (!c || !net.ops)
-		return NB_NET_OK; /* nb_net_devices then reports no device */
+		/* without a transport, nb_net_devices reports no device */
+		return NB_NET_OK;
 	c->comm_id = init->comm_id;
 	c->traffic_class = init->traffic_class;
 	rc = count_lone_result("init", net.ops->init(&c->inner, init));
@@ -668,7 +671,7 @@ int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
 	return NB_NET_OK;
 }
 
-/* Complete a request and free its entry. */
+/* Complete a request of the transport and free its entry. */
 static void request_done(struct nb_net_request *r, const int *sizes)
 {
 	struct nb_net_conn *c = r->conn;

@@ -34,13 +34,17 @@ struct request {
 struct nb_tcp_comm {
 	int fd;
 	bool send;
-	int error; /* enum nb_net_result; an error is permanent */
+	/*
+	 * result of the connection (enum nb_net_result); an error is permanent
+	 */
+	int error;
 	uint64_t link;
-	uint32_t first, last; /* waiting requests: first to last - 1 */
-	uint32_t number;      /* number of the current message */
+	/* numbers of the waiting requests: first to last - 1 */
+	uint32_t first, last;
+	uint32_t number; /* number of the message being sent or received */
 	size_t head_moved;
 	struct nb_tcp_head head;
-	/* fields of the stall detection */
+	/* The fields below are for the stall detection. */
 	uint32_t idle;
 	bool stalled;
 	uint64_t moved_ns;
@@ -53,7 +57,7 @@ struct nb_tcp_comm {
 struct nb_tcp_conf nb_tcp_conf = { NULL, UINT64_C(10000000000),
 				   UINT64_C(30000000000),
 				   UINT64_C(10000000000) };
-/* counts of events; accessed atomically */
+/* counts of the process's events; accessed atomically */
 static uint64_t counts[NB_TCP_NCOUNTS];
 
 void nb_tcp_count(enum nb_tcp_count what)
@@ -241,7 +245,7 @@ static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 	if (c->head.magic != NB_TCP_HEAD_MAGIC || c->head.number != c->number) {
 		nb_tcp_count(NB_TCP_GARBAGE);
 		return comm_break(c, NB_NET_REMOTE,
-				  "the received data is no message header");
+				  "the received data is not a message header");
 	}
 	if (c->head.size > r->posted) {
 		nb_tcp_count(NB_TCP_OVERSIZED);
@@ -322,10 +326,9 @@ static int comm_move_recv(struct nb_tcp_comm *c, bool *moved)
 			return comm_break_errno(c, errno);
 		if (!n) {
 			nb_tcp_count(NB_TCP_LOST);
-			return comm_break(
-				c, NB_NET_REMOTE,
-				"the peer closed it while a message was "
-				"awaited");
+			return comm_break(c, NB_NET_REMOTE,
+					  "the peer closed the connection "
+					  "while a message was expected");
 		}
 		*moved = true;
 		if (comm_use_ahead(c))

@@ -24,7 +24,7 @@ enum nb_tcp_count {
 	NB_TCP_LATE, /* connections dropped because they sent nothing in time */
 	NB_TCP_STALLS,	/* requests that made no progress for stall_ns */
 	NB_TCP_LOST,	/* connections that the peer closed too early */
-	NB_TCP_GARBAGE, /* connections with invalid data */
+	NB_TCP_GARBAGE, /* connections on which invalid data arrived */
 	/* connections with a message larger than the receive buffer */
 	NB_TCP_OVERSIZED,
 	NB_TCP_NCOUNTS
@@ -42,8 +42,9 @@ struct nb_tcp_conf {
 	 * connection
 	 */
 	uint64_t stall_ns;
-	uint64_t connect_ns; /* how long to retry a refused connect */
-	uint64_t hello_ns;   /* time in which a peer must identify itself */
+	/* time for which a refused connect is tried again */
+	uint64_t connect_ns;
+	uint64_t hello_ns; /* time in which a peer must identify itself */
 };
 extern struct nb_tcp_conf nb_tcp_conf;
 uint64_t nb_tcp_counted(enum nb_tcp_count what);
@@ -99,7 +100,7 @@ void nb_tcp_addr_pack(const union nb_tcp_addr *a, uint16_t *family,
 bool nb_tcp_addr_unpack(union nb_tcp_addr *a, uint16_t family, uint16_t port,
 			const uint8_t bytes[16]);
 
-/* tcp_link.c and tcp.c share the declarations below. */
+/* The declarations below are shared by tcp_link.c and tcp.c. */
 
 struct nb_tcp_comm;
 /*
@@ -110,7 +111,7 @@ struct nb_tcp_comm;
  */
 struct nb_tcp_comm *nb_tcp_comm_new(int fd, bool send, uint64_t link,
 				    const union nb_tcp_addr *peer);
-/* Returns the enum nb_net_result for an errno. */
+/* Returns the enum nb_net_result that corresponds to an errno. */
 int nb_tcp_result(int error);
 
 int nb_tcp_init(void **ctx, const struct nb_net_init *init);
@@ -133,10 +134,10 @@ struct nb_tcp_hello {
 	uint64_t magic, cookie, link;
 	uint32_t version, zero;
 };
-/* Header before each message. */
+/* Header that precedes each message. */
 struct nb_tcp_head {
 	uint64_t size;
-	uint32_t number; /* number of the message, from 0 */
+	uint32_t number; /* number of the message on its connection, from 0 */
 	uint32_t magic;
 };
 /* Contents of NCCL's 128-byte connection handle. */

@@ -18,7 +18,7 @@
 #include "plugin/runtime/clock.h"
 
 enum { GUESTS = 64 };
-/* delay between two connect attempts */
+/* delay between two attempts to connect, in ns */
 static const uint64_t AGAIN_NS = 100000000;
 
 /* Context of a communicator, with its pending connects. */
@@ -31,12 +31,12 @@ struct ctx {
 /* A pending connect, to which the handle points. */
 struct trip {
 	struct trip *next;
-	struct ctx *ctx; /* context whose list contains it, or NULL */
-	int fd;		 /* socket; -1: try again later */
-	bool there;	 /* TCP connection is established */
+	struct ctx *ctx; /* context whose list contains this connect, or NULL */
+	int fd;		 /* socket of the connect; -1: try again later */
+	bool there;	 /* the TCP connection is established */
 	int traffic_class;
 	uint64_t began, again;
-	size_t said; /* bytes of the hello sent so far */
+	size_t said; /* bytes of the hello message sent so far */
 	struct nb_tcp_hello hello;
 	union nb_tcp_addr to;
 };
@@ -54,7 +54,8 @@ struct listener {
 	int fd, traffic_class;
 	uint64_t cookie;
 	unsigned n;
-	struct guest guest[GUESTS]; /* sorted by age, the oldest first */
+	/* peers that have not identified themselves, the oldest first */
+	struct guest guest[GUESTS];
 };
 
 static_assert(sizeof(struct nb_tcp_handle) <= NB_NET_HANDLE, "ABI ref., 3.2");

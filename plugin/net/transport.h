@@ -16,7 +16,7 @@ enum nb_net_result {
 	NB_NET_SYSTEM = 2,   /* this machine has failed */
 	NB_NET_INTERNAL = 3, /* this plugin has failed */
 	NB_NET_ARGUMENT = 4,
-	NB_NET_USAGE = 5,  /* ranks disagree about a transfer */
+	NB_NET_USAGE = 5,  /* the ranks disagree about a transfer */
 	NB_NET_REMOTE = 6, /* the peer has failed or ended */
 };
 
@@ -26,7 +26,7 @@ enum {
 	NB_NET_CUDA_MEMORY = 2,
 	NB_NET_DMABUF = 4,
 	NB_NET_MAX_VDEVS = 8,
-	NB_NET_MAX_RECVS = 32, /* most buffers in one irecv */
+	NB_NET_MAX_RECVS = 32, /* largest number of buffers in one irecv */
 	NB_NET_CLASS_NONE = -1,
 };
 
@@ -38,7 +38,7 @@ struct nb_net_vprops {
 /* Properties of a device, in the layout of the newest version. */
 struct nb_net_props {
 	char *name;	/* unique name, valid as long as the library */
-	char *pci_path; /* PCI path, or NULL */
+	char *pci_path; /* PCI path in sysfs, or NULL */
 	uint64_t guid;
 	int ptr_support; /* bits NB_NET_HOST_MEMORY etc. */
 	int reg_is_global, force_flush;
@@ -50,7 +50,8 @@ struct nb_net_props {
 	struct nb_net_vprops v;
 	size_t max_p2p_bytes, max_coll_bytes;
 	int max_multi_request;
-	int16_t rail_id, plane_id; /* -1 if not defined */
+	/* rail and plane of the device; -1 if NCCL does not define it */
+	int16_t rail_id, plane_id;
 };
 
 typedef void nb_net_logger(int level, unsigned long flags, const char *file,
@@ -84,7 +85,10 @@ struct nb_net_ops {
 	int (*devices)(int *n);
 	int (*get_properties)(int dev, struct nb_net_props *props);
 	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
-	/* @traffic_class: NB_NET_CLASS_NONE: use the class of init */
+	/*
+	 * Connect to a listener. If @traffic_class is NB_NET_CLASS_NONE, the
+	 * class of init applies.
+	 */
 	int (*connect)(void *ctx, int dev, int traffic_class, void *handle,
 		       void **send_comm, void **dev_handle);
 	int (*accept)(void *listen_comm, void **recv_comm, void **dev_handle);
@@ -106,7 +110,7 @@ struct nb_net_ops {
 	int (*close_send)(void *comm);
 	int (*close_recv)(void *comm);
 	int (*close_listen)(void *comm);
-	/* The functions below may be NULL. */
+	/* A transport may leave the functions below NULL. */
 	int (*get_device_mr)(void *comm, void *mhandle, void **dptr);
 	int (*irecv_consumed)(void *recv_comm, int n, void *request);
 	int (*make_vdevice)(int *dev, struct nb_net_vprops *props);

@@ -27,7 +27,8 @@ struct nb_gens {
 	struct nb_gen *empty;
 	/* made from NCCLBPF_POLICY, kept until the process ends */
 	struct nb_gen *first;
-	struct nb_gen *baseline; /* what new communicators start with */
+	/* generation that new communicators start with */
+	struct nb_gen *baseline;
 	uint32_t baseline_number;
 	/* the baseline before the current one, or NULL */
 	struct nb_gen *previous;

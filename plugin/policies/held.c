@@ -80,7 +80,7 @@ static void hint_names(const char *name, struct nb_err *err)
 	else if (nb_held.n)
 		nb_hint(err, "policy list shows what is held");
 	else
-		nb_hint(err, "no policy is held: policy load first");
+		nb_hint(err, "no policy is held: load one with policy load");
 }
 
 struct nb_held *nb_held_find(const char *name, struct nb_err *err)
@@ -241,8 +241,8 @@ static int hold_policy(struct nb_policy *p, const char *name,
 	drop_older(p->img->name);
 	if (nb_held.n == NB_MAX_HELD)
 		return nb_fail(err, NB_E_FULL, 0,
-			       "%d policies are held (allowed: %d): policy "
-			       "unload one",
+			       "%d policies are held (allowed: %d): unload one "
+			       "with policy unload",
 			       NB_MAX_HELD, NB_MAX_HELD);
 	*out = &nb_held.at[nb_held.n++];
 	memset(*out, 0, sizeof(**out));

@@ -17,9 +17,10 @@
 enum nb_policy_source { NB_SOURCE_ENV, NB_SOURCE_SHELL };
 
 struct nb_held {
-	struct nb_policy *policy; /* the list owns one reference */
+	/* the policy, to which the list owns one reference */
+	struct nb_policy *policy;
 	enum nb_policy_source source;
-	/* sums over generations that are freed */
+	/* sums of the program's counters over freed generations */
 	struct nb_gen_sum old[NB_IMAGE_MAX_PROGS];
 	struct nb_gen_times old_times[NB_IMAGE_MAX_PROGS];
 };

@@ -17,7 +17,7 @@ enum { NB_HISTORY = 16, NB_HISTORY_NAMES = 200 };
 
 struct nb_history_entry {
 	uint32_t number;
-	struct nb_gen *gen; /* NULL once the generation is freed */
+	struct nb_gen *gen; /* the generation, or NULL once it is freed */
 	uint8_t digest[NB_SHA256_SIZE];
 	/* policy names separated by blanks, truncated */
 	char names[NB_HISTORY_NAMES];
@@ -26,7 +26,8 @@ struct nb_history_entry {
 	 * truncated; "" if the generation has no scopes.
 	 */
 	char scoped[2 * NB_HISTORY_NAMES];
-	uint64_t at_s; /* seconds since 1970; 0 if not known */
+	/* time of the change in seconds since 1970; 0 if not known */
+	uint64_t at_s;
 	/* the client that made the change; pid 0: no client */
 	uint32_t uid, pid;
 	bool loop; /* true if controllers made the change */

@@ -243,7 +243,7 @@ static int object_image(const struct entry *e, const struct bytes *in,
 
 		rc = nb_fail(err, NB_E_NOTSUP, 0,
 			     "%s is a BPF object, and the front end that reads "
-			     "those cannot be loaded: %.160s",
+			     "BPF objects cannot be loaded: %.160s",
 			     e->path, why ? why : path);
 		nb_hint(err,
 			"build an image where libncclbpf-load.so is installed: "

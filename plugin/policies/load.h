@@ -8,7 +8,8 @@
 /* Why NCCLBPF_POLICY could not be loaded. It does not change after start-up. */
 struct nb_load {
 	struct nb_err err; /* code 0: all policies were loaded */
-	char what[256];	   /* the entry of the list that failed */
+	/* the entry of NCCLBPF_POLICY that could not be loaded */
+	char what[256];
 };
 extern struct nb_load nb_load;
 

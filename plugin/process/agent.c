@@ -91,8 +91,8 @@ static bool find_program(char path[PATH_MAX])
 }
 
 /*
- * Returns the job's environment without variables that would load this library
- * into the agent, too.
+ * Returns the job's environment without LD_PRELOAD and LD_AUDIT, which would
+ * load the job's libraries into the agent.
  */
 static char **agent_environment(void)
 {
@@ -186,8 +186,8 @@ static void reap_starter(uint64_t now)
 	pid = waitpid(agent.starter, &status, WNOHANG);
 	if (!pid && now >= agent.tried_ms + STUCK_MS) {
 		nb_log(NB_LOG_WARN,
-		       "agent: its first process %d has not exited for %d ms: "
-		       "it is ended",
+		       "agent: the program's first process %d has not exited "
+		       "for %d ms and is killed",
 		       (int)agent.starter, STUCK_MS);
 		kill(agent.starter, SIGKILL);
 	}
@@ -199,13 +199,14 @@ static void reap_starter(uint64_t now)
 	 */
 	agent.starter = 0;
 	if (pid > 0 && status)
-		nb_log(NB_LOG_WARN, "agent: its first process ended with %s %d",
+		nb_log(NB_LOG_WARN,
+		       "agent: the program's first process ended with %s %d",
 		       WIFEXITED(status) ? "status" : "signal",
 		       WIFEXITED(status) ? WEXITSTATUS(status)
 					 : WTERMSIG(status));
 }
 
-/* End an agent that was stopped, because ranks at a fence wait for it. */
+/* End an agent that hangs, because ranks at a fence wait for it. */
 static void end_if_stuck(const struct nb_segment *s, uint64_t pid,
 			 uint64_t start, uint64_t now)
 {
@@ -216,7 +217,7 @@ static void end_if_stuck(const struct nb_segment *s, uint64_t pid,
 	    !nb_process_alive(pid, start))
 		return;
 	nb_log(NB_LOG_WARN,
-	       "agent %llu has not turned for %llu ms: it is ended and "
+	       "agent %llu has been silent for %llu ms: it is killed and "
 	       "started again",
 	       (unsigned long long)pid, (unsigned long long)(now - beat));
 	kill((pid_t)pid, SIGKILL);

@@ -37,7 +37,8 @@
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static enum { FRESH, MADE, FAILED } made; /* protected by start_lock */
 static bool forked; /* true in a forked child until NCCL calls init there */
-static struct nb_control *control; /* NULL if there is no control socket */
+/* the control socket, or NULL if there is none */
+static struct nb_control *control;
 
 void nb_process_tick(void)
 {

@@ -42,12 +42,14 @@ struct pool {
 	struct cell cell[NB_EVENT_PAIRS];
 	/* number of entries taken for the first time; accessed atomically */
 	uint64_t fresh;
-	uint64_t hand; /* next entry to steal from; accessed atomically */
+	/* index of the next entry to steal; accessed atomically */
+	uint64_t hand;
 	uint64_t head __attribute__((aligned(64))); /* accessed atomically */
 	uint64_t tail __attribute__((aligned(64))); /* accessed atomically */
 };
 
-static struct pool *pool; /* allocated once; accessed atomically */
+/* the table of pairs, which is allocated once; accessed atomically */
+static struct pool *pool;
 static struct {
 	uint64_t context; /* accessed atomically; 0 if the entry is unused */
 	void *its;	  /* accessed atomically */
@@ -175,7 +177,7 @@ static bool pool_pop(struct pool *p, uint32_t *place)
 			return true;
 		}
 		if ((int64_t)(turn - (at + 1)) < 0)
-			return false; /* the queue is empty */
+			return false; /* the queue of free entries is empty */
 		at = GET(p->head);
 	}
 }
@@ -213,7 +215,7 @@ uint32_t nb_event_pair_take(bool *stolen)
 			return (uint32_t)n;
 	}
 	if (pool_pop(p, &place)) {
-		/* invalidate the entry's old number */
+		/* clear the tag, so that the entry's old number is invalid */
 		__atomic_store_n(&p->place[place].tag, 0, __ATOMIC_RELEASE);
 		return place;
 	}

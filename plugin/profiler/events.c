@@ -179,7 +179,8 @@ void nb_events_finalize(void *context)
 		    __atomic_load_n(&pc->next_coll, __ATOMIC_SEQ_CST));
 		SET(pc->base_child,
 		    __atomic_load_n(&pc->next_child, __ATOMIC_SEQ_CST));
-		nb_events_close(pc); /* close events that started meanwhile */
+		/* close the events that started since the first sweep */
+		nb_events_close(pc);
 	}
 	pthread_mutex_unlock(&nb_prof.lock);
 	if (last == pc)

@@ -41,14 +41,15 @@ const char *nb_event_word(unsigned event);
 
 /* The fields of NCCL's event descriptor that we use. */
 struct nb_descr {
-	uint32_t event;	 /* a value of enum nb_event */
-	uint64_t parent; /* a handle, or an arbitrary number */
+	uint32_t event;	 /* kind of the event (enum nb_event) */
+	uint64_t parent; /* handle of the parent, or an arbitrary number */
 	/* the communicator's identity in versions 1 to 3, else 0 */
 	uint64_t comm;
 	uint64_t seq, bytes, timer;
-	uint32_t func, algo, proto, datatype; /* NB_WORD_NONE if not known */
+	/* numbers of the words; NB_WORD_NONE if not known */
+	uint32_t func, algo, proto, datatype;
 	int32_t rank, peer, step;
-	pid_t pid; /* process of the parent; 0 if unknown */
+	pid_t pid; /* process that owns the parent; 0 if unknown */
 	uint32_t channel, channels, send;
 	bool has_timer;
 };
@@ -84,7 +85,7 @@ enum { NB_COLL_SLOTS = 1024, NB_CHILD_SLOTS = 2048, NB_MAX_PCOMMS = 1024 };
  */
 struct nb_op_slot {
 	uint64_t word;
-	uint64_t start, stop; /* CPU time in ns */
+	uint64_t start, stop; /* CPU times of start and stop, in ns */
 	/* longest channel by the GPU's clock in ns, plus 1; 0: none */
 	uint64_t gpu_most;
 	/* CPU times of its first and last kernel event, in ns */
@@ -93,9 +94,9 @@ struct nb_op_slot {
 	uint64_t proxy_first, proxy_last;
 	uint64_t touched;
 	uint64_t seq, bytes;
-	uint64_t what; /* packed fields at the bit positions W_* */
+	uint64_t what; /* packed fields at the bit positions of W_FUNC etc. */
 	uint64_t peer;
-	uint64_t parent; /* handle of the API call, or 0 */
+	uint64_t parent; /* handle of the API call that made the task, or 0 */
 	/* number of the tuner's decisions when the task started */
 	uint64_t decided;
 	uint64_t pad;
@@ -116,8 +117,10 @@ struct nb_child_slot {
 struct nb_pcomm {
 	/* context that NCCL holds; 0: free; accessed atomically */
 	uint64_t token;
-	uint64_t events;    /* number of events started; accessed atomically */
-	uint64_t next_coll; /* next running number; accessed atomically */
+	/* number of events that have started; accessed atomically */
+	uint64_t events;
+	/* running number of the next task; accessed atomically */
+	uint64_t next_coll;
 	/* handles up to this number belong to an earlier communicator */
 	uint64_t base_coll;
 	/*
@@ -169,7 +172,7 @@ enum {
 	C_SEND = 16,
 	C_TIMER = 17,
 	C_HELD = 18,
-	C_FUNC = 24, /* function of an API call */
+	C_FUNC = 24, /* function that an API call starts */
 	C_STEP = 32
 };
 
@@ -178,7 +181,8 @@ struct nb_prof {
 	uint32_t hooks;
 	/* generation whose programs run, or NULL; accessed atomically */
 	struct nb_gen *gen;
-	uint32_t need; /* bit set of needed events; accessed atomically */
+	/* bit set of events that we need from NCCL; accessed atomically */
+	uint32_t need;
 	/*
 	 * bit set of events that make NCCL connect its channels; accessed
 	 * atomically
@@ -188,7 +192,8 @@ struct nb_prof {
 	 * number of such events after which we stop asking; accessed atomically
 	 */
 	uint32_t connect_left;
-	uint32_t telemetry; /* bits NB_TEL_*; accessed atomically */
+	/* what telemetry measures, as bits NB_TEL_*; accessed atomically */
+	uint32_t telemetry;
 	/* bit set of events that traces record; accessed atomically */
 	uint32_t traced;
 	uint32_t abi;

@@ -287,7 +287,7 @@ void nb_task_stop(uint64_t h)
 			return;
 		}
 	}
-	/* another thread has stopped the event first */
+	/* the task was not open: another thread has stopped the event before */
 	nb_events_lose(NB_LOST_TWICE);
 }
 

@@ -17,7 +17,7 @@ const char *nb_tel_func_word(uint32_t func)
 
 const char *nb_tel_source_word(unsigned source)
 {
-	/* NCCL's Inspector uses the same names */
+	/* these are the names that NCCL's Inspector uses */
 	static const char *const words[NB_NSOURCES] = {
 		[NB_SOURCE_GPU] = "kernel_gpu",
 		[NB_SOURCE_KERNEL_CPU] = "kernel_cpu",
@@ -108,7 +108,10 @@ void nb_tel_add(struct nb_tel *t, const struct nb_sample *s)
 		return;
 	__atomic_fetch_add(&r->bytes_sum, s->bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->source, s->source, __ATOMIC_RELAXED);
-	/* sends and receives have no such number */
+	/*
+	 * compare only collectives, because sends and receives have no common
+	 * number
+	 */
 	if (s->algo != NB_TEL_NO_WORD)
 		note_recent(t, key, s);
 }

@@ -25,7 +25,7 @@ enum nb_tel_kind {
 /* Source of the time in NB_TEL_EXEC. */
 enum nb_tel_source {
 	NB_SOURCE_NONE,
-	NB_SOURCE_GPU,	      /* time stamps of the GPU */
+	NB_SOURCE_GPU,	      /* times that the GPU's time stamps give */
 	NB_SOURCE_KERNEL_CPU, /* kernel times as the CPU sees them (v3) */
 	NB_SOURCE_PROXY,
 	NB_NSOURCES
@@ -50,8 +50,9 @@ struct nb_tel_row {
 	/* key made by nb_tel_key; 0: the row is free; accessed atomically */
 	uint64_t key;
 	uint64_t bytes_last, channels_last;
-	uint64_t bytes_sum; /* bytes of all samples in NB_TEL_EXEC */
-	uint64_t source;    /* enum nb_tel_source of the last sample */
+	uint64_t bytes_sum; /* sum of the bytes of all samples in NB_TEL_EXEC */
+	/* source of the last sample's time (enum nb_tel_source) */
+	uint64_t source;
 	struct nb_tel_time time[NB_TEL_NKINDS];
 };
 
@@ -75,7 +76,8 @@ struct nb_sample {
 	uint64_t comm_id, seq, bytes, start_ns;
 	uint64_t ns[NB_TEL_NKINDS];
 	bool has[NB_TEL_NKINDS];
-	uint32_t func, algo, proto, channels; /* 255 if not known */
+	/* NCCL's numbers of the words; 255 if a value is not known */
+	uint32_t func, algo, proto, channels;
 	int32_t rank, ranks, nodes, peer;
 	uint32_t source;
 };

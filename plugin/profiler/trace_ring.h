@@ -28,7 +28,7 @@ enum nb_trace_event {
 	/* a put, with or without a signal, from post to completion */
 	NB_TRACE_GIN_PUT = 16,
 	NB_TRACE_GIN_GET,
-	NB_TRACE_GIN_SIGNAL, /* a peer's signal was applied here */
+	NB_TRACE_GIN_SIGNAL, /* a peer's signal was applied to our memory */
 	NB_TRACE_NEVENTS
 };
 static_assert((int)NB_TRACE_GIN_PUT > (int)NB_EVENT_CONTEXT,
@@ -44,7 +44,8 @@ const char *nb_trace_event_word(unsigned event);
 enum nb_trace_span_word {
 	NB_SPAN_WHAT, /* packed fields at the bit positions NB_SPAN_AT_* */
 	NB_SPAN_START,
-	NB_SPAN_END,	/* for tasks: when NCCL had enqueued it */
+	/* end of the event; for tasks, when NCCL had enqueued it */
+	NB_SPAN_END,
 	NB_SPAN_COMM,	/* identity of the communicator */
 	NB_SPAN_WHO,	/* rank (32 bits), peer or root (32 bits) */
 	NB_SPAN_ID,	/* kind and number of the event, as in a handle */
@@ -81,7 +82,7 @@ enum nb_trace_span_word {
 	 * Of signals: the same words, but the first is the number of puts since
 	 * the peer's last signal. NB_SPAN_BYTES is the size of these puts.
 	 */
-	NB_SPAN_ERROR = NB_SPAN_SLOT, /* result of a put or get */
+	NB_SPAN_ERROR = NB_SPAN_SLOT, /* result of a put or get; 0: success */
 	NB_SPAN_WORDS = 15
 };
 enum {
@@ -95,7 +96,7 @@ enum {
 	 */
 	NB_SPAN_AT_CHANNELS = 32,
 	NB_SPAN_AT_SEND = 40,
-	NB_SPAN_AT_GPU = 41 /* the kernel has reported the GPU's clock */
+	NB_SPAN_AT_GPU = 41 /* set if the kernel has reported the GPU's clock */
 };
 
 struct nb_trace_span {

@@ -14,7 +14,7 @@
  * calls block at most for the time-outs of plugin/relay/local.c.
  */
 struct nb_local {
-	int fd;	    /* socket; -1: the connection is closed */
+	int fd;	    /* socket of the connection; -1: it is closed */
 	int object; /* descriptor that came with a reply, or -1 */
 	struct nb_buf in;
 };

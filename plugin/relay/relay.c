@@ -29,7 +29,7 @@ enum {
 	CONNECTIONS = 64,
 	IDLE_S = 60,
 	STACK = 256 << 10,
-	/* largest body: an object and its line */
+	/* size limit of a body, which is a line and an object */
 	BODY_SIZE = (8 << 20) + NB_WIRE_LINE,
 	REPLY_MS = 30000,
 	/* limit of all processes' replies together, without errors */
@@ -45,7 +45,7 @@ enum {
 struct nb_relay {
 	const struct nb_jobdir *place;
 	struct MHD_Daemon *daemon;
-	char *cacert, *cert, *key; /* contents of the PEM files */
+	char *cacert, *cert, *key; /* contents of the PEM files as text */
 	bool tls, no_images;
 	/*
 	 * without TLS: "/" and SECRET bytes in hexadecimal, which precede each
@@ -419,7 +419,8 @@ static enum MHD_Result not_found(struct MHD_Connection *c, const char *url)
 	struct nb_buf out;
 
 	nb_fail(&err, NB_E_USAGE, 0,
-		"%s: there are GET /v1/processes and POST /v1/line", url);
+		"%s is unknown (allowed: GET /v1/processes and POST /v1/line)",
+		url);
 	nb_buf_init(&out, 0);
 	nb_reply_error(&out, NULL, &err, NULL, NULL);
 	return reply(c, MHD_HTTP_NOT_FOUND, &out, 0);
@@ -461,7 +462,7 @@ static enum MHD_Result route(struct MHD_Connection *c, struct exchange *x,
 
 		nb_fail(&err, NB_E_PERM, 0,
 			"the path does not begin with the agent's secret, "
-			"which the store has in the key of the site");
+			"which the site's key in the store contains");
 		return reply_error(c, NULL, &err);
 	}
 	if (!strcmp(method, "GET") && !strcmp(url, "/v1/processes"))
@@ -572,9 +573,10 @@ static int open_listener(const struct nb_relay_config *c, struct nb_err *err)
 
 	snprintf(port, sizeof(port), "%u", c->port);
 	if (getaddrinfo(host, port, &hints, &ai) || !ai)
-		return nb_fail(err, NB_E_SETTING, 0,
-			       "relay: %s is no numeric address to listen on",
-			       host);
+		return nb_fail(
+			err, NB_E_SETTING, 0,
+			"relay: %s is not a numeric address to listen on",
+			host);
 	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));

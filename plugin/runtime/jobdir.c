@@ -53,8 +53,8 @@ bool nb_jobdir_shares_memory(long type)
 		BTRFS_SUPER_MAGIC,
 		F2FS_SUPER_MAGIC,
 		OVERLAYFS_SUPER_MAGIC,
-		0x2fc12fc1, /* magic number of ZFS */
-		0xca451a4e, /* magic number of bcachefs */
+		0x2fc12fc1, /* ZFS, by its magic number */
+		0xca451a4e, /* bcachefs, by its magic number */
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)

@@ -20,7 +20,8 @@ static bool level_wanted(enum nb_log_level level)
 	return (int64_t)level <= nb_params.num[NB_P_LOG];
 }
 
-static nb_logger_fn *log_target; /* NULL: lines are kept; accessed atomically */
+/* NCCL's logger; NULL: lines are kept; accessed atomically */
+static nb_logger_fn *log_target;
 
 /* Lines logged before NCCL passed a logger. */
 enum { EARLY = 16 };
@@ -29,7 +30,8 @@ static struct {
 	enum nb_log_level level;
 	char text[400];
 } early[EARLY];
-static uint32_t nearly; /* number of entries in use; accessed atomically */
+/* number of entries of early[] in use; accessed atomically */
+static uint32_t nearly;
 
 static void log_keep(enum nb_log_level level, const char *text)
 {

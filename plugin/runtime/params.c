@@ -69,16 +69,15 @@ static void warn_value(const struct nb_param_spec *s, const char *text)
 	switch (s->type) {
 	case NB_PARAM_INT:
 		nb_log(NB_LOG_WARN,
-		       PREFIX
-		       "%s=%.100s: allowed are whole numbers from %lld to "
-		       "%lld%s%s; %s stands",
+		       PREFIX "%s=%.100s: allowed are whole numbers from %lld "
+			      "to %lld%s%s; %s is used",
 		       s->name, text, (long long)s->min, (long long)s->max,
 		       s->unit[0] && s->unit[0] != '1' ? " " : "",
 		       s->unit[0] != '1' ? s->unit : "", s->def);
 		break;
 	case NB_PARAM_ENUM:
 		nb_log(NB_LOG_WARN,
-		       PREFIX "%s=%.100s: allowed are %s; %s stands", s->name,
+		       PREFIX "%s=%.100s: allowed are %s; %s is used", s->name,
 		       text, s->choices, s->def);
 		break;
 	case NB_PARAM_STR:
@@ -118,7 +117,7 @@ static void warn_unknown(const char *name, size_t size)
 		       "%s?",
 		       word, near[0]);
 	else
-		nb_log(NB_LOG_WARN, PREFIX "%s is no variable of ncclbpf",
+		nb_log(NB_LOG_WARN, PREFIX "%s is not a variable of ncclbpf",
 		       word);
 }
 

@@ -13,8 +13,9 @@ struct nb_params {
 	char *str[NB_NPARAMS];
 	/* value of an INT parameter, or index of an ENUM's choice */
 	int64_t num[NB_NPARAMS];
-	bool set[NB_NPARAMS]; /* the environment has a valid value */
-	bool nccl_filter;     /* NCCL_ALGO or NCCL_PROTO is set */
+	/* the environment has a valid value of the parameter */
+	bool set[NB_NPARAMS];
+	bool nccl_filter; /* NCCL_ALGO or NCCL_PROTO is set */
 };
 
 /* The process's values, which are constant after nb_params_read. */

@@ -185,7 +185,7 @@ int nb_sign_keygen(const char *name, const char *path, struct nb_buf *public,
 		return rc;
 	if (!is_name(name))
 		return nb_fail(err, NB_E_ARG, 0,
-			       "%.80s is no name of a key (allowed: 1 to %d "
+			       "%.80s is not a key name (allowed: 1 to %d "
 			       "letters, digits and _ . @ -)",
 			       name, NB_SIGN_NAME);
 	randombytes_buf(seed, sizeof(seed));
@@ -280,9 +280,10 @@ int nb_sign_image(const char *path, const char *digest, struct nb_buf *line,
 	size = file.size;
 	if (!rc && (!next_line(&p, &size, first) ||
 		    !parse_key(first, SECRET, who->name, seed)))
-		rc = nb_fail(err, NB_E_FORMAT, 0,
-			     "%.200s: no secret key (policy keygen makes one)",
-			     path);
+		rc = nb_fail(
+			err, NB_E_FORMAT, 0,
+			"%.200s is not a secret key (policy keygen makes one)",
+			path);
 	if (!rc) {
 		crypto_sign_seed_keypair(key, secret, seed);
 		message_of(digest, message);

@@ -17,9 +17,9 @@
  * - "ncclbpf-signature DIGEST ID BASE64": ID of the key, see nb_sign_key
  */
 enum {
-	NB_SIGN_NAME = 64, /* longest name of a key */
-	NB_SIGN_KEYS = 64, /* most keys in a list */
-	NB_SIGN_MOST = 16, /* most signatures of one image */
+	NB_SIGN_NAME = 64, /* length limit of a key's name */
+	NB_SIGN_KEYS = 64, /* largest number of keys in a list */
+	NB_SIGN_MOST = 16, /* largest number of signatures of one image */
 	NB_SIGN_FILE = 64 << 10
 };
 
@@ -40,7 +40,7 @@ enum nb_sign_state {
 	NB_SIGN_UNKNOWN, /* the list does not have the signature's key */
 	NB_SIGN_BAD,	 /* the image or the signature was changed */
 	NB_SIGN_OTHER,	 /* the signature belongs to another image */
-	NB_SIGN_DAMAGED	 /* the line is not a signature */
+	NB_SIGN_DAMAGED	 /* the line does not have the form of a signature */
 };
 
 /*

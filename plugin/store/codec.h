@@ -39,7 +39,7 @@ struct nb_store_decoded {
 	bool created, cancelled, progress;
 	int64_t compacted;
 	char reason[200];
-	/* fields of a member's status reply */
+	/* fields of the status that a member replied */
 	struct nb_store_member member;
 };
 

@@ -53,7 +53,7 @@ struct nb_http {
 	int64_t curl_due_ms;
 	bool turning;
 	struct nb_http_transfer *open, *dead, *fresh;
-	struct nb_http_timer *timers; /* timers, sorted by their time */
+	struct nb_http_timer *timers; /* list of timers, sorted by their time */
 };
 
 static uint64_t now_us(void)
@@ -251,7 +251,7 @@ static int code_of(const struct nb_http_transfer *t, CURLcode rc)
 {
 	if (t->over_limit)
 		return NB_E_LIMIT;
-	/* NOLINTNEXTLINE */
+	// NOLINTNEXTLINE
 	switch ((int)rc) {
 	case CURLE_OPERATION_TIMEDOUT:
 		return NB_E_TIMEOUT;

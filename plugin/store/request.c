@@ -29,11 +29,12 @@ struct nb_store_request {
 	char *body;
 	bool write;   /* changes the store, so it must not run twice */
 	bool waiting; /* waits for authentication */
-	bool renewed; /* its token was renewed once already */
+	bool renewed; /* the token was already renewed once for this request */
 	int pinned;
 	unsigned endpoint, tried;
 	uint64_t started_ms, deadline_ms;
-	uint64_t attempt_ms; /* when the current attempt started */
+	/* when the current attempt of the request started */
+	uint64_t attempt_ms;
 	struct nb_http_transfer *transfer;
 	struct nb_http_timer *timer;
 	nb_store_done_fn *done;

@@ -72,7 +72,7 @@ typedef void nb_store_done_fn(void *arg, const struct nb_store_reply *reply);
  */
 int nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 		 nb_store_done_fn *done, void *arg, struct nb_err *err);
-/* Run a single operation. */
+/* Run a transaction with a single operation. */
 int nb_store_do(struct nb_store *s, const struct nb_store_op *op,
 		nb_store_done_fn *done, void *arg, struct nb_err *err);
 int nb_store_get(struct nb_store *s, const char *key, nb_store_done_fn *done,

@@ -16,7 +16,8 @@
 enum {
 	NB_STORE_KEY_SIZE = 1024, /* length limit of a key, including its NUL */
 	NB_STORE_VALUE_SIZE = 1 << 20, /* size limit of a value in bytes */
-	NB_STORE_OPS = 128 /* operations in one transaction; etcd's limit */
+	/* limit of operations in one transaction, which etcd sets */
+	NB_STORE_OPS = 128
 };
 
 enum nb_store_op_kind {

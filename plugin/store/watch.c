@@ -38,7 +38,7 @@ struct nb_store_watch {
 	unsigned endpoint, delay_ms;
 	bool open, over, waiting;
 	bool probing;
-	unsigned reporting; /* nesting depth of calls of fn */
+	unsigned reporting; /* nesting depth of the calls of fn */
 	bool ended;
 };
 
@@ -226,7 +226,8 @@ static void lines(void *arg, struct nb_buf *body)
 	struct nb_http_transfer *of = w->transfer;
 	size_t at = 0;
 
-	w->reporting++; /* keep the watch until this function returns */
+	/* the callback must not free the watch while this function runs */
+	w->reporting++;
 	while (!w->ended && w->transfer == of) {
 		char *p = body->data + at;
 		char *end = memchr(p, '\n', body->size - at);

@@ -107,7 +107,7 @@ struct nb_tap_retired nb_tap_queue_retire(struct nb_tap_queue *q,
 	 */
 	bool named = failed && nb_tap_queue_has(q, wr_id);
 	uint32_t head = __atomic_load_n(&q->head, __ATOMIC_ACQUIRE);
-	/* the queue overwrites requests beyond its size */
+	/* requests beyond the queue's size have been overwritten */
 	uint32_t at = head - nb_tap_queue_between(q, NB_TAP_GET(q->tail), head);
 
 	while (at != head) {

@@ -26,7 +26,8 @@ struct nb_tap_post {
 struct nb_tap_queue {
 	/* array whose size is a power of two; NULL if there is none */
 	struct nb_tap_post *post;
-	uint32_t mask, room; /* mask: size - 1; room: allocated size */
+	/* mask: size of post - 1; room: allocated size of post */
+	uint32_t mask, room;
 	/*
 	 * counts of posted (head) and completed (tail) requests; accessed
 	 * atomically

@@ -12,7 +12,7 @@ enum { NB_TAP_DEVICES = 64 };
 struct nb_tap_state {
 	const struct nb_tap_sink *sink; /* accessed atomically */
 	uint32_t devices;		/* accessed atomically */
-	/* atomic counters that any thread increments */
+	/* counters that any thread increments atomically */
 	uint64_t qps, live_qps, failed_changes, events, regions, region_bytes;
 	uint64_t tuned, refused, undone, unseen, strays, overflows;
 	uint64_t extended, failures;

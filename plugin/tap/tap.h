@@ -29,22 +29,25 @@ struct nb_tap_sink {
 /* Counts over all adapters since the tap was loaded. */
 struct nb_tap_sums {
 	uint64_t devices, qps, live_qps, failed_changes;
-	/* index 0: receive queues, 1: send queues */
+	/* counts for receive queues (index 0) and send queues (1) */
 	uint64_t posts[2], completions[2], bytes[2];
-	uint64_t errors;   /* completions with an error */
-	uint64_t events;   /* asynchronous events */
-	uint64_t failures; /* asynchronous events that report a failure */
+	uint64_t errors; /* number of completions with an error */
+	uint64_t events; /* asynchronous events */
+	/* number of asynchronous events that report a failure */
+	uint64_t failures;
 	uint64_t regions, region_bytes; /* currently registered */
-	uint64_t tuned;	  /* state changes made with a policy's values */
+	/* number of state changes made with a policy's values */
+	uint64_t tuned;
 	uint64_t refused; /* values of policies that were out of range */
 	/* state changes where the adapter accepted only NCCL's values */
 	uint64_t undone;
 	/* completions of queue pairs that the tap did not see created */
 	uint64_t unseen;
-	uint64_t strays;    /* completions without a recorded post */
+	uint64_t strays;    /* number of completions without a recorded post */
 	uint64_t overflows; /* posts that exceeded the size of a queue */
-	uint64_t extended;  /* queues of the extended interface */
-	uint64_t files;	    /* open contexts that have a device file */
+	/* number of queues created through the extended interface */
+	uint64_t extended;
+	uint64_t files; /* number of open contexts that have a device file */
 };
 
 /*
@@ -57,7 +60,8 @@ struct nb_tap_qp_view {
 	uint64_t gid, age_ns, ready_ns;
 	uint64_t posts[2], completions[2], bytes[2], outstanding[2];
 	uint64_t errors;
-	uint32_t last_status; /* status of the last failed completion */
+	/* status of the queue pair's last failed completion */
+	uint32_t last_status;
 };
 
 /* What the tap exports as the symbol ncclbpf_tap. Any thread may call it. */

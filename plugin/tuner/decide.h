@@ -33,7 +33,7 @@ int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes,
 		  uint32_t pipe, bool reg_buff);
 /*
  * General forms of nb_decide: nb_tuner_any makes the whole decision,
- * nb_tuner_rest the part after the fence.
+ * nb_tuner_rare the part after the fence.
  */
 int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 		 float *table, int nalgo, int nproto, int reg_buff,

@@ -98,8 +98,7 @@ static uint32_t choice_index(int algo, int proto)
 
 /*
  * Check the answer as a decision would, with the costs of the latest decision.
- * If these costs are lost, use costs that prefer NCCL's choice in that
- * decision.
+ * If these costs are lost, use costs that prefer the choice of that decision.
  */
 void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
 			    const struct ncclbpf_tuner *ctx)
@@ -160,7 +159,10 @@ int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
 	out->order = g->order;
 	for (uint32_t i = 0; i < g->npolicies; i++)
 		out->step[i] = (struct nb_explain_step){
-			/* the policy outlives the copied generation */
+			/*
+			 * use the policy's own name, because the copied
+			 * generation is freed first
+			 */
 			.policy = g->policy[i].policy->img->name,
 			.algo = -1,
 			.proto = -1,

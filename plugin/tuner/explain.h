@@ -20,9 +20,10 @@ struct nb_explain {
 	bool seen;
 	/* the decision from which the context is made */
 	struct nb_decision basis;
-	struct nb_decision answer; /* the answer after it was checked */
+	struct nb_decision answer; /* the final answer, after it was checked */
 	uint32_t generation;
-	struct nb_order order; /* policies that run, as indices of step */
+	/* order of the policies that run, as indices of step */
+	struct nb_order order;
 	struct nb_explain_step step[NB_GEN_MAX_POLICIES];
 };
 

@@ -217,7 +217,7 @@ static void add_to_list(struct nb_comm *c)
 	compare_peers(c);
 	if (!c->init.has_id)
 		snprintf(c->why, sizeof(c->why),
-			 "NCCL gives a tuner v%u no communicator identity "
+			 "tuner interface v%u gives communicators no identity "
 			 "(allowed: v5 and later)",
 			 c->init.abi);
 	c->timed = nb_comms.timed;

@@ -312,7 +312,7 @@ static enum nb_refused check_choice(const struct ncclbpf_tuner *ctx,
 static bool channels_bounded(uint32_t index, uint32_t nodes)
 {
 	if (index >= NB_COSTS_KNOWN)
-		return false; /* NCCL's choice is not known */
+		return false; /* NCCL's own choice is not known here */
 	switch ((enum ncclbpf_algo)(index / NCCL_NUM_PROTOS)) {
 	case NCCL_ALGO_TREE:
 	case NCCL_ALGO_RING:

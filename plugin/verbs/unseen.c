@@ -94,7 +94,8 @@ bool nb_verbs_gpu_posts(void)
 	return false;
 }
 
-static int nccl_version; /* 0 if not known; accessed atomically */
+/* NCCL's version; 0 if not known; accessed atomically */
+static int nccl_version;
 
 void nb_verbs_version_find(void)
 {
@@ -146,6 +147,6 @@ void nb_verbs_opened(const char *name)
 	 */
 	dprintf(STDERR_FILENO,
 		"ncclbpf: adapter %s is not mlx5, and NCCL %d.%d.%d crashes in "
-		"its GIN set-up on such: set NCCL_GIN_TYPE=0\n",
+		"its GIN set-up on such adapters: set NCCL_GIN_TYPE=0\n",
 		name, version / 10000, version / 100 % 100, version % 100);
 }

@@ -37,7 +37,8 @@ void nb_verbs_version_find(void);
 int nb_verbs_version(void);
 
 enum nb_gin_crash {
-	NB_GIN_CRASH_NONE,     /* another release, or all adapters are mlx5 */
+	/* NCCL is another release, or all adapters are mlx5 */
+	NB_GIN_CRASH_NONE,
 	NB_GIN_CRASH_EXPECTED, /* this NCCL crashes in its GIN set-up */
 	NB_GIN_CRASH_AVOIDED   /* NCCL_GIN_TYPE prevents the crash */
 };

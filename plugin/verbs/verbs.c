@@ -104,7 +104,7 @@ static __attribute__((constructor)) void tap_open(void)
 			 "ncclbpf in NCCL_NET_PLUGIN or NCCL_ENV_PLUGIN");
 	else if (!file_beside_us(path, sizeof(path)))
 		snprintf(trouble, sizeof(trouble),
-			 "the folder of libncclbpf.so is not known");
+			 "the directory of libncclbpf.so is not known");
 	else if (!dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
 		snprintf(trouble, sizeof(trouble), "%s", dlerror());
 	else if ((api = tap_loaded()) && !strcmp(api->build, NB_TAP_BUILD) &&

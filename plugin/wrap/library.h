@@ -14,7 +14,7 @@
 enum { NB_LIBRARY_PATH = 512 };
 
 struct nb_library {
-	void *handle; /* NULL if no plugin is wrapped */
+	void *handle; /* handle from dlopen; NULL if no plugin is wrapped */
 	/* path of the file found, or the name that was searched */
 	char path[NB_LIBRARY_PATH];
 	/*

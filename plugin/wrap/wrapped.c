@@ -194,8 +194,8 @@ static void none_fits(enum nb_wrapped_kind kind, uint32_t abi, uint32_t version)
 
 	if (version)
 		snprintf(why, sizeof(why),
-			 "it has interface v%u, and this NCCL calls v%u and "
-			 "older",
+			 "the plugin has interface v%u, and this NCCL calls "
+			 "v%u and older",
 			 version, abi);
 	else
 		snprintf(why, sizeof(why), "it has no %s%u to %s%u",
@@ -259,7 +259,8 @@ void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what,
 	if (__atomic_compare_exchange_n(&c->what, &none, what, false,
 					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		nb_log(NB_LOG_WARN,
-		       "the %s %s returned %s (%s: result %d); `status` counts",
+		       "the %s %s returned %s (%s: result %d); `status` counts "
+		       "the errors",
 		       rows[kind].noun, c->file.path, rows[kind].error, what,
 		       result);
 }
@@ -287,7 +288,8 @@ void nb_wrapped_log(void)
 		if (__atomic_load_n(&c->what, __ATOMIC_ACQUIRE))
 			/* the log has named the failed call already */
 			continue;
-		nb_log(NB_LOG_WARN, "the %s %s returned %s; `status` counts",
+		nb_log(NB_LOG_WARN,
+		       "the %s %s returned %s; `status` counts them",
 		       rows[k].noun, c->file.path,
 		       errors ? rows[k].error : rows[k].refused);
 	}

@@ -22,10 +22,11 @@ enum nb_wrapped_kind {
 };
 
 enum nb_wrapped_state {
-	NB_WRAPPED_NONE,    /* no variable names a plugin */
-	NB_WRAPPED_OPEN,    /* opened, but NCCL has not called it yet */
-	NB_WRAPPED_IN_USE,  /* called before our own functions */
-	NB_WRAPPED_LEFT_OUT /* never called again; @why has the reason */
+	NB_WRAPPED_NONE,   /* no variable names a plugin */
+	NB_WRAPPED_OPEN,   /* opened, but NCCL has not called it yet */
+	NB_WRAPPED_IN_USE, /* the plugin is called before our own functions */
+	/* the plugin is never called again; @why has the reason */
+	NB_WRAPPED_LEFT_OUT
 };
 
 struct nb_wrapped {

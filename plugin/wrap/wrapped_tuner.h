@@ -20,7 +20,8 @@ typedef int nb_wrapped_chunk_fn(const struct nb_wrapped_tuner *p, int coll,
 				size_t bytes, int algo, int proto, int channels,
 				size_t *chunk);
 struct nb_wrapped_tuner {
-	nb_wrapped_ask_fn *ask; /* NULL if there is no wrapped tuner */
+	/* asks for a choice; NULL if there is no wrapped tuner */
+	nb_wrapped_ask_fn *ask;
 	nb_wrapped_chunk_fn *chunk;
 	void (*end)(const struct nb_wrapped_tuner *p);
 	const void *table;

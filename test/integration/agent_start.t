@@ -36,7 +36,7 @@ kill $(cat "$T/hangs") 2>/dev/null
 
 host NCCLBPF_FLEET=http://127.0.0.1:1 NCCLBPF_AGENT="$T/fail" --ranks 1
 check "a program that fails is started again" await lines 2 "$T/fails"
-check "the log has its status" logged "its first process ended with status 7"
+check "the log has its status" logged "first process ended with status 7"
 stop "a job whose agent fails"
 
 # ---- the program itself, beside a job that it stays with ----

@@ -80,7 +80,7 @@ for bad in missing.so none.so unresolved.so tuner_v6.so; do
 	said 4 "CHAIN_TUNER: the tuner .*$bad is left out: "
 	is $? "$bad: each process says so once"
 done
-said 4 "it has interface v6, and this NCCL calls v5 and older"
+said 4 "the plugin has interface v6, and this NCCL calls v5 and older"
 is $? "and why: it is newer than this NCCL"
 NCCLBPF_CHAIN_TUNER=$B/libncclbpf.so
 report
@@ -270,7 +270,7 @@ end
 export CHAIN_DOES=hostile
 begin
 shows "answers not taken are counted" -o json status '"refused":[1-9]'
-shows "doctor warns" -o json doctor 'answers that were not taken'
+shows "doctor warns" -o json doctor 'answers that were refused'
 end
 CHAIN_DOES=fail_init
 begin

@@ -99,7 +99,7 @@ host NCCLBPF_POLICY="$T/broken.policy" NCCL_ALGO=Ring NCCLBPF_POLIZY=x NCCLBPF_F
 	--ranks 1 --abi 4
 ask "doctor"
 says "doctor" 'NCCL_ALGO=Ring outranks' '"name":"policy","level":"bad"' \
-	"broken.policy" 'NCCLBPF_POLIZY is no variable' 'NCCLBPF_FENCE_MARGIN has a value that is not allowed' 'the nearest: NCCLBPF_POLICY' \
+	"broken.policy" 'NCCLBPF_POLIZY is not a variable' 'NCCLBPF_FENCE_MARGIN has a value that is not allowed' 'the nearest: NCCLBPF_POLICY' \
 	'NCCLBPF_COHERENCE=off' 'tuner interface 4' 'cannot be changed'
 ask "status"
 says "status names the policy that failed" '"error":{"code":"bad_image"' '"coherence":"off"'

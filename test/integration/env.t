@@ -76,9 +76,9 @@ bad() { # what, line, text of the log
 		grep -q "log: ncclbpf: NCCLBPF_ENV: .*bad:2: $3" "$dir/out"
 	is $? "$1: the line is named, no line is taken"
 }
-bad "no assignment" "what is this" "neither NAME=VALUE nor unset NAME"
-bad "no name" "1A=2" '"1A" is no name of a variable'
-bad "a name with a dash" "A-B=2" '"A-B" is no name of a variable'
+bad "no assignment" "what is this" "the line is neither NAME=VALUE nor unset NAME"
+bad "no name" "1A=2" '"1A" is not a variable name'
+bad "a name with a dash" "A-B=2" '"A-B" is not a variable name'
 bad "a long name" "$(printf 'N%.0s' $(seq 64))=1" "the name has 64 characters (allowed: 63)"
 bad "a long value" "N=$(printf 'v%.0s' $(seq 1024))" "N: the value has 1024 characters (allowed: 1023)"
 bad "a longer line" "N=$(printf 'v%.0s' $(seq 3000))" "the line is too long"

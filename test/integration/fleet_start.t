@@ -122,7 +122,7 @@ status 0 "start=yes sets it" --fleet "$fleet" -o tsv job show start
 has "the job starts with the policy that was kept" out "1	force"
 status 64 "start=yes and comm= exclude each other" --fleet "$fleet" -J start policy use size_aware comm=others start=yes
 ask bad "policy use size_aware" "$(image size_aware)" ',"keep":{"line":"policy use force"}'
-grep -q '"ok":false' reply && grep -q "a whole list" reply
+grep -q '"ok":false' reply && grep -q "a complete list" reply
 ok "a request that keeps something else is refused" $?
 stop
 ok "the agents end with the job" $?

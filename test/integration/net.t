@@ -55,7 +55,7 @@ cp "$T/sub" "$T/why"
 [ "$(grep '^ok' "$T/sub" | grep -c 'wrapped plugin of v10')" -eq 8 ]
 ok "a policy's traffic class reaches a plugin that is told it at connect" $?
 
-# What a wrapped plugin may do wrong: said, and NCCL takes its own network.
+# What a wrapped plugin may do wrong: said, and NCCL uses its own network.
 devices() { # NAME WANT TEXT [NAME=value...]
 	name=$1 want=$2 text=$3
 	shift 3
@@ -68,9 +68,9 @@ W=$B/test/fakes/host/net_plugin_v
 devices "not named by NCCL_NET_PLUGIN: no device" 0 '^$' NCCL_NET_PLUGIN=
 devices "switched off: no device" 0 '^$' NCCLBPF_NET=off
 devices "a missing file" 0 'CHAIN_NET: the net plugin .*no.so is left out: .*No such file' NCCLBPF_CHAIN_NET="$T/no.so"
-devices "a file without a net plugin" 0 'it has no complete net interface of versions 5 to 12' NCCLBPF_CHAIN_NET="$B/libncclbpf-load.so"
+devices "a file without a net plugin" 0 'the library has no complete net interface of versions 5 to 12' NCCLBPF_CHAIN_NET="$B/libncclbpf-load.so"
 devices "itself" 0 'is ncclbpf itself' NCCLBPF_CHAIN_NET="$B/libncclbpf.so"
-devices "an init that fails" 0 'is left out: its init returned 3, NCCL takes its own network' NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=init
+devices "an init that fails" 0 'is left out: its init returned 3, so NCCL uses its own network' NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=init
 devices "a plugin without devices" 0 'net_plugin_v11.so (testnet, interface v11) is called first' NCCLBPF_CHAIN_NET="${W}11.so" NET_PLUGIN_FAIL=none
 devices "devices that fail" -1 'net_plugin_v12.so (testnet, interface v12) is called first' NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=devices
 for where in listen isend test; do

@@ -146,4 +146,4 @@ ok "a policy that one rank uses is in use" $?
 # ---- without identities ----
 host old --nccl 2.27.3
 status 65 "NCCL gives no identity" -J old policy use one_channel comm=0123456789abcdef
-has "says why" err "NCCL gives a tuner v4 no communicator identities (allowed: v5 and later)"
+has "says why" err "tuner interface v4 gives communicators no identity (allowed: v5 and later)"

@@ -156,7 +156,7 @@ exec 4<&-
 run -J others -o table status
 has "status: contexts and posts that are not seen" out "other contexts 4" "posts of GPUs are not seen"
 run -J others -o json doctor
-has "doctor too" out "not seen: 1 contexts opened before the tap or by other libraries, 0 queues of the extended interface, what GPUs post themselves"
+has "doctor too" out "not seen: 1 contexts opened before the tap or by other libraries, 0 queues of the extended interface, operations that GPUs post themselves"
 end_ring "the ring ends well"
 
 # A crash of NCCL 2.28.7 to 2.28.9 on adapters that are not mlx5.

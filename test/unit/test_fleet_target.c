@@ -243,7 +243,7 @@ START_TEST(a_site_that_could_not_commit_is_named)
 {
 	put_staged("a", 3, "staged");
 	put_staged("b", 3, "failed");
-	unsettled("[{\"site\":\"a\",\"text\":\"has not said that it has "
+	unsettled("[{\"site\":\"a\",\"text\":\"has not reported that it has "
 		  "committed\"},{\"site\":\"b\",\"text\":\"no b\"}]",
 		  true);
 	put_staged("a", 3, "committed");
@@ -251,7 +251,7 @@ START_TEST(a_site_that_could_not_commit_is_named)
 	put_staged("b", 4, "failed"); /* of a later change */
 	unsettled("[]", false);
 	nb_view_remove(&view, "staged/a"); /* its agent has left */
-	unsettled("[{\"site\":\"a\",\"text\":\"has not said that it has "
+	unsettled("[{\"site\":\"a\",\"text\":\"has not reported that it has "
 		  "committed\"}]",
 		  true);
 }

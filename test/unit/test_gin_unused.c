@@ -54,12 +54,13 @@ START_TEST(until_2_29_3_the_net_plugin_must_be_ours)
 		set(NB_GIN_VAR_RMA_PLUGIN, "none");
 		expect(waits, "");
 		now.net_ours = false;
-		expect("takes GIN from the net plugin's library alone, and the "
+		expect("looks for GIN only in the net plugin's library, and "
+		       "the "
 		       "net plugin is not ours: NCCL_NET_PLUGIN does not name "
-		       "it",
+		       "ncclbpf",
 		       "NCCL_NET_PLUGIN=ncclbpf");
 		set(NB_GIN_VAR_NET_PLUGIN, "/opt/libncclbpf.so");
-		expect("not ours: NCCL has taken another one", "");
+		expect("not ours: NCCL uses another net plugin", "");
 		set(NB_GIN_VAR_NET, "Socket");
 		expect("not ours: NCCL_NET=Socket", "");
 		now.net_off = true;
@@ -67,7 +68,8 @@ START_TEST(until_2_29_3_the_net_plugin_must_be_ours)
 	}
 	release(22907);
 	now.net_ours = false;
-	expect("NCCL 2.29.7 has not found it: NCCL_GIN_PLUGIN is not set",
+	expect("NCCL 2.29.7 has not found our GIN plugin: NCCL_GIN_PLUGIN is "
+	       "not set",
 	       "set NCCL_GIN_PLUGIN=ncclbpf");
 }
 END_TEST
@@ -88,7 +90,7 @@ START_TEST(from_2_29_7_on_a_variable_names_the_library)
 		set(NB_GIN_VAR_GIN_PLUGIN, "ncclbpf");
 		expect(waits, "");
 		set(NB_GIN_VAR_GIN_PLUGIN, NULL);
-		expect("has not found it", "NCCL_GIN_PLUGIN");
+		expect("has not found our GIN plugin", "NCCL_GIN_PLUGIN");
 	}
 }
 END_TEST

@@ -371,7 +371,7 @@ START_TEST(garbage_in_place_of_a_header_is_a_remote_error)
 	req = post_recv(recv, data, sizeof(data));
 	put(fd, "0123456789abcdef0123456789", 26);
 	ck_assert_int_eq(finish(req, NULL), NB_NET_REMOTE);
-	ck_assert_ptr_nonnull(strstr(said, "no message header"));
+	ck_assert_ptr_nonnull(strstr(said, "not a message header"));
 	close(fd);
 	t->close_recv(recv);
 	tear_down();

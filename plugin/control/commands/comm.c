@@ -70,7 +70,9 @@ static void no_comm(struct nb_call *call, const char *text)
 	nb_fail(call->err, NB_E_NOENT, 1,
 		"%s: no rank of communicator %.40s is in this process",
 		call->req->spec->words, text ? text : "");
-	nb_hint(call->err, "comm list shows the %u that are", nb_comms.n);
+	nb_hint(call->err,
+		"comm list shows the %u communicators of this process",
+		nb_comms.n);
 }
 
 /*
@@ -290,8 +292,8 @@ static void put_note(struct nb_json *j, const struct nb_comm *c,
 		       "communicator uses none of them";
 	else if (!e->seen && e->answer.refused == NB_REFUSED_NONE)
 		text = "NCCL has not asked about this collective and size yet: "
-		       "what it offers and would choose is not known, and "
-		       "every combination is assumed";
+		       "its offer and its choice are not known, and every "
+		       "combination is assumed";
 	else if (e->answer.refused != NB_REFUSED_NONE) {
 		refusal_text(refused, sizeof(refused), c, e);
 		text = refused;

@@ -65,8 +65,8 @@ static void check_nccl_env(struct nb_json *j, const char *name,
 {
 	if (value[0])
 		check(j, name, WARN, "unset it to let policies choose",
-		      "%s=%s outranks every policy: NCCL offers only what it "
-		      "allows",
+		      "%s=%s outranks every policy: NCCL offers only the "
+		      "choices that the variable allows",
 		      variable, value);
 	else
 		check(j, name, OK, NULL, "%s is not set", variable);
@@ -116,14 +116,15 @@ static void check_chains(struct nb_json *j)
 		else if (__atomic_load_n(&c->errors, __ATOMIC_RELAXED) ||
 			 c->refused)
 			check(j, name, WARN, NULL,
-			      "the %s %.200s returned %llu errors%s%s and "
-			      "%llu answers that were not taken",
+			      "the %s %.200s returned %llu errors%s%s and %llu "
+			      "answers that were refused",
 			      noun, c->file.path, (unsigned long long)c->errors,
 			      what ? ", first of " : "", what ? what : "",
 			      (unsigned long long)c->refused);
 		else if (c->state == NB_WRAPPED_OPEN)
 			check(j, name, WARN, NULL,
-			      "the %s %.200s waits: NCCL has not called ours",
+			      "the %s %.200s is not in use yet: NCCL has not "
+			      "called our plugin",
 			      noun, c->file.path);
 		else
 			check(j, name, OK, NULL,
@@ -227,11 +228,13 @@ static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_sums *s)
 	if (!others && !s->extended && !gpu)
 		return;
 	check(j, "verbs_unseen", OK,
-	      "policies and verbs do not see these; docs/verbs.md says why",
+	      "policies and the command verbs do not see these; docs/verbs.md "
+	      "says why",
 	      "not seen: %llu contexts opened before the tap or by other "
 	      "libraries, %llu queues of the extended interface%s",
 	      (unsigned long long)others, (unsigned long long)s->extended,
-	      gpu ? ", what GPUs post themselves (GIN with GDAKI)" : "");
+	      gpu ? ", operations that GPUs post themselves (GIN with GDAKI)"
+		  : "");
 }
 
 /*
@@ -282,8 +285,8 @@ static void check_verbs(struct nb_json *j)
 		      trouble);
 	else if (!tap && nb_verbs_bypassed())
 		check(j, "verbs", OK,
-		      "NCCLBPF_VERBS=on and ncclbpf in NCCL_NET_PLUGIN show "
-		      "its queue pairs",
+		      "set NCCLBPF_VERBS=on and name ncclbpf in "
+		      "NCCL_NET_PLUGIN to see its queue pairs",
 		      "libibverbs is open without the tap in front of it");
 	if (!tap)
 		return;
@@ -295,9 +298,9 @@ static void check_verbs(struct nb_json *j)
 		    "counter means"
 		  : NULL,
 	      "%llu queue pairs on %llu adapters: %llu completions failed, "
-	      "%llu events told of failures, %llu changes of state failed, "
-	      "%llu values of policies were refused, "
-	      "%llu completions of queue pairs that are not seen",
+	      "%llu events reported failures, %llu changes of state failed, "
+	      "%llu values of policies were refused, %llu completions of queue "
+	      "pairs that are not seen",
 	      (unsigned long long)s.live_qps, (unsigned long long)s.devices,
 	      (unsigned long long)s.errors, (unsigned long long)s.failures,
 	      (unsigned long long)s.failed_changes,
@@ -386,7 +389,7 @@ static void check_settings(struct nb_json *j, const struct nb_env *env)
 			snprintf(hint, sizeof(hint),
 				 "ncclbpf-shell help environment lists them");
 		check(j, "environment", WARN, hint,
-		      "%s is no variable of ncclbpf and has no effect",
+		      "%s is not a variable of ncclbpf and has no effect",
 		      env->unknown[i]);
 	}
 	if (!env->nunknown && !bad)
@@ -423,7 +426,7 @@ static void check_policy(struct nb_json *j)
 		      nb_gens.baseline->npolicies, nb_held.n,
 		      nb_gens.baseline_number);
 	if (nb_gens.staged)
-		check(j, "change", WARN, "change commit, or change abort",
+		check(j, "change", WARN, "run change commit or change abort",
 		      "a change is staged but not committed");
 }
 
@@ -484,8 +487,8 @@ static void check_divergence(struct nb_json *j)
 		    apart++ >= 32)
 			continue;
 		check(j, "agreement", BAD,
-		      "check agreement shows which ranks and how; policy use "
-		      "none where only answers differ",
+		      "check agreement shows the ranks and their differences; "
+		      "run policy use none if only answers differ",
 		      "communicator %016llx: its ranks decided differently, "
 		      "first at decision %llu",
 		      (unsigned long long)c->comm_id,
@@ -521,8 +524,8 @@ static void check_decisions(struct nb_json *j)
 	check_overdue(j);
 	if (nb_comms.n && !n)
 		check(j, "decisions", WARN,
-		      "send and receive, one-rank communicators and captured "
-		      "graphs ask no tuner",
+		      "NCCL asks no tuner for send and receive, for one-rank "
+		      "communicators and in captured graphs",
 		      "NCCL has made %u communicators and asked for no "
 		      "decision",
 		      nb_comms.n);
@@ -535,7 +538,7 @@ static void check_decisions(struct nb_json *j)
 
 		if (times)
 			check(j, "refused", WARN,
-			      "decision tail shows which decisions",
+			      "decision tail shows these decisions",
 			      "%s, %llu times: %s",
 			      nb_refused_word((enum nb_refused)w),
 			      (unsigned long long)times,
@@ -550,17 +553,19 @@ static void check_segment(struct nb_json *j)
 	nb_self_segment(&info);
 	if (!info.shared)
 		check(j, "segment", WARN,
-		      "give all processes of the job one NCCLBPF_SOCKET_DIR",
+		      "give all processes of the job the same "
+		      "NCCLBPF_SOCKET_DIR",
 		      "the job segment is private to this process%s%s: a "
-		      "change cannot reach communicators with ranks elsewhere",
+		      "change cannot reach communicators with ranks in other "
+		      "processes",
 		      info.why[0] ? ": " : "", info.why);
 	else
 		check(j, "segment", OK, NULL, "%.300s, %u processes", info.path,
 		      info.processes);
 	if (info.shared && !info.membarrier)
 		check(j, "membarrier", WARN, NULL,
-		      "membarrier(2) is refused here: each decision pays for a "
-		      "full fence");
+		      "the kernel refuses membarrier(2): each decision needs a "
+		      "full memory fence");
 }
 
 /*
@@ -588,14 +593,14 @@ static void check_fleet(struct nb_json *j)
 	if (!nb_segment_agent(nb_self.seg, &pid, &start))
 		check(j, "fleet", BAD,
 		      "the log says why ncclbpf-agent does not start; "
-		      "NCCLBPF_AGENT names it",
+		      "NCCLBPF_AGENT names its path",
 		      "no agent runs on this site: no change reaches it%s",
-		      waits ? ", and a rank waits at a fence for it" : "");
+		      waits ? ", and a rank waits at a fence" : "");
 	else if (!__atomic_load_n(&a->store, __ATOMIC_ACQUIRE))
 		check(j, "fleet", BAD, "check NCCLBPF_FLEET and the store",
 		      "%.150s; no change reaches this site%s",
 		      a->text[0] ? a->text : "the store has not answered",
-		      waits ? ", and a rank waits at a fence for it" : "");
+		      waits ? ", and a rank waits at a fence" : "");
 	else if (waits)
 		check(j, "fleet", WARN, NULL,
 		      "a rank of communicator %016llx waits at a fence",

@@ -47,7 +47,7 @@ struct why {
 		/* all values tried, also those that changed nothing */
 	} tries[TRIES_MOST];
 	uint64_t began_ns;
-	bool stopped; /* a limit has ended the search */
+	bool stopped; /* a limit has ended the search for such changes */
 };
 
 static struct ncclbpf_tuner make_context(const struct why *w,

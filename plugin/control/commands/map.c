@@ -199,7 +199,7 @@ int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err)
 }
 
 struct dump {
-	/* one allocation, which begins at key */
+	/* key is the start of one allocation for all three */
 	unsigned char *key, *next, *value;
 	uint64_t limit;
 	bool have_key; /* key contains the last key that was written */
@@ -222,8 +222,8 @@ static int dump_options(struct nb_call *call, const struct nb_map_target *t,
 		return rc;
 	if (nb_map_target_keys(t) > NB_KEYS_PREFIX && after)
 		return nb_fail(call->err, NB_E_USAGE, 0,
-			       "map dump: a map of type %s has no keys to go "
-			       "on after",
+			       "map dump: a map of type %s has no keys after "
+			       "which a page could start",
 			       nb_spec_map_type(t->spec->type)->word);
 	d->key = calloc(1,
 			2 * key + nb_map_target_value_size(t) + NB_MAP_RECORD);
@@ -242,7 +242,7 @@ void nb_map_numbered(struct nb_json *j, uint64_t number, size_t bytes,
 		     const void *value, size_t size)
 {
 	nb_json_obj(j);
-	/* the number in little-endian byte order */
+	/* write the number in little-endian byte order */
 	nb_json_khex(j, "key", &number, bytes);
 	nb_json_khex(j, "value", value, size);
 	nb_json_end_obj(j);

@@ -17,7 +17,7 @@ enum { NB_MAP_RECORD = 32 << 10 };
 
 struct nb_map_target {
 	struct nb_policy *policy;
-	/* specification in the policy's image */
+	/* specification of the map in the policy's image */
 	const struct nb_map_spec *spec;
 	/* NULL if the map is coherent and the policy is not in use */
 	struct nb_map *object;

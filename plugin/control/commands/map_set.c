@@ -35,8 +35,8 @@ static int check_writable(const struct nb_map_target *t, struct nb_err *err)
 	if (t->spec->origin != NB_ORIGIN_RODATA)
 		return 0;
 	return nb_fail(err, NB_E_READONLY, 1,
-		       "map %s holds constants, which programs were verified "
-		       "with: it cannot be written",
+		       "map %s cannot be written: it holds constants with "
+		       "which programs were verified",
 		       t->name);
 }
 
@@ -128,8 +128,8 @@ static int read_record(const struct nb_map_target *t, const struct ops *ops,
 			       ops->n + 1, how);
 	if (how == 1 && !key)
 		return nb_fail(err, NB_E_FLAGS, (uint32_t)*at,
-			       "map load: element %u of map %s has no key to "
-			       "be removed by; map pop takes one out",
+			       "map load: element %u of map %s cannot be "
+			       "removed by key; use map pop",
 			       ops->n + 1, t->name);
 	if (size - *at < all)
 		return nb_fail(err, NB_E_FORMAT, (uint32_t)*at,
@@ -158,7 +158,7 @@ static int make_load_ops(const struct nb_map_target *t, struct ops *ops,
 
 	if (nb_map_target_keys(t) == NB_KEYS_RING) {
 		nb_fail(err, NB_E_NOTSUP, 1,
-			"map load: map %s takes the records of programs alone",
+			"map load: map %s takes records from programs only",
 			t->name);
 		return NB_E_NOTSUP;
 	}
@@ -244,7 +244,7 @@ static int written_map(struct nb_call *call, const struct nb_map_target *t,
 		return 0;
 	if (nb_map_target_keys(t) == NB_KEYS_RING)
 		return nb_fail(call->err, NB_E_NOTSUP, 1,
-			       "map %s takes the records of programs alone",
+			       "map %s takes records from programs only",
 			       t->name);
 	if (nb_map_clone(copy, t->object, call->err))
 		return call->err->code;
@@ -366,8 +366,8 @@ static int set_part(struct nb_call *call)
 	rc = check_writable(&t, call->err);
 	if (!rc && (call->req->narg != 3 || t.coherent))
 		rc = nb_fail(call->err, NB_E_USAGE, 0,
-			     "map set %s at=: one KEY and VALUE, in a local "
-			     "array; a coherent map takes whole values",
+			     "map set %s at=: allowed for one KEY and VALUE of "
+			     "a local array; a coherent map takes whole values",
 			     t.name);
 	if (!rc && nb_request_opt(call->req, "if_generation"))
 		rc = nb_fail(call->err, NB_E_USAGE, 0,

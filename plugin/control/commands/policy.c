@@ -230,8 +230,8 @@ static int check_name(const char *name, struct nb_err *err)
 	if (!strcmp(name, "common"))
 		return nb_fail(err, NB_E_ARG, 1,
 			       "a policy cannot be named \"common\": policy "
-			       "use common means those that the other "
-			       "communicators have");
+			       "use common selects the policies of the other "
+			       "communicators");
 	if (!strcmp(name, "none"))
 		return nb_fail(err, NB_E_ARG, 1,
 			       "a policy cannot be named \"none\": policy use "

@@ -427,7 +427,7 @@ int nb_cmd_trace_tail(struct nb_call *call)
 		rc = nb_conn_follow(call->conn, call->req, poll_traces, ts,
 				    free_traces, call->err);
 		if (!rc)
-			return 0; /* the stream owns the state now */
+			return 0; /* the stream owns the cursors now */
 	}
 	free_traces(ts);
 	return rc;

@@ -145,7 +145,7 @@ struct reader {
 	/* events of the stream's own trace; 0 if it has none */
 	uint32_t events;
 	uint64_t next, lost, left_out;
-	bool told; /* the names of the fields were sent */
+	bool told; /* the client has received the names of the fields */
 };
 
 static void put_fields(struct nb_json *j)
@@ -223,7 +223,7 @@ static int event_of(const char *word, size_t n)
 	return -1;
 }
 
-/* The events that a trace can record. */
+/* Events that the command trace can record. */
 static const uint32_t can = NB_EVENT_BIT(GROUP) | NB_EVENT_BIT(COLL) |
 			    NB_EVENT_BIT(P2P) | NB_EVENT_BIT(PROXY_OP) |
 			    NB_EVENT_BIT(PROXY_STEP) | NB_EVENT_BIT(KERNEL_CH) |
