@@ -460,8 +460,8 @@ static void look_at_waits(struct nb_agent *a)
 	if (now < a->waiting_ms + NB_AGENT_PATIENCE_MS)
 		return;
 	if (!a->told_waiting)
-		nb_agent_log("a rank of communicator %016llx waits at a fence "
-			     "for the store",
+		nb_agent_log("a rank of communicator %016llx waits "
+			     "at a fence for the store",
 			     (unsigned long long)id);
 	a->told_waiting = true;
 	if (!a->asked_fallback)

@@ -75,7 +75,10 @@ struct nb_coord {
 	 * catch-up
 	 */
 	int64_t gen_n;
-	/* check: a dry run; commit: the decision being written */
+	/*
+	 * check: the request is a dry run; commit: the decision that is being
+	 * written
+	 */
 	bool check, commit;
 	unsigned tries;
 	struct nb_targets targets;

@@ -43,8 +43,8 @@ static bool image_append(struct image *i, const struct nb_store_kv *kv,
 
 	if (i->size + kv->size > MOST || i->pieces == PIECES) {
 		nb_fail(err, NB_E_LIMIT, 0,
-			"image %.8s in the store has more than %d MiB or %d "
-			"pieces",
+			"image %.8s in the store "
+			"has more than %d MiB or %d pieces",
 			i->digest, MOST >> 20, PIECES);
 		return false;
 	}
@@ -91,8 +91,8 @@ static void piece_came(void *arg, const struct nb_store_reply *r)
 	if (!r->nkv || !r->kv[0].size) {
 		nb_fail(&err, NB_E_NOENT, 0,
 			!i->pieces ? "the store has no image %.8s"
-				   : "image %.8s in the store is damaged: its "
-				     "%u pieces have another digest",
+				   : "image %.8s in the store is damaged: "
+				     "its %u pieces have another digest",
 			i->digest, i->pieces);
 		image_end(i, &err);
 		return;

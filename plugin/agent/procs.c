@@ -199,8 +199,8 @@ static int fail_answer(const struct peer *p, const json_t *answer,
 
 /*
  * Send @line to the first @n processes and read their answers. @digest:
- * expected member "change" of each answer; if it is "", the first answer sets
- * it; if NULL, any is accepted
+ * expected member "change" of each answer. If @digest is empty, the first
+ * answer sets it. If it is NULL, any answer is accepted.
  */
 static int ask(struct peers *all, size_t n, const char *line,
 	       const struct nb_procs_blob *with, char *digest,
@@ -228,9 +228,10 @@ static int ask(struct peers *all, size_t n, const char *line,
 			snprintf(digest, 65, "%s", got);
 		if (!rc && digest && strcmp(digest, got))
 			rc = nb_fail(err, NB_E_REFUSED, 0,
-				     "%s has staged %.12s and %s has staged "
-				     "%.12s: they held other policies or map "
-				     "contents before the change",
+				     "%s has staged %.12s "
+				     "and %s has staged %.12s: "
+				     "they held other policies "
+				     "or map contents before the change",
 				     all->at[i].name, got, all->at[0].name,
 				     digest);
 		json_decref(a);
@@ -448,9 +449,10 @@ int nb_procs_order_line(struct nb_procs_order *o, const char *line,
 	if (req.has_id || nb_request_opt(&req, "commit") ||
 	    !strstr(req.spec->syntax, "[commit=no]"))
 		return nb_fail(err, NB_E_ARG, 0,
-			       "%s cannot be part of a fleet's change "
-			       "(allowed: a command that has the option "
-			       "commit=no, without that option)",
+			       "%s cannot be part of a fleet's "
+			       "change (allowed: a command "
+			       "that has the option commit=no, "
+			       "without that option)",
 			       req.spec->words);
 	memcpy(o->line, line, strlen(line) + 1);
 	return 0;

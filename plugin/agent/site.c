@@ -338,7 +338,10 @@ static json_t *settings_of(const struct nb_site *s, const struct nb_seg_comm *c)
 			v = c->record.chain_tuner;
 		else if (k == NB_SETTING_FENCE_MARGIN ||
 			 k == NB_SETTING_FENCE_TIMEOUT_MS)
-			/* fences of the fleet use settings of their own */
+			/*
+			 * the fences of a fleet do not use these settings, so
+			 * all sites report 0
+			 */
 			v = 0;
 		json_array_append_new(list, json_integer(v));
 	}
@@ -382,8 +385,8 @@ void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
 		}
 		if (first_pid && memcmp(first, other, sizeof(first))) {
 			snprintf(why, size,
-				 "processes %llu and %llu have different "
-				 "policies",
+				 "processes %llu and %llu have "
+				 "different policies",
 				 (unsigned long long)first_pid,
 				 (unsigned long long)p->pid);
 			return;

@@ -131,8 +131,8 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 		else if (nb_view_int(o, "nranks") !=
 			 nb_view_int(first, "nranks"))
 			snprintf(why, size,
-				 "sites %s and %s have communicators of the "
-				 "same identity but different sizes",
+				 "sites %s and %s have communicators "
+				 "of the same identity but different sizes",
 				 site_of(v, g->first), site_of(v, i));
 		else if (!json_equal(json_object_get(o, "settings"),
 				     json_object_get(first, "settings")))
@@ -142,17 +142,17 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 			 strcmp(clock, nb_view_str(first, "clock")))
 			snprintf(why, size,
 				 "site %s counts %s and site %s counts %s: "
-				 "load the profiler on all ranks, or set "
-				 "NCCLBPF_API_CLOCK=off",
+				 "load the profiler on all ranks, "
+				 "or set NCCLBPF_API_CLOCK=off",
 				 site_of(v, g->first),
 				 nb_view_str(first, "clock"), site_of(v, i),
 				 clock);
 	}
 	if (!*why && g->ranks != g->nranks)
 		snprintf(why, size,
-			 "%lld of %lld ranks have registered, on %u sites: the "
-			 "others have no ncclbpf, no agent, or no "
-			 "NCCLBPF_FLEET",
+			 "%lld of %lld ranks have registered, on %u sites: "
+			 "the others have no ncclbpf, "
+			 "no agent, or no NCCLBPF_FLEET",
 			 (long long)g->ranks, (long long)g->nranks, g->sites);
 }
 
@@ -219,8 +219,8 @@ static bool target_fill(struct nb_target *x, const struct nb_view *v,
 	group_why(v, g, x->why, sizeof(x->why));
 	if (!*x->why && !group_begun(v, g))
 		snprintf(x->why, sizeof(x->why),
-			 "its ranks have made no decision yet: the change "
-			 "applies from the first one on");
+			 "its ranks have made no decision yet: "
+			 "the change applies from the first one on");
 	return true;
 }
 
@@ -338,8 +338,8 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 		     s.announced <= (uint64_t)nb_view_int(x->back, "fence")))
 			continue;
 		snprintf(why, size,
-			 "some ranks of communicator %s have not reached the "
-			 "fence of the previous change",
+			 "some ranks of communicator %s have "
+			 "not reached the fence of the previous change",
 			 x->comm);
 		return false;
 	}
@@ -409,8 +409,8 @@ bool nb_targets_whole(const struct nb_view *v, char *why, size_t size)
 		if (!left)
 			continue;
 		snprintf(why, size,
-			 "site %.72s has ranks of communicator %s, and its "
-			 "agent's lease has ended",
+			 "site %.72s has ranks of communicator %s, "
+			 "and its agent's lease has ended",
 			 left, g.id);
 		return false;
 	}

@@ -103,9 +103,9 @@ static int fail_no_comm(uint64_t comm, struct nb_err *err)
 
 	if (!list_comms(nb_self.seg, text, sizeof(text)) && c)
 		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "tuner interface v%u gives communicators no "
-			       "identity (allowed: v5 and later), so a change "
-			       "cannot select some of them",
+			       "tuner interface v%u gives communicators "
+			       "no identity (allowed: v5 and later), "
+			       "so a change cannot select some of them",
 			       c->init.abi);
 	nb_fail(err, NB_E_NOENT, 0,
 		"the job has no communicator %016" PRIx64 "%s%s", comm,
@@ -192,8 +192,8 @@ static int lists_close(struct nb_gen **out, struct lists *l, struct nb_err *err)
 
 			if (!(seen >> from & 1) && n == NB_GEN_MAX_POLICIES)
 				return nb_fail(err, NB_E_LIMIT, 0,
-					       "more than %d policies in all "
-					       "lists together",
+					       "more than %d policies "
+					       "in all lists together",
 					       NB_GEN_MAX_POLICIES);
 			if (!(seen >> from & 1)) {
 				used[n] = l->policy[from];
@@ -295,8 +295,8 @@ static int edit_some(struct lists *l, const struct nb_selector *reach,
 			return nb_fail(err, NB_E_ARG, 0,
 				       "communicators %016" PRIx64
 				       " and %016" PRIx64
-				       " have different policies: one at a "
-				       "time, or policy use",
+				       " have different policies: "
+				       "one at a time, or policy use",
 				       reach->comm[0], reach->comm[i]);
 	rc = edit_order(l, edit, &order, err);
 	return rc ? rc

@@ -198,13 +198,14 @@ int nb_change_stage_map(const char *map, const struct nb_map_op *ops,
 	rc = nb_held_map_find(map, &ref, err);
 	if (!rc && !ref.coherent)
 		rc = nb_fail(err, NB_E_READONLY, 0,
-			     "map %s is local: it changes at once, without a "
-			     "generation",
+			     "map %s is local: "
+			     "it changes at once, without a generation",
 			     ref.spec->name);
 	else if (!rc && !ref.in_use)
 		rc = nb_fail(err, NB_E_NOENT, 0,
-			     "policy %s is not in use, so its coherent map %s "
-			     "has no contents yet: policy use first",
+			     "policy %s is not in use, "
+			     "so its coherent map %s has no contents yet: "
+			     "policy use first",
 			     ref.policy->img->name, ref.spec->name);
 	if (!rc)
 		rc = nb_gen_map_change(&g, nb_gens.baseline,

@@ -68,8 +68,8 @@ bool nb_comm_changeable(const struct nb_comm *c, const char **why)
 	*why = c->why[0] ? c->why : NULL;
 	if (!c->seg) {
 		if (!*why)
-			*why = "the communicator was created before this "
-			       "process forked";
+			*why = "the communicator "
+			       "was created before this process forked";
 		return false;
 	}
 	if (c->fence.follows || c->seg->fleet) {
@@ -118,9 +118,9 @@ static void tell_lost(struct nb_comm *c)
 {
 	if (!c->told)
 		nb_log(NB_LOG_WARN,
-		       "communicator %016llx: this rank could not register in "
-		       "the job segment (%s), so NCCL decides for all of its "
-		       "ranks",
+		       "communicator %016llx: "
+		       "this rank could not register in the job segment (%s), "
+		       "so NCCL decides for all of its ranks",
 		       (unsigned long long)c->init.comm_id, c->why);
 	c->told = true;
 }
@@ -138,10 +138,10 @@ void nb_comm_tell_mismatch(struct nb_comm *c)
 	c->told = true;
 	nb_startup_text(nb_self.seg, c->seg, text, sizeof(text));
 	nb_log(NB_LOG_WARN,
-	       "communicator %016llx: its ranks started with different %s "
-	       "(%s), "
-	       "so it uses none of the policies and NCCL decides; make %s "
-	       "equal in all processes%s",
+	       "communicator %016llx: "
+	       "its ranks started with different %s (%s), "
+	       "so it uses none of the policies and NCCL decides; "
+	       "make %s equal in all processes%s",
 	       (unsigned long long)c->init.comm_id,
 	       good ? "settings" : "policies", text,
 	       good ? "them" : "NCCLBPF_POLICY",

@@ -60,7 +60,8 @@ struct nb_comm_init {
 	bool has_id;
 	uint32_t ranks, nodes;
 	/*
-	 * numbers of NVLink domains and their ranks; 0 if NCCL does not say it
+	 * number of NVLink domains, and of ranks in the smallest and the
+	 * largest; 0 if NCCL does not say it
 	 */
 	uint32_t nvl_domains, nvl_min_ranks, nvl_max_ranks;
 	uint32_t abi; /* version of the tuner interface, 2 to 6 */
@@ -142,8 +143,9 @@ struct nb_comm {
 	bool bars;
 	/* a decision is searching for a generation; accessed atomically */
 	uint32_t searching;
-	struct nb_packed *own_ring; /* used if the segment has no free ring */
-	/* used if the segment has no free entry */
+	/* ring that is used if the segment has no free ring */
+	struct nb_packed *own_ring;
+	/* record that is used if the segment has no free entry */
 	struct nb_seg_record own_record;
 	struct nb_seg_slot own_slot;
 };

@@ -63,7 +63,7 @@ struct nb_conn *nb_conn_new(struct nb_control *control, int fd,
 	c->fd_out = -1;
 	c->peer = *peer;
 	c->born_ms = c->progress_ms = c->polled_ms = c->now_ms = now_ms;
-	/* limit: a reply and the last lines of all streams */
+	/* the buffer holds at most a reply and the last lines of all streams */
 	nb_buf_init(&c->out, NB_WIRE_REPLY + 4096);
 	return c;
 }
@@ -326,8 +326,9 @@ int nb_conn_follow(struct nb_conn *c, const struct nb_request *req,
 
 	if (!req->has_id)
 		return nb_fail(err, NB_E_USAGE, 0,
-			       "%s follow=yes: the request needs an id (@7 %s "
-			       "…), or cancel could not stop the stream",
+			       "%s follow=yes: the request "
+			       "needs an id (@7 %s …), "
+			       "or cancel could not stop the stream",
 			       req->spec->words, req->spec->words);
 	for (unsigned i = 0; i < NB_CONN_STREAMS; i++) {
 		if (!c->streams[i].used)

@@ -31,8 +31,8 @@ static size_t sealed_size(int fd, struct nb_err *err)
 	}
 	if ((seals & SEALS) != SEALS) {
 		nb_fail(err, NB_E_ARG, 0,
-			"the memory file can still be written or resized "
-			"(seals 0x%x of 0x%x)",
+			"the memory file can still be written "
+			"or resized (seals 0x%x of 0x%x)",
 			(unsigned)(seals & SEALS), (unsigned)SEALS);
 		nb_hint(err, "fcntl F_ADD_SEALS with F_SEAL_WRITE, "
 			     "F_SEAL_GROW and F_SEAL_SHRINK");

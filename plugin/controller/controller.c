@@ -142,10 +142,7 @@ static int post_maps(const struct nb_gen *g, uint64_t request,
 		nb_buf_bytes(&all, maps.data ? maps.data : "", maps.size);
 		nb_buf_fini(&maps);
 	}
-	/*
-	 * post the maps even if packing failed, so that no process waits for
-	 * them
-	 */
+	/* post also if packing failed, so that no process waits */
 	if (nb_mailbox_post(&loop->board, nb_self.seg->proc, NB_SHEET_MAPS,
 			    all.data, all.size, rc ? NULL : err))
 		rc = NB_E_IO;
@@ -188,9 +185,7 @@ static void resign_election(void)
 	loop->elected = false;
 }
 
-/*
- * Returns true if a change is staged that does not come from the controllers.
- */
+/* Returns true if a change of another origin is staged. */
 static bool others_staged(void)
 {
 	const struct nb_controllers *l = loop;
@@ -210,10 +205,7 @@ static void unstage_change(void)
 	l->staged = false;
 }
 
-/*
- * Stage the change @bytes to generation @from. l->digest is set to the new
- * digest.
- */
+/* Stage the change @bytes to generation @from; sets l->digest. */
 static int stage_change(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
 			size_t size, struct nb_err *err)
 {
@@ -230,8 +222,8 @@ static int stage_change(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
 			"a concurrent change came first: the next run sees it");
 	else if (others_staged())
 		rc = nb_fail(err, NB_E_BUSY, 0,
-			     "another change is staged: change status shows "
-			     "it");
+			     "another change is staged: "
+			     "change status shows it");
 	else
 		rc = nb_controllers_apply(&g, nb_gens.baseline, bytes, size,
 					  err);
@@ -283,10 +275,7 @@ static void follow_change(uint32_t elected, uint64_t number)
 			note_failure(&err);
 		nb_buf_fini(&b);
 		if (!whole)
-			/*
-			 * the change is only partly written: try again in the
-			 * next step
-			 */
+			/* partly written: try again in the next step */
 			return;
 	}
 	l->seen = number;
@@ -439,10 +428,7 @@ static void count_ranks(const struct nb_seg *mem,
 	}
 }
 
-/*
- * Add the runs to the counts of the original generation, which `policy show`
- * displays.
- */
+/* Add the runs to the original generation's counts (`policy show`). */
 static void count_runs(struct nb_gen *g, const struct nb_gen *own)
 {
 	for (uint32_t i = 0; i < own->nevents; i++)
@@ -497,8 +483,8 @@ static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
 
 	if (nb_self.seg->mem->next_gen > NB_FENCE_MAX_GEN - RESERVE)
 		return nb_fail(err, NB_E_LIMIT, 0,
-			       "the last %d generation numbers of the job are "
-			       "reserved for changes by people",
+			       "the last %d generation numbers of the job "
+			       "are reserved for changes by people",
 			       RESERVE);
 	rc = stage_change(g->digest, change->data, change->size, err);
 	if (rc || alone)
@@ -541,9 +527,9 @@ static void slow_down(void)
 		return;
 	if (!l->rests)
 		nb_log(NB_LOG_WARN,
-		       "controllers have used half of the job's generation "
-		       "numbers: from now on at least %llu ms between two "
-		       "changes",
+		       "controllers "
+		       "have used half of the job's generation numbers: "
+		       "from now on at least %llu ms between two changes",
 		       (unsigned long long)(ns / MS));
 	l->rests = true;
 	if (l->next_ns < next)

@@ -57,7 +57,10 @@ static char texts[NB_OVERRIDE_TEXTS];
 static size_t ntexts;
 static uint32_t on;    /* accessed atomically */
 static uint64_t asked; /* number of look-ups by NCCL; accessed atomically */
-/* number of invalid or surplus answers; accessed atomically */
+/*
+ * number of answers of programs that were invalid or too many; accessed
+ * atomically
+ */
 static uint64_t dropped;
 
 void nb_override_on(void)
@@ -203,8 +206,8 @@ static int check_variable(const char *name, const char *value,
 {
 	if (!good_name(name))
 		return nb_fail(err, NB_E_ARG, 1,
-			       "\"%.80s\" is not a variable name (allowed: "
-			       "letters, digits and _)",
+			       "\"%.80s\" is not a variable "
+			       "name (allowed: letters, digits and _)",
 			       name);
 	if (strlen(name) >= NB_OVERRIDE_NAME)
 		return nb_fail(err, NB_E_LIMIT, 1,
@@ -249,8 +252,8 @@ int nb_override_set(const char *name, const char *value, enum nb_override_by by,
 		return 0;
 	if (value && !(text = new_text(value)))
 		return nb_fail(err, NB_E_FULL, 2,
-			       "%d bytes of values are in use, and NCCL may "
-			       "still hold any of them",
+			       "%d bytes of values are in use, "
+			       "and NCCL may still hold any of them",
 			       NB_OVERRIDE_TEXTS);
 	if (!e) {
 		e = &entries[nentries];
@@ -335,8 +338,8 @@ void nb_override_file(const char *path)
 		       path, number, err.text);
 	else if (read_lines(f, false, &number, &err))
 		nb_log(NB_LOG_WARN,
-		       "NCCLBPF_ENV: %.300s:%u: %s; this line and all lines "
-		       "after it are ignored",
+		       "NCCLBPF_ENV: %.300s:%u: "
+		       "%s; this line and all lines after it are ignored",
 		       path, number, err.text);
 	fclose(f);
 }

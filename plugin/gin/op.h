@@ -79,7 +79,7 @@ struct nb_gin_op {
 	struct nb_gin_op *next;
 	void *inner; /* request that a wrapped plugin returned */
 	char *data;
-	uint64_t moved; /* bytes of header and data sent so far */
+	uint64_t moved; /* number of bytes of header and data sent so far */
 	struct nb_gin_head head;
 	/* fields that only post.c uses */
 	uint32_t index, generation;

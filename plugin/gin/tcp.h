@@ -68,7 +68,8 @@ struct nb_gin_regions {
 		uint32_t used, closed;
 		struct nb_gin_region region[NB_GIN_CHUNK];
 	} * chunk[NB_GIN_CHUNKS]; /* accessed atomically */
-	uint64_t epoch; /* odd while the data path runs; accessed atomically */
+	/* counter that is odd while the data path runs; accessed atomically */
+	uint64_t epoch;
 };
 
 void nb_gin_regions_init(struct nb_gin_regions *t);

@@ -447,8 +447,8 @@ static void name_missing(const struct join *j, const char *why)
 	if (more)
 		snprintf(list + at, sizeof(list) - at, " and %d more", more);
 	nb_gin_tcp_say(true,
-		       "gin: rank %d of %d cannot connect (%s): rank %s is "
-		       "missing",
+		       "gin: rank %d of %d cannot connect (%s): "
+		       "rank %s is missing",
 		       j->c->rank, j->c->nranks, why, list);
 }
 
@@ -505,9 +505,9 @@ static bool join_begin(struct join *j, const struct nb_gin_mesh *mesh)
 		memcpy(&h, mesh->handles[r], sizeof(h));
 		if (!address_of(&h, &u->addr)) {
 			nb_gin_tcp_say(true,
-				       "gin: the handle of rank %d is not "
-				       "ours: do all ranks use the same GIN "
-				       "plugin?",
+				       "gin: "
+				       "the handle of rank %d is not ours: "
+				       "do all ranks use the same GIN plugin?",
 				       r);
 			return false;
 		}

@@ -49,13 +49,16 @@ void nb_gin_offend(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 	__atomic_fetch_add(&offences[what], 1, __ATOMIC_RELAXED);
 	SET(p->offence, (int)what);
 	snprintf(why, sizeof(why),
-		 "the peer sent %s (message %u, region %u, offset %llu, %llu "
-		 "bytes)",
+		 "the peer sent %s (message %u, "
+		 "region %u, offset %llu, %llu bytes)",
 		 offence_rows[what].text, p->received, p->in.region,
 		 (unsigned long long)p->in.offset,
 		 (unsigned long long)p->in.size);
 	if (GET(p->state) == NB_GIN_CLOSED)
-		/* the goodbye was not the end of the stream */
+		/*
+		 * the peer sent data after its goodbye, so it did not close in
+		 * order
+		 */
 		SET(p->state, NB_GIN_OPEN);
 	nb_gin_lose(c, p, why);
 }

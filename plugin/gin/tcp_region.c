@@ -89,9 +89,9 @@ int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
 		return NB_NET_ARGUMENT;
 	if (!is_host_memory(m)) {
 		nb_gin_tcp_say(true,
-			       "gin: %zu bytes at %p cannot be registered: the "
-			       "CPU cannot read them. Our TCP transport needs "
-			       "memory that the CPU reaches",
+			       "gin: %zu bytes at %p cannot be registered: "
+			       "the CPU cannot read them. Our TCP transport "
+			       "needs memory that the CPU reaches",
 			       m->size, m->data);
 		return NB_NET_ARGUMENT;
 	}
@@ -111,8 +111,8 @@ int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
 	pthread_mutex_unlock(&t->lock);
 	if (!c)
 		nb_gin_tcp_say(true,
-			       "gin: registration %u failed: no memory, or "
-			       "registration %u is still open",
+			       "gin: registration %u failed: "
+			       "no memory, or registration %u is still open",
 			       number, number - NB_GIN_CHUNK * NB_GIN_CHUNKS);
 	return c ? NB_NET_OK : NB_NET_SYSTEM;
 }

@@ -268,8 +268,9 @@ static void check_stall(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	SET(p->state, NB_GIN_STALLED);
 	nb_tcp_addr_text(&p->addr, text, sizeof(text));
 	nb_gin_tcp_say(true,
-		       "gin: rank %u (%s) has taken nothing from rank %d for "
-		       "%.1f s; %llu bytes wait. Puts to it fail until it does",
+		       "gin: rank %u (%s) "
+		       "has taken nothing from rank %d for %.1f s; "
+		       "%llu bytes wait. Puts to it fail until it does",
 		       p->rank, text, c->rank,
 		       (double)(now - p->moved_ns) / 1e9,
 		       (unsigned long long)GET(p->queued_bytes));

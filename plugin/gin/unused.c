@@ -110,16 +110,16 @@ static bool refused_by_us(const struct nb_gin_situation *s,
 		return false;
 	if (!s->transport && s->wrapping)
 		return because(r, "chain_gin has the reason",
-			       "the GIN plugin of NCCLBPF_CHAIN_GIN is left "
-			       "out, so NCCL was given no device");
+			       "the GIN plugin of NCCLBPF_CHAIN_GIN "
+			       "is left out, so NCCL was given no device");
 	if (!s->transport)
 		return because(r, "NCCL's log has the reason",
-			       "ncclbpf does nothing in this process, so NCCL "
-			       "was given no device");
+			       "ncclbpf does nothing in this process, "
+			       "so NCCL was given no device");
 	return because(r,
 		       s->wrapping ? ""
-				   : "NCCL_SOCKET_IFNAME names the network "
-				     "interfaces",
+				   : "NCCL_SOCKET_IFNAME "
+				     "names the network interfaces",
 		       "NCCL has asked, but %s no device",
 		       s->wrapping ? "the wrapped GIN plugin has"
 				   : "our TCP transport has found");
@@ -166,8 +166,8 @@ static bool variable_forbids(const struct nb_gin_situation *s,
 	    !is(s, NB_GIN_VAR_GIN_TYPE, "-1") &&
 	    !is(s, NB_GIN_VAR_GIN_TYPE, "2"))
 		return because(r, "unset it, or set it to 2",
-			       "NCCL_GIN_TYPE=%.16s keeps NCCL from our "
-			       "transport, whose type is 2",
+			       "NCCL_GIN_TYPE=%.16s keeps NCCL "
+			       "from our transport, whose type is 2",
 			       value(s, NB_GIN_VAR_GIN_TYPE));
 	return false;
 }
@@ -197,18 +197,17 @@ static void not_found(const struct nb_gin_situation *s, const char *release,
 	snprintf(hint, sizeof(hint), "set %s=ncclbpf", name);
 	if (*set && !strstr(set, "ncclbpf"))
 		because(r, hint,
-			"%s looks in %s=%.64s first, which is not "
-			"ncclbpf",
+			"%s looks in %s=%.64s first, which is not ncclbpf",
 			release, name, set);
 	else if (*set || s->net_ours)
 		because(r,
-			"NCCL asks when the first kernel needs GIN, and only "
-			"if symmetric memory works",
+			"NCCL asks when the first kernel needs GIN, "
+			"and only if symmetric memory works",
 			"%s has not asked for GIN yet", release);
 	else
 		because(r, hint,
-			"%s has not found our GIN plugin: %s is not set, and "
-			"the net plugin is not ours",
+			"%s has not found our GIN plugin: "
+			"%s is not set, and the net plugin is not ours",
 			release, name);
 }
 
@@ -231,8 +230,8 @@ void nb_gin_unused(const struct nb_gin_situation *s,
 		because(reason,
 			"set NCCL_NET_PLUGIN, from 2.29.7 on NCCL_GIN_PLUGIN, "
 			"from 2.30.7 on NCCL_RMA_PLUGIN",
-			"NCCL has not found our GIN plugin: its version is not "
-			"known, and the net plugin is not ours");
+			"NCCL has not found our GIN plugin: its version "
+			"is not known, and the net plugin is not ours");
 	else if (!s->net_ours)
 		because(reason, "set NCCL_NET_PLUGIN=ncclbpf",
 			"%s looks for GIN only in the net plugin's library, "
@@ -240,7 +239,7 @@ void nb_gin_unused(const struct nb_gin_situation *s,
 			release, net_reason(s, net, sizeof(net)));
 	else
 		because(reason,
-			"NCCL asks when the first kernel needs GIN, and only "
-			"if symmetric memory works",
+			"NCCL asks when the first kernel needs GIN, "
+			"and only if symmetric memory works",
 			"%s has not asked for GIN yet", release);
 }

@@ -47,8 +47,8 @@ static char read_stat(uint64_t pid, uint64_t *start)
 	 * start time
 	 */
 	if (sscanf(p,
-		   "%*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-		   "%*s %*s %*s %llu %*s %llu",
+		   "%*c %*s %*s %*s %*s %*s "
+		   "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %*s %llu",
 		   &threads, &ticks) != 2)
 		return 0;
 	*start = ticks;

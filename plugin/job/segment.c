@@ -175,15 +175,15 @@ int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
 
 	if (!lock_threads(&s->mutex, deadline))
 		return nb_fail(err, NB_E_BUSY, 0,
-			       "another thread of this process holds the job "
-			       "segment for more than %u ms",
+			       "another thread of this process "
+			       "holds the job segment for more than %u ms",
 			       timeout_ms);
 	if (s->fd < 0 || lock_file(s->fd, deadline))
 		return 0;
 	pthread_mutex_unlock(&s->mutex);
 	return nb_fail(err, NB_E_BUSY, 0,
-		       "another process holds the job segment for more than "
-		       "%u ms",
+		       "another process holds the job segment "
+		       "for more than %u ms",
 		       timeout_ms);
 }
 
@@ -353,8 +353,8 @@ static void mark_stranger(int fd, uint64_t ns)
 	};
 
 	/*
-	 * several such processes exist, or may exist: set a flag that is never
-	 * cleared, because the death of one process must not hide another
+	 * More than one such process may exist, so set a flag that is never
+	 * cleared: the death of one process must not hide another.
 	 */
 	if (fcntl(fd, F_OFD_SETLK, &one) || !only_stranger(fd, ns))
 		(void)put_word(fd, 1, offsetof(struct nb_seg, strangers));
@@ -437,8 +437,8 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 		s->stranger = true;
 		mark_stranger(fd, s->ns);
 		snprintf(s->why, sizeof(s->why),
-			 "%s is in use by processes with another version of "
-			 "ncclbpf (allowed: segment version %d)",
+			 "%s is in use by processes with another "
+			 "version of ncclbpf (allowed: segment version %d)",
 			 name, NB_SEG_VERSION);
 		break;
 	}

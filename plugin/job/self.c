@@ -69,9 +69,9 @@ int nb_self_attach(bool control, struct nb_err *err)
 	s = nb_self.seg;
 	if (!s->shared)
 		nb_log(s->stranger ? NB_LOG_WARN : NB_LOG_INFO,
-		       "the job segment is not shared (%s): policies can be "
-		       "changed only in communicators whose ranks are all in "
-		       "this process",
+		       "the job segment is not shared (%s): "
+		       "policies can be changed only "
+		       "in communicators whose ranks are all in this process",
 		       s->why);
 	publish_settings();
 	return 0;

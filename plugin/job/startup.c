@@ -137,7 +137,10 @@ bool nb_startup_by_calls(struct nb_seg_comm *c)
 	return true;
 }
 
-/* pid of a mark that is being written; no process with the plugin has PID 1 */
+/*
+ * PID in a mark that is being written; no process that loads this plugin has
+ * PID 1
+ */
 enum { CLAIMED = 1 };
 
 void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
@@ -355,19 +358,19 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 			 "a rank could not register in the job segment");
 	else if (why == NB_DIFFER_MISSING)
 		snprintf(text, size,
-			 "%u of %u ranks had not registered before the first "
-			 "decision: their processes have no ncclbpf, "
-			 "NCCLBPF_DISABLE=1, another NCCLBPF_JOB or "
-			 "NCCLBPF_SOCKET_DIR, or could not share the job "
-			 "segment",
+			 "%u of %u ranks had "
+			 "not registered before the first decision: "
+			 "their processes have no ncclbpf, NCCLBPF_DISABLE=1, "
+			 "another NCCLBPF_JOB or NCCLBPF_SOCKET_DIR, "
+			 "or could not share the job segment",
 			 c->nranks - nb_seg_registered(c), c->nranks);
 	else if (why == NB_DIFFER_STRANGER && s->stranger)
 		snprintf(text, size, "%s", s->why);
 	else if (why == NB_DIFFER_STRANGER)
 		snprintf(text, size,
-			 "process %llu of the job shares no segment with "
-			 "the others: it runs another version of ncclbpf, or "
-			 "could not register",
+			 "process %llu of the job shares no segment "
+			 "with the others: it runs another version of ncclbpf, "
+			 "or could not register",
 			 (unsigned long long)pid);
 	else if (why != NB_DIFFER_NOT)
 		say_difference(s, c, why, text, size);

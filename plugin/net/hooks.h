@@ -29,7 +29,7 @@ struct nb_net_request {
 	void *inner; /* the transport's request; NULL: this entry is free */
 	struct nb_net_conn *conn;
 	uint64_t number, bytes;
-	uint64_t start_ns; /* time of NCCL's call; 0: no program needed it */
+	uint64_t start_ns; /* time of NCCL's call; 0 if no program needed it */
 	uint32_t kind; /* kind of the request (enum nb_net_kind); 2: a flush */
 	uint32_t tag, polls, buffers;
 	bool busy, failed;

@@ -155,8 +155,8 @@ static int comm_break(struct nb_tcp_comm *c, int result, const char *why)
 	c->error = result;
 	nb_tcp_addr_text(&c->peer, text, sizeof(text));
 	nb_tcp_say(true,
-		   "net: the connection %s %s is broken after %u messages and "
-		   "%zu bytes of the next one: %s",
+		   "net: the connection %s %s is broken after %u messages "
+		   "and %zu bytes of the next one: %s",
 		   c->send ? "to" : "from", text, c->number, r->moved, why);
 	return result;
 }
@@ -250,9 +250,9 @@ static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 	if (c->head.size > r->posted) {
 		nb_tcp_count(NB_TCP_OVERSIZED);
 		snprintf(why, sizeof(why),
-			 "a message of %llu bytes came where %zu are "
-			 "expected: do the ranks agree about sizes, algorithm "
-			 "and protocol?",
+			 "a message of %llu bytes came where %zu are expected: "
+			 "do the ranks agree about sizes, "
+			 "algorithm and protocol?",
 			 (unsigned long long)c->head.size, r->posted);
 		return comm_break(c, NB_NET_USAGE, why);
 	}

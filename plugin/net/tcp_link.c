@@ -328,8 +328,8 @@ int nb_tcp_connect(void *ctx, int dev, int traffic_class, void *handle,
 	if (!t)
 		t = connecting_new(ctx, traffic_class, &h);
 	if (!t) {
-		nb_tcp_say(true, "net: a connection's handle is not ours: do "
-				 "all ranks use the same net plugin?");
+		nb_tcp_say(true, "net: a connection's handle is not ours: "
+				 "do all ranks use the same net plugin?");
 		return NB_NET_ARGUMENT;
 	}
 	h.state = t;
@@ -378,12 +378,12 @@ static void guest_reject(struct listener *l, unsigned i, enum nb_tcp_count why)
 	nb_tcp_count(why);
 	if (nb_tcp_counted(why) == 1)
 		nb_tcp_say(true,
-			   "net: a connection from %s is dropped: it %s. More "
-			   "of them are only counted",
+			   "net: a connection from %s is dropped: "
+			   "it %s. More of them are only counted",
 			   text,
 			   why == NB_TCP_LATE ? "says nothing"
-					      : "does not come from a rank of "
-						"this communicator");
+					      : "does not come from "
+						"a rank of this communicator");
 	close(l->guest[i].fd);
 	guest_remove(l, i);
 }

@@ -99,8 +99,8 @@ struct nb_held *nb_held_find(const char *name, struct nb_err *err)
 			return found;
 		if (matches > 1) {
 			nb_fail(err, NB_E_ARG, 0,
-				"%u policies have a digest that begins with "
-				"%.64s: give more digits",
+				"%u policies have a digest "
+				"that begins with %.64s: give more digits",
 				matches, name);
 			return NULL;
 		}
@@ -181,8 +181,8 @@ static void warn_of_env(const struct nb_policy *p)
 		    nb_verify_env(&v, p->img, i, NULL) || !v)
 			continue;
 		nb_log(NB_LOG_WARN,
-		       "policy %s: program %s of SEC(\"env\") may let ranks "
-		       "find different variables: %s",
+		       "policy %s: program %s of SEC(\"env\") "
+		       "may let ranks find different variables: %s",
 		       p->img->name, prog->name, v->finding.known);
 		nb_verdict_free(v);
 	}
@@ -241,8 +241,8 @@ static int hold_policy(struct nb_policy *p, const char *name,
 	drop_older(p->img->name);
 	if (nb_held.n == NB_MAX_HELD)
 		return nb_fail(err, NB_E_FULL, 0,
-			       "%d policies are held (allowed: %d): unload one "
-			       "with policy unload",
+			       "%d policies are held (allowed: %d): "
+			       "unload one with policy unload",
 			       NB_MAX_HELD, NB_MAX_HELD);
 	*out = &nb_held.at[nb_held.n++];
 	memset(*out, 0, sizeof(**out));

@@ -22,8 +22,8 @@ struct nb_history_entry {
 	/* policy names separated by blanks, truncated */
 	char names[NB_HISTORY_NAMES];
 	/*
-	 * Scopes as text for people, such as "ring, tree for ID, ID; ...",
-	 * truncated; "" if the generation has no scopes.
+	 * Scopes as text for people, such as `ring, tree for ID, ID; ...`,
+	 * truncated; empty if the generation has no scopes.
 	 */
 	char scoped[2 * NB_HISTORY_NAMES];
 	/* time of the change in seconds since 1970; 0 if not known */

@@ -156,8 +156,8 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 	if (context) /* NCCL does not call finalize if the context is NULL */
 		*context = (void *)(uintptr_t)(pc ? GET(pc->token) : 1);
 	if (usable && !pc)
-		nb_log(NB_LOG_WARN, "profiler: communicator table full: events "
-				    "of a new communicator are ignored");
+		nb_log(NB_LOG_WARN, "profiler: communicator table full: "
+				    "events of a new communicator are ignored");
 }
 
 void nb_events_finalize(void *context)

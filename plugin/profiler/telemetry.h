@@ -60,7 +60,8 @@ enum { NB_TEL_ROWS = 256, NB_TEL_RECENT = 1024, NB_TEL_NO_WORD = 255 };
 
 /* A recent sample, used to compare ranks. All fields are atomic. */
 struct nb_tel_recent {
-	uint64_t whole; /* number of the sample + 1; 0 while it is written */
+	/* number of the sample + 1; 0 while a thread writes the sample */
+	uint64_t whole;
 	uint64_t key, seq, ns;
 };
 

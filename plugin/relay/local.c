@@ -152,13 +152,13 @@ static int send_all(struct nb_local *l, const char *p, size_t size, int fd,
 			continue;
 		if (errno != EAGAIN)
 			return nb_fail(err, NB_E_NOTARGET, 0,
-				       "the process closed its control "
-				       "socket: %s",
+				       "the process closed its control socket: "
+				       "%s",
 				       strerror(errno));
 		if (wait_for(l->fd, POLLOUT, SEND_MS) <= 0)
 			return nb_fail(err, NB_E_TIMEOUT, 0,
-				       "the process does not read its control "
-				       "socket");
+				       "the process "
+				       "does not read its control socket");
 	}
 	return 0;
 }
@@ -238,14 +238,13 @@ int nb_local_line(struct nb_local *l, uint64_t until, size_t *size,
 		}
 		if (l->in.size > MAX_LINE)
 			return nb_fail(err, NB_E_PROTOCOL, 0,
-				       "the process sent a line of more than "
-				       "%d bytes",
+				       "the process sent "
+				       "a line of more than %d bytes",
 				       MAX_LINE);
 		rc = receive(l);
 		if (rc < 0)
 			return nb_fail(err, NB_E_NOTARGET, 0,
-				       "the process closed its control "
-				       "socket");
+				       "the process closed its control socket");
 		if (!rc && wait_for(l->fd, POLLIN, left_ms(until)) <= 0)
 			return 0;
 	}

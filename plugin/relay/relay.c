@@ -146,16 +146,16 @@ static int read_line(struct MHD_Connection *c, struct exchange *x,
 
 	if (!lf || lf - p >= NB_WIRE_LINE)
 		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "the body must start with a request line of at "
-			       "most %d bytes and a line feed",
+			       "the body must start with a request "
+			       "line of at most %d bytes and a line feed",
 			       NB_WIRE_LINE);
 	l->size = (size_t)(lf - p) + 1;
 	l->object = lf + 1;
 	l->object_size = x->body.size - l->size;
 	if (l->object_size != size)
 		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "%zu bytes follow the line, the header "
-			       "Ncclbpf-Object says %zu",
+			       "%zu bytes follow the line, "
+			       "the header Ncclbpf-Object says %zu",
 			       l->object_size, size);
 	/*
 	 * strndup would stop at a zero byte, which the parser must see and
@@ -170,17 +170,18 @@ static int read_line(struct MHD_Connection *c, struct exchange *x,
 		return rc;
 	if (l->req.spec->role == NB_ROLE_CONTROL && !x->control) {
 		nb_fail(err, NB_E_PERM, 0,
-			"%s needs the role control: the client shows no "
-			"certificate with the unit ncclbpf-control",
+			"%s needs the role control: "
+			"the client shows no certificate "
+			"with the unit ncclbpf-control",
 			l->req.spec->words);
-		return nb_hint(err,
-			       "on each host, without NCCLBPF_FLEET and as the "
-			       "job's user, no certificate is needed");
+		return nb_hint(err, "on each host, without NCCLBPF_FLEET "
+				    "and as the job's user, "
+				    "no certificate is needed");
 	}
 	if (l->req.cmd == NB_CMD_POLICY_LOAD && x->relay->no_images) {
 		nb_fail(err, NB_E_PERM, 0,
-			"this site takes only signed policies, with the "
-			"change that uses them");
+			"this site takes only signed policies, "
+			"with the change that uses them");
 		return nb_hint(err, "policy use FILE");
 	}
 	l->follow = nb_request_yes(&l->req, "follow", false);
@@ -367,8 +368,8 @@ static void collect(struct nb_buf *out, struct one *o, uint64_t until,
 			"the process did not answer within %d ms", REPLY_MS);
 	if (!o->err.code && out->size + size > REPLIES_SIZE)
 		nb_fail(&o->err, NB_E_LIMIT, 0,
-			"the replies of this site have more than %d MiB: ask "
-			"for fewer processes at once (pids=)",
+			"the replies of this site have more than %d MiB: "
+			"ask for fewer processes at once (pids=)",
 			REPLIES_SIZE >> 20);
 	nb_buf_printf(out, "%d ", o->pid);
 	if (o->err.code)
@@ -547,8 +548,8 @@ static int read_files(struct nb_relay *r, const struct nb_relay_config *c,
 		return 0;
 	if (!ca || !cert || !key)
 		return nb_fail(err, NB_E_SETTING, 0,
-			       "relay: TLS needs a CA certificate, a "
-			       "certificate and its key; %s is missing",
+			       "relay: TLS needs a CA certificate, "
+			       "a certificate and its key; %s is missing",
 			       !ca     ? "the CA certificate"
 			       : !cert ? "the certificate"
 				       : "the key");
@@ -679,8 +680,9 @@ int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 			close(fd);
 			rc = nb_fail(err, NB_E_SETTING, 0,
 				     "relay: the server does not start%s",
-				     r->tls ? ": are certificate and key PEM "
-					      "files that belong together?"
+				     r->tls ? ": are certificate "
+					      "and key PEM files "
+					      "that belong together?"
 					    : "");
 		}
 	}

@@ -55,8 +55,8 @@ struct nb_relay_config {
 int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 		   struct nb_err *err);
 /*
- * Returns "https://host:port" or "http://host:port/secret", which the site's
- * key in the store contains.
+ * Returns the address that the site's key in the store contains:
+ * https://host:port, or http://host:port/secret without TLS.
  */
 const char *nb_relay_address(const struct nb_relay *r);
 /* Close all connections and end the threads. @r may be NULL. */

@@ -23,8 +23,8 @@ int nb_digest_parse(uint8_t digest[NB_SHA256_SIZE], const char *text,
 
 		if (lo < 0)
 			return nb_fail(err, NB_E_ARG, 0,
-				       "%.80s: a digest has %d hexadecimal "
-				       "digits",
+				       "%.80s: a digest "
+				       "has %d hexadecimal digits",
 				       text, 2 * NB_SHA256_SIZE);
 		out[i] = (uint8_t)(hi << 4 | lo);
 	}

@@ -103,8 +103,8 @@ static int put_op(struct nb_buf *out, const struct nb_store_op *op,
 	}
 	if (op->size > NB_STORE_VALUE_SIZE)
 		return nb_fail(err, NB_E_ARG, 0,
-			       "store: key %s: a value of %zu bytes, at most "
-			       "%d are allowed",
+			       "store: key %s: a value of %zu bytes, "
+			       "at most %d are allowed",
 			       op->key, op->size, NB_STORE_VALUE_SIZE);
 	nb_buf_str(out, "{\"request_put\":{");
 	put_base64(out, "key", op->key, strlen(op->key));
@@ -121,8 +121,8 @@ static int put_ops(struct nb_buf *out, const char *name,
 {
 	if (n > NB_STORE_OPS)
 		return nb_fail(err, NB_E_ARG, 0,
-			       "store: %zu operations in a transaction, at "
-			       "most %d are allowed",
+			       "store: %zu operations in a transaction, "
+			       "at most %d are allowed",
 			       n, NB_STORE_OPS);
 	nb_buf_printf(out, ",\"%s\":[", name);
 	for (size_t i = 0; i < n; i++) {
@@ -145,8 +145,8 @@ int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn,
 
 	if (txn->ncompare > NB_STORE_OPS)
 		return nb_fail(err, NB_E_ARG, 0,
-			       "store: %zu compares in a transaction, at most "
-			       "%d are allowed",
+			       "store: %zu compares in a transaction, "
+			       "at most %d are allowed",
 			       txn->ncompare, NB_STORE_OPS);
 	nb_buf_str(out, "{\"compare\":[");
 	for (size_t i = 0; i < txn->ncompare; i++) {

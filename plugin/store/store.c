@@ -30,13 +30,13 @@ static int add_endpoint(struct nb_store *s, const char *url, size_t n,
 		n--;
 	if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
 		return nb_fail(err, NB_E_SETTING, 0,
-			       "store: endpoint \"%.*s\" is not a URL that "
-			       "starts with http:// or https://",
+			       "store: endpoint \"%.*s\" is not a URL "
+			       "that starts with http:// or https://",
 			       (int)n, url);
 	if (memchr(url, ' ', n) || n > 255)
 		return nb_fail(err, NB_E_SETTING, 0,
-			       "store: endpoint \"%.*s\" has a space or more "
-			       "than 255 characters",
+			       "store: endpoint \"%.*s\" has a space "
+			       "or more than 255 characters",
 			       (int)(n > 100 ? 100 : n), url);
 	if (s->nendpoints == NB_STORE_ENDPOINTS)
 		return nb_fail(err, NB_E_SETTING, 0,
@@ -65,8 +65,8 @@ static int read_endpoints(struct nb_store *s, const char *list,
 	}
 	if (!s->nendpoints)
 		return nb_fail(err, NB_E_SETTING, 0,
-			       "store: no endpoint is given, 1 to %d URLs are "
-			       "needed (https://host:2379,…)",
+			       "store: no endpoint is given, "
+			       "1 to %d URLs are needed (https://host:2379,…)",
 			       NB_STORE_ENDPOINTS);
 	return 0;
 }
@@ -125,8 +125,8 @@ static int read_password(struct nb_store *s, const char *path,
 			       strerror(e));
 	if (st.st_mode & 077)
 		return nb_fail(err, NB_E_SETTING, 0,
-			       "store: password file %s has mode %03o: others "
-			       "may use it, 600 or 400 is allowed",
+			       "store: password file %s has mode %03o: "
+			       "others may use it, 600 or 400 is allowed",
 			       path, (unsigned)st.st_mode & 0777);
 	text[strcspn(text, "\r\n")] = '\0';
 	s->password = strdup(text);

@@ -100,8 +100,8 @@ static __attribute__((constructor)) void tap_open(void)
 		return;
 	if (nb_verbs_bypassed())
 		snprintf(trouble, sizeof(trouble),
-			 "libibverbs was open before libncclbpf.so: name "
-			 "ncclbpf in NCCL_NET_PLUGIN or NCCL_ENV_PLUGIN");
+			 "libibverbs was open before libncclbpf.so: "
+			 "name ncclbpf in NCCL_NET_PLUGIN or NCCL_ENV_PLUGIN");
 	else if (!file_beside_us(path, sizeof(path)))
 		snprintf(trouble, sizeof(trouble),
 			 "the directory of libncclbpf.so is not known");
@@ -138,8 +138,9 @@ void nb_verbs_attach(void)
 	if (strcmp(api->build, NB_TAP_BUILD) != 0) {
 		if (!*trouble) {
 			snprintf(trouble, sizeof(trouble),
-				 "the tap is of build %.60s, libncclbpf.so of "
-				 "build %s: install both from one package",
+				 "the tap is of build %.60s, "
+				 "libncclbpf.so of build %s: "
+				 "install both from one package",
 				 api->build, NB_TAP_BUILD);
 			nb_log(NB_LOG_WARN, "no verbs are seen: %s", trouble);
 		}

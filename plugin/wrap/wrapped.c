@@ -194,8 +194,8 @@ static void none_fits(enum nb_wrapped_kind kind, uint32_t abi, uint32_t version)
 
 	if (version)
 		snprintf(why, sizeof(why),
-			 "the plugin has interface v%u, and this NCCL calls "
-			 "v%u and older",
+			 "the plugin has interface v%u, "
+			 "and this NCCL calls v%u and older",
 			 version, abi);
 	else
 		snprintf(why, sizeof(why), "it has no %s%u to %s%u",
@@ -259,8 +259,8 @@ void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what,
 	if (__atomic_compare_exchange_n(&c->what, &none, what, false,
 					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		nb_log(NB_LOG_WARN,
-		       "the %s %s returned %s (%s: result %d); `status` counts "
-		       "the errors",
+		       "the %s %s returned %s (%s: "
+		       "result %d); `status` counts the errors",
 		       rows[kind].noun, c->file.path, rows[kind].error, what,
 		       result);
 }

@@ -35,8 +35,8 @@ static int parse_position(struct nb_call *call, struct nb_edit *edit,
 	edit->first = position && !strcmp(position, "first");
 	if (position && !edit->first && strcmp(position, "last"))
 		return nb_fail(call->err, NB_E_ARG, 0,
-			       "option position=: found %.32s, allowed: first, "
-			       "last",
+			       "option position=: "
+			       "found %.32s, allowed: first, last",
 			       position);
 	if (edit->before && position)
 		return nb_fail(call->err, NB_E_ARG, 0,

@@ -156,8 +156,8 @@ int nb_map_target_take(struct nb_call *call, struct nb_map_target *t)
 	if (rc || t->object)
 		return rc;
 	nb_fail(call->err, NB_E_REFUSED, 1,
-		"map %s is coherent and its policy is not in use: it has no "
-		"content",
+		"map %s is coherent and its policy is not in use: "
+		"it has no content",
 		t->name);
 	nb_hint(call->err, "policy use %s", t->policy->img->name);
 	nb_map_target_drop(t);
@@ -193,8 +193,8 @@ int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err)
 	if (size + 4096 <= NB_WIRE_REPLY - NB_CMD_ROOM)
 		return 0;
 	return nb_fail(err, NB_E_LIMIT, 0,
-		       "map %s: an element is %zu bytes for all CPUs, which is "
-		       "more than a reply can carry",
+		       "map %s: an element is %zu bytes for all CPUs, "
+		       "which is more than a reply can carry",
 		       t->name, nb_map_target_value_size(t));
 }
 

@@ -35,8 +35,8 @@ static int check_writable(const struct nb_map_target *t, struct nb_err *err)
 	if (t->spec->origin != NB_ORIGIN_RODATA)
 		return 0;
 	return nb_fail(err, NB_E_READONLY, 1,
-		       "map %s cannot be written: it holds constants with "
-		       "which programs were verified",
+		       "map %s cannot be written: "
+		       "it holds constants with which programs were verified",
 		       t->name);
 }
 
@@ -123,13 +123,13 @@ static int read_record(const struct nb_map_target *t, const struct ops *ops,
 
 	if (how > 1)
 		return nb_fail(err, NB_E_FORMAT, (uint32_t)*at,
-			       "map load: element %u begins with byte %u; 0 "
-			       "stores, 1 removes",
+			       "map load: element %u begins with byte %u; "
+			       "0 stores, 1 removes",
 			       ops->n + 1, how);
 	if (how == 1 && !key)
 		return nb_fail(err, NB_E_FLAGS, (uint32_t)*at,
-			       "map load: element %u of map %s cannot be "
-			       "removed by key; use map pop",
+			       "map load: element %u of map %s cannot "
+			       "be removed by key; use map pop",
 			       ops->n + 1, t->name);
 	if (size - *at < all)
 		return nb_fail(err, NB_E_FORMAT, (uint32_t)*at,
@@ -187,8 +187,8 @@ static int parse_load(struct nb_call *call, const struct nb_map_target *t,
 
 		if (ops->n == LOAD_MOST)
 			return nb_fail(call->err, NB_E_LIMIT, (uint32_t)at,
-				       "map load: more than %d elements; load "
-				       "them in parts",
+				       "map load: more than %d elements; "
+				       "load them in parts",
 				       LOAD_MOST);
 		rc = read_record(t, ops, size, &at, op, call->err);
 		if (!rc && !op->erase)
@@ -300,8 +300,8 @@ static int apply_coherent(struct nb_call *call, const struct ops *ops)
 		return nb_cmd_finish_change(call, digest);
 	if (err->at && ops->n > 1)
 		nb_hint(err,
-			"none of the %u elements is stored: a coherent "
-			"map changes as a whole",
+			"none of the %u elements is stored: "
+			"a coherent map changes as a whole",
 			ops->n);
 	return rc;
 }
@@ -366,8 +366,9 @@ static int set_part(struct nb_call *call)
 	rc = check_writable(&t, call->err);
 	if (!rc && (call->req->narg != 3 || t.coherent))
 		rc = nb_fail(call->err, NB_E_USAGE, 0,
-			     "map set %s at=: allowed for one KEY and VALUE of "
-			     "a local array; a coherent map takes whole values",
+			     "map set %s at=: "
+			     "allowed for one KEY and VALUE of a local array; "
+			     "a coherent map takes whole values",
 			     t.name);
 	if (!rc && nb_request_opt(call->req, "if_generation"))
 		rc = nb_fail(call->err, NB_E_USAGE, 0,

@@ -47,8 +47,8 @@ int nb_cmd_hello(struct nb_call *call)
 		return rc;
 	if (version != NB_WIRE_VERSION) {
 		nb_fail(call->err, NB_E_VERSION, 0,
-			"protocol version %llu is requested, this process "
-			"speaks %d",
+			"protocol version %llu is requested, "
+			"this process speaks %d",
 			(unsigned long long)version, NB_WIRE_VERSION);
 		return nb_hint(call->err, "%s",
 			       version > NB_WIRE_VERSION
