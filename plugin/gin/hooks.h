@@ -84,10 +84,13 @@ struct nb_gin_coll {
 	uint64_t comm_id, id, born_ns;
 	uint32_t dev, speed;
 	int rank, nranks;
-	/* error of a delayed operation, reported by the next post; atomic */
+	/*
+	 * error of a delayed operation, which the next post returns; accessed
+	 * atomically
+	 */
 	int error;
-	uint64_t number;      /* number that the next operation gets */
-	pthread_mutex_t lock; /* serialises writers of context[] */
+	uint64_t number; /* number of the next operation of this collComm */
+	pthread_mutex_t lock; /* taken by threads that change context[] */
 	/* accessed atomically */
 	struct nb_gin_context *context[NB_GIN_MAX_CONTEXTS];
 	/* context that connect made, in versions before 13 */

@@ -171,7 +171,7 @@ static void lane_release(struct nb_gin_context *x, struct nb_gin_lane *l,
 		op->state = NB_GIN_FAILED;
 		op->error = rc;
 		if (!GET(x->coll->error))
-			/* the next post returns this error */
+			/* the next nb_gin_post returns this error */
 			SET(x->coll->error, rc);
 	}
 }

@@ -136,9 +136,10 @@ struct nb_gin_peer {
 	/* time since which nothing moved; 0: data moved at the last check */
 	uint64_t moved_ns;
 	uint32_t idle;
-	/* fields of the receiving side */
-	uint32_t received; /* number of messages received */
-	bool mismatch;	   /* a region of another size was reported */
+	/* The fields below belong to the receiving side. */
+	uint32_t received; /* number of messages received from the peer */
+	/* the log has reported a region of another size on the peer */
+	bool mismatch;
 	struct nb_gin_head in;
 	size_t head_got;
 	uint32_t since_large; /* messages received since the last large one */
@@ -153,8 +154,9 @@ struct nb_gin_peer {
 struct nb_gin_tcp {
 	int nranks, rank;
 	int epoll; /* epoll descriptor; -1: few peers, all are polled in turn */
-	int error; /* first error of any peer; accessed atomically */
-	bool only_sent; /* the last progress call only sent */
+	/* first error that any peer's connection had; accessed atomically */
+	int error;
+	bool only_sent; /* the last call of progress only sent */
 	struct nb_gin_regions regions;
 	void (*arrived)(void *arg, const struct nb_gin_arrival *a);
 	void *arg;

@@ -495,7 +495,10 @@ static int join_all(struct join *j)
 
 static bool join_begin(struct join *j, const struct nb_gin_mesh *mesh)
 {
-	/* all of them first: an error closes those that are not -1 */
+	/*
+	 * initialise all entries first, because an error closes every socket
+	 * that is not -1
+	 */
 	for (int r = 0; r < mesh->nranks; r++)
 		j->up[r].fd = -1;
 	for (int r = 0; r < mesh->nranks; r++) {

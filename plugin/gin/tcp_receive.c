@@ -142,9 +142,9 @@ static int check_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 }
 
 /*
- * End the connection if the answer to the oldest get arrives and this rank has
- * deregistered the get's target. The peer did no wrong, so it is no offence.
- * Returns true if the target is still registered, or no answer arrives.
+ * End the connection if the answer to the oldest get arrives after this rank
+ * has deregistered the get's target. This is not an offence of the peer.
+ * Returns true if the target is still registered, or if no answer arrives.
  */
 static bool get_target_stays(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
@@ -154,8 +154,8 @@ static bool get_target_stays(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	    nb_gin_region(&c->regions, nb_gin_region_number(get->dst)))
 		return true;
 	nb_gin_lose(c, p,
-		    "the memory that a get fills was deregistered on this rank "
-		    "before the get was done");
+		    "the memory that a get fills "
+		    "was deregistered on this rank before the get was done");
 	return false;
 }
 
@@ -262,7 +262,8 @@ static int answer_get(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 
 /*
  * Warn if a window has different sizes on two ranks: a put may then fit on the
- * peer and not here. Warn once a peer, so that it cannot fill the log.
+ * peer and not here. Warn only once for each peer, so that a peer cannot fill
+ * the log.
  */
 static void compare_region(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
@@ -273,9 +274,9 @@ static void compare_region(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 		return;
 	p->mismatch = true;
 	nb_gin_tcp_say(true,
-		       "gin: registration %u has %llu bytes on rank %d and "
-		       "%llu on rank %u: do the ranks register the same "
-		       "windows in one order?",
+		       "gin: registration %u "
+		       "has %llu bytes on rank %d and %llu on rank %u: "
+		       "do the ranks register the same windows in one order?",
 		       r->number, (unsigned long long)r->size, c->rank,
 		       (unsigned long long)p->in.size, p->rank);
 }

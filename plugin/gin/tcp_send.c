@@ -188,10 +188,10 @@ static void memory_gone(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
 	nb_gin_lose(c, p,
 		    p->queue.first->kind == NB_GIN_ANSWER
-			    ? "the memory that its get reads was deregistered "
-			      "on this rank"
-			    : "the memory that a put reads was deregistered on "
-			      "this rank before the put was done");
+			    ? "the memory that the peer's get reads "
+			      "was deregistered on this rank"
+			    : "the memory that a put reads was deregistered "
+			      "on this rank before the put was done");
 }
 
 /*

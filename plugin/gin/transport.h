@@ -98,7 +98,7 @@ struct nb_gin_ops {
 	int (*create_context)(void *coll, const struct nb_gin_config *config,
 			      /* a transport may leave create_context NULL */
 			      void **ctx, void **dev_handle);
-	/* may be NULL (optional) */
+	/* a transport may leave destroy_context NULL */
 	int (*destroy_context)(void *coll, void *ctx);
 	int (*reg_mr)(void *coll, const struct nb_gin_memory *m, void **mhandle,
 		      void **gin_handle);
@@ -114,8 +114,8 @@ struct nb_gin_ops {
 	int (*test)(void *coll, struct nb_gin_op *op);
 	int (*progress)(void *coll, void *ctx);
 	/*
-	 * Set @failed if the collComm has failed. Called by any thread. May be
-	 * NULL.
+	 * Sets @failed if the collComm has failed. Any thread may call it. May
+	 * be NULL.
 	 */
 	int (*query_error)(void *coll, void *ctx, bool *failed);
 	/* Returns the registration number of a memory handle. May be NULL. */
