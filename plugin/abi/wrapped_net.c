@@ -19,7 +19,10 @@ enum { NEWEST = 12, OLDEST = 5, CAP = 1 << 30 };
 static struct nb_net_table w;
 static int version;
 static struct nb_net_ops ops;
-/* protected by NCCL's lock around the init of net plugins */
+/*
+ * number of successful inits; protected by NCCL's lock around net
+ * inits
+ */
 static unsigned users;
 
 static int wrapped_init_v5(void **ctx, const struct nb_net_init *init)

@@ -77,7 +77,7 @@ struct nb_agent {
 	bool seen_due;
 	/* time since which some rank has yet to reach its fence */
 	uint64_t pending_ms;
-	/* since when a rank waits at a fence; 0: no rank waits */
+	/* time since which a rank waits at a fence; 0: no rank waits */
 	uint64_t waiting_ms;
 	bool told_waiting, asked_fallback;
 	/* copies were written and no membarrier has followed */
@@ -87,10 +87,10 @@ struct nb_agent {
 	/* times of the last scans of ranks and of the site */
 	uint64_t scan_ms, site_ms;
 	uint64_t flush_ms; /* when the agent last tried to write its keys */
-	/* since when the store does not answer; 0: it answers */
+	/* time since which the store does not answer; 0: it answers */
 	uint64_t away_ms;
 	int away_code;	/* error code of the last failure in the log */
-	char text[168]; /* what the log last said about the store */
+	char text[168]; /* text that the log last had about the store */
 	bool over;
 };
 

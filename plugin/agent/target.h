@@ -28,7 +28,10 @@ struct nb_target {
 	 */
 	char **site;
 	char state[16]; /* state that the outcome wrote to the record */
-	/* why the fleet leaves the communicator to NCCL; "" if it switches */
+	/*
+	 * why the fleet leaves the communicator to NCCL; "" if the change moves
+	 * it
+	 */
 	char why[200];
 };
 

@@ -46,9 +46,12 @@ struct nb_change_comm {
 	enum nb_change_state state;
 	/* number of ranks, and of those that have reached the fence */
 	uint32_t ranks, passed;
-	uint64_t behind; /* ranks that have not: bit i is rank slot i */
-	uint32_t tries;	 /* number of fences that the change has armed */
-	char why[160];	 /* why the communicator did not change, or "" */
+	/*
+	 * ranks that have yet to reach the fence: bit i is the rank in slot i
+	 */
+	uint64_t behind;
+	uint32_t tries; /* number of fences that the change has armed */
+	char why[160];	/* why the communicator did not change, or "" */
 };
 
 enum { NB_CHANGE_COMMS = 256 };

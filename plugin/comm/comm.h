@@ -56,7 +56,10 @@ static inline uint32_t nb_comm_bucket(uint64_t bytes)
 
 /* NCCL's description of a new communicator. */
 struct nb_comm_init {
-	uint64_t comm_id; /* 0 if the interface version gives no identity */
+	/*
+	 * identity of the communicator; 0 if the interface version gives none
+	 */
+	uint64_t comm_id;
 	bool has_id;
 	uint32_t ranks, nodes;
 	/*
@@ -124,7 +127,7 @@ struct nb_comm {
 	 */
 	struct nb_seg_comm *entry;
 	uint32_t entry_slot;
-	char why[160]; /* why it is not in the segment; "" if it is */
+	char why[160]; /* why the communicator is not in the segment, or "" */
 	bool told;     /* the log says that its ranks started differently */
 	struct nb_overdue overdue;
 	/* the first decision was made; only the deciding thread uses it */

@@ -55,8 +55,8 @@ bool nb_costs_read(const float *table, int nalgo, int nproto,
 struct nb_seen {
 	float table[NB_COSTS_KNOWN];
 	/*
-	 * 1 if the entry is in use; next to the last cost, so that one
-	 * comparison checks both
+	 * 1 if the entry is in use. The field follows the last cost, so that
+	 * one comparison checks both.
 	 */
 	uint32_t filled;
 	/*

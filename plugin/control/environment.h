@@ -18,7 +18,7 @@ struct nb_env {
 	/* values of NCCL's variables, truncated; "" if not set */
 	char algo[NB_ENV_TEXT], proto[NB_ENV_TEXT];
 	char tuner_plugin[NB_ENV_TEXT];
-	/* which of our own variables are set and not empty */
+	/* whether each of our own variables is set and not empty */
 	bool given[NB_NPARAMS];
 	/* variables with our prefix that are not in core/defs/params.h */
 	uint32_t nunknown;

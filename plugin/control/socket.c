@@ -43,8 +43,8 @@ struct nb_control {
 	/* inode of our socket file, so that we unlink no other file */
 	ino_t inode;
 	/*
-	 * until when accept(2) is not called, because it lacked descriptors or
-	 * memory
+	 * time until which no connection is accepted, because accept(2) lacked
+	 * descriptors or memory
 	 */
 	uint64_t deaf_until_ms;
 	struct nb_conn *conn[NB_CONTROL_CONNS];

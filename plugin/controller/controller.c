@@ -50,7 +50,7 @@ enum {
 static const uint64_t interval_least = 20 * MS;
 static const uint64_t interval_most = UINT64_C(3600000) * MS;
 
-/* NULL until a policy in use has controllers */
+/* state of the controllers; NULL: no policy in use had any */
 static struct nb_controllers *loop;
 
 static const struct nb_seg_proc *self_of(void)
@@ -275,7 +275,10 @@ static void follow_change(uint32_t elected, uint64_t number)
 			note_failure(&err);
 		nb_buf_fini(&b);
 		if (!whole)
-			/* partly written: try again in the next step */
+			/*
+			 * the change is partly written: try again in the next
+			 * step
+			 */
 			return;
 	}
 	l->seen = number;

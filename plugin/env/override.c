@@ -30,8 +30,8 @@ struct note {
 struct entry {
 	char name[NB_OVERRIDE_NAME];
 	/*
-	 * NULL: the override was removed; hidden: NCCL must not find the
-	 * variable; accessed atomically
+	 * value of the override. NULL: the override was removed; hidden: NCCL
+	 * must not find the variable. Accessed atomically.
 	 */
 	const char *value;
 	uint32_t by; /* accessed atomically */

@@ -33,7 +33,8 @@ struct nb_gin_lane {
 	struct nb_gin_counts counts;
 	/* queue of operations that a program delays */
 	struct nb_gin_op *first, *last;
-	uint64_t release_ns; /* when the last delayed operation may be sent */
+	/* time at which the last delayed operation may be sent */
+	uint64_t release_ns;
 	/* next lane in the context's list of delayed lanes */
 	struct nb_gin_lane *next;
 	bool listed;
@@ -97,7 +98,7 @@ struct nb_gin_coll {
 	struct nb_gin_context *first;
 	/* neighbours in the list of list.c */
 	struct nb_gin_coll *before, *behind;
-	bool listed; /* true while list.c has it in its list */
+	bool listed; /* true while list.c has the collComm in its list */
 	struct nb_gin_counts peer[];
 };
 

@@ -36,7 +36,7 @@ struct nb_gin_memory {
 	size_t size;
 	int type; /* NB_NET_HOST_MEMORY or NB_NET_CUDA_MEMORY */
 	uint64_t flags;
-	bool dmabuf; /* true if offset and fd describe a DMA-BUF */
+	bool dmabuf; /* memory is a DMA-BUF, which offset and fd describe */
 	uint64_t offset;
 	int fd;
 };
@@ -46,8 +46,8 @@ struct nb_gin_arrival {
 	uint32_t rank, region, op;
 	uint64_t offset, value;
 	/*
-	 * what this peer put since its last signal; since_ns: when the first of
-	 * these puts arrived
+	 * number and bytes of the puts that this peer sent since its last
+	 * signal; since_ns: arrival of the first of them
 	 */
 	uint64_t puts, bytes, since_ns;
 };
@@ -60,7 +60,7 @@ struct nb_gin_mesh {
 	void *ctx;
 	void *const *handles;
 	int nranks, rank;
-	/* set before version 13; 0 if not given */
+	/* numbers that NCCL passes before version 13; 0 if not given */
 	int nconnections, queue_depth;
 	int traffic_class;
 	void *listen_comm;
@@ -79,7 +79,8 @@ struct nb_gin_link {
 	const char *offence;
 	uint64_t in_puts, in_signals, in_bytes;
 	uint64_t queued_bytes;
-	char text[64]; /* "address:port", or "" if it is not known */
+	/* address of the peer as "address:port", or "" if it is not known */
+	char text[64];
 };
 
 /*

@@ -42,7 +42,10 @@ struct nb_gin_situation {
 	int nccl; /* NCCL's version, 22809 for 2.28.9; 0 if it is not known */
 	/* values of NCCL's variables; NULL or "" if not set */
 	const char *variable[NB_GIN_NVARIABLES];
-	/* true: NCCLBPF_CHAIN_GIN is set; false: NCCLBPF_GIN is on */
+	/*
+	 * the user asked for a wrapped plugin (NCCLBPF_CHAIN_GIN), else for our
+	 * own transport (NCCLBPF_GIN)
+	 */
 	bool wrapping;
 	bool called;	/* NCCL has called our GIN init function */
 	bool transport; /* our GIN init has chosen a transport */

@@ -25,7 +25,8 @@ struct nb_self {
 	pid_t pid;
 	uint64_t started_ns; /* when this process started (CLOCK_MONOTONIC) */
 	/*
-	 * NULL before the start, and in a forked child that NCCL has not called
+	 * the job segment; NULL before the start, and in a forked child that
+	 * NCCL has not called
 	 */
 	struct nb_segment *seg;
 };

@@ -47,7 +47,7 @@ struct nb_net_conn {
 	uint32_t outstanding, errors;
 	/* neighbours in the list of list.c */
 	struct nb_net_conn *before, *behind;
-	bool listed; /* true while list.c has it in its list */
+	bool listed; /* true while list.c has the connection in its list */
 	/* requests of the connection; a listener has none */
 	struct nb_net_request request[];
 };

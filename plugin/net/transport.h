@@ -69,7 +69,8 @@ struct nb_net_init {
 struct nb_net_peer {
 	uint64_t address; /* hash of the peer's address; 0 if not known */
 	uint64_t link;	  /* number that both ends share; 0 if not known */
-	char text[64];	  /* "address:port", or "" if it is not known */
+	/* address of the peer as "address:port", or "" if it is not known */
+	char text[64];
 };
 
 /*
@@ -116,7 +117,7 @@ struct nb_net_ops {
 	int (*make_vdevice)(int *dev, struct nb_net_vprops *props);
 	int (*set_net_attr)(void *ctx, void *attr);
 	void (*peer)(void *comm, struct nb_net_peer *peer);
-	/* true if connect uses its traffic class */
+	/* the transport's connect uses its traffic class */
 	bool takes_class;
 };
 

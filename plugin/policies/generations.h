@@ -25,7 +25,7 @@ struct nb_gens {
 	struct nb_gen *kept[NB_MAX_GENS];
 	/* has no policy, an all-zero digest and number 0 */
 	struct nb_gen *empty;
-	/* made from NCCLBPF_POLICY, kept until the process ends */
+	/* generation made from NCCLBPF_POLICY, kept until the process ends */
 	struct nb_gen *first;
 	/* generation that new communicators start with */
 	struct nb_gen *baseline;

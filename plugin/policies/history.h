@@ -30,7 +30,7 @@ struct nb_history_entry {
 	uint64_t at_s;
 	/* the client that made the change; pid 0: no client */
 	uint32_t uid, pid;
-	bool loop; /* true if controllers made the change */
+	bool loop; /* controllers, not a client, made the change */
 };
 
 struct nb_history {

@@ -7,7 +7,8 @@
 
 /* Why NCCLBPF_POLICY could not be loaded. It does not change after start-up. */
 struct nb_load {
-	struct nb_err err; /* code 0: all policies were loaded */
+	/* error of the first load; its code is 0 if all policies were loaded */
+	struct nb_err err;
 	/* the entry of NCCLBPF_POLICY that could not be loaded */
 	char what[256];
 };

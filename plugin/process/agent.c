@@ -36,7 +36,8 @@ enum {
 
 /* State of starting an agent. Only the control thread uses it. */
 static struct {
-	uint64_t missing_ms; /* since when there is no agent; 0: there is one */
+	/* time since which the site has no agent; 0: it has one */
+	uint64_t missing_ms;
 	uint64_t tried_ms;
 	/* our child process, which exits when the agent runs; 0: none */
 	pid_t starter;

@@ -36,7 +36,8 @@
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static enum { FRESH, MADE, FAILED } made; /* protected by start_lock */
-static bool forked; /* true in a forked child until NCCL calls init there */
+/* this process is a forked child in which NCCL has not called init yet */
+static bool forked;
 /* the control socket, or NULL if there is none */
 static struct nb_control *control;
 

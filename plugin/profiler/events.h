@@ -17,7 +17,10 @@ struct nb_pcomm_init {
 	const char *name;
 	uint64_t comm_id;
 	bool has_id;
-	/* -1 if NCCL does not say it (versions 1 to 3) */
+	/*
+	 * rank, and numbers of ranks and nodes; versions 1 to 3 do not pass
+	 * them: -1
+	 */
 	int32_t rank, ranks, nodes;
 };
 

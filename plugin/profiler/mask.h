@@ -15,8 +15,9 @@
 enum {
 	/* measure the times of collectives, sends and receives */
 	NB_TEL_ON = 1,
-	NB_TEL_GPU = 2,	  /* also measure kernels */
-	NB_TEL_PROXY = 4, /* also measure the times of the network proxies */
+	NB_TEL_GPU = 2, /* also measure kernels */
+	/* also measure the times of the network proxies' operations */
+	NB_TEL_PROXY = 4,
 };
 
 /*

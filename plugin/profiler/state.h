@@ -129,7 +129,7 @@ struct nb_pcomm {
 	 */
 	uint64_t swept;
 	/*
-	 * true once NCCL has connected its profiler channels; accessed
+	 * NCCL has connected the communicator's profiler channels; accessed
 	 * atomically
 	 */
 	uint64_t connected;
@@ -138,7 +138,10 @@ struct nb_pcomm {
 	uint64_t base_child;
 	uint64_t pad1[6];
 	uint32_t index, abi;
-	/* set later in versions 1 to 3; accessed atomically */
+	/*
+	 * identity of the communicator, which versions 1 to 3 set later;
+	 * accessed atomically
+	 */
 	uint64_t comm_id;
 	/* the tuner's count of decisions, or NULL; accessed atomically */
 	const uint64_t *decided;
@@ -199,7 +202,7 @@ struct nb_prof {
 	uint32_t abi;
 	/* value of NCCLBPF_API_CLOCK; accessed atomically */
 	uint32_t api_clock;
-	/* true if a wrapped profiler is called too; accessed atomically */
+	/* a wrapped profiler is called, too; accessed atomically */
 	uint32_t chained;
 	/*
 	 * the wrapped profiler's mask, which it writes at any time; accessed

@@ -27,7 +27,7 @@ static struct place *ring;
 static uint64_t next __attribute__((aligned(64)));
 static uint64_t left_out __attribute__((aligned(64)));
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* protected by the lock above */
+/* counts of open traces, protected by the lock above */
 static uint32_t opens[NB_TRACE_NEVENTS], traces, recorded;
 
 const char *nb_trace_event_word(unsigned event)

@@ -65,17 +65,17 @@ enum nb_trace_span_word {
 	NB_SPAN_DONE,
 	NB_SPAN_DECIDED,
 	NB_SPAN_SLOT,
-	/* of kernels: value of the GPU's clock at start and stop */
+	/* words of kernels: value of the GPU's clock at start and stop */
 	NB_SPAN_GPU_START = NB_SPAN_EXEC,
 	NB_SPAN_GPU_STOP = NB_SPAN_SOURCE,
 	/*
-	 * of steps: ns spent waiting for the GPU, the peer, the network, a
-	 * flush
+	 * words of steps: ns spent waiting for the GPU, the peer, the network,
+	 * a flush
 	 */
 	NB_SPAN_WAITS = NB_SPAN_EXEC,
 	/*
-	 * of puts and gets: the delay by a program in ns, the signal operation,
-	 * the signal's index and value
+	 * words of puts and gets: the delay by a program in ns, the signal
+	 * operation, the signal's index and value
 	 */
 	NB_SPAN_GIN = NB_SPAN_EXEC,
 	/*
@@ -96,7 +96,8 @@ enum {
 	 */
 	NB_SPAN_AT_CHANNELS = 32,
 	NB_SPAN_AT_SEND = 40,
-	NB_SPAN_AT_GPU = 41 /* set if the kernel has reported the GPU's clock */
+	/* bit that is set if the kernel has reported the GPU's clock */
+	NB_SPAN_AT_GPU = 41
 };
 
 struct nb_trace_span {

@@ -32,7 +32,10 @@ enum {
 	/* size limit of a body, which is a line and an object */
 	BODY_SIZE = (8 << 20) + NB_WIRE_LINE,
 	REPLY_MS = 30000,
-	/* limit of all processes' replies together, without errors */
+	/*
+	 * size limit of the replies of all processes together; errors do not
+	 * count
+	 */
 	REPLIES_SIZE = 64 << 20,
 	/* interval of line feeds, which detect a dead client */
 	STREAM_MS = 1000,
@@ -48,8 +51,8 @@ struct nb_relay {
 	char *cacert, *cert, *key; /* contents of the PEM files as text */
 	bool tls, no_images;
 	/*
-	 * without TLS: "/" and SECRET bytes in hexadecimal, which precede each
-	 * path
+	 * secret path without TLS: "/" and SECRET bytes in hexadecimal, which
+	 * precede each path
 	 */
 	char secret[2 + 2 * SECRET];
 	char address[300 + 2 * SECRET];

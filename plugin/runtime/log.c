@@ -26,7 +26,8 @@ static nb_logger_fn *log_target;
 /* Lines logged before NCCL passed a logger. */
 enum { EARLY = 16 };
 static struct {
-	uint32_t ready; /* 1 if the line must be written; accessed atomically */
+	/* 1 if the line is complete and must be written; accessed atomically */
+	uint32_t ready;
 	enum nb_log_level level;
 	char text[400];
 } early[EARLY];

@@ -15,7 +15,7 @@ struct nb_store {
 	struct nb_http *http;
 	char *endpoint[NB_STORE_ENDPOINTS];
 	/*
-	 * when each member last answered; watches use it to detect a member
+	 * time of each member's last answer; watches use it to detect a member
 	 * that hangs
 	 */
 	uint64_t answered_ms[NB_STORE_ENDPOINTS];

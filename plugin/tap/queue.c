@@ -10,7 +10,8 @@
 enum { ROOM_MAX = 1 << 16 };
 
 struct nb_tap_qp *nb_tap_bucket[NB_TAP_BUCKETS];
-static struct nb_tap_qp *spare; /* protected by the tap's lock */
+/* list of free records, protected by the tap's lock */
+static struct nb_tap_qp *spare;
 
 static bool queue_prepare(struct nb_tap_queue *q, uint32_t want)
 {

@@ -63,7 +63,7 @@ struct nb_tap_device {
 	nb_ibv_post_send_fn *post_send;
 	nb_ibv_post_recv_fn *post_recv;
 	nb_ibv_poll_cq_fn *poll_cq;
-	/* NULL if the adapter does not have these functions */
+	/* the adapter's functions; NULL if it does not have them */
 	nb_ibv_create_qp_ex_fn *create_qp_ex;
 	nb_ibv_create_cq_ex_fn *create_cq_ex;
 };
@@ -136,7 +136,9 @@ static inline bool nb_tap_queue_push(struct nb_tap_queue *q,
 }
 
 struct nb_tap_retired {
-	/* when the last of these requests was posted; 0 if not known */
+	/*
+	 * time at which the last of these requests was posted; 0 if not known
+	 */
 	uint64_t ns;
 	uint64_t bytes;
 	uint32_t count; /* number of requests; 0 if none was recorded */

@@ -25,7 +25,10 @@
 #include "plugin/wrap/wrapped.h"
 
 enum {
-	/* used when a rank ends, where a time-out does no harm */
+	/*
+	 * limit for taking the lock when a rank ends, where a time-out does no
+	 * harm
+	 */
 	LOCK_MS = 5000,
 	HEAD = (sizeof(struct nb_comm) + 63) / 64 * 64,
 	/*

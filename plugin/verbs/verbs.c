@@ -20,9 +20,9 @@
 #define TAP_FILE "ncclbpf/libncclbpf-verbs.so"
 
 static pthread_mutex_t verbs_lock = PTHREAD_MUTEX_INITIALIZER;
-/* NULL: there is no tap yet; accessed atomically */
+/* functions of the tap; NULL: there is no tap yet; accessed atomically */
 static const struct nb_tap_api *tap;
-/* why there is no tap, or ""; protected by verbs_lock */
+/* why there is no tap, or "" if no reason is known; protected by verbs_lock */
 static char trouble[512];
 
 static const struct nb_tap_sink sink = { &nb_prof.hooks, &nb_clock,

@@ -27,7 +27,10 @@ enum { WOULD_MOST = 12, TRIES_MOST = 32, TRIES_NS = 50000000 };
 struct would {
 	uint32_t field, policy;
 	uint64_t value;
-	/* true: @value or more changes the answer; false: @value or less */
+	/*
+	 * direction of the change. true: @value or more changes the answer;
+	 * false: @value or less does
+	 */
 	bool up;
 	const struct nb_path_branch *branch;
 	struct nb_decision answer;
@@ -363,7 +366,10 @@ static void put_why(struct nb_json *j, const struct why *w)
 	const struct nb_gen *g = nb_comm_gen(w->c, &number);
 
 	if (!w->e->seen)
-		/* -1 selects no decision, so there is no cost table */
+		/*
+		 * a collective of -1 selects no decision, so there is no cost
+		 * table
+		 */
 		basis.coll = -1;
 	nb_cmd_context(j, w->c, &basis);
 	nb_json_karr(j, "why");

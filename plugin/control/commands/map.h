@@ -19,7 +19,7 @@ struct nb_map_target {
 	struct nb_policy *policy;
 	/* specification of the map in the policy's image */
 	const struct nb_map_spec *spec;
-	/* NULL if the map is coherent and the policy is not in use */
+	/* the map; NULL if it is coherent and its policy is not in use */
 	struct nb_map *object;
 	bool coherent, in_use;
 	char name[2 * NB_IMAGE_NAME]; /* name as "policy/map" */
