@@ -219,7 +219,7 @@ static bool target_fill(struct nb_target *x, const struct nb_view *v,
 	group_why(v, g, x->why, sizeof(x->why));
 	if (!*x->why && !group_begun(v, g))
 		snprintf(x->why, sizeof(x->why),
-			 "its ranks have made no decision yet: "
+			 "the communicator's ranks have made no decision yet: "
 			 "the change applies from the first one on");
 	return true;
 }
@@ -466,7 +466,8 @@ void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,
 			x->fence = old;
 		if (x->fence > NB_FENCE_MAX_SEQ)
 			snprintf(x->why, sizeof(x->why),
-				 "its decision numbers are beyond 2^40");
+				 "the communicator's decision numbers "
+				 "are beyond 2^40");
 	}
 }
 

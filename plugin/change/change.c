@@ -402,7 +402,7 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 		      "have not reached the fence of the previous change";
 		break;
 	case NB_FENCE_EXHAUSTED:
-		why = "its decision numbers are beyond 2^40";
+		why = "the communicator's decision numbers are beyond 2^40";
 		break;
 	case NB_FENCE_NO_BARRIER:
 		why = "the kernel refuses membarrier(2) to this process";

@@ -17,7 +17,7 @@ struct nb_json;
 
 enum {
 	NB_OVERRIDES = 128, /* largest number of overridden variables */
-	/* largest number of distinct values from programs */
+	/* largest number of distinct values that programs may choose */
 	NB_OVERRIDE_ANSWERS = 256,
 	/* size of a variable's name, including its zero byte */
 	NB_OVERRIDE_NAME = 64,

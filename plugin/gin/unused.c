@@ -159,8 +159,8 @@ static bool variable_forbids(const struct nb_gin_situation *s,
 			return because(r, "unset it", "%s keeps NCCL from GIN",
 				       rows[i].text);
 	/*
-	 * NCCL_GIN_TYPE may ask for another type when a plugin is wrapped, so
-	 * check it only for our own
+	 * A wrapped plugin may have the type that NCCL_GIN_TYPE asks for, so
+	 * check the type only if none is wrapped.
 	 */
 	if (*value(s, NB_GIN_VAR_GIN_TYPE) && !s->wrapping &&
 	    !is(s, NB_GIN_VAR_GIN_TYPE, "-1") &&

@@ -186,7 +186,7 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out);
  */
 
 struct nb_fence_opts {
-	/* largest distance of a fence from the furthest rank */
+	/* largest distance of a fence from the furthest rank, in decisions */
 	uint32_t margin;
 	/*
 	 * least distance: the decisions that a rank makes while a fence is

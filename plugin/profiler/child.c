@@ -257,7 +257,10 @@ NB_HOT uint64_t nb_events_start_kernel(void *context, uint64_t of,
 	return nb_event_handle(pc, kind, n);
 }
 
-/* Returns which wait a step state begins, or -1 if it begins none. */
+/*
+ * Returns the kind of wait that begins when a proxy step enters @state, or -1
+ * if none begins.
+ */
 static int step_wait_of(int state)
 {
 	enum { GPU, PEER, NETWORK, FLUSH };

@@ -106,7 +106,7 @@ void nb_events_stop(void *eh)
 {
 	uint64_t h = (uint64_t)(uintptr_t)eh;
 
-	/* the handle is NULL, or belongs to an event that we ignore */
+	/* the handle is NULL, or it is the handle of an event that we ignore */
 	if (!(h & NB_HANDLE_NUMBER))
 		return;
 	switch (nb_event_kind(h)) {

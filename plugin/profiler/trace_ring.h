@@ -51,7 +51,8 @@ enum nb_trace_span_word {
 	NB_SPAN_ID,	/* kind and number of the event, as in a handle */
 	NB_SPAN_PARENT, /* kind and number of the parent; 0 if unknown */
 	/*
-	 * number of a collective or of a proxy step, or thread of an API call
+	 * of a collective: its number; of a proxy step: the number of the step;
+	 * of an API call: its thread
 	 */
 	NB_SPAN_SEQ,
 	NB_SPAN_BYTES,

@@ -229,8 +229,9 @@ int nb_sign_keys_parse(struct nb_sign_keys *out, const char *text, size_t size,
 				       NB_SIGN_KEYS);
 		if (!parse_key(line, PUBLIC, k->name, k->key))
 			return nb_fail(err, NB_E_FORMAT, 0,
-				       "key %zu of the list is not a key "
-				       "(allowed: " PUBLIC " NAME BASE64)",
+				       "key %zu of the list "
+				       "is not a key (allowed: " PUBLIC
+				       " NAME BASE64)",
 				       out->n + 1);
 		key_id(k->key, k->id);
 		out->n++;

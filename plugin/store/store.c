@@ -174,8 +174,7 @@ static int check_encrypted(const struct nb_store *s, struct nb_err *err)
 			return nb_fail(err, NB_E_SETTING, 0,
 				       "store: endpoint %.100s would get the "
 				       "password of user %.60s unencrypted: "
-				       "use https://, "
-				       "or a loopback address",
+				       "use https://, or a loopback address",
 				       s->endpoint[i], s->user);
 	return 0;
 }

@@ -56,7 +56,10 @@ struct nb_tap_qp {
  * it gets a new entry.
  */
 struct nb_tap_device {
-	/* accessed atomically; NULL once the adapter is closed */
+	/*
+	 * context of the adapter, or NULL once it is closed; accessed
+	 * atomically
+	 */
 	struct nb_ibv_context *context;
 	uint32_t number;
 	char name[64];

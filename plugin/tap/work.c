@@ -114,7 +114,8 @@ int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr,
 		     struct nb_ibv_send_wr **bad)
 {
 	/*
-	 * our own variable, because an adapter that fails may leave *bad unset
+	 * use our own variable, because an adapter that fails may leave *bad
+	 * unset
 	 */
 	struct nb_ibv_send_wr *refused = NULL;
 	const struct nb_tap_device *d = nb_tap_device_of(qp->context);
@@ -153,7 +154,8 @@ int nb_tap_post_recv(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr,
 		     struct nb_ibv_recv_wr **bad)
 {
 	/*
-	 * our own variable, because an adapter that fails may leave *bad unset
+	 * use our own variable, because an adapter that fails may leave *bad
+	 * unset
 	 */
 	struct nb_ibv_recv_wr *refused = NULL;
 	const struct nb_tap_device *d = nb_tap_device_of(qp->context);
