@@ -221,7 +221,9 @@ static int check_elem(const struct check *c, uint32_t i)
 	const struct nb_map_spec *m;
 
 	if (e->map >= c->img->nmaps)
-		return bad_image(c, at, "initial element %u is of map %u of %u",
+		return bad_image(c, at,
+				 "initial element %u belongs to map %u; "
+				 "the image has %u maps",
 				 i, e->map, c->img->nmaps);
 	m = &c->img->maps[e->map];
 	t = nb_spec_map_type(m->type);
@@ -236,9 +238,10 @@ static int check_elem(const struct check *c, uint32_t i)
 				 "map %s: initial element %u; the last is %u",
 				 m->name, e->key, m->max_entries - 1);
 	if (e->value >= most)
-		return bad_image(
-			c, at, "map %s: initial element %u is number %u of %u",
-			m->name, e->key, e->value, most);
+		return bad_image(c, at,
+				 "map %s: initial element %u names number %u; "
+				 "allowed: below %u",
+				 m->name, e->key, e->value, most);
 	if (t->traits & NB_TRAIT_PROGS &&
 	    !(nb_image_callable(c->img, e->map) >> e->value & 1))
 		return nb_fail(
@@ -263,11 +266,10 @@ static int check_elem(const struct check *c, uint32_t i)
 			       m->name, e->key, c->img->maps[e->value].name);
 	if (i && (before->map > e->map ||
 		  (before->map == e->map && before->key >= e->key)))
-		return bad_image(
-			c, at,
-			"initial element %u: they ascend by map and key, "
-			"each once",
-			i);
+		return bad_image(c, at,
+				 "initial element %u is out of order: elements "
+				 "ascend by map and key, each once",
+				 i);
 	return 0;
 }
 
@@ -335,8 +337,8 @@ static int check_lines(const struct check *c, const struct nb_prog *p,
 		if (l->pc >= p->nslots || (i && l->pc <= l[-1].pc))
 			return bad_image(
 				c, at,
-				"program %s: line record %u is of slot %u; "
-				"they ascend and stay below %u",
+				"program %s: line record %u is for slot %u; "
+				"records ascend and stay below slot %u",
 				p->name, i, l->pc, p->nslots);
 		rc = check_text(c, l->file, at);
 		if (!rc)

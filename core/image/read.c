@@ -314,9 +314,8 @@ static int check_canonical(struct reader *r)
 		same++;
 	if (same != r->all.size || same != again.size)
 		read_fail(r, NB_E_IMAGE, (uint32_t)same,
-			  "byte %zu is not the one that this content has: %zu "
-			  "bytes "
-			  "are expected, there are %zu",
+			  "byte %zu differs from the canonical bytes: "
+			  "expected %zu bytes in all, found %zu",
 			  same, again.size, r->all.size);
 out:
 	nb_buf_fini(&again);

@@ -218,7 +218,9 @@ static int check_symbol(const struct nb_elf *e, uint32_t i, struct nb_err *err)
 	if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS)
 		return 0;
 	if (sym.st_shndx >= e->nsec)
-		return nb_fail(err, NB_E_ELF, at, "symbol %u: section %u of %u",
+		return nb_fail(err, NB_E_ELF, at,
+			       "symbol %u is in section %u; the object has %u "
+			       "sections",
 			       i, sym.st_shndx, e->nsec);
 	s = &e->sec[sym.st_shndx];
 	if (sym.st_value > s->size || sym.st_size > s->size - sym.st_value)

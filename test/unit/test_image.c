@@ -221,8 +221,12 @@ START_TEST(initial_elements_ascend_and_hit_programs)
 		{ { { 2, 3, 0 }, { 2, 0, 0 } }, NB_E_IMAGE, "ascend" },
 		{ { { 2, 3, 0 }, { 2, 3, 0 } }, NB_E_IMAGE, "ascend" },
 		{ { { 2, 0, 0 }, { 2, 4, 0 } }, NB_E_IMAGE, "the last is 3" },
-		{ { { 2, 0, 0 }, { 2, 1, 1 } }, NB_E_IMAGE, "number 1 of 1" },
-		{ { { 2, 0, 0 }, { 3, 1, 0 } }, NB_E_IMAGE, "map 3 of 3" },
+		{ { { 2, 0, 0 }, { 2, 1, 1 } },
+		  NB_E_IMAGE,
+		  "names number 1; allowed: below 1" },
+		{ { { 2, 0, 0 }, { 3, 1, 0 } },
+		  NB_E_IMAGE,
+		  "map 3; the image has 3 maps" },
 		{ { { 0, 0, 0 }, { 2, 1, 0 } }, NB_E_IMAGE, "type hash" },
 	};
 
