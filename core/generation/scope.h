@@ -9,10 +9,10 @@
 #include "core/base/sha256.h"
 
 /*
- * Which policies of a generation decide for which communicators. A scope gives
- * its communicators an order of policies; all others have the common order. A
- * communicator is in at most one scope. Scopes are part of the generation's
- * digest, so ranks with the same generation have the same scopes.
+ * Scopes say which policies of a generation decide for which communicators. A
+ * scope gives its communicators an order of policies; all others have the
+ * common order. A communicator is in at most one scope. Scopes are part of the
+ * generation's digest, so ranks with the same generation have the same scopes.
  */
 enum {
 	NB_GEN_MAX_POLICIES = 16,

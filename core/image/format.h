@@ -39,10 +39,13 @@ enum { NB_IMAGE_FIRST = NB_IMAGE_HEADER + NB_NSECTIONS * NB_IMAGE_SECTION };
 
 /* The type of a field, in the image and in C. */
 enum nb_field_kind {
-	NB_FIELD_END,	 /* The end of the list of fields. */
-	NB_FIELD_NUMBER, /* A number; in C a uint32_t or an enum. */
-	NB_FIELD_STRING, /* A string; in C a const char *. */
-	NB_FIELD_HOOK, /* The hook's word as a string; in C an enum nb_hook. */
+	NB_FIELD_END, /* The end of the list of fields. */
+	/* The field is a number; in C it is a uint32_t or an enum. */
+	NB_FIELD_NUMBER,
+	NB_FIELD_STRING, /* The field is a string; in C it is a const char *. */
+	/* The field is the hook's word as a string; in C it is an enum
+	 * nb_hook. */
+	NB_FIELD_HOOK,
 	/* A signature. In the image: bytes linkage has_sig returns nargs
 	 * arg[5] 0[3], then numbers mem_size[5]. In C: the rest of struct
 	 * nb_func. */

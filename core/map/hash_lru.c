@@ -19,7 +19,9 @@
 enum {
 	/* Elements that one update may pass; this takes less than 2 us. */
 	HAND_MOST = NB_MAP_LRU_STEPS,
-	TRIES = 16 /* Another thread may take the room that was made. */
+	/* Tries to make room: another thread may take the room that was
+	 * made. */
+	TRIES = 16
 };
 
 /* Evict element number @n; returns false if it is in no chain, or if its

@@ -134,7 +134,7 @@ static inline void nb_slot_store(void *slot, const void *from, size_t size)
 	const unsigned char *p = from;
 	uint64_t *to = slot, w;
 
-	/* This size is that of most counters. */
+	/* Most values have 8 bytes, because most are counters. */
 	if (__builtin_expect(size == 8, 1)) {
 		memcpy(&w, p, 8);
 		__atomic_store_n(to, w, __ATOMIC_RELEASE);

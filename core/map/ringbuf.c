@@ -19,7 +19,8 @@
 
 enum {
 	HEADER = NB_RINGBUF_HEADER,
-	/* Each failed round is another writer's success. */
+	/* Limit of attempts. Each failed attempt means that another writer
+	 * succeeded. */
 	ROUNDS = 1 << 12
 };
 

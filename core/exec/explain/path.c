@@ -203,7 +203,7 @@ static void look(struct nb_path *w, const struct nb_code *ip,
 		break;
 	case NB_KIND_LOAD:
 		w->reg[ip->dst] = loaded(w, from, s->width);
-		/* The sign extension may give another value. */
+		/* The sign-extended value may differ from the field. */
 		if (s->traits & NB_INSN_SIGNED)
 			w->reg[ip->dst].exact = -1;
 		break;

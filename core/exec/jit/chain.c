@@ -18,7 +18,8 @@
 
 struct nb_chain {
 	struct nb_chain_head head;
-	struct nb_jit *jit; /* NULL if the chain is interpreted. */
+	/* The machine code; NULL if the chain is interpreted. */
+	struct nb_jit *jit;
 	struct nb_symbols *symbols;
 	struct nb_chain_shape shape;
 	uint32_t n;

@@ -40,7 +40,7 @@ const struct nb_link *nb_tail_link(struct nb_run *run, const struct nb_exec *x,
 	if (!link->x || run->depth + link->x->depth > NB_MAX_FRAMES)
 		return NULL;
 	run->tails++;
-	/* Targets rely on no reserved iterator steps: see
+	/* The target has no reserved iterator steps: see
 	 * core/verify/state/budget.c. */
 	run->numbers = 0;
 	return link;

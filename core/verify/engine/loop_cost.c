@@ -49,7 +49,8 @@ struct nb_loop_begun {
 	uint32_t loop, round; /* The outer loop and its iteration. */
 	/* Plain loops: passes of may_goto before this entry. */
 	uint32_t passes;
-	uint32_t times; /* Number of this entry in that iteration, from 1. */
+	/* How often the loop began in that iteration, this entry included. */
+	uint32_t times;
 };
 
 /* The innermost active loop; @id is 0 if there is none. */

@@ -129,7 +129,7 @@ static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
 	if (!is_null(num))
 		return true;
 	if (!may_be_null(ptr))
-		/* A pointer of a kind without "or NULL" is not NULL. */
+		/* This kind of pointer is never NULL. */
 		return !t.null;
 	if (t.null)
 		nb_ref_drop(st, t.id);

@@ -240,9 +240,11 @@ void nb_budget_lose_numbers(struct nb_state *st)
 	know_no_numbers(&st->budget);
 }
 
-/* A tail call is treated as spending an amount that rank-local data
- * decides, because the target's verdict covers its answers alone. The
- * reserved iterator steps end with the tail call. */
+/*
+ * Record that a tail call spends an amount that rank-local data may decide:
+ * the verdict on its target says nothing about the amount. The reserved
+ * iterator steps end with the tail call.
+ */
 void nb_budget_spend_tail(struct nb_env *env, struct nb_state *st)
 {
 	uint8_t uses = env->budget.of_targets;
