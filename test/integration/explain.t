@@ -24,6 +24,24 @@ has "NCCL's cost table, the cheapest first" out "NCCL's cost table, predicted us
 status 0 "a size that was not seen" -o table explain allreduce 1K
 has "has no table" out "NCCL's cost table: not known"
 
+# ---- C: an inlined function of a header, and the policy's own lines ----
+cat >mid.bpf.c <<'E'
+#include "ncclbpf_policy.h"
+SEC("tuner")
+int mid(struct ncclbpf_tuner *ctx)
+{
+	if (ctx->bytes >= MIB(4))
+		ncclbpf_choose(ctx, NCCL_ALGO_RING, NCCL_PROTO_LL128);
+	return 0;
+}
+E
+status 0 "a policy in C" policy load mid.bpf.c
+use mid
+status 0 "is explained" -o table explain allreduce 16M
+header=$(grep -n 'ctx->algo = algo;' "$TOP/policies/ncclbpf_policy.h" | cut -d: -f1)
+has "the header's name, line and text" out "mid made the answer at" "ncclbpf_policy.h:$header:  ctx->algo = algo;"
+has "a comparison by the policy's own line" out "bytes (16M) >= 4M" "mid.bpf.c:5"
+
 # ---- a function: its lines ----
 cat >made.lua <<'E'
 local least = 4 << 20

@@ -119,6 +119,7 @@ return { policy = "mid_rings.bpf.c",
   { name = "8 MiB", context = { coll = "allreduce", bytes = "8M" },
     answer = { algo = "ring", proto = "ll128" } } }
 Needs no job. Prints TAP. policy: a file, or a list of files in the order of policy use.
+A folder NAME that policy new made stands for NAME/NAME_test.lua.
 A field that context leaves out is that of 8 ranks on 1 node; a field that answer leaves out
 must stay NCCL's choice. maps = {NAME = {[KEY] = VALUE}} fills maps before the case.
 steps = {{context=, answer=}, ...} runs several decisions on the same maps.]] },

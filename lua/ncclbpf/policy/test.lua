@@ -106,6 +106,13 @@ end
 
 -- ---- the file -----------------------------------------------------------------------
 
+-- A folder stands for the test that policy new puts there, FOLDER/NAME_test.lua.
+local function test_file(path)
+	local folder = path:gsub("/+$", "")
+	local inside = ("%s/%s_test.lua"):format(folder, folder:match "[^/]*$")
+	return core.read(inside, 1 << 20) and inside or path
+end
+
 local function read(path)
 	local text, err = core.read(path, 1 << 20)
 	if not text then return nil, errors.from_reply(err) end
@@ -230,7 +237,7 @@ local function tap(path, results)
 end
 
 function M.cmd_test(ctx)
-	local path = ctx.args[1]
+	local path = test_file(ctx.args[1])
 	local is_c = require("ncclbpf.policy.source").is_c
 	if is_c(path) or path:find "%.o$" or path:find "%.policy$" then
 		return errors.fail("usage", "%s: a Lua file of cases expected, which names "
