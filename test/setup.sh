@@ -18,16 +18,23 @@ cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 browser="chromium fonts-dejavu-core"
 corpus="linux-source-6.12 clang-19 bpftool"
 
+updated=
+# The lists of packages, once.
+update() {
+	[ -n "$updated" ] || [ "$(id -u)" -ne 0 ] || apt-get update -qq
+	updated=yes
+}
+
 # Prometheus and its own reader of metrics, without its service.
 get_promtool() {
 	tools=$(dirname "$0")/../build/tools
 	command -v promtool >/dev/null && command -v prometheus >/dev/null && return
 	[ -x "$tools/promtool" ] && [ -x "$tools/prometheus" ] && return
 	echo "unpacking promtool and prometheus from the Debian package prometheus"
+	update
 	(
 		mkdir -p "$tools" && tools=$(cd "$tools" && pwd) &&
 			dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT && cd "$dir" &&
-			{ [ "$(id -u)" -ne 0 ] || apt-get update -qq; } &&
 			apt-get download -qq prometheus 2>log &&
 			dpkg-deb -x prometheus_*.deb all &&
 			mv all/usr/bin/promtool all/usr/bin/prometheus "$tools/"
@@ -40,8 +47,7 @@ unpack() {
 	tools=$(dirname "$0")/../build/tools/$1
 	[ -e "$tools" ] && return
 	shift
-	[ -n "${updated:-}" ] || [ "$(id -u)" -ne 0 ] || apt-get update -qq
-	updated=yes
+	update
 	echo "unpacking the Debian packages $*"
 	(
 		mkdir -p "$tools.new" && tools=$(cd "$tools.new" && pwd) &&
