@@ -7,6 +7,7 @@
 #include "core/spec/spec.h"
 #include "plugin/gin/transport.h"
 #include "plugin/profiler/hooks.h"
+#include "plugin/runtime/open_list.h"
 
 /*
  * GIN objects (collComm, context, lane) and one function for each gin/... hook.
@@ -96,9 +97,7 @@ struct nb_gin_coll {
 	struct nb_gin_context *context[NB_GIN_MAX_CONTEXTS];
 	/* context that connect made, in versions before 13 */
 	struct nb_gin_context *first;
-	/* neighbours in the list of list.c */
-	struct nb_gin_coll *before, *behind;
-	bool listed; /* true while list.c has the collComm in its list */
+	struct nb_open_link open; /* link in the list of list.c */
 	struct nb_gin_counts peer[];
 };
 

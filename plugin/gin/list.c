@@ -9,27 +9,15 @@
 
 #include "plugin/net/list.h"
 
-static struct {
-	pthread_mutex_t lock;
-	struct nb_gin_coll *first, *last;
-	/* sums of closed collComms; field live is unused */
-	struct nb_gin_sums gone;
-	/* errors that belong to no collComm; accessed atomically */
-	uint64_t errors;
-} list = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct nb_open_list list = NB_OPEN_LIST_INIT;
+/* sums of closed ones; field live is unused; protected by list.lock */
+static struct nb_gin_sums gone;
 
 void nb_gin_list_add(struct nb_gin_coll *c)
 {
 	pthread_mutex_lock(&list.lock);
-	c->before = list.last;
-	c->behind = NULL;
-	if (list.last)
-		list.last->behind = c;
-	else
-		list.first = c;
-	list.last = c;
-	c->listed = true;
-	list.gone.opened++;
+	nb_open_list_add(&list, &c->open);
+	gone.opened++;
 	pthread_mutex_unlock(&list.lock);
 }
 
@@ -63,37 +51,33 @@ static void sums_add(struct nb_gin_sums *to, const struct nb_gin_coll *c)
 void nb_gin_list_remove(struct nb_gin_coll *c)
 {
 	pthread_mutex_lock(&list.lock);
-	if (c->listed) {
-		*(c->before ? &c->before->behind : &list.first) = c->behind;
-		*(c->behind ? &c->behind->before : &list.last) = c->before;
-		sums_add(&list.gone, c);
-		list.gone.broken = 0;
-		c->listed = false;
+	if (nb_open_list_remove(&list, &c->open)) {
+		sums_add(&gone, c);
+		gone.broken = 0;
 	}
 	pthread_mutex_unlock(&list.lock);
 }
 
 void nb_gin_list_error(void)
 {
-	__atomic_fetch_add(&list.errors, 1, __ATOMIC_RELAXED);
+	nb_open_list_error(&list);
 }
 
 void nb_gin_list_forked(void)
 {
-	pthread_mutex_init(&list.lock, NULL);
-	for (struct nb_gin_coll *c = list.first; c; c = c->behind)
-		c->listed = false;
-	list.first = list.last = NULL;
-	memset(&list.gone, 0, sizeof(list.gone));
-	__atomic_store_n(&list.errors, 0, __ATOMIC_RELAXED);
+	nb_open_list_forked(&list);
+	memset(&gone, 0, sizeof(gone));
 }
 
 void nb_gin_list_sums(struct nb_gin_sums *out)
 {
 	pthread_mutex_lock(&list.lock);
-	*out = list.gone;
+	*out = gone;
 	out->live = 0;
-	for (const struct nb_gin_coll *c = list.first; c; c = c->behind) {
+	for (struct nb_open_link *at = list.first; at; at = at->behind) {
+		const struct nb_gin_coll *c =
+			nb_open_of(at, struct nb_gin_coll, open);
+
 		out->live++;
 		sums_add(out, c);
 	}
@@ -104,8 +88,9 @@ void nb_gin_list_sums(struct nb_gin_sums *out)
 void nb_gin_list_each(nb_gin_coll_fn *fn, void *arg)
 {
 	pthread_mutex_lock(&list.lock);
-	for (const struct nb_gin_coll *c = list.first; c && fn(c, arg);
-	     c = c->behind)
+	for (struct nb_open_link *at = list.first;
+	     at && fn(nb_open_of(at, struct nb_gin_coll, open), arg);
+	     at = at->behind)
 		;
 	pthread_mutex_unlock(&list.lock);
 }

@@ -221,13 +221,6 @@ struct nb_gin_hello {
 	uint64_t magic, cookie;
 	uint32_t version, rank, nranks, zero;
 };
-/* Contents of NCCL's 128-byte connection handle. */
-struct nb_gin_handle {
-	uint64_t magic, cookie;
-	uint16_t family, port; /* TCP port in network byte order */
-	uint32_t version;
-	uint8_t addr[16];
-};
 #define NB_GIN_HELLO_MAGIC UINT64_C(0x6e63636c62676831)
 #define NB_GIN_HANDLE_MAGIC UINT64_C(0x6e63636c62676e68)
 enum { NB_GIN_VERSION = 1 };

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "plugin/gin/tcp.h"
@@ -37,7 +36,7 @@ struct listener {
 	uint64_t cookie, comm_id;
 };
 
-static_assert(sizeof(struct nb_gin_handle) <= NB_NET_HANDLE,
+static_assert(sizeof(struct nb_tcp_handle) <= NB_NET_HANDLE,
 	      "NCCL's 128 bytes");
 static_assert(sizeof(struct nb_gin_hello) == 32, "no padding");
 
@@ -117,43 +116,6 @@ int nb_gin_tcp_close_listen(void *listen_comm)
 	return NB_NET_OK;
 }
 
-static void fill_handle(struct nb_gin_handle *h, const struct listener *l,
-			const union nb_tcp_addr *a)
-{
-	memset(h, 0, sizeof(*h));
-	h->magic = NB_GIN_HANDLE_MAGIC;
-	h->cookie = l->cookie;
-	h->version = NB_GIN_VERSION;
-	nb_tcp_addr_pack(a, &h->family, &h->port, h->addr);
-}
-
-static bool address_of(const struct nb_gin_handle *h, union nb_tcp_addr *a)
-{
-	return h->magic == NB_GIN_HANDLE_MAGIC &&
-	       h->version == NB_GIN_VERSION &&
-	       nb_tcp_addr_unpack(a, h->family, h->port, h->addr);
-}
-
-/* Open the listening port at address @a. Returns 0 or an errno. */
-static int open_port(struct listener *l, union nb_tcp_addr *a)
-{
-	socklen_t size = nb_tcp_addr_size(a);
-
-	if (a->any.sa_family == AF_INET6)
-		a->v6.sin6_port = 0;
-	else
-		a->v4.sin_port = 0;
-	l->fd = socket(a->any.sa_family,
-		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (l->fd < 0 || bind(l->fd, &a->any, size) ||
-	    listen(l->fd, SOMAXCONN) || getsockname(l->fd, &a->any, &size))
-		return errno;
-	return getrandom(&l->cookie, sizeof(l->cookie), 0) ==
-			       (ssize_t)sizeof(l->cookie)
-		       ? 0
-		       : errno;
-}
-
 int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 {
 	/*
@@ -163,8 +125,7 @@ int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	const struct nb_tcp_dev *d =
 		nb_tcp_dev(dev) ? nb_tcp_dev(dev) : nb_tcp_dev(0);
 	struct listener *l;
-	struct nb_gin_handle h;
-	union nb_tcp_addr a;
+	struct nb_tcp_handle h;
 	int error;
 
 	*listen_comm = NULL;
@@ -173,18 +134,16 @@ int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NB_NET_SYSTEM;
-	a = d->addr;
 	l->comm_id = ctx ? ((struct instance *)ctx)->comm_id : 0;
-	error = open_port(l, &a);
+	error = nb_tcp_port_open(d->addr, NB_GIN_HANDLE_MAGIC, NB_GIN_VERSION,
+				 &l->fd, &h);
 	if (error) {
-		if (l->fd >= 0)
-			close(l->fd);
 		free(l);
 		nb_gin_tcp_say(true, "gin: cannot listen on %s: %s", d->name,
 			       strerror(error));
 		return nb_tcp_result(error);
 	}
-	fill_handle(&h, l, &a);
+	l->cookie = h.cookie;
 	memset(handle, 0, NB_NET_HANDLE);
 	memcpy(handle, &h, sizeof(h));
 	*listen_comm = l;
@@ -503,10 +462,11 @@ static bool join_begin(struct join *j, const struct nb_gin_mesh *mesh)
 		j->up[r].fd = -1;
 	for (int r = 0; r < mesh->nranks; r++) {
 		struct joining *u = &j->up[r];
-		struct nb_gin_handle h;
+		struct nb_tcp_handle h;
 
 		memcpy(&h, mesh->handles[r], sizeof(h));
-		if (!address_of(&h, &u->addr)) {
+		if (!nb_tcp_port_address(&h, NB_GIN_HANDLE_MAGIC,
+					 NB_GIN_VERSION, &u->addr)) {
 			nb_gin_tcp_say(true,
 				       "gin: "
 				       "the handle of rank %d is not ours: "

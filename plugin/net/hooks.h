@@ -5,6 +5,7 @@
 #include "core/spec/spec.h"
 #include "plugin/net/transport.h"
 #include "plugin/profiler/hooks.h"
+#include "plugin/runtime/open_list.h"
 
 /*
  * Net objects (context, connection, request), and one function for each net/...
@@ -45,9 +46,7 @@ struct nb_net_conn {
 	/* atomic counters, which the readers of list.h read */
 	uint64_t requests, bytes;
 	uint32_t outstanding, errors;
-	/* neighbours in the list of list.c */
-	struct nb_net_conn *before, *behind;
-	bool listed; /* true while list.c has the connection in its list */
+	struct nb_open_link open; /* link in the list of list.c */
 	/* requests of the connection; a listener has none */
 	struct nb_net_request request[];
 };

@@ -8,27 +8,15 @@
 #include <pthread.h>
 #include <string.h>
 
-static struct {
-	pthread_mutex_t lock;
-	struct nb_net_conn *first, *last;
-	/* sums of closed connections; field live is unused */
-	struct nb_net_sums gone;
-	/* errors that belong to no connection; accessed atomically */
-	uint64_t errors;
-} list = { .lock = PTHREAD_MUTEX_INITIALIZER };
+static struct nb_open_list list = NB_OPEN_LIST_INIT;
+/* sums of closed ones; field live is unused; protected by list.lock */
+static struct nb_net_sums gone;
 
 void nb_net_list_add(struct nb_net_conn *c)
 {
 	pthread_mutex_lock(&list.lock);
-	c->before = list.last;
-	c->behind = NULL;
-	if (list.last)
-		list.last->behind = c;
-	else
-		list.first = c;
-	list.last = c;
-	c->listed = true;
-	list.gone.opened[c->kind]++;
+	nb_open_list_add(&list, &c->open);
+	gone.opened[c->kind]++;
 	pthread_mutex_unlock(&list.lock);
 }
 
@@ -44,37 +32,31 @@ static void sums_add(struct nb_net_sums *to, const struct nb_net_conn *c)
 void nb_net_list_remove(struct nb_net_conn *c)
 {
 	pthread_mutex_lock(&list.lock);
-	if (c->listed) {
-		*(c->before ? &c->before->behind : &list.first) = c->behind;
-		*(c->behind ? &c->behind->before : &list.last) = c->before;
-		sums_add(&list.gone, c);
-		c->listed = false;
-	}
+	if (nb_open_list_remove(&list, &c->open))
+		sums_add(&gone, c);
 	pthread_mutex_unlock(&list.lock);
 }
 
 void nb_net_list_error(void)
 {
-	__atomic_fetch_add(&list.errors, 1, __ATOMIC_RELAXED);
+	nb_open_list_error(&list);
 }
 
 void nb_net_list_forked(void)
 {
-	pthread_mutex_init(&list.lock, NULL);
-	/* another thread may have been changing the list during the fork */
-	for (struct nb_net_conn *c = list.first; c; c = c->behind)
-		c->listed = false;
-	list.first = list.last = NULL;
-	memset(&list.gone, 0, sizeof(list.gone));
-	__atomic_store_n(&list.errors, 0, __ATOMIC_RELAXED);
+	nb_open_list_forked(&list);
+	memset(&gone, 0, sizeof(gone));
 }
 
 void nb_net_list_sums(struct nb_net_sums *out)
 {
 	pthread_mutex_lock(&list.lock);
-	*out = list.gone;
+	*out = gone;
 	memset(out->live, 0, sizeof(out->live));
-	for (const struct nb_net_conn *c = list.first; c; c = c->behind) {
+	for (struct nb_open_link *at = list.first; at; at = at->behind) {
+		const struct nb_net_conn *c =
+			nb_open_of(at, struct nb_net_conn, open);
+
 		out->live[c->kind]++;
 		sums_add(out, c);
 	}
@@ -85,8 +67,9 @@ void nb_net_list_sums(struct nb_net_sums *out)
 void nb_net_list_each(nb_net_conn_fn *fn, void *arg)
 {
 	pthread_mutex_lock(&list.lock);
-	for (const struct nb_net_conn *c = list.first; c && fn(c, arg);
-	     c = c->behind)
+	for (struct nb_open_link *at = list.first;
+	     at && fn(nb_open_of(at, struct nb_net_conn, open), arg);
+	     at = at->behind)
 		;
 	pthread_mutex_unlock(&list.lock);
 }

@@ -87,18 +87,31 @@ bool nb_tcp_ifname_lets(const char *value, const char *name);
 /* Write an address as "address:port". */
 void nb_tcp_addr_text(const union nb_tcp_addr *a, char *text, size_t size);
 socklen_t nb_tcp_addr_size(const union nb_tcp_addr *a);
+
+/* Contents of NCCL's 128-byte connection handle. */
+struct nb_tcp_handle {
+	uint64_t magic, cookie;
+	uint16_t family, port; /* TCP port in network byte order */
+	uint32_t version;
+	uint8_t addr[16];
+	void *state; /* of the net plugin's connecting side; NULL at first */
+};
+
 /*
- * Write an address in the form of connection handles: @port in network order,
- * IPv4 in the first 4 bytes of @bytes, which the caller has zeroed.
+ * nb_tcp_port_open - listen on a free port of @a
+ * @fd: set to the socket, which belongs to the caller
+ * @h:  where to connect: @magic, @version, a new secret cookie, the address
+ *
+ * Returns 0 or an errno.
  */
-void nb_tcp_addr_pack(const union nb_tcp_addr *a, uint16_t *family,
-		      uint16_t *port, uint8_t bytes[16]);
+int nb_tcp_port_open(union nb_tcp_addr a, uint64_t magic, uint32_t version,
+		     int *fd, struct nb_tcp_handle *h);
 /*
- * Read an address from a handle. Returns false if the family is neither IPv4
- * nor IPv6.
+ * Read the address in a handle. Returns false if the handle has another magic
+ * number or version.
  */
-bool nb_tcp_addr_unpack(union nb_tcp_addr *a, uint16_t family, uint16_t port,
-			const uint8_t bytes[16]);
+bool nb_tcp_port_address(const struct nb_tcp_handle *h, uint64_t magic,
+			 uint32_t version, union nb_tcp_addr *a);
 
 /* The declarations below are shared by tcp_link.c and tcp.c. */
 
@@ -139,14 +152,6 @@ struct nb_tcp_head {
 	uint64_t size;
 	uint32_t number; /* number of the message on its connection, from 0 */
 	uint32_t magic;
-};
-/* Contents of NCCL's 128-byte connection handle. */
-struct nb_tcp_handle {
-	uint64_t magic, cookie;
-	uint16_t family, port; /* TCP port in network byte order */
-	uint32_t version;
-	uint8_t addr[16];
-	void *state; /* state of the connecting side; NULL at first */
 };
 #define NB_TCP_HELLO_MAGIC UINT64_C(0x6e63636c62706631)
 #define NB_TCP_HANDLE_MAGIC UINT64_C(0x6e63636c62706668)

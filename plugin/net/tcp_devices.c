@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <errno.h>
 
 #include "plugin/net/tcp.h"
 
@@ -25,7 +28,7 @@ socklen_t nb_tcp_addr_size(const union nb_tcp_addr *a)
 	return a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
 }
 
-void nb_tcp_addr_pack(const union nb_tcp_addr *a, uint16_t *family,
+static void addr_pack(const union nb_tcp_addr *a, uint16_t *family,
 		      uint16_t *port, uint8_t bytes[16])
 {
 	*family = a->any.sa_family;
@@ -38,7 +41,7 @@ void nb_tcp_addr_pack(const union nb_tcp_addr *a, uint16_t *family,
 	}
 }
 
-bool nb_tcp_addr_unpack(union nb_tcp_addr *a, uint16_t family, uint16_t port,
+static bool addr_unpack(union nb_tcp_addr *a, uint16_t family, uint16_t port,
 			const uint8_t bytes[16])
 {
 	memset(a, 0, sizeof(*a));
@@ -53,6 +56,39 @@ bool nb_tcp_addr_unpack(union nb_tcp_addr *a, uint16_t family, uint16_t port,
 		return false;
 	}
 	return true;
+}
+
+int nb_tcp_port_open(union nb_tcp_addr a, uint64_t magic, uint32_t version,
+		     int *fd, struct nb_tcp_handle *h)
+{
+	socklen_t size = nb_tcp_addr_size(&a);
+	int error = 0;
+
+	if (a.any.sa_family == AF_INET6)
+		a.v6.sin6_port = 0;
+	else
+		a.v4.sin_port = 0;
+	memset(h, 0, sizeof(*h));
+	*fd = socket(a.any.sa_family,
+		     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (*fd < 0 || bind(*fd, &a.any, size) || listen(*fd, SOMAXCONN) ||
+	    getsockname(*fd, &a.any, &size) ||
+	    getrandom(&h->cookie, sizeof(h->cookie), 0) !=
+		    (ssize_t)sizeof(h->cookie))
+		error = errno;
+	if (error && *fd >= 0)
+		close(*fd);
+	h->magic = magic;
+	h->version = version;
+	addr_pack(&a, &h->family, &h->port, h->addr);
+	return error;
+}
+
+bool nb_tcp_port_address(const struct nb_tcp_handle *h, uint64_t magic,
+			 uint32_t version, union nb_tcp_addr *a)
+{
+	return h->magic == magic && h->version == version &&
+	       addr_unpack(a, h->family, h->port, h->addr);
 }
 
 void nb_tcp_addr_text(const union nb_tcp_addr *a, char *text, size_t size)

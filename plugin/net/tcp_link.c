@@ -144,34 +144,10 @@ int nb_tcp_close_listen(void *listen_comm)
 	return NB_NET_OK;
 }
 
-static void fill_handle(struct nb_tcp_handle *h, const struct listener *l,
-			const union nb_tcp_addr *a)
-{
-	memset(h, 0, sizeof(*h));
-	h->magic = NB_TCP_HANDLE_MAGIC;
-	h->cookie = l->cookie;
-	h->version = NB_TCP_VERSION;
-	nb_tcp_addr_pack(a, &h->family, &h->port, h->addr);
-}
-
-/* Listen on a free port of the device's address. @a gets the port. */
-static int open_port(struct listener *l, union nb_tcp_addr *a)
-{
-	socklen_t size = nb_tcp_addr_size(a);
-
-	l->fd = socket(a->any.sa_family,
-		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (l->fd < 0 || bind(l->fd, &a->any, size) ||
-	    listen(l->fd, SOMAXCONN) || getsockname(l->fd, &a->any, &size))
-		return errno;
-	return 0;
-}
-
 int nb_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 {
 	const struct nb_tcp_dev *d = nb_tcp_dev(dev);
 	struct listener *l = calloc(1, sizeof(*l));
-	union nb_tcp_addr a;
 	int error;
 
 	*listen_comm = NULL;
@@ -181,32 +157,15 @@ int nb_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 	}
 	l->traffic_class =
 		ctx ? ((struct ctx *)ctx)->traffic_class : NB_NET_CLASS_NONE;
-	a = d->addr;
-	if (a.any.sa_family == AF_INET6)
-		a.v6.sin6_port = 0;
-	else
-		a.v4.sin_port = 0;
-	error = open_port(l, &a);
-	if (!error && getrandom(&l->cookie, sizeof(l->cookie), 0) !=
-			      (ssize_t)sizeof(l->cookie))
-		error = errno;
+	error = nb_tcp_port_open(d->addr, NB_TCP_HANDLE_MAGIC, NB_TCP_VERSION,
+				 &l->fd, handle);
 	if (error) {
-		if (l->fd >= 0)
-			close(l->fd);
 		free(l);
 		return fail_errno("cannot listen", error);
 	}
-	fill_handle(handle, l, &a);
+	l->cookie = ((struct nb_tcp_handle *)handle)->cookie;
 	*listen_comm = l;
 	return NB_NET_OK;
-}
-
-/* Read the address in a handle. Returns false if the handle is not ours. */
-static bool address_of(const struct nb_tcp_handle *h, union nb_tcp_addr *a)
-{
-	return h->magic == NB_TCP_HANDLE_MAGIC &&
-	       h->version == NB_TCP_VERSION &&
-	       nb_tcp_addr_unpack(a, h->family, h->port, h->addr);
 }
 
 static struct trip *connecting_new(struct ctx *c, int traffic_class,
@@ -221,7 +180,8 @@ static struct trip *connecting_new(struct ctx *c, int traffic_class,
 	t->hello.magic = NB_TCP_HELLO_MAGIC;
 	t->hello.cookie = h->cookie;
 	t->hello.version = NB_TCP_VERSION;
-	if (!address_of(h, &t->to) ||
+	if (!nb_tcp_port_address(h, NB_TCP_HANDLE_MAGIC, NB_TCP_VERSION,
+				 &t->to) ||
 	    getrandom(&t->hello.link, sizeof(t->hello.link), 0) < 0) {
 		free(t);
 		return NULL;

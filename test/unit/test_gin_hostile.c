@@ -13,7 +13,7 @@ static struct nb_gin_hello hello;
 
 static int connect_to(const struct rank *r)
 {
-	const struct nb_gin_handle *h = (const void *)r->handle;
+	const struct nb_tcp_handle *h = (const void *)r->handle;
 	union nb_tcp_addr a = { .any.sa_family = h->family };
 	int fd = socket(h->family, SOCK_STREAM, 0);
 
