@@ -4,7 +4,7 @@
 -- a file has any of these. Annotations (---@) of types for editors are one line each,
 -- so no limit holds there.
 local COLUMNS, LINES = 100, 800
--- The shell replaces these.
+-- Globals of Lua that the shell replaces.
 local ASSIGNED = { load = true, loadfile = true, dofile = true, arg = true }
 local bad = 0
 
@@ -19,7 +19,7 @@ local function columns(line)
 	return n
 end
 
--- The globals of a file, by the listing of its bytecode.
+-- The globals that a file reads, from the listing of its bytecode.
 local function globals(path)
 	local p = assert(io.popen(("luac5.4 -l -p %q"):format(path)))
 	for l in p:lines() do
@@ -63,8 +63,8 @@ end
 
 local rooms_of = {} -- by folder
 
--- Does @line require only what the room of @path may? Rows of commands name the module that
--- runs them.
+-- Does @line require only modules that the room of @path may require? Rows of commands name the
+-- module that runs them.
 local function check_requires(path, n, line)
 	local top, room = path:match "^(.*)ncclbpf/(%l+)/[^/]+%.lua$"
 	if not top then top, room = path:match "^(.*)ncclbpf/(init)%.lua$", "init" end

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// adaptive_channels: channels by size class, as a closed loop. The coherent map
-// `channels` holds the number for each class (base-2 logarithm of the bytes);
-// the tuner program only reads it, so all ranks ask for the same number at the
-// same decision. 0 means no opinion.
-//
-// The profiler program adds up, per class, how long collectives took, and the
-// controller sees that of all ranks together. A class that is measured starts
-// at START channels and gets STEP more with each run up to MOST, as long as
-// its mean time stays within CALM times what it was. Beyond FACTOR times
-// somebody else wants the links, and it falls back to START until the time is
-// again what START channels took at first.
-//
-// `decided` counts decisions per class and CPU. A tuner program may write local
-// maps; its answer must not depend on them. So the answer comes first, the
-// counting last.
+/*
+ * adaptive_channels adapts the number of channels of each size class (base-2
+ * logarithm of the bytes) in a closed loop. The coherent map `channels` holds
+ * the numbers, where 0 means no opinion. The tuner program only reads this
+ * map, so all ranks choose the same number at the same decision.
+ *
+ * The profiler program adds up the times of each class, and the controller
+ * sees the sums of all ranks. It starts a class at START channels and adds
+ * STEP in each run up to MOST, while the mean time stays within CALM times the
+ * last mean. A mean beyond FACTOR times shows other traffic, so the class
+ * returns to START until its time is as at first.
+ *
+ * `decided` counts decisions for each class and CPU. An answer must not depend
+ * on such a local map, so the tuner program first answers, then counts.
+ */
 #include "ncclbpf_policy.h"
 
 enum { CLASSES = 40 };
@@ -21,8 +21,8 @@ enum { START = 2, STEP = 2, MOST = 12 };
 enum { CALM = 2, FACTOR = 4, SAMPLES = 16 };
 
 struct wanted {
-	__u32 channels;	 /* most to use; 0: no opinion */
-	__u32 min_ranks; /* only in communicators of so many ranks or more */
+	__u32 channels;	 /* channels to use; 0: no opinion */
+	__u32 min_ranks; /* smallest communicator, in ranks */
 };
 
 struct {
@@ -50,13 +50,13 @@ struct {
 	__type(value, struct sum);
 } took SEC(".maps") __merged(sum);
 
-/* What the controller remembers of a class, in the elected process. */
+/* The controller's memory of a class, in the elected process. */
 struct learned {
-	struct sum before; /* what was in `took` */
-	__u64 start_ns;	   /* the first mean, with START channels */
+	struct sum before; /* last value of `took` */
+	__u64 start_ns;	   /* first mean, with START channels */
 	__u64 calm_ns;	   /* mean of the last calm run */
 	__u32 contended;
-	__u32 settle; /* times of before the last change are among these */
+	__u32 settle; /* sums include times before a change */
 };
 
 struct {
@@ -101,9 +101,9 @@ int time_class(struct ncclbpf_coll_done *ctx)
 }
 
 /*
- * The number for the next interval, from the mean of the last one. A mean
- * between CALM and FACTOR times what it was may be of an interval in which
- * contention began: nothing is learned of it.
+ * Compute the next number of channels from the last interval's mean time. A
+ * mean between CALM and FACTOR times the calm mean may come from an interval
+ * in which contention began, so the function ignores it.
  */
 static __always_inline __u32 next(struct learned *l, __u32 now, __u64 mean)
 {
@@ -133,7 +133,7 @@ static __always_inline void adapt(__u32 class)
 
 	if (!l || !s || !w)
 		return;
-	if (s->n < l->before.n) /* a process has left, with its part */
+	if (s->n < l->before.n) /* a process ended, and its sums left */
 		l->before = *s;
 	n = s->n - l->before.n;
 	ns = s->ns - l->before.ns;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// cheap_ring: stay on the ring where that costs next to nothing. NCCL takes
-// whatever it predicts to be fastest, if only by a percent; but a job that
-// overlaps communication with kernels may prefer one algorithm throughout: the
-// ring needs no NVLS buffers and sums in the same order at all sizes. So ask
-// for the ring with its cheapest protocol as long as NCCL itself predicts at
-// most PERCENT more than for its own choice.
-//
-// Costs are NCCL's cost table, by which all ranks decide alike; where they are
-// not known, NCCL's own choice stands.
+/* cheap_ring uses the ring wherever the ring costs little. NCCL takes the
+ * choice that it predicts to be fastest, even by one percent. A job that
+ * overlaps communication with kernels may prefer one algorithm, since the ring
+ * needs no NVLS buffers and sums in the same order at all sizes. The policy
+ * asks for the ring with its cheapest protocol if NCCL predicts at most
+ * PERCENT more than for its own choice.
+ *
+ * Costs come from NCCL's cost table, which is equal on all ranks. Without
+ * known costs, NCCL's own choice stands. */
 #include "ncclbpf_policy.h"
 
 enum { PERCENT = 10 };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// force: algorithm, protocol and channels as an operator has set them, for an
-// experiment on a live job. Nothing is forced until `enabled` is 1:
-//
-//	map set force 0 {algo=ring, proto=simple, channels=16, enabled=1}
-//
-// Set all fields: one that is left out is 0, which is tree for algo and ll for
-// proto. To set the channels alone: {algo=-1, proto=-1, channels=16,
-// enabled=1}. The map is __coherent: the change reaches all ranks at the same
-// decision. What is -1 (algo, proto) or 0 (channels) stays as it is: NCCL's, or
-// that of the policy before this one. What NCCL does not offer is counted and
-// not done.
+/* force sets the algorithm, protocol and channels that an operator has chosen,
+ * for an experiment on a live job. It forces nothing until `enabled` is 1:
+ *
+ *	map set force 0 {algo=ring, proto=simple, channels=16, enabled=1}
+ *
+ * Set all fields, because an omitted field is 0 (tree for algo, ll for proto).
+ * This sets only the channels: {algo=-1, proto=-1, channels=16, enabled=1}.
+ * The map is __coherent, so a change reaches all ranks at the same decision. A
+ * field of -1 (algo, proto) or 0 (channels) keeps the answer of NCCL or of the
+ * previous policy. ncclbpf drops and counts what NCCL does not offer. */
+
 #include "ncclbpf_policy.h"
 
 struct force {

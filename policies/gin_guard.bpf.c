@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Says once per peer that its ring stays full: kernels then wait for credits
-// instead of computing. A ring counts as full while at least `gin_full`,
-// element 0, operations are outstanding (0: 240 of NCCL's 256), for 1,000
-// operations in a row.
-//
-//	ncclbpf-shell trace tail
-//	ncclbpf-shell map dump gin_guard
+/* gin_guard reports once for each peer that the peer's ring stays full.
+ * Kernels then wait for credits instead of computing. A ring is full while
+ * `gin_full` (element 0) operations are outstanding, for 1,000 operations in a
+ * row. The default 0 means 240 of NCCL's 256 operations.
+ *
+ *	ncclbpf-shell trace tail
+ *	ncclbpf-shell map dump gin_guard */
 #include "ncclbpf_policy.h"
 
 enum { FULL = 240, IN_A_ROW = 1000 };
@@ -24,7 +24,7 @@ struct key {
 
 struct value {
 	__u32 in_a_row, said;
-	__u64 full; /* operations that found the ring full */
+	__u64 full; /* number of operations that found a full ring */
 };
 
 struct {

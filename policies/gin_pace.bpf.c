@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Paces puts to each peer with a token bucket: `gin_rate` has the rate in bytes
-// per second and the burst in bytes, element 0 for all peers, element 1 + peer
-// for one; rate 0 is no limit. A peer with many bytes then delays others less.
-// An operation is held for 10 ms at most, so a rate below 100 operations per
-// second is not kept.
-//
-//	ncclbpf-shell map set gin_rate 0 {rate=2000000000, burst=1048576}
-//	ncclbpf-shell map dump gin_paced
+/* gin_pace limits puts to each peer with a token bucket. `gin_rate` has the
+ * rate in bytes per second and the burst in bytes, element 0 for all peers and
+ * element 1 + peer for one peer. Rate 0 is no limit. A peer with many bytes
+ * then delays others less. An operation waits at most 10 ms, so the policy
+ * cannot keep a rate below 100 operations a second.
+ *
+ *	ncclbpf-shell map set gin_rate 0 {rate=2000000000, burst=1048576}
+ *	ncclbpf-shell map dump gin_paced */
 #include "ncclbpf_policy.h"
 
 enum { PEERS = 1024, MOST_NS = 10000000 };
@@ -27,7 +27,7 @@ struct key {
 	__u32 peer, context;
 };
 
-/* free_ns: when the bucket is full again, CLOCK_MONOTONIC */
+/* free_ns: time at which the bucket is full again, CLOCK_MONOTONIC */
 struct value {
 	__u64 free_ns;
 	__u64 held, held_ns;
@@ -82,7 +82,7 @@ int gin_pace(struct ncclbpf_gin_put *ctx)
 	burst_ns = ncclbpf_sat_mul(r->burst, 1000000000) / r->rate;
 	go = ncclbpf_sat_sub(start, burst_ns);
 	v->free_ns = start + ncclbpf_sat_mul(ctx->bytes, 1000000000) / r->rate;
-	/* the operation before it may be held already */
+	/* the previous operation may be delayed already */
 	hold = ncclbpf_sat_sub(go, ctx->now_ns + ctx->behind_ns);
 	if (!hold)
 		return 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What kernels put and signal to each peer, by context: bytes, puts, signals,
-// and how long operations took, as a histogram by powers of two of
-// microseconds. The hot expert of a mixture-of-experts layer is the peer with
-// the most bytes.
-//
-//	ncclbpf-shell map dump gin_peers
+/* gin_peers counts the puts, signals and bytes of kernels to each peer, by
+ * context. It records the times of operations in a histogram by powers of two
+ * of microseconds. The peer with the most bytes is the hot expert of a
+ * mixture-of-experts layer.
+ *
+ *	ncclbpf-shell map dump gin_peers */
 #include "ncclbpf_policy.h"
 
 enum { BUCKETS = 20 };
@@ -17,8 +17,8 @@ struct key {
 struct value {
 	__u64 puts, signals, bytes;
 	__u64 done, errors;
-	__u64 sum_ns, max_ns; /* of those whose time is known */
-	/* bucket b: less than 2^b microseconds, and not in the one before */
+	__u64 sum_ns, max_ns; /* of operations with a known time */
+	/* bucket b counts times below 2^b us that bucket b - 1 does not */
 	__u64 bucket[BUCKETS];
 };
 
@@ -40,7 +40,7 @@ static __always_inline struct value *value_of(const struct key *key)
 	return bpf_map_lookup_elem(&gin_peers, key);
 }
 
-/* Several collComms may have the same key, and threads of their own. */
+/* Several collComms may share a key from different threads: use atomics. */
 SEC("gin/put")
 int gin_peers_put(struct ncclbpf_gin_put *ctx)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Peers whose signals come late: for each peer, the time from the first put of
-// a batch to the signal that ends it. A signal is late if this takes longer
-// than the limit in `gin_late`, element 0, in nanoseconds.
-//
-//	ncclbpf-shell map set gin_late 0 500000
-//	ncclbpf-shell map dump gin_slow
+/* gin_slow finds peers whose signals come late. For each peer it measures the
+ * time from the first put of a batch to the signal that ends the batch. A
+ * signal is late if this time exceeds `gin_late` (element 0, nanoseconds).
+ *
+ *	ncclbpf-shell map set gin_late 0 500000
+ *	ncclbpf-shell map dump gin_slow */
 #include "ncclbpf_policy.h"
 
 enum { LIMIT_NS = 1000000 };
@@ -16,9 +16,9 @@ struct key {
 
 struct value {
 	__u64 signals, late;
-	__u64 bytes;	      /* of the batches */
-	__u64 sum_ns, max_ns; /* of batches with puts */
-	__u64 last_late_ns;   /* when it was, CLOCK_MONOTONIC */
+	__u64 bytes;	      /* sum over all batches */
+	__u64 sum_ns, max_ns; /* times of the batches with puts */
+	__u64 last_late_ns;   /* CLOCK_MONOTONIC of the last late signal */
 };
 
 struct {

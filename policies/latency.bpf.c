@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-// How long collectives take, in a map: for each collective and power of two of
-// the size, a histogram by powers of two of microseconds, beside how often
-// NCCL asked about it. One policy, two hooks, one map.
-//
-//	ncclbpf-shell map dump latency
+/* latency measures the times of collectives. Its map has, for each collective
+ * and power of two of the size, a histogram of times by powers of two of
+ * microseconds, and the number of NCCL's questions.
+ *
+ *	ncclbpf-shell map dump latency */
 #include "ncclbpf_policy.h"
 
 enum { BUCKETS = 20 };
 
 struct key {
 	__u32 coll;
-	__u32 size_log2; /* 2^size_log2 bytes or more, less than twice that */
+	__u32 size_log2; /* sizes from 2^size_log2 to twice that */
 };
 
 struct value {
-	__u64 asked;  /* decisions */
-	__u64 count;  /* collectives whose time is known */
-	__u64 sum_ns; /* of their times */
+	__u64 asked;  /* number of NCCL's questions */
+	__u64 count;  /* collectives with a known time */
+	__u64 sum_ns; /* sum of these times */
 	__u64 max_ns;
-	/* bucket b: less than 2^b microseconds, and not in the one before */
+	/* bucket b counts times below 2^b us that bucket b - 1 does not */
 	__u64 bucket[BUCKETS];
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Arithmetic for policies, part of ncclbpf_policy.h. All of it is inline: no
- * helper is called but where it says so, and the verifier sees the bounds.
- * Numbers are unsigned; what does not fit stays at the end of the range.
+ * Arithmetic for policies, part of ncclbpf_policy.h. All functions are inline,
+ * so the verifier sees the bounds. Only functions whose comment says so call a
+ * helper. Numbers are unsigned, and results are limited to the range.
  */
 #ifndef NCCLBPF_MATH_H
 #define NCCLBPF_MATH_H
@@ -13,7 +13,7 @@ static __always_inline uint64_t ncclbpf_sat_add(uint64_t a, uint64_t b)
 	return a + b < a ? ~(uint64_t)0 : a + b;
 }
 
-/* a - b, at least 0 */
+/* a - b, or 0 if b is larger */
 static __always_inline uint64_t ncclbpf_sat_sub(uint64_t a, uint64_t b)
 {
 	return a < b ? 0 : a - b;
@@ -26,9 +26,9 @@ static __always_inline uint64_t ncclbpf_sat_mul(uint64_t a, uint64_t b)
 }
 
 /*
- * One step of an exponentially weighted moving average: @sample has a weight
- * of 2^-shift, shift 0 to 63. The average moves by one at least until it is
- * @sample.
+ * Compute one step of an exponentially weighted moving average. @sample has a
+ * weight of 2^-shift, shift 0 to 63. The average moves by at least one until it
+ * equals @sample.
  */
 static __always_inline uint64_t ncclbpf_ewma(uint64_t average, uint64_t sample,
 					     uint32_t shift)
@@ -41,8 +41,8 @@ static __always_inline uint64_t ncclbpf_ewma(uint64_t average, uint64_t sample,
 }
 
 /*
- * a / b as a fixed-point number with @shift (0 to 63) binary places, rounded
- * down; 2^64 - 1 where it does not fit or b is 0. Calls bpf_mul_div.
+ * Returns a / b as a fixed-point number with @shift (0 to 63) binary places,
+ * rounded down, or 2^64 - 1 if it does not fit or b is 0. Calls bpf_mul_div.
  */
 static __always_inline uint64_t ncclbpf_fixed_div(uint64_t a, uint64_t b,
 						  uint32_t shift)
@@ -50,7 +50,8 @@ static __always_inline uint64_t ncclbpf_fixed_div(uint64_t a, uint64_t b,
 	return (uint64_t)bpf_mul_div(a, (uint64_t)1 << (shift & 63), b);
 }
 
-/* a times a fixed-point number with @shift binary places, likewise. */
+/* Returns a times a fixed-point number with @shift places. Calls bpf_mul_div.
+ */
 static __always_inline uint64_t ncclbpf_fixed_mul(uint64_t a, uint64_t factor,
 						  uint32_t shift)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// noop: a policy without an opinion. Outputs start as "no opinion" and are
-// left so: NCCL decides. It measures what it costs to have a policy at all,
-// and is where a new policy can begin.
+/* noop has no opinion, so NCCL decides. It measures the cost of having a
+ * policy, and new policies can start as copies of it. */
+
 #include "ncclbpf_policy.h"
 
 SEC("tuner")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// nvlink_ring_mid: for AllReduce inside one NVLink node. On 8 x B300 NCCL
-// prefers NVLS from a few MiB on, yet the ring moves more up to 192 MiB: with
-// LL128 from 4 to 32 MiB, with the simple protocol from 64 to 192 MiB. Between
-// and outside of these ranges NCCL's own choice stands, as it does for other
-// collectives, several nodes, or where NVLink's extent is not known (NCCL
-// tells it from tuner v5 on).
+/* nvlink_ring_mid is for AllReduce inside one NVLink node. On 8 x B300 NCCL
+ * prefers NVLS from a few MiB on, but the ring is faster up to 192 MiB: with
+ * LL128 from 4 to 32 MiB, and with the simple protocol from 64 to 192 MiB. At
+ * other sizes, for other collectives, for several nodes, and if the NVLink
+ * domain is not known (before tuner v5), NCCL's own choice stands. */
+
 #include "ncclbpf_policy.h"
 
 static __always_inline int one_nvlink_node(const struct ncclbpf_tuner *ctx)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// size_aware: choose by message size alone. Small messages are dominated by
-// latency, so a tree with the low-latency protocol; middle ones go around the
-// ring with LL128, which moves 120 of 128 bytes as payload; large ones want
-// the full bandwidth of the simple protocol. A combination that NCCL does not
-// offer (ctx->usable) is never asked for: then NCCL's own choice stands.
-//
-// `bytes` and `usable` are coherent inputs, so every rank answers alike.
+/* size_aware chooses by the message size. Latency dominates small messages, so
+ * they take a tree with the low-latency protocol. Middle sizes take the ring
+ * with LL128, which carries 120 of 128 bytes as payload. Large messages take
+ * the full bandwidth of the simple protocol. If NCCL does not offer a
+ * combination (ctx->usable), its own choice stands.
+ *
+ * `bytes` and `usable` are coherent inputs, so every rank answers alike. */
 #include "ncclbpf_policy.h"
 
 enum { SMALL_KIB = 32, MIDDLE_MIB = 4 };

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: MIT
-// slo_enforcer: keep collectives within a time and a number of channels. For
-// each {collective, size class} the coherent map `targets` says how long one
-// may take and how many channels (SMs taken from compute) it may use; class
-// ANY_CLASS holds for all sizes of a collective. The coherent map `model`
-// says what a combination of algorithm and protocol costs. Where NCCL's own
-// choice would miss the time and the ring, with the protocol that suits the
-// size, would meet it, the ring is asked for. Where neither does, NCCL keeps
-// its choice, within the budget of channels.
-//
-// `outcomes` counts, for the shell, decisions, misses of NCCL's choice, and
-// misses that could be mended.
-//
-// Closed loop: for keys of the coherent map `limits` the controller sets the
-// budget of `targets` by what collectives took on all ranks. It starts at
-// START channels, adds STEP where the time is missed, up to the limit, and
-// falls back to START where it is missed by more than FACTOR: somebody else
-// wants the links, and more channels would not help.
+/*
+ * slo_enforcer keeps collectives within a time and a number of channels. For
+ * each {collective, size class} the coherent map `targets` has the longest
+ * time and the largest number of channels (SMs taken from compute). ANY_CLASS
+ * stands for all sizes of a collective. The coherent map `model` has the cost
+ * of each algorithm and protocol. If NCCL's choice misses the time, and the
+ * ring with the protocol for this size meets it, the policy chooses the ring.
+ * If neither meets it, NCCL's choice stands, within the channels.
+ *
+ * `outcomes` counts decisions, misses of NCCL's choice, and mended misses.
+ *
+ * In a closed loop, the controller sets the channels of `targets` for each key
+ * of the coherent map `limits`, by the times of all ranks. It starts at START
+ * channels and adds STEP after a missed time, up to the limit. It returns to
+ * START if the time is missed by more than FACTOR, because other traffic then
+ * uses the links and more channels would not help.
+ */
 #include "ncclbpf_policy.h"
 
 enum { START = 2, STEP = 2, FACTOR = 4, SAMPLES = 16 };
 enum { ANY_CLASS = 64, COMBINATIONS = NCCL_NUM_ALGOS * NCCL_NUM_PROTOS };
 
 struct slo_key {
-	__u32 coll;  /* NCCL_COLL_* */
+	__u32 coll;  /* one of NCCL_COLL_* */
 	__u32 class; /* base-2 logarithm of the bytes, or ANY_CLASS */
 };
 
 struct target {
-	__u64 time_ns;	    /* longest one may take; 0: any */
-	__u32 max_channels; /* budget; 0: any */
-	__u32 min_ranks;    /* smaller communicators are left alone */
+	__u64 time_ns;	    /* longest time; 0: no limit */
+	__u32 max_channels; /* largest number; 0: no limit */
+	__u32 min_ranks;    /* smallest communicator, in ranks */
 };
 
 struct cost {
 	__u64 base_ns;	  /* latency of an empty operation */
-	__u64 ns_per_mib; /* one channel, one MiB */
+	__u64 ns_per_mib; /* time of a MiB on one channel */
 	__u64 known;	  /* 0: no such row */
 };
 
@@ -73,7 +73,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 256);
 	__type(key, struct slo_key);
-	__type(value, __u64); /* most channels that the controller may give */
+	__type(value, __u64); /* the controller's upper limit of channels */
 } limits SEC(".maps") __coherent;
 
 struct {
@@ -83,10 +83,10 @@ struct {
 	__type(value, struct sum);
 } measured SEC(".maps") __merged(sum);
 
-/* What the controller has judged already, in the elected process. */
+/* The controller's memory of a key, in the elected process. */
 struct judged {
 	struct sum before;
-	__u64 settle; /* times of before the last change are among these */
+	__u64 settle; /* sums include times before a change */
 };
 
 struct {
@@ -96,7 +96,7 @@ struct {
 	__type(value, struct judged);
 } judged SEC(".maps");
 
-/* Would a combination meet the target? Unknown ones count as not. */
+/* Would the combination meet the target? If its cost is unknown: no. */
 static __always_inline int meets(const struct ncclbpf_tuner *ctx,
 				 const struct target *t, int algo, int proto)
 {
@@ -110,7 +110,7 @@ static __always_inline int meets(const struct ncclbpf_tuner *ctx,
 	       t->time_ns;
 }
 
-/* Ask for the ring where that meets the target; 1 if it was. */
+/* Choose the ring if it meets the target. Returns 1 if it was chosen. */
 static __always_inline int mend(struct ncclbpf_tuner *ctx,
 				const struct target *t)
 {
@@ -221,7 +221,7 @@ static long enforce(void *map, const struct slo_key *at, const __u64 *limit,
 		if (!j)
 			return 0;
 	}
-	if (s->n < j->before.n) /* a process has left, with its part */
+	if (s->n < j->before.n) /* a process ended, and its sums left */
 		j->before = *s;
 	n = s->n - j->before.n;
 	ns = s->ns - j->before.ns;

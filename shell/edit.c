@@ -29,11 +29,12 @@ static struct editor {
 	EditLine *el;
 	History *history;
 	lua_State *L;
-	int callbacks; /* registry reference of the table given to start */
+	int callbacks; /* registry reference of the table that was given to
+			  start */
 	char prompt[512];
 	mbstate_t mb;
 	bool modes_saved, ended, stopped, typed;
-	bool fresh; /* nothing of this line has been read yet */
+	bool fresh; /* no key of this line has been read yet */
 	struct termios modes;
 } ed;
 
@@ -80,8 +81,10 @@ static void set_prompt(const char *text)
 	snprintf(ed.prompt, sizeof(ed.prompt), "%s", text ? text : "");
 }
 
-/* Call callbacks[name] with @nargs values on the stack; false on failure,
- * else @nresults values are there. */
+/*
+ * Call callbacks[name] with @nargs values on the stack. Returns false on
+ * failure; otherwise @nresults values are on the stack.
+ */
 static bool call(const char *name, int nargs, int nresults)
 {
 	lua_State *L = ed.L;
@@ -101,9 +104,9 @@ static bool call(const char *name, int nargs, int nresults)
 	return true;
 }
 
-/* ---- events ---- */
+/* Events beside the keys of the terminal. */
 
-/* Descriptors that Lua wants to hear of, after the terminal's. */
+/* Descriptors that Lua watches, after the terminal's. */
 static unsigned wanted(struct pollfd *fds)
 {
 	unsigned n = 0;
@@ -125,7 +128,10 @@ static unsigned wanted(struct pollfd *fds)
 	return n;
 }
 
-/* Something came: Lua says what to print above the line, and the prompt. */
+/*
+ * A descriptor is readable. Lua returns the text to print above the line, and
+ * the prompt.
+ */
 static void event(void)
 {
 	lua_State *L = ed.L;
@@ -146,8 +152,9 @@ static void event(void)
 }
 
 /*
- * Read a byte that poll has promised; -1 and EAGAIN when a Ctrl-C has thrown
- * it away meanwhile. SIGINT waits, or the read could sleep over it.
+ * Read a byte that poll has announced. Returns -1 and EAGAIN if a Ctrl-C has
+ * discarded the byte meanwhile. SIGINT is blocked, because otherwise the read
+ * could sleep after it.
  */
 static ssize_t take_byte(unsigned char *c, const struct pollfd *p)
 {
@@ -170,7 +177,7 @@ static ssize_t take_byte(unsigned char *c, const struct pollfd *p)
 	return got;
 }
 
-/* Wait for a byte; 1, 0 at the end, -1 after Ctrl-C. */
+/* Wait for a byte. Returns 1, or 0 at the end, or -1 after Ctrl-C. */
 static int get_byte(unsigned char *c)
 {
 	static struct pollfd fds[MAX_FDS];
@@ -209,19 +216,24 @@ static int get_char(EditLine *el, wchar_t *out)
 		if (rc <= 0) {
 			ed.ended = rc == 0;
 			ed.stopped = rc < 0;
-			/* libedit forgets the line on the way out */
+			/* libedit discards the line when it leaves */
 			ed.typed = li->lastchar > li->buffer;
 			return rc;
 		}
-		/* the kernel makes a NUL of a Ctrl-D that was typed before
-		 * the terminal was in our mode */
+		/*
+		 * the kernel turns a Ctrl-D into a NUL if it was typed before
+		 * the terminal was in our mode
+		 */
 		if (ed.fresh && !c)
 			c = 4;
 		ed.fresh = false;
 		size_t n = mbrtowc(out, (char *)&c, 1, &ed.mb);
 
 		if (n == (size_t)-1) {
-			/* no character of this locale: take it as it is */
+			/*
+			 * the byte is no character of this locale: use it
+			 * unchanged
+			 */
 			memset(&ed.mb, 0, sizeof(ed.mb));
 			*out = L'?';
 			return 1;
@@ -292,9 +304,10 @@ static int start(lua_State *L)
 	el_set(ed.el, EL_GETCFN, get_char);
 	el_set(ed.el, EL_ADDFN, "ncclbpf-complete", "complete the word",
 	       complete);
-	/* After Ctrl-C the kernel would throw away what we print in answer,
-	 * when it is slower than we are; typed keys we throw away ourselves
-	 * (nb_edit_interrupted). */
+	/*
+	 * After Ctrl-C the kernel would discard our answer if it is slower
+	 * than we are. So nb_edit_interrupted discards the typed keys itself.
+	 */
 	el_set(ed.el, EL_SETTY, "-d", "+noflsh", NULL);
 	el_set(ed.el, EL_SETTY, "-x", "+noflsh", NULL);
 	el_set(ed.el, EL_BIND, "^I", "ncclbpf-complete", NULL);
@@ -319,7 +332,7 @@ static int line(lua_State *L)
 	ed.ended = ed.stopped = false;
 	ed.fresh = true;
 	memset(&ed.mb, 0, sizeof(ed.mb));
-	/* before the prompt shows, lest keys be taken by the terminal */
+	/* before the prompt appears, because the terminal could take keys */
 	el_set(ed.el, EL_PREP_TERM, 1);
 	nb_lua_guarded = nb_lua_guarded + 1;
 	text = el_gets(ed.el, &n);

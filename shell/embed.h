@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* A Lua file of lua/ncclbpf, compiled; the list ends with a NULL name. */
+/* A compiled Lua file of lua/ncclbpf. The list ends with a NULL name. */
 struct nb_embedded {
 	const char *module; /* "ncclbpf.cli.app" */
 	const unsigned char *code;

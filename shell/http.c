@@ -27,24 +27,24 @@ enum {
 	MAX_CONNECTIONS = 64,
 	MAX_PER_ADDRESS = 32,
 	MAX_CONNECTION_MEMORY = 32 << 10,
-	IDLE_S = 10,	/* without a byte */
-	DEADLINE_S = 30 /* of a connection as a whole */
+	IDLE_S = 10,	/* seconds without a byte */
+	DEADLINE_S = 30 /* seconds of a whole connection */
 };
 
 #define SERVER "ncclbpf.http"
 
-/* A connection and when it came. */
+/* A connection and the time of its beginning. */
 struct client {
 	int fd;
 	double since;
 };
 
 struct server {
-	struct MHD_Daemon *daemon; /* NULL: closed */
-	lua_State *L;		   /* while serve runs; its answer is at 3 */
+	struct MHD_Daemon *daemon; /* NULL if it is closed */
+	lua_State *L; /* set while serve runs; its answer function is at 3 */
 	struct client client[MAX_CONNECTIONS];
 	unsigned nclients;
-	char why[160]; /* what libmicrohttpd said last */
+	char why[160]; /* libmicrohttpd's last message */
 };
 
 __attribute__((format(printf, 2, 0))) static void
@@ -108,7 +108,10 @@ static enum MHD_Result send_text(struct MHD_Connection *c, unsigned status,
 				 const char *text, size_t size,
 				 const char *type, const char *allow)
 {
-	/* it is copied; the parameter is not const for other modes */
+	/*
+	 * libmicrohttpd copies it; the parameter is not const for its other
+	 * modes
+	 */
 	struct MHD_Response *r = MHD_create_response_from_buffer(
 		size, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
 	enum MHD_Result rc;
@@ -131,7 +134,10 @@ struct request {
 	bool answered;
 };
 
-/* A field of the answer, which is at 2; it stays on the stack. */
+/*
+ * Get a string field of the answer, which is at 2. The value stays on the
+ * stack.
+ */
 static const char *answer_field(lua_State *L, const char *name, size_t *size)
 {
 	lua_getfield(L, 2, name);
@@ -162,7 +168,7 @@ static int answer_call(lua_State *L)
 	return 0;
 }
 
-/* Nothing here raises an error outside of lua_pcall. */
+/* This function raises no error outside of lua_pcall. */
 static enum MHD_Result answer(struct server *s, struct MHD_Connection *c,
 			      const char *method, const char *path)
 {
@@ -193,7 +199,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c,
 	(void)version;
 	(void)data;
 	if (*size)
-		return MHD_NO; /* a body: close */
+		return MHD_NO; /* refuse requests with a body */
 	if (reads && !*state) {
 		*state = &seen; /* answer when the request has ended */
 		return MHD_YES;
@@ -203,7 +209,10 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c,
 
 /* ---- the server ---- */
 
-/* A socket that listens on @host and @port, or -1 and *@why. */
+/*
+ * Make a socket that listens on @host and @port. Returns -1 and *@why on
+ * failure.
+ */
 static int listen_on(const char *host, const char *port, const char **why)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
@@ -257,7 +266,7 @@ static int server_port(lua_State *L)
 	return 1;
 }
 
-/* Answer requests until @end; false: Ctrl-C. */
+/* Answer requests until @end. False: Ctrl-C was pressed. */
 static bool run_until(struct server *s, double end)
 {
 	const union MHD_DaemonInfo *i =
@@ -267,7 +276,8 @@ static bool run_until(struct server *s, double end)
 	for (double left; (left = end - nb_lua_mono()) > 0;) {
 		MHD_UNSIGNED_LONG_LONG ms;
 
-		left = left > 1 ? 1 : left; /* look for overdue ones */
+		left = left > 1 ? 1
+				: left; /* wake up to end overdue connections */
 		if (MHD_get_timeout(s->daemon, &ms) == MHD_YES &&
 		    (double)ms / 1e3 < left)
 			left = (double)ms / 1e3;
@@ -282,7 +292,7 @@ static bool run_until(struct server *s, double end)
 }
 
 /*
- * server:serve(seconds, answer): answer requests for so long. Raises
+ * server:serve(seconds, answer): answer requests for this time. Raises
  * "interrupted" at Ctrl-C.
  */
 static int server_serve(lua_State *L)
@@ -295,7 +305,7 @@ static int server_serve(lua_State *L)
 	luaL_argcheck(L, s->daemon, 1, "closed");
 	lua_settop(L, 3);
 	s->L = L;
-	/* a client that leaves must not end the shell */
+	/* without this, a client that leaves would end the shell */
 	sigaction(SIGPIPE, &ignore, &was);
 	bool whole = run_until(s, end);
 

@@ -19,7 +19,7 @@
 
 #include "lua/core/core.h"
 
-/* The coroutines that run now, the innermost first. */
+/* The running coroutines, the innermost first. */
 struct running {
 	lua_State *L;
 	struct running *outer;
@@ -34,7 +34,8 @@ static void stop(lua_State *L, lua_Debug *ar)
 	(void)ar;
 	if (nb_lua_stopped())
 		nb_lua_interrupted(L);
-	if (!nb_lua_stop) /* armed in a coroutine that outlived the stop */
+	if (!nb_lua_stop) /* the hook was armed in a coroutine that outlived the
+			     stop */
 		lua_sethook(L, NULL, 0, 0);
 }
 
@@ -53,7 +54,7 @@ static void on_interrupt(int sig)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	twice = last && now.tv_sec - last < 2;
 	if (twice && nb_lua_stop) {
-		/* the first is still pending: something cannot be stopped */
+		/* the first Ctrl-C is still pending, so it stopped nothing */
 		nb_edit_restore();
 		nb_screen_restore();
 		_exit(130);
@@ -65,7 +66,7 @@ static void on_interrupt(int sig)
 		arm(r->L);
 }
 
-/* Call the function below @nargs arguments, which resumes @co. */
+/* Call the function below @nargs arguments, which resumes coroutine @co. */
 static int call_resume(lua_State *L, lua_State *co, int nargs)
 {
 	struct running frame = { .L = co, .outer = running };
@@ -88,7 +89,9 @@ static int resume(lua_State *L)
 	return call_resume(L, lua_tothread(L, 2), lua_gettop(L) - 1);
 }
 
-/* What coroutine.wrap gives; upvalues: Lua's own such function, its coroutine
+/*
+ * The function that coroutine.wrap returns. Upvalues: Lua's own function, and
+ * its coroutine.
  */
 static int resume_wrapped(lua_State *L)
 {
@@ -106,7 +109,7 @@ static int wrap(lua_State *L)
 	lua_pushvalue(L, lua_upvalueindex(1));
 	lua_insert(L, 1);
 	lua_call(L, 1, 1);
-	lua_getupvalue(L, -1, 1); /* Lua keeps the coroutine there */
+	lua_getupvalue(L, -1, 1); /* Lua keeps the coroutine in this upvalue */
 	lua_pushcclosure(L, resume_wrapped, 2);
 	return 1;
 }
@@ -128,7 +131,8 @@ void nb_interrupt_install(lua_State *L)
 	replace(L, "wrap", wrap);
 	lua_pop(L, 1);
 	sigemptyset(&sa.sa_mask);
-	sigaction(SIGINT, &sa, NULL); /* no SA_RESTART: waits must end */
+	sigaction(SIGINT, &sa, NULL); /* without SA_RESTART, so that Ctrl-C ends
+					 system calls that wait */
 }
 
 void nb_interrupt_clear(lua_State *L)

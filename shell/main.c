@@ -110,7 +110,8 @@ int main(int argc, char **argv)
 	int status = EX_BUG;
 
 	setlocale(LC_ALL, "");
-	setlocale(LC_NUMERIC, "C"); /* numbers are data here, not prose */
+	setlocale(LC_NUMERIC, "C"); /* print numbers as data, without the
+				       locale's separators */
 	signal(SIGPIPE, SIG_DFL);
 	lua_State *L = lua_newstate(nb_memory_alloc, &m);
 
@@ -123,7 +124,7 @@ int main(int argc, char **argv)
 	lua_pushlightuserdata(L, argv);
 	int failed = lua_pcall(L, 2, 1, 0);
 
-	nb_interrupt_clear(L); /* nothing below may be stopped */
+	nb_interrupt_clear(L); /* Ctrl-C must not stop the code below */
 	if (failed) {
 		const char *text = luaL_tolstring(L, -1, NULL);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The allocator of the Lua state: malloc with a limit, so that a script that
-// grows without bound gets an error and the shell lives on.
+/*
+ * The allocator of the Lua state: malloc with a limit, so that a script that
+ * grows without bound gets an error and the shell lives on.
+ */
 #include "shell/shell.h"
 
 #include <stdlib.h>
@@ -11,7 +13,7 @@ void *nb_memory_alloc(void *memory, void *p, size_t old, size_t size)
 	void *q;
 
 	if (!p)
-		old = 0; /* then it is the kind of the object */
+		old = 0; /* for a new block this is the kind of the object */
 	if (!size) {
 		free(p);
 		m->used -= old;
@@ -20,7 +22,7 @@ void *nb_memory_alloc(void *memory, void *p, size_t old, size_t size)
 	if (size > old && m->limit && size - old > m->limit - m->used)
 		return NULL;
 	q = realloc(p, size);
-	/* Lua takes it for granted that memory can be given back */
+	/* Lua requires that shrinking a block never fails */
 	if (!q)
 		return size <= old ? p : NULL;
 	m->used = m->used - old + size;

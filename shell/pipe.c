@@ -26,7 +26,7 @@
 enum { NO_COMMAND = 127 };
 
 struct pipe {
-	FILE *f; /* NULL: closed */
+	FILE *f; /* NULL if it is closed */
 	struct sigaction sigpipe_was;
 };
 

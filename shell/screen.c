@@ -21,8 +21,10 @@
 
 #include "lua/core/core.h"
 
-/* behind ours: both have a macro ERR, and that of core/base/err.h is undefined
- * again */
+/*
+ * after our headers, because both define a macro ERR and core/base/err.h
+ * undefines its own
+ */
 #include <ncurses.h>
 #include <term.h>
 
@@ -31,9 +33,10 @@
 enum { MAX_COLUMNS = 1024, MAX_RESTORE = 256 };
 
 static struct {
-	SCREEN *screen; /* NULL: not open */
+	SCREEN *screen; /* NULL if it is not open */
 	struct termios modes;
-	char restore[MAX_RESTORE]; /* leaves the alternate screen */
+	char restore[MAX_RESTORE]; /* sequence that leaves the alternate screen
+				    */
 	size_t restore_size;
 } scr;
 
@@ -42,20 +45,23 @@ static const int ENDS[] = { SIGTERM, SIGHUP, SIGQUIT, SIGABRT,
 enum { NENDS = sizeof(ENDS) / sizeof(ENDS[0]) };
 static struct sigaction end_was[NENDS];
 
-/* ---- the end ---- */
+/* Ending the screen. */
 
 void nb_screen_restore(void)
 {
 	if (!scr.screen)
 		return;
-	/* nothing can be done about a terminal that is gone */
+	/* if the terminal is gone, nothing can be restored */
 	ssize_t n = write(STDOUT_FILENO, scr.restore, scr.restore_size);
 
 	(void)n;
 	tcsetattr(STDIN_FILENO, TCSANOW, &scr.modes);
 }
 
-/* ncurses' own handlers are not safe in a signal, and hide how it ended. */
+/*
+ * ncurses' own handlers are not safe in a signal, and they hide the signal
+ * that ended the process.
+ */
 static void on_end(int sig)
 {
 	nb_screen_restore();
@@ -145,7 +151,10 @@ static int put_text(int y, int x, const char *text, size_t size)
 	return x;
 }
 
-/* The row on top of the stack: a text, or {text, style, text, style...}. */
+/*
+ * Draw the row on top of the stack, a text or a list {text, style, text,
+ * style...}.
+ */
 static void put_row(lua_State *L, int y)
 {
 	int x = 0;
@@ -175,7 +184,7 @@ static void put_row(lua_State *L, int y)
 	}
 }
 
-/* screen:draw(rows) */
+/* screen:draw(rows): show these rows on the screen */
 static int screen_draw(lua_State *L)
 {
 	luaL_checktype(L, 2, LUA_TTABLE);
@@ -242,7 +251,7 @@ static const char *name_of_key(int c)
  */
 static int screen_key(lua_State *L)
 {
-	const double SLICE = 0.1; /* to notice a new size */
+	const double SLICE = 0.1; /* wake up to notice a new size */
 	double end = nb_lua_mono() + luaL_checknumber(L, 2);
 
 	luaL_argcheck(L, scr.screen, 1, "closed");

@@ -16,23 +16,28 @@ struct nb_memory {
 void *nb_memory_alloc(void *memory, void *p, size_t old, size_t size);
 
 /*
- * Ctrl-C: the first sets nb_lua_stop and arms a hook that raises
- * "interrupted" in whatever runs; a second within two seconds ends the
+ * Handle Ctrl-C. The first one sets nb_lua_stop and arms a hook that raises
+ * "interrupted" in the running code. A second one within two seconds ends the
  * process. @L is the state to stop; one per process.
  */
 void nb_interrupt_install(lua_State *L);
 /* Forget a Ctrl-C and disarm the hook. */
 void nb_interrupt_clear(lua_State *L);
-/* Was the last Ctrl-C less than two seconds after the one before? */
+/* Did two Ctrl-C come within two seconds? */
 int nb_interrupt_twice(void);
 
-/* The line editor as a Lua table (functions line, ask, history): pushed. */
+/*
+ * Push the line editor, a Lua table with the functions line, ask and history.
+ */
 int nb_edit_open(lua_State *L);
-/* Close the editor; safe when none is open. */
+/* Close the editor. The call is safe if none is open. */
 void nb_edit_close(void);
-/* Ctrl-C was pressed: forget keys typed before. For the signal handler. */
+/*
+ * After Ctrl-C, discard the keys typed before. Only the signal handler calls
+ * this.
+ */
 void nb_edit_interrupted(void);
-/* Give the terminal its modes back; may be called in a signal handler. */
+/* Restore the terminal's modes. A signal handler may call this. */
 void nb_edit_restore(void);
 
 /*
@@ -41,7 +46,10 @@ void nb_edit_restore(void);
  */
 int nb_http_open(lua_State *L);
 
-/* Load libmicrohttpd. NULL, or why that failed: valid until the next call. */
+/*
+ * Load libmicrohttpd. Returns NULL, or the error text, which is valid until
+ * the next call.
+ */
 const char *nb_microhttpd_load(void);
 
 /*
@@ -52,7 +60,7 @@ int nb_pipe_open(lua_State *L);
 
 /* screen() -> a full screen with draw, key, size and close | nil, err */
 int nb_screen_open(lua_State *L);
-/* Give the terminal back; may be called in a signal handler. */
+/* Restore the terminal. A signal handler may call this. */
 void nb_screen_restore(void);
 
 #endif

@@ -19,6 +19,6 @@ FIELD(answer3,        uint64_t,               OUT,   LOCAL,    "",    "character
 FIELD(answer4,        uint64_t,               OUT,   LOCAL,    "",    "characters 32 to 39",                                         "becomes getEnv's result")
 FIELD(answer5,        uint64_t,               OUT,   LOCAL,    "",    "characters 40 to 47",                                         "becomes getEnv's result")
 FIELD(answer6,        uint64_t,               OUT,   LOCAL,    "",    "characters 48 to 55",                                         "becomes getEnv's result")
-FIELD(answer7,        uint64_t,               OUT,   LOCAL,    "",    "characters 56 to 62, and a zero byte",                        "becomes getEnv's result")
+FIELD(answer7,        uint64_t,               OUT,   LOCAL,    "",    "characters 56 to 62 of the new value, and a zero byte",                        "becomes getEnv's result")
 
 #undef FIELD

@@ -8,7 +8,7 @@
 /* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known", "GIN init commId")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
-FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "time since connecting began; 0 while done is 0", "the plugin")
+FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "time since the ranks began to connect; 0 if done is 0", "the plugin")
 FIELD(coll,           uint64_t, IN,    LOCAL,    "1",      "number of the collComm in this process, from 1", "the plugin")
 FIELD(rank,           uint32_t, IN,    LOCAL,    "1",      "our rank", "connect rank")
 FIELD(nranks,         uint32_t, IN,    LOCAL,    "1",      "ranks of the collComm", "connect nranks")

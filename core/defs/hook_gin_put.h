@@ -10,7 +10,7 @@ FIELD(coll,           uint64_t, IN,    LOCAL,    "1",      "number of the collCo
 FIELD(request,        uint64_t, IN,    LOCAL,    "1",      "number of the operation on its collComm, from 0", "the plugin")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes to put; 0: a signal without data", "iput size")
 FIELD(offset,         uint64_t, IN,    LOCAL,    "B",      "offset in the peer's region", "iput dstOff")
-FIELD(signal,         uint64_t, IN,    LOCAL,    "1",      "index of the signal in its region (offset / 8); all bits set: none", "iputSignal sigOff")
+FIELD(signal,         uint64_t, IN,    LOCAL,    "1",      "index of the signal in its region (offset / 8); all bits set: no signal", "iputSignal sigOff")
 FIELD(value,          uint64_t, IN,    LOCAL,    "1",      "number to add to the signal", "iputSignal value")
 FIELD(queued_bytes,   uint64_t, IN,    LOCAL,    "B",      "bytes that wait to be sent to this peer; 0 with a wrapped plugin",   "the transport")
 FIELD(behind_ns,      uint64_t, IN,    LOCAL,    "ns",     "time until the previous held operation is sent; 0: none is held",   "the plugin")
@@ -22,6 +22,6 @@ FIELD(nranks,         uint32_t, IN,    LOCAL,    "1",      "ranks of the collCom
 FIELD(region,         uint32_t, IN,    LOCAL,    "1",      "registration number of the target memory; all bits set: none, or not known (a wrapped plugin)", "iput dstMh")
 FIELD(op,             uint32_t, IN,    LOCAL,    "1",      "0: no signal, 1: increment, 2: add", "iputSignal op")
 FIELD(outstanding,    uint32_t, IN,    LOCAL,    "1",      "unfinished operations to this peer, including this one",       "the plugin")
-FIELD(more,           uint32_t, IN,    LOCAL,    "1",      "1: NCCL says that another operation follows at once (RMA v15)", "iput optFlags")
+FIELD(more,           uint32_t, IN,    LOCAL,    "1",      "1: NCCL announces that another operation follows at once (RMA v15)", "iput optFlags")
 
 #undef FIELD

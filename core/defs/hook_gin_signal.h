@@ -9,7 +9,7 @@ FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's ident
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(coll,           uint64_t, IN,    LOCAL,    "1",      "number of the collComm in this process, from 1", "the plugin")
 FIELD(signal,         uint64_t, IN,    LOCAL,    "1",      "index of the signal in its region (offset / 8)", "iputSignal sigOff")
-FIELD(value,          uint64_t, IN,    LOCAL,    "1",      "what was added", "iputSignal value")
+FIELD(value,          uint64_t, IN,    LOCAL,    "1",      "number that was added", "iputSignal value")
 FIELD(puts,           uint64_t, IN,    LOCAL,    "1",      "number of puts from this peer since its last signal", "the transport")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes of these puts", "the transport")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "time since the first of these puts arrived; 0: there were none", "the transport")

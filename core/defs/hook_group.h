@@ -8,6 +8,6 @@ FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity
 FIELD(start_ns,       uint64_t, IN,    LOCAL,    "ns",  "when it began",                                               "Group start")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",  "time that NCCL took to enqueue the plan",                     "Group start to stop")
 FIELD(rank,           int32_t,  IN,    LOCAL,    "1",   "rank in the communicator",                                    "profiler init rank")
-FIELD(ranks,          uint32_t, IN,    LOCAL,    "1",   "ranks of the communicator; 0: not known",                     "profiler init nRanks")
+FIELD(ranks,          uint32_t, IN,    LOCAL,    "1",   "number of ranks of the communicator; 0: not known",                     "profiler init nRanks")
 
 #undef FIELD

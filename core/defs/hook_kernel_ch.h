@@ -17,6 +17,6 @@ FIELD(channel,        uint32_t, IN,    LOCAL,    "1",   "channel",              
 FIELD(algo,           int32_t,  IN,    LOCAL,    "1",   "algorithm that NCCL used, NCCL_ALGO_*; -1: not known",        "Coll algo")
 FIELD(proto,          int32_t,  IN,    LOCAL,    "1",   "protocol that NCCL used, NCCL_PROTO_*; -1: not known",        "Coll proto")
 FIELD(rank,           int32_t,  IN,    LOCAL,    "1",   "rank in the communicator",                                    "profiler init rank")
-FIELD(ranks,          uint32_t, IN,    LOCAL,    "1",   "ranks of the communicator; 0: not known",                     "profiler init nRanks")
+FIELD(ranks,          uint32_t, IN,    LOCAL,    "1",   "number of ranks of the communicator; 0: not known",                     "profiler init nRanks")
 
 #undef FIELD

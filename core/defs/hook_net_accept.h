@@ -8,7 +8,7 @@ FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's ident
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "time since the listener was created", "the plugin")
 FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection", "the plugin")
-FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (a wrapped plugin)", "the transport")
+FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (with a wrapped plugin)", "the transport")
 FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "number of the connection, equal at both ends; 0: not known", "the transport")
 FIELD(listener,       uint64_t, IN,    LOCAL,    "1",      "number of the listener", "the plugin")
 FIELD(dev,            uint32_t, IN,    LOCAL,    "1",      "device", "listen dev")

@@ -7,7 +7,7 @@
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known (before v11)", "net init commId")
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection", "the plugin")
-FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (a wrapped plugin)", "the transport")
+FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (with a wrapped plugin)", "the transport")
 FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "number of the connection, equal at both ends; 0: not known", "the transport")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes to send", "isend size")
 FIELD(request,        uint64_t, IN,    LOCAL,    "1",      "number of the request on its connection, from 0", "the plugin")

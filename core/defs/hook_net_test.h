@@ -9,7 +9,7 @@ FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's ident
 FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
 FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "time since the request was posted; 0: not known (the program was added later)", "the plugin")
 FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection", "the plugin")
-FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (a wrapped plugin)", "the transport")
+FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (with a wrapped plugin)", "the transport")
 FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "number of the connection, equal at both ends; 0: not known", "the transport")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes sent or received in all buffers", "isend size, test sizes")
 FIELD(request,        uint64_t, IN,    LOCAL,    "1",      "number of the request on its connection, from 0", "the plugin")

@@ -11,12 +11,12 @@
  */
 /* The columns are name, type, access, label, unit, doc and source. */
 FIELD(comm_id,        uint64_t, IN,    COHERENT, "1",   "communicator's identity; 0 if NCCL gives none (tuner v2-v4)",    "tuner v5 init commId")
-FIELD(bytes,          uint64_t, IN,    COHERENT, "B",   "bytes of the whole collective (AllGather, ReduceScatter: times ranks)", "getCollInfo nBytes")
-FIELD(seq,            uint64_t, IN,    COHERENT, "1",   "number of this decision on its communicator, from 0; with NCCLBPF_API_CLOCK the number of NCCL API calls before it", "counted by the plugin")
+FIELD(bytes,          uint64_t, IN,    COHERENT, "B",   "bytes of the whole collective, over all ranks for AllGather and ReduceScatter", "getCollInfo nBytes")
+FIELD(seq,            uint64_t, IN,    COHERENT, "1",   "number of this decision of its communicator, from 0; with NCCLBPF_API_CLOCK, the number of earlier calls of NCCL's API", "counted by the plugin")
 FIELD(coll,           uint32_t, IN,    COHERENT, "1",   "collective, NCCL_COLL_*",                                     "getCollInfo collType")
 FIELD(ranks,          uint32_t, IN,    COHERENT, "1",   "ranks of the communicator",                                   "init nRanks")
 FIELD(nodes,          uint32_t, IN,    COHERENT, "1",   "nodes of the communicator, as NCCL counts them",              "init nNodes")
-FIELD(pipe_ops,       uint32_t, IN,    COHERENT, "1",   "operations aggregated per channel; 1 for a single one",       "getCollInfo numPipeOps")
+FIELD(pipe_ops,       uint32_t, IN,    COHERENT, "1",   "number of operations that NCCL aggregates in a channel, from 1",       "getCollInfo numPipeOps")
 FIELD(nvl_domains,    uint32_t, IN,    COHERENT, "1",   "number of NVLink domains; 0 if NCCL does not say (tuner v2-v4)", "tuner v5 init nvlDomainInfo")
 FIELD(nvl_min_ranks,  uint32_t, IN,    COHERENT, "1",   "fewest ranks in one NVLink domain; 0: not known",             "tuner v5 init nvlDomainInfo")
 FIELD(nvl_max_ranks,  uint32_t, IN,    COHERENT, "1",   "most ranks in one NVLink domain; 0: not known",               "tuner v5 init nvlDomainInfo")
@@ -26,6 +26,6 @@ FIELD(nccl_proto,     int32_t,  IN,    COHERENT, "1",   "protocol of NCCL's own 
 FIELD(reg_buff,       uint32_t, IN,    LOCAL,    "1",   "1 if both buffers are registered on this rank",               "getCollInfo regBuff")
 FIELD(algo,           int32_t,  OUT,   COHERENT, "1",   "algorithm to use, NCCL_ALGO_*; -1: no opinion",               "becomes an entry of collCostTable")
 FIELD(proto,          int32_t,  OUT,   COHERENT, "1",   "protocol to use, NCCL_PROTO_*; -1: no opinion",               "becomes an entry of collCostTable")
-FIELD(channels,       uint32_t, OUT,   COHERENT, "1",   "most channels to use; 0: no opinion",                         "getCollInfo nChannels")
+FIELD(channels,       uint32_t, OUT,   COHERENT, "1",   "largest number of channels to use; 0: no opinion",                         "getCollInfo nChannels")
 
 #undef FIELD

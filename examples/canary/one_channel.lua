@@ -1,5 +1,5 @@
--- A bad policy, on one communicator of the job: the guard ends it in the first
--- block, and the others never see it.
+-- This plan tries a bad policy on one communicator. A guard ends the rollout in the first
+-- block, and the other communicators never run the policy.
 return {
 	name = "one-channel-canary",
 	candidate = { "one_channel" },

@@ -1,4 +1,4 @@
--- The ring in the middle sizes, on one communicator of the job; then on all.
+-- This plan tries the ring for middle sizes on one communicator, and then promotes it to all.
 return {
 	name = "ring-mid-canary",
 	reason = "published: NCCL's choice of NVLS costs 5 to 27 % there",

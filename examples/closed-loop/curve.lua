@@ -4,15 +4,15 @@
 -- latency), and draw the channels over the decisions. Exit 1 where two ranks
 -- decided anything differently, or the curve is not 2, 12, 2, 12.
 local contend, report, ranks = arg[1], arg[2], tonumber(arg[3])
-local PATIENCE = 150	-- seconds for a phase; it takes two or three
-local HOLD = 60		-- least decisions that a phase goes on when it is there
+local PATIENCE = 150	-- longest time of a phase in seconds; a phase takes two or three
+local HOLD = 60		-- number of decisions for which a phase continues at its goal
 local job <close> = assert(nb.attach { job = os.getenv "NCCLBPF_JOB", timeout = 20 })
 local began = nb.mono()
 
--- ---- what ranks decided: each process tells its own --------------------------------
+-- The decisions of the ranks. Each process reports its own.
 
-local decided = {}	-- [seq] = { channels, how many ranks told it }
-local next_of = {}	-- [pid] = the decision not read yet
+local decided = {}	-- [seq] = { channels, number of ranks that reported it }
+local next_of = {}	-- [pid] = the first decision that was not read yet
 local lost, compared, upto = 0, 0, 0
 local function give_up(fmt, ...)
 	io.stderr:write("curve: ", fmt:format(...), "\n")
@@ -50,7 +50,7 @@ local function read()
 	end
 end
 
--- ---- agreement, as the segment shows it ----------------------------------------------
+-- The agreement of the ranks, by the job's segment.
 
 local looks = 0
 local function check()
@@ -59,7 +59,7 @@ local function check()
 	looks = looks + 1
 end
 
--- ---- the job goes on until the phase is over -----------------------------------------
+-- Run the job until the phase is over.
 
 local marks, shown, last = {}, 0, nil
 local function say()
@@ -103,7 +103,7 @@ for seq = 0, upto - 1 do
 end
 if way[1] == 0 then table.remove(way, 1) end	-- before the first run it was NCCL's number
 local got = table.concat(way, " ")
--- where this reader was too slow for the rings, a step may be among what is lost
+-- If this reader was too slow for the rings, a step may be among the lost decisions.
 if lost == 0 and got ~= "2 4 6 8 10 12 2 4 6 8 10 12" then give_up("the channels were %s", got) end
 
 -- ---- the picture -----------------------------------------------------------------------
@@ -119,7 +119,7 @@ local WIDTH, HEIGHT, MOST = 64, 6, 12
 local per = math.max(1, (upto + WIDTH - 1) // WIDTH)	-- decisions a column
 local columns = (upto + per - 1) // per
 
--- The last decision of a column stands for it.
+-- A column shows its last decision.
 local function at_column(i)
 	for seq = math.min(upto, i * per) - 1, (i - 1) * per, -1 do
 		if decided[seq] and decided[seq].ranks == ranks then return decided[seq].channels end
@@ -132,7 +132,7 @@ local function contended(i)
 	end
 	return x > 1
 end
-local function cell(value, row)	-- row 1 is the lowest; each is MOST / HEIGHT channels high
+local function cell(value, row)	-- row 1 is the lowest; each row is MOST / HEIGHT channels high
 	local high = (value or 0) * HEIGHT / MOST - (row - 1)
 	if high <= 0 then return " " end
 	if not EIGHTHS then return high >= 0.5 and "#" or "." end
@@ -157,7 +157,7 @@ for line in io.lines(report) do
 	local loop, t = line:match '"loop":(%d+).-"time_us":([%d.]+)'
 	if loop then us[tonumber(loop)] = tonumber(t) end
 end
-local function mean(from, to)	-- mean time of the collectives in decisions [from, to]
+local function mean(from, to)	-- Mean time of the collectives of decisions [from, to].
 	local sum, n = 0, 0
 	for seq = from, to do
 		if us[seq] then sum, n = sum + us[seq], n + 1 end

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A policy with a mistake: sizes of 2^16 bytes and more index past the array.
+/*
+ * A policy with a mistake: a size of 2^16 bytes or more indexes past the
+ * array.
+ */
 #include "ncclbpf_policy.h"
 
 enum { CLASSES = 16 };

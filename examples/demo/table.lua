@@ -9,8 +9,8 @@ for _, word in ipairs(arg) do
 	if name then args[name] = value end
 end
 
--- The job's report: a JSON line for each collective of rank 0. Returns the
--- first time of each size, and the last ones of the last whole loop.
+-- Read the job's report, which has a JSON line for each collective of rank 0. Returns the first
+-- time of each size, and the times of the last complete loop.
 local function times(path)
 	local first, last, loop, now = {}, {}, nil, {}
 	for line in io.lines(path) do

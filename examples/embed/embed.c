@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// embed POLICY BYTES: the core without NCCL. Reads a policy image, verifies
-// and compiles it, asks it about one AllReduce of BYTES bytes on 8 ranks and
-// prints its answer. Exit status 1: the policy is refused.
+/*
+ * Usage: embed POLICY BYTES. The program uses the core without NCCL. It reads
+ * a policy image, verifies and compiles it, asks it about one AllReduce of
+ * BYTES bytes on 8 ranks and prints its answer. The exit status is 1 if the
+ * verifier refuses the policy.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +21,8 @@ static int ask(struct nb_gen *gen, uint64_t bytes)
 		.coll = NCCL_COLL_ALL_REDUCE,
 		.ranks = 8,
 		.nodes = 1,
-		.usable = UINT32_MAX, /* NCCL offers every combination */
+		.usable = UINT32_MAX, /* bit mask: NCCL offers every combination
+				       */
 		.algo = NCCL_ALGO_UNDEF,
 		.proto = NCCL_PROTO_UNDEF,
 	};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The parts of the example: a layer of experts (moe_layer.c), the job that runs
-// its ranks (moe_job.c), and a carrier of its puts and signals: our plugin
-// called directly (moe_rma.c), or kernels' code over the real libnccl
-// (moe_nccl.cc).
+/*
+ * The parts of the example: a layer of experts (moe_layer.c), the job that
+ * runs its ranks (moe_job.c), and a carrier of its puts and signals. The
+ * carrier either calls our plugin directly (moe_rma.c) or runs kernels' code
+ * over the real libnccl (moe_nccl.cc).
+ */
 #ifndef EXAMPLES_MOE_H
 #define EXAMPLES_MOE_H
 
@@ -18,9 +20,9 @@ enum {
 	MOE_RANKS = 4,
 	MOE_PROCESSES = 2,
 	MOE_EXPERTS = 8,
-	MOE_SIGNALS = 4 * MOE_RANKS,  /* by phase: data, credits */
-	MOE_COUNTERS = 2 * MOE_RANKS, /* by phase */
-	MOE_BLOB = 128,		      /* a handle, NCCL's unique id */
+	MOE_SIGNALS = 4 * MOE_RANKS,  /* for each phase: data, credits */
+	MOE_COUNTERS = 2 * MOE_RANKS, /* MOE_RANKS for each phase */
+	MOE_BLOB = 128, /* size of a handle or of NCCL's unique id */
 };
 
 struct moe_options {
@@ -39,12 +41,12 @@ struct moe_posted {
 	uint64_t puts, signals, bytes;
 };
 
-/* Dispatch is phase 0, combine phase 1; each has memory of its own. */
+/* Dispatch is phase 0 and combine is phase 1. Each has its own memory. */
 struct moe_rank {
 	uint32_t r;
-	void *carrier; /* the carrier's own */
-	char *data;    /* the window */
-	char *lists;   /* chunks: tokens outside the window */
+	void *carrier; /* private data of the carrier */
+	char *data;    /* memory of the window */
+	char *lists;   /* tokens outside the window, in mode "chunks" */
 	uint64_t seen[2][MOE_RANKS], counted[2][MOE_RANKS];
 	uint8_t *listed; /* the peer of each token, in order */
 	size_t nlisted;
@@ -52,13 +54,13 @@ struct moe_rank {
 	struct moe_posted posted[MOE_RANKS];
 };
 
-/* One put, a put with a signal, or with size 0 a signal. */
+/* An operation: a put, a put with a signal, or (size 0) a signal alone. */
 struct moe_put {
 	uint32_t to;
-	size_t from, at, size; /* offsets in both windows */
-	uint64_t add;	       /* to the target's signal; 0: no signal */
+	size_t from, at, size; /* offsets in the source and target window */
+	uint64_t add; /* number to add to the target's signal; 0: none */
 	uint32_t signal;
-	bool count; /* add 1 to our counter when the source is free */
+	bool count; /* increment @counter when the source is free */
 	uint32_t counter;
 };
 
@@ -70,26 +72,27 @@ struct moe_carrier_ops {
 	void (*put)(struct moe_rank *k, const struct moe_put *p);
 	uint64_t (*signal)(struct moe_rank *k, uint32_t i);
 	uint64_t (*counter)(struct moe_rank *k, uint32_t i);
-	void (*progress)(struct moe_rank *k); /* or give up the CPU */
-	void (*flush)(struct moe_rank *k);    /* all sources are free */
-	/* A collective beside the puts; NULL: there is none. */
+	void (*progress)(
+		struct moe_rank *k); /* progress operations, or yield the CPU */
+	void (*flush)(struct moe_rank *k); /* wait until all sources are free */
+	/* Runs a collective beside the puts; NULL: the carrier has none. */
 	void (*collective_start)(struct moe_rank *k);
 	void (*collective_wait)(struct moe_rank *k);
 };
 extern const struct moe_carrier_ops *moe_carrier;
 
-/* moe_layer.c */
+/* Functions of moe_layer.c */
 void moe_layer_open(struct moe_rank *k);
 void moe_layer_close(struct moe_rank *k);
-/* One round. The time in ms until all signals of the dispatch had come. */
+/* Run one round. Returns the ms until all signals of the dispatch came. */
 double moe_layer_round(struct moe_rank *k, int round, uint64_t *tokens);
 
-/* moe_job.c */
+/* Functions of moe_job.c */
 int moe_main(int argc, char **argv, int first_option,
 	     const struct moe_carrier_ops *carrier);
 __attribute__((noreturn)) void moe_die(const char *what);
-void moe_meet(void);	    /* all ranks of the job */
-char *moe_blob(uint32_t r); /* MOE_BLOB bytes that all ranks see */
+void moe_meet(void);	    /* wait for all ranks of the job */
+char *moe_blob(uint32_t r); /* MOE_BLOB bytes of rank @r in shared memory */
 
 static inline void moe_need(int ok, const char *what)
 {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The job of the example: four ranks in two processes, its options, and what it
-// prints.
-//
-//	[--mode direct|chunks] [--tokens N] [--topk K] [--hidden WORDS]
-//	[--skew PERCENT] [--rounds N] [--counts] [--hold]
-//
-// --skew: so many of the tokens have expert 0, of rank 0, as their first.
-// --counts: print what each rank has put to each, since its beginning.
-// --hold: after the rounds "ready" is printed; a line on standard input runs
-// them once more, its end ends the job.
+/*
+ * The job of the example runs four ranks in two processes. This file has its
+ * options and its output.
+ *
+ *	[--mode direct|chunks] [--tokens N] [--topk K] [--hidden WORDS]
+ *	[--skew PERCENT] [--rounds N] [--counts] [--hold]
+ *
+ * --skew sends this share of the tokens to expert 0 of rank 0 first. --counts
+ * prints the number of puts between each pair of ranks. --hold prints "ready"
+ * after the rounds. Each line on standard input then repeats the rounds, and
+ * the end of standard input ends the job.
+ */
 #include "moe.h"
 
 #include <pthread.h>
@@ -26,11 +28,12 @@ enum { SAMPLES = 4096 };
 struct shared {
 	pthread_barrier_t all;
 	char blob[MOE_RANKS][MOE_BLOB];
-	double ms[MOE_RANKS][SAMPLES]; /* until a dispatch's signals came */
+	double ms[MOE_RANKS]
+		 [SAMPLES]; /* times until the signals of a dispatch came */
 	int nsamples[MOE_RANKS];
 	uint64_t tokens[MOE_RANKS]; /* received in dispatch */
 	struct moe_posted posted[MOE_RANKS][MOE_RANKS];
-	int run; /* atomic: runs allowed; -1: end */
+	int run; /* atomic: number of allowed runs; -1: end */
 };
 
 static struct shared *sh;
@@ -97,9 +100,9 @@ static void report(void)
 	fflush(stdout);
 }
 
-/* ---- ranks ---- */
+/* ---- threads of the ranks ---- */
 
-/* Wait until run @n is allowed; false: the end. */
+/* Wait until run @n is allowed. False: the job ends. */
 static bool run_begins(int n)
 {
 	int run;
@@ -141,7 +144,7 @@ static int process_run(uint32_t number)
 	char host[32];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* a pretended node of its own */
+	/* each process pretends to be a node */
 	snprintf(host, sizeof(host), "node%u", number);
 	setenv("NCCL_HOSTID", host, 1);
 	for (uint32_t i = 0; i < EACH; i++) {
@@ -169,7 +172,7 @@ static uint32_t number(const char *text, uint32_t least, uint32_t most)
 	return (uint32_t)v;
 }
 
-/* An option with a value. False: there is no such option. */
+/* Parse an option with a value. False: there is no such option. */
 static bool option(const char *s, const char *v)
 {
 	struct moe_options *o = &moe_options;
@@ -240,7 +243,7 @@ int moe_main(int argc, char **argv, int first_option,
 			_exit(process_run(p));
 	}
 	obey();
-	/* one that fails leaves the others waiting */
+	/* end all ranks, because the others would wait for a failed rank */
 	while (wait(&status) > 0)
 		for (int p = 0; status && p < MOE_PROCESSES; p++, bad = 1)
 			kill(pids[p], SIGKILL);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A mixture-of-experts layer: each rank dispatches its tokens to the ranks of
-// their top-k experts, each expert multiplies a token by its number plus one,
-// and combine brings the results back, where all sums are checked. Values are
-// whole numbers.
-//
-// direct: one put a token, then a signal that adds their number. chunks: tokens
-// in chunks through a ring at the receiver, which returns credits by signal;
-// the sender fills a slot again when its counter says that the slot was sent.
+/*
+ * A mixture-of-experts layer. Each rank dispatches its tokens to the ranks of
+ * their top-k experts. Each expert multiplies a token by its number plus one.
+ * Combine brings the results back, and each rank checks all sums. Values are
+ * whole numbers, so sums are exact.
+ *
+ * In the mode "direct", a rank puts each token and then adds their number by a
+ * signal. In the mode "chunks", tokens go in chunks through a ring at the
+ * receiver, which returns credits by signal. The sender fills a slot again
+ * when its counter shows that the slot was sent.
+ */
 #include "moe.h"
 
 #include <stdlib.h>
@@ -14,11 +17,11 @@
 #include <time.h>
 
 enum {
-	CHUNK = 16,  /* tokens */
+	CHUNK = 16,  /* tokens of one chunk */
 	CREDITS = 4, /* chunks of a sender at a receiver */
 };
 
-/* A token on its way; its values follow. */
+/* A token in a message. Its values follow the struct. */
 struct token {
 	uint32_t number, choice, expert, zero;
 	uint32_t value[];
@@ -64,7 +67,7 @@ static size_t area(int phase, bool incoming, uint32_t peer)
 	return area_number(phase, incoming, peer) * area_size();
 }
 
-/* The tokens to or from a peer: in the window or, of chunks, beside it. */
+/* The tokens to or from a peer, in the window or (mode "chunks") beside it. */
 static char *list_of(struct moe_rank *k, int phase, bool incoming,
 		     uint32_t peer)
 {
@@ -96,9 +99,9 @@ static uint32_t credit_signal(int phase, uint32_t from)
 	return data_signal(phase, MOE_RANKS + from);
 }
 
-/* ---- direct: a put a token, and their number with the signal ---- */
+/* Mode "direct": one put for each token. The signal has their number. */
 
-/* In the order in which the tokens were listed, as a kernel walks over them. */
+/* Puts tokens in the order of their list, as a kernel would walk over them. */
 static void send_direct(struct moe_rank *k, int phase)
 {
 	const size_t n = token_size();
@@ -117,7 +120,8 @@ static void send_direct(struct moe_rank *k, int phase)
 		post(k, &put);
 	}
 	for (uint32_t p = 0; p < MOE_RANKS; p++) {
-		/* the upper half counts signals, the lower tokens */
+		/* the upper half counts signals, the lower half counts tokens
+		 */
 		struct moe_put signal = { .to = p,
 					  .signal = data_signal(phase, k->r),
 					  .add = UINT64_C(1) << 32 | sent[p] };
@@ -143,11 +147,11 @@ static void exchange_direct(struct moe_rank *k, int phase)
 	}
 }
 
-/* ---- chunks: a ring at both ends, credits by signal ---- */
+/* Mode "chunks": a ring at both ends, with credits by signal. */
 
 struct stream {
-	uint64_t sent;	  /* chunks of this exchange */
-	uint64_t credits; /* the signal's value at its beginning */
+	uint64_t sent;	  /* number of chunks of this exchange */
+	uint64_t credits; /* value of the signal when the exchange began */
 	uint32_t at;	  /* tokens sent */
 	bool out_done, in_done;
 };
@@ -221,7 +225,7 @@ static void exchange_chunks(struct moe_rank *k, int phase)
 
 	memset(s, 0, sizeof(s));
 	for (uint32_t p = 0; p < MOE_RANKS; p++) {
-		/* all credits of the exchange before have come back */
+		/* all credits of the previous exchange have come back */
 		while (moe_carrier->signal(k, credit_signal(phase, p)) <
 		       k->counted[phase][p])
 			moe_carrier->progress(k);
@@ -247,7 +251,7 @@ static void exchange(struct moe_rank *k, int phase)
 		exchange_direct(k, phase);
 }
 
-/* The next token for a peer, to be filled. */
+/* Returns the next token for a peer, which the caller fills. */
 static struct token *out_token(struct moe_rank *k, uint32_t peer)
 {
 	struct moe_list *l = &k->out[peer];
@@ -271,7 +275,7 @@ static uint32_t mix(uint64_t x)
 	return (uint32_t)(x >> 32);
 }
 
-/* A token's experts, all different. */
+/* Choose the experts of a token, all different. */
 static void route(uint32_t r, int round, uint32_t number, uint32_t *expert)
 {
 	uint64_t seed = ((uint64_t)r << 48) + ((uint64_t)round << 24) + number;
@@ -400,7 +404,7 @@ void moe_layer_open(struct moe_rank *k)
 {
 	size_t tokens = (size_t)moe_options.ntokens * moe_options.topk;
 
-	/* dispatch: as many as there are; combine: all that may come */
+	/* dispatch: the actual number of tokens; combine: the largest number */
 	k->listed = malloc(MOE_RANKS * tokens);
 	if (moe_options.chunks)
 		k->lists = malloc(4 * MOE_RANKS * list_size());

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// moe_alltoall PLUGIN.so [OPTIONS of moe_job.c]: the all-to-all of experts on
-// CPUs alone. Each rank calls the plugin's RMA interface v15 as NCCL's proxy
-// thread does.
+/*
+ * moe_alltoall PLUGIN.so [OPTIONS of moe_job.c] runs the all-to-all of experts
+ * on CPUs. Each rank calls the plugin's RMA interface v15 as NCCL's proxy
+ * thread does.
+ */
 #include "moe.h"
 
 #include <dlfcn.h>
@@ -12,7 +14,7 @@
 
 enum { HOST = 1, ADD = 2 };
 
-/* NCCL's RMA interface, version 15, as far as it is used here. */
+/* The part of NCCL's RMA interface, version 15, that this example uses. */
 struct rma {
 	const char *name;
 	int (*init)(void **ctx, uint64_t comm_id, void *log);
@@ -48,7 +50,8 @@ static const struct rma *rma;
 
 struct request {
 	void *req;
-	uint64_t *counter; /* to be increased when done; NULL: none */
+	uint64_t *counter; /* counter to increment when the operation is done;
+			      NULL: none */
 };
 
 struct carrier {
@@ -63,7 +66,8 @@ static void register_all(struct moe_rank *k, size_t bytes)
 	struct carrier *c = k->carrier;
 
 	k->data = calloc(1, bytes);
-	/* a dispatch and a combine; each signal returns a credit */
+	/* operations of a dispatch and a combine; each signal returns a credit
+	 */
 	c->most = 8 * (size_t)moe_options.ntokens * moe_options.topk + 1024;
 	c->request = calloc(c->most, sizeof(*c->request));
 	moe_need(k->data && c->request, "memory");
@@ -130,7 +134,7 @@ static void rma_put(struct moe_rank *k, const struct moe_put *p)
 				  p->count ? &c->counter[p->counter] : NULL };
 }
 
-/* Ask for requests that are not done; keep those. */
+/* Test the open requests, and keep those that are not done. */
 static void test_all(struct carrier *c)
 {
 	size_t kept = 0;

@@ -1,4 +1,4 @@
--- Which algorithm and protocol, for AllReduce from 1 MiB to 64 MiB.
+-- Find the best algorithm and protocol for AllReduce from 1 MiB to 64 MiB.
 return {
 	name = "nightly",
 	scope = { collectives = { "allreduce" }, sizes = "1M..64M" },

@@ -18,7 +18,7 @@ local function ranks(name, keep)
 	return nb.json.array(out)
 end
 
--- Counters that the kernel keeps for each adapter of NET_VERBS_DEVICE.
+-- Read the kernel's counters of each adapter in NET_VERBS_DEVICE.
 local COUNTERS = { "sent_pkts", "rcvd_pkts", "completer_retry_err", "rcvd_seq_err", "out_of_seq_request",
 	"duplicate_request", "retry_exceeded_err" }
 local function counters()
@@ -33,7 +33,7 @@ local function counters()
 			end
 		end
 	end
-	-- A virtual adapter writes a byte for each repetition.
+	-- A virtual adapter writes one byte for each retry, so the file's size counts them.
 	local f = io.open((os.getenv "VHCA" or "") .. ".retries")
 	if f then
 		out.vhca0 = { completer_retry_err = #f:read "a" }

@@ -17,7 +17,7 @@ local function esc(s) return (s:gsub("&", "&amp;"):gsub("<", "&lt;")) end
 local out = {}
 local function put(fmt, ...) out[#out + 1] = fmt:format(...) end
 
--- The receives of a run, their first start and last end, and the median.
+-- The receives of a run, the first start and last end of all, and their median time.
 local function span(data)
 	local from, to, all = math.huge, 0, {}
 	for _, p in ipairs(data.steps) do
@@ -29,7 +29,7 @@ local function span(data)
 	table.sort(all)
 	return from, to, all[math.max(1, #all // 2)]
 end
--- A round step that divides @most into five to ten parts.
+-- A round number that divides @most into five to ten parts, for an axis.
 local function tick(most)
 	local t = 10 ^ math.floor(math.log(most / 5, 10))
 	for _, m in ipairs { 1, 2, 5, 10 } do

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// What only this end of a connection decides, from a map that the operator
-// changes while the job runs; it is used by the queue pairs made from then on.
-// An adapter that refuses a value gets NCCL's own.
-//
-//	ncclbpf-shell map set tune 0 '{"traffic_class": 105, "timeout": 20,
-//...}'
+/*
+ * qp_tune sets the values of a connection that this end decides alone. The
+ * values come from a map, which the operator changes while the job runs. Queue
+ * pairs that NCCL creates later use them. If the adapter refuses a value,
+ * NCCL's own value is used.
+ *
+ *	ncclbpf-shell map set tune 0 '{"traffic_class": 105, "timeout": 20,
+ *	...}'
+ */
 #include "ncclbpf_policy.h"
 
 struct tune {
 	__s32 traffic_class, sl, timeout, retry_cnt, rnr_retry, min_rnr_timer;
-	__u32 on; /* 0: leave all as NCCL has it */
+	__u32 on; /* 0: keep all of NCCL's values */
 };
 
 struct {

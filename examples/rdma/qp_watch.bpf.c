@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The life of each queue pair of NCCL's own InfiniBand transport: when it
-// reached INIT, RTR and RTS, what the changes took, and how it failed.
-//
-//	ncclbpf-shell map dump qps
+/*
+ * qp_watch records the life of each queue pair of NCCL's own InfiniBand
+ * transport: the times of INIT, RTR and RTS, the time inside the changes, and
+ * failures.
+ *
+ *	ncclbpf-shell map dump qps
+ */
 #include "ncclbpf_policy.h"
 
 enum { CREATED, BEFORE, AFTER, DESTROYED };
@@ -13,8 +16,8 @@ struct key {
 };
 
 struct life {
-	__u64 created_ns;	       /* CLOCK_MONOTONIC */
-	__u64 init_ns, rtr_ns, rts_ns; /* since it was created; 0: not yet */
+	__u64 created_ns;	       /* time on CLOCK_MONOTONIC */
+	__u64 init_ns, rtr_ns, rts_ns; /* time since created_ns; 0: no */
 	__u64 changing_ns;	       /* inside ibv_modify_qp */
 	__u64 gid;
 	__u32 peer_qp, failed_changes;

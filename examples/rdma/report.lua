@@ -44,7 +44,7 @@ end
 
 -- ---- steps -------------------------------------------------------------------------
 
--- Times of the receives of one step, over ranks and rounds: a late send is seen by its receiver.
+-- Times of the receives of one step, over ranks and rounds. The receiver sees a late send.
 local function receives(data)
 	local by, all = {}, {}
 	for _, p in ipairs(data.steps) do

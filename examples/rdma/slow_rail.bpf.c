@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Which adapter is late: the mean time of a send on each, in windows of a
-// thousand completions, and how often it was twice that of the fastest.
-//
-//	ncclbpf-shell map dump rails
+/*
+ * slow_rail finds the adapter that is late. It records each adapter's mean
+ * time of a send in windows of a thousand completions, and counts the windows
+ * in which that time was twice the fastest adapter's.
+ *
+ *	ncclbpf-shell map dump rails
+ */
 #include "ncclbpf_policy.h"
 
 enum { RAILS = 16, WINDOW = 1000 };
 
 struct rail {
-	__u64 count, sum_ns; /* of the window that is not full yet */
-	__u64 mean_ns;	     /* of the last full one; 0: none yet */
-	__u64 windows, slow; /* slow: of them, those twice the fastest's */
+	__u64 count, sum_ns; /* of the current, unfinished window */
+	__u64 mean_ns;	     /* of the last full window; 0: none */
+	__u64 windows, slow; /* slow: windows twice the fastest */
 };
 
 struct {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// How long work requests take, for each queue pair: from the post to the
-// completion, as a histogram by powers of two of microseconds. A receive waits
-// for its sender, so its times are the peer's.
-//
-//	ncclbpf-shell map dump steps
+/* step_latency measures work requests of each queue pair from the post to the
+ * completion, as a histogram by powers of two of microseconds. A receive waits
+ * for its sender, so its time depends on the peer.
+ *
+ *	ncclbpf-shell map dump steps */
 #include "ncclbpf_policy.h"
 
 enum { BUCKETS = 24 };
@@ -17,7 +17,7 @@ struct step {
 	__u64 count, sum_ns, max_ns, bytes;
 	__u64 posts,
 		post_ns; /* calls of ibv_post_*, and the time inside them */
-	__u64 bucket[BUCKETS]; /* less than 2^b microseconds */
+	__u64 bucket[BUCKETS]; /* bucket b: less than 2^b microseconds */
 };
 
 struct {

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Each send and receive of a process in the order of their completions, from
-// the first on until the map is full, and what verbs did for them: for a
-// picture of a ring's steps, and to compare with the kernel's own counts.
-//
-//	ncclbpf-shell map dump timeline
+/*
+ * timeline records each send and receive of a process in the order of
+ * completions until its map is full, and counts the calls of verbs. It serves
+ * for a picture of a ring's steps, and for a comparison with the kernel's
+ * counts.
+ *
+ *	ncclbpf-shell map dump timeline
+ */
 #include "ncclbpf_policy.h"
 
 enum { STEPS = 4096, BEFORE = 1, AFTER = 2, DESTROYED = 3 };
 
 struct step {
-	__u64 start_ns, end_ns; /* CLOCK_MONOTONIC */
+	__u64 start_ns, end_ns; /* times on CLOCK_MONOTONIC */
 	__u64 bytes;
 	__u32 send; /* 1: sent, 0: received */
-	__u32 tag;  /* of the ring: number of the step */
+	__u32 tag;  /* number of the ring's step */
 };
 
-/* Calls of verbs, as the hooks are told of them. */
+/* Counts of the calls of verbs that the hooks have seen. */
 struct calls {
 	__u64 created, changed, destroyed;
 	__u64 post_send, post_recv, completions, failed;
-	__u64 steps; /* also those beyond the map */
+	__u64 steps; /* all steps, also beyond the map */
 };
 
 struct {

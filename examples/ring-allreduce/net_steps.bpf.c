@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: MIT
-// The life of connections and every step of a ring, from the net plugin's
-// hooks: what needed tracepoints in a driver and timers in the program before.
-//
-// `steps`: for each kind of request and tag, a log-linear histogram of the
-// time from post to completion (8 buckets a power of two: at most 1/16 off),
-// and the jitter: how much one differs from the one before, on average.
-// `conns`: one row a connection or listener.
+/*
+ * net_steps records the life of connections and every step of a ring, from the
+ * hooks of the net plugin. Without these hooks, that needs tracepoints in a
+ * driver and timers in the program.
+ *
+ * `steps` has, for each kind of request and tag, a log-linear histogram of the
+ * time from post to completion (8 buckets a power of two, so at most 1/16
+ * off). It also has the jitter, which is the mean difference between
+ * successive times. `conns` has one row for each connection or listener.
+ */
 #include "ncclbpf_policy.h"
 
 enum { BUCKETS = 256, PARTS = 8 };
 
 struct step_key {
 	__u32 kind; /* 0: receive, 1: send */
-	__u32 tag;  /* number of the ring's step */
+	__u32 tag;  /* number of the ring's step, from 0 */
 };
 
 struct step {
 	__u64 count, sum_ns, max_ns, bytes;
-	__u64 last_ns, jitter_ns; /* jitter: sum of |this - last| */
+	__u64 last_ns, jitter_ns; /* sum of differences to the last time */
 	__u32 most_outstanding, errors;
 	__u32 bucket[BUCKETS];
 };
@@ -55,7 +58,7 @@ static __always_inline __u32 log2_of(__u64 v)
 	return n;
 }
 
-/* The bucket of @ns: its power of two and the three bits below. */
+/* The bucket of @ns has the number of its power of two and the next 3 bits. */
 static __always_inline __u32 bucket_of(__u64 ns)
 {
 	__u32 top, b;

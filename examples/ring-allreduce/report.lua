@@ -5,14 +5,14 @@
 local nb = require "ncclbpf"
 
 local PARTS = 8
--- The lowest time of bucket @b (from 0), in ns.
+-- The shortest time of bucket @b (from 0), in ns.
 local function from(b)
 	if b < PARTS then return b end
 	local top = b // PARTS + 2
 	return (1 << top) + (b % PARTS << top - 3)
 end
 
--- The middle of the bucket in which the share @q of all lies.
+-- The middle of the bucket that contains the quantile @q.
 local function quantile(step, q)
 	local want, seen = step.count * q, 0
 	for i, n in ipairs(step.bucket) do

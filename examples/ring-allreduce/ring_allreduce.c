@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
-// A ring AllReduce on CPUs: N processes, NCCL's net plugin interface and
-// nothing else. Each rank sends to the next one and receives from the one
-// before; 2 (N - 1) steps a round, the first half adding up, the second half
-// handing round. Sums are whole numbers, so that every bit is checked.
-//
-//	ring_allreduce PLUGIN.so [--ranks 4] [--bytes 1048576] [--rounds 50]
-//		[--slow RANK:MICROSECONDS] [--wait] [--hold] [--open] [--log]
-//
-// --slow lets one rank sleep before each step: its neighbours' tables show it.
-// --wait says "waiting" when all ranks have loaded the plugin, and connects
-// them after a byte from standard input: a shell can set maps or begin a trace
-// before.
-// --hold keeps the processes until standard input ends, so that a shell can
-// read their maps; "ready" is said when they can be read, "failed" after a
-// failure. --open: with their connections. --wrong-handle: receive with the
-// handle of another buffer, which transports with RDMA refuse. --log: the
-// plugin's log on standard error.
+/*
+ * A ring AllReduce on CPUs, by N processes that use only NCCL's net plugin
+ * interface. Each rank sends to the next rank and receives from the previous
+ * one. A round has 2 (N - 1) steps. The first half adds up, and the second
+ * half passes the sums on. Sums are whole numbers, so the program checks every
+ * bit.
+ *
+ *	ring_allreduce PLUGIN.so [--ranks 4] [--bytes 1048576] [--rounds 50]
+ *		[--slow RANK:MICROSECONDS] [--wait] [--hold] [--open] [--log]
+ *		[--wrong-handle]
+ *
+ * --slow makes one rank sleep before each step, which its neighbours' tables
+ * show. --wait prints "waiting" when all ranks have loaded the plugin, and
+ * connects them after a byte from standard input. Meanwhile a shell can set
+ * maps or begin a trace. --hold keeps the processes until standard input ends,
+ * so that a shell can read their maps. The program prints "ready" when the
+ * maps can be read, and "failed" after a failure. --open keeps the connections
+ * open too. --wrong-handle receives with the handle of another buffer, which
+ * transports with RDMA refuse. --log writes the plugin's log to standard
+ * error.
+ */
 #include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
@@ -36,7 +40,7 @@ enum { MAX_RANKS = 64, HANDLE = 128, HOST = 1 };
 typedef void logger(int level, unsigned long flags, const char *file, int line,
 		    const char *fmt, ...);
 
-/* NCCL's net interface, version 12, as far as it is used here. */
+/* The part of NCCL's net interface, version 12, that this program uses. */
 struct net {
 	const char *name;
 	int (*init)(void **ctx, uint64_t comm_id, int *config, logger *log,
@@ -66,11 +70,11 @@ struct net {
 
 /* Shared memory in which the processes exchange connection handles. */
 struct shared {
-	int arrived[8]; /* atomic: ranks at each barrier */
+	int arrived[8]; /* atomic: number of ranks at each barrier */
 	int failed;	/* atomic */
-	int loaded;	/* atomic: ranks that have the plugin */
-	int begin;	/* atomic: they may connect */
-	int release;	/* atomic */
+	int loaded;  /* atomic: number of ranks that have loaded the plugin */
+	int begin;   /* atomic: the ranks may connect */
+	int release; /* atomic */
 	unsigned char handle[MAX_RANKS][HANDLE];
 };
 
@@ -81,8 +85,8 @@ struct ring {
 	void *ctx, *listener, *to, *from;
 	void *to_mr, *incoming_mr, *data_mr; /* data_mr: received into */
 	uint32_t *data, *incoming;
-	size_t count; /* numbers in all */
-	bool open;    /* connections stay until the end */
+	size_t count; /* number of elements */
+	bool open;    /* keep the connections until the end */
 	bool wrong_handle;
 	long slow_us;
 };
@@ -104,7 +108,7 @@ static void say(int level, unsigned long flags, const char *file, int line,
 	fprintf(stderr, "%s\n", text);
 }
 
-/* With --hold, others can look at this process first. */
+/* With --hold, a shell can inspect this process before it ends. */
 static void leave_failed(struct ring *r)
 {
 	while (hold_on &&
@@ -126,7 +130,7 @@ static void give_up(struct ring *r, const char *what, int rc)
 			give_up(r, #call, rc_); \
 	} while (0)
 
-/* A rank that waits gives the processor away, and up when another failed. */
+/* A waiting rank yields the processor, and ends if another rank has failed. */
 static void wait_turn(struct ring *r)
 {
 	if (__atomic_load_n(&r->shared->failed, __ATOMIC_SEQ_CST))
@@ -205,7 +209,7 @@ static size_t part(const struct ring *r, int chunk)
 	return r->count * (size_t)chunk / (size_t)r->ranks;
 }
 
-/* One step: send @out, receive @in to the same place or beside it. */
+/* One step: send chunk @out and receive chunk @in in place, or beside it. */
 static void step(struct ring *r, int number, int out, int in)
 {
 	bool adding = number < r->ranks - 1;
@@ -319,7 +323,7 @@ static bool flag(int argc, char **argv, const char *name)
 	return false;
 }
 
-/* Microseconds that @rank sleeps before each step. */
+/* Returns the time that @rank sleeps before each step, in microseconds. */
 static long slow(int argc, char **argv, int rank)
 {
 	for (int i = 2; i < argc - 1; i++)
@@ -332,13 +336,13 @@ static long slow(int argc, char **argv, int rank)
 	return 0;
 }
 
-/* Until @n says all ranks, or one has failed. */
+/* Wait until @n counts all ranks, or a rank has failed. */
 static void until_all(struct shared *s, const int *n, int ranks)
 {
 	while (__atomic_load_n(n, __ATOMIC_SEQ_CST) < ranks &&
 	       !__atomic_load_n(&s->failed, __ATOMIC_SEQ_CST)) {
 		int status;
-		/* a rank that died ends the ring */
+		/* a rank that has died ends the ring */
 		pid_t pid = waitpid(-1, &status, WNOHANG);
 
 		if (pid > 0)
@@ -387,11 +391,12 @@ int main(int argc, char **argv)
 	if (!bad && flag(argc, argv, "--wait")) {
 		puts("waiting");
 		fflush(stdout);
-		if (read(0, &c, 1) < 1) /* nobody is there to begin */
+		if (read(0, &c, 1) < 1) /* standard input has ended, so nobody
+					   can start the ranks */
 			__atomic_store_n(&s->failed, 1, __ATOMIC_SEQ_CST);
 	}
 	__atomic_store_n(&s->begin, 1, __ATOMIC_SEQ_CST);
-	/* the last barrier: connections are closed, unless --open */
+	/* last barrier: the connections are closed, unless with --open */
 	until_all(s, &s->arrived[3], ranks);
 	bad = __atomic_load_n(&s->failed, __ATOMIC_SEQ_CST);
 	if (!bad)

@@ -1,4 +1,5 @@
--- At which sizes is the ring better than what NCCL picks? It gets these, alone.
+-- This plan finds the sizes at which the ring is faster than NCCL's choice, and promotes the
+-- ring for these sizes only.
 return {
 	name = "ring-mid",
 	reason = "published: NCCL's choice of NVLS costs 5 to 27 % in the middle sizes",

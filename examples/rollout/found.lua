@@ -3,9 +3,9 @@
 -- the published figures that the job replays, and who decides there now.
 -- Exit 1 where anything is not as it must be.
 local nb = require "ncclbpf"
-local LEAST, MOST = 5, 27 -- per cent of bandwidth, as published, from 4 to 128 MiB
-local NEAR = 1 -- per cent that what was found may differ by
-local PATIENCE = 60 -- seconds until all sizes have been decided anew
+local LEAST, MOST = 5, 27 -- published gains in per cent of bandwidth, from 4 to 128 MiB
+local NEAR = 1 -- allowed difference of the measured gain, in per cent
+local PATIENCE = 60 -- seconds until the job has decided all sizes anew
 
 local wrong = 0
 local function must(good, fmt, ...)
@@ -22,7 +22,7 @@ for line in io.lines(arg[1]) do
 	local algo, proto, bytes, gbs = line:match "^AllReduce,(%w+),(%w+),%*,(%d+),([%d.]+)$"
 	bytes = math.tointeger(tonumber(bytes))
 	if algo == "NVLS" then published.nvls[bytes] = tonumber(gbs) end
-	-- as nvlink_ring_mid picks: LL128 up to 32 MiB, then the simple protocol
+	-- the choice of nvlink_ring_mid: LL128 up to 32 MiB, then the simple protocol
 	if algo == "RING" and proto == (bytes <= 32 << 20 and "LL128" or "SIMPLE") then published.ring[bytes] = tonumber(gbs) end
 end
 local function gain_of(bytes)
@@ -37,7 +37,7 @@ local r = assert(job:rollout())
 local comm = assert(job:comms())[1].comm
 must(r.state == "succeeded", "the rollout is %s: %s", r.state, tostring(r.reason))
 
--- Bandwidth, where time changes by so many per cent.
+-- The change of bandwidth in per cent, for a change of time in per cent.
 local function bandwidth(pct) return (1 / (1 + pct / 100) - 1) * 100 end
 
 local found, sizes = {}, {}
@@ -48,7 +48,7 @@ end
 table.sort(sizes)
 must(#sizes == 8, "%d sizes were judged, not 8", #sizes)
 
--- ---- who decides now: once every size has been decided with what was promoted ---------
+-- Read who decides each size, after every size was decided with the promoted policy.
 
 local function decided()
 	local rows, settled = {}, true

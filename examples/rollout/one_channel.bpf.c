@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A policy that verifies, and is bad: one channel for whatever is large.
+/*
+ * A policy that the verifier accepts, but that is slow: one channel for large
+ * sizes.
+ */
 #include "ncclbpf_policy.h"
 
 SEC("tuner")

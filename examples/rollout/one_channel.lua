@@ -1,4 +1,4 @@
--- A bad policy: the guard ends it in its first block.
+-- This plan tries a bad policy, and a guard ends the rollout in its first block.
 return {
 	name = "one-channel",
 	candidate = { "one_channel" },

@@ -1,4 +1,4 @@
--- Is the ring better than NVLS in the middle sizes, on this job?
+-- This plan tests whether the ring is faster than NVLS for middle sizes on this job.
 return {
 	name = "ring-mid",
 	reason = "published: NCCL's choice of NVLS costs 5 to 27 % there",

@@ -1,5 +1,5 @@
--- Whatever the baseline takes: an AllReduce of 64 MiB must not take longer than
--- a millisecond.
+-- The guard slo ends a rollout if an AllReduce of 64 MiB takes longer than a millisecond,
+-- whatever the time of the baseline.
 return {
 	name = "slo",
 	candidate = { "one_channel" },

@@ -15,7 +15,7 @@ local height = TOP + #rows * H + 76
 local FULL = W - LEFT - 110
 local most = 1
 for _, r in ipairs(rows) do most = math.max(most, r.wall_p50_ns) end
--- a round step that divides the longest wall time into about five parts
+-- A round number that divides the longest wall time into about five parts, for the axis.
 local step = 10 ^ math.floor(math.log(most / 5, 10))
 for _, m in ipairs { 1, 2, 5, 10 } do
 	if m * step * 5 >= most then

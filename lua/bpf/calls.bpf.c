@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Uprobes on NCCL's interface and the scheduler's switches, for `trace calls`.
-// Runs in the kernel, not in our machine. Nothing here depends on the kernel's
-// structures: a task is told by its address alone.
+/*
+ * Uprobes on NCCL's interface and the scheduler's switches, for `trace calls`.
+ * Runs in the kernel, not in our machine. Nothing here depends on the kernel's
+ * structures: a task is told by its address alone.
+ */
 #include "lua/bpf/calls.h"
 
 #define SEC(name) __attribute__((section(name), used))
@@ -21,26 +23,26 @@ static long (*output)(void *ring, void *data, u64 size,
 		      u64 flags) = (void *)130;
 static u64 (*cookie)(void *ctx) = (void *)174;
 
-/* A task within a call. */
+/* A task that is inside a call of NCCL. */
 struct in_call {
 	struct nb_call_seen seen;
-	u64 left; /* when it stopped running; 0: it runs */
+	u64 left; /* time when it stopped running; 0: it runs */
 };
 
 struct {
-	INT(type, 27); /* ring buffer */
+	INT(type, 27); /* BPF_MAP_TYPE_RINGBUF */
 	INT(max_entries, 1 << 20);
 } ring SEC(".maps");
 
 struct {
-	INT(type, 1); /* hash */
+	INT(type, 1); /* BPF_MAP_TYPE_HASH */
 	INT(max_entries, 4096);
 	u64 *key;
 	struct in_call *value;
 } calls SEC(".maps");
 
 struct {
-	INT(type, 2); /* array */
+	INT(type, 2); /* BPF_MAP_TYPE_ARRAY, one element */
 	INT(max_entries, 1);
 	u32 *key;
 	u64 *value;
@@ -52,7 +54,7 @@ int enter(void *ctx)
 	u64 me = task(), id = pid_tgid();
 	struct in_call c = { .left = 0 };
 
-	/* a call within a call is part of it */
+	/* a nested call is part of the outer call */
 	if (lookup(&calls, &me))
 		return 0;
 	c.seen.func = (u32)cookie(ctx);
@@ -83,7 +85,7 @@ int leave(void *ctx)
 	return 0;
 }
 
-/* preempt, the task that leaves, the task that comes */
+/* arguments: preempt, the old task, the new task */
 SEC("raw_tp/sched_switch")
 int sched(u64 *ctx)
 {

@@ -3,13 +3,14 @@
 #define NB_LUA_BPF_CALLS_H
 
 /*
- * What the programs of calls.bpf.c put into their ring: one call of NCCL's
- * interface that is over. Times are CLOCK_MONOTONIC. The same in C for the
- * host and for BPF, so plain types of fixed size.
+ * A record of the ring of calls.bpf.c: one finished call of NCCL's interface.
+ * Times are CLOCK_MONOTONIC. Host C and BPF share this file, so it uses plain
+ * types of fixed size.
  */
 struct nb_call_seen {
-	unsigned long long start, end;	 /* ns */
-	unsigned long long off, longest; /* not running, of that ns */
+	unsigned long long start, end; /* CLOCK_MONOTONIC ns */
+	unsigned long long off,
+		longest; /* ns in which the thread did not run */
 	unsigned int pid, tid, func, switches;
 };
 

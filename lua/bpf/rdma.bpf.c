@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The kernel's side of verbs, for `trace rdma`: the life of queue pairs in
-// ib_core, which every adapter has, and doorbells and completions in SoftRoCE.
-// Runs in the kernel, not in our machine. The structures below have the members
-// that are read, and no other; libbpf moves the reads to where the running
-// kernel has the members (CO-RE).
+/*
+ * The kernel's side of verbs, for `trace rdma`: the life of queue pairs in
+ * ib_core, which every adapter has, and doorbells and completions in SoftRoCE.
+ * Runs in the kernel, not in our machine. The structures below have the members
+ * that are read, and no other; libbpf moves the reads to where the running
+ * kernel has the members (CO-RE).
+ */
 #include "lua/bpf/rdma.h"
 
 #define SEC(name) __attribute__((section(name), used))
@@ -29,7 +31,7 @@ static long (*func_ret)(void *ctx, u64 *value) = (void *)184;
 /* ---- the kernel's structures ---- */
 
 enum ib_qp_state { RESET_STATE };
-enum { QP_STATE = 1 }; /* IB_QP_STATE, in the mask of a change */
+enum { QP_STATE = 1 }; /* IB_QP_STATE in the mask of a change */
 
 struct ib_device {
 	char name[64];
@@ -60,17 +62,17 @@ struct rxe_cqe {
 	struct ib_uverbs_wc uibwc;
 } KERNEL;
 
-/* @field of the kernel's structure that @from points to */
+/* Read @field of the kernel's structure at @from. */
 #define READ(to, from, field) probe_read(&(to), sizeof(to), &(from)->field)
 
-/* ---- maps ---- */
+/* Maps that the programs share. */
 
 struct {
-	INT(type, 27); /* ring buffer */
+	INT(type, 27); /* BPF_MAP_TYPE_RINGBUF */
 	INT(max_entries, 1 << 21);
 } ring SEC(".maps");
 
-/* Processes that are traced. */
+/* PIDs of the traced processes. */
 struct {
 	INT(type, 1); /* hash */
 	INT(max_entries, 4096);
@@ -78,8 +80,10 @@ struct {
 	u32 *value;
 } pids SEC(".maps");
 
-/* Their queue pairs, and the process of each: a completion is written in any
- * context. */
+/*
+ * The traced queue pairs with their processes. The kernel handles a completion
+ * in any context, so a completion does not tell its process.
+ */
 struct {
 	INT(type, 1);
 	INT(max_entries, 65536);
@@ -87,7 +91,7 @@ struct {
 	u32 *value;
 } qps SEC(".maps");
 
-/* Calls that threads are in. */
+/* Open calls of threads. */
 struct {
 	INT(type, 1);
 	INT(max_entries, 4096);
@@ -125,7 +129,10 @@ static void name_qp(struct nb_rdma_qp *to, struct ib_qp *qp)
 	READ(to->number, qp, qp_num);
 }
 
-/* A call of a traced process begins; @qp: none yet when it is created. */
+/*
+ * A call of a traced process begins. @qp: 0 if the call creates the queue
+ * pair.
+ */
 static int begin(u32 event, struct ib_qp *qp, u32 to)
 {
 	u64 id = pid_tgid();
@@ -185,7 +192,7 @@ int create_end(u64 *ctx)
 	if (!s)
 		return 0;
 	func_ret(ctx, &ret);
-	/* the kernel's errors are its last 4,095 addresses */
+	/* the kernel encodes errors as its last 4,095 addresses */
 	if (ret >= (u64)-4095) {
 		s->error = (int)ret;
 	} else {

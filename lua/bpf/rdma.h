@@ -3,29 +3,34 @@
 #define NB_LUA_BPF_RDMA_H
 
 /*
- * What the programs of rdma.bpf.c put into their ring, and the keys of their
- * map of queue pairs. Times are CLOCK_MONOTONIC. The same in C for the host and
- * for BPF, so plain types of fixed size.
+ * Records of the ring of rdma.bpf.c, and the keys of its map of queue pairs.
+ * Times are CLOCK_MONOTONIC. Host C and BPF share this file, so it uses plain
+ * types of fixed size.
  */
 enum nb_rdma_event {
 	NB_RDMA_CREATE,
 	NB_RDMA_CHANGE,
 	NB_RDMA_DESTROY,
-	NB_RDMA_POST, /* a doorbell that is a system call: SoftRoCE's */
-	NB_RDMA_DONE  /* a completion that the kernel writes: SoftRoCE's */
+	NB_RDMA_POST, /* a doorbell by a system call (SoftRoCE) */
+	NB_RDMA_DONE  /* a completion that the kernel wrote (SoftRoCE) */
 };
 
-/* Numbers of queue pairs are unique on one adapter. */
+/*
+ * A key has the device, because numbers of queue pairs are unique on one
+ * adapter only.
+ */
 struct nb_rdma_qp {
-	char device[28]; /* its name, cut and ended by 0 */
+	char device[28]; /* name of the device, truncated, with a NUL */
 	unsigned int number;
 };
 
 struct nb_rdma_seen {
-	unsigned long long start, end; /* ns; of a completion the same */
+	unsigned long long start,
+		end; /* ns; equal to the start for a completion */
 	struct nb_rdma_qp qp;
 	unsigned int event, pid, tid;
-	unsigned int to; /* a change: the state wanted; 255: not its state */
+	unsigned int
+		to; /* new state of a change; 255: the change sets no state */
 	unsigned int status; /* of a completion */
 	unsigned int bytes;  /* of a completion */
 	unsigned int opcode; /* of a completion */

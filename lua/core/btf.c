@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Type information (BTF) of an image as an object of Lua: names and sizes of
-// types, and the conversion of keys and values (decode.c, encode.c). The bytes
-// may come from a damaged file or a hostile target and libbpf 1.1.2 trusts
-// them, so nb_btf_check reads them before libbpf does.
+/*
+ * Type information (BTF) of an image as an object of Lua: names and sizes of
+ * types, and the conversion of keys and values (decode.c, encode.c). The bytes
+ * may come from a damaged file or a hostile target and libbpf 1.1.2 trusts
+ * them, so nb_btf_check reads them before libbpf does.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -23,7 +23,8 @@ enum { MAX_ARGS = 128, MAX_OUT = 64 << 20, MAX_MESSAGES = 1 << 20 };
 
 struct child {
 	pid_t pid;
-	int fd[2]; /* read ends: standard output, standard error; -1: ended */
+	int fd[2]; /* read ends of standard output and standard error; -1: ended
+		    */
 };
 
 static void close_fd(int *fd)
@@ -33,7 +34,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* Start @argv with both outputs in pipes. 0 or an errno. */
+/* Start @argv with both outputs in pipes. Returns 0 or an errno. */
 static int start(struct child *c, char **argv)
 {
 	posix_spawn_file_actions_t files;
@@ -75,7 +76,7 @@ static void take(int *fd, struct nb_buf *to)
 		close_fd(fd);
 }
 
-/* Read both pipes to their ends. False: Ctrl-C. */
+/* Read both pipes to their ends. False: Ctrl-C was pressed. */
 static bool drain(struct child *c, struct nb_buf *out, struct nb_buf *messages)
 {
 	while (c->fd[0] >= 0 || c->fd[1] >= 0) {
@@ -110,7 +111,7 @@ static int finish(struct child *c, bool kill_it)
 				   : WEXITSTATUS(status);
 }
 
-/* ---- flags ---- */
+/* Check of clang's flags. */
 
 /* Neither the input nor the output can be chosen. */
 static const char *const fixed[] = { "-target", "bpf", "-fno-color-diagnostics",
@@ -130,7 +131,7 @@ static const char *const allowed[] = {
 	"-c",	       "-xc"
 };
 
-/* After -f or -fno-. */
+/* Names that may follow -f or -fno-. */
 static const char *const features[] = { "builtin",
 					"builtin-*",
 					"common",
@@ -152,7 +153,7 @@ static const char *const features[] = { "builtin",
 					"vectorize",
 					"wrapv" };
 
-/* Flags whose value is the next argument, and the values allowed. */
+/* Flags whose value is the next argument, with the allowed values. */
 static const struct {
 	const char *flag, *value;
 } pairs[] = { { "-I", "?*" },	     { "-D", "?*" },
@@ -181,7 +182,10 @@ static bool is_allowed(const char *flag)
 			   flag);
 }
 
-/* Arguments that the flag at @argv takes: 1 or 2; 0: it is not allowed. */
+/*
+ * Returns how many arguments the flag at @argv takes (1 or 2), or 0 if it is
+ * not allowed.
+ */
 static int flag_size(char *const *argv)
 {
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
@@ -196,7 +200,7 @@ static int flag_size(char *const *argv)
 	return is_allowed(argv[0]) ? 1 : 0;
 }
 
-/* The first flag that is not allowed; NULL: all are. */
+/* Returns the first flag that is not allowed, or NULL. */
 static const char *wrong_flag(char *const *argv)
 {
 	for (int n; *argv; argv += n) {
@@ -256,7 +260,7 @@ static int do_clang(lua_State *L)
 	int rc;
 
 	luaL_checktype(L, 2, LUA_TTABLE);
-	/* the file's name is an argument of clang's second stage, too */
+	/* clang's second stage also gets the file's name as an argument */
 	if (*base_name(luaL_checkstring(L, 1)) == '@')
 		return nb_lua_failf(L, NB_E_NOTSUP,
 				    "%s: a policy's file name may not begin "

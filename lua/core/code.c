@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Policies that Lua compiles: from instructions to an image, with type
- * information for their maps; and runs of a policy here, on contexts that a
- * script makes.
+ * Policies that Lua code compiles: from instructions to an image, with type
+ * information for their maps. Also runs of a policy in this process, on
+ * contexts that a script makes.
  */
 #include "lua/core/core.h"
 
@@ -30,7 +30,7 @@ static lua_Integer integer(lua_State *L, int table, const char *name)
 	return v;
 }
 
-/* The value of a field that must fit into 32 bits */
+/* Returns the value of a field, which must fit into 32 bits. */
 static uint32_t integer32(lua_State *L, int table, const char *name)
 {
 	lua_Integer v = integer(L, table, name);
@@ -53,7 +53,7 @@ static const char *text(lua_State *L, int table, const char *name)
 	return s;
 }
 
-/* ---- fields of a context ---- */
+/* Fields of a hook's context. */
 
 /* fields(hook) -> [{name type off size access}] */
 static int fields(lua_State *L)
@@ -131,7 +131,7 @@ static struct nb_map_spec *to_maps(lua_State *L, uint32_t *n)
 	return maps;
 }
 
-/* Add the maps' type information, as the front end makes it from an object */
+/* Add the type information of the maps, as the front end does for an object. */
 static int with_types(struct nb_image *img, struct nb_map_spec *maps,
 		      struct nb_buf *out, struct nb_err *err)
 {
@@ -253,7 +253,7 @@ static int image_front(lua_State *L)
 	return 1;
 }
 
-/* ---- runs ---- */
+/* Runs of a policy in this process. */
 
 struct run {
 	struct nb_policy *policy;
@@ -299,8 +299,10 @@ static void push_answer(lua_State *L, const struct ncclbpf_tuner *ctx)
 	nb_lua_set_int(L, "channels", ctx->channels);
 }
 
-/* A key or value at @i: an integer, put into @room, or the @size bytes. Raises
- * where it does not fit. */
+/*
+ * Read a key or value at @i: an integer, stored in @room, or @size bytes.
+ * Raises an error if it does not fit.
+ */
 static const void *element(lua_State *L, int i, uint32_t size, const char *map,
 			   lua_Integer *room)
 {
@@ -321,7 +323,10 @@ static const void *element(lua_State *L, int i, uint32_t size, const char *map,
 	return bytes;
 }
 
-/* Elements: {map = {[key] = value}}. Raises where they do not fit. */
+/*
+ * Store the elements {map = {[key] = value}}. Raises an error if they do not
+ * fit.
+ */
 static void fill_map(lua_State *L, struct nb_map *m)
 {
 	const struct nb_map_def *s = nb_map_definition(m);

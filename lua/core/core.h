@@ -13,18 +13,18 @@
 #include "core/base/err.h"
 
 /*
- * Functions that the files of the Lua module `ncclbpf.core` share. Functions
- * raise on
- * misuse (a wrong type) and return nil and an error table on failure.
+ * Functions that the files of the Lua module `ncclbpf.core` share. They raise
+ * an error on misuse (a wrong type), and return nil and an error table on
+ * failure.
  */
 
 /* Push nil and an error table {code, message, hint, at}; returns 2. */
 int nb_lua_fail(lua_State *L, const struct nb_err *err);
-/* The same from a code and a formatted text. */
+/* Like the function above, from a code and a formatted text. */
 int nb_lua_failf(lua_State *L, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Set the limits of a policy from the environment, else to the defaults. */
+/* Set the limits of a policy from the environment, or else to the defaults. */
 struct nb_policy_opts;
 void nb_lua_policy_limits(struct nb_policy_opts *opts);
 
@@ -56,9 +56,9 @@ void nb_lua_collected(lua_State *L, const char *name, lua_CFunction gc);
  * (and not held) every wait of this module raises "interrupted".
  */
 extern volatile sig_atomic_t nb_lua_stop;
-/* Above 0 while Ctrl-C must wait (core.hold). */
+/* Greater than 0 while Ctrl-C must wait (core.hold). */
 extern volatile sig_atomic_t nb_lua_held;
-/* Above 0 while Ctrl-C may stop the running code (core.guard). */
+/* Greater than 0 while Ctrl-C may stop the running code (core.guard). */
 extern volatile sig_atomic_t nb_lua_guarded;
 bool nb_lua_stopped(void);
 
@@ -74,7 +74,10 @@ double nb_lua_mono(void);
 void nb_lua_push_interrupted(lua_State *L);
 int nb_lua_interrupted(lua_State *L);
 
-/* Each file's part of the module; the table is at the top of the stack. */
+/*
+ * Functions that add one file's part to the module table, which is at the top
+ * of the stack.
+ */
 void nb_lua_open_json(lua_State *L);
 void nb_lua_open_socket(lua_State *L);
 void nb_lua_open_descriptor(lua_State *L);

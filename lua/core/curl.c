@@ -72,7 +72,10 @@ static void load(void)
 	FUNCTIONS(LOOK_UP)
 }
 
-/* Callers use the other functions after this one has succeeded. */
+/*
+ * Load libcurl. Callers may use the other functions only after this one has
+ * succeeded.
+ */
 CURLcode curl_global_init(long flags)
 {
 	pthread_once(&once, load);

@@ -54,7 +54,7 @@ static void push_number(struct nb_walk *w, uint64_t x, uint32_t bits,
 		lua_pushinteger(w->L, (lua_Integer)x);
 }
 
-/* Push NCCL's word for @n; false: it has none. */
+/* Push NCCL's word for @n. False: there is no such word. */
 static bool push_word(struct nb_walk *w, const struct nb_words *words,
 		      int64_t n)
 {
@@ -71,7 +71,7 @@ static void push_enum(struct nb_walk *w, const struct btf_type *t, uint64_t x,
 {
 	const struct nb_words *words =
 		nb_words_of_enum(nb_btf_str(w->btf, t->name_off));
-	/* clang before 15 does not mark our signed enums as signed */
+	/* clang before version 15 does not mark our signed enums as signed */
 	bool is_signed =
 		btf_kflag(t) ||
 		(btf_is_enum(t) &&
@@ -194,7 +194,7 @@ static bool push_fields(struct nb_walk *w, const struct btf_type *t,
 					    m.name);
 		if (!nb_walk_count(w))
 			return false;
-		if (!*m.name) { /* padding, or members that count as ours */
+		if (!*m.name) { /* padding or an unnamed struct */
 			if (!m.bits && btf_is_composite(in) &&
 			    !push_fields(w, in, part))
 				return false;
@@ -210,8 +210,10 @@ static bool push_fields(struct nb_walk *w, const struct btf_type *t,
 	return true;
 }
 
-/* Set the metatable that has the order of the type's fields; one for each
- * type. */
+/*
+ * Set the metatable that has the order of the type's fields. Each type has
+ * one.
+ */
 static void set_order(struct nb_walk *w, uint32_t id, const struct btf_type *t)
 {
 	lua_getiuservalue(w->L, 1, 1);

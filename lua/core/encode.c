@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Lua values to bytes of map keys and values, by their type: the reverse of
-// decode.c. A value that its type cannot hold is refused with the path to the
-// part at fault.
+/*
+ * Lua values to bytes of map keys and values, by their type: the reverse of
+ * decode.c. A value that its type cannot hold is refused with the path to the
+ * part at fault.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -17,8 +19,8 @@
 struct place {
 	unsigned char *p;
 	size_t size;
-	uint32_t bit, bits; /* of a number */
-	const char *field;  /* its name, "" if none */
+	uint32_t bit, bits; /* position of a bit field */
+	const char *field;  /* name of the field, "" if it has none */
 };
 
 /* A number: sign and magnitude. */
@@ -39,7 +41,7 @@ static void put_bits(struct place to, uint64_t x)
 	}
 }
 
-/* Text of a whole number, in base 10 or with 0x; also above 2^63-1. */
+/* Parse a whole number in base 10 or with 0x, also above 2^63-1. */
 static bool parse_number(const char *s, struct number *n)
 {
 	char *end;
@@ -75,7 +77,7 @@ static bool no_number(struct nb_walk *w, const struct nb_words *words,
 			    all, word);
 }
 
-/* A word of NCCL's, or a number as text. */
+/* Parse a word of NCCL or a number. */
 static bool number_of_text(struct nb_walk *w, const char *field,
 			   struct number *n)
 {
@@ -88,7 +90,7 @@ static bool number_of_text(struct nb_walk *w, const char *field,
 	return word >= 0 || parse_number(s, n) || no_number(w, words, s);
 }
 
-/* The Lua value at the top as a number. */
+/* Read the Lua value at the top as a number. */
 static bool get_number(struct nb_walk *w, const char *field, struct number *n)
 {
 	unsigned long long *box = luaL_testudata(w->L, -1, NB_LUA_U64);
@@ -117,7 +119,7 @@ static bool get_number(struct nb_walk *w, const char *field, struct number *n)
 static bool store_number(struct nb_walk *w, struct place to, bool is_signed,
 			 struct number n)
 {
-	/* the largest value: all bits, or all but the sign */
+	/* the largest value has all bits, or all but the sign */
 	uint32_t bits = to.bits - is_signed;
 	uint64_t max = bits == 0    ? 0
 		       : bits >= 64 ? UINT64_MAX
@@ -135,7 +137,7 @@ static bool store_number(struct nb_walk *w, struct place to, bool is_signed,
 	return true;
 }
 
-/* An integer or a pointer. */
+/* Store an integer or a pointer. */
 static bool put_int(struct nb_walk *w, const struct btf_type *t,
 		    struct place to)
 {
@@ -152,7 +154,9 @@ static bool put_int(struct nb_walk *w, const struct btf_type *t,
 static bool unknown_enumerator(struct nb_walk *w, const struct btf_type *t,
 			       const char *word)
 {
-	/* the collector frees it, since the walk ends with this error */
+	/*
+	 * the collector frees this memory, because the walk ends with an error
+	 */
 	const char **names =
 		lua_newuserdatauv(w->L, (btf_vlen(t) + 1u) * sizeof(*names), 0);
 	const char *near[2];
@@ -350,7 +354,10 @@ static bool put_union(struct nb_walk *w, const struct btf_type *t,
 		memset(tmp, 0, to.size);
 		if (!nb_walk_count(w) || !put_field(w, t, alone, &m))
 			return false;
-		/* A field of an unnamed struct may begin after bit 0. */
+		/*
+		 * Store an unnamed struct's field, which may begin after bit
+		 * 0.
+		 */
 		own = m.bits ? m.bits : 8 * btf__resolve_size(w->btf, m.type);
 		if (own >= 0 && m.bit + (uint64_t)own < end)
 			end = m.bit + (uint64_t)own;

@@ -22,7 +22,7 @@ enum { POSTS = 256, REPLY_LIMIT = 64 << 20, OPS = NB_STORE_OPS };
 
 struct fleet {
 	struct nb_http *http;
-	struct nb_store *store; /* NULL: closed */
+	struct nb_store *store; /* NULL if it is closed */
 	char *cacert, *cert, *key;
 	struct nb_http_tls tls;
 };
@@ -48,18 +48,18 @@ static void fleet_wait(lua_State *L, const struct fleet *f, double end)
 	nb_http_turn(f->http);
 }
 
-/* ---- a request that waits ---- */
+/* a request that waits for its reply */
 
 /*
  * A reply, kept until Lua has it. Ctrl-C may raise before the reply comes; so
  * it is on the heap, and whoever comes last frees it.
  */
 struct waiting {
-	bool done, left; /* left: nobody waits any more */
+	bool done, left; /* set if nobody waits for the reply any more */
 	struct nb_err err;
 	bool failed, unknown, succeeded;
 	int64_t revision, lease, ttl_s;
-	struct nb_buf bytes; /* of keys and values */
+	struct nb_buf bytes; /* list of keys and values */
 	struct nb_store_kv *kv;
 	size_t nkv;
 };
@@ -210,7 +210,7 @@ static int fleet_range(lua_State *L)
 		      &err);
 }
 
-/* fleet:get(key) */
+/* fleet:get(key) -> {kvs, revision=} | nil, err */
 static int fleet_get(lua_State *L)
 {
 	struct fleet *f = to_fleet(L, 1);
@@ -242,7 +242,7 @@ static void read_op(lua_State *L, int at, struct nb_store_op *op)
 			op->kind = kinds[i].kind;
 			op->key = luaL_checkstring(L, -1);
 		}
-		lua_pop(L, 1); /* the table holds the string */
+		lua_pop(L, 1); /* the table keeps the string alive */
 	}
 	if (!op->key)
 		luaL_error(L, "an operation needs put, delete, get or range");
@@ -349,7 +349,7 @@ static int fleet_revoke(lua_State *L)
 		      w, &err);
 }
 
-/* ---- watches ---- */
+/* Watches of the store. */
 
 struct watch {
 	struct fleet *fleet; /* its uservalue 1 */
@@ -537,9 +537,9 @@ static void push_post(lua_State *L, struct post *p)
 
 /*
  * fleet:post({{url=, body=, header=}…}, timeout[, progress]) -> {{status=,
- * body=} or {err=}…}
- * No body: GET. At most POSTS at once. progress(done, all) is called now and
- * then.
+ * body=} or {err=}…} Without a body the request is a GET. At most POSTS
+ * requests run at once. The function calls progress(done, all) from time to
+ * time.
  */
 static int fleet_post(lua_State *L)
 {
@@ -660,7 +660,7 @@ static int stream_line(lua_State *L)
 			lua_pushlstring(L, s->in.data, n);
 		memmove(s->in.data, lf + 1, s->in.size - n - 1);
 		s->in.size -= n + 1;
-		if (n) /* empty lines only say that it lives */
+		if (n) /* an empty line only shows that the stream lives */
 			return 1;
 	}
 	if (!s->ended)
@@ -682,7 +682,7 @@ static int stream_close(lua_State *L)
 	return 0;
 }
 
-/* fleet:wait(timeout): let requests, watches and streams go on */
+/* fleet:wait(timeout): process requests, watches and streams until then */
 static int fleet_wait_for(lua_State *L)
 {
 	struct fleet *f = to_fleet(L, 1);
@@ -711,7 +711,7 @@ static int fleet_close(lua_State *L)
 static const char *field(lua_State *L, const char *name)
 {
 	lua_getfield(L, 1, name);
-	return luaL_optstring(L, -1, ""); /* stays on the stack */
+	return luaL_optstring(L, -1, ""); /* the value stays on the stack */
 }
 
 /* fleet{endpoints=, cacert=, cert=, key=, user=, password_file=, timeout=} ->

@@ -24,9 +24,9 @@
 #define GUARDIAN "ncclbpf.guardian"
 
 struct guardian {
-	int fd; /* -1: closed */
+	int fd; /* -1 if it is closed */
 	pid_t pid;
-	struct guardian *next; /* in open_guardians */
+	struct guardian *next; /* next in open_guardians */
 };
 
 /* The guardians with an open descriptor. A forked process closes its copies of
@@ -131,7 +131,8 @@ static int guardian(lua_State *L)
 	luaL_setmetatable(L, GUARDIAN);
 	if (connected(fds))
 		return nb_lua_failf(L, NB_E_IO, "no socket for the guardian");
-	fflush(NULL); /* or both processes would write the buffered output */
+	fflush(NULL); /* otherwise both processes would write the buffered
+			 output */
 	g->pid = fork();
 	if (g->pid < 0) {
 		close_both(fds);
@@ -149,7 +150,7 @@ static int guardian(lua_State *L)
 	return 1;
 }
 
-/* With @well end the guardian; else let it act as if this process had ended. */
+/* End the guardian. If @well is false, it acts as if this process had ended. */
 static void guardian_leave(struct guardian *g, bool well)
 {
 	struct guardian **at = &open_guardians;
@@ -159,7 +160,8 @@ static void guardian_leave(struct guardian *g, bool well)
 	while (*at != g)
 		at = &(*at)->next;
 	*at = g->next;
-	if (well) { /* fails if the guardian was killed, which does no harm */
+	if (well) { /* the write fails if the guardian was killed, which does no
+		       harm */
 		while (send(g->fd, "", 1, MSG_NOSIGNAL) < 0 && errno == EINTR)
 			;
 	}
@@ -183,7 +185,7 @@ static int guardian_close(lua_State *L)
 	return 0;
 }
 
-/* g:pid() */
+/* g:pid() -> PID of the guardian */
 static int guardian_pid(lua_State *L)
 {
 	struct guardian *g = luaL_checkudata(L, 1, GUARDIAN);

@@ -98,7 +98,7 @@ static int image_new(lua_State *L)
 	return 1;
 }
 
-/* is_image(bytes) -> do the bytes begin with the magic number of an image */
+/* is_image(bytes) -> do the bytes begin like an image */
 static int is_image(lua_State *L)
 {
 	size_t size;
@@ -245,7 +245,7 @@ static int image_disasm(lua_State *L)
 	return 1;
 }
 
-/* The bound of a run, and its costliest loop. */
+/* Push the bound of a run and its costliest loop. */
 static void push_run(lua_State *L, const struct nb_verdict *v,
 		     const struct nb_prog *p)
 {

@@ -50,8 +50,8 @@ static void shape_meta(lua_State *L, json_t *obj)
 	}
 	lua_pop(L, 1);
 	lua_createtable(L, 0, 3);
-	lua_newtable(L); /* order */
-	lua_newtable(L); /* nulls */
+	lua_newtable(L); /* list of the keys in order */
+	lua_newtable(L); /* set of the keys with null */
 	json_object_foreach(obj, key, value)
 	{
 		lua_pushstring(L, key);
@@ -140,7 +140,7 @@ static int push_call(lua_State *L)
 	return 1;
 }
 
-/* The index of the end of the string that begins at @i. */
+/* Returns the index of the end of the string that begins at @i. */
 static size_t skip_string(const char *text, size_t size, size_t i)
 {
 	for (i++; i < size && text[i] != '"'; i++)
@@ -272,7 +272,7 @@ static void put_ordered(lua_State *L, struct nb_json *j, int t, int seen,
 	if (!nulls)
 		lua_pushnil(L);
 	for (lua_Integer i = 1; i <= n; i++) {
-		lua_rawgeti(L, -2, i); /* key */
+		lua_rawgeti(L, -2, i); /* push the key of this member */
 		lua_pushvalue(L, -1);
 		if (lua_rawget(L, t) == LUA_TNIL && nulls) {
 			lua_pushvalue(L, -2);

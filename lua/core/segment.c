@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A job's segment read from its file: what its ranks decided is there also
-// when none of its processes lives.
+/*
+ * A job's segment read from its file: what its ranks decided is there also
+ * when none of its processes lives.
+ */
 #include "lua/core/core.h"
 
 #include <errno.h>

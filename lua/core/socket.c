@@ -24,15 +24,15 @@
 #include "core/wire/object.h"
 
 enum {
-	MAX_LINE = (1 << 20) + 1, /* of a reply, with its newline */
-	MAX_OBJECT = 8 << 20,	  /* bytes of a memory file */
+	MAX_LINE = (1 << 20) + 1, /* bytes of a reply with its newline */
+	MAX_OBJECT = 8 << 20,	  /* largest memory file in bytes */
 	MAX_FDS = 8 /* received descriptors that nobody has fetched yet */
 };
 
 #define CONN "ncclbpf.conn"
 
 struct conn {
-	int fd; /* -1: closed */
+	int fd; /* -1 if it is closed */
 	bool eof;
 	struct ucred peer;
 	char *in; /* bytes received but not yet handed out */
@@ -73,8 +73,8 @@ double nb_lua_mono(void)
 }
 
 /*
- * SIGINT stays blocked between the check of the flag and the wait, so that a
- * Ctrl-C in between ends the wait.
+ * SIGINT stays blocked between the check of the flag and the wait. So a Ctrl-C
+ * in between still ends the wait.
  */
 int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout)
 {
@@ -133,7 +133,9 @@ static int conn_close(lua_State *L)
 	return 0;
 }
 
-/* A path of more than 107 bytes goes through a descriptor of its folder. */
+/*
+ * Connect to a path of more than 107 bytes through a descriptor of its folder.
+ */
 static int address(struct sockaddr_un *to, const char *path, int *dir)
 {
 	const char *slash = strrchr(path, '/');
@@ -159,7 +161,10 @@ static int address(struct sockaddr_un *to, const char *path, int *dir)
 	return (size_t)n < sizeof(to->sun_path) ? 0 : -ENAMETOOLONG;
 }
 
-/* 0 or -errno. A full backlog (EAGAIN) is waited for. */
+/*
+ * Connect. Returns 0 or -errno. If the backlog is full (EAGAIN), the function
+ * waits.
+ */
 static int do_connect(int fd, const char *path, double timeout)
 {
 	double end = nb_lua_mono() + timeout;
@@ -228,9 +233,9 @@ static int do_open(lua_State *L)
 	return 1;
 }
 
-/* ---- sending ---- */
+/* Sending a request line and its object. */
 
-/* 0, NB_E_TIMEOUT, NB_E_NOTARGET, or 1 after an interruption */
+/* Returns 0, NB_E_TIMEOUT, NB_E_NOTARGET, or 1 after an interruption. */
 static int send_all(struct conn *c, const char *p, size_t size, int fd,
 		    double timeout)
 {
@@ -242,7 +247,8 @@ static int send_all(struct conn *c, const char *p, size_t size, int fd,
 		if (n > 0) {
 			p += n;
 			size -= (size_t)n;
-			fd = -1; /* the kernel sent it with the first byte */
+			fd = -1; /* the kernel has sent the descriptor with the
+				    first byte */
 			continue;
 		}
 		if (n < 0 && errno == EINTR)

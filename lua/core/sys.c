@@ -130,8 +130,10 @@ static int create_beside(const char *tmp, const struct stat *old)
 	if (fd < 0 || !old)
 		return fd;
 	mode = old->st_mode & 0777;
-	/* if owner or group cannot be kept, drop their rights: others would
-	 * get them */
+	/*
+	 * if the owner or group cannot be kept, remove their rights, because
+	 * other users would get them
+	 */
 	if ((old->st_uid != geteuid() || old->st_gid != getegid()) &&
 	    fchown(fd, old->st_uid, old->st_gid))
 		mode &= 0700;
@@ -196,8 +198,8 @@ static int do_append(lua_State *L)
 
 	if (fd < 0)
 		return write_error(L, path, true);
-	ssize_t n = write(fd, text, size); /* one write, so that lines of
-					      several shells do not mix */
+	ssize_t n = write(fd, text, size); /* a single write keeps the lines of
+					      several shells apart */
 	int rc = n == (ssize_t)size ? 0 : write_error(L, path, false);
 
 	close(fd);
@@ -329,7 +331,7 @@ static int do_unlink(lua_State *L)
 	return 1;
 }
 
-/* mkdirs(path): each missing folder, mode 0700 -> did it work */
+/* mkdirs(path) -> did it work. Makes each missing folder with mode 0700. */
 static int do_mkdirs(lua_State *L)
 {
 	char path[4096];
@@ -441,7 +443,9 @@ static int do_winsize(lua_State *L)
 	return 2;
 }
 
-/* width(text): columns it takes; a byte that is no character takes one */
+/*
+ * width(text) -> columns of the text on a terminal; an invalid byte counts one
+ */
 static int do_width(lua_State *L)
 {
 	size_t size;
@@ -455,7 +459,10 @@ static int do_width(lua_State *L)
 
 		if (n == (size_t)-1 || n == (size_t)-2 || n == 0) {
 			memset(&st, 0, sizeof(st));
-			/* without a locale: count the starts of characters */
+			/*
+			 * without a locale, count the first bytes of
+			 * characters
+			 */
 			columns += ((unsigned char)*s & 0xc0) != 0x80;
 			n = 1;
 		} else {
@@ -470,7 +477,7 @@ static int do_width(lua_State *L)
 	return 1;
 }
 
-/* utf8(): does the locale say that the terminal takes UTF-8? */
+/* utf8() -> does the locale say that the terminal uses UTF-8 */
 static int do_utf8(lua_State *L)
 {
 	lua_pushboolean(L, !strcmp(nl_langinfo(CODESET), "UTF-8"));
@@ -490,7 +497,7 @@ static int do_sha256(lua_State *L)
 	return 1;
 }
 
-/* hold(true): Ctrl-C waits until hold(false) */
+/* hold(true): let Ctrl-C wait until hold(false). */
 static int do_hold(lua_State *L)
 {
 	nb_lua_held = nb_lua_held + (lua_toboolean(L, 1) ? 1 : -1);
@@ -513,8 +520,10 @@ static int do_held(lua_State *L)
 	return lua_gettop(L);
 }
 
-/* settled(f, ...) -> was there a Ctrl-C, then as pcall. The Ctrl-C ended f and
- * is cleared. */
+/*
+ * settled(f, ...) -> did Ctrl-C end f, then the results of pcall(f, ...).
+ * Clears the Ctrl-C.
+ */
 static int do_settled(lua_State *L)
 {
 	int rc = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
@@ -561,7 +570,7 @@ static int do_guard(lua_State *L)
 	nb_lua_guarded = nb_lua_guarded + 1;
 	rc = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, trace ? 1 : 0);
 	nb_lua_guarded = nb_lua_guarded - 1;
-	nb_lua_held = held; /* an error may have skipped the release */
+	nb_lua_held = held; /* an error in f may have skipped its release */
 	if (nb_lua_stop && !nb_lua_held) {
 		if (!nb_lua_guarded) {
 			lua_sethook(L, NULL, 0, 0);

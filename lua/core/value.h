@@ -20,9 +20,10 @@ struct nb_walk {
 	lua_State *L;
 	const struct btf *btf;
 	bool exact;	 /* unsigned 64-bit numbers stay exact (boxed) */
-	uint32_t budget; /* elements that the value may still have */
+	uint32_t budget; /* number of elements that the value may still have */
 	struct nb_err err;
-	char path[160]; /* the current part, for messages: "limits[3].max" */
+	char path[160]; /* path of the current part for messages, such as
+			   "limits[3].max" */
 	size_t path_size;
 };
 
@@ -49,12 +50,13 @@ bool nb_btf_is_char(const struct btf *btf, uint32_t id);
 struct nb_member {
 	const char *name;
 	uint32_t type;
-	uint32_t bit, bits; /* offset and width in bits; width 0: the type's */
+	uint32_t bit, bits; /* offset and width in bits; width 0: the width of
+			       the type */
 };
 
 struct nb_member nb_btf_member(const struct btf *btf, const struct btf_type *t,
 			       uint32_t i);
-/* Enumerator @i; *@value is signed where the enum is. */
+/* Get enumerator @i. *@value is signed if the enum is signed. */
 const char *nb_btf_enumerator(const struct btf *btf, const struct btf_type *t,
 			      uint32_t i, int64_t *value);
 /*
@@ -63,19 +65,23 @@ const char *nb_btf_enumerator(const struct btf *btf, const struct btf_type *t,
  */
 bool nb_btf_find(const struct btf *btf, const struct btf_type *t,
 		 const char *name, struct nb_member *m);
-/* Fail: @t has no member @name. Names the nearest one, or all. */
+/*
+ * Fail because @t has no member @name. The message names the nearest member,
+ * or all members.
+ */
 bool nb_walk_no_field(struct nb_walk *w, const struct btf_type *t,
 		      const char *name);
 
 /* NCCL's words for the numbers of an enum or a field. */
 struct nb_words {
 	const char *enum_name; /* of ncclbpf_policy.h */
-	const char *field;     /* plain integers of this name hold them too */
+	const char *field;     /* name of plain integer fields that hold these
+				  numbers too */
 	const char *(*word)(int number);
-	int (*number)(const char *word); /* -1: no such word */
+	int (*number)(const char *word); /* returns -1 for an unknown word */
 };
 
-/* NCCL's words for an enum or a field; NULL: NCCL has none. */
+/* NCCL's words for an enum or a field; NULL: there are none. */
 const struct nb_words *nb_words_of_enum(const char *enum_name);
 const struct nb_words *nb_words_of_field(const char *field);
 
@@ -93,9 +99,8 @@ void nb_btf_push_order(lua_State *L, const struct btf *btf,
 bool nb_value_push(struct nb_walk *w, uint32_t id, const void *bytes,
 		   size_t size, const char *name);
 /*
- * encode.c - store the Lua value at the top of the stack
- * @to:   @size zeroed bytes
- * @name: as above
+ * encode.c - store the Lua value at the top of the stack as type @id in @to,
+ * which has @size zeroed bytes. @name: as for decode.c.
  */
 bool nb_value_put(struct nb_walk *w, uint32_t id, unsigned char *to,
 		  size_t size, const char *name);

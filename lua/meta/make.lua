@@ -28,7 +28,7 @@ local function generated(text)
 	for _, f in ipairs(core.fields "tuner") do
 		t[#t + 1] = ("---@field %s integer|string"):format(f.name)
 	end
-	-- names that are written out above are theirs
+	-- names that the types above describe already
 	local seen = {}
 	for name in text:gmatch "\nnb%.([%a_]+) = {}" do seen[name] = true end
 	for name in text:gmatch "\nfunction nb%.([%w_.]+)%(" do seen[name] = true end
@@ -58,7 +58,7 @@ assert(head, META .. ": no marks")
 meta = head .. generated(head) .. "\n" .. tail
 write(OUT, meta)
 
--- ---- what the types say ----------------------------------------------------------
+-- Reading the types.
 
 local TITLES = { nb = "nb", made = "A policy made here", target = "A target", map = "A map",
 	policy = "A policy of a job",
@@ -114,7 +114,7 @@ for line in meta:gmatch "([^\n]*)\n" do
 		flush()
 		class_of = rest
 	elseif tag == "overload" then
-		-- a class that can be called
+		-- the class has a call operator
 		local want, gives = rest:match "^fun(%b()): ?(.*)$"
 		doc, returns = { fields.doc }, { gives }
 		for name, kind in want:sub(2, -2):gmatch "([%w_?]+): ([^,]+)" do

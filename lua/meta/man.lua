@@ -7,11 +7,11 @@ local commands = require "ncclbpf.commands.rows"
 
 local M = {}
 
-local DATE = "November 22, 2026" -- of the last change to the words below
+local DATE = "November 22, 2026" -- date of the last change of the text below
 local LIST = ".Bl -tag -width Ds"
 
--- Text as lines that roff takes as they stand: sentences begin one, none is
--- long, nothing at its begin is a request.
+-- Text as lines for roff. Each sentence begins a line, no line is long, and no line begins with
+-- a request.
 local function lines(s)
 	local t, line = {}, ""
 	local function put()
@@ -91,7 +91,7 @@ local function all_commands(t)
 	t[#t + 1] = ".El"
 end
 
--- The variables whose name @wanted takes.
+-- The variables whose names @wanted accepts.
 local function variables(t, wanted)
 	for _, p in ipairs(core.params()) do
 		if wanted(p.name) then
@@ -105,23 +105,26 @@ end
 
 local function environment(t)
 	add(t, { ".Sh ENVIRONMENT",
-		"Of the job, read once by the plugin when it is loaded, and of the shell:", LIST })
+		"The plugin reads the job's variables once, when it is loaded.",
+		"The shell reads its own variables:", LIST })
 	variables(t, function() return true end)
 	for _, p in ipairs { { "PAGER", "for output that is longer than the terminal" },
-		{ "NO_COLOR", "no colours" }, { "TMPDIR", "where sockets are looked for" },
+		{ "NO_COLOR", "no colours" }, { "TMPDIR", "directory in which the shell looks "
+			.. "for sockets" },
 		{ "XDG_STATE_HOME", "history and rollouts" },
-			{ "XDG_CONFIG_HOME", "ncclbpf/init.lua, run at the prompt" } } do
+			{ "XDG_CONFIG_HOME", "folder of ncclbpf/init.lua, which the prompt "
+				.. "runs" } } do
 		add(t, { ".It Ev " .. p[1], p[2] })
 	end
 	t[#t + 1] = ".El"
 end
 
 local STATUS = {
-	{ "0", "done; the verdict is good" },
-	{ "1", "a script raised, or a command failed in a way not listed" },
-	{ "2", "the verdict is bad: policy refused, change refused or aborted, ranks "
+	{ "0", "the command succeeded and its result is good" },
+	{ "1", "a script raised an error, or a command failed in another way" },
+	{ "2", "the result is bad: policy refused, change refused or aborted, ranks "
 		.. "disagree, doctor found something bad, rollout rolled back" },
-	{ "3", "no verdict: a rollout paused, or is inconclusive" }, { "64", "usage" },
+	{ "3", "no result: a rollout is paused or inconclusive" }, { "64", "usage" },
 	{ "65", "input malformed" }, { "66", "input not readable" },
 	{ "69", "no process, or it has exited" }, { "70", "a bug of ncclbpf" },
 	{ "73", "output cannot be created" }, { "74", "reading or writing failed" },
@@ -132,13 +135,14 @@ local STATUS = {
 
 function M.shell()
 	local t = head("NCCLBPF-SHELL", "1", "ncclbpf-shell",
-		"look into running NCCL jobs and change what they decide")
+		"inspect running NCCL jobs and change their policies")
 	add(t, { ".Sh SYNOPSIS", ".Nm", ".Op Ar options", ".Op Ar command ...", ".Nm",
 		".Fl f Ar FILE", ".Op Ar words ...", ".Sh DESCRIPTION", ".Nm",
-		"attaches to running NCCL jobs that have loaded ncclbpf, shows what is",
-		"decided and why, and changes it while the job runs.",
-		"The job goes on when the shell ends.", ".Pp",
-		"Without a command: a prompt on a terminal, else commands from standard input.",
+		"attaches to running NCCL jobs that have loaded ncclbpf, shows their",
+		"decisions with the reasons, and changes policies while the job runs.",
+		"The job continues when the shell ends.", ".Pp",
+		"Without a command, the shell shows a prompt on a terminal.",
+		"Otherwise it reads commands from standard input.",
 		"At the prompt a line that is no command is Lua;", ".Xr ncclbpf 3lua",
 		"has its functions.",
 			"Without an option that names a job, the only one on this host is "
@@ -147,10 +151,12 @@ function M.shell()
 	all_commands(t)
 	environment(t)
 	add(t, { ".Sh FILES", LIST, ".It Pa $XDG_CONFIG_HOME/ncclbpf/init.lua",
-		"Lua, run when the prompt begins", ".It Pa $XDG_STATE_HOME/ncclbpf/history",
-		"lines of the prompt, unless", ".Ev NCCLBPF_HISTORY", "names another file",
+		"Lua file that the shell runs when the prompt "
+			.. "begins", ".It Pa $XDG_STATE_HOME/ncclbpf/history",
+		"history of the prompt's lines, "
+			.. "unless", ".Ev NCCLBPF_HISTORY", "names another file",
 		".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB@HOST.json",
-		"a rollout; its times are beside it", ".El",
+		"file of a rollout; its times are beside it", ".El",
 		".Sh EXIT STATUS", LIST })
 	for _, s in ipairs(STATUS) do
 		t[#t + 1] = ".It " .. s[1]
@@ -185,11 +191,11 @@ function M.agent()
 		"process of the job.", "A service runs it without", ".Fl Fl started ;",
 		"it then waits for the job, and after its end for the next one of this name.",
 		"SIGTERM and SIGINT end it: it takes its keys out of etcd first.",
-		"What it has to say goes to standard error.", LIST,
+		"It writes its messages to standard error.", LIST,
 		".It Fl Fl job Ar NAME", "the job; else", ".Ev NCCLBPF_JOB",
-		".It Fl Fl dir Ar DIRECTORY", "where the job's sockets are; else",
+		".It Fl Fl dir Ar DIRECTORY", "directory of the job's sockets; default",
 		".Ev NCCLBPF_SOCKET_DIR",
-		".It Fl Fl started", "leave the process that began it, and end with the job",
+		".It Fl Fl started", "run in the background, and end with the job",
 		".It Fl Fl help", "how it is called", ".El" })
 	add(t, { ".Sh ENVIRONMENT", LIST })
 	variables(t, function(name)
@@ -198,7 +204,7 @@ function M.agent()
 	end)
 	t[#t + 1] = ".El"
 	add(t, { ".Sh EXIT STATUS", LIST, ".It 0", "the job has ended, or a signal came",
-		".It 1", "it could not go on; standard error says why",
+		".It 1", "it could not continue; standard error has the reason",
 		".It 64", "usage", ".It 78", ".Ev NCCLBPF_FLEET",
 		"is not set, or a variable has a wrong value", ".El", ".Sh EXAMPLES" })
 	literal(t, "NCCLBPF_FLEET=https://etcd-1:2379,https://etcd-2:2379 "
@@ -211,7 +217,7 @@ end
 
 function M.lua(order, sections)
 	local t = head("NCCLBPF", "3", "ncclbpf",
-		"look into NCCL jobs and change what they decide, from Lua")
+		"inspect NCCL jobs and change their policies, from Lua")
 	t[#t + 1] = ".Sh SYNOPSIS"
 	literal(t,
 		'local nb = require "ncclbpf"\nlocal job = assert(nb.attach { job = "train" '
@@ -246,14 +252,14 @@ function M.lua(order, sections)
 	add(t, { ".Sh ERRORS", "An expected failure is", ".Dv nil", "and an error with",
 		".Va code ,", ".Va message", "and perhaps", ".Va hint ,",
 		"whose text is the shell's.",
-		"Misuse raises at the caller.", ".Sh SEE ALSO", ".Xr lua5.4 1 ,",
+		"A wrong call raises an error at the caller.", ".Sh SEE ALSO", ".Xr lua5.4 1 ,",
 			".Xr ncclbpf-shell 1" })
 	return finish(t)
 end
 
 -- ---- ncclbpf-rollout(5) ------------------------------------------------------------
 
--- Fields and example are those of docs/rollouts.md.
+-- The fields and the example come from docs/rollouts.md.
 function M.plan(doc)
 	local t = head("NCCLBPF-ROLLOUT", "5", "ncclbpf-rollout", "plan of a rollout")
 	add(t, { ".Sh DESCRIPTION", "What", ".Xr ncclbpf-shell 1", "takes as",
@@ -276,18 +282,18 @@ function M.plan(doc)
 	end
 	t[#t + 1] = ".El"
 	add(t, { ".Sh FILES", LIST, ".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB@HOST.json",
-		"the job's rollout: plan, blocks, verdict, events",
+		"file of the job's rollout: plan, blocks, verdict, events",
 		".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB@HOST.ID.times.csv",
 		"every time that counted", ".El", ".Sh EXIT STATUS", ".Ic rollout start", "and",
 		".Ic rollout resume",
-		"give 0 where the candidate was promoted, 2 where it was rolled back,",
-		"3 where the rollout paused and 130 after Ctrl-C.", ".Sh EXAMPLES" })
+		"exit with 0 if the candidate was promoted, 2 if it was rolled back,",
+		"3 if the rollout is paused and 130 after Ctrl-C.", ".Sh EXAMPLES" })
 	literal(t, (doc:match "## The plan\n\n(    .-)\n\n%u":gsub("%f[^\n%z]    ", "")))
 	add(t, { ".Sh SEE ALSO", ".Xr ncclbpf-shell 1" })
 	return finish(t)
 end
 
--- @doc: docs/shell.md. Its table of commands is made of theirs.
+-- Replace the table of commands in @doc (docs/shell.md) by the table of the commands' rows.
 function M.shell_page(doc)
 	local t = { "| command | what it does |", "|---|---|" }
 	local function cell(text) return (text:gsub("|", "\\|")) end

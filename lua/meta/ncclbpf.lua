@@ -156,7 +156,8 @@ function nb.series(options) end
 ---@class nb.policy
 nb.policy = {}
 
----One row of a decision table. An omitted condition matches any value; an omitted answer keeps NCCL's.
+---One row of a decision table. An omitted condition matches any value.
+---An omitted answer keeps NCCL's choice.
 ---@class ncclbpf.row
 ---@field coll? string
 ---@field bytes? string|integer|{[1]: integer|string, [2]: integer|string} "4M..32M", "4M..", {4096, 8191}

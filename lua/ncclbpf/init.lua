@@ -30,7 +30,7 @@ local state, self_of, check = class.state, class.self, class.check
 local Map = {}
 local new_map
 
--- One element as bytes; value nil removes it.
+-- One element as bytes. The value nil removes the element.
 local function element(c, key, value)
 	local e, err = { text = format.value(key) }, nil
 	e.key, err = maps.encode(c, c.key, key, "key")
@@ -42,7 +42,7 @@ local function element(c, key, value)
 	return e
 end
 
--- Store them in all processes. -> the change, or what the first answered
+-- Store the elements in all processes. -> the change, or the first process's answer
 local function store(s, c, list, opts)
 	local got, err = mapset.apply(s.group, c, s.name, list, opts)
 	if not got or c.map.coherent then return got, err end
@@ -101,7 +101,7 @@ function Map:remove(key)
 	return map_set(self_of(self, "map"), key, nil)
 end
 
--- m:get_all{key, ...} -> list of {key, value}, without those that are not there
+-- m:get_all{key, ...} -> list of {key, value}, without absent keys
 function Map:get_all(keys)
 	local s = self_of(self, "map")
 	check(keys, "table", "map:get_all")
@@ -143,7 +143,7 @@ function Map:update(values, opts)
 		if err then return nil, err end
 	end
 	if #list == 0 then error("map:update: nothing to store or remove", 2) end
-	-- the same request in the same order, whatever the table's order
+	-- sort the keys, so that equal tables give equal requests
 	table.sort(list, function(a, b)
 		if (a.value == nil) ~= (b.value == nil) then return a.value == nil end
 		return a.key < b.key
@@ -178,7 +178,7 @@ function Map:pop(opts)
 	return t
 end
 
--- for value in m:take() do ... end: what is there now, taken out one by one
+-- for value in m:take() do ... end removes the present values one by one
 function Map:take(opts)
 	local s = self_of(self, "map")
 	opts = errors.check_options("map:take", opts, { as = "string" })
@@ -234,7 +234,7 @@ new_map = class.new("map", Map, {
 		local ok, err = map_set(self_of(o, "map"), k, v)
 		if not ok then error(err, 2) end
 	end,
-	-- page by page, so that a large map need not be held at once
+	-- read page by page, because a large map may not fit into memory
 	__pairs = function(o)
 		local st = self_of(o, "map")
 		local members, err = first(st.group)
@@ -255,8 +255,8 @@ local new_target
 local function group_of(o)
 	local s = self_of(o, "target", 3)
 	if s.app then
-		-- the shell's own target follows attach and detach; as a
-		-- command does, it attaches to the only job there is
+		-- The shell's own target follows attach and detach. Like a command, it attaches
+		-- to the only job.
 		if s.app.group then return s.app.group end
 		local f = s.app.flags
 		return s.app:attach({ pid = f.pid, job = f.job, socket = f.socket,
@@ -325,7 +325,7 @@ function Target:status() return ask_one(self, "status") end
 function Target:doctor() return ask_one(self, "doctor", "checks") end
 function Target:maps() return ask_one(self, "map list", "maps") end
 
--- A list of what the reply has, as objects
+-- Make a list of objects from the reply.
 local function list_of(o, line, field, new)
 	local list, err = ask_one(o, line, field)
 	if not list then return nil, err end
@@ -356,9 +356,9 @@ function Target:map(name)
 	return new_map { kind = "map", group = g, name = name }
 end
 
--- t:policy(name) -> an object {name, digest, ...} and vars: its variables by name or path
--- (p.vars.counter, p.vars["limits[2].bytes"] = 5), of the lowest rank that
--- answers; stored in all processes | nil, err
+-- t:policy(name) -> an object {name, digest, ...} with its variables in vars, by name or path
+-- (p.vars.counter, p.vars["limits[2].bytes"] = 5) | nil, err. Reading asks the lowest rank that
+-- answers. Writing stores in all processes.
 local function section_of(g, name, path)
 	local found
 	for _, sec in ipairs { ".bss", ".data", ".rodata" } do
@@ -515,14 +515,14 @@ function Target:explain(coll, bytes, opts)
 	return ask_one(self, line)
 end
 
--- words: a stream's request; each(item) makes of an item what is given out
+-- words: the request of a stream; each(item) converts an item of the reply
 local function tail(o, words, opts, field, each)
 	local line = ("%s count=%d%s"):format(words, opts.count or 20, opts.comm
 		and " comm=" .. session.quote(opts.comm) or "")
 	if not opts.follow then
 		local list, err = ask_one(o, line, field)
 		if not list then return nil, err end
-		-- of each communicator's share a part too many may come
+		-- the shares of the communicators may add up to more than count
 		local t, skip = {}, math.max(0, #list - (opts.count or 20))
 		for i = skip + 1, #list do t[i - skip] = each(list[i]) end
 		return t
@@ -551,7 +551,8 @@ function Target:trace(opts)
 	return tail(self, "trace tail", opts, "lines", function(d) return d end)
 end
 
--- t:series{comm=, collectives={}, sizes="4M..128M", history=} -> what collectives take, over time
+-- t:series{comm=, collectives={}, sizes="4M..128M", history=} -> a series of the times of
+-- collectives
 local function new_series(o, opts, name)
 	local s = self_of(o, "target", 3)
 	local g = s.app and s.app.group or s.group
@@ -583,8 +584,7 @@ new_target = class.new("target", Target, {
 	end,
 })
 
--- t:rollout(plan or path) -> a rollout that is planned; t:rollout() -> the one
--- that the job has | nil, err
+-- t:rollout(plan or path) -> a planned rollout; t:rollout() -> the job's rollout | nil, err
 function Target:rollout(spec)
 	self_of(self, "target")
 	local rolloutobj = require "ncclbpf.api.rollout"
@@ -657,8 +657,8 @@ function nb.disassemble(opts)
 	return policy.dump(image, info)
 end
 
--- The shell that commands of a script run in: the one we are in, else one
--- that attaches to the only job there is.
+-- The shell for commands of a script: the running shell, or else a new one that attaches to the
+-- only job.
 local function app_of()
 	if not nb._current then
 		local app = require("ncclbpf.cli.app").new { format = "json" }
@@ -781,7 +781,7 @@ nb.size, nb.duration = units.size, units.duration
 nb.json = { encode = core.encode, decode = core.decode, array = core.array }
 nb.time, nb.sleep, nb.mono = core.time, core.sleep, core.mono
 
--- What objects can do, for the test of the meta file.
+-- The methods of all objects, for the test of the meta file.
 nb._methods = { target = Target, map = Map, policy = objects.methods.policy,
 	comm = objects.methods.comm, decision = objects.methods.decision,
 	series = series.methods, rollout = require("ncclbpf.api.rollout").methods }
@@ -790,7 +790,7 @@ nb._methods = { target = Target, map = Map, policy = objects.methods.policy,
 -- here because the room rollout may not require this one.
 class.makers.target = function(group) return new_target { app = { group = group } } end
 
--- The shell's own hook-up: its current target is nb.target.
+-- Connect nb.target to the shell's current target.
 function nb._app(app)
 	rawset(nb, "_current", app)
 	rawset(nb, "target", new_target { kind = "target", app = app })

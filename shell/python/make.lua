@@ -4,7 +4,7 @@
 local core = require "ncclbpf.core"
 local commands = require "ncclbpf.commands.rows"
 
--- They need a descriptor, or belong to the conversation; ncclbpf/__init__.py has them.
+-- Commands that need a descriptor or belong to the session; ncclbpf/__init__.py implements them.
 local LEFT_OUT = { ["policy load"] = true, ["policy export"] = true, ["map load"] = true, ["map attach"] = true,
 	["change commit"] = true, ["change abort"] = true }
 

@@ -22,7 +22,7 @@ use() { # NAMES...: and all ranks decide with them
 status 0 "no policy" -o table explain allreduce 16M
 has "NCCL's cost table, the cheapest first" out "NCCL's cost table, predicted us: nvls/simple" "ring/ll128"
 status 0 "a size that was not seen" -o table explain allreduce 1K
-has "has no table" out "NCCL's cost table: not known"
+has "has no table" out "NCCL's cost table is not known"
 
 # ---- C: an inlined function of a header, and the policy's own lines ----
 cat >mid.bpf.c <<'E'
@@ -58,7 +58,7 @@ use made
 status 0 "is explained" -o table explain allreduce 16M
 has "the line that made the answer" out "made made the answer at made.lua:4:  ctx.algo = \"ring\"" "made made the answer at made.lua:5:  ctx.proto = \"simple\""
 has "the comparisons on its way" out "coll (allreduce) == allreduce" "bytes (16M) >= 4M" "bytes (16M) <= 32M" "ranks (2) <" "made.lua:3"
-has "what would change it" out "one change that gives another decision:" "bytes 4194303 or less: nvls/simple" "bytes 33554433 or more: nvls/simple" "ranks 16 or more: nvls/simple" "coll reducescatter: nvls/simple"
+has "what would change it" out "single changes that give another decision:" "bytes 4194303 or less: nvls/simple" "bytes 33554433 or more: nvls/simple" "ranks 16 or more: nvls/simple" "coll reducescatter: nvls/simple"
 status 0 "one byte too few" -o table explain allreduce 4194303
 has "a bound and what misses it can be told apart" out "bytes (4194303)" "4M"
 status 0 "in JSON" -o json explain allreduce 16M

@@ -130,7 +130,7 @@ lua_run -e 'local core = require "ncclbpf.core"
 	assert(not text:find("https?://"), "needs something else")' 2>>why
 ok "whose numbers are those of its data" $?
 status 0 "the arms as pictures" rollout status plot=yes
-has "bandwidth and effects" out "GB/s" "○ candidate" "change of the candidate's time, below 0: faster; +1 % is tolerated" "allreduce 8M"
+has "bandwidth and effects" out "GB/s" "○ candidate" "change of the candidate's time (below 0 is faster); +1 % is tolerated" "allreduce 8M"
 status 0 "what was measured last, as a picture" stats plot=times
 has "each kind on one scale" out "the slowest rank of each" "allreduce 8M " "● median"
 status 0 "and as bandwidth over size" stats allreduce plot=bandwidth
@@ -177,7 +177,7 @@ return { name = "mixed", candidate = "mixed.csv", promote = "better", scope = { 
 	blocks = 8, samples = 10, judge = { looks = 1 }, guards = { slower_pct = 10000 } }
 P
 status 0 "a plan that promotes what is better" rollout plan mixed.lua
-has "says so" out "faster by more than 1 %; then: promote, for such kinds alone" "when no kind is faster"
+has "says so" out "faster by more than 1 %; then: promote, for such kinds alone" "when no kind of collective is faster"
 LIMIT_S=120 run -o table rollout start mixed.lua
 [ "$rc" -eq 0 ]
 ok "better in one size, worse in another, the same in the third" $?
@@ -288,7 +288,7 @@ wait $shell
 [ $? -eq 3 ]
 ok "the shell that still follows the rollout ends" $?
 run -o table rollout status
-has "and says why" out "the process that ran it died; its supervisor put the baseline back"
+has "and says why" out "the rollout's runner died; its supervisor restored the baseline"
 using ""
 ok "no rank has the candidate" $?
 run -o json rollout status
@@ -340,4 +340,4 @@ ok "and rolled back" $?
 # ---- a file that is none ----
 echo '{"half":' >"$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"
 status 64 "a broken file" rollout status
-has "is named" err "rollouts/one@" "move it away"
+has "is named" err "rollouts/one@" "move the file away"

@@ -166,5 +166,5 @@ ok "with the baseline" $?
 status 2 "resume alone" rollout resume
 has "names the script" err "script change.lua runs this rollout" "rollout script change.lua resume=yes"
 status 2 "another script" rollout script live.lua resume=yes
-has "is not the one" err "another script began it: change.lua"
+has "is not the one" err "another script started this rollout: change.lua"
 status 0 "abort" rollout abort

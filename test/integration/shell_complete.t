@@ -67,8 +67,8 @@ fi
 
 # ---- what the words are for, for zsh and fish -----------------------------------
 
-gives "a word and what it is for" "list	List the policies that are held, and which are in use" --describe policy li
-gives "an option and what it is for" "limit=	at most this many; all: no limit" --describe map dump m lim
+gives "a word and what it is for" "list	List the held policies, and mark the policies in use" --describe policy li
+gives "an option and what it is for" "limit=	show at most this many items; all: no limit" --describe map dump m lim
 gives "files without a text" "folder/" --describe policy load fo
 
 skip() { # name, reason

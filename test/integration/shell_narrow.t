@@ -78,7 +78,7 @@ at 80 "policy verify $B/test/corpus/shell/refused.bpf.o"
 grep -A1 '^ *23 | ' out | tail -n 1 | grep -q '|.*^$'
 ok "a refusal: the caret stays below its line" $?
 at 80 help
-has "help: each group, and what it is for" out "policies " "Verify, load and use what decides" "rollouts "
+has "help: each group, and what it is for" out "policies " "Verify, load, use and remove policies" "rollouts "
 at 80 help policies
 has "help GROUP: what each command does, to the end" out "policy simulate" "count the answers that differ"
 at 80 -J demo stats

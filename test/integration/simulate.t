@@ -70,7 +70,7 @@ fault "context.ranks: a whole number from 0 on expected, found x" :3 '3s/"ranks"
 fault "bytes: a whole number from 0 on expected, found nil" :1 's/"bytes":/"bites":/'
 fault "coll: the name of a collective expected, found allredcue" :1 's/"allreduce"/"allredcue"/'
 fault "context: missing" :1 's/"context"/"contxt"/'
-fault "a word for algorithm or protocol that is none" :1 's/"algo":"ring"/"algo":"rnig"/;s/"algo":"nvls"/"algo":"rnig"/'
+fault "an unknown word for algorithm or protocol" :1 's/"algo":"ring"/"algo":"rnig"/;s/"algo":"nvls"/"algo":"rnig"/'
 fault "not JSON" :1 '1s/.$//'
 fault "no decision in it" '' 'd'
 status 64 "both kinds of record" policy simulate ring.csv data=rec.json segment=x

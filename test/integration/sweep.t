@@ -75,14 +75,14 @@ fault '' 'version: a whole number from 1 on expected' <<E
 E
 printf '#\n# size count type redop root time algbw busbw #wrong\n 8 2 float sum -1 5.0 0.1 0.1 0\n' >m.csv
 status 65 "nothing says which collective" sweep start m.lua
-has "and how it is said" err "which collective was measured" 'coll = "allreduce"'
+has "and how it is said" err "does not name the measured collective" 'coll = "allreduce"'
 printf '%s\nallreduce,4096,,,,1,8,10\n' $H >m.csv
 echo 'return { data = "m.csv", scope = { sizes = "1G..2G" } }' >scope.lua
 status 65 "nothing in the scope" sweep start scope.lua
 printf "%s\n\"allreduce\",4096,\"ring\",ll,,1,8,10\n" $H >m.csv
 echo 'return { data = "m.csv" }' >nobase.lua
 status 64 "no baseline" sweep start nobase.lua
-has "and how it is said" err "nothing says what the baseline is" 'baseline = "ring/simple"'
+has "and how it is said" err "the files have no measurements of the baseline" 'baseline = "ring/simple"'
 
 # ---- what is chosen ----
 # times of NCCL's own choice 100, of ring/ll128 by size as said, a little noise
@@ -113,7 +113,7 @@ sweeps() { # NAME EFFECTS TABLE
 sweeps "what is surely faster, in one row" "-20 -20 -20 0" "allreduce,1048576,8388607,ring,ll128,-1,1,8 "
 has "how sure each size is, in the table" out.csv "# allreduce 1M: ring/ll128: -" "12 and 12 blocks, better" "# allreduce 8M: baseline: nothing faster by 3 %"
 sweeps "less than the least effect is not taken" "-2 -2 -2" ""
-has "and why not" out "nothing faster by 3 %" "no row: the baseline stays" "nothing written"
+has "and why not" out "nothing faster by 3 %" "no row is better, so the baseline stays" "nothing written"
 sweeps "slower is never taken" "5 30 -1" ""
 sweeps "one size that is little better is not worth two changes" "0 -3.6 0" ""
 has "which is said" out "hysteresis" "is not worth two changes of the answer"

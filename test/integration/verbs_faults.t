@@ -154,7 +154,7 @@ exec 4<"$T/infiniband/uverbs0"
 ring others "" VHCA_UVERBS="$T/infiniband/uverbs0" NCCL_GIN_TYPE=3
 exec 4<&-
 run -J others -o table status
-has "status: contexts and posts that are not seen" out "other contexts 4" "posts of GPUs are not seen"
+has "status: contexts and posts that are not seen" out "other contexts 4" "the tap does not see posts of GPUs"
 run -J others -o json doctor
 has "doctor too" out "not seen: 1 contexts opened before the tap or by other libraries, 0 queues of the extended interface, operations that GPUs post themselves"
 end_ring "the ring ends well"

@@ -50,7 +50,7 @@ function Policy:refresh()
 	return self
 end
 
--- p:use([{comm=, if_generation=}]) -> change | nil, err: it alone decides
+-- p:use([{comm=, if_generation=}]) -> change | nil, err. Makes p the only policy in use.
 function Policy:use(opts)
 	local s = policy_of(self)
 	opts = errors.check_options("policy:use", opts, { comm = true, if_generation = "integer" })
@@ -96,7 +96,8 @@ local function opened(o)
 	return image
 end
 
--- p:verdict([{coherence_off=}]) -> {accepted, programs} | nil, err: judged here
+-- p:verdict([{coherence_off=}]) -> {accepted, programs} | nil, err. This process verifies the
+-- policy.
 function Policy:verdict(opts)
 	policy_of(self)
 	opts = errors.check_options("policy:verdict", opts, { coherence_off = "boolean" })
@@ -124,7 +125,7 @@ end)
 
 function M.decision(target, data) return new_decision { target = target, data = data } end
 
--- d:explain() -> why such a collective is decided as it is, now | nil, err
+-- d:explain() -> the reasons for such a decision now | nil, err
 function Decision:explain()
 	local s = class.self(self, "decision")
 	return s.target:explain(tostring(s.data.coll), s.data.bytes,
@@ -139,7 +140,7 @@ function Decision:changed()
 		math.type(a.channels) == "integer" and a.channels > 0)
 end
 
--- Decisions of a list, or of a stream's function.
+-- Make decision objects of a list, or of the items of a stream.
 function M.decisions(target, list)
 	local t = {}
 	for i, d in ipairs(list) do t[i] = type(d) == "table" and M.decision(target, d) or d end
@@ -174,7 +175,7 @@ function Comm:tail(opts)
 	return s.target:decisions { count = opts.count, follow = opts.follow, comm = s.data.comm }
 end
 
--- c:stats() -> what telemetry has of it: the rows of `stats` | nil, err
+-- c:stats() -> telemetry of the communicator, as rows of `stats` | nil, err
 function Comm:stats()
 	local s = comm_of(self)
 	local rows, after = {}, nil
@@ -196,15 +197,15 @@ function Comm:explain(coll, bytes)
 	return s.target:explain(coll, bytes, { comm = s.data.comm })
 end
 
--- c:agreement() -> do its ranks decide alike: the data of `check agreement` | nil, err
+-- c:agreement() -> data of `check agreement` for this communicator | nil, err
 function Comm:agreement()
 	local s = comm_of(self)
 	return lib.ask_one(s.target, session.line { "check", "agreement" } .. " comm="
 		.. session.quote(tostring(s.data.comm)))
 end
 
--- c:use("a", "b") or c:use{"a", if_generation=}: this communicator alone decides
--- with these; c:use "common": with what the others have
+-- c:use("a", "b") or c:use{"a", if_generation=} gives this communicator its own policies. c:use
+-- "common" gives it the policies of the other communicators.
 function Comm:use(...)
 	local s = comm_of(self)
 	local names, opts = errors.names("comm:use", { if_generation = "integer" }, ...)

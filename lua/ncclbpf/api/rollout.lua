@@ -13,8 +13,8 @@ local M = {}
 local Rollout = {}
 M.methods = Rollout
 
--- s: group_of(), data (fields), p (plan), r (the record, where there is one),
--- mine (this process runs it)
+-- s: group_of(), data (fields), p (plan), r (the rollout's record, if there is one), mine (true
+-- if this process runs it)
 local new_rollout = class.record("rollout", Rollout, function(d)
 	return ("rollout %s: %s, %d of %d blocks%s"):format(
 		tostring(d.name), tostring(d.state), d.blocks, d.of, d.reason and ": " .. d.reason
@@ -51,12 +51,13 @@ function M.current(group_of)
 	return new_rollout(s)
 end
 
--- Read the file, unless this process runs the rollout. -> group | nil, err
+-- Read the rollout's file, unless this process runs the rollout. -> group | nil, err
 local function fresh(s, what)
 	local g, err = s.group_of()
 	if not g then return nil, err end
 	if not s.r then
-		return nil, errors.new("refused", ("%s: it has not been started"):format(what),
+		return nil, errors.new("refused", ("%s: the rollout has not been "
+			.. "started"):format(what),
 			{ hint = "rollout:start()" })
 	end
 	local r
@@ -87,10 +88,13 @@ function Rollout:refresh()
 	return self
 end
 
--- r:start() -> r, progressing, without a block yet | nil, err
+-- r:start() -> r, in the state progressing and without a block | nil, err
 function Rollout:start()
 	local s = of(self)
-	if s.r then return errors.fail("refused", "start: it has been started: %s", s.r.state) end
+	if s.r then
+		return errors.fail("refused", "start: the rollout has been started already: %s",
+			s.r.state)
+	end
 	local g, err = s.group_of()
 	if not g then return nil, err end
 	local r
@@ -108,7 +112,7 @@ local function run(self, s, opts)
 	if not s.mine then
 		return nil, errors.new("busy", ("process %s runs it"):format(
 			tostring(s.r.runner.pid)), { hint = rollout.runs(s.r)
-			and "rollout:refresh() says how it stands" or "rollout:resume()" })
+			and "rollout:refresh() shows its state" or "rollout:resume()" })
 	end
 	local done, err = rollout.run(s.r, opts.progress and function(r)
 		s.r = r
@@ -165,7 +169,7 @@ for _, word in ipairs { "pause", "promote", "abort" } do
 	end
 end
 
--- r:undo() -> r after returning to the baseline | nil, err
+-- r:undo() -> r, after returning to the baseline | nil, err
 function Rollout:undo()
 	local s = of(self)
 	local g, err = fresh(s, "undo")
@@ -177,7 +181,7 @@ function Rollout:undo()
 	return self
 end
 
--- r:status() -> a table of its own: what `rollout status -o json` has | nil, err
+-- r:status() -> the table of `rollout status -o json` | nil, err
 function Rollout:status()
 	local s = of(self)
 	if s.r then

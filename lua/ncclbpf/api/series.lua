@@ -13,7 +13,7 @@ local witness = require "ncclbpf.rollout.evidence"
 
 local M = {}
 
-M.MOST = 200000 -- times that are kept; the oldest go first
+M.MOST = 200000 -- largest number of times; the oldest are dropped first
 local Series = {}
 M.methods = Series
 
@@ -110,7 +110,7 @@ end
 
 -- ---- the beginning ---------------------------------------------------------------------
 
--- Communicators in which a rank has yet to pass the fence of the last change: {comm = true}
+-- Communicators in which some rank has not passed the fence of the last change: {comm = true}
 local function before_fence(g)
 	local waiting = {}
 	for _, r in ipairs(g:ask "change status") do
@@ -140,7 +140,7 @@ local function begin(s, g)
 			s.last[line] = math.max(s.last[line] or -1, seq)
 		end
 	end
-	-- A later change does not begin the others anew.
+	-- A later change does not restart the series of other communicators.
 	for comm in pairs(s.waiting and waiting or {}) do
 		if not s.waiting[comm] then waiting[comm] = nil end
 	end
@@ -183,7 +183,7 @@ function M.file(path)
 	local s = { from = path, kinds = {}, last = {}, samples = {}, count = 0, dropped = 0,
 		group_of = function()
 			return errors.fail("refused",
-				"series: it was read from %s, there is no job to ask", path)
+				"series: this series was read from %s and has no job", path)
 		end }
 	local ops = {}
 	for i, r in ipairs(list) do
@@ -244,7 +244,7 @@ function Series:kinds()
 	return require("ncclbpf.rollout.run").kinds(of(self).kinds)
 end
 
--- s:times(kind) -> times in seconds, oldest first; all of them where kind is nil
+-- s:times(kind) -> times in seconds, oldest first; of all kinds if kind is nil
 function Series:times(kind)
 	local s = of(self)
 	if kind ~= nil and not s.kinds[kind] then
@@ -295,7 +295,7 @@ function Series:rates()
 		local count, sum = 0, 0
 		for i, ns in ipairs(k.ns) do
 			sum = sum + ns
-			-- Collectives of the first sample were before the measured interval.
+			-- The collectives of the first sample precede the measured interval.
 			if k.at[i] > 1 then count = count + 1 end
 		end
 		out[kind] = { per_second = count / seconds,
@@ -305,8 +305,8 @@ function Series:rates()
 	return out
 end
 
--- s:compare(other[, {kind=, confidence=, min_effect_pct=, block=}]) -> {kind =
--- judgement}: how much longer the other's times are, by what both have
+-- s:compare(other[, {kind=, confidence=, min_effect_pct=, block=}]) -> {kind = judgement}.
+-- Tells how much longer the other's times are, for kinds that both have.
 function Series:compare(other, opts)
 	local s = of(self)
 	local o = class.state[other]

@@ -4,7 +4,7 @@
 -- reach it.
 local M = {}
 
--- Functions that make objects of a room above, by kind; that room sets them.
+-- Functions that make objects of a higher room, by kind. That room sets them.
 M.makers = {}
 
 -- State of each object: {kind = its class, ...}

@@ -2,7 +2,7 @@
 -- Lines of CSV (RFC 4180, a field without line breaks) and of the shell's own TSV.
 local M = {}
 
--- The text of each field, and the column (from 1) where it begins.
+-- Split a line into fields: the text of each field, and the column (from 1) where it begins.
 function M.fields(line)
 	local texts, columns = {}, {}
 	local at = 1

@@ -9,7 +9,7 @@ local rows = core.errors()
 local meta = core.error_meta
 core.error_meta = nil
 
--- Codes that only the shell has.
+-- Error codes that only the shell uses.
 rows.interrupted = { status = 130, text = "stopped by Ctrl-C" }
 rows.script_failed = { status = 1, text = "a script raised an error" }
 rows.lua_syntax = { status = 65, text = "not Lua" }
@@ -31,7 +31,7 @@ function M.is(e)
 	return getmetatable(e) == "ncclbpf.error"
 end
 
--- Whatever pcall caught, as an error value.
+-- Make an error value of the value that pcall has caught.
 function M.caught(e)
 	if M.is(e) then return e end
 	return M.new("script_failed", tostring(e))
@@ -67,7 +67,7 @@ function M.tame(text)
 		"\226\129[\166-\169]", "?"))
 end
 
--- The text form, without the name of the program.
+-- The error as text, without the name of the program.
 function M.text(e)
 	local t = {}
 	if e.command then t[#t + 1] = e.command .. ": " end
@@ -146,7 +146,7 @@ function M.check_options(what, options, allowed, level)
 	return options
 end
 
--- Names as f(a, b) or f{a, b, option=}: -> the list, the options alone.
+-- Arguments f(a, b) or f{a, b, option=} -> the list of names, the options.
 function M.names(what, allowed, ...)
 	local first = ...
 	if type(first) ~= "table" then return { ... }, {} end

@@ -94,7 +94,7 @@ local function shown(result, wide)
 	return columns
 end
 
--- The columns of formats for programs.
+-- The columns in formats for programs.
 local function flat(result)
 	local columns = {}
 	for _, c in ipairs(result.columns or {}) do
@@ -105,7 +105,7 @@ end
 
 -- ---- tables for people --------------------------------------------------------------
 
-local LEAST = 16 -- columns of the screen that a cell is wrapped to at least
+local LEAST = 16 -- smallest width to which a cell is wrapped, in columns
 
 -- Characters of @text that take @limit columns, at least one; and the rest.
 local function hard(text, limit)
@@ -183,9 +183,9 @@ local function total(list, width)
 	return sum
 end
 
--- Which columns are shown on a screen of @limit columns, and how wide. Texts are wrapped first,
--- then columns leave: those of the highest drop=, then the last ones. The first one stays.
--- -> list of numbers, widths, list of those that left
+-- Choose the columns for a screen of @limit columns, and their widths. Texts are wrapped first.
+-- Then columns are dropped: those with the highest drop= first, then the last ones. The first
+-- column stays. -> list of numbers, widths, list of dropped columns
 local function fit(columns, natural, limit)
 	local list, left = {}, {}
 	for i = 1, #columns do list[i] = i end
@@ -220,7 +220,7 @@ local function fit(columns, natural, limit)
 	end
 end
 
--- Aligned lines of a header and rows, and the titles of columns that the screen is too narrow for.
+-- Aligned lines of a header and rows, and the titles of columns that do not fit the screen.
 -- @env: width (screen), quiet, color.
 function M.table(columns, rows, env)
 	local lines, natural = {}, {}
@@ -262,7 +262,7 @@ function M.table(columns, rows, env)
 	return lines, left
 end
 
--- Each row as lines of a title and a value.
+-- Each row as several lines, each with a title and a value.
 local function vertical(columns, rows)
 	local list = {}
 	for n, row in ipairs(rows) do
@@ -436,7 +436,7 @@ function M.is_json(format)
 	return format == "json" or format == "ndjson"
 end
 
--- Does a table show the result, with its foot below?
+-- Does @env show the result as a table, with its foot below?
 function M.for_people(format)
 	return format == "table" or format == "wide"
 end

@@ -34,8 +34,8 @@ function M.identity(pid)
 	return start and ("%s/%d/%s"):format(prefix(), pid, start)
 end
 
--- -> is the process of @identity alive, is it stopped. nil: it is in another PID namespace of this
--- boot and cannot be checked.
+-- -> is the process of @identity alive, is it stopped. nil: the process is in another PID
+-- namespace of this boot, so it cannot be checked.
 function M.alive(identity)
 	local boot_id, ns, pid = tostring(identity):match "^([^/]+)/([^/]+)/(%d+)/%d+$"
 	if not boot_id or boot_id ~= boot() then return false end

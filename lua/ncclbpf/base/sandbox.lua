@@ -14,7 +14,7 @@ local function copy(t, but)
 	return c
 end
 
--- Copies of the pure library tables, so that changes stay inside.
+-- Copies of the pure library tables, so a script cannot change the originals.
 function M.pure()
 	local env = { math = copy(math), string = copy(string, { dump = true }),
 		table = copy(table), utf8 = copy(utf8) }

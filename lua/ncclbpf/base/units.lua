@@ -4,7 +4,7 @@ local M = {}
 
 local factors = { [""] = 1, k = 1 << 10, m = 1 << 20, g = 1 << 30, t = 1 << 40 }
 
--- Bytes of "4M", "1.5GiB", "512"; nil when it is no size.
+-- Bytes of "4M", "1.5GiB", "512"; nil if the text is no size.
 function M.size(text)
 	local number, unit = tostring(text):match("^(%d+%.?%d*)([kKmMgGtT]?)")
 	if not number then return nil end
@@ -43,7 +43,7 @@ end
 
 local times = { ms = 0.001, s = 1, m = 60, h = 3600, [""] = 1 }
 
--- Seconds of "200ms", "2", "1.5m"; nil when it is no duration.
+-- Seconds of "200ms", "2", "1.5m"; nil if the text is no duration.
 function M.duration(text)
 	local number, unit = tostring(text):match("^(%d+%.?%d*)(%a*)$")
 	if not number or not times[unit] then return nil end
@@ -58,7 +58,7 @@ function M.seconds(s)
 	return ("%.1fh"):format(s / 3600)
 end
 
--- "0-3,7" -> {0,1,2,3,7}; nil when it is no set.
+-- "0-3,7" -> {0,1,2,3,7}; nil if the text is no set of numbers.
 function M.ranks(text)
 	local set = {}
 	for part in (tostring(text) .. ","):gmatch("([^,]*),") do

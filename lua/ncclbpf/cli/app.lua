@@ -35,7 +35,7 @@ function App:write(text)
 	if not ok then error(errors.new("io", "standard output: " .. tostring(err)), 0) end
 end
 
--- Is standard output a terminal, and does this text go there?
+-- Does the text go to standard output, and is that a terminal?
 function App:on_terminal()
 	return self.tty and not self.capture and not self.sink
 end
@@ -101,8 +101,8 @@ function Context:whole(name, least, most)
 	return n
 end
 
--- The processes of a command: those named by the flags of its line, else those attached, else
--- those of the shell's own flags or the only job.
+-- The processes of a command: those of the line's flags, else the attached ones, else those of
+-- the shell's flags or the only job.
 function Context:session()
 	if self.temporary then return self.temporary end
 	local o = self.own
@@ -132,7 +132,7 @@ end
 local function environment(ctx, prose)
 	local f, app = ctx.flags, ctx.app
 	local tty = app:on_terminal()
-	-- app.width: of a page that captures what a command prints
+	-- app.width: width of a page that captures the output of a command
 	local columns = tty and core.winsize() or app.capture and app.width or nil
 	local color = f.color == "always" or (f.color ~= "never" and tty
 		and not os.getenv "NO_COLOR" and os.getenv "TERM" ~= "dumb")
@@ -177,7 +177,7 @@ function App:report(err, command, flags)
 		if (flags or {}).pretty then text = format.indent_json(text) end
 		self:write(text .. "\n")
 	else
-		-- Name the line of standard input, unless Lua has.
+		-- Add the line number of standard input to an error, unless Lua has added it.
 		local place = err.line and not err.message:find("^stdin:%d+:")
 			and ("stdin:%d: "):format(err.line) or ""
 		self:complain(format.lines(("%s: %s%s"):format(PROGRAM, place,
@@ -266,7 +266,8 @@ function builtin.watch(ctx)
 	end
 	local rounds = ctx:whole("count", 1)
 	local list = table.move(ctx.args, 2, #ctx.args, 1, {})
-	if list[1] == "watch" then return errors.fail("usage", "watch does not watch itself") end
+	if list[1] == "watch" then return errors.fail("usage", "watch cannot repeat the command "
+		.. "watch") end
 	local n = 0
 	while true do
 		local env = environment(ctx)
@@ -305,12 +306,12 @@ local function prepare(ctx, list, literal, people)
 	ctx.args, ctx.opt = args, opt
 	local dry = ctx.flags.dry_run and row.dry
 	if row.role == "control" and ctx.flags.dry_run and not dry then
-		return errors.fail("usage", "-n: %s cannot be tried, there is no dry run of it",
+		return errors.fail("usage", "-n: the command %s has no dry run",
 			row.words)
 	end
 	if row.role == "control" and ctx.flags.role == "observe" and not dry then
 		return errors.fail("not_permitted",
-			"needs the role control, this shell was asked to be in observe")
+			"the command needs the role control, but --role=observe is set")
 	end
 	if not confirm(ctx) then
 		return errors.fail("interrupted", "not confirmed, nothing done")
@@ -362,7 +363,7 @@ function App:run(list, opts)
 		and self.tty)
 	local status
 	if not ok and self.ended and result == self.ended then
-		status = 0 -- the program behind | has read enough
+		status = 0 -- the program after | reads no more
 	elseif not ok then
 		if not errors.is(result) then
 			-- Our own code raised: a bug, or a target that violates the protocol.
@@ -435,7 +436,7 @@ local function not_lua(self, line, why)
 	local near = first and errors.nearest(first, commands.nouns())
 	local list = not line:find("[=(.%[:,{}\"'\n]") and words.split(line)
 	if list and list[2] then
-		-- Words without punctuation were meant as a command.
+		-- A chunk of words without punctuation was probably meant as a command.
 		local row, err = words.command(list, self.keeps and self.tty)
 		if not row then return self:report(err) end
 	end
@@ -522,13 +523,13 @@ function App:line(text)
 	end
 	local name = text:match("^%s*([%a_][%w_]*)%s*$")
 	if name and rawget(_G, name) == nil and load("return " .. name) then
-		-- A word that is no variable was meant as a command.
+		-- A word that is no variable was probably meant as a command.
 		return self:report(errors.new("usage", ("no command %s, and no variable"):format(
 			name),
 			{ hint = errors.nearest(name, commands.nouns()) }))
 	end
 	local expression = text:match("^%s*=%s*(.*)$")
-	-- Make Lua's line numbers those of the stream.
+	-- Make Lua's line numbers equal the line numbers of the stream.
 	local before = ("\n"):rep((self.at_line or 1) - 1)
 	local f, why, unfinished = M.compile(before .. (
 		expression and "return " .. expression or text), "=stdin")

@@ -87,36 +87,37 @@ M.options = {
 	pid = { "p", "pid", true, value = "PID", help = "the process PID" },
 	job = { "J", "job", true, value = "JOB", help = "the processes of a job" },
 	fleet = { nil, "fleet", true, value = "URLS",
-		help = "jobs of any number of hosts, by their store (etcd): "
+		help = "jobs of several hosts, found through their etcd store: "
 			.. "https://a:2379,https://b:2379; else NCCLBPF_FLEET" },
 	ranks = { "r", "ranks", true, value = "RANKS", help = "only these ranks: 0-7,12" },
-	socket = { "S", "socket", true, value = "SOCKET", help = "the process behind this socket" },
+	socket = { "S", "socket", true, value = "SOCKET", help = "the process that serves this "
+		.. "socket" },
 	timeout = { "T", "timeout", true, value = "SECONDS",
-		help = "wait so many seconds for answers (5; 0: for ever)" },
+		help = "longest wait for answers, in seconds (default 5; 0: no limit)" },
 	output = { "o", "format", true, value = "FORMAT",
 		help = "table, wide, tsv, csv, json, ndjson or name" },
 	json = { "j", "json", false, help = "-o json; -jp: indented" },
-	quiet = { "q", "quiet", false, help = "no header and no remarks" },
+	quiet = { "q", "quiet", false, help = "print no header and no remarks" },
 	verbose = { "v", "verbose", false,
-		help = "more: all outliers, how a refused program got there; -vv: every step" },
+		help = "show more: all outliers, the path to a refusal; -vv: every step" },
 	["dry-run"] = { "n", "dry_run", false,
-		help = "make every check of a change, and drop the change" },
-	yes = { "y", "yes", false, help = "ask for no confirmation" },
+		help = "dry run: make every check of a change, and drop the change" },
+	yes = { "y", "yes", false, help = "do not ask for confirmation" },
 	color = { nil, "color", true, value = "WHEN", help = "auto, always or never" },
 	role = { nil, "role", true, value = "ROLE",
-		help = "observe: refuse what would change the job; or control" },
+		help = "observe: refuse commands that change the job; control: allow them" },
 	file = { "f", "file", true, value = "FILE", start = true,
-		help = "run a Lua file; the words after it are in arg" },
+		help = "run a Lua file with the following words as its arguments" },
 	eval = { "e", "eval", true, value = "CODE", start = true,
 		help = "run Lua code (may be repeated)" },
 	["no-rc"] = { nil, "no_rc", false, start = true, help = "do not run init.lua" },
 	["keep-going"] = { nil, "keep_going", false, start = true,
-		help = "go on after a failed command of standard input" },
+		help = "continue after a failed command of standard input" },
 	unsafe = { nil, "unsafe", false, start = true,
-		help = "give scripts os.execute, io.popen and C modules" },
-	help = { "h", "help", false, help = "this text; behind a command: what that does" },
+		help = "allow scripts to use os.execute, io.popen and C modules" },
+	help = { "h", "help", false, help = "show this text, or explain the command before it" },
 	version = { nil, "version", false, start = true,
-		help = "version; with -v also of libraries" },
+		help = "show the version, with -v also of the libraries" },
 }
 
 local short = {}
@@ -195,8 +196,8 @@ local function long_option(word)
 	return name, has and value or nil
 end
 
--- The output format that words ask for. Works also for lines that cannot be parsed, so that
--- programs get JSON errors.
+-- The output format that the words ask for. The function also works for lines that cannot be
+-- parsed, so that programs get JSON errors.
 function M.format_of(list)
 	for i, w in ipairs(list) do
 		if w == "--" then return nil end
@@ -223,7 +224,7 @@ function M.parse(list, start)
 	local function take(name, inline, shown)
 		local o = M.options[name]
 		if o.start and not start then
-			return usage("option %s belongs to the start of the shell", shown)
+			return usage("option %s is allowed only when the shell starts", shown)
 		end
 		if not o[3] then
 			if inline then return usage("option %s takes no value", shown) end
@@ -348,14 +349,14 @@ function M.explained(words)
 	return { "help", words[1], #verbs > 0 and words[2] or nil }
 end
 
--- Positional arguments and name=value options of a command's words.
+-- Split a command's words into positional arguments and name=value options.
 function M.arguments(row, words, first, literal)
 	local args, opt = {}, {}
 	local free = row.words == "watch" or row.words == "rollout script"
 	for i = first, #words do
 		local w = words[i]
 		local name, value = w:match("^([%a_]+)=(.*)$")
-		-- Behind its first word, the command that watch repeats has its own options.
+		-- The options of the command that watch repeats follow that command's name.
 		if row.words == "watch" and #args > 1 then name = nil end
 		local variable = row.words == "map set" and #args > 0 and not row.options[name]
 		if name and (not literal or i < literal)
@@ -367,7 +368,8 @@ function M.arguments(row, words, first, literal)
 				local fields = row.words:match("^map [gsd]")
 				return nil, errors.new("usage", ("no option %s="):format(name), {
 					hint = fields and (
-						"a table of fields is one word: {%s=%s}"):format(
+						"write a table of fields as one word: "
+							.. "{%s=%s}"):format(
 						name, value) or errors.nearest(name, names)
 						or (#names > 0 and "there are: "
 						.. table.concat(names, "=, ") .. "="
@@ -387,7 +389,7 @@ function M.arguments(row, words, first, literal)
 	end
 	if #args < row.least or #args > row.most then
 		local what = #args < row.least and "too few words"
-			or "too many words, the first is " .. args[row.most + 1]
+			or "too many arguments, the first extra one is " .. args[row.most + 1]
 		return nil, errors.new("usage", what, {
 			hint = ("usage: %s %s"):format(row.words, row.syntax):gsub(" $", "") })
 	end

@@ -10,19 +10,19 @@ local units = require "ncclbpf.base.units"
 local try = errors.try
 local M = {}
 
--- Meaning and severity of each verdict
+-- The text for each verdict.
 local VERDICTS = {
 	agreed = "agree",
-	alone = "nothing to compare: fewer than two ranks with decisions here",
+	alone = "cannot be compared: fewer than two ranks have made decisions here",
 	tuner_calls_differ =
-		"agree at each call of NCCL's API; the tuner was not asked equally often",
-	api_calls_differ = "asked the tuner alike, but after DIFFERENT CALLS of NCCL's API",
+		"agree at each call of NCCL's API; NCCL asked their tuners unequally often",
+	api_calls_differ = "got the same questions, but after DIFFERENT CALLS of NCCL's API",
 	too_far_apart =
-		"agree as far as they can be compared; some ranks are more than 1024 "
+		"agree at all comparable decisions; some ranks are more than 1024 "
 		.. "decisions apart",
-	mismatched = "started with different policies, so they use none",
+	mismatched = "started with different policies, so NCCL decides for them",
 	diverged = "DISAGREE",
-	diverged_before = "DISAGREE, since before the decisions that are kept",
+	diverged_before = "DISAGREE, since a decision that is no longer recorded",
 }
 
 local function choice(d)
@@ -82,12 +82,13 @@ local function explain(t, c)
 	local members = read.list(c, "members")
 	if c.verdict == "tuner_calls_differ" then
 		t[#t + 1] =
-			"  NCCL 2.29 and later may ask it on some ranks alone: changes take "
+			"  NCCL 2.29 and later may ask the tuner on some ranks alone: changes take "
 			.. "effect at calls of the API, which all ranks count alike"
 		if read.number(c.extra) > 0 then
 			t[#t + 1] = (
-				"  slot %s was asked %d time%s more than others among the "
-				.. "decisions kept, first at its decision %s"):format(
+				"  NCCL asked slot %s %d time%s more than others among the "
+					.. "recorded "
+				.. "decisions, first at its decision %s"):format(
 				slot_name(c), c.extra, c.extra == 1 and "" or "s",
 					tostring(c.seq))
 		end
@@ -98,13 +99,13 @@ local function explain(t, c)
 		end
 	elseif c.verdict == "diverged" or c.verdict == "api_calls_differ" then
 		t[#t + 1] = (c.earlier
-			and "  they had differed before; the first of the decisions kept that "
+			and "  the ranks had differed before; the first recorded decision that "
 			.. "differs is number %s:"
 			or "  the first decision that differs is number %s:"):format(
 				tostring(c.seq))
 		for _, g in ipairs(groups(members, read.number(c.seq))) do
 			local gen = first(g.members, "generation")
-			-- Sites number generations on their own.
+			-- Each site has its own generation numbers.
 			local by = c.sites and ", policies " .. (read.text(g.members[1].policies)
 				or "?") or gen and ", generation " .. tostring(gen) or ""
 			t[#t + 1] = ("    %-40s %d rank%s: slot %s%s"):format(
@@ -150,9 +151,9 @@ end
 
 local FINE = { agreed = true, alone = true, too_far_apart = true, tuner_calls_differ = true }
 
--- One answer of all sites: @list: { {site=, data=, tracks=} }, data as one site answers. What a
--- communicator of several sites is, is found by comparing the ranks of all of them.
--- -> data | nil, err
+-- Combine the answers of all sites. @list: { {site=, data=, tracks=} }, where data is one
+-- site's answer. For a communicator of several sites, the ranks of all sites are compared. ->
+-- data | nil, err
 local function of_sites(list, comm)
 	local d, comms, left = { agree = true }, core.array {}, 0
 	for _, x in ipairs(list) do
@@ -174,7 +175,7 @@ local function of_sites(list, comm)
 	return d
 end
 
--- Ask one process of each site; another one where that does not answer.
+-- Ask one process of each site. If it does not answer, ask another process of the site.
 local function ask_sites(s, line)
 	local by, order, answers = {}, {}, {}
 	for _, m in ipairs(s.members) do
@@ -216,7 +217,8 @@ local function ask(ctx, comm)
 		return errors.fail("protocol", "check agreement: no answer that can be read")
 	end
 	local d, per, failure
-	-- The sites answer at different times, and ranks may pass all that is kept meanwhile.
+	-- Sites answer at different times, so a rank may overwrite all recorded decisions
+	-- meanwhile. Then ask again.
 	for _ = 1, TRIES do
 		local list, far, _ = {}, false, nil
 		per, _, failure = try(read.ask(ctx, line,
@@ -231,7 +233,8 @@ local function ask(ctx, comm)
 	return d, per, failure
 end
 
--- From the segment files @paths of one job, one of each host. -> data | nil, err
+-- Compare the ranks in the segment files @paths of one job, one file for each host. -> data |
+-- nil, err
 local function read_files(paths, comm)
 	if #paths == 1 then
 		local d, err = core.job_agreement(paths[1], comm)
@@ -273,8 +276,9 @@ function M.cmd_agreement(ctx)
 		failure = errors.new("ranks_disagree", (
 			"ranks of %d communicator%s do not agree"):format(n, n == 1 and "" or "s"),
 			{
-			hint = "until they do no change can be had; policy use none and a new "
-				.. "communicator is the way back",
+			hint = "no change is possible until they agree; give policy use none "
+				.. "and start a new "
+				.. "communicator",
 		})
 	end
 	return {

@@ -47,7 +47,7 @@ function M.cmd_list(ctx)
 	return read.command(ctx, {
 		schema = "comm.list/1", line = "comm list", opts = { list = "comms" },
 		rows = list_rows(ctx.opt.comm), name = "comm",
-		-- A process may hold several ranks of a communicator: count them all.
+		-- A process may hold several ranks of a communicator, so count all rows.
 		id = function(row) return tostring(row.comm) end,
 		empty = "no communicators yet",
 		columns = {
@@ -122,7 +122,7 @@ local function find_comm(ctx, word)
 	return nil, errors.new("usage", ("%d communicators%s: %s"):format(
 		#ids, word and " begin with " .. word or "",
 		table.concat(ids, ", ", 1, math.min(#ids, 4))),
-		{ hint = "say which: comm show COMM" })
+		{ hint = "name one of them: comm show COMM" })
 end
 
 function M.cmd_show(ctx)
@@ -206,7 +206,7 @@ local function explain_text(d, who)
 	for _, p in ipairs(read.list(d, "policies")) do
 		local note = "left it"
 		if p.changed then
-			-- Say "NCCL's own", unless a policy answered before.
+			-- Show "NCCL's own", unless a policy has answered before.
 			local same = (p.algo == nil or p.algo == n.algo)
 				and (p.proto == nil or p.proto == n.proto)
 				and (p.channels or 0) == 0
@@ -222,12 +222,14 @@ local function explain_text(d, who)
 		{ "note", title = "" } }, rows, {})) do
 		t[#t + 1] = l
 	end
-	if d.seen == false then t[#t + 1] = "not seen yet: computed for this size" end
+	if d.seen == false then
+		t[#t + 1] = "no rank has decided this size yet, so this answer is computed"
+	end
 	if read.text(d.note) then t[#t + 1] = d.note end
 	return table.concat(t, "\n")
 end
 
--- A change waits at its fence: the explanation holds until then.
+-- If a change waits at its fence, the explanation is valid until the fence.
 local function pending(ctx, d)
 	local last = read.record(read.record(read.one(ctx, "change status")).last)
 	if read.number(last.generation) <= read.number(d.generation) then return nil end

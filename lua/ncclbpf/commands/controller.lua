@@ -5,8 +5,8 @@ local read = require "ncclbpf.job.read"
 local try = require("ncclbpf.base.errors").try
 local M = {}
 
--- One process runs the controllers for all. Without a shared segment each process runs its own.
--- Show a process that runs some, else the first.
+-- One process runs the controllers for all processes. Without a shared segment, each process
+-- runs its own. The result shows a process that runs controllers, or else the first process.
 local function speakers(results)
 	local here, first = {}, nil
 	for _, r in ipairs(results) do

@@ -12,7 +12,7 @@ local sites = require "ncclbpf.job.sites"
 local try = errors.try
 local M = {}
 
--- The attached job and its store. -> group | nil, err
+-- Get the attached job of several hosts and its store. -> group | nil, err
 local function fleet_of(ctx)
 	local s, err = ctx:session()
 	if not s then return nil, err end
@@ -64,7 +64,7 @@ end
 
 -- ---- the desired state ------------------------------------------------------------
 
--- The store and job @name, as the functions of job/requests.lua want them; close it after use.
+-- Open the store for job @name, in the form that job/requests.lua expects. Close it after use.
 local function stored(ctx, name)
 	local url = sites.named(ctx.flags)
 	if not url then
@@ -81,7 +81,7 @@ end
 
 local function key(group) return sites.ROOT .. group.job .. "/desired" end
 
--- -> the desired state, or nil: none, and the revision of its key (0: none) | false, err
+-- -> the desired state (nil: there is none), the revision of its key (0: none) | false, err
 local function desired(group)
 	local kvs, err = group.store:get(key(group))
 	if not kvs then return false, errors.from_reply(err) end
@@ -127,7 +127,8 @@ local function open_all(files, base)
 	return list
 end
 
--- Store images and state; refused if somebody changed it since it was read.
+-- Store images and state. The store refuses this if somebody has changed the state since we
+-- read it.
 local function set(group, list, revision)
 	local names, images = {}, core.array {}
 	for i, x in ipairs(list) do
@@ -164,12 +165,14 @@ end
 
 function M.cmd_job_show(ctx)
 	return with(ctx, ctx.args[1], function(group, state)
-		-- Why the running job has not started with it: the coordinator's note.
+		-- The coordinator's note says why the running job has not started with this
+		-- state.
 		local notes = group.store:get(sites.ROOT .. group.job .. "/order/notes")
 		local note = notes and notes[1] and sites.value(notes[1])
 		local why = read.text(note and note.desired)
 		return result(group, state, "job.show/1",
-			why and { "note: the running job has not started with it: " .. why })
+			why and { "note: the running job has not started with these policies: "
+				.. "" .. why })
 	end)
 end
 
@@ -179,7 +182,8 @@ function M.cmd_job_set(ctx)
 	local list = try(open_all(files))
 	return with(ctx, ctx.args[1], function(group, _, revision)
 		return result(group, try(set(group, list, revision)), "job.set/1",
-			{ "the job starts with this; a job that runs now keeps what it has" })
+			{ "the job will start with these policies; a running job keeps its "
+				.. "policies" })
 	end)
 end
 
@@ -194,8 +198,8 @@ function M.cmd_job_clear(ctx)
 	end)
 end
 
--- A file of the desired state: {"job": NAME, "policies": [FILE, ...]}, files beside it.
--- -> job, opened policies
+-- Read a file of the desired state: {"job": NAME, "policies": [FILE, ...]}. Paths start at the
+-- file's folder. -> job, opened policies
 local function read_file(path)
 	local text = core.read(path, 1 << 20)
 	if not text then return errors.fail("no_input", "%s: cannot be read", path) end
@@ -218,7 +222,7 @@ local function read_file(path)
 	return v.job, list
 end
 
--- Lines that say how @state becomes @list; none: they are equal.
+-- Lines that show the difference between @state and @list; no lines if they are equal.
 local function differences(state, list)
 	local old, lines = read.list(state, "images"), {}
 	for i = 1, math.max(#old, #list) do

@@ -41,7 +41,7 @@ function M.list()
 	return rows, problems, gone, unreadable
 end
 
--- Two processes with the same rank: two jobs share a name. -> message, hint | nil
+-- Two processes with the same rank show that two jobs share a name. -> message, hint | nil
 local function twice(job, members)
 	local by, ranks, seen = {}, {}, {}
 	for _, m in ipairs(members) do
@@ -92,7 +92,7 @@ local function sum_of(list, field)
 	return sum
 end
 
--- One row a job for people, one a site for programs.
+-- For people, one row for each job. For programs, one row for each site.
 local function cmd_fleet_list(ctx, url)
 	local rows, problems = fleet_rows(ctx, url)
 	local by, merged, foot = {}, {}, {}
@@ -172,7 +172,7 @@ function M.cmd_list(ctx)
 		end
 	end
 	if unreadable > 0 and (ctx.flags.verbose or #rows == 0) then
-		foot[#foot + 1] = ("note: %d processes of other users were not looked at"):format(
+		foot[#foot + 1] = ("note: %d processes of other users could not be read"):format(
 			unreadable)
 	end
 	return {
@@ -210,7 +210,7 @@ local member_columns = { { "job" }, { "rank", num = true, flat = true },
 	{ "role" }, { "version", drop = 2 },
 	{ "tuner_abi", title = "TUNER", num = true }, { "state" } }
 
--- Rows of processes that differ in nothing but rank and PID, as one row.
+-- Combine the rows of processes that differ only in rank and PID.
 local function folded(rows)
 	local by, list = {}, {}
 	for _, r in ipairs(rows) do
@@ -494,7 +494,7 @@ function M.cmd_status(ctx)
 		text = status_text(ctx.temporary or ctx.app.group, per, ctx.flags.verbose) }
 end
 
--- env list, set, unset, forget: all of them answer with the list.
+-- The commands env list, set, unset and remove. All of them answer with the list of overrides.
 function M.cmd_env(ctx)
 	local words = { "env", ctx.row.words:match "^env (.*)$" }
 	for _, a in ipairs(ctx.args) do words[#words + 1] = a end
@@ -512,7 +512,7 @@ function M.cmd_env(ctx)
 		end,
 		columns = { { "name" }, { "value", wrap = true }, { "by" },
 			{ "old", title = "IN PLACE OF" } },
-		empty = "NCCL finds the environment as it is",
+		empty = "no variable is overridden",
 	})
 end
 
@@ -609,8 +609,8 @@ end
 
 -- ---- help -----------------------------------------------------------------------------
 
--- Rows of the shell's table. Commands that only the target knows, or that the shell passes on
--- unchanged, have the target's text.
+-- The rows of the shell's table with their texts. Commands that only the target knows, or that
+-- the shell passes on unchanged, have the target's text.
 function M.help_rows(ctx, ask)
 	local rows, seen = {}, {}
 	for _, c in ipairs(commands.all()) do
@@ -642,7 +642,7 @@ function M.help_rows(ctx, ask)
 	return rows
 end
 
--- The group that a command belongs to: that of its noun, else the last.
+-- The group of a command is that of its noun, or else the last group.
 local function group_of(words)
 	local noun = words:match "^%S+"
 	for _, g in ipairs(commands.groups) do
@@ -653,7 +653,7 @@ local function group_of(words)
 	return commands.groups[#commands.groups]
 end
 
--- "status", "env list" and "env set" as "status; env: list, set".
+-- Write "status", "env list" and "env set" as "status; env: list, set".
 local function short_list(rows)
 	local alone, nouns, at = {}, {}, {}
 	for _, r in ipairs(rows) do
@@ -671,7 +671,7 @@ local function short_list(rows)
 	return table.concat(nouns, "; ")
 end
 
--- All groups: what each is for, and its commands.
+-- Show all groups, with their purposes and commands.
 local function overview(rows)
 	local t, by = {}, {}
 	for _, r in ipairs(rows) do

@@ -11,7 +11,7 @@ local SUMS = { "live", "puts", "signals", "bytes", "in_bytes", "held", "errors",
 
 local function size(n) return units.bytes(read.number(n)) end
 
--- Messages that the transport refused, of all kinds
+-- Sum of the messages of all kinds that the transport has refused.
 local function offences_of(d)
 	local n = 0
 	for _, v in pairs(read.record(d.offences)) do n = n + read.number(v) end
@@ -72,7 +72,8 @@ local function rows_of(d, member)
 	return rows
 end
 
--- A collComm is one process's, and processes of two sites may have one pid.
+-- A row's key has the site and process, because collComm numbers are unique only within a
+-- process, and processes of two sites may have the same pid.
 local function row_id(row)
 	return ("%s %s %s %s %s %s"):format(row.site or "", row.pid, row.coll, row.devcomm or "",
 		row.context or "", row.peer)
@@ -97,7 +98,7 @@ local function us(v)
 	return v < 100000 and ("%.1f"):format(v / 1000) or ("%.0f"):format(v / 1000)
 end
 
--- Columns: what a row is of
+-- The columns that identify a row.
 local function whose(contexts)
 	local c = { { "coll", num = true, merge = "first" },
 		{ "comm", wide = true, merge = "first" },
@@ -120,7 +121,7 @@ local OPEN = {
 	{ "held", num = true, merge = "first" },
 }
 
--- Times, of which @shown are for people without -o wide.
+-- The columns of times. People see the columns @shown without -o wide.
 local function times(shown)
 	local c = {}
 	for _, name in ipairs { "put", "get" } do

@@ -40,18 +40,18 @@ local families = {
 		"NCCL algorithm bandwidth for collective operations in GB/s", "algbw_gbs", 1,
 		false },
 	{ "nccl_collective_exec_time_microseconds", "gauge",
-		"NCCL collective execution time, the mean", "exec_mean_ns", 1e-3, false },
+		"NCCL mean collective execution time", "exec_mean_ns", 1e-3, false },
 	{ "nccl_p2p_bus_bandwidth_gbs", "gauge",
 		"NCCL bus bandwidth for sends and receives in GB/s", "busbw_gbs", 1, true },
 	{ "nccl_p2p_exec_time_microseconds", "gauge",
-		"NCCL send or receive execution time, the mean", "exec_mean_ns", 1e-3, true },
+		"NCCL mean send or receive execution time", "exec_mean_ns", 1e-3, true },
 	{ "ncclbpf_collectives_total", "counter", "Operations measured", "count", 1 },
 }
 
--- One series for the host instead of one for each rank
+-- one series for the host instead of one for each rank
 local host_families = {
 	{ "ncclbpf_host_collective_exec_seconds",
-		"NCCL collective execution time, the slowest rank of this host",
+		"NCCL collective execution time of the slowest rank of this host",
 		{ p50 = "host_p50_ns", p99 = "host_p99_ns", max = "host_max_ns" }, 1e-9 },
 	{ "ncclbpf_host_bus_bandwidth_gbs",
 		"NCCL bus bandwidth in GB/s at the pace of the slowest rank of this host",
@@ -78,7 +78,8 @@ Text.__index = Text
 
 local function new_text() return setmetatable({ out = {} }, Text) end
 
--- One family: its samples, { {labels, value, suffix} }; none: it is left out.
+-- Add a family of metrics with samples { {labels, value, suffix} }. A family without samples is
+-- left out.
 function Text:family(name, kind, help, samples)
 	if #samples == 0 then return end
 	local out = self.out
@@ -104,7 +105,7 @@ local function keys(t)
 	return names
 end
 
--- ---- what telemetry has measured -------------------------------------------------------
+-- Metrics of telemetry.
 
 local function measured(text, now, f)
 	local lines = {}
@@ -126,7 +127,7 @@ local function measured(text, now, f)
 	text:family(f[1], f[2], f[3], lines)
 end
 
--- Of each row of the host, once: { {row, labels} }
+-- Each row of the host once: { {row, labels} }
 local function host_rows(now)
 	local host, told = stats.hosts(now.samples), {}
 	for _, r in ipairs(now.stats) do
@@ -162,9 +163,9 @@ local function of_host(text, told, f)
 	text:family(f[1], "gauge", f[2], lines)
 end
 
--- ---- how the job stands ----------------------------------------------------------------
+-- Metrics of the job's state.
 
--- A number of each process's status.
+-- A metric with one number from the status of each process.
 local function of_status(text, now, name, kind, help, value)
 	local lines = {}
 	for _, r in ipairs(now.status) do
@@ -188,7 +189,7 @@ local function by_reason(key)
 	end
 end
 
--- How long the timed runs of each tuner program took (policy time on).
+-- Time of the timed runs of each tuner program (policy time on).
 local function run_seconds(text, now)
 	local lines = {}
 	for _, r in ipairs(now.policies) do
@@ -220,7 +221,7 @@ local function run_seconds(text, now)
 		"Time of the tuner programs, of the runs that were timed (policy time on)", lines)
 end
 
--- Communicators without a verdict yet have no sample.
+-- A communicator that has no verdict yet gets no sample.
 local OPEN = { too_far_apart = true, alone = true }
 local FINE = { agreed = true, tuner_calls_differ = true }
 
@@ -248,7 +249,7 @@ local function rollout_state(text, now)
 			now.rollout == word and 1 or 0 }
 	end
 	text:family("ncclbpf_rollout_state", "gauge",
-		"1: the job's rollout is in this state; none: it has no rollout", lines)
+		"1 for the state of the job's rollout; state none: the job has no rollout", lines)
 end
 
 -- @now: stats, status, policies, agreement: { {member, data} }; samples: of
@@ -269,11 +270,11 @@ function M.text(now)
 	local told = host_rows(now)
 	for _, f in ipairs(host_families) do of_host(text, told, f) end
 	of_status(text, now, "ncclbpf_events_lost_total", "counter",
-		"Profiler events that do not count", by_reason "events_lost")
+		"Profiler events that were not measured, by reason", by_reason "events_lost")
 	of_status(text, now, "ncclbpf_decisions_total", "counter", "Decisions of the tuner",
 		number_of "decisions")
 	of_status(text, now, "ncclbpf_policy_faults_total", "counter",
-		"Answers of policies that were not to be done, and decisions without a policy",
+		"Refused answers of policies and decisions without a policy, by reason",
 		by_reason "counters")
 	run_seconds(text, now)
 	of_status(text, now, "ncclbpf_generation", "gauge",
@@ -316,7 +317,7 @@ end
 
 -- ---- over HTTP -------------------------------------------------------------------------
 
-local FRESH_S = 1 -- many clients cost the job one collection a second
+local FRESH_S = 1 -- one collection a second serves all clients
 local TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 -- "ADDR:PORT", "[IPv6]:PORT", ":PORT" (this host alone) -> address, port
@@ -347,7 +348,7 @@ local function answerer(ctx)
 		local ok, got = pcall(collect, ctx)
 		text, failure = ok and got or nil, not ok and got or nil
 		made = core.mono()
-		-- Attach anew next time: the job may have been restarted.
+		-- Attach again at the next request, because the job may have been restarted.
 		if not ok then ctx.app:detach() end
 	end
 	return function(method, path)

@@ -32,8 +32,8 @@ local ROWS = {
 local REASONS = { "errors", "failed_changes", "failures", "overflows", "refused", "strays",
 	"undone", "unseen" }
 
--- @add(name, kind, help, value): a family of numbers of each process's status; value(status) is a
--- list of { number, label... }
+-- @add(name, kind, help, value) adds a family of numbers from each process's status.
+-- value(status) returns a list of { number, label... }.
 function M.add(add)
 	for _, f in ipairs(ROWS) do
 		add(f[1], f[2], f[3], function(d)

@@ -34,7 +34,7 @@ local function measured(ctx)
 	return list
 end
 
--- All kinds on one scale; then a histogram of each whose times differ.
+-- Draw all kinds on one scale, then a histogram for each kind whose times differ.
 local function times(list, screen)
 	local lines, data, rows, comms, n = {}, core.array {}, {}, {}, 0
 	for _, k in ipairs(list) do
@@ -136,7 +136,7 @@ function M.rollout(r)
 			low = tonumber(s.low_pct), high = tonumber(s.high_pct) }
 	end
 	if #rows > 0 then
-		lines[#lines + 1] = ("change of the candidate's time, below 0: faster; "
+		lines[#lines + 1] = ("change of the candidate's time (below 0 is faster); "
 			.. "%+g %% is tolerated"):format(r.plan.judge.min_effect_pct)
 		for _, l in ipairs(plot.intervals(rows, r.plan.judge.min_effect_pct, screen)) do
 			lines[#lines + 1] = l

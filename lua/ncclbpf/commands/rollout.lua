@@ -220,11 +220,11 @@ local function progress(ctx)
 	end
 end
 
--- Follow the rollout to its end; @pid: of the runner that this command has started
+-- Follow the rollout to its end. @pid: the runner that this command has started.
 local function follow(ctx, r, pid)
 	local done = try(rollout.follow(r, progress(ctx), pid))
 	local shown = result(done)
-	if done.state == "paused" then shown.status = 3 end -- the verdict is open
+	if done.state == "paused" then shown.status = 3 end -- the verdict is not final
 	return shown
 end
 
@@ -239,7 +239,7 @@ local function run(ctx, r, after)
 end
 
 function M.cmd_start(ctx)
-	ctx:yes "follow" -- a wrong word is an error before anything starts
+	ctx:yes "follow" -- report a wrong word before anything starts
 	local p = try(plan.read(ctx.args[1]))
 	if ctx.opt.data then return replay(p, ctx.opt.data) end
 	local g = try(ctx:session())
@@ -263,8 +263,9 @@ function M.cmd_script(ctx)
 	if ctx.flags.dry_run then
 		if not ctx.opt.data then
 			return nil, errors.new("usage",
-				"-n: data=FILE expected, the file of a rollout",
-				{ hint = "rollout status -o json names the job's" })
+				"-n needs data=FILE, the file of another rollout",
+				{ hint = "rollout status -o json names the file of the job's "
+					.. "rollout" })
 		end
 		local d = try(kept(ctx.opt.data))
 		local s = try(script.open(path, list, { say = say }))
@@ -278,7 +279,7 @@ function M.cmd_script(ctx)
 				s.plan["on_" .. v.verdict]), empty = "no look" }
 	end
 	if ctx.opt.data then
-		return errors.fail("usage", "data=FILE: only with -n, a dry run")
+		return errors.fail("usage", "data=FILE is allowed only with -n (dry run)")
 	end
 	local g = try(ctx:session())
 	return M.run_script(ctx, g, script, path, list, say)
@@ -298,7 +299,8 @@ function M.run_script(ctx, g, script, path, list, say)
 	end
 	local s = try(script.open(path, list, { say = say, target = class.makers.target(g) }))
 	if r and r.script.digest ~= s.digest then
-		return nil, errors.new("refused", ("another script began it: %s"):format(
+		return nil, errors.new("refused", ("another script started this rollout: "
+			.. "%s"):format(
 			tostring(r.script.file)), { hint = "rollout promote or rollout abort" })
 	end
 	try(s:able(g))
@@ -310,7 +312,8 @@ function M.run_script(ctx, g, script, path, list, say)
 		r = try(rollout.start(g, s.plan, script.hooks(s)))
 	end
 	return run(ctx, r, function(now)
-		-- Also after a failure: the script may have to undo something.
+		-- Call the script's done() also after a failure, because the script may have to
+		-- undo its work.
 		local told, why = s:finish { state = now.state, reason = now.why,
 			blocks = #now.blocks, verdict = now.verdict and now.verdict.verdict }
 		if not told and now.state ~= "paused" then say(tostring(why)) end
@@ -341,7 +344,7 @@ local function shown_of(path)
 	end
 	if type(strata) ~= "table" then d.verdict = nil end
 	d.path = path
-	-- The file of times is beside it, whatever its path was when it was written.
+	-- The file of times lies beside the rollout's file, even if both were moved.
 	local name = type(d.samples) == "string" and d.samples:match "[^/]+$"
 	d.samples = name and (path:match "^(.*/)" or "") .. name or nil
 	return d
@@ -374,7 +377,7 @@ function M.cmd_status(ctx)
 	if picture then
 		local ok, text = pcall(require("ncclbpf.commands.plot").rollout, r)
 		if not ok then
-			return errors.fail("bad_argument", "%s: not what a rollout keeps: %s",
+			return errors.fail("bad_argument", "%s is not a valid rollout file: %s",
 				tostring(r.path), tostring(text))
 		end
 		shown.text, shown.prose = text, true
@@ -412,7 +415,7 @@ function M.cmd_undo(ctx)
 	return shown
 end
 
--- The report's pictures as files of their own. -> their names | nil, err
+-- Write the report's pictures as separate files. -> their names | nil, err
 local function write_figures(text, folder)
 	local names = core.array {}
 	if not core.mkdirs(folder) then
@@ -427,8 +430,8 @@ local function write_figures(text, folder)
 	return names
 end
 
--- opts: label, svg (a folder), data (the file that it comes from). -> {file, bytes,
--- csv, samples, figures} | nil, err
+-- opts: label, svg (a folder), data (the rollout's file). -> {file, bytes, csv, samples,
+-- figures} | nil, err
 function M.write_report(r, path, opts)
 	local report = require "ncclbpf.report.html"
 	local beside = r.samples and core.stat(r.samples) and (path:gsub("%.html?$", "")) .. ".csv"
@@ -436,7 +439,7 @@ function M.write_report(r, path, opts)
 		and beside:match "[^/]+$" })
 	if not ok then
 		if opts.data then
-			return errors.fail("bad_argument", "%s: not what a rollout keeps: %s",
+			return errors.fail("bad_argument", "%s is not a valid rollout file: %s",
 				opts.data, tostring(text))
 		end
 		error(text, 0)

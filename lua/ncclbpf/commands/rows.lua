@@ -8,7 +8,7 @@ local M = {}
 
 M.groups = described.groups
 
--- Requests of the protocol that users do not type
+-- Requests of the protocol that users do not type.
 M.hidden = { hello = true, cancel = true, ["trace read"] = true, ["change check"] = true }
 
 local rows, by, nouns
@@ -20,7 +20,7 @@ local function handler(run)
 	return function(ctx) return require("ncclbpf." .. module)[name](ctx) end
 end
 
--- Names of the options in a row's syntax, with what they are for.
+-- The names of the options in a row's syntax, with their descriptions.
 local function options_of(row)
 	local options = {}
 	for name in row.syntax:gmatch "%f[%a]([%l_]+)=" do
@@ -73,7 +73,7 @@ local function build()
 	table.sort(rows, function(a, b) return a.words < b.words end)
 end
 
--- The options of a row, sorted: {name, what it is for}.
+-- The options of a row, sorted: {name, description}.
 function M.options(row)
 	local list = {}
 	for name, help in pairs(row.options) do list[#list + 1] = { name, help } end
@@ -96,7 +96,7 @@ function M.is_noun(word)
 	return nouns[word] == true
 end
 
--- First words, and second words of one.
+-- The first words of all commands, and the second words after a first word.
 function M.nouns()
 	if not rows then build() end
 	local t = {}

@@ -115,7 +115,7 @@ local function foot(per)
 	table.sort(names)
 	for i, k in ipairs(names) do names[i] = ("%s %d"):format(k, lost[k]) end
 	if #names > 0 then
-		t[#t + 1] = "note: events that do not count: " .. table.concat(names, ", ")
+		t[#t + 1] = "note: events that were not measured: " .. table.concat(names, ", ")
 	end
 	for _, r in ipairs(per) do
 		if read.text(r.data.times) then
@@ -143,7 +143,8 @@ local function columns()
 			show = us },
 		{ "exec_p50_ns", title = "P50 us", num = true, merge = "max", show = us },
 		{ "exec_p99_ns", title = "P99 us", num = true, merge = "max", show = us },
-		-- Of the last collectives alone: it may be below P50, which has all of them.
+		-- Times of the last collectives only; these may be below P50, which covers all
+		-- collectives.
 		{ "host_p50_ns", title = "RECENT P50 us", num = true, drop = 3, show = us },
 		{ "host_p99_ns", title = "RECENT P99 us", num = true, wide = true, show = us },
 		{ "algbw_gbs", title = "ALG GB/s", num = true, wide = true, merge = "min",
@@ -244,7 +245,7 @@ function M.cmd_stats(ctx)
 	return result
 end
 
--- ---- beside decisions: comm show --------------------------------------------------------
+-- Telemetry beside decisions, for comm show.
 
 local function pair(name)
 	return function(_, row)
@@ -278,8 +279,8 @@ local function slower(old, new)
 	return old
 end
 
--- Add measured times to each decision. Rows without a current decision, and sends, which nobody
--- decides, follow as rows of their own.
+-- Add measured times to each decision. Rows without a current decision, and sends, which NCCL
+-- does not ask about, follow as separate rows.
 function M.join(rows, measured, comm)
 	local by, order = {}, {}
 	for _, t in ipairs(measured and measured.list or {}) do
@@ -345,8 +346,8 @@ function M.measured_columns(any, c)
 	return c
 end
 
--- GPU times need profiler channels. NCCL connects them at the next collective, which waits.
--- -> may the command go on?
+-- GPU times need profiler channels. NCCL connects them at the next collective, which waits for
+-- this. -> may the command continue?
 local function warned(ctx)
 	local waiting = 0
 	for _, r in ipairs(read.ask(ctx, "stats limit=1") or {}) do
@@ -390,7 +391,8 @@ function M.cmd_telemetry(ctx)
 	})
 end
 
--- The latest @count collectives of each communicator, oldest first. Ranks are a few apart.
+-- The latest @count collectives of each communicator, oldest first. Ranks may be a few
+-- collectives apart.
 local function latest(count)
 	return function(merged)
 		local left, out = {}, {}
@@ -413,7 +415,8 @@ function M.cmd_samples(ctx)
 	local count = ctx:whole("count", 1) or 20
 	local comm = ctx.opt.comm
 	return read.command(ctx, {
-		schema = "sample.tail/1", name = "seq", empty = "none yet (telemetry on begins it)",
+		schema = "sample.tail/1", name = "seq", empty = "no samples yet (telemetry on "
+			.. "starts measuring)",
 		line = ("sample tail count=%d"):format(count)
 			.. (comm and " comm=" .. session.quote(comm) or ""),
 		id = function(row) return ("%s %s %s"):format(row.comm, row.coll, row.seq) end,

@@ -50,7 +50,7 @@ local function head_of(r)
 	t[#t + 1] = ("%s, the intervals hold for all together; %s"):format(
 		units.count(r.comparisons, "comparison"),
 		#r.table > 0 and units.count(#r.table, "row") .. " to put in a table"
-			or "no row: the baseline stays")
+			or "no row is better, so the baseline stays")
 	return table.concat(t, "\n")
 end
 
@@ -62,7 +62,7 @@ local function foot_of(r, to, note)
 			s.coll, units.bytes(s.bytes_from), s.candidate, s.reason)
 	end
 	if r.left_out and r.left_out > 0 then
-		t[#t + 1] = ("note: %d combinations more than most= allows were not tried"):format(
+		t[#t + 1] = ("note: most= excluded %d combinations from the sweep"):format(
 			r.left_out)
 	end
 	if r.restored then t[#t + 1] = "the job has its baseline again" end
@@ -71,7 +71,7 @@ local function foot_of(r, to, note)
 	elseif to then
 		t[#t + 1] = ("written: %s; next: policy load %s"):format(to, to)
 	elseif #r.table > 0 then
-		t[#t + 1] = "next: the same with out=FILE.csv"
+		t[#t + 1] = "next: repeat the command with out=FILE.csv to write the table"
 	end
 	return t
 end

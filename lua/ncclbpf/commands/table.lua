@@ -21,45 +21,45 @@ local PLANS = { ".lua", ".json" }
 
 -- Options (name=VALUE) by name. A row's syntax says which it takes.
 M.options = {
-	["after"] = "continue behind this key",
-	["as"] = "show records as this type",
+	["after"] = "continue after this key",
+	["as"] = "show records as values of this type",
 	["baseline"] = "compare with this combination",
 	["before"] = "insert before this policy",
 	["coherence"] = "off: accept answers that may differ between ranks",
 	["comm"] = "only these communicators: identities, ranks:N, nodes:N, or others",
-	["count"] = "the last N; with follow=yes or watch: the next N, then end",
+	["count"] = "show the last N; with follow=yes or watch: show the next N, then end",
 	["data"] = "read this file instead of asking the job",
 	["events"] = "record only these events",
-	["flags"] = "new: only elements that are absent; old: only those that are present",
-	["every"] = "look again after this time (1s, 200ms)",
-	["follow"] = "yes: show what comes next, until Ctrl-C, count= or the end; "
+	["flags"] = "new: store only absent elements; old: store only existing elements",
+	["every"] = "interval between two requests (1s, 200ms)",
+	["follow"] = "yes: show new items until Ctrl-C, count= or the end; "
 		.. "no: return at once",
 	["format"] = "chrome or ndjson",
-	["gpu"] = "no: without the times of kernels, which cost some latency",
+	["gpu"] = "no: do not measure kernel times, which cost some latency",
 	["hidden"] = "keep: accept rows that never win",
 	["serve"] = "answer at this address over HTTP until Ctrl-C",
-	["tls_cert"] = "the certificate, PEM: answer over HTTPS",
-	["tls_key"] = "the certificate's key, PEM",
+	["tls_cert"] = "PEM file of the certificate; the server then uses HTTPS",
+	["tls_key"] = "PEM file of the certificate's key",
 	["if_generation"] = "refuse the change unless the job has this generation",
-	["key"] = "the secret key that policy keygen made",
-	["keys"] = "list of public keys; one of them must have signed the policy",
+	["key"] = "file of the secret key that policy keygen made",
+	["keys"] = "file of public keys, one of which must have signed the policy",
 	["keep"] = "keep the last N files of size=",
 	["label"] = "title of the report",
-	["limit"] = "at most this many; all: no limit",
+	["limit"] = "show at most this many items; all: no limit",
 	["name"] = "name of the policy",
 	["out"] = "write to this file",
-	["position"] = "first or last among the policies in use",
+	["position"] = "put the policy first or last among the policies in use",
 	["plot"] = "draw a picture in characters",
-	["proxy"] = "no: without the times of the network",
+	["proxy"] = "no: do not measure network times",
 	["resume"] = "yes: continue the rollout that this script began",
 	["seconds"] = "stop after this time",
-	["segment"] = "read the segment file of a job that is gone",
-	["size"] = "stop, or begin the next file, at this size (256M)",
-	["start"] = "yes: a job of this name also starts with it, as job set says",
+	["segment"] = "read the segment file of a job that has ended",
+	["size"] = "stop, or begin the next file, when the file has this size (256M)",
+	["start"] = "yes: later jobs of this name also start with these policies, as with job set",
 	["svg"] = "write the figures into this folder too",
-	["to"] = "this generation of policy history",
-	["contexts"] = "yes: a row for each context and peer, of those that were used",
-	["uprobes"] = "no: time calls by the events of NCCL alone",
+	["to"] = "number of a generation of policy history",
+	["contexts"] = "yes: show a row for each used context and peer",
+	["uprobes"] = "no: time calls only by NCCL's events, not by uprobes",
 }
 
 -- Groups of help, by nouns; what no group has is in the last.
@@ -67,17 +67,19 @@ M.groups = {
 	{ name = "job", help = "Find jobs and look at one as a whole",
 		nouns = { "list", "attach", "detach", "status", "doctor", "net", "gin", "verbs",
 			"env", "controller", "change" } },
-	{ name = "policies", help = "Verify, load and use what decides", nouns = { "policy" } },
+	{ name = "policies", help = "Verify, load, use and remove policies", nouns = { "policy" } },
 	{ name = "maps", help = "Read and change the data of policies", nouns = { "map" } },
-	{ name = "decisions", help = "See what was decided, why, and whether the ranks agree",
+	{ name = "decisions", help = "Show decisions and their reasons, and check whether ranks "
+		.. "agree",
 		nouns = { "comm", "decision", "explain", "check" } },
-	{ name = "measurements", help = "Measure what collectives take, and record events",
+	{ name = "measurements", help = "Measure the times of collectives, and record events",
 		nouns = { "telemetry", "top", "stats", "sample", "trace", "metrics" } },
 	{ name = "rollouts", help = "Compare policies on live traffic, and find the best table",
 		nouns = { "rollout", "sweep" } },
-	{ name = "several hosts", help = "Say what a job starts with, see who changed it",
+	{ name = "several hosts", help = "Set the policies with which a job starts, and list "
+		.. "its changes",
 		nouns = { "job", "audit" } },
-	{ name = "shell", help = "Repeat and time commands, get help, leave",
+	{ name = "shell", help = "Repeat and time commands, show help, leave the shell",
 		nouns = { "watch", "timing", "help", "quit" } },
 }
 
@@ -86,8 +88,8 @@ M.rows = {
 		help = "List the jobs on this host, and the processes with NCCL that cannot be "
 			.. "attached to, with the reason",
 		details =
-			"Status 0 also when there is none. Processes of other users: only "
-			.. "root sees them." },
+			"The status is 0 even if there is no job. Only root sees processes of "
+			.. "other users." },
 	{ "attach", run = "commands.general:cmd_attach", role = "observe",
 		syntax = "[PID|JOB|SOCKET]",
 		help = "Attach to a job (all its processes here), a process or a socket",
@@ -95,7 +97,7 @@ M.rows = {
 attach train        all processes of job train on this host
 attach 4711         one process
 attach train -r 0-3   these ranks alone
-The shell attaches by itself where there is one job only.]] },
+Without this command, the shell attaches to the only job by itself.]] },
 	{ "detach", run = "commands.general:cmd_detach", role = "observe",
 		help = "Close the connections; the job continues" },
 	{ "help", run = "commands.general:cmd_help",
@@ -126,7 +128,8 @@ steps = {{context=, answer=}, ...} runs several decisions on the same maps.]] },
 	{ "policy build", run = "policy.build:cmd_build", role = "observe",
 		syntax = "FILE [out=FILE] [name=NAME] [hidden=keep] [coherence=off]",
 		files = OBJECTS, dry = true,
-		help = "Make a policy image of C, a BPF object or a table (.csv in the columns of "
+		help = "Make a policy image from C, a BPF object or a table (.csv with the "
+			.. "columns of "
 			.. "NVIDIA's tuner, or .lua)",
 		details = [[
 policy build x.bpf.c                        clang, then x.policy
@@ -138,7 +141,8 @@ policy load, verify, dump and diff take objects and tables as they are.]] },
 	{ "policy export", run = "policy.build:cmd_export", role = "observe",
 		syntax = "NAME|FILE [out=FILE]",
 		files = POLICIES, names = "policies",
-		help = "Write a policy of the job to a file; without out=: print the rows of its "
+		help = "Write a policy of the job to a file; without out=FILE, print the rows "
+			.. "of its "
 			.. "table as CSV",
 		details = [[
 policy export force out=force.policy        the image
@@ -147,7 +151,7 @@ policy export tuner.policy out=back.csv]] },
 	{ "policy verify", run = "policy.policy:cmd_verify", role = "observe",
 		syntax = "FILE [coherence=strict|off] [keys=FILE]",
 		files = POLICIES,
-		help = "Verify a policy here, as a job would, and say who has signed it",
+		help = "Verify a policy without a job, and name the keys that have signed it",
 		details = [[
 policy verify x.bpf.c               C is compiled by clang first, as by policy load and build
 Needs no job. Status 2 when refused: the message names instruction, source line, what was
@@ -172,8 +176,8 @@ cat alice.pub bob.pub >signers      the list that NCCLBPF_FLEET_SIGNERS names]] 
 	{ "policy load", run = "policy.policy:cmd_load",
 		syntax = "FILE [name=NAME]",
 		files = POLICIES, dry = true,
-		help = "Verify a policy in every process of the job and hold it; the job decides "
-			.. "as before",
+		help = "Verify a policy in every process of the job and keep it; decisions do not "
+			.. "change until policy use",
 		details = [[
 FILE is C (.bpf.c), an object (.bpf.o), an image (.policy) or a table (.csv, .lua).
 All processes of the job accept it or none holds it. Then: policy use NAME]] },
@@ -193,14 +197,14 @@ Names stand for policies in the job; a word with / or ending in .o or .policy is
 			.. "[coherence=off]",
 		most = 16,
 		files = POLICIES, names = "policies",
-		help = "Decide recorded decisions again with these policies, here, and count the "
+		help = "Repeat recorded decisions in the shell with these policies, and count the "
 			.. "answers that differ" },
 	{ "policy use", run = "policy.change:cmd_use",
 		syntax = "NAME|FILE...|none|common [comm=ID,ID|others] [if_generation=N] "
 			.. "[start=yes]",
 		most = 16,
 		files = POLICIES, paths = true, names = "policies", dry = true,
-		help = "Decide with these policies, in this order, from a fence on",
+		help = "Use these policies, in this order, from a fence on",
 		details = [[
 policy use size_aware force         both, each sees what the one before it answered
 policy use ./mine.policy            a word with / or ending in .o, .policy, .csv or .lua is a
@@ -242,27 +246,28 @@ undo takes back the first: to go further back, name what you want with policy us
 		syntax = "JOB FILE...|none",
 		most = 16,
 		files = POLICIES,
-		help = "Store what a job of this name starts with, policies in their order",
+		help = "Store the policies, in their order, with which a job of this name starts",
 		details = [[
 job set llm-7b size_aware.policy force.policy
 The job need not run. Its agents find the images in the store, by digest. A job that runs
 now keeps what it has: policy use changes it.]] },
 	{ "job show", run = "commands.fleet:cmd_job_show", role = "observe",
 		syntax = "JOB",
-		help = "Show what a job of this name starts with, and who set it" },
+		help = "Show the policies with which a job of this name starts, and who set them" },
 	{ "job clear", run = "commands.fleet:cmd_job_clear", role = "control",
 		syntax = "JOB",
 		help = "Let a job of this name start with NCCL's own choice" },
 	{ "job diff", run = "commands.fleet:cmd_job_diff", role = "observe",
 		syntax = "FILE",
 		files = "paths",
-		help = "Compare FILE with the desired state in the store; status 1 if they differ",
+		help = "Compare FILE with the stored start policies of its job; status 1 if "
+			.. "they differ",
 		details = [[
 FILE is JSON: {"job": "llm-7b", "policies": ["size_aware.policy"]}, paths from its folder.]] },
 	{ "job apply", run = "commands.fleet:cmd_job_apply", role = "control",
 		syntax = "FILE",
 		files = "paths",
-		help = "Store what a file says, if it differs",
+		help = "Store the start policies of FILE, if the stored policies differ",
 		details = [[
 For those who keep the configuration of jobs in git: job diff, then job apply.]] },
 	{ "audit", run = "commands.fleet:cmd_audit", role = "observe",
@@ -290,7 +295,7 @@ policy time off                     costs nothing from then on; what was taken s
 	{ "map dump", run = "map.map:cmd_dump",
 		syntax = "MAP [limit=N|all] [after=KEY] [follow=yes] [every=TIME] [count=N]",
 		names = "maps",
-		help = "List the elements of a map, typed; 10,000 without limit=",
+		help = "List the elements of a map with their types, at most 10,000 without limit=",
 		details = [[
 map dump limits limit=100 after=7
 map dump outcomes follow=yes every=200ms    then each change; count= ends after N rounds]] },
@@ -326,7 +331,7 @@ flags=new: only elements that are not there yet; flags=old: only those that are.
 	{ "map pop", run = "map.pop:cmd_pop",
 		syntax = "MAP [count=N] [follow=yes] [as=TYPE]",
 		names = "maps", dry = true,
-		help = "Take the next values out of a queue, stack or ring buffer" },
+		help = "Remove and show the next values of a queue, stack or ring buffer" },
 	{ "map attach", run = "map.host:cmd_attach",
 		syntax = "MAP SOURCE",
 		least = 2, most = 2,
@@ -375,23 +380,24 @@ REFUSED says why an answer of a policy was not taken; NCCL's own choice stood th
 	{ "trace start", run = "trace.trace:cmd_start",
 		syntax = "[out=FILE] [format=chrome|ndjson] [size=SIZE] [keep=N] [seconds=S] "
 			.. "[events=LIST]",
-		help = "Record events of NCCL's profiler into a file, or without out= into the "
+		help = "Record events of NCCL's profiler into a file, or without out=FILE into the "
 			.. "rings of the processes" },
 	{ "trace stop", run = "trace.trace:cmd_stop",
 		syntax = "[out=FILE] [format=chrome|ndjson] [size=SIZE]",
-		help = "Stop recording into the rings; out=: write what they hold to a file" },
+		help = "Stop recording into the rings; out=FILE: write their events to a file" },
 	{ "trace calls", run = "trace.calls:cmd_calls", role = "control",
 		syntax = "[seconds=S] [uprobes=no] [out=FILE]",
-		help = "Time NCCL's calls, the execution and the wall clock of each collective",
-		details = "out=FILE: the data of this table as JSON, too" },
+		help = "Measure the CPU call, execution and elapsed time of each collective",
+		details = "out=FILE also writes the data of this table as JSON." },
 	{ "trace rdma", run = "trace.rdma:cmd_rdma", role = "control",
 		syntax = "[seconds=S] [out=FILE]",
-		help = "Compare the kernel's calls for queue pairs with what the tap counts",
-		details = "out=FILE: a trace of both and of NCCL's events, for ui.perfetto.dev" },
+		help = "Compare the kernel's calls for queue pairs with the tap's counts",
+		details = "out=FILE writes a trace of both and of NCCL's events, for "
+			.. "ui.perfetto.dev." },
 	{ "trace status", run = "trace.trace:cmd_status" },
 	{ "trace tail", run = "commands.comm:cmd_trace",
 		syntax = "[count=N] [follow=yes]",
-		help = "Show what policies printed" },
+		help = "Show the lines that policies printed" },
 	{ "env list", run = "commands.general:cmd_env" },
 	{ "env set", run = "commands.general:cmd_env" },
 	{ "env unset", run = "commands.general:cmd_env" },
@@ -406,32 +412,34 @@ REFUSED says why an answer of a policy was not taken; NCCL's own choice stood th
 	{ "stats", run = "commands.stats:cmd_stats",
 		syntax = "[COLLECTIVE|gin] [comm=ID] [plot=times|bandwidth]",
 		names = "collectives",
-		help = "Show what telemetry has measured, by collective, size, algorithm and "
+		help = "Show the times that telemetry has measured, by collective, size, "
+			.. "algorithm and "
 			.. "protocol",
-		details = "gin: the puts and signals of kernels instead, by context and peer" },
+		details = "stats gin shows the puts and signals of kernels, by context and peer." },
 	{ "sample tail", run = "commands.stats:cmd_samples" },
 	{ "top", run = "commands.top:cmd_top", role = "observe",
 		syntax = "[every=TIME]",
 		help = "Watch the job on a full screen: bandwidth by size, communicators, slowest "
-			.. "ranks, who decides, alerts",
+			.. "ranks, policies, alerts",
 		details = [[
 Keys: 1 to 5 choose the table, Enter shows more on a row, s sorts, p pauses, ? lists them
 all, q quits. every= is how often it asks the job, 2s by default.]] },
 	{ "metrics", run = "commands.metrics:cmd_metrics", role = "observe",
 		syntax = "[out=FILE] [serve=ADDR:PORT] [tls_cert=FILE] [tls_key=FILE]",
-		help = "Print measurements and the state of the job as Prometheus text, replace "
-			.. "a file by it, or serve it over HTTP",
+		help = "Print measurements and the job's state as Prometheus text, write them to a "
+			.. "file, or serve them over HTTP",
 		details = [[
 serve=ADDR:PORT answers GET /metrics until Ctrl-C. :PORT serves this host alone; port 0
 takes a free one. With a certificate and a key it speaks HTTPS only.]] },
 	{ "rollout plan", run = "commands.rollout:cmd_plan", role = "observe",
 		syntax = "FILE",
 		files = PLANS,
-		help = "Check a plan and print what it would do" },
+		help = "Check a plan and print its steps" },
 	{ "rollout start", run = "commands.rollout:cmd_start", role = "control",
 		syntax = "FILE [data=FILE] [follow=no]",
 		files = PLANS, dry = true,
-		help = "Run baseline and candidate in turns, judge them, then promote or roll back",
+		help = "Alternate between baseline and candidate, compare them, then promote or "
+			.. "roll back",
 		details = [[
 A process of its own runs the rollout, and continues when the shell is closed or killed.
 Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, abort.]] },
@@ -439,51 +447,54 @@ Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, ab
 		syntax = "FILE [ARGUMENT...] [data=FILE] [resume=yes] [follow=no]",
 		most = 64,
 		files = { ".lua" }, dry = true,
-		help = "Run a rollout with functions of your own; ARGUMENT is NAME=VALUE" },
+		help = "Run a rollout with functions of a Lua file; ARGUMENT is NAME=VALUE" },
 	{ "rollout status", run = "commands.rollout:cmd_status", role = "observe",
 		syntax = "[follow=yes] [plot=yes] [data=ROLLOUT]",
 		help = "Show the rollout of the job: state, blocks, verdict by "
 			.. "kind of collective",
-		details = "follow=yes: until it ends or pauses. Ctrl-C ends the following; the "
+		details = "follow=yes updates the state until the rollout ends or pauses. After "
+			.. "Ctrl-C the "
 			.. "rollout continues." },
 	{ "rollout pause", run = "commands.rollout:cmd_pause", role = "control",
-		help = "Return to the baseline until rollout resume" },
+		help = "Return to the baseline until the command rollout resume" },
 	{ "rollout resume", run = "commands.rollout:cmd_resume", role = "control",
 		syntax = "[follow=no]",
-		help = "Continue, also where the process that ran the rollout is gone" },
+		help = "Continue a rollout that is paused, or whose runner has ended" },
 	{ "rollout promote", run = "commands.rollout:cmd_promote", role = "control",
-		help = "Decide with the candidate now, whatever the verdict" },
+		help = "Use the candidate now, whatever the verdict" },
 	{ "rollout abort", run = "commands.rollout:cmd_abort", role = "control",
 		help = "Return to the baseline and end the rollout" },
 	{ "rollout undo", run = "commands.rollout:cmd_undo", role = "control",
 		help = "Return to the baseline after a promotion" },
 	{ "rollout report", run = "commands.rollout:cmd_report", role = "observe",
 		syntax = "[out=FILE] [data=ROLLOUT] [label=TEXT] [svg=FOLDER]",
-		help = "Write the rollout as one HTML file (NAME.html without out=), and every "
+		help = "Write a report as one HTML file (NAME.html without out=), and every "
 			.. "time as CSV beside it" },
 	{ "rollout history", run = "commands.rollout:cmd_history", role = "observe",
-		help = "List every transition with its reason" },
+		help = "List every change of the rollout's state with its reason" },
 	{ "sweep start", run = "commands.sweep:cmd_start", role = "control",
 		syntax = "PLAN [out=FILE] [data=FILE] [baseline=COMBINATION] [follow=no]",
 		files = PLANS, dry = true,
-		help = "Try combinations in turns on the job's own traffic, or judge measurements "
+		help = "Try combinations on the job's own traffic, or compare measurements "
 			.. "in files, and print the best table" },
 	{ "sweep status", run = "commands.sweep:cmd_status", role = "observe",
 		syntax = "[follow=yes] [out=FILE]",
-		help = "Show the sweep of the job; follow=yes: until its end, then its table" },
+		help = "Show the job's sweep; follow=yes: follow it to its end, then show its "
+			.. "table" },
 	{ "sweep abort", run = "commands.sweep:cmd_abort", role = "control",
 		help = "End the sweep and return to the baseline" },
 	{ "status", run = "commands.general:cmd_status",
 		help = "Show the job: versions, policies, generation, communicators, counters" },
 	{ "doctor", run = "commands.general:cmd_doctor",
-		details = "Status 2 when something is bad, 0 with warnings." },
+		details = "The status is 2 if a check is bad, and 0 if there are only warnings." },
 	{ "controller status", run = "commands.controller:cmd_status" },
 	{ "controller pause", run = "commands.controller:cmd_pause" },
 	{ "controller resume", run = "commands.controller:cmd_resume" },
 	{ "change status", run = "commands.general:cmd_change_status",
 		details =
-			"A change waits at its fence until every rank has come by: PASSED "
-			.. "counts them." },
+			"A change takes effect on a rank when the rank reaches the fence. "
+				.. "PASSED counts "
+			.. "these ranks." },
 	{ "watch", run = "watch", role = "observe",
 		syntax = "SECONDS [count=N] COMMAND...",
 		most = 64,
@@ -493,17 +504,17 @@ watch 2 comm list
 watch 500ms count=10 status]] },
 	{ "timing", run = "timing", role = "observe",
 		syntax = "[on|off]",
-		help = "Print after each command how long it took and how many "
-			.. "round trips it made" },
+		help = "After each command, print its duration and its number of "
+			.. "round trips" },
 	{ "quit", run = "quit", role = "observe",
 		help = "Leave the shell; the job continues" },
 	{ "change commit",
 		syntax = "DIGEST [if_generation=N]", -- fleet= is for the agent
 		details =
-		"Only needed when a shell or controller was lost in the middle of a change." },
+		"You need this only if a shell or controller died in the middle of a change." },
 	{ "change abort",
 		details =
-		"Only needed when a shell or controller was lost in the middle of a change." },
+		"You need this only if a shell or controller died in the middle of a change." },
 }
 
 return M

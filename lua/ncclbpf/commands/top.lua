@@ -13,10 +13,10 @@ local view = require "ncclbpf.commands.top_view"
 local try = errors.try
 local M = {}
 
-local SAMPLES = 200 -- collectives of each rank that tell how the ranks compare
+local SAMPLES = 200 -- number of collectives of each rank for the comparison of ranks
 local EVERY_S = 2
 
--- ---- what the job says -----------------------------------------------------------------
+-- Values from the job's replies.
 
 -- Growth per second of a counter since the last observation | nil
 local function rate(last, key, value, seconds)
@@ -39,7 +39,7 @@ local function observe_comms(now, last, per)
 				by[c.comm] = t
 				now.comms[#now.comms + 1] = t
 			end
-			-- Each rank decides each collective.
+			-- Each rank counts every decision, so take the largest count.
 			t.here = t.here + 1
 			t.decisions = math.max(t.decisions, read.number(c.decisions))
 		end
@@ -51,7 +51,7 @@ local function observe_comms(now, last, per)
 	end
 end
 
--- Of each kind of collective the rank with the longest median, and its times since the last
+-- For each kind of collective, the rank with the longest median, and its times since the last
 -- observation.
 local function observe_stats(now, last, per)
 	local by = {}
@@ -78,7 +78,8 @@ local function observe_stats(now, last, per)
 		now.counter["n " .. id], now.counter["ns " .. id] = t.count, t.sum_ns
 		t.per_second = rate(last, "n " .. id, t.count, now.seconds)
 		local ns = rate(last, "ns " .. id, t.sum_ns, now.seconds)
-		-- Bandwidth of the latest ones: bytes are alike, so it goes with the time.
+		-- Bandwidth of the latest collectives. Their bytes are equal, so bandwidth is
+		-- inverse to time.
 		if t.busbw and ns and ns > 0 and t.per_second > 0 then
 			t.now_busbw = t.busbw * t.mean_ns / (ns / t.per_second)
 		end
@@ -86,7 +87,7 @@ local function observe_stats(now, last, per)
 	end
 end
 
--- How the ranks compare in the latest collectives of their communicator.
+-- Compare the ranks in the latest collectives of their communicator.
 local function observe_ranks(now, results)
 	local by = {}
 	for _, op in pairs(collectives.of(results)) do
@@ -202,7 +203,7 @@ local function observe_alerts(now, last, per, agreement)
 	end
 end
 
--- M.observe(ctx, last): the job now; @last: the observation before, for rates
+-- M.observe(ctx, last) -> the job's present state. @last: the previous observation, for rates.
 function M.observe(ctx, last)
 	local now = { counter = {}, comms = {}, kinds = {}, ranks = {}, policies = {}, alerts = {},
 		telemetry = 0, time = core.time(), mono = core.mono() }
@@ -232,7 +233,7 @@ end
 
 -- ---- keys ------------------------------------------------------------------------------
 
--- What a command prints, for the page of a row.
+-- The output of a command, for the page of a row.
 local function output(ctx, words, columns)
 	local app = ctx.app
 	local out, width = {}, app.width

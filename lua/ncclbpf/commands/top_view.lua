@@ -11,7 +11,7 @@ local function gbs(v) return v and (v < 10 and "%.2f" or "%.1f"):format(v) or "-
 local function percent(v) return ("%.0f"):format(v) end
 local function signed(v) return ("%+.1f"):format(v) end
 
--- Communicators by their first digits; by their last ones where two begin alike.
+-- Show communicators by their first digits, or by their last digits if two begin alike.
 local function short(row, now)
 	if not now.names then
 		local alike = {}
@@ -54,8 +54,9 @@ M.fit = fit
 
 -- ---- the tables ------------------------------------------------------------------------
 
--- Columns: title, width (0: the rest), field or function, right-aligned. sort: by what, the first
--- is the default; larger first unless up. command: of the page behind a row.
+-- Columns: title, width (0: the rest), field or function, right-aligned. sort: sort keys, the
+-- first is the default; larger values come first unless up is set. command: command for the
+-- page of a row.
 M.tables = {
 	{ name = "collectives", list = "kinds", empty = "nothing measured: telemetry on",
 		columns = {
@@ -126,14 +127,14 @@ M.tables = {
 M.help = {
 	"1 to 5, Tab     the table: collectives, communicators, ranks, policies, alerts",
 	"up, down, Page  select a row, or scroll a page",
-	"Enter           more on the row: the command that tells it",
+	"Enter           run the command that explains the row",
 	"Esc             back",
 	"s, r            sort by the next column; reverse the order",
 	"p, Space        pause; again: go on",
 	"q               quit",
 	"",
-	"GB/s NOW is the bus bandwidth since the last look, GB/s ALL since telemetry began.",
-	"Times are those of the slowest rank.",
+	"GB/s NOW is the bus bandwidth since the last refresh, GB/s ALL since telemetry began.",
+	"Each time is that of the slowest rank.",
 }
 
 local function sorted(ui, t, list)
@@ -144,7 +145,7 @@ local function sorted(ui, t, list)
 	local function key(row) return field and (row[field] or -1) or -row.position end
 	table.sort(copy, function(a, b)
 		local x, y = key(a), key(b)
-		if x == y then -- rows must not change places by themselves
+		if x == y then -- keep the rows in one order
 			x, y = a.position, b.position
 			local p, q = a.id or a.comm or a.name, b.id or b.comm or b.name
 			if p and q and p ~= q then return p < q end
@@ -156,7 +157,7 @@ local function sorted(ui, t, list)
 	return copy, by[1]
 end
 
--- ---- the parts of the screen -----------------------------------------------------------
+-- Parts of the screen.
 
 local function clock(time) return tostring(time):match "T(%d+:%d+:%d+)" or "" end
 
@@ -183,7 +184,7 @@ local function summary(now)
 	}
 end
 
--- The first alerts, or that there is none.
+-- The first alerts, or the text that there is none.
 local function alarms(now, room)
 	local t, n = {}, #now.alerts
 	if n == 0 then return { { "no alerts", "green" } } end
@@ -207,7 +208,7 @@ local function tabs(ui, now, width)
 	return t
 end
 
--- A row of table @t, or its titles where @row is nil; columns that do not fit are left out.
+-- Draw a row of table @t, or its titles if @row is nil. Columns that do not fit are left out.
 local function line_of(t, row, now, width)
 	local parts, used = {}, 0
 	for _, c in ipairs(t.columns) do
@@ -254,7 +255,8 @@ local function page(ui, width, room)
 	return rows, ("line %d of %d"):format(p.from, #p.lines)
 end
 
--- M.rows(ui, now, failure, columns, rows): the screen. @failure: why there is nothing new.
+-- M.rows(ui, now, failure, columns, rows) -> the screen. @failure: the reason why there are no
+-- new data.
 function M.rows(ui, now, failure, width, height)
 	if width < 20 or height < 8 then return { "too small" } end
 	if not now then

@@ -5,8 +5,8 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
--- Counters that should be 0, and queues and contexts that are not seen: the
--- summary names those that are not 0.
+-- Counters that should be 0, and unseen queues and contexts. The summary names those that are
+-- not 0.
 local WRONG = { "errors", "failed_changes", "events", "refused", "undone", "unseen", "strays",
 	"overflows", "extended_queues", "other_contexts" }
 local SUMS = { "live", "sends", "sent_bytes", "completions", "tuned", table.unpack(WRONG) }
@@ -28,7 +28,7 @@ function M.line(list)
 			wrong[#wrong + 1] = ("%s %d"):format(k:gsub("_", " "), sum[k])
 		end
 	end
-	if gpu_posts then wrong[#wrong + 1] = "posts of GPUs are not seen" end
+	if gpu_posts then wrong[#wrong + 1] = "the tap does not see posts of GPUs" end
 	return ("%s, %d sends of %s, %s%s%s"):format(units.count(sum.live, "queue pair"), sum.sends,
 		size(sum.sent_bytes), units.count(sum.completions, "completion"),
 		sum.tuned > 0 and (", %d tuned by policies"):format(sum.tuned) or "",

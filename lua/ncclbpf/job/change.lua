@@ -5,12 +5,12 @@ local session = require "ncclbpf.job.session"
 
 local M = {}
 
--- The option of a request line; v nil: none
+-- The text of an option for a request line. v nil: no option.
 function M.if_generation(v)
 	return v and " if_generation=" .. session.quote(v) or ""
 end
 
--- What a change did, as a result.
+-- The outcome of a change as a command's result.
 function M.result(ctx, data, verb)
 	local rows = {}
 	for i, c in ipairs(read.list(data, "comms")) do

@@ -4,7 +4,7 @@ local read = require "ncclbpf.job.read"
 
 local M = {}
 
--- "ring/ll128", what NCCL ran
+-- "ring/ll128": the algorithm and protocol that NCCL ran
 function M.choice(t)
 	local a, p = read.text(t.algo), read.text(t.proto)
 	return (a or p) and ("%s/%s"):format(a or "?", p or "?") or "-"
@@ -40,8 +40,8 @@ end
 -- NCCL numbers the collectives of each communicator and kind separately.
 function M.line(op) return op.comm .. " " .. op.coll end
 
--- The answers to `stats` tell: at most so many collectives of each line were enqueued and have not
--- ended.
+-- The largest number of collectives that were enqueued and have not ended, for each line of the
+-- answers to `stats`.
 local function in_flight(results)
 	local open = {}
 	for _, r in ipairs(results) do
@@ -62,7 +62,7 @@ end
 -- The last collective of each line that may have been enqueued before now: {line = seq}; the
 -- collectives so far. @ask(line): answers of all processes
 function M.until_now(ask)
-	-- What ends between the two answers counts as in flight, so no collective is missed.
+	-- A collective that ends between the two answers counts as running, so none is missed.
 	local flight = in_flight(ask "stats")
 	local ops, seq = M.of(ask "sample tail count=1024"), {}
 	for _, op in pairs(ops) do

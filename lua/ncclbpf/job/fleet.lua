@@ -16,7 +16,7 @@ Fleet.__close = session.Group.__close
 Fleet.__gc = session.Group.__gc
 Fleet.__tostring = session.Group.__tostring
 
--- Members have it where those of one host have a connection.
+-- Members of a fleet have this object in place of a connection.
 local CONNECTED = { close = function() end }
 
 local function lose(m, err)
@@ -26,7 +26,7 @@ end
 
 -- ---- requests -------------------------------------------------------------------
 
--- Say how far a request to many sites is, on a terminal, once it takes long.
+-- Show the progress of a request to many sites on a terminal, if it takes long.
 local function progress(total)
 	if total < 16 or not core.isatty(2) then return nil end
 	local start, shown = core.mono(), false
@@ -44,7 +44,7 @@ end
 local function decode(text)
 	local reply, err = core.decode(text)
 	if type(reply) ~= "table" or type(reply.ok) ~= "boolean" then
-		return nil, errors.new("protocol", "the agent sent a line that is no reply"
+		return nil, errors.new("protocol", "the agent sent a line that is not a reply"
 			.. (err and ": " .. err.message or ""))
 	end
 	return reply
@@ -59,7 +59,8 @@ local function settle(r, reply)
 	end
 end
 
--- The reply of the agent of @site to all of @list, which have failed if there is none.
+-- Distribute the reply of @site's agent to all members of @list. Without a reply, they have
+-- failed.
 local function take(site, list, answer, single)
 	local function failed(err)
 		for _, r in ipairs(list) do r.err = err end
@@ -133,7 +134,7 @@ end
 
 -- ---- streams ----------------------------------------------------------------------
 
--- As Group:follow of job/session.lua.
+-- Like Group:follow of job/session.lua.
 function Fleet:follow(line, each, opts)
 	opts = opts or {}
 	local streams, open, failure, stop = {}, 0, nil, false
@@ -193,7 +194,7 @@ end
 
 -- ---- changes ----------------------------------------------------------------------
 
--- As Group:change. The coordinator answers for all sites.
+-- Like Group:change. The coordinator answers for all sites.
 function Fleet:change(line, opts)
 	opts = opts or {}
 	for _, m in ipairs(self.members) do
@@ -207,7 +208,7 @@ function Fleet:change(line, opts)
 	return requests.change(self, line, opts)
 end
 
--- Keep a policy in the store and let processes load it with the change that names it.
+-- Store a policy. Processes load it with the change that names it.
 function Fleet:hold_policy(name, bytes, info)
 	local digest = info.digest
 	local ok, err = requests.put_policy(self, name, bytes, digest, info.signatures)
@@ -245,7 +246,7 @@ local function members_of(self, list)
 			asked[#asked + 1] = s
 		else
 			members[#members + 1] = lost_site(s, errors.new("no_target",
-				"its agent has no address to answer on"))
+				"its agent has no address at which it answers"))
 		end
 	end
 	local answers = #posts > 0 and self.store:post(posts, self:seconds(), progress(#posts))

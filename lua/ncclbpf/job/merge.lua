@@ -34,12 +34,12 @@ function M.who(members)
 	return table.concat(t, " and ")
 end
 
--- The same for a cell: "0-3,7" or "pid 4711".
+-- Members as text of a table's cell: "0-3,7" or "pid 4711".
 function M.cell(members)
 	return (M.who(members):gsub("^ranks? ", ""):gsub("^slots? ", "slot "))
 end
 
--- How many sites the members are of; nil: all are of this host.
+-- The number of the members' sites; nil: all are on this host.
 function M.sites(members)
 	local seen, n = {}, nil
 	for _, m in ipairs(members) do
@@ -69,8 +69,8 @@ function M.groups(items, text)
 	return list
 end
 
--- A sentence about the groups that differ from the first, or nil. @ahead: the largest value is the
--- newest, so name those behind.
+-- A sentence about the groups that differ from the first group, or nil. @ahead: the largest
+-- value is the newest, so the sentence names the groups behind it.
 function M.outliers(what, groups, opts)
 	if #groups < 2 then return nil end
 	opts = opts or {}

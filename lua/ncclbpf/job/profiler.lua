@@ -29,8 +29,8 @@ function M.absent(g)
 	return n > 0
 end
 
--- Notes about the group @g whose processes have made one decision each, or fewer: events come
--- when the first collective is done.
+-- Notes for a group @g whose processes have made at most one decision each, because events come
+-- only after the first collective.
 function M.first(g)
 	local made, n = 0, 0
 	for _, r in ipairs(g:ask "status") do
@@ -43,7 +43,7 @@ function M.first(g)
 		"hint: trace again when status shows more decisions" }
 end
 
--- -> true | nil, err: no profiler, so there are no times to compare
+-- -> true | nil, err. Fails if NCCL calls no profiler, because there are no times to compare.
 function M.wanted(g)
 	if not M.absent(g) then return true end
 	return nil, errors.new(

@@ -24,7 +24,7 @@ function M.number(v) return type(v) == "number" and v or 0 end
 function M.text(v) return type(v) == "string" and v or nil end
 
 local RANK = { "rank", num = true, flat = true }
-local NOTES = 3 -- differences told one by one
+local NOTES = 3 -- number of differences that are shown one by one
 local PID = { "pid", num = true, flat = true }
 local SITE = { "site", flat = true }
 
@@ -40,7 +40,7 @@ local function everything(results, map)
 	return { processes = list }
 end
 
--- Say in @row which process it is of.
+-- Add the process to @row.
 function M.identify(row, member)
 	row.rank, row.pid, row.site = member.rank, member.pid, member.site
 	return row
@@ -67,9 +67,8 @@ local function pages(s, r, line, field)
 	end
 end
 
--- Ask @line of all processes. -> answers { {member, data} }, JSON data,
--- failure (an error, or nil); or nil, err when nobody answered.
--- opts.results: they have been asked already.
+-- Send @line to all processes. -> answers { {member, data} }, JSON data, failure (an error, or
+-- nil); or nil, err if nobody answered. opts.results: replies that have been received already.
 function M.ask(ctx, line, opts)
 	local s, err = ctx:session()
 	if not s then return nil, err end
@@ -102,9 +101,9 @@ function M.ask(ctx, line, opts)
 	return per, everything(results, opts and opts.map), failure
 end
 
--- A whole reading command. spec: schema, line, rows(data, member), columns,
--- id (field or function that tells rows apart), name (field for -o name),
--- head(per), foot(per, merged), empty, arrange(merged), opts
+-- Run a reading command. spec: schema, line, rows(data, member), columns, id (field or function
+-- that identifies a row), name (field for -o name), head(per), foot(per, merged), empty,
+-- arrange(merged), opts
 function M.command(ctx, spec)
 	local per, data, failure = M.ask(ctx, spec.line, spec.opts)
 	if not per then return nil, data end
@@ -134,7 +133,8 @@ function M.command(ctx, spec)
 		end
 	end
 	local foot = spec.foot and spec.foot(per, merged) or {}
-	-- Ranks a few decisions apart may differ in every row: one note, not one for each row.
+	-- Ranks that are a few decisions apart may differ in every row. Then show one note, not
+	-- one for each row.
 	local shown = (ctx.flags.verbose or #notes <= NOTES + 1) and #notes or NOTES
 	for i = 1, shown do foot[#foot + 1] = "note: " .. notes[i] end
 	if shown < #notes then
@@ -162,7 +162,8 @@ function M.one(ctx, line, opts)
 	return r.data, r.object, member
 end
 
--- The rows of @list in a reply, each with its process: what one process has and no other.
+-- The rows of list @list in each reply, each with its process, for data that differ between
+-- processes.
 function M.own_rows(d, member, list)
 	local rows = {}
 	for i, entry in ipairs(M.list(d, list)) do

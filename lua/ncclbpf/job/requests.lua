@@ -16,7 +16,7 @@ local function key(group, ...)
 	return sites.ROOT .. group.job .. "/" .. table.concat({ ... }, "/")
 end
 
--- A name that no other request has: host, process, time and a count.
+-- A unique name of a request, from host, process, time and a counter.
 local count = 0
 local function new_id()
 	count = count + 1
@@ -36,7 +36,8 @@ function M.put_image(group, name, bytes, digest)
 	local there, err = group.store:get(at)
 	if not there then return nil, errors.from_reply(err) end
 	if #there > 0 and #bytes > PIECE then
-		-- Written again, its age is 0: the coordinator deletes old ones.
+		-- Write the image again even if it is there, because the coordinator deletes
+		-- old images and this makes it new.
 		local ok
 		ok, err = group.store:txn { success = { { put = at, value = there[1].value } } }
 		if not ok then return nil, errors.from_reply(err) end
@@ -54,7 +55,7 @@ function M.put_image(group, name, bytes, digest)
 	return true
 end
 
--- Store signatures of an image beside those that the store has. -> true | nil, err
+-- Add signatures of an image to the stored signatures. -> true | nil, err
 local function put_signatures(group, digest, text)
 	local at = key(group, "signature", digest)
 	for _ = 1, 3 do
@@ -70,7 +71,8 @@ local function put_signatures(group, digest, text)
 		if not done then return nil, errors.from_reply(err) end
 		if done.succeeded then return true end
 	end
-	return errors.fail("busy", "others store signatures of the same image; try again")
+	return errors.fail("busy", "other users are storing signatures of the same image; try "
+		.. "again")
 end
 
 -- Store a policy's image and its signatures (text, or nil). -> true | nil, err
@@ -95,7 +97,7 @@ local function keep_held(group, name)
 	return digest
 end
 
--- Names of policies in a request line.
+-- The names of policies in a request line.
 local function names_of(line)
 	local verb, rest = line:match "^policy (%a+) ?(.*)$"
 	local names = {}
@@ -162,7 +164,7 @@ local function wait_reply(group, id, revision)
 	end
 	watch:close()
 	return nil, errors.new("timed_out", "the job's coordinator did not answer the request", {
-		hint = "whether the change happened is said by: policy history",
+		hint = "policy history shows whether the change happened",
 		cause = "no site has taken the change, or the coordinator is being replaced" })
 end
 
@@ -198,7 +200,8 @@ local function send(group, request, readable)
 	done, err = group.store:txn { compare = { { at, 0 } }, success = puts }
 	if not done then return nil, errors.from_reply(err) end
 	local reply, why = wait_reply(group, id, done.revision)
-	-- The request is answered, or nobody waits for it: delete it and its reply.
+	-- The request is answered, or its shell stops waiting. Delete the request and its
+	-- reply.
 	group.store:txn { success = { { delete = at }, { delete = key(group, "reply", id) } } }
 	group.store:revoke(lease.lease)
 	return reply, why
@@ -217,7 +220,7 @@ local function as_change(reply, dry)
 		time_us = reply.time_us, comms = comms, sites = reply.sites }
 end
 
--- What a job starts with from now on: key "desired".
+-- The policies with which a job starts: key "desired".
 function M.start_state(line, images)
 	local name, from = who()
 	return { line = line, images = images, who = name, from = from, time = core.time() }
@@ -226,7 +229,8 @@ end
 -- Have the coordinator change all sites. opts: object, readable, dry_run, start (a job of this name
 -- also starts with it)
 function M.change(group, line, opts)
-	-- A site's own numbers mean nothing to the others: the coordinator compares the fleet's.
+	-- Use the fleet's generation number, because other sites do not know this site's own
+	-- numbers.
 	local expected = math.tointeger(tonumber(line:match " if_generation=(%S+)"))
 	line = line:gsub(" if_generation=%S+", "")
 	local images, err = images_of(group, line)

@@ -9,7 +9,7 @@ local session = require "ncclbpf.job.session"
 
 local M = {}
 
-M.MOST = 16 -- as the target has it
+M.MOST = 16 -- the identity as the target writes it
 
 -- The communicators of all processes, by identity:
 -- -> list of {comm, ranks, nodes} | nil, err

@@ -101,7 +101,8 @@ local function take(m, want)
 		elseif stream then
 			stream(reply, m)
 		elseif reply.id == nil and not reply.ok then
-			-- The target refused the line before parsing it, e.g. over a limit.
+			-- The target refused the line before it parsed it, for example because
+			-- of a limit.
 			return nil, lose(m, errors.from_reply(reply.error))
 		end
 	end
@@ -256,7 +257,7 @@ end
 
 -- ---- attaching ----------------------------------------------------------------
 
--- Ask @members who they are; those that do not answer are lost.
+-- Ask @members for their identity. Members that do not answer are lost.
 local function greet(self, members)
 	for _, r in ipairs(self:ask("hello 1", { members = members, what = "hello" })) do
 		local m = r.member
@@ -487,8 +488,8 @@ local function commit(self, digest, results, expected)
 		if err.code == "timed_out" or err.code == "no_target" then
 			abort(self, digest, results)
 			err.cause =
-				"it was to commit the change for all; whether it did is said "
-				.. "by: change status"
+				"this process had to commit the change; change status tells "
+				.. "whether it did"
 			return nil, err
 		end
 		return nil, unchanged(err, abort(self, digest, results))
@@ -598,7 +599,7 @@ function Group:follow(line, each, opts)
 			end
 		end
 	end
-	-- Hold Ctrl-C once something has raised: it would be raised again and again.
+	-- After an error, hold Ctrl-C, because otherwise each instruction would raise it again.
 	local ok, err = core.held(pump)
 	for _, x in ipairs(members) do
 		if x.m.conn and x.m.streams[x.id] then

@@ -9,16 +9,16 @@ local M = {}
 M.SUFFIX = ".sig"
 local MAX_FILE = 64 << 10
 
--- The list of keys that the operator requires, a file; nil: none.
+-- The file with the list of keys that the operator requires; nil: none.
 local function signers()
 	local v = os.getenv "NCCLBPF_FLEET_SIGNERS"
 	return v ~= "" and v or nil
 end
 
--- The signatures beside the policy @path; nil: none.
+-- The text of the signatures beside the policy file @path; nil: none.
 function M.beside(path) return (core.read(path .. M.SUFFIX, MAX_FILE)) end
 
--- The lines of both texts, each once.
+-- The lines of both texts, without duplicates.
 function M.join(a, b)
 	local seen, t = {}, {}
 	for _, text in ipairs { a or "", b or "" } do

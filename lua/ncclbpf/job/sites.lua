@@ -23,7 +23,8 @@ function M.open(url, timeout)
 	return store
 end
 
--- The store that flags or environment name; nil: none, so only jobs of this host.
+-- The store named by flags or environment. nil: there is none, so only jobs of this host are
+-- visible.
 function M.named(flags)
 	return flags and flags.fleet or env "NCCLBPF_FLEET"
 end
@@ -96,7 +97,7 @@ function M.sites(store, job)
 	return sites, problems
 end
 
--- The job to attach to: @wanted, else the only living one. -> name | nil, err
+-- Choose the job to attach to: @wanted, or else the only living job. -> name | nil, err
 function M.choose(store, wanted)
 	local jobs, err = M.jobs(store)
 	if not jobs then return nil, err end

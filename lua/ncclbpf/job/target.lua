@@ -40,7 +40,7 @@ function M.directories()
 	return list
 end
 
--- May sockets in this directory be trusted? true, or nil and why not.
+-- May the shell trust sockets in this directory? -> true | nil, reason
 function M.check_directory(path)
 	local st = core.stat(path)
 	if not st then return nil, nil end
@@ -115,7 +115,7 @@ function M.sockets()
 	return numeric(list), problems, gone
 end
 
--- ---- processes that have NCCL but no socket --------------------------------
+-- Processes with NCCL but without a socket.
 
 local function environ(pid)
 	local text = core.read("/proc/" .. pid .. "/environ", 4 << 20)
@@ -153,7 +153,7 @@ local function of_process(pid)
 	end
 end
 
--- Why a process with NCCL cannot be attached to, and what to do.
+-- The reason why a process with NCCL cannot be attached to, and the remedy.
 local function reason(pid, maps)
 	local e = environ(pid)
 	local ours = maps:find("libncclbpf.so", 1, true) or maps:find("ncclbpf.so", 1, true)
@@ -166,7 +166,7 @@ local function reason(pid, maps)
 	end
 	if ours then
 		return "the plugin is loaded but its socket is not in the directories searched",
-			"set NCCLBPF_SOCKET_DIR as the job has it"
+			"set NCCLBPF_SOCKET_DIR to the job's value"
 				.. (e.NCCLBPF_SOCKET_DIR and ": " .. e.NCCLBPF_SOCKET_DIR or "")
 	end
 	local set = e.NCCL_TUNER_PLUGIN
@@ -181,7 +181,7 @@ local function reason(pid, maps)
 	if set:find("ncclbpf", 1, true) then
 		return ("it has made no communicator yet, or NCCL did not accept "
 			.. "NCCL_TUNER_PLUGIN=%s"):format(set),
-			"if it has: look at the job's log with NCCL_DEBUG=INFO "
+			"if it has communicators: look at the job's log with NCCL_DEBUG=INFO "
 				.. "NCCL_DEBUG_SUBSYS=INIT,TUNING"
 	end
 	return ("NCCL_TUNER_PLUGIN=%s is another plugin"):format(set),
@@ -265,12 +265,12 @@ local function nothing(problems)
 		#others, #others == 1 and " uses" or "es use", others[1].pid, others[1].reason)
 	local cause
 	if problems[1] then
-		-- Other processes may have nothing to do with the job that is looked for.
+		-- Processes that have nothing to do with the wanted job are only mentioned.
 		cause, hint = problems[1].message, without or hint
 	elseif without then
 		cause, hint = without, others[1].hint
 	elseif unreadable > 0 then
-		cause = ("%d processes of other users were not looked at"):format(unreadable)
+		cause = ("%d processes of other users could not be read"):format(unreadable)
 		hint = permission()
 	end
 	local dirs = table.concat(M.directories(), ", ")
@@ -288,8 +288,8 @@ local function owner(path)
 		or nil
 end
 
--- Sockets that the wish names: {pid=, job=, socket=, ranks={...}}. Without
--- a wish: the only job there is.
+-- The sockets that match the wish {pid=, job=, socket=, ranks={...}}. Without a wish, those of
+-- the only job.
 function M.choose(wish)
 	if wish.socket then
 		local job, rank, pid = M.parse(wish.socket:match("[^/]*$"))
@@ -359,7 +359,7 @@ function M.choose(wish)
 		if #jobs > 1 then
 			return nil, errors.new("usage",
 				("several jobs run here: %s"):format(table.concat(jobs, ", ")),
-				{ hint = "say which: -J JOB or -p PID" })
+				{ hint = "select one with -J JOB or -p PID" })
 		end
 	end
 	if wish.ranks then

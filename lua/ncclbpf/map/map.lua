@@ -28,7 +28,7 @@ local function line_of(words, opts)
 	return t
 end
 
--- The entries of a reply, decoded, appended to @entries.
+-- Decode the entries of a reply and append them to @entries.
 local function decode_entries(c, d, entries, exact)
 	for _, e in ipairs(read.list(d, "entries")) do
 		local key, list = values.unhex(e.key), values.values(c, e.value, d.ncpus, exact)
@@ -142,7 +142,7 @@ local function entry_rows(p)
 	return rows
 end
 
--- For people: per-CPU elements that are all zero are left out.
+-- For people, leave out per-CPU elements that are all zero.
 local function is_zero(v)
 	if type(v) == "table" then
 		for _, x in pairs(v) do
@@ -382,7 +382,7 @@ function M.cmd_dump(ctx)
 	return dump_result(ctx, per, failures, "map.dump/1")
 end
 
--- Describe the map in each process; the codec is that of the first.
+-- Get the map's definition from each process. The codec comes from the first process.
 function M.describe(s, name)
 	local results = s:ask(session.line { "map", "show", name }, { what = "map show" })
 	local first, failures = nil, {}
@@ -410,7 +410,7 @@ local function variable(c, text)
 	end
 end
 
--- Values of @keys ({bytes, text}) in each process, in requests that fit.
+-- Get the values of @keys ({bytes, text}) from each process, in requests that fit the limit.
 local GET_KEYS = 63
 local function get_many(s, name, keys, members)
 	local per, failures, of, missing = {}, {}, {}, {}
@@ -420,7 +420,7 @@ local function get_many(s, name, keys, members)
 		for i = from, math.min(#keys, from + GET_KEYS - 1) do
 			words[#words + 1] = values.hex(keys[i][1])
 		end
-		-- A second key makes the reply a list.
+		-- With two keys the reply is a list.
 		if #words == 4 then words[5] = words[4] end
 		local left = 0
 		for _, r in ipairs(s:ask(session.line(words),
@@ -462,7 +462,7 @@ local function get_many(s, name, keys, members)
 end
 M.get_many = get_many
 
--- The target names the key's bytes; show what was typed.
+-- The target's error has the key's bytes, so replace them by the typed text.
 function M.name_key(err, text, name)
 	if err.code == "no_such_key" then
 		err.object, err.message = "key " .. text,

@@ -49,7 +49,7 @@ local function decode(c, kind, d, exact)
 	return out
 end
 
--- Ask one or all members. opts: count, as, follow=function(entries, member,
+-- Remove values in one or all members. opts: count, as, follow=function(entries, member,
 -- dropped), exact, members. -> { {member, entries, dropped} }, failures | nil, err
 function M.pop(s, name, opts)
 	local c, err = map.describe(s, name)

@@ -33,7 +33,7 @@ local function names_of(list)
 	return names
 end
 
--- Types and names of a policy's image, fetched once per session.
+-- Get the types and names of a policy's image, once for each session.
 local function image_of(s, member, digest)
 	if type(digest) ~= "string" or digest == "" then return {} end
 	s.caches.images = s.caches.images or {}
@@ -48,13 +48,13 @@ local function image_of(s, member, digest)
 		known.btf = blob and core.btf(blob) or nil
 		known.programs, known.maps = names_of(info.programs), names_of(info.maps)
 	elseif r.err and (r.err.code == "timed_out" or r.err.code == "no_target") then
-		return known -- try again with the next command
+		return known -- nil, so the next command tries again
 	end
 	s.caches.images[digest] = known
 	return known
 end
 
--- How to convert a map's keys and values. @image: types and names of its policy
+-- Make the codec for a map's keys and values. @image: types and names of its policy.
 local function convert(image, m)
 	return {
 		map = m, btf = image.btf,
@@ -66,7 +66,7 @@ local function convert(image, m)
 		},
 		value = {
 			size = m.value_size, id = read.number(m.btf_value),
-			-- values are numbers of these
+			-- values are numbers of these programs or maps
 			names = m.type == "prog_array" and image.programs
 				or tostring(m.type):find("_of_maps", 1, true) and image.maps or nil,
 			noun = m.type == "prog_array" and "program" or "map",
@@ -163,7 +163,7 @@ local function evaluate(text)
 	local size = text:match("^%d") and units.size(text)
 	if size then return size end
 	text = numbers_for_sizes(text)
-	-- Lua would make floats of numbers above 2^63-1
+	-- Lua would convert numbers above 2^63-1 to floats
 	if not text:find("[\"']") then
 		text = text:gsub("%f[%w_.]%d+%f[^%w_.]", function(n)
 			return #n > 18 and '"' .. n .. '"' or nil
@@ -186,7 +186,7 @@ local function evaluate(text)
 	return v
 end
 
--- Programs and maps are numbered from 0, in the order of the image.
+-- Programs and maps are numbered from 0 in the order of the image.
 local function number_of(names, name)
 	for i, n in ipairs(names) do
 		if n == name then return i - 1 end
@@ -245,7 +245,7 @@ local function encode(c, part, v, what)
 			.. " digits, or compile the policy with -g" })
 end
 
--- @enc: encodes values of each CPU.
+-- @enc: encodes the value of each CPU.
 local function typed(c, part, text, what, enc)
 	if text:sub(1, 4) == "hex:" then
 		if enc then return enc(c, text, what) end
@@ -269,7 +269,7 @@ local function values(c, text, ncpus, exact)
 	if not bytes then return nil end
 	local list, step = {}, (c.value.size + 7) // 8 * 8
 	ncpus = math.tointeger(read.number(ncpus)) or 1
-	if c.value.size == 0 then return { "hex:" .. text } end -- a record of any size
+	if c.value.size == 0 then return { "hex:" .. text } end -- the record may have any size
 	if ncpus <= 1 then return { decode(c, c.value, bytes:sub(1, c.value.size), exact) } end
 	for cpu = 0, ncpus - 1 do
 		local part = bytes:sub(cpu * step + 1, cpu * step + c.value.size)

@@ -9,7 +9,7 @@ local session = require "ncclbpf.job.session"
 local M = {}
 local KEY = ("\0"):rep(4)
 
--- "a.b[3].c" -> {"a", "b", 3, "c"}; nil when it is no path
+-- "a.b[3].c" -> {"a", "b", 3, "c"}; nil if the text is no path.
 function M.path(text)
 	local steps, at = {}, 1
 	while at <= #text do
@@ -25,7 +25,7 @@ function M.path(text)
 	return #steps > 0 and steps or nil
 end
 
--- The field or variable that a path ends in; "" for an element.
+-- The name of the field or variable at the end of a path; "" for an element.
 local function last(text)
 	return text:match("([%a_][%w_]*)$") or ""
 end

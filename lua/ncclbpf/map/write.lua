@@ -20,7 +20,7 @@ local M = {}
 local LINE_SETS, LINE_DELS, LINE_BYTES = 31, 63, 60000
 local OBJECT_BYTES = 4 << 20
 local FILE_BYTES = 64 << 20
-local READABLE = 4 -- elements that an audit entry shows
+local READABLE = 4 -- largest number of elements in an audit entry
 
 -- ---- elements to requests ------------------------------------------------------------
 
@@ -68,7 +68,7 @@ local function readable(c, name, list)
 		local e = list[i]
 		words[#words + 1] = format.value(values.decode(c, c.key, e.key))
 		if e.value then
-			-- a per-CPU value holds those of all CPUs
+			-- a per-CPU value contains the values of all CPUs
 			local v = values.values(c, map.hex(e.value), c.map.ncpus)
 			words[#words + 1] = v and format.value(#v == 1 and v[1] or v) or "?"
 			sets = true
@@ -78,7 +78,7 @@ local function readable(c, name, list)
 	return ("map %s %s %s"):format(sets and "set" or "remove", name, table.concat(words, " "))
 end
 
--- The last element that fits a memory file.
+-- The index of the last element that fits a memory file.
 local function fitting(list, from)
 	local bytes, to = 0, from - 1
 	while list[to + 1] do
@@ -89,7 +89,7 @@ local function fitting(list, from)
 	return to
 end
 
--- Name the element of an error as it was typed.
+-- Name the failed element of an error as the user typed it.
 local function name_error(err, list, from, name)
 	local e = err and math.tointeger(err.at)
 	e = e and list[from + e - 1]
@@ -183,7 +183,8 @@ local function result_of(ctx, c, got, verb)
 		columns = { { "map" }, { "policy" }, { "changed", num = true } },
 		opts = { results = got },
 		foot = ctx.flags.dry_run and function() return {
-			"dry run: every process could store them; nothing has changed" } end or nil,
+			"dry run: every process could store the elements; nothing has "
+				.. "changed" } end or nil,
 	})
 end
 
@@ -387,7 +388,8 @@ local function of_json(text, each)
 	return true
 end
 
--- Elements of a dump's file. If it has rows of several ranks, only those of the first count.
+-- Read the elements of a dump's file. If it has rows of several ranks, use only the rows of the
+-- first.
 local function elements(c, text, path)
 	local list, rank, by = {}, nil, {}
 	local function each(rec)

@@ -24,9 +24,9 @@ local function one_of(ctx, name, words)
 	return errors.fail("usage", "%s=%s: %s expected", name, v, table.concat(words, " or "))
 end
 
--- Image of C, an object or a table. A table is compiled and verified here, an object was compiled
--- by clang: policy verify and policy load say what the verifier thinks of it.
--- -> image bytes, description, error of a refused table
+-- Make an image of C, an object or a table. This function verifies a table. For C and objects,
+-- the verifier's result comes from policy verify and policy load. -> image bytes, description,
+-- error of a refused table
 local function made(ctx, path)
 	local name = ctx.opt.name
 	if not tables.is_source(path) then

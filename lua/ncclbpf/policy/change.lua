@@ -10,7 +10,8 @@ local session = require "ncclbpf.job.session"
 
 local M = {}
 
--- Option start: does a job of this name start with it, too? -> boolean | nil, err
+-- Read the option start: will a job of this name also start with the policies? -> boolean |
+-- nil, err
 local function start_option(ctx, s)
 	local v = ctx.opt.start
 	if v and v ~= "yes" and v ~= "no" then
@@ -35,7 +36,7 @@ local function change(ctx, line, verb)
 	start, err = start_option(ctx, s)
 	if start == nil then return nil, err end
 	local data, to
-	-- undo and maps concern all communicators: no option comm.
+	-- undo and map changes concern all communicators, so the line has no option comm
 	to, err = reach.option(s, ctx.row and ctx.row.options.comm
 		and ctx.opt.comm or nil)
 	if not to then return nil, err end

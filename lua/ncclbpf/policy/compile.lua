@@ -72,7 +72,7 @@ local function word_kind(n)
 	return n.kind == "field" and WORDS[n.name] or nil
 end
 
--- The number of a quoted word, by the other operand @other.
+-- The number of a quoted word. The other operand @other gives its meaning.
 function C:word(n, other)
 	local kind = other and word_kind(other)
 	if kind then
@@ -189,7 +189,7 @@ end
 
 -- ---- expressions -------------------------------------------------------------------------
 
--- Operands that one or two instructions load into any register.
+-- Can one or two instructions load this operand into any register?
 local function is_leaf(n) return n.kind == "number" or n.kind == "name" or n.kind == "field" end
 
 function C:leaf(n, dst)
@@ -244,7 +244,7 @@ function C:divide(op)
 	self:here(done)
 end
 
--- r0 shifted by r1 as Lua does: 64 and more give 0, negative the other way
+-- r0 shifted by r1 as in Lua: shifts by 64 or more give 0, negative shifts go the other way.
 function C:shift(op)
 	local left, right = 0x6f, 0x7f
 	if op == ">>" then left, right = right, left end
@@ -282,7 +282,7 @@ function C:lookup(n)
 	self:here(done)
 end
 
--- The value of @n in r0; bool: 0 or 1
+-- Compute the value of @n in r0. A bool becomes 0 or 1.
 function C:value(n)
 	if is_leaf(n) then return self:leaf(n, 0) end
 	if n.kind == "bool" then
@@ -314,10 +314,11 @@ function C:value(n)
 	end
 end
 
--- Jump to @label where @n is false (@when: where it is true).
+-- Jump to @label if @n is false (@when: if it is true).
 function C:unless(n, label, when)
 	if n.kind == "bool" then
-		-- Not folded: the verifier refuses unreachable code.
+		-- Do not compute the jump at compile time, because the verifier refuses
+		-- unreachable code.
 		self:constant(0, n.value and 1 or 0)
 		self:jump(when and 0x55 or 0x15, 0, 0, label, 0)
 	elseif n.kind == "unary" then
@@ -358,7 +359,7 @@ function C:set(s)
 	self:type(t)
 	local f = self.fields[t.name]
 	if f.access ~= "out" then
-		self:fail(t, "%s is only read; algo, proto and channels are answers", t.name)
+		self:fail(t, "%s is read-only; only algo, proto and channels can be set", t.name)
 	end
 	self:want(s.value, "int", t.name, t)
 	self:value(s.value)
@@ -507,7 +508,7 @@ local function new(file, source, constants)
 	return c
 end
 
--- A tree to a policy. -> policy | nil, err
+-- Compile a syntax tree to a policy. -> policy | nil, err
 local function compile(tree, file, source, constants, opts)
 	local c = new(file, source, constants)
 	local specs = map_specs(c, opts.maps)
@@ -548,7 +549,7 @@ function M.expr(text, opts)
 	return compile(tree, "text", text, {}, opts)
 end
 
--- Integer upvalues of the function
+-- The integer upvalues of the function.
 local function upvalues(f)
 	local t = {}
 	for i = 1, 255 do

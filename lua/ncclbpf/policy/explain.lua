@@ -40,7 +40,7 @@ end
 local function cost_lines(t, d)
 	local list = costs(d)
 	if not list then
-		t[#t + 1] = "NCCL's cost table: not known"
+		t[#t + 1] = "NCCL's cost table is not known"
 		return
 	end
 	local parts = {}
@@ -49,7 +49,7 @@ local function cost_lines(t, d)
 		.. (#parts > 0 and table.concat(parts, ", ") or "nothing is offered")
 end
 
--- ---- values as people know them -----------------------------------------------------
+-- Formats for values, as people write them.
 
 local WORDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto" }
 
@@ -63,7 +63,7 @@ local function value(field, v)
 	return tostring(v)
 end
 
--- One side of a comparison: "bytes (16M)", "4M", "bytes - 4M (12M)".
+-- The text of one side of a comparison: "bytes (16M)", "4M", "bytes - 4M (12M)".
 local function operand(o, other)
 	local field, v = read.text(o.field), read.number(o.value)
 	if not field then
@@ -198,7 +198,7 @@ local function row_word(rows, i)
 	return i and ("row %d (%s)"):format(i, rows[i].text) or "no row"
 end
 
--- The matching row of each policy in use that was made from a table. -> list for JSON
+-- Find the matching row of each policy in use that was made from a table. -> list for JSON
 local function table_rows(ctx, d)
 	local out = core.array {}
 	for _, p in ipairs(read.list(d, "policies")) do
@@ -243,7 +243,7 @@ local function policy_lines(t, p, by, quiet)
 	if #writes == 0 and #branches == 0 or quiet then return end
 	local seen = {}
 	if #writes == 0 then
-		t[#t + 1] = ("%s wrote no answer; on its way:"):format(tostring(p.name))
+		t[#t + 1] = ("%s wrote no answer; it tested:"):format(tostring(p.name))
 	end
 	for _, w in ipairs(writes) do
 		local where = place(w.at)
@@ -272,7 +272,7 @@ end
 local function would_lines(t, d)
 	local list = read.list(d, "would")
 	if #list == 0 and d.would_stopped ~= true then return end
-	t[#t + 1] = "one change that gives another decision:"
+	t[#t + 1] = "single changes that give another decision:"
 	for _, x in ipairs(list) do
 		local v, field = value(x.field, x.value), tostring(x.field)
 		if field == "bytes" then v = ("%d"):format(x.value) end
@@ -282,7 +282,7 @@ local function would_lines(t, d)
 			answer(x.answer), tostring(x.policy), place(x.at))
 	end
 	if d.would_stopped == true then
-		t[#t + 1] = "    (not all was tried: it would take the job too long)"
+		t[#t + 1] = "    (the search stopped early, because it would delay the job)"
 	end
 end
 

@@ -17,7 +17,7 @@ end
 local P = {}
 P.__index = P
 
--- Raise at a token: caught by M.parse.
+-- Raise an error at a token. M.parse catches it.
 function P:fail(t, fmt, ...)
 	error(errors.new("malformed", fmt:format(...), {
 		where = { file = self.file, line = t.line, col = t.col } }), 0)
@@ -47,7 +47,7 @@ function P:skip(i)
 end
 
 function P:place(i)
-	-- tokens come in order: count on from the last one
+	-- tokens come in order, so continue counting at the last token
 	local n = self.at_line
 	for at in self.text:sub(self.at, i - 1):gmatch "()\n" do
 		n = n + 1
@@ -135,7 +135,7 @@ local BINARY = { ["or"] = 1, ["and"] = 2, ["<"] = 3, [">"] = 3, ["<="] = 3, [">=
 local UNARY = 11
 local NOT_HERE = { ["/"] = "// divides whole numbers", ["^"] = "there are no powers",
 	[".."] = "there is no text", ["#"] = "there are no lengths",
-	["{"] = "there are no tables", ["function"] = "there are no functions inside",
+	["{"] = "there are no tables", ["function"] = "a policy function cannot contain functions",
 		["..."] = "there are no more arguments" }
 
 local function node(t, kind, f)
@@ -229,9 +229,9 @@ function P:statement()
 	if self:take "local" then
 		local n = self:expect("name", "behind local")
 		if n.text == self.ctx or n.text == "maps" or n.text == "math" then
-			self:fail(n, "%s has its meaning already", n.text)
+			self:fail(n, "%s is a reserved name", n.text)
 		end
-		self:expect("=", "behind the name: a local has a value")
+		self:expect("=", "expected after the name: a local needs a value")
 		return node(n, "local", { name = n.text, value = self:expression(0) })
 	elseif self:take "if" then
 		return self:branches(t)
@@ -252,7 +252,7 @@ function P:statement()
 	local n = self:expect "name"
 	local target = self:suffix(n)
 	if target.kind == "lookup" then
-		self:fail(target, "maps.%s: maps are only read here", target.name)
+		self:fail(target, "maps.%s: a policy function can only read maps", target.name)
 	end
 	self:expect("=", "behind " .. target.name)
 	return node(n, "set", { target = target, value = self:expression(0) })
@@ -298,7 +298,7 @@ local function guarded(f)
 	error(tree, 0)
 end
 
--- Statements to a tree. -> block | nil, err
+-- Parse statements to a syntax tree. -> block | nil, err
 function M.text(text, file)
 	return guarded(function()
 		local p = parser(text, file, 1, "ctx")
@@ -311,7 +311,7 @@ function M.text(text, file)
 	end)
 end
 
--- The function of lines @first to @last of a source. -> block | nil, err
+-- Parse the function in lines @first to @last of a source. -> block | nil, err
 function M.func(source, file, first, last)
 	return guarded(function()
 		local lines, n = {}, 0

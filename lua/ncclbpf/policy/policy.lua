@@ -99,8 +99,8 @@ local function decode_finding(v)
 	return v
 end
 
--- Nothing requires of programs of SEC("env") that they answer alike on all
--- ranks. What may make the answers differ is a warning.
+-- Programs of SEC("env") may answer differently on the ranks. The shell warns about such
+-- programs.
 local function env_warnings(image, number)
 	local v = image:verify_env(number)
 	if not v then return end
@@ -130,8 +130,8 @@ local function note_line(p, n, source)
 	return text
 end
 
--- The notes of all programs: how many, then each on its line.
--- @source: with the line of C.
+-- The notes of all programs as text: their number, then one line for each. @source: also the
+-- source line.
 local function note_lines(v, source)
 	local lines = {}
 	for _, p in ipairs(v.programs) do
@@ -186,7 +186,7 @@ function M.refusal(verdict, path, steps)
 	end
 end
 
--- A job's refusal has only the finding. Verify the program here for the text.
+-- A job's refusal has only the finding, so verify the program here to get the text.
 local function explain_refusal(err, image, info)
 	if err.code ~= "verify_rejected" or err.detail then return err end
 	local v = M.verdict(image, info)
@@ -214,7 +214,7 @@ local function verdict_rows(v)
 	return rows
 end
 
--- Use of the policy's limits; shown on request, or if it is large.
+-- The policy's use of its limits, shown on request or if it is large.
 local function budget_line(b, asked)
 	if not asked and b.work * 2 < b.work_max and b.memory_bytes * 2 < b.memory_max_bytes then
 		return
@@ -321,7 +321,7 @@ function M.dump(image, info)
 	return { name = info.name, digest = info.digest, programs = programs }
 end
 
--- Image of a word: a file, or a policy in the job.
+-- The image for a word: a file, or a policy of the job.
 function M.resolve(ctx, word)
 	if M.is_file(word) or (core.stat(word) or {}).kind == "file" then return M.open(word) end
 	local data, object = try(read.one(ctx, "policy export " .. session.quote(word),
@@ -439,7 +439,7 @@ local function hunks(lines)
 	return out
 end
 
--- Two tables differ in rows, others in maps and instructions.
+-- Tables are compared by rows, other policies by maps and instructions.
 function M.diff(ia, a, ib, b, bytes_a, bytes_b)
 	local ra, rb = tables.listings(bytes_a, bytes_b)
 	if ra then return compare(ra, rb) end
@@ -480,11 +480,12 @@ end
 
 local list_columns = {
 	{ "name" }, { "digest", show = format.short },
-	-- One rank that uses it is enough: policy unload refuses it then.
+	-- Show "yes" if one rank uses the policy, because policy unload then refuses it.
 	{ "in_use", title = "IN USE", merge = "any", show = function(v, row)
 		local some = type(row.comms) == "table" and #row.comms or 0
 		if not v then return "no" end
-		if not row.position and some == 0 then return "yes, until a fence is passed" end
+		if not row.position and some == 0 then return "yes, until its communicators "
+			.. "pass a fence" end
 		return "yes" .. (row.position and ", #" .. read.number(row.position) + 1 or "")
 			.. (some > 0 and ", in " .. units.count(some, "communicator") or "")
 	end },
@@ -532,7 +533,7 @@ function M.cmd_list(ctx)
 	return read.command(ctx, {
 		schema = "policy.list/1", line = "policy list", rows = list_rows,
 		columns = list_columns, id = "digest", name = "name",
-		empty = "no policies; NCCL decides alone",
+		empty = "no policies are held, so NCCL decides",
 		foot = function(per) return reach.lines(per[1] and per[1].data) end,
 	})
 end
@@ -590,7 +591,7 @@ function M.unload(s, digest, results, before)
 	return back
 end
 
--- -> results, the replies to policy list before | nil, err
+-- -> results, the replies to policy list before the load | nil, err
 function M.load(s, name, bytes, image, info)
 	if s.hold_policy then
 		local results, err = s:hold_policy(name, bytes, info)
@@ -641,7 +642,8 @@ function M.cmd_load(ctx)
 		list[i] = { pid = r.member.pid, rank = r.member.rank, data = r.data }
 	end
 	local foot = { info.warnings }
-	foot[#foot + 1] = ctx.flags.dry_run and "dry run: every process accepts it; none holds it"
+	foot[#foot + 1] = ctx.flags.dry_run and "dry run: every process accepts the policy; "
+		.. "none holds it"
 		or "held, not in use; next: policy use " .. tostring(row.name)
 	return {
 		schema = "policy.load/1", data = { name = row.name, digest = row.digest,

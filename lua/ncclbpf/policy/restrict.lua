@@ -12,7 +12,7 @@ M.MOST = 256 -- rows
 
 local LDX32, LDX64, LDDW, ST32, MOV, EXIT, JA = 0x61, 0x79, 0x18, 0x62, 0xb7, 0x95, 0x05
 local JNE, JNE_X, JLT_X, JGT_X = 0x55, 0x5d, 0xad, 0x2d
-local COLL, BYTES, COMM, SCRATCH = 2, 3, 4, 5 -- registers; the context is in 1
+local COLL, BYTES, COMM, SCRATCH = 2, 3, 4, 5 -- register numbers; the context is in register 1
 
 local function offsets()
 	local at = {}
@@ -103,7 +103,7 @@ function M.image(image, name, rows, text, fresh)
 	return image
 end
 
--- Rows for people: "allreduce 4M..128M"; @row.sizes: what to say of the sizes.
+-- The rows as text: "allreduce 4M..128M". @row.sizes: text for the sizes.
 function M.text(rows)
 	local t = {}
 	for i, row in ipairs(rows) do
@@ -119,7 +119,7 @@ local function bad(i, field, v, want)
 	return errors.fail("malformed", "row %d: %s %s: %s expected", i, field, tostring(v), want)
 end
 
--- {coll=, bytes=, comm=} as people write them, to numbers.
+-- Convert {coll=, bytes=, comm=}, as people write them, to numbers.
 local function row_of(i, row)
 	if type(row) ~= "table" then
 		error(("nb.policy.within: row %d: a table expected, found %s"):format(i, type(row)),

@@ -10,7 +10,7 @@ local units = require "ncclbpf.base.units"
 local try = errors.try
 local M = {}
 
-local FIRST = 10 -- differing decisions that are shown one by one
+local FIRST = 10 -- number of differing decisions that are shown
 local LIMIT = 256 << 20
 
 -- ---- records ----------------------------------------------------------------------
@@ -21,7 +21,7 @@ end
 
 local function whole(v, least) return math.type(v) == "integer" and v >= (least or 0) end
 
--- NCCL's number of a word; -1: no word; nil: unknown word.
+-- NCCL's number of a word. -1: the word is null. nil: the word is unknown.
 local function number_of(kind, v)
 	if v == nil or v == core.null then return -1 end
 	return type(v) == "string" and core.nccl(kind, v) or nil
@@ -39,7 +39,7 @@ local function record(t, where)
 	if not x then
 		return nil, errors.new("malformed", "context: missing",
 			{ where = where,
-			hint = "an older plugin or shell wrote this; what policies "
+			hint = "an older plugin or shell wrote this line; what policies "
 			.. "saw is not in it" })
 	end
 	if number_of("coll", t.coll) == -1 or not number_of("coll", t.coll) then
@@ -72,14 +72,14 @@ local function record(t, where)
 		channels = channels == nil and 0 or channels }
 	if not (ctx.nccl_algo and ctx.nccl_proto and was.algo and was.proto
 		and whole(was.channels)) then
-		return bad(where, "a word for algorithm or protocol that is none")
+		return bad(where, "an unknown word for algorithm or protocol")
 	end
 	return { comm = tostring(t.comm), seq = t.seq, coll = t.coll, bytes = t.bytes, ctx = ctx,
 		was = was, costs = type(t.costs_us) == "table" and t.costs_us or nil,
 		cost_us = t.cost_us, nccl_cost_us = t.nccl_cost_us }
 end
 
--- Ranks decide alike: keep one record of each decision.
+-- Keep one record of each decision, because all ranks decide alike.
 local function collect(list, where_of, comm)
 	local out, seen = {}, {}
 	for i, t in ipairs(list) do
@@ -135,7 +135,7 @@ local function of_file(path, comm)
 	end
 	if #list == 0 then
 		return bad({ file = path },
-			"no decision in it; what decision tail -o ndjson prints expected")
+			"the file has no decision; expected the output of decision tail -o ndjson")
 	end
 	return collect(list, function(i) return { file = path, line = lines[i] } end, comm)
 end
@@ -149,7 +149,7 @@ local function of_job(ctx, comm)
 	return collect(list, function() return nil end, comm)
 end
 
--- ---- what an answer comes to --------------------------------------------------------
+-- Effect of an answer.
 
 local BOUNDED = { [0] = true, [1] = true, [5] = true, [6] = true } -- tree, ring, nvls_tree, pat
 local NVLS = 4
@@ -197,7 +197,7 @@ local function shown(a)
 	return t .. (a.channels > 0 and " x" .. a.channels or "")
 end
 
--- NCCL's predicted time of an answer, if the record has it.
+-- The time that NCCL predicts for an answer, if the record has it.
 local function estimate(r, a)
 	local i = a.algo >= 0 and a.proto >= 0 and a.algo * 3 + a.proto
 	local v = i and r.costs and r.costs[i + 1]
@@ -214,7 +214,8 @@ end
 
 -- ---- runs -----------------------------------------------------------------------------
 
--- Maps with contents of the job; here they start fresh.
+-- The maps whose contents come from the job. In the simulation they start with initial
+-- contents.
 local function maps_of(info)
 	local t = {}
 	for _, m in ipairs(info.maps) do
@@ -388,7 +389,7 @@ function M.cmd_simulate(ctx)
 	local records = try(records_of(ctx))
 	if #records == 0 then
 		return nil, errors.new("not_found", "no decision was recorded",
-			{ hint = "comm list shows who has decided" })
+			{ hint = "comm list shows communicators with decisions" })
 	end
 	local answers = try(M.run(policies, records, coherence == "off"))
 	local d = compare(records, answers, most)

@@ -8,7 +8,7 @@ local M = {}
 
 local HEADER = "ncclbpf_policy.h"
 
--- What every policy needs, whatever the folder's flags are.
+-- The flags that every policy needs, in addition to the folder's flags.
 M.flags = { "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wno-unknown-attributes" }
 
 function M.is_c(path) return path:find "%.c$" ~= nil end
@@ -16,7 +16,7 @@ function M.is_c(path) return path:find "%.c$" ~= nil end
 local function folder_of(path) return path:match "^(.*)/[^/]*$" or "." end
 local function is_file(path) return (core.stat(path) or {}).kind == "file" end
 
--- Folders above @path that may be a checkout: policies/ lies in them.
+-- The folders above @path that may be a source tree with a folder policies/.
 local function checkout(path)
 	while path and path ~= "" do
 		path = path:match "^(.*)/[^/]*$"
@@ -67,7 +67,8 @@ local function folder_flags(path)
 	return t, text and file
 end
 
--- clang's messages as one error: its first one, all of them as the detail.
+-- Make one error of clang's messages, with its first message as text and all of them as the
+-- detail.
 local function refused(path, status, messages)
 	local file, line, col, text = messages:match "([^\n:]+):(%d+):(%d+): [%a ]*error: ([^\n]*)"
 	local err = errors.new("malformed", text and "clang: " .. text
@@ -115,8 +116,7 @@ function M.compile(path, flag)
 	return object, messages
 end
 
--- What clang says of functions that nobody declares: names that are near, which it tells only of
--- errors.
+-- Names near an undeclared function, from clang's warning. clang suggests names only in errors.
 function M.undeclared(path)
 	local object, err = M.compile(path, "-Werror=implicit-function-declaration")
 	return not object and err.detail or nil

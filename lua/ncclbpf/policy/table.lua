@@ -18,7 +18,7 @@ made_meta.__newindex = function(_, k)
 end
 local state = setmetatable({}, { __mode = "k" })
 
--- coherence: "off": verify and run without the rule that ranks must decide alike
+-- coherence = "off": verify and run without the rule that ranks must decide alike
 function M.new(name, image, coherence)
 	local o = setmetatable({}, made_meta)
 	state[o] = { name = name, image = image, coherence_off = coherence == "off" }
@@ -70,11 +70,11 @@ function Made:verify()
 		image, image:info(), { coherence_off = s.coherence_off })
 end
 
--- A context for a policy: words and sizes may be text.
+-- A context for a policy, whose words and sizes may be text.
 local KINDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto", algo = "algo",
 	proto = "proto" }
 
--- Bits of "ring/ll128" words, as ctx->usable has them. -> number | nil, the wrong word
+-- The bit mask of "ring/ll128" words, as in ctx->usable. -> number | nil, the wrong word
 local function offered(list)
 	local bits = 0
 	for _, w in ipairs(list) do
@@ -159,14 +159,14 @@ end
 
 -- ---- text -----------------------------------------------------------------------
 
--- The rows that an image was made from, as CSV. -> text, how many | nil, err
+-- The rows from which an image was made, as CSV. -> text, number of rows | nil, err
 function M.csv_of(image)
 	local text, n = core.table_csv(image)
 	if not text then return nil, errors.from_reply(n) end
 	return text, n
 end
 
--- Image of a table's text. opts: name, file, hidden="keep", coherence="off"
+-- Compile a table's text to an image. opts: name, file, hidden="keep", coherence="off".
 function M.compile(text, opts)
 	local image, err = core.table_image(text, {
 		name = opts.name, file = opts.file, keep_hidden = opts.hidden == "keep",
@@ -236,7 +236,7 @@ end
 
 local INTERVAL = 'an interval of bytes ("4M..32M", "4M..", {4096, 8191}, 4096)'
 
--- Sizes for each rank, as sizes of the whole.
+-- Convert sizes for each rank to sizes of the whole collective.
 local function times_ranks(i, row, lo, hi)
 	local ranks = row.ranks
 	if math.type(ranks) ~= "integer" or ranks < 1 then
@@ -346,13 +346,13 @@ end
 
 M.MAX_TEXT = 16 << 20
 
--- ---- files that are compiled when they are opened --------------------------------
+-- Files that are compiled when the shell opens them.
 
 function M.is_source(path) return path:find "%.csv$" ~= nil or path:find "%.lua$" ~= nil end
 
 local STEPS = 100000000 -- some seconds
 
--- Functions of .lua files: they make policies and do nothing else.
+-- The functions that a .lua file of a policy may call.
 local function environment()
 	local sandbox, expr = require "ncclbpf.base.sandbox", require "ncclbpf.policy.compile"
 	local env = sandbox.pure()
@@ -385,7 +385,7 @@ local function run_lua(path, text, opts)
 	return state[made].image
 end
 
--- Image of a .csv or .lua file. opts: name, hidden, coherence
+-- Compile a .csv or .lua file to an image. opts: name, hidden, coherence.
 function M.open(path, opts)
 	local text, err = core.read(path, M.MAX_TEXT)
 	if not text then return nil, errors.from_reply(err) end
@@ -400,7 +400,7 @@ function M.open(path, opts)
 	return image, err
 end
 
--- Rows for a comparison of two tables; nil: one is no table.
+-- The rows of two tables for a comparison; nil: one of the images is no table.
 function M.listings(a, b)
 	local x, y = M.csv_of(a), M.csv_of(b)
 	if not x or not y then return nil end

@@ -35,7 +35,7 @@ end
 
 -- ---- contexts and answers -----------------------------------------------------------
 
--- What a context leaves out: a job of 8 GPUs in one NVLink domain a node.
+-- Default fields of a context: a job of 8 GPUs in one NVLink domain on a node.
 local function complete(c, seq)
 	c.ranks = c.ranks or 8
 	c.nodes = c.nodes or 1
@@ -53,7 +53,7 @@ local function word(field, n)
 	return n < 0 and "NCCL's" or core.nccl(field, n) or tostring(n)
 end
 
--- The wanted answer as numbers; what it leaves out is NCCL's.
+-- The expected answer as numbers. An omitted field is NCCL's.
 local function wanted(path, case, t)
 	local w = { algo = -1, proto = -1, channels = 0 }
 	check_fields(path, case, t, ANSWERS)
@@ -85,7 +85,7 @@ local function step(path, case, s, seq)
 		shown = s.context }
 end
 
--- A case of the file: {name, steps: [{context, answer, shown}], maps}
+-- Read a case of the file: {name, steps: [{context, answer, shown}], maps}
 local function case_of(path, i, t)
 	if type(t) ~= "table" then bad(path, i, "a table expected, found %s", type(t)) end
 	local name = type(t.name) == "string" and t.name or "case " .. i
@@ -162,7 +162,7 @@ end
 
 -- ---- running ------------------------------------------------------------------------
 
--- Elements of a policy's maps as bytes. @used: maps that a policy has
+-- The elements of a policy's maps as bytes. @used: collects the maps that a policy has.
 local function elements(path, case, p, used)
 	local out = {}
 	for _, m in ipairs(p.info.maps) do
@@ -184,7 +184,7 @@ local function elements(path, case, p, used)
 	return out
 end
 
--- All steps of a case, one policy after the other. -> contexts with the last answers
+-- Run all steps of a case through the policies in order. -> contexts with the last answers
 local function run(path, case, policies, coherence_off)
 	local contexts, used = {}, {}
 	for i, s in ipairs(case.steps) do contexts[i] = s.context end

@@ -454,12 +454,13 @@ function M.steps(p)
 		{ "candidate", arms(p.candidate) },
 		{ "reaches", where and ("%s; promoted: %s"):format(
 			where, p.promote == "all" and "all communicators" or better
-			and "those where it is better" or "the same")
+			and "the communicators where it is better" or "the same")
 			or "all communicators of the job, one generation at a time" },
 		{ "judged by", #scope > 0 and table.concat(scope, "; ")
 			or "all collectives and sizes" },
 		{ "blocks",
-			("%d pairs, in random order A B or B A; of a block's %d collectives "
+			("%d pairs of blocks, in random order A B or B A; of a block's %d "
+				.. "collectives "
 			.. "of a kind the first %g %% do not count"):format(
 			p.blocks, seen, p.warmup_pct) },
 		{ "looks", ("after pair %s"):format(table.concat(looks, ", ")) },
@@ -472,19 +473,20 @@ function M.steps(p)
 				.. "%s; then: %s"):format(
 				p.judge.confidence * 100, worse, less, p.on_pass) },
 		better and { "fails",
-			("when no kind is faster, and none left open; then: %s"):format(p.on_fail) }
+			("when no kind of collective is faster and none is undecided; then: "
+				.. "%s"):format(p.on_fail) }
 			or
 			{ "fails", ("when one kind is surely %s, by more than %s; then: %s"):format(
 				worse, less, p.on_fail) },
 		{ "otherwise", ("inconclusive; then: %s"):format(p.on_inconclusive) },
 		{ "stops at once",
-			("10 collectives of a kind slower by %g %% than the baseline's%s; "
-			.. "more than %d answers refused; ranks that differ; a "
-			.. "process that is gone"):format(p.guards.slower_pct,
+			("after 10 collectives of a kind slower than the baseline's by %g %%%s; "
+			.. "after more than %d refused answers; if ranks differ; if a "
+			.. "process ends"):format(p.guards.slower_pct,
 			p.guards.slo and ", or that take longer than "
 				.. units.seconds(p.guards.slo) or "", p.guards.refused) },
 		{ "lasts",
-			("at least %d collectives of the most frequent kind, %d for all "
+			("at least %d collectives of the most frequent kind, and %d for all "
 			.. "blocks; at most %s"):format(
 			seen * 2 * M.look_at(p, first) * math.max(#staged, 1),
 			seen * M.total(p), units.seconds(p.deadline)) },
@@ -493,16 +495,16 @@ function M.steps(p)
 	if #judged > 0 then more(5, "metrics", table.concat(judged, "; ")) end
 	if p.holdback then
 		more(4, "holds back",
-			("%s of those that a promotion reaches; they keep the baseline"):format(
+			("%s of the communicators of a promotion, which keep the baseline"):format(
 			tostring(p.holdback)))
 	end
 	if #staged > 0 then
 		more(4, "steps", table.concat(staged, "; then ")
-			.. "; each is judged, with its share of the confidence")
+			.. "; the judge checks each step, with its share of the confidence")
 	end
 	if p.bake and #staged == 0 then
 		more(4, "bakes",
-			units.seconds(p.bake) .. " with the candidate, before it is promoted")
+			units.seconds(p.bake) .. " with the candidate, before its promotion")
 	end
 	return list
 end

@@ -289,7 +289,7 @@ local function passed(r, verdict, baked)
 	if at.bake and not baked then
 		r.baking = { seconds = at.bake, verdict = {
 			verdict = verdict.verdict, reason = verdict.reason, look = verdict.look } }
-		record.event(r, "progressing", ("bakes %s with the candidate"):format(
+		record.event(r, "progressing", ("keeps the candidate for %s (bake)"):format(
 			units.seconds(at.bake)), { step = i, verdict = verdict.verdict,
 			reason = verdict.reason })
 		local ok, err = record.save(r)
@@ -375,7 +375,7 @@ local function rescue(name, id, token)
 	if ok then ok = record.save(r) end
 	if ok then
 		ok = asked.pause(
-			r, "the process that ran it died; its supervisor put the baseline back")
+			r, "the rollout's runner died; its supervisor restored the baseline")
 	end
 	group:close()
 	return ok ~= nil
@@ -395,7 +395,7 @@ function way.stop(r, why, err)
 	runner.fail(r, err)
 	local fine, result = pcall(asked.pause, r, why)
 	if not fine or not result then
-		record.event(r, "paused", why .. "; the job was left as it is")
+		record.event(r, "paused", why .. "; the job keeps its current policies")
 		pcall(record.save, r)
 	end
 	return nil, err
@@ -523,8 +523,9 @@ function M.adopt(r, group)
 			r.runner.pid)
 	end
 	if not job.is_of(r, group) then
-		return nil, errors.new("refused", "it was a rollout of an earlier job of this name",
-			{ hint = "rollout start begins a new one, and keeps its file" })
+		return nil, errors.new("refused", "this rollout belongs to an earlier job of "
+			.. "the same name",
+			{ hint = "rollout start begins a new rollout and keeps the old file" })
 	end
 	local s = group:ask "status"[1]
 	if s.err then return nil, s.err end
@@ -603,7 +604,7 @@ local function release(r, group)
 	if not ok then return nil, err end
 	r.arm, r.held = r.promoted and "better" or "b", nil
 	record.event(r, "succeeded",
-		"the communicators that were held back have the candidate as well")
+		"the held-back communicators now have the candidate too")
 	ok, err = record.save(r)
 	if not ok then return nil, err end
 	return r
@@ -628,7 +629,8 @@ end
 -- Undo a promotion, unless somebody else has replaced the candidate since.
 function M.undo(r, group)
 	if r.state ~= "succeeded" then
-		return errors.fail("refused", "only what was promoted can be undone; it is %s",
+		return errors.fail("refused", "only a promoted rollout can be undone; this "
+			.. "rollout is %s",
 			r.state)
 	end
 	local now = group:ask "status"[1]

@@ -147,7 +147,7 @@ local function map_for(self, m, info)
 	local t = {}
 	local function may()
 		if self.dry then
-			return errors.fail("not_permitted", "nothing is changed in a dry run")
+			return errors.fail("not_permitted", "a dry run cannot change the job")
 		end
 		if not self.changes then
 			return nil, errors.new("not_permitted",

@@ -54,7 +54,7 @@ function M.read(path, what, valid)
 	if type(t) ~= "table" or not valid(t) then
 		return nil, errors.new("bad_argument", ("%s: not a %s's file%s"):format(
 			path, what, err and ": " .. err.message or ""),
-			{ hint = "move it away to begin anew" })
+			{ hint = "move the file away to begin a new one" })
 	end
 	t.path = path
 	return t

@@ -477,7 +477,7 @@ function M.classes_of_samples(list, p)
 			if s.base then return classes end
 		end
 	end
-	return nil, errors.new("bad_argument", "nothing says what the baseline is",
+	return nil, errors.new("bad_argument", "the files have no measurements of the baseline",
 		{ hint = 'measurements without algorithm and protocol are NCCL\'s own choice; '
 			.. 'or baseline = "ring/simple"' })
 end

@@ -277,7 +277,7 @@ local function csv_header(file, n, line)
 	end
 	if not head.latency_us and not head.cost_metric then
 		return bad(file, n, 1,
-			"no column latency_us or cost_metric: nothing that says how long it took")
+			"no column latency_us or cost_metric, so the file has no times")
 	end
 	return head
 end
@@ -508,7 +508,7 @@ function M.read(entry)
 		s.channels = s.channels or 0
 		if not s.coll then
 			return nil, errors.new("malformed",
-				"nothing says which collective was measured",
+				"the file does not name the measured collective",
 				{ where = { file = entry.file, line = s.line },
 				hint = 'data = { { file = ..., coll = "allreduce" } }' })
 		end

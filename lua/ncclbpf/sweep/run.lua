@@ -413,7 +413,7 @@ local function prepare(group, p)
 	if not r.classes then return nil, err end
 	if #r.classes == 0 then
 		return nil, errors.new(
-			"not_found", "the job has made no decision yet that lies in the scope",
+			"not_found", "the job has made no decision in the scope yet",
 			{ hint = "comm show lists the job's decisions" })
 	end
 	r.left_out = candidates(r.classes, p)

@@ -245,12 +245,12 @@ function M.cmd_calls(ctx)
 	end
 	if got.lost > 0 then
 		foot[#foot + 1] = (
-			"note: %d events were written over before this shell read them"):format(
+			"note: %d events were overwritten before this shell read them"):format(
 			got.lost)
 	end
 	if #rows == 0 and #got.colls > 0 then
 		foot[#foot + 1] = (
-			"note: of %d collectives none was timed together with its call"):format(
+			"note: none of %d collectives could be matched with its call"):format(
 			#got.colls)
 	end
 	local slowest = core.array {}

@@ -82,7 +82,7 @@ function M.notes(rows)
 			us(r.put_p99_ns))
 	end
 	if #rows > SHOWN then
-		notes[#notes + 1] = ("gin: %d more pairs of ranks; -o json has all"):format(
+		notes[#notes + 1] = ("gin: %d more pairs of ranks; -o json shows all pairs"):format(
 			#rows - SHOWN)
 	end
 	return notes

@@ -191,7 +191,7 @@ local function feet(rows, got, dropped, tap, w)
 	end
 	if got.lost > 0 then
 		foot[#foot + 1] = (
-			"note: %d events were written over before this shell read them"):format(
+			"note: %d events were overwritten before this shell read them"):format(
 			got.lost)
 	end
 	if got.full then
@@ -244,7 +244,7 @@ function M.cmd_rdma(ctx)
 		head = ("kernel: %d queue pairs created, %d changes, %d destroyed; %d posts, "
 			.. "%d completions"):format(sums.created, sums.changed, sums.destroyed,
 			sums.posts, sums.completions),
-		empty = "no queue pair was created, changed or used meanwhile",
+		empty = "no queue pair was created, changed or used during the trace",
 		foot = feet(rows, got, dropped, tap, w),
 		data = { kernel = sums, rows = core.array(rows), dropped = dropped,
 			lost = got.lost, tap = tap },

@@ -111,7 +111,7 @@ local function options(ctx)
 	if not o.file then
 		for _, k in ipairs { "format", "size", "seconds", "keep" } do
 			if ctx.opt[k] then
-				return errors.fail("usage", "%s= goes with a file to write", k)
+				return errors.fail("usage", "%s= needs out=FILE", k)
 			end
 		end
 	end
@@ -142,7 +142,7 @@ local function summary(w, why, lost, left_out, notes, kernels)
 	end
 	if lost > 0 then
 		foot[#foot + 1] = (
-			"note: %d events were written over before this shell read them"):format(
+			"note: %d events were overwritten before this shell read them"):format(
 			lost)
 	end
 	if left_out > 0 then

@@ -20,11 +20,11 @@ class Policy:
         self._read, self._write, self._change = read, write, change
 
     def list(self) -> Data:
-        """List the policies that are held, and which are in use."""
+        """List the held policies, and mark the policies in use."""
         return self._read(line("policy list"))
 
     def show(self, name: object) -> Data:
-        """Show one policy: hooks, maps, engine, runs, answers changed and refused, mean time."""
+        """Show one policy: hooks, maps, engine, runs, changed and refused answers, mean time."""
         return self._read(line("policy show", name))
 
     def time(self, state: object) -> Data:
@@ -38,8 +38,8 @@ class Policy:
 
     def use(self, *words: object, comm: Optional[str] = None,
             if_generation: Optional[int] = None) -> Data:
-        """Decide with these policies, in this order, from a fence on; none: NCCL's own
-        choice."""
+        """Use these policies, in this order, from a fence on; the word none returns to
+        NCCL's own choice."""
         return self._change(line("policy use", *words, comm=comm, if_generation=if_generation))
 
     def add(self, name: object, *, before: Optional[str] = None,
@@ -67,7 +67,8 @@ class Policy:
         return self._change(line("policy undo", to=to, if_generation=if_generation))
 
     def history(self) -> Data:
-        """List the last 16 generations: time, user, and which can be returned to."""
+        """List the last 16 generations with time and user, and whether policy undo can
+        return to them."""
         return self._read(line("policy history"))
 
     def unload(self, name: object) -> Data:
@@ -101,7 +102,7 @@ class Map:
     def set(self, map: object, key: object, *words: object, flags: Optional[str] = None,
             at: Optional[int] = None, if_generation: Optional[int] = None) -> Data:
         """Store elements (KEY VALUE pairs, hexadecimal); a coherent map changes at a fence;
-        at=N: only these bytes of a local array's value."""
+        at=N: write VALUE to byte N of a local array's element."""
         return self._change(line("map set", map, key, *words, flags=flags, at=at,
                                  if_generation=if_generation))
 
@@ -110,7 +111,7 @@ class Map:
         return self._change(line("map remove", map, *words, if_generation=if_generation))
 
     def pop(self, map: object, *, count: Optional[int] = None) -> Data:
-        """Take the next values out of a queue, stack or ring buffer."""
+        """Remove and show the next values of a queue, stack or ring buffer."""
         return self._write(line("map pop", map, count=count))
 
     def detach(self, map: object) -> Data:
@@ -125,8 +126,8 @@ class Controller:
         self._read, self._write, self._change = read, write, change
 
     def status(self) -> Data:
-        """Show who runs the controllers of this host, their runs and changes, and the last
-        error."""
+        """Show the process that runs the controllers of this host, their runs and changes,
+        and the last error."""
         return self._read(line("controller status"))
 
     def pause(self) -> Data:
@@ -145,7 +146,7 @@ class Change:
         self._read, self._write, self._change = read, write, change
 
     def status(self) -> Data:
-        """Show the staged change, if any, and the fences of the last one."""
+        """Show the staged change, if any, and the fences of the last change."""
         return self._read(line("change status"))
 
 
@@ -172,8 +173,8 @@ class Check:
 
     def agreement(self, *, comm: Optional[str] = None, tracks: Optional[str] = None) -> Data:
         """Compare the decisions of the ranks of each communicator on this host, and name the
-        first that differs; tracks=yes: also send the decisions of communicators of several
-        hosts, to be compared elsewhere."""
+        first decision that differs; tracks=yes: also send the decisions of communicators of
+        several hosts, for the shell to compare."""
         return self._read(line("check agreement", comm=comm, tracks=tracks))
 
 
@@ -218,7 +219,7 @@ class Sample:
         self._read, self._write, self._change = read, write, change
 
     def tail(self, *, count: Optional[int] = None, comm: Optional[str] = None) -> Data:
-        """Show how long the last collectives of each communicator took."""
+        """Show the execution times of the last collectives of each communicator."""
         return self._read(line("sample tail", count=count, comm=comm))
 
 
@@ -229,16 +230,16 @@ class Trace:
         self._read, self._write, self._change = read, write, change
 
     def start(self, *, events: Optional[str] = None) -> Data:
-        """Start recording events into the ring of the process; follow=yes: send them until
-        the stream ends."""
+        """Start recording events into the ring of the process; follow=yes: send the events
+        as a stream instead."""
         return self._write(line("trace start", events=events))
 
     def stop(self) -> Data:
-        """Stop recording events; those in the ring stay."""
+        """Stop recording events; the ring keeps its events."""
         return self._write(line("trace stop"))
 
     def status(self) -> Data:
-        """Show which events are recorded, how many were, and how many were left out."""
+        """Show the recorded kinds of events, and the numbers of recorded and omitted events."""
         return self._read(line("trace status"))
 
     def tail(self, *, count: Optional[int] = None) -> Data:
@@ -275,7 +276,7 @@ class Commands:
         return self._read(line("doctor"))
 
     def explain(self, collective: object, size: object, *, comm: Optional[str] = None) -> Data:
-        """Show what would be decided for a collective, and why."""
+        """Show the decision for a collective and size, with its reasons."""
         return self._read(line("explain", collective, size, comm=comm))
 
     def net(self, *, limit: Optional[int] = None, after: Optional[int] = None) -> Data:
@@ -284,7 +285,7 @@ class Commands:
 
     def gin(self, *, contexts: Optional[str] = None, comm: Optional[str] = None,
             limit: Optional[int] = None, after: Optional[int] = None) -> Data:
-        """Show the transport of the GIN plugin, its counters and the peers of kernels."""
+        """Show the transport of the GIN plugin, its counters and its peers."""
         return self._read(line("gin", contexts=contexts, comm=comm, limit=limit, after=after))
 
     def verbs(self, *, limit: Optional[int] = None, after: Optional[int] = None) -> Data:
@@ -298,5 +299,6 @@ class Commands:
 
     def stats(self, *, comm: Optional[str] = None, limit: Optional[int] = None,
               after: Optional[int] = None) -> Data:
-        """Show what telemetry has measured, by collective, size, algorithm and protocol."""
+        """Show the times that telemetry has measured, by collective, size, algorithm and
+        protocol."""
         return self._read(line("stats", comm=comm, limit=limit, after=after))
