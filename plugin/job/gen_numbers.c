@@ -152,6 +152,16 @@ int nb_segment_gen_of_fleet(struct nb_segment *s, uint64_t fleet,
 	return rc;
 }
 
+uint64_t nb_segment_fleet_number(const struct nb_segment *s, uint32_t number)
+{
+	const struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
+	uint64_t fleet = __atomic_load_n(&g->fleet, __ATOMIC_ACQUIRE);
+
+	return number && __atomic_load_n(&g->number, __ATOMIC_ACQUIRE) == number
+		       ? fleet
+		       : 0;
+}
+
 void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names)
 {
 	struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];

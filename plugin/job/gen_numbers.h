@@ -56,6 +56,11 @@ bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
  */
 bool nb_segment_digest(const struct nb_segment *s, uint32_t number,
 		       uint8_t digest[NB_SHA256_SIZE]);
+/*
+ * Returns the fleet's number of generation @number, or 0 if the fleet did not
+ * make it or the generation is overwritten.
+ */
+uint64_t nb_segment_fleet_number(const struct nb_segment *s, uint32_t number);
 /* Prefetch the memory that nb_segment_digest reads. */
 void nb_segment_prefetch(const struct nb_segment *s, uint32_t number);
 

@@ -14,6 +14,7 @@
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
+#include "plugin/runtime/params.h"
 #include "plugin/runtime/wall_clock.h"
 
 struct nb_history nb_history;
@@ -73,7 +74,8 @@ void nb_history_note(uint32_t number, struct nb_gen *g, bool loop)
 	}
 	*e = (struct nb_history_entry){ .number = number,
 					.gen = g,
-					.loop = loop };
+					.loop = loop,
+					.shown = nb_history_number(number) };
 	memcpy(e->digest, g->digest, sizeof(e->digest));
 	entry_set_names(e);
 	name_scopes(e);
@@ -123,10 +125,17 @@ bool nb_history_thin(void)
 	return false;
 }
 
+uint64_t nb_history_number(uint32_t number)
+{
+	return nb_params_fleet() && nb_self.seg
+		       ? nb_segment_fleet_number(nb_self.seg, number)
+		       : number;
+}
+
 struct nb_gen *nb_history_find(uint32_t number)
 {
 	for (uint32_t i = 0; i < nb_history.n; i++)
-		if (nb_history.entry[i].number == number)
+		if (nb_history.entry[i].shown == number)
 			return nb_history.entry[i].gen;
 	return NULL;
 }

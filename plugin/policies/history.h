@@ -30,7 +30,8 @@ struct nb_history_entry {
 	uint64_t at_s;
 	/* the client that made the change; pid 0: no client */
 	uint32_t uid, pid;
-	bool loop; /* controllers, not a client, made the change */
+	bool loop;	/* controllers, not a client, made the change */
+	uint64_t shown; /* nb_history_number of number */
 };
 
 struct nb_history {
@@ -56,7 +57,16 @@ void nb_history_forget(const struct nb_policy *p);
  * Stop keeping the oldest generation. Returns false if only the newest is left.
  */
 bool nb_history_thin(void);
-/* Returns a borrowed pointer to kept generation @number, or NULL. */
+/*
+ * Returns the number that users know generation @number of this host by: in a
+ * job of several hosts the fleet's, which is 0 for a generation that the job
+ * began with.
+ */
+uint64_t nb_history_number(uint32_t number);
+/*
+ * Returns a borrowed pointer to the kept generation that users know by @number,
+ * or NULL.
+ */
 struct nb_gen *nb_history_find(uint32_t number);
 
 #endif

@@ -377,6 +377,34 @@ local function controllers_line(per)
 	return read.text(best.error) and line .. ", the last: " .. best.error or line
 end
 
+-- The segments: of a job of several hosts one of each site, in the order of names.
+local function segment_rows(per, add)
+	local by, names = {}, {}
+	for _, r in ipairs(per) do
+		local site = r.member.site or ""
+		if not by[site] then
+			by[site] = { members = {} }
+			names[#names + 1] = site
+		end
+		table.insert(by[site].members, r.member)
+		local seg = r.data.segment
+		if not by[site].text and type(seg) == "table" and read.text(seg.path) then
+			by[site].text = ("%s, %s"):format(seg.path, seg.shared == true
+				and "shared by " .. tostring(seg.processes) or "not shared")
+		end
+	end
+	table.sort(names)
+	for _, site in ipairs(names) do
+		local text = by[site].text
+		if site ~= "" then
+			add("site", ("%s, %s%s"):format(site, merge.who(by[site].members),
+				text and ", segment " .. text or ""))
+		elseif text then
+			add("segment", text)
+		end
+	end
+end
+
 local function status_text(s, per, verbose)
 	local rows, notes = {}, {}
 	local members = {}
@@ -406,11 +434,7 @@ local function status_text(s, per, verbose)
 		end
 	end
 	add("kept NCCL's", sum_counters(per, "counters"))
-	local seg = per[1].data.segment
-	if type(seg) == "table" and read.text(seg.path) then
-		add("segment", ("%s, %s"):format(seg.path, seg.shared == true
-			and "shared by " .. tostring(seg.processes) or "not shared"))
-	end
+	segment_rows(per, add)
 	chain_rows(per, add)
 	local loop = controllers_line(per)
 	if loop then add("controllers", loop) end

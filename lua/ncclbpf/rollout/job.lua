@@ -123,9 +123,35 @@ function M.is_of(r, group)
 	return false
 end
 
+-- M.standing for a job of several hosts. A communicator with ranks on several sites has passed when
+-- the ranks of all sites decide with the generation of the change that moved it.
+local function fleet_standing(r)
+	local made, passed = {}, {}
+	for _, answer in ipairs(M.ask(r, "comm list")) do
+		for _, c in ipairs(read.list(answer.data, "comms")) do
+			made[c.comm] = math.max(made[c.comm] or 0, read.number(c.decisions))
+			if r.moved and r.moved[c.comm] then
+				passed[c.comm] = passed[c.comm] ~= false
+					and c.generation == r.generation
+			end
+		end
+	end
+	-- Those that have all their ranks on one site: the site's own change.
+	for _, answer in ipairs(M.ask(r, "change status")) do
+		for _, c in ipairs(read.list(read.record(answer.data).last, "comms")) do
+			if not (r.moved and r.moved[c.comm]) then
+				passed[c.comm] = passed[c.comm] ~= false
+					and read.number(c.passed) >= read.number(c.ranks)
+			end
+		end
+	end
+	return made, passed
+end
+
 -- Decisions of each communicator, and whether all its ranks have passed the fence of the last
 -- change.
 function M.standing(r)
+	if r.group.fleet then return fleet_standing(r) end
 	local made, passed = {}, {}
 	for _, c in ipairs(read.list(M.ask(r, "comm list")[1].data, "comms")) do
 		made[c.comm] = read.number(c.decisions)
@@ -249,7 +275,9 @@ function M.commit(r, arm, all)
 	r.generation, r.unanswered = done.generation, nil
 	r.since, r.exposed = r.since or {}, r.exposed or {}
 	expose(r, done, arm)
+	r.moved = {}
 	for _, c in ipairs(read.list(done, "comms")) do
+		r.moved[c.comm] = c.state == "committed" or nil
 		-- A communicator that takes no change has never run the candidate.
 		local without = arm == "a" and c.state == "unchangeable"
 		if c.state ~= "committed" and not without

@@ -12,6 +12,7 @@
 #include "plugin/control/commands/explain.h"
 #include "plugin/control/reply.h"
 #include "plugin/policies/generations.h"
+#include "plugin/policies/history.h"
 #include "plugin/tuner/explain.h"
 
 /* Write one rank of a communicator as members of the open JSON object. */
@@ -29,7 +30,7 @@ static void put_comm(struct nb_json *j, const struct nb_comm *c)
 	nb_json_ku64(j, "nodes", c->init.nodes);
 	nb_json_ku64(j, "tuner_abi", c->init.abi);
 	nb_json_ku64(j, "decisions", nb_comm_decisions(c));
-	nb_json_ku64(j, "generation", number);
+	nb_json_ku64(j, "generation", nb_history_number(number));
 	nb_cmd_gen_names(j, gen);
 	nb_json_ku64(j, "max_channels", c->max_channels);
 	nb_json_kbool(j, "mismatch",
@@ -117,7 +118,7 @@ static void put_latest(struct nb_json *j, const struct nb_decision *d,
 	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
 	nb_cmd_cost(j, "cost_us", d->cost_us);
 	nb_cmd_cost(j, "nccl_cost_us", d->nccl_cost_us);
-	nb_json_ku64(j, "generation", d->generation);
+	nb_json_ku64(j, "generation", nb_history_number(d->generation));
 	nb_json_ku64(j, "usable", d->usable);
 	nb_json_end_obj(j);
 }
@@ -320,7 +321,7 @@ static int put_explanation(struct nb_call *call, const struct nb_comm *c,
 			     : NULL);
 	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
 	put_steps(j, e);
-	nb_json_ku64(j, "generation", e->generation);
+	nb_json_ku64(j, "generation", nb_history_number(e->generation));
 	put_note(j, c, e);
 	return nb_explain_json(j, c, e, bytes, call->err);
 }

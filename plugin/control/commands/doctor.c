@@ -29,6 +29,7 @@
 #include "plugin/net/net.h"
 #include "plugin/net/tcp.h"
 #include "plugin/policies/generations.h"
+#include "plugin/policies/history.h"
 #include "plugin/policies/held.h"
 #include "plugin/policies/load.h"
 #include "plugin/profiler/events.h"
@@ -422,9 +423,10 @@ static void check_policy(struct nb_json *j)
 		      "no policy is in use, NCCL decides (%u held)", nb_held.n);
 	else
 		check(j, "policy", OK, NULL,
-		      "%u in use, %u held, generation %u",
+		      "%u in use, %u held, generation %llu",
 		      nb_gens.baseline->npolicies, nb_held.n,
-		      nb_gens.baseline_number);
+		      (unsigned long long)nb_history_number(
+			      nb_gens.baseline_number));
 	if (nb_gens.staged)
 		check(j, "change", WARN, "run change commit or change abort",
 		      "a change is staged but not committed");

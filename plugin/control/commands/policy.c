@@ -186,7 +186,8 @@ int nb_cmd_policy_list(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 
-	nb_json_ku64(j, "generation", nb_gens.baseline_number);
+	nb_json_ku64(j, "generation",
+		     nb_history_number(nb_gens.baseline_number));
 	nb_cmd_scopes(j, nb_gens.baseline);
 	nb_json_karr(j, "policies");
 	for (uint32_t i = 0; i < nb_held.n; i++) {
@@ -457,7 +458,7 @@ static void put_past(struct nb_json *j, const struct nb_history_entry *e)
 	gmtime_r(&at, &tm);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	nb_json_obj(j);
-	nb_json_ku64(j, "generation", e->number);
+	nb_json_ku64(j, "generation", e->shown);
 	nb_cmd_digest(j, "digest", e->digest);
 	nb_json_karr(j, "policies");
 	snprintf(text, sizeof(text), "%s", e->names);
@@ -477,7 +478,8 @@ int nb_cmd_policy_history(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
 
-	nb_json_ku64(j, "generation", nb_gens.baseline_number);
+	nb_json_ku64(j, "generation",
+		     nb_history_number(nb_gens.baseline_number));
 	nb_json_karr(j, "history");
 	for (uint32_t i = 0; i < nb_history.n; i++)
 		put_past(j, &nb_history.entry[i]);

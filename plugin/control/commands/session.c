@@ -19,6 +19,7 @@
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
 #include "plugin/policies/generations.h"
+#include "plugin/policies/history.h"
 #include "plugin/policies/load.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/lock.h"
@@ -158,7 +159,8 @@ static void put_generation(struct nb_json *j)
 {
 	static const uint8_t none[NB_SHA256_SIZE];
 
-	nb_json_ku64(j, "generation", nb_gens.baseline_number);
+	nb_json_ku64(j, "generation",
+		     nb_history_number(nb_gens.baseline_number));
 	nb_cmd_digest(j, "digest",
 		      nb_gens.baseline ? nb_gens.baseline->digest : none);
 	nb_cmd_gen_names(j, nb_gens.baseline);

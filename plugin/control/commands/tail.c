@@ -14,6 +14,7 @@
 #include "plugin/control/connection.h"
 #include "plugin/control/reply.h"
 #include "plugin/policies/generations.h"
+#include "plugin/policies/history.h"
 #include "plugin/policies/held.h"
 #include "plugin/runtime/lock.h"
 
@@ -52,7 +53,7 @@ static void put_decision(struct nb_json *j, const struct nb_comm *c,
 	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
 	nb_cmd_cost(j, "cost_us", d->cost_us);
 	nb_cmd_cost(j, "nccl_cost_us", d->nccl_cost_us);
-	nb_json_ku64(j, "generation", d->generation);
+	nb_json_ku64(j, "generation", nb_history_number(d->generation));
 	nb_cmd_context(j, c, d);
 	nb_json_end_obj(j);
 }

@@ -13,6 +13,7 @@
 #include "plugin/control/connection.h"
 #include "plugin/control/reply.h"
 #include "plugin/policies/generations.h"
+#include "plugin/policies/history.h"
 #include "plugin/profiler/events.h"
 #include "plugin/profiler/trace_ring.h"
 #include "plugin/runtime/lock.h"
@@ -88,7 +89,7 @@ static void put_decision(struct nb_json *j, const struct nb_trace_span *s)
 	nb_cmd_choice(j, "nccl", d.nccl_algo, d.nccl_proto);
 	nb_cmd_answer(j, "answer", d.algo, d.proto, d.channels);
 	nb_json_kstr(j, "by", nb_gens_policy_name(d.generation, d.by));
-	nb_json_ku64(j, "generation", d.generation);
+	nb_json_ku64(j, "generation", nb_history_number(d.generation));
 	nb_cmd_cost(j, "cost_us", d.cost_us);
 	nb_json_end_obj(j);
 }

@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A job on two sites: a generation has one number in all commands and on all sites,
+# which if_generation= and policy undo to= take; status names all sites; a rollout
+# waits for the ranks of both sites and is promoted.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+needs_store "one number of a generation"
+[ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "one number" "no clang at build time"
+enter_store
+"$etcd" start "$T/etcd" members=1 tls
+ok "a store" $?
+NCCLBPF_FLEET=$(cat etcd/endpoints)
+NCCLBPF_JOB=numbers XDG_STATE_HOME=$T/state
+NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem
+NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key
+export NCCLBPF_FLEET NCCLBPF_JOB XDG_STATE_HOME NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY
+mkdir -m 700 a b
+awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' "$TOP/test/fakes/vgpu/b300.csv" >cheap.csv
+{
+	grep '^collective' "$TOP/test/fakes/vgpu/b300.csv"
+	cat cheap.csv
+	grep -v '^#\|^collective' "$TOP/test/fakes/vgpu/b300.csv"
+} >times.csv
+NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
+	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" timeout 200 "$B/test/fakes/host/standin" \
+	--ranks 4 --nodes 2 --procs --events --min 1M --max 64M --factor 8 --seconds 190 --pause-ms 1 \
+	--table times.csv --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" \
+	--rank-env "0:NCCLBPF_POLICY=$B/policies/force.policy" --rank-env "1:NCCLBPF_POLICY=$B/policies/force.policy" \
+	--rank-env "2:NCCLBPF_POLICY=$B/policies/force.policy" --rank-env "3:NCCLBPF_POLICY=$B/policies/force.policy" >log 2>&1 &
+job=$! jobs=$!
+registered() {
+	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only /ncclbpf/1/numbers/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+}
+await registered
+ok "two sites run the job" $?
+
+# of COMMAND COLUMN: its values, each once
+of() {
+	column=$1
+	shift
+	run -o tsv "$@"
+	values "$column"
+}
+values() {
+	awk -F '\t' -v want="$1" 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
+		!seen[$h[want]]++ { printf "%s ", $h[want] }' out
+}
+everywhere() { # N: is the generation N in all commands
+	[ "$(of generation status)" = "$1 " ] && [ "$(of generation comm list)" = "$1 " ] &&
+		[ "$(of generation list)" = "$1 " ] && [ "$(of generation decision tail count=1)" = "$1 " ] &&
+		of generation policy history | grep -q "^$1 "
+}
+change() { # NAME COMMAND...: a change; its number in $n
+	name=$1
+	shift
+	run -o tsv "$@"
+	n=$(values generation | tr -d ' ')
+	[ "$rc" -eq 0 ] && [ "${n:-0}" -gt 0 ] && await everywhere "$n"
+	ok "$name: the reply, status, comm list, decision tail, list and policy history say $n" $?
+}
+change "a change" policy use "$B/policies/size_aware.policy"
+first=$n
+change "the next" policy use none
+status 0 "if_generation takes that number" policy use "$B/policies/size_aware.policy" "if_generation=$n"
+status 0 "another" policy use none
+change "an undo" policy undo "to=$first"
+[ "$(of policies status)" = "size_aware " ] || [ "$(of policies status)" = '["size_aware"] ' ]
+ok "policy undo to= takes that number too, on all sites" $?
+run -o wide status
+[ "$(grep -c '^ *site .*segment' out)" -eq 2 ] && grep -q 'ranks 0-1' out && grep -q 'ranks 2-3' out
+ok "status names both sites, their ranks and segments" $?
+
+# ---- a rollout over both sites ----
+status 0 "a list of policies to start from" policy use none
+cat >plan.lua <<END
+return { name = "mid", candidate = "$B/policies/nvlink_ring_mid.policy", blocks = 10, samples = 20,
+	scope = { collectives = { "allreduce" }, sizes = "4M..128M" },
+	judge = { confidence = 0.98, min_effect_pct = 1, looks = 2 } }
+END
+LIMIT_S=120 run -o table rollout start plan.lua
+cp out plan.out
+grep -q "mid: succeeded" out
+ok "a rollout over both sites is promoted" $?
+[ "$(of policies status)" = "nvlink_ring_mid " ] || [ "$(of policies status)" = '["nvlink_ring_mid"] ' ]
+ok "its policy is in use on both sites" $?
+kill "$job"
+wait "$job"
+[ $? -ne 3 ]
+ok "no two ranks have decided differently" $?
