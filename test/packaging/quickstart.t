@@ -19,6 +19,7 @@ stop() {
 }
 munged_ended() { ! pgrep -f "munged .*$T/munge" >/dev/null; }
 trap stop EXIT
+trap "exit 143" TERM INT PIPE
 cd "$T" || exit 1
 
 # The indented block of a section that has a line with TEXT.
@@ -70,6 +71,43 @@ kill -- "-$launcher"
 await ended
 ok "PyTorch: torchrun ends, and its processes" $?
 rm -f "$T/meet"
+
+# nccl-tests: its options as the stand-in's, eight ranks in one process.
+cat >"$T/bin/all_reduce_perf" <<EOF
+#!/bin/sh
+[ "\$*" = "-b 1M -e 1G -f 2 -g 8 -n 100" ] || exit 64
+exec "$B/test/fakes/host/standin" --ranks 8 --threads --min 1M --max 1G --factor 2 --seconds 120 --pause-ms 20
+EOF
+chmod +x "$T/bin/all_reduce_perf"
+block nccl-tests all_reduce_perf >perf.sh
+setsid sh perf.sh >perf.log 2>&1 &
+launcher=$!
+one_process() { [ "$("$S" -q -o tsv list 2>/dev/null | grep -c attachable)" -eq 1 ]; }
+await one_process
+ok "nccl-tests: one process with eight ranks" $?
+"$S" decision tail follow=yes >tail.out 2>why &
+follower=$!
+sizes() { grep -qw 1073741824 tail.out && grep -qw 1048576 tail.out; }
+await sizes
+ok "nccl-tests: the decisions of all sizes are followed" $?
+kill "$follower" && wait "$follower" 2>/dev/null
+kill -- "-$launcher"
+await eval '! one_process'
+ok "nccl-tests: it ends" $?
+
+# The commands for containers name stages and arguments that the Containerfile has.
+file=$TOP/examples/containers/Containerfile
+for f in "$TOP/docs/quickstart.md" "$TOP/examples/containers/README.md"; do
+	grep -o -e '--target [a-z]*' -e '--build-arg [A-Z]*' -e '-f [a-z/]*Containerfile' "$f"
+done | sort -u | while read -r option value; do
+	case $option in
+	--target) grep -q "^FROM .* AS $value\$" "$file" ;;
+	--build-arg) grep -q "^ARG $value=" "$file" ;;
+	-f) [ -f "$TOP/$value" ] ;;
+	esac || echo "$option $value: not in $file"
+done >"$T/why"
+[ ! -s "$T/why" ]
+ok "containers: the stages and arguments of the commands are in the Containerfile" $?
 
 # A controller, a node with eight processors and GPUs, munge: all of this user.
 # Slurm's daemons go by the name that they are called by.
