@@ -139,19 +139,31 @@ static bool is_scalar(const struct btf_type *t)
 	return btf_is_int(t) || btf_is_any_enum(t);
 }
 
-/* Does argument @arg of function @func have this declaration tag? */
-static bool has_tag(const struct btf *btf, uint32_t func, unsigned arg,
-		    const char *tag)
+/* Of the kernel's tags, only those with a meaning here are used. */
+enum { TAG_CTX = 1, TAG_NONNULL = 2 };
+
+enum { MAX_ARGS = 5 };
+
+/* Add the declaration tags of function @func's arguments to @tags: TAG_*. */
+static void read_tags(const struct btf *btf, uint32_t func,
+		      uint8_t tags[MAX_ARGS])
 {
 	for (uint32_t i = 1; i < btf__type_cnt(btf); i++) {
 		const struct btf_type *t = btf__type_by_id(btf, i);
+		const char *tag;
+		int arg;
 
-		if (btf_is_decl_tag(t) && t->type == func &&
-		    btf_decl_tag(t)->component_idx == (int)arg &&
-		    !strcmp(btf__name_by_offset(btf, t->name_off), tag))
-			return true;
+		if (!btf_is_decl_tag(t) || t->type != func)
+			continue;
+		arg = btf_decl_tag(t)->component_idx;
+		if (arg < 0 || arg >= MAX_ARGS)
+			continue;
+		tag = btf__name_by_offset(btf, t->name_off);
+		if (!strcmp(tag, "arg:ctx"))
+			tags[arg] |= TAG_CTX;
+		else if (!strcmp(tag, "arg:nonnull"))
+			tags[arg] |= TAG_NONNULL;
 	}
-	return false;
 }
 
 static enum nb_func_arg arg_kind(const struct nb_front *f, uint32_t type,
@@ -182,6 +194,7 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 {
 	const struct btf_type *t, *proto;
 	const struct btf_param *p;
+	uint8_t tags[MAX_ARGS] = { 0 };
 
 	if (!type || !f->btf)
 		return;
@@ -189,24 +202,22 @@ void nb_front_sig(const struct nb_front *f, struct nb_func *to, uint32_t type,
 	to->linkage = btf_vlen(t) == BTF_FUNC_GLOBAL ? NB_FUNC_GLOBAL
 						     : NB_FUNC_STATIC;
 	proto = btf__type_by_id(f->btf, t->type);
-	if (btf_vlen(proto) > 5)
+	if (btf_vlen(proto) > MAX_ARGS)
 		return;
 	to->has_sig = true;
 	to->sig.nargs = (uint8_t)btf_vlen(proto);
 	to->sig.returns_scalar = is_scalar(nb_front_bare(f->btf, proto->type));
 	to->sig.returns_other = proto->type && !to->sig.returns_scalar;
 	p = btf_params(proto);
+	read_tags(f->btf, type, tags);
 	for (unsigned i = 0; i < to->sig.nargs; i++) {
 		enum nb_func_arg kind =
 			arg_kind(f, p[i].type, hook, &to->sig.mem_size[i]);
 
-		/* Of the kernel's tags, only those with a meaning here are
-		 * used. */
 		if (btf_is_ptr(nb_front_bare(f->btf, p[i].type)) &&
-		    has_tag(f->btf, type, i, "arg:ctx"))
+		    tags[i] & TAG_CTX)
 			kind = NB_FARG_CTX;
-		else if (kind == NB_FARG_MEM &&
-			 has_tag(f->btf, type, i, "arg:nonnull"))
+		else if (kind == NB_FARG_MEM && tags[i] & TAG_NONNULL)
 			kind = NB_FARG_NONNULL;
 		to->sig.arg[i] = (uint8_t)kind;
 	}

@@ -225,11 +225,6 @@ void nb_store_close(struct nb_store *s)
 	free(s);
 }
 
-unsigned nb_store_nendpoints(const struct nb_store *s)
-{
-	return s->nendpoints;
-}
-
 const char *nb_store_endpoint(const struct nb_store *s, unsigned i)
 {
 	return s->endpoint[i];

@@ -153,7 +153,6 @@ void nb_store_unwatch(struct nb_store_watch *w);
 
 typedef void nb_store_member_fn(void *arg, const struct nb_store_member *m);
 
-unsigned nb_store_nendpoints(const struct nb_store *s);
 const char *nb_store_endpoint(const struct nb_store *s, unsigned i);
 /* Ask only member @i for its condition. */
 int nb_store_member(struct nb_store *s, unsigned i, nb_store_member_fn *done,

@@ -3,10 +3,12 @@
 // reject/ and accept/ are about safety and are judged without coherence,
 // coherence/ holds leaks beside their clean twins. A file says what it
 // expects: "# expect: reject CLASS SLOT" or "# expect: accept", or, where the
-// length of laps matters, "# expect: accept lap N first N numbers N". Rewritten
-// so that it does the same (verify_same.h), a program has the same verdict. One
-// that is refused has in it the nearest that is accepted (verify_near.h); a
-// leak says by "# flow: KIND" how local data get to the decision.
+// length of laps matters, "# expect: accept lap N first N numbers N"; or, where
+// loops of a constant number of iterations matter, "# expect: accept constant
+// N", which is the sum of their iterations in a run. Rewritten so that it does
+// the same (verify_same.h), a program has the same verdict. One that is refused
+// has in it the nearest that is accepted (verify_near.h); a leak says by "#
+// flow: KIND" how local data get to the decision.
 #include "test/unit/unit.h"
 
 #include <dirent.h>
@@ -118,6 +120,8 @@ static void judge(const struct file *f, char *found, size_t size,
 	if (v->accepted && strstr(src, "# expect: accept lap"))
 		snprintf(found, size, "accept lap %u first %u numbers %u",
 			 v->lap, v->first, v->numbers);
+	else if (v->accepted && strstr(src, "# expect: accept constant"))
+		snprintf(found, size, "accept constant %u", v->constant_turns);
 	else if (v->accepted)
 		snprintf(found, size, "accept");
 	else

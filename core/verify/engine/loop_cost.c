@@ -69,10 +69,12 @@ static struct around loop_around(const struct nb_state *st, uint32_t except)
 {
 	struct around in = { 0 };
 
+	/* A frame below the top has a loop only while it waits for a
+	 * callback. */
 	for (uint32_t i = 0; i + 1 < st->nframes; i++) {
 		const struct nb_frame *f = &st->frames[i];
 
-		if (f[1].callback && f->loop > in.id)
+		if (f->loop > in.id)
 			in = (struct around){ f->loop, f[1].ret - 1, f->turns };
 	}
 	for (uint32_t i = 0; i < st->nrefs; i++) {

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# The inner loop begins once in each iteration of the outer loop: 5 iterations
+# and 5 times 7. The outer callback counts, so that its first iterations are
+# walked one by one.
+# expect: accept constant 40
+stdw [%r10-8], 0
+mov %r3, %r10
+add %r3, -8
+mov %r1, 5
+lddw func %r2, outer
+mov %r4, 0
+call 181
+mov %r0, 0
+exit
+outer:
+mov %r6, %r2
+ldxdw %r7, [%r6]
+jgt %r7, 4, many
+add %r7, 1
+many:
+stxdw [%r6], %r7
+mov %r1, 7
+lddw func %r2, inner
+mov %r3, 0
+mov %r4, 0
+call 181
+mov %r0, 0
+exit
+inner:
+mov %r0, 0
+exit
