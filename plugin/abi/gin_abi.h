@@ -20,7 +20,7 @@ struct nb_gin_config_v13 {
 struct nb_rma_config {
 	int ncontexts, traffic_class, rank_stride;
 };
-/* the first members are those of v13 */
+/* The first members of this structure are those of v13. */
 struct nb_gin_config_v14 {
 	int nsignals, ncounters, ncontexts, queue_depth, traffic_class;
 	int backend_version, rank_stride;
@@ -153,7 +153,10 @@ static_assert(offsetof(struct nb_gin_table, iget) == 120, "GIN v13");
 static_assert(offsetof(struct nb_gin_table, test) == 136, "GIN v13");
 static_assert(offsetof(struct nb_gin_table, progress) == 144, "RMA v14");
 
-/* GIN v14 has no data path: NCCL's proxy calls an RMA plugin. */
+/*
+ * The table of GIN v14, which has no data path: NCCL's proxy calls an RMA
+ * plugin for that.
+ */
 struct nb_gin_table_v14 {
 	const char *name;
 	int (*init)(void **ctx, uint64_t comm_id, nb_net_logger *log);

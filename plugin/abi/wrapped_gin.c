@@ -288,7 +288,10 @@ static int wrapped_test(void *coll, struct nb_gin_op *o)
 	return rc;
 }
 
-/* Versions before v13 may have no context to ask. */
+/*
+ * Ask the plugin whether a collComm has failed. Before v13 there may be no
+ * context to ask.
+ */
 static int wrapped_query(void *coll, void *ctx, bool *failed)
 {
 	void *at = ctx ? ctx : ((struct coll *)coll)->ctx;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Uses a vendor's GIN v14 table as a second transport, beside the one that
+ * Uses a vendor's GIN v14 table as a second transport, besides the one that
  * moves data (wrapped_gin.c). GIN v14 serves device types other than NCCL's
  * proxy: the GPU posts operations itself, so the table has no puts. NCCL 2.30.7
- * and later call it beside an RMA plugin. A vendor that has GIN v13 alone is
- * called as NCCL would call it, through that table.
+ * and later call it in addition to an RMA plugin. If a vendor only has GIN v13,
+ * that table is called as NCCL would call it.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "plugin/abi/gin_abi.h"
 
 static struct nb_gin_table_v14 w;
-static bool is_v13; /* the vendor's table is GIN v13 */
+static bool is_v13; /* the table in use is the vendor's GIN v13 */
 static struct nb_gin_ops ops;
 
 static int device_properties(int dev, struct nb_net_props *props)
@@ -31,7 +31,9 @@ static int device_properties(int dev, struct nb_net_props *props)
 	return NB_NET_OK;
 }
 
-/* NCCL assumes both kinds of signals of a GIN v13 plugin. */
+/*
+ * Report both kinds of signals, because NCCL assumes both for a GIN v13 plugin.
+ */
 static int device_signals(struct nb_gin_signals *signals)
 {
 	*signals = (struct nb_gin_signals){ is_v13, is_v13 };
@@ -57,7 +59,7 @@ static int device_connect(const struct nb_gin_mesh *m, void **coll)
 static int device_create(void *coll, const struct nb_gin_config *k, void **ctx,
 			 void **devh)
 {
-	/* the last two members are unknown to v13, which does not read them */
+	/* v13 does not know the last two members and does not read them */
 	struct nb_gin_config_v14 config = {
 		k->nsignals,	k->ncounters,	  k->ncontexts,
 		k->queue_depth, k->traffic_class, k->backend_version,
@@ -116,7 +118,7 @@ static void read_v13(const struct nb_gin_table *t)
 		.query_last_error = t->query_last_error,
 		.finalize = t->finalize,
 	};
-	/* the members of its configuration are the first of v14's */
+	/* NCCL's configuration for v13 is the first part of v14's */
 	memcpy(&w.create_context, &t->create_context, sizeof(void *));
 	is_v13 = true;
 }

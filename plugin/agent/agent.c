@@ -256,8 +256,9 @@ void nb_agent_follow(struct nb_agent *a, bool whole)
 }
 
 /*
- * Has the store lost the record of communicator @i, which had moved? The
- * coordinator would take it for one that never moved, so it is told not to.
+ * Returns true if the store has lost the record of communicator @i, which had
+ * moved. The coordinator is then told, because it would take the communicator
+ * for one that never moved.
  */
 static bool record_is_gone(const struct nb_agent *a, uint32_t i)
 {
@@ -280,8 +281,8 @@ static json_t *describe_comm(const struct nb_agent *a, uint32_t i)
 		json_object_set_new(
 			o, "differs",
 			json_string("the store has lost the communicator's "
-				    "record (key order/record/COMM); its "
-				    "ranks keep what they have"));
+				    "record (key order/record/COMM); "
+				    "its ranks keep what they have"));
 	return o;
 }
 

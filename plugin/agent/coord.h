@@ -90,8 +90,9 @@ struct nb_coord {
 	uint64_t start_ms;
 	char start_why[200]; /* why that try failed; "" if it did not */
 
-	uint64_t sweep_ms; /* time of the last sweep; 0: one is due */
-	unsigned unswept;  /* requests answered since */
+	/* time of the last sweep of old keys; 0: a sweep is due */
+	uint64_t sweep_ms;
+	unsigned unswept; /* number of requests answered since the last sweep */
 };
 
 struct nb_coord_call {
@@ -100,14 +101,14 @@ struct nb_coord_call {
 };
 
 /*
- * Delete old keys of the job from the store if that is due (coord_sweep.c).
- * Call it while there is no change.
+ * Delete the job's old keys from the store if that is due (coord_sweep.c). Must
+ * only be called between changes.
  */
 void nb_coord_sweep(struct nb_coord *c);
 
 /* Enter a state. It ends after @ms at the latest. */
 void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms);
-/* Forget the change. */
+/* Free the data of the current change. */
 void nb_coord_change_free(struct nb_coord *c);
 /*
  * Order all sites to stage @request. If @request is NULL, the sites only report

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Deletes old keys of the job from the store, so that it does not grow for
- * ever. Of each family the newest keys stay, and all that something names. A
- * shell stores an image before the request that names it: the image is among
- * the newest until then. A key that is written meanwhile stays, since the
- * transaction compares its revision.
+ * Deletes old keys of the job from the store, which would otherwise grow
+ * without limit. Of each family of keys, the newest stay, and all that
+ * something names. A shell stores an image before the request that names the
+ * image, so the image must be among the newest until then. A key that is
+ * written meanwhile stays, because the transaction compares its revision.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,12 +14,16 @@
 #include "plugin/runtime/params.h"
 
 enum {
-	SWEEP_CHANGES = 32, /* requests between two sweeps */
-	SWEEP_MS = 3600000, /* longest time between two sweeps */
+	SWEEP_CHANGES = 32, /* number of requests between two sweeps */
+	SWEEP_MS = 3600000, /* longest time between two sweeps, in ms */
 	KEEP_IMAGES = 128,
 	KEEP_REPLIES = 64,
 	KEEP_RECORDS = 1024,
-	DELETES = NB_COORD_OPS - 1 /* one compare is the coordinator's */
+	/*
+	 * most deletes in a transaction; one operation is the compare of the
+	 * coordinator's key
+	 */
+	DELETES = NB_COORD_OPS - 1
 };
 
 enum family { IMAGE, SIGNATURE, AUDIT, REPLY, REQUEST, RECORD, MEMBERS };
@@ -30,17 +34,20 @@ static const char *const prefixes[] = { "image/",   "signature/",
 					"members/" };
 enum { FAMILIES = sizeof(prefixes) / sizeof(prefixes[0]) };
 
-/* Keys of one family, which the reply has in the order of keys. */
+/* The keys of one family, in the order of the store's reply. */
 struct keys {
 	const struct nb_store_kv *at;
 	size_t n;
-	size_t skip; /* length of the prefix */
+	size_t skip; /* length of the prefix of all keys */
 };
 
-/* An image is one thing with all its pieces: image/DIGEST, image/DIGEST/N. */
+/*
+ * Something in the store that is deleted as a whole. An image consists of all
+ * its keys: image/DIGEST and image/DIGEST/N.
+ */
 struct thing {
-	size_t first, end; /* its keys */
-	int64_t age;	   /* the newest of their revisions */
+	size_t first, end; /* range of its keys in the reply */
+	int64_t age;	   /* newest revision of these keys */
 	bool kept;
 };
 
@@ -73,7 +80,7 @@ static bool value_names(const json_t *o, const char *digest)
 	return !strcmp(nb_view_str(o, "data"), digest);
 }
 
-/* Does the desired state, an order or a request name the image? */
+/* Returns true if the desired state, an order or a request names the image. */
 static bool image_is_named(const struct nb_view *v, const char *digest)
 {
 	static const char *const from[] = { "desired", "order/stage",
@@ -87,7 +94,7 @@ static bool image_is_named(const struct nb_view *v, const char *digest)
 	return false;
 }
 
-/* Does a site have ranks of the communicator? */
+/* Returns true if a site has ranks of the communicator. */
 static bool comm_is_named(const struct nb_view *v, const char *id)
 {
 	char prefix[40];
@@ -113,7 +120,10 @@ static bool is_named(const struct nb_coord *c, const struct nb_store_reply *r,
 				return true;
 		return false;
 	case REQUEST:
-		/* one that is no JSON object is never answered */
+		/*
+		 * the view lacks a request that is not a JSON object, which is
+		 * never answered
+		 */
 		snprintf(key, sizeof(key), "request/%s", name);
 		return nb_view_get(&c->a->view, key) != NULL;
 	case RECORD:
@@ -144,8 +154,11 @@ static size_t keep_of(enum family f)
 	return KEEP_RECORDS;
 }
 
-/* An entry gets its outcome later, a record changes: their age is that of the
- * key. An image that is stored again is new. */
+/*
+ * Returns the revision that tells the age of a key. Audit entries and records
+ * change later, so their age is that of their creation. An image that is stored
+ * again is new.
+ */
 static int64_t age_of(const struct nb_store_kv *kv, enum family f)
 {
 	return f == IMAGE || f == SIGNATURE ? kv->mod_revision
@@ -176,7 +189,10 @@ static size_t find_things(const struct nb_coord *c,
 	return n;
 }
 
-/* Keys of one transaction have one revision. */
+/*
+ * Sorts by age, the newest first. All keys of a transaction have the same
+ * revision.
+ */
 static int newer_first(const void *a, const void *b)
 {
 	const struct thing *x = *(const struct thing *const *)a;
@@ -187,7 +203,7 @@ static int newer_first(const void *a, const void *b)
 	return y->first > x->first ? 1 : -1;
 }
 
-/* Keep the newest @keep of those that nothing names. */
+/* Keep the newest @keep of the things that nothing names. */
 static void keep_newest(struct thing *t, size_t n, size_t keep)
 {
 	struct thing **list = malloc((n + 1) * sizeof(*list));
@@ -205,7 +221,10 @@ static void keep_newest(struct thing *t, size_t n, size_t keep)
 	free(list);
 }
 
-/* Returns false if the transaction is full. */
+/*
+ * Add the deletion of @t to the transaction. Returns false if the transaction
+ * is full.
+ */
 static bool delete_thing(struct nb_coord *c, struct nb_coord_txn *t,
 			 const struct keys *k, const struct thing *x)
 {
@@ -258,7 +277,8 @@ static void deleted(void *arg, const struct nb_store_reply *r)
 	struct nb_coord *c = sweep_reply(arg);
 
 	if (c && !r->err && r->succeeded)
-		c->sweep_ms = 0; /* there may be more */
+		/* more keys may be left, so the next sweep is due at once */
+		c->sweep_ms = 0;
 }
 
 static void listed(void *arg, const struct nb_store_reply *r)

@@ -20,7 +20,11 @@ static struct {
 	bool made; /* accessed atomically */
 	/* accessed atomically; NULL if there is no GIN device */
 	const struct nb_gin_ops *ops;
-	const struct nb_gin_ops *device; /* likewise; GIN v14 */
+	/*
+	 * functions of the wrapped plugin's GIN v14, or NULL; accessed
+	 * atomically
+	 */
+	const struct nb_gin_ops *device;
 	bool wrapped;
 } choice = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -29,7 +33,10 @@ static void log_tcp(bool warn, const char *line)
 	nb_log(warn ? NB_LOG_WARN : NB_LOG_INFO, "%s", line);
 }
 
-/* Sets @device to the functions of the plugin's GIN v14, or to NULL. */
+/*
+ * Open the wrapped plugin. @device is set to the functions of its GIN v14, or
+ * to NULL.
+ */
 static const struct nb_gin_ops *open_wrapped(const struct nb_gin_ops **device)
 {
 	const struct nb_gin_ops *ops;
@@ -119,7 +126,10 @@ const char *nb_gin_ops_name(void)
 	return choice.wrapped ? nb_wrapped[NB_WRAPPED_GIN].name : "tcp";
 }
 
-/* The vendor's tables of one init have failed together. */
+/*
+ * Drop the table at @at if it has the init function that failed. The vendor's
+ * two tables may share one.
+ */
 static void drop_failed(const struct nb_gin_ops **at,
 			const struct nb_gin_ops *failed)
 {

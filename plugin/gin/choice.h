@@ -54,13 +54,13 @@ const struct nb_gin_ops *nb_gin_wrap(void *lib, int *version,
 				     const char **name);
 
 /*
- * nb_gin_wrap_device - a wrapped plugin's GIN v14, or v13, for device types
+ * nb_gin_wrap_device - use a wrapped plugin's GIN v14, or v13, for device types
  * other than NCCL's proxy
- * @lib:  its library, from dlopen
+ * @lib: handle of its library, from dlopen
  * @name: set to the plugin's name
  *
  * Returns NULL if the library has no complete table. A process has one such
- * transport, which is never freed: plugin/abi/wrapped_gin_device.c.
+ * transport, which is never freed (plugin/abi/wrapped_gin_device.c).
  */
 const struct nb_gin_ops *nb_gin_wrap_device(void *lib, const char **name);
 

@@ -22,8 +22,11 @@ static struct {
 	pthread_mutex_t lock;
 	/* number of devices reported to NCCL; accessed atomically */
 	int devices;
-	unsigned inits[2]; /* successful inits by face; accessed atomically */
-	uint64_t colls;	   /* accessed atomically */
+	/*
+	 * number of successful inits of each kind of table; accessed atomically
+	 */
+	unsigned inits[2];
+	uint64_t colls; /* accessed atomically */
 } gin = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /*
@@ -58,7 +61,10 @@ void nb_gin_forked(void)
 	nb_gin_list_forked();
 }
 
-/* Returns the functions behind a kind of tables; NULL: there is no device. */
+/*
+ * Returns the functions of the transport for a kind of table, or NULL if there
+ * is no device.
+ */
 static const struct nb_gin_ops *ops_of(enum nb_gin_face face)
 {
 	return face == NB_GIN_DEVICE ? nb_gin_device_ops_used()
@@ -165,7 +171,9 @@ int nb_gin_devices(enum nb_gin_face face, int *n)
 	if (!ops)
 		return NB_NET_OK;
 	rc = nb_gin_count_lone_result("devices", ops->devices(n));
-	/* NCCL skips an external proxy here, and calls its RMA plugin */
+	/*
+	 * report no device for a proxy type: NCCL calls its RMA plugin for that
+	 */
 	if (!rc && face == NB_GIN_DEVICE && *n > 0 &&
 	    !nb_gin_get_properties(face, 0, &p) &&
 	    p.device_type == NB_GIN_PROXY)

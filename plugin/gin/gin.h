@@ -5,23 +5,24 @@
 #include "plugin/gin/transport.h"
 
 /*
- * The tables of NCCL's interfaces come in two kinds, and each has a transport
- * of its own: those whose callers move data, and GIN v14, which sets up device
- * types other than NCCL's proxy. NCCL calls both at once. A listener and a
- * collComm keep the transport of the table that made them.
+ * Kinds of tables of NCCL's GIN interfaces; each kind has a transport of its
+ * own. One kind moves data. The other, GIN v14, sets up device types other than
+ * NCCL's proxy. NCCL calls both at the same time. A listener and a collComm
+ * keep the transport of the table that made them.
  */
 enum nb_gin_face {
-	NB_GIN_DATA,  /* GIN v11 to v13, RMA */
+	NB_GIN_DATA,  /* the tables GIN v11 to v13, and RMA */
 	NB_GIN_DEVICE /* GIN v14 */
 };
 
 /*
  * GPU-initiated networking (GIN): kernels post one-sided puts and signals, and
  * a thread of NCCL passes them to a plugin. plugin/abi/gin.c maps all versions
- * of NCCL's GIN and RMA interfaces to the calls nb_gin_* of this header, of
- * context.h and of post.h. These own contexts and operations, run the programs
- * of the hooks gin/..., and leave the data to a transport: our own TCP (tcp.c)
- * or a wrapped plugin (wrapped_gin.c). Results are those of enum nb_net_result.
+ * of NCCL's GIN and RMA interfaces to the functions nb_gin_* of this header, of
+ * context.h and of post.h. These functions own contexts and operations, run the
+ * programs of the hooks gin/..., and call a transport to move the data: our own
+ * TCP transport (tcp.c) or a wrapped plugin (wrapped_gin.c). They return enum
+ * nb_net_result.
  */
 
 /*
@@ -39,7 +40,7 @@ int nb_gin_finalize(void *ctx);
 int nb_gin_devices(enum nb_gin_face face, int *n);
 int nb_gin_get_properties(enum nb_gin_face face, int dev,
 			  struct nb_net_props *props);
-/* what GIN v14 asks for beside the properties */
+/* Get what GIN v14 asks for in addition to the properties. */
 int nb_gin_get_signals(struct nb_gin_signals *signals);
 int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle,
 		  void **listen_comm);

@@ -24,7 +24,7 @@ enum nb_gin_kind {
 	NB_GIN_NKINDS
 };
 
-/* NCCL's signal operations. */
+/* What a signal of NCCL does to the signal's value. */
 enum nb_gin_signal_op {
 	NB_GIN_NO_SIGNAL,
 	NB_GIN_INCREMENT,

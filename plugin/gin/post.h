@@ -17,7 +17,10 @@ int nb_gin_post_coll(void *coll, const struct nb_gin_op *op, void **request);
 int nb_gin_test(void *coll, void *request, int *done);
 int nb_gin_progress(void *ctx);
 int nb_gin_progress_coll(void *coll);
-/* Before a collComm is closed: send at once what programs hold back. */
+/*
+ * Send all operations that programs delay, because the collComm is about to be
+ * closed.
+ */
 void nb_gin_release_held(struct nb_gin_context *x);
 
 #endif

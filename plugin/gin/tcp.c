@@ -294,7 +294,10 @@ static int post(struct nb_gin_tcp *c, struct nb_gin_op *op)
 	return rc;
 }
 
-/* The peer would end the connection for it. */
+/*
+ * Returns true if a signal's arguments are valid. The peer would end the
+ * connection because of an invalid signal.
+ */
 static bool signal_is_valid(const struct nb_gin_op *op)
 {
 	if (op->kind != NB_GIN_SIGNAL)

@@ -181,8 +181,8 @@ static bool memory_stays(const struct nb_gin_tcp *c, const struct nb_gin_op *op)
 }
 
 /*
- * End the connection because the first message's memory was deregistered. To
- * skip the message would let a later signal arrive without an earlier put.
+ * End the connection because the first message's memory was deregistered. If
+ * the message were skipped, a later signal could arrive without an earlier put.
  */
 static void memory_gone(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {

@@ -24,10 +24,10 @@ struct nb_gin_config {
 	int traffic_class, backend_version, rank_stride;
 };
 
-/* What a plugin's signals can do, in the shape of GIN v14's properties. */
+/* What a plugin's signals can do, in the layout of GIN v14's properties. */
 struct nb_gin_signals {
-	bool strong; /* visible after all earlier puts */
-	bool va;     /* at any registered address */
+	bool strong; /* a signal is visible only after all earlier puts */
+	bool va;     /* a signal may be at any registered address */
 };
 
 /* Memory that NCCL registers. */
@@ -93,7 +93,8 @@ struct nb_gin_ops {
 	int (*finalize)(void *ctx); /* a transport may leave finalize NULL */
 	int (*devices)(int *n);
 	int (*get_properties)(int dev, struct nb_net_props *props);
-	int (*signals)(struct nb_gin_signals *signals); /* of GIN v14 alone */
+	/* only GIN v14 has this function */
+	int (*signals)(struct nb_gin_signals *signals);
 	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
 	int (*connect)(const struct nb_gin_mesh *mesh, void **coll);
 	int (*create_context)(void *coll, const struct nb_gin_config *config,

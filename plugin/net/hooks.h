@@ -16,7 +16,7 @@ enum { NB_NET_REQUESTS = 128 };
 
 enum nb_net_kind { NB_NET_RECV, NB_NET_SEND, NB_NET_LISTENER };
 
-/* The context that init gives NCCL for a communicator. */
+/* Context that init returns to NCCL for a communicator. */
 struct nb_net_ctx {
 	void *inner;
 	uint64_t comm_id;

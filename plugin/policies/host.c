@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which descriptors the host maps of this process show. A descriptor is kept
-// open, so that policies loaded later show it as well.
+/*
+ * Records which descriptors the host maps of this process show. A descriptor
+ * stays open, so that policies loaded later show it as well.
+ */
 #include "plugin/policies/host.h"
 
 #include <stdio.h>
@@ -12,7 +14,8 @@
 #include "plugin/runtime/log.h"
 
 struct attachment {
-	char name[NB_MAP_NAME]; /* "": unused */
+	/* name of the host maps; "" if the entry is unused */
+	char name[NB_MAP_NAME];
 	int fd;
 };
 
@@ -26,7 +29,7 @@ static struct attachment *attachment_of(const char *name)
 	return NULL;
 }
 
-/* The host map @name of @p, or NULL. */
+/* Returns the host map @name of policy @p, or NULL. */
 static struct nb_map *host_map_of(const struct nb_policy *p, const char *name)
 {
 	int m = nb_image_map(p->img, name);
@@ -49,16 +52,19 @@ static int refuse_name(const char *name, struct nb_err *err)
 	nb_fail(err, NB_E_NOENT, 0, "no held policy has a host map %.64s",
 		name);
 	if (strchr(name, '/'))
-		nb_hint(err, "give the map's name alone: all policies with a "
-			     "host map of that name show the same memory");
+		nb_hint(err, "give the map's name alone: "
+			     "all policies with a host "
+			     "map of that name show the same memory");
 	else
-		nb_hint(err, "a host map is tagged __host in its policy; map "
-			     "list shows all maps");
+		nb_hint(err, "a host map is tagged __host in its policy; "
+			     "map list shows all maps");
 	return NB_E_NOENT;
 }
 
-/* A place for @name: its own, an unused one, or one whose name no held policy
- * has any more. */
+/*
+ * Returns an entry for @name: its own, an unused one, or one whose name no held
+ * policy has any more.
+ */
 static struct attachment *place_for(const char *name)
 {
 	struct attachment *a = attachment_of(name);
@@ -71,15 +77,17 @@ static struct attachment *place_for(const char *name)
 	return a;
 }
 
-/* @fd -1: zeroes */
+/* Show the pages of @fd in the map. If @fd is -1, show zeroes. */
 static int show(struct nb_map *m, int fd, struct nb_err *err)
 {
 	return fd < 0 ? nb_map_host_detach(m, err)
 		      : nb_map_host_attach(m, fd, err);
 }
 
-/* Show @fd in all maps @name. If one fails, those before it show @before
- * again. */
+/*
+ * Show @fd in all maps called @name. If one fails, the maps before it show
+ * @before again.
+ */
 static int show_all(const char *name, int fd, int before, struct nb_err *err)
 {
 	int rc = 0;
@@ -113,8 +121,8 @@ int nb_host_attach(const char *name, int fd, struct nb_err *err)
 	if (!a) {
 		close(fd);
 		return nb_fail(err, NB_E_LIMIT, 0,
-			       "%d host maps are attached (allowed: %d): map "
-			       "detach one",
+			       "%d host maps are attached (allowed: %d): "
+			       "map detach one",
 			       NB_MAX_HOST_MAPS, NB_MAX_HOST_MAPS);
 	}
 	rc = show_all(name, fd, strcmp(a->name, name) ? -1 : a->fd, err);

@@ -14,7 +14,7 @@
  */
 struct nb_map_ref {
 	struct nb_policy *policy;
-	uint32_t map; /* index into policy->img->maps */
+	uint32_t map; /* index of the map in policy->img->maps */
 	const struct nb_map_spec *spec;
 	/*
 	 * the map; of a coherent map, the baseline's copy, or NULL if the

@@ -33,11 +33,11 @@ void nb_events_ask(void);
 /* Returns the activation mask that all communicators have now. */
 unsigned nb_events_mask(void);
 /*
- * Count the living communicators whose profiler channels NCCL has not
- * connected. NCCL
- * connects them at the first collective for which it is asked for kernels, and
- * this collective waits. So we ask for kernels from a communicator's start
- * until the first kernel is reported (NCCLBPF_PROFILER_CONNECT). Any thread.
+ * Returns how many living communicators have profiler channels that NCCL has
+ * yet to connect. NCCL connects them at the first collective for which it must
+ * report kernels, and this collective waits. Kernels are therefore requested
+ * from a communicator's start until its first kernel is reported
+ * (NCCLBPF_PROFILER_CONNECT). Any thread may call it.
  */
 unsigned nb_events_unconnected(void);
 /* Returns the events that version @abi of the interface has, as bits. */

@@ -37,7 +37,7 @@ static const char *origin_word(enum nb_map_origin o)
 	return "unknown";
 }
 
-/* What a host map shows, and how old it is. */
+/* Write what a host map shows, and how old its contents are. */
 static void put_host(struct nb_json *j, const struct nb_map *m)
 {
 	uint64_t written = nb_map_host_written(m), now = nb_clock_ns();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// map attach|detach: what host maps show. The descriptor comes beside the line;
-// the map's owner checks it.
+/*
+ * Handlers of map attach|detach, which choose what host maps show. The client
+ * sends the descriptor with the request line, and the map's owner checks it.
+ */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -30,9 +32,9 @@ int nb_cmd_map_attach(struct nb_call *call)
 			"map attach %.64s: the request has no file descriptor",
 			call->req->arg[0]);
 		return nb_hint(call->err,
-			       "send that of a frozen BPF array or of a sealed "
-			       "memory file (SCM_RIGHTS) with the line's first "
-			       "byte");
+			       "send that of a frozen BPF array "
+			       "or of a sealed memory file (SCM_RIGHTS) "
+			       "with the line's first byte");
 	}
 	nb_lock(NB_LOCK_STATE);
 	maps = nb_host_attach(call->req->arg[0], fd, call->err);

@@ -29,8 +29,8 @@ static int check_writable(const struct nb_map_target *t, struct nb_err *err)
 {
 	if (t->spec->tags & NB_MAPF_HOST)
 		return nb_fail(err, NB_E_READONLY, 1,
-			       "map %s is a host map: only its writer on the "
-			       "host changes it",
+			       "map %s is a host map: "
+			       "only its writer on the host changes it",
 			       t->name);
 	if (t->spec->origin != NB_ORIGIN_RODATA)
 		return 0;
