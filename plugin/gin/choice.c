@@ -51,10 +51,10 @@ static const struct nb_gin_ops *open_wrapped(const struct nb_gin_ops **device)
 	*device = nb_gin_wrap_device(lib, &theirs);
 	ops = nb_gin_wrap(lib, &version, &theirs);
 	if (!ops && !*device) {
-		nb_wrapped_leave_out(NB_WRAPPED_GIN,
-				     "it has no whole "
-				     "GIN plugin of versions 11 to 14 "
-				     "and no RMA plugin of versions 13 to 15");
+		nb_wrapped_leave_out(
+			NB_WRAPPED_GIN,
+			"the library has no complete GIN plugin of versions 11 "
+			"to 14 and no RMA plugin of versions 13 to 15");
 		return NULL;
 	}
 	choice.wrapped =
@@ -144,10 +144,10 @@ void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc)
 	drop_failed(&choice.ops, ops);
 	drop_failed(&choice.device, ops);
 	if (choice.wrapped && !nb_gin_ops_name())
-		nb_wrapped_leave_out(NB_WRAPPED_GIN,
-				     "its init returned %d, "
-				     "NCCL takes another GIN plugin",
-				     rc);
+		nb_wrapped_leave_out(
+			NB_WRAPPED_GIN,
+			"its init returned %d, so NCCL uses another GIN plugin",
+			rc);
 }
 
 void nb_gin_choice_forked(void)
