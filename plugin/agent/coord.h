@@ -83,7 +83,11 @@ struct nb_coord {
 	unsigned tries;
 	struct nb_targets targets;
 	struct nb_err err;
-	json_t *members; /* names of the sites that must commit on their own */
+	/*
+	 * names of the sites that must still commit the communicators that are
+	 * theirs alone
+	 */
+	json_t *members;
 	json_t *sites; /* the sites that caused a refusal, with their reasons */
 
 	/* when the coordinator last tried to start the job with @start */

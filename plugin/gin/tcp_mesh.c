@@ -46,11 +46,12 @@ struct instance {
 
 /* A connection to or from another rank that is being made. */
 struct joining {
-	int fd; /* socket; -1: none, connect again at the time again */
+	/* socket of the connection; -1: none, the next try is at `again` */
+	int fd;
 	bool connected, done;
 	/*
-	 * again: time of the next try; since: when an incoming connection was
-	 * accepted
+	 * again: time of the next try to connect; since: when an incoming
+	 * connection was accepted
 	 */
 	uint64_t again, since;
 	size_t moved; /* bytes of the hello that were sent or received */

@@ -136,8 +136,8 @@ static bool variable_forbids(const struct nb_gin_situation *s,
 		enum nb_gin_variable v;
 		const char *value, *text;
 		/*
-		 * first release of the rule, and the release that ended it (0:
-		 * none)
+		 * the first NCCL release for which the rule holds, and the
+		 * first for which it no longer holds (0: none)
 		 */
 		int from, before;
 	} rows[] = {

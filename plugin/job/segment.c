@@ -358,7 +358,9 @@ static void mark_stranger(int fd, uint64_t ns)
 	 */
 	if (fcntl(fd, F_OFD_SETLK, &one) || !only_stranger(fd, ns))
 		(void)put_word(fd, 1, offsetof(struct nb_seg, strangers));
-	/* if this write fails, other processes do not learn of us */
+	/*
+	 * if this write fails, the other processes do not learn of this process
+	 */
 	if (put_word(fd, ns, offsetof(struct nb_seg, stranger_ns)))
 		(void)put_word(fd, (uint64_t)getpid(),
 			       offsetof(struct nb_seg, stranger));

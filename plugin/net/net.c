@@ -376,7 +376,11 @@ int nb_net_connect(void *ctx, int dev, int traffic_class, void *handle,
 		return NB_NET_ARGUMENT;
 	*send_comm = NULL;
 	if (traffic_class ==
-	    NB_NET_CLASS_NONE) /* from v11 on, init has set the class */
+	    /*
+	     * from v11 on, NCCL passes the traffic class to init, not to
+	     * connect
+	     */
+	    NB_NET_CLASS_NONE)
 		traffic_class = x->traffic_class;
 	c = connecting_take(x, dev, handle, &traffic_class);
 	if (!c)
