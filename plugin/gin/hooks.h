@@ -97,7 +97,8 @@ struct nb_gin_coll {
 	struct nb_gin_context *context[NB_GIN_MAX_CONTEXTS];
 	/* context that connect made, in versions before 13 */
 	struct nb_gin_context *first;
-	struct nb_open_link open; /* link in the list of list.c */
+	/* link of the collComm in the list of list.c */
+	struct nb_open_link open;
 	struct nb_gin_counts peer[];
 };
 

@@ -10,7 +10,7 @@
 #include "plugin/net/list.h"
 
 static struct nb_open_list list = NB_OPEN_LIST_INIT;
-/* sums of closed ones; field live is unused; protected by list.lock */
+/* sums of closed collComms; field live is unused; protected by list.lock */
 static struct nb_gin_sums gone;
 
 void nb_gin_list_add(struct nb_gin_coll *c)

@@ -46,7 +46,8 @@ struct nb_net_conn {
 	/* atomic counters, which the readers of list.h read */
 	uint64_t requests, bytes;
 	uint32_t outstanding, errors;
-	struct nb_open_link open; /* link in the list of list.c */
+	/* link of the connection in the list of list.c */
+	struct nb_open_link open;
 	/* requests of the connection; a listener has none */
 	struct nb_net_request request[];
 };

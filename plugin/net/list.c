@@ -9,7 +9,7 @@
 #include <string.h>
 
 static struct nb_open_list list = NB_OPEN_LIST_INIT;
-/* sums of closed ones; field live is unused; protected by list.lock */
+/* sums of closed connections; field live is unused; protected by list.lock */
 static struct nb_net_sums gone;
 
 void nb_net_list_add(struct nb_net_conn *c)

@@ -94,13 +94,15 @@ struct nb_tcp_handle {
 	uint16_t family, port; /* TCP port in network byte order */
 	uint32_t version;
 	uint8_t addr[16];
-	void *state; /* of the net plugin's connecting side; NULL at first */
+	/* state of the net plugin's connecting side; NULL at first */
+	void *state;
 };
 
 /*
- * nb_tcp_port_open - listen on a free port of @a
- * @fd: set to the socket, which belongs to the caller
- * @h:  where to connect: @magic, @version, a new secret cookie, the address
+ * nb_tcp_port_open - listen on a free port of address @a
+ * @fd: set to the listening socket, which the caller owns
+ * @h: set to what a peer needs to connect: @magic, @version, a new secret
+ *   cookie and the address
  *
  * Returns 0 or an errno.
  */

@@ -30,8 +30,9 @@ struct nb_history_entry {
 	uint64_t at_s;
 	/* the client that made the change; pid 0: no client */
 	uint32_t uid, pid;
-	bool loop;	/* controllers, not a client, made the change */
-	uint64_t shown; /* nb_history_number of number */
+	bool loop; /* controllers, not a client, made the change */
+	/* the generation's number for users (nb_history_number) */
+	uint64_t shown;
 };
 
 struct nb_history {
@@ -58,13 +59,13 @@ void nb_history_forget(const struct nb_policy *p);
  */
 bool nb_history_thin(void);
 /*
- * Returns the number that users know generation @number of this host by: in a
- * job of several hosts the fleet's, which is 0 for a generation that the job
- * began with.
+ * Returns the number under which users know generation @number of this host. In
+ * a job of several hosts it is the fleet's number, which is 0 for the job's
+ * initial generation.
  */
 uint64_t nb_history_number(uint32_t number);
 /*
- * Returns a borrowed pointer to the kept generation that users know by @number,
+ * Returns a borrowed pointer to the kept generation that users know as @number,
  * or NULL.
  */
 struct nb_gen *nb_history_find(uint32_t number);

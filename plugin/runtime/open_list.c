@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Links open objects into a list, and out of it. */
+/* Adds open objects to a list and removes them. */
 #include "plugin/runtime/open_list.h"
 
 void nb_open_list_add(struct nb_open_list *l, struct nb_open_link *link)
