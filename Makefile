@@ -75,7 +75,7 @@ LUA_SO := $(B)/lua/ncclbpf.so
 POLICIES := $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard policies/*.bpf.c))
 CORPUS := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(shell find test/corpus -name '*.bpf.c' 2>/dev/null))
 EXAMPLES := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(wildcard examples/*/*.bpf.c)) $(B)/examples/ring-allreduce/ring_allreduce \
-	$(B)/examples/embed/embed $(B)/examples/moe-alltoall/moe_alltoall
+	$(B)/examples/embed/embed $(B)/examples/moe-alltoall/moe_alltoall $(B)/examples/host-signals/host_signals
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 LUA_FILES := $(wildcard lua/ncclbpf/*.lua lua/ncclbpf/*/*.lua)
@@ -204,6 +204,9 @@ $(B)/examples/ring-allreduce/ring_allreduce: $(B)/examples/ring-allreduce/ring_a
 
 $(B)/examples/moe-alltoall/moe_alltoall: $(call o,$(addprefix examples/moe-alltoall/moe_,layer.c job.c rma.c))
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -ldl -lpthread
+
+$(B)/examples/host-signals/host_signals: $(B)/examples/host-signals/host_signals.o
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $< -lbpf -lelf
 
 # An example that links the core.
 $(B)/examples/embed/embed: $(B)/examples/embed/embed.o $(CORE)

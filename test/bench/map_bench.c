@@ -5,6 +5,7 @@
 // C array access behind a call of the same shape. Two columns: operations
 // that do not wait for each other, and a chain in which each key depends on
 // the value found before.
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,9 +14,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/exec/run/exec.h"
 #include "core/exec/run/helpers.h"
+#include "core/map/host.h"
 #include "core/map/ops.h"
 #include "core/map/ringbuf.h"
 #include "test/bench/bench.h"
@@ -49,7 +52,7 @@ static struct line {
 	uint64_t next, key, value; /* next: a number, or ~0 */
 } * lines;
 static uint64_t *heads;
-static struct nb_map *array, *percpu, *hash4, *hash8, *hash16, *large;
+static struct nb_map *array, *host, *percpu, *hash4, *hash8, *hash16, *large;
 static struct nb_map *hash1k, *huge;
 static struct nb_map *percpu_hash, *lru, *full_lru, *lpm, *ring, *queue;
 static struct nb_run run;
@@ -127,6 +130,7 @@ static const struct key *huge_key(uint32_t k)
 
 ROW(plain_row, *plain_lookup(&index_of[k]))
 ROW(array_row, *find(array, &index_of[k]))
+ROW(host_row, *find(host, &index_of[k]))
 ROW(percpu_row, *find(percpu, &index_of[k]))
 ROW(percpu_fresh_row, (run.cpu = UINT32_MAX, *find(percpu, &index_of[k])))
 ROW(hash4_row, *find(hash4, &index_of[k]))
@@ -176,6 +180,7 @@ static const struct {
 } rows[] = {
 	{ "plain C array access", plain_row, NULL, 0 },
 	{ "array look-up", array_row, NULL, 0 },
+	{ "host map look-up", host_row, "map.host", 3 },
 	{ "percpu_array look-up", percpu_row, NULL, 0 },
 	{ "percpu_array look-up, CPU asked for", percpu_fresh_row, NULL, 0 },
 	{ "hash look-up, 4-byte key", hash4_row, NULL, 0 },
@@ -220,6 +225,25 @@ static struct nb_map *make(uint32_t type, uint32_t key_size, uint32_t entries)
 	return m;
 }
 
+/* A host map that is attached to a sealed memory file. */
+static struct nb_map *make_host(void)
+{
+	const struct nb_map_def def = { "host", NB_MAP_ARRAY, 4, 8, SMALL, 0 };
+	int fd = memfd_create("host", MFD_ALLOW_SEALING);
+	struct nb_err err;
+	struct nb_map *m;
+
+	if (fd < 0 || ftruncate(fd, 8 * SMALL) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_WRITE) ||
+	    nb_map_host_new(&m, &def, &err) ||
+	    nb_map_host_attach(m, fd, &err)) {
+		fprintf(stderr, "map_bench: no host map\n");
+		exit(1);
+	}
+	close(fd);
+	return m;
+}
+
 static uint64_t scatter(uint64_t x)
 {
 	x = (x + 1) * 0xbf58476d1ce4e5b9;
@@ -242,6 +266,7 @@ static void *pages(size_t size)
 static void set_up(void)
 {
 	array = make(NB_MAP_ARRAY, 4, SMALL);
+	host = make_host();
 	percpu = make(NB_MAP_PERCPU_ARRAY, 4, SMALL);
 	hash4 = make(NB_MAP_HASH, 4, SMALL);
 	hash8 = make(NB_MAP_HASH, 8, SMALL);
