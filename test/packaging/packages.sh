@@ -13,6 +13,10 @@ say $? "lintian finds no error and no warning" "$root.lintian.log"
 rpmlint --config "$TOP/plugin/packaging/rpmlint.toml" "$packages"/*/*.rpm >"$root.rpmlint.log" 2>&1
 say $? "rpmlint finds no error" "$root.rpmlint.log"
 
+dpkg-deb -f "$packages"/ncclbpf_*.deb Depends >"$root.depends.log" && grep -q libbpf1 "$root.depends.log" &&
+	! grep -q libibverbs "$root.depends.log"
+say $? "the package depends on the libraries of the shell, not on libibverbs1" "$root.depends.log"
+
 root_make bookworm python3
 mkdir -p "$root/packages"
 find "$packages" -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' -exec cp {} "$root/packages/" \;
