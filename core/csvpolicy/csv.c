@@ -544,7 +544,8 @@ static int read_line(struct parser *p, bool *began)
 	if (p->text.n > NB_TABLE_MAX_LINE)
 		return set_place(p, 0,
 				 nb_fail(p->err, NB_E_LIMIT, 0,
-					 "a line of %zu bytes; at most %d",
+					 "the line has %zu bytes; at most %d "
+					 "are allowed",
 					 p->text.n, NB_TABLE_MAX_LINE));
 	if (where >= 0) {
 		rc = nb_fail(p->err, NB_E_FORMAT, 0, "byte 0x%02x: not text",

@@ -401,9 +401,10 @@ static int add_prog(struct nb_front *f, uint32_t entry,
 	int rc;
 
 	if (f->nprogs == NB_IMAGE_MAX_PROGS)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "over %d programs; that many are allowed",
-			       NB_IMAGE_MAX_PROGS);
+		return nb_fail(
+			err, NB_E_LIMIT, 0,
+			"the object has more than the allowed %d programs",
+			NB_IMAGE_MAX_PROGS);
 	p.list = calloc(NB_IMAGE_MAX_FUNCS, sizeof(*p.list));
 	p.start = calloc(f->nfuncs, sizeof(*p.start));
 	if (p.list && p.start)

@@ -276,7 +276,8 @@ static int next_map(struct nb_front *f, struct nb_err *err)
 	if (f->nmaps < NB_IMAGE_MAX_MAPS)
 		return 0;
 	return nb_fail(err, NB_E_LIMIT, 0,
-		       "over %d maps and data sections; that many are allowed",
+		       "the object has more than the allowed %d maps "
+		       "and data sections",
 		       NB_IMAGE_MAX_MAPS);
 }
 

@@ -284,7 +284,7 @@ static int check_option(struct nb_request *req, const struct nb_wire_opt *o,
 		return 0;
 	}
 	nb_fail(err, NB_E_USAGE, 0,
-		"%s knows no option %.40s=", req->spec->words, o->name);
+		"%s has no option named %.40s=", req->spec->words, o->name);
 	return nb_hint(err, "%s%s%s", req->spec->words,
 		       req->spec->syntax[0] ? " " : "", req->spec->syntax);
 }
