@@ -53,6 +53,11 @@ CFLAGS += -std=c11 -D_GNU_SOURCE -g -fPIC -fvisibility=hidden \
 # be used, and that costs more than it saves.
 $(B)/plugin/tuner/tuner.o $(B)/plugin/abi/%.o: CFLAGS += -fno-tree-slp-vectorize
 
+# Answers to the shell are not hurried, and the stripped plugin stays under 1 MiB.
+ifeq ($(V),release)
+$(B)/plugin/control/%.o $(B)/plugin/controller/%.o: CFLAGS += -Os
+endif
+
 # Tests run on stacks of their own; sanitizers make frames larger.
 $(B)/test/unit/%.o: CFLAGS += -Wframe-larger-than=16384
 

@@ -168,7 +168,7 @@ exec 3>&-
 standin=$B/test/fakes/host/standin
 on idle timeout 100 "$standin" --ranks 1 --seconds 90 --pause-ms 50
 run -J idle -o json doctor
-has "doctor: on, but nobody has asked" out '"name":"gin","level":"warn"' "GIN is on, but not in use: NCCL has not found it" \
+has "doctor: on, but nobody has asked" out '"name":"gin","level":"warn"' "GIN is on, but not in use: NCCL has not found our GIN plugin" \
 	"set NCCL_NET_PLUGIN, from 2.29.7 on NCCL_GIN_PLUGIN"
 on forbidden NCCL_WIN_ENABLE=0 timeout 100 "$standin" --ranks 1 --seconds 90 --pause-ms 50
 run -J forbidden -o json doctor
