@@ -18,7 +18,7 @@
 ---@field target ncclbpf.target in the shell: what attach chose, else the only job
 local nb = {}
 
----Processes that can be attached to, and those with NCCL that cannot.
+---List the processes with NCCL, and the reason if a process cannot be attached to.
 ---@return {state: string, job: string?, job_rank: integer?, pid: integer, socket: string?, reason: string?, hint: string?}[]
 function nb.list() end
 
@@ -28,46 +28,46 @@ function nb.list() end
 ---@return ncclbpf.error? err
 function nb.attach(options) end
 
----A policy image of an object, a table or an image.
+---Make a policy image of an object, a table or an image.
 ---@param options {path: string, name?: string}
 ---@return string? image
 ---@return table|ncclbpf.error facts
 function nb.build(options) end
 
----The verdict that a job would give.
+---Verify a policy file as a job would.
 ---@param options {path: string, coherence_off?: boolean}
 ---@return {accepted: boolean, programs: table[]}? verdict
 ---@return ncclbpf.error? err
 function nb.verify(options) end
 
----Instructions with source lines.
+---List the instructions with source lines.
 ---@param options {path: string}
 ---@return {name: string, digest: string, programs: table[]}? dump
 ---@return ncclbpf.error? err
 function nb.disassemble(options) end
 
----Run a line as the shell does.
+---Run a command line as the shell does.
 ---@param line string
 ---@param options? {format?: string}
 ---@return string? text
 ---@return integer|ncclbpf.error status
 function nb.run(line, options) end
 
----Bytes of "4M", "1.5GiB", "512".
+---Convert a size such as "4M", "1.5GiB" or "512" to bytes.
 ---@param text string
 ---@return integer? bytes
 function nb.size(text) end
 
----Seconds of "200ms", "2", "1.5m".
+---Convert a duration such as "200ms", "2" or "1.5m" to seconds.
 ---@param text string
 ---@return number? seconds
 function nb.duration(text) end
 
----The time as text, UTC.
+---Get the time as text, in UTC.
 ---@return string
 function nb.time() end
 
----Seconds of a clock that only goes forward.
+---Get the seconds of a clock that never goes back.
 ---@return number
 function nb.mono() end
 
@@ -87,20 +87,19 @@ function nb.json.encode(value) end
 ---@return ncclbpf.error? err
 function nb.json.decode(text) end
 
----A list also when it is empty.
+---Mark a table as a list, so that JSON shows it as [] even if it is empty.
 ---@param list table
 ---@return table
 function nb.json.array(list) end
 
----How much longer times b are than times a, and how sure that is: a rank-sum test on medians of
----blocks.
+---Compare times b with times a by a rank-sum test on medians of blocks.
 ---@param options {a: number[], b: number[], block?: integer, confidence?: number, min_effect_pct?: number, least?: integer}
 ---@return ncclbpf.judgement? judgement
 ---@return ncclbpf.error? err
 function nb.judge(options) end
 
----A rollout, planned: nb.rollout{target=, ...fields of a plan...}, nb.rollout "plan.lua", or the
----job's: nb.rollout(). As target:rollout.
+---Plan a rollout with nb.rollout{target=, ...fields of a plan...} or nb.rollout "plan.lua".
+---nb.rollout() returns the job's rollout. Like target:rollout.
 ---@class nb.rollout
 ---@overload fun(plan?: table|string): ncclbpf.rollout?, ncclbpf.error?
 nb.rollout = {}
@@ -117,8 +116,7 @@ nb.rollout = {}
 ---@field blocks_b integer
 ---@field block integer samples of a block
 
----Combinations in turns on a job's own traffic, or from measurements; the best table and how sure
----it is (docs/sweep.md).
+---Find the best decision table, from a job's own traffic or from measurement files (docs/sweep.md).
 ---@class nb.sweep
 ---@overload fun(plan: ncclbpf.sweep_plan): ncclbpf.sweep?, ncclbpf.error?
 nb.sweep = {}
@@ -146,8 +144,8 @@ nb.sweep = {}
 ---@field state? "done"|"stopped"|"interrupted"|"left" of a live one
 ---@field restored? boolean the job has its baseline again
 
----What NVIDIA's Inspector wrote (a line of JSON each collective and rank), as a series; the
----second value says what does not count.
+---Read a file of NVIDIA's Inspector (a line of JSON for each collective and rank) as a series. The
+---second value is a warning about ignored lines.
 ---@param options {file: string}
 ---@return ncclbpf.series? series
 ---@return string|ncclbpf.error? warning
@@ -172,7 +170,7 @@ nb.policy = {}
 ---@field pipe_ops? integer
 ---@field reg_buff? integer
 
----A policy of a decision table; beside the rows: name, hidden="keep", coherence="off".
+---Make a policy of a decision table. Options beside the rows: name, hidden="keep", coherence="off".
 ---@param rows ncclbpf.row[]
 ---@return ncclbpf.made? policy
 ---@return ncclbpf.error? err
@@ -184,22 +182,21 @@ function nb.policy.table(rows) end
 ---@return ncclbpf.error? err
 function nb.policy.csv(options) end
 
----A policy of a Lua function over the context, whose source is read and compiled.
+---Compile a policy from the source of a Lua function of the context.
 ---@param f fun(ctx: ncclbpf.context)
 ---@param options? {name?: string, maps?: table<string, {key?: "u32"|"u64", value?: "u32"|"u64", entries?: integer}>}
 ---@return ncclbpf.made? policy
 ---@return ncclbpf.error? err
 function nb.policy.fn(f, options) end
 
----The same of text, where the context is called ctx.
+---Compile a policy from the text of a function body, which calls the context ctx.
 ---@param text string
 ---@param options? {name?: string, maps?: table}
 ---@return ncclbpf.made? policy
 ---@return ncclbpf.error? err
 function nb.policy.expr(text, options) end
 
----A policy that decides for some collectives and sizes alone, and elsewhere leaves what was
----answered before it.
+---Restrict a policy to some collectives and sizes. Elsewhere the previous policy's answer stands.
 ---@param policy ncclbpf.made|string one that was made here, or a file
 ---@param rows {coll: string, bytes?: string, comm?: string}[]
 ---@param options? {name?: string}
@@ -207,23 +204,23 @@ function nb.policy.expr(text, options) end
 ---@return ncclbpf.error? err
 function nb.policy.within(policy, rows, options) end
 
----A policy that was made here.
+---A policy that a function of nb.policy has made.
 ---@class ncclbpf.made
 local made = {}
 
----Bytes of its image.
+---Get the bytes of the policy's image.
 ---@return string
 function made:image() end
 
 ---@return string
 function made:name() end
 
----Bytes of an object that libbpf opens.
+---Get the bytes of an object file that libbpf opens.
 ---@return string? bytes
 ---@return ncclbpf.error? err
 function made:object() end
 
----Its rows as NVIDIA's tuner file; only of tables.
+---Get the rows of a table's policy in the form of NVIDIA's tuner file.
 ---@return string? text
 ---@return integer|ncclbpf.error rows
 function made:csv() end
@@ -235,21 +232,21 @@ function made:info() end
 ---@return ncclbpf.error? err
 function made:verify() end
 
----Run it here: answers as numbers, -1 and 0 are no opinion.
+---Run the policy in this process. Answers are numbers; -1 and 0 mean no opinion.
 ---@param contexts table a context, or a list of them; words and sizes may stand for numbers
 ---@param maps? table<string, table<integer, integer>> elements of its maps
 ---@return table? answers
 ---@return ncclbpf.error? err
 function made:run(contexts, maps) end
 
----Write an object where the path ends with .o, else an image.
+---Write an object if the path ends with .o, and otherwise an image.
 ---@param path string
 ---@return true? ok
 ---@return ncclbpf.error? err
 function made:save(path) end
 
----The processes of a job that are attached to. Reading asks the lowest rank; changes go to all
----processes or to none.
+---The attached processes of a job. Reading asks the lowest rank. A change reaches all processes or
+---none.
 ---@class ncclbpf.target
 local target = {}
 
@@ -273,7 +270,7 @@ function target:maps() end
 ---@return ncclbpf.error? err
 function target:comms() end
 
----One communicator, with its decisions by collective, size and answer in table.
+---Get one communicator. Its field table has the decisions by collective, size and answer.
 ---@param id string
 ---@return ncclbpf.comm? comm
 ---@return ncclbpf.error? err
@@ -284,7 +281,7 @@ function target:comm(id) end
 ---@return ncclbpf.error? err
 function target:map(name) end
 
----A policy of the job, with its variables in vars.
+---Get a policy of the job. Its field vars has the variables.
 ---@param name string
 ---@return ncclbpf.policy? policy
 ---@return ncclbpf.error? err
@@ -300,8 +297,7 @@ function target:policy_load(options) end
 ---@return ncclbpf.error? err
 function target:policy_unload(name) end
 
----Decide with these, in this order, from a fence on; of a table `comm` says for
----which communicators alone.
+---Use these policies, in this order, from a fence on. In a table, `comm` names the communicators.
 ---@param ... string | {[integer]: string, comm?: string|string[], if_generation?: integer}
 ---@return table? change
 ---@return ncclbpf.error? err
@@ -325,13 +321,13 @@ function target:policy_move(name, place) end
 ---@return ncclbpf.error? err
 function target:policy_remove(name, options) end
 
----Back to the generation before, or to one of the last 16.
+---Return to the previous generation, or to one of the last 16.
 ---@param options? {to?: integer, if_generation?: integer}
 ---@return table? change
 ---@return ncclbpf.error? err
 function target:undo(options) end
 
----The last generations, newest first.
+---List the last generations, newest first.
 ---@return {generation: integer, digest: string, policies: string[], time: string, uid: integer, pid: integer, kept: boolean}[]? history
 ---@return ncclbpf.error? err
 function target:history() end
@@ -342,7 +338,7 @@ function target:history() end
 ---@return ncclbpf.error? err
 function target:gin(options) end
 
----A changing request line, committed on all processes.
+---Send a request line that changes the job, and commit it in all processes.
 ---@param line string
 ---@return table? change
 ---@return ncclbpf.error? err
@@ -355,21 +351,22 @@ function target:change(line) end
 ---@return ncclbpf.error? err
 function target:explain(collective, bytes, options) end
 
----The last decisions, oldest first; with follow each one that comes, until it returns true.
+---Get the last decisions, oldest first. With follow, call that function for each new decision until
+---it returns true.
 ---@param options? {count?: integer, comm?: string, follow?: fun(decision: ncclbpf.decision, rank: integer): boolean?}
 ---@return ncclbpf.decision[]? decisions
 ---@return ncclbpf.error? err
 function target:decisions(options) end
 
----What collectives take, over time. The first sample begins the series: now, or where all ranks
----have passed the fence of the last change; with history at the oldest collectives that the job
----remembers, 1,024 of each rank.
+---Make a series of the times of collectives. The first sample begins the series now, or when all
+---ranks have passed the fence of the last change. With history, the series begins with the oldest
+---recorded collectives, 1,024 of each rank.
 ---@param options? {comm?: string, collectives?: string[], sizes?: string, history?: boolean}
 ---@return ncclbpf.series series
 function target:series(options) end
 
----A rollout, planned and not begun: of a plan's fields or its file. Without a plan: the one that
----the job has.
+---Plan a rollout from a plan's fields or its file, without starting it. Without a plan, get the
+---job's rollout.
 ---@param plan? table|string
 ---@return ncclbpf.rollout? rollout
 ---@return ncclbpf.error? err
@@ -380,7 +377,7 @@ function target:rollout(plan) end
 ---@return ncclbpf.error? err
 function target:trace(options) end
 
----A request line to every process.
+---Send a request line to every process.
 ---@param line string
 ---@return {rank: integer, pid: integer, data: any, err: ncclbpf.error?}[]? answers
 ---@return ncclbpf.error? err
@@ -408,18 +405,18 @@ function target:close() end
 ---@field vars table<string, any> its variables: policy.vars.counter, policy.vars["limits[2].bytes"] = 5
 local policy = {}
 
----Its fields as they are now.
+---Update the fields from the job.
 ---@return ncclbpf.policy? policy
 ---@return ncclbpf.error? err
 function policy:refresh() end
 
----It alone decides, from a fence on.
+---Make it the only policy in use, from a fence on.
 ---@param options? {comm?: string|string[], if_generation?: integer}
 ---@return table? change
 ---@return ncclbpf.error? err
 function policy:use(options) end
 
----It decides beside those in use.
+---Add it to the policies in use.
 ---@param place? {before?: string, position?: "first"|"last", comm?: string|string[]}
 ---@return table? change
 ---@return ncclbpf.error? err
@@ -430,29 +427,29 @@ function policy:add(place) end
 ---@return ncclbpf.error? err
 function policy:move(place) end
 
----It decides no longer.
+---Remove it from the policies in use.
 ---@param options? {comm?: string|string[]}
 ---@return table? change
 ---@return ncclbpf.error? err
 function policy:remove(options) end
 
----The job holds it no longer.
+---Unload it from the job.
 ---@return table? policy
 ---@return ncclbpf.error? err
 function policy:unload() end
 
----Bytes of its image, as the job holds it.
+---Get the bytes of its image from the job.
 ---@return string? bytes
 ---@return ncclbpf.error? err
 function policy:image() end
 
----The verdict of the verifier here.
+---Verify it in this process.
 ---@param options? {coherence_off?: boolean}
 ---@return {accepted: boolean, programs: table[]}? verdict
 ---@return ncclbpf.error? err
 function policy:verdict(options) end
 
----Instructions with source lines.
+---List the instructions with source lines.
 ---@return {name: string, digest: string, programs: table[]}? dump
 ---@return ncclbpf.error? err
 function policy:dump() end
@@ -472,18 +469,18 @@ function policy:dump() end
 ---@field table? table[] decisions by collective, size and answer; of target:comm and refresh
 local comm = {}
 
----Its fields as they are now.
+---Update the fields from the job.
 ---@return ncclbpf.comm? comm
 ---@return ncclbpf.error? err
 function comm:refresh() end
 
----Its last decisions, as target:decisions has them.
+---Get its last decisions, as target:decisions does.
 ---@param options? {count?: integer, follow?: fun(decision: ncclbpf.decision, rank: integer): boolean?}
 ---@return ncclbpf.decision[]? decisions
 ---@return ncclbpf.error? err
 function comm:tail(options) end
 
----What telemetry has of it: rows of `stats` (docs/protocol.md).
+---Get its telemetry: rows of `stats` (docs/protocol.md).
 ---@return table[]? rows
 ---@return ncclbpf.error? err
 function comm:stats() end
@@ -494,13 +491,13 @@ function comm:stats() end
 ---@return ncclbpf.error? err
 function comm:explain(collective, bytes) end
 
----Whether its ranks decide alike.
+---Compare the decisions of its ranks.
 ---@return {agree: boolean, comms: table[]}? agreement
 ---@return ncclbpf.error? err
 function comm:agreement() end
 
----This communicator alone decides with these; "none": no policy; "common": with what the others
----have.
+---Give this communicator its own policies. "none": no policy. "common": the policies of the other
+---communicators.
 ---@param ... string | {[integer]: string, if_generation?: integer}
 ---@return table? change
 ---@return ncclbpf.error? err
@@ -524,12 +521,12 @@ function comm:series(options) end
 ---@field costs_us? number[]
 local decision = {}
 
----Why such a collective is decided as it is, now.
+---Explain the present decision for such a collective.
 ---@return table? explanation
 ---@return ncclbpf.error? err
 function decision:explain() end
 
----Is the answer another than NCCL's own?
+---Does the answer differ from NCCL's own choice?
 ---@return boolean
 function decision:changed() end
 
@@ -539,12 +536,12 @@ function decision:changed() end
 ---@class ncclbpf.series
 local series = {}
 
----Take what has come since the last sample; the first one takes nothing. Telemetry must be on.
+---Add the collectives since the last sample. The first sample adds nothing. Telemetry must be on.
 ---@return integer? new
 ---@return ncclbpf.error? err
 function series:sample() end
 
----Samples until the time is over, so many collectives are there, or stop(series) returns true.
+---Sample until the time is over, count collectives have come, or stop(series) returns true.
 ---@param options {seconds?: number, count?: integer, stop?: (fun(series: ncclbpf.series): boolean?), every?: number}
 ---@return ncclbpf.series? series
 ---@return ncclbpf.error? err
@@ -553,22 +550,22 @@ function series:watch(options) end
 ---@return string[]
 function series:kinds() end
 
----Seconds, oldest first; of all kinds where none is named.
+---Get the times in seconds, oldest first, of one kind or of all kinds.
 ---@param kind? string
 ---@return number[]? times
 ---@return ncclbpf.error? err
 function series:times(kind) end
 
----By kind: count, and each quantile in seconds.
+---Get the count and the quantiles in seconds of each kind.
 ---@param quantiles? number[] 0 to 1; {0.5, 0.9, 0.99}
 ---@return table<string, table>
 function series:quantiles(quantiles) end
 
----Between the first sample and the last; empty before there are two.
+---Get the rates between the first and the last sample. The result is empty before two samples.
 ---@return table<string, {per_second: number, bytes_per_second: number, busbw_gbs: number}>
 function series:rates() end
 
----How much longer the other's times are, for the kinds that both have.
+---Compare with another series: how much longer its times are, for kinds that both have.
 ---@param other ncclbpf.series
 ---@param options? {confidence?: number, min_effect_pct?: number, block?: integer}
 ---@return table<string, ncclbpf.judgement>
@@ -583,7 +580,7 @@ function series:samples() end
 ---@return ncclbpf.error? err
 function series:csv(path) end
 
----As if nothing had been sampled; what was seen does not come again.
+---Drop all times. Collectives already seen do not count again.
 function series:clear() end
 
 ---A rollout of a job (docs/rollouts.md). Each method updates its fields.
@@ -602,72 +599,72 @@ function series:clear() end
 ---@field file? string where all of it is kept
 local rollout = {}
 
----The plan, with every field.
+---Get the plan with every field.
 ---@return table
 function rollout:plan() end
 
----What it would do, for people: {what, how} each.
+---Describe the plan's steps as a list of {what, how}.
 ---@return string[][]
 function rollout:steps() end
 
----Begin: load the candidate, telemetry on, the file written; no block yet. Then step or wait.
+---Start: load the candidate, enable telemetry and write the file. Call step or wait next.
 ---@return ncclbpf.rollout? rollout
 ---@return ncclbpf.error? err
 function rollout:start() end
 
----One block on; where it has ended or paused, nothing.
+---Run one block. If the rollout has ended or paused, do nothing.
 ---@return ncclbpf.rollout? rollout
 ---@return ncclbpf.error? err
 function rollout:step() end
 
----Go on until it has ended or paused, or made so many blocks.
+---Run blocks until the rollout has ended or paused, or the number of blocks is reached.
 ---@param options? {progress?: fun(rollout: ncclbpf.rollout), blocks?: integer}
 ---@return ncclbpf.rollout? rollout
 ---@return ncclbpf.error? err
 function rollout:wait(options) end
 
----The baseline, until resume. Where another process runs it, that is asked; then the second value
----is true.
+---Return to the baseline until resume. If another process runs the rollout, send it a request. Then
+---the second value is true.
 ---@return ncclbpf.rollout? rollout
 ---@return true|ncclbpf.error? asked
 function rollout:pause() end
 
----This process runs it from here on, with the blocks there are; then step or wait.
+---Take the rollout over with its blocks. Call step or wait next.
 ---@return ncclbpf.rollout? rollout
 ---@return ncclbpf.error? err
 function rollout:resume() end
 
----Decide with the candidate from now on, whatever is known.
+---Use the candidate from now on, whatever the verdict.
 ---@return ncclbpf.rollout? rollout
 ---@return true|ncclbpf.error? asked
 function rollout:promote() end
 
----Back to the baseline, for good.
+---Return to the baseline and end the rollout.
 ---@return ncclbpf.rollout? rollout
 ---@return true|ncclbpf.error? asked
 function rollout:abort() end
 
----After a promotion: the baseline again.
+---Return to the baseline after a promotion.
 ---@return ncclbpf.rollout? rollout
 ---@return ncclbpf.error? err
 function rollout:undo() end
 
----Its fields as they are now.
+---Update the fields from the job.
 ---@return ncclbpf.rollout? rollout
 ---@return ncclbpf.error? err
 function rollout:refresh() end
 
----The same as a table: what `rollout status -o json` has.
+---Get the table of `rollout status -o json`.
 ---@return table? status
 ---@return ncclbpf.error? err
 function rollout:status() end
 
----Every transition, with its reason and what it rests on.
+---List every change of the state, with its reason and evidence.
 ---@return {time: string, rollout: string, from: string, to: string, actor: string, reason: string, evidence: table?}[]? events
 ---@return ncclbpf.error? err
 function rollout:history() end
 
----One HTML file, every time as CSV beside it.
+---Write a report as one HTML file, with every time as CSV beside it.
 ---@param path string
 ---@param options? {label?: string, svg?: string} svg: a folder for its figures as files
 ---@return {file: string, bytes: integer, csv: string?, samples: integer, figures: string[]?}? report
@@ -702,20 +699,20 @@ function map:remove(key) end
 ---@return ncclbpf.error? err
 function map:get_all(keys) end
 
----Several at once; in a coherent map at one fence or not at all.
+---Change several elements at once. In a coherent map all change at one fence, or none does.
 ---@param values table
 ---@param options? {remove?: any[], flags?: "any"|"new"|"old"}
 ---@return table? change
 ---@return ncclbpf.error? err
 function map:update(values, options) end
 
----The next value of a queue, stack or ring buffer.
+---Remove and return the next value of a queue, stack or ring buffer.
 ---@param options? {count?: integer, as?: string, follow?: fun(value: any, rank: integer, dropped: integer): boolean?}
 ---@return any value
 ---@return ncclbpf.error? err
 function map:pop(options) end
 
----What is there now, taken out one by one.
+---Iterate over the present values and remove each of them.
 ---@param options? {as?: string}
 ---@return fun(): any
 function map:take(options) end

@@ -23,9 +23,10 @@ int IDENT(struct ncclbpf_tuner *ctx)
 ]]
 
 local CASES = [[
--- Cases of NAME: ncclbpf-shell policy test NAME_test.lua
--- context: what the policy sees. Left out: 8 ranks on 1 node, and NCCL offers everything.
--- answer: what the policy sets. A field that is left out must stay NCCL's choice.
+-- Cases of NAME for the command ncclbpf-shell policy test NAME_test.lua
+-- context: the fields that the policy reads. An omitted field is that of 8 ranks on 1 node,
+-- where NCCL offers everything.
+-- answer: the fields that the policy sets. An omitted field must stay NCCL's choice.
 return {
 	policy = "NAME.bpf.c",
 	{ name = "8 MiB: ring and LL128",

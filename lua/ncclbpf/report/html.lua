@@ -118,10 +118,11 @@ local function outcome_of(s)
 	return v, v
 end
 
--- A kind's name; the communicator is left out if all kinds share it.
+-- The name of a kind, without the communicator if all kinds share it.
 local label
 
--- @columns: titles; one that begins with "#" holds numbers. Cells are HTML.
+-- @columns: titles of columns. A title that begins with "#" marks a column of numbers. Cells
+-- are HTML.
 local function table_of(columns, rows, class)
 	local t = { class and ("<table class=%s>"):format(class) or "<div class=wide><table>" }
 	if columns then
@@ -484,7 +485,7 @@ end
 
 -- ---- the whole -----------------------------------------------------------------------
 
--- The file's policy: no network, no script but ours.
+-- The content security policy of the file: no network, and only our own script.
 local function guard()
 	local hex, bytes, out = core.sha256(SCRIPT), {}, {}
 	for b in hex:gmatch "%x%x" do bytes[#bytes + 1] = tonumber(b, 16) end
@@ -541,7 +542,7 @@ function M.html(r, opts)
 	return table.concat(t, "\n"), seen
 end
 
--- M.figures(text) -> {name, svg}: the pictures of a report, each to stand alone
+-- M.figures(text) -> {name, svg}: the pictures of a report as separate files
 function M.figures(text)
 	local list = {}
 	for attributes, body in text:gmatch "<svg ([^>]*)>(.-)</svg>" do
@@ -558,11 +559,11 @@ function M.figures(text)
 	return list
 end
 
--- A copy of each time, beside the report. -> true | nil, err
+-- Copy the file of times beside the report. -> true | nil, err
 function M.csv(r, path)
 	local from = r.samples and io.open(r.samples)
 	if not from then return nil end
-	-- do not replace a file that is no copy of ours, such as a candidate's table
+	-- do not replace a file of other contents, such as a candidate's table
 	local old = io.open(path)
 	local first = old and old:read "l"
 	if old then old:close() end

@@ -7,7 +7,7 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
-local LEAST = 40 -- columns; a narrower plot cannot be read
+local LEAST = 40 -- smallest width in columns, because a narrower plot cannot be read
 local HEIGHT = 12
 
 -- Width and characters of a plot: the terminal's, or 80 columns.
@@ -28,8 +28,8 @@ end
 
 -- ---- histograms --------------------------------------------------------------------
 
--- Borders of the rows: powers of two if the values span a wide range, else about ten equal round
--- steps.
+-- Borders of the histogram's rows: powers of two if the values span a wide range, else about
+-- ten equal round steps.
 local function borders(low, high)
 	local t = {}
 	if high >= low * 16 then
@@ -98,7 +98,8 @@ end
 
 local MARKS = { ascii = { "o", "x", "+", "#", "%", "&" }, utf = { "●", "○", "▲", "△", "■", "□" } }
 
--- The decades and their 2 and 5 from below @low to above @high.
+-- The marks of a logarithmic scale (1, 2 and 5 times powers of ten) from below @low to above
+-- @high.
 local function scale(low, high)
 	local t, e = {}, math.floor(math.log(low, 10))
 	while true do
@@ -111,7 +112,7 @@ local function scale(low, high)
 	end
 end
 
--- Names of columns of @at, where there is room.
+-- Write the names of the columns in @at where there is room.
 local function names(at, text, width)
 	local line, last = {}, -1
 	for i, x in ipairs(at) do
@@ -185,7 +186,7 @@ end
 
 -- ---- spread of times ---------------------------------------------------------------
 
--- The label cut to @width columns, filled with blanks.
+-- The label, cut or filled with blanks to @width columns.
 local function named(label, width)
 	while core.width(label) > width do
 		label = label:gsub("[^\128-\191][\128-\191]*$", "")

@@ -142,7 +142,7 @@ function M.change(pct)
 	return ("%.1f %% %s"):format(math.abs(pct), pct < 0 and "faster" or "slower")
 end
 
--- Texts beside the ends of lines, moved apart. @ends: {{y, ...}}, sorted -> places
+-- Move the texts beside the ends of lines apart. @ends: {{y, ...}}, sorted -> places
 local function apart(ends, gap, low, high)
 	table.sort(ends, function(p, q) return p[1] < q[1] end)
 	for i, e in ipairs(ends) do
@@ -202,8 +202,8 @@ function M.percentiles(label, rows)
 	return finish()
 end
 
--- One kind's medians, block by block in the order in which they ran, with the range of the middle
--- 80 % of each block's times. @list: {{n, arm, ns, low, high, generation}}
+-- Draw the medians of one kind, block by block in the order of time, with the range of the
+-- middle 80 % of each block's times. @list: {{n, arm, ns, low, high, generation}}
 function M.blocks(label, list, total)
 	local low, high = math.huge, 0
 	for _, b in ipairs(list) do
@@ -280,8 +280,8 @@ function M.effects(rows, border)
 	return table.concat(t)
 end
 
--- Turns of the arms in time: @blocks {{from, to, arm, title}}, @events {{at, n,
--- title}}, seconds from 0 to @span.
+-- Draw the blocks of both arms over time. @blocks {{from, to, arm, title}}, @events {{at, n,
+-- title}}, in seconds from 0 to @span.
 function M.timeline(blocks, events, span)
 	local t = { "<div class=time>" }
 	for _, b in ipairs(blocks) do
@@ -293,7 +293,7 @@ function M.timeline(blocks, events, span)
 	local last = -10
 	for _, e in ipairs(events) do
 		local at = math.min(share(e.at, 0, span), 97)
-		-- of labels that would overlap only the first is drawn
+		-- if labels would overlap, draw only the first
 		if at - last >= 3 then
 			t[#t + 1] = ('<span style="left:%.2f%%" title="%s">%d</span>'):format(
 				at, esc(e.title), e.n)
@@ -304,8 +304,8 @@ function M.timeline(blocks, events, span)
 	return table.concat(t)
 end
 
--- Ranks of a kind: each rank's difference from their median, in per cent.
--- @cells: {{rank, pct}}
+-- Draw each rank's difference from the ranks' median, in per cent, for one kind. @cells:
+-- {{rank, pct}}
 function M.ranks(cells)
 	local t = { "<div class=ranks>" }
 	for _, c in ipairs(cells) do

@@ -12,8 +12,8 @@ local job = require "ncclbpf.rollout.job"
 local M = {}
 
 local POLL_S = 0.05
-local GUARD = 10 -- collectives of a kind before it may be called slow
-local BAKED = 50 -- latest collectives of a kind that count while a candidate bakes
+local GUARD = 10 -- number of collectives of a kind before a guard may call it slow
+local BAKED = 50 -- number of latest collectives of a kind that a guard checks during a bake
 
 function M.kind_of(op)
 	return ("%s %s of %s"):format(op.coll, units.bytes(op.size), op.comm)
@@ -49,18 +49,18 @@ local function baseline_of(r)
 	return out
 end
 
--- Number of refused policy answers so far | nil, the generation of a concurrent change
+-- The number of refused policy answers so far | nil, the generation of a concurrent change
 local function refused(r)
 	local n, seen = 0, r.generation
 	for _, x in ipairs(job.ask(r, "policy list")) do
-		-- Processes answer one after the other, so they may disagree about a change in
-		-- progress.
+		-- Processes answer one after the other, so they may report different states of
+		-- a change in progress.
 		if x.data.generation > r.generation and not job.is_own(r)
 			or x.data.generation < seen then
 			return nil, x.data.generation
 		end
 		for _, p in ipairs(read.list(x.data, "policies")) do
-			-- Only policies in the scope's communicators count.
+			-- Count only policies in the scope's communicators.
 			local counts = not r.comms or job.has(r.candidate, p.name)
 			for _, prog in ipairs(read.list(p, "programs")) do
 				n = n + (counts and read.number(prog.refused) or 0)
@@ -70,7 +70,7 @@ local function refused(r)
 	return n
 end
 
--- The guards: a reason to stop at once and its evidence, or nil.
+-- Check the guards. -> a reason to stop at once and its evidence, or nil
 local function guarded(r, arm, times, normal, refused_now)
 	for kind, list in pairs(times) do
 		if normal[kind] and #list >= GUARD then
@@ -112,7 +112,7 @@ function M.block(r, arm, bake)
 	local normal = arm == "b" and baseline_of(r) or {}
 	local before, other = refused(r)
 	if not before then return nil, "leave", other end
-	-- Collectives enqueued before the fence do not count.
+	-- Ignore collectives that were enqueued before the fence.
 	local from = collectives.until_now(function(line) return job.ask(r, line) end)
 	local seen, times, kept, most = {}, {}, {}, 0
 	local skip = math.ceil(p.samples / (1 - p.warmup_pct / 100)) - p.samples
@@ -159,7 +159,7 @@ function M.block(r, arm, bake)
 	end
 	local medians = {}
 	for kind, list in pairs(times) do
-		-- Too few collectives of a rare kind give no median.
+		-- A rare kind with too few collectives gives no median.
 		if #list * 5 >= p.samples then
 			medians[kind] = median(list)
 		else

@@ -133,7 +133,7 @@ local function new_kind(r, kind)
 		or "", ranks = ranks_of(r, comm), ran = {}, a = {}, b = {} }
 end
 
--- Use block medians where times were not stored.
+-- Use block medians if the file has no single times.
 local function from_medians(r, kinds)
 	for _, b in ipairs(r.blocks) do
 		for kind, v in pairs(b.medians) do
@@ -148,7 +148,7 @@ local function from_samples(r, kinds)
 		local n, generation, arm, comm, coll, size,
 			ran = key:match "^(%d+),(%w+),([ab]),([^,]*),([^,]*),(%d+),([^,]*)$"
 		local b = n and r.blocks[math.tointeger(tonumber(n))]
-		-- A block that was repeated counts once.
+		-- Count a repeated block once.
 		if not b or tostring(b.generation) ~= generation or b.arm ~= arm then
 			return false
 		end

@@ -15,9 +15,9 @@ local record = require "ncclbpf.rollout.record"
 local M = {}
 
 local POLL_S = 0.05
-local RETRIES = 5 -- tries of a change while another change is in progress
-local STALE = 50 -- tries of a change after controllers changed the job
-local IDLE_S = 1 -- a communicator without a decision for so long is idle
+local RETRIES = 5 -- number of tries of a change while another change is in progress
+local STALE = 50 -- number of tries of a change after controllers have changed the job
+local IDLE_S = 1 -- seconds without a decision after which a communicator is idle
 
 -- Ask all processes. Raises if one does not answer, which ends the rollout.
 function M.ask(r, line)
@@ -105,7 +105,7 @@ function M.in_use(group, ids, all)
 	return core.array(type(names) == "table" and names or {}), r.data.generation, common
 end
 
--- Identities of the job's processes.
+-- The identities of the job's processes.
 function M.processes_of(group)
 	local list = core.array {}
 	for _, m in ipairs(group.members) do list[#list + 1] = m.process end
@@ -148,8 +148,8 @@ local function fleet_standing(r)
 	return made, passed
 end
 
--- Decisions of each communicator, and whether all its ranks have passed the fence of the last
--- change.
+-- The number of decisions of each communicator, and whether all its ranks have passed the fence
+-- of the last change.
 function M.standing(r)
 	if r.group.fleet then return fleet_standing(r) end
 	local made, passed = {}, {}
@@ -197,7 +197,7 @@ function M.is_own(r)
 	local answer = r.group:ask "policy history"[1]
 	local past = read.list(answer and answer.data, "history")
 	local now = r.unanswered and r.path and record.load(r.job)
-	-- This process may hold the rollout twice; the unanswered change belongs to the current
+	-- This process may hold the rollout twice. The unanswered change belongs to the current
 	-- runner.
 	local late = r.unanswered and (not now or now.id == r.id
 		and now.runner.token == r.runner.token)
@@ -227,7 +227,8 @@ function M.has_candidate(r, d)
 	for _, names in ipairs { r.candidate or {}, r.promoted or {} } do
 		for _, n in ipairs(names) do ours[n] = not M.has(r.baseline, n) or nil end
 	end
-	-- The baseline has all of the candidate's policies, so names do not show it.
+	-- If the baseline has all policies of the candidate, names do not show whether the
+	-- candidate is in use.
 	if not next(ours) then return true end
 	for _, list in ipairs(lists) do
 		for _, n in ipairs(list) do
@@ -278,7 +279,7 @@ function M.commit(r, arm, all)
 	r.moved = {}
 	for _, c in ipairs(read.list(done, "comms")) do
 		r.moved[c.comm] = c.state == "committed" or nil
-		-- A communicator that takes no change has never run the candidate.
+		-- A communicator that refuses changes has never run the candidate.
 		local without = arm == "a" and c.state == "unchangeable"
 		if c.state ~= "committed" and not without
 			and (not r.comms or M.has(r.comms, c.comm)) then
@@ -314,7 +315,7 @@ function M.use(r, arm, patience)
 		tostring(r.generation))
 end
 
--- What a run does after a change that failed with @err. -> word, reason, as block.lua has them
+-- The action of a run after a change has failed with @err. -> word, reason, as in block.lua
 function M.refused(err)
 	if err.code == "stale" then return "leave", "another generation" end
 	return "pause", err.message
@@ -341,7 +342,7 @@ function M.in_scope(r, op)
 	return false
 end
 
--- The job's own statement that its times are not measured, or nil
+-- The job's statement that its times are not measured, or nil.
 function M.times(r) return read.text(read.record(r.where).times) end
 
 return M

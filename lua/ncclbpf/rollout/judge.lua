@@ -10,8 +10,8 @@ local M = {}
 -- Defaults. A slowdown of exactly min_effect_pct is found in half of the runs, so it is less than
 -- the slowdown to be found (3 %).
 M.defaults = {
-	confidence = 0.98, -- of all looks and strata together
-	min_effect_pct = 1, -- a smaller slowdown is tolerated
+	confidence = 0.98, -- confidence of all looks and strata together
+	min_effect_pct = 1, -- slowdown in per cent that is tolerated
 	blocks = 20, -- an arm
 	looks = 4,
 }
@@ -23,8 +23,8 @@ local function spent(alpha, t)
 	return 2 * core.normal_tail(core.normal_point(alpha / 2) / math.sqrt(math.min(t, 1)))
 end
 
--- The share of alpha for look @k of @n. The shares add up to alpha. Looks are not independent, so
--- the error is less.
+-- The share of alpha for look @k of @n. The shares add up to alpha. Looks are not independent,
+-- so the real error is smaller.
 function M.share(alpha, k, n)
 	return spent(alpha, k / n) - spent(alpha, (k - 1) / n)
 end
@@ -150,7 +150,7 @@ function M.judge(opts)
 	end
 	local block = opts.block or 50
 	local a, b = core.block_medians(opts.a, block), core.block_medians(opts.b, block)
-	-- Many samples: make blocks longer, not more numerous.
+	-- If there are many samples, make longer blocks instead of more blocks.
 	local longest = math.max(#a, #b)
 	if longest > 1024 then
 		block = block * ((longest + 1023) // 1024)

@@ -8,7 +8,7 @@ local witness = require "ncclbpf.rollout.evidence"
 
 local M = {}
 
--- A block needs this many collectives for the quantile.
+-- The number of collectives that a block needs for the quantile.
 local LEAST = { p95 = 20, p99 = 100 }
 M.least = LEAST
 
@@ -69,10 +69,10 @@ local function other_way(r)
 	return r
 end
 
--- Does a larger value mean slower?
+-- Does a larger value of the metric mean slower?
 local function slower_is_up(m) return m.aggregate ~= "busbw" end
 
--- judge.compare for metric @m. effect_pct: how much worse, in per cent.
+-- Apply judge.compare to metric @m. effect_pct: how much worse the candidate is, in per cent.
 local function comparer(m)
 	local up, down = m.direction ~= "decrease", m.direction ~= "increase"
 	return function(a, b, opts)

@@ -9,9 +9,9 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
-local STEPS = 1000000 -- a table of ten thousand fields takes a tenth of these steps
+local STEPS = 1000000 -- limit of steps; a table of ten thousand fields takes a tenth of them
 
--- ---- the allowed values of fields -------------------------------------------------------
+-- Checks of the values of fields.
 
 local function number(least, most, whole)
 	return function(v)
@@ -89,7 +89,7 @@ local function range(v)
 	return nil, 'sizes like "4M..128M", the lesser first'
 end
 
--- {"c0ffee"}, 1, or "34%": which communicators, how many, or what share
+-- {"c0ffee"}, 1, or "34%": identities of communicators, their number, or their share
 local function comms(v)
 	if math.type(v) == "integer" and v >= 1 and v <= 16 then return v end
 	local pct = type(v) == "string" and tonumber(v:match "^(%d+)%%$")
@@ -125,8 +125,8 @@ local function yes_no(v)
 	return nil, "true or false"
 end
 
--- Arms take turns on the same communicators. Comparing different communicators would measure their
--- differences too.
+-- The arms alternate on the same communicators. A comparison of different communicators would
+-- measure their differences too.
 local function window(v)
 	if v == "window" then return v end
 	return nil,
@@ -136,7 +136,7 @@ end
 
 local check_fields
 
--- A list of tables, each with the fields @rows; @more(i, t) -> what is wrong.
+-- A list of tables, each with the fields @rows. @more(i, t) -> the error of a table, or nil.
 local function tables_of(name, rows, most, more)
 	return function(v)
 		if type(v) ~= "table" or #v == 0 or #v > most then
@@ -181,7 +181,7 @@ local metrics = tables_of("metrics", {
 			return (".name: %q is that of metrics[%d] as well"):format(m.name, k)
 		end
 	end
-	-- which direction is worse
+	-- the direction of a change that is worse
 	m.direction = m.direction or m.aggregate == "busbw" and "decrease" or "increase"
 end)
 
@@ -232,7 +232,7 @@ local schema = fields {
 	seed = { number(1, 2 ^ 31, true) },
 }
 
--- Names that other tools use for our fields
+-- Names of our fields in other tools.
 local elsewhere = {
 	warmup = "warmup_pct, a share of each block", progress_deadline =
 		"block_timeout, of a block; deadline, of all", gates = "guards",
@@ -246,7 +246,7 @@ local function allowed(t)
 	return list
 end
 
--- A found value, for messages.
+-- A value that was found, as text for messages.
 local function found(v)
 	if type(v) == "string" then return ("%q"):format(v) end
 	if type(v) ~= "table" then return tostring(v) end
@@ -299,13 +299,14 @@ function check_fields(rows, t, at)
 	return out
 end
 
--- False-alarm probability of one step and metric; all of them share the plan's.
+-- The false-alarm probability of one step and metric. All steps and metrics share the plan's
+-- probability.
 function M.alpha(p)
 	return (1 - p.judge.confidence) / (p.steps and #p.steps or 1) / (
 		p.metrics and #p.metrics or 1)
 end
 
--- Fewest blocks of an arm for which any difference can be sure.
+-- The smallest number of blocks of an arm that can show a significant difference.
 function M.least_blocks(p)
 	local alpha = judge.share(M.alpha(p), p.judge.looks, p.judge.looks)
 	local n = 2

@@ -12,7 +12,7 @@ local within = require "ncclbpf.policy.restrict"
 
 local M = {}
 
--- ---- images of the candidate ---------------------------------------------------
+-- Images of the candidate's policies.
 
 -- -> {name, image} of each of @names | nil, err
 local function images(group, names)
@@ -77,7 +77,8 @@ local function sizes_of(strata)
 	end
 	for _, x in ipairs(list) do
 		table.sort(x.better)
-		-- One answer for all communicators also holds for future ones.
+		-- If all communicators get the same answer, it also holds for future
+		-- communicators.
 		x.where = #x.better == x.judged and "" or table.concat(x.better, ",")
 	end
 	table.sort(list, function(a, b)
@@ -86,7 +87,7 @@ local function sizes_of(strata)
 	return list
 end
 
--- Neighbours with the same answer become one: {coll, from, to, where, comms}
+-- Combine neighbouring sizes with the same answer: {coll, from, to, where, comms}
 local function spans(strata)
 	local out, last = {}, nil
 	for _, x in ipairs(sizes_of(strata)) do
@@ -135,7 +136,7 @@ function M.text(strata)
 	return table.concat(t, ", ")
 end
 
--- The name contains the sizes, so that listings show where the policy decides.
+-- The policy's name contains the sizes, so listings show where the policy decides.
 local function name_of(name, rows, strata)
 	local list = spans(strata)
 	local tail = #list == 1 and not list[1].comms and span_text(list[1]):gsub("%.%.", "-")

@@ -6,7 +6,7 @@ local store = require "ncclbpf.rollout.store"
 
 local M = {}
 
--- states that end a rollout
+-- The states in which a rollout has ended.
 local ENDED = { succeeded = true, rolled_back = true, failed = true }
 M.ended = ENDED
 -- All states; "none" is for a job without a rollout.
@@ -27,8 +27,8 @@ function M.load(job)
 	return store.read(path, "rollout", valid)
 end
 
--- Fields that are not saved. taken: token of the runner that we replace; before: PID of a runner
--- that died; unanswered: a change may still be committed.
+-- Fields that are not saved. taken: token of the runner that we replace; before: PID of a
+-- runner that died; unanswered: a change whose commit is unknown.
 local LIVE = { path = true, group = true, elsewhere = true, asker = true, hooks = true,
 	taken = true, before = true, unanswered = true }
 
@@ -40,7 +40,7 @@ local function write(r)
 	return store.write(r.path, keep)
 end
 
--- Replace the file if the rollout in it is still that of @was (nil: none).
+-- Replace the file if it still has the rollout of @was (nil: there was no file).
 function M.replace(r, was)
 	return store.locked(r.path, function()
 		local now, err = M.load(r.job)
@@ -57,7 +57,7 @@ function M.replace(r, was)
 	end)
 end
 
--- Save, if this process still runs it, or takes it over.
+-- Save the rollout if this process still runs it, or takes it over.
 function M.save(r)
 	local ok, err = M.replace(r, { id = r.id, token = r.taken or r.runner.token })
 	if not ok then return nil, err end

@@ -22,7 +22,7 @@ local witness = require "ncclbpf.rollout.evidence"
 
 local M = {}
 local POLL_S = 0.05
-local GUARD = 10 -- collectives of a kind before it may be called slow
+local GUARD = 10 -- number of collectives of a kind before a guard may call it slow
 
 local ENDED = record.ended
 M.ended, M.states, M.load, M.runs, M.gone = record.ended, record.states, record.load, record.runs,
@@ -128,15 +128,15 @@ local function finish(r, arm, state, reason, evidence)
 	if state ~= "paused" then r.baking = nil end
 	if state == "succeeded" and r.plan.promote ~= "all" and #(r.steps or {}) > 1
 		and #(r.whole or {}) ~= #(r.comms or {}) then
-		-- The last step may have reached only a part of the scope.
+		-- The last step may have changed only a part of the scope.
 		r.comms, r.arm = r.whole, "none"
 	end
 	if state == "succeeded" and r.held and r.plan.promote == "all" then
 		ok, err = promote_but_held(r, arm)
 		if ok then r.arm, r.everywhere = arm, true end
 	end
-	-- A promotion to all communicators, or its rollback. It is a change even if the
-	-- scope already has @arm.
+	-- Change all communicators for a promotion or its rollback. This is a change even if
+	-- the scope already has @arm.
 	local all = r.comms and (state == "succeeded" and r.plan.promote == "all" or r.everywhere)
 		or nil
 	if ok and r.arm ~= arm or all and not (r.held and state == "succeeded") then
@@ -187,7 +187,7 @@ local function succeed(r, reason, evidence)
 		reason, evidence.to), evidence)
 end
 
--- Do what the plan says for this verdict.
+-- Carry out the plan's action for this verdict.
 local function conclude(r, verdict)
 	local way = r.plan["on_" .. verdict.verdict]
 	local evidence = { look = verdict.look, verdict = verdict.verdict, reason = verdict.reason }
@@ -214,7 +214,7 @@ local function over(r)
 	return false
 end
 
--- What ends a turn without medians: requests that another shell may make, and the words of
+-- The words that end a turn without medians: requests of other shells, and the words of
 -- rollout/block.lua.
 local asked = {
 	pause = function(r, why)
@@ -239,7 +239,7 @@ local asked = {
 	end,
 	-- Another process has taken the rollout over.
 	taken = function(_, err) return nil, err end,
-	-- A concurrent change: leave it in place and pause.
+	-- After a concurrent change, leave that change in place and pause.
 	leave = function(r, generation)
 		r.arm = "other"
 		record.event(r, "paused", job.left(generation))
@@ -283,7 +283,8 @@ local function advance(r)
 	if not ok then return nil, err end
 end
 
--- A step has passed: bake, then begin the next step, or conclude after the last. -> as step()
+-- A step has passed. Bake, then begin the next step, or conclude after the last step. -> as
+-- step()
 local function passed(r, verdict, baked)
 	local at, i = stages.now(r)
 	if at.bake and not baked then
@@ -316,7 +317,8 @@ local function bake(r)
 	return passed(r, verdict, true)
 end
 
--- Does this look end the step? The plan says how many failed and inconclusive looks it tolerates.
+-- Does this look end the step? The plan says how many failed and inconclusive looks are
+-- allowed.
 local function settled(r, k, verdict)
 	local limits = r.plan
 	if k == limits.judge.looks or verdict.verdict == "pass" then return true end
@@ -409,7 +411,7 @@ end
 function way.rescue(r)
 	local name, id, token, group = r.job, r.id, r.runner.token, r.group
 	return function()
-		group:close() -- the connections of the process that died
+		group:close() -- drop the connections of the dead process
 		return rescue(name, id, token)
 	end
 end
@@ -529,7 +531,7 @@ function M.adopt(r, group)
 	end
 	local s = group:ask "status"[1]
 	if s.err then return nil, s.err end
-	store.forget_requests(r.path) -- requests to the dead runner
+	store.forget_requests(r.path) -- remove requests to the dead runner
 	r.group, r.asker = group, nil
 	-- The job has another generation than the file. Either the runner that died made it before
 	-- it could save, or somebody else changed the job.
@@ -549,7 +551,7 @@ function M.adopt(r, group)
 	return true, nil, other
 end
 
--- Are blocks left to run in the current step?
+-- Does the current step have blocks left?
 function M.more(r)
 	local _, _, first = stages.now(r)
 	return type(r.baking) == "table" or r.advancing == true
@@ -573,7 +575,8 @@ function M.resume(r, group)
 			{ hint = "rollout promote or rollout abort" })
 	end
 	if r.everywhere then
-		-- A promotion was interrupted: go back to the baseline for all communicators.
+		-- The promotion was interrupted, so return to the baseline for all
+		-- communicators.
 		ok, err = record.save(r)
 		if ok then ok, err = job.commit(r, "a", true) end
 		if not ok then return nil, err end
@@ -581,7 +584,7 @@ function M.resume(r, group)
 	end
 	r.looks = nil
 	record.event(r, "progressing", "resumed")
-	r.arm = "none" -- the arm in place is unknown
+	r.arm = "none" -- it is not known which arm is in place
 	ok, err = record.save(r)
 	if not ok then return nil, err end
 	return true
@@ -591,7 +594,7 @@ end
 local function release(r, group)
 	local ok, err = M.adopt(r, group)
 	if not ok then return nil, err end
-	-- If only the scope was promoted, only the held communicators of the scope.
+	-- If only the scope was promoted, change only the held communicators of the scope.
 	local all = r.plan.promote == "all" or not r.plan.scope.comms
 	if not all then
 		r.comms = core.array(table.move(r.held, 1, #r.held, #r.whole + 1,

@@ -10,7 +10,7 @@ local M = {}
 
 local TRIES, PAUSE_S = 20, 0.5
 local POLL_S = 0.1
-local RESCUE_S = 30 -- until the supervisor of a dead runner has changed the file
+local RESCUE_S = 30 -- time until the supervisor of a dead runner has changed the file
 
 -- Start a process that waits for the death of this one, then calls rescue() until it returns true,
 -- then after(done).
@@ -48,7 +48,7 @@ local function drop_empty(log)
 	if st and st.size == 0 then core.unlink(log) end
 end
 
--- Record why the run ended without a result, for the shell that follows it.
+-- Record the reason why the run ended without a result. A shell that follows the run shows it.
 function M.fail(r, err)
 	r.failure = { code = err.code, message = err.message, hint = err.hint, cause = err.cause }
 end
@@ -82,7 +82,7 @@ local function turns(r, way, tell, enough)
 		if tell then tell(r) end
 	until not fine or done or err or enough and enough(r)
 	if fine then return done or not err and r or nil, err end
-	-- most likely a process did not answer
+	-- most likely, a process did not answer
 	err = errors.caught(done)
 	return way.stop(r, err.message, err)
 end
@@ -126,8 +126,8 @@ local function copy_log(path, from)
 	return from + #text
 end
 
--- -> is the runner dead, and had its supervisor enough time to change the file; since when it is
--- dead
+-- -> is the runner dead and did its supervisor have enough time to change the file, since when
+-- is it dead
 local function is_lost(r, pid, since)
 	-- The process that this shell started died before it became the runner.
 	if pid and store.is_this_process(r.runner) then return not core.alive(pid) end

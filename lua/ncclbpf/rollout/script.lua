@@ -12,8 +12,8 @@ local session = require "ncclbpf.job.session"
 local M = {}
 
 M.DEADLINE_S = 5 -- of a call
-M.MEMORY = 64 << 20 -- bytes that a call may allocate
-local LINES = 1000 -- most lines that a script may log
+M.MEMORY = 64 << 20 -- largest number of bytes that a call may allocate
+local LINES = 1000 -- largest number of lines that a script may log
 
 local FIELDS = { "args", "author", "categories", "description", "done", "judge", "plan", "requires",
 	"setup", "step" }
@@ -69,7 +69,7 @@ local function args_of(path, v)
 	return out
 end
 
--- key=value words by name. -> values | nil, err
+-- Parse key=value words by the script's args. -> values | nil, err
 local function values_of(path, args, given)
 	local names, out = {}, {}
 	for name, a in pairs(args) do
@@ -138,7 +138,7 @@ function Script:verdict(a, b)
 		or "the script's judgement"
 end
 
--- ---- what a script gets ----------------------------------------------------------
+-- Objects for scripts.
 
 -- A map for scripts. Only scripts of the category "change" may write, and only local maps: a
 -- change of a coherent map is a generation of its own, which the rollout would take for a
@@ -181,7 +181,7 @@ local function plain(v)
 	return core.decode(core.encode(v))
 end
 
--- t:what(...) with plain data as result and for its callback
+-- Call method t:what(...) and return its result as plain data, also to its callback.
 local function asked(t, what, ...)
 	local args = table.pack(...)
 	for i = 1, args.n do
@@ -322,7 +322,7 @@ local function standing(self, r)
 	self.ctx.state, self.ctx.reason, self.ctx.blocks = r.state, r.why, #r.blocks
 end
 
--- ---- a rollout with it ------------------------------------------------------------
+-- Use of a script in a rollout.
 
 -- The functions that rollout/run.lua calls: step(r) after a block, look(a, b), done(r)
 function M.hooks(self)
@@ -337,12 +337,12 @@ function M.hooks(self)
 	}
 end
 
--- done(ctx, result): how it ended. -> true | nil, err
+-- Call done(ctx, result) with the outcome. -> true | nil, err
 function Script:finish(result)
 	return self:call("done", self.ctx, result)
 end
 
--- A dry run over stored blocks. -> verdict of the last look | nil, err
+-- Do a dry run over stored blocks. -> verdict of the last look | nil, err
 function Script:replay(blocks)
 	local rollout = require "ncclbpf.rollout.run"
 	local ok, err = self:call("setup", self.ctx)

@@ -15,7 +15,7 @@ local M = {}
 local function of_share(v, n)
 	if math.type(v) == "integer" then return v end
 	local pct = type(v) == "string" and tonumber(v:match "^([%d.]+)%%$") or v * 100
-	-- Round up: 50 % of 3 are 2.
+	-- Round up, so 50 % of 3 are 2.
 	return math.max(1, math.ceil(n * pct / 100 - 1e-9))
 end
 
@@ -120,7 +120,7 @@ function M.blocks(r)
 	return from == 0 and r.blocks or table.move(r.blocks, from + 1, #r.blocks, 1, {})
 end
 
--- Does a kind have fewer than @least collectives in an arm? -> a reason, or nil
+-- -> a reason if a kind has fewer than @least collectives in an arm, else nil
 function M.too_few(blocks, least)
 	local n = {}
 	for _, b in ipairs(blocks) do
@@ -142,7 +142,7 @@ function M.too_few(blocks, least)
 	end
 end
 
--- ---- those that keep the baseline ---------------------------------------------------
+-- Held communicators, which keep the baseline.
 
 -- The requests of a promotion to all but the held communicators. The held ones get the baseline as
 -- their own first, so that none of their decisions is the candidate's.
@@ -189,7 +189,7 @@ function M.holdback(r, group)
 	return rows
 end
 
--- The times as lines for people.
+-- The times as text lines.
 function M.holdback_lines(rows)
 	local t = {}
 	for i, x in ipairs(rows) do

@@ -10,7 +10,8 @@ local M = {}
 
 local LIMIT = 16 << 20
 local LOCK_S = 5
--- Not a constant: runners and supervisors are forks of the process that loaded this module.
+-- This is a function and not a constant, because runners and supervisors are forks of the
+-- process that loaded this module.
 local function own_pid() return select(2, core.ids()) end
 
 local function folder(kind)
@@ -43,8 +44,8 @@ function M.path(job, kind)
 	return ("%s/%s@%s.json"):format(dir, plain(job), plain(host()))
 end
 
--- The table in the file, with its path | nil (no file) | nil, err. @what: for
--- the message; @valid(table): has it what it must have?
+-- Read the table of a file. -> table, path | nil (no file) | nil, err. @what: name for
+-- messages. @valid(table): is the table complete?
 function M.read(path, what, valid)
 	if not core.stat(path) then return nil end
 	local bytes, err = core.read(path, LIMIT)
@@ -91,7 +92,7 @@ end
 
 function M.is_this_process(runner) return runner.process == process.identity(own_pid()) end
 
--- ---- requests to the runner ----------------------------------------------------
+-- Requests to the runner.
 
 local function request_path(path) return (path:gsub("%.json$", ".request")) end
 
@@ -101,7 +102,7 @@ function M.request(path, id, word)
 	return true
 end
 
--- The request of another process and its PID, removed; nil: none.
+-- Take the request of another process out of its file. -> request, PID of that process | nil
 function M.requested(path, id)
 	path = request_path(path)
 	if not core.stat(path) then return nil end

@@ -26,7 +26,7 @@ local function starting(list, prefix)
 	return t
 end
 
--- ---- names that live in the target --------------------------------------------------
+-- Names of objects in the target.
 
 local lines = { policies = "policy list", maps = "map list", comms = "comm list" }
 
@@ -135,7 +135,7 @@ end
 
 -- ---- a command line --------------------------------------------------------------------
 
--- Words of the command before the last of @list, without options.
+-- The words of the command before the last of @list, without options.
 local function words_before(list)
 	local before, skip = {}, false
 	for i = 1, #list - 1 do
@@ -202,7 +202,7 @@ function M.words(list, group)
 		for i, f in ipairs(t) do t[i] = option .. "=" .. f end
 		return t
 	end
-	-- Options may follow once the words that must stand are there.
+	-- Offer options only after the required words.
 	local given = 0
 	for i = (#verbs > 0 and 3 or 2), #before do
 		if not before[i]:match "^[%a_]+=" then given = given + 1 end
@@ -220,7 +220,7 @@ function M.words(list, group)
 	return t
 end
 
--- What a candidate for the last of @list is for; nil: a name or a file.
+-- The description of a candidate for the last of @list; nil for a name or a file.
 local function meaning(list, candidate)
 	local before = words_before(list)
 	if candidate:sub(1, 2) == "--" then
@@ -245,11 +245,11 @@ local function common(list)
 	for _, w in ipairs(list) do
 		while w:sub(1, #p) ~= p do p = p:sub(1, -2) end
 	end
-	-- never half a character
+	-- do not insert a part of a character
 	return (p:gsub("[\192-\255][\128-\191]*$", function(c) return utf8.len(c) and c or "" end))
 end
 
--- For the text before the cursor: what to insert, and what to show.
+-- Complete the text before the cursor. -> text to insert, text to show
 function M.line(text, group, columns)
 	local typed = text:gsub("^%s*:?%s*", "")
 	local list, _, open = words.split(typed)
@@ -268,7 +268,7 @@ function M.line(text, group, columns)
 	if #candidates == 1 then
 		local tail = whole:sub(-1)
 		local insert = whole:sub(#last + 1)
-		-- a finished word of a command is followed by a blank
+		-- insert a blank after a complete word of a command
 		local blank = tail ~= "/" and tail ~= "="
 			and words.is_command(typed .. insert .. " ")
 		return insert .. (blank and " " or "")
@@ -289,7 +289,7 @@ function M.line(text, group, columns)
 	return nil, table.concat(out)
 end
 
--- ---- for the user's shell ------------------------------------------------------------------
+-- Completion for the user's shell.
 
 -- `__complete [--describe] WORDS...`: print candidates, one a line; none if the job does not
 -- answer quickly. --describe: a tab and what the candidate is for behind it.

@@ -9,7 +9,7 @@ local merge = require "ncclbpf.job.merge"
 local M = {}
 
 local HISTORY = 10000
-local PATIENCE = 0.2 -- seconds that a prompt may wait for its target
+local PATIENCE = 0.2 -- longest time that a prompt waits for its target, in seconds
 
 -- ---- history --------------------------------------------------------------------------
 
@@ -43,7 +43,7 @@ local function open_history(edit)
 	return h
 end
 
--- Do not keep repeats and lines that begin with a blank.
+-- Do not record repeated lines or lines that begin with a blank.
 function History:add(line)
 	if line == "" or line:match("^%s") or line == self.last then return end
 	self.last = line
@@ -51,7 +51,7 @@ function History:add(line)
 	if self.path then core.append(self.path, line .. "\n") end
 end
 
--- ---- the text of the prompt --------------------------------------------------------------
+-- Text of the prompt.
 
 local utf = core.utf8()
 
@@ -64,7 +64,7 @@ local function ask_quickly(group, line)
 	return ok and results or {}
 end
 
--- job/ranks #generation, and "!" when the ranks disagree on it
+-- The text job/ranks #generation, with "!" if the ranks have different generations.
 local function describe(app)
 	local g = app.group
 	if not g then return app.was and "(detached)" or "" end
@@ -89,7 +89,7 @@ local function prompt_text(app)
 	return paint(what == "" and "ncclbpf>" or ("ncclbpf %s>"):format(what), app.color) .. " "
 end
 
--- ---- events while a line is edited --------------------------------------------------------
+-- Events during the editing of a line.
 
 local function descriptors(app)
 	local t = {}
@@ -167,7 +167,7 @@ local function farewell(app)
 	end
 end
 
--- Run one line, perhaps part of a chunk. -> the unfinished chunk, or nil
+-- Run one line, which may be part of a chunk. -> the unfinished chunk, or nil
 local function take(app, pending, line)
 	local text = pending and pending .. "\n" .. line or line
 	local ok, status = pcall(app.line, app, text)
@@ -206,7 +206,8 @@ function M.run(app, host)
 		if line == nil then break end
 		if line == false then
 			host.clear()
-			-- Clearing a line is not the first of two Ctrl-C that end the shell.
+			-- A Ctrl-C that clears a line does not count as the first of two that
+			-- end the shell.
 			if not typed and not pending and host.twice() then
 				farewell(app)
 				return 130

@@ -126,7 +126,7 @@ function M.read(path)
 	return p
 end
 
--- ---- classes: the units of a decision -------------------------------------------
+-- Classes: the sweep makes one choice for each class.
 
 function M.label(c)
 	return ("%s/%s%s"):format(c.algo, c.proto, c.channels and c.channels > 0
@@ -163,10 +163,10 @@ function M.in_scope(p, coll, from)
 	return wanted(s.collectives, coll)
 end
 
--- NCCL bounds the number of channels of these algorithms; for others, do not set it.
+-- The algorithms whose number of channels NCCL limits. Do not set it for others.
 local BOUNDED = { tree = true, ring = true, nvls_tree = true, pat = true }
 
--- The combinations of a mask that the plan wants, in NCCL's order.
+-- The combinations of a bit mask that the plan allows, in NCCL's order.
 function M.offered(p, usable, nodes, most_channels)
 	local out = {}
 	for i = 0, 20 do
@@ -227,7 +227,7 @@ local function comparisons(classes)
 end
 M.comparisons = comparisons
 
--- Fewest blocks of an arm for which any difference can be sure.
+-- The smallest number of blocks of an arm that can show a significant difference.
 function M.least_rounds(alpha)
 	local n = 2
 	while n < 40 and 2 * core.rank_tail(n, n, 0) > alpha do n = n + 1 end
@@ -349,7 +349,7 @@ local function verdict(c, p)
 		return "hysteresis", ("%s is not worth two changes of the answer"):format(say(best))
 	end
 	for _, r in ipairs(c.results) do
-		-- A candidate dropped as slower needs no more data.
+		-- A candidate that was dropped as slower needs no more data.
 		local slower = c.out and c.out[r.label] or r.verdict == "fail"
 		if not slower and (not r.effect_pct or not r.high_pct or r.verdict == "inconclusive"
 			and r.low_pct <= -p.min_effect_pct) then
@@ -399,7 +399,7 @@ function M.choose(classes, p)
 	return rows, table_rows
 end
 
--- ---- the table as text ------------------------------------------------------------
+-- The table as text.
 
 local function how_sure(r)
 	local head = ("# %s %s: %s"):format(r.coll, units.bytes(r.bytes_from), r.answer

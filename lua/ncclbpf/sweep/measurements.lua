@@ -40,7 +40,7 @@ local function words_of(kind)
 end
 M.words_of = words_of
 
--- "ring/ll128", "ring/ll128x8" -> algo, proto, channels | nil, what is wanted
+-- "ring/ll128", "ring/ll128x8" -> algo, proto, channels | nil, text of the allowed values
 function M.combination(text)
 	local a, p = tostring(text):lower():match "^([%w_]+)/([%w_]+)$"
 	local n = 0
@@ -287,7 +287,7 @@ local function whole(text)
 	return v and v >= 0 and v or nil
 end
 
--- How to read a field, and its allowed values.
+-- The reader and the allowed values of each field.
 local READ = {
 	collective = { M.collective, function() return table.concat(words_of "coll", ", ") end },
 	size_bytes = { units.size, function() return "bytes (4194304, 4M)" end },
@@ -365,7 +365,7 @@ local function inspector_row(file, n, d)
 		return bad(file, n, 1, "an object expected, found %s", type(d))
 	end
 	local h, c = d.header, d.coll_perf
-	if c == nil then return false end -- a point-to-point operation, or a line of another kind
+	if c == nil then return false end -- skip point-to-point operations and other kinds of lines
 	if type(h) ~= "table" or type(c) ~= "table" then
 		return bad(file, n, 1, "header and coll_perf: tables expected")
 	end

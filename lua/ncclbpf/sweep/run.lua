@@ -23,8 +23,8 @@ local units = require "ncclbpf.base.units"
 local M = {}
 
 local PID = select(2, core.ids())
-local FORGET_S = 5 -- time-out to discard a table that was in use
-local PATIENCE_S = 30 -- time-out to restore the baseline on all ranks
+local FORGET_S = 5 -- longest time to discard a table that was in use
+local PATIENCE_S = 30 -- longest time to restore the baseline on all ranks
 
 -- ---- the file ------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ local function make_arm(r, i)
 	return { name = name, of = of, number = i }
 end
 
--- Pack the remaining candidates into as few arms as possible.
+-- Distribute the remaining candidates over as few arms as possible.
 local function make_arms(r)
 	local most = 0
 	for _, c in ipairs(r.classes) do
@@ -235,7 +235,8 @@ local function record(r, arm, medians, ran)
 	end
 end
 
--- Count what NCCL ran: NCCL_ALGO and the like may overrule an answer.
+-- Count the combinations that NCCL ran, because NCCL_ALGO and similar variables may overrule an
+-- answer.
 local function watch(r, arm)
 	local ran = {}
 	r.ran = function(kind, op)
@@ -253,7 +254,7 @@ local function watch(r, arm)
 	return ran
 end
 
--- A guard stopped a block: drop the candidate from its class.
+-- A guard has stopped a block, so drop the candidate from its class.
 local function drop(r, arm, why, evidence)
 	r.stops[#r.stops + 1] = { policy = arm and arm.name or nil, reason = why,
 		guard = evidence.guard, collectives = evidence.collectives }
@@ -294,7 +295,7 @@ local function shuffled(n, random)
 	return t
 end
 
--- The same order from the same seed, on any machine.
+-- The same seed gives the same order on any machine.
 local function generator(seed)
 	local x = seed & 0xffffffff
 	if x == 0 then x = 1 end
@@ -492,7 +493,7 @@ local function stopped(r)
 	return t
 end
 
--- The result of the blocks of @r; @back: the baseline is in place.
+-- Make the result from the blocks of @r. @back: the baseline is in place.
 local function result_of(r, back)
 	return sweep.result(r.classes, r.plan, facts(r), {
 		state = r.state, reason = r.why, job = r.job, baseline = r.baseline,
@@ -525,7 +526,7 @@ local function finish(r, state, why, err)
 	return r
 end
 
--- A turn ended without medians; the words are those of rollout/block.lua.
+-- Handle a turn that ended without medians. The words are those of rollout/block.lua.
 local function ended(r, word, why)
 	if word == "leave" then return finish(r, "left", job.left(why)) end
 	return finish(r, word == "pause" and not why and "interrupted" or "stopped",
@@ -545,7 +546,7 @@ local function begin(r)
 	begin_round(r, 1)
 end
 
--- All turns of a round are over: begin the next, or end the sweep.
+-- All turns of a round are done. Begin the next round, or end the sweep.
 local function end_round(r)
 	if r.round == r.plan.rounds // 2 then
 		local ok, err = halfway(r)
@@ -557,7 +558,7 @@ local function end_round(r)
 	begin_round(r, r.round + 1)
 end
 
--- A guard stopped the block of arm @i: repeat its table without the candidate.
+-- A guard has stopped the block of arm @i. Repeat its table without the candidate.
 local function repeat_without(r, i, why, evidence)
 	local ok, word, trouble = place(r, nil)
 	if not ok then return ended(r, word, trouble) end
@@ -568,7 +569,7 @@ local function repeat_without(r, i, why, evidence)
 	if again then table.insert(r.order, i) end
 end
 
--- One turn: of the baseline, or of an arm.
+-- Run one turn of the baseline or of an arm.
 local function step(r)
 	if not r.order then begin(r) end
 	local i

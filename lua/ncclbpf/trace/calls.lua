@@ -22,7 +22,7 @@ local function library(pid)
 	return path and ("/proc/%d/root%s"):format(pid, path)
 end
 
--- -> probes or nil, why not
+-- -> probes | nil, reason
 local function probes(s)
 	local list, not_ours = {}, permission.missing()
 	if not_ours then return nil, not_ours end
@@ -96,7 +96,7 @@ local function finder(list)
 			local mid = (lo + hi) // 2
 			if t[mid].start_ns <= s.start_ns then lo = mid + 1 else hi = mid - 1 end
 		end
-		-- Several threads may enqueue: search a few calls back.
+		-- Several threads may enqueue, so search a few earlier calls.
 		for i = hi, math.max(1, hi - 16), -1 do
 			if t[i].end_ns >= s.start_ns then return t[i] end
 		end
@@ -124,7 +124,7 @@ local function clocks(colls, find)
 		if u and s.exec_ns then
 			local cpu = u.cpu_ns // math.max(u.found, 1)
 			local wall = math.max(s.done_ns - u.start_ns, s.exec_ns, cpu)
-			-- the sum of times without the overlap
+			-- The sum of the times without their overlap.
 			local both = math.max(0, math.min(u.end_ns, s.done_ns) - math.max(
 				u.start_ns, s.done_ns - s.exec_ns))
 			local seen = math.min(wall, math.max(

@@ -116,7 +116,7 @@ end
 local function us(ns) return ("%d.%03d"):format(ns // 1000, ns % 1000) end
 
 local function process_of(w, member, rank)
-	-- One track for each rank, also of a process with several.
+	-- Make one track for each rank, even if a process has several ranks.
 	local number = member.rank or rank
 	local key = member.rank and tostring(member) or tostring(member) .. "/" .. rank
 	local p = w.processes[key]
@@ -162,7 +162,7 @@ local function lane_of(w, p, track, from, to)
 		if fits(lane, from, to) then return lane, from, to end
 	end
 	if #t.lanes < (track.lanes or LANES) then return new_lane(w, p, t), from, to end
-	-- More concurrent events than lanes: start where there is room.
+	-- If there are more concurrent events than lanes, start the event where there is room.
 	local best = t.lanes[1]
 	local free = math.huge
 	for _, lane in ipairs(t.lanes) do
@@ -208,7 +208,8 @@ function shape.coll(s, out)
 	out { calls, "enqueue " .. (size_name(s) or s.event), s.start_ns, s.end_ns, s.exec_ns
 		and common(s) or task_args(s), flow = s.exec_ns and "s" }
 	if not s.exec_ns then return end
-	-- The end is the latest known time; a modelled GPU may take longer than there was time.
+	-- Use the latest known time as the end, because a modelled GPU may report a longer time
+	-- than has passed.
 	local from = math.max(s.done_ns - s.exec_ns, s.start_ns)
 	out { whole, ("%s%s"):format(size_name(s) or s.event, ran(s) and " " .. ran(s) or ""), from,
 		from + s.exec_ns, task_args(s), flow = "f" }
@@ -272,7 +273,7 @@ local function gin_args(s)
 	return a
 end
 
--- From post to done: "put 4KiB", "put 4KiB, signal 3", "signal 3"
+-- A slice from post to done: "put 4KiB", "put 4KiB, signal 3", "signal 3".
 function shape.gin_put(s, out)
 	local name = {}
 	if s.bytes > 0 or not s.signal_op then name[1] = "put " .. units.bytes(s.bytes) end
@@ -284,7 +285,7 @@ function shape.gin_get(s, out)
 	out { peer_track(s), "get " .. units.bytes(s.bytes), s.start_ns, s.end_ns, gin_args(s) }
 end
 
--- A peer's signal has no length: readers show it as an instant.
+-- A peer's signal has no length, so viewers show it as an instant event.
 function shape.gin_signal(s, out)
 	out { peer_track(s), ("signal %d arrived"):format(s.signal), s.start_ns, s.end_ns,
 		gin_args(s) }
@@ -320,7 +321,7 @@ local function slice(w, e)
 		us(to - from),
 		args)
 	local flow = e.flow and ("%d.%d"):format(p.pid, e.id)
-	-- Arrows cannot lead from one file to the next.
+	-- An arrow cannot lead from one file to the next.
 	local arrow = flow and (w.begun[flow] or e.flow == "s" and w.arrows + 1)
 	if arrow then
 		text = text .. ARROW:format(e.flow, arrow, e.flow == "f" and '"bp":"e",' or "",
@@ -343,7 +344,8 @@ end
 local function settle(w, till)
 	table.sort(w.kept, function(a, b)
 		if a[3] ~= b[3] then return a[3] < b[3] end
-		-- The longer event contains the other; a flow ends after its start.
+		-- Sort the longer event first, because it contains the other. A flow ends after
+		-- its start.
 		if (a.flow == "f") ~= (b.flow == "f") then return b.flow == "f" end
 		return a[4] > b[4]
 	end)
@@ -383,7 +385,8 @@ local function add_chrome(w, list, member)
 		if make and s.end_ns >= s.start_ns then
 			make(s, function(e)
 				e.member, e.rank, e.cat = member, s.comm_rank, s.event
-				-- Text takes a fraction of a table's memory.
+				-- Keep events as text, which takes a fraction of a table's
+				-- memory.
 				e.id, e[5] = e[5].id, core.encode(e[5])
 				w.kept[#w.kept + 1] = e
 			end)

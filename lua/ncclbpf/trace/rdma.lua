@@ -15,7 +15,7 @@ local M = {}
 
 -- ---- the kernel's programs -----------------------------------------------------------
 
--- The queue pairs that the tap sees, by process: { pid, qps = { {qp, device, ...} } }
+-- The queue pairs of the tap, by process: { pid, qps = { {qp, device, ...} } }
 local function queue_pairs(ctx)
 	local per = try(read.ask(ctx, "verbs", { list = "queue_pairs" }))
 	local out = {}
@@ -68,7 +68,8 @@ local function rows_of(events, before, after, rank)
 	for _, e in ipairs(events) do
 		local r = e.error == 0 and row(e.pid, e.device, e.qp)
 		if not r then
-			-- A call that failed: a queue pair that was not created has no number.
+			-- A failed call may have no number, because its queue pair was not
+			-- created.
 			if e.event ~= "create" then
 				r = row(e.pid, e.device, e.qp)
 				r.failed = r.failed + 1
@@ -98,7 +99,7 @@ local function rows_of(events, before, after, rank)
 		for _, q in ipairs(p.qps) do
 			local b = counted[key_of(p.pid, q.device, q.qp)]
 			local r = row(p.pid, q.device, q.qp)
-			if r.created_ns then b = nil end -- the number is in use again
+			if r.created_ns then b = nil end -- the queue pair's number is in use again
 			r.tap_sends = q.sends - (b and b.sends or 0)
 			r.tap_completions = q.sends + q.receives - q.outstanding
 				- (b and b.sends + b.receives - b.outstanding or 0)
@@ -112,7 +113,7 @@ local function rows_of(events, before, after, rank)
 	return order
 end
 
--- As spans of the trace file.
+-- The events as spans of the trace file.
 local function spans_of(events)
 	local out = {}
 	for i, e in ipairs(events) do

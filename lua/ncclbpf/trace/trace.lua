@@ -17,7 +17,7 @@ local M = {}
 
 local SIGNAL_OPS = { "increment", "add" }
 
--- The fields of an operation of GIN, or of a signal that arrived.
+-- Read the fields of a GIN operation, or of a signal that arrived.
 local function gin_span(s)
 	s.context, s.channel, s.send, s.parent = s.channel, nil, nil, nil
 	s.signal_op = SIGNAL_OPS[s.x1]
@@ -293,7 +293,7 @@ function M.cmd_start(ctx)
 	return state(ctx, line_of("trace start", ctx))
 end
 
--- Events in the rings of all processes up to now.
+-- Read the events in the rings of all processes.
 local function rings(s, each)
 	local take, losses = taker(each)
 	for _, m in ipairs(s.members) do
