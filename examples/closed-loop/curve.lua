@@ -5,7 +5,7 @@
 -- decided anything differently, or the curve is not 2, 12, 2, 12.
 local contend, report, ranks = arg[1], arg[2], tonumber(arg[3])
 local PATIENCE = 150	-- longest time of a phase in seconds; a phase takes two or three
-local HOLD = 60		-- number of decisions for which a phase continues at its goal
+local HOLD = 60		-- number of decisions that a phase must hold its channels
 local job <close> = assert(nb.attach { job = os.getenv "NCCLBPF_JOB", timeout = 20 })
 local began = nb.mono()
 

@@ -4,7 +4,7 @@
 local dir, title = ...
 local W, LEFT, ROW, TOP, GAP = 900, 70, 22, 66, 62
 local FULL = W - LEFT - 20
-local COLOUR = { "#4477aa", "#66ccee", "#ee6677" } -- adding, handing round, slow
+local COLOUR = { "#4477aa", "#66ccee", "#ee6677" } -- colours: adding, passing on, slow
 local runs = { { "wire", "no loss" }, { "loss", "2 % of the packets lost" },
 	{ "tuned", "2 % lost, time-out 15 set by the policy qp_tune" } }
 for _, r in ipairs(runs) do

@@ -11,8 +11,8 @@
 enum { RAILS = 16, WINDOW = 1000 };
 
 struct rail {
-	__u64 count, sum_ns; /* of the current, unfinished window */
-	__u64 mean_ns;	     /* of the last full window; 0: none */
+	__u64 count, sum_ns; /* sums of the current window */
+	__u64 mean_ns;	     /* mean of the last window; 0: none */
 	__u64 windows, slow; /* slow: windows twice the fastest */
 };
 

@@ -63,7 +63,7 @@ local function options(t)
 		return ((words.options[name][1] or name):lower() .. " " .. name)
 	end
 	table.sort(names, function(a, b) return key(a) < key(b) end)
-	add(t, { ".Sh OPTIONS", "They may stand anywhere before", ".Fl Fl ,",
+	add(t, { ".Sh OPTIONS", "These options may stand anywhere before", ".Fl Fl ,",
 		"also in a line of the prompt.", LIST })
 	for _, name in ipairs(names) do
 		local o = words.options[name]

@@ -234,8 +234,8 @@ local schema = fields {
 
 -- Names of our fields in other tools.
 local elsewhere = {
-	warmup = "warmup_pct, a share of each block", progress_deadline =
-		"block_timeout, of a block; deadline, of all", gates = "guards",
+	warmup = "warmup_pct, the share of a block in per cent", progress_deadline =
+		"block_timeout for each block, deadline for all", gates = "guards",
 	dry_run = "rollout plan FILE, or rollout start -n FILE", baking = "bake", stages = "steps",
 }
 

@@ -339,8 +339,8 @@ local function slice(w, e)
 	return true
 end
 
--- Write events that nothing older can precede, and those above MOST; an older event then uses a
--- second lane.
+-- Write the events that no older event can precede, and the events above MOST. An older event
+-- that comes later then uses a second lane.
 local function settle(w, till)
 	table.sort(w.kept, function(a, b)
 		if a[3] ~= b[3] then return a[3] < b[3] end

@@ -7,7 +7,7 @@ local M = {}
 local Summary = {}
 Summary.__index = Summary
 
-local MOST = 1 << 16 -- times kept of a rank and peer; further ones are counted only
+local MOST = 1 << 16 -- largest number of recorded times of a rank and peer
 local SHOWN = 3
 
 function M.new() return setmetatable({ by = {}, list = {} }, Summary) end
