@@ -144,6 +144,26 @@ static const char *const families[] = { "order/",   "coordinator", "site/",
 					"request/", "desired",	   "members/" };
 enum { NARROW = 2, ALL = sizeof(families) / sizeof(families[0]) };
 
+/*
+ * Another writer has damaged a key. An order counts as empty, since its
+ * revision is needed to write it again. The agents write the keys of their
+ * sites again when the coordinator asks them to.
+ */
+static void enter_damaged(struct nb_agent *a, const char *key,
+			  const struct nb_store_kv *kv)
+{
+	static const char *const of_sites[] = { "site/", "comm/", "seen/",
+						"staged/" };
+
+	nb_agent_log("%s is not a JSON object and is ignored", kv->key);
+	if (!strncmp(key, "order/", 6) || !strcmp(key, "coordinator"))
+		(void)nb_view_put(&a->view, key, "{}", 2, kv->create_revision,
+				  kv->mod_revision);
+	for (int i = 0; i < 4; i++)
+		if (!strncmp(key, of_sites[i], strlen(of_sites[i])))
+			a->damaged = kv->mod_revision;
+}
+
 static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
 {
 	const char *key = kv->key + strlen(a->own.prefix);
@@ -156,7 +176,7 @@ static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
 		nb_view_remove(&a->view, key);
 	else if (!nb_view_put(&a->view, key, kv->value, kv->size,
 			      kv->create_revision, kv->mod_revision))
-		nb_agent_log("%s is not a JSON object and is ignored", kv->key);
+		enter_damaged(a, key, kv);
 }
 
 static void follow_end(struct nb_agent *a)
@@ -263,6 +283,7 @@ void nb_agent_follow(struct nb_agent *a, bool whole)
 static bool record_is_gone(const struct nb_agent *a, uint32_t i)
 {
 	const struct nb_seg_comm *c = &a->site.seg->mem->comm[i];
+	const struct nb_view_key *k;
 	char key[64];
 
 	if (a->follow != NB_AGENT_FOLLOWING ||
@@ -270,7 +291,8 @@ static bool record_is_gone(const struct nb_agent *a, uint32_t i)
 		return false;
 	snprintf(key, sizeof(key), "order/record/%016llx",
 		 (unsigned long long)c->comm_id);
-	return !nb_view_get(&a->view, key);
+	k = nb_view_get(&a->view, key);
+	return !k || !*nb_view_str(k->value, "state");
 }
 
 static json_t *describe_comm(const struct nb_agent *a, uint32_t i)

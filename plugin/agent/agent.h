@@ -86,6 +86,10 @@ struct nb_agent {
 	bool copies_due;
 	/* times of the last scans of ranks and of the site */
 	uint64_t scan_ms, site_ms;
+	/* revision of a site's key that is no JSON object; 0: none is known */
+	int64_t damaged;
+	/* revision of order/again when we last wrote all our keys again */
+	int64_t again;
 	uint64_t flush_ms; /* when the agent last tried to write its keys */
 	/* time since which the store does not answer; 0: it answers */
 	uint64_t away_ms;

@@ -111,9 +111,11 @@ static bool is_coordinator(struct nb_coord *c)
 	const struct nb_view_key *k = nb_view_get(&c->a->view, "coordinator");
 	bool ours = k && !strcmp(nb_view_str(k->value, "site"), c->a->name);
 
+	bool none = !k || !*nb_view_str(k->value, "site");
+
 	if (c->state == NB_COORD_CLAIMING || !c->a->lease)
 		return false;
-	if (!k || (ours && k->mod != c->key_mod)) {
+	if (none || (ours && k->mod != c->key_mod)) {
 		nb_coord_reset(c);
 		claim(c, k ? k->mod : 0);
 		return false;
@@ -217,14 +219,20 @@ static int64_t next_n(const struct nb_coord *c)
 {
 	static const char *const keys[] = { "order/stage", "order/commit",
 					    "order/drop" };
+	const struct nb_view *v = &c->a->view;
 	int64_t most = 0;
 
 	for (int i = 0; i < 3; i++) {
-		const struct nb_view_key *k = nb_view_get(&c->a->view, keys[i]);
+		const struct nb_view_key *k = nb_view_get(v, keys[i]);
 		int64_t n = k ? nb_view_int(k->value, "n") : 0;
 
 		most = n > most ? n : most;
 	}
+	/* an order may have been damaged; no number comes twice */
+	for (size_t i = nb_view_first(v, "staged/");
+	     nb_view_below(v, i, "staged/"); i++)
+		if (nb_view_int(v->at[i].value, "n") > most)
+			most = nb_view_int(v->at[i].value, "n");
 	return most + 1;
 }
 

@@ -157,6 +157,29 @@ static bool put_members(struct nb_coord *c)
 	return true;
 }
 
+enum { AGAIN_MS = 5000 };
+
+/* Ask the sites to write their keys again if one of these is damaged. */
+static bool put_again(struct nb_coord *c)
+{
+	struct nb_coord_txn *t;
+
+	if (!c->a->damaged ||
+	    (c->again_ms && nb_agent_ms() < c->again_ms + AGAIN_MS))
+		return false;
+	t = nb_coord_txn_new(c);
+	if (!t)
+		return false;
+	nb_coord_txn_put(c, t, "order/again",
+			 json_pack("{s:I}", "rev", (json_int_t)c->a->damaged),
+			 0);
+	c->a->damaged = 0;
+	c->again_ms = nb_agent_ms();
+	nb_coord_enter(c, NB_COORD_CLEANING, 0);
+	nb_coord_txn_send(c, t, cleaned);
+	return true;
+}
+
 void nb_coord_idle(struct nb_coord *c)
 {
 	const struct nb_view_key *k;
@@ -173,7 +196,7 @@ void nb_coord_idle(struct nb_coord *c)
 	if (now < c->caught_ms + NB_COORD_CATCH_MS)
 		return;
 	c->caught_ms = now;
-	if (put_members(c) || put_notes(c) || nb_coord_start(c))
+	if (put_again(c) || put_members(c) || put_notes(c) || nb_coord_start(c))
 		return;
 	if (nb_targets_lacking(&c->a->view))
 		nb_coord_order_stage(c, "", NULL);

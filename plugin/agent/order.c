@@ -221,8 +221,20 @@ static void turn_drop(struct nb_agent *a)
 	*a->staged_digest = '\0';
 }
 
+/* The coordinator has found a damaged key of some site. */
+static void turn_again(struct nb_agent *a)
+{
+	const struct nb_view_key *k = nb_view_get(&a->view, "order/again");
+
+	if (!k || k->mod == a->again)
+		return;
+	a->again = k->mod;
+	nb_own_lease(&a->own, a->lease);
+}
+
 void nb_agent_orders(struct nb_agent *a)
 {
+	turn_again(a);
 	turn_commit(a);
 	turn_drop(a);
 	turn_stage(a);

@@ -531,7 +531,7 @@ json_t *nb_target_back(const struct nb_target *x)
 {
 	json_t *back;
 
-	if (!x->back)
+	if (!*nb_view_str(x->back, "state"))
 		return json_pack("{s:s}", "state", "none");
 	back = json_copy(x->back);
 	json_object_del(back, "back");

@@ -4,14 +4,14 @@
 # a change is made at one decision by all ranks of both sites, and whatever is
 # killed, stopped or taken away meanwhile, no two ranks decide differently: the
 # stand-in compares every decision of all ranks and ends with status 3 if they
-# differ. FLEET_SECONDS: how long (34); FLEET_SEED: of the faults.
+# differ. FLEET_SECONDS: how long (44); FLEET_SEED: of the faults.
 set -u
 command -v etcd >/dev/null && command -v etcdctl >/dev/null || {
 	echo "ok 1 - a change over two sites # SKIP etcd is not installed"
 	echo "1..1"
 	exit 0
 }
-seconds=${FLEET_SECONDS:-34}
+seconds=${FLEET_SECONDS:-44}
 dir=$(mktemp -d)
 etcd=$TOP/test/fakes/etcd/etcd.sh
 job= n=0

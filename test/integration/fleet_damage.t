@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Another writer damages keys of a running job of two sites: the agents write them
+# again, the next change is committed, and a communicator whose record is damaged
+# stays as it is. A second job of the same name, with communicators of the same
+# identity, is told apart from the first.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+needs_store "damaged keys"
+enter_store
+"$etcd" start "$T/etcd" members=1
+ok "a store" $?
+fleet=$(cat etcd/endpoints)
+keys=/ncclbpf/1/damage
+ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@" 2>/dev/null; }
+mkdir -m 700 a b c
+# start RANKS DIRECTORY...: a job with a rank in each directory
+start() {
+	ranks=$#
+	set -- "$@" --
+	r=0
+	while [ "$1" != -- ]; do
+		set -- "$@" --rank-env "$r:NCCLBPF_SOCKET_DIR=$T/$1"
+		shift
+		r=$((r + 1))
+	done
+	shift
+	NCCLBPF_FLEET=$fleet NCCLBPF_JOB=damage NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 150 \
+		"$B/test/fakes/host/standin" --ranks $ranks --nodes $ranks --procs --min 4M --max 32M \
+		--seconds 140 --pause-ms 5 "$@" >>log 2>&1 &
+	job=$! jobs="$jobs $!"
+}
+start a b
+first=$job
+registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq "$1" ]; }
+has_members() { ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites"'; }
+await registered 2 && await has_members
+ok "two sites run the job" $?
+# change POLICY: is it committed by the communicator of both sites
+change() {
+	run --fleet "$fleet" -J damage -o tsv policy use "$1"
+	[ "$rc" -eq 0 ] && grep -q '^c0ffee[0-9a-f]*	committed' out
+}
+change "$B/policies/size_aware.policy"
+ok "a change" $?
+list() { ctl get --prefix --keys-only "$keys/$1" | grep .; }
+for key in $keys/coordinator $keys/order/stage $keys/order/commit $keys/order/notes $keys/order/drop \
+	$keys/request/x $keys/reply/x $keys/audit/x $keys/image/x $keys/desired \
+	$(list members/) $(list site/) $(list comm/) $(list seen/) $(list staged/); do
+	ctl put "$key" "no JSON $key" >/dev/null
+done
+mended() { ! ctl get --prefix --print-value-only $keys/site/ | grep -q '^no' && registered 2; }
+await mended
+ok "the agents write the keys of their sites again" $?
+ctl del $keys/desired >/dev/null
+again() {
+	change "$B/policies/nvlink_ring_mid.policy" || {
+		sleep 1
+		change "$B/policies/nvlink_ring_mid.policy"
+	}
+}
+again
+ok "the next change is committed" $?
+
+# ---- a job of the same name on another host ----
+start c
+registered_c() { ctl get --prefix --print-value-only $keys/site/ | grep -c host | grep -qx 3; }
+await registered_c
+two=$(ctl get --prefix --keys-only $keys/comm/ | grep -c .)
+ok "a second job of this name registers ($two communicators of sites)" $?
+run --fleet "$fleet" -J damage -o tsv list
+[ "$(grep -c '^damage	' out)" -eq 3 ]
+ok "list shows its site" $?
+kill "$job"
+wait "$job" 2>/dev/null
+two_sites() { ctl get --prefix --keys-only $keys/site/ | grep -c . | grep -qx 2; }
+await two_sites
+ok "it goes with its processes" $?
+
+# ---- the record ----
+ctl put "$(list order/record/ | head -1)" "no JSON" >/dev/null
+lost() { ctl get --prefix --print-value-only $keys/comm/ | grep -c "store has lost" | grep -qx 2; }
+await lost
+ok "a damaged record is a lost one" $?
+run --fleet "$fleet" -J damage policy use "$B/policies/force.policy"
+grep -q "the store has lost the communicator's record" out err
+ok "the communicator stays as it is" $?
+kill "$first"
+wait "$first"
+[ $? -ne 3 ]
+ok "no two ranks have decided differently" $?
