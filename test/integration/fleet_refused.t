@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A store that refuses the agents, and a job that goes on: the store's quota is
+# used up, an agent's certificate has expired or is of another authority, and a
+# second agent is started for a site.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+needs_store "a store that refuses"
+enter_store
+"$etcd" start "$T/etcd" members=1 tls quota=4194304
+ok "a store of 4 MiB" $?
+NCCLBPF_FLEET=$(cat etcd/endpoints)
+NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem
+export NCCLBPF_FLEET NCCLBPF_FLEET_CACERT
+ctl() { "$etcd" ctl "$T/etcd" "$@"; }
+# start JOB CERTIFICATE SECONDS: two ranks of one site
+start() {
+	mkdir -m 700 "$T/$1"
+	NCCLBPF_FLEET_CERT=$T/etcd/$2.pem NCCLBPF_FLEET_KEY=$T/etcd/$2.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
+		NCCLBPF_JOB=$1 NCCLBPF_SOCKET_DIR=$T/$1 NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 100 \
+		"$B/test/fakes/host/standin" --ranks 2 --procs --min 4M --max 32M --seconds "$3" --pause-ms 5 >"$1.log" 2>&1 &
+	job=$! jobs="$jobs $!"
+}
+fleet() {
+	NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key \
+		run --fleet "$NCCLBPF_FLEET" -J full -o tsv "$@"
+}
+decisions() { # of both ranks
+	fleet status
+	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next } { n += $h["decisions"] } END { print n + 0 }' out
+}
+
+# ---- certificates ----
+start expired expired 6
+expired=$job
+start stranger stranger 6
+stranger=$job
+start full agent 90
+full=$job
+wait "$expired" && wait "$stranger"
+ok "jobs run whose agents have a certificate that is not accepted" $?
+for name in expired stranger; do
+	cp $name.log why
+	[ "$(grep -c 'ncclbpf-agent: store: ' $name.log)" -ge 1 ] && [ "$(wc -l <$name.log)" -le 12 ]
+	ok "$name: the log says it once, not at each try" $?
+done
+[ "$(ctl get --prefix --keys-only /ncclbpf/1/ | grep -c '^/ncclbpf/1/[es][xt]')" -eq 0 ]
+ok "nothing of them is in the store" $?
+
+# ---- a second agent ----
+site() { [ "$(ctl get --prefix --keys-only /ncclbpf/1/full/site/ | grep -c site)" -eq 1 ]; }
+await site
+before=$(ctl get --prefix --keys-only /ncclbpf/1/full/site/)
+NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
+	timeout 3 "$B/ncclbpf-agent" --job full --dir "$T/full" >second.log 2>&1
+[ "$(ctl get --prefix --keys-only /ncclbpf/1/full/site/)" = "$before" ] && [ ! -s second.log ]
+ok "a second agent of a site waits and changes nothing" $?
+fleet policy use "$B/policies/size_aware.policy"
+ok "the first goes on" "$rc"
+
+# ---- the quota ----
+head -c 1000000 /dev/urandom >big
+n=0
+while ctl put "/other/$n" <big >/dev/null 2>&1 && [ $n -lt 20 ]; do n=$((n + 1)); done
+[ $n -lt 20 ]
+ok "the store is full" $?
+fleet policy use none
+[ "$rc" -ne 0 ]
+ok "a change is refused" $?
+has "and says why" err "database space exceeded"
+made=$(decisions)
+more() { [ "$(decisions)" -gt "$made" ]; }
+await more
+ok "the job goes on, and commands that read answer" $?
+ctl del --prefix /other/ >/dev/null
+revision=$(ctl get -w fields /x | sed -n 's/^"Revision" : //p')
+ctl compact "$revision" >/dev/null && ctl defrag >/dev/null && ctl alarm disarm >/dev/null
+again() { fleet policy use none && [ "$rc" -eq 0 ]; }
+await again
+ok "changes are made again once there is room" $?
+kill "$full"
+wait "$full"
+[ $? -ne 3 ]
+ok "no two ranks have decided differently" $?
