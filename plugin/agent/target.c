@@ -185,6 +185,9 @@ static const char *digest_of(const json_t *record)
 {
 	const char *state = nb_view_str(record, "state");
 
+	/* it is being decided: what its ranks have is not known */
+	if (!strcmp(state, "armed"))
+		return "";
 	return !record || strcmp(state, "commit")
 		       ? zero
 		       : nb_view_str(record, "digest");

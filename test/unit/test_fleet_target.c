@@ -143,6 +143,22 @@ START_TEST(none_is_armed_while_a_site_is_away)
 }
 END_TEST
 
+/* The view may lag behind a fence that was put back. */
+START_TEST(an_armed_record_has_no_generation_yet)
+{
+	static const char none[] = "00000000000000000000000000000000"
+				   "00000000000000000000000000000000";
+	char why[200];
+
+	nb_targets_find(&targets, &view, none);
+	ck_assert_uint_eq(targets.n, 1);
+	ck_assert(!nb_targets_ready(&targets, &view, why, sizeof(why)));
+	put(RECORD, "{\"state\":\"none\"}", ARMED + 1);
+	nb_targets_find(&targets, &view, none);
+	ck_assert_uint_eq(targets.n, 0);
+}
+END_TEST
+
 START_TEST(a_record_outlives_the_keys_of_sites)
 {
 	const struct nb_view_key *k = nb_view_get(&view, RECORD);
@@ -263,6 +279,7 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, nor_has_one_with_one_of_its_keys);
 	  tcase_add_test(tc, no_site_is_no_answer);
 	  tcase_add_test(tc, none_is_armed_while_a_site_is_away);
+	  tcase_add_test(tc, an_armed_record_has_no_generation_yet);
 	  tcase_add_test(tc, a_record_outlives_the_keys_of_sites);
 	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
 	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)
