@@ -31,11 +31,9 @@ struct hash {
 	size_t value_size; /* Bytes between two values of a row. */
 	/* LRU types: NB_USED_* of each element, by element number. */
 	uint8_t *used;
-	/*
-	 * Every update writes this, so it is not on the cache line of the
-	 * members above. The value is count of pops << 32
-	 *  first free element.
-	 */
+	/* Every update writes this, so it is not on the cache line of the
+	 * members above. The lower 32 bits hold the first free element, the
+	 * upper 32 bits the number of pops. */
 	_Alignas(NB_CACHE_LINE) uint64_t free;
 	uint32_t count;
 	/* LRU types: element at which the next search for room starts. */

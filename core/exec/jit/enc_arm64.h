@@ -323,12 +323,8 @@ static inline void a_b(struct nb_jit_ctx *c, uint32_t op, int64_t distance)
 	a4(c, op | ((uint32_t)(distance / 4) & 0x3ffffff));
 }
 
-/*
- * Emit a branch that reaches 1 MiB: A_BCOND
- *  cc, A_CBZ
- *  rt or A_CBNZ
- *  rt; the last two take wide_bit().
- */
+/* Emit a branch that reaches 1 MiB: A_BCOND | cc, A_CBZ | rt or A_CBNZ | rt;
+ * the last two take wide_bit(). */
 static inline void a_b19(struct nb_jit_ctx *c, uint32_t op, int64_t distance)
 {
 	a4(c, op | ((uint32_t)(distance / 4) & 0x7ffff) << 5);
