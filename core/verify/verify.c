@@ -288,14 +288,18 @@ static void fill_aux(struct nb_env *env)
 	}
 }
 
-static void set_options(struct nb_env *env, const struct nb_verify_opts *opts)
+/* Return @opts, which may be NULL, with all limits set. */
+static struct nb_verify_opts limited(const struct nb_verify_opts *opts)
 {
+	struct nb_verify_opts o = { 0 };
+
 	if (opts)
-		env->opts = *opts;
-	if (!env->opts.max_insns)
-		env->opts.max_insns = MAX_INSNS;
-	if (!env->opts.max_memory)
-		env->opts.max_memory = MAX_MEMORY;
+		o = *opts;
+	if (!o.max_insns)
+		o.max_insns = MAX_INSNS;
+	if (!o.max_memory)
+		o.max_memory = MAX_MEMORY;
+	return o;
 }
 
 static int run(struct nb_env *env)
@@ -323,11 +327,26 @@ static int run(struct nb_env *env)
 	return 0;
 }
 
+static int verify_prog(struct nb_verdict *v, const struct nb_image *img,
+		       const struct nb_prog *prog,
+		       const struct nb_verify_opts *opts)
+{
+	struct nb_env env = { .img = img,
+			      .prog = prog,
+			      .hook = opts->hook ? opts->hook
+						 : nb_spec_hook(prog->hook),
+			      .opts = *opts,
+			      .v = v,
+			      .arena = &v->arena };
+
+	return run(&env);
+}
+
 int nb_verify(struct nb_verdict **out, const struct nb_image *img,
 	      uint32_t prog, const struct nb_verify_opts *opts,
 	      struct nb_err *err)
 {
-	struct nb_env env = { 0 };
+	const struct nb_verify_opts all = limited(opts);
 	uint64_t start = now_ns();
 	struct nb_verdict *v;
 	int rc;
@@ -340,15 +359,9 @@ int nb_verify(struct nb_verdict **out, const struct nb_image *img,
 	if (!v)
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory to verify %s",
 			       img->progs[prog].name);
-	set_options(&env, opts);
-	nb_arena_init(&v->arena, env.opts.max_memory);
-	env.img = img;
-	env.prog = &img->progs[prog];
-	env.hook = env.opts.hook ? env.opts.hook : nb_spec_hook(env.prog->hook);
-	env.v = v;
+	nb_arena_init(&v->arena, all.max_memory);
 	v->loop.pc = NB_NO_LOOP;
-	env.arena = &v->arena;
-	rc = run(&env);
+	rc = verify_prog(v, img, &img->progs[prog], &all);
 	v->stats.memory = v->arena.used;
 	v->stats.time_ns = now_ns() - start;
 	if (rc) {
@@ -356,7 +369,7 @@ int nb_verify(struct nb_verdict **out, const struct nb_image *img,
 		return nb_fail(err, rc, 0,
 			       rc == NB_E_NOMEM ? "no memory to verify %s"
 						: "verifying %s failed",
-			       env.prog->name);
+			       img->progs[prog].name);
 	}
 	*out = v;
 	return 0;

@@ -133,13 +133,14 @@ struct nb_odd_store {
  */
 struct nb_env {
 	/* The input. Only nb_verify sets these members. */
-	const struct nb_image *img;
-	const struct nb_prog *prog;
-	const struct nb_hook_spec *hook;
-	/* The caller's options with defaults filled in. */
+	const struct nb_image *const img;
+	const struct nb_prog *const prog;
+	const struct nb_hook_spec *const hook;
+	/* The caller's options with defaults filled in. A search for a witness
+	 * changes them and restores them. */
 	struct nb_verify_opts opts;
-	struct nb_verdict *v;
-	struct nb_arena *arena; /* The arena of the verdict. */
+	struct nb_verdict *const v;
+	struct nb_arena *const arena; /* The arena of the verdict. */
 
 	/* The decoded program; flow/ computes its control-flow graph. */
 	struct nb_insn *insns;
