@@ -72,7 +72,7 @@ fault "coll: the name of a collective expected, found allredcue" :1 's/"allreduc
 fault "context: missing" :1 's/"context"/"contxt"/'
 fault "an unknown word for algorithm or protocol" :1 's/"algo":"ring"/"algo":"rnig"/;s/"algo":"nvls"/"algo":"rnig"/'
 fault "not JSON" :1 '1s/.$//'
-fault "no decision in it" '' 'd'
+fault "the file has no decision" '' 'd'
 status 64 "both kinds of record" policy simulate ring.csv data=rec.json segment=x
 status 64 "limit= that is no number" policy simulate ring.csv limit=many
 status 66 "a candidate that is not there" policy simulate nowhere.csv
