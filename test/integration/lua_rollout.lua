@@ -57,7 +57,7 @@ local report = assert(again:report("r.html", { label = "replayed" }))
 test("a report", report.bytes > 10000 and report.csv == "r.csv" and again:status().verdict.verdict == "pass")
 fails("what has ended is not paused", "refused", "it has ended: succeeded", again:pause())
 test("undone", r:undo() == r and r.state == "rolled_back" and using() == "- - -", using())
-fails("once", "refused", "only what was promoted", again:undo())
+fails("once", "refused", "only a promoted rollout", again:undo())
 r = assert(t:rollout(plan("bad", "one_channel")))
 r:start()
 test("a bad one is stopped by its guard", r:wait().state == "rolled_back" and r.reason:find "slower by" ~= nil and using() == "- - -", r)
@@ -117,7 +117,7 @@ test("and all passed", r.state == "succeeded" and r.blocks == 24 and using() == 
 local said = {}
 for _, e in ipairs(r:history()) do said[#said + 1] = e.reason end
 said = table.concat(said, "\n")
-test("its history has steps and bakes", said:find "bakes 200ms with the candidate\nbaked 200ms: %d+ collectives\nstep 2 of 3: 2 communicators\n" and said:find "step 3 of 3: all communicators\n" ~= nil, said)
+test("its history has steps and bakes", said:find "keeps the candidate for 200ms %(bake%)\nbaked 200ms: %d+ collectives\nstep 2 of 3: 2 communicators\n" and said:find "step 3 of 3: all communicators\n" ~= nil, said)
 r:undo()
 test("undone everywhere", using() == "- - -", using())
 
