@@ -14,7 +14,7 @@ enum {
 	/* Oldest decisions, which are skipped because a live rank may be
 	 * overwriting them. */
 	SPARE = 16,
-	MOST = 64 /* Most decisions of one call that are compared. */
+	MOST = 64 /* At most so many decisions of one call are compared. */
 };
 
 static uint32_t clock_of(const struct nb_track *r, uint64_t k)

@@ -205,9 +205,9 @@ struct nb_seg {
 	 * and so shares nothing with the others. The offset is the same in
 	 * all versions. */
 	uint64_t stranger;
-	/* Likewise: its PID namespace, as in nb_seg_proc. */
+	/* Atomic: the PID namespace of that process. */
 	uint64_t stranger_ns;
-	/* Likewise: there were two or more such processes at once. */
+	/* Atomic: not 0 if two or more processes used other versions. */
 	uint64_t strangers;
 	/* Atomic: the process that runs controllers; 0 for none. */
 	uint64_t loop;

@@ -16,7 +16,7 @@ struct host_signal {
 	unsigned long long troubles_per_s;
 	/* of the host */
 	unsigned long long retransmits_per_s; /* TCP */
-	unsigned long long switches_per_s;    /* of tasks, on all CPUs */
+	unsigned long long switches_per_s;    /* task switches, all CPUs */
 	unsigned long long steal_permille;    /* CPU time that others took */
 };
 

@@ -40,7 +40,7 @@ static uint32_t integer32(lua_State *L, int table, const char *name)
 	return (uint32_t)v;
 }
 
-/* Text of a field; the table keeps it alive. */
+/* Text of a field. The Lua table keeps the string alive. */
 static const char *text(lua_State *L, int table, const char *name)
 {
 	const char *s;

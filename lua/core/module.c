@@ -206,7 +206,8 @@ static int nearest(lua_State *L)
 		lua_rawgeti(L, 2, (lua_Integer)i + 1);
 		if (lua_type(L, -1) != LUA_TSTRING)
 			return luaL_argerror(L, 2, "a list of words expected");
-		list[i] = lua_tostring(L, -1); /* the table keeps it alive */
+		list[i] = lua_tostring(
+			L, -1); /* the Lua table keeps the string alive */
 		lua_pop(L, 1);
 	}
 	nb_spec_nearest(word, list, n, near);

@@ -185,7 +185,7 @@ static const char *digest_of(const json_t *record)
 {
 	const char *state = nb_view_str(record, "state");
 
-	/* it is being decided: what its ranks have is not known */
+	/* the change is undecided: the ranks may have either generation */
 	if (!strcmp(state, "armed"))
 		return "";
 	return !record || strcmp(state, "commit")

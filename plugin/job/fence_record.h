@@ -73,7 +73,7 @@ struct nb_record_ops {
 
 struct nb_record {
 	const struct nb_record_ops *ops;
-	uint32_t nranks; /* number of ranks that standing() knows */
+	uint32_t nranks; /* ranks that standing() may be asked for */
 	/* the job segment of this host */
 	const struct nb_segment *seg;
 	struct nb_seg_comm *comm;

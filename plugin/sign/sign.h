@@ -63,10 +63,10 @@ const char *nb_sign_state_word(enum nb_sign_state s);
 int nb_sign_keygen(const char *name, const char *path, struct nb_buf *public,
 		   struct nb_err *err);
 /*
- * nb_sign_image - append the line of a signature
+ * nb_sign_image - sign an image and append the signature as a line to @line
  * @path: file of the secret key, which only its owner may read
  * @digest: digest of the image, 64 hexadecimal digits
- * @who: set to the key that readers of the signature find
+ * @who: set to name and ID of the key that signed
  *
  * Returns 0, NB_E_ARG, NB_E_NOINPUT, NB_E_PERM (others may read the file) or
  * NB_E_FORMAT.

@@ -84,8 +84,8 @@ local function operand(o, other)
 	return ("%s (%s)"):format(name, value(field, v))
 end
 
--- Compilers turn a range into "bytes - 4M (12M) <= 28M": show the range. A bit of usable is a
--- combination.
+-- The text of a comparison. Compilers test a range of sizes by a subtraction ("bytes - 4M <= 28M"):
+-- the text shows the range. A bit of the field usable stands for one algorithm and protocol.
 local function comparison(b)
 	local l, r = read.record(b.left), read.record(b.right)
 	local of, bit = type(l.of) == "table" and l.of or {}, math.tointeger(l.value) or 0

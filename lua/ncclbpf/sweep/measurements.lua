@@ -113,7 +113,7 @@ local function row_of(out, file, n, line, shift, head, about)
 	return true
 end
 
--- -> list of {bytes, us, place}, about {coll, ranks, nodes} | nil, err
+-- Returns a list of {bytes, us, place} and a table {coll, ranks, nodes}, or nil and an error.
 local function read_text(file, text)
 	local out, about, head, n = {}, { ranks = 0 }, nil, 0
 	local hosts, nhosts = {}, 0

@@ -297,7 +297,7 @@ end
 local function rings(s, each)
 	local take, losses = taker(each)
 	for _, m in ipairs(s.members) do
-		-- One process at a time, to bound memory.
+		-- Read one process at a time, so that memory holds the events of one alone.
 		local r, stop = s:ask("trace read", { members = { m } })[1], false
 		local bound = nil
 		while r.data and not stop do
