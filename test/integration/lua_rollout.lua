@@ -173,7 +173,7 @@ end
 -- ---- what gets slow while it bakes ----
 r = assert(t:rollout(plan("bake", "nvlink_ring_mid", { scope = { comms = 1 }, bake = 60 })))
 r:start()
-while #r:history() == 0 or not r:history()[#r:history()].reason:find "^bakes" do assert(r:wait { blocks = 1 }) end
+while #r:history() == 0 or not r:history()[#r:history()].reason:find "^keeps the candidate for" do assert(r:wait { blocks = 1 }) end
 local f <close> = assert(io.open("slow", "w"))
 f:write "20"
 f:close()

@@ -231,7 +231,7 @@ function P:statement()
 		if n.text == self.ctx or n.text == "maps" or n.text == "math" then
 			self:fail(n, "%s is a reserved name", n.text)
 		end
-		self:expect("=", "expected after the name: a local needs a value")
+		self:expect("=", "after the name: a local needs a value")
 		return node(n, "local", { name = n.text, value = self:expression(0) })
 	elseif self:take "if" then
 		return self:branches(t)
