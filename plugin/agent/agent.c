@@ -156,7 +156,8 @@ static void enter_damaged(struct nb_agent *a, const char *key,
 						"staged/" };
 
 	nb_agent_log("%s is not a JSON object and is ignored", kv->key);
-	if (!strncmp(key, "order/", 6) || !strcmp(key, "coordinator"))
+	if (!strncmp(key, "order/", 6) || !strncmp(key, "members/", 8) ||
+	    !strcmp(key, "coordinator"))
 		(void)nb_view_put(&a->view, key, "{}", 2, kv->create_revision,
 				  kv->mod_revision);
 	for (int i = 0; i < 4; i++)

@@ -22,6 +22,8 @@ enum {
 	/* time in which a rank at the fence must announce that it waits */
 	AT_MS = 20,
 	TRIES = 5,
+	/* A number of a change beyond this one is damage. */
+	MAX_NUMBER = INT32_MAX,
 	FIRST_RTT_MS = 20
 };
 
@@ -230,9 +232,12 @@ static int64_t next_n(const struct nb_coord *c)
 	}
 	/* an order may have been damaged; no number comes twice */
 	for (size_t i = nb_view_first(v, "staged/");
-	     nb_view_below(v, i, "staged/"); i++)
-		if (nb_view_int(v->at[i].value, "n") > most)
-			most = nb_view_int(v->at[i].value, "n");
+	     nb_view_below(v, i, "staged/"); i++) {
+		int64_t n = nb_view_int(v->at[i].value, "n");
+
+		if (n > most && n < MAX_NUMBER)
+			most = n;
+	}
 	return most + 1;
 }
 

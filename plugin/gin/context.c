@@ -4,6 +4,7 @@
  * data path neither allocates nor locks.
  */
 #include "plugin/gin/context.h"
+#include "plugin/gin/post.h"
 
 #include <stdlib.h>
 
@@ -149,6 +150,8 @@ int nb_gin_destroy_context(void *ctx)
 	if (!x)
 		return NB_NET_OK;
 	ops = x->coll->ops;
+	if (!ops->region) /* the plugin's context is gone afterwards */
+		nb_gin_end_held(x);
 	if (ops->destroy_context)
 		rc = nb_gin_count_lone_result(
 			"destroyContext",

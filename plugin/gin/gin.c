@@ -348,7 +348,7 @@ int nb_gin_close_coll(void *coll)
 		nb_gin_run_close(c);
 	for (int i = 0; i < NB_GIN_MAX_CONTEXTS; i++)
 		if (c->context[i])
-			nb_gin_release_held(c->context[i]);
+			nb_gin_end_held(c->context[i]);
 	rc = nb_gin_count_lone_result("closeColl",
 				      c->ops->close_coll(c->inner));
 	coll_free(c);

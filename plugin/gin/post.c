@@ -194,10 +194,21 @@ static void context_release(struct nb_gin_context *x)
 	}
 }
 
-void nb_gin_release_held(struct nb_gin_context *x)
+static void lane_drop(struct nb_gin_lane *l)
+{
+	for (; l->first; l->first = l->first->next) {
+		l->first->state = NB_GIN_FAILED;
+		l->first->error = NB_NET_REMOTE;
+	}
+}
+
+void nb_gin_end_held(struct nb_gin_context *x)
 {
 	for (struct nb_gin_lane *l = x->held; l; l = l->next) {
-		lane_release(x, l, UINT64_MAX);
+		if (x->coll->ops->region)
+			lane_release(x, l, UINT64_MAX);
+		else
+			lane_drop(l);
 		l->listed = false;
 	}
 	x->held = NULL;

@@ -18,9 +18,11 @@ int nb_gin_test(void *coll, void *request, int *done);
 int nb_gin_progress(void *ctx);
 int nb_gin_progress_coll(void *coll);
 /*
- * Send all operations that programs delay, because the collComm is about to be
- * closed.
+ * End the operations that programs delay, because the context or the collComm
+ * is about to be closed. Our transport sends them, as far as their memory is
+ * still registered. A wrapped plugin does not get them: NCCL deregisters memory
+ * first, and the plugin's handles may be freed.
  */
-void nb_gin_release_held(struct nb_gin_context *x);
+void nb_gin_end_held(struct nb_gin_context *x);
 
 #endif

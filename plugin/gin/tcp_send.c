@@ -19,7 +19,7 @@
  * BATCH: messages in one system call. LIMIT: bytes sent in one round. LOOK:
  * rounds between two reads of the clock.
  */
-enum { BATCH = 64, LIMIT = 4 << 20, LOOK = 1024, ANSWERS = 64 };
+enum { BATCH = 64, LIMIT = 4 << 20, LOOK = 1024, ANSWERS = 64, DRAIN = 64 };
 
 static const size_t HEAD = sizeof(struct nb_gin_head);
 
@@ -312,11 +312,11 @@ void nb_gin_send(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 			return;
 		}
 		/*
-		 * read all that the peer sent before it closed, such as a
-		 * goodbye
+		 * Read what the peer sent before it closed, such as a
+		 * goodbye. A peer that lives and goes on sending is lost too.
 		 */
 		n = errno;
-		while (nb_gin_receive(c, p))
+		for (int i = 0; i < DRAIN && nb_gin_receive(c, p); i++)
 			;
 		nb_gin_lose(c, p, strerror((int)n));
 		return;

@@ -84,36 +84,57 @@ static int show(struct nb_map *m, int fd, struct nb_err *err)
 		      : nb_map_host_attach(m, fd, err);
 }
 
+/* The first @n policies' maps called @name show @fd again. */
+static void show_again(const char *name, int fd, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct nb_map *m = host_map_of(nb_held.at[i].policy, name);
+
+		if (m && show(m, fd, NULL) && fd >= 0)
+			show(m, -1, NULL);
+	}
+}
+
 /*
- * Show @fd in all maps called @name. If one fails, the maps before it show
+ * Show @fd in all maps called @name. Versions of a policy that are held for
+ * undo may have maps of another shape, which then show zeroes; the map that was
+ * loaded last must fit. Returns how many maps show @fd. On failure, all show
  * @before again.
  */
 static int show_all(const char *name, int fd, int before, struct nb_err *err)
 {
-	int rc = 0;
+	struct nb_err why = { 0 }, unfit = { 0 };
+	int shown = 0, rc = 0;
+	uint32_t i;
 
-	for (uint32_t i = 0; i < nb_held.n; i++) {
+	for (i = 0; i < nb_held.n && (!rc || rc == NB_E_ARG); i++) {
 		struct nb_map *m = host_map_of(nb_held.at[i].policy, name);
 
-		if (m)
-			rc = show(m, fd, err);
-		for (uint32_t k = 0; rc && k < i; k++) {
-			m = host_map_of(nb_held.at[k].policy, name);
-			if (m)
-				show(m, before, NULL);
+		if (!m)
+			continue;
+		rc = show(m, fd, &why);
+		shown += !rc;
+		if (rc == NB_E_ARG) {
+			unfit = why;
+			show(m, -1, NULL);
 		}
-		if (rc)
-			return rc;
 	}
-	return 0;
+	if (!rc && unfit.code)
+		nb_log_err("an older policy's host map stays zero", &unfit);
+	if (!rc)
+		return shown;
+	show_again(name, before, i);
+	if (err)
+		*err = why;
+	return rc;
 }
 
 int nb_host_attach(const char *name, int fd, struct nb_err *err)
 {
 	struct attachment *a;
-	int n = count_host_maps(name), rc;
+	int rc;
 
-	if (!n) {
+	if (!count_host_maps(name)) {
 		close(fd);
 		return refuse_name(name, err);
 	}
@@ -126,7 +147,7 @@ int nb_host_attach(const char *name, int fd, struct nb_err *err)
 			       NB_MAX_HOST_MAPS, NB_MAX_HOST_MAPS);
 	}
 	rc = show_all(name, fd, strcmp(a->name, name) ? -1 : a->fd, err);
-	if (rc) {
+	if (rc < 0) {
 		close(fd);
 		return rc;
 	}
@@ -134,7 +155,7 @@ int nb_host_attach(const char *name, int fd, struct nb_err *err)
 		close(a->fd);
 	snprintf(a->name, sizeof(a->name), "%s", name);
 	a->fd = fd;
-	return n;
+	return rc;
 }
 
 int nb_host_detach(const char *name, struct nb_err *err)
@@ -146,11 +167,11 @@ int nb_host_detach(const char *name, struct nb_err *err)
 		return nb_fail(err, NB_E_NOENT, 0,
 			       "no host map %.64s is attached", name);
 	rc = show_all(name, -1, a->fd, err);
-	if (rc)
+	if (rc < 0)
 		return rc;
 	close(a->fd);
 	a->name[0] = '\0';
-	return count_host_maps(name);
+	return rc;
 }
 
 void nb_host_join(const struct nb_policy *p)

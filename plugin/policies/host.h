@@ -19,10 +19,11 @@ enum { NB_MAX_HOST_MAPS = 16 }; /* most names that can be attached */
  * @name
  * @fd: the descriptor, whose ownership passes to this function, also on failure
  *
- * Returns how many maps of held policies show it, 1 or more. On failure, all
- * maps show what they showed before, and the function returns NB_E_NOENT (no
- * held policy has such a map), NB_E_LIMIT (NB_MAX_HOST_MAPS names are
- * attached), or an error of nb_map_host_attach.
+ * Returns how many maps of held policies show it, 1 or more; those of older
+ * policies with another shape show zeroes, which is logged. On failure, all
+ * maps show what they showed before, or zeroes if the kernel has no memory, and
+ * the function returns NB_E_NOENT (no held policy has such a map), NB_E_LIMIT
+ * (NB_MAX_HOST_MAPS names are attached), or an error of nb_map_host_attach.
  */
 int nb_host_attach(const char *name, int fd, struct nb_err *err);
 /*

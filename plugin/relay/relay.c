@@ -450,6 +450,15 @@ static const char *path_of(const struct nb_relay *r, const char *url)
 	return differs ? NULL : url + n;
 }
 
+/* Refuse a path without the secret, before a body is kept. */
+static void check_secret(struct exchange *x, const char *url)
+{
+	if (!x->refused.code && !path_of(x->relay, url))
+		nb_fail(&x->refused, NB_E_PERM, 0,
+			"the path does not begin with the agent's secret, "
+			"which the site's key in the store contains");
+}
+
 static enum MHD_Result route(struct MHD_Connection *c, struct exchange *x,
 			     const char *url, const char *method)
 {
@@ -461,14 +470,6 @@ static enum MHD_Result route(struct MHD_Connection *c, struct exchange *x,
 	if (x->refused.code)
 		return reply_error(c, NULL, &x->refused);
 	url = path_of(x->relay, url);
-	if (!url) {
-		struct nb_err err = { .code = 0 };
-
-		nb_fail(&err, NB_E_PERM, 0,
-			"the path does not begin with the agent's secret, "
-			"which the site's key in the store contains");
-		return reply_error(c, NULL, &err);
-	}
 	if (!strcmp(method, "GET") && !strcmp(url, "/v1/processes"))
 		return reply_processes(c, x->relay);
 	if (strcmp(method, "POST") != 0 || strcmp(url, "/v1/line") != 0 ||
@@ -493,6 +494,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c,
 		x->relay = arg;
 		nb_buf_init(&x->body, BODY_SIZE);
 		nb_relay_peer(c, x->relay->tls, &x->control, &x->refused);
+		check_secret(x, url);
 		return MHD_YES;
 	}
 	if (*size) {

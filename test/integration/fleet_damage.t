@@ -52,6 +52,8 @@ done
 mended() { ! ctl get --prefix --print-value-only $keys/site/ | grep -q '^no' && registered 2; }
 await mended
 ok "the agents write the keys of their sites again" $?
+await has_members
+ok "the coordinator writes again which sites a communicator has" $?
 ctl del $keys/desired >/dev/null
 again() {
 	change "$B/policies/nvlink_ring_mid.policy" || {

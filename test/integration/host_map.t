@@ -131,6 +131,20 @@ has "says that there is none" err "give the map's name alone"
 seen 43
 ok "after all that: the map as it was" $?
 
+# ---- the version loaded last has to fit, older ones need not
+sed 's/max_entries, 4/max_entries, 600/' "$TOP/test/corpus/accept/host_map_read.bpf.c" >one.bpf.c
+status 0 "a version with a larger map" policy load one.bpf.c
+status 64 "does not fit" map attach host "$(cat memory)"
+has "says both sizes" err "has 64 bytes" "600 elements"
+seen 43
+ok "the version in use shows what it showed" $?
+sed 's/seen = s->retransmits/seen = s->retransmits + 2/' "$TOP/test/corpus/accept/host_map_read.bpf.c" >one.bpf.c
+status 0 "a version that fits" policy load one.bpf.c
+status 0 "is used" policy use one
+status 0 "the older one does not hinder it" map attach host "$(cat memory)"
+await seen 44
+ok "it sees the memory" $?
+
 # ---- maps of the kernel
 writer 4 kernel kernel 7000
 case $?-$(id -u) in
@@ -140,7 +154,7 @@ case $?-$(id -u) in
 esac
 if [ -s kernel ] && [ "$(id -u)" -eq 0 ]; then
 	status 0 "a frozen array" map attach host "$(cat kernel)"
-	await seen 7001
+	await seen 7002
 	ok "is seen" $?
 	exec 4>&-
 	writer 4 thawed thawed 1
@@ -151,7 +165,7 @@ if [ -s kernel ] && [ "$(id -u)" -eq 0 ]; then
 	status 64 "one with fewer elements" map attach host "$(cat short)"
 	has "says both numbers" err "max_entries is 3; the host map's is 4"
 	exec 4>&-
-	seen 7001
+	seen 7002
 	ok "the map as it was, though its maker has ended" $?
 	for user in "" 65534; do
 		# kind, mmap read, mmap write, mprotect to write, bpf update

@@ -150,6 +150,27 @@ START_TEST(held_puts_are_posted_in_order)
 }
 END_TEST
 
+/* NCCL has deregistered the memory of a held put when it closes its context. */
+START_TEST(held_puts_of_a_closed_context_are_not_posted)
+{
+	char policy[256];
+	unsigned before;
+
+	snprintf(policy, sizeof(policy), "%s/test/corpus/gin/hold.policy",
+		 build_dir());
+	setenv("NCCLBPF_POLICY", policy, 1);
+	set_up(_i ? 15 : 11);
+	pair_open();
+	pair_finish(pair_put(0, 1, 10, 0, 0, 0, 0, 0));
+	before = seen->nput;
+	ck_assert_uint_ge(before, 1);
+	pair_put(0, 1, 1, 0, 0, 0, 0, 0);
+	ck_assert_uint_eq(seen->nput, before);
+	pair_close();
+	ck_assert_uint_eq(seen->nput, before);
+}
+END_TEST
+
 /* GDAKI and others: NCCL's device handle is theirs, and iput is never called.
  */
 START_TEST(another_device_type_is_passed_through)
@@ -335,6 +356,8 @@ UNIT_MAIN("gin_wrapped",
 	  tcase_add_test(tc, strong_and_more_reach_rma);
 	  tcase_add_test(tc, its_errors_are_nccls);
 	  tcase_add_test(tc, held_puts_are_posted_in_order);
+	  tcase_add_loop_test(tc, held_puts_of_a_closed_context_are_not_posted,
+			      0, 2);
 	  tcase_add_test(tc, another_device_type_is_passed_through);
 	  tcase_add_test(tc, both_tables_of_a_vendor_are_called_at_once);
 	  tcase_add_loop_test(tc, v14_of_a_vendor_without_it, 2, 4);

@@ -38,10 +38,12 @@ function M.put_image(group, name, bytes, digest)
 	if #there > 0 and #bytes > PIECE then
 		-- Write the image again even if it is there, because the coordinator deletes
 		-- old images and this makes it new.
-		local ok
-		ok, err = group.store:txn { success = { { put = at, value = there[1].value } } }
-		if not ok then return nil, errors.from_reply(err) end
-		return true
+		-- If the coordinator has just deleted it, write all pieces.
+		local done
+		done, err = group.store:txn { compare = { { at, there[1].revision } },
+			success = { { put = at, value = there[1].value } } }
+		if not done then return nil, errors.from_reply(err) end
+		if done.succeeded then return true end
 	end
 	local pieces = math.max(1, (#bytes + PIECE - 1) // PIECE)
 	-- Write the first piece last, so that a reader who finds it finds all pieces.
