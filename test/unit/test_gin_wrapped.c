@@ -281,6 +281,7 @@ START_TEST(v14_of_a_vendor_without_it)
 		ck_assert_ptr_eq(devh, seen);
 		ck_assert_int_eq(v14->destroy_context(x), 0);
 		ck_assert_int_eq(v14->close_coll(coll), 0);
+		ck_assert_int_eq(v14->close_listen(l), 0);
 	}
 	ck_assert_int_eq(v14->finalize(ctx), 0);
 }
