@@ -19,7 +19,7 @@
 enum {
 	NB_TABLE_MAX_ROWS = 20000,
 	NB_TABLE_MAX_CHANNELS = 64, /* MAXCHANNELS of NCCL */
-	/* Most nodes, ranks or operations in a condition. */
+	/* Largest number of nodes, ranks or operations in a condition. */
 	NB_TABLE_MAX_COUNT = 1 << 30,
 	NB_TABLE_MAX_LINE = 1024,
 	NB_TABLE_ANY = -1
@@ -42,7 +42,7 @@ struct nb_table_row {
 };
 
 struct nb_table {
-	struct nb_table_row *rows; /* The rows, in malloc'ed memory. */
+	struct nb_table_row *rows; /* An array from malloc. */
 	uint32_t n, cap;
 };
 

@@ -17,11 +17,11 @@
  * makes the same new generation. No clock, no I/O, no lock.
  */
 enum {
-	/* Most bytes of the merged maps of one process. */
+	/* Largest number of bytes of the merged maps of one process. */
 	NB_CONTROLLER_MAPS_BYTES = 1 << 20,
-	/* Most bytes of the changes of one run. */
+	/* Largest number of bytes of the changes of one run. */
 	NB_CONTROLLER_CHANGE_BYTES = 1 << 18,
-	/* Most elements that one run may change. */
+	/* Largest number of elements that one run may change. */
 	NB_CONTROLLER_CHANGES = 4096
 };
 

@@ -12,7 +12,7 @@
 #include "core/generation/scope.h"
 #include "core/map/map.h"
 
-/* Most programs of a generation. */
+/* Largest number of programs of a generation. */
 enum { NB_GEN_MAX_PROGS = 64 };
 
 /* Counters of a program, summed over communicators. */

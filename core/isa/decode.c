@@ -17,7 +17,8 @@ enum field { DST, SRC, OFF, IMM, NFIELDS };
 
 static const char *const field_name[NFIELDS] = { "dst", "src", "off", "imm" };
 
-/* The rows by opcode: first[opcode], then next[row]; NB_NOPS ends a chain. */
+/* A list of the table's rows for each opcode: first[opcode] is its first
+ * row, next[row] the row after it, and NB_NOPS ends the list. */
 struct index {
 	uint8_t first[256];
 	uint8_t next[NB_NOPS];

@@ -22,9 +22,11 @@ enum {
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
-	NB_SEG_SLOTS = 64, /* Most ranks of a communicator on this host. */
+	NB_SEG_SLOTS = 64, /* Largest number of ranks of a communicator on this
+			      host. */
 	NB_SEG_RINGS = 2048,
-	NB_SEG_LOST = 16, /* Most ranks recorded as unable to register. */
+	NB_SEG_LOST = 16, /* Largest number of ranks recorded as unable to
+			     register. */
 	NB_RING = 1024	  /* Decisions kept for each rank. */
 };
 

@@ -490,7 +490,8 @@ static const struct {
 	[NB_BTF_CORE_RELO] = { "core_relo", 24, 16 },
 };
 
-/* Most groups in a part: one for each section of code that it describes. */
+/* Largest number of groups in a part: one for each section of code that it
+ * describes. */
 enum { GROUPS_MAX = 1024 };
 
 /* Return the bytes of a part; empty if the header is too short to have it. */

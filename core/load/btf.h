@@ -11,9 +11,10 @@
 enum {
 	NB_BTF_MAX_TYPES = 1 << 17,
 	NB_BTF_MAX_DEPTH = 32,
-	/* Most types inside one type, with all levels counted. */
+	/* Largest number of types inside one type, with all levels counted. */
 	NB_BTF_MAX_WALK = 1 << 16,
-	/* Most variables in all sections; libbpf searches each of them. */
+	/* Largest number of variables in all sections; libbpf searches each of
+	   them. */
 	NB_BTF_MAX_VARS = 1024,
 	NB_BTF_MAX_NAME = 255
 };

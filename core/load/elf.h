@@ -15,7 +15,8 @@ enum {
 	NB_ELF_MAX_SIZE = 16 << 20,
 	NB_ELF_MAX_SECTIONS = 1024,
 	NB_ELF_MAX_SYMBOLS = 1 << 16,
-	/* Most bytes of a name; this bounds the time of comparisons. */
+	/* Largest number of bytes of a name; this bounds the time of
+	   comparisons. */
 	NB_ELF_MAX_NAME = 255,
 	NB_ELF_SHDR = 64,
 	NB_ELF_SYM = 24,

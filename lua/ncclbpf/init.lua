@@ -143,7 +143,7 @@ function Map:update(values, opts)
 		if err then return nil, err end
 	end
 	if #list == 0 then error("map:update: nothing to store or remove", 2) end
-	-- sort the keys, so that equal tables give equal requests
+	-- Sort the keys of a table, so that equal tables make equal request lines.
 	table.sort(list, function(a, b)
 		if (a.value == nil) ~= (b.value == nil) then return a.value == nil end
 		return a.key < b.key

@@ -427,7 +427,7 @@ void nb_wrapped_prof_finalize(void *context)
 {
 	void *its_context;
 
-	/* NCCL does not call a profiler whose context is NULL */
+	/* NCCL calls no function of a profiler whose init gave no context */
 	if (nb_event_pair_comm_end((uint64_t)(uintptr_t)context,
 				   &its_context) &&
 	    its_context)

@@ -56,7 +56,7 @@ struct nb_agent {
 	uint64_t lease_ms; /* when the store last confirmed the lease */
 
 	enum nb_agent_follow follow;
-	/* the copy has all families of keys, as the coordinator needs */
+	/* the view has the keys of all families, which a coordinator needs */
 	bool whole;
 	/*
 	 * number of the current reading; replies of older readings are dropped

@@ -637,7 +637,8 @@ static void forecast_comms(struct nb_change *out)
 	}
 }
 
-/* Check a commit and begin it. On success the segment's lock is held. */
+/* Check whether the staged change may be committed, and lock the segment. On
+ * success the caller has to unlock it. */
 static int begin_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 			struct nb_change *out, struct nb_err *err)
 {

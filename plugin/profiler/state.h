@@ -64,7 +64,7 @@ enum nb_lost {
 	NB_NLOST
 };
 const char *nb_lost_word(enum nb_lost why);
-/* Returns true if such a loss makes measurements incomplete or wrong. */
+/* Returns true if losing an event for this reason falsifies measurements. */
 bool nb_lost_grave(enum nb_lost why);
 
 /* Count an event that was lost. */

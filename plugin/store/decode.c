@@ -176,8 +176,8 @@ static void kv_in(struct reader *r, const json_t *v, unsigned op, bool deleted)
 	}
 	memset(kv, 0, sizeof(*kv));
 	/*
-	 * Store offsets into d->bytes for now. When the whole reply has been
-	 * read, the buffer no longer moves, and the offsets become pointers.
+	 * The buffer d->bytes moves until the whole reply has been read. The
+	 * fields hold offsets into it until then, and pointers afterwards.
 	 */
 	kv->key = (const char *)(uintptr_t)bytes_in(r, v, "key", &kv->key_size);
 	kv->value = (const char *)(uintptr_t)bytes_in(r, v, "value", &kv->size);

@@ -14,8 +14,8 @@
 /* The data of one compilation, shared by the driver (jit.c), the analysis
  * (facts.c), the lowering (lower.c) and the machines. */
 
-/* Most bytes of machine code for a program: branches and calls of both
- * machines reach that far. */
+/* Largest number of bytes of machine code for a program: branches and calls of
+ * both machines reach that far. */
 enum { NB_JIT_MAX_CODE = 16 << 20 };
 
 /* From byte @at of the code on, the caller's SP lies @size bytes above our

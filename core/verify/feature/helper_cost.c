@@ -23,7 +23,7 @@ enum {
 	HASHES = 5,   /* Hashes of a Bloom filter, each over the whole value. */
 	NUMBER = 32,  /* Cost of writing one number as text. */
 	DIGIT = 2,    /* Cost of reading one digit. */
-	NUMBERS = 12, /* Most numbers that one format may print. */
+	NUMBERS = 12, /* One format prints at most so many numbers. */
 	CPUS = 1024,  /* Values that a new per-CPU element sets to 0. */
 	MOST = 1 << 20
 };

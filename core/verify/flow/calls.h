@@ -22,9 +22,11 @@ const struct nb_callee *nb_callees(const struct nb_env *env, uint32_t pc);
  * callers. The members hold what its walks found out for the callers. */
 struct nb_global {
 	const struct nb_func *func;
-	uint32_t frames; /* Most frames in use at once, including its own. */
-	uint32_t lap;	 /* Most instructions before an iteration ends in it. */
-	bool counts;	 /* Some iterations end inside the function. */
+	uint32_t frames; /* Largest number of frames in use at once, including
+			    its own. */
+	uint32_t lap; /* Largest number of instructions before an iteration ends
+			 in it. */
+	bool counts;  /* Some iterations end inside the function. */
 	/* It may write outputs, or tail-call a program that may. */
 	bool outputs;
 	/* The function, or a function it calls, makes tail calls. */

@@ -3,7 +3,7 @@
  * accepts. Only notes use this; nothing here rejects a program. */
 #include "core/verify/insn/answers.h"
 
-/* Return the row of core/defs/answers.h for output @f; -1 if there is none. */
+/* Return the index of output @f's row in core/defs/answers.h, or -1. */
 static int answer_of(const struct nb_env *env, const struct nb_field_spec *f)
 {
 	size_t n;

@@ -15,7 +15,7 @@ int nb_refuse_span(struct nb_env *env, struct nb_refusal *x);
 int nb_refuse_frame(struct nb_env *env, struct nb_refusal *x);
 int nb_refuse_unwritten(struct nb_env *env, struct nb_refusal *x, int64_t bad);
 
-/* Functions that compute words of report/words.h. */
+/* These functions compute the words that report/words.h names. */
 const char *nb_say_memory(struct nb_env *env, const struct nb_refusal *x);
 const char *nb_say_access(struct nb_env *env, const struct nb_refusal *x);
 const char *nb_say_bound(struct nb_env *env, const struct nb_refusal *x);

@@ -90,7 +90,8 @@ struct nb_cost {
  * writes them. */
 struct nb_lengths {
 	uint32_t iteration; /* Length of the longest iteration. */
-	uint32_t first; /* Most instructions before the first iteration ends. */
+	uint32_t first;	    /* Largest number of instructions before the first
+			       iteration ends. */
 	/* Length and slot of the call that adds most instructions. */
 	uint32_t call, call_pc;
 	bool ends_in_callee; /* Iterations also end inside global functions. */

@@ -36,7 +36,7 @@ uint64_t nb_state_key(const struct nb_state *st);
  * nb_reg.deps. */
 struct nb_key nb_saved_key(const struct nb_saved *saved, uint64_t precise);
 
-/* Record in @saved which of its cells later code reads. */
+/* Mark the cells of the saved state @saved that later code reads. */
 void nb_state_note_read(struct nb_saved *saved, const struct nb_cells *read);
 
 /* Find the first register of the top frame whose value differs. Returns its

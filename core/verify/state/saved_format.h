@@ -40,7 +40,7 @@ _Static_assert(offsetof(struct nb_range, t) == 0, "known bits come first");
 _Static_assert(!(NB_REG_HEAD % 8) && !(NB_REG_TAIL % 8) && !(NB_CELL_HEAD % 8),
 	       "words");
 
-/* Return the start of the first frame of @s. */
+/* Return the address of the first stack frame in the saved state @s. */
 static inline const uint64_t *nb_saved_frames(const struct nb_saved *s)
 {
 	return s->data + s->nrefs * (size_t)NB_REF_WORDS;

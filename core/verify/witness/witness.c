@@ -15,7 +15,8 @@
 #include "core/verify/witness/notes.h"
 
 enum {
-	MAX_TURNS = 65536, /* Most branches of a path that can be replayed. */
+	MAX_TURNS = 65536, /* Largest number of branches of a path that can be
+			      replayed. */
 	/* Lower limit of a search; a long first walk raises the limit. */
 	MIN_STEPS = 2000,
 	MAX_STEPS = 100000,

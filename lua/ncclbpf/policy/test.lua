@@ -85,7 +85,7 @@ local function step(path, case, s, seq)
 		shown = s.context }
 end
 
--- Read a case of the file: {name, steps: [{context, answer, shown}], maps}
+-- Reads one case of a test file. Returns {name, steps = {{context, answer, shown}}, maps}.
 local function case_of(path, i, t)
 	if type(t) ~= "table" then bad(path, i, "a table expected, found %s", type(t)) end
 	local name = type(t.name) == "string" and t.name or "case " .. i

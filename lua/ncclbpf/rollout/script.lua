@@ -322,7 +322,7 @@ local function standing(self, r)
 	self.ctx.state, self.ctx.reason, self.ctx.blocks = r.state, r.why, #r.blocks
 end
 
--- Use of a script in a rollout.
+-- The functions below run a plan's script for a rollout.
 
 -- The functions that rollout/run.lua calls: step(r) after a block, look(a, b), done(r)
 function M.hooks(self)
