@@ -295,8 +295,10 @@ static int fleet_txn(lua_State *L)
 			luaL_checktype(L, -1, LUA_TTABLE);
 			lua_rawgeti(L, -1, 1);
 			lua_rawgeti(L, -2, 2);
-			cmp[i].key = luaL_checkstring(L, -2);
-			cmp[i].mod_revision = luaL_checkinteger(L, -1);
+			cmp[i] = (struct nb_store_compare){
+				luaL_checkstring(L, -2),
+				luaL_checkinteger(L, -1), false
+			};
 			lua_pop(L, 3);
 		}
 	}

@@ -453,7 +453,7 @@ static void ask_fallback(struct nb_agent *a, uint64_t id, int64_t mod)
 	text = json_dumps(json_object_get(k->value, "back"), JSON_COMPACT);
 	if (!text)
 		return;
-	cmp = (struct nb_store_compare){ nb_agent_key(a, key), mod };
+	cmp = (struct nb_store_compare){ nb_agent_key(a, key), mod, false };
 	put = (struct nb_store_op){ .kind = NB_STORE_PUT,
 				    .key = cmp.key,
 				    .value = text,

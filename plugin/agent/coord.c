@@ -504,6 +504,19 @@ static void armed(void *arg, const struct nb_store_reply *r)
 	nb_coord_enter(c, NB_COORD_ARMED, SEEN_MS);
 }
 
+/*
+ * A site that registers a second communicator of this identity now, unknown to
+ * us, would take the communicator's first record for its own.
+ */
+static void compare_sites(struct nb_coord *c, struct nb_coord_txn *t,
+			  const struct nb_target *x)
+{
+	char prefix[32];
+
+	snprintf(prefix, sizeof(prefix), "comm/%s/", x->comm);
+	nb_coord_txn_compare_prefix(c, t, prefix, x->newest);
+}
+
 static void arm(struct nb_coord *c)
 {
 	struct nb_coord_txn *t = nb_coord_txn_new(c);
@@ -526,6 +539,8 @@ static void arm(struct nb_coord *c)
 		if (*x->why)
 			continue;
 		nb_coord_txn_compare(c, t, x->record, x->mod);
+		if (!x->mod)
+			compare_sites(c, t, x);
 		nb_coord_txn_put(
 			c, t, x->record,
 			nb_target_record(x, "armed", c->gen_n, c->digest), 0);

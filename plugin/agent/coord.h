@@ -137,6 +137,9 @@ struct nb_coord_txn *nb_coord_txn_new(struct nb_coord *c);
 void nb_coord_txn_free(struct nb_coord_txn *t);
 void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t,
 			  const char *key, int64_t mod);
+/* Require that no key below @prefix was created after revision @newest. */
+void nb_coord_txn_compare_prefix(struct nb_coord *c, struct nb_coord_txn *t,
+				 const char *prefix, int64_t newest);
 /* Add a put to the transaction. Takes ownership of @value. */
 void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t,
 		      const char *key, json_t *value, int64_t lease);

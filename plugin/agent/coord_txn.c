@@ -25,7 +25,15 @@ void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t,
 			  const char *key, int64_t mod)
 {
 	t->compare[t->ncompare++] =
-		(struct nb_store_compare){ txn_key(c, t, key), mod };
+		(struct nb_store_compare){ txn_key(c, t, key), mod, false };
+}
+
+void nb_coord_txn_compare_prefix(struct nb_coord *c, struct nb_coord_txn *t,
+				 const char *prefix, int64_t newest)
+{
+	t->compare[t->ncompare++] =
+		(struct nb_store_compare){ txn_key(c, t, prefix), newest,
+					   true };
 }
 
 void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t,

@@ -148,7 +148,13 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 				 nb_view_str(first, "clock"), site_of(v, i),
 				 clock);
 	}
-	if (!*why && g->ranks != g->nranks)
+	if (!*why && g->ranks > g->nranks)
+		snprintf(why, size,
+			 "%u sites report %lld ranks of %lld: "
+			 "two communicators have this identity, "
+			 "probably of two jobs of one name",
+			 g->sites, (long long)g->ranks, (long long)g->nranks);
+	else if (!*why && g->ranks != g->nranks)
 		snprintf(why, size,
 			 "%lld of %lld ranks have registered, on %u sites: "
 			 "the others have no ncclbpf, "
@@ -172,13 +178,18 @@ static bool group_begun(const struct nb_view *v, const struct group *g)
 bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k)
 {
 	char prefix[32];
+	bool newer = false;
 
 	snprintf(prefix, sizeof(prefix), "comm/%.16s/", k->key + 13);
 	for (size_t i = nb_view_first(v, prefix); nb_view_below(v, i, prefix);
-	     i++)
-		if (nb_view_int(v->at[i].value, "since") > k->made)
-			return true;
-	return false;
+	     i++) {
+		int64_t since = nb_view_int(v->at[i].value, "since");
+
+		if (since && since <= k->made)
+			return false;
+		newer |= since > k->made;
+	}
+	return newer;
 }
 
 static const char *digest_of(const json_t *record)
@@ -198,9 +209,12 @@ static bool keep_sites(struct nb_target *x, const struct nb_view *v,
 		       const struct group *g)
 {
 	x->site = calloc(g->sites, sizeof(*x->site));
-	for (size_t i = g->first; x->site && i < g->end; i++)
+	for (size_t i = g->first; x->site && i < g->end; i++) {
 		if (!(x->site[i - g->first] = strdup(site_of(v, i))))
 			return false;
+		if (v->at[i].made > x->newest)
+			x->newest = v->at[i].made;
+	}
 	return x->site != NULL;
 }
 

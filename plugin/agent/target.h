@@ -22,6 +22,8 @@ struct nb_target {
 	json_t *back; /* contents of the record before it was armed, or NULL */
 	uint64_t fence;
 	uint32_t ranks, sites;
+	/* revision at which the last of its keys comm/COMM/SITE was created */
+	int64_t newest;
 	/*
 	 * Names of the sites as they were found. A site's keys disappear when
 	 * its agent's lease ends, while its ranks continue.
@@ -115,7 +117,8 @@ json_t *nb_target_back(const struct nb_target *x);
 /*
  * Returns true if the record belongs to a communicator that has ended, because
  * another communicator has its identity. A communicator that no site reports
- * may still exist.
+ * may still exist. So does one that some site registered before the record was
+ * made, even if other sites have registered a second one of this identity.
  */
 bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k);
 

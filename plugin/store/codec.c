@@ -138,6 +138,23 @@ static int put_ops(struct nb_buf *out, const char *name,
 	return 0;
 }
 
+static void put_compare(struct nb_buf *out, const struct nb_store_compare *c)
+{
+	if (c->prefix) {
+		put_prefix(out, c->key);
+		nb_buf_printf(out,
+			      ",\"target\":\"CREATE\",\"result\":\"LESS\","
+			      "\"create_revision\":\"%" PRId64 "\"}",
+			      c->mod_revision + 1);
+		return;
+	}
+	put_base64(out, "key", c->key, strlen(c->key));
+	nb_buf_printf(out,
+		      ",\"target\":\"MOD\",\"result\":\"EQUAL\","
+		      "\"mod_revision\":\"%" PRId64 "\"}",
+		      c->mod_revision);
+}
+
 int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn,
 			struct nb_err *err)
 {
@@ -150,16 +167,12 @@ int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn,
 			       txn->ncompare, NB_STORE_OPS);
 	nb_buf_str(out, "{\"compare\":[");
 	for (size_t i = 0; i < txn->ncompare; i++) {
-		rc = check_key(txn->compare[i].key, false, err);
+		rc = check_key(txn->compare[i].key, txn->compare[i].prefix,
+			       err);
 		if (rc)
 			return rc;
 		nb_buf_str(out, i ? ",{" : "{");
-		put_base64(out, "key", txn->compare[i].key,
-			   strlen(txn->compare[i].key));
-		nb_buf_printf(out,
-			      ",\"target\":\"MOD\",\"result\":\"EQUAL\","
-			      "\"mod_revision\":\"%" PRId64 "\"}",
-			      txn->compare[i].mod_revision);
+		put_compare(out, &txn->compare[i]);
 	}
 	nb_buf_char(out, ']');
 	rc = put_ops(out, "success", txn->then, txn->nthen, err);

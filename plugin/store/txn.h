@@ -48,11 +48,13 @@ struct nb_store_op {
 
 /*
  * A condition: the last change of @key has revision @mod_revision. A revision
- * of 0 requires that the key does not exist.
+ * of 0 requires that the key does not exist. With @prefix, the condition is
+ * that no key below @key was created after revision @mod_revision.
  */
 struct nb_store_compare {
 	const char *key;
 	int64_t mod_revision;
+	bool prefix;
 };
 
 /*

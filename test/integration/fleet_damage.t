@@ -13,7 +13,7 @@ ok "a store" $?
 fleet=$(cat etcd/endpoints)
 keys=/ncclbpf/1/damage
 ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@" 2>/dev/null; }
-mkdir -m 700 a b c
+mkdir -m 700 a b c d
 # start RANKS DIRECTORY...: a job with a rank in each directory
 start() {
 	ranks=$#
@@ -64,27 +64,42 @@ again() {
 again
 ok "the next change is committed" $?
 
-# ---- a job of the same name on another host ----
-start c
-registered_c() { ctl get --prefix --print-value-only $keys/site/ | grep -c host | grep -qx 3; }
-await registered_c
-two=$(ctl get --prefix --keys-only $keys/comm/ | grep -c .)
-ok "a second job of this name registers ($two communicators of sites)" $?
+# ---- a job of the same name, whose communicator has the same identity, on other hosts ----
+made() { ctl get -w fields --prefix $keys/order/record/ | sed -n 's/^"CreateRevision" : //p'; }
+record=$(made)
+start c d
+await registered 4
+ok "a second job of this name registers" $?
 run --fleet "$fleet" -J damage -o tsv list
-[ "$(grep -c '^damage	' out)" -eq 3 ]
-ok "list shows its site" $?
+[ "$(grep -c '^damage	' out)" -eq 4 ]
+ok "list shows its sites" $?
+noted() { ctl get --print-value-only $keys/order/notes | grep -q "4 sites report 4 ranks of 2"; }
+await noted
+ok "both communicators are left alone, with the reason" $?
+run --fleet "$fleet" -J damage -o tsv policy use "$B/policies/size_aware.policy"
+! grep -q '^c0ffee[0-9a-f]*	committed' out
+ok "a change moves neither of them" $?
 kill "$job"
 wait "$job" 2>/dev/null
+[ $? -ne 3 ]
+ok "its ranks have decided alike" $?
 two_sites() { ctl get --prefix --keys-only $keys/site/ | grep -c . | grep -qx 2; }
 await two_sites
 ok "it goes with its processes" $?
+change "$B/policies/force.policy" || {
+	sleep 1
+	change "$B/policies/force.policy"
+}
+ok "the first job's communicator moves again" $?
+[ "$record" ] && [ "$(made)" = "$record" ]
+ok "its record is still the first one" $?
 
 # ---- the record ----
 ctl put "$(list order/record/ | head -1)" "no JSON" >/dev/null
 lost() { ctl get --prefix --print-value-only $keys/comm/ | grep -c "store has lost" | grep -qx 2; }
 await lost
 ok "a damaged record is a lost one" $?
-run --fleet "$fleet" -J damage policy use "$B/policies/force.policy"
+run --fleet "$fleet" -J damage policy use "$B/policies/size_aware.policy"
 grep -q "the store has lost the communicator's record" out err
 ok "the communicator stays as it is" $?
 kill "$first"

@@ -175,6 +175,28 @@ START_TEST(a_record_outlives_the_keys_of_sites)
 }
 END_TEST
 
+/* Sites of another job, too, have a communicator of this identity. */
+START_TEST(a_record_outlives_a_second_communicator)
+{
+	json_t *notes;
+
+	put("comm/" COMM "/c",
+	    "{\"since\":11,\"nranks\":4,\"ranks\":4,\"clock\":\"decisions\","
+	    "\"settings\":[1],\"differs\":\"\"}",
+	    12);
+	ck_assert(!nb_target_is_stale(&view, nb_view_get(&view, RECORD)));
+	notes = nb_targets_notes(&view);
+	ck_assert_ptr_nonnull(strstr(nb_view_str(notes, COMM),
+				     "3 sites report 8 ranks of 4"));
+	json_decref(notes);
+	/* a site that has yet to register again may still have the first one */
+	nb_view_remove(&view, "comm/" COMM "/a");
+	ck_assert(!nb_target_is_stale(&view, nb_view_get(&view, RECORD)));
+	nb_view_remove(&view, "comm/" COMM "/b");
+	ck_assert(nb_target_is_stale(&view, nb_view_get(&view, RECORD)));
+}
+END_TEST
+
 /* The value of key members/COMM that the coordinator must write; NULL: none. */
 static void members_due(const char *want)
 {
@@ -281,5 +303,6 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, none_is_armed_while_a_site_is_away);
 	  tcase_add_test(tc, an_armed_record_has_no_generation_yet);
 	  tcase_add_test(tc, a_record_outlives_the_keys_of_sites);
+	  tcase_add_test(tc, a_record_outlives_a_second_communicator);
 	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
 	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)

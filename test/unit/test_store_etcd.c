@@ -141,7 +141,8 @@ START_TEST(a_transaction_is_all_or_other)
 
 	put(s, "/t/a", "old");
 	int64_t rev = g.revision;
-	struct nb_store_compare cmp[2] = { { "/t/a", rev }, { "/t/new", 0 } };
+	struct nb_store_compare cmp[2] = { { "/t/a", rev, false },
+					   { "/t/new", 0, false } };
 	struct nb_store_op then[3] = { { .kind = NB_STORE_PUT,
 					 .key = "/t/a",
 					 .value = "x",
@@ -174,6 +175,28 @@ START_TEST(a_transaction_is_all_or_other)
 	cmp[1].mod_revision = g.kv[1].mod;
 	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
 	ck_assert(g.succeeded);
+	nb_store_close(s);
+}
+END_TEST
+
+START_TEST(a_condition_on_all_keys_below_a_prefix)
+{
+	struct nb_store *s = open_plain();
+	struct nb_store_compare none_newer = { "/p/", 0, true };
+	struct nb_store_op then = { .kind = NB_STORE_GET, .key = "/p/a" };
+	struct nb_store_txn txn = { &none_newer, 1, &then, 1, NULL, 0 };
+
+	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
+	ck_assert(g.succeeded); /* there is no key */
+	put(s, "/p/a", "1");
+	none_newer.mod_revision = g.revision;
+	put(s, "/p/a", "changed, not created");
+	put(s, "/q", "beside it");
+	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
+	ck_assert(g.succeeded);
+	put(s, "/p/b", "2");
+	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
+	ck_assert(!g.succeeded);
 	nb_store_close(s);
 }
 END_TEST
@@ -543,6 +566,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, begin, end);
 	tcase_add_test(tc, keys_and_ranges);
 	tcase_add_test(tc, a_transaction_is_all_or_other);
+	tcase_add_test(tc, a_condition_on_all_keys_below_a_prefix);
 	tcase_add_test(tc, keys_end_with_their_lease);
 	tcase_add_test(tc, a_watch_reports_from_its_revision);
 	tcase_add_test(tc, a_compacted_revision_is_reported);
