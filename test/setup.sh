@@ -6,7 +6,8 @@
 # right to install: print the one line to run, exit 69. The group promtool is
 # the two programs of the package prometheus, which would start a server: they
 # are unpacked into build/tools, and their tests are skipped where they are missing.
-# In the same way slurm is Slurm's daemons and commands, and kubectl that program.
+# In the same way slurm is Slurm's daemons and commands, kubectl that program, torch
+# PyTorch for CPUs (a download of 140 MB), and buildah what builds images.
 # The group vm is the guest of test/vm, unpacked into build/vm.
 set -u
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev libgnutls28-dev libsodium-dev"
@@ -65,9 +66,16 @@ for group in "$@"; do
 		get_promtool || echo "promtool cannot be had: what asks it is skipped"
 		continue
 	fi
-	if [ "$group" = slurm ] || [ "$group" = kubectl ]; then
-		if [ "$group" = slurm ]; then set_of="slurmctld slurmd slurm-client munge"; else set_of=kubernetes-client; fi
-		unpack "$group" $set_of || echo "$group cannot be had: what asks it is skipped"
+	unpacked=
+	case $group in
+	slurm) unpacked="slurmctld slurmd slurm-client munge" ;;
+	kubectl) unpacked=kubernetes-client ;;
+	torch) unpacked=python3-torch ;;
+	buildah) unpacked=buildah ;;
+	esac
+	if [ -n "$unpacked" ]; then
+		# shellcheck disable=SC2086
+		unpack "$group" $unpacked || echo "$group cannot be had: what asks it is skipped"
 		continue
 	fi
 	if [ "$group" = vm ]; then

@@ -4,8 +4,10 @@
 # files are taken from the page. Slurm is a real one (its daemons in a folder of
 # this test), the pod is read by a real kubectl and its containers are played.
 # torchrun and python are played: they start NCCL's stand-in, one process a rank,
-# with the environment that torchrun and srun give a rank.
+# with the environment that torchrun and srun give a rank (torchrun.t has the real
+# torchrun).
 . "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/packaging/quickstart_lib.sh"
 T=$(cd "$T" && pwd -P)
 tools=$TOP/build/tools
 unset SLURM_CONF KUBECONFIG
@@ -22,20 +24,7 @@ trap stop EXIT
 trap "exit 143" TERM INT PIPE
 cd "$T" || exit 1
 
-# The indented block of a section that has a line with TEXT.
-block() { # section, text
-	awk -v section="## $1" -v text="$2" '
-		/^## / { on = $0 == section }
-		on && /^    / { b = b substr($0, 5) "\n"; next }
-		on && /^$/ && b { b = b "\n"; next }
-		b { if (index(b, text)) { printf "%s", b; b = ""; exit } b = "" }
-		END { if (b && index(b, text)) printf "%s", b }' "$TOP/docs/quickstart.md"
-}
-
-# What is installed where the loader and PATH find it.
-mkdir "$T/bin" "$T/lib"
-for f in libncclbpf.so libnccl-tuner-ncclbpf.so libnccl-profiler-ncclbpf.so; do ln -s "$B/libncclbpf.so" "$T/lib/$f"; done
-ln -s "$S" "$T/bin/ncclbpf-shell"
+install_here
 cat >"$T/bin/python" <<EOF
 #!/bin/sh
 [ "\$*" = train.py ] || exit 64
@@ -44,7 +33,7 @@ exec "$B/test/fakes/host/standin" --ranks "\${WORLD_SIZE:-\$SLURM_NTASKS}" --ran
 EOF
 cat >"$T/bin/torchrun" <<EOF
 #!/bin/sh
-n=\${1#--nproc-per-node=}
+n=\${1#--nproc_per_node=}
 shift
 for r in \$(seq 0 \$((n - 1))); do
 	RANK=\$r LOCAL_RANK=\$r WORLD_SIZE=\$n LOCAL_WORLD_SIZE=\$n MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python "\$@" &
@@ -53,7 +42,6 @@ trap 'kill \$(jobs -p)' TERM
 wait
 EOF
 chmod +x "$T"/bin/*
-export LD_LIBRARY_PATH="$T/lib" PATH="$T/bin:$PATH"
 attached() { [ "$("$S" -q -o tsv list 2>/dev/null | grep -c attachable)" -eq 8 ]; }
 ended() { ! pgrep -f "meet $T/meet" >/dev/null; }
 

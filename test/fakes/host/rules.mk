@@ -13,6 +13,12 @@ $(B)/test/fakes/host/abi_check: $(call o,test/fakes/host/abi_check.c test/fakes/
 $(B)/test/fakes/host/env_host: $(B)/test/fakes/host/env_host.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl
 
+# NCCL's calls of a tuner for a program in another language (test/packaging/torchrun_train.py).
+tests: $(B)/test/fakes/host/libstandin.so
+$(B)/test/fakes/host/nccl.o: CFLAGS += -fvisibility=default
+$(B)/test/fakes/host/libstandin.so: $(B)/test/fakes/host/nccl.o
+	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $^ -ldl -lm
+
 $(B)/test/fakes/host/naive: $(call o,test/fakes/host/naive.c plugin/job/startup.c plugin/job/segment.c plugin/job/registry.c plugin/job/gen_numbers.c plugin/job/liveness.c plugin/runtime/clock.c core/jobseg/agree.c core/jobseg/bycalls.c core/jobseg/packed.c core/base/err.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
