@@ -313,9 +313,9 @@ int nb_screen_open(lua_State *L)
 	if (scr.screen)
 		return luaL_error(L, "the screen is open");
 	if (tcgetattr(STDIN_FILENO, &scr.modes) || !isatty(STDOUT_FILENO))
-		return nb_lua_failf(L, NB_E_USAGE,
-				    "a terminal is needed for input and "
-				    "output");
+		return nb_lua_failf(
+			L, NB_E_USAGE,
+			"a terminal is needed for input and output");
 	for (int i = 0; i < NENDS; i++)
 		sigaction(ENDS[i], NULL, &end_was[i]);
 	scr.screen = newterm(NULL, stdout, stdin);

@@ -347,8 +347,7 @@ static int times_ranks(struct parser *p, struct reading *r)
 		return set_place(
 			p, i,
 			nb_fail(p->err, NB_E_FORMAT, 0,
-				"sizes per rank need the number of ranks in "
-				"the same row"));
+				"sizes per rank need the number of ranks in the same row"));
 	if (__builtin_mul_overflow(r->rank_min, ranks, &r->row.min))
 		return bad_field(p, i, "less than 2^63 over all ranks");
 	if (r->rank_max == NB_TABLE_MAX_BYTES ||
@@ -393,10 +392,8 @@ static int count_fields(struct parser *p)
 					 "%u fields; the header names %u",
 					 p->nfields, p->ncolumns));
 	nb_fail(p->err, NB_E_FORMAT, 0,
-		"%u fields; 8 to 10 expected: collective, min_bytes, "
-		"max_bytes, "
-		"algorithm, protocol, channels, nodes, ranks, pipe_ops, "
-		"reg_buff",
+		"%u fields; 8 to 10 expected: collective, min_bytes, max_bytes, "
+		"algorithm, protocol, channels, nodes, ranks, pipe_ops, reg_buff",
 		p->nfields);
 	return set_place(p, p->nfields, NB_E_FORMAT);
 }
@@ -542,11 +539,11 @@ static int read_line(struct parser *p, bool *began)
 
 	p->nfields = 0;
 	if (p->text.n > NB_TABLE_MAX_LINE)
-		return set_place(p, 0,
-				 nb_fail(p->err, NB_E_LIMIT, 0,
-					 "the line has %zu bytes; at most %d "
-					 "are allowed",
-					 p->text.n, NB_TABLE_MAX_LINE));
+		return set_place(
+			p, 0,
+			nb_fail(p->err, NB_E_LIMIT, 0,
+				"the line has %zu bytes; at most %d are allowed",
+				p->text.n, NB_TABLE_MAX_LINE));
 	if (where >= 0) {
 		rc = nb_fail(p->err, NB_E_FORMAT, 0, "byte 0x%02x: not text",
 			     (uint8_t)p->text.p[where]);

@@ -364,15 +364,14 @@ static int hidden_row(const struct nb_table *t, uint32_t i,
 		by++;
 	if (by < i && t->rows[by].line)
 		nb_fail(err, NB_E_FORMAT, 0,
-			"this row never wins: the one of line %u comes first "
-			"wherever it holds",
+			"this row never wins: the one of line %u comes first wherever it holds",
 			t->rows[by].line);
 	else
 		nb_fail(err, NB_E_FORMAT, 0,
-			"this row never wins: those before it come first "
-			"wherever it holds");
-	return nb_hint(err, "the first row that holds wins; put the narrower "
-			    "one first, or leave this one out");
+			"this row never wins: those before it come first wherever it holds");
+	return nb_hint(
+		err,
+		"the first row that holds wins; put the narrower one first, or leave this one out");
 }
 
 static int check_rows(const struct nb_table *t,
@@ -396,11 +395,12 @@ static int check_local(const struct nb_table *t,
 		*where = (struct nb_table_where){ t->rows[i].line, 0,
 						  "reg_buff" };
 		nb_fail(err, NB_E_FORMAT, 0,
-			"reg_buff %d: buffers may be registered on one rank "
-			"and not on another; -1 expected",
+			"reg_buff %d: "
+			"buffers may be registered on one rank and not on another; -1 expected",
 			t->rows[i].reg_buff);
-		return nb_hint(err, "coherence=off compiles it, for jobs that "
-				    "run with NCCLBPF_COHERENCE=off");
+		return nb_hint(
+			err,
+			"coherence=off compiles it, for jobs that run with NCCLBPF_COHERENCE=off");
 	}
 	return 0;
 }

@@ -65,11 +65,10 @@ static int nomem(struct build *b)
 static int too_large(struct build *b)
 {
 	nb_fail(b->err, NB_E_LIMIT, 0,
-		"the rows overlap in too many ways: the search tree is over "
-		"%d KiB",
+		"the rows overlap in too many ways: the search tree is over %d KiB",
 		NB_IMAGE_MAX_DATA >> 10);
-	nb_hint(b->err, "say nodes, ranks and the like in all rows or in none, "
-			"or make several tables");
+	nb_hint(b->err,
+		"say nodes, ranks and the like in all rows or in none, or make several tables");
 	return NB_E_LIMIT;
 }
 

@@ -73,15 +73,15 @@ int nb_table_check_row(const struct nb_table_row *r, const char **field,
 				    err);
 	*field = "max_bytes";
 	if (r->max < r->min)
-		return nb_fail(err, NB_E_FORMAT, 0,
-			       "max_bytes %lld: at least min_bytes, %lld, "
-			       "expected",
-			       (long long)r->max, (long long)r->min);
+		return nb_fail(
+			err, NB_E_FORMAT, 0,
+			"max_bytes %lld: at least min_bytes, %lld, expected",
+			(long long)r->max, (long long)r->min);
 	*field = "algo";
 	if (r->algo < 0 && r->proto < 0 && r->channels < 0)
-		return nb_fail(err, NB_E_FORMAT, 0,
-			       "the row has no answer: algo, proto or channels "
-			       "expected");
+		return nb_fail(
+			err, NB_E_FORMAT, 0,
+			"the row has no answer: algo, proto or channels expected");
 	return 0;
 }
 
@@ -178,9 +178,9 @@ int nb_table_of_image(struct nb_table *t, const struct nb_image *img,
 	for (; t->n < n; t->n++)
 		if (!unpack_row(&p, end, &t->rows[t->n]) ||
 		    nb_table_check_row(&t->rows[t->n], &field, NULL))
-			return nb_fail(err, NB_E_IMAGE, 0,
-				       "policy %s: row %u of its table is "
-				       "damaged",
-				       img->name, t->n + 1);
+			return nb_fail(
+				err, NB_E_IMAGE, 0,
+				"policy %s: row %u of its table is damaged",
+				img->name, t->n + 1);
 	return 0;
 }

@@ -316,10 +316,10 @@ int nb_controllers_diff(struct nb_buf *out, uint32_t *n,
 		rc = nb_fail(err, NB_E_NOMEM, 0,
 			     "no memory for what a run changed");
 	if (!rc && (!nb_buf_ok(out) || *n > NB_CONTROLLER_CHANGES))
-		rc = nb_fail(err, NB_E_LIMIT, 0,
-			     "a run changed more than %d elements or %d bytes "
-			     "of coherent maps",
-			     NB_CONTROLLER_CHANGES, NB_CONTROLLER_CHANGE_BYTES);
+		rc = nb_fail(
+			err, NB_E_LIMIT, 0,
+			"a run changed more than %d elements or %d bytes of coherent maps",
+			NB_CONTROLLER_CHANGES, NB_CONTROLLER_CHANGE_BYTES);
 	if (rc)
 		nb_buf_fini(out);
 	return rc;

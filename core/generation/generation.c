@@ -205,11 +205,10 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 	int rc;
 
 	if (runs && *n == NB_GEN_MAX_PROGS)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "policy %s: more than %d %s programs in one "
-			       "generation",
-			       img->name, NB_GEN_MAX_PROGS,
-			       tuner ? "tuner" : "other");
+		return nb_fail(
+			err, NB_E_LIMIT, 0,
+			"policy %s: more than %d %s programs in one generation",
+			img->name, NB_GEN_MAX_PROGS, tuner ? "tuner" : "other");
 	rc = nb_exec_new(x, img, k, gp->maps, traced ? gp->policy->trace : NULL,
 			 err);
 	if (rc)
@@ -389,11 +388,10 @@ static int check_policies(struct nb_policy *const *policies, uint32_t n,
 		for (uint32_t j = 0; j < i; j++)
 			if (!memcmp(policies[i]->img->digest,
 				    policies[j]->img->digest, NB_SHA256_SIZE))
-				return nb_fail(err, NB_E_EXISTS, i,
-					       "policy %s is named twice "
-					       "(places %u and %u)",
-					       policies[i]->img->name, j + 1,
-					       i + 1);
+				return nb_fail(
+					err, NB_E_EXISTS, i,
+					"policy %s is named twice (places %u and %u)",
+					policies[i]->img->name, j + 1, i + 1);
 	return 0;
 }
 
@@ -569,8 +567,8 @@ static int check_change(const struct nb_gen *g, uint32_t policy, uint32_t map,
 			       img->name, img->nmaps);
 	if (!(img->maps[map].tags & NB_MAPF_COHERENT))
 		return nb_fail(err, NB_E_READONLY, map,
-			       "map %s of policy %s is not coherent: only "
-			       "coherent maps change with a generation",
+			       "map %s of policy %s is not coherent: "
+			       "only coherent maps change with a generation",
 			       img->maps[map].name, img->name);
 	if (!nops)
 		return nb_fail(err, NB_E_ARG, 0, "map %s: nothing to change",

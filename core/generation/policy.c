@@ -47,14 +47,15 @@ int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
 	if (*bytes <= most)
 		return 0;
 	nb_fail(err, NB_E_LIMIT, 0,
-		"policy %s: its maps take %" PRIu64 " MiB, the largest, %s, "
-		"%" PRIu64 " MiB; at most %" PRIu64 " MiB",
+		"policy %s: its maps take %" PRIu64
+		" MiB, the largest, %s, %" PRIu64 " MiB; at most %" PRIu64
+		" MiB",
 		img->name, to_mib(*bytes), name, to_mib(largest), most >> 20);
-	return nb_hint(err,
-		       "give maps fewer elements, or set "
-		       "NCCLBPF_MAX_POLICY_MEMORY to more MiB (per-CPU maps "
-		       "count for %d CPUs)",
-		       COUNTED_CPUS);
+	return nb_hint(
+		err,
+		"give maps fewer elements, "
+		"or set NCCLBPF_MAX_POLICY_MEMORY to more MiB (per-CPU maps count for %d CPUs)",
+		COUNTED_CPUS);
 }
 
 /* Write the initial elements of map number @map. */

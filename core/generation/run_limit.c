@@ -120,8 +120,8 @@ static int fail_run_limit(const struct chain *c, uint32_t hook,
 		"%s",
 		nb_spec_hook((enum nb_hook)hook)->word, c->sure, c->sure / 1000,
 		c->limit, worst->policy->img->name, p->name, worst->sure, loop);
-	return nb_hint(err, "make its loops shorter, use fewer policies, or "
-			    "raise NCCLBPF_MAX_RUN on all ranks");
+	return nb_hint(err, "make its loops shorter, use fewer policies, "
+			    "or raise NCCLBPF_MAX_RUN on all ranks");
 }
 
 static int limit_hook(const struct nb_gen *g, uint32_t hook, struct nb_err *err)

@@ -96,11 +96,12 @@ static struct nb_scope *scope_of_order(struct nb_scopes *s,
 static int fail_scope_limit(struct nb_err *err)
 {
 	nb_fail(err, NB_E_LIMIT, 0,
-		"communicators with policies of their own: at most %d lists "
-		"of policies, with %d communicators each, are allowed",
+		"communicators with policies of their own: "
+		"at most %d lists of policies, with %d communicators each, are allowed",
 		NB_GEN_MAX_SCOPES, NB_SCOPE_MAX_COMMS);
-	return nb_hint(err, "policy list shows them; policy use common "
-			    "comm=ID gives one back");
+	return nb_hint(
+		err,
+		"policy list shows them; policy use common comm=ID gives one back");
 }
 
 int nb_scopes_put(struct nb_scopes *s, const uint64_t *comm, uint32_t n,
@@ -136,12 +137,12 @@ static int check_order(const struct nb_order *o, uint32_t npolicies,
 			       o->n, NB_GEN_MAX_POLICIES);
 	for (uint32_t i = 0; i < o->n; i++) {
 		if (o->at[i] >= npolicies || seen >> o->at[i] & 1)
-			return nb_fail(err, NB_E_ARG, i,
-				       "entry %" PRIu32
-				       " of an order is policy "
-				       "%u; allowed: each number below %" PRIu32
-				       " once",
-				       i + 1, o->at[i], npolicies);
+			return nb_fail(
+				err, NB_E_ARG, i,
+				"entry %" PRIu32
+				" of an order is policy %u; allowed: each number below %" PRIu32
+				" once",
+				i + 1, o->at[i], npolicies);
 		seen |= 1u << o->at[i];
 	}
 	return 0;
@@ -157,8 +158,8 @@ static int check_comm(const struct nb_scopes *s, uint32_t i, uint32_t k,
 	    scope_index(c, c->comm[k]) == (int)k)
 		return 0;
 	return nb_fail(err, NB_E_ARG, k,
-		       "communicator %016" PRIx64 ": 0 is no identity, and "
-		       "each may be named once",
+		       "communicator %016" PRIx64
+		       ": 0 is no identity, and each may be named once",
 		       c->comm[k]);
 }
 

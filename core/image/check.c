@@ -55,17 +55,17 @@ static int check_name(const struct check *c, const char *name, const char *what,
 	size_t n = strnlen(name, NB_IMAGE_NAME);
 
 	if (n == 0 || n == NB_IMAGE_NAME)
-		return nb_fail(c->err, n ? NB_E_LIMIT : NB_E_IMAGE, at,
-			       "policy image: %s: the name of a %s has 1 to %d "
-			       "bytes",
-			       n ? "a longer one found" : "an empty one found",
-			       what, NB_IMAGE_NAME - 1);
+		return nb_fail(
+			c->err, n ? NB_E_LIMIT : NB_E_IMAGE, at,
+			"policy image: %s: the name of a %s has 1 to %d bytes",
+			n ? "a longer one found" : "an empty one found", what,
+			NB_IMAGE_NAME - 1);
 	for (size_t i = 0; i < n; i++)
 		if (!name_char(name[i]))
 			return bad_image(
 				c, at,
-				"byte 0x%02x in the name of a %s; letters, "
-				"digits and _ . - $ / are allowed",
+				"byte 0x%02x in the name of a %s; "
+				"letters, digits and _ . - $ / are allowed",
 				(unsigned char)name[i], what);
 	return 0;
 }
@@ -116,8 +116,7 @@ static int check_text(const struct check *c, const char *text, uint32_t at)
 		return 0;
 	return bad_image(
 		c, at,
-		"a line record's text is not printable UTF-8 of at most %d "
-		"bytes",
+		"a line record's text is not printable UTF-8 of at most %d bytes",
 		TEXT_MAX);
 }
 
@@ -155,23 +154,24 @@ static int check_inner(const struct check *c, const struct nb_map_spec *m,
 		in = &c->img->maps[m->inner - 1];
 	if (m->origin == NB_ORIGIN_INNER &&
 	    (t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)))
-		return nb_fail(c->err, NB_E_MAPDEF, at,
-			       "map %s: a map of type %s cannot be inside "
-			       "another",
-			       m->name, t->word);
+		return nb_fail(
+			c->err, NB_E_MAPDEF, at,
+			"map %s: a map of type %s cannot be inside another",
+			m->name, t->word);
 	if (!(t->traits & NB_TRAIT_MAPS) && !m->inner)
 		return 0;
 	if (!(t->traits & NB_TRAIT_MAPS) || !in ||
 	    in->origin != NB_ORIGIN_INNER)
-		return bad_image(c, at,
-				 "map %s of type %s: definition %u is not one "
-				 "of an inner map that it may hold",
-				 m->name, t->word, m->inner);
+		return bad_image(
+			c, at,
+			"map %s of type %s: "
+			"definition %u is not one of an inner map that it may hold",
+			m->name, t->word, m->inner);
 	if ((in->tags ^ m->tags) & NB_MAPF_COHERENT)
-		return bad_image(c, at,
-				 "map %s and its inner definition are not both "
-				 "coherent or both local",
-				 m->name);
+		return bad_image(
+			c, at,
+			"map %s and its inner definition are not both coherent or both local",
+			m->name);
 	return 0;
 }
 
@@ -221,10 +221,10 @@ static int check_elem(const struct check *c, uint32_t i)
 	const struct nb_map_spec *m;
 
 	if (e->map >= c->img->nmaps)
-		return bad_image(c, at,
-				 "initial element %u belongs to map %u; "
-				 "the image has %u maps",
-				 i, e->map, c->img->nmaps);
+		return bad_image(
+			c, at,
+			"initial element %u belongs to map %u; the image has %u maps",
+			i, e->map, c->img->nmaps);
 	m = &c->img->maps[e->map];
 	t = nb_spec_map_type(m->type);
 	if (!(t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)) || m->key_size != 4)
@@ -238,37 +238,36 @@ static int check_elem(const struct check *c, uint32_t i)
 				 "map %s: initial element %u; the last is %u",
 				 m->name, e->key, m->max_entries - 1);
 	if (e->value >= most)
-		return bad_image(c, at,
-				 "map %s: initial element %u names number %u; "
-				 "allowed: below %u",
-				 m->name, e->key, e->value, most);
+		return bad_image(
+			c, at,
+			"map %s: initial element %u names number %u; allowed: below %u",
+			m->name, e->key, e->value, most);
 	if (t->traits & NB_TRAIT_PROGS &&
 	    !(nb_image_callable(c->img, e->map) >> e->value & 1))
 		return nb_fail(
 			c->err, NB_E_MAPDEF, at,
 			"map %s: element %u is program %s of hook %s; "
-			"tail calls stay within the hook of the "
-			"programs that use the map",
+			"tail calls stay within the hook of the programs that use the map",
 			m->name, e->key, c->img->progs[e->value].name,
 			nb_spec_hook(c->img->progs[e->value].hook)->word);
 	if (t->traits & NB_TRAIT_MAPS &&
 	    c->img->maps[e->value].tags & NB_MAPF_MERGED)
-		return nb_fail(c->err, NB_E_MAPDEF, at,
-			       "map %s: element %u is map %s, which is merged "
-			       "over the processes (sum, max or histogram): "
-			       "such a map is used by its name alone",
-			       m->name, e->key, c->img->maps[e->value].name);
+		return nb_fail(
+			c->err, NB_E_MAPDEF, at,
+			"map %s: element %u is map %s, which is merged over the processes (sum, "
+			"max or histogram): such a map is used by its name alone",
+			m->name, e->key, c->img->maps[e->value].name);
 	if (t->traits & NB_TRAIT_MAPS &&
 	    !nb_image_may_hold(c->img, e->map, e->value))
-		return nb_fail(c->err, NB_E_MAPDEF, at,
-			       "map %s: element %u is map %s, which is not "
-			       "like the inner definition",
-			       m->name, e->key, c->img->maps[e->value].name);
+		return nb_fail(
+			c->err, NB_E_MAPDEF, at,
+			"map %s: element %u is map %s, which is not like the inner definition",
+			m->name, e->key, c->img->maps[e->value].name);
 	if (i && (before->map > e->map ||
 		  (before->map == e->map && before->key >= e->key)))
 		return bad_image(c, at,
-				 "initial element %u is out of order: elements "
-				 "ascend by map and key, each once",
+				 "initial element %u is out of order: "
+				 "elements ascend by map and key, each once",
 				 i);
 	return 0;
 }
@@ -287,8 +286,7 @@ static int check_sig(const struct check *c, const struct nb_func *f,
 		if (f->sig.arg[i] >= NB_NFARGS)
 			return bad_image(
 				c, at,
-				"function %s: argument %u: kind %u; 0 to %d "
-				"are known",
+				"function %s: argument %u: kind %u; 0 to %d are known",
 				f->name, i + 1, f->sig.arg[i], NB_NFARGS - 1);
 	return 0;
 }
@@ -313,8 +311,8 @@ static int check_funcs(const struct check *c, const struct nb_prog *p,
 		    f->end > p->nslots)
 			return bad_image(
 				c, at,
-				"program %s: function %s holds slots %u to "
-				"%u; it must begin at %u and end by %u",
+				"program %s: function %s holds slots %u to %u; "
+				"it must begin at %u and end by %u",
 				p->name, f->name, f->start, f->end, next,
 				p->nslots);
 		next = f->end;
@@ -358,8 +356,7 @@ static int check_target(const struct check *c, const struct nb_prog *p,
 		return 0;
 	return bad_image(
 		c, at,
-		"program %s: slot %u refers to slot %lld, where no function "
-		"begins",
+		"program %s: slot %u refers to slot %lld, where no function begins",
 		p->name, pc, (long long)to);
 }
 
@@ -378,22 +375,21 @@ static int check_map_ref(const struct check *c, const struct nb_prog *p,
 	if (m->origin == NB_ORIGIN_INNER)
 		return bad_image(
 			c, at,
-			"program %s: slot %u names %s, an inner definition "
-			"and no map",
+			"program %s: slot %u names %s, an inner definition and no map",
 			p->name, pc, m->name);
 	if (in->fn == NB_FN_MAP)
 		return 0;
 	if (m->type != NB_MAP_ARRAY || m->max_entries != 1)
 		return bad_image(
 			c, at,
-			"program %s: slot %u takes an address inside map "
-			"%s, which is no array of one element",
+			"program %s: "
+			"slot %u takes an address inside map %s, which is no array of one element",
 			p->name, pc, m->name);
 	if (imm >> 32 >= m->value_size)
 		return bad_image(
 			c, at,
-			"program %s: slot %u takes address %llu of map %s, "
-			"whose value has %u bytes",
+			"program %s: "
+			"slot %u takes address %llu of map %s, whose value has %u bytes",
 			p->name, pc, (unsigned long long)(imm >> 32), m->name,
 			m->value_size);
 	return 0;
@@ -433,8 +429,7 @@ static int check_slots(const struct check *c, const struct nb_prog *p,
 		if (insns[p->funcs[i].start].kind == NB_KIND_LDDW_HI)
 			rc = bad_image(
 				c, record_at(c, NB_SEC_SLOTS, base),
-				"program %s: function %s begins within an "
-				"instruction",
+				"program %s: function %s begins within an instruction",
 				p->name, p->funcs[i].name);
 	for (uint32_t pc = 0; !rc && pc < p->nslots; pc++)
 		rc = check_insn(c, p, pc, &insns[pc],
@@ -455,25 +450,25 @@ static int check_prog_head(const struct check *c, uint32_t i)
 	if (rc)
 		return rc;
 	if (!hook || hook->id != p->hook)
-		return nb_fail(c->err, NB_E_HOOK, at,
-			       "policy image: program %s: section \"%s\" names "
-			       "no hook of this build",
-			       p->name, p->section);
+		return nb_fail(
+			c->err, NB_E_HOOK, at,
+			"policy image: program %s: section \"%s\" names no hook of this build",
+			p->name, p->section);
 	for (uint32_t j = 0; j < i; j++)
 		if (!strcmp(c->img->progs[j].name, p->name))
 			return bad_image(c, at,
 					 "programs %u and %u are both named %s",
 					 j, i, p->name);
 	if (!p->nslots || p->nslots > NB_IMAGE_MAX_SLOTS)
-		return nb_fail(c->err, NB_E_LIMIT, at,
-			       "policy image: program %s: %u slots; 1 to %d "
-			       "are allowed",
-			       p->name, p->nslots, NB_IMAGE_MAX_SLOTS);
+		return nb_fail(
+			c->err, NB_E_LIMIT, at,
+			"policy image: program %s: %u slots; 1 to %d are allowed",
+			p->name, p->nslots, NB_IMAGE_MAX_SLOTS);
 	if (!p->nfuncs || p->nfuncs > NB_IMAGE_MAX_FUNCS)
-		return nb_fail(c->err, NB_E_LIMIT, at,
-			       "policy image: program %s: %u functions; 1 to "
-			       "%d are allowed",
-			       p->name, p->nfuncs, NB_IMAGE_MAX_FUNCS);
+		return nb_fail(
+			c->err, NB_E_LIMIT, at,
+			"policy image: program %s: %u functions; 1 to %d are allowed",
+			p->name, p->nfuncs, NB_IMAGE_MAX_FUNCS);
 	return 0;
 }
 
@@ -558,9 +553,9 @@ static int check_names(const struct check *c)
 		int rc = n->level ? 0 : check_whole(c, i);
 
 		if (!nb_image_text_ok(n->name))
-			return bad_name(c, i,
-					"its text is not printable UTF-8 "
-					"of at most 255 bytes");
+			return bad_name(
+				c, i,
+				"its text is not printable UTF-8 of at most 255 bytes");
 		if (rc)
 			return rc;
 		if (n->level > NB_IMAGE_MAX_LEVEL ||
@@ -600,12 +595,12 @@ static int check_counts(const struct check *c)
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		if (counts[i].n < counts[i].least ||
 		    counts[i].n > counts[i].most)
-			return nb_fail(c->err, NB_E_LIMIT,
-				       record_at(c, counts[i].sec, 0),
-				       "policy image: %u %s; %u to %u are "
-				       "allowed",
-				       counts[i].n, counts[i].what,
-				       counts[i].least, counts[i].most);
+			return nb_fail(
+				c->err, NB_E_LIMIT,
+				record_at(c, counts[i].sec, 0),
+				"policy image: %u %s; %u to %u are allowed",
+				counts[i].n, counts[i].what, counts[i].least,
+				counts[i].most);
 	return 0;
 }
 
@@ -622,10 +617,10 @@ static int check_size(const struct check *c)
 				 nb_records[NB_SEC_LINES].size;
 	if (total <= NB_IMAGE_MAX_SIZE)
 		return 0;
-	return nb_fail(c->err, NB_E_LIMIT, 0,
-		       "policy image: code, data, lines and BTF take %llu "
-		       "bytes; at most %d",
-		       (unsigned long long)total, NB_IMAGE_MAX_SIZE);
+	return nb_fail(
+		c->err, NB_E_LIMIT, 0,
+		"policy image: code, data, lines and BTF take %llu bytes; at most %d",
+		(unsigned long long)total, NB_IMAGE_MAX_SIZE);
 }
 
 int nb_image_check(const struct nb_image *img, const uint32_t *at,

@@ -46,11 +46,11 @@ static int check_limits(const struct nb_map_spec *m, struct nb_err *err)
 			       "map %s: a ring buffer of %u bytes; at most %d",
 			       m->name, m->max_entries, NB_MAP_MAX_BYTES / 4);
 	if (total > NB_MAP_MAX_BYTES)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "map %s: %u elements of %u + %u bytes; at most "
-			       "%d bytes in all",
-			       m->name, m->max_entries, m->key_size,
-			       m->value_size, NB_MAP_MAX_BYTES);
+		return nb_fail(
+			err, NB_E_LIMIT, 0,
+			"map %s: %u elements of %u + %u bytes; at most %d bytes in all",
+			m->name, m->max_entries, m->key_size, m->value_size,
+			NB_MAP_MAX_BYTES);
 	return 0;
 }
 
@@ -67,22 +67,23 @@ static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 			       "map %s: merged by sum and by max: one of them",
 			       m->name);
 	if (m->tags & NB_MAPF_COHERENT)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a coherent map is equal in all "
-			       "processes: there is nothing to merge",
-			       m->name);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: a coherent map is equal in all processes: "
+			"there is nothing to merge",
+			m->name);
 	if (!(types >> m->type & 1) || m->origin != NB_ORIGIN_DEFINED ||
 	    m->lock)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
-			"map %s: only hashes and arrays, without a lock, "
-			"are merged",
+			"map %s: only hashes and arrays, without a lock, are merged",
 			m->name);
 	if (m->value_size % 8)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: values of %u bytes are merged 8 bytes "
-			       "after the other: a multiple of 8",
-			       m->name, m->value_size);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: values of %u bytes are merged 8 bytes after the other: "
+			"a multiple of 8",
+			m->name, m->value_size);
 	return 0;
 }
 
@@ -95,22 +96,20 @@ static int check_host(const struct nb_map_spec *m, struct nb_err *err)
 	    m->flags != needed)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
-			"map %s: type %s with map_flags 0x%x; a host map "
-			"is an array with BPF_F_MMAPABLE | "
-			"BPF_F_RDONLY_PROG (0x%x)",
+			"map %s: type %s with map_flags 0x%x; "
+			"a host map is an array with BPF_F_MMAPABLE | BPF_F_RDONLY_PROG (0x%x)",
 			m->name, nb_spec_map_type(m->type)->word, m->flags,
 			needed);
 	if (m->tags != NB_MAPF_HOST || m->lock)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a host map has no other tag and no "
-			       "lock: each host writes its own",
-			       m->name);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: a host map has no other tag and no lock: each host writes its own",
+			m->name);
 	if (m->value_size < 8)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
-			"map %s: values of %u bytes; those of a host map "
-			"begin with 8 bytes for the time of the last "
-			"write",
+			"map %s: values of %u bytes; "
+			"those of a host map begin with 8 bytes for the time of the last write",
 			m->name, m->value_size);
 	return 0;
 }
@@ -121,10 +120,11 @@ static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 
 	if (m->tags & ~(uint32_t)(NB_MAPF_COHERENT | NB_MAPF_SHARED |
 				  NB_MAPF_MERGED | NB_MAPF_HOST))
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: tags 0x%x; known: 1 (coherent), "
-			       "2 (shared), 4 (sum), 8 (max), 16 (host)",
-			       m->name, m->tags);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: tags 0x%x; known: "
+			"1 (coherent), 2 (shared), 4 (sum), 8 (max), 16 (host)",
+			m->name, m->tags);
 	if (m->tags & NB_MAPF_HOST)
 		return check_host(m, err);
 	if (m->tags & NB_MAPF_MERGED && check_merged(m, err))
@@ -132,25 +132,25 @@ static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 	if (m->tags & NB_MAPF_SHARED &&
 	    t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS))
 		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a map of type %s cannot be shared: its "
-			       "values are numbers of one policy",
+			       "map %s: a map of type %s cannot be shared: "
+			       "its values are numbers of one policy",
 			       m->name, t->word);
 	if (!(m->tags & NB_MAPF_COHERENT))
 		return 0;
 	if (t->traits & NB_TRAIT_PERCPU)
 		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a per-CPU map cannot be coherent: what "
-			       "it answers depends on the CPU",
+			       "map %s: a per-CPU map cannot be coherent: "
+			       "what it answers depends on the CPU",
 			       m->name);
 	if (t->traits & NB_TRAIT_LOCAL)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: a map of type %s cannot be coherent",
 			       m->name, t->word);
 	if (m->flags & NB_F_WRONLY_PROG)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: programs only read a coherent map; "
-			       "BPF_F_WRONLY_PROG forbids that",
-			       m->name);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: programs only read a coherent map; BPF_F_WRONLY_PROG forbids that",
+			m->name);
 	return 0;
 }
 
@@ -162,17 +162,18 @@ static int check_data(const struct nb_map_spec *m, struct nb_err *err)
 	if (m->origin == NB_ORIGIN_DEFINED || m->origin == NB_ORIGIN_INNER)
 		return 0;
 	if (m->type != NB_MAP_ARRAY || m->max_entries != 1 || m->tags)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a data section is an untagged array of "
-			       "one element, not %u of type %s with tags 0x%x",
-			       m->name, m->max_entries,
-			       nb_spec_map_type(m->type)->word, m->tags);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: a data section is an untagged array of one element, "
+			"not %u of type %s with tags 0x%x",
+			m->name, m->max_entries,
+			nb_spec_map_type(m->type)->word, m->tags);
 	if (m->flags & NB_F_WRONLY_PROG ||
 	    rodata != !!(m->flags & NB_F_RDONLY_PROG))
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: map_flags 0x%x: of the data sections, "
-			       ".rodata alone is read-only",
-			       m->name, m->flags);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: map_flags 0x%x: of the data sections, .rodata alone is read-only",
+			m->name, m->flags);
 	return 0;
 }
 
@@ -202,21 +203,23 @@ static int check_lock(const struct nb_map_spec *m, struct nb_err *err)
 	if (!m->lock)
 		return 0;
 	if (m->type != NB_MAP_HASH && m->type != NB_MAP_ARRAY)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a struct bpf_spin_lock in values of "
-			       "type %s; only hash and array have locks",
-			       m->name, nb_spec_map_type(m->type)->word);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: a struct bpf_spin_lock in values of type %s; "
+			"only hash and array have locks",
+			m->name, nb_spec_map_type(m->type)->word);
 	if (m->flags & fixed || m->tags & NB_MAPF_COHERENT)
 		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a struct bpf_spin_lock in values that "
-			       "programs only read or only write",
+			       "map %s: a struct bpf_spin_lock in values "
+			       "that programs only read or only write",
 			       m->name);
 	if ((m->lock - 1) % 4 || m->value_size < 4 ||
 	    m->lock - 1 > m->value_size - 4)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a lock at offset %u of a value of %u "
-			       "bytes; it takes 4 bytes at a multiple of 4",
-			       m->name, m->lock - 1, m->value_size);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: a lock at offset %u of a value of %u bytes; "
+			"it takes 4 bytes at a multiple of 4",
+			m->name, m->lock - 1, m->value_size);
 	return 0;
 }
 

@@ -24,10 +24,10 @@ static int prepend_prog(struct nb_arena *a, struct nb_prog *p,
 	struct nb_line *lines;
 
 	if (n > NB_IMAGE_MAX_SLOTS)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "program %s: %zu instructions with those before "
-			       "it; at most %d",
-			       p->name, n, NB_IMAGE_MAX_SLOTS);
+		return nb_fail(
+			err, NB_E_LIMIT, 0,
+			"program %s: %zu instructions with those before it; at most %d",
+			p->name, n, NB_IMAGE_MAX_SLOTS);
 	slots = nb_arena_array(a, n, sizeof(*slots));
 	funcs = nb_arena_dup(a, p->funcs, p->nfuncs * sizeof(*funcs));
 	lines = nb_arena_array(a, (size_t)p->nlines + 1, sizeof(*lines));

@@ -110,8 +110,7 @@ static int read_section(struct reader *r, uint32_t i)
 	if (off < NB_IMAGE_FIRST || off % 8 || !nb_view_has(r->all, off, size))
 		return read_fail(
 			r, NB_E_IMAGE, row + 4,
-			"section %u: %u bytes at %u are not inside the %zu "
-			"bytes",
+			"section %u: %u bytes at %u are not inside the %zu bytes",
 			i, size, off, r->all.size);
 	if ((uint64_t)r->count[i] * nb_records[i].size != size)
 		return read_fail(
@@ -135,11 +134,10 @@ static const char *read_string(struct reader *r, uint32_t at)
 	s = nb_view_str(nb_view_sub(v, off, most), 0);
 	if (s)
 		return s;
-	read_fail(r, NB_E_IMAGE, at,
-		  "string %u is not inside the %zu bytes of strings, or has "
-		  "over %d "
-		  "bytes",
-		  off, v.size, STRING_MAX - 1);
+	read_fail(
+		r, NB_E_IMAGE, at,
+		"string %u is not inside the %zu bytes of strings, or has over %d bytes",
+		off, v.size, STRING_MAX - 1);
 	return "";
 }
 
@@ -222,10 +220,9 @@ static uint32_t assign_records(struct reader *r, enum nb_section sec,
 		r->next[sec] += n;
 		return first;
 	}
-	read_fail(r, NB_E_IMAGE, r->at[sec],
-		  "maps or programs have more data, slots, functions or lines "
-		  "than "
-		  "this section");
+	read_fail(
+		r, NB_E_IMAGE, r->at[sec],
+		"maps or programs have more data, slots, functions or lines than this section");
 	return 0;
 }
 

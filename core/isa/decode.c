@@ -182,10 +182,10 @@ static int refuse(const struct index *ix, const struct nb_slot *s, size_t pc,
 	unsigned misfit;
 
 	if (what)
-		return nb_fail(err, NB_E_INSN, (uint32_t)pc,
-			       "instruction %zu: opcode 0x%02x is %s, which "
-			       "policies may not use",
-			       pc, s->opcode, what);
+		return nb_fail(
+			err, NB_E_INSN, (uint32_t)pc,
+			"instruction %zu: opcode 0x%02x is %s, which policies may not use",
+			pc, s->opcode, what);
 	if (ix->first[s->opcode] == NB_NOPS)
 		return nb_fail(err, NB_E_INSN, (uint32_t)pc,
 			       "instruction %zu: unknown opcode 0x%02x", pc,
@@ -195,20 +195,21 @@ static int refuse(const struct index *ix, const struct nb_slot *s, size_t pc,
 	while (!(misfit >> f & 1))
 		f++;
 	allowed(may, sizeof(may), ix, s, f, misfit);
-	return nb_fail(err, NB_E_INSN, (uint32_t)pc,
-		       "instruction %zu (opcode 0x%02x, %s): field %s holds "
-		       "%s, allowed %s",
-		       pc, s->opcode, row->mnemonic, field_name[f],
-		       value(row, f, found(s, f)).text, may);
+	return nb_fail(
+		err, NB_E_INSN, (uint32_t)pc,
+		"instruction %zu (opcode 0x%02x, %s): field %s holds %s, allowed %s",
+		pc, s->opcode, row->mnemonic, field_name[f],
+		value(row, f, found(s, f)).text, may);
 }
 
 static int refuse_hi(size_t pc, const char *field, int32_t have,
 		     struct nb_err *err)
 {
-	return nb_fail(err, NB_E_INSN, (uint32_t)pc,
-		       "instruction %zu (second slot of lddw): field %s holds "
-		       "%" PRId32 ", allowed 0",
-		       pc, field, have);
+	return nb_fail(
+		err, NB_E_INSN, (uint32_t)pc,
+		"instruction %zu (second slot of lddw): field %s holds %" PRId32
+		", allowed 0",
+		pc, field, have);
 }
 
 /* Check slot @hi, the second slot of an LDDW at @pc: only its immediate may
@@ -282,10 +283,10 @@ int nb_decode(struct nb_insn *out, const struct nb_slot *slots, size_t nslots,
 		if (out[pc].kind != NB_KIND_LDDW)
 			continue;
 		if (++pc == nslots)
-			return nb_fail(err, NB_E_INSN, (uint32_t)(pc - 1),
-				       "instruction %zu (lddw): the second of "
-				       "its two slots is missing",
-				       pc - 1);
+			return nb_fail(
+				err, NB_E_INSN, (uint32_t)(pc - 1),
+				"instruction %zu (lddw): the second of its two slots is missing",
+				pc - 1);
 		rc = second(&out[pc - 1], &slots[pc], pc, err);
 		if (rc)
 			return rc;

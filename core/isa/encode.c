@@ -75,10 +75,10 @@ static int lddw(struct nb_slot *s, const struct nb_insn *in, size_t left,
 	uint64_t v = (uint64_t)in->imm;
 
 	if (left < 2 || in[1].op != NB_OP_LDDW_HI)
-		return nb_fail(err, NB_E_INSN, (uint32_t)pc,
-			       "instruction %zu (lddw): the second of its two "
-			       "slots is missing",
-			       pc);
+		return nb_fail(
+			err, NB_E_INSN, (uint32_t)pc,
+			"instruction %zu (lddw): the second of its two slots is missing",
+			pc);
 	if (in->op == NB_OP_LDDW_FUNC)
 		return far_target(s, in, pc, err);
 	if (in->off)
@@ -113,10 +113,10 @@ int nb_encode(struct nb_slot *out, const struct nb_insn *in, size_t n,
 		int rc;
 
 		if (i->op >= NB_OP_LDDW_HI)
-			return nb_fail(err, NB_E_INSN, (uint32_t)pc,
-				       "instruction %zu: operation %u has no "
-				       "encoding of its own",
-				       pc, i->op);
+			return nb_fail(
+				err, NB_E_INSN, (uint32_t)pc,
+				"instruction %zu: operation %u has no encoding of its own",
+				pc, i->op);
 		row = nb_spec_insn((enum nb_op)i->op);
 		out[pc] = (struct nb_slot){ .opcode = row->opcode };
 		rc = regs(&out[pc], row, i, pc, err);

@@ -61,10 +61,10 @@ static int check_header(const struct nb_job *job, const char *path,
 		return nb_fail(err, NB_E_IMAGE, 0, "%.200s: no job segment",
 			       path);
 	if (seg->version != NB_SEG_VERSION || seg->size != sizeof(*seg))
-		return nb_fail(err, NB_E_VERSION, 0,
-			       "%.200s: a job segment of version %u (this "
-			       "ncclbpf reads version %d)",
-			       path, seg->version, NB_SEG_VERSION);
+		return nb_fail(
+			err, NB_E_VERSION, 0,
+			"%.200s: a job segment of version %u (this ncclbpf reads version %d)",
+			path, seg->version, NB_SEG_VERSION);
 	return 0;
 }
 
@@ -79,11 +79,11 @@ int nb_job_read(struct nb_job *out, const char *path, struct nb_err *err)
 			     fd < 0 ? strerror(errno) : "not a file");
 	} else if ((uint64_t)st.st_size < sizeof(struct nb_seg) ||
 		   (uint64_t)st.st_size > NB_SEG_SPAN) {
-		rc = nb_fail(err, NB_E_IMAGE, 0,
-			     "%.200s: %lld bytes are no job segment "
-			     "(allowed: %zu to %llu)",
-			     path, (long long)st.st_size, sizeof(struct nb_seg),
-			     (unsigned long long)NB_SEG_SPAN);
+		rc = nb_fail(
+			err, NB_E_IMAGE, 0,
+			"%.200s: %lld bytes are no job segment (allowed: %zu to %llu)",
+			path, (long long)st.st_size, sizeof(struct nb_seg),
+			(unsigned long long)NB_SEG_SPAN);
 	} else {
 		out->size = (size_t)st.st_size;
 		out->memory = aligned_alloc(NB_SEG_PAGE,

@@ -21,8 +21,8 @@ static int put_rank_text(const struct nb_agree_rank *r, char *text, size_t size)
 	const char *proto = d->proto < 0 ? NULL : nb_nccl_proto(d->proto);
 
 	return snprintf(text, size,
-			"slot %u (pid %u) %s %" PRIu64 " bytes %s/%s, "
-			"%u channels",
+			"slot %u (pid %u) %s %" PRIu64
+			" bytes %s/%s, %u channels",
 			r->slot, r->pid, coll ? coll : "?", d->bytes,
 			algo ? algo : "?", proto ? proto : "?", d->channels);
 }
@@ -54,17 +54,19 @@ void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 		if (side[i])
 			put_rank_text(side[i], one[i], sizeof(one[i]));
 	if (a->verdict == NB_API_CALLS_DIFFER)
-		snprintf(text, size,
-			 "ranks asked the tuner alike, but after different "
-			 "calls of NCCL's API: by these the first decision "
-			 "that differs is number %" PRIu64 ": %s; %s",
-			 a->seq, one[0], one[1]);
+		snprintf(
+			text, size,
+			"ranks asked the tuner alike, but after different calls of NCCL's API: "
+			"by these the first decision that differs is number %" PRIu64
+			": %s; %s",
+			a->seq, one[0], one[1]);
 	else if (a->extra)
-		snprintf(text, size,
-			 "from decision %" PRIu64 " on slot %u has made %u "
-			 "decision%s that others did not (%s; %s)",
-			 a->seq, a->extra_slot, a->extra,
-			 a->extra == 1 ? "" : "s", one[0], one[1]);
+		snprintf(
+			text, size,
+			"from decision %" PRIu64
+			" on slot %u has made %u decision%s that others did not (%s; %s)",
+			a->seq, a->extra_slot, a->extra,
+			a->extra == 1 ? "" : "s", one[0], one[1]);
 	else
 		snprintf(text, size,
 			 "the first decision that differs is number %" PRIu64

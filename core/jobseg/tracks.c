@@ -241,10 +241,10 @@ static int read_site(struct reader *r, const struct nb_tracks *t, uint32_t site,
 	    h.magic != TRACKS_MAGIC || h.ncomms > NB_SEG_COMMS)
 		return bad_tracks(t, err);
 	if (h.version != VERSION)
-		return nb_fail(err, NB_E_VERSION, 0,
-			       "site %.80s: tracks of version %u (this ncclbpf "
-			       "reads version %d)",
-			       t->site, h.version, VERSION);
+		return nb_fail(
+			err, NB_E_VERSION, 0,
+			"site %.80s: tracks of version %u (this ncclbpf reads version %d)",
+			t->site, h.version, VERSION);
 	r->left_out += h.left_out;
 	for (uint32_t i = 0; !rc && i < h.ncomms; i++)
 		rc = read_comm(r, t, site, &at, err);

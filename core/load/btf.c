@@ -75,27 +75,27 @@ static int check_header(struct btf *b)
 	nb_view_get(b->v, 2, &version, 1);
 	if (b->v.size < HEADER || magic != BTF_MAGIC || version != 1 ||
 	    view_u32(b->v, 4) != HEADER)
-		return nb_fail(b->err, NB_E_BTF, b->off,
-			       ".BTF: magic 0x%04x, version %u, header of %u "
-			       "bytes; 0x%04x, 1 and %d are read",
-			       magic, version, view_u32(b->v, 4), BTF_MAGIC,
-			       HEADER);
+		return nb_fail(
+			b->err, NB_E_BTF, b->off,
+			".BTF: magic 0x%04x, version %u, header of %u bytes; "
+			"0x%04x, 1 and %d are read",
+			magic, version, view_u32(b->v, 4), BTF_MAGIC, HEADER);
 	body = nb_view_sub(b->v, HEADER, b->v.size - HEADER);
 	if (!nb_view_has(body, type_off, type_len) ||
 	    !nb_view_has(body, str_off, str_len) || type_off % 4 ||
 	    (uint64_t)type_off + type_len > str_off)
-		return nb_fail(b->err, NB_E_BTF, b->off + 8,
-			       ".BTF: %u bytes of types at %u and %u of "
-			       "strings at %u do not lie one after the other "
-			       "in %zu bytes",
-			       type_len, type_off, str_len, str_off, body.size);
+		return nb_fail(
+			b->err, NB_E_BTF, b->off + 8,
+			".BTF: %u bytes of types at %u "
+			"and %u of strings at %u do not lie one after the other in %zu bytes",
+			type_len, type_off, str_len, str_off, body.size);
 	b->types = nb_view_sub(body, type_off, type_len);
 	b->strings = nb_view_sub(body, str_off, str_len);
 	if (!str_len || b->strings.p[0] || b->strings.p[str_len - 1])
-		return nb_fail(b->err, NB_E_BTF, b->off + HEADER + str_off,
-			       ".BTF: its %u bytes of strings must begin and "
-			       "end with a zero byte",
-			       str_len);
+		return nb_fail(
+			b->err, NB_E_BTF, b->off + HEADER + str_off,
+			".BTF: its %u bytes of strings must begin and end with a zero byte",
+			str_len);
 	return 0;
 }
 
@@ -132,10 +132,10 @@ static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
 		.word = view_u32(b->types, at + 8),
 	};
 	if (!t->kind || t->kind >= NKINDS || info & 0x60ff0000)
-		return nb_fail(b->err, NB_E_BTF, b->off + HEADER + at,
-			       ".BTF: type %u: kind %u with info 0x%08x is not "
-			       "known; kinds 1 to %d are",
-			       id, t->kind, info, NKINDS - 1);
+		return nb_fail(
+			b->err, NB_E_BTF, b->off + HEADER + at,
+			".BTF: type %u: kind %u with info 0x%08x is not known; kinds 1 to %d are",
+			id, t->kind, info, NKINDS - 1);
 	more = (uint32_t)trailers[t->kind].once +
 	       (uint32_t)trailers[t->kind].each * t->vlen;
 	if (!nb_view_has(b->types, at, TYPE + (uint64_t)more))
@@ -364,8 +364,7 @@ static int check_chain(const struct btf *b, uint32_t id)
 	}
 	return bad_type(
 		b, HEADER + b->t[id].at,
-		"a chain of pointers, arrays and modifiers without end or "
-		"over 32 links",
+		"a chain of pointers, arrays and modifiers without end or over 32 links",
 		id);
 }
 
@@ -404,10 +403,10 @@ static int close_type(const struct btf *b, uint32_t id)
 	if (deep >= NB_BTF_MAX_DEPTH)
 		return bad_type(b, HEADER + t->at, "nested over 32 deep", id);
 	if (walk > NB_BTF_MAX_WALK)
-		return nb_fail(b->err, NB_E_LIMIT, b->off + HEADER + t->at,
-			       ".BTF: type %u: over %d members, those of its "
-			       "members counted",
-			       id, NB_BTF_MAX_WALK);
+		return nb_fail(
+			b->err, NB_E_LIMIT, b->off + HEADER + t->at,
+			".BTF: type %u: over %d members, those of its members counted",
+			id, NB_BTF_MAX_WALK);
 	t->depth = (uint8_t)(deep + 1);
 	t->walk = (uint32_t)walk;
 	switch (t->kind) {
@@ -515,20 +514,20 @@ static int check_part(struct nb_view v, struct nb_view strings,
 	if (!part.size)
 		return 0;
 	if (size < parts[p].min || size % 4 || size > 1024)
-		return nb_fail(err, NB_E_BTF, off,
-			       ".BTF.ext: %s: records of %u bytes; %u or more "
-			       "are expected",
-			       parts[p].name, size, parts[p].min);
+		return nb_fail(
+			err, NB_E_BTF, off,
+			".BTF.ext: %s: records of %u bytes; %u or more are expected",
+			parts[p].name, size, parts[p].min);
 	while (at < part.size) {
 		uint32_t name = view_u32(part, at), n = view_u32(part, at + 4);
 
 		if (!nb_view_has(part, at, 8) || ++groups > GROUPS_MAX ||
 		    !nb_btf_name(strings, name) || !n ||
 		    !nb_view_has(part, at + 8, (uint64_t)n * size))
-			return nb_fail(err, NB_E_BTF, off,
-				       ".BTF.ext: %s: %u records of section "
-				       "name %u are not inside",
-				       parts[p].name, n, name);
+			return nb_fail(
+				err, NB_E_BTF, off,
+				".BTF.ext: %s: %u records of section name %u are not inside",
+				parts[p].name, n, name);
 		at += 8 + (uint64_t)n * size;
 	}
 	return 0;
@@ -546,11 +545,12 @@ int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
 	if (v.size < EXT_HEADER || magic != BTF_MAGIC || version != 1 ||
 	    (header != EXT_HEADER && header != EXT_HEADER_CORE) ||
 	    header > v.size)
-		return nb_fail(err, NB_E_BTF, off,
-			       ".BTF.ext: magic 0x%04x, version %u, header of "
-			       "%u bytes; 0x%04x, 1 and %d or %d are read",
-			       magic, version, header, BTF_MAGIC, EXT_HEADER,
-			       EXT_HEADER_CORE);
+		return nb_fail(
+			err, NB_E_BTF, off,
+			".BTF.ext: magic 0x%04x, version %u, header of %u bytes; "
+			"0x%04x, 1 and %d or %d are read",
+			magic, version, header, BTF_MAGIC, EXT_HEADER,
+			EXT_HEADER_CORE);
 	for (int p = 0; p < NB_BTF_NPARTS; p++) {
 		uint32_t at = parts[p].at;
 		int rc;
@@ -560,11 +560,11 @@ int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
 		if (view_u32(v, at) % 4 || view_u32(v, at + 4) % 4 ||
 		    !nb_view_has(v, (uint64_t)header + view_u32(v, at),
 				 view_u32(v, at + 4)))
-			return nb_fail(err, NB_E_BTF, off + at,
-				       ".BTF.ext: %s: %u bytes at %u are not "
-				       "inside the %zu bytes",
-				       parts[p].name, view_u32(v, at + 4),
-				       view_u32(v, at), v.size);
+			return nb_fail(
+				err, NB_E_BTF, off + at,
+				".BTF.ext: %s: %u bytes at %u are not inside the %zu bytes",
+				parts[p].name, view_u32(v, at + 4),
+				view_u32(v, at), v.size);
 		rc = check_part(v, strings, (enum nb_btf_part)p, off, err);
 		if (rc)
 			return rc;

@@ -48,11 +48,11 @@ static int check_section(const struct nb_elf_section *s, struct nb_err *err)
 		return bad_hook(s, err);
 	if (s->size % NB_SLOT_SIZE ||
 	    s->size > (uint64_t)NB_IMAGE_MAX_SLOTS * NB_SLOT_SIZE)
-		return nb_fail(err, NB_E_LIMIT, s->off,
-			       "section %s: %llu bytes of code; at most %d "
-			       "instruction slots of %d bytes",
-			       s->name, (unsigned long long)s->size,
-			       NB_IMAGE_MAX_SLOTS, NB_SLOT_SIZE);
+		return nb_fail(
+			err, NB_E_LIMIT, s->off,
+			"section %s: %llu bytes of code; at most %d instruction slots of %d bytes",
+			s->name, (unsigned long long)s->size,
+			NB_IMAGE_MAX_SLOTS, NB_SLOT_SIZE);
 	return 0;
 }
 
@@ -98,9 +98,9 @@ static int read_relocs(struct nb_front *f, uint32_t sec, struct nb_err *err)
 
 		if (r.off % NB_SLOT_SIZE || slot->rel)
 			return nb_fail(err, NB_E_RELOC, s->off + i * NB_ELF_REL,
-				       "section %s: relocation %u at offset "
-				       "%llu is not the only one of one "
-				       "instruction",
+				       "section %s: "
+				       "relocation %u at offset %llu "
+				       "is not the only one of one instruction",
 				       f->elf.sec[s->info].name, i,
 				       (unsigned long long)r.off);
 		slot->rel = i + 1;
@@ -121,19 +121,19 @@ static int read_func(struct nb_front *f, const struct nb_elf_sym *s,
 	struct nb_obj_slot *slot;
 
 	if (s->value % NB_SLOT_SIZE || s->size % NB_SLOT_SIZE || !s->size)
-		return nb_fail(err, NB_E_ELF, sec->off,
-			       "function %.64s: %llu bytes at offset %llu of "
-			       "section %s; multiples of %d are expected",
-			       s->name, (unsigned long long)s->size,
-			       (unsigned long long)s->value, sec->name,
-			       NB_SLOT_SIZE);
+		return nb_fail(
+			err, NB_E_ELF, sec->off,
+			"function %.64s: %llu bytes at offset %llu of section %s; "
+			"multiples of %d are expected",
+			s->name, (unsigned long long)s->size,
+			(unsigned long long)s->value, sec->name, NB_SLOT_SIZE);
 	slot = &f->code[s->sec].slots[s->value / NB_SLOT_SIZE];
 	if (slot->func)
-		return nb_fail(err, NB_E_ELF, sec->off,
-			       "functions %.64s and %.64s both begin at offset "
-			       "%llu of section %s",
-			       f->funcs[slot->func - 1].name, s->name,
-			       (unsigned long long)s->value, sec->name);
+		return nb_fail(
+			err, NB_E_ELF, sec->off,
+			"functions %.64s and %.64s both begin at offset %llu of section %s",
+			f->funcs[slot->func - 1].name, s->name,
+			(unsigned long long)s->value, sec->name);
 	f->funcs[f->nfuncs] =
 		(struct nb_obj_func){ s->name, s->sec, (uint32_t)s->value,
 				      (uint32_t)s->size, s->bind != STB_LOCAL };
@@ -207,8 +207,8 @@ static int bad_extern(uint32_t at, const char *name, struct nb_err *err)
 		}
 	suggest(name, list, k, nexterns, known, sizeof(known));
 	return nb_fail(err, NB_E_SYMBOL, at,
-		       "symbol %.64s is used and not defined in the object; no "
-		       "extern here has that name; %s",
+		       "symbol %.64s is used and not defined in the object; "
+		       "no extern here has that name; %s",
 		       name, known);
 }
 

@@ -24,11 +24,11 @@ struct place {
 static int64_t bad_reloc(const struct place *p, const struct nb_elf_rel *r,
 			 const char *what)
 {
-	return nb_fail(p->err, NB_E_RELOC, p->at,
-		       "section .maps, offset %llu: relocation of type %u "
-		       "against \"%.64s\": %s",
-		       (unsigned long long)r->off, r->type,
-		       nb_elf_sym(&p->f->elf, r->sym).name, what);
+	return nb_fail(
+		p->err, NB_E_RELOC, p->at,
+		"section .maps, offset %llu: relocation of type %u against \"%.64s\": %s",
+		(unsigned long long)r->off, r->type,
+		nb_elf_sym(&p->f->elf, r->sym).name, what);
 }
 
 /* Find the symbol of the map that holds byte @off of .maps; returns false
@@ -77,9 +77,9 @@ static int64_t program_at(const struct place *p, const struct nb_elf_rel *r,
 	for (uint32_t i = 0; i < f->nprogs; i++)
 		if (!strcmp(f->progs[i].name, f->funcs[func].name))
 			return i;
-	return bad_reloc(p, r,
-			 "it is no program; give the function the section of "
-			 "a hook");
+	return bad_reloc(
+		p, r,
+		"it is no program; give the function the section of a hook");
 }
 
 /* Return the map that a relocation names. */
@@ -142,8 +142,7 @@ static int read_section(struct place *p, const struct nb_elf_section *s)
 
 	if (n > NB_IMAGE_MAX_ELEMS)
 		return nb_fail(p->err, NB_E_LIMIT, s->off,
-			       "section .maps: %u initial elements; at most "
-			       "%d",
+			       "section .maps: %u initial elements; at most %d",
 			       n, NB_IMAGE_MAX_ELEMS);
 	p->at = s->off;
 	p->f->elems = nb_arena_array(&p->f->arena, n, sizeof(*p->f->elems));
@@ -168,9 +167,9 @@ int nb_front_elems(struct nb_front *f, struct nb_err *err)
 		if (s->type != SHT_REL || s->info != p.sec)
 			continue;
 		if (f->nelems)
-			return nb_fail(err, NB_E_ELF, s->off,
-				       "section .maps has two sections of "
-				       "relocations");
+			return nb_fail(
+				err, NB_E_ELF, s->off,
+				"section .maps has two sections of relocations");
 		int rc = read_section(&p, s);
 
 		if (rc)

@@ -16,25 +16,26 @@ static int check_ident(struct nb_view v, struct nb_err *err)
 	const unsigned char *id = v.p;
 
 	if (v.size < sizeof(Elf64_Ehdr) || memcmp(id, ELFMAG, SELFMAG) != 0)
-		return nb_fail(err, NB_E_ELF, 0,
-			       "not an ELF file: %zu bytes that do not begin "
-			       "with its signature and header",
-			       v.size);
+		return nb_fail(
+			err, NB_E_ELF, 0,
+			"not an ELF file: "
+			"%zu bytes that do not begin with its signature and header",
+			v.size);
 	if (v.size > NB_ELF_MAX_SIZE)
 		return nb_fail(err, NB_E_LIMIT, 0,
 			       "object of %zu bytes; at most %d", v.size,
 			       NB_ELF_MAX_SIZE);
 	if (id[EI_CLASS] != ELFCLASS64)
-		return nb_fail(err, NB_E_ELF, EI_CLASS,
-			       "ELF class %u; a BPF object is of class 2 (64 "
-			       "bits)",
-			       id[EI_CLASS]);
+		return nb_fail(
+			err, NB_E_ELF, EI_CLASS,
+			"ELF class %u; a BPF object is of class 2 (64 bits)",
+			id[EI_CLASS]);
 	if (id[EI_DATA] != ELFDATA2LSB)
-		return nb_fail(err, NB_E_ELF, EI_DATA,
-			       "%s object; little-endian ones are read "
-			       "(clang -target bpf or bpfel)",
-			       id[EI_DATA] == ELFDATA2MSB ? "big-endian"
-							  : "an endless");
+		return nb_fail(
+			err, NB_E_ELF, EI_DATA,
+			"%s object; little-endian ones are read (clang -target bpf or bpfel)",
+			id[EI_DATA] == ELFDATA2MSB ? "big-endian"
+						   : "an endless");
 	return 0;
 }
 
@@ -46,21 +47,23 @@ static int check_header(struct nb_view v, Elf64_Ehdr *h, struct nb_err *err)
 		return rc;
 	nb_view_get(v, 0, h, sizeof(*h));
 	if (h->e_machine != EM_BPF)
-		return nb_fail(err, NB_E_ELF, offsetof(Elf64_Ehdr, e_machine),
-			       "ELF machine %u; a BPF object is of machine %d "
-			       "(compile with clang -target bpf)",
-			       h->e_machine, EM_BPF);
+		return nb_fail(
+			err, NB_E_ELF, offsetof(Elf64_Ehdr, e_machine),
+			"ELF machine %u; "
+			"a BPF object is of machine %d (compile with clang -target bpf)",
+			h->e_machine, EM_BPF);
 	if (h->e_type != ET_REL)
-		return nb_fail(err, NB_E_ELF, offsetof(Elf64_Ehdr, e_type),
-			       "ELF type %u; an object file is of type %d "
-			       "(relocatable)",
-			       h->e_type, ET_REL);
+		return nb_fail(
+			err, NB_E_ELF, offsetof(Elf64_Ehdr, e_type),
+			"ELF type %u; an object file is of type %d (relocatable)",
+			h->e_type, ET_REL);
 	if (h->e_ident[EI_VERSION] != EV_CURRENT ||
 	    h->e_version != EV_CURRENT || h->e_ehsize != sizeof(*h) ||
 	    h->e_shentsize != sizeof(Elf64_Shdr) || h->e_phnum || h->e_phoff)
-		return nb_fail(err, NB_E_ELF, 0,
-			       "ELF header: version, header sizes or program "
-			       "headers are not those of an object file");
+		return nb_fail(
+			err, NB_E_ELF, 0,
+			"ELF header: "
+			"version, header sizes or program headers are not those of an object file");
 	return 0;
 }
 
@@ -74,28 +77,28 @@ static int check_section(const struct nb_elf *e, uint32_t i,
 	uint32_t at = e->shoff + i * NB_ELF_SHDR;
 
 	if (h->sh_type != SHT_NOBITS && !nb_view_has(e->all, off, size))
-		return nb_fail(err, NB_E_ELF, at,
-			       "section %u: %llu bytes at %llu are not inside "
-			       "the %zu bytes of the file",
-			       i, size, off, e->all.size);
+		return nb_fail(
+			err, NB_E_ELF, at,
+			"section %u: %llu bytes at %llu are not inside the %zu bytes of the file",
+			i, size, off, e->all.size);
 	if (off > NB_ELF_MAX_SIZE || size > NB_ELF_MAX_SIZE)
 		return nb_fail(err, NB_E_LIMIT, at,
 			       "section %u: %llu bytes at %llu; at most %d", i,
 			       size, off, NB_ELF_MAX_SIZE);
 	if (align > 4096 || (align & (align - 1)) ||
 	    (align && h->sh_type != SHT_NOBITS && off % align))
-		return nb_fail(err, NB_E_ELF, at,
-			       "section %u: offset %llu with alignment %llu; a "
-			       "power of two up to 4096 that divides it is "
-			       "allowed",
-			       i, off, (unsigned long long)align);
+		return nb_fail(
+			err, NB_E_ELF, at,
+			"section %u: offset %llu with alignment %llu; "
+			"a power of two up to 4096 that divides it is allowed",
+			i, off, (unsigned long long)align);
 	if (h->sh_flags & SHF_COMPRESSED || h->sh_type == SHT_RELA ||
 	    h->sh_type == SHT_SYMTAB_SHNDX || h->sh_type == SHT_DYNSYM ||
 	    h->sh_type == SHT_DYNAMIC)
-		return nb_fail(err, NB_E_ELF, at,
-			       "section %u: type %u with flags 0x%llx does not "
-			       "occur in BPF objects",
-			       i, h->sh_type, (unsigned long long)h->sh_flags);
+		return nb_fail(
+			err, NB_E_ELF, at,
+			"section %u: type %u with flags 0x%llx does not occur in BPF objects",
+			i, h->sh_type, (unsigned long long)h->sh_flags);
 	return 0;
 }
 
@@ -110,11 +113,11 @@ static int read_sections(struct nb_elf *e, const Elf64_Ehdr *eh,
 			       NB_ELF_MAX_SECTIONS);
 	if (eh->e_shoff % 8 ||
 	    !nb_view_has(e->all, eh->e_shoff, (uint64_t)n * NB_ELF_SHDR))
-		return nb_fail(err, NB_E_ELF, offsetof(Elf64_Ehdr, e_shoff),
-			       "%u section headers at %llu are not inside the "
-			       "%zu bytes of the file, or not at a multiple of "
-			       "8",
-			       n, (unsigned long long)eh->e_shoff, e->all.size);
+		return nb_fail(
+			err, NB_E_ELF, offsetof(Elf64_Ehdr, e_shoff),
+			"%u section headers at %llu are not inside the %zu bytes of the file, "
+			"or not at a multiple of 8",
+			n, (unsigned long long)eh->e_shoff, e->all.size);
 	e->sec = nb_arena_array(a, n, sizeof(*e->sec));
 	if (!e->sec)
 		return nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
@@ -154,8 +157,8 @@ static int check_strings(const struct nb_elf *e, uint32_t i, const char *whose,
 	    !s->data.p[s->data.size - 1])
 		return 0;
 	return nb_fail(err, NB_E_ELF, s ? s->off : 0,
-		       "section %u, the string table of %s, is none: it must "
-		       "be of type %d, begin and end with a zero byte",
+		       "section %u, the string table of %s, is none: "
+		       "it must be of type %d, begin and end with a zero byte",
 		       i, whose, SHT_STRTAB);
 }
 
@@ -182,13 +185,12 @@ static int read_names(struct nb_elf *e, uint32_t i, struct nb_err *err)
 	for (i = 1; i < e->nsec; i++) {
 		e->sec[i].name = name_at(names, e->sec[i].name_off);
 		if (!e->sec[i].name)
-			return nb_fail(err, NB_E_ELF,
-				       e->shoff + i * NB_ELF_SHDR,
-				       "section %u: its name at %u is not "
-				       "inside the %zu bytes of names, or has "
-				       "over %d",
-				       i, e->sec[i].name_off, names.size,
-				       NB_ELF_MAX_NAME);
+			return nb_fail(
+				err, NB_E_ELF, e->shoff + i * NB_ELF_SHDR,
+				"section %u: its name at %u is not inside the %zu bytes of names, "
+				"or has over %d",
+				i, e->sec[i].name_off, names.size,
+				NB_ELF_MAX_NAME);
 	}
 	return 0;
 }
@@ -209,27 +211,28 @@ static int check_symbol(const struct nb_elf *e, uint32_t i, struct nb_err *err)
 	Elf64_Sym sym = raw_symbol(e, i);
 
 	if (!name_at(e->sec[t->link].data, sym.st_name))
-		return nb_fail(err, NB_E_ELF, at,
-			       "symbol %u: its name at %u is not inside the "
-			       "%llu bytes of names, or has over %d",
-			       i, sym.st_name,
-			       (unsigned long long)e->sec[t->link].size,
-			       NB_ELF_MAX_NAME);
+		return nb_fail(
+			err, NB_E_ELF, at,
+			"symbol %u: its name at %u is not inside the %llu bytes of names, "
+			"or has over %d",
+			i, sym.st_name,
+			(unsigned long long)e->sec[t->link].size,
+			NB_ELF_MAX_NAME);
 	if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS)
 		return 0;
 	if (sym.st_shndx >= e->nsec)
-		return nb_fail(err, NB_E_ELF, at,
-			       "symbol %u is in section %u; the object has %u "
-			       "sections",
-			       i, sym.st_shndx, e->nsec);
+		return nb_fail(
+			err, NB_E_ELF, at,
+			"symbol %u is in section %u; the object has %u sections",
+			i, sym.st_shndx, e->nsec);
 	s = &e->sec[sym.st_shndx];
 	if (sym.st_value > s->size || sym.st_size > s->size - sym.st_value)
-		return nb_fail(err, NB_E_ELF, at,
-			       "symbol %u: %llu bytes at %llu of section %s, "
-			       "which has %llu",
-			       i, (unsigned long long)sym.st_size,
-			       (unsigned long long)sym.st_value, s->name,
-			       (unsigned long long)s->size);
+		return nb_fail(
+			err, NB_E_ELF, at,
+			"symbol %u: %llu bytes at %llu of section %s, which has %llu",
+			i, (unsigned long long)sym.st_size,
+			(unsigned long long)sym.st_value, s->name,
+			(unsigned long long)s->size);
 	return 0;
 }
 
@@ -242,10 +245,10 @@ static int read_symbols(struct nb_elf *e, struct nb_err *err)
 		if (e->sec[i].type != SHT_SYMTAB)
 			continue;
 		if (e->symtab)
-			return nb_fail(err, NB_E_ELF, e->sec[i].off,
-				       "sections %u and %u are both symbol "
-				       "tables; one is allowed",
-				       e->symtab, i);
+			return nb_fail(
+				err, NB_E_ELF, e->sec[i].off,
+				"sections %u and %u are both symbol tables; one is allowed",
+				e->symtab, i);
 		e->symtab = i;
 	}
 	if (!e->symtab)
@@ -256,10 +259,10 @@ static int read_symbols(struct nb_elf *e, struct nb_err *err)
 	if (rc)
 		return rc;
 	if (t->size % NB_ELF_SYM || !t->size || t->entsize != NB_ELF_SYM)
-		return nb_fail(err, NB_E_ELF, t->off,
-			       "symbol table of %llu bytes; entries of %d "
-			       "bytes are expected",
-			       (unsigned long long)t->size, NB_ELF_SYM);
+		return nb_fail(
+			err, NB_E_ELF, t->off,
+			"symbol table of %llu bytes; entries of %d bytes are expected",
+			(unsigned long long)t->size, NB_ELF_SYM);
 	e->nsym = (uint32_t)(t->size / NB_ELF_SYM);
 	if (e->nsym > NB_ELF_MAX_SYMBOLS)
 		return nb_fail(err, NB_E_LIMIT, t->off,
@@ -281,9 +284,9 @@ static int check_relocs(const struct nb_elf *e, uint32_t sec,
 	if (s->link != e->symtab || !s->info || s->info >= e->nsec ||
 	    s->size % NB_ELF_REL || s->entsize != NB_ELF_REL)
 		return nb_fail(err, NB_E_ELF, s->off,
-			       "relocations %s: %llu bytes for section %u with "
-			       "the symbols of section %u do not fit this "
-			       "object",
+			       "relocations %s: "
+			       "%llu bytes for section %u with the symbols "
+			       "of section %u do not fit this object",
 			       s->name, (unsigned long long)s->size, s->info,
 			       s->link);
 	for (uint32_t i = 0; i < nb_elf_nrel(s); i++) {
@@ -291,12 +294,12 @@ static int check_relocs(const struct nb_elf *e, uint32_t sec,
 
 		if (r.sym >= e->nsym ||
 		    !nb_view_has(e->sec[s->info].data, r.off, 4))
-			return nb_fail(err, NB_E_ELF, s->off + i * NB_ELF_REL,
-				       "relocation %u of section %s: symbol %u "
-				       "of %u at %llu of %zu bytes",
-				       i, e->sec[s->info].name, r.sym, e->nsym,
-				       (unsigned long long)r.off,
-				       e->sec[s->info].data.size);
+			return nb_fail(
+				err, NB_E_ELF, s->off + i * NB_ELF_REL,
+				"relocation %u of section %s: symbol %u of %u at %llu of %zu bytes",
+				i, e->sec[s->info].name, r.sym, e->nsym,
+				(unsigned long long)r.off,
+				e->sec[s->info].data.size);
 	}
 	return 0;
 }

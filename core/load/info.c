@@ -101,12 +101,12 @@ static int core_record(void *arg, const char *section, struct nb_view record)
 	const char *name = t ? btf__name_by_offset(w->f->btf, t->name_off) : "";
 	const char *access = nb_btf_name(w->strings, record_u32(record, 8));
 
-	return nb_fail(w->err, NB_E_NOTSUP, record_u32(record, 0),
-		       "section %s, offset %u: a relocation by type (CO-RE) of "
-		       "%s, access %s; contexts are stable, leave "
-		       "preserve_access_index out",
-		       section, record_u32(record, 0),
-		       *name ? name : "(anonymous)", access ? access : "?");
+	return nb_fail(
+		w->err, NB_E_NOTSUP, record_u32(record, 0),
+		"section %s, offset %u: a relocation by type (CO-RE) of %s, access %s; "
+		"contexts are stable, leave preserve_access_index out",
+		section, record_u32(record, 0), *name ? name : "(anonymous)",
+		access ? access : "?");
 }
 
 int nb_front_info(struct nb_front *f, struct nb_err *err)

@@ -91,13 +91,13 @@ static int refuse_reloc(const struct prog *p, struct site at, const char *what)
 		of = f->elf.sec[s.sec].name;
 	if (s.type == STT_SECTION && *of)
 		s.name = of;
-	return nb_fail(p->err, NB_E_RELOC, site_file_off(p, at),
-		       "section %s, offset %u: relocation of type %u against "
-		       "%s \"%.64s\"%s%s: %s",
-		       site_section(p, at), at.slot * NB_SLOT_SIZE, r.type,
-		       s.type == STT_SECTION ? "section" : "symbol", s.name,
-		       s.type != STT_SECTION && *of ? " of " : "",
-		       s.type != STT_SECTION ? of : "", what);
+	return nb_fail(
+		p->err, NB_E_RELOC, site_file_off(p, at),
+		"section %s, offset %u: relocation of type %u against %s \"%.64s\"%s%s: %s",
+		site_section(p, at), at.slot * NB_SLOT_SIZE, r.type,
+		s.type == STT_SECTION ? "section" : "symbol", s.name,
+		s.type != STT_SECTION && *of ? " of " : "",
+		s.type != STT_SECTION ? of : "", what);
 }
 
 /* The object outside its function that an instruction refers to. */
@@ -163,8 +163,8 @@ static int resolve_lddw(const struct prog *p, struct site at,
 	if (slot_src(s))
 		return refuse_reloc(
 			p, at,
-			"an lddw of an object names its map or function "
-			"by a relocation, not by number");
+			"an lddw of an object names its map "
+			"or function by a relocation, not by number");
 	if (!at.code->slots[at.slot].rel)
 		return 0;
 	if (rel_at(p->f, at).type != NB_REL_64_64)
@@ -203,8 +203,7 @@ static int resolve(const struct prog *p, struct site at, uint32_t end,
 	if (at.code->slots[at.slot].rel)
 		return refuse_reloc(
 			p, at,
-			"only an lddw or a call of a function may have "
-			"one");
+			"only an lddw or a call of a function may have one");
 	return 0;
 }
 
@@ -217,11 +216,12 @@ static int add_func(struct prog *p, uint32_t func)
 		return 0;
 	if (p->nlist == NB_IMAGE_MAX_FUNCS ||
 	    p->nslots + fn->size / NB_SLOT_SIZE > NB_IMAGE_MAX_SLOTS)
-		return nb_fail(p->err, NB_E_LIMIT, 0,
-			       "program %s: with function %s it has over %d "
-			       "functions or %d instruction slots",
-			       p->f->funcs[p->list[0]].name, fn->name,
-			       NB_IMAGE_MAX_FUNCS, NB_IMAGE_MAX_SLOTS);
+		return nb_fail(
+			p->err, NB_E_LIMIT, 0,
+			"program %s: "
+			"with function %s it has over %d functions or %d instruction slots",
+			p->f->funcs[p->list[0]].name, fn->name,
+			NB_IMAGE_MAX_FUNCS, NB_IMAGE_MAX_SLOTS);
 	p->list[p->nlist++] = func;
 	p->start[func] = p->nslots + 1;
 	p->nslots += fn->size / NB_SLOT_SIZE;
@@ -447,8 +447,9 @@ int nb_front_link(struct nb_front *f, struct nb_err *err)
 	}
 	if (f->nprogs)
 		return 0;
-	return nb_fail(err, NB_E_HOOK, 0,
-		       "the object has no program: no global function stands "
-		       "in a section that names a hook, as SEC(\"%s\") does",
-		       nb_spec_hook((enum nb_hook)0)->word);
+	return nb_fail(
+		err, NB_E_HOOK, 0,
+		"the object has no program: "
+		"no global function stands in a section that names a hook, as SEC(\"%s\") does",
+		nb_spec_hook((enum nb_hook)0)->word);
 }

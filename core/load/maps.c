@@ -159,10 +159,10 @@ static int read_tag(struct nb_map_spec *m, const char *tag, struct nb_err *err)
 			m->tags |= t->tag;
 			return 0;
 		}
-	return nb_fail(err, NB_E_MAPDEF, 0,
-		       "map %s: tag \"%.40s\"; known: coherent, shared, sum, "
-		       "max, histogram, host",
-		       m->name, tag);
+	return nb_fail(
+		err, NB_E_MAPDEF, 0,
+		"map %s: tag \"%.40s\"; known: coherent, shared, sum, max, histogram, host",
+		m->name, tag);
 }
 
 static int read_tags(const struct nb_front *f, struct nb_map_spec *m,
@@ -264,10 +264,11 @@ static int read_map(struct nb_map_spec *m, const struct bpf_map *from,
 	};
 	if (bpf_map__pin_path(from) || bpf_map__map_extra(from) ||
 	    bpf_map__numa_node(from) || bpf_map__ifindex(from))
-		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "map %s: pinning, map_extra, numa_node and "
-			       "ifindex have no meaning here; leave them out",
-			       m->name);
+		return nb_fail(
+			err, NB_E_NOTSUP, 0,
+			"map %s: pinning, map_extra, numa_node and ifindex have no meaning here; "
+			"leave them out",
+			m->name);
 	return 0;
 }
 
@@ -275,10 +276,10 @@ static int next_map(struct nb_front *f, struct nb_err *err)
 {
 	if (f->nmaps < NB_IMAGE_MAX_MAPS)
 		return 0;
-	return nb_fail(err, NB_E_LIMIT, 0,
-		       "the object has more than the allowed %d maps "
-		       "and data sections",
-		       NB_IMAGE_MAX_MAPS);
+	return nb_fail(
+		err, NB_E_LIMIT, 0,
+		"the object has more than the allowed %d maps and data sections",
+		NB_IMAGE_MAX_MAPS);
 }
 
 /* If the last map read is a map of maps, add the definition of its inner
@@ -294,10 +295,10 @@ static int inner_map(struct nb_front *f, const struct bpf_map *outer,
 		return 0;
 	from = bpf_map__inner_map((struct bpf_map *)(uintptr_t)outer);
 	if (!from)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: nothing says what its maps are like: "
-			       "__array(values, struct ...)",
-			       m->name);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: nothing says what its maps are like: __array(values, struct ...)",
+			m->name);
 	rc = next_map(f, err);
 	if (!rc)
 		rc = read_map(in, from, err);
@@ -433,14 +434,15 @@ static int refuse_others(const struct nb_front *f, struct nb_err *err)
 	uint32_t old = nb_elf_find(&f->elf, "maps");
 
 	if (old)
-		return nb_fail(err, NB_E_NOTSUP, f->elf.sec[old].off,
-			       "section maps: definitions of the old form "
-			       "(struct bpf_map_def) are not read; define maps "
-			       "in SEC(\".maps\") and compile with -g");
+		return nb_fail(
+			err, NB_E_NOTSUP, f->elf.sec[old].off,
+			"section maps: definitions of the old form (struct bpf_map_def) "
+			"are not read; define maps in SEC(\".maps\") and compile with -g");
 	if (maps && !f->btf_bytes.size)
-		return nb_fail(err, NB_E_MAPDEF, f->elf.sec[maps].off,
-			       "section .maps needs the object's type "
-			       "information (.BTF); compile with -g");
+		return nb_fail(
+			err, NB_E_MAPDEF, f->elf.sec[maps].off,
+			"section .maps needs the object's type information (.BTF); "
+			"compile with -g");
 	return 0;
 }
 
@@ -456,12 +458,13 @@ static int refuse_data_relocs(const struct nb_front *f, struct nb_err *err)
 		    !data_origin(&f->elf.sec[s->info], &origin))
 			continue;
 		r = nb_elf_rel(s, 0);
-		return nb_fail(err, NB_E_RELOC, s->off,
-			       "section %s holds a pointer to %s at offset "
-			       "%llu; data of policies has no pointers",
-			       f->elf.sec[s->info].name,
-			       nb_elf_sym(&f->elf, r.sym).name,
-			       (unsigned long long)r.off);
+		return nb_fail(
+			err, NB_E_RELOC, s->off,
+			"section %s holds a pointer to %s at offset %llu; "
+			"data of policies has no pointers",
+			f->elf.sec[s->info].name,
+			nb_elf_sym(&f->elf, r.sym).name,
+			(unsigned long long)r.off);
 	}
 	return 0;
 }

@@ -92,11 +92,11 @@ int nb_object_image(struct nb_buf *out, const void *bytes, size_t size,
 	int rc;
 
 	if (!nb_image_name_ok(name))
-		return nb_fail(err, NB_E_ARG, 4,
-			       "policy name \"%.64s\": 1 to %d letters, "
-			       "digits and _ - . are allowed, not beginning "
-			       "with one of the last two",
-			       name, NB_IMAGE_NAME - 1);
+		return nb_fail(
+			err, NB_E_ARG, 4,
+			"policy name \"%.64s\": 1 to %d letters, digits and _ - . "
+			"are allowed, not beginning with one of the last two",
+			name, NB_IMAGE_NAME - 1);
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return nb_front_nomem(err);

@@ -40,11 +40,11 @@ struct writer {
 
 static int notsup(struct writer *w, const char *what, const char *name)
 {
-	return nb_fail(w->err, NB_E_NOTSUP, 0,
-		       "policy %s: %s %.60s: only programs of one function, "
-		       "read-only data and maps of integers or programs "
-		       "become an object file again",
-		       w->img->name, what, name);
+	return nb_fail(
+		w->err, NB_E_NOTSUP, 0,
+		"policy %s: %s %.60s: only programs of one function, "
+		"read-only data and maps of integers or programs become an object file again",
+		w->img->name, what, name);
 }
 
 static int nomem(struct nb_err *err)

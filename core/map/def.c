@@ -59,15 +59,16 @@ static int def_flags(const struct nb_map_def *d, struct nb_err *err)
 			       "map %s: map_flags 0x%x; type %s allows 0x%x",
 			       d->name, d->flags, t->word, t->flags);
 	if ((d->flags & both) == both)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: map_flags 0x%x: BPF_F_RDONLY_PROG and "
-			       "BPF_F_WRONLY_PROG exclude each other",
-			       d->name, d->flags);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: map_flags 0x%x: "
+			"BPF_F_RDONLY_PROG and BPF_F_WRONLY_PROG exclude each other",
+			d->name, d->flags);
 	if (t->keys == NB_KEYS_PREFIX && !(d->flags & NB_F_NO_PREALLOC))
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: map_flags 0x%x; type %s requires "
-			       "BPF_F_NO_PREALLOC (1)",
-			       d->name, d->flags, t->word);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: map_flags 0x%x; type %s requires BPF_F_NO_PREALLOC (1)",
+			d->name, d->flags, t->word);
 	return 0;
 }
 
@@ -76,16 +77,17 @@ static int def_entries(const struct nb_map_def *d, struct nb_err *err)
 	const struct nb_map_type_spec *t = nb_spec_map_type(d->type);
 
 	if (!d->max_entries)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: max_entries is 0; type %s needs 1 or "
-			       "more",
-			       d->name, t->word);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: max_entries is 0; type %s needs 1 or more",
+			d->name, t->word);
 	if (t->keys == NB_KEYS_RING && (d->max_entries < RING_MIN ||
 					d->max_entries & (d->max_entries - 1)))
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: max_entries %u; a ring buffer's size "
-			       "in bytes is a power of two, %d or more",
-			       d->name, d->max_entries, RING_MIN);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: max_entries %u; "
+			"a ring buffer's size in bytes is a power of two, %d or more",
+			d->name, d->max_entries, RING_MIN);
 	return 0;
 }
 

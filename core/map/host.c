@@ -177,11 +177,10 @@ static int check_bpf_map(const struct nb_map *m, const char *info,
 	if (n)
 		return 0;
 	nb_fail(err, NB_E_ARG, 0,
-		"map %s: the BPF map is not frozen, so any process that "
-		"has it could write it",
+		"map %s: the BPF map is not frozen, so any process that has it could write it",
 		m->name);
-	nb_hint(err, "bpf_map_freeze(fd), or bpftool map freeze; programs of "
-		     "the kernel go on writing");
+	nb_hint(err,
+		"bpf_map_freeze(fd), or bpftool map freeze; programs of the kernel go on writing");
 	return NB_E_ARG;
 }
 
@@ -197,27 +196,26 @@ static int check_memory_file(const struct nb_map *m, int fd, bool *private,
 	if (seals < 0 || fstat(fd, &st))
 		return nb_fail(
 			err, NB_E_ARG, 0,
-			"map %s: the descriptor is neither a BPF map nor "
-			"a memory file",
+			"map %s: the descriptor is neither a BPF map nor a memory file",
 			m->name);
 	*private = seals & F_SEAL_WRITE;
 	if (!(seals & F_SEAL_SHRINK) ||
 	    !(seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))) {
 		nb_fail(err, NB_E_ARG, 0,
 			"map %s: the memory file has the seals 0x%x; "
-			"F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE (0x12) are "
-			"needed",
+			"F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE (0x12) are needed",
 			m->name, (unsigned)seals);
-		nb_hint(err, "memfd_create with MFD_ALLOW_SEALING; map it for "
-			     "writing, then fcntl F_ADD_SEALS");
+		nb_hint(err, "memfd_create with MFD_ALLOW_SEALING; "
+			     "map it for writing, then fcntl F_ADD_SEALS");
 		return NB_E_ARG;
 	}
 	if (st.st_size < (off_t)least || st.st_size > (off_t)most)
-		return nb_fail(err, NB_E_ARG, 0,
-			       "map %s: the memory file has %lld bytes; the "
-			       "host map's %u elements of %zu bytes are %zu",
-			       m->name, (long long)st.st_size, m->max_entries,
-			       m->elem_size, least);
+		return nb_fail(
+			err, NB_E_ARG, 0,
+			"map %s: the memory file has %lld bytes; "
+			"the host map's %u elements of %zu bytes are %zu",
+			m->name, (long long)st.st_size, m->max_entries,
+			m->elem_size, least);
 	return 0;
 }
 
@@ -300,8 +298,9 @@ static void *map_readable(const struct nb_map *m, int fd, bool private,
 	nb_fail(err, NB_E_IO, 0, "map %s: the descriptor cannot be mapped: %s",
 		m->name, strerror(rc));
 	if (rc == EINVAL)
-		nb_hint(err, "a descriptor opened with BPF_F_RDONLY cannot be "
-			     "mapped; freeze the map instead");
+		nb_hint(err,
+			"a descriptor opened with BPF_F_RDONLY cannot be mapped; "
+			"freeze the map instead");
 	return NULL;
 }
 
@@ -317,11 +316,10 @@ int nb_map_host_attach(struct nb_map *m, int fd, struct nb_err *err)
 	if (!m->host)
 		return refuse_ordinary(m, err);
 	if (!read_fdinfo(fd, info, sizeof(info)))
-		return nb_fail(
-			err, NB_E_IO, 0,
-			"map %s: /proc/self/fdinfo/%d cannot be read, so "
-			"the descriptor's shape is unknown",
-			m->name, fd);
+		return nb_fail(err, NB_E_IO, 0,
+			       "map %s: /proc/self/fdinfo/%d cannot be read, "
+			       "so the descriptor's shape is unknown",
+			       m->name, fd);
 	rc = fdinfo_number(info, "map_type", &type)
 		     ? check_bpf_map(m, info, err)
 		     : check_memory_file(m, fd, &private, err);
@@ -336,10 +334,10 @@ int nb_map_host_attach(struct nb_map *m, int fd, struct nb_err *err)
 	else
 		rc = replace_pages(m, pages);
 	if (rc)
-		return nb_fail(err, NB_E_IO, 0,
-			       "map %s: the descriptor's pages cannot be read: "
-			       "%s",
-			       m->name, strerror(rc));
+		return nb_fail(
+			err, NB_E_IO, 0,
+			"map %s: the descriptor's pages cannot be read: %s",
+			m->name, strerror(rc));
 	__atomic_store_n(&m->attached, true, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -354,10 +352,10 @@ int nb_map_host_detach(struct nb_map *m, struct nb_err *err)
 	pages = map_zeroes(host_mapped(m));
 	rc = pages == MAP_FAILED ? errno : replace_pages(m, pages);
 	if (rc && nb_map_host_attached(m))
-		return nb_fail(err, NB_E_NOMEM, 0,
-			       "map %s stays attached: no memory for zeroes: "
-			       "%s",
-			       m->name, strerror(rc));
+		return nb_fail(
+			err, NB_E_NOMEM, 0,
+			"map %s stays attached: no memory for zeroes: %s",
+			m->name, strerror(rc));
 	__atomic_store_n(&m->attached, false, __ATOMIC_RELAXED);
 	return 0;
 }

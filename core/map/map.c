@@ -274,13 +274,11 @@ static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
 			       m->name, k);
 	case -ENOSPC:
 		if (type->keys == NB_KEYS_BYTES)
-			return nb_fail(err, NB_E_FULL, 0,
-				       "map \"%s\": no room for %s: %d keys "
-				       "share its bucket, at most %d may; "
-				       "delete one of them or raise "
-				       "max_entries",
-				       m->name, k, NB_MAP_CHAIN_MAX,
-				       NB_MAP_CHAIN_MAX);
+			return nb_fail(
+				err, NB_E_FULL, 0,
+				"map \"%s\": no room for %s: %d keys share its bucket, "
+				"at most %d may; delete one of them or raise max_entries",
+				m->name, k, NB_MAP_CHAIN_MAX, NB_MAP_CHAIN_MAX);
 		/* fall through */
 	case -E2BIG:
 		if (type->keys == NB_KEYS_INDEX)
@@ -293,26 +291,28 @@ static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
 			       m->name, k, m->max_entries);
 	case -EBADF:
 		if (m->inner)
-			return nb_fail(err, NB_E_ARG, 0,
-				       "map \"%s\": %s: the value is not the "
-				       "number of a map of the policy that is "
-				       "like the inner definition",
-				       m->name, k);
+			return nb_fail(
+				err, NB_E_ARG, 0,
+				"map \"%s\": %s: "
+				"the value is not the number of a map of the policy "
+				"that is like the inner definition",
+				m->name, k);
 		list_bits(programs, sizeof(programs), m->programs);
-		return nb_fail(err, NB_E_ARG, 0,
-			       "map \"%s\": %s: the value is the number of a "
-			       "program that its tail calls can reach: %s",
-			       m->name, k, programs);
+		return nb_fail(
+			err, NB_E_ARG, 0,
+			"map \"%s\": %s: "
+			"the value is the number of a program that its tail calls can reach: %s",
+			m->name, k, programs);
 	case -EBUSY:
 		return nb_fail(err, NB_E_BUSY, 0,
 			       "map \"%s\": %s stays busy; try again", m->name,
 			       k);
 	case -EINVAL:
-		return nb_fail(err, NB_E_FLAGS, 0,
-			       "map \"%s\": flags %#" PRIx64
-			       "; 0 (any), 1 (no such key yet) or 2 (key must "
-			       "exist)",
-			       m->name, flags);
+		return nb_fail(
+			err, NB_E_FLAGS, 0,
+			"map \"%s\": flags %#" PRIx64
+			"; 0 (any), 1 (no such key yet) or 2 (key must exist)",
+			m->name, flags);
 	}
 	return nb_fail(err, NB_E_BUG, 0, "map \"%s\": %s: unexpected answer %d",
 		       m->name, k, rc);
@@ -354,10 +354,10 @@ static bool is_fixed(const struct nb_map *m)
 static int refuse_fixed(const struct nb_map *m, struct nb_err *err)
 {
 	if (m->host)
-		return nb_fail(err, NB_E_READONLY, 0,
-			       "map \"%s\" is a host map: only its writer on "
-			       "the host changes it",
-			       m->name);
+		return nb_fail(
+			err, NB_E_READONLY, 0,
+			"map \"%s\" is a host map: only its writer on the host changes it",
+			m->name);
 	return nb_fail(err, NB_E_READONLY, 0,
 		       "map \"%s\" is frozen: its contents never change",
 		       m->name);
@@ -463,15 +463,15 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 		rc = nb_map_delete(m, key);
 	while (rc == -EBUSY && sleep_again(&times));
 	if (rc == -EINVAL && spec->keys == NB_KEYS_NONE)
-		return nb_fail(err, NB_E_FLAGS, 0,
-			       "map \"%s\": values of a %s are not deleted by "
-			       "key; take one out",
-			       m->name, spec->word);
+		return nb_fail(
+			err, NB_E_FLAGS, 0,
+			"map \"%s\": values of a %s are not deleted by key; take one out",
+			m->name, spec->word);
 	if (rc == -EINVAL && spec->keys == NB_KEYS_INDEX)
-		return nb_fail(err, NB_E_FLAGS, 0,
-			       "map \"%s\": elements of an array cannot be "
-			       "deleted; write zeros instead",
-			       m->name);
+		return nb_fail(
+			err, NB_E_FLAGS, 0,
+			"map \"%s\": elements of an array cannot be deleted; write zeros instead",
+			m->name);
 	return rc ? map_fail(m, key, 0, rc, err) : 0;
 }
 

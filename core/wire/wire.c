@@ -63,11 +63,10 @@ static int next_word(struct line *l, struct word *w, struct nb_err *err)
 		}
 		if (c == '\\') {
 			if (l->in + 1 == l->end)
-				return nb_fail(err, NB_E_USAGE,
-					       (uint32_t)line_at(l),
-					       "byte %zu: a backslash with "
-					       "nothing after it",
-					       line_at(l));
+				return nb_fail(
+					err, NB_E_USAGE, (uint32_t)line_at(l),
+					"byte %zu: a backslash with nothing after it",
+					line_at(l));
 			c = *++l->in;
 			bare = false;
 		} else if (c == '=' && bare && l->out > w->text) {
@@ -103,10 +102,11 @@ static int take_id(struct nb_request *req, struct line *l, struct nb_err *err)
 		id = id * 10 + (uint64_t)(*p - '0');
 	if (p == l->in + 1 || id > NB_WIRE_MAX_ID ||
 	    (p < l->end && !is_blank(*p)))
-		return nb_fail(err, NB_E_PROTOCOL, 1,
-			       "request id: found \"%.20s\", allowed @ and a "
-			       "number up to %llu, then a blank",
-			       l->in, NB_WIRE_MAX_ID);
+		return nb_fail(
+			err, NB_E_PROTOCOL, 1,
+			"request id: "
+			"found \"%.20s\", allowed @ and a number up to %llu, then a blank",
+			l->in, NB_WIRE_MAX_ID);
 	l->in = p;
 	req->has_id = true;
 	req->id = id;
@@ -122,15 +122,15 @@ static int check_text(const char *line, size_t size, struct nb_err *err)
 		size_t len = nb_utf8_len(s + i, size - i);
 
 		if (!len)
-			return nb_fail(err, NB_E_PROTOCOL, (uint32_t)(i + 1),
-				       "byte %zu of the request is 0x%02x, "
-				       "which is not UTF-8 there",
-				       i + 1, s[i]);
+			return nb_fail(
+				err, NB_E_PROTOCOL, (uint32_t)(i + 1),
+				"byte %zu of the request is 0x%02x, which is not UTF-8 there",
+				i + 1, s[i]);
 		if ((s[i] < 0x20 && s[i] != '\t') || s[i] == 0x7f)
-			return nb_fail(err, NB_E_PROTOCOL, (uint32_t)(i + 1),
-				       "byte %zu of the request is the control "
-				       "character 0x%02x",
-				       i + 1, s[i]);
+			return nb_fail(
+				err, NB_E_PROTOCOL, (uint32_t)(i + 1),
+				"byte %zu of the request is the control character 0x%02x",
+				i + 1, s[i]);
 		i += len;
 	}
 	return 0;
@@ -271,11 +271,11 @@ static int check_option(struct nb_request *req, const struct nb_wire_opt *o,
 				       "%s: option %s= is given twice",
 				       req->spec->words, o->name);
 		if (!value_allowed(o->value, values, nvalues))
-			return nb_fail(err, NB_E_ARG, 0,
-				       "%s: option %s=: found \"%.40s\", "
-				       "allowed %.*s",
-				       req->spec->words, o->name, o->value,
-				       (int)nvalues, values);
+			return nb_fail(
+				err, NB_E_ARG, 0,
+				"%s: option %s=: found \"%.40s\", allowed %.*s",
+				req->spec->words, o->name, o->value,
+				(int)nvalues, values);
 		if (req->nopt == NB_WIRE_OPTS)
 			return nb_fail(err, NB_E_LIMIT, 0,
 				       "%s: more than %d options",
@@ -398,15 +398,15 @@ int nb_wire_hex(void *out, size_t size, const char *text, const char *what,
 
 	for (size_t i = 0; i < n; i++)
 		if (hex_digit(text[i]) < 0)
-			return nb_fail(err, NB_E_ARG, 0,
-				       "%s \"%.40s\": character %zu is no "
-				       "hexadecimal digit",
-				       what, text, i + 1);
+			return nb_fail(
+				err, NB_E_ARG, 0,
+				"%s \"%.40s\": character %zu is no hexadecimal digit",
+				what, text, i + 1);
 	if (n != 2 * size)
-		return nb_fail(err, NB_E_ARG, 0,
-			       "%s \"%.40s\": %zu hexadecimal digits, %zu "
-			       "needed for %zu bytes",
-			       what, text, n, 2 * size, size);
+		return nb_fail(
+			err, NB_E_ARG, 0,
+			"%s \"%.40s\": %zu hexadecimal digits, %zu needed for %zu bytes",
+			what, text, n, 2 * size, size);
 	for (size_t i = 0; i < size; i++)
 		to[i] = (unsigned char)(hex_digit(text[2 * i]) << 4 |
 					hex_digit(text[2 * i + 1]));
@@ -438,11 +438,11 @@ int nb_wire_number(uint64_t *out, const char *text, uint64_t min, uint64_t max,
 	uint64_t v;
 
 	if (!read_decimal(&p, &v) || *p || v < min || v > max)
-		return nb_fail(err, NB_E_ARG, 0,
-			       "%s: found \"%.40s\", allowed a number from "
-			       "%llu to %llu",
-			       what, text, (unsigned long long)min,
-			       (unsigned long long)max);
+		return nb_fail(
+			err, NB_E_ARG, 0,
+			"%s: found \"%.40s\", allowed a number from %llu to %llu",
+			what, text, (unsigned long long)min,
+			(unsigned long long)max);
 	*out = v;
 	return 0;
 }
@@ -465,10 +465,11 @@ int nb_wire_size(uint64_t *out, const char *text, const char *what,
 	if (good && *p == 'B')
 		p++;
 	if (!good || *p || v > (UINT64_MAX >> shift))
-		return nb_fail(err, NB_E_ARG, 0,
-			       "%s: found \"%.40s\", allowed bytes as a number "
-			       "with or without K, M, G or T (powers of 1024)",
-			       what, text);
+		return nb_fail(
+			err, NB_E_ARG, 0,
+			"%s: found \"%.40s\", allowed bytes as a number with or without K, "
+			"M, G or T (powers of 1024)",
+			what, text);
 	*out = v << shift;
 	return 0;
 }

@@ -84,8 +84,8 @@ static void report(void)
 		int n = sh->nsamples[r];
 
 		qsort(v, (size_t)n, sizeof(*v), ascending);
-		printf("rank %d: %llu tokens for its experts; all signals "
-		       "of a dispatch after %.2f ms (p90 %.2f ms)\n",
+		printf("rank %d: %llu tokens for its experts; "
+		       "all signals of a dispatch after %.2f ms (p90 %.2f ms)\n",
 		       r, (unsigned long long)sh->tokens[r], v[n / 2],
 		       v[n * 9 / 10]);
 		sh->nsamples[r] = 0;

@@ -262,19 +262,19 @@ static int do_clang(lua_State *L)
 	luaL_checktype(L, 2, LUA_TTABLE);
 	/* clang's second stage also gets the file's name as an argument */
 	if (*base_name(luaL_checkstring(L, 1)) == '@')
-		return nb_lua_failf(L, NB_E_NOTSUP,
-				    "%s: a policy's file name may not begin "
-				    "with @",
-				    lua_tostring(L, 1));
+		return nb_lua_failf(
+			L, NB_E_NOTSUP,
+			"%s: a policy's file name may not begin with @",
+			lua_tostring(L, 1));
 	if (!program || !*program)
 		program = "clang";
 	flags = fill_arguments(L, program, argv);
 	wrong = wrong_flag(flags);
 	if (wrong)
-		return nb_lua_failf(L, NB_E_PERM,
-				    "clang's flag %s is not one of those that "
-				    "a policy may set",
-				    wrong);
+		return nb_lua_failf(
+			L, NB_E_PERM,
+			"clang's flag %s is not one of those that a policy may set",
+			wrong);
 	while (*flags)
 		flags++;
 	add_argument(L, flags);

@@ -188,10 +188,9 @@ static bool push_fields(struct nb_walk *w, const struct btf_type *t,
 		size_t path;
 
 		if (!in)
-			return nb_walk_fail(w,
-					    "type information: \"%.40s\" has "
-					    "no type",
-					    m.name);
+			return nb_walk_fail(
+				w, "type information: \"%.40s\" has no type",
+				m.name);
 		if (!nb_walk_count(w))
 			return false;
 		if (!*m.name) { /* padding or an unnamed struct */

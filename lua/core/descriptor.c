@@ -68,11 +68,11 @@ static int open_error(lua_State *L, const char *source, int e)
 
 	nb_lua_failf(L, code, "%s: %s", source, strerror(e));
 	if (code == NB_E_PERM)
-		nb_lua_set_str(L, "hint",
-			       "to open a BPF map by its number needs "
-			       "CAP_SYS_ADMIN; by its path CAP_BPF on most "
-			       "hosts; the memory file of a process belongs "
-			       "to its user");
+		nb_lua_set_str(
+			L, "hint",
+			"to open a BPF map by its number needs CAP_SYS_ADMIN; "
+			"by its path CAP_BPF on most hosts; "
+			"the memory file of a process belongs to its user");
 	return 2;
 }
 

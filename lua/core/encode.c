@@ -387,10 +387,9 @@ static bool put_value(struct nb_walk *w, uint32_t id, struct place to)
 		return put_array(w, t, to);
 	if (nb_btf_has_fields(t)) {
 		if (!lua_istable(w->L, -1))
-			return nb_walk_fail(w,
-					    "a table of fields expected, found "
-					    "%s",
-					    luaL_typename(w->L, -1));
+			return nb_walk_fail(
+				w, "a table of fields expected, found %s",
+				luaL_typename(w->L, -1));
 		return btf_is_union(t) ? put_union(w, t, to)
 				       : put_struct(w, t, to);
 	}

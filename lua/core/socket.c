@@ -279,10 +279,10 @@ static int conn_send(lua_State *L)
 	shared = nb_lua_descriptor(L, 4);
 	object = shared < 0 ? luaL_optlstring(L, 4, NULL, &object_size) : NULL;
 	if (memchr(line, '\n', size) || size >= 65536)
-		return nb_lua_failf(L, NB_E_ARG,
-				    "a request is one line of at most 65535 "
-				    "bytes, found %zu",
-				    size);
+		return nb_lua_failf(
+			L, NB_E_ARG,
+			"a request is one line of at most 65535 bytes, found %zu",
+			size);
 	if (object_size > MAX_OBJECT)
 		return nb_lua_failf(L, NB_E_LIMIT,
 				    "object of %zu bytes, at most %d allowed",
@@ -435,14 +435,14 @@ static int read_sealed(lua_State *L, int fd)
 	size_t done = 0;
 
 	if (seals < 0 || (seals & want) != want || fstat(fd, &st))
-		return nb_lua_failf(L, NB_E_PROTOCOL,
-				    "the target sent a descriptor that is no "
-				    "sealed memory file");
+		return nb_lua_failf(
+			L, NB_E_PROTOCOL,
+			"the target sent a descriptor that is no sealed memory file");
 	if (st.st_size < 0 || st.st_size > MAX_OBJECT)
-		return nb_lua_failf(L, NB_E_PROTOCOL,
-				    "the target sent an object of %lld bytes, "
-				    "at most %d allowed",
-				    (long long)st.st_size, MAX_OBJECT);
+		return nb_lua_failf(
+			L, NB_E_PROTOCOL,
+			"the target sent an object of %lld bytes, at most %d allowed",
+			(long long)st.st_size, MAX_OBJECT);
 	char *p = luaL_buffinitsize(L, &b, (size_t)st.st_size);
 
 	while (done < (size_t)st.st_size) {

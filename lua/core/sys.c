@@ -92,10 +92,10 @@ static int do_read(lua_State *L)
 	}
 	if (!any_owner && !is_trusted(&st, owner)) {
 		close(r.fd);
-		return nb_lua_failf(L, NB_E_PERM,
-				    "%s belongs to user %u or others may "
-				    "write to it",
-				    r.path, (unsigned)st.st_uid);
+		return nb_lua_failf(
+			L, NB_E_PERM,
+			"%s belongs to user %u or others may write to it",
+			r.path, (unsigned)st.st_uid);
 	}
 	lua_pushcfunction(L, read_call);
 	lua_pushlightuserdata(L, &r);
@@ -303,10 +303,9 @@ static int do_lock(lua_State *L)
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return write_error(L, path, false);
 		if (nb_lua_mono() > end)
-			return nb_lua_failf(L, NB_E_BUSY,
-					    "%s: another process holds the "
-					    "lock",
-					    path);
+			return nb_lua_failf(
+				L, NB_E_BUSY,
+				"%s: another process holds the lock", path);
 		if (nb_lua_poll(NULL, 0, 0.01) < 0)
 			return nb_lua_interrupted(L);
 	}

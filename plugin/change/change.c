@@ -93,8 +93,7 @@ static int check_staged_here(const uint8_t digest[NB_SHA256_SIZE],
 	nb_unlock(NB_LOCK_STATE);
 	return fits ? 0
 		    : nb_fail(err, NB_E_REFUSED, 0,
-			      "no change of that digest "
-			      "is staged in this process");
+			      "no change of that digest is staged in this process");
 }
 
 static int check_procs(const struct nb_seg *mem,
@@ -107,14 +106,14 @@ static int check_procs(const struct nb_seg *mem,
 		    (p->staged && !memcmp(p->digest, digest, NB_SHA256_SIZE)))
 			continue;
 		if (!(p->flags & NB_SEG_PROC_CONTROL))
-			return nb_fail(err, NB_E_REFUSED, 0,
-				       "process %llu of the job has "
-				       "no control socket and refuses changes",
-				       (unsigned long long)p->pid);
-		return nb_fail(err, NB_E_REFUSED, 0,
-			       "process %llu of the job "
-			       "has not staged this change",
-			       (unsigned long long)p->pid);
+			return nb_fail(
+				err, NB_E_REFUSED, 0,
+				"process %llu of the job has no control socket and refuses changes",
+				(unsigned long long)p->pid);
+		return nb_fail(
+			err, NB_E_REFUSED, 0,
+			"process %llu of the job has not staged this change",
+			(unsigned long long)p->pid);
 	}
 	return 0;
 }
@@ -153,17 +152,17 @@ static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here,
 			   struct nb_err *err)
 {
 	if (c->has_id)
-		return nb_fail(err, NB_E_REFUSED, 0,
-			       "%u of %u ranks of communicator %016llx "
-			       "are not on this host, "
-			       "or their processes have no ncclbpf",
-			       c->nranks - here, c->nranks,
-			       (unsigned long long)c->comm_id);
-	return nb_fail(err, NB_E_REFUSED, 0,
-		       "%u of %u ranks of a communicator without identity "
-		       "have not registered, are not on this host, "
-		       "or their processes have no ncclbpf",
-		       c->nranks - here, c->nranks);
+		return nb_fail(
+			err, NB_E_REFUSED, 0,
+			"%u of %u ranks of communicator %016llx are not on this host, "
+			"or their processes have no ncclbpf",
+			c->nranks - here, c->nranks,
+			(unsigned long long)c->comm_id);
+	return nb_fail(
+		err, NB_E_REFUSED, 0,
+		"%u of %u ranks of a communicator without identity have not registered, "
+		"are not on this host, or their processes have no ncclbpf",
+		c->nranks - here, c->nranks);
 }
 
 /*
@@ -197,8 +196,7 @@ static int check_fleet(struct nb_err *err)
 	if (by.fleet || !nb_params_fleet())
 		return 0;
 	nb_fail(err, NB_E_REFUSED, 0,
-		"this job belongs to a fleet (NCCLBPF_FLEET): "
-		"all of its hosts change together");
+		"this job belongs to a fleet (NCCLBPF_FLEET): all of its hosts change together");
 	return nb_hint(err, "ncclbpf-shell --fleet URL changes all hosts");
 }
 
@@ -209,11 +207,11 @@ static int check_ready(const struct nb_segment *s, struct nb_err *err)
 		const struct nb_record r = record_of(s, c);
 
 		if (comm_in_use(c) && !is_of_fleet(c) && !nb_fence_ready(&r))
-			return nb_fail(err, NB_E_BUSY, 0,
-				       "some ranks of communicator %016llx "
-				       "have not reached the fence "
-				       "of the previous change; try again",
-				       (unsigned long long)c->comm_id);
+			return nb_fail(
+				err, NB_E_BUSY, 0,
+				"some ranks of communicator %016llx have not reached the fence "
+				"of the previous change; try again",
+				(unsigned long long)c->comm_id);
 	}
 	return 0;
 }
@@ -231,10 +229,10 @@ static int check_barrier(const struct nb_segment *s, struct nb_err *err)
 {
 	if (!needs_membarrier(s->mem) || nb_segment_membarrier(s))
 		return 0;
-	return nb_fail(err, NB_E_REFUSED, 0,
-		       "the kernel refuses membarrier(2) to this process, "
-		       "and other processes of the job rely on it: "
-		       "commit from another process");
+	return nb_fail(
+		err, NB_E_REFUSED, 0,
+		"the kernel refuses membarrier(2) to this process, "
+		"and other processes of the job rely on it: commit from another process");
 }
 
 /*
@@ -257,14 +255,13 @@ static int check_ranks_agree(const struct nb_segment *s, bool empty,
 		nb_agree_text(&a, text, sizeof(text));
 		nb_fail(err, NB_E_DISAGREE, 0, "communicator %016llx: %s",
 			(unsigned long long)a.comm_id, text);
-		return nb_hint(err, "%s",
-			       a.aligned ? "policy use none is possible; "
-					   "check agreement shows all ranks"
-					 : "no fence is safe, because ranks "
-					   "count decisions differently: "
-					   "check agreement shows all ranks; "
-					   "a new communicator "
-					   "counts from zero");
+		return nb_hint(
+			err, "%s",
+			a.aligned
+				? "policy use none is possible; check agreement shows all ranks"
+				: "no fence is safe, because ranks count decisions differently: "
+				  "check agreement shows all ranks; "
+				  "a new communicator counts from zero");
 	}
 	return 0;
 }
@@ -292,11 +289,11 @@ static int check_expected(uint64_t expected, struct nb_err *err)
 	if (expected == NB_CHANGE_ANY || expected == found)
 		return 0;
 	nb_fail(err, NB_E_STALE, 0,
-		"the job has generation %llu (allowed: %llu, "
-		"as if_generation says)",
+		"the job has generation %llu (allowed: %llu, as if_generation says)",
 		(unsigned long long)found, (unsigned long long)expected);
-	return nb_hint(err, "a concurrent change was made: "
-			    "read the generation again, and retry");
+	return nb_hint(
+		err,
+		"a concurrent change was made: read the generation again, and retry");
 }
 
 int nb_change_expect(uint64_t expected, struct nb_err *err)
@@ -398,8 +395,7 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 		      "the last one NCCLBPF_FENCE_MARGIN decisions ahead";
 		break;
 	case NB_FENCE_PENDING:
-		why = "some ranks "
-		      "have not reached the fence of the previous change";
+		why = "some ranks have not reached the fence of the previous change";
 		break;
 	case NB_FENCE_EXHAUSTED:
 		why = "the communicator's decision numbers are beyond 2^40";
@@ -497,27 +493,26 @@ static int check_barred(const struct nb_segment *s, uint64_t *before,
 	*before = __atomic_load_n(&s->mem->baseline, __ATOMIC_SEQ_CST);
 	if (!nb_startup_barred(s))
 		return 0;
-	return nb_fail(err, NB_E_REFUSED, 0,
-		       "a rank of a communicator without identity "
-		       "could not register in time: "
-		       "the initial policies of its peers "
-		       "must not change while it lives");
+	return nb_fail(
+		err, NB_E_REFUSED, 0,
+		"a rank of a communicator without identity could not register in time: "
+		"the initial policies of its peers must not change while it lives");
 }
 
 static int fail_held_fast(uint32_t number, uint32_t committed,
 			  struct nb_err *err)
 {
 	if (!committed)
-		return nb_fail(err, NB_E_BUSY, 0,
-			       "a rank of a communicator without identity "
-			       "could not wait for the change; "
-			       "nothing has moved");
-	return nb_fail(err, NB_E_BUSY, 0,
-		       "a rank of a communicator without identity "
-		       "could not wait for the change: "
-		       "existing communicators moved to generation %u, "
-		       "new ones still use the old policies",
-		       number);
+		return nb_fail(
+			err, NB_E_BUSY, 0,
+			"a rank of a communicator without identity could not wait for the change; "
+			"nothing has moved");
+	return nb_fail(
+		err, NB_E_BUSY, 0,
+		"a rank of a communicator without identity could not wait for the change: "
+		"existing communicators moved to generation %u, "
+		"new ones still use the old policies",
+		number);
 }
 
 /*
@@ -602,11 +597,11 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 	count_outcomes(out, &committed, &aborted);
 	list_unchangeable(out);
 	if (aborted && !committed)
-		return nb_fail(err, NB_E_BUSY, 0,
-			       "communicator %016llx: "
-			       "%.120s; nothing has moved",
-			       (unsigned long long)out->comm[0].comm_id,
-			       out->comm[0].why);
+		return nb_fail(
+			err, NB_E_BUSY, 0,
+			"communicator %016llx: %.120s; nothing has moved",
+			(unsigned long long)out->comm[0].comm_id,
+			out->comm[0].why);
 	if (!set_baseline(nb_self.seg->mem, before, number))
 		return fail_held_fast(number, committed, err);
 	NB_STEP(BASELINE);

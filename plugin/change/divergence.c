@@ -54,8 +54,7 @@ static void log_divergence(struct watched *w, const struct nb_agree *a)
 	w->told = true;
 	nb_agree_text(a, text, sizeof(text));
 	nb_log(NB_LOG_WARN,
-	       "communicator %016llx: "
-	       "RANKS DISAGREE: %s; ncclbpf-shell check agreement shows more",
+	       "communicator %016llx: RANKS DISAGREE: %s; ncclbpf-shell check agreement shows more",
 	       (unsigned long long)a->comm_id, text);
 }
 
@@ -72,8 +71,8 @@ static void reset_to_baseline(struct watched *w)
 	w->reset = rc == NB_E_BUSY;
 	if (!rc)
 		nb_log(NB_LOG_WARN,
-		       "NCCLBPF_ON_DIVERGENCE=baseline: NCCL decides "
-		       "by itself in all communicators from generation %llu on",
+		       "NCCLBPF_ON_DIVERGENCE=baseline: "
+		       "NCCL decides by itself in all communicators from generation %llu on",
 		       (unsigned long long)out->generation);
 	else if (!w->reset)
 		nb_log_err("NCCLBPF_ON_DIVERGENCE=baseline cannot be done",

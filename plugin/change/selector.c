@@ -102,11 +102,11 @@ static int fail_no_comm(uint64_t comm, struct nb_err *err)
 	char text[200];
 
 	if (!list_comms(nb_self.seg, text, sizeof(text)) && c)
-		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "tuner interface v%u gives communicators "
-			       "no identity (allowed: v5 and later), "
-			       "so a change cannot select some of them",
-			       c->init.abi);
+		return nb_fail(
+			err, NB_E_NOTSUP, 0,
+			"tuner interface v%u gives communicators no identity (allowed: "
+			"v5 and later), so a change cannot select some of them",
+			c->init.abi);
 	nb_fail(err, NB_E_NOENT, 0,
 		"the job has no communicator %016" PRIx64 "%s%s", comm,
 		*text ? "; it has " : "", text);
@@ -191,10 +191,10 @@ static int lists_close(struct nb_gen **out, struct lists *l, struct nb_err *err)
 			uint8_t from = o->at[i];
 
 			if (!(seen >> from & 1) && n == NB_GEN_MAX_POLICIES)
-				return nb_fail(err, NB_E_LIMIT, 0,
-					       "more than %d policies "
-					       "in all lists together",
-					       NB_GEN_MAX_POLICIES);
+				return nb_fail(
+					err, NB_E_LIMIT, 0,
+					"more than %d policies in all lists together",
+					NB_GEN_MAX_POLICIES);
 			if (!(seen >> from & 1)) {
 				used[n] = l->policy[from];
 				to[from] = (uint8_t)n++;
@@ -292,12 +292,11 @@ static int edit_some(struct lists *l, const struct nb_selector *reach,
 
 	for (uint32_t i = 1; i < reach->n; i++)
 		if (nb_scopes_find(&l->scopes, reach->comm[i]) != scope)
-			return nb_fail(err, NB_E_ARG, 0,
-				       "communicators %016" PRIx64
-				       " and %016" PRIx64
-				       " have different policies: "
-				       "one at a time, or policy use",
-				       reach->comm[0], reach->comm[i]);
+			return nb_fail(
+				err, NB_E_ARG, 0,
+				"communicators %016" PRIx64 " and %016" PRIx64
+				" have different policies: one at a time, or policy use",
+				reach->comm[0], reach->comm[i]);
 	rc = edit_order(l, edit, &order, err);
 	return rc ? rc
 		  : nb_scopes_put(&l->scopes, reach->comm, reach->n, &order,

@@ -179,9 +179,10 @@ int nb_change_stage_undo(uint64_t to, uint8_t digest[NB_SHA256_SIZE],
 	if (!g && to != NB_CHANGE_ANY)
 		return fail_not_kept(to, err);
 	if (!g)
-		return nb_fail(err, NB_E_NOENT, 0,
-			       "there is no generation to return to: no change "
-			       "has been committed since this process started");
+		return nb_fail(
+			err, NB_E_NOENT, 0,
+			"there is no generation to return to: "
+			"no change has been committed since this process started");
 	return stage_new(g, digest, err);
 }
 
@@ -197,16 +198,16 @@ int nb_change_stage_map(const char *map, const struct nb_map_op *ops,
 	nb_change_sync();
 	rc = nb_held_map_find(map, &ref, err);
 	if (!rc && !ref.coherent)
-		rc = nb_fail(err, NB_E_READONLY, 0,
-			     "map %s is local: "
-			     "it changes at once, without a generation",
-			     ref.spec->name);
+		rc = nb_fail(
+			err, NB_E_READONLY, 0,
+			"map %s is local: it changes at once, without a generation",
+			ref.spec->name);
 	else if (!rc && !ref.in_use)
-		rc = nb_fail(err, NB_E_NOENT, 0,
-			     "policy %s is not in use, "
-			     "so its coherent map %s has no contents yet: "
-			     "policy use first",
-			     ref.policy->img->name, ref.spec->name);
+		rc = nb_fail(
+			err, NB_E_NOENT, 0,
+			"policy %s is not in use, so its coherent map %s has no contents yet: "
+			"policy use first",
+			ref.policy->img->name, ref.spec->name);
 	if (!rc)
 		rc = nb_gen_map_change(&g, nb_gens.baseline,
 				       (uint32_t)nb_gens_position(ref.policy),

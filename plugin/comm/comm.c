@@ -68,8 +68,7 @@ bool nb_comm_changeable(const struct nb_comm *c, const char **why)
 	*why = c->why[0] ? c->why : NULL;
 	if (!c->seg) {
 		if (!*why)
-			*why = "the communicator "
-			       "was created before this process forked";
+			*why = "the communicator was created before this process forked";
 		return false;
 	}
 	if (c->fence.follows || c->seg->fleet) {
@@ -138,10 +137,8 @@ void nb_comm_tell_mismatch(struct nb_comm *c)
 	c->told = true;
 	nb_startup_text(nb_self.seg, c->seg, text, sizeof(text));
 	nb_log(NB_LOG_WARN,
-	       "communicator %016llx: "
-	       "its ranks started with different %s (%s), "
-	       "so it uses none of the policies and NCCL decides; "
-	       "make %s equal in all processes%s",
+	       "communicator %016llx: its ranks started with different %s (%s), "
+	       "so it uses none of the policies and NCCL decides; make %s equal in all processes%s",
 	       (unsigned long long)c->init.comm_id,
 	       good ? "settings" : "policies", text,
 	       good ? "them" : "NCCLBPF_POLICY",

@@ -45,8 +45,7 @@ void nb_overdue_look(struct nb_comm *c)
 		return;
 	o->told = true;
 	nb_log(NB_LOG_WARN,
-	       "communicator %016llx rank slot %u: "
-	       "decision %llu has taken over %llu s; "
+	       "communicator %016llx rank slot %u: decision %llu has taken over %llu s; "
 	       "ncclbpf-shell doctor shows whether it continues",
 	       (unsigned long long)c->init.comm_id, c->slot_index,
 	       (unsigned long long)seq, (unsigned long long)seconds);

@@ -325,11 +325,11 @@ int nb_conn_follow(struct nb_conn *c, const struct nb_request *req,
 	struct stream *slot = NULL;
 
 	if (!req->has_id)
-		return nb_fail(err, NB_E_USAGE, 0,
-			       "%s follow=yes: the request "
-			       "needs an id (@7 %s …), "
-			       "or cancel could not stop the stream",
-			       req->spec->words, req->spec->words);
+		return nb_fail(
+			err, NB_E_USAGE, 0,
+			"%s follow=yes: "
+			"the request needs an id (@7 %s …), or cancel could not stop the stream",
+			req->spec->words, req->spec->words);
 	for (unsigned i = 0; i < NB_CONN_STREAMS; i++) {
 		if (!c->streams[i].used)
 			slot = &c->streams[i];

@@ -137,8 +137,7 @@ static int run_handler(struct nb_call *call)
 
 	if (!nb_conn_open(call->conn) && req->cmd != NB_CMD_HELLO) {
 		nb_fail(call->err, NB_E_PROTOCOL, 0,
-			"\"%s\" before hello: "
-			"the first request must be \"hello %d\"",
+			"\"%s\" before hello: the first request must be \"hello %d\"",
 			req->spec->words, NB_WIRE_VERSION);
 		return call->err->code;
 	}
@@ -212,10 +211,10 @@ bool nb_command_answer(struct nb_conn *conn, const struct nb_peer *peer,
 		rc = nb_fail(&err, NB_E_NOMEM, 0,
 			     "%s: no memory for the answer", req.spec->words);
 	else if (!rc && !nb_buf_ok(&one))
-		rc = nb_fail(&err, NB_E_LIMIT, 0,
-			     "%s: the answer is longer than %d bytes, "
-			     "the limit of a reply",
-			     req.spec->words, NB_WIRE_REPLY);
+		rc = nb_fail(
+			&err, NB_E_LIMIT, 0,
+			"%s: the answer is longer than %d bytes, the limit of a reply",
+			req.spec->words, NB_WIRE_REPLY);
 	if (rc) {
 		nb_buf_fini(&one);
 		nb_buf_init(&one, NB_WIRE_REPLY);

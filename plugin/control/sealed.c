@@ -31,11 +31,10 @@ static size_t sealed_size(int fd, struct nb_err *err)
 	}
 	if ((seals & SEALS) != SEALS) {
 		nb_fail(err, NB_E_ARG, 0,
-			"the memory file can still be written "
-			"or resized (seals 0x%x of 0x%x)",
+			"the memory file can still be written or resized (seals 0x%x of 0x%x)",
 			(unsigned)(seals & SEALS), (unsigned)SEALS);
-		nb_hint(err, "fcntl F_ADD_SEALS with F_SEAL_WRITE, "
-			     "F_SEAL_GROW and F_SEAL_SHRINK");
+		nb_hint(err,
+			"fcntl F_ADD_SEALS with F_SEAL_WRITE, F_SEAL_GROW and F_SEAL_SHRINK");
 		return 0;
 	}
 	if (st.st_size < 1 || st.st_size > NB_IMAGE_MAX_SIZE) {
@@ -90,10 +89,10 @@ int nb_sealed_take(struct nb_call *call, const char *what, void **out,
 		nb_fail(call->err, NB_E_ARG, 0,
 			"%s %.64s: the request has no file descriptor",
 			call->req->spec->words, arg);
-		return nb_hint(call->err,
-			       "send %s as a sealed memory file (SCM_RIGHTS) "
-			       "with the line's first byte",
-			       what);
+		return nb_hint(
+			call->err,
+			"send %s as a sealed memory file (SCM_RIGHTS) with the line's first byte",
+			what);
 	}
 	rc = read_sealed(fd, out, size, call->err);
 	close(fd);

@@ -86,12 +86,11 @@ static bool may_connect(struct nb_control *c, int fd, struct nb_peer *peer,
 	*peer = (struct nb_peer){ cred.pid, cred.uid, cred.gid };
 	if (cred.uid != geteuid() && cred.uid != 0) {
 		nb_fail(err, NB_E_PERM, 0,
-			"this socket belongs to uid %u "
-			"and serves that uid and root; the client has uid %u",
+			"this socket belongs to uid %u and serves that uid and root; "
+			"the client has uid %u",
 			(unsigned)geteuid(), (unsigned)cred.uid);
 		nb_log(NB_LOG_WARN,
-		       "control: uid %u pid %d was rejected: "
-		       "only uid %u and root may connect",
+		       "control: uid %u pid %d was rejected: only uid %u and root may connect",
 		       (unsigned)cred.uid, (int)cred.pid, (unsigned)geteuid());
 		return false;
 	}
@@ -225,18 +224,18 @@ static int bind_here(struct nb_control *c, struct nb_err *err)
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 
 	if (!nb_jobdir_address(c->place, c->name, a.sun_path))
-		return nb_fail(err, NB_E_IO, 0,
-			       "control socket %s: "
-			       "the path has more than %d bytes",
-			       c->path, NB_JOBDIR_SUN - 1);
+		return nb_fail(
+			err, NB_E_IO, 0,
+			"control socket %s: the path has more than %d bytes",
+			c->path, NB_JOBDIR_SUN - 1);
 	if (!bind(c->listener, (struct sockaddr *)&a, sizeof(a)))
 		return 0;
 	if (errno == EADDRINUSE) {
 		if (nb_jobdir_served(c->place, c->name) == 1)
-			return nb_fail(err, NB_E_BUSY, 0,
-				       "control socket %s: "
-				       "another process serves it",
-				       c->path);
+			return nb_fail(
+				err, NB_E_BUSY, 0,
+				"control socket %s: another process serves it",
+				c->path);
 		/* a dead process that had our PID left this socket */
 		unlinkat(c->place->dirfd, c->name, 0);
 		if (!bind(c->listener, (struct sockaddr *)&a, sizeof(a)))

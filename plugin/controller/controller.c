@@ -221,9 +221,9 @@ static int stage_change(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
 			err, NB_E_BUSY, 0,
 			"a concurrent change came first: the next run sees it");
 	else if (others_staged())
-		rc = nb_fail(err, NB_E_BUSY, 0,
-			     "another change is staged: "
-			     "change status shows it");
+		rc = nb_fail(
+			err, NB_E_BUSY, 0,
+			"another change is staged: change status shows it");
 	else
 		rc = nb_controllers_apply(&g, nb_gens.baseline, bytes, size,
 					  err);
@@ -530,8 +530,7 @@ static void slow_down(void)
 		return;
 	if (!l->rests)
 		nb_log(NB_LOG_WARN,
-		       "controllers "
-		       "have used half of the job's generation numbers: "
+		       "controllers have used half of the job's generation numbers: "
 		       "from now on at least %llu ms between two changes",
 		       (unsigned long long)(ns / MS));
 	l->rests = true;

@@ -205,10 +205,10 @@ static int check_variable(const char *name, const char *value,
 			  struct nb_err *err)
 {
 	if (!good_name(name))
-		return nb_fail(err, NB_E_ARG, 1,
-			       "\"%.80s\" is not a variable "
-			       "name (allowed: letters, digits and _)",
-			       name);
+		return nb_fail(
+			err, NB_E_ARG, 1,
+			"\"%.80s\" is not a variable name (allowed: letters, digits and _)",
+			name);
 	if (strlen(name) >= NB_OVERRIDE_NAME)
 		return nb_fail(err, NB_E_LIMIT, 1,
 			       "the name has %zu characters (allowed: %d)",
@@ -251,10 +251,10 @@ int nb_override_set(const char *name, const char *value, enum nb_override_by by,
 	if (value && have && have != hidden && !strcmp(have, value))
 		return 0;
 	if (value && !(text = new_text(value)))
-		return nb_fail(err, NB_E_FULL, 2,
-			       "%d bytes of values are in use, "
-			       "and NCCL may still hold any of them",
-			       NB_OVERRIDE_TEXTS);
+		return nb_fail(
+			err, NB_E_FULL, 2,
+			"%d bytes of values are in use, and NCCL may still hold any of them",
+			NB_OVERRIDE_TEXTS);
 	if (!e) {
 		e = &entries[nentries];
 		snprintf(e->name, sizeof(e->name), "%s", name);
@@ -338,8 +338,7 @@ void nb_override_file(const char *path)
 		       path, number, err.text);
 	else if (read_lines(f, false, &number, &err))
 		nb_log(NB_LOG_WARN,
-		       "NCCLBPF_ENV: %.300s:%u: "
-		       "%s; this line and all lines after it are ignored",
+		       "NCCLBPF_ENV: %.300s:%u: %s; this line and all lines after it are ignored",
 		       path, number, err.text);
 	fclose(f);
 }

@@ -99,12 +99,12 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 		c = new_comm(s->mem, &like);
 	i = c ? free_slot(c) : -1;
 	if (i < 0)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "the job segment has no room "
-			       "for communicator %016llx (%d communicators, "
-			       "%d ranks of one)",
-			       (unsigned long long)comm_id, NB_SEG_COMMS,
-			       NB_SEG_SLOTS);
+		return nb_fail(
+			err, NB_E_LIMIT, 0,
+			"the job segment has no room for communicator %016llx (%d communicators, "
+			"%d ranks of one)",
+			(unsigned long long)comm_id, NB_SEG_COMMS,
+			NB_SEG_SLOTS);
 	same = same_gen(s, c->first, first);
 	memset(&c->slot[i], 0, sizeof(c->slot[i]));
 	c->slot[i].proc = s->proc;

@@ -174,17 +174,17 @@ int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
 	uint64_t deadline = now_ms() + timeout_ms;
 
 	if (!lock_threads(&s->mutex, deadline))
-		return nb_fail(err, NB_E_BUSY, 0,
-			       "another thread of this process "
-			       "holds the job segment for more than %u ms",
-			       timeout_ms);
+		return nb_fail(
+			err, NB_E_BUSY, 0,
+			"another thread of this process holds the job segment for more than %u ms",
+			timeout_ms);
 	if (s->fd < 0 || lock_file(s->fd, deadline))
 		return 0;
 	pthread_mutex_unlock(&s->mutex);
-	return nb_fail(err, NB_E_BUSY, 0,
-		       "another process holds the job segment "
-		       "for more than %u ms",
-		       timeout_ms);
+	return nb_fail(
+		err, NB_E_BUSY, 0,
+		"another process holds the job segment for more than %u ms",
+		timeout_ms);
 }
 
 void nb_segment_unlock(struct nb_segment *s)
@@ -438,10 +438,11 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 	case LEAVE:
 		s->stranger = true;
 		mark_stranger(fd, s->ns);
-		snprintf(s->why, sizeof(s->why),
-			 "%s is in use by processes with another "
-			 "version of ncclbpf (allowed: segment version %d)",
-			 name, NB_SEG_VERSION);
+		snprintf(
+			s->why, sizeof(s->why),
+			"%s is in use by processes with another version of ncclbpf (allowed: "
+			"segment version %d)",
+			name, NB_SEG_VERSION);
 		break;
 	}
 	if (!ok)

@@ -357,21 +357,20 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 		snprintf(text, size,
 			 "a rank could not register in the job segment");
 	else if (why == NB_DIFFER_MISSING)
-		snprintf(text, size,
-			 "%u of %u ranks had "
-			 "not registered before the first decision: "
-			 "their processes have no ncclbpf, NCCLBPF_DISABLE=1, "
-			 "another NCCLBPF_JOB or NCCLBPF_SOCKET_DIR, "
-			 "or could not share the job segment",
-			 c->nranks - nb_seg_registered(c), c->nranks);
+		snprintf(
+			text, size,
+			"%u of %u ranks had not registered before the first decision: "
+			"their processes have no ncclbpf, NCCLBPF_DISABLE=1, another NCCLBPF_JOB "
+			"or NCCLBPF_SOCKET_DIR, or could not share the job segment",
+			c->nranks - nb_seg_registered(c), c->nranks);
 	else if (why == NB_DIFFER_STRANGER && s->stranger)
 		snprintf(text, size, "%s", s->why);
 	else if (why == NB_DIFFER_STRANGER)
-		snprintf(text, size,
-			 "process %llu of the job shares no segment "
-			 "with the others: it runs another version of ncclbpf, "
-			 "or could not register",
-			 (unsigned long long)pid);
+		snprintf(
+			text, size,
+			"process %llu of the job shares no segment with the others: "
+			"it runs another version of ncclbpf, or could not register",
+			(unsigned long long)pid);
 	else if (why != NB_DIFFER_NOT)
 		say_difference(s, c, why, text, size);
 }

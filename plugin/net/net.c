@@ -68,9 +68,9 @@ static const struct nb_net_ops *open_wrapped(void)
 	ops = nb_net_wrap(nb_wrapped[NB_WRAPPED_NET].file.handle, &version,
 			  &theirs);
 	if (!ops) {
-		nb_wrapped_leave_out(NB_WRAPPED_NET,
-				     "the library has no complete "
-				     "net interface of versions 5 to 12");
+		nb_wrapped_leave_out(
+			NB_WRAPPED_NET,
+			"the library has no complete net interface of versions 5 to 12");
 		return NULL;
 	}
 	if (!nb_wrapped_take(NB_WRAPPED_NET, (uint32_t)version, theirs))
@@ -162,10 +162,10 @@ static int net_init_failed(void **to, struct nb_net_ctx *c, int rc)
 {
 	if (!net.inits) {
 		if (net.wrapped)
-			nb_wrapped_leave_out(NB_WRAPPED_NET,
-					     "its init returned %d, "
-					     "so NCCL uses its own network",
-					     rc);
+			nb_wrapped_leave_out(
+				NB_WRAPPED_NET,
+				"its init returned %d, so NCCL uses its own network",
+				rc);
 		__atomic_store_n(&net.ops, NULL, __ATOMIC_RELAXED);
 		return NB_NET_OK;
 	}

@@ -249,11 +249,11 @@ static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 	}
 	if (c->head.size > r->posted) {
 		nb_tcp_count(NB_TCP_OVERSIZED);
-		snprintf(why, sizeof(why),
-			 "a message of %llu bytes came where %zu are expected: "
-			 "do the ranks agree about sizes, "
-			 "algorithm and protocol?",
-			 (unsigned long long)c->head.size, r->posted);
+		snprintf(
+			why, sizeof(why),
+			"a message of %llu bytes came where %zu are expected: "
+			"do the ranks agree about sizes, algorithm and protocol?",
+			(unsigned long long)c->head.size, r->posted);
 		return comm_break(c, NB_NET_USAGE, why);
 	}
 	r->size = (size_t)c->head.size;
@@ -326,9 +326,9 @@ static int comm_move_recv(struct nb_tcp_comm *c, bool *moved)
 			return comm_break_errno(c, errno);
 		if (!n) {
 			nb_tcp_count(NB_TCP_LOST);
-			return comm_break(c, NB_NET_REMOTE,
-					  "the peer closed the connection "
-					  "while a message was expected");
+			return comm_break(
+				c, NB_NET_REMOTE,
+				"the peer closed the connection while a message was expected");
 		}
 		*moved = true;
 		if (comm_use_ahead(c))
@@ -354,12 +354,13 @@ static void comm_check_stall(struct nb_tcp_comm *c)
 	c->stalled = true;
 	nb_tcp_count(NB_TCP_STALLS);
 	nb_tcp_addr_text(&c->peer, text, sizeof(text));
-	nb_tcp_say(true,
-		   "net: no progress on the connection %s %s for %.1f s "
-		   "(message %u, %zu of %zu bytes)",
-		   c->send ? "to" : "from", text,
-		   (double)(now - c->moved_ns) / 1e9, c->number,
-		   comm_current(c)->moved, comm_current(c)->size);
+	nb_tcp_say(
+		true,
+		"net: no progress on the connection %s %s for %.1f s (message %u, "
+		"%zu of %zu bytes)",
+		c->send ? "to" : "from", text,
+		(double)(now - c->moved_ns) / 1e9, c->number,
+		comm_current(c)->moved, comm_current(c)->size);
 }
 
 static int comm_move(struct nb_tcp_comm *c)

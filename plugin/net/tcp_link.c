@@ -337,13 +337,14 @@ static void guest_reject(struct listener *l, unsigned i, enum nb_tcp_count why)
 	nb_tcp_addr_text(&l->guest[i].from, text, sizeof(text));
 	nb_tcp_count(why);
 	if (nb_tcp_counted(why) == 1)
-		nb_tcp_say(true,
-			   "net: a connection from %s is dropped: "
-			   "it %s. More of them are only counted",
-			   text,
-			   why == NB_TCP_LATE ? "says nothing"
-					      : "does not come from "
-						"a rank of this communicator");
+		nb_tcp_say(
+			true,
+			"net: a connection from %s is dropped: it %s. "
+			"More of them are only counted",
+			text,
+			why == NB_TCP_LATE
+				? "says nothing"
+				: "does not come from a rank of this communicator");
 	close(l->guest[i].fd);
 	guest_remove(l, i);
 }

@@ -160,10 +160,9 @@ static void start_agent(void)
 	if (!find_program(path)) {
 		if (!agent.told)
 			nb_log(NB_LOG_WARN,
-			       "ncclbpf-agent is neither "
-			       "beside libncclbpf.so nor in ../bin from there: "
-			       "no change reaches communicators of several "
-			       "hosts; NCCLBPF_AGENT names it");
+			       "ncclbpf-agent is neither beside libncclbpf.so nor in ../bin "
+			       "from there: no change reaches communicators of several hosts; "
+			       "NCCLBPF_AGENT names it");
 		agent.told = true;
 		return;
 	}
@@ -187,8 +186,8 @@ static void reap_starter(uint64_t now)
 	pid = waitpid(agent.starter, &status, WNOHANG);
 	if (!pid && now >= agent.tried_ms + STUCK_MS) {
 		nb_log(NB_LOG_WARN,
-		       "agent: the program's first process %d has not exited "
-		       "for %d ms and is killed",
+		       "agent: the program's first process %d has not exited for %d ms "
+		       "and is killed",
 		       (int)agent.starter, STUCK_MS);
 		kill(agent.starter, SIGKILL);
 	}
@@ -218,8 +217,7 @@ static void end_if_stuck(const struct nb_segment *s, uint64_t pid,
 	    !nb_process_alive(pid, start))
 		return;
 	nb_log(NB_LOG_WARN,
-	       "agent %llu has been silent for %llu ms: "
-	       "it is killed and started again",
+	       "agent %llu has been silent for %llu ms: it is killed and started again",
 	       (unsigned long long)pid, (unsigned long long)(now - beat));
 	kill((pid_t)pid, SIGKILL);
 }
@@ -234,8 +232,8 @@ static void tell_absent(uint64_t now)
 	if (agent.told_absent || now < agent.missing_ms + ABSENT_MS)
 		return;
 	nb_log(NB_LOG_WARN,
-	       "no agent has run on this site for %d s: no change reaches it, "
-	       "and a rank at an armed fence waits until one runs. "
+	       "no agent has run on this site for %d s: "
+	       "no change reaches it, and a rank at an armed fence waits until one runs. "
 	       "Start ncclbpf-agent; as a service it needs Restart=always",
 	       ABSENT_MS / 1000);
 	agent.told_absent = true;

@@ -145,8 +145,7 @@ static void log_policies(void)
 	}
 	if (nb_params.num[NB_P_COHERENCE])
 		nb_log(NB_LOG_WARN,
-		       "NCCLBPF_COHERENCE=off: "
-		       "policies may answer differently on different ranks, "
+		       "NCCLBPF_COHERENCE=off: policies may answer differently on different ranks, "
 		       "which hangs a job of more than one process");
 }
 

@@ -57,8 +57,7 @@ void nb_events_tell(void)
 				  1)
 			continue;
 		nb_log(losses[i].level,
-		       "profiler: %llu event%s %s: "
-		       "not measured; more are only counted (stats: %s)",
+		       "profiler: %llu event%s %s: not measured; more are only counted (stats: %s)",
 		       (unsigned long long)n, n == 1 ? "" : "s", losses[i].text,
 		       losses[i].word);
 	}

@@ -151,14 +151,14 @@ static int send_all(struct nb_local *l, const char *p, size_t size, int fd,
 		if (errno == EINTR)
 			continue;
 		if (errno != EAGAIN)
-			return nb_fail(err, NB_E_NOTARGET, 0,
-				       "the process closed its control socket: "
-				       "%s",
-				       strerror(errno));
+			return nb_fail(
+				err, NB_E_NOTARGET, 0,
+				"the process closed its control socket: %s",
+				strerror(errno));
 		if (wait_for(l->fd, POLLOUT, SEND_MS) <= 0)
-			return nb_fail(err, NB_E_TIMEOUT, 0,
-				       "the process "
-				       "does not read its control socket");
+			return nb_fail(
+				err, NB_E_TIMEOUT, 0,
+				"the process does not read its control socket");
 	}
 	return 0;
 }
@@ -237,10 +237,10 @@ int nb_local_line(struct nb_local *l, uint64_t until, size_t *size,
 			return 1;
 		}
 		if (l->in.size > MAX_LINE)
-			return nb_fail(err, NB_E_PROTOCOL, 0,
-				       "the process sent "
-				       "a line of more than %d bytes",
-				       MAX_LINE);
+			return nb_fail(
+				err, NB_E_PROTOCOL, 0,
+				"the process sent a line of more than %d bytes",
+				MAX_LINE);
 		rc = receive(l);
 		if (rc < 0)
 			return nb_fail(err, NB_E_NOTARGET, 0,
@@ -305,10 +305,10 @@ int nb_local_greeted(struct nb_local *l, uint64_t until, struct nb_err *err)
 	int rc = nb_local_line(l, until, &size, err);
 
 	if (!rc)
-		return nb_fail(err, NB_E_TIMEOUT, 0,
-			       "the process did not answer hello within %d ms: "
-			       "it may be stopped",
-			       NB_LOCAL_HELLO_MS);
+		return nb_fail(
+			err, NB_E_TIMEOUT, 0,
+			"the process did not answer hello within %d ms: it may be stopped",
+			NB_LOCAL_HELLO_MS);
 	if (rc < 0)
 		return rc;
 	if (!memmem(l->in.data, size, "\"ok\":true", 9))

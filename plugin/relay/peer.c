@@ -56,11 +56,11 @@ static int read_roles(const gnutls_datum_t *der, bool *control,
 	gnutls_x509_crt_deinit(crt);
 	if (*control || observe)
 		return 0;
-	return nb_fail(err, NB_E_PERM, 0,
-		       "the client's certificate (%s) has no role: "
-		       "its organizational unit must be ncclbpf-observe "
-		       "or ncclbpf-control",
-		       subject);
+	return nb_fail(
+		err, NB_E_PERM, 0,
+		"the client's certificate (%s) has no role: "
+		"its organizational unit must be ncclbpf-observe or ncclbpf-control",
+		subject);
 }
 
 int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control,
@@ -83,9 +83,9 @@ int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control,
 	session = info ? info->tls_session : NULL;
 	list = session ? gnutls_certificate_get_peers(session, &n) : NULL;
 	if (!list || !n)
-		return nb_fail(err, NB_E_PERM, 0,
-			       "the client shows no certificate: "
-			       "one with a role is required");
+		return nb_fail(
+			err, NB_E_PERM, 0,
+			"the client shows no certificate: one with a role is required");
 	if (gnutls_certificate_verify_peers(session, &purpose, 1, &status))
 		return nb_fail(err, NB_E_PERM, 0,
 			       "the client's certificate cannot be verified");

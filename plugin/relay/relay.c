@@ -148,18 +148,19 @@ static int read_line(struct MHD_Connection *c, struct exchange *x,
 	int rc;
 
 	if (!lf || lf - p >= NB_WIRE_LINE)
-		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "the body must start with a request "
-			       "line of at most %d bytes and a line feed",
-			       NB_WIRE_LINE);
+		return nb_fail(
+			err, NB_E_PROTOCOL, 0,
+			"the body must start with a request line of at most %d bytes "
+			"and a line feed",
+			NB_WIRE_LINE);
 	l->size = (size_t)(lf - p) + 1;
 	l->object = lf + 1;
 	l->object_size = x->body.size - l->size;
 	if (l->object_size != size)
-		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "%zu bytes follow the line, "
-			       "the header Ncclbpf-Object says %zu",
-			       l->object_size, size);
+		return nb_fail(
+			err, NB_E_PROTOCOL, 0,
+			"%zu bytes follow the line, the header Ncclbpf-Object says %zu",
+			l->object_size, size);
 	/*
 	 * strndup would stop at a zero byte, which the parser must see and
 	 * refuse
@@ -174,17 +175,16 @@ static int read_line(struct MHD_Connection *c, struct exchange *x,
 	if (l->req.spec->role == NB_ROLE_CONTROL && !x->control) {
 		nb_fail(err, NB_E_PERM, 0,
 			"%s needs the role control: "
-			"the client shows no certificate "
-			"with the unit ncclbpf-control",
+			"the client shows no certificate with the unit ncclbpf-control",
 			l->req.spec->words);
-		return nb_hint(err, "on each host, without NCCLBPF_FLEET "
-				    "and as the job's user, "
-				    "no certificate is needed");
+		return nb_hint(
+			err,
+			"on each host, without NCCLBPF_FLEET and as the job's user, "
+			"no certificate is needed");
 	}
 	if (l->req.cmd == NB_CMD_POLICY_LOAD && x->relay->no_images) {
 		nb_fail(err, NB_E_PERM, 0,
-			"this site takes only signed policies, "
-			"with the change that uses them");
+			"this site takes only signed policies, with the change that uses them");
 		return nb_hint(err, "policy use FILE");
 	}
 	l->follow = nb_request_yes(&l->req, "follow", false);
@@ -683,12 +683,11 @@ int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 		r->daemon = start_daemon(r, fd);
 		if (!r->daemon) {
 			close(fd);
-			rc = nb_fail(err, NB_E_SETTING, 0,
-				     "relay: the server does not start%s",
-				     r->tls ? ": are certificate "
-					      "and key PEM files "
-					      "that belong together?"
-					    : "");
+			rc = nb_fail(
+				err, NB_E_SETTING, 0,
+				"relay: the server does not start%s",
+				r->tls ? ": are certificate and key PEM files that belong together?"
+				       : "");
 		}
 	}
 	if (rc) {

@@ -22,10 +22,10 @@ int nb_digest_parse(uint8_t digest[NB_SHA256_SIZE], const char *text,
 		int lo = hi >= 0 ? hex_digit(text[2 * i + 1]) : -1;
 
 		if (lo < 0)
-			return nb_fail(err, NB_E_ARG, 0,
-				       "%.80s: a digest "
-				       "has %d hexadecimal digits",
-				       text, 2 * NB_SHA256_SIZE);
+			return nb_fail(
+				err, NB_E_ARG, 0,
+				"%.80s: a digest has %d hexadecimal digits",
+				text, 2 * NB_SHA256_SIZE);
 		out[i] = (uint8_t)(hi << 4 | lo);
 	}
 	if (text[(size_t)2 * NB_SHA256_SIZE])

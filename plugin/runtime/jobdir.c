@@ -74,11 +74,11 @@ static const char *why_unfit(int fd, char *text, size_t size)
 		return text;
 	}
 	if (!nb_jobdir_shares_memory((long)fs.f_type)) {
-		snprintf(text, size,
-			 "file system type 0x%lx may be shared "
-			 "with other hosts; tmpfs, ext4, xfs, btrfs, f2fs, "
-			 "zfs, bcachefs and overlay are known to be local",
-			 (unsigned long)fs.f_type & 0xffffffff);
+		snprintf(
+			text, size,
+			"file system type 0x%lx may be shared with other hosts; tmpfs, ext4, "
+			"xfs, btrfs, f2fs, zfs, bcachefs and overlay are known to be local",
+			(unsigned long)fs.f_type & 0xffffffff);
 		return text;
 	}
 	if (st.st_uid != geteuid()) {
@@ -130,10 +130,10 @@ static bool try_dir(const struct search *s, const char *dir, bool quiet)
 	       p->dir[n - 1] == '/')
 		p->dir[--n] = '\0';
 	if (n + longest_name(p) > NB_JOBDIR_SUN - 1) {
-		snprintf(text, sizeof(text),
-			 "%zu bytes are too long for socket addresses: "
-			 "job %s allows %zu",
-			 n, p->job, NB_JOBDIR_SUN - 1 - longest_name(p));
+		snprintf(
+			text, sizeof(text),
+			"%zu bytes are too long for socket addresses: job %s allows %zu",
+			n, p->job, NB_JOBDIR_SUN - 1 - longest_name(p));
 		pass_over(s, p->dir, text);
 		return false;
 	}
@@ -247,12 +247,12 @@ int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir,
 		return 0;
 	out->dir[0] = '\0';
 	nb_fail(err, NB_E_IO, 0,
-		"no directory for the control socket: "
-		"NCCLBPF_SOCKET_DIR, /run/ncclbpf/%u, "
-		"TMPDIR/ncclbpf-%u and /dev/shm/ncclbpf-%u cannot be used",
+		"no directory for the control socket: NCCLBPF_SOCKET_DIR, "
+		"/run/ncclbpf/%u, TMPDIR/ncclbpf-%u and /dev/shm/ncclbpf-%u cannot be used",
 		(unsigned)geteuid(), (unsigned)geteuid(), (unsigned)geteuid());
-	return nb_hint(err, "set NCCLBPF_SOCKET_DIR to a short "
-			    "local directory of yours with mode 0700");
+	return nb_hint(
+		err,
+		"set NCCLBPF_SOCKET_DIR to a short local directory of yours with mode 0700");
 }
 
 void nb_jobdir_close(struct nb_jobdir *p)

@@ -69,8 +69,8 @@ static void warn_value(const struct nb_param_spec *s, const char *text)
 	switch (s->type) {
 	case NB_PARAM_INT:
 		nb_log(NB_LOG_WARN,
-		       PREFIX "%s=%.100s: allowed are whole numbers "
-			      "from %lld to %lld%s%s; %s is used",
+		       PREFIX
+		       "%s=%.100s: allowed are whole numbers from %lld to %lld%s%s; %s is used",
 		       s->name, text, (long long)s->min, (long long)s->max,
 		       s->unit[0] && s->unit[0] != '1' ? " " : "",
 		       s->unit[0] != '1' ? s->unit : "", s->def);
@@ -82,8 +82,8 @@ static void warn_value(const struct nb_param_spec *s, const char *text)
 		break;
 	case NB_PARAM_STR:
 		nb_log(NB_LOG_WARN,
-		       PREFIX "%s: %zu bytes, allowed "
-			      "are at most %lld; it is ignored",
+		       PREFIX
+		       "%s: %zu bytes, allowed are at most %lld; it is ignored",
 		       s->name, strlen(text), (long long)s->max);
 		break;
 	}

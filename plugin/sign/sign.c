@@ -138,10 +138,10 @@ static int read_file(const char *path, bool secret, struct nb_buf *out,
 		rc = nb_fail(err, NB_E_NOINPUT, 0, "%.200s: %s", path,
 			     fd < 0 ? strerror(errno) : "not a file");
 	else if (secret && st.st_mode & 077)
-		rc = nb_fail(err, NB_E_PERM, 0,
-			     "%.200s: a secret key "
-			     "must be readable by its owner alone (mode 600)",
-			     path);
+		rc = nb_fail(
+			err, NB_E_PERM, 0,
+			"%.200s: a secret key must be readable by its owner alone (mode 600)",
+			path);
 	while (!rc && (n = read(fd, part, sizeof(part))) > 0)
 		nb_buf_bytes(out, part, (size_t)n);
 	sodium_memzero(part, sizeof(part));
@@ -184,10 +184,10 @@ int nb_sign_keygen(const char *name, const char *path, struct nb_buf *public,
 	if (rc)
 		return rc;
 	if (!is_name(name))
-		return nb_fail(err, NB_E_ARG, 0,
-			       "%.80s is not a key name (allowed: 1 "
-			       "to %d letters, digits and _ . @ -)",
-			       name, NB_SIGN_NAME);
+		return nb_fail(
+			err, NB_E_ARG, 0,
+			"%.80s is not a key name (allowed: 1 to %d letters, digits and _ . @ -)",
+			name, NB_SIGN_NAME);
 	randombytes_buf(seed, sizeof(seed));
 	crypto_sign_seed_keypair(key, secret, seed);
 	to_base64(text, seed, SEED);
@@ -228,11 +228,11 @@ int nb_sign_keys_parse(struct nb_sign_keys *out, const char *text, size_t size,
 				       "more than %d keys in the list",
 				       NB_SIGN_KEYS);
 		if (!parse_key(line, PUBLIC, k->name, k->key))
-			return nb_fail(err, NB_E_FORMAT, 0,
-				       "key %zu of the list "
-				       "is not a key (allowed: " PUBLIC
-				       " NAME BASE64)",
-				       out->n + 1);
+			return nb_fail(
+				err, NB_E_FORMAT, 0,
+				"key %zu of the list is not a key (allowed: " PUBLIC
+				" NAME BASE64)",
+				out->n + 1);
 		key_id(k->key, k->id);
 		out->n++;
 	}
@@ -374,20 +374,20 @@ int nb_sign_check(const struct nb_sign_keys *keys, const char *text,
 			       digest);
 	switch (f->state) {
 	case NB_SIGN_UNKNOWN:
-		return nb_fail(err, NB_E_PERM, 0,
-			       "image %.8s is signed by key %s, "
-			       "which is not in the list of keys",
-			       digest, f->id);
+		return nb_fail(
+			err, NB_E_PERM, 0,
+			"image %.8s is signed by key %s, which is not in the list of keys",
+			digest, f->id);
 	case NB_SIGN_BAD:
-		return nb_fail(err, NB_E_PERM, 0,
-			       "the signature of %s for image %.8s "
-			       "is wrong: it was changed",
-			       f->name, digest);
+		return nb_fail(
+			err, NB_E_PERM, 0,
+			"the signature of %s for image %.8s is wrong: it was changed",
+			f->name, digest);
 	case NB_SIGN_OTHER:
-		return nb_fail(err, NB_E_PERM, 0,
-			       "the signature of "
-			       "key %s is of another image than %.8s",
-			       f->id, digest);
+		return nb_fail(
+			err, NB_E_PERM, 0,
+			"the signature of key %s is of another image than %.8s",
+			f->id, digest);
 	case NB_SIGN_DAMAGED:
 	case NB_SIGN_GOOD:
 		break;

@@ -427,16 +427,15 @@ int nb_store_decode_error(const char *text, size_t size, long status,
 	/* quote the first line of the reply, which may explain the failure */
 	else
 		nb_fail(err, NB_E_PROTOCOL, 0,
-			"%s: HTTP status %ld "
-			"and a reply that is not etcd's: \"%.*s\"",
+			"%s: HTTP status %ld and a reply that is not etcd's: \"%.*s\"",
 			endpoint, status, first_line(text, size), text);
 	if (strstr(err->text, "CommonName"))
-		nb_hint(err, "etcd's JSON gateway needs "
-			     "a client certificate without a common name");
+		nb_hint(err,
+			"etcd's JSON gateway needs a client certificate without a common name");
 	if (err->code == NB_E_FULL)
-		nb_hint(err, "the store is out of space: "
-			     "compact and defragment it, "
-			     "then disarm its alarm (etcdctl)");
+		nb_hint(err,
+			"the store is out of space: "
+			"compact and defragment it, then disarm its alarm (etcdctl)");
 	json_decref(v);
 	return err->code;
 }

@@ -34,10 +34,10 @@ static int add_endpoint(struct nb_store *s, const char *url, size_t n,
 			       "that starts with http:// or https://",
 			       (int)n, url);
 	if (memchr(url, ' ', n) || n > 255)
-		return nb_fail(err, NB_E_SETTING, 0,
-			       "store: endpoint \"%.*s\" has a space "
-			       "or more than 255 characters",
-			       (int)(n > 100 ? 100 : n), url);
+		return nb_fail(
+			err, NB_E_SETTING, 0,
+			"store: endpoint \"%.*s\" has a space or more than 255 characters",
+			(int)(n > 100 ? 100 : n), url);
 	if (s->nendpoints == NB_STORE_ENDPOINTS)
 		return nb_fail(err, NB_E_SETTING, 0,
 			       "store: more than %d endpoints",
@@ -171,11 +171,11 @@ static int check_encrypted(const struct nb_store *s, struct nb_err *err)
 	for (unsigned i = 0; s->user && i < s->nendpoints; i++)
 		if (!strncmp(s->endpoint[i], "http://", 7) &&
 		    !is_loopback(s->endpoint[i]))
-			return nb_fail(err, NB_E_SETTING, 0,
-				       "store: endpoint %.100s would get the "
-				       "password of user %.60s unencrypted: "
-				       "use https://, or a loopback address",
-				       s->endpoint[i], s->user);
+			return nb_fail(
+				err, NB_E_SETTING, 0,
+				"store: endpoint %.100s would get the password "
+				"of user %.60s unencrypted: use https://, or a loopback address",
+				s->endpoint[i], s->user);
 	return 0;
 }
 

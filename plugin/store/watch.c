@@ -120,8 +120,8 @@ static void lost(struct nb_store_watch *w, int64_t compacted)
 	struct nb_err err = { .code = 0 };
 
 	nb_fail(&err, NB_E_NOENT, 0,
-		"%s: revision %" PRId64 " of %s is compacted, "
-		"the oldest one kept is %" PRId64,
+		"%s: revision %" PRId64
+		" of %s is compacted, the oldest one kept is %" PRId64,
 		w->store->endpoint[w->endpoint], w->revision, w->prefix,
 		compacted);
 	over(w, NB_STORE_WATCH_LOST, compacted, &err);

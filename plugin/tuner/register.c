@@ -219,10 +219,11 @@ static void add_to_list(struct nb_comm *c)
 		mark_lost(c);
 	compare_peers(c);
 	if (!c->init.has_id)
-		snprintf(c->why, sizeof(c->why),
-			 "tuner interface v%u gives "
-			 "communicators no identity (allowed: v5 and later)",
-			 c->init.abi);
+		snprintf(
+			c->why, sizeof(c->why),
+			"tuner interface v%u gives communicators no identity (allowed: "
+			"v5 and later)",
+			c->init.abi);
 	c->timed = nb_comms.timed;
 	c->next = nb_comms.first;
 	nb_comms.first = c;
@@ -248,8 +249,7 @@ static void log_comm(struct nb_comm *c)
 {
 	nb_comm_tell_mismatch(c);
 	nb_log(NB_LOG_DEBUG,
-	       "communicator %016llx: "
-	       "%u ranks, %u nodes, tuner v%u, generation %u%s%s",
+	       "communicator %016llx: %u ranks, %u nodes, tuner v%u, generation %u%s%s",
 	       (unsigned long long)c->init.comm_id, c->init.ranks,
 	       c->init.nodes, c->init.abi, c->fence.number,
 	       c->why[0] ? "; not changed while it lives: " : "", c->why);
@@ -263,8 +263,7 @@ struct nb_comm *nb_comm_new(const struct nb_comm_init *init)
 
 	if (!c) {
 		nb_log(NB_LOG_WARN,
-		       "no memory for a communicator (%d bytes): "
-		       "NCCL decides alone",
+		       "no memory for a communicator (%d bytes): NCCL decides alone",
 		       (int)BLOCK);
 		return NULL;
 	}

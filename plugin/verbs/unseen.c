@@ -146,7 +146,8 @@ void nb_verbs_opened(const char *name)
 	 * survives.
 	 */
 	dprintf(STDERR_FILENO,
-		"ncclbpf: adapter %s is not mlx5, and NCCL %d.%d.%d crashes in "
-		"its GIN set-up on such adapters: set NCCL_GIN_TYPE=0\n",
+		"ncclbpf: adapter %s is not mlx5, "
+		"and NCCL %d.%d.%d crashes in its GIN set-up on such adapters: "
+		"set NCCL_GIN_TYPE=0\n",
 		name, version / 10000, version / 100 % 100, version % 100);
 }

@@ -137,11 +137,11 @@ void nb_verbs_attach(void)
 	}
 	if (strcmp(api->build, NB_TAP_BUILD) != 0) {
 		if (!*trouble) {
-			snprintf(trouble, sizeof(trouble),
-				 "the tap is of build %.60s, "
-				 "libncclbpf.so of build %s: "
-				 "install both from one package",
-				 api->build, NB_TAP_BUILD);
+			snprintf(
+				trouble, sizeof(trouble),
+				"the tap is of build %.60s, libncclbpf.so of build %s: "
+				"install both from one package",
+				api->build, NB_TAP_BUILD);
 			nb_log(NB_LOG_WARN, "no verbs are seen: %s", trouble);
 		}
 	} else if (!tap && pin_us()) {

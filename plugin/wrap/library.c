@@ -115,8 +115,9 @@ int nb_library_open(struct nb_library *f, const char *name, const char *prefix,
 		nb_library_close(f);
 		nb_fail(err, NB_E_SETTING, 0, "%.300s is ncclbpf itself",
 			f->path);
-		return nb_hint(err, "name the plugin "
-				    "that NCCL would load without ncclbpf");
+		return nb_hint(
+			err,
+			"name the plugin that NCCL would load without ncclbpf");
 	}
 	f->digest = digest_of(f->path);
 	return 0;

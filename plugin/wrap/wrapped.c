@@ -193,10 +193,10 @@ static void none_fits(enum nb_wrapped_kind kind, uint32_t abi, uint32_t version)
 	char why[200];
 
 	if (version)
-		snprintf(why, sizeof(why),
-			 "the plugin has interface v%u, "
-			 "and this NCCL calls v%u and older",
-			 version, abi);
+		snprintf(
+			why, sizeof(why),
+			"the plugin has interface v%u, and this NCCL calls v%u and older",
+			version, abi);
 	else
 		snprintf(why, sizeof(why), "it has no %s%u to %s%u",
 			 rows[kind].stem, rows[kind].oldest, rows[kind].stem,
@@ -259,8 +259,7 @@ void nb_wrapped_count_failure(enum nb_wrapped_kind kind, const char *what,
 	if (__atomic_compare_exchange_n(&c->what, &none, what, false,
 					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		nb_log(NB_LOG_WARN,
-		       "the %s %s returned %s (%s: "
-		       "result %d); `status` counts the errors",
+		       "the %s %s returned %s (%s: result %d); `status` counts the errors",
 		       rows[kind].noun, c->file.path, rows[kind].error, what,
 		       result);
 }

@@ -220,38 +220,18 @@ END_TEST
  * calls in the innermost. */
 START_TEST(loops_in_loops)
 {
+	/* clang-format off */
 	static const char text[] =
-		"stdw [%r10-8], 0\nmov %r6, %r10\nadd %r6, -8\n" LOOP(
-			"3", "a", "%r6",
-			"0") "ldxdw %r0, [%r10-8]\nexit\n"
-			     "a:\nmov %r6, %r2\n" LOOP(
-				     "2", "b", "%r6",
-				     "0") "mov %r0, 0\nexit\n"
-					  "b:\nmov %r6, %r2\n" LOOP(
-						  "2", "c", "%r6",
-						  "0") "mov %r0, 0\nexit\n"
-						       "c:\nmov %r6, "
-						       "%r2\n" LOOP(
-							       "2", "d", "%r6",
-							       "0") "mov %r0, "
-								    "0\nexit\n"
-								    "d:\nmov "
-								    "%r6, "
-								    "%r2"
-								    "\n" LOOP(
-									    "2",
-									    "e",
-									    "%r"
-									    "6",
-									    "0") "mov %r0, 0\nexit\n"
-										 "e:\nmov %r6, %r2\n" LOOP(
-											 "2",
-											 "f",
-											 "%r6",
-											 "0") "mov %r0, 0\nexit\n"
-											      "f:\nmov %r6, %r2\ncall 7\nmov %r1, %r6\ncall local g\n"
-											      "mov %r0, 0\nexit\n"
-											      "g:\nmov %r2, 1\nlock add [%r1], %r2\nmov %r0, 0\nexit";
+		"stdw [%r10-8], 0\nmov %r6, %r10\nadd %r6, -8\n"
+		LOOP("3", "a", "%r6", "0") "ldxdw %r0, [%r10-8]\nexit\n"
+		"a:\nmov %r6, %r2\n" LOOP("2", "b", "%r6", "0") "mov %r0, 0\nexit\n"
+		"b:\nmov %r6, %r2\n" LOOP("2", "c", "%r6", "0") "mov %r0, 0\nexit\n"
+		"c:\nmov %r6, %r2\n" LOOP("2", "d", "%r6", "0") "mov %r0, 0\nexit\n"
+		"d:\nmov %r6, %r2\n" LOOP("2", "e", "%r6", "0") "mov %r0, 0\nexit\n"
+		"e:\nmov %r6, %r2\n" LOOP("2", "f", "%r6", "0") "mov %r0, 0\nexit\n"
+		"f:\nmov %r6, %r2\ncall 7\nmov %r1, %r6\ncall local g\nmov %r0, 0\nexit\n"
+		"g:\nmov %r2, 1\nlock add [%r1], %r2\nmov %r0, 0\nexit";
+	/* clang-format on */
 
 	ck_assert_uint_eq(run(text, NULL, NULL), 3 * 32);
 }

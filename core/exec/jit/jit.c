@@ -112,10 +112,10 @@ static int seal(const struct nb_jit_pages *p, struct nb_err *err)
 	if (!mprotect(p->code, p->mapped, PROT_READ | PROT_EXEC))
 		return 0;
 	rc = errno;
-	return nb_fail(err, NB_E_NOTSUP, 0,
-		       "the system refuses executable memory: mprotect of %zu "
-		       "bytes: %s",
-		       p->mapped, strerror(rc));
+	return nb_fail(
+		err, NB_E_NOTSUP, 0,
+		"the system refuses executable memory: mprotect of %zu bytes: %s",
+		p->mapped, strerror(rc));
 }
 
 static void drop(struct nb_jit_ctx *c)

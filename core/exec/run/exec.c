@@ -44,8 +44,8 @@ static int bind_helper(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 	body = nb_helper_body((int32_t)in->imm);
 	if (!body)
 		return nb_fail(err, NB_E_NOTSUP, pc,
-			       "instruction %" PRIu32 ": no helper has number "
-			       "%" PRId64,
+			       "instruction %" PRIu32
+			       ": no helper has number %" PRId64,
 			       pc, in->imm);
 	if (in->imm == HELPER_LOOKUP)
 		c->op = NB_CODE_LOOKUP;
@@ -70,11 +70,11 @@ static int bind_map(struct nb_code *c, const struct nb_insn *in, uint32_t pc,
 		return 0;
 	base = nb_map_array_base(x->maps[index]);
 	if (!base)
-		return nb_fail(err, NB_E_NOTSUP, pc,
-			       "instruction %" PRIu32
-			       ": address of a value of map \"%s\", which is "
-			       "not an array",
-			       pc, nb_map_definition(x->maps[index])->name);
+		return nb_fail(
+			err, NB_E_NOTSUP, pc,
+			"instruction %" PRIu32
+			": address of a value of map \"%s\", which is not an array",
+			pc, nb_map_definition(x->maps[index])->name);
 	c->imm = (int64_t)((uintptr_t)base + off);
 	return 0;
 }

@@ -153,8 +153,7 @@ static int parse_coll(struct nb_call *call, int *coll)
 		words[i] = nb_nccl_coll(i);
 	nb_spec_nearest(word, words, NCCL_NUM_COLLS, near);
 	nb_fail(call->err, NB_E_ARG, 1,
-		"explain: \"%.40s\" is no collective; "
-		"allowed: %s, %s, %s, %s, %s",
+		"explain: \"%.40s\" is no collective; allowed: %s, %s, %s, %s, %s",
 		word, words[0], words[1], words[2], words[3], words[4]);
 	if (near[0])
 		nb_hint(call->err, "did you mean %s?", near[0]);
@@ -293,8 +292,7 @@ static void put_note(struct nb_json *j, const struct nb_comm *c,
 		       "so this communicator uses none of them";
 	else if (!e->seen && e->answer.refused == NB_REFUSED_NONE)
 		text = "NCCL has not asked about this collective and size yet: "
-		       "its offer and its choice are not known, "
-		       "and every combination is assumed";
+		       "its offer and its choice are not known, and every combination is assumed";
 	else if (e->answer.refused != NB_REFUSED_NONE) {
 		refusal_text(refused, sizeof(refused), c, e);
 		text = refused;

@@ -34,19 +34,20 @@ static int parse_position(struct nb_call *call, struct nb_edit *edit,
 	edit->before = nb_request_opt(call->req, "before");
 	edit->first = position && !strcmp(position, "first");
 	if (position && !edit->first && strcmp(position, "last"))
-		return nb_fail(call->err, NB_E_ARG, 0,
-			       "option position=: "
-			       "found %.32s, allowed: first, last",
-			       position);
+		return nb_fail(
+			call->err, NB_E_ARG, 0,
+			"option position=: found %.32s, allowed: first, last",
+			position);
 	if (edit->before && position)
 		return nb_fail(call->err, NB_E_ARG, 0,
 			       "%s: both before= and position= given; give one",
 			       call->req->spec->words);
 	if (wanted && !edit->before && !position)
-		return nb_fail(call->err, NB_E_ARG, 0,
-			       "%s: no position given: before=NAME, "
-			       "position=first or position=last expected",
-			       call->req->spec->words);
+		return nb_fail(
+			call->err, NB_E_ARG, 0,
+			"%s: no position given: "
+			"before=NAME, position=first or position=last expected",
+			call->req->spec->words);
 	return 0;
 }
 

@@ -83,14 +83,12 @@ static void check_tuner(struct nb_json *j, const struct nb_env *env)
 		 env->tuner_plugin);
 	if (!nb_comms.abi)
 		check(j, "tuner", WARN,
-		      "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING shows "
-		      "which tuner NCCL takes",
+		      "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING shows which tuner NCCL takes",
 		      "NCCL has not called the tuner yet (%s)", named);
 	else if (nb_comms.abi < 5)
 		check(j, "tuner", WARN,
 		      "NCCL 2.28 and later use interface 5 or 6",
-		      "NCCL calls tuner interface %u, "
-		      "which gives communicators no identity: "
+		      "NCCL calls tuner interface %u, which gives communicators no identity: "
 		      "they keep their initial policies",
 		      nb_comms.abi);
 	else
@@ -124,13 +122,11 @@ static void check_chains(struct nb_json *j)
 			      (unsigned long long)c->refused);
 		else if (c->state == NB_WRAPPED_OPEN)
 			check(j, name, WARN, NULL,
-			      "the %s %.200s is not in use yet: "
-			      "NCCL has not called our plugin",
+			      "the %s %.200s is not in use yet: NCCL has not called our plugin",
 			      noun, c->file.path);
 		else
 			check(j, name, OK, NULL,
-			      "the %s %.200s (%s, "
-			      "interface v%u) is called first",
+			      "the %s %.200s (%s, interface v%u) is called first",
 			      noun, c->file.path, c->name, c->version);
 	}
 }
@@ -153,12 +149,10 @@ static void check_net(struct nb_json *j)
 	nb_net_list_sums(&s);
 	bad = s.errors || lost || strange || stalls;
 	check(j, "net", bad ? WARN : OK,
-	      bad ? "net shows the connections; "
-		    "NCCL's log has the first of each kind"
+	      bad ? "net shows the connections; NCCL's log has the first of each kind"
 		  : NULL,
-	      "%.64s moves the data of %llu connections over %d devices: "
-	      "%llu errors, %llu connections broken by the peer, "
-	      "%llu stalls, %llu unidentified peers dropped",
+	      "%.64s moves the data of %llu connections over %d devices: %llu errors, "
+	      "%llu connections broken by the peer, %llu stalls, %llu unidentified peers dropped",
 	      transport,
 	      (unsigned long long)(s.live[NB_NET_SEND] + s.live[NB_NET_RECV]),
 	      devices, (unsigned long long)s.errors, (unsigned long long)lost,
@@ -203,8 +197,7 @@ static void check_gin(struct nb_json *j)
 	nb_gin_list_sums(&s);
 	if (!s.opened && !s.errors) {
 		check(j, "gin", OK, NULL,
-		      "NCCL has found %.64s with %d devices; "
-		      "no kernel has needed GIN yet",
+		      "NCCL has found %.64s with %d devices; no kernel has needed GIN yet",
 		      transport, devices);
 		return;
 	}
@@ -229,10 +222,9 @@ static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_sums *s)
 	if (!others && !s->extended && !gpu)
 		return;
 	check(j, "verbs_unseen", OK,
-	      "policies and the command verbs do not see these; "
-	      "docs/verbs.md says why",
-	      "not seen: %llu contexts opened before the tap "
-	      "or by other libraries, %llu queues of the extended interface%s",
+	      "policies and the command verbs do not see these; docs/verbs.md says why",
+	      "not seen: %llu contexts opened before the tap or by other libraries, "
+	      "%llu queues of the extended interface%s",
 	      (unsigned long long)others, (unsigned long long)s->extended,
 	      gpu ? ", operations that GPUs post themselves (GIN with GDAKI)"
 		  : "");
@@ -255,14 +247,13 @@ static void check_gin_crash(struct nb_json *j, const struct nb_tap_api *tap)
 		if (crash == NB_GIN_CRASH_EXPECTED)
 			check(j, "gin_crash", WARN,
 			      "set NCCL_GIN_TYPE=0, or use NCCL 2.29",
-			      "adapter %s is not mlx5: "
-			      "NCCL %d.%d.%d crashes in its GIN set-up",
+			      "adapter %s is not mlx5: NCCL %d.%d.%d crashes in its GIN set-up",
 			      name, version / 10000, version / 100 % 100,
 			      version % 100);
 		else
 			check(j, "gin_crash", OK, NULL,
-			      "NCCL_GIN_TYPE keeps NCCL %d.%d.%d from a crash "
-			      "in its GIN set-up: adapter %s is not mlx5",
+			      "NCCL_GIN_TYPE keeps NCCL %d.%d.%d from a crash in its GIN set-up: "
+			      "adapter %s is not mlx5",
 			      version / 10000, version / 100 % 100,
 			      version % 100, name);
 		return;
@@ -285,8 +276,8 @@ static void check_verbs(struct nb_json *j)
 		      trouble);
 	else if (!tap && nb_verbs_bypassed())
 		check(j, "verbs", OK,
-		      "set NCCLBPF_VERBS=on and name ncclbpf "
-		      "in NCCL_NET_PLUGIN to see its queue pairs",
+		      "set NCCLBPF_VERBS=on "
+		      "and name ncclbpf in NCCL_NET_PLUGIN to see its queue pairs",
 		      "libibverbs is open without the tap in front of it");
 	if (!tap)
 		return;
@@ -294,13 +285,12 @@ static void check_verbs(struct nb_json *j)
 	bad = s.errors || s.failures || s.failed_changes || s.refused ||
 	      s.strays || s.overflows || s.unseen;
 	check(j, "verbs", bad ? WARN : OK,
-	      bad ? "verbs shows the queue pairs; "
-		    "docs/verbs.md says what each counter means"
+	      bad ? "verbs shows the queue pairs; docs/verbs.md says what each counter means"
 		  : NULL,
 	      "%llu queue pairs on %llu adapters: "
 	      "%llu completions failed, %llu events reported failures, "
-	      "%llu changes of state failed, %llu values of policies "
-	      "were refused, %llu completions of queue pairs that are not seen",
+	      "%llu changes of state failed, %llu values of policies were refused, "
+	      "%llu completions of queue pairs that are not seen",
 	      (unsigned long long)s.live_qps, (unsigned long long)s.devices,
 	      (unsigned long long)s.errors, (unsigned long long)s.failures,
 	      (unsigned long long)s.failed_changes,
@@ -332,11 +322,10 @@ static void check_events(struct nb_json *j)
 		}
 	}
 	check(j, "events", grave ? WARN : OK,
-	      grave ? "stats names each reason; "
-		      "NCCL's log has the first of each"
+	      grave ? "stats names each reason; NCCL's log has the first of each"
 		    : NULL,
-	      "NCCL calls profiler interface %u; %llu events were lost%s%s%s, "
-	      "%llu more were not measured, which is normal",
+	      "NCCL calls profiler interface %u; "
+	      "%llu events were lost%s%s%s, %llu more were not measured, which is normal",
 	      nb_events_abi(), (unsigned long long)grave,
 	      word ? " (most: " : "", word ? word : "", word ? ")" : "",
 	      (unsigned long long)rest);
@@ -363,8 +352,7 @@ static unsigned check_values(struct nb_json *j, const struct nb_env *env)
 				 s->name,
 				 s->choices[0] ? s->choices : "shorter text");
 		check(j, "environment", WARN, hint,
-		      "%s%s has a value that is not allowed; "
-		      "the default \"%s\" is used",
+		      "%s%s has a value that is not allowed; the default \"%s\" is used",
 		      prefix, s->name, s->def);
 		bad++;
 	}
@@ -399,8 +387,8 @@ static void check_settings(struct nb_json *j, const struct nb_env *env)
 		check(j, "coherence", WARN,
 		      "NCCLBPF_COHERENCE=strict for jobs of several processes",
 		      "NCCLBPF_COHERENCE=off: "
-		      "policies whose answers differ between ranks "
-		      "are accepted, and diverged ranks hang");
+		      "policies whose answers differ between ranks are accepted, "
+		      "and diverged ranks hang");
 	else
 		check(j, "coherence", OK, NULL,
 		      "policies must answer alike on all ranks");
@@ -451,17 +439,16 @@ static unsigned check_comms(struct nb_json *j)
 			continue;
 		if (mismatch)
 			check(j, "ranks", BAD,
-			      "give NCCLBPF_POLICY and all "
-			      "settings the same value in every process",
+			      "give NCCLBPF_POLICY "
+			      "and all settings the same value in every process",
 			      "communicator %016llx rank slot %u: "
-			      "ranks started with different policies "
-			      "or settings, so no policy is used%s%s",
+			      "ranks started with different policies or settings, "
+			      "so no policy is used%s%s",
 			      (unsigned long long)c->init.comm_id,
 			      c->slot_index, text[0] ? ": " : "", text);
 		else
 			check(j, "communicator", WARN, NULL,
-			      "communicator %016llx rank slot %u "
-			      "cannot be changed: %s",
+			      "communicator %016llx rank slot %u cannot be changed: %s",
 			      (unsigned long long)c->init.comm_id,
 			      c->slot_index, why ? why : "no reason is known");
 		shown++;
@@ -490,8 +477,7 @@ static void check_divergence(struct nb_json *j)
 		check(j, "agreement", BAD,
 		      "check agreement shows the ranks and their differences; "
 		      "run policy use none if only answers differ",
-		      "communicator %016llx: "
-		      "its ranks decided differently, first at decision %llu",
+		      "communicator %016llx: its ranks decided differently, first at decision %llu",
 		      (unsigned long long)c->comm_id,
 		      (unsigned long long)seq - 1);
 	}
@@ -508,8 +494,8 @@ static void check_overdue(struct nb_json *j)
 
 		if (seconds)
 			check(j, "overdue", BAD,
-			      "the job waits for this rank; a debugger "
-			      "or perf (NCCLBPF_PERF_MAP=on) shows where it is",
+			      "the job waits for this rank; "
+			      "a debugger or perf (NCCLBPF_PERF_MAP=on) shows where it is",
 			      "communicator %016llx rank slot %u "
 			      "has been inside decision %llu for %llu s",
 			      (unsigned long long)c->init.comm_id,
@@ -527,8 +513,7 @@ static void check_decisions(struct nb_json *j)
 		check(j, "decisions", WARN,
 		      "NCCL asks no tuner for send and receive, "
 		      "for one-rank communicators and in captured graphs",
-		      "NCCL has made %u communicators "
-		      "and asked for no decision",
+		      "NCCL has made %u communicators and asked for no decision",
 		      nb_comms.n);
 	else
 		check(j, "decisions", OK, NULL,
@@ -554,19 +539,16 @@ static void check_segment(struct nb_json *j)
 	nb_self_segment(&info);
 	if (!info.shared)
 		check(j, "segment", WARN,
-		      "give all processes of the job "
-		      "the same NCCLBPF_SOCKET_DIR",
+		      "give all processes of the job the same NCCLBPF_SOCKET_DIR",
 		      "the job segment is private to this process%s%s: "
-		      "a change cannot reach communicators "
-		      "with ranks in other processes",
+		      "a change cannot reach communicators with ranks in other processes",
 		      info.why[0] ? ": " : "", info.why);
 	else
 		check(j, "segment", OK, NULL, "%.300s, %u processes", info.path,
 		      info.processes);
 	if (info.shared && !info.membarrier)
 		check(j, "membarrier", WARN, NULL,
-		      "the kernel refuses membarrier(2): "
-		      "each decision needs a full memory fence");
+		      "the kernel refuses membarrier(2): each decision needs a full memory fence");
 }
 
 /*
@@ -593,8 +575,7 @@ static void check_fleet(struct nb_json *j)
 	a = &nb_self.seg->mem->agent;
 	if (!nb_segment_agent(nb_self.seg, &pid, &start))
 		check(j, "fleet", BAD,
-		      "the log says why ncclbpf-agent does not start; "
-		      "NCCLBPF_AGENT names its path",
+		      "the log says why ncclbpf-agent does not start; NCCLBPF_AGENT names its path",
 		      "no agent runs on this site: no change reaches it%s",
 		      waits ? ", and a rank waits at a fence" : "");
 	else if (!__atomic_load_n(&a->store, __ATOMIC_ACQUIRE))

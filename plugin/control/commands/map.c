@@ -156,8 +156,7 @@ int nb_map_target_take(struct nb_call *call, struct nb_map_target *t)
 	if (rc || t->object)
 		return rc;
 	nb_fail(call->err, NB_E_REFUSED, 1,
-		"map %s is coherent and its policy is not in use: "
-		"it has no content",
+		"map %s is coherent and its policy is not in use: it has no content",
 		t->name);
 	nb_hint(call->err, "policy use %s", t->policy->img->name);
 	nb_map_target_drop(t);
@@ -221,10 +220,10 @@ static int dump_options(struct nb_call *call, const struct nb_map_target *t,
 	if (rc)
 		return rc;
 	if (nb_map_target_keys(t) > NB_KEYS_PREFIX && after)
-		return nb_fail(call->err, NB_E_USAGE, 0,
-			       "map dump: a map of type %s has no keys after "
-			       "which a page could start",
-			       nb_spec_map_type(t->spec->type)->word);
+		return nb_fail(
+			call->err, NB_E_USAGE, 0,
+			"map dump: a map of type %s has no keys after which a page could start",
+			nb_spec_map_type(t->spec->type)->word);
 	d->key = calloc(1,
 			2 * key + nb_map_target_value_size(t) + NB_MAP_RECORD);
 	if (!d->key)

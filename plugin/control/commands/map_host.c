@@ -31,10 +31,10 @@ int nb_cmd_map_attach(struct nb_call *call)
 		nb_fail(call->err, NB_E_ARG, 0,
 			"map attach %.64s: the request has no file descriptor",
 			call->req->arg[0]);
-		return nb_hint(call->err,
-			       "send that of a frozen BPF array "
-			       "or of a sealed memory file (SCM_RIGHTS) "
-			       "with the line's first byte");
+		return nb_hint(
+			call->err,
+			"send that of a frozen BPF array or of a sealed memory file "
+			"(SCM_RIGHTS) with the line's first byte");
 	}
 	nb_lock(NB_LOCK_STATE);
 	maps = nb_host_attach(call->req->arg[0], fd, call->err);

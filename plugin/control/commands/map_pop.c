@@ -146,8 +146,7 @@ static int check_kind(const struct nb_map_target *t, struct nb_err *err)
 	    type == NB_MAP_STACK)
 		return nb_map_target_fits(t, err);
 	nb_fail(err, NB_E_NOTSUP, 1,
-		"map pop: map %s is of type %s (allowed: queues, "
-		"stacks and ring buffers)",
+		"map pop: map %s is of type %s (allowed: queues, stacks and ring buffers)",
 		t->name, nb_spec_map_type(type)->word);
 	return nb_hint(err, "map remove removes elements by key");
 }

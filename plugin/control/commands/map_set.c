@@ -28,16 +28,16 @@ struct ops {
 static int check_writable(const struct nb_map_target *t, struct nb_err *err)
 {
 	if (t->spec->tags & NB_MAPF_HOST)
-		return nb_fail(err, NB_E_READONLY, 1,
-			       "map %s is a host map: "
-			       "only its writer on the host changes it",
-			       t->name);
+		return nb_fail(
+			err, NB_E_READONLY, 1,
+			"map %s is a host map: only its writer on the host changes it",
+			t->name);
 	if (t->spec->origin != NB_ORIGIN_RODATA)
 		return 0;
-	return nb_fail(err, NB_E_READONLY, 1,
-		       "map %s cannot be written: "
-		       "it holds constants with which programs were verified",
-		       t->name);
+	return nb_fail(
+		err, NB_E_READONLY, 1,
+		"map %s cannot be written: it holds constants with which programs were verified",
+		t->name);
 }
 
 static uint64_t update_flags(const struct nb_request *req)
@@ -122,15 +122,15 @@ static int read_record(const struct nb_map_target *t, const struct ops *ops,
 	size_t all = 1 + key + (how == 0 ? value : 0);
 
 	if (how > 1)
-		return nb_fail(err, NB_E_FORMAT, (uint32_t)*at,
-			       "map load: element %u begins with byte %u; "
-			       "0 stores, 1 removes",
-			       ops->n + 1, how);
+		return nb_fail(
+			err, NB_E_FORMAT, (uint32_t)*at,
+			"map load: element %u begins with byte %u; 0 stores, 1 removes",
+			ops->n + 1, how);
 	if (how == 1 && !key)
-		return nb_fail(err, NB_E_FLAGS, (uint32_t)*at,
-			       "map load: element %u of map %s cannot "
-			       "be removed by key; use map pop",
-			       ops->n + 1, t->name);
+		return nb_fail(
+			err, NB_E_FLAGS, (uint32_t)*at,
+			"map load: element %u of map %s cannot be removed by key; use map pop",
+			ops->n + 1, t->name);
 	if (size - *at < all)
 		return nb_fail(err, NB_E_FORMAT, (uint32_t)*at,
 			       "map load: element %u has %zu bytes, %zu needed",
@@ -186,10 +186,10 @@ static int parse_load(struct nb_call *call, const struct nb_map_target *t,
 		struct nb_map_op *op = &ops->op[ops->n];
 
 		if (ops->n == LOAD_MOST)
-			return nb_fail(call->err, NB_E_LIMIT, (uint32_t)at,
-				       "map load: more than %d elements; "
-				       "load them in parts",
-				       LOAD_MOST);
+			return nb_fail(
+				call->err, NB_E_LIMIT, (uint32_t)at,
+				"map load: more than %d elements; load them in parts",
+				LOAD_MOST);
 		rc = read_record(t, ops, size, &at, op, call->err);
 		if (!rc && !op->erase)
 			op->flags = update_flags(call->req);
@@ -211,8 +211,8 @@ static int fail_local(struct nb_call *call, const struct ops *ops, uint32_t at)
 		return err->code;
 	return nb_hint(
 		err,
-		"the %u elements before it are stored; it and the %u after it "
-		"are not, because a local map changes element by element",
+		"the %u elements before it are stored; "
+		"it and the %u after it are not, because a local map changes element by element",
 		at - 1, ops->n - at);
 }
 
@@ -300,8 +300,7 @@ static int apply_coherent(struct nb_call *call, const struct ops *ops)
 		return nb_cmd_finish_change(call, digest);
 	if (err->at && ops->n > 1)
 		nb_hint(err,
-			"none of the %u elements is stored: "
-			"a coherent map changes as a whole",
+			"none of the %u elements is stored: a coherent map changes as a whole",
 			ops->n);
 	return rc;
 }
@@ -365,11 +364,11 @@ static int set_part(struct nb_call *call)
 		return rc;
 	rc = check_writable(&t, call->err);
 	if (!rc && (call->req->narg != 3 || t.coherent))
-		rc = nb_fail(call->err, NB_E_USAGE, 0,
-			     "map set %s at=: "
-			     "allowed for one KEY and VALUE of a local array; "
-			     "a coherent map takes whole values",
-			     t.name);
+		rc = nb_fail(
+			call->err, NB_E_USAGE, 0,
+			"map set %s at=: allowed for one KEY and VALUE of a local array; "
+			"a coherent map takes whole values",
+			t.name);
 	if (!rc && nb_request_opt(call->req, "if_generation"))
 		rc = nb_fail(call->err, NB_E_USAGE, 0,
 			     "map set %s at=: a local map has no generation; "

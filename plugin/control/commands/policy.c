@@ -229,14 +229,14 @@ int nb_cmd_policy_time(struct nb_call *call)
 static int check_name(const char *name, struct nb_err *err)
 {
 	if (!strcmp(name, "common"))
-		return nb_fail(err, NB_E_ARG, 1,
-			       "a policy cannot be named \"common\": "
-			       "policy use common selects "
-			       "the policies of the other communicators");
+		return nb_fail(
+			err, NB_E_ARG, 1,
+			"a policy cannot be named \"common\": "
+			"policy use common selects the policies of the other communicators");
 	if (!strcmp(name, "none"))
-		return nb_fail(err, NB_E_ARG, 1,
-			       "a policy cannot be named \"none\": "
-			       "policy use none means no policy");
+		return nb_fail(
+			err, NB_E_ARG, 1,
+			"a policy cannot be named \"none\": policy use none means no policy");
 	return 0;
 }
 
@@ -407,10 +407,10 @@ static int stands_alone(struct nb_call *call, const char *word, bool *is)
 	*is = req->narg == 1 && !strcmp(req->arg[0], word);
 	for (uint32_t i = 0; !*is && i < req->narg; i++)
 		if (!strcmp(req->arg[i], word))
-			return nb_fail(call->err, NB_E_ARG, i + 1,
-				       "policy use: \"%s\" "
-				       "must be the only name, found %u",
-				       word, req->narg - 1);
+			return nb_fail(
+				call->err, NB_E_ARG, i + 1,
+				"policy use: \"%s\" must be the only name, found %u",
+				word, req->narg - 1);
 	return 0;
 }
 

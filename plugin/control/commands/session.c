@@ -48,15 +48,13 @@ int nb_cmd_hello(struct nb_call *call)
 		return rc;
 	if (version != NB_WIRE_VERSION) {
 		nb_fail(call->err, NB_E_VERSION, 0,
-			"protocol version %llu is requested, "
-			"this process speaks %d",
+			"protocol version %llu is requested, this process speaks %d",
 			(unsigned long long)version, NB_WIRE_VERSION);
-		return nb_hint(call->err, "%s",
-			       version > NB_WIRE_VERSION
-				       ? "the plugin is older than the shell: "
-					 "update the plugin"
-				       : "the shell is older than the plugin: "
-					 "update the shell");
+		return nb_hint(
+			call->err, "%s",
+			version > NB_WIRE_VERSION
+				? "the plugin is older than the shell: update the plugin"
+				: "the shell is older than the plugin: update the shell");
 	}
 	nb_conn_greet(call->conn);
 	nb_json_ku64(j, "protocol", NB_WIRE_VERSION);
