@@ -24,6 +24,8 @@
 //	l      no completion; a write with immediate value takes it
 //	t      its completion comes twice
 //	u g    its completion is of no queue pair; of random bytes
+//	b      its last byte arrives inverted, and its completion says success;
+//	  a write of more than 64 bytes takes it
 #include "test/fakes/verbs/adapter.h"
 
 #include <errno.h>

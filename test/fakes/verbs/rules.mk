@@ -2,7 +2,7 @@
 # A virtual adapter, and a net plugin over verbs, where libibverbs' header is.
 VERBS_HAVE := $(wildcard /usr/include/infiniband/verbs.h)
 VERBS_TARGETS := $(if $(VERBS_HAVE),$(addprefix $(B)/test/fakes/verbs/,\
-	libibverbs.so.1 libnccl-net-verbs.so tap_check load_check libncclversion.so abi_check.o tune.bpf.o))
+	libibverbs.so.1 libnccl-net-verbs.so tap_check load_check libncclversion.so abi_check.o tune.bpf.o bytes.bpf.o))
 # GNU pragmas and unnamed unions of libibverbs' header
 $(B)/test/fakes/verbs/%.o: CFLAGS += -Wno-pedantic -Wno-missing-prototypes
 $(B)/test/fakes/verbs/adapter.o: CFLAGS += -fvisibility=default

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Stands in for the GPU's end of network connections, so that NCCL's proxies
 // keep moving: a sender always has a tiny payload ready, in all protocols; a
-// receiver consumes at once. Transfer sizes are therefore not real.
+// receiver consumes at once. Transfer sizes are therefore not real; data.c
+// plays kernels that move data (VGPU_DATA).
 #include "test/fakes/vgpu/vgpu.h"
 
 #include <pthread.h>
@@ -10,19 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-// ncclConnInfo and ncclConnFifo of NCCL 2.28.9.
-enum {
-	NSLOT = 8, // NCCL_STEPS
-	NCONN = 4, // a peer has send[2], recv[2]
-	CONN_SIZE = 152,
-	CONN_BUFS = 0,
-	CONN_TAIL = 48,
-	CONN_HEAD = 56,
-	CONN_FIFO = 96,
-	FIFO_SIZE = 24,
-	FIFO_BYTES = 8,
-	PAYLOAD = 16,
-};
+#include "test/fakes/vgpu/layout.h"
+
+enum { PAYLOAD = 16 };
 
 struct conn {
 	char *buf_ll, *buf_ll128, *fifo;
@@ -146,31 +137,23 @@ static void conn_add(struct conn c)
 	pthread_once(&once, agent_start);
 }
 
-static char *pointer_at(const char *p, size_t off)
-{
-	char *v;
-
-	memcpy(&v, p + off, sizeof v);
-	return v;
-}
-
 void vg_agent_scan(char *const *peers, int npeers, const int slot_size[2])
 {
-	for (int i = 0; i < npeers * NCONN; i++) {
-		const char *peer = peers[i / NCONN];
+	for (int i = 0; i < npeers * PEER_NCONN; i++) {
+		const char *peer = peers[i / PEER_NCONN];
 
 		if (!peer)
 			continue;
-		const char *at = peer + (size_t)(CONN_SIZE * (i % NCONN));
+		const char *at = peer + (size_t)(CONN_SIZE * (i % PEER_NCONN));
 		struct conn c = {
-			.buf_ll = pointer_at(at, CONN_BUFS),
-			.buf_ll128 = pointer_at(at, CONN_BUFS + 8),
-			.fifo = pointer_at(at, CONN_FIFO),
-			.tail = (void *)pointer_at(at, CONN_TAIL),
-			.head = (void *)pointer_at(at, CONN_HEAD),
+			.buf_ll = ptr_at(at, CONN_BUFS),
+			.buf_ll128 = ptr_at(at, CONN_BUFS + 8),
+			.fifo = ptr_at(at, CONN_FIFO),
+			.tail = (void *)ptr_at(at, CONN_TAIL),
+			.head = (void *)ptr_at(at, CONN_HEAD),
 			.size_ll = slot_size[0],
 			.size_ll128 = slot_size[1],
-			.send = i % NCONN < 2,
+			.send = i % PEER_NCONN < PEER_RECV,
 		};
 		if (c.fifo && c.head && c.tail)
 			conn_add(c);

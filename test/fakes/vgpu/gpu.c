@@ -31,7 +31,7 @@ struct vg_event { // its last record: number asked for, number done, its time
 struct op {
 	struct op *next;
 	enum op_kind kind;
-	bool published, resolved, failed, reported;
+	bool published, met, resolved, failed, reported;
 	uint64_t enqueued, start, end, since;
 	struct vg_event *event;
 	uint64_t turn; // the record of the event that is meant
@@ -52,6 +52,7 @@ struct vg_stream {
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work, progress;
 static struct vg_stream *streams, *defaults[VG_MAX_DEV];
+static bool moved; // data, since the thread last slept
 static int clock_kind = CLOCK_REAL;
 static uint64_t hang_ns, report_ns;
 
@@ -104,7 +105,7 @@ static void hang(struct vg_stream *s, struct op *o)
 }
 
 // Find the end of a kernel that has started; false: its peers are not there.
-static bool kernel_resolve(struct vg_stream *s, struct op *o)
+static bool kernel_meet(struct vg_stream *s, struct op *o)
 {
 	const struct vg_launch *l = o->launch;
 
@@ -121,6 +122,53 @@ static bool kernel_resolve(struct vg_stream *s, struct op *o)
 			return false;
 		o->end = o->start;
 	}
+	o->since = vg_now();
+	return true;
+}
+
+static void data_failed(struct vg_stream *s, struct op *o, int error)
+{
+	char text[256];
+
+	vg_data_explain(o->launch->data, text, sizeof text);
+	vg_log("%s: %s: %s", error == VG_LAUNCH_TIMEOUT ? "HANG" : "failed",
+	       o->launch->what, text);
+	s->error = error;
+	o->failed = true;
+}
+
+// Whether all data of a kernel has been moved, or never will be.
+static bool kernel_move(struct vg_stream *s, struct op *o)
+{
+	if (aborted(o->launch)) {
+		o->failed = true;
+		return true;
+	}
+	switch (vg_data_run(o->launch->data)) {
+	case VG_DATA_WAITS:
+		if (hang_ns && vg_now() - o->since > hang_ns)
+			data_failed(s, o, VG_LAUNCH_TIMEOUT);
+		return o->failed;
+	case VG_DATA_MOVED:
+		o->since = vg_now();
+		moved = true;
+		return false;
+	case VG_DATA_ENDED:
+		return true;
+	case VG_DATA_FAILED:
+		data_failed(s, o, VG_NOT_SUPPORTED);
+		return true;
+	}
+	return true;
+}
+
+static bool kernel_resolve(struct vg_stream *s, struct op *o)
+{
+	if (!o->met && !kernel_meet(s, o))
+		return false;
+	o->met = true;
+	if (!o->failed && o->launch->data && !kernel_move(s, o))
+		return false;
 	o->resolved = true;
 	return true;
 }
@@ -265,10 +313,11 @@ static void *gpu_main(void *unused)
 			when = UINT64_MAX;
 			any = true;
 		}
-		if (any) {
+		if (any)
 			pthread_cond_broadcast(&progress);
+		if (any || moved)
 			pause = PAUSE_LEAST_NS;
-		}
+		moved = false;
 		if (busy()) {
 			doze(when, &pause);
 		} else {

@@ -13,7 +13,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/futex.h>
-#include <math.h>
 #include <nccl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -167,41 +166,24 @@ static int device_of(const struct opts *o, int rank)
 	return o->per_node ? rank % o->per_node : rank;
 }
 
-// --check: rank n sends n + 1.
 static int rank_fill(const struct opts *o, struct rank *r)
 {
-	r->host = malloc(o->max);
-	if (!r->host) {
-		fprintf(stderr, "job: rank %d: no memory for --check\n",
-			r->rank);
-		return -1;
-	}
-	for (size_t i = 0; i < o->max / sizeof(float); i++)
-		r->host[i] = (float)(r->rank + 1);
-	return CUDA_FAILED(r->rank, cudaMemcpy, r->send, r->host, o->max,
-			   cudaMemcpyHostToDevice)
+	r->host = job_pattern(r->rank, o->max);
+	return !r->host || CUDA_FAILED(r->rank, cudaMemcpy, r->send, r->host,
+				       o->max, cudaMemcpyHostToDevice)
 		       ? -1
 		       : 0;
 }
 
-// --check: is each of @n elements the sum over all ranks?
-static int rank_check(const struct opts *o, struct rank *r, size_t n,
-		      const char *what)
+// --check; what was received is gone after it.
+static int rank_check(const struct opts *o, struct rank *r, enum coll c,
+		      size_t n, const char *what)
 {
-	const float sum = (float)(o->nranks * (o->nranks + 1)) / 2;
-
 	if (CUDA_FAILED(r->rank, cudaMemcpy, r->host, r->recv,
 			n * sizeof(float), cudaMemcpyDeviceToHost) ||
 	    CUDA_FAILED(r->rank, cudaMemset, r->recv, 0xff, n * sizeof(float)))
 		return -1;
-	for (size_t i = 0; i < n; i++) {
-		if (fabsf(r->host[i] - sum) < 0.5F)
-			continue;
-		fprintf(stderr, "job: rank %d: %s: element %zu is %g, not %g\n",
-			r->rank, what, i, (double)r->host[i], (double)sum);
-		return -1;
-	}
-	return 0;
+	return job_compare(o, c, r->rank, r->host, n, what);
 }
 
 static int rank_open(const struct opts *o, struct rank *r)
@@ -296,9 +278,24 @@ static double bus_factor(enum coll c, int nranks)
 	return 1;
 }
 
-static ncclResult_t enqueue(enum coll c, const struct rank *r, size_t n)
+// Around the ring: to the next rank, from the one before.
+static ncclResult_t sendrecv(const struct rank *r, size_t n, int nranks)
+{
+	ncclResult_t e = ncclSend(r->send, n, ncclFloat, (r->rank + 1) % nranks,
+				  r->comm, r->stream);
+
+	return e ? e
+		 : ncclRecv(r->recv, n, ncclFloat,
+			    (r->rank + nranks - 1) % nranks, r->comm,
+			    r->stream);
+}
+
+static ncclResult_t enqueue(enum coll c, const struct rank *r, size_t n,
+			    int nranks)
 {
 	switch (c) {
+	case SENDRECV:
+		return sendrecv(r, n, nranks);
 	case ALLREDUCE:
 		return ncclAllReduce(r->send, r->recv, n, ncclFloat, ncclSum,
 				     r->comm, r->stream);
@@ -348,7 +345,7 @@ static int launch_all(struct local *l, enum coll c, size_t n, const char *what)
 		return -1;
 	for (int i = 0; i < l->n; i++) {
 		if (nccl_failed(l->ranks[i].rank, what,
-				enqueue(c, &l->ranks[i], n)))
+				enqueue(c, &l->ranks[i], n, l->o->nranks)))
 			return -1;
 	}
 	if (nccl_failed(l->ranks[0].rank, "ncclGroupEnd", ncclGroupEnd()))
@@ -386,7 +383,7 @@ static int collective(struct local *l, uint32_t loop, enum coll c, size_t bytes)
 		if (cuda_failed(l->ranks[i].rank, what,
 				cudaStreamSynchronize(l->ranks[i].stream)))
 			return -1;
-		if (l->o->check && rank_check(l->o, &l->ranks[i], n, what))
+		if (l->o->check && rank_check(l->o, &l->ranks[i], c, n, what))
 			return -1;
 	}
 	if (async_error(l))

@@ -14,9 +14,9 @@ enum {
 	STOP = 1 << 30, // in shared.go: no loop after those counted there
 };
 
-enum coll { ALLREDUCE, ALLGATHER, REDUCESCATTER, BROADCAST, REDUCE };
+enum coll { ALLREDUCE, ALLGATHER, REDUCESCATTER, BROADCAST, REDUCE, SENDRECV };
 
-enum { NCOLL = REDUCE + 1 };
+enum { NCOLL = SENDRECV + 1 };
 
 extern const char *const job_coll_name[NCOLL];
 
@@ -34,5 +34,13 @@ struct opts {
 
 // Read the arguments; a wrong one ends the process with EXIT_USAGE.
 void job_options(struct opts *o, int argc, char **argv);
+
+// --check: @bytes of what @rank sends, to be freed; NULL when memory is out.
+float *job_pattern(int rank, size_t bytes);
+
+// --check: are @n elements that @rank has received what the collective makes
+// of the patterns? Says which is not, with @what, and returns -1.
+int job_compare(const struct opts *o, enum coll c, int rank, const float *got,
+		size_t n, const char *what);
 
 #endif

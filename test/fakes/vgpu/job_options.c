@@ -18,18 +18,19 @@ static const char usage[] =
 	"  --procs        one process per rank; RANK is in its environment\n"
 	"  --per-node N   with --procs: N ranks on each pretended node\n"
 	"  --coll         allreduce, allgather, reducescatter, broadcast,\n"
-	"                 reduce (allreduce)\n"
+	"                 reduce, sendrecv (allreduce)\n"
 	"  --min, --max   bytes, with K, M or G (1K, 256M)\n"
 	"  --factor N     from one size to the next (2)\n"
 	"  --seconds, --loops  when to end; one loop if neither is given\n"
 	"  --pause-ms MS  between loops (0)\n"
 	"  --report FILE  append a JSON line for each collective of rank 0\n"
 	"  --hold         a rank that fails stays until the job is stopped\n"
-	"  --check        look at every sum of allreduce; on real GPUs alone,\n"
-	"                 virtual ones move no data\n";
+	"  --check        look at every element of allreduce and sendrecv; on\n"
+	"                 real GPUs, or on virtual ones with VGPU_DATA=1\n";
 
 const char *const job_coll_name[NCOLL] = {
-	"allreduce", "allgather", "reducescatter", "broadcast", "reduce",
+	"allreduce", "allgather", "reducescatter",
+	"broadcast", "reduce",	  "sendrecv",
 };
 
 static __attribute__((noreturn, format(printf, 1, 2))) void
@@ -99,7 +100,7 @@ static void add_coll(struct opts *o, const char *s, size_t len)
 		return;
 	}
 	bad_usage("--coll: \"%.*s\" is none of allreduce, allgather, "
-		  "reducescatter, broadcast, reduce",
+		  "reducescatter, broadcast, reduce, sendrecv",
 		  (int)len, s);
 }
 
@@ -221,8 +222,9 @@ static void check_opts(struct opts *o)
 	if (!o->procs && o->per_node)
 		bad_usage("--per-node needs --procs");
 	for (int i = 0; i < o->ncoll; i++) {
-		if (o->check && o->colls[i] != ALLREDUCE)
-			bad_usage("--check: sums of allreduce alone, not of %s",
+		if (o->check && o->colls[i] != ALLREDUCE &&
+		    o->colls[i] != SENDRECV)
+			bad_usage("--check: allreduce and sendrecv, not %s",
 				  job_coll_name[o->colls[i]]);
 	}
 	for (int i = 0; i < o->ncoll; i++) {

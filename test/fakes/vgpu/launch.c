@@ -33,42 +33,6 @@ static const unsigned type_size[NTYPE] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1 };
 static bool known_version, logging;
 static uint64_t real_minus_mono;
 
-// ---- reading structs by offset
-
-static uint64_t u64_at(const void *p, size_t off)
-{
-	uint64_t v;
-
-	memcpy(&v, (const char *)p + off, sizeof v);
-	return v;
-}
-
-static uint32_t u32_at(const void *p, size_t off)
-{
-	uint32_t v;
-
-	memcpy(&v, (const char *)p + off, sizeof v);
-	return v;
-}
-
-static int int_at(const void *p, size_t off)
-{
-	return (int)u32_at(p, off);
-}
-
-static uint8_t u8_at(const void *p, size_t off)
-{
-	return *((const uint8_t *)p + off);
-}
-
-static char *ptr_at(const void *p, size_t off)
-{
-	char *v;
-
-	memcpy(&v, (const char *)p + off, sizeof v);
-	return v;
-}
-
 // ---- device functions
 //
 // A batch names its function by an id. NCCL holds a table row -> id whose rows
@@ -164,6 +128,8 @@ static void init(void)
 	known_version = vg_nccl_version == LAYOUT_VERSION;
 	if (known_version)
 		funcs_init();
+	else if (vg_data_wanted())
+		vg_skip("VGPU_DATA=1", " moves data for NCCL 2.28.9 alone");
 	else
 		vg_log("NCCL %d: kernel arguments are known for %d only; no "
 		       "model, no waiting for peers, no network",
@@ -180,7 +146,7 @@ struct decode {
 	int rank, nranks, nnodes;
 	struct vg_launch *l;
 	uint64_t bytes;
-	unsigned ncoll;
+	unsigned ncoll, stage;
 	double worst_us; // the slowest channel so far
 };
 
@@ -208,17 +174,11 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h * 0xff51afd7ed558ccdu;
 }
 
-static char *channel_at(const struct decode *d, int channel)
-{
-	return ptr_at(d->comm, COMM_CHANNELS) +
-	       (size_t)(CHANNEL_SIZE * channel);
-}
-
 // A kernel counts every work of a channel, profiled or not.
 static void count_work(struct decode *d, int channel, bool profiled)
 {
 	struct vg_launch *l = d->l;
-	char *at = channel_at(d, channel) + CHANNEL_COUNTER;
+	char *at = channel_at(d->comm, channel) + CHANNEL_COUNTER;
 	uint64_t counter = u64_at(at, 0) + 1;
 
 	memcpy(at, &counter, sizeof counter);
@@ -288,14 +248,18 @@ static void coll_say(struct vg_launch *l, unsigned id, struct vg_func f,
 	say(l, " channels %u..%u", lo, hi);
 }
 
+static struct vg_func func_of(const struct work *w)
+{
+	return w->func < MAX_FUNC ? funcs[w->func]
+				  : (struct vg_func){ -1, -1, -1, -1, -1 };
+}
+
 static double coll_work(struct decode *d, const struct work *w)
 {
 	uint32_t head = u32_at(w->at, 0);
 	unsigned lo = head & 255, hi = head >> 8 & 255;
-	struct vg_func f = { -1, -1, -1, -1, -1 };
+	struct vg_func f = func_of(w);
 
-	if (w->func < MAX_FUNC)
-		f = funcs[w->func];
 	unsigned nchannels = hi >= lo ? hi - lo + 1 : 1;
 	uint64_t bytes = coll_bytes(d, f, w->at, nchannels);
 	count_work(d, w->channel, head >> 31);
@@ -324,6 +288,23 @@ static const char *work_at(const struct decode *d, uint32_t off, unsigned size)
 	return vg_mem_mapped(at, size) ? at : NULL;
 }
 
+// Collectives of a channel run one after the other.
+static double one_work(struct decode *d, const struct work *w)
+{
+	struct vg_data *data = d->l->data;
+
+	if (w->type == WORK_P2P) {
+		if (data)
+			vg_data_p2p(data, w->channel, d->stage, w->at);
+		return p2p_work(d, w);
+	}
+	if (data && w->type == WORK_COLL_REG)
+		vg_data_refuse(data, "a collective on registered buffers");
+	else if (data)
+		vg_data_coll(data, w->channel, d->stage++, func_of(w), w->at);
+	return coll_work(d, w);
+}
+
 // The works of one batch; returns how long they take.
 static double batch_works(struct decode *d, const char *batch, int channel)
 {
@@ -345,7 +326,7 @@ static double batch_works(struct decode *d, const char *batch, int channel)
 			work_size[type]);
 		if (!w.at)
 			continue;
-		us += w.type == WORK_P2P ? p2p_work(d, &w) : coll_work(d, &w);
+		us += one_work(d, &w);
 	}
 	return us;
 }
@@ -361,6 +342,8 @@ static void decode_channel(struct decode *d, int channel, size_t first)
 		size_t jump = u32_at(batch, 0) & BATCH_JUMP_MASK;
 
 		us += batch_works(d, batch, channel);
+		if (!(u32_at(batch, 0) & BATCH_EXTENDS))
+			d->stage++;
 		if (!jump)
 			break;
 		i += jump;
@@ -371,7 +354,7 @@ static void decode_channel(struct decode *d, int channel, size_t first)
 
 static void scan_network(const struct decode *d, int channel)
 {
-	char *peers = ptr_at(channel_at(d, channel), CHANNEL_PEERS);
+	char *peers = ptr_at(channel_at(d->comm, channel), CHANNEL_PEERS);
 	int slots[2];
 
 	for (int p = 0; p < 2; p++) // one of eight slots; LL and LL128
@@ -403,11 +386,14 @@ static void decode(struct decode *d)
 
 	d->l->rank = d->rank;
 	d->l->abort_flag = (uint32_t *)ptr_at(d->comm, COMM_ABORT);
+	if (vg_data_wanted())
+		d->l->data = vg_data_new(d->comm);
 	for (int ch = 0; ch < MAX_CHANNELS; ch++) {
 		if (!(mask >> ch & 1) ||
-		    !vg_mem_mapped(channel_at(d, ch), CHANNEL_SIZE))
+		    !vg_mem_mapped(channel_at(d->comm, ch), CHANNEL_SIZE))
 			continue;
-		scan_network(d, ch);
+		if (!d->l->data) // else nobody else may serve connections
+			scan_network(d, ch);
 		decode_channel(d, ch, block++);
 	}
 	if (!d->ncoll)
@@ -459,8 +445,10 @@ struct vg_launch *vg_launch_new(const char *kernel, unsigned grid,
 
 void vg_launch_free(struct vg_launch *l)
 {
-	if (l)
-		free(l->prof);
+	if (!l)
+		return;
+	vg_data_free(l->data);
+	free(l->prof);
 	free(l);
 }
 

@@ -29,7 +29,7 @@ size_t vg_nrows;
 
 enum { JUMP_SIZE = 14, PAGE = 4096, MAX_MODULES = 8, SKIP_STATUS = 77 };
 
-static void skip(const char *what, const char *why)
+void vg_skip(const char *what, const char *why)
 {
 	char line[4400];
 	int n = snprintf(line, sizeof line, "vgpu: SKIP: %s%s\n", what, why);
@@ -266,7 +266,7 @@ static void protect(const struct module *m, uintptr_t lo, uintptr_t hi,
 	lo &= ~(uintptr_t)(PAGE - 1);
 	hi = (hi + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
 	if (mprotect((void *)lo, hi - lo, prot))
-		skip(m->path, ": its code pages cannot be made writable");
+		vg_skip(m->path, ": its code pages cannot be made writable");
 }
 
 static void write_jump(uintptr_t at, void *to)
@@ -322,9 +322,10 @@ static void module_patch(struct module *m)
 	if (!m->shared)
 		redirect(m, &s);
 	if (m->kind == NCCL && !m->shared && !m->count)
-		skip(m->path, " has no symbol table (.symtab) with a CUDA "
-			      "runtime in it; virtual GPUs need an unstripped "
-			      "NCCL, or one that uses libcudart.so");
+		vg_skip(m->path,
+			" has no symbol table (.symtab) with a CUDA "
+			"runtime in it; virtual GPUs need an unstripped "
+			"NCCL, or one that uses libcudart.so");
 	if (m->kind == NCCL) {
 		for (const Elf64_Sym *q = s.at; q < s.end; q++) {
 			if (q->st_shndx != SHN_UNDEF)
@@ -404,8 +405,9 @@ static void scan(void)
 static __attribute__((constructor)) void start(void)
 {
 #if !defined(__x86_64__)
-	skip("virtual GPUs", " run on x86-64 only (the jumps written over the "
-			     "CUDA runtime are its machine code)");
+	vg_skip("virtual GPUs",
+		" run on x86-64 only (the jumps written over the "
+		"CUDA runtime are its machine code)");
 #endif
 	vg_model_label();
 	scan();

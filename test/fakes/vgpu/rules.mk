@@ -12,7 +12,8 @@ VGPU_TARGETS := $(if $(VGPU_HAVE),$(addprefix $(B)/test/fakes/vgpu/,\
 	libvgpu.so job tuner_force.so profiler_count.so))
 
 VGPU_LIB_O := $(patsubst %,$(B)/test/fakes/vgpu/%.o,\
-	agent conf driver gpu launch mem model nvml patch rdv runtime runtime_launch stub)
+	agent conf data driver gpu launch mem model nvml patch rdv runtime \
+	runtime_launch slot stub)
 VGPU_CFLAGS = $(filter-out -fsanitize=% -fno-sanitize% --coverage,$(CFLAGS))
 
 $(B)/test/fakes/vgpu/%.o: test/fakes/vgpu/%.c
@@ -23,7 +24,7 @@ $(B)/test/fakes/vgpu/libvgpu.so: $(VGPU_LIB_O)
 	$(CC) -shared $(LDFLAGS) -Wl,-soname,libvgpu.so -Wl,--no-undefined \
 	    -o $@ $^ -lpthread -ldl -lm
 
-$(B)/test/fakes/vgpu/job: $(B)/test/fakes/vgpu/job.o $(B)/test/fakes/vgpu/job_options.o
+$(B)/test/fakes/vgpu/job: $(addprefix $(B)/test/fakes/vgpu/,job.o job_check.o job_options.o)
 	$(CC) $(LDFLAGS) -o $@ $^ -L$(CUDA)/lib64 \
 	    -Wl,-rpath,$(CUDA)/lib64 -lnccl -lcudart -lm
 

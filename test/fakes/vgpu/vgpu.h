@@ -68,6 +68,9 @@ extern int vg_nccl_version;	// ncclGetVersion(), 0: unknown
 extern const int *vg_row_to_id; // NCCL's function table, or NULL
 extern size_t vg_nrows;
 
+// One line, "vgpu: SKIP: @what@why"; then the process ends with status 77.
+__attribute__((noreturn)) void vg_skip(const char *what, const char *why);
+
 // Name of a kernel by the address of its host stub; never NULL.
 const char *vg_kernel_name(const void *host);
 void vg_kernel_add(const void *host, const char *symbol);
@@ -147,6 +150,7 @@ struct vg_launch {
 	int rank;
 	uint64_t seq;	      // number of the collective in its communicator
 	uint32_t *abort_flag; // NCCL sets it to end a hang; may be NULL
+	struct vg_data *data; // what it moves; NULL: nothing
 	struct vg_prof *prof;
 	unsigned nprof, cprof;
 };
@@ -211,6 +215,78 @@ void vg_model_label(void);
 double vg_model_noise(uint64_t seq);
 double vg_model_other_us(void); // a kernel that is not NCCL's
 double vg_model_p2p_us(uint64_t bytes);
+
+// ---- data.c: the bytes that a launch moves (VGPU_DATA=1)
+
+struct vg_data;
+
+bool vg_data_wanted(void);
+
+/*
+ * vg_data_new - the data of one launch, a list of tasks that is still empty
+ * @comm: ncclKernelComm; stays until the launch has ended
+ *
+ * Free with vg_data_free, which takes NULL. No function of data.c is safe in
+ * several threads at a time.
+ */
+struct vg_data *vg_data_new(const char *comm);
+void vg_data_free(struct vg_data *d);
+
+/*
+ * vg_data_p2p, vg_data_coll - add what one work does on one channel
+ * @stage: the works of a channel run in ascending order, those with the same
+ *         number beside each other
+ * @work:  ncclDevWorkP2p or ncclDevWorkColl; copied
+ *
+ * A work that nobody here can play makes the launch fail as vg_data_refuse.
+ */
+void vg_data_p2p(struct vg_data *d, int channel, unsigned stage,
+		 const char *work);
+void vg_data_coll(struct vg_data *d, int channel, unsigned stage,
+		  struct vg_func f, const char *work);
+
+// The launch fails, because of @what.
+void vg_data_refuse(struct vg_data *d, const char *what);
+
+enum vg_data_state {
+	VG_DATA_WAITS, // for peers or for NCCL's proxy
+	VG_DATA_MOVED,
+	VG_DATA_ENDED,
+	VG_DATA_FAILED,
+};
+
+// Go on as far as possible without waiting.
+enum vg_data_state vg_data_run(struct vg_data *d);
+
+// Why it failed, or for what it waits.
+void vg_data_explain(const struct vg_data *d, char *out, size_t size);
+
+// ---- slot.c: one end of a connection between a kernel and a peer
+
+struct vg_end {
+	char *conn; // ncclConnInfo; NULL: no connection
+	char *buf, *fifo;
+	uint64_t *head, *tail;
+	uint64_t step;	// number of the next slot
+	uint64_t steps; // slots that are filled or emptied at once
+	size_t step_size;
+	bool send;
+};
+
+/*
+ * vg_end_open - begin where the kernel before left off
+ * @chunk_steps: a chunk begins at a multiple of that many slots
+ *
+ * Sets all but conn, send and steps. The functions return false, or NULL, if
+ * memory of the connection is gone; ready means that the next slice may be
+ * touched. The caller is between vg_mem_hold and vg_mem_release.
+ */
+bool vg_end_open(struct vg_end *e, uint64_t chunk_steps);
+bool vg_end_mapped(const struct vg_end *e);
+bool vg_end_ready(const struct vg_end *e);
+char *vg_end_slot(const struct vg_end *e, size_t bytes);
+void vg_end_post(struct vg_end *e, size_t bytes);
+void vg_end_close(const struct vg_end *e);
 
 // ---- rdv.c: where the ranks of a communicator meet
 
