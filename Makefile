@@ -599,7 +599,7 @@ install-lua: lua-module
 dist:
 	@plugin/packaging/build.sh dist $(VERSION) build/packages
 deb rpm packages:
-	@test/setup.sh build packages
+	@test/setup.sh build $(if $(filter deb,$@),deb,packages)
 	@plugin/packaging/build.sh $@ $(VERSION) build/packages
 
 .PHONY: check-packages

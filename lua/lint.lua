@@ -49,8 +49,8 @@ local function read_rooms(path)
 			local may = { [room] = true, core = true, edit = true }
 			for other in list:gmatch "%l+" do
 				if not rooms[other] then
-					complain(path, n, "%s may require %s, which no line above "
-						.. "has", room, other)
+					complain(path, n, "%s may require %s, " ..
+						"which no line above has", room, other)
 				end
 				may[other] = true
 			end

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # setup.sh GROUP...: install the Debian packages that building (build),
-# testing (check), linting (lint), make check-kernel-corpus (corpus), make deb and
-# make rpm (packages), make deb-arm64 (cross) and looking at reports (browser) need and that are missing. Without the
+# testing (check), linting (lint), make check-kernel-corpus (corpus), make deb (deb),
+# make rpm and make check-packages (packages), make deb-arm64 (cross) and looking at
+# reports (browser) need and that are missing. Without the
 # right to install: print the one line to run, exit 69. The group promtool is
 # the two programs of the package prometheus, which would start a server: they
 # are unpacked into build/tools, and their tests are skipped where they are missing.
@@ -14,7 +15,8 @@ build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-
 check="check libibverbs-dev etcd-server etcd-client openssl curl git procps python3 python3-z3 python3-pycparser python3-pyte util-linux binutils file spin qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross mandoc groff-base zsh fish"
 lint="clang-format clang-tidy cppcheck"
 fresh="debootstrap"
-packages="debhelper dh-python python3 dpkg-dev fakeroot lintian rpm rpmlint"
+deb="build-essential debhelper dh-python python3 dpkg-dev fakeroot"
+packages="$deb lintian rpm rpmlint"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 browser="chromium fonts-dejavu-core"
 corpus="linux-source-6.12 clang-19 bpftool"

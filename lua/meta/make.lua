@@ -42,9 +42,10 @@ local function generated(text)
 		end
 		if name and not seen[name] then
 			t[#t + 1] = (
-				"\n---%s\n---`%s`\n---@param words? table words in the list, "
-				.. "name=value as fields\n---@return table? data\n---@return "
-				.. "ncclbpf.error? err\nfunction nb.%s(words) end")
+				"\n---%s\n---`%s`\n---@param words? " ..
+				"table words in the list, name=value as fields\n" ..
+				"---@return table? data\n---@return ncclbpf.error? " ..
+				"err\nfunction nb.%s(words) end")
 				:format(row.help, (row.words .. " " .. row.syntax):gsub(" $", ""),
 					name)
 		end
@@ -149,8 +150,8 @@ local function code(text) return text ~= "" and "`" .. cell(text) .. "`" or "" e
 local t = { "# The Lua interface, all of it", "",
 	"`make docs` generates this page from the types in `share/ncclbpf/meta/ncclbpf.lua`. "
 		.. "Editors that know LuaCATS read",
-	"these types if you set that folder as a library (`workspace.library`). `docs/lua.md` "
-		.. "describes the use of the interface.", "" }
+	"these types if you set that folder as a library (`workspace.library`). " ..
+		"`docs/lua.md` describes the use of the interface.", "" }
 for _, title in ipairs(order) do
 	local s = sections[title]
 	if #s > 0 then

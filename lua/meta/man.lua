@@ -109,11 +109,11 @@ local function environment(t)
 		"The shell reads its own variables:", LIST })
 	variables(t, function() return true end)
 	for _, p in ipairs { { "PAGER", "for output that is longer than the terminal" },
-		{ "NO_COLOR", "no colours" }, { "TMPDIR", "directory in which the shell looks "
-			.. "for sockets" },
+		{ "NO_COLOR", "no colours" }, { "TMPDIR",
+			"directory in which the shell looks for sockets" },
 		{ "XDG_STATE_HOME", "history and rollouts" },
-			{ "XDG_CONFIG_HOME", "folder of ncclbpf/init.lua, which the prompt "
-				.. "runs" } } do
+			{ "XDG_CONFIG_HOME",
+				"folder of ncclbpf/init.lua, which the prompt runs" } } do
 		add(t, { ".It Ev " .. p[1], p[2] })
 	end
 	t[#t + 1] = ".El"
@@ -122,8 +122,8 @@ end
 local STATUS = {
 	{ "0", "the command succeeded and its result is good" },
 	{ "1", "a script raised an error, or a command failed in another way" },
-	{ "2", "the result is bad: policy refused, change refused or aborted, ranks "
-		.. "disagree, doctor found something bad, rollout rolled back" },
+	{ "2", "the result is bad: policy refused, change refused or aborted, " ..
+		"ranks disagree, doctor found something bad, rollout rolled back" },
 	{ "3", "no result: a rollout is paused or inconclusive" }, { "64", "usage" },
 	{ "65", "input malformed" }, { "66", "input not readable" },
 	{ "69", "no process, or it has exited" }, { "70", "a bug of ncclbpf" },
@@ -145,14 +145,14 @@ function M.shell()
 		"Otherwise it reads commands from standard input.",
 		"At the prompt a line that is no command is Lua;", ".Xr ncclbpf 3lua",
 		"has its functions.",
-			"Without an option that names a job, the only one on this host is "
-			.. "attached to." })
+			"Without an option that names a job, " ..
+			"the only one on this host is attached to." })
 	options(t)
 	all_commands(t)
 	environment(t)
 	add(t, { ".Sh FILES", LIST, ".It Pa $XDG_CONFIG_HOME/ncclbpf/init.lua",
-		"Lua file that the shell runs when the prompt "
-			.. "begins", ".It Pa $XDG_STATE_HOME/ncclbpf/history",
+		"Lua file that the shell runs when the prompt begins",
+			".It Pa $XDG_STATE_HOME/ncclbpf/history",
 		"history of the prompt's lines, "
 			.. "unless", ".Ev NCCLBPF_HISTORY", "names another file",
 		".It Pa $XDG_STATE_HOME/ncclbpf/rollouts/JOB@HOST.json",
@@ -207,8 +207,8 @@ function M.agent()
 		".It 1", "it could not continue; standard error has the reason",
 		".It 64", "usage", ".It 78", ".Ev NCCLBPF_FLEET",
 		"is not set, or a variable has a wrong value", ".El", ".Sh EXAMPLES" })
-	literal(t, "NCCLBPF_FLEET=https://etcd-1:2379,https://etcd-2:2379 "
-		.. "ncclbpf-agent --job train")
+	literal(t,
+		"NCCLBPF_FLEET=https://etcd-1:2379,https://etcd-2:2379 ncclbpf-agent --job train")
 	add(t, { ".Sh SEE ALSO", ".Xr ncclbpf-shell 1" })
 	return finish(t)
 end

@@ -413,8 +413,8 @@ function Target:policy_load(opts)
 		error("target:policy_load: option path or policy expected", 2)
 	end
 	if opts.policy and not tables.is_made(opts.policy) then
-		error("target:policy_load: option policy: what nb.policy.table and the like "
-			.. "return expected", 2)
+		error("target:policy_load: option policy: " ..
+			"what nb.policy.table and the like return expected", 2)
 	end
 	local g, err = group_of(self)
 	if not g then return nil, err end

@@ -56,8 +56,8 @@ local function fresh(s, what)
 	local g, err = s.group_of()
 	if not g then return nil, err end
 	if not s.r then
-		return nil, errors.new("refused", ("%s: the rollout has not been "
-			.. "started"):format(what),
+		return nil, errors.new("refused", ("%s: the rollout " ..
+			"has not been started"):format(what),
 			{ hint = "rollout:start()" })
 	end
 	local r

@@ -266,8 +266,8 @@ function builtin.watch(ctx)
 	end
 	local rounds = ctx:whole("count", 1)
 	local list = table.move(ctx.args, 2, #ctx.args, 1, {})
-	if list[1] == "watch" then return errors.fail("usage", "watch cannot repeat the command "
-		.. "watch") end
+	if list[1] == "watch" then return errors.fail("usage",
+		"watch cannot repeat the command watch") end
 	local n = 0
 	while true do
 		local env = environment(ctx)
@@ -368,8 +368,8 @@ function App:run(list, opts)
 		if not errors.is(result) then
 			-- Our own code raised: a bug, or a target that violates the protocol.
 			result = errors.new("internal", tostring(result),
-				{ hint = "this is a bug of ncclbpf-shell, unless the target "
-				.. "is not ncclbpf" })
+				{ hint = "this is a bug of ncclbpf-shell, " ..
+				"unless the target is not ncclbpf" })
 		end
 		status = self:report(result, ctx.row and ctx.row.words, flags)
 	elseif not result then

@@ -90,8 +90,8 @@ M.options = {
 		help = "jobs of several hosts, found through their etcd store: "
 			.. "https://a:2379,https://b:2379; else NCCLBPF_FLEET" },
 	ranks = { "r", "ranks", true, value = "RANKS", help = "only these ranks: 0-7,12" },
-	socket = { "S", "socket", true, value = "SOCKET", help = "the process that serves this "
-		.. "socket" },
+	socket = { "S", "socket", true, value = "SOCKET", help =
+		"the process that serves this socket" },
 	timeout = { "T", "timeout", true, value = "SECONDS",
 		help = "longest wait for answers, in seconds (default 5; 0: no limit)" },
 	output = { "o", "format", true, value = "FORMAT",
@@ -373,8 +373,8 @@ function M.arguments(row, words, first, literal)
 						name, value) or errors.nearest(name, names)
 						or (#names > 0 and "there are: "
 						.. table.concat(names, "=, ") .. "="
-						or "it has no options; put -- before a word "
-						.. "that holds ="),
+						or "it has no options; " ..
+						"put -- before a word that holds ="),
 				})
 			end
 			if row.many == name then

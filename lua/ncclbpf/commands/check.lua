@@ -18,8 +18,7 @@ local VERDICTS = {
 		"agree at each call of NCCL's API; NCCL asked their tuners unequally often",
 	api_calls_differ = "got the same questions, but after DIFFERENT CALLS of NCCL's API",
 	too_far_apart =
-		"agree at all comparable decisions; some ranks are more than 1024 "
-		.. "decisions apart",
+		"agree at all comparable decisions; some ranks are more than 1024 decisions apart",
 	mismatched = "started with different policies, so NCCL decides for them",
 	diverged = "DISAGREE",
 	diverged_before = "DISAGREE, since a decision that is no longer recorded",
@@ -82,8 +81,8 @@ local function explain(t, c)
 	local members = read.list(c, "members")
 	if c.verdict == "tuner_calls_differ" then
 		t[#t + 1] =
-			"  NCCL 2.29 and later may ask the tuner on some ranks alone: changes take "
-			.. "effect at calls of the API, which all ranks count alike"
+			"  NCCL 2.29 and later may ask the tuner on some ranks alone: " ..
+			"changes take effect at calls of the API, which all ranks count alike"
 		if read.number(c.extra) > 0 then
 			t[#t + 1] = (
 				"  NCCL asked slot %s %d time%s more than others among the "
@@ -99,8 +98,8 @@ local function explain(t, c)
 		end
 	elseif c.verdict == "diverged" or c.verdict == "api_calls_differ" then
 		t[#t + 1] = (c.earlier
-			and "  the ranks had differed before; the first recorded decision that "
-			.. "differs is number %s:"
+			and "  the ranks had differed before; " ..
+			"the first recorded decision that differs is number %s:"
 			or "  the first decision that differs is number %s:"):format(
 				tostring(c.seq))
 		for _, g in ipairs(groups(members, read.number(c.seq))) do
@@ -114,15 +113,15 @@ local function explain(t, c)
 		end
 		if read.number(c.extra) > 0 then
 			t[#t + 1] = (
-				"  slot %s made %d decision%s that the others did not, and "
-				.. "goes on like them: a simulated group "
-				.. "(ncclGroupSimulateEnd) on some ranks does that")
+				"  slot %s made %d decision%s that the others did not, " ..
+				"and goes on like them: " ..
+				"a simulated group (ncclGroupSimulateEnd) on some ranks does that")
 				:format(slot_name(c), c.extra, c.extra == 1 and "" or "s")
 		end
 	elseif c.verdict == "diverged_before" then
 		t[#t + 1] = (
-			"  the running hashes differ, the decisions kept "
-			.. "(from %s on) do not"):format(tostring(c.seq))
+			"  the running hashes differ, " ..
+			"the decisions kept (from %s on) do not"):format(tostring(c.seq))
 	end
 	local waiting = {}
 	for _, m in ipairs(members) do
@@ -276,9 +275,8 @@ function M.cmd_agreement(ctx)
 		failure = errors.new("ranks_disagree", (
 			"ranks of %d communicator%s do not agree"):format(n, n == 1 and "" or "s"),
 			{
-			hint = "no change is possible until they agree; give policy use none "
-				.. "and start a new "
-				.. "communicator",
+			hint = "no change is possible until they agree; " ..
+				"give policy use none and start a new communicator",
 		})
 	end
 	return {

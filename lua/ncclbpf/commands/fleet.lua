@@ -17,8 +17,9 @@ local function fleet_of(ctx)
 	local s, err = ctx:session()
 	if not s then return nil, err end
 	if not s.fleet then
-		return errors.fail("usage", "job %s is a job of this host: --fleet URLs or "
-			.. "NCCLBPF_FLEET selects one of several hosts", tostring(s.job))
+		return errors.fail("usage", "job %s is a job of this host: " ..
+			"--fleet URLs " ..
+			"or NCCLBPF_FLEET selects one of several hosts", tostring(s.job))
 	end
 	return s
 end
@@ -182,8 +183,8 @@ function M.cmd_job_set(ctx)
 	local list = try(open_all(files))
 	return with(ctx, ctx.args[1], function(group, _, revision)
 		return result(group, try(set(group, list, revision)), "job.set/1",
-			{ "the job will start with these policies; a running job keeps its "
-				.. "policies" })
+			{ "the job will start with these policies; " ..
+				"a running job keeps its policies" })
 	end)
 end
 

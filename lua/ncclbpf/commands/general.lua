@@ -54,8 +54,8 @@ local function twice(job, members)
 		end
 	end
 	if #ranks == 0 then return nil end
-	return ("job %s has several processes of rank%s %s: two jobs seem "
-		.. "to share the name"):format(tostring(job), #ranks == 1 and "" or "s",
+	return ("job %s has several processes of rank%s %s: " ..
+		"two jobs seem to share the name"):format(tostring(job), #ranks == 1 and "" or "s",
 		units.ranges(ranks)),
 		"set NCCLBPF_JOB to a name of its own for each job"
 end
@@ -460,8 +460,8 @@ local function status_text(s, per, verbose)
 	for _, r in ipairs(per) do
 		for _, o in ipairs(read.list(r.data, "overdue")) do
 			local text =
-				"note: process %s: communicator %s rank slot %s has been inside "
-				.. "decision %s for %s s"
+				"note: process %s: " ..
+				"communicator %s rank slot %s has been inside decision %s for %s s"
 			notes[#notes + 1] = text:format(tostring(r.data.pid), tostring(o.comm),
 				tostring(o.slot), tostring(o.decision), tostring(o.seconds))
 		end
@@ -709,8 +709,8 @@ local function overview(rows)
 	end
 	t[#t + 1] = "\nMore: help GROUP, help COMMAND"
 	t[#t + 1] = "Topics: help " .. table.concat(help.words(), "|")
-	t[#t + 1] = "Options: -p PID -J JOB -S SOCKET -r RANKS -T SECONDS -o FORMAT -q -v -n -y "
-		.. "(--help explains them)"
+	t[#t + 1] = "Options: -p PID -J JOB -S SOCKET -r RANKS -T SECONDS -o FORMAT -q -v -n -y " ..
+		"(--help explains them)"
 	return table.concat(t, "\n")
 end
 

@@ -354,9 +354,9 @@ local function warned(ctx)
 		waiting = waiting + read.number(r.data.unconnected)
 	end
 	if waiting == 0 then return true end
-	local text = ("%d communicator%s without profiler channels: the next collective waits "
-		.. "until NCCL has connected them, 0.3 s to 14 s where "
-		.. "measured; gpu=no avoids it"):format(
+	local text = ("%d communicator%s without profiler channels: " ..
+		"the next collective waits until NCCL has connected them, " ..
+		"0.3 s to 14 s where measured; gpu=no avoids it"):format(
 		waiting, waiting == 1 and "" or "s")
 	local app = ctx.app
 	if app.tty and app.keeps and app.ask and not ctx.flags.yes then
@@ -415,8 +415,8 @@ function M.cmd_samples(ctx)
 	local count = ctx:whole("count", 1) or 20
 	local comm = ctx.opt.comm
 	return read.command(ctx, {
-		schema = "sample.tail/1", name = "seq", empty = "no samples yet (telemetry on "
-			.. "starts measuring)",
+		schema = "sample.tail/1", name = "seq", empty =
+			"no samples yet (telemetry on starts measuring)",
 		line = ("sample tail count=%d"):format(count)
 			.. (comm and " comm=" .. session.quote(comm) or ""),
 		id = function(row) return ("%s %s %s"):format(row.comm, row.coll, row.seq) end,

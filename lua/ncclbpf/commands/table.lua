@@ -69,15 +69,15 @@ M.groups = {
 			"env", "controller", "change" } },
 	{ name = "policies", help = "Verify, load, use and remove policies", nouns = { "policy" } },
 	{ name = "maps", help = "Read and change the data of policies", nouns = { "map" } },
-	{ name = "decisions", help = "Show decisions and their reasons, and check whether ranks "
-		.. "agree",
+	{ name = "decisions", help =
+		"Show decisions and their reasons, and check whether ranks agree",
 		nouns = { "comm", "decision", "explain", "check" } },
 	{ name = "measurements", help = "Measure the times of collectives, and record events",
 		nouns = { "telemetry", "top", "stats", "sample", "trace", "metrics" } },
 	{ name = "rollouts", help = "Compare policies on live traffic, and find the best table",
 		nouns = { "rollout", "sweep" } },
-	{ name = "several hosts", help = "Set the policies with which a job starts, and list "
-		.. "its changes",
+	{ name = "several hosts", help =
+		"Set the policies with which a job starts, and list its changes",
 		nouns = { "job", "audit" } },
 	{ name = "shell", help = "Repeat and time commands, show help, leave the shell",
 		nouns = { "watch", "timing", "help", "quit" } },
@@ -85,11 +85,11 @@ M.groups = {
 
 M.rows = {
 	{ "list", run = "commands.general:cmd_list", role = "observe",
-		help = "List the jobs on this host, and the processes with NCCL that cannot be "
-			.. "attached to, with the reason",
+		help = "List the jobs on this host, " ..
+			"and the processes with NCCL that cannot be attached to, with the reason",
 		details =
-			"The status is 0 even if there is no job. Only root sees processes of "
-			.. "other users." },
+			"The status is 0 even if there is no job. " ..
+			"Only root sees processes of other users." },
 	{ "attach", run = "commands.general:cmd_attach", role = "observe",
 		syntax = "[PID|JOB|SOCKET]",
 		help = "Attach to a job (all its processes here), a process or a socket",
@@ -105,8 +105,8 @@ Without this command, the shell attaches to the only job by itself.]] },
 	{ "policy new", run = "policy.new:cmd_new", role = "observe",
 		syntax = "NAME",
 		dry = true,
-		help = "Make a folder with a policy in C, its test, a Makefile and flags "
-			.. "for editors",
+		help = "Make a folder with a policy in C, " ..
+			"its test, a Makefile and flags for editors",
 		details = [[
 policy new mid_rings
 make -C mid_rings test              clang and the verifier accept it, its cases pass
@@ -128,9 +128,8 @@ steps = {{context=, answer=}, ...} runs several decisions on the same maps.]] },
 	{ "policy build", run = "policy.build:cmd_build", role = "observe",
 		syntax = "FILE [out=FILE] [name=NAME] [hidden=keep] [coherence=off]",
 		files = OBJECTS, dry = true,
-		help = "Make a policy image from C, a BPF object or a table (.csv with the "
-			.. "columns of "
-			.. "NVIDIA's tuner, or .lua)",
+		help = "Make a policy image from C, a BPF object or a table " ..
+			"(.csv with the columns of NVIDIA's tuner, or .lua)",
 		details = [[
 policy build x.bpf.c                        clang, then x.policy
 policy build x.bpf.o out=y.policy
@@ -141,9 +140,8 @@ policy load, verify, dump and diff take objects and tables as they are.]] },
 	{ "policy export", run = "policy.build:cmd_export", role = "observe",
 		syntax = "NAME|FILE [out=FILE]",
 		files = POLICIES, names = "policies",
-		help = "Write a policy of the job to a file; without out=FILE, print the rows "
-			.. "of its "
-			.. "table as CSV",
+		help = "Write a policy of the job to a file; " ..
+			"without out=FILE, print the rows of its table as CSV",
 		details = [[
 policy export force out=force.policy        the image
 policy export tuner                         the rows that it was made from
@@ -176,8 +174,8 @@ cat alice.pub bob.pub >signers      the list that NCCLBPF_FLEET_SIGNERS names]] 
 	{ "policy load", run = "policy.policy:cmd_load",
 		syntax = "FILE [name=NAME]",
 		files = POLICIES, dry = true,
-		help = "Verify a policy in every process of the job and keep it; decisions do not "
-			.. "change until policy use",
+		help = "Verify a policy in every process of the job and keep it; " ..
+			"decisions do not change until policy use",
 		details = [[
 FILE is C (.bpf.c), an object (.bpf.o), an image (.policy) or a table (.csv, .lua).
 All processes of the job accept it or none holds it. Then: policy use NAME]] },
@@ -197,8 +195,8 @@ Names stand for policies in the job; a word with / or ending in .o or .policy is
 			.. "[coherence=off]",
 		most = 16,
 		files = POLICIES, names = "policies",
-		help = "Repeat recorded decisions in the shell with these policies, and count the "
-			.. "answers that differ" },
+		help = "Repeat recorded decisions in the shell with these policies, " ..
+			"and count the answers that differ" },
 	{ "policy use", run = "policy.change:cmd_use",
 		syntax = "NAME|FILE...|none|common [comm=ID,ID|others] [if_generation=N] "
 			.. "[start=yes]",
@@ -260,8 +258,8 @@ now keeps what it has: policy use changes it.]] },
 	{ "job diff", run = "commands.fleet:cmd_job_diff", role = "observe",
 		syntax = "FILE",
 		files = "paths",
-		help = "Compare FILE with the stored start policies of its job; status 1 if "
-			.. "they differ",
+		help = "Compare FILE with the stored start policies of its job; " ..
+			"status 1 if they differ",
 		details = [[
 FILE is JSON: {"job": "llm-7b", "policies": ["size_aware.policy"]}, paths from its folder.]] },
 	{ "job apply", run = "commands.fleet:cmd_job_apply", role = "control",
@@ -302,8 +300,8 @@ map dump outcomes follow=yes every=200ms    then each change; count= ends after 
 	{ "map get", run = "map.map:cmd_get",
 		least = 2, most = 1000,
 		names = "maps",
-		help = "Show elements; KEY is a number, a word, {field=value}, hex:... or a "
-			.. "variable of a data section",
+		help = "Show elements; KEY is a number, a word, {field=value}, hex:... " ..
+			"or a variable of a data section",
 		details = [[
 map get force 0
 map get peers {rank=3, host=0x10}]] },
@@ -311,8 +309,8 @@ map get peers {rank=3, host=0x10}]] },
 		syntax = "MAP KEY VALUE...|VARIABLE=VALUE... [flags=any|new|old] [if_generation=N]",
 		least = 2, most = 2001,
 		names = "maps", dry = true,
-		help = "Store elements; a coherent map takes all of them at one fence on all "
-			.. "ranks, or none",
+		help = "Store elements; " ..
+			"a coherent map takes all of them at one fence on all ranks, or none",
 		details = [[
 map set force 0 {algo=ring, proto=ll128, channels=8, enabled=1}
 map set limits 1 100 2 200          several elements, one change
@@ -336,8 +334,8 @@ flags=new: only elements that are not there yet; flags=old: only those that are.
 		syntax = "MAP SOURCE",
 		least = 2, most = 2,
 		files = true, names = "maps",
-		help = "Show memory of this host in the host maps of this name, also those of "
-			.. "policies loaded later",
+		help = "Show memory of this host in the host maps of this name, " ..
+			"also those of policies loaded later",
 		details = [[
 map attach host /sys/fs/bpf/host       a frozen BPF array, by the path where it is pinned
 map attach host id:12                  by its number
@@ -380,8 +378,8 @@ REFUSED says why an answer of a policy was not taken; NCCL's own choice stood th
 	{ "trace start", run = "trace.trace:cmd_start",
 		syntax = "[out=FILE] [format=chrome|ndjson] [size=SIZE] [keep=N] [seconds=S] "
 			.. "[events=LIST]",
-		help = "Record events of NCCL's profiler into a file, or without out=FILE into the "
-			.. "rings of the processes" },
+		help = "Record events of NCCL's profiler into a file, " ..
+			"or without out=FILE into the rings of the processes" },
 	{ "trace stop", run = "trace.trace:cmd_stop",
 		syntax = "[out=FILE] [format=chrome|ndjson] [size=SIZE]",
 		help = "Stop recording into the rings; out=FILE: write their events to a file" },
@@ -392,8 +390,8 @@ REFUSED says why an answer of a policy was not taken; NCCL's own choice stood th
 	{ "trace rdma", run = "trace.rdma:cmd_rdma", role = "control",
 		syntax = "[seconds=S] [out=FILE]",
 		help = "Compare the kernel's calls for queue pairs with the tap's counts",
-		details = "out=FILE writes a trace of both and of NCCL's events, for "
-			.. "ui.perfetto.dev." },
+		details = "out=FILE writes a trace of both and of NCCL's events, " ..
+			"for ui.perfetto.dev." },
 	{ "trace status", run = "trace.trace:cmd_status" },
 	{ "trace tail", run = "commands.comm:cmd_trace",
 		syntax = "[count=N] [follow=yes]",
@@ -412,22 +410,21 @@ REFUSED says why an answer of a policy was not taken; NCCL's own choice stood th
 	{ "stats", run = "commands.stats:cmd_stats",
 		syntax = "[COLLECTIVE|gin] [comm=ID] [plot=times|bandwidth]",
 		names = "collectives",
-		help = "Show the times that telemetry has measured, by collective, size, "
-			.. "algorithm and "
-			.. "protocol",
+		help = "Show the times that telemetry has measured, " ..
+			"by collective, size, algorithm and protocol",
 		details = "stats gin shows the puts and signals of kernels, by context and peer." },
 	{ "sample tail", run = "commands.stats:cmd_samples" },
 	{ "top", run = "commands.top:cmd_top", role = "observe",
 		syntax = "[every=TIME]",
-		help = "Watch the job on a full screen: bandwidth by size, communicators, slowest "
-			.. "ranks, policies, alerts",
+		help = "Watch the job on a full screen: " ..
+			"bandwidth by size, communicators, slowest ranks, policies, alerts",
 		details = [[
 Keys: 1 to 5 choose the table, Enter shows more on a row, s sorts, p pauses, ? lists them
 all, q quits. every= is how often it asks the job, 2s by default.]] },
 	{ "metrics", run = "commands.metrics:cmd_metrics", role = "observe",
 		syntax = "[out=FILE] [serve=ADDR:PORT] [tls_cert=FILE] [tls_key=FILE]",
-		help = "Print measurements and the job's state as Prometheus text, write them to a "
-			.. "file, or serve them over HTTP",
+		help = "Print measurements and the job's state as Prometheus text, " ..
+			"write them to a file, or serve them over HTTP",
 		details = [[
 serve=ADDR:PORT answers GET /metrics until Ctrl-C. :PORT serves this host alone; port 0
 takes a free one. With a certificate and a key it speaks HTTPS only.]] },
@@ -438,8 +435,8 @@ takes a free one. With a certificate and a key it speaks HTTPS only.]] },
 	{ "rollout start", run = "commands.rollout:cmd_start", role = "control",
 		syntax = "FILE [data=FILE] [follow=no]",
 		files = PLANS, dry = true,
-		help = "Alternate between baseline and candidate, compare them, then promote or "
-			.. "roll back",
+		help = "Alternate between baseline and candidate, " ..
+			"compare them, then promote or roll back",
 		details = [[
 A process of its own runs the rollout, and continues when the shell is closed or killed.
 Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, abort.]] },
@@ -450,11 +447,9 @@ Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, ab
 		help = "Run a rollout with functions of a Lua file; ARGUMENT is NAME=VALUE" },
 	{ "rollout status", run = "commands.rollout:cmd_status", role = "observe",
 		syntax = "[follow=yes] [plot=yes] [data=ROLLOUT]",
-		help = "Show the rollout of the job: state, blocks, verdict by "
-			.. "kind of collective",
-		details = "follow=yes updates the state until the rollout ends or pauses. After "
-			.. "Ctrl-C the "
-			.. "rollout continues." },
+		help = "Show the rollout of the job: state, blocks, verdict by kind of collective",
+		details = "follow=yes updates the state until the rollout ends or pauses. " ..
+			"After Ctrl-C the rollout continues." },
 	{ "rollout pause", run = "commands.rollout:cmd_pause", role = "control",
 		help = "Return to the baseline until the command rollout resume" },
 	{ "rollout resume", run = "commands.rollout:cmd_resume", role = "control",
@@ -468,19 +463,19 @@ Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, ab
 		help = "Return to the baseline after a promotion" },
 	{ "rollout report", run = "commands.rollout:cmd_report", role = "observe",
 		syntax = "[out=FILE] [data=ROLLOUT] [label=TEXT] [svg=FOLDER]",
-		help = "Write a report as one HTML file (NAME.html without out=), and every "
-			.. "time as CSV beside it" },
+		help = "Write a report as one HTML file (NAME.html without out=), " ..
+			"and every time as CSV beside it" },
 	{ "rollout history", run = "commands.rollout:cmd_history", role = "observe",
 		help = "List every change of the rollout's state with its reason" },
 	{ "sweep start", run = "commands.sweep:cmd_start", role = "control",
 		syntax = "PLAN [out=FILE] [data=FILE] [baseline=COMBINATION] [follow=no]",
 		files = PLANS, dry = true,
-		help = "Try combinations on the job's own traffic, or compare measurements "
-			.. "in files, and print the best table" },
+		help = "Try combinations on the job's own traffic, " ..
+			"or compare measurements in files, and print the best table" },
 	{ "sweep status", run = "commands.sweep:cmd_status", role = "observe",
 		syntax = "[follow=yes] [out=FILE]",
-		help = "Show the job's sweep; follow=yes: follow it to its end, then show its "
-			.. "table" },
+		help = "Show the job's sweep; follow=yes: " ..
+			"follow it to its end, then show its table" },
 	{ "sweep abort", run = "commands.sweep:cmd_abort", role = "control",
 		help = "End the sweep and return to the baseline" },
 	{ "status", run = "commands.general:cmd_status",
@@ -492,9 +487,8 @@ Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, ab
 	{ "controller resume", run = "commands.controller:cmd_resume" },
 	{ "change status", run = "commands.general:cmd_change_status",
 		details =
-			"A change takes effect on a rank when the rank reaches the fence. "
-				.. "PASSED counts "
-			.. "these ranks." },
+			"A change takes effect on a rank when the rank reaches the fence. " ..
+				"PASSED counts these ranks." },
 	{ "watch", run = "watch", role = "observe",
 		syntax = "SECONDS [count=N] COMMAND...",
 		most = 64,
@@ -504,8 +498,7 @@ watch 2 comm list
 watch 500ms count=10 status]] },
 	{ "timing", run = "timing", role = "observe",
 		syntax = "[on|off]",
-		help = "After each command, print its duration and its number of "
-			.. "round trips" },
+		help = "After each command, print its duration and its number of round trips" },
 	{ "quit", run = "quit", role = "observe",
 		help = "Leave the shell; the job continues" },
 	{ "change commit",

@@ -6,8 +6,8 @@ local M = {}
 
 local function environment()
 	local t = {
-		"Variables of the job (the plugin reads them once, when it is loaded) and of "
-			.. "this shell:" }
+		"Variables of the job (the plugin reads them once, " ..
+			"when it is loaded) and of this shell:" }
 	for _, p in ipairs(core.params()) do
 		local may = p.choices ~= "" and p.choices or nil
 		t[#t + 1] = ("  NCCLBPF_%s%s"):format(p.name, p.default ~= ""

@@ -32,8 +32,8 @@ function M.result(ctx, data, verb)
 		end
 	end
 	if nameless then
-		foot[#foot + 1] = "note: communicators without an identity do not change; new "
-			.. "communicators use the change"
+		foot[#foot + 1] = "note: communicators without an identity do not change; " ..
+			"new communicators use the change"
 	end
 	if ctx.flags.dry_run then
 		foot[#foot + 1] = "dry run: every check passed; nothing has changed"

@@ -200,8 +200,8 @@ function Fleet:change(line, opts)
 	for _, m in ipairs(self.members) do
 		if not m.conn then
 			local err = errors.new(m.lost.code, m.lost.message, {
-				cause = "all processes of a job change together, so nothing has "
-					.. "moved" })
+				cause = "all processes of a job change together, " ..
+					"so nothing has moved" })
 			return nil, err
 		end
 	end

@@ -38,8 +38,8 @@ function M.first(g)
 		n = n + (r.data and 1 or 0)
 	end
 	if made == 0 or made > n then return {} end
-	return { "note: no process has made more than one decision; NCCL makes its connections in "
-			.. "the first collective",
+	return { "note: no process has made more than one decision; " ..
+			"NCCL makes its connections in the first collective",
 		"hint: trace again when status shows more decisions" }
 end
 

@@ -73,8 +73,8 @@ local function put_signatures(group, digest, text)
 		if not done then return nil, errors.from_reply(err) end
 		if done.succeeded then return true end
 	end
-	return errors.fail("busy", "other users are storing signatures of the same image; try "
-		.. "again")
+	return errors.fail("busy",
+		"other users are storing signatures of the same image; try again")
 end
 
 -- Store a policy's image and its signatures (text, or nil). -> true | nil, err

@@ -57,8 +57,8 @@ local function matches(list, word)
 	if what and what ~= "ranks" and what ~= "nodes" or not what and not word:match "^%x+$"
 		or #word > 16 and not what then
 		return nil, errors.new("bad_argument", (
-			"comm=%s: a communicator's hexadecimal identity (or its "
-			.. "first digits), ranks:N, nodes:N or others expected")
+			"comm=%s: a communicator's hexadecimal identity (or its first digits), " ..
+			"ranks:N, nodes:N or others expected")
 			:format(word),
 			{ hint = "comm list shows the communicators" })
 	end

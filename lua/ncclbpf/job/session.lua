@@ -54,8 +54,8 @@ local function connect(s, timeout)
 		m.lost = errors.from_reply(err)
 		if err.code == "not_permitted" then
 			m.lost.cause = (
-				"the socket belongs to uid %d, this shell has uid %d; control "
-				.. "needs the owner or root"):format(s.uid or -1, uid)
+				"the socket belongs to uid %d, this shell has uid %d; " ..
+				"control needs the owner or root"):format(s.uid or -1, uid)
 		end
 		return m
 	end
@@ -459,8 +459,8 @@ local function stage(self, line, object)
 			("%s prepared another change (%s) than the others (%s)"):format(
 			merge.who { differ[1].member }, differ[1].data.change:sub(1, 8),
 			digest:sub(1, 8)),
-			{ hint = "compare policy list of the processes: the same name may "
-				.. "stand for different policies" })
+			{ hint = "compare policy list of the processes: " ..
+				"the same name may stand for different policies" })
 	end
 	if err then
 		local t = {}
@@ -488,8 +488,8 @@ local function commit(self, digest, results, expected)
 		if err.code == "timed_out" or err.code == "no_target" then
 			abort(self, digest, results)
 			err.cause =
-				"this process had to commit the change; change status tells "
-				.. "whether it did"
+				"this process had to commit the change; " ..
+				"change status tells whether it did"
 			return nil, err
 		end
 		return nil, unchanged(err, abort(self, digest, results))

@@ -179,10 +179,11 @@ local function reason(pid, maps)
 			"correct the path and restart the job"
 	end
 	if set:find("ncclbpf", 1, true) then
-		return ("it has made no communicator yet, or NCCL did not accept "
-			.. "NCCL_TUNER_PLUGIN=%s"):format(set),
-			"if it has communicators: look at the job's log with NCCL_DEBUG=INFO "
-				.. "NCCL_DEBUG_SUBSYS=INIT,TUNING"
+		return ("it has made no communicator yet, " ..
+			"or NCCL did not accept NCCL_TUNER_PLUGIN=%s"):format(set),
+			"if it has communicators: " ..
+				"look at the job's log " ..
+				"with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING"
 	end
 	return ("NCCL_TUNER_PLUGIN=%s is another plugin"):format(set),
 		"set it to libncclbpf.so and restart the job"
@@ -252,15 +253,16 @@ M.jobs_of = jobs_of
 -- What a user can do about processes of others. Root has no more rights to ask for.
 local function permission()
 	return uid ~= 0 and "a job of another user: run the shell as that user or as root"
-		or "this shell is root, without CAP_SYS_PTRACE or CAP_DAC_OVERRIDE or in another "
-		.. "user namespace: run it in the job's container, or with these capabilities"
+		or "this shell is root, without CAP_SYS_PTRACE or CAP_DAC_OVERRIDE " ..
+		"or in another user namespace: " ..
+		"run it in the job's container, or with these capabilities"
 end
 
 local function nothing(problems)
 	local others, unreadable = M.others({})
 	local hint =
-		"nccl-tests or a training job with NCCL_TUNER_PLUGIN=libncclbpf.so would "
-		.. "appear here; see list"
+		"nccl-tests or a training job " ..
+		"with NCCL_TUNER_PLUGIN=libncclbpf.so would appear here; see list"
 	local without = #others > 0 and ("%d process%s NCCL without ncclbpf: pid %d: %s"):format(
 		#others, #others == 1 and " uses" or "es use", others[1].pid, others[1].reason)
 	local cause

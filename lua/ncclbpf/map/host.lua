@@ -25,8 +25,8 @@ function M.cmd_attach(ctx)
 	if s.sites then
 		return nil, errors.new("not_supported",
 			"map attach: a descriptor reaches the processes of this host, "
-			.. "and the job has sites", { hint = "run it on each host, without "
-			.. "the fleet's store" })
+			.. "and the job has sites", { hint =
+			"run it on each host, without the fleet's store" })
 	end
 	local descriptor = try(core.descriptor(source))
 	return result_of(ctx, s:ask(session.line { "map", "attach", name },

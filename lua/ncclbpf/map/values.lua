@@ -112,8 +112,8 @@ local function read_prefix(part, text, what)
 	bits = math.tointeger(tonumber(bits))
 	if not bits or not bytes or bits > (part.size - 4) * 8 or #bytes > part.size - 4 then
 		return errors.fail("bad_argument",
-			"%s: a prefix is bytes/bits, such as 0a01/16 or 10.1.0.0/16, at most %d "
-			.. "bits", what, (part.size - 4) * 8)
+			"%s: a prefix is bytes/bits, such as 0a01/16 or 10.1.0.0/16, " ..
+			"at most %d bits", what, (part.size - 4) * 8)
 	end
 	return string.pack("<I4", bits) .. bytes .. ("\0"):rep(part.size - 4 - #bytes)
 end

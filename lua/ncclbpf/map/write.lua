@@ -114,8 +114,8 @@ function M.apply(s, c, name, list, opts)
 	if c.map.coherent then
 		if to < #list then
 			return errors.fail("over_limit",
-				"%d elements do not fit one request of %d bytes, %d do; a coherent "
-				.. "map changes as a whole", #list, OBJECT_BYTES, to)
+				"%d elements do not fit one request of %d bytes, %d do; " ..
+				"a coherent map changes as a whole", #list, OBJECT_BYTES, to)
 		end
 		local line, object = request(name, list, 1, #list, opts.flags,
 			changes.if_generation(opts.if_generation))
@@ -126,8 +126,8 @@ function M.apply(s, c, name, list, opts)
 	end
 	if opts.if_generation then
 		return errors.fail(
-			"usage", "map %s is local and changes at once; if_generation is for "
-			.. "coherent maps", name)
+			"usage", "map %s is local and changes at once; " ..
+			"if_generation is for coherent maps", name)
 	end
 	local from, all = 1, nil
 	while from <= #list do
@@ -183,8 +183,8 @@ local function result_of(ctx, c, got, verb)
 		columns = { { "map" }, { "policy" }, { "changed", num = true } },
 		opts = { results = got },
 		foot = ctx.flags.dry_run and function() return {
-			"dry run: every process could store the elements; nothing has "
-				.. "changed" } end or nil,
+			"dry run: every process could store the elements; " ..
+				"nothing has changed" } end or nil,
 	})
 end
 
@@ -284,8 +284,8 @@ function M.cmd_set(ctx)
 	local list, err = variables(ctx, c)
 	if list and ctx.opt.if_generation then
 		return errors.fail(
-			"usage", "map %s is local and changes at once; if_generation is for "
-			.. "coherent maps", ctx.args[1])
+			"usage", "map %s is local and changes at once; " ..
+			"if_generation is for coherent maps", ctx.args[1])
 	end
 	if list then return set_variables(ctx, s, c, list) end
 	if err then return nil, err end
@@ -329,8 +329,8 @@ local function of_table(text, each)
 				end
 				if not columns.key or not columns.value then
 					return errors.fail("malformed",
-						"line %d: a header with the columns key and value "
-						.. "expected, found: %s", n, line:sub(1, 80))
+						"line %d: a header with the columns key " ..
+						"and value expected, found: %s", n, line:sub(1, 80))
 				end
 			else
 				local f = fields(line)

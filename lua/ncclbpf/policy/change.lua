@@ -19,12 +19,12 @@ local function start_option(ctx, s)
 	end
 	if v ~= "yes" then return false end
 	if not s.fleet then
-		return errors.fail("usage", "start=yes is for jobs of several hosts: set "
-			.. "NCCLBPF_POLICY for job %s", tostring(s.job))
+		return errors.fail("usage", "start=yes is for jobs of several hosts: " ..
+			"set NCCLBPF_POLICY for job %s", tostring(s.job))
 	end
 	if ctx.opt.comm then
-		return errors.fail("usage", "start=yes and comm= exclude each other: a job starts "
-			.. "with one list of policies")
+		return errors.fail("usage", "start=yes and comm= exclude each other: " ..
+			"a job starts with one list of policies")
 	end
 	return true
 end

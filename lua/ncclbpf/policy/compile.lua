@@ -477,8 +477,8 @@ local function assemble(c)
 		local off = j[2].at - j[1]
 		if off > 32767 then
 			return errors.fail("over_limit",
-				"the function is too long: a jump over more than 32767 "
-				.. "instructions")
+				"the function is too long: " ..
+				"a jump over more than 32767 instructions")
 		end
 		c.code[j[1]][4] = off
 	end

@@ -9,8 +9,8 @@ local M = {}
 
 local KEYWORDS = {}
 for w in (
-	"and break do else elseif end false for function goto if in local nil not or repeat "
-	.. "return then true until while"):gmatch "%a+" do
+	"and break do else elseif end false for function goto " ..
+	"if in local nil not or repeat return then true until while"):gmatch "%a+" do
 	KEYWORDS[w] = true
 end
 
@@ -189,8 +189,8 @@ function P:suffix(t)
 	local k = self.token.kind
 	if k == "(" or k == "." or k == "[" or k == ":" then
 		self:fail(
-			t, "%s: what may be asked is %s.FIELD, maps.NAME[KEY], math.min and "
-			.. "math.max", t.text, self.ctx)
+			t, "%s: what may be asked is %s.FIELD, " ..
+			"maps.NAME[KEY], math.min and math.max", t.text, self.ctx)
 	end
 	return node(t, "name", { name = t.text })
 end
@@ -326,8 +326,8 @@ function M.func(source, file, first, last)
 		if not from then p:fail(head, "no function begins here") end
 		if text:match("^[^\n]*", rest + 1):find "%f[%w_]function%f[^%w_]" then
 			p:fail(head,
-				"two functions begin in this line; which one is meant cannot "
-				.. "be told")
+				"two functions begin in this line; " ..
+				"which one is meant cannot be told")
 		end
 		p.from = rest + 1
 		p:next()

@@ -52,8 +52,8 @@ function M.image_bytes(path, name)
 		err.detail = near and err.message .. "\n" .. near or nil
 		if bytes:sub(1, 4) ~= "\127ELF" then
 			err.hint =
-				"a policy is a BPF object (clang -target bpf -c) or an image "
-				.. "(policy build)"
+				"a policy is a BPF object (clang -target bpf -c) " ..
+				"or an image (policy build)"
 		end
 		return nil, err
 	end
@@ -234,9 +234,8 @@ local function run_lines(v)
 			local n = s.loop_iterations
 			local times = n > 0 and ("%d iterations"):format(n)
 				or "an unknown number of iterations"
-			local text = "program %s: its costliest loop, at %s, takes %d %% of its "
-				.. "time: "
-				.. "%s of %d weighted instructions%s"
+			local text = "program %s: its costliest loop, at %s, " ..
+				"takes %d %% of its time: %s of %d weighted instructions%s"
 			t[#t + 1] = text:format(p.name, where, s.loop_share, times, s.loop_length,
 				s.loops and "; loops end early after " .. most .. " in a decision"
 					or "")
@@ -570,8 +569,8 @@ function M.cmd_time(ctx)
 			return { { timed = d.on and "on" or "off", sample = d.sample } }
 		end,
 		foot = function()
-			return { "policy show NAME and policy list -o wide have the mean of "
-				.. "the samples" }
+			return { "policy show NAME " ..
+				"and policy list -o wide have the mean of the samples" }
 		end,
 	})
 end
@@ -621,10 +620,10 @@ function M.cmd_load(ctx)
 	local name = ctx.opt.name or info.name
 	local results, before
 	if s.fleet then
-		return nil, errors.new("not_supported", "a job of several sites loads a policy "
-			.. "only with the change that uses it", {
-			object = path, hint = "policy use FILE verifies it on all sites and uses "
-				.. "it; -n policy use FILE only verifies it" })
+		return nil, errors.new("not_supported",
+			"a job of several sites loads a policy only with the change that uses it", {
+			object = path, hint = "policy use FILE verifies it on all sites " ..
+				"and uses it; -n policy use FILE only verifies it" })
 	end
 	results, before = M.load(s, name, bytes, image, info)
 	if not results then

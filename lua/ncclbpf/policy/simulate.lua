@@ -39,8 +39,8 @@ local function record(t, where)
 	if not x then
 		return nil, errors.new("malformed", "context: missing",
 			{ where = where,
-			hint = "an older plugin or shell wrote this line; what policies "
-			.. "saw is not in it" })
+			hint = "an older plugin or shell wrote this line; " ..
+			"what policies saw is not in it" })
 	end
 	if number_of("coll", t.coll) == -1 or not number_of("coll", t.coll) then
 		return bad(where, "coll: the name of a collective expected, found %s",
@@ -345,15 +345,16 @@ local function lines_of(d)
 	end
 	for _, m in ipairs(d.maps) do
 		t[#t + 1] = (
-			"note: policy %s has the %s map %s: here it begins as the policy "
-			.. "brings it, in a job it has the job's contents, and "
-			.. "answers may differ"):format(m.policy, m.kind, m.map)
+			"note: policy %s has the %s map %s: " ..
+			"here it begins as the policy brings it, " ..
+			"in a job it has the job's contents, " ..
+			"and answers may differ"):format(m.policy, m.kind, m.map)
 	end
 	if d.estimated > 0 then
 		t[#t + 1] = (
-			"estimate, by NCCL's cost table, not measured: %.1f us recorded, %.1f "
-			.. "us with the candidate (time %s %%), of %d decisions; %d have "
-			.. "none"):format(
+			"estimate, by NCCL's cost table, not measured: " ..
+			"%.1f us recorded, %.1f us with the candidate (time %s %%), " ..
+			"of %d decisions; %d have none"):format(
 			d.recorded_us, d.candidate_us, pct(d.recorded_us, d.candidate_us) or "0",
 				d.estimated, d.decisions - d.estimated)
 	end

@@ -104,8 +104,8 @@ function M.context(c)
 			local wrong
 			n, wrong = offered(v)
 			if not n then
-				return nil, ("field usable: %s is no combination such as "
-					.. "ring/ll128"):format(wrong)
+				return nil, ("field usable: " ..
+					"%s is no combination such as ring/ll128"):format(wrong)
 			end
 		end
 		if not n then

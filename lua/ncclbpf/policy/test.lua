@@ -240,8 +240,8 @@ function M.cmd_test(ctx)
 	local path = test_file(ctx.args[1])
 	local is_c = require("ncclbpf.policy.source").is_c
 	if is_c(path) or path:find "%.o$" or path:find "%.policy$" then
-		return errors.fail("usage", "%s: a Lua file of cases expected, which names "
-			.. "the policy; policy new makes one", path)
+		return errors.fail("usage", "%s: a Lua file of cases expected, " ..
+			"which names the policy; policy new makes one", path)
 	end
 	local file = try(read(path))
 	local policies = try(open(file))

@@ -227,10 +227,10 @@ local function effects(r, kinds)
 	local columns = { "kind", "verdict", "#change of time", "#from", "#to", "#A", "#B",
 		"reason" }
 	if promoted then table.insert(columns, 3, "now") end
-	return ("<h2>Is the candidate faster?</h2><p class=soft>Change of the time in per cent, "
-		.. "block medians, with its interval, %g %% sure in all. Below 0, left, the "
-		.. "candidate is faster; the dashed line is the largest tolerated slowdown, "
-		.. "%+g %%.</p>")
+	return ("<h2>Is the candidate faster?</h2><p class=soft>Change of the time in per cent, " ..
+		"block medians, with its interval, %g %% sure in all. " ..
+		"Below 0, left, the candidate is faster; " ..
+		"the dashed line is the largest tolerated slowdown, %+g %%.</p>")
 		:format(r.plan.judge.confidence * 100, r.plan.judge.min_effect_pct)
 			.. chart.effects(rows, r.plan.judge.min_effect_pct) ..
 		"<p></p>" .. table_of(columns, lines)
@@ -320,8 +320,8 @@ local function bandwidth(seen, kinds)
 		end
 	end
 	return "<h2>Bandwidth over size</h2>"
-		.. key("bus bandwidth in GB/s; line: median, band and whiskers: 80 % of the "
-		.. "times; a size counts as the power of two that it begins with") ..
+		.. key("bus bandwidth in GB/s; line: median, band and whiskers: " ..
+		"80 % of the times; a size counts as the power of two that it begins with") ..
 		"<div class=grid>" .. table.concat(t) .. "</div>"
 			.. table_of({ "kind", "#A GB/s", "#80 %", "#B GB/s", "#80 %", "#B over A" },
 			rows)
@@ -343,8 +343,8 @@ local function percentiles(seen, kinds)
 	if #rows == 0 then return "" end
 	local what = seen.of == "blocks" and "block medians, because single times were not kept"
 		or "a collective takes as long as its slowest rank"
-	return ("<h2>Percentiles</h2><p class=soft>The candidate's times against the baseline's "
-		.. "at the same percentile; %s. A line below 0 is faster.</p><figure>%s</figure>")
+	return ("<h2>Percentiles</h2><p class=soft>The candidate's times against the baseline's " ..
+		"at the same percentile; %s. A line below 0 is faster.</p><figure>%s</figure>")
 		:format(what, chart.percentiles("change of the time by percentile", lines)) ..
 		table_of({ "kind", "arm", "#n", "#p10 us", "#p50 us", "#p90 us", "#p99 us",
 			"#max us" }, rows)
@@ -476,9 +476,10 @@ local function data(r, seen, csv)
 		csv:gsub("[^%w._-]", function(c)
 		return ("%%%02X"):format(c:byte())
 	end), esc(csv)) or ""
-	return ("<h2>Data</h2><p class=soft>Verdict, blocks, quantiles and events are in this "
-		.. "file, as JSON in the element <code>data</code>%s.</p><p><button id=save>Save "
-		.. "as JSON</button>%s</p><script type=\"application/json\" id=data>%s</script>")
+	return ("<h2>Data</h2><p class=soft>Verdict, blocks, " ..
+		"quantiles and events are in this file, " ..
+		"as JSON in the element <code>data</code>%s.</p><p><button id=save>Save " ..
+		"as JSON</button>%s</p><script type=\"application/json\" id=data>%s</script>")
 		:format(csv and "; each collective's time is a line of the CSV beside it" or "",
 			link, json)
 end
@@ -531,8 +532,8 @@ function M.html(r, opts)
 			esc(rollout.times(r))) or "",
 		cards(r, judged, seen),
 		#judged > 0 and effects(r, judged)
-			or "<p class=soft>No look was taken, so there is no verdict on any "
-			.. "kind of collective.</p>",
+			or "<p class=soft>No look was taken, " ..
+			"so there is no verdict on any kind of collective.</p>",
 		facts(r), bandwidth(seen, kinds), percentiles(seen, kinds), timeline(r),
 		#r.blocks > 0 and by_block(r, kinds) or "", ranks(seen, kinds),
 		decisions(seen, kinds), events(r), data(r, seen, opts.csv),

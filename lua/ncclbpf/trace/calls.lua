@@ -232,8 +232,8 @@ function M.cmd_calls(ctx)
 		foot[1] = ("%d of %d calls were off the CPU; the longest:"):format(n, #list)
 		for _, u in ipairs(slow) do
 			foot[#foot + 1] = (
-				"  %s of %sthread %d: %s us, of which %s us not running (at "
-				.. "most %s us at once)"):format(u.func,
+				"  %s of %sthread %d: %s us, " ..
+				"of which %s us not running (at most %s us at once)"):format(u.func,
 				rank[u.pid] and ("rank %d, "):format(rank[u.pid]) or "", u.tid,
 					us(u.end_ns - u.start_ns), us(u.off_ns),
 					us(u.longest_off_ns))

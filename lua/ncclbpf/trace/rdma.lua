@@ -184,8 +184,8 @@ local function feet(rows, got, dropped, tap, w)
 			.. "the kernel sees the life of queue pairs alone, the tap sees all"
 	end
 	if not tap then
-		foot[#foot + 1] = "note: no tap is loaded (NCCLBPF_VERBS=on): only the kernel's "
-			.. "side is shown"
+		foot[#foot + 1] =
+			"note: no tap is loaded (NCCLBPF_VERBS=on): only the kernel's side is shown"
 	end
 	if dropped > 0 then
 		foot[#foot + 1] = ("note: %d events did not fit the kernel's ring"):format(dropped)

@@ -126,8 +126,8 @@ end
 
 local WHY = {
 	size = "the file's limit is reached", seconds = "traced for the requested time",
-	interrupted = "interrupted", gone = "the job has ended", ring = "copied all events in "
-		.. "the rings",
+	interrupted = "interrupted", gone = "the job has ended", ring =
+		"copied all events in the rings",
 }
 
 local function summary(w, why, lost, left_out, notes, kernels)
@@ -233,8 +233,8 @@ local function stream(ctx, o)
 	-- NCCL may load a profiler with the next communicator (env set).
 	if not only_gin(ctx.opt.events) and profiler.absent(s) then
 		ctx.app:complain(
-			"note: NCCL has not called the profiler; no events but those of GIN come "
-				.. "until it does\nhint: "
+			"note: NCCL has not called the profiler; " ..
+				"no events but those of GIN come until it does\nhint: "
 			.. profiler.HINT .. "\n")
 	end
 	local w
