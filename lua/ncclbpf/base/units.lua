@@ -85,4 +85,12 @@ function M.ranges(list)
 	return table.concat(out, ",")
 end
 
+-- A share ("34%", 0.34) or number @v of @n things, at least one.
+function M.share_of(v, n)
+	if math.type(v) == "integer" then return v end
+	local pct = type(v) == "string" and tonumber(v:match "^([%d.]+)%%$") or v * 100
+	-- Round up, so 50 % of 3 are 2.
+	return math.max(1, math.ceil(n * pct / 100 - 1e-9))
+end
+
 return M

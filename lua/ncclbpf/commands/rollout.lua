@@ -81,7 +81,7 @@ end
 function M.status_of(r)
 	return { id = r.id, name = r.plan.name, job = r.job, state = r.state,
 		running = rollout.runs(r), reason = r.why, blocks = #r.blocks,
-		of = plan.total(r.plan),
+		of = plan.total(r.plan), part_of = r.of,
 		step = r.step, steps = r.steps, held = r.held, baseline = r.baseline,
 		candidate = r.candidate, pid = read.record(r.runner).pid,
 		promoted = r.promoted, verdict = r.verdict or core.null,
@@ -241,6 +241,7 @@ end
 function M.cmd_start(ctx)
 	ctx:yes "follow" -- report a wrong word before anything starts
 	local p = try(plan.read(ctx.args[1]))
+	if p.jobs then return require("ncclbpf.commands.rollout_jobs").start(ctx, p) end
 	if ctx.opt.data then return replay(p, ctx.opt.data) end
 	local g = try(ctx:session())
 	if ctx.flags.dry_run then

@@ -439,7 +439,14 @@ takes a free one. With a certificate and a key it speaks HTTPS only.]] },
 			"compare them, then promote or roll back",
 		details = [[
 A process of its own runs the rollout, and continues when the shell is closed or killed.
-Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, abort.]] },
+Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, abort.
+With the field jobs in the plan, each of these jobs has a rollout. The jobs are promoted
+together. If one job does not pass, all jobs return to their baselines.]] },
+	{ "rollout jobs", run = "commands.rollout_jobs:cmd_jobs", role = "observe",
+		syntax = "[NAME] [follow=yes]",
+		help = "Show a rollout over several jobs: the state of each job",
+		details = "NAME is the name in the plan. rollout abort in one of the jobs returns "
+			.. "all jobs to their baselines." },
 	{ "rollout script", run = "commands.rollout:cmd_script", role = "control",
 		syntax = "FILE [ARGUMENT...] [data=FILE] [resume=yes] [follow=no]",
 		most = 64,

@@ -120,6 +120,29 @@ local function part(v)
 	return nil, 'how many communicators (1 to 16), or a share like "25%"'
 end
 
+-- A number of jobs, or a share
+local function some_jobs(v)
+	if math.type(v) == "integer" and v >= 1 and v <= 64 then return v end
+	if share(v) then return v end
+	return nil, 'how many jobs (1 to 64), or a share like "25%"'
+end
+
+-- "llm-*", or a list of such patterns
+local function job_patterns(v)
+	local list = type(v) == "string" and { v } or v
+	local out = core.array {}
+	for i, x in ipairs(type(list) == "table" and list or {}) do
+		if type(x) ~= "string" or not x:match "^[%w_%-*?]+$" or #x > 64 then
+			out = {}
+			break
+		end
+		out[i] = x
+	end
+	if #out > 0 and #out <= 16 and #out == #list then return out end
+	return nil, 'names of jobs like "llm-*", or a list of at most 16 (letters, digits, _, -, * '
+		.. 'and ?)'
+end
+
 local function yes_no(v)
 	if type(v) == "boolean" then return v end
 	return nil, "true or false"
@@ -161,11 +184,11 @@ local function tables_of(name, rows, most, more)
 end
 
 local steps = tables_of("steps", {
-	units = { number(1, 1000, true) }, fraction = { share }, bake = { seconds },
-	min_samples = { number(1, 1e9, true) },
+	units = { number(1, 1000, true) }, fraction = { share }, jobs = { some_jobs },
+	bake = { seconds }, min_samples = { number(1, 1e9, true) },
 }, 20, function(_, s)
-	if (s.units == nil) == (s.fraction == nil) then
-		return ": units or fraction expected, one of them"
+	if (s.units and 1 or 0) + (s.fraction and 1 or 0) + (s.jobs and 1 or 0) ~= 1 then
+		return ": units, fraction or jobs expected, one of them"
 	end
 end)
 
@@ -198,6 +221,7 @@ local function fields(t) return { fields = t } end
 
 local schema = fields {
 	name = { text, "rollout" },
+	jobs = { job_patterns },
 	reason = { text },
 	scope = { fields { collectives = { list_of(collective, "collectives") }, sizes = { range },
 		comms = { comms } } },
@@ -302,7 +326,7 @@ end
 -- The false-alarm probability of one step and metric. All steps and metrics share the plan's
 -- probability.
 function M.alpha(p)
-	return (1 - p.judge.confidence) / (p.steps and #p.steps or 1) / (
+	return (1 - p.judge.confidence) / (p.steps and not p.jobs and #p.steps or 1) / (
 		p.metrics and #p.metrics or 1)
 end
 
@@ -314,10 +338,35 @@ function M.least_blocks(p)
 	return n
 end
 
+-- The fields jobs and steps[].jobs. -> nil | nil, err
+local function check_jobs(p)
+	if p.jobs and not p.steps then
+		p.steps = core.array { { jobs = 1 }, { jobs = "100%" } }
+	end
+	for i, s in ipairs(p.steps or {}) do
+		if (s.jobs ~= nil) ~= (p.jobs ~= nil) then
+			return errors.fail("bad_argument", p.jobs
+				and "steps[%d]: a plan with jobs has steps of jobs"
+				or "steps[%d].jobs: only in a plan with jobs", i)
+		end
+	end
+	if p.jobs and p.on_pass ~= "promote" then
+		return errors.fail("bad_argument",
+			'on_pass: "promote" expected in a plan with jobs')
+	end
+	if p.jobs and not p.name:match "^[%w_.%-]+$" then
+		return errors.fail("bad_argument",
+			"name: letters, digits, _, . and - expected in a plan with jobs, found %q",
+			p.name)
+	end
+end
+
 -- M.check(t) -> plan with defaults | nil, err, which names field, value found and values allowed
 function M.check(t)
 	local p, err = check_fields(schema.fields, t, "")
 	if not p then return nil, err end
+	local _, wrong = check_jobs(p)
+	if wrong then return nil, wrong end
 	local least = M.least_blocks(p)
 	if p.blocks < least then
 		return errors.fail("bad_argument",
@@ -407,6 +456,8 @@ function M.read(path)
 	return p
 end
 
+local function share_text(v) return type(v) == "string" and v or ("%g %%"):format(v * 100) end
+
 -- Describe a plan: list of {what, how}
 function M.steps(p)
 	local arms = function(a)
@@ -430,9 +481,10 @@ function M.steps(p)
 	local better = p.promote == "better"
 	local staged, judged = {}, {}
 	for i, s in ipairs(p.steps or {}) do
-		local n = s.units and units.count(s.units, "communicator")
-			or (type(s.fraction) == "string" and s.fraction
-			or ("%g %%"):format(s.fraction * 100)) .. " of the communicators"
+		local n = math.type(s.jobs) == "integer" and units.count(s.jobs, "job")
+			or s.units and units.count(s.units, "communicator")
+			or s.jobs and share_text(s.jobs) .. " of the jobs"
+			or share_text(s.fraction) .. " of the communicators"
 		local bake = s.bake or p.bake
 		staged[i] = n .. (bake and ", bakes " .. units.seconds(bake) or "")
 			.. (s.min_samples
@@ -489,7 +541,7 @@ function M.steps(p)
 		{ "lasts",
 			("at least %d collectives of the most frequent kind, and %d for all "
 			.. "blocks; at most %s"):format(
-			seen * 2 * M.look_at(p, first) * math.max(#staged, 1),
+			seen * 2 * M.look_at(p, first) * (p.jobs and 1 or math.max(#staged, 1)),
 			seen * M.total(p), units.seconds(p.deadline)) },
 	}
 	local function more(at, what, how) table.insert(list, at, { what, how }) end
@@ -499,7 +551,12 @@ function M.steps(p)
 			("%s of the communicators of a promotion, which keep the baseline"):format(
 			tostring(p.holdback)))
 	end
-	if #staged > 0 then
+	if p.jobs then
+		more(4, "jobs", ("%s: %s; a job that has passed keeps the candidate under its "
+			.. "guards; all promote after the last step; if one does not pass, all "
+			.. "return to the baseline"):format(table.concat(p.jobs, ", "),
+			table.concat(staged, "; then ")))
+	elseif #staged > 0 then
 		more(4, "steps", table.concat(staged, "; then ")
 			.. "; the judge checks each step, with its share of the confidence")
 	end
@@ -533,7 +590,9 @@ M.kit = {
 }
 
 -- Number of blocks of the whole rollout
-function M.total(p) return p.blocks * 2 * (type(p.steps) == "table" and #p.steps or 1) end
+function M.total(p)
+	return p.blocks * 2 * (type(p.steps) == "table" and not p.jobs and #p.steps or 1)
+end
 
 -- The pair of blocks after which look @k takes place
 function M.look_at(p, k) return math.ceil(p.blocks * k / p.judge.looks) end

@@ -298,7 +298,22 @@ local function passed(r, verdict, baked)
 		return nil
 	end
 	if i < #(r.steps or {}) then return advance(r) end
-	return conclude(r, verdict)
+	if not r.of then return conclude(r, verdict) end
+	r.holding = true
+	record.event(r, "progressing", ("%s; keeps the candidate until all jobs of rollout %s have "
+		.. "passed"):format(verdict.reason, r.of), { verdict = verdict.verdict })
+	local ok, err = record.save(r)
+	if not ok then return nil, err end
+end
+
+local HOLD_S = 1
+
+-- This job has passed. Keep the candidate under the guards until rollout/jobs.lua asks for the
+-- promotion or the baseline.
+local function hold(r)
+	local ok, word, why, evidence = place(r, "b")
+	if ok then ok, word, why, evidence = blocks.block(r, "b", HOLD_S) end
+	if not ok then return ended(r, word, why, evidence) end
 end
 
 -- Keep the candidate in place for the bake time, under the guards.
@@ -334,6 +349,7 @@ end
 
 local function step(r)
 	if r.baking then return bake(r) end
+	if r.holding then return hold(r) end
 	if r.advancing then return advance(r) end
 	local _, at, first = stages.now(r)
 	local here = #r.blocks - first + 1
@@ -367,11 +383,11 @@ end
 -- Pause the rollout of @id with the baseline, unless another process runs it, or it has
 -- paused or ended. @token: the runner that died; its process may still be exiting.
 -- -> true when nothing is left to do
-local function rescue(name, id, token)
+local function rescue(name, id, token, fleet)
 	local r = record.load(name)
 	if not r or r.id ~= id or ENDED[r.state] or r.state == "paused" then return true end
 	if record.runs(r) then return r.runner.token ~= token end
-	local group = session.attach({ job = name }, 5)
+	local group = session.attach({ job = name, fleet = fleet }, 5)
 	if not group then return false end
 	local ok = M.adopt(r, group)
 	if ok then ok = record.save(r) end
@@ -410,9 +426,10 @@ end
 
 function way.rescue(r)
 	local name, id, token, group = r.job, r.id, r.runner.token, r.group
+	local fleet = group.url -- nil: a job of this host
 	return function()
 		group:close() -- drop the connections of the dead process
-		return rescue(name, id, token)
+		return rescue(name, id, token, fleet)
 	end
 end
 
@@ -438,9 +455,14 @@ function M.follow(r, tell, pid)
 	return done
 end
 
--- M.start(group, p[, hooks]) -> the new rollout, saved, no block yet | nil, err
+-- M.start(group, p[, hooks[, of]]) -> the new rollout, saved, no block yet | nil, err
 -- hooks: functions of a script (rollout/script.lua)
-function M.start(group, p, hooks)
+-- of: the rollout over several jobs (rollout/jobs.lua) that this one is a part of
+function M.start(group, p, hooks, of)
+	if p.jobs then
+		return nil, errors.new("refused", "jobs: this plan is for several jobs",
+			{ hint = "rollout start PLAN" })
+	end
 	local old, err = record.load(group.job)
 	if err then return nil, err end
 	if old and not ENDED[old.state] and store.active(old.runner) == nil then
@@ -464,7 +486,7 @@ function M.start(group, p, hooks)
 		events = core.array {}, path = path, group = group,
 		id = ("%s-%s"):format(p.name:gsub("[^%w_.%-]", "_"),
 			core.time():gsub("[^%dT]", "")), runner = store.runner(), arm = "a",
-			processes = job.processes_of(group),
+			processes = job.processes_of(group), of = of,
 	}
 	p.seed = p.seed or math.random(1 << 30)
 	if hooks then
@@ -554,7 +576,7 @@ end
 -- Does the current step have blocks left?
 function M.more(r)
 	local _, _, first = stages.now(r)
-	return type(r.baking) == "table" or r.advancing == true
+	return type(r.baking) == "table" or r.advancing == true or r.holding == true
 		or #r.blocks - first < r.plan.blocks * 2
 end
 

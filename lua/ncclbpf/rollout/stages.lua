@@ -11,14 +11,6 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
--- A share ("34%", 0.34) or number @v of @n communicators, at least one.
-local function of_share(v, n)
-	if math.type(v) == "integer" then return v end
-	local pct = type(v) == "string" and tonumber(v:match "^([%d.]+)%%$") or v * 100
-	-- Round up, so 50 % of 3 are 2.
-	return math.max(1, math.ceil(n * pct / 100 - 1e-9))
-end
-
 local function ids_of(group)
 	local list, err = reach.comms(group)
 	if not list then return nil, err end
@@ -43,7 +35,7 @@ local function first(list, n) return core.array(table.move(list, 1, n, 1, {})) e
 local function held_of(p, all, scope)
 	if not p.holdback then return nil end
 	local from = p.promote == "all" and all or scope or all
-	local n = of_share(p.holdback, #from)
+	local n = units.share_of(p.holdback, #from)
 	if n >= #from then
 		return errors.fail("refused",
 			"holdback: %d of %d communicators would keep the baseline, nothing is left "
@@ -77,7 +69,7 @@ function M.of(group, p, comms)
 	end
 	local list, before = {}, 0
 	for i, s in ipairs(p.steps or { {} }) do
-		local n = s.units or s.fraction and of_share(s.fraction, #whole) or #whole
+		local n = s.units or s.fraction and units.share_of(s.fraction, #whole) or #whole
 		if n > #whole then
 			return errors.fail("refused",
 				"steps[%d].units: %s requested, there are %d", i,

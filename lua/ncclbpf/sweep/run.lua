@@ -352,8 +352,9 @@ local function restore(r)
 end
 
 -- Restore the baseline from the supervisor, by a connection of its own.
-local function rescue(name, baseline, prefix)
-	local group = session.attach({ job = name }, 5)
+-- @fleet: the store of a job of several hosts, or nil
+local function rescue(name, baseline, prefix, fleet)
+	local group = session.attach({ job = name, fleet = fleet }, 5)
 	if not group then return nil end
 	local names, generation = job.in_use(group)
 	local ours = false
@@ -610,7 +611,8 @@ end
 
 function way.rescue(r)
 	local name, baseline, prefix, path = r.job, r.baseline, r.prefix, r.path
-	return function() return rescue(name, baseline, prefix) end, function(done)
+	local fleet = r.group.url
+	return function() return rescue(name, baseline, prefix, fleet) end, function(done)
 		local s = M.load(name)
 		if not s or s.path ~= path or s.prefix ~= prefix then return end
 		s.state, s.reason, s.path = "abandoned",
@@ -670,7 +672,7 @@ function M.abort(group)
 		return ("process %d was asked to end it"):format(s.runner.pid), s
 	end
 	local ok
-	ok, err = rescue(group.job, s.baseline, s.prefix)
+	ok, err = rescue(group.job, s.baseline, s.prefix, group.url)
 	if not ok then return nil, err or errors.new("no_target", "the job does not answer") end
 	return "the job has its baseline", s
 end

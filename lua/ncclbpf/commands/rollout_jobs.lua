@@ -1,0 +1,89 @@
+-- SPDX-License-Identifier: MIT
+-- The commands of rollouts over several jobs: `rollout start` of a plan with jobs, `rollout jobs`.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local jobs = require "ncclbpf.rollout.jobs"
+local plan = require "ncclbpf.rollout.plan"
+local record = require "ncclbpf.rollout.record"
+local sites = require "ncclbpf.job.sites"
+local units = require "ncclbpf.base.units"
+
+local try = errors.try
+local M = {}
+
+local columns = {
+	{ "job" }, { "step", num = true }, { "state" }, { "blocks", num = true },
+	{ "reason", wrap = true }, { "rollout", wide = true },
+}
+
+local function result(r)
+	local gone = record.gone(r)
+	local failure
+	if r.state == "rolled_back" or r.state == "failed" then
+		failure = errors.new("aborted", ("%s: %s"):format(r.state, tostring(r.why)))
+	end
+	return {
+		schema = "rollout.jobs/1", rows = jobs.rows(r), id = "job", columns = columns,
+		data = { id = r.id, name = r.plan.name, state = r.state, reason = r.why,
+			step = r.step, reach = r.reach, jobs = jobs.rows(r), plan = r.plan,
+			file = r.path, events = core.array(r.events) },
+		head = ("%s: %s\nstep %d of %d\n%s"):format(r.plan.name, gone
+			and ("%s, but process %s that ran it %s"):format(r.state,
+				tostring(r.runner.pid), gone)
+			or r.state, r.step, #r.reach, tostring(r.why)),
+		failure = failure,
+	}
+end
+
+local function progress(ctx)
+	if not core.isatty(2) or ctx.flags.quiet then return nil end
+	return function(r)
+		io.stderr:write(("\r\27[K%s: %s, step %d of %d"):format(r.plan.name, r.state,
+			r.step, #r.reach))
+		if record.ended[r.state] then io.stderr:write "\n" end
+	end
+end
+
+-- rollout start of plan @p, which has jobs
+function M.start(ctx, p)
+	if ctx.opt.data then
+		return errors.fail("usage", "data=FILE: not with a plan for several jobs")
+	elseif ctx.flags.job or ctx.flags.pid or ctx.flags.socket then
+		return errors.fail("usage", "the plan names its jobs: no -J, -p or -S allowed")
+	end
+	local url = sites.named(ctx.flags)
+	local names = try(jobs.find(url, p.jobs))
+	local reach = try(jobs.steps(p, #names))
+	try(jobs.check(p, #names))
+	if ctx.flags.dry_run then
+		local text = {}
+		for i, n in ipairs(reach) do
+			text[i] = ("step %d: %s: %s"):format(i, units.count(n, "job"),
+				table.concat(names, ", ", 1, n))
+		end
+		for _, s in ipairs(plan.steps(p)) do
+			text[#text + 1] = ("%-14s %s"):format(s[1], s[2])
+		end
+		return { schema = "rollout.plan/1", data = p, text = table.concat(text, "\n") }
+	end
+	local r = try(jobs.start(url, p, names))
+	local pid = try(jobs.detach(r))
+	if not ctx:yes("follow", true) then return result(r) end
+	return result(try(jobs.follow(r, progress(ctx), pid)))
+end
+
+function M.cmd_jobs(ctx)
+	local name = ctx.args[1] or "rollout"
+	local r, err = jobs.load(name)
+	if err then return nil, err end
+	if not r then
+		return nil, errors.new("not_found", ("no rollout %s over several jobs was started "
+			.. "on this host"):format(name),
+			{ hint = "rollout start PLAN, with the field jobs in the plan" })
+	end
+	local shown = result(ctx:yes "follow" and try(jobs.follow(r, progress(ctx))) or r)
+	shown.failure = nil
+	return shown
+end
+
+return M
