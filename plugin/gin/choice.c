@@ -150,6 +150,15 @@ void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc)
 			rc);
 }
 
+void nb_gin_leave_out_device(void)
+{
+	__atomic_store_n(&choice.device, NULL, __ATOMIC_RELEASE);
+	if (choice.wrapped && !nb_gin_ops_name())
+		nb_wrapped_leave_out(
+			NB_WRAPPED_GIN,
+			"it has only GIN v14, and that has no device for NCCL");
+}
+
 void nb_gin_choice_forked(void)
 {
 	pthread_mutex_init(&choice.lock, NULL);

@@ -26,6 +26,8 @@ const char *nb_gin_ops_name(void);
  * transport.
  */
 void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc);
+/* The wrapped plugin's GIN v14 has no device for NCCL: do not call it again. */
+void nb_gin_leave_out_device(void);
 /* Reset the choice of the transport in a forked child. */
 void nb_gin_choice_forked(void);
 

@@ -86,6 +86,49 @@ static int init_failed(struct instance *i, enum nb_gin_face face, int rc)
 	return NB_NET_OK;
 }
 
+static int props_of(const struct nb_gin_ops *ops, int dev,
+		    struct nb_net_props *props)
+{
+	memset(props, 0, sizeof(*props));
+	return ops ? nb_gin_count_result("getProperties",
+					 ops->get_properties(dev, props))
+		   : NB_NET_ARGUMENT;
+}
+
+/*
+ * Count the devices that NCCL may use through a kind of table. There are none
+ * through GIN v14 if the type is the proxy: NCCL calls its RMA plugin for that.
+ */
+static int count_devices(const struct nb_gin_ops *ops, enum nb_gin_face face,
+			 int *n)
+{
+	struct nb_net_props p;
+	int rc = nb_gin_count_lone_result("devices", ops->devices(n));
+
+	if (!rc && face == NB_GIN_DEVICE && *n > 0 && !props_of(ops, 0, &p) &&
+	    p.device_type == NB_GIN_PROXY)
+		*n = 0;
+	return rc;
+}
+
+/*
+ * NCCL calls no finalize for a GIN v14 without devices. Finalize the vendor's
+ * new instance then, and make no other. Returns true if it was finalized.
+ */
+static bool device_unused(struct instance *i)
+{
+	int n = 0;
+
+	if (!count_devices(i->ops, NB_GIN_DEVICE, &n) && n > 0)
+		return false;
+	if (i->ops->finalize)
+		nb_gin_count_lone_result("finalize",
+					 i->ops->finalize(i->inner));
+	nb_gin_leave_out_device();
+	free(i);
+	return true;
+}
+
 int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id,
 		nb_net_logger *logger, bool usable)
 {
@@ -107,6 +150,8 @@ int nb_gin_init(enum nb_gin_face face, void **ctx, uint64_t comm_id,
 				      ops->init(&i->inner, comm_id, logger));
 	if (rc)
 		return init_failed(i, face, rc);
+	if (face == NB_GIN_DEVICE && device_unused(i))
+		return NB_NET_OK;
 	__atomic_fetch_add(&gin.inits[face], 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&gin.lock);
 	i->next = instances;
@@ -162,7 +207,6 @@ int nb_gin_finalize(void *ctx)
 int nb_gin_devices(enum nb_gin_face face, int *n)
 {
 	const struct nb_gin_ops *ops = ops_of(face);
-	struct nb_net_props p;
 	int rc;
 
 	if (!n)
@@ -170,26 +214,10 @@ int nb_gin_devices(enum nb_gin_face face, int *n)
 	*n = 0;
 	if (!ops)
 		return NB_NET_OK;
-	rc = nb_gin_count_lone_result("devices", ops->devices(n));
-	/*
-	 * report no device for a proxy type: NCCL calls its RMA plugin for that
-	 */
-	if (!rc && face == NB_GIN_DEVICE && *n > 0 &&
-	    !nb_gin_get_properties(face, 0, &p) &&
-	    p.device_type == NB_GIN_PROXY)
-		*n = 0;
+	rc = count_devices(ops, face, n);
 	if (face == NB_GIN_DATA || *n)
 		__atomic_store_n(&gin.devices, rc ? 0 : *n, __ATOMIC_RELAXED);
 	return rc;
-}
-
-static int props_of(const struct nb_gin_ops *ops, int dev,
-		    struct nb_net_props *props)
-{
-	memset(props, 0, sizeof(*props));
-	return ops ? nb_gin_count_result("getProperties",
-					 ops->get_properties(dev, props))
-		   : NB_NET_ARGUMENT;
 }
 
 int nb_gin_get_properties(enum nb_gin_face face, int dev,

@@ -283,7 +283,18 @@ START_TEST(v14_of_a_vendor_without_it)
 		ck_assert_int_eq(v14->close_coll(coll), 0);
 		ck_assert_int_eq(v14->close_listen(l), 0);
 	}
+	/* NCCL calls no finalize for a plugin without devices */
+	ck_assert(_i == 3 || !ctx);
 	ck_assert_int_eq(v14->finalize(ctx), 0);
+	ck_assert_uint_eq(seen->inits, 1);
+	ck_assert_uint_eq(seen->finalizes, 1);
+	/* the next communicator: the proxy's table alone makes an instance */
+	ck_assert_int_eq(v14->init(&ctx, 6, NULL), 0);
+	ck_assert_int_eq(v14->finalize(ctx), 0);
+	ck_assert_int_eq(rma->init(&ctx, 6, NULL), 0);
+	ck_assert_int_eq(rma->finalize(ctx), 0);
+	ck_assert_uint_eq(seen->inits, _i == 3 ? 3 : 2);
+	ck_assert_uint_eq(seen->finalizes, seen->inits);
 }
 END_TEST
 
