@@ -39,7 +39,13 @@ static void peer_add(struct nb_gin_sums *to, const struct nb_gin_coll *c, int r)
 	to->in_puts += l.in_puts;
 	to->in_signals += l.in_signals;
 	to->in_bytes += l.in_bytes;
-	to->broken += !strcmp(l.state, "lost") || !strcmp(l.state, "stalled");
+	if (strcmp(l.state, "lost") && strcmp(l.state, "stalled"))
+		return;
+	if (to->broken < NB_GIN_NAMED)
+		to->named[to->broken] =
+			(struct nb_gin_broken){ c->comm_id, c->rank, r,
+						l.state };
+	to->broken++;
 }
 
 static void sums_add(struct nb_gin_sums *to, const struct nb_gin_coll *c)

@@ -4,6 +4,14 @@
 
 #include "plugin/gin/hooks.h"
 
+/* A peer of an open collComm that is lost or stalled. */
+struct nb_gin_broken {
+	uint64_t comm_id;
+	int rank, peer;	   /* our rank and the peer's, in the communicator */
+	const char *state; /* constant string, as in struct nb_gin_link */
+};
+enum { NB_GIN_NAMED = 4 };
+
 /*
  * Sums over open and closed collComms, shown by the commands `status`, `doctor`
  * and `gin`.
@@ -15,6 +23,8 @@ struct nb_gin_sums {
 	/* number of errors returned to NCCL, also by connect */
 	uint64_t errors;
 	uint64_t broken; /* peers of open collComms that are lost or stalled */
+	/* the first of these peers, min(broken, NB_GIN_NAMED) of them */
+	struct nb_gin_broken named[NB_GIN_NAMED];
 };
 
 void nb_gin_list_add(struct nb_gin_coll *c);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # GIN with the real libnccl on virtual GPUs: its progress thread calls our
 # plugin, host threads play kernels with NCCL's own device headers, and each
-# byte is checked. LONG=1 (make check-gin): more ranks and rounds.
+# byte is checked. LONG=1 (make soak): more ranks and rounds.
 set -u
 job=$B/test/fakes/vgpu/gin_job
 if [ ! -x "$job" ]; then
@@ -58,19 +58,47 @@ for how in "" --procs "--procs --ranks 4 --nodes 2"; do
 done
 run NCCLBPF_GIN=on NCCL_GIN_NCONTEXTS=4 "$job" --procs --times 10 all-to-all many-small
 say $? "four collComms"
-run NCCLBPF_GIN=on "$job" --procs killed
-say $? "a killed rank becomes the asynchronous error of the others"
-grep -q 'lost the connection to rank 1' "$dir/nccl"
-say $? "...and the log names it"
-# A job that goes on, seen from the shell.
+# A rank gets a signal in mid-put, and the shell shows what the other rank knows of it. The ring is long: with a full
+# ring there is no next put, and the other rank learns of it when TCP gives the connection up.
 sh=$B/ncclbpf-shell
 export NCCLBPF_SOCKET_DIR="$dir" NCCLBPF_HISTORY=
+mkfifo "$dir/hold"
+gone() { # mode, state
+	: >"$dir/nccl"
+	run NCCLBPF_GIN=on NCCLBPF_GIN_STALL_MS=200 NCCLBPF_GIN_QUEUE=2048 NCCLBPF_JOB="$1" "$job" --procs --hold "$1" <"$dir/hold" &
+	pid=$!
+	exec 3>"$dir/hold"
+	i=0
+	until grep -q "^$1: asynchronous error [1-9]" "$dir/log" || ! kill -0 $pid 2>/dev/null || [ $i -ge 600 ]; do
+		i=$((i + 1))
+		sleep 0.1
+	done
+	grep -q "^$1: asynchronous error [1-9]" "$dir/log"
+	say $? "a $1 rank: the next put becomes the other's asynchronous error"
+	alive=$(sed -n "s/^$1: asynchronous .* process //p" "$dir/log")
+	for c in status doctor gin; do
+		"$sh" -p "$alive" -o table $c 2>&1
+	done >"$dir/names"
+	exec 3>&-
+	wait $pid
+	say $? "...and the other rank goes on"
+	cat "$dir/names" >>"$dir/log"
+	[ "$(grep -c "rank 1 is $2 to rank 0" "$dir/names")" -eq 3 ] && grep -q "^gin .* broken 1, rank 1 is $2" "$dir/names"
+	say $? "...status, doctor and gin name it: rank 1 is $2"
+}
+gone killed lost
+grep -q 'lost the connection to rank 1' "$dir/nccl"
+say $? "...and so does the log"
+gone stopped stalled
+grep -q 'gin: rank 1 .* has taken nothing from rank 0 for' "$dir/nccl"
+say $? "...and so does the log"
+# A job that goes on, seen from the shell.
 timeout -k 5 200 env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_GIN=on \
 	NCCLBPF_JOB=shown NCCLBPF_POLICY="$B/policies/gin_peers.policy" NCCL_CUMEM_ENABLE=1 NCCL_WIN_ENABLE=1 \
-	NCCL_GIN_NCONTEXTS=1 NCCL_SOCKET_IFNAME=lo "$job" --procs --times 1000000 all-to-all >"$dir/shown" 2>&1 &
+	NCCL_GIN_NCONTEXTS=1 NCCL_SOCKET_IFNAME=lo "$job" --procs --times 100000000 all-to-all >"$dir/shown" 2>&1 &
 pid=$!
 i=0
-until "$sh" -J shown gin 2>/dev/null | grep -q ' open ' || [ $i -ge 200 ]; do
+until "$sh" -J shown -o table gin 2>/dev/null | grep -q ' open ' || [ $i -ge 200 ]; do
 	i=$((i + 1))
 	sleep 0.1
 done

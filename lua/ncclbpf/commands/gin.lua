@@ -9,6 +9,9 @@ local M = {}
 local PARTS = { "count", "sum_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns" }
 local SUMS = { "live", "puts", "signals", "bytes", "in_bytes", "held", "errors", "broken" }
 
+-- Lost or stalled peers that the line names
+local NAMED = 4
+
 local function size(n) return units.bytes(read.number(n)) end
 
 -- Sum of the messages of all kinds that the transport has refused.
@@ -18,9 +21,17 @@ local function offences_of(d)
 	return n
 end
 
+-- Appends to @to the words for the lost or stalled peers that one process names.
+local function broken_of(to, d)
+	for _, b in ipairs(read.list(d, "broken_peers")) do
+		to[#to + 1] = ("rank %s is %s to rank %s"):format(read.number(b.peer),
+			read.text(b.state) or "broken", read.number(b.comm_rank))
+	end
+end
+
 -- One line about the GIN plugin of all processes; nil: none is in use.
 function M.line(list)
-	local sum, names, seen = { offences = 0 }, {}, {}
+	local sum, names, seen, broken = { offences = 0 }, {}, {}, {}
 	for _, d in ipairs(list) do
 		local name = read.text(d.transport)
 		if name then
@@ -30,6 +41,7 @@ function M.line(list)
 				sum[k] = (sum[k] or 0) + read.number(d[k])
 			end
 			sum.offences = sum.offences + offences_of(d)
+			broken_of(broken, d)
 		end
 	end
 	if #names == 0 then return nil end
@@ -38,6 +50,7 @@ function M.line(list)
 	for _, k in ipairs { "errors", "broken", "offences" } do
 		if sum[k] > 0 then wrong[#wrong + 1] = ("%s %d"):format(k, sum[k]) end
 	end
+	table.move(broken, 1, math.min(#broken, NAMED), #wrong + 1, wrong)
 	return ("%s, %s, %s, %s, %s put, %s arrived%s%s"):format(
 		table.concat(names, " and "), units.count(sum.live, "collComm"),
 		units.count(sum.puts, "put"), units.count(sum.signals, "signal"),

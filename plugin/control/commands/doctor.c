@@ -180,8 +180,23 @@ static void check_gin_unused(struct nb_json *j, bool transport)
 	      "GIN is on, but not in use: %s", r.text);
 }
 
+/* Write the first lost or stalled peers as "; rank 1 is lost to rank 0". */
+static void name_broken(char *to, size_t size, const struct nb_gin_sums *s)
+{
+	size_t at = 0;
+
+	*to = '\0';
+	for (uint64_t i = 0; i < s->broken && i < NB_GIN_NAMED && at < size;
+	     i++)
+		at += (size_t)snprintf(to + at, size - at,
+				       "%s rank %d is %s to rank %d",
+				       i ? "," : ";", s->named[i].peer,
+				       s->named[i].state, s->named[i].rank);
+}
+
 static void check_gin(struct nb_json *j)
 {
+	char named[160];
 	uint64_t offences = 0;
 	struct nb_gin_sums s;
 	int devices;
@@ -204,13 +219,16 @@ static void check_gin(struct nb_json *j)
 	for (int i = 0; i < NB_GIN_NOFFENCES; i++)
 		offences += nb_gin_offences((enum nb_gin_offence)i);
 	bad = s.errors || s.broken || offences;
+	name_broken(named, sizeof(named), &s);
 	check(j, "gin", bad ? WARN : OK,
-	      bad ? "gin shows the peers; NCCL's log names the rank" : NULL,
+	      bad ? "gin shows the peers; NCCL's log names the rank and the "
+		    "reason"
+		  : NULL,
 	      "%.64s moves puts and signals of %llu collComms: "
-	      "%llu errors, %llu peers lost or stalled, %llu offences",
+	      "%llu errors, %llu peers lost or stalled, %llu offences%s",
 	      transport, (unsigned long long)s.live,
 	      (unsigned long long)s.errors, (unsigned long long)s.broken,
-	      (unsigned long long)offences);
+	      (unsigned long long)offences, named);
 }
 
 /* Report queue pairs and contexts that the tap does not observe. */

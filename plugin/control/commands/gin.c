@@ -16,6 +16,16 @@
 #include "plugin/profiler/mask.h"
 #include "plugin/runtime/clock.h"
 
+static void put_broken(struct nb_json *j, const struct nb_gin_broken *b)
+{
+	nb_json_obj(j);
+	nb_json_kid(j, "comm", b->comm_id);
+	nb_json_ki64(j, "comm_rank", b->rank);
+	nb_json_ki64(j, "peer", b->peer);
+	nb_json_kstr(j, "state", b->state);
+	nb_json_end_obj(j);
+}
+
 static void put_gin(struct nb_json *j, const char *transport, int devices)
 {
 	struct nb_gin_sums s;
@@ -35,6 +45,10 @@ static void put_gin(struct nb_json *j, const char *transport, int devices)
 	nb_json_ku64(j, "in_bytes", s.in_bytes);
 	nb_json_ku64(j, "errors", s.errors);
 	nb_json_ku64(j, "broken", s.broken);
+	nb_json_karr(j, "broken_peers");
+	for (uint64_t i = 0; i < s.broken && i < NB_GIN_NAMED; i++)
+		put_broken(j, &s.named[i]);
+	nb_json_end_arr(j);
 	nb_json_kobj(j, "offences");
 	for (int i = 0; i < NB_GIN_NOFFENCES; i++)
 		nb_json_ku64(j, nb_gin_offence_word((enum nb_gin_offence)i),

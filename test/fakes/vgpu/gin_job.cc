@@ -3,7 +3,9 @@
 // with the real libnccl, its device headers and its progress thread. Every byte
 // that arrives is checked. Ranks are threads, or processes of one rank each.
 //
-//	gin_job [--ranks N] [--procs] [--nodes K] [--times N] MODE...
+//	gin_job [--ranks N] [--procs] [--nodes K] [--times N] [--hold] MODE...
+//
+// With --hold, rank 0 reads a line after a peer has died or stopped.
 //
 // Status 0: each MODE printed its line. 77: there is no GIN here.
 #include "gin_dev.hpp"
@@ -26,6 +28,7 @@ struct shared {
 };
 static shared *sh;
 static int nranks = 2, times = 200, nodes = 1;
+static bool hold;
 
 static void die(int rank, const char *what)
 {
@@ -291,9 +294,10 @@ static void second_comm(rank &k)
 	other.close(true);
 }
 
-// The last rank dies in mid-put. The others' next puts fail, which becomes
-// their communicator's asynchronous error. Processes only, the last mode.
-static void killed(rank &k)
+// The last rank gets @signal in mid-put. The others' next puts fail, which
+// becomes their communicator's asynchronous error. Processes only, the last
+// mode.
+static void broken(rank &k, int signal, const char *mode)
 {
 	ncclGin gin(k.dev, 0);
 	ncclTeam world = ncclTeamWorld(k.dev);
@@ -303,15 +307,28 @@ static void killed(rank &k)
 		gin.put(world, nranks - 1, k.win, 1 << 20, k.win, 0, 1 << 20,
 			ncclGin_SignalInc{ 7 });
 		if (k.r == nranks - 1 && i == 3)
-			raise(SIGKILL);
+			raise(signal);
 		CHECK(k.r, ncclCommGetAsyncError(k.comm, &state));
-		usleep(1000);
+		usleep(5000);
 	}
 	if (k.r == 0) {
-		printf("killed: asynchronous error %d\n", (int)state);
+		printf("%s: asynchronous error %d of process %d\n", mode,
+		       (int)state, getpid());
 		fflush(stdout);
+		if (hold)
+			getchar();
 	}
 	_exit(0);
+}
+
+static void killed(rank &k)
+{
+	broken(k, SIGKILL, "killed");
+}
+
+static void stopped(rank &k)
+{
+	broken(k, SIGSTOP, "stopped");
 }
 
 static const struct mode {
@@ -325,6 +342,7 @@ static const struct mode {
 	{ "late-windows", late_windows },
 	{ "second-comm", second_comm },
 	{ "killed", killed },
+	{ "stopped", stopped },
 };
 
 static void run_rank(int r, const std::vector<const mode *> &chosen)
@@ -369,8 +387,12 @@ static int run_processes(const std::vector<const mode *> &chosen)
 	for (pid_t p : pids) {
 		int status;
 
+		if (chosen.back()->run == stopped && p == pids.back())
+			kill(p, SIGKILL);
 		waitpid(p, &status, 0);
-		if (chosen.back()->run == killed && p == pids.back())
+		if ((chosen.back()->run == killed ||
+		     chosen.back()->run == stopped) &&
+		    p == pids.back())
 			continue;
 		if (status && !bad)
 			for (pid_t q : pids)
@@ -404,6 +426,8 @@ int main(int argc, char **argv)
 
 		if (s == "--procs") {
 			procs = true;
+		} else if (s == "--hold") {
+			hold = true;
 		} else if (s == "--ranks" && i + 1 < argc) {
 			nranks = atoi(argv[++i]);
 		} else if (s == "--nodes" && i + 1 < argc) {
