@@ -11,7 +11,7 @@ $(B)/test/unit/steps/%.o: plugin/%.c
 	$(CC) $(CPPFLAGS) -DNB_STEPS $(CFLAGS) -c -o $@ $<
 $(B)/test/unit/test_loop_faults: $(STEPS:%=$(B)/test/unit/steps/%.o) $(B)/test/unit/steps/controller/controller.o \
 	$(filter-out $(patsubst %,$(B)/plugin/%.o,$(STEPS) controller/controller),$(PLUGIN))
-$(addprefix $(B)/test/unit/test_,control_fork tuner tuner_changes tuner_explain tuner_ranks net_calls gin_calls gin_hooks gin_wrapped loop): $(PLUGIN)
+$(addprefix $(B)/test/unit/test_,control_fork tuner tuner_changes tuner_explain tuner_ranks net_calls gin_calls gin_hooks gin_threads gin_wrapped loop): $(PLUGIN)
 $(addprefix $(B)/test/unit/test_,profiler profiler_connect profiler_threads spans gin_observe chain_profiler event_soak live no_memory): \
 	$(PLUGIN) $(call o,test/fakes/host/prof.c)
 $(B)/test/unit/test_overdue: $(PLUGIN)
@@ -21,7 +21,7 @@ $(B)/test/unit/test_chain_load: $(B)/plugin/wrap/library.o
 $(B)/test/unit/test_gin_unused: $(B)/plugin/gin/unused.o
 $(B)/test/unit/test_lock: $(B)/plugin/runtime/lock.o
 $(B)/test/unit/test_net: $(addprefix $(B)/plugin/,net/tcp.o net/tcp_link.o net/tcp_devices.o runtime/clock.o)
-$(addprefix $(B)/test/unit/test_,gin gin_deregister gin_hostile): $(addprefix $(B)/plugin/,gin/tcp.o gin/tcp_mesh.o gin/tcp_region.o \
+$(addprefix $(B)/test/unit/test_,gin gin_deregister gin_hostile gin_large): $(addprefix $(B)/plugin/,gin/tcp.o gin/tcp_mesh.o gin/tcp_region.o \
 	gin/tcp_send.o gin/tcp_receive.o net/tcp.o net/tcp_link.o net/tcp_devices.o runtime/clock.o)
 
 # The agent, one a host of a job whose hosts change together (docs/fleet.md).
