@@ -283,6 +283,7 @@ soak:
 	@SEED=$$(date +%s) SEQUENCES=20000 LIMIT=7200 \
 		test/run.sh $(B) "map_kernel ring_kernel"
 	@ELEMENTS=100000 test/run.sh $(B) shell_batch
+	@LONG=1 TIMES=200 LIMIT=1800 test/run.sh $(B) =gin_real
 	@JUDGE_SEED=$$(date +%s) JUDGE_RUNS=$(or $(JUDGE_RUNS),50000) LUA_LIMIT=3600 \
 		LIMIT=7200 test/run.sh $(B) =judge
 	@MODEL_SECONDS=$(or $(SECONDS),600) LIMIT=7200 test/run.sh $(B) model
@@ -294,11 +295,6 @@ agree:
 	@test/setup.sh build check
 	@$(AGAIN) unit-tests $(if $(shell command -v $(ARM64_CC)),arm64-tests) >/dev/null
 	@test/differential/agree.sh $(B) $(or $(PROGRAMS),1000000)
-
-# GIN with the real libnccl, all shapes of a job, 1,000 rounds each.
-.PHONY: check-gin
-check-gin: lib tests
-	LONG=1 TIMES=200 LIMIT=1800 test/run.sh $(B) "=gin_real unit-gin"
 
 # A million events a second for SECONDS: memory bounded, all that is lost counted.
 .PHONY: soak-events
@@ -361,7 +357,7 @@ domains: setup
 .PHONY: fuzz
 fuzz:
 	@test/setup.sh build check
-	@$(AGAIN) V=fuzz CC=$(CLANG) B=build/fuzz WERROR= $(patsubst $(B)/%,build/fuzz/%,$(FUZZ)) >/dev/null
+	@$(AGAIN) V=fuzz CC=$(CLANG) B=build/fuzz WERROR= $(or $(TARGETS:%=build/fuzz/test/fuzz/fuzz_%),$(patsubst $(B)/%,build/fuzz/%,$(FUZZ))) >/dev/null
 	@test/fuzz/fuzz.sh build/fuzz $(or $(SECONDS),120) $(TARGETS)
 
 # The demo and the benchmarks run the code as it is installed.
