@@ -20,7 +20,7 @@ nccl() {
 	shift 6
 	printf '%s' "${FAULT:-}" >"$T/$ring_job.fabric"
 	env VHCA="$T/$ring_job.fabric" LD_LIBRARY_PATH="$V" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual VGPU_DATA=1 \
-		NCCL_NET=IB NCCL_GIN_TYPE=0 NCCL_ALGO=Ring NCCL_PROTO=Simple NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off \
+		NCCL_NET=IB NCCL_GIN_TYPE=0 NCCL_MAX_NCHANNELS=2 NCCL_ALGO=Ring NCCL_PROTO=Simple NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off \
 		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_POLICY="$V/bytes.bpf.o" "$@" timeout -k 60 150 "$J" --ranks "$ranks" \
 		--procs --per-node 1 --coll "$colls" --min "$min" --max "$max" --factor "$factor" --check --loops 2 \
 		--pause-ms 140000 >"$T/$ring_job" 2>&1 &
@@ -117,5 +117,5 @@ wait $refused
 ok "another protocol: the job fails" $?
 has "and says why" refused "AllReduce Sum f32 RING/LL" "VGPU_DATA=1 cannot play any collective but AllReduce Sum RING/SIMPLE"
 
-nccl four 4 sendrecv,allreduce 1000004 5000020 5 NCCL_MIN_NCHANNELS=2
-done_well "and on 4 ranks, 2 channels, sizes that are no multiple of a chunk"
+nccl four 4 sendrecv,allreduce 1000004 5000020 5 NCCL_MIN_NCHANNELS=2 NCCL_BUFFSIZE=262144
+done_well "and on 4 ranks, 2 channels, small buffers, sizes that are no multiple of a chunk"
