@@ -249,11 +249,11 @@ check-all: check check-san
 # Unit tests and the fuzz corpus under ASan and UBSan, unit tests under TSan.
 check-san:
 	@test/setup.sh build check
-	@$(AGAIN) V=asan B=build/asan unit-tests policies $(patsubst $(B)/%,build/asan/%,$(CORPUS))
-	@$(AGAIN) V=tsan B=build/tsan unit-tests policies
-	@test/run.sh build/tsan "unit-gen unit-chain unit-live unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace unit-net unit-gin unit-loop unit-profiler unit-spans" \
+	@$(AGAIN) V=asan B=build/asan unit-tests policies tap-tests $(patsubst $(B)/%,build/asan/%,$(CORPUS))
+	@$(AGAIN) V=tsan B=build/tsan unit-tests policies tap-tests
+	@test/run.sh build/tsan "unit-gen unit-chain unit-live unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace unit-net unit-gin unit-loop unit-profiler unit-spans verbs_tap" \
 		>build/tsan/tests.out 2>&1 & tsan=$$!; \
-	NOT=unit-verify_domains test/run.sh build/asan "unit- fuzz-"; asan=$$?; \
+	NOT=unit-verify_domains test/run.sh build/asan "unit- fuzz- verbs_tap"; asan=$$?; \
 	wait $$tsan; tsan=$$?; cat build/tsan/tests.out; [ $$asan$$tsan = 00 ]
 
 # Record the words of rejections anew and show what changed.

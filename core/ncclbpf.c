@@ -47,6 +47,7 @@ struct nb_policy_effort nb_policy_effort_of(const struct nb_verdict *v)
 		.loop_share = v->loop.share,
 		.passes = v->passes,
 		.loops = v->loops,
+		.ignores_time = !v->reads_time,
 		.time_ns = v->stats.time_ns,
 	};
 }

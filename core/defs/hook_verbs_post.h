@@ -6,8 +6,8 @@
  */
 /* The columns are name, type, access, label, unit, and doc with its source. */
 FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "always 0, because verbs know no communicator", "-")
-FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "when the call began, CLOCK_MONOTONIC", "the plugin")
-FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "how long the call took", "the plugin")
+FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "when the call began, CLOCK_MONOTONIC; when it ended, if ns is 0", "the plugin")
+FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "how long the call took; 0: not known (the program was added during the call)", "the plugin")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes of all posted work requests", "ibv_sge length")
 FIELD(device,         uint32_t, IN,    LOCAL,    "1",      "number of the opened adapter in this process, from 0", "ibv_open_device")
 FIELD(qp,             uint32_t, IN,    LOCAL,    "1",      "number of the queue pair", "ibv_qp qp_num")

@@ -75,8 +75,9 @@ struct nb_gen {
 	/* Programs of the hook tuner, near nprogs: a decision reads both. */
 	struct nb_gen_prog prog[NB_GEN_MAX_PROGS];
 	struct nb_gen_policy policy[NB_GEN_MAX_POLICIES];
-	/* @hooks: bits 1 << enum nb_hook of the programs in @event. */
-	uint32_t nevents, hooks;
+	/* @hooks: bits 1 << enum nb_hook of the programs in @event.
+	 * @timed: those whose programs read a field of the context in ns. */
+	uint32_t nevents, hooks, timed;
 	/* Programs of all other hooks. */
 	struct nb_gen_prog event[NB_GEN_MAX_PROGS];
 	uint32_t refs; /* The reference count; atomic. */

@@ -214,6 +214,8 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 	if (rc)
 		return rc;
 	nb_exec_bound(*x, effort->lap, effort->numbers);
+	if (!effort->ignores_time)
+		g->timed |= 1u << img->progs[k].hook;
 	if (!runs) {
 		gp->targets[k] = *x;
 		return 0;
@@ -434,6 +436,7 @@ static int add_view(struct nb_gen *g, uint32_t i, struct nb_err *err)
 	}
 	rc = bind_part(v, true, err);
 	g->hooks |= v->hooks;
+	g->timed |= v->timed;
 	return rc;
 }
 

@@ -21,6 +21,8 @@ struct nb_policy_effort {
 	/* The costliest loop: see struct nb_loop_report. */
 	uint32_t loop_pc, loop_iterations, loop_length, loop_share;
 	bool passes, loops;
+	/* No path reads a field of the context whose unit is ns. */
+	bool ignores_time;
 	uint64_t time_ns;
 };
 

@@ -199,6 +199,7 @@ static void note_loops(struct nb_env *env)
 	for (uint32_t pc = 0; pc < env->n; pc++)
 		uses |= nb_budget_of(&env->insns[pc]);
 	v->passes = uses & NB_BUDGET_PASSES;
+	v->reads_time = env->reads_time;
 	v->loops = uses & NB_BUDGET_TURNS;
 	v->turns = env->budget.few_turns ? 0 : env->budget.turns;
 	nb_loops_fill(env);

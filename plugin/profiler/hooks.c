@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Runs programs on profiler hooks. It fills their contexts from event slots,
- * and selects the generation whose programs run. A thread increments a reader
- * count before it loads the generation. A replaced generation is freed after
- * every count has been zero once.
+ * and selects the generation whose programs run. A thread enters a reader
+ * record before it loads the generation. A replaced generation is freed after
+ * every record has been free and without other threads once.
  */
 #include "plugin/profiler/hooks.h"
 
@@ -22,10 +22,17 @@
  */
 enum { READERS = 64, LEAVING = 8, PATIENCE = 64 };
 
-static struct {
-	/* number of threads that run programs; accessed atomically */
-	uint64_t in;
-	uint64_t pad[7];
+/*
+ * A thread that runs programs takes a record. Other threads of the same record
+ * only count themselves. So a thread that finds its record free leaves it with
+ * a plain store, which is cheaper than an atomic decrement.
+ */
+static struct reader {
+	/* 1 while a thread has taken the record; accessed atomically */
+	uint64_t taken;
+	/* number of other threads that run programs; accessed atomically */
+	uint64_t others;
+	uint64_t pad[6];
 } reader[READERS];
 
 /*
@@ -34,22 +41,22 @@ static struct {
 static struct {
 	struct nb_gen *gen;
 	/*
-	 * bit set of readers whose count was zero once since the generation was
-	 * replaced
+	 * bit sets of reader records that were seen free, or without other
+	 * threads, since the generation was replaced
 	 */
-	uint64_t idle;
+	uint64_t free, alone;
 } leaving[LEAVING];
 
 /*
- * Returns a reader count chosen by stack address, so that most threads use
+ * Returns a reader record chosen by stack address, so that most threads use
  * different ones.
  */
-static uint64_t *my_count(void)
+static struct reader *my_reader(void)
 {
 	char here;
 	uint64_t at = (uint64_t)(uintptr_t)&here >> 16;
 
-	return &reader[(at * UINT64_C(0x9e3779b97f4a7c15)) >> 58].in;
+	return &reader[(at * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
 }
 
 /*
@@ -95,16 +102,46 @@ static struct nb_gen *gen_part(struct nb_gen *g, enum nb_hook hook,
 	return nb_gen_of(g, comm);
 }
 
-void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size)
+static inline __attribute__((always_inline)) void
+run(enum nb_hook hook, void *ctx, uint64_t size, bool timed)
 {
-	uint64_t *in = my_count();
+	struct reader *r = my_reader();
+	bool took = !__atomic_exchange_n(&r->taken, 1, __ATOMIC_SEQ_CST);
 	struct nb_gen *g;
 
-	__atomic_fetch_add(in, 1, __ATOMIC_SEQ_CST);
+	if (!took)
+		__atomic_fetch_add(&r->others, 1, __ATOMIC_SEQ_CST);
 	g = __atomic_load_n(&nb_prof.gen, __ATOMIC_SEQ_CST);
-	if (g)
+	if (g && (timed || !(g->timed >> hook & 1)))
 		nb_gen_run_event(gen_part(g, hook, ctx), hook, ctx, size);
-	__atomic_fetch_sub(in, 1, __ATOMIC_RELEASE);
+	if (took)
+		__atomic_store_n(&r->taken, 0, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_sub(&r->others, 1, __ATOMIC_RELEASE);
+}
+
+void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size)
+{
+	run(hook, ctx, size, true);
+}
+
+void nb_events_run_untimed(enum nb_hook hook, void *ctx, uint64_t size)
+{
+	run(hook, ctx, size, false);
+}
+
+/*
+ * Add the readers that are outside now. A thread that enters later finds the
+ * new generation.
+ */
+static void note_idle(uint64_t *free, uint64_t *alone)
+{
+	for (int r = 0; r < READERS; r++) {
+		if (!__atomic_load_n(&reader[r].taken, __ATOMIC_SEQ_CST))
+			*free |= UINT64_C(1) << r;
+		if (!__atomic_load_n(&reader[r].others, __ATOMIC_SEQ_CST))
+			*alone |= UINT64_C(1) << r;
+	}
 }
 
 void nb_events_drain(void)
@@ -112,10 +149,8 @@ void nb_events_drain(void)
 	for (int i = 0; i < LEAVING; i++) {
 		if (!leaving[i].gen)
 			continue;
-		for (int r = 0; r < READERS; r++)
-			if (!__atomic_load_n(&reader[r].in, __ATOMIC_SEQ_CST))
-				leaving[i].idle |= UINT64_C(1) << r;
-		if (leaving[i].idle != UINT64_MAX)
+		note_idle(&leaving[i].free, &leaving[i].alone);
+		if ((leaving[i].free & leaving[i].alone) != UINT64_MAX)
 			continue;
 		nb_gen_put(leaving[i].gen);
 		leaving[i].gen = NULL;
@@ -154,10 +189,11 @@ bool nb_events_use(struct nb_gen *gen)
 			nb_gen_get(gen);
 		__atomic_store_n(&nb_prof.gen, gen, __ATOMIC_SEQ_CST);
 		SET(nb_prof.hooks, gen ? gen->hooks : 0);
+		SET(nb_prof.timed, gen ? gen->timed : 0);
 		nb_events_ask();
 		if (old) {
 			leaving[place].gen = old;
-			leaving[place].idle = 0;
+			leaving[place].free = leaving[place].alone = 0;
 		}
 	}
 	nb_events_drain();
@@ -167,7 +203,7 @@ bool nb_events_use(struct nb_gen *gen)
 void nb_event_progs_forked(void)
 {
 	for (int r = 0; r < READERS; r++)
-		SET(reader[r].in, 0);
+		reader[r] = (struct reader){ 0 };
 }
 
 void nb_event_progs_end(void)
@@ -179,6 +215,7 @@ void nb_event_progs_end(void)
 	nb_gen_put(nb_prof.gen);
 	nb_prof.gen = NULL;
 	SET(nb_prof.hooks, 0);
+	SET(nb_prof.timed, 0);
 }
 
 static uint32_t byte_at(uint64_t what, int bit)

@@ -182,6 +182,8 @@ enum {
 struct nb_prof {
 	/* bit set of hooks that have programs; accessed atomically */
 	uint32_t hooks;
+	/* those whose programs read times; accessed atomically */
+	uint32_t timed;
 	/* generation whose programs run, or NULL; accessed atomically */
 	struct nb_gen *gen;
 	/* bit set of events that we need from NCCL; accessed atomically */

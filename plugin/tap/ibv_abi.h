@@ -143,6 +143,19 @@ struct nb_ibv_recv_wr {
 	int num_sge;
 };
 
+/* The fields with which both kinds of work requests begin. */
+struct nb_ibv_wr {
+	uint64_t wr_id;
+	struct nb_ibv_wr *next;
+	struct nb_ibv_sge *sg_list;
+	int num_sge;
+};
+_Static_assert(offsetof(struct nb_ibv_send_wr, num_sge) ==
+			       offsetof(struct nb_ibv_wr, num_sge) &&
+		       offsetof(struct nb_ibv_recv_wr, num_sge) ==
+			       offsetof(struct nb_ibv_wr, num_sge),
+	       "both kinds begin alike");
+
 struct nb_ibv_wc {
 	uint64_t wr_id;
 	uint32_t status, opcode, vendor_err, byte_len, imm_data, qp_num;

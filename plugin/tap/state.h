@@ -31,7 +31,8 @@ int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr,
 		     struct nb_ibv_send_wr **bad);
 int nb_tap_post_recv(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr,
 		     struct nb_ibv_recv_wr **bad);
-int nb_tap_poll_cq(struct nb_ibv_cq *cq, int n, struct nb_ibv_wc *wc);
+/* Returns the function that polls the completion queues of an adapter. */
+nb_ibv_poll_cq_fn *nb_tap_poll_cq_of(const struct nb_tap_device *d);
 
 static inline void nb_tap_count(uint64_t *what, uint64_t n)
 {
@@ -45,6 +46,16 @@ static inline const struct nb_tap_sink *nb_tap_sink_for(unsigned hooks)
 		__atomic_load_n(&nb_tap.sink, __ATOMIC_ACQUIRE);
 
 	if (!s || !(__atomic_load_n(s->hooks, __ATOMIC_RELAXED) & hooks))
+		return NULL;
+	return s;
+}
+/* Returns the sink if programs of one of @hooks read times, else NULL. */
+static inline const struct nb_tap_sink *nb_tap_sink_timed(unsigned hooks)
+{
+	const struct nb_tap_sink *s =
+		__atomic_load_n(&nb_tap.sink, __ATOMIC_ACQUIRE);
+
+	if (!s || !(__atomic_load_n(s->timed, __ATOMIC_RELAXED) & hooks))
 		return NULL;
 	return s;
 }

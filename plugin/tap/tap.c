@@ -108,7 +108,7 @@ static void functions_replace(struct nb_tap_device *d, struct nb_ibv_context *c)
 	__atomic_store_n(&nb_tap.devices, d->number + 1, __ATOMIC_RELEASE);
 	c->post_send = nb_tap_post_send;
 	c->post_recv = nb_tap_post_recv;
-	c->poll_cq = nb_tap_poll_cq;
+	c->poll_cq = nb_tap_poll_cq_of(d);
 	if (d->create_qp_ex)
 		x->create_qp_ex = count_qp_ex;
 	if (d->create_cq_ex)

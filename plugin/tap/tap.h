@@ -22,8 +22,15 @@ struct nb_clock;
 struct nb_tap_sink {
 	/* bit set of hooks that have programs; accessed atomically */
 	const uint32_t *hooks;
+	/* those of them whose programs read times; accessed atomically */
+	const uint32_t *timed;
 	const struct nb_clock *clock;
 	void (*run)(enum nb_hook hook, void *ctx, uint64_t size);
+	/*
+	 * Run a hook's programs with a context whose times are 0. Does nothing
+	 * if programs that read times have come meanwhile.
+	 */
+	void (*run_untimed)(enum nb_hook hook, void *ctx, uint64_t size);
 };
 
 /* Counts over all adapters since the tap was loaded. */

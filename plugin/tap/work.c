@@ -5,109 +5,123 @@
 #include "core/defs/ctx.h"
 #include "plugin/tap/state.h"
 
-static uint64_t bytes_of(const struct nb_ibv_sge *sg, int n)
+static inline uint64_t bytes_of(const struct nb_ibv_wr *w)
 {
 	uint64_t bytes = 0;
 
-	for (int i = 0; i < n; i++)
-		bytes += sg[i].length;
+	for (int i = 0; i < w->num_sge; i++)
+		bytes += w->sg_list[i].length;
 	return bytes;
 }
 
-static void queue_post(struct nb_tap_queue *q, uint64_t ns, uint64_t wr_id,
-		       uint64_t bytes, bool signaled)
+static inline const struct nb_ibv_send_wr *send_of(const struct nb_ibv_wr *w)
 {
-	const struct nb_tap_post p = { ns, wr_id, bytes, signaled };
+	return (const void *)w;
+}
 
-	if (__builtin_expect(!nb_tap_queue_push(q, &p), 0))
-		nb_tap_count(&nb_tap.overflows, 1);
+/* Returns true if a send has a completion of its own. Every receive has one. */
+static inline bool is_signaled(const struct nb_tap_qp *q,
+			       const struct nb_ibv_wr *w)
+{
+	return q->signal_all || send_of(w)->send_flags & NB_IBV_SEND_SIGNALED;
 }
 
 /*
- * Remove the last @n posts, which the adapter refused. Posts are recorded
+ * Record the work requests of a call that begins with @w. They are recorded
  * before the adapter gets them, because another thread may poll their
- * completions before the post returns.
+ * completions before the post returns. A receive's bytes are known when it
+ * completes.
  */
+static inline __attribute__((always_inline)) void
+posting_begin(struct nb_tap_qp *q, const struct nb_ibv_wr *w, bool send)
+{
+	const struct nb_tap_sink *s =
+		nb_tap_sink_timed(NB_TAP_HOOK(POST) | NB_TAP_HOOK(DONE));
+	uint64_t now = __builtin_expect(s != NULL, 0) ? nb_tap_now(s) : 0;
+
+	for (; w; w = w->next) {
+		const struct nb_tap_post post = { now, w->wr_id,
+						  send ? bytes_of(w) : 0,
+						  !send || is_signaled(q, w) };
+
+		if (__builtin_expect(!nb_tap_queue_push(&q->queue[send], &post),
+				     0))
+			nb_tap_count(&nb_tap.overflows, 1);
+	}
+}
+
+/*
+ * Returns how many work requests precede @end; 0 if @end is not NULL and no
+ * request of the list.
+ */
+static uint32_t requests_before(const struct nb_ibv_wr *w,
+				const struct nb_ibv_wr *end)
+{
+	uint32_t n = 0;
+
+	for (; w && w != end; w = w->next)
+		n++;
+	return w == end ? n : 0;
+}
+
+/* Remove the last @n recorded work requests, which the adapter refused. */
 static void queue_take_back(struct nb_tap_queue *q, uint32_t n)
 {
 	__atomic_store_n(&q->head, q->head - n, __ATOMIC_RELEASE);
 	NB_TAP_ADD(q->posts, -(uint64_t)n);
 }
 
-/*
- * Returns how many work requests precede @refused, the one that the adapter
- * named. Returns 0 if it named none or a request of another list.
- */
-static uint32_t sends_before(const struct nb_ibv_send_wr *w,
-			     const struct nb_ibv_send_wr *refused)
+/* Run programs after a call that posted @posted work requests from @w on. */
+static void posting_tell(const struct nb_tap_sink *s, const struct nb_tap_qp *q,
+			 const struct nb_ibv_wr *w, uint32_t posted,
+			 uint64_t began, bool send, int rc)
 {
-	uint32_t n = 0;
-
-	for (; w && w != refused; w = w->next)
-		n++;
-	return w ? n : 0;
-}
-
-static uint32_t receives_before(const struct nb_ibv_recv_wr *w,
-				const struct nb_ibv_recv_wr *refused)
-{
-	uint32_t n = 0;
-
-	for (; w && w != refused; w = w->next)
-		n++;
-	return w ? n : 0;
-}
-
-/*
- * Run programs after a call that posted @posted work requests, the first of
- * which is @w.
- */
-static __attribute__((noinline)) void send_told(const struct nb_tap_sink *s,
-						const struct nb_tap_qp *q,
-						const struct nb_ibv_send_wr *w,
-						uint32_t posted, uint64_t began,
-						int rc)
-{
+	bool timed = nb_tap_sink_timed(NB_TAP_HOOK(POST));
+	uint64_t now = timed ? nb_tap_now(s) : 0;
 	struct ncclbpf_verbs_post c = {
-		.now_ns = began,
-		.ns = nb_tap_now(s) - began,
+		.now_ns = timed && began ? began : now,
+		.ns = timed && began ? now - began : 0,
 		.device = q->device->number,
 		.qp = q->num,
-		.send = 1,
-		.opcode = w ? w->opcode : 0,
+		.send = send,
+		.opcode = send && w ? send_of(w)->opcode : 0,
 		.requests = posted,
-		.outstanding = nb_tap_queue_outstanding(&q->queue[NB_TAP_SEND]),
+		.outstanding = nb_tap_queue_outstanding(&q->queue[send]),
 		.error = rc < 0 ? errno : rc,
 	};
 
 	for (; w && posted--; w = w->next) {
-		c.bytes += bytes_of(w->sg_list, w->num_sge);
-		c.signaled +=
-			q->signal_all || w->send_flags & NB_IBV_SEND_SIGNALED;
-		c.inlined += (w->send_flags & NB_IBV_SEND_INLINE) != 0;
+		c.bytes += bytes_of(w);
+		c.signaled += !send || is_signaled(q, w);
+		c.inlined +=
+			send && send_of(w)->send_flags & NB_IBV_SEND_INLINE;
 	}
-	s->run(NB_HOOK_VERBS_POST, &c, sizeof(c));
+	(timed ? s->run : s->run_untimed)(NB_HOOK_VERBS_POST, &c, sizeof(c));
 }
 
-static __attribute__((noinline)) void
-receive_told(const struct nb_tap_sink *s, const struct nb_tap_qp *q,
-	     const struct nb_ibv_recv_wr *w, uint32_t posted, uint64_t began,
-	     int rc)
+/*
+ * The rare end of a call: the adapter returned an error, or programs run.
+ * @refused: the work request that the adapter named, or NULL; it refused this
+ *   one and those after it, or all if it named none
+ */
+static __attribute__((noinline)) void posting_end(struct nb_tap_qp *q,
+						  const struct nb_ibv_wr *first,
+						  const void *refused, int rc,
+						  bool send)
 {
-	struct ncclbpf_verbs_post c = {
-		.now_ns = began,
-		.ns = nb_tap_now(s) - began,
-		.device = q->device->number,
-		.qp = q->num,
-		.requests = posted,
-		.signaled = posted,
-		.outstanding = nb_tap_queue_outstanding(&q->queue[NB_TAP_RECV]),
-		.error = rc < 0 ? errno : rc,
-	};
+	struct nb_tap_queue *queue = &q->queue[send];
+	const struct nb_tap_sink *s = nb_tap_sink_for(NB_TAP_HOOK(POST));
+	uint32_t n = requests_before(first, NULL), posted = n;
+	uint64_t began = 0;
 
-	for (; w && posted--; w = w->next)
-		c.bytes += bytes_of(w->sg_list, w->num_sge);
-	s->run(NB_HOOK_VERBS_POST, &c, sizeof(c));
+	if (n)
+		began = queue->post[(queue->head - 1) & queue->mask].ns;
+	if (rc) {
+		posted = refused ? requests_before(first, refused) : 0;
+		queue_take_back(queue, n - posted);
+	}
+	if (s)
+		posting_tell(s, q, first, posted, began, send, rc);
 }
 
 int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr,
@@ -119,71 +133,43 @@ int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr,
 	 */
 	struct nb_ibv_send_wr *refused = NULL;
 	const struct nb_tap_device *d = nb_tap_device_of(qp->context);
-	struct nb_tap_qp *q = d ? nb_tap_qp_find(d, qp->qp_num) : NULL;
-	const struct nb_tap_sink *s =
-		nb_tap_sink_for(NB_TAP_HOOK(POST) | NB_TAP_HOOK(DONE));
-	uint64_t now = s ? nb_tap_now(s) : 0;
-	uint32_t n = 0;
+	struct nb_tap_qp *q;
 	int rc;
 
-	if (!d)
+	if (__builtin_expect(!d, 0))
 		return ENODEV; /* another thread is closing the adapter */
-	if (!q)
+	q = nb_tap_qp_find(d, qp->qp_num);
+	if (__builtin_expect(!q, 0))
 		return d->post_send(qp, wr, bad);
-	for (const struct nb_ibv_send_wr *w = wr; w; w = w->next, n++)
-		queue_post(&q->queue[NB_TAP_SEND], now, w->wr_id,
-			   bytes_of(w->sg_list, w->num_sge),
-			   q->signal_all ||
-				   w->send_flags & NB_IBV_SEND_SIGNALED);
+	posting_begin(q, (const void *)wr, NB_TAP_SEND);
 	rc = d->post_send(qp, wr, &refused);
-	if (__builtin_expect(rc, 0)) {
-		uint32_t posted = sends_before(wr, refused);
-
-		queue_take_back(&q->queue[NB_TAP_SEND], n - posted);
-		n = posted;
-		if (refused)
-			*bad = refused;
-	}
-	if (__builtin_expect(s != NULL, 0) &&
-	    nb_tap_sink_for(NB_TAP_HOOK(POST)))
-		send_told(s, q, wr, n, now, rc);
+	if (__builtin_expect(rc || nb_tap_sink_for(NB_TAP_HOOK(POST)), 0))
+		posting_end(q, (const void *)wr, refused, rc, NB_TAP_SEND);
+	if (__builtin_expect(rc && refused, 0))
+		*bad = refused;
 	return rc;
 }
 
 int nb_tap_post_recv(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr,
 		     struct nb_ibv_recv_wr **bad)
 {
-	/*
-	 * use our own variable, because an adapter that fails may leave *bad
-	 * unset
-	 */
+	/* see nb_tap_post_send */
 	struct nb_ibv_recv_wr *refused = NULL;
 	const struct nb_tap_device *d = nb_tap_device_of(qp->context);
-	struct nb_tap_qp *q = d ? nb_tap_qp_find(d, qp->qp_num) : NULL;
-	const struct nb_tap_sink *s =
-		nb_tap_sink_for(NB_TAP_HOOK(POST) | NB_TAP_HOOK(DONE));
-	uint64_t now = s ? nb_tap_now(s) : 0;
-	uint32_t n = 0;
+	struct nb_tap_qp *q;
 	int rc;
 
-	if (!d)
+	if (__builtin_expect(!d, 0))
 		return ENODEV;
-	if (!q)
+	q = nb_tap_qp_find(d, qp->qp_num);
+	if (__builtin_expect(!q, 0))
 		return d->post_recv(qp, wr, bad);
-	for (const struct nb_ibv_recv_wr *w = wr; w; w = w->next, n++)
-		queue_post(&q->queue[NB_TAP_RECV], now, w->wr_id, 0, true);
+	posting_begin(q, (const void *)wr, NB_TAP_RECV);
 	rc = d->post_recv(qp, wr, &refused);
-	if (__builtin_expect(rc, 0)) {
-		uint32_t posted = receives_before(wr, refused);
-
-		queue_take_back(&q->queue[NB_TAP_RECV], n - posted);
-		n = posted;
-		if (refused)
-			*bad = refused;
-	}
-	if (__builtin_expect(s != NULL, 0) &&
-	    nb_tap_sink_for(NB_TAP_HOOK(POST)))
-		receive_told(s, q, wr, n, now, rc);
+	if (__builtin_expect(rc || nb_tap_sink_for(NB_TAP_HOOK(POST)), 0))
+		posting_end(q, (const void *)wr, refused, rc, NB_TAP_RECV);
+	if (__builtin_expect(rc && refused, 0))
+		*bad = refused;
 	return rc;
 }
 
@@ -211,7 +197,7 @@ static void completion(const struct nb_tap_device *d,
 	struct nb_tap_retired r;
 	struct nb_tap_queue *queue;
 	uint64_t now;
-	bool send;
+	bool send, timed;
 
 	if (!q) {
 		nb_tap_count(&nb_tap.unseen, 1);
@@ -236,46 +222,86 @@ static void completion(const struct nb_tap_device *d,
 	}
 	if (!s)
 		return;
-	now = nb_tap_now(s);
-	s->run(NB_HOOK_VERBS_DONE,
-	       &(struct ncclbpf_verbs_done){
-		       .now_ns = now,
-		       .ns = r.ns && now > r.ns ? now - r.ns : 0,
-		       .bytes = wc->status ? 0 : r.bytes,
-		       .device = d->number,
-		       .qp = wc->qp_num,
-		       .send = send,
-		       .opcode = wc->opcode,
-		       .status = wc->status,
-		       .vendor_error = wc->status ? wc->vendor_err : 0,
-		       .retired = r.count,
-		       .outstanding = nb_tap_queue_outstanding(queue),
-	       },
-	       sizeof(struct ncclbpf_verbs_done));
+	timed = nb_tap_sink_timed(NB_TAP_HOOK(DONE));
+	now = timed ? nb_tap_now(s) : 0;
+	(timed ? s->run : s->run_untimed)(
+		NB_HOOK_VERBS_DONE,
+		&(struct ncclbpf_verbs_done){
+			.now_ns = now,
+			.ns = r.ns && now > r.ns ? now - r.ns : 0,
+			.bytes = wc->status ? 0 : r.bytes,
+			.device = d->number,
+			.qp = wc->qp_num,
+			.send = send,
+			.opcode = wc->opcode,
+			.status = wc->status,
+			.vendor_error = wc->status ? wc->vendor_err : 0,
+			.retired = r.count,
+			.outstanding = nb_tap_queue_outstanding(queue),
+		},
+		sizeof(struct ncclbpf_verbs_done));
 }
 
 /*
  * A function of its own, so that a poll without completions saves no registers.
  */
-static __attribute__((noinline)) void
-completions(const struct nb_ibv_cq *cq, const struct nb_ibv_wc *wc, int n)
+static __attribute__((noinline)) void completions(uint32_t device,
+						  const struct nb_ibv_cq *cq,
+						  const struct nb_ibv_wc *wc,
+						  int n)
 {
 	const struct nb_tap_sink *s = nb_tap_sink_for(NB_TAP_HOOK(DONE));
-	const struct nb_tap_device *d = nb_tap_device_of(cq->context);
 
-	for (int i = 0; d && i < n; i++)
-		completion(d, s, cq, &wc[i]);
+	for (int i = 0; i < n; i++)
+		completion(&nb_tap_device[device], s, cq, &wc[i]);
 }
 
-int nb_tap_poll_cq(struct nb_ibv_cq *cq, int n, struct nb_ibv_wc *wc)
+static inline __attribute__((always_inline)) int
+poll_device(uint32_t device, struct nb_ibv_cq *cq, int n, struct nb_ibv_wc *wc)
+{
+	/*
+	 * volatile: the arguments are stored on the stack. In registers they
+	 * would cost an empty poll twice as many instructions.
+	 */
+	struct nb_ibv_cq *volatile kept_cq = cq;
+	struct nb_ibv_wc *volatile kept_wc = wc;
+	volatile int kept_n = n;
+	int got = nb_tap_device[device].poll_cq(cq, n, wc);
+
+	if (__builtin_expect(got > 0, 0))
+		completions(device, kept_cq, kept_wc,
+			    got < kept_n ? got : kept_n);
+	return got;
+}
+
+/*
+ * Threads poll empty queues all the time. The adapters opened first therefore
+ * have a function each, which need not search the adapter's entry. Its common
+ * path fits in one cache line.
+ */
+#define POLLS(_) _(0) _(1) _(2) _(3) _(4) _(5) _(6) _(7)
+#define POLL(number)                                               \
+	static __attribute__((aligned(64))) int poll_##number(     \
+		struct nb_ibv_cq *cq, int n, struct nb_ibv_wc *wc) \
+	{                                                          \
+		return poll_device(number, cq, n, wc);             \
+	}
+POLLS(POLL)
+
+static int poll_any(struct nb_ibv_cq *cq, int n, struct nb_ibv_wc *wc)
 {
 	const struct nb_tap_device *d = nb_tap_device_of(cq->context);
-	int got;
 
-	if (__builtin_expect(!d, 0))
+	if (!d)
 		return -1; /* another thread is closing the adapter */
-	got = d->poll_cq(cq, n, wc);
-	if (__builtin_expect(got > 0, 0))
-		completions(cq, wc, got < n ? got : n);
-	return got;
+	return poll_device(d->number, cq, n, wc);
+}
+
+nb_ibv_poll_cq_fn *nb_tap_poll_cq_of(const struct nb_tap_device *d)
+{
+#define NAME(number) poll_##number,
+	static nb_ibv_poll_cq_fn *const polls[] = { POLLS(NAME) };
+
+	return d->number < sizeof(polls) / sizeof(polls[0]) ? polls[d->number]
+							    : poll_any;
 }

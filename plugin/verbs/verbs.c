@@ -25,8 +25,9 @@ static const struct nb_tap_api *tap;
 /* why there is no tap, or "" if no reason is known; protected by verbs_lock */
 static char trouble[512];
 
-static const struct nb_tap_sink sink = { &nb_prof.hooks, &nb_clock,
-					 nb_events_run };
+static const struct nb_tap_sink sink = { &nb_prof.hooks, &nb_prof.timed,
+					 &nb_clock, nb_events_run,
+					 nb_events_run_untimed };
 
 static bool file_beside_us(char *path, size_t size)
 {

@@ -19,7 +19,7 @@ $(B)/test/bench/event_bench: $(B)/test/bench/event_peer.o $(B)/test/fakes/host/p
 $(B)/test/bench/verify_bench: BENCH_LIBS = $(LOAD_LIBS)
 $(B)/test/bench/verify_bench: $(B)/test/bench/verify_made.o $(B)/test/bench/verify_kernel.o
 
-benches: $(B)/test/bench/verbs/libibverbs.so.1 $(B)/test/bench/verbs_noop.bpf.o
+benches: $(B)/test/bench/verbs/libibverbs.so.1 $(addprefix $(B)/test/bench/,verbs_noop.bpf.o verbs_times.bpf.o)
 
 # A libibverbs that does nothing, in a folder of its own.
 $(B)/test/bench/verbs/libibverbs.so.1: $(B)/test/bench/verbs_null.o test/bench/verbs_null.map

@@ -52,6 +52,7 @@ run "$B/test/bench/net_bench" "$B/libncclbpf.so" "$B/test/fakes/host/net_plugin_
 run "$B/test/bench/gin_bench" "$B/libncclbpf.so" "$B/test/bench/gin_noop.policy"
 LD_LIBRARY_PATH="$B/test/bench/verbs" run "$B/test/bench/verbs_bench" "$B/libncclbpf.so"
 LD_LIBRARY_PATH="$B/test/bench/verbs" run "$B/test/bench/verbs_bench" "$B/libncclbpf.so" "$B/test/bench/verbs_noop.bpf.o"
+LD_LIBRARY_PATH="$B/test/bench/verbs" run "$B/test/bench/verbs_bench" "$B/libncclbpf.so" "$B/test/bench/verbs_times.bpf.o" times
 run "$B/test/bench/map_bench"
 run "$B/test/bench/lookup_bench"
 run "$B/test/bench/table_bench"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// verbs_bench LIBNCCLBPF.so [POLICY]: what the tap adds to a poll and to a
-// post, over a libibverbs that does nothing, in alternation with that one
-// alone. LD_LIBRARY_PATH names its folder. With POLICY its programs run.
+// verbs_bench LIBNCCLBPF.so [POLICY [times]]: what the tap adds to a poll and
+// to a post, over a libibverbs that does nothing, in alternation with that one
+// alone. LD_LIBRARY_PATH names its folder. With POLICY its programs run; with
+// "times" they read times.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,11 +117,11 @@ int main(int argc, char **argv)
 	struct path plain, tapped;
 	void *ctx, *plugin, *lib;
 
-	need(argc == 2 || argc == 3, "usage: LIBNCCLBPF.so [POLICY]");
+	need(argc >= 2 && argc <= 4, "usage: LIBNCCLBPF.so [POLICY [times]]");
 	setenv("NCCLBPF_CONTROL", "off", 1);
 	setenv("NCCLBPF_VERBS", "on", 1);
 	setenv("NCCLBPF_NET", "off", 1);
-	if (argc == 3)
+	if (argc > 2)
 		setenv("NCCLBPF_POLICY", argv[2], 1);
 	plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
 	need(plugin != NULL, argv[1]);
@@ -144,6 +145,11 @@ int main(int argc, char **argv)
 			"an empty poll_cq through the tap, added", 1);
 		compare(plain, tapped, posts, "verbs.post",
 			"post_send through the tap, added", 5);
+	} else if (argc == 4) {
+		compare(plain, tapped, posts, "verbs.post_times",
+			"post_send with a program that reads how long it took, "
+			"added",
+			0);
 	} else {
 		compare(plain, tapped, empty_polls, "verbs.poll_hook",
 			"an empty poll_cq with a program on verbs/done, added",

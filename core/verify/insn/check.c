@@ -7,6 +7,8 @@
  */
 #include "core/verify/insn/check.h"
 
+#include <string.h>
+
 #include "core/verify/access/access.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/feature/callback.h"
@@ -324,6 +326,8 @@ static int check_ctx(const struct at *a, const struct nb_need *n,
 		return refuse(a, NB_RULE_CTX_FIELD, .reg = n->reg,
 			      .size = n->size, .number = off, .name = f->name,
 			      .limit = f->off + f->size);
+	if (!strcmp(f->unit, "ns"))
+		env->reads_time = true;
 	return 0;
 }
 

@@ -185,6 +185,8 @@ struct nb_env {
 	 * core/defs/answers.h), and the stores whose values NCCL rejects. */
 	uint32_t answered;
 	struct nb_odd_store *odd_stores;
+	/* Some path reads a field of the context whose unit is ns. */
+	bool reads_time;
 };
 
 /* Must the program give the same answer on every rank? */

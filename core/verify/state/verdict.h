@@ -167,6 +167,8 @@ struct nb_verdict {
 	/* The program or a target of its tail calls has may_goto loops
 	 * (@passes) or loops of helpers (@loops). */
 	bool passes, loops;
+	/* Some path reads a field of the context whose unit is ns. */
+	bool reads_time;
 	struct nb_loop_report loop; /* The loop that costs most. */
 	/* Memory of the verdict; private to the verifier. */
 	struct nb_arena arena;

@@ -39,7 +39,6 @@
 
 struct fabric *vhca;
 int vhca_events[2] = { -1, -1 };
-static struct verbs_context context;
 static struct ibv_device device = {
 	.node_type = IBV_NODE_CA,
 	.transport_type = IBV_TRANSPORT_IB,
@@ -180,7 +179,7 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *c,
 struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
 	const char *path = getenv("VHCA"), *file = getenv("VHCA_UVERBS");
-	struct ibv_context *c = &context.context;
+	struct verbs_context *x;
 	int fd = path && !vhca_broken("open_device")
 			 ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)
 			 : -1;
@@ -196,10 +195,13 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 	close(fd);
 	if (!vhca || (vhca_events[0] < 0 && pipe2(vhca_events, O_CLOEXEC)))
 		return NULL;
-	context.sz = sizeof(context);
-	context.create_qp_ex = create_qp_ex;
-	context.create_cq_ex = create_cq_ex;
-	*c = (struct ibv_context){
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return NULL;
+	x->sz = sizeof(*x);
+	x->create_qp_ex = create_qp_ex;
+	x->create_cq_ex = create_cq_ex;
+	x->context = (struct ibv_context){
 		.device = d,
 		.ops = { .post_send = vhca_post_send,
 			 .post_recv = vhca_post_recv,
@@ -208,7 +210,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *d)
 		.async_fd = vhca_events[0],
 		.abi_compat = __VERBS_ABI_IS_EXTENDED,
 	};
-	return c;
+	return &x->context;
 }
 
 int ibv_close_device(struct ibv_context *c)
@@ -217,7 +219,7 @@ int ibv_close_device(struct ibv_context *c)
 		return -1;
 	if (c->cmd_fd >= 0)
 		close(c->cmd_fd);
-	c->cmd_fd = -1;
+	free(verbs_get_ctx(c));
 	return 0;
 }
 
@@ -245,7 +247,7 @@ int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 		.max_mr = MRS,
 		.max_qp_wr = RECVS,
 		.max_cqe = WCS,
-		.max_sge = 4,
+		.max_sge = MAX_SGE,
 		.phys_port_cnt = 1,
 		.max_qp_rd_atom = 16,
 		.max_qp_init_rd_atom = 16,

@@ -302,7 +302,8 @@ int vhca_post_send(struct ibv_qp *q, struct ibv_send_wr *w,
 	if (vhca_broken("post_send"))
 		return EIO; /* without *bad, which a careful caller survives */
 	for (; w; w = w->next) {
-		if (me->state != IBV_QPS_RTS && me->state != IBV_QPS_ERR) {
+		if ((me->state != IBV_QPS_RTS && me->state != IBV_QPS_ERR) ||
+		    w->num_sge > MAX_SGE) {
 			*bad = w;
 			return EINVAL;
 		}

@@ -60,6 +60,7 @@ struct check_told {
 	struct ncclbpf_verbs_event event[KEPT];
 	struct ncclbpf_verbs_mr mr[KEPT];
 	int nqp, npost, ndone, nevent, nmr;
+	int nuntimed; /* of them told without times */
 };
 extern struct check_told told;
 extern struct ncclbpf_verbs_qp answer; /* outputs to give before changes */
@@ -68,6 +69,8 @@ extern const struct nb_tap_sink sink;
 
 /* Forget what was told; tell of these hooks from here on. */
 void listen_to(uint32_t bits);
+/* From here on programs read no times. */
+void ignore_times(void);
 #define BIT(name) (1u << NB_HOOK_VERBS_##name)
 struct nb_tap_sums sums(void);
 
@@ -93,5 +96,7 @@ void fault_next(const char *what);
 
 /* hostile.c: an adapter that lies. */
 void hostile_adapter(void);
+/* work.c: several adapters, lists, programs that come and go. */
+void work_on_adapters(void);
 
 #endif

@@ -16,7 +16,7 @@ $(B)/test/fakes/verbs/libibverbs.so.1: $(B)/test/fakes/verbs/adapter.o \
 $(B)/test/fakes/verbs/libnccl-net-verbs.so: $(B)/test/fakes/verbs/net_verbs.o
 	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $< -ldl
 
-$(B)/test/fakes/verbs/tap_check: $(addprefix $(B)/test/fakes/verbs/,tap_check.o check.o hostile.o)
+$(B)/test/fakes/verbs/tap_check: $(addprefix $(B)/test/fakes/verbs/,tap_check.o check.o hostile.o work.o)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lpthread
 
 $(B)/test/fakes/verbs/load_check: $(B)/test/fakes/verbs/load_check.o
@@ -25,7 +25,13 @@ $(B)/test/fakes/verbs/load_check: $(B)/test/fakes/verbs/load_check.o
 $(B)/test/fakes/verbs/libncclversion.so: $(B)/test/fakes/verbs/nccl_version.o
 	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $<
 
-tests: $(VERBS_TARGETS)
+# What test/integration/verbs_tap.t needs; check-san has it.
+VERBS_POLICIES := $(addprefix $(B)/examples/rdma/,qp_watch.policy step_latency.policy qp_tune.policy)
+.PHONY: tap-tests
+tap-tests: $(if $(VERBS_HAVE),$(addprefix $(B)/test/fakes/verbs/,libibverbs.so.1 libnccl-net-verbs.so \
+	tap_check) $(VERBS_POLICIES) $(B)/examples/ring-allreduce/ring_allreduce $(TAP_SO) $(PLUGIN_SO))
+
+tests: $(VERBS_TARGETS) $(VERBS_POLICIES)
 
 # What examples/rdma/demo.sh needs.
 .PHONY: verbs-ring

@@ -373,6 +373,7 @@ int main(void)
 	beyond_the_queue();
 	threads();
 	hostile_adapter();
+	work_on_adapters();
 	tap->attach(NULL);
 	return checks_end();
 }
