@@ -97,7 +97,7 @@ help:
 ## make demo       an 8-rank job, a policy loaded while it runs (under 3 min)
 ## make demo-coherence   a reload with and without a fence (under 1 min)
 ## make demo-ring       a ring AllReduce over the net plugin, each step's latency (seconds)
-## make demo-gin       experts' all-to-all by puts and signals, the hot one found and paced (under 30 s)
+## make demo-gin       experts' all-to-all by puts and signals, the hot one found and paced (under 60 s)
 ## make demo-rdma      a ring over verbs in a virtual machine with SoftRoCE: queue pairs, steps, 2 % loss (2 min)
 ## make demo-rollout     a policy is promoted where it is better, a bad one rolled back (under 1 min)
 ## make demo-closed-loop   channels follow the latency, 2, 12, 2, 12, on all ranks (under 30 s)

@@ -3,7 +3,7 @@
 # demo.sh BUILD [OPTIONS OF moe_job.c]: the all-to-all of experts in both of its
 # forms and the hot expert, over the real libnccl on virtual GPUs; with
 # OVER=plugin, or where that cannot run, over our plugin alone. Then its puts
-# paced, over our plugin.
+# paced: over a slow link with the real libnccl, and over our plugin.
 set -u
 B=$(cd "$1" && pwd)
 shift
@@ -18,19 +18,28 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 export NCCLBPF_SOCKET_DIR="$dir" NCCLBPF_JOB=moe NCCLBPF_GIN=on NO_COLOR=1 NCCLBPF_HISTORY=
 export NCCLBPF_POLICY="$B/policies/gin_peers.policy:$B/policies/gin_pace.policy"
+export PATH="$PATH:/usr/sbin:/sbin"
 export NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}"
 real=$B/examples/moe-alltoall/moe_nccl
 mkfifo "$dir/go"
+front=()
 
 # A ring as long as a dispatch: the kernel does not wait while it posts.
 over_nccl() {
-	env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" NCCL_NET_PLUGIN="$B/libncclbpf.so" \
+	"${front[@]}" env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" NCCL_NET_PLUGIN="$B/libncclbpf.so" \
 		NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" NCCLBPF_GIN_QUEUE=2048 \
 		NCCL_CUMEM_ENABLE=1 NCCL_WIN_ENABLE=1 NCCL_GIN_NCONTEXTS=1 \
 		NCCL_DEBUG=INFO NCCL_DEBUG_FILE="$dir/nccl.%p" "$real" "$@"
 }
 over_plugin() {
 	"$B/examples/moe-alltoall/moe_alltoall" "$B/libncclbpf.so" "$@"
+}
+# The job has a loopback of its own: all ranks share a link of 100 Mbit/s, as
+# the ranks of one host share an adapter. The link's queue holds 8 MB.
+link=(unshare -rn sh -c 'ip link set lo up && tc qdisc add dev lo root tbf rate 100mbit burst 256kb limit 8mb && exec "$@"' link)
+over_link() {
+	front=("${link[@]}")
+	over_nccl "$@"
 }
 # Set run; where it is not over_nccl, $dir/why has the reason.
 choose() {
@@ -113,6 +122,18 @@ if [ $run = over_nccl ]; then
 	sh_ -o table stats
 fi
 end
+
+if [ $run = over_nccl ] && "${link[@]}" true 2>"$dir/why"; then
+	printf '\nThe same dispatch over a link of 100 Mbit/s. The puts to rank 0 fill its queue:\n'
+	begin over_link --mode direct --tokens 2048 --topk 1 --skew 90 --rounds 3 "$@"
+	printf '\nThe puts to rank 0 paced, 3.7 MB/s from each rank, so that the queue stays short:\n'
+	sh_ map set gin_rate 1 '{rate=3700000, burst=65536}'
+	echo go >&3
+	rounds 2
+	end
+elif [ $run = over_nccl ]; then
+	printf '\nNo slow link, which needs a network namespace and tc (iproute2): %s\n' "$(head -1 "$dir/why")"
+fi
 
 printf '\nOver the plugin alone, which gets all puts of a dispatch at once:\n'
 begin over_plugin --mode direct --tokens 2048 --topk 1 --skew 90 "$@"
