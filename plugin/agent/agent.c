@@ -141,8 +141,12 @@ static void lease_turn(struct nb_agent *a)
 
 static const char *const families[] = { "order/",   "coordinator", "site/",
 					"staged/",  "comm/",	   "seen/",
-					"request/", "desired",	   "members/" };
+					"request/", "desired",	   "members/",
+					"ended/" };
 enum { NARROW = 2, ALL = sizeof(families) / sizeof(families[0]) };
+_Static_assert(ALL == sizeof(((struct nb_agent *)0)->watch) /
+			       sizeof(struct nb_store_watch *),
+	       "one watch a family");
 
 /*
  * Another writer has damaged a key. An order counts as empty, since its

@@ -26,12 +26,12 @@ enum {
 	DELETES = NB_COORD_OPS - 1
 };
 
-enum family { IMAGE, SIGNATURE, AUDIT, REPLY, REQUEST, RECORD, MEMBERS };
+enum family { IMAGE, SIGNATURE, AUDIT, REPLY, REQUEST, RECORD, MEMBERS, ENDED };
 
 static const char *const prefixes[] = { "image/",   "signature/",
 					"audit/",   "reply/",
 					"request/", "order/record/",
-					"members/" };
+					"members/", "ended/" };
 enum { FAMILIES = sizeof(prefixes) / sizeof(prefixes[0]) };
 
 /* The keys of one family, in the order of the store's reply. */
@@ -131,6 +131,7 @@ static bool is_named(const struct nb_coord *c, const struct nb_store_reply *r,
 		return comm_is_named(&c->a->view, name);
 	case AUDIT:
 	case REPLY:
+	case ENDED:
 		return false;
 	}
 	return true;
@@ -149,6 +150,7 @@ static size_t keep_of(enum family f)
 		return KEEP_REPLIES;
 	case RECORD:
 	case MEMBERS:
+	case ENDED:
 		break;
 	}
 	return KEEP_RECORDS;
@@ -157,12 +159,12 @@ static size_t keep_of(enum family f)
 /*
  * Returns the revision that tells the age of a key. Audit entries and records
  * change later, so their age is that of their creation. An image that is stored
- * again is new.
+ * again is new, and so is a site that has ended again.
  */
 static int64_t age_of(const struct nb_store_kv *kv, enum family f)
 {
-	return f == IMAGE || f == SIGNATURE ? kv->mod_revision
-					    : kv->create_revision;
+	return f == IMAGE || f == SIGNATURE || f == ENDED ? kv->mod_revision
+							  : kv->create_revision;
 }
 
 static size_t find_things(const struct nb_coord *c,

@@ -219,6 +219,30 @@ static void leave_store(struct nb_agent *a)
 		nb_http_wait(a->http, 50);
 }
 
+static void ended_written(void *arg, const struct nb_store_reply *r)
+{
+	(void)r;
+	*(bool *)arg = true;
+}
+
+/*
+ * Record that all processes of the site have ended. Otherwise the coordinator
+ * must assume that this site's ranks of a communicator continue, and refuses
+ * changes while another site has the communicator.
+ */
+static void put_ended(struct nb_agent *a)
+{
+	bool done = false;
+	char key[96];
+
+	snprintf(key, sizeof(key), "ended/%s", a->name);
+	if (!a->lease || nb_store_put(a->store, nb_agent_key(a, key), "{}", 2,
+				      0, ended_written, &done, NULL))
+		return;
+	for (int i = 0; i < 20 && !done; i++)
+		nb_http_wait(a->http, 50);
+}
+
 static int serve(struct nb_agent *a)
 {
 	uint64_t looked = nb_agent_ms();
@@ -228,8 +252,10 @@ static int serve(struct nb_agent *a)
 		if (nb_agent_ms() < looked + 1000)
 			continue;
 		looked = nb_agent_ms();
-		if (!nb_segment_procs(a->site.seg))
+		if (!nb_segment_procs(a->site.seg)) {
+			put_ended(a);
 			break;
+		}
 	}
 	leave_store(a);
 	return 0;

@@ -113,6 +113,58 @@ static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
 		 site_of(v, a), site_of(v, b));
 }
 
+/* Returns the revision of the last site's registration, 0 if one lacks. */
+static int64_t registered(const struct nb_view *v, const struct group *g)
+{
+	int64_t last = 0;
+
+	for (size_t i = g->first; i < g->end; i++) {
+		int64_t since = nb_view_int(v->at[i].value, "since");
+
+		if (!since)
+			return 0;
+		last = since > last ? since : last;
+	}
+	return last;
+}
+
+/*
+ * Returns the group's members as the coordinator wrote them when all ranks had
+ * registered. Returns NULL if it has not written them, or if the key belongs to
+ * an earlier communicator of the same identity.
+ */
+static const json_t *members_of(const struct nb_view *v, const struct group *g)
+{
+	char key[32];
+	const struct nb_view_key *k;
+
+	snprintf(key, sizeof(key), "members/%s", g->id);
+	k = nb_view_get(v, key);
+	if (!k || nb_view_int(k->value, "since") < registered(v, g))
+		return NULL;
+	return k->value;
+}
+
+/*
+ * Returns the first member without ranks in the group, or NULL: the site has
+ * ended, or has destroyed the communicator.
+ */
+static const char *find_gone(const struct nb_view *v, const struct group *g)
+{
+	const json_t *sites = json_object_get(members_of(v, g), "sites");
+
+	for (size_t i = 0; i < json_array_size(sites); i++) {
+		const char *name = json_string_value(json_array_get(sites, i));
+		char key[128];
+
+		snprintf(key, sizeof(key), "comm/%s/%s", g->id,
+			 name ? name : "");
+		if (name && !nb_view_get(v, key))
+			return name;
+	}
+	return NULL;
+}
+
 /* Write why the fleet cannot change the communicator, or "" if it can. */
 static void group_why(const struct nb_view *v, const struct group *g, char *why,
 		      size_t size)
@@ -154,6 +206,12 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 			 "two communicators have this identity, "
 			 "probably of two jobs of one name",
 			 g->sites, (long long)g->ranks, (long long)g->nranks);
+	else if (!*why && g->ranks != g->nranks && find_gone(v, g))
+		snprintf(why, size,
+			 "%lld of %lld ranks are left: site %s has ended "
+			 "or destroyed the communicator",
+			 (long long)g->ranks, (long long)g->nranks,
+			 find_gone(v, g));
 	else if (!*why && g->ranks != g->nranks)
 		snprintf(why, size,
 			 "%lld of %lld ranks have registered, on %u sites: "
@@ -363,45 +421,30 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 	return true;
 }
 
-/* Returns the revision of the last site's registration, 0 if one lacks. */
-static int64_t registered(const struct nb_view *v, const struct group *g)
-{
-	int64_t last = 0;
-
-	for (size_t i = g->first; i < g->end; i++) {
-		int64_t since = nb_view_int(v->at[i].value, "since");
-
-		if (!since)
-			return 0;
-		last = since > last ? since : last;
-	}
-	return last;
-}
-
 /*
- * Returns the names of the group's sites, as the coordinator wrote them when
- * all ranks had registered. Returns NULL if it has not written them, or if the
- * key belongs to an earlier communicator of the same identity.
+ * Returns true if all processes of the site have ended since revision @since.
+ * The key ended/SITE of an earlier run of the site does not count.
  */
-static const json_t *members_of(const struct nb_view *v, const struct group *g)
+static bool has_ended(const struct nb_view *v, const char *site, int64_t since)
 {
-	char key[32];
+	char key[128];
 	const struct nb_view_key *k;
 
-	snprintf(key, sizeof(key), "members/%s", g->id);
+	snprintf(key, sizeof(key), "ended/%s", site);
 	k = nb_view_get(v, key);
-	if (!k || nb_view_int(k->value, "since") < registered(v, g))
-		return NULL;
-	return json_object_get(k->value, "sites");
+	return k && k->mod > since;
 }
 
 /*
- * Returns the first of @sites that has neither ranks in the group nor an agent,
- * or NULL. A site with an agent alone has destroyed the communicator.
+ * Returns the first of the members that has neither ranks in the group nor an
+ * agent, or NULL. A site with an agent has destroyed the communicator. A site
+ * whose processes have all ended has no ranks.
  */
 static const char *find_left(const struct nb_view *v, const struct group *g,
-			     const json_t *sites)
+			     const json_t *members)
 {
+	const json_t *sites = json_object_get(members, "sites");
+
 	for (size_t i = 0; i < json_array_size(sites); i++) {
 		const char *name = json_string_value(json_array_get(sites, i));
 		char key[128];
@@ -409,7 +452,8 @@ static const char *find_left(const struct nb_view *v, const struct group *g,
 		if (!name)
 			continue;
 		snprintf(key, sizeof(key), "comm/%s/%s", g->id, name);
-		if (!nb_view_get(v, key) && !at_site(v, "site", name))
+		if (!nb_view_get(v, key) && !at_site(v, "site", name) &&
+		    !has_ended(v, name, nb_view_int(members, "since")))
 			return name;
 	}
 	return NULL;

@@ -59,6 +59,7 @@ void nb_targets_free(struct nb_targets *t);
  *
  * Returns false if the lease of an agent has ended whose site has ranks of a
  * communicator (key members/COMM names it); @why names it. Its ranks decide on.
+ * The key ended/SITE says that all processes of the site have ended.
  */
 bool nb_targets_whole(const struct nb_view *v, char *why, size_t size);
 

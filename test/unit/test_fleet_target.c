@@ -242,6 +242,13 @@ START_TEST(a_site_whose_lease_ended_is_missed)
 	whole(true, NULL);
 	nb_view_remove(&view, "site/b");
 	whole(false, "site b ");
+	/* its processes have ended, now or before it registered its ranks */
+	put("ended/b", "{}", 4);
+	whole(false, "site b ");
+	put("ended/b", "{}", 32);
+	whole(true, NULL);
+	nb_view_remove(&view, "ended/b");
+	whole(false, "site b ");
 	/* nobody is left, or another communicator has the identity */
 	nb_view_remove(&view, "comm/" COMM "/a");
 	whole(true, NULL);

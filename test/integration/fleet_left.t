@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The processes of one of two sites end while the other site still has the
+# communicator. If the agent saw that, changes go on, and say why the communicator
+# does not move. If nobody saw it, a change is refused: the ranks may run on.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+needs_store "a site that has left"
+enter_store
+"$etcd" start "$T/etcd" members=1
+ok "a store" $?
+NCCLBPF_FLEET=$(cat etcd/endpoints) NCCLBPF_JOB=left
+export NCCLBPF_FLEET NCCLBPF_JOB
+keys=/ncclbpf/1/left
+ctl() { etcdctl --endpoints="$NCCLBPF_FLEET" --command-timeout=3s "$@"; }
+mkdir -m 700 a b
+
+# rank N DIR: one rank of a job of two, alone on its site
+rank() {
+	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$2" "$B/test/fakes/host/standin" --ranks 2 \
+		--nodes 2 --rank "$1" --meet "$T/meet" --min 4M --max 32M --seconds 300 --pause-ms 5 >"log.$1" 2>&1 &
+	pid=$!
+	jobs="$jobs $pid"
+}
+both() {
+	rm -f meet
+	ctl del --prefix $keys/members/ >/dev/null
+	rank 0 a
+	first=$pid
+	rank 1 b
+	second=$pid
+	await members && await registered
+}
+members() { ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites":\[".*",".*"\]'; }
+registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+sites() { [ "$(ctl get --prefix --keys-only $keys/site/ | grep -c site)" -eq "$1" ]; }
+ended() { [ "$(ctl get --prefix --keys-only $keys/ended/ | grep -c ended)" -eq "$1" ]; }
+agent_of() { # DIR: the PID of the site's agent
+	for p in /proc/[0-9]*; do
+		[ "$(readlink "$p/exe")" = "$(readlink -f "$B/ncclbpf-agent")" ] &&
+			tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qx "NCCLBPF_SOCKET_DIR=$T/$1" && echo "${p#/proc/}"
+	done
+}
+
+both
+ok "two sites have ranks of one communicator" $?
+status 0 "a change of both sites" policy use "$B/policies/size_aware.policy"
+agent=$(agent_of b)
+[ -n "$agent" ]
+ok "site b has an agent" $?
+kill -KILL "$agent" "$second"
+await sites 1
+ok "agent and rank of site b are killed at once, and the agent's lease ends" $?
+run policy use none
+[ "$rc" -ne 0 ] && grep -q "site .* has ranks of communicator .*, and its agent's lease has ended" err
+ok "a change is refused: nobody has seen that the ranks ended" $?
+kill -KILL "$first"
+await sites 0
+ended 1
+ok "the store says of site a alone that its processes have ended" $?
+
+both
+ok "the job runs again" $?
+status 0 "a change of both sites again" policy use "$B/policies/size_aware.policy"
+kill -KILL "$second"
+await sites 1
+ok "site b has ended, and its agent too" $?
+status 0 "site a can change" policy use none
+run policy use "$B/policies/force.policy"
+[ "$rc" -eq 0 ] && grep -q "1 of 2 ranks are left: site .* has ended or destroyed the communicator" out err
+ok "the change says why the communicator does not move" $?
+ended 2
+ok "and of site b now, too" $?
