@@ -27,13 +27,20 @@ nccl() {
 	job=$!
 	jobs="$jobs $job"
 }
-# What the sizes of one loop make: each rank sends a message of SendRecv once; a
-# ring AllReduce sends each byte 2 (n - 1) times.
+# The bytes that one loop sends: in SendRecv each rank sends its message once; a
+# ring AllReduce sends each byte 2 (n - 1) times, the other rings n - 1 times.
 want() {
 	sum=0 size=$min
 	while [ "$size" -le "$max" ]; do
-		case $colls in *sendrecv*) sum=$((sum + size / 4 * 4 * ranks)) ;; esac
-		case $colls in *allreduce*) sum=$((sum + size / 4 * 4 * 2 * (ranks - 1))) ;; esac
+		for coll in $(echo "$colls" | tr , " "); do
+			hops=$((ranks - 1)) part=4
+			case $coll in
+			sendrecv) hops=$ranks ;;
+			allreduce) hops=$((2 * hops)) ;;
+			allgather | reducescatter) part=$((4 * ranks)) ;;
+			esac
+			sum=$((sum + size / part * part * hops))
+		done
 		size=$((size * factor))
 	done
 	echo $sum
@@ -77,7 +84,7 @@ skipped() {
 done_well() {
 	await counted "${2:-}" "${3:-}"
 	skipped && exit 0
-	counted "${2:-}" "${3:-}" && kill -TERM $job
+	counted "${2:-}" "${3:-}" && kill -TERM $job 2>/dev/null
 	rc=$?
 	cat "$T/$ring_job" "$T/counted" >"$T/why" 2>/dev/null
 	ok "$1: hooks count $(want) bytes" $rc
@@ -88,6 +95,7 @@ done_well() {
 	ok "and every element is right" $rc
 }
 
+every=sendrecv,broadcast,reduce,allreduce,allgather,reducescatter
 nccl one 2 sendrecv 4096 4096 2
 done_well "SendRecv of one chunk" 2
 
@@ -100,8 +108,8 @@ broken_allreduce=$job
 nccl refused 2 allreduce 4096 4096 2 NCCL_PROTO=LL
 refused=$job
 
-nccl many 2 sendrecv,allreduce 4 8000000 37 NCCL_IB_ADAPTIVE_ROUTING=0
-done_well "SendRecv and AllReduce on 2 ranks, 4 bytes to 7 MB" "" true
+nccl many 2 $every 8 8000000 31 NCCL_IB_ADAPTIVE_ROUTING=0
+done_well "every collective on 2 ranks, 8 bytes to 7 MB" "" true
 
 noticed() { # COLL PID
 	wait "$2"
@@ -115,7 +123,7 @@ noticed allreduce $broken_allreduce
 wait $refused
 [ $? -ne 0 ]
 ok "another protocol: the job fails" $?
-has "and says why" refused "AllReduce Sum f32 RING/LL" "VGPU_DATA=1 cannot play any collective but AllReduce Sum RING/SIMPLE"
+has "and says why" refused "AllReduce Sum f32 RING/LL" "VGPU_DATA=1 cannot play any collective but RING/SIMPLE, by sum"
 
-nccl four 4 sendrecv,allreduce 1000004 5000020 5 NCCL_MIN_NCHANNELS=2 NCCL_BUFFSIZE=262144
+nccl four 4 $every 1000004 5000020 5 NCCL_MIN_NCHANNELS=2 NCCL_BUFFSIZE=262144
 done_well "and on 4 ranks, 2 channels, small buffers, sizes that are no multiple of a chunk"

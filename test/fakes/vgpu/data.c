@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Moves the data of NCCL's kernels (VGPU_DATA=1): SendRecv and ring AllReduce
-// by sum, protocol SIMPLE, buffers that are not registered. Bytes go from user
-// buffers through the slots of connections into user buffers, so NCCL's proxy
-// and network carry messages of the sizes that a GPU would send. The order
-// follows sendrecv.h, all_reduce.h and prims_simple.h of NCCL 2.28.9. Any other
-// work makes its launch fail.
+// Moves the data of NCCL's kernels (VGPU_DATA=1): SendRecv and the collectives
+// on rings, by sum, protocol SIMPLE, buffers that are not registered. Bytes go
+// from user buffers through the slots of connections into user buffers, so
+// NCCL's proxy and network carry messages of the sizes that a GPU would send.
+// The order follows the files of NCCL 2.28.9's src/device: sendrecv.h,
+// all_reduce.h, all_gather.h, reduce_scatter.h, broadcast.h, reduce.h,
+// prims_simple.h. Any other work makes its launch fail.
 #include "test/fakes/vgpu/vgpu.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ enum {
 
 // One chunk, in elements: what is read and what is written.
 struct op {
-	size_t at, n;
+	size_t in, out, n;
 	bool from_peer, from_input, to_peer, to_output;
 };
 
@@ -33,13 +34,18 @@ struct task { // a send, a receive, a copy, or one channel of a collective
 	int type; // of vg_func; -1: bytes
 	size_t elem;
 	struct vg_end recv, send;
-	size_t total, chunk;   // elements
-	unsigned ranks, index; // of a ring; ranks is 0 without
-	unsigned slices;       // of a chunk
-	size_t least;	       // elements of a slice, but for the last
-	size_t cursor;	       // what the next op begins with
-	unsigned nop;	       // ops so far; of a ring: in this round
-	bool in_op;	       // the rest is about op
+	size_t total, chunk; // elements
+	unsigned ranks;	     // of a ring; 0 without
+	enum vg_coll coll;   // this and the next five: of a ring
+	unsigned index;
+	const char *order; // int [ranks]: this rank, the next one, ...
+	size_t count;	   // elements of all channels
+	bool at_root, before_root, after_root;
+	unsigned slices; // of a chunk
+	size_t least;	 // elements of a slice, but for the last
+	size_t cursor;	 // what the next op begins with
+	unsigned nop;	 // ops so far; of a ring: in this round
+	bool in_op;	 // the rest is about op
 	struct op op;
 	unsigned slice;
 	size_t slice_size, offset;
@@ -221,6 +227,36 @@ static void share_of(struct task *t, const char *work, size_t *begin)
 	*begin = field == 0
 			 ? 0
 			 : count_lo + (size_t)(t->channel - lo - 1) * count_mid;
+	t->count = count_lo + u64_at(work, COLL_COUNT_HI);
+	if (hi > lo)
+		t->count += (size_t)(hi - lo - 1) * count_mid;
+}
+
+// Whether this file knows the order and, where it matters, the sum.
+static bool playable(struct vg_func f, const char *work)
+{
+	if (f.coll < 0 || f.algo != VG_RING || f.proto != VG_SIMPLE ||
+	    u32_at(work, 0) & COLL_REGISTERED)
+		return false;
+	if (f.coll == VG_ALLGATHER || f.coll == VG_BROADCAST)
+		return true;
+	return f.op == OP_SUM && f.type >= 0 && elem_size[f.type];
+}
+
+// The ring of a channel; false: memory that holds it is gone.
+static bool ring_of(struct task *t, const char *channel, const char *work)
+{
+	unsigned root = u32_at(work, COLL_ROOT);
+
+	t->index = u32_at(channel, CHANNEL_RING_INDEX);
+	t->order = ptr_at(channel, CHANNEL_RING_ORDER);
+	if (t->index >= t->ranks ||
+	    !vg_mem_mapped(t->order, 4 * (size_t)t->ranks))
+		return false;
+	t->at_root = u32_at(t->order, 0) == root;
+	t->before_root = u32_at(t->order, 4 * (size_t)(1 % t->ranks)) == root;
+	t->after_root = u32_at(t->order, 4 * (size_t)(t->ranks - 1)) == root;
+	return true;
 }
 
 void vg_data_coll(struct vg_data *d, int channel, unsigned stage,
@@ -230,30 +266,32 @@ void vg_data_coll(struct vg_data *d, int channel, unsigned stage,
 	struct task t = { .channel = channel,
 			  .stage = stage,
 			  .type = f.type,
-			  .ranks = u32_at(d->comm, COMM_NRANKS),
-			  .index = u32_at(at, CHANNEL_RING_INDEX),
-			  .slices = ALLREDUCE_SLICES };
+			  .elem = 1,
+			  .ranks = u32_at(d->comm, COMM_NRANKS) };
+	unsigned steps = SLICE_STEPS;
 	size_t begin;
 
-	if (f.coll != VG_ALLREDUCE || f.algo != VG_RING ||
-	    f.proto != VG_SIMPLE || f.op != OP_SUM || !elem_size[f.type] ||
-	    u32_at(work, 0) & COLL_REGISTERED) {
-		vg_data_refuse(d, "any collective but AllReduce Sum RING/SIMPLE"
-				  " of integers, f32 and f64");
+	if (!playable(f, work)) {
+		vg_data_refuse(d, "any collective but RING/SIMPLE, by sum of "
+				  "integers, f32 or f64");
 		return;
 	}
-	t.elem = elem_size[f.type];
+	t.coll = (enum vg_coll)f.coll;
+	t.slices = CHUNK_SLICES;
+	if (t.coll == VG_BROADCAST || t.coll == VG_REDUCE)
+		t.slices = steps = 1;
+	if (f.type >= 0)
+		t.elem = elem_size[f.type];
 	t.least = u32_at(d->comm, COMM_BUF_SIZES + 4 * VG_SIMPLE) / NSLOT /
-		  t.elem * ALLREDUCE_STEPS / 32;
+		  t.elem * steps / 32;
 	share_of(&t, work, &begin);
 	t.input = ptr_at(work, COLL_SEND_ADDR) + begin * t.elem;
 	t.output = ptr_at(work, COLL_RECV_ADDR) + begin * t.elem;
-	t.send = end_of(d, channel, int_at(at, CHANNEL_RING_NEXT), 0,
-			ALLREDUCE_STEPS);
+	t.send = end_of(d, channel, int_at(at, CHANNEL_RING_NEXT), 0, steps);
 	t.recv = end_of(d, channel, int_at(at, CHANNEL_RING_PREV), PEER_RECV,
-			ALLREDUCE_STEPS);
-	if (!t.send.conn || !t.recv.conn || !t.chunk || t.index >= t.ranks)
-		vg_data_refuse(d, "AllReduce on an unknown ring");
+			steps);
+	if (!t.send.conn || !t.recv.conn || !t.chunk || !ring_of(&t, at, work))
+		vg_data_refuse(d, "a collective on an unknown ring");
 	else
 		add(d, t);
 }
@@ -264,7 +302,8 @@ static bool next_p2p(struct task *t)
 {
 	if (t->nop > 0 && t->cursor >= t->total)
 		return false;
-	t->op = (struct op){ .at = t->cursor,
+	t->op = (struct op){ .in = t->cursor,
+			     .out = t->cursor,
 			     .n = least_of(t->chunk, t->total - t->cursor),
 			     .from_peer = t->recv.conn,
 			     .from_input = t->input,
@@ -275,28 +314,92 @@ static bool next_p2p(struct task *t)
 	return true;
 }
 
-// A round of a ring: n-1 ops that add to what came, one that completes the
-// sum, n-1 that hand sums on.
-static bool next_ring(struct task *t)
+// The first element of the block of the rank that many places on.
+static size_t block_at(const struct task *t, unsigned place)
 {
-	size_t round = t->chunk * t->ranks, rest = t->total - t->cursor;
-	size_t chunk = t->chunk;
-	unsigned last = 2 * t->ranks - 2;
+	return u32_at(t->order, 4 * (size_t)(place % t->ranks)) * t->count;
+}
 
-	if (t->cursor >= t->total)
-		return false;
-	if (rest < round)
+// A round: n-1 ops add to what came, one completes the sum, n-1 hand sums on.
+static void allreduce_op(struct task *t)
+{
+	unsigned last = 2 * t->ranks - 2;
+	size_t rest = t->total - t->cursor, chunk = t->chunk;
+
+	if (rest < chunk * t->ranks)
 		chunk = round_up(div_up(rest, t->ranks), PACK / t->elem);
 	size_t at = (t->index + 2 * t->ranks - t->nop - 1) % t->ranks * chunk;
-	t->op = (struct op){ .at = t->cursor + at,
+	t->op = (struct op){ .in = t->cursor + at,
+			     .out = t->cursor + at,
 			     .n = at < rest ? least_of(chunk, rest - at) : 0,
 			     .from_peer = t->nop > 0,
 			     .from_input = t->nop < t->ranks,
 			     .to_peer = t->nop < last,
 			     .to_output = t->nop >= t->ranks - 1 };
-	if (t->nop++ == last) {
+}
+
+static void allgather_op(struct task *t)
+{
+	t->op.out += block_at(t, t->ranks - t->nop);
+	t->op.from_input = t->nop == 0;
+	t->op.from_peer = t->nop > 0;
+	t->op.to_peer = t->nop < t->ranks - 1;
+	t->op.to_output = true;
+}
+
+static void reducescatter_op(struct task *t)
+{
+	t->op.in += block_at(t, t->ranks - 1 - t->nop);
+	t->op.from_input = true;
+	t->op.from_peer = t->nop > 0;
+	t->op.to_peer = t->nop < t->ranks - 1;
+	t->op.to_output = !t->op.to_peer;
+}
+
+// Sets the next op; returns how many ops a round has.
+static unsigned ring_op(struct task *t)
+{
+	t->op = (struct op){ .in = t->cursor,
+			     .out = t->cursor,
+			     .n = least_of(t->chunk, t->total - t->cursor) };
+	switch (t->coll) {
+	case VG_ALLREDUCE:
+		allreduce_op(t);
+		return 2 * t->ranks - 1;
+	case VG_ALLGATHER:
+		allgather_op(t);
+		return t->ranks;
+	case VG_REDUCESCATTER:
+		reducescatter_op(t);
+		return t->ranks;
+	case VG_BROADCAST:
+		t->op.from_input = t->at_root;
+		t->op.from_peer = !t->at_root;
+		t->op.to_peer = !t->before_root;
+		t->op.to_output = true;
+		return 1;
+	case VG_REDUCE:
+		t->op.from_input = true;
+		t->op.from_peer = !t->after_root;
+		t->op.to_peer = !t->at_root;
+		t->op.to_output = t->at_root;
+		return 1;
+	case VG_NCOLL:
+		break;
+	}
+	return 1;
+}
+
+static bool next_ring(struct task *t)
+{
+	if (t->cursor >= t->total)
+		return false;
+	unsigned nops = ring_op(t);
+
+	if (++t->nop == nops) {
 		t->nop = 0;
-		t->cursor += round;
+		t->cursor += t->coll == VG_ALLREDUCE ? t->chunk * t->ranks
+						     : t->chunk;
 	}
 	return true;
 }
@@ -345,7 +448,8 @@ struct places { // of a slice; NULL: not part of the op
 static bool find_places(const struct task *t, size_t bytes, struct places *p)
 {
 	const struct op *o = &t->op;
-	size_t at = (o->at + t->offset) * t->elem;
+	char *in = t->input + (o->in + t->offset) * t->elem;
+	char *out = t->output + (o->out + t->offset) * t->elem;
 
 	*p = (struct places){ 0 };
 	if (!bytes)
@@ -354,10 +458,9 @@ static bool find_places(const struct task *t, size_t bytes, struct places *p)
 		return false;
 	if (o->to_peer && !(p->peer_out = vg_end_slot(&t->send, bytes)))
 		return false;
-	if (o->from_input && !vg_mem_mapped(p->input = t->input + at, bytes))
+	if (o->from_input && !vg_mem_mapped(p->input = in, bytes))
 		return false;
-	return !o->to_output ||
-	       vg_mem_mapped(p->output = t->output + at, bytes);
+	return !o->to_output || vg_mem_mapped(p->output = out, bytes);
 }
 
 static void move(const struct task *t, const struct places *p, size_t bytes)
@@ -415,7 +518,8 @@ static bool task_open(struct task *t)
 static bool task_mapped(const struct task *t)
 {
 	return (!t->send.conn || vg_end_mapped(&t->send)) &&
-	       (!t->recv.conn || vg_end_mapped(&t->recv));
+	       (!t->recv.conn || vg_end_mapped(&t->recv)) &&
+	       (!t->ranks || vg_mem_mapped(t->order, 4 * (size_t)t->ranks));
 }
 
 static void task_end(struct task *t)

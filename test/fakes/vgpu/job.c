@@ -179,9 +179,11 @@ static int rank_fill(const struct opts *o, struct rank *r)
 static int rank_check(const struct opts *o, struct rank *r, enum coll c,
 		      size_t n, const char *what)
 {
-	if (CUDA_FAILED(r->rank, cudaMemcpy, r->host, r->recv,
-			n * sizeof(float), cudaMemcpyDeviceToHost) ||
-	    CUDA_FAILED(r->rank, cudaMemset, r->recv, 0xff, n * sizeof(float)))
+	size_t bytes = job_received(c, r->rank, o->nranks, n) * sizeof(float);
+
+	if (CUDA_FAILED(r->rank, cudaMemcpy, r->host, r->recv, bytes,
+			cudaMemcpyDeviceToHost) ||
+	    CUDA_FAILED(r->rank, cudaMemset, r->recv, 0xff, bytes))
 		return -1;
 	return job_compare(o, c, r->rank, r->host, n, what);
 }

@@ -38,8 +38,11 @@ void job_options(struct opts *o, int argc, char **argv);
 // --check: @bytes of what @rank sends, to be freed; NULL when memory is out.
 float *job_pattern(int rank, size_t bytes);
 
-// --check: are @n elements that @rank has received what the collective makes
-// of the patterns? Says which is not, with @what, and returns -1.
+// Elements that @rank receives from a collective whose count is @n.
+size_t job_received(enum coll c, int rank, int nranks, size_t n);
+
+// --check: is what @rank has received from a collective with count @n what the
+// patterns make? Prints the first wrong element, with @what, and returns -1.
 int job_compare(const struct opts *o, enum coll c, int rank, const float *got,
 		size_t n, const char *what);
 

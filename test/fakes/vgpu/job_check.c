@@ -27,22 +27,46 @@ float *job_pattern(int rank, size_t bytes)
 	return v;
 }
 
-static float expected(enum coll c, int rank, int nranks, size_t i)
+static float sum(int nranks, size_t i)
 {
-	float sum = 0;
+	float v = 0;
 
-	if (c == SENDRECV)
-		return value((rank + nranks - 1) % nranks, i);
 	for (int r = 0; r < nranks; r++)
-		sum += value(r, i);
-	return sum;
+		v += value(r, i);
+	return v;
+}
+
+// Element @i of what @rank has received; @n as for job_received.
+static float expected(enum coll c, int rank, int nranks, size_t n, size_t i)
+{
+	switch (c) {
+	case SENDRECV:
+		return value((rank + nranks - 1) % nranks, i);
+	case BROADCAST:
+		return value(0, i);
+	case ALLGATHER:
+		return value((int)(i / n), i % n);
+	case REDUCESCATTER:
+		return sum(nranks, (size_t)rank * n + i);
+	case ALLREDUCE:
+	case REDUCE:
+		break;
+	}
+	return sum(nranks, i);
+}
+
+size_t job_received(enum coll c, int rank, int nranks, size_t n)
+{
+	if (c == ALLGATHER)
+		return n * (size_t)nranks;
+	return c == REDUCE && rank != 0 ? 0 : n;
 }
 
 int job_compare(const struct opts *o, enum coll c, int rank, const float *got,
 		size_t n, const char *what)
 {
-	for (size_t i = 0; i < n; i++) {
-		float want = expected(c, rank, o->nranks, i);
+	for (size_t i = 0; i < job_received(c, rank, o->nranks, n); i++) {
+		float want = expected(c, rank, o->nranks, n, i);
 
 		if (got[i] >= want && got[i] <= want)
 			continue;

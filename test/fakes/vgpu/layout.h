@@ -81,6 +81,7 @@ enum {
 	CHANNEL_PEERS = 0,
 	CHANNEL_RING_PREV = 8,
 	CHANNEL_RING_NEXT = 12,
+	CHANNEL_RING_ORDER = 16,
 	CHANNEL_RING_INDEX = 24,
 	CHANNEL_COUNTER = 352,
 	CHANNEL_SIZE = 368,
@@ -108,10 +109,10 @@ enum {
 	FIFO_BYTES = 8, // -1: empty
 	FIFO_SIZE = 24,
 
-	// a ring AllReduce of protocol SIMPLE: slices of a chunk, slots of a
-	// slice
-	ALLREDUCE_SLICES = 2,
-	ALLREDUCE_STEPS = 2,
+	// a ring of protocol SIMPLE: slices of a chunk, slots of a slice; both
+	// are 1 for Broadcast and Reduce
+	CHUNK_SLICES = 2,
+	SLICE_STEPS = 2,
 
 	// ncclDevProfiler: {counter, timestamp} [64] for each channel
 	PROF_COUNTER = 0,
