@@ -216,6 +216,7 @@ void nb_event_progs_end(void)
 	nb_prof.gen = NULL;
 	SET(nb_prof.hooks, 0);
 	SET(nb_prof.timed, 0);
+	SET(nb_prof.tapped, 0);
 }
 
 static uint32_t byte_at(uint64_t what, int bit)

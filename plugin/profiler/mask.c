@@ -4,6 +4,7 @@
 
 #include "core/spec/spec.h"
 #include "plugin/profiler/state.h"
+#include "plugin/profiler/trace_ring.h"
 #include "plugin/runtime/relaxed.h"
 
 /* Returns the events that version @abi of the interface has, as bits. */
@@ -73,6 +74,20 @@ static uint32_t traces_need(uint32_t events)
 	return events;
 }
 
+/* Returns the hooks whose contexts traces of @events record, as bits. */
+static uint32_t traced_hooks(uint32_t events)
+{
+	uint32_t hooks = 0;
+
+	if (events & NB_TRACE_BIT(VERBS_QP))
+		hooks |= 1u << NB_HOOK_VERBS_QP;
+	if (events & NB_TRACE_BIT(VERBS_POST))
+		hooks |= 1u << NB_HOOK_VERBS_POST;
+	if (events & NB_TRACE_BIT(VERBS_DONE))
+		hooks |= 1u << NB_HOOK_VERBS_DONE;
+	return hooks;
+}
+
 static uint32_t events_needed(void)
 {
 	uint32_t tel = GET(nb_prof.telemetry);
@@ -139,6 +154,10 @@ unsigned nb_events_unconnected(void)
  */
 void nb_mask_write(void)
 {
+	uint32_t traced = traced_hooks(GET(nb_prof.traced));
+
+	SET(nb_prof.tap_timed, GET(nb_prof.timed) | traced);
+	SET(nb_prof.tapped, GET(nb_prof.hooks) | traced);
 	SET(nb_prof.need, events_needed());
 	SET(nb_prof.connect,
 	    GET(nb_prof.connect_left) && nb_events_unconnected()

@@ -184,6 +184,11 @@ struct nb_prof {
 	uint32_t hooks;
 	/* those whose programs read times; accessed atomically */
 	uint32_t timed;
+	/*
+	 * bit sets of hooks that the tap must report, and report with times:
+	 * those above, and those that traces record; accessed atomically
+	 */
+	uint32_t tapped, tap_timed;
 	/* generation whose programs run, or NULL; accessed atomically */
 	struct nb_gen *gen;
 	/* bit set of events that we need from NCCL; accessed atomically */

@@ -36,6 +36,9 @@ const char *nb_trace_event_word(unsigned event)
 		[NB_TRACE_GIN_PUT] = "gin_put",
 		[NB_TRACE_GIN_GET] = "gin_get",
 		[NB_TRACE_GIN_SIGNAL] = "gin_signal",
+		[NB_TRACE_VERBS_QP] = "verbs_qp",
+		[NB_TRACE_VERBS_POST] = "verbs_post",
+		[NB_TRACE_VERBS_DONE] = "verbs_done",
 	};
 
 	if (event < NB_TRACE_GIN_PUT)

@@ -29,6 +29,11 @@ enum nb_trace_event {
 	NB_TRACE_GIN_PUT = 16,
 	NB_TRACE_GIN_GET,
 	NB_TRACE_GIN_SIGNAL, /* a peer's signal was applied to our memory */
+	/* a queue pair was created, changed or is being destroyed */
+	NB_TRACE_VERBS_QP,
+	NB_TRACE_VERBS_POST, /* a call that posted work requests */
+	/* a message, from its post to its completion */
+	NB_TRACE_VERBS_DONE,
 	NB_TRACE_NEVENTS
 };
 static_assert((int)NB_TRACE_GIN_PUT > (int)NB_EVENT_CONTEXT,
@@ -37,6 +42,9 @@ static_assert((int)NB_TRACE_GIN_PUT > (int)NB_EVENT_CONTEXT,
 #define NB_TRACE_GIN                                     \
 	(NB_TRACE_BIT(GIN_PUT) | NB_TRACE_BIT(GIN_GET) | \
 	 NB_TRACE_BIT(GIN_SIGNAL))
+#define NB_TRACE_VERBS                                       \
+	(NB_TRACE_BIT(VERBS_QP) | NB_TRACE_BIT(VERBS_POST) | \
+	 NB_TRACE_BIT(VERBS_DONE))
 /* Returns an event's name, such as "gin_put", or NULL for other numbers. */
 const char *nb_trace_event_word(unsigned event);
 
@@ -83,7 +91,17 @@ enum nb_trace_span_word {
 	 * Of signals: the same words, but the first is the number of puts since
 	 * the peer's last signal. NB_SPAN_BYTES is the size of these puts.
 	 */
-	NB_SPAN_ERROR = NB_SPAN_SLOT, /* result of a put or get; 0: success */
+	/*
+	 * Of queue pairs: NB_SPAN_WHO has the number of the adapter instead of
+	 * the peer, NB_SPAN_SEQ that of the queue pair. These words are: the
+	 * state reached, the phase (as in struct ncclbpf_verbs_qp), the peer's
+	 * queue pair. Of posts: operation, work requests, outstanding ones. Of
+	 * messages: operation, requests that the completion retires,
+	 * outstanding ones, status.
+	 */
+	NB_SPAN_VERBS = NB_SPAN_EXEC,
+	/* result of a put, get, change or post; 0: success */
+	NB_SPAN_ERROR = NB_SPAN_SLOT,
 	NB_SPAN_WORDS = 15
 };
 enum {

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "plugin/profiler/hooks.h"
+#include "plugin/profiler/trace_ring.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
+#include "plugin/verbs/spans.h"
 #include "plugin/verbs/unseen.h"
 
 /* NCCL opens a library of this name, so the loader knows the tap by it. */
@@ -25,8 +27,15 @@ static const struct nb_tap_api *tap;
 /* why there is no tap, or "" if no reason is known; protected by verbs_lock */
 static char trouble[512];
 
-static const struct nb_tap_sink sink = { &nb_prof.hooks, &nb_prof.timed,
-					 &nb_clock, nb_events_run,
+static void run(enum nb_hook hook, void *ctx, uint64_t size)
+{
+	if (nb_trace_ring_wanted() & NB_TRACE_VERBS)
+		nb_verbs_span(hook, ctx);
+	nb_events_run(hook, ctx, size);
+}
+
+static const struct nb_tap_sink sink = { &nb_prof.tapped, &nb_prof.tap_timed,
+					 &nb_clock, run,
 					 nb_events_run_untimed };
 
 static bool file_beside_us(char *path, size_t size)

@@ -12,7 +12,7 @@ R=$B/examples/ring-allreduce/ring_allreduce
 E=$B/examples/rdma
 
 # ring JOB POLICIES [NAME=value...]: one that stays until end_ring, ready or
-# failed; more options are in $OPTIONS. The first send of all takes the fault
+# failed, or waiting with --wait; more options are in $OPTIONS. The first send of all takes the fault
 # in $FAULT.
 ring() {
 	ring_job=$1 policies=$2
@@ -27,7 +27,7 @@ ring() {
 	job=$!
 	jobs="$jobs $job"
 	exec 3>"$T/go"
-	[ "${FAULT:-}" = l ] || await grep -qE 'ready|failed' "$T/$ring_job"
+	[ "${FAULT:-}" = l ] || await grep -qE 'ready|failed|waiting' "$T/$ring_job"
 	cp "$T/$ring_job.err" "$T/why"
 }
 end_ring() { # CLAIM [STATUS]

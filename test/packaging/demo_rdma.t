@@ -59,3 +59,35 @@ ok "trace rdma: INIT, RTR, RTS in this order; posts and completions are the tap'
 lua_run test/integration/trace_check.lua "$T/demo/trace.json" 'assert(#of("kernel_create") == 8 and #of("kernel_change") == 24 and #of("kernel_done") > 0)' \
 	>"$T/why" 2>&1
 ok "its trace is in Chrome's format and has the kernel's calls" $?
+lua_run test/integration/trace_check.lua "$T/demo/trace.json" '
+	local function by(cat, want)
+		local out, n = {}, 0
+		for _, e in ipairs(of(cat)) do
+			if not want or e.name:find(want) then
+				local key = ("%d %s %d"):format(e.pid, e.args.device, e.args.qp)
+				out[key] = out[key] or {}
+				table.insert(out[key], e)
+				n = n + 1
+			end
+		end
+		return out, n
+	end
+	local function inside(kernel, tap)
+		for key, list in pairs(kernel) do
+			for _, k in ipairs(list) do
+				local found = false
+				for _, t in ipairs(tap[key] or {}) do
+					found = found or t.ts <= k.ts and k.ts + k.dur <= t.ts + t.dur
+				end
+				assert(found, key .. ": " .. k.name .. " is not within a call that the tap saw")
+			end
+		end
+	end
+	local posts, n = by "kernel_post"
+	local taps, m = by("verbs_post", "^post write")
+	assert(n > 0 and n == m, n .. " " .. m)
+	inside(posts, taps)
+	inside(by "kernel_change", (by("verbs_qp", "^to ")))
+	local _, done = by "kernel_done"
+	assert(done == #of "verbs_done", done)' >"$T/why" 2>&1
+ok "one clock: each of the kernel's posts and changes lies within the tap's" $?

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Write spans to a file: the Trace Event Format of Chrome and Perfetto, or one JSON object a line.
--- A rank is a process; a communicator's calls, its collectives, a channel's kernels, its network
--- and each peer of GIN are threads. The file is complete at any moment: its end is written after
+-- A rank is a process; a communicator's calls, its collectives, a channel's kernels, its network,
+-- each peer of GIN and each queue pair are threads. The file is complete at any moment: its end is written after
 -- each batch and overwritten by the next.
 --
 -- Events of a thread must be nested or apart, and sorted by their start. So they are kept for
@@ -291,6 +291,22 @@ function shape.gin_signal(s, out)
 		gin_args(s) }
 end
 
+-- The track of a queue pair, beside the kernel's track of it. Messages may overlap.
+local function qp_track(s, who)
+	return { name = ("%s%s queue pair %d"):format(who, s.device, s.qp), lanes = 16,
+		order = 2000 + s.qp % 65536 * 2 + (who == "" and 0 or 1) }
+end
+
+local function qp_args(s)
+	return { qp = s.qp, device = s.device, bytes = s.bytes, status = s.status,
+		error = s.error, peer_qp = s.peer_qp, requests = s.requests,
+		outstanding = s.outstanding }
+end
+
+local function done_name(s, what)
+	return s.status ~= 0 and ("failed, status %d"):format(s.status) or what
+end
+
 -- The kernel's calls for a queue pair (trace rdma).
 local KERNEL = { kernel_create = "create", kernel_destroy = "destroy", kernel_post = "post" }
 local function kernel(s, out)
@@ -298,15 +314,27 @@ local function kernel(s, out)
 	if s.event == "kernel_change" then
 		name = s.to and "to " .. s.to or "change"
 	elseif s.event == "kernel_done" then
-		name = s.status ~= 0 and ("failed, status %d"):format(s.status)
-			or s.send and "sent" or "received"
+		name = done_name(s, s.send and "sent" or "received")
 	end
-	out { { name = ("kernel: %s queue pair %d"):format(s.device, s.qp), order = 2000 }, name,
-		s.start_ns, s.end_ns, { qp = s.qp, device = s.device, bytes = s.bytes,
-			status = s.status, error = s.error } }
+	out { qp_track(s, "kernel: "), name, s.start_ns, s.end_ns, qp_args(s) }
 end
 for _, event in ipairs { "create", "change", "destroy", "post", "done" } do
 	shape["kernel_" .. event] = kernel
+end
+
+-- What the tap saw of a queue pair.
+function shape.verbs_qp(s, out)
+	out { qp_track(s, ""), s.to and "to " .. s.to or s.phase, s.start_ns, s.end_ns, qp_args(s) }
+end
+
+function shape.verbs_post(s, out)
+	out { qp_track(s, ""), "post " .. s.operation, s.start_ns, s.end_ns, qp_args(s) }
+end
+
+-- A slice from post to completion: "write 4KiB".
+function shape.verbs_done(s, out)
+	out { qp_track(s, ""), done_name(s, ("%s %s"):format(s.operation, units.bytes(s.bytes))),
+		s.start_ns, s.end_ns, qp_args(s) }
 end
 
 local SLICE = '{"ph":"X","name":%s,"cat":"%s","pid":%d,"tid":%d,"ts":%s,"dur":%s,"args":%s}'

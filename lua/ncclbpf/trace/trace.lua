@@ -30,6 +30,25 @@ local function gin_span(s)
 	end
 end
 
+local STATES = { [0] = "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" }
+local SENT = { [0] = "write", "write", "send", "send", "read", "atomic", "atomic" }
+local PHASES = { [0] = "create", [2] = "change", [3] = "destroy" }
+
+-- Read the fields of a queue pair's event.
+local function verbs_span(s)
+	s.qp, s.seq, s.peer, s.channel, s.parent, s.id, s.comm = s.seq, nil, nil, nil, nil, nil, nil
+	s.error = s.error ~= 0 and s.error or nil
+	if s.event == "verbs_qp" then
+		s.phase, s.send, s.bytes = PHASES[s.x1], nil, nil
+		s.to = s.phase == "change" and (STATES[s.x0] or tostring(s.x0)) or nil
+		s.peer_qp = s.x2 ~= 0 and s.x2 or nil
+	else
+		s.operation = s.send and (SENT[s.x0] or "operation " .. s.x0) or "receive"
+		s.requests, s.outstanding = s.x1, s.x2
+		s.status = s.event == "verbs_done" and s.x3 or nil
+	end
+end
+
 -- A received array as a table by field names; the meaning of some fields depends on the event.
 local function span_of(fields, a)
 	local s = {}
@@ -47,6 +66,8 @@ local function span_of(fields, a)
 			s.x3
 	elseif s.event and s.event:find "^gin_" then
 		gin_span(s)
+	elseif s.event and s.event:find "^verbs_" then
+		verbs_span(s)
 	end
 	s.x0, s.x1, s.x2, s.x3 = nil, nil, nil, nil
 	return s
@@ -219,11 +240,11 @@ end
 
 -- ---- commands --------------------------------------------------------------------
 
--- Does the list of events= name events of GIN only? These need no profiler.
-local function only_gin(events)
+-- Does the list of events= name events of GIN and of queue pairs only? These need no profiler.
+local function only_ours(events)
 	if not events then return false end
 	for word in events:gmatch "[^,]+" do
-		if not word:find "^gin_" then return false end
+		if not word:find "^gin_" and not word:find "^verbs_" then return false end
 	end
 	return true
 end
@@ -231,10 +252,10 @@ end
 local function stream(ctx, o)
 	local s = try(ctx:session())
 	-- NCCL may load a profiler with the next communicator (env set).
-	if not only_gin(ctx.opt.events) and profiler.absent(s) then
+	if not only_ours(ctx.opt.events) and profiler.absent(s) then
 		ctx.app:complain(
 			"note: NCCL has not called the profiler; " ..
-				"no events but those of GIN come until it does\nhint: "
+				"no events but those of GIN and of queue pairs come until it does\nhint: "
 			.. profiler.HINT .. "\n")
 	end
 	local w

@@ -17,12 +17,13 @@
 #include "plugin/profiler/events.h"
 #include "plugin/profiler/trace_ring.h"
 #include "plugin/runtime/lock.h"
+#include "plugin/verbs/verbs.h"
 
 static const char *const fields[] = {
 	"event", "start_ns", "end_ns", "comm",	"comm_rank", "peer",
 	"id",	 "parent",   "seq",    "bytes", "coll",	     "algo",
 	"proto", "channel",  "send",   "x0",	"x1",	     "x2",
-	"x3",	 "decision", "error"
+	"x3",	 "decision", "error",  "device"
 };
 
 static uint64_t span_byte(const struct nb_trace_span *s, int at)
@@ -99,6 +100,14 @@ static bool is_task(uint64_t event)
 	return event == NB_EVENT_COLL || event == NB_EVENT_P2P;
 }
 
+static void put_adapter(struct nb_json *j, uint32_t number)
+{
+	const struct nb_tap_api *tap = nb_verbs_tap();
+	const char *name = tap ? tap->adapter(number) : NULL;
+
+	nb_json_str(j, name ? name : "");
+}
+
 static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 {
 	uint64_t event = span_byte(s, NB_SPAN_AT_EVENT);
@@ -135,10 +144,13 @@ static void put_span(struct nb_json *j, const struct nb_trace_span *s)
 			nb_json_u64(j, s->word[NB_SPAN_EXEC + i]);
 		nb_json_null(j);
 	}
-	if (event == NB_TRACE_GIN_PUT || event == NB_TRACE_GIN_GET)
+	if (event == NB_TRACE_GIN_PUT || event == NB_TRACE_GIN_GET ||
+	    1u << event & NB_TRACE_VERBS)
 		nb_json_i64(j, (int64_t)s->word[NB_SPAN_ERROR]);
 	else
 		nb_json_null(j);
+	if (1u << event & NB_TRACE_VERBS)
+		put_adapter(j, (uint32_t)(s->word[NB_SPAN_WHO] >> 32));
 	nb_json_end_arr(j);
 }
 
@@ -225,12 +237,12 @@ static int event_of(const char *word, size_t n)
 }
 
 /* Events that the command trace can record. */
-static const uint32_t can = NB_EVENT_BIT(GROUP) | NB_EVENT_BIT(COLL) |
-			    NB_EVENT_BIT(P2P) | NB_EVENT_BIT(PROXY_OP) |
-			    NB_EVENT_BIT(PROXY_STEP) | NB_EVENT_BIT(KERNEL_CH) |
-			    NB_EVENT_BIT(GROUP_API) | NB_EVENT_BIT(COLL_API) |
-			    NB_EVENT_BIT(P2P_API) |
-			    NB_EVENT_BIT(KERNEL_LAUNCH) | NB_TRACE_GIN;
+static const uint32_t can =
+	NB_EVENT_BIT(GROUP) | NB_EVENT_BIT(COLL) | NB_EVENT_BIT(P2P) |
+	NB_EVENT_BIT(PROXY_OP) | NB_EVENT_BIT(PROXY_STEP) |
+	NB_EVENT_BIT(KERNEL_CH) | NB_EVENT_BIT(GROUP_API) |
+	NB_EVENT_BIT(COLL_API) | NB_EVENT_BIT(P2P_API) |
+	NB_EVENT_BIT(KERNEL_LAUNCH) | NB_TRACE_GIN | NB_TRACE_VERBS;
 
 static int events_of(const char *list, uint32_t *out, struct nb_err *err)
 {
@@ -248,7 +260,8 @@ static int events_of(const char *list, uint32_t *out, struct nb_err *err)
 				err, NB_E_ARG, 0,
 				"option events=: %.*s: group, coll, p2p, proxy_op, proxy_step, "
 				"kernel_ch, group_api, coll_api, p2p_api, "
-				"kernel_launch, gin_put, gin_get and gin_signal are known",
+				"kernel_launch, gin_put, gin_get, gin_signal, verbs_qp, "
+				"verbs_post and verbs_done are known",
 				(int)(n < 40 ? n : 40), w);
 		bits |= 1u << e;
 		w += n + (w[n] == ',');
