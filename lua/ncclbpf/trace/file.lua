@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Write spans to a file: the Trace Event Format of Chrome and Perfetto, or one JSON object a line.
 -- A rank is a process; a communicator's calls, its collectives, a channel's kernels, its network,
--- each peer of GIN and each queue pair are threads. The file is complete at any moment: its end is written after
--- each batch and overwritten by the next.
+-- each peer of GIN and each queue pair are threads. The file is complete at any moment: its end
+-- is written after each batch and overwritten by the next.
 --
 -- Events of a thread must be nested or apart, and sorted by their start. So they are kept for
 -- half a second and sorted. An event that does not fit goes to a second thread of the same name.

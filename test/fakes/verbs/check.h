@@ -18,7 +18,9 @@
 	X(struct ibv_device **, get_device_list, "1.1", (int *))               \
 	X(void, free_device_list, "1.1", (struct ibv_device **))               \
 	X(struct ibv_context *, open_device, "1.1", (struct ibv_device *))     \
+	X(int, close_device, "1.1", (struct ibv_context *))                    \
 	X(struct ibv_pd *, alloc_pd, "1.1", (struct ibv_context *))            \
+	X(int, dealloc_pd, "1.1", (struct ibv_pd *))                           \
 	X(struct ibv_mr *, reg_mr, "1.1",                                      \
 	  (struct ibv_pd *, void *, size_t, int))                              \
 	X(struct ibv_mr *, reg_mr_iova2, "1.8",                                \

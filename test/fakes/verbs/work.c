@@ -10,7 +10,8 @@
 static void second_adapter(void)
 {
 	struct ibv_context *first = device;
-	struct ibv_pd *first_pd = pd;
+	struct ibv_pd *first_pd = pd, *second_pd;
+	struct ibv_context *second;
 	static struct pair here, there;
 	struct ibv_device **list = v.get_device_list(NULL);
 	struct nb_tap_sums before;
@@ -20,6 +21,8 @@ static void second_adapter(void)
 	device = v.open_device(list[0]);
 	pd = device ? v.alloc_pd(device) : NULL;
 	ok(pd && pair_new(&there), "an adapter is opened again");
+	second = device;
+	second_pd = pd;
 	device = first;
 	pd = first_pd;
 	if (!there.qp[1] || !pair_new(&here))
@@ -41,6 +44,13 @@ static void second_adapter(void)
 	pair_free(&here);
 	pair_free(&there);
 	v.free_device_list(list);
+	ok(!v.dealloc_pd(second_pd) && !v.close_device(second) &&
+		   pair_new(&here) &&
+		   !send_bytes(&here, 5, 3, IBV_SEND_SIGNALED,
+			       IBV_WR_RDMA_WRITE) &&
+		   poll_one(here.cq[0]).wr_id == 3,
+	   "the second is closed: the first goes on");
+	pair_free(&here);
 }
 
 /* A list of three sends, the last of which has more pieces than is allowed. */
