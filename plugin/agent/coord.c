@@ -23,8 +23,7 @@ enum {
 	AT_MS = 20,
 	TRIES = 5,
 	/* A number of a change beyond this one is damage. */
-	MAX_NUMBER = INT32_MAX,
-	FIRST_RTT_MS = 20
+	MAX_NUMBER = INT32_MAX
 };
 
 struct nb_coord *nb_coord_new(struct nb_agent *a)
@@ -33,7 +32,7 @@ struct nb_coord *nb_coord_new(struct nb_agent *a)
 
 	if (c) {
 		c->a = a;
-		c->rtt_ms = FIRST_RTT_MS;
+		nb_coord_lead_init(c);
 	}
 	return c;
 }
@@ -530,9 +529,10 @@ static void arm(struct nb_coord *c)
 			refuse(c, NB_E_BUSY, why, "try again");
 		return;
 	}
-	nb_targets_choose(&c->targets, &c->a->view, c->tries, c->rtt_ms,
-			  nb_agent_ms() - c->state_ms);
+	nb_targets_choose(&c->targets, &c->a->view, c->tries,
+			  nb_coord_lead_ms(c));
 	c->tries++;
+	c->arming_ms = nb_agent_ms();
 	for (size_t i = 0; i < c->targets.n; i++) {
 		struct nb_target *x = &c->targets.at[i];
 
@@ -619,19 +619,19 @@ static void decide(struct nb_coord *c, bool commit)
 static void turn_armed(struct nb_coord *c)
 {
 	const char *site = "";
-	uint64_t now = nb_agent_ms(), took = now - c->state_ms;
+	uint64_t now = nb_agent_ms();
 
 	switch (nb_targets_stand(&c->targets, &c->a->view, &site)) {
 	case NB_TARGETS_BELOW:
-		c->rtt_ms = took > c->rtt_ms ? took
-					     : (c->rtt_ms * 7 + took) / 8 + 1;
+		nb_coord_answered(c);
 		decide(c, true);
 		break;
 	case NB_TARGETS_AT:
-		if (now < c->state_ms + c->rtt_ms + AT_MS)
+		if (now < c->arming_ms + nb_coord_lead_ms(c) + AT_MS)
 			break;
 		// fall through
 	case NB_TARGETS_BEYOND:
+		nb_coord_answered(c);
 		decide(c, false);
 		break;
 	case NB_TARGETS_UNKNOWN:
@@ -641,6 +641,7 @@ static void turn_armed(struct nb_coord *c)
 			"site %s has not answered for %d ms; nothing has moved",
 			site, SEEN_MS);
 		c->tries = TRIES;
+		nb_coord_answered(c);
 		decide(c, false);
 		break;
 	case NB_TARGETS_TAKEN:

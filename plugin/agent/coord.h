@@ -21,7 +21,9 @@ enum {
 	 * interval between two searches for communicators that lack the job's
 	 * generation
 	 */
-	NB_COORD_CATCH_MS = 500
+	NB_COORD_CATCH_MS = 500,
+	/* number of armings whose times determine the next fence */
+	NB_COORD_ANSWERS = 9
 };
 
 enum nb_coord_state {
@@ -56,8 +58,10 @@ struct nb_coord {
 	/* number of the current step; replies to older steps are dropped */
 	uint64_t round;
 	uint64_t deadline, began_ms, state_ms, caught_ms;
-	/* longest round trip to the sites in the last armings */
-	uint64_t rtt_ms;
+	/* how long the sites took to answer the last armings */
+	uint64_t answer_ms[NB_COORD_ANSWERS];
+	unsigned nanswers;  /* number of armings so far */
+	uint64_t arming_ms; /* when the last arming was sent */
 
 	/* The fields below describe the change in progress. */
 	/* ID of its request; "" if nobody asked for the change */
@@ -113,6 +117,21 @@ void nb_coord_sweep(struct nb_coord *c);
 
 /* Enter a state. It ends after @ms at the latest. */
 void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms);
+/*
+ * coord_lead.c defines the three functions below: the distance of the next
+ * fence.
+ */
+
+void nb_coord_lead_init(struct nb_coord *c);
+/* Note how long the sites took to answer the last arming. */
+void nb_coord_answered(struct nb_coord *c);
+/*
+ * Returns the time in which all sites should have answered an arming and got
+ * its outcome: three times the second longest of the last times, so that one
+ * slow answer does not delay later changes. Each try doubles it.
+ */
+uint64_t nb_coord_lead_ms(const struct nb_coord *c);
+
 /* Free the data of the current change. */
 void nb_coord_change_free(struct nb_coord *c);
 /*

@@ -20,7 +20,11 @@
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/digest.h"
 
-enum { LOCK_MS = 500 };
+enum {
+	LOCK_MS = 500,
+	/* shortest time over which a rate of decisions is measured */
+	RATE_US = 100000
+};
 
 static uint64_t load64(const uint64_t *p)
 {
@@ -76,8 +80,10 @@ void nb_site_measure(struct nb_site *s)
 			*k = (struct nb_site_comm){
 				.comm_id = entry(s, i)->comm_id
 			};
+		if (k->at_us && now < k->at_us + RATE_US)
+			continue;
 		n = announced(entry(s, i));
-		if (k->at_us && now > k->at_us && n >= k->announced)
+		if (k->at_us && n >= k->announced)
 			k->per_s =
 				(n - k->announced) * 1000000 / (now - k->at_us);
 		k->announced = n;

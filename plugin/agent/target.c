@@ -507,17 +507,19 @@ json_t *nb_targets_members(const struct nb_view *v, size_t *i, char members[32],
 enum { LEAST = 4 };
 
 void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,
-		       unsigned tries, uint64_t rtt_ms, uint64_t age_ms)
+		       unsigned tries, uint64_t lead_ms)
 {
+	uint64_t least = (uint64_t)LEAST << tries;
+
 	for (size_t i = 0; i < t->n; i++) {
 		struct nb_target *x = &t->at[i];
 		struct sums s = sum_up(v, x, 0);
-		uint64_t lead = s.per_s * (3 * rtt_ms + 5 + age_ms) / 1000;
+		uint64_t lead = (s.per_s * lead_ms + 999) / 1000;
 		uint64_t old = (uint64_t)nb_view_int(x->back, "fence");
 
-		if (lead < LEAST && (s.per_s || tries))
-			lead = LEAST;
-		x->fence = s.announced + (lead << (2 * tries));
+		if (lead < least && (s.per_s || tries))
+			lead = least;
+		x->fence = s.announced + lead;
 		/*
 		 * no rank is known to have reached the last fence, so use it
 		 * again; the sites' answers will show whether a rank was faster
@@ -537,6 +539,7 @@ enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
 				       const char **site)
 {
 	enum nb_targets_stand worst = NB_TARGETS_BELOW;
+	bool beyond = false;
 
 	for (size_t k = 0; k < t->n; k++) {
 		const struct nb_target *x = &t->at[k];
@@ -555,17 +558,19 @@ enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
 
 			if (nb_view_int(o, "rev") != x->mod ||
 			    !is_there(v, x, i)) {
-				*site = x->site[i];
-				return NB_TARGETS_UNKNOWN;
-			}
-			if (!strcmp(stand, "beyond"))
-				worst = NB_TARGETS_BEYOND;
-			else if (strcmp(stand, "below") &&
-				 worst == NB_TARGETS_BELOW)
+				if (worst != NB_TARGETS_UNKNOWN)
+					*site = x->site[i];
+				worst = NB_TARGETS_UNKNOWN;
+			} else if (!strcmp(stand, "beyond")) {
+				beyond = true;
+			} else if (strcmp(stand, "below") &&
+				   worst == NB_TARGETS_BELOW) {
 				worst = NB_TARGETS_AT;
+			}
 		}
 	}
-	return worst;
+	/* other answers cannot change that the fence was missed */
+	return beyond ? NB_TARGETS_BEYOND : worst;
 }
 
 void nb_targets_armed(struct nb_targets *t, int64_t revision)

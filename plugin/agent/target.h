@@ -84,11 +84,10 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
  * Choose a fence for each communicator. It lies above what the fastest rank can
  * decide until all sites have received the arming and answered it.
  * @tries: number of fences tried before
- * @rtt_ms: time until an answer arrives
- * @age_ms: age of the announcements in the view
+ * @lead_ms: time in which all sites should answer and get the outcome
  */
 void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,
-		       unsigned tries, uint64_t rtt_ms, uint64_t age_ms);
+		       unsigned tries, uint64_t lead_ms);
 
 /*
  * Position of all ranks relative to the fences, according to the sites'

@@ -2,18 +2,19 @@
 """Changes of a running fleet job, timed from the request to the last rank.
 
 fleet.py ENDPOINTS SITES RANKS CHANGES BUILD DIR: requests by etcd's JSON
-gateway, as the shell makes them. A change is over when each site says that
-every rank has taken the generation (seen/SITE), which the agents look at every
-10 ms, and the reply is there.
+gateway, as the shell makes them. A change is over when each rank has taken the
+generation (fleet_ranks reads the job segments) and the reply is there.
 """
 import hashlib
 import json
 import os
+import subprocess
 import sys
 import time
 
 from fleet_store import Store, cpu_s, percentile, rss_mib
 
+IDLE_S = float(os.environ.get("IDLE_S", 20))
 endpoints, sites, ranks, changes, build, folder = sys.argv[1:]
 sites, ranks, changes = int(sites), int(ranks), int(changes)
 store = Store(endpoints, "bench")
@@ -46,12 +47,15 @@ def agents():
 
 
 wait(registered, 120)
+watcher = subprocess.Popen([build + "/test/bench/fleet_ranks", str(ranks)]
+                           + [f"{folder}/{s}/bench.seg" for s in range(sites)],
+                           stdout=subprocess.PIPE, text=True)
 time.sleep(2)
 with open(build + "/policies/size_aware.policy", "rb") as f:
     image = f.read()
 digest = hashlib.sha256(image).hexdigest()
 store.put("image/" + digest, image)
-times, tries, refused = [], 0, 0
+times, replies, tries, refused = [], [], 0, 0
 for i in range(changes):
     use = i % 2 == 0
     request = {"line": "policy use " + ("size_aware" if use else "none"),
@@ -64,25 +68,29 @@ for i in range(changes):
         reply.update(store.below("reply/").get(str(i), {}))
         return reply
 
-    def taken():
-        return all(c["taken"] for s in store.below("seen/").values()
-                   for c in s["comms"].values())
-
     wait(answered)
+    replied = time.monotonic()
     if not reply["ok"]:
         refused += 1
         print("refused:", reply["text"])
         continue
-    wait(taken)
-    times.append((time.monotonic() - began) * 1000)
+    taken = watcher.stdout.readline().split()
+    while taken and int(taken[1]) != reply["n"]:
+        taken = watcher.stdout.readline().split()
+    replies.append((replied - began) * 1000)
+    times.append(float(taken[2]) - began * 1000)
     tries += reply["tries"]
 times.sort()
+replies.sort()
+watcher.terminate()
 pids = list(agents())
 before = {p: cpu_s(p) for p in pids}
-time.sleep(10)
-share = max(cpu_s(p) - before[p] for p in pids) * 10
+time.sleep(IDLE_S)
+share = sorted((cpu_s(p) - before[p]) * 100 / IDLE_S for p in pids)
 if times:
-    print(f"change of {sites} sites, {ranks} ranks: median {percentile(times, 50):.0f} ms, "
-          f"99th percentile {percentile(times, 99):.0f} ms, "
+    print(f"change of {sites} sites, {ranks} ranks: last rank after {percentile(times, 50):.0f} ms, "
+          f"99th percentile {percentile(times, 99):.0f} ms; reply after "
+          f"{percentile(replies, 50):.0f} ms; "
           f"{len(times)} changes, {tries} fences, {refused} refused")
-print(f"idle agent: {share:.2f} % of a CPU at most, {max(map(rss_mib, pids)):.1f} MiB")
+print(f"idle agent: {percentile(share, 50):.2f} % of a CPU, {share[-1]:.2f} % at most, "
+      f"{max(map(rss_mib, pids)):.1f} MiB")

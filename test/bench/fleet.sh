@@ -33,13 +33,14 @@ while [ $s -lt "$sites" ]; do
 	s=$((s + 1))
 done
 "$B/test/fakes/host/standin" --ranks $((sites * ranks)) --nodes "$sites" --procs --min 4M \
-	--max 32M --seconds 600 --pause-ms 10 "$@" >"$dir/log" 2>&1 &
+	--max 32M --seconds 600 --pause-ms 10 --stalls "$@" >"$dir/log" 2>&1 &
 job=$!
 python3 "$TOP/test/bench/fleet.py" "$NCCLBPF_FLEET" "$sites" "$((sites * ranks))" "$changes" \
 	"$B" "$dir"
 kill "$job"
 wait "$job"
 job=
+grep "waited at" "$dir/log"
 for n in ${CURVE-8 64 256}; do
 	python3 "$TOP/test/bench/fleet_scale.py" "$NCCLBPF_FLEET" "$n" "$ranks" 10 "$B" "$dir/etcd"
 done

@@ -46,3 +46,8 @@ hosts: $(FLEET_AGENTS)
 $(FLEET_AGENTS): $(call o,test/bench/fleet_agents.c test/bench/fleet_site.c) \
 		$(filter-out %/main.o %/site.o %/procs.o,$(AGENT)) $(SIGN) $(STORE) $(RELAY) $(CORE)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS) -lpthread
+
+# When the ranks of all sites have taken a change.
+hosts: $(B)/test/bench/fleet_ranks
+$(B)/test/bench/fleet_ranks: $(B)/test/bench/fleet_ranks.o
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^

@@ -137,16 +137,18 @@ orders() { ctl get --print-value-only "$keys/order/stage" | grep -q '"request":"
 have_staged() { [ "$(ctl get --prefix --print-value-only $keys/staged/ |
 	grep -c "\"n\":$(ctl get --print-value-only $keys/order/stage | sed 's/.*"n":\([0-9]*\).*/\1/'),.*\"state\":\"staged\"")" -eq $1 ]; }
 revision() { ctl get -w fields --prefix "$keys/$2/" | sed -n "s/^\"$1\" : //p" | sort -n | tail -1; }
+was_armed() { [ "$(revision ModRevision order/record)" -gt "$before" ]; }
 is_armed() { ctl get --prefix --print-value-only $keys/order/record/ | grep -q '"state":"armed"'; }
 roles() { # c, o: agents of the coordinator and of the other site
 	coordinator=$(ctl get --print-value-only $keys/coordinator | sed 's/.*"site":"\([^"]*\)".*/\1/')
 	if grep -qa "$coordinator" "$dir/a/fleet.seg"; then c=$(agent a) o=$(agent b); else c=$(agent b) o=$(agent a); fi
 }
 roles
+before=$(revision ModRevision order/record)
 kill -STOP $o
 ask armed "policy use none"
 await 5 orders && await 10 have_staged 1 && kill -STOP $c && kill -CONT $o && await 10 have_staged 2 &&
-	kill -STOP $o && kill -CONT $c && await 5 is_armed
+	kill -STOP $o && kill -CONT $c && await 5 was_armed
 armed=$? # 0: got there
 kill -TERM $o
 kill -CONT $o $c

@@ -3,7 +3,7 @@
 // that a site answers for one only after its barrier.
 #include "test/unit/segment_file.h"
 
-#include "plugin/agent/site.h"
+#include "plugin/agent/agent.h"
 
 #define COMM 0xc0
 #define DIGEST \
@@ -119,7 +119,26 @@ START_TEST(no_answer_without_a_barrier)
 }
 END_TEST
 
+/* Ranks decide in bursts, so a rate over a short time would be far too high. */
+START_TEST(a_rate_is_not_of_a_moment)
+{
+	struct nb_site_comm *k = &site.comm[0];
+	uint64_t now_us = nb_agent_ms() * 1000;
+
+	comm->slot[0].announced = 1000;
+	k->at_us = now_us + 10000000; /* the last measurement is recent */
+	nb_site_measure(&site);
+	ck_assert_uint_eq(k->per_s, 0);
+	k->at_us = now_us - 1000000;
+	nb_site_measure(&site);
+	ck_assert_uint_gt(k->per_s, 0);
+	ck_assert_uint_le(k->per_s, 1000);
+	ck_assert_uint_eq(k->announced, 1000);
+}
+END_TEST
+
 UNIT_MAIN("fleet_site", tcase_add_checked_fixture(tc, site_up, site_down);
 	  tcase_add_test(tc, records_that_make_sense_are_copied);
 	  tcase_add_test(tc, others_are_nobodys);
-	  tcase_add_test(tc, no_answer_without_a_barrier);)
+	  tcase_add_test(tc, no_answer_without_a_barrier);
+	  tcase_add_test(tc, a_rate_is_not_of_a_moment);)

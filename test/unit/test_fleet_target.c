@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plugin/agent/coord.h"
 #include "plugin/agent/target.h"
 
 #define COMM "00000000000000c0"
@@ -59,7 +60,7 @@ static void set_up(void)
 	nb_targets_find(&targets, &view, DIGEST);
 	ck_assert_uint_eq(targets.n, 1);
 	ck_assert_str_eq(targets.at[0].why, "");
-	nb_targets_choose(&targets, &view, 0, 20, 0);
+	nb_targets_choose(&targets, &view, 0, 20);
 	put(RECORD, "{\"state\":\"armed\"}", ARMED);
 	nb_targets_armed(&targets, ARMED);
 }
@@ -197,6 +198,78 @@ START_TEST(a_record_outlives_a_second_communicator)
 }
 END_TEST
 
+START_TEST(a_rank_beyond_the_fence_decides)
+{
+	const char *site = "";
+
+	put_seen("b", ARMED, "beyond"); /* site a has not answered */
+	ck_assert_int_eq(nb_targets_stand(&targets, &view, &site),
+			 NB_TARGETS_BEYOND);
+	put_seen("b", ARMED, "at");
+	ck_assert_int_eq(nb_targets_stand(&targets, &view, &site),
+			 NB_TARGETS_UNKNOWN);
+	ck_assert_str_eq(site, "a");
+}
+END_TEST
+
+static void put_rate(const char *site, int announced, int per_s)
+{
+	char key[32], text[160];
+
+	snprintf(key, sizeof(key), "seen/%s", site);
+	snprintf(text, sizeof(text),
+		 "{\"comms\":{\"" COMM "\":{\"rev\":%d,\"announced\":%d,"
+		 "\"per_s\":%d,\"taken\":true,\"stand\":\"below\"}}}",
+		 MADE, announced, per_s);
+	put(key, text, MADE);
+}
+
+START_TEST(a_fence_lies_ahead_of_the_fastest_rank)
+{
+	put_rate("a", 1000, 500);
+	put_rate("b", 1010, 450);
+	nb_targets_choose(&targets, &view, 0, 40);
+	ck_assert_uint_eq(targets.at[0].fence, 1010 + 20);
+	/* at least four decisions, and more after each try */
+	put_rate("a", 1000, 1);
+	put_rate("b", 1010, 1);
+	nb_targets_choose(&targets, &view, 0, 40);
+	ck_assert_uint_eq(targets.at[0].fence, 1010 + 4);
+	nb_targets_choose(&targets, &view, 2, 40);
+	ck_assert_uint_eq(targets.at[0].fence, 1010 + 16);
+}
+END_TEST
+
+/* Note @ms as the time of an answer. */
+static void answer_after(struct nb_coord *c, uint64_t ms)
+{
+	c->arming_ms = nb_agent_ms() - ms;
+	nb_coord_answered(c);
+}
+
+START_TEST(one_slow_answer_moves_no_fence)
+{
+	struct nb_coord *c = nb_coord_new(NULL);
+
+	ck_assert_ptr_nonnull(c);
+	for (int i = 0; i < 9; i++)
+		answer_after(c, 100);
+	answer_after(c, 60000);
+	ck_assert_uint_ge(nb_coord_lead_ms(c), 300);
+	ck_assert_uint_lt(nb_coord_lead_ms(c), 180000);
+	answer_after(c, 70000);
+	ck_assert_uint_ge(nb_coord_lead_ms(c), 180000);
+	for (int i = 0; i < 8; i++)
+		answer_after(c, 0);
+	ck_assert_uint_lt(nb_coord_lead_ms(c), 180000);
+	for (int i = 0; i < 9; i++)
+		answer_after(c, 100);
+	c->tries = 1;
+	ck_assert_uint_ge(nb_coord_lead_ms(c), 600);
+	nb_coord_free(c);
+}
+END_TEST
+
 /* The value of key members/COMM that the coordinator must write; NULL: none. */
 static void members_due(const char *want)
 {
@@ -311,5 +384,8 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, an_armed_record_has_no_generation_yet);
 	  tcase_add_test(tc, a_record_outlives_the_keys_of_sites);
 	  tcase_add_test(tc, a_record_outlives_a_second_communicator);
+	  tcase_add_test(tc, a_rank_beyond_the_fence_decides);
+	  tcase_add_test(tc, a_fence_lies_ahead_of_the_fastest_rank);
+	  tcase_add_test(tc, one_slow_answer_moves_no_fence);
 	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
 	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)
