@@ -487,7 +487,7 @@ START_TEST(text_for_people)
 	struct nb_buf b;
 
 	ck_assert(!case_asm(&c,
-			    "stw [%r10-4], 0\nmov %r2, %r10\nadd %r2, -4\n"
+			    "stw [%r10-4], 4\nmov %r2, %r10\nadd %r2, -4\n"
 			    "lddw map %r1, @counts\ncall 1\n"
 			    "ldxdw %r1, [%r0]\nmov %r0, 0\nexit",
 			    &err));

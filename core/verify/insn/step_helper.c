@@ -11,6 +11,7 @@
 #include "core/verify/feature/iter.h"
 #include "core/verify/feature/resources.h"
 #include "core/verify/insn/operand.h"
+#include "core/verify/state/marks.h"
 #include "core/verify/state/operands.h"
 
 static bool reads(enum nb_arg arg)
@@ -134,6 +135,31 @@ static void write_out(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		       &v);
 }
 
+/*
+ * Does the element at the key behind r2 exist in every run? All elements of an
+ * array exist, so the bounds of the key decide. A map of maps may hold per-CPU
+ * arrays with fewer elements than its inner definition.
+ */
+static bool always_found(struct nb_env *env, struct nb_state *st,
+			 const struct nb_helper_spec *h,
+			 const struct nb_map_spec *m)
+{
+	const struct nb_reg *key = &nb_top(st)->regs[2];
+	struct nb_range off = nb_access_offset(key, 0);
+	struct nb_reg index;
+
+	if (h->success != NB_SUCCESS_ELEMENTS ||
+	    (m->type != NB_MAP_ARRAY && (m->type != NB_MAP_PERCPU_ARRAY ||
+					 m->origin == NB_ORIGIN_INNER)) ||
+	    key->kind != NB_REG_STACK || off.smin % (int64_t)sizeof(uint32_t))
+		return false;
+	index = nb_stack_load(st, key, &off, sizeof(uint32_t));
+	if (index.r.umax >= m->max_entries)
+		return false;
+	nb_mark(env, index.deps);
+	return true;
+}
+
 /* Return r0 for results that are pointers. */
 static struct nb_reg result(struct nb_env *env, struct nb_state *st,
 			    uint32_t pc, const struct nb_helper_spec *h)
@@ -147,6 +173,10 @@ static struct nb_reg result(struct nb_env *env, struct nb_state *st,
 		r0.map = m->inner ? m->inner - 1
 				  : (uint32_t)(m - env->img->maps);
 		r0.id = ++env->ids;
+		if (always_found(env, st, h, m)) {
+			r0.kind = NB_REG_VALUE;
+			r0.id = m->lock ? r0.id : 0;
+		}
 	} else if (h->ret == NB_RET_SAMPLE_OR_NULL) {
 		r0 = nb_step_sample(env, st, pc, h);
 	} else if (h->ret == NB_RET_SLICE_OR_NULL) {

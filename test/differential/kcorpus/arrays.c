@@ -87,6 +87,7 @@ struct test {
 	struct bpf_insn expected_insns[SKIP_LEN], unexpected_insns[SKIP_LEN];
 #define FIXUP(kind) int fixup_map_##kind[MAX_FIXUPS];
 	MAPS(FIXUP)
+	int fixup_map_timer[MAX_FIXUPS];
 	struct pair fixup_kfunc_btf_id[MAX_FIXUPS];
 	const char *errstr, *errstr_unpriv;
 	uint32_t insn_processed;
@@ -150,8 +151,9 @@ int main(void)
 			file = t->kfunc;
 			continue;
 		}
-		/* Made by code, or with kernel functions: not here. */
-		if (!n || t->fixup_kfunc_btf_id[0].kfunc || t->func_info_cnt)
+		/* Made by code, with kernel functions or timers: not here. */
+		if (!n || t->fixup_kfunc_btf_id[0].kfunc || t->func_info_cnt ||
+		    t->fixup_map_timer[0])
 			continue;
 		printf("program %s|%s|%d|%d|%d|%d\n", file, t->descr,
 		       t->prog_type ? (int)t->prog_type

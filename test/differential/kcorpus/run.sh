@@ -11,7 +11,6 @@ TOP=$(cd "$(dirname "$0")/../../.." && pwd)
 B=$(cd "$1" && pwd)
 work=$B/kcorpus
 tests=tools/testing/selftests/bpf
-mkdir -p "$work/o" "$work/inc"
 
 skip() {
 	echo "check-kernel-corpus: skipped: $1"
@@ -31,6 +30,9 @@ if [ -z "$linux" ]; then
 	fi
 fi
 [ -d "$linux/$tests/progs" ] || skip "$linux has no $tests"
+linux=$(cd "$linux" && pwd)
+work=$work/$(echo "$linux" | cksum | cut -d' ' -f1) # the sources' own objects
+mkdir -p "$work/o" "$work/inc"
 [ "$(id -u)" -eq 0 ] || skip "bpf() needs root"
 clang=$(command -v clang-19 || command -v clang) || skip "no clang"
 bpftool=$(PATH=$PATH:/usr/sbin command -v bpftool) ||
@@ -49,7 +51,8 @@ compile() { # file
 	"$clang" -target bpf -mcpu="$cpu" -O2 -g -w -D__TARGET_ARCH_x86 -DENABLE_ATOMICS_TESTS \
 		-I"$work/inc" -I"$linux/$tests" -I"$linux/$tests/libarena/include" -I"$linux/tools/lib" \
 		-I"$linux/tools/include/uapi" -I"/usr/include/$(uname -m)-linux-gnu" \
-		-I/usr/include/bpf -c -o "$work/o/$name.o" "$1" 2>"$work/o/$name.err" ||
+		-I/usr/include/bpf -idirafter "$linux/tools/include" \
+		-c -o "$work/o/$name.o" "$1" 2>"$work/o/$name.err" ||
 		rm -f "$work/o/$name.o"
 }
 cpu=v4
@@ -64,7 +67,8 @@ arrays() {
 		echo "#include \"$f\""
 	done >"$work/inc/arrays.inc"
 	cc -w -I"$work/inc" -I"$linux/$tests" \
-		-idirafter "$linux/tools/include/uapi" -o "$work/arrays" "$TOP/test/differential/kcorpus/arrays.c" &&
+		-idirafter "$linux/tools/include/uapi" -idirafter "$linux/tools/include" \
+		-o "$work/arrays" "$TOP/test/differential/kcorpus/arrays.c" &&
 		"$work/arrays" >"$work/o/arrays.lines"
 }
 arrays || failed=" arrays.c"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # expect: accept
-stw [%r10-4], 0
+stw [%r10-4], 4
 mov %r2, %r10
 add %r2, -4
 lddw map %r1, @counts

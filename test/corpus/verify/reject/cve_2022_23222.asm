@@ -2,7 +2,7 @@
 # golden
 # no arithmetic on pointers that may be NULL
 # expect: reject null_arith 6
-stw [%r10-4], 0
+stw [%r10-4], 4
 mov %r2, %r10
 add %r2, -4
 lddw map %r1, @counts

@@ -2,7 +2,7 @@
 # golden
 # expect: reject dynptr_memory 11
 # opts: held
-stw [%r10-4], 0
+stw [%r10-4], 4
 mov %r2, %r10
 add %r2, -4
 lddw map %r1, @counts

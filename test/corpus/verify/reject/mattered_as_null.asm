@@ -6,7 +6,7 @@ mov %r7, 8 # near: mov %r7, 0
 jeq %r2, 0, join
 mov %r7, 0
 join:
-stw [%r10-4], 0
+stw [%r10-4], 4
 mov %r2, %r10
 add %r2, -4
 lddw map %r1, @counts

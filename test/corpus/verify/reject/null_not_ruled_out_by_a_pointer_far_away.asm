@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # expect: reject nullable 15
 # So far from its value a pointer may be NULL.
-stw [%r10-4], 0
+stw [%r10-4], 4
 mov %r2, %r10
 add %r2, -4
 lddw map %r1, @counts

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 # expect: reject nullable 21
 mov %r9, %r1
-stw [%r10-4], 0
+stw [%r10-4], 4
 mov %r2, %r10
 add %r2, -4
 lddw map %r1, @counts
 call 1
 mov %r6, %r0
-stw [%r10-4], 0
+stw [%r10-4], 4
 mov %r2, %r10
 add %r2, -4
 lddw map %r1, @counts

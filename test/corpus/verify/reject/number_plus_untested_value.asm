@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # number plus untested value
 # expect: reject null_arith 7
-stw [%r10-4], 0
+stw [%r10-4], 4
 mov %r2, %r10
 add %r2, -4
 lddw map %r1, @counts

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# expect: reject nullable 9
+# All elements of an array exist, so a key within bounds needs no test.
+ldxw %r2, [%r1+24]
+and %r2, 7 # near: and %r2, 3
+stxw [%r10-4], %r2
+mov %r2, %r10
+add %r2, -4
+lddw map %r1, @counts
+call 1
+mov %r1, 1
+ldxdw %r1, [%r0]
+mov %r0, 0
+exit
