@@ -12,9 +12,8 @@ static const struct {
 	int code;
 	const char *word;
 	int status;
-	const char *text;
 } rows[] = {
-#define ERR(name, number, word, status, text) { -(number), word, status, text },
+#define ERR(name, number, word, status, text) { -(number), word, status },
 #include "core/defs/errors.h"
 };
 
@@ -64,13 +63,6 @@ const char *nb_err_word(int code)
 	return i < NROWS ? rows[i].word : "unknown";
 }
 
-const char *nb_err_meaning(int code)
-{
-	size_t i = err_row(code);
-
-	return i < NROWS ? rows[i].text : "unknown error";
-}
-
 int nb_err_status(int code)
 {
 	size_t i = err_row(code);
@@ -78,12 +70,4 @@ int nb_err_status(int code)
 	if (!code)
 		return 0;
 	return i < NROWS ? rows[i].status : 70;
-}
-
-int nb_err_code(const char *word)
-{
-	for (size_t i = 0; i < NROWS; i++)
-		if (!strcmp(rows[i].word, word))
-			return rows[i].code;
-	return 0;
 }

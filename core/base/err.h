@@ -40,13 +40,7 @@ int nb_hint(struct nb_err *err, const char *fmt, ...)
  * numbers. */
 const char *nb_err_word(int code);
 
-/* Return the general meaning of NB_E_* @code. */
-const char *nb_err_meaning(int code);
-
 /* Return the shell's exit status for @code: 0 for 0, 70 for unknown codes. */
 int nb_err_status(int code);
-
-/* Return the NB_E_* code of a word; 0 if the word is unknown. */
-int nb_err_code(const char *word);
 
 #endif

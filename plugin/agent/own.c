@@ -75,14 +75,6 @@ static void own_drop(struct nb_own_key *k)
 	k->want = NULL;
 }
 
-void nb_own_unset(struct nb_own *o, const char *key)
-{
-	struct nb_own_key *k = own_find(o, key);
-
-	if (k)
-		own_drop(k);
-}
-
 void nb_own_begin(struct nb_own *o, const char *prefix)
 {
 	size_t skip = strlen(o->prefix), n = strlen(prefix);

@@ -50,8 +50,6 @@ void nb_own_set(struct nb_own *o, const char *key, json_t *value);
  * not confirmed.
  */
 int64_t nb_own_confirmed(struct nb_own *o, const char *key);
-/* Delete @key from the store. */
-void nb_own_unset(struct nb_own *o, const char *key);
 /*
  * Replace all keys below @prefix: nb_own_end deletes the keys that were not set
  * after nb_own_begin.

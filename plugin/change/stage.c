@@ -94,14 +94,6 @@ static int find_all(const char *const *names, uint32_t n,
 	return 0;
 }
 
-int nb_change_stage_use(const char *const *names, uint32_t n,
-			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
-{
-	static const struct nb_selector all = { .what = NB_SELECT_ALL };
-
-	return nb_change_stage_for(&all, names, n, digest, err);
-}
-
 int nb_change_stage_for(const struct nb_selector *reach,
 			const char *const *names, uint32_t n,
 			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)

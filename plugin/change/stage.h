@@ -15,16 +15,10 @@ struct nb_selector;
  */
 
 /*
- * Stage policies @names[0..n) in this order. A name may also be a digest of 8
- * digits or more. @n 0 stages NCCL's own choice for all communicators. Returns
- * 0, NB_E_NOENT, NB_E_EXISTS (a policy is named twice), NB_E_LIMIT or
- * NB_E_NOMEM.
- */
-int nb_change_stage_use(const char *const *names, uint32_t n,
-			uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
-/*
- * Stage policies for the selected communicators only. Also returns the errors
- * of nb_selector_check and nb_selector_use.
+ * Stage policies @names[0..n) in this order for the selected communicators. A
+ * name may also be a digest of 8 digits or more. @n 0 stages NCCL's own choice.
+ * Returns 0, NB_E_NOENT, NB_E_EXISTS (a policy is named twice), NB_E_LIMIT,
+ * NB_E_NOMEM or an error of nb_selector_check or nb_selector_use.
  */
 int nb_change_stage_for(const struct nb_selector *reach,
 			const char *const *names, uint32_t n,

@@ -18,7 +18,7 @@
 #include "core/ncclbpf.h"
 #include "plugin/abi/tuner_abi.h"
 #include "plugin/change/change.h"
-#include "plugin/change/stage.h"
+#include "test/unit/stage_use.h"
 #include "plugin/tuner/decide.h"
 #include "test/bench/bench.h"
 #include "test/bench/switch_native.h"
@@ -222,7 +222,7 @@ static bool change(const char *name, uint32_t *number)
 	static struct nb_change done;
 	struct nb_err err;
 
-	if (nb_change_stage_use(&name, 1, digest, &err) ||
+	if (stage_use(&name, 1, digest, &err) ||
 	    nb_change_commit(digest, NB_CHANGE_ANY, &done, &err))
 		die(name, err.text);
 	*number = (uint32_t)done.generation;

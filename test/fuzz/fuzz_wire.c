@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rc = nb_request_parse(&req, line, size, &err);
 	nb_buf_init(&out, 0);
 	if (rc) {
-		assert(rc == err.code && nb_err_code(nb_err_word(rc)) == rc);
+		assert(rc == err.code && strcmp(nb_err_word(rc), "unknown"));
 		assert(err.text[0]);
 		nb_reply_error(&out, &req, &err, NULL, NULL);
 		assert(strchr(out.data, '\n') == out.data + out.size - 1);

@@ -32,7 +32,7 @@
 #include "plugin/policies/generations.h"
 #include "plugin/process/process.h"
 #include "plugin/change/change.h"
-#include "plugin/change/stage.h"
+#include "test/unit/stage_use.h"
 #include "core/base/buf.h"
 #include "test/unit/made.h"
 #include "test/unit/step_here.h"
@@ -267,7 +267,7 @@ static int obey(const struct order *o, void *c)
 		few_numbers();
 		return 0;
 	case 's':
-		return nb_change_stage_use(NULL, 0, digest, NULL);
+		return stage_use(NULL, 0, digest, NULL);
 	case 'c':
 		return nb_change_commit(digest, NB_CHANGE_ANY, &change, NULL);
 	default:

@@ -58,13 +58,14 @@ START_TEST(words_and_codes_of_errors_are_one_to_one)
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		ck_assert_int_lt(codes[i], 0);
-		ck_assert_int_eq(nb_err_code(nb_err_word(codes[i])), codes[i]);
+		ck_assert_str_ne(nb_err_word(codes[i]), "unknown");
 		ck_assert_int_ne(nb_err_status(codes[i]), 0);
-		ck_assert(*nb_err_meaning(codes[i]));
-		for (size_t k = 0; k < i; k++)
+		for (size_t k = 0; k < i; k++) {
 			ck_assert_int_ne(codes[i], codes[k]);
+			ck_assert_str_ne(nb_err_word(codes[i]),
+					 nb_err_word(codes[k]));
+		}
 	}
-	ck_assert_int_eq(nb_err_code("no such word"), 0);
 	ck_assert_str_eq(nb_err_word(-9999), "unknown");
 	ck_assert_int_eq(nb_err_status(-9999), 70);
 	ck_assert_int_eq(nb_err_status(0), 0);

@@ -24,7 +24,7 @@
 #include "plugin/tuner/register.h"
 #include "plugin/process/process.h"
 #include "plugin/change/change.h"
-#include "plugin/change/stage.h"
+#include "test/unit/stage_use.h"
 #include "core/base/buf.h"
 #include "test/unit/made.h"
 #include "test/unit/step_here.h"
@@ -89,7 +89,7 @@ static void *make(uint64_t id, size_t ranks, bool has_id)
 /* Stage "no policy", and commit it: 0 or the error. */
 static int stage(uint8_t digest[NB_SHA256_SIZE])
 {
-	return nb_change_stage_use(NULL, 0, digest, NULL);
+	return stage_use(NULL, 0, digest, NULL);
 }
 
 static int commit(void)

@@ -66,7 +66,7 @@ START_TEST(nothing_is_missing_before_a_fence_or_without_a_policy)
 	uint32_t number;
 
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
-	ck_assert_int_eq(nb_change_stage_use(&name, 1, digest, &err), 0);
+	ck_assert_int_eq(stage_use(&name, 1, digest, &err), 0);
 	ck_assert_int_eq(
 		nb_segment_gen(nb_self.seg, digest, true, &number, NULL), 0);
 	c->seg->record.word = nb_fence_word(NB_FENCE_COMMIT, number, 5);
@@ -106,8 +106,7 @@ static uint32_t stage_one(const char *name, uint8_t digest[NB_SHA256_SIZE])
 	struct nb_err err = { 0 };
 	uint32_t number;
 
-	ck_assert_msg(!nb_change_stage_use(&name, 1, digest, &err), "%s",
-		      err.text);
+	ck_assert_msg(!stage_use(&name, 1, digest, &err), "%s", err.text);
 	ck_assert(!nb_segment_gen(nb_self.seg, digest, true, &number, &err));
 	return number;
 }
@@ -230,7 +229,7 @@ START_TEST(ranks_elsewhere_refuse_a_change)
 
 	table(t);
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
-	ck_assert_int_eq(nb_change_stage_use(&name, 1, digest, &err), 0);
+	ck_assert_int_eq(stage_use(&name, 1, digest, &err), 0);
 	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
 	ck_assert_ptr_nonnull(strstr(err.text, "2 of 4 ranks"));
 	ck_assert_ptr_nonnull(strstr(err.text, "0abc"));
@@ -285,7 +284,7 @@ START_TEST(change_waits_for_a_communicator_that_is_being_made)
 
 	ncclTunerPlugin_v4.init(2, 1, logger, &one);
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
-	ck_assert_int_eq(nb_change_stage_use(&name, 1, digest, &err), 0);
+	ck_assert_int_eq(stage_use(&name, 1, digest, &err), 0);
 	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
 	ck_assert_ptr_nonnull(strstr(err.text, "1 of 2 ranks"));
 	ncclTunerPlugin_v4.init(2, 1, logger, &two);

@@ -131,9 +131,8 @@ static void use_in_the_end(const char *name)
 	int rc = NB_E_BUSY;
 
 	for (int i = 0; i < 20 && rc == NB_E_BUSY; i++) {
-		ck_assert_int_eq(
-			nb_change_stage_use(&name, name ? 1 : 0, digest, &err),
-			0);
+		ck_assert_int_eq(stage_use(&name, name ? 1 : 0, digest, &err),
+				 0);
 		rc = commit(digest, &err);
 	}
 	ck_assert_msg(!rc, "%s", err.text);
@@ -247,8 +246,8 @@ START_TEST(forked_child_leaves_the_parents_ranks_alone)
 			_exit(3);
 		/* a sweep waits for threads that search; there are none */
 		hold("more", MADE_CHOOSE(1, 1), NULL, 0);
-		if (nb_change_stage_use(&more, 1, digest, NULL) ||
-		    nb_change_stage_use(NULL, 0, digest, NULL))
+		if (stage_use(&more, 1, digest, NULL) ||
+		    stage_use(NULL, 0, digest, NULL))
 			_exit(4);
 		nb_comm_free(own);
 		nb_comm_free(c);
@@ -513,7 +512,7 @@ START_TEST(process_that_has_not_staged_stops_a_change)
 	}
 	ck_assert_int_eq(read(ready[0], &ch, 1), 1);
 	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
-	ck_assert_int_eq(nb_change_stage_use(&name, 1, digest, &err), 0);
+	ck_assert_int_eq(stage_use(&name, 1, digest, &err), 0);
 	ck_assert_int_eq(commit(digest, &err), NB_E_REFUSED);
 	ck_assert_ptr_nonnull(strstr(err.text, "process"));
 	kill(pid, SIGKILL);

@@ -32,7 +32,7 @@
 #include "plugin/control/commands/explain.h"
 #include "plugin/process/process.h"
 #include "plugin/change/change.h"
-#include "plugin/change/stage.h"
+#include "test/unit/stage_use.h"
 #include "plugin/job/registry.h"
 #include "plugin/tuner/explain.h"
 
@@ -228,8 +228,8 @@ static inline void use(const char *name)
 	uint8_t digest[NB_SHA256_SIZE];
 	struct nb_err err = { 0 };
 
-	ck_assert_msg(!nb_change_stage_use(&name, name ? 1 : 0, digest, &err),
-		      "%s", err.text);
+	ck_assert_msg(!stage_use(&name, name ? 1 : 0, digest, &err), "%s",
+		      err.text);
 	ck_assert_msg(!commit(digest, &err), "%s", err.text);
 }
 

@@ -56,12 +56,15 @@ static void put_done(void *arg, const struct nb_store_reply *r)
 
 static void granted(void *arg, const struct nb_store_reply *r)
 {
+	struct nb_store_op put = { .kind = NB_STORE_PUT,
+				   .key = key,
+				   .value = value,
+				   .size = strlen(value) };
 	struct nb_err err = { .code = 0 };
 
 	check("lease", r->err);
-	lease = r->lease;
-	nb_store_put(store, key, value, strlen(value), lease, put_done, arg,
-		     &err);
+	lease = put.lease = r->lease;
+	nb_store_do(store, &put, put_done, arg, &err);
 	check("key", &err);
 }
 
