@@ -6,19 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/image/format.h"
-
 void nb_image_free(struct nb_image *img)
 {
 	if (!img)
 		return;
 	nb_arena_fini(&img->arena);
 	free(img);
-}
-
-bool nb_image_is(const void *bytes, size_t size)
-{
-	return size >= 8 && !memcmp(bytes, NB_IMAGE_MAGIC, 8);
 }
 
 int nb_image_map(const struct nb_image *img, const char *name)

@@ -332,6 +332,11 @@ static int read_all(struct reader *r)
 	return r->rc ? r->rc : check_canonical(r);
 }
 
+bool nb_image_is(const void *bytes, size_t size)
+{
+	return size >= 8 && !memcmp(bytes, NB_IMAGE_MAGIC, 8);
+}
+
 int nb_image_read(struct nb_image **out, const void *bytes, size_t size,
 		  struct nb_err *err)
 {

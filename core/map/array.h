@@ -2,6 +2,7 @@
 #ifndef NB_MAP_ARRAY_H
 #define NB_MAP_ARRAY_H
 
+#include "core/map/map.h"
 #include "core/map/ops.h"
 
 /* Operations of types whose keys are indices; see ops.h. */

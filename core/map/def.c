@@ -4,11 +4,14 @@
  * Images, the loader and nb_map_new all use this check. Sources:
  * map_alloc_check and map_alloc of each type in kernel/bpf.
  */
+#include "core/map/def.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "core/map/ops.h"
+#include "core/spec/spec.h"
 
 enum {
 	KMALLOC_MAX = 4 << 20, /* KMALLOC_MAX_SIZE of the kernel */

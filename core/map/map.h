@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/map/cpu.h"
+#include "core/map/def.h"
 #include "core/spec/spec.h"
 
 struct nb_map;
@@ -21,25 +22,6 @@ enum { NB_MAP_CHAIN_MAX = 32, NB_MAP_LRU_STEPS = 1024 };
 
 /* Flags of an update (values of linux/bpf.h). */
 enum { NB_ANY = 0, NB_NOEXIST = 1, NB_EXIST = 2 };
-
-/* A map's definition, as in the kernel's union bpf_attr. */
-struct nb_map_def {
-	const char *name; /* The name is copied, at most 63 bytes of it. */
-	uint32_t type;	  /* One of enum nb_map_type */
-	uint32_t key_size, value_size, max_entries, flags;
-};
-
-/*
- * nb_map_def_check - check a definition against the rules of its type
- *
- * Images and maps use the same rules; the limits of images are narrower.
- * Returns 0 or NB_E_MAPDEF. Pure.
- */
-enum {
-	NB_MAP_NAME = 64,   /* Size in bytes, including the NUL. */
-	NB_PREFIX_MAX = 256 /* Bytes of the longest prefix of an LPM trie. */
-};
-int nb_map_def_check(const struct nb_map_def *def, struct nb_err *err);
 
 /*
  * nb_map_plan - bytes of memory that nb_map_new takes for @def on a host with

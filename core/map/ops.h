@@ -8,7 +8,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/map/map.h"
+#include "core/map/cpu.h"
+#include "core/map/def.h"
+#include "core/spec/spec.h"
+
+struct nb_map;
 
 /*
  * A program's iteration over a map; all zeroes starts it. It visits an

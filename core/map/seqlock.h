@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/map/map.h"
 #include "core/map/ops.h"
 
 /*

@@ -17,26 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/exec/jit/extent.h"
 #include "core/exec/jit/jit.h"
 #include "core/exec/jit/symbols_elf.h"
-
-struct nb_extent nb_symbols_extent(const struct nb_jit *j,
-				   const struct nb_prog *p, uint32_t f)
-{
-	return (struct nb_extent){ f ? j->off[p->funcs[f].start] : 0,
-				   f + 1 < p->nfuncs ? j->off[p->funcs[f].end]
-						     : (uint32_t)j->size };
-}
-
-void nb_symbols_name(struct nb_buf *b, const struct nb_image *img,
-		     uint32_t prog, uint32_t f)
-{
-	const struct nb_prog *p = &img->progs[prog];
-
-	nb_buf_printf(b, "%s/%s", img->name, p->name);
-	if (f)
-		nb_buf_printf(b, "/%s", p->funcs[f].name);
-}
 
 /* Open only a regular file of our own: a link, or another user's file in a
  * shared folder, is refused. */
@@ -73,11 +56,11 @@ int nb_symbols_perf(const struct nb_jit *j, const struct nb_image *img,
 		return fd;
 	nb_buf_init(&b, 1 << 20);
 	for (uint32_t f = 0; f < p->nfuncs; f++) {
-		struct nb_extent e = nb_symbols_extent(j, p, f);
+		struct nb_extent e = nb_extent_of(j, p, f);
 
 		nb_buf_printf(&b, "%" PRIxPTR " %x ",
 			      (uintptr_t)j->code + e.start, e.end - e.start);
-		nb_symbols_name(&b, img, prog, f);
+		nb_extent_name(&b, img, prog, f);
 		nb_buf_char(&b, '\n');
 	}
 	/* One write for all lines, so that lines of other threads do not

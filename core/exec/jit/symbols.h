@@ -2,7 +2,6 @@
 #ifndef NB_EXEC_JIT_SYMBOLS_H
 #define NB_EXEC_JIT_SYMBOLS_H
 
-#include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/exec/run/code.h"
 #include "core/image/image.h"
@@ -36,17 +35,5 @@ int nb_symbols_gdb(struct nb_symbols **out, const struct nb_jit *j,
 		   struct nb_err *err);
 /* Unregister and free; @s may be NULL. */
 void nb_symbols_free(struct nb_symbols *s);
-
-/* Where function @f of a program begins and ends, counted from the code's
- * start. The set-up code of the entry belongs to function 0. */
-struct nb_extent {
-	uint32_t start, end;
-};
-struct nb_extent nb_symbols_extent(const struct nb_jit *j,
-				   const struct nb_prog *p, uint32_t f);
-
-/* Append the name of function @f to @b. */
-void nb_symbols_name(struct nb_buf *b, const struct nb_image *img,
-		     uint32_t prog, uint32_t f);
 
 #endif

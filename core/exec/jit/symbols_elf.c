@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/exec/jit/extent.h"
 #include "core/exec/jit/jit.h"
 
 enum {
@@ -107,7 +108,7 @@ static void symbols(struct subject *s)
 	nb_buf_zeros(tab, sizeof(Elf64_Sym));
 	u8(str, 0);
 	for (uint32_t f = 0; f < s->p->nfuncs; f++) {
-		struct nb_extent e = nb_symbols_extent(s->j, s->p, f);
+		struct nb_extent e = nb_extent_of(s->j, s->p, f);
 		Elf64_Sym sym = { .st_name = (uint32_t)str->size,
 				  .st_info =
 					  ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
@@ -116,7 +117,7 @@ static void symbols(struct subject *s)
 				  .st_size = e.end - e.start };
 
 		nb_buf_bytes(tab, &sym, sizeof(sym));
-		nb_symbols_name(str, s->img, s->prog, f);
+		nb_extent_name(str, s->img, s->prog, f);
 		u8(str, 0);
 	}
 }

@@ -2,7 +2,9 @@
 #ifndef NB_EXEC_SYMBOLS_ELF_H
 #define NB_EXEC_SYMBOLS_ELF_H
 
-#include "core/exec/jit/symbols.h"
+#include "core/base/buf.h"
+#include "core/exec/run/code.h"
+#include "core/image/image.h"
 
 /* Write the object file for debuggers: names, lines and unwind information
  * of @j. */

@@ -7,6 +7,7 @@
 
 #include "core/exec/run/run.h"
 #include "core/isa/insn.h"
+#include "core/map/map.h"
 #include "core/map/ops.h"
 
 /*

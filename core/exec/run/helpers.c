@@ -15,6 +15,7 @@
 #include "core/exec/run/bodies.h"
 #include "core/exec/run/code.h"
 #include "core/exec/run/trace.h"
+#include "core/map/map.h"
 #include "core/map/ops.h"
 
 /* Look-up for all map types except per-CPU arrays. It is not inlined, so

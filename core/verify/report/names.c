@@ -6,7 +6,7 @@
  */
 #include "core/verify/report/names.h"
 
-#include "core/verify/report/report.h"
+#include "core/verify/report/say.h"
 
 typedef unsigned long long ull;
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/map/map.h"
 #include "core/map/ops.h"
 
 /*
