@@ -409,6 +409,19 @@ int nb_store_get(struct nb_store *s, const char *key, nb_store_done_fn *done,
 	return nb_store_do(s, &op, done, arg, err);
 }
 
+int nb_store_put(struct nb_store *s, const char *key, const void *value,
+		 size_t size, int64_t lease, nb_store_done_fn *done, void *arg,
+		 struct nb_err *err)
+{
+	struct nb_store_op op = { .kind = NB_STORE_PUT,
+				  .key = key,
+				  .value = value,
+				  .size = size,
+				  .lease = lease };
+
+	return nb_store_do(s, &op, done, arg, err);
+}
+
 static int start_lease(struct nb_store *s, enum nb_store_form form,
 		       const char *path, const char *name, int64_t value,
 		       nb_store_done_fn *done, void *arg, struct nb_err *err)

@@ -77,6 +77,9 @@ int nb_store_do(struct nb_store *s, const struct nb_store_op *op,
 		nb_store_done_fn *done, void *arg, struct nb_err *err);
 int nb_store_get(struct nb_store *s, const char *key, nb_store_done_fn *done,
 		 void *arg, struct nb_err *err);
+int nb_store_put(struct nb_store *s, const char *key, const void *value,
+		 size_t size, int64_t lease, nb_store_done_fn *done, void *arg,
+		 struct nb_err *err);
 
 int nb_store_lease_grant(struct nb_store *s, int64_t ttl_s,
 			 nb_store_done_fn *done, void *arg, struct nb_err *err);

@@ -38,20 +38,6 @@ static inline int store_range(struct nb_store *s, const char *prefix,
 	return nb_store_do(s, &op, done, arg, err);
 }
 
-static inline int store_put(struct nb_store *s, const char *key,
-			    const void *value, size_t size, int64_t lease,
-			    nb_store_done_fn *done, void *arg,
-			    struct nb_err *err)
-{
-	struct nb_store_op op = { .kind = NB_STORE_PUT,
-				  .key = key,
-				  .value = value,
-				  .size = size,
-				  .lease = lease };
-
-	return nb_store_do(s, &op, done, arg, err);
-}
-
 static inline void keep_reply(void *arg, const struct nb_store_reply *r)
 {
 	struct got *g = arg;

@@ -163,7 +163,7 @@ START_TEST(replies_of_a_server_that_is_not_etcd)
 	const char *bytes = replies[_i].bytes;
 	struct nb_store *s = start_fake(bytes, bytes ? strlen(bytes) : 0);
 
-	WAIT(g, store_put(s, "/a", "1", 1, 0, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(s, "/a", "1", 1, 0, keep_reply, &g, &err));
 	ck_assert_msg(g.err.code == replies[_i].code, "%d: %s: %d: %s", _i,
 		      bytes, g.err.code, g.err.text);
 	ck_assert_int_eq(g.unknown, replies[_i].unknown);

@@ -88,8 +88,8 @@ static void end(void)
 
 static void put(struct nb_store *s, const char *key, const char *value)
 {
-	WAIT(g,
-	     store_put(s, key, value, strlen(value), 0, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(s, key, value, strlen(value), 0, keep_reply, &g,
+			     &err));
 	ck_assert_msg(!g.err.code, "%s", g.err.text);
 }
 
@@ -107,7 +107,7 @@ START_TEST(keys_and_ranges)
 	put(s, "/k/b", "2");
 	ck_assert_int_gt(g.revision, first);
 	put(s, "/kz", "outside");
-	WAIT(g, store_put(s, "/k/c", zeros, 3, 0, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(s, "/k/c", zeros, 3, 0, keep_reply, &g, &err));
 	WAIT(g, store_range(s, "/k/", keep_reply, &g, &err));
 	ck_assert_uint_eq(g.nkv, 3);
 	ck_assert_str_eq(g.kv[0].key, "/k/a");
@@ -213,7 +213,7 @@ START_TEST(keys_end_with_their_lease)
 	lease = g.lease;
 	ck_assert_int_ne(lease, 0);
 	ck_assert_int_eq(g.ttl_s, 30);
-	WAIT(g, store_put(s, "/l/a", "1", 1, lease, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(s, "/l/a", "1", 1, lease, keep_reply, &g, &err));
 	WAIT(g, nb_store_lease_keepalive(s, lease, keep_reply, &g, &err));
 	ck_assert_int_eq(g.err.code, 0);
 	ck_assert_int_eq(g.ttl_s, 30);
@@ -229,7 +229,7 @@ START_TEST(keys_end_with_their_lease)
 	ck_assert_int_eq(g.ttl_s, 0);
 	WAIT(g, nb_store_lease_revoke(s, lease, keep_reply, &g, &err));
 	ck_assert_int_eq(g.err.code, NB_E_NOENT);
-	WAIT(g, store_put(s, "/l/a", "1", 1, lease, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(s, "/l/a", "1", 1, lease, keep_reply, &g, &err));
 	ck_assert_int_eq(g.err.code, NB_E_NOENT);
 	nb_store_unwatch(w);
 	nb_store_close(s);
@@ -308,12 +308,12 @@ START_TEST(what_cannot_be_is_refused)
 	ck_assert_int_eq(nb_store_get(s, key, keep_reply, &g, &err), NB_E_ARG);
 	key[NB_STORE_KEY_SIZE - 1] = '\0';
 	WAIT(g, nb_store_get(s, key, keep_reply, &g, &err));
-	ck_assert_int_eq(
-		store_put(s, "/big", big, sizeof(big), 0, keep_reply, &g, &err),
-		NB_E_ARG);
+	ck_assert_int_eq(nb_store_put(s, "/big", big, sizeof(big), 0,
+				      keep_reply, &g, &err),
+			 NB_E_ARG);
 	ck_assert_ptr_nonnull(strstr(err.text, "1048577"));
-	WAIT(g, store_put(s, "/big", big, NB_STORE_VALUE_SIZE, 0, keep_reply,
-			  &g, &err));
+	WAIT(g, nb_store_put(s, "/big", big, NB_STORE_VALUE_SIZE, 0, keep_reply,
+			     &g, &err));
 	ck_assert_int_eq(g.err.code, 0);
 	for (int i = 0; i <= NB_STORE_OPS; i++)
 		many[i] = (struct nb_store_op){ .kind = NB_STORE_GET,
@@ -350,7 +350,7 @@ START_TEST(certificates_decide)
 				      file(three, "client.pem"),
 				      file(three, "client.key") };
 	ck_assert_int_eq(nb_store_open(&s, http, &c, &err), 0);
-	WAIT(g, store_put(s, "/ncclbpf/a", "1", 1, 0, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(s, "/ncclbpf/a", "1", 1, 0, keep_reply, &g, &err));
 	ck_assert_int_eq(g.err.code, NB_E_PERM);
 	ck_assert(!g.unknown);
 	nb_store_close(s);
@@ -364,13 +364,13 @@ START_TEST(roles_decide)
 	struct nb_store *x = open_as("client", "viewer", "password.operator");
 	struct seen seen = { .opened = 0 }, denied = { .opened = 0 };
 
-	WAIT(g, store_put(s, "/ncclbpf/r", "1", 1, 0, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(s, "/ncclbpf/r", "1", 1, 0, keep_reply, &g, &err));
 	ck_assert_msg(!g.err.code, "%s", g.err.text);
-	WAIT(g, store_put(s, "/other", "1", 1, 0, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(s, "/other", "1", 1, 0, keep_reply, &g, &err));
 	ck_assert_int_eq(g.err.code, NB_E_PERM);
 	WAIT(g, nb_store_get(v, "/ncclbpf/r", keep_reply, &g, &err));
 	ck_assert_str_eq(g.kv[0].value, "1");
-	WAIT(g, store_put(v, "/ncclbpf/r", "2", 1, 0, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(v, "/ncclbpf/r", "2", 1, 0, keep_reply, &g, &err));
 	ck_assert_int_eq(g.err.code, NB_E_PERM);
 	ck_assert(!g.unknown);
 	/* a wrong password */
@@ -385,7 +385,7 @@ START_TEST(roles_decide)
 	UNTIL(denied.failed, 1);
 	ck_assert_int_eq(denied.err.code, NB_E_PERM);
 	/* a token that the store has dropped is renewed */
-	WAIT(g, store_put(s, "/ncclbpf/r", "3", 1, 0, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(s, "/ncclbpf/r", "3", 1, 0, keep_reply, &g, &err));
 	UNTIL(seen.puts, 1);
 	ck_assert_int_eq(etcd("ctl", three,
 			      "user passwd viewer "
@@ -441,8 +441,8 @@ START_TEST(members_die_hang_and_return)
 	WAIT(g, nb_store_get(s, "/ncclbpf/m/a", keep_reply, &g, &err));
 	ck_assert_msg(!g.err.code, "%s", g.err.text);
 	do { /* no leader yet: it is unknown what became of a write */
-		WAIT(g, store_put(s, "/ncclbpf/m/b", "2", 1, 0, keep_reply, &g,
-				  &err));
+		WAIT(g, nb_store_put(s, "/ncclbpf/m/b", "2", 1, 0, keep_reply,
+				     &g, &err));
 	} while (g.err.code);
 	UNTIL(seen.opened, 2);
 	UNTIL(seen.puts, 2);
@@ -464,8 +464,8 @@ START_TEST(members_die_hang_and_return)
 	etcd("pause", three, number);
 	UNTIL(seen.broken, broken + 1);
 	do {
-		WAIT(g, store_put(s, "/ncclbpf/m/c", "3", 1, 0, keep_reply, &g,
-				  &err));
+		WAIT(g, nb_store_put(s, "/ncclbpf/m/c", "3", 1, 0, keep_reply,
+				     &g, &err));
 	} while (g.err.code);
 	until_last(&seen, "/ncclbpf/m/c");
 	etcd("resume", three, number);
@@ -473,13 +473,14 @@ START_TEST(members_die_hang_and_return)
 	/* without a majority nobody answers, and a write has not happened */
 	etcd("kill", three, "1");
 	etcd("kill", three, "2");
-	WAIT(g, store_put(s, "/ncclbpf/m/d", "4", 1, 0, keep_reply, &g, &err));
+	WAIT(g,
+	     nb_store_put(s, "/ncclbpf/m/d", "4", 1, 0, keep_reply, &g, &err));
 	ck_assert(g.err.code == NB_E_STORE || g.err.code == NB_E_TIMEOUT);
 	etcd("restart", three, "1");
 	etcd("restart", three, "2");
 	do {
-		WAIT(g, store_put(s, "/ncclbpf/m/e", "5", 1, 0, keep_reply, &g,
-				  &err));
+		WAIT(g, nb_store_put(s, "/ncclbpf/m/e", "5", 1, 0, keep_reply,
+				     &g, &err));
 	} while (g.err.code);
 	until_last(&seen, "/ncclbpf/m/e");
 	ck_assert(!seen.twice);
@@ -505,8 +506,8 @@ START_TEST(a_watch_renews_its_token)
 	for (char i[2] = "1"; *i <= '3'; ++*i)
 		etcd("restart", three, i);
 	do {
-		WAIT(g, store_put(other, "/ncclbpf/t/a", "1", 1, 0, keep_reply,
-				  &g, &err));
+		WAIT(g, nb_store_put(other, "/ncclbpf/t/a", "1", 1, 0,
+				     keep_reply, &g, &err));
 	} while (g.err.code);
 	until_last(&seen, "/ncclbpf/t/a");
 	nb_store_close(s);
@@ -521,7 +522,7 @@ START_TEST(nobody_there)
 	struct nb_store *s;
 
 	ck_assert_int_eq(nb_store_open(&s, http, &c, &err), 0);
-	WAIT(g, store_put(s, "/a", "1", 1, 0, keep_reply, &g, &err));
+	WAIT(g, nb_store_put(s, "/a", "1", 1, 0, keep_reply, &g, &err));
 	ck_assert_int_eq(g.err.code, NB_E_STORE);
 	ck_assert(!g.unknown);
 	ck_assert_ptr_nonnull(strstr(g.err.text, "http://127.0.0.1:"));
