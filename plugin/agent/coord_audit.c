@@ -35,9 +35,9 @@ void nb_coord_audit_take(struct nb_coord *c, const json_t *request)
 static void put_outcome(struct nb_coord *c, struct nb_coord_txn *t,
 			const char *outcome)
 {
-	static const char *const members[] = { "time",	  "who",    "from",
-					       "line",	  "images", "why",
-					       "readable" };
+	static const char *const members[] = { "time",	   "who",    "from",
+					       "line",	   "images", "why",
+					       "readable", "maker" };
 	json_t *entry = json_object();
 	char key[KEY + 8];
 

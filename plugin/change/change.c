@@ -23,6 +23,7 @@
 #include "plugin/job/startup.h"
 #include "plugin/job/step.h"
 #include "plugin/policies/generations.h"
+#include "plugin/policies/history.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/params.h"
@@ -284,7 +285,7 @@ static uint64_t job_generation(void)
  */
 static int check_expected(uint64_t expected, struct nb_err *err)
 {
-	uint64_t found = job_generation();
+	uint64_t found = nb_history_number((uint32_t)job_generation());
 
 	if (expected == NB_CHANGE_ANY || expected == found)
 		return 0;
@@ -606,6 +607,7 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 		return fail_held_fast(number, committed, err);
 	NB_STEP(BASELINE);
 	out->generation = number;
+	out->shown = nb_history_number(number);
 	out->state = NB_CHANGE_COMMITTED;
 	return 0;
 }

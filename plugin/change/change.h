@@ -61,6 +61,8 @@ struct nb_change {
 	enum nb_change_state state;
 	/* number of the generation; 0 while staged or aborted */
 	uint64_t generation;
+	/* its number for users: in a fleet, the fleet's (nb_history_number) */
+	uint64_t shown;
 	/* duration of the commit, until the last fence was decided */
 	uint64_t time_us;
 	uint32_t ncomms;

@@ -73,7 +73,7 @@ static void reset_to_baseline(struct watched *w)
 		nb_log(NB_LOG_WARN,
 		       "NCCLBPF_ON_DIVERGENCE=baseline: "
 		       "NCCL decides by itself in all communicators from generation %llu on",
-		       (unsigned long long)out->generation);
+		       (unsigned long long)out->shown);
 	else if (!w->reset)
 		nb_log_err("NCCLBPF_ON_DIVERGENCE=baseline cannot be done",
 			   &err);

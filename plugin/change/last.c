@@ -26,6 +26,7 @@ static void note_foreign_change(uint32_t number, const struct nb_gen *g)
 	memcpy(last->digest, g->digest, NB_SHA256_SIZE);
 	last->state = NB_CHANGE_COMMITTED;
 	last->generation = number;
+	last->shown = nb_history_number(number);
 	nb_last.known = true;
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];

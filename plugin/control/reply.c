@@ -142,7 +142,7 @@ void nb_cmd_change_short(struct nb_json *j,
 void nb_cmd_change(struct nb_json *j, const struct nb_change *change)
 {
 	nb_cmd_change_short(j, change->digest, change->state);
-	nb_json_ku64(j, "generation", change->generation);
+	nb_json_ku64(j, "generation", change->shown);
 	nb_json_ku64(j, "time_us", change->time_us);
 	nb_json_karr(j, "comms");
 	for (uint32_t i = 0; i < change->ncomms && i < NB_CHANGE_COMMS; i++)
@@ -183,7 +183,7 @@ int nb_cmd_finish_change(struct nb_call *call,
 	if (!rc) {
 		snprintf(call->note, sizeof(call->note),
 			 "digest %s generation %llu", text,
-			 (unsigned long long)change->generation);
+			 (unsigned long long)change->shown);
 		nb_cmd_change(call->out, change);
 	} else {
 		/* a refused commit must leave nothing staged */

@@ -571,7 +571,7 @@ static void commit_change(void)
 		finish_change(&err);
 	} else {
 		nb_log(NB_LOG_DEBUG, "controllers made generation %llu",
-		       (unsigned long long)c->generation);
+		       (unsigned long long)c->shown);
 		NB_STEP(LOOP_COMMITTED);
 		finish_change(NULL);
 	}

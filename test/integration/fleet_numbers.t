@@ -48,7 +48,7 @@ values() {
 }
 everywhere() { # N: is the generation N in all commands
 	[ "$(of generation status)" = "$1 " ] && [ "$(of generation comm list)" = "$1 " ] &&
-		[ "$(of generation list)" = "$1 " ] && [ "$(of generation decision tail count=1)" = "$1 " ] &&
+		[ "$(of generation list)" = "$1 " ] && [ "$(of generation change status)" = "$1 " ] && [ "$(of generation decision tail count=1)" = "$1 " ] &&
 		of generation policy history | grep -q "^$1 "
 }
 change() { # NAME COMMAND...: a change; its number in $n
@@ -57,7 +57,7 @@ change() { # NAME COMMAND...: a change; its number in $n
 	run -o tsv "$@"
 	n=$(values generation | tr -d ' ')
 	[ "$rc" -eq 0 ] && [ "${n:-0}" -gt 0 ] && await everywhere "$n"
-	ok "$name: the reply, status, comm list, decision tail, list and policy history say $n" $?
+	ok "$name: the reply, status, comm list, change status, decision tail, list and policy history say $n" $?
 }
 change "a change" policy use "$B/policies/size_aware.policy"
 first=$n
@@ -84,6 +84,31 @@ grep -q "mid: succeeded" out
 ok "a rollout over both sites is promoted" $?
 [ "$(of policies status)" = "nvlink_ring_mid " ] || [ "$(of policies status)" = '["nvlink_ring_mid"] ' ]
 ok "its policy is in use on both sites" $?
+run -o json audit count=1
+id=$(sed -n 's/.*"rollout":"\(mid-[^"]*\)".*/\1/p' out)
+[ "$id" ] && grep -q "\"id\":\"$id\"" state/ncclbpf/rollouts/numbers@*.json && grep -q '"process":"[^"]*/[0-9]*/[0-9]*"' out
+ok "audit names the rollout that promoted it, and its process" $?
+cat >own.lua <<'END'
+-- Changes since a generation: are all of them the rollout's?
+local nb = require "ncclbpf"
+local job, session, sites = require "ncclbpf.rollout.job", require "ncclbpf.job.session",
+	require "ncclbpf.job.sites"
+local g = assert(session.attach({ fleet = os.getenv "NCCLBPF_FLEET", job = "numbers" }, 5))
+local function now() return sites.generation(g.store, g.job) end
+local function own(id, since) return job.is_own { group = g, id = id, generation = since } end
+local first = now()
+assert(not own("mine", first), "no change, and it is ours")
+assert(g:change("policy use none", { rollout = "mine" }))
+assert(own("mine", first) and not own("other", first), "one change")
+local r = { group = g, id = "mine", generation = first }
+assert(job.is_own(r) and r.generation == now(), "the newest generation is adopted")
+assert(g:change("policy use nvlink_ring_mid"))
+assert(g:change("policy use none", { rollout = "mine" }))
+assert(not own("mine", first), "somebody else's change came between")
+assert(own("mine", now() - 1))
+END
+lua_run own.lua >why 2>&1
+ok "a rollout knows its own changes by its identity, and others' changes between them" $?
 kill "$job"
 wait "$job"
 [ $? -ne 3 ]

@@ -49,6 +49,8 @@ function M.cmd_audit(ctx)
 		rows[#rows + 1] = { time = read.text(v.time), who = read.text(v.who),
 			from = read.text(v.from), line = read.text(v.readable or v.line),
 			request = read.text(v.line), why = read.text(v.why),
+			rollout = read.text(read.record(v.maker).rollout),
+			process = read.text(read.record(v.maker).process),
 			images = names_of(v.images), outcome = read.text(v.outcome)
 				or asked[v.request] and "under way" or "not carried out" }
 	end
@@ -59,7 +61,8 @@ function M.cmd_audit(ctx)
 		empty = ("nobody has changed job %s"):format(s.job),
 		columns = { { "time" }, { "who" }, { "from", wide = true }, { "line", wrap = true },
 			{ "images", wide = true }, { "outcome", wrap = true },
-			{ "why", flat = true }, { "request", flat = true } },
+			{ "why", flat = true }, { "request", flat = true },
+			{ "rollout", flat = true }, { "process", flat = true } },
 	}
 end
 

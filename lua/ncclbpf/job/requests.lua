@@ -4,6 +4,7 @@
 -- whose shell has died is dropped.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local process = require "ncclbpf.base.process"
 local signed = require "ncclbpf.job.signatures"
 local sites = require "ncclbpf.job.sites"
 
@@ -195,7 +196,7 @@ local function send(group, request, readable)
 		puts[2] = { put = key(group, "audit", request.audit), value = core.encode {
 			time = request.time, who = request.who, from = request.from,
 			line = request.line, readable = readable, images = request.images,
-			why = request.why, request = id } }
+			maker = request.maker, why = request.why, request = id } }
 	end
 	puts[1].value = core.encode(request)
 	local done
@@ -229,7 +230,7 @@ function M.start_state(line, images)
 end
 
 -- Have the coordinator change all sites. opts: object, readable, dry_run, start (a job of this name
--- also starts with it)
+-- also starts with it), rollout (identity of the rollout that makes the change)
 function M.change(group, line, opts)
 	-- Use the fleet's generation number, because other sites do not know this site's own
 	-- numbers.
@@ -247,7 +248,10 @@ function M.change(group, line, opts)
 	local name, from = who()
 	core.hold(true)
 	local ok, reply, why = pcall(send, group, { line = line, images = images, data = data,
-		who = name, from = from, why = opts.why, check = opts.dry_run or nil,
+		who = name, from = from, why = opts.why,
+		maker = { rollout = opts.rollout,
+			process = process.identity(select(2, core.ids())) },
+		check = opts.dry_run or nil,
 		keep = opts.start and M.start_state(line, images) or nil, expected = expected },
 		opts.readable)
 	core.hold(false)

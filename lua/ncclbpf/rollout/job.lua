@@ -11,6 +11,7 @@ local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local collectives = require "ncclbpf.job.collectives"
 local record = require "ncclbpf.rollout.record"
+local sites = require "ncclbpf.job.sites"
 
 local M = {}
 
@@ -188,10 +189,29 @@ local function expose(r, done, arm)
 	end
 end
 
+-- M.is_own for a job of several hosts. Each change's entry in the audit names the rollout that made
+-- it. PIDs would not do: the agents carry changes out, and shells of several hosts make them.
+local function fleet_is_own(r)
+	local now = sites.generation(r.group.store, r.group.job)
+	local list = sites.read(r.group.store, r.group.job, "audit/")
+	local found = false
+	for _, e in ipairs(now and list or {}) do
+		local n = tonumber((read.text(e.value.outcome) or ""):match(
+			"^committed as generation (%d+)"))
+		if n and n > r.generation then
+			if read.record(e.value.maker).rollout ~= r.id then return false end
+			found = found or n == now
+		end
+	end
+	if found then r.generation = now end
+	return found
+end
+
 -- The job has a newer generation than r.generation. Was each change since made by this process
 -- (its answer had timed out), by a dead runner, or by controllers of the same policies? Then adopt
 -- the newest generation as ours.
 function M.is_own(r)
+	if r.group.fleet then return fleet_is_own(r) end
 	local there = r.group:ask "controller status"[1]
 	local controllers = read.record(there and there.data).controllers == true
 	local answer = r.group:ask "policy history"[1]
@@ -244,7 +264,8 @@ function M.change(r, line)
 	local done, err
 	local tries, others = RETRIES, STALE
 	while tries > 0 and others > 0 do
-		done, err = r.group:change(line .. changes.if_generation(r.generation))
+		done, err = r.group:change(line .. changes.if_generation(r.generation),
+			{ rollout = r.id })
 		if done then return done end
 		if err.code == "stale" then
 			if not M.is_own(r) then return nil, err end

@@ -63,7 +63,7 @@ static int run_change(struct nb_call *call, change_fn *run)
 	nb_change_of_fleet(0);
 	if (!rc) {
 		snprintf(call->note, sizeof(call->note), "generation %llu",
-			 (unsigned long long)change->generation);
+			 (unsigned long long)change->shown);
 		nb_cmd_change(call->out, change);
 	}
 	free(change);
