@@ -235,6 +235,19 @@ int nb_gin_get_signals(struct nb_gin_signals *signals)
 	return nb_gin_count_result("getGinProperties", ops->signals(signals));
 }
 
+int nb_gin_get_order(void *coll, struct nb_gin_order *order)
+{
+	const struct nb_gin_coll *c = coll;
+
+	if (!c || !order)
+		return NB_NET_ARGUMENT;
+	order->all_peers = false;
+	return c->ops->order
+		       ? nb_gin_count_result("getRmaProperties",
+					     c->ops->order(c->inner, order))
+		       : NB_NET_OK;
+}
+
 int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle,
 		  void **listen_comm)
 {

@@ -105,6 +105,28 @@ START_TEST(strong_and_more_reach_rma)
 }
 END_TEST
 
+/* Only a vendor's RMA v16 can say yes. Our TCP and older tables say no. */
+START_TEST(order_of_all_peers_is_the_vendors)
+{
+	struct nb_gin_order order = { _i != 16 };
+
+	set_up(_i);
+	if (_i == 14) {
+		unsetenv("NCCLBPF_CHAIN_GIN");
+		setenv("NCCLBPF_GIN", "on", 1);
+		setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+	}
+	pair_open();
+	for (int r = 0; r < 2; r++) {
+		ck_assert_int_eq(ncclRmaPlugin_v16.get_rma_properties(
+					 pair[r].coll, &order),
+				 0);
+		ck_assert_int_eq(order.all_peers, _i == 16);
+	}
+	pair_close();
+}
+END_TEST
+
 START_TEST(its_errors_are_nccls)
 {
 	struct nb_gin_sums s;
@@ -364,7 +386,8 @@ END_TEST
 
 // clang-format off
 UNIT_MAIN("gin_wrapped",
-	  tcase_add_loop_test(tc, each_version_is_called_as_nccl_would, 0, 5);
+	  tcase_add_loop_test(tc, each_version_is_called_as_nccl_would, 0, 6);
+	  tcase_add_loop_test(tc, order_of_all_peers_is_the_vendors, 14, 17);
 	  tcase_add_test(tc, strong_and_more_reach_rma);
 	  tcase_add_test(tc, its_errors_are_nccls);
 	  tcase_add_test(tc, held_puts_are_posted_in_order);
