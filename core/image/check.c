@@ -64,8 +64,8 @@ static int check_name(const struct check *c, const char *name, const char *what,
 		if (!name_char(name[i]))
 			return bad_image(
 				c, at,
-				"byte 0x%02x in the name of a %s; "
-				"letters, digits and _ . - $ / are allowed",
+				"byte 0x%02x in the name of a %s; letters, digits and _ . "
+				"- $ / are allowed",
 				(unsigned char)name[i], what);
 	return 0;
 }

@@ -307,9 +307,9 @@ static json_t *describe_comm(const struct nb_agent *a, uint32_t i)
 	if (record_is_gone(a, i) && !*nb_view_str(o, "differs"))
 		json_object_set_new(
 			o, "differs",
-			json_string("the store has lost the communicator's "
-				    "record (key order/record/COMM); "
-				    "its ranks keep what they have"));
+			json_string(
+				"the store has lost the communicator's record "
+				"(key order/record/COMM); its ranks keep what they have"));
 	return o;
 }
 
@@ -421,9 +421,9 @@ static void copy_records(struct nb_agent *a)
 	if (!a->barrier_due)
 		answer_copies(a);
 	else
-		agent_state(a, true,
-			    "the kernel refuses membarrier(2) to the agent: "
-			    "fences cannot be decided");
+		agent_state(
+			a, true,
+			"the kernel refuses membarrier(2) to the agent: fences cannot be decided");
 }
 
 static void fallback_done(void *arg, const struct nb_store_reply *r)
@@ -488,9 +488,9 @@ static void look_at_waits(struct nb_agent *a)
 	if (now < a->waiting_ms + NB_AGENT_PATIENCE_MS)
 		return;
 	if (!a->told_waiting)
-		nb_agent_log("a rank of communicator %016llx waits "
-			     "at a fence for the store",
-			     (unsigned long long)id);
+		nb_agent_log(
+			"a rank of communicator %016llx waits at a fence for the store",
+			(unsigned long long)id);
 	a->told_waiting = true;
 	if (!a->asked_fallback)
 		ask_fallback(a, id, mod);

@@ -261,11 +261,11 @@ static int check_expected(struct nb_coord *c, const json_t *request)
 	if (!json_is_integer(expected) || json_integer_value(expected) == n)
 		return 0;
 	nb_fail(&c->err, NB_E_STALE, 0,
-		"the job has generation %" PRId64 " (allowed: %lld, "
-		"as if_generation says)",
+		"the job has generation %" PRId64
+		" (allowed: %lld, as if_generation says)",
 		n, (long long)json_integer_value(expected));
-	return nb_hint(&c->err, "list shows the generation; "
-				"audit says who changed it");
+	return nb_hint(&c->err,
+		       "list shows the generation; audit says who changed it");
 }
 
 /*
@@ -342,11 +342,10 @@ static size_t count_left(struct nb_coord *c, bool note)
 			continue;
 		n++;
 		if (note)
-			note_site(c, name,
-				  "the agent's lease has ended "
-				  "since the change was ordered",
-				  "try again: "
-				  "the job's processes start another agent");
+			note_site(
+				c, name,
+				"the agent's lease has ended since the change was ordered",
+				"try again: the job's processes start another agent");
 	}
 	return n;
 }
@@ -424,8 +423,7 @@ static bool wait_for_ranks(struct nb_coord *c)
 		return false;
 	if (!look_again(c))
 		refuse(c, NB_E_BUSY, why,
-		       "try again when its agent has registered; "
-		       "list shows the sites");
+		       "try again when its agent has registered; list shows the sites");
 	return true;
 }
 
@@ -583,9 +581,10 @@ static void decided(void *arg, const struct nb_store_reply *r)
 		arm(c);
 	} else {
 		refuse(c, NB_E_BUSY,
-		       c->err.code ? c->err.text
-				   : "ranks passed every fence before it "
-				     "was decided; nothing has moved",
+		       c->err.code
+			       ? c->err.text
+			       : "ranks passed every fence before it was decided; "
+				 "nothing has moved",
 		       "");
 	}
 }
@@ -648,8 +647,8 @@ static void turn_armed(struct nb_coord *c)
 		/* a rank that waited too long has rolled its record back */
 		c->tries = TRIES;
 		nb_fail(&c->err, NB_E_BUSY, 0,
-			"a rank waited for too long at "
-			"the fence of communicator %s, which was rolled back",
+			"a rank waited for too long at the fence of communicator %s, "
+			"which was rolled back",
 			site);
 		nb_coord_reset(c);
 		nb_agent_follow(c->a, true);
@@ -680,8 +679,7 @@ static void turn_settling(struct nb_coord *c)
 		json_decref(c->sites);
 		c->sites = json_incref(left);
 		nb_fail(&c->err, waits ? NB_E_TIMEOUT : NB_E_REFUSED, 0,
-			"the change is committed, "
-			"but site %s has not followed: %s",
+			"the change is committed, but site %s has not followed: %s",
 			nb_view_str(first, "site"), nb_view_str(first, "text"));
 	}
 	json_decref(left);

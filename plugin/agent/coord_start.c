@@ -49,10 +49,10 @@ int nb_coord_start_take(struct nb_coord *c, const json_t *request)
 	    !json_equal(json_object_get(keep, "images"),
 			json_object_get(request, "images")) ||
 	    strncmp(line, "policy use ", 11) || strchr(line, '='))
-		return nb_fail(&c->err, NB_E_ARG, 0,
-			       "a job can only start "
-			       "with a complete list of policies: "
-			       "policy use NAME... without comm=");
+		return nb_fail(
+			&c->err, NB_E_ARG, 0,
+			"a job can only start with a complete list of policies: policy use NAME... "
+			"without comm=");
 	c->start = json_incref(keep);
 	return 0;
 }

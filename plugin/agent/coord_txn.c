@@ -111,9 +111,9 @@ struct nb_coord *nb_coord_reply(void *arg, const struct nb_store_reply *r)
 	if (!r->err && r->succeeded)
 		return c;
 	if (r->err)
-		nb_agent_log("the store did not do "
-			     "what the coordinator asked for: %s",
-			     r->err->text);
+		nb_agent_log(
+			"the store did not do what the coordinator asked for: %s",
+			r->err->text);
 	nb_coord_reset(c);
 	nb_agent_follow(c->a, true);
 	return NULL;

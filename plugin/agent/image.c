@@ -43,8 +43,7 @@ static bool image_append(struct image *i, const struct nb_store_kv *kv,
 
 	if (i->size + kv->size > MOST || i->pieces == PIECES) {
 		nb_fail(err, NB_E_LIMIT, 0,
-			"image %.8s in the store "
-			"has more than %d MiB or %d pieces",
+			"image %.8s in the store has more than %d MiB or %d pieces",
 			i->digest, MOST >> 20, PIECES);
 		return false;
 	}

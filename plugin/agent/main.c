@@ -345,9 +345,9 @@ static void usage(void)
 	puts("usage: ncclbpf-agent [--job NAME] [--dir DIRECTORY] [--started]\n"
 	     "\n"
 	     "Connects one host's part of a job to the fleet (docs/fleet.md). "
-	     "A job with\nNCCLBPF_FLEET starts it; without --started it runs "
-	     "as a service and waits for\nthe job. Reads NCCLBPF_FLEET, "
-	     "_CACERT, _CERT, _KEY, _USER, _PASSWORD_FILE,\n_SIGNERS.");
+	     "A job with\nNCCLBPF_FLEET starts it; "
+	     "without --started it runs as a service and waits for\nthe job. "
+	     "Reads NCCLBPF_FLEET, _CACERT, _CERT, _KEY, _USER, _PASSWORD_FILE,\n_SIGNERS.");
 }
 
 /*

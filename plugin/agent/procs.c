@@ -227,13 +227,11 @@ static int ask(struct peers *all, size_t n, const char *line,
 		if (!rc && digest && !*digest)
 			snprintf(digest, 65, "%s", got);
 		if (!rc && digest && strcmp(digest, got))
-			rc = nb_fail(err, NB_E_REFUSED, 0,
-				     "%s has staged %.12s "
-				     "and %s has staged %.12s: "
-				     "they held other policies "
-				     "or map contents before the change",
-				     all->at[i].name, got, all->at[0].name,
-				     digest);
+			rc = nb_fail(
+				err, NB_E_REFUSED, 0,
+				"%s has staged %.12s and %s has staged %.12s: "
+				"they held other policies or map contents before the change",
+				all->at[i].name, got, all->at[0].name, digest);
 		json_decref(a);
 	}
 	if (fd >= 0)
@@ -448,12 +446,11 @@ int nb_procs_order_line(struct nb_procs_order *o, const char *line,
 		return rc;
 	if (req.has_id || nb_request_opt(&req, "commit") ||
 	    !strstr(req.spec->syntax, "[commit=no]"))
-		return nb_fail(err, NB_E_ARG, 0,
-			       "%s cannot be part of a fleet's "
-			       "change (allowed: a command "
-			       "that has the option commit=no, "
-			       "without that option)",
-			       req.spec->words);
+		return nb_fail(
+			err, NB_E_ARG, 0,
+			"%s cannot be part of a fleet's change (allowed: "
+			"a command that has the option commit=no, without that option)",
+			req.spec->words);
 	memcpy(o->line, line, strlen(line) + 1);
 	return 0;
 }

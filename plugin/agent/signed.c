@@ -30,9 +30,9 @@ int nb_signed_image(const char *digest, const char *text, size_t size,
 	if (!rc)
 		rc = nb_sign_check(&keys, text, size, digest, err);
 	if (rc)
-		nb_hint(err, "sign it with a key of this "
-			     "site's NCCLBPF_FLEET_SIGNERS: "
-			     "policy sign FILE key=FILE");
+		nb_hint(err,
+			"sign it with a key of this site's NCCLBPF_FLEET_SIGNERS: "
+			"policy sign FILE key=FILE");
 	return rc;
 }
 
@@ -71,11 +71,11 @@ int nb_signed_line(const char *line, const json_t *images, struct nb_err *err)
 
 		if (strcmp(name, "none") && strcmp(name, "common") &&
 		    !has_image(images, name))
-			return nb_fail(err, NB_E_PERM, 0,
-				       "the request names "
-				       "policy %.64s without its image, "
-				       "so no signature can be checked",
-				       name);
+			return nb_fail(
+				err, NB_E_PERM, 0,
+				"the request names policy %.64s without its image, "
+				"so no signature can be checked",
+				name);
 	}
 	return 0;
 }

@@ -390,11 +390,11 @@ void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
 			return;
 		}
 		if (first_pid && memcmp(first, other, sizeof(first))) {
-			snprintf(why, size,
-				 "processes %llu and %llu have "
-				 "different policies",
-				 (unsigned long long)first_pid,
-				 (unsigned long long)p->pid);
+			snprintf(
+				why, size,
+				"processes %llu and %llu have different policies",
+				(unsigned long long)first_pid,
+				(unsigned long long)p->pid);
 			return;
 		}
 		memcpy(first, other, sizeof(first));

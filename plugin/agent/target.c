@@ -182,42 +182,43 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 				 differs);
 		else if (nb_view_int(o, "nranks") !=
 			 nb_view_int(first, "nranks"))
-			snprintf(why, size,
-				 "sites %s and %s have communicators "
-				 "of the same identity but different sizes",
-				 site_of(v, g->first), site_of(v, i));
+			snprintf(
+				why, size,
+				"sites %s and %s have communicators of the same identity "
+				"but different sizes",
+				site_of(v, g->first), site_of(v, i));
 		else if (!json_equal(json_object_get(o, "settings"),
 				     json_object_get(first, "settings")))
 			say_settings(v, g->first, i, why, size);
 		else if (strcmp(clock, "unknown") &&
 			 strcmp(nb_view_str(first, "clock"), "unknown") &&
 			 strcmp(clock, nb_view_str(first, "clock")))
-			snprintf(why, size,
-				 "site %s counts %s and site %s counts %s: "
-				 "load the profiler on all ranks, "
-				 "or set NCCLBPF_API_CLOCK=off",
-				 site_of(v, g->first),
-				 nb_view_str(first, "clock"), site_of(v, i),
-				 clock);
+			snprintf(
+				why, size,
+				"site %s counts %s and site %s counts %s: "
+				"load the profiler on all ranks, or set NCCLBPF_API_CLOCK=off",
+				site_of(v, g->first),
+				nb_view_str(first, "clock"), site_of(v, i),
+				clock);
 	}
 	if (!*why && g->ranks > g->nranks)
-		snprintf(why, size,
-			 "%u sites report %lld ranks of %lld: "
-			 "two communicators have this identity, "
-			 "probably of two jobs of one name",
-			 g->sites, (long long)g->ranks, (long long)g->nranks);
+		snprintf(
+			why, size,
+			"%u sites report %lld ranks of %lld: "
+			"two communicators have this identity, probably of two jobs of one name",
+			g->sites, (long long)g->ranks, (long long)g->nranks);
 	else if (!*why && g->ranks != g->nranks && find_gone(v, g))
 		snprintf(why, size,
-			 "%lld of %lld ranks are left: site %s has ended "
-			 "or destroyed the communicator",
+			 "%lld of %lld ranks are left: "
+			 "site %s has ended or destroyed the communicator",
 			 (long long)g->ranks, (long long)g->nranks,
 			 find_gone(v, g));
 	else if (!*why && g->ranks != g->nranks)
-		snprintf(why, size,
-			 "%lld of %lld ranks have registered, on %u sites: "
-			 "the others have no ncclbpf, "
-			 "no agent, or no NCCLBPF_FLEET",
-			 (long long)g->ranks, (long long)g->nranks, g->sites);
+		snprintf(
+			why, size,
+			"%lld of %lld ranks have registered, on %u sites: "
+			"the others have no ncclbpf, no agent, or no NCCLBPF_FLEET",
+			(long long)g->ranks, (long long)g->nranks, g->sites);
 }
 
 /*
@@ -412,10 +413,11 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 		    (s.taken ||
 		     s.announced <= (uint64_t)nb_view_int(x->back, "fence")))
 			continue;
-		snprintf(why, size,
-			 "some ranks of communicator %s have "
-			 "not reached the fence of the previous change",
-			 x->comm);
+		snprintf(
+			why, size,
+			"some ranks of communicator %s have not reached the fence "
+			"of the previous change",
+			x->comm);
 		return false;
 	}
 	return true;
@@ -469,10 +471,10 @@ bool nb_targets_whole(const struct nb_view *v, char *why, size_t size)
 
 		if (!left)
 			continue;
-		snprintf(why, size,
-			 "site %.72s has ranks of communicator %s, "
-			 "and its agent's lease has ended",
-			 left, g.id);
+		snprintf(
+			why, size,
+			"site %.72s has ranks of communicator %s, and its agent's lease has ended",
+			left, g.id);
 		return false;
 	}
 	return true;
@@ -528,9 +530,9 @@ void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,
 		    s.announced <= old)
 			x->fence = old;
 		if (x->fence > NB_FENCE_MAX_SEQ)
-			snprintf(x->why, sizeof(x->why),
-				 "the communicator's decision numbers "
-				 "are beyond 2^40");
+			snprintf(
+				x->why, sizeof(x->why),
+				"the communicator's decision numbers are beyond 2^40");
 	}
 }
 

@@ -53,8 +53,8 @@ static const struct nb_gin_ops *open_wrapped(const struct nb_gin_ops **device)
 	if (!ops && !*device) {
 		nb_wrapped_leave_out(
 			NB_WRAPPED_GIN,
-			"the library has no complete GIN plugin of versions 11 "
-			"to 14 and no RMA plugin of versions 13 to 15");
+			"the library has no complete GIN plugin of versions 11 to 14 "
+			"and no RMA plugin of versions 13 to 15");
 		return NULL;
 	}
 	choice.wrapped =

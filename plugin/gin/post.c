@@ -267,8 +267,7 @@ int nb_gin_post(void *ctx, const struct nb_gin_op *words, void **request)
 	op = op_take(x);
 	if (!op) {
 		nb_log(NB_LOG_WARN,
-		       "gin: all %u operations of a context are in use, "
-		       "a put to rank %u fails",
+		       "gin: all %u operations of a context are in use, a put to rank %u fails",
 		       x->nslab, words->rank);
 		return NB_NET_INTERNAL;
 	}

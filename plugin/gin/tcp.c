@@ -247,13 +247,12 @@ static char *own_memory(const struct nb_gin_tcp *c, void *handle, uint64_t off,
 
 static int own_memory_bad(const struct nb_gin_op *op)
 {
-	nb_gin_tcp_say(true,
-		       "gin: %llu bytes at "
-		       "offset %llu are not in registered memory of this rank",
-		       (unsigned long long)op->size,
-		       (unsigned long long)(op->kind == NB_GIN_GET
-						    ? op->dst_off
-						    : op->src_off));
+	nb_gin_tcp_say(
+		true,
+		"gin: %llu bytes at offset %llu are not in registered memory of this rank",
+		(unsigned long long)op->size,
+		(unsigned long long)(op->kind == NB_GIN_GET ? op->dst_off
+							    : op->src_off));
 	return NB_NET_ARGUMENT;
 }
 

@@ -406,10 +406,10 @@ static void name_missing(const struct join *j, const char *why)
 	}
 	if (more)
 		snprintf(list + at, sizeof(list) - at, " and %d more", more);
-	nb_gin_tcp_say(true,
-		       "gin: rank %d of %d cannot connect (%s): "
-		       "rank %s is missing",
-		       j->c->rank, j->c->nranks, why, list);
+	nb_gin_tcp_say(
+		true,
+		"gin: rank %d of %d cannot connect (%s): rank %s is missing",
+		j->c->rank, j->c->nranks, why, list);
 }
 
 static void wait_for_events(const struct join *j)
@@ -468,11 +468,11 @@ static bool join_begin(struct join *j, const struct nb_gin_mesh *mesh)
 		memcpy(&h, mesh->handles[r], sizeof(h));
 		if (!nb_tcp_port_address(&h, NB_GIN_HANDLE_MAGIC,
 					 NB_GIN_VERSION, &u->addr)) {
-			nb_gin_tcp_say(true,
-				       "gin: "
-				       "the handle of rank %d is not ours: "
-				       "do all ranks use the same GIN plugin?",
-				       r);
+			nb_gin_tcp_say(
+				true,
+				"gin: the handle of rank %d is not ours: "
+				"do all ranks use the same GIN plugin?",
+				r);
 			return false;
 		}
 		u->hello = (struct nb_gin_hello){

@@ -48,12 +48,12 @@ void nb_gin_offend(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 
 	__atomic_fetch_add(&offences[what], 1, __ATOMIC_RELAXED);
 	SET(p->offence, (int)what);
-	snprintf(why, sizeof(why),
-		 "the peer sent %s (message %u, "
-		 "region %u, offset %llu, %llu bytes)",
-		 offence_rows[what].text, p->received, p->in.region,
-		 (unsigned long long)p->in.offset,
-		 (unsigned long long)p->in.size);
+	snprintf(
+		why, sizeof(why),
+		"the peer sent %s (message %u, region %u, offset %llu, %llu bytes)",
+		offence_rows[what].text, p->received, p->in.region,
+		(unsigned long long)p->in.offset,
+		(unsigned long long)p->in.size);
 	if (GET(p->state) == NB_GIN_CLOSED)
 		/*
 		 * the peer sent data after its goodbye, so it did not close in
@@ -154,8 +154,8 @@ static bool get_target_stays(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	    nb_gin_region(&c->regions, nb_gin_region_number(get->dst)))
 		return true;
 	nb_gin_lose(c, p,
-		    "the memory that a get fills "
-		    "was deregistered on this rank before the get was done");
+		    "the memory that a get fills was deregistered "
+		    "on this rank before the get was done");
 	return false;
 }
 
@@ -273,12 +273,12 @@ static void compare_region(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	if (!r || r->size == p->in.size || p->mismatch)
 		return;
 	p->mismatch = true;
-	nb_gin_tcp_say(true,
-		       "gin: registration %u "
-		       "has %llu bytes on rank %d and %llu on rank %u: "
-		       "do the ranks register the same windows in one order?",
-		       r->number, (unsigned long long)r->size, c->rank,
-		       (unsigned long long)p->in.size, p->rank);
+	nb_gin_tcp_say(
+		true,
+		"gin: registration %u has %llu bytes on rank %d and %llu on rank %u: "
+		"do the ranks register the same windows in one order?",
+		r->number, (unsigned long long)r->size, c->rank,
+		(unsigned long long)p->in.size, p->rank);
 }
 
 /*

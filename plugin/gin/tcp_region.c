@@ -88,11 +88,11 @@ int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
 	if ((!m->data && m->size) || (uintptr_t)m->data > UINTPTR_MAX - m->size)
 		return NB_NET_ARGUMENT;
 	if (!is_host_memory(m)) {
-		nb_gin_tcp_say(true,
-			       "gin: %zu bytes at %p cannot be registered: "
-			       "the CPU cannot read them. Our TCP transport "
-			       "needs memory that the CPU reaches",
-			       m->size, m->data);
+		nb_gin_tcp_say(
+			true,
+			"gin: %zu bytes at %p cannot be registered: the CPU cannot read them. "
+			"Our TCP transport needs memory that the CPU reaches",
+			m->size, m->data);
 		return NB_NET_ARGUMENT;
 	}
 	pthread_mutex_lock(&t->lock);
@@ -110,10 +110,10 @@ int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
 	}
 	pthread_mutex_unlock(&t->lock);
 	if (!c)
-		nb_gin_tcp_say(true,
-			       "gin: registration %u failed: "
-			       "no memory, or registration %u is still open",
-			       number, number - NB_GIN_CHUNK * NB_GIN_CHUNKS);
+		nb_gin_tcp_say(
+			true,
+			"gin: registration %u failed: no memory, or registration %u is still open",
+			number, number - NB_GIN_CHUNK * NB_GIN_CHUNKS);
 	return c ? NB_NET_OK : NB_NET_SYSTEM;
 }
 

@@ -162,11 +162,11 @@ void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why)
 	nb_gin_fail_all(p, NB_NET_REMOTE);
 	if (!GET(c->error))
 		SET(c->error, NB_NET_REMOTE);
-	nb_gin_tcp_say(true,
-		       "gin: rank %d lost the connection to rank %u (%s), "
-		       "communicator %llx: %s. The next put fails",
-		       c->rank, p->rank, text, (unsigned long long)c->comm_id,
-		       why);
+	nb_gin_tcp_say(
+		true,
+		"gin: rank %d lost the connection to rank %u (%s), communicator %llx: %s. "
+		"The next put fails",
+		c->rank, p->rank, text, (unsigned long long)c->comm_id, why);
 }
 
 /*
@@ -186,12 +186,12 @@ static bool memory_stays(const struct nb_gin_tcp *c, const struct nb_gin_op *op)
  */
 static void memory_gone(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 {
-	nb_gin_lose(c, p,
-		    p->queue.first->kind == NB_GIN_ANSWER
-			    ? "the memory that the peer's get reads "
-			      "was deregistered on this rank"
-			    : "the memory that a put reads was deregistered "
-			      "on this rank before the put was done");
+	nb_gin_lose(
+		c, p,
+		p->queue.first->kind == NB_GIN_ANSWER
+			? "the memory that the peer's get reads was deregistered on this rank"
+			: "the memory that a put reads was deregistered "
+			  "on this rank before the put was done");
 }
 
 /*
@@ -267,13 +267,12 @@ static void check_stall(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 		return;
 	SET(p->state, NB_GIN_STALLED);
 	nb_tcp_addr_text(&p->addr, text, sizeof(text));
-	nb_gin_tcp_say(true,
-		       "gin: rank %u (%s) "
-		       "has taken nothing from rank %d for %.1f s; "
-		       "%llu bytes wait. Puts to it fail until it does",
-		       p->rank, text, c->rank,
-		       (double)(now - p->moved_ns) / 1e9,
-		       (unsigned long long)GET(p->queued_bytes));
+	nb_gin_tcp_say(
+		true,
+		"gin: rank %u (%s) has taken nothing from rank %d for %.1f s; %llu bytes wait. "
+		"Puts to it fail until it does",
+		p->rank, text, c->rank, (double)(now - p->moved_ns) / 1e9,
+		(unsigned long long)GET(p->queued_bytes));
 }
 
 static void sent_some(struct nb_gin_tcp *c, struct nb_gin_peer *p, ssize_t n)

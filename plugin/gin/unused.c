@@ -109,20 +109,21 @@ static bool refused_by_us(const struct nb_gin_situation *s,
 	if (!s->called)
 		return false;
 	if (!s->transport && s->wrapping)
-		return because(r, "chain_gin has the reason",
-			       "the GIN plugin of NCCLBPF_CHAIN_GIN "
-			       "is left out, so NCCL was given no device");
+		return because(
+			r, "chain_gin has the reason",
+			"the GIN plugin of NCCLBPF_CHAIN_GIN is left out, "
+			"so NCCL was given no device");
 	if (!s->transport)
-		return because(r, "NCCL's log has the reason",
-			       "ncclbpf does nothing in this process, "
-			       "so NCCL was given no device");
-	return because(r,
-		       s->wrapping ? ""
-				   : "NCCL_SOCKET_IFNAME "
-				     "names the network interfaces",
-		       "NCCL has asked, but %s no device",
-		       s->wrapping ? "the wrapped GIN plugin has"
-				   : "our TCP transport has found");
+		return because(
+			r, "NCCL's log has the reason",
+			"ncclbpf does nothing in this process, so NCCL was given no device");
+	return because(
+		r,
+		s->wrapping ? ""
+			    : "NCCL_SOCKET_IFNAME names the network interfaces",
+		"NCCL has asked, but %s no device",
+		s->wrapping ? "the wrapped GIN plugin has"
+			    : "our TCP transport has found");
 }
 
 /*
@@ -165,10 +166,10 @@ static bool variable_forbids(const struct nb_gin_situation *s,
 	if (*value(s, NB_GIN_VAR_GIN_TYPE) && !s->wrapping &&
 	    !is(s, NB_GIN_VAR_GIN_TYPE, "-1") &&
 	    !is(s, NB_GIN_VAR_GIN_TYPE, "2"))
-		return because(r, "unset it, or set it to 2",
-			       "NCCL_GIN_TYPE=%.16s keeps NCCL "
-			       "from our transport, whose type is 2",
-			       value(s, NB_GIN_VAR_GIN_TYPE));
+		return because(
+			r, "unset it, or set it to 2",
+			"NCCL_GIN_TYPE=%.16s keeps NCCL from our transport, whose type is 2",
+			value(s, NB_GIN_VAR_GIN_TYPE));
 	return false;
 }
 
@@ -230,8 +231,8 @@ void nb_gin_unused(const struct nb_gin_situation *s,
 		because(reason,
 			"set NCCL_NET_PLUGIN, from 2.29.7 on NCCL_GIN_PLUGIN, "
 			"from 2.30.7 on NCCL_RMA_PLUGIN",
-			"NCCL has not found our GIN plugin: its version "
-			"is not known, and the net plugin is not ours");
+			"NCCL has not found our GIN plugin: "
+			"its version is not known, and the net plugin is not ours");
 	else if (!s->net_ours)
 		because(reason, "set NCCL_NET_PLUGIN=ncclbpf",
 			"%s looks for GIN only in the net plugin's library, "

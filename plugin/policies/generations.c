@@ -72,8 +72,7 @@ struct nb_gen *nb_gens_keep(struct nb_gen *g, struct nb_err *err)
 	}
 	nb_gen_put(g);
 	nb_fail(err, NB_E_LIMIT, 0,
-		"%d generations are in use by communicators, "
-		"staged or kept for undo (allowed: %d)",
+		"%d generations are in use by communicators, staged or kept for undo (allowed: %d)",
 		NB_MAX_GENS, NB_MAX_GENS);
 	return NULL;
 }

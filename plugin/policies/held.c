@@ -99,8 +99,8 @@ struct nb_held *nb_held_find(const char *name, struct nb_err *err)
 			return found;
 		if (matches > 1) {
 			nb_fail(err, NB_E_ARG, 0,
-				"%u policies have a digest "
-				"that begins with %.64s: give more digits",
+				"%u policies have a digest that begins with %.64s: "
+				"give more digits",
 				matches, name);
 			return NULL;
 		}
@@ -240,10 +240,10 @@ static int hold_policy(struct nb_policy *p, const char *name,
 	nb_gens_sweep();
 	drop_older(p->img->name);
 	if (nb_held.n == NB_MAX_HELD)
-		return nb_fail(err, NB_E_FULL, 0,
-			       "%d policies are held (allowed: %d): "
-			       "unload one with policy unload",
-			       NB_MAX_HELD, NB_MAX_HELD);
+		return nb_fail(
+			err, NB_E_FULL, 0,
+			"%d policies are held (allowed: %d): unload one with policy unload",
+			NB_MAX_HELD, NB_MAX_HELD);
 	*out = &nb_held.at[nb_held.n++];
 	memset(*out, 0, sizeof(**out));
 	(*out)->policy = nb_policy_get(p);
@@ -273,15 +273,17 @@ static int check_unused(const struct nb_held *h, struct nb_err *err)
 {
 	nb_gens_sweep();
 	if (nb_held_in_use(h->policy))
-		return nb_fail(err, NB_E_BUSY, 0,
-			       "policy %s is in use by a generation that "
-			       "communicators decide with or that is staged",
-			       h->policy->img->name);
+		return nb_fail(
+			err, NB_E_BUSY, 0,
+			"policy %s is in use by a generation "
+			"that communicators decide with or that is staged",
+			h->policy->img->name);
 	if (nb_gen_has(nb_gens.first, h->policy))
-		return nb_fail(err, NB_E_BUSY, 0,
-			       "policy %s is named by NCCLBPF_POLICY, with "
-			       "which communicators of several hosts start",
-			       h->policy->img->name);
+		return nb_fail(
+			err, NB_E_BUSY, 0,
+			"policy %s is named by NCCLBPF_POLICY, "
+			"with which communicators of several hosts start",
+			h->policy->img->name);
 	return 0;
 }
 

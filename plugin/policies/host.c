@@ -52,12 +52,12 @@ static int refuse_name(const char *name, struct nb_err *err)
 	nb_fail(err, NB_E_NOENT, 0, "no held policy has a host map %.64s",
 		name);
 	if (strchr(name, '/'))
-		nb_hint(err, "give the map's name alone: "
-			     "all policies with a host "
-			     "map of that name show the same memory");
+		nb_hint(err,
+			"give the map's name alone: "
+			"all policies with a host map of that name show the same memory");
 	else
-		nb_hint(err, "a host map is tagged __host in its policy; "
-			     "map list shows all maps");
+		nb_hint(err,
+			"a host map is tagged __host in its policy; map list shows all maps");
 	return NB_E_NOENT;
 }
 
@@ -141,10 +141,10 @@ int nb_host_attach(const char *name, int fd, struct nb_err *err)
 	a = place_for(name);
 	if (!a) {
 		close(fd);
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "%d host maps are attached (allowed: %d): "
-			       "map detach one",
-			       NB_MAX_HOST_MAPS, NB_MAX_HOST_MAPS);
+		return nb_fail(
+			err, NB_E_LIMIT, 0,
+			"%d host maps are attached (allowed: %d): map detach one",
+			NB_MAX_HOST_MAPS, NB_MAX_HOST_MAPS);
 	}
 	rc = show_all(name, fd, strcmp(a->name, name) ? -1 : a->fd, err);
 	if (rc < 0) {

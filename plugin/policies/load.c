@@ -104,9 +104,9 @@ static int parse_entry(struct entry *e, const char *text, size_t size,
 
 	memset(e, 0, sizeof(*e));
 	if (!size)
-		return nb_fail(err, NB_E_SETTING, 0,
-			       "an entry "
-			       "is empty (allowed: paths separated by colons)");
+		return nb_fail(
+			err, NB_E_SETTING, 0,
+			"an entry is empty (allowed: paths separated by colons)");
 	if (size >= sizeof(e->path))
 		return nb_fail(err, NB_E_SETTING, 0,
 			       "policy path too long: %zu bytes (allowed: %zu)",
@@ -115,10 +115,10 @@ static int parse_entry(struct entry *e, const char *text, size_t size,
 	pin = strstr(e->path, PIN);
 	if (pin) {
 		if (nb_digest_parse(e->digest, pin + strlen(PIN), NULL))
-			return nb_fail(err, NB_E_SETTING, 0,
-				       "%.200s: 64 hexadecimal "
-				       "digits expected after @sha256:",
-				       e->path);
+			return nb_fail(
+				err, NB_E_SETTING, 0,
+				"%.200s: 64 hexadecimal digits expected after @sha256:",
+				e->path);
 		e->pinned = true;
 		*pin = '\0';
 	}
@@ -144,11 +144,11 @@ static int read_all(int fd, const char *path, size_t size, struct bytes *out,
 			int error = errno;
 
 			free(p);
-			return nb_fail(err, NB_E_NOINPUT, 0,
-				       "%s: reading ends "
-				       "after %zu of %zu bytes: %s",
-				       path, have, size,
-				       n ? strerror(error) : "end of file");
+			return nb_fail(
+				err, NB_E_NOINPUT, 0,
+				"%s: reading ends after %zu of %zu bytes: %s",
+				path, have, size,
+				n ? strerror(error) : "end of file");
 		}
 		have += (size_t)n;
 	}
@@ -218,10 +218,10 @@ static int call_front_end(void *so, const char *path, const struct entry *e,
 	 */
 	*(void **)&fn = dlsym(so, NB_LOAD_ENTRY);
 	if (!fn)
-		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "%s has no function %s: "
-			       "it is of another version",
-			       path, NB_LOAD_ENTRY);
+		return nb_fail(
+			err, NB_E_NOTSUP, 0,
+			"%s has no function %s: it is of another version", path,
+			NB_LOAD_ENTRY);
 	return fn(in->p, in->size, e->name, &out->p, &out->size, err);
 }
 
@@ -233,19 +233,20 @@ static int object_image(const struct entry *e, const struct bytes *in,
 	int rc;
 
 	if (!front_end_path(path))
-		return nb_fail(err, NB_E_NOTSUP, 0,
-			       "%s is a BPF object, "
-			       "and the plugin's own directory "
-			       "cannot be told to find " FRONT_END,
-			       e->path);
+		return nb_fail(
+			err, NB_E_NOTSUP, 0,
+			"%s is a BPF object, "
+			"and the plugin's own directory cannot be told to find " FRONT_END,
+			e->path);
 	so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!so) {
 		const char *why = dlerror();
 
-		rc = nb_fail(err, NB_E_NOTSUP, 0,
-			     "%s is a BPF object, and the front end "
-			     "that reads BPF objects cannot be loaded: %.160s",
-			     e->path, why ? why : path);
+		rc = nb_fail(
+			err, NB_E_NOTSUP, 0,
+			"%s is a BPF object, "
+			"and the front end that reads BPF objects cannot be loaded: %.160s",
+			e->path, why ? why : path);
 		nb_hint(err,
 			"build an image where libncclbpf-load.so is installed: "
 			"ncclbpf-shell policy build %.60s -o %.40s.policy",

@@ -93,10 +93,10 @@ static int find_bare(const char *map, struct nb_map_ref *out,
 	if (n == 1)
 		return 0;
 	if (n)
-		return nb_fail(err, NB_E_ARG, 0,
-			       "%u policies have a map %.64s: "
-			       "say which, as in %s/%.64s",
-			       n, map, out->policy->img->name, map);
+		return nb_fail(
+			err, NB_E_ARG, 0,
+			"%u policies have a map %.64s: say which, as in %s/%.64s",
+			n, map, out->policy->img->name, map);
 	nb_fail(err, NB_E_NOENT, 0, "no held policy has a map %.64s", map);
 	hint_maps(map, err);
 	return NB_E_NOENT;

@@ -102,10 +102,10 @@ static int put_op(struct nb_buf *out, const struct nb_store_op *op,
 		break;
 	}
 	if (op->size > NB_STORE_VALUE_SIZE)
-		return nb_fail(err, NB_E_ARG, 0,
-			       "store: key %s: a value of %zu bytes, "
-			       "at most %d are allowed",
-			       op->key, op->size, NB_STORE_VALUE_SIZE);
+		return nb_fail(
+			err, NB_E_ARG, 0,
+			"store: key %s: a value of %zu bytes, at most %d are allowed",
+			op->key, op->size, NB_STORE_VALUE_SIZE);
 	nb_buf_str(out, "{\"request_put\":{");
 	put_base64(out, "key", op->key, strlen(op->key));
 	nb_buf_char(out, ',');
@@ -120,10 +120,10 @@ static int put_ops(struct nb_buf *out, const char *name,
 		   const struct nb_store_op *op, size_t n, struct nb_err *err)
 {
 	if (n > NB_STORE_OPS)
-		return nb_fail(err, NB_E_ARG, 0,
-			       "store: %zu operations in a transaction, "
-			       "at most %d are allowed",
-			       n, NB_STORE_OPS);
+		return nb_fail(
+			err, NB_E_ARG, 0,
+			"store: %zu operations in a transaction, at most %d are allowed",
+			n, NB_STORE_OPS);
 	nb_buf_printf(out, ",\"%s\":[", name);
 	for (size_t i = 0; i < n; i++) {
 		int rc;
@@ -161,10 +161,10 @@ int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn,
 	int rc;
 
 	if (txn->ncompare > NB_STORE_OPS)
-		return nb_fail(err, NB_E_ARG, 0,
-			       "store: %zu compares in a transaction, "
-			       "at most %d are allowed",
-			       txn->ncompare, NB_STORE_OPS);
+		return nb_fail(
+			err, NB_E_ARG, 0,
+			"store: %zu compares in a transaction, at most %d are allowed",
+			txn->ncompare, NB_STORE_OPS);
 	nb_buf_str(out, "{\"compare\":[");
 	for (size_t i = 0; i < txn->ncompare; i++) {
 		rc = check_key(txn->compare[i].key, txn->compare[i].prefix,

@@ -86,10 +86,11 @@ static const char *size_hint(struct nb_env *env, const struct nb_refusal *x)
 	name = nb_map_name(env, r->map);
 	if (*name == '.') /* The map is a section of the object file. */
 		return "this is past the end of the variables";
-	return nb_say(env,
-		      "stay within the %llu bytes, or define map %s with the "
-		      "larger type: __type(value, ...)",
-		      (ull)x->limit, name);
+	return nb_say(
+		env,
+		"stay within the %llu bytes, or define map %s with the larger type: "
+		"__type(value, ...)",
+		(ull)x->limit, name);
 }
 
 /* Return the hint for a constant offset that is outside, in terms of the
@@ -117,10 +118,11 @@ const char *nb_say_bound(struct nb_env *env, const struct nb_refusal *x)
 	if (nb_range_is_const(x->off))
 		return outside_hint(env, x, &m);
 	if (x->off->smin < 0)
-		return nb_say(env,
-			      "%s may be negative: give it an unsigned type, "
-			      "or test it too: if (%s < 0) return 0;",
-			      index, index);
+		return nb_say(
+			env,
+			"%s may be negative: give it an unsigned type, or test it too: "
+			"if (%s < 0) return 0;",
+			index, index);
 	if (!n)
 		return "";
 	return nb_say(env,
@@ -271,13 +273,13 @@ const char *nb_say_too_small(struct nb_env *env, const struct nb_refusal *x)
 	if (!x->number || x->to + 1 != (int64_t)x->size ||
 	    *missing(env, x).text)
 		return "";
-	return nb_say(env,
-		      "the %s is %llu bytes and only the first %lld %s "
-		      "written: is %s%s%s?",
-		      x->part == NB_NAME_KEY ? "key" : "value", (ull)x->size,
-		      (long long)x->number, x->number == 1 ? "is" : "are",
-		      *name ? name : "the variable",
-		      *type ? " a " : " as long as that", type);
+	return nb_say(
+		env,
+		"the %s is %llu bytes and only the first %lld %s written: is %s%s%s?",
+		x->part == NB_NAME_KEY ? "key" : "value", (ull)x->size,
+		(long long)x->number, x->number == 1 ? "is" : "are",
+		*name ? name : "the variable",
+		*type ? " a " : " as long as that", type);
 }
 
 int nb_refuse_unwritten(struct nb_env *env, struct nb_refusal *x, int64_t bad)

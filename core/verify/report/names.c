@@ -206,22 +206,22 @@ const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
 	int64_t map = local_map(in, regs);
 
 	if (called(in) && called(in)->success == NB_SUCCESS_CPUS)
-		return "hosts differ in their CPUs: whether the element exists "
-		       "may be recorded in a map, not decide";
+		return "hosts differ in their CPUs: "
+		       "whether the element exists may be recorded in a map, not decide";
 	if (map >= 0 && env->img->maps[map].origin != NB_ORIGIN_DEFINED)
-		return "variables are of one rank; keep what decides in a map "
-		       "tagged __coherent, or make it const";
+		return "variables are of one rank; "
+		       "keep what decides in a map tagged __coherent, or make it const";
 	if (map >= 0 && env->img->maps[map].type == NB_MAP_PERCPU_ARRAY)
-		return "what a per-CPU map answers depends on the CPU; keep "
-		       "what decides in an array or hash tagged __coherent";
+		return "what a per-CPU map answers depends on the CPU; "
+		       "keep what decides in an array or hash tagged __coherent";
 	if (map >= 0 && env->img->maps[map].tags & NB_MAPF_HOST)
-		return "let a controller read the host map and write what it "
-		       "concludes to a map tagged __coherent";
+		return "let a controller read the host map "
+		       "and write what it concludes to a map tagged __coherent";
 	if (map >= 0)
 		return nb_say(
 			env,
-			"tag map %s __coherent (programs then only read "
-			"it, the shell changes it for all ranks at once), "
+			"tag map %s __coherent (programs then only read it, "
+			"the shell changes it for all ranks at once), "
 			"or decide by coherent context fields",
 			nb_map_name(env, (uint32_t)map));
 	if (called(in))
@@ -231,9 +231,9 @@ const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
 			      called(in)->name);
 	if (r && r->kind == NB_REG_CTX)
 		return nb_say(env,
-			      "%s may be recorded in a map, not decide: ranks "
-			      "that answer differently hang the job; decide by "
-			      "fields that are equal on all ranks",
+			      "%s may be recorded in a map, not decide: "
+			      "ranks that answer differently hang the job; "
+			      "decide by fields that are equal on all ranks",
 			      ctx_place_of(env, r, in));
 	return "";
 }
@@ -275,15 +275,15 @@ const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 		h = nb_insn_calls_helper(in) ? nb_spec_helper((int32_t)in->imm)
 					     : NULL;
 		if (h && h->success == NB_SUCCESS_CPUS)
-			return nb_say(env,
-				      "bpf_%s finds no element where the host "
-				      "has no such CPU",
-				      h->name);
+			return nb_say(
+				env,
+				"bpf_%s finds no element where the host has no such CPU",
+				h->name);
 		if (h && h->label == NB_LABEL_MAP && regs[1].kind == NB_REG_MAP)
-			return nb_say(env,
-				      "map %s is not __coherent: each rank "
-				      "has its own elements",
-				      nb_map_name(env, regs[1].map));
+			return nb_say(
+				env,
+				"map %s is not __coherent: each rank has its own elements",
+				nb_map_name(env, regs[1].map));
 		return h ? nb_say(env, "bpf_%s answers each rank differently",
 				  h->name)
 			 : "local data";

@@ -33,8 +33,7 @@ static const char *say_number(struct nb_env *env, const struct nb_range *r)
 			      nb_say_span(env, r->smin, r->smax), step);
 	if (r->umin32 || r->umax32 != UINT32_MAX)
 		return nb_say(env,
-			      "number, low half %u to %u, high half "
-			      "unknown",
+			      "number, low half %u to %u, high half unknown",
 			      r->umin32, r->umax32);
 	return nb_say(env, "number, unknown%s", step);
 }
@@ -50,8 +49,7 @@ static const char *say_pointer(struct nb_env *env, const struct nb_reg *r,
 		return nb_say(env, "pointer into %s, offset %s%s%s", name, span,
 			      *place ? ": " : "", place);
 	return nb_say(env,
-		      "pointer to a value of map %s (%s%s%u bytes), "
-		      "offset %s",
+		      "pointer to a value of map %s (%s%s%u bytes), offset %s",
 		      name, type, *type ? ", " : "",
 		      env->img->maps[r->map].value_size, span);
 }
@@ -69,8 +67,7 @@ static const char *say_value(struct nb_env *env, const struct nb_reg *r)
 		return nb_say(env, "pointer to the context, offset %s", span);
 	case NB_REG_STACK:
 		return nb_say(env,
-			      "pointer to the stack of frame %d, offset "
-			      "%s",
+			      "pointer to the stack of frame %d, offset %s",
 			      r->frame, span);
 	case NB_REG_MAP:
 		return nb_say(env, "map %s", nb_map_name(env, r->map));
@@ -85,10 +82,10 @@ static const char *say_value(struct nb_env *env, const struct nb_reg *r)
 		return nb_say(env, "pointer to memory (%u bytes), offset %s",
 			      r->size, span);
 	case NB_REG_RDONLY:
-		return nb_say(env,
-			      "pointer to memory (%u bytes) that is only read, "
-			      "offset %s",
-			      r->size, span);
+		return nb_say(
+			env,
+			"pointer to memory (%u bytes) that is only read, offset %s",
+			r->size, span);
 	case NB_REG_MEM_OR_NULL:
 		return nb_say(env, "pointer to memory (%u bytes), or NULL",
 			      r->size);

@@ -118,12 +118,13 @@ void nb_verdict_text(const struct nb_verdict *v, const struct nb_image *img,
 	const struct nb_finding *f = &v->finding;
 
 	if (v->accepted) {
-		nb_buf_printf(out,
-			      "%s policy %s: accepted (%u instructions walked, "
-			      "%u states, %u bytes of stack)\n",
-			      nb_spec_hook(p->hook)->word, policy_name(img, p),
-			      v->stats.insns_walked, v->stats.states_peak,
-			      v->stats.stack_depth);
+		nb_buf_printf(
+			out,
+			"%s policy %s: "
+			"accepted (%u instructions walked, %u states, %u bytes of stack)\n",
+			nb_spec_hook(p->hook)->word, policy_name(img, p),
+			v->stats.insns_walked, v->stats.states_peak,
+			v->stats.stack_depth);
 		return;
 	}
 	put_head(f, img, p, out);

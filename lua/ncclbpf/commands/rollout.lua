@@ -265,8 +265,8 @@ function M.cmd_script(ctx)
 		if not ctx.opt.data then
 			return nil, errors.new("usage",
 				"-n needs data=FILE, the file of another rollout",
-				{ hint = "rollout status -o json names the file of the job's "
-					.. "rollout" })
+				{ hint = "rollout status -o json names the file " ..
+					"of the job's rollout" })
 		end
 		local d = try(kept(ctx.opt.data))
 		local s = try(script.open(path, list, { say = say }))
@@ -355,8 +355,8 @@ function M.cmd_status(ctx)
 	local picture, goes_on = ctx:yes "plot", ctx:yes "follow"
 	if goes_on and (picture or ctx.opt.data) then
 		return errors.fail("usage",
-			"follow=yes: not with plot= and data=; watch 1 rollout status plot=yes "
-			.. "draws again and again")
+			"follow=yes: not with plot= and data=; " ..
+			"watch 1 rollout status plot=yes draws again and again")
 	end
 	local r, g
 	if ctx.opt.data then r, g = shown_of(ctx.opt.data) else r, g = current(ctx) end
@@ -372,8 +372,8 @@ function M.cmd_status(ctx)
 		end
 		shown.data.holdback = { comms = r.held, rows = rows or core.null }
 		shown.foot[#shown.foot + 1] = (
-			"next: rollout promote gives it to %s as well, rollout "
-			.. "undo takes it back"):format(table.concat(r.held, ", "))
+			"next: rollout promote gives it to %s as well, " ..
+			"rollout undo takes it back"):format(table.concat(r.held, ", "))
 	end
 	if picture then
 		local ok, text = pcall(require("ncclbpf.commands.plot").rollout, r)

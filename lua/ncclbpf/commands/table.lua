@@ -445,8 +445,8 @@ together. If one job does not pass, all jobs return to their baselines.]] },
 	{ "rollout jobs", run = "commands.rollout_jobs:cmd_jobs", role = "observe",
 		syntax = "[NAME] [follow=yes]",
 		help = "Show a rollout over several jobs: the state of each job",
-		details = "NAME is the name in the plan. rollout abort in one of the jobs returns "
-			.. "all jobs to their baselines." },
+		details = "NAME is the name in the plan. " ..
+			"rollout abort in one of the jobs returns all jobs to their baselines." },
 	{ "rollout script", run = "commands.rollout:cmd_script", role = "control",
 		syntax = "FILE [ARGUMENT...] [data=FILE] [resume=yes] [follow=no]",
 		most = 64,

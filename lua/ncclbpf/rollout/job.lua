@@ -65,8 +65,8 @@ function M.comms_of(group, want)
 		or math.max(1, #list * tonumber(want:match "%d+") // 100)
 	if n > #list then
 		return errors.fail("refused",
-			"scope.comms: %d communicators requested, the job has %d that can be told "
-			.. "apart", n, #list)
+			"scope.comms: %d communicators requested, " ..
+			"the job has %d that can be told apart", n, #list)
 	end
 	local ids = core.array {}
 	for i = 1, math.min(n, reach.MOST) do ids[i] = list[i].comm end
@@ -89,14 +89,15 @@ function M.in_use(group, ids, all)
 	if not ids and others > 0 then
 		return nil, errors.new(
 			"refused",
-			"some communicators have policies of their own, which a rollout for "
-			.. "all would take away",
+			"some communicators have policies of their own, " ..
+			"which a rollout for all would take away",
 			{ hint = "scope.comms in the plan, or policy use common comm=ID" })
 	elseif all and others > 0 then
 		return nil, errors.new(
 			"refused",
-			"other communicators have policies of their own, which a promotion to "
-			.. "all would take away", { hint = 'promote = "scope" in the plan' })
+			"other communicators have policies of their own, " ..
+			"which a promotion " ..
+			"to all would take away", { hint = 'promote = "scope" in the plan' })
 	end
 	if #mine > 1 or mine[1] and mine[1].n < #ids then
 		return errors.fail(
@@ -307,8 +308,8 @@ function M.commit(r, arm, all)
 			return nil, errors.new("refused",
 				("communicator %s takes no change: %s"):format(
 				tostring(c.comm), read.text(c.why) or tostring(c.state)),
-				{ hint = "a rollout requires that all communicators of the job "
-					.. "can change" })
+				{ hint = "a rollout requires " ..
+					"that all communicators of the job can change" })
 		end
 	end
 	return true

@@ -115,8 +115,8 @@ function M.check(p, n)
 	local least = plan.least_blocks(plan_of(p, 1, n))
 	if p.blocks >= least then return true end
 	return errors.fail("refused",
-		"blocks: %d cannot show anything with confidence %g in each of %d jobs; %d or more "
-		.. "needed", p.blocks, p.judge.confidence, n, least)
+		"blocks: %d cannot show anything with confidence %g in each of %d jobs; " ..
+		"%d or more needed", p.blocks, p.judge.confidence, n, least)
 end
 
 -- ---- one job ----------------------------------------------------------------------------
@@ -341,8 +341,8 @@ function M.start(url, p, names)
 	if err then return nil, err end
 	if old and not record.ended[old.state] and store.active(old.runner) ~= false then
 		return nil, errors.new("busy", ("rollout %s over jobs is %s"):format(p.name,
-			old.state), { hint = "rollout jobs " .. p.name .. "; rollout abort in one "
-			.. "of its jobs ends it" })
+			old.state), { hint = "rollout jobs " .. p.name .. "; rollout abort " ..
+			"in one of its jobs ends it" })
 	end
 	local path
 	path, err = store.path(job, "rollouts")

@@ -93,8 +93,8 @@ local function each(out, names, last, min_effect_pct)
 	end
 	out.counts = n
 	out.reason = (
-		"better in %d of %d kinds of collectives, worse in %d, the same "
-		.. "in %d, open in %d"):format(n.better, #names, n.worse, n.same, n.open)
+		"better in %d of %d kinds of collectives, worse in %d, " ..
+		"the same in %d, open in %d"):format(n.better, #names, n.worse, n.same, n.open)
 	return out
 end
 

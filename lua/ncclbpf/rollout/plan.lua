@@ -377,8 +377,8 @@ function M.check(t)
 		local n = metrics_least[m.aggregate]
 		if n and p.samples < n and m.must_have_data then
 			return errors.fail("bad_argument",
-				"metrics[%d]: a block of %d samples has no %s; samples = %d "
-				.. "or more needed", i, p.samples, m.aggregate, n)
+				"metrics[%d]: a block of %d samples has no %s; " ..
+				"samples = %d or more needed", i, p.samples, m.aggregate, n)
 		end
 	end
 	if p.metrics and p.promote == "better" then
@@ -512,9 +512,9 @@ function M.steps(p)
 		{ "judged by", #scope > 0 and table.concat(scope, "; ")
 			or "all collectives and sizes" },
 		{ "blocks",
-			("%d pairs of blocks, in random order A B or B A; of a block's %d "
-				.. "collectives "
-			.. "of a kind the first %g %% do not count"):format(
+			("%d pairs of blocks, in random order A B or B A; " ..
+				"of a block's %d collectives " ..
+				"of a kind the first %g %% do not count"):format(
 			p.blocks, seen, p.warmup_pct) },
 		{ "looks", ("after pair %s"):format(table.concat(looks, ", ")) },
 		better and { "passes",
@@ -522,8 +522,8 @@ function M.steps(p)
 			.. "then: %s, for such kinds alone"):format(
 			p.judge.confidence * 100, p.judge.min_effect_pct, p.on_pass) } or
 			{ "passes",
-				("when each kind is surely (%g %% in all) not %s by more than "
-				.. "%s; then: %s"):format(
+				("when each kind is surely (%g %% in all) " ..
+				"not %s by more than %s; then: %s"):format(
 				p.judge.confidence * 100, worse, less, p.on_pass) },
 		better and { "fails",
 			("when no kind of collective is faster and none is undecided; then: "
@@ -533,14 +533,14 @@ function M.steps(p)
 				worse, less, p.on_fail) },
 		{ "otherwise", ("inconclusive; then: %s"):format(p.on_inconclusive) },
 		{ "stops at once",
-			("after 10 collectives of a kind slower than the baseline's by %g %%%s; "
-			.. "after more than %d refused answers; if ranks differ; if a "
-			.. "process ends"):format(p.guards.slower_pct,
+			("after 10 collectives of a kind slower than the baseline's by %g %%%s; " ..
+			"after more than %d refused answers; " ..
+			"if ranks differ; if a process ends"):format(p.guards.slower_pct,
 			p.guards.slo and ", or that take longer than "
 				.. units.seconds(p.guards.slo) or "", p.guards.refused) },
 		{ "lasts",
-			("at least %d collectives of the most frequent kind, and %d for all "
-			.. "blocks; at most %s"):format(
+			("at least %d collectives of the most frequent kind, " ..
+			"and %d for all blocks; at most %s"):format(
 			seen * 2 * M.look_at(p, first) * (p.jobs and 1 or math.max(#staged, 1)),
 			seen * M.total(p), units.seconds(p.deadline)) },
 	}
@@ -552,9 +552,11 @@ function M.steps(p)
 			tostring(p.holdback)))
 	end
 	if p.jobs then
-		more(4, "jobs", ("%s: %s; a job that has passed keeps the candidate under its "
-			.. "guards; all promote after the last step; if one does not pass, all "
-			.. "return to the baseline"):format(table.concat(p.jobs, ", "),
+		more(4, "jobs", ("%s: %s; a job " ..
+			"that has passed keeps the candidate under its guards; " ..
+			"all promote after the last step; " ..
+			"if one does not pass, " ..
+			"all return to the baseline"):format(table.concat(p.jobs, ", "),
 			table.concat(staged, "; then ")))
 	elseif #staged > 0 then
 		more(4, "steps", table.concat(staged, "; then ")

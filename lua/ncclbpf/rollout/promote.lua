@@ -44,9 +44,9 @@ function M.check(group, names)
 			if m.origin ~= "rodata" and not m.shared then
 				return nil, errors.new(
 					"refused",
-					("policy %s has a map %s, which would start empty in a "
-						.. "policy for some sizes "
-						.. "only"):format(x.name, m.name),
+					("policy %s has a map %s, " ..
+						"which would start empty in a policy " ..
+						"for some sizes only"):format(x.name, m.name),
 					{ hint = 'promote = "all" or "scope"' })
 			end
 		end

@@ -153,8 +153,8 @@ local function finish(r, arm, state, reason, evidence)
 			evidence.exposed = most
 			if state == "rolled_back" then
 				reason = (
-					"%s; %d collectives of a communicator were decided by "
-					.. "the candidate"):format(reason, most)
+					"%s; %d collectives of a communicator were decided " ..
+					"by the candidate"):format(reason, most)
 			end
 		end
 		record.event(r, state, reason, evidence)
@@ -547,8 +547,8 @@ function M.adopt(r, group)
 			r.runner.pid)
 	end
 	if not job.is_of(r, group) then
-		return nil, errors.new("refused", "this rollout belongs to an earlier job of "
-			.. "the same name",
+		return nil, errors.new("refused",
+			"this rollout belongs to an earlier job of the same name",
 			{ hint = "rollout start begins a new rollout and keeps the old file" })
 	end
 	local s = group:ask "status"[1]
@@ -592,8 +592,8 @@ function M.resume(r, group)
 	if not M.more(r) then
 		return nil, errors.new(
 			"refused",
-			"all its blocks have been judged; more looks would raise the "
-				.. "false-alarm probability",
+			"all its blocks have been judged; " ..
+				"more looks would raise the false-alarm probability",
 			{ hint = "rollout promote or rollout abort" })
 	end
 	if r.everywhere then
@@ -654,8 +654,8 @@ end
 -- Undo a promotion, unless somebody else has replaced the candidate since.
 function M.undo(r, group)
 	if r.state ~= "succeeded" then
-		return errors.fail("refused", "only a promoted rollout can be undone; this "
-			.. "rollout is %s",
+		return errors.fail("refused",
+			"only a promoted rollout can be undone; this rollout is %s",
 			r.state)
 	end
 	local now = group:ask "status"[1]
@@ -664,11 +664,11 @@ function M.undo(r, group)
 		and not job.has_candidate(r, now.data) then
 		return nil, errors.new(
 			"refused",
-			("generation %d was committed since and has no policy of the "
-				.. "candidate"):format(
+			("generation %d was committed since " ..
+				"and has no policy of the candidate"):format(
 			now.data.generation),
-			{ hint = "policy history lists earlier generations, policy undo to=N "
-				.. "returns to one" })
+			{ hint = "policy history lists earlier generations, " ..
+				"policy undo to=N returns to one" })
 	end
 	local ok, err = M.adopt(r, group)
 	if not ok then return nil, err end

@@ -155,8 +155,9 @@ local function map_for(self, m, info)
 		end
 		if info.coherent then
 			return errors.fail("not_permitted",
-				"%s is coherent: its change makes a generation, which the "
-					.. "rollout would treat as a concurrent change", info.name)
+				"%s is coherent: its change makes a generation, " ..
+					"which the rollout would treat " ..
+					"as a concurrent change", info.name)
 		end
 		return true
 	end

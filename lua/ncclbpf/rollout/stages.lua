@@ -38,8 +38,8 @@ local function held_of(p, all, scope)
 	local n = units.share_of(p.holdback, #from)
 	if n >= #from then
 		return errors.fail("refused",
-			"holdback: %d of %d communicators would keep the baseline, nothing is left "
-			.. "to try it on", n, #from)
+			"holdback: %d of %d communicators would keep the baseline, " ..
+			"nothing is left to try it on", n, #from)
 	end
 	if n > reach.MOST then
 		return errors.fail("refused",
@@ -82,16 +82,16 @@ function M.of(group, p, comms)
 		end
 		if p.max_units and n > p.max_units then
 			return errors.fail("refused",
-				"max_units: %d communicators would be reached at once, %d are "
-				.. "allowed", n, p.max_units)
+				"max_units: %d communicators would be reached at once, " ..
+				"%d are allowed", n, p.max_units)
 		end
 		before = n
 		-- A step that reaches all communicators includes future ones.
 		local everyone = n == #all and not comms
 		if not everyone and n > reach.MOST then
 			return errors.fail("refused",
-				"steps[%d]: %d communicators, at most %d, or all, can be reached "
-				.. "at once", i, n, reach.MOST)
+				"steps[%d]: %d communicators, at most %d, " ..
+				"or all, can be reached at once", i, n, reach.MOST)
 		end
 		list[i] = { comms = not everyone and first(whole, n) or nil, units = n,
 			bake = s.bake or p.bake, min_samples = s.min_samples }

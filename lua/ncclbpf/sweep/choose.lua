@@ -56,8 +56,8 @@ local function sources(v)
 		if not t then return nil, nil, err end
 		if (t.algo == nil) ~= (t.proto == nil) then
 			return nil, nil, errors.new("bad_argument",
-				("data[%d]: algo and proto: both, or neither (NCCL's own "
-				.. "choice), expected"):format(i))
+				("data[%d]: algo and proto: " ..
+				"both, or neither (NCCL's own choice), expected"):format(i))
 		end
 		out[i] = t
 	end
@@ -103,8 +103,8 @@ function M.check(t)
 	if not p then return nil, err end
 	if p.baseline and not p.data then
 		return errors.fail(
-			"bad_argument", "baseline: only with data; on a job the current "
-				.. "policies are the baseline")
+			"bad_argument", "baseline: only with data; " ..
+				"on a job the current policies are the baseline")
 	end
 	return p
 end
@@ -334,8 +334,8 @@ local function verdict(c, p)
 		if c.shown.sure then
 			return "better", ("faster by %.1f %%"):format(-c.shown.effect_pct)
 		end
-		return "bridged", ("not slower; takes its neighbours' answer "
-			.. "(%s)"):format(c.shown.reason)
+		return "bridged", ("not slower; " ..
+			"takes its neighbours' answer (%s)"):format(c.shown.reason)
 	end
 	c.shown = best
 	if not best then
@@ -416,8 +416,8 @@ function M.csv(rows, table_rows, facts)
 	local t = {}
 	for _, f in ipairs(facts) do t[#t + 1] = "# " .. f:gsub("[\r\n]", " ") end
 	t[#t + 1] =
-		"# times against the baseline, less is faster, with the interval that holds "
-		.. "for all together"
+		"# times against the baseline, less is faster, " ..
+		"with the interval that holds for all together"
 	local shown = 0
 	local function comments(to)
 		while shown < to do
@@ -505,8 +505,8 @@ function M.result(classes, p, facts, more)
 	table.insert(facts, 1, ("made by ncclbpf sweep %s, %s"):format(p.name, core.time()))
 	if p.label then table.insert(facts, 2, p.label) end
 	facts[#facts + 1] = (
-		"%d comparisons, confidence %g of all together, at least %g %% faster, %g %% "
-		.. "for a change of the answer"):format(
+		"%d comparisons, confidence %g of all together, " ..
+		"at least %g %% faster, %g %% for a change of the answer"):format(
 		n, p.confidence, p.min_effect_pct, p.hysteresis_pct)
 	local r = more or {}
 	r.name, r.rows, r.comparisons, r.alpha = p.name, rows, n, alpha

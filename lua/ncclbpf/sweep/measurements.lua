@@ -135,8 +135,8 @@ local function read_text(file, text)
 		elseif line:match "^%s*%d+%s+%d+%s" then
 			if not head then
 				return bad(file, n, 1,
-					"a row before any header; a line with # size ... time "
-					.. "... expected")
+					"a row before any header; a line with # size ... " ..
+					"time ... expected")
 			end
 			local ok, err = row_of(out, file, n, line, shift, head, about)
 			if not ok then return nil, err end
@@ -216,8 +216,8 @@ local function read_json(file, text)
 	end
 	local about, out = json_about(d), {}
 	about.warning = d.version > 3
-		and ("%s: version %d of nccl-tests' JSON is not supported (the newest supported "
-			.. "is 3)"):format(file, d.version) or nil
+		and ("%s: version %d of nccl-tests' JSON is not supported " ..
+			"(the newest supported is 3)"):format(file, d.version) or nil
 	for i, r in ipairs(d.results) do
 		local size = type(r) == "table" and math.tointeger(r.size)
 		if not size or size < 0 then
@@ -390,8 +390,8 @@ local function inspector_row(file, n, d)
 	local source = c.coll_timing_source
 	if not SOURCES[source] then
 		return bad(file, n, 1,
-			"coll_perf.coll_timing_source %s: kernel_gpu, kernel_cpu or "
-			.. "collective_cpu expected", tostring(source))
+			"coll_perf.coll_timing_source %s: " ..
+			"kernel_gpu, kernel_cpu or collective_cpu expected", tostring(source))
 	end
 	local algo, proto = type(c.coll_algo) == "string" and c.coll_algo:lower(),
 		type(c.coll_proto) == "string" and c.coll_proto:lower()
@@ -454,8 +454,8 @@ function M.inspector(file, text)
 	end
 	if other > 0 then
 		w[#w + 1] = (
-			"%d lines of another source than %s, or without a "
-			.. "time, do not count"):format(other, source)
+			"%d lines of another source than %s, " ..
+			"or without a time, do not count"):format(other, source)
 	end
 	if told < all then
 		w[#w + 1] = (

@@ -428,15 +428,15 @@ local function prepare(group, p)
 		end
 	end
 	if n == 0 then
-		return nil, errors.new("refused", "NCCL offers no other combination there than "
-			.. "the current one",
+		return nil, errors.new("refused",
+			"NCCL offers no other combination there than the current one",
 			{ hint = "allow other algos, protos or channels in the plan" })
 	end
 	local least = sweep.least_rounds((1 - p.confidence) / n)
 	if p.rounds < least then
 		return errors.fail("bad_argument",
-			"rounds: %d cannot show anything with confidence %g and %d comparisons; %d "
-			.. "or more needed", p.rounds, p.confidence, n, least)
+			"rounds: %d cannot show anything with confidence %g and %d comparisons; " ..
+			"%d or more needed", p.rounds, p.confidence, n, least)
 	end
 	r.comparisons = n
 	return r
@@ -457,12 +457,12 @@ function M.steps(group, p)
 	t[#t + 1] = { "baseline", #r.baseline > 0 and table.concat(r.baseline, ", ")
 		or "none (NCCL's own choice)" }
 	t[#t + 1] = { "blocks",
-		("%d rounds of up to %d, in random order, %d collectives each of the most "
-		.. "frequent kind"):format(p.rounds, most + 1,
+		("%d rounds of up to %d, in random order, " ..
+		"%d collectives each of the most frequent kind"):format(p.rounds, most + 1,
 		math.ceil(p.samples / (1 - p.warmup_pct / 100))) }
 	t[#t + 1] = { "stops a candidate",
-		("10 collectives slower by %g %% than the baseline's; more than %d "
-		.. "answers refused"):format(p.guards.slower_pct, p.guards.refused) }
+		("10 collectives slower by %g %% than the baseline's; " ..
+		"more than %d answers refused"):format(p.guards.slower_pct, p.guards.refused) }
 	t[#t + 1] = { "at the end",
 		"the baseline again, also after Ctrl-C and when the shell dies" }
 	return t, r

@@ -254,8 +254,9 @@ local function stream(ctx, o)
 	-- NCCL may load a profiler with the next communicator (env set).
 	if not only_ours(ctx.opt.events) and profiler.absent(s) then
 		ctx.app:complain(
-			"note: NCCL has not called the profiler; no events " ..
-				"but those of GIN and of queue pairs come until it does\nhint: "
+			"note: NCCL has not called the profiler; " ..
+				"no events but those of GIN " ..
+				"and of queue pairs come until it does\nhint: "
 			.. profiler.HINT .. "\n")
 	end
 	local w

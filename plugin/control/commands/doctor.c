@@ -221,8 +221,7 @@ static void check_gin(struct nb_json *j)
 	bad = s.errors || s.broken || offences;
 	name_broken(named, sizeof(named), &s);
 	check(j, "gin", bad ? WARN : OK,
-	      bad ? "gin shows the peers; NCCL's log names the rank and the "
-		    "reason"
+	      bad ? "gin shows the peers; NCCL's log names the rank and the reason"
 		  : NULL,
 	      "%.64s moves puts and signals of %llu collComms: "
 	      "%llu errors, %llu peers lost or stalled, %llu offences%s",

@@ -258,10 +258,10 @@ static int events_of(const char *list, uint32_t *out, struct nb_err *err)
 		if (e < 0 || !(can >> e & 1))
 			return nb_fail(
 				err, NB_E_ARG, 0,
-				"option events=: %.*s: group, coll, p2p, proxy_op, proxy_step, "
-				"kernel_ch, group_api, coll_api, p2p_api, "
-				"kernel_launch, gin_put, gin_get, gin_signal, verbs_qp, "
-				"verbs_post and verbs_done are known",
+				"option events=: %.*s: "
+				"group, coll, p2p, proxy_op, proxy_step, kernel_ch, group_api, "
+				"coll_api, p2p_api, kernel_launch, gin_put, gin_get, "
+				"gin_signal, verbs_qp, verbs_post and verbs_done are known",
 				(int)(n < 40 ? n : 40), w);
 		bits |= 1u << e;
 		w += n + (w[n] == ',');
