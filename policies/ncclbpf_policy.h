@@ -222,7 +222,7 @@ struct bpf_iter_num {
 			     sizeof(nb_args) - sizeof(nb_args[0])); \
 	})
 
-/* ---- loops ---- */
+/* ---- loops with a bounded number of iterations ---- */
 
 /*
  * ncclbpf_for(i, start, end) { ... } runs its body with i (an int declared

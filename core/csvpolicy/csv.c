@@ -489,7 +489,8 @@ static int read_header(struct parser *p)
 		for (uint32_t k = 0; k < i; k++)
 			if (columns_clash(p->column[k], c))
 				return header_fault(
-					p, i, "the header says that already");
+					p, i,
+					"another column of the header says the same");
 		p->column[i] = c;
 	}
 	p->ncolumns = p->nfields;

@@ -22,7 +22,7 @@ enum {
 	MEMO_SLOTS = 4096
 };
 
-/* Limit of the tree in bytes, which is that of a data section. */
+/* Limit of the tree in bytes. The tree has to fit into a data section. */
 #define MAX_TREE (NB_IMAGE_MAX_DATA - 4096)
 
 /* Flag in node->first: it is the number of an answer. */
@@ -371,7 +371,7 @@ static int build_colls(struct build *b, uint32_t *rows)
 	return rc;
 }
 
-/* Turn numbers of answers into numbers that follow those of nodes. */
+/* Renumber the answers: their numbers follow the numbers of the nodes. */
 static int number_answers(struct build *b)
 {
 	struct nb_table_tree *tree = b->tree;

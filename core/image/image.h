@@ -185,7 +185,7 @@ struct nb_name {
 };
 
 struct nb_image {
-	/* Name of the policy: that of its file, without suffix. */
+	/* Name of the policy: its file name without the suffix. */
 	const char *name;
 	uint8_t digest[NB_SHA256_SIZE];
 	const struct nb_map_spec *maps;

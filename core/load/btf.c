@@ -86,8 +86,8 @@ static int check_header(struct btf *b)
 	    (uint64_t)type_off + type_len > str_off)
 		return nb_fail(
 			b->err, NB_E_BTF, b->off + 8,
-			".BTF: %u bytes of types at %u "
-			"and %u of strings at %u do not lie one after the other in %zu bytes",
+			".BTF: types (%u bytes at %u) must come before strings "
+			"(%u bytes at %u), both within %zu bytes",
 			type_len, type_off, str_len, str_off, body.size);
 	b->types = nb_view_sub(body, type_off, type_len);
 	b->strings = nb_view_sub(body, str_off, str_len);

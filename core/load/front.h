@@ -23,7 +23,7 @@ struct nb_obj_slot {
 	uint32_t rel; /* Index of its relocation, plus 1; 0 for none. */
 	/* Number of the function that begins here, plus 1; 0 for none. */
 	uint32_t func;
-	uint32_t func_type; /* BTF id of that function's FUNC; 0 for none. */
+	uint32_t func_type; /* BTF id of FUNC for @func; 0: none */
 	/* The source line that begins here; its file is NULL for none. */
 	struct nb_line line;
 };

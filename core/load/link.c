@@ -163,8 +163,7 @@ static int resolve_lddw(const struct prog *p, struct site at,
 	if (slot_src(s))
 		return refuse_reloc(
 			p, at,
-			"an lddw of an object names its map "
-			"or function by a relocation, not by number");
+			"lddw: a relocation must name the map or function, not a number");
 	if (!at.code->slots[at.slot].rel)
 		return 0;
 	if (rel_at(p->f, at).type != NB_REL_64_64)

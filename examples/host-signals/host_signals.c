@@ -43,7 +43,7 @@ static uint64_t now_ns(void)
 /* ---- sources: counters that only rise ---- */
 
 struct source {
-	uint64_t count, at_ns; /* of the last reading; at_ns 0: none */
+	uint64_t count, at_ns; /* last reading; at_ns 0: no reading yet */
 };
 
 /* The events a second between the last reading of @s and @count. A counter that

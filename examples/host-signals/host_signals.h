@@ -14,8 +14,8 @@ struct host_signal {
 	unsigned long long written_ns; /* CLOCK_MONOTONIC; 0: never */
 	/* of a device: lost, late and repeated packets a second */
 	unsigned long long troubles_per_s;
-	/* of the host */
-	unsigned long long retransmits_per_s; /* TCP */
+	/* the numbers below are of the whole host */
+	unsigned long long retransmits_per_s; /* TCP segments sent again */
 	unsigned long long switches_per_s;    /* task switches, all CPUs */
 	unsigned long long steal_permille;    /* CPU time that others took */
 };

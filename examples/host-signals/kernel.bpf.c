@@ -14,7 +14,7 @@ static u64 (*now)(void) = (void *)5;
 static u32 (*this_cpu)(void) = (void *)8;
 
 struct {
-	INT(type, 2);	       /* array */
+	INT(type, 2);	       /* BPF_MAP_TYPE_ARRAY */
 	INT(map_flags, 0x400); /* BPF_F_MMAPABLE */
 	INT(max_entries, KERNEL_CPUS);
 	u32 *key;

@@ -7,8 +7,8 @@
 #include "examples/host-signals/host_signals.h"
 #include "ncclbpf_policy.h"
 
-enum { MOST = 12, LEAST = 2 }; /* channels */
-enum { TROUBLES = 100 };       /* a second: beyond it a rail is congested */
+enum { MOST = 12, LEAST = 2 }; /* limits of the number of channels */
+enum { TROUBLES = 100 };       /* a second; a rail with more is congested */
 #define FRESH_NS 2000000000ull /* older signals say nothing */
 
 struct {
@@ -20,8 +20,8 @@ struct {
 } host SEC(".maps") __host;
 
 struct state {
-	__u32 channels;		/* 0: no opinion */
-	__u32 congested, fresh; /* rails */
+	__u32 channels;		/* 0: the policy has no opinion */
+	__u32 congested, fresh; /* numbers of rails */
 };
 
 struct {

@@ -71,10 +71,10 @@ struct net {
 /* Shared memory in which the processes exchange connection handles. */
 struct shared {
 	int arrived[8]; /* atomic: number of ranks at each barrier */
-	int failed;	/* atomic */
+	int failed;	/* atomic: a rank has failed */
 	int loaded;  /* atomic: number of ranks that have loaded the plugin */
 	int begin;   /* atomic: the ranks may connect */
-	int release; /* atomic */
+	int release; /* atomic: the ranks may close their connections */
 	unsigned char handle[MAX_RANKS][HANDLE];
 };
 
@@ -201,8 +201,6 @@ static void close_ring(struct ring *r)
 	NEED(r, r->net->close_send(r->to));
 	NEED(r, r->net->close_recv(r->from));
 }
-
-/* ---- data ---- */
 
 static size_t part(const struct ring *r, int chunk)
 {

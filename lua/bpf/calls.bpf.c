@@ -35,7 +35,7 @@ struct {
 } ring SEC(".maps");
 
 struct {
-	INT(type, 1); /* BPF_MAP_TYPE_HASH */
+	INT(type, 1); /* type 1 is BPF_MAP_TYPE_HASH */
 	INT(max_entries, 4096);
 	u64 *key;
 	struct in_call *value;

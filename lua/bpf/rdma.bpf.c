@@ -74,7 +74,7 @@ struct {
 
 /* PIDs of the traced processes. */
 struct {
-	INT(type, 1); /* hash */
+	INT(type, 1); /* type 1 is BPF_MAP_TYPE_HASH */
 	INT(max_entries, 4096);
 	u32 *key;
 	u32 *value;
@@ -100,7 +100,7 @@ struct {
 } calls SEC(".maps");
 
 struct {
-	INT(type, 2); /* array */
+	INT(type, 2); /* BPF_MAP_TYPE_ARRAY */
 	INT(max_entries, 1);
 	u32 *key;
 	u64 *value;
@@ -117,8 +117,6 @@ static void emit(struct nb_rdma_seen *s)
 	if (n)
 		__sync_fetch_and_add(n, 1);
 }
-
-/* ---- calls ---- */
 
 static void name_qp(struct nb_rdma_qp *to, struct ib_qp *qp)
 {

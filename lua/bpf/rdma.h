@@ -31,9 +31,9 @@ struct nb_rdma_seen {
 	unsigned int event, pid, tid;
 	unsigned int
 		to; /* new state of a change; 255: the change sets no state */
-	unsigned int status; /* of a completion */
-	unsigned int bytes;  /* of a completion */
-	unsigned int opcode; /* of a completion */
+	unsigned int status; /* the status of a completion */
+	unsigned int bytes;  /* the length of a completion */
+	unsigned int opcode; /* the opcode of a completion */
 	int error;	     /* 0, or a negative errno */
 };
 

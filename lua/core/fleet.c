@@ -354,7 +354,7 @@ static int fleet_revoke(lua_State *L)
 /* Watches of the store. */
 
 struct watch {
-	struct fleet *fleet; /* its uservalue 1 */
+	struct fleet *fleet; /* kept alive as uservalue 1 */
 	struct nb_store_watch *watch;
 	struct nb_store_kv *kv;
 	size_t nkv;
@@ -594,7 +594,7 @@ static int fleet_post(lua_State *L)
 /* ---- streams of agents ---- */
 
 struct stream {
-	struct fleet *fleet; /* its uservalue 1 */
+	struct fleet *fleet; /* kept alive as uservalue 1 */
 	struct nb_http_transfer *transfer;
 	struct nb_buf in;
 	struct nb_err err;

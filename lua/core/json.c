@@ -51,7 +51,7 @@ static void shape_meta(lua_State *L, json_t *obj)
 	lua_pop(L, 1);
 	lua_createtable(L, 0, 3);
 	lua_newtable(L); /* list of the keys in order */
-	lua_newtable(L); /* set of the keys with null */
+	lua_newtable(L); /* keys whose value is null, as a set */
 	json_object_foreach(obj, key, value)
 	{
 		lua_pushstring(L, key);

@@ -522,7 +522,7 @@ local function tail(o, words, opts, field, each)
 	if not opts.follow then
 		local list, err = ask_one(o, line, field)
 		if not list then return nil, err end
-		-- the shares of the communicators may add up to more than count
+		-- each communicator returns its latest decisions, together perhaps more than count
 		local t, skip = {}, math.max(0, #list - (opts.count or 20))
 		for i = skip + 1, #list do t[i - skip] = each(list[i]) end
 		return t

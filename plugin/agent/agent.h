@@ -73,7 +73,7 @@ struct nb_agent {
 	char staged_digest[65];
 	uint32_t commit_tries;
 	bool pending; /* some rank has yet to reach its fence */
-	/* the site has not yet answered the outcome that its copies hold */
+	/* the site has copied an outcome, and has not confirmed it yet */
 	bool seen_due;
 	/* time since which some rank has yet to reach its fence */
 	uint64_t pending_ms;

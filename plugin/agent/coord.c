@@ -16,7 +16,7 @@
 
 enum {
 	STAGE_MS = 20000, /* time for all sites to stage the change */
-	/* time in which an agent of a site that has left must return */
+	/* how long a change waits for a site whose agent has ended */
 	AWAY_MS = 5000,
 	SEEN_MS = 2000, /* time for all sites to answer an arming */
 	/* time in which a rank at the fence must announce that it waits */

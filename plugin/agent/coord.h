@@ -98,7 +98,7 @@ struct nb_coord {
 	uint64_t start_ms;
 	char start_why[200]; /* why that try failed; "" if it did not */
 
-	uint64_t again_ms; /* when we last wrote order/again */
+	uint64_t again_ms; /* when we last wrote the key order/again */
 	/* time of the last sweep of old keys; 0: a sweep is due */
 	uint64_t sweep_ms;
 	unsigned unswept; /* number of requests answered since the last sweep */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Deletes old keys of the job from the store, which would otherwise grow
- * without limit. Of each family of keys, the newest stay, and all that
- * something names. A shell stores an image before the request that names the
- * image, so the image must be among the newest until then. A key that is
+ * without limit. In each family of keys, the newest keys stay, and so do keys
+ * that another key names. A shell stores an image before the request that names
+ * the image, so the image must be among the newest until then. A key that is
  * written meanwhile stays, because the transaction compares its revision.
  */
 #include <inttypes.h>

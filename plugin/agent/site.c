@@ -172,8 +172,8 @@ static bool word_of(const struct nb_site *s, const json_t *record,
 }
 
 /*
- * Write the copy, unless ranks that diverged at start-up have written the word
- * themselves.
+ * Copy a fence word of the store into the segment. Do not overwrite the word of
+ * ranks that diverged at start-up, because they have written it themselves.
  */
 static void put_copy(struct nb_seg_comm *c, uint64_t word, uint64_t back)
 {

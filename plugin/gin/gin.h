@@ -12,7 +12,7 @@
  */
 enum nb_gin_face {
 	NB_GIN_DATA,  /* the tables GIN v11 to v13, and RMA */
-	NB_GIN_DEVICE /* GIN v14 */
+	NB_GIN_DEVICE /* only the table GIN v14 */
 };
 
 /*

@@ -557,7 +557,7 @@ int nb_segment_open(struct nb_segment **out, int dirfd, const char *job,
 	snprintf(s->name, sizeof(s->name), "%s.seg", job);
 	if (dirfd < 0)
 		snprintf(s->why, sizeof(s->why),
-			 "the segment has no directory");
+			 "there is no directory for the segment");
 	if ((dirfd >= 0 && open_shared(s, dirfd, s->name)) || open_private(s)) {
 		*out = s;
 		return 0;

@@ -25,7 +25,7 @@ void nb_stack_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
 	w->cells[frame][cell / 64] |= (uint64_t)1 << cell % 64;
 }
 
-/* Return the number whose bytes @a and @b have between them. */
+/* Join two parts of a number: each part is zero in the bytes of the other. */
 static struct nb_range bytes_joined(const struct nb_range *a,
 				    const struct nb_range *b)
 {

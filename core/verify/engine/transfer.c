@@ -113,7 +113,7 @@ static int fork(struct nb_walk *w, uint32_t to)
 	nb_block_give(w, before, size);
 	if (rc)
 		return rc;
-	/* A linked scalar excluded one outcome, which is rare. */
+	/* The range of a linked scalar excludes one outcome. This is rare. */
 	if (taken != falls && !pointers)
 		nb_mark_all(env, w->st);
 	note_outcomes(w, taken, falls);

@@ -11,8 +11,8 @@ struct at;
 /* Check that register @number points to stack where a dynptr can be created. */
 int nb_check_new_dynptr(const struct at *a, const struct nb_helper_spec *h,
 			int number);
-/* Check that register @number points to a dynptr. @end: the call ends it,
- * so it must be one of a record. */
+/* Check that register @number points to a dynptr. @end: the call submits or
+ * discards the dynptr, so it must be a ring buffer's. */
 int nb_check_dynptr(const struct at *a, const struct nb_helper_spec *h,
 		    int number, bool end);
 

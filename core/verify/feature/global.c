@@ -174,8 +174,8 @@ void nb_global_note_outputs(struct nb_env *env)
 		current(env)->outputs = true;
 }
 
-/* Record a tail call: the target writes outputs, and rank-local data may
- * decide what it spends. */
+/* Record a tail call: the target may write outputs, and may spend an amount of
+ * the budget that depends on rank-local data. */
 void nb_global_note_tail(struct nb_env *env)
 {
 	struct nb_global *g = current(env);

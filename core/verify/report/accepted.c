@@ -74,7 +74,7 @@ static void add_address(struct notes *to, uint32_t pc)
 }
 
 /* A 64-bit test against 0 may test a pointer that is known not to be NULL.
- * That is caution and no mistake. */
+ * Such a test is harmless, so it gets no note. */
 static bool may_test_null(const struct nb_insn *in)
 {
 	return (in->fn == NB_FN_JEQ || in->fn == NB_FN_JNE) &&

@@ -137,7 +137,7 @@ const char *nb_say_memory(struct nb_env *env, const struct nb_refusal *x)
 	const char *name, *type;
 
 	if (r->kind == NB_REG_MEM && r->ref)
-		return nb_say(env, "the %llu bytes asked for at %s",
+		return nb_say(env, "the record of %llu bytes reserved at %s",
 			      (ull)x->limit, nb_say_where(env, r->from));
 	if (r->kind != NB_REG_VALUE)
 		return nb_say(env, "the %llu bytes of memory", (ull)x->limit);

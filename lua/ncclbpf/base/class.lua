@@ -4,7 +4,7 @@
 -- reach it.
 local M = {}
 
--- Functions that make objects of a higher room, by kind. That room sets them.
+-- Constructors by kind of object. The rooms above this one register them here.
 M.makers = {}
 
 -- State of each object: {kind = its class, ...}

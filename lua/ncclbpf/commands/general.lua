@@ -666,7 +666,7 @@ function M.help_rows(ctx, ask)
 	return rows
 end
 
--- The group of a command is that of its noun, or else the last group.
+-- A command belongs to the group of its noun. Without such a group it belongs to the last one.
 local function group_of(words)
 	local noun = words:match "^%S+"
 	for _, g in ipairs(commands.groups) do

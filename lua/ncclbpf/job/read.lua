@@ -46,7 +46,7 @@ function M.identify(row, member)
 	return row
 end
 
--- @columns behind a column for the site, if the answers @per are of several.
+-- Return @columns, after a column for the site if the answers @per come from several sites.
 function M.with_site(columns, per)
 	local t = { per[1] and per[1].member.site and SITE or nil }
 	return table.move(columns, 1, #columns, #t + 1, t)

@@ -15,7 +15,7 @@ local function record_type(c, as)
 	if c.map.type ~= "ringbuf" then
 		if as then
 			return errors.fail(
-				"usage", "as=%s: the values of a %s have a type of their own", as,
+				"usage", "as=%s is for ring buffers; the map has type %s", as,
 				tostring(c.map.type))
 		end
 		return nil

@@ -239,7 +239,7 @@ local function set_variables(ctx, s, c, list)
 				r.data.changed = i
 			end
 			if r.err and i > 1 then
-				r.err.cause = ("the %d before %s are stored"):format(
+				r.err.cause = ("the %d elements before key %s are stored"):format(
 					i - 1, list[i][1])
 			end
 		end

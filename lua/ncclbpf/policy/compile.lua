@@ -72,7 +72,8 @@ local function word_kind(n)
 	return n.kind == "field" and WORDS[n.name] or nil
 end
 
--- The number of a quoted word. The other operand @other gives its meaning.
+-- Translate a quoted word, such as "ring", to its number. @other: the operand that the word is
+-- compared with, which tells whether the word is an algorithm or a protocol.
 function C:word(n, other)
 	local kind = other and word_kind(other)
 	if kind then

@@ -13,7 +13,7 @@ local M = {}
 
 local POLL_S = 0.05
 local GUARD = 10 -- number of collectives of a kind before a guard may call it slow
-local BAKED = 50 -- number of latest collectives of a kind that a guard checks during a bake
+local BAKED = 50 -- during a bake, a guard checks this many latest collectives of each kind
 
 function M.kind_of(op)
 	return ("%s %s of %s"):format(op.coll, units.bytes(op.size), op.comm)

@@ -261,9 +261,9 @@ end
 
 local function log_of(pct) return math.log(1 + math.max(pct, -99.9) / 100) end
 
--- Possible answers of a class and their costs: the baseline 0; surely faster candidates their
--- effect; candidates that are surely not slower almost 0, so that they can bridge two neighbours
--- but are never chosen alone.
+-- Possible answers of a class, with costs. The baseline costs 0. A candidate that is surely faster
+-- costs its effect, below 0. A candidate that is surely not slower costs almost 0: it can join two
+-- neighbours that use it, but is never chosen alone.
 local BRIDGE = 1e-9
 local function choices(c)
 	local t = { { label = "", cost = 0 } }

@@ -33,7 +33,7 @@ int nb_cmd_map_attach(struct nb_call *call)
 			call->req->arg[0]);
 		return nb_hint(
 			call->err,
-			"send that of a frozen BPF array or of a sealed memory file "
+			"send the descriptor of a frozen BPF array or of a sealed memory file "
 			"(SCM_RIGHTS) with the line's first byte");
 	}
 	nb_lock(NB_LOCK_STATE);
