@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Faults on a job of three sites and three members of a store, with TLS and users.
 
-fleet_faults.py BUILD DIR ETCD: DIR/etcd is a running store, ETCD the program
+fleet_faults.py BUILD DIR ETCD: it starts the store in DIR/etcd by ETCD, the program
 test/fakes/etcd/etcd.sh. FAULTS: how many (1000); FAULT_SECONDS: within which
-time they are spread (30); FLEET_SEED. Each site reaches each member by a link
-that can be cut, silenced and slowed. Prints TAP; the stand-in compares every
-decision of all ranks and ends with status 3 if two differ.
+time they are spread (30); FLEET_SEED. Each site reaches each member, and the
+members reach each other, by a link that can be cut, silenced and slowed. Prints
+TAP; the stand-in compares every decision of all ranks and ends with status 3 if
+two differ.
 """
 import collections
 import glob
@@ -15,6 +16,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -30,9 +32,49 @@ seed = int(os.environ.get("FLEET_SEED", os.getpid()))
 random.seed(seed)
 SITES, RANKS = "abc", 2
 POLICIES = [None, "nvlink_ring_mid", "size_aware"]
+net = Net()
+
+
+def member_pid(i):
+    try:
+        return int(open(f"{folder}/etcd/pid.{i}").read())
+    except (OSError, ValueError):
+        return None  # it is being started
+
+
+def member_of(port):
+    """The number of the member whose connection comes from @port, or None."""
+    with open("/proc/net/tcp") as f:
+        inode = [words[9] for words in map(str.split, f)
+                 if words[1].endswith(f":{port:04X}") and words[9] != "0"]
+    for i in (1, 2, 3):
+        for path in glob.glob(f"/proc/{member_pid(i)}/fd/*"):
+            try:
+                if inode and os.readlink(path) == f"socket:[{inode[0]}]":
+                    return i
+            except OSError:
+                pass  # it was closed meanwhile
+    return None
+
+
+def start_store():
+    """Start it -> the links by which the others reach each member."""
+    free = [socket.socket() for _ in range(3)]
+    for s in free:
+        s.bind(("127.0.0.1", 0))
+    listen = [s.getsockname()[1] for s in free]
+    via = [net.link("127.0.0.1", port, member_of) for port in listen]
+    for s in free:
+        s.close()
+    pairs = ",".join(f"{port}:{link.port}" for port, link in zip(listen, via))
+    subprocess.run([etcd, "start", folder + "/etcd", "members=3", "tls", "users",
+                    "peers=" + pairs], check=True)
+    return via
+
+
+peers = start_store()
 endpoints = open(folder + "/etcd/endpoints").read().strip().split(",")
 store = Store(endpoints, "faults", folder + "/etcd")
-net = Net()
 links = {s: [net.link("127.0.0.1", int(e.rsplit(":", 1)[1])) for e in endpoints] for s in SITES}
 tests = 0
 
@@ -114,13 +156,6 @@ def send(sig, pid):
 
 # ---- faults: each returns what undoes it, or None ----
 
-def member_pid(i):
-    try:
-        return int(open(f"{folder}/etcd/pid.{i}").read())
-    except (OSError, ValueError):
-        return None  # it is being started
-
-
 def stop(pids):
     for pid in pids:
         send(signal.SIGSTOP, pid)
@@ -163,6 +198,15 @@ def a_link():
     return [random.choice(site_links())]
 
 
+def isolate(i=None):
+    """A member and the other two hear nothing of each other; clients reach all three."""
+    i = i or random.randint(1, 3)
+    others = [link for n, link in enumerate(peers, 1) if n != i]
+    undo = [set_links([peers[i - 1]], silent=True),
+            set_links(others, silent=True, against={i})]
+    return lambda: [f() for f in undo]
+
+
 def reset():
     for link in site_links():
         net.reset(link)
@@ -198,6 +242,7 @@ def revoke(mine):
         mine.quietly("/v3/lease/revoke", {"ID": random.choice(leases)["ID"]})
 
 
+LONGER = {"member isolated": 10, "members deaf to one": 10}  # than an election takes
 KINDS = [  # weight, name, function
     (14, "agent stopped", lambda: stop([agent(random.choice(SITES))])),
     (1, "agent killed", kill_agent),
@@ -205,6 +250,8 @@ KINDS = [  # weight, name, function
     (6, "member stopped", lambda: stop([member_pid(random.randint(1, 3))])),
     (2, "majority stopped", lambda: stop([member_pid(i) for i in random.sample((1, 2, 3), 2)])),
     (1, "member killed", kill_member),
+    (2, "member isolated", isolate),
+    (2, "members deaf to one", lambda: set_links([random.choice(peers)], cut=True)),
     (8, "site cut off", lambda: set_links(site_links(), cut=True)),
     (8, "site silent", lambda: set_links(site_links(), silent=True)),
     (10, "link cut", lambda: set_links(a_link(), cut=True)),
@@ -237,7 +284,7 @@ def inject():
             made[kind[1]] += 1
             count += 1
             if back:
-                until = now + lasts()
+                until = now + lasts() * LONGER.get(kind[1], 1)
                 heapq.heappush(undo, (until, count, back))
         time.sleep(0.002)
 
@@ -306,6 +353,23 @@ def report():
             print("#", text.strip()[10:])
 
 
+def leader(i):
+    """Whom member @i takes for the leader: a member's ID, or None."""
+    try:
+        mine = Store(endpoints[i - 1], "faults", folder + "/etcd")
+        return mine.post("/v3/maintenance/status", {}, 2).get("leader", "0").strip("0") or None
+    except OSError:
+        return None
+
+
+def isolation_works():
+    """An isolated member has no leader, while the others have one; then all have it."""
+    undo = isolate(1)
+    parted = wait(lambda: not leader(1) and leader(2) and leader(2) == leader(3), 20)
+    undo()
+    return parted and wait(lambda: leader(1) and leader(1) == leader(2), 20)
+
+
 log = open(folder + "/log", "w+")
 for s in SITES:
     os.mkdir(f"{folder}/{s}", 0o700)
@@ -313,6 +377,7 @@ for policy in filter(None, POLICIES):
     image = open(f"{build}/policies/{policy}.policy", "rb").read()
     digests[policy] = hashlib.sha256(image).hexdigest()
     store.put("image/" + digests[policy], image)
+is_(isolation_works(), "a member cut off from the others loses the leader, and finds it again")
 job = start_job()
 try:
     is_(wait(registered, 60), "three sites register over TLS, as a user")

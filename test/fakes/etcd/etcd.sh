@@ -3,7 +3,9 @@
 # etcd.sh: a store of one or three real etcd members on free ports of
 # 127.0.0.1, in folder DIR.
 #
-#   etcd.sh start DIR [members=3] [tls] [users] [quota=BYTES]
+#   etcd.sh start DIR [members=3] [tls] [users] [quota=BYTES] [peers=L:V,L:V,L:V]
+#               peers: each member listens to the others at port L, and they reach
+#               it at port V, where a proxy is
 #   etcd.sh stop DIR            end all members; the folder stays
 #   etcd.sh kill DIR N          SIGKILL to member N (1, 2, 3)
 #   etcd.sh pause|resume DIR N  SIGSTOP, SIGCONT
@@ -119,13 +121,14 @@ users() {
 }
 
 start() {
-	n=1 tls= users= quota=
+	n=1 tls= users= quota= peers=
 	for option in "$@"; do
 		case $option in
 		members=*) n=${option#members=} ;;
 		tls) tls=1 ;;
 		users) users=1 ;;
 		quota=*) quota="--quota-backend-bytes ${option#quota=}" ;;
+		peers=*) peers=${option#peers=} ;;
 		*)
 			echo "etcd.sh: unknown option $option" >&2
 			exit 64
@@ -149,13 +152,17 @@ start() {
 		fi
 	done
 	echo "${urls#,}" >"$dir/endpoints"
+	[ -z "$peers" ] || cluster=$(echo "$peers" | awk -F '[:,]' '{ for (i = 1; i < NF; i += 2)
+		printf ",m%d=http://127.0.0.1:%d", (i + 1) / 2, $(i + 1) }')
 	for i in $(seq "$n"); do
 		url=$(echo "${urls#,}" | cut -d, -f"$i")
 		peer=$(echo "${cluster#,}" | cut -d, -f"$i" | sed 's/^m[0-9]*=//')
+		listen=$peer
+		[ -z "$peers" ] || listen=http://127.0.0.1:$(echo "$peers" | cut -d, -f"$i" | cut -d: -f1)
 		rm -f "$dir/pid.$i"
 		echo "etcd --name m$i --data-dir $dir/data.$i \
 --listen-client-urls $url --advertise-client-urls $url \
---listen-peer-urls $peer --initial-advertise-peer-urls $peer \
+--listen-peer-urls $listen --initial-advertise-peer-urls $peer \
 --initial-cluster ${cluster#,} --initial-cluster-state new \
 --heartbeat-interval 50 --election-timeout 500 --snapshot-count 10000 \
 --bcrypt-cost 4 --logger zap --log-level warn $secure $quota" >"$dir/command.$i"

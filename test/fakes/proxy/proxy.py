@@ -9,6 +9,7 @@ hold for connections that are open and for those to come:
             was kept goes on afterwards, as TCP sends it again
     delay   seconds that each piece of data takes longer, each way
     loss    probability that a piece waits for a retransmission (200 ms)
+    against names of those whose connections are cut or silent; none: all
 """
 import asyncio
 import random
@@ -29,43 +30,50 @@ def reset(writer):
 
 
 class Link:
-    def __init__(self, target):
+    def __init__(self, target, who=lambda port: None):
         self.target = target
+        self.who = who
         self.cut = self.silent = False
+        self.against = set()
         self.delay = self.loss = 0.0
-        self.open = set()
+        self.open = {}
         self.port = 0
 
     async def start(self):
         server = await asyncio.start_server(self.accept, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
 
+    def hits(self, name):
+        return not self.against or name in self.against
+
     def reset_all(self):
-        for writer in list(self.open):
-            reset(writer)
+        for writer, name in list(self.open.items()):
+            if self.hits(name):
+                reset(writer)
 
     async def accept(self, reader, writer):
         ends = [writer]
-        self.open.add(writer)
+        name = self.who(writer.get_extra_info("peername")[1])
+        self.open[writer] = name
         try:
-            while self.silent:
+            while self.silent and self.hits(name):
                 await asyncio.sleep(0.01)
-            if self.cut:
+            if self.cut and self.hits(name):
                 return
             there, to = await asyncio.open_connection(*self.target)
             ends.append(to)
-            self.open.add(to)
-            await asyncio.wait({asyncio.ensure_future(self.forward(reader, to)),
-                                asyncio.ensure_future(self.forward(there, writer))},
+            self.open[to] = name
+            await asyncio.wait({asyncio.ensure_future(self.forward(reader, to, name)),
+                                asyncio.ensure_future(self.forward(there, writer, name))},
                                return_when=asyncio.FIRST_COMPLETED)
         except OSError:
             pass
         finally:
             for end in ends:
-                self.open.discard(end)
+                self.open.pop(end, None)
                 reset(end)
 
-    async def forward(self, reader, writer):
+    async def forward(self, reader, writer, name):
         while True:
             data = await reader.read(PIECE)
             if not data:
@@ -75,7 +83,7 @@ class Link:
                 wait += RETRANSMIT_S
             if wait:
                 await asyncio.sleep(wait)
-            while self.silent:
+            while self.silent and self.hits(name):
                 await asyncio.sleep(0.01)
             writer.write(data)
             await writer.drain()
@@ -89,8 +97,9 @@ class Net:
         self.loop.set_exception_handler(lambda loop, context: None)
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
-    def link(self, host, port):
-        link = Link((host, port))
+    def link(self, host, port, who=lambda port: None):
+        """@who gives a connection's origin, of its port there, its name."""
+        link = Link((host, port), who)
         asyncio.run_coroutine_threadsafe(link.start(), self.loop).result(5)
         return link
 

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Sites whose wall clocks are ten years ahead and ten years behind. Without TLS
+# changes are committed as ever, because leases and waits are by the store and the
+# monotonic clock. With TLS the store's certificate is not valid at such a time: the
+# agent's log says it, the change says which ranks are missing, and the job goes on.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+needs_store "clocks that are years off"
+enter_store
+cat >shim.c <<'END'
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	const char *off = getenv("CLOCK_OFF_S");
+	int rc = (int)syscall(SYS_clock_gettime, id, t);
+	if (!rc && off && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
+		t->tv_sec += atol(off);
+	return rc;
+}
+int gettimeofday(struct timeval *restrict v, void *restrict z)
+{
+	struct timespec t;
+	(void)z;
+	clock_gettime(CLOCK_REALTIME, &t);
+	v->tv_sec = t.tv_sec;
+	v->tv_usec = t.tv_nsec / 1000;
+	return 0;
+}
+time_t time(time_t *out)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	if (out)
+		*out = t.tv_sec;
+	return t.tv_sec;
+}
+END
+cc -shared -fPIC -O1 -w -o shim.so shim.c 2>/dev/null ||
+	skip_all "clocks that are years off" "no compiler for the shim"
+years=315360000
+# agent NAME SECONDS: an agent's program with a clock that is so far off
+agent() {
+	printf '#!/bin/sh\nCLOCK_OFF_S=%s LD_PRELOAD=%s exec "%s" "$@"\n' \
+		"$2" "$T/shim.so" "$B/ncclbpf-agent" >"$1"
+	chmod 700 "$1"
+}
+agent ahead $years
+agent behind -$years
+[ "$(CLOCK_OFF_S=$years LD_PRELOAD=$T/shim.so date +%Y)" -gt $(($(date +%Y) + 8)) ] &&
+	[ "$(CLOCK_OFF_S=-$years LD_PRELOAD=$T/shim.so date +%Y)" -lt $(($(date +%Y) - 8)) ]
+ok "clocks that are years off" $?
+# start JOB SECONDS: a rank on each of three sites, a of the right time
+start() {
+	mkdir -m 700 "$1.a" "$1.ahead" "$1.behind"
+	NCCLBPF_JOB=$1 NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 120 \
+		"$B/test/fakes/host/standin" --ranks 3 --nodes 3 --procs --min 4M --max 32M \
+		--seconds "$2" --pause-ms 5 \
+		--rank-env "0:NCCLBPF_SOCKET_DIR=$T/$1.a" \
+		--rank-env "1:NCCLBPF_SOCKET_DIR=$T/$1.ahead" --rank-env "1:NCCLBPF_AGENT=$T/ahead" \
+		--rank-env "1:LD_PRELOAD=$T/shim.so" --rank-env "1:CLOCK_OFF_S=$years" \
+		--rank-env "2:NCCLBPF_SOCKET_DIR=$T/$1.behind" --rank-env "2:NCCLBPF_AGENT=$T/behind" \
+		--rank-env "2:LD_PRELOAD=$T/shim.so" --rank-env "2:CLOCK_OFF_S=-$years" >"$1.log" 2>&1 &
+	job=$! jobs="$jobs $!"
+}
+count() { # STORE KEYS PATTERN: the keys' values with the pattern
+	"$etcd" ctl "$1" get --prefix --print-value-only "/ncclbpf/1/$2" | grep -c "$3"
+}
+
+# ---- without TLS ----
+"$etcd" start "$T/etcd" members=1
+ok "a store" $?
+NCCLBPF_FLEET=$(cat etcd/endpoints)
+export NCCLBPF_FLEET
+start open 100
+registered() { [ "$(count etcd open/comm/ '"since":[1-9]')" -eq 3 ]; }
+await registered
+ok "three sites register" $?
+n=0
+for policy in "$B/policies/size_aware.policy" none "$B/policies/nvlink_ring_mid.policy"; do
+	run --fleet "$NCCLBPF_FLEET" -J open -o tsv policy use "$policy"
+	[ "$rc" -eq 0 ] && grep -q '^c0ffee[0-9a-f]*	committed' out && n=$((n + 1))
+	taken() { [ "$(count etcd open/seen/ '"taken":false')" -eq 0 ]; }
+	await taken
+done
+[ $n -eq 3 ]
+ok "three changes are committed" $?
+run --fleet "$NCCLBPF_FLEET" -J open -o tsv audit
+[ "$rc" -eq 0 ] && [ "$(grep -c committed out)" -eq 3 ]
+ok "the audit has all of them" $?
+run --fleet "$NCCLBPF_FLEET" -J open check agreement
+ok "the ranks agree" "$rc"
+kill "$job"
+wait "$job"
+ok "no two ranks have decided differently" $?
+"$etcd" stop etcd
+
+# ---- with TLS ----
+"$etcd" start "$T/tls" members=1 tls
+NCCLBPF_FLEET=$(cat tls/endpoints) NCCLBPF_FLEET_CACERT=$T/tls/ca.pem
+NCCLBPF_FLEET_CERT=$T/tls/agent.pem NCCLBPF_FLEET_KEY=$T/tls/agent.key
+export NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY
+start shut 100
+alone() { [ "$(count tls shut/site/ processes)" -eq 1 ]; }
+await alone
+said() {
+	grep -q "ncclbpf-agent: store: .*expired" shut.log &&
+		grep -q "ncclbpf-agent: store: .*not yet valid" shut.log
+}
+await said
+rc=$?
+grep "ncclbpf-agent" shut.log >why
+ok "the logs say that the store's certificate has expired, or is not yet valid" $rc
+NCCLBPF_FLEET_CERT=$T/tls/ncclbpf-control.pem NCCLBPF_FLEET_KEY=$T/tls/ncclbpf-control.key \
+	run --fleet "$NCCLBPF_FLEET" -J shut policy use "$B/policies/size_aware.policy"
+grep -q "1 of 3 ranks have registered" out err
+ok "a change leaves the communicator alone, and says that two ranks are missing" $?
+kill "$job"
+wait "$job"
+ok "the job has gone on to its end, and its ranks have decided alike" $?
+"$etcd" stop tls
