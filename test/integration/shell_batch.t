@@ -102,7 +102,7 @@ status 64 "a wrong field" map load limits wrong.tsv
 has "with its place" err 'no field "bites"' "at wrong.tsv:3"
 printf 'a\tb\n1\t2\n' >wrong.tsv
 status 65 "no header" map load limits wrong.tsv
-has "says what is expected" err "line 1: a header with the columns key and value expected"
+has "says what is expected" err "line 1: columns key, value expected"
 status 66 "no file" map load limits none.tsv
 status 0 "a value for all CPUs" map set per_cpu 1 7
 status 0 "is one for each" -r 0 -o tsv -q map get per_cpu 1

@@ -77,8 +77,8 @@ function M.cmd_jobs(ctx)
 	local r, err = jobs.load(name)
 	if err then return nil, err end
 	if not r then
-		return nil, errors.new("not_found", ("no rollout %s over several jobs was started "
-			.. "on this host"):format(name),
+		return nil, errors.new("not_found", (
+			"no rollout %s over several jobs was started on this host"):format(name),
 			{ hint = "rollout start PLAN, with the field jobs in the plan" })
 	end
 	local shown = result(ctx:yes "follow" and try(jobs.follow(r, progress(ctx))) or r)

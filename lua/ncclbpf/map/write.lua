@@ -329,8 +329,8 @@ local function of_table(text, each)
 				end
 				if not columns.key or not columns.value then
 					return errors.fail("malformed",
-						"line %d: a header with the columns key " ..
-						"and value expected, found: %s", n, line:sub(1, 80))
+						"line %d: columns key, value expected, found: %s",
+						n, line:sub(1, 80))
 				end
 			else
 				local f = fields(line)

@@ -244,8 +244,9 @@ function P:statement()
 		local k = self.token.kind
 		if k ~= "end" and k ~= "else" and k ~= "elseif" and k ~= "end of the text" then
 			self:fail(self.token,
-				"return stands alone; the answer is what %s.algo, %s.proto "
-				.. "and %s.channels were set to", self.ctx, self.ctx, self.ctx)
+				"return takes no value; " ..
+				"the answer is %s.algo, %s.proto and %s.channels",
+				self.ctx, self.ctx, self.ctx)
 		end
 		return node(t, "return", {})
 	end

@@ -483,8 +483,9 @@ local list_columns = {
 	{ "in_use", title = "IN USE", merge = "any", show = function(v, row)
 		local some = type(row.comms) == "table" and #row.comms or 0
 		if not v then return "no" end
-		if not row.position and some == 0 then return "yes, until its communicators "
-			.. "pass a fence" end
+		if not row.position and some == 0 then
+			return "yes, until its communicators pass a fence"
+		end
 		return "yes" .. (row.position and ", #" .. read.number(row.position) + 1 or "")
 			.. (some > 0 and ", in " .. units.count(some, "communicator") or "")
 	end },
@@ -569,8 +570,8 @@ function M.cmd_time(ctx)
 			return { { timed = d.on and "on" or "off", sample = d.sample } }
 		end,
 		foot = function()
-			return { "policy show NAME " ..
-				"and policy list -o wide have the mean of the samples" }
+			return { "policy show NAME has the mean of the samples; " ..
+				"so has policy list -o wide" }
 		end,
 	})
 end

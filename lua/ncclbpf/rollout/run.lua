@@ -300,8 +300,9 @@ local function passed(r, verdict, baked)
 	if i < #(r.steps or {}) then return advance(r) end
 	if not r.of then return conclude(r, verdict) end
 	r.holding = true
-	record.event(r, "progressing", ("%s; keeps the candidate until all jobs of rollout %s have "
-		.. "passed"):format(verdict.reason, r.of), { verdict = verdict.verdict })
+	local wait = "%s; keeps the candidate until all jobs of rollout %s have passed"
+	record.event(r, "progressing", wait:format(verdict.reason, r.of),
+		{ verdict = verdict.verdict })
 	local ok, err = record.save(r)
 	if not ok then return nil, err end
 end
