@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * The pages of host maps. A descriptor is first mapped at another address,
- * and every page is read once; only then mremap moves the mapping over the
- * map's address, in one step for all threads. So a descriptor that cannot
- * be read leaves the map unchanged, and no program gets SIGBUS: neither a
- * BPF array nor a memory file sealed against shrinking and writing can lose
- * a page afterwards.
+ * every page is read once, and the mapping is moved once where no program
+ * reads; only then mremap moves it over the map's address, in one step for all
+ * threads. So a descriptor that cannot be read, or a limit of the process,
+ * leaves the map unchanged, and no program gets SIGBUS: neither a BPF array nor
+ * a memory file sealed against shrinking and writing can lose a page
+ * afterwards.
  */
 #include "core/map/host.h"
 
@@ -304,60 +305,139 @@ static void *map_readable(const struct nb_map *m, int fd, bool private,
 	return NULL;
 }
 
-int nb_map_host_attach(struct nb_map *m, int fd, struct nb_err *err)
+/*
+ * Move @from to a place of its own. mremap over a map's pages unmaps these
+ * before it can run into a limit of the process, so find such limits here,
+ * where no program reads. Returns the new place, or NULL with errno and @from
+ * unmapped.
+ */
+static void *rehearse_move(void *from, size_t size)
 {
-	size_t size = host_mapped(m);
+	void *to = mmap(NULL, size, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int rc;
+
+	if (to != MAP_FAILED &&
+	    mremap(from, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to)
+		return to;
+	rc = errno;
+	if (to != MAP_FAILED)
+		munmap(to, size);
+	munmap(from, size);
+	errno = rc;
+	return NULL;
+}
+
+/* Map what @fd has, after all checks. */
+static int map_descriptor(const struct nb_map *m, int fd, void **out,
+			  struct nb_err *err)
+{
 	bool private = false;
 	char info[2048];
 	uint64_t type;
-	void *pages;
 	int rc;
 
-	if (!m->host)
-		return refuse_ordinary(m, err);
 	if (!read_fdinfo(fd, info, sizeof(info)))
-		return nb_fail(err, NB_E_IO, 0,
-			       "map %s: /proc/self/fdinfo/%d cannot be read, "
-			       "so the descriptor's shape is unknown",
-			       m->name, fd);
+		return nb_fail(
+			err, NB_E_IO, 0,
+			"map %s: /proc/self/fdinfo/%d cannot be read, so "
+			"the descriptor's shape is unknown",
+			m->name, fd);
 	rc = fdinfo_number(info, "map_type", &type)
 		     ? check_bpf_map(m, info, err)
 		     : check_memory_file(m, fd, &private, err);
 	if (rc)
 		return rc;
-	pages = map_readable(m, fd, private, err);
-	if (!pages)
+	*out = map_readable(m, fd, private, err);
+	if (!*out)
 		return NB_E_IO;
-	rc = touch_pages(pages, size);
+	rc = touch_pages(*out, host_mapped(m));
+	if (!rc)
+		return 0;
+	munmap(*out, host_mapped(m));
+	return nb_fail(err, NB_E_IO, 0,
+		       "map %s: the descriptor's pages cannot be read: %s",
+		       m->name, strerror(rc));
+}
+
+static int refuse_zeroes(const struct nb_map *m, int rc, struct nb_err *err)
+{
+	return nb_fail(err, NB_E_NOMEM, 0,
+		       "map %s stays attached: no memory for zeroes: %s",
+		       m->name, strerror(rc));
+}
+
+int nb_map_host_prepare(const struct nb_map *m, int fd, void **pages,
+			struct nb_err *err)
+{
+	void *p = NULL;
+	int rc;
+
+	*pages = NULL;
+	if (!m->host)
+		return refuse_ordinary(m, err);
+	if (fd >= 0) {
+		rc = map_descriptor(m, fd, &p, err);
+		if (rc)
+			return rc;
+	} else {
+		p = map_zeroes(host_mapped(m));
+		if (p == MAP_FAILED)
+			return refuse_zeroes(m, errno, err);
+	}
+	*pages = rehearse_move(p, host_mapped(m));
+	if (*pages)
+		return 0;
+	rc = errno;
+	if (fd < 0)
+		return refuse_zeroes(m, rc, err);
+	return nb_fail(err, NB_E_IO, 0,
+		       "map %s: the descriptor's pages cannot be moved: %s",
+		       m->name, strerror(rc));
+}
+
+int nb_map_host_show(struct nb_map *m, void *pages, bool attached,
+		     struct nb_err *err)
+{
+	int rc = replace_pages(m, pages);
+
+	/* detached in the middle of the exchange: that is what was wanted */
+	if (rc && !attached && !nb_map_host_attached(m))
+		return 0;
+	if (rc && !attached)
+		return refuse_zeroes(m, rc, err);
 	if (rc)
-		munmap(pages, size);
-	else
-		rc = replace_pages(m, pages);
-	if (rc)
-		return nb_fail(
-			err, NB_E_IO, 0,
-			"map %s: the descriptor's pages cannot be read: %s",
-			m->name, strerror(rc));
-	__atomic_store_n(&m->attached, true, __ATOMIC_RELAXED);
+		return nb_fail(err, NB_E_IO, 0,
+			       "map %s: the pages cannot be exchanged: %s",
+			       m->name, strerror(rc));
+	__atomic_store_n(&m->attached, attached, __ATOMIC_RELAXED);
 	return 0;
+}
+
+void nb_map_host_drop(const struct nb_map *m, void *pages)
+{
+	if (pages)
+		munmap(pages, host_mapped(m));
+}
+
+int nb_map_host_attach(struct nb_map *m, int fd, struct nb_err *err)
+{
+	void *pages;
+	int rc;
+
+	if (m->host && fd < 0)
+		return nb_fail(err, NB_E_IO, 0, "map %s: no descriptor",
+			       m->name);
+	rc = nb_map_host_prepare(m, fd, &pages, err);
+	return rc ? rc : nb_map_host_show(m, pages, true, err);
 }
 
 int nb_map_host_detach(struct nb_map *m, struct nb_err *err)
 {
 	void *pages;
-	int rc;
+	int rc = nb_map_host_prepare(m, -1, &pages, err);
 
-	if (!m->host)
-		return refuse_ordinary(m, err);
-	pages = map_zeroes(host_mapped(m));
-	rc = pages == MAP_FAILED ? errno : replace_pages(m, pages);
-	if (rc && nb_map_host_attached(m))
-		return nb_fail(
-			err, NB_E_NOMEM, 0,
-			"map %s stays attached: no memory for zeroes: %s",
-			m->name, strerror(rc));
-	__atomic_store_n(&m->attached, false, __ATOMIC_RELAXED);
-	return 0;
+	return rc ? rc : nb_map_host_show(m, pages, false, err);
 }
 
 bool nb_map_host_attached(const struct nb_map *m)

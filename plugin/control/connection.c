@@ -44,6 +44,8 @@ struct nb_conn {
 
 	uint64_t born_ms, line_ms, progress_ms, polled_ms, now_ms;
 	struct stream streams[NB_CONN_STREAMS];
+	void *kept;
+	void (*kept_free)(void *state);
 };
 
 struct nb_conn *nb_conn_new(struct nb_control *control, int fd,
@@ -81,10 +83,25 @@ static void stream_fini(struct stream *s)
 	*s = (struct stream){ .used = false };
 }
 
+void nb_conn_keep(struct nb_conn *c, void *state,
+		  void (*free_state)(void *state))
+{
+	if (c->kept)
+		c->kept_free(c->kept);
+	c->kept = state;
+	c->kept_free = free_state;
+}
+
+void *nb_conn_kept(const struct nb_conn *c)
+{
+	return c->kept;
+}
+
 void nb_conn_free(struct nb_conn *c)
 {
 	if (!c)
 		return;
+	nb_conn_keep(c, NULL, NULL);
 	for (unsigned i = 0; i < NB_CONN_STREAMS; i++)
 		stream_fini(&c->streams[i]);
 	close_fds(c);

@@ -61,6 +61,16 @@ void nb_conn_greet(struct nb_conn *c);
 int nb_conn_take_fd(struct nb_conn *c);
 
 /*
+ * Keep an object between two requests of the connection. @free_state is called
+ * once with @state: when the connection ends, or with the next call. @state may
+ * be NULL.
+ */
+void nb_conn_keep(struct nb_conn *c, void *state,
+		  void (*free_state)(void *state));
+/* Returns the object, or NULL. */
+void *nb_conn_kept(const struct nb_conn *c);
+
+/*
  * A stream. @poll is called about ten times a second while the client keeps up.
  * It writes members of an open object and returns 1 if there is new data. If it
  * returns 0, its output is dropped. If it returns a negative code, with @err

@@ -14,7 +14,7 @@
 #include "plugin/comm/comm.h"
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/self.h"
-#include "plugin/policies/held.h"
+#include "plugin/policies/held_list.h"
 #include "plugin/policies/history.h"
 #include "plugin/runtime/lock.h"
 

@@ -18,8 +18,6 @@
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
 
-struct nb_held_list nb_held;
-
 enum { LEAST_DIGITS = 8 };
 
 static bool is_prefix(const char *name, size_t *digits)

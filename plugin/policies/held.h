@@ -9,31 +9,10 @@
 #include "core/base/err.h"
 #include "core/generation/generation.h"
 #include "core/generation/policy.h"
+#include "plugin/policies/held_list.h"
 
-/*
- * The policies that this process holds: loaded, verified and compiled, whether
- * in use or not. All functions need NB_LOCK_STATE.
+/* Loading, finding and forgetting policies. All functions need NB_LOCK_STATE.
  */
-enum nb_policy_source { NB_SOURCE_ENV, NB_SOURCE_SHELL };
-
-struct nb_held {
-	/* the policy, to which the list owns one reference */
-	struct nb_policy *policy;
-	enum nb_policy_source source;
-	/* sums of the program's counters over freed generations */
-	struct nb_gen_sum old[NB_IMAGE_MAX_PROGS];
-	struct nb_gen_times old_times[NB_IMAGE_MAX_PROGS];
-};
-
-enum { NB_MAX_HELD = 64 };
-
-struct nb_held_list {
-	/* policies in the order of loading, the oldest first */
-	struct nb_held at[NB_MAX_HELD];
-	uint32_t n;
-};
-extern struct nb_held_list nb_held;
-
 /*
  * nb_held_find - find a held policy
  * @name: the policy's name, or at least 8 hexadecimal digits at the start of

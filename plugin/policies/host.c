@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
  * Records which descriptors the host maps of this process show. A descriptor
- * stays open, so that policies loaded later show it as well.
+ * stays open, so that policies loaded later show it as well. The pages of a
+ * change are mapped without a lock, and exchanged with it.
  */
 #include "plugin/policies/host.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/map/host.h"
-#include "plugin/policies/held.h"
+#include "plugin/policies/held_list.h"
+#include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
 
 struct attachment {
@@ -129,49 +132,249 @@ static int show_all(const char *name, int fd, int before, struct nb_err *err)
 	return rc;
 }
 
-int nb_host_attach(const char *name, int fd, struct nb_err *err)
-{
-	struct attachment *a;
-	int rc;
+/* ---- changes ---- */
 
-	if (!count_host_maps(name)) {
-		close(fd);
-		return refuse_name(name, err);
+struct staged {
+	struct nb_map *map; /* one reference */
+	void *pages;	    /* prepared pages; NULL once they are shown */
+	bool fits;	    /* they are the descriptor's, not zeroes */
+};
+
+struct nb_host_change {
+	char name[NB_MAP_NAME];
+	/* descriptor to show, or -1; the attachment has it after the commit */
+	int fd;
+	/* descriptor shown before the commit, or -1 */
+	int before;
+	bool detach, committed;
+	struct nb_err unfit; /* why an older policy's map does not fit */
+	struct staged at[NB_MAX_HELD];
+	uint32_t n;
+};
+
+static int refuse_detach(const char *name, struct nb_err *err)
+{
+	return nb_fail(err, NB_E_NOENT, 0, "no host map %.64s is attached",
+		       name);
+}
+
+static int refuse_limit(struct nb_err *err)
+{
+	return nb_fail(
+		err, NB_E_LIMIT, 0,
+		"%d host maps are attached (allowed: %d): map detach one",
+		NB_MAX_HOST_MAPS, NB_MAX_HOST_MAPS);
+}
+
+/* Check that the change is possible now. The caller holds the lock. */
+static int check_change(const struct nb_host_change *c, struct nb_err *err)
+{
+	if (c->detach)
+		return *c->name && attachment_of(c->name)
+			       ? 0
+			       : refuse_detach(c->name, err);
+	if (!count_host_maps(c->name))
+		return refuse_name(c->name, err);
+	return place_for(c->name) ? 0 : refuse_limit(err);
+}
+
+static void collect_maps(struct nb_host_change *c)
+{
+	for (uint32_t i = 0; i < nb_held.n; i++) {
+		struct nb_map *m = host_map_of(nb_held.at[i].policy, c->name);
+
+		if (m)
+			c->at[c->n++] =
+				(struct staged){ nb_map_get(m), NULL, false };
 	}
-	a = place_for(name);
-	if (!a) {
-		close(fd);
-		return nb_fail(
-			err, NB_E_LIMIT, 0,
-			"%d host maps are attached (allowed: %d): map detach one",
-			NB_MAX_HOST_MAPS, NB_MAX_HOST_MAPS);
+}
+
+/*
+ * Map the pages of all maps. Versions of a policy that are held for undo may
+ * have maps of another shape, which get zeroes; the map that was loaded last
+ * must fit.
+ */
+static int prepare_pages(struct nb_host_change *c, struct nb_err *err)
+{
+	struct nb_err why = { 0 };
+	int rc = 0;
+
+	for (uint32_t i = 0; i < c->n && !rc; i++) {
+		struct staged *s = &c->at[i];
+
+		rc = nb_map_host_prepare(s->map, c->fd, &s->pages, &why);
+		s->fits = !rc;
+		if (rc == NB_E_ARG && i + 1 < c->n) {
+			c->unfit = why;
+			rc = nb_map_host_prepare(s->map, -1, &s->pages, &why);
+		}
 	}
-	rc = show_all(name, fd, strcmp(a->name, name) ? -1 : a->fd, err);
-	if (rc < 0) {
-		close(fd);
-		return rc;
-	}
-	if (a->name[0])
-		close(a->fd);
-	snprintf(a->name, sizeof(a->name), "%s", name);
-	a->fd = fd;
+	if (rc && err)
+		*err = why;
 	return rc;
 }
 
-int nb_host_detach(const char *name, struct nb_err *err)
+int nb_host_stage(struct nb_host_change **out, const char *name, int fd,
+		  struct nb_err *err)
 {
-	struct attachment *a = *name ? attachment_of(name) : NULL;
+	struct nb_host_change *c = calloc(1, sizeof(*c));
 	int rc;
 
-	if (!a)
-		return nb_fail(err, NB_E_NOENT, 0,
-			       "no host map %.64s is attached", name);
-	rc = show_all(name, -1, a->fd, err);
+	*out = NULL;
+	if (!c) {
+		if (fd >= 0)
+			close(fd);
+		return nb_fail(err, NB_E_NOMEM, 0, "map %.64s: no memory",
+			       name);
+	}
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	c->fd = fd;
+	c->before = -1;
+	c->detach = fd < 0;
+	nb_lock(NB_LOCK_STATE);
+	rc = strlen(name) >= NB_MAP_NAME ? refuse_name(name, err)
+					 : check_change(c, err);
+	if (!rc)
+		collect_maps(c);
+	nb_unlock(NB_LOCK_STATE);
+	if (!rc)
+		rc = prepare_pages(c, err);
+	if (rc)
+		nb_host_change_free(c);
+	else
+		*out = c;
+	return rc;
+}
+
+static struct staged *staged_of(struct nb_host_change *c,
+				const struct nb_map *m)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->at[i].map == m && c->at[i].pages)
+			return &c->at[i];
+	return NULL;
+}
+
+/*
+ * Show what was prepared for the map. The map of a policy that was loaded since
+ * has nothing prepared. Returns 1 if the map shows the change, 0 if it does not
+ * fit.
+ */
+static int exchange_one(struct nb_host_change *c, struct nb_map *m,
+			struct nb_err *err)
+{
+	struct staged *s = staged_of(c, m);
+	void *pages;
+	int rc;
+
+	if (!s) {
+		rc = show(m, c->fd, err);
+		if (rc == NB_E_ARG)
+			c->unfit = *err;
+		return rc == NB_E_ARG ? 0 : rc ? rc : 1;
+	}
+	pages = s->pages;
+	s->pages = NULL;
+	rc = nb_map_host_show(m, pages, s->fits && !c->detach, err);
+	return rc ? rc : s->fits;
+}
+
+/* Returns how many maps show the change. On failure all show @before again. */
+static int exchange(struct nb_host_change *c, int before, struct nb_err *err)
+{
+	struct nb_err why = { 0 };
+	int shown = 0;
+
+	for (uint32_t i = 0; i < nb_held.n; i++) {
+		struct nb_map *m = host_map_of(nb_held.at[i].policy, c->name);
+		int rc = m ? exchange_one(c, m, &why) : 0;
+
+		if (rc < 0) {
+			show_again(c->name, before, i + 1);
+			if (err)
+				*err = why;
+			return rc;
+		}
+		shown += rc;
+	}
+	return shown;
+}
+
+/* Record that @fd is attached under @name, or nothing if it is negative. */
+static void record(struct attachment *a, const char *name, int fd)
+{
+	a->name[0] = '\0';
+	if (fd >= 0)
+		snprintf(a->name, sizeof(a->name), "%s", name);
+	a->fd = fd;
+}
+
+int nb_host_commit(struct nb_host_change *c, struct nb_err *err)
+{
+	struct attachment *a;
+	int rc, before;
+
+	if (c->committed)
+		return nb_fail(err, NB_E_ARG, 0, "map %s: committed already",
+			       c->name);
+	rc = check_change(c, err);
+	if (rc)
+		return rc;
+	a = place_for(c->name);
+	before = strcmp(a->name, c->name) ? -1 : a->fd;
+	rc = exchange(c, before, err);
 	if (rc < 0)
 		return rc;
-	close(a->fd);
-	a->name[0] = '\0';
+	if (c->unfit.code)
+		nb_log_err("an older policy's host map stays zero", &c->unfit);
+	if (a->name[0] && before < 0)
+		close(a->fd); /* of a name that no policy has any more */
+	record(a, c->name, c->fd);
+	c->fd = -1;
+	c->before = before;
+	c->committed = true;
 	return rc;
+}
+
+int nb_host_undo(struct nb_host_change *c, struct nb_err *err)
+{
+	struct attachment *a = place_for(c->name);
+	int now, rc;
+
+	if (!c->committed)
+		return 0;
+	if (!a)
+		return refuse_limit(err);
+	now = strcmp(a->name, c->name) ? -1 : a->fd;
+	rc = show_all(c->name, c->before, now, err);
+	if (rc < 0)
+		return rc;
+	if (a->name[0])
+		close(a->fd);
+	record(a, c->name, c->before);
+	c->before = -1;
+	c->committed = false;
+	return 0;
+}
+
+const char *nb_host_change_name(const struct nb_host_change *c)
+{
+	return c->name;
+}
+
+void nb_host_change_free(struct nb_host_change *c)
+{
+	if (!c)
+		return;
+	for (uint32_t i = 0; i < c->n; i++) {
+		nb_map_host_drop(c->at[i].map, c->at[i].pages);
+		nb_map_put(c->at[i].map);
+	}
+	if (c->fd >= 0)
+		close(c->fd);
+	if (c->before >= 0)
+		close(c->before);
+	free(c);
 }
 
 void nb_host_join(const struct nb_policy *p)

@@ -10,27 +10,42 @@
 /*
  * Host maps of the held policies (core/map/host.h). They are attached by name:
  * all host maps of a name show the same descriptor, also those of policies
- * loaded later. All functions need NB_LOCK_STATE.
+ * loaded later. The functions need NB_LOCK_STATE unless they say otherwise.
  */
 enum { NB_MAX_HOST_MAPS = 16 }; /* most names that can be attached */
 
 /*
- * nb_host_attach - show the pages of descriptor @fd in the host maps called
- * @name
- * @fd: the descriptor, whose ownership passes to this function, also on failure
+ * nb_host_stage - prepare what the host maps called @name will show
+ * @fd: the descriptor, whose ownership passes to this function, also on
+ *   failure; -1: zeroes, to detach the maps
  *
- * Returns how many maps of held policies show it, 1 or more; those of older
- * policies with another shape show zeroes, which is logged. On failure, all
- * maps show what they showed before, or zeroes if the kernel has no memory, and
- * the function returns NB_E_NOENT (no held policy has such a map), NB_E_LIMIT
- * (NB_MAX_HOST_MAPS names are attached), or an error of nb_map_host_attach.
+ * It takes NB_LOCK_STATE itself, and maps the pages without it. No map changes.
+ * The caller frees *@out. On failure *@out is NULL: NB_E_NOENT (no held policy
+ * has such a map, or nothing is attached), NB_E_LIMIT (NB_MAX_HOST_MAPS names
+ * are attached), NB_E_NOMEM, or an error of nb_map_host_prepare.
  */
-int nb_host_attach(const char *name, int fd, struct nb_err *err);
+struct nb_host_change;
+int nb_host_stage(struct nb_host_change **out, const char *name, int fd,
+		  struct nb_err *err);
 /*
- * Make the host maps called @name show zeroes again. Returns how many maps do,
- * or NB_E_NOENT if nothing is attached under that name.
+ * Show what was prepared, once. Returns how many maps of held policies show it;
+ * those of older policies with another shape show zeroes, which is logged. On
+ * failure, all maps show what they showed before, or zeroes if the kernel has
+ * no memory; the errors are those of nb_host_stage and nb_map_host_show.
  */
-int nb_host_detach(const char *name, struct nb_err *err);
+int nb_host_commit(struct nb_host_change *c, struct nb_err *err);
+/*
+ * Show what the maps showed before the commit, if there was one. Returns 0 or
+ * an error of nb_map_host_attach.
+ */
+int nb_host_undo(struct nb_host_change *c, struct nb_err *err);
+const char *nb_host_change_name(const struct nb_host_change *c);
+/*
+ * Forget a change; what is committed stays. @c may be NULL. The lock is not
+ * needed.
+ */
+void nb_host_change_free(struct nb_host_change *c);
+
 /*
  * Attach the host maps of the new policy @p to the descriptors of their names.
  * If a descriptor does not fit, this is logged, and the map shows zeroes.

@@ -145,6 +145,65 @@ status 0 "the older one does not hinder it" map attach host "$(cat memory)"
 await seen 44
 ok "it sees the memory" $?
 
+# ---- all processes, or none
+writer 4 other memory
+echo 600 >&4
+run -o json map show host
+one=$(grep -o '"pid":[0-9]*' out | head -1 | cut -d: -f2)
+# a process that may map nothing more
+as=$(awk '/^VmSize/ { print $2 * 1024 }' "/proc/$one/status")
+if prlimit --pid "$one" "--as=$as:" 2>why; then
+	status 74 "one process has no room for the pages" map attach host "$(cat other)"
+	has "it is named, and those that had accepted them" err "Cannot allocate memory" \
+		"rank 0 failed, so nothing has changed elsewhere: rank 1"
+	seen 44
+	ok "all processes show what they showed" $?
+	prlimit --pid "$one" "--as=unlimited:"
+else
+	echo "ok $((tests += 1)) - one process without room # SKIP no prlimit"
+fi
+status 0 "with room again" map attach host "$(cat other)"
+await seen 602
+ok "all processes show the other memory" $?
+
+# The steps of it, as any client sends them: each connection has its own.
+cat >steps.lua <<'L'
+local ncclbpf = require "ncclbpf"
+local t, other = assert(ncclbpf.attach { job = os.getenv "NCCLBPF_JOB" }), assert(ncclbpf.attach { job = os.getenv "NCCLBPF_JOB" })
+local function all(target, line, want)
+	local n = 0
+	for _, r in ipairs(assert(target:request(line))) do
+		local got = r.err and r.err.code or r.data.state
+		assert(got == want, ("%s: %s, not %s"):format(line, got, want))
+		n = n + 1
+	end
+	assert(n == 2)
+end
+local function shown(attached)
+	for _, r in ipairs(assert(t:request "map show host")) do assert(r.data.attached == attached, "shown") end
+end
+all(t, "map detach host step=commit", "not_found")
+all(t, "map detach host step=stage", "staged")
+shown(true)
+all(other, "map detach host step=commit", "not_found")
+all(t, "map detach limits step=commit", "not_found")
+all(t, "map detach host step=frob", "bad_argument")
+all(t, "map detach host step=undo", "undone")
+shown(true)
+all(t, "map detach host step=stage", "staged")
+all(t, "map detach host step=commit", "detached")
+shown(false)
+all(t, "map detach host step=commit", "bad_argument")
+all(t, "map detach host step=undo", "undone")
+shown(true)
+all(t, "map detach host step=undo", "not_found")
+L
+lua_run steps.lua >why 2>&1
+ok "stage, commit and undo: undone, the maps show what they showed" $?
+seen 602
+ok "the programs too" $?
+exec 4>&-
+
 # ---- maps of the kernel
 writer 4 kernel kernel 7000
 case $?-$(id -u) in

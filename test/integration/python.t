@@ -30,6 +30,10 @@ ok "the example of docs/python.md runs" $?
 has "and shows what it says" out "'job': 'train'" "committed 1" "(-1, -1, 16, 1)" "not_found"
 
 cat >job.py <<'E'
+import fcntl
+import mmap
+import os
+import struct
 import sys
 import time
 import ncclbpf as nb
@@ -104,6 +108,28 @@ with nb.attach() as t:
             time.sleep(0.1)
     ok("a policy is unloaded everywhere", all(
         "noop" not in [p["name"] for p in r["data"]["policies"]] for r in t.request("policy list")))
+    object_file = f"{build}/test/corpus/accept/host_map_read.bpf.o"
+    if os.path.exists(object_file):
+        t.policy_load(object_file)
+        memory = os.memfd_create("host", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(memory, 64)
+        fails("a memory file without seals is refused", "bad_argument",
+              lambda: t.map_attach("host", memory))
+        pages = mmap.mmap(memory, 64)
+        fcntl.fcntl(memory, 1033, 0x12)  # F_ADD_SEALS: F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE
+        pages[8:16] = struct.pack("=Q", 77)
+        shown = lambda: [r["data"]["value"] for r in t.request("map get host 00000000")]
+        word = struct.pack("=Q", 77).hex()
+        ok("a descriptor is shown by the host maps of all processes",
+           t.map_attach("host", memory)["state"] == "attached"
+           and len(shown()) == 2 and all(v.endswith(word) for v in shown()), shown())
+        ok("they show zeroes again", t.map_detach("host")["state"] == "detached"
+           and not any(v.endswith(word) for v in shown()), shown())
+        t.map_attach("host", f"/proc/{os.getpid()}/fd/{memory}")
+        ok("the same by its path", all(v.endswith(word) for v in shown()), shown())
+        fails("no host map of that name", "not_found", lambda: t.map_attach("limits", memory))
+        fails("no such file", "not_found", lambda: t.map_attach("host", "/nowhere"))
+        ok("a refused one changes nothing", all(v.endswith(word) for v in shown()), shown())
 fails("no such job", "no_target", lambda: nb.attach(job="nothing"))
 ok("sizes", [nb.size(x) for x in ("4M", "1.5GiB", 512, "2kb")] == [4 << 20, 3 << 29, 512, 2048])
 ok("words are quoted", nb._wire.line("map get", 'a "b" \\', None) == 'map get "a \\"b\\" \\\\" None')

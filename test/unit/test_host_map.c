@@ -24,6 +24,7 @@ enum {
 
 /* System calls of core/map/host.c that fail on demand. */
 static int mremap_error, write_error;
+static int mremap_good;	   /* calls that succeed before */
 static bool mremap_unmaps; /* its target, before it fails */
 
 void *__wrap_mremap(void *old, size_t size, size_t to, int flags, void *at);
@@ -33,6 +34,8 @@ ssize_t __real_write(int fd, const void *bytes, size_t size);
 
 void *__wrap_mremap(void *old, size_t size, size_t to, int flags, void *at)
 {
+	if (mremap_error && mremap_good-- > 0)
+		return __real_mremap(old, size, to, flags, at);
 	if (mremap_error && mremap_unmaps)
 		ck_assert_int_eq(munmap(at, to), 0);
 	errno = mremap_error;
@@ -243,6 +246,55 @@ START_TEST(failed_calls_leave_the_map_as_it_was)
 }
 END_TEST
 
+/* A limit is found where no program reads. */
+START_TEST(an_exchange_that_cannot_be_made_is_not_begun)
+{
+	const size_t size = (size_t)N * ELEMENT;
+	struct nb_err err = { .text = "" };
+	unsigned char *bytes;
+	struct nb_map *m = attached_map(&bytes);
+
+	mremap_error = ENOMEM;
+	mremap_unmaps = true;
+	refused(m, memory_file(size, F_SEAL_SHRINK | FUTURE_WRITE, NULL),
+		NB_E_IO, "cannot be moved");
+	ck_assert_int_eq(nb_map_host_detach(m, &err), NB_E_NOMEM);
+	mremap_error = 0;
+	mremap_unmaps = false;
+	ck_assert_uint_eq(word_of(m, 3), 33);
+	ck_assert(nb_map_host_attached(m));
+	nb_map_put(m);
+}
+END_TEST
+
+START_TEST(prepared_pages_are_shown_or_dropped)
+{
+	const size_t size = (size_t)N * ELEMENT;
+	struct nb_err err = { .text = "" };
+	unsigned char *bytes, *other;
+	struct nb_map *m = attached_map(&bytes);
+	int fd = memory_file(size, F_SEAL_SHRINK | FUTURE_WRITE, &other);
+	void *pages;
+
+	put_element(other, 3, 1, 44);
+	ck_assert(!nb_map_host_prepare(m, fd, &pages, &err));
+	ck_assert_uint_eq(word_of(m, 3), 33);
+	nb_map_host_drop(m, pages);
+	ck_assert_uint_eq(word_of(m, 3), 33);
+	ck_assert(!nb_map_host_prepare(m, fd, &pages, &err));
+	close(fd);
+	ck_assert(!nb_map_host_show(m, pages, true, &err));
+	ck_assert_uint_eq(word_of(m, 3), 44);
+	ck_assert(!nb_map_host_prepare(m, -1, &pages, &err));
+	ck_assert_uint_eq(word_of(m, 3), 44);
+	ck_assert(!nb_map_host_show(m, pages, false, &err));
+	ck_assert(!nb_map_host_attached(m));
+	ck_assert_uint_eq(word_of(m, 3), 0);
+	nb_map_host_drop(m, NULL);
+	nb_map_put(m);
+}
+END_TEST
+
 START_TEST(an_exchange_that_fails_in_the_middle_leaves_zeroes)
 {
 	struct nb_err err = { .text = "" };
@@ -250,6 +302,7 @@ START_TEST(an_exchange_that_fails_in_the_middle_leaves_zeroes)
 	struct nb_map *m = attached_map(&bytes);
 
 	mremap_error = ENOMEM;
+	mremap_good = 1;
 	mremap_unmaps = true;
 	ck_assert_int_eq(nb_map_host_detach(m, &err), 0);
 	mremap_error = 0;
@@ -383,6 +436,8 @@ UNIT_MAIN("host_map", tcase_add_test(tc, programs_read_what_the_writer_stores);
 	  tcase_add_test(tc, fixed_files_and_whole_pages_are_taken);
 	  tcase_add_test(tc, wrong_descriptors_are_refused);
 	  tcase_add_test(tc, failed_calls_leave_the_map_as_it_was);
+	  tcase_add_test(tc, an_exchange_that_cannot_be_made_is_not_begun);
+	  tcase_add_test(tc, prepared_pages_are_shown_or_dropped);
 	  tcase_add_test(tc,
 			 an_exchange_that_fails_in_the_middle_leaves_zeroes);
 	  tcase_add_test(tc, other_maps_cannot_be_attached);

@@ -343,6 +343,7 @@ map attach host /proc/1234/fd/5        a sealed memory file of a process
 The array has BPF_F_MMAPABLE and the definition of the host map; the file has as many bytes, and the
 seals F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE. map show tells the age of what is shown.]] },
 	{ "map detach", run = "map.host:cmd_detach",
+		syntax = "MAP",
 		names = "maps",
 		help = "Show zeroes again in the host maps of this name" },
 	{ "comm list", run = "commands.comm:cmd_list",

@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: MIT
 -- map attach and map detach: the memory that host maps show. Each process of the job gets a
--- descriptor of it and checks it; the processes are of this host.
+-- descriptor of it and checks it; the processes are of this host. All of them change, or none: the
+-- change is staged in each process, and then committed.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local merge = require "ncclbpf.job.merge"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 
@@ -19,6 +21,63 @@ local function result_of(ctx, results)
 	})
 end
 
+-- The members whose result is good, those whose result is an error, and the sum of the errors.
+local function split(results)
+	local good, bad, errs = {}, {}, {}
+	for _, r in ipairs(results) do
+		if r.err then errs[#errs + 1] = r end
+		table.insert(r.err and bad or good, r.member)
+	end
+	return good, bad, session.sum_up(errs, #results)
+end
+
+local function explain(err, bad, what, who)
+	err.cause = ("%s%s failed%s"):format(err.cause and err.cause .. "; " or "", merge.who(bad),
+		#who > 0 and (", so %s: %s"):format(what, merge.who(who)) or "")
+	return err
+end
+
+-- Undo the change in @members. -> the members where that has failed
+local function undo(s, line, members)
+	if #members == 0 then return {} end
+	local _, failed = split(s:ask(line .. " step=undo", { members = members }))
+	return failed
+end
+
+local function in_steps(s, line, what, object)
+	local staged, bad, err = split(s:ask(line .. " step=stage", {
+		object = object, what = what }))
+	if err then
+		undo(s, line, staged)
+		return nil, explain(err, bad, "nothing has changed elsewhere", staged)
+	end
+	local results = s:ask(line .. " step=commit", { members = staged, what = what })
+	local changed
+	changed, bad, err = split(results)
+	if err then
+		local failed = undo(s, line, changed)
+		if #failed > 0 then
+			return nil, explain(err, bad, "others have changed and cannot be undone",
+				failed)
+		end
+		return nil, explain(err, bad, "the change is undone elsewhere", changed)
+	end
+	s:ask(line .. " step=done", { members = changed })
+	return results
+end
+
+-- Ctrl-C waits until all processes have changed, or none.
+local function change(ctx, words, object)
+	local s = try(ctx:session())
+	core.hold(true)
+	local ok, results, err = pcall(in_steps, s, session.line(words),
+		words[1] .. " " .. words[2], object)
+	core.hold(false)
+	if not ok then return nil, errors.caught(results) end
+	if not results then return nil, err end
+	return result_of(ctx, results)
+end
+
 function M.cmd_attach(ctx)
 	local name, source = ctx.args[1], ctx.args[2]
 	local s = try(ctx:session())
@@ -28,15 +87,16 @@ function M.cmd_attach(ctx)
 			.. "and the job has sites", { hint =
 			"run it on each host, without the fleet's store" })
 	end
-	local descriptor = try(core.descriptor(source))
-	return result_of(ctx, s:ask(session.line { "map", "attach", name },
-		{ object = descriptor, what = "map attach" }))
+	return change(ctx, { "map", "attach", name }, try(core.descriptor(source)))
 end
 
 function M.cmd_detach(ctx)
 	local s = try(ctx:session())
-	return result_of(ctx, s:ask(session.line { "map", "detach", ctx.args[1] },
-		{ what = "map detach" }))
+	if s.sites then -- an agent keeps no connection for the next step
+		return result_of(ctx, s:ask(session.line { "map", "detach", ctx.args[1] },
+			{ what = "map detach" }))
+	end
+	return change(ctx, { "map", "detach", ctx.args[1] })
 end
 
 return M

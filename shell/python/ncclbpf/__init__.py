@@ -126,7 +126,7 @@ class Target:
 
     # ---- requests ----
 
-    def _ask_all(self, text: str, content: Optional[bytes] = None,
+    def _ask_all(self, text: str, content: Union[bytes, int, None] = None,
                  whom: Optional[Sequence[Connection]] = None
                  ) -> List[Tuple[Connection, Optional[Data], Optional[Error]]]:
         """One request to all processes at once."""
@@ -312,6 +312,34 @@ class Target:
                     self._ask_all(line("policy unload", d["digest"]), whom=[c])
             raise error
         return answers[0][1] or {}
+
+    def _in_steps(self, text: str, descriptor: Optional[int] = None) -> Data:
+        """A change of what host maps show, in all processes or in none."""
+        for step, content in (("stage", descriptor), ("commit", None)):
+            answers = self._ask_all(f"{text} step={step}", content)
+            error = next((e for _, _, e in answers if e), None)
+            if error:
+                self._ask_all(text + " step=undo", whom=[c for c, d, _ in answers if d])
+                raise error
+        self._ask_all(text + " step=done")
+        return answers[0][1] or {}
+
+    def map_attach(self, name: str, source: Union[str, int]) -> Data:
+        """Show memory of this host in the host maps of this name, in all processes or in none.
+        `source`: a descriptor of a frozen BPF array or of a sealed memory file, its path, or
+        "id:N"."""
+        text = line("map attach", name)
+        if isinstance(source, int):
+            return self._in_steps(text, source)
+        descriptor = _wire.host_memory(source)
+        try:
+            return self._in_steps(text, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def map_detach(self, name: str) -> Data:
+        """Show zeroes again in the host maps of this name, in all processes or in none."""
+        return self._in_steps(line("map detach", name))
 
     def policy_image(self, name: str) -> bytes:
         """Bytes of a policy's image, as the job holds it."""

@@ -114,10 +114,6 @@ class Map:
         """Remove and show the next values of a queue, stack or ring buffer."""
         return self._write(line("map pop", map, count=count))
 
-    def detach(self, map: object) -> Data:
-        """Show zeroes again in the host maps of this name."""
-        return self._write(line("map detach", map))
-
 
 class Controller:
     """The commands `controller ...`."""

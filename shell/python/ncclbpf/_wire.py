@@ -5,6 +5,8 @@ and images travel beside a line as sealed memory files."""
 from __future__ import annotations
 
 import array
+import ctypes
+import errno
 import fcntl
 import json
 import os
@@ -12,7 +14,7 @@ import re
 import socket
 import struct
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 MAX_REPLY = (1 << 20) + 1
 MAX_OBJECT = 8 << 20
@@ -114,6 +116,38 @@ def _memory_file(content: bytes) -> int:
     return fd
 
 
+def _bpf(command: int, attributes: bytes) -> int:
+    """bpf(2). -> a descriptor"""
+    numbers = {"x86_64": 321, "aarch64": 280}
+    if os.uname().machine not in numbers:
+        raise Error("not_supported", f"no bpf() on {os.uname().machine}: give a descriptor")
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = int(libc.syscall(numbers[os.uname().machine], command, attributes, len(attributes)))
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    os.set_inheritable(fd, False)
+    return fd
+
+
+def host_memory(source: str) -> int:
+    """A descriptor of a BPF map ("id:N", or the path where it is pinned) or of a memory file."""
+    bpf_obj_get, bpf_map_get_fd_by_id = 7, 14
+    try:
+        if source.startswith("id:") and source[3:].isdigit():
+            return _bpf(bpf_map_get_fd_by_id, struct.pack("=3I", int(source[3:]), 0, 0))
+        try:
+            return os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        except OSError as e:
+            if e.errno != errno.EIO:  # what a file of a BPF file system answers
+                raise
+        path = ctypes.create_string_buffer(os.fsencode(source))
+        return _bpf(bpf_obj_get, struct.pack("=Q2I", ctypes.addressof(path), 0, 0))
+    except OSError as e:
+        code = {errno.ENOENT: "not_found", errno.EPERM: "not_permitted",
+                errno.EACCES: "not_permitted"}.get(e.errno or 0, "cannot_open")
+        raise Error(code, f"{source}: {e.strerror or e}") from e
+
+
 class Connection:
     """One process. `hello` is its answer to the greeting: pid, rank, job, host and more."""
 
@@ -152,13 +186,14 @@ class Connection:
     def fileno(self) -> int:
         return self._sock.fileno()
 
-    def send(self, text: str, content: Optional[bytes] = None) -> int:
-        """Send a request. -> its number, which the reply has"""
+    def send(self, text: str, content: Union[bytes, int, None] = None) -> int:
+        """Send a request with the bytes or the descriptor `content`. -> its number, which the
+        reply has"""
         number, self._next = self._next, self._next + 1
         data = f"@{number} {text}\n".encode()
         try:
             if content is not None:
-                fd = _memory_file(content)
+                fd = os.dup(content) if isinstance(content, int) else _memory_file(content)
                 try:
                     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
                     sent = self._sock.sendmsg([data], rights)
