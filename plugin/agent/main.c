@@ -24,7 +24,12 @@
 #include "plugin/job/segment.h"
 #include "plugin/runtime/params.h"
 
-enum { WAIT_MS = 500 }; /* interval between two searches for the job, in ms */
+enum {
+	/* interval between two searches for the job */
+	WAIT_MS = 500,
+	/* longest wait for the store's reply to one of the last requests */
+	LEAVE_MS = 1000
+};
 
 static volatile sig_atomic_t stopped;
 
@@ -201,7 +206,19 @@ static void wait_turn(struct nb_agent *a, int ms)
 		turn_procs(a);
 }
 
-static void revoked(void *arg, const struct nb_store_reply *r)
+/*
+ * Wait for a last request while the store may answer soon. @done is static,
+ * because the reply may come after the wait has ended.
+ */
+static void wait_reply(struct nb_agent *a, const bool *done)
+{
+	uint64_t end = nb_agent_ms() + LEAVE_MS;
+
+	while (!*done && nb_agent_ms() < end)
+		nb_http_wait(a->http, 50);
+}
+
+static void answered(void *arg, const struct nb_store_reply *r)
 {
 	(void)r;
 	*(bool *)arg = true;
@@ -210,19 +227,11 @@ static void revoked(void *arg, const struct nb_store_reply *r)
 /* Delete our keys from the store if the store answers at once. */
 static void leave_store(struct nb_agent *a)
 {
-	bool done = false;
+	static bool revoked;
 
-	if (!a->lease ||
-	    nb_store_lease_revoke(a->store, a->lease, revoked, &done, NULL))
-		return;
-	for (int i = 0; i < 20 && !done; i++)
-		nb_http_wait(a->http, 50);
-}
-
-static void ended_written(void *arg, const struct nb_store_reply *r)
-{
-	(void)r;
-	*(bool *)arg = true;
+	if (a->lease && !nb_store_lease_revoke(a->store, a->lease, answered,
+					       &revoked, NULL))
+		wait_reply(a, &revoked);
 }
 
 /*
@@ -232,15 +241,13 @@ static void ended_written(void *arg, const struct nb_store_reply *r)
  */
 static void put_ended(struct nb_agent *a)
 {
-	bool done = false;
+	static bool written;
 	char key[96];
 
 	snprintf(key, sizeof(key), "ended/%s", a->name);
-	if (!a->lease || nb_store_put(a->store, nb_agent_key(a, key), "{}", 2,
-				      0, ended_written, &done, NULL))
-		return;
-	for (int i = 0; i < 20 && !done; i++)
-		nb_http_wait(a->http, 50);
+	if (a->lease && !nb_store_put(a->store, nb_agent_key(a, key), "{}", 2,
+				      0, answered, &written, NULL))
+		wait_reply(a, &written);
 }
 
 static int serve(struct nb_agent *a)

@@ -7,6 +7,26 @@
 trap finish EXIT
 cd "$TOP" || exit 1
 
+cat >"$T/words.lua" <<'L'
+-- Posts and completions number their operations differently (ibv_wr_opcode, ibv_wc_opcode).
+local FIELDS = { "event", "start_ns", "end_ns", "seq", "send", "x0", "x1", "x2", "x3" }
+local function operations(event, send, status, ...)
+	local spans, words = {}, {}
+	for i, x in ipairs { ... } do spans[i] = { event, 1, 2, 7, send, x, 1, 0, status } end
+	require("ncclbpf.trace.trace").taker(function(list)
+		for i, s in ipairs(list) do words[i] = s.operation or "none" end
+	end)({ fields = FIELDS, spans = spans, lost = 0, left_out = 0 }, 1)
+	return table.concat(words, " ")
+end
+local function same(found, want) assert(found == want, found .. ", not " .. want) end
+same(operations("verbs_post", true, 0, 0, 1, 2, 3, 4, 5, 6), "write write send send read atomic atomic")
+same(operations("verbs_done", true, 0, 0, 1, 2, 3, 4), "send write read atomic atomic")
+same(operations("verbs_done", true, 12, 0, 1), "none none")
+same(operations("verbs_done", false, 0, 128, 129), "receive receive")
+L
+lua_run "$T/words.lua" >"$T/why" 2>&1
+ok "operations of posts and of completions have their own numbers; a failed send has none" $?
+
 OPTIONS=--wait ring traced ""
 status 0 "a trace of queue pairs needs no profiler" -J traced trace start events=verbs_qp,verbs_post,verbs_done
 cp "$T/err" "$T/why"

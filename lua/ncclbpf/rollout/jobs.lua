@@ -58,14 +58,14 @@ function M.find(url, patterns)
 	if not all then return nil, err end
 	local names, has = core.array {}, {}
 	for _, text in ipairs(patterns) do
-		local before = #names
+		local matched = false
 		for _, name in ipairs(all) do
 			if name:find(pattern_of(text)) then
 				if not has[name] then names[#names + 1] = name end
-				has[name] = true
+				has[name], matched = true, true
 			end
 		end
-		if #names == before and not has[text] then
+		if not matched then
 			return nil, errors.new("no_target", ("jobs: no job matches %q, %s"):format(
 				text,
 				#all > 0 and "there are: " .. table.concat(all, ", ")

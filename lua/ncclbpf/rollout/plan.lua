@@ -349,6 +349,11 @@ local function check_jobs(p)
 				and "steps[%d]: a plan with jobs has steps of jobs"
 				or "steps[%d].jobs: only in a plan with jobs", i)
 		end
+		if p.jobs and s.min_samples then
+			return errors.fail("bad_argument",
+				"steps[%d].min_samples: not in a plan with jobs, "
+				.. "whose field samples applies to each job", i)
+		end
 	end
 	if p.jobs and p.on_pass ~= "promote" then
 		return errors.fail("bad_argument",

@@ -307,13 +307,12 @@ local function passed(r, verdict, baked)
 	if not ok then return nil, err end
 end
 
-local HOLD_S = 1
-
 -- This job has passed. Keep the candidate under the guards until rollout/jobs.lua asks for the
--- promotion or the baseline.
+-- promotion or the baseline. A turn lasts as long as a block may, because a guard needs GUARD
+-- collectives of a kind within one turn.
 local function hold(r)
 	local ok, word, why, evidence = place(r, "b")
-	if ok then ok, word, why, evidence = blocks.block(r, "b", HOLD_S) end
+	if ok then ok, word, why, evidence = blocks.block(r, "b", r.plan.block_timeout) end
 	if not ok then return ended(r, word, why, evidence) end
 end
 

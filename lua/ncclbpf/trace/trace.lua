@@ -31,7 +31,9 @@ local function gin_span(s)
 end
 
 local STATES = { [0] = "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" }
-local SENT = { [0] = "write", "write", "send", "send", "read", "atomic", "atomic" }
+-- Operations of posts (enum ibv_wr_opcode) and of completions (enum ibv_wc_opcode) on send queues
+local POSTED = { [0] = "write", "write", "send", "send", "read", "atomic", "atomic" }
+local SENT = { [0] = "send", "write", "read", "atomic", "atomic" }
 local PHASES = { [0] = "create", [2] = "change", [3] = "destroy" }
 
 -- Read the fields of a queue pair's event.
@@ -43,9 +45,12 @@ local function verbs_span(s)
 		s.to = s.phase == "change" and (STATES[s.x0] or tostring(s.x0)) or nil
 		s.peer_qp = s.x2 ~= 0 and s.x2 or nil
 	else
-		s.operation = s.send and (SENT[s.x0] or "operation " .. s.x0) or "receive"
+		local words = s.event == "verbs_done" and SENT or POSTED
+		s.operation = s.send and (words[s.x0] or "operation " .. s.x0) or "receive"
 		s.requests, s.outstanding = s.x1, s.x2
 		s.status = s.event == "verbs_done" and s.x3 or nil
+		-- A failed completion has no opcode.
+		if s.status and s.status ~= 0 and s.send then s.operation = nil end
 	end
 end
 
