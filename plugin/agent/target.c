@@ -165,6 +165,44 @@ static const char *find_gone(const struct nb_view *v, const struct group *g)
 	return NULL;
 }
 
+/*
+ * Returns true if all processes of the site have ended since revision @since.
+ * The key ended/SITE of an earlier run of the site does not count.
+ */
+static bool has_ended(const struct nb_view *v, const char *site, int64_t since)
+{
+	char key[128];
+	const struct nb_view_key *k;
+
+	snprintf(key, sizeof(key), "ended/%s", site);
+	k = nb_view_get(v, key);
+	return k && k->mod > since;
+}
+
+/*
+ * Returns the first of the members that has neither ranks in the group nor an
+ * agent, or NULL. A site with an agent has destroyed the communicator. A site
+ * whose processes have all ended has no ranks.
+ */
+static const char *find_left(const struct nb_view *v, const struct group *g,
+			     const json_t *members)
+{
+	const json_t *sites = json_object_get(members, "sites");
+
+	for (size_t i = 0; i < json_array_size(sites); i++) {
+		const char *name = json_string_value(json_array_get(sites, i));
+		char key[128];
+
+		if (!name)
+			continue;
+		snprintf(key, sizeof(key), "comm/%s/%s", g->id, name);
+		if (!nb_view_get(v, key) && !at_site(v, "site", name) &&
+		    !has_ended(v, name, nb_view_int(members, "since")))
+			return name;
+	}
+	return NULL;
+}
+
 /* Write why the fleet cannot change the communicator, or "" if it can. */
 static void group_why(const struct nb_view *v, const struct group *g, char *why,
 		      size_t size)
@@ -207,6 +245,13 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 			"%u sites report %lld ranks of %lld: "
 			"two communicators have this identity, probably of two jobs of one name",
 			g->sites, (long long)g->ranks, (long long)g->nranks);
+	else if (!*why && g->ranks != g->nranks &&
+		 find_left(v, g, members_of(v, g)))
+		snprintf(why, size,
+			 "%lld of %lld ranks have registered: "
+			 "the lease of the agent of site %s has ended",
+			 (long long)g->ranks, (long long)g->nranks,
+			 find_left(v, g, members_of(v, g)));
 	else if (!*why && g->ranks != g->nranks && find_gone(v, g))
 		snprintf(why, size,
 			 "%lld of %lld ranks are left: "
@@ -421,44 +466,6 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 		return false;
 	}
 	return true;
-}
-
-/*
- * Returns true if all processes of the site have ended since revision @since.
- * The key ended/SITE of an earlier run of the site does not count.
- */
-static bool has_ended(const struct nb_view *v, const char *site, int64_t since)
-{
-	char key[128];
-	const struct nb_view_key *k;
-
-	snprintf(key, sizeof(key), "ended/%s", site);
-	k = nb_view_get(v, key);
-	return k && k->mod > since;
-}
-
-/*
- * Returns the first of the members that has neither ranks in the group nor an
- * agent, or NULL. A site with an agent has destroyed the communicator. A site
- * whose processes have all ended has no ranks.
- */
-static const char *find_left(const struct nb_view *v, const struct group *g,
-			     const json_t *members)
-{
-	const json_t *sites = json_object_get(members, "sites");
-
-	for (size_t i = 0; i < json_array_size(sites); i++) {
-		const char *name = json_string_value(json_array_get(sites, i));
-		char key[128];
-
-		if (!name)
-			continue;
-		snprintf(key, sizeof(key), "comm/%s/%s", g->id, name);
-		if (!nb_view_get(v, key) && !at_site(v, "site", name) &&
-		    !has_ended(v, name, nb_view_int(members, "since")))
-			return name;
-	}
-	return NULL;
 }
 
 bool nb_targets_whole(const struct nb_view *v, char *why, size_t size)

@@ -295,9 +295,16 @@ static void whole(bool want, const char *site)
 {
 	char why[200] = "";
 
+	json_t *notes = nb_targets_notes(&view);
+	const char *note = nb_view_str(notes, COMM);
+
 	ck_assert(nb_targets_whole(&view, why, sizeof(why)) == want);
-	if (!want)
+	ck_assert(!strstr(note, "the lease of the agent of site ") == want);
+	if (!want) {
 		ck_assert_ptr_nonnull(strstr(why, site));
+		ck_assert_ptr_nonnull(strstr(note, site));
+	}
+	json_decref(notes);
 }
 
 START_TEST(a_site_whose_lease_ended_is_missed)
