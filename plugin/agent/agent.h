@@ -70,6 +70,12 @@ struct nb_agent {
 	 * they have staged
 	 */
 	int64_t staging_n, staged_n;
+	/*
+	 * since when processes lack the site's generation, 0: none does; when
+	 * they were last given it; the change for which that failed
+	 */
+	uint64_t late_ms, late_tried_ms;
+	int64_t late_failed;
 	char staged_digest[65];
 	uint32_t commit_tries;
 	bool pending; /* some rank has yet to reach its fence */

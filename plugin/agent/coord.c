@@ -42,9 +42,10 @@ void nb_coord_change_free(struct nb_coord *c)
 	nb_targets_free(&c->targets);
 	json_decref(c->sites);
 	json_decref(c->start);
+	json_decref(c->use);
 	json_decref(c->members);
 	json_decref(c->audit);
-	c->sites = c->start = c->members = c->audit = NULL;
+	c->sites = c->start = c->members = c->audit = c->use = NULL;
 	c->err.code = 0;
 	c->tries = 0;
 }
@@ -299,6 +300,7 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	c->catch_up = !request;
 	c->check = json_is_true(json_object_get(request, "check"));
 	nb_coord_audit_take(c, request);
+	nb_coord_use_take(c, request);
 	if (nb_coord_start_take(c, request) || check_expected(c, request)) {
 		answer(c, false);
 		return;
@@ -475,10 +477,12 @@ static void turn_staging(struct nb_coord *c)
 
 static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 {
-	nb_coord_txn_put(c, t, "order/commit",
-			 json_pack("{s:I,s:s,s:s}", "n", (json_int_t)c->n,
-				   "digest", c->digest, "request", c->request),
-			 0);
+	json_t *o = json_pack("{s:I,s:s,s:s}", "n", (json_int_t)c->n, "digest",
+			      c->digest, "request", c->request);
+
+	if (c->use)
+		json_object_update_missing(o, c->use);
+	nb_coord_txn_put(c, t, "order/commit", o, 0);
 	nb_coord_start_put(c, t);
 	nb_coord_audit_commit(c, t);
 }

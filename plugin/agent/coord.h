@@ -72,6 +72,11 @@ struct nb_coord {
 	json_t *audit;
 	/* the value that later jobs of this name start with; NULL: unchanged */
 	json_t *start;
+	/*
+	 * the request's line, images and user if it is a complete list of
+	 * policies, else NULL
+	 */
+	json_t *use;
 	int64_t n;
 	char digest[65];
 	/*
@@ -188,6 +193,11 @@ bool nb_coord_start(struct nb_coord *c);
  * Note whether @request also sets the policy of later jobs. Returns 0, or
  * NB_E_ARG if the request cannot be saved.
  */
+/*
+ * Keep the request if it is a complete list of policies, for order/commit.
+ * Processes and sites that join later get it from there.
+ */
+void nb_coord_use_take(struct nb_coord *c, const json_t *request);
 int nb_coord_start_take(struct nb_coord *c, const json_t *request);
 /*
  * Add to the transaction that commits a change the puts that save its request.

@@ -38,6 +38,23 @@ bool nb_coord_start(struct nb_coord *c)
 	return true;
 }
 
+/* Returns true if @line lists all policies of all communicators. */
+static bool is_complete(const char *line)
+{
+	return !strncmp(line, "policy use ", 11) && !strchr(line, '=') &&
+	       strcmp(line + 11, "common");
+}
+
+void nb_coord_use_take(struct nb_coord *c, const json_t *request)
+{
+	const char *line = nb_view_str(request, "line");
+
+	if (is_complete(line))
+		c->use = json_pack("{s:s,s:O?,s:s}", "line", line, "images",
+				   json_object_get(request, "images"), "who",
+				   nb_view_str(request, "who"));
+}
+
 int nb_coord_start_take(struct nb_coord *c, const json_t *request)
 {
 	json_t *keep = json_object_get(request, "keep");
@@ -48,7 +65,7 @@ int nb_coord_start_take(struct nb_coord *c, const json_t *request)
 	if (!json_is_object(keep) || strcmp(nb_view_str(keep, "line"), line) ||
 	    !json_equal(json_object_get(keep, "images"),
 			json_object_get(request, "images")) ||
-	    strncmp(line, "policy use ", 11) || strchr(line, '='))
+	    !is_complete(line))
 		return nb_fail(
 			&c->err, NB_E_ARG, 0,
 			"a job can only start with a complete list of policies: policy use NAME... "

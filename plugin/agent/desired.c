@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * The policy with which jobs of this name start. The key desired holds the
- * request line, which the commands job set and policy use keep=yes write. The
- * key desired/applied holds the change that applied it to the running job, so a
- * site that joins later gets the same change.
+ * request line, which the commands job set and policy use keep=yes write. A
+ * site that joins later gets what the job has then: the change in the key
+ * desired/applied, which applied the request to the running job, or an
+ * operator's change in the key order/commit.
  */
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +34,11 @@ const json_t *nb_desired_due(const struct nb_view *v)
 {
 	const struct nb_view_key *wish = nb_view_get(v, "desired");
 	const struct nb_view_key *applied = nb_view_get(v, "desired/applied");
-	bool fresh = false, ours = false;
+	const struct nb_view_key *last = nb_view_get(v, "order/commit");
+	bool fresh = false, ours = false, others = false;
+
+	if (last && !*nb_view_str(last->value, "line"))
+		last = NULL; /* no complete list of policies */
 
 	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
 	     i++) {
@@ -43,12 +48,16 @@ const json_t *nb_desired_due(const struct nb_view *v)
 			fresh = true;
 		else if (applied && n == nb_view_int(applied->value, "n"))
 			ours = true;
+		else if (last && n == nb_view_int(last->value, "n"))
+			others = true;
 		else
 			/* an operator has changed the running job since */
 			return NULL;
 	}
-	if (!fresh || !nb_targets_started(v))
+	if (!fresh || (ours && others) || !nb_targets_started(v))
 		return NULL;
+	if (others)
+		return last->value;
 	if (ours)
 		return applied->value;
 	return wish ? wish->value : NULL;

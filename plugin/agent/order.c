@@ -50,6 +50,16 @@ struct fetch {
 	struct nb_err err;
 };
 
+/* Log once a change why processes that started after it still lack it. */
+static void late_failed(struct nb_agent *a, int64_t n, const char *text)
+{
+	if (a->late_failed != n)
+		nb_agent_log("processes that started after change %lld keep "
+			     "their own policies: %s",
+			     (long long)n, text);
+	a->late_failed = n;
+}
+
 static void give_or_fail(struct nb_agent *a, struct nb_procs_order *o,
 			 const struct nb_err *err)
 {
@@ -57,7 +67,12 @@ static void give_or_fail(struct nb_agent *a, struct nb_procs_order *o,
 
 	if (!err->code && n == a->staging_n && nb_procs_give(a->procs, o))
 		return;
-	if (n == a->staging_n && err->code) {
+	if (o->kind == NB_PROCS_LATE) {
+		/* tried again after LATE_RETRY_MS */
+		if (err->code)
+			late_failed(a, n, err->text);
+		a->staging_n = 0;
+	} else if (n == a->staging_n && err->code) {
 		tell_staged(a, n, "failed", "", err);
 		a->staging_n = 0;
 		a->staged_n = n;
@@ -118,7 +133,8 @@ static void fetch_image(struct fetch *f, struct nb_procs_blob *to,
 	free(i);
 }
 
-static void begin_stage(struct nb_agent *a, const json_t *order, int64_t n)
+static void begin_stage(struct nb_agent *a, enum nb_procs_kind kind,
+			const json_t *order, int64_t n)
 {
 	const json_t *images = json_object_get(order, "images");
 	const char *data = nb_view_str(order, "data");
@@ -131,7 +147,10 @@ static void begin_stage(struct nb_agent *a, const json_t *order, int64_t n)
 		return;
 	}
 	*f = (struct fetch){ .a = a, .order = o, .left = 1 };
-	o->kind = NB_PROCS_STAGE;
+	o->kind = kind;
+	if (kind == NB_PROCS_LATE)
+		snprintf(o->digest, sizeof(o->digest), "%s",
+			 nb_view_str(order, "digest"));
 	o->n = (uint64_t)n;
 	o->nimages = json_array_size(images);
 	a->staging_n = n;
@@ -183,7 +202,37 @@ static void turn_stage(struct nb_agent *a)
 	if (!*nb_view_str(k->value, "line"))
 		stage_nothing(a, n);
 	else if (!nb_procs_busy(a->procs))
-		begin_stage(a, k->value, n);
+		begin_stage(a, NB_PROCS_STAGE, k->value, n);
+}
+
+enum { LATE_MS = 1500, LATE_RETRY_MS = 5000 };
+
+/*
+ * Give processes that started after the last change its generation, if that
+ * change named a complete list of policies. A process needs some time to adopt
+ * a change that it has staged itself.
+ */
+static void turn_late(struct nb_agent *a)
+{
+	const struct nb_view_key *k = nb_view_get(&a->view, "order/commit");
+	int64_t n = k ? nb_view_int(k->value, "n") : 0;
+	uint64_t now = nb_agent_ms();
+
+	if (!n || n != (int64_t)*committed(a) || !nb_site_late(&a->site)) {
+		a->late_ms = 0;
+		return;
+	}
+	if (!a->late_ms)
+		a->late_ms = now;
+	if (now < a->late_ms + LATE_MS || a->staging_n || *a->staged_digest ||
+	    nb_procs_busy(a->procs) ||
+	    (a->late_tried_ms && now < a->late_tried_ms + LATE_RETRY_MS))
+		return;
+	a->late_tried_ms = now;
+	if (*nb_view_str(k->value, "line"))
+		begin_stage(a, NB_PROCS_LATE, k->value, n);
+	else
+		late_failed(a, n, "the change is no complete list of policies");
 }
 
 static void give_short(struct nb_agent *a, enum nb_procs_kind kind, int64_t n,
@@ -238,6 +287,7 @@ void nb_agent_orders(struct nb_agent *a)
 	turn_commit(a);
 	turn_drop(a);
 	turn_stage(a);
+	turn_late(a);
 }
 
 enum { COMMIT_TRIES = 5 };
@@ -273,6 +323,15 @@ void nb_agent_result(struct nb_agent *a, const struct nb_procs_result *r)
 		commit_came(a, r);
 		break;
 	case NB_PROCS_DROP:
+		break;
+	case NB_PROCS_LATE:
+		a->staging_n = 0;
+		if (r->err.code)
+			late_failed(a, (int64_t)r->n, r->err.text);
+		else
+			nb_agent_log("processes that started later have "
+				     "generation %llu",
+				     (unsigned long long)r->n);
 		break;
 	}
 }

@@ -239,6 +239,25 @@ static int ask(struct peers *all, size_t n, const char *line,
 	return rc;
 }
 
+/*
+ * All processes have staged the generation that the site has already. Those
+ * that lacked it adopt it before their next request; the others drop it.
+ */
+static int adopt_staged(struct peers *all, const struct nb_procs_order *o,
+			struct nb_procs_result *r)
+{
+	char line[96];
+
+	snprintf(line, sizeof(line), "change abort %s", r->digest);
+	(void)ask(all, all->n, line, NULL, NULL, NULL);
+	if (!strcmp(r->digest, o->digest))
+		return 0;
+	return nb_fail(&r->err, NB_E_REFUSED, 0,
+		       "the request makes generation %.12s here, the job "
+		       "has %.12s: its maps have changed since",
+		       r->digest, o->digest);
+}
+
 static int order_stage(struct peers *all, const struct nb_procs_order *o,
 		       struct nb_procs_result *r)
 {
@@ -256,6 +275,8 @@ static int order_stage(struct peers *all, const struct nb_procs_order *o,
 			 r->digest, &r->err);
 	if (rc)
 		return rc;
+	if (o->kind == NB_PROCS_LATE)
+		return adopt_staged(all, o, r);
 	snprintf(line, sizeof(line), "change check %s fleet=%llu", r->digest,
 		 (unsigned long long)o->n);
 	rc = ask(all, 1, line, NULL, NULL, &r->err);
@@ -287,7 +308,7 @@ static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 			     "no process of the job has a control socket here");
 	else
 		rc = ask(&all, all.n, "hello 1", NULL, NULL, &r->err);
-	if (!rc && o->kind == NB_PROCS_STAGE) {
+	if (!rc && (o->kind == NB_PROCS_STAGE || o->kind == NB_PROCS_LATE)) {
 		rc = order_stage(&all, o, r);
 	} else if (!rc) {
 		bool commit = o->kind == NB_PROCS_COMMIT;

@@ -25,11 +25,21 @@ struct nb_procs_blob {
 	size_t size;
 };
 
-enum nb_procs_kind { NB_PROCS_STAGE, NB_PROCS_COMMIT, NB_PROCS_DROP };
+/*
+ * NB_PROCS_LATE: give processes that started after change @n its generation.
+ * They adopt it when they have staged it, because the segment says that the
+ * site has it.
+ */
+enum nb_procs_kind {
+	NB_PROCS_STAGE,
+	NB_PROCS_COMMIT,
+	NB_PROCS_DROP,
+	NB_PROCS_LATE
+};
 
 /*
- * @line: the request to stage (NB_PROCS_STAGE only)
- * @digest: the staged generation (NB_PROCS_COMMIT and NB_PROCS_DROP)
+ * @line: the request to stage (NB_PROCS_STAGE and NB_PROCS_LATE only)
+ * @digest: the staged generation; of NB_PROCS_LATE: the one that the site has
  */
 struct nb_procs_order {
 	enum nb_procs_kind kind;

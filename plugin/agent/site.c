@@ -404,6 +404,24 @@ void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
 		nb_sha256_text(first, digest);
 }
 
+unsigned nb_site_late(const struct nb_site *s)
+{
+	uint32_t n = nb_seg_baseline(load64(&s->seg->mem->baseline));
+	uint8_t have[NB_SHA256_SIZE], want[NB_SHA256_SIZE];
+	unsigned late = 0;
+
+	if (!n || !nb_segment_digest(s->seg, n, want))
+		return 0;
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		const struct nb_seg_proc *p = &s->seg->mem->proc[i];
+
+		if (p->pid && !(p->flags & NB_SEG_PROC_AGENT) &&
+		    nb_segment_digest(s->seg, load32(&p->baseline), have))
+			late += memcmp(have, want, sizeof(have)) != 0;
+	}
+	return late;
+}
+
 /*
  * Returns the fleet number of this site's last change; 0 if there was no
  * change, -1 if the last change did not come from the fleet.

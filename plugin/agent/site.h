@@ -98,6 +98,12 @@ void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
 		      size_t size);
 
 /*
+ * Returns the number of processes that lack the site's generation, because they
+ * started after the change that made it.
+ */
+unsigned nb_site_late(const struct nb_site *s);
+
+/*
  * Tell the ranks' processes why the fleet leaves communicator @comm_id to NCCL.
  */
 void nb_site_tell(struct nb_site *s, uint64_t comm_id, const char *why);
