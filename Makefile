@@ -127,7 +127,7 @@ help:
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
 ## make dist deb rpm   the source archive, Debian and RPM packages in build/packages
-## make check-packages   lintian, rpmlint; installed in an empty Debian 12, used, removed
+## make check-packages   lintian, rpmlint; the Containerfile's images made from an empty Debian 12, used
 ## make deb-arm64   Debian packages for arm64 by cross compilation, in build/packages-arm64
 ## make check-packages-arm64   lintian; with what they depend on from Debian, used under qemu-user
 ## make docs-picture   docs/report.png anew, from a browser
@@ -605,7 +605,9 @@ deb rpm packages:
 
 .PHONY: check-packages
 check-packages: packages
-	@test/packaging/packages.sh $(CURDIR)/build/root build/packages
+	@test/setup.sh buildah
+	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/test/fakes/host/standin >/dev/null
+	@test/packaging/packages.sh $(CURDIR)/build/root build/packages $(CURDIR)/$(RELEASE)
 
 .PHONY: deb-arm64 check-packages-arm64
 deb-arm64:

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 # setup.sh GROUP...: install the Debian packages that building (build),
 # testing (check), linting (lint), make check-kernel-corpus (corpus), make deb (deb),
-# make rpm and make check-packages (packages), make deb-arm64 (cross) and looking at
+# make rpm and make check-packages (packages, and buildah for its images), make deb-arm64 (cross) and looking at
 # reports (browser) need and that are missing. Without the
 # right to install: print the one line to run, exit 69. The group promtool is
 # the two programs of the package prometheus, which would start a server: they
 # are unpacked into build/tools, and their tests are skipped where they are missing.
-# In the same way slurm is Slurm's daemons and commands, kubectl that program, torch
-# PyTorch for CPUs (a download of 140 MB), and buildah what builds images.
+# In the same way slurm is Slurm's daemons and commands, kubectl that program, and torch
+# PyTorch for CPUs (a download of 140 MB).
 # The group vm is the guest of test/vm, unpacked into build/vm.
 set -u
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev libgnutls28-dev libsodium-dev"
@@ -17,6 +17,7 @@ lint="clang-format clang-tidy cppcheck"
 fresh="debootstrap"
 deb="build-essential debhelper dh-python python3 dpkg-dev fakeroot"
 packages="$deb lintian rpm rpmlint"
+buildah="buildah"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 browser="chromium fonts-dejavu-core"
 corpus="linux-source-6.12 clang-19 bpftool"
@@ -73,7 +74,6 @@ for group in "$@"; do
 	slurm) unpacked="slurmctld slurmd slurm-client munge" ;;
 	kubectl) unpacked=kubernetes-client ;;
 	torch) unpacked=python3-torch ;;
-	buildah) unpacked=buildah ;;
 	esac
 	if [ -n "$unpacked" ]; then
 		# shellcheck disable=SC2086

@@ -8,7 +8,7 @@ TOP=$(cd "$(dirname "$0")/../.." && pwd)
 root=$1 so=$2 answers=$3
 . "$TOP/test/packaging/root.sh"
 root_enter "$0" "$@"
-root_make bullseye make,gcc,libc6-dev,pkg-config
+root_make bullseye make gcc libc6-dev pkg-config
 plugin=build/release/libncclbpf.so check=build/release/test/fakes/host/abi_check
 root_run make -j"$(nproc)" -C /src/ncclbpf V=release $plugin $check >"$root.build.log" 2>&1
 say $? "the plugin builds in Debian 11" "$root.build.log"

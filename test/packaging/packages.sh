@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# packages.sh FOLDER PACKAGES: the Debian packages in PACKAGES, judged by
-# lintian; then installed in an empty Debian 12 in FOLDER, used, and removed.
-# The RPM packages are judged by rpmlint. Needs root. TAP.
+# packages.sh FOLDER PACKAGES BUILD: lintian judges the Debian packages in PACKAGES,
+# rpmlint the RPM packages. Then buildah makes the images of
+# examples/containers/Containerfile, each stage of it, from an empty Debian 12. A job
+# of NCCL's stand-in (of BUILD) runs in the one image, its shell in the other, where
+# the packages are used and removed. Needs root. TAP.
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
-root=$1 packages=$2
+root=$1 packages=$2 build=$3
 . "$TOP/test/packaging/root.sh"
 root_enter "$0" "$@"
 lintian --no-cfg --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$packages"/*.changes >"$root.lintian.log" 2>&1
@@ -17,38 +19,104 @@ dpkg-deb -f "$packages"/ncclbpf_*.deb Depends >"$root.depends.log" && grep -q li
 	! grep -q libibverbs "$root.depends.log"
 say $? "the package depends on the libraries of the shell, not on libibverbs1" "$root.depends.log"
 
-root_make bookworm python3
-mkdir -p "$root/packages"
-find "$packages" -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' -exec cp {} "$root/packages/" \;
-# The RUN lines of a stage of examples/containers/Containerfile, as one script.
-stage() {
-	awk -v want="$1" '/^FROM / { on = $NF == want } on && sub(/^RUN /, "") { run = 1 }
-		on && run { print; run = /\\$/ }' "$TOP/examples/containers/Containerfile"
+debian=docker.io/library/debian:12-slim
+empty=$root
+log=$empty.try.log sockets=$empty.sockets images=$empty.images storage=$empty.storage.conf context=$empty.context
+try() { # name, command...
+	name=$1
+	shift
+	"$@" >"$log" 2>&1 </dev/null
+	say $? "$name" "$log"
 }
-mkdir -p "$root/tmp/packages"
-cp "$root"/packages/*.deb "$root/tmp/packages/"
-stage shell >"$root/stage.sh"
-root_run sh -ec 'export DEBIAN_FRONTEND=noninteractive; test -s /stage.sh; . /stage.sh' >"$root.install.log" 2>&1
-say $? "apt-get installs the packages, as the Containerfile does it" "$root.install.log"
+# Images and containers lie in a folder of this test. One file system over another
+# is not possible everywhere; without it each layer is a copy.
+images_start() {
+	rm -rf "$images" "$sockets"
+	mkdir -p "$images/one" "$images/two" "$images/work" "$images/both" && mkdir -m 700 "$sockets"
+	driver=vfs
+	mount -t overlay overlay -o "lowerdir=$images/one,upperdir=$images/two,workdir=$images/work" \
+		"$images/both" 2>/dev/null && driver=overlay && umount "$images/both"
+	printf '[storage]\ndriver = "%s"\nrunroot = "%s"\ngraphroot = "%s"\n' \
+		$driver "$images/run" "$images/graph" >"$storage"
+	export CONTAINERS_STORAGE_CONF="$storage" BUILDAH_ISOLATION=chroot
+}
+images_end() {
+	[ -n "${job:-}" ] && kill -- "-$job" 2>/dev/null && wait "$job" 2>/dev/null
+	root_unmount
+	root=$empty
+	root_clean
+	buildah umount --all >/dev/null 2>&1
+	umount -l "$images/graph/overlay" 2>/dev/null
+	rm -rf "$images" "$sockets"
+}
+commit() { buildah commit -q --rm "$@" >/dev/null; }
+base_images() {
+	from=$(buildah from scratch) && buildah add -q "$from" "$root" / >/dev/null && commit "$from" "$debian" &&
+		from=$(buildah from --pull=never "$debian") &&
+		buildah run "$from" -- sh -ec 'apt-get -qq update; apt-get install -y -qq --no-install-recommends python3' &&
+		commit "$from" localhost/pytorch
+}
+# The second build takes the stages that both have from the first.
+build_image() { # stage, image
+	buildah bud -q --layers --pull=never -f "$context/examples/containers/Containerfile" \
+		--build-arg PYTORCH=localhost/pytorch --target "$1" -t "$2" "$context"
+}
+
+trap images_end EXIT INT TERM
+images_start
+if ! buildah from scratch >"$log" 2>&1; then
+	echo "ok $((n + 1)) - images # SKIP buildah cannot work here: $(tail -1 "$log")"
+	exit $bad
+fi
+root_debootstrap bookworm
+rm -rf "$context" && git clone -q "$TOP" "$context"
+try "an empty Debian 12 and one with Python become images" base_images
+try "the Containerfile's shell is built: make deb, then its packages installed" build_image shell ncclbpf-shell
+try "the Containerfile's plugin is built" build_image plugin train
+rm -rf "$context"
+[ $bad -eq 0 ] || exit 1
+train=$(buildah from --pull=never localhost/train) shell=$(buildah from --pull=never localhost/ncclbpf-shell)
+in_train="buildah run -v $sockets:/run/job -v $build:/build:ro -e NCCLBPF_SOCKET_DIR=/run/job $train --"
+# With the image's entry point.
+in_shell() {
+	buildah run -v "$sockets:/run/job" -e NCCLBPF_SOCKET_DIR=/run/job "$shell" -- \
+		$(buildah inspect --format '{{index .OCIv1.Config.Entrypoint 0}}' "$shell") "$@"
+}
+load() { $in_train python3 -c 'import ctypes, os
+for kind in "TUNER", "PROFILER":
+    print(kind, ctypes.CDLL(os.environ[f"NCCL_{kind}_PLUGIN"]).ncclTunerPlugin_v5)'; }
+try "the job's image loads the plugin by the variables that it sets" load
+setsid $in_train /build/test/fakes/host/standin --threads --seconds 120 --pause-ms 20 >"$empty.job.log" 2>&1 &
+job=$!
+attach() {
+	for i in $(seq 300); do
+		in_shell -q -o tsv list | grep -q attachable && return
+		sleep 0.1
+	done
+	cat "$empty.job.log"
+	return 1
+}
+try "the shell's image finds the job of the other one" attach
+try "and loads a policy there" in_shell policy load /usr/share/ncclbpf/policies/size_aware.policy
+try "and has the job use it" in_shell policy use size_aware
+
+# The packages, in the image that they are installed in.
+root=$(buildah mount "$shell")
+root_mount
 for kind in tuner profiler net env; do
 	# As NCCL does it: the name alone, found by the loader's cache.
-	root_run python3 -c "import ctypes; ctypes.CDLL('libnccl-$kind-ncclbpf.so')" >"$root.load.log" 2>&1
-	say $? "the loader finds libnccl-$kind-ncclbpf.so by its name" "$root.load.log"
+	try "the loader finds libnccl-$kind-ncclbpf.so by its name" root_run python3 -c "import ctypes; ctypes.CDLL('libnccl-$kind-ncclbpf.so')"
 done
-root_run ncclbpf-shell policy verify /usr/share/ncclbpf/policies/size_aware.policy >"$root.verify.log" 2>&1 &&
-	grep -q accepted "$root.verify.log"
-say $? "the shell verifies a policy of ncclbpf-dev" "$root.verify.log"
-root_run lua5.4 -e 'print(require("ncclbpf")._VERSION or "loaded")' >"$root.lua.log" 2>&1
-say $? "Lua finds the module" "$root.lua.log"
-root_run python3 -c 'import ncclbpf; print(ncclbpf.version, ncclbpf.list())' >"$root.python.log" 2>&1
-say $? "Python finds the module" "$root.python.log"
-root_run sh -c 'apt-get purge -y -qq ncclbpf ncclbpf-dev lua-ncclbpf python3-ncclbpf; find /usr /etc -name "*ncclbpf*" | grep -v /src/; :' >"$root.purge.log" 2>&1
-! grep '^/' "$root.purge.log"
-say $? "removing them leaves nothing" "$root.purge.log"
-# The other image has the plugin alone.
-dpkg-deb --fsys-tarfile "$packages"/ncclbpf_*.deb | tar -xO --wildcards './usr/lib/*/libncclbpf.so' >"$root/usr/local/lib/libncclbpf.so"
-path=$(sed -n 's/^ENV NCCL_TUNER_PLUGIN=//p' "$TOP/examples/containers/Containerfile")
-root_run python3 -c "import ctypes; ctypes.CDLL('$path').ncclTunerPlugin_v5" >"$root.plugin.log" 2>&1
-say $? "the plugin alone is loaded by the path that the Containerfile sets" "$root.plugin.log"
+accepted() { root_run ncclbpf-shell policy verify /usr/share/ncclbpf/policies/size_aware.policy | grep accepted; }
+try "the shell verifies a policy of ncclbpf-dev" accepted
+try "Lua finds the module" root_run lua5.4 -e 'print(require("ncclbpf")._VERSION or "loaded")'
+try "Python finds the module" root_run python3 -c 'import ncclbpf; print(ncclbpf.version, ncclbpf.list())'
+removed() {
+	left=$(root_run sh -c 'apt-get purge -y -qq ncclbpf ncclbpf-dev lua-ncclbpf python3-ncclbpf >/dev/null &&
+		find /usr /etc -name "*ncclbpf*"') || return
+	echo "$left"
+	[ -z "$left" ]
+}
+try "removing them leaves nothing" removed
 echo "1..$n"
 exit $bad
