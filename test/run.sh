@@ -6,7 +6,8 @@
 # time is a failure. Last line: "N passed, N failed, N skipped". NOT=PARTS
 # leaves some out, =NAME is one part exactly. Without PARTS what mostly waits
 # and, without NOT, the long hunts run beside the others. RERUN=1: a program
-# that failed runs once more, alone; what passes only then is named at the end.
+# that failed runs once more, alone; what passes only then is named at the end, after
+# the 15 programs that took longest, with the time of their processors.
 set -u
 case ${1:-} in '' | -h | --help)
 	sed -n '3,/^set -u/{/^set -u/d;s/^# \{0,1\}//;p;}' "$0"
@@ -17,6 +18,7 @@ esac
 TOP=$(cd "$(dirname "$0")/.." && pwd)
 B=$(cd "$1" && pwd)
 want=${2:-}
+only=$want
 SHARED=
 [ -d "$TOP/../shared" ] && SHARED=$(cd "$TOP/../shared" && pwd)
 export TOP B SHARED
@@ -34,6 +36,7 @@ lane() { # name, parts: they run beside the others
 }
 [ -n "$not" ] && echo "left out: $not"
 [ -n "${LANE:-}" ] || : >"$again"
+[ -n "${LANE:-}" ] || : >"$log/times"
 if [ -z "$want" ]; then
 	lane waits "$waits"
 	[ -z "$not" ] && lane hunts "$hunts"
@@ -58,6 +61,7 @@ one() { # name, command...
 	shift
 	wanted "$name" || return
 	start=$(date +%s)
+	times >"$log/times.$$"
 	timeout -k 10 "${LIMIT:-600}" "$@" >"$log/$name.log" 2>&1
 	rc=$?
 	counts=$(awk '
@@ -74,6 +78,11 @@ one() { # name, command...
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	printf '%-44s %4d ok %3d failed %3d skipped %4d s\n' "$name" "$p" "$f" \
 		"$s" $(($(date +%s) - start))
+	# The second line of times is what the programs have taken since the beginning.
+	times >>"$log/times.$$"
+	awk -v name="$name" -v wall=$(($(date +%s) - start)) '{ gsub(/[ms]/, " "); t[NR] = $1 * 60 + $2 + $3 * 60 + $4 }
+		END { printf "%s %d %d\n", name, wall, t[4] - t[2] }' "$log/times.$$" >>"$log/times"
+	rm -f "$log/times.$$"
 	[ "$s" -gt 0 ] && sed -n 's/^ok [0-9]* - \(.*# *[Ss][Kk][Ii][Pp].*\)/    skipped: \1/p' "$log/$name.log" | sort -u | head -5
 	if [ "$f" -gt 0 ]; then
 		echo "$name $p $f $s" >>"$again"
@@ -122,6 +131,10 @@ if [ -n "${RERUN:-}" ] && [ -z "${LANE:-}" ] && [ -s "$again" ]; then
 		everything </dev/null
 		[ "$failed" -eq "$was" ] && second="$second $who"
 	done <"$again.list"
+fi
+if [ -z "${LANE:-}" ] && [ -z "$only" ]; then
+	echo && echo "longest:"
+	sort -k 2nr "$log/times" | head -15 | awk '{ printf "%-44s %4d s, processors %4d s\n", $1, $2, $3 }'
 fi
 [ -n "$second" ] && echo && echo "passed on the second try only:$second"
 echo
