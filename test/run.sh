@@ -28,7 +28,7 @@ again=$log/again
 passed=0 failed=0 skipped=0
 hunts="mutants model proof oracle_ arm64 unit-verify_domains"
 not=${NOT:-}
-waits="fleet rollout slow_rank closed_loop loop_faults trace net chain env control_ shell_ divergence check_agreement comms_churn demo_coherence quickstart torchrun"
+waits="fleet rollout slow_rank closed_loop loop_faults trace net chain env control_ shell_ divergence check_agreement comms_churn demo_coherence quickstart torchrun metrics_serve store_etcd"
 lanes= pids=
 lane() { # name, parts: they run beside the others
 	LANE=1 NOT=$not "$0" "$B" "$2" >"$log/$1.out" 2>&1 &
