@@ -397,7 +397,8 @@ static const struct {
 	{ "coll,bites,algo\n", 1, 6, "column \"bites\": no such column" },
 	{ "coll,algo,Algorithm\n", 1, 11, "header says the same" },
 	{ "coll,bytes,min_bytes,algo\n", 1, 12, "header says the same" },
-	{ "coll,min_bytes,max_bytes_per_rank\n", 1, 16, "header says the same" },
+	{ "coll,min_bytes,max_bytes_per_rank\n", 1, 16,
+	  "header says the same" },
 	{ "coll,algo\nallreduce\n", 2, 1, "1 fields; the header names 2" },
 	{ "coll,bytes,algo\nallreduce,4M-8M,ring\n", 2, 11,
 	  "bytes \"4M-8M\": an interval of bytes (4M..32M, 4M.., ..32M, 4M) "
