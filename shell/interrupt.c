@@ -101,7 +101,7 @@ static int resume_wrapped(lua_State *L)
 			   lua_gettop(L) - 1);
 }
 
-/* coroutine.wrap; upvalue 1: Lua's own */
+/* Replaces coroutine.wrap. Upvalue 1 is Lua's own function. */
 static int wrap(lua_State *L)
 {
 	luaL_checktype(L, 1, LUA_TFUNCTION);

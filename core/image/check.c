@@ -200,9 +200,10 @@ static int check_map(const struct check *c, uint32_t i)
 					 "maps %u and %u are both named %s", j,
 					 i, m->name);
 	if (init != !!m->init)
-		return bad_image(c, at, "map %s: %s initial value", m->name,
-				 init ? "a data section needs its"
-				      : "only .rodata and .data have an");
+		return bad_image(
+			c, at, "map %s: %s", m->name,
+			init ? "a data section needs its initial value"
+			     : "only .rodata and .data have an initial value");
 	if (!c->img->btf_size && (m->btf_key || m->btf_value))
 		return bad_image(
 			c, at,
@@ -252,11 +253,10 @@ static int check_elem(const struct check *c, uint32_t i)
 			nb_spec_hook(c->img->progs[e->value].hook)->word);
 	if (t->traits & NB_TRAIT_MAPS &&
 	    c->img->maps[e->value].tags & NB_MAPF_MERGED)
-		return nb_fail(
-			c->err, NB_E_MAPDEF, at,
-			"map %s: element %u is map %s, which is merged over the processes (sum, "
-			"max or histogram): such a map is used by its name alone",
-			m->name, e->key, c->img->maps[e->value].name);
+		return nb_fail(c->err, NB_E_MAPDEF, at,
+			       "map %s: element %u is the merged map %s, "
+			       "which programs can use only by its name",
+			       m->name, e->key, c->img->maps[e->value].name);
 	if (t->traits & NB_TRAIT_MAPS &&
 	    !nb_image_may_hold(c->img, e->map, e->value))
 		return nb_fail(

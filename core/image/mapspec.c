@@ -63,9 +63,10 @@ static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 		1u << NB_MAP_LRU_HASH | 1u << NB_MAP_LRU_PERCPU_HASH;
 
 	if ((m->tags & NB_MAPF_MERGED) == NB_MAPF_MERGED)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: merged by sum and by max: one of them",
-			       m->name);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: merged by both sum and max; choose one of them",
+			m->name);
 	if (m->tags & NB_MAPF_COHERENT)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,

@@ -63,7 +63,7 @@ static int check_header(struct nb_view v, Elf64_Ehdr *h, struct nb_err *err)
 		return nb_fail(
 			err, NB_E_ELF, 0,
 			"ELF header: "
-			"version, header sizes or program headers are not those of an object file");
+			"version, header sizes or program headers differ from an object file's");
 	return 0;
 }
 
@@ -157,7 +157,7 @@ static int check_strings(const struct nb_elf *e, uint32_t i, const char *whose,
 	    !s->data.p[s->data.size - 1])
 		return 0;
 	return nb_fail(err, NB_E_ELF, s ? s->off : 0,
-		       "section %u, the string table of %s, is none: "
+		       "section %u is no valid string table for %s: "
 		       "it must be of type %d, begin and end with a zero byte",
 		       i, whose, SHT_STRTAB);
 }

@@ -210,8 +210,8 @@ static int check_ready(const struct nb_segment *s, struct nb_err *err)
 		if (comm_in_use(c) && !is_of_fleet(c) && !nb_fence_ready(&r))
 			return nb_fail(
 				err, NB_E_BUSY, 0,
-				"some ranks of communicator %016llx have not reached the fence "
-				"of the previous change; try again",
+				"communicator %016llx: ranks have not reached the previous fence; "
+				"try again",
 				(unsigned long long)c->comm_id);
 	}
 	return 0;

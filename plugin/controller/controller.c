@@ -485,10 +485,10 @@ static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
 	int rc;
 
 	if (nb_self.seg->mem->next_gen > NB_FENCE_MAX_GEN - RESERVE)
-		return nb_fail(err, NB_E_LIMIT, 0,
-			       "the last %d generation numbers of the job "
-			       "are reserved for changes by people",
-			       RESERVE);
+		return nb_fail(
+			err, NB_E_LIMIT, 0,
+			"the last %d generation numbers are reserved for people's changes",
+			RESERVE);
 	rc = stage_change(g->digest, change->data, change->size, err);
 	if (rc || alone)
 		return rc;

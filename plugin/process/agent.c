@@ -186,8 +186,7 @@ static void reap_starter(uint64_t now)
 	pid = waitpid(agent.starter, &status, WNOHANG);
 	if (!pid && now >= agent.tried_ms + STUCK_MS) {
 		nb_log(NB_LOG_WARN,
-		       "agent: the program's first process %d has not exited for %d ms "
-		       "and is killed",
+		       "agent: its first process %d has not exited for %d ms, so it is killed",
 		       (int)agent.starter, STUCK_MS);
 		kill(agent.starter, SIGKILL);
 	}

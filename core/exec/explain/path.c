@@ -135,7 +135,8 @@ static void alu(struct nb_path *w, const struct nb_code *ip,
 
 	if (s->traits == NB_INSN_MOVE) {
 		*d = other;
-		/* The lower half of a larger value is another value. */
+		/* A 32-bit comparison ignores the upper half, so r[ip->src] is
+		 * not the compared number. */
 		if (!wide && s->operand == NB_OPND_REG && r[ip->src] >> 32)
 			d->exact = -1;
 		return;

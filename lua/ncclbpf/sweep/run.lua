@@ -616,9 +616,10 @@ function way.rescue(r)
 		local s = M.load(name)
 		if not s or s.path ~= path or s.prefix ~= prefix then return end
 		s.state, s.reason, s.path = "abandoned",
-			"the process that ran it died; its supervisor "
-			.. (done and "put the baseline back"
-				or "could not put the baseline back: sweep abort"), nil
+			"the process that ran it died; " .. (done
+				and "its supervisor put the baseline back"
+				or "its supervisor could not restore the baseline: sweep abort"),
+			nil
 		store.write(path, s)
 	end
 end
