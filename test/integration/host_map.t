@@ -200,6 +200,27 @@ all(t, "map detach host step=undo", "not_found")
 L
 lua_run steps.lua >why 2>&1
 ok "stage, commit and undo: undone, the maps show what they showed" $?
+# A process that does not answer the commit in time may commit later.
+cat >late.lua <<'L'
+local errors = require "ncclbpf.base.errors"
+local members, asked = { { pid = 1, rank = 0 }, { pid = 2, rank = 1 } }, {}
+local s = { ask = function(_, line, opts)
+	local results, step = {}, line:match "step=(%a+)"
+	asked[step] = opts.members or members
+	for i, m in ipairs(asked[step]) do
+		local late = step == "commit" and m.pid == 2
+		results[i] = { member = m, data = not late and {} or nil,
+			err = late and errors.new("timed_out", "no answer") or nil }
+	end
+	return results
+end }
+local ctx = { session = function() return s end, args = { "host" } }
+local done, err = require("ncclbpf.map.host").cmd_detach(ctx)
+assert(not done and err.code == "timed_out" and err.cause:find "undone elsewhere", err and err.cause)
+assert(#asked.undo == 2 and not asked.done, "undone in " .. #asked.undo)
+L
+lua_run late.lua >why 2>&1
+ok "a change that one process may still commit is undone there too" $?
 seen 602
 ok "the programs too" $?
 exec 4>&-

@@ -55,7 +55,12 @@ local function in_steps(s, line, what, object)
 	local changed
 	changed, bad, err = split(results)
 	if err then
-		local failed = undo(s, line, changed)
+		-- A process whose answer is missing may still commit, so undo the change there too.
+		local failed, has = {}, {}
+		for _, m in ipairs(changed) do has[m] = true end
+		for _, m in ipairs(undo(s, line, staged)) do
+			if has[m] then failed[#failed + 1] = m end
+		end
 		if #failed > 0 then
 			return nil, explain(err, bad, "others have changed and cannot be undone",
 				failed)

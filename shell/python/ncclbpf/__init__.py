@@ -319,7 +319,8 @@ class Target:
             answers = self._ask_all(f"{text} step={step}", content)
             error = next((e for _, _, e in answers if e), None)
             if error:
-                self._ask_all(text + " step=undo", whom=[c for c, d, _ in answers if d])
+                # A process whose answer is missing may still commit.
+                self._ask_all(text + " step=undo")
                 raise error
         self._ask_all(text + " step=done")
         return answers[0][1] or {}
