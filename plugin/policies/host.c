@@ -19,17 +19,28 @@
 struct attachment {
 	/* name of the host maps; "" if the entry is unused */
 	char name[NB_MAP_NAME];
-	int fd;
+	int fd; /* -1: detached */
+	/* number of the commit that attached or detached the maps */
+	uint64_t commit;
 };
 
 static struct attachment attachments[NB_MAX_HOST_MAPS];
+static uint64_t commits;
 
-static struct attachment *attachment_of(const char *name)
+static struct attachment *entry_of(const char *name)
 {
 	for (int i = 0; i < NB_MAX_HOST_MAPS; i++)
 		if (!strcmp(attachments[i].name, name))
 			return &attachments[i];
 	return NULL;
+}
+
+/* Returns the attached entry of @name, or NULL. */
+static struct attachment *attachment_of(const char *name)
+{
+	struct attachment *a = entry_of(name);
+
+	return a && a->fd >= 0 ? a : NULL;
 }
 
 /* Returns the host map @name of policy @p, or NULL. */
@@ -65,15 +76,18 @@ static int refuse_name(const char *name, struct nb_err *err)
 }
 
 /*
- * Returns an entry for @name: its own, an unused one, or one whose name no held
- * policy has any more.
+ * Returns an entry for @name: its own, an unused one, a detached one, or one
+ * whose name no held policy has any more.
  */
 static struct attachment *place_for(const char *name)
 {
-	struct attachment *a = attachment_of(name);
+	struct attachment *a = entry_of(name);
 
 	if (!a)
-		a = attachment_of("");
+		a = entry_of("");
+	for (int i = 0; !a && i < NB_MAX_HOST_MAPS; i++)
+		if (attachments[i].fd < 0)
+			a = &attachments[i];
 	for (int i = 0; !a && i < NB_MAX_HOST_MAPS; i++)
 		if (!count_host_maps(attachments[i].name))
 			a = &attachments[i];
@@ -146,6 +160,8 @@ struct nb_host_change {
 	int fd;
 	/* descriptor shown before the commit, or -1 */
 	int before;
+	/* number of the commit, and of the one that attached @before */
+	uint64_t commit, commit_before;
 	bool detach, committed;
 	struct nb_err unfit; /* why an older policy's map does not fit */
 	struct staged at[NB_MAX_HELD];
@@ -300,18 +316,19 @@ static int exchange(struct nb_host_change *c, int before, struct nb_err *err)
 	return shown;
 }
 
-/* Record that @fd is attached under @name, or nothing if it is negative. */
-static void record(struct attachment *a, const char *name, int fd)
+/* Record that the maps called @name show @fd, or zeroes if it is negative. */
+static void record(struct attachment *a, const char *name, int fd,
+		   uint64_t commit)
 {
-	a->name[0] = '\0';
-	if (fd >= 0)
-		snprintf(a->name, sizeof(a->name), "%s", name);
+	snprintf(a->name, sizeof(a->name), "%s", name);
 	a->fd = fd;
+	a->commit = commit;
 }
 
 int nb_host_commit(struct nb_host_change *c, struct nb_err *err)
 {
 	struct attachment *a;
+	bool same;
 	int rc, before;
 
 	if (c->committed)
@@ -321,15 +338,18 @@ int nb_host_commit(struct nb_host_change *c, struct nb_err *err)
 	if (rc)
 		return rc;
 	a = place_for(c->name);
-	before = strcmp(a->name, c->name) ? -1 : a->fd;
+	same = !strcmp(a->name, c->name);
+	before = same ? a->fd : -1;
 	rc = exchange(c, before, err);
 	if (rc < 0)
 		return rc;
 	if (c->unfit.code)
 		nb_log_err("an older policy's host map stays zero", &c->unfit);
-	if (a->name[0] && before < 0)
+	if (a->name[0] && !same && a->fd >= 0)
 		close(a->fd); /* of a name that no policy has any more */
-	record(a, c->name, c->fd);
+	c->commit_before = same ? a->commit : 0;
+	c->commit = ++commits;
+	record(a, c->name, c->fd, c->commit);
 	c->fd = -1;
 	c->before = before;
 	c->committed = true;
@@ -338,20 +358,22 @@ int nb_host_commit(struct nb_host_change *c, struct nb_err *err)
 
 int nb_host_undo(struct nb_host_change *c, struct nb_err *err)
 {
-	struct attachment *a = place_for(c->name);
-	int now, rc;
+	struct attachment *a = entry_of(c->name);
+	int rc;
 
 	if (!c->committed)
 		return 0;
-	if (!a)
-		return refuse_limit(err);
-	now = strcmp(a->name, c->name) ? -1 : a->fd;
-	rc = show_all(c->name, c->before, now, err);
+	if (!a || a->commit != c->commit)
+		return nb_fail(err, NB_E_STALE, 0,
+			       "map %s: another client has changed it since, "
+			       "so this change is not undone",
+			       c->name);
+	rc = show_all(c->name, c->before, a->fd, err);
 	if (rc < 0)
 		return rc;
-	if (a->name[0])
+	if (a->fd >= 0)
 		close(a->fd);
-	record(a, c->name, c->before);
+	record(a, c->name, c->before, c->commit_before);
 	c->before = -1;
 	c->committed = false;
 	return 0;
@@ -393,7 +415,7 @@ void nb_host_join(const struct nb_policy *p)
 void nb_host_free(void)
 {
 	for (int i = 0; i < NB_MAX_HOST_MAPS; i++) {
-		if (attachments[i].name[0])
+		if (attachments[i].name[0] && attachments[i].fd >= 0)
 			close(attachments[i].fd);
 		attachments[i].name[0] = '\0';
 	}

@@ -35,8 +35,9 @@ int nb_host_stage(struct nb_host_change **out, const char *name, int fd,
  */
 int nb_host_commit(struct nb_host_change *c, struct nb_err *err);
 /*
- * Show what the maps showed before the commit, if there was one. Returns 0 or
- * an error of nb_map_host_attach.
+ * Show what the maps showed before the commit, if there was one. Returns 0,
+ * NB_E_STALE (a later commit has changed these maps; they stay), or an error of
+ * nb_map_host_attach.
  */
 int nb_host_undo(struct nb_host_change *c, struct nb_err *err);
 const char *nb_host_change_name(const struct nb_host_change *c);

@@ -223,6 +223,34 @@ lua_run late.lua >why 2>&1
 ok "a change that one process may still commit is undone there too" $?
 seen 602
 ok "the programs too" $?
+cat >undo.lua <<'L'
+local ncclbpf = require "ncclbpf"
+local t = assert(ncclbpf.attach { job = os.getenv "NCCLBPF_JOB" })
+local function all(line, want)
+	local n = 0
+	for _, r in ipairs(assert(t:request(line))) do
+		local got = r.err and r.err.code or r.data.state
+		assert(got == want, ("%s: %s, not %s"):format(line, got, want))
+		n = n + 1
+	end
+	assert(n == 2)
+end
+all("map detach host step=stage", "staged")
+all("map detach host step=commit", "detached")
+assert(ncclbpf.run("map attach host " .. arg[1]))
+all("map detach host step=undo", "stale")
+all("map detach host step=done", "done")
+all("map detach host step=stage", "staged")
+all("map detach host step=commit", "detached")
+assert(ncclbpf.run("map attach host " .. arg[1]))
+assert(ncclbpf.run("map detach host"))
+all("map detach host step=undo", "stale")
+assert(ncclbpf.run("map attach host " .. arg[1]))
+L
+lua_run undo.lua "$(cat memory)" >why 2>&1
+ok "an undo leaves a later change of another client alone" $?
+await seen 44
+ok "the programs see the later change" $?
 exec 4>&-
 
 # ---- maps of the kernel
