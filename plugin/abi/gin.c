@@ -393,16 +393,6 @@ NB_EXPORT struct nb_gin_table ncclRmaPlugin_v15 = {
 	.progress = nb_gin_progress,
 };
 
-NB_EXPORT struct nb_rma_table_v16 ncclRmaPlugin_v16 = {
-	HEAD(v13, .v11 = connect_v13, .rma_v14 = create_rma,
-	     .rma_v14 = reg_mr_rma, .rma_v14 = reg_dmabuf_rma,
-	     .rma_v15 = iput_rma_v15, .rma_v15 = iput_signal_rma_v15),
-	.get_rma_properties = nb_gin_get_order,
-	.iget = { .rma_v15 = iget_rma_v15 },
-	.iflush = iflush,
-	.progress = nb_gin_progress,
-};
-
 NB_EXPORT struct nb_gin_table_v14 ncclGinPlugin_v14 = {
 	.name = "ncclbpf",
 	.init = gin_init_v14,

@@ -9,7 +9,7 @@
 #include "plugin/gin/post.h"
 
 /*
- * NCCL's GIN ABI v11 to v14 and RMA ABI v14 to v16, in our own declarations.
+ * NCCL's GIN ABI v11 to v13 and RMA ABI v14 and v15, in our own declarations.
  * RMA v13 is GIN v13 under another name. All members of a table are pointers.
  */
 
@@ -29,7 +29,6 @@ static_assert(sizeof(struct nb_gin_config_v13) == 20, "GIN v13");
 static_assert(sizeof(struct nb_gin_config_v14) == 28, "GIN v14");
 static_assert(sizeof(struct nb_gin_signals) == 2, "GIN v14");
 static_assert(sizeof(struct nb_rma_config) == 12, "RMA v14");
-static_assert(sizeof(struct nb_gin_order) == 1, "RMA v16");
 
 /*
  * Functions whose signature changed. The suffix is the first version that has
@@ -109,11 +108,10 @@ union nb_gin_iget {
 		       void *local, uint32_t rank, uint32_t flags, void **req);
 };
 
-#define NB_GIN_TABLE_START                                             \
-	const char *name;                                              \
-	int (*init)(void **ctx, uint64_t comm_id, nb_net_logger *log); \
-	int (*devices)(int *n)
-#define NB_GIN_TABLE_SETUP                                                   \
+#define NB_GIN_TABLE_HEAD                                                    \
+	const char *name;                                                    \
+	int (*init)(void **ctx, uint64_t comm_id, nb_net_logger *log);       \
+	int (*devices)(int *n);                                              \
 	int (*get_properties)(int dev, void *props);                         \
 	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm); \
 	union nb_gin_connect connect;                                        \
@@ -134,24 +132,12 @@ union nb_gin_iget {
 	int (*finalize)(void *ctx)
 
 struct nb_gin_table_v11 { /* this table is also used for v12 */
-	NB_GIN_TABLE_START;
-	NB_GIN_TABLE_SETUP;
+	NB_GIN_TABLE_HEAD;
 	NB_GIN_TABLE_TAIL;
 };
 
 struct nb_gin_table { /* The table of GIN v13 and of RMA v13 to v15. */
-	NB_GIN_TABLE_START;
-	NB_GIN_TABLE_SETUP;
-	union nb_gin_iget iget;
-	int (*iflush)(void *ctx, int context, void *mhandle, uint32_t rank,
-		      void **req);
-	NB_GIN_TABLE_TAIL;
-};
-
-struct nb_rma_table_v16 { /* RMA v15 and one more function */
-	NB_GIN_TABLE_START;
-	int (*get_rma_properties)(void *coll, struct nb_gin_order *order);
-	NB_GIN_TABLE_SETUP;
+	NB_GIN_TABLE_HEAD;
 	union nb_gin_iget iget;
 	int (*iflush)(void *ctx, int context, void *mhandle, uint32_t rank,
 		      void **req);
@@ -166,10 +152,6 @@ static_assert(sizeof(struct nb_gin_table) == 168, "GIN v13");
 static_assert(offsetof(struct nb_gin_table, iget) == 120, "GIN v13");
 static_assert(offsetof(struct nb_gin_table, test) == 136, "GIN v13");
 static_assert(offsetof(struct nb_gin_table, progress) == 144, "RMA v14");
-static_assert(sizeof(struct nb_rma_table_v16) == 176, "RMA v16");
-static_assert(offsetof(struct nb_rma_table_v16, get_rma_properties) == 24,
-	      "RMA v16");
-static_assert(offsetof(struct nb_rma_table_v16, progress) == 152, "RMA v16");
 
 /*
  * The table of GIN v14, which has no data path: NCCL's proxy calls an RMA
@@ -212,6 +194,5 @@ extern struct nb_gin_table_v11 ncclGinPlugin_v11, ncclGinPlugin_v12;
 extern struct nb_gin_table_v14 ncclGinPlugin_v14;
 extern struct nb_gin_table ncclGinPlugin_v13, ncclRmaPlugin_v14,
 	ncclRmaPlugin_v15;
-extern struct nb_rma_table_v16 ncclRmaPlugin_v16;
 
 #endif

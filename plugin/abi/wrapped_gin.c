@@ -11,12 +11,10 @@
 
 #include "plugin/abi/gin_abi.h"
 
-/* RMA v16 has the shape of v15 and one more function. */
 enum shape { GIN_V11, GIN_V12, GIN_V13, RMA_V14, RMA_V15 };
 
 /* the table; v11 and v12 have no iget and iflush */
 static struct nb_gin_table w;
-static int (*get_rma_properties)(void *coll, struct nb_gin_order *order);
 static enum shape shape;
 static struct nb_gin_ops ops;
 
@@ -174,11 +172,6 @@ static int wrapped_reg_mr(void *coll, const struct nb_gin_memory *m,
 					m->flags, mhandle, gh);
 }
 
-static int wrapped_order(void *coll, struct nb_gin_order *order)
-{
-	return get_rma_properties(((struct coll *)coll)->inner, order);
-}
-
 static int wrapped_dereg_mr(void *coll, void *mhandle)
 {
 	return w.dereg_mr(((struct coll *)coll)->inner, mhandle);
@@ -317,7 +310,6 @@ static const struct {
 	enum shape shape;
 	int version;
 } rows[] = {
-	{ "ncclRmaPlugin_v16", RMA_V15, 16 },
 	{ "ncclRmaPlugin_v15", RMA_V15, 15 },
 	{ "ncclRmaPlugin_v14", RMA_V14, 14 },
 	{ "ncclGinPlugin_v13", GIN_V13, 13 },
@@ -326,20 +318,7 @@ static const struct {
 	{ "ncclGinPlugin_v11", GIN_V11, 11 },
 };
 
-static void read_rma_v16(const struct nb_rma_table_v16 *from)
-{
-	enum {
-		START = offsetof(struct nb_gin_table, get_properties),
-		FROM = offsetof(struct nb_rma_table_v16, get_properties)
-	};
-
-	memcpy(&w, from, START);
-	memcpy((char *)&w + START, (const char *)from + FROM,
-	       sizeof(w) - START);
-	get_rma_properties = from->get_rma_properties;
-}
-
-static void read_gin_table(const void *from, int version)
+static void read_gin_table(const void *from)
 {
 	enum {
 		GAP = offsetof(struct nb_gin_table, iget),
@@ -347,10 +326,6 @@ static void read_gin_table(const void *from, int version)
 	};
 
 	memset(&w, 0, sizeof(w));
-	if (version == 16) {
-		read_rma_v16(from);
-		return;
-	}
 	if (shape >= GIN_V13) {
 		memcpy(&w, from, sizeof(w));
 		return;
@@ -375,7 +350,6 @@ static void fill_ops(void)
 		.finalize = w.finalize,
 		.devices = w.devices,
 		.get_properties = wrapped_properties,
-		.order = get_rma_properties ? wrapped_order : NULL,
 		.listen = w.listen,
 		.connect = wrapped_connect,
 		.create_context = wrapped_create,
@@ -400,7 +374,7 @@ const struct nb_gin_ops *nb_gin_wrap(void *lib, int *version, const char **name)
 		if (!table)
 			continue;
 		shape = rows[i].shape;
-		read_gin_table(table, rows[i].version);
+		read_gin_table(table);
 		if (!gin_table_complete())
 			return NULL;
 		fill_ops();

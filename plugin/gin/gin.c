@@ -113,13 +113,16 @@ static int count_devices(const struct nb_gin_ops *ops, enum nb_gin_face face,
 
 /*
  * NCCL calls no finalize for a GIN v14 without devices. Finalize the vendor's
- * new instance then, and make no other. Returns true if it was finalized.
+ * new instance then, and make no other. An error is not taken for an answer,
+ * and a table that has had devices stays. Returns true if the instance was
+ * finalized.
  */
 static bool device_unused(struct instance *i)
 {
 	int n = 0;
 
-	if (!count_devices(i->ops, NB_GIN_DEVICE, &n) && n > 0)
+	if (count_devices(i->ops, NB_GIN_DEVICE, &n) || n > 0 ||
+	    __atomic_load_n(&gin.inits[NB_GIN_DEVICE], __ATOMIC_RELAXED))
 		return false;
 	if (i->ops->finalize)
 		nb_gin_count_lone_result("finalize",
@@ -233,19 +236,6 @@ int nb_gin_get_signals(struct nb_gin_signals *signals)
 	if (!signals || !ops)
 		return NB_NET_ARGUMENT;
 	return nb_gin_count_result("getGinProperties", ops->signals(signals));
-}
-
-int nb_gin_get_order(void *coll, struct nb_gin_order *order)
-{
-	const struct nb_gin_coll *c = coll;
-
-	if (!c || !order)
-		return NB_NET_ARGUMENT;
-	order->all_peers = false;
-	return c->ops->order
-		       ? nb_gin_count_result("getRmaProperties",
-					     c->ops->order(c->inner, order))
-		       : NB_NET_OK;
 }
 
 int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle,

@@ -42,8 +42,6 @@ int nb_gin_get_properties(enum nb_gin_face face, int dev,
 			  struct nb_net_props *props);
 /* Get what GIN v14 asks for in addition to the properties. */
 int nb_gin_get_signals(struct nb_gin_signals *signals);
-/* Get what RMA v16 asks for about a collComm. */
-int nb_gin_get_order(void *coll, struct nb_gin_order *order);
 int nb_gin_listen(enum nb_gin_face face, void *ctx, int dev, void *handle,
 		  void **listen_comm);
 /* Connect a collComm. The fields ctx, arrived and arg of @mesh are ignored. */

@@ -30,12 +30,6 @@ struct nb_gin_signals {
 	bool va;     /* a signal may be at any registered address */
 };
 
-/* What a collComm's signals can do, in the layout of RMA v16's properties. */
-struct nb_gin_order {
-	/* a signal of any peer makes the earlier puts of all peers visible */
-	bool all_peers;
-};
-
 /* Memory that NCCL registers. */
 struct nb_gin_memory {
 	void *data;
@@ -101,8 +95,6 @@ struct nb_gin_ops {
 	int (*get_properties)(int dev, struct nb_net_props *props);
 	/* only GIN v14 has this function */
 	int (*signals)(struct nb_gin_signals *signals);
-	/* a transport without RMA v16 leaves order NULL */
-	int (*order)(void *coll, struct nb_gin_order *order);
 	int (*listen)(void *ctx, int dev, void *handle, void **listen_comm);
 	int (*connect)(const struct nb_gin_mesh *mesh, void **coll);
 	int (*create_context)(void *coll, const struct nb_gin_config *config,

@@ -30,18 +30,14 @@ struct version {
 	bool rma;
 };
 
-/* RMA v16 as the table of v15, and as NCCL's adapter of older tables has it. */
-static struct nb_gin_table rma_v16;
-
 static const struct version versions[] = {
 	{ "GIN v11", &ncclGinPlugin_v11, NULL, 11, false },
 	{ "GIN v12", &ncclGinPlugin_v12, NULL, 12, false },
 	{ "GIN v13", NULL, &ncclGinPlugin_v13, 13, false },
 	{ "RMA v14", NULL, &ncclRmaPlugin_v14, 14, true },
 	{ "RMA v15", NULL, &ncclRmaPlugin_v15, 15, true },
-	{ "RMA v16", NULL, &rma_v16, 15, true },
 };
-enum { NVERSIONS = 6 };
+enum { NVERSIONS = 5 };
 
 #define CALL(v, fn) ((v)->old ? (v)->old->fn : (v)->t->fn)
 
@@ -71,14 +67,6 @@ static char handle[2][NB_NET_HANDLE];
 
 static void set_up(void)
 {
-	enum {
-		START = offsetof(struct nb_gin_table, get_properties),
-		FROM = offsetof(struct nb_rma_table_v16, get_properties)
-	};
-
-	memcpy(&rma_v16, &ncclRmaPlugin_v16, START);
-	memcpy((char *)&rma_v16 + START, (char *)&ncclRmaPlugin_v16 + FROM,
-	       sizeof(rma_v16) - START);
 	setenv("NCCLBPF_CONTROL", "off", 1);
 	setenv("NCCLBPF_JOB", "test_gin_calls", 1);
 	setenv("NCCLBPF_GIN", "on", 1);
@@ -417,7 +405,7 @@ static void vendor_put(struct gin_plugin_seen *seen, unsigned *n, int context,
 	ck_assert_int_eq(r->failed, 0);
 }
 
-enum { NVENDORS = 6 };
+enum { NVENDORS = 5 };
 
 /* Each table of ours over each of a vendor's; then as for a later communicator
  * of the process, whose context is NULL. */

@@ -238,12 +238,12 @@ static int g_iput_signal(void *coll, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 }
 #else
 static int g_iput(void *ctx, int k, PUT_ARGS,
-#if ABI >= 15
+#if ABI == 15
 		  uint32_t flags,
 #endif
 		  void **req)
 {
-#if ABI < 15
+#if ABI != 15
 	uint32_t flags = 0;
 #endif
 	return put(((struct ctx *)ctx)->coll, k, COPY, 0, NULL, 0, 0, true,
@@ -254,7 +254,7 @@ static int g_iput_signal(void *ctx, int k, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 #if ABI >= 14
 			 bool strong,
 #endif
-#if ABI >= 15
+#if ABI == 15
 			 uint32_t flags,
 #endif
 			 void **req)
@@ -262,7 +262,7 @@ static int g_iput_signal(void *ctx, int k, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 #if ABI < 14
 	bool strong = true;
 #endif
-#if ABI < 15
+#if ABI != 15
 	uint32_t flags = 0;
 #endif
 	return put(((struct ctx *)ctx)->coll, k, COPY, sig_off, sig, value, op,
@@ -271,13 +271,13 @@ static int g_iput_signal(void *ctx, int k, PUT_ARGS, NB_GIN_SIGNAL_ARGS,
 
 static int g_iget(void *ctx, int k, uint64_t remote_off, void *remote,
 		  size_t size, uint64_t local_off, void *local, uint32_t rank,
-#if ABI >= 15
+#if ABI == 15
 		  uint32_t flags,
 #endif
 		  void **req)
 {
 	(void)k;
-#if ABI >= 15
+#if ABI == 15
 	(void)flags;
 #endif
 	memcpy(memory(((struct ctx *)ctx)->coll, local, local_off),
@@ -329,20 +329,10 @@ static int g_reg_rma(void *coll, void *data, size_t size, int type,
 }
 #endif
 
-#if ABI == 16
-static int g_order(void *coll, struct nb_gin_order *order)
-{
-	order->all_peers = true;
-	return coll == colls[0] || coll == colls[1] ? 0 : 3;
-}
-#endif
-
 #define GLUE_(a, b) a##b
 #define GLUE(a, b) GLUE_(a, b)
 #if ABI < 13
 #define TABLE struct nb_gin_table_v11
-#elif ABI == 16
-#define TABLE struct nb_rma_table_v16
 #else
 #define TABLE struct nb_gin_table
 #endif
@@ -357,9 +347,6 @@ __attribute__((visibility("default"))) TABLE NAME = {
 	.name = "theirs",
 	.init = g_init,
 	.devices = g_devices,
-#if ABI == 16
-	.get_rma_properties = g_order,
-#endif
 	.get_properties = g_properties,
 	.listen = g_listen,
 #if ABI == 12
@@ -378,7 +365,7 @@ __attribute__((visibility("default"))) TABLE NAME = {
 	.destroy_context = g_destroy,
 	.close_coll = g_close,
 	.close_listen = g_close_listen,
-#if ABI >= 15
+#if ABI == 15
 	.iput = { .rma_v15 = g_iput },
 	.iput_signal = { .rma_v15 = g_iput_signal },
 	.iget = { .rma_v15 = g_iget },
@@ -423,8 +410,11 @@ static int d_finalize(void *ctx)
 
 static int d_devices(int *n)
 {
-	*n = 2;
-	return 0;
+	int rc = seen.fail_devices;
+
+	seen.fail_devices = 0;
+	*n = rc || seen.no_device ? 0 : 2;
+	return rc;
 }
 
 static int d_signals(struct nb_gin_signals *signals)

@@ -14,6 +14,8 @@ struct gin_plugin_seen {
 	int fail_init;	   /* result of each init */
 	bool null_context; /* connect got NULL */
 	/* through GIN v14, which has its own objects */
+	int fail_devices; /* result of the next devices; then 0 */
+	bool no_device;
 	unsigned device_inits, device_connects, device_closes;
 	int backend_version, rank_stride, device_contexts;
 	/* puts in order */
