@@ -531,8 +531,8 @@ static void arm(struct nb_coord *c)
 			refuse(c, NB_E_BUSY, why, "try again");
 		return;
 	}
-	nb_targets_choose(&c->targets, &c->a->view, c->tries,
-			  nb_coord_lead_ms(c));
+	c->lead_ms = nb_coord_lead_ms(c);
+	nb_targets_choose(&c->targets, &c->a->view, c->tries, c->lead_ms);
 	c->tries++;
 	c->arming_ms = nb_agent_ms();
 	for (size_t i = 0; i < c->targets.n; i++) {
@@ -630,7 +630,7 @@ static void turn_armed(struct nb_coord *c)
 		decide(c, true);
 		break;
 	case NB_TARGETS_AT:
-		if (now < c->arming_ms + nb_coord_lead_ms(c) + AT_MS)
+		if (now < c->arming_ms + c->lead_ms + AT_MS)
 			break;
 		// fall through
 	case NB_TARGETS_BEYOND:

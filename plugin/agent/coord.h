@@ -62,6 +62,7 @@ struct nb_coord {
 	uint64_t answer_ms[NB_COORD_ANSWERS];
 	unsigned nanswers;  /* number of armings so far */
 	uint64_t arming_ms; /* when the last arming was sent */
+	uint64_t lead_ms;   /* the lead with which its fences were chosen */
 
 	/* The fields below describe the change in progress. */
 	/* ID of its request; "" if nobody asked for the change */
@@ -180,7 +181,7 @@ bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t,
 struct nb_coord *nb_coord_reply(void *arg, const struct nb_store_reply *r);
 
 /*
- * coord_start.c defines the three functions below: the policy with which jobs
+ * coord_start.c defines the four functions below: the policy with which jobs
  * of this name start.
  */
 
@@ -190,14 +191,14 @@ struct nb_coord *nb_coord_reply(void *arg, const struct nb_store_reply *r);
  */
 bool nb_coord_start(struct nb_coord *c);
 /*
- * Note whether @request also sets the policy of later jobs. Returns 0, or
- * NB_E_ARG if the request cannot be saved.
- */
-/*
  * Keep the request if it is a complete list of policies, for order/commit.
  * Processes and sites that join later get it from there.
  */
 void nb_coord_use_take(struct nb_coord *c, const json_t *request);
+/*
+ * Note whether @request also sets the policy of later jobs. Returns 0, or
+ * NB_E_ARG if the request cannot be saved.
+ */
 int nb_coord_start_take(struct nb_coord *c, const json_t *request);
 /*
  * Add to the transaction that commits a change the puts that save its request.

@@ -270,6 +270,77 @@ START_TEST(one_slow_answer_moves_no_fence)
 }
 END_TEST
 
+static nb_store_done_fn *txn_done;
+static void *txn_arg;
+
+int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
+			nb_store_done_fn *fn, void *arg, struct nb_err *e);
+int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
+			nb_store_done_fn *fn, void *arg, struct nb_err *e)
+{
+	(void)s;
+	(void)txn;
+	(void)e;
+	txn_done = fn;
+	txn_arg = arg;
+	return 0;
+}
+
+/*
+ * A rank stays at the fence and does not announce that it waits. The change is
+ * rolled back when the time has passed for which the fence was chosen.
+ */
+START_TEST(a_rank_at_the_fence_delays_for_one_lead)
+{
+	static struct nb_agent agent = { .name = "a",
+					 .lease = 1,
+					 .whole = true };
+	struct nb_store_reply r = { .succeeded = true, .revision = ARMED + 1 };
+	struct nb_coord *c = nb_coord_new(&agent);
+	uint64_t lead;
+
+	ck_assert_ptr_nonnull(c);
+	lead = nb_coord_lead_ms(c);
+	put(RECORD, "{\"state\":\"none\"}", ARMED);
+	put("coordinator", "{\"site\":\"a\"}", 8);
+	for (const char *s = "a\0b\0"; *s; s += 2) {
+		char key[64];
+
+		put_seen(s, ARMED, "below");
+		snprintf(key, sizeof(key), "site/%s", s);
+		put(key, "{}", 9);
+		snprintf(key, sizeof(key), "staged/%s", s);
+		put(key,
+		    "{\"n\":1,\"state\":\"staged\",\"digest\":\"" DIGEST "\"}",
+		    19);
+	}
+	c->key_mod = 8;
+	c->n = 1;
+	c->began_ms = nb_agent_ms();
+	agent.view = view;
+	nb_coord_enter(c, NB_COORD_STAGING, 60000);
+	nb_coord_turn(c);
+	ck_assert_int_eq(c->state, NB_COORD_ARMING);
+	txn_done(txn_arg, &r);
+	ck_assert_int_eq(c->state, NB_COORD_ARMED);
+	put_seen("a", ARMED + 1, "at");
+	put_seen("b", ARMED + 1, "below");
+	agent.view = view;
+	/* not yet: the fence was chosen for this time */
+	c->arming_ms = nb_agent_ms() + lead;
+	nb_coord_turn(c);
+	ck_assert_int_eq(c->state, NB_COORD_ARMED);
+	/* @lead has passed, and the time in which a rank announces that */
+	c->arming_ms = nb_agent_ms() - lead - lead / 2;
+	nb_coord_turn(c);
+	ck_assert_int_eq(c->state, NB_COORD_DECIDING);
+	ck_assert(!c->commit);
+	c->round++; /* the reply is dropped, and frees what waits for it */
+	txn_done(txn_arg, &r);
+	nb_coord_free(c);
+}
+END_TEST
+
 /* The value of key members/COMM that the coordinator must write; NULL: none. */
 static void members_due(const char *want)
 {
@@ -394,5 +465,6 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, a_rank_beyond_the_fence_decides);
 	  tcase_add_test(tc, a_fence_lies_ahead_of_the_fastest_rank);
 	  tcase_add_test(tc, one_slow_answer_moves_no_fence);
+	  tcase_add_test(tc, a_rank_at_the_fence_delays_for_one_lead);
 	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
 	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)
