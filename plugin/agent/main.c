@@ -238,15 +238,26 @@ static void leave_store(struct nb_agent *a)
  * Record that all processes of the site have ended. Otherwise the coordinator
  * must assume that this site's ranks of a communicator continue, and refuses
  * changes while another site has the communicator.
+ *
+ * The store may carry this out late, when other processes use the segment and
+ * have an agent. That agent has written the site's key, so the record is then
+ * refused.
  */
 static void put_ended(struct nb_agent *a)
 {
 	static bool written;
-	char key[96];
+	uint64_t end = nb_agent_ms() + LEAVE_MS;
+	char site[96], key[96];
 
+	snprintf(site, sizeof(site), "site/%s", a->name);
 	snprintf(key, sizeof(key), "ended/%s", a->name);
-	if (a->lease && !nb_store_put(a->store, nb_agent_key(a, key), "{}", 2,
-				      0, answered, &written, NULL))
+	/* the site's key may have a newer value, or its write is under way */
+	nb_own_flush(&a->own);
+	while (a->lease && !nb_own_confirmed(&a->own, site) &&
+	       nb_agent_ms() < end)
+		nb_http_wait(a->http, 50);
+	if (a->lease &&
+	    !nb_own_last(&a->own, site, key, "{}", answered, &written))
 		wait_reply(a, &written);
 }
 

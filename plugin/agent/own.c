@@ -67,6 +67,26 @@ int64_t nb_own_confirmed(struct nb_own *o, const char *key)
 	return k && k->clean ? k->revision : 0;
 }
 
+int nb_own_last(struct nb_own *o, const char *key, const char *name,
+		const char *value, nb_store_done_fn *done, void *arg)
+{
+	char full[NB_STORE_KEY_SIZE];
+	const struct nb_own_key *k = own_find(o, key);
+	struct nb_store_compare ours = { .mod_revision =
+						 nb_own_confirmed(o, key) };
+	struct nb_store_op put = { .kind = NB_STORE_PUT,
+				   .key = full,
+				   .value = value,
+				   .size = strlen(value) };
+	struct nb_store_txn txn = { &ours, 1, &put, 1, NULL, 0 };
+
+	if (!ours.mod_revision)
+		return NB_E_STALE;
+	ours.key = k->key;
+	snprintf(full, sizeof(full), "%s%s", o->prefix, name);
+	return nb_store_txn(o->store, &txn, done, arg, NULL);
+}
+
 static void own_drop(struct nb_own_key *k)
 {
 	if (k->want)

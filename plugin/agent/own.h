@@ -51,6 +51,13 @@ void nb_own_set(struct nb_own *o, const char *key, json_t *value);
  */
 int64_t nb_own_confirmed(struct nb_own *o, const char *key);
 /*
+ * Write the key @name without a lease if nobody else has written @key since its
+ * write was confirmed. Returns NB_E_STALE, and sends nothing, if the wanted
+ * value of @key is not confirmed; else the result of nb_store_txn.
+ */
+int nb_own_last(struct nb_own *o, const char *key, const char *name,
+		const char *value, nb_store_done_fn *done, void *arg);
+/*
  * Replace all keys below @prefix: nb_own_end deletes the keys that were not set
  * after nb_own_begin.
  */

@@ -79,7 +79,9 @@ static nb_store_done_fn *done;
 static void *done_arg;
 static int64_t put_lease;
 
-static size_t nput;
+static size_t nput, ncompare;
+static int64_t compared;
+static char compared_key[64], put_key[64];
 
 int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 			nb_store_done_fn *fn, void *arg, struct nb_err *e);
@@ -89,7 +91,14 @@ int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 	(void)s;
 	(void)e;
 	put_lease = txn->then[0].lease;
+	snprintf(put_key, sizeof(put_key), "%s", txn->then[0].key);
 	nput = txn->nthen;
+	ncompare = txn->ncompare;
+	if (ncompare) {
+		compared = txn->compare[0].mod_revision;
+		snprintf(compared_key, sizeof(compared_key), "%s",
+			 txn->compare[0].key);
+	}
 	done = fn;
 	done_arg = arg;
 	return 0;
@@ -144,9 +153,39 @@ START_TEST(keys_due_together_cost_one_write)
 }
 END_TEST
 
+/*
+ * The last key of a site, ended/SITE, is refused if the next agent of its
+ * segment has registered before the store gets it.
+ */
+START_TEST(the_last_key_needs_our_own)
+{
+	struct nb_own o = { .prefix = "/p/", .lease = 1 };
+
+	ck_assert_int_eq(nb_own_last(&o, "site/x", "ended/x", "{}", NULL, NULL),
+			 NB_E_STALE);
+	nb_own_set(&o, "site/x", json_pack("{s:i}", "a", 1));
+	nb_own_flush(&o);
+	/* its write is under way */
+	ck_assert_int_eq(nb_own_last(&o, "site/x", "ended/x", "{}", NULL, NULL),
+			 NB_E_STALE);
+	reply(7);
+	nput = 0;
+	ck_assert_int_eq(nb_own_last(&o, "site/x", "ended/x", "{}", NULL, NULL),
+			 0);
+	ck_assert_uint_eq(nput, 1);
+	ck_assert_str_eq(put_key, "/p/ended/x");
+	ck_assert_int_eq(put_lease, 0);
+	ck_assert_uint_eq(ncompare, 1);
+	ck_assert_str_eq(compared_key, "/p/site/x");
+	ck_assert_int_eq(compared, 7);
+	nb_own_free(&o);
+}
+END_TEST
+
 UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, other_lines_are_not);
 	  tcase_add_test(tc, a_long_line_is_not_cut);
 	  tcase_add_test(tc, names_are_one_word);
 	  tcase_add_test(tc, a_key_of_a_lost_lease_is_written_again);
-	  tcase_add_test(tc, keys_due_together_cost_one_write);)
+	  tcase_add_test(tc, keys_due_together_cost_one_write);
+	  tcase_add_test(tc, the_last_key_needs_our_own);)
