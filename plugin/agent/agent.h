@@ -71,11 +71,13 @@ struct nb_agent {
 	 */
 	int64_t staging_n, staged_n;
 	/*
-	 * since when processes lack the site's generation, 0: none does; when
-	 * they were last given it; the change for which that failed
+	 * number of processes that lack the site's generation; since when some
+	 * do, 0: none does; when they were last given it
 	 */
+	unsigned late;
 	uint64_t late_ms, late_tried_ms;
-	int64_t late_failed;
+	unsigned late_tries; /* how often these @late processes were given it */
+	int64_t late_failed; /* the change for which that failed */
 	char staged_digest[65];
 	uint32_t commit_tries;
 	bool pending; /* some rank has yet to reach its fence */

@@ -68,10 +68,11 @@ static void give_or_fail(struct nb_agent *a, struct nb_procs_order *o,
 	if (!err->code && n == a->staging_n && nb_procs_give(a->procs, o))
 		return;
 	if (o->kind == NB_PROCS_LATE) {
-		/* tried again after LATE_RETRY_MS */
+		/* turn_late tries again */
 		if (err->code)
 			late_failed(a, n, err->text);
-		a->staging_n = 0;
+		if (n == a->staging_n)
+			a->staging_n = 0;
 	} else if (n == a->staging_n && err->code) {
 		tell_staged(a, n, "failed", "", err);
 		a->staging_n = 0;
@@ -205,7 +206,23 @@ static void turn_stage(struct nb_agent *a)
 		begin_stage(a, NB_PROCS_STAGE, k->value, n);
 }
 
-enum { LATE_MS = 1500, LATE_RETRY_MS = 5000 };
+enum { LATE_MS = 1500, LATE_RETRY_MS = 5000, LATE_DOUBLINGS = 6 };
+
+/*
+ * Returns true if processes may be given the generation again. Each try makes
+ * all processes of the site stage the change, and some tries cannot succeed:
+ * for example, the contents of maps may have changed since. The time between
+ * two tries therefore doubles.
+ */
+static bool late_due(const struct nb_agent *a, uint64_t now)
+{
+	unsigned n = a->late_tries ? a->late_tries - 1 : 0;
+
+	if (n > LATE_DOUBLINGS)
+		n = LATE_DOUBLINGS;
+	return !a->late_tried_ms ||
+	       now >= a->late_tried_ms + ((uint64_t)LATE_RETRY_MS << n);
+}
 
 /*
  * Give processes that started after the last change its generation, if that
@@ -217,18 +234,23 @@ static void turn_late(struct nb_agent *a)
 	const struct nb_view_key *k = nb_view_get(&a->view, "order/commit");
 	int64_t n = k ? nb_view_int(k->value, "n") : 0;
 	uint64_t now = nb_agent_ms();
+	unsigned late =
+		n && n == (int64_t)*committed(a) ? nb_site_late(&a->site) : 0;
 
-	if (!n || n != (int64_t)*committed(a) || !nb_site_late(&a->site)) {
+	if (late != a->late)
+		a->late_tries = 0;
+	a->late = late;
+	if (!late) {
 		a->late_ms = 0;
 		return;
 	}
 	if (!a->late_ms)
 		a->late_ms = now;
 	if (now < a->late_ms + LATE_MS || a->staging_n || *a->staged_digest ||
-	    nb_procs_busy(a->procs) ||
-	    (a->late_tried_ms && now < a->late_tried_ms + LATE_RETRY_MS))
+	    nb_procs_busy(a->procs) || !late_due(a, now))
 		return;
 	a->late_tried_ms = now;
+	a->late_tries++;
 	if (*nb_view_str(k->value, "line"))
 		begin_stage(a, NB_PROCS_LATE, k->value, n);
 	else
