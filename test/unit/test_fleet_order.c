@@ -4,10 +4,13 @@
 #include "test/unit/unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "plugin/agent/agent.h"
 #include "plugin/agent/own.h"
 #include "plugin/agent/procs.h"
+#include "plugin/job/segment.h"
 
 static struct nb_procs_order order;
 static struct nb_err err;
@@ -182,10 +185,90 @@ START_TEST(the_last_key_needs_our_own)
 }
 END_TEST
 
+/* ---- processes that started after a change ---- */
+
+static uint64_t clock_s;
+static unsigned late, given;
+
+uint64_t __wrap_nb_agent_ms(void);
+uint64_t __wrap_nb_agent_ms(void)
+{
+	return clock_s * 1000;
+}
+
+unsigned __wrap_nb_site_late(const struct nb_site *s);
+unsigned __wrap_nb_site_late(const struct nb_site *s)
+{
+	(void)s;
+	return late;
+}
+
+bool __wrap_nb_procs_busy(const struct nb_procs *p);
+bool __wrap_nb_procs_busy(const struct nb_procs *p)
+{
+	(void)p;
+	return false;
+}
+
+bool __wrap_nb_procs_give(struct nb_procs *p, struct nb_procs_order *o);
+bool __wrap_nb_procs_give(struct nb_procs *p, struct nb_procs_order *o)
+{
+	(void)p;
+	ck_assert_int_eq(o->kind, NB_PROCS_LATE);
+	nb_procs_order_free(o);
+	given++;
+	return true;
+}
+
+/* Let @seconds pass. The processes refuse each try. */
+static unsigned tries_in(struct nb_agent *a, unsigned seconds)
+{
+	struct nb_procs_result refused = { .kind = NB_PROCS_LATE, .n = 3 };
+
+	nb_fail(&refused.err, NB_E_REFUSED, 0, "its maps have changed");
+	given = 0;
+	while (seconds--) {
+		unsigned before = given;
+
+		clock_s++;
+		nb_agent_orders(a);
+		if (given != before)
+			nb_agent_result(a, &refused);
+	}
+	return given;
+}
+
+START_TEST(what_cannot_succeed_is_tried_ever_less)
+{
+	static const char value[] =
+		"{\"n\":3,\"digest\":\"d\",\"line\":\"policy use none\"}";
+	static struct nb_agent a;
+	struct nb_segment seg = { .shared = true };
+
+	seg.mem = calloc(1, sizeof(*seg.mem));
+	ck_assert_ptr_nonnull(seg.mem);
+	seg.mem->agent.change = 3;
+	a.site.seg = &seg;
+	ck_assert(nb_view_put(&a.view, "order/commit", value, strlen(value), 1,
+			      1));
+	clock_s = 100;
+	ck_assert_uint_eq(tries_in(&a, 3600), 0); /* no process lacks it */
+	late = 1;
+	ck_assert_uint_ge(tries_in(&a, 60), 3);
+	ck_assert_uint_le(tries_in(&a, 3600), 20);
+	ck_assert_uint_ge(tries_in(&a, 3600), 2); /* but never given up */
+	late = 2; /* another process has started */
+	ck_assert_uint_ge(tries_in(&a, 60), 3);
+	nb_view_clear(&a.view);
+	free(seg.mem);
+}
+END_TEST
+
 UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, other_lines_are_not);
 	  tcase_add_test(tc, a_long_line_is_not_cut);
 	  tcase_add_test(tc, names_are_one_word);
 	  tcase_add_test(tc, a_key_of_a_lost_lease_is_written_again);
 	  tcase_add_test(tc, keys_due_together_cost_one_write);
-	  tcase_add_test(tc, the_last_key_needs_our_own);)
+	  tcase_add_test(tc, the_last_key_needs_our_own);
+	  tcase_add_test(tc, what_cannot_succeed_is_tried_ever_less);)
