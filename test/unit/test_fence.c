@@ -132,6 +132,7 @@ START_TEST(dead_coordinator_means_abort_for_all)
 	struct nb_segment *s;
 	struct nb_seg_comm *comm = NULL;
 	struct rank r[RANKS];
+	struct nb_record record;
 	pthread_t t[RANKS];
 	char path[64];
 	int dirfd = directory(path), status;
@@ -145,16 +146,18 @@ START_TEST(dead_coordinator_means_abort_for_all)
 	}
 	pid = fork();
 	if (!pid) {
-		const struct nb_record record = back_end_record(s, comm);
+		const struct nb_record own = back_end_record(s, comm);
 		uint64_t word;
 
 		nb_segment_lock(s, 5000, NULL);
-		nb_fence_arm(&record, fresh(s), 100, &word);
+		nb_fence_arm(&own, fresh(s), 100, &word);
 		_exit(0); /* with the lock: the kernel lets go of it */
 	}
 	waitpid(pid, &status, 0);
 	ck_assert_uint_eq(nb_fence_word_state(back_end_word(comm)),
 			  NB_FENCE_ARMED);
+	record = back_end_record(s, comm);
+	back_end_settle(&record);
 	for (int i = 0; i < RANKS; i++)
 		ck_assert_int_eq(pthread_create(&t[i], NULL, run_thread, &r[i]),
 				 0);

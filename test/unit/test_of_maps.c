@@ -253,7 +253,7 @@ START_TEST(images_with_bad_inner_maps_are_refused)
 	fresh(types[_i], 0);
 	maps[A].tags = NB_MAPF_SUM;
 	ck_assert_int_eq(image_of(&img, text, 0, A, &err), NB_E_MAPDEF);
-	ck_assert_ptr_nonnull(strstr(err.text, "merged over the processes"));
+	ck_assert_ptr_nonnull(strstr(err.text, "is the merged map"));
 	fresh(types[_i], 0);
 	maps[OUTER].inner = A + 1;
 	ck_assert_int_eq(image_of(&img, text, 0, A, &err), NB_E_IMAGE);
