@@ -105,6 +105,20 @@ START_TEST(global_steps)
 }
 END_TEST
 
+/* A policy's budget counts what its earlier programs took. */
+START_TEST(policy_steps)
+{
+	struct nb_verify_opts o = { .policy_insns = 10, .policy_spent = 8 };
+	struct nb_err err = { 0 };
+
+	ck_assert_msg(!case_asm(&c, "mov %r0, 0\nadd %r0, 0\nexit", &err), "%s",
+		      err.text);
+	ck_assert_int_eq(class_of(&o), NB_FIND_POLICY_WORK);
+	o.policy_spent = 7;
+	ck_assert_int_eq(class_of(&o), NB_FIND_NONE);
+}
+END_TEST
+
 /* As many slots as a program may have, and one more. */
 START_TEST(too_many_slots)
 {
@@ -234,6 +248,6 @@ UNIT_MAIN("verify limits", tcase_add_test(tc, too_many_functions);
 	  tcase_add_test(tc, too_many_open_ways);
 	  tcase_add_loop_test(tc, global_callback, NB_FUNC_STATIC,
 			      NB_FUNC_GLOBAL + 1);
-	  tcase_add_test(tc, global_steps);
+	  tcase_add_test(tc, global_steps); tcase_add_test(tc, policy_steps);
 	  tcase_add_loop_test(tc, little_memory, 0,
 			      sizeof(programs) / sizeof(programs[0]));)

@@ -66,6 +66,8 @@ static bool reg_fits(struct ids *ids, const struct nb_reg *old,
 	       same_id(ids, old, now);
 }
 
+/* The end of an iterator (@reg.id) belongs to its reference, which held_fits
+ * compares. */
 static bool object_fits(struct ids *ids, const struct nb_cell *old,
 			const struct nb_cell *now)
 {
@@ -73,8 +75,7 @@ static bool object_fits(struct ids *ids, const struct nb_cell *old,
 	       (old->kind == NB_CELL_OBJECT_HI ||
 		(old->reg.map == now->reg.map &&
 		 old->reg.align == now->reg.align &&
-		 old->reg.delta == now->reg.delta &&
-		 old->reg.id == now->reg.id && old->local >= now->local &&
+		 old->reg.delta == now->reg.delta && old->local >= now->local &&
 		 nb_range_within(&now->reg.r, &old->reg.r) &&
 		 same_ref(ids, old->reg.ref, now->reg.ref)));
 }
