@@ -25,6 +25,7 @@ if [ -z "$linux" ]; then
 	if [ ! -d "$linux/$tests" ]; then
 		[ -n "$tar" ] || skip "no kernel source; give LINUX=dir, or run test/setup.sh corpus"
 		echo "unpacking $tar"
+		mkdir -p "$work"
 		tar -C "$work" -xf "$tar" "linux-source-6.12/$tests" \
 			linux-source-6.12/tools/include linux-source-6.12/tools/lib/bpf || exit 1
 	fi
