@@ -34,7 +34,9 @@ check "a policy for all processes" sh_ 0 policy load "$P/tree.policy"
 check "a change while ranks agree" sh_ 0 policy use tree
 settle
 kill -USR1 $(last_pid)
-await sh_ 2 check agreement >"$T/await"
+# Until enough later decisions line up again, only the first difference is known.
+extra_known() { sh_ 2 check agreement && told 'made 2 decisions that the others did not'; }
+await extra_known >"$T/await"
 check "extra questions of one rank: the change is refused" sh_ 2 policy use none
 check "it names the decision and who made more" \
 	told 'from decision [0-9]* on slot [0-3] has made 2 decisions that others did not'
