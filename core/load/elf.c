@@ -285,8 +285,8 @@ static int check_relocs(const struct nb_elf *e, uint32_t sec,
 	    s->size % NB_ELF_REL || s->entsize != NB_ELF_REL)
 		return nb_fail(err, NB_E_ELF, s->off,
 			       "relocations %s: "
-			       "%llu bytes for section %u with the symbols "
-			       "of section %u do not fit this object",
+			       "size %llu, target section %u or symbol table "
+			       "section %u is wrong for this object",
 			       s->name, (unsigned long long)s->size, s->info,
 			       s->link);
 	for (uint32_t i = 0; i < nb_elf_nrel(s); i++) {

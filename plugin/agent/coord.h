@@ -58,7 +58,7 @@ struct nb_coord {
 	/* number of the current step; replies to older steps are dropped */
 	uint64_t round;
 	uint64_t deadline, began_ms, state_ms, caught_ms;
-	/* how long the sites took to answer the last armings */
+	/* ms from an arming to the last site's answer; the last armings */
 	uint64_t answer_ms[NB_COORD_ANSWERS];
 	unsigned nanswers;  /* number of armings so far */
 	uint64_t arming_ms; /* when the last arming was sent */
@@ -129,7 +129,7 @@ void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms);
  */
 
 void nb_coord_lead_init(struct nb_coord *c);
-/* Note how long the sites took to answer the last arming. */
+/* Record the time from the last arming until all sites have answered it. */
 void nb_coord_answered(struct nb_coord *c);
 /*
  * Returns the time in which all sites should have answered an arming and got

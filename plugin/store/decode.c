@@ -431,7 +431,7 @@ int nb_store_decode_error(const char *text, size_t size, long status,
 			endpoint, status, first_line(text, size), text);
 	if (strstr(err->text, "CommonName"))
 		nb_hint(err,
-			"etcd's JSON gateway needs a client certificate without a common name");
+			"give the agent a client certificate without a common name: etcd's JSON gateway refuses others");
 	if (err->code == NB_E_FULL)
 		nb_hint(err,
 			"the store is out of space: "

@@ -187,7 +187,7 @@ void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,
 	snprintf(digest, 65, "%s", sim_of(s)->baseline);
 }
 
-/* A simulated site has no processes that could come late. */
+/* Returns 0: no process joins a simulated site after its start. */
 unsigned nb_site_late(const struct nb_site *s)
 {
 	(void)s;

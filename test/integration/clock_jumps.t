@@ -16,42 +16,15 @@ check "the plugin never asks for the wall clock" wall
 
 cat >"$T/jump.c" <<'EOF'
 #define _GNU_SOURCE
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
-static time_t jump(void)
+#include "wall_clock.h"
+static time_t wall_clock_error(void)
 {
 	static unsigned n;
 	return ((time_t)(__atomic_fetch_add(&n, 1, __ATOMIC_RELAXED) % 3) - 1) *
 	       300000000;
 }
-int clock_gettime(clockid_t id, struct timespec *t)
-{
-	int rc = (int)syscall(SYS_clock_gettime, id, t);
-	if (!rc && id == CLOCK_REALTIME)
-		t->tv_sec += jump();
-	return rc;
-}
-int gettimeofday(struct timeval *restrict v, void *restrict z)
-{
-	struct timespec t;
-	(void)z;
-	clock_gettime(CLOCK_REALTIME, &t);
-	v->tv_sec = t.tv_sec;
-	v->tv_usec = t.tv_nsec / 1000;
-	return 0;
-}
-time_t time(time_t *out)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	if (out)
-		*out = t.tv_sec;
-	return t.tv_sec;
-}
 EOF
-if ! cc -shared -fPIC -O1 -w -o "$T/jump.so" "$T/jump.c" 2>"$T/cc"; then
+if ! cc -shared -fPIC -O1 -w -I"$TOP/test/integration" -o "$T/jump.so" "$T/jump.c" 2>"$T/cc"; then
 	skip "changes while the clock jumps" "no compiler for the shim"
 	done_testing
 	exit

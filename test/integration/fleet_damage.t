@@ -64,7 +64,7 @@ again() {
 again
 ok "the next change is committed" $?
 
-# ---- a job of the same name, whose communicator has the same identity, on other hosts ----
+# ---- two jobs of one name on different hosts; their communicators have the same identity ----
 made() { ctl get -w fields --prefix $keys/order/record/ | sed -n 's/^"CreateRevision" : //p'; }
 record=$(made)
 start c d

@@ -48,7 +48,7 @@ cp out sweep.out
 [ "$rc" -eq 0 ]
 ok "a sweep over both sites" $?
 has "finds what is replayed" sweep.out "better" "ring/" "faster by" "the job has its baseline again"
-has "drops one channel by the guard" sweep.out "left out: allreduce 64M ring/simplex1: allreduce 64M of" "slower by"
+has "the guard ends the trial with one channel" sweep.out "left out: allreduce 64M ring/simplex1: allreduce 64M of" "slower by"
 await using "[]"
 ok "the baseline is in use on both sites, no table is held" $?
 status 0 "the table found is used on both sites" policy use best.csv

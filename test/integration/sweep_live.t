@@ -47,7 +47,7 @@ LIMIT_S=120 run -o table sweep start plan.lua out=best.csv
 [ "$rc" -eq 0 ]
 ok "a sweep" $?
 has "finds what is replayed" out "better" "ring/" "faster by" "times are replayed" "the job has its baseline again"
-has "drops one channel by the guard" out "left out: allreduce 64M ring/simplex1: allreduce 64M of" "slower by" "collectives"
+has "the guard ends the trial with one channel" out "left out: allreduce 64M ring/simplex1: allreduce 64M of" "slower by" "collectives"
 grep -q '^allreduce,8388608,.*,ring,' best.csv && ! grep -v '^#' best.csv | grep -q ',1,1,4$'
 ok "a table of it" $?
 using ""

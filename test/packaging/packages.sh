@@ -96,7 +96,7 @@ attach() {
 	cat "$empty.job.log"
 	return 1
 }
-try "the shell's image finds the job of the other one" attach
+try "the shell in one container finds the job in the other" attach
 try "and loads a policy there" in_shell policy load /usr/share/ncclbpf/policies/size_aware.policy
 try "and has the job use it" in_shell policy use size_aware
 

@@ -52,7 +52,7 @@ struct rank {
 	void *window, *window_gin, *signals, *signals_gin;
 	char data[WINDOW];
 	uint64_t signal[8];
-	int failed; /* line of the first surprise */
+	int failed; /* source line of the first failed check, or 0 */
 };
 
 static struct rank ranks[2];

@@ -28,7 +28,7 @@ struct coll {
 	int number;
 	void *listener, *coll, *ctx, *window, *signals;
 	char handle[NB_NET_HANDLE];
-	int failed; /* line of the first surprise */
+	int failed; /* source line of the first failed check, or 0 */
 };
 
 struct rank {

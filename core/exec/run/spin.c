@@ -53,7 +53,7 @@ static bool swap(uint32_t *word, uint32_t *seen, uint32_t to)
 static void note_takeover(struct nb_run *run)
 {
 	static const char text[] =
-		"bpf_spin_lock: a holder did not give the lock back in time; taken over";
+		"bpf_spin_lock: a program held the lock too long, so the next one took it";
 
 	__atomic_fetch_add(&takeovers, 1, __ATOMIC_RELAXED);
 	if (run->trace)

@@ -488,8 +488,8 @@ local function commit(self, digest, results, expected)
 		if err.code == "timed_out" or err.code == "no_target" then
 			abort(self, digest, results)
 			err.cause =
-				"this process had to commit the change; " ..
-				"change status tells whether it did"
+				"the process that commits the change for all has not answered; " ..
+				"run change status to see whether the change was made"
 			return nil, err
 		end
 		return nil, unchanged(err, abort(self, digest, results))

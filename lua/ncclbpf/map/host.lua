@@ -49,7 +49,7 @@ local function in_steps(s, line, what, object)
 		object = object, what = what }))
 	if err then
 		undo(s, line, staged)
-		return nil, explain(err, bad, "nothing has changed elsewhere", staged)
+		return nil, explain(err, bad, "no other rank was changed", staged)
 	end
 	local results = s:ask(line .. " step=commit", { members = staged, what = what })
 	local changed

@@ -114,8 +114,8 @@ function M.apply(s, c, name, list, opts)
 	if c.map.coherent then
 		if to < #list then
 			return errors.fail("over_limit",
-				"%d elements do not fit one request of %d bytes, %d do; " ..
-				"a coherent map changes as a whole", #list, OBJECT_BYTES, to)
+				"%d elements: one request of %d bytes holds only %d; " ..
+				"a coherent map changes in one request", #list, OBJECT_BYTES, to)
 		end
 		local line, object = request(name, list, 1, #list, opts.flags,
 			changes.if_generation(opts.if_generation))
@@ -239,7 +239,7 @@ local function set_variables(ctx, s, c, list)
 				r.data.changed = i
 			end
 			if r.err and i > 1 then
-				r.err.cause = ("the %d elements before key %s are stored"):format(
+				r.err.cause = ("only the %d elements before %s were stored"):format(
 					i - 1, list[i][1])
 			end
 		end

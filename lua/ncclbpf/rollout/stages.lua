@@ -43,7 +43,7 @@ local function held_of(p, all, scope)
 	end
 	if n > reach.MOST then
 		return errors.fail("refused",
-			"holdback: %d communicators, at most %d can have policies of their own", n,
+			"holdback: %d communicators; at most %d can have policies of their own", n,
 			reach.MOST)
 	end
 	return core.array(table.move(from, #from - n + 1, #from, 1, {}))
@@ -90,8 +90,8 @@ function M.of(group, p, comms)
 		local everyone = n == #all and not comms
 		if not everyone and n > reach.MOST then
 			return errors.fail("refused",
-				"steps[%d]: %d communicators, at most %d, " ..
-				"or all, can be reached at once", i, n, reach.MOST)
+				"steps[%d]: %d communicators; a step can reach at most %d, or all",
+				i, n, reach.MOST)
 		end
 		list[i] = { comms = not everyone and first(whole, n) or nil, units = n,
 			bake = s.bake or p.bake, min_samples = s.min_samples }

@@ -302,7 +302,7 @@ static void check_verbs(struct nb_json *j)
 	bad = s.errors || s.failures || s.failed_changes || s.refused ||
 	      s.strays || s.overflows || s.unseen;
 	check(j, "verbs", bad ? WARN : OK,
-	      bad ? "verbs shows the queue pairs; docs/verbs.md says what each counter means"
+	      bad ? "run verbs to see the queue pairs; docs/verbs.md explains each counter"
 		  : NULL,
 	      "%llu queue pairs on %llu adapters: "
 	      "%llu completions failed, %llu events reported failures, "
