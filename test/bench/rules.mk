@@ -21,6 +21,13 @@ $(B)/test/bench/verify_bench: $(B)/test/bench/verify_made.o $(B)/test/bench/veri
 
 benches: $(B)/test/bench/verbs/libibverbs.so.1 $(addprefix $(B)/test/bench/,verbs_noop.bpf.o verbs_times.bpf.o)
 
+# The loops of verbs_bench, in the program and in a library as NCCL is.
+$(B)/test/bench/verbs_bench: $(B)/test/bench/verbs_calls.o
+$(B)/test/bench/verbs_bench: BENCH_LIBS = -Wl,-rpath,'$$ORIGIN'
+$(B)/test/bench/verbs_bench: | $(B)/test/bench/verbs_calls.so
+$(B)/test/bench/verbs_calls.so: $(B)/test/bench/verbs_calls.o
+	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $<
+
 # A libibverbs that does nothing, in a folder of its own.
 $(B)/test/bench/verbs/libibverbs.so.1: $(B)/test/bench/verbs_null.o test/bench/verbs_null.map
 	@mkdir -p $(@D)
