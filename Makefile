@@ -51,7 +51,7 @@ CFLAGS += -std=c11 -D_GNU_SOURCE -g -fPIC -fvisibility=hidden \
 
 # The decision path: words put together for one wide store come apart again to
 # be used, and that costs more than it saves.
-$(B)/plugin/tuner/tuner.o $(B)/plugin/abi/%.o: CFLAGS += -fno-tree-slp-vectorize
+$(B)/plugin/tuner/decide.o $(B)/plugin/abi/%.o: CFLAGS += -fno-tree-slp-vectorize
 
 # The stripped plugin stays under 1 MiB: what answers the shell or words a refusal is
 # not hurried. On arm64, segments of 64 KiB leave less room: the JIT and what loads a

@@ -8,7 +8,7 @@
 #include "core/defs/ctx.h"
 #include "plugin/abi/tuner_abi.h"
 #include "plugin/runtime/log.h"
-#include "plugin/tuner/tuner.h"
+#include "plugin/tuner/decide.h"
 #include "plugin/wrap/wrapped.h"
 
 static bool table_offers(const struct nb_ask *ask, int algo)

@@ -11,7 +11,6 @@
 #include "core/generation/generation.h"
 #include "core/jobseg/packed.h"
 #include "plugin/comm/costs.h"
-#include "plugin/comm/overdue.h"
 #include "plugin/job/fence.h"
 #include "plugin/wrap/wrapped_tuner.h"
 
@@ -53,6 +52,22 @@ static inline uint32_t nb_comm_bucket(uint64_t bytes)
 {
 	return 63 - (uint32_t)__builtin_clzll(bytes | 1);
 }
+
+/*
+ * Detects a decision that takes too long. The deciding thread does not measure
+ * time. Its slot contains the number of the decision that it has begun, and its
+ * hash the number of the last one that it has finished. The control thread
+ * compares both at intervals.
+ */
+struct nb_overdue {
+	uint64_t seq; /* number of the decision; valid if since_ns is not 0 */
+	/*
+	 * when the control thread first saw the decision unfinished
+	 * (CLOCK_MONOTONIC)
+	 */
+	uint64_t since_ns;
+	bool told;
+};
 
 /* NCCL's description of a new communicator. */
 struct nb_comm_init {

@@ -3,7 +3,6 @@
 #include "plugin/comm/overdue.h"
 
 #include "core/jobseg/agree.h"
-#include "plugin/comm/comm.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 

@@ -2,26 +2,9 @@
 #ifndef NB_PLUGIN_COMM_OVERDUE_H
 #define NB_PLUGIN_COMM_OVERDUE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-struct nb_comm;
-
-/*
- * Detects a decision that takes too long. The deciding thread does not measure
- * time. Its slot contains the number of the decision that it has begun, and its
- * hash the number of the last one that it has finished. The control thread
- * compares both at intervals.
- */
-struct nb_overdue {
-	uint64_t seq; /* number of the decision; valid if since_ns is not 0 */
-	/*
-	 * when the control thread first saw the decision unfinished
-	 * (CLOCK_MONOTONIC)
-	 */
-	uint64_t since_ns;
-	bool told;
-};
+#include "plugin/comm/comm.h"
 
 /*
  * nb_overdue_look - check whether the rank of @c is still inside the decision

@@ -30,7 +30,7 @@ struct nb_conn {
 	struct nb_control *control;
 	struct nb_peer peer;
 	int fd;
-	bool open, eof, closing;
+	bool eof, closing;
 	bool owes; /* the output that is not yet sent includes a reply */
 
 	char *in;	     /* input buffer of NB_WIRE_LINE + 1 bytes */
@@ -122,14 +122,9 @@ struct nb_control *nb_conn_control(const struct nb_conn *c)
 	return c->control;
 }
 
-bool nb_conn_open(const struct nb_conn *c)
-{
-	return c->open;
-}
-
 void nb_conn_greet(struct nb_conn *c)
 {
-	c->open = true;
+	c->peer.greeted = true;
 }
 
 static bool has_output(const struct nb_conn *c)
@@ -432,7 +427,7 @@ static bool in_time(struct nb_conn *c)
 		return !c->owes || now - c->progress_ms < NB_CONN_READ_MS;
 	if (c->closing)
 		return true;
-	if (!c->open && now - c->born_ms >= NB_CONN_GREET_MS)
+	if (!c->peer.greeted && now - c->born_ms >= NB_CONN_GREET_MS)
 		close_late(c, "no hello", NB_CONN_GREET_MS);
 	else if (c->nin && whole_line(c) < 0 &&
 		 now - c->line_ms >= NB_CONN_LINE_MS)

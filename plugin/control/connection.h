@@ -50,8 +50,7 @@ int nb_conn_patience(const struct nb_conn *c);
 bool nb_conn_turn(struct nb_conn *c, short revents, uint64_t now_ms);
 
 struct nb_control *nb_conn_control(const struct nb_conn *c);
-/* Returns true if the client has sent hello. */
-bool nb_conn_open(const struct nb_conn *c);
+/* Accept commands other than hello. */
 void nb_conn_greet(struct nb_conn *c);
 
 /*

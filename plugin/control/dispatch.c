@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "plugin/change/last.h"
-#include "plugin/control/connection.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
 
@@ -135,7 +134,7 @@ static int run_handler(struct nb_call *call)
 	const struct nb_request *req = call->req;
 	int rc;
 
-	if (!nb_conn_open(call->conn) && req->cmd != NB_CMD_HELLO) {
+	if (!call->peer->greeted && req->cmd != NB_CMD_HELLO) {
 		nb_fail(call->err, NB_E_PROTOCOL, 0,
 			"\"%s\" before hello: the first request must be \"hello %d\"",
 			req->spec->words, NB_WIRE_VERSION);

@@ -18,11 +18,12 @@
  */
 struct nb_conn;
 
-/* Process ID, user and group of the client, from SO_PEERCRED. */
+/* The client. SO_PEERCRED gives its process ID, user and group. */
 struct nb_peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
+	bool greeted; /* it has sent hello */
 };
 
 /*

@@ -83,7 +83,9 @@ static bool may_connect(struct nb_control *c, int fd, struct nb_peer *peer,
 		nb_fail(err, NB_E_IO, 0, "SO_PEERCRED: %s", strerror(errno));
 		return false;
 	}
-	*peer = (struct nb_peer){ cred.pid, cred.uid, cred.gid };
+	*peer = (struct nb_peer){ .pid = cred.pid,
+				  .uid = cred.uid,
+				  .gid = cred.gid };
 	if (cred.uid != geteuid() && cred.uid != 0) {
 		nb_fail(err, NB_E_PERM, 0,
 			"this socket belongs to uid %u and serves that uid and root; "

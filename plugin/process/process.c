@@ -12,7 +12,7 @@
 
 #include "plugin/change/divergence.h"
 #include "plugin/change/last.h"
-#include "plugin/comm/comm.h"
+#include "plugin/comm/overdue.h"
 #include "plugin/control/socket.h"
 #include "plugin/controller/controller.h"
 #include "plugin/env/override.h"

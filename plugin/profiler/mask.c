@@ -4,7 +4,6 @@
 
 #include "core/spec/spec.h"
 #include "plugin/profiler/state.h"
-#include "plugin/profiler/trace_ring.h"
 #include "plugin/runtime/relaxed.h"
 
 /* Returns the events that version @abi of the interface has, as bits. */

@@ -2,7 +2,6 @@
 #ifndef NB_PLUGIN_PROFILER_TRACE_RING_H
 #define NB_PLUGIN_PROFILER_TRACE_RING_H
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,32 +18,6 @@
  */
 enum { NB_SPANS = 1 << 15 };
 
-/*
- * Events that the plugin itself records. Their bits follow those of NCCL's
- * profiler events; no version of the interface has them, so NCCL is never asked
- * for them.
- */
-enum nb_trace_event {
-	/* a put, with or without a signal, from post to completion */
-	NB_TRACE_GIN_PUT = 16,
-	NB_TRACE_GIN_GET,
-	NB_TRACE_GIN_SIGNAL, /* a peer's signal was applied to our memory */
-	/* a queue pair was created, changed or is being destroyed */
-	NB_TRACE_VERBS_QP,
-	NB_TRACE_VERBS_POST, /* a call that posted work requests */
-	/* a message, from its post to its completion */
-	NB_TRACE_VERBS_DONE,
-	NB_TRACE_NEVENTS
-};
-static_assert((int)NB_TRACE_GIN_PUT > (int)NB_EVENT_CONTEXT,
-	      "NCCL's events are below");
-#define NB_TRACE_BIT(name) (1u << NB_TRACE_##name)
-#define NB_TRACE_GIN                                     \
-	(NB_TRACE_BIT(GIN_PUT) | NB_TRACE_BIT(GIN_GET) | \
-	 NB_TRACE_BIT(GIN_SIGNAL))
-#define NB_TRACE_VERBS                                       \
-	(NB_TRACE_BIT(VERBS_QP) | NB_TRACE_BIT(VERBS_POST) | \
-	 NB_TRACE_BIT(VERBS_DONE))
 /* Returns an event's name, such as "gin_put", or NULL for other numbers. */
 const char *nb_trace_event_word(unsigned event);
 

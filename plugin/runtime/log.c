@@ -7,18 +7,14 @@
 #include "plugin/runtime/log.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
-
-#include "plugin/runtime/params.h"
 
 /* Numbers that NCCL defines (ABI reference, section 0). */
 enum { NCCL_WARN = 2, NCCL_INFO = 3 };
 enum { NCCL_INIT = 0x1, NCCL_TUNING = 0x40 };
 
-static bool level_wanted(enum nb_log_level level)
-{
-	return (int64_t)level <= nb_params.num[NB_P_LOG];
-}
+enum nb_log_level nb_log_level;
 
 /* NCCL's logger; NULL: lines are kept; accessed atomically */
 static nb_logger_fn *log_target;
@@ -71,7 +67,7 @@ void nb_log(enum nb_log_level level, const char *fmt, ...)
 	char text[1024];
 	va_list ap;
 
-	if (level == NB_LOG_OFF || !level_wanted(level))
+	if (level == NB_LOG_OFF || level > nb_log_level)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);

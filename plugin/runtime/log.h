@@ -7,6 +7,9 @@
 /* The values of NCCLBPF_LOG, in order. */
 enum nb_log_level { NB_LOG_OFF, NB_LOG_WARN, NB_LOG_INFO, NB_LOG_DEBUG };
 
+/* NCCLBPF_LOG, which nb_params_read sets; lines above it are dropped */
+extern enum nb_log_level nb_log_level;
+
 /* Type of NCCL's logger (ABI reference, section 0). */
 typedef void nb_logger_fn(int level, unsigned long flags, const char *file,
 			  int line, const char *fmt, ...);

@@ -174,6 +174,7 @@ int nb_params_read(void)
 			   nb_spec_param((enum nb_param)i)->def);
 		p->set[i] = text && take_value(p, (enum nb_param)i, text);
 	}
+	nb_log_level = (enum nb_log_level)p->num[NB_P_LOG];
 	if (!params_complete(p)) {
 		nb_log(NB_LOG_WARN,
 		       "no memory for the values of " PREFIX " variables");
@@ -185,10 +186,7 @@ int nb_params_read(void)
 
 void nb_params_free(void)
 {
-	const int64_t level = nb_params.num[NB_P_LOG];
-
 	for (int i = 0; i < NB_NPARAMS; i++)
 		free(nb_params.str[i]);
 	memset(&nb_params, 0, sizeof(nb_params));
-	nb_params.num[NB_P_LOG] = level;
 }

@@ -36,9 +36,7 @@ static inline bool nb_params_fleet(void)
  * name. Returns 0, or NB_E_NOMEM, which is logged.
  */
 int nb_params_read(void);
-/*
- * Free the texts. NCCLBPF_LOG keeps its value for lines that are logged later.
- */
+/* Free the texts. Later lines are logged with the same NCCLBPF_LOG. */
 void nb_params_free(void);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "core/exec/run/exec.h"
 #include "plugin/comm/comm.h"
-#include "plugin/tuner/tuner.h"
+#include "plugin/tuner/decide.h"
 
 static void explain_basis(const struct nb_comm *c, int coll, uint64_t bytes,
 			  struct nb_explain *out)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/defs/ctx.h"
-#include "plugin/tuner/tuner.h"
+#include "plugin/tuner/decide.h"
 #include "plugin/wrap/wrapped.h"
 
 enum { MOST = NB_COSTS_MAX_ALGOS * NB_COSTS_PROTOS };

@@ -224,7 +224,7 @@ proctype rank(byte i)
 			ahead_announced[i] = k + 1
 		}
 #if BEGINNING
-		/* begin (plugin/tuner/tuner.c): have all of them registered? */
+		/* begin (plugin/tuner/decide.c): have all of them registered? */
 		if
 		:: k == 0 ->
 			apart = APART;

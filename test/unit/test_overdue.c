@@ -9,9 +9,8 @@
 #include <time.h>
 
 #include "core/jobseg/packed.h"
-#include "plugin/comm/comm.h"
+#include "plugin/comm/overdue.h"
 #include "plugin/runtime/log.h"
-#include "plugin/runtime/params.h"
 
 static struct nb_comm comm;
 static unsigned lines;
@@ -32,7 +31,7 @@ static void logger(int level, unsigned long flags, const char *file, int line,
 static struct nb_seg_slot *slot(void)
 {
 	nb_log_to(logger);
-	nb_params.num[NB_P_LOG] = NB_LOG_DEBUG;
+	nb_log_level = NB_LOG_DEBUG;
 	comm.init.comm_id = 0xab;
 	comm.slot_index = 5;
 	comm.fence.slot = &comm.own_slot;

@@ -17,7 +17,7 @@
 #include "plugin/change/selector.h"
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
-#include "plugin/tuner/tuner.h"
+#include "plugin/tuner/decide.h"
 #include "test/unit/made.h"
 #include "plugin/runtime/params.h"
 #include "plugin/runtime/lock.h"

@@ -169,7 +169,7 @@ local function partner(r, a)
 	return best and best.i
 end
 
--- Apply an answer as plugin/tuner/tuner.c does: an answer that NCCL does not offer leaves NCCL's
+-- Apply an answer as plugin/tuner/decide.c does: an answer that NCCL does not offer leaves NCCL's
 -- choice. -> {algo, proto, channels}, reason of a refusal
 local function final(r, a)
 	local own = { algo = r.ctx.nccl_algo, proto = r.ctx.nccl_proto, channels = 0 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "plugin/change/divergence.h"
-#include "plugin/comm/comm.h"
+#include "plugin/comm/overdue.h"
 #include "plugin/control/connection.h"
 #include "plugin/control/dispatch.h"
 #include "plugin/control/environment.h"

@@ -11,7 +11,7 @@
 #include "core/exec/run/spin.h"
 #include "plugin/change/divergence.h"
 #include "plugin/change/last.h"
-#include "plugin/comm/comm.h"
+#include "plugin/comm/overdue.h"
 #include "plugin/control/connection.h"
 #include "plugin/control/reply.h"
 #include "plugin/control/socket.h"

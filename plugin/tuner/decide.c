@@ -4,13 +4,12 @@
  * generation, reading a new cost table, and checking an unusual answer against
  * NCCL's offer. Failures are counted, and NCCL's own choice is kept.
  */
-#include "plugin/job/gen_numbers.h"
 #include "plugin/tuner/decide.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "plugin/comm/comm.h"
+#include "plugin/job/gen_numbers.h"
 #include "plugin/job/self.h"
 #include "plugin/job/startup.h"
 #include "plugin/policies/generations.h"
