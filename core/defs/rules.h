@@ -349,7 +349,7 @@ RULE(MEMORY_STATES, MEMORY,
 RULE(RUN_FIRST, RUN_LENGTH,
      "at most {limit} instructions, calls included, until the next iteration of a loop that the "
      "run counts", "calls of {count} instructions add up to more", "")
-RULE(RUN_NUMBERS, RUN_LENGTH,
+RULE(RUN_ITER_STEPS, RUN_LENGTH,
      "at most {limit} iterator steps, where up to {size} instructions follow each",
      "up to {count} steps", "")
 
@@ -373,7 +373,7 @@ RULE(GLOBAL_PASSES, LOCAL_OUTPUT,
      "coherent arguments for {name}, which writes outputs, called on all ranks",
      "the number of may_goto iterations left depends on local data",
      "write outputs in the program itself, or declare the function static")
-RULE(GLOBAL_TURNS, LOCAL_OUTPUT,
+RULE(GLOBAL_ITERATIONS, LOCAL_OUTPUT,
      "coherent arguments for {name}, which writes outputs, called on all ranks",
      "the number of loop iterations left depends on local data",
      "write outputs in the program itself, or declare the function static")
@@ -385,7 +385,7 @@ RULE(TAIL_LOCAL, LOCAL_TAIL,
 RULE(TAIL_PASSES, LOCAL_TAIL,
      "a tail call that is the same on all ranks",
      "the number of may_goto iterations left depends on local data", "")
-RULE(TAIL_TURNS, LOCAL_TAIL,
+RULE(TAIL_ITERATIONS, LOCAL_TAIL,
      "a tail call that is the same on all ranks",
      "the number of loop iterations left depends on local data", "")
 RULE(TAIL_MAP, LOCAL_TAIL,

@@ -213,7 +213,7 @@ static int bind_one(struct nb_gen *g, uint32_t i, uint32_t k, bool traced,
 			 err);
 	if (rc)
 		return rc;
-	nb_exec_bound(*x, effort->lap, effort->numbers);
+	nb_exec_bound(*x, effort->iteration, effort->iter_steps);
 	if (!effort->ignores_time)
 		g->timed |= 1u << img->progs[k].hook;
 	if (!runs) {

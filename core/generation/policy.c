@@ -243,16 +243,18 @@ void nb_policy_put(struct nb_policy *p)
 		policy_destroy(p);
 }
 
-uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t lap,
+uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t iteration,
 			uint64_t tails)
 {
-	uint64_t laps = (uint64_t)e->numbers + e->passes + e->loops + tails;
+	uint64_t iterations =
+		(uint64_t)e->iter_steps + e->passes + e->loops + tails;
 
-	return laps ? e->first + lap * (laps + 1) : e->first;
+	return iterations ? e->first + iteration * (iterations + 1) : e->first;
 }
 
-uint64_t nb_effort_turns(const struct nb_policy_effort *e, uint64_t lap)
+uint64_t nb_effort_loops(const struct nb_policy_effort *e, uint64_t iteration)
 {
-	return lap *
-	       (e->turns > e->constant_turns ? e->turns : e->constant_turns);
+	return iteration * (e->iterations > e->constant_iterations
+				    ? e->iterations
+				    : e->constant_iterations);
 }

@@ -17,7 +17,7 @@ struct nb_policy_effort {
 	uint32_t insns_walked, states_peak;
 	uint32_t stack_bytes;
 	/* The bounds, copied from struct nb_verdict. */
-	uint32_t lap, first, numbers, turns, constant_turns;
+	uint32_t iteration, first, iter_steps, iterations, constant_iterations;
 	/* The costliest loop: see struct nb_loop_report. */
 	uint32_t loop_pc, loop_iterations, loop_length, loop_share;
 	bool passes, loops;
@@ -29,15 +29,15 @@ struct nb_policy_effort {
 /*
  * nb_effort_path - return the weighted instructions of a run's longest path,
  * with the steps of short iterators and one iteration of each kind of loop
- * @lap:   the longest iteration in all programs of the run
+ * @iteration: the longest iteration in all programs of the run
  * @tails: iterations that tail calls may add
  *
  * nb_effort_turns - return the weighted instructions of loops with a constant
  * bound
  */
-uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t lap,
+uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t iteration,
 			uint64_t tails);
-uint64_t nb_effort_turns(const struct nb_policy_effort *e, uint64_t lap);
+uint64_t nb_effort_loops(const struct nb_policy_effort *e, uint64_t iteration);
 
 /*
  * A policy held by a process: a verified image, its local maps and its

@@ -11,7 +11,7 @@
 enum {
 	/* A run makes at most 33 tail calls; each adds at most two
 	 * iterations. */
-	TAIL_LAPS = 67
+	TAIL_ITERATIONS = 67
 };
 
 /* A program on the hook, with its share of the limit. */
@@ -20,9 +20,9 @@ struct member {
 	const struct nb_policy *policy;
 	const struct nb_policy_effort *effort;
 	uint32_t prog;
-	/* Weighted instructions. @sure: all that always runs. @turns: the
+	/* Weighted instructions. @sure: all that always runs. @iterations: the
 	 * part of @sure in loops with a constant bound. */
-	uint64_t sure, turns;
+	uint64_t sure, iterations;
 };
 
 struct chain {
@@ -39,14 +39,15 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 
 /* Return the longest iteration or path of all programs that a tail call may
  * reach. */
-static uint32_t longest_piece(const struct nb_policy *p, uint32_t lap,
+static uint32_t longest_piece(const struct nb_policy *p, uint32_t iteration,
 			      uint32_t hook)
 {
 	for (uint32_t i = 0; i < p->img->nprogs; i++)
 		if (p->img->progs[i].hook == hook)
-			lap = max_u32(lap, max_u32(p->effort[i].lap,
-						   p->effort[i].first));
-	return lap;
+			iteration = max_u32(iteration,
+					    max_u32(p->effort[i].iteration,
+						    p->effort[i].first));
+	return iteration;
 }
 
 static void add_member(struct chain *c, const struct nb_gen *g,
@@ -54,20 +55,20 @@ static void add_member(struct chain *c, const struct nb_gen *g,
 {
 	const struct nb_policy *p = g->policy[gp->policy].policy;
 	struct member *m = &c->m[c->n];
-	uint32_t lap = nb_exec_lap(gp->exec);
+	uint32_t iteration = nb_exec_iteration(gp->exec);
 	uint64_t tails = 0;
 
-	if (!lap)
+	if (!iteration)
 		return; /* Only tests bind programs that were not verified. */
 	*m =
 		(struct member){ gp->exec, p, &p->effort[gp->prog],
 				 gp->prog, 0, 0 };
 	if (nb_exec_jumps(gp->exec)) {
-		tails = TAIL_LAPS;
-		lap = longest_piece(p, lap, gp->hook);
+		tails = TAIL_ITERATIONS;
+		iteration = longest_piece(p, iteration, gp->hook);
 	}
-	m->turns = nb_effort_turns(m->effort, lap);
-	m->sure = nb_effort_path(m->effort, lap, tails) + m->turns;
+	m->iterations = nb_effort_loops(m->effort, iteration);
+	m->sure = nb_effort_path(m->effort, iteration, tails) + m->iterations;
 	c->sure += m->sure;
 	c->kinds += m->effort->passes + m->effort->loops;
 	c->limit = p->max_run ? p->max_run : NB_RUN_LIMIT;
@@ -141,8 +142,9 @@ static int limit_hook(const struct nb_gen *g, uint32_t hook, struct nb_err *err)
 	 * it. */
 	for (uint32_t i = 0; i < c.n; i++)
 		nb_exec_limit(c.m[i].x,
-			      nb_exec_lap(c.m[i].x) + c.m[i].turns + rest,
-			      nb_exec_lap(c.m[i].x) + rest);
+			      nb_exec_iteration(c.m[i].x) + c.m[i].iterations +
+				      rest,
+			      nb_exec_iteration(c.m[i].x) + rest);
 	return 0;
 }
 

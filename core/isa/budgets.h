@@ -12,7 +12,7 @@
 enum {
 #ifdef NB_SMALL_BUDGETS
 	NB_RUN_BUDGET = 1 << 9,
-	NB_TURNS_MAX = 8,
+	NB_MAX_ITERATIONS = 8,
 	NB_LOOP_MAX = 4,
 	NB_MAY_GOTO_PASSES = 8,
 	NB_MAX_COUNTED_ITERS = 2,
@@ -22,7 +22,7 @@ enum {
 	 * counted iterations, or steps of the iterators below. */
 	NB_RUN_BUDGET = 1 << 25,
 	/* Iterations of helpers' loops plus iterator steps in a run. */
-	NB_TURNS_MAX = 1 << 25,
+	NB_MAX_ITERATIONS = 1 << 25,
 	/* Iterations of one helper's loop, or steps of one iterator (Linux:
 	 * BPF_MAX_LOOPS). */
 	NB_LOOP_MAX = 1 << 23,
@@ -34,24 +34,27 @@ enum {
 	NB_MAX_COUNTED_RANGE = 4096,
 #endif
 	NB_TAIL_MAX = 33, /* Tail calls in a run (Linux: MAX_TAIL_CALL_CNT). */
-	NB_LAP_MAX = 1000000
+	NB_MAX_ITERATION_INSNS = 1000000
 };
 
 /*
- * The bound on a run. An iteration (lap) ends where the run time counts: at
+ * The bound on a run. An iteration ends where the run time counts: at
  * a may_goto, after a callback, at an iterator step, or at the program's
  * end. The verifier knows how many instructions the longest iteration has.
  * For each kind of iteration a run may make NB_RUN_BUDGET divided by that
  * length. A tail call adds at most two iterations, so a run ends within
  * NB_RUN_MAX instructions.
  */
-enum { NB_RUN_MAX = 3 * NB_RUN_BUDGET + (2 * NB_TAIL_MAX + 1) * NB_LAP_MAX };
+enum {
+	NB_RUN_MAX = 3 * NB_RUN_BUDGET +
+		     (2 * NB_TAIL_MAX + 1) * NB_MAX_ITERATION_INSNS
+};
 
-/* Return how many iterations of @lap instructions a run may make, at most
+/* Return how many iterations of @iteration instructions a run may make, at most
  * @most. */
-static inline uint32_t nb_loop_limit(uint32_t lap, uint32_t most)
+static inline uint32_t nb_loop_limit(uint32_t iteration, uint32_t most)
 {
-	uint32_t n = lap ? (uint32_t)NB_RUN_BUDGET / lap : most;
+	uint32_t n = iteration ? (uint32_t)NB_RUN_BUDGET / iteration : most;
 
 	return n < most ? n : most;
 }

@@ -509,7 +509,7 @@ static bool each_of_bucket(const struct hash *h, const uint64_t *b,
 
 /*
  * Return the most elements that an iteration visits. The verifier's bound
- * (most_turns, core/verify/feature/callback.c) is at least this on every
+ * (most_iterations, core/verify/feature/callback.c) is at least this on every
  * host, whatever its number of CPUs.
  */
 static uint64_t most_visits(const struct nb_map *m)

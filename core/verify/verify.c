@@ -200,8 +200,8 @@ static void note_loops(struct nb_env *env)
 		uses |= nb_budget_of(&env->insns[pc]);
 	v->passes = uses & NB_BUDGET_PASSES;
 	v->reads_time = env->reads_time;
-	v->loops = uses & NB_BUDGET_TURNS;
-	v->turns = env->budget.few_turns ? 0 : env->budget.turns;
+	v->loops = uses & NB_BUDGET_ITERATIONS;
+	v->iterations = env->budget.few_iterations ? 0 : env->budget.iterations;
 	nb_loops_fill(env);
 }
 
@@ -212,22 +212,25 @@ static int check_length(struct nb_env *env)
 	struct nb_verdict *v = env->v;
 
 	v->first = env->length.first;
-	v->lap = env->length.iteration > 1 ? env->length.iteration : 1;
+	v->iteration = env->length.iteration > 1 ? env->length.iteration : 1;
 	/* Code after a call may belong to an iteration that the called
 	 * function began. */
-	if (env->length.ends_in_callee && v->lap < v->first)
-		v->lap = v->first;
-	v->numbers = env->budget.numbers;
+	if (env->length.ends_in_callee && v->iteration < v->first)
+		v->iteration = v->first;
+	v->iter_steps = env->budget.iter_steps;
 	note_loops(env);
-	if (v->lap > NB_LAP_MAX || v->first > NB_LAP_MAX)
+	if (v->iteration > NB_MAX_ITERATION_INSNS ||
+	    v->first > NB_MAX_ITERATION_INSNS)
+		return nb_refuse_program(env, NB_RULE_RUN_FIRST,
+					 .pc = env->length.call_pc,
+					 .limit = NB_MAX_ITERATION_INSNS,
+					 .count = env->length.call);
+	if (v->iter_steps > nb_loop_limit(v->iteration, v->iter_steps))
 		return nb_refuse_program(
-			env, NB_RULE_RUN_FIRST, .pc = env->length.call_pc,
-			.limit = NB_LAP_MAX, .count = env->length.call);
-	if (v->numbers > nb_loop_limit(v->lap, v->numbers))
-		return nb_refuse_program(
-			env, NB_RULE_RUN_NUMBERS, .pc = env->budget.numbers_pc,
-			.limit = nb_loop_limit(v->lap, v->numbers),
-			.size = v->lap, .count = v->numbers);
+			env, NB_RULE_RUN_ITER_STEPS,
+			.pc = env->budget.iter_steps_pc,
+			.limit = nb_loop_limit(v->iteration, v->iter_steps),
+			.size = v->iteration, .count = v->iter_steps);
 	return 0;
 }
 
@@ -271,7 +274,7 @@ static int judge(struct nb_env *env)
 	/* Iterations are so long that a run is granted fewer than its loops
 	 * need. */
 	if (!rc && nb_budget_needs_more(env)) {
-		env->budget.few_turns = true;
+		env->budget.few_iterations = true;
 		rc = walk_labels(env);
 	}
 	return rc ? rc : check_verdict(env);

@@ -254,8 +254,8 @@ static void push_run(lua_State *L, const struct nb_verdict *v,
 		v->loop.pc < p->nslots ? nb_prog_line(p, v->loop.pc) : NULL;
 
 	nb_lua_set_int(L, "run",
-		       (lua_Integer)(nb_effort_path(&e, v->lap, 0) +
-				     nb_effort_turns(&e, v->lap)));
+		       (lua_Integer)(nb_effort_path(&e, v->iteration, 0) +
+				     nb_effort_loops(&e, v->iteration)));
 	nb_lua_set_bool(L, "loops", v->loops || v->passes);
 	if (v->loop.pc < p->nslots) {
 		nb_lua_set_int(L, "loop_pc", v->loop.pc);
@@ -279,8 +279,8 @@ static void push_stats(lua_State *L, const struct nb_verdict *v,
 	nb_lua_set_int(L, "work", s->work);
 	nb_lua_set_int(L, "states_peak", s->states_peak);
 	nb_lua_set_int(L, "stack_bytes", s->stack_depth);
-	nb_lua_set_int(L, "lap", v->lap);
-	nb_lua_set_int(L, "numbers", v->numbers);
+	nb_lua_set_int(L, "iteration_insns", v->iteration);
+	nb_lua_set_int(L, "iterator_steps", v->iter_steps);
 	push_run(L, v, p);
 	nb_lua_set_int(L, "time_us", (lua_Integer)(s->time_ns / 1000));
 	nb_lua_set_int(L, "memory_bytes", (lua_Integer)s->memory);

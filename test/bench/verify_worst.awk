@@ -2,7 +2,7 @@
 # What test_verify_worst prints, as a table.
 BEGIN {
 	FS = ", "
-	print "| program | verdict | laps | instructions walked | states at a time | memory | time |"
+	print "| program | verdict | iterations | instructions walked | states at a time | memory | time |"
 	print "|---|---|---|---|---|---|---|"
 }
 

@@ -43,7 +43,7 @@ static void run(const struct nb_image *img, const struct nb_verdict *v)
 
 	make_maps();
 	if (ctx && !nb_exec_new(&x, img, 0, maps, NULL, &err)) {
-		nb_exec_bound(x, v->lap, v->numbers);
+		nb_exec_bound(x, v->iteration, v->iter_steps);
 		for (unsigned i = 0; i < 3; i++) {
 			memset(ctx, (int)(i * 0x55), size);
 			nb_exec_run(x, ctx, size);

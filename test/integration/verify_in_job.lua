@@ -11,16 +11,16 @@ local refused, accepted, classes, other = 0, 0, {}, {}
 -- The verdict that counts: the first refusal; else the job's sums of all.
 local function offline(path)
 	local image, info = assert(policy.open(path))
-	local sum = { insns_walked = 0, states_peak = 0, stack_bytes = 0, lap = 0, numbers = 0 }
+	local sum = { insns_walked = 0, states_peak = 0, stack_bytes = 0, iteration_insns = 0, iterator_steps = 0 }
 	for i in ipairs(info.programs) do
 		local v = assert(image:verify(i))
 		if not v.accepted then return v end
 		local s = v.stats
 		sum.insns_walked = sum.insns_walked + s.insns_walked
-		for _, k in ipairs { "states_peak", "stack_bytes", "lap", "numbers" } do sum[k] = math.max(sum[k], s[k]) end
+		for _, k in ipairs { "states_peak", "stack_bytes", "iteration_insns", "iterator_steps" } do sum[k] = math.max(sum[k], s[k]) end
 	end
-	return nil, ('"verify":{"insns_walked":%d,"states_peak":%d,"stack_bytes":%d,"lap":%d,"numbers":%d,'):format(
-		sum.insns_walked, sum.states_peak, sum.stack_bytes, sum.lap, sum.numbers)
+	return nil, ('"verify":{"insns_walked":%d,"states_peak":%d,"stack_bytes":%d,"iteration_insns":%d,"iterator_steps":%d,'):format(
+		sum.insns_walked, sum.states_peak, sum.stack_bytes, sum.iteration_insns, sum.iterator_steps)
 end
 
 for path in io.lines(arg[1]) do

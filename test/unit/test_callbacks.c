@@ -52,7 +52,7 @@ static uint32_t functions(struct nb_func *f, const struct nb_slot *s, size_t n)
 }
 
 /* How the programs made next are bound: 0: not at all; and linked. */
-static uint32_t lap, targets = UINT32_MAX;
+static uint32_t iteration, targets = UINT32_MAX;
 
 static void make(struct made *m, const char *const *text, uint32_t n,
 		 struct nb_map *const *maps, uint32_t nmaps, bool jit)
@@ -83,8 +83,8 @@ static void make(struct made *m, const char *const *text, uint32_t n,
 		ck_assert_msg(
 			!nb_exec_new(&m->x[i], &m->img, i, maps, NULL, &err),
 			"%s", err.text);
-	for (uint32_t i = 0; lap && i < n; i++)
-		nb_exec_bound(m->x[i], lap, NB_MAX_COUNTED_RANGE);
+	for (uint32_t i = 0; iteration && i < n; i++)
+		nb_exec_bound(m->x[i], iteration, NB_MAX_COUNTED_RANGE);
 	ck_assert(!nb_exec_link(m->x, n, targets, &err));
 	for (uint32_t i = 0; jit && i < n; i++)
 		ck_assert_msg(!nb_exec_compile(m->x[i], NULL, &err), "%s",
@@ -287,10 +287,10 @@ START_TEST(turns_of_a_run)
 					  "b:\nldxdw %r3, [%r2]\nadd %r3, 1\n"
 					  "stxdw [%r2], %r3\nmov %r0, 0\n"
 					  "exit";
-	const uint64_t inner = NB_TURNS_MAX - 4;
+	const uint64_t inner = NB_MAX_ITERATIONS - 4;
 
 	/* three whole ones and one short of the four turns around them */
-	ck_assert_uint_eq(NB_TURNS_MAX / 4, NB_LOOP_MAX);
+	ck_assert_uint_eq(NB_MAX_ITERATIONS / 4, NB_LOOP_MAX);
 	ck_assert_uint_eq(run(text, NULL, NULL), inner << 32 | 4);
 }
 END_TEST
@@ -322,7 +322,7 @@ START_TEST(numbers_of_a_run)
 		"mov %r1, %r10\nadd %r1, -8\ncall 0x10003\nadd %r6, 1\n"
 		"jlt %r6, 7, again\nmov %r0, %r7\nexit";
 
-	ck_assert_uint_eq(run(text, NULL, NULL), NB_TURNS_MAX + 2 * 4096);
+	ck_assert_uint_eq(run(text, NULL, NULL), NB_MAX_ITERATIONS + 2 * 4096);
 }
 END_TEST
 
@@ -342,7 +342,7 @@ START_TEST(nested_numbers_of_a_run)
 			  "add %r7, 1\n"))) "mov %r0, %r7\nexit";
 	enum { MOST = NB_MAX_COUNTED_RANGE, SURE = NB_MAX_COUNTED_ITERS - 2 };
 	const uint64_t first = MOST - SURE;
-	uint64_t left = NB_TURNS_MAX - first * MOST, expect = MOST * MOST;
+	uint64_t left = NB_MAX_ITERATIONS - first * MOST, expect = MOST * MOST;
 
 	/* From the second of the middle ones on it takes turns, too. */
 	while (left) {
@@ -574,10 +574,10 @@ START_TEST(tail_call_leaves_no_numbers)
 	struct nb_map *there = program_array((uint32_t[]){ 0, 1 }, 2);
 	struct nb_map *empty = program_array((uint32_t[]){ 0, EMPTY }, 2);
 
-	lap = NB_RUN_BUDGET;
+	iteration = NB_RUN_BUDGET;
 	ck_assert_uint_eq(run_progs(text, 2, &there, 1, NULL), 1);
 	ck_assert_uint_eq(run_progs(text, 2, &empty, 1, NULL), 5);
-	lap = 0;
+	iteration = 0;
 	nb_map_put(there);
 	nb_map_put(empty);
 }

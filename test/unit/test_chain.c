@@ -483,7 +483,7 @@ START_TEST(turns_are_of_one_program)
 		assemble(1);
 		make(&s, 2, how);
 		run(&s, 2, &ctx);
-		ck_assert_uint_eq(ctx.channels, 2 * (NB_TURNS_MAX >> 10));
+		ck_assert_uint_eq(ctx.channels, 2 * (NB_MAX_ITERATIONS >> 10));
 		drop(&s, 2);
 	}
 }

@@ -386,7 +386,7 @@ START_TEST(turns_that_what_is_found_needs)
 }
 END_TEST
 
-static uint32_t first_lap(void)
+static uint32_t first_iteration(void)
 {
 	struct nb_verdict *v;
 	struct nb_err err = { .text = "" };
@@ -414,11 +414,11 @@ START_TEST(walks_weigh_what_may_be_found)
 	for (int i = INNER; i < NMAPS; i++)
 		maps[i].type = NB_MAP_HASH;
 	maps[A].max_entries = 4;
-	first = first_lap();
+	first = first_iteration();
 	maps[B].max_entries = 4000;
-	ck_assert_uint_eq(first_lap(), first + 4 * (4000 - 4));
+	ck_assert_uint_eq(first_iteration(), first + 4 * (4000 - 4));
 	maps[B].key_size = 8; /* no longer one that may be found */
-	ck_assert_uint_eq(first_lap(), first);
+	ck_assert_uint_eq(first_iteration(), first);
 }
 END_TEST
 

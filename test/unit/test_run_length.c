@@ -97,12 +97,12 @@ static void end(void)
 	put("mov %%r0, 0\nexit\n");
 }
 
-/* A loop that is walked lap by lap. */
-static void plain(unsigned laps, unsigned label)
+/* A loop that is walked iteration by iteration. */
+static void plain(unsigned iterations, unsigned label)
 {
-	count(2 * laps);
+	count(2 * iterations);
 	put("mov %%r5, 0\nplain%u:\nadd %%r5, 1\njne %%r5, %u, plain%u\n",
-	    label, laps, label);
+	    label, iterations, label);
 }
 
 /* An iterator at r10-8 * (@n + 1); what it goes around comes in between. */
@@ -214,8 +214,8 @@ static void judge(bool global)
 		ck_assert_msg((*v)->accepted, "slot %u: %s; %s",
 			      (*v)->finding.pc, (*v)->finding.required,
 			      (*v)->finding.known);
-		ck_assert_uint_le((*v)->lap, NB_LAP_MAX);
-		ck_assert_uint_le((*v)->first, NB_LAP_MAX);
+		ck_assert_uint_le((*v)->iteration, NB_MAX_ITERATION_INSNS);
+		ck_assert_uint_le((*v)->first, NB_MAX_ITERATION_INSNS);
 	}
 }
 
@@ -231,7 +231,8 @@ static uint64_t length(bool compiled)
 		ck_assert_msg(
 			!nb_exec_new(&x[i], &im.img, i, im.maps, NULL, &err),
 			"%s", err.text);
-		nb_exec_bound(x[i], im.verdict[i]->lap, im.verdict[i]->numbers);
+		nb_exec_bound(x[i], im.verdict[i]->iteration,
+			      im.verdict[i]->iter_steps);
 	}
 	ck_assert(!nb_exec_link(x, nprogs, UINT32_MAX, &err));
 	for (unsigned i = 0; compiled && i < nprogs; i++)
@@ -256,8 +257,8 @@ static void ends(const char *what, bool global)
 	n = length(false);
 	if (nb_jit_available())
 		ck_assert_uint_eq(n, length(true));
-	printf("# %s: laps of %u instructions, %llu in a run\n", what,
-	       im.verdict[0]->lap, (unsigned long long)n);
+	printf("# %s: iterations of %u instructions, %llu in a run\n", what,
+	       im.verdict[0]->iteration, (unsigned long long)n);
 	ck_assert_uint_le(n, NB_RUN_MAX);
 	ck_assert_uint_gt(n, NB_RUN_BUDGET / 8);
 	for (unsigned i = 0; i < nprogs; i++)
@@ -282,7 +283,8 @@ START_TEST(loops_in_loops)
 }
 END_TEST
 
-/* What is walked lap by lap in each turn weighs as much as it takes. */
+/* What is walked iteration by iteration in each turn weighs as much as it
+ * takes. */
 START_TEST(long_turns)
 {
 	begin();
@@ -427,8 +429,8 @@ START_TEST(global_functions)
 	begin();
 	put("again:\nmay_goto out\ncall local slow\nja again\nout:\n");
 	end();
-	put("slow:\nmov %%r6, 0\nlap:\ncall local inner\nadd %%r6, 1\n"
-	    "jne %%r6, 40, lap\n");
+	put("slow:\nmov %%r6, 0\niteration:\ncall local inner\nadd %%r6, 1\n"
+	    "jne %%r6, 40, iteration\n");
 	end();
 	put("inner:\n");
 	plain(1000, 0);
@@ -455,7 +457,7 @@ START_TEST(loops_in_global_functions)
 }
 END_TEST
 
-/* One budget for all; the longest lap of any of them says of how many. */
+/* One budget for all; the longest iteration of any of them says of how many. */
 START_TEST(tail_calls)
 {
 	begin();

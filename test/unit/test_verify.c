@@ -132,7 +132,8 @@ START_TEST(instruction_limit)
 }
 END_TEST
 
-/* Branches that leave a way open on each of many laps over a full stack. */
+/* Branches that leave a way open on each of many iterations over a full stack.
+ */
 static const char *hungry(void)
 {
 	static char text[16384];

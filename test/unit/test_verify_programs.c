@@ -3,12 +3,13 @@
 // reject/ and accept/ are about safety and are judged without coherence,
 // coherence/ holds leaks beside their clean twins. A file says what it
 // expects: "# expect: reject CLASS SLOT" or "# expect: accept", or, where the
-// length of laps matters, "# expect: accept lap N first N numbers N"; or, where
-// loops of a constant number of iterations matter, "# expect: accept constant
-// N", which is the sum of their iterations in a run. Rewritten so that it does
-// the same (verify_same.h), a program has the same verdict. One that is refused
-// has in it the nearest that is accepted (verify_near.h); a leak says by "#
-// flow: KIND" how local data get to the decision.
+// length of iterations matters, "# expect: accept iteration N first N
+// iter_steps N"; or, where loops of a constant number of iterations matter, "#
+// expect: accept constant N", which is the sum of their iterations in a run.
+// Rewritten so that it does the same (verify_same.h), a program has the same
+// verdict. One that is refused has in it the nearest that is accepted
+// (verify_near.h); a leak says by "# flow: KIND" how local data get to the
+// decision.
 #include "test/unit/unit.h"
 
 #include <dirent.h>
@@ -117,11 +118,13 @@ static void judge(const struct file *f, char *found, size_t size,
 	ck_assert_msg(!case_asm(&c, src, &err), "%s: %s", f->name, err.text);
 	ck_assert_msg(!nb_verify(&v, &c.img, 0, &o, &err), "%s: %s", f->name,
 		      err.text);
-	if (v->accepted && strstr(src, "# expect: accept lap"))
-		snprintf(found, size, "accept lap %u first %u numbers %u",
-			 v->lap, v->first, v->numbers);
+	if (v->accepted && strstr(src, "# expect: accept iteration"))
+		snprintf(found, size,
+			 "accept iteration %u first %u iter_steps %u",
+			 v->iteration, v->first, v->iter_steps);
 	else if (v->accepted && strstr(src, "# expect: accept constant"))
-		snprintf(found, size, "accept constant %u", v->constant_turns);
+		snprintf(found, size, "accept constant %u",
+			 v->constant_iterations);
 	else if (v->accepted)
 		snprintf(found, size, "accept");
 	else

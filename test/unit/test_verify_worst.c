@@ -4,11 +4,11 @@
 // stack read at once, states that never match) all end with a verdict in time
 // and within the memory they may take. Seconds are of this process's CPU.
 //
-// Each also in a form that is accepted, with as many laps as that allows: what
-// a verdict "yes" costs at most. Limits count work, not time, so the laps are
-// numbers that stand below. WORST=1 takes all of them (else a tenth, in CI),
-// WORST=find finds them anew. `make worst DOC=docs/verifier.md` writes what
-// they cost into the table there.
+// Each also in a form that is accepted, with as many iterations as that allows:
+// what a verdict "yes" costs at most. Limits count work, not time, so the
+// iterations are numbers that stand below. WORST=1 takes all of them (else a
+// tenth, in CI), WORST=find finds them anew. `make worst DOC=docs/verifier.md`
+// writes what they cost into the table there.
 #include "test/unit/unit.h"
 
 #include <time.h>
@@ -23,7 +23,7 @@ static struct nb_slot slots[NB_IMAGE_MAX_SLOTS];
 static uint32_t at;
 /* Of the loop; and that it is a program to accept: as deep as frames may be
  * all together, with a number that is not the same on all ranks. */
-static int32_t laps;
+static int32_t iterations;
 static bool accept;
 
 static void emit(uint8_t op, unsigned dst, unsigned src, int off, int32_t imm)
@@ -72,7 +72,7 @@ static void compare_linked(void)
 	emit(0x15, 1, 0, 1, 77); /* if r1 == 77 goto +1 */
 	emit(0xb7, 0, 0, 0, 0);
 	emit(0x07, 6, 0, 0, 1);
-	emit(0xa5, 6, 0, -4, laps);
+	emit(0xa5, 6, 0, -4, iterations);
 	end();
 }
 
@@ -82,7 +82,7 @@ static void compare_below(void)
 	emit(0x2d, 1, 6, 1, 0); /* if r1 > r6 goto +1 */
 	emit(0xb7, 0, 0, 0, 0);
 	emit(0x07, 6, 0, 0, 1);
-	emit(0xa5, 6, 0, -4, laps);
+	emit(0xa5, 6, 0, -4, iterations);
 	end();
 }
 
@@ -90,7 +90,7 @@ static void count(void)
 {
 	emit(0xb7, 6, 0, 0, 0);
 	emit(0x07, 6, 0, 0, 1);
-	emit(0xa5, 6, 0, -2, laps);
+	emit(0xa5, 6, 0, -2, iterations);
 	end();
 }
 
@@ -151,7 +151,7 @@ static void stack_read(void)
 	for (int i = 0; i < 100; i++)
 		emit(0x79, 5, 3, 0, 0);
 	emit(0x07, 6, 0, 0, 1);
-	emit(0xa5, 6, 0, -102, laps);
+	emit(0xa5, 6, 0, -102, iterations);
 	end();
 }
 
@@ -162,7 +162,7 @@ static void stack_written(void)
 	for (int i = 0; i < 100; i++)
 		emit(0x7b, 3, 6, 0, 0);
 	emit(0x07, 6, 0, 0, 1);
-	emit(0xa5, 6, 0, -102, laps);
+	emit(0xa5, 6, 0, -102, iterations);
 	end();
 }
 
@@ -182,7 +182,7 @@ static void helper_reads(void)
 		emit(0x85, 0, 0, 0, 130);
 	}
 	emit(0x07, 6, 0, 0, 1);
-	emit(0xa5, 6, 0, -702, laps);
+	emit(0xa5, 6, 0, -702, iterations);
 	end();
 }
 
@@ -192,7 +192,7 @@ static void every_way(void)
 	emit(0xbf, 7, 1, 0, 0);
 	emit(0x61, 6, 1, 64, 0);
 	emit(0xb7, 6, 0, 0, 0);
-	for (int i = 0; i < (laps < 30 ? laps : 30); i++) {
+	for (int i = 0; i < (iterations < 30 ? iterations : 30); i++) {
 		emit(0x79, 2, 7, 8, 0);
 		emit(0x15, 2, 0, 1, i);
 		emit(0x47, 6, 0, 0, 1 << i);
@@ -210,7 +210,7 @@ static void regions(void)
 	emit(0x15, 0, 0, 1, 0);
 	emit(0xb7, 8, 0, 0, 0);
 	emit(0x07, 6, 0, 0, 1);
-	emit(0xa5, 6, 0, -5, laps);
+	emit(0xa5, 6, 0, -5, iterations);
 	end();
 }
 
@@ -219,7 +219,7 @@ static void local_regions(void)
 	frames(regions);
 }
 
-/* All slots that a program may have, walked lap after lap. */
+/* All slots that a program may have, walked iteration after iteration. */
 static void longest(void)
 {
 	enum { ROOM = NB_IMAGE_MAX_SLOTS - 5, TURN = 128 };
@@ -235,7 +235,7 @@ static void longest(void)
 			emit(0x0f, 3, 2, 0, 0);
 	}
 	emit(0x07, 6, 0, 0, 1);
-	emit(0xa5, 6, 0, 2, laps);
+	emit(0xa5, 6, 0, 2, iterations);
 	end();
 	emit(0x06, 0, 0, 0, 2 - (int32_t)at);
 }
@@ -243,7 +243,7 @@ static void longest(void)
 static const struct {
 	const char *name;
 	void (*make)(void);
-	int32_t laps; /* the most that are accepted */
+	int32_t iterations; /* the most that are accepted */
 } cases[] = {
 	{ "linked numbers compared", linked_compared, 5000 },
 	{ "a bound compared", bounded_compared, 420 },
@@ -264,7 +264,7 @@ static struct nb_verdict *judge(int i, int32_t most, double *took)
 	clock_t start;
 
 	at = 0;
-	laps = most;
+	iterations = most;
 	cases[i].make();
 	ck_assert_uint_le(at, NB_IMAGE_MAX_SLOTS);
 	case_init(&c, at);
@@ -287,9 +287,9 @@ static void check_cost(int i, const struct nb_verdict *v, double took)
 {
 	const char *name = cases[i].name;
 
-	printf("# %s: %s, %d laps, %u instructions, %u states, %zu KiB, "
+	printf("# %s: %s, %d iterations, %u instructions, %u states, %zu KiB, "
 	       "%.2f s\n",
-	       name, v->accepted ? "accepted" : "refused", (int)laps,
+	       name, v->accepted ? "accepted" : "refused", (int)iterations,
 	       v->stats.insns_walked, v->stats.states_peak,
 	       v->stats.memory >> 10, took);
 	ck_assert_msg(is_cost(v), "%s: %s", name, v->finding.known);
@@ -309,7 +309,7 @@ START_TEST(ends_in_time)
 }
 END_TEST
 
-/* The most laps that are accepted. */
+/* The most iterations that are accepted. */
 static int32_t find(int i)
 {
 	int32_t yes = 0, no = MANY + 1;
@@ -333,13 +333,13 @@ static int32_t find(int i)
 START_TEST(is_accepted_in_time)
 {
 	const char *worst = getenv("WORST");
-	int32_t most = cases[_i].laps;
+	int32_t most = cases[_i].iterations;
 	struct nb_verdict *v;
 	double took;
 
 	accept = true;
 	if (worst && !strcmp(worst, "find"))
-		printf("# %s: at most %d laps\n", cases[_i].name,
+		printf("# %s: at most %d iterations\n", cases[_i].name,
 		       (int)find(_i));
 	v = judge(_i, worst ? most : most / 10 + 1, &took);
 	check_cost(_i, v, took);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How long helpers of each kind of map take, in instructions, for the length
-// of laps: what core/verify/feature/helper_cost.c says, as the first lap of a
-// program that calls one. See also weight_*.asm in test/corpus/verify/accept.
+// of iterations: what core/verify/feature/helper_cost.c says, as the first
+// iteration of a program that calls one. See also weight_*.asm in
+// test/corpus/verify/accept.
 #include "test/unit/unit.h"
 
 #include "test/unit/verify_image.h"
@@ -150,9 +151,9 @@ START_TEST(a_filter_by_its_hash_functions)
 }
 END_TEST
 
-/* A walk over so large a hash, once in each pass, makes laps too long, also
- * where the way to the first pass is short. */
-START_TEST(a_lap_has_its_limit)
+/* A walk over so large a hash, once in each pass, makes iterations too long,
+ * also where the way to the first pass is short. */
+START_TEST(an_iteration_has_its_limit)
 {
 	static const char text[] = "again:\n"
 				   "may_goto out\n"
@@ -180,7 +181,7 @@ START_TEST(a_lap_has_its_limit)
 	ck_assert(!v->accepted);
 	ck_assert_uint_eq(v->finding.cls, NB_FIND_RUN_LENGTH);
 	ck_assert_uint_lt(v->first, 100);
-	ck_assert_uint_gt(v->lap, NB_LAP_MAX);
+	ck_assert_uint_gt(v->iteration, NB_MAX_ITERATION_INSNS);
 	nb_verdict_free(v);
 }
 END_TEST
@@ -223,11 +224,11 @@ START_TEST(a_format_by_its_length)
 	ck_assert(v->accepted);
 	ck_assert_uint_eq(v->first, INSNS + NUMBERS + LETTERS);
 	nb_verdict_free(v);
-	v = formatted(NB_LAP_MAX - INSNS - NUMBERS);
+	v = formatted(NB_MAX_ITERATION_INSNS - INSNS - NUMBERS);
 	ck_assert(v->accepted);
-	ck_assert_uint_eq(v->first, NB_LAP_MAX);
+	ck_assert_uint_eq(v->first, NB_MAX_ITERATION_INSNS);
 	nb_verdict_free(v);
-	v = formatted(NB_LAP_MAX - INSNS - NUMBERS + 1);
+	v = formatted(NB_MAX_ITERATION_INSNS - INSNS - NUMBERS + 1);
 	ck_assert(!v->accepted);
 	ck_assert_uint_eq(v->finding.cls, NB_FIND_RUN_LENGTH);
 	nb_verdict_free(v);
@@ -270,7 +271,7 @@ START_TEST(an_update_of_an_lru_hash_by_what_it_passes)
 END_TEST
 
 UNIT_MAIN("weight", memset(letters, 'a', MANY_LETTERS);
-	  tcase_add_test(tc, a_lap_has_its_limit);
+	  tcase_add_test(tc, an_iteration_has_its_limit);
 	  tcase_add_test(tc, a_format_by_its_length);
 	  tcase_add_test(tc, a_value_of_each_cpu);
 	  tcase_add_test(tc, an_update_of_an_lru_hash_by_what_it_passes);

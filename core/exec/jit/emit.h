@@ -142,8 +142,8 @@ struct nb_jit_needs {
 	bool calls_out; /* The program calls code outside itself. */
 	bool calls_local;
 	bool may_goto;
-	bool turns; /* The program counts its remaining loop iterations. */
-	bool links; /* Tail calls link the program to other programs. */
+	bool iterations; /* The program counts its remaining loop iterations. */
+	bool links;	 /* Tail calls link the program to other programs. */
 };
 
 struct nb_jit_ctx {
@@ -201,7 +201,7 @@ _Static_assert(sizeof(struct nb_run) <= NB_JIT_RUN_PASSES, "run grew");
 
 static inline bool nb_jit_wants_run(const struct nb_jit_ctx *c)
 {
-	return c->needs.run || c->needs.may_goto || c->needs.turns;
+	return c->needs.run || c->needs.may_goto || c->needs.iterations;
 }
 
 /* Return the slot that the jump or call at @pc leads to. */

@@ -314,7 +314,7 @@ static void take_aux(struct nb_jit_fact *f, const struct nb_insn_spec *row,
 		f->flags |= NB_JIT_FALLS;
 }
 
-static bool counts_turns(const struct nb_code *c)
+static bool counts_iterations(const struct nb_code *c)
 {
 	nb_helper_fn *begin;
 
@@ -371,7 +371,7 @@ static void add_needs(struct nb_jit_needs *n, const struct nb_code *c,
 				   f->lookup == NB_JIT_LOOKUP_DIRECT);
 	n->calls_local |= is_local_call(c) || calls_back(c);
 	n->may_goto |= c->op == NB_OP_MAY_GOTO;
-	n->turns |= counts_turns(c);
+	n->iterations |= counts_iterations(c);
 }
 
 /* Linked programs all set up the same frame, because a tail call continues in
@@ -381,7 +381,7 @@ static void link_needs(struct nb_jit_needs *n)
 	n->links = true;
 	n->written |= bit(6) | bit(7) | bit(8) | bit(9);
 	n->run = n->calls_out = n->calls_local = n->may_goto = true;
-	n->turns = true;
+	n->iterations = true;
 }
 
 int nb_jit_analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)

@@ -70,9 +70,11 @@ void nb_lower_run_data(struct nb_jit_ctx *c)
 		field_init(c, offsetof(struct nb_run, tails), 0);
 		field_init(c, offsetof(struct nb_run, depth), 0);
 	}
-	if (c->needs.turns) {
-		field_init(c, offsetof(struct nb_run, turns), c->x->turns);
-		field_init(c, offsetof(struct nb_run, numbers), c->x->numbers);
+	if (c->needs.iterations) {
+		field_init(c, offsetof(struct nb_run, iterations),
+			   c->x->iterations);
+		field_init(c, offsetof(struct nb_run, iter_steps),
+			   c->x->iter_steps);
 	}
 	if (c->needs.may_goto)
 		field_init(c, NB_JIT_RUN_PASSES, c->x->passes);
@@ -354,7 +356,7 @@ static void loop(struct nb_jit_ctx *c, uint32_t pc)
 	put_loop(c, 2, 1, LOOP_LIMIT);
 	again = c->pos;
 	over = nb_emit_skip_or_take(
-		c, nb_emit_run(c, offsetof(struct nb_run, turns)));
+		c, nb_emit_run(c, offsetof(struct nb_run, iterations)));
 	nb_emit_get_and_count(c, reg_of(1), nb_emit_loop(LOOP_DONE));
 	get_loop(c, 3, 2, LOOP_CTX);
 	call_back(c, pc);

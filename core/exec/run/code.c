@@ -18,10 +18,10 @@ bool nb_each_next(struct nb_run *run, struct nb_each *e)
 {
 	const struct nb_map *m = e->map;
 
-	if (!run->turns || !m->ops->each ||
+	if (!run->iterations || !m->ops->each ||
 	    !m->ops->each(e->map, &e->cursor, nb_run_cpu_for(run, m)))
 		return false;
-	run->turns--;
+	run->iterations--;
 	e->done++;
 	return true;
 }
@@ -42,7 +42,7 @@ const struct nb_link *nb_tail_link(struct nb_run *run, const struct nb_exec *x,
 	run->tails++;
 	/* The target has no reserved iterator steps: see
 	 * core/verify/state/budget.c. */
-	run->numbers = 0;
+	run->iter_steps = 0;
 	return link;
 }
 

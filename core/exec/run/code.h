@@ -38,8 +38,8 @@ enum {
 };
 
 /*
- * Callback invocations (turns) of bpf_loop and bpf_for_each_map_elem and
- * iterator steps share one budget per run: NB_TURNS_MAX, or less if
+ * Callback invocations of bpf_loop and bpf_for_each_map_elem and
+ * iterator steps share one budget per run: NB_MAX_ITERATIONS, or less if
  * iterations are long (nb_loop_limit). Nested loops of 2^23 iterations
  * would block the application's thread. When the budget is used up, a loop
  * ends as if its callback had returned 1, and an iterator as if it had no
@@ -47,7 +47,7 @@ enum {
  * use none of the budget, as long as all their numbers fit the count of the
  * verifier.
  */
-enum { NB_NUMBERS_MAX = NB_MAX_COUNTED_ITERS * NB_MAX_COUNTED_RANGE };
+enum { NB_MAX_ITER_STEPS = NB_MAX_COUNTED_ITERS * NB_MAX_COUNTED_RANGE };
 
 /*
  * @off: as in struct nb_insn
@@ -143,7 +143,7 @@ struct nb_exec {
 	bool tails;	 /* The program makes tail calls. */
 	/* Limits of a run, see NB_RUN_BUDGET. After a tail call the target
 	 * gets the remainder. */
-	uint32_t lap, turns, passes, numbers;
+	uint32_t iteration, iterations, passes, iter_steps;
 	uint32_t ncodes;
 	struct nb_code code[];
 };

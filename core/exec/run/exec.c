@@ -226,12 +226,12 @@ void nb_exec_free(struct nb_exec *x)
 	free(x);
 }
 
-void nb_exec_bound(struct nb_exec *x, uint32_t lap, uint32_t numbers)
+void nb_exec_bound(struct nb_exec *x, uint32_t iteration, uint32_t iter_steps)
 {
-	x->lap = lap;
-	x->turns = nb_loop_limit(lap, NB_TURNS_MAX);
-	x->passes = nb_loop_limit(lap, NB_MAY_GOTO_PASSES);
-	x->numbers = lap ? numbers : NB_NUMBERS_MAX;
+	x->iteration = iteration;
+	x->iterations = nb_loop_limit(iteration, NB_MAX_ITERATIONS);
+	x->passes = nb_loop_limit(iteration, NB_MAY_GOTO_PASSES);
+	x->iter_steps = iteration ? iter_steps : NB_MAX_ITER_STEPS;
 }
 
 static uint32_t least(uint64_t a, uint32_t b)
@@ -239,16 +239,16 @@ static uint32_t least(uint64_t a, uint32_t b)
 	return a < b ? (uint32_t)a : b;
 }
 
-void nb_exec_limit(struct nb_exec *x, uint64_t turns, uint64_t passes)
+void nb_exec_limit(struct nb_exec *x, uint64_t iterations, uint64_t passes)
 {
-	assert(!x->jit && x->lap);
-	x->turns = least(turns / x->lap, x->turns);
-	x->passes = least(passes / x->lap, x->passes);
+	assert(!x->jit && x->iteration);
+	x->iterations = least(iterations / x->iteration, x->iterations);
+	x->passes = least(passes / x->iteration, x->passes);
 }
 
-uint32_t nb_exec_lap(const struct nb_exec *x)
+uint32_t nb_exec_iteration(const struct nb_exec *x)
 {
-	return x->lap;
+	return x->iteration;
 }
 
 bool nb_exec_jumps(const struct nb_exec *x)
@@ -266,14 +266,14 @@ static bool is_linked(const struct nb_exec *x, uint32_t i, uint32_t targets)
  * of them bounds it. */
 static void bound_all(struct nb_exec *const *x, uint32_t n, uint32_t targets)
 {
-	uint32_t lap = 0;
+	uint32_t iteration = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (is_linked(x[i], i, targets) && x[i]->lap > lap)
-			lap = x[i]->lap;
+		if (is_linked(x[i], i, targets) && x[i]->iteration > iteration)
+			iteration = x[i]->iteration;
 	for (uint32_t i = 0; i < n; i++)
 		if (is_linked(x[i], i, targets))
-			nb_exec_bound(x[i], lap, x[i]->numbers);
+			nb_exec_bound(x[i], iteration, x[i]->iter_steps);
 }
 
 int nb_exec_link(struct nb_exec *const *x, uint32_t n, uint32_t targets,

@@ -30,25 +30,25 @@ void nb_exec_free(struct nb_exec *x);
 
 /*
  * nb_exec_bound - set how long runs may take
- * @lap, @numbers: of the program's verdict; 0 and 0 mean that they are not
- * known, and then a run may take more than NB_RUN_MAX instructions
+ * @iteration, @iter_steps: of the program's verdict; 0 and 0 mean that they are
+ * not known, and then a run may take more than NB_RUN_MAX instructions
  *
  * Call it once, before the program is linked or compiled.
  */
-void nb_exec_bound(struct nb_exec *x, uint32_t lap, uint32_t numbers);
+void nb_exec_bound(struct nb_exec *x, uint32_t iteration, uint32_t iter_steps);
 
 /*
  * nb_exec_limit - set how much of a run its loops may take
- * @turns, @passes: weighted instructions for iterations of helpers' loops and
- * iterators (@turns), and for passes of may_goto (@passes)
+ * @iterations, @passes: weighted instructions for iterations of helpers' loops
+ * and iterators (@iterations), and for passes of may_goto (@passes)
  *
  * The limits never exceed those of nb_exec_bound. Call it once, after the
  * program was linked and before it is compiled.
  */
-void nb_exec_limit(struct nb_exec *x, uint64_t turns, uint64_t passes);
-/* Return the longest iteration (lap) of a run, over all linked programs; 0
+void nb_exec_limit(struct nb_exec *x, uint64_t iterations, uint64_t passes);
+/* Return the longest iteration of a run, over all linked programs; 0
  * if not known. */
-uint32_t nb_exec_lap(const struct nb_exec *x);
+uint32_t nb_exec_iteration(const struct nb_exec *x);
 /* Does the program make tail calls? */
 bool nb_exec_jumps(const struct nb_exec *x);
 

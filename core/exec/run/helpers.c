@@ -170,22 +170,22 @@ uint64_t helper_get_smp_processor_id(NB_HELPER_ARGS)
 /*
  * The state of a number iterator, in a program's stack. @cur: the current
  * number, to which next returns a pointer. @left: count of numbers still to
- * come. @sure: they come even if the run has no turns left. All members are
- * 0 after the end.
+ * come. @sure: they come even if the run has no iterations left. All members
+ * are 0 after the end.
  */
-struct numbers {
+struct num_iter {
 	int32_t cur;
 	uint32_t left : 31, sure : 1;
 };
 
-_Static_assert(sizeof(struct numbers) == 8, "as policies declare it");
+_Static_assert(sizeof(struct num_iter) == 8, "as policies declare it");
 
 uint64_t helper_iter_num_new(NB_HELPER_ARGS)
 {
-	struct numbers *it = nb_body_ptr(r1);
+	struct num_iter *it = nb_body_ptr(r1);
 	int32_t start = (int32_t)r2, end = (int32_t)r3;
 
-	*it = (struct numbers){ 0 };
+	*it = (struct num_iter){ 0 };
 	if (start > end)
 		return nb_body_errno(-EINVAL);
 	if ((int64_t)end - start > NB_LOOP_MAX)
@@ -194,8 +194,8 @@ uint64_t helper_iter_num_new(NB_HELPER_ARGS)
 	 * adds one first. */
 	it->cur = (int32_t)((uint32_t)start - 1);
 	it->left = ((uint32_t)end - (uint32_t)start) & INT32_MAX;
-	if (it->left <= NB_MAX_COUNTED_RANGE && it->left <= run->numbers) {
-		run->numbers -= it->left;
+	if (it->left <= NB_MAX_COUNTED_RANGE && it->left <= run->iter_steps) {
+		run->iter_steps -= it->left;
 		it->sure = true;
 	}
 	return 0;
@@ -203,14 +203,14 @@ uint64_t helper_iter_num_new(NB_HELPER_ARGS)
 
 uint64_t helper_iter_num_next(NB_HELPER_ARGS)
 {
-	struct numbers *it = nb_body_ptr(r1);
+	struct num_iter *it = nb_body_ptr(r1);
 
-	if (!it->left || (!it->sure && !run->turns)) {
-		*it = (struct numbers){ 0 };
+	if (!it->left || (!it->sure && !run->iterations)) {
+		*it = (struct num_iter){ 0 };
 		return 0;
 	}
 	if (!it->sure)
-		run->turns--;
+		run->iterations--;
 	it->left--;
 	it->cur = (int32_t)((uint32_t)it->cur + 1);
 	return (uintptr_t)&it->cur;
@@ -218,9 +218,9 @@ uint64_t helper_iter_num_next(NB_HELPER_ARGS)
 
 uint64_t helper_iter_num_destroy(NB_HELPER_ARGS)
 {
-	struct numbers *it = nb_body_ptr(r1);
+	struct num_iter *it = nb_body_ptr(r1);
 
-	*it = (struct numbers){ 0 };
+	*it = (struct num_iter){ 0 };
 	return 0;
 }
 

@@ -354,8 +354,8 @@ interpret(const struct nb_exec *x, void *ctx, uint64_t ctx_size,
 	const void *const *next = watch ? watched : labels;
 	struct frame frames[NB_MAX_FRAMES], *f = frames;
 	struct nb_run run = { .trace = x->trace,
-			      .turns = x->turns,
-			      .numbers = x->numbers,
+			      .iterations = x->iterations,
+			      .iter_steps = x->iter_steps,
 			      .cpu = nb_cpu_seen() };
 	const struct nb_link *link;
 	uint32_t passes = x->passes;
@@ -468,10 +468,10 @@ op_LOOP:
 	callback_frame(++f, ip, r);
 	f->ret = &loop_next;
 	f->limit = (uint32_t)r[1];
-loop_turn:
-	if (!run.turns)
+loop_iteration:
+	if (!run.iterations)
 		goto callback_done;
-	run.turns--;
+	run.iterations--;
 	r[NB_R10] = (uintptr_t)(f->stack + NB_STACK_SIZE);
 	r[1] = f->loop.done++;
 	r[2] = f->loop.ctx;
@@ -481,7 +481,7 @@ loop_turn:
 op_LOOP_NEXT:
 	f++;
 	if (!r[0] && f->loop.done < f->limit)
-		goto loop_turn;
+		goto loop_iteration;
 callback_done:
 	r[0] = f->loop.done;
 	ip = f->site;
@@ -495,7 +495,7 @@ op_EACH:
 	callback_frame(++f, ip, r);
 	f->ret = &each_next;
 	f->loop.map = (struct nb_map *)(uintptr_t)r[1];
-each_turn:
+each_iteration:
 	if (!nb_each_next(&run, &f->loop))
 		goto callback_done;
 	r[NB_R10] = (uintptr_t)(f->stack + NB_STACK_SIZE);
@@ -508,7 +508,7 @@ each_turn:
 op_EACH_NEXT:
 	f++;
 	if (!r[0])
-		goto each_turn;
+		goto each_iteration;
 	goto callback_done;
 op_TAIL:
 	run.depth = (uint32_t)(f - frames);

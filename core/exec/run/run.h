@@ -20,8 +20,9 @@ struct nb_exec_head {
 /* Data of a run that helper functions need. */
 struct nb_run {
 	struct nb_trace *trace;
-	uint32_t turns;	  /* Callbacks and iterator steps left. */
-	uint32_t numbers; /* Steps left for iterators that always complete. */
+	uint32_t iterations; /* Callbacks and iterator steps left. */
+	uint32_t
+		iter_steps; /* Steps left for iterators that always complete. */
 	/* The CPU from nb_cpu_seen at the start. A value of nb_ncpus() or
 	 * more means unknown; then nb_run_cpu asks the system. */
 	uint32_t cpu;

@@ -32,11 +32,11 @@ uint32_t nb_ref_take(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	return ref->id;
 }
 
-void nb_ref_turn(struct nb_state *st, uint32_t id)
+void nb_ref_step(struct nb_state *st, uint32_t id)
 {
 	for (uint32_t i = 0; i < st->nrefs; i++)
 		if (st->refs[i].id == id)
-			st->refs[i].turns++;
+			st->refs[i].steps++;
 }
 
 void nb_ref_keep(struct nb_state *st)

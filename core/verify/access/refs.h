@@ -19,7 +19,7 @@ uint32_t nb_ref_take(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		     enum nb_ref_kind kind);
 
 /* Count one step of the iterator that holds reference @id. */
-void nb_ref_turn(struct nb_state *st, uint32_t id);
+void nb_ref_step(struct nb_state *st, uint32_t id);
 
 /* Hand the references of the function that returned to its caller. */
 void nb_ref_keep(struct nb_state *st);

@@ -160,7 +160,7 @@ static const struct nb_effects *effects_of(struct nb_env *env,
 	/* The limit of work is reached: assume that the region writes
 	 * everything. */
 	v.e->regs = 0x3ff;
-	v.e->budget = NB_BUDGET_PASSES | NB_BUDGET_TURNS;
+	v.e->budget = NB_BUDGET_PASSES | NB_BUDGET_ITERATIONS;
 	memset(&v.e->stack, 0xff, sizeof(v.e->stack));
 	return v.e;
 }

@@ -95,17 +95,17 @@ static bool prev_in(uint64_t *v, uint64_t lo, uint64_t hi)
 static bool half_to_whole(struct iv *w, const struct iv *h)
 {
 	/* Signed order is unsigned order with the top bit inverted. */
-	uint64_t turn = (uint64_t)1 << (NB_WHOLE - 1);
-	uint64_t slo = ((uint64_t)w->smin & nb_ones(NB_WHOLE)) ^ turn;
-	uint64_t shi = ((uint64_t)w->smax & nb_ones(NB_WHOLE)) ^ turn;
+	uint64_t sign = (uint64_t)1 << (NB_WHOLE - 1);
+	uint64_t slo = ((uint64_t)w->smin & nb_ones(NB_WHOLE)) ^ sign;
+	uint64_t shi = ((uint64_t)w->smax & nb_ones(NB_WHOLE)) ^ sign;
 
 	if (!next_in(&w->umin, h->umin, h->umax) ||
 	    !prev_in(&w->umax, h->umin, h->umax) ||
 	    !next_in(&slo, h->umin, h->umax) ||
 	    !prev_in(&shi, h->umin, h->umax))
 		return false;
-	w->smin = nb_sext(slo ^ turn, NB_WHOLE);
-	w->smax = nb_sext(shi ^ turn, NB_WHOLE);
+	w->smin = nb_sext(slo ^ sign, NB_WHOLE);
+	w->smax = nb_sext(shi ^ sign, NB_WHOLE);
 	/* The number equals its own sign-extended low half. */
 	if (w->smin >= least(NB_HALF) && w->smax <= most(NB_HALF)) {
 		raise_s(&w->smin, h->smin);

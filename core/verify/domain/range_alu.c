@@ -453,7 +453,7 @@ NB_DOM_FN struct nb_range nb_range_zext(const struct nb_range *a, unsigned bits)
 NB_DOM_FN struct nb_range nb_range_sext(const struct nb_range *a, unsigned bits)
 {
 	struct nb_range r;
-	uint64_t turn, lo, hi;
+	uint64_t sign, lo, hi;
 
 	if (bits >= NB_WHOLE ||
 	    (a->smin >= least(bits) && a->smax <= most(bits)))
@@ -468,9 +468,9 @@ NB_DOM_FN struct nb_range nb_range_sext(const struct nb_range *a, unsigned bits)
 		return synced(r);
 	}
 	/* Do all members wrap alike, counted from the least signed number? */
-	turn = (uint64_t)1 << (bits - 1);
-	lo = a->umin + turn;
-	hi = a->umax + turn;
+	sign = (uint64_t)1 << (bits - 1);
+	lo = a->umin + sign;
+	hi = a->umax + sign;
 	if (hi >= lo && lo >> bits == hi >> bits) {
 		raise_s(&r.smin, nb_sext(a->umin, bits));
 		lower_s(&r.smax, nb_sext(a->umax, bits));

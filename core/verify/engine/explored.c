@@ -129,9 +129,9 @@ static uint32_t counted_iterations(const struct nb_walk *w)
 	uint32_t n = w->may_gotos;
 
 	for (uint32_t i = 0; i < w->st->nframes; i++)
-		n += w->st->frames[i].turns;
+		n += w->st->frames[i].invocations;
 	for (uint32_t i = 0; i < w->st->nrefs; i++)
-		n += w->st->refs[i].turns;
+		n += w->st->refs[i].steps;
 	return n;
 }
 

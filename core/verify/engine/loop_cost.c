@@ -75,14 +75,15 @@ static struct around loop_around(const struct nb_state *st, uint32_t except)
 		const struct nb_frame *f = &st->frames[i];
 
 		if (f->loop > in.id)
-			in = (struct around){ f->loop, f[1].ret - 1, f->turns };
+			in = (struct around){ f->loop, f[1].ret - 1,
+					      f->invocations };
 	}
 	for (uint32_t i = 0; i < st->nrefs; i++) {
 		const struct nb_ref *r = &st->refs[i];
 
 		if (r->kind == NB_REF_ITER && r->id > in.id &&
 		    r->id != except && nb_iter_is_open(st, r->id))
-			in = (struct around){ r->id, r->pc, r->turns };
+			in = (struct around){ r->id, r->pc, r->steps };
 	}
 	return in;
 }
@@ -344,7 +345,7 @@ void nb_loops_fill(struct nb_env *env)
 		if (!worst || cost_of(&s[i]) > cost_of(worst))
 			worst = &s[i];
 	}
-	env->v->constant_turns = (uint32_t)counted;
+	env->v->constant_iterations = (uint32_t)counted;
 	if (!worst || !cost_of(worst))
 		return;
 	out->pc = worst->pc;

@@ -27,7 +27,8 @@ struct nb_loop_entry {
 	/* The iterator's reference; 0 if the loop is no iterator. */
 	uint32_t ref;
 	uint32_t times; /* The number of iterations; 0 if it is not constant. */
-	bool kept; /* The loop counts in nb_budgets.numbers, not in turns. */
+	bool kept;	/* The loop counts in nb_budgets.iter_steps, not in
+			   iterations. */
 };
 void nb_loop_enter(struct nb_walk *w, const struct nb_loop_entry *e);
 /* Record the end of an iteration of the loop at @pc. */

@@ -203,9 +203,9 @@ static int call_back(struct nb_walk *w, bool *more)
 		nb_iteration_count(w);
 		nb_loop_iterate(w, pc);
 	}
-	nb_length_add_call(w, nb_turn_weight(w->env, w->st, pc));
+	nb_length_add_call(w, nb_iteration_weight(w->env, w->st, pc));
 	nb_history_add(w, pc);
-	nb_callback_turn(w->env, w->st, pc);
+	nb_callback_iterate(w->env, w->st, pc);
 	rc = nb_prune_at_iteration(w, pc, nb_top(w->st)->loop,
 				   again && !nb_top(w->st)->counted, more);
 	if (rc || !*more)
@@ -279,7 +279,7 @@ static int call_local(struct nb_walk *w)
 	struct nb_global *g = nb_global_at(w->env, to);
 
 	if (g) {
-		nb_length_add_call(w, g->lap);
+		nb_length_add_call(w, g->iteration);
 		nb_loop_call(w, w->env->cfg.func_of[to]);
 		w->env->length.ends_in_callee |= g->counts;
 		nb_global_call(w->env, w->st, w->pc++, g);

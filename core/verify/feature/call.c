@@ -16,7 +16,7 @@ void nb_call_enter(struct nb_state *st, uint32_t pc)
 	callee->ncells = 0;
 	callee->callback = false;
 	callee->counted = false;
-	callee->loop = callee->turns = 0;
+	callee->loop = callee->invocations = 0;
 	memset(&callee->written, 0xff, sizeof(callee->written));
 	memset(callee->regs, 0, sizeof(callee->regs));
 	for (int i = 1; i <= 5; i++)

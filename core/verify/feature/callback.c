@@ -129,7 +129,7 @@ static uint32_t limit(const struct nb_env *env, struct nb_state *st,
 }
 
 /* Return the most iterations over @m, including elements that come and go. */
-static uint64_t most_turns(const struct nb_map_spec *m)
+static uint64_t most_iterations(const struct nb_map_spec *m)
 {
 	if (m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
 		return UINT64_MAX;
@@ -150,9 +150,9 @@ void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_map_spec *m = map_of(env, st, pc);
 
-	nb_budget_loop(env, st, m ? most_turns(m) : limit(env, st, pc));
+	nb_budget_loop(env, st, m ? most_iterations(m) : limit(env, st, pc));
 	nb_top(st)->loop = ++env->ids;
-	nb_top(st)->turns = 0;
+	nb_top(st)->invocations = 0;
 	nb_top(st)->counted =
 		env->mode != NB_WALK_WIDEN && limit(env, st, pc) <= COUNTED;
 }
@@ -184,7 +184,7 @@ static bool decided_locally(struct nb_env *env, struct nb_state *st,
 	return (env->labels && local) || nb_budget_is_short(env, st);
 }
 
-void nb_callback_turn(struct nb_env *env, struct nb_state *st, uint32_t pc)
+void nb_callback_iterate(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	if (decided_locally(env, st, pc))
 		nb_region_open(env, st, pc);
@@ -194,7 +194,7 @@ bool nb_callback_more(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	uint32_t most = limit(env, st, pc);
 
-	return nb_top(st)->counted ? nb_top(st)->turns < most : most > 0;
+	return nb_top(st)->counted ? nb_top(st)->invocations < most : most > 0;
 }
 
 /* Label a value that the helper creates for the callback. */
@@ -209,14 +209,14 @@ static struct nb_reg made(const struct nb_state *st, struct nb_reg r)
 
 /* Set the callback's arguments of bpf_loop: r1 is the number of the
  * iteration, r2 the context that the program passed. */
-static void number_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
-			struct nb_frame *to)
+static void number_arguments(struct nb_env *env, struct nb_state *st,
+			     uint32_t pc, struct nb_frame *to)
 {
 	uint32_t most = limit(env, st, pc);
 	struct nb_range at = nb_range_u(0, most - 1);
 
 	if (nb_top(st)->counted)
-		at = nb_range_const(nb_top(st)->turns);
+		at = nb_range_const(nb_top(st)->invocations);
 	to->regs[1] = made(st, nb_reg_scalar(at));
 	to->regs[2] = *arg(env, st, pc, NB_ARG_CALLBACK_CTX);
 }
@@ -227,8 +227,8 @@ static void number_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
  * of a hash map's elements differs between ranks even if the contents are
  * the same.
  */
-static void element_turn(struct nb_env *env, struct nb_state *st, uint32_t pc,
-			 struct nb_frame *to)
+static void element_arguments(struct nb_env *env, struct nb_state *st,
+			      uint32_t pc, struct nb_frame *to)
 {
 	const struct nb_map_spec *m = map_of(env, st, pc);
 	struct nb_reg key = nb_reg_pointer(NB_REG_RDONLY), value;
@@ -266,16 +266,16 @@ uint32_t nb_callback_enter(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	to->ncells = 0;
 	to->callback = true;
 	to->counted = false;
-	to->loop = to->turns = 0;
+	to->loop = to->invocations = 0;
 	memset(&to->written, 0xff, sizeof(to->written));
 	memset(to->regs, 0, sizeof(to->regs));
 	if (map_of(env, st, pc))
-		element_turn(env, st, pc, to);
+		element_arguments(env, st, pc, to);
 	else
-		number_turn(env, st, pc, to);
+		number_arguments(env, st, pc, to);
 	to->regs[NB_R10] = nb_reg_pointer(NB_REG_STACK);
 	to->regs[NB_R10].frame = (uint8_t)st->nframes;
-	caller->turns++;
+	caller->invocations++;
 	st->nframes++;
 	return start;
 }
@@ -306,5 +306,5 @@ void nb_callback_leave(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	memset(f->regs, 0, 6 * sizeof(f->regs[0]));
 	f->regs[0] = made(st, nb_reg_scalar(nb_range_s(-22, most)));
 	f->counted = false;
-	f->loop = f->turns = 0;
+	f->loop = f->invocations = 0;
 }

@@ -36,7 +36,7 @@ void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
 /* Call this before each iteration: if rank-local data decides whether it
  * happens, a region of local control opens. */
-void nb_callback_turn(struct nb_env *env, struct nb_state *st, uint32_t pc);
+void nb_callback_iterate(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
 /* Can another iteration follow? */
 bool nb_callback_more(struct nb_env *env, struct nb_state *st, uint32_t pc);

@@ -90,9 +90,9 @@ static int walk_one(struct nb_env *env, uint32_t f,
 		rc = walk(env);
 	}
 	if (!rc && g) {
-		g->lap = env->length.iteration > env->length.first
-				 ? env->length.iteration
-				 : env->length.first;
+		g->iteration = env->length.iteration > env->length.first
+				       ? env->length.iteration
+				       : env->length.first;
 		g->counts = env->length.ends_in_callee || env->length.iteration;
 		g->uses = env->budget.uses;
 	}
@@ -403,7 +403,7 @@ static int refuse_local(const struct at *a, const struct nb_global *g)
 		rule = NB_RULE_GLOBAL_CONTROL;
 	else if (spent)
 		rule = spent & NB_BUDGET_PASSES ? NB_RULE_GLOBAL_PASSES
-						: NB_RULE_GLOBAL_TURNS;
+						: NB_RULE_GLOBAL_ITERATIONS;
 	return refuse(a, rule, .reg = -1, .name = g->func->name,
 		      .where = a->st->region.pc);
 }
@@ -461,7 +461,7 @@ void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 						sig->mem_size[i], &byte);
 	nb_budget_spend(env, st, g->uses, local ? g->uses : g->local_uses);
 	if (g->tails)
-		nb_budget_lose_numbers(st);
+		nb_budget_lose_iter_steps(st);
 	nb_global_note_frames(env, st->nframes + g->frames);
 	pass_on(env, st, g, local || own);
 	memset(nb_top(st)->regs, 0, 6 * sizeof(r0));

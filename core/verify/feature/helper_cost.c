@@ -178,8 +178,8 @@ uint32_t nb_helper_weight(const struct nb_env *env, const struct nb_state *st,
 	return weight < MOST ? (uint32_t)weight : MOST;
 }
 
-uint32_t nb_turn_weight(const struct nb_env *env, const struct nb_state *st,
-			uint32_t pc)
+uint32_t nb_iteration_weight(const struct nb_env *env,
+			     const struct nb_state *st, uint32_t pc)
 {
 	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
 	const struct nb_map_spec *m = h ? nb_helper_map(env, st, h) : NULL;

@@ -77,7 +77,7 @@ int nb_check_iter(const struct at *a, const struct nb_helper_spec *h,
 {
 	const struct nb_cell *c = nb_object_at(a->st, reg(a, number));
 
-	if (c && c->reg.map == NB_OBJECT_NUMBERS)
+	if (c && c->reg.map == NB_OBJECT_ITERATOR)
 		return 0;
 	return refuse(a, NB_RULE_ITER, .reg = number, .helper = h);
 }
@@ -121,11 +121,11 @@ static struct nb_range int_of(const struct nb_reg *r)
 /* Is the object in @c an iterator whose steps the walk does not count? */
 static bool is_uncounted(const struct nb_cell *c)
 {
-	return c->kind == NB_CELL_OBJECT && c->reg.map == NB_OBJECT_NUMBERS &&
+	return c->kind == NB_CELL_OBJECT && c->reg.map == NB_OBJECT_ITERATOR &&
 	       (c->reg.delta == OPEN || c->reg.delta == SURE);
 }
 
-static bool in_a_turn(const struct nb_state *st)
+static bool in_a_loop(const struct nb_state *st)
 {
 	for (uint32_t i = 0; i < st->nframes; i++) {
 		const struct nb_frame *f = &st->frames[i];
@@ -145,12 +145,12 @@ static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	struct nb_range start = int_of(&regs[2]), end = int_of(&regs[3]);
 	uint32_t ref = nb_ref_take(env, st, pc, NB_REF_ITER);
 	bool sure = nb_budget_iterator(env, st, end.smax - start.smin,
-				       in_a_turn(st), pc);
+				       in_a_loop(st), pc);
 	struct nb_cell *c;
 
 	nb_object_make(
 		env, st, pc, &at, ITER_SIZE,
-		(struct nb_object){ .kind = NB_OBJECT_NUMBERS, .ref = ref });
+		(struct nb_object){ .kind = NB_OBJECT_ITERATOR, .ref = ref });
 	c = cell(st);
 	for (int i = 1; i <= 3; i++)
 		if (regs[i].label == NB_LABEL_LOCAL)
@@ -160,7 +160,7 @@ static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	/* This iterator may use up steps of the iterators that must reach
 	 * their end. */
 	if (c->local)
-		nb_budget_spend_locally(env, st, NB_BUDGET_TURNS);
+		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS);
 	if (start.smin >= end.smax) {
 		c->reg.delta = ENDED;
 	} else if (env->mode != NB_WALK_WIDEN && nb_range_is_const(&start) &&
@@ -286,7 +286,7 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	if (nb_budget_is_short(env, st) && c->reg.delta == OPEN)
 		make_local(c, pc);
 	if (c->local)
-		nb_budget_spend_locally(env, st, NB_BUDGET_TURNS);
+		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS);
 	if (!more) {
 		c->reg.delta = ENDED;
 		c->reg.r = nb_range_const(0);
@@ -299,7 +299,7 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		r0.size = 4;
 		r0.align = ITER_SIZE;
 		r0.ref = c->reg.ref;
-		nb_ref_turn(st, c->reg.ref);
+		nb_ref_step(st, c->reg.ref);
 	}
 	clear_args(st, 0);
 	nb_top(st)->regs[0] = labelled(r0, c);

@@ -47,8 +47,9 @@ static int check_coherent(const struct at *a)
 				      .where = reg(a, i)->from);
 	if (spent)
 		return refuse(a,
-			      spent & NB_BUDGET_PASSES ? NB_RULE_TAIL_PASSES
-						       : NB_RULE_TAIL_TURNS,
+			      spent & NB_BUDGET_PASSES
+				      ? NB_RULE_TAIL_PASSES
+				      : NB_RULE_TAIL_ITERATIONS,
 			      .reg = -1);
 	if (m->tags & NB_MAPF_COHERENT)
 		return 0;

@@ -24,9 +24,9 @@ struct nb_global {
 	const struct nb_func *func;
 	uint32_t frames; /* Largest number of frames in use at once, including
 			    its own. */
-	uint32_t lap; /* Largest number of instructions before an iteration ends
-			 in it. */
-	bool counts;  /* Some iterations end inside the function. */
+	uint32_t iteration; /* Largest number of instructions before an
+			 iteration ends in it. */
+	bool counts;	    /* Some iterations end inside the function. */
 	/* It may write outputs, or tail-call a program that may. */
 	bool outputs;
 	/* The function, or a function it calls, makes tail calls. */

@@ -350,7 +350,7 @@ int nb_cfg_build(struct nb_env *env)
 	return find_live(env);
 }
 
-enum { LAPS = 32 };
+enum { MAX_ROUNDS = 32 };
 /* The slot is not known to reach the end of the function. */
 #define UNSET (UINT32_MAX - 1)
 
@@ -463,7 +463,7 @@ static bool iterate(struct nb_env *env, const struct rev *g)
 {
 	bool moved = true;
 
-	for (unsigned lap = 0; moved; lap++) {
+	for (unsigned round = 0; moved; round++) {
 		moved = false;
 		for (uint32_t i = g->n; i-- > 0;) {
 			uint32_t pc = g->start + g->seq[i];
@@ -472,7 +472,7 @@ static bool iterate(struct nb_env *env, const struct rev *g)
 			moved |= to != env->cfg.ipdom[pc];
 			env->cfg.ipdom[pc] = to;
 		}
-		if (!env->cfg.work || lap == LAPS)
+		if (!env->cfg.work || round == MAX_ROUNDS)
 			return false;
 	}
 	return true;

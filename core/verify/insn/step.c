@@ -339,7 +339,7 @@ void nb_step_init(struct nb_env *env, struct nb_state *st)
 	f->ncells = 0;
 	f->callback = false;
 	f->counted = false;
-	f->loop = f->turns = 0;
+	f->loop = f->invocations = 0;
 	memset(&f->written, 0xff, sizeof(f->written));
 	memset(f->regs, 0, sizeof(f->regs));
 	f->regs[NB_R10] = nb_reg_pointer(NB_REG_STACK);

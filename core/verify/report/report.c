@@ -119,7 +119,7 @@ const char *nb_say_object(const struct nb_cell *c)
 		return "a dynptr into a map's value";
 	case NB_OBJECT_DYNPTR_RING:
 		return "a dynptr of a ring buffer's record";
-	case NB_OBJECT_NUMBERS:
+	case NB_OBJECT_ITERATOR:
 		return "an iterator";
 	}
 	return "";

@@ -3,18 +3,18 @@
  * Budgets of a run: how instructions spend them, where a loop may find too
  * little left, and how the budgets of two paths compare.
  *
- * All loops of a run share a budget of iterations (turns). A loop ends early
+ * All loops of a run share a budget of iterations. A loop ends early
  * when the budget is used up. The first LOOPS_SURE loops never end early,
  * because one loop makes at most NB_LOOP_MAX iterations. If rank-local data
  * decides how much of the budget was spent, a later loop may end early on some
- * ranks and not on others. env->budget.turns is the number of iterations that
- * the first loops need. If a run may make fewer iterations, because its
+ * ranks and not on others. env->budget.iterations is the number of iterations
+ * that the first loops need. If a run may make fewer iterations, because its
  * iterations are long, the verifier repeats the walk and assumes that any loop
  * may end early.
  *
  * The first NB_MAX_COUNTED_ITERS iterators of a run reach their end if each
- * yields at most NB_MAX_COUNTED_RANGE numbers. env->budget.numbers is the sum
- * of these numbers, and the run time reserves as many steps for them.
+ * yields at most NB_MAX_COUNTED_RANGE numbers. env->budget.iter_steps is the
+ * sum of these numbers, and the run time reserves as many steps for them.
  *
  * A tail call continues the run in another program. The target inherits the
  * remaining budgets, except for the reserved iterator steps, which the run
@@ -28,7 +28,7 @@
 
 enum {
 	/* Number of loops (of helpers and iterators) that never end early. */
-	LOOPS_SURE = NB_TURNS_MAX / NB_LOOP_MAX,
+	LOOPS_SURE = NB_MAX_ITERATIONS / NB_LOOP_MAX,
 	LOOPS_MANY,
 	ITERS_MANY = NB_MAX_COUNTED_ITERS + 1
 };
@@ -41,7 +41,7 @@ uint8_t nb_budget_of(const struct nb_insn *insn)
 		return NB_BUDGET_PASSES;
 	return e == NB_EFFECT_CALLS || e == NB_EFFECT_ITER_NEW ||
 			       e == NB_EFFECT_ITER_NEXT
-		       ? NB_BUDGET_TURNS
+		       ? NB_BUDGET_ITERATIONS
 		       : 0;
 }
 
@@ -114,16 +114,16 @@ bool nb_budget_init(struct nb_env *env)
 	return insns;
 }
 
-static void know_no_turns(const struct nb_env *env, struct nb_budget *b)
+static void forget_iterations(const struct nb_env *env, struct nb_budget *b)
 {
 	b->loops = env->labels ? LOOPS_MANY : 0;
-	b->turns = 0;
+	b->iterations = 0;
 }
 
-static void know_no_numbers(struct nb_budget *b)
+static void forget_iter_steps(struct nb_budget *b)
 {
 	b->iters = ITERS_MANY;
-	b->numbers = 0;
+	b->iter_steps = 0;
 }
 
 void nb_budget_begin(const struct nb_env *env, struct nb_state *st)
@@ -133,13 +133,13 @@ void nb_budget_begin(const struct nb_env *env, struct nb_state *st)
 	*b = (struct nb_budget){ 0 };
 	/* A run may make fewer iterations if the iterations of any linked
 	 * program are long. Their lengths are not known yet. */
-	if (env->budget.tails || env->budget.few_turns)
-		know_no_turns(env, b);
+	if (env->budget.tails || env->budget.few_iterations)
+		forget_iterations(env, b);
 	/* The callers, or the program that made the tail call, may have
 	 * spent some of the budgets. */
 	if (env->root || env->budget.target) {
-		know_no_turns(env, b);
-		know_no_numbers(b);
+		forget_iterations(env, b);
+		forget_iter_steps(b);
 	}
 }
 
@@ -168,7 +168,7 @@ void nb_budget_loop(struct nb_env *env, struct nb_state *st, uint64_t most)
 {
 	struct nb_budget *b = &st->budget;
 
-	env->budget.uses |= NB_BUDGET_TURNS;
+	env->budget.uses |= NB_BUDGET_ITERATIONS;
 	if (!env->labels || b->loops == LOOPS_MANY)
 		return;
 	/* A loop inside another loop begins once in each iteration of the
@@ -177,7 +177,8 @@ void nb_budget_loop(struct nb_env *env, struct nb_state *st, uint64_t most)
 		b->loops = LOOPS_MANY;
 	else
 		b->loops++;
-	b->turns = b->loops == LOOPS_MANY ? 0 : b->turns + (uint32_t)most;
+	b->iterations =
+		b->loops == LOOPS_MANY ? 0 : b->iterations + (uint32_t)most;
 }
 
 bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most,
@@ -189,16 +190,16 @@ bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most,
 	if (b->iters < ITERS_MANY)
 		b->iters = again ? ITERS_MANY : b->iters + 1;
 	if (b->iters == ITERS_MANY) {
-		b->numbers = 0;
+		b->iter_steps = 0;
 		return false;
 	}
 	if (most > 0)
-		b->numbers += most < NB_MAX_COUNTED_RANGE
-				      ? (uint32_t)most
-				      : NB_MAX_COUNTED_RANGE;
-	if (most <= NB_MAX_COUNTED_RANGE && need->numbers < b->numbers) {
-		need->numbers = b->numbers;
-		need->numbers_pc = pc;
+		b->iter_steps += most < NB_MAX_COUNTED_RANGE
+					 ? (uint32_t)most
+					 : NB_MAX_COUNTED_RANGE;
+	if (most <= NB_MAX_COUNTED_RANGE && need->iter_steps < b->iter_steps) {
+		need->iter_steps = b->iter_steps;
+		need->iter_steps_pc = pc;
 	}
 	return most <= NB_MAX_COUNTED_RANGE;
 }
@@ -207,13 +208,13 @@ bool nb_budget_is_short(struct nb_env *env, const struct nb_state *st)
 {
 	const struct nb_budget *b = &st->budget;
 
-	if (!env->labels || !(b->local & NB_BUDGET_TURNS))
+	if (!env->labels || !(b->local & NB_BUDGET_ITERATIONS))
 		return false;
 	if (b->loops == LOOPS_MANY)
 		return true;
-	if (env->budget.turns < b->turns)
+	if (env->budget.iterations < b->iterations)
 		/* nb_budget_needs_more reads this value after the walk. */
-		env->budget.turns = b->turns;
+		env->budget.iterations = b->iterations;
 	return false;
 }
 
@@ -229,15 +230,15 @@ void nb_budget_spend(struct nb_env *env, struct nb_state *st, uint8_t budgets,
 {
 	env->budget.uses |= budgets;
 	nb_budget_spend_locally(env, st, local);
-	if (budgets & NB_BUDGET_TURNS) {
-		know_no_turns(env, &st->budget);
-		know_no_numbers(&st->budget);
+	if (budgets & NB_BUDGET_ITERATIONS) {
+		forget_iterations(env, &st->budget);
+		forget_iter_steps(&st->budget);
 	}
 }
 
-void nb_budget_lose_numbers(struct nb_state *st)
+void nb_budget_lose_iter_steps(struct nb_state *st)
 {
-	know_no_numbers(&st->budget);
+	forget_iter_steps(&st->budget);
 }
 
 /*
@@ -251,7 +252,7 @@ void nb_budget_spend_tail(struct nb_env *env, struct nb_state *st)
 
 	env->saw_local |= uses != 0;
 	nb_budget_spend(env, st, uses, uses);
-	know_no_numbers(&st->budget);
+	forget_iter_steps(&st->budget);
 }
 
 uint8_t nb_budget_local(const struct nb_state *st, uint8_t budgets)
@@ -264,11 +265,13 @@ bool nb_budget_covers(const struct nb_budget *old, const struct nb_budget *now)
 	if (now->local & ~old->local || old->loops < now->loops ||
 	    old->iters < now->iters)
 		return false;
-	return (old->loops == LOOPS_MANY || old->turns >= now->turns) &&
-	       (old->iters == ITERS_MANY || old->numbers >= now->numbers);
+	return (old->loops == LOOPS_MANY ||
+		old->iterations >= now->iterations) &&
+	       (old->iters == ITERS_MANY || old->iter_steps >= now->iter_steps);
 }
 
 bool nb_budget_needs_more(const struct nb_env *env)
 {
-	return env->budget.turns > nb_loop_limit(env->v->lap, NB_TURNS_MAX);
+	return env->budget.iterations >
+	       nb_loop_limit(env->v->iteration, NB_MAX_ITERATIONS);
 }

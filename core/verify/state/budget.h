@@ -55,7 +55,7 @@ void nb_budget_spend(struct nb_env *env, struct nb_state *st, uint8_t budgets,
 
 /* Forget how many iterator steps are spent, because a tail call may have
  * run. */
-void nb_budget_lose_numbers(struct nb_state *st);
+void nb_budget_lose_iter_steps(struct nb_state *st);
 
 /* Record the return of a tail call: its target spent as much as it is
  * allowed to. */

@@ -61,7 +61,7 @@ static uint64_t *put_frame(uint64_t *p, const struct nb_frame *f, uint16_t live)
 				    .ret = f->ret,
 				    .ncells = f->ncells,
 				    .loop = f->loop,
-				    .turns = f->turns,
+				    .invocations = f->invocations,
 				    .counted = f->counted,
 				    .callback = f->callback,
 				    .live = nb_saved_regs(f, live) };
@@ -104,7 +104,7 @@ static const uint64_t *get_frame(const uint64_t *p, struct nb_frame *f,
 	f->ncells = s.ncells;
 	f->written = s.written;
 	f->loop = s.loop;
-	f->turns = s.turns;
+	f->invocations = s.invocations;
 	f->counted = s.counted;
 	f->callback = s.callback;
 	for (unsigned r = 0; r < NB_R10; r++) {

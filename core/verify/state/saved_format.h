@@ -22,7 +22,7 @@ struct nb_saved {
 
 struct nb_saved_frame {
 	struct nb_cells read, written;
-	uint32_t ret, ncells, loop, turns;
+	uint32_t ret, ncells, loop, invocations;
 	uint32_t words; /* Number of words up to the next frame. */
 	uint16_t live;
 	bool callback, counted;

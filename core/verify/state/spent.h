@@ -7,9 +7,9 @@
 
 /* Budgets of one run, with all functions and tail calls of the run: passes
  * of may_goto (PASSES), and iterations of helpers' loops plus iterator
- * steps (TURNS, NB_TURNS_MAX). Only budget.c changes the two structs
+ * steps (ITERATIONS, NB_MAX_ITERATIONS). Only budget.c changes the two structs
  * below. */
-enum { NB_BUDGET_PASSES = 1, NB_BUDGET_TURNS = 2 };
+enum { NB_BUDGET_PASSES = 1, NB_BUDGET_ITERATIONS = 2 };
 
 /* The budgets that a path has spent so far. */
 struct nb_budget {
@@ -23,20 +23,20 @@ struct nb_budget {
 	uint8_t iters;
 	/* Upper bounds: iterations of the counted loops, and steps of the
 	 * counted iterators. 0 if there are too many loops or iterators. */
-	uint32_t turns, numbers;
+	uint32_t iterations, iter_steps;
 };
 
 /* Results that all walks of one verification share. */
 struct nb_budgets {
 	/* The verdict requires that a run can make this many iterations and
-	 * iterator steps. @numbers_pc is the iterator that raised @numbers
-	 * last. */
-	uint32_t turns, numbers, numbers_pc;
+	 * iterator steps. @iter_steps_pc is the iterator that raised
+	 * @iter_steps last. */
+	uint32_t iterations, iter_steps, iter_steps_pc;
 	/* NB_BUDGET_* bits that the function being walked spends. */
 	uint8_t uses;
-	bool few_turns; /* Even the first loop of a run may end early. */
-	bool tails;	/* This program makes tail calls. */
-	bool target;	/* Another program may tail-call this one. */
+	bool few_iterations; /* Even the first loop of a run may end early. */
+	bool tails;	     /* This program makes tail calls. */
+	bool target;	     /* Another program may tail-call this one. */
 	/* NB_BUDGET_* bits that targets of tail calls spend. */
 	uint8_t of_targets;
 };

@@ -93,7 +93,7 @@ enum nb_object_kind {
 	NB_OBJECT_DYNPTR_MEM, /* A dynptr into a value of a map. */
 	/* A dynptr to a record of a ring buffer, or to nothing. */
 	NB_OBJECT_DYNPTR_RING,
-	NB_OBJECT_NUMBERS /* A number iterator; iter.c explains its @reg. */
+	NB_OBJECT_ITERATOR /* A number iterator; iter.c explains its @reg. */
 };
 
 struct nb_cell {
@@ -138,7 +138,7 @@ struct nb_frame {
 	/* The active helper call that calls functions back: its number, its
 	 * iterations so far, and whether states with different iterations
 	 * differ. */
-	uint32_t loop, turns;
+	uint32_t loop, invocations;
 	bool counted;
 	/* Cells overwritten since the latest explored state. In a new frame
 	 * these are all cells. */
@@ -169,7 +169,7 @@ struct nb_ref {
 	/* Identity of the reference, and the slot that acquired it. */
 	uint32_t id, pc;
 	uint8_t kind, frame;
-	uint32_t turns; /* Iterators: number of steps so far; see explored.c. */
+	uint32_t steps; /* Iterators: number of steps so far; see explored.c. */
 };
 
 /* The held lock. It lies in the value of map @map whose identity is @id. */

@@ -183,7 +183,7 @@ static bool same_call(const struct nb_saved_frame *s, const struct nb_frame *f)
 {
 	return s->ret == f->ret && s->callback == f->callback &&
 	       s->loop == f->loop && s->counted == f->counted &&
-	       (!f->counted || s->turns == f->turns);
+	       (!f->counted || s->invocations == f->invocations);
 }
 
 /* Objects must not lie in cells that the saved frame does not have. */

@@ -156,14 +156,14 @@ struct nb_verdict {
 	struct nb_verify_stats stats;
 	const uint8_t *aux; /* NB_AUX_* bits of each slot. */
 	/* Bounds on the runs of an accepted program (NB_RUN_BUDGET).
-	 * @lap: instructions of the longest iteration, not 0.
+	 * @iteration: instructions of the longest iteration, not 0.
 	 * @first: instructions before the first iteration ends.
-	 * @numbers: steps that counted iterators must be able to take. */
-	uint32_t lap, first, numbers;
-	/* @turns: the verdict requires that loops can make this many
-	 * iterations. @constant_turns: iterations of loops whose number is
+	 * @iter_steps: steps that counted iterators must be able to take. */
+	uint32_t iteration, first, iter_steps;
+	/* @iterations: the verdict requires that loops can make this many
+	 * iterations. @constant_iterations: iterations of loops whose number is
 	 * constant; nested loops multiply. */
-	uint32_t turns, constant_turns;
+	uint32_t iterations, constant_iterations;
 	/* The program or a target of its tail calls has may_goto loops
 	 * (@passes) or loops of helpers (@loops). */
 	bool passes, loops;

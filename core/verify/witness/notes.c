@@ -563,7 +563,7 @@ static int local_operand(const struct nb_trail *t, uint32_t i)
  * about, following branches backwards; t->n if that step is not kept. */
 static uint32_t origin(const struct nb_trail *t, const struct nb_finding *f)
 {
-	uint32_t i = t->n - 1, turns = 0, from;
+	uint32_t i = t->n - 1, branches = 0, from;
 	const struct nb_trail_step *at = nb_trail_at(t, i);
 	int reg;
 
@@ -574,7 +574,7 @@ static uint32_t origin(const struct nb_trail *t, const struct nb_finding *f)
 		from = at->regs[f->reg < 0 ? 0 : f->reg].from;
 	while ((i = last_at(t, i, from)) != t->n) {
 		reg = local_operand(t, i);
-		if (reg < 0 || turns++ == 8)
+		if (reg < 0 || branches++ == 8)
 			return i;
 		from = nb_trail_at(t, i)->regs[reg].from;
 	}

@@ -15,8 +15,8 @@
 #include "core/verify/witness/notes.h"
 
 enum {
-	MAX_TURNS = 65536, /* Largest number of branches of a path that can be
-			      replayed. */
+	MAX_BRANCHES = 65536, /* Largest number of branches of a path that can
+			      be replayed. */
 	/* Lower limit of a search; a long first walk raises the limit. */
 	MIN_STEPS = 2000,
 	MAX_STEPS = 100000,
@@ -54,7 +54,7 @@ static struct nb_branch_step *copy_way(const struct nb_env *env, uint32_t *n)
 	struct nb_branch_step *to;
 
 	*n = env->history.n;
-	if (*n > MAX_TURNS)
+	if (*n > MAX_BRANCHES)
 		return NULL;
 	to = malloc((*n + 1) * sizeof(*to));
 	if (to && *n)
@@ -78,7 +78,7 @@ static struct nb_branch_step *copy_branch(const struct nb_env *env, uint32_t *n)
 	return to;
 }
 
-static uint32_t open_turns(const struct nb_branch_step *t, uint32_t n)
+static uint32_t open_branches(const struct nb_branch_step *t, uint32_t n)
 {
 	uint32_t open = 0;
 
@@ -111,7 +111,7 @@ static void shorten(struct nb_env *env, struct nb_branch_step **way,
 	struct nb_branch_step *best;
 	uint32_t nbest;
 
-	if (!*way || open_turns(*way, *n) < 2 || !has_ways(&was))
+	if (!*way || open_branches(*way, *n) < 2 || !has_ways(&was))
 		return;
 	walk(env, &k, search_steps(env));
 	if (!k.found) {

@@ -112,7 +112,7 @@ static void put_program(struct nb_json *j, const struct nb_policy *p,
  */
 static void put_effort(struct nb_json *j, const struct nb_policy *p)
 {
-	uint32_t states = 0, stack = 0, lap = 0, numbers = 0;
+	uint32_t states = 0, stack = 0, iteration = 0, iter_steps = 0;
 	uint64_t insns = 0, time_ns = 0;
 
 	for (uint32_t i = 0; i < p->img->nprogs; i++) {
@@ -122,15 +122,16 @@ static void put_effort(struct nb_json *j, const struct nb_policy *p)
 		time_ns += e->time_ns;
 		states = e->states_peak > states ? e->states_peak : states;
 		stack = e->stack_bytes > stack ? e->stack_bytes : stack;
-		lap = e->lap > lap ? e->lap : lap;
-		numbers = e->numbers > numbers ? e->numbers : numbers;
+		iteration = e->iteration > iteration ? e->iteration : iteration;
+		iter_steps =
+			e->iter_steps > iter_steps ? e->iter_steps : iter_steps;
 	}
 	nb_json_kobj(j, "verify");
 	nb_json_ku64(j, "insns_walked", insns);
 	nb_json_ku64(j, "states_peak", states);
 	nb_json_ku64(j, "stack_bytes", stack);
-	nb_json_ku64(j, "lap", lap);
-	nb_json_ku64(j, "numbers", numbers);
+	nb_json_ku64(j, "iteration_insns", iteration);
+	nb_json_ku64(j, "iterator_steps", iter_steps);
 	nb_json_ku64(j, "time_us", time_ns / 1000);
 	nb_json_end_obj(j);
 }

@@ -1,6 +1,6 @@
 // EXPECT: accepted
 // SPDX-License-Identifier: MIT
-// Twin of global_function_called_too_often: 40 laps are few enough.
+// Twin of global_function_called_too_often: 40 iterations are few enough.
 #include "ncclbpf_policy.h"
 
 __noinline uint32_t slow(uint32_t n)

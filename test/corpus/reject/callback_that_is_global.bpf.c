@@ -4,7 +4,7 @@
 // A global function is verified by its signature, not where it is called.
 #include "ncclbpf_policy.h"
 
-__noinline int turn(uint64_t i, void *unused)
+__noinline int iteration(uint64_t i, void *unused)
 {
 	return i > 2;
 }
@@ -12,6 +12,6 @@ __noinline int turn(uint64_t i, void *unused)
 SEC("tuner")
 int callback_that_is_global(struct ncclbpf_tuner *ctx)
 {
-	bpf_loop(4, turn, (void *)0, 0);
+	bpf_loop(4, iteration, (void *)0, 0);
 	return 0;
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // near: i < 400 => i < 40
 // golden
-// Judged once, but called in each of 400 laps: 1.6 million instructions.
+// Judged once, but called in each of 400 iterations: 1.6 million instructions.
 #include "ncclbpf_policy.h"
 
 __noinline uint32_t slow(uint32_t n)

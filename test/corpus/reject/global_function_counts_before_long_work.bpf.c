@@ -1,7 +1,8 @@
 // EXPECT: run_length
 // SPDX-License-Identifier: MIT
 // near: pass(); => ;
-// What follows a function that counts passes may be the rest of a lap of its.
+// What follows a function that counts passes may be the rest of an iteration of
+// its.
 #include "ncclbpf_policy.h"
 
 /* may_goto +0: a pass of the budget, or none is left. */

@@ -30,14 +30,14 @@ __noinline int go_on(struct ncclbpf_tuner *ctx)
 SEC("tuner")
 int counts(struct ncclbpf_tuner *ctx)
 {
-	uint32_t turns = ctx->reg_buff ? 1 << 23 : 1, n = 0;
+	uint32_t iterations = ctx->reg_buff ? 1 << 23 : 1, n = 0;
 
 	go_on(ctx);
-	bpf_loop(turns, nothing, 0, 0);
-	bpf_loop(turns, nothing, 0, 0);
-	bpf_loop(turns, nothing, 0, 0);
-	bpf_loop(turns, nothing, 0, 0);
-	bpf_loop(turns, nothing, 0, 0);
+	bpf_loop(iterations, nothing, 0, 0);
+	bpf_loop(iterations, nothing, 0, 0);
+	bpf_loop(iterations, nothing, 0, 0);
+	bpf_loop(iterations, nothing, 0, 0);
+	bpf_loop(iterations, nothing, 0, 0);
 	ncclbpf_repeat(100) n++;
 	ctx->channels = n & 15;
 	return 0;

@@ -22,7 +22,7 @@ __noinline int go_on(struct ncclbpf_tuner *ctx)
 	return 0;
 }
 
-static long turn(uint32_t i, struct ncclbpf_tuner *ctx)
+static long iteration(uint32_t i, struct ncclbpf_tuner *ctx)
 {
 	return go_on(ctx);
 }
@@ -30,7 +30,7 @@ static long turn(uint32_t i, struct ncclbpf_tuner *ctx)
 SEC("tuner")
 int in_a_callback(struct ncclbpf_tuner *ctx)
 {
-	bpf_loop(3, turn, ctx, 0);
+	bpf_loop(3, iteration, ctx, 0);
 	return go_on(ctx);
 }
 

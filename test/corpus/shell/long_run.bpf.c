@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A loop of a thousand turns: accepted by default, refused where
+// A loop of a thousand iterations: accepted by default, refused where
 // NCCLBPF_MAX_RUN is smaller.
 #include "ncclbpf_policy.h"
 
 static __u64 sum;
 
-static long turn(__u64 i, void *ctx)
+static long iteration(__u64 i, void *ctx)
 {
 	sum += i;
 	return 0;
@@ -14,7 +14,7 @@ static long turn(__u64 i, void *ctx)
 SEC("tuner")
 int long_run(struct ncclbpf_tuner *ctx)
 {
-	bpf_loop(1000, turn, 0, 0);
+	bpf_loop(1000, iteration, 0, 0);
 	ctx->algo = NCCL_ALGO_RING;
 	ctx->proto = NCCL_PROTO_LL;
 	return 0;

@@ -426,7 +426,7 @@ static bool accepted(void)
 		if (all) {
 			ck_assert(!nb_exec_new(&exec[i], &img, i, maps, NULL,
 					       &err));
-			nb_exec_bound(exec[i], v->lap, v->numbers);
+			nb_exec_bound(exec[i], v->iteration, v->iter_steps);
 			effort[i] = nb_policy_effort_of(v);
 		}
 		nb_verdict_free(v);
@@ -477,23 +477,27 @@ static uint64_t longest(const struct nb_exec *x)
 	return most;
 }
 
-/* What run_limit.c adds up for a chain of this policy alone; *@lap: its longest
- * piece. */
-static uint64_t sure(uint64_t *lap)
+/* What run_limit.c adds up for a chain of this policy alone; *@iteration: its
+ * longest piece. */
+static uint64_t sure(uint64_t *iteration)
 {
-	enum { TAIL_LAPS = 67 };
+	enum { TAIL_ITERATIONS = 67 };
 	uint64_t tails = 0;
 
-	*lap = nb_exec_lap(exec[0]);
+	*iteration = nb_exec_iteration(exec[0]);
 	if (nb_exec_jumps(exec[0])) {
-		tails = TAIL_LAPS;
+		tails = TAIL_ITERATIONS;
 		for (uint32_t i = 0; i < PROGS; i++) {
-			*lap = effort[i].lap > *lap ? effort[i].lap : *lap;
-			*lap = effort[i].first > *lap ? effort[i].first : *lap;
+			*iteration = effort[i].iteration > *iteration
+					     ? effort[i].iteration
+					     : *iteration;
+			*iteration = effort[i].first > *iteration
+					     ? effort[i].first
+					     : *iteration;
 		}
 	}
-	return nb_effort_path(&effort[0], *lap, tails) +
-	       nb_effort_turns(&effort[0], *lap);
+	return nb_effort_path(&effort[0], *iteration, tails) +
+	       nb_effort_loops(&effort[0], *iteration);
 }
 
 /* The error of a generation that may take @limit; 0, and the steps of its
@@ -522,15 +526,15 @@ static int in_generation(struct nb_buf *image, uint64_t limit, uint64_t *steps)
 static void check_length(void)
 {
 	static const uint64_t more[] = { 0, 50, 500 };
-	uint64_t lap, least = sure(&lap), steps = longest(exec[0]);
+	uint64_t iteration, least = sure(&iteration), steps = longest(exec[0]);
 	uint64_t shortest = 0;
-	uint32_t each = nb_exec_lap(exec[0]);
-	uint64_t loops = (uint64_t)nb_loop_limit(each, NB_TURNS_MAX) +
+	uint32_t each = nb_exec_iteration(exec[0]);
+	uint64_t loops = (uint64_t)nb_loop_limit(each, NB_MAX_ITERATIONS) +
 			 nb_loop_limit(each, NB_MAY_GOTO_PASSES);
 	struct nb_err err = { 0 };
 	struct nb_buf image;
 
-	ck_assert_uint_le(steps, least + lap * loops);
+	ck_assert_uint_le(steps, least + iteration * loops);
 	nb_buf_init(&image, 0);
 	ck_assert_msg(!nb_image_write(&image, &img, &err), "%s", err.text);
 	ck_assert_int_eq(in_generation(&image, least - 1, &steps), NB_E_LIMIT);

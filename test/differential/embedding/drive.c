@@ -14,12 +14,12 @@
 
 enum { MAX_STEPS = 30000, MOST_OUT = EM_CTX + 8 };
 
-uint32_t em_numbers;
+uint32_t em_iter_steps;
 
 /* What one walk says of a program. */
 struct said {
 	bool yes;
-	uint32_t lap, first, numbers;
+	uint32_t iteration, first, iter_steps;
 };
 
 static void dump(const char *what)
@@ -78,8 +78,10 @@ static enum end run(struct em_trial *t, const struct said *said, bool check)
 			t->cut++;
 			return CUT;
 		}
-		if (said && (em.lap > said->lap || em.first > said->first))
-			return failed(t, "a longer lap than the verdict's"),
+		if (said &&
+		    (em.iteration > said->iteration || em.first > said->first))
+			return failed(t,
+				      "a longer iteration than the verdict's"),
 			       WRONG;
 		if (em.fault)
 			return failed(t, em.fault), WRONG;
@@ -104,7 +106,8 @@ static bool walk(struct em_trial *t, bool coherence_off, bool watch,
 		snprintf(t->why, sizeof(t->why), "%s", err.text);
 		return false;
 	}
-	*said = (struct said){ v->accepted, v->lap, v->first, v->numbers };
+	*said = (struct said){ v->accepted, v->iteration, v->first,
+			       v->iter_steps };
 	if (!v->accepted && getenv("EMBED_REFUSALS"))
 		printf("# refused at %u: %u %s | %s\n", v->finding.pc,
 		       v->finding.cls, v->finding.required, v->finding.known);
@@ -139,14 +142,15 @@ static bool makes_tail_calls(void)
 	return false;
 }
 
-/* What a run of the program has; of linked ones the longest lap counts, which
- * may be that of a target. */
+/* What a run of the program has; of linked ones the longest iteration counts,
+ * which may be that of a target. */
 static void bound_run(const struct said *job)
 {
-	em.budget = nb_loop_limit(job->lap, NB_MAY_GOTO_PASSES);
-	em.turns = nb_loop_limit(job->lap, NB_TURNS_MAX);
+	em.budget = nb_loop_limit(job->iteration, NB_MAY_GOTO_PASSES);
+	em.iterations = nb_loop_limit(job->iteration, NB_MAX_ITERATIONS);
 	if (makes_tail_calls())
-		em.turns = (uint32_t)em_mix(em.shared, 2) % (em.turns + 1);
+		em.iterations =
+			(uint32_t)em_mix(em.shared, 2) % (em.iterations + 1);
 }
 
 /* A run of all ranks' data and of one rank's own; its answer. */
@@ -205,8 +209,9 @@ bool em_try(struct em_trial *t, uint64_t seed)
 	t->accepted = job.yes;
 	if (!job.yes)
 		return true;
-	em_numbers = t->held && exact.numbers > job.numbers ? exact.numbers
-							    : job.numbers;
+	em_iter_steps = t->held && exact.iter_steps > job.iter_steps
+				? exact.iter_steps
+				: job.iter_steps;
 	return run_all(t, &job, seed) &&
 	       (!t->coherent || compare_ranks(t, &job, seed));
 }

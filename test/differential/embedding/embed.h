@@ -160,7 +160,7 @@ struct em_frame {
 	bool callback;
 	/* a helper that calls back is at work for this frame */
 	bool looping;
-	uint32_t turns, cursor, key;
+	uint32_t invocations, cursor, key;
 	uint8_t key_bytes[16];
 	/* of a global function: memory it was given */
 	bool global;
@@ -181,10 +181,10 @@ struct em_machine {
 	uint16_t filled[EM_MOST_MAPS]; /* elements with content */
 	struct em_value maps[EM_MOST_MAPS][EM_ELEMS];
 	struct em_frame frames[NB_MAX_FRAMES];
-	uint32_t nframes, pc, steps, budget, turns, numbers;
+	uint32_t nframes, pc, steps, budget, iterations, iter_steps;
 	/* instructions since the last charge; the most so far, and those
 	 * before the first one */
-	uint32_t since, lap, first;
+	uint32_t since, iteration, first;
 	bool charged;
 	uint64_t salt;	 /* where memory lies: local data */
 	uint64_t local;	 /* state of local randomness */
@@ -206,8 +206,9 @@ struct em_machine {
 };
 
 extern struct em_machine em;
-/* Numbers of iterators that come for sure in each run: nb_verdict.numbers. */
-extern uint32_t em_numbers;
+/* Numbers of iterators that come for sure in each run: nb_verdict.iter_steps.
+ */
+extern uint32_t em_iter_steps;
 
 /* Coherent inputs come from @coherent, the others from @local. */
 void em_prepare(uint64_t coherent, uint64_t local);
@@ -222,7 +223,7 @@ uint64_t em_offset(uint64_t a);
 bool em_fault(const char *what);
 uint64_t em_local(void);
 uint64_t em_mix(uint64_t a, uint64_t b);
-/* A pass, turn or number that the run counts. */
+/* A pass, invocation or iterator step that the run counts. */
 void em_charge(void);
 /* Element @e of a map: the only way to its content. */
 struct em_value *em_element(uint32_t map, uint32_t e);
@@ -259,7 +260,7 @@ void em_hold(enum nb_ref_kind kind, uint32_t what);
 bool em_release(enum nb_ref_kind kind, uint32_t what);
 /* A function returned: its caller holds what it did. */
 void em_keep(void);
-/* A frame ends, or a turn of a helper: nothing of it may be held. */
+/* A frame ends, or an invocation of a callback: nothing of it may be held. */
 bool em_leave_frame(uint32_t frame, bool all_returned);
 
 /* helpers.c */

@@ -13,7 +13,7 @@
 enum { G_CTX = 6, G_PTR = 9, G_DATA = 64, G_KEY = -72, G_DEPTH = 3 };
 
 /* Do runs use up what they may spend? Else statements about it tell nothing. */
-enum { G_SMALL = NB_TURNS_MAX < 100 };
+enum { G_SMALL = NB_MAX_ITERATIONS < 100 };
 
 enum g_kind { G_STATIC, G_GLOBAL, G_TURN, G_ELEMENT, G_COUNT, G_NOTHING };
 

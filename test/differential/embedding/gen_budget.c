@@ -195,5 +195,5 @@ void g_target(void)
 	p->img.elems = named;
 	p->img.nelems = 2;
 	if (how)
-		p->targets_spend = NB_BUDGET_PASSES | NB_BUDGET_TURNS;
+		p->targets_spend = NB_BUDGET_PASSES | NB_BUDGET_ITERATIONS;
 }

@@ -106,14 +106,14 @@ static void gen_counter(void)
 {
 	int at = g_take(16);
 	uint32_t head, done;
-	int32_t turns = 1 + (int32_t)g_below(6);
+	int32_t iterations = 1 + (int32_t)g_below(6);
 	struct g_func f = { .kind = G_COUNT };
 
 	if (!at)
 		return;
 	g_slot(0x7a, 10, 0, at + 8, 0);
 	if (g_below(2)) {
-		g_imm(1, turns);
+		g_imm(1, iterations);
 		g_frame(3, at + 8);
 		g_imm(4, 0);
 		f.call = g_at();
@@ -124,7 +124,7 @@ static void gen_counter(void)
 	} else {
 		g_frame(1, at);
 		g_imm(2, (int32_t)g_below(3));
-		g_imm(3, 2 + turns);
+		g_imm(3, 2 + iterations);
 		g_helper(0x10001);
 		head = g_at();
 		g_frame(1, at);

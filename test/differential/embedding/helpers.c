@@ -361,7 +361,7 @@ static struct em_object *dynptr(unsigned r)
 {
 	int o = em_object_at(arg(r));
 
-	if (o >= 0 && em.objects[o].kind != NB_OBJECT_NUMBERS)
+	if (o >= 0 && em.objects[o].kind != NB_OBJECT_ITERATOR)
 		return &em.objects[o];
 	em_fault("no dynptr there");
 	return NULL;
@@ -453,7 +453,7 @@ static bool iter_new(void)
 
 	if (!needs(3))
 		return false;
-	o = em_object_new(arg(1), 8, NB_OBJECT_NUMBERS);
+	o = em_object_new(arg(1), 8, NB_OBJECT_ITERATOR);
 	if (o < 0)
 		return false;
 	it = &em.objects[o];
@@ -462,9 +462,9 @@ static bool iter_new(void)
 	if (!bad && !big) {
 		it->cur = (int32_t)((uint32_t)start - 1);
 		it->end = end;
-		it->sure = n <= NB_MAX_COUNTED_RANGE && n <= em.numbers;
+		it->sure = n <= NB_MAX_COUNTED_RANGE && n <= em.iter_steps;
 		if (it->sure)
-			em.numbers -= (uint32_t)n;
+			em.iter_steps -= (uint32_t)n;
 	}
 	em_hold(NB_REF_ITER, (uint32_t)o);
 	return answer(bad ? failed : big ? (uint64_t)-7 : 0);
@@ -474,7 +474,7 @@ static struct em_object *iterator(void)
 {
 	int o = needs(1) ? em_object_at(arg(1)) : -1;
 
-	if (o >= 0 && em.objects[o].kind == NB_OBJECT_NUMBERS)
+	if (o >= 0 && em.objects[o].kind == NB_OBJECT_ITERATOR)
 		return &em.objects[o];
 	em_fault("no iterator there");
 	return NULL;
@@ -489,13 +489,13 @@ static bool iter_next(void)
 	if (!it)
 		return false;
 	cur = (int32_t)((uint32_t)it->cur + 1);
-	if (cur >= it->end || (!it->sure && !em.turns)) {
+	if (cur >= it->end || (!it->sure && !em.iterations)) {
 		it->cur = it->end = 0;
 		em.ran[EM_F_ITER_END] = true;
 		return answer(0);
 	}
 	if (!it->sure)
-		em.turns--;
+		em.iterations--;
 	it->cur = cur;
 	em_charge();
 	em.ran[EM_F_ITER] = true;

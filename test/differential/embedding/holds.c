@@ -407,7 +407,7 @@ static bool objects_hold(struct bonds *b, uint32_t frame)
 		if (o < 0 || em.objects[o].kind != x->reg.map ||
 		    !bind_ref(b, x->reg.ref, OBJECT | (uint32_t)o))
 			return false;
-		if (x->reg.map == NB_OBJECT_NUMBERS
+		if (x->reg.map == NB_OBJECT_ITERATOR
 			    ? !iterator_holds(&x->reg, &em.objects[o])
 			    : x->reg.align == 8 && em.objects[o].skew)
 			return false;
@@ -494,7 +494,7 @@ static bool frame_holds(struct bonds *b, uint32_t i)
 
 	if ((i && a->ret != f->ret) || (i && a->callback != f->callback) ||
 	    (a->loop != 0) != f->looping ||
-	    (f->looping && a->counted && a->turns != f->turns))
+	    (f->looping && a->counted && a->invocations != f->invocations))
 		return false;
 	for (unsigned r = 0; r < NB_R10; r++) {
 		if (a->regs[r].kind == NB_REG_UNINIT)

@@ -297,7 +297,7 @@ static bool call_back(bool each)
 {
 	struct em_frame *f = em_top();
 	uint32_t region = em_region(f->reg[2]);
-	uint32_t map = em_region(f->reg[1]) - EM_R_HANDLE, at = f->turns;
+	uint32_t map = em_region(f->reg[1]) - EM_R_HANDLE, at = f->invocations;
 	uint32_t n = (uint32_t)f->reg[1];
 	bool more;
 
@@ -311,18 +311,18 @@ static bool call_back(bool each)
 	if (f->looping)
 		em_charge();
 	if (!f->looping) {
-		f->turns = f->cursor = f->key = at = 0;
+		f->invocations = f->cursor = f->key = at = 0;
 		if (f->reg[4])
 			return end_calls((uint64_t)-22);
 		if (!each && n > NB_LOOP_MAX)
 			return end_calls((uint64_t)-7);
 	}
 	more = each ? next_element(f, map) : at < n;
-	if (!more || !em.turns)
+	if (!more || !em.iterations)
 		return end_calls(at);
-	em.turns--;
+	em.iterations--;
 	f->looping = true;
-	f->turns++;
+	f->invocations++;
 	if (!enter(em_prog.funcs[region - EM_R_CODE].start, em.pc + 1))
 		return false;
 	em_top()->callback = true;
@@ -336,7 +336,7 @@ static bool call_back(bool each)
 	return true;
 }
 
-static bool end_turn(uint64_t r0)
+static bool end_invocation(uint64_t r0)
 {
 	struct em_frame *f;
 
@@ -348,7 +348,7 @@ static bool end_turn(uint64_t r0)
 	if (!r0)
 		return true;
 	em_charge();
-	return end_calls(f->turns);
+	return end_calls(f->invocations);
 }
 
 static bool leave(void)
@@ -364,7 +364,7 @@ static bool leave(void)
 		return false;
 	}
 	if (f->callback)
-		return em_need(0) && end_turn(r0);
+		return em_need(0) && end_invocation(r0);
 	em.nframes--;
 	em_keep();
 	em.pc = f->ret;
@@ -388,8 +388,8 @@ static uint64_t left_for_target(void)
 
 	if (em_prog.targets_spend & NB_BUDGET_PASSES)
 		left = em_mix(left, em.budget);
-	if (em_prog.targets_spend & NB_BUDGET_TURNS)
-		left = em_mix(left, em.turns);
+	if (em_prog.targets_spend & NB_BUDGET_ITERATIONS)
+		left = em_mix(left, em.iterations);
 	return left;
 }
 
@@ -398,9 +398,10 @@ static void spend_as_target(void)
 {
 	if (em_prog.targets_spend & NB_BUDGET_PASSES)
 		em.budget -= (uint32_t)(em_local() >> 8) % (em.budget + 1);
-	if (em_prog.targets_spend & NB_BUDGET_TURNS)
-		em.turns -= (uint32_t)(em_local() >> 8) % (em.turns + 1);
-	em.numbers = 0;
+	if (em_prog.targets_spend & NB_BUDGET_ITERATIONS)
+		em.iterations -=
+			(uint32_t)(em_local() >> 8) % (em.iterations + 1);
+	em.iter_steps = 0;
 }
 
 /* Another program takes the place of this function's, or there is none. */
@@ -531,7 +532,7 @@ static bool jump(const struct nb_insn *in, uint64_t b)
 
 static void note_length(void)
 {
-	uint32_t *most = em.charged ? &em.lap : &em.first;
+	uint32_t *most = em.charged ? &em.iteration : &em.first;
 
 	if (++em.since > *most)
 		*most = em.since;
@@ -653,9 +654,9 @@ void em_prepare(uint64_t coherent, uint64_t local)
 	for (unsigned i = 0; i < em_prog.plain; i++)
 		em.plain[i] = (uint8_t)(shared() >> 9);
 	em.budget = BUDGET;
-	em.turns = (uint32_t)(shared() % TURNS);
-	em.numbers = em_numbers;
-	em.since = em.lap = em.first = 0;
+	em.iterations = (uint32_t)(shared() % TURNS);
+	em.iter_steps = em_iter_steps;
+	em.since = em.iteration = em.first = 0;
 	em.charged = false;
 	begin(0);
 	em_set(1, em_address(em_prog.plain ? EM_R_PLAIN : EM_R_CTX, 0));
@@ -669,7 +670,7 @@ void em_prepare_alone(uint32_t n, uint64_t coherent, uint64_t local)
 	struct em_frame *f = &em.frames[0];
 
 	em_prepare(coherent, local);
-	em.numbers = (uint32_t)coherent % 2 * NB_MAX_COUNTED_RANGE;
+	em.iter_steps = (uint32_t)coherent % 2 * NB_MAX_COUNTED_RANGE;
 	begin(fn->start);
 	f->global = true;
 	for (unsigned i = 0; i < fn->sig.nargs; i++) {

@@ -14,11 +14,11 @@
 static const struct {
 	const char *name, *why;
 } differences[] = {
-	{ "lock_in_each_turn.asm", "callbacks need function types there" },
+	{ "lock_in_each_iteration.asm", "callbacks need function types there" },
 	{ "lock_of_each_element.asm", "callbacks need function types there" },
 	{ "reservation_filled_by_a_callback.asm",
 	  "callbacks need function types there" },
-	{ "reservation_in_each_turn.asm",
+	{ "reservation_in_each_iteration.asm",
 	  "callbacks need function types there" },
 	{ "atomic_on_a_slice_at_an_odd_offset.asm",
 	  "it traps on arm64 and is refused here" },

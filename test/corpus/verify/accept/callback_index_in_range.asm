@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The number of the turn is below the number of turns.
+# The number of the iteration is below the number of iterations.
 # expect: accept
 stw [%r10-4], 0
 lddw map %r1, @counts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A sum that differs in every turn: only a state for all of them ends the walk.
+# A sum that differs in every iteration: only a state for all of them ends the walk.
 # expect: accept
 ldxw %r1, [%r1+28]
 stdw [%r10-8], 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Together they take no more turns than a run has.
+# Together they take no more iterations than a run has.
 # expect: accept
 mov %r6, %r1
 mov %r7, 0

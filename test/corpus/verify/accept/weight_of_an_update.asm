@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # 64 bytes copied count as four instructions.
-# expect: accept lap 1 first 23 numbers 0
+# expect: accept iteration 1 first 23 iter_steps 0
 stw [%r10-4], 1
 mov %r1, 0
 stxdw [%r10-72], %r1

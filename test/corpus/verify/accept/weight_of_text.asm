@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A line of text, and as many bytes as the size may be, read and copied.
-# expect: accept lap 1 first 296 numbers 0
+# expect: accept iteration 1 first 296 iter_steps 0
 mov %r6, %r1
 mov %r2, 0
 stxdw [%r10-64], %r2

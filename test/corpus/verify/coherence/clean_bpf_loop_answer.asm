@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The helper's answer is the number of turns.
+# The helper's answer is the number of iterations.
 # expect: accept
 mov %r6, %r1
 ldxw %r7, [%r6+64]

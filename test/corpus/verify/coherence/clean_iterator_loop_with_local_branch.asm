@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Local data is looked at in each lap and decides nothing.
+# Local data is looked at in each iteration and decides nothing.
 # expect: accept
 mov %r7, %r1
 ldxw %r3, [%r1+28]

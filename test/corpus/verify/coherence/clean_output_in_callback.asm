@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The callback writes an output by the same turns on all ranks.
+# The callback writes an output by the same iterations on all ranks.
 # expect: accept
 mov %r3, %r1
 ldxw %r5, [%r1+64]

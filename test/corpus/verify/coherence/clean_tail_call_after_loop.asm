@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# As many turns on all ranks.
+# As many iterations on all ranks.
 # expect: accept
 mov %r6, %r1
 ldxw %r1, [%r6+28]

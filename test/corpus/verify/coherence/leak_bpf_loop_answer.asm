@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The helper's answer is the number of turns.
+# The helper's answer is the number of iterations.
 # expect: reject local_output 7
 # flow: callback
 mov %r6, %r1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Each turn may be the last by local data: later ones run on some ranks only.
+# Each iteration may be the last by local data: later ones run on some ranks only.
 # expect: reject local_output 10
 # flow: callback
 mov %r6, %r1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# After four loops on one way the last one may be short of turns; after none on
+# After four loops on one way the last one may be short of iterations; after none on
 # the other it is not.
 # expect: reject local_output 47
 # flow: loop count

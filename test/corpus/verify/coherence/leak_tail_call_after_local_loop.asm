@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The target goes on with the turns that the loop left.
+# The target goes on with the iterations that the loop left.
 # expect: reject local_tail_call 11
 # flow: tail call
 mov %r6, %r1

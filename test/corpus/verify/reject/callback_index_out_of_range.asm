@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The last turn is one too many.
+# The last iteration is one too many.
 # expect: reject map_bounds 16
 stw [%r10-4], 0
 lddw map %r1, @counts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Each lap takes a number, but of another iterator: nothing ends it.
+# Each iteration takes a number, but of another iterator: nothing ends it.
 # expect: reject endless_loop 0
 again:
 # near: may_goto out

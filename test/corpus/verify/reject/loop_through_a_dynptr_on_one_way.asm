@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A lap may leave a dynptr or none; nothing ends the loop.
+# A iteration may leave a dynptr or none; nothing ends the loop.
 # expect: reject endless_loop 10
 ldxw %r7, [%r1+28]
 jeq %r7, 3, more

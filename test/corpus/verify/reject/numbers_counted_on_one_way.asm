@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# As many iterators were begun on both ways, of more numbers on one: with long laps
+# As many iterators were begun on both ways, of more numbers on one: with long iterations
 # the third is one too many for that way alone.
 # expect: reject run_length 65
 mov %r6, %r1
@@ -115,8 +115,8 @@ mov %r0, 0
 exit
 b:
 mov %r6, 0
-lap:
+iteration:
 add %r6, 1
-jne %r6, 20, lap
+jne %r6, 20, iteration
 mov %r0, 0
 exit

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+# A run has 2^25 instructions for iterations. Three loops of 2^23 leave too few for a
+# fourth where an iteration takes more than one.
+# expect: reject local_output 25
+# flow: loop count
+mov %r6, %r1
+ldxw %r1, [%r6+64]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+ldxw %r1, [%r6+64]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+ldxw %r1, [%r6+64]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+ldxw %r1, [%r6+28]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+# near: mov %r0, 0
+stxw [%r6+76], %r0
+mov %r0, 0
+exit
+cb:
+mov %r0, 0
+exit

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+# A local loop in each iteration of another one may use up all iterations.
+# expect: reject local_output 13
+# flow: loop count
+mov %r6, %r1
+mov %r1, 100
+lddw func %r2, outer
+mov %r3, %r6
+mov %r4, 0
+call 181
+ldxw %r1, [%r6+28]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+stxw [%r6+76], %r0
+mov %r0, 0
+exit
+outer:
+mov %r6, %r2
+ldxw %r1, [%r6+64] # near: ldxw %r1, [%r6+60]
+lddw func %r2, cb
+mov %r3, 0
+mov %r4, 0
+call 181
+mov %r0, 0
+exit
+cb:
+mov %r0, 0
+exit

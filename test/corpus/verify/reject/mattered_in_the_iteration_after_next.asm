@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# expect: reject map_bounds 9
+# What an iteration of may_goto leaves for the next one came from a register that
+# nothing else uses.
+ldxw %r2, [%r1+24]
+mov %r5, 400 # near: mov %r5, 0
+jeq %r2, 0, join
+mov %r5, 4
+join:
+mov %r3, 4
+l:
+may_goto done
+lddw map_value %r4, @bss, 0
+add %r4, %r3
+ldxb %r0, [%r4]
+mov %r3, %r5
+ja l
+done:
+mov %r0, 0
+exit
