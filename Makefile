@@ -58,7 +58,7 @@ $(B)/plugin/tuner/decide.o $(B)/plugin/abi/%.o: CFLAGS += -fno-tree-slp-vectoriz
 # policy are smaller there, and a load takes about a tenth longer.
 COLD := core/csvpolicy core/verify/report core/verify/witness \
 	plugin/change plugin/control plugin/controller plugin/policies
-ifneq ($(filter aarch64-%,$(shell $(CC) -dumpmachine)),)
+ifneq ($(filter aarch64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
 COLD += core/exec/jit core/image core/isa core/verify/access core/verify/feature core/verify/insn
 endif
 ifeq ($(V),release)

@@ -12,7 +12,7 @@
 # The group vm is the guest of test/vm, unpacked into build/vm.
 set -u
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev libgnutls28-dev libsodium-dev"
-check="check libibverbs-dev etcd-server etcd-client openssl curl git procps python3 python3-z3 python3-pycparser python3-pyte util-linux iproute2 binutils file spin qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross mandoc groff-base zsh fish"
+check="check libibverbs-dev etcd-server etcd-client openssl curl git procps python3 python3-z3 python3-pycparser python3-pyte util-linux iproute2 binutils file spin qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross mandoc groff-base zsh fish mypy"
 lint="clang-format clang-tidy cppcheck"
 fresh="debootstrap"
 deb="build-essential debhelper dh-python python3 dpkg-dev fakeroot"

@@ -149,6 +149,8 @@ printf 'polcy list\n' >"$T/line"
 [ $? -eq 64 ]
 ok "a misspelt command of two words is no Lua error" $?
 has "names the nearest" err "no command polcy" "nearest: policy"
+status 64 "the first letters of two commands" stat
+has "names both" err "no command stat" "nearest: stats, status"
 
 # errors of standard input say which line
 printf 'x = 1\n\npolicy lod x\n' | "$S" >"$T/out" 2>"$T/err"
@@ -163,27 +165,37 @@ has "in JSON" out '"line":2'
 # a change that waits at its fence
 cat >"$T/pending.lua" <<'END'
 local comm = require "ncclbpf.commands.comm"
-local member, passed = { rank = 0, pid = 1 }, 0
-local last = { generation = 4, state = "committed", comms = { { comm = "c0", state = "committed", fence = 90, ranks = 2, passed = passed } } }
+local last = { generation = 4, state = "committed", comms = { { comm = "c0", state = "committed", fence = 90, ranks = 2, passed = 0 } } }
 local replies = {
-	explain = { coll = "allreduce", bytes = 4, comm = "c0", generation = 3, policies = {} },
+	explain = { coll = "allreduce", bytes = 4, comm = "c0", policies = {} },
 	["change status"] = { last = last },
 	status = { generation = 4, policies = { "force" } },
 }
-local function text()
+local function text(...)
+	local generations = { ... }
 	local result = comm.cmd_explain { args = { "allreduce", "4" }, opt = {}, flags = {}, session = function()
-		return { living = function() return { member } end, ask = function(_, line)
-			return { { member = member, data = replies[line:match "^explain" or line] } }
+		return { living = function() return { { rank = 0, pid = 1 } } end, ask = function(_, line)
+			local per = {}
+			for rank, generation in ipairs(generations) do
+				local data = {}
+				for k, v in pairs(replies[line:match "^explain" or line]) do data[k] = v end
+				data.generation = data.generation or generation
+				per[rank] = { member = { rank = rank - 1, pid = rank }, data = data }
+			end
+			return per
 		end }
 	end }
 	print(result.text:match "pending: [^\n]*" or "nothing pending")
 end
-text()
-replies.explain.generation = 4
-text()
+text(3, 3)
+last.comms[1].passed = 1
+text(4, 3)
+text(4, 4)
 END
 status 0 "explain before a fence" -f "$T/pending.lua"
-has "says what is to come, and when" out "pending: generation 4 (policies force), from decision 90 on, which 0 of 2 ranks have reached" "nothing pending"
+has "says what is to come, and when" out "nothing pending" \
+	"pending: generation 4 (policies force) decides from decision 90 on. 0 of 2 ranks have reached it;" \
+	"1 of 2 ranks have reached it; a rank before it decides by its old policies"
 
 # ranks that differ in every row: a few notes, all with -v
 cat >"$T/notes.lua" <<'END'
@@ -203,6 +215,18 @@ end
 END
 status 0 "differences in every row" -f "$T/notes.lua"
 has "are told in a few notes, all with -v" out "4	note: 9 more differences between ranks; -v shows all" "12	note: v of row12"
+cat >"$T/note.lua" <<'END'
+local merge = require "ncclbpf.job.merge"
+local function policies(v) return #v > 0 and table.concat(v, " ") or "none" end
+local per = {}
+for rank = 0, 7 do
+	per[rank + 1] = { member = { rank = rank, pid = 100 + rank }, rows = { { comm = "c0", policies = rank == 7 and {} or { "force" } } } }
+end
+local _, notes = merge.rows(per, { { "policies", show = policies } }, "comm")
+print(table.concat(notes, "\n"))
+END
+status 0 "a rank that differs" -f "$T/note.lua"
+has "is named with its value as the column shows it" out "policies of c0: rank 7 has none; all others have force"
 
 # every format of one answer
 for f in table wide tsv csv json ndjson name; do

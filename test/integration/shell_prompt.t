@@ -166,6 +166,15 @@ expect #2>
 send policy l\n
 expect policy l is ambiguous: list, load
 expect #2>
+send pol\n
+expect policy: which one? add,
+expect #2>
+send pol lo\n
+expect policy load: too few words
+expect #2>
+send pol xyz\n
+expect no command policy xyz
+expect #2>
 send stat = 4\n
 send = stat\n
 expect 4

@@ -505,10 +505,10 @@ function App:line(text)
 	if not command and self.keeps and self.tty and not text:find("[=(.%[:,{}\"']") then
 		-- Users may abbreviate commands.
 		local list = words.split(text)
-		local row, err
-		if list and list[1] then row, err = words.command(list, true) end
+		local row, err, begun
+		if list and list[1] then row, err, begun = words.command(list, true) end
 		if row then command = text end
-		if not row and err and err.ambiguous and rawget(_G, list[1]) == nil then
+		if begun and not row and rawget(_G, list[1]) == nil then
 			return self:report(err)
 		end
 	end

@@ -293,12 +293,6 @@ local function expand(word, list)
 	return found
 end
 
-local function wrong(word, list, what)
-	return nil, errors.new("usage", ("no %s %s"):format(what, word),
-		{ hint = errors.nearest(word, list) or (
-			"there are: " .. table.concat(list, ", ")) })
-end
-
 -- The words that begin with @word, if there are several.
 local function several(word, list)
 	local t = {}
@@ -308,13 +302,21 @@ local function several(word, list)
 	return #t > 1 and t or nil
 end
 
+local function wrong(word, list, what)
+	local begun = several(word, list)
+	return nil, errors.new("usage", ("no %s %s"):format(what, word),
+		{ hint = begun and "nearest: " .. table.concat(begun, ", ")
+			or errors.nearest(word, list)
+			or "there are: " .. table.concat(list, ", ") })
+end
+
 local function ambiguous(words, list)
 	return nil, errors.new("usage", ("%s is ambiguous: %s"):format(words,
-		table.concat(list, ", ")), { ambiguous = true })
+		table.concat(list, ", "))), true
 end
 
 -- The row of the command that words begin with. @people: accept unique abbreviations.
--- -> row, number of words it took
+-- -> row, number of words it took; or nil, error, whether the words begin like a command
 function M.command(words, people)
 	local noun, verb = words[1], words[2]
 	local nouns = commands.nouns()
@@ -328,7 +330,8 @@ function M.command(words, people)
 	local verbs = commands.verbs(noun)
 	if #verbs == 0 then return commands.find(noun), 1 end
 	if not verb then
-		return errors.fail("usage", "%s: which one? %s", noun, table.concat(verbs, ", "))
+		return nil, errors.new("usage", ("%s: which one? %s"):format(noun,
+			table.concat(verbs, ", "))), true
 	end
 	local row = commands.find(noun .. " " .. verb)
 	if row then return row, 2 end
@@ -336,11 +339,10 @@ function M.command(words, people)
 	if full then return commands.find(noun .. " " .. full), 2 end
 	local t = people and several(verb, verbs)
 	if t then return ambiguous(noun .. " " .. verb, t) end
-	return wrong(noun .. " " .. verb, (function()
-		local t = {}
-		for i, v in ipairs(verbs) do t[i] = noun .. " " .. v end
-		return t
-	end)(), "command")
+	local full_names = {}
+	for i, v in ipairs(verbs) do full_names[i] = noun .. " " .. v end
+	local _, err = wrong(noun .. " " .. verb, full_names, "command")
+	return nil, err, true
 end
 
 -- The help command for `COMMAND --help`.

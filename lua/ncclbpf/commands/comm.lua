@@ -229,8 +229,12 @@ local function explain_text(d, who)
 	return table.concat(t, "\n")
 end
 
--- If a change waits at its fence, the explanation is valid until the fence.
-local function pending(ctx, d)
+-- A rank behind the fence of a change decides by its old policies until it passes the fence.
+local function pending(ctx, per)
+	local d = per[1].data
+	for _, r in ipairs(per) do
+		if read.number(r.data.generation) < read.number(d.generation) then d = r.data end
+	end
 	local last = read.record(read.record(read.one(ctx, "change status")).last)
 	if read.number(last.generation) <= read.number(d.generation) then return nil end
 	for _, c in ipairs(read.list(last, "comms")) do
@@ -244,8 +248,8 @@ local function pending(ctx, d)
 end
 
 local function pending_text(p)
-	return ("pending: generation %s%s, from decision %s on, which %s of %s have reached; "
-		.. "until then the policies shown decide"):format(
+	return ("pending: generation %s%s decides from decision %s on. %s of %s have reached it; "
+		.. "a rank before it decides by its old policies"):format(
 		tostring(p.generation), p.policies and " (policies " .. policies(p.policies) .. ")"
 			or "", tostring(p.fence),
 		tostring(p.passed), units.count(p.ranks, "rank"))
@@ -276,7 +280,7 @@ function M.cmd_explain(ctx)
 	local why, made = require("ncclbpf.policy.explain").why(ctx, per[1].data)
 	if #why > 0 then text[#text + 1] = table.concat(why, "\n") end
 	data.tables = made
-	data.pending = pending(ctx, per[1].data)
+	data.pending = pending(ctx, per)
 	if data.pending then table.insert(text, 1, pending_text(data.pending)) end
 	local columns = {}
 	for i, name in ipairs { "rank", "pid", "coll", "bytes", "comm", "seen", "nccl_algo",

@@ -106,11 +106,12 @@ function M.outliers(what, groups, opts)
 	end
 	local t = {}
 	for i = 2, #groups do
-		t[#t + 1] = ("%s %s"):format(M.who(groups[i].members), groups[i].text == "" and "-"
-			or groups[i].text)
+		t[#t + 1] = ("%s %s %s"):format(M.who(groups[i].members),
+			#groups[i].members > 1 and "have" or "has",
+			groups[i].text == "" and "-" or groups[i].text)
 	end
-	return ("%s: %s, all others %s"):format(what, table.concat(t, "; "), main.text == "" and "-"
-		or main.text)
+	return ("%s: %s; all others have %s"):format(what, table.concat(t, "; "),
+		main.text == "" and "-" or main.text)
 end
 
 local function key_of(id, row)
@@ -198,6 +199,10 @@ function M.rows(per, columns, id, opts)
 			local value, groups = merged_value(c, items)
 			row[c[1]] = value
 			if groups and #groups > 1 then
+				-- A note shows values as the column does.
+				for _, shown in ipairs(c.show and not c.ahead and groups or {}) do
+					shown.text = tostring(c.show(shown.value, row))
+				end
 				local what = ("%s of %s"):format(
 					c.title and c.title:lower() or (c[1]:gsub("_", " ")), g.key)
 				notes[#notes + 1] = M.outliers(
