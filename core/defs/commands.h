@@ -47,6 +47,8 @@ CMD(CHANGE_STATUS,  "change status",   "",                                      
 CMD(CHANGE_CHECK,   "change check",    "DIGEST [if_generation=N] [fleet=N]",      1, 1, CONTROL, "Run every check of the command change commit, and commit nothing")
 CMD(CHANGE_COMMIT,  "change commit",   "DIGEST [if_generation=N] [fleet=N]",      1, 1, CONTROL, "Commit a change that every process of the job has staged")
 CMD(CHANGE_ABORT,   "change abort",    "DIGEST",                                  1, 1, CONTROL, "Drop a staged change")
+CMD(CHANGE_EXPORT,  "change export",   "",                                        0, 0, OBSERVE, "Send the generation of new communicators as a file descriptor beside the reply: digests and order of its policies, contents of changed coherent maps")
+CMD(CHANGE_IMPORT,  "change import",   "[if_generation=N] [commit=no]",           0, 0, CONTROL, "Change to the generation in the accompanying file descriptor, made of policies that the process holds")
 CMD(COMM_LIST,      "comm list",       "[limit=N] [after=N]",                     0, 0, OBSERVE, "List communicators: ranks, nodes, decisions, generation")
 CMD(COMM_SHOW,      "comm show",       "COMM [slot=N]",                           1, 1, OBSERVE, "Show one communicator: decisions by collective, size and answer")
 CMD(CHECK_AGREEMENT, "check agreement", "[comm=ID] [tracks=yes]",             0, 0, OBSERVE, "Compare the decisions of the ranks of each communicator on this host, and name the first decision that differs; tracks=yes: also send the decisions of communicators of several hosts, for the shell to compare")

@@ -475,6 +475,27 @@ int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies,
 	return gen_result(out, g, rc);
 }
 
+int nb_gen_filled(struct nb_gen **out, const struct nb_gen_list *list,
+		  nb_gen_fill_fn *fill, void *arg, struct nb_err *err)
+{
+	struct nb_gen *g = NULL;
+	int rc = check_policies(list->policy, list->n, err);
+
+	if (!rc)
+		rc = nb_scopes_check(&list->common, &list->scopes, list->n,
+				     err);
+	if (!rc)
+		rc = gen_alloc(&g, &list->common, &list->scopes, err);
+	for (uint32_t i = 0; !rc && i < list->n; i++) {
+		rc = add_policy(g, list->policy[i], NULL, err);
+		if (!rc)
+			rc = fill(arg, i, &g->policy[i], err);
+	}
+	if (!rc)
+		rc = bind_all(g, err);
+	return gen_result(out, g, rc);
+}
+
 int nb_gen_new(struct nb_gen **out, struct nb_policy *const *policies,
 	       uint32_t n, const struct nb_gen *parent, struct nb_err *err)
 {

@@ -34,6 +34,28 @@ int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies,
 		  const struct nb_scopes *scopes, const struct nb_gen *parent,
 		  struct nb_err *err);
 
+/* The policies of a generation and their orders. */
+struct nb_gen_list {
+	struct nb_policy *policy[NB_GEN_MAX_POLICIES];
+	uint32_t n;
+	struct nb_order common;
+	struct nb_scopes scopes;
+};
+
+/* Write the history and the coherent maps of policy @policy. */
+typedef int nb_gen_fill_fn(void *arg, uint32_t policy, struct nb_gen_policy *gp,
+			   struct nb_err *err);
+
+/*
+ * nb_gen_filled - make a generation without a parent
+ * @fill: called for each policy before its programs are compiled; its maps are
+ *        new, with the contents of the image
+ *
+ * Returns the errors of nb_gen_scoped and of @fill.
+ */
+int nb_gen_filled(struct nb_gen **out, const struct nb_gen_list *list,
+		  nb_gen_fill_fn *fill, void *arg, struct nb_err *err);
+
 /* Return the part of @g that decides for communicator @comm; @comm is 0 if
  * NCCL gives no identity. @g is not a view. */
 static inline struct nb_gen *nb_gen_of(struct nb_gen *g, uint64_t comm)

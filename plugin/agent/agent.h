@@ -129,7 +129,7 @@ int nb_agent_turn(struct nb_agent *a);
 
 void nb_agent_orders(struct nb_agent *a);
 /* Report to the coordinator what the processes answered. */
-void nb_agent_result(struct nb_agent *a, const struct nb_procs_result *r);
+void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r);
 
 /*
  * Receives an image. The callee owns @bytes, whose digest has been checked.
@@ -159,6 +159,11 @@ int nb_signed_image(const char *digest, const char *text, size_t size,
  * key that was removed since.
  */
 int nb_signed_line(const char *line, const json_t *images, struct nb_err *err);
+/*
+ * If signatures are required: check that an order with the line change import
+ * brings the image of each policy of the generation.
+ */
+int nb_signed_state(const struct nb_procs_order *o, struct nb_err *err);
 
 struct nb_coord *nb_coord_new(struct nb_agent *a);
 void nb_coord_free(struct nb_coord *c);

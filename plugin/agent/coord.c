@@ -55,12 +55,15 @@ void nb_coord_free(struct nb_coord *c)
 	if (!c)
 		return;
 	nb_coord_change_free(c);
+	nb_coord_saving_free(c->saving);
 	free(c);
 }
 
 void nb_coord_reset(struct nb_coord *c)
 {
 	nb_coord_change_free(c);
+	nb_coord_saving_free(c->saving);
+	c->saving = NULL;
 	c->round++;
 	c->state = NB_COORD_IDLE;
 	c->key_mod = 0;

@@ -104,6 +104,12 @@ struct nb_coord {
 	uint64_t start_ms;
 	char start_why[200]; /* why that try failed; "" if it did not */
 
+	/* the job's generation on its way to the store; NULL: none is */
+	struct nb_coord_saving *saving;
+	/* the change whose generation we last asked for, and when */
+	int64_t saving_n;
+	uint64_t saving_ms;
+
 	uint64_t again_ms; /* when we last wrote the key order/again */
 	/* time of the last sweep of old keys; 0: a sweep is due */
 	uint64_t sweep_ms;
@@ -204,6 +210,30 @@ int nb_coord_start_take(struct nb_coord *c, const json_t *request);
  * Add to the transaction that commits a change the puts that save its request.
  */
 void nb_coord_start_put(struct nb_coord *c, struct nb_coord_txn *t);
+
+/*
+ * coord_state.c defines the four functions below: the job's generation in the
+ * store.
+ */
+
+/* Request line that stages bytes of the command change export. */
+#define NB_COORD_IMPORT "change import"
+
+/*
+ * Ask a process of this site for the job's generation, if the last change is no
+ * complete list of policies and the store lacks its generation.
+ */
+void nb_coord_state(struct nb_coord *c);
+/* Store the answer of the process. Takes ownership of the bytes in @r. */
+void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r);
+/*
+ * Returns the value of a key with a request line that makes the job's
+ * generation: order/commit or order/state. The value has no line if the
+ * generation cannot be stored; its member text then says why. Returns NULL if
+ * there is no such key.
+ */
+const json_t *nb_coord_state_of(const struct nb_view *v);
+void nb_coord_saving_free(struct nb_coord_saving *s);
 
 /*
  * coord_audit.c defines the three functions below: a request's outcome in its

@@ -196,6 +196,7 @@ void nb_coord_idle(struct nb_coord *c)
 	if (now < c->caught_ms + NB_COORD_CATCH_MS)
 		return;
 	c->caught_ms = now;
+	nb_coord_state(c);
 	if (put_again(c) || put_members(c) || put_notes(c) || nb_coord_start(c))
 		return;
 	if (nb_targets_lacking(&c->a->view))

@@ -25,9 +25,10 @@ bool nb_coord_start(struct nb_coord *c)
 	if (!due || (c->start_ms && nb_agent_ms() < c->start_ms + RETRY_MS))
 		return false;
 	c->start_ms = nb_agent_ms();
-	request = json_pack("{s:O,s:O?,s:O}", "line",
+	request = json_pack("{s:O,s:O*,s:O*,s:O}", "line",
 			    json_object_get(due, "line"), "images",
-			    json_object_get(due, "images"), "keep", due);
+			    json_object_get(due, "images"), "data",
+			    json_object_get(due, "data"), "keep", due);
 	if (!request) {
 		snprintf(c->start_why, sizeof(c->start_why),
 			 "key desired has no line");
@@ -38,11 +39,15 @@ bool nb_coord_start(struct nb_coord *c)
 	return true;
 }
 
-/* Returns true if @line lists all policies of all communicators. */
+/*
+ * Returns true if @line makes the same generation whatever the processes had
+ * before: it lists all policies of all communicators, or imports them.
+ */
 static bool is_complete(const char *line)
 {
-	return !strncmp(line, "policy use ", 11) && !strchr(line, '=') &&
-	       strcmp(line + 11, "common");
+	return !strcmp(line, NB_COORD_IMPORT) ||
+	       (!strncmp(line, "policy use ", 11) && !strchr(line, '=') &&
+		strcmp(line + 11, "common") != 0);
 }
 
 void nb_coord_use_take(struct nb_coord *c, const json_t *request)
@@ -50,9 +55,10 @@ void nb_coord_use_take(struct nb_coord *c, const json_t *request)
 	const char *line = nb_view_str(request, "line");
 
 	if (is_complete(line))
-		c->use = json_pack("{s:s,s:O?,s:s}", "line", line, "images",
-				   json_object_get(request, "images"), "who",
-				   nb_view_str(request, "who"));
+		c->use = json_pack("{s:s,s:O?,s:O*,s:s}", "line", line,
+				   "images", json_object_get(request, "images"),
+				   "data", json_object_get(request, "data"),
+				   "who", nb_view_str(request, "who"));
 }
 
 int nb_coord_start_take(struct nb_coord *c, const json_t *request)
@@ -65,6 +71,7 @@ int nb_coord_start_take(struct nb_coord *c, const json_t *request)
 	if (!json_is_object(keep) || strcmp(nb_view_str(keep, "line"), line) ||
 	    !json_equal(json_object_get(keep, "images"),
 			json_object_get(request, "images")) ||
+	    strcmp(nb_view_str(keep, "data"), nb_view_str(request, "data")) ||
 	    !is_complete(line))
 		return nb_fail(
 			&c->err, NB_E_ARG, 0,

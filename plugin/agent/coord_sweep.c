@@ -84,9 +84,10 @@ static bool value_names(const json_t *o, const char *digest)
 static bool image_is_named(const struct nb_view *v, const char *digest)
 {
 	static const char *const from[] = { "desired", "order/stage",
-					    "order/commit", "request/" };
+					    "order/commit", "order/state",
+					    "request/" };
 
-	for (int f = 0; f < 4; f++)
+	for (size_t f = 0; f < sizeof(from) / sizeof(from[0]); f++)
 		for (size_t i = nb_view_first(v, from[f]);
 		     nb_view_below(v, i, from[f]); i++)
 			if (value_names(v->at[i].value, digest))

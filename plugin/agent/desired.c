@@ -4,12 +4,12 @@
  * request line, which the commands job set and policy use keep=yes write. A
  * site that joins later gets what the job has then: the change in the key
  * desired/applied, which applied the request to the running job, or an
- * operator's change in the key order/commit.
+ * operator's change in the key order/commit or order/state.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "plugin/agent/target.h"
+#include "plugin/agent/coord.h"
 
 /*
  * Returns the fleet number of the last change that a site has made; 0 if it has
@@ -35,10 +35,8 @@ const json_t *nb_desired_due(const struct nb_view *v)
 	const struct nb_view_key *wish = nb_view_get(v, "desired");
 	const struct nb_view_key *applied = nb_view_get(v, "desired/applied");
 	const struct nb_view_key *last = nb_view_get(v, "order/commit");
+	const json_t *state = nb_coord_state_of(v);
 	bool fresh = false, ours = false, others = false;
-
-	if (last && !*nb_view_str(last->value, "line"))
-		last = NULL; /* no complete list of policies */
 
 	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
 	     i++) {
@@ -57,7 +55,9 @@ const json_t *nb_desired_due(const struct nb_view *v)
 	if (!fresh || (ours && others) || !nb_targets_started(v))
 		return NULL;
 	if (others)
-		return last->value;
+		/* without a line, the store has no copy of the generation yet
+		 */
+		return *nb_view_str(state, "line") ? state : NULL;
 	if (ours)
 		return applied->value;
 	return wish ? wish->value : NULL;

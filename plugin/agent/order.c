@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plugin/agent/agent.h"
+#include "plugin/agent/coord.h"
 #include "plugin/job/segment.h"
 
 static int64_t order_n(const struct nb_agent *a, const char *key)
@@ -105,6 +105,8 @@ static void image_came(void *arg, void *bytes, size_t size,
 	free(i);
 	if (--f->left)
 		return;
+	if (!f->err.code)
+		(void)nb_signed_state(f->order, &f->err);
 	give_or_fail(f->a, f->order, &f->err);
 	free(f);
 }
@@ -225,15 +227,15 @@ static bool late_due(const struct nb_agent *a, uint64_t now)
 }
 
 /*
- * Give processes that started after the last change its generation, if that
- * change named a complete list of policies. A process needs some time to adopt
- * a change that it has staged itself.
+ * Give processes that started after the last change its generation. A process
+ * needs some time to adopt a change that it has staged itself.
  */
 static void turn_late(struct nb_agent *a)
 {
 	const struct nb_view_key *k = nb_view_get(&a->view, "order/commit");
 	int64_t n = k ? nb_view_int(k->value, "n") : 0;
 	uint64_t now = nb_agent_ms();
+	const json_t *state;
 	unsigned late =
 		n && n == (int64_t)*committed(a) ? nb_site_late(&a->site) : 0;
 
@@ -249,12 +251,15 @@ static void turn_late(struct nb_agent *a)
 	if (now < a->late_ms + LATE_MS || a->staging_n || *a->staged_digest ||
 	    nb_procs_busy(a->procs) || !late_due(a, now))
 		return;
+	state = nb_coord_state_of(&a->view);
+	if (!state)
+		return; /* the coordinator stores it soon */
 	a->late_tried_ms = now;
 	a->late_tries++;
-	if (*nb_view_str(k->value, "line"))
-		begin_stage(a, NB_PROCS_LATE, k->value, n);
+	if (*nb_view_str(state, "line"))
+		begin_stage(a, NB_PROCS_LATE, state, n);
 	else
-		late_failed(a, n, "the change is no complete list of policies");
+		late_failed(a, n, nb_view_str(state, "text"));
 }
 
 static void give_short(struct nb_agent *a, enum nb_procs_kind kind, int64_t n,
@@ -330,7 +335,7 @@ static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
 		    r->digest, &r->err);
 }
 
-void nb_agent_result(struct nb_agent *a, const struct nb_procs_result *r)
+void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r)
 {
 	switch (r->kind) {
 	case NB_PROCS_STAGE:
@@ -345,6 +350,9 @@ void nb_agent_result(struct nb_agent *a, const struct nb_procs_result *r)
 		commit_came(a, r);
 		break;
 	case NB_PROCS_DROP:
+		break;
+	case NB_PROCS_EXPORT:
+		nb_coord_state_came(a->coord, r);
 		break;
 	case NB_PROCS_LATE:
 		a->staging_n = 0;

@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <fcntl.h>
@@ -25,7 +26,12 @@
 #include "plugin/agent/view.h"
 #include "plugin/runtime/clock.h"
 
-enum { ANSWER_MS = 20000, ANSWER_SIZE = 1 << 20, NPROCS = 512 };
+enum {
+	ANSWER_MS = 20000,
+	ANSWER_SIZE = 1 << 20,
+	OBJECT_SIZE = 64 << 20,
+	NPROCS = 512
+};
 
 struct nb_procs {
 	struct nb_jobdir dir;
@@ -45,6 +51,7 @@ struct peer {
 	char name[128]; /* file name of the process's control socket */
 	char *in;
 	size_t nin;
+	int object; /* descriptor that came with the last reply, or -1 */
 };
 
 struct peers {
@@ -64,6 +71,36 @@ static bool send_line(struct peer *p, const char *line, int with)
 
 	return nb_wire_send(p->fd, line, size, with) == (ssize_t)size &&
 	       nb_wire_send(p->fd, "\n", 1, -1) == 1;
+}
+
+/* Keep the descriptor of a message. */
+static void keep_object(struct peer *p, struct msghdr *m)
+{
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+			continue;
+		if (p->object >= 0)
+			close(p->object);
+		memcpy(&p->object, CMSG_DATA(h), sizeof(p->object));
+	}
+}
+
+static ssize_t peer_read(struct peer *p)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec io = { p->in + p->nin, ANSWER_SIZE - p->nin };
+	struct msghdr m = { .msg_iov = &io,
+			    .msg_iovlen = 1,
+			    .msg_control = control.bytes,
+			    .msg_controllen = sizeof(control.bytes) };
+	ssize_t n = recvmsg(p->fd, &m, MSG_CMSG_CLOEXEC);
+
+	if (n > 0)
+		keep_object(p, &m);
+	return n;
 }
 
 /* Returns the process's next line as JSON, or NULL if none arrived in time. */
@@ -86,7 +123,7 @@ static json_t *read_line(struct peer *p, uint64_t deadline_ms)
 		if (now >= deadline_ms || p->nin == ANSWER_SIZE ||
 		    poll(&f, 1, (int)(deadline_ms - now)) <= 0)
 			return NULL;
-		n = read(p->fd, p->in + p->nin, ANSWER_SIZE - p->nin);
+		n = peer_read(p);
 		if (n <= 0)
 			return NULL;
 		p->nin += (size_t)n;
@@ -122,7 +159,7 @@ static bool peer_open(struct peer *p, const struct nb_jobdir *dir,
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	char path[NB_JOBDIR_SUN];
 
-	*p = (struct peer){ .fd = -1 };
+	*p = (struct peer){ .fd = -1, .object = -1 };
 	snprintf(p->name, sizeof(p->name), "%.127s", name);
 	if (!nb_jobdir_address(dir, name, path))
 		return false;
@@ -177,6 +214,8 @@ static void peers_close(struct peers *all)
 {
 	for (size_t i = 0; i < all->n; i++) {
 		close(all->at[i].fd);
+		if (all->at[i].object >= 0)
+			close(all->at[i].object);
 		free(all->at[i].in);
 	}
 	all->n = 0;
@@ -287,6 +326,96 @@ static int order_stage(struct peers *all, const struct nb_procs_order *o,
 	return rc;
 }
 
+/* Take the object that came with the last reply. */
+static int take_object(struct peer *p, struct nb_procs_blob *b,
+		       struct nb_err *err)
+{
+	struct stat st;
+
+	if (p->object < 0 || fstat(p->object, &st) || st.st_size <= 0 ||
+	    st.st_size > OBJECT_SIZE)
+		return nb_fail(err, NB_E_PROTOCOL, 0,
+			       "%s has sent no object beside its reply",
+			       p->name);
+	b->size = (size_t)st.st_size;
+	b->bytes = malloc(b->size);
+	if (!b->bytes || pread(p->object, b->bytes, b->size, 0) != st.st_size)
+		return nb_fail(err, NB_E_IO, 0, "the object of %s: %s", p->name,
+			       strerror(errno));
+	return 0;
+}
+
+/*
+ * Send a request that a process answers with an object. Returns the reply's
+ * data in *@data, which the caller frees.
+ */
+static int ask_object(struct peer *p, const char *line, json_t **data,
+		      struct nb_procs_blob *b, struct nb_err *err)
+{
+	uint64_t end = nb_clock_read(CLOCK_MONOTONIC) / 1000000 + ANSWER_MS;
+	json_t *a;
+	int rc = 0;
+
+	(void)send_line(p, line, -1);
+	a = read_line(p, end);
+	if (!json_is_true(json_object_get(a, "ok")))
+		rc = fail_answer(p, a, err);
+	if (!rc)
+		rc = take_object(p, b, err);
+	*data = json_incref(json_object_get(a, "data"));
+	json_decref(a);
+	return rc;
+}
+
+/* Get the images of the policies that the generation has. */
+static int export_images(struct peer *p, const json_t *policies,
+			 struct nb_procs_result *r)
+{
+	size_t n = json_array_size(policies);
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < n && i < NB_PROCS_IMAGES; i++) {
+		const json_t *policy = json_array_get(policies, i);
+		struct nb_procs_blob *b = &r->image[r->nimages++];
+		json_t *data = NULL;
+		char line[96];
+
+		snprintf(line, sizeof(line), "policy export %.64s",
+			 nb_view_str(policy, "digest"));
+		rc = nb_procs_blob_name(b, nb_view_str(policy, "name"),
+					&r->err);
+		if (!rc)
+			rc = ask_object(p, line, &data, b, &r->err);
+		json_decref(data);
+	}
+	return rc;
+}
+
+/* Ask the processes one after the other until one has the generation. */
+static int order_export(struct peers *all, const struct nb_procs_order *o,
+			struct nb_procs_result *r)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		json_t *data = NULL;
+		int rc = ask_object(&all->at[i], "change export", &data,
+				    &r->data, &r->err);
+		bool ours = !strcmp(nb_view_str(data, "change"), o->digest);
+
+		if (!rc && ours)
+			rc = export_images(&all->at[i],
+					   json_object_get(data, "policies"),
+					   r);
+		json_decref(data);
+		if (rc || ours)
+			return rc;
+		free(r->data.bytes);
+		r->data.bytes = NULL;
+	}
+	return nb_fail(&r->err, NB_E_REFUSED, 0,
+		       "no process of this site has generation %.12s",
+		       o->digest);
+}
+
 static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 		      struct nb_procs_result *r)
 {
@@ -310,6 +439,9 @@ static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 		rc = ask(&all, all.n, "hello 1", NULL, NULL, &r->err);
 	if (!rc && (o->kind == NB_PROCS_STAGE || o->kind == NB_PROCS_LATE)) {
 		rc = order_stage(&all, o, r);
+	} else if (!rc && o->kind == NB_PROCS_EXPORT) {
+		snprintf(r->digest, sizeof(r->digest), "%s", o->digest);
+		rc = order_export(&all, o, r);
 	} else if (!rc) {
 		bool commit = o->kind == NB_PROCS_COMMIT;
 
@@ -440,6 +572,16 @@ void nb_procs_order_free(struct nb_procs_order *o)
 		free(o->image[i].bytes);
 	free(o->data.bytes);
 	free(o);
+}
+
+void nb_procs_result_free(struct nb_procs_result *r)
+{
+	for (size_t i = 0; i < NB_PROCS_IMAGES; i++)
+		free(r->image[i].bytes);
+	free(r->data.bytes);
+	memset(r->image, 0, sizeof(r->image));
+	memset(&r->data, 0, sizeof(r->data));
+	r->nimages = 0;
 }
 
 static int check_line(struct nb_request *req, char copy[4096], const char *line,

@@ -29,17 +29,22 @@ struct nb_procs_blob {
  * NB_PROCS_LATE: give processes that started after change @n its generation.
  * They adopt it when they have staged it, because the segment says that the
  * site has it.
+ *
+ * NB_PROCS_EXPORT: get the generation of change @n as bytes, with the images of
+ * its policies.
  */
 enum nb_procs_kind {
 	NB_PROCS_STAGE,
 	NB_PROCS_COMMIT,
 	NB_PROCS_DROP,
-	NB_PROCS_LATE
+	NB_PROCS_LATE,
+	NB_PROCS_EXPORT
 };
 
 /*
  * @line: the request to stage (NB_PROCS_STAGE and NB_PROCS_LATE only)
- * @digest: the staged generation; of NB_PROCS_LATE: the one that the site has
+ * @digest: the staged generation; of NB_PROCS_LATE and NB_PROCS_EXPORT: the one
+ *   that the site has
  */
 struct nb_procs_order {
 	enum nb_procs_kind kind;
@@ -53,6 +58,7 @@ struct nb_procs_order {
 /*
  * Result of an order. @digest: the generation that all processes have staged.
  * @err: has code 0 on success
+ * @data, @image: the bytes of NB_PROCS_EXPORT, which nb_procs_result_free frees
  */
 struct nb_procs_result {
 	enum nb_procs_kind kind;
@@ -60,6 +66,8 @@ struct nb_procs_result {
 	char digest[65];
 	uint32_t processes;
 	struct nb_err err;
+	struct nb_procs_blob image[NB_PROCS_IMAGES], data;
+	size_t nimages;
 };
 
 int nb_procs_new(struct nb_procs **out, const struct nb_jobdir *dir,
@@ -75,6 +83,8 @@ bool nb_procs_busy(const struct nb_procs *p);
 bool nb_procs_give(struct nb_procs *p, struct nb_procs_order *order);
 /* Get the result of the last order. Returns false if it is not ready. */
 bool nb_procs_take(struct nb_procs *p, struct nb_procs_result *result);
+
+void nb_procs_result_free(struct nb_procs_result *r);
 
 /* Returns a zeroed order, or NULL. Free it with nb_procs_order_free. */
 struct nb_procs_order *nb_procs_order_new(void);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/sha256.h"
 #include "core/wire/wire.h"
 #include "plugin/agent/agent.h"
 #include "plugin/runtime/params.h"
@@ -43,6 +44,39 @@ static bool has_image(const json_t *images, const char *name)
 			    name))
 			return true;
 	return false;
+}
+
+static bool brings_image(const struct nb_procs_order *o, const uint8_t *digest)
+{
+	uint8_t have[NB_SHA256_SIZE];
+
+	for (size_t i = 0; i < o->nimages; i++) {
+		nb_sha256(o->image[i].bytes, o->image[i].size, have);
+		if (!memcmp(have, digest, sizeof(have)))
+			return true;
+	}
+	return false;
+}
+
+int nb_signed_state(const struct nb_procs_order *o, struct nb_err *err)
+{
+	enum { HEAD = 8, POLICY = 2 * NB_SHA256_SIZE };
+	const unsigned char *p = o->data.bytes;
+	uint32_t n = 0;
+
+	if (!nb_signed_required() || strncmp(o->line, "change import", 13) != 0)
+		return 0;
+	/* core/generation/state.c describes the bytes */
+	if (o->data.size >= HEAD + sizeof(n))
+		memcpy(&n, p + HEAD, sizeof(n));
+	for (size_t i = 0, at = HEAD + sizeof(n);
+	     i < n && at + POLICY <= o->data.size; i++, at += POLICY)
+		if (!brings_image(o, p + at))
+			return nb_fail(
+				err, NB_E_PERM, 0,
+				"the generation has a policy without its image, "
+				"so no signature can be checked");
+	return 0;
 }
 
 int nb_signed_line(const char *line, const json_t *images, struct nb_err *err)

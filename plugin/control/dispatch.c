@@ -57,6 +57,8 @@ static const struct {
 	[NB_CMD_CHANGE_CHECK] = { nb_cmd_change_check, FREE },
 	[NB_CMD_CHANGE_COMMIT] = { nb_cmd_change_commit, FREE },
 	[NB_CMD_CHANGE_ABORT] = { nb_cmd_change_abort, FREE },
+	[NB_CMD_CHANGE_EXPORT] = { nb_cmd_change_export, FREE },
+	[NB_CMD_CHANGE_IMPORT] = { nb_cmd_change_import, FREE },
 	[NB_CMD_CONTROLLER_STATUS] = { nb_cmd_controller_status, FREE },
 	[NB_CMD_CONTROLLER_PAUSE] = { nb_cmd_controller_pause, FREE },
 	[NB_CMD_CONTROLLER_RESUME] = { nb_cmd_controller_resume, FREE },

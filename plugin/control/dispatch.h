@@ -62,7 +62,7 @@ nb_handler_fn nb_cmd_map_list, nb_cmd_map_show, nb_cmd_map_dump, nb_cmd_map_get,
 	nb_cmd_map_set, nb_cmd_map_remove, nb_cmd_map_load, nb_cmd_map_pop,
 	nb_cmd_map_attach, nb_cmd_map_detach;
 nb_handler_fn nb_cmd_change_status, nb_cmd_change_check, nb_cmd_change_commit,
-	nb_cmd_change_abort;
+	nb_cmd_change_abort, nb_cmd_change_export, nb_cmd_change_import;
 nb_handler_fn nb_cmd_check_agreement;
 nb_handler_fn nb_cmd_controller_status, nb_cmd_controller_pause,
 	nb_cmd_controller_resume;

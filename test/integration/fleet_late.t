@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Processes and sites that join a job late: they get the job's generation from the
-# store if the last change named a complete list of policies. After a change that
-# builds on the one before, they keep their own until the next complete list.
+# store, with the contents of coherent maps, whatever changes have made it.
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/store_lib.sh"
 needs_store "processes that join late"
@@ -61,21 +60,54 @@ m=$(commit_n)
 await uses a size_aware,nvlink_ring_mid "$m" 2
 ok "in the same generation as the others" $?
 
-# ---- after a change that is no complete list ----
+# ---- after changes that build on the one before ----
 kill "$late"
+status 0 "a third policy is inserted" --fleet "$fleet" -J late policy add "$P/force.policy" position=first
+status 0 "its coherent map changes" --fleet "$fleet" -J late map set force 0 '{algo=ring, channels=7, enabled=1}'
+status 0 "a policy is removed" --fleet "$fleet" -J late policy remove nvlink_ring_mid
+m=$(commit_n)
+stored() { ctl get --print-value-only $keys/order/state | grep -q '"n":'"$m"',.*"line":"change import"'; }
+await stored
+ok "the coordinator stores the generation, because no request alone makes it" $?
+# the process's own policy is force too, with the contents of its image
 alone log.second a 6
-await grep -q "processes that started after change $m keep their own policies: the change is no complete list" log.0 log.1 log.second
-ok "after a change that is no complete list, the agent says that a later process keeps its own" $?
-status 0 "the next complete list includes it" --fleet "$fleet" -J late policy use "$P/size_aware.policy"
+second=$pid
+await uses a force,size_aware "$m" 2
+ok "a process that starts after such changes gets the generation" $?
+await grep -q "processes that started later have generation $m" log.0 log.1 log.second
+ok "the site's agent says so again" $?
+NCCLBPF_SOCKET_DIR=$T/a run -J late -o json map dump force
+[ "$(grep -o '"channels":7' out | wc -l)" -ge 1 ] && ! grep -q '"channels":0' out
+ok "with the contents of the map that the change wrote" $?
+status 0 "and all ranks agree" --fleet "$fleet" -J late check agreement
+status 0 "the next change of the map includes it" --fleet "$fleet" -J late map set force 0 '{algo=ring, channels=9, enabled=1}'
 n=$(commit_n)
-await uses a size_aware "$n" 2
-ok "again in the same generation" $?
+await uses a force,size_aware "$n" 2
+ok "in the same generation as the others" $?
 
 # ---- a site that joins later ----
+m=$n
+await stored
 alone log.site c 7
-joined() { uses c size_aware "$(commit_n)" 1 && uses a size_aware "$(commit_n)" 2 && uses b size_aware "$(commit_n)" 1; }
-await joined
-ok "a site that joins later gets what an operator has changed the job to" $?
+third=$pid
+joined() { uses c "$1" "$(commit_n)" 1 && uses a "$1" "$(commit_n)" 2 && uses b "$1" "$(commit_n)" 1; }
+await joined force,size_aware
+ok "a site that joins later gets the generation that changes of several kinds have made" $?
+NCCLBPF_SOCKET_DIR=$T/c run -J late -o json map dump force
+has "with the map's contents" out '"channels":9'
 run --fleet "$fleet" -o tsv audit
-grep "policy use size_aware" out | grep -q "the job starts with it"
+grep "change import" out | grep -q "the job starts with it"
 ok "audit says why" $?
+
+# ---- they end, and an operator goes back ----
+kill "$third" "$second"
+two_sites() { [ "$(ctl get --prefix --keys-only $keys/site/ | grep -c .)" -eq 2 ] && uses a force,size_aware "$(commit_n)" 1; }
+await two_sites
+ok "the processes end" $?
+status 0 "an operator undoes the change" --fleet "$fleet" -J late policy undo
+await uses b force,size_aware "$(commit_n)" 1
+ok "site b has the generation before" $?
+status 0 "the next complete list of policies" --fleet "$fleet" -J late policy use "$P/size_aware.policy"
+alone log.again a 8
+await uses a size_aware "$(commit_n)" 2
+ok "is what a later process gets" $?

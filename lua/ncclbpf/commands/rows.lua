@@ -9,7 +9,8 @@ local M = {}
 M.groups = described.groups
 
 -- Requests of the protocol that users do not type.
-M.hidden = { hello = true, cancel = true, ["trace read"] = true, ["change check"] = true }
+M.hidden = { hello = true, cancel = true, ["trace read"] = true, ["change check"] = true,
+	["change export"] = true, ["change import"] = true }
 
 local rows, by, nouns
 

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
  * Handlers of change status|check|commit|abort, which finish a change that was
- * staged in several processes.
+ * staged in several processes, and of change export|import, which give a
+ * process the generation of another one.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/image/image.h"
+#include "core/wire/object.h"
 #include "plugin/change/change.h"
 #include "plugin/change/last.h"
 #include "plugin/change/stage.h"
+#include "plugin/change/state.h"
 #include "plugin/control/reply.h"
+#include "plugin/control/sealed.h"
 #include "plugin/runtime/digest.h"
 
 int nb_cmd_change_status(struct nb_call *call)
@@ -91,4 +98,55 @@ int nb_cmd_change_abort(struct nb_call *call)
 		return rc;
 	nb_cmd_change_short(call->out, digest, NB_CHANGE_ABORTED);
 	return 0;
+}
+
+/* Write the names and digests of the generation's policies. */
+static void put_policies(struct nb_json *j, const struct nb_gen *g)
+{
+	nb_json_karr(j, "policies");
+	for (uint32_t i = 0; i < g->npolicies; i++) {
+		const struct nb_image *img = g->policy[i].policy->img;
+
+		nb_json_obj(j);
+		nb_json_kstr(j, "name", img->name);
+		nb_cmd_digest(j, "digest", img->digest);
+		nb_json_end_obj(j);
+	}
+	nb_json_end_arr(j);
+}
+
+int nb_cmd_change_export(struct nb_call *call)
+{
+	struct nb_gen *g;
+	struct nb_buf bytes;
+	int rc;
+
+	nb_buf_init(&bytes, NB_IMAGE_MAX_SIZE);
+	rc = nb_change_export(&bytes, &g, call->err);
+	if (!rc)
+		call->fd_out = nb_wire_object_file(bytes.data, bytes.size);
+	if (!rc && call->fd_out < 0)
+		rc = nb_fail(call->err, NB_E_IO, 0,
+			     "memory file for a generation: %s",
+			     strerror(errno));
+	if (!rc) {
+		nb_cmd_digest(call->out, "change", g->digest);
+		put_policies(call->out, g);
+	}
+	nb_buf_fini(&bytes);
+	nb_gen_put(g);
+	return rc;
+}
+
+int nb_cmd_change_import(struct nb_call *call)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	size_t size;
+	void *bytes;
+	int rc = nb_sealed_take(call, "the generation", &bytes, &size);
+
+	if (!rc)
+		rc = nb_change_import(bytes, size, digest, call->err);
+	free(bytes);
+	return rc ? rc : nb_cmd_finish_change(call, digest);
 }
