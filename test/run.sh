@@ -5,9 +5,10 @@
 # count its TAP lines. A program that prints no test, dies or outlives its
 # time is a failure. Last line: "N passed, N failed, N skipped". NOT=PARTS
 # leaves some out, =NAME is one part exactly. Without PARTS what mostly waits
-# and, without NOT, the long hunts run beside the others. RERUN=1: a program
-# that failed runs once more, alone; what passes only then is named at the end, after
-# the 15 programs that took longest, with the time of their processors.
+# and, without NOT, the long hunts run beside the others; with PARTS, those of
+# BESIDE do. RERUN=1: a program that failed runs once more, alone; what passes
+# only then is named at the end, after the 15 programs that took longest, with
+# the time of their processors.
 set -u
 case ${1:-} in '' | -h | --help)
 	sed -n '3,/^set -u/{/^set -u/d;s/^# \{0,1\}//;p;}' "$0"
@@ -26,12 +27,13 @@ log=$B/test/log
 mkdir -p "$log"
 again=$log/again
 passed=0 failed=0 skipped=0
-hunts="mutants model proof oracle_ arm64 unit-verify_domains"
+hunts="mutants model proof"
+oracles="oracle_ arm64 unit-verify_domains"
 not=${NOT:-}
 waits="fleet rollout slow_rank closed_loop loop_faults trace net chain env control_ shell_ divergence check_agreement comms_churn demo_coherence quickstart torchrun metrics_serve store_etcd"
 lanes= pids=
-lane() { # name, parts: they run beside the others
-	LANE=1 NOT=$not "$0" "$B" "$2" >"$log/$1.out" 2>&1 &
+lane() { # name, parts
+	LANE=1 BESIDE= NOT=$not "$0" "$B" "$2" >"$log/$1.out" 2>&1 &
 	pids="$pids $!" lanes="$lanes $1"
 }
 [ -n "$not" ] && echo "left out: $not"
@@ -39,10 +41,13 @@ lane() { # name, parts: they run beside the others
 [ -n "${LANE:-}" ] || : >"$log/times"
 if [ -z "$want" ]; then
 	lane waits "$waits"
-	[ -z "$not" ] && lane hunts "$hunts"
-	not="$not $hunts $waits"
-	trap 'kill $pids 2>/dev/null' EXIT
+	[ -z "$not" ] && lane hunts "$hunts" && lane oracles "$oracles"
+	not="$not $hunts $oracles $waits"
+elif [ -n "${BESIDE:-}" ]; then
+	lane beside "$BESIDE"
+	not="$not $BESIDE"
 fi
+[ -n "$pids" ] && trap 'kill $pids 2>/dev/null' EXIT
 
 wanted() {
 	for w in $not; do
