@@ -30,6 +30,7 @@
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
+#include "plugin/verbs/stalled.h"
 #include "plugin/verbs/unseen.h"
 #include "plugin/verbs/verbs.h"
 #include "plugin/wrap/wrapped.h"
@@ -59,6 +60,7 @@ void nb_process_tick(void)
 	nb_controllers_turn();
 	nb_events_turn();
 	nb_events_tell();
+	nb_verbs_watch();
 }
 
 const char *nb_process_socket(void)

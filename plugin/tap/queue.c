@@ -29,6 +29,7 @@ static bool queue_prepare(struct nb_tap_queue *q, uint32_t want)
 	q->mask = room - 1;
 	NB_TAP_SET(q->head, 0);
 	NB_TAP_SET(q->tail, 0);
+	NB_TAP_SET(q->signaled, 0);
 	NB_TAP_SET(q->posts, 0);
 	NB_TAP_SET(q->done, 0);
 	NB_TAP_SET(q->bytes, 0);
@@ -60,6 +61,9 @@ struct nb_tap_qp *nb_tap_qp_add(const struct nb_tap_device *d, uint32_t num,
 	NB_TAP_SET(q->gid, 0);
 	NB_TAP_SET(q->ready_ns, 0);
 	NB_TAP_SET(q->errors, 0);
+	q->watched_tail = 0;
+	q->waiting_since_ns = 0;
+	q->stall_told = false;
 	__atomic_store_n(&q->next, *at, __ATOMIC_RELAXED);
 	__atomic_store_n(at, q, __ATOMIC_RELEASE);
 	return q;
@@ -84,6 +88,20 @@ void nb_tap_qp_each(bool (*each)(struct nb_tap_qp *q, void *arg), void *arg)
 		for (struct nb_tap_qp *q = nb_tap_bucket[i]; q; q = q->next)
 			if (!each(q, arg))
 				return;
+}
+
+void nb_tap_queue_take_back(struct nb_tap_queue *q, uint32_t n)
+{
+	uint32_t head = q->head - n, at = head;
+	uint32_t left = nb_tap_queue_between(q, NB_TAP_GET(q->tail), head);
+
+	while (left && !q->post[(at - 1) & q->mask].signaled) {
+		at--;
+		left--;
+	}
+	__atomic_store_n(&q->head, head, __ATOMIC_RELEASE);
+	NB_TAP_SET(q->signaled, at);
+	NB_TAP_ADD(q->posts, -(uint64_t)n);
 }
 
 bool nb_tap_queue_has(const struct nb_tap_queue *q, uint64_t wr_id)

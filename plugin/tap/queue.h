@@ -33,6 +33,11 @@ struct nb_tap_queue {
 	 * atomically
 	 */
 	uint32_t head, tail;
+	/*
+	 * value of head after the last request with a completion of its own;
+	 * accessed atomically
+	 */
+	uint32_t signaled;
 	uint64_t posts, done, bytes; /* accessed atomically */
 };
 
@@ -48,6 +53,14 @@ struct nb_tap_qp {
 	uint64_t gid, born_ns, ready_ns, errors;
 	struct nb_ibv_cq *cq[2];
 	bool signal_all;
+	/*
+	 * protected by the tap's lock: tail of the send queue when it was last
+	 * watched, since when sends have waited at this tail (0: none waits),
+	 * and whether this was reported
+	 */
+	uint32_t watched_tail;
+	uint64_t waiting_since_ns;
+	bool stall_told;
 	struct nb_tap_queue queue[2];
 };
 
@@ -134,9 +147,16 @@ static inline bool nb_tap_queue_push(struct nb_tap_queue *q,
 
 	q->post[head & q->mask] = *p;
 	__atomic_store_n(&q->head, head + 1, __ATOMIC_RELEASE);
+	if (p->signaled)
+		NB_TAP_SET(q->signaled, head + 1);
 	NB_TAP_ADD(q->posts, 1);
 	return fits;
 }
+/*
+ * Remove the last @n recorded requests, which the adapter refused. The queue's
+ * writer calls it.
+ */
+void nb_tap_queue_take_back(struct nb_tap_queue *q, uint32_t n);
 
 struct nb_tap_retired {
 	/*
@@ -172,6 +192,18 @@ static inline uint32_t nb_tap_queue_outstanding(const struct nb_tap_queue *q)
 {
 	return nb_tap_queue_between(q, NB_TAP_GET(q->tail),
 				    NB_TAP_GET(q->head));
+}
+
+/*
+ * Returns true if a request is outstanding that has a completion of its own.
+ * NCCL leaves requests without one outstanding for as long as it likes.
+ */
+static inline bool nb_tap_queue_waits(const struct nb_tap_queue *q)
+{
+	uint32_t tail = NB_TAP_GET(q->tail);
+
+	return nb_tap_queue_between(q, tail, NB_TAP_GET(q->head)) &&
+	       (int32_t)(NB_TAP_GET(q->signaled) - tail) > 0;
 }
 
 #endif

@@ -609,6 +609,7 @@ static bool sum_qp(struct nb_tap_qp *q, void *arg)
 		s->bytes[i] += NB_TAP_GET(q->queue[i].bytes);
 	}
 	s->errors += NB_TAP_GET(q->errors);
+	s->stalled += q->stall_told;
 	return true;
 }
 
@@ -640,6 +641,7 @@ struct viewing {
 	bool (*each)(const struct nb_tap_qp_view *v, void *arg);
 	void *arg;
 	uint64_t now;
+	uint64_t limit_ns; /* used by watch_qp */
 };
 
 static bool view_qp(struct nb_tap_qp *q, void *arg)
@@ -657,6 +659,8 @@ static bool view_qp(struct nb_tap_qp *q, void *arg)
 		.last_status = NB_TAP_GET(q->last_status),
 	};
 
+	if (q->waiting_since_ns)
+		v.waiting_ns = w->now - q->waiting_since_ns;
 	memcpy(v.device_name, q->device->name, sizeof(v.device_name));
 	for (int i = 0; i < 2; i++) {
 		v.posts[i] = NB_TAP_GET(q->queue[i].posts);
@@ -670,10 +674,43 @@ static bool view_qp(struct nb_tap_qp *q, void *arg)
 static void qps(bool (*each)(const struct nb_tap_qp_view *v, void *arg),
 		void *arg)
 {
-	struct viewing w = { each, arg, system_now() };
+	struct viewing w = { each, arg, system_now(), 0 };
 
 	pthread_mutex_lock(&tap_lock);
 	nb_tap_qp_each(view_qp, &w);
+	pthread_mutex_unlock(&tap_lock);
+}
+
+/* Report @q if NCCL has waited too long for a completion of its sends. */
+static bool watch_qp(struct nb_tap_qp *q, void *arg)
+{
+	const struct nb_tap_queue *sends = &q->queue[NB_TAP_SEND];
+	const struct viewing *w = arg;
+	uint32_t tail = NB_TAP_GET(sends->tail);
+	/* in the error state, completions report what has happened */
+	bool waits = nb_tap_queue_waits(sends) &&
+		     NB_TAP_GET(q->state) != NB_IBV_QPS_ERR;
+
+	if (!waits || tail != q->watched_tail || !q->waiting_since_ns) {
+		q->watched_tail = tail;
+		q->waiting_since_ns = waits ? w->now : 0;
+		q->stall_told = false;
+		return true;
+	}
+	if (q->stall_told || w->now - q->waiting_since_ns < w->limit_ns)
+		return true;
+	q->stall_told = true;
+	return view_qp(q, arg);
+}
+
+static void watch(uint64_t limit_ns,
+		  bool (*each)(const struct nb_tap_qp_view *v, void *arg),
+		  void *arg)
+{
+	struct viewing w = { each, arg, system_now(), limit_ns };
+
+	pthread_mutex_lock(&tap_lock);
+	nb_tap_qp_each(watch_qp, &w);
 	pthread_mutex_unlock(&tap_lock);
 }
 
@@ -690,5 +727,5 @@ static const char *adapter(uint32_t number)
 }
 
 EXPORT extern const struct nb_tap_api ncclbpf_tap;
-const struct nb_tap_api ncclbpf_tap = { NB_TAP_BUILD, attach,  sums,
-					qps,	      on_open, adapter };
+const struct nb_tap_api ncclbpf_tap = { NB_TAP_BUILD, attach,  sums, qps,
+					on_open,      adapter, watch };

@@ -55,7 +55,15 @@ struct nb_tap_sums {
 	/* number of queues created through the extended interface */
 	uint64_t extended;
 	uint64_t files; /* number of open contexts that have a device file */
+	/* living queue pairs that watch() has reported and that still wait */
+	uint64_t stalled;
 };
+
+/*
+ * A reliable connection resends for seconds before a send fails. A queue pair
+ * that waits longer than this is reported.
+ */
+#define NB_TAP_STALL_NS UINT64_C(5000000000)
 
 /*
  * A snapshot of one queue pair, whose counters may change while they are read.
@@ -69,6 +77,12 @@ struct nb_tap_qp_view {
 	uint64_t errors;
 	/* status of the queue pair's last failed completion */
 	uint32_t last_status;
+	/*
+	 * how long sends with a completion of their own have been outstanding
+	 * without any completion, as far as watch() was called meanwhile; 0:
+	 * none is outstanding
+	 */
+	uint64_t waiting_ns;
 };
 
 /* What the tap exports as the symbol ncclbpf_tap. Any thread may call it. */
@@ -94,8 +108,17 @@ struct nb_tap_api {
 	 * are no more. Closed adapters keep their numbers.
 	 */
 	const char *(*adapter)(uint32_t number);
+	/*
+	 * Note which queue pairs wait for completions. Call it about once a
+	 * second: nothing reads the clock on the data path for this purpose.
+	 * Calls @each once for each queue pair that has waited for @limit_ns
+	 * (NB_TAP_STALL_NS, or less in tests). @each must not call verbs.
+	 */
+	void (*watch)(uint64_t limit_ns,
+		      bool (*each)(const struct nb_tap_qp_view *v, void *arg),
+		      void *arg);
 };
 #define NB_TAP_SYMBOL "ncclbpf_tap"
-#define NB_TAP_BUILD NCCLBPF_VERSION " 2"
+#define NB_TAP_BUILD NCCLBPF_VERSION " 3"
 
 #endif

@@ -64,13 +64,6 @@ static uint32_t requests_before(const struct nb_ibv_wr *w,
 	return w == end ? n : 0;
 }
 
-/* Remove the last @n recorded work requests, which the adapter refused. */
-static void queue_take_back(struct nb_tap_queue *q, uint32_t n)
-{
-	__atomic_store_n(&q->head, q->head - n, __ATOMIC_RELEASE);
-	NB_TAP_ADD(q->posts, -(uint64_t)n);
-}
-
 /* Run programs after a call that posted @posted work requests from @w on. */
 static void posting_tell(const struct nb_tap_sink *s, const struct nb_tap_qp *q,
 			 const struct nb_ibv_wr *w, uint32_t posted,
@@ -118,7 +111,7 @@ static __attribute__((noinline)) void posting_end(struct nb_tap_qp *q,
 		began = queue->post[(queue->head - 1) & queue->mask].ns;
 	if (rc) {
 		posted = refused ? requests_before(first, refused) : 0;
-		queue_take_back(queue, n - posted);
+		nb_tap_queue_take_back(queue, n - posted);
 	}
 	if (s)
 		posting_tell(s, q, first, posted, began, send, rc);

@@ -24,6 +24,8 @@ local ROWS = {
 	{ "ncclbpf_verbs_regions", "gauge", "Memory regions that are registered", "regions" },
 	{ "ncclbpf_verbs_region_bytes", "gauge", "Bytes of memory regions that are registered",
 		"region_bytes" },
+	{ "ncclbpf_verbs_stalled", "gauge",
+		"Queue pairs whose sends have no completion for 5 s", "stalled" },
 	{ "ncclbpf_verbs_other_contexts", "gauge",
 		"Open contexts of adapters that the tap does not see", "other_contexts" },
 }

@@ -8,7 +8,7 @@ local M = {}
 -- Counters that should be 0, and unseen queues and contexts. The summary names those that are
 -- not 0.
 local WRONG = { "errors", "failed_changes", "events", "refused", "undone", "unseen", "strays",
-	"overflows", "extended_queues", "other_contexts" }
+	"overflows", "stalled", "extended_queues", "other_contexts" }
 local SUMS = { "live", "sends", "sent_bytes", "completions", "tuned", table.unpack(WRONG) }
 
 local function size(n) return units.bytes(read.number(n)) end
@@ -78,6 +78,10 @@ function M.cmd_verbs(ctx)
 			{ "received_bytes", title = "RECEIVED", num = true, merge = "first",
 				show = size },
 			{ "outstanding", title = "OPEN", num = true, merge = "first" },
+			{ "waiting_ms", title = "WAITING", num = true, merge = "first",
+				show = function(v)
+					return units.seconds(read.number(v) // 1000)
+				end },
 			{ "errors", num = true, merge = "first" },
 			{ "last_status", num = true, merge = "first", wide = true },
 			{ "gid", wide = true, merge = "first" },

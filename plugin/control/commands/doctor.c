@@ -34,6 +34,7 @@
 #include "plugin/policies/load.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/params.h"
+#include "plugin/verbs/stalled.h"
 #include "plugin/verbs/unseen.h"
 #include "plugin/verbs/verbs.h"
 #include "plugin/wrap/wrapped.h"
@@ -248,6 +249,21 @@ static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_sums *s)
 }
 
 /*
+ * Report queue pairs that may have lost a completion. NCCL waits for it until
+ * the job is ended.
+ */
+static void check_verbs_stalled(struct nb_json *j)
+{
+	char text[400];
+
+	nb_verbs_stalled_text(text, sizeof(text));
+	if (text[0])
+		check(j, "verbs_stalled", WARN,
+		      "NCCL waits without a time-out: look at the peer and at the adapter's counters, or end the job",
+		      "%s", text);
+}
+
+/*
  * Warn that NCCL 2.28 may crash in its GIN set-up with this adapter, unless a
  * variable prevents that.
  */
@@ -312,6 +328,7 @@ static void check_verbs(struct nb_json *j)
 	      (unsigned long long)s.errors, (unsigned long long)s.failures,
 	      (unsigned long long)s.failed_changes,
 	      (unsigned long long)s.refused, (unsigned long long)s.unseen);
+	check_verbs_stalled(j);
 	check_verbs_unseen(j, &s);
 	check_gin_crash(j, tap);
 }

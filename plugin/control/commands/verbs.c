@@ -40,6 +40,7 @@ static void put_sums(struct nb_json *j, const struct nb_tap_api *tap)
 	nb_json_ku64(j, "unseen", s.unseen);
 	nb_json_ku64(j, "strays", s.strays);
 	nb_json_ku64(j, "overflows", s.overflows);
+	nb_json_ku64(j, "stalled", s.stalled);
 	nb_json_ku64(j, "extended_queues", s.extended);
 	nb_json_ku64(j, "other_contexts", nb_verbs_other_contexts());
 	nb_json_kbool(j, "gpu_posts", nb_verbs_gpu_posts());
@@ -83,6 +84,7 @@ static bool put_qp(const struct nb_tap_qp_view *v, void *arg)
 	nb_json_ku64(j, "receives", v->posts[0]);
 	nb_json_ku64(j, "received_bytes", v->bytes[0]);
 	nb_json_ku64(j, "outstanding", v->outstanding[0] + v->outstanding[1]);
+	nb_json_ku64(j, "waiting_ms", v->waiting_ns / 1000000);
 	nb_json_ku64(j, "errors", v->errors);
 	nb_json_ku64(j, "last_status", v->last_status);
 	nb_json_end_obj(j);

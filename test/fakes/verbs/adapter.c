@@ -9,7 +9,9 @@
 // immediate value, and SEND.
 //
 //	VHCA=FILE           the fabric; it is made if it is not there
+//	VHCA_RAILS=2        there is a second adapter, vhca1, of the same fabric
 //	VHCA_SLOW_US=N      each send takes N us more
+//	VHCA_SLOW_RAIL=N    but only those of adapter N
 //	VHCA_LOSS=N         N % of the sends wait for the queue pair's time-out,
 //	  as if lost once; FILE.retries grows by a byte for each
 //	VHCA_MAX_TIMEOUT=N  a change of state with a longer time-out is refused
@@ -39,14 +41,15 @@
 
 struct fabric *vhca;
 int vhca_events[2] = { -1, -1 };
-static struct ibv_device device = {
-	.node_type = IBV_NODE_CA,
-	.transport_type = IBV_TRANSPORT_IB,
-	.name = "vhca0",
-	.dev_name = "uverbs0",
-	.dev_path = "/sys/class/infiniband_verbs/uverbs0",
-	.ibdev_path = "/sys/class/infiniband/vhca0",
-};
+#define RAIL(number)                                                          \
+	{                                                                     \
+		.node_type = IBV_NODE_CA, .transport_type = IBV_TRANSPORT_IB, \
+		.name = "vhca" #number, .dev_name = "uverbs" #number,         \
+		.dev_path = "/sys/class/infiniband_verbs/uverbs" #number,     \
+		.ibdev_path = "/sys/class/infiniband/vhca" #number            \
+	}
+static struct ibv_device rails[] = { RAIL(0), RAIL(1) };
+enum { MOST_RAILS = sizeof(rails) / sizeof(rails[0]) };
 
 static int place(atomic_int *of, size_t stride, int n, int value)
 {
@@ -80,18 +83,25 @@ bool vhca_broken(const char *verb)
 
 struct ibv_device **ibv_get_device_list(int *n)
 {
-	struct ibv_device **l = calloc(2, sizeof(struct ibv_device *));
+	struct ibv_device **l = calloc(MOST_RAILS + 1, sizeof(*l));
+	const char *more = getenv("VHCA_RAILS");
+	int count = more && atoi(more) == MOST_RAILS ? MOST_RAILS : 1;
 
-	if (l)
-		l[0] = &device;
+	for (int i = 0; l && i < count; i++)
+		l[i] = &rails[i];
 	if (n)
-		*n = l ? 1 : 0;
+		*n = l ? count : 0;
 	return l;
 }
 
 void ibv_free_device_list(struct ibv_device **l)
 {
 	free(l);
+}
+
+int vhca_rail(const struct ibv_context *c)
+{
+	return (int)(c->device - rails);
 }
 
 const char *ibv_get_device_name(struct ibv_device *d)
@@ -237,10 +247,11 @@ void ibv_ack_async_event(struct ibv_async_event *e)
 
 int ibv_query_device(struct ibv_context *c, struct ibv_device_attr *a)
 {
-	(void)c;
+	uint64_t guid = 1 + (uint64_t)vhca_rail(c);
+
 	*a = (struct ibv_device_attr){
-		.sys_image_guid = 1,
-		.node_guid = 1,
+		.sys_image_guid = guid,
+		.node_guid = guid,
 		.max_mr_size = UINT64_MAX,
 		.max_qp = QPS,
 		.max_cq = CQS,

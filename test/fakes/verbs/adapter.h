@@ -77,6 +77,8 @@ extern int vhca_events[2]; /* a pipe of struct ibv_async_event */
 
 /* Does VHCA_BROKEN name this verb? errno is EIO then. */
 bool vhca_broken(const char *verb);
+/* The number of this context's adapter. */
+int vhca_rail(const struct ibv_context *c);
 /* Into the error state: the receives of the queue are flushed. */
 void vhca_fail(struct qp *q);
 

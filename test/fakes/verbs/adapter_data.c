@@ -292,10 +292,19 @@ static void send_lossy(struct qp *me)
 	usleep((useconds_t)(4.096 * (double)(1ull << me->timeout)));
 }
 
+/* What each send of this adapter takes more. */
+static int slow_us(const struct ibv_context *c)
+{
+	const char *us = getenv("VHCA_SLOW_US"),
+		   *rail = getenv("VHCA_SLOW_RAIL");
+
+	return us && (!rail || atoi(rail) == vhca_rail(c)) ? atoi(us) : 0;
+}
+
 int vhca_post_send(struct ibv_qp *q, struct ibv_send_wr *w,
 		   struct ibv_send_wr **bad)
 {
-	const char *slow = getenv("VHCA_SLOW_US");
+	int slow = slow_us(q->context);
 	struct my_qp *mine = (struct my_qp *)q;
 	struct qp *me = &vhca->qp[mine->i];
 
@@ -308,7 +317,7 @@ int vhca_post_send(struct ibv_qp *q, struct ibv_send_wr *w,
 			return EINVAL;
 		}
 		if (slow)
-			usleep((useconds_t)atoi(slow));
+			usleep((useconds_t)slow);
 		send_lossy(me);
 		send_one(mine, w);
 	}

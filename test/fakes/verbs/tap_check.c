@@ -204,6 +204,64 @@ static void completion_lost(void)
 	pair_free(&p);
 }
 
+static struct nb_tap_qp_view waiting;
+
+static bool keep_waiting(const struct nb_tap_qp_view *view, void *n)
+{
+	waiting = *view;
+	++*(int *)n;
+	return true;
+}
+
+/* How many queue pairs are newly reported as waiting for so long? */
+static int watched(uint64_t limit_ns)
+{
+	int n = 0;
+
+	tap->watch(limit_ns, keep_waiting, &n);
+	return n;
+}
+
+static void completion_awaited(void)
+{
+	enum { LONG = 1000000000 };
+	static struct pair p;
+	struct ibv_send_wr *bad;
+	struct ibv_sge pieces[8] = { { 0 } };
+	struct ibv_send_wr too_many = { .wr_id = 77,
+					.sg_list = pieces,
+					.num_sge = 8,
+					.opcode = IBV_WR_RDMA_WRITE,
+					.send_flags = IBV_SEND_SIGNALED };
+
+	listen_to(0);
+	if (!pair_new(&p)) {
+		ok(false, "a pair");
+		return;
+	}
+	receive(&p, 73);
+	send_bytes(&p, 8, 74, 0, IBV_WR_RDMA_WRITE);
+	ok(ibv_post_send(p.qp[0], &too_many, &bad) == EINVAL && !watched(0) &&
+		   !watched(0) && !sums().stalled,
+	   "a send without a completion, and a refused one: nobody waits");
+	fault_next("lost");
+	send_bytes(&p, 8, 75, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE_WITH_IMM);
+	fault_next(NULL);
+	ok(!watched(0) && !watched(LONG * UINT64_C(1000)) && !sums().stalled,
+	   "a send with one: not long yet");
+	ok(watched(1) == 1 && waiting.qp == p.qp[0]->qp_num &&
+		   waiting.peer_qp == p.qp[1]->qp_num &&
+		   waiting.outstanding[1] == 2 && waiting.waiting_ns &&
+		   sums().stalled == 1,
+	   "a lost completion: the queue pair that waits, and its peer");
+	ok(!watched(1) && sums().stalled == 1, "it is reported once");
+	send_bytes(&p, 8, 76, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
+	ok(poll_one(p.cq[0]).wr_id == 76 && !watched(1) && !sums().stalled,
+	   "and no more after the next completion");
+	pair_free(&p);
+	ok(!watched(0) && !watched(0), "destroyed queue pairs do not wait");
+}
+
 static void asynchronous_event(void)
 {
 	static struct pair p;
@@ -368,6 +426,7 @@ int main(void)
 	fault_told("rnr", IBV_WC_RNR_RETRY_EXC_ERR);
 	fault_told("access", IBV_WC_REM_ACCESS_ERR);
 	completion_lost();
+	completion_awaited();
 	asynchronous_event();
 	regions();
 	beyond_the_queue();

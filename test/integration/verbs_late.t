@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What is late below NCCL's own InfiniBand: a completion that never comes.
+# NCCL says nothing of it.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/verbs_lib.sh"
+J=$B/test/fakes/vgpu/job
+if [ ! -x "$J" ] || [ ! -e "$B/test/fakes/vgpu/libvgpu.so" ]; then
+	skip_all "what is late below NCCL's InfiniBand" "no libnccl and CUDA headers at build time"
+fi
+trap finish EXIT
+cd "$TOP" || exit 1
+
+# nccl JOB POLICIES [NAME=value...]: until it is stopped
+nccl() {
+	ring_job=$1 policies=$2
+	shift 2
+	export VHCA="$T/$ring_job.fabric"
+	: >"$VHCA"
+	env LD_LIBRARY_PATH="$V" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_NET=IB NCCL_GIN_TYPE=0 NCCL_DEBUG=WARN \
+		NCCL_DEBUG_FILE="$T/$ring_job.log.%p" NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off NCCL_NET_PLUGIN="$B/libncclbpf.so" \
+		NCCLBPF_POLICY="$policies" "$@" timeout -k 60 150 "$J" --ranks 2 --procs --per-node 1 --coll allreduce \
+		--min 1M --max 1M --seconds 120 >"$T/$ring_job" 2>&1 &
+	job=$!
+	jobs="$jobs $job"
+}
+works() {
+	kill -0 $job || return 0
+	run -J "$ring_job" -o json verbs
+	[ "$rc" -eq 0 ] && [ "$(grep -o '"sends":[1-9]' "$T/out" | wc -l)" -ge 2 ]
+}
+
+nccl lost "$E/qp_watch.bpf.o"
+await works
+if grep -q '^vgpu: SKIP' "$T/lost"; then
+	echo "1..0 # SKIP $(grep -m1 '^vgpu: SKIP' "$T/lost")"
+	exit 0
+fi
+run -J lost -o json doctor
+[ "$rc" -le 1 ] && grep -q '"name":"verbs","level":"ok"' "$T/out" && ! grep -q verbs_stalled "$T/out"
+ok "while completions come, doctor has nothing to say" $?
+printf l | dd of="$VHCA" conv=notrunc 2>/dev/null
+# The queue pair that waits, and its peer, must be the same everywhere.
+cat >"$T/stalled.lua" <<'L'
+local d, found = require "ncclbpf.core".decode(io.read "a").data, nil
+local processes = {}
+for _, p in ipairs(d.processes) do
+	processes[#processes + 1] = p.data
+	assert(p.data.errors == 0 and p.data.events == 0, "an error")
+	for _, q in ipairs(p.data.queue_pairs) do
+		if q.waiting_ms >= 5000 then
+			assert(not found, "two of them")
+			assert(q.outstanding == 1 and q.state == "RTS" and p.data.stalled == 1)
+			found = q
+		end
+	end
+end
+assert(found, "none")
+local peers = 0
+for _, p in ipairs(processes) do
+	for _, q in ipairs(p.queue_pairs) do
+		if q.qp == found.peer_qp then
+			-- the data have arrived: its receives wait for the next message
+			assert(q.peer_qp == found.qp and q.waiting_ms < 5000)
+			peers = peers + 1
+		end
+	end
+end
+assert(peers == 1)
+print(("queue pair %d of vhca0, to queue pair %d: 1 sends and no completion for"):format(found.qp, found.peer_qp))
+L
+stalled() {
+	run -J lost -o json verbs
+	words=$(lua_run "$T/stalled.lua" <"$T/out" 2>"$T/why")
+}
+await stalled
+ok "NCCL, a lost completion: verbs names the queue pair that waits" $?
+run -J lost -o json doctor
+has "doctor too, and its peer" out '"name":"verbs_stalled","level":"warn"' "$words" "NCCL waits without a time-out"
+logged() { cat "$T"/lost.log.* | grep -q "verbs: $words 5 s; NCCL waits for it without a time-out"; }
+await logged
+ok "NCCL's log too" $?
+[ "$(cat "$T"/lost.log.* | grep -c 'NCCL waits for it')" -eq 1 ]
+ok "once" $?
+run -J lost -o table status
+has "status counts it" out "stalled 1"
+run -J lost -o table metrics
+grep -q '^ncclbpf_verbs_stalled{.*} 1$' "$T/out"
+ok "metrics too" $?
+run -J lost -o json verbs
+pids=$(grep -o '"pid":[0-9]*' "$T/out" | cut -d: -f2 | sort -u)
+# shellcheck disable=SC2086
+kill -KILL $pids
+wait $job
+[ $? -ne 0 ] && grep -q 'ended by signal' "$T/lost"
+ok "the job waits until it is ended" $?
+
