@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- table.lua report=FILE [from=SIZE]: what is decided for each size, beside the
--- time that the job reports for it and the gain over the job's first loop.
+-- time that the job reports for it and how much slower that is than in its first loop.
 local nb = require "ncclbpf"
 
 local args = {}
@@ -40,13 +40,13 @@ local job <close> = assert(nb.attach { job = os.getenv "NCCLBPF_JOB" })
 local comm = assert(job:comms())[1].comm
 local first, last = times(args.report)
 local from = bytes(args.from or "0")
-print(("%6s  %-6s %-7s %8s %10s %10s %6s  %s"):format("SIZE", "ALGO", "PROTO", "CHANNELS", "TIME us", "BUSBW GB/s", "GAIN", "DECIDED BY"))
+print(("%6s  %-6s %-7s %8s %10s %10s %8s  %s"):format("SIZE", "ALGO", "PROTO", "CHANNELS", "TIME us", "BUSBW GB/s", "SLOWER %", "DECIDED BY"))
 for _, row in ipairs(assert(job:comm(comm)).table) do
 	local t, was = last[row.bytes_last], first[row.bytes_last]
 	if t and row.bytes_last >= from then
-		local gain = was.us / t.us - 1
-		print(("%6s  %-6s %-7s %8s %10.1f %10.1f %6s  %s"):format(size(row.bytes_last), row.answer.algo, row.answer.proto,
+		local slower = (t.us / was.us - 1) * 100
+		print(("%6s  %-6s %-7s %8s %10.1f %10.1f %8s  %s"):format(size(row.bytes_last), row.answer.algo, row.answer.proto,
 			row.answer.channels == 0 and "NCCL's" or tostring(row.answer.channels), t.us, t.gbs,
-			math.abs(gain) < 0.0005 and "" or ("%+.1f%%"):format(gain * 100), row.by or "NCCL"))
+			math.abs(slower) < 0.05 and "" or ("%+.1f"):format(slower), row.by or "NCCL"))
 	end
 end
