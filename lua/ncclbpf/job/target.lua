@@ -181,9 +181,11 @@ local function reason(pid, maps)
 	if set:find("ncclbpf", 1, true) then
 		return ("it has made no communicator yet, " ..
 			"or NCCL did not accept NCCL_TUNER_PLUGIN=%s"):format(set),
-			"if it has communicators: " ..
-				"look at the job's log " ..
-				"with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING"
+			"if it has communicators: "
+				.. (set:find("/", 1, true) and "" or "set NCCL_TUNER_PLUGIN="
+					.. "/path/to/libncclbpf.so, or ")
+				.. "look at the job's log "
+				.. "with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING"
 	end
 	return ("NCCL_TUNER_PLUGIN=%s is another plugin"):format(set),
 		"set it to libncclbpf.so and restart the job"
