@@ -20,6 +20,8 @@ enum {
 	ARMED_MS = 2,
 	PENDING_MS = 10,
 	LATE_SEEN_MS = 300, /* longest wait for the answers to an outcome */
+	/* delay of the news that all ranks have switched, between changes */
+	TAKEN_MS = 1000,
 	HASTY_MS = 3000
 };
 
@@ -340,9 +342,17 @@ static void publish_seen(struct nb_agent *a)
 {
 	char key[96];
 
-	a->seen_due = false;
+	a->seen_ms = 0;
 	snprintf(key, sizeof(key), "seen/%s", a->name);
 	nb_own_set(&a->own, key, nb_site_seen(&a->site));
+}
+
+void nb_agent_seen(struct nb_agent *a)
+{
+	if (a->barrier_due || a->copies_due)
+		return;
+	a->seen_ms = 0;
+	a->pending = nb_site_pending(&a->site);
 }
 
 void nb_agent_describe(struct nb_agent *a)
@@ -386,8 +396,9 @@ static void answer_copies(struct nb_agent *a)
 {
 	a->pending = nb_site_pending(&a->site);
 	a->pending_ms = nb_agent_ms();
-	a->seen_due = a->pending && !nb_site_armed(&a->site);
-	if (!a->seen_due)
+	if (a->pending && !nb_site_armed(&a->site))
+		a->seen_ms = a->pending_ms + LATE_SEEN_MS;
+	else
 		publish_seen(a);
 }
 
@@ -510,6 +521,22 @@ static void flush_own(struct nb_agent *a)
 	nb_own_flush(&a->own);
 }
 
+/*
+ * Write the ranks' positions when they have switched. Between two changes
+ * nobody waits for this news, and the site's report of the next staging has it.
+ */
+static void seen_turn(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+
+	if (a->pending && !nb_site_pending(&a->site)) {
+		a->pending = false;
+		a->seen_ms = nb_agent_staged(a) ? now : now + TAKEN_MS;
+	}
+	if (a->seen_ms && now >= a->seen_ms)
+		publish_seen(a);
+}
+
 static void scan(struct nb_agent *a)
 {
 	nb_site_measure(&a->site);
@@ -517,13 +544,7 @@ static void scan(struct nb_agent *a)
 	if (nb_agent_ms() >= a->site_ms + SITE_MS)
 		nb_agent_describe(a);
 	copy_notes(a);
-	if (a->pending && !nb_site_pending(&a->site)) {
-		a->pending = false;
-		publish_seen(a);
-	} else if (a->seen_due &&
-		   nb_agent_ms() >= a->pending_ms + LATE_SEEN_MS) {
-		publish_seen(a);
-	}
+	seen_turn(a);
 }
 
 /*

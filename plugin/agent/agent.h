@@ -81,8 +81,11 @@ struct nb_agent {
 	char staged_digest[65];
 	uint32_t commit_tries;
 	bool pending; /* some rank has yet to reach its fence */
-	/* the site has copied an outcome, and has not confirmed it yet */
-	bool seen_due;
+	/*
+	 * when to write the ranks' positions at the latest; 0: the store has
+	 * them
+	 */
+	uint64_t seen_ms;
 	/* time since which some rank has yet to reach its fence */
 	uint64_t pending_ms;
 	/* time since which a rank waits at a fence; 0: no rank waits */
@@ -122,12 +125,16 @@ void nb_agent_log(const char *format, ...)
 void nb_agent_follow(struct nb_agent *a, bool whole);
 /* Write this site's own key to the store. */
 void nb_agent_describe(struct nb_agent *a);
+/* Note that a key about to be written has the ranks' positions. */
+void nb_agent_seen(struct nb_agent *a);
 /* Do all due work. Returns the milliseconds until the next work is due. */
 int nb_agent_turn(struct nb_agent *a);
 
-/* order.c carries out the coordinator's orders with the two functions below. */
+/* order.c carries out the coordinator's orders with the functions below. */
 
 void nb_agent_orders(struct nb_agent *a);
+/* Returns true if the site has staged a change and not committed it. */
+bool nb_agent_staged(const struct nb_agent *a);
 /* Report to the coordinator what the processes answered. */
 void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r);
 

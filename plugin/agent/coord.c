@@ -13,6 +13,7 @@
 
 #include "plugin/agent/coord.h"
 #include "plugin/job/fence.h"
+#include "plugin/runtime/clock.h"
 
 enum {
 	STAGE_MS = 20000, /* time for all sites to stage the change */
@@ -22,6 +23,9 @@ enum {
 	/* time in which a rank at the fence must announce that it waits */
 	AT_MS = 20,
 	TRIES = 5,
+	/* longest look at all sites that no pause follows, in ns */
+	SHORT_LOOK_NS = 200000,
+	LOOK_PAUSE = 3, /* pause after a longer look, in looks */
 	/* A number of a change beyond this one is damage. */
 	MAX_NUMBER = INT32_MAX
 };
@@ -693,14 +697,18 @@ static void turn_settling(struct nb_coord *c)
 	answer(c, true);
 }
 
-void nb_coord_turn(struct nb_coord *c)
+/*
+ * A look at the answers of all sites takes time in proportion to their number,
+ * and each answer causes one. Long looks take at most a quarter of the time, so
+ * that a change's cost does not grow with the square of the number of sites.
+ */
+static void turn_change(struct nb_coord *c)
 {
-	if (!is_coordinator(c))
+	uint64_t start = nb_clock_read(CLOCK_THREAD_CPUTIME_ID), ns;
+
+	if (nb_clock_read(CLOCK_MONOTONIC) < c->look_ns)
 		return;
 	switch (c->state) {
-	case NB_COORD_IDLE:
-		nb_coord_idle(c);
-		break;
 	case NB_COORD_STAGING:
 		turn_staging(c);
 		break;
@@ -710,6 +718,7 @@ void nb_coord_turn(struct nb_coord *c)
 	case NB_COORD_SETTLING:
 		turn_settling(c);
 		break;
+	case NB_COORD_IDLE:
 	case NB_COORD_CLAIMING:
 	case NB_COORD_RECOVERING:
 	case NB_COORD_CLEANING:
@@ -717,6 +726,19 @@ void nb_coord_turn(struct nb_coord *c)
 	case NB_COORD_ARMING:
 	case NB_COORD_DECIDING:
 	case NB_COORD_ANSWERING:
-		break; /* nothing to do until the store replies */
+		return; /* nothing to do until the store replies */
 	}
+	ns = nb_clock_read(CLOCK_THREAD_CPUTIME_ID) - start;
+	if (ns > SHORT_LOOK_NS)
+		c->look_ns = nb_clock_read(CLOCK_MONOTONIC) + LOOK_PAUSE * ns;
+}
+
+void nb_coord_turn(struct nb_coord *c)
+{
+	if (!is_coordinator(c))
+		return;
+	if (c->state == NB_COORD_IDLE)
+		nb_coord_idle(c);
+	else
+		turn_change(c);
 }

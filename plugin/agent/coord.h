@@ -58,6 +58,7 @@ struct nb_coord {
 	/* number of the current step; replies to older steps are dropped */
 	uint64_t round;
 	uint64_t deadline, began_ms, state_ms, caught_ms;
+	uint64_t look_ns; /* earliest time of the next look at all sites */
 	/* ms from an arming to the last site's answer; the last armings */
 	uint64_t answer_ms[NB_COORD_ANSWERS];
 	unsigned nanswers;  /* number of armings so far */

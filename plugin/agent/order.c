@@ -18,9 +18,14 @@ static int64_t order_n(const struct nb_agent *a, const char *key)
 	return k ? nb_view_int(k->value, "n") : 0;
 }
 
-static uint64_t *committed(struct nb_agent *a)
+static uint64_t *committed(const struct nb_agent *a)
 {
 	return &a->site.seg->mem->agent.change;
+}
+
+bool nb_agent_staged(const struct nb_agent *a)
+{
+	return a->staged_n > (int64_t)*committed(a);
 }
 
 /* Write the result of order @n to the store. The coordinator waits for it. */
@@ -40,6 +45,7 @@ static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 	}
 	snprintf(key, sizeof(key), "staged/%s", a->name);
 	nb_own_set(&a->own, key, o);
+	nb_agent_seen(a);
 }
 
 /* An order that waits for its images from the store. */

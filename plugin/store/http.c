@@ -51,6 +51,8 @@ struct nb_http {
 	int epoll, timer;
 	/* time of libcurl's next deadline, or NO_DEADLINE */
 	int64_t curl_due_ms;
+	/* when the timerfd fires, or NO_DEADLINE */
+	int64_t armed_ms;
 	bool turning;
 	struct nb_http_transfer *open, *dead, *fresh;
 	struct nb_http_timer *timers; /* list of timers, sorted by their time */
@@ -123,6 +125,9 @@ static void arm_timer(struct nb_http *h)
 
 	if (h->timers && (due < 0 || (int64_t)h->timers->due_ms < due))
 		due = (int64_t)h->timers->due_ms;
+	if (due == h->armed_ms)
+		return;
+	h->armed_ms = due;
 	if (due >= 0) {
 		at.it_value.tv_sec = due / 1000;
 		/* a time of zero would disarm the timer */
@@ -140,7 +145,7 @@ int nb_http_new(struct nb_http **out, struct nb_err *err)
 	*out = NULL;
 	if (!h)
 		return nb_fail(err, NB_E_NOMEM, 0, "HTTP: no memory");
-	h->curl_due_ms = NO_DEADLINE;
+	h->curl_due_ms = h->armed_ms = NO_DEADLINE;
 	h->epoll = epoll_create1(EPOLL_CLOEXEC);
 	h->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	curl = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -347,6 +352,7 @@ static void run_sockets(struct nb_http *h)
 
 		if (e[i].data.fd == h->timer) {
 			(void)!read(h->timer, &count, sizeof(count));
+			h->armed_ms = NO_DEADLINE;
 			continue;
 		}
 		if (e[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR))
