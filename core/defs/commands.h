@@ -45,7 +45,7 @@ CMD(CONTROLLER_PAUSE, "controller pause", "",                                   
 CMD(CONTROLLER_RESUME, "controller resume", "",                                   0, 0, CONTROL, "Run controllers again")
 CMD(CHANGE_STATUS,  "change status",   "",                                        0, 0, OBSERVE, "Show the staged change, if any, and the fences of the last change")
 CMD(CHANGE_CHECK,   "change check",    "DIGEST [if_generation=N] [fleet=N]",      1, 1, CONTROL, "Run every check of the command change commit, and commit nothing")
-CMD(CHANGE_COMMIT,  "change commit",   "DIGEST [if_generation=N] [fleet=N]",      1, 1, CONTROL, "Commit a change that every process of the job has staged")
+CMD(CHANGE_COMMIT,  "change commit",   "DIGEST [if_generation=N] [fleet=N] [maker=TEXT]", 1, 1, CONTROL, "Commit a change that every process of the job has staged")
 CMD(CHANGE_ABORT,   "change abort",    "DIGEST",                                  1, 1, CONTROL, "Drop a staged change")
 CMD(CHANGE_EXPORT,  "change export",   "",                                        0, 0, OBSERVE, "Send the generation of new communicators as a file descriptor beside the reply: digests and order of its policies, contents of changed coherent maps")
 CMD(CHANGE_IMPORT,  "change import",   "[if_generation=N] [commit=no]",           0, 0, CONTROL, "Change to the generation in the accompanying file descriptor, made of policies that the process holds")

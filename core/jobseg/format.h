@@ -18,7 +18,7 @@
  * read without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 8,
+	NB_SEG_VERSION = 9,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -70,6 +70,16 @@ enum {
 	NB_SEG_PROC_AGENT = 8
 };
 
+enum { NB_SEG_MAKER = 200 };
+
+/* The client that asked for a change. */
+struct nb_seg_maker {
+	uint32_t uid, pid; /* Peer of the control socket; pid 0: no client. */
+	uint64_t start; /* Its start in clock ticks since boot; 0: unknown. */
+	/* What the client says: "user,host,process,rollout", maybe cut. */
+	char text[NB_SEG_MAKER];
+};
+
 struct nb_seg_gen {
 	/* Atomic; 0 if the entry is free. Number 0 also names the empty
 	 * generation. */
@@ -77,8 +87,8 @@ struct nb_seg_gen {
 	uint64_t digest[NB_SHA256_SIZE / 8]; /* SHA-256 in atomic words. */
 	/* Policy names with blanks between them; the text may be cut. */
 	char names[200];
-	uint64_t at_s;	   /* Time of the commit in seconds since 1970. */
-	uint32_t uid, pid; /* Requester of the commit; pid 0 means none. */
+	uint64_t at_s; /* Time of the commit in seconds since 1970. */
+	struct nb_seg_maker maker;
 	/* Atomic: number of the generation in the fleet; 0 for none. */
 	uint64_t fleet;
 };

@@ -307,6 +307,7 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	c->catch_up = !request;
 	c->check = json_is_true(json_object_get(request, "check"));
 	nb_coord_audit_take(c, request);
+	nb_coord_maker_take(c, request);
 	nb_coord_use_take(c, request);
 	if (nb_coord_start_take(c, request) || check_expected(c, request)) {
 		answer(c, false);
@@ -484,8 +485,9 @@ static void turn_staging(struct nb_coord *c)
 
 static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 {
-	json_t *o = json_pack("{s:I,s:s,s:s}", "n", (json_int_t)c->n, "digest",
-			      c->digest, "request", c->request);
+	json_t *o =
+		json_pack("{s:I,s:s,s:s,s:s}", "n", (json_int_t)c->n, "digest",
+			  c->digest, "request", c->request, "maker", c->maker);
 
 	if (c->use)
 		json_object_update_missing(o, c->use);

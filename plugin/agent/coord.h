@@ -81,6 +81,8 @@ struct nb_coord {
 	json_t *use;
 	int64_t n;
 	char digest[65];
+	/* who asked for the change, for the option maker= of change commit */
+	char maker[NB_PROCS_MAKER];
 	/*
 	 * generation number for the records: n, or the existing one in a
 	 * catch-up
@@ -237,7 +239,7 @@ const json_t *nb_coord_state_of(const struct nb_view *v);
 void nb_coord_saving_free(struct nb_coord_saving *s);
 
 /*
- * coord_audit.c defines the three functions below: a request's outcome in its
+ * coord_audit.c defines the four functions below: a request's outcome in its
  * audit entry.
  */
 
@@ -246,6 +248,11 @@ void nb_coord_saving_free(struct nb_coord_saving *s);
  * for the change.
  */
 void nb_coord_audit_take(struct nb_coord *c, const json_t *request);
+/*
+ * Keep who made @request: its member maker, or the user who saved the policy
+ * with which the job starts.
+ */
+void nb_coord_maker_take(struct nb_coord *c, const json_t *request);
 /* Add the audit outcome to the transaction that commits the change. */
 void nb_coord_audit_commit(struct nb_coord *c, struct nb_coord_txn *t);
 /*

@@ -32,6 +32,19 @@ void nb_coord_audit_take(struct nb_coord *c, const json_t *request)
 		c->audit = json_deep_copy(request);
 }
 
+void nb_coord_maker_take(struct nb_coord *c, const json_t *request)
+{
+	const json_t *maker = json_object_get(request, "maker");
+	const json_t *keep = json_object_get(request, "keep");
+
+	if (maker)
+		snprintf(c->maker, sizeof(c->maker), "%s",
+			 nb_view_str(maker, "text"));
+	else
+		snprintf(c->maker, sizeof(c->maker), "%s,%s,,",
+			 nb_view_str(keep, "who"), c->a->host);
+}
+
 static void put_outcome(struct nb_coord *c, struct nb_coord_txn *t,
 			const char *outcome)
 {

@@ -269,7 +269,7 @@ static void turn_late(struct nb_agent *a)
 }
 
 static void give_short(struct nb_agent *a, enum nb_procs_kind kind, int64_t n,
-		       const char *digest)
+		       const char *digest, const char *maker)
 {
 	struct nb_procs_order *o = nb_procs_order_new();
 
@@ -278,6 +278,7 @@ static void give_short(struct nb_agent *a, enum nb_procs_kind kind, int64_t n,
 	o->kind = kind;
 	o->n = (uint64_t)n;
 	snprintf(o->digest, sizeof(o->digest), "%s", digest);
+	nb_procs_order_maker(o, maker);
 	if (!nb_procs_give(a->procs, o))
 		nb_procs_order_free(o);
 }
@@ -289,7 +290,8 @@ static void turn_commit(struct nb_agent *a)
 
 	if (n > (int64_t)*committed(a) && !nb_procs_busy(a->procs))
 		give_short(a, NB_PROCS_COMMIT, n,
-			   nb_view_str(k->value, "digest"));
+			   nb_view_str(k->value, "digest"),
+			   nb_view_str(k->value, "maker"));
 }
 
 static void turn_drop(struct nb_agent *a)
@@ -299,7 +301,7 @@ static void turn_drop(struct nb_agent *a)
 	if (!*a->staged_digest || n < a->staged_n || nb_procs_busy(a->procs) ||
 	    (int64_t)*committed(a) >= a->staged_n)
 		return;
-	give_short(a, NB_PROCS_DROP, a->staged_n, a->staged_digest);
+	give_short(a, NB_PROCS_DROP, a->staged_n, a->staged_digest, "");
 	*a->staged_digest = '\0';
 }
 

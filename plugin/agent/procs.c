@@ -421,7 +421,7 @@ static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 {
 	/* static, because it is large; only this thread uses it */
 	static struct peers all;
-	char line[160];
+	char line[160 + NB_PROCS_MAKER];
 	int rc = 0;
 
 	*r = (struct nb_procs_result){ .kind = o->kind, .n = o->n };
@@ -447,9 +447,10 @@ static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 
 		snprintf(r->digest, sizeof(r->digest), "%s", o->digest);
 		snprintf(line, sizeof(line),
-			 commit ? "change commit %s fleet=%llu"
+			 commit ? "change commit %s fleet=%llu%s%s"
 				: "change abort %s",
-			 o->digest, (unsigned long long)o->n);
+			 o->digest, (unsigned long long)o->n,
+			 *o->maker ? " maker=" : "", o->maker);
 		rc = ask(&all, commit ? 1 : all.n, line, NULL, NULL, &r->err);
 	}
 	if (!rc)
@@ -582,6 +583,15 @@ void nb_procs_result_free(struct nb_procs_result *r)
 	memset(r->image, 0, sizeof(r->image));
 	memset(&r->data, 0, sizeof(r->data));
 	r->nimages = 0;
+}
+
+void nb_procs_order_maker(struct nb_procs_order *o, const char *text)
+{
+	snprintf(o->maker, sizeof(o->maker), "%s", text);
+	for (char *p = o->maker; *p; p++)
+		if (!(*p >= 'a' && *p <= 'z') && !(*p >= 'A' && *p <= 'Z') &&
+		    !(*p >= '0' && *p <= '9') && !strchr("_.:/@+,-", *p))
+			*p = '_';
 }
 
 static int check_line(struct nb_request *req, char copy[4096], const char *line,

@@ -16,7 +16,7 @@
  */
 struct nb_procs;
 
-enum { NB_PROCS_IMAGES = 16 };
+enum { NB_PROCS_IMAGES = 16, NB_PROCS_MAKER = 200 };
 
 /* Contents of the file descriptor that is sent with a request. */
 struct nb_procs_blob {
@@ -51,6 +51,8 @@ struct nb_procs_order {
 	uint64_t n; /* number of the fleet's change */
 	char line[4096];
 	char digest[65];
+	/* who asked for the change (NB_PROCS_COMMIT only) */
+	char maker[NB_PROCS_MAKER];
 	struct nb_procs_blob image[NB_PROCS_IMAGES], data;
 	size_t nimages;
 };
@@ -100,5 +102,10 @@ int nb_procs_order_line(struct nb_procs_order *o, const char *line,
 			struct nb_err *err);
 int nb_procs_blob_name(struct nb_procs_blob *b, const char *name,
 		       struct nb_err *err);
+/*
+ * Set the value of the option maker= of a commit. Other characters than
+ * letters, digits and "_.:/@+,-" become "_", so the text is one word.
+ */
+void nb_procs_order_maker(struct nb_procs_order *o, const char *text);
 
 #endif

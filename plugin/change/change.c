@@ -17,6 +17,7 @@
 #include "plugin/comm/comm.h"
 #include "plugin/job/fence.h"
 #include "plugin/job/gen_numbers.h"
+#include "plugin/job/liveness.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
@@ -46,15 +47,19 @@ enum {
 
 /* The client that asked for the change. Only the control thread uses it. */
 static struct {
-	uint32_t uid, pid; /* PID of the client; 0 if no client asked */
+	struct nb_seg_maker maker;
 	/* number of the fleet's change that is being committed, or 0 */
 	uint64_t fleet;
 } by;
 
-void nb_change_by(uint32_t uid, uint32_t pid)
+void nb_change_by(uint32_t uid, uint32_t pid, const char *text)
 {
-	by.uid = uid;
-	by.pid = pid;
+	by.maker = (struct nb_seg_maker){
+		.uid = uid,
+		.pid = pid,
+		.start = pid ? nb_process_start((pid_t)pid) : 0
+	};
+	snprintf(by.maker.text, sizeof(by.maker.text), "%s", text ? text : "");
 }
 
 void nb_change_of_fleet(uint64_t number)
@@ -592,7 +597,7 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 	NB_STEP(NUMBERED);
 	nb_lock(NB_LOCK_STATE);
 	nb_gens_publish(number, nb_gens_find(digest));
-	nb_segment_sign(nb_self.seg, number, by.uid, by.pid);
+	nb_segment_sign(nb_self.seg, number, &by.maker);
 	nb_unlock(NB_LOCK_STATE);
 	commit_comms(number, out);
 	count_outcomes(out, &committed, &aborted);
@@ -697,7 +702,7 @@ int nb_change_baseline(struct nb_change *out, struct nb_err *err)
 		return rc;
 	memset(out, 0, sizeof(*out));
 	out->state = NB_CHANGE_ABORTED;
-	nb_change_by(0, 0);
+	nb_change_by(0, 0, NULL);
 	rc = check_once(nb_self.seg, out->digest, false, err);
 	if (!rc)
 		rc = commit_all(out->digest, out, err);

@@ -97,9 +97,9 @@ int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 		    struct nb_change *out, struct nb_err *err);
 /*
  * Set the client that the history records for the next commits. @pid 0: no
- * client
+ * client. @text: what the client says about itself, or NULL
  */
-void nb_change_by(uint32_t uid, uint32_t pid);
+void nb_change_by(uint32_t uid, uint32_t pid, const char *text);
 /*
  * Make the next commits and checks this site's part of change @number of the
  * fleet (docs/fleet.md). Communicators of several sites have moved already, and

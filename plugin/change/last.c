@@ -72,12 +72,12 @@ static bool same_policies(const struct nb_gen *a, const struct nb_gen *b)
  */
 static bool by_controllers(uint32_t number, const struct nb_gen *g)
 {
-	uint32_t uid, pid;
+	struct nb_seg_maker maker;
 	uint64_t at_s;
 
 	return nb_controllers_wanted(g) && same_policies(g, nb_gens.baseline) &&
-	       nb_segment_signed(nb_self.seg, number, &at_s, &uid, &pid) &&
-	       !pid;
+	       nb_segment_signed(nb_self.seg, number, &at_s, &maker) &&
+	       !maker.pid;
 }
 
 void nb_change_sync(void)

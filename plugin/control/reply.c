@@ -171,7 +171,8 @@ int nb_cmd_finish_change(struct nb_call *call,
 		nb_cmd_change_short(call->out, digest, NB_CHANGE_STAGED);
 		return 0;
 	}
-	nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid);
+	nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid,
+		     NULL);
 	change = calloc(1, sizeof(*change));
 	if (!change) {
 		nb_change_abort(digest, NULL);

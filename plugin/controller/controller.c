@@ -565,7 +565,7 @@ static void commit_change(void)
 		finish_change(&err);
 		return;
 	}
-	nb_change_by(0, 0);
+	nb_change_by(0, 0, NULL);
 	NB_STEP(LOOP_AGREED);
 	if (nb_change_commit(loop->digest, NB_CHANGE_ANY, c, &err)) {
 		finish_change(&err);

@@ -170,24 +170,23 @@ void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names)
 		snprintf(g->names, sizeof(g->names), "%s", names);
 }
 
-void nb_segment_sign(struct nb_segment *s, uint32_t number, uint32_t uid,
-		     uint32_t pid)
+void nb_segment_sign(struct nb_segment *s, uint32_t number,
+		     const struct nb_seg_maker *maker)
 {
 	struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
 
-	__atomic_store_n(&g->uid, uid, __ATOMIC_RELAXED);
-	__atomic_store_n(&g->pid, pid, __ATOMIC_RELAXED);
+	g->maker = *maker;
 	__atomic_store_n(&g->at_s, nb_wall_us() / 1000000, __ATOMIC_RELEASE);
 }
 
 bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
-		       uint64_t *at_s, uint32_t *uid, uint32_t *pid)
+		       uint64_t *at_s, struct nb_seg_maker *maker)
 {
 	const struct nb_seg_gen *g = &s->mem->gen[number % NB_SEG_GENS];
 
 	*at_s = __atomic_load_n(&g->at_s, __ATOMIC_ACQUIRE);
-	*uid = __atomic_load_n(&g->uid, __ATOMIC_RELAXED);
-	*pid = __atomic_load_n(&g->pid, __ATOMIC_RELAXED);
+	*maker = g->maker;
+	maker->text[sizeof(maker->text) - 1] = '\0';
 	return *at_s && __atomic_load_n(&g->number, __ATOMIC_ACQUIRE) == number;
 }
 

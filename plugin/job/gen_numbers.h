@@ -36,19 +36,17 @@ int nb_segment_gen_of_fleet(struct nb_segment *s, uint64_t fleet,
  */
 void nb_segment_name(struct nb_segment *s, uint32_t number, const char *names);
 
-/*
- * Record which client asked for generation @number and when, for people. @pid
- * 0: no client asked
- */
-void nb_segment_sign(struct nb_segment *s, uint32_t number, uint32_t uid,
-		     uint32_t pid);
+/* Record who asked for generation @number, and the time. */
+struct nb_seg_maker;
+void nb_segment_sign(struct nb_segment *s, uint32_t number,
+		     const struct nb_seg_maker *maker);
 
 /*
  * Get the client and the time of generation @number. Returns false if the
  * generation is overwritten or neither was recorded.
  */
 bool nb_segment_signed(const struct nb_segment *s, uint32_t number,
-		       uint64_t *at_s, uint32_t *uid, uint32_t *pid);
+		       uint64_t *at_s, struct nb_seg_maker *maker);
 
 /*
  * Get the digest of generation @number. Returns false if the generation is

@@ -80,7 +80,7 @@ void nb_history_note(uint32_t number, struct nb_gen *g, bool loop)
 	entry_set_names(e);
 	name_scopes(e);
 	if (!nb_self.seg ||
-	    !nb_segment_signed(nb_self.seg, number, &e->at_s, &e->uid, &e->pid))
+	    !nb_segment_signed(nb_self.seg, number, &e->at_s, &e->maker))
 		e->at_s = nb_wall_us() / 1000000;
 }
 

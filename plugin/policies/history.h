@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/sha256.h"
+#include "core/jobseg/format.h"
 #include "core/generation/generation.h"
 
 /*
@@ -28,8 +29,7 @@ struct nb_history_entry {
 	char scoped[2 * NB_HISTORY_NAMES];
 	/* time of the change in seconds since 1970; 0 if not known */
 	uint64_t at_s;
-	/* the client that made the change; pid 0: no client */
-	uint32_t uid, pid;
+	struct nb_seg_maker maker; /* the client that asked for the change */
 	bool loop; /* controllers, not a client, made the change */
 	/* the generation's number for users (nb_history_number) */
 	uint64_t shown;

@@ -256,6 +256,11 @@ void nb_procs_result_free(struct nb_procs_result *r)
 	(void)r; /* the ranks of the simulation export nothing */
 }
 
+void nb_procs_order_maker(struct nb_procs_order *o, const char *text)
+{
+	snprintf(o->maker, sizeof(o->maker), "%s", text);
+}
+
 int nb_procs_order_line(struct nb_procs_order *o, const char *line,
 			struct nb_err *err)
 {

@@ -88,6 +88,14 @@ run -o json audit count=1
 id=$(sed -n 's/.*"rollout":"\(mid-[^"]*\)".*/\1/p' out)
 [ "$id" ] && grep -q "\"id\":\"$id\"" state/ncclbpf/rollouts/numbers@*.json && grep -q '"process":"[^"]*/[0-9]*/[0-9]*"' out
 ok "audit names the rollout that promoted it, and its process" $?
+# same MEMBER: how many values the newest generation's maker has, over all processes
+made() { grep -o '"made":{[^}]*}}' out | grep -o "\"$1\":\"[^\"]*\"" | sort -u | wc -l; }
+run -o json status
+[ "$(made user)$(made host)$(made process)$(made rollout)" = 1111 ] && grep -q "\"rollout\":\"$id\"" out
+ok "status of all sites names the same user, host, process and rollout" $?
+run -o json policy history
+[ "$(grep -o "\"rollout\":\"$id\"" out | wc -l)" -ge 4 ]
+ok "and so does policy history of each process" $?
 cat >own.lua <<'END'
 -- Changes since a generation: are all of them the rollout's?
 local nb = require "ncclbpf"

@@ -45,7 +45,15 @@ check "the others can be gone back to" row 1 'tree.*yes'
 check "in their order" row 2 'ring, tree.*yes'
 ask "policy history"
 says "who made it" "\"uid\":$(id -u)," '"pid":' '"time":"20'
-says "nobody asked for the first" '"uid":null,"pid":null'
+says "its start, and what it says of itself" "\"host\":\"$(uname -n)\"" '"rollout":null'
+whole() { # the start time of the PID is that of the process that the client names
+	printf '%s' "$R" | grep -oE '"pid":[0-9]+,"start":[0-9]+,"by":\{[^}]*\}' |
+		grep -qE '"pid":([0-9]+),"start":([0-9]+),.*"process":"[^"]*/\1/\2"'
+}
+check "both are one process" whole
+says "nobody asked for the first" '"uid":null,"pid":null,"start":null,"by":null'
+ask status
+says "status says who made the generation in use" "\"made\":{\"uid\":$(id -u)," "\"host\":\"$(uname -n)\""
 check "in lines, too, beside the process that answered" sh_ 0 -o tsv policy history
 check "by other names" told "by_uid.*by_pid"
 

@@ -92,6 +92,10 @@ ok "a better policy" $?
 has "is promoted" out "ring-mid: succeeded" "allreduce 64M" "pass"
 using '"nvlink_ring_mid"'
 ok "and in use" $?
+status 0 "the job's history" -o json policy history
+id=$(sed -n 's/.*"rollout":"\(ring-mid-[^"]*\)".*/\1/p' out)
+[ "$id" ] && grep -q "$id" "$XDG_STATE_HOME"/ncclbpf/rollouts/*.json
+ok "names the rollout that made the generations" $?
 status 0 "history" -o json rollout history
 for s in preparing progressing promoting succeeded; do
 	grep -q "\"to\":\"$s\"" out

@@ -4,6 +4,7 @@
 -- whose shell has died is dropped.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local maker = require "ncclbpf.job.maker"
 local process = require "ncclbpf.base.process"
 local signed = require "ncclbpf.job.signatures"
 local sites = require "ncclbpf.job.sites"
@@ -173,10 +174,8 @@ end
 
 -- The user, and the host and process of this shell.
 local function who()
-	local uid, pid = core.ids()
-	local host = (core.read("/proc/sys/kernel/hostname", 256) or "?"):gsub("%s", "")
-	return os.getenv "USER" or "uid " .. tostring(uid),
-		("%s %s"):format(host, tostring(pid))
+	local user, host, pid = maker.who()
+	return user, ("%s %s"):format(host, tostring(pid))
 end
 
 M.who = who
@@ -249,7 +248,7 @@ function M.change(group, line, opts)
 	core.hold(true)
 	local ok, reply, why = pcall(send, group, { line = line, images = images, data = data,
 		who = name, from = from, why = opts.why,
-		maker = { rollout = opts.rollout,
+		maker = { rollout = opts.rollout, text = maker.text(opts.rollout),
 			process = process.identity(select(2, core.ids())) },
 		check = opts.dry_run or nil,
 		keep = opts.start and M.start_state(line, images) or nil, expected = expected },

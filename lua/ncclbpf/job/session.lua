@@ -4,6 +4,7 @@
 -- does (docs/protocol.md, "Changes").
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local maker = require "ncclbpf.job.maker"
 local merge = require "ncclbpf.job.merge"
 local process = require "ncclbpf.base.process"
 local target = require "ncclbpf.job.target"
@@ -479,9 +480,10 @@ local function stage(self, line, object)
 end
 
 -- @expected: option if_generation of the line, compared again at the commit
-local function commit(self, digest, results, expected)
+local function commit(self, digest, results, expected, rollout)
 	local first = results[1].member
-	local answer = self:ask("change commit " .. digest .. (expected or ""),
+	local answer = self:ask(("change commit %s%s maker=%s"):format(digest, expected or "",
+		M.quote(maker.text(rollout))),
 		{ members = { first } })[1]
 	if answer.err then
 		local err = answer.err
@@ -506,14 +508,12 @@ local function two_phase(self, line, opts)
 			return nil, err
 		end
 	end
-	if #self.members == 1 and not opts.dry_run then
-		local r = self:ask(line, { object = opts.object })[1]
-		return r.data, r.err
-	end
 	local digest, results = stage(self, line, opts.object)
 	if not digest then return nil, results end
 	local expected = line:match(" if_generation=%d+")
-	if not opts.dry_run then return commit(self, digest, results, expected) end
+	if not opts.dry_run then
+		return commit(self, digest, results, expected, opts.rollout)
+	end
 	local answer = self:ask("change check " .. digest .. (expected or ""),
 		{ members = { results[1].member } })[1]
 	abort(self, digest, results)

@@ -123,6 +123,12 @@ function M.cmd_undo(ctx)
 	return result
 end
 
+-- "user@host", or nil.
+local function by_whom(by)
+	local user, host = read.text(read.record(by).user), read.text(read.record(by).host)
+	return user and host and ("%s@%s"):format(user, host) or user or host
+end
+
 function M.cmd_history(ctx)
 	return read.command(ctx, {
 		schema = "policy.history/1", line = "policy history", id = "generation",
@@ -138,6 +144,9 @@ function M.cmd_history(ctx)
 					and table.concat(names, ", ") or "none",
 					scoped = read.text(h.scoped), digest = h.digest,
 					time = h.time, by_uid = h.uid, by_pid = h.pid,
+					by = by_whom(h.by), by_start = h.start,
+					rollout = read.text(read.record(h.by).rollout),
+					process = read.text(read.record(h.by).process),
 					undo = h.generation == d.generation and "in use" or h.kept
 						and "yes" or "no" }
 			end
@@ -150,7 +159,9 @@ function M.cmd_history(ctx)
 			end },
 			{ "scoped", flat = true }, { "digest", show = format.short }, { "time" },
 			{ "by_uid", num = true, wide = true },
-			{ "by_pid", num = true, wide = true }, { "undo" } },
+			{ "by_pid", num = true, wide = true }, { "by", wide = true },
+			{ "by_start", num = true, flat = true }, { "rollout", flat = true },
+			{ "process", flat = true }, { "undo" } },
 		foot = function()
 			return { "policy undo to=GENERATION goes back to one of these" }
 		end,

@@ -234,8 +234,9 @@ function M.is_own(r)
 		end
 		local by_controllers = controllers and math.type(e.pid) ~= "integer" and past[i + 1]
 			and same(e, past[i + 1])
-		local mine = e.pid and (e.pid == r.before or late
-			and e.pid == select(2, core.ids()))
+		local mine = read.record(e.by).rollout == r.id
+			or e.pid and (e.pid == r.before or late
+				and e.pid == select(2, core.ids()))
 		if not by_controllers and not mine then return false end
 	end
 	return false

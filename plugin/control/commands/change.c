@@ -60,7 +60,8 @@ static int run_change(struct nb_call *call, change_fn *run)
 		rc = nb_cmd_number(call, "fleet", 1, INT64_MAX, &fleet);
 	if (rc)
 		return rc;
-	nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid);
+	nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid,
+		     nb_request_opt(call->req, "maker"));
 	change = calloc(1, sizeof(*change));
 	if (!change)
 		return nb_fail(call->err, NB_E_NOMEM, 0, "%s: no memory",

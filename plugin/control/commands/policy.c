@@ -21,6 +21,7 @@
 #include "plugin/change/selector.h"
 #include "plugin/change/stage.h"
 #include "plugin/comm/comm.h"
+#include "plugin/control/commands/maker.h"
 #include "plugin/control/reply.h"
 #include "plugin/control/sealed.h"
 #include "plugin/policies/generations.h"
@@ -469,8 +470,7 @@ static void put_past(struct nb_json *j, const struct nb_history_entry *e)
 	nb_json_end_arr(j);
 	nb_json_kstr(j, "scoped", e->scoped[0] ? e->scoped : NULL);
 	nb_json_kstr(j, "time", when);
-	nb_json_ku64_if(j, "uid", e->pid, e->uid);
-	nb_json_ku64_if(j, "pid", e->pid, e->pid);
+	nb_cmd_maker(j, &e->maker);
 	nb_json_kbool(j, "kept", e->gen != NULL);
 	nb_json_end_obj(j);
 }

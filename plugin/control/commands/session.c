@@ -12,6 +12,7 @@
 #include "plugin/change/divergence.h"
 #include "plugin/change/last.h"
 #include "plugin/comm/overdue.h"
+#include "plugin/control/commands/maker.h"
 #include "plugin/control/connection.h"
 #include "plugin/control/reply.h"
 #include "plugin/control/socket.h"
@@ -161,6 +162,9 @@ static void put_generation(struct nb_json *j)
 		     nb_history_number(nb_gens.baseline_number));
 	nb_cmd_digest(j, "digest",
 		      nb_gens.baseline ? nb_gens.baseline->digest : none);
+	nb_json_kobj(j, "made");
+	nb_cmd_maker(j, &nb_history.entry[0].maker);
+	nb_json_end_obj(j);
 	nb_cmd_gen_names(j, nb_gens.baseline);
 	nb_cmd_scopes(j, nb_gens.baseline);
 }

@@ -1,0 +1,25 @@
+-- SPDX-License-Identifier: MIT
+-- Who makes a change: user, host and process of this shell, and the rollout. The job's history and
+-- the store's audit keep it with the generation.
+local core = require "ncclbpf.core"
+local process = require "ncclbpf.base.process"
+
+local M = {}
+
+-- -> user, host, PID
+function M.who()
+	local uid, pid = core.ids()
+	local host = (core.read("/proc/sys/kernel/hostname", 256) or "?"):gsub("%s", "")
+	return os.getenv "USER" or "uid " .. tostring(uid), host, pid
+end
+
+-- The value of the option maker= of the request change commit.
+function M.text(rollout)
+	local user, host, pid = M.who()
+	local list = { user:sub(1, 32), host:sub(1, 64), process.identity(pid) or "",
+		rollout or "" }
+	for i, text in ipairs(list) do list[i] = text:gsub("[^%w_.:/@+%- ]", "_") end
+	return table.concat(list, ",")
+end
+
+return M
