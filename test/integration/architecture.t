@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# docs/architecture.md: the files it names exist, it has a row for each room,
+# docs/architecture.md: the files and functions it names exist, it has a row for each room,
 # and its picture is the one that layers.txt makes.
 set -u
 T=$(mktemp -d)
@@ -23,15 +23,42 @@ missing() {
 }
 missing $doc
 is $? "all files and folders that it names exist"
-sed 's|`shell/main.c`|`shell/nothing.c`|' $doc >"$T/doc"
+sed 's|`shell/edit.c`|`shell/nothing.c`|' $doc >"$T/doc"
 missing "$T/doc"
 [ $? -ne 0 ] && [ "$(cat "$T/why")" = shell/nothing.c ]
 is $? "a file that does not exist would be found"
-for walk in "A decision" "A change" "An event" "A shell line"; do
-	sed -n "/^## $walk\$/,/^## /p" $doc | grep -oE '^[0-9]+\. `[^`]+`' >"$T/why"
-	[ "$(wc -l <"$T/why")" -ge 5 ]
-	is $? "$walk: a walk of at least five files"
-done
+# The steps of a walk, as lines "file function".
+steps() { # file
+	sed -nE 's/^[0-9]+\. `([^`]+)` \(`([^`]+)`\):.*/\1 \2/p' "$1"
+}
+absent() { # file: steps whose file does not have the function
+	steps "$1" | while read -r path function; do
+		grep -qF -e "$function(" -e "$function {" "$path" || echo "$path: no $function"
+	done >"$T/why"
+	[ ! -s "$T/why" ]
+}
+walks=$(awk '/^## / { name = substr($0, 4) } /^[0-9]+\. / && !seen[name]++ { print name }' $doc)
+echo "$walks" | while read -r walk; do
+	sed -n "/^## $walk\$/,/^## /p" $doc >"$T/walk"
+	[ "$(steps "$T/walk" | wc -l)" -ge 5 ] &&
+		[ "$(steps "$T/walk" | wc -l)" -eq "$(grep -cE '^[0-9]+\. ' "$T/walk")" ] || echo "$walk"
+done >"$T/why"
+[ ! -s "$T/why" ] && [ "$(echo "$walks" | wc -l)" -ge 7 ]
+is $? "each walk has five steps or more, and each step a file and a function"
+absent $doc
+is $? "the files have these functions"
+sed 's/(`nb_decide`)/(`nb_nothing`)/' $doc >"$T/doc"
+absent "$T/doc"
+[ $? -ne 0 ] && [ "$(cat "$T/why")" = "plugin/tuner/decide.h: no nb_nothing" ]
+is $? "a function that does not exist would be found"
+for room in $(sed -n 's/^\(plugin\/[a-z/]*\):.*/\1/p' layers.txt); do
+	case $room in
+	plugin/runtime | plugin/wrap | plugin/env | plugin/comm | plugin/controller | plugin/net | plugin/process) continue ;;
+	esac
+	grep -qE "$room/[a-z_]+\.[ch]" $doc || echo "$room"
+done >"$T/why"
+[ ! -s "$T/why" ]
+is $? "the plugin's other rooms have files in the walks"
 sed -n 's/^\([a-z/]*\):.*/\1/p' layers.txt | grep -vE '^(circle|public)$' | while read -r room; do
 	for up in "$room" "${room%/*}" "${room%%/*}"; do
 		grep -q "^| \`$up\` |" $doc && continue 2
