@@ -189,8 +189,15 @@ extern struct nb_net_table ncclNetPlugin_v6, ncclNetPlugin_v7, ncclNetPlugin_v8,
 	ncclNetPlugin_v9, ncclNetPlugin_v10, ncclNetPlugin_v11,
 	ncclNetPlugin_v12;
 
-/* Convert device properties to or from those of @version (5 to 12). */
+/* Convert device properties to those of @version (5 to 12). */
 void nb_net_props_to(void *to, const struct nb_net_props *from, int version);
-void nb_net_props_from(struct nb_net_props *to, const void *from, int version);
+/*
+ * Read the properties of device @dev with @get, a plugin's function of
+ * interface
+ * @version. Without @dmabuf, the device has no DMA-BUF. Returns the result of
+ * @get.
+ */
+int nb_net_props_read(struct nb_net_props *to, int (*get)(int dev, void *props),
+		      int dev, int version, bool dmabuf);
 
 #endif

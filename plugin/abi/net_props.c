@@ -87,7 +87,7 @@ void nb_net_props_to(void *to, const struct nb_net_props *from, int version)
 	memcpy((char *)to + offsetof(struct nb_net_props_v9, v), &v, sizeof(v));
 }
 
-void nb_net_props_from(struct nb_net_props *to, const void *from, int version)
+static void props_from(struct nb_net_props *to, const void *from, int version)
 {
 	struct nb_net_vprops_v9 v;
 
@@ -103,4 +103,24 @@ void nb_net_props_from(struct nb_net_props *to, const void *from, int version)
 	       sizeof(v));
 	to->v.ndevs = at_most_four(v.ndevs);
 	memcpy(to->v.devs, v.devs, sizeof(v.devs));
+}
+
+int nb_net_props_read(struct nb_net_props *to, int (*get)(int dev, void *props),
+		      int dev, int version, bool dmabuf)
+{
+	union {
+		struct nb_net_props_v6 v6;
+		struct nb_net_props_v11 v11;
+		struct nb_net_props_v12 v12;
+	} p;
+	int rc;
+
+	memset(&p, 0, sizeof(p));
+	rc = get(dev, &p);
+	if (rc)
+		return rc;
+	props_from(to, &p, version);
+	if (!dmabuf)
+		to->ptr_support &= ~NB_NET_DMABUF;
+	return NB_NET_OK;
 }

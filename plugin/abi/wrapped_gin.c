@@ -30,20 +30,8 @@ struct coll {
 
 static int wrapped_properties(int dev, struct nb_net_props *props)
 {
-	union {
-		struct nb_net_props_v11 v11;
-		struct nb_net_props_v12 v12;
-	} p;
-	int rc;
-
-	memset(&p, 0, sizeof(p));
-	rc = w.get_properties(dev, &p);
-	if (rc)
-		return rc;
-	nb_net_props_from(props, &p, shape < GIN_V13 ? 11 : 12);
-	if (!ops.dmabuf)
-		props->ptr_support &= ~NB_NET_DMABUF;
-	return NB_NET_OK;
+	return nb_net_props_read(props, w.get_properties, dev,
+				 shape < GIN_V13 ? 11 : 12, ops.dmabuf);
 }
 
 static int create(void *coll, const struct nb_gin_config *k, void **ctx,
@@ -107,23 +95,17 @@ static int create_own(struct coll *c, const struct nb_gin_mesh *m)
 static int wrapped_connect(const struct nb_gin_mesh *m, void **coll)
 {
 	struct coll *c = calloc(1, sizeof(*c));
-	void **handles = calloc((size_t)m->nranks, sizeof(*handles));
-	int rc = NB_NET_SYSTEM;
+	int rc;
 
 	*coll = NULL;
-	for (int i = 0; handles && i < m->nranks; i++)
-		handles[i] = m->handles[i];
-	if (c && handles)
-		rc = shape == GIN_V12
-			     ? w.connect.v12(
-				       m->ctx, handles, m->nranks, m->rank,
-				       m->nconnections ? m->nconnections : 1,
-				       m->queue_depth, m->listen_comm,
-				       &c->inner)
-			     : w.connect.v11(m->ctx, handles, m->nranks,
-					     m->rank, m->listen_comm,
-					     &c->inner);
-	free(handles);
+	if (!c)
+		return NB_NET_SYSTEM;
+	rc = shape == GIN_V12
+		     ? w.connect.v12(m->ctx, m->handles, m->nranks, m->rank,
+				     m->nconnections ? m->nconnections : 1,
+				     m->queue_depth, m->listen_comm, &c->inner)
+		     : w.connect.v11(m->ctx, m->handles, m->nranks, m->rank,
+				     m->listen_comm, &c->inner);
 	if (!rc) {
 		rc = create_own(c, m);
 		if (rc)

@@ -18,17 +18,7 @@ static struct nb_gin_ops ops;
 
 static int device_properties(int dev, struct nb_net_props *props)
 {
-	struct nb_net_props_v12 p;
-	int rc;
-
-	memset(&p, 0, sizeof(p));
-	rc = w.get_properties(dev, &p);
-	if (rc)
-		return rc;
-	nb_net_props_from(props, &p, 12);
-	if (!ops.dmabuf)
-		props->ptr_support &= ~NB_NET_DMABUF;
-	return NB_NET_OK;
+	return nb_net_props_read(props, w.get_properties, dev, 12, ops.dmabuf);
 }
 
 /*
@@ -42,18 +32,9 @@ static int device_signals(struct nb_gin_signals *signals)
 
 static int device_connect(const struct nb_gin_mesh *m, void **coll)
 {
-	void **handles = calloc((size_t)m->nranks, sizeof(*handles));
-	int rc;
-
 	*coll = NULL;
-	if (!handles)
-		return NB_NET_SYSTEM;
-	for (int i = 0; i < m->nranks; i++)
-		handles[i] = m->handles[i];
-	rc = w.connect(m->ctx, handles, m->nranks, m->rank, m->listen_comm,
-		       coll);
-	free(handles);
-	return rc;
+	return w.connect(m->ctx, m->handles, m->nranks, m->rank, m->listen_comm,
+			 coll);
 }
 
 static int device_create(void *coll, const struct nb_gin_config *k, void **ctx,

@@ -80,24 +80,16 @@ static int wrapped_accept(void *listen_comm, void **comm, void **devh)
 
 static int wrapped_properties(int dev, struct nb_net_props *props)
 {
-	union {
-		struct nb_net_props_v6 v6;
-		struct nb_net_props_v12 v12;
-	} p;
-	int rc;
+	int rc = nb_net_props_read(props, w.get_properties, dev, version,
+				   ops.reg_mr_dmabuf != NULL);
 
-	memset(&p, 0, sizeof(p));
-	rc = w.get_properties(dev, &p);
 	if (rc)
 		return rc;
-	nb_net_props_from(props, &p, version);
 	/* before v9, a device consists of itself only */
 	if (props->v.ndevs < 1) {
 		props->v.ndevs = 1;
 		props->v.devs[0] = dev;
 	}
-	if (!ops.reg_mr_dmabuf)
-		props->ptr_support &= ~NB_NET_DMABUF;
 	if (props->max_recvs > NB_NET_MAX_RECVS)
 		props->max_recvs = NB_NET_MAX_RECVS;
 	if (version < 9 && props->max_p2p_bytes > CAP)

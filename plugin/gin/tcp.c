@@ -54,6 +54,12 @@ static void coll_free(struct nb_gin_tcp *c)
 	free(c);
 }
 
+static int tcp_finalize(void *ctx)
+{
+	free(ctx);
+	return NB_NET_OK;
+}
+
 static int tcp_connect(const struct nb_gin_mesh *mesh, void **coll)
 {
 	struct nb_gin_tcp *c;
@@ -372,8 +378,8 @@ static void tcp_link(void *coll, uint32_t rank, struct nb_gin_link *l)
 
 const struct nb_gin_ops nb_gin_tcp_ops = {
 	.init = nb_gin_tcp_init,
-	.finalize = nb_gin_tcp_finalize,
-	.devices = nb_gin_tcp_devices,
+	.finalize = tcp_finalize,
+	.devices = nb_tcp_devices,
 	.get_properties = nb_gin_tcp_properties,
 	.listen = nb_gin_tcp_listen,
 	.connect = tcp_connect,

@@ -168,8 +168,6 @@ struct nb_gin_tcp {
 };
 
 int nb_gin_tcp_init(void **ctx, uint64_t comm_id, nb_net_logger *logger);
-int nb_gin_tcp_finalize(void *ctx);
-int nb_gin_tcp_devices(int *n);
 int nb_gin_tcp_properties(int dev, struct nb_net_props *props);
 int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm);
 int nb_gin_tcp_close_listen(void *listen_comm);
@@ -197,7 +195,6 @@ void nb_gin_answers_free(struct nb_gin_tcp *c);
  * The next post to any rank fails, too.
  */
 void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why);
-void nb_gin_fail_all(struct nb_gin_peer *p, int error);
 
 /*
  * Read and apply a peer's messages, up to a limit of bytes. Returns true if
@@ -209,9 +206,6 @@ bool nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p);
  * NB_NET_ARGUMENT.
  */
 int nb_gin_apply_self(struct nb_gin_tcp *c, struct nb_gin_op *op);
-/* End the connection of a peer that broke the protocol. */
-void nb_gin_offend(struct nb_gin_tcp *c, struct nb_gin_peer *p,
-		   enum nb_gin_offence what);
 
 /*
  * Handshake message. The connecting rank sends it first; the accepting rank

@@ -81,17 +81,6 @@ int nb_gin_tcp_init(void **ctx, uint64_t comm_id, nb_net_logger *logger)
 	return NB_NET_OK;
 }
 
-int nb_gin_tcp_finalize(void *ctx)
-{
-	free(ctx);
-	return NB_NET_OK;
-}
-
-int nb_gin_tcp_devices(int *n)
-{
-	return nb_tcp_devices(n);
-}
-
 int nb_gin_tcp_properties(int dev, struct nb_net_props *p)
 {
 	int rc = nb_tcp_get_properties(dev, p);
@@ -175,43 +164,6 @@ static void set_options(int fd)
 	}
 }
 
-static void set_class(int fd, int family, int traffic_class)
-{
-	if (traffic_class < 0 || traffic_class > 255)
-		return;
-	if (family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &traffic_class,
-			   sizeof(traffic_class));
-	else
-		setsockopt(fd, IPPROTO_IP, IP_TOS, &traffic_class,
-			   sizeof(traffic_class));
-}
-
-/*
- * Send (@out) or receive the bytes of @at from position *@moved. Returns 1 if
- * all bytes are moved, 0 if the socket would block, -1 on failure with errno
- * set.
- */
-static int move_bytes(int fd, void *at, size_t size, size_t *moved, bool out)
-{
-	while (*moved < size) {
-		char *p = (char *)at + *moved;
-		ssize_t n = out ? send(fd, p, size - *moved,
-				       MSG_NOSIGNAL | MSG_DONTWAIT)
-				: recv(fd, p, size - *moved, MSG_DONTWAIT);
-
-		if (n < 0 &&
-		    (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-			return 0;
-		if (n == 0)
-			errno = ECONNRESET;
-		if (n <= 0)
-			return -1;
-		*moved += (size_t)n;
-	}
-	return 1;
-}
-
 static bool hello_fits(const struct nb_gin_hello *h, uint64_t cookie,
 		       int nranks)
 {
@@ -246,17 +198,11 @@ static int connect_begin(struct join *j, struct joining *u)
 
 static bool is_connected(struct join *j, struct joining *u)
 {
-	union nb_tcp_addr peer;
-	socklen_t size = sizeof(peer), n = sizeof(int);
-	int error = 0;
+	int error = u->connected ? 0 : nb_tcp_connected(u->fd);
 
-	if (u->connected)
-		return true;
-	if (getsockopt(u->fd, SOL_SOCKET, SO_ERROR, &error, &n) || error) {
+	u->connected = !error;
+	if (error && error != EAGAIN)
 		try_again(j, u);
-		return false;
-	}
-	u->connected = !getpeername(u->fd, &peer.any, &size);
 	return u->connected;
 }
 
@@ -274,10 +220,10 @@ static int connect_step(struct join *j, struct joining *u)
 		return connect_begin(j, u);
 	if (!is_connected(j, u))
 		return 0;
-	rc = move_bytes(u->fd, &u->hello, sizeof(u->hello), &u->moved, true);
+	rc = nb_tcp_move(u->fd, &u->hello, sizeof(u->hello), &u->moved, true);
 	if (rc > 0)
-		rc = move_bytes(u->fd, &u->answer, sizeof(u->answer), &u->got,
-				false);
+		rc = nb_tcp_move(u->fd, &u->answer, sizeof(u->answer), &u->got,
+				 false);
 	if (rc > 0 &&
 	    !hello_fits(&u->answer, u->hello.cookie, (int)u->hello.nranks))
 		return EPROTO;
@@ -337,8 +283,8 @@ static struct joining *guest_rank(struct join *j, const struct joining *g)
 static bool guest_step(struct join *j, int i)
 {
 	struct joining *g = &j->guest[i], *r;
-	int rc = move_bytes(g->fd, &g->hello, sizeof(g->hello), &g->moved,
-			    false);
+	int rc = nb_tcp_move(g->fd, &g->hello, sizeof(g->hello), &g->moved,
+			     false);
 
 	if (!rc)
 		return true;
@@ -354,7 +300,7 @@ static bool guest_step(struct join *j, int i)
 	 * the 32 bytes of the answer always fit into the empty buffer of a new
 	 * socket
 	 */
-	if (move_bytes(g->fd, &g->answer, sizeof(g->answer), &g->got, true) <
+	if (nb_tcp_move(g->fd, &g->answer, sizeof(g->answer), &g->got, true) <
 	    1) {
 		guest_drop(j, i, true);
 		return false;
@@ -503,8 +449,8 @@ static int take_all(struct join *j, int traffic_class)
 		c->peer[r].fd = j->up[r].fd;
 		c->peer[r].addr = j->up[r].addr;
 		j->up[r].fd = -1;
-		set_class(c->peer[r].fd, c->peer[r].addr.any.sa_family,
-			  traffic_class);
+		nb_tcp_set_class(c->peer[r].fd, c->peer[r].addr.any.sa_family,
+				 traffic_class);
 		if (c->nranks - 1 > FEW &&
 		    (c->epoll < 0 ||
 		     epoll_ctl(c->epoll, EPOLL_CTL_ADD, c->peer[r].fd, &e)))

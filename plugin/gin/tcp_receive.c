@@ -41,7 +41,8 @@ uint64_t nb_gin_offences(enum nb_gin_offence what)
 	return GET(offences[what]);
 }
 
-void nb_gin_offend(struct nb_gin_tcp *c, struct nb_gin_peer *p,
+/* End the connection of a peer that broke the protocol. */
+static void offend(struct nb_gin_tcp *c, struct nb_gin_peer *p,
 		   enum nb_gin_offence what)
 {
 	char why[200];
@@ -318,7 +319,7 @@ static bool message_end(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	p->body_got = 0;
 	p->body = NULL;
 	if (bad >= 0) {
-		nb_gin_offend(c, p, (enum nb_gin_offence)bad);
+		offend(c, p, (enum nb_gin_offence)bad);
 		return false;
 	}
 	p->received++;
@@ -337,7 +338,7 @@ static bool message_begin(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 		return false;
 	bad = check_head(c, p);
 	if (bad >= 0) {
-		nb_gin_offend(c, p, (enum nb_gin_offence)bad);
+		offend(c, p, (enum nb_gin_offence)bad);
 		return false;
 	}
 	if (body_size(p) >= LARGE)
@@ -389,7 +390,7 @@ static bool target_stays(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 		return get_target_stays(c, p);
 	if (nb_gin_region(&c->regions, p->in.region))
 		return true;
-	nb_gin_offend(c, p, NB_GIN_BAD_REGION);
+	offend(c, p, NB_GIN_BAD_REGION);
 	return false;
 }
 

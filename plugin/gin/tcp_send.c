@@ -136,7 +136,7 @@ static void op_finish(struct nb_gin_op *op, int error)
 	op->state = error ? NB_GIN_FAILED : NB_GIN_DONE;
 }
 
-void nb_gin_fail_all(struct nb_gin_peer *p, int error)
+static void fail_all(struct nb_gin_peer *p, int error)
 {
 	while (p->queue.first)
 		op_finish(queue_take(&p->queue), error);
@@ -155,11 +155,11 @@ void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why)
 	close(p->fd);
 	p->fd = -1;
 	if (GET(p->state) == NB_GIN_CLOSED) {
-		nb_gin_fail_all(p, NB_NET_REMOTE);
+		fail_all(p, NB_NET_REMOTE);
 		return;
 	}
 	SET(p->state, NB_GIN_LOST);
-	nb_gin_fail_all(p, NB_NET_REMOTE);
+	fail_all(p, NB_NET_REMOTE);
 	if (!GET(c->error))
 		SET(c->error, NB_NET_REMOTE);
 	nb_gin_tcp_say(

@@ -58,7 +58,7 @@ struct nb_gin_arrival {
  */
 struct nb_gin_mesh {
 	void *ctx;
-	void *const *handles;
+	void **handles;
 	int nranks, rank;
 	/* numbers that NCCL passes before version 13; 0 if not given */
 	int nconnections, queue_depth;

@@ -541,24 +541,47 @@ static bool post_hooked(void)
 }
 
 /*
- * Prepare a request. Must run before the transport is called, since the
- * transport may finish the request within the call.
+ * Start a request of a connection of this kind. Returns NULL if NCCL's
+ * arguments are invalid (*@rc is then the result), or if all requests are in
+ * use. It runs before the transport is called, because the transport may finish
+ * the request within the call.
  */
-static void request_begin(struct nb_net_request *r)
+static struct nb_net_request *request_begin(struct nb_net_conn *c,
+					    enum nb_net_kind kind,
+					    void **request, int *rc)
 {
+	struct nb_net_request *r;
+
+	*rc = NB_NET_ARGUMENT;
+	if (!request)
+		return NULL;
+	*request = NULL;
+	if (!c || c->kind != kind)
+		return NULL;
+	*rc = NB_NET_OK;
+	r = conn_free_request(c);
+	if (!r)
+		return NULL;
 	r->inner = NULL;
 	r->start_ns = post_hooked() ? nb_clock_ns() : 0;
+	return r;
 }
 
 /*
- * Fill in a request that the transport has accepted, so its @r->inner is not
- * NULL.
+ * Fill in a request that the transport has accepted and give it to NCCL. @rc is
+ * the transport's result, which is returned. A request that it did not accept
+ * stays free.
  */
-static void request_posted(struct nb_net_request *r, uint32_t kind,
-			   uint64_t bytes, uint32_t tag, uint32_t buffers)
+static int request_posted(struct nb_net_request *r, int rc, uint32_t kind,
+			  uint64_t bytes, uint32_t tag, uint32_t buffers,
+			  void **request)
 {
 	struct nb_net_conn *c = r->conn;
 
+	if (rc || !r->inner) {
+		NB_NET_COUNT(c->errors, rc != 0);
+		return rc;
+	}
 	r->busy = true;
 	r->kind = kind;
 	r->bytes = bytes;
@@ -571,33 +594,23 @@ static void request_posted(struct nb_net_request *r, uint32_t kind,
 	NB_NET_COUNT(c->outstanding, 1);
 	if (post_hooked())
 		nb_net_run_posted(r);
+	*request = r;
+	return NB_NET_OK;
 }
 
 int nb_net_isend(void *send_comm, void *data, size_t size, int tag,
 		 void *mhandle, void *phandle, void **request)
 {
 	struct nb_net_conn *c = send_comm;
-	struct nb_net_request *r;
 	int rc;
+	struct nb_net_request *r = request_begin(c, NB_NET_SEND, request, &rc);
 
-	if (!request)
-		return NB_NET_ARGUMENT;
-	*request = NULL;
-	if (!c || c->kind != NB_NET_SEND)
-		return NB_NET_ARGUMENT;
-	r = conn_free_request(c);
 	if (!r)
-		return NB_NET_OK;
-	request_begin(r);
+		return rc;
 	rc = count_result("isend", net.ops->isend(c->inner, data, size, tag,
 						  mhandle, phandle, &r->inner));
-	if (rc || !r->inner) {
-		NB_NET_COUNT(c->errors, rc != 0);
-		return rc;
-	}
-	request_posted(r, NB_NET_SEND, size, (uint32_t)tag, 1);
-	*request = r;
-	return NB_NET_OK;
+	return request_posted(r, rc, NB_NET_SEND, size, (uint32_t)tag, 1,
+			      request);
 }
 
 static uint64_t sum_sizes(const size_t *sizes, int n)
@@ -612,67 +625,44 @@ static uint64_t sum_sizes(const size_t *sizes, int n)
 int nb_net_irecv(void *recv_comm, int n, void **data, size_t *sizes, int *tags,
 		 void **mhandles, void **phandles, void **request)
 {
-	struct nb_net_conn *c = recv_comm;
-	struct nb_net_request *r;
-	void *inner;
-	int rc;
-
-	if (!request)
-		return NB_NET_ARGUMENT;
 	/* NCCL may pass a hint in *request, which the transport gets */
-	inner = *request;
-	*request = NULL;
-	if (!c || c->kind != NB_NET_RECV || n < 1 || !sizes)
+	void *hint = request ? *request : NULL;
+	struct nb_net_conn *c = recv_comm;
+	int rc;
+	struct nb_net_request *r = request_begin(c, NB_NET_RECV, request, &rc);
+
+	if (r && (n < 1 || !sizes))
 		return NB_NET_ARGUMENT;
-	r = conn_free_request(c);
 	if (!r)
-		return NB_NET_OK;
-	request_begin(r);
+		return rc;
+	r->inner = hint;
 	rc = count_result("irecv",
 			  net.ops->irecv(c->inner, n, data, sizes, tags,
-					 mhandles, phandles, &inner));
-	if (rc || !inner) {
-		NB_NET_COUNT(c->errors, rc != 0);
-		return rc;
-	}
-	r->inner = inner;
-	request_posted(r, NB_NET_RECV, sum_sizes(sizes, n),
-		       tags ? (uint32_t)tags[0] : 0, (uint32_t)n);
-	*request = r;
-	return NB_NET_OK;
+					 mhandles, phandles, &r->inner));
+	return request_posted(r, rc, NB_NET_RECV, sum_sizes(sizes, n),
+			      tags ? (uint32_t)tags[0] : 0, (uint32_t)n,
+			      request);
 }
 
 int nb_net_iflush(void *recv_comm, int n, void **data, int *sizes,
 		  void **mhandles, void **request)
 {
 	struct nb_net_conn *c = recv_comm;
-	struct nb_net_request *r;
 	uint64_t bytes = 0;
 	int rc;
+	struct nb_net_request *r = request_begin(c, NB_NET_RECV, request, &rc);
 
-	if (!request)
-		return NB_NET_ARGUMENT;
-	*request = NULL;
-	if (!c || c->kind != NB_NET_RECV)
-		return NB_NET_ARGUMENT;
-	if (!net.ops->iflush)
-		return NB_NET_OK;
-	r = conn_free_request(c);
+	if (rc || !net.ops->iflush)
+		return rc;
 	if (!r)
 		/* a NULL request would mean that the flush is complete */
 		return NB_NET_SYSTEM;
-	request_begin(r);
 	rc = count_result("iflush", net.ops->iflush(c->inner, n, data, sizes,
 						    mhandles, &r->inner));
-	if (rc || !r->inner) {
-		NB_NET_COUNT(c->errors, rc != 0);
-		return rc;
-	}
 	for (int i = 0; sizes && i < n; i++)
 		bytes += (uint64_t)sizes[i];
-	request_posted(r, NB_NET_LISTENER, bytes, 0, (uint32_t)n);
-	*request = r;
-	return NB_NET_OK;
+	return request_posted(r, rc, NB_NET_LISTENER, bytes, 0, (uint32_t)n,
+			      request);
 }
 
 /* Complete a request of the transport and free its entry. */

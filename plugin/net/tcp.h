@@ -115,6 +115,20 @@ int nb_tcp_port_open(union nb_tcp_addr a, uint64_t magic, uint32_t version,
 bool nb_tcp_port_address(const struct nb_tcp_handle *h, uint64_t magic,
 			 uint32_t version, union nb_tcp_addr *a);
 
+/* Set the traffic class of a socket, unless @traffic_class is no class. */
+void nb_tcp_set_class(int fd, int family, int traffic_class);
+/*
+ * Check whether a connect is complete. Returns 0, EAGAIN if it is pending, or
+ * the errno of its failure.
+ */
+int nb_tcp_connected(int fd);
+/*
+ * Send (@out) or receive the bytes of @at from position *@moved. Returns 1 if
+ * all bytes are moved, 0 if the socket would block, -1 on failure with errno
+ * set.
+ */
+int nb_tcp_move(int fd, void *at, size_t size, size_t *moved, bool out);
+
 /* The declarations below are shared by tcp_link.c and tcp.c. */
 
 struct nb_tcp_comm;

@@ -103,7 +103,7 @@ int nb_tcp_finalize(void *ctx)
 	return NB_NET_OK;
 }
 
-static void set_class(int fd, int family, int traffic_class)
+void nb_tcp_set_class(int fd, int family, int traffic_class)
 {
 	if (traffic_class < 0 || traffic_class > 255)
 		return;
@@ -122,7 +122,7 @@ static void set_options(int fd, int family, int traffic_class)
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-	set_class(fd, family, traffic_class);
+	nb_tcp_set_class(fd, family, traffic_class);
 }
 
 static int fail_errno(const char *what, int error)
@@ -225,48 +225,54 @@ static int connect_begin(struct trip *t)
 	return 0;
 }
 
-/* Check whether the connect is complete. Returns 0, EAGAIN or another errno. */
-static int connect_done(struct trip *t)
+int nb_tcp_connected(int fd)
 {
 	union nb_tcp_addr peer;
-	socklen_t size = sizeof(peer);
+	socklen_t size = sizeof(peer), n = sizeof(int);
 	int error = 0;
-	socklen_t n = sizeof(error);
 
-	if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &error, &n))
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n))
 		return errno;
 	if (error)
 		return error;
-	if (getpeername(t->fd, &peer.any, &size))
+	if (getpeername(fd, &peer.any, &size))
 		return errno == ENOTCONN ? EAGAIN : errno;
-	t->there = true;
 	return 0;
 }
 
-static int send_hello(struct trip *t)
+int nb_tcp_move(int fd, void *at, size_t size, size_t *moved, bool out)
 {
-	while (t->said < sizeof(t->hello)) {
-		ssize_t n = send(t->fd, (const char *)&t->hello + t->said,
-				 sizeof(t->hello) - t->said,
-				 MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (*moved < size) {
+		char *p = (char *)at + *moved;
+		ssize_t n = out ? send(fd, p, size - *moved,
+				       MSG_NOSIGNAL | MSG_DONTWAIT)
+				: recv(fd, p, size - *moved, MSG_DONTWAIT);
 
-		if (n < 0)
-			return errno == EWOULDBLOCK || errno == EINTR ? EAGAIN
-								      : errno;
-		t->said += (size_t)n;
+		if (n < 0 &&
+		    (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+			return 0;
+		if (n == 0)
+			errno = ECONNRESET;
+		if (n <= 0)
+			return -1;
+		*moved += (size_t)n;
 	}
-	return 0;
+	return 1;
 }
 
 static int connect_step(struct trip *t)
 {
-	int error = 0;
+	int rc, error = 0;
 
 	if (t->fd < 0)
 		error = connect_begin(t);
 	if (!error && !t->there)
-		error = connect_done(t);
-	return error ? error : send_hello(t);
+		error = nb_tcp_connected(t->fd);
+	if (error)
+		return error;
+	t->there = true;
+	rc = nb_tcp_move(t->fd, &t->hello, sizeof(t->hello), &t->said, true);
+	return rc > 0 ? 0 : rc < 0 ? errno : EAGAIN;
 }
 
 int nb_tcp_connect(void *ctx, int dev, int traffic_class, void *handle,
@@ -379,17 +385,11 @@ static int accept_guests(struct listener *l)
  */
 static int guest_hello(const struct listener *l, struct guest *g)
 {
-	while (g->got < sizeof(g->hello)) {
-		ssize_t n = recv(g->fd, (char *)&g->hello + g->got,
-				 sizeof(g->hello) - g->got, MSG_DONTWAIT);
+	int rc =
+		nb_tcp_move(g->fd, &g->hello, sizeof(g->hello), &g->got, false);
 
-		if (n < 0 &&
-		    (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-			return 0;
-		if (n <= 0)
-			return -1;
-		g->got += (size_t)n;
-	}
+	if (rc < 1)
+		return rc;
 	return g->hello.magic == NB_TCP_HELLO_MAGIC &&
 			       g->hello.cookie == l->cookie &&
 			       g->hello.version == NB_TCP_VERSION
