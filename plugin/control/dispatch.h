@@ -12,9 +12,9 @@
 #include "core/wire/wire.h"
 
 /*
- * Handlers of commands, one for each row of core/defs/commands.h, in
- * plugin/control/commands/. A new command needs a row there, a function, and a
- * line in the table of dispatch.c.
+ * Handlers of commands, one for each row of core/defs/commands.h. A new command
+ * needs a row there, a function in plugin/control/commands/, and a row of
+ * plugin/control/handlers.h.
  */
 struct nb_conn;
 
@@ -51,29 +51,8 @@ struct nb_call {
 
 typedef int nb_handler_fn(struct nb_call *call);
 
-nb_handler_fn nb_cmd_hello, nb_cmd_help, nb_cmd_cancel, nb_cmd_status,
-	nb_cmd_doctor;
-nb_handler_fn nb_cmd_policy_list, nb_cmd_policy_load, nb_cmd_policy_export,
-	nb_cmd_policy_dump, nb_cmd_policy_show, nb_cmd_policy_time,
-	nb_cmd_policy_use, nb_cmd_policy_add, nb_cmd_policy_remove,
-	nb_cmd_policy_move, nb_cmd_policy_undo, nb_cmd_policy_unload,
-	nb_cmd_policy_history;
-nb_handler_fn nb_cmd_map_list, nb_cmd_map_show, nb_cmd_map_dump, nb_cmd_map_get,
-	nb_cmd_map_set, nb_cmd_map_remove, nb_cmd_map_load, nb_cmd_map_pop,
-	nb_cmd_map_attach, nb_cmd_map_detach;
-nb_handler_fn nb_cmd_change_status, nb_cmd_change_check, nb_cmd_change_commit,
-	nb_cmd_change_abort, nb_cmd_change_export, nb_cmd_change_import;
-nb_handler_fn nb_cmd_check_agreement;
-nb_handler_fn nb_cmd_controller_status, nb_cmd_controller_pause,
-	nb_cmd_controller_resume;
-nb_handler_fn nb_cmd_comm_list, nb_cmd_comm_show, nb_cmd_explain,
-	nb_cmd_decision_tail, nb_cmd_trace_tail;
-nb_handler_fn nb_cmd_trace_start, nb_cmd_trace_stop, nb_cmd_trace_status,
-	nb_cmd_trace_read;
-nb_handler_fn nb_cmd_env_list, nb_cmd_env_set, nb_cmd_env_unset,
-	nb_cmd_env_remove;
-nb_handler_fn nb_cmd_net, nb_cmd_gin, nb_cmd_verbs;
-nb_handler_fn nb_cmd_telemetry, nb_cmd_stats, nb_cmd_sample_tail;
+#define HANDLER(row, function, hold) nb_handler_fn nb_cmd_##function;
+#include "plugin/control/handlers.h"
 
 /*
  * nb_command_answer - answer one request line with one reply line

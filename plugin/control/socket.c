@@ -39,7 +39,6 @@ struct nb_control {
 	int listener, wake;
 	char name[NB_JOBDIR_JOB + 40];
 	char path[PATH_MAX + NB_JOBDIR_JOB + 42];
-	struct nb_env env;
 	/* inode of our socket file, so that we unlink no other file */
 	ino_t inode;
 	/*
@@ -345,7 +344,6 @@ int nb_control_start(struct nb_control **out, nb_tick_fn *tick,
 	snprintf(c->name, sizeof(c->name), "%s.%s.%d.sock", place->job, rank,
 		 (int)c->pid);
 	snprintf(c->path, sizeof(c->path), "%s/%s", place->dir, c->name);
-	nb_env_read(&c->env);
 	nb_jobdir_clean(place);
 	rc = open_socket(c, err);
 	if (!rc)
@@ -360,13 +358,21 @@ int nb_control_start(struct nb_control **out, nb_tick_fn *tick,
 	return 0;
 }
 
+/* Make the thread call the tick soon. */
+static void wake_thread(struct nb_control *c)
+{
+	uint64_t one = 1;
+
+	(void)!write(c->wake, &one, sizeof(one));
+}
+
 void nb_control_stop(struct nb_control *c)
 {
 	if (!c)
 		return;
 	if (c->pid == getpid()) {
 		atomic_store(&c->stop, true);
-		nb_control_wake(c);
+		wake_thread(c);
 		pthread_join(c->thread, NULL);
 		remove_socket(c);
 	}
@@ -399,16 +405,4 @@ void nb_control_forked(struct nb_control *c)
 const char *nb_control_path(const struct nb_control *c)
 {
 	return c->path;
-}
-
-const struct nb_env *nb_control_env(const struct nb_control *c)
-{
-	return &c->env;
-}
-
-void nb_control_wake(struct nb_control *c)
-{
-	uint64_t one = 1;
-
-	(void)!write(c->wake, &one, sizeof(one));
 }

@@ -3,7 +3,6 @@
 #define NB_PLUGIN_CONTROL_SOCKET_H
 
 #include "core/base/err.h"
-#include "plugin/control/environment.h"
 #include "plugin/runtime/jobdir.h"
 
 /*
@@ -52,16 +51,5 @@ void nb_control_forked(struct nb_control *c);
  * thread may call it.
  */
 const char *nb_control_path(const struct nb_control *c);
-
-/*
- * Returns the copy of the environment made by nb_control_start. It is valid as
- * long as @c.
- */
-const struct nb_env *nb_control_env(const struct nb_control *c);
-
-/*
- * Make the thread call the tick soon. Any thread may call it; it never blocks.
- */
-void nb_control_wake(struct nb_control *c);
 
 #endif

@@ -132,23 +132,37 @@ static const char *in_environment(enum nb_param p)
 	return getenv(name);
 }
 
-static void complain_all(const struct nb_params *p)
+static void complain_all(struct nb_params *p)
 {
 	const size_t skip = strlen(PREFIX);
 
 	for (int i = 0; i < NB_NPARAMS; i++) {
 		const char *text = in_environment((enum nb_param)i);
 
-		if (text && !p->set[i])
-			warn_value(nb_spec_param((enum nb_param)i), text);
+		if (!text || p->set[i])
+			continue;
+		p->bad[i] = *text;
+		warn_value(nb_spec_param((enum nb_param)i), text);
 	}
 	for (char **e = environ; e && *e; e++) {
 		size_t size = strcspn(*e, "=");
 
-		if (!strncmp(*e, PREFIX, skip) &&
-		    !is_known(*e + skip, size - skip))
-			warn_unknown(*e + skip, size - skip);
+		if (strncmp(*e, PREFIX, skip) ||
+		    is_known(*e + skip, size - skip))
+			continue;
+		if (p->nunknown < NB_PARAMS_UNKNOWN)
+			snprintf(p->unknown[p->nunknown], NB_PARAMS_TEXT,
+				 "%.*s", (int)(size < 90 ? size : 90), *e);
+		p->nunknown++;
+		warn_unknown(*e + skip, size - skip);
 	}
+}
+
+static void copy_variable(char to[NB_PARAMS_TEXT], const char *name)
+{
+	const char *value = getenv(name);
+
+	snprintf(to, NB_PARAMS_TEXT, "%s", value ? value : "");
 }
 
 static bool params_complete(const struct nb_params *p)
@@ -167,6 +181,9 @@ int nb_params_read(void)
 
 	memset(p, 0, sizeof(*p));
 	p->nccl_filter = getenv("NCCL_ALGO") || getenv("NCCL_PROTO");
+	copy_variable(p->nccl_algo, "NCCL_ALGO");
+	copy_variable(p->nccl_proto, "NCCL_PROTO");
+	copy_variable(p->nccl_tuner_plugin, "NCCL_TUNER_PLUGIN");
 	for (int i = 0; i < NB_NPARAMS; i++) {
 		const char *text = in_environment((enum nb_param)i);
 

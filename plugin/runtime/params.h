@@ -7,6 +7,8 @@
 
 #include "core/spec/spec.h"
 
+enum { NB_PARAMS_TEXT = 96, NB_PARAMS_UNKNOWN = 8 };
+
 /* Values of the NCCLBPF_* variables, which are rows of core/defs/params.h. */
 struct nb_params {
 	/* text of a STR parameter, "" by default; else NULL */
@@ -15,6 +17,15 @@ struct nb_params {
 	int64_t num[NB_NPARAMS];
 	/* the environment has a valid value of the parameter */
 	bool set[NB_NPARAMS];
+	/* the environment has a value that is not allowed */
+	bool bad[NB_NPARAMS];
+	/* variables with our prefix that are no parameters; the first of them
+	 */
+	uint32_t nunknown;
+	char unknown[NB_PARAMS_UNKNOWN][NB_PARAMS_TEXT];
+	/* values of NCCL's variables, truncated; "" if not set */
+	char nccl_algo[NB_PARAMS_TEXT], nccl_proto[NB_PARAMS_TEXT];
+	char nccl_tuner_plugin[NB_PARAMS_TEXT];
 	bool nccl_filter; /* NCCL_ALGO or NCCL_PROTO is set */
 };
 

@@ -12,10 +12,7 @@
 
 #include "plugin/change/divergence.h"
 #include "plugin/comm/overdue.h"
-#include "plugin/control/connection.h"
 #include "plugin/control/dispatch.h"
-#include "plugin/control/environment.h"
-#include "plugin/control/socket.h"
 #include "plugin/gin/choice.h"
 #include "plugin/gin/gin.h"
 #include "plugin/gin/list.h"
@@ -74,14 +71,15 @@ static void check_nccl_env(struct nb_json *j, const char *name,
 		check(j, name, OK, NULL, "%s is not set", variable);
 }
 
-static void check_tuner(struct nb_json *j, const struct nb_env *env)
+static void check_tuner(struct nb_json *j)
 {
-	char named[NB_ENV_TEXT + 32];
+	const char *plugin = nb_params.nccl_tuner_plugin;
+	char named[NB_PARAMS_TEXT + 32];
 
 	snprintf(named, sizeof(named), "%s%s",
-		 env->tuner_plugin[0] ? "NCCL_TUNER_PLUGIN="
-				      : "NCCL_TUNER_PLUGIN is not set",
-		 env->tuner_plugin);
+		 *plugin ? "NCCL_TUNER_PLUGIN="
+			 : "NCCL_TUNER_PLUGIN is not set",
+		 plugin);
 	if (!nb_comms.abi)
 		check(j, "tuner", WARN,
 		      "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING shows which tuner NCCL takes",
@@ -366,7 +364,7 @@ static void check_events(struct nb_json *j)
 }
 
 /* Report variables with an invalid value. Their default applies. */
-static unsigned check_values(struct nb_json *j, const struct nb_env *env)
+static unsigned check_values(struct nb_json *j)
 {
 	unsigned bad = 0;
 	char hint[128];
@@ -374,8 +372,7 @@ static unsigned check_values(struct nb_json *j, const struct nb_env *env)
 	for (unsigned p = 0; p < NB_NPARAMS; p++) {
 		const struct nb_param_spec *s = nb_spec_param((enum nb_param)p);
 
-		if (!env->given[p] || nb_params.set[p] ||
-		    s->who == NB_PARAM_SHELL)
+		if (!nb_params.bad[p])
 			continue;
 		if (s->type == NB_PARAM_INT)
 			snprintf(hint, sizeof(hint), "%s%s: %lld to %lld",
@@ -393,17 +390,20 @@ static unsigned check_values(struct nb_json *j, const struct nb_env *env)
 	return bad;
 }
 
-static void check_settings(struct nb_json *j, const struct nb_env *env)
+static void check_settings(struct nb_json *j)
 {
 	const char *names[NB_NPARAMS], *near[2];
-	unsigned bad = check_values(j, env);
+	unsigned bad = check_values(j);
 	char hint[128];
 
 	for (unsigned p = 0; p < NB_NPARAMS; p++)
 		names[p] = nb_spec_param((enum nb_param)p)->name;
-	for (uint32_t i = 0; i < env->nunknown && i < NB_ENV_UNKNOWN; i++) {
-		nb_spec_nearest(env->unknown[i] + sizeof(prefix) - 1, names,
-				NB_NPARAMS, near);
+	for (uint32_t i = 0; i < nb_params.nunknown && i < NB_PARAMS_UNKNOWN;
+	     i++) {
+		const char *name = nb_params.unknown[i];
+
+		nb_spec_nearest(name + sizeof(prefix) - 1, names, NB_NPARAMS,
+				near);
 		if (near[0])
 			snprintf(hint, sizeof(hint), "the nearest: %s%s",
 				 prefix, near[0]);
@@ -412,9 +412,9 @@ static void check_settings(struct nb_json *j, const struct nb_env *env)
 				 "ncclbpf-shell help environment lists them");
 		check(j, "environment", WARN, hint,
 		      "%s is not a variable of ncclbpf and has no effect",
-		      env->unknown[i]);
+		      name);
 	}
-	if (!env->nunknown && !bad)
+	if (!nb_params.nunknown && !bad)
 		check(j, "environment", OK, NULL,
 		      "all NCCLBPF_ variables are known and valid");
 	if (nb_params.num[NB_P_COHERENCE])
@@ -628,19 +628,18 @@ static void check_fleet(struct nb_json *j)
 
 int nb_cmd_doctor(struct nb_call *call)
 {
-	const struct nb_env *env = nb_control_env(nb_conn_control(call->conn));
 	struct nb_json *j = call->out;
 
 	nb_json_karr(j, "checks");
-	check_nccl_env(j, "nccl_algo", "NCCL_ALGO", env->algo);
-	check_nccl_env(j, "nccl_proto", "NCCL_PROTO", env->proto);
-	check_tuner(j, env);
+	check_nccl_env(j, "nccl_algo", "NCCL_ALGO", nb_params.nccl_algo);
+	check_nccl_env(j, "nccl_proto", "NCCL_PROTO", nb_params.nccl_proto);
+	check_tuner(j);
 	check_chains(j);
 	check_events(j);
 	check_net(j);
 	check_gin(j);
 	check_verbs(j);
-	check_settings(j, env);
+	check_settings(j);
 	check_policy(j);
 	if (!check_comms(j))
 		check(j, "communicators", OK, NULL,

@@ -14,7 +14,6 @@
 #include "core/map/ringbuf.h"
 #include "plugin/change/last.h"
 #include "plugin/policies/generations.h"
-#include "plugin/policies/maps.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/lock.h"
 
@@ -47,16 +46,15 @@ static void put_host(struct nb_json *j, const struct nb_map *m)
 			now > written ? now - written : 0);
 }
 
-/* Write one map as members of the open JSON object. @object may be NULL. */
-void nb_map_members(struct nb_json *j, const struct nb_policy *p,
-		    const struct nb_map_spec *s, const struct nb_map *object,
-		    bool coherent, bool in_use)
+void nb_map_members(struct nb_json *j, const struct nb_map_ref *r)
 {
+	const struct nb_map_spec *s = r->spec;
+	const struct nb_map *object = r->object;
 	const struct nb_map_type_spec *type = nb_spec_map_type(s->type);
 
 	nb_json_kstr(j, "map", s->name);
-	nb_json_kstr(j, "policy", p->img->name);
-	nb_cmd_digest(j, "policy_digest", p->img->digest);
+	nb_json_kstr(j, "policy", r->policy->img->name);
+	nb_cmd_digest(j, "policy_digest", r->policy->img->digest);
 	nb_json_kstr(j, "type", type ? type->word : NULL);
 	nb_json_ku64(j, "key_size", s->key_size);
 	nb_json_ku64(j, "value_size", s->value_size);
@@ -64,13 +62,13 @@ void nb_map_members(struct nb_json *j, const struct nb_policy *p,
 	nb_json_ku64(j, "ncpus",
 		     type && type->traits & NB_TRAIT_PERCPU ? nb_ncpus() : 1);
 	nb_json_ku64(j, "flags", s->flags);
-	nb_json_kbool(j, "coherent", coherent);
+	nb_json_kbool(j, "coherent", r->coherent);
 	nb_json_kbool(j, "shared", (s->tags & NB_MAPF_SHARED) != 0);
 	if (s->tags & NB_MAPF_MERGED)
 		nb_json_kstr(j, "merged",
 			     s->tags & NB_MAPF_SUM ? "sum" : "max");
 	nb_json_kstr(j, "origin", origin_word(s->origin));
-	nb_json_kbool(j, "in_use", in_use);
+	nb_json_kbool(j, "in_use", r->in_use);
 	if (object && nb_map_is_host(object))
 		put_host(j, object);
 	nb_json_ku64_if(j, "count", object != NULL,
@@ -89,7 +87,7 @@ static void list_policy(struct nb_json *j, struct nb_policy *p)
 			continue;
 		nb_held_map(p, i, &r);
 		nb_json_obj(j);
-		nb_map_members(j, p, r.spec, r.object, r.coherent, r.in_use);
+		nb_map_members(j, &r);
 		nb_json_end_obj(j);
 	}
 }
@@ -112,28 +110,24 @@ int nb_cmd_map_show(struct nb_call *call)
 	int rc = nb_held_map_find(call->req->arg[0], &r, call->err);
 
 	if (!rc)
-		nb_map_members(call->out, r.policy, r.spec, r.object,
-			       r.coherent, r.in_use);
+		nb_map_members(call->out, &r);
 	return rc;
 }
 
 static int find_target(struct nb_call *call, struct nb_map_target *t)
 {
-	struct nb_map_ref r;
+	struct nb_map_ref *r = &t->ref;
 	int rc;
 
-	*t = (struct nb_map_target){ .policy = NULL };
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
-	rc = nb_held_map_find(call->req->arg[0], &r, call->err);
+	rc = nb_held_map_find(call->req->arg[0], r, call->err);
 	if (!rc) {
-		t->policy = nb_policy_get(r.policy);
-		t->spec = r.spec;
-		t->coherent = r.coherent;
-		t->in_use = r.in_use;
-		t->object = r.object ? nb_map_get(r.object) : NULL;
-		snprintf(t->name, sizeof(t->name), "%s/%s", r.policy->img->name,
-			 r.spec->name);
+		nb_policy_get(r->policy);
+		if (r->object)
+			nb_map_get(r->object);
+		snprintf(t->name, sizeof(t->name), "%s/%s",
+			 r->policy->img->name, r->spec->name);
 	}
 	nb_unlock(NB_LOCK_STATE);
 	return rc;
@@ -141,53 +135,46 @@ static int find_target(struct nb_call *call, struct nb_map_target *t)
 
 void nb_map_target_drop(struct nb_map_target *t)
 {
-	nb_map_put(t->object);
-	nb_policy_put(t->policy);
+	nb_map_put(t->ref.object);
+	nb_policy_put(t->ref.policy);
 }
 
-/*
- * Resolve the map in argument 1. Returns NB_E_REFUSED if the map has no content
- * yet.
- */
 int nb_map_target_take(struct nb_call *call, struct nb_map_target *t)
 {
 	int rc = find_target(call, t);
 
-	if (rc || t->object)
+	if (rc || t->ref.object)
 		return rc;
 	nb_fail(call->err, NB_E_REFUSED, 1,
 		"map %s is coherent and its policy is not in use: it has no content",
 		t->name);
-	nb_hint(call->err, "policy use %s", t->policy->img->name);
+	nb_hint(call->err, "policy use %s", t->ref.policy->img->name);
 	nb_map_target_drop(t);
 	return call->err->code;
 }
 
 size_t nb_map_target_value_size(const struct nb_map_target *t)
 {
-	return t->object ? nb_map_user_value_size(t->object)
-			 : t->spec->value_size;
+	return t->ref.object ? nb_map_user_value_size(t->ref.object)
+			     : t->ref.spec->value_size;
 }
 
 enum nb_map_keys nb_map_target_keys(const struct nb_map_target *t)
 {
-	return nb_spec_map_type(t->spec->type)->keys;
+	return nb_spec_map_type(t->ref.spec->type)->keys;
 }
 
 static void put_entry(struct nb_json *j, const struct nb_map_target *t,
 		      const void *key, const void *value)
 {
-	nb_json_khex(j, "key", key, t->spec->key_size);
+	nb_json_khex(j, "key", key, t->ref.spec->key_size);
 	nb_json_khex(j, "value", value, nb_map_target_value_size(t));
 }
 
-/*
- * Check that key and value, with two hexadecimal digits for each byte, fit into
- * one reply.
- */
 int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err)
 {
-	size_t size = 2 * (nb_map_target_value_size(t) + t->spec->key_size);
+	/* two hexadecimal digits for each byte */
+	size_t size = 2 * (nb_map_target_value_size(t) + t->ref.spec->key_size);
 
 	if (size + 4096 <= NB_WIRE_REPLY - NB_CMD_ROOM)
 		return 0;
@@ -209,7 +196,7 @@ static int dump_options(struct nb_call *call, const struct nb_map_target *t,
 			struct dump *d)
 {
 	const char *after = nb_request_opt(call->req, "after");
-	size_t key = t->spec->key_size;
+	size_t key = t->ref.spec->key_size;
 	int rc;
 
 	d->limit = DUMP_DEFAULT;
@@ -223,7 +210,7 @@ static int dump_options(struct nb_call *call, const struct nb_map_target *t,
 		return nb_fail(
 			call->err, NB_E_USAGE, 0,
 			"map dump: a map of type %s has no keys after which a page could start",
-			nb_spec_map_type(t->spec->type)->word);
+			nb_spec_map_type(t->ref.spec->type)->word);
 	d->key = calloc(1,
 			2 * key + nb_map_target_value_size(t) + NB_MAP_RECORD);
 	if (!d->key)
@@ -256,14 +243,14 @@ static void dump_values(struct nb_json *j, const struct nb_map_target *t,
 {
 	uint32_t i = 0;
 
-	for (; i < d->limit && !nb_map_nth(t->object, i, d->value); i++) {
+	for (; i < d->limit && !nb_map_nth(t->ref.object, i, d->value); i++) {
 		if (!nb_cmd_room(j)) {
 			d->more = true;
 			return;
 		}
 		nb_map_numbered(j, i, 4, d->value, nb_map_target_value_size(t));
 	}
-	d->more = i == d->limit && !nb_map_nth(t->object, i, d->value);
+	d->more = i == d->limit && !nb_map_nth(t->ref.object, i, d->value);
 }
 
 /*
@@ -278,7 +265,7 @@ static void dump_records(struct nb_json *j, const struct nb_map_target *t,
 	size_t size;
 
 	for (;;) {
-		int rc = nb_ringbuf_peek(t->object, &at, &pos, d->value,
+		int rc = nb_ringbuf_peek(t->ref.object, &at, &pos, d->value,
 					 NB_MAP_RECORD, &size);
 
 		if (rc == -EAGAIN)
@@ -299,17 +286,17 @@ static void dump_records(struct nb_json *j, const struct nb_map_target *t,
 static void dump_entries(struct nb_json *j, const struct nb_map_target *t,
 			 struct dump *d)
 {
-	uint64_t steps = 2ull * t->spec->max_entries + 16, given = 0;
+	uint64_t steps = 2ull * t->ref.spec->max_entries + 16, given = 0;
 
-	while (steps-- &&
-	       !nb_map_next(t->object, d->have_key ? d->key : NULL, d->next)) {
+	while (steps-- && !nb_map_next(t->ref.object,
+				       d->have_key ? d->key : NULL, d->next)) {
 		if (given == d->limit || !nb_cmd_room(j)) {
 			d->more = true;
 			return;
 		}
-		memcpy(d->key, d->next, t->spec->key_size);
+		memcpy(d->key, d->next, t->ref.spec->key_size);
 		d->have_key = true;
-		if (nb_map_read(t->object, d->key, d->value, NULL))
+		if (nb_map_read(t->ref.object, d->key, d->value, NULL))
 			continue;
 		nb_json_obj(j);
 		put_entry(j, t, d->key, d->value);
@@ -318,20 +305,14 @@ static void dump_entries(struct nb_json *j, const struct nb_map_target *t,
 	}
 }
 
-void nb_map_target_members(struct nb_json *j, const struct nb_map_target *t)
-{
-	nb_map_members(j, t->policy, t->spec, t->object, t->coherent,
-		       t->in_use);
-}
-
 static void put_positions(struct nb_json *j, const struct nb_map_target *t)
 {
 	if (nb_map_target_keys(t) != NB_KEYS_RING)
 		return;
 	nb_json_ku64(j, "consumed",
-		     nb_ringbuf_query(t->object, NB_RB_CONS_POS));
+		     nb_ringbuf_query(t->ref.object, NB_RB_CONS_POS));
 	nb_json_ku64(j, "produced",
-		     nb_ringbuf_query(t->object, NB_RB_PROD_POS));
+		     nb_ringbuf_query(t->ref.object, NB_RB_PROD_POS));
 }
 
 int nb_cmd_map_dump(struct nb_call *call)
@@ -352,7 +333,7 @@ int nb_cmd_map_dump(struct nb_call *call)
 		return rc;
 	rc = dump_options(call, &t, &d);
 	if (!rc) {
-		nb_map_target_members(j, &t);
+		nb_map_members(j, &t.ref);
 		put_positions(j, &t);
 		nb_json_karr(j, "entries");
 		dumps[nb_map_target_keys(&t)](j, &t, &d);
@@ -360,7 +341,7 @@ int nb_cmd_map_dump(struct nb_call *call)
 		nb_json_kbool(j, "more", d.more);
 		nb_json_key(j, "next");
 		if (d.more && nb_map_target_keys(&t) <= NB_KEYS_PREFIX)
-			nb_json_hex(j, d.key, t.spec->key_size);
+			nb_json_hex(j, d.key, t.ref.spec->key_size);
 		else
 			nb_json_null(j);
 	}
@@ -374,7 +355,7 @@ static int get_one(struct nb_json *j, const struct nb_map_target *t,
 		   const char *text, unsigned i, unsigned char *key,
 		   struct nb_err *err)
 {
-	size_t size = t->spec->key_size;
+	size_t size = t->ref.spec->key_size;
 	char what[24];
 	int rc;
 
@@ -382,7 +363,7 @@ static int get_one(struct nb_json *j, const struct nb_map_target *t,
 	rc = nb_wire_hex(key, size, text, what, err);
 	if (rc)
 		return rc;
-	rc = nb_map_read(t->object, key, key + size, err);
+	rc = nb_map_read(t->ref.object, key, key + size, err);
 	if (rc && rc != NB_E_NOKEY)
 		return rc;
 	nb_json_obj(j);
@@ -404,7 +385,7 @@ static int get_several(struct nb_call *call, const struct nb_map_target *t,
 	unsigned i = 1;
 	int rc = 0;
 
-	nb_map_target_members(j, t);
+	nb_map_members(j, &t->ref);
 	nb_json_karr(j, "entries");
 	for (; i < call->req->narg && !rc && nb_cmd_room(j); i++)
 		rc = get_one(j, t, call->req->arg[i], i, key, call->err);
@@ -416,15 +397,15 @@ static int get_several(struct nb_call *call, const struct nb_map_target *t,
 static int get_element(struct nb_call *call, const struct nb_map_target *t,
 		       unsigned char *key)
 {
-	size_t size = t->spec->key_size;
+	size_t size = t->ref.spec->key_size;
 	struct nb_json *j = call->out;
 	int rc = nb_wire_hex(key, size, call->req->arg[1], "KEY", call->err);
 
 	if (!rc)
-		rc = nb_map_read(t->object, key, key + size, call->err);
+		rc = nb_map_read(t->ref.object, key, key + size, call->err);
 	if (rc)
 		return rc;
-	nb_map_target_members(j, t);
+	nb_map_members(j, &t->ref);
 	put_entry(j, t, key, key + size);
 	return 0;
 }
@@ -437,7 +418,8 @@ int nb_cmd_map_get(struct nb_call *call)
 
 	if (rc)
 		return rc;
-	key = calloc(1, t.spec->key_size + nb_map_target_value_size(&t) + 1);
+	key = calloc(1,
+		     t.ref.spec->key_size + nb_map_target_value_size(&t) + 1);
 	if (!key)
 		rc = nb_fail(call->err, NB_E_NOMEM, 0, "map get: no memory");
 	if (!rc)

@@ -3,6 +3,7 @@
 #define NB_PLUGIN_CONTROL_COMMANDS_MAP_H
 
 #include "plugin/control/reply.h"
+#include "plugin/policies/maps.h"
 
 /*
  * Functions that the map commands share. A map is looked up once and
@@ -16,12 +17,8 @@
 enum { NB_MAP_RECORD = 32 << 10 };
 
 struct nb_map_target {
-	struct nb_policy *policy;
-	/* specification of the map in the policy's image */
-	const struct nb_map_spec *spec;
-	/* the map; NULL if it is coherent and its policy is not in use */
-	struct nb_map *object;
-	bool coherent, in_use;
+	/* the map, with references to its policy and its object */
+	struct nb_map_ref ref;
 	char name[2 * NB_IMAGE_NAME]; /* name as "policy/map" */
 };
 
@@ -37,12 +34,8 @@ void nb_map_target_drop(struct nb_map_target *t);
 size_t nb_map_target_value_size(const struct nb_map_target *t);
 enum nb_map_keys nb_map_target_keys(const struct nb_map_target *t);
 
-/* Write one map as members of the open JSON object. @object may be NULL. */
-void nb_map_members(struct nb_json *j, const struct nb_policy *p,
-		    const struct nb_map_spec *s, const struct nb_map *object,
-		    bool coherent, bool in_use);
-/* Write the target's map as members of the open JSON object. */
-void nb_map_target_members(struct nb_json *j, const struct nb_map_target *t);
+/* Write a map as members of the open JSON object. */
+void nb_map_members(struct nb_json *j, const struct nb_map_ref *r);
 /* Check that an element fits into a reply. Returns 0 or NB_E_LIMIT. */
 int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err);
 /*

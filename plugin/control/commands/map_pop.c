@@ -40,7 +40,7 @@ static bool is_ring(const struct pop *p)
 static int take_value(struct pop *p, struct nb_json *j, struct nb_err *err)
 {
 	struct nb_err why = { .code = 0 };
-	int rc = nb_map_take(p->t.object, p->value, &why);
+	int rc = nb_map_take(p->t.ref.object, p->value, &why);
 
 	if (rc == NB_E_NOKEY)
 		return 0;
@@ -67,7 +67,7 @@ static int take_large(struct pop *p, size_t size, size_t *got,
 		return nb_fail(err, NB_E_NOMEM, 0,
 			       "map pop: no memory for a record of %zu bytes",
 			       size);
-	rc = nb_ringbuf_read(p->t.object, all, size, got);
+	rc = nb_ringbuf_read(p->t.ref.object, all, size, got);
 	if (!rc)
 		memcpy(p->value, all, NB_MAP_RECORD);
 	free(all);
@@ -78,12 +78,12 @@ static int take_record(struct pop *p, struct nb_json *j, struct nb_err *err)
 {
 	uint64_t at = 0, pos = 0;
 	size_t size = 0, shown;
-	int rc = nb_ringbuf_peek(p->t.object, &at, &pos, p->value,
+	int rc = nb_ringbuf_peek(p->t.ref.object, &at, &pos, p->value,
 				 NB_MAP_RECORD, &size);
 
 	if (rc == -EAGAIN)
 		return 0;
-	rc = nb_ringbuf_read(p->t.object, p->value, NB_MAP_RECORD, &size);
+	rc = nb_ringbuf_read(p->t.ref.object, p->value, NB_MAP_RECORD, &size);
 	rc = rc == -ENOSPC ? take_large(p, size, &size, err) : !rc;
 	if (rc <= 0)
 		return rc;
@@ -115,7 +115,7 @@ static int take_elements(struct pop *p, struct nb_json *j, uint64_t most,
 			break;
 	}
 	nb_json_end_arr(j);
-	p->dropped = is_ring(p) ? nb_ringbuf_dropped(p->t.object) : 0;
+	p->dropped = is_ring(p) ? nb_ringbuf_dropped(p->t.ref.object) : 0;
 	nb_json_ku64(j, "dropped", p->dropped);
 	/*
 	 * an error must not lose the elements removed before it, so report them
@@ -140,7 +140,7 @@ static void pop_free(void *state)
  */
 static int check_kind(const struct nb_map_target *t, struct nb_err *err)
 {
-	uint32_t type = t->spec->type;
+	uint32_t type = t->ref.spec->type;
 
 	if (type == NB_MAP_RINGBUF || type == NB_MAP_QUEUE ||
 	    type == NB_MAP_STACK)
@@ -207,7 +207,7 @@ int nb_cmd_map_pop(struct nb_call *call)
 		pop_free(p);
 		return call->err->code;
 	}
-	nb_map_target_members(call->out, &p->t);
+	nb_map_members(call->out, &p->t.ref);
 	rc = take_elements(p, call->out, most, call->err);
 	/*
 	 * The stream exists already. Its next poll tries again, and ends the

@@ -27,12 +27,12 @@ struct ops {
  */
 static int check_writable(const struct nb_map_target *t, struct nb_err *err)
 {
-	if (t->spec->tags & NB_MAPF_HOST)
+	if (t->ref.spec->tags & NB_MAPF_HOST)
 		return nb_fail(
 			err, NB_E_READONLY, 1,
 			"map %s is a host map: only its writer on the host changes it",
 			t->name);
-	if (t->spec->origin != NB_ORIGIN_RODATA)
+	if (t->ref.spec->origin != NB_ORIGIN_RODATA)
 		return 0;
 	return nb_fail(
 		err, NB_E_READONLY, 1,
@@ -64,7 +64,7 @@ static int parse_set(struct nb_call *call, const struct nb_map_target *t,
 		     struct ops *ops)
 {
 	const struct nb_request *req = call->req;
-	size_t key = t->spec->key_size, value = nb_map_target_value_size(t);
+	size_t key = t->ref.spec->key_size, value = nb_map_target_value_size(t);
 	uint32_t n = (req->narg - 1) / 2;
 	unsigned char *at;
 	char what[24];
@@ -94,7 +94,7 @@ static int parse_del(struct nb_call *call, const struct nb_map_target *t,
 		     struct ops *ops)
 {
 	const struct nb_request *req = call->req;
-	size_t key = t->spec->key_size;
+	size_t key = t->ref.spec->key_size;
 	uint32_t n = req->narg - 1;
 	char what[24];
 	int rc = make_ops(ops, n, n * key, call->err);
@@ -117,7 +117,7 @@ static int read_record(const struct nb_map_target *t, const struct ops *ops,
 		       size_t size, size_t *at, struct nb_map_op *op,
 		       struct nb_err *err)
 {
-	size_t key = t->spec->key_size, value = nb_map_target_value_size(t);
+	size_t key = t->ref.spec->key_size, value = nb_map_target_value_size(t);
 	unsigned char how = ops->bytes[*at];
 	size_t all = 1 + key + (how == 0 ? value : 0);
 
@@ -153,7 +153,7 @@ enum { LOAD_MOST = 1 << 20 };
 static int make_load_ops(const struct nb_map_target *t, struct ops *ops,
 			 size_t size, struct nb_err *err)
 {
-	size_t key = t->spec->key_size, value = nb_map_target_value_size(t);
+	size_t key = t->ref.spec->key_size, value = nb_map_target_value_size(t);
 	size_t most;
 
 	if (nb_map_target_keys(t) == NB_KEYS_RING) {
@@ -226,8 +226,8 @@ static void reply_local(struct nb_call *call, const struct nb_map_target *t,
 
 	snprintf(call->note, sizeof(call->note), "%zu %s of %.100s%s", n, what,
 		 t->name, changed ? "" : ", checked");
-	nb_json_kstr(j, "map", t->spec->name);
-	nb_json_kstr(j, "policy", t->policy->img->name);
+	nb_json_kstr(j, "map", t->ref.spec->name);
+	nb_json_kstr(j, "policy", t->ref.policy->img->name);
 	nb_json_ku64(j, "changed", changed);
 }
 
@@ -239,14 +239,14 @@ static int written_map(struct nb_call *call, const struct nb_map_target *t,
 		       struct nb_map **copy, struct nb_map **to)
 {
 	*copy = NULL;
-	*to = t->object;
+	*to = t->ref.object;
 	if (nb_request_yes(call->req, "commit", true))
 		return 0;
 	if (nb_map_target_keys(t) == NB_KEYS_RING)
 		return nb_fail(call->err, NB_E_NOTSUP, 1,
 			       "map %s takes records from programs only",
 			       t->name);
-	if (nb_map_clone(copy, t->object, call->err))
+	if (nb_map_clone(copy, t->ref.object, call->err))
 		return call->err->code;
 	*to = *copy;
 	return 0;
@@ -320,8 +320,8 @@ static int change_map(struct nb_call *call, parse_fn *parse)
 	if (!rc)
 		rc = parse(call, &t, &ops);
 	if (!rc)
-		rc = t.coherent ? apply_coherent(call, &ops)
-				: apply_local(call, &t, &ops);
+		rc = t.ref.coherent ? apply_coherent(call, &ops)
+				    : apply_local(call, &t, &ops);
 	free(ops.op);
 	free(ops.bytes);
 	nb_map_target_drop(&t);
@@ -332,7 +332,7 @@ static int store_part(struct nb_call *call, const struct nb_map_target *t,
 		      unsigned char *bytes)
 {
 	const struct nb_request *req = call->req;
-	size_t key = t->spec->key_size, size = strlen(req->arg[2]) / 2;
+	size_t key = t->ref.spec->key_size, size = strlen(req->arg[2]) / 2;
 	struct nb_map *copy, *to;
 	uint64_t at;
 	int rc = nb_cmd_number(call, "at", 0, UINT32_MAX, &at);
@@ -363,7 +363,7 @@ static int set_part(struct nb_call *call)
 	if (rc)
 		return rc;
 	rc = check_writable(&t, call->err);
-	if (!rc && (call->req->narg != 3 || t.coherent))
+	if (!rc && (call->req->narg != 3 || t.ref.coherent))
 		rc = nb_fail(
 			call->err, NB_E_USAGE, 0,
 			"map set %s at=: allowed for one KEY and VALUE of a local array; "
@@ -374,7 +374,7 @@ static int set_part(struct nb_call *call)
 			     "map set %s at=: a local map has no generation; "
 			     "if_generation= is for coherent maps",
 			     t.name);
-	bytes = malloc(t.spec->key_size + strlen(call->req->arg[2]) + 1);
+	bytes = malloc(t.ref.spec->key_size + strlen(call->req->arg[2]) + 1);
 	if (!bytes && !rc)
 		rc = nb_fail(call->err, NB_E_NOMEM, 0, "map set: no memory");
 	if (!rc)
