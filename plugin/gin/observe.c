@@ -12,11 +12,8 @@
 
 static uint64_t span_what(enum nb_trace_event event, uint32_t context)
 {
-	const uint64_t none = NB_WORD_NONE;
-
-	return (uint64_t)event | none << NB_SPAN_AT_FUNC |
-	       none << NB_SPAN_AT_ALGO | none << NB_SPAN_AT_PROTO |
-	       (uint64_t)(context & 255) << NB_SPAN_AT_CHANNELS |
+	return nb_span_what(event, NB_WORD_NONE, NB_WORD_NONE, NB_WORD_NONE,
+			    context & 255) |
 	       (uint64_t)(event == NB_TRACE_GIN_PUT) << NB_SPAN_AT_SEND;
 }
 

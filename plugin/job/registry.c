@@ -119,7 +119,8 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 	return 0;
 }
 
-void nb_segment_free_if_left(struct nb_seg_comm *comm)
+/* Free the entry if no living rank uses it. */
+static void free_if_left(struct nb_seg_comm *comm)
 {
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
 		if (registry_load32(&comm->slot[i].state) == NB_SLOT_LIVE)
@@ -132,7 +133,7 @@ void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
 {
 	(void)s;
 	store32(&comm->slot[slot % NB_SEG_SLOTS].state, NB_SLOT_GONE);
-	nb_segment_free_if_left(comm);
+	free_if_left(comm);
 }
 
 static void free_slots_of(struct nb_segment *s, uint32_t proc)
@@ -164,7 +165,7 @@ static void reap_dead(struct nb_segment *s, enum nb_care care)
 	}
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
 		if (registry_load32(&s->mem->comm[i].in_use))
-			nb_segment_free_if_left(&s->mem->comm[i]);
+			free_if_left(&s->mem->comm[i]);
 	nb_startup_reap(s);
 }
 

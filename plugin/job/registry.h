@@ -56,7 +56,4 @@ int nb_segment_join(struct nb_segment *s, bool has_id, uint64_t comm_id,
 void nb_segment_leave(struct nb_segment *s, struct nb_seg_comm *comm,
 		      uint32_t slot);
 
-/* Free the entry if no living rank uses it. */
-void nb_segment_free_if_left(struct nb_seg_comm *comm);
-
 #endif

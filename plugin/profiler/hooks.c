@@ -144,7 +144,8 @@ static void note_idle(uint64_t *free, uint64_t *alone)
 	}
 }
 
-void nb_events_drain(void)
+/* Release replaced generations that no thread runs any more. */
+static void drain_generations(void)
 {
 	for (int i = 0; i < LEAVING; i++) {
 		if (!leaving[i].gen)
@@ -168,7 +169,7 @@ static int place_to_leave(void)
 			if (!leaving[i].gen)
 				return i;
 		sched_yield();
-		nb_events_drain();
+		drain_generations();
 	}
 	return -1;
 }
@@ -196,7 +197,7 @@ bool nb_events_use(struct nb_gen *gen)
 			leaving[place].free = leaving[place].alone = 0;
 		}
 	}
-	nb_events_drain();
+	drain_generations();
 	return true;
 }
 

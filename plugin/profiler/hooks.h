@@ -14,13 +14,12 @@ struct nb_gen;
 /*
  * nb_events_use - run the programs of @gen from now on
  *
- * @gen may have no programs. The caller holds NB_LOCK_STATE. nb_events_drain
+ * @gen may have no programs. The caller holds NB_LOCK_STATE. A later call
  *   releases the previous generation once no thread runs it. Returns false if
  *   threads still run eight replaced generations; the previous generation then
  *   stays, and nb_process_tick tries again.
  */
 bool nb_events_use(struct nb_gen *gen);
-void nb_events_drain(void);
 /* In a forked child, forget threads that ran programs in the parent. */
 void nb_event_progs_forked(void);
 void nb_event_progs_end(void);

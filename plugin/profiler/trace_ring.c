@@ -9,6 +9,7 @@
 #include "plugin/profiler/trace_ring.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -105,39 +106,27 @@ void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,
 {
 	uint64_t what = GET(s->what);
 	uint64_t event = what >> W_P2P & 1 ? NB_EVENT_P2P : NB_EVENT_COLL;
-	uint64_t exec = o->has[NB_TEL_EXEC] ? o->ns[NB_TEL_EXEC] + 1 : 0;
 	struct nb_trace_span p;
+	uint64_t *w = p.word;
 
 	if (!(nb_trace_ring_wanted() >> event & 1))
 		return;
-	p = (struct
-	     nb_trace_span){ .word = {
-				     [NB_SPAN_WHAT] =
-					     event |
-					     (uint64_t)o->func
-						     << NB_SPAN_AT_FUNC |
-					     (uint64_t)o->algo
-						     << NB_SPAN_AT_ALGO |
-					     (uint64_t)o->proto
-						     << NB_SPAN_AT_PROTO |
-					     (uint64_t)o->channels
-						     << NB_SPAN_AT_CHANNELS,
-				     [NB_SPAN_START] = o->start_ns,
-				     [NB_SPAN_END] = GET(s->stop),
-				     [NB_SPAN_COMM] = o->comm_id,
-				     [NB_SPAN_WHO] = rank_and_peer(
-					     pc, (uint32_t)o->peer),
-				     [NB_SPAN_ID] = make_id(pc, event, n),
-				     [NB_SPAN_PARENT] = id_of(GET(s->parent)),
-				     [NB_SPAN_SEQ] = o->seq,
-				     [NB_SPAN_BYTES] = o->bytes,
-				     [NB_SPAN_EXEC] = exec,
-				     [NB_SPAN_SOURCE] = o->source,
-				     [NB_SPAN_DONE] = task_done_ns(s, o),
-				     [NB_SPAN_DECIDED] = GET(s->decided),
-				     [NB_SPAN_SLOT] = (uint64_t)(uintptr_t)GET(
-					     pc->decided),
-			     } };
+	memset(&p, 0, sizeof(p));
+	w[NB_SPAN_WHAT] =
+		nb_span_what(event, o->func, o->algo, o->proto, o->channels);
+	w[NB_SPAN_START] = o->start_ns;
+	w[NB_SPAN_END] = GET(s->stop);
+	w[NB_SPAN_COMM] = o->comm_id;
+	w[NB_SPAN_WHO] = rank_and_peer(pc, (uint32_t)o->peer);
+	w[NB_SPAN_ID] = make_id(pc, event, n);
+	w[NB_SPAN_PARENT] = id_of(GET(s->parent));
+	w[NB_SPAN_SEQ] = o->seq;
+	w[NB_SPAN_BYTES] = o->bytes;
+	w[NB_SPAN_EXEC] = o->has[NB_TEL_EXEC] ? o->ns[NB_TEL_EXEC] + 1 : 0;
+	w[NB_SPAN_SOURCE] = o->source;
+	w[NB_SPAN_DONE] = task_done_ns(s, o);
+	w[NB_SPAN_DECIDED] = GET(s->decided);
+	w[NB_SPAN_SLOT] = (uint64_t)(uintptr_t)GET(pc->decided);
 	nb_trace_ring_add(&p);
 }
 
@@ -185,37 +174,25 @@ void nb_trace_span_child(const struct nb_pcomm *pc,
 			 uint64_t now)
 {
 	uint64_t what = GET(c->what), event = what >> C_KIND & 255;
-	bool api = event >= NB_EVENT_GROUP_API;
+	uint32_t func = event >= NB_EVENT_GROUP_API ? what >> C_FUNC & 255
+						    : (uint32_t)NB_WORD_NONE;
 	struct nb_trace_span p;
+	uint64_t *w = p.word;
 
 	if (!(nb_trace_ring_wanted() >> event & 1))
 		return;
-	p = (struct
-	     nb_trace_span){ .word = {
-				     [NB_SPAN_WHAT] =
-					     event |
-					     (api ? what >> C_FUNC & 255
-						  : (uint64_t)NB_WORD_NONE)
-						     << NB_SPAN_AT_FUNC |
-					     (uint64_t)NB_WORD_NONE
-						     << NB_SPAN_AT_ALGO |
-					     (uint64_t)NB_WORD_NONE
-						     << NB_SPAN_AT_PROTO |
-					     (what >> C_CHANNEL & 255)
-						     << NB_SPAN_AT_CHANNELS |
-					     (what >> C_SEND & 1)
-						     << NB_SPAN_AT_SEND |
-					     (what >> C_TIMER & 1)
-						     << NB_SPAN_AT_GPU,
-				     [NB_SPAN_START] = GET(c->start),
-				     [NB_SPAN_END] = now,
-				     [NB_SPAN_COMM] = GET(pc->comm_id),
-				     [NB_SPAN_WHO] =
-					     rank_and_peer(pc, GET(c->peer)),
-				     [NB_SPAN_ID] = make_id(pc, event, n),
-				     [NB_SPAN_PARENT] = id_of(GET(c->parent)),
-				     [NB_SPAN_BYTES] = GET(c->bytes),
-			     } };
+	memset(&p, 0, sizeof(p));
+	w[NB_SPAN_WHAT] = nb_span_what(event, func, NB_WORD_NONE, NB_WORD_NONE,
+				       what >> C_CHANNEL & 255) |
+			  (what >> C_SEND & 1) << NB_SPAN_AT_SEND |
+			  (what >> C_TIMER & 1) << NB_SPAN_AT_GPU;
+	w[NB_SPAN_START] = GET(c->start);
+	w[NB_SPAN_END] = now;
+	w[NB_SPAN_COMM] = GET(pc->comm_id);
+	w[NB_SPAN_WHO] = rank_and_peer(pc, GET(c->peer));
+	w[NB_SPAN_ID] = make_id(pc, event, n);
+	w[NB_SPAN_PARENT] = id_of(GET(c->parent));
+	w[NB_SPAN_BYTES] = GET(c->bytes);
 	put_details(&p, c, event);
 	nb_trace_ring_add(&p);
 }

@@ -97,6 +97,20 @@ struct nb_trace_span {
 };
 
 /*
+ * Returns NB_SPAN_WHAT without NB_SPAN_AT_SEND and NB_SPAN_AT_GPU. @func, @algo
+ * and @proto may be NB_WORD_NONE.
+ */
+static inline uint64_t nb_span_what(uint64_t event, uint32_t func,
+				    uint32_t algo, uint32_t proto,
+				    uint32_t channels)
+{
+	return event | (uint64_t)func << NB_SPAN_AT_FUNC |
+	       (uint64_t)algo << NB_SPAN_AT_ALGO |
+	       (uint64_t)proto << NB_SPAN_AT_PROTO |
+	       (uint64_t)channels << NB_SPAN_AT_CHANNELS;
+}
+
+/*
  * Returns the events that traces record, as NB_EVENT_BIT() and NB_TRACE_BIT()
  * bits. NCCL's threads check it for each event.
  */

@@ -635,18 +635,19 @@ void nb_tuner_decide(struct nb_comm *c, const struct nb_ask *ask)
 	decide_question(c, c->fence.seq - 1, ask, &seen);
 }
 
+/* The arguments of the two functions below as a question. */
+#define ASK                                                           \
+	{                                                             \
+		.bytes = bytes, .coll = coll, .pipe_ops = pipe_ops,   \
+		.reg_buff = reg_buff, .table = table, .nalgo = nalgo, \
+		.nproto = nproto, .channels = channels                \
+	}
+
 int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 		 float *table, int nalgo, int nproto, int reg_buff,
 		 int *channels)
 {
-	struct nb_ask ask = { .bytes = bytes,
-			      .coll = coll,
-			      .pipe_ops = pipe_ops,
-			      .reg_buff = reg_buff,
-			      .table = table,
-			      .nalgo = nalgo,
-			      .nproto = nproto,
-			      .channels = channels };
+	struct nb_ask ask = ASK;
 
 	nb_tuner_decide(c, &ask);
 	return 0;
@@ -656,14 +657,7 @@ int nb_tuner_rare(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 		  float *table, int nalgo, int nproto, int reg_buff,
 		  int *channels)
 {
-	struct nb_ask ask = { .bytes = bytes,
-			      .coll = coll,
-			      .pipe_ops = pipe_ops,
-			      .reg_buff = reg_buff,
-			      .table = table,
-			      .nalgo = nalgo,
-			      .nproto = nproto,
-			      .channels = channels };
+	struct nb_ask ask = ASK;
 	struct nb_seen *seen = nb_seen_slot(c->seen, bytes, coll);
 	uint64_t k = c->fence.seq - 1;
 

@@ -49,7 +49,7 @@ const char *nb_wrapped_noun(enum nb_wrapped_kind kind)
 	return rows[kind].noun;
 }
 
-const char *nb_wrapped_state_word(enum nb_wrapped_state state)
+static const char *state_word(enum nb_wrapped_state state)
 {
 	static const char *const words[] = {
 		[NB_WRAPPED_NONE] = "none",
@@ -309,7 +309,7 @@ void nb_wrapped_json(struct nb_json *j)
 		nb_json_kstr(j, "path", c->file.path);
 		nb_json_kstr(j, "name", c->name[0] ? c->name : NULL);
 		nb_json_ku64(j, "interface", c->version);
-		nb_json_kstr(j, "state", nb_wrapped_state_word(c->state));
+		nb_json_kstr(j, "state", state_word(c->state));
 		nb_json_ku64(j, "errors", load_counter(&c->errors));
 		nb_json_ku64(j, "refused", load_counter(&c->refused));
 		nb_json_kstr(j, "failed",

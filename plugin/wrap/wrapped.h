@@ -98,6 +98,5 @@ void nb_wrapped_json(struct nb_json *j);
 
 const char *nb_wrapped_word(enum nb_wrapped_kind kind);
 const char *nb_wrapped_noun(enum nb_wrapped_kind kind);
-const char *nb_wrapped_state_word(enum nb_wrapped_state state);
 
 #endif
