@@ -63,8 +63,8 @@ end
 
 local rooms_of = {} -- by folder
 
--- Does @line require only modules that the room of @path may require? Rows of commands name the
--- module that runs them.
+-- Check that @line requires only modules that the folder of @path may require. A row of the command
+-- table counts as a require of the module that it names in `run`.
 local function check_requires(path, n, line)
 	local top, room = path:match "^(.*)ncclbpf/(%l+)/[^/]+%.lua$"
 	if not top then top, room = path:match "^(.*)ncclbpf/(init)%.lua$", "init" end

@@ -82,7 +82,8 @@ static uint32_t row_class(const struct nb_table_row *r)
 
 uint32_t nb_table_need(int32_t algo, int32_t proto)
 {
-	/* Bits of one algorithm, and of one protocol: every third bit. */
+	/* Bit 3 * algorithm + protocol stands for a pair. An algorithm has
+	 * three neighbouring bits, a protocol has every third bit. */
 	const uint32_t one_algo = 7, one_proto = 0x49249;
 
 	if (algo < 0 && proto < 0)

@@ -5,8 +5,8 @@
  * name:    enumerator NB_FN_<name>;
  * text:    operator, as the disassembler prints it;
  * inverse: the jump with the opposite condition, or NONE;
- * holds:   NB_ORDER_<holds>, the orders of the operands for which it jumps;
- *          NONE if it does not compare.
+ * holds:   NB_ORDER_<holds>, the comparison of the operands that takes the
+ *          jump (EQ, LT, SLT, ...); NONE if the instruction compares nothing.
  */
 FN(NONE,      "",          NONE, NONE)
 /* Arithmetic and logic (ALU) */

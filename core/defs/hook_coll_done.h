@@ -6,7 +6,7 @@
  * not known. start_ns is a time of CLOCK_MONOTONIC.
  */
 /* The columns are name, type, access, label, unit, doc and source. */
-FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity",                                     "profiler init commId; v1-v3: Coll commHash")
+FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",   "communicator's identity",                                     "commId of the profiler's init; with profiler v1-v3 commHash of the Coll event")
 FIELD(seq,            uint64_t, IN,    LOCAL,    "1",   "number of this collective among those of the same kind, from 0", "Coll seqNumber")
 FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",   "bytes of the whole collective, over all ranks for AllGather and ReduceScatter", "Coll count, datatype")
 FIELD(start_ns,       uint64_t, IN,    LOCAL,    "ns",  "time when NCCL began to enqueue the collective",              "Coll start")
@@ -15,8 +15,8 @@ FIELD(gpu_ns,         uint64_t, IN,    LOCAL,    "ns",  "duration of the longest
 FIELD(proxy_ns,       uint64_t, IN,    LOCAL,    "ns",  "time from the first start to the last end of its network operations", "ProxyOp start to stop")
 FIELD(exec_ns,        uint64_t, IN,    LOCAL,    "ns",  "duration: gpu_ns, or proxy_ns if gpu_ns is not known",          "see source")
 FIELD(coll,           uint32_t, IN,    LOCAL,    "1",   "collective, NCCL_COLL_*",                                     "Coll func")
-FIELD(ranks,          uint32_t, IN,    LOCAL,    "1",   "number of ranks of the communicator; 0: not known",                     "profiler init nRanks; v1-v3: the tuner's")
-FIELD(nodes,          uint32_t, IN,    LOCAL,    "1",   "number of nodes of the communicator; 0: not known",                     "profiler init nNodes; v1-v3: the tuner's")
+FIELD(ranks,          uint32_t, IN,    LOCAL,    "1",   "number of ranks of the communicator; 0: not known",                     "nRanks of the profiler's init, or of the tuner's with profiler v1-v3")
+FIELD(nodes,          uint32_t, IN,    LOCAL,    "1",   "number of nodes of the communicator; 0: not known",                     "nNodes of the profiler's init, or of the tuner's with profiler v1-v3")
 FIELD(channels,       uint32_t, IN,    LOCAL,    "1",   "channels that NCCL used (v1-v3: upper bound)",                "Coll nChannels")
 FIELD(algo,           int32_t,  IN,    LOCAL,    "1",   "algorithm that NCCL used, NCCL_ALGO_*; -1: not known",        "Coll algo")
 FIELD(proto,          int32_t,  IN,    LOCAL,    "1",   "protocol that NCCL used, NCCL_PROTO_*; -1: not known",        "Coll proto")

@@ -105,7 +105,7 @@ static int read_section(struct reader *r, uint32_t i)
 	if (view_u32(r->all, row) != i)
 		return read_fail(
 			r, NB_E_IMAGE, row,
-			"section %u is of kind %u; sections stand in order", i,
+			"section %u has kind %u; section N must have kind N", i,
 			view_u32(r->all, row));
 	if (off < NB_IMAGE_FIRST || off % 8 || !nb_view_has(r->all, off, size))
 		return read_fail(

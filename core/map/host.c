@@ -180,8 +180,8 @@ static int check_bpf_map(const struct nb_map *m, const char *info,
 	nb_fail(err, NB_E_ARG, 0,
 		"map %s: the BPF map is not frozen, so any process that has it could write it",
 		m->name);
-	nb_hint(err,
-		"bpf_map_freeze(fd), or bpftool map freeze; programs of the kernel go on writing");
+	nb_hint(err, "bpf_map_freeze(fd) or `bpftool map freeze` freezes it; "
+		     "BPF programs in the kernel can write it even then");
 	return NB_E_ARG;
 }
 

@@ -24,7 +24,7 @@
 #define GUARDIAN "ncclbpf.guardian"
 
 struct guardian {
-	int fd; /* -1 if it is closed */
+	int fd; /* connection to the guardian; -1 after it was closed */
 	pid_t pid;
 	struct guardian *next; /* next in open_guardians */
 };

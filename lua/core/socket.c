@@ -32,7 +32,7 @@ enum {
 #define CONN "ncclbpf.conn"
 
 struct conn {
-	int fd; /* -1 if it is closed */
+	int fd; /* socket; -1 after it was closed */
 	bool eof;
 	struct ucred peer;
 	char *in; /* bytes received but not yet handed out */
@@ -233,7 +233,8 @@ static int do_open(lua_State *L)
 	return 1;
 }
 
-/* Sending a request line and its object. */
+/* Send a request line and, if the request has one, its object: bytes or a
+ * descriptor. */
 
 /* Returns 0, NB_E_TIMEOUT, NB_E_NOTARGET, or 1 after an interruption. */
 static int send_all(struct conn *c, const char *p, size_t size, int fd,

@@ -375,8 +375,8 @@ void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 		if (!target_fill(&t->at[t->n], v, &g)) {
 			target_free(&t->at[t->n]);
 			/*
-			 * leave it for a later change, as those beyond
-			 * NB_TARGETS
+			 * A later change moves this communicator, like the
+			 * communicators beyond the first NB_TARGETS.
 			 */
 			break;
 		}

@@ -98,7 +98,7 @@ fails("more than there are", "refused", "steps[1].units: 4 communicators request
 fails("fewer than before", "refused", "steps[2]: 1 communicator, fewer", assert(t:rollout(plan("s", "nvlink_ring_mid", { blocks = 6, steps = { { fraction = "100%" }, { units = 1 } } }))):start())
 fails("more than are allowed", "refused", "max_units: 3 communicators would be reached at once, 2 are allowed",
 	assert(t:rollout(plan("s", "nvlink_ring_mid", { max_units = 2 }))):start())
-fails("all held back", "refused", "nothing is left to try it on", assert(t:rollout(plan("s", "nvlink_ring_mid", { holdback = 3 }))):start())
+fails("all held back", "refused", "no communicator could run the candidate", assert(t:rollout(plan("s", "nvlink_ring_mid", { holdback = 3 }))):start())
 test("none of these has begun", assert(t:rollout()).name == "bad" and using() == "- - -", using())
 
 local loose = { confidence = 0.5, looks = 1, min_effect_pct = 2 }

@@ -119,7 +119,7 @@ sweeps "one size that is little better is not worth two changes" "0 -3.6 0" ""
 has "which is said" out "hysteresis" "is not worth two changes of the answer"
 sweeps "one that is much better is" "0 -12 0" "allreduce,2097152,4194303,ring,ll128,-1,1,8 "
 sweeps "neighbours keep one answer across a size where it is as good" "-10 0 -10" "allreduce,1048576,8388607,ring,ll128,-1,1,8 "
-has "which is said too" out "bridged" "not slower; takes its neighbours' answer"
+has "which is said too" out "bridged" "not slower; uses the choice of the neighbouring sizes"
 sweeps "but not across one where it is slower" "-10 6 -10" \
 	"allreduce,1048576,2097151,ring,ll128,-1,1,8 allreduce,4194304,8388607,ring,ll128,-1,1,8 "
 make_csv "-20 0 -20"

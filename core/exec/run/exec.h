@@ -38,9 +38,9 @@ void nb_exec_free(struct nb_exec *x);
 void nb_exec_bound(struct nb_exec *x, uint32_t iteration, uint32_t iter_steps);
 
 /*
- * nb_exec_limit - set how much of a run its loops may take
- * @iterations, @passes: weighted instructions for iterations of helpers' loops
- * and iterators (@iterations), and for passes of may_goto (@passes)
+ * nb_exec_limit - set the two loop budgets of a run, in weighted instructions
+ * @iterations: budget of callback invocations and iterator steps together
+ * @passes: budget of may_goto
  *
  * The limits never exceed those of nb_exec_bound. Call it once, after the
  * program was linked and before it is compiled.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Local calls: functions of the program that the walk enters in place. */
+/* Local calls: at each call the walk enters the called function, with the
+ * caller's state. */
 #include "core/verify/feature/call.h"
 
 #include <string.h>

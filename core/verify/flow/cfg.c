@@ -13,7 +13,8 @@
 
 enum {
 	MAX_FUNCS = 256,
-	/* Limit of all steps that climb to the slot where branches meet. */
+	/* Limit of the steps up the tree of post-dominators (meet()), in all
+	 * functions and passes together. */
 	WORK = 4000000
 };
 

@@ -88,7 +88,7 @@ function Rollout:refresh()
 	return self
 end
 
--- r:start() -> r, in the state progressing and without a block | nil, err
+-- r:start() -> r | nil, err. Create the rollout in the state progressing; it runs no block yet.
 function Rollout:start()
 	local s = of(self)
 	if s.r then

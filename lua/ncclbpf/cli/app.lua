@@ -132,7 +132,7 @@ end
 local function environment(ctx, prose)
 	local f, app = ctx.flags, ctx.app
 	local tty = app:on_terminal()
-	-- app.width: width of a page that captures the output of a command
+	-- app.width: columns for a command whose output `top` captures and shows as a page
 	local columns = tty and core.winsize() or app.capture and app.width or nil
 	local color = f.color == "always" or (f.color ~= "never" and tty
 		and not os.getenv "NO_COLOR" and os.getenv "TERM" ~= "dumb")

@@ -213,7 +213,8 @@ local function ask(ctx, comm)
 		for _, r in ipairs(try(read.ask(ctx, line))) do
 			if type(r.data) == "table" then return r.data end
 		end
-		return errors.fail("protocol", "check agreement: no answer that can be read")
+		return errors.fail("protocol",
+			"check agreement: no process sent a reply that the shell can read")
 	end
 	local d, per, failure
 	-- Sites answer at different times, so a rank may overwrite all recorded decisions

@@ -175,8 +175,7 @@ function M.cmd_job_show(ctx)
 		local note = notes and notes[1] and sites.value(notes[1])
 		local why = read.text(note and note.desired)
 		return result(group, state, "job.show/1",
-			why and { "note: the running job has not started with these policies: "
-				.. "" .. why })
+			why and { "note: the running job started without these policies: " .. why })
 	end)
 end
 

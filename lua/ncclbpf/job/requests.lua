@@ -209,7 +209,7 @@ local function send(group, request, readable)
 	return reply, why
 end
 
--- The coordinator's reply in the form of a change's data (docs/protocol.md).
+-- Convert the coordinator's reply to the data of a change's reply (docs/protocol.md).
 local function as_change(reply, dry)
 	local comms = core.array {}
 	local state = dry and "checked" or "committed"

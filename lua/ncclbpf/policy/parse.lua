@@ -89,7 +89,7 @@ function P:lex(i)
 	if quote then
 		local s = text:match("^[^\"'\\\n]*", i + 1)
 		if text:sub(i + 1 + #s, i + 1 + #s) ~= quote then
-			self:fail(t, "a plain quoted word expected")
+			self:fail(t, "a string must end on its line and must not contain \\")
 		end
 		t.kind, t.value, t.to = "string", s, i + #s + 2
 		return t

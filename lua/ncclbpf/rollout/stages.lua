@@ -39,7 +39,7 @@ local function held_of(p, all, scope)
 	if n >= #from then
 		return errors.fail("refused",
 			"holdback: %d of %d communicators would keep the baseline, " ..
-			"nothing is left to try it on", n, #from)
+			"so no communicator could run the candidate", n, #from)
 	end
 	if n > reach.MOST then
 		return errors.fail("refused",
@@ -64,8 +64,8 @@ function M.of(group, p, comms)
 	local whole = comms or all
 	if held then whole = without(whole, held) end
 	if #whole == 0 then
-		return errors.fail(
-			"refused", "holdback: nothing is left to try it on, of the scope")
+		return errors.fail("refused",
+			"holdback: all communicators of the scope would keep the baseline")
 	end
 	local list, before = {}, 0
 	for i, s in ipairs(p.steps or { {} }) do

@@ -334,8 +334,8 @@ local function verdict(c, p)
 		if c.shown.sure then
 			return "better", ("faster by %.1f %%"):format(-c.shown.effect_pct)
 		end
-		return "bridged", ("not slower; " ..
-			"takes its neighbours' answer (%s)"):format(c.shown.reason)
+		return "bridged", ("not slower; uses the choice of the " ..
+			"neighbouring sizes (%s)"):format(c.shown.reason)
 	end
 	c.shown = best
 	if not best then

@@ -426,8 +426,8 @@ local function add_chrome(w, list, member)
 	return not w.full
 end
 
--- @list: spans of one process. False: the file is full. Raises what writing
--- fails with.
+-- Write @list, the spans of one process. Return false if the file is full. Raise the error of a
+-- failed write.
 function Writer:add(list, member)
 	if self.full then return false end
 	local good
