@@ -93,7 +93,7 @@ end
 function Map:set(key, value, opts)
 	local s = self_of(self, "map")
 	errors.check_options("map:set", opts, { flags = "string", if_generation = "integer" })
-	if value == nil then error("map:set: a value expected, map:remove removes", 2) end
+	if value == nil then error("map:set: a value expected; map:remove deletes elements", 2) end
 	return map_set(s, key, value, opts)
 end
 
@@ -414,7 +414,7 @@ function Target:policy_load(opts)
 	end
 	if opts.policy and not tables.is_made(opts.policy) then
 		error("target:policy_load: option policy: " ..
-			"what nb.policy.table and the like return expected", 2)
+			"a policy made by nb.policy expected", 2)
 	end
 	local g, err = group_of(self)
 	if not g then return nil, err end

@@ -311,7 +311,7 @@ static json_t *describe_comm(const struct nb_agent *a, uint32_t i)
 			o, "differs",
 			json_string(
 				"the store has lost the communicator's record "
-				"(key order/record/COMM); its ranks keep what they have"));
+				"(key order/record/COMM); its ranks keep their policies"));
 	return o;
 }
 

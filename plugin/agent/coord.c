@@ -597,7 +597,7 @@ static void decided(void *arg, const struct nb_store_reply *r)
 		       c->err.code
 			       ? c->err.text
 			       : "ranks passed every fence before it was decided; "
-				 "nothing has moved",
+				 "nothing has changed",
 		       "");
 	}
 }
@@ -650,7 +650,7 @@ static void turn_armed(struct nb_coord *c)
 		if (now < c->deadline)
 			break;
 		nb_fail(&c->err, NB_E_BUSY, 0,
-			"site %s has not answered for %d ms; nothing has moved",
+			"site %s has not answered for %d ms; nothing has changed",
 			site, SEEN_MS);
 		c->tries = TRIES;
 		nb_coord_answered(c);

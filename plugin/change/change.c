@@ -443,8 +443,9 @@ static void report_left_out(const struct nb_segment *s,
 	out->state = NB_CHANGE_UNCHANGEABLE;
 	nb_startup_text(s, c, out->why, sizeof(out->why));
 	if (!out->why[0])
-		snprintf(out->why, sizeof(out->why),
-			 "its ranks start differently");
+		snprintf(
+			out->why, sizeof(out->why),
+			"its ranks started with different policies or settings");
 }
 
 /* Report the communicators of this process that are not in the segment. */
@@ -512,7 +513,7 @@ static int fail_held_fast(uint32_t number, uint32_t committed,
 		return nb_fail(
 			err, NB_E_BUSY, 0,
 			"a rank of a communicator without identity could not wait for the change; "
-			"nothing has moved");
+			"nothing has changed");
 	return nb_fail(
 		err, NB_E_BUSY, 0,
 		"a rank of a communicator without identity could not wait for the change: "
@@ -605,7 +606,7 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 	if (aborted && !committed)
 		return nb_fail(
 			err, NB_E_BUSY, 0,
-			"communicator %016llx: %.120s; nothing has moved",
+			"communicator %016llx: %.120s; nothing has changed",
 			(unsigned long long)out->comm[0].comm_id,
 			out->comm[0].why);
 	if (!set_baseline(nb_self.seg->mem, before, number))

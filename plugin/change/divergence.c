@@ -75,8 +75,7 @@ static void reset_to_baseline(struct watched *w)
 		       "NCCL decides by itself in all communicators from generation %llu on",
 		       (unsigned long long)out->shown);
 	else if (!w->reset)
-		nb_log_err("NCCLBPF_ON_DIVERGENCE=baseline cannot be done",
-			   &err);
+		nb_log_err("NCCLBPF_ON_DIVERGENCE=baseline failed", &err);
 	free(out);
 }
 

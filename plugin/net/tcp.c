@@ -251,7 +251,7 @@ static int comm_check_head(struct nb_tcp_comm *c, struct request *r)
 		nb_tcp_count(NB_TCP_OVERSIZED);
 		snprintf(
 			why, sizeof(why),
-			"a message of %llu bytes came where %zu are expected: "
+			"a message of %llu bytes came, %zu expected: "
 			"do the ranks agree about sizes, algorithm and protocol?",
 			(unsigned long long)c->head.size, r->posted);
 		return comm_break(c, NB_NET_USAGE, why);

@@ -236,7 +236,7 @@ static int object_image(const struct entry *e, const struct bytes *in,
 		return nb_fail(
 			err, NB_E_NOTSUP, 0,
 			"%s is a BPF object, "
-			"and the plugin's own directory cannot be told to find " FRONT_END,
+			"and the plugin's own directory is not known, so it cannot find " FRONT_END,
 			e->path);
 	so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!so) {

@@ -155,7 +155,7 @@ as=$(awk '/^VmSize/ { print $2 * 1024 }' "/proc/$one/status")
 if prlimit --pid "$one" "--as=$as:" 2>why; then
 	status 74 "one process has no room for the pages" map attach host "$(cat other)"
 	has "it is named, and those that had accepted them" err "Cannot allocate memory" \
-		"rank 0 failed, so no other rank was changed: rank 1"
+		"rank 0 failed, so no rank has changed: rank 1"
 	seen 44
 	ok "all processes show what they showed" $?
 	prlimit --pid "$one" "--as=unlimited:"

@@ -91,7 +91,7 @@ bad({ metrics = { { name = "x", aggregate = "p99" } } }, "metrics[1]: a block of
 bad({ metrics = { { name = "x", critical = false } } }, "no metric is critical")
 bad({ bake = "30m", steps = { { units = 1 }, { units = 2 } } }, "deadline: more than the bake time 60m expected, found 60m")
 bad({ warmup = "10%" }, "warmup: no such field")
-bad({ blocks = 5, steps = { { units = 1 }, { units = 2 } } }, "blocks: 5 cannot show anything with confidence 0.98; 6 or more needed")
+bad({ blocks = 5, steps = { { units = 1 }, { units = 2 } } }, "blocks: 5 are too few for confidence 0.98; 6 or more needed")
 local p = assert(t:rollout { candidate = "none" }):plan()
 test("defaults", p.unit == "window" and p.interval == 0.05 and p.failure_limit == 0 and p.inconclusive_limit == 3 and p.metrics == nil and p.steps == nil)
 fails("more than there are", "refused", "steps[1].units: 4 communicators requested, there are 3", assert(t:rollout(plan("s", "nvlink_ring_mid", { steps = { { units = 4 } } }))):start())

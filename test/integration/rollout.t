@@ -35,7 +35,7 @@ bad() { # FIELDS, TEXT...
 bad 'name = "x"' "candidate: missing"
 bad 'candidate = "none", blcks = 3' "blcks: no such field" "nearest: blocks"
 bad 'candidate = "none", blocks = 0/0' "blocks: a whole number from 2 to 500 expected, found"
-bad 'candidate = "none", blocks = 3, judge = { looks = 1 }' "blocks: 3 cannot show anything with confidence 0.98; 5 or more needed"
+bad 'candidate = "none", blocks = 3, judge = { looks = 1 }' "blocks: 3 are too few for confidence 0.98; 5 or more needed"
 bad 'candidate = "none", judge = { confidence = 2 }' "judge.confidence: a number from 0.5 to 0.9999 expected, found 2"
 bad 'candidate = "none", judge = 7' "judge: a table of fields expected, found number"
 bad 'candidate = "none", scope = { sizes = "9M..1M" }' "scope.sizes: sizes like" 'found "9M..1M"'

@@ -114,7 +114,7 @@ end
 r = plan()
 r:start()
 watched(before, nil, r.wait, r)
-test("just before the candidate's: it is left", r.state == "paused" and r.reason:find "by somebody else" ~= nil and using() == "size_aware size_aware size_aware", tostring(r) .. using())
+test("just before the candidate's: it is left", r.state == "paused" and r.reason:find "by another user" ~= nil and using() == "size_aware size_aware size_aware", tostring(r) .. using())
 once = true
 watched(function(line)
 	if once and line:find "none" then
@@ -122,14 +122,14 @@ watched(function(line)
 		other()
 	end
 end, nil, r.abort, r)
-test("just before the baseline's", r.state == "paused" and r.reason:find "somebody else has made" ~= nil and using() == "size_aware size_aware size_aware", tostring(r) .. using())
+test("just before the baseline's", r.state == "paused" and r.reason:find "another user or shell has made" ~= nil and using() == "size_aware size_aware size_aware", tostring(r) .. using())
 test("who aborts it then has seen it", r:abort() == r and r.state == "rolled_back" and using() == "- - -", tostring(r) .. using())
 r = plan()
 r:start()
 r:step()
 r:pause()
 other()
-test("made while it was paused", r:abort() == r and r.state == "rolled_back" and r.reason:find "by somebody else" ~= nil and using() == "size_aware size_aware size_aware", tostring(r) .. using())
+test("made while it was paused", r:abort() == r and r.state == "rolled_back" and r.reason:find "by another user" ~= nil and using() == "size_aware size_aware size_aware", tostring(r) .. using())
 assert(t:policy_use { "none" })
 
 -- ---- the next step's baseline could not be put in place ----

@@ -21,7 +21,7 @@ ok "all four decide with it" $?
 hung=$(rank_pid four 2)
 kill -STOP "$hung"
 status 75 "a rank that hangs: the change times out" -T 0.5 policy use none
-has "the rank is named, and what state things are in" err "rank 2 (pid $hung)" "0.5 s" "nothing has moved"
+has "the rank is named, and what state things are in" err "rank 2 (pid $hung)" "0.5 s" "nothing has changed"
 status 75 "reading shows the others and says who is missing" -T 2 comm list
 has "with their lines" out "force"
 has "naming the rank" err "rank 2"
@@ -39,7 +39,7 @@ given_back() {
 await given_back
 ok "and the others have given it back" $?
 all_have_it
-ok "nothing has moved" $?
+ok "nothing has changed" $?
 
 # A prompt that is attached while a rank dies
 dead=$(rank_pid four 3)

@@ -38,7 +38,7 @@ status 0 "a dry run" -n sweep start plan.lua
 has "says what would be tried, of what NCCL offers" out "ring/ll128, ring/ll128x1, ring/simple, ring/simplex1" "now nvls/simple" "8 rounds of up to 5" "the baseline again"
 sed 's/rounds = 8/rounds = 4/' plan.lua >short.lua
 status 64 "too few rounds to be sure of anything" sweep start short.lua
-has "says how many it takes" err "rounds: 4 cannot show anything with confidence 0.98 and 8 comparisons;" "or more needed"
+has "says how many it takes" err "rounds: 4 are too few for confidence 0.98 and 8 comparisons;" "or more needed"
 sed 's/"ring"/"pat"/' plan.lua >pat.lua
 status 2 "what NCCL does not offer" sweep start pat.lua
 has "is not tried" err "NCCL offers no other combination there than the current one"
@@ -102,7 +102,7 @@ wait $shell 2>/dev/null
 run -o json sweep status
 has "a sweep goes on without the shell that started it" out '"state":"running"' '"running":true'
 kill -9 "$(runner)"
-rescued() { "$S" sweep status | grep -q 'its supervisor put the baseline back'; }
+rescued() { "$S" sweep status | grep -q 'its supervisor restored the baseline'; }
 await rescued
 ok "a runner that was killed has a supervisor" $?
 using '"best"'
@@ -128,7 +128,7 @@ wait $shell
 ok "a change by somebody else ends it" $?
 using ""
 ok "and stays" $?
-grep -q 'was made by somebody else meanwhile, and stays in force' long.out
+grep -q 'was made by another user or shell, and stays in place' long.out
 ok "which is said" $?
 status 0 "ranks agree at the end" check agreement
 

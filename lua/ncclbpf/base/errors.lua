@@ -14,7 +14,7 @@ rows.interrupted = { status = 130, text = "stopped by Ctrl-C" }
 rows.script_failed = { status = 1, text = "a script raised an error" }
 rows.lua_syntax = { status = 65, text = "not Lua" }
 rows.cannot_create = { status = 73, text = "a file cannot be created" }
-rows.aborted = { status = 2, text = "the change was aborted; nothing has moved" }
+rows.aborted = { status = 2, text = "the change was aborted; nothing has changed" }
 
 function M.new(code, message, fields)
 	local e = fields or {}

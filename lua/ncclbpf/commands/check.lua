@@ -36,7 +36,7 @@ end
 local function groups(members, seq)
 	local by, list = {}, {}
 	for _, m in ipairs(members) do
-		local key = read.number(m.decisions) <= seq and "not come to it yet"
+		local key = read.number(m.decisions) <= seq and "not reached yet"
 			or choice(m.decision)
 		if not by[key] then
 			by[key] = { answer = key, members = {} }
@@ -114,14 +114,14 @@ local function explain(t, c)
 		if read.number(c.extra) > 0 then
 			t[#t + 1] = (
 				"  slot %s made %d decision%s that the others did not, " ..
-				"and goes on like them: " ..
+				"and then decides like them: " ..
 				"a simulated group (ncclGroupSimulateEnd) on some ranks does that")
 				:format(slot_name(c), c.extra, c.extra == 1 and "" or "s")
 		end
 	elseif c.verdict == "diverged_before" then
 		t[#t + 1] = (
 			"  the running hashes differ, " ..
-			"the decisions kept (from %s on) do not"):format(tostring(c.seq))
+			"the recorded decisions (from %s on) are equal"):format(tostring(c.seq))
 	end
 	local waiting = {}
 	for _, m in ipairs(members) do

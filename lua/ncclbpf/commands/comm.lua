@@ -347,7 +347,7 @@ local function follow(ctx, line, rows_of, columns, schema)
 		if #rows > 0 or lost then
 			ctx:emit({ schema = schema, rows = rows, columns = cols,
 				foot = lost and {
-					("lost %s lines: %s was faster than this shell"):format(
+					("%s lines are lost: %s was faster than this shell"):format(
 					lost, merge.who { member }) } or nil,
 				data = { rows = rows, lost = lost, rank = member.rank,
 					pid = member.pid, site = member.site } }, not first)

@@ -146,7 +146,7 @@ local function set(group, list, revision)
 		success = { { put = key(group), value = core.encode(state) } } }
 	if not done then return nil, errors.from_reply(err) end
 	if not done.succeeded then
-		return errors.fail("stale", "somebody else has set job %s at the same time",
+		return errors.fail("stale", "another user or shell has set job %s at the same time",
 			group.job)
 	end
 	return state
@@ -251,7 +251,8 @@ function M.cmd_job_diff(ctx)
 		return { schema = "job.diff/1", status = #lines > 0 and 1 or 0,
 			data = { job = name, equal = #lines == 0, lines = core.array(lines) },
 			text = #lines > 0 and table.concat(lines, "\n")
-				or ("job %s has what the file says"):format(group.job) }
+				or ("job %s already starts with the policies of the file"):format(
+					group.job) }
 	end)
 end
 

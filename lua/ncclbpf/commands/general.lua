@@ -341,7 +341,7 @@ local function chain_line(c)
 	local line = ("%s (%s, v%d) is called first"):format(
 		c.path, tostring(c.name), read.number(c.interface))
 	if read.number(c.errors) + read.number(c.refused) > 0 then
-		line = ("%s; %d errors%s, %d answers not taken"):format(
+		line = ("%s; %d errors%s, %d answers refused"):format(
 			line, c.errors, read.text(c.failed) and (" (%s first)"):format(c.failed)
 			or "", c.refused)
 	end
@@ -371,7 +371,7 @@ local function controllers_line(per)
 	end
 	if not best then return nil end
 	local who = best.paused == true and "paused" or read.number(best.elected) > 0
-		and "run by process " .. best.elected or "nobody runs them yet"
+		and "run by process " .. best.elected or "no process runs them yet"
 	local line = ("%s; %d runs, %d changes, %d failures"):format(
 		who, read.number(best.runs), read.number(best.changes), read.number(best.failures))
 	return read.text(best.error) and line .. ", the last: " .. best.error or line

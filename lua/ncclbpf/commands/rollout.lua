@@ -119,7 +119,7 @@ local function result(r, extra)
 		data = M.status_of(r),
 		rows = #rows > 0 and rows or { { kind = "-", verdict = r.state, reason = r.why } },
 		merged = rows, id = "kind", columns = shown, head = head, foot = foot,
-		empty = "no look yet", failure = failure,
+		empty = "no check yet", failure = failure,
 	}
 end
 
@@ -196,7 +196,7 @@ end
 local function replay(p, path)
 	local d, err = kept(path)
 	if not d then return nil, err end
-	local v = { verdict = "inconclusive", reason = "no look: too few blocks" }
+	local v = { verdict = "inconclusive", reason = "no check: too few blocks" }
 	for k = 1, p.judge.looks do
 		if #d.blocks < plan.look_at(p, k) * 2 then break end
 		v = rollout.look({ plan = p, blocks = d.blocks }, k)
@@ -207,7 +207,7 @@ local function replay(p, path)
 		schema = "rollout.replay/1", data = { verdict = v, replayed = path }, rows = rows,
 		id = "kind", columns = columns,
 		head = ("replayed from %s: %s: %s; then: %s"):format(
-			path, v.verdict, v.reason, p["on_" .. v.verdict]), empty = "no look",
+			path, v.verdict, v.reason, p["on_" .. v.verdict]), empty = "no check",
 	}
 end
 
@@ -277,7 +277,7 @@ function M.cmd_script(ctx)
 			id = "kind", columns = columns,
 			head = ("dry run of %s over %s: %s: %s; then: %s"):format(
 				path, ctx.opt.data, v.verdict, v.reason,
-				s.plan["on_" .. v.verdict]), empty = "no look" }
+				s.plan["on_" .. v.verdict]), empty = "no check" }
 	end
 	if ctx.opt.data then
 		return errors.fail("usage", "data=FILE is allowed only with -n (dry run)")
@@ -356,7 +356,7 @@ function M.cmd_status(ctx)
 	if goes_on and (picture or ctx.opt.data) then
 		return errors.fail("usage",
 			"follow=yes: not with plot= and data=; " ..
-			"watch 1 rollout status plot=yes draws again and again")
+			"watch 1 rollout status plot=yes repeats the plot")
 	end
 	local r, g
 	if ctx.opt.data then r, g = shown_of(ctx.opt.data) else r, g = current(ctx) end
@@ -372,8 +372,8 @@ function M.cmd_status(ctx)
 		end
 		shown.data.holdback = { comms = r.held, rows = rows or core.null }
 		shown.foot[#shown.foot + 1] = (
-			"next: rollout promote gives it to %s as well, " ..
-			"rollout undo takes it back"):format(table.concat(r.held, ", "))
+			"next: rollout promote gives the candidate to %s as well, " ..
+			"rollout undo returns to the baseline"):format(table.concat(r.held, ", "))
 	end
 	if picture then
 		local ok, text = pcall(require("ncclbpf.commands.plot").rollout, r)

@@ -47,7 +47,7 @@ local function head_of(r)
 		r.job, units.count(r.blocks, "block"), r.state) or "from files", r.reason
 		and ": " .. r.reason or "") }
 	if r.label then t[#t + 1] = r.label end
-	t[#t + 1] = ("%s, the intervals hold for all together; %s"):format(
+	t[#t + 1] = ("%s, all intervals hold together; %s"):format(
 		units.count(r.comparisons, "comparison"),
 		#r.table > 0 and units.count(#r.table, "row") .. " to put in a table"
 			or "no row is better, so the baseline stays")
@@ -134,7 +134,7 @@ local function status(s)
 	local running = run.runs(s)
 	local gone = s.state == "running" and not running
 	local text = ("%s: %s%s"):format(tostring(s.id), gone
-		and ("process %s that ran it is gone; sweep abort puts the baseline back"):format(
+		and ("process %s that ran it is gone; sweep abort restores the baseline"):format(
 		tostring(s.runner.pid)) or s.state,
 		s.reason and ": " .. s.reason or "")
 	return { schema = "sweep.status/1", data = { id = s.id, state = s.state, running = running,

@@ -201,7 +201,7 @@ function Fleet:change(line, opts)
 		if not m.conn then
 			local err = errors.new(m.lost.code, m.lost.message, {
 				cause = "all processes of a job change together, " ..
-					"so nothing has moved" })
+					"so nothing has changed" })
 			return nil, err
 		end
 	end
@@ -259,7 +259,7 @@ local function members_of(self, list)
 				or type(d) == "table" and type(d.error) == "table"
 					and errors.from_reply(d.error)
 				or errors.new("protocol",
-					"the agent's reply is no list of processes")
+					"the agent's reply is not a list of processes")
 			members[#members + 1] = lost_site(s, err)
 		else
 			for _, p in ipairs(d.processes) do

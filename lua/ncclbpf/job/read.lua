@@ -92,7 +92,7 @@ function M.ask(ctx, line, opts)
 	if #per == 0 then return nil, failure end
 	if failure then
 		failure.cause = (failure.cause and failure.cause .. "; " or "") ..
-			("shown is what %s said"):format(merge.who((function()
+			("the output is the reply of %s"):format(merge.who((function()
 				local t = {}
 				for i, r in ipairs(per) do t[i] = r.member end
 				return t

@@ -259,9 +259,9 @@ function M.change(group, line, opts)
 	if not reply.ok then return nil, from_reply(reply) end
 	data = as_change(reply, opts.dry_run)
 	if data.state == "aborted" then
-		return nil, errors.new("aborted", "the change was aborted, nothing has moved",
+		return nil, errors.new("aborted", "the change was aborted; nothing has changed",
 			{ change = data.change, hint =
-				"a rank reached the fence before the decision; try again" })
+				"a rank reached the fence before the commit; try again" })
 	end
 	return data
 end

@@ -77,11 +77,11 @@ end
 local function parse(line)
 	local reply, err = core.decode(line)
 	if not reply then
-		return nil, errors.new("protocol", "the target sent a line that is no reply: "
+		return nil, errors.new("protocol", "the target sent a line that is not a reply: "
 			.. err.message)
 	end
 	if type(reply) ~= "table" or type(reply.ok) ~= "boolean" then
-		return errors.fail("protocol", "the target sent JSON that is no reply")
+		return errors.fail("protocol", "the target sent JSON that is not a reply")
 	end
 	return reply
 end
@@ -429,8 +429,8 @@ end
 
 local function unchanged(err, members)
 	if #members > 0 then
-		err.cause = (err.cause and err.cause .. "; " or "") .. "nothing has moved: "
-			.. merge.who(members) .. " took the change back"
+		err.cause = (err.cause and err.cause .. "; " or "") .. "nothing has changed: "
+			.. merge.who(members) .. " rolled the change back"
 	end
 	return err
 end
@@ -457,7 +457,7 @@ local function stage(self, line, object)
 	if not err and #differ > 0 then
 		err = errors.new(
 			"ranks_disagree",
-			("%s prepared another change (%s) than the others (%s)"):format(
+			("%s staged another change (%s) than the others (%s)"):format(
 			merge.who { differ[1].member }, differ[1].data.change:sub(1, 8),
 			digest:sub(1, 8)),
 			{ hint = "compare policy list of the processes: " ..
@@ -504,7 +504,7 @@ local function two_phase(self, line, opts)
 		if not m.conn then
 			local err = M.sum_up { { member = m, err = m.lost or gone_error(m) } }
 			err.cause = (err.cause and err.cause .. "; " or "")
-				.. "all processes of a job change together, so nothing has moved"
+				.. "all processes of a job change together, so nothing has changed"
 			return nil, err
 		end
 	end
@@ -530,9 +530,9 @@ function Group:change(line, opts)
 	core.hold(false)
 	if not ok then return nil, errors.caught(data) end
 	if data and data.state == "aborted" then
-		return nil, errors.new("aborted", "the change was aborted, nothing has moved",
+		return nil, errors.new("aborted", "the change was aborted; nothing has changed",
 			{ change = data.change,
-			hint = "a rank reached the fence before the decision; try again" })
+			hint = "a rank reached the fence before the commit; try again" })
 	end
 	return data, err
 end

@@ -49,7 +49,7 @@ local function in_steps(s, line, what, object)
 		object = object, what = what }))
 	if err then
 		undo(s, line, staged)
-		return nil, explain(err, bad, "no other rank was changed", staged)
+		return nil, explain(err, bad, "no rank has changed", staged)
 	end
 	local results = s:ask(line .. " step=commit", { members = staged, what = what })
 	local changed
@@ -62,10 +62,10 @@ local function in_steps(s, line, what, object)
 			if has[m] then failed[#failed + 1] = m end
 		end
 		if #failed > 0 then
-			return nil, explain(err, bad, "others have changed and cannot be undone",
-				failed)
+			return nil, explain(err, bad,
+				"other ranks have changed and could not be rolled back", failed)
 		end
-		return nil, explain(err, bad, "the change is undone elsewhere", changed)
+		return nil, explain(err, bad, "the other ranks were rolled back", changed)
 	end
 	s:ask(line .. " step=done", { members = changed })
 	return results

@@ -468,7 +468,8 @@ function M.name_key(err, text, name)
 		err.object, err.message = "key " .. text,
 			("map %s has no such element"):format(name)
 	elseif err.code == "exists" then
-		err.object, err.message = "key " .. text, ("map %s has it already"):format(name)
+		err.object = "key " .. text
+		err.message = ("map %s has this element already"):format(name)
 	elseif err.code == "map_full" or err.code == "too_big" or err.code == "bad_flags" then
 		err.object = "key " .. text
 	end

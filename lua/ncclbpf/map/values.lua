@@ -204,7 +204,7 @@ local function encode(c, part, v, what)
 		local bytes = unhex(v:sub(5))
 		if not bytes then
 			return errors.fail("bad_argument",
-				"%s: hex: wants pairs of hexadecimal digits", what)
+				"%s: hex: needs pairs of hexadecimal digits", what)
 		end
 		if #bytes ~= part.size then
 			return errors.fail("bad_argument", "%s: %d bytes, the map has %d", what,
@@ -255,7 +255,7 @@ local function typed(c, part, text, what, enc)
 	if part.size == 0 and (text == "" or text == "-") then return "" end -- types without keys
 	local v, err = evaluate(text)
 	if v == nil then
-		return nil, err or errors.new("bad_argument", what .. ": nil is no value")
+		return nil, err or errors.new("bad_argument", what .. ": nil is not a value")
 	end
 	if enc then return enc(c, v, what) end
 	return encode(c, part, v, what)

@@ -225,7 +225,8 @@ local function set_variables(ctx, s, c, list)
 		local v
 		v, err = map.evaluate(x[2])
 		if v == nil then
-			return nil, err or errors.new("bad_argument", x[1] .. ": nil is no value")
+			return nil, err
+				or errors.new("bad_argument", x[1] .. ": nil is not a value")
 		end
 		lines[i], err = vars.line(c, ctx.args[1], x[1], v)
 		if not lines[i] then return nil, err end
@@ -420,8 +421,8 @@ local function elements(c, text, path)
 		if by[e.key] then
 			if by[e.key].value ~= e.value then
 				return errors.fail("malformed",
-					"line %d: key %s again, with another value", rec.line,
-					e.text)
+					"line %d: key %s occurs twice, with different values",
+					rec.line, e.text)
 			end
 			return true
 		end

@@ -117,7 +117,7 @@ function C:type(n, beside)
 				or "there are: " .. table.concat(self.field_names, ", "))
 		end
 	elseif n.kind == "lookup" then
-		self:fail(n, "maps.%s may have no such element: write maps.%s[...] or DEFAULT",
+		self:fail(n, "maps.%s may lack this element: write maps.%s[...] or DEFAULT",
 			n.name, n.name)
 	elseif n.kind == "unary" then
 		t = n.op == "not" and "bool" or "int"
@@ -144,8 +144,8 @@ function C:type_of_name(n)
 		n.kind, n.value = "number", v
 		return "int"
 	elseif v ~= nil then
-		self:fail(n, "%s is a %s; of names outside only whole numbers count", n.name,
-			type(v))
+		self:fail(n, "%s is a %s; from outside the function only whole numbers can be used",
+			n.name, type(v))
 	end
 	self:fail(n, "no local %s", n.name)
 end

@@ -133,10 +133,11 @@ local BINARY = { ["or"] = 1, ["and"] = 2, ["<"] = 3, [">"] = 3, ["<="] = 3, [">=
 	["=="] = 3, ["|"] = 4, ["~"] = 5, ["&"] = 6,
 	["<<"] = 7, [">>"] = 7, ["+"] = 9, ["-"] = 9, ["*"] = 10, ["//"] = 10, ["%"] = 10 }
 local UNARY = 11
-local NOT_HERE = { ["/"] = "// divides whole numbers", ["^"] = "there are no powers",
-	[".."] = "there is no text", ["#"] = "there are no lengths",
-	["{"] = "there are no tables", ["function"] = "a policy function cannot contain functions",
-		["..."] = "there are no more arguments" }
+local NOT_HERE = { ["/"] = "// divides whole numbers", ["^"] = "powers are not available",
+	[".."] = "strings cannot be joined", ["#"] = "lengths are not available",
+	["{"] = "tables are not allowed",
+	["function"] = "a policy function cannot contain functions",
+	["..."] = "a policy function has one argument" }
 
 local function node(t, kind, f)
 	f.kind, f.line, f.col = kind, t.line, t.col
@@ -189,7 +190,7 @@ function P:suffix(t)
 	local k = self.token.kind
 	if k == "(" or k == "." or k == "[" or k == ":" then
 		self:fail(
-			t, "%s: what may be asked is %s.FIELD, " ..
+			t, "%s: not allowed; use %s.FIELD, " ..
 			"maps.NAME[KEY], math.min and math.max", t.text, self.ctx)
 	end
 	return node(t, "name", { name = t.text })
@@ -224,7 +225,7 @@ local LOOPS = { ["while"] = true, ["for"] = true, ["repeat"] = true, ["goto"] = 
 
 function P:statement()
 	local t = self.token
-	if LOOPS[t.kind] then self:fail(t, "%s: there are no loops", t.kind) end
+	if LOOPS[t.kind] then self:fail(t, "%s: loops are not allowed", t.kind) end
 	if self:take ";" then return nil end
 	if self:take "local" then
 		local n = self:expect("name", "behind local")
@@ -328,7 +329,7 @@ function M.func(source, file, first, last)
 		if text:match("^[^\n]*", rest + 1):find "%f[%w_]function%f[^%w_]" then
 			p:fail(head,
 				"two functions begin in this line; " ..
-				"which one is meant cannot be told")
+				"put each of them in a line of its own")
 		end
 		p.from = rest + 1
 		p:next()

@@ -40,7 +40,7 @@ local function record(t, where)
 		return nil, errors.new("malformed", "context: missing",
 			{ where = where,
 			hint = "an older plugin or shell wrote this line; " ..
-			"what policies saw is not in it" })
+			"the inputs of the policies are missing" })
 	end
 	if number_of("coll", t.coll) == -1 or not number_of("coll", t.coll) then
 		return bad(where, "coll: the name of a collective expected, found %s",
@@ -346,7 +346,7 @@ local function lines_of(d)
 	for _, m in ipairs(d.maps) do
 		t[#t + 1] = (
 			"note: policy %s has the %s map %s: " ..
-			"here it begins as the policy brings it, " ..
+			"here it starts with the policy's initial contents, " ..
 			"in a job it has the job's contents, " ..
 			"and answers may differ"):format(m.policy, m.kind, m.map)
 	end

@@ -109,7 +109,8 @@ function M.context(c)
 			end
 		end
 		if not n then
-			return nil, ("field %s: %s is no number or word"):format(k, format.value(v))
+			return nil, ("field %s: %s is neither a number nor a word"):format(k,
+				format.value(v))
 		end
 		t[k] = n
 	end

@@ -532,7 +532,7 @@ function M.html(r, opts)
 			esc(rollout.times(r))) or "",
 		cards(r, judged, seen),
 		#judged > 0 and effects(r, judged)
-			or "<p class=soft>No look was taken, " ..
+			or "<p class=soft>No check was made, " ..
 			"so there is no verdict on any kind of collective.</p>",
 		facts(r), bandwidth(seen, kinds), percentiles(seen, kinds), timeline(r),
 		#r.blocks > 0 and by_block(r, kinds) or "", ranks(seen, kinds),

@@ -66,7 +66,7 @@ function M.comms_of(group, want)
 	if n > #list then
 		return errors.fail("refused",
 			"scope.comms: %d communicators requested, " ..
-			"the job has %d that can be told apart", n, #list)
+			"the job has %d with an identity", n, #list)
 	end
 	local ids = core.array {}
 	for i = 1, math.min(n, reach.MOST) do ids[i] = list[i].comm end
@@ -90,14 +90,14 @@ function M.in_use(group, ids, all)
 		return nil, errors.new(
 			"refused",
 			"some communicators have policies of their own, " ..
-			"which a rollout for all would take away",
+			"which a rollout for all would remove",
 			{ hint = "scope.comms in the plan, or policy use common comm=ID" })
 	elseif all and others > 0 then
 		return nil, errors.new(
 			"refused",
 			"other communicators have policies of their own, " ..
 			"which a promotion " ..
-			"to all would take away", { hint = 'promote = "scope" in the plan' })
+			"to all would remove", { hint = 'promote = "scope" in the plan' })
 	end
 	if #mine > 1 or mine[1] and mine[1].n < #ids then
 		return errors.fail(
@@ -347,7 +347,7 @@ end
 -- The reason of a run that found a concurrent change. @generation: a number or a text
 function M.left(generation)
 	return (math.type(generation) == "integer" and "generation %d" or "%s"):format(generation)
-		.. " was made by somebody else meanwhile, and stays in force"
+		.. " was made by another user or shell, and stays in place"
 end
 
 function M.samples(r)

@@ -115,7 +115,7 @@ function M.check(p, n)
 	local least = plan.least_blocks(plan_of(p, 1, n))
 	if p.blocks >= least then return true end
 	return errors.fail("refused",
-		"blocks: %d cannot show anything with confidence %g in each of %d jobs; " ..
+		"blocks: %d are too few for confidence %g in each of %d jobs; " ..
 		"%d or more needed", p.blocks, p.judge.confidence, n, least)
 end
 

@@ -375,7 +375,7 @@ function M.check(t)
 	local least = M.least_blocks(p)
 	if p.blocks < least then
 		return errors.fail("bad_argument",
-			"blocks: %d cannot show anything with confidence %g; %d or more needed, "
+			"blocks: %d are too few for confidence %g; %d or more needed, "
 			.. "and more for several kinds", p.blocks, p.judge.confidence, least)
 	end
 	for i, m in ipairs(p.metrics or {}) do

@@ -160,7 +160,7 @@ local function finish(r, arm, state, reason, evidence)
 		record.event(r, state, reason, evidence)
 	else
 		local left = err.code == "stale"
-			and "; somebody else has made a change meanwhile, which stays" or ""
+			and "; another user or shell has made a change, which stays" or ""
 		record.event(r, "paused", ("%s; but the %s could not be put in place: %s%s"):format(
 			reason, arm ~= "a" and "candidate" or "baseline", err.message, left),
 			evidence)
@@ -324,7 +324,7 @@ local function bake(r)
 	record.event(r, "progressing", ("baked %s: %s"):format(
 		units.seconds(r.baking.seconds), units.count(n, "collective")), { collectives = n })
 	if n < GUARD then
-		return asked.pause(r, ("only %s while it baked"):format(
+		return asked.pause(r, ("only %s during the bake"):format(
 			units.count(n, "collective")))
 	end
 	local verdict = r.baking.verdict
@@ -593,7 +593,7 @@ function M.resume(r, group)
 		return nil, errors.new(
 			"refused",
 			"all its blocks have been judged; " ..
-				"more looks would raise the false-alarm probability",
+				"more checks would raise the false-alarm probability",
 			{ hint = "rollout promote or rollout abort" })
 	end
 	if r.everywhere then

@@ -349,7 +349,7 @@ function Script:replay(blocks)
 	local ok, err = self:call("setup", self.ctx)
 	if not ok then return nil, err end
 	local r = { plan = self.plan, blocks = {}, state = "progressing", hooks = M.hooks(self) }
-	local v = { verdict = "inconclusive", reason = "no look: too few blocks" }
+	local v = { verdict = "inconclusive", reason = "no check: too few blocks" }
 	local fine
 	for n, b in ipairs(blocks) do
 		r.blocks[n] = b

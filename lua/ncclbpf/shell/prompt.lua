@@ -112,7 +112,7 @@ local function event(app)
 	app.was = true
 	app.label = left == 0 and "(detached)" or app.label
 	local text = ("%s of job %s went away%s"):format(merge.who(lost), tostring(g.job),
-		left == 0 and ": detached; attach finds what runs now"
+		left == 0 and ": detached; attach finds a running job"
 			or (", %d left"):format(left))
 	return text, prompt_text(app)
 end
@@ -162,7 +162,7 @@ end
 
 local function farewell(app)
 	if app.group and #app.group:living() > 0 and not app.flags.quiet then
-		app:write(("the job goes on; ncclbpf-shell -J %s attaches again\n"):format(
+		app:write(("the job continues; ncclbpf-shell -J %s attaches again\n"):format(
 			tostring(app.group.job)))
 	end
 end

@@ -417,7 +417,7 @@ function M.csv(rows, table_rows, facts)
 	for _, f in ipairs(facts) do t[#t + 1] = "# " .. f:gsub("[\r\n]", " ") end
 	t[#t + 1] =
 		"# times against the baseline, less is faster, " ..
-		"with the interval that holds for all together"
+		"with intervals that all hold together"
 	local shown = 0
 	local function comments(to)
 		while shown < to do

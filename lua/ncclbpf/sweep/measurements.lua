@@ -267,7 +267,7 @@ local function csv_header(file, n, line)
 				table.concat(COLUMNS, ", "))
 		end
 		if head[name] then
-			return bad(file, n, f.col, "column %q stands here twice", f.word)
+			return bad(file, n, f.col, "column %q occurs twice", f.word)
 		end
 		head[name] = i
 	end

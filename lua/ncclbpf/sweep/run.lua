@@ -435,7 +435,7 @@ local function prepare(group, p)
 	local least = sweep.least_rounds((1 - p.confidence) / n)
 	if p.rounds < least then
 		return errors.fail("bad_argument",
-			"rounds: %d cannot show anything with confidence %g and %d comparisons; " ..
+			"rounds: %d are too few for confidence %g and %d comparisons; " ..
 			"%d or more needed", p.rounds, p.confidence, n, least)
 	end
 	r.comparisons = n
@@ -514,7 +514,7 @@ local function finish(r, state, why, err)
 	end
 	r.state, r.why, r.unsafe = back == "left" and "left" or state, why, not back
 	if not back then
-		err = errors.new("aborted", "the baseline could not be put back: "
+		err = errors.new("aborted", "the baseline could not be restored: "
 			.. trouble.message,
 			{ hint = "its supervisor keeps trying; sweep abort tries again" })
 	elseif err and err.code == "interrupted" then
@@ -617,7 +617,7 @@ function way.rescue(r)
 		if not s or s.path ~= path or s.prefix ~= prefix then return end
 		s.state, s.reason, s.path = "abandoned",
 			"the process that ran it died; " .. (done
-				and "its supervisor put the baseline back"
+				and "its supervisor restored the baseline"
 				or "its supervisor could not restore the baseline: sweep abort"),
 			nil
 		store.write(path, s)

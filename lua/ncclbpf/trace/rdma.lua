@@ -181,7 +181,8 @@ local function feet(rows, got, dropped, tap, w)
 	end
 	if sends > 0 and posts == 0 then
 		foot[1] = "note: these adapters post and complete in the memory of processes: "
-			.. "the kernel sees the life of queue pairs alone, the tap sees all"
+			.. "the kernel sees only how queue pairs begin, change and end; "
+			.. "the tap sees all"
 	end
 	if not tap then
 		foot[#foot + 1] =

@@ -238,7 +238,8 @@ local function partial(w, err)
 		err = errors.new(text:find("not enough memory", 1, true) and "no_memory"
 			or "internal", text)
 	end
-	local note = ("%s is partial: %d events came before"):format(w.path, w.spans)
+	local note = ("%s is incomplete: %d events were written before the error"):format(
+		w.path, w.spans)
 	err.cause = err.cause and err.cause .. "; " .. note or note
 	return err
 end

@@ -189,8 +189,8 @@ class Target:
     @staticmethod
     def _committed(data: Data) -> Data:
         if data.get("state") == "aborted":
-            raise Error("aborted", "the change was aborted, nothing has moved",
-                        hint="a rank reached the fence before the decision; try again", **data)
+            raise Error("aborted", "the change was aborted; nothing has changed",
+                        hint="a rank reached the fence before the commit; try again", **data)
         return data
 
     def request(self, text: str) -> List[Data]:

@@ -234,7 +234,7 @@ class Connection:
         except ValueError as e:
             raise Error("protocol", f"{self.path}: a line that is no JSON") from e
         if not isinstance(reply, dict) or not isinstance(reply.get("ok"), bool):
-            raise Error("protocol", f"{self.path}: JSON that is no reply")
+            raise Error("protocol", f"{self.path}: JSON that is not a reply")
         return reply
 
     def has_line(self) -> bool:
