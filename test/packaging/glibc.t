@@ -1,14 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Our libraries load with glibc 2.28 and later: they need no newer symbol.
+# Our libraries load with glibc 2.28 and later: they need no newer symbol. The
+# programs need libbpf 1 or GnuTLS of the same systems, and start with glibc 2.34
+# (RHEL 9), the oldest that such systems have.
 n=0
-for lib in libncclbpf.so libncclbpf-load.so ncclbpf/libncclbpf-verbs.so lua/ncclbpf.so; do
+newest() { objdump -T "$B/$1" | grep -oE 'GLIBC_2\.[0-9]+' | sort -u -t. -k2n | tail -1; }
+at_most() { # file, minor version
 	n=$((n + 1))
-	versions=$(objdump -T "$B/$lib" | grep -oE 'GLIBC_2\.[0-9]+' | sort -u -t. -k2n)
-	newest=$(echo "$versions" | tail -1)
-	[ -n "$newest" ] && [ "${newest#GLIBC_2.}" -le 28 ] &&
-		echo "ok $n - $lib needs at most glibc 2.28 ($newest)" && continue
-	echo "not ok $n - $lib needs $newest"
-	objdump -T "$B/$lib" | grep -F "$newest" | sed 's/^/# /'
-done
+	version=$(newest "$1")
+	[ -n "$version" ] && [ "${version#GLIBC_2.}" -le "$2" ] &&
+		echo "ok $n - $1 needs at most glibc 2.$2 ($version)" && return
+	echo "not ok $n - $1 needs $version"
+	objdump -T "$B/$1" | grep -F "$version" | sed 's/^/# /'
+}
+for lib in libncclbpf.so libncclbpf-load.so ncclbpf/libncclbpf-verbs.so lua/ncclbpf.so; do at_most $lib 28; done
+for program in ncclbpf-shell ncclbpf-agent; do at_most $program 34; done
+# Every file that make install strips was asked.
+n=$((n + 1))
+shipped=$(grep -oE 'install \$\(STRIP\) .*' "$TOP/Makefile" | grep -oE '\$\(RELEASE\)/[^ ]+' | wc -l)
+[ "$shipped" -eq $((n - 1)) ] || printf 'not '
+echo "ok $n - these are all $shipped files that make install strips"
 echo "1..$n"
