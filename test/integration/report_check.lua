@@ -28,6 +28,9 @@ for kind, s in pairs(file.verdict.strata) do
 			esc(label), arm:upper(), k[arm].n, q[11] / 1000, q[51] / 1000, q[91] / 1000, q[100] / 1000, q[101] / 1000))
 	end
 	has(("<td class=\"n\">%.1f</td><td class=\"n\">%.1f to %.1f</td>"):format(k.b.busbw_gbs.p50, k.b.busbw_gbs.p10, k.b.busbw_gbs.p90))
+	-- Times are inverse to bandwidths: more is slower, here as everywhere.
+	has(("<td class=\"n\">%+.1f %%</td></tr>"):format((k.a.busbw_gbs.p50 / k.b.busbw_gbs.p50 - 1) * 100))
+	has(("title=\"%s: "):format(esc(label)))
 	-- 8 ranks: AllReduce carries 7/4 of its bytes
 	assert(math.abs(k.b.busbw_gbs.p50 - k.size / k.b.q_ns[51] * 1.75) < 1e-6)
 	for i, b in ipairs(file.blocks) do
@@ -54,6 +57,7 @@ for _, k in pairs(data.seen.kinds) do
 		assert(k[arm].n == #list and #k[arm].q_ns == 101)
 	end
 end
+has "<div class=\"title\">change of the time (%), below 0: faster</div>"
 for _, e in ipairs(file.events) do has("<td>" .. e.time .. "</td>") has("<td>" .. esc(e.reason) .. "</td>") end
 has(esc(file.plan.name) .. ' <span class="badge')
 -- two scripts, data and ours; no element that a name wanted to be

@@ -62,7 +62,8 @@ border-color:var(--soft)}.bar .border{border-left:2px dashed var(--fail)}
 .bar i{top:.6rem;height:.3rem;border-radius:.2rem;min-width:2px}.bar b{top:.4rem;width:.7rem;
 height:.7rem;margin-left:-.35rem;border-radius:50%}.bar .pass{background:var(--pass)}.bar .same{
 background:var(--soft)}.bar .fail{background:var(--fail)}.bar .inconclusive{
-background:var(--inconclusive)}.scale span{transform:translateX(-50%);color:var(--soft);
+background:var(--inconclusive)}.effects .title{text-align:center;color:var(--soft);
+font-size:.8rem}.scale span{transform:translateX(-50%);color:var(--soft);
 font-size:.8rem}.text{font-variant-numeric:tabular-nums}
 .time,.when{position:relative;height:1.6rem;overflow:hidden}.time{background:var(--card);
 border-radius:.3rem}.time i,.when span{position:absolute;top:0;bottom:0}.when span{
@@ -74,7 +75,8 @@ background:color-mix(in srgb,var(--b) var(--w),var(--card))}
 button,a.file{font:inherit;color:var(--ink);background:var(--card);border:1px solid var(--line);
 border-radius:.4rem;padding:.3rem .8rem;margin-right:.5rem;cursor:pointer;text-decoration:none;
 display:inline-block}
-@media(max-width:36rem){.effects>div{grid-template-columns:1fr auto}.effects .bar,.effects .scale{
+@media(max-width:36rem){.effects>div{grid-template-columns:1fr auto}.effects .bar,.effects .scale,
+.effects .title{
 grid-column:1/3;grid-row:2}.facts th{width:7.5rem}}
 @media print{body{max-width:none}button{display:none}h2{break-after:avoid}figure,.effects{
 break-inside:avoid}}
@@ -316,14 +318,15 @@ local function bandwidth(seen, kinds)
 			rows[#rows + 1] = { esc(label(kind)), num(a and a.p50), a
 				and ("%.1f to %.1f"):format(a.p10, a.p90) or "", num(b and b.p50), b
 				and ("%.1f to %.1f"):format(b.p10, b.p90) or "",
-				num(a and b and (b.p50 / a.p50 - 1) * 100, "%+.1f %%") }
+				num(a and b and (a.p50 / b.p50 - 1) * 100, "%+.1f %%") }
 		end
 	end
 	return "<h2>Bandwidth over size</h2>"
 		.. key("bus bandwidth in GB/s; line: median, band and whiskers: " ..
 		"80 % of the times; a size counts as the power of two that it begins with") ..
 		"<div class=grid>" .. table.concat(t) .. "</div>"
-			.. table_of({ "kind", "#A GB/s", "#80 %", "#B GB/s", "#80 %", "#B over A" },
+			.. table_of({ "kind", "#A GB/s", "#80 %", "#B GB/s", "#80 %",
+				"#change of time" },
 			rows)
 end
 
