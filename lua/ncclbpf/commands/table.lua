@@ -152,10 +152,10 @@ policy export tuner.policy out=back.csv]] },
 		help = "Verify a policy without a job, and name the keys that have signed it",
 		details = [[
 policy verify x.bpf.c               C is compiled by clang first, as by policy load and build
-Needs no job. Status 2 when refused: the message names instruction, source line, what was
-required and what was known, the shortest way there and what to do. -v adds how the values that
-matter became what they are, -vv every state of the walk. coherence=off accepts answers that
-differ between ranks.
+Needs no job. The status is 2 if the policy is refused. The message names the instruction, the
+source line, the requirement, the known value, the shortest path to the instruction, and a
+remedy. -v adds the origin of these values, -vv every explored state. coherence=off accepts
+answers that differ between ranks.
 With keys= or NCCLBPF_FLEET_SIGNERS, a policy that no key of the list has signed is refused.]] },
 	{ "policy sign", run = "policy.sign:cmd_sign", role = "observe",
 		syntax = "FILE key=FILE",
@@ -267,7 +267,7 @@ FILE is JSON: {"job": "llm-7b", "policies": ["size_aware.policy"]}, paths from i
 		files = "paths",
 		help = "Store the start policies of FILE, if the stored policies differ",
 		details = [[
-For those who keep the configuration of jobs in git: job diff, then job apply.]] },
+Use it if you keep the configuration of jobs in git: job diff, then job apply.]] },
 	{ "audit", run = "commands.fleet:cmd_audit", role = "observe",
 		syntax = "[count=N]",
 		help = "List the changes of a job of several hosts: time, user, request, outcome",
@@ -285,7 +285,7 @@ outcome. "not carried out": the request ended with its shell before a coordinato
 		details = [[
 policy time on                      every 64th decision reads the clock around each policy
 policy show force                   mean time, less that of reading the clock
-policy time off                     costs nothing from then on; what was taken stays]] },
+policy time off                     stops timing; the times so far stay]] },
 	{ "map list", run = "map.map:cmd_list" },
 	{ "map show", run = "map.map:cmd_show",
 		names = "maps",
