@@ -5,22 +5,9 @@
  * structures: a task is told by its address alone.
  */
 #include "lua/bpf/calls.h"
+#include "lua/bpf/kernel.h"
 
-#define SEC(name) __attribute__((section(name), used))
-#define INT(name, value) int(*name)[value]
-
-typedef unsigned long long u64;
-typedef unsigned int u32;
-
-static void *(*lookup)(void *map, const void *key) = (void *)1;
-static long (*update)(void *map, const void *key, const void *value,
-		      u64 flags) = (void *)2;
-static long (*delete)(void *map, const void *key) = (void *)3;
-static u64 (*now)(void) = (void *)5;
-static u64 (*pid_tgid)(void) = (void *)14;
 static u64 (*task)(void) = (void *)35;
-static long (*output)(void *ring, void *data, u64 size,
-		      u64 flags) = (void *)130;
 static u64 (*cookie)(void *ctx) = (void *)174;
 
 /* A task that is inside a call of NCCL. */
@@ -30,23 +17,16 @@ struct in_call {
 };
 
 struct {
-	INT(type, 27); /* BPF_MAP_TYPE_RINGBUF */
+	INT(type, TYPE_RINGBUF);
 	INT(max_entries, 1 << 20);
 } ring SEC(".maps");
 
 struct {
-	INT(type, 1); /* type 1 is BPF_MAP_TYPE_HASH */
+	INT(type, TYPE_HASH);
 	INT(max_entries, 4096);
 	u64 *key;
 	struct in_call *value;
 } calls SEC(".maps");
-
-struct {
-	INT(type, 2); /* BPF_MAP_TYPE_ARRAY, one element */
-	INT(max_entries, 1);
-	u32 *key;
-	u64 *value;
-} dropped SEC(".maps");
 
 SEC("uprobe")
 int enter(void *ctx)
@@ -70,17 +50,11 @@ int leave(void *ctx)
 {
 	u64 me = task(), end = now();
 	struct in_call *c = lookup(&calls, &me);
-	u32 zero = 0;
-	u64 *n;
 
 	if (!c || c->seen.func != (u32)cookie(ctx))
 		return 0;
 	c->seen.end = end;
-	if (output(&ring, &c->seen, sizeof(c->seen), 0)) {
-		n = lookup(&dropped, &zero);
-		if (n)
-			__sync_fetch_and_add(n, 1);
-	}
+	emit(&ring, &c->seen, sizeof(c->seen));
 	delete (&calls, &me);
 	return 0;
 }
@@ -106,5 +80,3 @@ int sched(u64 *ctx)
 	}
 	return 0;
 }
-
-char licence[] SEC("license") = "Dual MIT/GPL";

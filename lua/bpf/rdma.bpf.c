@@ -6,26 +6,14 @@
  * that are read, and no other; libbpf moves the reads to where the running
  * kernel has the members (CO-RE).
  */
+#include "lua/bpf/kernel.h"
 #include "lua/bpf/rdma.h"
 
-#define SEC(name) __attribute__((section(name), used))
-#define INT(name, value) int(*name)[value]
 #define KERNEL __attribute__((preserve_access_index))
 
-typedef unsigned long long u64;
-typedef unsigned int u32;
-
-static void *(*lookup)(void *map, const void *key) = (void *)1;
-static long (*update)(void *map, const void *key, const void *value,
-		      u64 flags) = (void *)2;
-static long (*delete)(void *map, const void *key) = (void *)3;
-static u64 (*now)(void) = (void *)5;
-static u64 (*pid_tgid)(void) = (void *)14;
 static long (*probe_read)(void *to, u32 size, const void *from) = (void *)113;
 static long (*probe_read_str)(void *to, u32 size,
 			      const void *from) = (void *)115;
-static long (*output)(void *ring, void *data, u64 size,
-		      u64 flags) = (void *)130;
 static long (*func_ret)(void *ctx, u64 *value) = (void *)184;
 
 /* ---- the kernel's structures ---- */
@@ -68,13 +56,13 @@ struct rxe_cqe {
 /* Maps that the programs share. */
 
 struct {
-	INT(type, 27); /* BPF_MAP_TYPE_RINGBUF */
+	INT(type, TYPE_RINGBUF);
 	INT(max_entries, 1 << 21);
 } ring SEC(".maps");
 
 /* PIDs of the traced processes. */
 struct {
-	INT(type, 1); /* type 1 is BPF_MAP_TYPE_HASH */
+	INT(type, TYPE_HASH);
 	INT(max_entries, 4096);
 	u32 *key;
 	u32 *value;
@@ -85,7 +73,7 @@ struct {
  * in any context, so a completion does not tell its process.
  */
 struct {
-	INT(type, 1);
+	INT(type, TYPE_HASH);
 	INT(max_entries, 65536);
 	struct nb_rdma_qp *key;
 	u32 *value;
@@ -93,30 +81,11 @@ struct {
 
 /* Open calls of threads. */
 struct {
-	INT(type, 1);
+	INT(type, TYPE_HASH);
 	INT(max_entries, 4096);
 	u64 *key;
 	struct nb_rdma_seen *value;
 } calls SEC(".maps");
-
-struct {
-	INT(type, 2); /* BPF_MAP_TYPE_ARRAY */
-	INT(max_entries, 1);
-	u32 *key;
-	u64 *value;
-} dropped SEC(".maps");
-
-static void emit(struct nb_rdma_seen *s)
-{
-	u32 zero = 0;
-	u64 *n;
-
-	if (!output(&ring, s, sizeof(*s), 0))
-		return;
-	n = lookup(&dropped, &zero);
-	if (n)
-		__sync_fetch_and_add(n, 1);
-}
 
 static void name_qp(struct nb_rdma_qp *to, struct ib_qp *qp)
 {
@@ -167,7 +136,7 @@ static int end(void *ctx, u32 event)
 		return 0;
 	func_ret(ctx, &ret);
 	s->error = (int)ret;
-	emit(s);
+	emit(&ring, s, sizeof(*s));
 	if (event == NB_RDMA_DESTROY && !s->error)
 		delete (&qps, &s->qp);
 	delete (&calls, &id);
@@ -197,7 +166,7 @@ int create_end(u64 *ctx)
 		name_qp(&s->qp, (struct ib_qp *)ret);
 		update(&qps, &s->qp, &s->pid, 0);
 	}
-	emit(s);
+	emit(&ring, s, sizeof(*s));
 	delete (&calls, &id);
 	return 0;
 }
@@ -265,8 +234,6 @@ int done(u64 *ctx)
 	READ(s.opcode, e, uibwc.opcode);
 	READ(s.bytes, e, uibwc.byte_len);
 	s.start = s.end = now();
-	emit(&s);
+	emit(&ring, &s, sizeof(s));
 	return 0;
 }
-
-char licence[] SEC("license") = "Dual MIT/GPL";

@@ -5,9 +5,9 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
+local kernel = require "ncclbpf.trace.kernel"
 local permission = require "ncclbpf.trace.permission"
 local read = require "ncclbpf.job.read"
-local trace = require "ncclbpf.trace.trace"
 local units = require "ncclbpf.base.units"
 
 local try = errors.try
@@ -169,45 +169,38 @@ local function outliers(list, most)
 	return table.move(t, 1, math.min(#t, most), 1, {}), #t
 end
 
-local function us(v) return v and ("%.1f"):format(v / 1000) end
+local us = kernel.us
 local function pct(v) return v and ("%.2f"):format(v) end
 
-local function collect(ctx, s, seconds, p)
+local EVENTS = "trace start events=coll,kernel_ch,proxy_op,group_api,coll_api follow=yes"
+
+local function collect(s, seconds, p)
 	local colls, events, calls = {}, {}, {}
-	local take, losses = trace.taker(function(list, member)
+	local function uprobes()
+		for _, c in ipairs(p and p:read() or {}) do calls[#calls + 1] = c end
+	end
+	local lost, err = kernel.follow(s, EVENTS, seconds, function(list, member)
 		for _, x in ipairs(list) do
 			x.pid = member.pid
 			local to = x.event == "coll" and colls
 				or (x.event == "group_api" or x.event == "coll_api") and events
 			if to then to[#to + 1] = x end
 		end
-		if p then
-			for _, c in ipairs(p:read()) do calls[#calls + 1] = c end
-		end
+		uprobes()
 		return #colls > 200000
 	end)
-	local interrupted, ok, good, failure = core.settled(
-		s.follow, s,
-		"trace start events=coll,kernel_ch,proxy_op,group_api,coll_api follow=yes", take,
-		{ till = core.mono() + seconds, gone = function() end })
-	if not ok and not interrupted then error(good, 0) end
-	if ok and not good then return nil, failure end
-	if p then
-		for _, c in ipairs(p:read()) do calls[#calls + 1] = c end
-	end
-	return { colls = colls, events = events, calls = calls, lost = losses() }
+	if not lost then return nil, err end
+	uprobes()
+	return { colls = colls, events = events, calls = calls, lost = lost }
 end
 
 function M.cmd_calls(ctx)
-	local seconds = units.duration(ctx.opt.seconds or "3")
-	if not seconds or seconds <= 0 then
-		return errors.fail("usage", "seconds=%s: a duration expected", ctx.opt.seconds)
-	end
+	local seconds = try(kernel.seconds(ctx))
 	local uprobes = ctx:yes("uprobes", true)
 	local s = try(ctx:session())
 	local p, why
 	if uprobes then p, why = probes(s) end
-	local got, err = collect(ctx, s, seconds, p)
+	local got, err = collect(s, seconds, p)
 	local dropped = p and p:dropped() or 0
 	if p then p:close() end
 	if not got then return nil, err end
@@ -223,8 +216,7 @@ function M.cmd_calls(ctx)
 				cpu_ns = c.end_ns - c.start_ns, off_ns = 0, colls = 1 }
 		end
 	end
-	local rank = {}
-	for _, m in ipairs(s:living()) do rank[m.pid] = m.rank end
+	local rank = kernel.ranks(s)
 	local rows = clocks(got.colls, finder(list))
 	local slow, n = outliers(list, 5)
 	local foot = {}
@@ -240,14 +232,7 @@ function M.cmd_calls(ctx)
 		end
 	end
 	if why then foot[#foot + 1] = "note: no uprobes: " .. why end
-	if dropped > 0 then
-		foot[#foot + 1] = ("note: %d calls did not fit the kernel's ring"):format(dropped)
-	end
-	if got.lost > 0 then
-		foot[#foot + 1] = (
-			"note: %d events were overwritten before this shell read them"):format(
-			got.lost)
-	end
+	kernel.add_losses(foot, dropped, "calls", got.lost)
 	if #rows == 0 and #got.colls > 0 then
 		foot[#foot + 1] = (
 			"note: none of %d collectives could be matched with its call"):format(

@@ -4,9 +4,9 @@
 -- SoftRoCE alone shows doorbells and completions, because its data path is in the kernel.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local kernel = require "ncclbpf.trace.kernel"
 local permission = require "ncclbpf.trace.permission"
 local read = require "ncclbpf.job.read"
-local trace = require "ncclbpf.trace.trace"
 local tracefile = require "ncclbpf.trace.file"
 local units = require "ncclbpf.base.units"
 
@@ -130,7 +130,7 @@ end
 local function collect(s, p, seconds, w)
 	local events, of, full = {}, {}, false
 	for _, m in ipairs(s:living()) do of[m.pid] = m end
-	local function kernel()
+	local function kernels()
 		local got, by = p:read(), {}
 		for _, e in ipairs(got) do
 			events[#events + 1] = e
@@ -141,22 +141,18 @@ local function collect(s, p, seconds, w)
 			full = not w:add(spans_of(list), of[pid]) or full
 		end
 	end
-	local take, losses = trace.taker(function(list, member)
+	local lost, err = kernel.follow(s, "trace start follow=yes", seconds, function(list, member)
 		if w then full = not w:add(list, member) or full end
-		kernel()
+		kernels()
 		return full or #events > 1000000
 	end)
-	local interrupted, ok, good, failure = core.settled(
-		s.follow, s, "trace start follow=yes", take,
-		{ till = core.mono() + seconds, gone = function() end })
-	kernel()
-	if not ok and not interrupted then error(good, 0) end
-	if ok and not good then return nil, failure end
+	if not lost then return nil, err end
+	kernels()
 	table.sort(events, function(a, b) return a.end_ns < b.end_ns end)
-	return { events = events, lost = losses(), full = full }
+	return { events = events, lost = lost, full = full }
 end
 
-local function us(v) return v and ("%.1f"):format(v / 1000) end
+local us = kernel.us
 
 local COLUMNS = {
 	{ "rank", num = true }, { "pid", num = true, wide = true }, { "device" },
@@ -188,14 +184,7 @@ local function feet(rows, got, dropped, tap, w)
 		foot[#foot + 1] =
 			"note: no tap is loaded (NCCLBPF_VERBS=on): only the kernel's side is shown"
 	end
-	if dropped > 0 then
-		foot[#foot + 1] = ("note: %d events did not fit the kernel's ring"):format(dropped)
-	end
-	if got.lost > 0 then
-		foot[#foot + 1] = (
-			"note: %d events were overwritten before this shell read them"):format(
-			got.lost)
-	end
+	kernel.add_losses(foot, dropped, "events", got.lost)
 	if got.full then
 		foot[#foot + 1] = ("note: stopped at %s"):format(units.bytes(w.limit))
 	end
@@ -204,10 +193,7 @@ local function feet(rows, got, dropped, tap, w)
 end
 
 function M.cmd_rdma(ctx)
-	local seconds = units.duration(ctx.opt.seconds or "3")
-	if not seconds or seconds <= 0 then
-		return errors.fail("usage", "seconds=%s: a duration expected", ctx.opt.seconds)
-	end
+	local seconds = try(kernel.seconds(ctx))
 	local s = try(ctx:session())
 	local before = queue_pairs(ctx)
 	local p = try(probes(before))
@@ -229,8 +215,7 @@ function M.cmd_rdma(ctx)
 	end
 	if not ok then error(got, 0) end
 	if not got then return nil, err end
-	local rank, tap = {}, false
-	for _, m in ipairs(s:living()) do rank[m.pid] = m.rank end
+	local rank, tap = kernel.ranks(s), false
 	for _, q in ipairs(before) do tap = tap or q.tap end
 	local after_ok, after = pcall(queue_pairs, ctx) -- the job may have ended
 	local rows = rows_of(got.events, before, after_ok and after or {}, rank)

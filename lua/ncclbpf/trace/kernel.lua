@@ -1,0 +1,52 @@
+-- SPDX-License-Identifier: MIT
+-- What `trace calls` and `trace rdma` share: both follow the job's events for some seconds beside
+-- programs in the kernel, and show both as one table.
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local trace = require "ncclbpf.trace.trace"
+local units = require "ncclbpf.base.units"
+
+local M = {}
+
+-- How long to trace: seconds=, 3 without it. -> seconds | nil, err
+function M.seconds(ctx)
+	local seconds = units.duration(ctx.opt.seconds or "3")
+	if not seconds or seconds <= 0 then
+		return errors.fail("usage", "seconds=%s: a duration expected", ctx.opt.seconds)
+	end
+	return seconds
+end
+
+-- Follow the events that the request @line asks for, for @seconds or until Ctrl-C. @each(list,
+-- member) gets the events of one process; it returns true to stop. -> events lost | nil, err
+function M.follow(s, line, seconds, each)
+	local take, losses = trace.taker(each)
+	local interrupted, ok, good, failure = core.settled(s.follow, s, line, take,
+		{ till = core.mono() + seconds, gone = function() end })
+	if not ok and not interrupted then error(good, 0) end
+	if ok and not good then return nil, failure end
+	return (losses())
+end
+
+-- -> { [pid] = rank } of the living processes
+function M.ranks(s)
+	local rank = {}
+	for _, m in ipairs(s:living()) do rank[m.pid] = m.rank end
+	return rank
+end
+
+-- Add notes about records that are missing. @dropped: those of the kernel's programs, named @what
+function M.add_losses(foot, dropped, what, lost)
+	if dropped > 0 then
+		foot[#foot + 1] = ("note: %d %s did not fit the kernel's ring"):format(
+			dropped, what)
+	end
+	if lost > 0 then
+		foot[#foot + 1] = (
+			"note: %d events were overwritten before this shell read them"):format(lost)
+	end
+end
+
+function M.us(ns) return ns and ("%.1f"):format(ns / 1000) end
+
+return M
