@@ -352,15 +352,22 @@ ncclbpf_bytes_per_rank(const struct ncclbpf_tuner *ctx)
 }
 
 /*
+ * A writer of a __host map sets this bit in the first 8 bytes of a value before
+ * it changes several fields, and stores the time without it afterwards.
+ */
+#define NCCLBPF_HOST_WRITING (1ull << 63)
+
+/*
  * Nanoseconds since the last write to @value, of a __host map; UINT64_MAX: no
- * writer has been there, or the map is not attached.
+ * writer has been there, the map is not attached, or a writer is changing the
+ * value or has died while doing so.
  */
 static __always_inline uint64_t ncclbpf_host_age(const void *value)
 {
 	uint64_t at = *(const volatile uint64_t *)value;
 	uint64_t now = bpf_ktime_get_ns();
 
-	if (!at)
+	if (!at || at & NCCLBPF_HOST_WRITING)
 		return ~0ull;
 	return now > at ? now - at : 0;
 }

@@ -445,16 +445,19 @@ bool nb_map_host_attached(const struct nb_map *m)
 	return __atomic_load_n(&m->attached, __ATOMIC_RELAXED);
 }
 
-uint64_t nb_map_host_written(const struct nb_map *m)
+uint64_t nb_map_host_written(const struct nb_map *m, uint32_t *unfinished)
 {
 	uint64_t latest = 0;
 
+	*unfinished = 0;
 	for (uint32_t i = 0; m->host && i < m->max_entries; i++) {
 		const void *element = m->base + m->elem_size * i;
 		uint64_t at = __atomic_load_n((const uint64_t *)element,
 					      __ATOMIC_RELAXED);
 
-		if (at > latest)
+		if (at & NB_HOST_WRITING)
+			++*unfinished;
+		else if (at > latest)
 			latest = at;
 	}
 	return latest;

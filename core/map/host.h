@@ -19,8 +19,11 @@
  * elements.
  *
  * Writers keep the time of their last write in the first 8 bytes of a value:
- * nanoseconds of CLOCK_MONOTONIC (bpf_ktime_get_ns), 0: never.
+ * nanoseconds of CLOCK_MONOTONIC (bpf_ktime_get_ns), 0: never. While a writer
+ * changes several fields of a value, the time has the bit NB_HOST_WRITING. A
+ * writer that dies meanwhile leaves it there.
  */
+#define NB_HOST_WRITING (UINT64_C(1) << 63)
 
 /*
  * nb_map_host_new - make a detached host map
@@ -72,8 +75,11 @@ int nb_map_host_detach(struct nb_map *m, struct nb_err *err);
 
 /* Is a descriptor attached? Any thread. */
 bool nb_map_host_attached(const struct nb_map *m);
-/* Return the latest time of a write that any element has; 0 if none was
- * written. Any thread. */
-uint64_t nb_map_host_written(const struct nb_map *m);
+/*
+ * Return the latest time of a write that any element has; 0 if none was
+ * written. *@unfinished: number of elements with NB_HOST_WRITING, whose times
+ * do not count. Any thread.
+ */
+uint64_t nb_map_host_written(const struct nb_map *m, uint32_t *unfinished);
 
 #endif

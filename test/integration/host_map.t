@@ -106,6 +106,25 @@ for engine in on off; do
 	wait "$job" 2>/dev/null
 done
 
+# ---- a writer that dies in mid-update
+writer 3 memory memory
+dying=$last
+echo 500 >&3
+status 0 "attach a writer that will die" map attach host "$(cat memory)"
+await limit 2
+ok "the controller decides by its number" $?
+echo "die 600" >&3
+await seen 601
+ok "it dies in mid-update: observers see the torn value" $?
+wait "$dying" 2>/dev/null
+await limit 8
+ok "nothing is decided by it, however new it is" $?
+status 0 "show" -o json map show host
+has "it is counted, and has no age" out '"age_ns":null' '"unfinished":1'
+status 0 "show" -o table map show host
+has "it is said" out "host map: attached, never written; 1 in mid-update: a writer is changing them or has died"
+exec 3>&-
+
 # ---- what is refused leaves the map as it is
 writer 3 memory memory
 echo 42 >&3

@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/map/host.h"
@@ -89,6 +91,13 @@ static void put_element(unsigned char *bytes, uint32_t i, uint64_t time,
 	memcpy(bytes + (size_t)i * ELEMENT + 8, &word, 4);
 }
 
+static uint64_t written(const struct nb_map *m)
+{
+	uint32_t unfinished;
+
+	return nb_map_host_written(m, &unfinished);
+}
+
 /* The word behind the time of element @i: both engines and the management
  * side must find the same one. */
 static uint32_t word_of(struct nb_map *m, uint32_t i)
@@ -130,14 +139,52 @@ START_TEST(programs_read_what_the_writer_stores)
 	put_element(bytes, 3, 80, 8);
 	ck_assert_uint_eq(word_of(m, N - 1), 9);
 	ck_assert_uint_eq(word_of(m, 3), 8);
-	ck_assert_uint_eq(nb_map_host_written(m), 90);
+	ck_assert_uint_eq(written(m), 90);
 	munmap(bytes, (size_t)N * ELEMENT); /* the writer ends */
 	ck_assert_uint_eq(word_of(m, 3), 8);
 	ck_assert(!nb_map_host_detach(m, &err));
 	ck_assert(!nb_map_host_attached(m));
 	ck_assert_uint_eq(word_of(m, N - 1), 0);
-	ck_assert_uint_eq(nb_map_host_written(m), 0);
+	ck_assert_uint_eq(written(m), 0);
 	ck_assert_ptr_eq(m->base, base);
+	nb_map_put(m);
+}
+END_TEST
+
+/*
+ * The writer is killed when it has written the first of two elements and half
+ * of the second: that one is no longer of any time, and is counted.
+ */
+START_TEST(a_writer_dies_in_mid_update)
+{
+	struct nb_err err = { .text = "" };
+	uint32_t unfinished;
+	unsigned char *bytes;
+	struct nb_map *m = host_new();
+	int status, fd = memory_file((size_t)N * ELEMENT,
+				     F_SEAL_SHRINK | FUTURE_WRITE, &bytes);
+	pid_t writer;
+
+	put_element(bytes, 2, 50, 5);
+	ck_assert_msg(!nb_map_host_attach(m, fd, &err), "%s", err.text);
+	writer = fork();
+	ck_assert_int_ge(writer, 0);
+	if (!writer) {
+		put_element(bytes, 1, 70, 7);
+		put_element(bytes, 2, 80 | NB_HOST_WRITING, 8);
+		raise(SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(writer, &status, 0), writer);
+	ck_assert(WIFSIGNALED(status));
+	ck_assert_uint_eq(nb_map_host_written(m, &unfinished), 70);
+	ck_assert_uint_eq(unfinished, 1);
+	ck_assert_uint_eq(word_of(m, 1), 7);
+	ck_assert_uint_eq(word_of(m, 2), 8);
+	put_element(bytes, 2, 90, 9); /* the next writer finishes it */
+	ck_assert_uint_eq(nb_map_host_written(m, &unfinished), 90);
+	ck_assert_uint_eq(unfinished, 0);
+	close(fd);
+	munmap(bytes, (size_t)N * ELEMENT);
 	nb_map_put(m);
 }
 END_TEST
@@ -320,7 +367,7 @@ START_TEST(other_maps_cannot_be_attached)
 
 	ck_assert_int_eq(nb_map_host_attach(m, 0, &err), NB_E_NOTSUP);
 	ck_assert_int_eq(nb_map_host_detach(m, &err), NB_E_NOTSUP);
-	ck_assert_uint_eq(nb_map_host_written(m), 0);
+	ck_assert_uint_eq(written(m), 0);
 	nb_map_put(m);
 }
 END_TEST
@@ -427,12 +474,13 @@ START_TEST(frozen_arrays_of_the_kernel_are_read)
 	ck_assert_msg(!nb_map_host_attach(m, fd, &err), "%s", err.text);
 	close(fd);
 	ck_assert_uint_eq(word_of(m, 3), 6);
-	ck_assert_uint_eq(nb_map_host_written(m), 60);
+	ck_assert_uint_eq(written(m), 60);
 	nb_map_put(m);
 }
 END_TEST
 
 UNIT_MAIN("host_map", tcase_add_test(tc, programs_read_what_the_writer_stores);
+	  tcase_add_test(tc, a_writer_dies_in_mid_update);
 	  tcase_add_test(tc, fixed_files_and_whole_pages_are_taken);
 	  tcase_add_test(tc, wrong_descriptors_are_refused);
 	  tcase_add_test(tc, failed_calls_leave_the_map_as_it_was);

@@ -339,6 +339,9 @@ function M.cmd_show(ctx)
 		result.foot[#result.foot + 1] = "host map: " .. (not m.attached
 			and "not attached, all zeroes" or written and "last written "
 			.. age(m.age_ns) .. " ago" or "attached, never written")
+			.. (read.number(m.unfinished) > 0 and (
+				"; %d in mid-update: a writer is changing them or has died"):format(
+				m.unfinished) or "")
 	end
 	if m then
 		local c = values.codec(s, s:living()[1], m)

@@ -39,11 +39,14 @@ static const char *origin_word(enum nb_map_origin o)
 /* Write what a host map shows, and how old its contents are. */
 static void put_host(struct nb_json *j, const struct nb_map *m)
 {
-	uint64_t written = nb_map_host_written(m), now = nb_clock_ns();
+	uint32_t unfinished;
+	uint64_t written = nb_map_host_written(m, &unfinished);
+	uint64_t now = nb_clock_ns();
 
 	nb_json_kbool(j, "attached", nb_map_host_attached(m));
 	nb_json_ku64_if(j, "age_ns", written != 0,
 			now > written ? now - written : 0);
+	nb_json_ku64(j, "unfinished", unfinished);
 }
 
 void nb_map_members(struct nb_json *j, const struct nb_map_ref *r)

@@ -10,12 +10,14 @@
 //
 // Prints the source for `map attach`. "memory" reads numbers from stdin, each
 // becomes element 0's, and writes the time anew every 20 ms; "stop" ends that.
+// "die N" kills it while it changes the number to N.
 // All end with their stdin. Exit status 77: the kernel or a sandbox refuses
 // bpf().
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -60,6 +62,15 @@ static int next_line(char *line, size_t size)
 	return fgets(line, (int)size, stdin) ? 1 : -1;
 }
 
+/* As policies/ncclbpf_policy.h says: NCCLBPF_HOST_WRITING. */
+static void die_in_mid_update(struct element *e, uint64_t number)
+{
+	__atomic_store_n(&e->written_ns, now_ns() | UINT64_C(1) << 63,
+			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->number, number, __ATOMIC_SEQ_CST);
+	raise(SIGKILL);
+}
+
 static int write_memory(bool sealed)
 {
 	int fd = memfd_create("host", MFD_CLOEXEC | MFD_ALLOW_SEALING), got;
@@ -79,6 +90,9 @@ static int write_memory(bool sealed)
 	setvbuf(stdin, NULL, _IONBF, 0); /* what is read is what poll saw */
 	while ((got = next_line(line, sizeof(line))) >= 0) {
 		if (got > 0) {
+			if (!strncmp(line, "die ", 4))
+				die_in_mid_update(e,
+						  strtoull(line + 4, NULL, 10));
 			writes = strncmp(line, "stop", 4) != 0;
 			if (writes)
 				__atomic_store_n(&e->number,
