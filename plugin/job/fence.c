@@ -8,40 +8,94 @@
  */
 #include "plugin/job/fence.h"
 
+#include <sched.h>
+#include <time.h>
+
 #include "plugin/job/step.h"
 #include "plugin/runtime/clock.h"
 
-static void slot_store(uint64_t *p, uint64_t v)
+/* State of a rank as the coordinator reads it; it is never ahead of the rank.
+ */
+struct standing {
+	uint64_t announced;  /* number of decisions that the rank has begun */
+	uint64_t waiting;    /* the ARMED word that the rank waits for, or 0 */
+	uint32_t generation; /* generation that the rank decides with */
+	uint32_t state;	     /* state of the slot (enum nb_seg_slot_state) */
+};
+
+static uint64_t load64(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
+
+static void store64(uint64_t *p, uint64_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
 }
 
+struct nb_record nb_record_here(const struct nb_segment *seg,
+				struct nb_seg_comm *comm, bool membarrier)
+{
+	return (struct nb_record){ .nranks = NB_SEG_SLOTS,
+				   .seg = seg,
+				   .comm = comm,
+				   .word = &comm->record,
+				   .membarrier = membarrier };
+}
+
 static uint64_t record_load(const struct nb_record *r)
 {
-	return r->ops->load(r);
+	return load64(&r->word->word);
+}
+
+static bool swap_word(uint64_t *word, uint64_t from, uint64_t to)
+{
+	return __atomic_compare_exchange_n(word, &from, to, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 static bool record_swap(const struct nb_record *r, uint64_t from, uint64_t to)
 {
 	bool done;
 
-	NB_DONE(SWAP, from, done ? to : from, done = r->ops->swap(r, from, to));
+	NB_DONE(SWAP, from, done ? to : from,
+		done = swap_word(&r->word->word, from, to));
 	return done;
 }
 
-static struct nb_standing rank_standing(const struct nb_record *r,
-					uint32_t rank)
+static struct standing rank_standing(const struct nb_record *r, uint32_t rank)
 {
-	struct nb_standing s;
+	const struct nb_seg_slot *slot = &r->comm->slot[rank];
+	struct standing s;
 
-	r->ops->standing(r, rank, &s);
+	/*
+	 * Read waiting before announced. A rank announces before it waits, so
+	 * the announcement read here belongs to that wait or to a later
+	 * decision.
+	 */
+	s.waiting = load64(&slot->waiting);
+	s.announced = load64(&slot->announced);
+	s.generation = __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE);
+	s.state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
 	return s;
+}
+
+/* Let other threads run. @turn counts the calls during one wait. */
+static void wait_turn(unsigned turn)
+{
+	static const struct timespec ts = { 0, 50000 }, late = { 0, 1000000 };
+
+	/* yield first: a fence is usually decided within microseconds */
+	if (turn < 64)
+		sched_yield();
+	else
+		nanosleep(turn < 4096 ? &ts : &late, NULL);
 }
 
 /* Abort: replace the armed @word by its fallback. */
 static bool abort_word(const struct nb_record *r, uint64_t word)
 {
-	uint64_t back = r->ops->fallback(r);
+	uint64_t back = load64(&r->word->fallback);
 
 	/* only a faulty or hostile process writes an armed fallback */
 	if (nb_fence_word_state(back) == NB_FENCE_ARMED)
@@ -72,8 +126,7 @@ static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r,
 
 	f->waits++;
 	if (first)
-		slot_store(&f->slot->waiting, word);
-	r->ops->publish(r);
+		store64(&f->slot->waiting, word);
 	NB_STEP(WAITING);
 	for (unsigned turn = 0; record_load(r) == word; turn++) {
 		if (!f->follows && nb_clock_read(CLOCK_MONOTONIC) >= deadline) {
@@ -82,11 +135,10 @@ static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r,
 		}
 		if (changed)
 			break;
-		r->ops->wait(r, turn);
+		wait_turn(turn);
 	}
 	NB_STEP(RELEASED);
-	slot_store(&f->slot->waiting, 0);
-	r->ops->publish(r);
+	store64(&f->slot->waiting, 0);
 	return changed;
 }
 
@@ -109,7 +161,7 @@ static bool begin_record(struct nb_fence_rank *f, const struct nb_record *r,
 {
 	NB_STEP(BEGIN);
 	if (nb_fence_word_state(word) == NB_FENCE_ARMED &&
-	    r->ops->fallback(r) == 0)
+	    load64(&r->word->fallback) == 0)
 		abort_word(r, word);
 	else if (word)
 		return f->begins = false;
@@ -127,8 +179,8 @@ void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks)
 
 uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 {
-	const struct nb_record here = nb_record_word(f->record);
-	const struct nb_record *r = f->store ? f->store : &here;
+	/* a rank needs neither the barrier nor the state of other ranks */
+	const struct nb_record here = { .word = f->record }, *r = &here;
 	uint64_t deadline = 0;
 
 	*timed_out = false;
@@ -172,7 +224,7 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
  * Returns true if the rank has made a decision, even if it has ended: later
  * ranks must not change past decisions.
  */
-static bool has_decided(const struct nb_standing *s)
+static bool has_decided(const struct standing *s)
 {
 	return s->state != NB_SLOT_FREE;
 }
@@ -182,7 +234,7 @@ uint64_t nb_fence_announced(const struct nb_record *r)
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < r->nranks; i++) {
-		const struct nb_standing s = rank_standing(r, i);
+		const struct standing s = rank_standing(r, i);
 
 		if (s.announced > most && has_decided(&s))
 			most = s.announced;
@@ -197,7 +249,7 @@ uint64_t nb_fence_announced(const struct nb_record *r)
 static bool all_adopted(const struct nb_record *r, uint32_t number)
 {
 	for (uint32_t i = 0; i < r->nranks; i++) {
-		const struct nb_standing s = rank_standing(r, i);
+		const struct standing s = rank_standing(r, i);
 
 		if (s.state == NB_SLOT_LIVE && s.generation != number)
 			return false;
@@ -207,7 +259,7 @@ static bool all_adopted(const struct nb_record *r, uint32_t number)
 
 static bool has_passed(const struct nb_record *r, uint32_t i, uint64_t fence)
 {
-	const struct nb_standing s = rank_standing(r, i);
+	const struct standing s = rank_standing(r, i);
 
 	return s.state == NB_SLOT_GONE ||
 	       (s.state == NB_SLOT_LIVE && s.announced > fence);
@@ -227,7 +279,7 @@ uint64_t nb_fence_behind(const struct nb_record *r, uint64_t fence)
 	uint64_t behind = 0;
 
 	for (uint32_t i = 0; i < r->nranks && i < 64; i++) {
-		const struct nb_standing s = rank_standing(r, i);
+		const struct standing s = rank_standing(r, i);
 
 		if (s.state == NB_SLOT_LIVE && s.announced <= fence)
 			behind |= UINT64_C(1) << i;
@@ -273,13 +325,13 @@ enum nb_fence_outcome nb_fence_arm(const struct nb_record *r, uint32_t number,
 		return NB_FENCE_EXHAUSTED;
 	*word = nb_fence_word(NB_FENCE_ARMED, number, fence);
 	NB_STEP(READY);
-	r->ops->set_fallback(r, before);
+	store64(&r->word->fallback, before);
 	NB_STEP(FALLBACK);
 	return record_swap(r, before, *word) ? NB_FENCE_COMMITTED
 					     : NB_FENCE_OVERRUN;
 }
 
-enum standing { BELOW, AT_FENCE, BEYOND };
+enum position { BELOW, AT_FENCE, BEYOND };
 
 /*
  * Returns true if fence numbers may skip values. A waiting rank has then
@@ -295,14 +347,14 @@ static bool clock_jumps(const struct nb_record *r)
  * Returns the position of the furthest rank relative to the fence of @word. A
  * rank that waits at the fence has not decided yet and counts as below.
  */
-static enum standing furthest_rank(const struct nb_record *r, uint64_t word)
+static enum position furthest_rank(const struct nb_record *r, uint64_t word)
 {
 	uint64_t fence = nb_fence_word_seq(word);
 	bool far = clock_jumps(r);
-	enum standing worst = BELOW;
+	enum position worst = BELOW;
 
 	for (uint32_t i = 0; i < r->nranks; i++) {
-		const struct nb_standing s = rank_standing(r, i);
+		const struct standing s = rank_standing(r, i);
 
 		if (s.announced <= fence || !has_decided(&s))
 			continue;
@@ -322,10 +374,10 @@ static enum standing furthest_rank(const struct nb_record *r, uint64_t word)
 static bool none_past(const struct nb_record *r, uint64_t word)
 {
 	uint64_t deadline = nb_clock_read(CLOCK_MONOTONIC) + 1000000;
-	enum standing st = furthest_rank(r, word);
+	enum position st = furthest_rank(r, word);
 
 	while (st == AT_FENCE && nb_clock_read(CLOCK_MONOTONIC) < deadline) {
-		r->ops->wait(r, 0);
+		wait_turn(0);
 		st = furthest_rank(r, word);
 	}
 	return st == BELOW;
@@ -337,7 +389,7 @@ enum nb_fence_outcome nb_fence_decide(const struct nb_record *r, uint64_t word)
 	uint32_t number = nb_fence_word_gen(word);
 
 	NB_STEP(ARMED);
-	if (!r->ops->barrier(r)) {
+	if (r->membarrier && !nb_segment_membarrier(r->seg)) {
 		abort_word(r, word);
 		return NB_FENCE_NO_BARRIER;
 	}
@@ -369,7 +421,7 @@ static enum nb_fence_outcome arm_when_passed(const struct nb_record *r,
 		if (o != NB_FENCE_PENDING ||
 		    nb_clock_read(CLOCK_MONOTONIC) >= deadline)
 			return o;
-		r->ops->wait(r, turn);
+		wait_turn(turn);
 	}
 }
 

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "plugin/job/fence_record.h"
 #include "plugin/job/segment.h"
 #include "plugin/runtime/hot.h"
 
@@ -26,7 +25,8 @@
  * only one of them decide.
  *
  * A communicator with ranks on several sites has its record in a store
- * (docs/fleet.md), and its ranks follow their site's copy.
+ * (docs/fleet.md), and its ranks follow the copy that their site's agent
+ * writes.
  */
 
 /*
@@ -60,11 +60,6 @@ struct nb_fence_rank {
 	 * for the outcome without a time limit.
 	 */
 	bool follows;
-	/*
-	 * Back end of the record if *record is a copy of it. NULL: *record is
-	 * the record itself.
-	 */
-	const struct nb_record *store;
 	/*
 	 * No rank has decided yet. The first rank to decide records @first as
 	 * the initial generation of all ranks.
@@ -180,6 +175,24 @@ void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks);
  * return, f->number and the slot contain the returned generation.
  */
 uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out);
+
+/* A communicator's record in this host's segment, for the coordinator. */
+struct nb_record {
+	uint32_t nranks; /* number of slots in @comm */
+	const struct nb_segment *seg;
+	struct nb_seg_comm *comm;
+	struct nb_seg_record *word; /* the record in @comm */
+	/* some rank relies on the coordinator's memory barrier */
+	bool membarrier;
+};
+
+/*
+ * nb_record_here - describe the record of @comm
+ * @seg, @comm: borrowed while the result is used
+ * @membarrier: false if every rank executes a memory fence in each decision
+ */
+struct nb_record nb_record_here(const struct nb_segment *seg,
+				struct nb_seg_comm *comm, bool membarrier);
 
 /*
  * The coordinator calls the functions below while it holds the segment's lock.

@@ -4,7 +4,7 @@
 
 /*
  * Ranks that decide by generations, what they decided, and a coordinator that
- * commits. The record lies in the back end of fence_here.h or fence_remote.h.
+ * commits.
  */
 #include "test/unit/unit.h"
 
@@ -17,15 +17,9 @@
 #include <unistd.h>
 
 #include "plugin/job/fence.h"
-#include "plugin/job/fence_record.h"
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/registry.h"
-#ifdef FENCE_REMOTE
-#include "test/unit/fence_remote.h"
-#else
-#include "test/unit/fence_here.h"
-#endif
 
 enum {
 	RANKS = 8,
@@ -129,6 +123,19 @@ static inline void *run_thread(void *arg)
 	return NULL;
 }
 
+static inline uint64_t record_word(const struct nb_seg_comm *comm)
+{
+	return __atomic_load_n(&comm->record.word, __ATOMIC_SEQ_CST);
+}
+
+/* What no protocol would write. */
+static inline void force_record(struct nb_seg_comm *comm, uint64_t word,
+				uint64_t fallback)
+{
+	__atomic_store_n(&comm->record.fallback, fallback, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&comm->record.word, word, __ATOMIC_SEQ_CST);
+}
+
 static inline void join(struct rank *r, struct nb_segment *s,
 			struct court *court, uint32_t index, uint32_t n,
 			struct nb_seg_comm **comm)
@@ -137,12 +144,11 @@ static inline void join(struct rank *r, struct nb_segment *s,
 
 	memset(r, 0, sizeof(*r));
 	ck_assert_int_eq(nb_segment_lock(s, 5000, NULL), 0);
-	back_end_begin_join();
 	ck_assert_int_eq(
 		nb_segment_join(s, true, COMM, n, 1, 0, comm, &slot, NULL), 0);
 	nb_segment_unlock(s);
 	r->f.slot = &(*comm)->slot[slot];
-	back_end_join(&r->f, s, *comm, slot);
+	r->f.record = &(*comm)->record;
 	r->f.timeout_ms = 5000;
 	r->f.odd = s->membarrier ? 0 : NB_FENCE_FULL;
 	r->court = court;
@@ -161,7 +167,6 @@ static inline struct nb_segment *attach(bool membarrier)
 
 static inline void detach(struct nb_segment *s)
 {
-	back_end_close();
 	nb_segment_detach(s);
 }
 
@@ -180,7 +185,7 @@ static inline unsigned coordinate(struct nb_segment *s,
 				  struct nb_seg_comm *comm, double seconds,
 				  unsigned least)
 {
-	const struct nb_record record = back_end_record(s, comm);
+	const struct nb_record record = nb_record_here(s, comm, s->membarrier);
 	struct nb_fence_opts opts = { .margin = 64, .timeout_ms = 2000 };
 	double end = now() + seconds;
 	unsigned done = 0;
@@ -215,7 +220,7 @@ static inline void threads_agree(bool membarrier)
 	for (int i = 0; i < RANKS; i++)
 		ck_assert_int_eq(pthread_create(&t[i], NULL, run_thread, &r[i]),
 				 0);
-	done = coordinate(s, comm, SECONDS, 20);
+	done = coordinate(s, comm, 3, 20);
 	while (slowest(court, RANKS) < 10000)
 		usleep(1000);
 	stop(court);

@@ -15,7 +15,7 @@
 #include "plugin/job/liveness.h"
 #include "plugin/job/startup.h"
 #include "plugin/job/fence.h"
-#include "plugin/job/fence_record.h"
+#include "plugin/job/fence.h"
 #include "plugin/runtime/jobdir.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/registry.h"

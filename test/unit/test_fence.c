@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fence protocol with threads and processes as ranks, and with a back end
-// of the record that fence_here.h or fence_remote.h has. The claim: no
+// The fence protocol with threads and processes as ranks. The claim: no
 // decision number is ever made with two generations, whatever the speed, with
 // membarrier or without, and when the coordinator dies half-way.
 #include "test/unit/fence_ranks.h"
@@ -36,7 +35,7 @@ START_TEST(unfenced_change_is_seen_to_diverge)
 		join(&r[i], s, court, i, 2, &comm);
 	for (int k = 0; k < 10; k++)
 		decide(&r[0]);
-	back_end_force(comm, nb_fence_word(NB_FENCE_COMMIT, fresh(s), 5), 0);
+	force_record(comm, nb_fence_word(NB_FENCE_COMMIT, fresh(s), 5), 0);
 	for (int k = 0; k < 10; k++)
 		decide(&r[1]);
 	ck_assert_uint_eq(court->divergent, 5);
@@ -103,7 +102,7 @@ START_TEST(four_processes_agree)
 	}
 	while (__atomic_load_n(&court->ready, __ATOMIC_SEQ_CST) < PROCS)
 		usleep(1000);
-	done = coordinate(s, the_comm(s), SECONDS, 20);
+	done = coordinate(s, the_comm(s), 3, 20);
 	/* a rank dies: the others go on, and so do changes */
 	kill(pid[0], SIGKILL);
 	waitpid(pid[0], &status, 0);
@@ -132,7 +131,6 @@ START_TEST(dead_coordinator_means_abort_for_all)
 	struct nb_segment *s;
 	struct nb_seg_comm *comm = NULL;
 	struct rank r[RANKS];
-	struct nb_record record;
 	pthread_t t[RANKS];
 	char path[64];
 	int dirfd = directory(path), status;
@@ -146,7 +144,8 @@ START_TEST(dead_coordinator_means_abort_for_all)
 	}
 	pid = fork();
 	if (!pid) {
-		const struct nb_record own = back_end_record(s, comm);
+		const struct nb_record own =
+			nb_record_here(s, comm, s->membarrier);
 		uint64_t word;
 
 		nb_segment_lock(s, 5000, NULL);
@@ -154,16 +153,14 @@ START_TEST(dead_coordinator_means_abort_for_all)
 		_exit(0); /* with the lock: the kernel lets go of it */
 	}
 	waitpid(pid, &status, 0);
-	ck_assert_uint_eq(nb_fence_word_state(back_end_word(comm)),
+	ck_assert_uint_eq(nb_fence_word_state(record_word(comm)),
 			  NB_FENCE_ARMED);
-	record = back_end_record(s, comm);
-	back_end_settle(&record);
 	for (int i = 0; i < RANKS; i++)
 		ck_assert_int_eq(pthread_create(&t[i], NULL, run_thread, &r[i]),
 				 0);
 	while (slowest(court, RANKS) < 1000)
 		usleep(1000);
-	ck_assert_uint_eq(back_end_word(comm), 0);
+	ck_assert_uint_eq(record_word(comm), 0);
 	/* before others may be late on a busy machine */
 	for (int i = 0; i < RANKS; i++)
 		timeouts += __atomic_load_n(&r[i].timeouts, __ATOMIC_SEQ_CST);
@@ -184,10 +181,9 @@ static void commit_at_rest(struct nb_segment *s, struct nb_seg_comm *comm,
 	struct nb_fence_opts opts = { .margin = 64,
 				      .timeout_ms = 30,
 				      .idle = true };
-	const struct nb_record record = back_end_record(s, comm);
+	const struct nb_record record = nb_record_here(s, comm, s->membarrier);
 	struct nb_fence_result r;
 
-	back_end_settle(&record);
 	ck_assert_int_eq(nb_fence_commit(&record, number, &opts, &r), expect);
 }
 
@@ -209,7 +205,7 @@ START_TEST(idle_ranks_take_the_last_of_several_changes)
 		commit_at_rest(s, comm, last, NB_FENCE_COMMITTED);
 	}
 	/* both have made 2 decisions: the third is the fence */
-	ck_assert_uint_eq(nb_fence_word_seq(back_end_word(comm)), 2);
+	ck_assert_uint_eq(nb_fence_word_seq(record_word(comm)), 2);
 	ck_assert_uint_eq(decide(&r[0]), last);
 	ck_assert_uint_eq(decide(&r[1]), last);
 	detach(s);
@@ -254,7 +250,7 @@ START_TEST(a_fence_lies_beyond_what_is_decided_meanwhile)
 
 	for (uint32_t i = 0; i < 2; i++)
 		join(&r[i], s, court, i, 2, &comm);
-	record = back_end_record(s, comm);
+	record = nb_record_here(s, comm, s->membarrier);
 	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result),
 			 NB_FENCE_COMMITTED);
 	ck_assert_uint_eq(result.fence, 40);
@@ -262,7 +258,6 @@ START_TEST(a_fence_lies_beyond_what_is_decided_meanwhile)
 		for (int i = 0; i < 2; i++)
 			decide(&r[i]);
 	opts.near = 1000; /* no farther than may be tried */
-	back_end_settle(&record);
 	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result),
 			 NB_FENCE_COMMITTED);
 	ck_assert_uint_eq(result.fence, 41 + 64);
@@ -284,13 +279,12 @@ START_TEST(one_try_is_one_try)
 
 	for (uint32_t i = 0; i < 2; i++)
 		join(&r[i], s, court, i, 2, &comm);
-	record = back_end_record(s, comm);
+	record = nb_record_here(s, comm, s->membarrier);
 	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result),
 			 NB_FENCE_COMMITTED);
 	ck_assert_uint_eq(result.fence, 64);
 	for (int k = 0; k < 70; k++)
 		decide(&r[0]);
-	back_end_settle(&record);
 	ck_assert_int_eq(nb_fence_commit(&record, fresh(s), &opts, &result),
 			 NB_FENCE_PENDING);
 	ck_assert_uint_eq(result.tries, 1);
@@ -312,8 +306,7 @@ START_TEST(announcing_a_fence_is_not_passing_it)
 	join(&r[0], s, court, 0, 1, &comm);
 	commit_at_rest(s, comm, fresh(s), NB_FENCE_COMMITTED);
 	__atomic_store_n(&r[0].f.slot->announced, 1, __ATOMIC_SEQ_CST);
-	record = back_end_record(s, comm);
-	back_end_settle(&record);
+	record = nb_record_here(s, comm, s->membarrier);
 	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 4, &word),
 			 NB_FENCE_PENDING);
 	ck_assert(!nb_fence_ready(&record));
@@ -336,10 +329,9 @@ START_TEST(rank_that_waits_at_the_fence_does_not_abort_it)
 	/* beside one that never moves it stays within court->seen */
 	r[0].n = 2;
 	number = fresh(s);
-	record = back_end_record(s, comm);
+	record = nb_record_here(s, comm, s->membarrier);
 	ck_assert_int_eq(nb_fence_arm(&record, number, 3, &word),
 			 NB_FENCE_COMMITTED);
-	back_end_settle(&record);
 	ck_assert_int_eq(pthread_create(&t, NULL, run_thread, &r[0]), 0);
 	while (load(&r[0].f.slot->waiting) != word)
 		usleep(100);
@@ -366,12 +358,12 @@ START_TEST(rank_past_the_fence_aborts_it)
 	uint64_t word;
 
 	join(&r[0], s, court, 0, 1, &comm);
-	record = back_end_record(s, comm);
+	record = nb_record_here(s, comm, s->membarrier);
 	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word),
 			 NB_FENCE_COMMITTED);
 	__atomic_store_n(&r[0].f.slot->announced, 5, __ATOMIC_SEQ_CST);
 	ck_assert_int_eq(nb_fence_decide(&record, word), NB_FENCE_OVERRUN);
-	ck_assert_uint_eq(back_end_word(comm), 0);
+	ck_assert_uint_eq(record_word(comm), 0);
 	detach(s);
 }
 END_TEST
@@ -395,7 +387,7 @@ START_TEST(what_a_rank_decided_counts_when_it_is_gone)
 	nb_segment_leave(s, comm, 0);
 	nb_segment_unlock(s);
 	commit_at_rest(s, comm, number, NB_FENCE_COMMITTED);
-	ck_assert_uint_eq(nb_fence_word_seq(back_end_word(comm)), 10);
+	ck_assert_uint_eq(nb_fence_word_seq(record_word(comm)), 10);
 	for (int k = 2; k < 10; k++)
 		ck_assert_uint_eq(decide(&r[1]), 0);
 	ck_assert_uint_eq(decide(&r[1]), number);
@@ -414,7 +406,7 @@ START_TEST(rank_that_waits_past_the_fence_aborts_it)
 	uint64_t word;
 
 	join(&r[0], s, court, 0, 1, &comm);
-	record = back_end_record(s, comm);
+	record = nb_record_here(s, comm, s->membarrier);
 	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word),
 			 NB_FENCE_COMMITTED);
 	/* it decided number 3 before the arming, and waits with number 4 */
@@ -447,7 +439,7 @@ START_TEST(hostile_records_do_not_hold_a_rank)
 	r[0].f.timeout_ms = 20;
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < n; k++) {
-			back_end_force(comm, words[i], words[k]);
+			force_record(comm, words[i], words[k]);
 			decide(&r[0]);
 		}
 	ck_assert_uint_eq(r[0].f.seq, n * n);
@@ -470,8 +462,7 @@ START_TEST(words_keep_their_parts)
 }
 END_TEST
 
-UNIT_MAIN(BACK_END, tcase_add_checked_fixture(tc, back_end_open, NULL);
-	  tcase_add_test(tc, words_keep_their_parts);
+UNIT_MAIN("fence", tcase_add_test(tc, words_keep_their_parts);
 	  tcase_add_test(tc, eight_threads_agree_with_membarrier);
 	  tcase_add_test(tc, eight_threads_agree_with_full_fences);
 	  tcase_add_test(tc, unfenced_change_is_seen_to_diverge);

@@ -84,7 +84,7 @@ START_TEST(rank_that_waits_calls_past_the_fence_does_not_abort_it)
 	uint64_t word;
 
 	join(&r[0], s, court, 0, 1, &comm);
-	record = back_end_record(s, comm);
+	record = nb_record_here(s, comm, s->membarrier);
 	comm->clock = NB_CLOCK_CALLS;
 	ck_assert_int_eq(nb_fence_arm(&record, fresh(s), 3, &word),
 			 NB_FENCE_COMMITTED);
@@ -127,25 +127,26 @@ START_TEST(rank_that_decided_past_the_fence_does_not_say_that_it_waits)
 	decide(&r[0]);
 	r[0].f.slot->calls = 1 + 22;
 	armed = nb_fence_word(NB_FENCE_ARMED, fresh(s), 18);
-	back_end_force(comm, armed, 0);
+	force_record(comm, armed, 0);
 	ck_assert_int_eq(pthread_create(&t, NULL, decide_once, &r[0]), 0);
 	while (load(&r[0].f.slot->announced) != 23)
 		usleep(1000);
 	usleep(5000);
 	{
-		const struct nb_record record = back_end_record(s, comm);
+		const struct nb_record record =
+			nb_record_here(s, comm, s->membarrier);
 
 		ck_assert_int_eq(nb_fence_decide(&record, armed),
 				 NB_FENCE_OVERRUN);
 	}
 	pthread_join(t, NULL);
-	ck_assert_uint_eq(back_end_word(comm), 0);
+	ck_assert_uint_eq(record_word(comm), 0);
 	detach(s);
 }
 END_TEST
 
-UNIT_MAIN("fence_calls", tcase_add_checked_fixture(tc, back_end_open, NULL);
-	  tcase_add_test(tc, eight_threads_agree_by_calls); tcase_add_test(
+UNIT_MAIN("fence_calls", tcase_add_test(tc, eight_threads_agree_by_calls);
+	  tcase_add_test(
 		  tc, rank_that_waits_calls_past_the_fence_does_not_abort_it);
 	  tcase_add_test(
 		  tc,
