@@ -12,6 +12,8 @@
 
 #include "plugin/change/change.h"
 #include "plugin/change/stage.h"
+#include "plugin/policies/generations.h"
+#include "plugin/policies/history.h"
 
 bool nb_cmd_room(const struct nb_json *j)
 {
@@ -80,6 +82,17 @@ void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto,
 void nb_cmd_cost(struct nb_json *j, const char *key, double us)
 {
 	nb_json_kf64(j, key, us >= 0 ? us : (double)NAN);
+}
+
+void nb_cmd_decision(struct nb_json *j, const struct nb_decision *d)
+{
+	nb_cmd_choice(j, "nccl", d->nccl_algo, d->nccl_proto);
+	nb_cmd_answer(j, "answer", d->algo, d->proto, d->channels);
+	nb_json_kstr(j, "by", nb_gens_policy_name(d->generation, d->by));
+	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
+	nb_cmd_cost(j, "cost_us", d->cost_us);
+	nb_cmd_cost(j, "nccl_cost_us", d->nccl_cost_us);
+	nb_json_ku64(j, "generation", nb_history_number(d->generation));
 }
 
 void nb_cmd_context(struct nb_json *j, const struct nb_comm *c,

@@ -44,6 +44,11 @@ void nb_cmd_choice(struct nb_json *j, const char *key, int algo, int proto);
 /* Write @key with {"algo":…,"proto":…,"channels":…}. */
 void nb_cmd_answer(struct nb_json *j, const char *key, int algo, int proto,
 		   uint32_t channels);
+/*
+ * Write what a decision chose, by which policy, and at what cost: members
+ * "nccl" to "generation".
+ */
+void nb_cmd_decision(struct nb_json *j, const struct nb_decision *d);
 /* Write @key with a cost in microseconds, or null if NCCL predicts none. */
 void nb_cmd_cost(struct nb_json *j, const char *key, double us);
 

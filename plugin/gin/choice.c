@@ -10,6 +10,7 @@
 
 #include "plugin/gin/list.h"
 #include "plugin/gin/tcp.h"
+#include "plugin/net/net.h"
 #include "plugin/profiler/events.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
@@ -27,11 +28,6 @@ static struct {
 	const struct nb_gin_ops *device;
 	bool wrapped;
 } choice = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static void log_tcp(bool warn, const char *line)
-{
-	nb_log(warn ? NB_LOG_WARN : NB_LOG_INFO, "%s", line);
-}
 
 /*
  * Open the wrapped plugin. @device is set to the functions of its GIN v14, or
@@ -74,7 +70,7 @@ static void choose_transport(bool usable)
 	if (*nb_params.str[NB_P_CHAIN_GIN]) {
 		ops = open_wrapped(&device);
 	} else if (nb_params.num[NB_P_GIN]) {
-		nb_gin_tcp_conf.say = log_tcp;
+		nb_net_log_tcp();
 		/* NCCL requires a queue length that is a power of two */
 		nb_gin_tcp_conf.queue = 32;
 		while (nb_gin_tcp_conf.queue * 2 <=

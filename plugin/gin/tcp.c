@@ -6,8 +6,6 @@
  */
 #include "plugin/gin/tcp.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sched.h>
@@ -27,19 +25,6 @@ struct nb_gin_tcp_conf nb_gin_tcp_conf = {
 	.close_ns = UINT64_C(1000000000),
 	.queue = 256,
 };
-
-void nb_gin_tcp_say(bool warn, const char *fmt, ...)
-{
-	char line[512];
-	va_list ap;
-
-	if (!nb_gin_tcp_conf.say)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	nb_gin_tcp_conf.say(warn, line);
-}
 
 static void coll_free(struct nb_gin_tcp *c)
 {
@@ -253,7 +238,7 @@ static char *own_memory(const struct nb_gin_tcp *c, void *handle, uint64_t off,
 
 static int own_memory_bad(const struct nb_gin_op *op)
 {
-	nb_gin_tcp_say(
+	nb_tcp_say(
 		true,
 		"gin: %llu bytes at offset %llu are not in registered memory of this rank",
 		(unsigned long long)op->size,
@@ -269,11 +254,10 @@ static int post_peer(const struct nb_gin_tcp *c, struct nb_gin_op *op)
 	uint32_t state = GET(p->state);
 
 	if (state == NB_GIN_CLOSED || state == NB_GIN_STALLED)
-		nb_gin_tcp_say(true,
-			       "gin: rank %d cannot put to rank %u, which %s",
-			       c->rank, op->rank,
-			       state == NB_GIN_CLOSED ? "has closed its end"
-						      : "is stalled");
+		nb_tcp_say(true, "gin: rank %d cannot put to rank %u, which %s",
+			   c->rank, op->rank,
+			   state == NB_GIN_CLOSED ? "has closed its end"
+						  : "is stalled");
 	if (state != NB_GIN_OPEN || p->fd < 0)
 		return NB_NET_REMOTE;
 	nb_gin_enqueue(p, op);

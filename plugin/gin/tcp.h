@@ -26,11 +26,6 @@ uint64_t nb_gin_offences(enum nb_gin_offence what);
 
 /* Settings of the transport. The caller may change them before init. */
 struct nb_gin_tcp_conf {
-	/*
-	 * Logs one line, as a warning if @warn. Any thread calls it. May be
-	 * NULL.
-	 */
-	void (*say)(bool warn, const char *line);
 	/* time without progress after which a peer is stalled */
 	uint64_t stall_ns;
 	/* time within which connect must reach all ranks */
@@ -42,8 +37,6 @@ struct nb_gin_tcp_conf {
 	int send_buffer;
 };
 extern struct nb_gin_tcp_conf nb_gin_tcp_conf;
-void nb_gin_tcp_say(bool warn, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 
 enum { NB_GIN_CHUNK = 256, NB_GIN_CHUNKS = 1024 };
 

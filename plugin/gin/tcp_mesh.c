@@ -129,8 +129,8 @@ int nb_gin_tcp_listen(void *ctx, int dev, void *handle, void **listen_comm)
 				 &l->fd, &h);
 	if (error) {
 		free(l);
-		nb_gin_tcp_say(true, "gin: cannot listen on %s: %s", d->name,
-			       strerror(error));
+		nb_tcp_say(true, "gin: cannot listen on %s: %s", d->name,
+			   strerror(error));
 		return nb_tcp_result(error);
 	}
 	l->cookie = h.cookie;
@@ -352,10 +352,9 @@ static void name_missing(const struct join *j, const char *why)
 	}
 	if (more)
 		snprintf(list + at, sizeof(list) - at, " and %d more", more);
-	nb_gin_tcp_say(
-		true,
-		"gin: rank %d of %d cannot connect (%s): rank %s is missing",
-		j->c->rank, j->c->nranks, why, list);
+	nb_tcp_say(true,
+		   "gin: rank %d of %d cannot connect (%s): rank %s is missing",
+		   j->c->rank, j->c->nranks, why, list);
 }
 
 static void wait_for_events(const struct join *j)
@@ -414,11 +413,10 @@ static bool join_begin(struct join *j, const struct nb_gin_mesh *mesh)
 		memcpy(&h, mesh->handles[r], sizeof(h));
 		if (!nb_tcp_port_address(&h, NB_GIN_HANDLE_MAGIC,
 					 NB_GIN_VERSION, &u->addr)) {
-			nb_gin_tcp_say(
-				true,
-				"gin: the handle of rank %d is not ours: "
-				"do all ranks use the same GIN plugin?",
-				r);
+			nb_tcp_say(true,
+				   "gin: the handle of rank %d is not ours: "
+				   "do all ranks use the same GIN plugin?",
+				   r);
 			return false;
 		}
 		u->hello = (struct nb_gin_hello){

@@ -274,7 +274,7 @@ static void compare_region(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	if (!r || r->size == p->in.size || p->mismatch)
 		return;
 	p->mismatch = true;
-	nb_gin_tcp_say(
+	nb_tcp_say(
 		true,
 		"gin: registration %u has %llu bytes on rank %d and %llu on rank %u: "
 		"do the ranks register the same windows in one order?",
@@ -458,8 +458,8 @@ bool nb_gin_receive(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 
 static int self_bad(const struct nb_gin_op *op, int bad)
 {
-	nb_gin_tcp_say(true, "gin: refused on our own rank: %s (%llu bytes)",
-		       offence_rows[bad].text, (unsigned long long)op->size);
+	nb_tcp_say(true, "gin: refused on our own rank: %s (%llu bytes)",
+		   offence_rows[bad].text, (unsigned long long)op->size);
 	return NB_NET_ARGUMENT;
 }
 

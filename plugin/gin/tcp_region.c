@@ -88,7 +88,7 @@ int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
 	if ((!m->data && m->size) || (uintptr_t)m->data > UINTPTR_MAX - m->size)
 		return NB_NET_ARGUMENT;
 	if (!is_host_memory(m)) {
-		nb_gin_tcp_say(
+		nb_tcp_say(
 			true,
 			"gin: %zu bytes at %p cannot be registered: the CPU cannot read them. "
 			"Our TCP transport needs memory that the CPU reaches",
@@ -110,7 +110,7 @@ int nb_gin_regions_add(struct nb_gin_regions *t, const struct nb_gin_memory *m,
 	}
 	pthread_mutex_unlock(&t->lock);
 	if (!c)
-		nb_gin_tcp_say(
+		nb_tcp_say(
 			true,
 			"gin: registration %u failed: no memory, or registration %u is still open",
 			number, number - NB_GIN_CHUNK * NB_GIN_CHUNKS);

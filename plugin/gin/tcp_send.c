@@ -162,7 +162,7 @@ void nb_gin_lose(struct nb_gin_tcp *c, struct nb_gin_peer *p, const char *why)
 	fail_all(p, NB_NET_REMOTE);
 	if (!GET(c->error))
 		SET(c->error, NB_NET_REMOTE);
-	nb_gin_tcp_say(
+	nb_tcp_say(
 		true,
 		"gin: rank %d lost the connection to rank %u (%s), communicator %llx: %s. "
 		"The next put fails",
@@ -267,7 +267,7 @@ static void check_stall(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 		return;
 	SET(p->state, NB_GIN_STALLED);
 	nb_tcp_addr_text(&p->addr, text, sizeof(text));
-	nb_gin_tcp_say(
+	nb_tcp_say(
 		true,
 		"gin: rank %u (%s) has taken nothing from rank %d for %.1f s; %llu bytes wait. "
 		"Puts to it fail until it does",

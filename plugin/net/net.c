@@ -57,6 +57,11 @@ static void log_tcp(bool warn, const char *line)
 	nb_log(warn ? NB_LOG_WARN : NB_LOG_INFO, "%s", line);
 }
 
+void nb_net_log_tcp(void)
+{
+	nb_tcp_conf.say = log_tcp;
+}
+
 static const struct nb_net_ops *open_wrapped(void)
 {
 	const struct nb_net_ops *ops;
@@ -98,7 +103,7 @@ static void choose_transport(bool usable)
 		return;
 	nb_events_clock();
 	path = nb_params.str[NB_P_CHAIN_NET];
-	nb_tcp_conf.say = log_tcp;
+	nb_net_log_tcp();
 	net.ops = *path ? open_wrapped() : &nb_tcp_ops;
 	if (net.ops == &nb_tcp_ops)
 		nb_log(NB_LOG_INFO,

@@ -65,6 +65,8 @@ int nb_net_set_net_attr(void *ctx, void *attr);
 const char *nb_net_used(int *devices);
 /* Reset the net plugin's state in a forked child. */
 void nb_net_forked(void);
+/* Let our TCP transports, also that of GIN, write to the log. */
+void nb_net_log_tcp(void);
 
 /*
  * nb_net_wrap - use a vendor's net plugin as the transport

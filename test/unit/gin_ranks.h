@@ -106,7 +106,7 @@ static bool ranks_listen(int n)
 		return false;
 	memset(ranks, 0, sizeof(ranks));
 	said[0] = '\0';
-	nb_gin_tcp_conf.say = hear;
+	nb_tcp_conf.say = hear;
 	for (int i = 0; i < n; i++) {
 		ranks[i].rank = i;
 		ranks[i].nranks = n;

@@ -11,7 +11,6 @@
 #include "plugin/comm/comm.h"
 #include "plugin/control/commands/explain.h"
 #include "plugin/control/reply.h"
-#include "plugin/policies/generations.h"
 #include "plugin/policies/history.h"
 #include "plugin/tuner/explain.h"
 
@@ -112,13 +111,7 @@ static void put_latest(struct nb_json *j, const struct nb_decision *d,
 						   : (2ull << bucket) - 1);
 	nb_json_ku64(j, "bytes_last", d->bytes);
 	nb_json_ku64(j, "count", d->count);
-	nb_cmd_choice(j, "nccl", d->nccl_algo, d->nccl_proto);
-	nb_cmd_answer(j, "answer", d->algo, d->proto, d->channels);
-	nb_json_kstr(j, "by", nb_gens_policy_name(d->generation, d->by));
-	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
-	nb_cmd_cost(j, "cost_us", d->cost_us);
-	nb_cmd_cost(j, "nccl_cost_us", d->nccl_cost_us);
-	nb_json_ku64(j, "generation", nb_history_number(d->generation));
+	nb_cmd_decision(j, d);
 	nb_json_ku64(j, "usable", d->usable);
 	nb_json_end_obj(j);
 }

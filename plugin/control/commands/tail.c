@@ -13,8 +13,6 @@
 #include "plugin/comm/comm.h"
 #include "plugin/control/connection.h"
 #include "plugin/control/reply.h"
-#include "plugin/policies/generations.h"
-#include "plugin/policies/history.h"
 #include "plugin/policies/held.h"
 #include "plugin/runtime/lock.h"
 
@@ -47,13 +45,7 @@ static void put_decision(struct nb_json *j, const struct nb_comm *c,
 	nb_json_ku64(j, "seq", d->seq);
 	nb_json_kstr(j, "coll", nb_nccl_coll(d->coll));
 	nb_json_ku64(j, "bytes", d->bytes);
-	nb_cmd_choice(j, "nccl", d->nccl_algo, d->nccl_proto);
-	nb_cmd_answer(j, "answer", d->algo, d->proto, d->channels);
-	nb_json_kstr(j, "by", nb_gens_policy_name(d->generation, d->by));
-	nb_json_kstr(j, "refused", nb_refused_word(d->refused));
-	nb_cmd_cost(j, "cost_us", d->cost_us);
-	nb_cmd_cost(j, "nccl_cost_us", d->nccl_cost_us);
-	nb_json_ku64(j, "generation", nb_history_number(d->generation));
+	nb_cmd_decision(j, d);
 	nb_cmd_context(j, c, d);
 	nb_json_end_obj(j);
 }
