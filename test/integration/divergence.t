@@ -4,20 +4,8 @@
 # watch reports it, and NCCLBPF_ON_DIVERGENCE=baseline ends it where the ranks
 # still count alike.
 . "$TOP/test/integration/control/lib.sh"
-SH=$B/ncclbpf-shell
 export NCCLBPF_SOCKET_DIR="$T/s"
 
-sh_() { # status wanted, then the words
-	want=$1
-	shift
-	timeout 20 "$SH" --no-rc -o table -J t "$@" >"$T/out" 2>"$T/err"
-	rc=$?
-	[ $rc -eq "$want" ] && return 0
-	echo "status $rc, wanted $want"
-	cat "$T/out" "$T/err"
-	return 1
-}
-told() { cat "$T/out" "$T/err" | grep -q -- "$1" || { cat "$T/out" "$T/err"; return 1; }; }
 logged() { # times wanted, text; within a minute
 	for i in $(seq 600); do
 		n=$(grep -c -- "$2" "$T/host.err")

@@ -8,13 +8,7 @@
 needs_store "rollouts over jobs"
 [ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "rollouts over jobs" "no clang at build time"
 enter_store
-"$etcd" start "$T/etcd" members=1 tls
-ok "a store" $?
-NCCLBPF_FLEET=$(cat etcd/endpoints)
-XDG_STATE_HOME=$T/state
-NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem
-NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key
-export NCCLBPF_FLEET XDG_STATE_HOME NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY
+tls_store
 mkdir -m 700 a b c d e
 plain=$TOP/test/fakes/vgpu/b300.csv
 { # one channel is 20 times slower

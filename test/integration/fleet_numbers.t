@@ -8,32 +8,9 @@
 needs_store "one number of a generation"
 [ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "one number" "no clang at build time"
 enter_store
-"$etcd" start "$T/etcd" members=1 tls
-ok "a store" $?
-NCCLBPF_FLEET=$(cat etcd/endpoints)
-NCCLBPF_JOB=numbers XDG_STATE_HOME=$T/state
-NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem
-NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key
-export NCCLBPF_FLEET NCCLBPF_JOB XDG_STATE_HOME NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY
-mkdir -m 700 a b
-awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' "$TOP/test/fakes/vgpu/b300.csv" >cheap.csv
-{
-	grep '^collective' "$TOP/test/fakes/vgpu/b300.csv"
-	cat cheap.csv
-	grep -v '^#\|^collective' "$TOP/test/fakes/vgpu/b300.csv"
-} >times.csv
-NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
-	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" timeout 200 "$B/test/fakes/host/standin" \
-	--ranks 4 --nodes 2 --procs --events --min 1M --max 64M --factor 8 --seconds 190 --pause-ms 1 \
-	--table times.csv --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" \
-	--rank-env "0:NCCLBPF_POLICY=$B/policies/force.policy" --rank-env "1:NCCLBPF_POLICY=$B/policies/force.policy" \
-	--rank-env "2:NCCLBPF_POLICY=$B/policies/force.policy" --rank-env "3:NCCLBPF_POLICY=$B/policies/force.policy" >log 2>&1 &
-job=$! jobs=$!
-registered() {
-	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only /ncclbpf/1/numbers/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
-}
-await registered
-ok "two sites run the job" $?
+tls_store
+force=NCCLBPF_POLICY=$B/policies/force.policy
+two_sites numbers 190 --rank-env "0:$force" --rank-env "1:$force" --rank-env "2:$force" --rank-env "3:$force"
 
 # of COMMAND COLUMN: its values, each once
 of() {

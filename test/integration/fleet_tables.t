@@ -6,29 +6,8 @@
 . "$TOP/test/integration/store_lib.sh"
 needs_store "a sweep over sites"
 enter_store
-"$etcd" start "$T/etcd" members=1 tls
-ok "a store" $?
-NCCLBPF_FLEET=$(cat etcd/endpoints)
-NCCLBPF_JOB=tables XDG_STATE_HOME=$T/state
-NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem
-NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key
-export NCCLBPF_FLEET NCCLBPF_JOB XDG_STATE_HOME NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY
-mkdir -m 700 a b
-{ # one channel is 20 times slower from 4 MiB on
-	grep '^collective' "$TOP/test/fakes/vgpu/b300.csv"
-	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' "$TOP/test/fakes/vgpu/b300.csv"
-	grep -v '^#\|^collective' "$TOP/test/fakes/vgpu/b300.csv"
-} >times.csv
-NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
-	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" \
-	--ranks 4 --nodes 2 --procs --events --min 1M --max 64M --factor 8 --seconds 280 --pause-ms 1 \
-	--table times.csv --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
-job=$! jobs=$!
-registered() {
-	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only /ncclbpf/1/tables/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
-}
-await registered
-ok "two sites run the job" $?
+tls_store
+two_sites tables 280
 # using POLICIES: the policies of all four ranks, and no table of a sweep is held
 using() {
 	run -o tsv comm list

@@ -5,20 +5,8 @@
 # are there at the next call on all ranks alike. Questions that some ranks ask
 # and others do not are found.
 . "$TOP/test/integration/control/lib.sh"
-SH=$B/ncclbpf-shell
 export NCCLBPF_SOCKET_DIR="$T/s"
 
-sh_() { # status wanted, then the words
-	want=$1
-	shift
-	timeout 60 "$SH" --no-rc -o table -J t "$@" >"$T/out" 2>"$T/err"
-	rc=$?
-	[ $rc -eq "$want" ] && return 0
-	echo "status $rc, wanted $want"
-	cat "$T/out" "$T/err"
-	return 1
-}
-told() { cat "$T/out" "$T/err" | grep -q -- "$1" || { cat "$T/out" "$T/err"; return 1; }; }
 halted() { [ "$(grep -c '^halted' "$T/host.out")" -ge "$1" ]; }
 last_pid() { pgrep -P "$HOST" | tail -1; }
 all() { # decisions of all ranks

@@ -3,21 +3,9 @@
 # Compare-and-swap on the generation: of changes that expect the same one, one
 # is made. Clients that add to a value at the same time lose none of it.
 . "$TOP/test/integration/control/lib.sh"
-SH=$B/ncclbpf-shell
+SH_OPTIONS='-J t'
 export NCCLBPF_SOCKET_DIR="$T/s"
 hex() { printf '%02x%02x000000000000' $(($1 % 256)) $(($1 / 256)); }
-
-# sh_ STATUS WORDS...: the shell; its output in $T/out and $T/err
-sh_() {
-	want=$1
-	shift
-	timeout 30 "$SH" --no-rc -J t "$@" >"$T/out" 2>"$T/err"
-	rc=$?
-	[ $rc -eq "$want" ] && return 0
-	echo "status $rc, wanted $want"
-	cat "$T/out" "$T/err"
-	return 1
-}
 
 # race CLIENTS TIMES: each makes so many changes
 race() {

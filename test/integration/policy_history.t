@@ -3,20 +3,8 @@
 # The generations of a job: what was in use, when, by whom, and back to any of
 # those that are kept.
 . "$TOP/test/integration/control/lib.sh"
-SH=$B/ncclbpf-shell
 export NCCLBPF_SOCKET_DIR="$T/s"
 
-sh_() { # status wanted, then the words
-	want=$1
-	shift
-	timeout 60 "$SH" --no-rc -o table -J t "$@" >"$T/out" 2>"$T/err"
-	rc=$?
-	[ $rc -eq "$want" ] && return 0
-	echo "status $rc, wanted $want"
-	cat "$T/out" "$T/err"
-	return 1
-}
-told() { cat "$T/out" "$T/err" | grep -q -- "$1" || { cat "$T/out" "$T/err"; return 1; }; }
 go() { # ranks may run past a fence or near one: again, then
 	for turn in $(seq 100); do
 		sh_ 0 "$@" && return 0

@@ -5,31 +5,12 @@
 # inside one decision is named by doctor, status and its own log; a change that
 # is made meanwhile names the ranks that have not passed its fence.
 . "$TOP/test/integration/control/lib.sh"
-SH=$B/ncclbpf-shell
+SH_OPTIONS='-J t'
 export NCCLBPF_SOCKET_DIR="$T/s" NCCLBPF_JOB=t
 tree=$B/test/corpus/answers/only_tree.policy
 ring=$B/test/corpus/answers/ring_ll_four.policy
 long=$B/test/corpus/shell/long_run.bpf.o
 
-sh_() { # status wanted, then the words
-	want=$1
-	shift
-	timeout 30 "$SH" --no-rc -J t "$@" >"$T/out" 2>"$T/err"
-	rc=$?
-	[ $rc -eq "$want" ] && return 0
-	echo "status $rc, wanted $want"
-	cat "$T/out" "$T/err"
-	return 1
-}
-told() { # each text, a pattern, is in what the shell said last
-	for text; do
-		cat "$T/out" "$T/err" | grep -q -- "$text" || {
-			echo "not found: $text"
-			cat "$T/out" "$T/err"
-			return 1
-		}
-	done
-}
 not_told() { ! told "$1" >"$T/found"; }
 
 # Rank 2 of four processes hangs in the tuner behind ours while $T/hang is there.

@@ -31,6 +31,30 @@ check() { # name, command...: does it succeed?
 		not_ok "$name" "$T/check"
 	fi
 }
+# sh_ STATUS WORDS...: the shell ends with this status; output in $T/out and $T/err.
+# SH_OPTIONS: options of every call
+SH=$B/ncclbpf-shell
+SH_OPTIONS='-o table -J t'
+sh_() {
+	want=$1
+	shift
+	timeout 60 "$SH" --no-rc $SH_OPTIONS "$@" >"$T/out" 2>"$T/err"
+	rc=$?
+	[ $rc -eq "$want" ] && return 0
+	echo "status $rc, wanted $want"
+	cat "$T/out" "$T/err"
+	return 1
+}
+# told PATTERN...: each is in what the shell said last
+told() {
+	for text; do
+		cat "$T/out" "$T/err" | grep -q -- "$text" || {
+			echo "not found: $text"
+			cat "$T/out" "$T/err"
+			return 1
+		}
+	done
+}
 done_testing() {
 	echo "1..$tests"
 	[ "$failures" -eq 0 ]
