@@ -144,7 +144,7 @@ static void lease_turn(struct nb_agent *a)
 static const char *const families[] = { "order/",   "coordinator", "site/",
 					"staged/",  "comm/",	   "seen/",
 					"request/", "desired",	   "members/",
-					"ended/" };
+					"ended/",   "guard/" };
 enum { NARROW = 2, ALL = sizeof(families) / sizeof(families[0]) };
 _Static_assert(ALL == sizeof(((struct nb_agent *)0)->watch) /
 			       sizeof(struct nb_store_watch *),

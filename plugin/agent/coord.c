@@ -49,7 +49,8 @@ void nb_coord_change_free(struct nb_coord *c)
 	json_decref(c->use);
 	json_decref(c->members);
 	json_decref(c->audit);
-	c->sites = c->start = c->members = c->audit = c->use = NULL;
+	json_decref(c->guard);
+	c->sites = c->start = c->members = c->audit = c->use = c->guard = NULL;
 	c->err.code = 0;
 	c->tries = 0;
 }
@@ -307,6 +308,7 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	c->catch_up = !request;
 	c->check = json_is_true(json_object_get(request, "check"));
 	nb_coord_audit_take(c, request);
+	nb_coord_guard_take(c, request);
 	nb_coord_maker_take(c, request);
 	nb_coord_use_take(c, request);
 	if (nb_coord_start_take(c, request) || check_expected(c, request)) {
@@ -318,6 +320,7 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	if (!t || !order)
 		return;
 	json_object_del(order, "keep");
+	json_object_del(order, "guard");
 	json_object_set_new(order, "n", json_integer(c->n));
 	json_object_set_new(order, "request", json_string(id));
 	nb_coord_txn_put(c, t, "order/stage", order, 0);
@@ -488,11 +491,16 @@ static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 	json_t *o =
 		json_pack("{s:I,s:s,s:s,s:s}", "n", (json_int_t)c->n, "digest",
 			  c->digest, "request", c->request, "maker", c->maker);
+	json_t *rollout =
+		json_object_get(json_object_get(c->audit, "maker"), "rollout");
 
 	if (c->use)
 		json_object_update_missing(o, c->use);
+	if (rollout)
+		json_object_set(o, "rollout", rollout);
 	nb_coord_txn_put(c, t, "order/commit", o, 0);
 	nb_coord_start_put(c, t);
+	nb_coord_guard_put(c, t);
 	nb_coord_audit_commit(c, t);
 }
 

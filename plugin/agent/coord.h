@@ -79,6 +79,8 @@ struct nb_coord {
 	 * policies, else NULL
 	 */
 	json_t *use;
+	/* the key guard/line that the change carries out, or NULL */
+	json_t *guard;
 	int64_t n;
 	char digest[65];
 	/* who asked for the change, for the option maker= of change commit */
@@ -113,6 +115,10 @@ struct nb_coord {
 	int64_t saving_n;
 	uint64_t saving_ms;
 
+	/* when the coordinator last tried to carry out a guard; number of tries
+	 */
+	uint64_t guard_ms;
+	unsigned guard_tries;
 	uint64_t again_ms; /* when we last wrote the key order/again */
 	/* time of the last sweep of old keys; 0: a sweep is due */
 	uint64_t sweep_ms;
@@ -239,7 +245,7 @@ const json_t *nb_coord_state_of(const struct nb_view *v);
 void nb_coord_saving_free(struct nb_coord_saving *s);
 
 /*
- * coord_audit.c defines the four functions below: a request's outcome in its
+ * coord_audit.c defines the six functions below: a request's outcome in its
  * audit entry.
  */
 
@@ -260,6 +266,29 @@ void nb_coord_audit_commit(struct nb_coord *c, struct nb_coord_txn *t);
  */
 void nb_coord_audit_end(struct nb_coord *c, struct nb_coord_txn *t,
 			bool committed);
+/*
+ * Add the audit entry of a committed change that the coordinator itself has
+ * begun, with the line, images and user of @request.
+ */
+void nb_coord_audit_put(struct nb_coord *c, struct nb_coord_txn *t,
+			const json_t *request, const char *why);
+/* Write the UTC time of now to @text; "" if it is unknown. Returns @text. */
+const char *nb_coord_time(char *text, size_t size);
+
+/*
+ * coord_guard.c defines the three functions below: rollouts and sweeps whose
+ * runner is lost.
+ */
+
+/*
+ * Take back the candidate of a lost runner if that is due. Returns false if
+ * there is nothing to do.
+ */
+bool nb_coord_guard(struct nb_coord *c);
+/* Keep the guard that @request carries out, if it does. */
+void nb_coord_guard_take(struct nb_coord *c, const json_t *request);
+/* Add the end of the guard to the transaction that commits the change. */
+void nb_coord_guard_put(struct nb_coord *c, struct nb_coord_txn *t);
 
 /*
  * Work without a change in progress: recover after another coordinator, or

@@ -7,8 +7,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "plugin/agent/coord.h"
+#include "plugin/runtime/wall_clock.h"
 
 enum { KEY = 120 };
 
@@ -35,7 +37,8 @@ void nb_coord_audit_take(struct nb_coord *c, const json_t *request)
 void nb_coord_maker_take(struct nb_coord *c, const json_t *request)
 {
 	const json_t *maker = json_object_get(request, "maker");
-	const json_t *keep = json_object_get(request, "keep");
+	const json_t *keep =
+		c->guard ? c->guard : json_object_get(request, "keep");
 
 	if (maker)
 		snprintf(c->maker, sizeof(c->maker), "%s",
@@ -90,4 +93,35 @@ void nb_coord_audit_end(struct nb_coord *c, struct nb_coord_txn *t,
 	else
 		snprintf(text, sizeof(text), "refused: %s", c->err.text);
 	put_outcome(c, t, text);
+}
+
+const char *nb_coord_time(char *text, size_t size)
+{
+	time_t now = (time_t)(nb_wall_us() / 1000000);
+	struct tm tm;
+
+	if (!gmtime_r(&now, &tm) ||
+	    !strftime(text, size, "%Y-%m-%dT%H:%M:%S.000Z", &tm))
+		*text = '\0';
+	return text;
+}
+
+void nb_coord_audit_put(struct nb_coord *c, struct nb_coord_txn *t,
+			const json_t *request, const char *why)
+{
+	char key[96], outcome[64], now[32];
+
+	if (!*nb_coord_time(now, sizeof(now)))
+		return;
+	snprintf(key, sizeof(key), "audit/%s-agent-%" PRId64, now, c->n);
+	snprintf(outcome, sizeof(outcome), "committed as generation %" PRId64,
+		 c->n);
+	nb_coord_txn_put(c, t, key,
+			 json_pack("{s:s,s:s,s:s,s:s,s:O?,s:s,s:s}", "time",
+				   now, "who", nb_view_str(request, "who"),
+				   "from", c->a->name, "line",
+				   nb_view_str(request, "line"), "images",
+				   json_object_get(request, "images"), "why",
+				   why, "outcome", outcome),
+			 0);
 }

@@ -5,13 +5,10 @@
  * again when a site joins. A request with the member keep saves it (policy use
  * keep=yes).
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "plugin/agent/coord.h"
-#include "plugin/runtime/wall_clock.h"
 
 enum { RETRY_MS = 5000 }; /* delay after a site has refused it, in ms */
 
@@ -81,29 +78,6 @@ int nb_coord_start_take(struct nb_coord *c, const json_t *request)
 	return 0;
 }
 
-/* Add an audit entry: who saved the request, and which agent has applied it. */
-static void put_audit(struct nb_coord *c, struct nb_coord_txn *t)
-{
-	char key[96], outcome[64], now[32];
-	time_t t0 = (time_t)(nb_wall_us() / 1000000);
-	struct tm tm;
-
-	if (!gmtime_r(&t0, &tm) ||
-	    !strftime(now, sizeof(now), "%Y-%m-%dT%H:%M:%S.000Z", &tm))
-		return;
-	snprintf(key, sizeof(key), "audit/%s-start-%" PRId64, now, c->n);
-	snprintf(outcome, sizeof(outcome), "committed as generation %" PRId64,
-		 c->n);
-	nb_coord_txn_put(
-		c, t, key,
-		json_pack("{s:s,s:s,s:s,s:s,s:O?,s:s,s:s}", "time", now, "who",
-			  nb_view_str(c->start, "who"), "from", c->a->name,
-			  "line", nb_view_str(c->start, "line"), "images",
-			  json_object_get(c->start, "images"), "why",
-			  "the job starts with it", "outcome", outcome),
-		0);
-}
-
 void nb_coord_start_put(struct nb_coord *c, struct nb_coord_txn *t)
 {
 	json_t *applied;
@@ -116,5 +90,5 @@ void nb_coord_start_put(struct nb_coord *c, struct nb_coord_txn *t)
 	if (*c->request)
 		nb_coord_txn_put(c, t, "desired", json_incref(c->start), 0);
 	else
-		put_audit(c, t);
+		nb_coord_audit_put(c, t, c->start, "the job starts with it");
 }

@@ -83,9 +83,9 @@ static bool value_names(const json_t *o, const char *digest)
 /* Returns true if the desired state, an order or a request names the image. */
 static bool image_is_named(const struct nb_view *v, const char *digest)
 {
-	static const char *const from[] = { "desired", "order/stage",
+	static const char *const from[] = { "desired",	    "order/stage",
 					    "order/commit", "order/state",
-					    "request/" };
+					    "request/",	    "guard/line" };
 
 	for (size_t f = 0; f < sizeof(from) / sizeof(from[0]); f++)
 		for (size_t i = nb_view_first(v, from[f]);

@@ -138,7 +138,7 @@ once = true
 r = plan { steps = { { units = 1, bake = 0.01 }, { fraction = 1.0 } }, blocks = 4 }
 r:start()
 watched(function(line)
-	if once and line:find "common" and load("left").baking then
+	if once and line:find "common" and load { job = "left" }.baking then
 		once = false
 		return errors.new("over_limit", "no room")
 	end

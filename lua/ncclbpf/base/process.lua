@@ -34,6 +34,11 @@ function M.identity(pid)
 	return start and ("%s/%d/%s"):format(prefix(), pid, start)
 end
 
+-- Does @identity name a process of this boot and PID namespace?
+function M.is_near(identity)
+	return tostring(identity):sub(1, #prefix() + 1) == prefix() .. "/"
+end
+
 -- -> is the process of @identity alive, is it stopped. nil: the process is in another PID
 -- namespace of this boot, so it cannot be checked.
 function M.alive(identity)

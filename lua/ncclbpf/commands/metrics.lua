@@ -302,7 +302,7 @@ local function collect(ctx)
 	local per, _, failure = try(read.ask(ctx, stats.line_of(ctx), { list = "rows" }))
 	local kernels = gins(per)
 	local group = ctx:session()
-	local r = group and rollout.load(group.job)
+	local r = group and rollout.load(group)
 	return M.text {
 		stats = per, status = read.ask(ctx, "status") or {},
 		policies = read.ask(ctx, "policy list") or {},

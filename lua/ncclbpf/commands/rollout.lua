@@ -125,7 +125,7 @@ end
 
 -- The rollout of a group's job. -> r | nil, err
 function M.load(g)
-	local r, err = rollout.load(g.job)
+	local r, err = rollout.load(g)
 	if err then return nil, err end
 	if not r then
 		return nil, errors.new("not_found", "this job has no rollout",

@@ -121,7 +121,7 @@ end
 -- -> the job's sweep | nil, err
 local function current(ctx)
 	local g = try(ctx:session())
-	local s, err = run.load(g.job)
+	local s, err = run.load(g)
 	if err then return nil, err end
 	if not s then
 		return nil, errors.new("not_found", "this job has no sweep",

@@ -225,7 +225,7 @@ function M.observe(ctx, last)
 	observe_stats(now, last, read.ask(ctx, "stats", { list = "rows" }) or {})
 	observe_ranks(now, read.ask(ctx, "sample tail count=" .. SAMPLES) or {})
 	observe_policies(now, last, read.ask(ctx, "policy list") or {})
-	local r = rollout.load(group.job)
+	local r = rollout.load(group)
 	now.rollout = r and rollout.is_of(r, group) and r or nil
 	observe_alerts(now, last, per, read.ask(ctx, "check agreement") or {})
 	return now

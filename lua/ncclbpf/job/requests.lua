@@ -117,7 +117,8 @@ local function names_of(line)
 	return names
 end
 
-local function images_of(group, line)
+-- The images of the policies in a request line: { {name, digest} } | nil, err
+function M.images_of(group, line)
 	local list = core.array {}
 	for _, name in ipairs(names_of(line)) do
 		local digest, err = group.images[name], nil
@@ -182,8 +183,8 @@ M.who = who
 
 -- The audit entry is made by the transaction that makes the request, so nothing can be armed
 -- without one. The coordinator writes the outcome into it. @readable: the request as a
--- user types it. -> reply | nil, err
-local function send(group, request, readable)
+-- user types it. @condition: a key and its revision, or nil. -> reply | nil, err
+local function send(group, request, readable, condition)
 	local lease, err = group.store:lease(LEASE_S)
 	if not lease then return nil, errors.from_reply(err) end
 	local id = new_id()
@@ -199,8 +200,11 @@ local function send(group, request, readable)
 	end
 	puts[1].value = core.encode(request)
 	local done
-	done, err = group.store:txn { compare = { { at, 0 } }, success = puts }
+	done, err = group.store:txn { compare = { { at, 0 }, condition }, success = puts }
 	if not done then return nil, errors.from_reply(err) end
+	if not done.succeeded then
+		return errors.fail("busy", "the runner's lease in the store has ended")
+	end
 	local reply, why = wait_reply(group, id, done.revision)
 	-- The request is answered, or its shell stops waiting. Delete the request and its
 	-- reply.
@@ -229,13 +233,14 @@ function M.start_state(line, images)
 end
 
 -- Have the coordinator change all sites. opts: object, readable, dry_run, start (a job of this name
--- also starts with it), rollout (identity of the rollout that makes the change)
+-- also starts with it), rollout (identity of the rollout that makes the change), condition (a key
+-- and the revision that it must have)
 function M.change(group, line, opts)
 	-- Use the fleet's generation number, because other sites do not know this site's own
 	-- numbers.
 	local expected = math.tointeger(tonumber(line:match " if_generation=(%S+)"))
 	line = line:gsub(" if_generation=%S+", "")
-	local images, err = images_of(group, line)
+	local images, err = M.images_of(group, line)
 	if not images then return nil, err end
 	local data
 	if opts.object then
@@ -252,7 +257,7 @@ function M.change(group, line, opts)
 			process = process.identity(select(2, core.ids())) },
 		check = opts.dry_run or nil,
 		keep = opts.start and M.start_state(line, images) or nil, expected = expected },
-		opts.readable)
+		opts.readable, opts.condition)
 	core.hold(false)
 	if not ok then return nil, errors.caught(reply) end
 	if not reply then return nil, why end

@@ -4,6 +4,7 @@ local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local changes = require "ncclbpf.job.change"
 local plan = require "ncclbpf.rollout.plan"
+local keys = require "ncclbpf.rollout.keys"
 local policy = require "ncclbpf.policy.policy"
 local promote = require "ncclbpf.rollout.promote"
 local reach = require "ncclbpf.job.selector"
@@ -22,6 +23,7 @@ local IDLE_S = 1 -- seconds without a decision after which a communicator is idl
 
 -- Ask all processes. Raises if one does not answer, which ends the rollout.
 function M.ask(r, line)
+	keys.beat(r)
 	local results = r.group:ask(line)
 	local err = session.failure_of(results) or r.group:failure()
 	if err then error(err, 0) end
@@ -217,7 +219,7 @@ function M.is_own(r)
 	local controllers = read.record(there and there.data).controllers == true
 	local answer = r.group:ask "policy history"[1]
 	local past = read.list(answer and answer.data, "history")
-	local now = r.unanswered and r.path and record.load(r.job)
+	local now = r.unanswered and r.path and record.load(r.home)
 	-- This process may hold the rollout twice. The unanswered change belongs to the current
 	-- runner.
 	local late = r.unanswered and (not now or now.id == r.id
@@ -266,8 +268,9 @@ function M.change(r, line)
 	local done, err
 	local tries, others = RETRIES, STALE
 	while tries > 0 and others > 0 do
+		keys.beat(r)
 		done, err = r.group:change(line .. changes.if_generation(r.generation),
-			{ rollout = r.id })
+			{ rollout = r.id, condition = keys.condition(r) })
 		if done then return done end
 		if err.code == "stale" then
 			if not M.is_own(r) then return nil, err end
@@ -282,11 +285,19 @@ function M.change(r, line)
 	return nil, err
 end
 
+-- Before a candidate is placed, for all communicators or the scope: let the agents restore the
+-- baseline if this runner is lost. -> true | nil, err
+function M.guard(r, all) return keys.guard(r, line_for(r, "a", all)) end
+
 -- Change the job to @arm. Every communicator changes at its own fence. The change is refused if
 -- somebody else has changed the job meanwhile. While the change is in progress, r.arm is "none".
 -- If no communicator changed, r.arm keeps its old value; after a concurrent change it is "other".
 function M.commit(r, arm, all)
 	local was = r.arm
+	if arm == "b" or arm == "better" then
+		local ok, err = M.guard(r, all)
+		if not ok then return nil, err end
+	end
 	if type(arm) == "string" then r.arm = "none" end
 	local done, err = M.change(r, line_for(r, arm, all))
 	if not done then

@@ -123,9 +123,20 @@ end
 
 local function attach(r, job) return session.attach({ job = job, fleet = r.fleet }, 5) end
 
+-- This process's connection to the store of @url.
+local opened = {}
+local function store_of(url)
+	local _, pid = core.ids()
+	if opened.pid ~= pid or opened.url ~= url then
+		opened = { pid = pid, url = url, store = sites.open(url) }
+	end
+	return opened.store
+end
+
 -- The job's rollout, if it is still the one of @r. -> rollout | nil
 local function child_of(r, entry)
-	local c = record.load(entry.job)
+	local c = record.load { job = entry.job, fleet = r.fleet and true,
+		store = r.fleet and store_of(r.fleet) }
 	return c and c.of == r.id and (not entry.id or c.id == entry.id) and c or nil
 end
 
@@ -171,7 +182,7 @@ local function restore(r, entry)
 	if not entry.id or c and UNDONE[c.state] then return true end
 	if not c then return nil, "its rollout was replaced by another one" end
 	if record.runs(c) then
-		local ok, err = store.request(c.path, c.id, "abort")
+		local ok, err = store.request(c, "abort")
 		if not ok then return nil, err.message end
 		c = await(r, entry, UNDONE)
 	end
@@ -202,7 +213,7 @@ local function undo_all(r, reason, evidence)
 	-- Ask all runners first, so that no job waits for another one.
 	for _, entry in ipairs(r.jobs) do
 		local c = entry.id and child_of(r, entry)
-		if c and record.runs(c) then store.request(c.path, c.id, "abort") end
+		if c and record.runs(c) then store.request(c, "abort") end
 	end
 	local left = {}
 	for _, entry in ipairs(r.jobs) do
@@ -226,7 +237,7 @@ local function promote_all(r)
 	if not ok then return nil, err end
 	for _, entry in ipairs(r.jobs) do
 		local c = child_of(r, entry)
-		if c then store.request(c.path, c.id, "promote") end
+		if c then store.request(c, "promote") end
 	end
 	for _, entry in ipairs(r.jobs) do
 		local c = await(r, entry, { succeeded = true })
@@ -314,7 +325,7 @@ end
 function way.rescue(r)
 	local name, id, token = r.job, r.id, r.runner.token
 	return function()
-		local now = record.load(name)
+		local now = record.load { job = name }
 		if not now or now.id ~= id or record.ended[now.state] then return true end
 		if record.runs(now) then return now.runner.token ~= token end
 		now.taken, now.runner = now.runner.token, store.runner()
@@ -326,7 +337,7 @@ end
 local NO_GROUP = { reconnect = function() return true end, close = function() end }
 
 -- M.load(name) -> the rollout over jobs of that plan name | nil | nil, err
-function M.load(name) return record.load(PREFIX .. name) end
+function M.load(name) return record.load { job = PREFIX .. name } end
 
 -- M.start(url, p, names) -> the new rollout, saved; no job has begun yet | nil, err
 function M.start(url, p, names)
@@ -337,7 +348,7 @@ function M.start(url, p, names)
 	if not ok then return nil, err end
 	local job = PREFIX .. p.name
 	local old
-	old, err = record.load(job)
+	old, err = record.load { job = job }
 	if err then return nil, err end
 	if old and not record.ended[old.state] and store.active(old.runner) ~= false then
 		return nil, errors.new("busy", ("rollout %s over jobs is %s"):format(p.name,
@@ -348,8 +359,9 @@ function M.start(url, p, names)
 	path, err = store.path(job, "rollouts")
 	if not path then return nil, err end
 	local r = { version = 1, job = job, fleet = url, plan = p, state = "planned", path = path,
-		blocks = core.array {}, events = core.array {}, group = NO_GROUP, step = 1,
-		reach = reach, jobs = core.array {}, runner = store.runner(),
+		blocks = core.array {}, events = core.array {}, group = NO_GROUP,
+		home = { job = job }, step = 1, reach = reach, jobs = core.array {},
+		runner = store.runner(),
 		id = ("%s-%s"):format((p.name:gsub("[^%w_.%-]", "_")),
 			(core.time():gsub("[^%dT]", ""))) }
 	for i, name in ipairs(names) do r.jobs[i] = { job = name } end
@@ -365,9 +377,9 @@ function M.detach(r) return runner.detach(r, way) end
 
 -- Follow it to its end. -> the rollout | nil, err
 function M.follow(r, tell, pid)
-	local name = r.job
-	local done, err = runner.follow(r.path, r.id, { pid = pid, tell = tell,
-		load = function() return record.load(name) end,
+	local home = r.home
+	local done, err = runner.follow(r, { pid = pid, tell = tell,
+		load = function() return record.load(home) end,
 		ended = function(now) return record.ended[now.state] end })
 	if not done then return nil, err end
 	local failure = pid and runner.failure(done)

@@ -45,6 +45,14 @@ local function seconds(v)
 	return nil, 'a duration like "30s" or a number of seconds'
 end
 
+local function within(least, most)
+	return function(v)
+		local s = seconds(v)
+		if s and s >= units.duration(least) and s <= units.duration(most) then return s end
+		return nil, ('a duration from "%s" to "%s"'):format(least, most)
+	end
+end
+
 local function list_of(check, what)
 	return function(v)
 		local out = core.array {}
@@ -234,7 +242,8 @@ local schema = fields {
 	judge = { fields { confidence = { number(0.5, 0.9999), 0.98 },
 		min_effect_pct = { number(0, 100), 1 }, looks = { number(1, 20, true), 4 } } },
 	guards = { fields { slower_pct = { number(5, 10000), 100 },
-		refused = { number(0, 1e9, true), 0 }, slo = { seconds } } },
+		refused = { number(0, 1e9, true), 0 }, slo = { seconds },
+		lost = { within("5s", "1h"), 60 } } },
 	on_pass = { word("promote", "pause"), "promote" },
 	promote = { word("all", "scope", "better"), "all" },
 	on_fail = { word("rollback", "pause"), "rollback" },
@@ -246,11 +255,7 @@ local schema = fields {
 	max_units = { number(1, 1e6, true) },
 	metrics = { metrics },
 	unit = { window, "window" },
-	interval = { function(v)
-		local s = seconds(v)
-		if s and s >= 0.01 and s <= 60 then return s end
-		return nil, 'a duration from "10ms" to "60s"'
-	end, 0.05 },
+	interval = { within("10ms", "60s"), 0.05 },
 	failure_limit = { number(0, 20, true), 0 },
 	inconclusive_limit = { number(1, 20, true), 3 },
 	seed = { number(1, 2 ^ 31, true) },

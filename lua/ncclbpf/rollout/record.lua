@@ -13,48 +13,48 @@ M.ended = ENDED
 M.states = { "none", "planned", "preparing", "progressing", "paused", "promoting", "aborting",
 	"succeeded", "rolled_back", "failed" }
 
-local function file_of(job) return store.path(job, "rollouts") end
-
 local function valid(r)
 	return type(r.state) == "string" and type(r.plan) == "table" and type(r.blocks) == "table"
 		and type(r.events) == "table" and type(r.runner) == "table"
 end
 
--- M.load(job) -> the job's rollout | nil (there is none) | nil, err
-function M.load(job)
-	local path, err = file_of(job)
-	if not path then return nil, err end
-	return store.read(path, "rollout", valid)
+-- An agent has taken the candidate back, because the runner was lost (rollout/keys.lua).
+local function taken_back(r)
+	local u = r.undone
+	if ENDED[r.state] then return end
+	local reason = u.restored
+		and ("the runner was lost; the agent of site %s restored the baseline"):format(
+			tostring(u.site))
+		or ("the runner was lost; another user or shell has made generation %s, which "
+			.. "stays in force"):format(tostring(u.n))
+	r.events[#r.events + 1] = { time = u.time, rollout = r.id, from = r.state, to = "paused",
+		actor = ("site %s"):format(tostring(u.site)), reason = reason }
+	r.state, r.why, r.arm = "paused", reason, u.restored and "a" or "other"
+	if u.restored then r.generation, r.everywhere = math.tointeger(u.n), nil end
+end
+
+-- M.load(home) -> the job's rollout | nil (there is none) | nil, err
+function M.load(home)
+	local r, err = store.load(home, "rollout", valid)
+	if r and r.undone then taken_back(r) end
+	return r, err
 end
 
 -- Fields that are not saved. taken: token of the runner that we replace; before: PID of a
 -- runner that died; unanswered: a change whose commit is unknown.
 local LIVE = { path = true, group = true, elsewhere = true, asker = true, hooks = true,
-	taken = true, before = true, unanswered = true }
+	taken = true, before = true, unanswered = true, home = true, lease = true, guarded = true,
+	holder = true, revision = true, undone = true, asked_s = true }
 
-local function write(r)
+-- Replace the record if it still has the rollout of @was (nil: there was none).
+function M.replace(r, was)
 	local keep = {}
 	for k, v in pairs(r) do
 		if not LIVE[k] then keep[k] = v end
 	end
-	return store.write(r.path, keep)
-end
-
--- Replace the file if it still has the rollout of @was (nil: there was no file).
-function M.replace(r, was)
-	return store.locked(r.path, function()
-		local now, err = M.load(r.job)
-		if err then return nil, err end
-		if now and not (was and now.id == was.id and now.runner.token == was.token) then
-			return errors.fail("busy", "process %s has %s", tostring(now.runner.pid),
-				was and now.id == was.id and "taken this rollout over"
-				or "started another rollout")
-		end
-		local ok
-		ok, err = write(r)
-		if not ok then return nil, err end
-		return true
-	end)
+	local over = not r.taken and (ENDED[r.state] or r.state == "paused") or false
+	return store.replace(r, "rollout", keep, valid, was, over,
+		r.state == "succeeded" or r.arm == "a" or r.arm == "other")
 end
 
 -- Save the rollout if this process still runs it, or takes it over.
@@ -89,7 +89,7 @@ end
 function M.requested(r)
 	if core.stopped() then return "pause" end
 	local word
-	word, r.asker = store.requested(r.path, r.id)
+	word, r.asker = store.requested(r)
 	return word
 end
 

@@ -107,6 +107,8 @@ local function promote_but_held(r, arm)
 	r.everywhere, r.arm = true, "none"
 	local ok, err = record.save(r)
 	if not ok then return nil, err end
+	ok, err = job.guard(r, true)
+	if not ok then return nil, err end
 	for i, line in ipairs(stages.promotion(r, arm == "b" and r.candidate or r.promoted)) do
 		local done
 		done, err = job.change(r, line)
@@ -384,10 +386,16 @@ end
 -- paused or ended. @token: the runner that died; its process may still be exiting.
 -- -> true when nothing is left to do
 local function rescue(name, id, token, fleet)
-	local r = record.load(name)
-	if not r or r.id ~= id or ENDED[r.state] or r.state == "paused" then return true end
-	if record.runs(r) then return r.runner.token ~= token end
-	local group = session.attach({ job = name, fleet = fleet }, 5)
+	local wish = { job = name, fleet = fleet }
+	local group = fleet and session.attach(wish, 5)
+	if fleet and not group then return false end
+	local r = record.load(group or wish)
+	local runs = r and record.runs(r)
+	if not r or r.id ~= id or ENDED[r.state] or r.state == "paused" or runs then
+		if group then group:close() end
+		return not runs or r.runner.token ~= token
+	end
+	group = group or session.attach(wish, 5)
 	if not group then return false end
 	local ok = M.adopt(r, group)
 	if ok then ok = record.save(r) end
@@ -445,9 +453,9 @@ function M.detach(r, after) return runner.detach(r, way, nil, after) end
 
 -- Follow rollout @r, whichever process runs it. -> the rollout as its file has it | nil, err
 function M.follow(r, tell, pid)
-	local job_name = r.job
-	local done, err = runner.follow(r.path, r.id, { pid = pid, tell = tell,
-		load = function() return record.load(job_name) end,
+	local home = r.home
+	local done, err = runner.follow(r, { pid = pid, tell = tell,
+		load = function() return record.load(home) end,
 		ended = function(now) return ENDED[now.state] or now.state == "paused" end })
 	if not done then return nil, err end
 	local failure = pid and runner.failure(done)
@@ -463,7 +471,7 @@ function M.start(group, p, hooks, of)
 		return nil, errors.new("refused", "jobs: this plan is for several jobs",
 			{ hint = "rollout start PLAN" })
 	end
-	local old, err = record.load(group.job)
+	local old, err = record.load(group)
 	if err then return nil, err end
 	if old and not ENDED[old.state] and store.active(old.runner) == nil then
 		return nil, errors.new(
@@ -483,7 +491,7 @@ function M.start(group, p, hooks, of)
 	if not path then return nil, err end
 	local r = {
 		version = 1, job = group.job, plan = p, state = "planned", blocks = core.array {},
-		events = core.array {}, path = path, group = group,
+		events = core.array {}, path = path, group = group, home = group,
 		id = ("%s-%s"):format(p.name:gsub("[^%w_.%-]", "_"),
 			core.time():gsub("[^%dT]", "")), runner = store.runner(), arm = "a",
 			processes = job.processes_of(group), of = of,
@@ -533,7 +541,7 @@ function M.start(group, p, hooks, of)
 	written, err = record.replace(r, old and { id = old.id, token = old.runner.token })
 	if not written then return nil, err end
 	if old then
-		old.path = nil
+		old.path, old.home = nil, nil
 		store.write(("%s.%s.old.json"):format((path:gsub("%.json$", "")), old.id), old)
 	end
 	return r
@@ -553,8 +561,8 @@ function M.adopt(r, group)
 	end
 	local s = group:ask "status"[1]
 	if s.err then return nil, s.err end
-	store.forget_requests(r.path) -- remove requests to the dead runner
-	r.group, r.asker = group, nil
+	store.forget_requests(r) -- remove requests to the dead runner
+	r.group, r.home, r.asker = group, group, nil
 	-- The job has another generation than the file. Either the runner that died made it before
 	-- it could save, or somebody else changed the job.
 	local other
@@ -640,7 +648,7 @@ function M.tell(r, group, word)
 	if word == "promote" and r.state == "succeeded" and r.held then return release(r, group) end
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
 	if record.runs(r) then
-		local ok, err = store.request(r.path, r.id, word)
+		local ok, err = store.request(r, word)
 		if not ok then return nil, err end
 		return r, true
 	end

@@ -4,6 +4,7 @@
 -- runner has a supervisor (core.guardian), which puts the baseline back if the runner dies.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local keys = require "ncclbpf.rollout.keys"
 local store = require "ncclbpf.rollout.store"
 
 local M = {}
@@ -134,19 +135,26 @@ local function is_lost(r, pid, since)
 	local _, alive = store.active(r.runner)
 	if alive ~= false then return false end
 	since = since or core.mono()
-	return core.mono() - since > RESCUE_S, since
+	return core.mono() - since > RESCUE_S + (r.home.fleet and keys.lost(r) or 0), since
 end
 
--- Follow run @id until it has ended or paused. -> the run | nil, err
+-- Changes when the record may have changed. The store is asked twice a second.
+local function stamp_of(r)
+	if r.home.fleet then return core.mono() // 0.5 end
+	local st = core.stat(r.path)
+	return st and ("%.9f %d"):format(st.mtime, st.size)
+end
+
+-- Follow @run until it has ended or paused. -> the run | nil, err
 -- opts: load() -> the run in its file; ended(r); tell(r), called after each change of the file;
 -- pid, if this shell has started the runner: then Ctrl-C asks it for a pause and waits, else
 -- Ctrl-C only ends the following.
-function M.follow(path, id, opts)
+function M.follow(run, opts)
+	local path, id = run.path, run.id
 	local seen, read, asked, gone, r = nil, 0, false, nil, nil
 	local log = log_of { path = path }
 	local function step()
-		local st = core.stat(path)
-		local stamp = st and ("%.9f %d"):format(st.mtime, st.size)
+		local stamp = stamp_of(run)
 		if stamp ~= seen then
 			local now, err = opts.load()
 			if not now then
@@ -155,8 +163,11 @@ function M.follow(path, id, opts)
 			if now.id ~= id then
 				return errors.fail("busy", "%s has replaced %s", now.id, id)
 			end
-			r, seen, gone = now, stamp, nil
-			if opts.tell then opts.tell(r) end
+			local same = r and r.revision and r.revision == now.revision
+				and r.state == now.state
+			r, seen = now, stamp
+			if not same then gone = nil end
+			if opts.tell and not same then opts.tell(r) end
 		end
 		if opts.pid then read = copy_log(log, read) end
 		if opts.ended(r) and not (opts.pid and core.alive(opts.pid)) then return r end
@@ -169,7 +180,7 @@ function M.follow(path, id, opts)
 		end
 		if opts.pid and core.stopped() and not asked then
 			asked = true
-			local ok, err = store.request(path, id, "pause")
+			local ok, err = store.request(run, "pause")
 			if not ok then return nil, err end
 		end
 		return false

@@ -1,9 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- Files of rollouts and sweeps: their paths, the process that runs each, and requests to it. A
--- file's name has job and host, because hosts share home directories. Files are replaced as a
--- whole; compare and replace happens under a lock.
+-- Records of rollouts and sweeps: where they are, the process that runs each, and requests to it.
+-- A record is a file; for a job of several hosts the store has it too (rollout/keys.lua), and what
+-- the store has counts. A file's name has job and host, because hosts share home directories.
+-- Records are replaced as a whole; compare and replace happens under a lock. The home of a record
+-- is a group, or a table with its fields job and, for several hosts, fleet (true) and store.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local keys = require "ncclbpf.rollout.keys"
 local process = require "ncclbpf.base.process"
 
 local M = {}
@@ -75,6 +78,52 @@ function M.locked(path, f)
 	return f()
 end
 
+-- The record of @kind, "rollout" or "sweep". -> table | nil (none) | nil, err
+function M.load(home, kind, valid)
+	local path, err = M.path(home.job, kind .. "s")
+	if not path then return nil, err end
+	if not home.fleet then
+		local t
+		t, err = M.read(path, kind, valid)
+		if t then t.home = home end
+		return t, err
+	elseif not home.store then
+		return errors.fail("no_target", "job %s: not connected to the store", home.job)
+	end
+	local t
+	t, err = keys.read(home, kind)
+	if t and not valid(t) then
+		return errors.fail("bad_argument", "job %s: the store's record is no %s", home.job,
+			kind)
+	end
+	if t then t.path, t.home = path, home end
+	return t, err
+end
+
+-- Replace the record of @r by @fields if it still is that of @was: {id, token} (nil: there was
+-- none). over: it has ended or paused; settled: no candidate is in use. -> true | nil, err
+function M.replace(r, kind, fields, valid, was, over, settled)
+	return M.locked(r.path, function()
+		local now, err = M.load(r.home, kind, valid)
+		if err then return nil, err end
+		local same = now and was and now.id == was.id
+		if now and not (same and now.runner.token == was.token) then
+			return errors.fail("busy", "process %s has %s", tostring(now.runner.pid),
+				same and ("taken this %s over"):format(kind)
+				or "started another " .. kind)
+		elseif now and now.undone and was.token == r.runner.token then
+			return errors.fail("busy", "site %s has restored the baseline, because the "
+				.. "runner's lease had ended", tostring(now.undone.site))
+		end
+		if r.home.fleet then
+			local ok
+			ok, err = keys.write(r, kind, core.encode(fields), now, over, settled)
+			if not ok then return nil, err end
+		end
+		return M.write(r.path, fields)
+	end)
+end
+
 -- This process as the runner of something new.
 function M.runner()
 	local pid = own_pid()
@@ -83,10 +132,14 @@ function M.runner()
 end
 
 -- -> does @runner make progress, is it alive. A stopped process makes no progress; its saves are
--- refused when it continues. nil: the process is in another PID namespace.
+-- refused when it continues. nil: the process is in another PID namespace. On another host, its
+-- lease in the store tells.
 function M.active(runner)
 	if type(runner) ~= "table" then return false, false end
 	local alive, stopped = process.alive(runner.process)
+	if runner.leased ~= nil and not process.is_near(runner.process) then
+		alive = runner.leased
+	end
 	return alive and not stopped, alive
 end
 
@@ -96,22 +149,28 @@ function M.is_this_process(runner) return runner.process == process.identity(own
 
 local function request_path(path) return (path:gsub("%.json$", ".request")) end
 
-function M.request(path, id, word)
-	local ok, err = core.write(request_path(path), ("%s %s %d\n"):format(id, word, own_pid()))
+function M.request(r, word)
+	if r.home.fleet then return keys.request(r, word, own_pid()) end
+	local ok, err = core.write(request_path(r.path), ("%s %s %d\n"):format(r.id, word,
+		own_pid()))
 	if not ok then return nil, errors.from_reply(err) end
 	return true
 end
 
--- Take the request of another process out of its file. -> request, PID of that process | nil
-function M.requested(path, id)
-	path = request_path(path)
+-- Take the request of another process. -> request, PID of that process | nil
+function M.requested(r)
+	if r.home.fleet then return keys.requested(r) end
+	local path = request_path(r.path)
 	if not core.stat(path) then return nil end
 	local of, word, pid = tostring(core.read(path, 200) or ""):match "^(%S+) (%a+) ?(%d*)\n"
 	core.unlink(path)
-	if of ~= id then return nil end
+	if of ~= r.id then return nil end
 	return word, pid ~= "" and pid or nil
 end
 
-function M.forget_requests(path) core.unlink(request_path(path)) end
+function M.forget_requests(r)
+	if r.home.fleet then return keys.forget_requests(r.home) end
+	core.unlink(request_path(r.path))
+end
 
 return M

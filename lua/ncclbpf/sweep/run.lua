@@ -15,6 +15,7 @@ local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
 local runner = require "ncclbpf.rollout.runner"
 local session = require "ncclbpf.job.session"
+local sites = require "ncclbpf.job.sites"
 local store = require "ncclbpf.rollout.store"
 local sweep = require "ncclbpf.sweep.choose"
 local tables = require "ncclbpf.policy.table"
@@ -28,39 +29,38 @@ local PATIENCE_S = 30 -- longest time to restore the baseline on all ranks
 
 -- ---- the file ------------------------------------------------------------------
 
-local function file_of(name) return store.path(name, "sweeps") end
-
 local function valid(s)
 	return type(s.state) == "string" and type(s.baseline) == "table"
 		and type(s.prefix) == "string" and type(s.runner) == "table"
 end
 
--- M.load(name) -> the last sweep of the job | nil (none) | nil, err
-function M.load(name)
-	local path, err = file_of(name)
-	if not path then return nil, err end
-	return store.read(path, "sweep", valid)
+-- M.load(home) -> the last sweep of the job | nil (none) | nil, err
+function M.load(home)
+	local s, err = store.load(home, "sweep", valid)
+	if s and s.undone and s.state == "running" then
+		s.state = "abandoned"
+		s.reason = "the runner was lost; the agent of site " .. tostring(s.undone.site)
+			.. " restored the baseline"
+	end
+	return s, err
+end
+
+-- Save the sweep if its file still has that of @old (nil: there was none).
+local function replace(r, old)
+	local keep = { version = 1, job = r.job, id = r.id, state = r.state,
+		reason = r.why or r.reason,
+		runner = r.runner, baseline = r.baseline, prefix = r.prefix, round = r.round,
+		blocks = r.done or r.blocks, of = r.of, plan = r.plan, result = r.result,
+		failure = r.failure }
+	local over = r.state ~= "running"
+	return store.replace(r, "sweep", keep, valid, old, over, over and not r.unsafe)
 end
 
 local function save(r)
-	local keep = { version = 1, job = r.job, id = r.id, state = r.state, reason = r.why,
-		runner = r.runner, baseline = r.baseline, prefix = r.prefix, round = r.round,
-		blocks = r.done, of = r.of, plan = r.plan, result = r.result,
-		failure = r.failure }
-	return store.write(r.path, keep)
-end
-
--- Create the file, unless another sweep has been started meanwhile.
-local function claim(r, old)
-	return store.locked(r.path, function()
-		local now, err = M.load(r.job)
-		if err then return nil, err end
-		if now and not (old and now.id == old.id) then
-			return errors.fail("busy", "process %s sweeps this job",
-				tostring(now.runner.pid))
-		end
-		return save(r)
-	end)
+	local ok, err = replace(r, { id = r.id, token = r.taken or r.runner.token })
+	if not ok then return nil, err end
+	r.taken = nil
+	return true
 end
 
 function M.runs(s)
@@ -210,7 +210,9 @@ end
 -- Change the job to @arm (nil: the baseline). -> true | nil, word, why, as blocks.block has them
 local function place(r, arm)
 	if r.now == (arm or "base") then return true end
-	local ok, err = job.use(r, names_with(r, arm), r.plan.block_timeout)
+	local ok, err = not arm or job.guard(r), nil
+	if not ok then return nil, job.refused(err) end
+	ok, err = job.use(r, names_with(r, arm), r.plan.block_timeout)
 	if not ok then return nil, job.refused(err) end
 	r.now = arm or "base"
 	return true
@@ -377,13 +379,13 @@ end
 M.rescue = rescue
 
 local function busy(group)
-	local old, err = rollout.load(group.job)
+	local old, err = rollout.load(group)
 	if err then return err end
 	if old and not rollout.ended[old.state] and rollout.is_of(old, group) then
 		return errors.new("busy", ("rollout %s of this job is %s"):format(
 			tostring(old.plan.name), old.state), { hint = "rollout abort ends it" })
 	end
-	old, err = M.load(group.job)
+	old, err = M.load(group)
 	if err then return err end
 	if old and M.runs(old) and not store.is_this_process(old.runner) then
 		return errors.new("busy", ("process %s sweeps this job"):format(
@@ -396,13 +398,14 @@ end
 local function prepare(group, p)
 	local err, old = busy(group)
 	if err then return nil, err end
-	local r = { old = old, runner = store.runner(), group = group, job = group.job, plan = p,
+	local r = { old = old, runner = store.runner(), group = group, home = group,
+		job = group.job, plan = p,
 		names = {}, made = 0, blocks = {}, done = 0, state = "running",
 		stops = core.array {}, kinds = {}, now = "base",
 		id = ("%s-%s"):format(p.name, core.time():gsub("[^%dT]", "")),
 			prefix = ("sweep-%d-%d-"):format(
 			PID, math.floor(core.mono() * 1000) % 100000) }
-	r.path, err = file_of(group.job)
+	r.path, err = store.path(group.job, "sweeps")
 	if not r.path then return nil, err end
 	p.seed = p.seed or math.random(1 << 30)
 	r.baseline, r.generation = job.in_use(group)
@@ -610,17 +613,16 @@ function way.lost(r, err)
 end
 
 function way.rescue(r)
-	local name, baseline, prefix, path = r.job, r.baseline, r.prefix, r.path
-	local fleet = r.group.url
-	return function() return rescue(name, baseline, prefix, fleet) end, function(done)
-		local s = M.load(name)
-		if not s or s.path ~= path or s.prefix ~= prefix then return end
-		s.state, s.reason, s.path = "abandoned",
+	local name, baseline, prefix, url = r.job, r.baseline, r.prefix, r.group.url
+	return function() return rescue(name, baseline, prefix, url) end, function(done)
+		local s = M.load { job = name, fleet = url and true,
+			store = url and sites.open(url) }
+		if not s or s.prefix ~= prefix then return end
+		s.state, s.unsafe, s.reason = "abandoned", not done,
 			"the process that ran it died; " .. (done
 				and "its supervisor restored the baseline"
-				or "its supervisor could not restore the baseline: sweep abort"),
-			nil
-		store.write(path, s)
+				or "its supervisor could not restore the baseline: sweep abort")
+		save(s)
 	end
 end
 
@@ -629,9 +631,10 @@ function M.start(group, p)
 	local r, err = prepare(group, p)
 	if not r then return nil, err end
 	local ok
-	ok, err = claim(r, r.old)
+	local old = r.old
+	ok, err = replace(r, old and { id = old.id, token = old.runner.token })
 	if not ok then return nil, err end
-	store.forget_requests(r.path)
+	store.forget_requests(r)
 	return r
 end
 
@@ -651,16 +654,16 @@ function M.detach(r) return runner.detach(r, way, save) end
 
 -- Follow sweep @r, whichever process runs it. -> the sweep as its file has it | nil, err
 function M.follow(r, tell, pid)
-	local name = r.job
-	return runner.follow(r.path, r.id, { pid = pid, tell = tell,
-		load = function() return M.load(name) end,
+	local home = r.home
+	return runner.follow(r, { pid = pid, tell = tell,
+		load = function() return M.load(home) end,
 		ended = function(now) return now.state ~= "running" end })
 end
 
 -- Ask the runner to end the sweep; without a runner, restore the baseline here. -> what was done |
 -- nil, err
 function M.abort(group)
-	local s, err = M.load(group.job)
+	local s, err = M.load(group)
 	if err then return nil, err end
 	if not s then
 		return nil, errors.new("not_found", "this job has no sweep",
@@ -668,7 +671,7 @@ function M.abort(group)
 	end
 	if M.runs(s) then
 		local ok
-		ok, err = store.request(s.path, s.id, "pause")
+		ok, err = store.request(s, "pause")
 		if not ok then return nil, err end
 		return ("process %d was asked to end it"):format(s.runner.pid), s
 	end

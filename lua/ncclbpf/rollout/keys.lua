@@ -1,0 +1,151 @@
+-- SPDX-License-Identifier: MIT
+-- Rollouts and sweeps of a job of several hosts: their records are keys of the store, so that
+-- shells of all hosts see and continue them. The runner holds guard/runner with its lease. While a
+-- candidate is in use, guard/line has the request that restores the baseline. If the lease ends
+-- first, the job's coordinator carries that out (plugin/agent/coord_guard.c, docs/adr/0017).
+local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local requests = require "ncclbpf.job.requests"
+local sites = require "ncclbpf.job.sites"
+
+local M = {}
+
+local LOST_S = 60 -- time to live of a lease, if the plan does not say guards.lost
+local MOST = 1 << 20 -- a request to etcd may have 1.5 MiB
+local REQUEST_S = 0.5 -- time between two looks for requests of other shells
+
+local function key(home, part) return ("%s%s/%s"):format(sites.ROOT, home.job, part) end
+
+-- One key. -> table, revision | nil, 0 (there is none) | nil, nil, err
+local function get(home, part)
+	local kvs, err = home.store:get(key(home, part))
+	if not kvs then return nil, nil, errors.from_reply(err) end
+	if not kvs[1] then return nil, 0 end
+	local t, why = sites.value(kvs[1])
+	if not t then return nil, nil, errors.new("bad_argument", why) end
+	return t, kvs[1].revision
+end
+
+-- M.read(home, kind) -> the record, with holder (guard/runner: token, revision), undone (the guard
+-- that an agent has carried out since the record was saved) and revision | nil (none) | nil, err
+function M.read(home, kind)
+	local t, revision, err = get(home, kind)
+	if not t then return nil, err, revision end
+	local held, at, undone, when
+	held, at, err = get(home, "guard/runner")
+	if not err then undone, when, err = get(home, "guard/undone") end
+	if err then return nil, err end
+	t.revision, t.holder = revision, held and { token = held.token, revision = at }
+	t.undone = undone and undone.id == t.id and when > revision and undone or nil
+	if type(t.runner) == "table" then
+		t.runner.leased = held ~= nil and held.token == t.runner.token
+	end
+	return t
+end
+
+-- Delete or put the lease's key. -> an operation | nil (nothing to do) | nil, err
+local function runner_op(r, kind, held, over)
+	local at = key(r.home, "guard/runner")
+	if over then return held and { delete = at } end
+	if held and held.token == r.runner.token then return nil end
+	local lease, err = r.home.store:lease(math.max(2, math.ceil(M.lost(r))))
+	if not lease then return nil, errors.from_reply(err) end
+	r.lease = { id = lease.lease, next = 0 }
+	local _, from = requests.who()
+	return { put = at, lease = lease.lease, value = core.encode {
+		token = r.runner.token, id = r.id, kind = kind, from = from } }
+end
+
+-- The time without a runner after which the agents restore the baseline.
+function M.lost(r) return r.plan.guards and r.plan.guards.lost or LOST_S end
+
+-- Save the record @text of @r. @now: what M.read gave; over: the run has ended or paused, so it
+-- needs no runner; settled: the candidate is not in use. Fails if the lease has another holder.
+-- -> true | nil, err
+function M.write(r, kind, text, now, over, settled)
+	local held = now and now.holder
+	if held and held.token ~= r.runner.token and held.token ~= r.taken then
+		return errors.fail("busy", "another rollout or sweep of job %s runs", r.home.job)
+	end
+	if #text > MOST then
+		return errors.fail("refused", "its record has %d bytes (allowed: %d)", #text, MOST)
+	end
+	local puts = { { put = key(r.home, kind), value = text } }
+	local op, err = runner_op(r, kind, held, over)
+	if err then return nil, err end
+	puts[#puts + 1] = op
+	if settled then puts[#puts + 1] = { delete = key(r.home, "guard/line") } end
+	local done
+	done, err = r.home.store:txn { compare = {
+		{ key(r.home, kind), now and now.revision or 0 },
+		{ key(r.home, "guard/runner"), held and held.revision or 0 } }, success = puts }
+	if not done then return nil, errors.from_reply(err) end
+	if not done.succeeded then
+		return errors.fail("busy", "another process has changed it meanwhile")
+	end
+	if op and op.put then r.lease.revision = done.revision end
+	if over then r.lease = nil end
+	if settled then r.guarded = nil end
+	return true
+end
+
+-- Keep the lease alive. Raises if it has ended.
+function M.beat(r)
+	local lease = r.lease
+	if not lease or core.mono() < lease.next then return end
+	local kept = r.home.store:keepalive(lease.id)
+	lease.next = core.mono() + M.lost(r) / 6
+	if kept and kept.ttl == 0 then
+		error(errors.new("busy", "its lease in the store has ended"), 0)
+	end
+end
+
+-- Store the request @line, which restores the baseline, before the candidate is placed.
+-- -> true | nil, err
+function M.guard(r, line)
+	if not r.lease or r.guarded == line then return true end
+	local images, err = requests.images_of(r.group, line)
+	if not images then return nil, err end
+	local who = requests.who()
+	local done
+	done, err = r.home.store:txn { compare = {
+		{ key(r.home, "guard/runner"), r.lease.revision } }, success = {
+		{ put = key(r.home, "guard/line"), value = core.encode { id = r.id, line = line,
+			images = images, from = r.generation, who = who } } } }
+	if not done then return nil, errors.from_reply(err) end
+	if not done.succeeded then
+		return errors.fail("busy", "its lease in the store has ended")
+	end
+	r.guarded = line
+	return true
+end
+
+-- What the key of a change request is compared with: only the runner may change the job.
+function M.condition(r)
+	return r.lease and { key(r.home, "guard/runner"), r.lease.revision } or nil
+end
+
+-- Requests to the runner, as in rollout/store.lua.
+
+function M.request(r, word, pid)
+	local done, err = r.home.store:txn { success = { { put = key(r.home, "guard/ask"),
+		value = core.encode { id = r.id, word = word, pid = pid } } } }
+	if not done then return nil, errors.from_reply(err) end
+	return true
+end
+
+function M.forget_requests(home)
+	home.store:txn { success = { { delete = key(home, "guard/ask") } } }
+end
+
+function M.requested(r)
+	if core.mono() < (r.asked_s or 0) then return nil end
+	r.asked_s = core.mono() + REQUEST_S
+	local t = get(r.home, "guard/ask")
+	if not t then return nil end
+	M.forget_requests(r.home)
+	if t.id ~= r.id or type(t.word) ~= "string" then return nil end
+	return t.word, t.pid and tostring(t.pid)
+end
+
+return M

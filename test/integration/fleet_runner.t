@@ -1,0 +1,153 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A rollout of a job of several hosts whose runner is lost with its supervisor, as if their host
+# were lost: another host shows it, the agents take the candidate back, and any host continues it.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+needs_store "rollouts of lost runners"
+[ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "rollouts of lost runners" "no clang at build time"
+enter_store
+"$etcd" start "$T/etcd" members=1 tls
+ok "a store" $?
+NCCLBPF_FLEET=$(cat etcd/endpoints)
+XDG_STATE_HOME=$T/here
+NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem
+NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key
+export NCCLBPF_FLEET XDG_STATE_HOME NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY
+mkdir -m 700 a b
+NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
+	NCCLBPF_JOB=llm NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" timeout 300 \
+	"$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --events --min 4M --max 16M --factor 4 \
+	--seconds 290 --pause-ms 1 --table "$TOP/test/fakes/vgpu/b300.csv" \
+	--rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log.llm 2>&1 &
+jobs="$jobs $!"
+ctl() { "$etcd" ctl "$T/etcd" "$@"; }
+registered() {
+	[ "$(ctl get --prefix --print-value-only /ncclbpf/1/llm/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+}
+await registered
+ok "a job on two sites" $?
+
+plan() { # NAME BAKE
+	cat >"$1.lua" <<END
+return { name = "$1", candidate = "$B/examples/rollout/one_channel.bpf.o",
+	scope = { collectives = { "allreduce" }, sizes = "4M..32M" }, blocks = 10, samples = 10, bake = "$2",
+	judge = { confidence = 0.95, min_effect_pct = 25, looks = 1 }, guards = { slower_pct = 400, lost = "5s" } }
+END
+}
+# elsewhere ARGUMENTS: a shell on another host, which has no files of this one
+elsewhere() {
+	XDG_STATE_HOME=$T/there
+	run "$@"
+	XDG_STATE_HOME=$T/here
+}
+field() { # FIELD: of the record in the store
+	ctl get --print-value-only /ncclbpf/1/llm/rollout |
+		python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval("d" + sys.argv[1]))' "$1"
+}
+decides() { # NAME: do all processes of both sites decide with this policy ("" for none)
+	run -J llm -o json status
+	[ "$(grep -o '"policies":\[[^]]*\]' out | sort -u)" = "\"policies\":[${1:+\"$1\"}]" ]
+}
+in_use() { [ "$(field '["arm"]')" = b ] && decides one_channel; }
+bakes() { field '["why"]' | grep -q bake && in_use; }
+# The runner and its supervisor die at once, as they would with their host.
+lose_host() {
+	pid=$(field '["runner"]["pid"]')
+	children=$(ps -o pid= --ppid "$pid")
+	# shellcheck disable=SC2086
+	kill -STOP $children
+	# shellcheck disable=SC2086
+	kill -9 "$pid" $children
+}
+
+# ---- another host shows it, and may end it ----
+plan shown 600s
+status 0 "a rollout in the background" rollout start shown.lua follow=no
+await bakes
+ok "its candidate is in use" $?
+elsewhere -o table rollout status
+has "another host shows it" out "shown: progressing" "20 of 20 blocks"
+elsewhere -o json rollout status
+has "with its runner" out '"running":true'
+elsewhere -o table rollout abort
+[ "$rc" -eq 0 ] && grep -q "was asked to abort it" out
+ok "and asks the runner to end it" $?
+ended() { [ "$(field '["state"]')" = rolled_back ]; }
+await ended && decides ""
+ok "which it does" $?
+ctl get --prefix --keys-only /ncclbpf/1/llm/guard/ >keys
+! grep -q 'guard/line\|guard/runner' keys
+ok "the store has no guard of a rollout that has ended" $?
+
+# ---- the runner is lost ----
+plan lost 600s
+status 0 "another one" rollout start lost.lua follow=no
+await bakes
+ok "has its candidate in use" $?
+lose_host
+back() { decides ""; }
+await back
+ok "both sites decide with the baseline again when its runner is lost" $?
+elsewhere -o table rollout status
+has "another host says why" out "lost: paused" "the runner was lost; the agent of site" "rollout resume"
+run audit
+has "so does the audit" out "the runner is lost, so its candidate is taken back"
+! ctl get --prefix --keys-only /ncclbpf/1/llm/guard/ | grep -q 'guard/line'
+ok "the guard is gone" $?
+elsewhere rollout resume follow=no
+[ "$rc" -eq 0 ]
+ok "another host resumes it" $?
+await in_use
+ok "with the blocks that it had" "$([ "$(field '["blocks"].__len__()')" -eq 20 ]; echo $?)"
+elsewhere rollout promote
+promoted() { [ "$(field '["state"]')" = succeeded ] && decides one_channel; }
+await promoted
+ok "and promotes it" $?
+sleep 6
+decides one_channel
+ok "what was promoted stays without a runner" $?
+elsewhere rollout undo
+[ "$rc" -eq 0 ] && decides ""
+ok "and can be undone there" $?
+
+# ---- somebody else changes the job after the runner is lost ----
+plan other 600s
+status 0 "a third one" rollout start other.lua follow=no
+await bakes
+lose_host
+status 0 "an operator replaces its candidate at once" policy use "$B/policies/nvlink_ring_mid.bpf.o"
+dropped() { ! ctl get --prefix --keys-only /ncclbpf/1/llm/guard/ | grep -q 'guard/line'; }
+await dropped
+ok "the agents give the guard up" $?
+elsewhere -o table rollout status
+has "and the other host says so" out "other: paused" "another user or shell has made generation"
+decides nvlink_ring_mid
+ok "the operator's policy stays" $?
+
+# ---- a sweep ----
+status 0 "the rollout is ended" rollout abort
+decides ""
+ok "which puts its baseline back" $?
+cat >tables.lua <<'END'
+return { name = "tables", scope = { collectives = { "allreduce" }, sizes = "4M..8M" }, rounds = 100, samples = 20,
+	confidence = 0.5 }
+END
+status 0 "a sweep" sweep start tables.lua follow=no
+measures() { ctl get --print-value-only /ncclbpf/1/llm/guard/line | grep -q '"id":"tables' && ! decides ""; }
+await measures
+ok "tries a table on both sites" $?
+pid=$(ctl get --print-value-only /ncclbpf/1/llm/sweep | sed 's/.*"pid":\([0-9]*\).*/\1/')
+children=$(ps -o pid= --ppid "$pid")
+# shellcheck disable=SC2086
+kill -STOP $children
+# shellcheck disable=SC2086
+kill -9 "$pid" $children
+abandoned() {
+	elsewhere sweep status
+	grep -q 'abandoned: the runner was lost; the agent of site .* restored the baseline' out
+}
+LIMIT_S=60 await abandoned
+ok "when its runner is lost, another host says that the baseline is back" $?
+decides ""
+ok "which is so" $?
