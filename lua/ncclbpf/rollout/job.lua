@@ -219,11 +219,11 @@ function M.is_own(r)
 	local controllers = read.record(there and there.data).controllers == true
 	local answer = r.group:ask "policy history"[1]
 	local past = read.list(answer and answer.data, "history")
-	local now = r.unanswered and r.path and record.load(r.home)
-	-- This process may hold the rollout twice. The unanswered change belongs to the current
-	-- runner.
-	local late = r.unanswered and (not now or now.id == r.id
-		and now.runner.token == r.runner.token)
+	local now = r.path and record.load(r.home)
+	-- This process may hold the rollout twice, and another one may have taken it over. The
+	-- rollout's changes belong to the current runner.
+	local current = not now or now.id == r.id and now.runner.token == r.runner.token
+	local late = r.unanswered and current
 	local function same(a, b)
 		return core.encode(read.list(a, "policies")) == core.encode(
 			read.list(b, "policies")) and read.text(a.scoped) == read.text(b.scoped)
@@ -236,7 +236,7 @@ function M.is_own(r)
 		end
 		local by_controllers = controllers and math.type(e.pid) ~= "integer" and past[i + 1]
 			and same(e, past[i + 1])
-		local mine = read.record(e.by).rollout == r.id
+		local mine = current and r.id and read.record(e.by).rollout == r.id
 			or e.pid and (e.pid == r.before or late
 				and e.pid == select(2, core.ids()))
 		if not by_controllers and not mine then return false end
