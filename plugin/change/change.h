@@ -8,6 +8,7 @@
 #include "core/base/err.h"
 #include "core/base/sha256.h"
 #include "core/generation/generation.h"
+#include "plugin/change/outcome.h"
 
 /*
  * Changes of generations (design, section 7; docs/protocol.md, "Changes"). Each
@@ -25,49 +26,8 @@
  */
 int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 
-enum nb_change_state {
-	NB_CHANGE_STAGED,
-	/* all communicators that can change have changed */
-	NB_CHANGE_COMMITTED,
-	NB_CHANGE_ABORTED, /* no communicator changed */
-	/* state of a communicator that keeps its generation */
-	NB_CHANGE_UNCHANGEABLE
-};
-
 /* Returns "staged", "committed", "aborted" or "unchangeable". */
 const char *nb_change_state_word(enum nb_change_state s);
-
-/* Outcome of a change for one communicator. */
-struct nb_change_comm {
-	/* identity of the communicator, or 0 if NCCL gives none */
-	uint64_t comm_id;
-	/* number of the first decision with the new generation */
-	uint64_t fence;
-	enum nb_change_state state;
-	/* number of ranks, and of those that have reached the fence */
-	uint32_t ranks, passed;
-	/*
-	 * ranks that have yet to reach the fence: bit i is the rank in slot i
-	 */
-	uint64_t behind;
-	uint32_t tries; /* number of fences that the change has armed */
-	char why[160];	/* why the communicator did not change, or "" */
-};
-
-enum { NB_CHANGE_COMMS = 256 };
-
-struct nb_change {
-	uint8_t digest[NB_SHA256_SIZE];
-	enum nb_change_state state;
-	/* number of the generation; 0 while staged or aborted */
-	uint64_t generation;
-	/* its number for users: in a fleet, the fleet's (nb_history_number) */
-	uint64_t shown;
-	/* duration of the commit, until the last fence was decided */
-	uint64_t time_us;
-	uint32_t ncomms;
-	struct nb_change_comm comm[NB_CHANGE_COMMS];
-};
 
 /*
  * nb_change_commit - commit @digest for the whole job

@@ -2,7 +2,9 @@
 #ifndef NB_PLUGIN_CHANGE_LAST_H
 #define NB_PLUGIN_CHANGE_LAST_H
 
-#include "plugin/change/change.h"
+#include <stdbool.h>
+
+#include "plugin/change/outcome.h"
 
 /* The last change, protected by NB_LOCK_STATE. */
 struct nb_last {
