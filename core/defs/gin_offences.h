@@ -7,7 +7,7 @@
  * word: name in replies and counters;
  * text: text for the log, after "it sent ".
  */
-OFFENCE(HEADER, "header", "data that is no message header")
+OFFENCE(HEADER, "header", "data without a valid message header")
 OFFENCE(NUMBER, "number", "a message out of sequence")
 OFFENCE(KIND, "kind", "a message of unknown kind")
 OFFENCE(REGION, "region", "a message for memory that is not registered here")

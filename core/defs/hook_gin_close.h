@@ -11,7 +11,7 @@ FIELD(coll,           uint64_t, IN,    LOCAL,    "1",      "number of the collCo
 FIELD(puts,           uint64_t, IN,    LOCAL,    "1",      "puts that NCCL posted", "the plugin")
 FIELD(signals,        uint64_t, IN,    LOCAL,    "1",      "signals that NCCL posted", "the plugin")
 FIELD(gets,           uint64_t, IN,    LOCAL,    "1",      "gets that NCCL posted", "the plugin")
-FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes of all of them", "the plugin")
+FIELD(bytes,          uint64_t, IN,    LOCAL,    "B",      "bytes of these operations", "the plugin")
 FIELD(in_puts,        uint64_t, IN,    LOCAL,    "1",      "puts that arrived", "the transport")
 FIELD(in_signals,     uint64_t, IN,    LOCAL,    "1",      "signals that arrived", "the transport")
 FIELD(in_bytes,       uint64_t, IN,    LOCAL,    "B",      "bytes that arrived", "the transport")

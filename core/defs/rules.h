@@ -180,7 +180,7 @@ RULE(HELPER_KERNEL, HELPER,
      "docs/policies.md lists the helpers; others of the kernel do not exist inside a job")
 RULE(HELPER_HOOK, HELPER,
      "a helper of this hook", "{helper} on {hook}",
-     "it asks about the decision of a SEC(\"tuner\") program")
+     "it needs the decision of a SEC(\"tuner\") program")
 RULE(ARG_MAP, ARG_MAP, "a map in {r} for {helper}", "{value}", "")
 RULE(ARG_MAP_NULL, ARG_NULL,
      "a map in {r} for {helper}, tested against NULL", "{value}", "")
@@ -221,7 +221,7 @@ RULE(ITER_PLACE, ITER, "8 aligned bytes of stack for {helper} in {r}", "{value}"
 RULE(ITER_TAKEN, ITER,
      "unused bytes of stack", "they hold {object}", "end it first")
 RULE(ITER_LEAK, ITER_LEAK,
-     "every iterator destroyed with bpf_iter_num_destroy before", "{ref}, still held here", "")
+     "every iterator destroyed with bpf_iter_num_destroy by this point", "{ref}, still held here", "")
 
 RULE(GLOBAL_POINTER, GLOBAL,
      "a global function that is declared to return a number or void",
@@ -252,12 +252,12 @@ RULE(TAIL_CALLBACK, TAIL_CALL,
      "a tail call outside of callbacks", "the helper at {where} is calling back", "")
 
 RULE(REF_LEAK, REF_LEAK,
-     "all reservations released before", "{ref}, still held here", "")
+     "all reservations released by this point", "{ref}, still held here", "")
 RULE(REF_LEAK_CALLBACK, REF_LEAK,
      "all reservations of a callback released before it returns",
      "{ref}, still held here", "")
 RULE(DYNPTR_LEAK, DYNPTR_LEAK,
-     "all reservations released before", "{ref}, still held here", "")
+     "all reservations released by this point", "{ref}, still held here", "")
 RULE(DYNPTR_LEAK_CALLBACK, DYNPTR_LEAK,
      "all reservations of a callback released before it returns",
      "{ref}, still held here", "")
@@ -297,10 +297,10 @@ RULE(DYNPTR_NULLABLE, DYNPTR_MEMORY,
      "in {r} for {helper} a pointer into a map's value", "{value}",
      "test it first: if (!v) return 0;")
 RULE(OBJECT_READ, OBJECT_READ,
-     "bytes of no dynptr or iterator",
+     "bytes outside dynptrs and iterators",
      "the bytes from r10{number} on are part of {object}", "")
 RULE(OBJECT_READ_HELD, OBJECT_READ,
-     "bytes of no dynptr or iterator",
+     "bytes outside dynptrs and iterators",
      "the bytes from r10{number} on are part of {object}, {ref}", "")
 RULE(OBJECT_WRITE, OBJECT_WRITE,
      "the bytes unchanged until a helper releases the object",
@@ -321,7 +321,7 @@ RULE(LOCK_CALL, LOCK_CALL,
 RULE(LOCK_GLOBAL, LOCK_CALL,
      "no global function called while a lock is held", "{name} is called with {lock}",
      "declare the function static, or call it before the lock is taken")
-RULE(LOCK_HELD, LOCK_HELD, "every lock released before", "{lock} is still held", "")
+RULE(LOCK_HELD, LOCK_HELD, "every lock released by this point", "{lock} is still held", "")
 RULE(UNLOCK_FREE, UNLOCK_FREE, "a lock taken before on this path", "none is held", "")
 RULE(UNLOCK_OTHER, UNLOCK_OTHER, "{lock}", "{value}: perhaps another value", "")
 
@@ -360,7 +360,7 @@ RULE(LOCAL_CONTROL, LOCAL_CONTROL,
      "the branch at {where} depends on local data and decides whether this runs", "")
 RULE(LOCAL_VERDICT, LOCAL_VERDICT,
      "a return value that is equal on all ranks",
-     "what exit returns depends on local data since {where}", "")
+     "the return value depends on local data since {where}", "")
 RULE(GLOBAL_CONTROL, LOCAL_CONTROL,
      "coherent arguments for {name}, which writes outputs, called on all ranks",
      "the branch at {where} depends on local data and decides whether this runs",

@@ -111,7 +111,7 @@ static int finish(struct child *c, bool kill_it)
 				   : WEXITSTATUS(status);
 }
 
-/* Check of clang's flags. */
+/* Check the flags that scripts pass to clang. */
 
 /* Neither the input nor the output can be chosen. */
 static const char *const fixed[] = { "-target", "bpf", "-fno-color-diagnostics",

@@ -297,7 +297,7 @@ function target:policy_load(options) end
 ---@return ncclbpf.error? err
 function target:policy_unload(name) end
 
----Use these policies, in this order, from a fence on. In a table, `comm` names the communicators.
+---Use these policies, in this order, at a fence. In a table, `comm` names the communicators.
 ---@param ... string | {[integer]: string, comm?: string|string[], if_generation?: integer}
 ---@return table? change
 ---@return ncclbpf.error? err

@@ -768,7 +768,7 @@ setmetatable(nb.rollout, { __metatable = "nb.rollout", __call = function(_, spec
 	return Target.rollout(target, t)
 end })
 
--- nb.series{file=} -> what NVIDIA's Inspector wrote, as a series; a warning | nil, err
+-- nb.series{file=}: read a file of NVIDIA's Inspector -> a series, a warning or nil | nil, err
 function nb.series(opts)
 	opts = errors.check_options("nb.series", opts, { file = "string" })
 	if not opts.file then

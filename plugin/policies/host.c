@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records which descriptors the host maps of this process show. A descriptor
- * stays open, so that policies loaded later show it as well. The pages of a
- * change are mapped without a lock, and exchanged with it.
+ * Records the descriptor to which each host map of this process is attached.
+ * A descriptor stays open, so that host maps of policies loaded later are
+ * attached to it as well. A change maps its pages before it takes the lock,
+ * and exchanges them under the lock.
  */
 #include "plugin/policies/host.h"
 

@@ -174,7 +174,7 @@ as=$(awk '/^VmSize/ { print $2 * 1024 }' "/proc/$one/status")
 if prlimit --pid "$one" "--as=$as:" 2>why; then
 	status 74 "one process has no room for the pages" map attach host "$(cat other)"
 	has "it is named, and those that had accepted them" err "Cannot allocate memory" \
-		"rank 0 failed, so no rank has changed: rank 1"
+		"rank 0 failed, so these ranks have not changed: rank 1"
 	seen 44
 	ok "all processes show what they showed" $?
 	prlimit --pid "$one" "--as=unlimited:"
@@ -235,7 +235,7 @@ local s = { ask = function(_, line, opts)
 end }
 local ctx = { session = function() return s end, args = { "host" } }
 local done, err = require("ncclbpf.map.host").cmd_detach(ctx)
-assert(not done and err.code == "timed_out" and err.cause:find "undone elsewhere", err and err.cause)
+assert(not done and err.code == "timed_out" and err.cause:find "rolled back", err and err.cause)
 assert(#asked.undo == 2 and not asked.done, "undone in " .. #asked.undo)
 L
 lua_run late.lua >why 2>&1

@@ -293,7 +293,7 @@ static void common_information(struct nb_buf *b, const struct nb_jit_frames *f)
 	length_end(b, from);
 }
 
-/* Write the first note: registers are saved from there on. */
+/* Write the first note on frames. From its address on, registers are saved. */
 static void first_note(struct nb_buf *b, const struct nb_jit_frames *f)
 {
 	u8(b, DW_CFA_def_cfa);

@@ -207,16 +207,16 @@ const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
 
 	if (called(in) && called(in)->success == NB_SUCCESS_CPUS)
 		return "hosts differ in their CPUs: "
-		       "whether the element exists may be recorded in a map, not decide";
+		       "a program may record whether the element exists, but its answer must not depend on that";
 	if (map >= 0 && env->img->maps[map].origin != NB_ORIGIN_DEFINED)
-		return "variables are of one rank; "
-		       "keep what decides in a map tagged __coherent, or make it const";
+		return "each rank has its own variables; "
+		       "store the data of a decision in a map tagged __coherent, or declare the variable const";
 	if (map >= 0 && env->img->maps[map].type == NB_MAP_PERCPU_ARRAY)
-		return "what a per-CPU map answers depends on the CPU; "
-		       "keep what decides in an array or hash tagged __coherent";
+		return "the values of a per-CPU map depend on the CPU; "
+		       "store the data of a decision in an array or hash tagged __coherent";
 	if (map >= 0 && env->img->maps[map].tags & NB_MAPF_HOST)
 		return "let a controller read the host map "
-		       "and write what it concludes to a map tagged __coherent";
+		       "and write its result to a map tagged __coherent";
 	if (map >= 0)
 		return nb_say(
 			env,
@@ -225,16 +225,18 @@ const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
 			"or decide by coherent context fields",
 			nb_map_name(env, (uint32_t)map));
 	if (called(in))
-		return nb_say(env,
-			      "bpf_%s may be recorded in a map, not decide; "
-			      "ctx->seq counts decisions alike on all ranks",
-			      called(in)->name);
+		return nb_say(
+			env,
+			"a program may record the result of bpf_%s, but its answer must not depend on it; "
+			"ctx->seq is equal on all ranks",
+			called(in)->name);
 	if (r && r->kind == NB_REG_CTX)
-		return nb_say(env,
-			      "%s may be recorded in a map, not decide: "
-			      "ranks that answer differently hang the job; "
-			      "decide by fields that are equal on all ranks",
-			      ctx_place_of(env, r, in));
+		return nb_say(
+			env,
+			"a program may record %s, but its answer must not depend on it: "
+			"ranks that answer differently hang the job; "
+			"use fields that are equal on all ranks",
+			ctx_place_of(env, r, in));
 	return "";
 }
 

@@ -202,7 +202,7 @@ Names stand for policies in the job; a word with / or ending in .o or .policy is
 			.. "[start=yes]",
 		most = 16,
 		files = POLICIES, paths = true, names = "policies", dry = true,
-		help = "Use these policies, in this order, from a fence on",
+		help = "Use these policies, in this order, at a fence",
 		details = [[
 policy use size_aware force         both, each sees what the one before it answered
 policy use ./mine.policy            a word with / or ending in .o, .policy, .csv or .lua is a
@@ -215,7 +215,7 @@ says whether they have come by. -n asks every process whether it could.]] },
 		syntax = "NAME|FILE [before=NAME] [position=first|last] "
 			.. "[comm=ID,ID|others] [if_generation=N]",
 		files = POLICIES, paths = true, names = "policies", dry = true,
-		help = "Append a policy, or insert it at a position, from a fence on",
+		help = "Append a policy, or insert it at a position, at a fence",
 		details = [[
 policy add force                    behind those in use: it has the last word
 policy add force before=size_aware  or position=first
@@ -334,18 +334,19 @@ flags=new: only elements that are not there yet; flags=old: only those that are.
 		syntax = "MAP SOURCE",
 		least = 2, most = 2,
 		files = true, names = "maps",
-		help = "Show memory of this host in the host maps of this name, " ..
-			"also those of policies loaded later",
+		help = "Make memory of this host the contents of all host maps of this name, " ..
+			"also in policies loaded later",
 		details = [[
 map attach host /sys/fs/bpf/host       a frozen BPF array, by the path where it is pinned
 map attach host id:12                  by its number
 map attach host /proc/1234/fd/5        a sealed memory file of a process
 The array has BPF_F_MMAPABLE and the definition of the host map; the file has as many bytes, and the
-seals F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE. map show tells the age of what is shown.]] },
+seals F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE. map show shows the age of the values.]] },
 	{ "map detach", run = "map.host:cmd_detach",
 		syntax = "MAP",
 		names = "maps",
-		help = "Show zeroes again in the host maps of this name" },
+		help = "Detach the memory from the host maps of this name, " ..
+			"which then contain zeroes" },
 	{ "comm list", run = "commands.comm:cmd_list",
 		syntax = "[comm=ID]" },
 	{ "comm show", run = "commands.comm:cmd_show",
@@ -390,7 +391,7 @@ REFUSED says why an answer of a policy was not taken; NCCL's own choice stood th
 		details = "out=FILE also writes the data of this table as JSON." },
 	{ "trace rdma", run = "trace.rdma:cmd_rdma", role = "control",
 		syntax = "[seconds=S] [out=FILE]",
-		help = "Compare the kernel's calls for queue pairs with the tap's counts",
+		help = "Compare the kernel's calls for queue pairs with the tap's counts (verbs)",
 		details = "out=FILE writes a trace of both and of NCCL's events, " ..
 			"for ui.perfetto.dev." },
 	{ "trace status", run = "trace.trace:cmd_status" },

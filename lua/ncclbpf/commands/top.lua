@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- The command `top`: a job on a full screen. M.observe asks the job and keeps what rates need;
--- commands/top_view.lua makes the rows; here are the keys. shell/screen.c draws.
+-- The command `top`: a job on a full screen. M.observe asks the job and keeps the counts from which
+-- rates are computed. This file handles the keys, commands/top_view.lua makes the rows, and
+-- shell/screen.c draws.
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"

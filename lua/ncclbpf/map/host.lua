@@ -49,7 +49,7 @@ local function in_steps(s, line, what, object)
 		object = object, what = what }))
 	if err then
 		undo(s, line, staged)
-		return nil, explain(err, bad, "no rank has changed", staged)
+		return nil, explain(err, bad, "these ranks have not changed", staged)
 	end
 	local results = s:ask(line .. " step=commit", { members = staged, what = what })
 	local changed
@@ -63,9 +63,9 @@ local function in_steps(s, line, what, object)
 		end
 		if #failed > 0 then
 			return nil, explain(err, bad,
-				"other ranks have changed and could not be rolled back", failed)
+				"these ranks have changed and could not be rolled back", failed)
 		end
-		return nil, explain(err, bad, "the other ranks were rolled back", changed)
+		return nil, explain(err, bad, "these ranks were rolled back", changed)
 	end
 	s:ask(line .. " step=done", { members = changed })
 	return results

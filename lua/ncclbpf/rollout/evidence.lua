@@ -57,8 +57,8 @@ local function by_rank(ops)
 	return out
 end
 
--- Store the collectives @ops of block @n: lines in the file @r.samples, spread and ranks in @b. A
--- write error is reported once and is otherwise ignored.
+-- Store the collectives @ops of block @n: one line each in the file @r.samples, their spread and
+-- the times of ranks in @b. A write error is reported once and is otherwise ignored.
 function M.block(r, n, b, ops)
 	local lines = {}
 	b.spread, b.ranks = {}, {}

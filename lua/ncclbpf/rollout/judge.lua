@@ -7,8 +7,8 @@ local errors = require "ncclbpf.base.errors"
 
 local M = {}
 
--- Defaults. A slowdown of exactly min_effect_pct is found in half of the runs, so it is less than
--- the slowdown to be found (3 %).
+-- Defaults. The judge finds a slowdown of exactly min_effect_pct in half of the runs. So
+-- min_effect_pct is less than the slowdown that a rollout should find (3 %).
 M.defaults = {
 	confidence = 0.98, -- confidence of all looks and strata together
 	min_effect_pct = 1, -- slowdown in per cent that is tolerated

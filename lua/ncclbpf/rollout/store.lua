@@ -131,9 +131,9 @@ function M.runner()
 		token = ("%d.%d.%.0f"):format(pid, math.random(1 << 30), core.mono() * 1e9) }
 end
 
--- -> does @runner make progress, is it alive. A stopped process makes no progress; its saves are
--- refused when it continues. nil: the process is in another PID namespace. On another host, its
--- lease in the store tells.
+-- Returns whether @runner makes progress, and whether it is alive. A stopped process makes no
+-- progress, and cannot save when it continues. nil: the process is in another PID namespace. If the
+-- runner is on another host, its lease in the store decides.
 function M.active(runner)
 	if type(runner) ~= "table" then return false, false end
 	local alive, stopped = process.alive(runner.process)

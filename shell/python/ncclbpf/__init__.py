@@ -326,9 +326,9 @@ class Target:
         return answers[0][1] or {}
 
     def map_attach(self, name: str, source: Union[str, int]) -> Data:
-        """Show memory of this host in the host maps of this name, in all processes or in none.
-        `source`: a descriptor of a frozen BPF array or of a sealed memory file, its path, or
-        "id:N"."""
+        """Make memory of this host the contents of the host maps of this name, in all
+        processes or in none. `source`: a descriptor of a frozen BPF array or of a sealed memory
+        file, its path, or "id:N"."""
         text = line("map attach", name)
         if isinstance(source, int):
             return self._in_steps(text, source)
@@ -339,7 +339,7 @@ class Target:
             os.close(descriptor)
 
     def map_detach(self, name: str) -> Data:
-        """Show zeroes again in the host maps of this name, in all processes or in none."""
+        """Detach the memory from the host maps of this name, in all processes or in none."""
         return self._in_steps(line("map detach", name))
 
     def policy_image(self, name: str) -> bytes:

@@ -38,26 +38,26 @@ class Policy:
 
     def use(self, *words: object, comm: Optional[str] = None,
             if_generation: Optional[int] = None) -> Data:
-        """Use these policies, in this order, from a fence on; the word none returns to
-        NCCL's own choice."""
+        """Use these policies, in this order, at a fence; the word none returns to NCCL's own
+        choice."""
         return self._change(line("policy use", *words, comm=comm, if_generation=if_generation))
 
     def add(self, name: object, *, before: Optional[str] = None,
             position: Optional[str] = None, comm: Optional[str] = None,
             if_generation: Optional[int] = None) -> Data:
-        """Append a policy, or insert it at a position, from a fence on."""
+        """Append a policy, or insert it at a position, at a fence."""
         return self._change(line("policy add", name, before=before, position=position,
                                  comm=comm, if_generation=if_generation))
 
     def remove(self, name: object, *, comm: Optional[str] = None,
                if_generation: Optional[int] = None) -> Data:
-        """Stop using a policy from a fence on; the others stay."""
+        """Stop using a policy at a fence; the others stay in use."""
         return self._change(line("policy remove", name, comm=comm, if_generation=if_generation))
 
     def move(self, name: object, *, before: Optional[str] = None,
              position: Optional[str] = None, comm: Optional[str] = None,
              if_generation: Optional[int] = None) -> Data:
-        """Change the position of a policy in use, from a fence on."""
+        """Change the position of a policy in use, at a fence."""
         return self._change(line("policy move", name, before=before, position=position,
                                  comm=comm, if_generation=if_generation))
 
