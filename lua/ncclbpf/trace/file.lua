@@ -123,8 +123,9 @@ local function process_of(w, member, rank)
 	if p then return p end
 	p = { pid = number and number >= 0 and number or member.pid, tracks = {} }
 	w.processes[key] = p
-	local name = number and number >= 0 and ("rank %d (pid %d)"):format(number, member.pid)
-		or ("pid %d"):format(member.pid)
+	local pid = ("pid %d%s"):format(member.pid,
+		member.site and " of site " .. member.site or "")
+	local name = number and number >= 0 and ("rank %d (%s)"):format(number, pid) or pid
 	line(w, core.encode { ph = "M", name = "process_name", pid = p.pid, tid = 0,
 		args = { name = name } })
 	line(w, core.encode { ph = "M", name = "process_sort_index", pid = p.pid, tid = 0,
@@ -393,13 +394,14 @@ end
 
 -- ---- adding ------------------------------------------------------------------------
 
-local ORDER = { "schema", "job", "rank", "pid", "event", "comm", "comm_rank", "coll", "bytes",
-	"seq", "start_ns", "end_ns" }
+local ORDER = { "schema", "job", "site", "rank", "pid", "event", "comm", "comm_rank", "coll",
+	"bytes", "seq", "start_ns", "end_ns" }
 
 local function add_ndjson(w, list, member)
 	for _, s in ipairs(list) do
 		s.schema, s.job, s.rank, s.pid = "ncclbpf.trace/1", w.job, member.rank
 			or s.comm_rank, member.pid
+		s.site = member.site
 		local text = core.encode(setmetatable(s, { order = w.order }))
 		if not roomy(w, function() return line(w, text) end) then return false end
 		w.spans = w.spans + 1

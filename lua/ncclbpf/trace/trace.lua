@@ -78,9 +78,33 @@ local function span_of(fields, a)
 	return s
 end
 
--- Parse the lines of one process's stream; keep its field names and losses.
-local function taker(each)
-	local of = {}
+local TIMES = { "start_ns", "end_ns", "done_ns" }
+
+-- Hosts start their monotonic clocks at different times. Move the times of a site's events to the
+-- clock of the first host that answered, by the wall clocks. Processes of one host have one clock.
+local function clocks(s)
+	local first, by = nil, {}
+	return function(member, wall)
+		local site = s and s.fleet and s.sites[member.site]
+		if not site or math.type(wall) ~= "integer" then return 0 end
+		local host = site.host or member.site
+		first = first or wall
+		by[host] = by[host] or wall - first
+		return by[host]
+	end
+end
+
+local function move(span, ns)
+	for _, k in ipairs(TIMES) do
+		if math.type(span[k]) == "integer" then span[k] = span[k] + ns end
+	end
+	return span
+end
+
+-- Parse the lines of one process's stream; keep its field names and losses. @s: the target, if its
+-- processes may have several clocks
+local function taker(each, s)
+	local of, clock = {}, clocks(s)
 	return function(data, member)
 		local st = of[member]
 		if not st then
@@ -88,10 +112,13 @@ local function taker(each)
 			of[member] = st
 		end
 		st.fields = type(data.fields) == "table" and data.fields or st.fields
+		st.ahead = st.ahead or clock(member, data.wall_ns)
 		st.lost, st.left_out = read.number(data.lost), read.number(data.left_out)
 		if not st.fields then return end
 		local list = {}
-		for i, a in ipairs(read.list(data, "spans")) do list[i] = span_of(st.fields, a) end
+		for i, a in ipairs(read.list(data, "spans")) do
+			list[i] = move(span_of(st.fields, a), st.ahead)
+		end
 		return each(list, member)
 	end, function()
 		local lost, left_out = 0, 0
@@ -146,6 +173,17 @@ end
 
 local function line_of(words, ctx)
 	return words .. (ctx.opt.events and " events=" .. session.quote(ctx.opt.events) or "")
+end
+
+-- The error of a trace that lacks members, or nil.
+local function missing(s)
+	local list = {}
+	for _, m in ipairs(s.members) do
+		if m.lost then list[#list + 1] = { member = m, err = m.lost } end
+	end
+	local err = session.sum_up(list, #s.members)
+	return err and errors.new(err.code, err.message, { hint = err.hint,
+		cause = "the file has the events of the others" })
 end
 
 -- ---- what is told ------------------------------------------------------------------
@@ -275,6 +313,7 @@ local function stream(ctx, o)
 		if not w then error(why, 0) end
 	end
 	local why, notes = "seconds", {}
+	local lacks = missing(s)
 	local take, losses = taker(function(list, member)
 		-- Ctrl-C waits until the file is complete.
 		core.hold(true)
@@ -289,7 +328,7 @@ local function stream(ctx, o)
 			why = "size"
 			return true
 		end
-	end)
+	end, s)
 	-- Ctrl-C ends a trace without a limit.
 	local interrupted, ok, good, failure = core.settled(
 		s.follow, s, line_of("trace start", ctx) .. " follow=yes", take, {
@@ -312,7 +351,9 @@ local function stream(ctx, o)
 	if not closed then return nil, partial(w, err) end
 	local lost, left_out = losses()
 	if why == "seconds" then table.move(profiler.first(s), 1, 2, #notes + 1, notes) end
-	return summary(w, why, lost, left_out, notes, kernels)
+	local result = summary(w, why, lost, left_out, notes, kernels)
+	result.failure = lacks
+	return result
 end
 
 function M.cmd_start(ctx)
@@ -323,8 +364,8 @@ end
 
 -- Read the events in the rings of all processes.
 local function rings(s, each)
-	local take, losses = taker(each)
-	for _, m in ipairs(s.members) do
+	local take, losses = taker(each, s)
+	for _, m in ipairs(s:living()) do
 		-- Read one process at a time, so that memory holds the events of one alone.
 		local r, stop = s:ask("trace read", { members = { m } })[1], false
 		local bound = nil
@@ -359,7 +400,9 @@ function M.cmd_stop(ctx)
 	if not ok then error(partial(w, lost), 0) end
 	if not lost then return nil, partial(w, left_out) end
 	if not closed then return nil, partial(w, err) end
-	return summary(w, why, lost, left_out, nil, kernels)
+	local result = summary(w, why, lost, left_out, nil, kernels)
+	result.failure = missing(s)
+	return result
 end
 
 function M.cmd_status(ctx)

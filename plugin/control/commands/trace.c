@@ -16,7 +16,9 @@
 #include "plugin/policies/history.h"
 #include "plugin/profiler/events.h"
 #include "plugin/profiler/trace_ring.h"
+#include "plugin/runtime/clock.h"
 #include "plugin/runtime/lock.h"
+#include "plugin/runtime/wall_clock.h"
 #include "plugin/verbs/verbs.h"
 
 static const char *const fields[] = {
@@ -163,6 +165,9 @@ struct reader {
 
 static void put_fields(struct nb_json *j)
 {
+	/* hosts start their monotonic clocks at different times */
+	nb_json_ku64(j, "wall_ns",
+		     nb_wall_us() * 1000 - nb_clock_read(CLOCK_MONOTONIC));
 	nb_json_karr(j, "fields");
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		nb_json_str(j, fields[i]);
