@@ -137,11 +137,11 @@ nb.sweep = {}
 ---@field progress? fun(round: integer, blocks: integer)
 
 ---@class ncclbpf.sweep
----@field rows table[] a class each: coll, bytes_from, bytes_to, verdict, answer, effect_pct, low_pct, high_pct, blocks_a, blocks_b, reason
----@field table ncclbpf.row[] what a policy is made of
----@field csv string the same as NVIDIA's tuner file, with how sure each row is
----@field policy? ncclbpf.made nil: no row
----@field state? "done"|"stopped"|"interrupted"|"left" of a live one
+---@field rows table[] a row for each class: coll, bytes_from, bytes_to, verdict, answer, effect_pct, low_pct, high_pct, blocks_a, blocks_b, reason
+---@field table ncclbpf.row[] the rows of the decision table
+---@field csv string the table as NVIDIA's tuner CSV; comments give the certainty of each row
+---@field policy? ncclbpf.made the table as a policy; nil if the table has no row
+---@field state? "done"|"stopped"|"interrupted"|"left" the end of a sweep on a job; nil for files
 ---@field restored? boolean the job has its baseline again
 
 ---Read a file of NVIDIA's Inspector (a line of JSON for each collective and rank) as a series. The
