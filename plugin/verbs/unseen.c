@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "plugin/runtime/log.h"
-#include "plugin/verbs/verbs.h"
 
 /* libibverbs keeps one of these files open for each context. */
 #define DEVICE_FILE "/infiniband/uverbs"
@@ -39,17 +38,11 @@ static uint64_t device_files(void)
 	return n;
 }
 
-uint64_t nb_verbs_other_contexts(void)
+uint64_t nb_verbs_other_contexts(const struct nb_tap_sums *s)
 {
-	const struct nb_tap_api *tap = nb_verbs_tap();
-	struct nb_tap_sums s;
-	uint64_t open;
+	uint64_t open = device_files();
 
-	if (!tap)
-		return 0;
-	tap->sums(&s);
-	open = device_files();
-	return open > s.files ? open - s.files : 0;
+	return open > s->files ? open - s->files : 0;
 }
 
 bool nb_verbs_mlx5(const char *sysfs, const char *name)
@@ -79,13 +72,12 @@ static const char *gin_type(void)
 	return v && *v ? v : "-1";
 }
 
-bool nb_verbs_gpu_posts(void)
+bool nb_verbs_gpu_posts(const struct nb_tap_api *tap)
 {
-	const struct nb_tap_api *tap = nb_verbs_tap();
 	const char *name;
 
-	if (!tap || !strcmp(gin_type(), "3"))
-		return tap != NULL;
+	if (!strcmp(gin_type(), "3"))
+		return true;
 	if (strcmp(gin_type(), "-1") != 0 || nb_verbs_version() < 22807)
 		return false;
 	for (uint32_t i = 0; (name = tap->adapter(i)); i++)

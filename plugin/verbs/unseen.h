@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "plugin/tap/tap.h"
+
 /*
  * What the tap cannot observe of this process's verbs calls, as far as this can
  * be known, and whether NCCL's release crashes on an adapter of another vendor.
@@ -14,16 +16,16 @@
 /*
  * Returns how many adapter contexts are open in this process that were not
  * opened through the tap: they were opened before it was loaded, or by a
- * library linked to libibverbs.so.1. Returns 0 without a tap. It reads
+ * library linked to libibverbs.so.1. @s: the tap's sums. It reads
  * /proc/self/fd.
  */
-uint64_t nb_verbs_other_contexts(void);
+uint64_t nb_verbs_other_contexts(const struct nb_tap_sums *s);
 
 /*
  * Returns true if GPUs may post through queue pairs that NCCL's GIN creates
  * without libibverbs.
  */
-bool nb_verbs_gpu_posts(void);
+bool nb_verbs_gpu_posts(const struct nb_tap_api *tap);
 
 /* Returns true if the driver of adapter @name is mlx5. @sysfs: "/sys" */
 bool nb_verbs_mlx5(const char *sysfs, const char *name);

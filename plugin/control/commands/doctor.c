@@ -230,10 +230,11 @@ static void check_gin(struct nb_json *j)
 }
 
 /* Report queue pairs and contexts that the tap does not observe. */
-static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_sums *s)
+static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_api *tap,
+			       const struct nb_tap_sums *s)
 {
-	uint64_t others = nb_verbs_other_contexts();
-	bool gpu = nb_verbs_gpu_posts();
+	uint64_t others = nb_verbs_other_contexts(s);
+	bool gpu = nb_verbs_gpu_posts(tap);
 
 	if (!others && !s->extended && !gpu)
 		return;
@@ -327,7 +328,7 @@ static void check_verbs(struct nb_json *j)
 	      (unsigned long long)s.failed_changes,
 	      (unsigned long long)s.refused, (unsigned long long)s.unseen);
 	check_verbs_stalled(j);
-	check_verbs_unseen(j, &s);
+	check_verbs_unseen(j, tap, &s);
 	check_gin_crash(j, tap);
 }
 
