@@ -6,7 +6,7 @@
 #include "plugin/store/store.h"
 
 /*
- * The store object, which store.c (configuration), request.c (requests and
+ * The store object, which member.c (configuration), request.c (requests and
  * their attempts) and watch.c share.
  */
 struct nb_store_request;

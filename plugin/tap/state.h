@@ -4,7 +4,7 @@
 
 #include "plugin/runtime/clock.h"
 #include "plugin/tap/queue.h"
-#include "plugin/tap/tap.h"
+#include "plugin/tap/api.h"
 
 /* State shared by the tap's control path (tap.c) and data path (work.c). */
 enum { NB_TAP_DEVICES = 64 };

@@ -5,14 +5,13 @@
  * of a context that post work and poll completions. The tap passes every call
  * on: it counts what it cannot observe and refuses nothing.
  */
-#include "plugin/tap/tap.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/defs/ctx.h"
+#include "plugin/tap/api.h"
 #include "plugin/tap/real.h"
 #include "plugin/tap/state.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "plugin/tap/tap.h"
+#include "plugin/tap/api.h"
 
 /*
  * What the tap cannot observe of this process's verbs calls, as far as this can

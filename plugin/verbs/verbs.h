@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "plugin/tap/tap.h"
+#include "plugin/tap/api.h"
 
 /*
  * The tap around NCCL's own InfiniBand transport. With NCCLBPF_VERBS=on it is

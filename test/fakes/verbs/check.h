@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "core/defs/ctx.h"
-#include "plugin/tap/tap.h"
+#include "plugin/tap/api.h"
 
 #undef ibv_reg_mr
 

@@ -4,7 +4,7 @@
  * checked when the store is opened, so a mistake is not reported as a store
  * that does not answer.
  */
-#include "plugin/store/store.h"
+#include "plugin/store/member.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "plugin/store/member.h"
 
 enum { TIMEOUT_MS = 5000, PASSWORD_SIZE = 1024 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_PLUGIN_TAP_TAP_H
-#define NB_PLUGIN_TAP_TAP_H
+#ifndef NB_PLUGIN_TAP_API_H
+#define NB_PLUGIN_TAP_API_H
 
 #include <stdbool.h>
 #include <stdint.h>
