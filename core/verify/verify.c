@@ -19,7 +19,7 @@
 #include "core/verify/flow/calls.h"
 #include "core/verify/flow/cfg.h"
 #include "core/verify/report/accepted.h"
-#include "core/verify/report/refusal.h"
+#include "core/verify/report/refuse.h"
 #include "core/verify/state/budget.h"
 #include "core/verify/state/env.h"
 #include "core/verify/witness/witness.h"

@@ -10,7 +10,7 @@
 #include <dirent.h>
 
 #include "core/load/object.h"
-#include "core/verify/report/refusal.h"
+#include "core/verify/report/refuse.h"
 #include "test/unit/verify_image.h"
 
 enum { MAX_FILES = 2048, MAX_BYTES = 1 << 20 };

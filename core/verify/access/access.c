@@ -5,7 +5,6 @@
  * checks only read the state.
  */
 #include "core/verify/access/access.h"
-#include "core/verify/report/hints.h"
 #include "core/verify/state/env.h"
 #include "core/verify/state/operands.h"
 
@@ -132,4 +131,20 @@ void nb_note_depth(const struct at *a, const struct nb_reg *r,
 
 	if (used > a->env->depth[f])
 		a->env->depth[f] = used;
+}
+
+void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
+		   uint32_t cell)
+{
+	struct nb_writes *w = env->writes[pc];
+
+	if (env->labels)
+		return;
+	if (!w)
+		w = env->writes[pc] = nb_arena_alloc(env->arena, sizeof(*w));
+	if (!w) {
+		env->nomem = true;
+		return;
+	}
+	w->cells[frame][cell / 64] |= (uint64_t)1 << cell % 64;
 }

@@ -3,7 +3,7 @@
 #define NB_VERIFY_ACCESS_ACCESS_H
 
 #include "core/verify/state/env.h"
-#include "core/verify/report/refusal.h"
+#include "core/verify/report/refuse.h"
 
 /* The instruction to check, and the state before it. */
 struct at {
@@ -61,6 +61,10 @@ int nb_check_written(const struct at *a, int number, const struct nb_range *off,
 /* Record the deepest stack byte used, for the sum over call chains. */
 void nb_note_depth(const struct at *a, const struct nb_reg *r,
 		   const struct nb_range *off);
+
+/* Record that the slot at @pc may write cell @cell of frame @frame. */
+void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
+		   uint32_t cell);
 
 enum { NB_LOCK_SIZE = 4 };
 

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
+#include "core/verify/access/access.h"
 #include "core/verify/access/refs.h"
-#include "core/verify/access/stack.h"
 
 const struct nb_cell *nb_object_at(const struct nb_state *st,
 				   const struct nb_reg *r)
@@ -51,26 +51,6 @@ const struct nb_cell *nb_object_in(const struct nb_frame *f, int64_t lo,
 	return NULL;
 }
 
-void nb_object_make(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		    const struct nb_reg *at, uint32_t size, struct nb_object o)
-{
-	struct nb_frame *f = &st->frames[at->frame];
-	int64_t off = at->r.smin;
-	uint32_t c = nb_cell_at(off);
-
-	nb_object_end(env, st, pc, at->frame, off, off + size);
-	nb_frame_extend(f, c);
-	for (uint32_t i = 0; i < size / 4; i++) {
-		nb_stack_split(env, f, c - i);
-		nb_stack_note_write(env, pc, at->frame, c - i);
-		memset(&f->cells[c - i], 0, sizeof(f->cells[0]));
-		f->cells[c - i].kind = i ? NB_CELL_OBJECT_HI : NB_CELL_OBJECT;
-	}
-	f->cells[c].reg.map = o.kind;
-	f->cells[c].reg.ref = o.ref;
-	f->cells[c].reg.align = o.align;
-}
-
 void nb_object_end(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		   uint32_t frame, int64_t lo, int64_t hi)
 {
@@ -82,7 +62,7 @@ void nb_object_end(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		uint32_t ref = first->reg.ref;
 
 		do {
-			nb_stack_note_write(env, pc, frame, c);
+			nb_note_write(env, pc, frame, c);
 			memset(&f->cells[c], 0, sizeof(f->cells[0]));
 		} while (c-- && f->cells[c].kind == NB_CELL_OBJECT_HI);
 		nb_ref_end(env, st, pc, ref);

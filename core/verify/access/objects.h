@@ -22,21 +22,6 @@ const struct nb_cell *nb_object_at(const struct nb_state *st,
 const struct nb_cell *nb_object_in(const struct nb_frame *f, int64_t lo,
 				   int64_t hi);
 
-/*
- * nb_object_make - put an object in place of the stack bytes behind @at
- * @size: size of the object in bytes, a multiple of 8
- *
- * The caller checked that the offset of @at is known, aligned and inside the
- * frame.
- */
-struct nb_object {
-	enum nb_object_kind kind;
-	uint32_t ref;
-	uint8_t align;
-};
-void nb_object_make(struct nb_env *env, struct nb_state *st, uint32_t pc,
-		    const struct nb_reg *at, uint32_t size, struct nb_object o);
-
 /* End all objects with a byte in [lo, hi) of frame @frame, and the
  * references that they hold. Their bytes become unwritten. */
 void nb_object_end(struct nb_env *env, struct nb_state *st, uint32_t pc,

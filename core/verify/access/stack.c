@@ -5,25 +5,10 @@
 
 #include <string.h>
 
+#include "core/verify/access/access.h"
 #include "core/verify/access/labels.h"
 #include "core/verify/access/objects.h"
 #include "core/verify/state/marks.h"
-
-void nb_stack_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
-			 uint32_t cell)
-{
-	struct nb_writes *w = env->writes[pc];
-
-	if (env->labels)
-		return;
-	if (!w)
-		w = env->writes[pc] = nb_arena_alloc(env->arena, sizeof(*w));
-	if (!w) {
-		env->nomem = true;
-		return;
-	}
-	w->cells[frame][cell / 64] |= (uint64_t)1 << cell % 64;
-}
 
 /* Join two parts of a number: each part is zero in the bytes of the other. */
 static struct nb_range bytes_joined(const struct nb_range *a,
@@ -103,7 +88,9 @@ static void to_bytes(struct nb_env *env, struct nb_frame *f, uint32_t c)
 	x->kind = NB_CELL_BYTES;
 }
 
-void nb_stack_split(struct nb_env *env, struct nb_frame *f, uint32_t c)
+/* Split an 8-byte spill into independent halves, before a write to a part
+ * of it. */
+static void split_spill(struct nb_env *env, struct nb_frame *f, uint32_t c)
 {
 	uint32_t low = f->cells[c].kind == NB_CELL_SPILL8_HI ? c + 1 : c;
 	struct nb_cell *x = &f->cells[low], *y;
@@ -132,7 +119,7 @@ static void store_wide(struct nb_env *env, struct nb_frame *f, uint32_t c,
 {
 	struct nb_cell *x = &f->cells[c], *y = &f->cells[c - 1];
 
-	nb_stack_split(env, f, c);
+	split_spill(env, f, c);
 	x->kind = NB_CELL_SPILL8;
 	y->kind = NB_CELL_SPILL8_HI;
 	x->init = y->init = 0xf;
@@ -148,7 +135,7 @@ static void store_half(struct nb_env *env, struct nb_frame *f, uint32_t c,
 {
 	struct nb_cell *x = &f->cells[c];
 
-	nb_stack_split(env, f, c);
+	split_spill(env, f, c);
 	if (v.r.umax > UINT32_MAX) {
 		nb_reg_unlink(&v);
 		v.r = nb_range_zext(&v.r, 32);
@@ -194,7 +181,7 @@ static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
 	uint8_t mask = (uint8_t)(nb_ones(size) << (off & 3));
 	struct nb_cell *x = &f->cells[c];
 
-	nb_stack_split(env, f, c);
+	split_spill(env, f, c);
 	/* A narrow spill survives a write to the other bytes of its cell. */
 	if (!nb_cell_narrow(x) || (off & 3) < nb_cell_narrow(x))
 		to_bytes(env, f, c);
@@ -233,12 +220,12 @@ void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc,
 
 	nb_object_end(env, st, pc, at.frame, at.off, at.off + at.size);
 	nb_frame_extend(f, c);
-	nb_stack_note_write(env, pc, at.frame, c);
+	nb_note_write(env, pc, at.frame, c);
 	if (at.size >= 4)
 		nb_cells_add(&f->written, c);
 	if (at.size == 8) {
 		nb_cells_add(&f->written, c - 1);
-		nb_stack_note_write(env, pc, at.frame, c - 1);
+		nb_note_write(env, pc, at.frame, c - 1);
 		store_wide(env, f, c, v);
 		return;
 	}
@@ -248,6 +235,27 @@ void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	} else {
 		store_bytes(env, f, at.off, at.size, v);
 	}
+}
+
+void nb_stack_put_object(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			 const struct nb_reg *at, uint32_t size,
+			 struct nb_object o)
+{
+	struct nb_frame *f = &st->frames[at->frame];
+	int64_t off = at->r.smin;
+	uint32_t c = nb_cell_at(off);
+
+	nb_object_end(env, st, pc, at->frame, off, off + size);
+	nb_frame_extend(f, c);
+	for (uint32_t i = 0; i < size / 4; i++) {
+		split_spill(env, f, c - i);
+		nb_note_write(env, pc, at->frame, c - i);
+		memset(&f->cells[c - i], 0, sizeof(f->cells[0]));
+		f->cells[c - i].kind = i ? NB_CELL_OBJECT_HI : NB_CELL_OBJECT;
+	}
+	f->cells[c].reg.map = o.kind;
+	f->cells[c].reg.ref = o.ref;
+	f->cells[c].reg.align = o.align;
 }
 
 /*
@@ -268,13 +276,13 @@ void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		uint32_t c = nb_cell_at(off);
 		uint8_t bit = (uint8_t)(1u << (off & 3));
 
-		nb_stack_note_write(env, pc, at.frame, c);
+		nb_note_write(env, pc, at.frame, c);
 		if (c >= f->ncells)
 			/* The byte still counts as unwritten, since this
 			 * store may miss it. */
 			continue;
 		note_scatter(env, f, c);
-		nb_stack_split(env, f, c);
+		split_spill(env, f, c);
 		to_bytes(env, f, c);
 		if (!zero)
 			f->cells[c].zero &= (uint8_t)~bit;

@@ -11,14 +11,6 @@ struct nb_place {
 	uint32_t size;
 };
 
-/* Record that the slot at @pc may write cell @cell of frame @frame. */
-void nb_stack_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
-			 uint32_t cell);
-
-/* Split an 8-byte spill into independent halves, before a write to a part
- * of it. */
-void nb_stack_split(struct nb_env *env, struct nb_frame *f, uint32_t c);
-
 /* Store @v at a known offset of the stack. */
 void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		    struct nb_place at, const struct nb_reg *v);
@@ -48,5 +40,21 @@ struct nb_reg nb_stack_load(struct nb_state *st, const struct nb_reg *ptr,
 void nb_stack_smear_argument(struct nb_env *env, struct nb_state *st,
 			     uint32_t pc, int number, uint32_t size,
 			     const struct nb_reg *v);
+
+/*
+ * nb_stack_put_object - put an object in place of the stack bytes behind @at
+ * @size: size of the object in bytes, a multiple of 8
+ *
+ * The caller checked that the offset of @at is known, aligned and inside the
+ * frame.
+ */
+struct nb_object {
+	enum nb_object_kind kind;
+	uint32_t ref;
+	uint8_t align;
+};
+void nb_stack_put_object(struct nb_env *env, struct nb_state *st, uint32_t pc,
+			 const struct nb_reg *at, uint32_t size,
+			 struct nb_object o);
 
 #endif

@@ -4,6 +4,8 @@
  * join ranges, and that make the views of a range agree. A conclusion has
  * to hold for every member.
  */
+#include "core/verify/domain/range.h"
+
 #include "core/verify/domain/views.h"
 
 /* Rounds in which the views refine each other. Views only shrink, so fewer
@@ -195,7 +197,7 @@ NB_DOM_FN struct nb_range nb_range_u(uint64_t min, uint64_t max)
 
 	r.umin = min;
 	r.umax = max;
-	return synced(r);
+	return nb_range_synced(r);
 }
 
 NB_DOM_FN struct nb_range nb_range_s(int64_t min, int64_t max)
@@ -204,7 +206,7 @@ NB_DOM_FN struct nb_range nb_range_s(int64_t min, int64_t max)
 
 	r.smin = min;
 	r.smax = max;
-	return synced(r);
+	return nb_range_synced(r);
 }
 
 NB_DOM_FN struct nb_range nb_range_t(struct nb_tnum t)
@@ -212,7 +214,7 @@ NB_DOM_FN struct nb_range nb_range_t(struct nb_tnum t)
 	struct nb_range r = nb_range_unknown();
 
 	r.t = t;
-	return synced(r);
+	return nb_range_synced(r);
 }
 
 NB_DOM_FN bool nb_range_equal(const struct nb_range *a,

@@ -6,24 +6,7 @@
 #include <stdint.h>
 
 #include "core/spec/spec.h"
-#include "core/verify/domain/tnum.h"
-
-/*
- * A set of 64-bit numbers in several views: known bits, bounds as unsigned and
- * as signed number, and the same bounds for the low half. A member satisfies
- * all views. Every function keeps the views in agreement, so that no view is
- * wider than the others force it to be. All functions are pure and pass ranges
- * by value.
- *
- * NB_DOM_BITS (tnum.h) is the width; the half is NB_DOM_BITS / 2.
- */
-struct nb_range {
-	struct nb_tnum t;
-	uint64_t umin, umax;
-	int64_t smin, smax;
-	uint32_t umin32, umax32;
-	int32_t smin32, smax32;
-};
+#include "core/verify/domain/bounds.h"
 
 NB_DOM_FN struct nb_range nb_range_const(uint64_t v);
 NB_DOM_FN struct nb_range nb_range_unknown(void);
@@ -52,5 +35,13 @@ NB_DOM_FN struct nb_range nb_range_join(const struct nb_range *a,
 
 /* Bring the views into agreement; returns false if the range has no member. */
 NB_DOM_FN bool nb_range_sync(struct nb_range *r);
+
+/* Return nb_range_sync of a range that has members by construction. */
+static inline struct nb_range nb_range_synced(struct nb_range r)
+{
+	struct nb_range copy = r;
+
+	return nb_range_sync(&r) ? r : copy;
+}
 
 #endif

@@ -337,7 +337,7 @@ static struct nb_range zext_of(struct both x)
 {
 	struct iv w = { x.v.umin, x.v.umax, 0, (int64_t)nb_ones(NB_HALF) };
 
-	return synced(from_views(x.t, w, x.v));
+	return nb_range_synced(from_views(x.t, w, x.v));
 }
 
 /* Divide constants as RFC 9669 defines: quotient and remainder. */
@@ -429,7 +429,7 @@ static struct nb_range binary(enum nb_fn fn, unsigned bits,
 		set_half(&r, alu_at(fn, NB_HALF, a, b).v);
 	else if (x.left)
 		lsh_halves(&r, a, b);
-	return synced(r);
+	return nb_range_synced(r);
 }
 
 NB_DOM_FN struct nb_range nb_range_zext(const struct nb_range *a, unsigned bits)
@@ -447,7 +447,7 @@ NB_DOM_FN struct nb_range nb_range_zext(const struct nb_range *a, unsigned bits)
 		r.umin = a->umin & nb_ones(bits);
 		r.umax = a->umax & nb_ones(bits);
 	}
-	return synced(r);
+	return nb_range_synced(r);
 }
 
 NB_DOM_FN struct nb_range nb_range_sext(const struct nb_range *a, unsigned bits)
@@ -465,7 +465,7 @@ NB_DOM_FN struct nb_range nb_range_sext(const struct nb_range *a, unsigned bits)
 		r.smin = a->smin32;
 		r.smax = a->smax32;
 		set_half(&r, half(a));
-		return synced(r);
+		return nb_range_synced(r);
 	}
 	/* Do all members wrap alike, counted from the least signed number? */
 	sign = (uint64_t)1 << (bits - 1);
@@ -475,7 +475,7 @@ NB_DOM_FN struct nb_range nb_range_sext(const struct nb_range *a, unsigned bits)
 		raise_s(&r.smin, nb_sext(a->umin, bits));
 		lower_s(&r.smax, nb_sext(a->umax, bits));
 	}
-	return synced(r);
+	return nb_range_synced(r);
 }
 
 NB_DOM_FN struct nb_range nb_range_alu(enum nb_fn fn, unsigned bits,
@@ -517,9 +517,9 @@ NB_DOM_FN struct nb_range nb_range_bits(const struct nb_range *a, unsigned at,
 					unsigned bits)
 {
 	struct counts n = { at, at };
-	struct nb_range r = synced(from_views(nb_tnum_rsh(a->t, at),
-					      iv_rsh(whole(a), n, NB_WHOLE),
-					      iv_full(NB_HALF)));
+	struct nb_range r = nb_range_synced(
+		from_views(nb_tnum_rsh(a->t, at), iv_rsh(whole(a), n, NB_WHOLE),
+			   iv_full(NB_HALF)));
 
 	return nb_range_zext(&r, bits);
 }

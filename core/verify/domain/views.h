@@ -2,7 +2,9 @@
 #ifndef NB_VERIFY_DOMAIN_VIEWS_H
 #define NB_VERIFY_DOMAIN_VIEWS_H
 
-#include "core/verify/domain/range.h"
+#include <stdbool.h>
+
+#include "core/verify/domain/bounds.h"
 
 /* The views of a range, for the files of this folder: bounds of the whole
  * number and of its low half, in one struct. */
@@ -125,15 +127,6 @@ static inline struct iv iv_join(struct iv a, struct iv b)
 	lower_s(&a.smin, b.smin);
 	raise_s(&a.smax, b.smax);
 	return a;
-}
-
-/* nb_range_sync of a result that has members by construction. */
-/* Return nb_range_sync of a result that has members by construction. */
-static inline struct nb_range synced(struct nb_range r)
-{
-	struct nb_range copy = r;
-
-	return nb_range_sync(&r) ? r : copy;
 }
 
 #endif

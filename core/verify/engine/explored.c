@@ -16,7 +16,7 @@
 #include "core/verify/engine/memory.h"
 #include "core/verify/engine/precision.h"
 #include "core/verify/engine/run_length.h"
-#include "core/verify/report/refusal.h"
+#include "core/verify/report/refuse.h"
 #include "core/verify/state/subsume.h"
 
 enum {

@@ -2,7 +2,7 @@
 /* Limits on the cost of a walk, and the findings when a walk exceeds them. */
 #include "core/verify/engine/limits.h"
 
-#include "core/verify/report/refusal.h"
+#include "core/verify/report/refuse.h"
 
 /* Limit of work other than instructions, as a multiple of opts.max_insns. */
 enum { WORK = 16 };

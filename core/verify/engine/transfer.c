@@ -20,7 +20,7 @@
 #include "core/verify/flow/calls.h"
 #include "core/verify/insn/branch.h"
 #include "core/verify/insn/step.h"
-#include "core/verify/report/refusal.h"
+#include "core/verify/report/refuse.h"
 #include "core/verify/state/budget.h"
 
 /* Record what the program returns. Do all ranks return the same? */

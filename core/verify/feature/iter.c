@@ -148,7 +148,7 @@ static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 				       in_a_loop(st), pc);
 	struct nb_cell *c;
 
-	nb_object_make(
+	nb_stack_put_object(
 		env, st, pc, &at, ITER_SIZE,
 		(struct nb_object){ .kind = NB_OBJECT_ITERATOR, .ref = ref });
 	c = cell(st);
@@ -277,8 +277,8 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	struct nb_reg r0 = nb_reg_scalar(nb_range_const(0));
 	struct nb_cell *c = cell(st);
 
-	nb_stack_note_write(env, pc, at.frame, low);
-	nb_stack_note_write(env, pc, at.frame, low - 1);
+	nb_note_write(env, pc, at.frame, low);
+	nb_note_write(env, pc, at.frame, low - 1);
 	if (at.label == NB_LABEL_LOCAL)
 		make_local(c, at.from);
 	if (st->region.open)

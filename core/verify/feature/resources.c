@@ -9,6 +9,7 @@
 #include "core/verify/access/access.h"
 #include "core/verify/access/objects.h"
 #include "core/verify/access/refs.h"
+#include "core/verify/access/stack.h"
 #include "core/verify/feature/check_dynptr.h"
 #include "core/verify/feature/check_refs.h"
 #include "core/verify/feature/lock.h"
@@ -120,7 +121,7 @@ static void make_dynptr(struct nb_env *env, struct nb_state *st, uint32_t pc,
 
 	if (!((data->r.t.value | data->r.t.mask) & 7))
 		o.align = 8;
-	nb_object_make(env, st, pc, at, NB_DYNPTR_SIZE, o);
+	nb_stack_put_object(env, st, pc, at, NB_DYNPTR_SIZE, o);
 }
 
 /* Create a dynptr of a record. The program must release it even if the
@@ -133,7 +134,7 @@ static void make_record(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	struct nb_object o = { NB_OBJECT_DYNPTR_RING, 0, 8 };
 
 	o.ref = nb_ref_take(env, st, pc, NB_REF_DYNPTR);
-	nb_object_make(env, st, pc, at, NB_DYNPTR_SIZE, o);
+	nb_stack_put_object(env, st, pc, at, NB_DYNPTR_SIZE, o);
 }
 
 static void end_record(struct nb_env *env, struct nb_state *st, uint32_t pc,

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "core/verify/report/refusal.h"
+#include "core/verify/report/refuse.h"
 
 enum {
 	MAX_FUNCS = 256,

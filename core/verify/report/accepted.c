@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "core/verify/report/refusal.h"
+#include "core/verify/report/refuse.h"
 #include "core/verify/report/report.h"
 #include "core/verify/state/operands.h"
 

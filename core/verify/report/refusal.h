@@ -29,26 +29,4 @@ struct nb_refusal {
 	uint64_t size, limit, count;
 };
 
-/*
- * nb_refuse - fill the finding; the first finding of a verification stays
- *
- * Returns NB_E_VERIFY.
- */
-int nb_refuse(struct nb_env *env, enum nb_rule rule,
-	      const struct nb_refusal *refusal);
-
-/* Call nb_refuse for a fact about the program and not about a register; the
- * arguments initialise members of struct nb_refusal. */
-#define nb_refuse_program(env, rule, ...) \
-	nb_refuse(env, rule, &(struct nb_refusal){ .reg = -1, __VA_ARGS__ })
-
-/* Replace the words in braces in @text with words made from @x. Returns
- * @text itself if it has no such word. */
-const char *nb_expand(struct nb_env *env, const char *text,
-		      const struct nb_refusal *x);
-
-/* For tests: return the first word in braces in @text that has no row in
- * words.h, and store its length in *@n. NULL if there is none. */
-const char *nb_rule_unknown_word(const char *text, size_t *n);
-
 #endif

@@ -2,6 +2,8 @@
 /* Save and restore states, and compute keys for a first comparison. A saved
  * state keeps only the values that later code can read, so comparisons stay
  * cheap. */
+#include "core/verify/state/saved.h"
+
 #include "core/verify/state/saved_format.h"
 
 void nb_state_forget(struct nb_state *st, const struct nb_live *live)

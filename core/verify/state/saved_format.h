@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/verify/state/saved.h"
+#include "core/verify/state/state.h"
 
 /* The layout of a saved state, for the files of this folder: the header and
  * the references, then for each frame an nb_saved_frame, its live registers

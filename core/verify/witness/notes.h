@@ -2,7 +2,29 @@
 #ifndef NB_VERIFY_WITNESS_NOTES_H
 #define NB_VERIFY_WITNESS_NOTES_H
 
-#include "core/verify/witness/witness.h"
+#include "core/verify/state/env.h"
+
+/* A step of the path: the registers of the top frame before slot @pc. */
+struct nb_trail_step {
+	uint32_t pc, nframes;
+	struct nb_region region;
+	struct nb_reg regs[NB_NREGS];
+};
+
+enum { NB_TRAIL_STEPS = 1024 };
+
+/* The last steps of the path, [first, n): at most NB_TRAIL_STEPS. */
+struct nb_trail {
+	struct nb_env *env;
+	struct nb_trail_step *ring;
+	uint32_t first, n;
+};
+
+static inline const struct nb_trail_step *nb_trail_at(const struct nb_trail *t,
+						      uint32_t i)
+{
+	return &t->ring[i % NB_TRAIL_STEPS];
+}
 
 /*
  * Words for the events on the path.

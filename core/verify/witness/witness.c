@@ -19,8 +19,7 @@ enum {
 			      be replayed. */
 	/* Lower limit of a search; a long first walk raises the limit. */
 	MIN_STEPS = 2000,
-	MAX_STEPS = 100000,
-	RING = 1024 /* Number of steps whose registers are kept. */
+	MAX_STEPS = 100000
 };
 
 /* Verifier state to restore after the walks below. */
@@ -134,11 +133,6 @@ struct record {
 	uint32_t nturns, npath;
 };
 
-const struct nb_trail_step *nb_trail_at(const struct nb_trail *t, uint32_t i)
-{
-	return &t->ring[i % RING];
-}
-
 static void note_branch(struct record *r, uint32_t pc)
 {
 	const struct nb_env *env = r->trail.env;
@@ -160,7 +154,7 @@ static void record(void *arg, const struct nb_env *env,
 {
 	struct record *r = arg;
 	struct nb_trail *t = &r->trail;
-	struct nb_trail_step *to = &t->ring[t->n % RING];
+	struct nb_trail_step *to = &t->ring[t->n % NB_TRAIL_STEPS];
 	uint32_t before = t->n ? nb_trail_at(t, t->n - 1)->pc : 0;
 	bool branched = t->n && env->history.n &&
 			(env->insns[before].kind == NB_KIND_JMP ||
@@ -172,8 +166,8 @@ static void record(void *arg, const struct nb_env *env,
 	to->region = st->region;
 	memcpy(to->regs, st->frames[st->nframes - 1].regs, sizeof(to->regs));
 	t->n++;
-	if (t->n - t->first > RING)
-		t->first = t->n - RING;
+	if (t->n - t->first > NB_TRAIL_STEPS)
+		t->first = t->n - NB_TRAIL_STEPS;
 	if (branched)
 		note_branch(r, before);
 }
@@ -203,7 +197,7 @@ static void repeat(struct nb_env *env, const struct nb_branch_step *way,
 	if (n > NB_MAX_PATH)
 		r.npath = NB_MAX_PATH;
 	r.path = nb_arena_array(env->arena, r.npath, sizeof(*r.path));
-	r.trail.ring = calloc(RING, sizeof(*r.trail.ring));
+	r.trail.ring = calloc(NB_TRAIL_STEPS, sizeof(*r.trail.ring));
 	if (r.path && r.trail.ring) {
 		fill_plain(&r, way);
 		env->opts.observe = record;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#ifndef NB_VERIFY_ENGINE_WITNESS_H
-#define NB_VERIFY_ENGINE_WITNESS_H
+#ifndef NB_VERIFY_WITNESS_WITNESS_H
+#define NB_VERIFY_WITNESS_WITNESS_H
 
 #include "core/verify/state/env.h"
 
@@ -21,21 +21,5 @@
  * stays as it is. The result is deterministic.
  */
 void nb_path_explain(struct nb_env *env);
-
-/* A step of the path: the registers of the top frame before slot @pc. */
-struct nb_trail_step {
-	uint32_t pc, nframes;
-	struct nb_region region;
-	struct nb_reg regs[NB_NREGS];
-};
-
-/* The last steps of the path, [first, n). */
-struct nb_trail {
-	struct nb_env *env;
-	struct nb_trail_step *ring;
-	uint32_t first, n;
-};
-
-const struct nb_trail_step *nb_trail_at(const struct nb_trail *t, uint32_t i);
 
 #endif

@@ -22,12 +22,12 @@ LABEL = re.compile(
     r"\b(nb_stack_smear\w*|taint\w*|follow\w*|source|smear_\w+|note_\w+|label_\w+|nb_reg_unlink|"
     r"link_scalar|forget|split|to_bytes|nb_region_(?:open|close)|"
     r"nb_state_forget|nb_\w*(?:taint|label|release|clear)\w*|"
-    r"nb_budget_(?:spend|lose|pass|loop|begin)\w*|know_no_\w+)\(")
+    r"nb_budget_(?:spend|lose|pass|loop|begin)\w*|forget_iter\w+)\(")
 REFUSE = re.compile(r"\b(nb_refuse(?:_\w+)?|refuse(?:_\w+)?|(?:nb_)?over_\w+)\(")
-WORDS = {"hints.c"}
+WORDS = {"refuse.c"}
 NO_MEMORY = re.compile(r"\{?\s*(return NB_E_NOMEM|return nb_over_memory|"
                        r"env->nomem = true)")
-SKIP = {"report.c", "loops.c", "refusal.c", "accepted.c", "answers.c",
+SKIP = {"report.c", "loops.c", "hints.c", "accepted.c", "answers.c",
         "source.c", "text.c", "names.c", "notes.c", "witness.c", "range.c",
         "range_alu.c", "range_branch.c", "tnum.c"}
 

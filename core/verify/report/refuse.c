@@ -4,7 +4,7 @@
  * the rule (core/defs/rules.h); each word in braces is computed from the
  * record.
  */
-#include "core/verify/report/refusal.h"
+#include "core/verify/report/refuse.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "core/verify/report/loops.h"
 #include "core/verify/report/names.h"
 #include "core/verify/report/report.h"
+#include "core/verify/state/operands.h"
 
 static const struct {
 	enum nb_finding_class cls;
@@ -227,4 +228,85 @@ int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *x)
 	f->func = nb_say_func(env, x->pc);
 	f->line = nb_line_of(env->prog, x->pc);
 	return NB_E_VERIFY;
+}
+
+/* Does register @x->reg point to a key or value of the helper's map? */
+static bool is_element(struct nb_env *env, struct nb_refusal *x)
+{
+	const struct nb_insn *in = &env->insns[x->pc];
+	const struct nb_map_spec *m;
+	const struct nb_helper_spec *h;
+
+	if (!nb_insn_calls_helper(in) || x->reg < 1)
+		return false;
+	h = nb_spec_helper((int32_t)in->imm);
+	m = h ? nb_helper_map(env, x->st, h) : NULL;
+	if (!m || (h->arg[x->reg - 1] != NB_ARG_KEY &&
+		   h->arg[x->reg - 1] != NB_ARG_VALUE))
+		return false;
+	x->map = (uint32_t)(m - env->img->maps);
+	x->part =
+		h->arg[x->reg - 1] == NB_ARG_KEY ? NB_NAME_KEY : NB_NAME_VALUE;
+	return true;
+}
+
+int nb_refuse_span(struct nb_env *env, struct nb_refusal *x)
+{
+	bool map = reg_of(x)->kind == NB_REG_VALUE;
+
+	if (nb_range_is_const(x->off) && is_element(env, x))
+		return nb_refuse(
+			env, map ? NB_RULE_MAP_SHORT : NB_RULE_MEM_SHORT, x);
+	if (x->size > x->limit)
+		return nb_refuse(
+			env,
+			map ? NB_RULE_MAP_TOO_LARGE : NB_RULE_MEM_TOO_LARGE, x);
+	return nb_refuse(env, map ? NB_RULE_MAP_BOUNDS : NB_RULE_MEM_BOUNDS, x);
+}
+
+int nb_refuse_frame(struct nb_env *env, struct nb_refusal *x)
+{
+	x->limit = NB_STACK_SIZE;
+	if (!nb_range_is_const(x->off) || x->off->smin >= 0 ||
+	    x->off->smin < -NB_STACK_SIZE || !is_element(env, x))
+		return nb_refuse(env, NB_RULE_STACK_BOUNDS, x);
+	x->limit = (uint64_t)-x->off->smin;
+	return nb_refuse(env,
+			 *nb_say_type(env, x->map, x->part)
+				 ? NB_RULE_STACK_SHORT_TYPE
+				 : NB_RULE_STACK_SHORT,
+			 x);
+}
+
+/* Return the end of the unwritten bytes that begin at @bad. */
+static int64_t bad_until(const struct nb_frame *f, int64_t bad, int64_t hi)
+{
+	int64_t end = bad + 1, other;
+
+	while (end < hi && !nb_stack_written(f, end, end + 1, &other))
+		end++;
+	return end;
+}
+
+int nb_refuse_unwritten(struct nb_env *env, struct nb_refusal *x, int64_t bad)
+{
+	const struct nb_frame *f = &x->st->frames[reg_of(x)->frame];
+	int64_t hi = x->off->smax + (int64_t)x->size;
+
+	x->number = bad;
+	x->to = bad_until(f, bad, hi) - 1;
+	if (!nb_range_is_const(x->off) || !is_element(env, x))
+		return nb_refuse(env,
+				 x->number == x->to ? NB_RULE_STACK_UNINIT_BYTE
+						    : NB_RULE_STACK_UNINIT,
+				 x);
+	x->number -= x->off->smin;
+	x->to -= x->off->smin;
+	return nb_refuse(env,
+			 nb_member_at(env, x->map, x->part, (uint64_t)x->number,
+				      (uint64_t)x->number)
+					 .padding
+				 ? NB_RULE_STACK_PADDING
+				 : NB_RULE_STACK_UNINIT_ARG,
+			 x);
 }
