@@ -582,7 +582,7 @@ install: setup
 	install -m 644 $(RELEASE)/docs/man/ncclbpf.3lua $(D)$(MANDIR)/man3/
 	install -m 644 $(RELEASE)/docs/man/ncclbpf-rollout.5 $(D)$(MANDIR)/man5/
 	install -m 644 policies/ncclbpf_policy.h policies/ncclbpf_math.h $(INC)/
-	install -m 644 $(addprefix core/defs/,ctx.h helpers.h maps.h nccl.h) $(wildcard core/defs/hook_*.h) $(INC)/core/defs/
+	install -m 644 $(addprefix core/defs/,contexts.h ctx.h helpers.h maps.h nccl.h) $(wildcard core/defs/hook_*.h) $(INC)/core/defs/
 	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy $(D)$(PREFIX)/share/ncclbpf/policies/
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LUADIR@|$(LUADIR)|g' \
 		-e 's|@VERSION@|$(VERSION)|g' plugin/ncclbpf.pc.in >$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc

@@ -11,11 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-#define FIELD(name, ...) ENV_FIELD_##name,
-#include "core/defs/hook_env.h"
-	ENV_FIELDS
-};
+enum { MAX_FIELDS = 64 };
 
 /* Keep the verifier's facts about an accepted program's slots. */
 static int keep_aux(uint8_t **aux, const struct nb_verdict *v,
@@ -157,14 +153,14 @@ int nb_verify_env(struct nb_verdict **out, const struct nb_image *img,
 		  uint32_t prog, struct nb_err *err)
 {
 	const struct nb_hook_spec *env = nb_spec_hook(NB_HOOK_ENV);
-	struct nb_field_spec fields[ENV_FIELDS];
+	struct nb_field_spec fields[MAX_FIELDS];
 	struct nb_hook_spec alike = *env;
 	struct nb_verify_opts opts = { .hook = &alike };
 	int rc;
 
-	assert(env->nfields == ENV_FIELDS);
-	memcpy(fields, env->fields, sizeof(fields));
-	for (size_t i = 0; i < ENV_FIELDS; i++)
+	assert(env->nfields <= MAX_FIELDS);
+	memcpy(fields, env->fields, env->nfields * sizeof(*fields));
+	for (size_t i = 0; i < env->nfields; i++)
 		fields[i].label = NB_LABEL_COHERENT;
 	alike.fields = fields;
 	alike.coherent = true;

@@ -77,8 +77,8 @@ function heading(name) {
 
 function row(name) {
 	if (name ~ /^hook_/)
-		printf "| `%s` | %s | %s, %s | %s | %s |\n", arg[1], arg[2], arg[3] == "OUT" ? "**output**" : "input",
-			tolower(arg[4]), arg[5] == "1" ? "" : arg[5], arg[6]
+		printf "| `%s` | %s | %s, %s | %s | %s |\n", arg[2], arg[3], arg[4] == "OUT" ? "**output**" : "input",
+			tolower(arg[5]), arg[6] == "1" ? "" : arg[6], arg[7]
 	else if (name == "helpers")
 		printf "| `bpf_%s` (%s) | %s | %s | %s | %s | %s |\n", arg[2], arg[1], words(4, 8),
 			arg[3] == "SCALAR" ? "number" : arg[3] == "VOID" ? "–" : "pointer or NULL",

@@ -3,15 +3,14 @@
  * Context of SEC("net/accept"): struct ncclbpf_net_accept.
  * Columns and ABI rules: core/defs/hook_net_listen.h.
  */
-/* The columns are name, type, access, label, unit, and doc with its source. */
-FIELD(comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known (before v11)", "net init commId")
-FIELD(now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
-FIELD(ns,             uint64_t, IN,    LOCAL,    "ns",     "time since the listener was created", "the plugin")
-FIELD(conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection", "the plugin")
-FIELD(peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (with a wrapped plugin)", "the transport")
-FIELD(link,           uint64_t, IN,    LOCAL,    "1",      "number of the connection, equal at both ends; 0: not known", "the transport")
-FIELD(listener,       uint64_t, IN,    LOCAL,    "1",      "number of the listener", "the plugin")
-FIELD(dev,            uint32_t, IN,    LOCAL,    "1",      "device", "listen dev")
-FIELD(speed,          uint32_t, IN,    LOCAL,    "Mbit/s", "speed of the device", "getProperties speed")
-
-#undef FIELD
+CONTEXT(net_accept)
+FIELD(net_accept, comm_id,        uint64_t, IN,    LOCAL,    "1",      "communicator's identity; 0: not known (before v11)", "net init commId")
+FIELD(net_accept, now_ns,         uint64_t, IN,    LOCAL,    "ns",     "now, CLOCK_MONOTONIC", "the plugin")
+FIELD(net_accept, ns,             uint64_t, IN,    LOCAL,    "ns",     "time since the listener was created", "the plugin")
+FIELD(net_accept, conn,           uint64_t, IN,    LOCAL,    "1",      "number of the connection", "the plugin")
+FIELD(net_accept, peer,           uint64_t, IN,    LOCAL,    "1",      "hash of the peer's address; 0: not known (with a wrapped plugin)", "the transport")
+FIELD(net_accept, link,           uint64_t, IN,    LOCAL,    "1",      "number of the connection, equal at both ends; 0: not known", "the transport")
+FIELD(net_accept, listener,       uint64_t, IN,    LOCAL,    "1",      "number of the listener", "the plugin")
+FIELD(net_accept, dev,            uint32_t, IN,    LOCAL,    "1",      "device", "listen dev")
+FIELD(net_accept, speed,          uint32_t, IN,    LOCAL,    "Mbit/s", "speed of the device", "getProperties speed")
+CONTEXT_END(net_accept)

@@ -155,135 +155,16 @@ const struct nb_map_type_spec *nb_spec_map_types(size_t *n)
 	return map_types;
 }
 
-#define FIELD_OF(ctx, name, type, access, label, unit, doc, source) \
-	{ #name,	#type,	     offsetof(struct ctx, name),    \
-	  sizeof(type), NB_##access, NB_LABEL_##label,              \
+#define CONTEXT(ctx) static const struct nb_field_spec fields_##ctx[] = {
+#define FIELD(ctx, name, type, access, label, unit, doc, source)           \
+	{ #name,	#type,	     offsetof(struct ncclbpf_##ctx, name), \
+	  sizeof(type), NB_##access, NB_LABEL_##label,                     \
 	  unit,		doc,	     source },
-
-static const struct nb_field_spec fields_tuner[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_tuner, __VA_ARGS__)
-#include "core/defs/hook_tuner.h"
-};
-
-static const struct nb_field_spec fields_coll_done[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_coll_done, __VA_ARGS__)
-#include "core/defs/hook_coll_done.h"
-};
-
-static const struct nb_field_spec fields_p2p_done[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_p2p_done, __VA_ARGS__)
-#include "core/defs/hook_p2p_done.h"
-};
-
-static const struct nb_field_spec fields_proxy_step[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_proxy_step, __VA_ARGS__)
-#include "core/defs/hook_proxy_step.h"
-};
-
-static const struct nb_field_spec fields_kernel_ch[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_kernel_ch, __VA_ARGS__)
-#include "core/defs/hook_kernel_ch.h"
-};
-
-static const struct nb_field_spec fields_group[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_group, __VA_ARGS__)
-#include "core/defs/hook_group.h"
-};
-
-static const struct nb_field_spec fields_net_listen[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_net_listen, __VA_ARGS__)
-#include "core/defs/hook_net_listen.h"
-};
-
-static const struct nb_field_spec fields_net_connect[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_net_connect, __VA_ARGS__)
-#include "core/defs/hook_net_connect.h"
-};
-
-static const struct nb_field_spec fields_net_accept[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_net_accept, __VA_ARGS__)
-#include "core/defs/hook_net_accept.h"
-};
-
-static const struct nb_field_spec fields_net_isend[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_net_isend, __VA_ARGS__)
-#include "core/defs/hook_net_isend.h"
-};
-
-static const struct nb_field_spec fields_net_irecv[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_net_irecv, __VA_ARGS__)
-#include "core/defs/hook_net_irecv.h"
-};
-
-static const struct nb_field_spec fields_net_test[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_net_test, __VA_ARGS__)
-#include "core/defs/hook_net_test.h"
-};
-
-static const struct nb_field_spec fields_net_close[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_net_close, __VA_ARGS__)
-#include "core/defs/hook_net_close.h"
-};
-
-static const struct nb_field_spec fields_verbs_qp[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_verbs_qp, __VA_ARGS__)
-#include "core/defs/hook_verbs_qp.h"
-};
-
-static const struct nb_field_spec fields_verbs_post[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_verbs_post, __VA_ARGS__)
-#include "core/defs/hook_verbs_post.h"
-};
-
-static const struct nb_field_spec fields_verbs_done[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_verbs_done, __VA_ARGS__)
-#include "core/defs/hook_verbs_done.h"
-};
-
-static const struct nb_field_spec fields_verbs_event[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_verbs_event, __VA_ARGS__)
-#include "core/defs/hook_verbs_event.h"
-};
-
-static const struct nb_field_spec fields_verbs_mr[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_verbs_mr, __VA_ARGS__)
-#include "core/defs/hook_verbs_mr.h"
-};
-
-static const struct nb_field_spec fields_controller[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_controller, __VA_ARGS__)
-#include "core/defs/hook_controller.h"
-};
-
-static const struct nb_field_spec fields_env[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_env, __VA_ARGS__)
-#include "core/defs/hook_env.h"
-};
-
-static const struct nb_field_spec fields_gin_connect[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_gin_connect, __VA_ARGS__)
-#include "core/defs/hook_gin_connect.h"
-};
-
-static const struct nb_field_spec fields_gin_put[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_gin_put, __VA_ARGS__)
-#include "core/defs/hook_gin_put.h"
-};
-
-static const struct nb_field_spec fields_gin_done[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_gin_done, __VA_ARGS__)
-#include "core/defs/hook_gin_done.h"
-};
-
-static const struct nb_field_spec fields_gin_signal[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_gin_signal, __VA_ARGS__)
-#include "core/defs/hook_gin_signal.h"
-};
-
-static const struct nb_field_spec fields_gin_close[] = {
-#define FIELD(...) FIELD_OF(ncclbpf_gin_close, __VA_ARGS__)
-#include "core/defs/hook_gin_close.h"
-};
+#define HIDDEN_FIELD(ctx, name, type)
+#define CONTEXT_END(ctx) \
+	}                \
+	;
+#include "core/defs/contexts.h"
 
 enum { NB_COHERENT = 1 };
 
