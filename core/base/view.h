@@ -64,6 +64,15 @@ static inline bool nb_view_u64(struct nb_view v, uint64_t off, uint64_t *to)
 	return nb_view_get(v, off, to, sizeof(*to));
 }
 
+/* Return the 32-bit number at @off; 0 if it is outside. */
+static inline uint32_t nb_view_word(struct nb_view v, uint64_t off)
+{
+	uint32_t x = 0;
+
+	nb_view_u32(v, off, &x);
+	return x;
+}
+
 /* Return the NUL-terminated string at @off; NULL unless all of it is inside. */
 static inline const char *nb_view_str(struct nb_view v, uint64_t off)
 {

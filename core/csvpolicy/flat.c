@@ -56,12 +56,6 @@ struct segment {
 	struct nb_table_node node;
 };
 
-static int nomem(struct build *b)
-{
-	nb_fail(b->err, NB_E_NOMEM, 0, "table: out of memory");
-	return NB_E_NOMEM;
-}
-
 static int too_large(struct build *b)
 {
 	nb_fail(b->err, NB_E_LIMIT, 0,
@@ -94,7 +88,7 @@ static int add_nodes(struct build *b, const struct segment *s, uint32_t n,
 	if (tree->cap_nodes - tree->nnodes < n) {
 		p = reallocarray(tree->nodes, cap, sizeof(*p));
 		if (!p)
-			return nomem(b);
+			return nb_table_nomem(b->err);
 		tree->nodes = p;
 		tree->cap_nodes = cap;
 	}
@@ -114,7 +108,7 @@ static int add_answers(struct build *b, const struct nb_table_interval *in,
 	if (tree->cap_answers - tree->nanswers < n) {
 		p = reallocarray(tree->answers, cap, sizeof(*p));
 		if (!p)
-			return nomem(b);
+			return nb_table_nomem(b->err);
 		tree->answers = p;
 		tree->cap_answers = cap;
 	}
@@ -174,7 +168,7 @@ static int build_bytes(struct build *b, struct set set,
 		return rc;
 	s = calloc(w->nout / FANOUT + 1, sizeof(*s));
 	if (!s)
-		return nomem(b);
+		return nb_table_nomem(b->err);
 	for (uint32_t i = 0; !rc && i < w->nout; n++) {
 		uint32_t k = w->nout - i < FANOUT ? w->nout - i : FANOUT;
 
@@ -244,7 +238,8 @@ static int add_segment(struct build *b, uint32_t dim, struct set set,
 		       int64_t last, struct segment *s)
 {
 	if (!set.rows)
-		return b->arena.at_limit ? too_large(b) : nomem(b);
+		return b->arena.at_limit ? too_large(b)
+					 : nb_table_nomem(b->err);
 	s->last = last;
 	return build_set(b, dim + 1, set, &s->node);
 }
@@ -277,7 +272,7 @@ static int build_dim(struct build *b, uint32_t dim, struct set set,
 	int32_t *v = calloc((size_t)set.n + 1, sizeof(*v));
 	uint32_t nv = v ? set_values(b, dim, set, v) : 0, n = 0;
 	struct segment *s = calloc(2 * (size_t)nv + 1, sizeof(*s));
-	int rc = v && s ? 0 : nomem(b);
+	int rc = v && s ? 0 : nb_table_nomem(b->err);
 
 	if (!rc)
 		rc = add_segments(b, dim, set, v, nv, s, &n);
@@ -335,7 +330,7 @@ static int set_depths(struct build *b, struct set all)
 	int32_t *v = calloc((size_t)all.n + 1, sizeof(*v));
 
 	if (!v)
-		return nomem(b);
+		return nb_table_nomem(b->err);
 	for (uint32_t dim = 0; dim < NB_TABLE_BYTES; dim++) {
 		uint64_t n = 2 * (uint64_t)set_values(b, dim, all, v) + 1;
 
@@ -362,7 +357,7 @@ static int build_colls(struct build *b, uint32_t *rows)
 				rows[n++] = i;
 		mine = nb_arena_dup(&b->arena, rows, (n + 1) * sizeof(*rows));
 		if (!mine)
-			return nomem(b);
+			return nb_table_nomem(b->err);
 		rc = build_set(b, 0, (struct set){ mine, n }, &s[coll].node);
 	}
 	if (!rc)
@@ -401,7 +396,7 @@ int nb_table_flatten(struct nb_table_tree *tree, const struct nb_table *t,
 		.won = calloc(t->n / 64 + 1, sizeof(*tree->won)),
 	};
 	if (!b || !rows || !tree->won) {
-		nb_fail(err, NB_E_NOMEM, 0, "table: out of memory");
+		nb_table_nomem(err);
 		goto out;
 	}
 	b->tree = tree;

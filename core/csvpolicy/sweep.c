@@ -18,7 +18,7 @@ struct heap {
 	uint32_t n;
 };
 
-static int nomem(struct nb_err *err)
+int nb_table_nomem(struct nb_err *err)
 {
 	return nb_fail(err, NB_E_NOMEM, 0, "table: out of memory");
 }
@@ -40,7 +40,7 @@ int nb_table_sweep_init(struct nb_table_sweep *s, const struct nb_table *t,
 	if (s->out && s->heap && s->ends && s->alts && s->slots)
 		return 0;
 	nb_table_sweep_fini(s);
-	return nomem(err);
+	return nb_table_nomem(err);
 }
 
 void nb_table_sweep_fini(struct nb_table_sweep *s)
@@ -163,7 +163,7 @@ static int chain_answers(struct nb_table_sweep *s, const uint32_t *row,
 		s->won[row[n] / 64] |= UINT64_C(1) << row[n] % 64;
 		next = n ? intern_answer(s, *word) : 0;
 		if (n && !next)
-			return nomem(err);
+			return nb_table_nomem(err);
 	}
 	return 0;
 }
@@ -275,7 +275,7 @@ int nb_table_sweep_run(struct nb_table_sweep *s, const uint32_t *rows,
 	int rc;
 
 	if (!p)
-		return nomem(err);
+		return nb_table_nomem(err);
 	for (uint32_t i = 0; i < n; i++) {
 		p[i] = (struct place){ s->t->rows[rows[i]].min, rows[i] };
 		s->ends[i] = (uint64_t)s->t->rows[rows[i]].max;

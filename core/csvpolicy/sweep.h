@@ -27,6 +27,9 @@ struct nb_table_sweep {
 	uint64_t *won;	/* One bit for each row: the row wins somewhere. */
 };
 
+/* Fail with NB_E_NOMEM. */
+int nb_table_nomem(struct nb_err *err);
+
 int nb_table_sweep_init(struct nb_table_sweep *s, const struct nb_table *t,
 			uint64_t *won, struct nb_err *err);
 void nb_table_sweep_fini(struct nb_table_sweep *s);

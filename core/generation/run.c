@@ -2,15 +2,7 @@
 /* Run the programs of a generation, and measure some of the runs. */
 #include "core/generation/run.h"
 
-#include <time.h>
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
+#include "core/base/clock.h"
 
 /* Add to a counter with one writer and many readers. */
 static void add_ns(int64_t *to, int64_t ns)
@@ -39,11 +31,13 @@ int nb_gen_run_timed(const struct nb_gen *g, struct ncclbpf_tuner *ctx,
 	nb_gen_bump(&count->runs);
 	nb_gen_bump(&count->samples);
 	for (uint32_t i = 0; i < g->nprogs; i++) {
-		int64_t before = now_ns(), begin = now_ns();
+		int64_t before = (int64_t)nb_now_ns();
+		int64_t begin = (int64_t)nb_now_ns();
 
 		if (nb_gen_step(g, i, ctx, count))
 			by = (int)i;
-		count_time(count, i, now_ns() - begin - (begin - before));
+		count_time(count, i,
+			   (int64_t)nb_now_ns() - begin - (begin - before));
 	}
 	return by;
 }

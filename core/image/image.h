@@ -251,6 +251,14 @@ const struct nb_func *nb_prog_func(const struct nb_prog *p, uint32_t pc);
  */
 bool nb_image_runs(const struct nb_image *img, uint32_t prog);
 
+static inline bool nb_image_has_prog_arrays(const struct nb_image *img)
+{
+	for (uint32_t i = 0; i < img->nmaps; i++)
+		if (img->maps[i].type == NB_MAP_PROG_ARRAY)
+			return true;
+	return false;
+}
+
 /*
  * Return the programs that tail calls may continue in, bit i for program i:
  * the initial elements of program arrays, or all programs if there are

@@ -59,14 +59,6 @@ static int nomem(struct reader *r)
 	return read_fail(r, NB_E_NOMEM, 0, "out of memory");
 }
 
-static uint32_t view_u32(struct nb_view v, uint64_t off)
-{
-	uint32_t x = 0;
-
-	nb_view_u32(v, off, &x);
-	return x;
-}
-
 static int read_header(struct reader *r)
 {
 	if (!nb_image_is(r->all.p, r->all.size))
@@ -79,34 +71,35 @@ static int read_header(struct reader *r)
 		return read_fail(r, NB_E_IMAGE, 0,
 				 "%zu bytes; the header alone has %d",
 				 r->all.size, NB_IMAGE_FIRST);
-	if (view_u32(r->all, 8) != NB_IMAGE_VERSION)
+	if (nb_view_word(r->all, 8) != NB_IMAGE_VERSION)
 		return read_fail(r, NB_E_VERSION, 8,
 				 "version %u; this build reads version %d",
-				 view_u32(r->all, 8), NB_IMAGE_VERSION);
-	if (view_u32(r->all, 12) != r->all.size)
+				 nb_view_word(r->all, 8), NB_IMAGE_VERSION);
+	if (nb_view_word(r->all, 12) != r->all.size)
 		return read_fail(r, NB_E_IMAGE, 12,
 				 "its header says %u bytes, there are %zu",
-				 view_u32(r->all, 12), r->all.size);
-	if (view_u32(r->all, 20) != NB_NSECTIONS)
-		return read_fail(
-			r, NB_E_IMAGE, 20, "%u sections; version %d has %d",
-			view_u32(r->all, 20), NB_IMAGE_VERSION, NB_NSECTIONS);
+				 nb_view_word(r->all, 12), r->all.size);
+	if (nb_view_word(r->all, 20) != NB_NSECTIONS)
+		return read_fail(r, NB_E_IMAGE, 20,
+				 "%u sections; version %d has %d",
+				 nb_view_word(r->all, 20), NB_IMAGE_VERSION,
+				 NB_NSECTIONS);
 	return 0;
 }
 
 static int read_section(struct reader *r, uint32_t i)
 {
 	uint32_t row = NB_IMAGE_HEADER + i * NB_IMAGE_SECTION;
-	uint32_t off = view_u32(r->all, row + 4),
-		 size = view_u32(r->all, row + 8);
+	uint32_t off = nb_view_word(r->all, row + 4),
+		 size = nb_view_word(r->all, row + 8);
 
 	r->at[i] = off;
-	r->count[i] = view_u32(r->all, row + 12);
-	if (view_u32(r->all, row) != i)
+	r->count[i] = nb_view_word(r->all, row + 12);
+	if (nb_view_word(r->all, row) != i)
 		return read_fail(
 			r, NB_E_IMAGE, row,
 			"section %u has kind %u; section N must have kind N", i,
-			view_u32(r->all, row));
+			nb_view_word(r->all, row));
 	if (off < NB_IMAGE_FIRST || off % 8 || !nb_view_has(r->all, off, size))
 		return read_fail(
 			r, NB_E_IMAGE, row + 4,
@@ -125,7 +118,7 @@ static int read_section(struct reader *r, uint32_t i)
 static const char *read_string(struct reader *r, uint32_t at)
 {
 	struct nb_view v = r->sec[NB_SEC_STRINGS];
-	uint32_t off = view_u32(r->all, at);
+	uint32_t off = nb_view_word(r->all, at);
 	uint64_t most = off < v.size ? v.size - off : 0;
 	const char *s;
 
@@ -169,7 +162,7 @@ static void read_field(struct reader *r, const struct nb_field *f, uint32_t at,
 		       void *record)
 {
 	unsigned char *to = (unsigned char *)record + f->off;
-	uint32_t number = view_u32(r->all, at);
+	uint32_t number = nb_view_word(r->all, at);
 	const char *text;
 
 	switch (f->kind) {

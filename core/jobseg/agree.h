@@ -126,6 +126,10 @@ struct nb_agree {
  */
 bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out);
 
+/* Compare again, up to five times, if ranks overwrote their rings meanwhile. */
+bool nb_agree_at_rest(const struct nb_job *job, uint32_t index,
+		      struct nb_agree *out);
+
 struct nb_track;
 
 /*

@@ -11,8 +11,6 @@
 #include "core/base/buf.h"
 #include "core/spec/spec.h"
 
-enum { TRIES = 5 };
-
 static int put_rank_text(const struct nb_agree_rank *r, char *text, size_t size)
 {
 	const struct nb_decision *d = &r->decision;
@@ -183,19 +181,6 @@ void nb_agree_json(const struct nb_agree *a, const struct nb_report_sites *s,
 	nb_json_end_obj(j);
 }
 
-/* Compare again if ranks overwrote their rings meanwhile. */
-static bool agree_at_rest(const struct nb_job *job, uint32_t index,
-			  struct nb_agree *a)
-{
-	for (int i = 0; i < TRIES; i++) {
-		if (!nb_agree(job, index, a))
-			return false;
-		if (a->verdict != NB_TOO_FAR)
-			break;
-	}
-	return true;
-}
-
 void nb_job_json(const struct nb_job *job, const char *path, bool one,
 		 uint64_t only, size_t room, struct nb_json *out)
 {
@@ -209,7 +194,7 @@ void nb_job_json(const struct nb_job *job, const char *path, bool one,
 		const struct nb_seg_comm *c = nb_job_comm(job, i);
 
 		if (!c || (one && c->comm_id != only) ||
-		    !agree_at_rest(job, i, a))
+		    !nb_agree_at_rest(job, i, a))
 			continue;
 		agree = agree && nb_agreement_fine(a->verdict);
 		if (out->out->size > room)

@@ -16,7 +16,7 @@
 
 #define TRACKS_MAGIC UINT64_C(0x316b727466706263) /* The bytes "cbpftrk1" */
 
-enum { VERSION = 1, NAMES = 128, TRIES = 5 };
+enum { VERSION = 1, NAMES = 128 };
 
 /*
  * The layout of the bytes: a header; then for each communicator its ranks,
@@ -123,18 +123,6 @@ static void put_comm(struct nb_buf *out, const struct nb_job *job,
 			 alike && i != best);
 }
 
-/* Compare again if ranks overwrote their rings meanwhile. */
-static bool agree_at_rest(const struct nb_job *job, uint32_t index,
-			  struct nb_agree *a)
-{
-	for (int i = 0; i < TRIES; i++)
-		if (!nb_agree(job, index, a))
-			return false;
-		else if (a->verdict != NB_TOO_FAR)
-			break;
-	return true;
-}
-
 bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only,
 		     size_t room, struct nb_buf *out)
 {
@@ -148,7 +136,7 @@ bool nb_tracks_write(const struct nb_job *job, bool one, uint64_t only,
 		size_t before = out->size;
 
 		if (!c || (one && c->comm_id != only) ||
-		    !agree_at_rest(job, i, a) || a->ranks <= a->here)
+		    !nb_agree_at_rest(job, i, a) || a->ranks <= a->here)
 			continue;
 		put_comm(out, job, c, a);
 		if (nb_buf_ok(out) && out->size - start > room) {

@@ -48,14 +48,6 @@ struct btf {
 	struct nb_err *err;
 };
 
-static uint32_t view_u32(struct nb_view v, uint64_t off)
-{
-	uint32_t x = 0;
-
-	nb_view_u32(v, off, &x);
-	return x;
-}
-
 static int bad_type(const struct btf *b, uint32_t at, const char *what,
 		    uint32_t id)
 {
@@ -67,19 +59,22 @@ static int check_header(struct btf *b)
 {
 	uint16_t magic = 0;
 	uint8_t version = 0;
-	uint32_t type_off = view_u32(b->v, 8), type_len = view_u32(b->v, 12);
-	uint32_t str_off = view_u32(b->v, 16), str_len = view_u32(b->v, 20);
+	uint32_t type_off = nb_view_word(b->v, 8),
+		 type_len = nb_view_word(b->v, 12);
+	uint32_t str_off = nb_view_word(b->v, 16),
+		 str_len = nb_view_word(b->v, 20);
 	struct nb_view body;
 
 	nb_view_u16(b->v, 0, &magic);
 	nb_view_get(b->v, 2, &version, 1);
 	if (b->v.size < HEADER || magic != BTF_MAGIC || version != 1 ||
-	    view_u32(b->v, 4) != HEADER)
+	    nb_view_word(b->v, 4) != HEADER)
 		return nb_fail(
 			b->err, NB_E_BTF, b->off,
 			".BTF: magic 0x%04x, version %u, header of %u bytes; "
 			"0x%04x, 1 and %d are read",
-			magic, version, view_u32(b->v, 4), BTF_MAGIC, HEADER);
+			magic, version, nb_view_word(b->v, 4), BTF_MAGIC,
+			HEADER);
 	body = nb_view_sub(b->v, HEADER, b->v.size - HEADER);
 	if (!nb_view_has(body, type_off, type_len) ||
 	    !nb_view_has(body, str_off, str_len) || type_off % 4 ||
@@ -118,18 +113,18 @@ static bool has_name(const struct btf *b, uint32_t name)
 static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
 			 uint32_t id)
 {
-	uint32_t info = view_u32(b->types, at + 4);
+	uint32_t info = nb_view_word(b->types, at + 4);
 	uint32_t more;
 
 	if (!nb_view_has(b->types, at, TYPE))
 		return bad_type(b, HEADER, "cut off", id);
 	*t = (struct type){
 		.at = at,
-		.name = view_u32(b->types, at),
+		.name = nb_view_word(b->types, at),
 		.vlen = info & 0xffff,
 		.kind = info >> 24 & 0x1f,
 		.kflag = info >> 31,
-		.word = view_u32(b->types, at + 8),
+		.word = nb_view_word(b->types, at + 8),
 	};
 	if (!t->kind || t->kind >= NKINDS || info & 0x60ff0000)
 		return nb_fail(
@@ -200,9 +195,9 @@ static bool is_kind(const struct btf *b, uint32_t id, uint32_t kind)
 static uint32_t member_word(const struct btf *b, const struct type *t,
 			    uint32_t i, uint32_t word)
 {
-	return view_u32(b->types, t->at + TYPE +
-					  (uint64_t)i * trailers[t->kind].each +
-					  4 * word);
+	return nb_view_word(
+		b->types,
+		t->at + TYPE + (uint64_t)i * trailers[t->kind].each + 4 * word);
 }
 
 /* The functions below return what is wrong with a type of a kind, or NULL. */
@@ -475,8 +470,8 @@ int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
 
 struct nb_view nb_btf_strings(struct nb_view v)
 {
-	return nb_view_sub(v, HEADER + (uint64_t)view_u32(v, 16),
-			   view_u32(v, 20));
+	return nb_view_sub(v, HEADER + (uint64_t)nb_view_word(v, 16),
+			   nb_view_word(v, 20));
 }
 
 static const struct {
@@ -496,19 +491,19 @@ enum { GROUPS_MAX = 1024 };
 /* Return the bytes of a part; empty if the header is too short to have it. */
 static struct nb_view part_of(struct nb_view v, enum nb_btf_part p)
 {
-	uint32_t header = view_u32(v, 4), at = parts[p].at;
+	uint32_t header = nb_view_word(v, 4), at = parts[p].at;
 
 	if (header < at + 8)
 		return nb_view(NULL, 0);
-	return nb_view_sub(v, (uint64_t)header + view_u32(v, at),
-			   view_u32(v, at + 4));
+	return nb_view_sub(v, (uint64_t)header + nb_view_word(v, at),
+			   nb_view_word(v, at + 4));
 }
 
 static int check_part(struct nb_view v, struct nb_view strings,
 		      enum nb_btf_part p, uint32_t off, struct nb_err *err)
 {
 	struct nb_view part = part_of(v, p);
-	uint32_t size = view_u32(part, 0), groups = 0;
+	uint32_t size = nb_view_word(part, 0), groups = 0;
 	uint64_t at = 4;
 
 	if (!part.size)
@@ -519,7 +514,8 @@ static int check_part(struct nb_view v, struct nb_view strings,
 			".BTF.ext: %s: records of %u bytes; %u or more are expected",
 			parts[p].name, size, parts[p].min);
 	while (at < part.size) {
-		uint32_t name = view_u32(part, at), n = view_u32(part, at + 4);
+		uint32_t name = nb_view_word(part, at),
+			 n = nb_view_word(part, at + 4);
 
 		if (!nb_view_has(part, at, 8) || ++groups > GROUPS_MAX ||
 		    !nb_btf_name(strings, name) || !n ||
@@ -536,7 +532,7 @@ static int check_part(struct nb_view v, struct nb_view strings,
 int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
 		     struct nb_err *err)
 {
-	uint32_t header = view_u32(v, 4);
+	uint32_t header = nb_view_word(v, 4);
 	uint16_t magic = 0;
 	uint8_t version = 0;
 
@@ -557,14 +553,14 @@ int nb_btf_ext_check(struct nb_view v, struct nb_view strings, uint32_t off,
 
 		if (header < at + 8)
 			continue;
-		if (view_u32(v, at) % 4 || view_u32(v, at + 4) % 4 ||
-		    !nb_view_has(v, (uint64_t)header + view_u32(v, at),
-				 view_u32(v, at + 4)))
+		if (nb_view_word(v, at) % 4 || nb_view_word(v, at + 4) % 4 ||
+		    !nb_view_has(v, (uint64_t)header + nb_view_word(v, at),
+				 nb_view_word(v, at + 4)))
 			return nb_fail(
 				err, NB_E_BTF, off + at,
 				".BTF.ext: %s: %u bytes at %u are not inside the %zu bytes",
-				parts[p].name, view_u32(v, at + 4),
-				view_u32(v, at), v.size);
+				parts[p].name, nb_view_word(v, at + 4),
+				nb_view_word(v, at), v.size);
 		rc = check_part(v, strings, (enum nb_btf_part)p, off, err);
 		if (rc)
 			return rc;
@@ -576,12 +572,12 @@ int nb_btf_ext_each(struct nb_view v, struct nb_view strings,
 		    enum nb_btf_part p, nb_btf_record_fn *fn, void *arg)
 {
 	struct nb_view part = part_of(v, p);
-	uint32_t size = view_u32(part, 0);
+	uint32_t size = nb_view_word(part, 0);
 	uint64_t at = 4;
 
 	while (at < part.size) {
-		const char *name = nb_btf_name(strings, view_u32(part, at));
-		uint32_t n = view_u32(part, at + 4);
+		const char *name = nb_btf_name(strings, nb_view_word(part, at));
+		uint32_t n = nb_view_word(part, at + 4);
 
 		at += 8;
 		for (uint32_t i = 0; i < n; i++, at += size) {

@@ -22,14 +22,6 @@ struct walk {
 	const struct nb_obj_code *code;
 };
 
-static uint32_t record_u32(struct nb_view v, uint64_t off)
-{
-	uint32_t x = 0;
-
-	nb_view_u32(v, off, &x);
-	return x;
-}
-
 /* Return the slot that a record describes; NULL if it is not a slot of code. */
 static struct nb_obj_slot *slot_at(struct walk *w, const char *section,
 				   uint32_t off)
@@ -45,12 +37,12 @@ static struct nb_obj_slot *slot_at(struct walk *w, const char *section,
 static int func_record(void *arg, const char *section, struct nb_view record)
 {
 	struct walk *w = arg;
-	struct nb_obj_slot *slot = slot_at(w, section, record_u32(record, 0));
+	struct nb_obj_slot *slot = slot_at(w, section, nb_view_word(record, 0));
 	const struct btf_type *t =
-		btf__type_by_id(w->f->btf, record_u32(record, 4));
+		btf__type_by_id(w->f->btf, nb_view_word(record, 4));
 
 	if (slot && t && btf_is_func(t))
-		slot->func_type = record_u32(record, 4);
+		slot->func_type = nb_view_word(record, 4);
 	return 0;
 }
 
@@ -81,15 +73,15 @@ static const char *copy_text(struct walk *w, uint32_t off)
 static int line_record(void *arg, const char *section, struct nb_view record)
 {
 	struct walk *w = arg;
-	struct nb_obj_slot *slot = slot_at(w, section, record_u32(record, 0));
-	uint32_t where = record_u32(record, 12);
+	struct nb_obj_slot *slot = slot_at(w, section, nb_view_word(record, 0));
+	uint32_t where = nb_view_word(record, 12);
 
 	if (!slot || slot->line.file || !(where >> 10))
 		return 0;
 	slot->line.line = where >> 10;
 	slot->line.col = where & 0x3ff;
-	slot->line.text = copy_text(w, record_u32(record, 8));
-	slot->line.file = copy_text(w, record_u32(record, 4));
+	slot->line.text = copy_text(w, nb_view_word(record, 8));
+	slot->line.file = copy_text(w, nb_view_word(record, 4));
 	return slot->line.text && slot->line.file ? 0 : nb_front_nomem(w->err);
 }
 
@@ -97,15 +89,15 @@ static int core_record(void *arg, const char *section, struct nb_view record)
 {
 	const struct walk *w = arg;
 	const struct btf_type *t =
-		btf__type_by_id(w->f->btf, record_u32(record, 4));
+		btf__type_by_id(w->f->btf, nb_view_word(record, 4));
 	const char *name = t ? btf__name_by_offset(w->f->btf, t->name_off) : "";
-	const char *access = nb_btf_name(w->strings, record_u32(record, 8));
+	const char *access = nb_btf_name(w->strings, nb_view_word(record, 8));
 
 	return nb_fail(
-		w->err, NB_E_NOTSUP, record_u32(record, 0),
+		w->err, NB_E_NOTSUP, nb_view_word(record, 0),
 		"section %s, offset %u: a relocation by type (CO-RE) of %s, access %s; "
 		"contexts are stable, leave preserve_access_index out",
-		section, record_u32(record, 0), *name ? name : "(anonymous)",
+		section, nb_view_word(record, 0), *name ? name : "(anonymous)",
 		access ? access : "?");
 }
 

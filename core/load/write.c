@@ -47,11 +47,6 @@ static int notsup(struct writer *w, const char *what, const char *name)
 		w->img->name, what, name);
 }
 
-static int nomem(struct nb_err *err)
-{
-	return nb_fail(err, NB_E_NOMEM, 0, "object: out of memory");
-}
-
 static uint32_t add_string(struct writer *w, const char *s)
 {
 	uint32_t at = (uint32_t)w->names.size;
@@ -207,7 +202,7 @@ static int add_maps(struct writer *w)
 		return 0;
 	w->btf = btf__new_empty();
 	if (!w->btf)
-		return nomem(w->err);
+		return nb_front_nomem(w->err);
 	w->map_sec = add_section(w, ".maps", SHT_PROGBITS,
 				 SHF_ALLOC | SHF_WRITE, "", 0);
 	w->sec[w->map_sec].sh_size = size;
@@ -319,7 +314,7 @@ static int add_programs(struct writer *w)
 			most = w->img->progs[i].nslots;
 	slots = calloc(most, sizeof(*slots));
 	if (!slots)
-		return nomem(w->err);
+		return nb_front_nomem(w->err);
 	for (uint32_t i = 0; !rc && i < w->img->nprogs; i++)
 		rc = add_code(w, &w->img->progs[i], slots);
 	free(slots);
@@ -354,7 +349,7 @@ static int add_btf(struct writer *w)
 		return 0;
 	bytes = btf__raw_data(w->btf, &size);
 	if (!bytes)
-		return nomem(w->err);
+		return nb_front_nomem(w->err);
 	add_section(w, ".BTF", SHT_PROGBITS, 0, bytes, size);
 	return 0;
 }
@@ -424,7 +419,9 @@ static int write_all(struct writer *w)
 	add_section(w, "license", SHT_PROGBITS, SHF_ALLOC, license,
 		    sizeof(license));
 	add_tables(w);
-	return nb_buf_ok(&w->file) && nb_buf_ok(&w->names) ? 0 : nomem(w->err);
+	return nb_buf_ok(&w->file) && nb_buf_ok(&w->names)
+		       ? 0
+		       : nb_front_nomem(w->err);
 }
 
 int nb_object_write(struct nb_buf *out, const struct nb_image *img,
@@ -434,7 +431,7 @@ int nb_object_write(struct nb_buf *out, const struct nb_image *img,
 	int rc;
 
 	if (!w)
-		return nomem(err);
+		return nb_front_nomem(err);
 	w->img = img;
 	w->err = err;
 	nb_buf_init(&w->file, 4 * NB_IMAGE_MAX_SIZE);
@@ -444,7 +441,7 @@ int nb_object_write(struct nb_buf *out, const struct nb_image *img,
 	if (!rc)
 		nb_buf_bytes(out, w->file.data, w->file.size);
 	if (!rc && !nb_buf_ok(out))
-		rc = nomem(err);
+		rc = nb_front_nomem(err);
 	nb_buf_fini(&w->file);
 	nb_buf_fini(&w->names);
 	nb_buf_fini(&w->rel);

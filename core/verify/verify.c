@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/engine/explore.h"
 #include "core/verify/engine/loop_cost.h"
@@ -25,14 +25,6 @@
 #include "core/verify/witness/witness.h"
 
 enum { MAX_INSNS = 1000000, MAX_MEMORY = 64 << 20 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* Check that the maps which the program names exist; the image reader
  * checks this too. */
@@ -351,7 +343,7 @@ int nb_verify(struct nb_verdict **out, const struct nb_image *img,
 	      struct nb_err *err)
 {
 	const struct nb_verify_opts all = limited(opts);
-	uint64_t start = now_ns();
+	uint64_t start = nb_now_ns();
 	struct nb_verdict *v;
 	int rc;
 
@@ -367,7 +359,7 @@ int nb_verify(struct nb_verdict **out, const struct nb_image *img,
 	v->loop.pc = NB_NO_LOOP;
 	rc = verify_prog(v, img, &img->progs[prog], &all);
 	v->stats.memory = v->arena.used;
-	v->stats.time_ns = now_ns() - start;
+	v->stats.time_ns = nb_now_ns() - start;
 	if (rc) {
 		nb_verdict_free(v);
 		return nb_fail(err, rc, 0,

@@ -148,16 +148,6 @@ static uint32_t depth_of(const struct nb_prog *p, const struct nb_insn *in)
 	return height[0];
 }
 
-/* Does the image have program arrays? Without them there are no tail calls,
- * and the depth is not needed. */
-static bool has_program_arrays(const struct nb_image *img)
-{
-	for (uint32_t i = 0; i < img->nmaps; i++)
-		if (img->maps[i].type == NB_MAP_PROG_ARRAY)
-			return true;
-	return false;
-}
-
 /* Take a reference to each of @n maps; returns false if out of memory. */
 static bool take_maps(struct nb_exec *x, struct nb_map *const *maps, uint32_t n)
 {
@@ -202,7 +192,9 @@ int nb_exec_new(struct nb_exec **out, const struct nb_image *img, uint32_t prog,
 	x->number = prog;
 	nb_exec_bound(x, 0, 0);
 	x->depth = NB_MAX_FRAMES;
-	if (has_program_arrays(img))
+	/* Without program arrays there are no tail calls, and the depth is
+	 * not needed. */
+	if (nb_image_has_prog_arrays(img))
 		x->depth = depth_of(p, insns);
 	*out = x;
 	x = NULL;

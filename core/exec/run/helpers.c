@@ -10,8 +10,8 @@
 #include "core/exec/run/helpers.h"
 
 #include <errno.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/exec/run/bodies.h"
 #include "core/exec/run/code.h"
 #include "core/exec/run/trace.h"
@@ -101,17 +101,9 @@ uint64_t helper_map_peek_elem(NB_HELPER_ARGS)
 	return nb_body_errno(nb_map_peek(m, nb_body_ptr(r2)));
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 uint64_t helper_ktime_get_ns(NB_HELPER_ARGS)
 {
-	return now_ns();
+	return nb_now_ns();
 }
 
 uint64_t helper_trace_printk(NB_HELPER_ARGS)
@@ -157,7 +149,7 @@ uint64_t helper_get_prandom_u32(NB_HELPER_ARGS)
 
 	/* This is the first use of the stream: start at another number. */
 	if (x == 0)
-		x = __atomic_add_fetch(state, mix(now_ns() ^ (uintptr_t)run),
+		x = __atomic_add_fetch(state, mix(nb_now_ns() ^ (uintptr_t)run),
 				       __ATOMIC_RELAXED);
 	return mix(x) >> 32;
 }

@@ -14,8 +14,8 @@
 #include "core/exec/run/spin.h"
 
 #include <sched.h>
-#include <time.h>
 
+#include "core/base/clock.h"
 #include "core/exec/run/bodies.h"
 #include "core/exec/run/trace.h"
 #include "core/map/ops.h"
@@ -32,14 +32,6 @@ static uint64_t takeovers;
 uint64_t nb_spin_takeovers(void)
 {
 	return __atomic_load_n(&takeovers, __ATOMIC_RELAXED);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* Replace *@seen, the expected word, by @to. On failure *@seen gets the
@@ -63,7 +55,7 @@ static void note_takeover(struct nb_run *run)
 /* Wait until the lock is free or its holder has exceeded its time. */
 static void wait(struct nb_run *run, uint32_t *word, uint32_t mine)
 {
-	uint64_t start = now_ns(), since = start, now;
+	uint64_t start = nb_now_ns(), since = start, now;
 	uint32_t holder = __atomic_load_n(word, __ATOMIC_RELAXED), seen;
 
 	for (;;) {
@@ -73,7 +65,7 @@ static void wait(struct nb_run *run, uint32_t *word, uint32_t mine)
 				return;
 			nb_cpu_relax();
 		}
-		now = now_ns();
+		now = nb_now_ns();
 		if (seen != holder) {
 			holder = seen;
 			since = now;

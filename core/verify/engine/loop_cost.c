@@ -19,6 +19,8 @@
  */
 #include "core/verify/engine/loop_cost.h"
 
+#include "core/verify/engine/run_length.h"
+
 #include <stdlib.h>
 
 #include "core/verify/feature/callback.h"
@@ -224,12 +226,6 @@ static void raise64(uint64_t *a, uint64_t b)
 		*a = b;
 }
 
-static void raise32(uint32_t *a, uint32_t b)
-{
-	if (*a < b)
-		*a = b;
-}
-
 void nb_loop_header(struct nb_walk *w)
 {
 	struct nb_loop_cost *s = site_at(w, w->pc);
@@ -251,7 +247,7 @@ void nb_loop_header(struct nb_walk *w)
 		/* This count includes the instructions before the loop. */
 		s->before = w->loops.since;
 	else
-		raise32(&s->length, w->loops.since);
+		nb_raise_length(&s->length, w->loops.since);
 	w->loops.since = 0;
 }
 
@@ -266,7 +262,7 @@ void nb_loop_enter(struct nb_walk *w, const struct nb_loop_entry *e)
 	in = loop_around(w->st, e->ref);
 	outer = in.id ? site_at(w, in.pc) : NULL;
 	if (outer)
-		raise32(&outer->before, w->loops.since);
+		nb_raise_length(&outer->before, w->loops.since);
 	w->loops.since = 0;
 	begins = times_in_run(w, &in, begin_once_more(w, s, &in, 0));
 	s->constant |= e->times != 0;
@@ -280,7 +276,7 @@ void nb_loop_iterate(struct nb_walk *w, uint32_t pc)
 	struct nb_loop_cost *s = site_at(w, pc);
 
 	if (s) {
-		raise32(&s->length, w->loops.since);
+		nb_raise_length(&s->length, w->loops.since);
 		raise64(&s->iterations, 1);
 	}
 	w->loops.since = 0;
@@ -307,8 +303,8 @@ static void add_call(struct nb_loop_cost *to, const struct nb_loop_cost *from,
 		to[i].iterations =
 			cap(to[i].iterations + times * from[i].iterations);
 		to[i].counted = cap(to[i].counted + times * from[i].counted);
-		raise32(&to[i].length, from[i].length);
-		raise32(&to[i].before, from[i].before);
+		nb_raise_length(&to[i].length, from[i].length);
+		nb_raise_length(&to[i].before, from[i].before);
 	}
 }
 

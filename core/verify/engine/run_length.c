@@ -16,12 +16,6 @@ static uint32_t add_length(uint32_t a, uint32_t b)
 	return a < NB_LENGTH_FAR - b ? a + b : NB_LENGTH_FAR;
 }
 
-static void raise_to(uint32_t *a, uint32_t b)
-{
-	if (*a < b)
-		*a = b;
-}
-
 /*
  * Record the end of an iteration. @iterated: the iteration is @length
  * instructions long. Otherwise it began before explored state @from (NULL:
@@ -31,10 +25,11 @@ static void note_iteration(struct nb_walk *w, struct nb_explored *from,
 			   bool iterated, uint32_t length)
 {
 	if (iterated)
-		raise_to(&w->env->length.iteration, length);
+		nb_raise_length(&w->env->length.iteration, length);
 	else
-		raise_to(from ? &from->length_after : &w->env->length.first,
-			 length);
+		nb_raise_length(from ? &from->length_after
+				     : &w->env->length.first,
+				length);
 }
 
 void nb_iteration_end(struct nb_walk *w, uint32_t after)

@@ -4,6 +4,12 @@
 
 #include "core/verify/engine/walk.h"
 
+static inline void nb_raise_length(uint32_t *a, uint32_t b)
+{
+	if (*a < b)
+		*a = b;
+}
+
 /* Count one instruction that the path executes. */
 void nb_length_add_insn(struct nb_walk *w);
 /* Count @n instructions for the call at w->pc, besides the call itself. */

@@ -84,8 +84,6 @@ const char *nb_say_where(struct nb_env *env, uint32_t pc)
 		      l->line);
 }
 
-/* Describe a number, for example "scalar 0 to 255, multiple of 8". */
-
 static const char *map_name_cb(void *arg, uint32_t index)
 {
 	return nb_map_name(arg, index);

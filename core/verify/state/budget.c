@@ -45,14 +45,6 @@ uint8_t nb_budget_of(const struct nb_insn *insn)
 		       : 0;
 }
 
-static bool has_program_arrays(const struct nb_image *img)
-{
-	for (uint32_t i = 0; i < img->nmaps; i++)
-		if (img->maps[i].type == NB_MAP_PROG_ARRAY)
-			return true;
-	return false;
-}
-
 /* Add the budgets that program @p spends to @uses. Does @p make tail calls? */
 static bool add_program(const struct nb_prog *p, struct nb_insn *insns,
 			uint8_t *uses)
@@ -103,7 +95,7 @@ bool nb_budget_init(struct nb_env *env)
 	struct nb_insn *insns;
 	uint32_t most = 0;
 
-	if (!has_program_arrays(img))
+	if (!nb_image_has_prog_arrays(img))
 		return true;
 	for (uint32_t i = 0; i < img->nprogs; i++)
 		if (img->progs[i].nslots > most)
