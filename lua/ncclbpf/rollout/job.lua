@@ -30,6 +30,15 @@ function M.ask(r, line)
 	return results
 end
 
+-- Before a run changes anything: measure times. Raises if the ranks do not agree.
+function M.begin(r)
+	M.ask(r, "telemetry on")
+	if M.ask(r, "check agreement")[1].data.agree == false then
+		error(errors.new("ranks_disagree",
+			"ranks do not agree before anything has changed"), 0)
+	end
+end
+
 -- The names of an arm's policies. A file is loaded into all processes first. -> names | nil, err
 function M.names_of(group, arm)
 	if type(arm) ~= "string" then

@@ -303,7 +303,9 @@ local function step(r)
 	if not ok then return nil, err end
 end
 
-local way = { step = step, save = record.save }
+local way = { step = step, save = record.save, load = record.load }
+
+function way.ended(r) return record.ended[r.state] end
 
 function way.stop(r, why, err)
 	local ok, done, failure = pcall(undo_all, r, why)
@@ -376,16 +378,7 @@ end
 function M.detach(r) return runner.detach(r, way) end
 
 -- Follow it to its end. -> the rollout | nil, err
-function M.follow(r, tell, pid)
-	local home = r.home
-	local done, err = runner.follow(r, { pid = pid, tell = tell,
-		load = function() return record.load(home) end,
-		ended = function(now) return record.ended[now.state] end })
-	if not done then return nil, err end
-	local failure = pid and runner.failure(done)
-	if failure then return nil, failure end
-	return done
-end
+function M.follow(r, tell, pid) return runner.follow(r, way, tell, pid) end
 
 -- The state of each job: { {job, step, state, blocks, reason} }
 function M.rows(r)

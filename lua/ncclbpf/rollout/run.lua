@@ -414,7 +414,9 @@ function M.fail(r, err)
 end
 
 -- The rollout as rollout/runner.lua runs it
-local way = { step = step, save = record.save }
+local way = { step = step, save = record.save, load = record.load }
+
+function way.ended(r) return ENDED[r.state] or r.state == "paused" end
 
 function way.stop(r, why, err)
 	if not err then return asked.pause(r, why) end
@@ -452,16 +454,7 @@ end
 function M.detach(r, after) return runner.detach(r, way, nil, after) end
 
 -- Follow rollout @r, whichever process runs it. -> the rollout as its file has it | nil, err
-function M.follow(r, tell, pid)
-	local home = r.home
-	local done, err = runner.follow(r, { pid = pid, tell = tell,
-		load = function() return record.load(home) end,
-		ended = function(now) return ENDED[now.state] or now.state == "paused" end })
-	if not done then return nil, err end
-	local failure = pid and runner.failure(done)
-	if failure then return nil, failure end
-	return done
-end
+function M.follow(r, tell, pid) return runner.follow(r, way, tell, pid) end
 
 -- M.start(group, p[, hooks[, of]]) -> the new rollout, saved, no block yet | nil, err
 -- hooks: functions of a script (rollout/script.lua)
@@ -523,12 +516,7 @@ function M.start(group, p, hooks, of)
 	end
 	record.event(r, "preparing", "started" .. (p.reason and ": " .. p.reason or ""))
 	local good, why = pcall(function()
-		job.ask(r, "telemetry on")
-		local a = job.ask(r, "check agreement")[1].data
-		if a.agree == false then
-			error(errors.new("ranks_disagree",
-				"ranks do not agree before anything has changed"), 0)
-		end
+		job.begin(r)
 		r.where = witness.where(function(line) return job.ask(r, line) end)
 	end)
 	if not good then return nil, errors.caught(why) end

@@ -67,6 +67,7 @@ end
 --   -> as step()
 -- lost(r, err): the new process cannot reach the job. -> true | nil, err
 -- save(r); rescue(r) -> a function for the supervisor, and what it calls afterwards
+-- load(home) -> the run as its record has it; ended(r): has it ended or paused?
 
 -- Take turns until the run has ended or paused, or enough(r). tell(r) is called after each turn.
 -- -> r | nil, err
@@ -145,18 +146,15 @@ local function stamp_of(r)
 	return st and ("%.9f %d"):format(st.mtime, st.size)
 end
 
--- Follow @run until it has ended or paused. -> the run | nil, err
--- opts: load() -> the run in its file; ended(r); tell(r), called after each change of the file;
--- pid, if this shell has started the runner: then Ctrl-C asks it for a pause and waits, else
--- Ctrl-C only ends the following.
-function M.follow(run, opts)
+-- M.follow without the runner's error
+local function follow(run, way, tell, pid)
 	local path, id = run.path, run.id
 	local seen, read, asked, gone, r = nil, 0, false, nil, nil
 	local log = log_of { path = path }
 	local function step()
 		local stamp = stamp_of(run)
 		if stamp ~= seen then
-			local now, err = opts.load()
+			local now, err = way.load(run.home)
 			if not now then
 				return nil, err or errors.new("not_found", path .. " was removed")
 			end
@@ -167,18 +165,18 @@ function M.follow(run, opts)
 				and r.state == now.state
 			r, seen = now, stamp
 			if not same then gone = nil end
-			if opts.tell and not same then opts.tell(r) end
+			if tell and not same then tell(r) end
 		end
-		if opts.pid then read = copy_log(log, read) end
-		if opts.ended(r) and not (opts.pid and core.alive(opts.pid)) then return r end
+		if pid then read = copy_log(log, read) end
+		if way.ended(r) and not (pid and core.alive(pid)) then return r end
 		local lost
-		lost, gone = is_lost(r, opts.pid, gone)
+		lost, gone = is_lost(r, pid, gone)
 		if lost then
 			return nil, errors.new("no_target",
 				("process %s that ran it has died"):format(tostring(r.runner.pid)),
 				{ hint = core.stat(log) and log .. " has what it printed" or nil })
 		end
-		if opts.pid and core.stopped() and not asked then
+		if pid and core.stopped() and not asked then
 			asked = true
 			local ok, err = store.request(run, "pause")
 			if not ok then return nil, err end
@@ -193,13 +191,23 @@ function M.follow(run, opts)
 		until done ~= false
 		return done, err
 	end
-	if not opts.pid then return loop() end
+	if not pid then return loop() end
 	core.hold(true)
 	local results = table.pack(pcall(loop))
 	pcall(copy_log, log, read)
 	core.hold(false)
 	if not results[1] then error(results[2], 0) end
 	return results[2], results[3]
+end
+
+-- Follow @run until it has ended or paused. tell(r) is called after each change of its record.
+-- @pid: this shell has started the runner: then Ctrl-C asks it for a pause and waits, and its error
+-- is returned; else Ctrl-C only ends the following. -> the run | nil, err
+function M.follow(run, way, tell, pid)
+	local done, err = follow(run, way, tell, pid)
+	local failure = done and pid and M.failure(done)
+	if failure then return nil, failure end
+	return done, err
 end
 
 return M

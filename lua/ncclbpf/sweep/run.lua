@@ -538,12 +538,7 @@ local function ended(r, word, why)
 end
 
 local function begin(r)
-	job.ask(r, "telemetry on")
-	local a = job.ask(r, "check agreement")[1].data
-	if a.agree == false then
-		error(errors.new(
-			"ranks_disagree", "ranks do not agree before anything has changed"), 0)
-	end
+	job.begin(r)
 	local ok, err = make_arms(r)
 	if not ok then error(err, 0) end
 	r.of, r.random = r.plan.rounds * (#r.arms + 1), generator(r.plan.seed)
@@ -603,7 +598,9 @@ local function step(r)
 end
 
 -- The sweep as rollout/runner.lua runs it
-local way = { step = step, save = save }
+local way = { step = step, save = save, load = M.load }
+
+function way.ended(r) return r.state ~= "running" end
 
 function way.stop(r, why, err) return finish(r, "stopped", why, err) end
 
@@ -653,12 +650,7 @@ end
 function M.detach(r) return runner.detach(r, way, save) end
 
 -- Follow sweep @r, whichever process runs it. -> the sweep as its file has it | nil, err
-function M.follow(r, tell, pid)
-	local home = r.home
-	return runner.follow(r, { pid = pid, tell = tell,
-		load = function() return M.load(home) end,
-		ended = function(now) return now.state ~= "running" end })
-end
+function M.follow(r, tell, pid) return runner.follow(r, way, tell, pid) end
 
 -- Ask the runner to end the sweep; without a runner, restore the baseline here. -> what was done |
 -- nil, err
