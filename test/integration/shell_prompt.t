@@ -20,10 +20,10 @@ at() {
 	ok "$name" $?
 }
 
-at "says where it is; Ctrl-D leaves, the job goes on" --no-rc <<'END'
+at "says where it is; Ctrl-D leaves, the job continues" --no-rc <<'END'
 expect ncclbpf demo/0-3 #0>
 send \x04
-expect the job goes on
+expect the job continues
 status 0
 END
 at "a command, also by a unique beginning" --no-rc <<'END'
@@ -344,7 +344,7 @@ send \x03
 expect ^C
 expect #2>
 send \x03
-expect the job goes on
+expect the job continues
 status 130
 END
 at "Ctrl-C twice ends what cannot be stopped" --no-rc <<'END'
