@@ -15,7 +15,12 @@
 
 enum {
 	SCAN_MS = 200,
+	CALM_SCAN_MS = 500,
+	CALM_MS = 5000, /* the site is calm if its keys stay so long */
 	SITE_MS = 1000,
+	/* a generous estimate of the store's work for one site */
+	SITE_WRITE_MS = 8,
+	CROWD_MS = 9000,
 	RETRY_MS = 500,
 	ARMED_MS = 2,
 	PENDING_MS = 10,
@@ -28,6 +33,13 @@ enum {
 uint64_t nb_agent_ms(void)
 {
 	return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
+}
+
+uint64_t nb_agent_crowd(const struct nb_agent *a)
+{
+	uint64_t ms = (uint64_t)a->sites * SITE_WRITE_MS;
+
+	return ms < CROWD_MS ? ms : CROWD_MS;
 }
 
 const char *nb_agent_key(const struct nb_agent *a, const char *key)
@@ -171,6 +183,17 @@ static void enter_damaged(struct nb_agent *a, const char *key,
 			a->damaged = kv->mod_revision;
 }
 
+/* Adapt time limits to the number of sites that the last order names. */
+static void note_sites(struct nb_agent *a)
+{
+	const struct nb_view_key *k = nb_view_get(&a->view, "order/stage");
+	int64_t n = k ? nb_view_int(k->value, "sites") : 0;
+
+	a->sites = n > 0 && n < CROWD_MS ? (unsigned)n : 0;
+	nb_store_set_timeout(a->store,
+			     NB_AGENT_STORE_MS + (unsigned)nb_agent_crowd(a));
+}
+
 static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
 {
 	const char *key = kv->key + strlen(a->own.prefix);
@@ -184,6 +207,8 @@ static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
 	else if (!nb_view_put(&a->view, key, kv->value, kv->size,
 			      kv->create_revision, kv->mod_revision))
 		enter_damaged(a, key, kv);
+	if (!strcmp(key, "order/stage"))
+		note_sites(a);
 }
 
 static void follow_end(struct nb_agent *a)
@@ -496,7 +521,7 @@ static void look_at_waits(struct nb_agent *a)
 		a->waiting_ms = now;
 		publish_seen(a);
 	}
-	if (now < a->waiting_ms + NB_AGENT_PATIENCE_MS)
+	if (now < a->waiting_ms + NB_AGENT_PATIENCE_MS + nb_agent_crowd(a))
 		return;
 	if (!a->told_waiting)
 		nb_agent_log(
@@ -544,7 +569,6 @@ static void scan(struct nb_agent *a)
 	if (nb_agent_ms() >= a->site_ms + SITE_MS)
 		nb_agent_describe(a);
 	copy_notes(a);
-	seen_turn(a);
 }
 
 /*
@@ -556,15 +580,28 @@ static bool is_hasty(const struct nb_agent *a)
 	return a->pending && nb_agent_ms() < a->pending_ms + HASTY_MS;
 }
 
-static bool scan_due(struct nb_agent *a)
+/*
+ * Returns the interval between two scans of the segment. It is longer when the
+ * site's keys have not changed for a while, because an idle agent should cost
+ * nothing.
+ */
+static uint64_t scan_interval(const struct nb_agent *a)
+{
+	return nb_agent_ms() < a->own.changed_ms + CALM_MS ? SCAN_MS
+							   : CALM_SCAN_MS;
+}
+
+static void scan_turn(struct nb_agent *a)
 {
 	uint64_t now = nb_agent_ms();
-	uint64_t every = is_hasty(a) ? PENDING_MS : SCAN_MS;
+	bool due = now >= a->scan_ms + scan_interval(a);
 
-	if (now < a->scan_ms + every)
-		return false;
-	a->scan_ms = now;
-	return true;
+	if (due) {
+		a->scan_ms = now;
+		scan(a);
+	}
+	if (due || is_hasty(a))
+		seen_turn(a);
 }
 
 int nb_agent_turn(struct nb_agent *a)
@@ -577,8 +614,7 @@ int nb_agent_turn(struct nb_agent *a)
 	    nb_agent_ms() >= a->follow_ms + RETRY_MS)
 		nb_agent_follow(a, a->whole);
 	copy_records(a);
-	if (scan_due(a))
-		scan(a);
+	scan_turn(a);
 	look_at_waits(a);
 	if (a->follow == NB_AGENT_FOLLOWING) {
 		nb_agent_orders(a);
@@ -587,5 +623,5 @@ int nb_agent_turn(struct nb_agent *a)
 	flush_own(a);
 	if (nb_site_armed(&a->site) || nb_coord_busy(a->coord))
 		return ARMED_MS;
-	return is_hasty(a) ? PENDING_MS : SCAN_MS;
+	return is_hasty(a) ? PENDING_MS : (int)scan_interval(a);
 }

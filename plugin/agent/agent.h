@@ -23,8 +23,10 @@
 enum {
 	NB_AGENT_LEASE_S = 10,
 	NB_AGENT_KEEP_MS = 2500, /* time between two keepalives of the lease */
-	/* longest wait of a rank at an undecided fence */
-	NB_AGENT_PATIENCE_MS = 500
+	/* longest wait of a rank at an undecided fence, plus nb_agent_crowd */
+	NB_AGENT_PATIENCE_MS = 500,
+	/* time limit of a request to the store, plus nb_agent_crowd */
+	NB_AGENT_STORE_MS = 3000
 };
 
 /* State of the agent's copy of the store's keys. */
@@ -80,6 +82,8 @@ struct nb_agent {
 	int64_t late_failed; /* the change for which that failed */
 	char staged_digest[65];
 	uint32_t commit_tries;
+	/* number of sites that the last change was ordered for */
+	unsigned sites;
 	bool pending; /* some rank has yet to reach its fence */
 	/*
 	 * when to write the ranks' positions at the latest; 0: the store has
@@ -110,6 +114,12 @@ struct nb_agent {
 };
 
 uint64_t nb_agent_ms(void);
+/*
+ * Returns the additional ms that the store may need because all sites write to
+ * it at once. Time limits that do not grow with the number of sites would make
+ * the agents of a large fleet repeat requests that are merely queued.
+ */
+uint64_t nb_agent_crowd(const struct nb_agent *a);
 /*
  * Returns the full store key of @key, which is relative to the job's prefix.
  * The result is static and valid until the fourth next call.

@@ -254,7 +254,8 @@ static void ordered(void *arg, const struct nb_store_reply *r)
 	struct nb_coord *c = nb_coord_reply(arg, r);
 
 	if (c)
-		nb_coord_enter(c, NB_COORD_STAGING, STAGE_MS);
+		nb_coord_enter(c, NB_COORD_STAGING,
+			       STAGE_MS + nb_agent_crowd(c->a));
 }
 
 /*
@@ -323,6 +324,8 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	json_object_del(order, "guard");
 	json_object_set_new(order, "n", json_integer(c->n));
 	json_object_set_new(order, "request", json_string(id));
+	c->a->sites = (unsigned)json_array_size(c->members);
+	json_object_set_new(order, "sites", json_integer(c->a->sites));
 	nb_coord_txn_put(c, t, "order/stage", order, 0);
 	nb_coord_enter(c, NB_COORD_ORDERING, 0);
 	nb_coord_txn_send(c, t, ordered);
@@ -509,7 +512,8 @@ static void settled(void *arg, const struct nb_store_reply *r)
 	struct nb_coord *c = nb_coord_reply(arg, r);
 
 	if (c)
-		nb_coord_enter(c, NB_COORD_SETTLING, NB_COORD_SETTLE_MS);
+		nb_coord_enter(c, NB_COORD_SETTLING,
+			       NB_COORD_SETTLE_MS + nb_agent_crowd(c->a));
 }
 
 static void armed(void *arg, const struct nb_store_reply *r)
@@ -519,7 +523,7 @@ static void armed(void *arg, const struct nb_store_reply *r)
 	if (!c)
 		return;
 	nb_targets_armed(&c->targets, r->revision);
-	nb_coord_enter(c, NB_COORD_ARMED, SEEN_MS);
+	nb_coord_enter(c, NB_COORD_ARMED, SEEN_MS + nb_agent_crowd(c->a));
 }
 
 /*
@@ -590,7 +594,8 @@ static void decided(void *arg, const struct nb_store_reply *r)
 	if (!c)
 		return;
 	if (c->commit && !c->catch_up) {
-		nb_coord_enter(c, NB_COORD_SETTLING, NB_COORD_SETTLE_MS);
+		nb_coord_enter(c, NB_COORD_SETTLING,
+			       NB_COORD_SETTLE_MS + nb_agent_crowd(c->a));
 	} else if (c->commit) {
 		nb_targets_committed(&c->targets);
 		answer(c, true);
@@ -658,8 +663,9 @@ static void turn_armed(struct nb_coord *c)
 		if (now < c->deadline)
 			break;
 		nb_fail(&c->err, NB_E_BUSY, 0,
-			"site %s has not answered for %d ms; nothing has changed",
-			site, SEEN_MS);
+			"site %s has not answered for %" PRIu64
+			" ms; nothing has changed",
+			site, SEEN_MS + nb_agent_crowd(c->a));
 		c->tries = TRIES;
 		nb_coord_answered(c);
 		decide(c, false);

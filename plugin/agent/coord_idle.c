@@ -91,7 +91,8 @@ static bool was_committed(struct nb_coord *c, const char *id,
 		 nb_view_str(k->value, "digest"));
 	snprintf(c->request, sizeof(c->request), "%s", id);
 	nb_targets_find(&c->targets, &c->a->view, c->digest);
-	nb_coord_enter(c, NB_COORD_SETTLING, NB_COORD_SETTLE_MS);
+	nb_coord_enter(c, NB_COORD_SETTLING,
+		       NB_COORD_SETTLE_MS + nb_agent_crowd(c->a));
 	return true;
 }
 

@@ -37,5 +37,8 @@ uint64_t nb_coord_lead_ms(const struct nb_coord *c)
 			second = ms;
 		}
 	}
+	/* nothing is known about the first armings of many sites */
+	if (c->nanswers < NB_COORD_ANSWERS && second < c->a->sites)
+		second = c->a->sites;
 	return LEAD * second << c->tries;
 }

@@ -97,7 +97,7 @@ static int open_store(struct nb_agent *a, struct nb_err *err)
 			 .key = nb_params.str[NB_P_FLEET_KEY] },
 		.user = nb_params.str[NB_P_FLEET_USER],
 		.password_file = nb_params.str[NB_P_FLEET_PASSWORD_FILE],
-		.timeout_ms = 3000,
+		.timeout_ms = NB_AGENT_STORE_MS,
 		.first = first_member(a->name),
 	};
 	int rc = nb_http_new(&a->http, err);

@@ -58,6 +58,7 @@ void nb_own_set(struct nb_own *o, const char *key, json_t *value)
 	free(k->want);
 	k->want = text;
 	k->clean = false;
+	o->changed_ms = nb_http_now_ms();
 }
 
 int64_t nb_own_confirmed(struct nb_own *o, const char *key)
@@ -237,9 +238,18 @@ static void own_sweep(struct nb_own *o)
 	}
 }
 
+/* Returns true if some key must be written, or may be freed. */
+static bool own_is_due(const struct nb_own *o)
+{
+	for (const struct nb_own_key *k = o->first; k; k = k->next)
+		if (!k->busy && (!k->clean || !k->want))
+			return true;
+	return false;
+}
+
 void nb_own_flush(struct nb_own *o)
 {
-	if (!o->lease)
+	if (!o->lease || !own_is_due(o))
 		return;
 	while (own_send(o))
 		;

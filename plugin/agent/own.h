@@ -37,6 +37,7 @@ struct nb_own {
 	struct nb_own_key *first;
 	struct nb_own_batch *batches; /* list of write transactions under way */
 	uint64_t failures;	      /* number of failed writes in a row */
+	uint64_t changed_ms;	      /* when a wanted value last changed */
 	struct nb_err err;	      /* error of the last failed write */
 };
 

@@ -205,6 +205,11 @@ int nb_store_open(struct nb_store **out, struct nb_http *http,
 	return 0;
 }
 
+void nb_store_set_timeout(struct nb_store *s, unsigned ms)
+{
+	s->timeout_ms = ms;
+}
+
 void nb_store_close(struct nb_store *s)
 {
 	if (!s)

@@ -55,7 +55,7 @@ static void start_agent(size_t i, const char *endpoints, const char *job)
 	struct sim *s = &fleet.at[i];
 	struct nb_agent *a = &s->agent;
 	struct nb_store_config config = { .endpoints = endpoints,
-					  .timeout_ms = 3000,
+					  .timeout_ms = NB_AGENT_STORE_MS,
 					  .first = (unsigned)i };
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = s };
 	struct nb_err err = { .code = 0 };
