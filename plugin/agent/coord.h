@@ -148,7 +148,7 @@ void nb_coord_lead_init(struct nb_coord *c);
 void nb_coord_answered(struct nb_coord *c);
 /*
  * Returns the time in which all sites should have answered an arming and got
- * its outcome: three times the second longest of the last times, so that one
+ * its outcome: twice the second longest of the last times, so that one
  * slow answer does not delay later changes. Each try doubles it.
  */
 uint64_t nb_coord_lead_ms(const struct nb_coord *c);

@@ -8,7 +8,7 @@
 
 enum {
 	FIRST_MS = 20, /* before the first answer is known */
-	LEAD = 3       /* multiple of the time that answers took */
+	LEAD = 2       /* multiple of the time that answers took */
 };
 
 void nb_coord_lead_init(struct nb_coord *c)

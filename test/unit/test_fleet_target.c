@@ -255,17 +255,39 @@ START_TEST(one_slow_answer_moves_no_fence)
 	for (int i = 0; i < 9; i++)
 		answer_after(c, 100);
 	answer_after(c, 60000);
-	ck_assert_uint_ge(nb_coord_lead_ms(c), 300);
-	ck_assert_uint_lt(nb_coord_lead_ms(c), 180000);
+	ck_assert_uint_ge(nb_coord_lead_ms(c), 200);
+	ck_assert_uint_lt(nb_coord_lead_ms(c), 120000);
 	answer_after(c, 70000);
-	ck_assert_uint_ge(nb_coord_lead_ms(c), 180000);
+	ck_assert_uint_ge(nb_coord_lead_ms(c), 120000);
 	for (int i = 0; i < 8; i++)
 		answer_after(c, 0);
-	ck_assert_uint_lt(nb_coord_lead_ms(c), 180000);
+	ck_assert_uint_lt(nb_coord_lead_ms(c), 120000);
 	for (int i = 0; i < 9; i++)
 		answer_after(c, 100);
 	c->tries = 1;
-	ck_assert_uint_ge(nb_coord_lead_ms(c), 600);
+	ck_assert_uint_ge(nb_coord_lead_ms(c), 400);
+	nb_coord_free(c);
+}
+END_TEST
+
+START_TEST(time_limits_grow_with_the_number_of_sites)
+{
+	static struct nb_agent a;
+	struct nb_coord *c = nb_coord_new(&a);
+	uint64_t few;
+
+	ck_assert_ptr_nonnull(c);
+	ck_assert_uint_eq(nb_agent_crowd(&a), 0);
+	few = nb_coord_lead_ms(c);
+	a.sites = 1000;
+	ck_assert_uint_ge(nb_agent_crowd(&a), 1000);
+	ck_assert_uint_ge(nb_coord_lead_ms(c), 1000);
+	/* answers tell more than the number of sites */
+	for (int i = 0; i < 9; i++)
+		answer_after(c, 10);
+	ck_assert_uint_lt(nb_coord_lead_ms(c), few);
+	a.sites = UINT32_MAX;
+	ck_assert_uint_lt(nb_agent_crowd(&a), 10000);
 	nb_coord_free(c);
 }
 END_TEST
@@ -465,6 +487,7 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, a_rank_beyond_the_fence_decides);
 	  tcase_add_test(tc, a_fence_lies_ahead_of_the_fastest_rank);
 	  tcase_add_test(tc, one_slow_answer_moves_no_fence);
+	  tcase_add_test(tc, time_limits_grow_with_the_number_of_sites);
 	  tcase_add_test(tc, a_rank_at_the_fence_delays_for_one_lead);
 	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
 	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)
