@@ -17,8 +17,11 @@
 
 enum {
 	STAGE_MS = 20000, /* time for all sites to stage the change */
-	/* how long a change waits for a site whose agent has ended */
-	AWAY_MS = 5000,
+	/*
+	 * how long a change waits for a site whose agent has ended; a process
+	 * of the site replaces a stopped agent after 5 s
+	 */
+	AWAY_MS = 7000,
 	SEEN_MS = 2000, /* time for all sites to answer an arming */
 	/* time in which a rank at the fence must announce that it waits */
 	AT_MS = 20,
