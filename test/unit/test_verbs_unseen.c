@@ -129,8 +129,7 @@ START_TEST(gpus_post_on_mlx5_adapters_or_if_they_are_told_to)
 END_TEST
 
 UNIT_MAIN("verbs_unseen",
-	  tcase_add_test(tc,
-			 gpus_post_on_mlx5_adapters_or_if_they_are_told_to);
+	  tcase_add_test(tc, gpus_post_on_mlx5_adapters_or_if_they_are_told_to);
 	  tcase_add_test(tc, the_driver_is_what_sysfs_says_whatever_the_name);
 	  tcase_add_test(
 		  tc,
