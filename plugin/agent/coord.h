@@ -2,6 +2,8 @@
 #ifndef NB_PLUGIN_AGENT_COORD_H
 #define NB_PLUGIN_AGENT_COORD_H
 
+#include <sys/types.h>
+
 #include "plugin/agent/agent.h"
 #include "plugin/agent/target.h"
 
@@ -119,6 +121,8 @@ struct nb_coord {
 	 */
 	uint64_t guard_ms;
 	unsigned guard_tries;
+	/* the program that resumes a rollout (coord_resume.c); 0: none runs */
+	pid_t runner;
 	uint64_t again_ms; /* when we last wrote the key order/again */
 	/* time of the last sweep of old keys; 0: a sweep is due */
 	uint64_t sweep_ms;
@@ -289,6 +293,12 @@ bool nb_coord_guard(struct nb_coord *c);
 void nb_coord_guard_take(struct nb_coord *c, const json_t *request);
 /* Add the end of the guard to the transaction that commits the change. */
 void nb_coord_guard_put(struct nb_coord *c, struct nb_coord_txn *t);
+
+/*
+ * Start the program that resumes the rollout of a lost runner if that is due
+ * (coord_resume.c). Returns false if there is nothing to do.
+ */
+bool nb_coord_resume(struct nb_coord *c);
 
 /*
  * Work without a change in progress: recover after another coordinator, or

@@ -199,7 +199,7 @@ void nb_coord_idle(struct nb_coord *c)
 	c->caught_ms = now;
 	nb_coord_state(c);
 	if (put_again(c) || put_members(c) || put_notes(c) ||
-	    nb_coord_guard(c) || nb_coord_start(c))
+	    nb_coord_guard(c) || nb_coord_resume(c) || nb_coord_start(c))
 		return;
 	if (nb_targets_lacking(&c->a->view))
 		nb_coord_order_stage(c, "", NULL);

@@ -15,10 +15,20 @@ NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.p
 NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key
 export NCCLBPF_FLEET XDG_STATE_HOME NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY
 mkdir -m 700 a b
+# The agents start this shell to resume a rollout, on a host without the files of this one.
+cat >heir <<END
+#!/bin/sh
+echo "\$@" >>"$T/heirs"
+XDG_STATE_HOME="$T/heir.state"
+NCCLBPF_FLEET_CERT=$NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY=$NCCLBPF_FLEET_KEY
+export XDG_STATE_HOME NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY
+exec "$S" "\$@"
+END
+chmod +x heir
 NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
-	NCCLBPF_JOB=llm NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" timeout 300 \
+	NCCLBPF_FLEET_RUNNER="$T/heir" NCCLBPF_JOB=llm NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" timeout 600 \
 	"$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --events --min 4M --max 16M --factor 4 \
-	--seconds 290 --pause-ms 1 --table "$TOP/test/fakes/vgpu/b300.csv" \
+	--seconds 590 --pause-ms 1 --table "$TOP/test/fakes/vgpu/b300.csv" \
 	--rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log.llm 2>&1 &
 jobs="$jobs $!"
 ctl() { "$etcd" ctl "$T/etcd" "$@"; }
@@ -28,11 +38,11 @@ registered() {
 await registered
 ok "a job on two sites" $?
 
-plan() { # NAME BAKE
+plan() { # NAME BAKE [FIELDS]
 	cat >"$1.lua" <<END
 return { name = "$1", candidate = "$B/examples/rollout/one_channel.bpf.o",
 	scope = { collectives = { "allreduce" }, sizes = "4M..32M" }, blocks = 10, samples = 10, bake = "$2",
-	judge = { confidence = 0.95, min_effect_pct = 25, looks = 1 }, guards = { slower_pct = 400, lost = "5s" } }
+	judge = { confidence = 0.95, min_effect_pct = 25, looks = 1 }, guards = { slower_pct = 400, lost = "5s" }, $3 }
 END
 }
 # elsewhere ARGUMENTS: a shell on another host, which has no files of this one
@@ -110,6 +120,79 @@ ok "what was promoted stays without a runner" $?
 elsewhere rollout undo
 [ "$rc" -eq 0 ] && decides ""
 ok "and can be undone there" $?
+
+# ---- the runner is lost at a step of its work ----
+# lost_at NAME KEY PATTERN: start rollout NAME; its host dies when a key has that value
+lost_at() {
+	python3 "$TOP/test/integration/fleet_runner.py" "$etcd" "$T/etcd" "/ncclbpf/1/llm/$2" "$3" \
+		"$XDG_STATE_HOME/ncclbpf/rollouts/llm@$(uname -n).json" "$S" rollout start "$1.lua" follow=no \
+		>lost.out 2>&1 || { sed 's/^/# /' lost.out && return 1; }
+}
+undone() { [ -n "$(ctl get --keys-only /ncclbpf/1/llm/guard/undone)" ]; }
+put_back() { # WHERE: has the loss there left the baseline and a paused rollout?
+	await undone && decides ""
+	ok "lost $1: both sites have the baseline" $?
+	elsewhere -o json rollout status
+	has "lost $1: the rollout has paused" out '"state":"paused"' "the runner was lost; the agent of site"
+}
+plan step 600s
+lost_at step guard/line '"id":"step'
+ok "its host dies before the first block" $?
+put_back "before the first block"
+[ "$(field '["blocks"].__len__()')" -eq 0 ]
+ok "which had no block" $?
+status 0 "that one is ended" rollout abort
+
+plan fence 600s
+lost_at fence request/ '"rollout":"fence'
+ok "its host dies when it asks for the candidate" $?
+put_back "at a request"
+status 0 "that one is ended, too" rollout abort
+
+plan armed 600s
+lost_at armed order/record/ '"state":"armed"'
+ok "its host dies while the candidate's fence is armed" $?
+put_back "at a fence"
+for host in one two; do
+	(XDG_STATE_HOME=$T/$host "$S" rollout resume follow=no >resumed.$host 2>&1 && echo $host >>winners) &
+	eval "$host=\$!"
+done
+# shellcheck disable=SC2154
+wait "$one" "$two"
+ok "one of two hosts that resume it at once does" "$([ "$(wc -l <winners)" -eq 1 ]; echo $?)"
+await in_use
+ok "under its guards" $?
+elsewhere rollout abort
+await ended && decides ""
+ok "and ends it when asked to" $?
+
+# ---- the agents continue it ----
+! [ -e heirs ]
+ok "no agent has started a runner so far" $?
+plan heir 2s 'on_lost = "resume"'
+LIMIT_S=100
+lost_at heir rollout '"verdict":"pass"'
+ok "its host dies when the judge has spoken" $?
+elsewhere rollout status follow=yes
+[ "$rc" -eq 0 ] && decides one_channel
+ok "a shell that follows it on another host sees a new runner promote it" $?
+[ "$(cat heirs)" = "-J llm rollout resume follow=no" ]
+ok "one agent has started it, once" $?
+elsewhere rollout history
+has "the history has both runners" out "the runner was lost; the agent of site" resumed succeeded
+elsewhere rollout undo
+decides ""
+ok "and what it promoted is undone" $?
+
+plan first 1s 'on_lost = "resume"'
+lost_at first rollout '"blocks":\[{.*"arm":"[ab]".*"arm":"[ab]"'
+ok "the host of another one dies after two blocks" $?
+elsewhere rollout status follow=yes
+[ "$rc" -eq 0 ] && decides one_channel
+ok "which is promoted, too" $?
+[ "$(field '["blocks"].__len__()')" -eq 20 ] && [ "$(wc -l <heirs)" -eq 2 ]
+ok "after the blocks of both runners" $?
+elsewhere rollout undo
 
 # ---- somebody else changes the job after the runner is lost ----
 plan other 600s

@@ -294,9 +294,12 @@ function M.change(r, line)
 	return nil, err
 end
 
--- Before a candidate is placed, for all communicators or the scope: let the agents restore the
--- baseline if this runner is lost. -> true | nil, err
-function M.guard(r, all) return keys.guard(r, line_for(r, "a", all)) end
+-- Before the first block, and before a candidate is placed for all communicators or the scope: let
+-- the agents restore the baseline if this runner is lost. -> true | nil, err
+function M.guard(r, all)
+	if not r.lease then return true end -- a job of this host
+	return keys.guard(r, line_for(r, "a", all))
+end
 
 -- Change the job to @arm. Every communicator changes at its own fence. The change is refused if
 -- somebody else has changed the job meanwhile. While the change is in progress, r.arm is "none".

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Rollouts and sweeps of a job of several hosts: their records are keys of the store, so that
--- shells of all hosts see and continue them. The runner holds guard/runner with its lease. While a
--- candidate is in use, guard/line has the request that restores the baseline. If the lease ends
+-- shells of all hosts see and continue them. The runner holds guard/runner with its lease. Until it
+-- has ended or paused, guard/line has the request that restores the baseline. If the lease ends
 -- first, the job's coordinator carries that out (plugin/agent/coord_guard.c, docs/adr/0017).
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -74,7 +74,17 @@ function M.write(r, kind, text, now, over, settled)
 	local op, err = runner_op(r, kind, held, over)
 	if err then return nil, err end
 	puts[#puts + 1] = op
-	if settled then puts[#puts + 1] = { delete = key(r.home, "guard/line") } end
+	-- A new runner has what the agents did after the loss of the last one in its record.
+	if op and op.put then puts[#puts + 1] = { delete = key(r.home, "guard/undone") } end
+	settled = settled and over
+	if settled then
+		puts[#puts + 1] = { delete = key(r.home, "guard/line") }
+	elseif over and r.guarded then
+		-- The agents restore the baseline, and do not resume a run that was paused.
+		r.guarded.resume = nil
+		puts[#puts + 1] = { put = key(r.home, "guard/line"),
+			value = core.encode(r.guarded) }
+	end
 	local done
 	done, err = r.home.store:txn { compare = {
 		{ key(r.home, kind), now and now.revision or 0 },
@@ -100,23 +110,23 @@ function M.beat(r)
 	end
 end
 
--- Store the request @line, which restores the baseline, before the candidate is placed.
--- -> true | nil, err
+-- Store the request @line, which restores the baseline, before the first block and before the
+-- candidate is placed. -> true | nil, err
 function M.guard(r, line)
-	if not r.lease or r.guarded == line then return true end
+	if r.guarded and r.guarded.line == line then return true end
 	local images, err = requests.images_of(r.group, line)
 	if not images then return nil, err end
-	local who = requests.who()
+	local guard = { id = r.id, line = line, images = images, from = r.generation,
+		who = (requests.who()), resume = r.plan.on_lost == "resume" or nil }
 	local done
 	done, err = r.home.store:txn { compare = {
 		{ key(r.home, "guard/runner"), r.lease.revision } }, success = {
-		{ put = key(r.home, "guard/line"), value = core.encode { id = r.id, line = line,
-			images = images, from = r.generation, who = who } } } }
+		{ put = key(r.home, "guard/line"), value = core.encode(guard) } } }
 	if not done then return nil, errors.from_reply(err) end
 	if not done.succeeded then
 		return errors.fail("busy", "its lease in the store has ended")
 	end
-	r.guarded = line
+	r.guarded = guard
 	return true
 end
 

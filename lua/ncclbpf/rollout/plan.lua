@@ -248,6 +248,7 @@ local schema = fields {
 	promote = { word("all", "scope", "better"), "all" },
 	on_fail = { word("rollback", "pause"), "rollback" },
 	on_inconclusive = { word("pause", "rollback"), "pause" },
+	on_lost = { word("pause", "resume"), "pause" },
 	deadline = { seconds, 3600 },
 	steps = { steps },
 	bake = { seconds },
@@ -363,6 +364,10 @@ local function check_jobs(p)
 	if p.jobs and p.on_pass ~= "promote" then
 		return errors.fail("bad_argument",
 			'on_pass: "promote" expected in a plan with jobs')
+	end
+	if p.jobs and p.on_lost ~= "pause" then
+		return errors.fail("bad_argument",
+			'on_lost: "pause" expected in a plan with jobs')
 	end
 	if p.jobs and not p.name:match "^[%w_.%-]+$" then
 		return errors.fail("bad_argument",

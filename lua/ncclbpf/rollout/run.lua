@@ -257,8 +257,10 @@ end
 
 -- Change the job to @arm. -> true | nil, word, why, as blocks.block has them
 local function place(r, arm)
+	local ok, err = job.guard(r)
+	if not ok then return nil, job.refused(err) end
 	if r.arm == arm then return true end
-	local ok, err = job.use(r, arm, r.plan.block_timeout)
+	ok, err = job.use(r, arm, r.plan.block_timeout)
 	if not ok then return nil, job.refused(err) end
 	r.arm = arm
 	ok, err = record.save(r)
@@ -416,7 +418,7 @@ end
 -- The rollout as rollout/runner.lua runs it
 local way = { step = step, save = record.save, load = record.load }
 
-function way.ended(r) return ENDED[r.state] or r.state == "paused" end
+function way.ended(r) return ENDED[r.state] or r.state == "paused" and not r.awaited end
 
 function way.stop(r, why, err)
 	if not err then return asked.pause(r, why) end

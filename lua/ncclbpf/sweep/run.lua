@@ -209,9 +209,9 @@ end
 
 -- Change the job to @arm (nil: the baseline). -> true | nil, word, why, as blocks.block has them
 local function place(r, arm)
-	if r.now == (arm or "base") then return true end
-	local ok, err = not arm or job.guard(r), nil
+	local ok, err = job.guard(r)
 	if not ok then return nil, job.refused(err) end
+	if r.now == (arm or "base") then return true end
 	ok, err = job.use(r, names_with(r, arm), r.plan.block_timeout)
 	if not ok then return nil, job.refused(err) end
 	r.now = arm or "base"
