@@ -163,24 +163,31 @@ const struct nb_net_ops *nb_net_ops_used(void)
  * own network: an error would end the communicator, and crash old releases. A
  * later failure is an error.
  */
-static int net_init_failed(void **to, struct nb_net_ctx *c, int rc)
+static int net_init_failed(int rc)
 {
-	if (!net.inits) {
-		if (net.wrapped)
-			nb_wrapped_leave_out(
-				NB_WRAPPED_NET,
-				"its init returned %d, so NCCL uses its own network",
-				rc);
-		__atomic_store_n(&net.ops, NULL, __ATOMIC_RELAXED);
-		return NB_NET_OK;
-	}
-	if (to) {
-		*to = NULL;
-		free(c);
-	}
-	return rc;
+	if (net.inits)
+		return rc;
+	if (net.wrapped)
+		nb_wrapped_leave_out(
+			NB_WRAPPED_NET,
+			"its init returned %d, so NCCL uses its own network",
+			rc);
+	__atomic_store_n(&net.ops, NULL, __ATOMIC_RELAXED);
+	return NB_NET_OK;
 }
 
+static bool has_device(void)
+{
+	int n = 0;
+
+	return !net.ops->devices(&n) && n > 0;
+}
+
+/*
+ * Without a device, *@to is NULL. NCCL 2.28 finalizes this plugin then, and if
+ * its InfiniBand transport cannot be initialised either, frees the same pointer
+ * again.
+ */
 int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
 {
 	struct nb_net_ctx *c;
@@ -191,17 +198,25 @@ int nb_net_init(void **to, const struct nb_net_init *init, bool usable)
 		choose_transport(usable);
 	__atomic_store_n(&net.chosen, true, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&net.lock);
-	c = to ? calloc(1, sizeof(*c)) : &nobody;
 	if (to)
-		*to = c;
-	if (!c || !net.ops)
-		/* without a transport, nb_net_devices reports no device */
+		*to = NULL;
+	if (!net.ops) /* nb_net_devices reports no device */
+		return NB_NET_OK;
+	c = to ? calloc(1, sizeof(*c)) : &nobody;
+	if (!c)
 		return NB_NET_OK;
 	c->comm_id = init->comm_id;
 	c->traffic_class = init->traffic_class;
 	rc = count_lone_result("init", net.ops->init(&c->inner, init));
-	net.inits += !rc;
-	return rc ? net_init_failed(to, c, rc) : NB_NET_OK;
+	if (rc)
+		rc = net_init_failed(rc);
+	else if (!net.inits++ && to && !has_device())
+		rc = net.ops->finalize ? net.ops->finalize(c->inner) : 0;
+	else if (to)
+		*to = c;
+	if (to && !*to)
+		free(c);
+	return rc;
 }
 
 int nb_net_finalize(void *ctx)

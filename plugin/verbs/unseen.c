@@ -72,7 +72,7 @@ static const char *gin_type(void)
 	return v && *v ? v : "-1";
 }
 
-bool nb_verbs_gpu_posts(const struct nb_tap_api *tap)
+bool nb_verbs_gpu_posts(const char *sysfs, const struct nb_tap_api *tap)
 {
 	const char *name;
 
@@ -81,7 +81,7 @@ bool nb_verbs_gpu_posts(const struct nb_tap_api *tap)
 	if (strcmp(gin_type(), "-1") != 0 || nb_verbs_version() < 22807)
 		return false;
 	for (uint32_t i = 0; (name = tap->adapter(i)); i++)
-		if (nb_verbs_mlx5("/sys", name))
+		if (nb_verbs_mlx5(sysfs, name))
 			return true;
 	return false;
 }

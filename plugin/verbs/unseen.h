@@ -23,9 +23,9 @@ uint64_t nb_verbs_other_contexts(const struct nb_tap_sums *s);
 
 /*
  * Returns true if GPUs may post through queue pairs that NCCL's GIN creates
- * without libibverbs.
+ * without libibverbs. @sysfs: "/sys"
  */
-bool nb_verbs_gpu_posts(const struct nb_tap_api *tap);
+bool nb_verbs_gpu_posts(const char *sysfs, const struct nb_tap_api *tap);
 
 /* Returns true if the driver of adapter @name is mlx5. @sysfs: "/sys" */
 bool nb_verbs_mlx5(const char *sysfs, const char *name);

@@ -16,7 +16,8 @@ for rail in 0 1; do
 	echo 5 >"sys/mlx5_$rail/ports/1/hw_counters/out_of_sequence"
 	echo 0 >"sys/mlx5_$rail/ports/1/hw_counters/local_ack_timeout_err"
 done
-"$E/host_signals" --kernel "$E/kernel.bpf.o" --interval-ms 20 --sys sys >signals 2>signals.err &
+echo "cpu 5 0 0 5 0 0 0 5" >stat
+"$E/host_signals" --kernel "$E/kernel.bpf.o" --interval-ms 20 --sys sys --stat stat >signals 2>signals.err &
 daemon=$!
 jobs="$jobs $daemon"
 await grep -q '^kernel' signals
@@ -30,6 +31,11 @@ channels() {
 	run -o json decision tail count=1
 	grep -q "\"channels\":$1\\b" "$T/out"
 }
+# signal FIELD: wait until the host's own element has another number than 0
+signal() {
+	await signalled "$1"
+}
+signalled() { run -o json map get host 0 && grep -q "\"$1\":[1-9]" "$T/out"; }
 must() { [ "$wrong" -eq 0 ] || exit 1; }
 
 NCCLBPF_CONTROLLER_MS=20 job rails --ranks 2 --procs 2 --rate 500
@@ -42,11 +48,28 @@ await channels 12
 ok "two healthy rails: all channels" $?
 status 0 "the host's own element" -o json map get host 0
 if [ "$kernel" ]; then
-	switched() { run -o json map get host 0 && ! grep -q '"switches_per_s":0\b' "$T/out"; }
-	await switched
+	signal switches_per_s
 	ok "task switches are counted by the kernel" $?
+	# Connections to a full queue of a listener, whose first segments are sent again.
+	cat >connect.py <<'P'
+import socket, time
+listener, queued = socket.socket(), []
+listener.bind(("127.0.0.1", 0))
+listener.listen(0)
+while True:
+    queued = queued[-800:] + [socket.socket()]
+    queued[-1].setblocking(False)
+    queued[-1].connect_ex(listener.getsockname())
+    time.sleep(0.002)
+P
+	python3 connect.py &
+	connects=$!
+	jobs="$jobs $connects"
+	signal retransmits_per_s
+	ok "TCP segments that are sent again too" $?
+	kill "$connects"
 else
-	echo "ok $((tests += 1)) - task switches # SKIP $(sed -n 's/^kernel none: //p' signals)"
+	echo "ok $((tests += 1)) - signals of the kernel # SKIP $(sed -n 's/^kernel none: //p' signals)"
 fi
 
 counter=sys/mlx5_1/ports/1/hw_counters/out_of_sequence
@@ -55,15 +78,21 @@ congest() {
 	while [ -e congested ]; do
 		n=$((n + 1000))
 		echo $n >new && mv new "$counter"
+		echo "cpu $n 0 0 $n 0 0 0 $n" >new && mv new stat
 		sleep 0.02
 	done
 }
+run -o json map get host 0
+grep -q '"steal_permille":0' out
+ok "nobody has taken CPU time" $?
 : >congested
 congest &
 load=$!
 jobs="$jobs $load"
 await channels 6
 ok "one rail of two loses packets: half of the channels" $?
+signal steal_permille
+ok "CPU time that others took is seen" $?
 status 0 "all ranks decide alike" check agreement
 rm congested
 wait "$load"

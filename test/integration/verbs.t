@@ -199,3 +199,21 @@ nccl slot LD_LIBRARY_PATH="$V" NCCLBPF_VERBS=on NCCLBPF_NET=off NCCL_NET_PLUGIN=
 until_seen "NCCL's own InfiniBand with the tap from the net slot: queue pairs, posts and completions"
 nccl path LD_LIBRARY_PATH="$B/ncclbpf:$V" NCCL_TUNER_PLUGIN="$B/libncclbpf.so"
 until_seen "with the tap from LD_LIBRARY_PATH"
+
+# No libibverbs: NCCL 2.28 crashed after a net plugin without a device.
+mkdir "$T/none"
+: >"$T/none/libibverbs.so"
+: >"$T/none/libibverbs.so.1"
+none() { # CLAIM NAME=value...
+	claim=$1
+	shift
+	env LD_LIBRARY_PATH="$T/none" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_DEBUG=INFO NCCLBPF_VERBS=on \
+		NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 60 "$J" --ranks 2 --procs --per-node 1 --min 4K --max 4K --loops 1 >"$T/why" 2>&1
+	rc=$?
+	grep -q '^vgpu: SKIP' "$T/why" && return
+	[ $rc -eq 0 ] && grep -q 'via NET/Socket' "$T/why" && grep -q 'no verbs are seen: .*libibverbs.so.1' "$T/why"
+	ok "NCCL without libibverbs uses sockets, and the log says that no verbs are seen: $claim" $?
+}
+none "NCCLBPF_NET=off" NCCLBPF_NET=off
+none "a wrapped plugin without a device" NCCLBPF_CHAIN_NET="$B/test/fakes/host/net_plugin_v11.so" NET_PLUGIN_FAIL=none
+none "a wrapped plugin whose init fails" NCCLBPF_CHAIN_NET="$B/test/fakes/host/net_plugin_v12.so" NET_PLUGIN_FAIL=init

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What is late below NCCL's own InfiniBand: a completion that never comes.
-# NCCL says nothing of it.
+# What is late below NCCL's own InfiniBand: a completion that never comes, of
+# which NCCL says nothing, and an adapter that is slower than another.
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/verbs_lib.sh"
 J=$B/test/fakes/vgpu/job
@@ -11,15 +11,17 @@ fi
 trap finish EXIT
 cd "$TOP" || exit 1
 
-# nccl JOB POLICIES [NAME=value...]: until it is stopped
+# nccl JOB POLICIES [NAME=value...]: until it is stopped. Ranks as $RANKS says.
+RANKS="--procs --per-node 1"
 nccl() {
 	ring_job=$1 policies=$2
 	shift 2
 	export VHCA="$T/$ring_job.fabric"
 	: >"$VHCA"
+	# shellcheck disable=SC2086
 	env LD_LIBRARY_PATH="$V" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_NET=IB NCCL_GIN_TYPE=0 NCCL_DEBUG=WARN \
 		NCCL_DEBUG_FILE="$T/$ring_job.log.%p" NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off NCCL_NET_PLUGIN="$B/libncclbpf.so" \
-		NCCLBPF_POLICY="$policies" "$@" timeout -k 60 150 "$J" --ranks 2 --procs --per-node 1 --coll allreduce \
+		NCCLBPF_POLICY="$policies" "$@" timeout -k 60 150 "$J" --ranks 2 $RANKS --coll allreduce \
 		--min 1M --max 1M --seconds 120 >"$T/$ring_job" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
@@ -95,3 +97,29 @@ wait $job
 [ $? -ne 0 ] && grep -q 'ended by signal' "$T/lost"
 ok "the job waits until it is ended" $?
 
+# Two adapters in one process, of which one is slow; windows of 40 completions.
+sed 's/WINDOW = 1000/WINDOW = 40/' examples/rdma/slow_rail.bpf.c >"$T/slow_rail.bpf.c"
+status 0 "slow_rail with short windows" policy build "$T/slow_rail.bpf.c" "out=$T/slow_rail.policy"
+cat >"$T/rails.lua" <<'L'
+local d = require "ncclbpf.core".decode(io.read "a").data
+local rail = {}
+for _, e in ipairs(d.processes[1].data.entries) do rail[e.key] = e.value end
+local slow, fast = rail[SLOW], rail[1 - SLOW]
+assert(slow.windows > 1 and fast.windows > 1 and slow.mean_ns >= 1000000)
+assert(slow.slow > fast.slow and slow.mean_ns > fast.mean_ns, ("%d %d, %d %d"):format(slow.slow, fast.slow,
+	slow.mean_ns, fast.mean_ns))
+L
+named() {
+	kill -0 $job || return 0
+	run -J "$ring_job" -o json map dump rails
+	[ "$rc" -eq 0 ] && lua_run -e "SLOW = $1 dofile '$T/rails.lua'" <"$T/out" 2>"$T/why"
+}
+for rail in 0 1; do
+	RANKS="" nccl "slow_$rail" "$T/slow_rail.policy" VHCA_RAILS=2 VHCA_SLOW_RAIL=$rail VHCA_SLOW_US=1000 \
+		NCCL_NET_MERGE_LEVEL=LOC NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1
+	await named $rail
+	named $rail && kill -0 $job
+	ok "NCCL over two adapters, vhca$rail slow: slow_rail names it" $?
+	kill -KILL "$(grep -o '"pid":[0-9]*' "$T/out" | head -1 | cut -d: -f2)" # its queued calls would run on
+	wait $job 2>/dev/null || :
+done

@@ -38,23 +38,33 @@ static void adapter_make(const char *name, const char *driver)
 	ck_assert_int_eq(symlink(driver, path), 0);
 }
 
-START_TEST(the_driver_is_what_sysfs_says_whatever_the_name)
+static void sysfs_make(void)
 {
-	char command[80] = "rm -r ";
-
 	snprintf(dir, sizeof(dir), "/tmp/nb_sysfs.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
+}
+
+static void sysfs_remove(void)
+{
+	char command[80];
+
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(the_driver_is_what_sysfs_says_whatever_the_name)
+{
+	sysfs_make();
 	adapter_make("rocep1s0", "../../../bus/pci/drivers/mlx5_core");
 	adapter_make("mlx5_0", "../../../bus/pci/drivers/bnxt_en");
 	ck_assert(nb_verbs_mlx5(dir, "rocep1s0"));
 	ck_assert(!nb_verbs_mlx5(dir, "mlx5_0"));
 	ck_assert(!nb_verbs_mlx5(dir, "rxe0"));
-	snprintf(command, sizeof(command), "rm -r %s", dir);
-	ck_assert_int_eq(system(command), 0);
+	sysfs_remove();
 }
 END_TEST
 
-static enum nb_gin_crash with(int version, const char *type)
+static void release_set(int version, const char *type)
 {
 	version_now = version;
 	nb_verbs_version_find();
@@ -62,6 +72,11 @@ static enum nb_gin_crash with(int version, const char *type)
 		setenv("NCCL_GIN_TYPE", type, 1);
 	else
 		unsetenv("NCCL_GIN_TYPE");
+}
+
+static enum nb_gin_crash with(int version, const char *type)
+{
+	release_set(version, type);
 	return nb_verbs_gin_crash("no such adapter");
 }
 
@@ -79,7 +94,42 @@ START_TEST(releases_with_gin_before_2_29_crash_unless_told_otherwise)
 }
 END_TEST
 
+/* Adapters of the stand-in for the tap; NULL: no more. */
+static const char *opened[3];
+
+static const char *opened_adapter(uint32_t i)
+{
+	return opened[i];
+}
+
+/* Without a type, NCCL lets GPUs post on mlx5 adapters alone. */
+START_TEST(gpus_post_on_mlx5_adapters_or_if_they_are_told_to)
+{
+	const struct nb_tap_api tap = { .adapter = opened_adapter };
+
+	sysfs_make();
+	adapter_make("first", "../../../bus/pci/drivers/bnxt_en");
+	adapter_make("second", "../../../bus/pci/drivers/mlx5_core");
+	opened[0] = "first";
+	release_set(22809, NULL);
+	ck_assert(!nb_verbs_gpu_posts(dir, &tap));
+	opened[1] = "second";
+	ck_assert(nb_verbs_gpu_posts(dir, &tap));
+	release_set(22809, "0");
+	ck_assert(!nb_verbs_gpu_posts(dir, &tap));
+	release_set(22809, "2");
+	ck_assert(!nb_verbs_gpu_posts(dir, &tap));
+	release_set(22806, NULL);
+	ck_assert(!nb_verbs_gpu_posts(dir, &tap));
+	opened[0] = NULL;
+	release_set(22809, "3");
+	ck_assert(nb_verbs_gpu_posts(dir, &tap));
+	sysfs_remove();
+}
+END_TEST
+
 UNIT_MAIN("verbs_unseen",
+	  tcase_add_test(tc, gpus_post_on_mlx5_adapters_or_if_they_are_told_to);
 	  tcase_add_test(tc, the_driver_is_what_sysfs_says_whatever_the_name);
 	  tcase_add_test(
 		  tc,

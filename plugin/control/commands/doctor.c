@@ -234,7 +234,7 @@ static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_api *tap,
 			       const struct nb_tap_sums *s)
 {
 	uint64_t others = nb_verbs_other_contexts(s);
-	bool gpu = nb_verbs_gpu_posts(tap);
+	bool gpu = nb_verbs_gpu_posts("/sys", tap);
 
 	if (!others && !s->extended && !gpu)
 		return;

@@ -43,7 +43,7 @@ static void put_sums(struct nb_json *j, const struct nb_tap_api *tap)
 	nb_json_ku64(j, "stalled", s.stalled);
 	nb_json_ku64(j, "extended_queues", s.extended);
 	nb_json_ku64(j, "other_contexts", nb_verbs_other_contexts(&s));
-	nb_json_kbool(j, "gpu_posts", nb_verbs_gpu_posts(tap));
+	nb_json_kbool(j, "gpu_posts", nb_verbs_gpu_posts("/sys", tap));
 }
 
 void nb_cmd_verbs_json(struct nb_json *j)
