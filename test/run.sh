@@ -116,16 +116,20 @@ everything() {
 everything
 [ -n "$pids" ] && wait $pids
 trap - EXIT
+lost=
 for l in $lanes; do
 	sed -e '$d' -e '/^left out: /d' "$log/$l.out"
 	set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$log/$l.out")
-	# a lane without counts is a failure
+	# A lane without counts is a failure. Its programs are not run again, since
+	# their counts are unknown, and so is which of them have run.
+	[ $# -eq 3 ] || lost="$lost $l"
 	passed=$((passed + ${1:-0})) failed=$((failed + ${2:-1})) skipped=$((skipped + ${3:-0}))
 done
 # Once more, alone: what a loaded machine made fail passes now; what is wrong fails
 # again. The first log is kept.
 second=
-if [ -n "${RERUN:-}" ] && [ -z "${LANE:-}" ] && [ -s "$again" ]; then
+for l in $lost; do echo "lane $l ended early, log $log/$l.out"; done
+if [ -n "${RERUN:-}" ] && [ -z "${LANE:-}$lost" ] && [ -s "$again" ]; then
 	cp "$again" "$again.list"
 	not=
 	while read -r who p f s; do
