@@ -32,9 +32,15 @@ bool nb_agent_staged(const struct nb_agent *a)
 static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 			const char *digest, const struct nb_err *err)
 {
-	json_t *o = nb_site_seen(&a->site);
 	char key[96];
+	json_t *o;
 
+	/*
+	 * Note first which ranks have yet to switch: the agent later writes the
+	 * news of a rank that switches now, which the key may lack.
+	 */
+	nb_agent_seen(a);
+	o = nb_site_seen(&a->site);
 	nb_site_measure(&a->site);
 	json_object_set_new(o, "n", json_integer(n));
 	json_object_set_new(o, "state", json_string(state));
@@ -45,7 +51,6 @@ static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 	}
 	snprintf(key, sizeof(key), "staged/%s", a->name);
 	nb_own_set(&a->own, key, o);
-	nb_agent_seen(a);
 }
 
 /* An order that waits for its images from the store. */

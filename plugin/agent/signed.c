@@ -64,7 +64,7 @@ int nb_signed_state(const struct nb_procs_order *o, struct nb_err *err)
 	const unsigned char *p = o->data.bytes;
 	uint32_t n = 0;
 
-	if (!nb_signed_required() || strncmp(o->line, "change import", 13) != 0)
+	if (!nb_signed_required() || !o->imports)
 		return 0;
 	/* core/generation/state.c describes the bytes */
 	if (o->data.size >= HEAD + sizeof(n))

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/sha256.h"
 #include "plugin/agent/agent.h"
 #include "plugin/agent/own.h"
 #include "plugin/agent/procs.h"
 #include "plugin/job/segment.h"
+#include "plugin/runtime/params.h"
 
 static struct nb_procs_order order;
 static struct nb_err err;
@@ -55,6 +57,37 @@ START_TEST(a_long_line_is_not_cut)
 	ck_assert_int_eq(line(text), NB_E_LIMIT);
 	text[sizeof(text) - 2] = '\0';
 	ck_assert_int_eq(line(text), 0);
+}
+END_TEST
+
+/*
+ * If signatures are required, a generation must bring the images of its
+ * policies, however the request spells the command.
+ */
+START_TEST(an_import_brings_its_images)
+{
+	static const char *const lines[] = { "change import", "change  import",
+					     "change\timport",
+					     "change \"import\"",
+					     " change import if_generation=3" };
+	static char signers[] = "signers";
+	/* magic, one policy: its digest and its history */
+	unsigned char bytes[8 + 4 + 32 + 32] = { [8] = 1 };
+	char *before = nb_params.str[NB_P_FLEET_SIGNERS];
+
+	nb_sha256("image", 5, bytes + 12);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		ck_assert_int_eq(line(lines[i]), 0);
+		order.data.bytes = bytes;
+		order.data.size = sizeof(bytes);
+		nb_params.str[NB_P_FLEET_SIGNERS] = signers;
+		ck_assert_int_eq(nb_signed_state(&order, &err), NB_E_PERM);
+		order.image[0].bytes = (char[]){ "image" };
+		order.image[0].size = 5;
+		order.nimages = 1;
+		ck_assert_int_eq(nb_signed_state(&order, &err), 0);
+		nb_params.str[NB_P_FLEET_SIGNERS] = before;
+	}
 }
 END_TEST
 
@@ -264,11 +297,68 @@ START_TEST(what_cannot_succeed_is_tried_ever_less)
 }
 END_TEST
 
+/* ---- ranks that switch while their site answers an order ---- */
+
+static struct nb_seg_slot *switching;
+
+json_t *__real_nb_site_seen(const struct nb_site *s);
+json_t *__wrap_nb_site_seen(const struct nb_site *s);
+json_t *__wrap_nb_site_seen(const struct nb_site *s)
+{
+	json_t *o = __real_nb_site_seen(s);
+
+	if (switching)
+		switching->generation = 7;
+	return o;
+}
+
+/* The coordinator waits for this news before it arms the next fence. */
+START_TEST(a_rank_that_switches_meanwhile_is_not_forgotten)
+{
+	struct nb_procs_result staged = { .kind = NB_PROCS_STAGE, .n = 4 };
+	static struct nb_agent a;
+	struct nb_segment seg = { .shared = true };
+	struct nb_seg_comm *c;
+
+	seg.mem = calloc(1, sizeof(*seg.mem));
+	ck_assert_ptr_nonnull(seg.mem);
+	c = &seg.mem->comm[0];
+	c->in_use = c->has_id = 1;
+	c->comm_id = 9;
+	c->fleet = NB_FLEET_BEGUN;
+	c->fleet_since = 1;
+	c->slot[0].state = NB_SLOT_LIVE;
+	a.site.seg = &seg;
+	a.site.comm[0].comm_id = 9;
+	a.site.comm[0].word = nb_fence_word(NB_FENCE_COMMIT, 7, 100);
+	a.pending = true;
+	nb_agent_result(&a, &staged);
+	ck_assert(a.pending); /* the rank has yet to switch */
+	switching = &c->slot[0];
+	staged.n = 5;
+	nb_agent_result(&a, &staged);
+	switching = NULL;
+	ck_assert(!nb_site_pending(&a.site));
+	/* the key does not say that the rank has switched; the agent will */
+	ck_assert_ptr_nonnull(strstr(a.own.first->want, "\"taken\":false"));
+	ck_assert(a.pending);
+	/* a later answer does, so nothing is left to tell */
+	staged.n = 6;
+	nb_agent_result(&a, &staged);
+	ck_assert_ptr_nonnull(strstr(a.own.first->want, "\"taken\":true"));
+	ck_assert(!a.pending);
+	nb_own_free(&a.own);
+	free(seg.mem);
+}
+END_TEST
+
 UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, other_lines_are_not);
 	  tcase_add_test(tc, a_long_line_is_not_cut);
+	  tcase_add_test(tc, an_import_brings_its_images);
 	  tcase_add_test(tc, names_are_one_word);
 	  tcase_add_test(tc, a_key_of_a_lost_lease_is_written_again);
 	  tcase_add_test(tc, keys_due_together_cost_one_write);
 	  tcase_add_test(tc, the_last_key_needs_our_own);
-	  tcase_add_test(tc, what_cannot_succeed_is_tried_ever_less);)
+	  tcase_add_test(tc, what_cannot_succeed_is_tried_ever_less);
+	  tcase_add_test(tc, a_rank_that_switches_meanwhile_is_not_forgotten);)
