@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Send objects of requests; clients use this. */
+/* Send and receive objects of the control protocol; clients use this. */
 #include "core/wire/object.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -66,4 +67,51 @@ ssize_t nb_wire_send(int sock, const char *bytes, size_t size, int fd)
 		memcpy(CMSG_DATA(&ctl.head), &fd, sizeof(fd));
 	}
 	return sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/*
+ * Keep the first descriptor. There may be two although there is room for one:
+ * CMSG_SPACE rounds up, and the kernel fills the padding.
+ */
+static void keep_one(struct msghdr *m, int *kept)
+{
+	bool first = true;
+
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
+		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
+			if (!first) {
+				close(fd);
+				continue;
+			}
+			if (*kept >= 0)
+				close(*kept);
+			*kept = fd;
+			first = false;
+		}
+	}
+}
+
+ssize_t nb_wire_receive(int sock, void *bytes, size_t size, int *fd)
+{
+	struct iovec iov = { bytes, size };
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} ctl;
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = ctl.bytes,
+			    .msg_controllen = sizeof(ctl.bytes) };
+	ssize_t n = recvmsg(sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n >= 0)
+		keep_one(&m, fd);
+	return n;
 }

@@ -29,4 +29,14 @@ int nb_wire_object_file(const void *bytes, size_t size);
  */
 ssize_t nb_wire_send(int sock, const char *bytes, size_t size, int fd);
 
+/*
+ * nb_wire_receive - call recvmsg without waiting
+ * @fd: descriptor that the caller keeps and closes, or -1. The first
+ * descriptor of the message replaces it; all others are closed
+ *
+ * Returns the number of bytes received, 0 at the end, or -1 and errno, like
+ * recvmsg(2).
+ */
+ssize_t nb_wire_receive(int sock, void *bytes, size_t size, int *fd);
+
 #endif

@@ -73,36 +73,6 @@ static bool send_line(struct peer *p, const char *line, int with)
 	       nb_wire_send(p->fd, "\n", 1, -1) == 1;
 }
 
-/* Keep the descriptor of a message. */
-static void keep_object(struct peer *p, struct msghdr *m)
-{
-	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
-		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-			continue;
-		if (p->object >= 0)
-			close(p->object);
-		memcpy(&p->object, CMSG_DATA(h), sizeof(p->object));
-	}
-}
-
-static ssize_t peer_read(struct peer *p)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec io = { p->in + p->nin, ANSWER_SIZE - p->nin };
-	struct msghdr m = { .msg_iov = &io,
-			    .msg_iovlen = 1,
-			    .msg_control = control.bytes,
-			    .msg_controllen = sizeof(control.bytes) };
-	ssize_t n = recvmsg(p->fd, &m, MSG_CMSG_CLOEXEC);
-
-	if (n > 0)
-		keep_object(p, &m);
-	return n;
-}
-
 /* Returns the process's next line as JSON, or NULL if none arrived in time. */
 static json_t *read_line(struct peer *p, uint64_t deadline_ms)
 {
@@ -123,7 +93,8 @@ static json_t *read_line(struct peer *p, uint64_t deadline_ms)
 		if (now >= deadline_ms || p->nin == ANSWER_SIZE ||
 		    poll(&f, 1, (int)(deadline_ms - now)) <= 0)
 			return NULL;
-		n = peer_read(p);
+		n = nb_wire_receive(p->fd, p->in + p->nin, ANSWER_SIZE - p->nin,
+				    &p->object);
 		if (n <= 0)
 			return NULL;
 		p->nin += (size_t)n;
@@ -342,6 +313,8 @@ static int take_object(struct peer *p, struct nb_procs_blob *b,
 	if (!b->bytes || pread(p->object, b->bytes, b->size, 0) != st.st_size)
 		return nb_fail(err, NB_E_IO, 0, "the object of %s: %s", p->name,
 			       strerror(errno));
+	close(p->object);
+	p->object = -1;
 	return 0;
 }
 

@@ -180,45 +180,19 @@ int nb_local_send(struct nb_local *l, const char *line, size_t size,
 	return rc;
 }
 
-static void keep_object(struct nb_local *l, struct msghdr *m)
-{
-	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
-		int fd;
-
-		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-			continue;
-		memcpy(&fd, CMSG_DATA(h), sizeof(fd));
-		if (l->object >= 0)
-			close(l->object);
-		l->object = fd;
-	}
-}
-
 /*
  * Receive bytes. Returns 1 if more were read, 0 if there are none now, -1 if
  * the connection is closed.
  */
 static int receive(struct nb_local *l)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} ctl;
-	struct iovec iov;
-	struct msghdr m = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = ctl.bytes,
-			    .msg_controllen = sizeof(ctl.bytes) };
 	ssize_t n;
 
 	if (!nb_buf_reserve(&l->in, 65536))
 		return -1;
-	iov.iov_base = l->in.data + l->in.size;
-	iov.iov_len = 65536;
-	n = recvmsg(l->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	n = nb_wire_receive(l->fd, l->in.data + l->in.size, 65536, &l->object);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
-	keep_object(l, &m);
 	l->in.size += (size_t)n;
 	return n ? 1 : -1;
 }

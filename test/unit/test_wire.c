@@ -3,9 +3,14 @@
 // by the rows' syntax, every refusal with its code and place.
 #include "test/unit/unit.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "core/wire/object.h"
 #include "core/wire/wire.h"
 
 static struct nb_request req;
@@ -306,7 +311,65 @@ START_TEST(replies)
 }
 END_TEST
 
-UNIT_MAIN("wire", tcase_add_test(tc, words_and_arguments);
+static int count_open(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* Send a byte with @n descriptors of /dev/null. */
+static void send_fds(int sock, size_t n)
+{
+	struct iovec iov = { (char[]){ 'x' }, 1 };
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} ctl;
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = ctl.bytes,
+			    .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+	int fd[2] = { open("/dev/null", O_RDONLY),
+		      open("/dev/null", O_RDONLY) };
+
+	memset(&ctl, 0, sizeof(ctl));
+	ctl.head.cmsg_level = SOL_SOCKET;
+	ctl.head.cmsg_type = SCM_RIGHTS;
+	ctl.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(&ctl.head), fd, n * sizeof(int));
+	ck_assert_int_eq(sendmsg(sock, &m, 0), 1);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* A process that sends more descriptors than one uses up none of ours. */
+START_TEST(one_descriptor_is_kept)
+{
+	int sock[2], kept = -1, before;
+	char byte;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sock), 0);
+	before = count_open();
+	for (size_t n = 1; n <= 2; n++) {
+		send_fds(sock[0], n);
+		ck_assert_int_eq(nb_wire_receive(sock[1], &byte, 1, &kept), 1);
+		ck_assert_int_ge(fcntl(kept, F_GETFD), 0);
+		ck_assert_int_eq(count_open(), before + 1);
+	}
+	ck_assert_int_eq(nb_wire_receive(sock[1], &byte, 1, &kept), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	ck_assert_int_eq(count_open(), before + 1);
+	close(kept);
+	close(sock[0]);
+	close(sock[1]);
+}
+END_TEST
+
+UNIT_MAIN("wire", tcase_add_test(tc, one_descriptor_is_kept);
+	  tcase_add_test(tc, words_and_arguments);
 	  tcase_add_test(tc, every_row_parses); tcase_add_test(tc, ids);
 	  tcase_add_test(tc, quoting); tcase_add_test(tc, options);
 	  tcase_add_test(tc, unknown_commands_name_the_nearest);
