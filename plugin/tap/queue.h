@@ -158,6 +158,12 @@ static inline bool nb_tap_queue_push(struct nb_tap_queue *q,
  */
 void nb_tap_queue_take_back(struct nb_tap_queue *q, uint32_t n);
 
+/* Forget all recorded requests. The queue's writer calls it. */
+static inline void nb_tap_queue_clear(struct nb_tap_queue *q)
+{
+	NB_TAP_SET(q->tail, NB_TAP_GET(q->head));
+}
+
 struct nb_tap_retired {
 	/*
 	 * time at which the last of these requests was posted; 0 if not known

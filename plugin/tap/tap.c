@@ -372,6 +372,9 @@ int ibv_modify_qp(struct nb_ibv_qp *qp, struct nb_ibv_qp_attr *a, int mask)
 		return rc;
 	}
 	NB_TAP_SET(q->state, a->qp_state);
+	/* a reset removes work requests and their completions */
+	for (int i = 0; i < 2 && a->qp_state == NB_IBV_QPS_RESET; i++)
+		nb_tap_queue_clear(&q->queue[i]);
 	if (a->qp_state == NB_IBV_QPS_RTS && !NB_TAP_GET(q->ready_ns))
 		NB_TAP_SET(q->ready_ns, system_now() - q->born_ns);
 	return 0;

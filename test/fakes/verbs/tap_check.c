@@ -222,6 +222,29 @@ static int watched(uint64_t limit_ns)
 	return n;
 }
 
+struct outstanding {
+	uint32_t qp;
+	uint64_t n;
+};
+
+static bool add_outstanding(const struct nb_tap_qp_view *view, void *arg)
+{
+	struct outstanding *o = arg;
+
+	if (view->qp == o->qp)
+		o->n += view->outstanding[0] + view->outstanding[1];
+	return true;
+}
+
+/* How many work requests of @qp have not completed? */
+static uint64_t outstanding_of(const struct ibv_qp *qp)
+{
+	struct outstanding o = { qp->qp_num, 0 };
+
+	tap->qps(add_outstanding, &o);
+	return o.n;
+}
+
 static void completion_awaited(void)
 {
 	enum { LONG = 1000000000 };
@@ -233,6 +256,7 @@ static void completion_awaited(void)
 					.num_sge = 8,
 					.opcode = IBV_WR_RDMA_WRITE,
 					.send_flags = IBV_SEND_SIGNALED };
+	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 
 	listen_to(0);
 	if (!pair_new(&p)) {
@@ -258,6 +282,13 @@ static void completion_awaited(void)
 	send_bytes(&p, 8, 76, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
 	ok(poll_one(p.cq[0]).wr_id == 76 && !watched(1) && !sums().stalled,
 	   "and no more after the next completion");
+	fault_next("lost");
+	send_bytes(&p, 8, 78, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE);
+	fault_next(NULL);
+	ok(watched(0) == 1 && !v.modify_qp(p.qp[0], &reset, IBV_QP_STATE) &&
+		   !watched(0) && !watched(0) && !sums().stalled &&
+		   !outstanding_of(p.qp[0]),
+	   "nor after a reset, which removes what is outstanding");
 	pair_free(&p);
 	ok(!watched(0) && !watched(0), "destroyed queue pairs do not wait");
 }
