@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,18 +100,25 @@ static uint64_t written(const struct nb_map *m)
 	return nb_map_host_written(m, &unfinished);
 }
 
-/* The word behind the time of element @i: both engines and the management
- * side must find the same one. */
+/* A program that returns the word behind the time of the element whose number
+ * is its context. */
+static struct both reader_of(struct nb_map **m)
+{
+	return assembled("ldxw %r3, [%r1]\nstxw [%r10-4], %r3\n"
+			 "mov %r2, %r10\nadd %r2, -4\n"
+			 "lddw map %r1, 0\ncall 1\n"
+			 "jeq %r0, 0, out\nldxw %r0, [%r0+8]\n"
+			 "out:\nexit",
+			 m, 1);
+}
+
+/* Both engines and the management side must find the same word in element @i.
+ */
 static uint32_t word_of(struct nb_map *m, uint32_t i)
 {
 	unsigned char value[VALUE];
 	uint32_t word;
-	struct both b = assembled("ldxw %r3, [%r1]\nstxw [%r10-4], %r3\n"
-				  "mov %r2, %r10\nadd %r2, -4\n"
-				  "lddw map %r1, 0\ncall 1\n"
-				  "jeq %r0, 0, out\nldxw %r0, [%r0+8]\n"
-				  "out:\nexit",
-				  &m, 1);
+	struct both b = reader_of(&m);
 
 	ck_assert_int_eq(nb_map_read(m, &i, value, NULL), 0);
 	memcpy(&word, value + 8, 4);
@@ -360,6 +369,83 @@ START_TEST(an_exchange_that_fails_in_the_middle_leaves_zeroes)
 }
 END_TEST
 
+/* ---- programs that run meanwhile ---- */
+
+/* accessed atomically */
+static bool running;
+static uint32_t reads[2]; /* of each thread */
+
+static struct both reader_program;
+
+/* Read element 3 until the end. Returns how often it was neither 0 nor 33. */
+static void *read_on(void *count)
+{
+	uintptr_t wrong = 0;
+	uint32_t i = 3;
+
+	while (__atomic_load_n(&running, __ATOMIC_RELAXED)) {
+		uint64_t word = nb_exec_interpret(reader_program.x, &i, 4);
+
+		wrong += word != 0 && word != 33;
+		word = enter(&reader_program, &i, 4);
+		wrong += word != 0 && word != 33;
+		__atomic_fetch_add((uint32_t *)count, 1, __ATOMIC_RELAXED);
+	}
+	return (void *)wrong;
+}
+
+/* Attach and detach; between, the process's limit of memory prevents both. */
+static void change_pages(struct nb_map *m, int fd)
+{
+	struct rlimit before, none;
+
+	ck_assert(!getrlimit(RLIMIT_AS, &before));
+	none = before;
+	none.rlim_cur = 0;
+	NEED(!nb_map_host_attach(m, fd, NULL), "not attached");
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+	setrlimit(RLIMIT_AS, &none);
+	NEED(nb_map_host_detach(m, NULL) == NB_E_NOMEM, "detached");
+	NEED(nb_map_host_attach(m, fd, NULL) == NB_E_IO, "attached");
+	setrlimit(RLIMIT_AS, &before);
+#endif
+	NEED(!nb_map_host_detach(m, NULL), "not detached");
+}
+
+/* A page that a program does not find would end this process. */
+START_TEST(programs_that_run_meanwhile_find_the_old_or_the_new_pages)
+{
+	enum { CHANGES = 500, READS = 20000 };
+	const size_t size = (size_t)N * ELEMENT;
+	unsigned char *bytes;
+	struct nb_map *m = host_new();
+	int fd = memory_file(size, F_SEAL_SHRINK | FUTURE_WRITE, &bytes);
+	pthread_t thread[2];
+
+	put_element(bytes, 3, 1, 33);
+	reader_program = reader_of(&m);
+	running = true;
+	for (int t = 0; t < 2; t++)
+		ck_assert(
+			!pthread_create(&thread[t], NULL, read_on, &reads[t]));
+	for (int i = 0; i < CHANGES ||
+			__atomic_load_n(&reads[0], __ATOMIC_RELAXED) < READS ||
+			__atomic_load_n(&reads[1], __ATOMIC_RELAXED) < READS;
+	     i++)
+		change_pages(m, fd);
+	__atomic_store_n(&running, false, __ATOMIC_RELAXED);
+	for (int t = 0; t < 2; t++) {
+		void *wrong;
+
+		ck_assert(!pthread_join(thread[t], &wrong));
+		ck_assert_ptr_null(wrong);
+	}
+	drop(reader_program);
+	close(fd);
+	nb_map_put(m);
+}
+END_TEST
+
 START_TEST(other_maps_cannot_be_attached)
 {
 	struct nb_map *m = map_new(NB_MAP_ARRAY, 4, VALUE, N);
@@ -479,16 +565,17 @@ START_TEST(frozen_arrays_of_the_kernel_are_read)
 }
 END_TEST
 
-UNIT_MAIN("host_map", tcase_add_test(tc, programs_read_what_the_writer_stores);
-	  tcase_add_test(tc, a_writer_dies_in_mid_update);
-	  tcase_add_test(tc, fixed_files_and_whole_pages_are_taken);
-	  tcase_add_test(tc, wrong_descriptors_are_refused);
-	  tcase_add_test(tc, failed_calls_leave_the_map_as_it_was);
-	  tcase_add_test(tc, an_exchange_that_cannot_be_made_is_not_begun);
-	  tcase_add_test(tc, prepared_pages_are_shown_or_dropped);
-	  tcase_add_test(tc,
-			 an_exchange_that_fails_in_the_middle_leaves_zeroes);
-	  tcase_add_test(tc, other_maps_cannot_be_attached);
-	  tcase_add_test(tc,
-			 only_the_writer_changes_it_and_clones_are_snapshots);
-	  tcase_add_test(tc, frozen_arrays_of_the_kernel_are_read);)
+UNIT_MAIN(
+	"host_map", tcase_add_test(tc, programs_read_what_the_writer_stores);
+	tcase_add_test(tc, a_writer_dies_in_mid_update);
+	tcase_add_test(tc, fixed_files_and_whole_pages_are_taken);
+	tcase_add_test(tc, wrong_descriptors_are_refused);
+	tcase_add_test(tc, failed_calls_leave_the_map_as_it_was);
+	tcase_add_test(tc, an_exchange_that_cannot_be_made_is_not_begun);
+	tcase_add_test(tc, prepared_pages_are_shown_or_dropped);
+	tcase_add_test(tc, an_exchange_that_fails_in_the_middle_leaves_zeroes);
+	tcase_add_test(
+		tc, programs_that_run_meanwhile_find_the_old_or_the_new_pages);
+	tcase_add_test(tc, other_maps_cannot_be_attached);
+	tcase_add_test(tc, only_the_writer_changes_it_and_clones_are_snapshots);
+	tcase_add_test(tc, frozen_arrays_of_the_kernel_are_read);)
