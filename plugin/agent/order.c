@@ -95,6 +95,17 @@ static void give_or_fail(struct nb_agent *a, struct nb_procs_order *o,
 	nb_procs_order_free(o);
 }
 
+/* One part of @f is complete. After the last one, stage the order. */
+static void fetch_end(struct fetch *f)
+{
+	if (--f->left)
+		return;
+	if (!f->err.code)
+		(void)nb_signed_state(f->order, &f->err);
+	give_or_fail(f->a, f->order, &f->err);
+	free(f);
+}
+
 struct image {
 	struct fetch *fetch;
 	struct nb_procs_blob *to;
@@ -114,12 +125,7 @@ static void image_came(void *arg, void *bytes, size_t size,
 	if (err && *err->hint)
 		nb_hint(&f->err, "%s", err->hint);
 	free(i);
-	if (--f->left)
-		return;
-	if (!f->err.code)
-		(void)nb_signed_state(f->order, &f->err);
-	give_or_fail(f->a, f->order, &f->err);
-	free(f);
+	fetch_end(f);
 }
 
 /*
@@ -183,10 +189,7 @@ static void begin_stage(struct nb_agent *a, enum nb_procs_kind kind,
 	}
 	if (!f->err.code && *data)
 		fetch_image(f, &o->data, "data", data, false);
-	if (--f->left)
-		return;
-	give_or_fail(a, o, &f->err);
-	free(f);
+	fetch_end(f);
 }
 
 /*

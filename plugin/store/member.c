@@ -188,6 +188,7 @@ int nb_store_open(struct nb_store **out, struct nb_http *http,
 		return no_memory(err);
 	s->http = http;
 	s->timeout_ms = config->timeout_ms ? config->timeout_ms : TIMEOUT_MS;
+	s->keep_ms = s->timeout_ms;
 	rc = read_endpoints(s, config->endpoints, err);
 	if (!rc)
 		rc = read_tls(s, &config->tls, err);

@@ -23,6 +23,7 @@ struct nb_store {
 	char *cacert, *cert, *key, *user, *password;
 	struct nb_http_tls tls;
 	unsigned timeout_ms;
+	unsigned keep_ms; /* time limit of a lease's keepalive */
 	/* header line with the token; "" if not authenticated */
 	char authorization[600];
 	bool authenticating;

@@ -289,7 +289,9 @@ static struct nb_store_request *request_new(struct nb_store *s,
 	q->body = nb_buf_take(body, NULL);
 	q->pinned = ANY_MEMBER;
 	q->started_ms = nb_http_now_ms();
-	q->deadline_ms = q->started_ms + s->timeout_ms;
+	q->deadline_ms =
+		q->started_ms +
+		(form == NB_STORE_FORM_KEEPALIVE ? s->keep_ms : s->timeout_ms);
 	q->next = s->requests;
 	q->link = &s->requests;
 	if (q->next)

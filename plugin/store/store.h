@@ -57,7 +57,10 @@ struct nb_store_config {
  */
 int nb_store_open(struct nb_store **out, struct nb_http *http,
 		  const struct nb_store_config *config, struct nb_err *err);
-/* Change the time limit of requests that start from now on. */
+/*
+ * Change the time limit of requests that start from now on. A lease's keepalive
+ * has the limit of nb_store_config, because the lease does not wait longer.
+ */
 void nb_store_set_timeout(struct nb_store *s, unsigned ms);
 /*
  * Cancel all requests and watches, and close the store. No callback runs. @s

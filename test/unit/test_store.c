@@ -176,6 +176,24 @@ START_TEST(replies_of_a_server_that_is_not_etcd)
 }
 END_TEST
 
+/*
+ * A longer time limit is not one of keepalives: a lease would end while one
+ * waits for a member that does not answer.
+ */
+START_TEST(a_keepalive_waits_no_longer)
+{
+	struct nb_store *s = start_fake(NULL, 0);
+	struct got other = { .done = false };
+
+	nb_store_set_timeout(s, 15000);
+	ck_assert_int_eq(nb_store_get(s, "/a", keep_reply, &other, &err), 0);
+	WAIT(g, nb_store_lease_keepalive(s, 7, keep_reply, &g, &err));
+	ck_assert_int_eq(g.err.code, NB_E_TIMEOUT);
+	ck_assert(!other.done);
+	stop_fake(s);
+}
+END_TEST
+
 /* Any bytes in the place of a good reply: never more than an error. */
 START_TEST(damaged_replies)
 {
@@ -379,6 +397,7 @@ END_TEST
 UNIT_MAIN("store",
 	  tcase_add_loop_test(tc, replies_of_a_server_that_is_not_etcd, 0,
 			      (int)(sizeof(replies) / sizeof(replies[0])));
+	  tcase_add_test(tc, a_keepalive_waits_no_longer);
 	  tcase_add_test(tc, damaged_replies);
 	  tcase_add_test(tc, base64_there_and_back);
 	  tcase_add_test(tc, a_prefix_ends_before_its_successor);
