@@ -133,7 +133,8 @@ static __always_inline void adapt(__u32 class)
 
 	if (!l || !s || !w)
 		return;
-	if (s->n < l->before.n) /* a process ended, and its sums left */
+	if (s->n < l->before.n) /* the sum fell, because a process ended and no
+				   longer counts */
 		l->before = *s;
 	n = s->n - l->before.n;
 	ns = s->ns - l->before.ns;

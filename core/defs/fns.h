@@ -43,7 +43,7 @@ FN(JLT,       "<",         JGE,  LT)
 FN(JLE,       "<=",        JGT,  LE)
 FN(JSLT,      "s<",        JSGE, SLT)
 FN(JSLE,      "s<=",       JSGT, SLE)
-/* ATOMIC has these two as well as ADD, OR, AND and XOR, which may also fetch. */
+/* Kinds of atomic operations (ATOMIC), in addition to ADD, OR, AND and XOR. */
 FN(XCHG,      "xchg",      NONE, NONE)
 FN(CMPXCHG,   "cmpxchg",   NONE, NONE)
 /* Kinds of calls (CALL) */

@@ -77,7 +77,7 @@ struct nb_agree_rank {
 	uint32_t slot, pid;
 	bool live;
 	uint32_t generation; /* The rank's current generation. */
-	/* @hash: 48 bits, after that many decisions. */
+	/* Number of the rank's decisions; 48-bit hash over all of them. */
 	uint64_t decisions, hash;
 	/* Calls of NCCL's API; 0 if there were none, or if they are not
 	 * counted. */

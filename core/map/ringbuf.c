@@ -37,7 +37,7 @@ struct ring {
 	_Alignas(NB_CACHE_LINE) uint64_t produced;
 	_Alignas(NB_CACHE_LINE) uint64_t consumed;
 	uint32_t reading;
-	uint64_t dropped; /* Records without room; rarely written. */
+	uint64_t dropped; /* Records that found the ring full; few writes. */
 	_Alignas(NB_CACHE_LINE) unsigned char data[];
 };
 

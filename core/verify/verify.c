@@ -91,7 +91,7 @@ static int prepare(struct nb_env *env)
 	return 0;
 }
 
-/* Does the program have loops that only a limit of the run time ends? */
+/* Does the program have loops that need a limit when the program runs? */
 static bool has_bounded_loops(const struct nb_env *env)
 {
 	for (uint32_t pc = 0; pc < env->n; pc++)

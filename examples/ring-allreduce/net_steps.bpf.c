@@ -58,7 +58,7 @@ static __always_inline __u32 log2_of(__u64 v)
 	return n;
 }
 
-/* The bucket of @ns has the number of its power of two and the next 3 bits. */
+/* Return the bucket of @ns: each power of two has 8 buckets of equal width. */
 static __always_inline __u32 bucket_of(__u64 ns)
 {
 	__u32 top, b;

@@ -16,16 +16,17 @@
 enum {
 	SCAN_MS = 200,
 	CALM_SCAN_MS = 500,
-	CALM_MS = 5000, /* the site is calm if its keys stay so long */
+	/* after this time without changed keys the agent scans less often */
+	CALM_MS = 5000,
 	SITE_MS = 1000,
-	/* a generous estimate of the store's work for one site */
+	/* high estimate of the time that the store needs for one site */
 	SITE_WRITE_MS = 8,
 	CROWD_MS = 9000,
 	RETRY_MS = 500,
 	ARMED_MS = 2,
 	PENDING_MS = 10,
 	LATE_SEEN_MS = 300, /* longest wait for the answers to an outcome */
-	/* delay of the news that all ranks have switched, between changes */
+	/* delay of the report that all ranks have switched, between changes */
 	TAKEN_MS = 1000,
 	HASTY_MS = 3000
 };
@@ -163,9 +164,9 @@ _Static_assert(ALL == sizeof(((struct nb_agent *)0)->watch) /
 	       "one watch a family");
 
 /*
- * Another writer has damaged a key. An order counts as empty, since its
- * revision is needed to write it again. The agents write the keys of their
- * sites again when the coordinator asks them to.
+ * Another writer has damaged a key. Treat a damaged order as an empty one,
+ * because the coordinator needs its revision to write it again. The agents
+ * write the keys of their sites again when the coordinator asks them to.
  */
 static void enter_damaged(struct nb_agent *a, const char *key,
 			  const struct nb_store_kv *kv)
@@ -309,8 +310,8 @@ void nb_agent_follow(struct nb_agent *a, bool whole)
 
 /*
  * Returns true if the store has lost the record of communicator @i, which had
- * moved. The coordinator is then told, because it would take the communicator
- * for one that never moved.
+ * changed its generation. The agent then tells the coordinator, which would
+ * otherwise assume that the communicator never changed.
  */
 static bool record_is_gone(const struct nb_agent *a, uint32_t i)
 {
@@ -452,7 +453,7 @@ static void copy_records(struct nb_agent *a)
 	if (!a->barrier_due)
 		return;
 	a->barrier_due = !nb_site_barrier(&a->site);
-	/* the agent's next round writes the copies again */
+	/* the agent's next round tries to write the copies again */
 	a->copies_due |= a->barrier_due;
 	if (!a->barrier_due)
 		answer_copies(a);
@@ -548,7 +549,8 @@ static void flush_own(struct nb_agent *a)
 
 /*
  * Write the ranks' positions when they have switched. Between two changes
- * nobody waits for this news, and the site's report of the next staging has it.
+ * nobody waits for these positions, and the site's report of the next staging
+ * contains them.
  */
 static void seen_turn(struct nb_agent *a)
 {

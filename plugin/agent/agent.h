@@ -68,26 +68,27 @@ struct nb_agent {
 	uint64_t follow_ms; /* when the last reading of the keys started */
 
 	/*
-	 * number of the change that the processes are staging, and of the one
-	 * they have staged
+	 * number of the change that the processes are staging, and number of
+	 * the change that they have staged
 	 */
 	int64_t staging_n, staged_n;
 	/*
-	 * number of processes that lack the site's generation; since when some
-	 * do, 0: none does; when they were last given it
+	 * late: number of processes that lack the site's generation; late_ms:
+	 * time since which late is not 0, or 0; late_tried_ms: time of the last
+	 * try to give them the generation
 	 */
 	unsigned late;
 	uint64_t late_ms, late_tried_ms;
-	unsigned late_tries; /* how often these @late processes were given it */
-	int64_t late_failed; /* the change for which that failed */
+	unsigned late_tries; /* number of such tries */
+	int64_t late_failed; /* the change for which the tries failed */
 	char staged_digest[65];
 	uint32_t commit_tries;
-	/* number of sites that the last change was ordered for */
+	/* number of sites that received the last order */
 	unsigned sites;
 	bool pending; /* some rank has yet to reach its fence */
 	/*
-	 * when to write the ranks' positions at the latest; 0: the store has
-	 * them
+	 * latest time to write the ranks' positions to the store; 0: the store
+	 * has them
 	 */
 	uint64_t seen_ms;
 	/* time since which some rank has yet to reach its fence */
@@ -95,7 +96,7 @@ struct nb_agent {
 	/* time since which a rank waits at a fence; 0: no rank waits */
 	uint64_t waiting_ms;
 	bool told_waiting, asked_fallback;
-	/* copies were written and no membarrier has followed */
+	/* copies were written after the last membarrier */
 	bool barrier_due;
 	/* a record has changed, or writing a copy has failed */
 	bool copies_due;
@@ -135,7 +136,7 @@ void nb_agent_log(const char *format, ...)
 void nb_agent_follow(struct nb_agent *a, bool whole);
 /* Write this site's own key to the store. */
 void nb_agent_describe(struct nb_agent *a);
-/* Note that a key about to be written has the ranks' positions. */
+/* Note that the next write to the store includes the ranks' positions. */
 void nb_agent_seen(struct nb_agent *a);
 /* Do all due work. Returns the milliseconds until the next work is due. */
 int nb_agent_turn(struct nb_agent *a);
@@ -172,8 +173,8 @@ int nb_signed_image(const char *digest, const char *text, size_t size,
 		    struct nb_err *err);
 /*
  * If signatures are required: check that each policy named in @line is one of
- * @images. A policy that a process holds already may have been signed with a
- * key that was removed since.
+ * @images. The check is repeated for policies that a process already holds,
+ * because their key may have been removed from the list.
  */
 int nb_signed_line(const char *line, const json_t *images, struct nb_err *err);
 /*

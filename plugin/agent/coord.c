@@ -26,10 +26,11 @@ enum {
 	/* time in which a rank at the fence must announce that it waits */
 	AT_MS = 20,
 	TRIES = 5,
-	/* longest look at all sites that no pause follows, in ns */
+	/* in ns: a pause follows a check of all sites that takes longer */
 	SHORT_LOOK_NS = 200000,
-	LOOK_PAUSE = 3, /* pause after a longer look, in looks */
-	/* A number of a change beyond this one is damage. */
+	/* length of the pause, as a multiple of the check's duration */
+	LOOK_PAUSE = 3,
+	/* A larger change number means that the key is damaged. */
 	MAX_NUMBER = INT32_MAX
 };
 
@@ -220,7 +221,10 @@ static void refuse(struct nb_coord *c, int code, const char *text,
 {
 	struct nb_err err = { .code = 0 };
 
-	/* @text may point into c->err, which is overwritten below */
+	/*
+	 * copy @text first: it may point into c->err, which is overwritten
+	 * below
+	 */
 	nb_fail(&err, code, 0, "%s", text);
 	if (*hint)
 		nb_hint(&err, "%s", hint);
@@ -241,7 +245,10 @@ static int64_t next_n(const struct nb_coord *c)
 
 		most = n > most ? n : most;
 	}
-	/* an order may have been damaged; no number comes twice */
+	/*
+	 * an order's key may be damaged, so read the sites' answers too: no
+	 * change number may be used twice
+	 */
 	for (size_t i = nb_view_first(v, "staged/");
 	     nb_view_below(v, i, "staged/"); i++) {
 		int64_t n = nb_view_int(v->at[i].value, "n");
@@ -344,8 +351,9 @@ static void note_site(struct nb_coord *c, const char *site, const char *text,
 }
 
 /*
- * Count the sites of the order whose agent's lease has ended since then. Their
- * ranks still make decisions, so the change cannot ignore these sites.
+ * Count the sites of the order whose agent's lease has ended since the order
+ * was written. Their ranks still make decisions, so the change cannot ignore
+ * these sites.
  */
 static size_t count_left(struct nb_coord *c, bool note)
 {
@@ -530,8 +538,9 @@ static void armed(void *arg, const struct nb_store_reply *r)
 }
 
 /*
- * A site that registers a second communicator of this identity now, unknown to
- * us, would take the communicator's first record for its own.
+ * Make the transaction fail if a site has registered a second communicator with
+ * this identity since we read the keys. That site would mistake the first
+ * communicator's record for its own.
  */
 static void compare_sites(struct nb_coord *c, struct nb_coord_txn *t,
 			  const struct nb_target *x)
@@ -687,8 +696,9 @@ static void turn_armed(struct nb_coord *c)
 }
 
 /*
- * Wait until the sites have committed the communicators that are theirs alone.
- * The decision stands; if a site could not follow it, the operator is told.
+ * Wait until the sites have committed the communicators whose ranks are all on
+ * one site. The change is already decided. If a site could not commit it, tell
+ * the operator.
  */
 static void turn_settling(struct nb_coord *c)
 {
@@ -717,9 +727,10 @@ static void turn_settling(struct nb_coord *c)
 }
 
 /*
- * A look at the answers of all sites takes time in proportion to their number,
- * and each answer causes one. Long looks take at most a quarter of the time, so
- * that a change's cost does not grow with the square of the number of sites.
+ * Each answer of a site makes the coordinator check the answers of all sites,
+ * which takes time in proportion to their number. Pauses after long checks
+ * limit the checks to a quarter of the time. Otherwise the cost of a change
+ * would grow with the square of the number of sites.
  */
 static void turn_change(struct nb_coord *c)
 {

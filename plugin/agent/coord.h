@@ -45,7 +45,9 @@ enum nb_coord_state {
 	NB_COORD_ARMED, /* the fences are armed, and the sites are answering */
 	/* a transaction that commits or rolls back is under way */
 	NB_COORD_DECIDING,
-	/* the sites commit the communicators that are theirs alone */
+	/*
+	 * the sites commit the communicators that have ranks on no other site
+	 */
 	NB_COORD_SETTLING,
 	/* a transaction that answers the request is under way */
 	NB_COORD_ANSWERING
@@ -60,21 +62,24 @@ struct nb_coord {
 	/* number of the current step; replies to older steps are dropped */
 	uint64_t round;
 	uint64_t deadline, began_ms, state_ms, caught_ms;
-	uint64_t look_ns; /* earliest time of the next look at all sites */
-	/* ms from an arming to the last site's answer; the last armings */
+	uint64_t look_ns; /* earliest time of the next check of all sites */
+	/*
+	 * ms from arming to the last site's answer, for each of the latest
+	 * armings
+	 */
 	uint64_t answer_ms[NB_COORD_ANSWERS];
 	unsigned nanswers;  /* number of armings so far */
 	uint64_t arming_ms; /* when the last arming was sent */
-	uint64_t lead_ms;   /* the lead with which its fences were chosen */
+	uint64_t lead_ms;   /* distance of the fences of the last arming */
 
 	/* The fields below describe the change in progress. */
-	/* ID of its request; "" if nobody asked for the change */
+	/* ID of the request for the change; "" if there is none */
 	char request[128];
 	/* the change only moves communicators to the job's generation */
 	bool catch_up;
-	/* the request that has an audit entry; NULL if it has none */
+	/* the request, if it has an audit entry; otherwise NULL */
 	json_t *audit;
-	/* the value that later jobs of this name start with; NULL: unchanged */
+	/* policy with which later jobs of this name start; NULL: unchanged */
 	json_t *start;
 	/*
 	 * the request's line, images and user if it is a complete list of
@@ -93,17 +98,14 @@ struct nb_coord {
 	 */
 	int64_t gen_n;
 	/*
-	 * check: the request is a dry run; commit: the decision that is being
-	 * written
+	 * check: the request is a dry run; commit: the outcome that is being
+	 * written (true: commit, false: roll back)
 	 */
 	bool check, commit;
 	unsigned tries;
 	struct nb_targets targets;
 	struct nb_err err;
-	/*
-	 * names of the sites that must still commit the communicators that are
-	 * theirs alone
-	 */
+	/* names of the sites that take part in the change */
 	json_t *members;
 	json_t *sites; /* the sites that caused a refusal, with their reasons */
 
@@ -111,9 +113,12 @@ struct nb_coord {
 	uint64_t start_ms;
 	char start_why[200]; /* why that try failed; "" if it did not */
 
-	/* the job's generation on its way to the store; NULL: none is */
+	/* the job's generation while it is being stored; otherwise NULL */
 	struct nb_coord_saving *saving;
-	/* the change whose generation we last asked for, and when */
+	/*
+	 * number of the change whose generation we last requested from a
+	 * process, and the time of the request
+	 */
 	int64_t saving_n;
 	uint64_t saving_ms;
 
@@ -143,8 +148,8 @@ void nb_coord_sweep(struct nb_coord *c);
 /* Enter a state. It ends after @ms at the latest. */
 void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms);
 /*
- * coord_lead.c defines the three functions below: the distance of the next
- * fence.
+ * coord_lead.c defines the three functions below. They choose the distance of
+ * the next fence.
  */
 
 void nb_coord_lead_init(struct nb_coord *c);
@@ -200,8 +205,8 @@ bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t,
 struct nb_coord *nb_coord_reply(void *arg, const struct nb_store_reply *r);
 
 /*
- * coord_start.c defines the four functions below: the policy with which jobs
- * of this name start.
+ * coord_start.c defines the four functions below. They handle the policy with
+ * which jobs of this name start.
  */
 
 /*
@@ -225,11 +230,14 @@ int nb_coord_start_take(struct nb_coord *c, const json_t *request);
 void nb_coord_start_put(struct nb_coord *c, struct nb_coord_txn *t);
 
 /*
- * coord_state.c defines the four functions below: the job's generation in the
- * store.
+ * coord_state.c defines the four functions below. They keep the job's
+ * generation in the store.
  */
 
-/* Request line that stages bytes of the command change export. */
+/*
+ * The request line that stages the bytes which the command change export
+ * returned.
+ */
 #define NB_COORD_IMPORT "change import"
 
 /*
@@ -249,18 +257,18 @@ const json_t *nb_coord_state_of(const struct nb_view *v);
 void nb_coord_saving_free(struct nb_coord_saving *s);
 
 /*
- * coord_audit.c defines the six functions below: a request's outcome in its
- * audit entry.
+ * coord_audit.c defines the six functions below. They write a request's outcome
+ * to its audit entry.
  */
 
 /*
- * Keep what the audit entry of @request needs. @request is NULL if nobody asked
- * for the change.
+ * Keep the facts that the audit entry of @request needs. @request is NULL if
+ * the coordinator itself began the change.
  */
 void nb_coord_audit_take(struct nb_coord *c, const json_t *request);
 /*
- * Keep who made @request: its member maker, or the user who saved the policy
- * with which the job starts.
+ * Keep the name of the user who made @request: its member maker, or the user
+ * who saved the policy with which the job starts.
  */
 void nb_coord_maker_take(struct nb_coord *c, const json_t *request);
 /* Add the audit outcome to the transaction that commits the change. */
@@ -280,16 +288,16 @@ void nb_coord_audit_put(struct nb_coord *c, struct nb_coord_txn *t,
 const char *nb_coord_time(char *text, size_t size);
 
 /*
- * coord_guard.c defines the three functions below: rollouts and sweeps whose
- * runner is lost.
+ * coord_guard.c defines the three functions below. They handle rollouts and
+ * sweeps whose runner is lost.
  */
 
 /*
- * Take back the candidate of a lost runner if that is due. Returns false if
+ * Roll back the candidate of a lost runner if that is due. Returns false if
  * there is nothing to do.
  */
 bool nb_coord_guard(struct nb_coord *c);
-/* Keep the guard that @request carries out, if it does. */
+/* If @request carries out a guard, keep that guard in @c. */
 void nb_coord_guard_take(struct nb_coord *c, const json_t *request);
 /* Add the end of the guard to the transaction that commits the change. */
 void nb_coord_guard_put(struct nb_coord *c, struct nb_coord_txn *t);

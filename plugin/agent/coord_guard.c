@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Takes a candidate back when the runner of its rollout or sweep is lost. The
+ * Rolls a candidate back when the runner of its rollout or sweep is lost. The
  * runner stores the request that restores the baseline in the key guard/line
- * before it places the candidate, and holds guard/runner with its lease. If
- * the lease ends first, the coordinator carries the request out, so no
- * candidate stays in use without its guards.
+ * before it places the candidate, and holds guard/runner with its lease. If the
+ * lease ends first, the coordinator carries the request out, so no candidate
+ * stays in use without its guards.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,13 +13,15 @@
 #include "plugin/agent/coord.h"
 
 enum {
-	RETRY_MS = 5000, /* delay after a site has refused it, in ms */
-	DOUBLED = 6	 /* how often the delay doubles */
+	/* delay until the next try after a site has refused, in ms */
+	RETRY_MS = 5000,
+	DOUBLED = 6 /* how often the delay doubles */
 };
 
 /*
- * Add the end of @guard to the transaction. It fails if a runner has registered
- * since. @restored: the job has its baseline, with generation @n
+ * Add operations to the transaction that delete @guard and record its outcome.
+ * The transaction fails if a runner has registered meanwhile. @restored: the
+ * job has its baseline, with generation @n
  */
 static void put_end(struct nb_coord *c, struct nb_coord_txn *t,
 		    const json_t *guard, bool restored, int64_t n)
@@ -49,7 +51,10 @@ static void ended(void *arg, const struct nb_store_reply *r)
 		c->state = NB_COORD_IDLE;
 }
 
-/* Somebody else has changed the job since, or the candidate was not placed. */
+/*
+ * Delete a guard without a change, because somebody else has changed the job or
+ * the candidate was never in use.
+ */
 static void drop(struct nb_coord *c, const json_t *guard, int64_t n)
 {
 	struct nb_coord_txn *t = nb_coord_txn_new(c);

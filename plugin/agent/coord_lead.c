@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * How far ahead of the ranks the coordinator arms a fence. The distance only
- * decides how soon the ranks switch: a fence that a rank has passed before its
- * site answered is never committed.
+ * Chooses how far ahead of the ranks the coordinator arms a fence. A short
+ * distance makes ranks switch sooner. It cannot cause disagreement, because the
+ * coordinator never commits a fence that a rank passed before its site
+ * answered.
  */
 #include "plugin/agent/coord.h"
 
 enum {
-	FIRST_MS = 20, /* before the first answer is known */
-	LEAD = 2       /* multiple of the time that answers took */
+	FIRST_MS = 20, /* assumed answer time before the first answer */
+	LEAD = 2       /* the lead is this multiple of the answer time */
 };
 
 void nb_coord_lead_init(struct nb_coord *c)
@@ -37,7 +38,7 @@ uint64_t nb_coord_lead_ms(const struct nb_coord *c)
 			second = ms;
 		}
 	}
-	/* nothing is known about the first armings of many sites */
+	/* for the first armings, assume at least 1 ms for each site */
 	if (c->nanswers < NB_COORD_ANSWERS && second < c->a->sites)
 		second = c->a->sites;
 	return LEAD * second << c->tries;

@@ -10,7 +10,8 @@
 
 #include "plugin/agent/coord.h"
 
-enum { RETRY_MS = 5000 }; /* delay after a site has refused it, in ms */
+/* delay until the next try after a site has refused the request, in ms */
+enum { RETRY_MS = 5000 };
 
 bool nb_coord_start(struct nb_coord *c)
 {

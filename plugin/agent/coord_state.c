@@ -16,16 +16,20 @@
 #include "plugin/job/segment.h"
 
 enum {
-	RETRY_MS = 5000,    /* time between two tries */
-	REFUSED_MS = 60000, /* the same, after a process has refused */
+	RETRY_MS = 5000, /* time between two tries */
+	/* time until the next try after a process has refused */
+	REFUSED_MS = 60000,
 	PIECE = NB_STORE_VALUE_SIZE
 };
 
-/* An answer of a process on its way to the store. */
+/* A process's answer while it is being stored. */
 struct nb_coord_saving {
 	struct nb_coord *c;
 	struct nb_procs_result r;
-	/* blob that is being stored (0: the bytes) and its first stored byte */
+	/*
+	 * index of the blob that is being stored (0: the generation's bytes),
+	 * and the offset of the piece that is being stored
+	 */
 	size_t blob, at;
 	char digest[1 + NB_PROCS_IMAGES][65];
 };
@@ -43,7 +47,8 @@ static const struct nb_procs_blob *blob_of(const struct nb_coord_saving *s)
 	return s->blob ? &s->r.image[s->blob - 1] : &s->r.data;
 }
 
-/* Forget the answer. The next round tries again, or another coordinator does.
+/* Drop the answer. This coordinator tries again in its next round, or another
+ * coordinator does.
  */
 static void saving_end(struct nb_coord *c)
 {

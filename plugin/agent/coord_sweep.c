@@ -42,8 +42,8 @@ struct keys {
 };
 
 /*
- * Something in the store that is deleted as a whole. An image consists of all
- * its keys: image/DIGEST and image/DIGEST/N.
+ * A group of keys in the store that are deleted together. An image consists of
+ * all its keys: image/DIGEST and image/DIGEST/N.
  */
 struct thing {
 	size_t first, end; /* range of its keys in the reply */
@@ -158,9 +158,10 @@ static size_t keep_of(enum family f)
 }
 
 /*
- * Returns the revision that tells the age of a key. Audit entries and records
- * change later, so their age is that of their creation. An image that is stored
- * again is new, and so is a site that has ended again.
+ * Returns the revision that measures the age of a key. Audit entries and
+ * records change later, so their creation counts. For other keys the last
+ * change counts: an image that is stored again is new, and so is a site that
+ * has ended again.
  */
 static int64_t age_of(const struct nb_store_kv *kv, enum family f)
 {
@@ -206,7 +207,10 @@ static int newer_first(const void *a, const void *b)
 	return y->first > x->first ? 1 : -1;
 }
 
-/* Keep the newest @keep of the things that nothing names. */
+/*
+ * Of the groups that no other key names, keep the newest @keep and mark the
+ * others for deletion.
+ */
 static void keep_newest(struct thing *t, size_t n, size_t keep)
 {
 	struct thing **list = malloc((n + 1) * sizeof(*list));

@@ -27,7 +27,10 @@
 enum {
 	/* interval between two searches for the job */
 	WAIT_MS = 500,
-	/* longest wait for the store's reply to one of the last requests */
+	/*
+	 * longest wait for the store's reply to each request that the agent
+	 * sends when it ends
+	 */
 	LEAVE_MS = 1000
 };
 
@@ -239,9 +242,9 @@ static void leave_store(struct nb_agent *a)
  * must assume that this site's ranks of a communicator continue, and refuses
  * changes while another site has the communicator.
  *
- * The store may carry this out late, when other processes use the segment and
- * have an agent. That agent has written the site's key, so the record is then
- * refused.
+ * The store may receive the record late, when new processes use the segment and
+ * have started another agent. The store then refuses the record, because that
+ * agent has written the site's key.
  */
 static void put_ended(struct nb_agent *a)
 {
@@ -317,8 +320,8 @@ static bool job_lives(const struct nb_jobdir *p)
 }
 
 /*
- * Wait until the job runs. A service that attached earlier would replace the
- * segment of a dead job, which people may still want to read.
+ * Wait until the job runs. If a service attached earlier, it would replace the
+ * segment of a dead job, which a user may still want to read.
  */
 static void wait_job(const struct nb_jobdir *p)
 {

@@ -61,7 +61,10 @@ struct fetch {
 	struct nb_err err;
 };
 
-/* Log once a change why processes that started after it still lack it. */
+/*
+ * Log, once for each change, why processes that started after the change still
+ * lack it.
+ */
 static void late_failed(struct nb_agent *a, int64_t n, const char *text)
 {
 	if (a->late_failed != n)
@@ -267,7 +270,7 @@ static void turn_late(struct nb_agent *a)
 		return;
 	state = nb_coord_state_of(&a->view);
 	if (!state)
-		return; /* the coordinator stores it soon */
+		return; /* the coordinator will store the image soon */
 	a->late_tried_ms = now;
 	a->late_tries++;
 	if (*nb_view_str(state, "line"))
@@ -313,7 +316,10 @@ static void turn_drop(struct nb_agent *a)
 	*a->staged_digest = '\0';
 }
 
-/* The coordinator has found a damaged key of some site. */
+/*
+ * Write this site's keys again, because the coordinator has found a damaged key
+ * of some site.
+ */
 static void turn_again(struct nb_agent *a)
 {
 	const struct nb_view_key *k = nb_view_get(&a->view, "order/again");

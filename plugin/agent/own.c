@@ -124,7 +124,7 @@ void nb_own_lease(struct nb_own *o, int64_t lease)
 /* Keys that one store transaction writes. */
 struct nb_own_batch {
 	struct nb_own *own;
-	/* links of the own's list of transactions under way */
+	/* links of the list of transactions under way in struct nb_own */
 	struct nb_own_batch *next, **link;
 	struct nb_own_key *key[NB_STORE_OPS];
 	size_t n;
@@ -170,7 +170,10 @@ static void own_done(void *arg, const struct nb_store_reply *r)
 	nb_own_flush(o);
 }
 
-/* Describe the write of @k in @op. Returns false if there is no memory. */
+/*
+ * Fill @op with the store operation that writes key @k. Returns false if there
+ * is no memory.
+ */
 static bool own_op(struct nb_own_key *k, struct nb_store_op *op)
 {
 	*op = (struct nb_store_op){ .kind = k->want ? NB_STORE_PUT

@@ -52,9 +52,10 @@ void nb_own_set(struct nb_own *o, const char *key, json_t *value);
  */
 int64_t nb_own_confirmed(struct nb_own *o, const char *key);
 /*
- * Write the key @name without a lease if nobody else has written @key since its
- * write was confirmed. Returns NB_E_STALE, and sends nothing, if the wanted
- * value of @key is not confirmed; else the result of nb_store_txn.
+ * Write the key @name, without a lease, on condition that nobody else has
+ * written @key since our last confirmed write of @key. Returns NB_E_STALE, and
+ * sends nothing, if the wanted value of @key is not confirmed; else the result
+ * of nb_store_txn.
  */
 int nb_own_last(struct nb_own *o, const char *key, const char *name,
 		const char *value, nb_store_done_fn *done, void *arg);

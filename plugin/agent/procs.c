@@ -250,8 +250,9 @@ static int ask(struct peers *all, size_t n, const char *line,
 }
 
 /*
- * All processes have staged the generation that the site has already. Those
- * that lacked it adopt it before their next request; the others drop it.
+ * Called when all processes have staged the generation that the site already
+ * has. Processes that lacked it adopt it before their next request; the others
+ * drop it.
  */
 static int adopt_staged(struct peers *all, const struct nb_procs_order *o,
 			struct nb_procs_result *r)

@@ -292,8 +292,8 @@ static json_t *seen_of(const struct nb_site *s, uint32_t i)
 	uint64_t end = nb_clock_read(CLOCK_MONOTONIC) + 1000000;
 
 	/*
-	 * a rank at the fence will announce soon that it waits, or it read the
-	 * word before it was armed
+	 * either the rank at the fence will soon announce that it waits, or it
+	 * read the word before the word was armed
 	 */
 	if (state == NB_FENCE_ARMED)
 		do

@@ -20,9 +20,12 @@ struct nb_site_comm {
 	uint64_t comm_id;
 	uint64_t word, back; /* the copy's fence word and its fallback word */
 	int64_t copied; /* revision of the copied record; 0 if there is none */
-	/* revision that a membarrier followed, which the site may answer */
+	/*
+	 * latest revision that a membarrier has followed; the site may answer
+	 * for it
+	 */
 	int64_t mod;
-	/* highest announcement of the ranks at time at_us */
+	/* announced: the highest announcement of the ranks at time at_us */
 	uint64_t announced;
 	/* time of the measurement of announced, in microseconds */
 	uint64_t at_us;

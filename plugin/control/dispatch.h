@@ -23,7 +23,7 @@ struct nb_peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
-	bool greeted; /* it has sent hello */
+	bool greeted; /* the client has sent hello */
 };
 
 /*

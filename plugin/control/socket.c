@@ -191,8 +191,8 @@ static void serve_turn(struct nb_control *c)
 	}
 	now = socket_now_ms();
 	/*
-	 * from last to first, because a removal moves the last connection into
-	 * the gap
+	 * iterate from last to first, because removing a connection moves the
+	 * last one into its place
 	 */
 	for (unsigned i = n; i-- > 0;)
 		if (!nb_conn_turn(c->conn[i], p[2 + i].revents, now))

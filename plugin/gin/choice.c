@@ -124,7 +124,7 @@ const char *nb_gin_ops_name(void)
 
 /*
  * Drop the table at @at if it has the init function that failed. The vendor's
- * two tables may share one.
+ * two tables may share one init function.
  */
 static void drop_failed(const struct nb_gin_ops **at,
 			const struct nb_gin_ops *failed)

@@ -22,11 +22,14 @@ const struct nb_gin_ops *nb_gin_device_ops_used(void);
 /* Returns the transport's name, or NULL if there is no transport. */
 const char *nb_gin_ops_name(void);
 /*
- * The transport's init failed with @rc: the process continues without a GIN
- * transport.
+ * Record that the transport's init failed with @rc. The process continues
+ * without a GIN transport.
  */
 void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc);
-/* The wrapped plugin's GIN v14 has no device for NCCL: do not call it again. */
+/*
+ * Record that the wrapped plugin's GIN v14 has no device for NCCL, so that it
+ * is not called again.
+ */
 void nb_gin_leave_out_device(void);
 /* Reset the choice of the transport in a forked child. */
 void nb_gin_choice_forked(void);

@@ -150,7 +150,7 @@ int nb_gin_destroy_context(void *ctx)
 	if (!x)
 		return NB_NET_OK;
 	ops = x->coll->ops;
-	if (!ops->region) /* the plugin's context is gone afterwards */
+	if (!ops->region) /* this call frees the plugin's context */
 		nb_gin_end_held(x);
 	if (ops->destroy_context)
 		rc = nb_gin_count_lone_result(

@@ -96,8 +96,9 @@ static int props_of(const struct nb_gin_ops *ops, int dev,
 }
 
 /*
- * Count the devices that NCCL may use through a kind of table. There are none
- * through GIN v14 if the type is the proxy: NCCL calls its RMA plugin for that.
+ * Count the devices that NCCL may use through a kind of table. If the type is
+ * the proxy, report none through GIN v14, because NCCL uses an RMA plugin for
+ * the proxy.
  */
 static int count_devices(const struct nb_gin_ops *ops, enum nb_gin_face face,
 			 int *n)
@@ -112,10 +113,10 @@ static int count_devices(const struct nb_gin_ops *ops, enum nb_gin_face face,
 }
 
 /*
- * NCCL calls no finalize for a GIN v14 without devices. Finalize the vendor's
- * new instance then, and make no other. An error is not taken for an answer,
- * and a table that has had devices stays. Returns true if the instance was
- * finalized.
+ * NCCL calls no finalize for a GIN v14 without devices. If GIN v14 has no
+ * devices, finalize the vendor's new instance and create no other. Keep the
+ * instance if the query for devices fails, or if the table has had devices.
+ * Returns true if the instance was finalized.
  */
 static bool device_unused(struct instance *i)
 {

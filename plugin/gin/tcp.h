@@ -126,12 +126,14 @@ struct nb_gin_peer {
 	uint32_t sent;	    /* number of messages queued for the peer so far */
 	uint32_t announced; /* number of regions announced to the peer so far */
 	uint64_t queued_bytes; /* accessed atomically */
-	/* time since which nothing moved; 0: data moved at the last check */
+	/* time at which data stopped moving; 0: data moved at the last check */
 	uint64_t moved_ns;
 	uint32_t idle;
 	/* The fields below belong to the receiving side. */
 	uint32_t received; /* number of messages received from the peer */
-	/* the log has reported a region of another size on the peer */
+	/*
+	 * the log already has a warning that the peer's region has another size
+	 */
 	bool mismatch;
 	struct nb_gin_head in;
 	size_t head_got;

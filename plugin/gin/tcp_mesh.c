@@ -88,7 +88,7 @@ int nb_gin_tcp_properties(int dev, struct nb_net_props *p)
 	if (rc)
 		return rc;
 	p->ptr_support = NB_NET_HOST_MEMORY | NB_NET_CUDA_MEMORY;
-	/* NCCL's queue has 32 entries for each of max_recvs */
+	/* NCCL's queue has 32 entries for each receive of max_recvs */
 	p->max_recvs = nb_gin_tcp_conf.queue / 32;
 	p->device_type = NB_GIN_PROXY;
 	p->max_p2p_bytes = p->max_coll_bytes = (size_t)1 << 57;
@@ -319,8 +319,8 @@ static bool guest_step(struct join *j, int i)
 }
 
 /*
- * Drop incoming connections that have been silent for long, to free slots.
- * Every one has been read before.
+ * Drop incoming connections that have been silent for long, to free slots. The
+ * caller has already read from all of them.
  */
 static void make_room(struct join *j)
 {

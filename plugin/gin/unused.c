@@ -55,8 +55,8 @@ enum {
 };
 
 /*
- * Returns true if a rule holds for this release. An unknown release may match
- * any rule.
+ * Returns true if a rule holds for this release. If the release is unknown,
+ * every rule holds.
  */
 static bool release_in(const struct nb_gin_situation *s, int from, int before)
 {
@@ -102,7 +102,7 @@ because(struct nb_gin_reason *r, const char *hint, const char *fmt, ...)
 	return true;
 }
 
-/* NCCL has called our init, and we have reported no device. */
+/* Report why we gave NCCL no device although it called our init function. */
 static bool refused_by_us(const struct nb_gin_situation *s,
 			  struct nb_gin_reason *r)
 {
@@ -127,8 +127,8 @@ static bool refused_by_us(const struct nb_gin_situation *s,
 }
 
 /*
- * Finds a variable whose value stops NCCL from using GIN, in all or in some
- * releases.
+ * Find a variable whose value stops NCCL from using GIN. Some rules hold only
+ * for some NCCL releases.
  */
 static bool variable_forbids(const struct nb_gin_situation *s,
 			     struct nb_gin_reason *r)
@@ -160,8 +160,8 @@ static bool variable_forbids(const struct nb_gin_situation *s,
 			return because(r, "unset it", "%s keeps NCCL from GIN",
 				       rows[i].text);
 	/*
-	 * A wrapped plugin may have the type that NCCL_GIN_TYPE asks for, so
-	 * check the type only if none is wrapped.
+	 * Check NCCL_GIN_TYPE only if no plugin is wrapped. A wrapped plugin
+	 * may have the type that the variable requires.
 	 */
 	if (*value(s, NB_GIN_VAR_GIN_TYPE) && !s->wrapping &&
 	    !is(s, NB_GIN_VAR_GIN_TYPE, "-1") &&

@@ -37,7 +37,7 @@ void nb_gin_variables_read(void);
 /* Returns the copied value, or "" if the variable is not set. */
 const char *nb_gin_variable(enum nb_gin_variable v);
 
-/* The facts about this process that explain why GIN is not used. */
+/* Facts about this process from which nb_gin_unused finds the reason. */
 struct nb_gin_situation {
 	int nccl; /* NCCL's version, 22809 for 2.28.9; 0 if it is not known */
 	/* values of NCCL's variables; NULL or "" if not set */

@@ -30,7 +30,7 @@ struct nb_http_tls {
  * Result of a request.
  *
  * @err: NULL if a reply arrived, with any HTTP status
- * @sent: false if the peer certainly did not get the request
+ * @sent: false if it is certain that the peer did not get the request
  * @status: HTTP status; 0 if there is no reply
  * @body: body of the reply, valid during the call; of a stream, the bytes that
  *   the chunk function has not consumed

@@ -29,7 +29,7 @@ struct nb_store_request {
 	char *body;
 	bool write;   /* changes the store, so it must not run twice */
 	bool waiting; /* waits for authentication */
-	bool renewed; /* the token was already renewed once for this request */
+	bool renewed; /* the request has already renewed the token once */
 	int pinned;
 	unsigned endpoint, tried;
 	uint64_t started_ms, deadline_ms;
@@ -51,7 +51,10 @@ static void request_free(struct nb_store_request *q)
 	*q->link = q->next;
 	if (q->next)
 		q->next->link = q->link;
-	/* clear the body, since it may contain the password */
+	/*
+	 * overwrite the body before freeing it, since it may contain the
+	 * password
+	 */
 	if (q->body)
 		explicit_bzero(q->body, strlen(q->body));
 	free(q->body);

@@ -29,7 +29,8 @@ struct nb_store_watch {
 	struct nb_store *store;
 	struct nb_store_watch *next, **link;
 	char *prefix;
-	int64_t revision; /* next revision to report; 0: only future changes */
+	/* first revision not yet reported; 0: report only future changes */
+	int64_t revision;
 	nb_store_watch_fn *fn;
 	void *arg;
 	struct nb_http_transfer *transfer;

@@ -55,7 +55,10 @@ struct nb_tap_sums {
 	/* number of queues created through the extended interface */
 	uint64_t extended;
 	uint64_t files; /* number of open contexts that have a device file */
-	/* living queue pairs that watch() has reported and that still wait */
+	/*
+	 * number of existing queue pairs that watch() has reported as stalled
+	 * and that are still waiting
+	 */
 	uint64_t stalled;
 };
 
@@ -78,9 +81,8 @@ struct nb_tap_qp_view {
 	/* status of the queue pair's last failed completion */
 	uint32_t last_status;
 	/*
-	 * how long sends with a completion of their own have been outstanding
-	 * without any completion, as far as watch() was called meanwhile; 0:
-	 * none is outstanding
+	 * time for which signaled sends have waited without any completion, as
+	 * measured by calls of watch(); 0: no signaled send is outstanding
 	 */
 	uint64_t waiting_ns;
 };

@@ -54,9 +54,10 @@ struct nb_tap_qp {
 	struct nb_ibv_cq *cq[2];
 	bool signal_all;
 	/*
-	 * protected by the tap's lock: tail of the send queue when it was last
-	 * watched, since when sends have waited at this tail (0: none waits),
-	 * and whether this was reported
+	 * The next three members are protected by the tap's lock: the tail of
+	 * the send queue at the last check; the time at which sends began to
+	 * wait at this tail (0: no send waits); and whether the wait was
+	 * reported.
 	 */
 	uint32_t watched_tail;
 	uint64_t waiting_since_ns;

@@ -26,7 +26,10 @@ struct nb_tap_state {
 extern struct nb_tap_state nb_tap;
 extern struct nb_tap_device nb_tap_device[NB_TAP_DEVICES];
 
-/* The tap puts these functions into each adapter's context. */
+/*
+ * Functions of the tap that replace the provider's functions in each adapter's
+ * context.
+ */
 int nb_tap_post_send(struct nb_ibv_qp *qp, struct nb_ibv_send_wr *wr,
 		     struct nb_ibv_send_wr **bad);
 int nb_tap_post_recv(struct nb_ibv_qp *qp, struct nb_ibv_recv_wr *wr,

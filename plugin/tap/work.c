@@ -64,7 +64,10 @@ static uint32_t requests_before(const struct nb_ibv_wr *w,
 	return w == end ? n : 0;
 }
 
-/* Run programs after a call that posted @posted work requests from @w on. */
+/*
+ * Run programs after a call that posted @posted work requests, the first of
+ * which is @w.
+ */
 static void posting_tell(const struct nb_tap_sink *s, const struct nb_tap_qp *q,
 			 const struct nb_ibv_wr *w, uint32_t posted,
 			 uint64_t began, bool send, int rc)
@@ -93,9 +96,9 @@ static void posting_tell(const struct nb_tap_sink *s, const struct nb_tap_qp *q,
 }
 
 /*
- * The rare end of a call: the adapter returned an error, or programs run.
- * @refused: the work request that the adapter named, or NULL; it refused this
- *   one and those after it, or all if it named none
+ * Finish a post for which the adapter returned an error or programs run.
+ * @refused: the first work request that the adapter refused; it refused the
+ * later ones too. NULL: it refused all
  */
 static __attribute__((noinline)) void posting_end(struct nb_tap_qp *q,
 						  const struct nb_ibv_wr *first,
@@ -236,7 +239,8 @@ static void completion(const struct nb_tap_device *d,
 }
 
 /*
- * A function of its own, so that a poll without completions saves no registers.
+ * This is a separate function, so that a poll without completions does not have
+ * to save registers.
  */
 static __attribute__((noinline)) void completions(uint32_t device,
 						  const struct nb_ibv_cq *cq,

@@ -116,7 +116,10 @@ static void describe_entry(struct nb_jit_ctx *c)
 	unsigned list[4], n = nb_lower_saved(c, list);
 	uint8_t all[5];
 
-	/* Functions of the program have frames of another shape. */
+	/*
+	 * If the program has local functions, their frames differ from the main
+	 * one, so the unwind information lists no saved registers.
+	 */
 	if (c->needs.calls_local)
 		n = 0;
 	for (unsigned i = 0; i < n; i++)

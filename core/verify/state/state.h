@@ -71,7 +71,7 @@ struct nb_reg {
 
 /* The content of four bytes of stack. */
 enum nb_cell_kind {
-	NB_CELL_BYTES, /* Plain data, described by the byte masks alone. */
+	NB_CELL_BYTES, /* Plain data; only the byte masks describe it. */
 	/* The lowest byte is the scalar @reg; byte masks describe the
 	 * others. */
 	NB_CELL_SPILL1,

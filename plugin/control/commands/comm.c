@@ -154,8 +154,8 @@ static int parse_coll(struct nb_call *call, int *coll)
 }
 
 /*
- * Choose a communicator if comm= is absent: one that has decided such a case,
- * else the busiest one.
+ * Choose a communicator if comm= is absent: one that has decided a collective
+ * of this kind and size, else the one with the most decisions.
  */
 static int pick_comm(struct nb_call *call, int coll, uint64_t bytes,
 		     const struct nb_comm **out)

@@ -47,10 +47,14 @@ struct why {
 	struct {
 		uint32_t field;
 		uint64_t value;
-		/* all values tried, also those that changed nothing */
+		/*
+		 * all values tried, including those that did not change the
+		 * answer
+		 */
 	} tries[TRIES_MOST];
 	uint64_t began_ns;
-	bool stopped; /* a limit has ended the search for such changes */
+	/* a limit ended the search before all values were tried */
+	bool stopped;
 };
 
 static struct ncclbpf_tuner make_context(const struct why *w,

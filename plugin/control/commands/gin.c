@@ -162,8 +162,8 @@ static void sum_times(struct nb_gin_times *sum, const struct nb_gin_coll *c,
 
 			if (!lane_used(&x->lane[at].counts))
 				/*
-				 * an unused lane's memory was never touched, so
-				 * do not read it
+				 * skip unused lanes, so that their memory stays
+				 * untouched
 				 */
 				continue;
 			for (int k = 0; k < NB_GIN_NTIMES; k++)

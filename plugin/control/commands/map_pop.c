@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Handler of map pop, which removes the next values from a queue or stack, or
- * records from a ring buffer. The reply contains them, and they exist nowhere
- * else. With follow=yes it also removes new ones as they arrive. If the client
- * is slow, they stay in the ring, and the ring counts the records for which it
- * has no room.
+ * records from a ring buffer. After the removal only the reply contains them.
+ * With follow=yes it also removes new ones as they arrive. If the client is
+ * slow, they stay in the ring, and the ring counts the records for which it has
+ * no room.
  */
 #include <errno.h>
 #include <stdio.h>
