@@ -21,6 +21,7 @@
 #include <wchar.h>
 
 #include "core/base/sha256.h"
+#include "plugin/store/base64.h"
 
 static int read_fd(lua_State *L, int fd, const char *path, size_t max)
 {
@@ -496,6 +497,20 @@ static int do_sha256(lua_State *L)
 	return 1;
 }
 
+/* base64(bytes) -> text */
+static int do_base64(lua_State *L)
+{
+	size_t size;
+	const char *p = luaL_checklstring(L, 1, &size);
+	struct nb_buf *out = nb_lua_buf(L, 0);
+
+	nb_base64_put(out, p, size);
+	if (!nb_buf_ok(out))
+		return luaL_error(L, "base64: no memory");
+	lua_pushlstring(L, nb_buf_text(out), out->size);
+	return 1;
+}
+
 /* hold(true): let Ctrl-C wait until hold(false). */
 static int do_hold(lua_State *L)
 {
@@ -616,21 +631,33 @@ void nb_lua_open_sys(lua_State *L)
 	static const luaL_Reg lock[] = { { "__gc", lock_drop },
 					 { "__close", lock_drop },
 					 { NULL, NULL } };
-	static const luaL_Reg fns[] = {
-		{ "read", do_read },	     { "write", do_write },
-		{ "append", do_append },     { "list", do_list },
-		{ "stat", do_stat },	     { "lock", do_lock },
-		{ "readlink", do_readlink }, { "unlink", do_unlink },
-		{ "mkdirs", do_mkdirs },     { "alive", do_alive },
-		{ "ids", do_ids },	     { "mono", do_mono },
-		{ "time", do_time },	     { "sleep", do_sleep },
-		{ "isatty", do_isatty },     { "winsize", do_winsize },
-		{ "width", do_width },	     { "utf8", do_utf8 },
-		{ "sha256", do_sha256 },     { "hold", do_hold },
-		{ "guard", do_guard },	     { "held", do_held },
-		{ "settled", do_settled },   { "stopped", do_stopped },
-		{ "bounded", do_bounded },   { NULL, NULL }
-	};
+	static const luaL_Reg fns[] = { { "read", do_read },
+					{ "write", do_write },
+					{ "append", do_append },
+					{ "list", do_list },
+					{ "stat", do_stat },
+					{ "lock", do_lock },
+					{ "readlink", do_readlink },
+					{ "unlink", do_unlink },
+					{ "mkdirs", do_mkdirs },
+					{ "alive", do_alive },
+					{ "ids", do_ids },
+					{ "mono", do_mono },
+					{ "time", do_time },
+					{ "sleep", do_sleep },
+					{ "isatty", do_isatty },
+					{ "winsize", do_winsize },
+					{ "width", do_width },
+					{ "utf8", do_utf8 },
+					{ "sha256", do_sha256 },
+					{ "hold", do_hold },
+					{ "guard", do_guard },
+					{ "held", do_held },
+					{ "settled", do_settled },
+					{ "stopped", do_stopped },
+					{ "bounded", do_bounded },
+					{ "base64", do_base64 },
+					{ NULL, NULL } };
 
 	luaL_setfuncs(L, fns, 0);
 	luaL_newmetatable(L, LOCK);

@@ -24,6 +24,8 @@ enum {
 	CROWD_MS = 9000,
 	RETRY_MS = 500,
 	ARMED_MS = 2,
+	LOOK_SITES = 32, /* an agent looks at its ranks 1 ms later for so many
+			    sites */
 	PENDING_MS = 10,
 	LATE_SEEN_MS = 300, /* longest wait for the answers to an outcome */
 	/* delay of the report that all ranks have switched, between changes */
@@ -154,11 +156,12 @@ static void lease_turn(struct nb_agent *a)
 	a->lease_ms = nb_agent_ms();
 }
 
-static const char *const families[] = { "order/",   "coordinator", "site/",
-					"staged/",  "comm/",	   "seen/",
-					"request/", "desired",	   "members/",
-					"ended/",   "guard/" };
-enum { NARROW = 2, ALL = sizeof(families) / sizeof(families[0]) };
+static const char *const families[] = { "order/",  "site/",    "staged/",
+					"comm/",   "seen/",    "request/",
+					"desired", "members/", "ended/",
+					"guard/" };
+/* Agents other than the coordinator's watch the first family only. */
+enum { NARROW = 1, ALL = sizeof(families) / sizeof(families[0]) };
 _Static_assert(ALL == sizeof(((struct nb_agent *)0)->watch) /
 			       sizeof(struct nb_store_watch *),
 	       "one watch a family");
@@ -175,8 +178,7 @@ static void enter_damaged(struct nb_agent *a, const char *key,
 						"staged/" };
 
 	nb_agent_log("%s is not a JSON object and is ignored", kv->key);
-	if (!strncmp(key, "order/", 6) || !strncmp(key, "members/", 8) ||
-	    !strcmp(key, "coordinator"))
+	if (!strncmp(key, "order/", 6) || !strncmp(key, "members/", 8))
 		(void)nb_view_put(&a->view, key, "{}", 2, kv->create_revision,
 				  kv->mod_revision);
 	for (int i = 0; i < 4; i++)
@@ -623,7 +625,10 @@ int nb_agent_turn(struct nb_agent *a)
 		nb_coord_turn(a->coord);
 	}
 	flush_own(a);
-	if (nb_site_armed(&a->site) || nb_coord_busy(a->coord))
+	if (nb_coord_busy(a->coord))
 		return ARMED_MS;
-	return is_hasty(a) ? PENDING_MS : (int)scan_interval(a);
+	if (nb_site_armed(&a->site))
+		return ARMED_MS + (int)(a->sites / LOOK_SITES);
+	return is_hasty(a) ? PENDING_MS + (int)(a->sites / LOOK_SITES)
+			   : (int)scan_interval(a);
 }

@@ -64,7 +64,7 @@ struct nb_agent {
 	 * number of the current reading; replies of older readings are dropped
 	 */
 	uint64_t round;
-	struct nb_store_watch *watch[11];
+	struct nb_store_watch *watch[10];
 	uint64_t follow_ms; /* when the last reading of the keys started */
 
 	/*

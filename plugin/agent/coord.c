@@ -112,8 +112,8 @@ static void claim(struct nb_coord *c, int64_t mod)
 
 	if (!t)
 		return;
-	nb_coord_txn_compare(c, t, "coordinator", mod);
-	nb_coord_txn_put(c, t, "coordinator",
+	nb_coord_txn_compare(c, t, "order/coordinator", mod);
+	nb_coord_txn_put(c, t, "order/coordinator",
 			 json_pack("{s:s}", "site", c->a->name), c->a->lease);
 	nb_coord_enter(c, NB_COORD_CLAIMING, 0);
 	nb_coord_txn_send(c, t, claimed);
@@ -122,7 +122,8 @@ static void claim(struct nb_coord *c, int64_t mod)
 /* Returns true if we are the coordinator and have read all keys. */
 static bool is_coordinator(struct nb_coord *c)
 {
-	const struct nb_view_key *k = nb_view_get(&c->a->view, "coordinator");
+	const struct nb_view_key *k =
+		nb_view_get(&c->a->view, "order/coordinator");
 	bool ours = k && !strcmp(nb_view_str(k->value, "site"), c->a->name);
 
 	bool none = !k || !*nb_view_str(k->value, "site");
@@ -462,6 +463,7 @@ static void staged(struct nb_coord *c)
 {
 	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/commit");
 
+	c->stage_ms = nb_agent_ms() - c->began_ms;
 	c->gen_n = c->n;
 	/* a catch-up uses the number that the generation already has */
 	if (c->catch_up)

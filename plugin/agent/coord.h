@@ -71,6 +71,7 @@ struct nb_coord {
 	unsigned nanswers;  /* number of armings so far */
 	uint64_t arming_ms; /* when the last arming was sent */
 	uint64_t lead_ms;   /* distance of the fences of the last arming */
+	uint64_t stage_ms;  /* time that all sites took to stage the change */
 
 	/* The fields below describe the change in progress. */
 	/* ID of the request for the change; "" if there is none */

@@ -26,7 +26,7 @@ void nb_coord_answered(struct nb_coord *c)
 
 uint64_t nb_coord_lead_ms(const struct nb_coord *c)
 {
-	uint64_t most = 0, second = 0;
+	uint64_t most = 0, second = 0, least = c->a ? c->a->sites : 0;
 
 	for (int i = 0; i < NB_COORD_ANSWERS; i++) {
 		uint64_t ms = c->answer_ms[i];
@@ -38,8 +38,13 @@ uint64_t nb_coord_lead_ms(const struct nb_coord *c)
 			second = ms;
 		}
 	}
-	/* for the first armings, assume at least 1 ms for each site */
-	if (c->nanswers < NB_COORD_ANSWERS && second < c->a->sites)
-		second = c->a->sites;
+	/*
+	 * Little is known about the first armings of many sites. Answers take
+	 * no longer than staging, in which each site writes to the store too.
+	 */
+	if (least > c->stage_ms)
+		least = c->stage_ms;
+	if (c->nanswers < NB_COORD_ANSWERS && second < least)
+		second = least;
 	return LEAD * second << c->tries;
 }

@@ -62,7 +62,7 @@ struct nb_coord_txn *nb_coord_txn_new(struct nb_coord *c)
 	struct nb_coord_txn *t = calloc(1, sizeof(*t));
 
 	if (t && c->key_mod)
-		nb_coord_txn_compare(c, t, "coordinator", c->key_mod);
+		nb_coord_txn_compare(c, t, "order/coordinator", c->key_mod);
 	return t;
 }
 

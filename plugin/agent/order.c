@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/sha256.h"
 #include "plugin/agent/coord.h"
 #include "plugin/job/segment.h"
+#include "plugin/store/base64.h"
 
 static int64_t order_n(const struct nb_agent *a, const char *key)
 {
@@ -53,9 +55,35 @@ static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 	nb_own_set(&a->own, key, o);
 }
 
+/*
+ * Returns the bytes of a small image that the order itself has, which saves
+ * each site a request. Returns NULL if the order lacks the image: read it from
+ * the store. The caller frees the bytes.
+ */
+static void *order_image(const json_t *order, const char *digest, size_t *size)
+{
+	const char *text =
+		nb_view_str(json_object_get(order, "inline"), digest);
+	uint8_t sum[NB_SHA256_SIZE];
+	struct nb_buf bytes;
+	char hex[65];
+
+	nb_buf_init(&bytes, NB_STORE_VALUE_SIZE);
+	if (*text && !nb_base64_get(&bytes, text, strlen(text)) &&
+	    nb_buf_ok(&bytes)) {
+		nb_sha256(bytes.data, bytes.size, sum);
+		nb_sha256_text(sum, hex);
+		if (!strcmp(hex, digest))
+			return nb_buf_take(&bytes, size);
+	}
+	nb_buf_fini(&bytes);
+	return NULL;
+}
+
 /* An order that waits for its images from the store. */
 struct fetch {
 	struct nb_agent *a;
+	const json_t *from; /* the order in the view, while it begins */
 	struct nb_procs_order *order;
 	size_t left; /* number of the order's images still to be read */
 	struct nb_err err;
@@ -149,6 +177,13 @@ static void fetch_image(struct fetch *f, struct nb_procs_blob *to,
 		free(i);
 		return;
 	}
+	/* the signatures of a policy are in the store */
+	if (!policy || !nb_signed_required())
+		to->bytes = order_image(f->from, digest, &to->size);
+	if (to->bytes) {
+		free(i);
+		return;
+	}
 	f->left++;
 	if (!nb_image_fetch(f->a, digest, policy, image_came, i, &f->err))
 		return;
@@ -169,7 +204,7 @@ static void begin_stage(struct nb_agent *a, enum nb_procs_kind kind,
 		nb_procs_order_free(o);
 		return;
 	}
-	*f = (struct fetch){ .a = a, .order = o, .left = 1 };
+	*f = (struct fetch){ .a = a, .from = order, .order = o, .left = 1 };
 	o->kind = kind;
 	if (kind == NB_PROCS_LATE)
 		snprintf(o->digest, sizeof(o->digest), "%s",

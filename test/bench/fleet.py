@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from fleet_store import Store, cpu_s, percentile, rss_mib
+from fleet_store import Store, b64, cpu_s, percentile, rss_mib
 
 IDLE_S = float(os.environ.get("IDLE_S", 20))
 endpoints, sites, ranks, changes, build, folder = sys.argv[1:]
@@ -59,7 +59,8 @@ times, replies, tries, refused = [], [], 0, 0
 for i in range(changes):
     use = i % 2 == 0
     request = {"line": "policy use " + ("size_aware" if use else "none"),
-               "images": [{"name": "size_aware", "digest": digest}] if use else []}
+               "images": [{"name": "size_aware", "digest": digest}] if use else [],
+               "inline": {digest: b64(image)} if use else {}}
     began = time.monotonic()
     store.put(f"request/{i}", json.dumps(request))
     reply = {}

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from fleet_store import Store, cpu_s, percentile, rss_mib
+from fleet_store import Store, b64, cpu_s, percentile, rss_mib
 
 IDLE_S = 10
 endpoints, sites, ranks, changes, build, etcd = sys.argv[1:]
@@ -37,12 +37,13 @@ def cpu():
 
 
 def change(i):
-    """-> milliseconds until the reply's commit, and until the last rank"""
+    """-> milliseconds until the reply, and until the last rank"""
     use = i % 2 == 0
     began = time.monotonic()
     store.put(f"request/{i}", json.dumps({
         "line": "policy use " + ("size_aware" if use else "none"),
-        "images": [{"name": "size_aware", "digest": digest}] if use else []}))
+        "images": [{"name": "size_aware", "digest": digest}] if use else [],
+        "inline": {digest: b64(image)} if use else {}}))
     while True:
         reply = store.below("reply/").get(str(i))
         if reply:
@@ -50,9 +51,11 @@ def change(i):
         time.sleep(0.02)
     if not reply["ok"]:
         return None, reply["text"]
-    while int(line("taken")[1]) != reply["n"]:
-        pass
-    return reply, (time.monotonic() - began) * 1000
+    replied = time.monotonic()
+    taken = line("taken")
+    while int(taken[1]) != reply["n"]:
+        taken = line("taken")
+    return (replied - began) * 1000, float(taken[2]) - began * 1000
 
 
 began = time.monotonic()
@@ -66,19 +69,22 @@ time.sleep(2)
 before = cpu()
 time.sleep(IDLE_S)
 idle = [(b - a) / IDLE_S for a, b in zip(before, cpu())]
-times, refused = [], []
+times, replies, refused = [], [], []
 before, written = cpu(), store.revision()
 for i in range(changes):
     reply, took = change(i)
     if reply:
         times.append(took)
+        replies.append(reply)
     else:
         refused.append(took)
 busy = [(b - a) / changes for a, b in zip(before, cpu())]
 written = (store.revision() - written) / changes / sites
 times.sort()
+replies.sort()
 print(f"{sites} sites, {sites * ranks} ranks: registered after {start_s:.1f} s; change: "
-      + (f"median {percentile(times, 50):.0f} ms, worst {times[-1]:.0f} ms; " if times else "")
+      + (f"last rank after {percentile(times, 50):.0f} ms, worst {times[-1]:.0f} ms; "
+         f"reply after {percentile(replies, 50):.0f} ms; " if times else "")
       + f"{len(refused)} of {changes} refused; CPU of a change: etcd {busy[1] * 1000:.0f} ms, "
       f"all agents {busy[0] * 1000:.0f} ms; writes of a site {written:.1f}; "
       f"idle: etcd {idle[1] * 100:.1f} %, "

@@ -140,7 +140,7 @@ revision() { ctl get -w fields --prefix "$keys/$2/" | sed -n "s/^\"$1\" : //p" |
 was_armed() { [ "$(revision ModRevision order/record)" -gt "$before" ]; }
 is_armed() { ctl get --prefix --print-value-only $keys/order/record/ | grep -q '"state":"armed"'; }
 roles() { # c, o: agents of the coordinator and of the other site
-	coordinator=$(ctl get --print-value-only $keys/coordinator | sed 's/.*"site":"\([^"]*\)".*/\1/')
+	coordinator=$(ctl get --print-value-only $keys/order/coordinator | sed 's/.*"site":"\([^"]*\)".*/\1/')
 	if grep -qa "$coordinator" "$dir/a/fleet.seg"; then c=$(agent a) o=$(agent b); else c=$(agent b) o=$(agent a); fi
 }
 roles

@@ -44,7 +44,7 @@ change() {
 change "$B/policies/size_aware.policy"
 ok "a change" $?
 list() { ctl get --prefix --keys-only "$keys/$1" | grep .; }
-for key in $keys/coordinator $keys/order/stage $keys/order/commit $keys/order/notes $keys/order/drop \
+for key in $keys/order/coordinator $keys/order/stage $keys/order/commit $keys/order/notes $keys/order/drop \
 	$keys/request/x $keys/reply/x $keys/audit/x $keys/image/x $keys/desired \
 	$(list members/) $(list site/) $(list comm/) $(list seen/) $(list staged/); do
 	ctl put "$key" "no JSON $key" >/dev/null

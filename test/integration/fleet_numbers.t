@@ -38,6 +38,9 @@ change() { # NAME COMMAND...: a change; its number in $n
 }
 change "a change" policy use "$B/policies/size_aware.policy"
 first=$n
+"$etcd" ctl "$T/etcd" get --print-value-only /ncclbpf/1/numbers/order/stage |
+	grep -q "\"inline\":{\"$(sha256sum <"$B/policies/size_aware.policy" | cut -c1-64)\":\"[A-Za-z0-9+/]*=*\"}"
+ok "the order brings the small image of a policy" $?
 change "the next" policy use none
 status 0 "if_generation takes that number" policy use "$B/policies/size_aware.policy" "if_generation=$n"
 status 0 "another" policy use none

@@ -56,3 +56,22 @@ await both_again && [ "$(grep -c 'ncclbpf-agent: store: ' log)" -le 12 ]
 logged=$?
 cp log why
 ok "the agents log an outage in a few lines" $logged
+
+# An order may bring small images, which the store then need not have.
+small=$B/policies/cheap_ring.policy
+other=$(sha256sum <"$small" | cut -c1-64)
+brings() { # ID BASE64
+	ctl put "$keys/request/$1" "{\"line\":\"policy use cheap_ring\",\"images\":[{\"name\":\"cheap_ring\",\"digest\":\"$other\"}],\"inline\":{\"$other\":\"$2\"}}" >/dev/null
+	: >reply
+	await answered "$1"
+}
+brings wrong "$(base64 -w 0 <"$policy")" && grep -q '"ok":false' reply &&
+	grep -q "the store has no image" reply
+ok "bytes of another digest are not the image" $?
+brings right "$(base64 -w 0 <"$small")" && grep -q '"ok":true' reply &&
+	grep -q '"state":"committed"' reply
+ok "an image that comes with the order is used" $?
+cp reply why
+[ -z "$(ctl get --prefix "$keys/image/$other")" ] &&
+	! ctl get --print-value-only "$keys/order/commit" | grep -q inline
+ok "the store keeps neither the image nor its bytes in the order to commit" $?

@@ -281,7 +281,13 @@ START_TEST(time_limits_grow_with_the_number_of_sites)
 	few = nb_coord_lead_ms(c);
 	a.sites = 1000;
 	ck_assert_uint_ge(nb_agent_crowd(&a), 1000);
+	/* the first armings are as fast as staging was */
+	c->stage_ms = 300;
+	ck_assert_uint_ge(nb_coord_lead_ms(c), 600);
+	ck_assert_uint_lt(nb_coord_lead_ms(c), 1000);
+	c->stage_ms = 20000;
 	ck_assert_uint_ge(nb_coord_lead_ms(c), 1000);
+	ck_assert_uint_lt(nb_coord_lead_ms(c), 20000);
 	/* answers tell more than the number of sites */
 	for (int i = 0; i < 9; i++)
 		answer_after(c, 10);
@@ -324,7 +330,7 @@ START_TEST(a_rank_at_the_fence_delays_for_one_lead)
 	ck_assert_ptr_nonnull(c);
 	lead = nb_coord_lead_ms(c);
 	put(RECORD, "{\"state\":\"none\"}", ARMED);
-	put("coordinator", "{\"site\":\"a\"}", 8);
+	put("order/coordinator", "{\"site\":\"a\"}", 8);
 	for (const char *s = "a\0b\0"; *s; s += 2) {
 		char key[64];
 

@@ -13,6 +13,7 @@ local M = {}
 
 local LEASE_S = 30
 local PIECE = 1 << 20
+local SMALL = 16 << 10 -- most bytes of small images in a request, in base64
 
 local function key(group, ...)
 	return sites.ROOT .. group.job .. "/" .. table.concat({ ... }, "/")
@@ -34,6 +35,8 @@ end
 function M.put_image(group, name, bytes, digest)
 	digest = digest or core.sha256(bytes)
 	group.images[name] = digest
+	group.small = group.small or {}
+	group.small[digest] = #bytes < SMALL and core.base64(bytes) or nil
 	local at = key(group, "image", digest)
 	local there, err = group.store:get(at)
 	if not there then return nil, errors.from_reply(err) end
@@ -232,6 +235,21 @@ function M.start_state(line, images)
 	return { line = line, images = images, who = name, from = from, time = core.time() }
 end
 
+-- The small images among those that a request names, by digest, in base64. Each site gets them with
+-- the coordinator's order, which saves it a request to the store. -> table | nil
+local function small_images(group, images, data)
+	local size, list = 0, nil
+	for i = 1, #images + 1 do
+		local digest = images[i] and images[i].digest or data
+		local bytes = digest and group.small and group.small[digest]
+		if bytes and size + #bytes <= SMALL then
+			size, list = size + #bytes, list or {}
+			list[digest] = bytes
+		end
+	end
+	return list
+end
+
 -- Have the coordinator change all sites. opts: object, readable, dry_run, start (a job of this name
 -- also starts with it), rollout (identity of the rollout that makes the change), condition (a key
 -- and the revision that it must have)
@@ -252,7 +270,7 @@ function M.change(group, line, opts)
 	local name, from = who()
 	core.hold(true)
 	local ok, reply, why = pcall(send, group, { line = line, images = images, data = data,
-		who = name, from = from, why = opts.why,
+		inline = small_images(group, images, data), who = name, from = from, why = opts.why,
 		maker = { rollout = opts.rollout, text = maker.text(opts.rollout),
 			process = process.identity(select(2, core.ids())) },
 		check = opts.dry_run or nil,
