@@ -133,6 +133,9 @@ lua_run -e 'local core = require "ncclbpf.core"
 	for _, e in ipairs(d.events) do assert(text:find(e.time, 1, true)) end
 	assert(not text:find("https?://"), "needs something else")' 2>>why
 ok "whose numbers are those of its data" $?
+status 0 "the verdict as a table" -o wide rollout status
+[ "$(grep -oE "[A-Z]+ %" out | sort -u)" = "SLOWER %" ] && grep -qE '^allreduce 8M .*pass +-[0-9]' out
+ok "compares times alone: below 0 is faster" $?
 status 0 "the arms as pictures" rollout status plot=yes
 has "bandwidth and effects" out "GB/s" "○ candidate" "change of the candidate's time (below 0 is faster); +1 % is tolerated" "allreduce 8M"
 status 0 "what was measured last, as a picture" stats plot=times
@@ -186,7 +189,7 @@ LIMIT_S=120 run -o table rollout start mixed.lua
 [ "$rc" -eq 0 ]
 ok "better in one size, worse in another, the same in the third" $?
 has "is promoted for the one" out "better in 1 of 3 kinds of collectives, worse in 1, the same in 1, open in 0; promoted for allreduce 8M, held back elsewhere"
-grep -Eq '^allreduce 8M .* better .*\+2[0-9]\.. +promoted' out && grep -Eq '^allreduce 64M .* worse .* held back' out && grep -Eq '^allreduce 1M .* same .* held back' out
+grep -Eq '^allreduce 8M .* better +-[0-9.]+ .* promoted' out && grep -Eq '^allreduce 64M .* worse +\+[0-9.]+ .* held back' out && grep -Eq '^allreduce 1M .* same .* held back' out
 ok "and each kind says what came of it" $?
 using '"mixed.8M"'
 ok "what is in use names its size" $?

@@ -20,6 +20,8 @@ printf 'allreduce,0,-1,pat,simple,-1,-1,-1\n' >pat.csv
 status 0 "no policy decides as it did" policy simulate none
 status 2 "a table" -o table policy simulate ring.csv
 has "differs where it has a row" out "nvls/simple -> ring/simple" "answers differ" "estimate, by NCCL's cost table, not measured" "more; limit=N shows more"
+[ "$(grep -oE "[A-Z]+ %" out | sort -u)" = "SLOWER %" ] && grep -qE ' 16M .* \+[0-9.]+ ' out && grep -qE '\(time \+[0-9.]+ %\)' out
+ok "compares times alone: above 0 is slower" $?
 status 2 "in JSON" -o json policy simulate ring.csv limit=3
 lua_run -e 'local core = require "ncclbpf.core"
 	local d = assert(core.decode(io.read "a")).data

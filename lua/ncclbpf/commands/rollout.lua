@@ -11,11 +11,6 @@ local rollout = require "ncclbpf.rollout.run"
 local try = errors.try
 local M = {}
 
--- Change of bandwidth in per cent, if time changes by @v per cent.
-local function bandwidth(v)
-	return type(v) == "number" and v > -100 and (1 / (1 + v / 100) - 1) * 100 or nil
-end
-
 local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
 
 -- One row for each kind of collectives, from the last look.
@@ -46,9 +41,9 @@ function verdict_rows(v, promoted)
 		local s = strata[kind]
 		rows[i] = {
 			kind = kind, verdict = s.outcome or s.verdict,
-			busbw_pct = bandwidth(s.effect_pct), effect_pct = s.effect_pct,
-			low_pct = s.low_pct, high_pct = s.high_pct, p = s.p,
-			blocks_a = s.blocks_a, blocks_b = s.blocks_b, reason = s.reason,
+			effect_pct = s.effect_pct, low_pct = s.low_pct,
+			high_pct = s.high_pct, p = s.p, blocks_a = s.blocks_a,
+			blocks_b = s.blocks_b, reason = s.reason,
 		}
 		if promoted then rows[i].promoted = s.outcome == "better" end
 	end
@@ -60,10 +55,9 @@ local columns = {
 	{ "effect_pct", title = "SLOWER %", num = true, show = pct },
 	{ "low_pct", title = "FROM", num = true, show = pct },
 	{ "high_pct", title = "TO", num = true, show = pct },
-	{ "busbw_pct", title = "BANDWIDTH %", num = true, drop = 3, show = pct },
 	{ "promoted", drop = 1, show = function(v) return v == true and "promoted" or v == false
 		and "held back" or nil end }, { "p", num = true, wide = true },
-		{ "blocks_a", title = "A", num = true, drop = 2 },
+	{ "blocks_a", title = "A", num = true, drop = 2 },
 	{ "blocks_b", title = "B", num = true, drop = 2 }, { "reason", wide = true },
 }
 
