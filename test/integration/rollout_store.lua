@@ -82,4 +82,64 @@ ok, err = late(pid + 1, "timed_out")
 test("that of another process is not", not ok and err.code == "stale")
 ok, err = late(pid, "refused")
 test("nor one of this process beside a refused change", not ok and err.code == "stale")
+
+-- ---- the keys of a job of several hosts
+-- A store of which another client changes keys before a transaction.
+local function keys_of(home, kvs)
+	local fake, revision = { before = function() end }, 100
+	local function at(part) return "/ncclbpf/1/" .. home.job .. "/" .. part end
+	local function put(name, value)
+		revision = revision + 1
+		kvs[name] = value and { key = name, value = value, revision = revision } or nil
+	end
+	function fake:put(part, value) put(at(part), value and core.encode(value)) end
+	function fake:has(part) return kvs[at(part)] ~= nil end
+	function fake:get(name) return { kvs[name] } end
+	function fake:lease() return { lease = 7 } end
+	function fake:txn(t)
+		self.before()
+		for _, c in ipairs(t.compare or {}) do
+			if (kvs[c[1]] and kvs[c[1]].revision or 0) ~= c[2] then
+				return { succeeded = false }
+			end
+		end
+		for _, op in ipairs(t.success) do put(op.put or op.delete, op.value) end
+		return { succeeded = true, revision = revision }
+	end
+	home.fleet, home.store = true, fake
+	return fake
+end
+local home = { job = "fleet-x" }
+local fake = keys_of(home, {})
+local function any() return true end
+local lost = { id = "r1", state = "progressing", runner = { token = "dead" }, plan = {} }
+fake:put("rollout", lost)
+-- Take over the rollout, as `rollout resume` does with what it has loaded.
+local function take(seen)
+	local r = assert(store.load(home, "rollout", any))
+	if seen then seen(r) end
+	r.taken, r.runner = r.runner.token, store.runner()
+	local fields = { id = r.id, state = r.state, runner = r.runner, plan = r.plan }
+	local done, why = store.replace(r, "rollout", fields, any, { id = r.id, token = r.taken })
+	return done, why, r
+end
+local function restored() fake:put("guard/undone", { id = "r1", restored = true, n = 4, site = "a" }) end
+ok, err = take(restored)
+test("no new runner, if an agent restores the baseline after it has read the record",
+	not ok and err.code == "busy" and fake:has "guard/undone" and not fake:has "guard/runner",
+	err and err.message)
+fake:put("guard/undone")
+fake.before = function() restored() end
+ok, err = take()
+test("nor if the agent does so while it saves",
+	not ok and err.code == "busy" and fake:has "guard/undone" and not fake:has "guard/runner",
+	err and err.message)
+fake.before = function() end
+ok, err, r = take()
+test("a runner that knows of it takes over", ok and not fake:has "guard/undone"
+	and fake:has "guard/runner", err and err.message)
+restored()
+ok, err = store.replace(r, "rollout", { id = "r1", runner = r.runner }, any,
+	{ id = "r1", token = r.runner.token })
+test("and is told when the agents restore it again", not ok and err.code == "busy", err and err.message)
 print("1.." .. n)

@@ -27,7 +27,8 @@ local function get(home, part)
 end
 
 -- M.read(home, kind) -> the record, with holder (guard/runner: token, revision), undone (the guard
--- that an agent has carried out since the record was saved) and revision | nil (none) | nil, err
+-- that an agent has carried out since the record was saved), undone_at (revision of guard/undone)
+-- and revision | nil (none) | nil, err
 function M.read(home, kind)
 	local t, revision, err = get(home, kind)
 	if not t then return nil, err, revision end
@@ -36,7 +37,7 @@ function M.read(home, kind)
 	if not err then undone, when, err = get(home, "guard/undone") end
 	if err then return nil, err end
 	t.revision, t.holder = revision, held and { token = held.token, revision = at }
-	t.undone = undone and undone.id == t.id and when > revision and undone or nil
+	t.undone, t.undone_at = undone and undone.id == t.id and when > revision and undone or nil, when
 	if type(t.runner) == "table" then
 		t.runner.leased = held ~= nil and held.token == t.runner.token
 	end
@@ -85,15 +86,17 @@ function M.write(r, kind, text, now, over, settled)
 		puts[#puts + 1] = { put = key(r.home, "guard/line"),
 			value = core.encode(r.guarded) }
 	end
+	local compare = { { key(r.home, kind), now and now.revision or 0 },
+		{ key(r.home, "guard/runner"), held and held.revision or 0 } }
+	-- The agents may restore the baseline until guard/runner is there.
+	if now then compare[3] = { key(r.home, "guard/undone"), now.undone_at } end
 	local done
-	done, err = r.home.store:txn { compare = {
-		{ key(r.home, kind), now and now.revision or 0 },
-		{ key(r.home, "guard/runner"), held and held.revision or 0 } }, success = puts }
+	done, err = r.home.store:txn { compare = compare, success = puts }
 	if not done then return nil, errors.from_reply(err) end
 	if not done.succeeded then
 		return errors.fail("busy", "another process has changed it meanwhile")
 	end
-	if op and op.put then r.lease.revision = done.revision end
+	if op and op.put then r.lease.revision, r.undone_at = done.revision, 0 end
 	if over then r.lease = nil end
 	if settled then r.guarded = nil end
 	return true

@@ -50,7 +50,8 @@ end
 -- runner.
 local LIVE = { path = true, group = true, elsewhere = true, asker = true, hooks = true,
 	taken = true, before = true, unanswered = true, home = true, lease = true, guarded = true,
-	holder = true, revision = true, undone = true, asked_s = true, awaited = true }
+	holder = true, revision = true, undone = true,
+	undone_at = true, asked_s = true, awaited = true }
 
 -- Replace the record if it still has the rollout of @was (nil: there was none).
 function M.replace(r, was)

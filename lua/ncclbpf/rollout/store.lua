@@ -111,7 +111,7 @@ function M.replace(r, kind, fields, valid, was, over, settled)
 			return errors.fail("busy", "process %s has %s", tostring(now.runner.pid),
 				same and ("taken this %s over"):format(kind)
 				or "started another " .. kind)
-		elseif now and now.undone and was.token == r.runner.token then
+		elseif now and now.undone and now.undone_at ~= r.undone_at then
 			return errors.fail("busy", "site %s has restored the baseline, because the "
 				.. "runner's lease had ended", tostring(now.undone.site))
 		end
