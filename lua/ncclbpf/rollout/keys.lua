@@ -37,7 +37,8 @@ function M.read(home, kind)
 	if not err then undone, when, err = get(home, "guard/undone") end
 	if err then return nil, err end
 	t.revision, t.holder = revision, held and { token = held.token, revision = at }
-	t.undone, t.undone_at = undone and undone.id == t.id and when > revision and undone or nil, when
+	t.undone = undone and undone.id == t.id and when > revision and undone or nil
+	t.undone_at = when
 	if type(t.runner) == "table" then
 		t.runner.leased = held ~= nil and held.token == t.runner.token
 	end
