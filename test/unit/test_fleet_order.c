@@ -13,6 +13,7 @@
 #include "plugin/agent/procs.h"
 #include "plugin/job/segment.h"
 #include "plugin/runtime/params.h"
+#include "plugin/store/base64.h"
 
 static struct nb_procs_order order;
 static struct nb_err err;
@@ -222,6 +223,7 @@ END_TEST
 
 static uint64_t clock_s;
 static unsigned late, given;
+static enum nb_procs_kind given_kind;
 
 uint64_t __wrap_nb_agent_ms(void);
 uint64_t __wrap_nb_agent_ms(void)
@@ -247,7 +249,7 @@ bool __wrap_nb_procs_give(struct nb_procs *p, struct nb_procs_order *o);
 bool __wrap_nb_procs_give(struct nb_procs *p, struct nb_procs_order *o)
 {
 	(void)p;
-	ck_assert_int_eq(o->kind, NB_PROCS_LATE);
+	given_kind = o->kind;
 	nb_procs_order_free(o);
 	given++;
 	return true;
@@ -265,8 +267,10 @@ static unsigned tries_in(struct nb_agent *a, unsigned seconds)
 
 		clock_s++;
 		nb_agent_orders(a);
-		if (given != before)
-			nb_agent_result(a, &refused);
+		if (given == before)
+			continue;
+		ck_assert_int_eq(given_kind, NB_PROCS_LATE);
+		nb_agent_result(a, &refused);
 	}
 	return given;
 }
@@ -352,6 +356,46 @@ START_TEST(a_rank_that_switches_meanwhile_is_not_forgotten)
 }
 END_TEST
 
+/* ---- signatures, if no part of an order comes from the store ---- */
+
+START_TEST(contents_that_the_order_brings_are_checked)
+{
+	static char signers[] = "signers";
+	static struct nb_agent a;
+	const unsigned char bytes[8 + 4 + 32 + 32] = { [8] = 1 };
+	char *before = nb_params.str[NB_P_FLEET_SIGNERS], digest[65], text[512];
+	struct nb_segment seg = { .shared = true };
+	uint8_t sum[NB_SHA256_SIZE];
+	struct nb_buf base64;
+
+	nb_buf_init(&base64, 0);
+	nb_base64_put(&base64, bytes, sizeof(bytes));
+	nb_sha256(bytes, sizeof(bytes), sum);
+	nb_sha256_text(sum, digest);
+	snprintf(text, sizeof(text),
+		 "{\"n\":5,\"line\":\"change import\",\"data\":\"%s\","
+		 "\"inline\":{\"%s\":\"%s\"}}",
+		 digest, digest, nb_buf_text(&base64));
+	nb_buf_fini(&base64);
+	seg.mem = calloc(1, sizeof(*seg.mem));
+	ck_assert_ptr_nonnull(seg.mem);
+	a.site.seg = &seg;
+	ck_assert(
+		nb_view_put(&a.view, "order/stage", text, strlen(text), 1, 1));
+	nb_params.str[NB_P_FLEET_SIGNERS] = signers;
+	given = 0;
+	nb_agent_orders(&a);
+	nb_params.str[NB_P_FLEET_SIGNERS] = before;
+	ck_assert_uint_eq(given, 0);
+	ck_assert_ptr_nonnull(a.own.first);
+	ck_assert_ptr_nonnull(
+		strstr(a.own.first->want, "no signature can be checked"));
+	nb_own_free(&a.own);
+	nb_view_clear(&a.view);
+	free(seg.mem);
+}
+END_TEST
+
 UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, other_lines_are_not);
 	  tcase_add_test(tc, a_long_line_is_not_cut);
@@ -361,4 +405,5 @@ UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, keys_due_together_cost_one_write);
 	  tcase_add_test(tc, the_last_key_needs_our_own);
 	  tcase_add_test(tc, what_cannot_succeed_is_tried_ever_less);
-	  tcase_add_test(tc, a_rank_that_switches_meanwhile_is_not_forgotten);)
+	  tcase_add_test(tc, a_rank_that_switches_meanwhile_is_not_forgotten);
+	  tcase_add_test(tc, contents_that_the_order_brings_are_checked);)
