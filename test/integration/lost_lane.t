@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run.sh ends with an error if a lane of tests is killed, and also if the tests
-# of this lane that failed before pass on their second try.
+# of this lane that failed before pass on their second try. It forgets no test.
 set -u
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
@@ -39,5 +39,10 @@ runs
 [ $? -ne 0 ] && grep -q '^[0-9]* passed, [1-9][0-9]* failed, 0 skipped$' "$T/out" &&
 	grep -q '^lane waits ended early' "$T/out"
 is $? "a killed lane fails the run although its failed program would pass"
+rm -f "$T"/test/integration/trace_*
+program unmarked 'echo "ok 1 - never run"'
+chmod -x "$T/test/integration/unmarked.t"
+! runs && grep -q '^1 passed, 1 failed, 0 skipped$' "$T/out"
+is $? "a test that is not executable fails the run"
 echo "1..$n"
 exit $bad
