@@ -176,22 +176,17 @@ local EVENTS = "trace start events=coll,kernel_ch,proxy_op,group_api,coll_api fo
 
 local function collect(s, seconds, p)
 	local colls, events, calls = {}, {}, {}
-	local function uprobes()
-		for _, c in ipairs(p and p:read() or {}) do calls[#calls + 1] = c end
-	end
-	local lost, err = kernel.follow(s, EVENTS, seconds, function(list, member)
+	local lost, dropped = kernel.follow(s, EVENTS, seconds, p, function(list, member)
 		for _, x in ipairs(list) do
 			x.pid = member.pid
 			local to = x.event == "coll" and colls
 				or (x.event == "group_api" or x.event == "coll_api") and events
 			if to then to[#to + 1] = x end
 		end
-		uprobes()
 		return #colls > 200000
-	end)
-	if not lost then return nil, err end
-	uprobes()
-	return { colls = colls, events = events, calls = calls, lost = lost }
+	end, function(list) table.move(list, 1, #list, #calls + 1, calls) end)
+	if not lost then return nil, dropped end
+	return { colls = colls, events = events, calls = calls, lost = lost, dropped = dropped }
 end
 
 function M.cmd_calls(ctx)
@@ -201,8 +196,6 @@ function M.cmd_calls(ctx)
 	local p, why
 	if uprobes then p, why = probes(s) end
 	local got, err = collect(s, seconds, p)
-	local dropped = p and p:dropped() or 0
-	if p then p:close() end
 	if not got then return nil, err end
 	local list, clock
 	if p and #got.calls > 0 then
@@ -232,7 +225,7 @@ function M.cmd_calls(ctx)
 		end
 	end
 	if why then foot[#foot + 1] = "note: no uprobes: " .. why end
-	kernel.add_losses(foot, dropped, "calls", got.lost)
+	kernel.add_losses(foot, got.dropped, "calls", got.lost)
 	if #rows == 0 and #got.colls > 0 then
 		foot[#foot + 1] = (
 			"note: none of %d collectives could be matched with its call"):format(
@@ -252,7 +245,7 @@ function M.cmd_calls(ctx)
 		data = { clock = p and #got.calls > 0 and "uprobes" or #got.events > 0
 			and "api_events" or "enqueue", why = why, rows = core.array(rows),
 			calls = #list,
-			off_cpu = { calls = n, longest = slowest }, dropped = dropped,
+			off_cpu = { calls = n, longest = slowest }, dropped = got.dropped,
 			lost = got.lost },
 		columns = {
 			{ "coll" }, { "bytes", title = "SIZE", num = true, show = units.bytes },

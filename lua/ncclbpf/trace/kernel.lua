@@ -17,15 +17,24 @@ function M.seconds(ctx)
 	return seconds
 end
 
--- Follow the events that the request @line asks for, for @seconds or until Ctrl-C. @each(list,
--- member) gets the events of one process; it returns true to stop. -> events lost | nil, err
-function M.follow(s, line, seconds, each)
-	local take, losses = trace.taker(each)
-	local interrupted, ok, good, failure = core.settled(s.follow, s, line, take,
+-- Follow the events that the request @line asks for, for @seconds or until Ctrl-C, and the records
+-- of the kernel's programs @p (nil: none), which are closed then. @each(list, member) gets the
+-- events of one process, @take(list) gets records; true stops.
+-- -> events lost, records dropped | nil, err
+function M.follow(s, line, seconds, p, each, take)
+	local function records() return p and take(p:read()) end
+	local batch, losses = trace.taker(function(list, member)
+		local full = each(list, member)
+		return records() or full
+	end)
+	local interrupted, ok, good, failure = core.settled(s.follow, s, line, batch,
 		{ till = core.mono() + seconds, gone = function() end })
+	records()
+	local dropped = p and p:dropped() or 0
+	if p then p:close() end
 	if not ok and not interrupted then error(good, 0) end
 	if ok and not good then return nil, failure end
-	return (losses())
+	return losses(), dropped
 end
 
 -- -> { [pid] = rank } of the living processes

@@ -130,26 +130,24 @@ end
 local function collect(s, p, seconds, w)
 	local events, of, full = {}, {}, false
 	for _, m in ipairs(s:living()) do of[m.pid] = m end
-	local function kernels()
-		local got, by = p:read(), {}
+	local function write(list, member)
+		full = w and not w:add(list, member) or full
+		return full
+	end
+	local function take(got)
+		local by = {}
 		for _, e in ipairs(got) do
 			events[#events + 1] = e
 			by[e.pid] = by[e.pid] or {}
 			table.insert(by[e.pid], e)
 		end
-		for pid, list in pairs(w and by or {}) do
-			full = not w:add(spans_of(list), of[pid]) or full
-		end
-	end
-	local lost, err = kernel.follow(s, "trace start follow=yes", seconds, function(list, member)
-		if w then full = not w:add(list, member) or full end
-		kernels()
+		for pid, list in pairs(w and by or {}) do write(spans_of(list), of[pid]) end
 		return full or #events > 1000000
-	end)
-	if not lost then return nil, err end
-	kernels()
+	end
+	local lost, dropped = kernel.follow(s, "trace start follow=yes", seconds, p, write, take)
+	if not lost then return nil, dropped end
 	table.sort(events, function(a, b) return a.end_ns < b.end_ns end)
-	return { events = events, lost = lost, full = full }
+	return { events = events, lost = lost, dropped = dropped, full = full }
 end
 
 local us = kernel.us
@@ -170,7 +168,7 @@ local COLUMNS = {
 	{ "destroyed", title = "ENDED", show = function(v) return v and "yes" or "no" end },
 }
 
-local function feet(rows, got, dropped, tap, w)
+local function feet(rows, got, tap, w)
 	local foot, sends, posts = {}, 0, 0
 	for _, r in ipairs(rows) do
 		sends, posts = sends + (r.tap_sends or 0), posts + r.posts
@@ -184,7 +182,7 @@ local function feet(rows, got, dropped, tap, w)
 		foot[#foot + 1] =
 			"note: no tap is loaded (NCCLBPF_VERBS=on): only the kernel's side is shown"
 	end
-	kernel.add_losses(foot, dropped, "events", got.lost)
+	kernel.add_losses(foot, got.dropped, "events", got.lost)
 	if got.full then
 		foot[#foot + 1] = ("note: stopped at %s"):format(units.bytes(w.limit))
 	end
@@ -207,8 +205,6 @@ function M.cmd_rdma(ctx)
 		end
 	end
 	local ok, got, err = pcall(collect, s, p, seconds, w)
-	local dropped = p:dropped()
-	p:close()
 	if w then
 		local closed, why = w:close()
 		if ok and got and not closed then return nil, why end
@@ -232,8 +228,8 @@ function M.cmd_rdma(ctx)
 			.. "%d completions"):format(sums.created, sums.changed, sums.destroyed,
 			sums.posts, sums.completions),
 		empty = "no queue pair was created, changed or used during the trace",
-		foot = feet(rows, got, dropped, tap, w),
-		data = { kernel = sums, rows = core.array(rows), dropped = dropped,
+		foot = feet(rows, got, tap, w),
+		data = { kernel = sums, rows = core.array(rows), dropped = got.dropped,
 			lost = got.lost, tap = tap },
 	}
 end
