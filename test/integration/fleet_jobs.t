@@ -137,7 +137,7 @@ ok "its first job has passed" $?
 kill -9 "$(runner_of all.killed)"
 ended() {
 	run -o json rollout jobs killed
-	grep -q '"state": *"rolled_back"' out && grep -q "the rollout's runner died" out
+	grep -q '"state":"rolled_back"' "$(file_of all.killed)" && grep -q "the rollout's runner died" out
 }
 await ended
 ok "its supervisor ends it" $?
@@ -155,7 +155,7 @@ await first_runs
 kill -9 "$(runner_of llm-a)"
 ended() {
 	run -o json rollout jobs alone
-	grep -q '"state": *"rolled_back"' out && grep -q "job llm-a: paused: the rollout's runner died" out
+	grep -q '"state":"rolled_back"' "$(file_of all.alone)" && grep -q "job llm-a: paused: the rollout's runner died" out
 }
 await ended
 ok "the death of one job's runner ends the rollout of all" $?
