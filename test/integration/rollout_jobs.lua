@@ -48,5 +48,24 @@ function part.hold()
 	assert(arm == "b" and seconds == r.plan.block_timeout, tostring(seconds))
 end
 
+-- The runner died when it had begun a job's rollout, before it could note its ID. The rollout is
+-- ended, not forgotten: that there is no such job to end it in is the reason of the failure.
+function part.orphan()
+	local jobs = require "ncclbpf.rollout.jobs"
+	local store = require "ncclbpf.rollout.store"
+	local p = assert(require("ncclbpf.rollout.plan").check { name = "orphan", jobs = "gone",
+		candidate = "none" })
+	local r = assert(jobs.start(nil, p, { "gone" }))
+	local dead = store.runner()
+	dead.process = dead.process:gsub("%d+$", "1")
+	assert(store.write(store.path("gone", "rollouts"), { version = 1, id = "gone-1", of = r.id,
+		job = "gone", state = "progressing", plan = p, blocks = {}, events = {},
+		runner = dead, processes = {} }))
+	assert(store.request(r, "abort"))
+	assert(jobs.detach(r))
+	local done = assert(jobs.follow(r))
+	assert(done.state == "failed" and done.why:find("job gone: ", 1, true), done.why)
+end
+
 assert(core.mono)
 part[arg[1]]()

@@ -176,10 +176,11 @@ end
 
 local UNDONE = { rolled_back = true, failed = true }
 
--- Return one job to its baseline. -> true | nil, why
-local function restore(r, entry)
-	local c = entry.id and child_of(r, entry)
-	if not entry.id or c and UNDONE[c.state] then return true end
+-- Try to return one job to its baseline. -> true | nil, why, may another try succeed?
+local function try_restore(r, entry)
+	-- If the runner died when it began this rollout, the rollout's ID is not in @entry.
+	local c = child_of(r, entry)
+	if not c and not entry.id or c and UNDONE[c.state] then return true end
 	if not c then return nil, "its rollout was replaced by another one" end
 	if record.runs(c) then
 		local ok, err = store.request(c, "abort")
@@ -196,11 +197,23 @@ local function restore(r, entry)
 			done, err = rollout.tell(c, group, "abort")
 		end
 		group:close()
-		if not done then return nil, err.message end
+		if not done then return nil, err.message, err.code == "busy" end
 		c = done
 	end
 	if c and UNDONE[c.state] then return true end
 	return nil, c and c.why or "its rollout was replaced by another one"
+end
+
+-- Return one job to its baseline. Tries again if a supervisor has just taken the job's rollout
+-- over. -> true | nil, why
+local function restore(r, entry)
+	local till = core.mono() + END_S
+	local done, why, again
+	repeat
+		if again then core.sleep(POLL_S) end
+		done, why, again = try_restore(r, entry)
+	until not again or core.mono() > till
+	return done, why
 end
 
 -- ---- all jobs ---------------------------------------------------------------------------
@@ -212,7 +225,7 @@ local function undo_all(r, reason, evidence)
 	if not ok then return nil, err end
 	-- Ask all runners first, so that no job waits for another one.
 	for _, entry in ipairs(r.jobs) do
-		local c = entry.id and child_of(r, entry)
+		local c = child_of(r, entry)
 		if c and record.runs(c) then store.request(c, "abort") end
 	end
 	local left = {}
