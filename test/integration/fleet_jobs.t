@@ -36,6 +36,12 @@ registered() {
 await registered
 ok "three jobs on five sites" $?
 
+# elsewhere ARGUMENTS: a shell on another host, which has no files of this one
+elsewhere() {
+	XDG_STATE_HOME=$T/there
+	run "$@"
+	XDG_STATE_HOME=$T/state
+}
 file_of() { echo "state/ncclbpf/rollouts/$1@$(uname -n).json"; } # JOB
 runner_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["runner"]["pid"])' "$(file_of "$1")"; }
 plan() { # NAME JOBS [FIELDS]
@@ -143,6 +149,34 @@ await ended
 ok "its supervisor ends it" $?
 has_policy llm-a "" && has_policy llm-b ""
 ok "and no job keeps the candidate" $?
+
+# ---- another host shows it; its runner and supervisor are killed ----
+plan lost '"llm-*"' "$late, block_timeout = \"5s\""
+sed -i 's/slower_pct = 400/slower_pct = 400, lost = "5s"/' lost.lua
+status 0 "one more in the background" rollout start lost.lua follow=no
+tries() {
+	elsewhere -o json rollout jobs lost
+	grep -q '"state": *"passed"' out && has_policy llm-b one_channel
+}
+await tries
+ok "another host shows the states of its jobs" $?
+elsewhere -o tsv rollout list
+grep -q "^llm-\*	lost	progressing" out && [ "$(grep -c '^llm-[ab]	lost	progressing' out)" -eq 2 ]
+ok "and lists it with its jobs" $?
+elsewhere list
+! grep -q 'all\.' out
+ok "a rollout over jobs is no job" $?
+pid=$(runner_of all.lost)
+# shellcheck disable=SC2046
+kill -STOP $(ps -o pid= --ppid "$pid" | head -1) && kill -9 "$pid" $(ps -o pid= --ppid "$pid" | head -1)
+elsewhere -o table rollout jobs lost
+restored() { has_policy llm-a "" && has_policy llm-b ""; }
+await restored
+ok "without them, each job's runner takes the candidate back" $?
+elsewhere -J llm-b -o table rollout status
+has "and says why" out "rolled_back" "nobody runs rollout lost-"
+elsewhere -o table rollout jobs lost
+has "the other host says that the runner has gone" out "progressing, but process $pid that ran it is gone"
 
 # ---- the runner of one job is killed ----
 plan alone '"llm-*"' "$late"

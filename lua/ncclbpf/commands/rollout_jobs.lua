@@ -74,16 +74,41 @@ end
 
 function M.cmd_jobs(ctx)
 	local name = ctx.args[1] or "rollout"
-	local r, err = jobs.load(name)
+	local url = sites.named(ctx.flags)
+	local r, err = jobs.load(url, name)
 	if err then return nil, err end
 	if not r then
 		return nil, errors.new("not_found", (
-			"no rollout %s over several jobs was started on this host"):format(name),
+			"no rollout %s over several jobs %s"):format(name,
+			url and "in the store" or "was started on this host"),
 			{ hint = "rollout start PLAN, with the field jobs in the plan" })
 	end
 	local shown = result(ctx:yes "follow" and try(jobs.follow(r, progress(ctx))) or r)
 	shown.failure = nil
 	return shown
+end
+
+local list_columns = {
+	{ "job" }, { "rollout" }, { "state" }, { "blocks", num = true }, { "of", num = true },
+	{ "runner" }, { "reason", wrap = true },
+}
+
+-- The rollouts of all jobs of the store, or of the jobs that run on this host.
+function M.cmd_list(ctx)
+	local rows = core.array {}
+	for _, r in ipairs(try(jobs.all(sites.named(ctx.flags)))) do
+		local over = r.job:sub(1, #record.OVER_JOBS) == record.OVER_JOBS
+		local gone, live = record.gone(r), nil
+		if not record.ended[r.state] and r.state ~= "paused" then
+			live = gone or r.holder and r.holder.from or tostring(r.runner.pid)
+		end
+		rows[#rows + 1] = { job = over and table.concat(r.plan.jobs, ", ") or r.job,
+			rollout = r.plan.name, state = r.state, runner = live, reason = r.why,
+			blocks = not over and #r.blocks or nil,
+			of = not over and plan.total(r.plan) or nil }
+	end
+	return { schema = "rollout.list/1", data = { rollouts = rows }, rows = rows,
+		id = "job", columns = list_columns, empty = "no rollouts" }
 end
 
 return M

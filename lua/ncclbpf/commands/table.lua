@@ -444,6 +444,8 @@ A process of its own runs the rollout, and continues when the shell is closed or
 Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, abort.
 With the field jobs in the plan, each of these jobs has a rollout. The jobs are promoted
 together. If one job does not pass, all jobs return to their baselines.]] },
+	{ "rollout list", run = "commands.rollout_jobs:cmd_list", role = "observe",
+		help = "List the rollouts of all jobs of the store, or of this host's jobs" },
 	{ "rollout jobs", run = "commands.rollout_jobs:cmd_jobs", role = "observe",
 		syntax = "[NAME] [follow=yes]",
 		help = "Show a rollout over several jobs: the state of each job",

@@ -59,13 +59,14 @@ function M.read(store, job, part)
 end
 
 -- Names of the jobs that the store knows, sorted: { {job, live} }; live: it has sites now.
-function M.jobs(store)
+-- @also: list rollouts over several jobs too, whose names have a dot (rollout/record.lua)
+function M.jobs(store, also)
 	local kvs, err = store:range(M.ROOT, { keys_only = true })
 	if not kvs then return nil, errors.from_reply(err) end
 	local by, list = {}, {}
 	for _, kv in ipairs(kvs) do
 		local job, part = kv.key:sub(#M.ROOT + 1):match "^([^/]+)/([^/]+)"
-		if job then
+		if job and (also or not job:find(".", 1, true)) then
 			if not by[job] then
 				by[job] = { job = job, live = false }
 				list[#list + 1] = by[job]

@@ -119,8 +119,8 @@ function M.block(r, arm, bake)
 	local till = core.mono() + (bake or p.block_timeout)
 	local count, all = {}, 0
 	while bake or most < p.samples do
-		local word = record.requested(r)
-		if word then return nil, word end
+		local word, wish = record.requested(r)
+		if word then return nil, word, wish end
 		if core.mono() > till and not (bake and all < GUARD
 			and core.mono() < till + p.block_timeout) then
 			if bake then return true, all end

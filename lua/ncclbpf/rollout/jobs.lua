@@ -5,6 +5,7 @@
 -- return to their baselines.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local keys = require "ncclbpf.rollout.keys"
 local plan = require "ncclbpf.rollout.plan"
 local profiler = require "ncclbpf.job.profiler"
 local record = require "ncclbpf.rollout.record"
@@ -22,7 +23,6 @@ local POLL_S = 0.2
 local GONE_S = 30 -- time for the supervisor of a dead runner to restore a job's baseline
 local END_S = 90 -- time for a job's runner to end after a request
 local MOST = 64 -- jobs in one rollout
-local PREFIX = "all." -- job names have no dot, so these files are of no job
 
 -- ---- jobs of a plan ---------------------------------------------------------------------
 
@@ -128,15 +128,20 @@ local opened = {}
 local function store_of(url)
 	local _, pid = core.ids()
 	if opened.pid ~= pid or opened.url ~= url then
-		opened = { pid = pid, url = url, store = sites.open(url) }
+		local s, err = sites.open(url)
+		opened = { pid = pid, url = url, store = s, err = err }
 	end
-	return opened.store
+	return opened.store, opened.err
+end
+
+-- The home of a record of @job, in this process.
+local function home_of(url, job)
+	return { job = job, fleet = url and true, store = url and (store_of(url)) }
 end
 
 -- The job's rollout, if it is still the one of @r. -> rollout | nil
 local function child_of(r, entry)
-	local c = record.load { job = entry.job, fleet = r.fleet and true,
-		store = r.fleet and store_of(r.fleet) }
+	local c = record.load(home_of(r.fleet, entry.job))
 	return c and c.of == r.id and (not entry.id or c.id == entry.id) and c or nil
 end
 
@@ -163,6 +168,7 @@ end
 local function await(r, entry, states)
 	local till = core.mono() + END_S
 	repeat
+		keys.beat(r)
 		local c = child_of(r, entry)
 		if not c then return nil end
 		if states[c.state] or not record.runs(c)
@@ -283,6 +289,7 @@ local since = {}
 
 -- One look at all jobs. -> nil: go on | r: it has ended | nil, err
 local function step(r)
+	keys.beat(r)
 	local word = record.requested(r)
 	if word == "pause" or word == "abort" then
 		return undo_all(r, core.stopped() and "interrupted" or "asked to " .. word)
@@ -338,9 +345,10 @@ end
 
 -- The supervisor of a dead runner returns all jobs to their baselines.
 function way.rescue(r)
-	local name, id, token = r.job, r.id, r.runner.token
+	local name, id, token, url = r.job, r.id, r.runner.token, r.fleet
 	return function()
-		local now = record.load { job = name }
+		local now, err = record.load(home_of(url, name))
+		if err then return false end
 		if not now or now.id ~= id or record.ended[now.state] then return true end
 		if record.runs(now) then return now.runner.token ~= token end
 		now.taken, now.runner = now.runner.token, store.runner()
@@ -348,11 +356,26 @@ function way.rescue(r)
 	end
 end
 
--- The runner has no connection of its own: each job's runner has one.
-local NO_GROUP = { reconnect = function() return true end, close = function() end }
+-- M.load(url, name) -> the rollout over jobs of that plan name | nil | nil, err
+function M.load(url, name) return record.load(home_of(url, record.OVER_JOBS .. name)) end
 
--- M.load(name) -> the rollout over jobs of that plan name | nil | nil, err
-function M.load(name) return record.load { job = PREFIX .. name } end
+-- M.all(url) -> the rollouts of all jobs of the store, and those over several jobs; without a store
+-- the rollouts of the jobs that run on this host | nil, err
+function M.all(url)
+	local s, names, err
+	if url then s, err = store_of(url) end
+	if err then return nil, err end
+	if s then names, err = sites.jobs(s, true) else names, err = running() end
+	if not names then return nil, err end
+	local list = {}
+	for _, name in ipairs(names) do
+		local r
+		r, err = record.load(home_of(url, name.job or name))
+		if err then return nil, err end
+		list[#list + 1] = r
+	end
+	return list
+end
 
 -- M.start(url, p, names) -> the new rollout, saved; no job has begun yet | nil, err
 function M.start(url, p, names)
@@ -361,9 +384,10 @@ function M.start(url, p, names)
 	local ok
 	ok, err = M.check(p, #names)
 	if not ok then return nil, err end
-	local job = PREFIX .. p.name
+	local job = record.OVER_JOBS .. p.name
+	local home = home_of(url, job)
 	local old
-	old, err = record.load { job = job }
+	old, err = record.load(home)
 	if err then return nil, err end
 	if old and not record.ended[old.state] and store.active(old.runner) ~= false then
 		return nil, errors.new("busy", ("rollout %s over jobs is %s"):format(p.name,
@@ -374,8 +398,12 @@ function M.start(url, p, names)
 	path, err = store.path(job, "rollouts")
 	if not path then return nil, err end
 	local r = { version = 1, job = job, fleet = url, plan = p, state = "planned", path = path,
-		blocks = core.array {}, events = core.array {}, group = NO_GROUP,
-		home = { job = job }, step = 1, reach = reach, jobs = core.array {},
+		blocks = core.array {}, events = core.array {}, home = home,
+		-- The runner asks no process itself: each job's runner does.
+		group = { reconnect = function()
+			home.store = url and store_of(url)
+			return true
+		end }, step = 1, reach = reach, jobs = core.array {},
 		runner = store.runner(),
 		id = ("%s-%s"):format((p.name:gsub("[^%w_.%-]", "_")),
 			(core.time():gsub("[^%dT]", ""))) }

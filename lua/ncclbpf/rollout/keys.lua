@@ -36,9 +36,10 @@ function M.read(home, kind)
 	held, at, err = get(home, "guard/runner")
 	if not err then undone, when, err = get(home, "guard/undone") end
 	if err then return nil, err end
-	t.revision, t.holder = revision, held and { token = held.token, revision = at }
-	t.undone = undone and undone.id == t.id and when > revision and undone or nil
-	t.undone_at = when
+	t.revision, t.holder = revision, held and { token = held.token, revision = at,
+		from = held.from }
+	t.undone, t.undone_at = undone and undone.id == t.id and when > revision and undone or nil,
+		when
 	if type(t.runner) == "table" then
 		t.runner.leased = held ~= nil and held.token == t.runner.token
 	end

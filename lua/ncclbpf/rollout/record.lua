@@ -6,12 +6,19 @@ local store = require "ncclbpf.rollout.store"
 
 local M = {}
 
+local LOOK_S = 5 -- time between two looks at the rollout over several jobs
+local ALONE_S = 30 -- time for its supervisor to end it
+
 -- The states in which a rollout has ended.
 local ENDED = { succeeded = true, rolled_back = true, failed = true }
 M.ended = ENDED
 -- All states; "none" is for a job without a rollout.
 M.states = { "none", "planned", "preparing", "progressing", "paused", "promoting", "aborting",
 	"succeeded", "rolled_back", "failed" }
+
+-- The record of a rollout over several jobs is that of a job with this prefix and the plan's name.
+-- Job names have no dot.
+M.OVER_JOBS = "all."
 
 local function valid(r)
 	return type(r.state) == "string" and type(r.plan) == "table" and type(r.blocks) == "table"
@@ -50,8 +57,8 @@ end
 -- runner.
 local LIVE = { path = true, group = true, elsewhere = true, asker = true, hooks = true,
 	taken = true, before = true, unanswered = true, home = true, lease = true, guarded = true,
-	holder = true, revision = true, undone = true,
-	undone_at = true, asked_s = true, awaited = true }
+	holder = true, revision = true, undone = true, undone_at = true, asked_s = true,
+	awaited = true, looked_s = true, alone_s = true }
 
 -- Replace the record if it still has the rollout of @was (nil: there was none).
 function M.replace(r, was)
@@ -93,8 +100,25 @@ function M.gone(r)
 	return not runs and (alive and "stands still" or "is gone") or nil
 end
 
+-- Has nobody run the rollout over several jobs that has begun @r for ALONE_S? -> why | nil
+local function alone(r)
+	local now = core.mono()
+	if type(r.of) ~= "string" or now < (r.looked_s or 0) then return nil end
+	r.looked_s = now + LOOK_S
+	local all, err = M.load { job = M.OVER_JOBS .. r.of:gsub("%-[%dT]+$", ""),
+		fleet = r.home.fleet, store = r.home.store }
+	local lost = not err and (not all or all.id ~= r.of or M.gone(all))
+	r.alone_s = lost and (r.alone_s or now) or nil
+	if lost and now - r.alone_s > ALONE_S then
+		return ("nobody runs rollout %s over all jobs"):format(r.of)
+	end
+end
+
+-- What somebody has asked for. -> a word of rollout/run.lua, its reason or nil | nil
 function M.requested(r)
 	if core.stopped() then return "pause" end
+	local why = alone(r)
+	if why then return "guard", why end
 	local word
 	word, r.asker = store.requested(r)
 	return word
