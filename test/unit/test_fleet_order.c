@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/base/sha256.h"
-#include "plugin/agent/agent.h"
+#include "plugin/agent/coord.h"
 #include "plugin/agent/own.h"
 #include "plugin/agent/procs.h"
 #include "plugin/job/segment.h"
@@ -117,7 +117,7 @@ static void *done_arg;
 static int64_t put_lease;
 
 static size_t nput, ncompare;
-static int64_t compared;
+static int64_t compared, newest_request;
 static char compared_key[64], put_key[64];
 
 int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
@@ -131,6 +131,11 @@ int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 	snprintf(put_key, sizeof(put_key), "%s", txn->then[0].key);
 	nput = txn->nthen;
 	ncompare = txn->ncompare;
+	newest_request = -1;
+	for (size_t i = 0; i < txn->ncompare; i++)
+		if (txn->compare[i].prefix &&
+		    !strcmp(txn->compare[i].key, "/p/request/"))
+			newest_request = txn->compare[i].mod_revision;
 	if (ncompare) {
 		compared = txn->compare[0].mod_revision;
 		snprintf(compared_key, sizeof(compared_key), "%s",
@@ -396,6 +401,31 @@ START_TEST(contents_that_the_order_brings_are_checked)
 }
 END_TEST
 
+/* ---- a lost runner ---- */
+
+/*
+ * The runner's last request may place the candidate. Its guard stays until the
+ * coordinator has seen all requests that are newer than the guard.
+ */
+START_TEST(a_guard_is_not_dropped_before_a_late_request)
+{
+	static const char guard[] = "{\"id\":\"r\",\"line\":\"policy use x\"}";
+	static struct nb_agent a = { .own = { .prefix = "/p/" } };
+	struct nb_coord *c = nb_coord_new(&a);
+
+	ck_assert_ptr_nonnull(c);
+	ck_assert(nb_view_put(&a.view, "guard/line", guard, strlen(guard), 40,
+			      41));
+	nput = 0;
+	ck_assert(nb_coord_guard(c));
+	ck_assert_uint_ge(nput, 2); /* delete the guard, record that */
+	ck_assert_int_eq(newest_request, 41);
+	free(done_arg);
+	nb_coord_free(c);
+	nb_view_clear(&a.view);
+}
+END_TEST
+
 UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, other_lines_are_not);
 	  tcase_add_test(tc, a_long_line_is_not_cut);
@@ -406,4 +436,5 @@ UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, the_last_key_needs_our_own);
 	  tcase_add_test(tc, what_cannot_succeed_is_tried_ever_less);
 	  tcase_add_test(tc, a_rank_that_switches_meanwhile_is_not_forgotten);
-	  tcase_add_test(tc, contents_that_the_order_brings_are_checked);)
+	  tcase_add_test(tc, contents_that_the_order_brings_are_checked);
+	  tcase_add_test(tc, a_guard_is_not_dropped_before_a_late_request);)
