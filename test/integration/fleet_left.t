@@ -61,6 +61,8 @@ ok "the store says of site a alone that its processes have ended" $?
 
 both
 ok "the job runs again" $?
+# A site of the first run may have had the name of site b, if the segment has its inode now.
+ctl del --prefix $keys/ended/ >/dev/null
 status 0 "a change of both sites again" policy use "$B/policies/size_aware.policy"
 kill -KILL "$second"
 await sites 1
@@ -69,5 +71,5 @@ status 0 "site a can change" policy use none
 run policy use "$B/policies/force.policy"
 [ "$rc" -eq 0 ] && grep -q "1 of 2 ranks are left: site .* has ended or destroyed the communicator" out err
 ok "the change says why the communicator does not move" $?
-ended 2
-ok "and of site b now, too" $?
+ended 1
+ok "and the store says of site b that its processes have ended" $?
