@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugin/agent/target.h"
 #include "plugin/job/segment.h"
 #include "plugin/runtime/clock.h"
 
@@ -335,11 +336,7 @@ static json_t *describe_comm(const struct nb_agent *a, uint32_t i)
 	json_t *o = nb_site_describe(&a->site, i);
 
 	if (record_is_gone(a, i) && !*nb_view_str(o, "differs"))
-		json_object_set_new(
-			o, "differs",
-			json_string(
-				"the store has lost the communicator's record "
-				"(key order/record/COMM); its ranks keep their policies"));
+		json_object_set_new(o, "differs", json_string(NB_TARGET_LOST));
 	return o;
 }
 

@@ -203,6 +203,31 @@ static const char *find_left(const struct nb_view *v, const struct group *g,
 	return NULL;
 }
 
+/*
+ * Returns true if the record is missing or damaged although some site has
+ * copied it. The coordinator must not take the communicator for one that never
+ * moved, even before the sites report the loss.
+ */
+static bool record_is_lost(const struct nb_view *v, const struct group *g)
+{
+	const struct nb_view_key *k = record_of(v, g->id);
+
+	if (k && *nb_view_str(k->value, "state"))
+		return false;
+	for (size_t i = g->first; i < g->end; i++) {
+		int64_t since = nb_view_int(v->at[i].value, "since");
+		const char *site = site_of(v, i);
+
+		/* an older revision is that of an earlier communicator */
+		if (since && (nb_view_int(seen_at(v, "seen", site, g->id),
+					  "rev") >= since ||
+			      nb_view_int(seen_at(v, "staged", site, g->id),
+					  "rev") >= since))
+			return true;
+	}
+	return false;
+}
+
 /* Write why the fleet cannot change the communicator, or "" if it can. */
 static void group_why(const struct nb_view *v, const struct group *g, char *why,
 		      size_t size)
@@ -239,7 +264,9 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 				nb_view_str(first, "clock"), site_of(v, i),
 				clock);
 	}
-	if (!*why && g->ranks > g->nranks)
+	if (!*why && record_is_lost(v, g))
+		snprintf(why, size, "%s", NB_TARGET_LOST);
+	else if (!*why && g->ranks > g->nranks)
 		snprintf(
 			why, size,
 			"%u sites report %lld ranks of %lld: "

@@ -37,6 +37,11 @@ struct nb_target {
 	char why[200];
 };
 
+/* Why a communicator is left alone whose record the store no longer has. */
+#define NB_TARGET_LOST                                  \
+	"the store has lost the communicator's record " \
+	"(key order/record/COMM); its ranks keep their policies"
+
 struct nb_targets {
 	struct nb_target *at;
 	size_t n;

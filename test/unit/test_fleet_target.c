@@ -369,6 +369,32 @@ START_TEST(a_rank_at_the_fence_delays_for_one_lead)
 }
 END_TEST
 
+/* Has the store lost the record? Then nothing may move the communicator. */
+static void lost(bool want)
+{
+	nb_targets_find(&targets, &view, DIGEST);
+	ck_assert_uint_eq(targets.n, 1);
+	ck_assert_str_eq(targets.at[0].why, want ? NB_TARGET_LOST : "");
+	ck_assert(nb_targets_lacking(&view) == !want);
+}
+
+START_TEST(a_lost_record_is_not_that_of_ranks_that_never_moved)
+{
+	put("site/a", "{\"baseline\":\"" DIGEST "\"}", 9);
+	put("site/b", "{\"baseline\":\"" DIGEST "\"}", 9);
+	put(RECORD, "{\"state\":\"none\"}", MADE);
+	lost(false);
+	put(RECORD, "{}", MADE + 1); /* damaged: b has copied it, a has not */
+	put_seen("a", 0, "below");
+	lost(true);
+	nb_view_remove(&view, RECORD);
+	lost(true);
+	/* what b has copied was the record of an earlier communicator */
+	put_seen("b", 4, "below");
+	lost(false);
+}
+END_TEST
+
 /* The value of key members/COMM that the coordinator must write; NULL: none. */
 static void members_due(const char *want)
 {
@@ -496,4 +522,6 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, time_limits_grow_with_the_number_of_sites);
 	  tcase_add_test(tc, a_rank_at_the_fence_delays_for_one_lead);
 	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
+	  tcase_add_test(tc,
+			 a_lost_record_is_not_that_of_ranks_that_never_moved);
 	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)
