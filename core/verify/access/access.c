@@ -76,7 +76,8 @@ int nb_check_map_access(const struct at *a, int number, enum access acc)
 	if (m->tags & NB_MAPF_MERGED && a->env->hook->id == NB_HOOK_CONTROLLER)
 		return refuse(a, NB_RULE_MAP_MERGED, .reg = number,
 			      .map = r->map);
-	if (m->flags & NB_F_RDONLY_PROG || m->origin == NB_ORIGIN_RODATA)
+	/* Constant data has this flag too (core/image/mapspec.c). */
+	if (m->flags & NB_F_RDONLY_PROG)
 		return refuse(a,
 			      m->origin == NB_ORIGIN_RODATA
 				      ? NB_RULE_MAP_CONSTANT

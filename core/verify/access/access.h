@@ -18,6 +18,13 @@ struct at {
  * the same limit. */
 enum { MAX_MOVE = 1 << 29 };
 
+/* A load or store of @size bytes at register @reg + off. @value is the register
+ * stored, or -1 for a number. */
+struct nb_mem_access {
+	int8_t reg, value;
+	uint8_t size;
+};
+
 enum access { LOAD, STORE };
 
 static inline const struct nb_reg *reg(const struct at *a, int number)

@@ -267,7 +267,7 @@ void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		    struct nb_place at, const struct nb_reg *v)
 {
 	struct nb_frame *f = &st->frames[at.frame];
-	bool zero = v && nb_reg_is_const(v) && !v->r.t.value;
+	bool zero = v && nb_reg_is_zero(v);
 
 	if (zero)
 		nb_mark(env, v->deps);

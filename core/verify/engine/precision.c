@@ -200,20 +200,19 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 			const struct nb_helper_spec *h, unsigned arg)
 {
 	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[arg + 1];
-	enum nb_arg kind = h ? h->arg[arg] : NB_ARG_NONE;
+	enum nb_arg kind = h ? nb_helper_arg(env, st, h, arg) : NB_ARG_NONE;
+	bool writes = nb_arg_writes(kind);
 	int64_t hi = 0;
 
-	if (r->kind != NB_REG_STACK ||
-	    (h && h->arg[arg] == NB_ARG_CALLBACK_CTX))
+	if (r->kind != NB_REG_STACK || kind == NB_ARG_CALLBACK_CTX)
 		return; /* The callback's own loads mark these bytes. */
-	if (kind == NB_ARG_KEY || kind == NB_ARG_VALUE || kind == NB_ARG_MEM ||
-	    kind == NB_ARG_MEM0 || kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
+	if (writes || nb_arg_reads(kind)) {
 		hi = (int64_t)nb_helper_extent(env, st, h, arg).max;
 		/* The call reads no byte, so the offset was not checked. */
 		if (!hi)
 			return;
 	}
-	if (kind == NB_ARG_OUT || kind == NB_ARG_OUT8) {
+	if (writes) {
 		charge(env, 4 * hi);
 		return;
 	}
@@ -281,7 +280,7 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 	const struct nb_insn *insn = &env->insns[pc];
 
-	switch ((enum nb_kind)insn->kind) {
+	switch (insn->kind) {
 	case NB_KIND_ALU:
 		mark_alu(env, f, insn);
 		break;
@@ -311,12 +310,6 @@ void nb_mark_uses(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 		 * iteration. */
 		if (f->callback)
 			mark_reg(env, &f->regs[0]);
-		break;
-	case NB_KIND_JMP:
-	case NB_KIND_MAY_GOTO:
-	case NB_KIND_JA:
-	case NB_KIND_LDDW:
-	case NB_KIND_LDDW_HI:
 		break;
 	}
 }

@@ -343,7 +343,7 @@ int nb_advance(struct nb_walk *w, bool *more)
 	struct nb_env *env = w->env;
 	const struct nb_insn *insn = &env->insns[w->pc];
 
-	switch ((enum nb_kind)insn->kind) {
+	switch (insn->kind) {
 	case NB_KIND_JMP:
 		return branch(w);
 	case NB_KIND_MAY_GOTO:
@@ -364,13 +364,6 @@ int nb_advance(struct nb_walk *w, bool *more)
 		if (nb_is_iter_next(insn))
 			return step_iterator(w, more);
 		nb_length_add_helper(w);
-		break;
-	case NB_KIND_ALU:
-	case NB_KIND_LOAD:
-	case NB_KIND_STORE:
-	case NB_KIND_ATOMIC:
-	case NB_KIND_LDDW:
-	case NB_KIND_LDDW_HI:
 		break;
 	}
 	if (nb_insn_effect(insn) == NB_EFFECT_ITER_NEW)

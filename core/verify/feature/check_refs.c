@@ -48,7 +48,7 @@ static int refuse_other(const struct at *a, const struct nb_helper_spec *h,
 	if (pc != NB_NO_PC)
 		return refuse(a, NB_RULE_RELEASE_TWICE, .reg = number,
 			      .where = pc);
-	if (nb_reg_is_const(r) && !r->r.t.value)
+	if (nb_reg_is_zero(r))
 		return refuse(a, NB_RULE_RELEASE_NULL, .reg = number,
 			      .helper = h);
 	return refuse(a, NB_RULE_RELEASE_OTHER, .reg = number, .helper = h);

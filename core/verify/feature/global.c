@@ -136,7 +136,7 @@ void nb_global_begin(struct nb_env *env, struct nb_state *st)
 
 	memset(&r[1], 0, 5 * sizeof(*r));
 	for (unsigned i = 0; i < sig->nargs; i++)
-		switch ((enum nb_func_arg)sig->arg[i]) {
+		switch (sig->arg[i]) {
 		case NB_FARG_SCALAR:
 			r[i + 1] = nb_reg_scalar(nb_range_unknown());
 			break;
@@ -153,9 +153,6 @@ void nb_global_begin(struct nb_env *env, struct nb_state *st)
 			r[i + 1] = nb_reg_pointer(NB_REG_MEM);
 			r[i + 1].size = sig->mem_size[i];
 			r[i + 1].align = 1;
-			break;
-		case NB_FARG_OTHER:
-		case NB_NFARGS:
 			break;
 		}
 }
@@ -270,8 +267,7 @@ static int check_stack_memory(const struct at *a, int number, uint32_t size)
 static bool may_be_null(const struct nb_reg *r)
 {
 	return r->kind == NB_REG_VALUE_OR_NULL ||
-	       r->kind == NB_REG_MEM_OR_NULL ||
-	       (nb_reg_is_const(r) && !r->r.t.value);
+	       r->kind == NB_REG_MEM_OR_NULL || nb_reg_is_zero(r);
 }
 
 static int check_memory(const struct at *a, const struct nb_global *g,
@@ -285,7 +281,7 @@ static int check_memory(const struct at *a, const struct nb_global *g,
 
 	if (!null && may_be_null(r))
 		return refuse_arg(a, NB_RULE_GLOBAL_NONNULL, g, i);
-	switch ((enum nb_reg_kind)r->kind) {
+	switch (r->kind) {
 	case NB_REG_STACK:
 		return check_stack_memory(a, number, size);
 	case NB_REG_VALUE:
@@ -300,15 +296,8 @@ static int check_memory(const struct at *a, const struct nb_global *g,
 	case NB_REG_RDONLY:
 		return refuse(a, NB_RULE_RDONLY, .reg = number);
 	case NB_REG_SCALAR:
-		if (nb_reg_is_const(r) && !r->r.t.value)
+		if (nb_reg_is_zero(r))
 			return 0;
-		break;
-	case NB_REG_UNINIT:
-	case NB_REG_CTX:
-	case NB_REG_MAP:
-	case NB_REG_MAP_OR_NULL:
-	case NB_REG_FUNC:
-		break;
 	}
 	return refuse_arg(a, NB_RULE_GLOBAL_MEMORY, g, i);
 }
@@ -320,7 +309,7 @@ static int check_arg(const struct at *a, const struct nb_global *g, unsigned i)
 
 	if (rc)
 		return rc;
-	switch ((enum nb_func_arg)g->func->sig.arg[i]) {
+	switch (g->func->sig.arg[i]) {
 	case NB_FARG_SCALAR:
 		return r->kind == NB_REG_SCALAR
 			       ? 0
@@ -333,9 +322,6 @@ static int check_arg(const struct at *a, const struct nb_global *g, unsigned i)
 	case NB_FARG_MEM:
 	case NB_FARG_NONNULL:
 		return check_memory(a, g, i);
-	case NB_FARG_OTHER:
-	case NB_NFARGS:
-		break;
 	}
 	return refuse_arg(a, NB_RULE_GLOBAL_PARAMETER, g, i);
 }

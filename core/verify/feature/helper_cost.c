@@ -87,13 +87,6 @@ static uint64_t scanned(const struct nb_env *env, const struct nb_state *st,
 		       : 0;
 }
 
-static bool is_memory(enum nb_arg arg)
-{
-	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
-	       arg == NB_ARG_MEM0 || arg == NB_ARG_OUT ||
-	       arg == NB_ARG_OUT_VALUE;
-}
-
 /* May a look-up in a map of maps whose inner maps look like @def return map
  * @m? */
 static bool found_as(const struct nb_image *img, uint32_t def, uint32_t m)
@@ -173,7 +166,7 @@ uint32_t nb_helper_weight(const struct nb_env *env, const struct nb_state *st,
 	if (m)
 		weight += map_weight(env, h, m);
 	for (unsigned i = 0; i < 5; i++)
-		if (is_memory(h->arg[i]))
+		if (nb_arg_reads(h->arg[i]) || nb_arg_writes(h->arg[i]))
 			weight += nb_helper_extent(env, st, h, i).max / BYTES;
 	return weight < MOST ? (uint32_t)weight : MOST;
 }

@@ -16,7 +16,7 @@ static int answer_of(const struct nb_env *env, const struct nb_field_spec *f)
 }
 
 /* Return the part of the stored value that field @f receives. */
-static struct nb_range stored(const struct at *a, const struct nb_need *n,
+static struct nb_range stored(const struct at *a, const struct nb_mem_access *n,
 			      const struct nb_field_spec *f, int64_t off)
 {
 	struct nb_range v = nb_range_const((uint64_t)a->insn->imm);
@@ -35,7 +35,7 @@ static bool is_noted(const struct nb_env *env, uint32_t pc, uint32_t answer)
 	return false;
 }
 
-void nb_note_answer(const struct at *a, const struct nb_need *n,
+void nb_note_answer(const struct at *a, const struct nb_mem_access *n,
 		    const struct nb_field_spec *f, int64_t off)
 {
 	struct nb_env *env = a->env;

@@ -3,14 +3,13 @@
 #define NB_VERIFY_INSN_ANSWERS_H
 
 #include "core/verify/access/access.h"
-#include "core/verify/insn/require.h"
 
 /*
  * nb_note_answer - record for the notes that the store at @a sets output @f
  * @off: where the store begins in the context; it may cover neighbouring
  * fields too
  */
-void nb_note_answer(const struct at *a, const struct nb_need *n,
+void nb_note_answer(const struct at *a, const struct nb_mem_access *n,
 		    const struct nb_field_spec *f, int64_t off);
 
 #endif

@@ -74,11 +74,6 @@ static void settle(void *arg, struct nb_reg *r)
 	}
 }
 
-static bool is_null(const struct nb_reg *r)
-{
-	return nb_reg_is_const(r) && !r->r.t.value;
-}
-
 /* Does @r point into its memory, or to the end of it? Such a pointer is not
  * NULL. */
 static bool is_within(const struct nb_env *env, const struct nb_reg *r)
@@ -126,7 +121,7 @@ static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
 		return true;
 	if (nb_reg_is_pointer(num) && t.null)
 		branch_equal(env, st, a, b);
-	if (!is_null(num))
+	if (!nb_reg_is_zero(num))
 		return true;
 	if (!may_be_null(ptr))
 		/* This kind of pointer is never NULL. */
@@ -238,8 +233,9 @@ bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 	 * everywhere. */
 	pa = nb_reg_is_pointer(a);
 	pb = nb_reg_is_pointer(&b);
-	if ((!pa && !pb) || (insn->width == 64 && (is_null(&b) || is_null(a)) &&
-			     (insn->fn == NB_FN_JEQ || insn->fn == NB_FN_JNE)))
+	if ((!pa && !pb) ||
+	    (insn->width == 64 && (nb_reg_is_zero(&b) || nb_reg_is_zero(a)) &&
+	     (insn->fn == NB_FN_JEQ || insn->fn == NB_FN_JNE)))
 		return false;
 	return nb_label_source(env) == NB_LABEL_LOCAL;
 }

@@ -19,7 +19,6 @@
 #include "core/verify/flow/calls.h"
 #include "core/verify/insn/answers.h"
 #include "core/verify/insn/check_args.h"
-#include "core/verify/insn/require.h"
 #include "core/verify/state/operands.h"
 
 static int check_writable(const struct at *a, int number)
@@ -66,7 +65,7 @@ static int pointer_operand(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
 
-	switch ((enum nb_reg_kind)r->kind) {
+	switch (r->kind) {
 	case NB_REG_MAP_OR_NULL:
 	case NB_REG_VALUE_OR_NULL:
 	case NB_REG_MEM_OR_NULL:
@@ -74,14 +73,6 @@ static int pointer_operand(const struct at *a, int number)
 	case NB_REG_MAP:
 	case NB_REG_FUNC:
 		return refuse(a, NB_RULE_HANDLE_ARITH, .reg = number);
-	case NB_REG_UNINIT:
-	case NB_REG_SCALAR:
-	case NB_REG_CTX:
-	case NB_REG_STACK:
-	case NB_REG_VALUE:
-	case NB_REG_MEM:
-	case NB_REG_RDONLY:
-		break;
 	}
 	return 0;
 }
@@ -161,11 +152,10 @@ static int check_stack_load(const struct at *a, int number,
 	int rc = nb_check_written(a, number, off, size);
 
 	for (int64_t at = off->smin; !rc && at < hi; at++) {
-		uint32_t c = nb_cell_at(at);
-
 		if (!pointer_at(f, at))
 			continue;
-		if (fixed && size == 8 && f->cells[c].kind == NB_CELL_SPILL8)
+		/* Eight aligned bytes are the whole pointer. */
+		if (fixed && size == 8)
 			return 0;
 		return refuse(a, NB_RULE_STACK_PARTIAL, .reg = number,
 			      .number = at & ~7ll, .off = off, .size = size);
@@ -197,7 +187,7 @@ static bool aligned(const struct nb_range *off, uint64_t size)
 	return !((off->t.value | off->t.mask) & (size - 1));
 }
 
-static int check_stack(const struct at *a, const struct nb_need *n,
+static int check_stack(const struct at *a, const struct nb_mem_access *n,
 		       const struct nb_range *off, enum access acc)
 {
 	int rc = nb_check_frame(a, n->reg, off, n->size);
@@ -244,7 +234,7 @@ static int refuse_ctx_end(const struct at *a, int number, int64_t off)
 }
 
 /* Check that neither value nor address of the store differs between ranks. */
-static int check_output_label(const struct at *a, const struct nb_need *n,
+static int check_output_label(const struct at *a, const struct nb_mem_access *n,
 			      const struct nb_field_spec *f)
 {
 	int8_t number = n->reg;
@@ -263,7 +253,7 @@ static int check_output_label(const struct at *a, const struct nb_need *n,
 }
 
 /* Check one output field that a store covers in part or as a whole. */
-static int check_output(const struct at *a, const struct nb_need *n,
+static int check_output(const struct at *a, const struct nb_mem_access *n,
 			const struct nb_field_spec *f, int64_t off)
 {
 	if (f->access != NB_OUT)
@@ -280,7 +270,7 @@ static int check_output(const struct at *a, const struct nb_need *n,
 
 /* Check a store of one or more whole output fields: compilers merge stores
  * to neighbouring fields. */
-static int check_ctx_store(const struct at *a, const struct nb_need *n,
+static int check_ctx_store(const struct at *a, const struct nb_mem_access *n,
 			   int64_t off)
 {
 	struct nb_env *env = a->env;
@@ -301,7 +291,7 @@ static int check_ctx_store(const struct at *a, const struct nb_need *n,
 	return 0;
 }
 
-static int check_ctx(const struct at *a, const struct nb_need *n,
+static int check_ctx(const struct at *a, const struct nb_mem_access *n,
 		     const struct nb_range *offs, enum access acc)
 {
 	struct nb_env *env = a->env;
@@ -358,12 +348,12 @@ static int refuse_address(const struct at *a, int number)
 	if (nb_check_ended(a, number))
 		return NB_E_VERIFY;
 	return refuse(a,
-		      nb_reg_is_const(r) && !r->r.t.value ? NB_RULE_NULL_POINTER
-							  : NB_RULE_NOT_POINTER,
+		      nb_reg_is_zero(r) ? NB_RULE_NULL_POINTER
+					: NB_RULE_NOT_POINTER,
 		      .reg = number);
 }
 
-static int check_access(const struct at *a, const struct nb_need *n,
+static int check_access(const struct at *a, const struct nb_mem_access *n,
 			enum access acc)
 {
 	const struct nb_reg *r = reg(a, n->reg);
@@ -378,7 +368,7 @@ static int check_access(const struct at *a, const struct nb_need *n,
 	return refuse_address(a, n->reg);
 }
 
-static int check_ordered(const struct at *a, const struct nb_need *n)
+static int check_ordered(const struct at *a, const struct nb_mem_access *n)
 {
 	const struct nb_reg *r = reg(a, n->reg);
 	struct nb_range off = nb_access_offset(r, a->insn->off);
@@ -394,15 +384,16 @@ static int check_ordered(const struct at *a, const struct nb_need *n)
 		      .off = &off);
 }
 
-static int check_atomic(const struct at *a, const struct nb_need *n)
+static int check_atomic(const struct at *a, const struct nb_mem_access *n)
 {
-	struct nb_need store = *n;
 	int rc;
 
-	store.value = -1; /* The pointer is stored as a number. */
-	if ((rc = check_ordered(a, n)) || (rc = check_access(a, n, LOAD)))
+	/* A stored pointer counts as a number. */
+	if ((rc = check_ordered(a, n)) || (rc = check_access(a, n, LOAD)) ||
+	    (rc = check_access(a, n, STORE)))
 		return rc;
-	return check_access(a, &store, STORE);
+	return a->insn->writes & NB_REGS_S ? check_writable(a, a->insn->src)
+					   : 0;
 }
 
 static int check_call(const struct at *a)
@@ -442,46 +433,76 @@ static int check_return(const struct at *a)
 	return 0;
 }
 
-static int grant(const struct at *a, const struct nb_need *n)
+/* Check the registers that the instruction reads and writes. */
+static int check_registers(const struct at *a)
 {
-	switch (n->kind) {
-	case NB_NEED_WRITABLE:
-		return check_writable(a, n->reg);
-	case NB_NEED_INIT:
-		return nb_check_init(a, n->reg);
-	case NB_NEED_COUNT:
-		return check_count(a);
-	case NB_NEED_ARITH:
-		return check_arith(a);
-	case NB_NEED_LOAD:
-		return check_access(a, n, LOAD);
-	case NB_NEED_STORE:
-		return check_access(a, n, STORE);
-	case NB_NEED_ATOMIC:
-		return check_atomic(a, n);
-	case NB_NEED_ORDERED:
-		return check_ordered(a, n);
-	case NB_NEED_CALL:
+	const struct nb_insn *insn = a->insn;
+	int rc = 0;
+
+	if (insn->reads & NB_REGS_S)
+		rc = nb_check_init(a, insn->src);
+	if (!rc && insn->reads & NB_REGS_D)
+		rc = nb_check_init(a, insn->dst);
+	if (!rc && insn->reads & NB_REGS_R0 && insn->kind != NB_KIND_EXIT)
+		rc = nb_check_init(a, 0);
+	if (!rc && insn->writes & NB_REGS_D)
+		rc = check_writable(a, insn->dst);
+	return rc;
+}
+
+static int check_alu(const struct at *a)
+{
+	int rc = 0;
+
+	if (a->insn->operand == NB_OPND_IMM && a->insn->traits & NB_INSN_SHIFT)
+		rc = check_count(a);
+	return rc ? rc : check_arith(a);
+}
+
+static int check_load_store(const struct at *a, const struct nb_mem_access *n,
+			    enum access acc)
+{
+	int rc = a->insn->traits & NB_INSN_ORDERED ? check_ordered(a, n) : 0;
+
+	return rc ? rc : check_access(a, n, acc);
+}
+
+static int check_any_call(const struct at *a)
+{
+	int rc;
+
+	if (nb_insn_calls_func(a->insn))
 		return check_call(a);
-	case NB_NEED_HELPER:
-		return nb_check_helper(a);
-	case NB_NEED_ARGS:
-		return nb_check_args(a);
-	case NB_NEED_RETURN:
-		return check_return(a);
-	}
-	return 0;
+	rc = nb_check_helper(a);
+	return rc ? rc : nb_check_args(a);
 }
 
 int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
-	struct at a = { env, st, &st->frames[st->nframes - 1], &env->insns[pc],
-			pc };
-	struct nb_needs needs;
-	int rc = 0;
+	const struct nb_insn *insn = &env->insns[pc];
+	struct at a = { env, st, &st->frames[st->nframes - 1], insn, pc };
+	struct nb_mem_access n = { (int8_t)insn->dst, -1,
+				   (uint8_t)(insn->width / 8) };
+	int rc = check_registers(&a);
 
-	nb_require(&needs, a.insn);
-	for (unsigned i = 0; !rc && i < needs.n; i++)
-		rc = grant(&a, &needs.at[i]);
-	return rc;
+	if (rc)
+		return rc;
+	switch (insn->kind) {
+	case NB_KIND_ALU:
+		return check_alu(&a);
+	case NB_KIND_LOAD:
+		n.reg = (int8_t)insn->src;
+		return check_load_store(&a, &n, LOAD);
+	case NB_KIND_STORE:
+		if (insn->operand == NB_OPND_REG)
+			n.value = (int8_t)insn->src;
+		return check_load_store(&a, &n, STORE);
+	case NB_KIND_ATOMIC:
+		return check_atomic(&a, &n);
+	case NB_KIND_CALL:
+		return check_any_call(&a);
+	case NB_KIND_EXIT:
+		return check_return(&a);
+	}
+	return 0;
 }

@@ -117,12 +117,9 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 	const struct nb_reg *r = reg(a, number);
 	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
 	enum nb_arg kind = nb_helper_arg(a->env, a->st, h, arg);
-	enum access acc = kind == NB_ARG_OUT || kind == NB_ARG_OUT8 ||
-					  kind == NB_ARG_OUT_VALUE
-				  ? STORE
-				  : LOAD;
+	enum access acc = nb_arg_writes(kind) ? STORE : LOAD;
 	struct nb_range off = nb_access_offset(r, 0);
-	bool null = nb_reg_is_const(r) && !r->r.t.value;
+	bool null = nb_reg_is_zero(r);
 
 	if (h->arg[arg] == NB_ARG_DYNPTR_BACKING)
 		return nb_check_keep(a, h, number, size.max);
@@ -153,7 +150,7 @@ static int check_size_arg(const struct at *a, const struct nb_helper_spec *h,
 	if (r->kind != NB_REG_SCALAR)
 		return refuse(a, NB_RULE_SIZE_SCALAR, .reg = number,
 			      .helper = h);
-	if (r->r.smin < 0 || r->r.umax >= MAX_MOVE)
+	if (r->r.umax >= MAX_MOVE)
 		return refuse(a,
 			      r->r.smin < 0 && r->r.smax < MAX_MOVE
 				      ? NB_RULE_SIZE_NEGATIVE
@@ -194,7 +191,7 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 		return rc;
 	if (nb_is_resource(h->arg[arg]))
 		return nb_check_resource(a, h, arg);
-	switch (h->arg[arg]) {
+	switch ((unsigned)h->arg[arg]) {
 	case NB_ARG_MAP:
 		return check_map_arg(a, h, number);
 	case NB_ARG_SIZE:
@@ -221,34 +218,14 @@ static int check_arg(const struct at *a, const struct nb_helper_spec *h,
 		return nb_check_iter_place(a, h, number);
 	case NB_ARG_ITER:
 		return nb_check_iter(a, h, number);
-	case NB_ARG_CALLBACK_CTX:
-	case NB_ARG_NONE:
-	case NB_ARG_OPT:
-	case NB_ARG_KEY:
-	case NB_ARG_VALUE:
-	case NB_ARG_MEM:
-	case NB_ARG_MEM0:
-	case NB_ARG_OUT:
-	case NB_ARG_OUT8:
-	case NB_ARG_OUT_VALUE:
-	case NB_ARG_ALLOC:
-	case NB_ARG_SAMPLE:
-	case NB_ARG_DYNPTR_BACKING:
-	case NB_ARG_DYNPTR:
-	case NB_ARG_DYNPTR_END:
-	case NB_ARG_NEW_DYNPTR:
-	case NB_ARG_NEW_RECORD:
-	case NB_ARG_LOCK:
-		break;
 	}
 	return 0;
 }
 
 static bool is_memory(enum nb_arg arg)
 {
-	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
-	       arg == NB_ARG_MEM0 || arg == NB_ARG_OUT || arg == NB_ARG_OUT8 ||
-	       arg == NB_ARG_OUT_VALUE || arg == NB_ARG_DYNPTR_BACKING;
+	return nb_arg_reads(arg) || nb_arg_writes(arg) ||
+	       arg == NB_ARG_DYNPTR_BACKING;
 }
 
 /* Check the arguments that stand alone first, then memory, whose size other

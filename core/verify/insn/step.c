@@ -356,7 +356,7 @@ void nb_step_init(struct nb_env *env, struct nb_state *st)
 
 void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	switch ((enum nb_kind)env->insns[pc].kind) {
+	switch (env->insns[pc].kind) {
 	case NB_KIND_ALU:
 		alu(env, st, pc);
 		break;
@@ -377,12 +377,6 @@ void nb_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 			nb_iter_step(env, st, pc);
 		else
 			nb_step_helper(env, st, pc);
-		break;
-	case NB_KIND_JMP:
-	case NB_KIND_JA:
-	case NB_KIND_MAY_GOTO:
-	case NB_KIND_EXIT:
-	case NB_KIND_LDDW_HI:
 		break;
 	}
 }

@@ -14,18 +14,6 @@
 #include "core/verify/state/marks.h"
 #include "core/verify/state/operands.h"
 
-static bool reads(enum nb_arg arg)
-{
-	return arg == NB_ARG_KEY || arg == NB_ARG_VALUE || arg == NB_ARG_MEM ||
-	       arg == NB_ARG_MEM0;
-}
-
-static bool writes(enum nb_arg arg)
-{
-	return arg == NB_ARG_OUT || arg == NB_ARG_OUT8 ||
-	       arg == NB_ARG_OUT_VALUE;
-}
-
 /* Make @r0 depend on a source of rank-local data at @pc. */
 static void follow_source(struct nb_env *env, struct nb_reg *r0, uint32_t pc)
 {
@@ -61,7 +49,7 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 	if (h->arg[arg] == NB_ARG_NONE || r->kind == NB_REG_UNINIT)
 		return;
 	nb_label_follow(r0, r);
-	if (!reads(nb_helper_arg(env, st, h, arg)))
+	if (!nb_arg_reads(nb_helper_arg(env, st, h, arg)))
 		return;
 	size = nb_helper_extent(env, st, h, arg);
 	/* The size is 0: the pointer was not checked, so do not dereference
@@ -203,7 +191,7 @@ void nb_step_helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	if (st->region.open)
 		nb_label_taint(&r0, st->region.pc);
 	for (unsigned i = 0; i < 5; i++)
-		if (writes(nb_helper_arg(env, st, h, i)))
+		if (nb_arg_writes(nb_helper_arg(env, st, h, i)))
 			write_out(env, st, pc, h, i, &r0);
 	nb_step_resources(env, st, pc, h);
 	forget(st, 0, 5);

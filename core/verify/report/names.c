@@ -268,7 +268,7 @@ const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 
 	if (env->noted[pc] & NB_NOTED_ADDRESS)
 		return "an address, which differs between processes";
-	switch ((enum nb_kind)in->kind) {
+	switch (in->kind) {
 	case NB_KIND_LOAD:
 		return local_load(env, &regs[in->src], in);
 	case NB_KIND_ATOMIC:
@@ -294,12 +294,6 @@ const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 		return "decided by local data";
 	case NB_KIND_ALU:
 		return "an address, which differs between processes";
-	case NB_KIND_JA:
-	case NB_KIND_EXIT:
-	case NB_KIND_STORE:
-	case NB_KIND_LDDW:
-	case NB_KIND_LDDW_HI:
-		break;
 	}
 	return "local data";
 }

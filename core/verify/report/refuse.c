@@ -65,11 +65,11 @@ static const char *say_argument(enum nb_arg arg)
 		return "the key";
 	if (arg == NB_ARG_VALUE)
 		return "the value";
-	if (arg == NB_ARG_MEM || arg == NB_ARG_MEM0)
-		return "memory to read";
-	if (arg == NB_ARG_OUT || arg == NB_ARG_OUT8)
-		return "memory to write";
-	return arg == NB_ARG_OUT_VALUE ? "memory for the value" : "an argument";
+	if (arg == NB_ARG_OUT_VALUE)
+		return "memory for the value";
+	return nb_arg_reads(arg)    ? "memory to read"
+	       : nb_arg_writes(arg) ? "memory to write"
+				    : "an argument";
 }
 
 /* List the map types that @h accepts, for example "array, hash". */

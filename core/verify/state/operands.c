@@ -65,6 +65,18 @@ enum nb_arg nb_helper_arg(const struct nb_env *env, const struct nb_state *st,
 						   : NB_ARG_OUT_VALUE;
 }
 
+bool nb_arg_reads(enum nb_arg kind)
+{
+	return kind == NB_ARG_KEY || kind == NB_ARG_VALUE ||
+	       kind == NB_ARG_MEM || kind == NB_ARG_MEM0;
+}
+
+bool nb_arg_writes(enum nb_arg kind)
+{
+	return kind == NB_ARG_OUT || kind == NB_ARG_OUT8 ||
+	       kind == NB_ARG_OUT_VALUE;
+}
+
 struct nb_extent nb_helper_extent(const struct nb_env *env,
 				  const struct nb_state *st,
 				  const struct nb_helper_spec *h, unsigned arg)

@@ -41,6 +41,11 @@ bool nb_reg_is_const(const struct nb_reg *r)
 	return r->kind == NB_REG_SCALAR && nb_range_is_const(&r->r);
 }
 
+bool nb_reg_is_zero(const struct nb_reg *r)
+{
+	return nb_reg_is_const(r) && !r->r.t.value;
+}
+
 void nb_frame_extend(struct nb_frame *f, uint32_t cell)
 {
 	if (cell < f->ncells)

@@ -196,6 +196,7 @@ struct nb_reg nb_reg_pointer(enum nb_reg_kind kind);
 bool nb_reg_is_pointer(const struct nb_reg *r);
 /* Is @r a scalar known to be exactly one number? */
 bool nb_reg_is_const(const struct nb_reg *r);
+bool nb_reg_is_zero(const struct nb_reg *r);
 
 static inline struct nb_frame *nb_top(struct nb_state *st)
 {

@@ -190,7 +190,7 @@ static const char *value(const struct nb_trail *t, uint32_t i, int number,
 		return number >= 1 && number <= 5 && is_local_call(t, by)
 			       ? value(t, by, number, depth + 1)
 			       : "";
-	switch ((enum nb_kind)insn_at(t, by)->kind) {
+	switch (insn_at(t, by)->kind) {
 	case NB_KIND_ALU:
 		text = computed(t, by, depth);
 		break;
@@ -204,14 +204,6 @@ static const char *value(const struct nb_trail *t, uint32_t i, int number,
 		text = r->kind == NB_REG_SCALAR
 			       ? nb_say(t->env, "%" PRId64, insn_at(t, by)->imm)
 			       : "";
-		break;
-	case NB_KIND_JMP:
-	case NB_KIND_JA:
-	case NB_KIND_MAY_GOTO:
-	case NB_KIND_EXIT:
-	case NB_KIND_STORE:
-	case NB_KIND_ATOMIC:
-	case NB_KIND_LDDW_HI:
 		break;
 	}
 	return strlen(text) > MAX_VALUE ? "" : text;
