@@ -91,8 +91,6 @@ void nb_ref_end(struct nb_env *env, struct nb_state *st, uint32_t pc,
 {
 	struct nb_reg n = number(env, pc);
 
-	if (!id)
-		return;
 	nb_ref_drop(st, id);
 	for (uint32_t i = 0; i < st->nframes; i++) {
 		struct nb_frame *f = &st->frames[i];

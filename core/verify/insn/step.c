@@ -238,8 +238,6 @@ static void store_at(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	struct nb_range off = nb_access_offset(ptr, insn->off);
 	struct nb_place at = { ptr->frame, off.smin, insn->width / 8u };
 
-	if (st->region.open)
-		nb_label_taint(&v, st->region.pc);
 	if (ptr->label == NB_LABEL_LOCAL)
 		nb_stack_smear_paths(env, st, pc, ptr->from);
 	nb_global_note_store(env, st, ptr, &v);

@@ -188,8 +188,6 @@ void nb_step_helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 	for (unsigned i = 0; i < 5; i++)
 		follow_arg(env, st, h, i, &r0, pc);
-	if (st->region.open)
-		nb_label_taint(&r0, st->region.pc);
 	for (unsigned i = 0; i < 5; i++)
 		if (nb_arg_writes(nb_helper_arg(env, st, h, i)))
 			write_out(env, st, pc, h, i, &r0);
