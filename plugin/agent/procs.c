@@ -492,6 +492,8 @@ void nb_procs_free(struct nb_procs *p)
 	pthread_mutex_unlock(&p->mutex);
 	pthread_join(p->thread, NULL);
 	nb_procs_order_free(p->order);
+	/* the bytes of an export that nobody took */
+	nb_procs_result_free(&p->result);
 	close(p->event);
 	free(p);
 }
@@ -528,6 +530,7 @@ bool nb_procs_take(struct nb_procs *p, struct nb_procs_result *result)
 	done = p->done;
 	if (done) {
 		*result = p->result;
+		memset(&p->result, 0, sizeof(p->result));
 		p->done = p->busy = false;
 	}
 	pthread_mutex_unlock(&p->mutex);
