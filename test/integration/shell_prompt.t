@@ -102,6 +102,26 @@ absent paged:
 send quit\n
 status 0
 END
+# short NAME ARGS...: one command, in a terminal of ten rows
+short() {
+	name=$1
+	shift
+	NCCLBPF_PAGER='sed s/^/paged:/' "$B/test/fakes/terminal/pty" sh -c "stty rows 10; exec '$S' --no-rc $*" >"$T/why" 2>&1
+	ok "$name" $?
+}
+short "so does long output of a command without a prompt" help <<'END'
+expect paged:job
+expect paged:shell
+status 0
+END
+short "short output does not" help quit <<'END'
+absent paged:
+status 0
+END
+short "nor does output that is repeated" watch 50ms count=2 help <<'END'
+absent paged:
+status 0
+END
 at "the output of a command goes into a program or a file" --no-rc <<'END'
 expect #2>
 send comm list | sed -n "s/^rank.*/piped: &/p" | head -n 1\n

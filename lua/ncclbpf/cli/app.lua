@@ -192,15 +192,16 @@ local function page(app, text)
 	local pager = os.getenv "NCCLBPF_PAGER" or os.getenv "PAGER" or "less"
 	local _, rows = core.winsize()
 	local _, lines = text:gsub("\n", "")
-	local program = app.pipe and app:on_terminal() and rows and lines >= rows and pager ~= ""
-		and app.pipe(pager)
+	local program = app.pager and app:on_terminal() and rows and lines >= rows and pager ~= ""
+		and app.pager(pager)
 	if not program or not program:close(text) then app:write(text) end
 end
 
 local function print_result(ctx, result)
 	local env = environment(ctx, result.prose)
 	if result.schema then
-		page(ctx.app, format.render(result, env))
+		local text = format.render(result, env)
+		if ctx.repeated then ctx.app:write(text) else page(ctx.app, text) end
 	end
 	if not env.quiet and not format.for_people(env.format) then
 		for _, l in ipairs(result.foot or {}) do
@@ -278,7 +279,7 @@ function builtin.watch(ctx)
 		if not json and not env.quiet then
 			ctx.app:write(("%s  %s\n"):format(core.time(), table.concat(list, " ")))
 		end
-		local status = ctx.app:run(list, { flags = ctx.flags })
+		local status = ctx.app:run(list, { flags = ctx.flags, repeated = true })
 		if status ~= 0 and not ctx.flags.keep_going then return { status = status } end
 		n = n + 1
 		if rounds and n >= rounds or ctx.app.ended and ctx.app.ended.full then return {} end
@@ -358,7 +359,7 @@ function App:run(list, opts)
 	if rawget(own, "help") then rest = words.explained(rest) end
 	if #rest == 0 then return 0 end
 	local ctx = setmetatable({ app = self, flags = flags, own = own, first = opts.first,
-		take = opts.take }, Context)
+		take = opts.take, repeated = opts.repeated }, Context)
 	local ok, result, err = core.guard(false, execute, ctx, rest, literal, self.keeps
 		and self.tty)
 	local status

@@ -97,6 +97,7 @@ function M.main(list, host)
 		status = app:file(flags.file, rest)
 	elseif #rest > 0 then
 		if literal then table.insert(rest, literal, "--") end
+		app.pager = app.binary.pipe
 		status = app:run(rest, { first = true })
 	elseif flags.eval then
 		status = 0

@@ -192,7 +192,7 @@ function M.run(app, host)
 		local answer = edit.line(question)
 		return answer and answer:lower():match("^y") ~= nil
 	end
-	app.pipe = host.pipe
+	app.pipe, app.pager = host.pipe, host.pipe
 	app.on_attach = function() app.was = true end
 	local history = open_history(edit)
 	init_file(app)
