@@ -19,6 +19,7 @@
 #include "plugin/change/change.h"
 #include "plugin/change/last.h"
 #include "plugin/change/stage.h"
+#include "plugin/controller/counts.h"
 #include "plugin/controller/election.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
@@ -39,8 +40,6 @@ enum {
 	BEAT_MS = 500,
 	/* generation numbers that controllers leave for people */
 	RESERVE = 4096,
-	/* 8 weeks in seconds; see nb_controllers_rest_ns */
-	LAST_S = 8 * 7 * 86400,
 	/* a run takes at most one part in SHARE of the thread's time */
 	SHARE = 5,
 	QUICK_MS = 20,
@@ -415,33 +414,6 @@ static void merge_all(struct nb_gen *own, const struct nb_gen *g,
 	l->state.incomplete += l->state.missing != 0;
 }
 
-static void count_ranks(const struct nb_seg *mem,
-			struct ncclbpf_controller *ctx)
-{
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
-		const struct nb_seg_comm *c = &mem->comm[i];
-
-		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE))
-			continue;
-		ctx->comms++;
-		for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
-			ctx->ranks += __atomic_load_n(&c->slot[k].state,
-						      __ATOMIC_RELAXED) ==
-				      NB_SLOT_LIVE;
-	}
-}
-
-/* Add the runs to the original generation's counts (`policy show`). */
-static void count_runs(struct nb_gen *g, const struct nb_gen *own)
-{
-	for (uint32_t i = 0; i < own->nevents; i++)
-		for (uint32_t k = 0; k < g->nevents; k++)
-			if (g->event[k].policy == own->event[i].policy &&
-			    g->event[k].prog == own->event[i].prog)
-				__atomic_fetch_add(&g->event[k].sum.runs, 1,
-						   __ATOMIC_RELAXED);
-}
-
 static void run_controllers(struct nb_gen *own, struct nb_gen *g,
 			    uint32_t number, int others)
 {
@@ -459,10 +431,10 @@ static void run_controllers(struct nb_gen *own, struct nb_gen *g,
 		.interval_ns = l->state.interval_ns,
 	};
 
-	count_ranks(nb_self.seg->mem, &ctx);
+	nb_run_count_ranks(nb_self.seg->mem, &ctx);
 	nb_controllers_run(own, &ctx);
 	took = nb_clock_system() - now;
-	count_runs(g, own);
+	nb_run_count_policies(g, own);
 	l->last_run_ns = now;
 	l->state.runs++;
 	l->state.run_ns = took;
@@ -506,16 +478,6 @@ static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
 	if (!rc)
 		l->state.change = head.number;
 	return rc;
-}
-
-uint64_t nb_controllers_rest_ns(uint64_t next_gen)
-{
-	const uint64_t left =
-		next_gen < NB_FENCE_MAX_GEN ? NB_FENCE_MAX_GEN - next_gen : 1;
-
-	return left > NB_FENCE_MAX_GEN / 2
-		       ? 0
-		       : (uint64_t)LAST_S * 1000 * MS / left;
 }
 
 /* Delay changes as generation numbers run out. */

@@ -98,17 +98,6 @@ void nb_controllers_end(void);
 bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 			     const struct nb_controllers_maps *head);
 
-/*
- * nb_controllers_rest_ns - returns the least time between two changes by
- * controllers
- * @next_gen: the number that the job's next generation gets
- *
- * It is 0 while half of the numbers are left: 11 hours with a change every 20
- * ms. Then it grows, so that each 8 weeks use two thirds of the remaining
- * numbers. Controllers alone need at least 11 months to use all numbers.
- */
-uint64_t nb_controllers_rest_ns(uint64_t next_gen);
-
 /* State of the controllers for `controller status`. */
 struct nb_controllers_info {
 	bool wanted; /* the policies in use have controllers */

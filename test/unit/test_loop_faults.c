@@ -25,6 +25,7 @@
 #define NB_STEPS
 #include "plugin/abi/tuner_abi.h"
 #include "plugin/controller/controller.h"
+#include "plugin/controller/counts.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/step.h"
 #include "plugin/runtime/lock.h"
