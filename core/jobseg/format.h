@@ -18,7 +18,7 @@
  * read without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 9,
+	NB_SEG_VERSION = 10,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -204,6 +204,14 @@ struct nb_seg_agent {
 	uint64_t change; /* Atomic: number of the latest change. */
 	char site[72];
 	char text[168]; /* Text of what is wrong; "" if nothing is. */
+	/* Atomic: CLOCK_MONOTONIC time of the agent's last loop iteration as
+	 * the coordinator of its job; 0: another site coordinates. */
+	uint64_t coordinates_ms;
+	/* Atomic: the proposal (nb_seg.proposal) that the agent has finished.
+	 * Before it, the agent writes why the proposal was refused; "" if it
+	 * was committed. */
+	uint64_t finished;
+	char refused[160];
 };
 
 struct nb_seg {
@@ -233,6 +241,9 @@ struct nb_seg {
 	/* Atomic: lost[] was full. Bit 1: for a rank with an identity; bit
 	 * 2: for one without. */
 	uint64_t all_lost;
+	/* Atomic: number of the change that the site's controllers propose to
+	 * the fleet; 0: none so far. */
+	uint64_t proposal;
 	struct nb_seg_agent agent;
 };
 

@@ -71,6 +71,8 @@ void nb_coord_free(struct nb_coord *c)
 void nb_coord_reset(struct nb_coord *c)
 {
 	nb_coord_change_free(c);
+	nb_coord_proposal_end(c, c->proposal,
+			      "the coordinator was interrupted");
 	nb_coord_saving_free(c->saving);
 	c->saving = NULL;
 	c->round++;
@@ -81,8 +83,8 @@ void nb_coord_reset(struct nb_coord *c)
 
 bool nb_coord_busy(const struct nb_coord *c)
 {
-	return c->state == NB_COORD_STAGING || c->state == NB_COORD_ARMED ||
-	       c->state == NB_COORD_SETTLING;
+	return c->proposed || c->state == NB_COORD_STAGING ||
+	       c->state == NB_COORD_ARMED || c->state == NB_COORD_SETTLING;
 }
 
 static void claimed(void *arg, const struct nb_store_reply *r)
@@ -187,8 +189,11 @@ static void answer(struct nb_coord *c, bool committed)
 
 	if (!t)
 		return;
-	if (c->err.code && (!c->start || *c->request ||
-			    strncmp(c->start_why, c->err.text, 199)))
+	if (c->by_controllers)
+		nb_coord_proposal_end(c, c->proposal,
+				      c->err.code ? c->err.text : "");
+	else if (c->err.code && (!c->start || *c->request ||
+				 strncmp(c->start_why, c->err.text, 199)))
 		nb_agent_log("change %" PRId64 ": %s", c->n, c->err.text);
 	if (c->start && !*c->request)
 		snprintf(c->start_why, sizeof(c->start_why), "%.199s",
@@ -319,6 +324,8 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	snprintf(c->request, sizeof(c->request), "%s", id);
 	c->catch_up = !request;
 	c->check = json_is_true(json_object_get(request, "check"));
+	c->by_controllers =
+		json_is_true(json_object_get(request, "controllers"));
 	nb_coord_audit_take(c, request);
 	nb_coord_guard_take(c, request);
 	nb_coord_maker_take(c, request);
@@ -333,6 +340,7 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 		return;
 	json_object_del(order, "keep");
 	json_object_del(order, "guard");
+	json_object_del(order, "controllers");
 	json_object_set_new(order, "n", json_integer(c->n));
 	json_object_set_new(order, "request", json_string(id));
 	c->a->sites = (unsigned)json_array_size(c->members);
@@ -507,9 +515,16 @@ static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 	json_t *o =
 		json_pack("{s:I,s:s,s:s,s:s}", "n", (json_int_t)c->n, "digest",
 			  c->digest, "request", c->request, "maker", c->maker);
+	const struct nb_view_key *last =
+		nb_view_get(&c->a->view, "order/commit");
 	json_t *rollout =
 		json_object_get(json_object_get(c->audit, "maker"), "rollout");
 
+	/* controllers of a rollout's candidate do not end its guard */
+	if (c->by_controllers) {
+		json_object_set_new(o, "controllers", json_true());
+		rollout = last ? json_object_get(last->value, "rollout") : NULL;
+	}
 	if (c->use)
 		json_object_update_missing(o, c->use);
 	if (rollout)
@@ -767,7 +782,13 @@ static void turn_change(struct nb_coord *c)
 
 void nb_coord_turn(struct nb_coord *c)
 {
-	if (!is_coordinator(c))
+	struct nb_seg_agent *self = &c->a->site.seg->mem->agent;
+	bool is = is_coordinator(c);
+
+	__atomic_store_n(&self->coordinates_ms,
+			 is && !c->a->away_ms ? self->beat_ms : 0,
+			 __ATOMIC_RELEASE);
+	if (!is)
 		return;
 	if (c->state == NB_COORD_IDLE)
 		nb_coord_idle(c);

@@ -78,6 +78,8 @@ struct nb_coord {
 	char request[128];
 	/* the change only moves communicators to the job's generation */
 	bool catch_up;
+	/* the change carries out the proposal c->proposal of controllers */
+	bool by_controllers;
 	/* the request, if it has an audit entry; otherwise NULL */
 	json_t *audit;
 	/* policy with which later jobs of this name start; NULL: unchanged */
@@ -122,6 +124,13 @@ struct nb_coord {
 	 */
 	int64_t saving_n;
 	uint64_t saving_ms;
+
+	/*
+	 * number of the controllers' proposal that is being fetched or carried
+	 * out, or 0; the request that carries it out, until it is ordered
+	 */
+	uint64_t proposal;
+	json_t *proposed;
 
 	/* when the coordinator last tried to carry out a guard; number of tries
 	 */
@@ -246,6 +255,11 @@ void nb_coord_start_put(struct nb_coord *c, struct nb_coord_txn *t);
  * complete list of policies and the store lacks its generation.
  */
 void nb_coord_state(struct nb_coord *c);
+/*
+ * Store the bytes and images of @r, of kind NB_PROCS_EXPORT or
+ * NB_PROCS_PROPOSAL. Returns true if it has taken ownership of them.
+ */
+bool nb_coord_store(struct nb_coord *c, struct nb_procs_result *r);
 /* Store the answer of the process. Takes ownership of the bytes in @r. */
 void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r);
 /*
@@ -308,6 +322,30 @@ void nb_coord_guard_put(struct nb_coord *c, struct nb_coord_txn *t);
  * (coord_resume.c). Returns false if there is nothing to do.
  */
 bool nb_coord_resume(struct nb_coord *c);
+
+/*
+ * coord_controllers.c defines the four functions below: changes that
+ * controllers propose (plugin/controller/proposal.h).
+ */
+
+/*
+ * Fetch the proposal of this site's processes, or begin the change that it
+ * proposes. Returns true if a change has begun.
+ */
+bool nb_coord_proposal(struct nb_coord *c);
+/* Store the proposal of a process. Takes ownership of the bytes in @r. */
+void nb_coord_proposal_came(struct nb_coord *c, struct nb_procs_result *r);
+/* The store has the bytes of @r as image @data. */
+void nb_coord_proposal_stored(struct nb_coord *c,
+			      const struct nb_procs_result *r,
+			      const char *data);
+/*
+ * Tell the process how its proposal @number has ended. @why: the reason of a
+ * refusal; "" if all sites have committed the change. Does nothing if @number
+ * is 0.
+ */
+void nb_coord_proposal_end(struct nb_coord *c, uint64_t number,
+			   const char *why);
 
 /*
  * Work without a change in progress: recover after another coordinator, or

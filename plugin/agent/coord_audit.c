@@ -40,7 +40,9 @@ void nb_coord_maker_take(struct nb_coord *c, const json_t *request)
 	const json_t *keep =
 		c->guard ? c->guard : json_object_get(request, "keep");
 
-	if (maker)
+	if (c->by_controllers)
+		snprintf(c->maker, sizeof(c->maker), "controllers");
+	else if (maker)
 		snprintf(c->maker, sizeof(c->maker), "%s",
 			 nb_view_str(maker, "text"));
 	else

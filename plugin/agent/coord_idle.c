@@ -194,7 +194,7 @@ void nb_coord_idle(struct nb_coord *c)
 			nb_coord_order_stage(c, k->key + 8, k->value);
 		return;
 	}
-	if (now < c->caught_ms + NB_COORD_CATCH_MS)
+	if (nb_coord_proposal(c) || now < c->caught_ms + NB_COORD_CATCH_MS)
 		return;
 	c->caught_ms = now;
 	nb_coord_state(c);

@@ -109,8 +109,11 @@ static void piece_stored(void *arg, const struct nb_store_reply *r)
 	if (old)
 		return;
 	if (r->err) {
-		nb_agent_log("the job's generation is not stored: %s",
-			     r->err->text);
+		if (c->saving->r.kind == NB_PROCS_PROPOSAL)
+			nb_coord_proposal_end(c, c->proposal, r->err->text);
+		else
+			nb_agent_log("the job's generation is not stored: %s",
+				     r->err->text);
 		saving_end(c);
 		return;
 	}
@@ -178,7 +181,10 @@ static void next_piece(struct nb_coord *c)
 		send_piece(c, blob_of(s));
 		return;
 	}
-	put_state(c, (int64_t)s->r.n, state_value(s));
+	if (s->r.kind == NB_PROCS_PROPOSAL)
+		nb_coord_proposal_stored(c, &s->r, s->digest[0]);
+	else
+		put_state(c, (int64_t)s->r.n, state_value(s));
 	saving_end(c);
 }
 
@@ -191,24 +197,14 @@ static void set_digest(struct nb_coord_saving *s, size_t i,
 	nb_sha256_text(digest, s->digest[i]);
 }
 
-void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r)
+bool nb_coord_store(struct nb_coord *c, struct nb_procs_result *r)
 {
 	struct nb_coord_saving *s = NULL;
 
-	if (r->err.code) {
-		nb_agent_log("the generation of change %" PRIu64
-			     " is not stored for processes that join later: %s",
-			     r->n, r->err.text);
-		put_state(c, (int64_t)r->n,
-			  json_pack("{s:I,s:s}", "n", (json_int_t)r->n, "text",
-				    r->err.text));
-	} else if (!c->saving && c->key_mod && r->data.size) {
+	if (!c->saving && c->key_mod && r->data.size)
 		s = calloc(1, sizeof(*s));
-	}
-	if (!s) {
-		nb_procs_result_free(r);
-		return;
-	}
+	if (!s)
+		return false;
 	s->c = c;
 	s->r = *r;
 	s->at = SIZE_MAX;
@@ -217,6 +213,21 @@ void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r)
 		set_digest(s, 1 + i, &s->r.image[i]);
 	c->saving = s;
 	next_piece(c);
+	return true;
+}
+
+void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r)
+{
+	if (r->err.code) {
+		nb_agent_log("the generation of change %" PRIu64
+			     " is not stored for processes that join later: %s",
+			     r->n, r->err.text);
+		put_state(c, (int64_t)r->n,
+			  json_pack("{s:I,s:s}", "n", (json_int_t)r->n, "text",
+				    r->err.text));
+	}
+	if (r->err.code || !nb_coord_store(c, r))
+		nb_procs_result_free(r);
 }
 
 /*

@@ -411,6 +411,9 @@ void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r)
 	case NB_PROCS_EXPORT:
 		nb_coord_state_came(a->coord, r);
 		break;
+	case NB_PROCS_PROPOSAL:
+		nb_coord_proposal_came(a->coord, r);
+		break;
 	case NB_PROCS_LATE:
 		a->staging_n = 0;
 		if (r->err.code)

@@ -390,6 +390,23 @@ static int order_export(struct peers *all, const struct nb_procs_order *o,
 		       o->digest);
 }
 
+/* Ask the processes one after the other for what their controllers propose. */
+static int order_proposal(struct peers *all, struct nb_procs_result *r)
+{
+	int rc = NB_E_NOENT;
+
+	for (size_t i = 0; rc && i < all->n; i++) {
+		json_t *data = NULL;
+
+		rc = ask_object(&all->at[i], "controller export", &data,
+				&r->data, &r->err);
+		snprintf(r->digest, sizeof(r->digest), "%s",
+			 nb_view_str(data, "change"));
+		json_decref(data);
+	}
+	return rc;
+}
+
 static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 		      struct nb_procs_result *r)
 {
@@ -413,6 +430,8 @@ static void run_order(const struct nb_procs *p, const struct nb_procs_order *o,
 		rc = ask(&all, all.n, "hello 1", NULL, NULL, &r->err);
 	if (!rc && (o->kind == NB_PROCS_STAGE || o->kind == NB_PROCS_LATE)) {
 		rc = order_stage(&all, o, r);
+	} else if (!rc && o->kind == NB_PROCS_PROPOSAL) {
+		rc = order_proposal(&all, r);
 	} else if (!rc && o->kind == NB_PROCS_EXPORT) {
 		snprintf(r->digest, sizeof(r->digest), "%s", o->digest);
 		rc = order_export(&all, o, r);

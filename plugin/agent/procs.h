@@ -32,13 +32,17 @@ struct nb_procs_blob {
  *
  * NB_PROCS_EXPORT: get the generation of change @n as bytes, with the images of
  * its policies.
+ *
+ * NB_PROCS_PROPOSAL: get proposal @n of the site's controllers as bytes; the
+ * result's digest is that of the generation which they saw.
  */
 enum nb_procs_kind {
 	NB_PROCS_STAGE,
 	NB_PROCS_COMMIT,
 	NB_PROCS_DROP,
 	NB_PROCS_LATE,
-	NB_PROCS_EXPORT
+	NB_PROCS_EXPORT,
+	NB_PROCS_PROPOSAL
 };
 
 /*
@@ -61,7 +65,8 @@ struct nb_procs_order {
 /*
  * Result of an order. @digest: the generation that all processes have staged.
  * @err: has code 0 on success
- * @data, @image: the bytes of NB_PROCS_EXPORT, which nb_procs_result_free frees
+ * @data, @image: the bytes of NB_PROCS_EXPORT and NB_PROCS_PROPOSAL, which
+ * nb_procs_result_free frees
  */
 struct nb_procs_result {
 	enum nb_procs_kind kind;

@@ -21,6 +21,7 @@
 #include "plugin/change/stage.h"
 #include "plugin/controller/counts.h"
 #include "plugin/controller/election.h"
+#include "plugin/controller/proposal.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
@@ -38,6 +39,8 @@ enum {
 	GATHER_MS = 500, /* longest wait for the maps of the other processes */
 	STAGE_MS = 2000,
 	BEAT_MS = 500,
+	/* pause after the fleet has refused a change */
+	REFUSED_MS = 3000,
 	/* generation numbers that controllers leave for people */
 	RESERVE = 4096,
 	/* a run takes at most one part in SHARE of the thread's time */
@@ -188,10 +191,15 @@ static void resign_election(void)
 static bool others_staged(void)
 {
 	const struct nb_controllers *l = loop;
+	bool is;
 
-	return nb_gens.staged &&
-	       (!l->staged ||
-		memcmp(nb_gens.staged->digest, l->digest, NB_SHA256_SIZE) != 0);
+	nb_lock(NB_LOCK_STATE);
+	nb_change_sync();
+	is = nb_gens.staged &&
+	     (!l->staged ||
+	      memcmp(nb_gens.staged->digest, l->digest, NB_SHA256_SIZE) != 0);
+	nb_unlock(NB_LOCK_STATE);
+	return is;
 }
 
 static void unstage_change(void)
@@ -209,26 +217,14 @@ static int stage_change(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
 			size_t size, struct nb_err *err)
 {
 	struct nb_controllers *l = loop;
-	struct nb_gen *g = NULL;
 	uint8_t digest[NB_SHA256_SIZE];
 	int rc;
 
-	nb_lock(NB_LOCK_STATE);
-	nb_change_sync();
-	if (memcmp(nb_gens.baseline->digest, from, NB_SHA256_SIZE) != 0)
-		rc = nb_fail(
-			err, NB_E_BUSY, 0,
-			"a concurrent change came first: the next run sees it");
-	else if (others_staged())
-		rc = nb_fail(
+	if (others_staged())
+		return nb_fail(
 			err, NB_E_BUSY, 0,
 			"another change is staged: change status shows it");
-	else
-		rc = nb_controllers_apply(&g, nb_gens.baseline, bytes, size,
-					  err);
-	nb_unlock(NB_LOCK_STATE);
-	if (!rc)
-		rc = nb_change_stage_gen(g, digest, err);
+	rc = nb_proposal_stage(from, bytes, size, digest, err);
 	if (rc)
 		return rc;
 	memcpy(l->digest, digest, sizeof(digest));
@@ -447,7 +443,10 @@ static void run_controllers(struct nb_gen *own, struct nb_gen *g,
 							   : took * SHARE);
 }
 
-/* Stage the run's changes in this process, and post them for all processes. */
+/*
+ * Stage the run's changes in this process, and post them for all processes. In
+ * a fleet, propose them to the coordinator instead.
+ */
 static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
 			  bool alone, struct nb_err *err)
 {
@@ -461,6 +460,11 @@ static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
 			err, NB_E_LIMIT, 0,
 			"the last %d generation numbers are reserved for people's changes",
 			RESERVE);
+	l->phase = NB_CONTROLLERS_FLEET;
+	if (nb_params_fleet())
+		return nb_proposal_make(g->digest, change->data, change->size,
+					err);
+	l->phase = NB_CONTROLLERS_STAGE;
 	rc = stage_change(g->digest, change->data, change->size, err);
 	if (rc || alone)
 		return rc;
@@ -564,11 +568,8 @@ static int run_once(struct nb_gen *g, uint32_t number, const struct member *m,
 	loop->phase = NB_CONTROLLERS_IDLE;
 	if (rc)
 		return rc;
-	if (elements) {
+	if (elements)
 		rc = propose_change(g, &change, !n, err);
-		if (!rc)
-			loop->phase = NB_CONTROLLERS_STAGE;
-	}
 	nb_buf_fini(&change);
 	return rc;
 }
@@ -627,20 +628,46 @@ static void wait_staged(void)
 	post_state();
 }
 
+/* Post the state at intervals, for processes that start to follow. */
+static void post_beat(void)
+{
+	if (nb_clock_system() > loop->posted_ns + BEAT_MS * MS)
+		post_state();
+}
+
+/* Wait until the coordinator has carried the proposal out on all sites. */
+static void wait_fleet(void)
+{
+	struct nb_controllers *l = loop;
+	struct nb_err why;
+
+	post_beat();
+	if (!nb_proposal_ended(&why))
+		return;
+	finish_change(why.code ? &why : NULL);
+	slow_down();
+	if (why.code)
+		l->next_ns = nb_clock_system() + REFUSED_MS * MS;
+	post_state();
+}
+
 static void lead_round(void)
 {
 	struct nb_controllers *l = loop;
 	struct member *m;
 	int n;
 
-	if (l->phase == NB_CONTROLLERS_STAGE) {
-		wait_staged();
+	if (l->phase == NB_CONTROLLERS_STAGE ||
+	    l->phase == NB_CONTROLLERS_FLEET) {
+		if (l->phase == NB_CONTROLLERS_STAGE)
+			wait_staged();
+		else
+			wait_fleet();
 		return;
 	}
 	if (l->phase == NB_CONTROLLERS_IDLE) {
 		if (nb_clock_system() < l->next_ns) {
-			if (nb_clock_system() > l->posted_ns + BEAT_MS * MS)
-				post_state();
+			post_beat();
 			return;
 		}
 		begin_round();
@@ -672,6 +699,26 @@ static struct nb_controllers *have_loop(void)
 	return loop;
 }
 
+/* Returns false if another site of the fleet runs the controllers. */
+static bool is_our_site(void)
+{
+	return !nb_params_fleet() || nb_proposal_coordinates();
+}
+
+/* Drop the current round, and run nothing. */
+static void rest(void)
+{
+	struct nb_controllers *l = loop;
+
+	if (l->phase == NB_CONTROLLERS_STAGE) {
+		unstage_change();
+		l->state.change = 0;
+	}
+	nb_proposal_drop();
+	l->phase = NB_CONTROLLERS_IDLE;
+	post_beat();
+}
+
 void nb_controllers_turn(void)
 {
 	if (!controllers_wanted()) {
@@ -679,6 +726,7 @@ void nb_controllers_turn(void)
 			loop->active = false;
 		if (loop && nb_self.seg && loop->elected) {
 			unstage_change();
+			nb_proposal_drop();
 			resign_election();
 		}
 		return;
@@ -687,19 +735,12 @@ void nb_controllers_turn(void)
 		return;
 	loop->active = true;
 	elect_self();
-	if (!loop->elected) {
+	if (!loop->elected)
 		follow_elected();
-	} else if (nb_election_read(nb_self.seg).paused) {
-		if (loop->phase == NB_CONTROLLERS_STAGE) {
-			unstage_change();
-			loop->state.change = 0;
-		}
-		loop->phase = NB_CONTROLLERS_IDLE;
-		if (nb_clock_system() > loop->posted_ns + BEAT_MS * MS)
-			post_state();
-	} else {
+	else if (nb_election_read(nb_self.seg).paused || !is_our_site())
+		rest();
+	else
 		lead_round();
-	}
 }
 
 int nb_controllers_patience(void)
@@ -709,6 +750,7 @@ int nb_controllers_patience(void)
 
 void nb_controllers_forked(void)
 {
+	nb_proposal_forked();
 	if (!loop)
 		return;
 	nb_mailbox_close(&loop->board);
@@ -723,6 +765,7 @@ void nb_controllers_end(void)
 		return;
 	if (nb_self.seg)
 		resign_election();
+	nb_proposal_drop();
 	nb_mailbox_close(&loop->board);
 	free(loop);
 	loop = NULL;
@@ -738,6 +781,8 @@ void nb_controllers_status(struct nb_controllers_info *out)
 	e = nb_election_read(nb_self.seg);
 	out->wanted = controllers_wanted();
 	out->paused = e.paused;
+	if (!is_our_site())
+		return;
 	out->pid = e.pid;
 	out->here = loop && loop->elected;
 	if (out->here) {

@@ -12,10 +12,11 @@
 
 /*
  * Controllers (docs/policies.md, "Controllers"; docs/adr/0005). The processes
- * of a job on a host elect one of them. Its control thread asks all processes
- * for their merged maps, runs the controllers on these maps, posts the changes,
- * and commits when all processes have staged the changes. nb_controllers_turn
- * does this in steps and never waits.
+ * of a job on a host elect one of them. In a fleet, only the coordinator's site
+ * runs controllers, and a change goes to all sites (proposal.h). Its control
+ * thread asks all processes for their merged maps, runs the controllers on
+ * these maps, posts the changes, and commits when all processes have staged the
+ * changes. nb_controllers_turn does this in steps and never waits.
  *
  * Only the control thread calls these functions, except nb_controllers_forked.
  */
@@ -49,7 +50,9 @@ struct nb_controllers_maps {
 enum nb_controllers_phase {
 	NB_CONTROLLERS_IDLE,
 	NB_CONTROLLERS_GATHER,
-	NB_CONTROLLERS_STAGE
+	NB_CONTROLLERS_STAGE,
+	/* the coordinator of the fleet carries the change out */
+	NB_CONTROLLERS_FLEET
 };
 
 struct nb_controllers {

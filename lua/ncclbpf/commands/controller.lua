@@ -5,14 +5,14 @@ local read = require "ncclbpf.job.read"
 local try = require("ncclbpf.base.errors").try
 local M = {}
 
--- One process runs the controllers for all processes. Without a shared segment, each process
--- runs its own. The result shows a process that runs controllers, or else the first process.
+-- One process runs the controllers for all processes of all sites. Without a shared segment, each
+-- process runs its own. The result shows a process that runs controllers, or else the first one.
 local function speakers(results)
 	local here, first = {}, nil
 	for _, r in ipairs(results) do
 		if type(r.data) == "table" then
-			first = first or r.member.pid
-			if r.data.here == true then here[r.member.pid] = true end
+			first = first or r.member
+			if r.data.here == true then here[r.member] = true end
 		end
 	end
 	if not next(here) and first then here[first] = true end
@@ -33,7 +33,7 @@ local function ask(ctx, what)
 	return read.command(ctx, {
 		schema = "controller/1", line = line, id = "elected",
 		rows = function(d, member)
-			if not here[member.pid] then return {} end
+			if not here[member] then return {} end
 			return { { state = word(d), elected = read.number(d.elected) > 0
 				and d.elected or nil,
 				runs = read.number(d.runs), changes = read.number(d.changes),

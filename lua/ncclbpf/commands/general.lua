@@ -361,17 +361,18 @@ end
 
 -- All processes share the controllers' state: show the newest reply.
 local function controllers_line(per)
-	local best
+	local best, site
 	for _, r in ipairs(per) do
 		local c = r.data.controllers
 		if type(c) == "table" and (not best or read.number(c.runs) > read.number(
 			best.runs)) then
-			best = c
+			best, site = c, r.member.site
 		end
 	end
 	if not best then return nil end
 	local who = best.paused == true and "paused" or read.number(best.elected) > 0
-		and "run by process " .. best.elected or "no process runs them yet"
+		and ("run by process %s%s"):format(best.elected, site and " of site " .. site or "")
+		or "no process runs them yet"
 	local line = ("%s; %d runs, %d changes, %d failures"):format(
 		who, read.number(best.runs), read.number(best.changes), read.number(best.failures))
 	return read.text(best.error) and line .. ", the last: " .. best.error or line

@@ -77,12 +77,13 @@ function M.jobs(store, also)
 	return list
 end
 
--- Number of the last change of @job; 0: none. -> N | nil, err
+-- Number of the last change of @job; 0: none. by_controllers: did controllers make it?
+-- -> N, by_controllers | nil, err
 function M.generation(store, job)
 	local kvs, err = store:get(M.ROOT .. job .. "/order/commit")
 	if not kvs then return nil, errors.from_reply(err) end
 	local v = kvs[1] and M.value(kvs[1])
-	return v and math.tointeger(v.n) or 0
+	return v and math.tointeger(v.n) or 0, v and v.controllers == true
 end
 
 -- The sites of @job: { {site, host, address, version, ...} } | nil, err

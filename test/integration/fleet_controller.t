@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Controllers of a job on two sites: the processes of one site run them, the
+# changes of coherent maps reach all ranks of both sites at one fence, and the other
+# site takes over when the agent is lost.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+needs_store "controllers of two sites"
+enter_store
+"$etcd" start "$T/etcd" members=1
+ok "a store" $?
+fleet=$(cat etcd/endpoints)
+keys=/ncclbpf/1/loop
+ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
+ask() { run --fleet "$fleet" -J loop "$@"; }
+mkdir -m 700 a b
+echo 1 >contend
+: >report
+NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=loop NCCLBPF_AGENT=none NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+	NCCLBPF_POLICY="$B/policies/adaptive_channels.policy" NCCLBPF_CONTROLLER_MS=50 \
+	NCCLBPF_SOCKET_DIR="$T/a" timeout 260 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --events \
+	--min 64M --max 64M --contend "$T/contend" --report "$T/report" --seconds 240 --pause-ms 2 \
+	--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \
+	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
+job=$!
+jobs="$jobs $job"
+agent() { # DIR: an agent as a service
+	NCCLBPF_FLEET="$fleet" "$B/ncclbpf-agent" --job loop --dir "$T/$1" >>"agent.$1" 2>&1 &
+	agent=$!
+	jobs="$jobs $agent"
+}
+agent a
+agent_a=$agent
+coordinates() { ctl get --print-value-only $keys/order/coordinator | grep -q "\"site\":\"$1\""; }
+sites() { ctl get --prefix --keys-only $keys/site/ | sed -n 's,.*/site/,,p'; }
+first_site() { [ "$(sites | wc -l)" -eq 1 ] && coordinates "$(sites)"; }
+await first_site
+a=$(sites)
+ok "the first agent coordinates" $?
+agent b
+agent_b=$agent
+registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+await registered
+b=$(sites | grep -vx "$a")
+ok "two sites run the job" $?
+
+# the last number of channels in the report, and those that it had, in order
+now() { tail -1 report | sed -n 's/.*"channels":\([0-9]*\).*/\1/p'; }
+is_now() { [ "$(now)" = "$1" ]; }
+path() { sed -n 's/.*"channels":\([0-9]*\).*/\1/p' report | uniq | tr '\n' ' '; }
+await is_now 12
+ok "the controllers raise the channels to 12" $?
+# runs_at SITE: do processes of this site alone run the controllers?
+runs_at() {
+	ask -o tsv controller status
+	awk -F '\t' -v want="$1" 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
+		{ n++; bad += $h["site"] != want || $h["state"] != "running" || $h["runs"] == 0 || $h["changes"] == 0 }
+		END { exit bad || n != 1 }' out
+}
+await runs_at "$a"
+ok "the coordinator's site alone runs them" $?
+NCCLBPF_SOCKET_DIR=$T/b run -J loop -o json controller status
+! grep -q '"here":true' out && grep -q '"runs":0' out
+ok "the other site has run none" $?
+echo 10 >contend
+await is_now 2
+ok "they lower the channels while times are 10 times as long" $?
+status 0 "all ranks of both sites decided alike" --fleet "$fleet" -J loop check agreement
+path >steps
+echo "# channels: $(cat steps)"
+# the first steps may precede the communicator's first fence
+grep -qx '[0-9]* \([2468] \)*10 12 2 ' steps
+ok "step by step, at fences of all ranks" $?
+ask -o json policy history
+[ "$(grep -o '"uid":null' out | wc -l)" -ge 4 ] && ! grep -q '"user":"' out
+ok "policy history names no user for them" $?
+ask -o tsv audit
+! grep -q controller out
+ok "and audit has the changes of users only" $?
+
+# ---- a user's change between two of theirs ----
+echo 1 >contend
+status 0 "a user adds a policy" --fleet "$fleet" -J loop policy add "$B/policies/size_aware.policy"
+await is_now 12
+ok "the next change of the controllers builds on it" $?
+status 0 "both are in use" --fleet "$fleet" -J loop -o tsv status
+[ "$(grep -c 'adaptive_channels,size_aware' out)" -eq 4 ]
+ok "on all ranks" $?
+
+ctl get --print-value-only $keys/order/commit | grep -q '"controllers":true'
+ok "the store says who made the last change" $?
+
+# ---- the coordinator's agent is lost ----
+kill -KILL $agent_a
+await coordinates "$b"
+ok "the other site coordinates when the agent's lease has ended" $?
+echo 10 >contend
+refused() { ask -o tsv controller status; grep -q "site $a has ranks of communicator" out; }
+await refused
+ok "a change waits for the site without an agent, and the reason is shown" $?
+is_now 12
+ok "no rank has changed meanwhile" $?
+agent a
+await is_now 2
+ok "it is made when that site has an agent again" $?
+await runs_at "$b"
+ok "the other site runs the controllers" $?
+status 0 "and all ranks agree" --fleet "$fleet" -J loop check agreement
+kill -TERM $job
+wait $job
+! grep -qi diverge log
+ok "the host saw no divergence" $?
