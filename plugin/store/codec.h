@@ -49,6 +49,9 @@ void nb_store_decoded_fini(struct nb_store_decoded *d);
 /* Encode a request. Returns 0, NB_E_ARG or NB_E_NOMEM. */
 int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn,
 			struct nb_err *err);
+/* Encode a NB_STORE_PUT that is sent alone. */
+int nb_store_encode_put(struct nb_buf *out, const struct nb_store_op *op,
+			struct nb_err *err);
 int nb_store_encode_watch(struct nb_buf *out, const char *prefix,
 			  int64_t revision, struct nb_err *err);
 /* Encode user and password for etcd's authenticate request. */
@@ -57,6 +60,7 @@ void nb_store_encode_user(struct nb_buf *out, const char *user,
 
 enum nb_store_form {
 	NB_STORE_FORM_TXN,
+	NB_STORE_FORM_PUT,
 	NB_STORE_FORM_LEASE,
 	NB_STORE_FORM_KEEPALIVE,
 	NB_STORE_FORM_WATCH,

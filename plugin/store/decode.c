@@ -303,6 +303,9 @@ static void form_in(struct reader *r, enum nb_store_form form, const json_t *v)
 	case NB_STORE_FORM_TXN:
 		txn_in(r, v);
 		break;
+	case NB_STORE_FORM_PUT:
+		d->reply.succeeded = true;
+		break;
 	case NB_STORE_FORM_LEASE:
 	case NB_STORE_FORM_KEEPALIVE:
 		d->reply.lease = number_in(r, v, "ID");

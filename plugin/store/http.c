@@ -125,14 +125,16 @@ static void arm_timer(struct nb_http *h)
 
 	if (h->timers && (due < 0 || (int64_t)h->timers->due_ms < due))
 		due = (int64_t)h->timers->due_ms;
-	if (due == h->armed_ms)
+	/*
+	 * Deadlines mostly move into the future. The timer may fire early, and
+	 * is set again then, which costs less than to set it each time.
+	 */
+	if (due < 0 || (h->armed_ms >= 0 && due >= h->armed_ms))
 		return;
 	h->armed_ms = due;
-	if (due >= 0) {
-		at.it_value.tv_sec = due / 1000;
-		/* a time of zero would disarm the timer */
-		at.it_value.tv_nsec = due % 1000 * 1000000 + 1;
-	}
+	at.it_value.tv_sec = due / 1000;
+	/* a time of zero would disarm the timer */
+	at.it_value.tv_nsec = due % 1000 * 1000000 + 1;
 	timerfd_settime(h->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 

@@ -383,16 +383,20 @@ static bool changes(const struct nb_store_op *op, size_t n)
 int nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 		 nb_store_done_fn *done, void *arg, struct nb_err *err)
 {
+	bool put = !txn->ncompare && txn->nthen == 1 && !txn->notherwise &&
+		   txn->then->kind == NB_STORE_PUT;
 	struct nb_buf body;
 	int rc;
 
 	nb_buf_init(&body, 0);
-	rc = nb_store_encode_txn(&body, txn, err);
+	rc = put ? nb_store_encode_put(&body, txn->then, err)
+		 : nb_store_encode_txn(&body, txn, err);
 	if (rc) {
 		nb_buf_fini(&body);
 		return rc;
 	}
-	return start(s, NB_STORE_FORM_TXN, "/v3/kv/txn", &body,
+	return start(s, put ? NB_STORE_FORM_PUT : NB_STORE_FORM_TXN,
+		     put ? "/v3/kv/put" : "/v3/kv/txn", &body,
 		     changes(txn->then, txn->nthen) ||
 			     changes(txn->otherwise, txn->notherwise),
 		     done, arg, err);

@@ -26,21 +26,23 @@ static struct {
 	size_t size;
 	bool silent;
 	pthread_t thread;
+	char in[65536]; /* the last request */
 } fake;
 
 static void *serve(void *arg)
 {
-	static char in[65536];
+	char *in = fake.in;
 	int fd;
 
 	(void)arg;
 	while ((fd = accept(fake.fd, NULL, NULL)) >= 0) {
-		(void)!read(fd, in, sizeof(in));
+		(void)!read(fd, in, sizeof(fake.in) - 1);
 		fake.served++;
 		if (!fake.silent)
 			(void)!write(fd, fake.bytes, fake.size);
 		else
-			(void)!read(fd, in, sizeof(in)); /* until it closes */
+			(void)!read(fd, in,
+				    sizeof(fake.in) - 1); /* until it closes */
 		close(fd);
 	}
 	return NULL;
@@ -163,7 +165,13 @@ START_TEST(replies_of_a_server_that_is_not_etcd)
 	const char *bytes = replies[_i].bytes;
 	struct nb_store *s = start_fake(bytes, bytes ? strlen(bytes) : 0);
 
-	WAIT(g, nb_store_put(s, "/a", "1", 1, 0, keep_reply, &g, &err));
+	const struct nb_store_compare none = { .key = "/a" };
+	const struct nb_store_op put = {
+		.kind = NB_STORE_PUT, .key = "/a", .value = "1", .size = 1
+	};
+	const struct nb_store_txn txn = { &none, 1, &put, 1, NULL, 0 };
+
+	WAIT(g, nb_store_txn(s, &txn, keep_reply, &g, &err));
 	ck_assert_msg(g.err.code == replies[_i].code, "%d: %s: %d: %s", _i,
 		      bytes, g.err.code, g.err.text);
 	ck_assert_int_eq(g.unknown, replies[_i].unknown);
@@ -172,6 +180,28 @@ START_TEST(replies_of_a_server_that_is_not_etcd)
 	/* a write that may have happened is not repeated */
 	if (g.unknown)
 		ck_assert_uint_eq(fake.served, 1);
+	stop_fake(s);
+}
+END_TEST
+
+/* A put without conditions is a request of its own, which always succeeds. */
+START_TEST(a_put_alone_is_no_transaction)
+{
+	static const char reply[] = OK_HEAD "{" HEADER "}";
+	struct nb_store *s = start_fake(reply, sizeof(reply) - 1);
+
+	WAIT(g, nb_store_put(s, "/a", "1", 1, 5, keep_reply, &g, &err));
+	ck_assert_int_eq(g.err.code, 0);
+	ck_assert(g.succeeded);
+	ck_assert_int_eq(g.revision, 7);
+	ck_assert_ptr_nonnull(strstr(fake.in, "POST /v3/kv/put HTTP/1.1\r\n"));
+	ck_assert_ptr_nonnull(strstr(fake.in, "{\"key\":\"L2E=\",\"value\":"
+					      "\"MQ==\",\"lease\":\"5\"}"));
+	stop_fake(s);
+	s = start_fake(OK_HEAD "{}", sizeof(OK_HEAD "{}") - 1);
+	WAIT(g, nb_store_put(s, "/a", "1", 1, 0, keep_reply, &g, &err));
+	ck_assert_int_eq(g.err.code, NB_E_PROTOCOL);
+	ck_assert(g.unknown);
 	stop_fake(s);
 }
 END_TEST
@@ -397,6 +427,7 @@ END_TEST
 UNIT_MAIN("store",
 	  tcase_add_loop_test(tc, replies_of_a_server_that_is_not_etcd, 0,
 			      (int)(sizeof(replies) / sizeof(replies[0])));
+	  tcase_add_test(tc, a_put_alone_is_no_transaction);
 	  tcase_add_test(tc, a_keepalive_waits_no_longer);
 	  tcase_add_test(tc, damaged_replies);
 	  tcase_add_test(tc, base64_there_and_back);
