@@ -68,21 +68,15 @@ static int write_image(const struct nb_front *f, const char *name,
 static int run_passes(struct nb_front *f, const void *bytes, size_t size,
 		      struct nb_err *err)
 {
+	static int (*const passes[])(struct nb_front *, struct nb_err *) = {
+		nb_front_code,	nb_front_maps, nb_front_info, nb_front_link,
+		nb_front_elems, nb_front_ctx,  nb_front_names
+	};
 	int rc = check_structure(f, bytes, size, err);
 
-	if (!rc)
-		rc = nb_front_code(f, err);
-	if (!rc)
-		rc = nb_front_maps(f, err);
-	if (!rc)
-		rc = nb_front_info(f, err);
-	if (!rc)
-		rc = nb_front_link(f, err);
-	if (!rc)
-		rc = nb_front_elems(f, err);
-	if (!rc)
-		rc = nb_front_ctx(f, err);
-	return rc ? rc : nb_front_names(f, err);
+	for (size_t i = 0; !rc && i < sizeof(passes) / sizeof(passes[0]); i++)
+		rc = passes[i](f, err);
+	return rc;
 }
 
 int nb_object_image(struct nb_buf *out, const void *bytes, size_t size,

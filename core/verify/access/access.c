@@ -8,8 +8,10 @@
 #include "core/verify/state/env.h"
 #include "core/verify/state/operands.h"
 
-int nb_check_lock_bytes(const struct at *a, int number,
-			const struct nb_range *off, uint64_t size)
+/* Check that bytes [off, off + size) of the value behind register @number
+ * do not touch the value's lock. */
+static int check_lock_bytes(const struct at *a, int number,
+			    const struct nb_range *off, uint64_t size)
 {
 	const struct nb_reg *r = reg(a, number);
 	const struct nb_map_spec *m;
@@ -55,7 +57,7 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 
 	if (off->smin >= 0 && (uint64_t)off->smax <= limit &&
 	    size <= limit - (uint64_t)off->smax)
-		return nb_check_lock_bytes(a, number, off, size);
+		return check_lock_bytes(a, number, off, size);
 	return nb_refuse_span(a->env, FACTS(a, .reg = number, .off = off,
 					    .size = size, .limit = limit));
 }

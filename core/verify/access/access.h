@@ -75,9 +75,4 @@ void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
 
 enum { NB_LOCK_SIZE = 4 };
 
-/* Check that bytes [off, off + size) of the value behind register @number
- * do not touch the value's lock. */
-int nb_check_lock_bytes(const struct at *a, int number,
-			const struct nb_range *off, uint64_t size);
-
 #endif

@@ -78,13 +78,8 @@ static void to_bytes(struct nb_env *env, struct nb_frame *f, uint32_t c)
 		nb_mark(env, cell_deps(f, c));
 	/* Bytes of an address differ between ranks, because address spaces
 	 * are randomised. */
-	if (x->kind == NB_CELL_SPILL8 || x->kind == NB_CELL_SPILL8_HI) {
-		const struct nb_cell *low =
-			x->kind == NB_CELL_SPILL8 ? x : &f->cells[c + 1];
-
-		if (nb_reg_is_pointer(&low->reg))
-			x->local = 0xf;
-	}
+	if (nb_cell_of_pointer(f, c))
+		x->local = 0xf;
 	x->kind = NB_CELL_BYTES;
 }
 
@@ -204,10 +199,7 @@ static void store_bytes(struct nb_env *env, struct nb_frame *f, int64_t off,
 static void note_scatter(struct nb_env *env, const struct nb_frame *f,
 			 uint32_t c)
 {
-	uint32_t low = f->cells[c].kind == NB_CELL_SPILL8_HI ? c + 1 : c;
-
-	if (f->cells[low].kind == NB_CELL_SPILL8 &&
-	    nb_reg_is_pointer(&f->cells[low].reg))
+	if (nb_cell_of_pointer(f, c))
 		nb_label_source(env);
 }
 

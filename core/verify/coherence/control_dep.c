@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "core/verify/access/labels.h"
 #include "core/verify/flow/calls.h"
 #include "core/verify/flow/cfg.h"
 #include "core/verify/state/budget.h"
@@ -165,14 +166,6 @@ static const struct nb_effects *effects_of(struct nb_env *env,
 	return v.e;
 }
 
-static void taint(struct nb_reg *r, uint32_t from)
-{
-	if (r->kind == NB_REG_UNINIT || r->label == NB_LABEL_LOCAL)
-		return;
-	r->label = NB_LABEL_LOCAL;
-	r->from = from;
-}
-
 static void taint_stack(struct nb_env *env, struct nb_state *st,
 			const struct nb_effects *e, uint32_t from)
 {
@@ -185,11 +178,11 @@ static void taint_stack(struct nb_env *env, struct nb_state *st,
 				continue;
 			f->cells[c].local = 0xf;
 			f->cells[c].from = from;
-			taint(&f->cells[c].reg, from);
+			nb_label_taint(&f->cells[c].reg, from);
 			/* If half of a spilled scalar changed, the whole
 			 * scalar changed. */
 			if (f->cells[c].kind == NB_CELL_SPILL8_HI) {
-				taint(&f->cells[c + 1].reg, from);
+				nb_label_taint(&f->cells[c + 1].reg, from);
 				f->cells[c + 1].local = 0xf;
 				f->cells[c + 1].from = from;
 			}
@@ -208,7 +201,7 @@ void nb_region_close(struct nb_env *env, struct nb_state *st)
 		return;
 	for (unsigned i = 0; i < NB_R10; i++)
 		if (e->regs & 1u << i)
-			taint(&f->regs[i], from);
+			nb_label_taint(&f->regs[i], from);
 	taint_stack(env, st, e, from);
 	nb_budget_spend_locally(env, st, e->budget);
 }

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "core/verify/access/access.h"
+#include "core/verify/access/labels.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/coherence/control_dep.h"
 #include "core/verify/feature/resources.h"
@@ -200,10 +201,8 @@ bool nb_callback_more(struct nb_env *env, struct nb_state *st, uint32_t pc)
 /* Label a value that the helper creates for the callback. */
 static struct nb_reg made(const struct nb_state *st, struct nb_reg r)
 {
-	if (st->region.open && r.label != NB_LABEL_LOCAL) {
-		r.label = NB_LABEL_LOCAL;
-		r.from = st->region.pc;
-	}
+	if (st->region.open)
+		nb_label_taint(&r, st->region.pc);
 	return r;
 }
 
@@ -291,7 +290,7 @@ bool nb_callback_return(struct nb_env *env, struct nb_state *st)
 	st->nframes--;
 	if (env->labels && r0.label == NB_LABEL_LOCAL)
 		nb_region_open(env, st, pc);
-	return !nb_reg_is_const(&r0) || !r0.r.t.value;
+	return !nb_reg_is_const(&r0) || nb_reg_is_zero(&r0);
 }
 
 /* Leave the helper: r0 becomes -EINVAL (bad flags), -E2BIG, or the number

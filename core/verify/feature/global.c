@@ -339,11 +339,8 @@ static bool local_stack(struct nb_env *env, const struct nb_state *st,
 		if (c >= f->ncells)
 			continue;
 		local |= f->cells[c].local >> (off & 3) & 1;
-		if (f->cells[c].kind == NB_CELL_SPILL8_HI)
-			c++;
 		/* The bytes of an address differ between processes. */
-		if (f->cells[c].kind == NB_CELL_SPILL8 &&
-		    nb_reg_is_pointer(&f->cells[c].reg))
+		if (nb_cell_of_pointer(f, c))
 			local = env->saw_local = true;
 	}
 	return local;

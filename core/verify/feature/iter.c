@@ -26,6 +26,7 @@
 #include "core/verify/feature/iter.h"
 
 #include "core/verify/access/access.h"
+#include "core/verify/access/labels.h"
 #include "core/verify/access/objects.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/access/stack.h"
@@ -104,10 +105,8 @@ static void make_local(struct nb_cell *c, uint32_t from)
 
 static struct nb_reg labelled(struct nb_reg r, const struct nb_cell *c)
 {
-	if (c->local && r.label != NB_LABEL_LOCAL) {
-		r.label = NB_LABEL_LOCAL;
-		r.from = c->from;
-	}
+	if (c->local)
+		nb_label_taint(&r, c->from);
 	return r;
 }
 

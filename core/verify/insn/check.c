@@ -131,18 +131,6 @@ static const struct nb_frame *frame_of(const struct at *a,
 	return &a->st->frames[r->frame];
 }
 
-static bool pointer_at(const struct nb_frame *f, int64_t off)
-{
-	uint32_t c = nb_cell_at(off);
-
-	if (c >= f->ncells)
-		return false;
-	if (f->cells[c].kind == NB_CELL_SPILL8_HI)
-		c++;
-	return f->cells[c].kind == NB_CELL_SPILL8 &&
-	       nb_reg_is_pointer(&f->cells[c].reg);
-}
-
 static int check_stack_load(const struct at *a, int number,
 			    const struct nb_range *off, uint64_t size)
 {
@@ -152,7 +140,7 @@ static int check_stack_load(const struct at *a, int number,
 	int rc = nb_check_written(a, number, off, size);
 
 	for (int64_t at = off->smin; !rc && at < hi; at++) {
-		if (!pointer_at(f, at))
+		if (!nb_cell_of_pointer(f, nb_cell_at(at)))
 			continue;
 		/* Eight aligned bytes are the whole pointer. */
 		if (fixed && size == 8)

@@ -26,15 +26,9 @@ static void follow_stack(struct nb_env *env, const struct nb_frame *f,
 {
 	nb_stack_label(f, lo, hi, r0);
 	/* The bytes of an address differ between processes. */
-	for (int64_t off = lo; off < hi; off++) {
-		uint32_t c = nb_cell_at(off);
-
-		if (c < f->ncells && f->cells[c].kind == NB_CELL_SPILL8_HI)
-			c++;
-		if (c < f->ncells && f->cells[c].kind == NB_CELL_SPILL8 &&
-		    nb_reg_is_pointer(&f->cells[c].reg))
+	for (int64_t off = lo; off < hi; off++)
+		if (nb_cell_of_pointer(f, nb_cell_at(off)))
 			follow_source(env, r0, pc);
-	}
 }
 
 /* Label r0 rank-local if argument @arg is, or if the helper reads

@@ -46,6 +46,13 @@ bool nb_reg_is_zero(const struct nb_reg *r)
 	return nb_reg_is_const(r) && !r->r.t.value;
 }
 
+bool nb_cell_of_pointer(const struct nb_frame *f, uint32_t c)
+{
+	c += c < f->ncells && f->cells[c].kind == NB_CELL_SPILL8_HI;
+	return c < f->ncells && f->cells[c].kind == NB_CELL_SPILL8 &&
+	       nb_reg_is_pointer(&f->cells[c].reg);
+}
+
 void nb_frame_extend(struct nb_frame *f, uint32_t cell)
 {
 	if (cell < f->ncells)

@@ -230,6 +230,9 @@ static inline uint32_t nb_cell_at(int64_t off)
 	return (uint32_t)((-off - 1) / 4);
 }
 
+/* Is cell @c part of a spilled pointer? */
+bool nb_cell_of_pointer(const struct nb_frame *f, uint32_t c);
+
 /* Initialise all cells of @f up to and including @cell. */
 void nb_frame_extend(struct nb_frame *f, uint32_t cell);
 
