@@ -223,7 +223,7 @@ bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size,
 
 void nb_controllers_run(struct nb_gen *g, struct ncclbpf_controller *ctx)
 {
-	nb_gen_run_event(g, NB_HOOK_CONTROLLER, ctx, sizeof(*ctx));
+	nb_gen_run_event(g, NB_HOOK_CONTROLLER, ctx, sizeof(*ctx), 0);
 }
 
 struct diff {

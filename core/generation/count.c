@@ -25,7 +25,7 @@ void nb_gen_count_of(const struct nb_gen_count *count, uint32_t i,
 
 void nb_gen_sum_add(struct nb_gen_sum *to, const struct nb_gen_sum *more)
 {
-	to->runs += count_load(&more->runs);
+	to->runs += count_load(&more->runs) + count_load(&more->own_runs);
 	to->overrides += count_load(&more->overrides);
 	to->refused += count_load(&more->refused);
 	to->samples += count_load(&more->samples);

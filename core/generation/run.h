@@ -65,20 +65,39 @@ static inline int nb_gen_run_tuner(const struct nb_gen *g,
 }
 
 /*
+ * Count a run. The first holder of a record counts without a locked
+ * instruction, which would take as long as a short program.
+ */
+static inline void nb_gen_count_event(struct nb_gen_prog *p, uint16_t holder)
+{
+	uint16_t counter = __atomic_load_n(&p->counter, __ATOMIC_RELAXED);
+
+	if (!counter && holder &&
+	    __atomic_compare_exchange_n(&p->counter, &counter, holder, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		counter = holder;
+	if (holder && counter == holder)
+		nb_gen_bump(&p->sum.own_runs);
+	else
+		__atomic_fetch_add(&p->sum.runs, 1, __ATOMIC_RELAXED);
+}
+
+/*
  * nb_gen_run_event - run the programs of a profiler's hook in order
  * @ctx: the hook's context, @size bytes that programs may see
+ * @holder: number of a record that this thread alone holds, from 1 on; 0: none
  *
  * Any thread, concurrently; the caller keeps @g alive. Takes no lock and
  * allocates nothing.
  */
 static inline void nb_gen_run_event(struct nb_gen *g, enum nb_hook hook,
-				    void *ctx, uint64_t size)
+				    void *ctx, uint64_t size, uint16_t holder)
 {
 	for (uint32_t i = 0; i < g->nevents; i++) {
 		if (g->event[i].hook != hook)
 			continue;
 		nb_exec_run(g->event[i].exec, ctx, size);
-		__atomic_fetch_add(&g->event[i].sum.runs, 1, __ATOMIC_RELAXED);
+		nb_gen_count_event(&g->event[i], holder);
 	}
 }
 

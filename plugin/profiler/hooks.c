@@ -113,7 +113,8 @@ run(enum nb_hook hook, void *ctx, uint64_t size, bool timed)
 		__atomic_fetch_add(&r->others, 1, __ATOMIC_SEQ_CST);
 	g = __atomic_load_n(&nb_prof.gen, __ATOMIC_SEQ_CST);
 	if (g && (timed || !(g->timed >> hook & 1)))
-		nb_gen_run_event(gen_part(g, hook, ctx), hook, ctx, size);
+		nb_gen_run_event(gen_part(g, hook, ctx), hook, ctx, size,
+				 took ? (uint16_t)(r - reader + 1) : 0);
 	if (took)
 		__atomic_store_n(&r->taken, 0, __ATOMIC_RELEASE);
 	else

@@ -298,7 +298,7 @@ static uint64_t heard(struct nb_gen *g, enum nb_hook hook)
 {
 	struct ncclbpf_coll_done ctx = { .comm_id = 7 };
 
-	nb_gen_run_event(g, hook, &ctx, sizeof(ctx));
+	nb_gen_run_event(g, hook, &ctx, sizeof(ctx), 0);
 	return g->nevents ? g->event[0].sum.runs : 0;
 }
 
@@ -331,7 +331,34 @@ START_TEST(events_are_heard_by_the_policies_of_their_communicator)
 }
 END_TEST
 
+/* The first holder counts alone; other holders and threads without a record
+ * share a count. */
+START_TEST(runs_of_all_holders_add_up)
+{
+	static const uint16_t holders[] = { 0, 3, 3, 5, 3, 0 };
+	struct nb_policy *p =
+		listener("l", "profiler/coll_done", NB_HOOK_COLL_DONE);
+	struct nb_order common = order(1, 0, 0);
+	struct nb_scopes s = { .n = 0 };
+	struct ncclbpf_coll_done ctx = { .comm_id = 7 };
+	struct nb_gen_sum sum = { 0 };
+	struct nb_gen *g;
+
+	ck_assert_int_eq(nb_gen_scoped(&g, &p, 1, &common, &s, NULL, NULL), 0);
+	for (int i = 0; i < 6; i++)
+		nb_gen_run_event(g, NB_HOOK_COLL_DONE, &ctx, sizeof(ctx),
+				 holders[i]);
+	ck_assert_uint_eq(g->event[0].sum.own_runs, 3);
+	ck_assert_uint_eq(g->event[0].sum.runs, 3);
+	nb_gen_sum_add(&sum, &g->event[0].sum);
+	ck_assert_uint_eq(sum.runs, 6);
+	nb_gen_put(g);
+	nb_policy_put(p);
+}
+END_TEST
+
 UNIT_MAIN("scope", tcase_add_test(tc, a_communicator_stands_in_one_scope);
+	  tcase_add_test(tc, runs_of_all_holders_add_up);
 	  tcase_add_test(tc, scopes_are_bounded);
 	  tcase_add_test(tc, scopes_that_cannot_be_are_refused);
 	  tcase_add_test(tc, each_communicator_decides_with_its_own);
