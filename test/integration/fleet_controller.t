@@ -100,6 +100,13 @@ await refused
 ok "a change waits for the site without an agent, and the reason is shown" $?
 is_now 12
 ok "no rank has changed meanwhile" $?
+cut() { tr -s '\n ' ' ' <err | grep -o "site [^ ]* has ranks of communicator.*"; }
+ask -n policy remove size_aware
+dry=$rc
+cut >dry
+ask policy remove size_aware
+[ "$dry" -ne 0 ] && [ "$rc" -eq "$dry" ] && [ -s dry ] && cut | cmp -s - dry
+ok "a dry run of a user's change is refused like the change" $?
 agent a
 await is_now 2
 ok "it is made when that site has an agent again" $?
