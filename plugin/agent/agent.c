@@ -206,6 +206,8 @@ static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
 		return;
 	if (!strncmp(key, "order/record/", 13))
 		a->copies_due = true;
+	if (!strncmp(key, "request/", 8) && kv->create_revision > a->requests)
+		a->requests = kv->create_revision;
 	if (kv->deleted)
 		nb_view_remove(&a->view, key);
 	else if (!nb_view_put(&a->view, key, kv->value, kv->size,

@@ -66,6 +66,8 @@ struct nb_agent {
 	uint64_t round;
 	struct nb_store_watch *watch[10];
 	uint64_t follow_ms; /* when the last reading of the keys started */
+	/* newest creation of a key request/ID that we have seen, a revision */
+	int64_t requests;
 
 	/*
 	 * number of the change that the processes are staging, and number of

@@ -345,6 +345,8 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	json_object_set_new(order, "request", json_string(id));
 	c->a->sites = (unsigned)json_array_size(c->members);
 	json_object_set_new(order, "sites", json_integer(c->a->sites));
+	if (c->guard)
+		nb_coord_guard_compare(c, t);
 	nb_coord_txn_put(c, t, "order/stage", order, 0);
 	nb_coord_enter(c, NB_COORD_ORDERING, 0);
 	nb_coord_txn_send(c, t, ordered);

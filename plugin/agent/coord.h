@@ -303,7 +303,7 @@ void nb_coord_audit_put(struct nb_coord *c, struct nb_coord_txn *t,
 const char *nb_coord_time(char *text, size_t size);
 
 /*
- * coord_guard.c defines the three functions below. They handle rollouts and
+ * coord_guard.c defines the four functions below. They handle rollouts and
  * sweeps whose runner is lost.
  */
 
@@ -312,6 +312,12 @@ const char *nb_coord_time(char *text, size_t size);
  * there is nothing to do.
  */
 bool nb_coord_guard(struct nb_coord *c);
+/*
+ * Require that we have seen all requests. The watches are independent, so the
+ * runner's last request may arrive after the report that its lease has ended.
+ * That request would place the candidate, which no guard takes back any more.
+ */
+void nb_coord_guard_compare(struct nb_coord *c, struct nb_coord_txn *t);
 /* If @request carries out a guard, keep that guard in @c. */
 void nb_coord_guard_take(struct nb_coord *c, const json_t *request);
 /* Add the end of the guard to the transaction that commits the change. */

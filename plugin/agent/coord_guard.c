@@ -51,22 +51,23 @@ static void ended(void *arg, const struct nb_store_reply *r)
 		c->state = NB_COORD_IDLE;
 }
 
+void nb_coord_guard_compare(struct nb_coord *c, struct nb_coord_txn *t)
+{
+	nb_coord_txn_compare_prefix(c, t, "request/", c->a->requests);
+}
+
 /*
  * Delete a guard without a change, because somebody else has changed the job or
  * the candidate was never in use.
  */
-static void drop(struct nb_coord *c, const struct nb_view_key *guard, int64_t n)
+static void drop(struct nb_coord *c, const json_t *guard, int64_t n)
 {
 	struct nb_coord_txn *t = nb_coord_txn_new(c);
 
 	if (!t)
 		return;
-	/*
-	 * The watch of requests may be behind that of guards, so the runner's
-	 * last request, which places the candidate, may be unknown to us.
-	 */
-	nb_coord_txn_compare_prefix(c, t, "request/", guard->mod);
-	put_end(c, t, guard->value, n == nb_view_int(guard->value, "from"), n);
+	nb_coord_guard_compare(c, t);
+	put_end(c, t, guard, n == nb_view_int(guard, "from"), n);
 	nb_coord_enter(c, NB_COORD_CLEANING, 0);
 	nb_coord_txn_send(c, t, ended);
 }
@@ -93,7 +94,7 @@ bool nb_coord_guard(struct nb_coord *c)
 	c->guard_ms = now;
 	if (!last || strcmp(nb_view_str(last->value, "rollout"),
 			    nb_view_str(k->value, "id"))) {
-		drop(c, k, last ? nb_view_int(last->value, "n") : 0);
+		drop(c, k->value, last ? nb_view_int(last->value, "n") : 0);
 		return true;
 	}
 	request = json_pack("{s:O?,s:O?,s:O}", "line",
