@@ -178,6 +178,19 @@ has "and says why" out "rolled_back" "nobody runs rollout lost-"
 elsewhere -o table rollout jobs lost
 has "the other host says that the runner has gone" out "progressing, but process $pid that ran it is gone"
 
+# ---- they are killed when the promotion begins ----
+plan begun '"llm-*"' 'block_timeout = "5s"'
+sed -i 's/slower_pct = 400/slower_pct = 400, lost = "5s"/' begun.lua
+python3 "$TOP/test/integration/fleet_runner.py" "$etcd" "$T/etcd" /ncclbpf/1/all.begun/rollout '"state":"promoting"' \
+	"$(file_of all.begun)" "$S" rollout start begun.lua follow=no >lost.out 2>&1
+ok "the runner of another one dies when all jobs have passed" $?
+promoted() { grep -q '"state":"succeeded"' "$(file_of llm-a)" && grep -q '"state":"succeeded"' "$(file_of llm-b)"; }
+await promoted
+has_policy llm-a one_channel && has_policy llm-b one_channel
+ok "and each job's runner promotes it" $?
+elsewhere -J llm-a rollout undo
+elsewhere -J llm-b rollout undo
+
 # ---- the runner of one job is killed ----
 plan alone '"llm-*"' "$late"
 status 0 "another one" rollout start alone.lua follow=no

@@ -194,6 +194,25 @@ ok "which is promoted, too" $?
 ok "after the blocks of both runners" $?
 elsewhere rollout undo
 
+# ---- the coordinator's agent dies with the runner ----
+plan agent 600s 'on_lost = "resume"'
+status 0 "one more" rollout start agent.lua follow=no
+await bakes
+site=$(ctl get --print-value-only /ncclbpf/1/llm/coordinator)
+agents() { ps -eo pid=,args= | awk -v dir="$T/" '/ncclbpf-agent/ && !/awk/ && index($0, "--dir " dir) { print $1 }'; }
+[ -n "$site" ] && [ "$(agents | wc -l)" -eq 2 ]
+ok "two agents, of which one is the coordinator" $?
+before=$(agents)
+lose_host
+# shellcheck disable=SC2086
+kill -9 $before
+resumed() { [ "$(wc -l <heirs)" -eq 3 ] && in_use; }
+await resumed
+ok "the next agents put the baseline back and start a new runner" $?
+elsewhere rollout abort
+await ended && decides ""
+ok "which ends it when asked to" $?
+
 # ---- somebody else changes the job after the runner is lost ----
 plan other 600s
 status 0 "a third one" rollout start other.lua follow=no

@@ -100,7 +100,9 @@ function M.gone(r)
 	return not runs and (alive and "stands still" or "is gone") or nil
 end
 
--- Has nobody run the rollout over several jobs that has begun @r for ALONE_S? -> why | nil
+-- Has nobody run the rollout over several jobs that has begun @r for ALONE_S? If that one had begun
+-- the promotion, all jobs had passed, and others may have been promoted.
+-- -> a word of rollout/run.lua, its reason | nil
 local function alone(r)
 	local now = core.mono()
 	if type(r.of) ~= "string" or now < (r.looked_s or 0) then return nil end
@@ -110,16 +112,16 @@ local function alone(r)
 	local lost = not err and (not all or all.id ~= r.of or M.gone(all))
 	r.alone_s = lost and (r.alone_s or now) or nil
 	if lost and now - r.alone_s > ALONE_S then
-		return ("nobody runs rollout %s over all jobs"):format(r.of)
+		return all and all.id == r.of and all.state == "promoting" and "promote" or "guard",
+			("nobody runs rollout %s over all jobs"):format(r.of)
 	end
 end
 
 -- What somebody has asked for. -> a word of rollout/run.lua, its reason or nil | nil
 function M.requested(r)
 	if core.stopped() then return "pause" end
-	local why = alone(r)
-	if why then return "guard", why end
-	local word
+	local word, why = alone(r)
+	if word then return word, why end
 	word, r.asker = store.requested(r)
 	return word
 end

@@ -234,7 +234,7 @@ local asked = {
 		return finish(r, "a", "rolled_back", "asked to abort"
 			.. (other and "; " .. job.left(other) or ""))
 	end,
-	promote = function(r) return succeed(r, "asked to promote") end,
+	promote = function(r, why) return succeed(r, why or "asked to promote") end,
 	guard = function(r, why, evidence)
 		record.event(r, "aborting", why, evidence)
 		return finish(r, "a", "rolled_back", why, evidence)
