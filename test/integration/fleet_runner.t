@@ -198,7 +198,7 @@ elsewhere rollout undo
 plan agent 600s 'on_lost = "resume"'
 status 0 "one more" rollout start agent.lua follow=no
 await bakes
-site=$(ctl get --print-value-only /ncclbpf/1/llm/coordinator)
+site=$(ctl get --print-value-only /ncclbpf/1/llm/order/coordinator)
 agents() { ps -eo pid=,args= | awk -v dir="$T/" '/ncclbpf-agent/ && !/awk/ && index($0, "--dir " dir) { print $1 }'; }
 [ -n "$site" ] && [ "$(agents | wc -l)" -eq 2 ]
 ok "two agents, of which one is the coordinator" $?

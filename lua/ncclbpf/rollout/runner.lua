@@ -11,6 +11,7 @@ local M = {}
 
 local TRIES, PAUSE_S = 20, 0.5
 local POLL_S = 0.1
+local SAVED_S = 10 -- longest time until a new process has become the runner
 local RESCUE_S = 30 -- time until the supervisor of a dead runner has changed the file
 
 -- Start a process that waits for the death of this one, then calls rescue() until it returns true,
@@ -98,6 +99,24 @@ function M.run(r, way, tell, enough)
 	end)
 end
 
+-- Wait until process @pid is the runner of @r. Otherwise another process could take the run over,
+-- because the runner so far, this shell, may end first. -> true | nil, err
+local function await_runner(r, way, pid)
+	local till = core.mono() + SAVED_S
+	while core.mono() < till do
+		local lives = core.alive(pid)
+		local now = way.load(r.home)
+		if now and now.runner.pid == pid then return true end
+		if not lives and now and not store.is_this_process(now.runner) then
+			return errors.fail("busy", "process %s has taken it over",
+				tostring(now.runner.pid))
+		end
+		if not lives then break end
+		core.sleep(POLL_S / 5)
+	end
+	return true -- M.follow reports a process that died before it was the runner
+end
+
 -- Run @r in a process of its own, which becomes its runner by way.save(r) and calls after(r) at the
 -- end; what it prints goes to a log beside the file. -> its PID | nil, err
 function M.detach(r, way, tell, after)
@@ -115,6 +134,9 @@ function M.detach(r, way, tell, after)
 		drop_empty(log)
 	end, log)
 	if not pid then return nil, errors.from_reply(err) end
+	local ok
+	ok, err = await_runner(r, way, pid)
+	if not ok then return nil, err end
 	return pid
 end
 
