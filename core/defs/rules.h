@@ -165,6 +165,9 @@ RULE(CTX_PADDING, CTX_FIELD,
      "an access inside one field", "offset {number} is padding", "")
 RULE(CTX_READONLY, CTX_READONLY,
      "an output field of struct {ctx}", "{name} is an input ({text})", "")
+RULE(CTX_NO_OUTPUT, CTX_READONLY,
+     "an output field; struct {ctx} has none", "{name} is an input ({text})",
+     "programs of this hook only observe; a program that chooses for NCCL has SEC(\"tuner\") and struct ncclbpf_tuner")
 RULE(CTX_PARTIAL, CTX_PARTIAL,
      "all {limit} bytes of {name} in one store",
      "{size} bytes are stored at offset {number} of it", "")

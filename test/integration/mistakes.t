@@ -203,7 +203,7 @@ int p(struct ncclbpf_tuner *ctx)
 }
 E
 answered 2 "a policy for another hook" "a store into an input field of the context" \
-	"an output field of struct ncclbpf_coll_done"
+	"struct ncclbpf_coll_done has none" "only observe" 'SEC("tuner") and struct ncclbpf_tuner'
 fixed 's/profiler.coll_done/tuner/'
 
 echo 'allreduce,4M,32M,ring,ll129,8,1,-1,-1,-1' >cell.csv

@@ -240,13 +240,23 @@ static int check_output_label(const struct at *a, const struct nb_mem_access *n,
 	return 0;
 }
 
+static bool has_output(const struct nb_hook_spec *h)
+{
+	for (size_t i = 0; i < h->nfields; i++)
+		if (h->fields[i].access == NB_OUT)
+			return true;
+	return false;
+}
+
 /* Check one output field that a store covers in part or as a whole. */
 static int check_output(const struct at *a, const struct nb_mem_access *n,
 			const struct nb_field_spec *f, int64_t off)
 {
 	if (f->access != NB_OUT)
-		return refuse(a, NB_RULE_CTX_READONLY, .reg = n->reg,
-			      .name = f->name, .text = f->doc);
+		return refuse(a,
+			      has_output(a->env->hook) ? NB_RULE_CTX_READONLY
+						       : NB_RULE_CTX_NO_OUTPUT,
+			      .reg = n->reg, .name = f->name, .text = f->doc);
 	if (off > f->off || off + n->size < f->off + f->size)
 		return refuse(a, NB_RULE_CTX_PARTIAL, .reg = n->reg,
 			      .name = f->name, .limit = f->size,
