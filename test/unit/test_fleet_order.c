@@ -423,7 +423,6 @@ START_TEST(a_guard_does_not_overtake_a_request)
 	ck_assert_uint_eq(nput, 2); /* delete the guard, record that */
 	ck_assert_int_eq(newest_request, 57);
 	free(done_arg);
-	nb_coord_reset(c);
 	ck_assert(nb_view_put(&a.view, "order/commit", placed, strlen(placed),
 			      42, 42));
 	c->guard_tries = 0;
