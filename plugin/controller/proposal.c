@@ -31,7 +31,7 @@ static struct {
 	struct nb_buf bytes;
 } proposal;
 
-static uint64_t now_ms(void)
+static uint64_t proposal_clock_ms(void)
 {
 	return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
 }
@@ -44,7 +44,7 @@ bool nb_proposal_coordinates(void)
 		return false;
 	at = __atomic_load_n(&nb_self.seg->mem->agent.coordinates_ms,
 			     __ATOMIC_ACQUIRE);
-	return at && now_ms() < at + SILENT_MS;
+	return at && proposal_clock_ms() < at + SILENT_MS;
 }
 
 void nb_proposal_drop(void)
@@ -71,7 +71,7 @@ int nb_proposal_make(const uint8_t from[NB_SHA256_SIZE], const void *bytes,
 			       "no memory for a change of %zu bytes", size);
 	}
 	memcpy(proposal.from, from, NB_SHA256_SIZE);
-	proposal.since_ms = now_ms();
+	proposal.since_ms = proposal_clock_ms();
 	proposal.number = __atomic_add_fetch(&nb_self.seg->mem->proposal, 1,
 					     __ATOMIC_ACQ_REL);
 	return 0;
@@ -89,7 +89,7 @@ bool nb_proposal_ended(struct nb_err *why)
 		text[sizeof(text) - 1] = '\0';
 		if (*text)
 			nb_fail(why, NB_E_REFUSED, 0, "%s", text);
-	} else if (now_ms() >= proposal.since_ms + LONGEST_MS) {
+	} else if (proposal_clock_ms() >= proposal.since_ms + LONGEST_MS) {
 		nb_fail(why, NB_E_TIMEOUT, 0,
 			"the agent of this site has not carried the change out in %d s",
 			LONGEST_MS / 1000);
