@@ -323,11 +323,11 @@ local function step(r)
 	if not ok then return nil, err end
 end
 
-local way = { step = step, save = record.save, load = record.load }
+local methods = { step = step, save = record.save, load = record.load }
 
-function way.ended(r) return record.ended[r.state] end
+function methods.ended(r) return record.ended[r.state] end
 
-function way.stop(r, why, err)
+function methods.stop(r, why, err)
 	local ok, done, failure = pcall(undo_all, r, why)
 	if not ok then return nil, errors.caught(done) end
 	if not done then return nil, failure end
@@ -338,13 +338,13 @@ function way.stop(r, why, err)
 	return done
 end
 
-function way.lost(r, err)
+function methods.lost(r, err)
 	record.event(r, "failed", err.message)
 	return record.save(r)
 end
 
 -- The supervisor of a dead runner returns all jobs to their baselines.
-function way.rescue(r)
+function methods.rescue(r)
 	local name, id, token, url = r.job, r.id, r.runner.token, r.fleet
 	return function()
 		local now, err = record.load(home_of(url, name))
@@ -416,10 +416,10 @@ function M.start(url, p, names)
 end
 
 -- Run it in a process of its own. -> its PID | nil, err
-function M.detach(r) return runner.detach(r, way) end
+function M.detach(r) return runner.detach(r, methods) end
 
 -- Follow it to its end. -> the rollout | nil, err
-function M.follow(r, tell, pid) return runner.follow(r, way, tell, pid) end
+function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
 
 -- The state of each job: { {job, step, state, blocks, reason} }
 function M.rows(r)

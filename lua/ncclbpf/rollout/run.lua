@@ -191,13 +191,13 @@ end
 
 -- Carry out the plan's action for this verdict.
 local function conclude(r, verdict)
-	local way = r.plan["on_" .. verdict.verdict]
+	local action = r.plan["on_" .. verdict.verdict]
 	local evidence = { look = verdict.look, verdict = verdict.verdict, reason = verdict.reason }
 	local reason = ("%s at look %d: %s"):format(verdict.verdict, verdict.look, verdict.reason)
-	if way == "promote" then
+	if action == "promote" then
 		record.event(r, "promoting", reason, evidence)
 		return succeed(r, reason, evidence)
-	elseif way == "rollback" then
+	elseif action == "rollback" then
 		record.event(r, "aborting", reason, evidence)
 		return finish(r, "a", "rolled_back", reason, evidence)
 	end
@@ -416,11 +416,11 @@ function M.fail(r, err)
 end
 
 -- The rollout as rollout/runner.lua runs it
-local way = { step = step, save = record.save, load = record.load }
+local methods = { step = step, save = record.save, load = record.load }
 
-function way.ended(r) return ENDED[r.state] or r.state == "paused" and not r.awaited end
+function methods.ended(r) return ENDED[r.state] or r.state == "paused" and not r.awaited end
 
-function way.stop(r, why, err)
+function methods.stop(r, why, err)
 	if not err then return asked.pause(r, why) end
 	runner.fail(r, err)
 	local fine, result = pcall(asked.pause, r, why)
@@ -431,12 +431,12 @@ function way.stop(r, why, err)
 	return nil, err
 end
 
-function way.lost(r, err)
+function methods.lost(r, err)
 	record.event(r, "paused", err.message)
 	return record.save(r)
 end
 
-function way.rescue(r)
+function methods.rescue(r)
 	local name, id, token, group = r.job, r.id, r.runner.token, r.group
 	local fleet = group.url -- nil: a job of this host
 	return function()
@@ -449,14 +449,14 @@ end
 -- called after each block. Ctrl-C waits meanwhile and asks for a pause. -> r | nil, err
 function M.run(r, tell, most)
 	local last = most and #r.blocks + most
-	return runner.run(r, way, tell, last and function() return #r.blocks >= last end)
+	return runner.run(r, methods, tell, last and function() return #r.blocks >= last end)
 end
 
 -- Run the rollout in a process of its own, which calls after(r) at the end. -> its PID | nil, err
-function M.detach(r, after) return runner.detach(r, way, nil, after) end
+function M.detach(r, after) return runner.detach(r, methods, nil, after) end
 
 -- Follow rollout @r, whichever process runs it. -> the rollout as its file has it | nil, err
-function M.follow(r, tell, pid) return runner.follow(r, way, tell, pid) end
+function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
 
 -- M.start(group, p[, hooks[, of]]) -> the new rollout, saved, no block yet | nil, err
 -- hooks: functions of a script (rollout/script.lua)

@@ -61,25 +61,28 @@ function M.failure(r)
 	return f and errors.new(f.code, f.message, { hint = f.hint, cause = f.cause }) or nil
 end
 
--- A run is a table with path, id, group, runner, plan.deadline, and @way, the functions of its
--- kind:
--- step(r): one turn. -> nil: go on | r: it has ended or paused | nil, err
--- stop(r, why, err): end it, after the deadline or (err) after an error that step() raised.
+-- A run is a rollout or sweep: a table with path, id, group, runner and plan.deadline. @methods are
+-- the functions for its kind:
+-- step(r): one step, such as a block. -> nil: continue | r: it has ended or paused | nil, err
+-- stop(r, why, err): end the run, after its deadline or (err) after an error that step() raised.
 --   -> as step()
--- lost(r, err): the new process cannot reach the job. -> true | nil, err
--- save(r); rescue(r) -> a function for the supervisor, and what it calls afterwards
--- load(home) -> the run as its record has it; ended(r): has it ended or paused?
+-- lost(r, err): record that the new process cannot reach the job. -> true | nil, err
+-- save(r): write the record
+-- rescue(r) -> two functions for the supervisor: one that it repeats until it returns true, and one
+--   that it calls afterwards
+-- load(home) -> the run as its record has it
+-- ended(r) -> has the run ended or paused?
 
--- Take turns until the run has ended or paused, or enough(r). tell(r) is called after each turn.
--- -> r | nil, err
-local function turns(r, way, tell, enough)
+-- Repeat methods.step until the run has ended or paused, its deadline has passed, or enough(r)
+-- returns true. tell(r) is called after each step. -> r | nil, err
+local function run_steps(r, methods, tell, enough)
 	local till = core.mono() + r.plan.deadline
 	local fine, done, err
 	r.failure = nil
 	repeat
-		fine, done, err = pcall(way.step, r)
+		fine, done, err = pcall(methods.step, r)
 		if fine and not done and not err and core.mono() > till then
-			fine, done, err = pcall(way.stop, r,
+			fine, done, err = pcall(methods.stop, r,
 				("the deadline of %g s has passed"):format(r.plan.deadline))
 		end
 		if tell then tell(r) end
@@ -87,25 +90,25 @@ local function turns(r, way, tell, enough)
 	if fine then return done or not err and r or nil, err end
 	-- most likely, a process did not answer
 	err = errors.caught(done)
-	return way.stop(r, err.message, err)
+	return methods.stop(r, err.message, err)
 end
 
--- Run @r in this process; Ctrl-C waits meanwhile and asks for a pause. -> as turns()
-function M.run(r, way, tell, enough)
-	local rescue, after = way.rescue(r)
+-- Run @r in this process; Ctrl-C waits meanwhile and asks for a pause. -> as run_steps()
+function M.run(r, methods, tell, enough)
+	local rescue, after = methods.rescue(r)
 	return supervised(rescue, after, function()
-		local done, err = turns(r, way, tell, enough)
+		local done, err = run_steps(r, methods, tell, enough)
 		return not r.unsafe, done, err
 	end)
 end
 
 -- Wait until process @pid is the runner of @r. Otherwise another process could take the run over,
 -- because the runner so far, this shell, may end first. -> true | nil, err
-local function await_runner(r, way, pid)
+local function await_runner(r, methods, pid)
 	local till = core.mono() + SAVED_S
 	while core.mono() < till do
 		local lives = core.alive(pid)
-		local now = way.load(r.home)
+		local now = methods.load(r.home)
 		if now and now.runner.pid == pid then return true end
 		if not lives and now and not store.is_this_process(now.runner) then
 			return errors.fail("busy", "process %s has taken it over",
@@ -117,25 +120,29 @@ local function await_runner(r, way, pid)
 	return true -- M.follow reports a process that died before it was the runner
 end
 
--- Run @r in a process of its own, which becomes its runner by way.save(r) and calls after(r) at the
--- end; what it prints goes to a log beside the file. -> its PID | nil, err
-function M.detach(r, way, tell, after)
+-- Run @r in a new process, which becomes its runner by methods.save(r) and calls after(r) at the
+-- end. Its output goes to a log beside the record. -> its PID | nil, err
+function M.detach(r, methods, tell, after)
 	local log = log_of(r)
 	core.unlink(log)
 	local pid, err = core.detach(function()
 		local there, why = r.group:reconnect()
 		r.taken, r.runner, r.failure = r.runner.token, store.runner(), nil
-		local saved, trouble = way.save(r)
+		local saved, trouble = methods.save(r)
 		if not saved then error(trouble, 0) end
 		local ok
-		if there then ok, why = M.run(r, way, tell) else ok, why = way.lost(r, why) end
+		if there then
+			ok, why = M.run(r, methods, tell)
+		else
+			ok, why = methods.lost(r, why)
+		end
 		if after then after(r) end
 		if not ok then io.stderr:write(errors.text(errors.caught(why)), "\n") end
 		drop_empty(log)
 	end, log)
 	if not pid then return nil, errors.from_reply(err) end
 	local ok
-	ok, err = await_runner(r, way, pid)
+	ok, err = await_runner(r, methods, pid)
 	if not ok then return nil, err end
 	return pid
 end
@@ -169,14 +176,14 @@ local function stamp_of(r)
 end
 
 -- M.follow without the runner's error
-local function follow(run, way, tell, pid)
+local function follow(run, methods, tell, pid)
 	local path, id = run.path, run.id
 	local seen, read, asked, gone, r = nil, 0, false, nil, nil
 	local log = log_of { path = path }
 	local function step()
 		local stamp = stamp_of(run)
 		if stamp ~= seen then
-			local now, err = way.load(run.home)
+			local now, err = methods.load(run.home)
 			if not now then
 				return nil, err or errors.new("not_found", path .. " was removed")
 			end
@@ -190,7 +197,7 @@ local function follow(run, way, tell, pid)
 			if tell and not same then tell(r) end
 		end
 		if pid then read = copy_log(log, read) end
-		if way.ended(r) and not (pid and core.alive(pid)) then return r end
+		if methods.ended(r) and not (pid and core.alive(pid)) then return r end
 		local lost
 		lost, gone = is_lost(r, pid, gone)
 		if lost then
@@ -225,8 +232,8 @@ end
 -- Follow @run until it has ended or paused. tell(r) is called after each change of its record.
 -- @pid: this shell has started the runner: then Ctrl-C asks it for a pause and waits, and its error
 -- is returned; else Ctrl-C only ends the following. -> the run | nil, err
-function M.follow(run, way, tell, pid)
-	local done, err = follow(run, way, tell, pid)
+function M.follow(run, methods, tell, pid)
+	local done, err = follow(run, methods, tell, pid)
 	local failure = done and pid and M.failure(done)
 	if failure then return nil, failure end
 	return done, err

@@ -598,18 +598,18 @@ local function step(r)
 end
 
 -- The sweep as rollout/runner.lua runs it
-local way = { step = step, save = save, load = M.load }
+local methods = { step = step, save = save, load = M.load }
 
-function way.ended(r) return r.state ~= "running" end
+function methods.ended(r) return r.state ~= "running" end
 
-function way.stop(r, why, err) return finish(r, "stopped", why, err) end
+function methods.stop(r, why, err) return finish(r, "stopped", why, err) end
 
-function way.lost(r, err)
+function methods.lost(r, err)
 	r.state, r.why = "stopped", err.message
 	return save(r)
 end
 
-function way.rescue(r)
+function methods.rescue(r)
 	local name, baseline, prefix, url = r.job, r.baseline, r.prefix, r.group.url
 	return function() return rescue(name, baseline, prefix, url) end, function(done)
 		local s = M.load { job = name, fleet = url and true,
@@ -640,17 +640,17 @@ end
 function M.run(group, p, tell)
 	local r, err = M.start(group, p)
 	if not r then return nil, err end
-	r, err = runner.run(r, way, tell and function(now)
+	r, err = runner.run(r, methods, tell and function(now)
 		if now.state == "running" then tell(now) end
 	end)
 	return r and r.result, err
 end
 
 -- Run the sweep in a process of its own. -> its PID | nil, err
-function M.detach(r) return runner.detach(r, way, save) end
+function M.detach(r) return runner.detach(r, methods, save) end
 
 -- Follow sweep @r, whichever process runs it. -> the sweep as its file has it | nil, err
-function M.follow(r, tell, pid) return runner.follow(r, way, tell, pid) end
+function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
 
 -- Ask the runner to end the sweep; without a runner, restore the baseline here. -> what was done |
 -- nil, err
