@@ -667,7 +667,7 @@ function M.help_rows(ctx, ask)
 	return rows
 end
 
--- A command belongs to the group of its noun. Without such a group it belongs to the last one.
+-- The group of a command is that of its noun. If no group has the noun, it is the last group.
 local function group_of(words)
 	local noun = words:match "^%S+"
 	for _, g in ipairs(commands.groups) do

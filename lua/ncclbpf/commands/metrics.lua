@@ -252,8 +252,9 @@ local function rollout_state(text, now)
 		"1 for the state of the job's rollout; state none: the job has no rollout", lines)
 end
 
--- @now: stats, status, policies, agreement: { {member, data} }; samples: of
--- sample tail; gin, gin_contexts: of gin; rollout: its state. -> text
+-- Write all metrics. @now: replies of the job. Its fields stats, status, policies and agreement are
+-- lists { {member, data} }; samples is from sample tail, gin and gin_contexts are from gin, and
+-- rollout is the rollout's state. -> text
 function M.text(now)
 	local text, by = new_text(), {}
 	for _, r in ipairs(now.status) do by[r.member.pid] = r.data end

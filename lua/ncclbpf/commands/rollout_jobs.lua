@@ -44,7 +44,7 @@ local function progress(ctx)
 	end
 end
 
--- rollout start of plan @p, which has jobs
+-- Start a rollout over the jobs that plan @p names.
 function M.start(ctx, p)
 	if ctx.opt.data then
 		return errors.fail("usage", "data=FILE: not with a plan for several jobs")

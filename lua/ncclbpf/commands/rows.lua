@@ -32,8 +32,8 @@ local function options_of(row)
 	return options
 end
 
--- Fewest and most arguments by a row's syntax, options apart: one word for each, in brackets
--- those that may be missing.
+-- The smallest and the largest number of arguments that a row's syntax allows, without options.
+-- Each word of the syntax is an argument; words in brackets are optional.
 local function arguments_of(syntax)
 	local least, most = 0, 0
 	for word in syntax:gmatch "%S+" do

@@ -220,7 +220,7 @@ function M.cmd_stats(ctx)
 		id = row_id,
 		empty = "nothing measured yet", head = head, foot = foot, columns = cols,
 		arrange = function(merged)
-			for _, row in ipairs(merged) do -- with several, the rows would look alike
+			for _, row in ipairs(merged) do -- with several comms, rows would look alike
 				if row.comm ~= merged[1].comm then cols[1].wide = false end
 			end
 			host = hosts(read.ask(ctx, "sample tail") or {})

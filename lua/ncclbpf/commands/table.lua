@@ -62,7 +62,7 @@ M.options = {
 	["uprobes"] = "no: time calls only by NCCL's events, not by uprobes",
 }
 
--- Groups of help, by nouns; what no group has is in the last.
+-- Groups of help, by nouns. Nouns without a group belong to the last one.
 M.groups = {
 	{ name = "job", help = "Find jobs and look at one as a whole",
 		nouns = { "list", "attach", "detach", "status", "doctor", "net", "gin", "verbs",

@@ -46,8 +46,8 @@ local function change(ctx, line, verb)
 	return changes.result(ctx, data, verb)
 end
 
--- The policy name of @word; a file is loaded first. -> name, nil or function that unloads the file
--- | nil, err
+-- The policy name of @word. If @word is a file, it is loaded first. -> name, nil or a function that
+-- unloads the file | nil, err
 local function held(ctx, word)
 	if not policy.is_file(word) then return word end
 	local image, info, bytes = policy.open(word)

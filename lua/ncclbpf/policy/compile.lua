@@ -237,7 +237,7 @@ function C:divide(op)
 	self:jump(0x15, 1, 0, keep, 0)
 	self:put(MOV, 3, 0)
 	self:put(0xaf, 3, 1)
-	self:jump(0x75, 3, 0, keep, 0) -- signs alike: s>= 0
+	self:jump(0x75, 3, 0, keep, 0) -- the signs are equal if the XOR of both is >= 0
 	self:put(0x07, 2, 0, 0, -1)
 	self:put(0x0f, 0, 1)
 	self:here(keep)

@@ -237,7 +237,8 @@ end
 
 -- ---- the text ------------------------------------------------------------------------------
 
--- The policy and path that made the answer. @quiet: the table's row says it
+-- The policy and path that made the answer. @quiet: omit it, because the table's row already shows
+-- it
 local function policy_lines(t, p, by, quiet)
 	local writes, branches = read.list(p, "writes"), read.list(p, "branches")
 	if #writes == 0 and #branches == 0 or quiet then return end

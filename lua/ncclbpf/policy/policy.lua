@@ -186,7 +186,7 @@ function M.refusal(verdict, path, steps)
 	end
 end
 
--- A job's refusal has only the finding, so verify the program here to get the text.
+-- A job that refuses a program sends only the finding, so verify the program here to get the text.
 local function explain_refusal(err, image, info)
 	if err.code ~= "verify_rejected" or err.detail then return err end
 	local v = M.verdict(image, info)

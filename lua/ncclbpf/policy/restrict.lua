@@ -79,7 +79,7 @@ local function front(rows, fresh)
 	return table.concat(code)
 end
 
--- A policy that has no opinion.
+-- An image of a policy that leaves the choice to NCCL.
 local function nothing()
 	return core.image_make { name = "none", program = "none", file = "none",
 		slots = string.pack("<BBi2i4BBi2i4", MOV, 0, 0, 0, EXIT, 0, 0, 0), lines = {},

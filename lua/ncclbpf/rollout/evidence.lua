@@ -16,7 +16,7 @@ local function word(v) return (tostring(v):gsub('[%s,"%c]', "_")) end
 
 -- ---- writing ---------------------------------------------------------------------
 
--- Versions, policies with digests and communicators, from the job's answers.
+-- Versions, policies with their digests, and communicators, as the job's processes report them.
 -- @ask(line) -> the processes' answers
 function M.where(ask)
 	local status, out = ask "status", { hosts = core.array {}, processes = 0 }

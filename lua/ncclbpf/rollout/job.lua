@@ -125,8 +125,8 @@ function M.processes_of(group)
 	return list
 end
 
--- Does rollout @r belong to this job? A rollout of an earlier job of the same name shares no
--- process with it.
+-- Does rollout @r belong to this job? If an earlier job of the same name made the rollout, they
+-- have no process in common.
 function M.is_of(r, group)
 	for _, m in ipairs(group.members) do
 		for _, p in ipairs(type(r.processes) == "table" and r.processes or {}) do
@@ -136,8 +136,8 @@ function M.is_of(r, group)
 	return false
 end
 
--- M.standing for a job of several hosts. A communicator with ranks on several sites has passed when
--- the ranks of all sites decide with the generation of the change that moved it.
+-- M.standing for a job of several hosts. A communicator with ranks on several sites has passed the
+-- fence when the ranks of all sites decide with the generation of its last change.
 local function fleet_standing(r)
 	local made, passed = {}, {}
 	for _, answer in ipairs(M.ask(r, "comm list")) do
@@ -149,7 +149,7 @@ local function fleet_standing(r)
 			end
 		end
 	end
-	-- Those that have all their ranks on one site: the site's own change.
+	-- A communicator with all its ranks on one site: its site's own change counts.
 	for _, answer in ipairs(M.ask(r, "change status")) do
 		for _, c in ipairs(read.list(read.record(answer.data).last, "comms")) do
 			if not (r.moved and r.moved[c.comm]) then
@@ -176,8 +176,8 @@ function M.standing(r)
 	return made, passed
 end
 
--- The request that puts @arm in place: "a", "b", "better" (the policies of rollout/promote.lua) or
--- a list of names. @all: for all communicators, not only the scope.
+-- The request line that makes the job use @arm: "a", "b", "better" (the policies of
+-- rollout/promote.lua) or a list of names. @all: for all communicators, not only the scope.
 local function line_for(r, arm, all)
 	local words, names = { "policy", "use" }, type(arm) == "table" and arm or arm == "b"
 		and r.candidate or arm == "better" and r.promoted or r.baseline
@@ -202,8 +202,8 @@ local function expose(r, done, arm)
 end
 
 -- M.is_own for a job of several hosts. Each change's entry in the audit names the rollout that made
--- it. PIDs would not do: the agents carry changes out, and shells of several hosts make them. Only
--- the changes of controllers have no entry.
+-- it. PIDs cannot identify it: the agents carry changes out, and shells on several hosts request
+-- them. Only the changes of controllers have no entry.
 local function fleet_is_own(r)
 	local now, found = sites.generation(r.group.store, r.group.job)
 	local list = sites.read(r.group.store, r.group.job, "audit/")
@@ -229,8 +229,8 @@ function M.is_own(r)
 	local answer = r.group:ask "policy history"[1]
 	local past = read.list(answer and answer.data, "history")
 	local now = r.path and record.load(r.home)
-	-- This process may hold the rollout twice, and another one may have taken it over. The
-	-- rollout's changes belong to the current runner.
+	-- This process may have two copies of the rollout, and another process may have taken it
+	-- over. The rollout's changes belong to the current runner.
 	local current = not now or now.id == r.id and now.runner.token == r.runner.token
 	local late = r.unanswered and current
 	local function same(a, b)
@@ -272,7 +272,7 @@ function M.has_candidate(r, d)
 end
 
 -- Make the change @line if the job still has our generation. Retries if another change is in
--- progress. -> as Group:change
+-- progress. -> results as of Group:change
 function M.change(r, line)
 	local done, err
 	local tries, others = RETRIES, STALE
@@ -361,7 +361,7 @@ function M.use(r, arm, patience)
 		tostring(r.generation))
 end
 
--- The action of a run after a change has failed with @err. -> word, reason, as in block.lua
+-- How a run reacts when a change has failed with @err. -> word, reason, as in block.lua
 function M.refused(err)
 	if err.code == "stale" then return "leave", "another generation" end
 	return "pause", err.message

@@ -22,7 +22,7 @@ local M = {}
 local POLL_S = 0.2
 local GONE_S = 30 -- time for the supervisor of a dead runner to restore a job's baseline
 local END_S = 90 -- time for a job's runner to end after a request
-local MOST = 64 -- jobs in one rollout
+local MOST = 64 -- largest number of jobs in one rollout
 
 -- ---- jobs of a plan ---------------------------------------------------------------------
 
@@ -110,7 +110,8 @@ local function plan_of(p, i, n)
 	return q
 end
 
--- Can the jobs' judges be sure of anything? -> true | nil, err
+-- Is the plan's number of blocks large enough for a significant result in each of @n jobs? -> true
+-- | nil, err
 function M.check(p, n)
 	local least = plan.least_blocks(plan_of(p, 1, n))
 	if p.blocks >= least then return true end
@@ -287,7 +288,7 @@ end
 
 local since = {}
 
--- One look at all jobs. -> nil: go on | r: it has ended | nil, err
+-- Check all jobs once. -> nil: continue | r: the rollout has ended | nil, err
 local function step(r)
 	keys.beat(r)
 	local word = record.requested(r)
@@ -377,7 +378,7 @@ function M.all(url)
 	return list
 end
 
--- M.start(url, p, names) -> the new rollout, saved; no job has begun yet | nil, err
+-- M.start(url, p, names) -> the new rollout, saved; no job's own rollout has begun | nil, err
 function M.start(url, p, names)
 	local reach, err = M.steps(p, #names)
 	if not reach then return nil, err end

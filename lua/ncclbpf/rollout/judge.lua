@@ -7,8 +7,8 @@ local errors = require "ncclbpf.base.errors"
 
 local M = {}
 
--- Defaults. The judge finds a slowdown of exactly min_effect_pct in half of the runs. So
--- min_effect_pct is less than the slowdown that a rollout should find (3 %).
+-- Defaults. The judge finds a slowdown of exactly min_effect_pct in half of the runs. To find
+-- slowdowns of 3 % reliably, the default of min_effect_pct is smaller.
 M.defaults = {
 	confidence = 0.98, -- confidence of all looks and strata together
 	min_effect_pct = 1, -- slowdown in per cent that is tolerated

@@ -16,7 +16,7 @@ local REQUEST_S = 0.5 -- time between two looks for requests of other shells
 
 local function key(home, part) return ("%s%s/%s"):format(sites.ROOT, home.job, part) end
 
--- One key. -> table, revision | nil, 0 (there is none) | nil, nil, err
+-- Read one key. -> table, revision | nil, 0 (there is none) | nil, nil, err
 local function get(home, part)
 	local kvs, err = home.store:get(key(home, part))
 	if not kvs then return nil, nil, errors.from_reply(err) end
@@ -62,7 +62,7 @@ end
 -- The time without a runner after which the agents restore the baseline.
 function M.lost(r) return r.plan.guards and r.plan.guards.lost or LOST_S end
 
--- Save the record @text of @r. @now: what M.read gave; over: the run has ended or paused, so it
+-- Save the record @text of @r. @now: result of M.read; over: the run has ended or paused, so it
 -- needs no runner; settled: the candidate is not in use. Fails if the lease has another holder.
 -- -> true | nil, err
 function M.write(r, kind, text, now, over, settled)
@@ -77,7 +77,8 @@ function M.write(r, kind, text, now, over, settled)
 	local op, err = runner_op(r, kind, held, over)
 	if err then return nil, err end
 	puts[#puts + 1] = op
-	-- A new runner has what the agents did after the loss of the last one in its record.
+	-- The record of a new runner already tells what the agents did when the previous runner was
+	-- lost.
 	if op and op.put then puts[#puts + 1] = { delete = key(r.home, "guard/undone") } end
 	settled = settled and over
 	if settled then
@@ -135,7 +136,8 @@ function M.guard(r, line)
 	return true
 end
 
--- What the key of a change request is compared with: only the runner may change the job.
+-- The condition of the transaction that writes a change request: guard/runner must be ours, because
+-- only the runner may change the job.
 function M.condition(r)
 	return r.lease and { key(r.home, "guard/runner"), r.lease.revision } or nil
 end

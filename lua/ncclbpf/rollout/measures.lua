@@ -69,7 +69,7 @@ local function other_way(r)
 	return r
 end
 
--- Does a larger value of the metric mean slower?
+-- Is a larger value of the metric worse?
 local function slower_is_up(m) return m.aggregate ~= "busbw" end
 
 -- Apply judge.compare to metric @m. effect_pct: how much worse the candidate is, in per cent.

@@ -25,7 +25,7 @@ local function valid(r)
 		and type(r.events) == "table" and type(r.runner) == "table"
 end
 
--- An agent has taken the candidate back, because the runner was lost (rollout/keys.lua).
+-- An agent has rolled the candidate back, because the runner was lost (rollout/keys.lua).
 local function taken_back(r)
 	local u = r.undone
 	if ENDED[r.state] then return end

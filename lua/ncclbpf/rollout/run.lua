@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- A rollout: baseline and candidate take turns on a live job. Each turn is a change at a fence and
--- a block of collectives. The judge then decides: promote, roll back or pause. The rollout's file
--- is replaced after each step, so any shell can show the rollout, and another process can continue
--- it.
+-- A rollout: baseline and candidate alternate in blocks on a live job. Each block is a change at a
+-- fence and a block of collectives. The judge then decides: promote, roll back or pause. The
+-- rollout's file is replaced after each step, so any shell can show the rollout, and another
+-- process can continue it.
 local blocks = require "ncclbpf.rollout.block"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -216,7 +216,7 @@ local function over(r)
 	return false
 end
 
--- The words that end a turn without medians: requests of other shells, and the words of
+-- What to do when a block ends without medians, by word: a request of another shell, or a word of
 -- rollout/block.lua.
 local asked = {
 	pause = function(r, why)
@@ -312,8 +312,8 @@ local function passed(r, verdict, baked)
 end
 
 -- This job has passed. Keep the candidate under the guards until rollout/jobs.lua asks for the
--- promotion or the baseline. A turn lasts as long as a block may, because a guard needs GUARD
--- collectives of a kind within one turn.
+-- promotion or the baseline. A step lasts as long as a block may, because a guard needs GUARD
+-- collectives of a kind within one step.
 local function hold(r)
 	local ok, word, why, evidence = place(r, "b")
 	if ok then ok, word, why, evidence = blocks.block(r, "b", r.plan.block_timeout) end
@@ -386,7 +386,7 @@ end
 
 -- Pause the rollout of @id with the baseline, unless another process runs it, or it has
 -- paused or ended. @token: the runner that died; its process may still be exiting.
--- -> true when nothing is left to do
+-- -> true when the supervisor need not try again
 local function rescue(name, id, token, fleet)
 	local wish = { job = name, fleet = fleet }
 	local group = fleet and session.attach(wish, 5)
@@ -564,7 +564,8 @@ function M.adopt(r, group)
 			other = not job.is_own(r) and s.data.generation
 		end
 	end
-	-- From here on, changes are compared with the generation that the job has now.
+	-- From here on, the job's present generation counts as ours: other generations are
+	-- concurrent changes.
 	r.generation, r.since = s.data.generation, {}
 	r.taken, r.runner = r.runner.token, store.runner()
 	r.blocks, r.events = core.array(r.blocks), core.array(r.events)

@@ -30,8 +30,8 @@ end
 
 local function first(list, n) return core.array(table.move(list, 1, n, 1, {})) end
 
--- The communicators that keep the baseline: the last by identity of those that a promotion would
--- reach. -> identities or nil | nil, err
+-- The held communicators, which keep the baseline: of the communicators that a promotion would
+-- reach, the last ones in order of identity. -> identities or nil | nil, err
 local function held_of(p, all, scope)
 	if not p.holdback then return nil end
 	local from = p.promote == "all" and all or scope or all
@@ -137,7 +137,7 @@ end
 -- Held communicators, which keep the baseline.
 
 -- The requests of a promotion to all but the held communicators. The held ones get the baseline as
--- their own first, so that none of their decisions is the candidate's.
+-- their own first, so that they never decide with the candidate.
 function M.promotion(r, names)
 	local function line(list, to)
 		local words = { "policy", "use" }

@@ -100,8 +100,9 @@ function M.load(home, kind, valid)
 	return t, err
 end
 
--- Replace the record of @r by @fields if it still is that of @was: {id, token} (nil: there was
--- none). over: it has ended or paused; settled: no candidate is in use. -> true | nil, err
+-- Replace the record of @r by @fields if the stored record is still that of @was: {id, token} (nil:
+-- there was none). over: the run has ended or paused; settled: no candidate is in use. -> true |
+-- nil, err
 function M.replace(r, kind, fields, valid, was, over, settled)
 	return M.locked(r.path, function()
 		local now, err = M.load(r.home, kind, valid)
@@ -124,7 +125,7 @@ function M.replace(r, kind, fields, valid, was, over, settled)
 	end)
 end
 
--- This process as the runner of something new.
+-- A runner's entry for this process, with a new token.
 function M.runner()
 	local pid = own_pid()
 	return { pid = pid, process = process.identity(pid),

@@ -530,7 +530,7 @@ local function finish(r, state, why, err)
 	return r
 end
 
--- Handle a turn that ended without medians. The words are those of rollout/block.lua.
+-- Handle a block that ended without medians. The words are those of rollout/block.lua.
 local function ended(r, word, why)
 	if word == "leave" then return finish(r, "left", job.left(why)) end
 	return finish(r, word == "pause" and not why and "interrupted" or "stopped",
@@ -545,7 +545,7 @@ local function begin(r)
 	begin_round(r, 1)
 end
 
--- All turns of a round are done. Begin the next round, or end the sweep.
+-- All blocks of a round are done. Begin the next round, or end the sweep.
 local function end_round(r)
 	if r.round == r.plan.rounds // 2 then
 		local ok, err = halfway(r)
@@ -568,7 +568,7 @@ local function repeat_without(r, i, why, evidence)
 	if again then table.insert(r.order, i) end
 end
 
--- Run one turn of the baseline or of an arm.
+-- Run one block of the baseline or of an arm.
 local function step(r)
 	if not r.order then begin(r) end
 	local i
