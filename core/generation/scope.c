@@ -101,7 +101,7 @@ static int fail_scope_limit(struct nb_err *err)
 		NB_GEN_MAX_SCOPES, NB_SCOPE_MAX_COMMS);
 	return nb_hint(
 		err,
-		"policy list shows them; policy use common comm=ID gives one back");
+		"policy list shows the scopes; policy use common comm=ID removes one");
 }
 
 int nb_scopes_put(struct nb_scopes *s, const uint64_t *comm, uint32_t n,

@@ -121,5 +121,5 @@ void nb_coord_guard_put(struct nb_coord *c, struct nb_coord_txn *t)
 	put_end(c, t, c->guard, true, c->n);
 	nb_coord_audit_put(
 		c, t, c->guard,
-		"the runner is lost, so its candidate is taken back");
+		"the runner is lost, so its candidate is rolled back");
 }

@@ -102,7 +102,7 @@ ok "both sites decide with the baseline again when its runner is lost" $?
 elsewhere -o table rollout status
 has "another host says why" out "lost: paused" "the runner was lost; the agent of site" "rollout resume"
 run audit
-has "so does the audit" out "the runner is lost, so its candidate is taken back"
+has "so does the audit" out "the runner is lost, so its candidate is rolled back"
 ! ctl get --prefix --keys-only /ncclbpf/1/llm/guard/ | grep -q 'guard/line'
 ok "the guard is gone" $?
 elsewhere rollout resume follow=no

@@ -272,7 +272,7 @@ first=$(runner)
 kill -STOP "$first"
 stands() {
 	run -o table rollout status
-	grep -q "process $first that ran it stands still" out
+	grep -q "process $first that ran it is stopped" out
 }
 await stands
 ok "a runner that is stopped is told" $?

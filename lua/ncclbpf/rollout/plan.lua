@@ -419,7 +419,7 @@ function M.check(t)
 	for _, m in ipairs(p.metrics or {}) do decide = decide or m.critical end
 	if not decide then
 		return errors.fail(
-			"bad_argument", "metrics: no metric is critical, so none would decide")
+			"bad_argument", "metrics: no metric is critical, so no verdict is possible")
 	end
 	if p.judge.looks > p.blocks then
 		return errors.fail(

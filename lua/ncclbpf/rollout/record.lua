@@ -93,11 +93,11 @@ function M.runs(r)
 		and not store.is_this_process(r.runner)
 end
 
--- Has the runner of an unfinished rollout died or stopped? -> "is gone", "stands still" or nil
+-- Has the runner of an unfinished rollout died or stopped? -> "is gone", "is stopped" or nil
 function M.gone(r)
 	if ENDED[r.state] or r.state == "paused" then return nil end
 	local runs, alive = store.active(r.runner)
-	return not runs and (alive and "stands still" or "is gone") or nil
+	return not runs and (alive and "is stopped" or "is gone") or nil
 end
 
 -- Has nobody run the rollout over several jobs that has begun @r for ALONE_S? If that one had begun
