@@ -116,6 +116,10 @@ golden comm_list -o table comm list
 shape comm_list_json -o json comm list
 status 0 "comm show" -o table comm show
 has "has sizes, choices, costs and who decided" out "8 ranks on 1 node," "SIZE" "NCCL" "ANSWER" "COST us" "SLOWER %" "allreduce" "size_aware"
+status 0 "comm show, wide" -o wide comm show
+awk 'NR > 2 && NF == 11 && $10 ~ /^[+-][0-9]/ { rows++; if (($8 > $9) != ($10 > 0)) wrong++ }
+	END { exit !rows || wrong }' "$T/out"
+ok "SLOWER % is positive where the answer costs more time than NCCL's choice" $?
 shape comm_show_json -o json comm show
 golden comm_show_wrong comm show abcd
 status 0 "explain" -o table explain allreduce 4M
