@@ -112,6 +112,8 @@ sweeps() { # NAME EFFECTS TABLE
 }
 sweeps "what is surely faster, in one row" "-20 -20 -20 0" "allreduce,1048576,8388607,ring,ll128,-1,1,8 "
 has "how sure each size is, in the table" out.csv "# allreduce 1M: ring/ll128: -" "12 and 12 blocks, better" "# allreduce 8M: baseline: nothing faster by 3 %"
+[ "$(grep -oE "[A-Z]+ %" out)" = "SLOWER %" ] && grep -qE '^allreduce +1M +better .* -(19|20)\.[0-9] ' out
+ok "a candidate that takes less time has a negative SLOWER %" $?
 sweeps "less than the least effect is not taken" "-2 -2 -2" ""
 has "and why not" out "nothing faster by 3 %" "no row is better, so the baseline stays" "nothing written"
 sweeps "slower is never taken" "5 30 -1" ""
