@@ -221,7 +221,7 @@ static long enforce(void *map, const struct slo_key *at, const __u64 *limit,
 		if (!j)
 			return 0;
 	}
-	if (s->n < j->before.n) /* a process ended, and its sums left */
+	if (s->n < j->before.n) /* a process ended and counts no more */
 		j->before = *s;
 	n = s->n - j->before.n;
 	ns = s->ns - j->before.ns;

@@ -43,7 +43,7 @@ enum { LOW = 1, HIGH = 2, PER_RANK = 4 };
 /* The names of columns in headers; case and _ do not matter. */
 static const struct {
 	const char *name;
-	/* The bounds that a size column sets; 0 for a number. */
+	/* The bounds that a size column sets; 0 if the column is no size. */
 	unsigned bounds;
 	/* The field that a column with a number sets. */
 	enum nb_table_field field;

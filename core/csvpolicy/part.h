@@ -71,7 +71,7 @@ enum nb_table_field {
 	NB_ROW_ALGO,
 	NB_ROW_PROTO,
 	NB_ROW_CHANNELS,
-	NB_ROW_DIMS, /* The fields from here on are an enum nb_table_dim. */
+	NB_ROW_DIMS, /* From here on, in the order of enum nb_table_dim. */
 	NB_ROW_NODES = NB_ROW_DIMS,
 	NB_ROW_RANKS,
 	NB_ROW_PIPE_OPS,

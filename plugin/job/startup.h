@@ -79,7 +79,7 @@ bool nb_startup_missing(const struct nb_seg_comm *c);
 bool nb_startup_by_calls(struct nb_seg_comm *c);
 /* Record @why in the communicator's entry as the difference. */
 void nb_startup_mark(struct nb_seg_comm *c, enum nb_differ why);
-/* Returns true if no change of policies can resolve the difference. */
+/* Returns true if the ranks would still differ after any change of policies. */
 bool nb_startup_for_good(const struct nb_seg_comm *c);
 
 /*

@@ -22,7 +22,7 @@
 enum {
 	/* Iterations that join states before bounds grow in steps. */
 	JOINS = 2,
-	LATE = 160, /* Iterations before the mode NB_WALK_LATE widens. */
+	LATE = 160, /* NB_WALK_LATE widens from this iteration on. */
 	/* Failed comparisons that a state may have for each successful one.
 	 * KEY_MISSES is the limit for comparisons that failed by key alone.
 	 * It applies while open paths may reach the state again and

@@ -54,8 +54,8 @@ static int note_exit(struct nb_walk *w)
 	return 0;
 }
 
-/* Mark the operands of a jump with one possible outcome: its outcome is a
- * conclusion from them. */
+/* Mark the operands of a jump with one possible outcome as precise: their
+ * values rule the other outcome out. */
 static void mark_operands(struct nb_walk *w)
 {
 	const struct nb_insn *insn = &w->env->insns[w->pc];
