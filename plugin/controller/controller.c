@@ -289,9 +289,8 @@ static void follow_elected(void)
 	if (e.entry == NB_SEG_PROCS || !open_board() ||
 	    !read_state(e.entry, &s))
 		return;
-	if (e.word !=
-	    /* another process was elected, which has its own counts */
-	    l->word) {
+	/* another process was elected, which has its own counts */
+	if (e.word != l->word) {
 		l->word = e.word;
 		l->answered = l->seen = 0;
 		unstage_change();
@@ -300,30 +299,6 @@ static void follow_elected(void)
 		answer_request(s.request);
 	if (s.change != l->seen)
 		follow_change(e.entry, s.change);
-}
-
-struct member {
-	uint32_t entry;
-	uint64_t pid, start;
-};
-
-/* List the other living processes. Returns -1 if the segment is busy. */
-static int list_members(struct member *out)
-{
-	int n = 0;
-
-	if (nb_segment_lock(nb_self.seg, QUICK_MS, NULL))
-		return -1;
-	nb_segment_reap(nb_self.seg);
-	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
-		const struct nb_seg_proc *p = &nb_self.seg->mem->proc[i];
-
-		if (p->pid && i != nb_self.seg->proc &&
-		    !(p->flags & NB_SEG_PROC_AGENT))
-			out[n++] = (struct member){ i, p->pid, p->start };
-	}
-	nb_segment_unlock(nb_self.seg);
-	return n;
 }
 
 static bool same_head(const void *bytes, const struct nb_controllers_maps *head)
@@ -361,14 +336,14 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 
 /* Returns the header that @m's answer to the current request must have. */
 static struct nb_controllers_maps head_of(const struct nb_controllers *l,
-					  const struct member *m)
+					  const struct nb_election_other *m)
 {
 	return (struct nb_controllers_maps){ m->pid, m->start,
 					     l->state.request };
 }
 
 /* Returns how many processes have not answered yet. */
-static int waits_for(const struct member *m, int n)
+static int waits_for(const struct nb_election_other *m, int n)
 {
 	int missing = 0;
 
@@ -381,7 +356,7 @@ static int waits_for(const struct member *m, int n)
 }
 
 static void merge_all(struct nb_gen *own, const struct nb_gen *g,
-		      const struct member *m, int n)
+		      const struct nb_election_other *m, int n)
 {
 	struct nb_controllers *l = loop;
 	struct nb_err err;
@@ -549,8 +524,9 @@ static void commit_change(void)
  * Run the controllers on the maps received so far, then stage their changes, if
  * there are any.
  */
-static int run_once(struct nb_gen *g, uint32_t number, const struct member *m,
-		    int n, struct nb_err *err)
+static int run_once(struct nb_gen *g, uint32_t number,
+		    const struct nb_election_other *m, int n,
+		    struct nb_err *err)
 {
 	struct nb_buf change;
 	struct nb_gen *own;
@@ -574,7 +550,7 @@ static int run_once(struct nb_gen *g, uint32_t number, const struct member *m,
 	return rc;
 }
 
-static void have_gathered(const struct member *m, int n)
+static void have_gathered(const struct nb_election_other *m, int n)
 {
 	struct nb_controllers *l = loop;
 	struct nb_err err = { 0 };
@@ -654,7 +630,7 @@ static void wait_fleet(void)
 static void lead_round(void)
 {
 	struct nb_controllers *l = loop;
-	struct member *m;
+	struct nb_election_other *m;
 	int n;
 
 	if (l->phase == NB_CONTROLLERS_STAGE ||
@@ -673,7 +649,7 @@ static void lead_round(void)
 		begin_round();
 	}
 	m = calloc(NB_SEG_PROCS, sizeof(*m));
-	n = m ? list_members(m) : -1;
+	n = m ? nb_election_others(nb_self.seg, m) : -1;
 	if (n >= 0 && (!waits_for(m, n) || nb_clock_system() >= l->until_ns))
 		have_gathered(m, n);
 	free(m);

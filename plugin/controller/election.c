@@ -104,3 +104,21 @@ void nb_election_pause(struct nb_segment *s, bool pause)
 		word = load_word(s);
 	while (!swap_word(s, word, pause ? word | PAUSED : word & ~PAUSED));
 }
+
+int nb_election_others(struct nb_segment *s, struct nb_election_other *out)
+{
+	int n = 0;
+
+	if (nb_segment_lock(s, LOCK_MS, NULL))
+		return -1;
+	nb_segment_reap(s);
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++) {
+		const struct nb_seg_proc *p = &s->mem->proc[i];
+
+		if (p->pid && i != s->proc && !(p->flags & NB_SEG_PROC_AGENT))
+			out[n++] = (struct nb_election_other){ i, p->pid,
+							       p->start };
+	}
+	nb_segment_unlock(s);
+	return n;
+}

@@ -34,6 +34,17 @@ enum nb_election_result {
  */
 enum nb_election_result nb_election_run(struct nb_segment *s,
 					uint64_t *looked_ns);
+/* A living process of the job, other than this process. */
+struct nb_election_other {
+	uint32_t entry; /* its entry in the segment */
+	uint64_t pid, start;
+};
+
+/*
+ * List the other living processes in @out, which has room for NB_SEG_PROCS.
+ * Agents are left out. Returns their number, or -1 if the segment is busy.
+ */
+int nb_election_others(struct nb_segment *s, struct nb_election_other *out);
 void nb_election_resign(struct nb_segment *s);
 void nb_election_pause(struct nb_segment *s, bool pause);
 
