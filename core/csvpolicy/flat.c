@@ -272,10 +272,14 @@ static int build_dim(struct build *b, uint32_t dim, struct set set,
 	int32_t *v = calloc((size_t)set.n + 1, sizeof(*v));
 	uint32_t nv = v ? set_values(b, dim, set, v) : 0, n = 0;
 	struct segment *s = calloc(2 * (size_t)nv + 1, sizeof(*s));
-	int rc = v && s ? 0 : nb_table_nomem(b->err);
+	int rc;
 
-	if (!rc)
-		rc = add_segments(b, dim, set, v, nv, s, &n);
+	if (!v || !s) {
+		free(v);
+		free(s);
+		return nb_table_nomem(b->err);
+	}
+	rc = add_segments(b, dim, set, v, nv, s, &n);
 	for (uint32_t d = 0; !rc && d < b->tree->depth[dim]; d++)
 		rc = raise_level(b, s, &n);
 	if (!rc)

@@ -8,6 +8,7 @@
 
 #include "plugin/agent/coord.h"
 #include "plugin/agent/target.h"
+#include "plugin/job/segment.h"
 
 #define COMM "00000000000000c0"
 #define RECORD "order/record/" COMM
@@ -323,11 +324,14 @@ START_TEST(a_rank_at_the_fence_delays_for_one_lead)
 	static struct nb_agent agent = { .name = "a",
 					 .lease = 1,
 					 .whole = true };
+	static struct nb_seg mem;
+	struct nb_segment seg = { .mem = &mem };
 	struct nb_store_reply r = { .succeeded = true, .revision = ARMED + 1 };
 	struct nb_coord *c = nb_coord_new(&agent);
 	uint64_t lead;
 
 	ck_assert_ptr_nonnull(c);
+	agent.site.seg = &seg;
 	lead = nb_coord_lead_ms(c);
 	put(RECORD, "{\"state\":\"none\"}", ARMED);
 	put("order/coordinator", "{\"site\":\"a\"}", 8);
