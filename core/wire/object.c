@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -69,13 +68,9 @@ ssize_t nb_wire_send(int sock, const char *bytes, size_t size, int fd)
 	return sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/*
- * Keep the first descriptor. There may be two although there is room for one:
- * CMSG_SPACE rounds up, and the kernel fills the padding.
- */
-static void keep_one(struct msghdr *m, int *kept)
+unsigned nb_wire_take_fds(struct msghdr *m, int *fds, unsigned most)
 {
-	bool first = true;
+	unsigned taken = 0;
 
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
 		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -86,16 +81,13 @@ static void keep_one(struct msghdr *m, int *kept)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
-			if (!first) {
+			if (taken < most)
+				fds[taken++] = fd;
+			else
 				close(fd);
-				continue;
-			}
-			if (*kept >= 0)
-				close(*kept);
-			*kept = fd;
-			first = false;
 		}
 	}
+	return taken;
 }
 
 ssize_t nb_wire_receive(int sock, void *bytes, size_t size, int *fd)
@@ -110,8 +102,12 @@ ssize_t nb_wire_receive(int sock, void *bytes, size_t size, int *fd)
 			    .msg_control = ctl.bytes,
 			    .msg_controllen = sizeof(ctl.bytes) };
 	ssize_t n = recvmsg(sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int first;
 
-	if (n >= 0)
-		keep_one(&m, fd);
+	if (n >= 0 && nb_wire_take_fds(&m, &first, 1)) {
+		if (*fd >= 0)
+			close(*fd);
+		*fd = first;
+	}
 	return n;
 }

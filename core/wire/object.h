@@ -29,6 +29,17 @@ int nb_wire_object_file(const void *bytes, size_t size);
  */
 ssize_t nb_wire_send(int sock, const char *bytes, size_t size, int fd);
 
+struct msghdr;
+
+/*
+ * nb_wire_take_fds - take the descriptors of a message that recvmsg filled
+ * @fds: room for @most descriptors, which the caller closes. All others are
+ * closed: CMSG_SPACE rounds up, so there may be one more than there is room for
+ *
+ * Returns the number of descriptors in @fds. Any thread.
+ */
+unsigned nb_wire_take_fds(struct msghdr *m, int *fds, unsigned most);
+
 /*
  * nb_wire_receive - call recvmsg without waiting
  * @fd: descriptor that the caller keeps and closes, or -1. The first

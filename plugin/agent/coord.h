@@ -70,7 +70,7 @@ struct nb_coord {
 	uint64_t answer_ms[NB_COORD_ANSWERS];
 	unsigned nanswers;  /* number of armings so far */
 	uint64_t arming_ms; /* when the last arming was sent */
-	uint64_t lead_ms;   /* distance of the fences of the last arming */
+	uint64_t lead_ms;   /* how far ahead the last arming put its fences */
 	uint64_t stage_ms;  /* time that all sites took to stage the change */
 
 	/* The fields below describe the change in progress. */

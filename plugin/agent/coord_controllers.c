@@ -72,7 +72,9 @@ bool nb_coord_proposal(struct nb_coord *c)
 
 		c->proposed = NULL;
 		number = c->proposal;
-		c->proposal = 0; /* it does not end with the change before */
+		/* nb_coord_order_stage ends the change before, and would end
+		 * this proposal with it. */
+		c->proposal = 0;
 		nb_coord_order_stage(c, "", request);
 		c->proposal = number;
 		json_decref(request);

@@ -13,7 +13,7 @@
 #include "plugin/agent/coord.h"
 
 enum {
-	/* delay until the next try after a site has refused, in ms */
+	/* ms until the guard is tried again after a site has refused it */
 	RETRY_MS = 5000,
 	DOUBLED = 6 /* how often the delay doubles */
 };

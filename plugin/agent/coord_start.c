@@ -10,7 +10,7 @@
 
 #include "plugin/agent/coord.h"
 
-/* delay until the next try after a site has refused the request, in ms */
+/* ms until the first fence is tried again after a site has refused it */
 enum { RETRY_MS = 5000 };
 
 bool nb_coord_start(struct nb_coord *c)

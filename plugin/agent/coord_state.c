@@ -22,7 +22,7 @@ enum {
 	PIECE = NB_STORE_VALUE_SIZE
 };
 
-/* A process's answer while it is being stored. */
+/* The answer of a process, of which the coordinator has stored a part. */
 struct nb_coord_saving {
 	struct nb_coord *c;
 	struct nb_procs_result r;

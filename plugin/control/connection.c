@@ -226,26 +226,6 @@ static void close_late(struct nb_conn *c, const char *what, int allowed_ms)
 	close_with(c, &err);
 }
 
-/* Keep the descriptors of a message up to the limit, and close the others. */
-static void take_fds(struct nb_conn *c, struct msghdr *m)
-{
-	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h)) {
-		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(h) + i * sizeof(fd), sizeof(fd));
-			if (c->nfds < NB_CONN_FDS)
-				c->fds[c->nfds++] = fd;
-			else
-				close(fd);
-		}
-	}
-}
-
 /* Read input from the socket. Returns false if the peer is gone. */
 static bool read_input(struct nb_conn *c)
 {
@@ -262,7 +242,8 @@ static bool read_input(struct nb_conn *c)
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR;
-	take_fds(c, &m);
+	c->nfds +=
+		nb_wire_take_fds(&m, c->fds + c->nfds, NB_CONN_FDS - c->nfds);
 	if (n == 0)
 		c->eof = true;
 	if (!c->nin)

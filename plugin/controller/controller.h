@@ -51,7 +51,7 @@ enum nb_controllers_phase {
 	NB_CONTROLLERS_IDLE,
 	NB_CONTROLLERS_GATHER,
 	NB_CONTROLLERS_STAGE,
-	/* the coordinator of the fleet carries the change out */
+	/* wait until the fleet's coordinator has made the change */
 	NB_CONTROLLERS_FLEET
 };
 

@@ -29,7 +29,7 @@ struct nb_store_request {
 	char *body;
 	bool write;   /* changes the store, so it must not run twice */
 	bool waiting; /* waits for authentication */
-	bool renewed; /* the request has already renewed the token once */
+	bool renewed; /* the token was refused once, and renewed */
 	int pinned;
 	unsigned endpoint, tried;
 	uint64_t started_ms, deadline_ms;

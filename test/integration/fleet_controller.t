@@ -76,9 +76,9 @@ ask -o json policy history
 ok "policy history names no user for them" $?
 ask -o tsv audit
 ! grep -q controller out
-ok "and audit has the changes of users only" $?
+ok "audit lists no change that controllers made" $?
 
-# ---- a user's change between two of theirs ----
+# ---- a user changes the policies between two changes of the controllers ----
 echo 1 >contend
 status 0 "a user adds a policy" --fleet "$fleet" -J loop policy add "$B/policies/size_aware.policy"
 await is_now 12
@@ -106,7 +106,7 @@ dry=$rc
 cut >dry
 ask policy remove size_aware
 [ "$dry" -ne 0 ] && [ "$rc" -eq "$dry" ] && [ -s dry ] && cut | cmp -s - dry
-ok "a dry run of a user's change is refused like the change" $?
+ok "policy remove -n is refused with the words and status of policy remove" $?
 agent a
 await is_now 2
 ok "it is made when that site has an agent again" $?

@@ -178,7 +178,7 @@ has "and says why" out "rolled_back" "nobody runs rollout lost-"
 elsewhere -o table rollout jobs lost
 has "the other host says that the runner has gone" out "progressing, but process $pid that ran it is gone"
 
-# ---- they are killed when the promotion begins ----
+# ---- the runners of all jobs die when the promotion begins ----
 plan begun '"llm-*"' 'block_timeout = "5s"'
 sed -i 's/slower_pct = 400/slower_pct = 400, lost = "5s"/' begun.lua
 python3 "$TOP/test/integration/fleet_runner.py" "$etcd" "$T/etcd" /ncclbpf/1/all.begun/rollout '"state":"promoting"' \

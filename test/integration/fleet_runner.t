@@ -121,7 +121,7 @@ elsewhere rollout undo
 [ "$rc" -eq 0 ] && decides ""
 ok "and can be undone there" $?
 
-# ---- the runner is lost at a step of its work ----
+# ---- the runner dies at each step of a rollout ----
 # lost_at NAME KEY PATTERN: start rollout NAME; its host dies when a key has that value
 lost_at() {
 	python3 "$TOP/test/integration/fleet_runner.py" "$etcd" "$T/etcd" "/ncclbpf/1/llm/$2" "$3" \
@@ -131,13 +131,13 @@ lost_at() {
 undone() { [ -n "$(ctl get --keys-only /ncclbpf/1/llm/guard/undone)" ]; }
 put_back() { # WHERE: has the loss there left the baseline and a paused rollout?
 	await undone && decides ""
-	ok "lost $1: both sites have the baseline" $?
+	ok "runner lost $1: both sites have the baseline" $?
 	elsewhere -o json rollout status
-	has "lost $1: the rollout has paused" out '"state":"paused"' "the runner was lost; the agent of site"
+	has "runner lost $1: the rollout is paused" out '"state":"paused"' "the runner was lost; the agent of site"
 }
 plan step 600s
 lost_at step guard/line '"id":"step'
-ok "its host dies before the first block" $?
+ok "the runner dies before the first block" $?
 put_back "before the first block"
 [ "$(field '["blocks"].__len__()')" -eq 0 ]
 ok "which had no block" $?
@@ -145,13 +145,13 @@ status 0 "that one is ended" rollout abort
 
 plan fence 600s
 lost_at fence request/ '"rollout":"fence'
-ok "its host dies when it asks for the candidate" $?
+ok "the runner dies when it requests the candidate" $?
 put_back "at a request"
 status 0 "that one is ended, too" rollout abort
 
 plan armed 600s
 lost_at armed order/record/ '"state":"armed"'
-ok "its host dies while the candidate's fence is armed" $?
+ok "the runner dies while the candidate's fence is armed" $?
 put_back "at a fence"
 for host in one two; do
 	(XDG_STATE_HOME=$T/$host "$S" rollout resume follow=no >resumed.$host 2>&1 && echo $host >>winners) &
@@ -166,13 +166,13 @@ elsewhere rollout abort
 await ended && decides ""
 ok "and ends it when asked to" $?
 
-# ---- the agents continue it ----
+# ---- an agent starts a new runner, which resumes the rollout ----
 ! [ -e heirs ]
 ok "no agent has started a runner so far" $?
 plan heir 2s 'on_lost = "resume"'
 LIMIT_S=100
 lost_at heir rollout '"verdict":"pass"'
-ok "its host dies when the judge has spoken" $?
+ok "the runner dies after the verdict" $?
 elsewhere rollout status follow=yes
 [ "$rc" -eq 0 ] && decides one_channel
 ok "a shell that follows it on another host sees a new runner promote it" $?
@@ -186,7 +186,7 @@ ok "and what it promoted is undone" $?
 
 plan first 1s 'on_lost = "resume"'
 lost_at first rollout '"blocks":\[{.*"arm":"[ab]".*"arm":"[ab]"'
-ok "the host of another one dies after two blocks" $?
+ok "the runner of another rollout dies after two blocks" $?
 elsewhere rollout status follow=yes
 [ "$rc" -eq 0 ] && decides one_channel
 ok "which is promoted, too" $?
@@ -208,7 +208,7 @@ lose_host
 kill -9 $before
 resumed() { [ "$(wc -l <heirs)" -eq 3 ] && in_use; }
 await resumed
-ok "the next agents put the baseline back and start a new runner" $?
+ok "the agents that are started next restore the baseline and start a new runner" $?
 elsewhere rollout abort
 await ended && decides ""
 ok "which ends it when asked to" $?

@@ -212,7 +212,7 @@ none() { # CLAIM NAME=value...
 	rc=$?
 	grep -q '^vgpu: SKIP' "$T/why" && return
 	[ $rc -eq 0 ] && grep -q 'via NET/Socket' "$T/why" && grep -q 'no verbs are seen: .*libibverbs.so.1' "$T/why"
-	ok "NCCL without libibverbs uses sockets, and the log says that no verbs are seen: $claim" $?
+	ok "without libibverbs, and $claim, NCCL uses sockets and our log says that it sees no verbs" $?
 }
 none "NCCLBPF_NET=off" NCCLBPF_NET=off
 none "a wrapped plugin without a device" NCCLBPF_CHAIN_NET="$B/test/fakes/host/net_plugin_v11.so" NET_PLUGIN_FAIL=none

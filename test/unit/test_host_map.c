@@ -377,7 +377,8 @@ static uint32_t reads[2]; /* of each thread */
 
 static struct both reader_program;
 
-/* Read element 3 until the end. Returns how often it was neither 0 nor 33. */
+/* A thread that reads element 3 until the test ends. Returns how many of the
+ * values were neither 0 (detached) nor 33 (attached). */
 static void *read_on(void *count)
 {
 	uintptr_t wrong = 0;

@@ -4,7 +4,7 @@
 -- reach it.
 local M = {}
 
--- Constructors by kind of object. The rooms above this one register them here.
+-- Constructors by kind of object. Modules of higher layers register them here.
 M.makers = {}
 
 -- State of each object: {kind = its class, ...}

@@ -46,8 +46,8 @@ local function change(ctx, line, verb)
 	return changes.result(ctx, data, verb)
 end
 
--- The policy name of @word. If @word is a file, it is loaded first. -> name, nil or a function that
--- unloads the file | nil, err
+-- Returns the policy that @word names. If @word is a file, the function loads it first, and also
+-- returns a function that unloads it again. -> name, function? | nil, err
 local function held(ctx, word)
 	if not policy.is_file(word) then return word end
 	local image, info, bytes = policy.open(word)

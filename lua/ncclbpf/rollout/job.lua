@@ -201,9 +201,9 @@ local function expose(r, done, arm)
 	end
 end
 
--- M.is_own for a job of several hosts. Each change's entry in the audit names the rollout that made
--- it. PIDs cannot identify it: the agents carry changes out, and shells on several hosts request
--- them. Only the changes of controllers have no entry.
+-- M.is_own for a job of several hosts. The audit names the rollout that made each change. The PID
+-- that made a change is always an agent's, so it does not tell who requested the change. Changes
+-- that controllers make have no audit entry.
 local function fleet_is_own(r)
 	local now, found = sites.generation(r.group.store, r.group.job)
 	local list = sites.read(r.group.store, r.group.job, "audit/")
@@ -294,8 +294,9 @@ function M.change(r, line)
 	return nil, err
 end
 
--- Before the first block, and before a candidate is placed for all communicators or the scope: let
--- the agents restore the baseline if this runner is lost. -> true | nil, err
+-- Store a guard, by which the agents restore the baseline if this runner is lost. Called before the
+-- first block, and before all communicators, or those of the scope, get the candidate.
+-- -> true | nil, err
 function M.guard(r, all)
 	if not r.lease then return true end -- a job of this host
 	return keys.guard(r, line_for(r, "a", all))

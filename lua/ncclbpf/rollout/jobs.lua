@@ -400,7 +400,7 @@ function M.start(url, p, names)
 	if not path then return nil, err end
 	local r = { version = 1, job = job, fleet = url, plan = p, state = "planned", path = path,
 		blocks = core.array {}, events = core.array {}, home = home,
-		-- The runner asks no process itself: each job's runner does.
+		-- This runner talks to no process of a job. Each job has a runner that does.
 		group = { reconnect = function()
 			home.store = url and store_of(url)
 			return true

@@ -26,9 +26,10 @@ local function get(home, part)
 	return t, kvs[1].revision
 end
 
--- M.read(home, kind) -> the record, with holder (guard/runner: token, revision), undone (the guard
--- that an agent has carried out since the record was saved), undone_at (revision of guard/undone)
--- and revision | nil (none) | nil, err
+-- M.read(home, kind): read the record from the store. -> record | nil (there is none) | nil, err
+-- It adds these fields: revision, of the record; holder, the token and revision of guard/runner;
+-- undone, the guard that an agent has carried out since the record was saved; undone_at, the
+-- revision of guard/undone.
 function M.read(home, kind)
 	local t, revision, err = get(home, kind)
 	if not t then return nil, err, revision end

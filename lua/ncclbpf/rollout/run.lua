@@ -216,8 +216,8 @@ local function over(r)
 	return false
 end
 
--- What to do when a block ends without medians, by word: a request of another shell, or a word of
--- rollout/block.lua.
+-- Functions that handle a block without medians. The key says why there are none: a request of
+-- another shell, or an outcome of rollout/block.lua.
 local asked = {
 	pause = function(r, why)
 		if over(r) then
