@@ -24,6 +24,7 @@ local vars = require "ncclbpf.map.variables"
 
 local nb = { version = core.version, null = core.null }
 local state, self_of, check = class.state, class.self, class.check
+local try = errors.try
 
 -- ---- maps ------------------------------------------------------------------------------
 
@@ -32,57 +33,37 @@ local new_map
 
 -- One element as bytes. The value nil removes the element.
 local function element(c, key, value)
-	local e, err = { text = format.value(key) }, nil
-	e.key, err = maps.encode(c, c.key, key, "key")
-	if not e.key then return nil, err end
-	if value ~= nil then
-		e.value, err = mapset.value_bytes(c, value, "value")
-		if not e.value then return nil, err end
-	end
-	return e
+	return { text = format.value(key), key = try(maps.encode(c, c.key, key, "key")),
+		value = value ~= nil and try(mapset.value_bytes(c, value, "value")) or nil }
 end
 
 -- Store the elements in all processes. -> the change, or the first process's answer
 local function store(s, c, list, opts)
-	local got, err = mapset.apply(s.group, c, s.name, list, opts)
-	if not got or c.map.coherent then return got, err end
-	err = session.failure_of(got)
-	if err then return nil, err end
-	return got[1].data
+	local got = try(mapset.apply(s.group, c, s.name, list, opts))
+	return c.map.coherent and got or session.answers(got)[1].data
 end
 
-local function map_set(s, key, value, opts)
-	local c, e, err
-	c, err = maps.describe(s.group, s.name)
-	if not c then return nil, err end
-	e, err = element(c, key, value)
-	if not e then return nil, err end
-	return store(s, c, { e }, opts)
-end
+local map_set = errors.catch(function(s, key, value, opts)
+	local c = try(maps.describe(s.group, s.name))
+	return store(s, c, { element(c, key, value) }, opts)
+end)
 
+-- The process with the lowest rank, as a list.
 local function first(group)
-	local m = group:living()[1]
-	if not m then return nil, group:failure() or errors.new("no_target", "not attached") end
-	return { m }
+	return { group:living()[1] or error(group:failure()
+		or errors.new("no_target", "not attached"), 0) }
 end
 
-local function map_get(s, key)
-	local c, err = maps.describe(s.group, s.name)
-	if not c then return nil, err end
-	local k
-	k, err = maps.encode(c, c.key, key, "key")
-	if not k then return nil, err end
-	local members
-	members, err = first(s.group)
-	if not members then return nil, err end
-	local r = s.group:ask(session.line { "map", "get", s.name, maps.hex(k) },
-		{ members = members })[1]
-	if r.err then return nil, maps.name_key(r.err, format.value(key), s.name) end
-	local list = maps.values(c, r.data.value, r.data.ncpus, false)
+local map_get = errors.catch(function(s, key)
+	local c = try(maps.describe(s.group, s.name))
+	local k = try(maps.encode(c, c.key, key, "key"))
+	local d, err = s.group:one(session.line { "map", "get", s.name, maps.hex(k) })
+	if not d then return nil, maps.name_key(err, format.value(key), s.name) end
+	local list = maps.values(c, d.value, d.ncpus, false)
 	if not list then return errors.fail("protocol", "the value is not hexadecimal") end
-	if (r.data.ncpus or 1) > 1 then return list end
+	if (d.ncpus or 1) > 1 then return list end
 	return list[1]
-end
+end)
 
 -- m:get(key) -> value (per-CPU maps: a list) | nil, err
 function Map:get(key)
@@ -105,20 +86,14 @@ end
 function Map:get_all(keys)
 	local s = self_of(self, "map")
 	check(keys, "table", "map:get_all")
-	local c, err = maps.describe(s.group, s.name)
-	if not c then return nil, err end
+	local c = try(maps.describe(s.group, s.name))
 	local wanted = {}
 	for i, k in ipairs(keys) do
-		local bytes
-		bytes, err = maps.encode(c, c.key, k, "key " .. i)
-		if not bytes then return nil, err end
+		local bytes = try(maps.encode(c, c.key, k, "key " .. i))
 		wanted[i] = { bytes, format.value(k) }
 	end
 	if #wanted == 0 then return {} end
-	local members
-	members, err = first(s.group)
-	if not members then return nil, err end
-	local per, failures = maps.get_many(s.group, s.name, wanted, members)
+	local per, failures = maps.get_many(s.group, s.name, wanted, first(s.group))
 	if #failures > 0 then return nil, session.sum_up(failures) end
 	return per[1].entries
 end
@@ -131,17 +106,10 @@ function Map:update(values, opts)
 	check(values, "table", "map:update")
 	opts = errors.check_options("map:update", opts,
 		{ remove = "table", flags = "string", if_generation = "integer" })
-	local c, err = maps.describe(s.group, s.name)
-	if not c then return nil, err end
+	local c = try(maps.describe(s.group, s.name))
 	local list = {}
-	for _, k in ipairs(opts.remove or {}) do
-		list[#list + 1], err = element(c, k)
-		if err then return nil, err end
-	end
-	for k, v in pairs(values) do
-		list[#list + 1], err = element(c, k, v)
-		if err then return nil, err end
-	end
+	for _, k in ipairs(opts.remove or {}) do list[#list + 1] = element(c, k) end
+	for k, v in pairs(values) do list[#list + 1] = element(c, k, v) end
 	if #list == 0 then error("map:update: nothing to store or remove", 2) end
 	-- Sort the keys of a table, so that equal tables make equal request lines.
 	table.sort(list, function(a, b)
@@ -159,18 +127,16 @@ function Map:pop(opts)
 		follow = "function" })
 	local mappop = require "ncclbpf.map.pop"
 	if opts.follow then
+		local each = errors.callback(opts.follow)
 		return mappop.pop(s.group, s.name, { as = opts.as,
 			follow = function(entries, member, dropped)
 			for _, e in ipairs(entries) do
-				if opts.follow(e.value, member.rank, dropped) then return true end
+				if each(e.value, member.rank, dropped) then return true end
 			end
 		end })
 	end
-	local members, err = first(s.group)
-	if not members then return nil, err end
-	local per, failures = mappop.pop(s.group, s.name,
-		{ as = opts.as, count = opts.count, members = members })
-	if not per then return nil, failures end
+	local per, failures = try(mappop.pop(s.group, s.name,
+		{ as = opts.as, count = opts.count, members = first(s.group) }))
 	if #failures > 0 then return nil, session.sum_up(failures) end
 	if not opts.count then return per[1].entries[1] and per[1].entries[1].value end
 	local t = {}
@@ -200,12 +166,8 @@ end
 function Map:entries(opts)
 	local s = self_of(self, "map")
 	opts = errors.check_options("map:entries", opts, { limit = "integer", all = "boolean" })
-	local members, err
-	if not opts.all then
-		members, err = first(s.group)
-		if not members then return nil, err end
-	end
-	local per, failures = maps.dump(s.group, s.name, { limit = opts.limit, members = members })
+	local per, failures = maps.dump(s.group, s.name, { limit = opts.limit,
+		members = not opts.all and first(s.group) or nil })
 	if #failures > 0 then return nil, session.sum_up(failures) end
 	if not opts.all then return per[1].entries end
 	local t = {}
@@ -218,10 +180,9 @@ end
 -- m:info() -> definition and fill, as `map show`
 function Map:info()
 	local s = self_of(self, "map")
-	local c, err = maps.describe(s.group, s.name)
-	if not c then return nil, err end
-	return c.map
+	return try(maps.describe(s.group, s.name)).map
 end
+class.protect(Map)
 
 new_map = class.new("map", Map, {
 	__index = function(o, k)
@@ -237,9 +198,7 @@ new_map = class.new("map", Map, {
 	-- read page by page, because a large map may not fit into memory
 	__pairs = function(o)
 		local st = self_of(o, "map")
-		local members, err = first(st.group)
-		if not members then error(err, 2) end
-		return maps.each(st.group, st.name, members[1], false), o, nil
+		return maps.each(st.group, st.name, first(st.group)[1], false), o, nil
 	end,
 	__tostring = function(o)
 		local s = state[o]
@@ -252,6 +211,7 @@ new_map = class.new("map", Map, {
 local Target = {}
 local new_target
 
+-- The processes of target @o; raises the reason why there are none.
 local function group_of(o)
 	local s = self_of(o, "target", 3)
 	if s.app then
@@ -259,33 +219,25 @@ local function group_of(o)
 		-- to the only job.
 		if s.app.group then return s.app.group end
 		local f = s.app.flags
-		return s.app:attach({ pid = f.pid, job = f.job, socket = f.socket,
-			ranks = f.ranks }, f.timeout or 5)
+		return try(s.app:attach({ pid = f.pid, job = f.job, socket = f.socket,
+			ranks = f.ranks }, f.timeout or 5))
 	end
-	if s.group.closed then return nil, errors.new("no_target", "the target is closed") end
+	if s.group.closed then error(errors.new("no_target", "the target is closed"), 0) end
 	return s.group
 end
 
--- Ask the lowest rank that answers. -> data | nil, err
+-- Ask the lowest rank that answers; raises its error. -> data, or the list @field of it
 local function ask_one(o, line, field)
-	local g, err = group_of(o)
-	if not g then return nil, err end
-	local members
-	members, err = first(g)
-	if not members then return nil, err end
-	local r = g:ask(line, { members = members })[1]
-	if r.err then return nil, r.err end
-	if field then return r.data[field] or {} end
-	return r.data
+	local d = try(group_of(o):one(line))
+	if field then return d[field] or {} end
+	return d
 end
 
 -- t:request(line) -> list of {rank, pid, site, data | err}, one a process | nil, err
 function Target:request(line)
 	check(line, "string", "target:request")
-	local g, err = group_of(self)
-	if not g then return nil, err end
 	local t = {}
-	for i, r in ipairs(g:ask(line)) do
+	for i, r in ipairs(group_of(self):ask(line)) do
 		t[i] = { rank = r.member.rank, pid = r.member.pid, site = r.member.site,
 			data = r.data, err = r.err }
 	end
@@ -295,16 +247,12 @@ end
 -- t:change(line) -> the change, committed on all processes | nil, err
 function Target:change(line)
 	check(line, "string", "target:change")
-	local g, err = group_of(self)
-	if not g then return nil, err end
-	return g:change(line)
+	return group_of(self):change(line)
 end
 
 function Target:processes()
-	local g, err = group_of(self)
-	if not g then return nil, err end
 	local t = {}
-	for i, m in ipairs(g.members) do
+	for i, m in ipairs(group_of(self).members) do
 		t[i] = { rank = m.rank, pid = m.pid, site = m.site, job = m.job,
 			host = m.hello and m.hello.host,
 			attached = m.conn ~= nil, err = m.lost }
@@ -316,9 +264,7 @@ end
 function Target:gin(opts)
 	opts = errors.check_options("target:gin", opts or {},
 		{ contexts = "boolean", comm = "string" })
-	local g, err = group_of(self)
-	if not g then return nil, err end
-	return gin.rows(g, opts)
+	return gin.rows(group_of(self), opts)
 end
 
 function Target:status() return ask_one(self, "status") end
@@ -327,10 +273,8 @@ function Target:maps() return ask_one(self, "map list", "maps") end
 
 -- Make a list of objects from the reply.
 local function list_of(o, line, field, new)
-	local list, err = ask_one(o, line, field)
-	if not list then return nil, err end
 	local t = {}
-	for i, d in ipairs(list) do t[i] = new(o, d) end
+	for i, d in ipairs(ask_one(o, line, field)) do t[i] = new(o, d) end
 	return t
 end
 
@@ -340,19 +284,14 @@ function Target:comms() return list_of(self, "comm list", "comms", objects.comm)
 
 function Target:comm(id)
 	check(id, "string", "target:comm")
-	local d, err = ask_one(self, session.line { "comm", "show", id })
-	if not d then return nil, err end
-	return objects.comm(self, d)
+	return objects.comm(self, ask_one(self, session.line { "comm", "show", id }))
 end
 
 -- t:map(name) -> map | nil, err
 function Target:map(name)
 	check(name, "string", "target:map")
-	local g, err = group_of(self)
-	if not g then return nil, err end
-	local c
-	c, err = maps.describe(g, name)
-	if not c then return nil, err end
+	local g = group_of(self)
+	try(maps.describe(g, name))
 	return new_map { kind = "map", group = g, name = name }
 end
 
@@ -377,32 +316,22 @@ end
 local new_vars = class.new("vars", {}, {
 	__index = function(o, path)
 		local s = self_of(o, "vars")
-		local c, where = section_of(s.group, s.name, check(path, "string", "vars: name"))
-		if not c then error(where, 2) end
-		local r = s.group:ask(session.line { "map", "get", where, maps.hex(vars.KEY) },
-			{ members = first(s.group) })[1]
-		if r.err then error(r.err, 2) end
-		return (vars.value(c, path, maps.unhex(r.data.value), false))
+		local c, where = try(section_of(s.group, s.name,
+			check(path, "string", "vars: name")))
+		local d = try(s.group:one(session.line { "map", "get", where, maps.hex(vars.KEY) }))
+		return (vars.value(c, path, maps.unhex(d.value), false))
 	end,
 	__newindex = function(o, path, value)
 		local s = self_of(o, "vars")
-		local c, where = section_of(s.group, s.name, check(path, "string", "vars: name"))
-		if not c then error(where, 2) end
-		local line, err = vars.line(c, where, path, value)
-		if not line then error(err, 2) end
-		err = session.failure_of(s.group:ask(line))
-		if err then error(err, 2) end
+		local c, where = try(section_of(s.group, s.name,
+			check(path, "string", "vars: name")))
+		session.answers(s.group:ask(try(vars.line(c, where, path, value))))
 	end,
 })
 
 function Target:policy(name)
 	check(name, "string", "target:policy")
-	local g, err = group_of(self)
-	if not g then return nil, err end
-	local p
-	p, err = ask_one(self, session.line { "policy", "show", name })
-	if not p then return nil, err end
-	return objects.policy(self, p)
+	return objects.policy(self, ask_one(self, session.line { "policy", "show", name }))
 end
 
 -- t:policy_load{path=|policy=, name=} -> {name, digest, ...} | nil, err
@@ -416,32 +345,27 @@ function Target:policy_load(opts)
 		error("target:policy_load: option policy: " ..
 			"a policy made by nb.policy expected", 2)
 	end
-	local g, err = group_of(self)
-	if not g then return nil, err end
+	local g = group_of(self)
 	local image, info, bytes
 	if opts.policy then
 		bytes = opts.policy:image()
 		if opts.name then
-			bytes, err = core.image_named(bytes, opts.name)
-			if not bytes then return nil, errors.from_reply(err) end
+			bytes = try(core.image_named(bytes, opts.name))
 		end
 		image = core.image(bytes)
 		info = image:info()
 	else
-		image, info, bytes = policy.open(opts.path, opts.name)
-		if not image then return nil, info end
+		image, info, bytes = try(policy.open(opts.path, opts.name))
 	end
-	local results
-	results, err = policy.load(g, opts.name or info.name, bytes, image, info)
-	if results and g.fleet then results, err = g:verified(opts.name or info.name, results) end
-	if not results then return nil, err end
+	local results = try(policy.load(g, opts.name or info.name, bytes, image, info))
+	if g.fleet then results = try(g:verified(opts.name or info.name, results)) end
 	return objects.policy(self, results[1].data)
 end
 
 local function comm_option(g, v, what)
 	if type(v) == "table" then v = table.concat(v, ",") end
 	if v ~= nil then check(v, "string", what .. ": comm") end
-	return reach.option(g, v)
+	return try(reach.option(g, v))
 end
 
 -- t:policy_use("a", "b") or t:policy_use{"a", "b", comm=, if_generation=} ->
@@ -455,12 +379,9 @@ function Target:policy_use(...)
 	for i, n in ipairs(names) do
 		list[#list + 1] = check(n, "string", "target:policy_use: name " .. i)
 	end
-	local g, err = group_of(self)
-	if not g then return nil, err end
-	local to
-	to, err = comm_option(g, opts.comm, "target:policy_use")
-	if not to then return nil, err end
-	return g:change(session.line(list) .. to .. changes.if_generation(opts.if_generation))
+	local g = group_of(self)
+	return g:change(session.line(list) .. comm_option(g, opts.comm, "target:policy_use")
+		.. changes.if_generation(opts.if_generation))
 end
 
 -- t:policy_add(name[, {before=, position="first"|"last", comm=}]) -> change | nil, err
@@ -473,32 +394,23 @@ for _, verb in ipairs { "add", "move", "remove" } do
 		place = errors.check_options(what, place, verb ~= "remove"
 			and { before = "string", position = "string", comm = true }
 			or { comm = true })
-		local g, err = group_of(self)
-		if not g then return nil, err end
-		local to
-		to, err = comm_option(g, place.comm, what)
-		if not to then return nil, err end
-		return g:change(require("ncclbpf.policy.change").edit_line(verb, name, place) .. to)
+		local g = group_of(self)
+		return g:change(require("ncclbpf.policy.change").edit_line(verb, name, place)
+			.. comm_option(g, place.comm, what))
 	end
 end
 
 function Target:policy_unload(name)
 	check(name, "string", "target:policy_unload")
-	local g, err = group_of(self)
-	if not g then return nil, err end
-	local results = g:ask(session.line { "policy", "unload", name })
-	err = session.failure_of(results)
-	if err then return nil, err end
-	return results[1].data
+	local line = session.line { "policy", "unload", name }
+	return session.answers(group_of(self):ask(line))[1].data
 end
 
 -- t:undo([{to=generation, if_generation=}]) -> change | nil, err
 function Target:undo(opts)
 	opts = errors.check_options("target:undo", opts,
 		{ to = "integer", if_generation = "integer" })
-	local g, err = group_of(self)
-	if not g then return nil, err end
-	return g:change("policy undo" .. (opts.to and " to=" .. opts.to or "")
+	return group_of(self):change("policy undo" .. (opts.to and " to=" .. opts.to or "")
 		.. changes.if_generation(opts.if_generation))
 end
 
@@ -510,9 +422,7 @@ function Target:history() return ask_one(self, "policy history", "history") end
 function Target:explain(coll, bytes, opts)
 	check(coll, "string", "target:explain: collective")
 	opts = errors.check_options("target:explain", opts, { comm = "string" })
-	local line, err = comm.explain_line(coll, bytes, opts.comm)
-	if not line then return nil, err end
-	return ask_one(self, line)
+	return ask_one(self, try(comm.explain_line(coll, bytes, opts.comm)))
 end
 
 -- words: the request of a stream; each(item) converts an item of the reply
@@ -520,18 +430,16 @@ local function tail(o, words, opts, field, each)
 	local line = ("%s count=%d%s"):format(words, opts.count or 20, opts.comm
 		and " comm=" .. session.quote(opts.comm) or "")
 	if not opts.follow then
-		local list, err = ask_one(o, line, field)
-		if not list then return nil, err end
+		local list = ask_one(o, line, field)
 		-- each communicator returns its latest decisions, together perhaps more than count
 		local t, skip = {}, math.max(0, #list - (opts.count or 20))
 		for i = skip + 1, #list do t[i - skip] = each(list[i]) end
 		return t
 	end
-	local g, err = group_of(o)
-	if not g then return nil, err end
-	return g:follow(line .. " follow=yes", function(data, m)
+	local take = errors.callback(opts.follow)
+	return group_of(o):follow(line .. " follow=yes", function(data, m)
 		for _, d in ipairs(data[field] or {}) do
-			if opts.follow(each(d), m.rank) then return true end
+			if take(each(d), m.rank) then return true end
 		end
 	end)
 end
@@ -591,16 +499,13 @@ function Target:rollout(spec)
 	local function group() return group_of(self) end
 	if spec == nil then return rolloutobj.current(group) end
 	if type(spec) ~= "string" then check(spec, "table", "target:rollout: plan") end
-	local p, err
-	if type(spec) == "string" then p, err = plan.read(spec) else p, err = plan.check(spec) end
-	if not p then return nil, err end
-	return rolloutobj.planned(group, p)
+	return rolloutobj.planned(group, try((type(spec) == "string" and plan.read or plan.check)(
+		spec)))
 end
+class.protect(Target)
 
 objects.bind { ask_one = ask_one, group_of = group_of, series = new_series, vars = function(o, name)
-	local g, err = group_of(o)
-	if not g then error(err, 3) end
-	return new_vars { group = g, name = name }
+	return new_vars { group = group_of(o), name = name }
 end }
 
 -- ---- the module ------------------------------------------------------------------------------
@@ -614,48 +519,44 @@ function nb.list()
 end
 
 -- nb.attach{pid=|job=|socket=, fleet=URLs, ranks={...}, timeout=} -> target | nil, err
-function nb.attach(opts)
+nb.attach = errors.catch(function(opts)
 	opts = errors.check_options("nb.attach", opts, {
 		pid = "integer", job = "string", socket = "string", fleet = "string",
 		ranks = "table", timeout = "number" })
-	local group, err = session.attach({ pid = opts.pid, job = opts.job, socket = opts.socket,
-		fleet = sites.named(opts), ranks = opts.ranks }, opts.timeout)
-	if not group then return nil, err end
+	local group = try(session.attach({ pid = opts.pid, job = opts.job, socket = opts.socket,
+		fleet = sites.named(opts), ranks = opts.ranks }, opts.timeout))
 	local failure = group:failure()
 	if failure then
 		group:close()
 		return nil, failure
 	end
 	return new_target { kind = "target", group = group }
-end
+end)
 
 -- nb.build{path=, name=} -> image bytes, facts | nil, err
-function nb.build(opts)
+nb.build = errors.catch(function(opts)
 	opts = errors.check_options("nb.build", opts, { path = "string", name = "string" })
 	if not opts.path then error("nb.build: option path expected", 2) end
-	local image, info, bytes = policy.open(opts.path, opts.name)
-	if not image then return nil, info end
+	local _, info, bytes = try(policy.open(opts.path, opts.name))
 	return bytes, info
-end
+end)
 
 -- nb.verify{path=} -> {accepted, programs, ...} | nil, err
-function nb.verify(opts)
+nb.verify = errors.catch(function(opts)
 	opts = errors.check_options("nb.verify", opts, {
 		path = "string", coherence_off = "boolean" })
 	if not opts.path then error("nb.verify: option path expected", 2) end
-	local image, info = policy.open(opts.path)
-	if not image then return nil, info end
+	local image, info = try(policy.open(opts.path))
 	return policy.verdict(image, info, { coherence_off = opts.coherence_off })
-end
+end)
 
 -- nb.disassemble{path=} -> {name, digest, programs} | nil, err
-function nb.disassemble(opts)
+nb.disassemble = errors.catch(function(opts)
 	opts = errors.check_options("nb.disassemble", opts, { path = "string" })
 	if not opts.path then error("nb.disassemble: option path expected", 2) end
-	local image, info = policy.open(opts.path)
-	if not image then return nil, info end
+	local image, info = try(policy.open(opts.path))
 	return policy.dump(image, info)
-end
+end)
 
 -- The shell for commands of a script: the running shell, or else a new one that attaches to the
 -- only job.
@@ -746,7 +647,7 @@ setmetatable(nb.sweep, { __metatable = "nb.sweep", __call = function(_, spec)
 	return require("ncclbpf.commands.sweep").sweep(spec, function(target)
 		return group_of(target or rawget(nb, "target")
 			or error("nb.sweep: field target: a target of nb.attach expected, or data",
-			4))
+			0))
 	end)
 end })
 

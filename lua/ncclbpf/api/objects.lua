@@ -8,13 +8,14 @@ local policy = require "ncclbpf.policy.policy"
 local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 local Policy, Comm, Decision = {}, {}, {}
 M.methods = { policy = Policy, comm = Comm, decision = Decision }
 
 -- Functions that init.lua provides: ask_one(target, line, field), group_of(target), vars(target,
--- name).
+-- name). They raise errors.
 local lib
 function M.bind(t) lib = t end
 
@@ -44,9 +45,7 @@ local function policy_of(o) return class.self(o, "policy", 3) end
 -- p:refresh() -> p, with the fields as they are now | nil, err
 function Policy:refresh()
 	local s = policy_of(self)
-	local d, err = lib.ask_one(s.target, session.line { "policy", "show", s.data.name })
-	if not d then return nil, err end
-	s.data = d
+	s.data = lib.ask_one(s.target, session.line { "policy", "show", s.data.name })
 	return self
 end
 
@@ -77,23 +76,11 @@ end
 -- p:image() -> the bytes of its image, as the job holds it | nil, err
 function Policy:image()
 	local s = policy_of(self)
-	local g, err = lib.group_of(s.target)
-	if not g then return nil, err end
-	local member = g:living()[1]
-	if not member then return nil, g:failure() or errors.new("no_target", "not attached") end
-	local r = g:ask("policy export " .. session.quote(tostring(s.data.name)),
-		{ members = { member }, want_object = true })[1]
-	if r.err then return nil, r.err end
-	return r.object
+	return (try(lib.group_of(s.target):image(s.data.name)))
 end
 
 local function opened(o)
-	local bytes, err = Policy.image(o)
-	if not bytes then return nil, err end
-	local image
-	image, err = core.image(bytes)
-	if not image then return nil, errors.from_reply(err) end
-	return image
+	return try(core.image(try(Policy.image(o))))
 end
 
 -- p:verdict([{coherence_off=}]) -> {accepted, programs} | nil, err. This process verifies the
@@ -101,16 +88,14 @@ end
 function Policy:verdict(opts)
 	policy_of(self)
 	opts = errors.check_options("policy:verdict", opts, { coherence_off = "boolean" })
-	local image, err = opened(self)
-	if not image then return nil, err end
+	local image = opened(self)
 	return policy.verdict(image, image:info(), { coherence_off = opts.coherence_off })
 end
 
 -- p:dump() -> {name, digest, programs = {{name, section, lines}}} | nil, err
 function Policy:dump()
 	policy_of(self)
-	local image, err = opened(self)
-	if not image then return nil, err end
+	local image = opened(self)
 	return policy.dump(image, image:info())
 end
 
@@ -161,9 +146,7 @@ local function comm_of(o) return class.self(o, "comm", 3) end
 -- c:refresh() -> c, with the fields as they are now and its table | nil, err
 function Comm:refresh()
 	local s = comm_of(self)
-	local d, err = lib.ask_one(s.target, session.line { "comm", "show", s.data.comm })
-	if not d then return nil, err end
-	s.data = d
+	s.data = lib.ask_one(s.target, session.line { "comm", "show", s.data.comm })
 	return self
 end
 
@@ -180,10 +163,9 @@ function Comm:stats()
 	local s = comm_of(self)
 	local rows, after = {}, nil
 	repeat
-		local d, err = lib.ask_one(s.target, "stats comm="
+		local d = lib.ask_one(s.target, "stats comm="
 			.. session.quote(tostring(s.data.comm))
 			.. (after and " after=" .. tostring(after) or ""))
-		if not d then return nil, err end
 		local list = type(d.rows) == "table" and d.rows or {}
 		for _, x in ipairs(list) do rows[#rows + 1] = x end
 		after = d.more and #list > 0 and d.next or nil
@@ -223,5 +205,7 @@ function Comm:series(opts)
 	for k, v in pairs(opts or {}) do t[k] = v end
 	return lib.series(s.target, t, "comm:series")
 end
+
+for _, methods in pairs(M.methods) do class.protect(methods) end
 
 return M

@@ -8,6 +8,7 @@ local plan = require "ncclbpf.rollout.plan"
 local rollout = require "ncclbpf.rollout.run"
 local rolloutcmd = require "ncclbpf.commands.rollout"
 
+local try = errors.try
 local M = {}
 
 local Rollout = {}
@@ -39,35 +40,27 @@ function M.planned(group_of, p)
 	return new_rollout(s)
 end
 
--- M.current(group_of) -> the job's rollout | nil, err
+-- M.current(group_of) -> the job's rollout; raises errors
 function M.current(group_of)
-	local g, err = group_of()
-	if not g then return nil, err end
-	local r
-	r, err = rolloutcmd.load(g)
-	if not r then return nil, err end
+	local r = try(rolloutcmd.load(group_of()))
 	local s = { group_of = group_of, r = r, p = r.plan }
 	refresh(s)
 	return new_rollout(s)
 end
 
--- Read the rollout's file, unless this process runs the rollout. -> group | nil, err
+-- Read the rollout's file, unless this process runs the rollout. -> group; raises errors
 local function fresh(s, what)
-	local g, err = s.group_of()
-	if not g then return nil, err end
+	local g = s.group_of()
 	if not s.r then
-		return nil, errors.new("refused", ("%s: the rollout " ..
-			"has not been started"):format(what),
-			{ hint = "rollout:start()" })
+		error(errors.new("refused", ("%s: the rollout has not been started"):format(what),
+			{ hint = "rollout:start()" }), 0)
 	end
-	local r
-	r, err = rolloutcmd.load(g)
-	if not r then return nil, err end
+	local r = try(rolloutcmd.load(g))
 	if r.id ~= s.r.id then
 		s.mine = false
-		return nil, errors.new(
-			"refused", ("another rollout of this job began after %s: %s"):format(
-			s.r.id, r.id), { hint = "target:rollout()" })
+		error(errors.new("refused",
+			("another rollout of this job began after %s: %s"):format(s.r.id, r.id),
+			{ hint = "target:rollout()" }), 0)
 	end
 	if not (s.mine and r.runner.token == s.r.runner.token) then s.r, s.mine = r, false end
 	return g
@@ -80,10 +73,7 @@ function Rollout:steps() return plan.steps(of(self).p) end
 -- r:refresh() -> r | nil, err
 function Rollout:refresh()
 	local s = of(self)
-	if s.r then
-		local g, err = fresh(s, "refresh")
-		if not g then return nil, err end
-	end
+	if s.r then fresh(s, "refresh") end
 	refresh(s)
 	return self
 end
@@ -95,14 +85,9 @@ function Rollout:start()
 		return errors.fail("refused", "start: the rollout has been started already: %s",
 			s.r.state)
 	end
-	local g, err = s.group_of()
-	if not g then return nil, err end
-	local r
-	r, err = require("ncclbpf.job.profiler").wanted(g)
-	if not r then return nil, err end
-	r, err = rollout.start(g, s.p)
-	if not r then return nil, err end
-	s.r, s.mine = r, true
+	local g = s.group_of()
+	try(require("ncclbpf.job.profiler").wanted(g))
+	s.r, s.mine = try(rollout.start(g, s.p)), true
 	refresh(s)
 	return self
 end
@@ -114,10 +99,11 @@ local function run(self, s, opts)
 			tostring(s.r.runner.pid)), { hint = rollout.runs(s.r)
 			and "rollout:refresh() shows its state" or "rollout:resume()" })
 	end
-	local done, err = rollout.run(s.r, opts.progress and function(r)
+	local progress = errors.callback(opts.progress)
+	local done, err = rollout.run(s.r, progress and function(r)
 		s.r = r
 		refresh(s)
-		opts.progress(self)
+		progress(self)
 	end, opts.blocks)
 	refresh(s)
 	if not done then return nil, err end
@@ -127,8 +113,7 @@ end
 -- r:step() -> r after one more block | nil, err. Does nothing if the rollout has ended or paused.
 function Rollout:step()
 	local s = of(self)
-	local g, err = fresh(s, "step")
-	if not g then return nil, err end
+	fresh(s, "step")
 	return run(self, s, { blocks = 1 })
 end
 
@@ -138,19 +123,15 @@ function Rollout:wait(opts)
 	local s = of(self)
 	opts = errors.check_options("rollout:wait", opts,
 		{ progress = "function", blocks = "integer" })
-	local g, err = fresh(s, "wait")
-	if not g then return nil, err end
+	fresh(s, "wait")
 	return run(self, s, opts)
 end
 
 -- r:resume() -> r, progressing and run by this process | nil, err
 function Rollout:resume()
 	local s = of(self)
-	local g, err = fresh(s, "resume")
-	if not g then return nil, err end
-	local ok
-	ok, err = rollout.resume(s.r, g)
-	if not ok then return nil, err end
+	local g = fresh(s, "resume")
+	try(rollout.resume(s.r, g))
 	s.mine = true
 	refresh(s)
 	return self
@@ -160,10 +141,8 @@ end
 for _, word in ipairs { "pause", "promote", "abort" } do
 	Rollout[word] = function(self)
 		local s = of(self)
-		local g, err = fresh(s, word)
-		if not g then return nil, err end
-		local done, asked = rollout.tell(s.r, g, word)
-		if not done then return nil, asked end
+		local g = fresh(s, word)
+		local done, asked = try(rollout.tell(s.r, g, word))
 		refresh(s)
 		return self, asked == true or nil
 	end
@@ -172,11 +151,8 @@ end
 -- r:undo() -> r, after returning to the baseline | nil, err
 function Rollout:undo()
 	local s = of(self)
-	local g, err = fresh(s, "undo")
-	if not g then return nil, err end
-	local done
-	done, err = rollout.undo(s.r, g)
-	if not done then return nil, err end
+	local g = fresh(s, "undo")
+	try(rollout.undo(s.r, g))
 	refresh(s)
 	return self
 end
@@ -184,10 +160,7 @@ end
 -- r:status() -> the table of `rollout status -o json` | nil, err
 function Rollout:status()
 	local s = of(self)
-	if s.r then
-		local g, err = fresh(s, "status")
-		if not g then return nil, err end
-	end
+	if s.r then fresh(s, "status") end
 	refresh(s)
 	return core.decode(core.encode(s.data))
 end
@@ -196,8 +169,7 @@ end
 function Rollout:history()
 	local s = of(self)
 	if not s.r then return {} end
-	local g, err = fresh(s, "history")
-	if not g then return nil, err end
+	fresh(s, "history")
 	return core.decode(core.encode(core.array(s.r.events)))
 end
 
@@ -206,9 +178,9 @@ function Rollout:report(path, opts)
 	local s = of(self)
 	class.check(path, "string", "rollout:report: path")
 	opts = errors.check_options("rollout:report", opts, { label = "string", svg = "string" })
-	local g, err = fresh(s, "report")
-	if not g then return nil, err end
+	fresh(s, "report")
 	return rolloutcmd.write_report(s.r, path, opts)
 end
+class.protect(Rollout)
 
 return M

@@ -11,6 +11,7 @@ local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
 local witness = require "ncclbpf.rollout.evidence"
 
+local try = errors.try
 local M = {}
 
 M.MOST = 200000 -- largest number of times; the oldest are dropped first
@@ -126,15 +127,11 @@ end
 
 -- The first sample begins a series: in each communicator now, or when all of its ranks have passed
 -- the fence of the last change. Collectives enqueued before do not count. -> the collectives so far
--- | nil, err
 local function begin(s, g)
-	local waiting, err = before_fence(g), nil
+	local waiting = before_fence(g)
 	local from, ops = collectives.until_now(function(line)
-		local results = g:ask(line)
-		err = err or session.failure_of(results)
-		return results
+		return session.answers(g:ask(line))
 	end)
-	if err then return nil, err end
 	for line, seq in pairs(from) do
 		if not s.waiting or s.waiting[line:match "^%S+"] then
 			s.last[line] = math.max(s.last[line] or -1, seq)
@@ -175,15 +172,14 @@ function M.live(group_of, opts, from, name, level)
 end
 
 -- M.file(path) -> a series of what NVIDIA's Inspector wrote | nil, err
-function M.file(path)
-	local text, err = core.read(path, 256 << 20)
-	if not text then return nil, errors.from_reply(err) end
-	local list, warning = require("ncclbpf.sweep.measurements").inspector(path, text)
-	if not list then return nil, warning end
+M.file = errors.catch(function(path)
+	local text = try(core.read(path, 256 << 20))
+	local list, warning = try(require("ncclbpf.sweep.measurements").inspector(path, text))
 	local s = { from = path, kinds = {}, last = {}, samples = {}, count = 0, dropped = 0,
 		group_of = function()
-			return errors.fail("refused",
-				"series: this series was read from %s and has no job", path)
+			error(errors.new("refused",
+				("series: this series was read from %s and has no job"):format(
+				path)), 0)
 		end }
 	local ops = {}
 	for i, r in ipairs(list) do
@@ -194,22 +190,18 @@ function M.file(path)
 	end
 	take(s, ops, 0)
 	return new_series(s), warning
-end
+end)
 
 -- s:sample() -> number of new collectives, 0 for the first, which begins the series | nil, err
 function Series:sample()
 	local s = of(self)
-	local g, err = s.group_of()
-	if not g then return nil, err end
+	local g = s.group_of()
 	local ops
 	if not s.waiting or next(s.waiting) then
-		ops, err = begin(s, g)
+		ops = begin(s, g)
 	else
-		local results = g:ask "sample tail count=1024"
-		err = session.failure_of(results)
-		ops = collectives.of(results)
+		ops = collectives.of(session.answers(g:ask "sample tail count=1024"))
 	end
-	if err then return nil, err end
 	return take(s, ops, core.mono())
 end
 
@@ -227,10 +219,10 @@ function Series:watch(opts)
 		error("series:watch: option seconds, count or stop expected", 2)
 	end
 	local till = opts.seconds and core.mono() + opts.seconds
+	local stop = errors.callback(opts.stop)
 	while true do
-		local n, err = self:sample()
-		if not n then return nil, err end
-		if opts.count and s.count >= opts.count or opts.stop and opts.stop(self) then
+		try(self:sample())
+		if opts.count and s.count >= opts.count or stop and stop(self) then
 			return self
 		end
 		local left = till and till - core.mono() or every
@@ -344,8 +336,7 @@ function Series:csv(path)
 				k.at[i], k.comm, k.coll, k.size, k.seq[i], ns)
 		end
 	end
-	local ok, err = core.write(path, table.concat(lines, "\n") .. "\n")
-	if not ok then return nil, errors.from_reply(err) end
+	try(core.write(path, table.concat(lines, "\n") .. "\n"))
 	return #lines - 1
 end
 
@@ -354,5 +345,7 @@ function Series:clear()
 	local s = of(self)
 	s.kinds, s.samples, s.count = {}, {}, 0
 end
+
+class.protect(Series)
 
 return M

@@ -2,6 +2,8 @@
 -- Objects of the Lua interface. A script holds an empty table with a locked metatable, so fields
 -- are read-only and methods cannot be replaced. The state is stored here, where scripts cannot
 -- reach it.
+local errors = require "ncclbpf.base.errors"
+
 local M = {}
 
 -- Constructors by kind of object. Modules of higher layers register them here.
@@ -27,6 +29,11 @@ function M.new(name, methods, meta)
 		state[o] = s
 		return o
 	end
+end
+
+-- The methods return nil, err where their code raises an error value.
+function M.protect(methods)
+	for name, f in pairs(methods) do methods[name] = errors.catch(f, true) end
 end
 
 -- The state of a method's object; raises at the method's caller.

@@ -27,6 +27,11 @@ function M.fail(code, fmt, ...)
 	return nil, M.new(code, select("#", ...) > 0 and fmt:format(...) or fmt)
 end
 
+-- Raise such an error, in commands and in functions that M.catch has made.
+function M.raise(code, fmt, ...)
+	error(select(2, M.fail(code, fmt, ...)), 0)
+end
+
 function M.is(e)
 	return getmetatable(e) == "ncclbpf.error"
 end
@@ -111,6 +116,30 @@ end
 function M.try(v, err, ...)
 	if not v then error(M.is(err) and err or M.from_reply(err), 0) end
 	return v, err, ...
+end
+
+local OUTSIDE = {} -- metatable of an error that came from a function of the caller
+
+-- @f as a function that returns nil, err where @f raises an error value. Misuse, bugs and Ctrl-C
+-- are raised at the caller. @outermost: the caller is the one that M.callback means.
+function M.catch(f, outermost)
+	return function(...)
+		local r = table.pack(pcall(f, ...))
+		local e = r[2]
+		if r[1] then return table.unpack(r, 2, r.n) end
+		if M.is(e) and e.code ~= "interrupted" then return nil, e end
+		if outermost and getmetatable(e) == OUTSIDE then error(e[1], 0) end
+		error(e, 2)
+	end
+end
+
+-- @f of the caller of such a function, or nil: what @f raises passes through M.catch.
+function M.callback(f)
+	return f and function(...)
+		local r = table.pack(pcall(f, ...))
+		if not r[1] then error(setmetatable({ r[2] }, OUTSIDE), 0) end
+		return table.unpack(r, 2, r.n)
+	end
 end
 
 -- "nearest: a or b" for a wrong word, or nil.

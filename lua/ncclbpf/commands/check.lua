@@ -152,7 +152,7 @@ local FINE = { agreed = true, alone = true, too_far_apart = true, tuner_calls_di
 
 -- Combine the answers of all sites. @list: { {site=, data=, tracks=} }, where data is one
 -- site's answer. For a communicator of several sites, the ranks of all sites are compared. ->
--- data | nil, err
+-- data; raises errors
 local function of_sites(list, comm)
 	local d, comms, left = { agree = true }, core.array {}, 0
 	for _, x in ipairs(list) do
@@ -165,8 +165,7 @@ local function of_sites(list, comm)
 			end
 		end
 	end
-	local shared, err = core.agreement_of(list, comm)
-	if not shared then return nil, errors.from_reply(err) end
+	local shared = try(core.agreement_of(list, comm))
 	d.agree = d.agree and shared.agree
 	table.move(shared.comms, 1, #shared.comms, #comms + 1, comms)
 	left = left + read.number(shared.left_out)
@@ -205,7 +204,7 @@ end
 local TRIES = 3
 
 -- All processes of a host share the segment, so its first answer counts. -> data; of several
--- sites: also their answers, and a site's failure | nil, err
+-- sites: also their answers, and a site's failure; raises errors
 local function ask(ctx, comm)
 	local s = try(ctx:session())
 	local line = "check agreement" .. (comm and " comm=" .. session.quote(comm) or "")
@@ -213,7 +212,7 @@ local function ask(ctx, comm)
 		for _, r in ipairs(try(read.ask(ctx, line))) do
 			if type(r.data) == "table" then return r.data end
 		end
-		return errors.fail("protocol",
+		errors.raise("protocol",
 			"check agreement: no process sent a reply that the shell can read")
 	end
 	local d, per, failure
@@ -226,29 +225,24 @@ local function ask(ctx, comm)
 		for i, r in ipairs(per) do
 			list[i] = { site = r.member.site, data = r.data, tracks = r.object or "" }
 		end
-		d = try(of_sites(list, comm))
+		d = of_sites(list, comm)
 		for _, c in ipairs(d.comms) do far = far or c.verdict == "too_far_apart" end
 		if not far then break end
 	end
 	return d, per, failure
 end
 
--- Compare the ranks in the segment files @paths of one job, one file for each host. -> data |
--- nil, err
+-- Compare the ranks in the segment files @paths of one job, one file for each host. -> data;
+-- raises errors
 local function read_files(paths, comm)
-	if #paths == 1 then
-		local d, err = core.job_agreement(paths[1], comm)
-		if not d then return nil, errors.from_reply(err) end
-		return d
-	end
+	if #paths == 1 then return (try(core.job_agreement(paths[1], comm))) end
 	local list, seen = {}, {}
 	for i, path in ipairs(paths) do
 		if seen[path] then
-			return errors.fail("usage", "segment=%s is given twice", path)
+			errors.raise("usage", "segment=%s is given twice", path)
 		end
 		seen[path] = true
-		local d, tracks = core.job_agreement(path, comm)
-		if not d then return nil, errors.from_reply(tracks) end
+		local d, tracks = try(core.job_agreement(path, comm))
 		list[i] = { site = path, data = d, tracks = tracks }
 	end
 	return of_sites(list, comm)
@@ -256,14 +250,12 @@ end
 
 function M.cmd_agreement(ctx)
 	local comm = ctx.opt.comm
-	local d, err, failure, fleet
+	local d, fleet, failure
 	if ctx.opt.segment then
-		d, err = read_files(ctx.opt.segment, comm)
+		d = read_files(ctx.opt.segment, comm)
 	else
-		d, err, failure = ask(ctx, comm)
-		fleet = d and err
+		d, fleet, failure = ask(ctx, comm)
 	end
-	if not d then return nil, err end
 	local comms = read.list(d, "comms")
 	if d.agree == false then
 		local n = 0

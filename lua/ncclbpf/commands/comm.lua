@@ -126,8 +126,7 @@ local function find_comm(ctx, word)
 end
 
 function M.cmd_show(ctx)
-	local comm, bad = find_comm(ctx, ctx.args[1])
-	if not comm then return nil, bad end
+	local comm = try(find_comm(ctx, ctx.args[1]))
 	local measured, any = stats.measured(ctx, comm)
 	local result, err = read.command(ctx, {
 		opts = { absent = "not_found", map = function(d, member)
@@ -185,8 +184,7 @@ local function collective(word)
 end
 
 function M.explain_line(coll, size, comm)
-	local c, err = collective(tostring(coll))
-	if not c then return nil, err end
+	local c = try(collective(tostring(coll)))
 	local bytes = math.type(size) == "integer" and size or units.size(size)
 	if not bytes or bytes < 0 then
 		return errors.fail("bad_argument",
@@ -256,8 +254,7 @@ local function pending_text(p)
 end
 
 function M.cmd_explain(ctx)
-	local line, err = M.explain_line(ctx.args[1], ctx.args[2], ctx.opt.comm)
-	if not line then return nil, err end
+	local line = try(M.explain_line(ctx.args[1], ctx.args[2], ctx.opt.comm))
 	local per, data, failure = try(read.ask(ctx, line))
 	local items, rows = {}, {}
 	for i, r in ipairs(per) do

@@ -12,12 +12,11 @@ local sites = require "ncclbpf.job.sites"
 local try = errors.try
 local M = {}
 
--- Get the attached job of several hosts and its store. -> group | nil, err
+-- Get the attached job of several hosts and its store. -> group; raises errors
 local function fleet_of(ctx)
-	local s, err = ctx:session()
-	if not s then return nil, err end
+	local s = try(ctx:session())
 	if not s.fleet then
-		return errors.fail("usage", "job %s is a job of this host: " ..
+		errors.raise("usage", "job %s is a job of this host: " ..
 			"--fleet URLs " ..
 			"or NCCLBPF_FLEET selects one of several hosts", tostring(s.job))
 	end
@@ -33,14 +32,8 @@ local function names_of(images)
 end
 
 function M.cmd_audit(ctx)
-	local s = try(fleet_of(ctx))
-	local count = ctx.opt.count and math.tointeger(tonumber(ctx.opt.count))
-	if ctx.opt.count and (not count or count < 1) then
-		return errors.fail("usage", "count=%s: a whole number from 1 on expected",
-			ctx.opt.count)
-	end
-	local list, problems = sites.read(s.store, s.job, "audit/")
-	list = try(list, problems)
+	local s, count = fleet_of(ctx), ctx:whole("count", 1)
+	local list, problems = try(sites.read(s.store, s.job, "audit/"))
 	local asked = {}
 	for _, x in ipairs(try(sites.read(s.store, s.job, "request/"))) do asked[x.name] = true end
 	local rows, foot = {}, {}
@@ -72,26 +65,22 @@ end
 local function stored(ctx, name)
 	local url = sites.named(ctx.flags)
 	if not url then
-		return errors.fail("usage", "no store: --fleet URLs or NCCLBPF_FLEET names it")
+		errors.raise("usage", "no store: --fleet URLs or NCCLBPF_FLEET names it")
 	end
 	if not name:match "^[%w_%-]+$" or #name > 64 then
-		return errors.fail("usage", "job %s: 1 to 64 letters, digits, _ and - are allowed",
-			name)
+		errors.raise("usage", "job %s: 1 to 64 letters, digits, _ and - are allowed", name)
 	end
-	local store, err = sites.open(url, ctx:timeout())
-	if not store then return nil, err end
-	return { store = store, job = name, images = {} }
+	return { store = try(sites.open(url, ctx:timeout())), job = name, images = {} }
 end
 
 local function key(group) return sites.ROOT .. group.job .. "/desired" end
 
--- -> the desired state (nil: there is none), the revision of its key (0: none) | false, err
+-- -> the desired state (nil: there is none), the revision of its key (0: none); raises errors
 local function desired(group)
-	local kvs, err = group.store:get(key(group))
-	if not kvs then return false, errors.from_reply(err) end
+	local kvs = try(group.store:get(key(group)))
 	if #kvs == 0 then return nil, 0 end
 	local v, why = sites.value(kvs[1])
-	if not v then return false, errors.new("protocol", why) end
+	if not v then errors.raise("protocol", "%s", why) end
 	return v, kvs[1].revision
 end
 
@@ -115,7 +104,7 @@ local function result(group, state, schema, foot)
 			{ "digest", show = format.short } } }
 end
 
--- Open the policies @files. -> { {name, digest, bytes} } | nil, err
+-- Open the policies @files. -> { {name, digest, bytes} }; raises errors
 local function open_all(files, base)
 	local list = {}
 	for i, file in ipairs(files) do
@@ -123,7 +112,7 @@ local function open_all(files, base)
 		local image, info, bytes = policy.open(path)
 		if not image then
 			info.object = path
-			return nil, info
+			error(info, 0)
 		end
 		list[i] = { name = info.name, bytes = bytes, digest = core.sha256(bytes),
 			signatures = info.signatures }
@@ -142,29 +131,22 @@ local function set(group, list, revision)
 	end
 	local state = requests.start_state(session.line { "policy", "use",
 		table.unpack(#names > 0 and names or { "none" }) }, images)
-	local done, err = group.store:txn { compare = { { key(group), revision } },
-		success = { { put = key(group), value = core.encode(state) } } }
-	if not done then return nil, errors.from_reply(err) end
+	local done = try(group.store:txn { compare = { { key(group), revision } },
+		success = { { put = key(group), value = core.encode(state) } } })
 	if not done.succeeded then
-		return errors.fail("stale", "another user or shell has set job %s at the same time",
+		errors.raise("stale", "another user or shell has set job %s at the same time",
 			group.job)
 	end
 	return state
 end
 
-local function read_state(group)
-	local state, revision = desired(group)
-	if state == false then error(revision, 0) end
-	return state, revision
-end
-
 -- Run fn(group, state, revision) with the store of job @name.
 local function with(ctx, name, fn)
-	local group = try(stored(ctx, name))
-	local ok, a, b = pcall(function() return fn(group, read_state(group)) end)
+	local group = stored(ctx, name)
+	local ok, got = pcall(function() return fn(group, desired(group)) end)
 	group.store:close()
-	if not ok then error(a, 0) end
-	return a, b
+	if not ok then error(got, 0) end
+	return got
 end
 
 function M.cmd_job_show(ctx)
@@ -182,9 +164,9 @@ end
 function M.cmd_job_set(ctx)
 	local files = table.move(ctx.args, 2, #ctx.args, 1, {})
 	if #files == 1 and files[1] == "none" then files = {} end
-	local list = try(open_all(files))
+	local list = open_all(files)
 	return with(ctx, ctx.args[1], function(group, _, revision)
-		return result(group, try(set(group, list, revision)), "job.set/1",
+		return result(group, set(group, list, revision), "job.set/1",
 			{ "the job will start with these policies; " ..
 				"a running job keeps its policies" })
 	end)
@@ -192,8 +174,7 @@ end
 
 function M.cmd_job_clear(ctx)
 	return with(ctx, ctx.args[1], function(group, state)
-		local done, err = group.store:txn { success = { { delete = key(group) } } }
-		if not done then return nil, errors.from_reply(err) end
+		try(group.store:txn { success = { { delete = key(group) } } })
 		return { schema = "job.clear/1",
 			data = { job = group.job, cleared = state ~= nil },
 			text = state and ("job %s starts with NCCL's own choice"):format(group.job)
@@ -202,27 +183,26 @@ function M.cmd_job_clear(ctx)
 end
 
 -- Read a file of the desired state: {"job": NAME, "policies": [FILE, ...]}. Paths start at the
--- file's folder. -> job, opened policies
+-- file's folder. -> job, opened policies; raises errors
 local function read_file(path)
 	local text = core.read(path, 1 << 20)
-	if not text then return errors.fail("no_input", "%s: cannot be read", path) end
+	if not text then errors.raise("no_input", "%s: cannot be read", path) end
 	local v, err = core.decode(text)
 	local good = type(v) == "table" and type(v.job) == "string"
 		and type(v.policies) == "table"
 	for _, x in ipairs(good and v.policies or {}) do good = good and type(x) == "string" end
 	if not good then
-		return errors.fail("malformed",
+		errors.raise("malformed",
 			'%s: {"job": NAME, "policies": [FILE, ...]} expected%s', path,
 			err and ": " .. err.message or "")
 	end
 	for name in pairs(v) do
 		if name ~= "job" and name ~= "policies" then
-			return errors.fail("malformed",
+			errors.raise("malformed",
 				"%s: unknown field %s; job and policies are allowed", path, name)
 		end
 	end
-	local list = try(open_all(v.policies, path:match "^(.*/)" or ""))
-	return v.job, list
+	return v.job, open_all(v.policies, path:match "^(.*/)" or "")
 end
 
 -- Lines that show the difference between @state and @list; no lines if they are equal.
@@ -245,7 +225,7 @@ local function differences(state, list)
 end
 
 function M.cmd_job_diff(ctx)
-	local name, list = try(read_file(ctx.args[1]))
+	local name, list = read_file(ctx.args[1])
 	return with(ctx, name, function(group, state)
 		local lines = differences(state, list)
 		return { schema = "job.diff/1", status = #lines > 0 and 1 or 0,
@@ -257,12 +237,12 @@ function M.cmd_job_diff(ctx)
 end
 
 function M.cmd_job_apply(ctx)
-	local name, list = try(read_file(ctx.args[1]))
+	local name, list = read_file(ctx.args[1])
 	return with(ctx, name, function(group, state, revision)
 		if state and #differences(state, list) == 0 then
 			return result(group, state, "job.apply/1", { "nothing to do" })
 		end
-		return result(group, try(set(group, list, revision)), "job.apply/1")
+		return result(group, set(group, list, revision), "job.apply/1")
 	end)
 end
 

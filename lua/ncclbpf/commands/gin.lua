@@ -4,6 +4,7 @@ local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
 
+local try = require("ncclbpf.base.errors").try
 local M = {}
 
 local PARTS = { "count", "sum_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns" }
@@ -169,12 +170,11 @@ local function line_of(comm, contexts)
 end
 
 -- The rows of all processes of a group, each with its site, rank and pid. -> rows, failure of
--- some processes | nil, err
+-- some processes; raises errors
 function M.rows(group, opts)
 	local ctx = { session = function() return group end }
-	local per, err, failure = read.ask(ctx, line_of(opts.comm, opts.contexts),
-		{ list = "peers" })
-	if not per then return nil, err end
+	local per, _, failure = try(read.ask(ctx, line_of(opts.comm, opts.contexts),
+		{ list = "peers" }))
 	local rows = {}
 	for _, r in ipairs(per) do
 		for _, row in ipairs(rows_of(r.data, r.member)) do

@@ -120,16 +120,15 @@ end
 -- The rollout of a group's job. -> r | nil, err
 function M.load(g)
 	local r, err = rollout.load(g)
-	if err then return nil, err end
 	if not r then
-		return nil, errors.new("not_found", "this job has no rollout",
+		return nil, err or errors.new("not_found", "this job has no rollout",
 			{ hint = "rollout start PLAN" })
 	end
 	r.elsewhere = not rollout.is_of(r, g) or nil
 	return r
 end
 
--- -> r, group | nil, err
+-- -> r, group; raises errors
 local function current(ctx)
 	local g = try(ctx:session())
 	local r = try(M.load(g))
@@ -157,14 +156,12 @@ function M.cmd_plan(ctx)
 		p.name, steps(p)) }
 end
 
--- Read the file of any rollout and check its blocks.
+-- Read the file of any rollout and check its blocks. Raises errors.
 local function kept(path)
-	local bytes, err = core.read(path, 16 << 20)
-	if not bytes then return nil, errors.from_reply(err) end
-	local d
-	d, err = core.decode(bytes)
+	local bytes = try(core.read(path, 16 << 20))
+	local d = core.decode(bytes)
 	if not d or type(d.blocks) ~= "table" then
-		return errors.fail("bad_argument", "%s: blocks of a rollout expected", path)
+		errors.raise("bad_argument", "%s: blocks of a rollout expected", path)
 	end
 	for i, b in ipairs(d.blocks) do
 		local fine = type(b) == "table" and (b.arm == "a" or b.arm == "b")
@@ -179,7 +176,7 @@ local function kept(path)
 			end
 		end
 		if not fine then
-			return errors.fail("bad_argument",
+			errors.raise("bad_argument",
 				"%s: block %d: arm a or b and medians above 0 expected", path, i)
 		end
 	end
@@ -188,8 +185,7 @@ end
 
 -- Judge the blocks of another rollout by this plan.
 local function replay(p, path)
-	local d, err = kept(path)
-	if not d then return nil, err end
+	local d = kept(path)
 	local v = { verdict = "inconclusive", reason = "no check: too few blocks" }
 	for k = 1, p.judge.looks do
 		if #d.blocks < plan.look_at(p, k) * 2 then break end
@@ -262,7 +258,7 @@ function M.cmd_script(ctx)
 				{ hint = "rollout status -o json names the file " ..
 					"of the job's rollout" })
 		end
-		local d = try(kept(ctx.opt.data))
+		local d = kept(ctx.opt.data)
 		local s = try(script.open(path, list, { say = say }))
 		local v = try(s:replay(d.blocks))
 		local rows = verdict_rows(v)
@@ -318,8 +314,7 @@ end
 
 -- Read and check all parts of a rollout's file that a report shows.
 local function shown_of(path)
-	local d, err = kept(path)
-	if not d then return nil, err end
+	local d = kept(path)
 	local judge = type(d.plan) == "table" and d.plan.judge
 	local fine = type(judge) == "table" and type(judge.confidence) == "number"
 		and type(judge.min_effect_pct) == "number" and type(d.plan.blocks) == "number" and
@@ -334,7 +329,7 @@ local function shown_of(path)
 		fine = fine and type(s) == "table"
 	end
 	if not fine then
-		return errors.fail("bad_argument",
+		errors.raise("bad_argument",
 			"%s: plan, state, arms, events and verdict of a rollout expected", path)
 	end
 	if type(strata) ~= "table" then d.verdict = nil end
@@ -353,8 +348,7 @@ function M.cmd_status(ctx)
 			"watch 1 rollout status plot=yes repeats the plot")
 	end
 	local r, g
-	if ctx.opt.data then r, g = shown_of(ctx.opt.data) else r, g = current(ctx) end
-	if not r then return nil, g end
+	if ctx.opt.data then r = shown_of(ctx.opt.data) else r, g = current(ctx) end
 	if goes_on then return follow(ctx, r) end
 	local shown = result(r)
 	shown.failure = nil
@@ -382,7 +376,7 @@ end
 
 function M.cmd_resume(ctx)
 	ctx:yes "follow"
-	local r, g = try(current(ctx))
+	local r, g = current(ctx)
 	try(rollout.resume(r, g))
 	return run(ctx, r)
 end
@@ -390,9 +384,7 @@ end
 local function tell(word)
 	return function(ctx)
 		local r, g = current(ctx)
-		if not r then return nil, g end
-		local done, asked = rollout.tell(r, g, word)
-		if not done then return nil, asked end
+		local done, asked = try(rollout.tell(r, g, word))
 		local shown = result(done, asked == true
 			and ("process %d was asked to %s it"):format(done.runner.pid, word) or nil)
 		if word == "abort" then shown.failure = nil end
@@ -403,7 +395,7 @@ end
 M.cmd_pause, M.cmd_abort, M.cmd_promote = tell "pause", tell "abort", tell "promote"
 
 function M.cmd_undo(ctx)
-	local r, g = try(current(ctx))
+	local r, g = current(ctx)
 	local done = try(rollout.undo(r, g))
 	local shown = result(done)
 	shown.failure = nil
@@ -418,15 +410,14 @@ local function write_figures(text, folder)
 	end
 	for i, f in ipairs(require("ncclbpf.report.html").figures(text)) do
 		local path = folder:gsub("/+$", "") .. "/" .. f.name
-		local ok, err = core.write(path, f.svg)
-		if not ok then return nil, errors.from_reply(err) end
+		try(core.write(path, f.svg))
 		names[i] = path
 	end
 	return names
 end
 
 -- opts: label, svg (a folder), data (the rollout's file). -> {file, bytes, csv, samples,
--- figures} | nil, err
+-- figures} | nil, err, or raises it
 function M.write_report(r, path, opts)
 	local report = require "ncclbpf.report.html"
 	local beside = r.samples and core.stat(r.samples) and (path:gsub("%.html?$", "")) .. ".csv"
@@ -439,31 +430,19 @@ function M.write_report(r, path, opts)
 		end
 		error(text, 0)
 	end
-	local err
 	-- Write the CSV first: if that fails, no report is left.
 	local folder = path:match "^.*/"
 	if folder and not core.stat(folder) then
 		return errors.fail("cannot_create", "%s: no folder %s", path, folder)
 	end
-	if beside then
-		ok, err = report.csv(r, beside)
-		if not ok then return nil, err end
-	end
-	ok, err = core.write(path, text)
-	if not ok then return nil, errors.from_reply(err) end
-	local figures
-	if opts.svg then
-		figures, err = write_figures(text, opts.svg)
-		if not figures then return nil, err end
-	end
+	if beside then try(report.csv(r, beside)) end
+	try(core.write(path, text))
 	return { file = path, bytes = #text, csv = beside or core.null, samples = seen.samples,
-		figures = figures }
+		figures = opts.svg and try(write_figures(text, opts.svg)) or nil }
 end
 
 function M.cmd_report(ctx)
-	local r, err
-	if ctx.opt.data then r, err = shown_of(ctx.opt.data) else r, err = current(ctx) end
-	if not r then return nil, err end
+	local r = ctx.opt.data and shown_of(ctx.opt.data) or current(ctx)
 	local to = ctx.opt.out or tostring(r.plan.name):gsub("[^%w_.-]", "_") .. ".html"
 	local d = try(M.write_report(r, to, ctx.opt))
 	return {
@@ -475,7 +454,7 @@ function M.cmd_report(ctx)
 end
 
 function M.cmd_history(ctx)
-	local r = try(current(ctx))
+	local r = current(ctx)
 	local rows = {}
 	for i, e in ipairs(r.events) do
 		rows[i] = { time = e.time, from = e.from, to = e.to, actor = e.actor,

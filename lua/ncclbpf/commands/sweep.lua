@@ -26,20 +26,11 @@ local columns = {
 	{ "reason" }, { "bytes_to", flat = true }, { "candidates", flat = true },
 }
 
--- Write the table to a file, as CSV or as a policy.
+-- Write the table to a file, as CSV or as a policy. -> true | nil, note
 local function write(result, to, name)
 	if #result.table == 0 then return nil, "no row, nothing written" end
-	if to:find "%.csv$" then
-		local ok, err = core.write(to, result.csv)
-		if not ok then return nil, nil, errors.from_reply(err) end
-		return true
-	end
-	local image, err = tables.compile(result.csv, { name = name })
-	if not image then return nil, nil, err end
-	local ok
-	ok, err = tables.save(image, to)
-	if not ok then return nil, nil, err end
-	return true
+	if to:find "%.csv$" then return try(core.write(to, result.csv)) end
+	return try(tables.save(try(tables.compile(result.csv, { name = name })), to))
 end
 
 local function head_of(r)
@@ -77,13 +68,9 @@ local function foot_of(r, to, note)
 end
 
 local function shown(ctx, r)
-	local to, note = ctx.opt.out, nil
-	if to then
-		local ok, err
-		ok, note, err = write(r, to, r.name)
-		if err then return nil, err end
-		if ok then r.file = to end
-	end
+	local to, ok, note = ctx.opt.out, nil, nil
+	if to then ok, note = write(r, to, r.name) end
+	if ok then r.file = to end
 	local status
 	if r.job and r.state ~= "done" then status = 3 end
 	return { schema = "sweep/1", data = r, rows = r.rows, id = "coll", columns = columns,
@@ -107,27 +94,22 @@ local function progress(ctx)
 	end
 end
 
--- Follow the sweep to its end. -> its result | nil, err
+-- Follow the sweep to its end. -> its result; raises errors
 local function follow(ctx, s, pid)
 	local done, err = run.follow(s, progress(ctx), pid)
 	if core.isatty(2) and not ctx.flags.quiet then io.stderr:write "\r\27[K" end
-	if not done then return nil, err end
-	local failure = runner.failure(done)
-	if failure then return nil, failure end
-	if not done.result then return nil, errors.new("aborted", tostring(done.reason)) end
+	err = err or runner.failure(done)
+		or not done.result and errors.new("aborted", tostring(done.reason))
+	if err then error(err, 0) end
 	return done.result
 end
 
--- -> the job's sweep | nil, err
+-- -> the job's sweep; raises errors
 local function current(ctx)
 	local g = try(ctx:session())
 	local s, err = run.load(g)
-	if err then return nil, err end
-	if not s then
-		return nil, errors.new("not_found", "this job has no sweep",
-			{ hint = "sweep start PLAN" })
-	end
-	return s
+	return s or error(err or errors.new("not_found", "this job has no sweep",
+		{ hint = "sweep start PLAN" }), 0)
 end
 
 local function status(s)
@@ -144,9 +126,9 @@ end
 
 function M.cmd_status(ctx)
 	local goes_on = ctx:yes "follow"
-	local s = try(current(ctx))
+	local s = current(ctx)
 	if not goes_on then return status(s) end
-	return shown(ctx, try(follow(ctx, s)))
+	return shown(ctx, follow(ctx, s))
 end
 
 function M.cmd_abort(ctx)
@@ -161,51 +143,38 @@ function M.cmd_start(ctx)
 	if ctx.opt.data then p.data = core.array { { file = ctx.opt.data } } end
 	if ctx.opt.baseline then p.baseline = ctx.opt.baseline end
 	p = try(sweep.check(p))
-	local r, err
-	if p.data then
-		r, err = sweep.offline(p)
-	elseif ctx.flags.dry_run then
-		return dry(ctx, p)
-	else
-		local g = try(ctx:session())
-		r = try(profiler.wanted(g))
-		local s = try(run.start(g, p))
-		local pid = try(run.detach(s))
-		if not goes_on then return status(try(current(ctx))) end
-		r, err = follow(ctx, s, pid)
-	end
-	if not r then return nil, err end
-	return shown(ctx, r)
+	if p.data then return shown(ctx, try(sweep.offline(p))) end
+	if ctx.flags.dry_run then return dry(ctx, p) end
+	local g = try(ctx:session())
+	try(profiler.wanted(g))
+	local s = try(run.start(g, p))
+	local pid = try(run.detach(s))
+	if not goes_on then return status(current(ctx)) end
+	return shown(ctx, follow(ctx, s, pid))
 end
 
 -- nb.sweep{...} -> result with policy (made, nil: no row) | nil, err
-function M.sweep(spec, group_of)
+M.sweep = errors.catch(function(spec, group_of)
 	if type(spec) ~= "table" then
-		error("nb.sweep: a table of fields expected, found " .. type(spec), 3)
+		error("nb.sweep: a table of fields expected, found " .. type(spec), 2)
 	end
-	local t, target, tell = {}, spec.target, spec.progress
+	local t, target, tell = {}, spec.target, errors.callback(spec.progress)
 	for k, v in pairs(spec) do
 		if k ~= "target" and k ~= "progress" then t[k] = v end
 	end
-	local p, err = sweep.check(t)
-	if not p then return nil, err end
+	local p = try(sweep.check(t))
 	local r
 	if p.data then
-		r, err = sweep.offline(p)
+		r = try(sweep.offline(p))
 	else
-		local g
-		g, err = group_of(target)
-		if not g then return nil, err end
-		r, err = profiler.wanted(g)
-		if not r then return nil, err end
-		r, err = run.run(g, p, tell and function(x) tell(x.round, x.done) end)
+		local g = group_of(target)
+		try(profiler.wanted(g))
+		r = try(run.run(g, p, tell and function(x) tell(x.round, x.done) end))
 	end
-	if not r then return nil, err end
 	if #r.table > 0 then
-		r.policy, err = tables.csv { text = r.csv, name = p.name }
-		if not r.policy then return nil, err end
+		r.policy = try(tables.csv { text = r.csv, name = p.name })
 	end
 	return r
-end
+end, true)
 
 return M

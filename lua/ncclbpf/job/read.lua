@@ -153,13 +153,7 @@ end
 function M.one(ctx, line, opts)
 	local s, err = ctx:session()
 	if not s then return nil, err end
-	local member = s:living()[1]
-	if not member then return nil, s.members[1] and s.members[1].lost end
-	opts = opts or {}
-	opts.members = { member }
-	local r = s:ask(line, opts)[1]
-	if r.err then return nil, r.err end
-	return r.data, r.object, member
+	return s:one(line, opts)
 end
 
 -- The rows of list @list in each reply, each with its process, for data that differ between

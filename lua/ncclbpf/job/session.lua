@@ -321,6 +321,34 @@ function M.failure_of(results)
 	return M.sum_up(failures, #results)
 end
 
+-- @results of Group:ask; raises the failures among them.
+function M.answers(results)
+	local err = M.failure_of(results)
+	if err then error(err, 0) end
+	return results
+end
+
+-- Ask the lowest rank that answers. -> data, object, member | nil, err
+function Group:one(line, opts)
+	local member = self:living()[1]
+	if not member then
+		return nil, self:failure() or errors.new("no_target", "not attached")
+	end
+	opts = opts or {}
+	opts.members = { member }
+	local r = self:ask(line, opts)[1]
+	if r.err then return nil, r.err end
+	return r.data, r.object, member
+end
+
+-- The image of a policy that the job holds. -> bytes, its name | nil, err
+function Group:image(name)
+	local d, object = self:one("policy export " .. M.quote(tostring(name)),
+		{ want_object = true })
+	if not d then return nil, object end
+	return object or "", d.name
+end
+
 -- Attach to {pid=, job=, socket=, ranks=}; timeout in seconds, 0: none. Members may be lost (hung,
 -- dead); fails only if all are.
 -- With fleet=URLs: to a job of that store, of any number of sites.
