@@ -174,7 +174,8 @@ local replies = {
 local function text(...)
 	local generations = { ... }
 	local result = comm.cmd_explain { args = { "allreduce", "4" }, opt = {}, flags = {}, session = function()
-		return { living = function() return { { rank = 0, pid = 1 } } end, ask = function(_, line)
+		return { one = require("ncclbpf.job.session").Group.one,
+			living = function() return { { rank = 0, pid = 1 } } end, ask = function(_, line)
 			local per = {}
 			for rank, generation in ipairs(generations) do
 				local data = {}

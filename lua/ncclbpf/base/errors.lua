@@ -142,6 +142,14 @@ function M.callback(f)
 	end
 end
 
+-- As M.try, for a call about @object (a file, a policy), which the error then names.
+function M.about(object, v, err, ...)
+	if v then return v, err, ... end
+	err = M.is(err) and err or M.from_reply(err)
+	err.object = object
+	error(err, 0)
+end
+
 -- "nearest: a or b" for a wrong word, or nil.
 function M.nearest(word, list)
 	local a, b = core.nearest(word, list)

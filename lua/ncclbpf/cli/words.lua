@@ -6,6 +6,7 @@ local commands = require "ncclbpf.commands.rows"
 local format = require "ncclbpf.base.format"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 -- Split a line. Blanks separate words, quotes of both kinds group, a backslash quotes the next
@@ -210,7 +211,7 @@ end
 
 -- Split words into flags and the rest. @start: accept the options of the program too.
 -- -> flags, words, literal (index of the first word after "--")
-function M.parse(list, start)
+M.parse = errors.catch(function(list, start)
 	local flags, words, literal = {}, {}, nil
 	local i = 1
 	local function value_of(name, inline)
@@ -231,13 +232,9 @@ function M.parse(list, start)
 			set(flags, name)
 			return true
 		end
-		local v, err = value_of(shown, inline)
-		if not v then return nil, err end
+		local v = try(value_of(shown, inline))
 		local check = checks[o[2]]
-		if check then
-			v, err = check(v)
-			if v == nil then return nil, err end
-		end
+		if check then v = try(check(v)) end
 		set(flags, name, v)
 		return true
 	end
@@ -250,10 +247,8 @@ function M.parse(list, start)
 		elseif w == "-jp" then
 			flags.format, flags.pretty = "json", true
 		elseif w:match("^%-%-.") then
-			local name, value = long_option(w)
-			if not name then return nil, value end
-			local ok, err = take(name, value, "--" .. name)
-			if not ok then return nil, err end
+			local name, value = try(long_option(w))
+			try(take(name, value, "--" .. name))
 		elseif w:match("^%-%a") then
 			local k = 2
 			while k <= #w do
@@ -261,9 +256,8 @@ function M.parse(list, start)
 				local name = short[c]
 				if not name then return usage("unknown option -%s", c) end
 				local takes = M.options[name][3]
-				local ok, err = take(name, takes and k < #w and w:sub(k + 1) or nil,
-					"-" .. c)
-				if not ok then return nil, err end
+				try(take(name, takes and k < #w and w:sub(k + 1) or nil,
+					"-" .. c))
 				k = takes and #w + 1 or k + 1
 			end
 			if flags.file and start then
@@ -277,7 +271,7 @@ function M.parse(list, start)
 		i = i + 1
 	end
 	return flags, words, literal
-end
+end)
 
 -- ---- commands -------------------------------------------------------------------
 

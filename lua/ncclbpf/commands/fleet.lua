@@ -109,11 +109,7 @@ local function open_all(files, base)
 	local list = {}
 	for i, file in ipairs(files) do
 		local path = base and not file:match "^/" and base .. file or file
-		local image, info, bytes = policy.open(path)
-		if not image then
-			info.object = path
-			error(info, 0)
-		end
+		local _, info, bytes = errors.about(path, policy.open(path))
 		list[i] = { name = info.name, bytes = bytes, digest = core.sha256(bytes),
 			signatures = info.signatures }
 	end

@@ -9,6 +9,7 @@ local process = require "ncclbpf.base.process"
 local signed = require "ncclbpf.job.signatures"
 local sites = require "ncclbpf.job.sites"
 
+local try = errors.try
 local M = {}
 
 local LEASE_S = 30
@@ -32,50 +33,42 @@ end
 
 -- Store an image under its digest, in pieces of 1 MiB: "image/DIGEST" holds the first, with
 -- "image/DIGEST/N" behind it. -> true | nil, err
-function M.put_image(group, name, bytes, digest)
+M.put_image = errors.catch(function(group, name, bytes, digest)
 	digest = digest or core.sha256(bytes)
 	group.images[name] = digest
 	group.small = group.small or {}
 	group.small[digest] = #bytes < SMALL and core.base64(bytes) or nil
 	local at = key(group, "image", digest)
-	local there, err = group.store:get(at)
-	if not there then return nil, errors.from_reply(err) end
+	local there = try(group.store:get(at))
 	if #there > 0 and #bytes > PIECE then
 		-- Write the image again even if it is there, because the coordinator deletes
 		-- old images and this makes it new.
 		-- If the coordinator has just deleted it, write all pieces.
-		local done
-		done, err = group.store:txn { compare = { { at, there[1].revision } },
-			success = { { put = at, value = there[1].value } } }
-		if not done then return nil, errors.from_reply(err) end
+		local done = try(group.store:txn { compare = { { at, there[1].revision } },
+			success = { { put = at, value = there[1].value } } })
 		if done.succeeded then return true end
 	end
 	local pieces = math.max(1, (#bytes + PIECE - 1) // PIECE)
 	-- Write the first piece last, so that a reader who finds it finds all pieces.
 	for i = pieces, 1, -1 do
-		local ok
-		ok, err = group.store:txn { success = { { put = i == 1 and at
+		try(group.store:txn { success = { { put = i == 1 and at
 			or ("%s/%d"):format(at, i), value = bytes:sub((i - 1) * PIECE + 1,
-			i * PIECE) } } }
-		if not ok then return nil, errors.from_reply(err) end
+			i * PIECE) } } })
 	end
 	return true
-end
+end)
 
--- Add signatures of an image to the stored signatures. -> true | nil, err
+-- Add signatures of an image to the stored signatures. Raises errors.
 local function put_signatures(group, digest, text)
 	local at = key(group, "signature", digest)
 	for _ = 1, 3 do
-		local kvs, err = group.store:get(at)
-		if not kvs then return nil, errors.from_reply(err) end
+		local kvs = try(group.store:get(at))
 		local all = signed.join(kvs[1] and kvs[1].value, text)
-		local ok, why = signed.required(all, digest)
-		if not ok then return nil, why end
+		try(signed.required(all, digest))
 		if all == (kvs[1] and kvs[1].value or "") then return true end
-		local done
-		done, err = group.store:txn { compare = { { at, kvs[1] and kvs[1].revision or 0 } },
-			success = { { put = at, value = all } } }
-		if not done then return nil, errors.from_reply(err) end
+		local done = try(group.store:txn {
+			compare = { { at, kvs[1] and kvs[1].revision or 0 } },
+			success = { { put = at, value = all } } })
 		if done.succeeded then return true end
 	end
 	return errors.fail("busy",
@@ -83,24 +76,20 @@ local function put_signatures(group, digest, text)
 end
 
 -- Store a policy's image and its signatures (text, or nil). -> true | nil, err
-function M.put_policy(group, name, bytes, digest, signatures)
-	local ok, err = put_signatures(group, digest, signatures)
+M.put_policy = errors.catch(function(group, name, bytes, digest, signatures)
+	local ok, err = pcall(put_signatures, group, digest, signatures)
 	if not ok then
-		err.object = name
-		return nil, err
+		if errors.is(err) then err.object = name end
+		error(err, 0)
 	end
 	return M.put_image(group, name, bytes, digest)
-end
+end)
 
--- Store the image of a policy that processes hold. -> digest | nil, err
+-- Store the image of a policy that processes hold. -> digest; raises errors
 local function keep_held(group, name)
-	local member = group:living()[1]
-	local r = group:ask("policy export " .. require("ncclbpf.job.session").quote(name),
-		{ members = { member }, want_object = true })[1]
-	if r.err then return nil, r.err end
-	local digest = core.sha256(r.object or "")
-	local ok, err = M.put_policy(group, r.data.name or name, r.object or "", digest)
-	if not ok then return nil, err end
+	local bytes, held = try(group:image(name))
+	local digest = core.sha256(bytes)
+	try(M.put_policy(group, held or name, bytes, digest))
 	return digest
 end
 
@@ -121,16 +110,14 @@ local function names_of(line)
 end
 
 -- The images of the policies in a request line: { {name, digest} } | nil, err
-function M.images_of(group, line)
+M.images_of = errors.catch(function(group, line)
 	local list = core.array {}
 	for _, name in ipairs(names_of(line)) do
-		local digest, err = group.images[name], nil
-		if not digest then digest, err = keep_held(group, name) end
-		if not digest then return nil, err end
-		list[#list + 1] = { name = name, digest = digest }
+		list[#list + 1] = { name = name,
+			digest = group.images[name] or keep_held(group, name) }
 	end
 	return list
-end
+end)
 
 -- ---- requests -----------------------------------------------------------------------
 
@@ -151,12 +138,10 @@ end
 -- Wait for the reply to request @id. -> reply | nil, err
 local function wait_reply(group, id, revision)
 	local at = key(group, "reply", id)
-	local watch, err = group.store:watch(at, revision)
-	if not watch then return nil, errors.from_reply(err) end
+	local watch = try(group.store:watch(at, revision))
 	local till = core.mono() + math.max(group:seconds(), 5) + 15
 	while core.mono() < till do
-		local events
-		events, err = watch:next(till - core.mono())
+		local events, err = watch:next(till - core.mono())
 		if not events then
 			watch:close()
 			return nil, errors.from_reply(err)
@@ -188,8 +173,7 @@ M.who = who
 -- without one. The coordinator writes the outcome into it. @readable: the request as a
 -- user types it. @condition: a key and its revision, or nil. -> reply | nil, err
 local function send(group, request, readable, condition)
-	local lease, err = group.store:lease(LEASE_S)
-	if not lease then return nil, errors.from_reply(err) end
+	local lease = try(group.store:lease(LEASE_S))
 	local id = new_id()
 	local at = key(group, "request", id)
 	request.time = core.time()
@@ -202,9 +186,7 @@ local function send(group, request, readable, condition)
 			maker = request.maker, why = request.why, request = id } }
 	end
 	puts[1].value = core.encode(request)
-	local done
-	done, err = group.store:txn { compare = { { at, 0 }, condition }, success = puts }
-	if not done then return nil, errors.from_reply(err) end
+	local done = try(group.store:txn { compare = { { at, 0 }, condition }, success = puts })
 	if not done.succeeded then
 		return errors.fail("busy", "the runner's lease in the store has ended")
 	end
@@ -253,19 +235,16 @@ end
 -- Have the coordinator change all sites. opts: object, readable, dry_run, start (a job of this name
 -- also starts with it), rollout (identity of the rollout that makes the change), condition (a key
 -- and the revision that it must have)
-function M.change(group, line, opts)
+M.change = errors.catch(function(group, line, opts)
 	-- Use the fleet's generation number, because other sites do not know this site's own
 	-- numbers.
 	local expected = math.tointeger(tonumber(line:match " if_generation=(%S+)"))
 	line = line:gsub(" if_generation=%S+", "")
-	local images, err = M.images_of(group, line)
-	if not images then return nil, err end
+	local images = try(M.images_of(group, line))
 	local data
 	if opts.object then
 		data = core.sha256(opts.object)
-		local ok
-		ok, err = M.put_image(group, data, opts.object, data)
-		if not ok then return nil, err end
+		try(M.put_image(group, data, opts.object, data))
 	end
 	local name, from = who()
 	core.hold(true)
@@ -287,6 +266,6 @@ function M.change(group, line, opts)
 				"a rank reached the fence before the commit; try again" })
 	end
 	return data
-end
+end)
 
 return M

@@ -7,6 +7,7 @@ local errors = require "ncclbpf.base.errors"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 
+local try = errors.try
 local M = {}
 
 M.MOST = 16 -- the identity as the target writes it
@@ -77,19 +78,16 @@ local function matches(list, word)
 end
 
 -- M.find(group, words): a list of words, or one with commas -> identities | nil, err
-function M.find(group, words)
+M.find = errors.catch(function(group, words)
 	if type(words) == "string" then
 		local t = {}
 		for w in (words .. ","):gmatch "([^,]*)," do t[#t + 1] = w end
 		words = t
 	end
-	local list, err = M.comms(group)
-	if not list then return nil, err end
+	local list = try(M.comms(group))
 	local seen, ids = {}, core.array {}
 	for _, w in ipairs(words) do
-		local found
-		found, err = matches(list, w)
-		if not found then return nil, err end
+		local found = try(matches(list, w))
 		for _, c in ipairs(found) do
 			if not seen[c.comm] then ids[#ids + 1] = c.comm end
 			seen[c.comm] = true
@@ -101,7 +99,7 @@ function M.find(group, words)
 	end
 	table.sort(ids)
 	return ids
-end
+end)
 
 function M.words(ids)
 	return ids and " comm=" .. session.quote(type(ids) == "table" and table.concat(ids, ",")
@@ -109,13 +107,12 @@ function M.words(ids)
 end
 
 -- M.option(group, text): the option for a line, "" for nil -> text | nil, err
-function M.option(group, text)
+M.option = errors.catch(function(group, text)
 	if not text then return "" end
 	if text == "others" then return M.words(text) end
-	local ids, err = M.find(group, text)
-	if not ids then return nil, err end
+	local ids = try(M.find(group, text))
 	return M.words(ids)
-end
+end)
 
 -- The scopes of a reply as rows for people: {comms, policies}
 function M.rows(d)

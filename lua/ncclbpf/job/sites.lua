@@ -4,6 +4,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 
+local try = errors.try
 local M = {}
 M.ROOT = "/ncclbpf/1/"
 
@@ -14,14 +15,13 @@ end
 
 -- The store of @url (else of NCCLBPF_FLEET), with the other NCCLBPF_FLEET_* variables.
 -- -> store | nil, err
-function M.open(url, timeout)
-	local store, err = core.fleet { endpoints = url or env "NCCLBPF_FLEET" or "",
+M.open = errors.catch(function(url, timeout)
+	local store = try(core.fleet { endpoints = url or env "NCCLBPF_FLEET" or "",
 		cacert = env "NCCLBPF_FLEET_CACERT", cert = env "NCCLBPF_FLEET_CERT",
 		key = env "NCCLBPF_FLEET_KEY", user = env "NCCLBPF_FLEET_USER",
-		password_file = env "NCCLBPF_FLEET_PASSWORD_FILE", timeout = timeout }
-	if not store then return nil, errors.from_reply(err) end
+		password_file = env "NCCLBPF_FLEET_PASSWORD_FILE", timeout = timeout })
 	return store
-end
+end)
 
 -- The store named by flags or environment. nil: there is none, so only jobs of this host are
 -- visible.
@@ -41,10 +41,9 @@ end
 
 -- Keys of @job below @part: { {name, value, revision} }, problems (texts), revision
 -- | nil, err
-function M.read(store, job, part)
+M.read = errors.catch(function(store, job, part)
 	local prefix = M.ROOT .. job .. "/" .. part
-	local kvs, err = store:range(prefix)
-	if not kvs then return nil, errors.from_reply(err) end
+	local kvs = try(store:range(prefix))
 	local list, problems = {}, {}
 	for _, kv in ipairs(kvs) do
 		local v, why = M.value(kv)
@@ -56,13 +55,12 @@ function M.read(store, job, part)
 		end
 	end
 	return list, problems, kvs.revision
-end
+end)
 
 -- Names of the jobs that the store knows, sorted: { {job, live} }; live: it has sites now.
 -- @also: list rollouts over several jobs too, whose names have a dot (rollout/record.lua)
-function M.jobs(store, also)
-	local kvs, err = store:range(M.ROOT, { keys_only = true })
-	if not kvs then return nil, errors.from_reply(err) end
+M.jobs = errors.catch(function(store, also)
+	local kvs = try(store:range(M.ROOT, { keys_only = true }))
 	local by, list = {}, {}
 	for _, kv in ipairs(kvs) do
 		local job, part = kv.key:sub(#M.ROOT + 1):match "^([^/]+)/([^/]+)"
@@ -75,21 +73,19 @@ function M.jobs(store, also)
 		end
 	end
 	return list
-end
+end)
 
 -- Number of the last change of @job; 0: none. by_controllers: did controllers make it?
 -- -> N, by_controllers | nil, err
-function M.generation(store, job)
-	local kvs, err = store:get(M.ROOT .. job .. "/order/commit")
-	if not kvs then return nil, errors.from_reply(err) end
+M.generation = errors.catch(function(store, job)
+	local kvs = try(store:get(M.ROOT .. job .. "/order/commit"))
 	local v = kvs[1] and M.value(kvs[1])
 	return v and math.tointeger(v.n) or 0, v and v.controllers == true
-end
+end)
 
 -- The sites of @job: { {site, host, address, version, ...} } | nil, err
-function M.sites(store, job)
-	local list, problems = M.read(store, job, "site/")
-	if not list then return nil, problems end
+M.sites = errors.catch(function(store, job)
+	local list, problems = try(M.read(store, job, "site/"))
 	local sites = {}
 	for i, x in ipairs(list) do
 		local v = x.value
@@ -97,12 +93,11 @@ function M.sites(store, job)
 			processes = v.processes, ranks = v.ranks, baseline = v.baseline }
 	end
 	return sites, problems
-end
+end)
 
 -- Choose the job to attach to: @wanted, or else the only living job. -> name | nil, err
-function M.choose(store, wanted)
-	local jobs, err = M.jobs(store)
-	if not jobs then return nil, err end
+M.choose = errors.catch(function(store, wanted)
+	local jobs = try(M.jobs(store))
 	local names = {}
 	for _, j in ipairs(jobs) do
 		if j.job == wanted and j.live then return wanted end
@@ -120,6 +115,6 @@ function M.choose(store, wanted)
 		or "several jobs run: " .. table.concat(names, ", "),
 		{ hint = #names > 1 and "say which: -J JOB"
 			or "start the job with NCCLBPF_FLEET set to the store's URLs" })
-end
+end)
 
 return M

@@ -326,12 +326,11 @@ end
 
 function M.cmd_show(ctx)
 	local s = try(ctx:session())
-	local result, err = read.command(ctx, {
+	local result = try(read.command(ctx, {
 		schema = "map.show/1", line = session.line { "map", "show", ctx.args[1] },
 		columns = map_columns, id = "name",
 		rows = function(d) return { map_row(d) } end,
-	})
-	if not result then return nil, err end
+	}))
 	local first = result.data.processes[1]
 	local m = first and first.data
 	if m and m.attached ~= nil then
@@ -393,14 +392,12 @@ function M.describe(s, name)
 		if r.err then failures[#failures + 1] = r else first = first or r end
 	end
 	if not first then return nil, session.sum_up(failures, #results) end
-	local c, err = values.codec(s, first.member, first.data)
-	if not c then return nil, err end
+	local c = try(values.codec(s, first.member, first.data))
 	return c, results
 end
 
 function M.key_bytes(s, name, text)
-	local c, err = M.describe(s, name)
-	if not c then return nil, err end
+	local c = try(M.describe(s, name))
 	return values.typed(c, c.key, text, "key " .. text)
 end
 

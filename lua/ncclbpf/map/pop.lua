@@ -10,20 +10,17 @@ local session = require "ncclbpf.job.session"
 local try = errors.try
 local M = {}
 
--- The type of a ring buffer's records: {id=, size=} | nil | nil, err
+-- The type of a ring buffer's records: {id=, size=} | nil; raises errors
 local function record_type(c, as)
 	if c.map.type ~= "ringbuf" then
-		if as then
-			return errors.fail(
-				"usage", "as=%s is for ring buffers; the map has type %s", as,
-				tostring(c.map.type))
-		end
-		return nil
+		if not as then return nil end
+		errors.raise("usage", "as=%s is for ring buffers; the map has type %s", as,
+			tostring(c.map.type))
 	end
 	local id, size
 	if c.btf then id, size = c.btf:find(as or c.map.map .. "_record") end
 	if as and not id then
-		return errors.fail("not_found",
+		errors.raise("not_found",
 			"as=%s: the policy's type information has no type of that name", as)
 	end
 	return id and size >= 0 and { id = id, size = size } or nil
@@ -50,13 +47,10 @@ local function decode(c, kind, d, exact)
 end
 
 -- Remove values in one or all members. opts: count, as, follow=function(entries, member,
--- dropped), exact, members. -> { {member, entries, dropped} }, failures | nil, err
+-- dropped), exact, members. -> { {member, entries, dropped} }, failures | nil, err (or raised)
 function M.pop(s, name, opts)
-	local c, err = map.describe(s, name)
-	if not c then return nil, err end
-	local kind
-	kind, err = record_type(c, opts.as)
-	if err then return nil, err end
+	local c = try(map.describe(s, name))
+	local kind = record_type(c, opts.as)
 	local line = session.line { "map", "pop", name }
 	if opts.follow then
 		return s:follow(line .. " follow=yes", function(d, m)

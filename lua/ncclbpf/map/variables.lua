@@ -6,6 +6,7 @@ local errors = require "ncclbpf.base.errors"
 local map = require "ncclbpf.map.map"
 local session = require "ncclbpf.job.session"
 
+local try = errors.try
 local M = {}
 local KEY = ("\0"):rep(4)
 
@@ -35,7 +36,7 @@ function M.is_section(c)
 end
 
 -- Find a variable. -> type id, offset, size | nil, err
-function M.find(c, text)
+M.find = errors.catch(function(c, text)
 	local steps = M.path(text)
 	if not steps then
 		return errors.fail(
@@ -46,14 +47,8 @@ function M.find(c, text)
 			"%s: the policy has no type information"):format(text),
 			{ hint = "compile the policy with -g" })
 	end
-	local id, at, size = c.btf:at(c.value.id, steps)
-	if not id then
-		local err = errors.from_reply(at)
-		err.object = text
-		return nil, err
-	end
-	return id, at, size
-end
+	return errors.about(text, c.btf:at(c.value.id, steps))
+end)
 
 -- The value of a variable in the section's bytes.
 function M.value(c, text, bytes, exact)
@@ -62,13 +57,11 @@ function M.value(c, text, bytes, exact)
 	return c.btf:decode(id, bytes:sub(at + 1, at + size), exact or false, last(text))
 end
 
--- The request that stores @v (a Lua value). -> line | nil, err
+-- The request that stores @v (a Lua value). -> line; raises errors
 function M.line(c, name, text, v)
-	local id, at, size = M.find(c, text)
-	if not id then return nil, at end
-	local bytes, err = map.encode({ btf = c.btf, map = c.map },
-		{ id = id, size = size, name = last(text) }, v, text)
-	if not bytes then return nil, err end
+	local id, at, size = try(M.find(c, text))
+	local bytes = try(map.encode({ btf = c.btf, map = c.map },
+		{ id = id, size = size, name = last(text) }, v, text))
 	return ("%s at=%d"):format(session.line { "map", "set", name, map.hex(KEY),
 		map.hex(bytes) }, at)
 end

@@ -161,8 +161,7 @@ function M.value_bytes(c, v, what)
 			n)
 	end
 	for cpu = 1, n do
-		local bytes, err = map.encode(c, c.value, list and list[cpu] or v, what)
-		if not bytes then return nil, err end
+		local bytes = try(map.encode(c, c.value, list and list[cpu] or v, what))
 		t[cpu] = bytes .. ("\0"):rep(pad)
 	end
 	return table.concat(t)
@@ -200,36 +199,28 @@ end
 local function flags_of(ctx)
 	local flags = ctx.opt.flags
 	if flags and flags ~= "any" and flags ~= "new" and flags ~= "old" then
-		return errors.fail("usage", "flags=%s: any, new or old expected", flags)
+		errors.raise("usage", "flags=%s: any, new or old expected", flags)
 	end
 	return flags
 end
 
--- Parse a typed key and value into an element.
-local function element(c, key_text, value_text)
-	local what = "key " .. key_text
-	local key, err = map.typed(c, c.key, key_text, what)
-	if not key then return nil, err end
-	local e = { key = key, text = key_text }
-	if value_text then
-		e.value, err = map.typed(c, c.value, value_text, "value", M.value_bytes)
-		if not e.value then return nil, err end
-	end
-	return e
-end
+-- Parse a typed key and value into an element. -> element | nil, err
+local element = errors.catch(function(c, key_text, value_text)
+	return { key = try(map.typed(c, c.key, key_text, "key " .. key_text)), text = key_text,
+		value = value_text
+			and try(map.typed(c, c.value, value_text, "value", M.value_bytes)) }
+end)
 
 -- Store variables of a data section one by one. @list: {path, value as typed}
 local function set_variables(ctx, s, c, list)
-	local lines, err = {}, nil
+	local lines = {}
 	for i, x in ipairs(list) do
-		local v
-		v, err = map.evaluate(x[2])
+		local v, err = map.evaluate(x[2])
 		if v == nil then
 			return nil, err
 				or errors.new("bad_argument", x[1] .. ": nil is not a value")
 		end
-		lines[i], err = vars.line(c, ctx.args[1], x[1], v)
-		if not lines[i] then return nil, err end
+		lines[i] = try(vars.line(c, ctx.args[1], x[1], v))
 	end
 	local all
 	for i, line in ipairs(lines) do
@@ -296,9 +287,7 @@ function M.cmd_set(ctx)
 			ctx.args[#ctx.args]),
 			{ hint = ("usage: %s %s"):format(ctx.row.words, ctx.row.syntax) })
 	end
-	local flags
-	flags, err = flags_of(ctx)
-	if err then return nil, err end
+	local flags = flags_of(ctx)
 	list = {}
 	for i = 2, #ctx.args, 2 do
 		list[#list + 1] = try(element(c, ctx.args[i], ctx.args[i + 1]))
@@ -335,11 +324,10 @@ local function of_table(text, each)
 				end
 			else
 				local f = fields(line)
-				local ok, err = each { key = f[columns.key] or "",
+				try(each { key = f[columns.key] or "",
 					value = f[columns.value], line = n,
 					rank = columns.rank and f[columns.rank], cpu = columns.cpu
-						and f[columns.cpu] }
-				if not ok then return nil, err end
+						and f[columns.cpu] })
 			end
 		end
 	end
@@ -355,10 +343,9 @@ local function of_json(text, each)
 		if d.data ~= nil then return entries(d.data, n) end
 		for _, p in ipairs(read.list(d, "processes")) do
 			for _, e in ipairs(read.list(p.data, "entries")) do
-				local ok, err = each { key = e.key, value = e.value == nil
+				try(each { key = e.key, value = e.value == nil
 					and e.values or e.value, rank = p.rank, line = n,
-					data = true }
-				if not ok then return nil, err end
+					data = true })
 			end
 		end
 		if d.processes then return true end
@@ -366,10 +353,7 @@ local function of_json(text, each)
 			return each { key = d.key, value = d.value, rank = d.rank, cpu = d.cpu,
 				line = n, data = type(d.value) ~= "string" }
 		end
-		for _, e in ipairs(d) do
-			local ok, err = entries(e, n)
-			if not ok then return nil, err end
-		end
+		for _, e in ipairs(d) do try(entries(e, n)) end
 		return true
 	end
 	local whole = core.decode(text)
@@ -382,9 +366,7 @@ local function of_json(text, each)
 			err.message = ("line %d: %s"):format(n, err.message)
 			return nil, err
 		end
-		local ok
-		ok, err = entries(d, n)
-		if not ok then return nil, err end
+		try(entries(d, n))
 	end
 	return true
 end
@@ -430,7 +412,7 @@ local function elements(c, text, path)
 		list[#list + 1] = e
 		return true
 	end
-	local ok, err = (text:find("^%s*[{%[]") and of_json or of_table)(text, each)
+	local ok, err = errors.catch(text:find("^%s*[{%[]") and of_json or of_table)(text, each)
 	if not ok then
 		err.where = err.where or { file = path }
 		return nil, err
@@ -440,8 +422,7 @@ end
 
 function M.cmd_load(ctx)
 	local s = try(ctx:session())
-	local flags, err = flags_of(ctx)
-	if err then return nil, err end
+	local flags = flags_of(ctx)
 	local text = try(core.read(ctx.args[2], FILE_BYTES))
 	local c = try(map.describe(s, ctx.args[1]))
 	local list = try(elements(c, text, ctx.args[2]))

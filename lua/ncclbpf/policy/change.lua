@@ -8,61 +8,45 @@ local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 
+local try = errors.try
 local M = {}
 
--- Read the option start: will a job of this name also start with the policies? -> boolean |
--- nil, err
+-- Read the option start: will a job of this name also start with the policies?
 local function start_option(ctx, s)
-	local v = ctx.opt.start
-	if v and v ~= "yes" and v ~= "no" then
-		return errors.fail("usage", "start=%s: yes or no expected", v)
-	end
-	if v ~= "yes" then return false end
+	if not ctx:yes "start" then return false end
 	if not s.fleet then
-		return errors.fail("usage", "start=yes is for jobs of several hosts: " ..
+		errors.raise("usage", "start=yes is for jobs of several hosts: " ..
 			"set NCCLBPF_POLICY for job %s", tostring(s.job))
 	end
 	if ctx.opt.comm then
-		return errors.fail("usage", "start=yes and comm= exclude each other: " ..
+		errors.raise("usage", "start=yes and comm= exclude each other: " ..
 			"a job starts with one list of policies")
 	end
 	return true
 end
 
-local function change(ctx, line, verb)
-	local s, err = ctx:session()
-	if not s then return nil, err end
-	local start
-	start, err = start_option(ctx, s)
-	if start == nil then return nil, err end
-	local data, to
+local change = errors.catch(function(ctx, line, verb)
+	local s = try(ctx:session())
+	local start = start_option(ctx, s)
 	-- undo and map changes concern all communicators, so the line has no option comm
-	to, err = reach.option(s, ctx.row and ctx.row.options.comm
-		and ctx.opt.comm or nil)
-	if not to then return nil, err end
-	data, err = s:change(line .. to .. changes.if_generation(
-		ctx.opt.if_generation), { dry_run = ctx.flags.dry_run, start = start })
-	if not data then return nil, err end
+	local to = try(reach.option(s, ctx.row and ctx.row.options.comm
+		and ctx.opt.comm or nil))
+	local data = try(s:change(line .. to .. changes.if_generation(
+		ctx.opt.if_generation), { dry_run = ctx.flags.dry_run, start = start }))
 	return changes.result(ctx, data, verb)
-end
+end)
 
 -- Returns the policy that @word names. If @word is a file, the function loads it first, and also
 -- returns a function that unloads it again. -> name, function? | nil, err
-local function held(ctx, word)
+local held = errors.catch(function(ctx, word)
 	if not policy.is_file(word) then return word end
-	local image, info, bytes = policy.open(word)
-	if not image then return nil, info end
-	local s, err = ctx:session()
-	if not s then return nil, err end
-	local results, before = policy.load(s, info.name, bytes, image, info)
-	if not results then
-		before.object = word
-		return nil, before
-	end
+	local image, info, bytes = try(policy.open(word))
+	local s = try(ctx:session())
+	local results, before = errors.about(word, policy.load(s, info.name, bytes, image, info))
 	return read.record(results[1].data).name or info.name, function()
 		policy.unload(s, info.digest, results, before)
 	end
-end
+end)
 
 -- After a dry run, unload the files.
 local function after(ctx, loaded)

@@ -7,6 +7,7 @@ local errors = require "ncclbpf.base.errors"
 local parse = require "ncclbpf.policy.parse"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 -- ---- instructions -----------------------------------------------------------------
@@ -456,16 +457,16 @@ local function map_specs(c, maps)
 	for i, name in ipairs(c.map_names) do
 		local m = maps[name]
 		if type(name) ~= "string" or type(m) ~= "table" then
-			error("option maps: tables by name expected", 4)
+			error("option maps: tables by name expected", 3)
 		end
 		errors.check_options("map " .. name, m,
-			{ key = "string", value = "string", entries = "integer" }, 5)
+			{ key = "string", value = "string", entries = "integer" }, 3)
 		local k, v = SIZES[m.key or "u32"], SIZES[m.value or "u64"]
 		if not k or not v then
-			error(("map %s: key and value: u32 or u64 expected"):format(name), 4)
+			error(("map %s: key and value: u32 or u64 expected"):format(name), 3)
 		end
 		if m.entries and (m.entries < 1 or m.entries > 0xffffffff) then
-			error(("map %s: entries: 1 to 2^32-1 expected"):format(name), 4)
+			error(("map %s: entries: 1 to 2^32-1 expected"):format(name), 3)
 		end
 		c.maps[name] = { index = i - 1, key_size = k, value_size = v }
 		list[i] = { name = name, key_size = k, value_size = v, entries = m.entries or 64 }
@@ -477,7 +478,7 @@ local function assemble(c)
 	for _, j in ipairs(c.jumps) do
 		local off = j[2].at - j[1]
 		if off > 32767 then
-			return errors.fail("over_limit",
+			errors.raise("over_limit",
 				"the function is too long: " ..
 				"a jump over more than 32767 instructions")
 		end
@@ -509,7 +510,7 @@ local function new(file, source, constants)
 	return c
 end
 
--- Compile a syntax tree to a policy. -> policy | nil, err
+-- Compile a syntax tree to a policy. -> policy; raises errors
 local function compile(tree, file, source, constants, opts)
 	local c = new(file, source, constants)
 	local specs = map_specs(c, opts.maps)
@@ -521,34 +522,26 @@ local function compile(tree, file, source, constants, opts)
 		c:put(0xb7, 0, 0, 0, 0)
 		c:put(EXIT)
 	end, function(e) return errors.is(e) and e or debug.traceback(e) end)
-	if not ok then
-		if errors.is(err) then return nil, err end
-		error(err, 0)
-	end
-	local slots
-	slots, err = assemble(c)
-	if not slots then return nil, err end
+	if not ok then error(err, 0) end
+	local slots = assemble(c)
 	local name = opts.name or "expr"
-	local image
-	image, err = core.image_make { name = name, program = "decide",
+	local image = try(core.image_make { name = name, program = "decide",
 		file = file:gsub("[^\32-\126]", "?"):sub(-250), slots = slots, lines = c.lines,
-		maps = specs }
-	if not image then return nil, errors.from_reply(err) end
+		maps = specs })
 	return require("ncclbpf.policy.table").new(name, image)
 end
 
 local OPTIONS = { name = "string", maps = "table" }
 
 -- nb.policy.expr(text[, {name=, maps=}]) -> policy | nil, err
-function M.expr(text, opts)
+M.expr = errors.catch(function(text, opts)
 	if type(text) ~= "string" then
 		error("nb.policy.expr: text expected, found " .. type(text), 2)
 	end
 	opts = errors.check_options("nb.policy.expr", opts, OPTIONS)
-	local tree, err = parse.text(text, "text")
-	if not tree then return nil, err end
+	local tree = try(parse.text(text, "text"))
 	return compile(tree, "text", text, {}, opts)
-end
+end)
 
 -- The integer upvalues of the function.
 local function upvalues(f)
@@ -562,7 +555,7 @@ local function upvalues(f)
 end
 
 -- nb.policy.fn(function(ctx) ... end[, {name=, maps=}]) -> policy | nil, err
-function M.fn(f, opts)
+M.fn = errors.catch(function(f, opts)
 	if type(f) ~= "function" then
 		error("nb.policy.fn: a function expected, found " .. type(f), 2)
 	end
@@ -578,9 +571,8 @@ function M.fn(f, opts)
 		return errors.fail("no_input",
 			"the source of this function cannot be read; nb.policy.expr takes text")
 	end
-	local tree, err = parse.func(source, file, info.linedefined, info.lastlinedefined)
-	if not tree then return nil, err end
+	local tree = try(parse.func(source, file, info.linedefined, info.lastlinedefined))
 	return compile(tree, file, source, upvalues(f), opts)
-end
+end)
 
 return M

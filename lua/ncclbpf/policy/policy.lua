@@ -30,21 +30,18 @@ function M.name_of(path)
 end
 
 -- Image bytes of a file: C, an object, a table or an image already. -> bytes, clang's warnings
-function M.image_bytes(path, name)
+M.image_bytes = errors.catch(function(path, name)
 	if tables.is_source(path) then
 		return tables.open(path, { name = name or M.name_of(path) })
 	end
-	local bytes, err, warnings
+	local bytes, warnings
 	if source.is_c(path) then
-		bytes, warnings = source.compile(path)
-		if not bytes then return nil, warnings end
+		bytes, warnings = try(source.compile(path))
 	else
-		bytes, err = core.read(path, MAX_FILE)
-		if not bytes then return nil, errors.from_reply(err) end
+		bytes = try(core.read(path, MAX_FILE))
 	end
 	if core.is_image(bytes) then return bytes end
-	local image
-	image, err = core.object_image(bytes, name or M.name_of(path))
+	local image, err = core.object_image(bytes, name or M.name_of(path))
 	if not image then
 		err = errors.from_reply(err)
 		err.object = path
@@ -58,32 +55,18 @@ function M.image_bytes(path, name)
 		return nil, err
 	end
 	return image, warnings
-end
+end)
 
 -- Read a policy from a file. -> image, its description (warnings: clang's), its bytes
-function M.open(path, name)
-	local bytes, err = M.image_bytes(path, name)
-	if not bytes then return nil, err end
-	local image, warnings = nil, err ~= "" and err or nil
-	if name then
-		bytes, err = core.image_named(bytes, name)
-		if not bytes then
-			err = errors.from_reply(err)
-			err.object = path
-			return nil, err
-		end
-	end
-	image, err = core.image(bytes)
-	if not image then
-		err = errors.from_reply(err)
-		err.object = path
-		return nil, err
-	end
+M.open = errors.catch(function(path, name)
+	local bytes, warnings = try(M.image_bytes(path, name))
+	if name then bytes = errors.about(path, core.image_named(bytes, name)) end
+	local image = errors.about(path, core.image(bytes))
 	local info = image:info()
-	info.warnings = warnings and warnings:gsub("\n+$", "")
+	info.warnings = warnings and warnings ~= "" and warnings:gsub("\n+$", "") or nil
 	info.signatures = signatures.beside(path)
 	return image, info, bytes
-end
+end)
 
 -- Is @word a file rather than a policy of the job?
 function M.is_file(word)
@@ -147,16 +130,13 @@ end
 -- notes: [{class, pc, text, hint, file, line, source}]}],
 -- budget: {work, work_max, memory_bytes, memory_max_bytes}}
 -- opts.spent: the work that the programs so far took of the policy's budget.
-function M.verdict(image, info, opts)
+M.verdict = errors.catch(function(image, info, opts)
 	local list, accepted = core.array {}, true
-	local budget, err = image:budget()
-	if not budget then return nil, errors.from_reply(err) end
+	local budget = try(image:budget())
 	opts = opts or {}
 	opts.spent = 0
 	for i, p in ipairs(info.programs) do
-		local v
-		v, err = image:verify(i, opts)
-		if not v then return nil, errors.from_reply(err) end
+		local v = try(image:verify(i, opts))
 		opts.spent = opts.spent + v.stats.work
 		decode_finding(v)
 		v.notes = core.array(v.notes)
@@ -168,7 +148,7 @@ function M.verdict(image, info, opts)
 	budget.work = opts.spent
 	return { name = info.name, digest = info.digest, accepted = accepted, programs = list,
 		budget = budget }
-end
+end)
 
 -- The error of the first refused program. @notes: include the steps that lead there.
 function M.refusal(verdict, path, steps)
@@ -310,15 +290,14 @@ local function dump_text(programs)
 end
 
 -- {name, digest, programs: [{name section lines}]} of an image
-function M.dump(image, info)
+M.dump = errors.catch(function(image, info)
 	local programs = core.array {}
 	for i, p in ipairs(info.programs) do
-		local lines, err = image:disasm(i)
-		if not lines then return nil, errors.from_reply(err) end
+		local lines = try(image:disasm(i))
 		programs[i] = { name = p.name, section = p.section, lines = core.array(lines) }
 	end
 	return { name = info.name, digest = info.digest, programs = programs }
-end
+end)
 
 -- The image for a word: a file, or a policy of the job.
 function M.resolve(ctx, word)
@@ -410,8 +389,7 @@ local function listing(image, info)
 	end
 	for i, p in ipairs(info.programs) do
 		t[#t + 1] = ("program %s, section %s"):format(p.name, p.section)
-		local lines, err = image:disasm(i)
-		if not lines then return nil, errors.from_reply(err) end
+		local lines = try(image:disasm(i))
 		for _, l in ipairs(lines) do
 			if l.func and l.pc > 0 then t[#t + 1] = "function " .. l.func end
 			t[#t + 1] = "  " .. l.insn
@@ -442,11 +420,8 @@ end
 function M.diff(ia, a, ib, b, bytes_a, bytes_b)
 	local ra, rb = tables.listings(bytes_a, bytes_b)
 	if ra then return compare(ra, rb) end
-	local la, err = listing(ia, a)
-	if not la then return nil, err end
-	local lb
-	lb, err = listing(ib, b)
-	if not lb then return nil, err end
+	local la = try(listing(ia, a))
+	local lb = try(listing(ib, b))
 	return compare(la, lb)
 end
 
@@ -619,18 +594,13 @@ function M.cmd_load(ctx)
 	local image, info, bytes = try(M.open(path, ctx.opt.name))
 	local s = try(ctx:session())
 	local name = ctx.opt.name or info.name
-	local results, before
 	if s.fleet then
 		return nil, errors.new("not_supported",
 			"a job of several sites loads a policy only with the change that uses it", {
 			object = path, hint = "policy use FILE verifies it on all sites " ..
 				"and uses it; -n policy use FILE only verifies it" })
 	end
-	results, before = M.load(s, name, bytes, image, info)
-	if not results then
-		before.object = path
-		return nil, before
-	end
+	local results, before = errors.about(path, M.load(s, name, bytes, image, info))
 	if ctx.flags.dry_run then M.unload(s, info.digest, results, before) end
 	local d = results[1].data
 	local v = read.record(d.verify)

@@ -6,6 +6,7 @@ local errors = require "ncclbpf.base.errors"
 local tables = require "ncclbpf.policy.table"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 M.MOST = 256 -- rows
@@ -88,20 +89,14 @@ end
 
 -- M.image(image or nil (no opinion), name, rows, text, fresh) -> image | nil, err. @text: shown in
 -- place of the source line
-function M.image(image, name, rows, text, fresh)
-	local err
-	if not image then
-		image, err = nothing()
-		if not image then return nil, errors.from_reply(err) end
-	end
+M.image = errors.catch(function(image, name, rows, text, fresh)
+	image = image or try(nothing())
 	if #rows > M.MOST then
 		return errors.fail("over_limit", "%d conditions (allowed: %d)", #rows, M.MOST)
 	end
-	image, err = core.image_front { image = image, name = name, text = text,
-		slots = front(rows, fresh) }
-	if not image then return nil, errors.from_reply(err) end
-	return image
-end
+	return try(core.image_front { image = image, name = name, text = text,
+		slots = front(rows, fresh) })
+end)
 
 -- The rows as text: "allreduce 4M..128M". @row.sizes: text for the sizes.
 function M.text(rows)
@@ -116,7 +111,7 @@ function M.text(rows)
 end
 
 local function bad(i, field, v, want)
-	return errors.fail("malformed", "row %d: %s %s: %s expected", i, field, tostring(v), want)
+	errors.raise("malformed", "row %d: %s %s: %s expected", i, field, tostring(v), want)
 end
 
 -- Convert {coll=, bytes=, comm=}, as people write them, to numbers.
@@ -126,7 +121,7 @@ local function row_of(i, row)
 			3)
 	end
 	errors.check_options(("nb.policy.within: row %d"):format(i), row,
-		{ coll = "string", bytes = "string", comm = "string" }, 4)
+		{ coll = "string", bytes = "string", comm = "string" }, 3)
 	local coll = row.coll and core.nccl("coll", row.coll)
 	if not coll then return bad(i, "coll", row.coll, "a collective") end
 	local a, b = (row.bytes or "0.."):match "^%s*(.-)%s*%.%.%s*(.-)%s*$"
@@ -144,14 +139,13 @@ end
 
 -- nb.policy.within(policy, {{coll=, bytes=, comm=}}[, {name=}]) -> policy | nil, err
 -- @policy: one that was made here, or a file
-function M.within(policy, rows, opts)
+M.within = errors.catch(function(policy, rows, opts)
 	opts = errors.check_options("nb.policy.within", opts, { name = "string" })
-	local name, image, err
+	local name, image
 	if tables.is_made(policy) then
 		name, image = policy:name(), policy:image()
 	elseif type(policy) == "string" then
-		local _, info, bytes = require("ncclbpf.policy.policy").open(policy)
-		if not bytes then return nil, info end
+		local _, info, bytes = try(require("ncclbpf.policy.policy").open(policy))
 		name, image = info.name, bytes
 	else
 		error("nb.policy.within: a policy made by nb.policy, or a file, expected", 2)
@@ -160,14 +154,10 @@ function M.within(policy, rows, opts)
 		error("nb.policy.within: a list of rows expected", 2)
 	end
 	local list = {}
-	for i, row in ipairs(rows) do
-		list[i], err = row_of(i, row)
-		if not list[i] then return nil, err end
-	end
+	for i, row in ipairs(rows) do list[i] = row_of(i, row) end
 	name = opts.name or name .. ".within"
-	image, err = M.image(image, name, list, "only for " .. M.text(list))
-	if not image then return nil, err end
+	image = try(M.image(image, name, list, "only for " .. M.text(list)))
 	return tables.new(name, image)
-end
+end)
 
 return M

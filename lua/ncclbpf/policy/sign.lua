@@ -17,8 +17,7 @@ function M.cmd_keygen(ctx)
 		return errors.fail("exists", "%s or %s exists: a key is never replaced", secret,
 			public)
 	end
-	local line, err = core.sign_keygen(name, secret)
-	if not line then return nil, errors.from_reply(err) end
+	local line = try(core.sign_keygen(name, secret))
 	try(core.write(public, line))
 	local row = { name = name, secret = secret, public = public }
 	return { schema = "policy.keygen/1", data = row, rows = { row }, id = "name",
@@ -34,8 +33,7 @@ function M.cmd_sign(ctx)
 		return errors.fail("usage", "key=FILE is missing: the secret key (policy keygen)")
 	end
 	local _, info = try(policy.open(path))
-	local line, who = core.sign_image(ctx.opt.key, info.digest)
-	if not line then return nil, errors.from_reply(who) end
+	local line, who = try(core.sign_image(ctx.opt.key, info.digest))
 	local to = path .. signatures.SUFFIX
 	local text = signatures.join(info.signatures, line)
 	if not ctx.flags.dry_run then try(core.write(to, text)) end

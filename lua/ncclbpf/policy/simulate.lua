@@ -88,8 +88,7 @@ local function collect(list, where_of, comm)
 		end
 		local key = ("%s %s"):format(tostring(t.comm), tostring(t.seq))
 		if not seen[key] and (not comm or tostring(t.comm):sub(1, #comm) == comm) then
-			local r, err = record(t, where_of(i))
-			if not r then return nil, err end
+			local r = try(record(t, where_of(i)))
 			seen[key], out[#out + 1] = true, r
 		end
 	end
@@ -116,14 +115,12 @@ local function of_json(d, list)
 end
 
 local function of_file(path, comm)
-	local text, err = core.read(path, LIMIT)
-	if not text then return nil, errors.from_reply(err) end
+	local text = try(core.read(path, LIMIT))
 	local list, lines, n = {}, {}, 0
 	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
 		n = n + 1
 		if line:match "%S" then
-			local d
-			d, err = core.decode(line)
+			local d, err = core.decode(line)
 			if type(d) ~= "table" then
 				return bad({ file = path, line = n }, "not JSON: %s", err
 					and err.message or "an object expected")
@@ -227,7 +224,7 @@ local function maps_of(info)
 	return t
 end
 
--- M.run(policies, records) -> answers, refusals | nil, err. policies: list of
+-- M.run(policies, records) -> answers, refusals; raises errors. policies: list of
 -- {bytes, info}, in order; each sees the answer so far.
 function M.run(policies, records, coherence_off)
 	local contexts = {}
@@ -236,12 +233,8 @@ function M.run(policies, records, coherence_off)
 		for k, v in pairs(r.ctx) do contexts[i][k] = v end
 	end
 	for _, p in ipairs(policies) do
-		local answers, err = core.policy_run(p.bytes, contexts, {}, coherence_off)
-		if not answers then
-			err = errors.from_reply(err)
-			err.object = p.info.name
-			return nil, err
-		end
+		local answers = errors.about(p.info.name,
+			core.policy_run(p.bytes, contexts, {}, coherence_off))
 		for i, a in ipairs(answers) do
 			contexts[i].algo, contexts[i].proto, contexts[i].channels = a.algo, a.proto,
 				a.channels

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Policies made without a compiler: decision tables in Lua or in the columns of NVIDIA's tuner
 -- files (docs/tables.md). The result is an object with an image, a policy like any other.
+local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
@@ -47,9 +48,7 @@ function Made:name() return of(self).name end
 
 -- p:object() -> the bytes of a .bpf.o that libbpf opens | nil, err
 function Made:object()
-	local bytes, err = core.image_object(of(self).image)
-	if not bytes then return nil, errors.from_reply(err) end
-	return bytes
+	return try(core.image_object(of(self).image))
 end
 
 -- p:csv() -> its rows as NVIDIA's tuner file | nil, err
@@ -133,8 +132,7 @@ function Made:run(contexts, maps)
 		t[i], wrong = M.context(c)
 		if not t[i] then error(("policy:run: context %d: %s"):format(i, wrong), 2) end
 	end
-	local answers, err = core.policy_run(s.image, t, maps or {}, s.coherence_off)
-	if not answers then return nil, errors.from_reply(err) end
+	local answers = try(core.policy_run(s.image, t, maps or {}, s.coherence_off))
 	if list ~= contexts then return answers[1] end
 	return answers
 end
@@ -146,26 +144,18 @@ function Made:save(path)
 	return M.save(s.image, path)
 end
 
-function M.save(image, path)
-	local bytes, err = image, nil
-	if path:find "%.o$" then
-		bytes, err = core.image_object(image)
-		if not bytes then return nil, errors.from_reply(err) end
-	end
-	local ok
-	ok, err = core.write(path, bytes)
-	if not ok then return nil, errors.from_reply(err) end
-	return true
-end
+class.protect(Made)
+
+M.save = errors.catch(function(image, path)
+	return try(core.write(path, path:find "%.o$" and try(core.image_object(image)) or image))
+end)
 
 -- ---- text -----------------------------------------------------------------------
 
 -- The rows from which an image was made, as CSV. -> text, number of rows | nil, err
-function M.csv_of(image)
-	local text, n = core.table_csv(image)
-	if not text then return nil, errors.from_reply(n) end
-	return text, n
-end
+M.csv_of = errors.catch(function(image)
+	return try(core.table_csv(image))
+end)
 
 -- Compile a table's text to an image. opts: name, file, hidden="keep", coherence="off".
 function M.compile(text, opts)
@@ -192,9 +182,8 @@ local FIELDS = { coll = true, bytes = true, min_bytes = true, max_bytes = true,
 local ORDER = { "algo", "proto", "channels", "nodes", "ranks", "pipe_ops", "reg_buff" }
 
 local function bad(i, field, v, want)
-	return nil, errors.new("malformed", ("row %d: %s %s: %s expected"):format(
-		i, field, format.value(v), want),
-		{ field = field, row = i })
+	error(errors.new("malformed", ("row %d: %s %s: %s expected"):format(
+		i, field, format.value(v), want), { field = field, row = i }), 0)
 end
 
 local function check_fields(i, row, level)
@@ -251,7 +240,7 @@ local function times_ranks(i, row, lo, hi)
 	return tostring(a * ranks), b < 0 and "-1" or tostring((b + 1) * ranks - 1)
 end
 
--- Both ends of a row's sizes as text. -> lo, hi | nil, err
+-- Both ends of a row's sizes as text. -> lo, hi; raises errors
 local function sizes(i, row)
 	local ways = (row.bytes ~= nil and 1 or 0) + (row.bytes_per_rank ~= nil and 1 or 0)
 		+ ((row.min_bytes ~= nil or row.max_bytes ~= nil) and 1 or 0)
@@ -277,7 +266,6 @@ end
 
 local function row_text(i, row)
 	local lo, hi = sizes(i, row)
-	if not lo then return nil, hi end
 	local t = { plain(row.coll == nil and -1 or row.coll), lo, hi }
 	if not t[1] then return bad(i, "coll", row.coll, "the name of a collective") end
 	for k, name in ipairs(ORDER) do
@@ -291,7 +279,7 @@ end
 
 -- nb.policy.table{ {coll=, bytes=, algo=, ...}, ..., name=, hidden="keep",
 -- coherence="off" } -> policy | nil, err
-function M.table(spec)
+M.table = errors.catch(function(spec)
 	if type(spec) ~= "table" then
 		error("nb.policy.table: a table of rows expected, found " .. type(spec), 2)
 	end
@@ -304,9 +292,7 @@ function M.table(spec)
 	local lines = {}
 	for i, row in ipairs(spec) do
 		check_fields(i, row, 2)
-		local text, err = row_text(i, row)
-		if not text then return nil, err end
-		lines[i] = text
+		lines[i] = row_text(i, row)
 	end
 	local name = opts.name or "table"
 	local image, err = M.compile(table.concat(lines, "\n"),
@@ -321,29 +307,22 @@ function M.table(spec)
 		return nil, err
 	end
 	return M.new(name, image, opts.coherence)
-end
+end)
 
 -- nb.policy.csv{path=|text=, name=, hidden="keep", coherence="off"} -> policy | nil, err
-function M.csv(opts)
+M.csv = errors.catch(function(opts)
 	opts = errors.check_options("nb.policy.csv", opts,
 		{ path = "string", text = "string", name = "string", hidden = "string",
 			coherence = "string" })
 	if not opts.path == not opts.text then
 		error("nb.policy.csv: either path or text expected", 2)
 	end
-	local text, err = opts.text, nil
-	if opts.path then
-		text, err = core.read(opts.path, M.MAX_TEXT)
-		if not text then return nil, errors.from_reply(err) end
-	end
+	local text = opts.text or try(core.read(opts.path, M.MAX_TEXT))
 	local name = opts.name or opts.path and require("ncclbpf.policy.policy").name_of(opts.path)
 		or "table"
-	local image
-	image, err = M.compile(text, { name = name, file = opts.path or "text",
-		hidden = opts.hidden, coherence = opts.coherence })
-	if not image then return nil, err end
-	return M.new(name, image, opts.coherence)
-end
+	return M.new(name, try(M.compile(text, { name = name, file = opts.path or "text",
+		hidden = opts.hidden, coherence = opts.coherence })), opts.coherence)
+end)
 
 M.MAX_TEXT = 16 << 20
 
@@ -387,10 +366,9 @@ local function run_lua(path, text, opts)
 end
 
 -- Compile a .csv or .lua file to an image. opts: name, hidden, coherence.
-function M.open(path, opts)
-	local text, err = core.read(path, M.MAX_TEXT)
-	if not text then return nil, errors.from_reply(err) end
-	local image
+M.open = errors.catch(function(path, opts)
+	local text = try(core.read(path, M.MAX_TEXT))
+	local image, err
 	if path:find "%.lua$" then
 		image, err = run_lua(path, text, opts)
 	else
@@ -399,7 +377,7 @@ function M.open(path, opts)
 	end
 	if not image and not err.where then err.object = err.object or path end
 	return image, err
-end
+end)
 
 -- The rows of two tables for a comparison; nil: one of the images is no table.
 function M.listings(a, b)

@@ -114,13 +114,11 @@ local function test_file(path)
 end
 
 local function read(path)
-	local text, err = core.read(path, 1 << 20)
-	if not text then return nil, errors.from_reply(err) end
+	local text = try(core.read(path, 1 << 20))
 	local sandbox = require "ncclbpf.base.sandbox"
 	local env = sandbox.pure()
 	env.nb = { size = units.size }
-	local t
-	t, err = sandbox.run(text, "@" .. path, env, STEPS)
+	local t, err = sandbox.run(text, "@" .. path, env, STEPS)
 	if t == nil and errors.is(err) then return nil, err end
 	if type(t) ~= "table" then bad(path, nil, "the file returns a table of cases") end
 	check_fields(path, nil, t, { "policy", "coherence" })

@@ -14,6 +14,7 @@ local collectives = require "ncclbpf.job.collectives"
 local record = require "ncclbpf.rollout.record"
 local sites = require "ncclbpf.job.sites"
 
+local try = errors.try
 local M = {}
 
 local POLL_S = 0.05
@@ -40,24 +41,17 @@ function M.begin(r)
 end
 
 -- The names of an arm's policies. A file is loaded into all processes first. -> names | nil, err
-function M.names_of(group, arm)
+M.names_of = errors.catch(function(group, arm)
 	if type(arm) ~= "string" then
 		for _, name in ipairs(arm) do
-			local err = session.failure_of(group:ask(
-				session.line { "policy", "show", name }))
-			if err then return nil, err end
+			session.answers(group:ask(session.line { "policy", "show", name }))
 		end
 		return arm
 	end
-	local image, info, bytes = policy.open(arm)
-	if not image then return nil, info end
-	local ok, err = policy.load(group, info.name, bytes, image, info)
-	if not ok then
-		err.object = arm
-		return nil, err
-	end
+	local image, info, bytes = try(policy.open(arm))
+	errors.about(arm, policy.load(group, info.name, bytes, image, info))
 	return core.array { info.name }
-end
+end)
 
 function M.has(list, v)
 	for _, x in ipairs(list) do

@@ -7,6 +7,7 @@ local metrics_least = require("ncclbpf.rollout.measures").least
 local sandbox = require "ncclbpf.base.sandbox"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 local STEPS = 1000000 -- limit of steps; a table of ten thousand fields takes a tenth of them
@@ -377,9 +378,8 @@ local function check_jobs(p)
 end
 
 -- M.check(t) -> plan with defaults | nil, err, which names field, value found and values allowed
-function M.check(t)
-	local p, err = check_fields(schema.fields, t, "")
-	if not p then return nil, err end
+M.check = errors.catch(function(t)
+	local p = try(check_fields(schema.fields, t, ""))
 	local _, wrong = check_jobs(p)
 	if wrong then return nil, wrong end
 	local least = M.least_blocks(p)
@@ -427,21 +427,17 @@ function M.check(t)
 			p.blocks, p.judge.looks)
 	end
 	return p
-end
+end)
 
--- Read a table from JSON, or from a Lua file that calls no functions. -> table | nil, err
+-- Read a table from JSON, or from a Lua file that calls no functions. -> table | nil, err (or
+-- raised)
 local function table_of(path)
-	local bytes, err = core.read(path, 1 << 20)
-	if not bytes then return nil, errors.from_reply(err) end
-	local t
+	local bytes = try(core.read(path, 1 << 20))
 	if bytes:match "^%s*{" then
-		t, err = core.decode(bytes)
-		if not t then
-			return errors.fail("bad_argument", "%s: %s", path, err.message)
-		end
-		return t
+		local t, err = core.decode(bytes)
+		return t or errors.raise("bad_argument", "%s: %s", path, err.message)
 	end
-	t, err = sandbox.run(bytes, "=" .. path:match "[^/]*$", {}, STEPS)
+	local t, err = sandbox.run(bytes, "=" .. path:match "[^/]*$", {}, STEPS)
 	if errors.is(err) and err.code ~= "lua_syntax" then
 		return nil, errors.new("bad_argument", err.message,
 			{ hint = "a plan is a table and cannot call functions" })
@@ -458,18 +454,11 @@ function M.beside(p, path)
 end
 
 -- M.read(path) -> plan | nil, err
-function M.read(path)
-	local t, err = table_of(path)
-	if err then return nil, err end
-	local p
-	p, err = M.check(t)
-	if not p then
-		err.object = path
-		return nil, err
-	end
+M.read = errors.catch(function(path)
+	local p = errors.about(path, M.check(try(table_of(path))))
 	M.beside(p, path)
 	return p
-end
+end)
 
 local function share_text(v) return type(v) == "string" and v or ("%g %%"):format(v * 100) end
 

@@ -10,6 +10,7 @@ local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
 local within = require "ncclbpf.policy.restrict"
 
+local try = errors.try
 local M = {}
 
 -- Images of the candidate's policies.
@@ -36,9 +37,8 @@ end
 
 -- Can policies @names be limited? Not if they have maps, which would start empty. -> true | nil,
 -- err
-function M.check(group, names)
-	local list, err = images(group, names)
-	if not list then return nil, err end
+M.check = errors.catch(function(group, names)
+	local list = try(images(group, names))
 	for _, x in ipairs(list) do
 		for _, m in ipairs(core.image(x.image):info().maps) do
 			if m.origin ~= "rodata" and not m.shared then
@@ -52,7 +52,7 @@ function M.check(group, names)
 		end
 	end
 	return true
-end
+end)
 
 -- ---- which kinds ------------------------------------------------------------------
 
@@ -148,13 +148,12 @@ end
 
 -- M.make(group, r, strata) -> names to use: those of the baseline, then the limited candidate's;
 -- all processes hold them | nil, err
-function M.make(group, r, strata)
+M.make = errors.catch(function(group, r, strata)
 	local rows = rows_of(strata, read.record(r.plan.scope).sizes)
 	if #rows == 0 then
 		return errors.fail("refused", "no kind of collectives was found better")
 	end
-	local list, err = images(group, r.candidate)
-	if not list then return nil, err end
+	local list = try(images(group, r.candidate))
 	if #list == 0 then list[1] = { name = "none" } end
 	local names = core.array {}
 	for i, name in ipairs(r.baseline) do names[i] = name end
@@ -163,19 +162,16 @@ function M.make(group, r, strata)
 		local bytes, name = x.image, x.name
 		if not bytes or decides(core.image(bytes):info()) then
 			name = name_of(name, rows, strata)
-			bytes, err = within.image(bytes, name, rows,
+			bytes = try(within.image(bytes, name, rows,
 				("%s, by rollout %s"):format(within.text(rows), tostring(r.id)),
-				fresh)
-			if not bytes then return nil, err end
+				fresh))
 			local image = core.image(bytes)
-			local done
-			done, err = policy.load(group, name, bytes, image, image:info())
-			if not done then return nil, err end
+			try(policy.load(group, name, bytes, image, image:info()))
 			fresh = false
 		end
 		names[#names + 1] = name
 	end
 	return names
-end
+end)
 
 return M

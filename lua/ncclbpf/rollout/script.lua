@@ -9,6 +9,7 @@ local plan = require "ncclbpf.rollout.plan"
 local sandbox = require "ncclbpf.base.sandbox"
 local session = require "ncclbpf.job.session"
 
+local try = errors.try
 local M = {}
 
 M.DEADLINE_S = 5 -- of a call
@@ -22,7 +23,7 @@ local CALLBACKS = { setup = true, step = true, judge = true, done = true }
 -- ---- the file ------------------------------------------------------------------
 
 local function bad(path, fmt, ...)
-	return nil, errors.new("bad_argument", fmt:format(...), { object = path })
+	error(errors.new("bad_argument", fmt:format(...), { object = path }), 0)
 end
 
 local function words_of(path, what, v, allowed)
@@ -69,7 +70,7 @@ local function args_of(path, v)
 	return out
 end
 
--- Parse key=value words by the script's args. -> values | nil, err
+-- Parse key=value words by the script's args. -> values; raises errors
 local function values_of(path, args, given)
 	local names, out = {}, {}
 	for name, a in pairs(args) do
@@ -80,10 +81,10 @@ local function values_of(path, args, given)
 		local name, v = w:match "^([%a_][%w_]*)=(.*)$"
 		if not name then return bad(path, "%q: NAME=VALUE expected", w) end
 		if not args[name] then
-			return nil, errors.new("bad_argument", ("no argument %s"):format(name),
+			error(errors.new("bad_argument", ("no argument %s"):format(name),
 				{ object = path, hint = errors.nearest(name, names) or #names > 0
 					and "there are: " .. table.concat(names, ", ")
-					or "it takes none" })
+					or "it takes none" }), 0)
 		end
 		out[name] = v
 	end
@@ -245,15 +246,13 @@ end
 
 -- M.open(path, words, opts) -> a script with its plan | nil, err
 -- opts: target (nil: dry), say(line)
-function M.open(path, words, opts)
-	local bytes, err = core.read(path, 1 << 20)
-	if not bytes then return nil, errors.from_reply(err) end
+M.open = errors.catch(function(path, words, opts)
+	local bytes = try(core.read(path, 1 << 20))
 	local f, why = load((bytes:gsub("^#[^\n]*", "")), "@" .. path, "t", environment())
 	if not f then return nil, errors.new("lua_syntax", why) end
 	local self = setmetatable({ path = path, callbacks = { file = f }, say = opts.say,
 		dry = opts.target == nil, digest = core.sha256(bytes), words = words }, Script)
-	local ok, t = self:call "file"
-	if not ok then return nil, t end
+	local ok, t = try(self:call "file")
 	if type(t) ~= "table" then
 		return bad(path, "a script returns a table with a plan and functions, this one %s",
 			type(t))
@@ -279,31 +278,22 @@ function M.open(path, words, opts)
 	end
 	self.callbacks.file = nil
 	self.description, self.author = t.description, t.author
-	local args, categories, values
-	args, err = args_of(path, t.args)
-	if not args then return nil, err end
-	self.requires, err = words_of(path, "requires", t.requires)
-	if not self.requires then return nil, err end
-	categories, err = words_of(path, "categories", t.categories,
-		{ observe = true, change = true })
-	if not categories then return nil, err end
-	for _, c in ipairs(categories) do self.changes = self.changes or c == "change" end
-	values, err = values_of(path, args, words)
-	if not values then return nil, err end
-	self.ctx = context(self, opts.target, values)
+	local args = args_of(path, t.args)
+	self.requires = words_of(path, "requires", t.requires)
+	for _, c in ipairs(words_of(path, "categories", t.categories,
+		{ observe = true, change = true })) do
+		self.changes = self.changes or c == "change"
+	end
+	self.ctx = context(self, opts.target, values_of(path, args, words))
 	if type(t.plan) == "function" then
 		self.callbacks.plan = t.plan
 		ok, t.plan = self:call("plan", self.ctx)
 		if not ok then return nil, t.plan end
 	end
-	self.plan, err = plan.check(t.plan)
-	if not self.plan then
-		err.object = path
-		return nil, err
-	end
+	self.plan = errors.about(path, plan.check(t.plan))
 	plan.beside(self.plan, path)
 	return self
-end
+end)
 
 -- Does the job hold the policies in `requires`? -> true | nil, err
 function Script:able(group)
@@ -343,29 +333,24 @@ function Script:finish(result)
 	return self:call("done", self.ctx, result)
 end
 
--- Do a dry run over stored blocks. -> verdict of the last look | nil, err
+-- Do a dry run over stored blocks. -> verdict of the last look; raises errors
 function Script:replay(blocks)
 	local rollout = require "ncclbpf.rollout.run"
-	local ok, err = self:call("setup", self.ctx)
-	if not ok then return nil, err end
+	try(self:call("setup", self.ctx))
 	local r = { plan = self.plan, blocks = {}, state = "progressing", hooks = M.hooks(self) }
 	local v = { verdict = "inconclusive", reason = "no check: too few blocks" }
-	local fine
 	for n, b in ipairs(blocks) do
 		r.blocks[n] = b
-		fine, err = pcall(r.hooks.step, r)
-		if not fine then return nil, errors.caught(err) end
+		r.hooks.step(r)
 		for k = 1, self.plan.judge.looks do
 			if n == plan.look_at(self.plan, k) * 2 then
-				fine, v = pcall(rollout.look, r, k)
-				if not fine then return nil, errors.caught(v) end
+				v = rollout.look(r, k)
 			end
 		end
 		if v.verdict ~= "inconclusive" or n >= self.plan.blocks * 2 then break end
 	end
-	ok, err = self:finish { state = "dry run", verdict = v.verdict, reason = v.reason,
-		blocks = #r.blocks }
-	if not ok then return nil, err end
+	try(self:finish { state = "dry run", verdict = v.verdict, reason = v.reason,
+		blocks = #r.blocks })
 	return v
 end
 

@@ -153,11 +153,9 @@ local function median(list) return core.block_medians(list, #list)[1] end
 
 -- Recent times of held and promoted communicators: {{coll, bytes_from, held_us, promoted_us,
 -- held_count, promoted_count}} | nil, err
-function M.holdback(r, group)
+M.holdback = errors.catch(function(r, group)
 	if type(r.held) ~= "table" then return core.array {} end
-	local results = group:ask "sample tail count=1024"
-	local err = session.failure_of(results)
-	if err then return nil, err end
+	local results = session.answers(group:ask "sample tail count=1024")
 	local set, by, rows = {}, {}, core.array {}
 	for _, id in ipairs(r.held) do set[id] = true end
 	for _, op in pairs(collectives.of(results)) do
@@ -179,7 +177,7 @@ function M.holdback(r, group)
 				held_count = #x.held, promoted_count = #x.promoted }
 	end
 	return rows
-end
+end)
 
 -- The times as text lines.
 function M.holdback_lines(rows)

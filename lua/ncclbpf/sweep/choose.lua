@@ -14,6 +14,7 @@ local M = {}
 -- ---- the plan -----------------------------------------------------------------
 
 local kit = plan.kit
+local try = errors.try
 
 local function known(kind)
 	return function(v)
@@ -98,33 +99,25 @@ M.schema = {
 }
 
 -- M.check(t) -> plan with defaults | nil, err, which names field, value found and values allowed
-function M.check(t)
-	local p, err = kit.check_fields(M.schema, t, "")
-	if not p then return nil, err end
+M.check = errors.catch(function(t)
+	local p = try(kit.check_fields(M.schema, t, ""))
 	if p.baseline and not p.data then
 		return errors.fail(
 			"bad_argument", "baseline: only with data; " ..
 				"on a job the current policies are the baseline")
 	end
 	return p
-end
+end)
 
 -- M.read(path) -> plan | nil, err; data files are relative to the plan
-function M.read(path)
-	local t, err = kit.table_of(path)
-	if not t then return nil, err end
-	local p
-	p, err = M.check(t)
-	if not p then
-		err.object = err.object or path
-		return nil, err
-	end
+M.read = errors.catch(function(path)
+	local p = errors.about(path, M.check(try(kit.table_of(path))))
 	local folder = path:match "^(.*/)" or ""
 	for _, d in ipairs(p.data or {}) do
 		if not d.file:match "^/" then d.file = folder .. d.file end
 	end
 	return p
-end
+end)
 
 -- Classes: the sweep makes one choice for each class.
 
@@ -483,20 +476,18 @@ function M.classes_of_samples(list, p)
 end
 
 -- M.offline(p) -> result | nil, err
-function M.offline(p)
+M.offline = errors.catch(function(p)
 	local list, warnings = {}, core.array {}
 	for _, d in ipairs(p.data) do
-		local samples, warning = data.read(d)
-		if not samples then return nil, warning end
+		local samples, warning = try(data.read(d))
 		table.move(samples, 1, #samples, #list + 1, list)
 		warnings[#warnings + 1] = warning
 	end
-	local classes, err = M.classes_of_samples(list, p)
-	if not classes then return nil, err end
+	local classes = try(M.classes_of_samples(list, p))
 	return M.result(classes, p, { "from " .. #list .. " measurements in "
 		.. units.count(#p.data, "file"),
 		"baseline: " .. (p.baseline or "NCCL's own choice") }, { warnings = warnings })
-end
+end)
 
 -- The result of a sweep.
 function M.result(classes, p, facts, more)

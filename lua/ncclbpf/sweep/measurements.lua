@@ -7,6 +7,7 @@ local csv = require "ncclbpf.base.csv"
 local errors = require "ncclbpf.base.errors"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 local LIMIT = 64 << 20
@@ -138,8 +139,7 @@ local function read_text(file, text)
 					"a row before any header; a line with # size ... " ..
 					"time ... expected")
 			end
-			local ok, err = row_of(out, file, n, line, shift, head, about)
-			if not ok then return nil, err end
+			try(row_of(out, file, n, line, shift, head, about))
 		end
 	end
 	if not head then return bad(file, 1, 1, "no header of nccl-tests (# size ... time ...)") end
@@ -225,8 +225,7 @@ local function read_json(file, text)
 				type(r) == "table" and tostring(r.size) or type(r))
 		end
 		for k, key in ipairs { "out_of_place", "in_place" } do
-			local list, why = json_times(file, i, r, key)
-			if not list then return nil, why end
+			local list = try(json_times(file, i, r, key))
 			for _, us in ipairs(list) do
 				out[#out + 1] = { bytes = size, us = us, place = PLACES[k],
 					about = about }
@@ -342,8 +341,7 @@ local function read_csv(file, text)
 		line = line:gsub("\r$", "")
 		if line:match "%S" and not line:match "^%s*#" then
 			if not head then
-				head, err = csv_header(file, n, line)
-				if not head then return nil, err end
+				head = try(csv_header(file, n, line))
 			else
 				out[#out + 1], err = csv_row(file, n, line, head)
 				if err then return nil, err end
@@ -426,7 +424,7 @@ local function slowest(rows)
 end
 
 -- M.inspector(file, text) -> collectives as above, warning | nil, err
-function M.inspector(file, text)
+M.inspector = errors.catch(function(file, text)
 	local rows, n = {}, 0
 	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
 		n = n + 1
@@ -463,11 +461,10 @@ function M.inspector(file, text)
 			told, all)
 	end
 	return list, #w > 0 and file .. ": " .. table.concat(w, "; ") or nil
-end
+end)
 
 local function read_inspector(file, text)
-	local list, warning = M.inspector(file, text)
-	if not list then return nil, warning end
+	local list, warning = try(M.inspector(file, text))
 	local out = {}
 	for i, r in ipairs(list) do
 		out[i] = { bytes = r.bytes, us = r.us, line = r.line,
@@ -483,9 +480,8 @@ end
 -- warning | nil, err
 -- entry: {file=, coll=, algo=, proto=, channels=, ranks=, nodes=}; its values fill in for those
 -- that the file lacks
-function M.read(entry)
-	local text, err = core.read(entry.file, LIMIT)
-	if not text then return nil, errors.from_reply(err) end
+M.read = errors.catch(function(entry)
+	local text = try(core.read(entry.file, LIMIT))
 	if text:sub(1, 2) == "\31\139" then
 		return nil, errors.new("malformed", "compressed",
 			{ where = { file = entry.file }, hint = "gunzip it first" })
@@ -494,8 +490,7 @@ function M.read(entry)
 		or read_json) or text:match "^%s*#.-\n" and text:find("algbw", 1, true)
 		and read_text
 	if not how then how = text:find("algbw", 1, true) and read_text or read_csv end
-	local list, about = how(entry.file, text)
-	if not list then return nil, about end
+	local list, about = try(how(entry.file, text))
 	for _, s in ipairs(list) do
 		for _, k in ipairs { "coll", "algo", "proto", "channels", "ranks", "nodes" } do
 			s[k] = s.about[k]
@@ -514,6 +509,6 @@ function M.read(entry)
 		end
 	end
 	return list, about.warning
-end
+end)
 
 return M

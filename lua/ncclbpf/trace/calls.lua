@@ -176,7 +176,7 @@ local EVENTS = "trace start events=coll,kernel_ch,proxy_op,group_api,coll_api fo
 
 local function collect(s, seconds, p)
 	local colls, events, calls = {}, {}, {}
-	local lost, dropped = kernel.follow(s, EVENTS, seconds, p, function(list, member)
+	local lost, dropped = try(kernel.follow(s, EVENTS, seconds, p, function(list, member)
 		for _, x in ipairs(list) do
 			x.pid = member.pid
 			local to = x.event == "coll" and colls
@@ -184,8 +184,7 @@ local function collect(s, seconds, p)
 			if to then to[#to + 1] = x end
 		end
 		return #colls > 200000
-	end, function(list) table.move(list, 1, #list, #calls + 1, calls) end)
-	if not lost then return nil, dropped end
+	end, function(list) table.move(list, 1, #list, #calls + 1, calls) end))
 	return { colls = colls, events = events, calls = calls, lost = lost, dropped = dropped }
 end
 
@@ -195,8 +194,7 @@ function M.cmd_calls(ctx)
 	local s = try(ctx:session())
 	local p, why
 	if uprobes then p, why = probes(s) end
-	local got, err = collect(s, seconds, p)
-	if not got then return nil, err end
+	local got = try(collect(s, seconds, p))
 	local list, clock
 	if p and #got.calls > 0 then
 		list, clock = units_of(got.calls), "uprobes"
