@@ -4,7 +4,7 @@
 -- a file has any of these. Annotations (---@) of types for editors are one line each,
 -- so no limit holds there.
 local COLUMNS, LINES = 100, 800
--- Globals of Lua that the shell replaces.
+-- Globals of Lua that the shell replaces, so that files may assign them.
 local ASSIGNED = { load = true, loadfile = true, dofile = true, arg = true }
 local bad = 0
 

@@ -336,8 +336,10 @@ out:
 	return rc;
 }
 
-/* Does @a match wherever @b matches, without needing an entry of the cost
- * table that @b does not need? */
+/*
+ * Does @a match wherever @b matches, without an entry of the cost table that @b
+ * does not need?
+ */
 static bool row_covers(const struct nb_table_row *a,
 		       const struct nb_table_row *b)
 {

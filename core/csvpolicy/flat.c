@@ -244,7 +244,7 @@ static int add_segment(struct build *b, uint32_t dim, struct set set,
 	return build_set(b, dim + 1, set, &s->node);
 }
 
-/* Build the segments of the values, and those between the values. */
+/* Build a segment for each value, and for each range between values. */
 static int add_segments(struct build *b, uint32_t dim, struct set set,
 			const int32_t *v, uint32_t nv, struct segment *s,
 			uint32_t *n)

@@ -45,7 +45,8 @@ enum {
 
 struct nb_table_tree {
 	struct nb_table_node *nodes;
-	uint64_t *answers, *alts; /* @alts: answers to try after others. */
+	/* @alts: answers to try if NCCL does not offer the answer before. */
+	uint64_t *answers, *alts;
 	uint32_t nnodes, nanswers, nalts;
 	uint32_t cap_nodes, cap_answers;
 	/* Node of collective 0; the nodes of other collectives follow. */
@@ -71,7 +72,8 @@ enum nb_table_field {
 	NB_ROW_ALGO,
 	NB_ROW_PROTO,
 	NB_ROW_CHANNELS,
-	NB_ROW_DIMS, /* From here on, in the order of enum nb_table_dim. */
+	/* The fields from here on are in the order of enum nb_table_dim. */
+	NB_ROW_DIMS,
 	NB_ROW_NODES = NB_ROW_DIMS,
 	NB_ROW_RANKS,
 	NB_ROW_PIPE_OPS,

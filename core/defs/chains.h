@@ -12,7 +12,7 @@
  * stem:    name of the exported table, up to the version;
  * oldest:  oldest version that we can call;
  * error:   text for a call of the wrapped plugin that failed;
- * refused: text for the second counter, if it is not zero.
+ * refused: text for the counter of refused calls, if it is not zero.
  */
 /* The columns are name, word, noun, late, prefix, stem, oldest, error and refused. */
 CHAIN(TUNER,    "tuner",    "tuner",      0,    "libnccl-tuner",    "ncclTunerPlugin_v",  2,      "an error: NCCL's own choice stood",  "an answer that NCCL could not use and that was not taken")

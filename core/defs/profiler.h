@@ -85,7 +85,10 @@ PROF_FIELD(P2P,        func,       40,  40,  40,  24,  24,  24)
 PROF_FIELD(P2P,        datatype,   56,  56,  56,  40,  40,  40)
 PROF_FIELD(P2P,        count,      64,  64,  64,  48,  48,  48)
 PROF_FIELD(P2P,        peer,       72,  72,  72,  56,  56,  56)
-/* v4 is not read: since NCCL 2.28 NCCL does not fill this field there. */
+/*
+ * Version 4 is not read, because NCCL 2.28 and later do not fill this field of
+ * version 4.
+ */
 PROF_FIELD(P2P,        channels,   -1,  -1,  -1,  -1,  60,  60)
 PROF_FIELD(P2P,        name,       24,  24,  24,  -1,  -1,  -1)
 PROF_FIELD(P2P,        buff,       48,  48,  48,  32,  32,  32)

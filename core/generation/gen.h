@@ -18,7 +18,8 @@ enum { NB_GEN_MAX_PROGS = 64 };
 /* Counters of a program, summed over communicators. */
 struct nb_gen_sum {
 	uint64_t runs;
-	uint64_t own_runs;  /* More runs, which one thread counts alone. */
+	/* Further runs, counted without atomic additions by one thread. */
+	uint64_t own_runs;
 	uint64_t overrides; /* Runs that changed the answer. */
 	uint64_t refused;   /* Answers of the program that NCCL cannot run. */
 	uint64_t samples;   /* Number of measured runs. */
@@ -59,8 +60,10 @@ struct nb_gen_prog {
 	uint16_t policy; /* Index into gen->policy. */
 	uint16_t prog;	 /* Index into the programs of the policy's image. */
 	uint16_t hook;	 /* The hook, an enum nb_hook. */
-	/* Number of the record whose holder counts sum.own_runs; 0: none yet;
-	 * atomic. */
+	/*
+	 * Number of the communicator record whose thread counts sum.own_runs;
+	 * 0: none yet; atomic.
+	 */
 	uint16_t counter;
 	/* Sums for communicators that moved to another generation
 	 * (nb_gen_count_add); atomic. */

@@ -135,8 +135,9 @@ const struct nb_gen_policy *nb_gen_policy_of(const struct nb_gen *g,
 enum which { COHERENT, ALL };
 
 /*
- * Give maps of maps the table from numbers to maps: the coherent ones, which
- * belong to this generation, or all. @fresh: also write the initial contents.
+ * Link each map of maps to the maps that its values name. @which: link only
+ * coherent maps of maps, which belong to this generation, or all. @fresh: also
+ * write the initial contents.
  */
 static int link_maps(const struct nb_gen_policy *gp, enum which which,
 		     bool fresh, struct nb_err *err)
@@ -524,7 +525,8 @@ static int replace_by_clone(struct nb_map **slot, struct nb_err *err)
 	int rc;
 
 	if (!*slot)
-		return 0; /* An inner definition has no map. */
+		/* The definition of an inner map has no map of its own. */
+		return 0;
 	rc = nb_map_clone(&clone, *slot, err);
 	if (rc)
 		return rc;

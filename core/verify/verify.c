@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Entry of the verifier: decode, build the control-flow graph, walk all
- * behaviours for safety, then walk them again with coherence labels if the
- * hook requires coherence. The second walk uses what the first found out
- * about stores, so the two walks cannot be one.
+ * behaviours for safety, then walk them again with coherence labels if the hook
+ * requires coherence. The second walk needs the stores that the first walk
+ * found, so the two walks cannot be merged.
  */
 #include "core/verify/verify.h"
 
@@ -115,8 +115,10 @@ static bool is_cost(const struct nb_finding *f)
 	return f->cls == NB_FIND_COMPLEXITY || f->cls == NB_FIND_MEMORY;
 }
 
-/* A walk that widens less may report the same finding with the exact
- * numbers of a run. */
+/*
+ * A walk that widens less may report the same finding with the numbers of a
+ * real run.
+ */
 static bool names_cause(const struct nb_finding *old,
 			const struct nb_finding *now)
 {
@@ -125,9 +127,9 @@ static bool names_cause(const struct nb_finding *old,
 }
 
 /*
- * Walk in one mode after another until one accepts the program. Loops that
- * only the run time bounds need widening to come to an end; others need
- * exact values. What any mode accepts is safe.
+ * Walk in one mode after another until one accepts the program. Loops that only
+ * a run-time limit ends need widening, so that the walk ends; other loops need
+ * exact values. A program that any mode accepts is safe.
  */
 static int walk_modes(struct nb_env *env)
 {
@@ -143,8 +145,10 @@ static int walk_modes(struct nb_env *env)
 	rc = walk_as(env, NB_WALK_WIDEN);
 	told = env->v->finding;
 	for (unsigned i = 0; i < 2 && rc == NB_E_VERIFY; i++) {
-		/* The stores of a mode that rejected the program may occur
-		 * in no run. */
+		/*
+		 * A mode that rejected the program may have recorded stores
+		 * that no run makes.
+		 */
 		env->odd_stores = odd_stores;
 		rc = walk_as(env, others[i]);
 		if (rc == NB_E_VERIFY && names_cause(&told, &env->v->finding)) {
@@ -197,8 +201,10 @@ static void note_loops(struct nb_env *env)
 	nb_loops_fill(env);
 }
 
-/* Check that the parts of a run between counted iterations, and their sum,
- * have a bounded length. */
+/*
+ * Check that the code between two counted iterations, and all of this code
+ * together, runs a bounded number of instructions.
+ */
 static int check_length(struct nb_env *env)
 {
 	struct nb_verdict *v = env->v;
@@ -307,8 +313,10 @@ static int run(struct nb_env *env)
 	if (rc == NB_E_VERIFY && !env->failed)
 		rc = NB_E_NOMEM;
 	if (rc == NB_E_NOMEM && env->arena->at_limit)
-		/* The stated limit was reached, and not the machine's
-		 * memory. */
+		/*
+		 * The limit of the options was reached; the machine has more
+		 * memory.
+		 */
 		rc = nb_refuse_program(env, NB_RULE_MEMORY,
 				       .limit = env->opts.max_memory,
 				       .count = env->prog->nslots);

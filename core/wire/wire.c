@@ -246,7 +246,7 @@ static bool is_one_of(const char *value, const char *words, size_t n)
 	return false;
 }
 
-/* A row that lists only one of "no" and "yes" allows both. */
+/* A row whose values are only "no" or only "yes" allows both. */
 static bool value_allowed(const char *value, const char *words, size_t n)
 {
 	if (!is_name_char(words[0]))

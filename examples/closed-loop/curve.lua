@@ -12,7 +12,7 @@ local began = nb.mono()
 -- The decisions of the ranks. Each process reports its own.
 
 local decided = {}	-- [seq] = { channels, number of ranks that reported it }
-local next_of = {}	-- [pid] = the first decision that was not read yet
+local next_of = {}	-- [pid] = number of the first decision that was not read yet
 local lost, compared, upto = 0, 0, 0
 local function give_up(fmt, ...)
 	io.stderr:write("curve: ", fmt:format(...), "\n")
@@ -50,7 +50,7 @@ local function read()
 	end
 end
 
--- The agreement of the ranks, by the job's segment.
+-- How the ranks' decisions agree, from the job's segment.
 
 local looks = 0
 local function check()
@@ -101,9 +101,10 @@ for seq = 0, upto - 1 do
 	local at = decided[seq]
 	if at and at.channels ~= way[#way] then way[#way + 1] = at.channels end
 end
-if way[1] == 0 then table.remove(way, 1) end	-- before the first run it was NCCL's number
+-- before the first run the map had NCCL's number of channels
+if way[1] == 0 then table.remove(way, 1) end
 local got = table.concat(way, " ")
--- If this reader was too slow for the rings, a step may be among the lost decisions.
+-- If this reader was slower than the ring of decisions, a step may be missing.
 if lost == 0 and got ~= "2 4 6 8 10 12 2 4 6 8 10 12" then give_up("the channels were %s", got) end
 
 -- ---- the picture -----------------------------------------------------------------------

@@ -46,8 +46,10 @@ struct source {
 	uint64_t count, at_ns; /* last reading; at_ns 0: no reading yet */
 };
 
-/* The events a second between the last reading of @s and @count. A counter that
- * fell was reset. */
+/*
+ * Count the events per second between the last reading in @s and @count. A
+ * counter that decreased was reset.
+ */
 static uint64_t rate(struct source *s, uint64_t count)
 {
 	uint64_t now = now_ns(), per_s = 0;
@@ -59,7 +61,10 @@ static uint64_t rate(struct source *s, uint64_t count)
 	return per_s;
 }
 
-/* Counters of a port that tell of loss: names of mlx5 and of SoftRoCE. */
+/*
+ * Counters of a port that show packet loss, by their names in mlx5 and in
+ * SoftRoCE.
+ */
 static const char *const troubles[] = {
 	"out_of_sequence",    "packet_seq_err",	   "local_ack_timeout_err",
 	"rnr_nak_retry_err",  "duplicate_request", "completer_retry_err",
@@ -67,7 +72,7 @@ static const char *const troubles[] = {
 };
 enum { NTROUBLES = sizeof(troubles) / sizeof(troubles[0]) };
 
-/* Add the number in @path to @sum; false: it cannot be read now. */
+/* Add the number in the file @path to @sum; false: it cannot be read now. */
 static bool add_file(const char *path, uint64_t *sum)
 {
 	FILE *f = fopen(path, "r");
@@ -80,7 +85,10 @@ static bool add_file(const char *path, uint64_t *sum)
 	return good;
 }
 
-/* All troubles of the device at @path; false: it has none of the counters. */
+/*
+ * Add up the loss counters of the device at @path; false: it has none of these
+ * counters.
+ */
 static bool read_troubles(const char *path, uint64_t *sum)
 {
 	char pattern[512];
@@ -101,8 +109,10 @@ static bool read_troubles(const char *path, uint64_t *sum)
 	return found;
 }
 
-/* Of all CPU time since the last call, what the hypervisor gave to others, in
- * thousandths. */
+/*
+ * Return the share of CPU time since the last call that the hypervisor gave to
+ * other machines, in thousandths.
+ */
 static uint64_t steal_permille(void)
 {
 	static uint64_t all_before, steal_before;
@@ -212,7 +222,10 @@ static void show_rails(void)
 		struct host_signal s = { 0 };
 		uint64_t sum;
 
-		/* without counters a rail is shown as never written */
+		/*
+		 * a rail without counters stays an element that was never
+		 * written
+		 */
 		if (!read_troubles(devices.gl_pathv[i], &sum))
 			continue;
 		s.troubles_per_s = rate(&rails[i], sum);

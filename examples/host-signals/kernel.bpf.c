@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts task switches and TCP retransmits on each CPU. Runs in the kernel, not
-// in our machine; host_signals loads it where bpf() is permitted.
+// Counts task switches and TCP retransmits on each CPU. The program runs in the
+// kernel, not in ncclbpf; host_signals loads it if bpf() is permitted.
 #include "examples/host-signals/host_signals.h"
 
 #define SEC(name) __attribute__((section(name), used))

@@ -8,8 +8,9 @@
 #include "ncclbpf_policy.h"
 
 enum { MOST = 12, LEAST = 2 }; /* limits of the number of channels */
-enum { TROUBLES = 100 };       /* a second; a rail with more is congested */
-#define FRESH_NS 2000000000ull /* older signals say nothing */
+/* events a second; a rail with more is congested */
+enum { TROUBLES = 100 };
+#define FRESH_NS 2000000000ull /* older signals are ignored */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -20,8 +20,9 @@ enum {
 	MOE_RANKS = 4,
 	MOE_PROCESSES = 2,
 	MOE_EXPERTS = 8,
-	MOE_SIGNALS = 4 * MOE_RANKS,  /* for each phase: data, credits */
-	MOE_COUNTERS = 2 * MOE_RANKS, /* MOE_RANKS for each phase */
+	/* for each phase: MOE_RANKS for data, MOE_RANKS for credits */
+	MOE_SIGNALS = 4 * MOE_RANKS,
+	MOE_COUNTERS = 2 * MOE_RANKS, /* MOE_RANKS entries for each phase */
 	MOE_BLOB = 128, /* size of a handle or of NCCL's unique id */
 };
 
@@ -46,7 +47,7 @@ struct moe_rank {
 	uint32_t r;
 	void *carrier; /* private data of the carrier */
 	char *data;    /* memory of the window */
-	char *lists;   /* tokens outside the window, in mode "chunks" */
+	char *lists;   /* tokens outside the window, used in mode "chunks" */
 	uint64_t seen[2][MOE_RANKS], counted[2][MOE_RANKS];
 	uint8_t *listed; /* the peer of each token, in order */
 	size_t nlisted;

@@ -4,7 +4,8 @@
 local dir, title = ...
 local W, LEFT, ROW, TOP, GAP = 900, 70, 22, 66, 62
 local FULL = W - LEFT - 20
-local COLOUR = { "#4477aa", "#66ccee", "#ee6677" } -- colours: adding, passing on, slow
+-- colours of the steps that add, pass sums on, or are slow
+local COLOUR = { "#4477aa", "#66ccee", "#ee6677" }
 local runs = { { "wire", "no loss" }, { "loss", "2 % of the packets lost" },
 	{ "tuned", "2 % lost, time-out 15 set by the policy qp_tune" } }
 for _, r in ipairs(runs) do
@@ -17,7 +18,8 @@ local function esc(s) return (s:gsub("&", "&amp;"):gsub("<", "&lt;")) end
 local out = {}
 local function put(fmt, ...) out[#out + 1] = fmt:format(...) end
 
--- The receives of a run, the first start and last end of all, and their median time.
+-- The receives of one run: the first start and the last end of all steps, and the median time of
+-- receives.
 local function span(data)
 	local from, to, all = math.huge, 0, {}
 	for _, p in ipairs(data.steps) do

@@ -16,9 +16,10 @@ struct key {
 };
 
 struct life {
-	__u64 created_ns;	       /* time on CLOCK_MONOTONIC */
-	__u64 init_ns, rtr_ns, rts_ns; /* time since created_ns; 0: no */
-	__u64 changing_ns;	       /* inside ibv_modify_qp */
+	__u64 created_ns; /* time on CLOCK_MONOTONIC */
+	/* time since created_ns; 0: not reached */
+	__u64 init_ns, rtr_ns, rts_ns;
+	__u64 changing_ns; /* inside ibv_modify_qp */
 	__u64 gid;
 	__u32 peer_qp, failed_changes;
 	__u32 errors, last_status; /* completions that failed */

@@ -13,7 +13,11 @@ enum { RAILS = 16, WINDOW = 1000 };
 struct rail {
 	__u64 count, sum_ns; /* sums of the current window */
 	__u64 mean_ns;	     /* mean of the last window; 0: none */
-	__u64 windows, slow; /* slow: windows twice the fastest */
+	/*
+	 * number of windows in which this adapter was twice as slow as the
+	 * fastest
+	 */
+	__u64 windows, slow;
 };
 
 struct {

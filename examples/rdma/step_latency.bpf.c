@@ -16,7 +16,8 @@ struct key {
 struct step {
 	__u64 count, sum_ns, max_ns, bytes;
 	__u64 posts,
-		post_ns; /* calls of ibv_post_*, and the time inside them */
+		/* calls of ibv_post_*, and the time spent inside them */
+		post_ns;
 	__u64 bucket[BUCKETS]; /* bucket b: less than 2^b microseconds */
 };
 

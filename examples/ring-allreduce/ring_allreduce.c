@@ -207,7 +207,10 @@ static size_t part(const struct ring *r, int chunk)
 	return r->count * (size_t)chunk / (size_t)r->ranks;
 }
 
-/* One step: send chunk @out and receive chunk @in in place, or beside it. */
+/*
+ * Run one step: send chunk @out, and receive chunk @in in place or into a
+ * separate buffer.
+ */
 static void step(struct ring *r, int number, int out, int in)
 {
 	bool adding = number < r->ranks - 1;

@@ -25,7 +25,7 @@ for line in io.lines(arg[1]) do
 	-- the choice of nvlink_ring_mid: LL128 up to 32 MiB, then the simple protocol
 	if algo == "RING" and proto == (bytes <= 32 << 20 and "LL128" or "SIMPLE") then published.ring[bytes] = tonumber(gbs) end
 end
--- How much slower the policy is than NCCL's choice, by the published bandwidths.
+-- Compute how much slower the policy is than NCCL's choice, from the published bandwidths.
 local function slower_by(bytes)
 	local a, b = published.nvls[bytes], published.ring[bytes]
 	return bytes <= 128 << 20 and a and b and (a / b - 1) * 100 or 0
@@ -46,7 +46,7 @@ end
 table.sort(sizes)
 must(#sizes == 8, "%d sizes were judged, not 8", #sizes)
 
--- Read who decides each size, after every size was decided with the promoted policy.
+-- Read which policy decides each size, after the promoted policy has decided every size.
 
 local function decided()
 	local rows, settled = {}, true

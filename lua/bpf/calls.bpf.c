@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Uprobes on NCCL's interface and the scheduler's switches, for `trace calls`.
- * Runs in the kernel, not in our machine. Nothing here depends on the kernel's
- * structures: a task is told by its address alone.
+ * Uprobes on NCCL's interface and on the scheduler's task switches, for `trace
+ * calls`. The program runs in the kernel. It does not read the kernel's
+ * structures: the address of a task identifies the task.
  */
 #include "lua/bpf/calls.h"
 #include "lua/bpf/kernel.h"
@@ -13,7 +13,7 @@ static u64 (*cookie)(void *ctx) = (void *)174;
 /* A task that is inside a call of NCCL. */
 struct in_call {
 	struct nb_call_seen seen;
-	u64 left; /* time when it stopped running; 0: it runs */
+	u64 left; /* time when the task stopped running; 0: it runs */
 };
 
 struct {

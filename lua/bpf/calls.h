@@ -10,7 +10,7 @@
 struct nb_call_seen {
 	unsigned long long start, end; /* CLOCK_MONOTONIC ns */
 	unsigned long long off,
-		longest; /* ns in which the thread did not run */
+		longest; /* time in ns for which the thread was not running */
 	unsigned int pid, tid, func, switches;
 };
 

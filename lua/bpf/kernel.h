@@ -3,8 +3,8 @@
 #define NB_LUA_BPF_KERNEL_H
 
 /*
- * What the programs for the kernel share: helpers by number, the definitions of
- * maps, and the count of records that did not fit the ring. Built without
+ * What the programs for the kernel share: numbers of helpers, definitions of
+ * maps, and the count of records for which the ring had no room. Built without
  * libbpf's headers.
  */
 #define SEC(name) __attribute__((section(name), used))
@@ -28,7 +28,7 @@ enum {
 	TYPE_RINGBUF = 27 /* BPF_MAP_TYPE_RINGBUF */
 };
 
-/* One element: records that did not fit the ring. */
+/* One element: number of records for which the ring had no room. */
 struct {
 	INT(type, TYPE_ARRAY);
 	INT(max_entries, 1);

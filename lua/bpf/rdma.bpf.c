@@ -2,9 +2,8 @@
 /*
  * The kernel's side of verbs, for `trace rdma`: the life of queue pairs in
  * ib_core, which every adapter has, and doorbells and completions in SoftRoCE.
- * Runs in the kernel, not in our machine. The structures below have the members
- * that are read, and no other; libbpf moves the reads to where the running
- * kernel has the members (CO-RE).
+ * The programs run in the kernel. The structures below have only the members
+ * that are read; libbpf adjusts the offsets to the running kernel (CO-RE).
  */
 #include "lua/bpf/kernel.h"
 #include "lua/bpf/rdma.h"
@@ -69,8 +68,8 @@ struct {
 } pids SEC(".maps");
 
 /*
- * The traced queue pairs with their processes. The kernel handles a completion
- * in any context, so a completion does not tell its process.
+ * The traced queue pairs, with their processes. The kernel handles a completion
+ * in any context, so the current process need not be the queue pair's.
  */
 struct {
 	INT(type, TYPE_HASH);
@@ -79,7 +78,7 @@ struct {
 	u32 *value;
 } qps SEC(".maps");
 
-/* Open calls of threads. */
+/* Calls that have begun and not returned, by thread. */
 struct {
 	INT(type, TYPE_HASH);
 	INT(max_entries, 4096);

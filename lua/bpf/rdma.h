@@ -16,7 +16,7 @@ enum nb_rdma_event {
 };
 
 /*
- * A key has the device, because numbers of queue pairs are unique on one
+ * A key includes the device, because queue pair numbers are unique on one
  * adapter only.
  */
 struct nb_rdma_qp {
@@ -26,7 +26,7 @@ struct nb_rdma_qp {
 
 struct nb_rdma_seen {
 	unsigned long long start,
-		end; /* ns; equal to the start for a completion */
+		end; /* end in ns; equal to the start for a completion */
 	struct nb_rdma_qp qp;
 	unsigned int event, pid, tid;
 	unsigned int

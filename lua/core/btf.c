@@ -71,7 +71,9 @@ bool nb_walk_no_field(struct nb_walk *w, const struct btf_type *t,
 		      const char *name)
 {
 	const char *of = nb_btf_str(w->btf, t->name_off), *near[2] = { NULL };
-	/* the collector frees it, since the walk ends with this error */
+	/*
+	 * the collector frees the memory, since the walk ends with this error
+	 */
 	const char **names =
 		lua_newuserdatauv(w->L, (btf_vlen(t) + 1u) * sizeof(*names), 0);
 	char all[160] = "";
@@ -203,7 +205,7 @@ const struct nb_words *nb_words_of_field(const char *field)
 	return NULL;
 }
 
-/* Names of @t after the @n that the list at the top has. */
+/* Append the field names of @t to the list at the top, which has @n names. */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
 static lua_Integer push_names(lua_State *L, const struct btf *btf,
 			      const struct btf_type *t, lua_Integer n)
@@ -389,7 +391,10 @@ static bool step_index(struct nb_walk *w, uint32_t *id, lua_Integer index,
 	return true;
 }
 
-/* The same for the field @name. */
+/*
+ * Replace *@id with the type of its field @name, and add the field's offset to
+ * *@off.
+ */
 static bool step_field(struct nb_walk *w, uint32_t *id, const char *name,
 		       uint64_t *off)
 {
@@ -457,7 +462,7 @@ static int open_bytes(struct holder *h, const void *bytes, size_t size,
 	if (rc)
 		return rc;
 	h->btf = btf__new(bytes, (uint32_t)size);
-	/* Programs are of 64 bits, whatever "long" is in the types. */
+	/* Programs have 64-bit pointers, whatever "long" is in the types. */
 	if (libbpf_get_error(h->btf) || btf__set_pointer_size(h->btf, 8)) {
 		h->btf = NULL;
 		return nb_fail(err, NB_E_BTF, 0,

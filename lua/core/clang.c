@@ -119,10 +119,12 @@ static const char *const fixed[] = { "-target", "bpf", "-fno-color-diagnostics",
 				     "-x",	"c" };
 enum { NFIXED = sizeof(fixed) / sizeof(*fixed) };
 
-/* Allowed flags of one argument, as patterns of fnmatch. A comma is allowed in
- * -I, -D and -U alone: -Wa, -Wl, and -Wp, pass flags on to other programs. A
- * value may not begin with @: clang makes it an argument of its second stage,
- * which reads @FILE as more arguments. */
+/*
+ * Allowed flags of one argument, as patterns of fnmatch. Only -I, -D and -U may
+ * contain a comma: -Wa, -Wl, and -Wp, pass flags on to other programs. A value
+ * may not begin with @: clang makes it an argument of its second stage, which
+ * reads @FILE as more arguments.
+ */
 static const char *const allowed[] = {
 	"-[IDU][!@]*", "-std=*",    "-O",	    "-O[0-3sgz]",
 	"-g",	       "-g[0-3]",   "-W*",	    "-gdwarf-[2-5]",
@@ -220,8 +222,11 @@ static void add_argument(lua_State *L, char **at)
 	memcpy(at, &s, sizeof(s));
 }
 
-/* The program, the fixed arguments, the flags at 2 and the path at 1. A path is
- * never read as a flag. -> the flags in @argv */
+/*
+ * Build the argument list: the program, the fixed arguments, the flags (stack
+ * index 2) and the path (index 1). A path is never read as a flag. -> the flags
+ * in @argv
+ */
 static char **fill_arguments(lua_State *L, const char *program, char **argv)
 {
 	const char *path = luaL_checkstring(L, 1);
@@ -248,8 +253,10 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* clang(path, {flag, ...}) -> status, standard output, messages | nil, err. The
- * program is $NCCLBPF_CLANG, else clang of $PATH. */
+/*
+ * clang(path, {flag, ...}) -> status, standard output, messages | nil, err. The
+ * program is $NCCLBPF_CLANG, or else clang from $PATH.
+ */
 static int do_clang(lua_State *L)
 {
 	const char *program = getenv("NCCLBPF_CLANG"), *wrong;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Policies that Lua code compiles: from instructions to an image, with type
- * information for their maps. Also runs of a policy in this process, on
+ * Policies that Lua code compiles: makes an image from instructions and adds
+ * type information for their maps. Also runs a policy in this process, on
  * contexts that a script makes.
  */
 #include "lua/core/core.h"
@@ -40,7 +40,7 @@ static uint32_t integer32(lua_State *L, int table, const char *name)
 	return (uint32_t)v;
 }
 
-/* Text of a field. The Lua table keeps the string alive. */
+/* Get the text of a field. The Lua table keeps the string alive. */
 static const char *text(lua_State *L, int table, const char *name)
 {
 	const char *s;
@@ -177,8 +177,10 @@ static uint32_t context_fields(struct nb_ctx_field *out, uint32_t max)
 	return n;
 }
 
-/* image_make{name=, program=, file=, slots=, lines=, maps=} -> image | nil,
- * err; a tuner program, its maps coherent hashes */
+/*
+ * image_make{name=, program=, file=, slots=, lines=, maps=} -> image | nil,
+ * err: makes an image with one tuner program; its maps are coherent hash maps
+ */
 static int image_make(lua_State *L)
 {
 	const char *name =
@@ -216,8 +218,10 @@ static int image_make(lua_State *L)
 	return 1;
 }
 
-/* image_front{image=, name=, text=, slots=} -> image | nil, err; the slots come
- * before each tuner program that runs */
+/*
+ * image_front{image=, name=, text=, slots=} -> image | nil, err: inserts the
+ * slots before each tuner program
+ */
 static int image_front(lua_State *L)
 {
 	struct nb_err err = { .code = 0 };

@@ -20,7 +20,9 @@
 
 /* Push nil and an error table {code, message, hint, at}; returns 2. */
 int nb_lua_fail(lua_State *L, const struct nb_err *err);
-/* Like the function above, from a code and a formatted text. */
+/*
+ * Push nil and an error table made of a code and a formatted text; returns 2.
+ */
 int nb_lua_failf(lua_State *L, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -37,7 +39,7 @@ int nb_lua_descriptor(lua_State *L, int index);
 /* Names of the metatables of error tables and of boxed unsigned numbers. */
 #define NB_LUA_ERROR "ncclbpf.error"
 #define NB_LUA_U64 "ncclbpf.u64"
-/* Push @v boxed, so that it prints and encodes unsigned. */
+/* Push @v as an object that prints and encodes as an unsigned number. */
 void nb_lua_push_u64(lua_State *L, unsigned long long v);
 
 /* Set field @key of the table at the top of the stack. A NULL text sets nil. */
@@ -53,7 +55,8 @@ void nb_lua_collected(lua_State *L, const char *name, lua_CFunction gc);
 
 /*
  * Set by the shell's signal handler, cleared at the prompt. While it is set
- * (and not held) every wait of this module raises "interrupted".
+ * (and core.hold is not active), every wait of this module raises
+ * "interrupted".
  */
 extern volatile sig_atomic_t nb_lua_stop;
 /* Greater than 0 while Ctrl-C must wait (core.hold). */
@@ -64,8 +67,9 @@ bool nb_lua_stopped(void);
 
 struct pollfd;
 /*
- * poll(2) that a stop interrupts without a race. Returns as poll does, or -1
- * with errno EINTR after a stop. @timeout: seconds; negative: no limit.
+ * Like poll(2), but Ctrl-C interrupts it without a race. Returns the result of
+ * poll, or -1 with errno EINTR after Ctrl-C. @timeout: seconds; negative: no
+ * limit.
  */
 int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout);
 /* Seconds of CLOCK_MONOTONIC. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * libcurl is loaded when a store or an agent is first asked. It and the
- * libraries that it needs take longer to load than all others of the shell,
- * and few commands ask a store. plugin/store calls libcurl by its own names;
- * these functions take its place in the shell and in the Lua module. The agent
- * is linked with libcurl.
+ * libcurl is loaded at the first request to a store or an agent. Loading it
+ * takes longer than loading all other libraries of the shell, and few commands
+ * need a store. plugin/store calls libcurl by its own names; in the shell and
+ * in the Lua module, these functions replace it. The agent is linked with
+ * libcurl.
  *
  * The functions of this file are hidden, so libcurl does not call them.
  */

@@ -54,7 +54,7 @@ static void push_number(struct nb_walk *w, uint64_t x, uint32_t bits,
 		lua_pushinteger(w->L, (lua_Integer)x);
 }
 
-/* Push NCCL's word for @n. False: there is no such word. */
+/* Push NCCL's word for the number @n. False: there is no such word. */
 static bool push_word(struct nb_walk *w, const struct nb_words *words,
 		      int64_t n)
 {

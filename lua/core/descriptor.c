@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Descriptors that `map attach` sends to a job: of a BPF map, by its number or
-// by the path where it is pinned, or of a sealed memory file. The job checks
-// what it gets; the checks here only make sense of a path.
+// Descriptors that `map attach` sends to a job: for a BPF map, given by its
+// number or by the path where it is pinned, or for a sealed memory file. The
+// job checks the descriptor; the checks here only find out what a path is.
 #include "lua/core/core.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /*
  * Lua values to bytes of map keys and values, by their type: the reverse of
  * decode.c. A value that its type cannot hold is refused with the path to the
- * part at fault.
+ * invalid part.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ struct place {
 	const char *field;  /* name of the field, "" if it has none */
 };
 
-/* A number: sign and magnitude. */
+/* A number: its sign and its magnitude. */
 struct number {
 	uint64_t x;
 	bool negative;
@@ -52,7 +52,10 @@ static bool parse_number(const char *s, struct number *n)
 	return isdigit((unsigned char)s[n->negative]) && !*end && !errno;
 }
 
-/* Fail: found @word, expected a number or one of NCCL's @words. */
+/*
+ * Fail with a message: @word was found, a number or one of NCCL's @words was
+ * expected.
+ */
 static bool no_number(struct nb_walk *w, const struct nb_words *words,
 		      const char *word)
 {
@@ -119,7 +122,7 @@ static bool get_number(struct nb_walk *w, const char *field, struct number *n)
 static bool store_number(struct nb_walk *w, struct place to, bool is_signed,
 			 struct number n)
 {
-	/* the largest value has all bits, or all but the sign */
+	/* the largest value has all bits set, or all except the sign bit */
 	uint32_t bits = to.bits - is_signed;
 	uint64_t max = bits == 0    ? 0
 		       : bits >= 64 ? UINT64_MAX
@@ -193,8 +196,10 @@ static bool put_enum(struct nb_walk *w, const struct btf_type *t,
 			}
 		return unknown_enumerator(w, t, s);
 	}
-	/* accept any number of that many bits: older clang does not record the
-	 * sign */
+	/*
+	 * accept any number with this many bits: older clang does not record
+	 * whether a type is signed
+	 */
 	return get_number(w, "", &n) && store_number(w, to, n.negative, n);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The store and the agents for Lua: requests that wait for their reply, with
- * Ctrl-C, a watch that is read like a queue, many HTTP requests at once, and
+ * Ctrl-C, watches that are read like queues, many HTTP requests at once, and
  * streams that look like connections of lua/core/socket.c.
  */
 #include "lua/core/core.h"
@@ -22,7 +22,7 @@ enum { POSTS = 256, REPLY_LIMIT = 64 << 20, OPS = NB_STORE_OPS };
 
 struct fleet {
 	struct nb_http *http;
-	struct nb_store *store; /* NULL if it is closed */
+	struct nb_store *store; /* NULL if the object is closed */
 	char *cacert, *cert, *key;
 	struct nb_http_tls tls;
 };
@@ -36,8 +36,10 @@ static struct fleet *to_fleet(lua_State *L, int at)
 	return f;
 }
 
-/* Wait until something happened or @end is over. 0, or raises after Ctrl-C;
- * @end negative: for ever */
+/*
+ * Wait until something happened or the time @end is reached. Returns 0, or
+ * raises after Ctrl-C; @end negative: no limit
+ */
 static void fleet_wait(lua_State *L, const struct fleet *f, double end)
 {
 	struct pollfd p = { .fd = nb_http_fd(f->http), .events = POLLIN };
@@ -51,8 +53,8 @@ static void fleet_wait(lua_State *L, const struct fleet *f, double end)
 /* a request that waits for its reply */
 
 /*
- * A reply, kept until Lua has it. Ctrl-C may raise before the reply comes; so
- * it is on the heap, and whoever comes last frees it.
+ * A reply, kept until Lua takes it. Ctrl-C may end the wait before the reply
+ * comes, so the reply is on the heap. The later of waiter and reply frees it.
  */
 struct waiting {
 	bool done, left; /* set if nobody waits for the reply any more */
@@ -127,7 +129,7 @@ static void push_kvs(lua_State *L, const struct nb_store_kv *kv, size_t n,
 	}
 }
 
-/* Ctrl-C must not leave @w behind: mark it, then raise. */
+/* Ctrl-C must not leak @w: mark it as abandoned, then raise. */
 static int wait_step(lua_State *L)
 {
 	fleet_wait(L, lua_touserdata(L, 1), -1);
@@ -160,8 +162,10 @@ static struct waiting *waiting_new(lua_State *L)
 	return w;
 }
 
-/* {kvs, revision=, succeeded=, lease=, ttl=} or nil and an error, whose field
- * "unknown" says that a change may have happened */
+/*
+ * {kvs, revision=, succeeded=, lease=, ttl=}, or nil and an error. The error's
+ * field "unknown" says that the store may have made the change
+ */
 static int finish(lua_State *L, struct fleet *f, int rc, struct waiting *w,
 		  const struct nb_err *err)
 {
@@ -410,7 +414,7 @@ static int fleet_watch(lua_State *L)
 	return w->watch ? 1 : nb_lua_fail(L, &err);
 }
 
-/* watch:next(timeout) -> changed keys (none: the time is over) | nil, err */
+/* watch:next(timeout) -> changed keys (none: the timeout is over) | nil, err */
 static int watch_next(lua_State *L)
 {
 	struct watch *w = luaL_checkudata(L, 1, WATCH);
@@ -684,7 +688,10 @@ static int stream_close(lua_State *L)
 	return 0;
 }
 
-/* fleet:wait(timeout): process requests, watches and streams until then */
+/*
+ * fleet:wait(timeout): process requests, watches and streams until the timeout
+ * is over
+ */
 static int fleet_wait_for(lua_State *L)
 {
 	struct fleet *f = to_fleet(L, 1);

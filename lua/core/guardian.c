@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Processes that outlive this one, both copies of it in a session of their own.
- * A guardian waits until this process has ended and then calls a function. It
- * reads from a socket whose other end only this process holds. So it notices
- * the process's end in every case, and needs neither signals nor polling. A
- * detached process
- * calls its function at once. Neither keeps the terminal or an inherited pipe
- * open. The process that forks must have one thread only.
+ * A guardian and a detached process are copies of this process that outlive it,
+ * each in a session of its own. A guardian waits until this process has ended
+ * and then calls a function. It reads from a socket whose other end only this
+ * process holds. It therefore notices the end of this process in every case,
+ * without signals or polling. A detached process calls its function at once.
+ * Neither keeps the terminal or an inherited pipe open. The process that forks
+ * must have only one thread.
  */
 #include "lua/core/core.h"
 
@@ -24,7 +24,7 @@
 #define GUARDIAN "ncclbpf.guardian"
 
 struct guardian {
-	int fd; /* connection to the guardian; -1 after it was closed */
+	int fd; /* connection to the guardian; -1: closed */
 	pid_t pid;
 	struct guardian *next; /* next in open_guardians */
 };
@@ -33,9 +33,12 @@ struct guardian {
  * them, or the guardians would wait for its end too. */
 static struct guardian *open_guardians;
 
-/* Standard output and error go to @out (-1: nowhere). A descriptor that would
- * survive exec was inherited, such as the pipe of $(...), whose reader would
- * wait for us. It is replaced, not closed: a Lua file may hold its number. */
+/*
+ * Redirect standard output and error to @out (-1: to /dev/null). A descriptor
+ * without FD_CLOEXEC was inherited, such as the pipe of $(...), whose reader
+ * would wait for us. It is replaced and not closed, because a Lua file may hold
+ * its number.
+ */
 static void replace_files(int out)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -76,8 +79,11 @@ static void leave_session(int out)
 	nb_lua_stop = 0;
 }
 
-/* Wait on @fd. At its end the parent has died: call the function at the top of
- * the stack. If a byte arrives, there is nothing to do. */
+/*
+ * Wait for the end of the parent, which shows as the end of @fd; then call the
+ * function at the top of the stack. If a byte arrives, the parent needs no
+ * guardian.
+ */
 static _Noreturn void guard(lua_State *L, int fd)
 {
 	char byte;
@@ -100,8 +106,10 @@ static void close_both(const int fds[2])
 			close(fds[i]);
 }
 
-/* A pair of sockets. Their numbers are above those of the standard files, which
- * replace_files() overwrites even if they were closed. */
+/*
+ * Make a pair of sockets. Their numbers are above those of the standard files,
+ * because replace_files() overwrites the standard files.
+ */
 static int connected(int fds[2])
 {
 	int low[2];
@@ -150,7 +158,10 @@ static int guardian(lua_State *L)
 	return 1;
 }
 
-/* End the guardian. If @well is false, it acts as if this process had ended. */
+/*
+ * End the guardian. If @well is false, it calls its function, as if this
+ * process had ended.
+ */
 static void guardian_leave(struct guardian *g, bool well)
 {
 	struct guardian **at = &open_guardians;
@@ -160,8 +171,8 @@ static void guardian_leave(struct guardian *g, bool well)
 	while (*at != g)
 		at = &(*at)->next;
 	*at = g->next;
-	if (well) { /* the write fails if the guardian was killed, which does no
-		       harm */
+	/* if the guardian was killed, this write fails harmlessly */
+	if (well) {
 		while (send(g->fd, "", 1, MSG_NOSIGNAL) < 0 && errno == EINTR)
 			;
 	}
@@ -215,7 +226,7 @@ static _Noreturn void run_detached(lua_State *L, int fd, int out)
 	_exit(rc != 0);
 }
 
-/* The log, above the standard files as in connected() */
+/* Open the log, with a number above the standard files, as in connected() */
 static int open_log(const char *path)
 {
 	int fd = open(path,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Policies without a job: object files to images; contents, disassembly and
- * verdict of an image, by the same code that runs in the job.
+ * Policies without a job: converts object files to images; shows contents,
+ * disassembly and verdict of an image with the job's own code.
  */
 #include "lua/core/core.h"
 
@@ -98,7 +98,7 @@ static int image_new(lua_State *L)
 	return 1;
 }
 
-/* is_image(bytes) -> do the bytes begin like an image */
+/* is_image(bytes) -> do the bytes begin with an image's magic number? */
 static int is_image(lua_State *L)
 {
 	size_t size;
@@ -374,8 +374,10 @@ static int image_budget(lua_State *L)
 	return 1;
 }
 
-/* image:verify(n[, {coherence_off=, trace=, spent=}]) -> verdict table | nil,
- * err; spent: the work of the programs before it */
+/*
+ * image:verify(n[, {coherence_off=, trace=, spent=}]) -> verdict table | nil,
+ * err; spent: the work that earlier programs took
+ */
 static int image_verify(lua_State *L)
 {
 	struct nb_image *img = to_image(L);
@@ -413,8 +415,10 @@ static int image_verify(lua_State *L)
 	return (*v)->accepted ? 1 : push_finding(L, *v, img, prog);
 }
 
-/* image:verify_env(n) -> nil: program n of SEC("env") answers all ranks alike;
- * or the finding that says why it may not, as of image:verify | nil, err */
+/*
+ * image:verify_env(n) -> nil if program n of SEC("env") answers all ranks
+ * alike; otherwise a finding with the reason, as from image:verify | nil, err
+ */
 static int image_verify_env(lua_State *L)
 {
 	struct nb_image *img = to_image(L);

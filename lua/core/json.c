@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * JSON to Lua and back. Objects become tables. Their metatable has the order
- * of the keys and the keys that were null. So a script sees plain fields, and
- * a reply that is printed again is unchanged. Tables of equal
+ * JSON to Lua and back. Objects become tables. Their metatable has the order of
+ * the keys and the keys that were null. So a script sees plain fields, and
+ * printing a parsed reply reproduces it. Tables of equal
  * shape share one metatable. Integers are exact over all 64 bits.
  */
 #include "lua/core/core.h"
@@ -34,7 +34,9 @@ static int holder_gc(lua_State *L)
 	return 0;
 }
 
-/* Push the metatable for the key list whose text is at the top; pops it. */
+/*
+ * Push the metatable for the key list whose text is at the top; pop the text.
+ */
 static void shape_meta(lua_State *L, json_t *obj)
 {
 	const char *key;
@@ -164,8 +166,8 @@ static bool add_signed(luaL_Buffer *b, const char *text, size_t n)
 }
 
 /*
- * Push the text with integers from 2^63 to 2^64 - 1 replaced by the signed ones
- * of the same bits: the parser and Lua know signed integers only.
+ * Push the text, in which signed integers with the same bits replace integers
+ * from 2^63 to 2^64 - 1: the parser and Lua know signed integers only.
  */
 static const char *signed_text(lua_State *L, const char *text, size_t size,
 			       size_t *out)
@@ -247,7 +249,9 @@ static bool is_array(lua_State *L)
 	return yes;
 }
 
-/* Write the key and the value, which is at the top, and pop the value. */
+/*
+ * Write the key and the value, which is at the top of the stack; pop the value.
+ */
 static void put_member(lua_State *L, struct nb_json *j, int depth)
 {
 	lua_pushvalue(L, -2);
@@ -259,7 +263,7 @@ static void put_member(lua_State *L, struct nb_json *j, int depth)
 
 /*
  * Keys in the order that the metatable names, then all others sorted, so
- * that equal tables give equal text. @seen (index) collects what is written.
+ * that equal tables give equal text. @seen (index) collects the written keys.
  */
 static void put_ordered(lua_State *L, struct nb_json *j, int t, int seen,
 			int depth)
@@ -298,7 +302,9 @@ static void put_ordered(lua_State *L, struct nb_json *j, int t, int seen,
 	lua_pop(L, 2);
 }
 
-/* Keys that people look for first; all others follow by the alphabet. */
+/*
+ * Keys that people look for first. All other keys follow in alphabetical order.
+ */
 static int place(const char *key)
 {
 	static const char *const first[] = {
@@ -451,7 +457,10 @@ static int encode(lua_State *L)
 	return 1;
 }
 
-/* array(table) -> the same table, marked: [] when it is empty */
+/*
+ * array(table) -> the same table, marked as a list: an empty one is written as
+ * []
+ */
 static int array(lua_State *L)
 {
 	luaL_checktype(L, 1, LUA_TTABLE);
@@ -470,7 +479,10 @@ void nb_lua_open_json(lua_State *L)
 	luaL_setfuncs(L, fns, 0);
 	luaL_newmetatable(L, ARRAY);
 	lua_pop(L, 1);
-	/* the encoder sorts with the library's function, kept from scripts */
+	/*
+	 * the encoder's own copy of the sort function, which scripts cannot
+	 * replace
+	 */
 	lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
 	lua_getfield(L, -1, LUA_TABLIBNAME);
 	lua_getfield(L, -1, "sort");

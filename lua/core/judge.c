@@ -11,9 +11,12 @@
 #include <string.h>
 
 enum {
-	EXACT = 40,    /* up to so many values in each sample: the exact
-			  distribution */
-	MOST = 1 << 10 /* most values of a sample: all differences are sorted */
+	/*
+	 * largest size of two samples for which the exact distribution is used
+	 */
+	EXACT = 40,
+	/* largest size of a sample, because all differences are sorted */
+	MOST = 1 << 10
 };
 
 static int by_value(const void *a, const void *b)
@@ -94,9 +97,9 @@ static int quantiles(lua_State *L)
 }
 
 /*
- * P(U <= k) for k in 0..n*m, without ties, in memory that Lua owns. Ways to
- * reach each sum of ranks are the coefficients of the Gaussian binomial
- * (n + m over n).
+ * P(U <= k) for k in 0..n*m, without ties, in memory that Lua owns. The numbers
+ * of ways to reach each sum of ranks are the coefficients of the Gaussian
+ * binomial (n + m over n).
  */
 static double *distribution(lua_State *L, size_t n, size_t m)
 {
@@ -124,7 +127,10 @@ static double normal_tail(double z)
 	return erfc(z / sqrt(2)) / 2;
 }
 
-/* The z above which a share @p of a normal distribution lies, 0 < p < 1/2. */
+/*
+ * Return z, so that a share @p of a normal distribution is above z; 0 < p <
+ * 1/2.
+ */
 static double normal_point(double p)
 {
 	double low = 0, high = 40;
@@ -141,7 +147,11 @@ static double normal_point(double p)
 }
 
 struct ranks {
-	double u;    /* pairs in which a's value is larger; equal: one half */
+	/*
+	 * number of pairs in which the value of sample a is larger; an equal
+	 * pair counts one half
+	 */
+	double u;
 	double ties; /* sum of t^3 - t over groups of equal values */
 };
 
@@ -176,7 +186,10 @@ static struct ranks rank(struct labelled *all, size_t n, size_t m)
 	return r;
 }
 
-/* Two-sided; @exact: the distribution, or NULL for the normal one. */
+/*
+ * Return the two-sided probability. @exact: the exact distribution, or NULL for
+ * the normal one.
+ */
 static double p_value(struct ranks r, size_t n, size_t m, const double *exact)
 {
 	double a = (double)n, b = (double)m, all = a + b, far, var;
@@ -188,7 +201,10 @@ static double p_value(struct ranks r, size_t n, size_t m, const double *exact)
 	return var <= 0 || far <= 0 ? 1 : 2 * normal_tail(far / sqrt(var));
 }
 
-/* The number of sorted differences outside the interval, on each side. */
+/*
+ * Return how many of the sorted differences are outside the interval, on each
+ * side.
+ */
 static size_t outside(size_t n, size_t m, double alpha, const double *exact)
 {
 	double a = (double)n, b = (double)m, k;
@@ -227,9 +243,9 @@ static void push_shift(lua_State *L, const double *a, size_t n, const double *b,
 /*
  * rank_sum(a, b, alpha) -> {u, p, exact, shift, low, high}
  *
- * p is two-sided. shift: of a over b, with the interval that holds it with
- * probability 1 - alpha; without low and high where the samples are too small
- * to say. Both samples hold 1 to 1024 values.
+ * p is two-sided. shift: how much larger a is than b. low and high: the
+ * interval that contains the shift with probability 1 - alpha; both are absent
+ * if the samples are too small. Both samples hold 1 to 1024 values.
  */
 static int rank_sum(lua_State *L)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A call of a script's function with a deadline and a cap on memory. No hook
- * is armed before the deadline, because an armed one halves the speed of Lua:
- * a timer's signal arms it then. From then on every instruction raises, so a
+ * A call of a script's function with a deadline and a cap on memory. No hook is
+ * armed before the deadline, because an armed one halves the speed of Lua: a
+ * timer's signal arms it then. From then on every instruction raises, so a
  * script that catches the error cannot continue, and a result that it returns
- * nevertheless is ignored. C functions of Lua's library are not
- * interrupted: a pattern may take for ever, and nothing else happens meanwhile
- * (docs/rollouts.md). The memory they ask for is counted.
+ * nevertheless is ignored. C functions of Lua's library are not interrupted, so
+ * a pattern may run for ever (docs/rollouts.md). The memory they ask for is
+ * counted.
  */
 #include "lua/core/core.h"
 
@@ -84,8 +84,8 @@ static const char *told(int rc)
 }
 
 /*
- * limited(seconds, bytes, f, ...) -> true, results | false, what it raised |
- * false, text, true where it is a limit that was passed. Not within itself.
+ * limited(seconds, bytes, f, ...) -> true, results | false, the raised error |
+ * false, text, true if a limit was exceeded. Calls cannot be nested.
  */
 static int do_limited(lua_State *L)
 {

@@ -197,8 +197,10 @@ static int nearest(lua_State *L)
 
 	luaL_checktype(L, 2, LUA_TTABLE);
 	n = (size_t)lua_rawlen(L, 2);
-	/* computing the distance takes quadratic time, and a long word is no
-	 * typing error */
+	/*
+	 * the distance takes quadratic time, and a long word is probably not a
+	 * typing error
+	 */
 	if (strlen(word) > 64)
 		return 0;
 	list = lua_newuserdatauv(L, (n + 1) * sizeof(*list), 0);

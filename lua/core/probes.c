@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs in the kernel and their ring. Only the kernel knows whether they are
- * permitted, so the caller gets the kernel's error.
+ * Loads programs into the kernel and reads their ring. Only the kernel knows
+ * whether it permits them, so the caller gets the kernel's error.
  */
 #include "lua/core/probes.h"
 
@@ -85,7 +85,7 @@ static int read_ring(lua_State *L)
 	return 1;
 }
 
-/* probes:dropped() -> how many records had no room in the ring */
+/* probes:dropped() -> number of records for which the ring had no room */
 static int count_dropped(lua_State *L)
 {
 	struct nb_probes *p =

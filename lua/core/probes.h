@@ -8,10 +8,10 @@
 #include "lua/core/core.h"
 
 /*
- * Programs in the kernel, by libbpf, and the ring through which they report:
- * what `trace calls` and `trace rdma` share. Each is a userdata that begins
- * with this. Its object has a map "ring", and "dropped" with the number of
- * records that had no room there.
+ * Programs in the kernel, by libbpf, and the ring through which they report.
+ * `trace calls` and `trace rdma` share this file. Each has a userdata that
+ * begins with this struct. Its object has the maps "ring" and "dropped", which
+ * counts records for which the ring had no room.
  */
 struct nb_probes {
 	struct bpf_object *obj;
@@ -27,11 +27,17 @@ enum { NB_PROBES_MAX_LINKS = 4096 };
 /* Push a new userdata of @type; libbpf is silent from then on. NULL: no memory.
  */
 struct nb_probes *nb_probes_new(lua_State *L, const char *type);
-/* The ring of the loaded object; records go to @take. 0 or a negative errno. */
+/*
+ * Open the ring of the loaded object; @take gets its records. Returns 0 or a
+ * negative errno.
+ */
 int nb_probes_listen(struct nb_probes *p, ring_buffer_sample_fn take);
-/* Keep @link until the end. 0 or a negative errno: NULL is what errno says. */
+/*
+ * Keep @link until the end. Returns 0 or a negative errno; if @link is NULL, it
+ * returns the value of errno.
+ */
 int nb_probes_keep(struct nb_probes *p, struct bpf_link *link);
-/* Detach all, and return nil and the kernel's error. */
+/* Detach all programs, and return nil and the kernel's error. */
 int nb_probes_refuse(lua_State *L, struct nb_probes *p, const char *what,
 		     int rc);
 /* Register @type with the methods read, dropped and close. */

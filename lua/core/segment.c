@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A job's segment read from its file: what its ranks decided is there also
- * when none of its processes lives.
+ * Reads a job's segment from its file. The decisions of the ranks are in it
+ * even if no process of the job lives.
  */
 #include "lua/core/core.h"
 
@@ -15,7 +15,7 @@
 
 enum { MOST = 16 << 20 };
 
-/* A communicator's identity; false: an error is pushed. */
+/* Get a communicator's identity; false: an error is pushed. */
 static bool read_comm(lua_State *L, const char *comm, uint64_t *id)
 {
 	char *end;

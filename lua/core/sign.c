@@ -46,8 +46,10 @@ static int sign_image(lua_State *L)
 	return 2;
 }
 
-/* signatures(text, digest, path of a list of keys or nil) -> {{key=, name=,
- * state=}…}, what is wrong with them or nil | nil, err */
+/*
+ * signatures(text, digest, path of a list of keys or nil) -> {{key=, name=,
+ * state=}…}, a text about invalid signatures or nil | nil, err
+ */
 static int sign_find(lua_State *L)
 {
 	size_t size, n;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The client's end of the control socket (docs/protocol.md): connect, get the
- * peer's identity, send lines with a sealed memory file
- * beside them, receive lines bounded at 1 MiB. Nothing blocks for longer
- * than the caller's time-out and a peer that sends rubbish costs bounded
- * memory.
+ * peer's identity, send lines with a sealed memory file beside them, receive
+ * lines bounded at 1 MiB. No function blocks for longer than the caller's
+ * time-out, and invalid data from a peer takes bounded memory.
  */
 #include "lua/core/core.h"
 
@@ -26,7 +25,8 @@
 enum {
 	MAX_LINE = (1 << 20) + 1, /* bytes of a reply with its newline */
 	MAX_OBJECT = 8 << 20,	  /* largest memory file in bytes */
-	MAX_FDS = 8 /* received descriptors that nobody has fetched yet */
+	/* received descriptors that the caller has not fetched yet */
+	MAX_FDS = 8
 };
 
 #define CONN "ncclbpf.conn"
@@ -35,7 +35,7 @@ struct conn {
 	int fd; /* socket; -1 after it was closed */
 	bool eof;
 	struct ucred peer;
-	char *in; /* bytes received but not yet handed out */
+	char *in; /* bytes received that are not yet returned as lines */
 	size_t size, cap, scanned;
 	int fds[MAX_FDS];
 	unsigned nfds;
@@ -73,8 +73,8 @@ double nb_lua_mono(void)
 }
 
 /*
- * SIGINT stays blocked between the check of the flag and the wait. So a Ctrl-C
- * in between still ends the wait.
+ * SIGINT is blocked between the check of the flag and the wait, so a Ctrl-C at
+ * that moment still ends the wait.
  */
 int nb_lua_poll(struct pollfd *fds, unsigned n, double timeout)
 {
@@ -236,7 +236,7 @@ static int do_open(lua_State *L)
 /* Send a request line and, if the request has one, its object: bytes or a
  * descriptor. */
 
-/* Returns 0, NB_E_TIMEOUT, NB_E_NOTARGET, or 1 after an interruption. */
+/* the kernel sends the descriptor with the first byte */
 static int send_all(struct conn *c, const char *p, size_t size, int fd,
 		    double timeout)
 {
@@ -363,8 +363,8 @@ static bool has_line(struct conn *c)
 }
 
 /*
- * conn:fill() -> true, or false if the peer has closed
- * Reads what is there, without waiting, until a line is complete.
+ * conn:fill() -> true, or false if the peer has closed the connection
+ * Reads the bytes that have arrived, without waiting, until a line is complete.
  */
 static int conn_fill(lua_State *L)
 {
@@ -408,7 +408,7 @@ static int conn_line(lua_State *L)
 	struct conn *c = to_conn(L);
 	char *nl = c->size ? memchr(c->in, '\n', c->size) : NULL;
 
-	/* also if the peer closed after these bytes */
+	/* applies also if the peer closed after these bytes */
 	if (nl ? nl - c->in >= MAX_LINE : c->size >= MAX_LINE)
 		return nb_lua_failf(
 			L, NB_E_PROTOCOL,

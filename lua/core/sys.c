@@ -61,7 +61,10 @@ static int read_call(lua_State *L)
 	return read_fd(L, r->fd, r->path, r->max);
 }
 
-/* May the user, root and @owner alone have written this file? */
+/*
+ * Does the file belong to the user, root or @owner, and is it not writable for
+ * others?
+ */
 static bool is_trusted(const struct stat *st, lua_Integer owner)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid() ||
@@ -118,8 +121,11 @@ static int write_error(lua_State *L, const char *path, bool create)
 	return 2;
 }
 
-/* Create @tmp anew with the mode and owner of @old, or the umask's mode if
- * @old is NULL. A link is never followed, a left file is replaced. */
+/*
+ * Create @tmp anew with the mode and owner of @old, or with the umask's mode if
+ * @old is NULL. A link is never followed, and a file left by another process is
+ * replaced.
+ */
 static int create_beside(const char *tmp, const struct stat *old)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -142,8 +148,10 @@ static int create_beside(const char *tmp, const struct stat *old)
 	return fd;
 }
 
-/* write(path, bytes) -> true | nil, err. Whole or not at all; a file that
- * exists keeps its mode. */
+/*
+ * write(path, bytes) -> true | nil, err. Writes all bytes or none; a file that
+ * exists keeps its mode.
+ */
 static int do_write(lua_State *L)
 {
 	const char *path = luaL_checkstring(L, 1);
@@ -287,7 +295,9 @@ static int lock_drop(lua_State *L)
 	return 0;
 }
 
-/* lock(path, seconds) -> a lock that __close and the collector drop | nil, err
+/*
+ * lock(path, seconds) -> a lock, which __close or the garbage collector
+ * releases | nil, err
  */
 static int do_lock(lua_State *L)
 {
@@ -331,7 +341,10 @@ static int do_unlink(lua_State *L)
 	return 1;
 }
 
-/* mkdirs(path) -> did it work. Makes each missing folder with mode 0700. */
+/*
+ * mkdirs(path) -> true if it succeeded. Makes each missing folder with mode
+ * 0700.
+ */
 static int do_mkdirs(lua_State *L)
 {
 	char path[4096];
@@ -353,7 +366,9 @@ static int do_mkdirs(lua_State *L)
 	return 1;
 }
 
-/* alive(pid): is there such a process that is not a zombie? And is it stopped?
+/*
+ * alive(pid) -> is there such a process that is not a zombie, and is it
+ * stopped?
  */
 static int do_alive(lua_State *L)
 {
@@ -393,7 +408,10 @@ static int do_mono(lua_State *L)
 	return 1;
 }
 
-/* time([ns]) -> "2026-01-31T12:00:00.123Z", now or of CLOCK_REALTIME ns */
+/*
+ * time([ns]) -> "2026-01-31T12:00:00.123Z": the present time, or the time ns of
+ * CLOCK_REALTIME
+ */
 static int do_time(lua_State *L)
 {
 	struct timespec t;
@@ -460,8 +478,8 @@ static int do_width(lua_State *L)
 		if (n == (size_t)-1 || n == (size_t)-2 || n == 0) {
 			memset(&st, 0, sizeof(st));
 			/*
-			 * without a locale, count the first bytes of
-			 * characters
+			 * without a locale, count the first byte of each
+			 * character
 			 */
 			columns += ((unsigned char)*s & 0xc0) != 0x80;
 			n = 1;
@@ -511,7 +529,7 @@ static int do_base64(lua_State *L)
 	return 1;
 }
 
-/* hold(true): let Ctrl-C wait until hold(false). */
+/* hold(true): defer Ctrl-C until hold(false). */
 static int do_hold(lua_State *L)
 {
 	nb_lua_held = nb_lua_held + (lua_toboolean(L, 1) ? 1 : -1);
@@ -521,8 +539,8 @@ static int do_hold(lua_State *L)
 }
 
 /*
- * held(f, ...) -> as pcall, then hold(true): otherwise the next instruction
- * would raise a pending Ctrl-C again
+ * held(f, ...) -> like pcall, but defer Ctrl-C afterwards: a pending Ctrl-C
+ * would otherwise raise again at the next instruction
  */
 static int do_held(lua_State *L)
 {
@@ -569,10 +587,10 @@ static int with_trace(lua_State *L)
 }
 
 /*
- * guard(trace, f, ...) -> as pcall(f, ...); with a trace of the stack behind
- * a string error if trace is true. Only within a guard does Ctrl-C stop
- * anything. A script's pcall may have caught the stop, so guard looks
- * again at the end; the outermost guard clears it.
+ * guard(trace, f, ...) -> as pcall(f, ...); with a trace of the stack behind a
+ * string error if trace is true. Ctrl-C stops only code that runs within a
+ * guard. A script's pcall may catch its error, so guard checks again at the
+ * end; the outermost guard clears the Ctrl-C.
  */
 static int do_guard(lua_State *L)
 {
@@ -584,7 +602,8 @@ static int do_guard(lua_State *L)
 	nb_lua_guarded = nb_lua_guarded + 1;
 	rc = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, trace ? 1 : 0);
 	nb_lua_guarded = nb_lua_guarded - 1;
-	nb_lua_held = held; /* an error in f may have skipped its release */
+	/* an error in f may have skipped the call of hold(false) */
+	nb_lua_held = held;
 	if (nb_lua_stop && !nb_lua_held) {
 		if (!nb_lua_guarded) {
 			lua_sethook(L, NULL, 0, 0);
@@ -607,8 +626,10 @@ static void too_long(lua_State *L, lua_Debug *ar)
 	luaL_error(L, "runs too long");
 }
 
-/* bounded(f, steps): pcall(f), which fails after so many instructions. An
- * interrupt has a hook of its own, and goes first. */
+/*
+ * bounded(f, steps): pcall(f), which fails after this number of instructions.
+ * The hook of a Ctrl-C takes precedence over this hook.
+ */
 static int do_bounded(lua_State *L)
 {
 	lua_Integer steps = luaL_checkinteger(L, 2);

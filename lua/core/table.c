@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Policies without a compiler: tables of rows to images, images back to rows
- * and to object files.
+ * Policies without a compiler: makes images from tables of rows; makes rows and
+ * object files from images.
  */
 #include "lua/core/core.h"
 

@@ -53,7 +53,9 @@ static int attach_one(struct nb_probes *c, int pid, const char *path,
 {
 	int rc = 0;
 
-	/* the return probe first, so that each call seen also ends */
+	/*
+	 * attach the return probe first, so that each recorded call also ends
+	 */
 	for (int ret = 1; ret >= 0 && !rc; ret--) {
 		struct bpf_uprobe_opts o = { .sz = sizeof(o),
 					     .func_name = funcs[f],

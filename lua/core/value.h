@@ -10,8 +10,8 @@
 #include "lua/core/core.h"
 
 /*
- * btf.c, for decode.c and encode.c: types, and a walk over a value by its type.
- * Type information was checked when it was opened (nb_btf_check): ids exist,
+ * Functions of btf.c for decode.c and encode.c: types, and a walk over a value
+ * by its type. nb_btf_check has checked the type information: ids exist,
  * members lie inside their struct, nesting is at most 32 deep.
  */
 
@@ -19,15 +19,16 @@
 struct nb_walk {
 	lua_State *L;
 	const struct btf *btf;
-	bool exact;	 /* unsigned 64-bit numbers stay exact (boxed) */
-	uint32_t budget; /* number of elements that the value may still have */
+	bool exact; /* unsigned 64-bit numbers stay exact (boxed) */
+	/* number of elements that the value may still contain */
+	uint32_t budget;
 	struct nb_err err;
 	char path[160]; /* path of the current part for messages, such as
 			   "limits[3].max" */
 	size_t path_size;
 };
 
-/* Record the first error, with the path before it; returns false. */
+/* Record the first error with the current path; returns false. */
 bool nb_walk_fail(struct nb_walk *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Append ".name", or "[index]" where @name is NULL, to the path; returns the
@@ -37,8 +38,10 @@ void nb_walk_leave(struct nb_walk *w, size_t size);
 /* Count one element; false: the value has too many. */
 bool nb_walk_count(struct nb_walk *w);
 
-/* Follow @id through typedefs, qualifiers and variables to the type itself;
- * *@id becomes its number. NULL: there is no such type. */
+/*
+ * Follow @id through typedefs, qualifiers and variables to the type itself;
+ * *@id is set to its number. NULL: there is no such type.
+ */
 const struct btf_type *nb_btf_bare(const struct btf *btf, uint32_t *id);
 const char *nb_btf_str(const struct btf *btf, uint32_t off);
 /* Does a value of the type have fields? */
@@ -75,8 +78,8 @@ bool nb_walk_no_field(struct nb_walk *w, const struct btf_type *t,
 /* NCCL's words for the numbers of an enum or a field. */
 struct nb_words {
 	const char *enum_name; /* of ncclbpf_policy.h */
-	const char *field;     /* name of plain integer fields that hold these
-				  numbers too */
+	/* name of plain integer fields that contain these numbers too */
+	const char *field;
 	const char *(*word)(int number);
 	int (*number)(const char *word); /* returns -1 for an unknown word */
 };

@@ -28,7 +28,7 @@ local function generated(text)
 	for _, f in ipairs(core.fields "tuner") do
 		t[#t + 1] = ("---@field %s integer|string"):format(f.name)
 	end
-	-- names that the types above describe already
+	-- names that annotations above already describe
 	local seen = {}
 	for name in text:gmatch "\nnb%.([%a_]+) = {}" do seen[name] = true end
 	for name in text:gmatch "\nfunction nb%.([%w_.]+)%(" do seen[name] = true end

@@ -264,7 +264,7 @@ function M.plan(doc)
 	local t = head("NCCLBPF-ROLLOUT", "5", "ncclbpf-rollout", "plan of a rollout")
 	add(t, { ".Sh DESCRIPTION", "What", ".Xr ncclbpf-shell 1", "takes as",
 		".Ic rollout start Ar FILE ." })
-	-- the paragraph between the example and the table of fields
+	-- the text of docs/rollouts.md between the example and the table of fields
 	add(t, lines((assert(doc:match "## The plan\n\n    .-\n\n(%u.-)\n\n|",
 		"docs/rollouts.md: no text about the plan"))))
 	add(t, { "Fields of a table within the plan have its name before a dot.", LIST })
@@ -293,7 +293,7 @@ function M.plan(doc)
 	return finish(t)
 end
 
--- Replace the table of commands in @doc (docs/shell.md) by the table of the commands' rows.
+-- Replace the table of commands in @doc (docs/shell.md) by a table made of the commands' rows.
 function M.shell_page(doc)
 	local t = { "| command | what it does |", "|---|---|" }
 	local function cell(text) return (text:gsub("|", "\\|")) end

@@ -31,7 +31,7 @@ local try = errors.try
 local Map = {}
 local new_map
 
--- One element as bytes. The value nil removes the element.
+-- The state of one element as bytes. The value nil removes the element.
 local function element(c, key, value)
 	return { text = format.value(key), key = try(maps.encode(c, c.key, key, "key")),
 		value = value ~= nil and try(mapset.value_bytes(c, value, "value")) or nil }
@@ -98,8 +98,9 @@ function Map:get_all(keys)
 	return per[1].entries
 end
 
--- m:update({[key] = value, ...}[, {remove={key, ...}, flags="any|new|old", if_generation=}]):
--- all of it in one request; in a coherent map at one fence, or none of it
+-- m:update({[key] = value, ...}[, {remove={key, ...}, flags="any|new|old",
+-- if_generation=}]): make all changes with one request. For a coherent map, all or none are
+-- made, at one fence.
 -- -> change or result | nil, err
 function Map:update(values, opts)
 	local s = self_of(self, "map")
@@ -144,7 +145,7 @@ function Map:pop(opts)
 	return t
 end
 
--- for value in m:take() do ... end removes the present values one by one
+-- for value in m:take() do ... end removes the values that the map has now, one by one
 function Map:take(opts)
 	local s = self_of(self, "map")
 	opts = errors.check_options("map:take", opts, { as = "string" })
@@ -368,9 +369,8 @@ local function comm_option(g, v, what)
 	return try(reach.option(g, v))
 end
 
--- t:policy_use("a", "b") or t:policy_use{"a", "b", comm=, if_generation=} ->
--- change | nil, err. comm: those communicators alone, a list of identities
--- (or what one alone begins with), or "others"
+-- t:policy_use("a", "b") or t:policy_use{"a", "b", comm=, if_generation=} -> change | nil, err.
+-- comm: only for these communicators: identities, unique prefixes of identities, or "others"
 function Target:policy_use(...)
 	local names, opts = errors.names("target:policy_use",
 		{ comm = true, if_generation = "integer" }, ...)
@@ -425,7 +425,7 @@ function Target:explain(coll, bytes, opts)
 	return ask_one(self, try(comm.explain_line(coll, bytes, opts.comm)))
 end
 
--- words: the request of a stream; each(item) converts an item of the reply
+-- words: the request of the stream; each(item) converts an item of a reply
 local function tail(o, words, opts, field, each)
 	local line = ("%s count=%d%s"):format(words, opts.count or 20, opts.comm
 		and " comm=" .. session.quote(opts.comm) or "")
@@ -600,8 +600,8 @@ function nb.run(line, opts)
 	return text, status
 end
 
--- nb.policy.load{"x.bpf.o"}, nb.map.dump{"limits", limit = 10}, ...: every
--- command of the shell under its words. -> data of its JSON form | nil, err
+-- nb.policy.load{"x.bpf.o"}, nb.map.dump{"limits", limit = 10}, ...: run a command of the
+-- shell, named by its words. -> the data of its JSON form | nil, err
 local function command(words)
 	return function(arguments)
 		if arguments ~= nil then
@@ -651,8 +651,8 @@ setmetatable(nb.sweep, { __metatable = "nb.sweep", __call = function(_, spec)
 	end)
 end })
 
--- nb.rollout{target=, ...plan...}, nb.rollout "plan.lua", nb.rollout(): as
--- target:rollout, of the target that is named or the shell's
+-- nb.rollout{target=, ...plan...}, nb.rollout "plan.lua", nb.rollout(): like
+-- target:rollout, for the named target or the shell's
 setmetatable(nb.rollout, { __metatable = "nb.rollout", __call = function(_, spec)
 	local t, target = spec, nil
 	if type(spec) == "table" then
@@ -682,13 +682,13 @@ nb.size, nb.duration = units.size, units.duration
 nb.json = { encode = core.encode, decode = core.decode, array = core.array }
 nb.time, nb.sleep, nb.mono = core.time, core.sleep, core.mono
 
--- The methods of all objects, for the test of the meta file.
+-- The methods of all objects, which a test compares with the meta file.
 nb._methods = { target = Target, map = Map, policy = objects.methods.policy,
 	comm = objects.methods.comm, decision = objects.methods.decision,
 	series = series.methods, rollout = require("ncclbpf.api.rollout").methods }
 
--- Rollout scripts get a target of the rollout's group, which it closes. The maker is set
--- here because the room rollout may not require this one.
+-- Rollout scripts get a target of the rollout's group, and close it. The function is set
+-- here because modules of the room rollout may not require this module.
 class.makers.target = function(group) return new_target { app = { group = group } } end
 
 -- Connect nb.target to the shell's current target.

@@ -66,7 +66,7 @@ int nb_conn_take_fd(struct nb_conn *c);
  */
 void nb_conn_keep(struct nb_conn *c, void *state,
 		  void (*free_state)(void *state));
-/* Returns the object, or NULL. */
+/* Returns the object that the connection keeps, or NULL. */
 void *nb_conn_kept(const struct nb_conn *c);
 
 /*

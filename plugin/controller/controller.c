@@ -41,9 +41,9 @@ enum {
 	BEAT_MS = 500,
 	/* pause after the fleet has refused a change */
 	REFUSED_MS = 3000,
-	/* generation numbers that controllers leave for people */
+	/* number of generations that controllers leave for changes by people */
 	RESERVE = 4096,
-	/* a run takes at most one part in SHARE of the thread's time */
+	/* controllers use at most 1/SHARE of the thread's time */
 	SHARE = 5,
 	QUICK_MS = 20,
 	SLOW_MS = 100
@@ -289,7 +289,9 @@ static void follow_elected(void)
 	if (e.entry == NB_SEG_PROCS || !open_board() ||
 	    !read_state(e.entry, &s))
 		return;
-	/* another process was elected, which has its own counts */
+	/*
+	 * another process was elected; it numbers its own requests and changes
+	 */
 	if (e.word != l->word) {
 		l->word = e.word;
 		l->answered = l->seen = 0;
@@ -334,7 +336,9 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 	return true;
 }
 
-/* Returns the header that @m's answer to the current request must have. */
+/*
+ * Returns the header that process @m's answer to the current request must have.
+ */
 static struct nb_controllers_maps head_of(const struct nb_controllers *l,
 					  const struct nb_election_other *m)
 {

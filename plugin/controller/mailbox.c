@@ -120,8 +120,8 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
 }
 
 /*
- * Read a sheet with one pread, because a writer would tear several reads more
- * often.
+ * Read the sheet with one pread. Several reads would more often return a mix of
+ * two versions.
  */
 static bool read_at(int fd, struct nb_buf *out, size_t size, off_t at)
 {

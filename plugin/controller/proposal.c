@@ -18,9 +18,12 @@
 #include "plugin/runtime/lock.h"
 
 enum {
-	/* an agent's loop takes less, unless the agent hangs */
+	/*
+	 * longest time without an answer of the site's agent; its loop takes
+	 * less, unless it hangs
+	 */
 	SILENT_MS = 5000,
-	/* longer than a change of the fleet takes */
+	/* longest wait for a change of the fleet, which takes less */
 	LONGEST_MS = 60000
 };
 

@@ -139,9 +139,8 @@ static int tcp_progress(void *coll, void *ctx)
 	(void)ctx;
 	nb_gin_enter(&c->regions);
 	/*
-	 * The answer to a message that was just sent cannot have arrived yet.
-	 * The next call therefore receives, and at most one call in a row only
-	 * sends.
+	 * The peer cannot have answered a message that was just sent, so this
+	 * call only sends. The next call also receives.
 	 */
 	c->only_sent = send_queued(c) && !c->only_sent;
 	if (!c->only_sent)

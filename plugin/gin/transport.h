@@ -60,7 +60,10 @@ struct nb_gin_mesh {
 	void *ctx;
 	void **handles;
 	int nranks, rank;
-	/* numbers that NCCL passes before version 13; 0 if not given */
+	/*
+	 * connection and context numbers that NCCL passes before version 13; 0
+	 * if not given
+	 */
 	int nconnections, queue_depth;
 	int traffic_class;
 	void *listen_comm;

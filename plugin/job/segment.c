@@ -618,7 +618,7 @@ struct nb_job nb_segment_job(const struct nb_segment *s)
 	return job;
 }
 
-/* Returns true if the rank that last used the ring still has its entry. */
+/* Returns true if the rank that used the ring last is still registered. */
 static bool ring_wanted(const struct nb_seg *mem, uint32_t ring)
 {
 	uint32_t owner = mem->ring_owner[ring] - 1;

@@ -90,8 +90,8 @@ static bool word_leads_to(const uint64_t *word, const struct nb_gen *g)
 
 /*
  * Returns true if the communicator uses @g now or has prepared it for its next
- * fence. Check the prepared generation first, because it moves from there to
- * the current one.
+ * fence. Check the prepared generation first, because a generation becomes
+ * current after it was prepared.
  */
 static bool held_by(const struct nb_comm *c, const struct nb_gen *g)
 {

@@ -37,7 +37,7 @@ struct nb_gens {
 };
 extern struct nb_gens nb_gens;
 
-/* Returns the kept generation with this digest, or NULL. */
+/* Returns the kept generation with digest @digest, or NULL. */
 struct nb_gen *nb_gens_find(const uint8_t digest[NB_SHA256_SIZE]);
 /*
  * Keep a generation, and take ownership of the caller's reference. Returns the

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The list alone: rooms below held.c read it, which held.c uses. */
+/*
+ * Only the list of held policies: rooms below held.c read the list, and held.c
+ * uses those rooms.
+ */
 #include "plugin/policies/held_list.h"
 
 struct nb_held_list nb_held;

@@ -44,7 +44,7 @@ extern struct nb_history nb_history;
 
 /*
  * Record @g, with number @number, as the new baseline. @loop: controllers made
- * the change; it then replaces the newest entry if controllers made that one
+ * the change. It then replaces the newest entry, if controllers made that entry
  * too
  */
 void nb_history_note(uint32_t number, struct nb_gen *g, bool loop);

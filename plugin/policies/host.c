@@ -77,8 +77,8 @@ static int refuse_name(const char *name, struct nb_err *err)
 }
 
 /*
- * Returns an entry for @name: its own, an unused one, a detached one, or one
- * whose name no held policy has any more.
+ * Returns an entry for @name: the entry of that name, an unused one, a detached
+ * one, or one whose name no held policy has any more.
  */
 static struct attachment *place_for(const char *name)
 {
@@ -102,7 +102,7 @@ static int show(struct nb_map *m, int fd, struct nb_err *err)
 		      : nb_map_host_attach(m, fd, err);
 }
 
-/* The first @n policies' maps called @name show @fd again. */
+/* Let the maps called @name of the first @n policies show @fd again. */
 static void show_again(const char *name, int fd, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -152,16 +152,19 @@ static int show_all(const char *name, int fd, int before, struct nb_err *err)
 struct staged {
 	struct nb_map *map; /* one reference */
 	void *pages;	    /* prepared pages; NULL once they are shown */
-	bool fits;	    /* they are the descriptor's, not zeroes */
+	/* the pages come from the descriptor; false: the map shows zeroes */
+	bool fits;
 };
 
 struct nb_host_change {
 	char name[NB_MAP_NAME];
-	/* descriptor to show, or -1; the attachment has it after the commit */
+	/* descriptor to show, or -1; after the commit the attachment owns it */
 	int fd;
 	/* descriptor shown before the commit, or -1 */
 	int before;
-	/* number of the commit, and of the one that attached @before */
+	/*
+	 * number of this commit, and number of the commit that attached @before
+	 */
 	uint64_t commit, commit_before;
 	bool detach, committed;
 	struct nb_err unfit; /* why an older policy's map does not fit */
@@ -207,9 +210,8 @@ static void collect_maps(struct nb_host_change *c)
 }
 
 /*
- * Map the pages of all maps. Versions of a policy that are held for undo may
- * have maps of another shape, which get zeroes; the map that was loaded last
- * must fit.
+ * Show what was prepared for the map. Nothing is prepared for a policy that was
+ * loaded since. Returns 1 if the map shows the change, 0 if it does not fit.
  */
 static int prepare_pages(struct nb_host_change *c, struct nb_err *err)
 {
@@ -347,7 +349,7 @@ int nb_host_commit(struct nb_host_change *c, struct nb_err *err)
 	if (c->unfit.code)
 		nb_log_err("an older policy's host map stays zero", &c->unfit);
 	if (a->name[0] && !same && a->fd >= 0)
-		close(a->fd); /* of a name that no policy has any more */
+		close(a->fd); /* an entry whose name no policy has any more */
 	c->commit_before = same ? a->commit : 0;
 	c->commit = ++commits;
 	record(a, c->name, c->fd, c->commit);

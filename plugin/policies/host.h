@@ -19,10 +19,11 @@ enum { NB_MAX_HOST_MAPS = 16 }; /* most names that can be attached */
  * @fd: the descriptor, whose ownership passes to this function, also on
  *   failure; -1: zeroes, to detach the maps
  *
- * It takes NB_LOCK_STATE itself, and maps the pages without it. No map changes.
- * The caller frees *@out. On failure *@out is NULL: NB_E_NOENT (no held policy
- * has such a map, or nothing is attached), NB_E_LIMIT (NB_MAX_HOST_MAPS names
- * are attached), NB_E_NOMEM, or an error of nb_map_host_prepare.
+ * It takes NB_LOCK_STATE itself, but maps the pages without the lock. The maps
+ * do not change yet. The caller frees *@out. On failure *@out is NULL:
+ * NB_E_NOENT (no held policy has such a map, or nothing is attached),
+ * NB_E_LIMIT (NB_MAX_HOST_MAPS names are attached), NB_E_NOMEM, or an error of
+ * nb_map_host_prepare.
  */
 struct nb_host_change;
 int nb_host_stage(struct nb_host_change **out, const char *name, int fd,
@@ -42,8 +43,8 @@ int nb_host_commit(struct nb_host_change *c, struct nb_err *err);
 int nb_host_undo(struct nb_host_change *c, struct nb_err *err);
 const char *nb_host_change_name(const struct nb_host_change *c);
 /*
- * Forget a change; what is committed stays. @c may be NULL. The lock is not
- * needed.
+ * Free a prepared change; a committed change stays in effect. @c may be NULL.
+ * The lock is not needed.
  */
 void nb_host_change_free(struct nb_host_change *c);
 

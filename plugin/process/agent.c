@@ -26,10 +26,11 @@
 #include "plugin/runtime/params.h"
 
 enum {
-	/* time in which only the first process starts the agent */
+	/* time in which only the first process of the site starts the agent */
 	FIRST_MS = 3000,
 	RETRY_MS = 2000,
-	STUCK_MS = 5000, /* an agent that is silent for this time is ended */
+	/* an agent that makes no progress for this time is ended */
+	STUCK_MS = 5000,
 	/* log a warning if the site has no agent for this time */
 	ABSENT_MS = 8000
 };
@@ -50,7 +51,10 @@ static uint64_t now_ms(void)
 	return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
 }
 
-/* Returns true if no living process of the job has an earlier entry. */
+/*
+ * Returns true if this process has the first entry of all living processes of
+ * the job.
+ */
 static bool is_first(const struct nb_segment *s)
 {
 	for (uint32_t i = 0; i < s->proc; i++)

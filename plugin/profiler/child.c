@@ -342,7 +342,8 @@ static bool parent_add_kernel(struct nb_op_slot *s,
 	 * Use the longest channel, not the time from the first start to the
 	 * last end. If the proxy lags more than 64 operations behind, a
 	 * channel's time stamps belong to a later operation. Their difference
-	 * is still right; their position is not.
+	 * is still a right duration, but the times of different channels cannot
+	 * be compared.
 	 */
 	atomic_raise(&s->gpu_most, to - from + 1);
 	return true;
@@ -371,7 +372,7 @@ static void child_end(uint64_t parent, const struct nb_child_slot *c,
 
 /*
  * Run the programs of a child event. They see the slots of its parents only if
- * these parents still own the slots.
+ * the slots still belong to these parents.
  */
 static void child_run_programs(const struct nb_pcomm *pc,
 			       const struct nb_child_slot *c, uint64_t now)

@@ -21,9 +21,9 @@
 #include "plugin/runtime/relaxed.h"
 
 /*
- * While a communicator waits for its first collective, the other communicators
- * of the process report kernels that nobody needs. The profiler stops asking
- * for kernels after this many.
+ * Limit of kernel reports. While a communicator waits for its first collective,
+ * the other communicators of the process report kernels that nobody needs.
+ * After this many, the profiler stops asking for kernels.
  */
 static const uint32_t CONNECT_EVENTS = 65536;
 

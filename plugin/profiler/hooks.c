@@ -132,8 +132,8 @@ void nb_events_run_untimed(enum nb_hook hook, void *ctx, uint64_t size)
 }
 
 /*
- * Add the readers that are outside now. A thread that enters later finds the
- * new generation.
+ * Add the readers that are not running programs now. A thread that enters later
+ * finds the new generation.
  */
 static void note_idle(uint64_t *free, uint64_t *alone)
 {

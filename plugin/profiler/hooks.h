@@ -32,8 +32,8 @@ static inline bool nb_events_hooked(unsigned hook)
 /* Run the programs of an event hook. Any thread may call it. */
 void nb_events_run(enum nb_hook hook, void *ctx, uint64_t size);
 /*
- * The same for a context whose times are 0. Does nothing if the hook's programs
- * read times.
+ * Like nb_events_run, for a context whose times are 0. Does nothing if the
+ * hook's programs read times.
  */
 void nb_events_run_untimed(enum nb_hook hook, void *ctx, uint64_t size);
 /* Run the programs for a sample, in one of NCCL's threads. */

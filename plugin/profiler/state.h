@@ -121,7 +121,8 @@ struct nb_op_slot {
 	uint64_t proxy_first, proxy_last;
 	uint64_t touched;
 	uint64_t seq, bytes;
-	uint64_t what; /* packed fields at the bit positions of W_FUNC etc. */
+	/* packed fields at the bit positions W_FUNC and following */
+	uint64_t what;
 	uint64_t peer;
 	uint64_t parent; /* handle of the API call that made the task, or 0 */
 	/* number of the tuner's decisions when the task started */
@@ -151,8 +152,8 @@ struct nb_pcomm {
 	/* handles up to this number belong to an earlier communicator */
 	uint64_t base_coll;
 	/*
-	 * next_coll when a sweep last found no open event; only the control
-	 * thread uses it
+	 * value of next_coll when a sweep last found no open event; only the
+	 * control thread uses it
 	 */
 	uint64_t swept;
 	/*
@@ -209,11 +210,11 @@ enum {
 struct nb_prof {
 	/* bit set of hooks that have programs; accessed atomically */
 	uint32_t hooks;
-	/* those whose programs read times; accessed atomically */
+	/* bit set of hooks whose programs read times; accessed atomically */
 	uint32_t timed;
 	/*
-	 * bit sets of hooks that the tap must report, and report with times:
-	 * those above, and those that traces record; accessed atomically
+	 * bit sets of hooks that the tap must report, and of hooks that it must
+	 * report with times. Programs and traces need them; accessed atomically
 	 */
 	uint32_t tapped, tap_timed;
 	/* generation whose programs run, or NULL; accessed atomically */
@@ -226,7 +227,8 @@ struct nb_prof {
 	 */
 	uint32_t connect;
 	/*
-	 * number of such events after which we stop asking; accessed atomically
+	 * number of kernel events after which we stop asking; accessed
+	 * atomically
 	 */
 	uint32_t connect_left;
 	/* what telemetry measures, as bits NB_TEL_*; accessed atomically */

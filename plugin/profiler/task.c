@@ -51,7 +51,7 @@ static void sample_choose_exec(struct nb_sample *s, bool gpu)
 
 /*
  * Make the sample of a slot that this thread owns. @whole: all kernels of the
- * task have reported
+ * task have reported their times
  */
 static void task_sample(struct nb_pcomm *pc, const struct nb_op_slot *s,
 			bool whole)

@@ -25,7 +25,7 @@ const char *nb_trace_event_word(unsigned event);
 enum nb_trace_span_word {
 	NB_SPAN_WHAT, /* packed fields at the bit positions NB_SPAN_AT_* */
 	NB_SPAN_START,
-	/* end of the event; for tasks, when NCCL had enqueued it */
+	/* end of the event; for tasks, the time when NCCL had enqueued it */
 	NB_SPAN_END,
 	NB_SPAN_COMM,	/* identity of the communicator */
 	NB_SPAN_WHO,	/* rank (32 bits), peer or root (32 bits) */
@@ -38,9 +38,9 @@ enum nb_trace_span_word {
 	NB_SPAN_SEQ,
 	NB_SPAN_BYTES,
 	/*
-	 * Of tasks: execution time in ns + 1, the source of that time, when the
-	 * task was complete, the number of the tuner's decisions at its start,
-	 * and the slot that counts decisions.
+	 * Words of tasks: execution time in ns + 1, source of that time, time
+	 * when the task was complete, number of the tuner's decisions at the
+	 * task's start, slot that counts decisions.
 	 */
 	NB_SPAN_EXEC,
 	NB_SPAN_SOURCE,
@@ -61,19 +61,22 @@ enum nb_trace_span_word {
 	 */
 	NB_SPAN_GIN = NB_SPAN_EXEC,
 	/*
-	 * Of signals: the same words, but the first is the number of puts since
-	 * the peer's last signal. NB_SPAN_BYTES is the size of these puts.
+	 * Words of signals: as for puts, but the first is the number of puts
+	 * since the peer's last signal. NB_SPAN_BYTES is the size of these
+	 * puts.
 	 */
 	/*
-	 * Of queue pairs: NB_SPAN_WHO has the number of the adapter instead of
-	 * the peer, NB_SPAN_SEQ that of the queue pair. These words are: the
-	 * state reached, the phase (as in struct ncclbpf_verbs_qp), the peer's
-	 * queue pair. Of posts: operation, work requests, outstanding ones. Of
-	 * messages: operation, requests that the completion retires,
-	 * outstanding ones, status.
+	 * Spans of the tap. NB_SPAN_WHO is the number of the adapter instead of
+	 * the peer, NB_SPAN_SEQ the number of the queue pair.
+	 * Words of state changes: state reached, phase (as in struct
+	 * ncclbpf_verbs_qp), peer's queue pair.
+	 * Words of posts: operation, number of work requests, number of
+	 * outstanding requests.
+	 * Words of messages: operation, number of requests that the completion
+	 * retires, number of outstanding requests, status.
 	 */
 	NB_SPAN_VERBS = NB_SPAN_EXEC,
-	/* result of a put, get, change or post; 0: success */
+	/* result of a put, get, state change or post; 0: success */
 	NB_SPAN_ERROR = NB_SPAN_SLOT,
 	NB_SPAN_WORDS = 15
 };

@@ -19,7 +19,7 @@ struct nb_local {
 	struct nb_buf in;
 };
 
-/* Time in which a process must accept a connection and answer hello. */
+/* Time within which a process must accept a connection and answer hello. */
 enum { NB_LOCAL_CONNECT_MS = 1000, NB_LOCAL_HELLO_MS = 5000 };
 
 /*

@@ -248,7 +248,10 @@ static ssize_t stream_read(void *arg, uint64_t at, char *out, size_t room)
 	(void)at;
 	if (rc < 0)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (!rc) { /* send an empty line, which the client ignores */
+	/*
+	 * an empty line, which the client ignores, shows that the stream lives
+	 */
+	if (!rc) {
 		*out = '\n';
 		return 1;
 	}

@@ -51,8 +51,8 @@ static int sodium_start(struct nb_err *err)
 
 /*
  * Copy the next line that is neither empty nor a comment to @line. Returns
- * false if there is none. A line that is too long is changed so that its parser
- * refuses it.
+ * false if there is none. A line that is too long is made invalid, so that its
+ * parser refuses it.
  */
 static bool next_line(const char **text, size_t *size, char line[256])
 {

@@ -34,12 +34,13 @@ struct nb_store_decoded {
 	size_t nkv;
 	/* buffer that holds the bytes of keys and values */
 	struct nb_buf bytes;
-	char token[512]; /* token that an authentication request returned */
+	/* members that a line of a watch's stream has in addition */
+	char token[512];
 	/* fields of one line of a watch's stream */
 	bool created, cancelled, progress;
 	int64_t compacted;
 	char reason[200];
-	/* fields of the status that a member replied */
+	/* members of a reply about a member's status */
 	struct nb_store_member member;
 };
 

@@ -126,8 +126,8 @@ static void arm_timer(struct nb_http *h)
 	if (h->timers && (due < 0 || (int64_t)h->timers->due_ms < due))
 		due = (int64_t)h->timers->due_ms;
 	/*
-	 * Deadlines mostly move into the future. The timer may fire early, and
-	 * is set again then, which costs less than to set it each time.
+	 * Deadlines mostly move into the future. The timer may then fire early
+	 * and is set again, which costs less than to set it each time.
 	 */
 	if (due < 0 || (h->armed_ms >= 0 && due >= h->armed_ms))
 		return;

@@ -63,7 +63,9 @@ static void watch_quiet(struct nb_store_watch *w)
 	w->open = w->waiting = false;
 }
 
-/* Call the watch's function. Returns false if it has ended the watch. */
+/*
+ * Call the watch's function. Returns false if the function has ended the watch.
+ */
 static bool report(struct nb_store_watch *w, struct nb_store_watch_report *r)
 {
 	r->endpoint = w->store->endpoint[w->endpoint];

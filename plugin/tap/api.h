@@ -22,13 +22,15 @@ struct nb_clock;
 struct nb_tap_sink {
 	/* bit set of hooks that have programs; accessed atomically */
 	const uint32_t *hooks;
-	/* those of them whose programs read times; accessed atomically */
+	/*
+	 * bit set of the hooks whose programs read times; accessed atomically
+	 */
 	const uint32_t *timed;
 	const struct nb_clock *clock;
 	void (*run)(enum nb_hook hook, void *ctx, uint64_t size);
 	/*
 	 * Run a hook's programs with a context whose times are 0. Does nothing
-	 * if programs that read times have come meanwhile.
+	 * if programs that read times were attached meanwhile.
 	 */
 	void (*run_untimed)(enum nb_hook hook, void *ctx, uint64_t size);
 };
@@ -48,7 +50,7 @@ struct nb_tap_sums {
 	uint64_t refused; /* values of policies that were out of range */
 	/* state changes where the adapter accepted only NCCL's values */
 	uint64_t undone;
-	/* completions of queue pairs that the tap did not see created */
+	/* completions of queue pairs whose creation the tap did not see */
 	uint64_t unseen;
 	uint64_t strays;    /* number of completions without a recorded post */
 	uint64_t overflows; /* posts that exceeded the size of a queue */

@@ -183,7 +183,7 @@ bool nb_tap_queue_has(const struct nb_tap_queue *q, uint64_t wr_id);
 
 /*
  * Returns how many recorded requests have not completed: at most the queue's
- * size, and 0 if requests were removed again after their completions.
+ * size; 0 if requests were removed after their completions had arrived.
  */
 static inline uint32_t nb_tap_queue_between(const struct nb_tap_queue *q,
 					    uint32_t tail, uint32_t head)

@@ -28,8 +28,8 @@ struct nb_tap_device nb_tap_device[NB_TAP_DEVICES];
 struct nb_tap_state nb_tap;
 
 /*
- * Returns the system's clock. Ages are computed even if no policy was attached
- * before.
+ * Returns the system's clock. The ages of queue pairs are needed even if no
+ * policy was attached at their creation.
  */
 static uint64_t system_now(void)
 {
@@ -102,7 +102,7 @@ static void functions_replace(struct nb_tap_device *d, struct nb_ibv_context *c)
 	d->poll_cq = c->poll_cq;
 	d->create_qp_ex = x ? x->create_qp_ex : NULL;
 	d->create_cq_ex = x ? x->create_cq_ex : NULL;
-	/* from now on, other threads find the device by its context */
+	/* from now on, other threads find the adapter by its context */
 	__atomic_store_n(&d->context, c, __ATOMIC_RELEASE);
 	__atomic_store_n(&nb_tap.devices, d->number + 1, __ATOMIC_RELEASE);
 	c->post_send = nb_tap_post_send;

@@ -38,9 +38,9 @@ static struct nb_gen *search_kept(const uint8_t *digest)
 }
 
 /*
- * Note whether the ranks differ. A rank may use generation 0 normally or
- * because ranks differ. The segment's entry tells the difference, not what this
- * rank saw at its start. A rank without an entry keeps its mark (mark_lost).
+ * Note whether the ranks differ. A rank may use generation 0 normally, or
+ * because the ranks differ; the communicator's entry in the segment tells
+ * which. A rank without an entry keeps its mark (mark_lost).
  */
 static void note_mismatch(struct nb_comm *c, uint32_t number)
 {
@@ -311,7 +311,7 @@ static enum nb_refused check_choice(const struct ncclbpf_tuner *ctx,
 static bool channels_bounded(uint32_t index, uint32_t nodes)
 {
 	if (index >= NB_COSTS_KNOWN)
-		return false; /* NCCL's own choice is not known here */
+		return false; /* NCCL's own choice is not known in this case */
 	switch ((enum ncclbpf_algo)(index / NCCL_NUM_PROTOS)) {
 	case NCCL_ALGO_TREE:
 	case NCCL_ALGO_RING:
@@ -391,7 +391,7 @@ static void costs_of_flags(const struct nb_comm *c, const struct nb_ask *ask,
 static void put_answer(const struct nb_ask *ask, const struct nb_costs *costs,
 		       uint32_t index, uint32_t channels)
 {
-	/* the channels of a wrapped tuner belong to its own choice */
+	/* the channels of a wrapped tuner belong to its own choice only */
 	if (ask->channels &&
 	    (channels || (index != NB_COSTS_NONE && index != costs->best)))
 		*ask->channels = (int)channels;

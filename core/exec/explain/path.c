@@ -109,7 +109,7 @@ static void stored(struct nb_path *w, const struct nb_code *ip, uint64_t addr,
 {
 	uint64_t off;
 
-	/* The lower part of a larger value is another value. */
+	/* The low part of a wider field differs from the field. */
 	if (width < 64 && value >> width)
 		from.exact = -1;
 	if (!in_context(w, addr, &off)) {

@@ -107,7 +107,8 @@ void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)
 void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
 		      unsigned src, int64_t imm)
 {
-	if (imm < 0) { /* Subtract the opposite, if it can be encoded. */
+	/* Subtract the negated immediate, if it can be encoded. */
+	if (imm < 0) {
 		uint64_t minus = -(uint64_t)imm;
 
 		if (fits12(minus)) {

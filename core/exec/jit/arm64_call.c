@@ -233,7 +233,7 @@ bool nb_emit_unlock(struct nb_jit_ctx *c)
 	return true;
 }
 
-/* The flags do not lie in one byte, so they change in a register. */
+/* The flags span several bytes, so they change in a register. */
 void nb_emit_ring_finish(struct nb_jit_ctx *c, bool discard)
 {
 	const uint32_t flip = discard ? NB_RINGBUF_BUSY | NB_RINGBUF_DISCARD

@@ -29,8 +29,10 @@ struct nb_jit_saved {
 	uint8_t reg, words;
 };
 
-/* How a debugger unwinds frames of machine code. Registers have DWARF's
- * numbers and are saved from the first note on. */
+/*
+ * How a debugger unwinds frames of machine code. Registers have DWARF's numbers
+ * and are saved from the first note (struct nb_jit_note) on.
+ */
 struct nb_jit_frames {
 	uint16_t machine; /* The value of e_machine in an ELF header. */
 	uint8_t sp_reg, return_reg;
@@ -38,7 +40,8 @@ struct nb_jit_frames {
 	uint8_t entry_size; /* Bytes that a call pushes: the return address. */
 	struct nb_jit_saved saved[12];
 	uint32_t nsaved;
-	uint32_t nnotes; /* Number of notes; 0 if nothing is known. */
+	/* Number of elements of @note; 0 if the frames are unknown. */
+	uint32_t nnotes;
 	struct nb_jit_note *note;
 };
 
@@ -100,7 +103,8 @@ enum {
 };
 
 enum nb_jit_lookup {
-	NB_JIT_LOOKUP_HELPER, /* Nothing is known: call the helper. */
+	/* Nothing is known about the map: call the helper. */
+	NB_JIT_LOOKUP_HELPER,
 	NB_JIT_LOOKUP_CONST,  /* The result is the constant @value. */
 	NB_JIT_LOOKUP_ARRAY,  /* The map @map is an array. */
 	NB_JIT_LOOKUP_PERCPU, /* The map @map is a per-CPU array. */

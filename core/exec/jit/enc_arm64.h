@@ -323,14 +323,16 @@ static inline void a_b(struct nb_jit_ctx *c, uint32_t op, int64_t distance)
 	a4(c, op | ((uint32_t)(distance / 4) & 0x3ffffff));
 }
 
-/* Emit a branch that reaches 1 MiB: A_BCOND | cc, A_CBZ | rt or A_CBNZ | rt;
- * the last two take wide_bit(). */
+/*
+ * Emit a branch that reaches 1 MiB: A_BCOND | cc, A_CBZ | rt or A_CBNZ | rt;
+ * A_CBZ and A_CBNZ also take wide_bit().
+ */
 static inline void a_b19(struct nb_jit_ctx *c, uint32_t op, int64_t distance)
 {
 	a4(c, op | ((uint32_t)(distance / 4) & 0x7ffff) << 5);
 }
 
-/* Emit a branch over code of the same lowering; a_land says where it ends. */
+/* Emit a forward branch within one slot's code; a_land sets its target. */
 static inline uint32_t a_skip(struct nb_jit_ctx *c, uint32_t op)
 {
 	a4(c, op);

@@ -306,8 +306,10 @@ static inline void x_bswap(struct nb_jit_ctx *c, bool w, unsigned reg)
 	e1(c, 0xc8 | (reg & 7));
 }
 
-/* A jump over code of the same lowering, which x_land ends. A short jump
- * has one byte of opcode and one byte of distance. */
+/*
+ * Emit a forward jump within one slot's code; x_land sets its target. A short
+ * jump has one byte of opcode and one byte of distance.
+ */
 #define FAR_SKIP (1u << 31)
 
 static inline uint32_t x_skip_op(struct nb_jit_ctx *c, unsigned op, bool far)
@@ -339,7 +341,7 @@ static inline void x_land(struct nb_jit_ctx *c, uint32_t skip)
 		c->out[at - n + i] = (unsigned char)((c->pos - at) >> 8 * i);
 }
 
-/* Emit a jump back to @at, which this lowering emitted. */
+/* Emit a jump back to @at, an address in the same slot's code. */
 static inline void x_back32_if(struct nb_jit_ctx *c, unsigned cc, uint32_t at)
 {
 	opcode(c, 0x0f80 | cc);

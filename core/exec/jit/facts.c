@@ -324,7 +324,7 @@ static bool counts_iterations(const struct nb_code *c)
 	return c->imm == (int64_t)(uintptr_t)begin;
 }
 
-/* The inline code for the helper that @c calls, if there is one. */
+/* Return the inline code for the helper that @c calls, if there is one. */
 static enum nb_jit_inline inline_of(const struct nb_code *c)
 {
 	static const struct {

@@ -237,7 +237,7 @@ static int place(struct nb_jit **out, struct nb_jit_ctx *c,
 		 struct nb_jit_pages *p, size_t at, struct nb_err *err)
 {
 	unsigned char *code = p->code + at;
-	/* plan_all has made every plan that reaches this place. */
+	/* plan_all has made all plans that reach this line. */
 	// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
 	struct nb_jit *j = c->jit;
 	int rc = emit(c, p, at, err);

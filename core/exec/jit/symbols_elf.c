@@ -276,7 +276,7 @@ static void common_information(struct nb_buf *b, const struct nb_jit_frames *f)
 {
 	size_t from = length_begin(b);
 
-	u32(b, 0); /* Marks the entry as common information. */
+	u32(b, 0); /* Marks the entry as a CIE (common information entry). */
 	u8(b, 1);  /* The version of the format. */
 	u8(b, 0);  /* The augmentation string is empty. */
 	uleb(b, 1);
@@ -293,7 +293,10 @@ static void common_information(struct nb_buf *b, const struct nb_jit_frames *f)
 	length_end(b, from);
 }
 
-/* Write the first note on frames. From its address on, registers are saved. */
+/*
+ * Write the rules that hold from the first note (struct nb_jit_note) on: the
+ * size of the frame, and where registers are saved.
+ */
 static void first_note(struct nb_buf *b, const struct nb_jit_frames *f)
 {
 	u8(b, DW_CFA_def_cfa);
@@ -305,8 +308,10 @@ static void first_note(struct nb_buf *b, const struct nb_jit_frames *f)
 	}
 }
 
-/* Write the distances from SP (or another register) to the caller's frame,
- * at each place where a distance changes for long. */
+/*
+ * Write how far the caller's frame is from SP (or another register), at each
+ * place where this distance changes.
+ */
 static void frames(struct subject *s)
 {
 	const struct nb_jit_frames *f = &s->j->frames;

@@ -66,7 +66,8 @@ void nb_emit_may_goto(struct nb_jit_ctx *c, uint32_t pc)
 	op_rm(c, false, 0x83, X_CMP, passes);
 	e1(c, 0);
 	jump_if(c, pc, CC_E);
-	op_rm(c, false, 0xff, 1, passes); /* Decrement the passes (DEC). */
+	/* Decrement the count of remaining may_goto iterations (DEC). */
+	op_rm(c, false, 0xff, 1, passes);
 }
 
 void nb_emit_jump(struct nb_jit_ctx *c, uint32_t pc)

@@ -252,7 +252,8 @@ static void spin_number(struct nb_jit_ctx *c)
 	nb_emit_address(c, R11, nb_emit_run(c, 0));
 	x_shift_imm(c, true, X_SHR, R11, NB_SPIN_SHIFT);
 	x_alu_imm(c, false, X_CMP, R11, 1);
-	op_rr(c, false, 0x83, 2, R11); /* The instruction ADC turns 0 into 1. */
+	/* ADC adds the carry of the comparison, so 0 becomes 1. */
+	op_rr(c, false, 0x83, 2, R11);
 	e1(c, 0);
 }
 

@@ -162,8 +162,8 @@ uint64_t helper_get_smp_processor_id(NB_HELPER_ARGS)
 /*
  * The state of a number iterator, in a program's stack. @cur: the current
  * number, to which next returns a pointer. @left: count of numbers still to
- * come. @sure: they come even if the run has no iterations left. All members
- * are 0 after the end.
+ * come. @sure: the iterator returns these numbers even if the run has no
+ * iterations left. All members are 0 after the end.
  */
 struct num_iter {
 	int32_t cur;

@@ -130,7 +130,7 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 	const void *key = (const void *)(uintptr_t)r[2];
 	uint32_t i;
 
-	/* The verifier has seen a map here. */
+	/* The verifier has proved that this pointer is a map. */
 	// NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
 	if (m->def.type == NB_MAP_ARRAY) {
 		i = nb_array_index(key);

@@ -127,7 +127,9 @@ uint64_t helper_snprintf(NB_HELPER_ARGS)
 	if (r5) /* Without numbers to print, the pointer may be NULL. */
 		memcpy(arg, nb_body_ptr(r4),
 		       r5 < sizeof(arg) ? r5 : sizeof(arg));
-	/* From now on the policy may read all of this memory. */
+	/*
+	 * The verifier lets the policy read all of this memory after the call.
+	 */
 	memset(nb_body_ptr(r1), 0, r2);
 	if (r5 % 8 == 0 && r5 <= sizeof(arg))
 		n = nb_trace_format_whole(nb_body_ptr(r1), r2, fmt, strlen(fmt),

@@ -113,7 +113,7 @@ bool nb_trace_read(const struct nb_trace *t, uint64_t number,
 	const uint64_t whole = 2 * number + 2;
 	uint64_t w;
 
-	/* A number far ahead would wrap to a sequence that exists. */
+	/* The sequence of a number far ahead would wrap to a valid sequence. */
 	if (number >= nb_trace_next(t))
 		return false;
 	if (__atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) != whole)

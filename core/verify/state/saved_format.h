@@ -23,7 +23,8 @@ struct nb_saved {
 struct nb_saved_frame {
 	struct nb_cells read, written;
 	uint32_t ret, ncells, loop, invocations;
-	uint32_t words; /* Number of words up to the next frame. */
+	/* Number of words from this frame's header to the next frame. */
+	uint32_t words;
 	uint16_t live;
 	bool callback, counted;
 };
@@ -85,8 +86,10 @@ static inline const uint64_t *nb_saved_cell(const uint64_t *p,
 	return p;
 }
 
-/* Return the registers of @f to save: those live and initialised. r10 is
- * left out, since it is the same in every state of a frame. */
+/*
+ * Return the registers of @f to save: the live and initialised ones. r10 is
+ * left out, since it is the same in every state of a frame.
+ */
 static inline uint16_t nb_saved_regs(const struct nb_frame *f, uint16_t live)
 {
 	uint16_t keep = 0;

@@ -21,7 +21,7 @@ enum {
 	NB_MARK_JOIN = 2
 };
 
-/* A function that was seen to be called back by the helper called at a slot. */
+/* A function that the helper called at a slot was seen to call back. */
 struct nb_callee {
 	struct nb_callee *next;
 	uint32_t start;

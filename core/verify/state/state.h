@@ -54,8 +54,10 @@ struct nb_reg {
 		/* MEM and RDONLY: size of the memory in bytes. */
 		uint32_t size;
 	};
-	/* For messages: the slot that read rank-local data (label LOCAL),
-	 * or the slot that acquired the memory (MEM). */
+	/*
+	 * For messages. Label LOCAL: the slot that read the rank-local data.
+	 * MEM: the slot that acquired the memory.
+	 */
 	uint32_t from;
 	int32_t delta;
 	/* MEM: the reference that keeps the memory alive; 0 if the memory

@@ -158,7 +158,10 @@ static bool is_data(const struct nb_cell *c)
 	       c->kind == NB_CELL_SPILL8_HI;
 }
 
-/* Must cell @c be compared? The two halves of a spill are compared together. */
+/*
+ * Must cell @c be compared? If it is half of a spill, both halves are compared
+ * together.
+ */
 static bool cell_counts(struct ids *ids, const struct nb_saved_frame *s,
 			uint32_t frame, uint32_t c, const struct nb_cell *old,
 			const struct nb_cell *now)
@@ -176,9 +179,11 @@ static bool cell_counts(struct ids *ids, const struct nb_saved_frame *s,
 	return yes;
 }
 
-/* Did the same slot call the same function, within the same call of a
- * helper that calls back? A state within another helper call does not say
- * when this one ends (callback.c). */
+/*
+ * Did the same slot call the same function, within the same call of a
+ * helper that calls back? A state within another helper call says nothing about
+ * when this call ends (callback.c).
+ */
 static bool same_call(const struct nb_saved_frame *s, const struct nb_frame *f)
 {
 	return s->ret == f->ret && s->callback == f->callback &&
@@ -246,8 +251,10 @@ static bool held_fits(struct ids *ids, const struct nb_saved *old,
 		memcpy(&ref, p, sizeof(ref));
 		if (ref.kind != st->refs[i].kind ||
 		    ref.frame != st->refs[i].frame ||
-		    /* The end of one iterator says nothing about another
-		     * iterator. */
+		    /*
+		     * The end of one iterator is not the end of another
+		     * iterator.
+		     */
 		    (ref.kind == NB_REF_ITER && ref.id != st->refs[i].id) ||
 		    !same_ref(ids, ref.id, st->refs[i].id))
 			return false;

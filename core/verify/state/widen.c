@@ -119,13 +119,16 @@ static struct nb_range grow(const struct nb_range *now,
 
 struct widening {
 	struct nb_links links;
-	/* Steps of growth; NULL joins the states without widening. */
+	/* Bounds to grow to; NULL joins the states without widening. */
 	const struct nb_steps *steps;
 };
 
-/* Drop a link if its distance changed: the distance of a start value to a
+/*
+ * Drop a link if its distance changed: the distance of a start value to a
  * running counter changes in every iteration. The state only grows, so
- * every proof about the widened state also holds for the state before. */
+ * every proof about the widened state also holds for the state before the
+ * widening.
+ */
 static void widen_reg(struct widening *w, struct nb_reg *now,
 		      const struct nb_reg *old)
 {
@@ -137,8 +140,10 @@ static void widen_reg(struct widening *w, struct nb_reg *now,
 		return;
 	}
 	now->r = grow(&now->r, &old->r, w->steps);
-	/* This value grew alone, so its distance to other values is unknown
-	 * now. */
+	/*
+	 * This value grew without its linked values, so its distance to them is
+	 * unknown now.
+	 */
 	nb_reg_unlink(now);
 	if (old->label > now->label)
 		now->label = old->label;

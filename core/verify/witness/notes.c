@@ -44,7 +44,7 @@ static uint32_t writer(const struct nb_trail *t, uint32_t i, int number)
 		if (s->nframes > frames)
 			continue;
 		if (s->nframes < frames)
-			return i; /* This step is the call. */
+			return i; /* The step is a call. */
 		if (nb_insn_writes(&t->env->insns[s->pc]) & 1u << number)
 			return i;
 	}
@@ -80,7 +80,7 @@ static const char *stacked(const struct nb_trail *t, uint32_t i, int64_t off,
 
 		if (s->kind == NB_KIND_CALL || s->kind == NB_KIND_ATOMIC ||
 		    (s->kind == NB_KIND_STORE && s->traits & NB_INSN_ORDERED))
-			/* This step may have overwritten the number. */
+			/* This step may have overwritten the stored number. */
 			return "";
 		if (!stores_to(t, j, frame, off, in->width / 8u))
 			continue;
@@ -247,7 +247,10 @@ static const char *condition(const struct nb_trail *t, uint32_t i, bool taken)
 		      sign ? " (signed)" : "");
 }
 
-/* Say what the branch revealed about register @number; "" if nothing new. */
+/*
+ * Describe what the branch revealed about register @number; "" if it revealed
+ * nothing new.
+ */
 static const char *learnt(const struct nb_trail *t, uint32_t i, int number)
 {
 	const struct nb_reg *was = &nb_trail_at(t, i)->regs[number];
@@ -259,8 +262,10 @@ static const char *learnt(const struct nb_trail *t, uint32_t i, int number)
 	return nb_say(t->env, "; %s", nb_say_reg(t->env, is, number));
 }
 
-/* Name the outcome of a call with two possible outcomes: of an iterator, a
- * loop over callbacks or a tail call. */
+/*
+ * Describe the outcome of a call that has two outcomes: of an iterator, a loop
+ * over callbacks or a tail call.
+ */
 static const char *called_back(const struct nb_insn *insn,
 			       const struct nb_trail_step *s,
 			       const struct nb_trail_step *next)
@@ -307,7 +312,10 @@ struct slice {
 		uint32_t size;
 	} stack[4];
 	unsigned nstack;
-	/* A branch whose registers matter; NB_NO_PC for none. */
+	/*
+	 * The slot of a branch whose registers the notes still have to explain;
+	 * NB_NO_PC for none.
+	 */
 	uint32_t branch;
 	/* Notes collected so far, the latest step first. */
 	struct nb_step_note notes[MAX_NOTES];
@@ -326,7 +334,7 @@ static void add_note(struct slice *s, uint32_t pc, const char *text)
 		s->notes[s->n++] = (struct nb_step_note){ pc, text };
 }
 
-/* Say why the value that step @i loads is rank-local. */
+/* Describe why the value that step @i loads is rank-local. */
 static const char *why_local(const struct slice *s, uint32_t i, int number)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
@@ -338,7 +346,7 @@ static const char *why_local(const struct slice *s, uint32_t i, int number)
 		      nb_say_local(s->t->env, at->regs, at->pc));
 }
 
-/* Note that step @i writes register @number of the frame. */
+/* Write a note that step @i writes register @number of the frame. */
 static void note_def(struct slice *s, uint32_t i, int number)
 {
 	struct nb_env *env = s->t->env;
@@ -371,8 +379,10 @@ static void want_stack(struct slice *s, const struct nb_reg *r, int32_t off,
 	s->stack[s->nstack++].size = size;
 }
 
-/* Mark the registers and stack bytes that step @i used to write a register
- * that matters. */
+/*
+ * Mark the registers and stack bytes from which step @i computed a register
+ * that still needs an explanation.
+ */
 static void want_uses(struct slice *s, uint32_t i)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
@@ -394,7 +404,7 @@ static void want_uses(struct slice *s, uint32_t i)
 		want(s, frame, in->src);
 }
 
-/* Note a store that wrote stack bytes which the finding depends on. */
+/* Write a note for a store to stack bytes that the finding depends on. */
 static void look_at_store(struct slice *s, uint32_t i)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
@@ -419,8 +429,10 @@ static void look_at_store(struct slice *s, uint32_t i)
 	}
 }
 
-/* Note a branch that narrowed a register that matters, or that decides the
- * finding. */
+/*
+ * Write a note for a branch that narrowed a register which the finding depends
+ * on, or that leads to the finding.
+ */
 static void look_at_branch(struct slice *s, uint32_t i)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
@@ -459,8 +471,10 @@ static void want_origin(struct slice *s, uint32_t i, int number)
 		s->branch = r->from;
 }
 
-/* Note the registers that a step wrote in the same frame as the step after
- * it. */
+/*
+ * Write notes for the registers that a step wrote, if the next step is in the
+ * same frame.
+ */
 static void look_at_defs(struct slice *s, uint32_t i)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
@@ -478,7 +492,9 @@ static void look_at_defs(struct slice *s, uint32_t i)
 		want_uses(s, i);
 }
 
-/* Note what step @i contributes to the values still to be explained. */
+/*
+ * Write notes for what step @i contributes to the values still to be explained.
+ */
 static void look_at_step(struct slice *s, uint32_t i)
 {
 	const struct nb_trail_step *at = nb_trail_at(s->t, i);
@@ -613,7 +629,9 @@ static uint32_t producer(const struct nb_trail *t, uint32_t i, int number)
 	return t->n;
 }
 
-/* Say which line produced the pointer, and which test is missing after it. */
+/*
+ * Describe which line produced the pointer, and which test is missing after it.
+ */
 static void say_null(const struct nb_trail *t, struct nb_finding *f)
 {
 	const struct nb_line *l;

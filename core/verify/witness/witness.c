@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The path to a finding: a search walks paths in the order of their number
- * of branches until it meets the finding, and a replay walks that path
- * alone and records it. Both are walks of explore.c, with env->seek set.
- * Neither can change a verdict: other findings of these walks are ignored.
+ * The path to a finding: a search walks paths in the order of their number of
+ * branches until it meets the finding, and a replay then walks only that path
+ * and records its steps. Both are walks of explore.c, with env->seek set. They
+ * cannot change the verdict, because their other findings are ignored.
  */
 #include "core/verify/witness/witness.h"
 
@@ -22,7 +22,7 @@ enum {
 	MAX_STEPS = 100000
 };
 
-/* Verifier state to restore after the walks below. */
+/* Verifier state to restore after a search or a replay. */
 struct kept {
 	struct nb_verify_stats stats;
 	struct nb_verify_opts opts;
@@ -86,7 +86,10 @@ static uint32_t open_branches(const struct nb_branch_step *t, uint32_t n)
 	return open;
 }
 
-/* Findings about the walk itself have no other path. */
+/*
+ * A finding about the walk itself (such as a reached limit) has no shorter
+ * path.
+ */
 static bool has_ways(const struct nb_finding *f)
 {
 	return f->cls != NB_FIND_LOOP && f->cls != NB_FIND_COMPLEXITY &&
@@ -172,7 +175,9 @@ static void record(void *arg, const struct nb_env *env,
 		note_branch(r, before);
 }
 
-/* Store branches without words, if the path could not be replayed. */
+/*
+ * Store the branches without descriptions, if the path could not be replayed.
+ */
 static void fill_plain(struct record *r, const struct nb_branch_step *way)
 {
 	const struct nb_branch_step *from = way + (r->nturns - r->npath);

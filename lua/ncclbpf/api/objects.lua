@@ -42,7 +42,7 @@ end
 
 local function policy_of(o) return class.self(o, "policy", 3) end
 
--- p:refresh() -> p, with the fields as they are now | nil, err
+-- p:refresh() -> p, with its present fields | nil, err
 function Policy:refresh()
 	local s = policy_of(self)
 	s.data = lib.ask_one(s.target, session.line { "policy", "show", s.data.name })
@@ -110,14 +110,14 @@ end)
 
 function M.decision(target, data) return new_decision { target = target, data = data } end
 
--- d:explain() -> the reasons for such a decision now | nil, err
+-- d:explain() -> the reasons for a decision with the same context, made now | nil, err
 function Decision:explain()
 	local s = class.self(self, "decision")
 	return s.target:explain(tostring(s.data.coll), s.data.bytes,
 		{ comm = tostring(s.data.comm) })
 end
 
--- d:changed(): is the answer another than NCCL's own?
+-- d:changed() -> does the answer differ from NCCL's own choice?
 function Decision:changed()
 	local d = class.self(self, "decision").data
 	local a, n = d.answer or {}, d.nccl or {}
@@ -125,7 +125,7 @@ function Decision:changed()
 		math.type(a.channels) == "integer" and a.channels > 0)
 end
 
--- Make decision objects of a list, or of the items of a stream.
+-- Make decision objects from a list, or from the items of a stream.
 function M.decisions(target, list)
 	local t = {}
 	for i, d in ipairs(list) do t[i] = type(d) == "table" and M.decision(target, d) or d end
@@ -143,22 +143,22 @@ function M.comm(target, data) return new_comm { target = target, data = data } e
 
 local function comm_of(o) return class.self(o, "comm", 3) end
 
--- c:refresh() -> c, with the fields as they are now and its table | nil, err
+-- c:refresh() -> c, with its present fields and its table | nil, err
 function Comm:refresh()
 	local s = comm_of(self)
 	s.data = lib.ask_one(s.target, session.line { "comm", "show", s.data.comm })
 	return self
 end
 
--- c:tail{count=, follow=}: as target:decisions, of this communicator (the field
--- decisions says how many it has made)
+-- c:tail{count=, follow=}: like target:decisions, for this communicator. (The field decisions is
+-- the number of its decisions.)
 function Comm:tail(opts)
 	local s = comm_of(self)
 	opts = errors.check_options("comm:tail", opts, { count = "integer", follow = "function" })
 	return s.target:decisions { count = opts.count, follow = opts.follow, comm = s.data.comm }
 end
 
--- c:stats() -> telemetry of the communicator, as rows of `stats` | nil, err
+-- c:stats() -> measured times of the communicator, as rows of `stats` | nil, err
 function Comm:stats()
 	local s = comm_of(self)
 	local rows, after = {}, nil

@@ -14,8 +14,9 @@ local M = {}
 local Rollout = {}
 M.methods = Rollout
 
--- s: group_of(), data (fields), p (plan), r (the rollout's record, if there is one), mine (true
--- if this process runs it)
+-- The state of a rollout object: group_of() returns the attached group; data: the fields;
+-- p: the plan; r: the rollout's record, if there is one; mine: true if this process runs
+-- the rollout
 local new_rollout = class.record("rollout", Rollout, function(d)
 	return ("rollout %s: %s, %d of %d blocks%s"):format(
 		tostring(d.name), tostring(d.state), d.blocks, d.of, d.reason and ": " .. d.reason

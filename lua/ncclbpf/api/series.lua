@@ -30,7 +30,7 @@ local new_series = class.new("series", Series, {
 			units.count(n, "kind"))
 	end,
 	__len = function(o) return class.state[o].count end,
-	-- for kind, times in pairs(series)
+	-- lets scripts write: for kind, times in pairs(series)
 	__pairs = function(o)
 		local s = class.state[o]
 		local k, i = Series.kinds(o), 0
@@ -145,8 +145,9 @@ local function begin(s, g)
 	return ops
 end
 
--- M.live(group_of, options, from, name): a series; the job is not contacted yet. options: comm,
--- collectives, sizes, history: begin with the collectives that the job remembers
+-- M.live(group_of, options, from, name): a series; the job is not contacted yet. options:
+-- comm, collectives, sizes, history: also use the collectives that the job still has
+-- recorded
 function M.live(group_of, opts, from, name, level)
 	level = (level or 2) + 1
 	opts = errors.check_options(name, opts, { comm = "string", collectives = "table",
@@ -205,8 +206,8 @@ function Series:sample()
 	return take(s, ops, core.mono())
 end
 
--- s:watch{seconds=, every=, count=, until_=}: sample until the time is over, there are count
--- collectives, or until_(series) returns true -> s | nil, err
+-- s:watch{seconds=, every=, count=, until_=}: take samples until the time is over, count
+-- collectives were seen, or until_(series) returns true -> s | nil, err
 function Series:watch(opts)
 	local s = of(self)
 	opts = errors.check_options("series:watch", opts,
@@ -231,12 +232,12 @@ function Series:watch(opts)
 	end
 end
 
--- s:kinds() -> names, by collective, size, communicator
+-- s:kinds() -> names of the kinds, sorted by collective, size and communicator
 function Series:kinds()
 	return require("ncclbpf.rollout.run").kinds(of(self).kinds)
 end
 
--- s:times(kind) -> times in seconds, oldest first; of all kinds if kind is nil
+-- s:times(kind) -> times in seconds, oldest first; the times of all kinds if kind is nil
 function Series:times(kind)
 	local s = of(self)
 	if kind ~= nil and not s.kinds[kind] then
@@ -287,7 +288,8 @@ function Series:rates()
 		local count, sum = 0, 0
 		for i, ns in ipairs(k.ns) do
 			sum = sum + ns
-			-- The collectives of the first sample precede the measured interval.
+			-- The collectives of the first sample ended before the measured
+			-- interval.
 			if k.at[i] > 1 then count = count + 1 end
 		end
 		out[kind] = { per_second = count / seconds,
@@ -298,7 +300,8 @@ function Series:rates()
 end
 
 -- s:compare(other[, {kind=, confidence=, min_effect_pct=, block=}]) -> {kind = judgement}.
--- Tells how much longer the other's times are, for kinds that both have.
+-- A judgement tells how much longer the times of @other are, for a kind that both series
+-- have.
 function Series:compare(other, opts)
 	local s = of(self)
 	local o = class.state[other]
@@ -324,7 +327,7 @@ function Series:samples()
 	return t
 end
 
--- s:csv(path) -> how many lines | nil, err
+-- s:csv(path) -> number of lines written | nil, err
 function Series:csv(path)
 	local s = of(self)
 	class.check(path, "string", "series:csv")
@@ -340,7 +343,7 @@ function Series:csv(path)
 	return #lines - 1
 end
 
--- s:clear(): drop all times; collectives already seen do not count again
+-- s:clear(): drop all times; collectives that were counted before do not count again
 function Series:clear()
 	local s = of(self)
 	s.kinds, s.samples, s.count = {}, {}, 0

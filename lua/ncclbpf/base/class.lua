@@ -9,7 +9,7 @@ local M = {}
 -- Constructors by kind of object. Modules of higher layers register them here.
 M.makers = {}
 
--- State of each object: {kind = its class, ...}
+-- The state of each object of these classes: {kind = its class, ...}
 local state = setmetatable({}, { __mode = "k" })
 M.state = state
 

@@ -94,7 +94,7 @@ local function shown(result, wide)
 	return columns
 end
 
--- The columns in formats for programs.
+-- The columns for formats that programs read (JSON, CSV).
 local function flat(result)
 	local columns = {}
 	for _, c in ipairs(result.columns or {}) do
@@ -118,8 +118,9 @@ local function hard(text, limit)
 	return take, text:sub(#take + 1)
 end
 
--- Break @text at blanks into pieces of @limit columns, those behind the first of @later columns.
--- @whole: leave a word alone that is longer than that, such as a path.
+-- Break @text at blanks into pieces. The first piece has at most @limit columns, each
+-- further one at most @later.
+-- @whole: do not break a longer word, such as a path.
 local function pieces(text, limit, later, whole)
 	local t, line = {}, ""
 	local function room() return #t == 0 and limit or later end
@@ -139,8 +140,8 @@ local function pieces(text, limit, later, whole)
 	return t
 end
 
--- Append @text to @out, lines broken to @width. A line that has a column on its left
--- ("key  value") continues below the value.
+-- Append the lines of @text to @out, broken to @width columns. If a line has a title on its
+-- left ("key  value"), its continuation is indented to the value.
 local function wrap(out, text, width)
 	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
 		if not width or core.width(line) <= width then
@@ -157,8 +158,9 @@ local function wrap(out, text, width)
 end
 M.wrap = wrap
 
--- @text as lines of at most @width columns (nil: no limit), each with its end. Lines of source code
--- ("12 | text") stay whole: a caret below them points at a column.
+-- Return @text as lines of at most @width columns (nil: no limit), each with its line feed.
+-- Lines of source code ("12 | text") stay whole, because a caret below them points at a
+-- column.
 function M.lines(text, width)
 	local out = {}
 	for line in (text .. "\n"):gmatch "([^\n]*)\n" do
@@ -436,7 +438,7 @@ function M.is_json(format)
 	return format == "json" or format == "ndjson"
 end
 
--- Does @env show the result as a table, with its foot below?
+-- Is the format a table for people?
 function M.for_people(format)
 	return format == "table" or format == "wide"
 end

@@ -35,7 +35,7 @@ function App:write(text)
 	if not ok then error(errors.new("io", "standard output: " .. tostring(err)), 0) end
 end
 
--- Does the text go to standard output, and is that a terminal?
+-- Does the output go to standard output, and is standard output a terminal?
 function App:on_terminal()
 	return self.tty and not self.capture and not self.sink
 end
@@ -101,8 +101,8 @@ function Context:whole(name, least, most)
 	return n
 end
 
--- The processes of a command: those of the line's flags, else the attached ones, else those of
--- the shell's flags or the only job.
+-- The processes that a command acts on: those that the line's flags name, else the attached
+-- ones, else those that the shell's flags name, else those of the only job.
 function Context:session()
 	if self.temporary then return self.temporary end
 	local o = self.own
@@ -224,7 +224,8 @@ local function print_result(ctx, result)
 	return status
 end
 
--- A command that only a newer target knows: take its row from `help`, show its reply unchanged.
+-- Run a command that only a newer target knows: take its row from `help`, and show its
+-- reply unchanged.
 local function foreign(ctx, list)
 	local app = ctx.app
 	if not app.group or ctx.flags.dry_run then return nil end
@@ -364,7 +365,7 @@ function App:run(list, opts)
 		and self.tty)
 	local status
 	if not ok and self.ended and result == self.ended then
-		status = 0 -- the program after | reads no more
+		status = 0 -- the program after | has closed its input
 	elseif not ok then
 		if not errors.is(result) then
 			-- Our own code raised: a bug, or a target that violates the protocol.
@@ -476,8 +477,8 @@ local function receiver(app, sign, rest)
 		function() check(file:close()) return failed end
 end
 
--- Run a command while a program or a file takes its output. The command ends as soon as that is no
--- longer possible. -> status
+-- Run a command whose output a program or a file takes. The command ends as soon as the
+-- output cannot be written. -> status
 function App:redirected(line, sign, rest)
 	local list, err = words.split(line)
 	if not list then return self:report(err) end

@@ -9,8 +9,9 @@ local units = require "ncclbpf.base.units"
 local try = errors.try
 local M = {}
 
--- Split a line. Blanks separate words, quotes of both kinds group, a backslash quotes the next
--- character, {...} stays together. -> words, start of each | nil, err, words so far, starts
+-- Split a line. Blanks separate words, quotes of both kinds group, a backslash quotes the
+-- next character, {...} is a single word. -> words, start of each | nil, err, words so far,
+-- starts
 function M.split(line)
 	local words, starts = {}, {}
 	local word, start, quote, depth = nil, nil, nil, 0
@@ -56,8 +57,8 @@ function M.split(line)
 	return words, starts
 end
 
--- A command line whose output goes into a program or a file: "COMMAND | PROGRAM", "COMMAND > FILE",
--- "COMMAND >> FILE". The sign is a word of its own, outside of quotes and braces.
+-- Split a line whose output goes into a program or a file: "COMMAND | PROGRAM", "COMMAND >
+-- FILE", "COMMAND >> FILE". The sign is a word of its own, outside of quotes and braces.
 -- -> COMMAND, sign, the rest | nil
 function M.redirect(line)
 	local quote, depth, i = nil, 0, 1
@@ -352,7 +353,8 @@ function M.arguments(row, words, first, literal)
 	for i = first, #words do
 		local w = words[i]
 		local name, value = w:match("^([%a_]+)=(.*)$")
-		-- The options of the command that watch repeats follow that command's name.
+		-- Options after the name of the command that watch repeats belong to that
+		-- command.
 		if row.words == "watch" and #args > 1 then name = nil end
 		local variable = row.words == "map set" and #args > 0 and not row.options[name]
 		if name and (not literal or i < literal)

@@ -216,8 +216,8 @@ local function ask(ctx, comm)
 			"check agreement: no process sent a reply that the shell can read")
 	end
 	local d, per, failure
-	-- Sites answer at different times, so a rank may overwrite all recorded decisions
-	-- meanwhile. Then ask again.
+	-- Sites answer at different times. If a rank has overwritten all decisions that
+	-- could be compared, ask again.
 	for _ = 1, TRIES do
 		local list, far, _ = {}, false, nil
 		per, _, failure = try(read.ask(ctx, line,

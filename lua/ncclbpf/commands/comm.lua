@@ -47,7 +47,7 @@ function M.cmd_list(ctx)
 	return read.command(ctx, {
 		schema = "comm.list/1", line = "comm list", opts = { list = "comms" },
 		rows = list_rows(ctx.opt.comm), name = "comm",
-		-- A process may hold several ranks of a communicator, so count all rows.
+		-- A process may hold several ranks of a communicator, so add up the rows.
 		id = function(row) return tostring(row.comm) end,
 		empty = "no communicators yet",
 		columns = {
@@ -204,7 +204,8 @@ local function explain_text(d, who)
 	for _, p in ipairs(read.list(d, "policies")) do
 		local note = "left it"
 		if p.changed then
-			-- Show "NCCL's own", unless a policy has answered before.
+			-- Write "NCCL's own choice" only if no earlier policy has changed
+			-- the answer.
 			local same = (p.algo == nil or p.algo == n.algo)
 				and (p.proto == nil or p.proto == n.proto)
 				and (p.channels or 0) == 0
@@ -382,7 +383,8 @@ end
 
 function M.cmd_decisions(ctx)
 	local comm = ctx.opt.comm
-	-- The request names one communicator; filter here if there are several.
+	-- A request names one communicator. If the user named several, request all and
+	-- filter here.
 	return tail(ctx, "decision tail", "decision.tail/1",
 		list_of("decisions", decision_row, comm and comm:lower()), decision_columns,
 		function(row) return ("%s #%s"):format(row.comm, row.seq) end, "seq",

@@ -5,8 +5,9 @@ local read = require "ncclbpf.job.read"
 local try = require("ncclbpf.base.errors").try
 local M = {}
 
--- One process runs the controllers for all processes of all sites. Without a shared segment, each
--- process runs its own. The result shows a process that runs controllers, or else the first one.
+-- One process runs the controllers for all processes of all sites. Without a shared
+-- segment, each process runs its own. The result shows a process that runs controllers, or
+-- the first process if none does.
 local function speakers(results)
 	local here, first = {}, nil
 	for _, r in ipairs(results) do

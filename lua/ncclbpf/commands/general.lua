@@ -73,7 +73,7 @@ local function fleet_rows(ctx, url)
 			rows[#rows + 1] = { job = j.job, site = s.site, host = s.host,
 				processes = s.processes, ranks = s.ranks, version = s.version,
 				generation = generation,
-				-- without the secret that an address without TLS ends with
+				-- omit the secret at the end of an address without TLS
 				address = s.address and tostring(s.address):match "^%w+://[^/]*",
 				state = s.address and "attachable"
 					or "no agent address" }
@@ -332,7 +332,7 @@ local function range_of(items, show)
 	return lo == hi and tostring(lo) or lo .. ".." .. hi
 end
 
--- Wrapped plugins, one line for each kind and state.
+-- List the wrapped plugins: one line for each kind and state.
 local function chain_line(c)
 	if c.state == "left_out" then
 		return ("%s is left out: %s"):format(c.path, tostring(c.why))
@@ -378,7 +378,8 @@ local function controllers_line(per)
 	return read.text(best.error) and line .. ", the last: " .. best.error or line
 end
 
--- The segments: of a job of several hosts one of each site, in the order of names.
+-- List the segments. A job of several hosts has one at each site; they are in the order of
+-- site names.
 local function segment_rows(per, add)
 	local by, names = {}, {}
 	for _, r in ipairs(per) do
@@ -519,7 +520,8 @@ function M.cmd_status(ctx)
 		text = status_text(ctx.temporary or ctx.app.group, per, ctx.flags.verbose) }
 end
 
--- The commands env list, set, unset and remove. All of them answer with the list of overrides.
+-- The commands env list, set, unset and remove. Each of them replies with the list of
+-- overrides.
 function M.cmd_env(ctx)
 	local words = { "env", ctx.row.words:match "^env (.*)$" }
 	for _, a in ipairs(ctx.args) do words[#words + 1] = a end
@@ -546,7 +548,8 @@ local worst = { ok = 0, warn = 1, bad = 2 }
 function M.cmd_doctor(ctx)
 	local result, err = read.command(ctx, {
 		schema = "doctor/1", line = "doctor", name = "name",
-		-- Merge checks that are ok; show the others of each process.
+		-- Show one row for a check that is ok in all processes, and a row for each
+		-- process that differs.
 		id = function(row)
 			return ("%s\0%s\0%s"):format(row.name, row.level, row.level == "ok" and ""
 				or row.text)
@@ -634,8 +637,8 @@ end
 
 -- ---- help -----------------------------------------------------------------------------
 
--- The rows of the shell's table with their texts. Commands that only the target knows, or that
--- the shell passes on unchanged, have the target's text.
+-- The rows of the shell's table with their help texts. The target supplies the text of
+-- commands that only it knows, or that the shell passes on unchanged.
 function M.help_rows(ctx, ask)
 	local rows, seen = {}, {}
 	for _, c in ipairs(commands.all()) do
@@ -667,7 +670,7 @@ function M.help_rows(ctx, ask)
 	return rows
 end
 
--- The group of a command is that of its noun. If no group has the noun, it is the last group.
+-- A command belongs to the group that has its noun, or to the last group if none has.
 local function group_of(words)
 	local noun = words:match "^%S+"
 	for _, g in ipairs(commands.groups) do

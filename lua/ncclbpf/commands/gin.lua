@@ -10,7 +10,7 @@ local M = {}
 local PARTS = { "count", "sum_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns" }
 local SUMS = { "live", "puts", "signals", "bytes", "in_bytes", "held", "errors", "broken" }
 
--- Lost or stalled peers that the line names
+-- Number of lost or stalled peers that the line names.
 local NAMED = 4
 
 local function size(n) return units.bytes(read.number(n)) end
@@ -112,7 +112,7 @@ local function us(v)
 	return v < 100000 and ("%.1f"):format(v / 1000) or ("%.0f"):format(v / 1000)
 end
 
--- The columns that identify a row.
+-- The columns that identify a row for people.
 local function whose(contexts)
 	local c = { { "coll", num = true, merge = "first" },
 		{ "comm", wide = true, merge = "first" },

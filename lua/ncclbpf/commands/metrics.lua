@@ -48,7 +48,7 @@ local families = {
 	{ "ncclbpf_collectives_total", "counter", "Operations measured", "count", 1 },
 }
 
--- one series for the host instead of one for each rank
+-- write one series for the host instead of one for each rank
 local host_families = {
 	{ "ncclbpf_host_collective_exec_seconds",
 		"NCCL collective execution time of the slowest rank of this host",
@@ -127,7 +127,7 @@ local function measured(text, now, f)
 	text:family(f[1], f[2], f[3], lines)
 end
 
--- Each row of the host once: { {row, labels} }
+-- Each row that describes the host, once: { {row, labels} }
 local function host_rows(now)
 	local host, told = stats.hosts(now.samples), {}
 	for _, r in ipairs(now.stats) do
@@ -318,7 +318,7 @@ end
 
 -- ---- over HTTP -------------------------------------------------------------------------
 
-local FRESH_S = 1 -- one collection a second serves all clients
+local FRESH_S = 1 -- one request to the job each second serves all clients
 local TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 -- "ADDR:PORT", "[IPv6]:PORT", ":PORT" (this host alone) -> address, port

@@ -43,7 +43,7 @@ function M.cmd_net(ctx)
 	return read.command(ctx, {
 		schema = "net/1", line = "net", opts = { list = "connections" }, name = "conn",
 		rows = function(d, member) return read.own_rows(d, member, "connections") end,
-		-- a connection belongs to one process
+		-- connection numbers are unique only within a process
 		id = function(row)
 			return ("%s %s %s"):format(row.site or "", row.pid, row.conn)
 		end,

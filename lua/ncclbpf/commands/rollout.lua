@@ -13,7 +13,7 @@ local M = {}
 
 local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
 
--- One row for each kind of collectives, from the last look.
+-- One row for each kind of collective, from the last check.
 local verdict_rows
 function verdict_rows(v, promoted)
 	local rows = {}
@@ -312,7 +312,7 @@ function M.run_script(ctx, g, script, path, list, say)
 	end)
 end
 
--- Read and check all parts of a rollout's file that a report shows.
+-- Read a rollout's file, and check all parts that the report shows.
 local function shown_of(path)
 	local d = kept(path)
 	local judge = type(d.plan) == "table" and d.plan.judge
@@ -334,7 +334,8 @@ local function shown_of(path)
 	end
 	if type(strata) ~= "table" then d.verdict = nil end
 	d.path = path
-	-- The file of times lies beside the rollout's file, even if both were moved.
+	-- If there are more concurrent events than lanes, start the event later, in the
+	-- lane that is free first.
 	local name = type(d.samples) == "string" and d.samples:match "[^/]+$"
 	d.samples = name and (path:match "^(.*/)" or "") .. name or nil
 	return d

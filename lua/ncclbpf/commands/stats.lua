@@ -143,8 +143,8 @@ local function columns()
 			show = us },
 		{ "exec_p50_ns", title = "P50 us", num = true, merge = "max", show = us },
 		{ "exec_p99_ns", title = "P99 us", num = true, merge = "max", show = us },
-		-- Times of the last collectives only; these may be below P50, which covers all
-		-- collectives.
+		-- Times of the last collectives only. They may be below P50, which covers
+		-- all collectives.
 		{ "host_p50_ns", title = "RECENT P50 us", num = true, drop = 3, show = us },
 		{ "host_p99_ns", title = "RECENT P99 us", num = true, wide = true, show = us },
 		{ "algbw_gbs", title = "ALG GB/s", num = true, wide = true, merge = "min",
@@ -177,8 +177,9 @@ local function row_id(row)
 	return ("%s %s %s %s"):format(row.comm, row.coll, row.bytes_from, row.ran)
 end
 
--- Times of the host by row of `stats`: { id = {host_count=, host_p50_ns=, …} }, from the latest
--- collectives with samples of all ranks here. A collective takes as long as its slowest rank.
+-- Times of the host for each row of `stats`: { id = {host_count=, host_p50_ns=, …} }, from
+-- the latest collectives that have samples of all ranks here. A collective takes as long as
+-- its slowest rank.
 local function hosts(results)
 	local out = {}
 	for _, op in pairs(collectives.of(results)) do
@@ -245,7 +246,7 @@ function M.cmd_stats(ctx)
 	return result
 end
 
--- Telemetry beside decisions, for comm show.
+-- Measured times, which comm show prints beside decisions.
 
 local function pair(name)
 	return function(_, row)
@@ -254,7 +255,7 @@ local function pair(name)
 	end
 end
 
--- Telemetry of a communicator: { pid = {list=} }, and whether there is any.
+-- Measured times of a communicator: { pid = {list=} }, and whether there are any.
 function M.measured(ctx, comm)
 	local out, any = {}, false
 	for _, r in ipairs(read.ask(ctx, "stats comm=" .. session.quote(comm), { list = "rows" })
@@ -319,7 +320,7 @@ function M.join(rows, measured, comm)
 	return rows
 end
 
--- @columns, followed by those of measured times if there are @any.
+-- Return @columns, followed by columns of measured times if @any is true.
 function M.measured_columns(any, c)
 	if not any then return c end
 	local shown = {}
@@ -346,8 +347,8 @@ function M.measured_columns(any, c)
 	return c
 end
 
--- GPU times need profiler channels. NCCL connects them at the next collective, which waits for
--- this. -> may the command continue?
+-- GPU times need profiler channels. NCCL connects them at the next collective, which has to
+-- wait for this. -> may the command continue?
 local function warned(ctx)
 	local waiting = 0
 	for _, r in ipairs(read.ask(ctx, "stats limit=1") or {}) do

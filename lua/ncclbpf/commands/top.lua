@@ -19,7 +19,7 @@ local EVERY_S = 2
 
 -- Values from the job's replies.
 
--- Growth per second of a counter since the last observation | nil
+-- Growth of a counter per second since the last observation | nil
 local function rate(last, key, value, seconds)
 	local old = last and last.counter[key]
 	if not old or seconds <= 0 or value < old then return nil end
@@ -79,8 +79,8 @@ local function observe_stats(now, last, per)
 		now.counter["n " .. id], now.counter["ns " .. id] = t.count, t.sum_ns
 		t.per_second = rate(last, "n " .. id, t.count, now.seconds)
 		local ns = rate(last, "ns " .. id, t.sum_ns, now.seconds)
-		-- Bandwidth of the latest collectives. Their bytes are equal, so bandwidth is
-		-- inverse to time.
+		-- Bandwidth of the latest collectives. They have the same number of bytes,
+		-- so bandwidth is the inverse of time.
 		if t.busbw and ns and ns > 0 and t.per_second > 0 then
 			t.now_busbw = t.busbw * t.mean_ns / (ns / t.per_second)
 		end

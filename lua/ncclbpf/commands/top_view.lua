@@ -208,7 +208,7 @@ local function tabs(ui, now, width)
 	return t
 end
 
--- Draw a row of table @t, or its titles if @row is nil. Columns that do not fit are left out.
+-- Draw a row of table @t, or its titles if @row is nil. Leave out columns that do not fit.
 local function line_of(t, row, now, width)
 	local parts, used = {}, 0
 	for _, c in ipairs(t.columns) do

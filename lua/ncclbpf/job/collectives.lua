@@ -10,9 +10,9 @@ function M.choice(t)
 	return (a or p) and ("%s/%s"):format(a or "?", p or "?") or "-"
 end
 
--- The latest collectives of which all ranks here have a sample, from the answers to
--- `sample tail`: {id = {comm, coll, size, ran, seq, ns}}. A collective takes as long as its
--- slowest rank; ns is that rank's time.
+-- The latest collectives of which all ranks here have a sample, from the answers to `sample
+-- tail`: {id = {comm, coll, size, ran, seq, ns}}. ns is the time of the slowest rank, and
+-- so of the collective.
 function M.of(results)
 	local ranks, ops = {}, {}
 	for _, r in ipairs(results) do
@@ -40,8 +40,8 @@ end
 -- NCCL numbers the collectives of each communicator and kind separately.
 function M.line(op) return op.comm .. " " .. op.coll end
 
--- The largest number of collectives that were enqueued and have not ended, for each line of the
--- answers to `stats`.
+-- The largest number of collectives that were enqueued and have not ended, for each row of
+-- the answers to `stats`.
 local function in_flight(results)
 	local open = {}
 	for _, r in ipairs(results) do
@@ -59,8 +59,9 @@ local function in_flight(results)
 	return open
 end
 
--- The last collective of each line that may have been enqueued before now: {line = seq}; the
--- collectives so far. @ask(line): answers of all processes
+-- Returns two values: for each row of `stats`, the number of the last collective that may
+-- have been enqueued before now ({line = seq}); and the collectives so far. @ask(line):
+-- sends a request and returns the answers of all processes
 function M.until_now(ask)
 	-- A collective that ends between the two answers counts as running, so none is missed.
 	local flight = in_flight(ask "stats")

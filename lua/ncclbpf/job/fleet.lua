@@ -16,7 +16,7 @@ Fleet.__close = session.Group.__close
 Fleet.__gc = session.Group.__gc
 Fleet.__tostring = session.Group.__tostring
 
--- Members of a fleet have this object in place of a connection.
+-- A member of a fleet has this object in the field of its connection.
 local CONNECTED = { close = function() end }
 
 local function lose(m, err)
@@ -235,7 +235,7 @@ local function lost_site(site, err)
 	return { site = site.site, host = site.host, pid = 0, streams = {}, lost = err }
 end
 
--- The members of the sites, and those of sites that do not answer as lost.
+-- The members of all sites. Sites that do not answer have one lost member.
 local function members_of(self, list)
 	local posts, asked, members = {}, {}, {}
 	self.sites = {}

@@ -39,7 +39,7 @@ function M.cell(members)
 	return (M.who(members):gsub("^ranks? ", ""):gsub("^slots? ", "slot "))
 end
 
--- The number of the members' sites; nil: all are on this host.
+-- The number of sites of the members; nil: all are on this host.
 function M.sites(members)
 	local seen, n = {}, nil
 	for _, m in ipairs(members) do
@@ -69,8 +69,8 @@ function M.groups(items, text)
 	return list
 end
 
--- A sentence about the groups that differ from the first group, or nil. @ahead: the largest
--- value is the newest, so the sentence names the groups behind it.
+-- A sentence about the groups that differ from the first group, or nil. @ahead: the group
+-- with the largest value is ahead, so the sentence names the groups behind it.
 function M.outliers(what, groups, opts)
 	if #groups < 2 then return nil end
 	opts = opts or {}
@@ -199,7 +199,7 @@ function M.rows(per, columns, id, opts)
 			local value, groups = merged_value(c, items)
 			row[c[1]] = value
 			if groups and #groups > 1 then
-				-- A note shows values as the column does.
+				-- A note writes values as the column does.
 				for _, shown in ipairs(c.show and not c.ahead and groups or {}) do
 					shown.text = tostring(c.show(shown.value, row))
 				end

@@ -156,7 +156,7 @@ function M.one(ctx, line, opts)
 	return s:one(line, opts)
 end
 
--- The rows of list @list in each reply, each with its process, for data that differ between
+-- The rows of list @list in each reply, each with its process. For data that differ between
 -- processes.
 function M.own_rows(d, member, list)
 	local rows = {}

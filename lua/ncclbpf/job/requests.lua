@@ -169,9 +169,10 @@ end
 
 M.who = who
 
--- The audit entry is made by the transaction that makes the request, so nothing can be armed
--- without one. The coordinator writes the outcome into it. @readable: the request as a
--- user types it. @condition: a key and its revision, or nil. -> reply | nil, err
+-- The request that made the job change writes its audit entry in the same transaction, so
+-- no change is made without an entry. The coordinator adds the outcome to the entry.
+-- @readable: the request as a user types it. @condition: a key and its revision, or nil. ->
+-- reply | nil, err
 local function send(group, request, readable, condition)
 	local lease = try(group.store:lease(LEASE_S))
 	local id = new_id()
@@ -191,8 +192,7 @@ local function send(group, request, readable, condition)
 		return errors.fail("busy", "the runner's lease in the store has ended")
 	end
 	local reply, why = wait_reply(group, id, done.revision)
-	-- The request is answered, or its shell stops waiting. Delete the request and its
-	-- reply.
+	-- Delete a request and its reply, after the answer or when the shell stops waiting.
 	group.store:txn { success = { { delete = at }, { delete = key(group, "reply", id) } } }
 	group.store:revoke(lease.lease)
 	return reply, why
@@ -217,8 +217,9 @@ function M.start_state(line, images)
 	return { line = line, images = images, who = name, from = from, time = core.time() }
 end
 
--- The small images among those that a request names, by digest, in base64. Each site gets them with
--- the coordinator's order, which saves it a request to the store. -> table | nil
+-- The small images among those that a request names, by digest, in base64. The coordinator
+-- sends them to each site with its order, so the site need not ask the store. -> table |
+-- nil
 local function small_images(group, images, data)
 	local size, list = 0, nil
 	for i = 1, #images + 1 do

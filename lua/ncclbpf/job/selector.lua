@@ -10,7 +10,7 @@ local session = require "ncclbpf.job.session"
 local try = errors.try
 local M = {}
 
-M.MOST = 16 -- the identity as the target writes it
+M.MOST = 16 -- the identity in the form in which the target writes it
 
 -- The communicators of all processes, by identity:
 -- -> list of {comm, ranks, nodes} | nil, err

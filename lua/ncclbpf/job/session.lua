@@ -13,7 +13,7 @@ local M = {}
 local Group = {}
 Group.__index = Group
 Group.__name = "ncclbpf.session"
-M.Group = Group -- job/fleet.lua has the same for a job of several sites
+M.Group = Group -- job/fleet.lua has the same function for a job of several sites
 
 local uid = core.ids()
 local FOREVER = 1e9
@@ -131,7 +131,8 @@ function Group:close()
 	self.closed = true
 end
 
--- After a fork: replace the connections shared with the other process by new ones.
+-- After a fork: the connections are shared with the other process, so replace them by new
+-- ones.
 function Group:reconnect()
 	local wish = self.wish
 	if not (wish.pid or wish.socket or wish.job) then
@@ -507,7 +508,7 @@ local function stage(self, line, object)
 	return digest, results
 end
 
--- @expected: option if_generation of the line, compared again at the commit
+-- @expected: the option if_generation of the request line, checked again at the commit
 local function commit(self, digest, results, expected, rollout)
 	local first = results[1].member
 	local answer = self:ask(("change commit %s%s maker=%s"):format(digest, expected or "",
@@ -567,8 +568,8 @@ end
 
 -- ---- streams ------------------------------------------------------------------
 
--- Send @line to all and call each(data, member) for every line of the streams, until each()
--- returns true or all have ended. -> true | nil, err
+-- Send the request @line to all members and call each(data, member) for every line of the
+-- streams, until each() returns true or all have ended. -> true | nil, err
 -- opts.till: end time on the clock of core.mono; opts.gone(member, err): a member was lost,
 -- continue with the others
 function Group:follow(line, each, opts)
@@ -627,7 +628,8 @@ function Group:follow(line, each, opts)
 			end
 		end
 	end
-	-- After an error, hold Ctrl-C, because otherwise each instruction would raise it again.
+	-- After an error, defer Ctrl-C, because its hook would otherwise raise again at
+	-- each instruction.
 	local ok, err = core.held(pump)
 	for _, x in ipairs(members) do
 		if x.m.conn and x.m.streams[x.id] then

@@ -39,7 +39,8 @@ function M.value(kv)
 	return v
 end
 
--- Keys of @job below @part: { {name, value, revision} }, problems (texts), revision
+-- Keys of @job below @part: { {name, value, revision} }, texts about damaged values, the
+-- store's revision
 -- | nil, err
 M.read = errors.catch(function(store, job, part)
 	local prefix = M.ROOT .. job .. "/" .. part

@@ -58,7 +58,7 @@ function M.check_directory(path)
 	return true
 end
 
--- "job.rank.pid.sock" -> its parts; rank nil where it is unknown
+-- Split "job.rank.pid.sock" into its parts; rank is nil if it is unknown
 function M.parse(name)
 	local job, rank, pid = name:match("^([%w_%-]+)%.([%w_%-]+)%.(%d+)%.sock$")
 	if not job then return nil end
@@ -191,7 +191,7 @@ local function reason(pid, maps)
 		"set it to libncclbpf.so and restart the job"
 end
 
--- Parents of the processes @known, by PID, with the job of those children.
+-- The parent processes of the processes @known, by PID, each with the job of its children.
 local function launchers(known)
 	local t = {}
 	for pid, job in pairs(known) do
@@ -252,7 +252,8 @@ local function jobs_of(list)
 end
 M.jobs_of = jobs_of
 
--- What a user can do about processes of others. Root has no more rights to ask for.
+-- What a user can do about processes of other users. If the user is root, more rights do
+-- not help.
 local function permission()
 	return uid ~= 0 and "a job of another user: run the shell as that user or as root"
 		or "this shell is root, without CAP_SYS_PTRACE or CAP_DAC_OVERRIDE " ..
@@ -292,8 +293,8 @@ local function owner(path)
 		or nil
 end
 
--- The sockets that match the wish {pid=, job=, socket=, ranks={...}}. Without a wish, those of
--- the only job.
+-- The sockets that match the options {pid=, job=, socket=, ranks={...}}; without options,
+-- the sockets of the only job.
 function M.choose(wish)
 	if wish.socket then
 		local job, rank, pid = M.parse(wish.socket:match("[^/]*$"))

@@ -11,7 +11,8 @@ local session = require "ncclbpf.job.session"
 local try = errors.try
 local M = {}
 
--- The results of the processes as rows: how many maps of held policies the command has reached.
+-- The results of the processes as rows. Each row has the number of host maps, in all held
+-- policies, that the command changed.
 local function result_of(ctx, results)
 	return read.command(ctx, {
 		schema = "map.host/1", id = "map",
@@ -97,7 +98,7 @@ end
 
 function M.cmd_detach(ctx)
 	local s = try(ctx:session())
-	if s.sites then -- an agent keeps no connection for the next step
+	if s.sites then -- an agent does not keep the connection for the second step
 		return result_of(ctx, s:ask(session.line { "map", "detach", ctx.args[1] },
 			{ what = "map detach" }))
 	end

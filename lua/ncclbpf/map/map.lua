@@ -287,7 +287,7 @@ end
 
 -- ---- commands --------------------------------------------------------------------
 
--- "12s" of nanoseconds; of host maps that were written
+-- "12s" for a time in nanoseconds, since a host map was written
 local function age(ns)
 	return type(ns) == "number" and units.seconds(ns / 1e9) or "-"
 end

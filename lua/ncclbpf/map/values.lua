@@ -33,7 +33,7 @@ local function names_of(list)
 	return names
 end
 
--- Get the types and names of a policy's image, once for each session.
+-- Read the types and names of a policy's image, once for each session.
 local function image_of(s, member, digest)
 	if type(digest) ~= "string" or digest == "" then return {} end
 	s.caches.images = s.caches.images or {}

@@ -150,7 +150,8 @@ function M.apply(s, c, name, list, opts)
 	return all
 end
 
--- The bytes of a value. For per-CPU maps: of each CPU, all the same unless @v is a list.
+-- The bytes of a value. A per-CPU map gets the same value for each CPU, unless @v is a list
+-- of values.
 function M.value_bytes(c, v, what)
 	local n = math.tointeger(read.number(c.map.ncpus)) or 1
 	if n <= 1 then return map.encode(c, c.value, v, what) end

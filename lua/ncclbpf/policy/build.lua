@@ -72,8 +72,8 @@ function M.cmd_build(ctx)
 	}
 end
 
--- Without out=: the rows of a table. out=FILE.csv: the same into a file; any other file: the
--- image, or the object where it ends in .o.
+-- Without out=, show the rows of a table. With out=FILE.csv, write them to this file. For
+-- other names write the image, or an object if the name ends in .o.
 function M.cmd_export(ctx)
 	local _, info, bytes = try(policy.resolve(ctx, ctx.args[1]))
 	local to, text, rows = ctx.opt.out, nil, nil

@@ -225,7 +225,7 @@ function C:both(n)
 	self:release()
 end
 
--- r0 = floor(r0 / r1), or the rest; x // 0 is 0 and x % 0 is x, as BPF has it
+-- r0 = floor(r0 / r1), or the remainder; x // 0 is 0 and x % 0 is x, as in BPF
 function C:divide(op)
 	local done = self:label()
 	self:put(MOV, 2, 0)
@@ -257,7 +257,7 @@ function C:shift(op)
 	self:jump(JA, 0, 0, done)
 	self:here(back)
 	self:put(0x87, 1)
-	self:jump(0x35, 1, 0, none, 64) -- unsigned: the least number negates to itself
+	self:jump(0x35, 1, 0, none, 64) -- unsigned, because the least number negated is itself
 	self:put(right, 0, 1)
 	self:jump(JA, 0, 0, done)
 	self:here(none)

@@ -57,13 +57,15 @@ local function value(field, v)
 	if WORDS[field] then return core.nccl(WORDS[field], v) or tostring(v) end
 	if field == "bytes" then
 		local text = units.bytes(v)
-		-- Show exact numbers if rounding would hide the difference.
+		-- Show exact numbers if rounding would make two different values look
+		-- equal.
 		return text:find(".", 1, true) and tostring(v) or text
 	end
 	return tostring(v)
 end
 
--- The text of one side of a comparison: "bytes (16M)", "4M", "bytes - 4M (12M)".
+-- The text of one side of a comparison, with its value: "bytes (16M)", "4M", "bytes - 4M
+-- (12M)".
 local function operand(o, other)
 	local field, v = read.text(o.field), read.number(o.value)
 	if not field then
@@ -84,8 +86,9 @@ local function operand(o, other)
 	return ("%s (%s)"):format(name, value(field, v))
 end
 
--- The text of a comparison. Compilers test a range of sizes by a subtraction ("bytes - 4M <= 28M"):
--- the text shows the range. A bit of the field usable stands for one algorithm and protocol.
+-- The text of a comparison. For a range of sizes, compilers subtract and compare once
+-- ("bytes - 4M <= 28M"); the text shows the range. One bit of the field usable means one
+-- algorithm and protocol.
 local function comparison(b)
 	local l, r = read.record(b.left), read.record(b.right)
 	local of, bit = type(l.of) == "table" and l.of or {}, math.tointeger(l.value) or 0
@@ -173,7 +176,7 @@ local function match(rows, d, bytes)
 	return nil, skipped
 end
 
--- The nearest sizes below and above at which another row answers.
+-- The sizes nearest below and above at which the answer comes from another row.
 local function edges(rows, d, now)
 	local below, above
 	local function try(bytes)
@@ -237,8 +240,8 @@ end
 
 -- ---- the text ------------------------------------------------------------------------------
 
--- The policy and path that made the answer. @quiet: omit it, because the table's row already shows
--- it
+-- Lines about the policy that made the answer and its path through the code. @quiet: no
+-- lines, because the table's row already explains the answer
 local function policy_lines(t, p, by, quiet)
 	local writes, branches = read.list(p, "writes"), read.list(p, "branches")
 	if #writes == 0 and #branches == 0 or quiet then return end

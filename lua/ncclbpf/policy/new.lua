@@ -59,7 +59,7 @@ clean:
 	rm -f NAME.policy
 ]]
 
--- clangd reads these; policy verify, load, build and test use them too.
+-- clangd, policy verify, policy load, policy build and policy test use these flags.
 local function editor_flags()
 	local t = { table.concat(source.flags, "\n") }
 	for _, dir in ipairs(source.include_folders()) do

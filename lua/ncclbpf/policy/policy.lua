@@ -166,7 +166,8 @@ function M.refusal(verdict, path, steps)
 	end
 end
 
--- A job that refuses a program sends only the finding, so verify the program here to get the text.
+-- A job that refuses a program sends only the finding. Verify the program here to get the
+-- full text.
 local function explain_refusal(err, image, info)
 	if err.code ~= "verify_rejected" or err.detail then return err end
 	local v = M.verdict(image, info)
@@ -299,7 +300,7 @@ M.dump = errors.catch(function(image, info)
 	return { name = info.name, digest = info.digest, programs = programs }
 end)
 
--- The image for a word: a file, or a policy of the job.
+-- The image that a word names: a file's, or that of a policy of the job.
 function M.resolve(ctx, word)
 	if M.is_file(word) or (core.stat(word) or {}).kind == "file" then return M.open(word) end
 	local data, object = try(read.one(ctx, "policy export " .. session.quote(word),
@@ -566,7 +567,8 @@ function M.unload(s, digest, results, before)
 	return back
 end
 
--- -> results, the replies to policy list before the load | nil, err
+-- Load files into all processes. -> results, the replies to policy list before the load |
+-- nil, err
 function M.load(s, name, bytes, image, info)
 	if s.hold_policy then
 		local results, err = s:hold_policy(name, bytes, info)

@@ -55,8 +55,8 @@ local function question(code, row, out)
 	for _, at in ipairs(misses) do code[at][4] = #code - at end
 end
 
--- Instructions of the condition: rows {coll=, min=, max=, comm=}, all numbers. @fresh: drop the
--- answer of policies before.
+-- Instructions of the condition: rows {coll=, min=, max=, comm=}, all numbers. @fresh: drop
+-- the answer of earlier policies.
 local function front(rows, fresh)
 	local at, code, out, comms = offsets(), {}, {}, false
 	for _, row in ipairs(rows) do comms = comms or row.comm ~= nil end
@@ -98,7 +98,7 @@ M.image = errors.catch(function(image, name, rows, text, fresh)
 		slots = front(rows, fresh) })
 end)
 
--- The rows as text: "allreduce 4M..128M". @row.sizes: text for the sizes.
+-- The rows as text: "allreduce 4M..128M". @row.sizes: replaces the text of the sizes.
 function M.text(rows)
 	local t = {}
 	for i, row in ipairs(rows) do

@@ -146,7 +146,7 @@ local function of_job(ctx, comm)
 	return collect(list, function() return nil end, comm)
 end
 
--- Effect of an answer.
+-- The possible effects of an answer.
 
 local BOUNDED = { [0] = true, [1] = true, [5] = true, [6] = true } -- tree, ring, nvls_tree, pat
 local NVLS = 4
@@ -194,7 +194,7 @@ local function shown(a)
 	return t .. (a.channels > 0 and " x" .. a.channels or "")
 end
 
--- The time that NCCL predicts for an answer, if the record has it.
+-- The time that NCCL predicts for an answer; nil if the record has no prediction.
 local function estimate(r, a)
 	local i = a.algo >= 0 and a.proto >= 0 and a.algo * 3 + a.proto
 	local v = i and r.costs and r.costs[i + 1]

@@ -69,7 +69,7 @@ function Made:verify()
 		image, image:info(), { coherence_off = s.coherence_off })
 end
 
--- A context for a policy, whose words and sizes may be text.
+-- Convert a context whose words and sizes may be text.
 local KINDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto", algo = "algo",
 	proto = "proto" }
 
@@ -326,7 +326,7 @@ end)
 
 M.MAX_TEXT = 16 << 20
 
--- Files that are compiled when the shell opens them.
+-- Suffixes of files that are compiled when the shell opens them.
 
 function M.is_source(path) return path:find "%.csv$" ~= nil or path:find "%.lua$" ~= nil end
 

@@ -106,7 +106,7 @@ end
 
 -- ---- the file -----------------------------------------------------------------------
 
--- A folder stands for the test that policy new puts there, FOLDER/NAME_test.lua.
+-- A folder means the test in it that policy new has created: FOLDER/NAME_test.lua.
 local function test_file(path)
 	local folder = path:gsub("/+$", "")
 	local inside = ("%s/%s_test.lua"):format(folder, folder:match "[^/]*$")

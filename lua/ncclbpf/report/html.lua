@@ -111,7 +111,8 @@ local function verdict_of(s)
 	return (v == "pass" or v == "fail") and v or "inconclusive"
 end
 
--- The outcome of a kind and its CSS class; with promote = "better" each kind has its own.
+-- The outcome of a kind of collective, and its CSS class; with promote = "better" each kind
+-- has its own outcome.
 local CLASS = { better = "pass", worse = "fail", same = "same", open = "inconclusive" }
 local function outcome_of(s)
 	local class = CLASS[s.outcome]
@@ -198,7 +199,7 @@ local function cards(r, kinds, seen)
 	return "<div class=cards>" .. table.concat(t) .. "</div>"
 end
 
--- The change of a kind in words; @v: its outcome.
+-- The change of a kind's time in words; @v: its outcome.
 local function change_of(s, v)
 	local mid, low, high = tonumber(s.effect_pct), tonumber(s.low_pct), tonumber(s.high_pct)
 	if not mid or v == "inconclusive" then return v end
@@ -509,7 +510,7 @@ end
 
 local STATE = { succeeded = "pass", rolled_back = "fail", failed = "fail" }
 
--- M.html(r[, opts]) -> the file's text, what was seen
+-- M.html(r[, opts]) -> the file's text, the measured choices
 -- opts: label (a note at the top, such as "times were replayed"), csv (the name
 -- of the file beside it that holds each time)
 function M.html(r, opts)

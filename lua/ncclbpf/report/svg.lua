@@ -142,7 +142,8 @@ function M.change(pct)
 	return ("%.1f %% %s"):format(math.abs(pct), pct < 0 and "faster" or "slower")
 end
 
--- Move the texts beside the ends of lines apart. @ends: {{y, ...}}, sorted -> places
+-- Move the labels at the ends of lines apart, so that they do not overlap. @ends: {{y,
+-- ...}}, sorted -> places
 local function apart(ends, gap, low, high)
 	table.sort(ends, function(p, q) return p[1] < q[1] end)
 	for i, e in ipairs(ends) do

@@ -53,8 +53,8 @@ end
 local function refused(r)
 	local n, seen = 0, r.generation
 	for _, x in ipairs(job.ask(r, "policy list")) do
-		-- Processes answer one after the other, so they may report different states of
-		-- a change in progress.
+		-- Processes answer one after the other, so their answers may show different
+		-- states of one change.
 		if x.data.generation > r.generation and not job.is_own(r)
 			or x.data.generation < seen then
 			return nil, x.data.generation
@@ -103,7 +103,8 @@ local function guarded(r, arm, times, normal, refused_now)
 end
 
 -- Run one block of @arm.
--- @bake: run for that many seconds instead; guards check the latest collectives only.
+-- @bake: run the block for this many seconds instead; guards check the latest collectives
+-- only.
 -- -> medians by kind, collectives by kind; with @bake: true, number of collectives
 -- | nil, word, reason, evidence. word: "guard" (a guard stopped the block, with evidence), "leave"
 -- (a concurrent change; reason: its generation), or a request: "pause", "abort" or "promote"

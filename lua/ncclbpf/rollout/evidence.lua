@@ -57,8 +57,9 @@ local function by_rank(ops)
 	return out
 end
 
--- Store the collectives @ops of block @n: one line each in the file @r.samples, their spread and
--- the times of ranks in @b. A write error is reported once and is otherwise ignored.
+-- Store the collectives @ops of block @n: in the file @r.samples a line for each of them;
+-- in @b their quantiles and the times of ranks. A write error is reported once and is
+-- otherwise ignored.
 function M.block(r, n, b, ops)
 	local lines = {}
 	b.spread, b.ranks = {}, {}
@@ -133,7 +134,7 @@ local function new_kind(r, kind)
 		or "", ranks = ranks_of(r, comm), ran = {}, a = {}, b = {} }
 end
 
--- Use block medians if the file has no single times.
+-- Use the medians of blocks if the file has no times of collectives.
 local function from_medians(r, kinds)
 	for _, b in ipairs(r.blocks) do
 		for kind, v in pairs(b.medians) do
@@ -169,7 +170,7 @@ local function from_samples(r, kinds)
 	return all > 0 and all or nil
 end
 
--- Median over blocks of each rank's median, by kind and arm.
+-- For each kind, arm and rank: the median over blocks of the rank's median.
 local function ranks(r, kinds)
 	for kind, k in pairs(kinds) do
 		local by = { a = {}, b = {} }

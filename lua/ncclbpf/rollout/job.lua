@@ -31,7 +31,8 @@ function M.ask(r, line)
 	return results
 end
 
--- Before a run changes anything: measure times. Raises if the ranks do not agree.
+-- Start to measure times, and check that the ranks agree, before a run changes anything.
+-- Raises if they do not agree.
 function M.begin(r)
 	M.ask(r, "telemetry on")
 	if M.ask(r, "check agreement")[1].data.agree == false then
@@ -112,7 +113,7 @@ function M.in_use(group, ids, all)
 	return core.array(type(names) == "table" and names or {}), r.data.generation, common
 end
 
--- The identities of the job's processes.
+-- The identities of the job's processes: "BOOT/NAMESPACE/PID/START".
 function M.processes_of(group)
 	local list = core.array {}
 	for _, m in ipairs(group.members) do list[#list + 1] = m.process end
@@ -130,8 +131,9 @@ function M.is_of(r, group)
 	return false
 end
 
--- M.standing for a job of several hosts. A communicator with ranks on several sites has passed the
--- fence when the ranks of all sites decide with the generation of its last change.
+-- M.standing for a job of several hosts (see below). A communicator with ranks on several
+-- sites has passed the fence when the ranks of all sites decide with the generation of its
+-- last change.
 local function fleet_standing(r)
 	local made, passed = {}, {}
 	for _, answer in ipairs(M.ask(r, "comm list")) do
@@ -143,7 +145,8 @@ local function fleet_standing(r)
 			end
 		end
 	end
-	-- A communicator with all its ranks on one site: its site's own change counts.
+	-- A communicator with all its ranks on one site: compare with the last change of
+	-- this site.
 	for _, answer in ipairs(M.ask(r, "change status")) do
 		for _, c in ipairs(read.list(read.record(answer.data).last, "comms")) do
 			if not (r.moved and r.moved[c.comm]) then
@@ -195,9 +198,9 @@ local function expose(r, done, arm)
 	end
 end
 
--- M.is_own for a job of several hosts. The audit names the rollout that made each change. The PID
--- that made a change is always an agent's, so it does not tell who requested the change. Changes
--- that controllers make have no audit entry.
+-- M.is_own for a job of several hosts. The audit entry of a change names the rollout that
+-- made it. The PID of a change is always an agent's, so it does not identify the rollout.
+-- Changes that controllers make have no audit entry.
 local function fleet_is_own(r)
 	local now, found = sites.generation(r.group.store, r.group.job)
 	local list = sites.read(r.group.store, r.group.job, "audit/")
@@ -292,7 +295,8 @@ end
 -- first block, and before all communicators, or those of the scope, get the candidate.
 -- -> true | nil, err
 function M.guard(r, all)
-	if not r.lease then return true end -- a job of this host
+	-- a job of this host: the supervisor restores the baseline
+	if not r.lease then return true end
 	return keys.guard(r, line_for(r, "a", all))
 end
 
@@ -356,7 +360,7 @@ function M.use(r, arm, patience)
 		tostring(r.generation))
 end
 
--- How a run reacts when a change has failed with @err. -> word, reason, as in block.lua
+-- The outcome of a block if a change has failed with @err. -> word, reason, as in block.lua
 function M.refused(err)
 	if err.code == "stale" then return "leave", "another generation" end
 	return "pause", err.message
@@ -383,7 +387,7 @@ function M.in_scope(r, op)
 	return false
 end
 
--- The job's statement that its times are not measured, or nil.
+-- The job's own statement that its times are not measured (simulated, for example), or nil.
 function M.times(r) return read.text(read.record(r.where).times) end
 
 return M

@@ -20,8 +20,8 @@ local units = require "ncclbpf.base.units"
 local M = {}
 
 local POLL_S = 0.2
-local GONE_S = 30 -- time for the supervisor of a dead runner to restore a job's baseline
-local END_S = 90 -- time for a job's runner to end after a request
+local GONE_S = 30 -- longest time for the supervisor of a dead runner to restore a job's baseline
+local END_S = 90 -- longest time for a job's runner to end after a request
 local MOST = 64 -- largest number of jobs in one rollout
 
 -- ---- jobs of a plan ---------------------------------------------------------------------
@@ -100,8 +100,8 @@ function M.steps(p, n)
 	return list
 end
 
--- The plan of one job of @n, which is in step @i. A false alarm in one job would undo all jobs, so
--- the jobs share the plan's error probability.
+-- The plan for one of @n jobs; the job is in step @i. A false alarm in one job would undo
+-- all jobs, so the jobs share the plan's error probability.
 local function plan_of(p, i, n)
 	local q = core.decode(core.encode(p))
 	q.jobs, q.steps = nil, nil
@@ -140,7 +140,8 @@ local function home_of(url, job)
 	return { job = job, fleet = url and true, store = url and (store_of(url)) }
 end
 
--- The job's rollout, if it is still the one of @r. -> rollout | nil
+-- The rollout of one job, if it is a part of the rollout @r over several jobs. -> rollout |
+-- nil
 local function child_of(r, entry)
 	local c = record.load(home_of(r.fleet, entry.job))
 	return c and c.of == r.id and (not entry.id or c.id == entry.id) and c or nil
@@ -185,7 +186,7 @@ local UNDONE = { rolled_back = true, failed = true }
 
 -- Try to return one job to its baseline. -> true | nil, why, may another try succeed?
 local function try_restore(r, entry)
-	-- If the runner died when it began this rollout, the rollout's ID is not in @entry.
+	-- The runner may have died before it wrote the new rollout's ID into @entry.
 	local c = child_of(r, entry)
 	if not c and not entry.id or c and UNDONE[c.state] then return true end
 	if not c then return nil, "its rollout was replaced by another one" end
@@ -272,7 +273,8 @@ local function promote_all(r)
 	return r
 end
 
--- The reason why a job ends the rollout, or nil. since: times at which runners were found dead
+-- The reason why one job makes the rollout over all jobs end, or nil. since: the times at
+-- which runners were found dead
 local function objection(r, entry, since)
 	local c = child_of(r, entry)
 	if not c then return "its rollout was replaced by another one" end
@@ -288,7 +290,8 @@ end
 
 local since = {}
 
--- Check all jobs once. -> nil: continue | r: the rollout has ended | nil, err
+-- Check the rollouts of all jobs once. -> nil: continue | r: the rollout has ended | nil,
+-- err
 local function step(r)
 	keys.beat(r)
 	local word = record.requested(r)
@@ -360,8 +363,8 @@ end
 -- M.load(url, name) -> the rollout over jobs of that plan name | nil | nil, err
 function M.load(url, name) return record.load(home_of(url, record.OVER_JOBS .. name)) end
 
--- M.all(url) -> the rollouts of all jobs of the store, and those over several jobs; without a store
--- the rollouts of the jobs that run on this host | nil, err
+-- M.all(url) -> the rollouts of all jobs of the store, and the rollouts over several jobs.
+-- Without a store: the rollouts of jobs that run on this host. | nil, err
 function M.all(url)
 	local s, names, err
 	if url then s, err = store_of(url) end
@@ -400,7 +403,8 @@ function M.start(url, p, names)
 	if not path then return nil, err end
 	local r = { version = 1, job = job, fleet = url, plan = p, state = "planned", path = path,
 		blocks = core.array {}, events = core.array {}, home = home,
-		-- This runner talks to no process of a job. Each job has a runner that does.
+		-- The runner of a rollout over several jobs does not contact their
+		-- processes. Each job has a runner of its own that does.
 		group = { reconnect = function()
 			home.store = url and store_of(url)
 			return true
@@ -416,10 +420,10 @@ function M.start(url, p, names)
 	return r
 end
 
--- Run it in a process of its own. -> its PID | nil, err
+-- Run the rollout over several jobs in a new process. -> its PID | nil, err
 function M.detach(r) return runner.detach(r, methods) end
 
--- Follow it to its end. -> the rollout | nil, err
+-- Follow the rollout over several jobs to its end. -> the rollout | nil, err
 function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
 
 -- The state of each job: { {job, step, state, blocks, reason} }

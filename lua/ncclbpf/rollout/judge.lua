@@ -7,10 +7,10 @@ local errors = require "ncclbpf.base.errors"
 
 local M = {}
 
--- Defaults. The judge finds a slowdown of exactly min_effect_pct in half of the runs. To find
--- slowdowns of 3 % reliably, the default of min_effect_pct is smaller.
+-- Defaults. A rollout finds a slowdown of exactly min_effect_pct with probability 1/2, so
+-- the default of 1 % makes it find 3 % reliably.
 M.defaults = {
-	confidence = 0.98, -- confidence of all looks and strata together
+	confidence = 0.98, -- confidence of all checks and strata together
 	min_effect_pct = 1, -- slowdown in per cent that is tolerated
 	blocks = 20, -- an arm
 	looks = 4,
@@ -23,8 +23,8 @@ local function spent(alpha, t)
 	return 2 * core.normal_tail(core.normal_point(alpha / 2) / math.sqrt(math.min(t, 1)))
 end
 
--- The share of alpha for look @k of @n. The shares add up to alpha. Looks are not independent,
--- so the real error is smaller.
+-- The share of alpha for check @k of @n. The shares add up to alpha. Checks are not
+-- independent, so the real error is smaller.
 function M.share(alpha, k, n)
 	return spent(alpha, k / n) - spent(alpha, (k - 1) / n)
 end
@@ -44,7 +44,7 @@ end
 local function percent(x) return x and (math.exp(x) - 1) * 100 end
 
 -- One stratum: block medians of times under A and under B.
--- opts: alpha (for this look at this stratum), min_effect_pct, least (blocks an arm)
+-- opts: alpha (for this check of this stratum), min_effect_pct, least (blocks an arm)
 -- -> {verdict, effect_pct, low_pct, high_pct, p, blocks_a, blocks_b, reason}
 --
 -- effect_pct: how much longer B takes. `fail`: surely longer, by an estimate above min_effect_pct.
@@ -75,7 +75,7 @@ function M.compare(a, b, opts)
 	return r
 end
 
--- The outcome of each stratum, and the verdict of all.
+-- The outcome of each stratum, and the verdict for all.
 local function each(out, names, last, min_effect_pct)
 	local n = { better = 0, worse = 0, same = 0, open = 0 }
 	for _, name in ipairs(names) do
@@ -98,14 +98,14 @@ local function each(out, names, last, min_effect_pct)
 	return out
 end
 
--- All strata at look @k: {name = {a = {...}, b = {...}}} (block medians).
+-- Judge all strata at check @k: {name = {a = {...}, b = {...}}} (block medians).
 -- -> {verdict, reason, strata = {name = as of compare}, alpha}
 --
--- opts.each: each kind has its own outcome (promote = "better"): better, worse, same or open. The
--- verdict says whether any is better. Before the last look there is one only if every kind is
--- better or worse.
--- Otherwise one failed stratum fails all, and all must pass. Looks and strata share alpha, which
--- bounds the probability of any false alarm.
+-- opts.each: each kind has its own outcome (promote = "better"): better, worse, same or
+-- open. The verdict is better if any kind is better. Before the last check there is a
+-- verdict only if every kind is better or worse.
+-- Without opts.each, one failed stratum fails the rollout, and all strata must pass. Checks
+-- and strata share alpha, which bounds the probability of any false alarm.
 function M.look(strata, k, opts)
 	opts = setmetatable(opts or {}, { __index = M.defaults })
 	local names, out = {}, { strata = {}, verdict = "inconclusive" }
@@ -137,7 +137,7 @@ function M.look(strata, k, opts)
 end
 
 -- nb.judge{a = {...}, b = {...}, block=, confidence=, min_effect_pct=, least=}: two
--- lists of samples, looked at once. block: number of samples for each median.
+-- lists of samples, checked once. block: number of samples for each median.
 function M.judge(opts)
 	opts = errors.check_options("nb.judge", opts, {
 		a = "table", b = "table", block = "integer", confidence = "number",

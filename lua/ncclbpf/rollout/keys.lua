@@ -12,7 +12,7 @@ local M = {}
 
 local LOST_S = 60 -- time to live of a lease, if the plan does not say guards.lost
 local MOST = 1 << 20 -- a request to etcd may have 1.5 MiB
-local REQUEST_S = 0.5 -- time between two looks for requests of other shells
+local REQUEST_S = 0.5 -- seconds between two reads of the requests of other shells
 
 local function key(home, part) return ("%s%s/%s"):format(sites.ROOT, home.job, part) end
 
@@ -60,7 +60,7 @@ local function runner_op(r, kind, held, over)
 		token = r.runner.token, id = r.id, kind = kind, from = from } }
 end
 
--- The time without a runner after which the agents restore the baseline.
+-- Seconds without a runner after which the agents restore the baseline.
 function M.lost(r) return r.plan.guards and r.plan.guards.lost or LOST_S end
 
 -- Save the record @text of @r. @now: result of M.read; over: the run has ended or paused, so it
@@ -78,21 +78,21 @@ function M.write(r, kind, text, now, over, settled)
 	local op, err = runner_op(r, kind, held, over)
 	if err then return nil, err end
 	puts[#puts + 1] = op
-	-- The record of a new runner already tells what the agents did when the previous runner was
-	-- lost.
+	-- The new runner's record already contains what the agents did after the previous
+	-- runner was lost.
 	if op and op.put then puts[#puts + 1] = { delete = key(r.home, "guard/undone") } end
 	settled = settled and over
 	if settled then
 		puts[#puts + 1] = { delete = key(r.home, "guard/line") }
 	elseif over and r.guarded then
-		-- The agents restore the baseline, and do not resume a run that was paused.
+		-- The agents do not resume a paused run; they restore the baseline.
 		r.guarded.resume = nil
 		puts[#puts + 1] = { put = key(r.home, "guard/line"),
 			value = core.encode(r.guarded) }
 	end
 	local compare = { { key(r.home, kind), now and now.revision or 0 },
 		{ key(r.home, "guard/runner"), held and held.revision or 0 } }
-	-- The agents may restore the baseline until guard/runner is there.
+	-- The agents may restore the baseline until the key guard/runner exists.
 	if now then compare[3] = { key(r.home, "guard/undone"), now.undone_at } end
 	local done
 	done, err = r.home.store:txn { compare = compare, success = puts }
@@ -117,8 +117,8 @@ function M.beat(r)
 	end
 end
 
--- Store the request @line, which restores the baseline, before the first block and before the
--- candidate is placed. -> true | nil, err
+-- Store the request @line, which restores the baseline, before the first block and before
+-- the job uses the candidate. -> true | nil, err
 function M.guard(r, line)
 	if r.guarded and r.guarded.line == line then return true end
 	local images, err = requests.images_of(r.group, line)

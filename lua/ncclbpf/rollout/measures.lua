@@ -112,8 +112,8 @@ local function strata_of(blocks, m, least)
 	return t
 end
 
--- Judge all metrics at look @k. -> as judge.look for the first metric, with metrics = {name =
--- {verdict, reason, critical, aggregate, strata}}
+-- Judge all metrics at check @k. -> as judge.look for the first metric, with metrics =
+-- {name = {verdict, reason, critical, aggregate, strata}}
 function M.look(p, blocks, k, opts)
 	local out, all, verdict, reason = nil, {}, "pass", nil
 	local share = (1 - opts.confidence) / #p.metrics

@@ -136,7 +136,7 @@ local function some_jobs(v)
 	return nil, 'how many jobs (1 to 64), or a share like "25%"'
 end
 
--- "llm-*", or a list of such patterns
+-- a pattern of job names such as "llm-*", or a list of patterns
 local function job_patterns(v)
 	local list = type(v) == "string" and { v } or v
 	local out = core.array {}
@@ -157,8 +157,8 @@ local function yes_no(v)
 	return nil, "true or false"
 end
 
--- The arms alternate on the same communicators. A comparison of different communicators would
--- measure their differences too.
+-- The arms alternate on the same communicators, because a comparison of different
+-- communicators would also measure their differences.
 local function window(v)
 	if v == "window" then return v end
 	return nil,
@@ -168,7 +168,8 @@ end
 
 local check_fields
 
--- A list of tables, each with the fields @rows. @more(i, t) -> the error of a table, or nil.
+-- Check a list of tables with the fields @rows. @more(i, t) -> the error of a table, or
+-- nil.
 local function tables_of(name, rows, most, more)
 	return function(v)
 		if type(v) ~= "table" or #v == 0 or #v > most then
@@ -277,7 +278,7 @@ local function allowed(t)
 	return list
 end
 
--- A value that was found, as text for messages.
+-- The text that messages show for a found value.
 local function found(v)
 	if type(v) == "string" then return ("%q"):format(v) end
 	if type(v) ~= "table" then return tostring(v) end
@@ -345,7 +346,7 @@ function M.least_blocks(p)
 	return n
 end
 
--- The fields jobs and steps[].jobs. -> nil | nil, err
+-- Check the fields jobs and steps[].jobs. -> nil | nil, err
 local function check_jobs(p)
 	if p.jobs and not p.steps then
 		p.steps = core.array { { jobs = 1 }, { jobs = "100%" } }
@@ -573,7 +574,7 @@ function M.steps(p)
 	return list
 end
 
--- The first look with enough blocks for a sure result.
+-- The first check that has enough blocks for a significant result.
 function M.first_look(p)
 	for k = 1, p.judge.looks do
 		local n = math.min(M.look_at(p, k), 40)
@@ -600,7 +601,7 @@ function M.total(p)
 	return p.blocks * 2 * (type(p.steps) == "table" and not p.jobs and #p.steps or 1)
 end
 
--- The pair of blocks after which look @k takes place
+-- The number of block pairs after which check @k takes place
 function M.look_at(p, k) return math.ceil(p.blocks * k / p.judge.looks) end
 
 return M

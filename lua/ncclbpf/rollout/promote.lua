@@ -13,7 +13,7 @@ local within = require "ncclbpf.policy.restrict"
 local try = errors.try
 local M = {}
 
--- Images of the candidate's policies.
+-- The images of the candidate's policies.
 
 -- -> {name, image} of each of @names | nil, err
 local function images(group, names)

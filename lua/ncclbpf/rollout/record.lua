@@ -6,8 +6,8 @@ local store = require "ncclbpf.rollout.store"
 
 local M = {}
 
-local LOOK_S = 5 -- time between two looks at the rollout over several jobs
-local ALONE_S = 30 -- time for its supervisor to end it
+local LOOK_S = 5 -- seconds between two reads of the rollout over several jobs
+local ALONE_S = 30 -- longest time for its supervisor to end it
 
 -- The states in which a rollout has ended.
 local ENDED = { succeeded = true, rolled_back = true, failed = true }
@@ -16,8 +16,8 @@ M.ended = ENDED
 M.states = { "none", "planned", "preparing", "progressing", "paused", "promoting", "aborting",
 	"succeeded", "rolled_back", "failed" }
 
--- The record of a rollout over several jobs is that of a job with this prefix and the plan's name.
--- Job names have no dot.
+-- A rollout over several jobs has a record like that of a job whose name is this prefix and
+-- the plan's name. Names of jobs have no dot.
 M.OVER_JOBS = "all."
 
 local function valid(r)
@@ -60,7 +60,7 @@ local LIVE = { path = true, group = true, elsewhere = true, asker = true, hooks 
 	holder = true, revision = true, undone = true, undone_at = true, asked_s = true,
 	awaited = true, looked_s = true, alone_s = true }
 
--- Replace the record if it still has the rollout of @was (nil: there was none).
+-- Replace the record if it still describes the rollout @was (nil: there was no rollout).
 function M.replace(r, was)
 	local keep = {}
 	for k, v in pairs(r) do
@@ -100,8 +100,9 @@ function M.gone(r)
 	return not runs and (alive and "is stopped" or "is gone") or nil
 end
 
--- Has nobody run the rollout over several jobs that has begun @r for ALONE_S? If that one had begun
--- the promotion, all jobs had passed, and others may have been promoted.
+-- Has the rollout over several jobs, of which @r is a part, been without a runner for
+-- ALONE_S seconds? If it had begun its promotion, all jobs had passed, and some may have
+-- been promoted.
 -- -> a word of rollout/run.lua, its reason | nil
 local function alone(r)
 	local now = core.mono()
@@ -117,7 +118,8 @@ local function alone(r)
 	end
 end
 
--- What somebody has asked for. -> a word of rollout/run.lua, its reason or nil | nil
+-- The request of another shell to the runner. -> a word of rollout/run.lua, its reason or
+-- nil | nil
 function M.requested(r)
 	if core.stopped() then return "pause" end
 	local word, why = alone(r)

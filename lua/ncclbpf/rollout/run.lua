@@ -99,9 +99,9 @@ end
 
 -- ---- running ----------------------------------------------------------------------------
 
--- Put @arm in place for all communicators but the held ones. This takes several changes. The held
--- ones change first, so that they never decide with the candidate. After a failed change, a
--- rollback puts the baseline in place for all communicators.
+-- Put @arm in place for all communicators except the held ones. This takes several changes.
+-- The held communicators change first, so that they never decide with the candidate. After
+-- a failed change, a rollback puts the baseline in place for all communicators.
 local function promote_but_held(r, arm)
 	local was = r.everywhere
 	r.everywhere, r.arm = true, "none"
@@ -130,7 +130,7 @@ local function finish(r, arm, state, reason, evidence)
 	if state ~= "paused" then r.baking = nil end
 	if state == "succeeded" and r.plan.promote ~= "all" and #(r.steps or {}) > 1
 		and #(r.whole or {}) ~= #(r.comms or {}) then
-		-- The last step may have changed only a part of the scope.
+		-- the last step may have covered only a part of the scope
 		r.comms, r.arm = r.whole, "none"
 	end
 	if state == "succeeded" and r.held and r.plan.promote == "all" then
@@ -216,8 +216,8 @@ local function over(r)
 	return false
 end
 
--- Functions that handle a block without medians. The key says why there are none: a request of
--- another shell, or an outcome of rollout/block.lua.
+-- Functions that handle a block without medians. A key is the reason why there are none: a
+-- request of another shell, or an outcome of rollout/block.lua.
 local asked = {
 	pause = function(r, why)
 		if over(r) then
@@ -255,7 +255,7 @@ local function ended(r, word, why, evidence)
 	return (asked[word] or asked.pause)(r, why, evidence)
 end
 
--- Change the job to @arm. -> true | nil, word, why, as blocks.block has them
+-- Change the job to @arm. -> true | nil, word, why, as blocks.block returns them
 local function place(r, arm)
 	local ok, err = job.guard(r)
 	if not ok then return nil, job.refused(err) end
@@ -311,16 +311,16 @@ local function passed(r, verdict, baked)
 	if not ok then return nil, err end
 end
 
--- This job has passed. Keep the candidate under the guards until rollout/jobs.lua asks for the
--- promotion or the baseline. A step lasts as long as a block may, because a guard needs GUARD
--- collectives of a kind within one step.
+-- This job has passed. Keep the candidate, with the guards active, until rollout/jobs.lua
+-- asks for the promotion or the baseline. One step lasts up to the longest time of a block,
+-- because a guard needs GUARD collectives of a kind.
 local function hold(r)
 	local ok, word, why, evidence = place(r, "b")
 	if ok then ok, word, why, evidence = blocks.block(r, "b", r.plan.block_timeout) end
 	if not ok then return ended(r, word, why, evidence) end
 end
 
--- Keep the candidate in place for the bake time, under the guards.
+-- Keep the candidate in place for the bake time, with the guards active.
 local function bake(r)
 	local ok, n, why, evidence = place(r, "b")
 	if ok then ok, n, why, evidence = blocks.block(r, "b", r.baking.seconds) end
@@ -336,15 +336,15 @@ local function bake(r)
 	return passed(r, verdict, true)
 end
 
--- Does this look end the step? The plan says how many failed and inconclusive looks are
--- allowed.
+-- Does this check end the step? The plan limits the numbers of failed and inconclusive
+-- checks.
 local function settled(r, k, verdict)
 	local limits = r.plan
 	if k == limits.judge.looks or verdict.verdict == "pass" then return true end
 	r.looks = r.looks or { fail = 0, inconclusive = 0 }
-	-- With promote = "better" only the last look can be sure of every kind.
+	-- With promote = "better", only the last check can decide about every kind.
 	if verdict.verdict == "inconclusive" and limits.promote == "better" then return false end
-	-- Too few blocks for any sure result: do not count this look.
+	-- There are too few blocks for a significant result, so this check does not count.
 	if verdict.verdict == "inconclusive" and k < plan.first_look(limits) then return false end
 	r.looks[verdict.verdict] = r.looks[verdict.verdict] + 1
 	if verdict.verdict == "fail" then return r.looks.fail > (limits.failure_limit or 0) end
@@ -409,13 +409,13 @@ local function rescue(name, id, token, fleet)
 	return ok ~= nil
 end
 
--- A script's failure is recorded as the rollout's.
+-- If a script fails, the rollout records its error.
 function M.fail(r, err)
 	runner.fail(r, err)
 	return record.save(r)
 end
 
--- The rollout as rollout/runner.lua runs it
+-- The functions that rollout/runner.lua needs to run a rollout
 local methods = { step = step, save = record.save, load = record.load }
 
 function methods.ended(r) return ENDED[r.state] or r.state == "paused" and not r.awaited end
@@ -564,8 +564,8 @@ function M.adopt(r, group)
 			other = not job.is_own(r) and s.data.generation
 		end
 	end
-	-- From here on, the job's present generation counts as ours: other generations are
-	-- concurrent changes.
+	-- From here on, the job's present generation counts as the rollout's own. Any other
+	-- generation is a concurrent change.
 	r.generation, r.since = s.data.generation, {}
 	r.taken, r.runner = r.runner.token, store.runner()
 	r.blocks, r.events = core.array(r.blocks), core.array(r.events)

@@ -29,8 +29,9 @@ local function supervisor(rescue, after)
 	end)
 end
 
--- Call work() under a supervisor while Ctrl-C waits. work() returns whether the supervisor can go,
--- then the results of this function. If it cannot go, the supervisor calls rescue() at once.
+-- Call work() under a supervisor while Ctrl-C waits. work() returns true if the supervisor
+-- may end, then the results of this function. Otherwise the supervisor calls rescue() at
+-- once.
 local function supervised(rescue, after, work)
 	local guardian, err = supervisor(rescue, after)
 	if not guardian then return nil, errors.from_reply(err) end
@@ -88,7 +89,7 @@ local function run_steps(r, methods, tell, enough)
 		if tell then tell(r) end
 	until not fine or done or err or enough and enough(r)
 	if fine then return done or not err and r or nil, err end
-	-- most likely, a process did not answer
+	-- the most likely reason: a process did not answer
 	err = errors.caught(done)
 	return methods.stop(r, err.message, err)
 end
@@ -168,7 +169,7 @@ local function is_lost(r, pid, since)
 	return core.mono() - since > RESCUE_S + (r.home.fleet and keys.lost(r) or 0), since
 end
 
--- Changes when the record may have changed. The store is asked twice a second.
+-- A value that changes when the record may have changed. The store is read twice a second.
 local function stamp_of(r)
 	if r.home.fleet then return core.mono() // 0.5 end
 	local st = core.stat(r.path)

@@ -125,7 +125,7 @@ end
 
 local VERDICTS = { pass = true, fail = true, inconclusive = true }
 
--- The verdict of a look, by the script: its word and reason, or raises
+-- The verdict of a check that the script makes: its word and reason, or raises
 function Script:verdict(a, b)
 	local ok, word, reason = self:call("judge", self.ctx, a, b)
 	if not ok then error(word, 0) end
@@ -141,9 +141,9 @@ end
 
 -- Objects for scripts.
 
--- A map for scripts. Only scripts of the category "change" may write, and only local maps: a
--- change of a coherent map is a generation of its own, which the rollout would take for a
--- concurrent change.
+-- A map for scripts. Only scripts of the category "change" may write, and only local maps:
+-- a change of a coherent map makes a new generation, so the rollout would see a concurrent
+-- change.
 local function map_for(self, m, info)
 	local t = {}
 	local function may()
@@ -237,7 +237,7 @@ local function context(self, target, values)
 	return ctx
 end
 
--- The script's pcall: an exceeded limit is raised again.
+-- The script's pcall. It passes on the error of an exceeded limit.
 local function environment()
 	local env = sandbox.pure()
 	env.pcall, env.xpcall = pcall, nil

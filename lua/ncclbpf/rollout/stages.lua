@@ -30,8 +30,8 @@ end
 
 local function first(list, n) return core.array(table.move(list, 1, n, 1, {})) end
 
--- The held communicators, which keep the baseline: of the communicators that a promotion would
--- reach, the last ones in order of identity. -> identities or nil | nil, err
+-- The held communicators, which keep the baseline. They are the last, in order of identity,
+-- of the communicators that a promotion would change. -> identities or nil | nil, err
 local function held_of(p, all, scope)
 	if not p.holdback then return nil end
 	local from = p.promote == "all" and all or scope or all
@@ -50,7 +50,7 @@ local function held_of(p, all, scope)
 end
 
 -- M.of(group, p, comms) -> steps {{comms=, bake=, min_samples=}}, held, the
--- scope without them | nil, err. @comms: what the plan's scope means, nil: all.
+-- scope without them | nil, err. @comms: the communicators of the plan's scope, nil: all.
 -- comms of a step nil: all.
 function M.of(group, p, comms)
 	if not (p.steps or p.holdback or p.max_units) then
@@ -112,7 +112,8 @@ function M.blocks(r)
 	return from == 0 and r.blocks or table.move(r.blocks, from + 1, #r.blocks, 1, {})
 end
 
--- -> a reason if a kind has fewer than @least collectives in an arm, else nil
+-- Are there too few collectives? -> the reason, if a kind has fewer than @least in an arm,
+-- else nil
 function M.too_few(blocks, least)
 	local n = {}
 	for _, b in ipairs(blocks) do
@@ -136,8 +137,9 @@ end
 
 -- Held communicators, which keep the baseline.
 
--- The requests of a promotion to all but the held communicators. The held ones get the baseline as
--- their own first, so that they never decide with the candidate.
+-- The requests that promote the candidate to all communicators except the held ones. The
+-- first request gives the held ones the baseline, so that they never decide with the
+-- candidate.
 function M.promotion(r, names)
 	local function line(list, to)
 		local words = { "policy", "use" }

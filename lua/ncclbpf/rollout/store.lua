@@ -13,7 +13,7 @@ local M = {}
 
 local LIMIT = 16 << 20
 local LOCK_S = 5
--- This is a function and not a constant, because runners and supervisors are forks of the
+-- A function instead of a constant, because runners and supervisors are forks of the
 -- process that loaded this module.
 local function own_pid() return select(2, core.ids()) end
 

@@ -211,7 +211,7 @@ function M.words(list, group)
 		for name in pairs(row.options) do t[#t + 1] = name .. "=" end
 	end
 	t = starting(t, current)
-	-- Offer files only for words with a slash where names are more likely.
+	-- Offer files only for words with a slash, in places where names are more likely.
 	if row.files and given < row.most and (not row.paths or current:find("/", 1, true)) then
 		for _, f in ipairs(files(current, row.files ~= true and row.files)) do
 			t[#t + 1] = f
@@ -220,7 +220,7 @@ function M.words(list, group)
 	return t
 end
 
--- The description of a candidate for the last of @list; nil for a name or a file.
+-- The description of a candidate for the last word of @list; nil for a name or a file.
 local function meaning(list, candidate)
 	local before = words_before(list)
 	if candidate:sub(1, 2) == "--" then
@@ -268,7 +268,7 @@ function M.line(text, group, columns)
 	if #candidates == 1 then
 		local tail = whole:sub(-1)
 		local insert = whole:sub(#last + 1)
-		-- insert a blank after a complete word of a command
+		-- add a blank after a complete word of a command
 		local blank = tail ~= "/" and tail ~= "="
 			and words.is_command(typed .. insert .. " ")
 		return insert .. (blank and " " or "")
@@ -291,8 +291,8 @@ end
 
 -- Completion for the user's shell.
 
--- `__complete [--describe] WORDS...`: print candidates, one a line; none if the job does not
--- answer quickly. --describe: a tab and what the candidate is for behind it.
+-- `__complete [--describe] WORDS...`: print candidates, one a line; none if the job does
+-- not answer quickly. --describe: add a tab and the description of the candidate.
 function M.main(app, list)
 	local describe = list[1] == "--describe"
 	if describe then table.remove(list, 1) end

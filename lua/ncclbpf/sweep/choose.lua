@@ -156,10 +156,11 @@ function M.in_scope(p, coll, from)
 	return wanted(s.collectives, coll)
 end
 
--- The algorithms whose number of channels NCCL limits. Do not set it for others.
+-- The algorithms whose number of channels NCCL limits. The sweep does not set the channels
+-- of other algorithms.
 local BOUNDED = { tree = true, ring = true, nvls_tree = true, pat = true }
 
--- The combinations of a bit mask that the plan allows, in NCCL's order.
+-- Algorithms and protocols of a bit mask that the plan allows, in NCCL's order.
 function M.offered(p, usable, nodes, most_channels)
 	local out = {}
 	for i = 0, 20 do
@@ -180,8 +181,8 @@ end
 
 -- ---- judging ---------------------------------------------------------------------
 
--- Compare one candidate in one class. Of all strata (communicators, placements) the worst result
--- counts, so "better" holds in each.
+-- Compare one candidate in one class of collectives with the baseline. The result is that
+-- of the worst stratum (communicator, placement), so "better" holds in all strata.
 local function compare(strata, label, alpha, p)
 	local worst
 	for _, s in pairs(strata) do
@@ -201,7 +202,7 @@ local function compare(strata, label, alpha, p)
 				worst.sure, worst.fine = sure, fine
 			end
 		elseif s.base then
-			return nil -- the candidate was not measured in each stratum
+			return nil -- a stratum has no measurements of the candidate
 		end
 	end
 	return worst
@@ -269,8 +270,8 @@ local function choices(c)
 	return t
 end
 
--- The cheapest sequence of answers over the sizes of one collective. Each change of the answer
--- costs hysteresis_pct. Outside the measured sizes the baseline holds.
+-- The cheapest sequence of answers over the sizes of one collective. Each change of the
+-- answer costs hysteresis_pct. For other sizes it keeps the baseline.
 local function path(list, p)
 	local change = log_of(p.hysteresis_pct)
 	local best = {}
@@ -489,7 +490,7 @@ M.offline = errors.catch(function(p)
 		"baseline: " .. (p.baseline or "NCCL's own choice") }, { warnings = warnings })
 end)
 
--- The result of a sweep.
+-- The result of a sweep, as data.
 function M.result(classes, p, facts, more)
 	local n, alpha = M.judge(classes, p)
 	local rows, table_rows = M.choose(classes, p)

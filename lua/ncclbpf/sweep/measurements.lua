@@ -354,8 +354,8 @@ end
 
 -- ---- NVIDIA's Inspector ------------------------------------------------------------------------
 
--- Sources of times, the best first. All collectives of a file use one source, because times seen
--- by the host say little about the GPU.
+-- Sources of times, the best first. All collectives of a file use one source, because host
+-- times and GPU times cannot be compared.
 local SOURCES = { kernel_gpu = 1, kernel_cpu = 2, collective_cpu = 3 }
 
 local function inspector_row(file, n, d)

@@ -45,7 +45,7 @@ function M.load(home)
 	return s, err
 end
 
--- Save the sweep if its file still has that of @old (nil: there was none).
+-- Save the sweep if its file still describes the sweep @old (nil: there was no sweep).
 local function replace(r, old)
 	local keep = { version = 1, job = r.job, id = r.id, state = r.state,
 		reason = r.why or r.reason,
@@ -127,8 +127,8 @@ local function classes_of(group, p)
 	return classes
 end
 
--- Give each class its candidates: the offered combinations without the current one. -> how many
--- exceeded most=
+-- Give each class its candidates: the offered combinations without the current one. ->
+-- number of candidates beyond the option most=
 local function candidates(classes, p)
 	local left_out = 0
 	for _, c in ipairs(classes) do
@@ -207,7 +207,8 @@ local function names_with(r, arm)
 	return t
 end
 
--- Change the job to @arm (nil: the baseline). -> true | nil, word, why, as blocks.block has them
+-- Change the job to @arm (nil: the baseline). -> true | nil, word, why, as blocks.block
+-- returns them
 local function place(r, arm)
 	local ok, err = job.guard(r)
 	if not ok then return nil, job.refused(err) end
@@ -530,7 +531,8 @@ local function finish(r, state, why, err)
 	return r
 end
 
--- Handle a block that ended without medians. The words are those of rollout/block.lua.
+-- End the sweep after a block without medians. @word: a word of rollout/block.lua, such as
+-- "leave" or "pause"
 local function ended(r, word, why)
 	if word == "leave" then return finish(r, "left", job.left(why)) end
 	return finish(r, word == "pause" and not why and "interrupted" or "stopped",
@@ -557,7 +559,8 @@ local function end_round(r)
 	begin_round(r, r.round + 1)
 end
 
--- A guard has stopped the block of arm @i. Repeat its table without the candidate.
+-- A guard stopped the block of arm @i, so the table has one candidate less. Repeat the
+-- block.
 local function repeat_without(r, i, why, evidence)
 	local ok, word, trouble = place(r, nil)
 	if not ok then return ended(r, word, trouble) end
@@ -597,7 +600,7 @@ local function step(r)
 	end
 end
 
--- The sweep as rollout/runner.lua runs it
+-- The functions that rollout/runner.lua needs to run a sweep
 local methods = { step = step, save = save, load = M.load }
 
 function methods.ended(r) return r.state ~= "running" end
@@ -635,8 +638,8 @@ function M.start(group, p)
 	return r
 end
 
--- M.run(group, p[, tell(r)]) -> result | nil, err. tell: after each turn. Ctrl-C waits meanwhile
--- and ends the sweep with the baseline in place.
+-- M.run(group, p[, tell(r)]) -> result | nil, err. tell: called after each block. Ctrl-C
+-- waits meanwhile and ends the sweep with the baseline in place.
 function M.run(group, p, tell)
 	local r, err = M.start(group, p)
 	if not r then return nil, err end
@@ -652,8 +655,8 @@ function M.detach(r) return runner.detach(r, methods, save) end
 -- Follow sweep @r, whichever process runs it. -> the sweep as its file has it | nil, err
 function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
 
--- Ask the runner to end the sweep; without a runner, restore the baseline here. -> what was done |
--- nil, err
+-- Ask the runner to end the sweep; without a runner, restore the baseline in this process.
+-- -> a word for the outcome | nil, err
 function M.abort(group)
 	local s, err = M.load(group)
 	if err then return nil, err end

@@ -124,7 +124,7 @@ local function clocks(colls, find)
 		if u and s.exec_ns then
 			local cpu = u.cpu_ns // math.max(u.found, 1)
 			local wall = math.max(s.done_ns - u.start_ns, s.exec_ns, cpu)
-			-- The sum of the times without their overlap.
+			-- Add the two times, but count their overlap once.
 			local both = math.max(0, math.min(u.end_ns, s.done_ns) - math.max(
 				u.start_ns, s.done_ns - s.exec_ns))
 			local seen = math.min(wall, math.max(

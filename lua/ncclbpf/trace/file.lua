@@ -56,7 +56,7 @@ local function line(w, text)
 	return true
 end
 
--- Create an empty file, or raise the error.
+-- Create an empty file; raise an error if this fails.
 local function begin(w)
 	local f, why = io.open(w.path, "w")
 	if not f then error(errors.new("cannot_create", why), 0) end
@@ -145,7 +145,7 @@ local function new_lane(w, p, t)
 	return lane
 end
 
--- Does [from, to] lie after or within the lane's last event?
+-- Does the interval [from, to] lie after or within the lane's last event?
 local function fits(lane, from, to)
 	if from < lane.last then return false end
 	local s = lane.stack
@@ -163,7 +163,8 @@ local function lane_of(w, p, track, from, to)
 		if fits(lane, from, to) then return lane, from, to end
 	end
 	if #t.lanes < (track.lanes or LANES) then return new_lane(w, p, t), from, to end
-	-- If there are more concurrent events than lanes, start the event where there is room.
+	-- If there are more concurrent events than lanes, use the lane that is free first,
+	-- and shorten the event.
 	local best = t.lanes[1]
 	local free = math.huge
 	for _, lane in ipairs(t.lanes) do
@@ -323,7 +324,7 @@ for _, event in ipairs { "create", "change", "destroy", "post", "done" } do
 	shape["kernel_" .. event] = kernel
 end
 
--- What the tap saw of a queue pair.
+-- The tap's events of a queue pair.
 function shape.verbs_qp(s, out)
 	out { qp_track(s, ""), s.to and "to " .. s.to or s.phase, s.start_ns, s.end_ns, qp_args(s) }
 end
@@ -350,7 +351,7 @@ local function slice(w, e)
 		us(to - from),
 		args)
 	local flow = e.flow and ("%d.%d"):format(p.pid, e.id)
-	-- An arrow cannot lead from one file to the next.
+	-- An arrow (flow) cannot lead from one file to the next.
 	local arrow = flow and (w.begun[flow] or e.flow == "s" and w.arrows + 1)
 	if arrow then
 		text = text .. ARROW:format(e.flow, arrow, e.flow == "f" and '"bp":"e",' or "",
