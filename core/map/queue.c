@@ -161,7 +161,10 @@ static void queue_copy(struct nb_map *to, struct nb_map *from)
 			return;
 		sched_yield();
 	}
-	/* The queue never came to rest: an empty copy has no torn value. */
+	/*
+	 * Writers changed the queue during every attempt: copy nothing, because
+	 * a copy could mix two values.
+	 */
 	t->n = 0;
 }
 

@@ -30,14 +30,17 @@ enum {
 #define RECORD ((uint64_t)1 << 32) /* Always set, so that no header is 0. */
 #define SIZE_MASK (DISCARD - 1)
 
-/* The positions have cache lines of their own: writers share one, and the
- * reader has the other. */
+/*
+ * The two positions have separate cache lines: writers change one, the reader
+ * changes the other.
+ */
 struct ring {
 	struct nb_map map;
 	_Alignas(NB_CACHE_LINE) uint64_t produced;
 	_Alignas(NB_CACHE_LINE) uint64_t consumed;
 	uint32_t reading;
-	uint64_t dropped; /* Records that found the ring full; few writes. */
+	/* Number of records for which the ring was full; rarely written. */
+	uint64_t dropped;
 	_Alignas(NB_CACHE_LINE) unsigned char data[];
 };
 
@@ -81,8 +84,10 @@ void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size)
 		/* Acquire order: the reader's zeroes come before our stores. */
 		uint64_t from = __atomic_load_n(&r->consumed, __ATOMIC_ACQUIRE);
 
-		/* Signed: the reader may be past a stale @at. The last byte
-		 * is never filled, as in the kernel. */
+		/*
+		 * Signed: the reader may have passed an old @at. The last byte
+		 * is never filled, as in the kernel.
+		 */
 		if ((int64_t)(at + len - from) >= (int64_t)all)
 			return ring_no_room(r);
 		if (__atomic_compare_exchange_n(&r->produced, &at, at + len,
@@ -237,8 +242,10 @@ int nb_ringbuf_peek(struct nb_map *m, uint64_t *at, uint64_t *pos, void *to,
 	if (!begin_reading(r))
 		return -EAGAIN;
 	first = __atomic_load_n(&r->consumed, __ATOMIC_RELAXED);
-	/* Search from the oldest record on: only then is there a header at
-	 * @at. */
+	/*
+	 * Only a search from the oldest record finds whether there is a header
+	 * at @at.
+	 */
 	for (i = first; (h = ring_find(r, &i)) && i < *at;)
 		i += record_length(h & SIZE_MASK);
 	if (h) {

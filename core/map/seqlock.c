@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Take the lock of a sequence word, for threads that may sleep. */
+/* Take the lock of a sequence word, for a thread that may sleep. */
 #include "core/map/seqlock.h"
 
 #include <time.h>

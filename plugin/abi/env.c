@@ -2,8 +2,8 @@
 /*
  * Entry points of the env plugin: v1 (NCCL 2.28.7) and v2 (2.30.7). NCCL loads
  * the env plugin first and calls it while it holds its own locks, also its
- * logger's. So nothing here may log, not even during our initialisation: v2's
- * logger is stored afterwards, and earlier lines wait for it.
+ * logger's. So nothing here may log, not even during our initialisation: the
+ * logger of v2 is stored afterwards, and earlier lines are kept until then.
  */
 #include "plugin/abi/env_abi.h"
 #include "plugin/env/override.h"

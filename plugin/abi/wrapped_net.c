@@ -141,7 +141,7 @@ static int wrapped_irecv_v5(void *comm, int n, void **data, size_t *sizes,
 	int narrow[NB_NET_MAX_RECVS];
 
 	(void)phandles;
-	*request = NULL; /* NCCL passes no hints before v9 */
+	*request = NULL; /* before v9, NCCL passes no hint in *request */
 	if (n < 1 || n > NB_NET_MAX_RECVS)
 		return NB_NET_ARGUMENT;
 	/* clamp sizes to int, because no message is larger */

@@ -25,11 +25,15 @@ enum {
 	CROWD_MS = 9000,
 	RETRY_MS = 500,
 	ARMED_MS = 2,
-	LOOK_SITES = 32, /* an agent looks at its ranks 1 ms later for so many
-			    sites */
+	/* for this many sites, an agent scans its ranks 1 ms later */
+	LOOK_SITES = 32,
 	PENDING_MS = 10,
-	LATE_SEEN_MS = 300, /* longest wait for the answers to an outcome */
-	/* delay of the report that all ranks have switched, between changes */
+	/* longest delay of the answers that follow an outcome */
+	LATE_SEEN_MS = 300,
+	/*
+	 * delay of the report that all ranks have switched, while no change is
+	 * in progress
+	 */
 	TAKEN_MS = 1000,
 	HASTY_MS = 3000
 };
@@ -161,7 +165,7 @@ static const char *const families[] = { "order/",  "site/",    "staged/",
 					"comm/",   "seen/",    "request/",
 					"desired", "members/", "ended/",
 					"guard/" };
-/* Agents other than the coordinator's watch the first family only. */
+/* Agents other than the coordinator's watch only the first family of keys. */
 enum { NARROW = 1, ALL = sizeof(families) / sizeof(families[0]) };
 _Static_assert(ALL == sizeof(((struct nb_agent *)0)->watch) /
 			       sizeof(struct nb_store_watch *),

@@ -77,12 +77,13 @@ struct nb_agent {
 	/*
 	 * late: number of processes that lack the site's generation; late_ms:
 	 * time since which late is not 0, or 0; late_tried_ms: time of the last
-	 * try to give them the generation
+	 * attempt to give them the generation
 	 */
 	unsigned late;
 	uint64_t late_ms, late_tried_ms;
-	unsigned late_tries; /* number of such tries */
-	int64_t late_failed; /* the change for which the tries failed */
+	unsigned late_tries; /* number of attempts since late_ms */
+	/* number of the change for which the attempts failed */
+	int64_t late_failed;
 	char staged_digest[65];
 	uint32_t commit_tries;
 	/* number of sites that received the last order */
@@ -100,7 +101,7 @@ struct nb_agent {
 	bool told_waiting, asked_fallback;
 	/* copies were written after the last membarrier */
 	bool barrier_due;
-	/* a record has changed, or writing a copy has failed */
+	/* a record has changed, or a copy could not be written */
 	bool copies_due;
 	/* times of the last scans of ranks and of the site */
 	uint64_t scan_ms, site_ms;

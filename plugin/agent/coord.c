@@ -22,11 +22,11 @@ enum {
 	 * of the site replaces a stopped agent after 5 s
 	 */
 	AWAY_MS = 7000,
-	SEEN_MS = 2000, /* time for all sites to answer an arming */
+	SEEN_MS = 2000, /* time for all sites to answer when a fence is armed */
 	/* time in which a rank at the fence must announce that it waits */
 	AT_MS = 20,
 	TRIES = 5,
-	/* in ns: a pause follows a check of all sites that takes longer */
+	/* in ns: if a check of all sites takes longer, a pause follows */
 	SHORT_LOOK_NS = 200000,
 	/* length of the pause, as a multiple of the check's duration */
 	LOOK_PAUSE = 3,
@@ -450,8 +450,8 @@ static bool look_again(struct nb_coord *c)
 }
 
 /*
- * Looks for a site that has ranks of a communicator and has left. The change
- * then waits for the site or is refused, and the function returns true.
+ * Is there a site that has ranks of a communicator and has left? The change
+ * then waits for the site, or is refused.
  */
 static bool wait_for_ranks(struct nb_coord *c)
 {
@@ -522,7 +522,10 @@ static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 	json_t *rollout =
 		json_object_get(json_object_get(c->audit, "maker"), "rollout");
 
-	/* controllers of a rollout's candidate do not end its guard */
+	/*
+	 * if controllers start a rollout's candidate, this does not end the
+	 * rollout's guard
+	 */
 	if (c->by_controllers) {
 		json_object_set_new(o, "controllers", json_true());
 		rollout = last ? json_object_get(last->value, "rollout") : NULL;
@@ -646,7 +649,7 @@ static void decided(void *arg, const struct nb_store_reply *r)
 	}
 }
 
-/* Commit the change for all its communicators, or roll all of them back. */
+/* Commit the change for all its communicators, or roll back all of them. */
 static void decide(struct nb_coord *c, bool commit)
 {
 	struct nb_coord_txn *t = nb_coord_txn_new(c);
@@ -702,7 +705,7 @@ static void turn_armed(struct nb_coord *c)
 		decide(c, false);
 		break;
 	case NB_TARGETS_TAKEN:
-		/* a rank that waited too long has rolled its record back */
+		/* a rank that waited too long has rolled the record back */
 		c->tries = TRIES;
 		nb_fail(&c->err, NB_E_BUSY, 0,
 			"a rank waited for too long at the fence of communicator %s, "

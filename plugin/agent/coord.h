@@ -71,7 +71,8 @@ struct nb_coord {
 	unsigned nanswers;  /* number of armings so far */
 	uint64_t arming_ms; /* when the last arming was sent */
 	uint64_t lead_ms;   /* how far ahead the last arming put its fences */
-	uint64_t stage_ms;  /* time that all sites took to stage the change */
+	/* time for which all sites took to stage the change */
+	uint64_t stage_ms;
 
 	/* The fields below describe the change in progress. */
 	/* ID of the request for the change; "" if there is none */
@@ -80,9 +81,12 @@ struct nb_coord {
 	bool catch_up;
 	/* the change carries out the proposal c->proposal of controllers */
 	bool by_controllers;
-	/* the request, if it has an audit entry; otherwise NULL */
+	/* the request, if it has an audit entry; NULL: it has none */
 	json_t *audit;
-	/* policy with which later jobs of this name start; NULL: unchanged */
+	/*
+	 * the policy that later jobs of this name start with; NULL: the change
+	 * does not set it
+	 */
 	json_t *start;
 	/*
 	 * the request's line, images and user if it is a complete list of
@@ -96,8 +100,8 @@ struct nb_coord {
 	/* who asked for the change, for the option maker= of change commit */
 	char maker[NB_PROCS_MAKER];
 	/*
-	 * generation number for the records: n, or the existing one in a
-	 * catch-up
+	 * generation number in the records: n; a catch-up uses the number of
+	 * the job's generation
 	 */
 	int64_t gen_n;
 	/*
@@ -132,7 +136,9 @@ struct nb_coord {
 	uint64_t proposal;
 	json_t *proposed;
 
-	/* when the coordinator last tried to carry out a guard; number of tries
+	/*
+	 * when the coordinator last tried to carry out a guard; number of
+	 * attempts so far
 	 */
 	uint64_t guard_ms;
 	unsigned guard_tries;
@@ -225,17 +231,18 @@ struct nb_coord *nb_coord_reply(void *arg, const struct nb_store_reply *r);
  */
 bool nb_coord_start(struct nb_coord *c);
 /*
- * Keep the request if it is a complete list of policies, for order/commit.
- * Processes and sites that join later get it from there.
+ * If the request is a complete list of policies, keep it for order/commit.
+ * Processes and sites that join later read it there.
  */
 void nb_coord_use_take(struct nb_coord *c, const json_t *request);
 /*
- * Note whether @request also sets the policy of later jobs. Returns 0, or
+ * Record whether @request also sets the policy of later jobs. Returns 0, or
  * NB_E_ARG if the request cannot be saved.
  */
 int nb_coord_start_take(struct nb_coord *c, const json_t *request);
 /*
- * Add to the transaction that commits a change the puts that save its request.
+ * If the request sets the policy of later jobs, add the operations that save it
+ * to the transaction that commits the change.
  */
 void nb_coord_start_put(struct nb_coord *c, struct nb_coord_txn *t);
 
@@ -315,7 +322,7 @@ bool nb_coord_guard(struct nb_coord *c);
 /*
  * Require that we have seen all requests. The watches are independent, so the
  * runner's last request may arrive after the report that its lease has ended.
- * That request would place the candidate, which no guard takes back any more.
+ * That request would put the candidate in use, and no guard would roll it back.
  */
 void nb_coord_guard_compare(struct nb_coord *c, struct nb_coord_txn *t);
 /* If @request carries out a guard, keep that guard in @c. */
@@ -341,7 +348,7 @@ bool nb_coord_resume(struct nb_coord *c);
 bool nb_coord_proposal(struct nb_coord *c);
 /* Store the proposal of a process. Takes ownership of the bytes in @r. */
 void nb_coord_proposal_came(struct nb_coord *c, struct nb_procs_result *r);
-/* The store has the bytes of @r as image @data. */
+/* Called when the store has the bytes of @r as image @data. */
 void nb_coord_proposal_stored(struct nb_coord *c,
 			      const struct nb_procs_result *r,
 			      const char *data);

@@ -72,8 +72,10 @@ bool nb_coord_proposal(struct nb_coord *c)
 
 		c->proposed = NULL;
 		number = c->proposal;
-		/* nb_coord_order_stage ends the change before, and would end
-		 * this proposal with it. */
+		/*
+		 * nb_coord_order_stage first ends the previous change, and
+		 * would end this proposal with it.
+		 */
 		c->proposal = 0;
 		nb_coord_order_stage(c, "", request);
 		c->proposal = number;

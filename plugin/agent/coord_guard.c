@@ -2,9 +2,9 @@
 /*
  * Rolls a candidate back when the runner of its rollout or sweep is lost. The
  * runner stores the request that restores the baseline in the key guard/line
- * before it places the candidate, and holds guard/runner with its lease. If the
- * lease ends first, the coordinator carries the request out, so no candidate
- * stays in use without its guards.
+ * before it puts the candidate in use, and holds guard/runner with its lease.
+ * If the lease ends before the rollout, the coordinator carries the request
+ * out, so no candidate stays in use without its guards.
  */
 #include <inttypes.h>
 #include <stdio.h>

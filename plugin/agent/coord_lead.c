@@ -9,7 +9,10 @@
 
 enum {
 	FIRST_MS = 20, /* assumed answer time before the first answer */
-	LEAD = 2       /* the lead is this multiple of the answer time */
+	/*
+	 * the distance of the fence in ms is this multiple of the answer time
+	 */
+	LEAD = 2
 };
 
 void nb_coord_lead_init(struct nb_coord *c)
@@ -39,8 +42,9 @@ uint64_t nb_coord_lead_ms(const struct nb_coord *c)
 		}
 	}
 	/*
-	 * Little is known about the first armings of many sites. Answers take
-	 * no longer than staging, in which each site writes to the store too.
+	 * The first armings of a job with many sites have no measured answer
+	 * times. Use the time of staging, in which each site writes to the
+	 * store too.
 	 */
 	if (least > c->stage_ms)
 		least = c->stage_ms;

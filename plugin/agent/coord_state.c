@@ -117,7 +117,10 @@ static void piece_stored(void *arg, const struct nb_store_reply *r)
 		saving_end(c);
 		return;
 	}
-	/* a transaction that did not succeed found the image in the store */
+	/*
+	 * if the transaction did not succeed, the image was in the store
+	 * already
+	 */
 	if (!c->saving->at) {
 		c->saving->blob++;
 		c->saving->at = SIZE_MAX;

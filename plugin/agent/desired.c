@@ -21,7 +21,7 @@ static int64_t site_change(const struct nb_view *v, const struct nb_view_key *k)
 	const struct nb_view_key *s;
 	char key[128];
 
-	/* a site answers a change before it updates its own key */
+	/* a site first answers a change, then updates its own key */
 	snprintf(key, sizeof(key), "staged/%s", k->key + strlen("site/"));
 	s = nb_view_get(v, key);
 	if (!s || strcmp(nb_view_str(s->value, "state"), "committed"))

@@ -38,8 +38,8 @@ static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 	json_t *o;
 
 	/*
-	 * Note first which ranks have yet to switch: the agent later writes the
-	 * news of a rank that switches now, which the key may lack.
+	 * Note first which ranks have yet to switch. If a rank switches now,
+	 * the agent must later write this to its key.
 	 */
 	nb_agent_seen(a);
 	o = nb_site_seen(&a->site);
@@ -83,7 +83,8 @@ static void *order_image(const json_t *order, const char *digest, size_t *size)
 /* An order that waits for its images from the store. */
 struct fetch {
 	struct nb_agent *a;
-	const json_t *from; /* the order in the view, while it begins */
+	/* the order in the view, until its bytes are copied */
+	const json_t *from;
 	struct nb_procs_order *order;
 	size_t left; /* number of the order's images still to be read */
 	struct nb_err err;

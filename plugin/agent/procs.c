@@ -225,7 +225,7 @@ static int ask(struct peers *all, size_t n, const char *line,
 			       "no memory file for policy %s: %s", with->name,
 			       strerror(errno));
 	for (size_t i = 0; i < n; i++)
-		/* a failed send shows when the answer is read */
+		/* if a send failed, reading the answer reports it */
 		(void)send_line(&all->at[i], line, fd);
 	for (size_t i = 0; i < n; i++) {
 		json_t *a = read_line(&all->at[i], end);
@@ -250,9 +250,9 @@ static int ask(struct peers *all, size_t n, const char *line,
 }
 
 /*
- * Called when all processes have staged the generation that the site already
- * has. Processes that lacked it adopt it before their next request; the others
- * drop it.
+ * Handle the case that all processes have staged the generation that the site
+ * already has. Processes that lacked it adopt it before their next request; the
+ * other processes drop it.
  */
 static int adopt_staged(struct peers *all, const struct nb_procs_order *o,
 			struct nb_procs_result *r)

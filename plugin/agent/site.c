@@ -22,7 +22,9 @@
 
 enum {
 	LOCK_MS = 500,
-	/* shortest time over which a rate of decisions is measured */
+	/*
+	 * Where the furthest rank is, relative to the fence of an armed word.
+	 */
 	RATE_US = 100000
 };
 

@@ -21,7 +21,7 @@ struct nb_site_comm {
 	uint64_t word, back; /* the copy's fence word and its fallback word */
 	int64_t copied; /* revision of the copied record; 0 if there is none */
 	/*
-	 * latest revision that a membarrier has followed; the site may answer
+	 * latest revision followed by a membarrier, so that the site may answer
 	 * for it
 	 */
 	int64_t mod;

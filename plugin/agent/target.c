@@ -113,7 +113,10 @@ static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
 		 site_of(v, a), site_of(v, b));
 }
 
-/* Returns the revision of the last site's registration, 0 if one lacks. */
+/*
+ * Returns the largest creation revision of the sites' registrations, or 0 if a
+ * site has not registered.
+ */
 static int64_t registered(const struct nb_view *v, const struct group *g)
 {
 	int64_t last = 0;
@@ -205,8 +208,8 @@ static const char *find_left(const struct nb_view *v, const struct group *g,
 
 /*
  * Returns true if the record is missing or damaged although some site has
- * copied it. The coordinator must not take the communicator for one that never
- * moved, even before the sites report the loss.
+ * copied it. The coordinator must not assume that the communicator never
+ * changed, even before the sites report the loss.
  */
 static bool record_is_lost(const struct nb_view *v, const struct group *g)
 {
@@ -402,7 +405,7 @@ void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 		if (!target_fill(&t->at[t->n], v, &g)) {
 			target_free(&t->at[t->n]);
 			/*
-			 * A later change moves this communicator, like the
+			 * A later change covers this communicator, and also the
 			 * communicators beyond the first NB_TARGETS.
 			 */
 			break;
@@ -558,7 +561,8 @@ void nb_targets_choose(struct nb_targets *t, const struct nb_view *v,
 		x->fence = s.announced + lead;
 		/*
 		 * no rank is known to have reached the last fence, so use it
-		 * again; the sites' answers will show whether a rank was faster
+		 * again; the answers will show if a rank has passed it
+		 * meanwhile
 		 */
 		if (!strcmp(nb_view_str(x->back, "state"), "commit") &&
 		    s.announced <= old)
@@ -605,7 +609,7 @@ enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
 			}
 		}
 	}
-	/* other answers cannot change that the fence was missed */
+	/* further answers do not matter: a rank has passed the fence */
 	return beyond ? NB_TARGETS_BEYOND : worst;
 }
 

@@ -37,7 +37,9 @@ struct nb_target {
 	char why[200];
 };
 
-/* Why a communicator is left alone whose record the store no longer has. */
+/*
+ * The reason why a change skips a communicator whose record the store has lost.
+ */
 #define NB_TARGET_LOST                                  \
 	"the store has lost the communicator's record " \
 	"(key order/record/COMM); its ranks keep their policies"
@@ -60,17 +62,17 @@ void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 void nb_targets_free(struct nb_targets *t);
 
 /*
- * nb_targets_whole - are all sites there that have ranks?
- *
- * Returns false if the lease of an agent has ended whose site has ranks of a
- * communicator (key members/COMM names it); @why names it. Its ranks decide on.
- * The key ended/SITE says that all processes of the site have ended.
+ * nb_targets_whole - check that each site with ranks has an agent
+ * Returns false if the agent's lease of a site has ended, although the site has
+ * ranks of a communicator (key members/COMM names the site). *@why names the
+ * site. Its ranks continue to decide. A site is no longer needed when its key
+ * ended/SITE says that all of its processes have ended.
  */
 bool nb_targets_whole(const struct nb_view *v, char *why, size_t size);
 
 /*
  * nb_targets_members - the next value of a key members/COMM to write
- * @i:       in: first key of the view to look at; out: where to continue
+ * @i: in: index of the first key to search; out: index to continue with
  * @members: the key
  * @mod:     the key's revision; 0 if there is none
  *
@@ -122,8 +124,9 @@ json_t *nb_target_back(const struct nb_target *x);
 /*
  * Returns true if the record belongs to a communicator that has ended, because
  * another communicator has its identity. A communicator that no site reports
- * may still exist. So does one that some site registered before the record was
- * made, even if other sites have registered a second one of this identity.
+ * may still exist. A communicator also still exists if some site registered it
+ * before the record was made, even if other sites have registered another
+ * communicator of this identity.
  */
 bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k);
 

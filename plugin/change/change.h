@@ -21,8 +21,8 @@
 #define NB_CHANGE_ANY UINT64_MAX /* accept any generation */
 
 /*
- * Returns 0 if all processes of the job have staged @digest, NB_E_REFUSED with
- * a process that has not, or NB_E_BUSY.
+ * Check that all processes of the job have staged @digest. Returns 0,
+ * NB_E_REFUSED (a process has not staged it; the error names it), or NB_E_BUSY.
  */
 int nb_change_staged(const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);
 

@@ -95,7 +95,7 @@ void nb_change_sync(void)
 	    !nb_segment_digest(nb_self.seg, (uint32_t)n, digest))
 		return;
 	/*
-	 * a process that started after the change does not hold that
+	 * a process that started after the change does not hold the new
 	 * generation, and keeps its own baseline
 	 */
 	g = nb_gens_find(digest);

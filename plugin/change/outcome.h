@@ -6,7 +6,7 @@
 
 #include "core/base/sha256.h"
 
-/* The outcome of a change, and of it for each communicator. */
+/* The outcome of a change, for the job and for each communicator. */
 
 enum nb_change_state {
 	NB_CHANGE_STAGED,

@@ -177,7 +177,7 @@ static struct nb_order *order_of(struct lists *l, int scope)
 	return scope < 0 ? &l->common : &l->scopes.scope[scope].order;
 }
 
-/* Make a generation of the policies in use, in the order of the lists. */
+/* Make a generation with the baseline's policies, in the order of the lists. */
 static int lists_close(struct nb_gen **out, struct lists *l, struct nb_err *err)
 {
 	struct nb_policy *used[NB_GEN_MAX_POLICIES];
@@ -280,8 +280,8 @@ static int edit_all(struct lists *l, const struct nb_edit *edit,
 }
 
 /*
- * Edit the list that all selected communicators share, and use the result only
- * for them.
+ * Edit the list that all selected communicators have in common, and use the
+ * result only for them.
  */
 static int edit_some(struct lists *l, const struct nb_selector *reach,
 		     const struct nb_edit *edit, struct nb_err *err)

@@ -21,8 +21,8 @@
 int nb_change_export(struct nb_buf *out, struct nb_gen **g, struct nb_err *err);
 
 /*
- * Stage the generation of these bytes, made of held policies. Returns an error
- * of nb_gen_state_read or nb_change_stage_gen.
+ * Stage the generation that these bytes describe. The process must hold its
+ * policies. Returns an error of nb_gen_state_read or nb_change_stage_gen.
  */
 int nb_change_import(const void *bytes, size_t size,
 		     uint8_t digest[NB_SHA256_SIZE], struct nb_err *err);

@@ -40,7 +40,7 @@ enum {
 
 /*
  * The latest decision of a collective and size bucket, and the number of such
- * decisions. Tags in the words say whether they belong to seq.
+ * decisions. Tags in the words show whether a word belongs to decision seq.
  */
 struct nb_latest {
 	uint64_t seq, count; /* accessed atomically */
@@ -85,8 +85,8 @@ struct nb_comm_init {
 	uint32_t abi; /* version of the tuner interface, 2 to 6 */
 	struct nb_wrapped_tuner
 		/*
-		 * the wrapped tuner, which is asked first; nb_comm_new takes it
-		 * over
+		 * the wrapped tuner, which is asked before the policies;
+		 * nb_comm_new takes ownership
 		 */
 		peer;
 };
@@ -99,8 +99,8 @@ struct nb_comm_init {
 struct nb_comm {
 	struct nb_fence_rank fence;
 	/*
-	 * current generation, or its scope for this communicator; borrowed,
-	 * because nb_gens_sweep frees it; accessed atomically
+	 * current generation, or its scope for this communicator. Borrowed:
+	 * nb_gens_sweep frees it; accessed atomically
 	 */
 	struct nb_gen *gen;
 	/* ranks of the communicator started differently; accessed atomically */
@@ -157,7 +157,10 @@ struct nb_comm {
 		struct nb_gen *gen; /* accessed atomically */
 	} ahead;
 	bool lost; /* the rank could not register in the segment */
-	/* as lost, without identity; prevents changes of the baseline */
+	/*
+	 * the same for a rank of a communicator without identity; prevents
+	 * changes of the baseline
+	 */
 	bool bars;
 	/* a decision is searching for a generation; accessed atomically */
 	uint32_t searching;
@@ -181,7 +184,10 @@ struct nb_comms {
 	/* sums over the counters of freed communicators */
 	uint64_t old_decisions;
 	uint64_t old_refused[NB_NREFUSED];
-	/* decisions asked for without a context; accessed atomically */
+	/*
+	 * number of decisions for which NCCL passed no context; accessed
+	 * atomically
+	 */
 	uint64_t lost;
 };
 extern struct nb_comms nb_comms;
@@ -189,8 +195,8 @@ extern struct nb_comms nb_comms;
 /* Returns the decisions of all communicators, including freed ones. */
 uint64_t nb_comms_decisions(void);
 /*
- * Returns how often answers were refused for one reason, including those of
- * freed communicators.
+ * Returns how many answers were dropped for one reason, also in communicators
+ * that were freed.
  */
 uint64_t nb_comms_refused(enum nb_refused why);
 /* Enable or disable timing of policy runs in all communicators. */

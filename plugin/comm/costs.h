@@ -65,7 +65,8 @@ struct nb_seen {
 	 */
 	int32_t coll;
 	/*
-	 * index of the question's entry among a communicator's struct nb_latest
+	 * index of the question's entry among the communicator's latest
+	 * decisions (struct nb_latest)
 	 */
 	uint32_t latest;
 	/*

@@ -7,7 +7,7 @@
 #include "plugin/runtime/log.h"
 
 /*
- * Returns true if the rank is inside a decision and does not wait at a fence.
+ * Returns true if the rank is inside a decision and is not waiting at a fence.
  */
 static bool is_inside(const struct nb_comm *c, uint64_t *seq)
 {

@@ -270,8 +270,10 @@ void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
 
 		nb_note_write(env, pc, at.frame, c);
 		if (c >= f->ncells)
-			/* The byte still counts as unwritten, since this
-			 * store may miss it. */
+			/*
+			 * The byte still counts as unwritten, since this store
+			 * may not reach it.
+			 */
 			continue;
 		note_scatter(env, f, c);
 		split_spill(env, f, c);
@@ -285,8 +287,10 @@ void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	}
 }
 
-/* Taint what the store at @pc wrote on any path: its address is rank-local,
- * so the store may hit any of these cells on other ranks. */
+/*
+ * Mark as rank-local what the store at @pc wrote on any path: its address is
+ * rank-local, so the store may hit any of these cells on other ranks.
+ */
 void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			  uint32_t from)
 {

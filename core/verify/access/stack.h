@@ -23,8 +23,10 @@ void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc,
 void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		    struct nb_place at, const struct nb_reg *v);
 
-/* Taint what the store at @pc wrote on any path: its address is rank-local,
- * so the store may hit any of these cells on other ranks. */
+/*
+ * Mark as rank-local what the store at @pc wrote on any path: its address is
+ * rank-local, so the store may hit any of these cells on other ranks.
+ */
 void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			  uint32_t from);
 

@@ -45,7 +45,7 @@ void nb_region_open(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	st->region.end = nb_cfg_join(env, pc);
 }
 
-/* One traversal of the slots of a region. */
+/* The state of a visit to all slots of a region. */
 struct visit {
 	struct nb_env *env;
 	struct nb_effects *e;

@@ -22,11 +22,11 @@
 #include "core/verify/report/report.h"
 
 /*
- * Choose how a second walk (struct nb_seek) continues at a branch with
- * several possible outcomes. A search pushes the current path behind the
- * others, so that paths with fewer branches come first. A replay takes the
- * outcome that it was given. @before is the number of paths that were open
- * before the branch. *@more false: leave this path.
+ * Choose how a second walk (struct nb_seek) continues at a branch with several
+ * possible outcomes. A search pushes the current path behind the others, so
+ * that paths with fewer branches come first. A replay takes the outcome that it
+ * was given. @before is the number of paths that were open before the branch.
+ * *@more is set to false if this path is not continued.
  */
 static int choose(struct nb_walk *w, uint32_t before, bool *more)
 {
@@ -67,7 +67,10 @@ static int walk_join(struct nb_walk *w, bool *more)
 	return nb_prune_at_join(w, more);
 }
 
-/* Check and step the instruction at w->pc. *@more false: the path ends. */
+/*
+ * Check and step the instruction at w->pc. *@more is set to false if the path
+ * ends.
+ */
 static int walk_insn(struct nb_walk *w, bool *more)
 {
 	struct nb_region *r = &w->st->region;

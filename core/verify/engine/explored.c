@@ -23,14 +23,16 @@ enum {
 	/* Iterations that join states before bounds grow in steps. */
 	JOINS = 2,
 	LATE = 160, /* NB_WALK_LATE widens from this iteration on. */
-	/* Failed comparisons that a state may have for each successful one.
-	 * KEY_MISSES is the limit for comparisons that failed by key alone.
-	 * It applies while open paths may reach the state again and
-	 * explored states use less than 1/PATIENCE of the memory. */
+	/*
+	 * Failed comparisons that a state may have for each successful one.
+	 * KEY_MISSES is the limit for comparisons that failed at the key. It
+	 * applies while open paths may reach the state again and explored
+	 * states use less than 1/PATIENCE of the memory.
+	 */
 	MISSES = 3,
 	KEY_MISSES = 256,
 	PATIENCE = 32,
-	/* Failed comparisons of keys that count as one unit of work. */
+	/* Number of failed key comparisons that count as one unit of work. */
 	KEY_MISSES_A_UNIT = 32
 };
 

@@ -48,10 +48,14 @@ struct nb_loop_cost {
 struct nb_loop_begun {
 	/* @prev: index of the loop's previous entry plus 1, or 0 for none. */
 	uint32_t site, prev;
-	uint32_t loop, round; /* The outer loop and its iteration. */
+	/* Identity of the outer loop, and number of its iteration. */
+	uint32_t loop, round;
 	/* Plain loops: passes of may_goto before this entry. */
 	uint32_t passes;
-	/* How often the loop began in that iteration, this entry included. */
+	/*
+	 * Number of times that the loop began in that iteration, including this
+	 * entry.
+	 */
 	uint32_t times;
 };
 

@@ -86,7 +86,9 @@ struct nb_saved *nb_walk_save_all(struct nb_walk *w, uint32_t *size)
 
 	for (uint32_t i = 0; i < w->st->nframes; i++)
 		all.regs[i] = 0x7ff;
-	/* The factor 3 stands for saving, restoring and the search for
-	 * linked scalars. */
+	/*
+	 * The factor 3 covers saving, restoring and the search for linked
+	 * scalars.
+	 */
 	return save(w, &all, size, 3);
 }

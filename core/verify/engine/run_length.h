@@ -26,7 +26,7 @@ void nb_iteration_count(struct nb_walk *w);
 /* Pass on the lengths of @n when all paths from @n ended: to its parent,
  * and to each iteration that led back to @n. */
 void nb_length_pass_up(struct nb_walk *w, const struct nb_explored *n);
-/* Let @child take the place of its parent @n. */
+/* State @n is dropped: make @child the child of its parent. */
 void nb_length_skip(struct nb_walk *w, const struct nb_explored *n,
 		    struct nb_explored *child);
 

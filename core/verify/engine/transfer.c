@@ -41,8 +41,10 @@ static int note_exit(struct nb_walk *w)
 	if (!nb_reg_is_const(r0) ||
 	    (env->exits.seen && env->exits.value != r0->r.t.value))
 		env->exits.mixed = true;
-	/* "All exits return this constant" is a conclusion from the
-	 * returned value. */
+	/*
+	 * "All exits return this constant" is a conclusion, so the returned
+	 * value becomes precise.
+	 */
 	if (!env->exits.mixed)
 		nb_mark(env, r0->deps);
 	env->exits.seen = true;

@@ -47,7 +47,10 @@ struct nb_open_path {
 	uint32_t size, pc, nhistory, may_gotos, length;
 	uint32_t nloops, since; /* As in struct nb_walk_loops. */
 	bool iterated;
-	bool taken; /* Its first branch is taken, not fallen through. */
+	/*
+	 * The path continues with the first branch taken, not fallen through.
+	 */
+	bool taken;
 };
 
 struct nb_free_block {

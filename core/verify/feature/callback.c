@@ -31,7 +31,7 @@
 #include "core/verify/feature/resources.h"
 #include "core/verify/state/budget.h"
 
-/* Loops of up to this many iterations are counted one by one. */
+/* At most this many iterations of a loop are counted one by one. */
 enum { COUNTED = 4096 };
 
 static const struct nb_helper_spec *helper(const struct nb_insn *insn)

@@ -196,7 +196,7 @@ void nb_global_note_store(struct nb_env *env, const struct nb_state *st,
 {
 	if (!is_argument(env, ptr))
 		return;
-	/* An address differs between processes. */
+	/* An address differs between processes, so it counts as rank-local. */
 	env->saw_local |= nb_reg_is_pointer(v);
 	current(env)->local |=
 		env->labels &&
@@ -365,8 +365,10 @@ static bool local_arg(struct nb_env *env, const struct nb_state *st,
 	return true;
 }
 
-/* Is this a call with rank-local data, in the sense of the comment at the
- * top? */
+/*
+ * Is this a call with rank-local data, as defined in the comment at the top of
+ * this file?
+ */
 static bool local_call(struct nb_env *env, const struct nb_state *st,
 		       const struct nb_global *g)
 {

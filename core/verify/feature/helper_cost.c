@@ -17,13 +17,15 @@
 
 enum {
 	BYTES = 16, /* Bytes copied in one unit of cost. */
-	/* Cost of visiting the buckets of an element, even if empty. */
+	/*
+	 * Cost of visiting the buckets of one element, even if they are empty.
+	 */
 	WALK = 4,
 	NODE = 8,     /* Cost of visiting a node of a trie. */
 	HASHES = 5,   /* Hashes of a Bloom filter, each over the whole value. */
 	NUMBER = 32,  /* Cost of writing one number as text. */
 	DIGIT = 2,    /* Cost of reading one digit. */
-	NUMBERS = 12, /* One format prints at most so many numbers. */
+	NUMBERS = 12, /* One format prints at most this many numbers. */
 	CPUS = 1024,  /* Values that a new per-CPU element sets to 0. */
 	MOST = 1 << 20
 };
@@ -55,7 +57,10 @@ static uint64_t fixed_cost(int32_t helper)
 	case CHEAPEST_PROTO:
 	case CHEAPEST_ALGO:
 		return 64;
-	case PRINTK: /* One line of the ring, its time, and three numbers. */
+	/*
+	 * Cost of writing a line to the ring, with its time and three numbers.
+	 */
+	case PRINTK:
 		return 128 + 3 * NUMBER;
 	case SNPRINTF:
 		return NUMBERS * NUMBER;
@@ -63,8 +68,10 @@ static uint64_t fixed_cost(int32_t helper)
 	return 0;
 }
 
-/* Return the cost of bytes that the helper reads one by one, besides those
- * it copies: a format, or the digits of a number. */
+/*
+ * Return the cost of bytes that the helper reads one by one, in addition to the
+ * bytes that it copies: a format, or the digits of a number.
+ */
 static uint64_t scanned(const struct nb_env *env, const struct nb_state *st,
 			const struct nb_helper_spec *h)
 {
@@ -132,7 +139,10 @@ static uint64_t hash_cost(const struct nb_helper_spec *h,
 	return cost;
 }
 
-/* Return the cost of work in @m besides that for its keys and values. */
+/*
+ * Return the cost of work in @m, in addition to the cost of its keys and
+ * values.
+ */
 static uint64_t map_weight(const struct nb_env *env,
 			   const struct nb_helper_spec *h,
 			   const struct nb_map_spec *m)

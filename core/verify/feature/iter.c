@@ -156,8 +156,10 @@ static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 			make_local(c, regs[i].from);
 	if (st->region.open)
 		make_local(c, st->region.pc);
-	/* This iterator may use up steps of the iterators that must reach
-	 * their end. */
+	/*
+	 * This iterator may use up steps that other iterators need to reach
+	 * their end.
+	 */
 	if (c->local)
 		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS);
 	if (start.smin >= end.smax) {

@@ -13,7 +13,10 @@ struct at;
  * end the iterator, which releases the reference.
  */
 
-/* Is this bpf_iter_num_next (below: or any helper of iterators)? */
+/*
+ * nb_is_iter_next: is this bpf_iter_num_next? nb_is_iter: is this any helper of
+ * iterators?
+ */
 static inline bool nb_is_iter_next(const struct nb_insn *insn)
 {
 	return nb_insn_effect(insn) == NB_EFFECT_ITER_NEXT;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Helpers that acquire or release resources: the check that each argument
- * needs, and the changes that a call makes to the state. The rules are in
- * check_refs.c, check_dynptr.c and lock.c.
+ * Helpers that acquire or release resources: the checks of their arguments, and
+ * the changes that a call makes to the state. The rules are in check_refs.c,
+ * check_dynptr.c and lock.c.
  */
 #include "core/verify/feature/resources.h"
 

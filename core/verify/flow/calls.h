@@ -33,9 +33,11 @@ struct nb_global {
 	bool tails;
 	/* NB_BUDGET_* bits that it, or a program it tail-calls, spends. */
 	uint8_t uses;
-	/* Results of a walk with labels and coherent arguments. @local: the
+	/*
+	 * Results of a walk with labels and coherent arguments. @local: the
 	 * value it returns or leaves in memory is rank-local. @uses_local:
-	 * budgets whose use rank-local data decides. */
+	 * budgets whose use depends on rank-local data.
+	 */
 	bool local;
 	uint8_t local_uses;
 	/* That walk assumes that the memory of its arguments became

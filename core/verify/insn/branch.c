@@ -92,9 +92,9 @@ static bool is_within(const struct nb_env *env, const struct nb_reg *r)
 }
 
 /*
- * Two pointers are equal and one of them is not NULL, so the other is not
- * NULL either. A pointer that was moved far out of its memory may be any
- * number, including NULL. Pointers that may be NULL are never moved.
+ * Two pointers are equal and one of them is not NULL, so the other is not NULL
+ * either. A pointer that was moved far out of its memory may have any value,
+ * including NULL. Pointers that may be NULL are never moved.
  */
 static void branch_equal(const struct nb_env *env, struct nb_state *st,
 			 const struct nb_reg *a, const struct nb_reg *b)

@@ -6,8 +6,10 @@
 
 struct at;
 
-/* Check that the helper exists, and (below) that r1-r5 fit it. Both return
- * 0, or NB_E_VERIFY with the finding filled. */
+/*
+ * nb_check_helper: check that the helper exists. nb_check_args: check that
+ * r1-r5 fit it. Both return 0, or NB_E_VERIFY with the finding filled.
+ */
 int nb_check_helper(const struct at *a);
 int nb_check_args(const struct at *a);
 

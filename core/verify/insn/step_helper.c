@@ -14,7 +14,7 @@
 #include "core/verify/state/marks.h"
 #include "core/verify/state/operands.h"
 
-/* Make @r0 depend on a source of rank-local data at @pc. */
+/* Make @r0 depend on rank-local data that the instruction at @pc reads. */
 static void follow_source(struct nb_env *env, struct nb_reg *r0, uint32_t pc)
 {
 	if (nb_label_source(env) == NB_LABEL_LOCAL)

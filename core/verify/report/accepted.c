@@ -27,8 +27,10 @@ struct notes {
 	uint32_t n;
 };
 
-/* Is this a line of the policy header? The reader of the notes did not
- * write that code. */
+/*
+ * Is this a line of the policy header? The author of the policy did not write
+ * it, so its notes are dropped.
+ */
 static bool is_ours(const struct nb_line *l)
 {
 	return l && !strcmp(nb_base_name(l->file), "ncclbpf_policy.h");

@@ -50,7 +50,7 @@ static uint64_t elements(const struct nb_member *m, const struct nb_range *off,
 
 	if (m->array)
 		return m->array->size / m->array->elem;
-	/* The member is not an array, so no index is right. */
+	/* The member is not an array, so no index is valid. */
 	if (m->last && m->last->level)
 		return 0;
 	if (!step || size > limit || off->smin < 0 ||

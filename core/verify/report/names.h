@@ -37,11 +37,16 @@ const char *nb_say_type(struct nb_env *env, uint32_t map,
  * example "ctx->ranks" or "limits.max_bytes"; "" if it has no name. */
 const char *nb_say_place(struct nb_env *env, const struct nb_reg *r,
 			 const struct nb_range *off);
-/* Say why the instruction at @pc, run with registers @regs, yields
- * rank-local data. */
+/*
+ * Describe why the instruction at @pc, run with registers @regs, yields
+ * rank-local data.
+ */
 const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 			 uint32_t pc);
-/* Say what to do instead; "" means the hint of the finding's class. */
+/*
+ * Write a hint that says what to do instead; "" means the hint of the finding's
+ * class.
+ */
 const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
 			      uint32_t pc);
 

@@ -22,7 +22,8 @@ struct nb_refusal {
 	/* A chain of @count functions in which each calls the next. */
 	const uint32_t *chain;
 	const char *name, *text;
-	uint32_t map, where; /* A map's index, and a slot. */
+	/* The index of a map, and the slot that uses it. */
+	uint32_t map, where;
 	enum nb_arg arg;
 	enum nb_name_part part;
 	int64_t number, to;

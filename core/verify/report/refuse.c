@@ -185,8 +185,10 @@ const char *nb_expand(struct nb_env *env, const char *text,
 	return *done ? nb_say(env, "%s%s", done, text) : text;
 }
 
-/* In a second walk: is this the finding that the walk searches, and does it
- * need words? */
+/*
+ * In a search or replay: is this the finding that the walk looks for, and does
+ * it still need its text?
+ */
 static bool finding_wanted(struct nb_env *env, enum nb_finding_class cls,
 			   uint32_t pc)
 {

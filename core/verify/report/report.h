@@ -10,8 +10,10 @@ const char *nb_say_reg(struct nb_env *env, const struct nb_reg *r, int number);
 /* Describe an object on the stack, for example "a dynptr of a ring buffer's
  * record". */
 const char *nb_say_object(const struct nb_cell *c);
-/* Say where a reference was acquired, for example "reserved at slot 12
- * (x.bpf.c:31)". */
+/*
+ * Write where a reference was acquired, for example "reserved at slot 12
+ * (x.bpf.c:31)".
+ */
 const char *nb_say_ref(struct nb_env *env, const struct nb_ref *ref);
 
 /* Append the state before slot @pc to opts.trace (not NULL), as lines of

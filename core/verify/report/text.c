@@ -50,8 +50,10 @@ static void put_trimmed(struct nb_buf *out, const char *text)
 	nb_buf_printf(out, "%.*s", (int)n, text);
 }
 
-/* Is the branch the same as the one before? Then the text counts one more
- * pass. */
+/*
+ * Is the branch the same as the one before? The text then has one line for
+ * both, with their number.
+ */
 static bool same_branch(const struct nb_branch *a, const struct nb_branch *b)
 {
 	return a->pc == b->pc && a->taken == b->taken;

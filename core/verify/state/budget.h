@@ -47,8 +47,8 @@ void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st,
 			     uint8_t budgets);
 
 /*
- * Record that code which the walk does not follow spent some of @budgets.
- * @local: the budgets where rank-local data decided how much
+ * Record that code which the walk does not enter spent some of @budgets.
+ * @local: those of @budgets of which rank-local data decided how much was spent
  */
 void nb_budget_spend(struct nb_env *env, struct nb_state *st, uint8_t budgets,
 		     uint8_t local);

@@ -7,7 +7,7 @@ local M = {}
 local Summary = {}
 Summary.__index = Summary
 
-local MOST = 1 << 16 -- largest number of recorded times of a rank and peer
+local MOST = 1 << 16 -- largest number of recorded times for each rank and peer
 local SHOWN = 3
 
 function M.new() return setmetatable({ by = {}, list = {} }, Summary) end
@@ -25,7 +25,7 @@ local function row_of(self, s, member)
 	return r
 end
 
--- @list: spans of one process; those of other events are skipped.
+-- Add the GIN events among @list, the spans of one process.
 function Summary:add(list, member)
 	for _, s in ipairs(list) do
 		if s.event == "gin_signal" then
@@ -49,7 +49,7 @@ end
 
 local function quantile(times, q) return times[math.max(1, math.ceil(#times * q))] end
 
--- Rows, the one with the most bytes first. nil: the trace has no GIN events.
+-- The rows, sorted by bytes, most first. nil: the trace has no GIN events.
 function Summary:rows()
 	if #self.list == 0 then return nil end
 	local rows = {}
@@ -71,7 +71,7 @@ end
 
 local function us(ns) return ns and ("%.1f"):format(ns / 1000) or "-" end
 
--- Notes for people about @rows of Summary:rows, the peers with the most bytes first.
+-- Notes for people about the rows of Summary:rows.
 function M.notes(rows)
 	local notes = {}
 	for i = 1, math.min(#rows, SHOWN) do

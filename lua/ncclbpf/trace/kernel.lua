@@ -8,7 +8,7 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
--- How long to trace: seconds=, 3 without it. -> seconds | nil, err
+-- Read the option seconds=, the length of the trace (3 by default). -> seconds | nil, err
 function M.seconds(ctx)
 	local seconds = units.duration(ctx.opt.seconds or "3")
 	if not seconds or seconds <= 0 then
@@ -17,9 +17,9 @@ function M.seconds(ctx)
 	return seconds
 end
 
--- Follow the events that the request @line asks for, for @seconds or until Ctrl-C, and the records
--- of the kernel's programs @p (nil: none), which are closed then. @each(list, member) gets the
--- events of one process, @take(list) gets records; true stops.
+-- For @seconds or until Ctrl-C, read the events that the request @line asks for, and the records
+-- of the kernel's programs @p (nil: none). Then close @p. @each(list, member) gets the events of
+-- one process, @take(list) gets records; the function ends early if one of them returns true.
 -- -> events lost, records dropped | nil, err
 function M.follow(s, line, seconds, p, each, take)
 	local function records() return p and take(p:read()) end
@@ -44,7 +44,8 @@ function M.ranks(s)
 	return rank
 end
 
--- Add notes about records that are missing. @dropped: those of the kernel's programs, named @what
+-- Add notes about missing records. @dropped: number of records that the kernel's programs, named
+-- @what, dropped
 function M.add_losses(foot, dropped, what, lost)
 	if dropped > 0 then
 		foot[#foot + 1] = ("note: %d %s did not fit the kernel's ring"):format(

@@ -7,7 +7,7 @@ local M = {}
 local ADMIN, PERFMON, BPF = 21, 38, 39
 
 -- Text about the missing capabilities; nil: none is missing. CAP_SYS_ADMIN includes the other two.
--- @admin: only CAP_SYS_ADMIN will do.
+-- @admin: CAP_SYS_ADMIN itself is needed.
 function M.missing(admin)
 	local status = core.read("/proc/self/status", 1 << 16) or ""
 	local caps = tonumber(status:match "CapEff:%s*(%x+)" or "0", 16)

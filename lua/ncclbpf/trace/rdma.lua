@@ -99,7 +99,7 @@ local function rows_of(events, before, after, rank)
 		for _, q in ipairs(p.qps) do
 			local b = counted[key_of(p.pid, q.device, q.qp)]
 			local r = row(p.pid, q.device, q.qp)
-			if r.created_ns then b = nil end -- the queue pair's number is in use again
+			if r.created_ns then b = nil end -- a new queue pair has the same number
 			r.tap_sends = q.sends - (b and b.sends or 0)
 			r.tap_completions = q.sends + q.receives - q.outstanding
 				- (b and b.sends + b.receives - b.outstanding or 0)

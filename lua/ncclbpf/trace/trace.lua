@@ -54,7 +54,8 @@ local function verbs_span(s)
 	end
 end
 
--- A received array as a table by field names; the meaning of some fields depends on the event.
+-- Convert a received array to a table by field names. The meaning of some fields depends on the
+-- event.
 local function span_of(fields, a)
 	local s = {}
 	for i, name in ipairs(fields) do s[name] = a[i] end
@@ -101,8 +102,8 @@ local function move(span, ns)
 	return span
 end
 
--- Parse the lines of one process's stream; keep its field names and losses. @s: the target, if its
--- processes may have several clocks
+-- Parse the lines of one process's stream; keep its field names and losses. @s: the target; nil
+-- if all of its processes have the same clock
 local function taker(each, s)
 	local of, clock = {}, clocks(s)
 	return function(data, member)
@@ -284,7 +285,7 @@ end
 
 -- ---- commands --------------------------------------------------------------------
 
--- Does the list of events= name events of GIN and of queue pairs only? These need no profiler.
+-- Does events= name only events of GIN and of queue pairs? These need no profiler.
 local function only_ours(events)
 	if not events then return false end
 	for word in events:gmatch "[^,]+" do
@@ -295,7 +296,8 @@ end
 
 local function stream(ctx, o)
 	local s = try(ctx:session())
-	-- NCCL may load a profiler with the next communicator (env set).
+	-- NCCL may load a profiler with the next communicator, if the user has set one with env
+	-- set.
 	if not only_ours(ctx.opt.events) and profiler.absent(s) then
 		ctx.app:complain(
 			"note: NCCL has not called the profiler; " ..
@@ -366,7 +368,7 @@ end
 local function rings(s, each)
 	local take, losses = taker(each, s)
 	for _, m in ipairs(s:living()) do
-		-- Read one process at a time, so that memory holds the events of one alone.
+		-- Read one process at a time, to save memory.
 		local r, stop = s:ask("trace read", { members = { m } })[1], false
 		local bound = nil
 		while r.data and not stop do

@@ -158,7 +158,7 @@ static void check_net(struct nb_json *j)
 	      (unsigned long long)stalls, (unsigned long long)strange);
 }
 
-/* Explain why NCCL was given no GIN device of ours although GIN is on. */
+/* Explain why we gave NCCL no GIN device although GIN is on. */
 static void check_gin_unused(struct nb_json *j, bool transport)
 {
 	int net_devices;

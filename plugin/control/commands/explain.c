@@ -28,8 +28,8 @@ struct would {
 	uint32_t field, policy;
 	uint64_t value;
 	/*
-	 * direction of the change. true: @value or more changes the answer;
-	 * false: @value or less does
+	 * direction of the change. true: @value and larger values change the
+	 * answer; false: @value and smaller values do
 	 */
 	bool up;
 	const struct nb_path_branch *branch;
@@ -162,7 +162,8 @@ static uint64_t most_value(const struct nb_field_spec *f)
 
 /*
  * Find the nearest value of the field, above (@up) or below, that reverses the
- * jump. It is next to the other operand, or where the sum wraps around.
+ * jump. It is next to the other operand, or at the value where the sum wraps
+ * around.
  */
 static bool nearest_flip(const struct nb_path_branch *b, bool left,
 			 const struct nb_field_spec *f, uint64_t now, bool up,

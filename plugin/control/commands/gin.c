@@ -74,7 +74,10 @@ struct listing {
 	struct nb_json *j;
 	struct nb_page page;
 	struct nb_comm_option comm;
-	/* write a row for each context and peer, else a row for each peer */
+	/*
+	 * true: write a row for each context and peer; false: a row for each
+	 * peer
+	 */
 	bool contexts;
 	uint64_t now;
 	struct nb_gin_times sum;

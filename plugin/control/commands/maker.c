@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who made a generation, for the commands status and policy history. */
+/* The maker of a generation, for the commands status and policy history. */
 #include "plugin/control/commands/maker.h"
 
 #include <string.h>

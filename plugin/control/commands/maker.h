@@ -5,7 +5,7 @@
 #include "core/base/json.h"
 #include "core/jobseg/format.h"
 
-/* Write the members that say who made a generation (docs/protocol.md). */
+/* Write the members that name the maker of a generation (docs/protocol.md). */
 void nb_cmd_maker(struct nb_json *j, const struct nb_seg_maker *maker);
 
 #endif

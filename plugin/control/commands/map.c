@@ -36,7 +36,7 @@ static const char *origin_word(enum nb_map_origin o)
 	return "unknown";
 }
 
-/* Write what a host map shows, and how old its contents are. */
+/* Write the descriptor that a host map shows, and the age of its contents. */
 static void put_host(struct nb_json *j, const struct nb_map *m)
 {
 	uint32_t unfinished;
