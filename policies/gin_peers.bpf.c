@@ -17,7 +17,7 @@ struct key {
 struct value {
 	__u64 puts, signals, bytes;
 	__u64 done, errors;
-	__u64 sum_ns, max_ns; /* of operations with a known time */
+	__u64 sum_ns, max_ns; /* only operations with a known time */
 	/* bucket b counts times below 2^b us that bucket b - 1 does not */
 	__u64 bucket[BUCKETS];
 };

@@ -2,7 +2,8 @@
 /*
  * Arithmetic for policies, part of ncclbpf_policy.h. All functions are inline,
  * so the verifier sees the bounds. Only functions whose comment says so call a
- * helper. Numbers are unsigned, and results are limited to the range.
+ * helper. Numbers are unsigned, and a result out of range becomes the nearest
+ * valid number.
  */
 #ifndef NCCLBPF_MATH_H
 #define NCCLBPF_MATH_H

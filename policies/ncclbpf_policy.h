@@ -82,7 +82,7 @@ typedef long long __s64;
 #define __merged(how) __attribute__((btf_decl_tag("ncclbpf:" #how)))
 
 /*
- * Of a pointer that a global function takes, as in libbpf's header:
+ * Tags of a pointer argument of a global function, as in libbpf's header:
  * __arg_ctx      the hook's context, whatever its type
  * __arg_nonnull  memory of the type's size, never NULL: callers test it
  */
@@ -146,7 +146,7 @@ struct bpf_iter_num {
 #define NB_FIRST_SAMPLE void *sample
 #define NB_FIRST_DYNPTR const struct bpf_dynptr *d
 #define NB_FIRST_DYNPTR_END struct bpf_dynptr *d
-/* Where optional arguments begin, anything may follow. */
+/* Optional arguments: the caller may omit them or pass anything. */
 #define NB_THIRD_OPT , ...
 #define NB_THIRD_NONE
 #define NB_THIRD_ANY , uint64_t
@@ -210,8 +210,9 @@ struct bpf_iter_num {
 	(__VA_ARGS__)
 
 /*
- * ncclbpf_snprintf(text, size, format, up to 12 numbers): the same formats,
- * into memory. The length with the NUL, also where only a part had room.
+ * ncclbpf_snprintf(text, size, format, up to 12 numbers): write the same
+ * formats into memory. Returns the length with the NUL, even if only a part of
+ * the text fits.
  */
 #define ncclbpf_snprintf(text, size, fmt, ...)                      \
 	({                                                          \
@@ -228,15 +229,15 @@ struct bpf_iter_num {
  * ncclbpf_for(i, start, end) { ... } runs its body with i (an int declared
  * before) from start to end - 1, ncclbpf_repeat(n) { ... } n times; n may be
  * any number up to 2^23, known only at run time. break, continue and return
- * work as in other loops. The verifier walks such a body a few times, however
- * many passes there are; of i it knows the bounds that start and end have.
+ * work as in other loops. The verifier walks the body only a few times,
+ * whatever n is. It knows that i is between the bounds of start and end.
  */
 static __always_inline void ncclbpf_iter_end(struct bpf_iter_num *it)
 {
 	bpf_iter_num_destroy(it);
 }
 
-/* *@i is the next number; 0 at the end. */
+/* *@i is set to the next number; returns 0 at the end. */
 static __always_inline int ncclbpf_iter_step(struct bpf_iter_num *it, int *i)
 {
 	const int *next = bpf_iter_num_next(it);
@@ -267,14 +268,14 @@ static __always_inline int ncclbpf_iter_step(struct bpf_iter_num *it, int *i)
 
 /* ---- what most tuner policies want ---- */
 
-/* Does NCCL offer this combination for the collective at hand? */
+/* Does NCCL offer this combination for the current collective? */
 static __always_inline int ncclbpf_usable(const struct ncclbpf_tuner *ctx,
 					  int algo, int proto)
 {
 	return ctx->usable >> (algo * NCCL_NUM_PROTOS + proto) & 1;
 }
 
-/* Ask for a combination, if NCCL offers it; 1 if so. */
+/* Ask for a combination if NCCL offers it; returns 1 if it does, else 0. */
 static __always_inline int ncclbpf_choose(struct ncclbpf_tuner *ctx, int algo,
 					  int proto)
 {
@@ -313,9 +314,9 @@ static __always_inline uint32_t ncclbpf_log2(uint64_t bytes)
 }
 
 /*
- * NCCL's predicted time in ns of a combination for the collective at hand;
- * UINT64_MAX, which is larger than any other, where NCCL does not offer it or
- * its costs are not known.
+ * Return NCCL's predicted time in ns of a combination for the current
+ * collective. If NCCL does not offer it or its costs are not known, return
+ * UINT64_MAX, which is larger than any time.
  */
 static __always_inline uint64_t ncclbpf_cost(struct ncclbpf_tuner *ctx,
 					     int algo, int proto)
@@ -323,15 +324,20 @@ static __always_inline uint64_t ncclbpf_cost(struct ncclbpf_tuner *ctx,
 	return (uint64_t)bpf_nccl_cost(ctx, (uint64_t)algo, (uint64_t)proto);
 }
 
-/* NCCL_PROTO_* of least cost with @algo; NCCL_PROTO_UNDEF: none. */
+/*
+ * Return the NCCL_PROTO_* that costs least with @algo; NCCL_PROTO_UNDEF if
+ * there is none.
+ */
 static __always_inline int ncclbpf_cheapest_proto(struct ncclbpf_tuner *ctx,
 						  int algo)
 {
 	return (int)bpf_nccl_cheapest_proto(ctx, (uint64_t)algo);
 }
 
-/* NCCL_ALGO_* of least cost with @proto, NCCL_PROTO_UNDEF for any;
- * NCCL_ALGO_UNDEF: none. */
+/*
+ * Return the NCCL_ALGO_* that costs least with @proto (NCCL_PROTO_UNDEF: any
+ * protocol); NCCL_ALGO_UNDEF if there is none.
+ */
 static __always_inline int ncclbpf_cheapest_algo(struct ncclbpf_tuner *ctx,
 						 int proto)
 {
@@ -339,8 +345,9 @@ static __always_inline int ncclbpf_cheapest_algo(struct ncclbpf_tuner *ctx,
 }
 
 /*
- * Bytes that one rank contributes: of AllGather and ReduceScatter, whose
- * ctx->bytes is the whole, a part; of the others all.
+ * Return the bytes that one rank contributes. ctx->bytes of AllGather and
+ * ReduceScatter counts all ranks, so the result is a part of it; for other
+ * collectives it is ctx->bytes.
  */
 static __always_inline uint64_t
 ncclbpf_bytes_per_rank(const struct ncclbpf_tuner *ctx)
@@ -352,15 +359,15 @@ ncclbpf_bytes_per_rank(const struct ncclbpf_tuner *ctx)
 }
 
 /*
- * A writer of a __host map sets this bit in the first 8 bytes of a value before
+ * A bit in the first 8 bytes of a __host map's value. A writer sets it before
  * it changes several fields, and stores the time without it afterwards.
  */
 #define NCCLBPF_HOST_WRITING (1ull << 63)
 
 /*
- * Nanoseconds since the last write to @value, of a __host map; UINT64_MAX: no
- * writer has been there, the map is not attached, or a writer is changing the
- * value or has died while doing so.
+ * Return the nanoseconds since the last write to @value, a value of a __host
+ * map. Returns UINT64_MAX if it was never written, if the map is not attached,
+ * or if a writer is changing the value or died while it did.
  */
 static __always_inline uint64_t ncclbpf_host_age(const void *value)
 {
@@ -373,9 +380,10 @@ static __always_inline uint64_t ncclbpf_host_age(const void *value)
 }
 
 /*
- * SEC("env"). ncclbpf_env_is(ctx, "NCCL_ALGO"): is that the variable?
- * ncclbpf_env_set(ctx, "Ring"): NCCL finds this value; both take a literal, of
- * at most 63 characters. ncclbpf_env_hide(ctx): NCCL finds it not set.
+ * For SEC("env"). ncclbpf_env_is(ctx, "NCCL_ALGO"): is this the variable?
+ * ncclbpf_env_set(ctx, "Ring"): give NCCL this value. Both take a string
+ * literal of at most 63 characters. ncclbpf_env_hide(ctx): tell NCCL that the
+ * variable is not set.
  */
 union ncclbpf_words {
 	char text[64];

@@ -83,10 +83,10 @@ struct {
 	__type(value, struct sum);
 } measured SEC(".maps") __merged(sum);
 
-/* The controller's memory of a key, in the elected process. */
+/* What the controller stores for a key, in the elected process. */
 struct judged {
 	struct sum before;
-	__u64 settle; /* sums include times before a change */
+	__u64 settle; /* the sums include times before the last change */
 };
 
 struct {
@@ -96,7 +96,7 @@ struct {
 	__type(value, struct judged);
 } judged SEC(".maps");
 
-/* Would the combination meet the target? If its cost is unknown: no. */
+/* Would the combination meet the target? No, if its cost is unknown. */
 static __always_inline int meets(const struct ncclbpf_tuner *ctx,
 				 const struct target *t, int algo, int proto)
 {
@@ -221,7 +221,8 @@ static long enforce(void *map, const struct slo_key *at, const __u64 *limit,
 		if (!j)
 			return 0;
 	}
-	if (s->n < j->before.n) /* a process ended and counts no more */
+	/* a process has ended, and its times no longer count */
+	if (s->n < j->before.n)
 		j->before = *s;
 	n = s->n - j->before.n;
 	ns = s->ns - j->before.ns;

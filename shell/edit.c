@@ -29,8 +29,7 @@ static struct editor {
 	EditLine *el;
 	History *history;
 	lua_State *L;
-	int callbacks; /* registry reference of the table that was given to
-			  start */
+	int callbacks; /* registry reference of the table that start() got */
 	char prompt[512];
 	mbstate_t mb;
 	bool modes_saved, ended, stopped, typed;
@@ -318,8 +317,10 @@ static int start(lua_State *L)
 	return 0;
 }
 
-/* line(prompt) -> text without its newline | nil at the end | false after
- * Ctrl-C, and whether that threw a line away */
+/*
+ * line(prompt) -> text without its newline | nil at the end | false after
+ * Ctrl-C, and whether Ctrl-C discarded a text
+ */
 static int line(lua_State *L)
 {
 	const char *text;
@@ -332,7 +333,10 @@ static int line(lua_State *L)
 	ed.ended = ed.stopped = false;
 	ed.fresh = true;
 	memset(&ed.mb, 0, sizeof(ed.mb));
-	/* before the prompt appears, because the terminal could take keys */
+	/*
+	 * call this before the prompt appears, because the terminal could
+	 * receive keys
+	 */
 	el_set(ed.el, EL_PREP_TERM, 1);
 	nb_lua_guarded = nb_lua_guarded + 1;
 	text = el_gets(ed.el, &n);

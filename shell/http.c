@@ -33,7 +33,7 @@ enum {
 
 #define SERVER "ncclbpf.http"
 
-/* A connection and the time of its beginning. */
+/* A connection and the time when it began. */
 struct client {
 	int fd;
 	double since;
@@ -41,7 +41,8 @@ struct client {
 
 struct server {
 	struct MHD_Daemon *daemon; /* NULL if it is closed */
-	lua_State *L; /* set while serve runs; its answer function is at 3 */
+	/* set while serve runs; the answer function is at stack index 3 */
+	lua_State *L;
 	struct client client[MAX_CONNECTIONS];
 	unsigned nclients;
 	char why[160]; /* libmicrohttpd's last message */
@@ -135,8 +136,8 @@ struct request {
 };
 
 /*
- * Get a string field of the answer, which is at 2. The value stays on the
- * stack.
+ * Get a string field of the answer, which is at stack index 2. The value stays
+ * on the stack.
  */
 static const char *answer_field(lua_State *L, const char *name, size_t *size)
 {
@@ -144,9 +145,11 @@ static const char *answer_field(lua_State *L, const char *name, size_t *size)
 	return lua_tolstring(L, -1, size);
 }
 
-/* answer(method, path) -> {status=, body=, type=, allow=}; sends it. @L has the
- * request at 1. Each line but send_text may raise an error: no memory, or one
- * of a metatable. */
+/*
+ * Call answer(method, path) -> {status=, body=, type=, allow=}, and send the
+ * result. @L has the request at stack index 1. Each line except send_text may
+ * raise an error: no memory, or an error of a metatable.
+ */
 static int answer_call(lua_State *L)
 {
 	struct request *r = lua_touserdata(L, 1);

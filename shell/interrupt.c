@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ctrl-C. The handler only sets a flag and arms a hook, both allowed there;
- * the hook is armed from nowhere else, because an armed hook slows a script
- * down by half. It stays armed until the prompt clears it: a script's pcall
- * can eat one error, but the next instruction raises it again.
+ * Ctrl-C. The handler only sets a flag and installs a hook; signal handlers may
+ * do both. The hook is installed only by the handler, because it makes a script
+ * take twice as long. It stays armed until the prompt clears it: a script's
+ * pcall can catch one error, but the next instruction raises it again.
  *
  * A hook belongs to one coroutine, so the handler arms it in each coroutine
  * that runs or waits for one it resumed. coroutine.resume and coroutine.wrap
@@ -34,8 +34,8 @@ static void stop(lua_State *L, lua_Debug *ar)
 	(void)ar;
 	if (nb_lua_stopped())
 		nb_lua_interrupted(L);
-	if (!nb_lua_stop) /* the hook was armed in a coroutine that outlived the
-			     stop */
+	/* the hook was installed in a coroutine that outlived the stop */
+	if (!nb_lua_stop)
 		lua_sethook(L, NULL, 0, 0);
 }
 

@@ -13,7 +13,8 @@ void *nb_memory_alloc(void *memory, void *p, size_t old, size_t size)
 	void *q;
 
 	if (!p)
-		old = 0; /* for a new block this is the kind of the object */
+		/* for a new block, this parameter is the kind of the object */
+		old = 0;
 	if (!size) {
 		free(p);
 		m->used -= old;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that reads what a command prints: a pager, or what follows `|` at
- * the prompt. It runs while the command runs, so it gets each line at once. It
- * has the terminal: Ctrl-C interrupts the command and the program, and once the
- * command has ended, the program alone. It may end before it has read all.
+ * A program that reads what a command prints: a pager, or the program after `|`
+ * at the prompt. It runs while the command runs, so it gets each line at once.
+ * It has the terminal: Ctrl-C interrupts the command and the program, and once
+ * the command has ended, the program alone. It may end before it has read all.
  */
 #include "shell/shell.h"
 
@@ -110,7 +110,7 @@ static int pipe_gc(lua_State *L)
 }
 
 /*
- * less gets FRX unless $LESS says otherwise: it ends if one screen is enough,
+ * If $LESS is not set, set it to FRX: less then ends if one screen is enough,
  * shows colours and leaves the text on the screen.
  */
 int nb_pipe_open(lua_State *L)

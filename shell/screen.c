@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A full screen by ncurses, as a Lua object: draw rows of styled text, wait for
- * a key. What the rows contain is made in Lua (commands/top.lua). The terminal
+ * a key. Lua makes the contents of the rows (commands/top.lua). The terminal
  * gets its modes and its main screen back when the screen is closed or
  * collected, and when the process is terminated by a signal.
  */
@@ -22,8 +22,8 @@
 #include "lua/core/core.h"
 
 /*
- * after our headers, because both define a macro ERR and core/base/err.h
- * undefines its own
+ * included after our headers, because both define a macro ERR, and
+ * core/base/err.h undefines its own
  */
 #include <ncurses.h>
 #include <term.h>

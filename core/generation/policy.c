@@ -12,13 +12,13 @@
 
 #include "core/map/host.h"
 
-/* Round up, so that a size over a limit never looks as if it were within. */
+/* Round up, so that a size over a limit is not shown as the limit. */
 static uint64_t to_mib(uint64_t bytes)
 {
 	return (bytes >> 20) + (bytes % (1 << 20) != 0);
 }
 
-/* A per-CPU map counts as one for this many CPUs, on every host. */
+/* On every host, a per-CPU map counts as a map for this many CPUs. */
 enum { COUNTED_CPUS = 256 };
 
 int nb_policy_memory(uint64_t *bytes, const struct nb_image *img, uint64_t most,
@@ -159,7 +159,10 @@ static int make_maps(struct nb_policy *p, struct nb_policy *const *peers,
 		int rc;
 
 		if (s->tags & NB_MAPF_COHERENT)
-			/* The policy's first generation makes this map. */
+			/*
+			 * The first generation that uses the policy makes this
+			 * map.
+			 */
 			continue;
 		p->maps[i] = find_shared(s, peers, npeers);
 		if (p->maps[i])

@@ -65,7 +65,7 @@ static inline int nb_gen_run_tuner(const struct nb_gen *g,
 }
 
 /*
- * Count a run. The first holder of a record counts without a locked
+ * Count a run. The thread of the first record counts without a locked
  * instruction, which would take as long as a short program.
  */
 static inline void nb_gen_count_event(struct nb_gen_prog *p, uint16_t holder)

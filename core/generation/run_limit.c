@@ -20,14 +20,19 @@ struct member {
 	const struct nb_policy *policy;
 	const struct nb_policy_effort *effort;
 	uint32_t prog;
-	/* Weighted instructions. @sure: all that always runs. @iterations: the
-	 * part of @sure in loops with a constant bound. */
+	/*
+	 * Weighted instructions. @sure: those that each run executes.
+	 * @iterations: the part of @sure in loops with a constant bound.
+	 */
 	uint64_t sure, iterations;
 };
 
 struct chain {
 	struct member m[NB_GEN_MAX_PROGS];
-	/* Number of programs, and of the kinds of loops that share the rest. */
+	/*
+	 * Number of programs, and number of the kinds of loops that share the
+	 * rest of the limit.
+	 */
 	uint32_t n, kinds;
 	uint64_t sure, limit;
 };
@@ -59,7 +64,8 @@ static void add_member(struct chain *c, const struct nb_gen *g,
 	uint64_t tails = 0;
 
 	if (!iteration)
-		return; /* Only tests bind programs that were not verified. */
+		/* Programs that were not verified occur only in tests. */
+		return;
 	*m =
 		(struct member){ gp->exec, p, &p->effort[gp->prog],
 				 gp->prog, 0, 0 };

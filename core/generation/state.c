@@ -44,7 +44,7 @@ static bool is_filled(const struct nb_map *m)
 	       !(t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS));
 }
 
-/* Can a change have written map @i? */
+/* Can a change have written to map @i? */
 static bool is_written(const struct nb_gen_policy *gp, uint32_t i)
 {
 	const struct nb_map_spec *s = &gp->policy->img->maps[i];

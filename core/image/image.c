@@ -27,7 +27,7 @@ const struct nb_line *nb_prog_line(const struct nb_prog *p, uint32_t pc)
 {
 	uint32_t lo = 0, hi = p->nlines;
 
-	/* Here lines[lo - 1].pc <= pc < lines[hi].pc holds. */
+	/* At this point, lines[lo - 1].pc <= pc < lines[hi].pc holds. */
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 

@@ -185,8 +185,10 @@ bool nb_image_may_hold(const struct nb_image *img, uint32_t outer, uint32_t i)
 
 	const uint32_t by_name = NB_MAPF_MERGED | NB_MAPF_HOST;
 
-	/* A controller finds a merged map, and `map attach` finds a host
-	 * map, only by the map's own name. */
+	/*
+	 * A controller finds a merged map only by the map's name, and so does
+	 * `map attach` for a host map.
+	 */
 	return m->origin == NB_ORIGIN_DEFINED && !(m->tags & by_name) &&
 	       m->type == in->type && m->key_size == in->key_size &&
 	       m->value_size == in->value_size && m->flags == in->flags &&

@@ -257,7 +257,9 @@ static void fill(struct nb_insn *in, unsigned op, const struct nb_slot *s)
 		in->off = s->off;
 	if (row->imm == NB_FIELD_ANY)
 		in->imm = s->imm;
-	/* From here on the distance is in off. */
+	/*
+	 * The next form has its distance in imm; struct nb_insn has it in off.
+	 */
 	if (row->traits & NB_INSN_FAR) {
 		in->off = s->imm;
 		in->imm = 0;

@@ -45,7 +45,10 @@ static int read_all(int fd, char *to, size_t size)
 		if (n < 0)
 			return -1;
 		if (!n)
-			/* The text became shorter, so the rest is zeroes. */
+			/*
+			 * The text became shorter; the rest of the buffer is
+			 * zeroes.
+			 */
 			break;
 		at += (size_t)n;
 	}
@@ -219,7 +222,7 @@ static uint64_t first_difference(const struct nb_track *a,
 	return from;
 }
 
-/* Were the decisions of both ranks before @k the same? */
+/* Did both ranks make the same decisions before @k? */
 static bool same_before(const struct nb_track *a, const struct nb_track *b,
 			uint64_t k)
 {
@@ -233,7 +236,7 @@ static uint64_t oldest_kept(const struct nb_track *r)
 	return r->decisions > NB_RING ? r->decisions - NB_RING : 0;
 }
 
-/* Does @a continue at decision @k + @by as @b does at @k? */
+/* Does @a continue from decision @k + @by in the same way as @b from @k? */
 static bool shifted(const struct nb_track *a, const struct nb_track *b,
 		    uint64_t k, uint32_t by)
 {
@@ -466,7 +469,10 @@ static void mark_minority(struct comparison *c)
 				       &out->rank[best].decision);
 }
 
-/* Find a rank that made extra decisions, from the first that differs. */
+/*
+ * From the first decision that differs on, find a rank that made extra
+ * decisions.
+ */
 static void find_extra(struct comparison *c)
 {
 	struct nb_agree *out = c->out;

@@ -89,8 +89,10 @@ struct nb_agree_rank {
 	int32_t rank; /* Rank number from the launcher; -1 if unknown. */
 	/* Index of the rank's segment, if several are compared. */
 	uint32_t site;
-	/* The rank has no ring and agrees with the rank of its site that
-	 * has one. */
+	/*
+	 * The rank has no ring. It agrees with the rank of its site that has
+	 * one.
+	 */
 	bool agrees;
 };
 
@@ -139,7 +141,9 @@ struct nb_track;
  */
 void nb_agree_tracks(struct nb_agree *a, struct nb_track *track);
 
-/* Have the ranks diverged, or do fences no longer line up? */
+/*
+ * Have the ranks diverged, or do their fences no longer mean the same decision?
+ */
 static inline bool nb_agree_broken(const struct nb_agree *a)
 {
 	return a->verdict == NB_DIVERGED || a->verdict == NB_DIVERGED_BEFORE ||

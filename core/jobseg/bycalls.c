@@ -14,7 +14,8 @@ enum {
 	/* Oldest decisions, which are skipped because a live rank may be
 	 * overwriting them. */
 	SPARE = 16,
-	MOST = 64 /* At most so many decisions of one call are compared. */
+	/* Largest number of decisions of one call that are compared. */
+	MOST = 64
 };
 
 static uint32_t clock_of(const struct nb_track *r, uint64_t k)

@@ -64,7 +64,7 @@ enum {
 	/* Coordinators must run membarrier(2) for this process. */
 	NB_SEG_PROC_MEMBARRIER = 1,
 	NB_SEG_PROC_CONTROL = 2, /* The process has a control socket. */
-	/* The process holds the file lock of its entry while it lives. */
+	/* The process holds the file lock of its entry as long as it lives. */
 	NB_SEG_PROC_LOCKED = 4,
 	/* The process is the site's agent and not part of the job. */
 	NB_SEG_PROC_AGENT = 8
@@ -75,7 +75,8 @@ enum { NB_SEG_MAKER = 200 };
 /* The client that asked for a change. */
 struct nb_seg_maker {
 	uint32_t uid, pid; /* Peer of the control socket; pid 0: no client. */
-	uint64_t start; /* Its start in clock ticks since boot; 0: unknown. */
+	/* Its start time in clock ticks since boot; 0: unknown. */
+	uint64_t start;
 	/* What the client says: "user,host,process,rollout", maybe cut. */
 	char text[NB_SEG_MAKER];
 };
@@ -109,8 +110,9 @@ struct nb_seg_slot {
 	/* Atomic: the ARMED word that it waits at; 0 for none. */
 	uint64_t waiting;
 	uint32_t generation; /* Atomic: number of the rank's generation. */
-	uint32_t state;	     /* Atomic, but changed only under the lock. */
-	uint32_t proc;	     /* Index of its process; read under the lock. */
+	/* Atomic, but changed only under the segment's lock. */
+	uint32_t state;
+	uint32_t proc; /* Index of its process; read under the lock. */
 	/* Index of its ring + 1; 0 if it has none in the segment. */
 	uint32_t ring;
 	uint32_t pid;
@@ -147,10 +149,13 @@ enum nb_differ {
 /* Does the communicator have ranks on other sites (docs/fleet.md)? */
 enum nb_fleet_kind {
 	NB_FLEET_NOT,
-	/* The communicator has ranks on other sites, and none of its ranks
-	 * here has decided. */
+	/*
+	 * The communicator has ranks on other sites. No rank on this site has
+	 * decided yet.
+	 */
 	NB_FLEET_NEW,
-	NB_FLEET_BEGUN /* Its clock is chosen, so fences may be armed. */
+	/* The kind of clock is chosen, so fences may be armed. */
+	NB_FLEET_BEGUN
 };
 
 /* The events by which a communicator numbers its fences. */
@@ -221,9 +226,11 @@ struct nb_seg {
 	/* Atomic: number of the last committed generation. Above bit 32:
 	 * the ranks without a slot that started with it (nb_seg_baseline). */
 	uint64_t baseline;
-	/* Atomic: pid of a process of this job that uses another version,
-	 * and so shares nothing with the others. The offset is the same in
-	 * all versions. */
+	/*
+	 * Atomic: PID of a process of this job that uses another version of the
+	 * segment, and so shares nothing with the others. The offset is the
+	 * same in all versions.
+	 */
 	uint64_t stranger;
 	/* Atomic: the PID namespace of that process. */
 	uint64_t stranger_ns;

@@ -44,7 +44,7 @@ struct btf {
 	uint32_t off;
 	struct type *t; /* The types with ids 1 to n - 1. */
 	uint32_t n;
-	uint32_t nvars; /* Number of entries in all DATASECs so far. */
+	uint32_t nvars; /* Number of entries in all DATASECs read so far. */
 	struct nb_err *err;
 };
 
@@ -200,7 +200,10 @@ static uint32_t member_word(const struct btf *b, const struct type *t,
 		t->at + TYPE + (uint64_t)i * trailers[t->kind].each + 4 * word);
 }
 
-/* The functions below return what is wrong with a type of a kind, or NULL. */
+/*
+ * The functions below check one kind of type each. They return an error text,
+ * or NULL.
+ */
 
 static const char *member_fault(const struct btf *b, const struct type *t,
 				uint32_t i)
@@ -284,7 +287,10 @@ static const char *type_fault(const struct btf *b, const struct type *t)
 	case BTF_KIND_DATASEC:
 	case BTF_KIND_FWD:
 		break;
-	/* Target of a pointer or modifier, or result of a prototype. */
+	/*
+	 * Check the type that a pointer or modifier refers to, or that a
+	 * prototype returns.
+	 */
 	default:
 		fits = is_value(b, t->word);
 		break;
@@ -309,7 +315,7 @@ static int check_type(struct btf *b, uint32_t id)
 	return fault ? bad_type(b, HEADER + t->at, fault, id) : 0;
 }
 
-enum { OPEN = 255 }; /* Depth of a type whose parts are being walked. */
+enum { OPEN = 255 }; /* Marks a type whose parts are being visited. */
 
 /* Return how many types @t contains directly; type_part() returns number @i
  * of them. */
@@ -476,8 +482,9 @@ struct nb_view nb_btf_strings(struct nb_view v)
 
 static const struct {
 	const char *name;
-	uint32_t at;  /* Where the header holds the part's offset and length. */
-	uint32_t min; /* Least bytes of a record. */
+	/* The place in the header of the part's offset and length. */
+	uint32_t at;
+	uint32_t min; /* Smallest size of a record in bytes. */
 } parts[NB_BTF_NPARTS] = {
 	[NB_BTF_FUNC_INFO] = { "func_info", 8, 8 },
 	[NB_BTF_LINE_INFO] = { "line_info", 16, 16 },

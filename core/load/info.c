@@ -131,7 +131,7 @@ static bool is_scalar(const struct btf_type *t)
 	return btf_is_int(t) || btf_is_any_enum(t);
 }
 
-/* Of the kernel's tags, only those with a meaning here are used. */
+/* The kernel's tags that mean something here; other tags are skipped. */
 enum { TAG_CTX = 1, TAG_NONNULL = 2 };
 
 enum { MAX_ARGS = 5 };

@@ -128,7 +128,7 @@ static int resolve_call(const struct prog *p, struct site at,
 	struct nb_elf_rel r;
 
 	out->kind = slot_src(s) == SRC_LOCAL ? REF_CALL : REF_NONE;
-	/* The assembler resolved the reference. */
+	/* The assembler has resolved the reference already. */
 	if (!at.code->slots[at.slot].rel)
 		return out->kind == REF_NONE
 			       ? 0

@@ -81,7 +81,9 @@ static int array_read(struct nb_map *m, const void *key, void *value)
 	return 0;
 }
 
-/* Step to the next index. An index outside starts over, as in the kernel. */
+/*
+ * Step to the next index. An index out of range starts over, as in the kernel.
+ */
 int nb_array_next(struct nb_map *m, const void *key, void *next)
 {
 	uint32_t index = key ? nb_array_index(key) : UINT32_MAX;

@@ -33,9 +33,9 @@ static bool has_trait(const struct nb_map_def *def, unsigned trait)
 }
 
 /*
- * Return the number of elements beyond max_entries, one for each update in
- * flight: an update fills an element before it knows whether it replaces
- * one, so that a full map can be updated.
+ * Return the number of elements beyond max_entries, one for each concurrent
+ * update: an update fills an element before it knows whether it replaces
+ * another one, so that a full map can be updated.
  */
 static uint32_t spares(uint32_t ncpus)
 {
@@ -104,8 +104,10 @@ static void push_free(struct hash *h, uint32_t i)
 		&h->free, &head, to, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 }
 
-/* Return an element for an update; NIL if more updates are in flight than
- * there are spare elements. */
+/*
+ * Return an element for an update; NIL if there are more concurrent updates
+ * than spare elements.
+ */
 static uint32_t take_free(struct hash *h)
 {
 	uint32_t i = pop_free(h);
@@ -395,8 +397,10 @@ void nb_hash_drop(struct hash *h, uint64_t *b, uint64_t word, struct place p)
 	note_used(h, p.at, NB_USED_NOT);
 	chain_relink(h, b, word, p, next_of(element(h, p.at)));
 	push_free(h, p.at);
-	/* Decrement after the push: an update that counts itself in then
-	 * finds an element. */
+	/*
+	 * Decrement after the push, so that an update that increments the count
+	 * finds a free element.
+	 */
 	__atomic_sub_fetch(&h->count, 1, __ATOMIC_RELEASE);
 }
 
@@ -479,9 +483,9 @@ int nb_hash_next(struct nb_map *m, const void *key, void *to)
 }
 
 /*
- * Step to the element of bucket @b with the least place from c->after on.
- * An element keeps its place, so an iteration in this order visits it once.
- * Returns false if there is none.
+ * Step to the element of bucket @b that is stored first from position c->after
+ * on. An element keeps its position, so an iteration in this order visits it
+ * once. Returns false if there is no such element.
  */
 static bool each_of_bucket(const struct hash *h, const uint64_t *b,
 			   struct nb_map_cursor *c, uint32_t cpu)
@@ -543,7 +547,10 @@ uint32_t nb_hash_count(struct nb_map *m)
 	return __atomic_load_n(&hash_of(m)->count, __ATOMIC_RELAXED);
 }
 
-/* Undo a bucket's copy before the next try. No other thread sees @to yet. */
+/*
+ * Undo the copy of a bucket before the next attempt. No other thread sees @to
+ * yet.
+ */
 static void empty_bucket(struct hash *to, uint64_t *b)
 {
 	uint32_t i = (uint32_t)*b;

@@ -334,7 +334,12 @@ static void *rehearse_move(void *from, size_t size)
 	return NULL;
 }
 
-/* Map what @fd has, after all checks. */
+/*
+ * Move @from to an address of its own. mremap over a map's pages unmaps these
+ * pages before it can exceed a limit of the process. This move meets such
+ * limits first, at an address where no program reads. Returns the new address,
+ * or NULL with errno and @from unmapped.
+ */
 static int map_descriptor(const struct nb_map *m, int fd, void **out,
 			  struct nb_err *err)
 {
@@ -407,7 +412,7 @@ int nb_map_host_show(struct nb_map *m, void *pages, bool attached,
 {
 	int rc = replace_pages(m, pages);
 
-	/* detached in the middle of the exchange: that is what was wanted */
+	/* Map the pages of @fd, after all checks. */
 	if (rc && !attached && !nb_map_host_attached(m))
 		return 0;
 	if (rc && !attached)

@@ -357,7 +357,8 @@ static int lpm_insert(struct lpm *t, const void *key, const void *value,
 	/* The new node goes above the node @at. */
 	if (at && p.match == prefix) {
 		nb_store32(&n->child[slot_bit(at, p.match)], p.at);
-	} else if (at) { /* The new node goes beside @at, under a new node. */
+		/* The new node goes beside @at, below a new common parent. */
+	} else if (at) {
 		side = key_bit(data, p.match);
 		n = node_at(t, node_make(t, data, p.match, NULL));
 		nb_store32(&n->child[side], i);
@@ -466,7 +467,7 @@ static uint32_t lpm_after(const struct lpm *t, const void *key)
 		/* Order is decided by the first different bit. */
 		if (match < limit)
 			return slot_bit(n, match) ? subtree_first(t, i) : best;
-		/* The node is the key itself, or lies below it. */
+		/* The node is the key itself, or is below it. */
 		if (n->prefix >= want)
 			return best;
 		if (!n->inner)

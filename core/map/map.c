@@ -329,8 +329,10 @@ int nb_map_read(const struct nb_map *m, const void *key, void *value,
 	return rc ? map_fail(m, key, 0, rc, err) : 0;
 }
 
-/* Sleep for a millisecond because the map is busy. Returns false if that
- * was the 2,000th time. */
+/*
+ * Sleep for a millisecond because the map is busy. Returns false at the 2,000th
+ * call.
+ */
 static bool sleep_again(int *times)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
@@ -446,7 +448,7 @@ int nb_map_take(struct nb_map *m, void *value, struct nb_err *err)
 
 int nb_map_nth(const struct nb_map *m, uint32_t i, void *value)
 {
-	/* The peek of a bloom filter asks about a value. */
+	/* The peek operation of a bloom filter asks whether it has a value. */
 	return !m->ops->pop || m->ops->peek(for_reading(m), i, value)
 		       ? NB_E_NOKEY
 		       : 0;

@@ -12,8 +12,8 @@ enum nb_compose { NB_COMPOSE_ADD, NB_COMPOSE_REMOVE, NB_COMPOSE_MOVE };
  * A change to the order of policies.
  *
  * @name: for NB_COMPOSE_ADD a held policy, else a policy in use
- * @before: the policy in use before which it goes; NULL with @first false: it
- *   goes last
+ * @before: insert before this policy in use; NULL: insert at the start if
+ *   @first is set, else at the end
  */
 struct nb_edit {
 	enum nb_compose what;

@@ -64,7 +64,7 @@ enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
  * while NCCL repeats a question.
  */
 
-/* Outcome of a decision, as two words of its packed form. */
+/* Outcome of a decision, as the two words that change in its packed form. */
 struct nb_outcome {
 	uint64_t word2, costs;
 };
@@ -77,8 +77,8 @@ int nb_tuner_ask(struct nb_comm *c, const struct nb_seen *seen, float *table,
 int nb_tuner_none(struct nb_comm *c, const struct nb_seen *seen, uint64_t bytes,
 		  uint32_t pipe, bool reg_buff);
 /*
- * General forms of nb_decide: nb_tuner_any makes the whole decision,
- * nb_tuner_rare the part after the fence.
+ * General forms of nb_decide: nb_tuner_any makes the whole decision, and
+ * nb_tuner_rare makes the part after the fence.
  */
 int nb_tuner_any(struct nb_comm *c, int coll, uint64_t bytes, int pipe_ops,
 		 float *table, int nalgo, int nproto, int reg_buff,
@@ -150,7 +150,7 @@ NB_INLINE void nb_fill(struct ncclbpf_tuner *ctx, const struct nb_seen *seen,
 	ctx->coll = coll;
 	ctx->pipe_ops = pipe;
 	*(nb_four *)(to + 48) = *(const nb_four *)&seen->ranks;
-	/* NCCL_ALGO_UNDEF, NCCL_PROTO_UNDEF and no number of channels */
+	/* NCCL_ALGO_UNDEF and NCCL_PROTO_UNDEF; channels 0 */
 	*(nb_four *)(to + 64) = (nb_four){ reg_buff, UINT32_MAX, UINT32_MAX };
 	ctx->costs = seen->table;
 }

@@ -98,7 +98,8 @@ static uint32_t choice_index(int algo, int proto)
 
 /*
  * Check the answer as a decision would, with the costs of the latest decision.
- * If these costs are lost, use costs that prefer the choice of that decision.
+ * If these costs are no longer kept, use costs that prefer the choice of that
+ * decision.
  */
 void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
 			    const struct ncclbpf_tuner *ctx)
@@ -118,8 +119,8 @@ void nb_comm_explain_answer(const struct nb_comm *c, struct nb_explain *out,
 	if (!out->seen && a->refused == NB_REFUSED_CHANNELS_ALGO &&
 	    index == NB_COSTS_NONE) {
 		/*
-		 * NCCL's algorithm is unknown, and most algorithms accept a
-		 * number of channels
+		 * NCCL's algorithm is unknown; most algorithms accept a number
+		 * of channels, so accept it
 		 */
 		a->refused = NB_REFUSED_NONE;
 		channels = ctx->channels;

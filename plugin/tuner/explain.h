@@ -48,7 +48,7 @@ int nb_comm_explain(const struct nb_comm *c, int coll, uint64_t bytes,
  * The two parts of nb_comm_explain, for plugin/control/commands/explain.c. The
  * first fills the context that policies get for @e->basis with @bytes; @table
  * keeps its costs. The second turns the answer that policies left in @ctx into
- * @e->answer, which contains NCCL's choice before.
+ * @e->answer, which must contain NCCL's choice when it is called.
  */
 struct ncclbpf_tuner;
 void nb_comm_explain_context(const struct nb_comm *c,

@@ -157,7 +157,7 @@ static void join_segment(struct nb_comm *c)
 }
 
 /*
- * Keep the baseline from changing. Peers of a communicator without identity
+ * Prevent changes of the baseline. Peers of a communicator without identity
  * cannot be told to leave decisions to NCCL, so they must all start with the
  * same baseline.
  */

@@ -39,7 +39,7 @@ static bool keep_closed(float *table, const float *was, size_t n)
 	return tried;
 }
 
-/* Returns true if the tuner removed all of NCCL's choices. */
+/* Returns true if the tuner marked all of NCCL's choices as not offered. */
 static bool is_mute(const struct nb_ask *ask, const float *was)
 {
 	struct nb_costs before, now;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Spans of queue pairs: the calls that change and use them, and each message
- * from its post to its completion. Their clock is that of NCCL's events.
+ * from its post to its completion. Their times come from the clock of NCCL's
+ * events (nb_clock).
  */
 #include "plugin/verbs/spans.h"
 

@@ -11,15 +11,15 @@
  */
 
 /*
- * Look for such queue pairs, at most once a second, and log each one once. The
- * control thread calls it.
+ * Look for queue pairs that wait too long, at most once a second, and log each
+ * one once. The control thread calls it.
  */
 void nb_verbs_watch(void);
 
 /*
- * Write the first of them as "queue pair 3 of mlx5_0, to queue pair 9: 1 sends
- * and no completion for 12 s; ...". @text is empty if there are none. Any
- * thread may call it.
+ * Write the first queue pairs that wait too long as "queue pair 3 of mlx5_0, to
+ * queue pair 9: 1 sends and no completion for 12 s; ...". @text is empty if
+ * there are none. Any thread may call it.
  */
 void nb_verbs_stalled_text(char *text, size_t size);
 

@@ -95,7 +95,7 @@ void nb_verbs_version_find(void)
 	int (*get)(int *version) = NULL;
 	int version = 0;
 
-	/* NCCL may be part of a program or of another library */
+	/* NCCL may be linked into a program or another library */
 	*(void **)&get = dlsym(lib ? lib : RTLD_DEFAULT, "ncclGetVersion");
 	if (get && !get(&version))
 		__atomic_store_n(&nccl_version, version, __ATOMIC_RELAXED);

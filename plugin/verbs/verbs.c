@@ -17,7 +17,10 @@
 #include "plugin/verbs/spans.h"
 #include "plugin/verbs/unseen.h"
 
-/* NCCL opens a library of this name, so the loader knows the tap by it. */
+/*
+ * NCCL opens a library of this name, so the loader must know the tap by this
+ * name.
+ */
 #define TAP_SONAME "libibverbs.so"
 #define TAP_FILE "ncclbpf/libncclbpf-verbs.so"
 

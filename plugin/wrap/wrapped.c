@@ -153,8 +153,8 @@ int nb_wrapped_open_late(enum nb_wrapped_kind kind)
 }
 
 /*
- * Use the plugin, unless it is another copy of ncclbpf, which the name at the
- * start of its table shows.
+ * Use the plugin, unless it is another copy of ncclbpf, which the name in its
+ * table would show.
  */
 static bool take_locked(enum nb_wrapped_kind kind, uint32_t version,
 			const char *name)

@@ -26,7 +26,7 @@ out[#out + 1] = ("VERSION = %q"):format(core.version)
 
 local function put(fmt, ...) out[#out + 1] = fmt:format(...) end
 
--- "NAME... [comm=ID] [limit=N]" -> parameters, words of the call, is it a change
+-- "NAME... [comm=ID] [limit=N]" -> parameters, words of the call, true if the call is a change
 local function signature(syntax, least)
 	local parameters, positional, options, names = { "self" }, {}, {}, {}
 	local change, count = false, 0
