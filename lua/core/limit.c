@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A call of a script's function with a deadline and a cap on memory. No hook is
- * armed before the deadline, because an armed one halves the speed of Lua: a
- * timer's signal arms it then. From then on every instruction raises, so a
- * script that catches the error cannot continue, and a result that it returns
- * nevertheless is ignored. C functions of Lua's library are not interrupted, so
- * a pattern may run for ever (docs/rollouts.md). The memory they ask for is
- * counted.
+ * A call of a script's function with a deadline and a limit of memory. A hook
+ * halves the speed of Lua, so a timer's signal installs it only at the
+ * deadline. From then on every instruction raises an error. A script that
+ * catches the error cannot continue, and its result is ignored. C functions of
+ * Lua's library are not interrupted, so a pattern may run for ever
+ * (docs/rollouts.md). The memory that they allocate is counted.
  */
 #include "lua/core/core.h"
 

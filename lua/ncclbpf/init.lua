@@ -431,7 +431,7 @@ local function tail(o, words, opts, field, each)
 		and " comm=" .. session.quote(opts.comm) or "")
 	if not opts.follow then
 		local list = ask_one(o, line, field)
-		-- each communicator returns its latest decisions, together perhaps more than count
+		-- each communicator returns its latest decisions, so the sum may exceed count
 		local t, skip = {}, math.max(0, #list - (opts.count or 20))
 		for i = skip + 1, #list do t[i - skip] = each(list[i]) end
 		return t

@@ -14,7 +14,7 @@ local M = {}
 local Policy, Comm, Decision = {}, {}, {}
 M.methods = { policy = Policy, comm = Comm, decision = Decision }
 
--- Functions that init.lua provides: ask_one(target, line, field), group_of(target), vars(target,
+-- Functions that init.lua sets: ask_one(target, line, field), group_of(target), vars(target,
 -- name). They raise errors.
 local lib
 function M.bind(t) lib = t end

@@ -153,7 +153,8 @@ function M.cmd_start(ctx)
 	return shown(ctx, follow(ctx, s, pid))
 end
 
--- nb.sweep{...} -> result with policy (made, nil: no row) | nil, err
+-- nb.sweep{...} -> result, whose field policy is the new policy (nil if no class has a row) |
+-- nil, err
 M.sweep = errors.catch(function(spec, group_of)
 	if type(spec) ~= "table" then
 		error("nb.sweep: a table of fields expected, found " .. type(spec), 2)

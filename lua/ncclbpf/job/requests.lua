@@ -237,8 +237,8 @@ end
 -- also starts with it), rollout (identity of the rollout that makes the change), condition (a key
 -- and the revision that it must have)
 M.change = errors.catch(function(group, line, opts)
-	-- Use the fleet's generation number, because other sites do not know this site's own
-	-- numbers.
+	-- Use the fleet's generation number, because each site numbers its own generations
+	-- differently.
 	local expected = math.tointeger(tonumber(line:match " if_generation=(%S+)"))
 	line = line:gsub(" if_generation=%S+", "")
 	local images = try(M.images_of(group, line))

@@ -106,7 +106,7 @@ function M.words(ids)
 		or ids) or ""
 end
 
--- M.option(group, text): the option for a line, "" for nil -> text | nil, err
+-- M.option(group, text): the option for a request line; "" if @text is nil -> text | nil, err
 M.option = errors.catch(function(group, text)
 	if not text then return "" end
 	if text == "others" then return M.words(text) end

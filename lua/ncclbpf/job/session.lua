@@ -350,8 +350,8 @@ function Group:image(name)
 	return object or "", d.name
 end
 
--- Attach to {pid=, job=, socket=, ranks=}; timeout in seconds, 0: none. Members may be lost (hung,
--- dead); fails only if all are.
+-- Attach to {pid=, job=, socket=, ranks=}; timeout in seconds, 0: none. A member that hangs or
+-- is dead is lost; attaching fails only if all members are lost.
 -- With fleet=URLs: to a job of that store, of any number of sites.
 function M.attach(wish, timeout)
 	if wish.fleet and not (wish.pid or wish.socket) then

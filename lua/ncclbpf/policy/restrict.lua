@@ -138,7 +138,7 @@ local function row_of(i, row)
 end
 
 -- nb.policy.within(policy, {{coll=, bytes=, comm=}}[, {name=}]) -> policy | nil, err
--- @policy: one that was made here, or a file
+-- @policy: a policy object, or a file
 M.within = errors.catch(function(policy, rows, opts)
 	opts = errors.check_options("nb.policy.within", opts, { name = "string" })
 	local name, image

@@ -35,8 +35,8 @@ local function decides(info)
 	return false
 end
 
--- Can policies @names be limited? Not if they have maps, which would start empty. -> true | nil,
--- err
+-- Can the policies @names be limited to some kinds of collective? No if they have maps, which
+-- would start empty. -> true | nil, err
 M.check = errors.catch(function(group, names)
 	local list = try(images(group, names))
 	for _, x in ipairs(list) do

@@ -478,7 +478,7 @@ end
 
 -- M.read(entry) -> list of {coll, bytes, us, place, algo, proto, channels, ranks, nodes, run},
 -- warning | nil, err
--- entry: {file=, coll=, algo=, proto=, channels=, ranks=, nodes=}; its values fill in for those
+-- entry: {file=, coll=, algo=, proto=, channels=, ranks=, nodes=}; its values replace the ones
 -- that the file lacks
 M.read = errors.catch(function(entry)
 	local text = try(core.read(entry.file, LIMIT))
