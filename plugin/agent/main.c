@@ -165,24 +165,24 @@ static void start_relay(struct nb_agent *a)
 {
 	struct nb_relay_config c = {
 		.place = &a->dir,
-		.cacert = nb_params.str[NB_P_FLEET_CACERT],
-		.cert = nb_params.str[NB_P_FLEET_CERT],
-		.key = nb_params.str[NB_P_FLEET_KEY],
+		.at = { .cacert = nb_params.str[NB_P_FLEET_CACERT],
+			.cert = nb_params.str[NB_P_FLEET_CERT],
+			.key = nb_params.str[NB_P_FLEET_KEY] },
 		.no_images = nb_signed_required(),
 	};
 	struct nb_err err = { .code = 0 };
 	char host[128];
 
-	read_listen(nb_params.str[NB_P_AGENT_LISTEN], host, &c.port);
+	read_listen(nb_params.str[NB_P_AGENT_LISTEN], host, &c.at.port);
 	/* TLS needs a certificate of our own */
-	if (!*c.cert)
-		c.cacert = "";
+	if (!*c.at.cert)
+		c.at.cacert = "";
 	if (!*host)
 		snprintf(host, sizeof(host), "%s",
-			 *c.cert ? "0.0.0.0" : "127.0.0.1");
-	c.listen = host;
+			 *c.at.cert ? "0.0.0.0" : "127.0.0.1");
+	c.at.listen = host;
 	if (!strcmp(host, "0.0.0.0") || !strcmp(host, "::"))
-		c.advertise = a->host;
+		c.at.advertise = a->host;
 	if (nb_relay_start(&a->relay, &c, &err))
 		nb_agent_log("shells cannot reach this site: %s", err.text);
 	else

@@ -63,11 +63,14 @@ static int read_roles(const gnutls_datum_t *der, bool *control,
 		subject);
 }
 
-int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control,
-		  struct nb_err *err)
+/*
+ * Verify the client's certificate. *@der becomes the certificate, which the
+ * session owns.
+ */
+static int verify_peer(struct MHD_Connection *c, const gnutls_datum_t **der,
+		       struct nb_err *err)
 {
 	const union MHD_ConnectionInfo *info;
-	const gnutls_datum_t *list;
 	/* a certificate only for servers is not valid for a client */
 	gnutls_typed_vdata_st purpose = {
 		.type = GNUTLS_DT_KEY_PURPOSE_OID,
@@ -76,20 +79,35 @@ int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control,
 	gnutls_session_t session;
 	unsigned status, n = 0;
 
-	*control = false;
-	if (!tls)
-		return 0;
 	info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 	session = info ? info->tls_session : NULL;
-	list = session ? gnutls_certificate_get_peers(session, &n) : NULL;
-	if (!list || !n)
+	*der = session ? gnutls_certificate_get_peers(session, &n) : NULL;
+	if (!*der || !n)
 		return nb_fail(
 			err, NB_E_PERM, 0,
 			"the client shows no certificate: one with a role is required");
 	if (gnutls_certificate_verify_peers(session, &purpose, 1, &status))
 		return nb_fail(err, NB_E_PERM, 0,
 			       "the client's certificate cannot be verified");
-	if (status)
-		return refuse_certificate(status, err);
-	return read_roles(&list[0], control, err);
+	return status ? refuse_certificate(status, err) : 0;
+}
+
+int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control,
+		  struct nb_err *err)
+{
+	const gnutls_datum_t *der;
+	int rc;
+
+	*control = false;
+	if (!tls)
+		return 0;
+	rc = verify_peer(c, &der, err);
+	return rc ? rc : read_roles(der, control, err);
+}
+
+int nb_relay_peer_any(struct MHD_Connection *c, bool tls, struct nb_err *err)
+{
+	const gnutls_datum_t *der;
+
+	return tls ? verify_peer(c, &der, err) : 0;
 }

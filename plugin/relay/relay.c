@@ -7,14 +7,11 @@
  */
 #include "plugin/relay/relay.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,7 +36,6 @@ enum {
 	REPLIES_SIZE = 64 << 20,
 	/* interval of line feeds, which detect a dead client */
 	STREAM_MS = 1000,
-	PEM_SIZE = 1 << 20,
 	PROCESSES = 512,
 	/* random bytes in the path, used in place of a certificate */
 	SECRET = 16
@@ -48,8 +44,8 @@ enum {
 struct nb_relay {
 	const struct nb_jobdir *place;
 	struct MHD_Daemon *daemon;
-	char *cacert, *cert, *key; /* contents of the PEM files as text */
-	bool tls, no_images;
+	struct nb_listen_pem pem;
+	bool no_images;
 	/*
 	 * secret path without TLS: "/" and SECRET bytes in hexadecimal, which
 	 * precede each path
@@ -496,7 +492,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c,
 			return MHD_NO;
 		x->relay = arg;
 		nb_buf_init(&x->body, BODY_SIZE);
-		nb_relay_peer(c, x->relay->tls, &x->control, &x->refused);
+		nb_relay_peer(c, x->relay->pem.tls, &x->control, &x->refused);
 		check_secret(x, url);
 		return MHD_YES;
 	}
@@ -526,81 +522,6 @@ static void completed(void *arg, struct MHD_Connection *c, void **state,
 	*state = NULL;
 }
 
-static int read_pem(char **out, const char *what, const char *path,
-		    struct nb_err *err)
-{
-	FILE *f = fopen(path, "re");
-	char *text = f ? calloc(1, PEM_SIZE) : NULL;
-	int e = errno;
-	bool bad = !text || !fread(text, 1, PEM_SIZE - 1, f);
-
-	if (f)
-		fclose(f);
-	if (bad) {
-		free(text);
-		return nb_fail(err, NB_E_SETTING, 0, "relay: %s %s: %s", what,
-			       path, f ? "no data" : strerror(e));
-	}
-	*out = text;
-	return 0;
-}
-
-static int read_files(struct nb_relay *r, const struct nb_relay_config *c,
-		      struct nb_err *err)
-{
-	bool ca = c->cacert && c->cacert[0], cert = c->cert && c->cert[0],
-	     key = c->key && c->key[0];
-	int rc;
-
-	if (!ca && !cert && !key)
-		return 0;
-	if (!ca || !cert || !key)
-		return nb_fail(err, NB_E_SETTING, 0,
-			       "relay: TLS needs a CA certificate, "
-			       "a certificate and its key; %s is missing",
-			       !ca     ? "the CA certificate"
-			       : !cert ? "the certificate"
-				       : "the key");
-	r->tls = true;
-	rc = read_pem(&r->cacert, "CA certificate", c->cacert, err);
-	if (!rc)
-		rc = read_pem(&r->cert, "certificate", c->cert, err);
-	if (!rc)
-		rc = read_pem(&r->key, "key", c->key, err);
-	return rc;
-}
-
-static int open_listener(const struct nb_relay_config *c, struct nb_err *err)
-{
-	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICHOST |
-					      AI_NUMERICSERV,
-				  .ai_socktype = SOCK_STREAM },
-			*ai = NULL;
-	const char *host = c->listen && c->listen[0] ? c->listen : "127.0.0.1";
-	char port[16];
-	int fd, yes = 1;
-
-	snprintf(port, sizeof(port), "%u", c->port);
-	if (getaddrinfo(host, port, &hints, &ai) || !ai)
-		return nb_fail(
-			err, NB_E_SETTING, 0,
-			"relay: %s is not a numeric address to listen on",
-			host);
-	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) ||
-	    listen(fd, CONNECTIONS)) {
-		nb_fail(err, NB_E_IO, 0, "relay: address %s, port %u: %s", host,
-			c->port, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		fd = NB_E_IO;
-	}
-	freeaddrinfo(ai);
-	return fd;
-}
-
 /*
  * Choose a random secret for the server's path. Clients that can read the
  * address in the store may observe. Other users of the host, and web pages that
@@ -610,7 +531,7 @@ static int draw_secret(struct nb_relay *r, struct nb_err *err)
 {
 	unsigned char bytes[SECRET];
 
-	if (r->tls)
+	if (r->pem.tls)
 		return 0;
 	if (getrandom(bytes, SECRET, 0) != SECRET)
 		return nb_fail(err, NB_E_IO, 0,
@@ -622,37 +543,19 @@ static int draw_secret(struct nb_relay *r, struct nb_err *err)
 	return 0;
 }
 
-static void name_address(struct nb_relay *r, const struct nb_relay_config *c,
-			 int fd)
-{
-	struct sockaddr_storage a;
-	socklen_t size = sizeof(a);
-	char port[16] = "0";
-	const char *host = c->advertise && c->advertise[0] ? c->advertise
-			   : c->listen && c->listen[0]	   ? c->listen
-							   : "127.0.0.1";
-
-	if (!getsockname(fd, (struct sockaddr *)&a, &size))
-		getnameinfo((struct sockaddr *)&a, size, NULL, 0, port,
-			    sizeof(port), NI_NUMERICSERV);
-	snprintf(r->address, sizeof(r->address),
-		 strchr(host, ':') ? "%s://[%.250s]:%s%s" : "%s://%.250s:%s%s",
-		 r->tls ? "https" : "http", host, port, r->secret);
-}
-
 static struct MHD_Daemon *start_daemon(struct nb_relay *r, int fd)
 {
 	struct MHD_OptionItem tls[] = {
-		{ MHD_OPTION_HTTPS_MEM_CERT, 0, r->cert },
-		{ MHD_OPTION_HTTPS_MEM_KEY, 0, r->key },
-		{ MHD_OPTION_HTTPS_MEM_TRUST, 0, r->cacert },
+		{ MHD_OPTION_HTTPS_MEM_CERT, 0, r->pem.cert },
+		{ MHD_OPTION_HTTPS_MEM_KEY, 0, r->pem.key },
+		{ MHD_OPTION_HTTPS_MEM_TRUST, 0, r->pem.cacert },
 		{ MHD_OPTION_END, 0, NULL }
 	};
 	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD |
 			 MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
-			 MHD_USE_ITC | (r->tls ? MHD_USE_TLS : 0);
+			 MHD_USE_ITC | (r->pem.tls ? MHD_USE_TLS : 0);
 
-	if (!r->tls)
+	if (!r->pem.tls)
 		tls[0].option = MHD_OPTION_END;
 	return MHD_start_daemon(
 		flags, 0, NULL, NULL, handle, r, MHD_OPTION_LISTEN_SOCKET, fd,
@@ -674,23 +577,25 @@ int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 		return nb_fail(err, NB_E_NOMEM, 0, "relay: no memory");
 	r->place = config->place;
 	r->no_images = config->no_images;
-	rc = read_files(r, config, err);
+	rc = nb_listen_read(&r->pem, &config->at, err);
 	if (!rc)
 		rc = draw_secret(r, err);
 	if (!rc) {
-		fd = open_listener(config, err);
+		fd = nb_listen_open(&config->at, CONNECTIONS, err);
 		rc = fd < 0 ? fd : 0;
 	}
 	if (!rc) {
-		name_address(r, config, fd);
+		nb_listen_address(&config->at, r->pem.tls, fd, r->secret,
+				  r->address, sizeof(r->address));
 		r->daemon = start_daemon(r, fd);
 		if (!r->daemon) {
 			close(fd);
 			rc = nb_fail(
 				err, NB_E_SETTING, 0,
 				"relay: the server does not start%s",
-				r->tls ? ": are certificate and key PEM files that belong together?"
-				       : "");
+				r->pem.tls
+					? ": are certificate and key PEM files that belong together?"
+					: "");
 		}
 	}
 	if (rc) {
@@ -712,10 +617,6 @@ void nb_relay_stop(struct nb_relay *r)
 		return;
 	if (r->daemon)
 		MHD_stop_daemon(r->daemon);
-	free(r->cacert);
-	free(r->cert);
-	if (r->key)
-		explicit_bzero(r->key, strlen(r->key));
-	free(r->key);
+	nb_listen_free(&r->pem);
 	free(r);
 }

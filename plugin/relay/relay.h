@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "core/base/err.h"
+#include "plugin/relay/listen.h"
 #include "plugin/runtime/jobdir.h"
 
 /*
@@ -32,19 +33,13 @@ struct nb_relay;
  * Configuration of the server.
  *
  * @place: job directory and job, borrowed until nb_relay_stop
- * @listen: address to listen on, such as "127.0.0.1" or "::"
- * @port: port, or 0 for any free port
- * @advertise: host name or address that shells use, without the port
- * @cacert, @cert, @key: PEM files; all empty or NULL: no TLS
+ * @at: where to listen
  * @no_images: refuse policy load, because images reach processes only by
  *   changes
  */
 struct nb_relay_config {
 	const struct nb_jobdir *place;
-	const char *listen;
-	unsigned port;
-	const char *advertise;
-	const char *cacert, *cert, *key;
+	struct nb_listen_config at;
 	bool no_images;
 };
 

@@ -96,7 +96,8 @@ static bool answer_says(const char *text)
 
 static struct nb_relay *relay_without_tls(void)
 {
-	struct nb_relay_config c = { .place = &place, .listen = "127.0.0.1" };
+	struct nb_relay_config c = { .place = &place,
+				     .at = { .listen = "127.0.0.1" } };
 	struct nb_relay *r;
 
 	ck_assert_msg(!nb_relay_start(&r, &c, &err), "%s", err.text);
@@ -282,7 +283,8 @@ START_TEST(a_certificate_for_servers_alone_is_no_client)
 		{ "server", "extendedKeyUsage=serverAuth",
 		  "certificate is refused" },
 	};
-	struct nb_relay_config c = { .place = &place, .listen = "127.0.0.1" };
+	struct nb_relay_config c = { .place = &place,
+				     .at = { .listen = "127.0.0.1" } };
 	static const char line[] = "policy use none\n";
 	struct nb_http_tls tls;
 	struct nb_relay *r;
@@ -294,9 +296,9 @@ START_TEST(a_certificate_for_servers_alone_is_no_client)
 	      "-keyout ca.key -out ca.pem");
 	certificate("agent", "subjectAltName=IP:127.0.0.1");
 	tls = tls_of("agent");
-	c.cacert = tls.cacert;
-	c.cert = tls.cert;
-	c.key = tls.key;
+	c.at.cacert = tls.cacert;
+	c.at.cert = tls.cert;
+	c.at.key = tls.key;
 	ck_assert_msg(!nb_relay_start(&r, &c, &err), "%s", err.text);
 	for (unsigned i = 0; i < 4; i++) {
 		certificate(clients[i].name, clients[i].extension);

@@ -77,14 +77,15 @@ int main(int argc, char **argv)
 
 	if (argc < 5)
 		return 64;
-	struct nb_relay_config rc = { .place = &place, .listen = "127.0.0.1" };
+	struct nb_relay_config rc = { .place = &place,
+				      .at = { .listen = "127.0.0.1" } };
 	struct nb_store_config sc = { .endpoints = argv[1] };
 
 	if (tls) {
 		sc.tls = (struct nb_http_tls){ argv[5], argv[6], argv[7] };
-		rc.cacert = argv[5];
-		rc.cert = argv[6];
-		rc.key = argv[7];
+		rc.at.cacert = argv[5];
+		rc.at.cert = argv[6];
+		rc.at.key = argv[7];
 	}
 	signal(SIGTERM, on_signal);
 	signal(SIGPIPE, SIG_IGN);
