@@ -161,6 +161,12 @@ struct nb_coord_call {
  */
 void nb_coord_sweep(struct nb_coord *c);
 
+/*
+ * Returns true if we are the coordinator and have read all keys. Tries to
+ * become the coordinator if there is none (coord_claim.c).
+ */
+bool nb_coord_is(struct nb_coord *c);
+
 /* Enter a state. It ends after @ms at the latest. */
 void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms);
 /*
