@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/sha256.h"
 #include "plugin/agent/target.h"
 #include "plugin/job/segment.h"
 #include "plugin/runtime/clock.h"
@@ -35,7 +36,11 @@ enum {
 	 * in progress
 	 */
 	TAKEN_MS = 1000,
-	HASTY_MS = 3000
+	HASTY_MS = 3000,
+	/* sites describe themselves within this time for each site */
+	DESCRIBE_SITE_MS = 8,
+	/* the links end when the store has not answered for this time */
+	AWAY_MS = 1000
 };
 
 uint64_t nb_agent_ms(void)
@@ -126,6 +131,7 @@ static void lease_granted(void *arg, const struct nb_store_reply *r)
 		return;
 	}
 	a->lease = r->lease;
+	a->kept_ms = a->lease_ms;
 	nb_own_lease(&a->own, r->lease);
 	agent_state(a, true, "");
 	if (a->follow == NB_AGENT_LOST)
@@ -145,6 +151,8 @@ static void lease_kept(void *arg, const struct nb_store_reply *r)
 	agent_state(a, true, "");
 	if (r->err || !r->ttl_s)
 		lease_lost(a);
+	else
+		a->kept_ms = a->lease_ms;
 }
 
 static void lease_turn(struct nb_agent *a)
@@ -202,23 +210,118 @@ static void note_sites(struct nb_agent *a)
 			     NB_AGENT_STORE_MS + (unsigned)nb_agent_crowd(a));
 }
 
+/* Returns true if @key is an answer of a site. */
+static bool is_answer(const char *key)
+{
+	return !strncmp(key, "staged/", 7) || !strncmp(key, "seen/", 5);
+}
+
+/* Enter the answer @key of the store, unless the view has a newer one. */
+static void enter_answer(struct nb_agent *a, const char *key,
+			 const struct nb_store_kv *kv)
+{
+	json_t *o = kv->deleted ? NULL
+				: json_loadb(kv->value, kv->size,
+					     JSON_REJECT_DUPLICATES, NULL);
+
+	if (json_is_object(o)) {
+		nb_view_put_answer(&a->view, key, o, kv->create_revision,
+				   kv->mod_revision);
+	} else {
+		nb_view_remove(&a->view, key);
+		nb_gather_restore(a->gather, key);
+		if (!kv->deleted)
+			enter_damaged(a, key, kv);
+	}
+	json_decref(o);
+}
+
+/* A key of order/ has changed. */
+static void note_order(struct nb_agent *a, const char *key, int64_t mod)
+{
+	if (mod > a->order_rev)
+		a->order_rev = mod;
+	if (!strncmp(key, "order/record/", 13))
+		a->copies_due = true;
+	if (!strcmp(key, "order/stage"))
+		note_sites(a);
+}
+
 static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
 {
 	const char *key = kv->key + strlen(a->own.prefix);
+	int64_t mod = kv->mod_revision;
 
 	if (strncmp(kv->key, a->own.prefix, strlen(a->own.prefix)))
 		return;
-	if (!strncmp(key, "order/record/", 13))
-		a->copies_due = true;
+	if (is_answer(key)) {
+		enter_answer(a, key, kv);
+		return;
+	}
 	if (!strncmp(key, "request/", 8) && kv->create_revision > a->requests)
 		a->requests = kv->create_revision;
 	if (kv->deleted)
 		nb_view_remove(&a->view, key);
 	else if (!nb_view_put(&a->view, key, kv->value, kv->size,
-			      kv->create_revision, kv->mod_revision))
+			      kv->create_revision, mod))
 		enter_damaged(a, key, kv);
-	if (!strcmp(key, "order/stage"))
-		note_sites(a);
+	if (!strncmp(key, "site/", 5))
+		nb_gather_site(a->gather, key + 5);
+	if (strncmp(key, "order/", 6) != 0)
+		return;
+	if (kv->deleted && mod > a->order_gone)
+		a->order_gone = mod;
+	note_order(a, key, mod);
+}
+
+/* Remove the keys of order/ that @list lacks. */
+static void remove_others(struct nb_agent *a, const json_t *list)
+{
+	for (size_t i = nb_view_first(&a->view, "order/");
+	     nb_view_below(&a->view, i, "order/");) {
+		const char *key = a->view.at[i].key;
+		bool there = false;
+
+		for (size_t k = 0; k < json_array_size(list) && !there; k++)
+			there = !strcmp(
+				key,
+				nb_view_str(json_array_get(list, k), "key"));
+		if (there)
+			i++;
+		else
+			nb_view_remove(&a->view, key);
+	}
+}
+
+void nb_agent_news(struct nb_agent *a, const json_t *reply)
+{
+	const json_t *list = json_object_get(reply, "order");
+	int64_t before = a->order_rev, rev = nb_view_int(reply, "rev");
+
+	if (rev < before)
+		return;
+	if (json_is_true(json_object_get(reply, "list")))
+		remove_others(a, list);
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *o = json_array_get(list, i);
+		const char *key = nb_view_str(o, "key");
+		int64_t mod = nb_view_int(o, "mod");
+		json_t *value = json_object_get(o, "value");
+
+		if (mod <= before || strncmp(key, "order/", 6) != 0 ||
+		    !json_is_object(value))
+			continue;
+		nb_view_put_json(&a->view, key, value, nb_view_int(o, "made"),
+				 mod);
+		note_order(a, key, mod);
+	}
+	a->order_rev = rev;
+}
+
+void nb_agent_unwatch(struct nb_agent *a)
+{
+	nb_store_unwatch(a->watch[0]);
+	a->watch[0] = NULL;
 }
 
 static void follow_end(struct nb_agent *a)
@@ -279,6 +382,11 @@ static void follow_read(void *arg, const struct nb_store_reply *r)
 	nb_view_clear(&a->view);
 	for (size_t i = 0; i < r->nkv; i++)
 		enter_key(a, &r->kv[i]);
+	/* it is unknown which keys have been deleted before */
+	a->order_rev = a->order_gone = r->revision;
+	if (a->gather)
+		nb_own_enter(&a->own, &a->view);
+	nb_gather_reread(a->gather);
 	a->copies_due = true;
 	a->follow = NB_AGENT_FOLLOWING;
 	agent_state(a, true, "");
@@ -369,13 +477,34 @@ static void describe_comms(struct nb_agent *a)
 	nb_own_end(&a->own, "comm/");
 }
 
+void nb_agent_answer(struct nb_agent *a, const char *key, json_t *value,
+		     bool urgent)
+{
+	nb_own_answer(&a->own, key, value);
+	if (a->gather)
+		nb_own_enter(&a->own, &a->view);
+	if (urgent)
+		nb_link_hurry(a->link);
+}
+
+/*
+ * Between two changes nobody waits for the ranks' positions, and the link
+ * brings them with the next request.
+ */
 static void publish_seen(struct nb_agent *a)
 {
 	char key[96];
 
 	a->seen_ms = 0;
 	snprintf(key, sizeof(key), "seen/%s", a->name);
-	nb_own_set(&a->own, key, nb_site_seen(&a->site));
+	nb_agent_answer(a, key, nb_site_seen(&a->site),
+			nb_site_armed(&a->site) || nb_agent_staged(a));
+}
+
+bool nb_agent_works(const struct nb_agent *a)
+{
+	return a->staging_n || a->copies_due || a->barrier_due ||
+	       nb_procs_busy(a->procs);
 }
 
 void nb_agent_seen(struct nb_agent *a)
@@ -395,7 +524,19 @@ void nb_agent_describe(struct nb_agent *a)
 	snprintf(key, sizeof(key), "site/%s", a->name);
 	json_object_set_new(o, "host", json_string(a->host));
 	json_object_set_new(o, "address", json_string(a->address));
+	json_object_set_new(o, "life", json_string(nb_link_life(a->link)));
 	nb_own_set(&a->own, key, o);
+}
+
+void nb_agent_describe_soon(struct nb_agent *a)
+{
+	uint64_t last = (uint64_t)a->sites * DESCRIBE_SITE_MS;
+	uint8_t digest[NB_SHA256_SIZE];
+
+	nb_sha256(a->name, strlen(a->name), digest);
+	a->site_ms = nb_agent_ms() + last * digest[0] / 256 - SITE_MS;
+	if (last < SITE_MS)
+		nb_agent_describe(a);
 }
 
 /*
@@ -534,6 +675,8 @@ static void look_at_waits(struct nb_agent *a)
 			"a rank of communicator %016llx waits at a fence for the store",
 			(unsigned long long)id);
 	a->told_waiting = true;
+	/* a rank must not wait for the coordinator, only for the store */
+	nb_link_end(a->link, "a rank waits at a fence");
 	if (!a->asked_fallback)
 		ask_fallback(a, id, mod);
 }
@@ -611,12 +754,34 @@ static void scan_turn(struct nb_agent *a)
 		seen_turn(a);
 }
 
+/*
+ * Pass the changes of order/ on to the other agents. If the store does not
+ * answer this agent, the others must ask the store themselves.
+ */
+static void gather_turn(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+
+	if (!a->gather)
+		return;
+	nb_gather_allow(a->gather,
+			a->lease && a->own.linked &&
+				(!a->away_ms || now < a->away_ms + AWAY_MS) &&
+				now < a->kept_ms + NB_AGENT_LEASE_S * 1000 / 2 +
+						nb_agent_crowd(a) / 4);
+	if (a->follow == NB_AGENT_FOLLOWING)
+		nb_gather_news(a->gather, a->order_rev, a->order_gone);
+	nb_gather_turn(a->gather);
+}
+
 int nb_agent_turn(struct nb_agent *a)
 {
 	struct nb_seg_agent *self = &a->site.seg->mem->agent;
 
 	__atomic_store_n(&self->beat_ms, nb_agent_ms(), __ATOMIC_RELEASE);
 	lease_turn(a);
+	nb_link_check(a->link);
+	gather_turn(a);
 	if (a->follow == NB_AGENT_LOST && a->lease &&
 	    nb_agent_ms() >= a->follow_ms + RETRY_MS)
 		nb_agent_follow(a, a->whole);
@@ -628,6 +793,7 @@ int nb_agent_turn(struct nb_agent *a)
 		nb_coord_turn(a->coord);
 	}
 	flush_own(a);
+	nb_link_turn(a->link);
 	if (nb_coord_busy(a->coord))
 		return ARMED_MS;
 	if (nb_site_armed(&a->site))

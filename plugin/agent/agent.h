@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "plugin/agent/gather.h"
+#include "plugin/agent/link.h"
 #include "plugin/agent/own.h"
 #include "plugin/agent/procs.h"
 #include "plugin/agent/site.h"
@@ -47,7 +49,17 @@ struct nb_agent {
 	struct nb_view view;
 	struct nb_procs *procs;
 	struct nb_coord *coord;
-	char name[72]; /* name of this site in the store's keys */
+	/*
+	 * the link to the coordinator; the server for the links of other agents
+	 * while this agent coordinates, else NULL
+	 */
+	struct nb_link *link;
+	struct nb_gather *gather;
+	struct nb_listen_config serve; /* where that server listens */
+	char serve_host[128];
+	struct nb_http_tls tls;
+	bool told_serve; /* the log says why that server does not start */
+	char name[72];	 /* name of this site in the store's keys */
 	char host[65];
 	struct nb_relay *relay;
 	/* address of the agent's HTTPS server; "" if it has none */
@@ -55,7 +67,8 @@ struct nb_agent {
 
 	int64_t lease; /* lease of our keys in the store; 0 if there is none */
 	bool lease_busy;
-	uint64_t lease_ms; /* when the store last confirmed the lease */
+	uint64_t lease_ms; /* time of the last request about the lease */
+	uint64_t kept_ms;  /* when the store last confirmed the lease */
 
 	enum nb_agent_follow follow;
 	/* the view has the keys of all families, which a coordinator needs */
@@ -66,6 +79,11 @@ struct nb_agent {
 	uint64_t round;
 	struct nb_store_watch *watch[10];
 	uint64_t follow_ms; /* when the last reading of the keys started */
+	/*
+	 * order_rev: revision up to which the view has all changes of order/.
+	 * order_gone: keys may have been deleted there up to this revision.
+	 */
+	int64_t order_rev, order_gone;
 	/* newest creation of a key request/ID that we have seen, a revision */
 	int64_t requests;
 
@@ -137,8 +155,31 @@ void nb_agent_log(const char *format, ...)
  * coordinator needs.
  */
 void nb_agent_follow(struct nb_agent *a, bool whole);
+/* Stop watching order/: the link brings its changes. */
+void nb_agent_unwatch(struct nb_agent *a);
+/*
+ * Enter a reply of the coordinator (plugin/agent/gather.h). Only changes after
+ * order_rev count, so an old reply changes nothing.
+ */
+void nb_agent_news(struct nb_agent *a, const json_t *reply);
+/* Returns true while an answer to the coordinator is in work. */
+bool nb_agent_works(const struct nb_agent *a);
+/*
+ * Give an answer, @key: staged/SITE or seen/SITE. @urgent: the coordinator
+ * waits for it. Takes ownership of @value.
+ */
+void nb_agent_answer(struct nb_agent *a, const char *key, json_t *value,
+		     bool urgent);
+/* Open and close the server for other agents' links (coord_claim.c). */
+void nb_agent_serve(struct nb_agent *a);
+void nb_agent_unserve(struct nb_agent *a);
 /* Write this site's own key to the store. */
 void nb_agent_describe(struct nb_agent *a);
+/*
+ * The same after a change. The sites of a large job choose different times,
+ * because the coordinator knows the change from their answers.
+ */
+void nb_agent_describe_soon(struct nb_agent *a);
 /* Note that the next write to the store includes the ranks' positions. */
 void nb_agent_seen(struct nb_agent *a);
 /* Do all due work. Returns the milliseconds until the next work is due. */

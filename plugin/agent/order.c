@@ -52,7 +52,7 @@ static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 		json_object_set_new(o, "hint", json_string(err->hint));
 	}
 	snprintf(key, sizeof(key), "staged/%s", a->name);
-	nb_own_set(&a->own, key, o);
+	nb_agent_answer(a, key, o, true);
 }
 
 /*
@@ -387,8 +387,7 @@ static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
 	if (r->err.code)
 		nb_agent_log("change %llu is not committed here: %s",
 			     (unsigned long long)r->n, r->err.text);
-	/* update the site's key, which holds the number of its last change */
-	nb_agent_describe(a);
+	nb_agent_describe_soon(a);
 	tell_staged(a, (int64_t)r->n, r->err.code ? "failed" : "committed",
 		    r->digest, &r->err);
 }

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "plugin/runtime/clock.h"
 
 static struct nb_own_key *own_find(struct nb_own *o, const char *key)
 {
@@ -38,6 +41,15 @@ static struct nb_own_key *own_add(struct nb_own *o, const char *key)
 	return k;
 }
 
+/* Want @text, which the key takes ownership of. */
+static void own_want(struct nb_own_key *k, char *text)
+{
+	free(k->want);
+	k->want = text;
+	k->clean = false;
+	k->own->changed_ms = nb_http_now_ms();
+}
+
 void nb_own_set(struct nb_own *o, const char *key, json_t *value)
 {
 	struct nb_own_key *k = own_find(o, key);
@@ -51,14 +63,65 @@ void nb_own_set(struct nb_own *o, const char *key, json_t *value)
 		return;
 	}
 	k->kept = true;
-	if (k->want && !strcmp(k->want, text)) {
+	if (k->want && !strcmp(k->want, text))
 		free(text);
+	else
+		own_want(k, text);
+}
+
+void nb_own_answer(struct nb_own *o, const char *key, json_t *value)
+{
+	struct nb_own_key *k = own_find(o, key);
+	char *bare = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
+	int64_t now = (int64_t)(nb_clock_read(CLOCK_MONOTONIC) / 1000);
+	char *text = NULL;
+
+	if (!k)
+		k = own_add(o, key);
+	if (k && bare && (!k->bare || strcmp(k->bare, bare) != 0)) {
+		now = now > o->at ? now : o->at + 1;
+		json_object_set_new(value, "at", json_integer(now));
+		text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
+	}
+	json_decref(value);
+	if (!text) {
+		free(bare);
 		return;
 	}
-	free(k->want);
-	k->want = text;
-	k->clean = false;
-	o->changed_ms = nb_http_now_ms();
+	o->at = now;
+	free(k->bare);
+	k->bare = bare;
+	k->number = ++o->answered;
+	own_want(k, text);
+}
+
+uint64_t nb_own_answers(const struct nb_own *o, uint64_t after,
+			struct nb_buf *out)
+{
+	const char *comma = "";
+
+	for (const struct nb_own_key *k = o->first; k; k = k->next) {
+		const char *family = k->key + strlen(o->prefix);
+
+		if (!k->bare || k->number <= after)
+			continue;
+		nb_buf_printf(out, "%s\"%.*s\":%s", comma,
+			      (int)strcspn(family, "/"), family, k->want);
+		comma = ",";
+	}
+	return o->answered;
+}
+
+void nb_own_enter(const struct nb_own *o, struct nb_view *v)
+{
+	for (const struct nb_own_key *k = o->first; k; k = k->next) {
+		json_t *value = k->bare ? json_loads(k->want, 0, NULL) : NULL;
+
+		if (value)
+			nb_view_put_answer(v, k->key + strlen(o->prefix), value,
+					   0, 0);
+		json_decref(value);
+	}
 }
 
 int64_t nb_own_confirmed(struct nb_own *o, const char *key)
@@ -170,6 +233,12 @@ static void own_done(void *arg, const struct nb_store_reply *r)
 	nb_own_flush(o);
 }
 
+/* Returns true if the key's value goes over the link, not to the store. */
+static bool by_link(const struct nb_own_key *k)
+{
+	return k->own->linked && k->bare;
+}
+
 /*
  * Fill @op with the store operation that writes key @k. Returns false if there
  * is no memory.
@@ -209,7 +278,8 @@ static bool own_send(struct nb_own *o)
 	o->batches = b;
 	for (struct nb_own_key *k = o->first; k && b->n < NB_STORE_OPS;
 	     k = k->next)
-		if (!k->busy && !k->clean && own_op(k, &op[b->n]))
+		if (!k->busy && !k->clean && !by_link(k) &&
+		    own_op(k, &op[b->n]))
 			b->key[b->n++] = k;
 	txn.nthen = b->n;
 	sent = b->n && !nb_store_txn(o->store, &txn, own_done, b, NULL);
@@ -245,7 +315,7 @@ static void own_sweep(struct nb_own *o)
 static bool own_is_due(const struct nb_own *o)
 {
 	for (const struct nb_own_key *k = o->first; k; k = k->next)
-		if (!k->busy && (!k->clean || !k->want))
+		if (!k->busy && !by_link(k) && (!k->clean || !k->want))
 			return true;
 	return false;
 }
@@ -271,6 +341,7 @@ void nb_own_free(struct nb_own *o)
 		o->first = k->next;
 		free(k->key);
 		free(k->want);
+		free(k->bare);
 		free(k->sending);
 		free(k);
 	}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "plugin/agent/view.h"
 #include "plugin/store/store.h"
 
 /*
@@ -26,6 +27,9 @@ struct nb_own_key {
 	bool busy, clean;
 	int64_t revision; /* store revision of the last confirmed write */
 	bool kept;	  /* the owner has set this key since nb_own_begin */
+	char *bare; /* of an answer: wanted value without "at"; else NULL */
+	/* of an answer: number of its latest change */
+	uint64_t number;
 	struct nb_own_key *next;
 };
 
@@ -35,6 +39,14 @@ struct nb_own {
 	/* lease of all keys; 0: there is none yet, so nothing is written */
 	int64_t lease;
 	struct nb_own_key *first;
+	/* answers go over the link (plugin/agent/link.h), not to the store */
+	bool linked;
+	/*
+	 * number of the latest change of an answer, and the latest that the
+	 * coordinator has got over the link
+	 */
+	uint64_t answered, acked;
+	int64_t at;		      /* time of the latest answer */
 	struct nb_own_batch *batches; /* list of write transactions under way */
 	uint64_t failures;	      /* number of failed writes in a row */
 	uint64_t changed_ms;	      /* when a wanted value last changed */
@@ -46,6 +58,20 @@ struct nb_own {
  * @value.
  */
 void nb_own_set(struct nb_own *o, const char *key, json_t *value);
+/*
+ * The same for an answer to the coordinator: staged/SITE or seen/SITE. Adds the
+ * member "at" to a changed answer: CLOCK_MONOTONIC in microseconds, which
+ * orders the answers of one host, also those of an agent and its successor.
+ */
+void nb_own_answer(struct nb_own *o, const char *key, json_t *value);
+/*
+ * Append the answers with a number above @after as members of a JSON object,
+ * whose names are those of the keys without "/SITE". Returns the newest number.
+ */
+uint64_t nb_own_answers(const struct nb_own *o, uint64_t after,
+			struct nb_buf *out);
+/* Enter all answers into the view of this site's own coordinator. */
+void nb_own_enter(const struct nb_own *o, struct nb_view *v);
 /*
  * Returns the revision of the confirmed write of the wanted value; 0 if it is
  * not confirmed.

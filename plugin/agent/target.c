@@ -690,6 +690,21 @@ json_t *nb_targets_notes(const struct nb_view *v)
 }
 
 /*
+ * Returns the baseline digest of a site. Its answer says so earlier than its
+ * key site/SITE, when it has committed a change.
+ */
+static const char *baseline_at(const struct nb_view *v, const char *site)
+{
+	const json_t *self = at_site(v, "site", site);
+	const json_t *o = at_site(v, "staged", site);
+
+	return self && !strcmp(nb_view_str(o, "state"), "committed") &&
+			       nb_view_int(o, "n") > nb_view_int(self, "change")
+		       ? nb_view_str(o, "digest")
+		       : nb_view_str(self, "baseline");
+}
+
+/*
  * Returns the baseline digest that all sites of the group share, or "" if they
  * differ.
  */
@@ -699,8 +714,7 @@ static const char *common_baseline(const struct nb_view *v,
 	const char *first = "";
 
 	for (size_t i = g->first; i < g->end; i++) {
-		const char *d = nb_view_str(at_site(v, "site", site_of(v, i)),
-					    "baseline");
+		const char *d = baseline_at(v, site_of(v, i));
 
 		if (i == g->first)
 			first = d;

@@ -79,28 +79,45 @@ static bool view_insert(struct nb_view *v, size_t i, const char *key,
 	return true;
 }
 
-bool nb_view_put(struct nb_view *v, const char *key, const char *value,
-		 size_t size, int64_t made, int64_t mod)
+bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value,
+		      int64_t made, int64_t mod)
 {
-	json_t *o = json_loadb(value, size, JSON_REJECT_DUPLICATES, NULL);
 	size_t i = nb_view_first(v, key);
 
-	if (!json_is_object(o)) {
-		json_decref(o);
-		nb_view_remove(v, key);
-		return false;
-	}
 	if (i < v->n && !strcmp(v->at[i].key, key)) {
+		json_incref(value);
 		json_decref(v->at[i].value);
-		v->at[i].value = o;
+		v->at[i].value = value;
 		v->at[i].made = made;
 		v->at[i].mod = mod;
 		return true;
 	}
-	if (view_insert(v, i, key, o, made, mod))
+	if (!view_insert(v, i, key, value, made, mod))
+		return false;
+	json_incref(value);
+	return true;
+}
+
+bool nb_view_put_answer(struct nb_view *v, const char *key, json_t *value,
+			int64_t made, int64_t mod)
+{
+	const struct nb_view_key *k = nb_view_get(v, key);
+
+	if (k && nb_view_int(k->value, "at") > nb_view_int(value, "at"))
 		return true;
+	return nb_view_put_json(v, key, value, made, mod);
+}
+
+bool nb_view_put(struct nb_view *v, const char *key, const char *value,
+		 size_t size, int64_t made, int64_t mod)
+{
+	json_t *o = json_loadb(value, size, JSON_REJECT_DUPLICATES, NULL);
+	bool fine = json_is_object(o) && nb_view_put_json(v, key, o, made, mod);
+
+	if (!json_is_object(o))
+		nb_view_remove(v, key);
 	json_decref(o);
-	return false;
+	return fine;
 }
 
 int64_t nb_view_int(const json_t *o, const char *name)

@@ -29,6 +29,16 @@ struct nb_view {
  */
 bool nb_view_put(struct nb_view *v, const char *key, const char *value,
 		 size_t size, int64_t made, int64_t mod);
+/* The same for a parsed value, of which the view keeps a reference. */
+bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value,
+		      int64_t made, int64_t mod);
+/*
+ * Insert a site's answer (staged/SITE or seen/SITE) unless the view has a newer
+ * one. An answer can come from the store and over the link; its member "at" is
+ * the time at which its agent made it (plugin/agent/own.h).
+ */
+bool nb_view_put_answer(struct nb_view *v, const char *key, json_t *value,
+			int64_t made, int64_t mod);
 void nb_view_remove(struct nb_view *v, const char *key);
 void nb_view_clear(struct nb_view *v);
 

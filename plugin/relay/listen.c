@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,11 @@ int nb_listen_open(const struct nb_listen_config *c, int backlog,
 	int fd, yes = 1;
 
 	snprintf(port, sizeof(port), "%u", c->port);
+	if (c->port > UINT16_MAX)
+		return nb_fail(
+			err, NB_E_SETTING, 0,
+			"relay: port %u is not a port (allowed: 1 to %d)",
+			c->port, UINT16_MAX);
 	if (getaddrinfo(host, port, &hints, &ai) || !ai)
 		return nb_fail(
 			err, NB_E_SETTING, 0,
