@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""The links of a job of three sites: changes go over them, and without them.
+
+fleet_link.py BUILD DIR ETCD: it starts the store in DIR/etcd by ETCD, the program
+test/fakes/etcd/etcd.sh. Each site reaches the store by a proxy of its own. Prints
+TAP; the stand-in compares every decision of all ranks and ends with status 3 if
+two differ.
+"""
+import glob
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from fleet_store import Store
+from proxy import Net
+
+build, folder, etcd = sys.argv[1:]
+SITES, RANKS = "abc", 2
+tests = changes = 0
+net = Net()
+
+
+def is_(fine, name, *why):
+    global tests
+    tests += 1
+    print("ok" if fine else "not ok", tests, "-", name, flush=True)
+    for text in why if not fine else ():
+        print("#", text)
+    return fine
+
+
+def wait(what, seconds):
+    end = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+subprocess.run([etcd, "start", folder + "/etcd", "tls", "users"], check=True)
+endpoint = open(folder + "/etcd/endpoints").read().strip()
+store = Store(endpoint, "link", folder + "/etcd")
+proxies = {s: net.link("127.0.0.1", int(endpoint.rsplit(":", 1)[1])) for s in SITES}
+with open(build + "/policies/size_aware.policy", "rb") as f:
+    image = f.read()
+digest = hashlib.sha256(image).hexdigest()
+
+
+def start_job():
+    env = dict(os.environ, NCCLBPF_JOB="link", NCCL_TUNER_PLUGIN=build + "/libncclbpf.so",
+               NCCLBPF_FLEET_CACERT=folder + "/etcd/ca.pem",
+               NCCLBPF_FLEET_CERT=folder + "/etcd/agent.pem",
+               NCCLBPF_FLEET_KEY=folder + "/etcd/agent.key", NCCLBPF_FLEET_USER="operator",
+               NCCLBPF_FLEET_PASSWORD_FILE=folder + "/etcd/password.operator",
+               NCCLBPF_AGENT_LISTEN="127.0.0.1")
+    words = [build + "/test/fakes/host/standin", "--ranks", str(len(SITES) * RANKS), "--nodes",
+             str(len(SITES)), "--procs", "--min", "4M", "--max", "32M", "--seconds", "36000",
+             "--pause-ms", "5", "--stalls"]
+    for i, s in enumerate(SITES):
+        os.mkdir(f"{folder}/{s}", 0o700)
+        for r in range(i * RANKS, (i + 1) * RANKS):
+            words += ["--rank-env", f"{r}:NCCLBPF_SOCKET_DIR={folder}/{s}",
+                      "--rank-env", f"{r}:NCCLBPF_FLEET=https://127.0.0.1:{proxies[s].port}"]
+    return subprocess.Popen(words, env=env, stdout=log, stderr=log)
+
+
+def agent(site):
+    """The PID of a site's agent, or None."""
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path, "rb") as f:
+                words = f.read().split(b"\0")
+        except OSError:
+            continue
+        if words[0] == b"ncclbpf-agent" and f"{folder}/{site}".encode() in words:
+            return int(path.split("/")[2])
+    return None
+
+
+def registered():
+    comms = store.below("comm/").values()
+    return len(comms) == len(SITES) and all(c["since"] for c in comms)
+
+
+def coordinator():
+    """The letter of the site that coordinates, or None; the key's value."""
+    value = store.below("order/coordinator").get("", {})
+    for s in SITES:
+        with open(f"{folder}/{s}/link.seg", "rb") as f:
+            if value.get("site", "-").encode() + b"\0" in f.read():
+                return s, value
+    return None, value
+
+
+def change():
+    """A change -> its reply"""
+    global changes
+    changes += 1
+    use = changes % 2 == 1
+    name = f"c{changes}"
+    store.put("request/" + name, json.dumps({
+        "line": "policy use " + ("size_aware" if use else "none"),
+        "images": [{"name": "size_aware", "digest": digest}] if use else []}))
+    reply = {}
+
+    def answered():
+        reply.update(store.below("reply/" + name).get("", {}))
+        return reply
+
+    if not wait(answered, 25):
+        store.delete("request/" + name)
+    return reply
+
+
+def commits():
+    replies.append(change())
+    return replies[-1].get("ok")
+
+
+def answers_in_store(n):
+    """The number of sites whose answer to change n is in the store."""
+    return sum(v["n"] == n for v in store.below("staged/").values())
+
+
+def by_link():
+    """A change is committed and no site has written an answer to the store."""
+    replies.append(change())
+    return replies[-1].get("ok") and answers_in_store(replies[-1]["n"]) == 0
+
+
+def agree():
+    """All processes of all sites have the same generation, and it is not 0."""
+    env = dict(os.environ, NCCLBPF_FLEET=endpoint, NCCLBPF_FLEET_CACERT=folder + "/etcd/ca.pem",
+               NCCLBPF_FLEET_CERT=folder + "/etcd/ncclbpf-control.pem",
+               NCCLBPF_FLEET_KEY=folder + "/etcd/ncclbpf-control.key",
+               NCCLBPF_FLEET_USER="operator",
+               NCCLBPF_FLEET_PASSWORD_FILE=folder + "/etcd/password.operator")
+    out = subprocess.run([build + "/ncclbpf-shell", "--no-rc", "-o", "tsv", "-J", "link", "check",
+                          "agreement"], env=env, capture_output=True, check=False)
+    return out.returncode == 0
+
+
+replies = []
+log = open(folder + "/log", "w")
+job = start_job()
+try:
+    is_(wait(registered, 60), "three sites register")
+    store.put("image/" + digest, image)
+    is_(wait(by_link, 60), "a change goes over the links: the store has no answer", *replies[-2:])
+    is_("link" in coordinator()[1], "the coordinator's key has the address of its server")
+
+    # ---- the coordinator is killed: another agent of its site follows, with other secrets ----
+    was, value = coordinator()
+    os.kill(agent(was), signal.SIGKILL)
+    is_(wait(lambda: coordinator()[1].get("proof") not in (None, value["proof"]), 30),
+        "a killed coordinator's successor has another secret")
+    is_(wait(commits, 60), "a change is committed after it", *replies[-2:])
+    is_(wait(by_link, 60), "and by links again", *replies[-2:])
+
+    # ---- it is stopped: a process of its site kills it ----
+    was, value = coordinator()
+    os.kill(agent(was), signal.SIGSTOP)
+    is_(wait(lambda: coordinator()[1].get("proof") not in (None, value["proof"]), 30),
+        "a stopped coordinator is replaced")
+    is_(wait(by_link, 60), "the others link to its successor", *replies[-2:])
+
+    # ---- it is cut off from the store, not from the agents ----
+    was, value = coordinator()
+    net.set(proxies[was], cut=True)
+
+    def written():
+        return len([s for s in store.below("seen/") if s != value["site"]]) == len(SITES) - 1
+
+    is_(wait(written, 9), "a coordinator without the store ends the links: "
+        "the others give their answers to the store")
+    is_(wait(lambda: coordinator()[1].get("site", value["site"]) != value["site"], 30),
+        "another site coordinates")
+    net.set(proxies[was], cut=False)
+    is_(wait(registered, 30), "the site comes back")
+    is_(wait(by_link, 60), "and all sites are linked again", *replies[-2:])
+
+    # ---- so is another site: its link lasts, its lease does not ----
+    was, value = coordinator()
+    other = [s for s in SITES if s != was][0]
+    net.set(proxies[other], cut=True)
+    time.sleep(1)
+    is_(wait(lambda: len(store.below("site/")) == len(SITES) - 1, 30),
+        "the lease of another site that is cut off ends, although it is linked")
+    reply = change()
+    is_(not reply.get("ok") and "lease has ended" in reply.get("text", ""),
+        "no change is made without it", reply)
+    net.set(proxies[other], cut=False)
+    is_(wait(registered, 30), "it comes back")
+    is_(wait(by_link, 60), "and is linked again", *replies[-2:])
+    is_(wait(agree, 20), "the ranks of all sites agree")
+finally:
+    job.terminate()
+status = job.wait(60)
+is_(status == 0, f"no two ranks have decided differently (status {status})")
+log.flush()
+text = open(folder + "/log").read()
+is_(len(re.findall("no link to the coordinator", text)) < 20, "the log says little of it")
+is_(wait(lambda: not any(map(agent, SITES)), 15), "the agents end with the job")
+print(f"1..{tests}")
