@@ -5,6 +5,7 @@
 local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local gin = require "ncclbpf.commands.gin"
 local session = require "ncclbpf.job.session"
 local sites = require "ncclbpf.job.sites"
@@ -140,9 +141,7 @@ function Map:pop(opts)
 		{ as = opts.as, count = opts.count, members = first(s.group) }))
 	if #failures > 0 then return nil, session.sum_up(failures) end
 	if not opts.count then return per[1].entries[1] and per[1].entries[1].value end
-	local t = {}
-	for i, e in ipairs(per[1].entries) do t[i] = e.value end
-	return t
+	return lists.map(per[1].entries, "value")
 end
 
 -- for value in m:take() do ... end removes the values that the map has now, one by one
@@ -171,11 +170,9 @@ function Map:entries(opts)
 		members = not opts.all and first(s.group) or nil })
 	if #failures > 0 then return nil, session.sum_up(failures) end
 	if not opts.all then return per[1].entries end
-	local t = {}
-	for i, p in ipairs(per) do
-		t[i] = { rank = p.member.rank, pid = p.member.pid, entries = p.entries }
-	end
-	return t
+	return lists.map(per, function(p)
+		return { rank = p.member.rank, pid = p.member.pid, entries = p.entries }
+	end)
 end
 
 -- m:info() -> definition and fill, as `map show`
@@ -237,12 +234,10 @@ end
 -- t:request(line) -> list of {rank, pid, site, data | err}, one a process | nil, err
 function Target:request(line)
 	check(line, "string", "target:request")
-	local t = {}
-	for i, r in ipairs(group_of(self):ask(line)) do
-		t[i] = { rank = r.member.rank, pid = r.member.pid, site = r.member.site,
+	return lists.map(group_of(self):ask(line), function(r)
+		return { rank = r.member.rank, pid = r.member.pid, site = r.member.site,
 			data = r.data, err = r.err }
-	end
-	return t
+	end)
 end
 
 -- t:change(line) -> the change, committed on all processes | nil, err
@@ -252,13 +247,11 @@ function Target:change(line)
 end
 
 function Target:processes()
-	local t = {}
-	for i, m in ipairs(group_of(self).members) do
-		t[i] = { rank = m.rank, pid = m.pid, site = m.site, job = m.job,
+	return lists.map(group_of(self).members, function(m)
+		return { rank = m.rank, pid = m.pid, site = m.site, job = m.job,
 			host = m.hello and m.hello.host,
 			attached = m.conn ~= nil, err = m.lost }
-	end
-	return t
+	end)
 end
 
 -- t:gin{contexts=, comm=} -> the peers of kernels in all processes, as the command gin | nil, err
@@ -274,9 +267,7 @@ function Target:maps() return ask_one(self, "map list", "maps") end
 
 -- Make a list of objects from the reply.
 local function list_of(o, line, field, new)
-	local t = {}
-	for i, d in ipairs(ask_one(o, line, field)) do t[i] = new(o, d) end
-	return t
+	return lists.map(ask_one(o, line, field), function(d) return new(o, d) end)
 end
 
 -- t:policies(), t:comms() -> objects with the fields of the reply | nil, err

@@ -3,6 +3,7 @@
 -- as in rollouts; a collective takes as long as its slowest rank. Rates, quantiles and comparisons
 -- use these times.
 local class = require "ncclbpf.base.class"
+local lists = require "ncclbpf.base.lists"
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -322,9 +323,7 @@ end
 
 -- s:samples() -> list of {time, new}
 function Series:samples()
-	local t = {}
-	for i, x in ipairs(of(self).samples) do t[i] = { time = x.time, new = x.new } end
-	return t
+	return lists.map(of(self).samples, function(x) return { time = x.time, new = x.new } end)
 end
 
 -- s:csv(path) -> number of lines written | nil, err

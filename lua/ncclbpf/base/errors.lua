@@ -3,6 +3,7 @@
 -- where, and prints as users read it. Codes and their exit statuses are rows of
 -- core/defs/errors.h.
 local core = require "ncclbpf.core"
+local lists = require "ncclbpf.base.lists"
 
 local M = {}
 local rows = core.errors()
@@ -103,8 +104,7 @@ function M.from_reply(t)
 	if type(t) ~= "table" then
 		return M.new("protocol", "the target sent an error without fields")
 	end
-	local e = {}
-	for k, v in pairs(t) do e[k] = v end
+	local e = lists.copy(t)
 	e.code = type(e.code) == "string" and e.code or "protocol"
 	e.message = type(e.message) == "string" and e.message or e.code
 	if type(e.hint) ~= "string" then e.hint = nil end
@@ -142,6 +142,13 @@ function M.callback(f)
 	end
 end
 
+-- Add a cause to an error. -> the error
+function M.because(e, fmt, ...)
+	local text = select("#", ...) > 0 and fmt:format(...) or fmt
+	e.cause = e.cause and e.cause .. "; " .. text or text
+	return e
+end
+
 -- As M.try, for a call about @object (a file, a policy), which the error then names.
 function M.about(object, v, err, ...)
 	if v then return v, err, ... end
@@ -167,9 +174,7 @@ function M.check_options(what, options, allowed, level)
 	for k, v in pairs(options) do
 		local want = allowed[k]
 		if not want then
-			local names = {}
-			for name in pairs(allowed) do names[#names + 1] = name end
-			table.sort(names)
+			local names = lists.keys(allowed)
 			local near = type(k) == "string" and M.nearest(k, names)
 			error(("%s: no option %s, %s"):format(what, tostring(k),
 				near or "allowed: " .. table.concat(names, ", ")), (level or 2) + 1)

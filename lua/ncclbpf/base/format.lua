@@ -17,6 +17,7 @@
 -- }
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 
 local M = {}
@@ -27,8 +28,7 @@ local function plain(v)
 	if v == nil then return "" end
 	if type(v) == "table" then
 		if #v > 0 and type(v[1]) ~= "table" then
-			local t = {}
-			for i, x in ipairs(v) do t[i] = tostring(x) end
+			local t = lists.map(v, tostring)
 			return table.concat(t, ",")
 		end
 		return core.encode(v)
@@ -87,20 +87,14 @@ local function cell(column, row)
 end
 
 local function shown(result, wide)
-	local columns = {}
-	for _, c in ipairs(result.columns or {}) do
-		if not c.flat and (wide or not c.wide) then columns[#columns + 1] = c end
-	end
-	return columns
+	return lists.select(result.columns or {}, function(c)
+		return not c.flat and (wide or not c.wide)
+	end)
 end
 
 -- The columns for formats that programs read (JSON, CSV).
 local function flat(result)
-	local columns = {}
-	for _, c in ipairs(result.columns or {}) do
-		if not c.people then columns[#columns + 1] = c end
-	end
-	return columns
+	return lists.select(result.columns or {}, function(c) return not c.people end)
 end
 
 -- ---- tables for people --------------------------------------------------------------
@@ -317,8 +311,7 @@ local function tsv(result, env)
 		end)
 	end
 	local function line(f)
-		local t = {}
-		for i, c in ipairs(columns) do t[i] = esc(f(c)) end
+		local t = lists.map(columns, function(c) return esc(f(c)) end)
 		lines[#lines + 1] = table.concat(t, "\t")
 	end
 	if #columns == 0 then return result.text and people(result, env) or "" end
@@ -403,10 +396,9 @@ local function json(result, env)
 end
 
 local function ndjson(result, env)
-	local lines = {}
-	for i, row in ipairs(result.records or result.rows or { result.data }) do
-		lines[i] = core.encode(M.envelope(result, env, row))
-	end
+	local lines = lists.map(result.records or result.rows or { result.data }, function(row)
+		return core.encode(M.envelope(result, env, row))
+	end)
 	return #lines > 0 and table.concat(lines, "\n") .. "\n" or ""
 end
 

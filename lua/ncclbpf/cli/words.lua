@@ -2,6 +2,7 @@
 -- Split a line into words, and words into options and a command. Does no input or output, so
 -- prompt, scripts, completion and tests share it.
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local commands = require "ncclbpf.commands.rows"
 local format = require "ncclbpf.base.format"
 local units = require "ncclbpf.base.units"
@@ -290,10 +291,7 @@ end
 
 -- The words that begin with @word, if there are several.
 local function several(word, list)
-	local t = {}
-	for _, w in ipairs(list) do
-		if w:sub(1, #word) == word then t[#t + 1] = w end
-	end
+	local t = lists.select(list, function(w) return w:sub(1, #word) == word end)
 	return #t > 1 and t or nil
 end
 
@@ -334,8 +332,7 @@ function M.command(words, people)
 	if full then return commands.find(noun .. " " .. full), 2 end
 	local t = people and several(verb, verbs)
 	if t then return ambiguous(noun .. " " .. verb, t) end
-	local full_names = {}
-	for i, v in ipairs(verbs) do full_names[i] = noun .. " " .. v end
+	local full_names = lists.map(verbs, function(v) return noun .. " " .. v end)
 	local _, err = wrong(noun .. " " .. verb, full_names, "command")
 	return nil, err, true
 end
@@ -360,9 +357,7 @@ function M.arguments(row, words, first, literal)
 		if name and (not literal or i < literal)
 			and (row.options[name] or not free and not variable) then
 			if not row.options[name] then
-				local names = {}
-				for n in pairs(row.options) do names[#names + 1] = n end
-				table.sort(names)
+				local names = lists.keys(row.options)
 				local fields = row.words:match("^map [gsd]")
 				return nil, errors.new("usage", ("no option %s="):format(name), {
 					hint = fields and (

@@ -3,6 +3,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
@@ -38,10 +39,7 @@ local function groups(members, seq)
 	for _, m in ipairs(members) do
 		local key = read.number(m.decisions) <= seq and "not reached yet"
 			or choice(m.decision)
-		if not by[key] then
-			by[key] = { answer = key, members = {} }
-			list[#list + 1] = by[key]
-		end
+		if not by[key] then lists.add(list, by, key, { answer = key, members = {} }) end
 		local g = by[key].members
 		g[#g + 1] = m
 	end
@@ -123,10 +121,7 @@ local function explain(t, c)
 			"  the running hashes differ, " ..
 			"the recorded decisions (from %s on) are equal"):format(tostring(c.seq))
 	end
-	local waiting = {}
-	for _, m in ipairs(members) do
-		if m.waits then waiting[#waiting + 1] = m end
-	end
+	local waiting = lists.select(members, function(m) return m.waits end)
 	if #waiting > 0 then t[#t + 1] = "  waiting at a fence: slot " .. names(waiting) end
 end
 
@@ -196,9 +191,7 @@ local function ask_sites(s, line)
 			answers[r.member.site] = r
 		end
 	end
-	local list = {}
-	for i, site in ipairs(order) do list[i] = answers[site] end
-	return list
+	return lists.map(order, function(site) return answers[site] end)
 end
 
 local TRIES = 3

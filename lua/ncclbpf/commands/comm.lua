@@ -3,6 +3,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local merge = require "ncclbpf.job.merge"
@@ -28,8 +29,7 @@ local function list_rows(comm)
 		local rows = {}
 		for _, c in ipairs(read.list(d, "comms")) do
 			if not comm or tostring(c.comm):sub(1, #comm) == comm then
-				local row = {}
-				for k, v in pairs(c) do row[k] = v end
+				local row = lists.copy(c)
 				row.id = c.comm
 				row.policies = type(c.policies) == "table" and c.policies or {}
 				rows[#rows + 1] = row
@@ -388,10 +388,7 @@ function M.cmd_decisions(ctx)
 	return tail(ctx, "decision tail", "decision.tail/1",
 		list_of("decisions", decision_row, comm and comm:lower()), decision_columns,
 		function(row) return ("%s #%s"):format(row.comm, row.seq) end, "seq",
-		function(a, b)
-			if a.comm ~= b.comm then return tostring(a.comm) < tostring(b.comm) end
-			return read.number(a.seq) < read.number(b.seq)
-		end, comm and find_comm(ctx, comm) or nil)
+		lists.by("comm", "seq"), comm and find_comm(ctx, comm) or nil)
 end
 
 local function stamp(v)
@@ -408,9 +405,7 @@ function M.cmd_trace(ctx)
 		{ "number", num = true, wide = true }, { "text" },
 	}, function(row) return ("%s %s %s"):format(row.policy, row.number, row.text) end, "text")
 	if result and result.merged then
-		table.sort(result.merged, function(a, b)
-			return tostring(a.time) < tostring(b.time)
-		end)
+		table.sort(result.merged, lists.by("time"))
 	end
 	return result, err
 end

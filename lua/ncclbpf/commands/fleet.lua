@@ -3,6 +3,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local policy = require "ncclbpf.policy.policy"
 local read = require "ncclbpf.job.read"
 local requests = require "ncclbpf.job.requests"
@@ -24,10 +25,9 @@ local function fleet_of(ctx)
 end
 
 local function names_of(images)
-	local t = {}
-	for i, x in ipairs(type(images) == "table" and images or {}) do
-		t[i] = ("%s %s"):format(tostring(x.name), tostring(x.digest):sub(1, 8))
-	end
+	local t = lists.map(type(images) == "table" and images or {}, function(x)
+		return ("%s %s"):format(tostring(x.name), tostring(x.digest):sub(1, 8))
+	end)
 	return table.concat(t, ", ")
 end
 
@@ -85,11 +85,9 @@ local function desired(group)
 end
 
 local function rows_of(state)
-	local rows = {}
-	for i, x in ipairs(read.list(state, "images")) do
-		rows[i] = { position = i, name = x.name, digest = x.digest }
-	end
-	return rows
+	return lists.map(read.list(state, "images"), function(x, i)
+		return { position = i, name = x.name, digest = x.digest }
+	end)
 end
 
 local function result(group, state, schema, foot)

@@ -2,6 +2,7 @@
 -- Processes and the shell itself: list, attach, detach, status, doctor, help.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local commands = require "ncclbpf.commands.rows"
 local format = require "ncclbpf.base.format"
 local merge = require "ncclbpf.job.merge"
@@ -106,8 +107,7 @@ local function cmd_fleet_list(ctx, url)
 		m.state = m.state and m.state ~= r.state and m.state .. ", " .. r.state or r.state
 	end
 	for _, m in ipairs(merged) do
-		local names = {}
-		for i, r in ipairs(m.list) do names[i] = r.site end
+		local names = lists.map(m.list, "site")
 		m.sites = #names
 		m.generation = m.list[1] and m.list[1].generation
 		m.site = #names > 4 and ("%s ... %s"):format(names[1], names[#names])
@@ -282,8 +282,7 @@ local function sum_counters(per, field)
 		end
 	end
 	table.sort(names)
-	local t = {}
-	for i, k in ipairs(names) do t[i] = ("%s %d"):format(k, sum[k]) end
+	local t = lists.map(names, function(k) return ("%s %d"):format(k, sum[k]) end)
 	return #t > 0 and table.concat(t, ", ") or "none"
 end
 
@@ -409,16 +408,14 @@ end
 
 local function status_text(s, per, verbose)
 	local rows, notes = {}, {}
-	local members = {}
-	for i, r in ipairs(per) do members[i] = r.member end
+	local members = lists.map(per, "member")
 	local function add(k, v) rows[#rows + 1] = { k = k, v = v } end
 	add("job", ("%s, %d process%s, %s"):format(s.job, #per, #per == 1 and "" or "es",
 		merge.who(members)))
 	for _, f in ipairs(status_fields) do
-		local items = {}
-		for i, r in ipairs(per) do
-			items[i] = { member = r.member, value = f[2](r.data) }
-		end
+		local items = lists.map(per, function(r)
+			return { member = r.member, value = f[2](r.data) }
+		end)
 		if f.range then
 			add(f[1], range_of(items, f.show))
 		else
@@ -442,16 +439,13 @@ local function status_text(s, per, verbose)
 	if loop then add("controllers", loop) end
 	local lost = lost_counters(per)
 	if lost then add("events lost", lost) end
-	local nets = {}
-	for i, r in ipairs(per) do nets[i] = read.record(r.data.net) end
+	local nets = lists.map(per, function(r) return read.record(r.data.net) end)
 	local line = net.line(nets)
 	if line then add("net", line) end
-	local gins = {}
-	for i, r in ipairs(per) do gins[i] = read.record(r.data.gin) end
+	local gins = lists.map(per, function(r) return read.record(r.data.gin) end)
 	line = gin.line(gins)
 	if line then add("gin", line) end
-	local taps = {}
-	for i, r in ipairs(per) do taps[i] = read.record(r.data.verbs) end
+	local taps = lists.map(per, function(r) return read.record(r.data.verbs) end)
 	local seen = verbs.line(taps)
 	if seen then add("verbs", seen) end
 	local found, hint = twice(s.job, members)
@@ -528,14 +522,12 @@ function M.cmd_env(ctx)
 	return read.command(ctx, {
 		schema = "env/1", line = session.line(words), name = "name", id = "name",
 		rows = function(d)
-			local rows = {}
-			for i, v in ipairs(read.list(d, "variables")) do
-				rows[i] = { name = v.name, value = read.text(v.value)
+			return lists.map(read.list(d, "variables"), function(v)
+				return { name = v.name, value = read.text(v.value)
 					or "(not set)", by = v.by,
 					old = v.met ~= true and "-" or read.text(v.old)
 						or "(not set)" }
-			end
-			return rows
+			end)
 		end,
 		columns = { { "name" }, { "value", wrap = true }, { "by" },
 			{ "old", title = "IN PLACE OF" } },
@@ -590,7 +582,7 @@ function M.cmd_doctor(ctx)
 		if x ~= y then return x > y end
 		return tostring(a.name) < tostring(b.name)
 	end)
-	table.sort(fine, function(a, b) return tostring(a.name) < tostring(b.name) end)
+	table.sort(fine, lists.by "name")
 	result.merged = wrong
 	local line = ("%s ok on %s"):format(units.count(#fine, "check"),
 		units.count(#s:living(), "process"))

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The commands `gin` and `stats gin`, and the line about the GIN plugin in `status`.
+local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
@@ -93,17 +94,8 @@ local function row_id(row)
 		row.context or "", row.peer)
 end
 
-local ORDER = { "coll", "devcomm", "context", "peer" }
-
 local function sorted(merged)
-	table.sort(merged, function(a, b)
-		if a.on ~= b.on then return tostring(a.on) < tostring(b.on) end
-		for _, k in ipairs(ORDER) do
-			local x, y = read.number(a[k]), read.number(b[k])
-			if x ~= y then return x < y end
-		end
-		return false
-	end)
+	table.sort(merged, lists.by("on", "coll", "devcomm", "context", "peer"))
 	return merged
 end
 

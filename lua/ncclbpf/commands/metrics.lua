@@ -3,6 +3,7 @@
 -- NVIDIA's Inspector has too use its names and units; ours (ncclbpf_) are in seconds and bytes.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local gin = require "ncclbpf.commands.metrics_gin"
 local verbs = require "ncclbpf.commands.metrics_verbs"
 local read = require "ncclbpf.job.read"
@@ -17,8 +18,7 @@ local function escaped(v)
 end
 
 local function labels(list)
-	local t = {}
-	for i, l in ipairs(list) do t[i] = ('%s="%s"'):format(l[1], escaped(l[2])) end
+	local t = lists.map(list, function(l) return ('%s="%s"'):format(l[1], escaped(l[2])) end)
 	return table.concat(t, ",")
 end
 
@@ -99,9 +99,7 @@ local function with(list, ...)
 end
 
 local function keys(t)
-	local names = {}
-	for k in pairs(t) do names[#names + 1] = k end
-	table.sort(names)
+	local names = lists.keys(t)
 	return names
 end
 

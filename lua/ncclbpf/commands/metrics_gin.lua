@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The metrics of GIN: what kernels put to each peer, and through each context. With many ranks the
 -- product of the two would be too many series; `stats gin` has it.
+local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 
 local M = {}
@@ -68,13 +69,9 @@ local function of_contexts(text, now, f)
 	each(now, now.gin_contexts, function(row, l)
 		l[#l + 1] = { "devcomm", row.devcomm }
 		l[#l + 1] = { "context", row.context }
-		local key = {}
-		for i, x in ipairs(l) do key[i] = tostring(x[2]) end
+		local key = lists.map(l, function(x) return tostring(x[2]) end)
 		key = table.concat(key, " ")
-		if not by[key] then
-			by[key] = { l, 0 }
-			lines[#lines + 1] = by[key]
-		end
+		if not by[key] then lists.add(lines, by, key, { l, 0 }) end
 		by[key][2] = by[key][2] + read.number(row[f[4]])
 	end)
 	text:family(f[1], f[2], f[3], lines)
@@ -123,9 +120,7 @@ local function offences(text, now)
 	local lines = {}
 	for _, r in ipairs(now.gin) do
 		local d = read.text(r.data.transport) and read.record(r.data.offences) or {}
-		local names = {}
-		for k in pairs(d) do names[#names + 1] = k end
-		table.sort(names)
+		local names = lists.keys(d)
 		for _, k in ipairs(names) do
 			local l = now.base(r)
 			l[#l + 1] = { "reason", k }

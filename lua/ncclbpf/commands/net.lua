@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The command `net`, and the line about the net plugin in `status`.
+local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local units = require "ncclbpf.base.units"
 
@@ -48,10 +49,7 @@ function M.cmd_net(ctx)
 			return ("%s %s %s"):format(row.site or "", row.pid, row.conn)
 		end,
 		arrange = function(merged)
-			table.sort(merged, function(a, b)
-				if a.on ~= b.on then return tostring(a.on) < tostring(b.on) end
-				return read.number(a.conn) < read.number(b.conn)
-			end)
+			table.sort(merged, lists.by("on", "conn"))
 			return merged
 		end,
 		head = function(per)

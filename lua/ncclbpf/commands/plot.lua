@@ -2,6 +2,7 @@
 -- Plots in characters for `stats plot=` and `rollout status plot=`.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local plot = require "ncclbpf.report.plot"
 local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
@@ -69,10 +70,7 @@ local function bandwidth(list, screen)
 	for i, k in ipairs(list) do
 		local name = ("%s %s%s"):format(k.coll, k.ran, n > 1 and " of " .. k.comm or "")
 		local gbs = witness.bandwidth(k.coll, k.size, k.ranks, core.quantiles(k.ns, 2)[2])
-		if not by[name] then
-			by[name] = { name = name, points = {} }
-			series[#series + 1] = by[name]
-		end
+		if not by[name] then lists.add(series, by, name, { name = name, points = {} }) end
 		if k.size > 0 then table.insert(by[name].points, { k.size, gbs }) end
 		data[i] = { coll = k.coll, bytes_from = k.size, comm = k.comm, ran = k.ran,
 			busbw_gbs = gbs }

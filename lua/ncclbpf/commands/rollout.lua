@@ -3,6 +3,7 @@
 local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local plan = require "ncclbpf.rollout.plan"
 local profiler = require "ncclbpf.job.profiler"
 local read = require "ncclbpf.job.read"
@@ -20,9 +21,7 @@ function verdict_rows(v, promoted)
 	local strata = type(v) == "table" and v.strata or {}
 	local named = type(v) == "table" and type(v.metrics) == "table" and v.metrics
 	if named then
-		local list = {}
-		for name in pairs(named) do list[#list + 1] = name end
-		table.sort(list)
+		local list = lists.keys(named)
 		for _, name in ipairs(list) do
 			for _, row in ipairs(verdict_rows {
 				strata = type(named[name]) == "table" and named[name].strata
@@ -456,11 +455,10 @@ end
 
 function M.cmd_history(ctx)
 	local r = current(ctx)
-	local rows = {}
-	for i, e in ipairs(r.events) do
-		rows[i] = { time = e.time, from = e.from, to = e.to, actor = e.actor,
+	local rows = lists.map(r.events, function(e)
+		return { time = e.time, from = e.from, to = e.to, actor = e.actor,
 			reason = e.reason }
-	end
+	end)
 	return {
 		schema = "rollout.history/1", data = { id = r.id, events = core.array(r.events) },
 		rows = rows, id = "time",

@@ -2,6 +2,7 @@
 -- The commands of rollouts over several jobs: `rollout start` of a plan with jobs, `rollout jobs`.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local jobs = require "ncclbpf.rollout.jobs"
 local plan = require "ncclbpf.rollout.plan"
 local record = require "ncclbpf.rollout.record"
@@ -56,11 +57,10 @@ function M.start(ctx, p)
 	local reach = try(jobs.steps(p, #names))
 	try(jobs.check(p, #names))
 	if ctx.flags.dry_run then
-		local text = {}
-		for i, n in ipairs(reach) do
-			text[i] = ("step %d: %s: %s"):format(i, units.count(n, "job"),
+		local text = lists.map(reach, function(n, i)
+			return ("step %d: %s: %s"):format(i, units.count(n, "job"),
 				table.concat(names, ", ", 1, n))
-		end
+		end)
 		for _, s in ipairs(plan.steps(p)) do
 			text[#text + 1] = ("%-14s %s"):format(s[1], s[2])
 		end

@@ -2,6 +2,7 @@
 -- Commands by their words: rows of commands/table.lua, completed by those that targets serve
 -- (core/defs/commands.h).
 local core = require "ncclbpf.core"
+local lists = require "ncclbpf.base.lists"
 local described = require "ncclbpf.commands.table"
 
 local M = {}
@@ -101,9 +102,7 @@ end
 -- The first words of all commands, and the second words after a first word.
 function M.nouns()
 	if not rows then build() end
-	local t = {}
-	for n in pairs(nouns) do t[#t + 1] = n end
-	table.sort(t)
+	local t = lists.keys(nouns)
 	return t
 end
 

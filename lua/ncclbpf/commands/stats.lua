@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The commands that show telemetry (for Prometheus: commands/metrics.lua)
+local lists = require "ncclbpf.base.lists"
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -88,16 +89,14 @@ end
 
 -- The line about GIN, whose peers `stats gin` shows
 local function gin_line(per)
-	local list = {}
-	for i, r in ipairs(per) do list[i] = read.record(r.data.gin) end
+	local list = lists.map(per, function(r) return read.record(r.data.gin) end)
 	local line = gin.line(list)
 	return line and ("gin: %s (stats gin)"):format(line)
 end
 
 -- The line about queue pairs, which `verbs` shows
 local function verbs_line(per)
-	local list = {}
-	for i, r in ipairs(per) do list[i] = read.record(r.data.verbs) end
+	local list = lists.map(per, function(r) return read.record(r.data.verbs) end)
 	local line = verbs.line(list)
 	return line and ("verbs: %s (verbs)"):format(line)
 end
@@ -110,9 +109,7 @@ local function foot(per)
 	end
 	t[#t + 1] = gin_line(per)
 	t[#t + 1] = verbs_line(per)
-	local names = {}
-	for k in pairs(lost) do names[#names + 1] = k end
-	table.sort(names)
+	local names = lists.keys(lost)
 	for i, k in ipairs(names) do names[i] = ("%s %d"):format(k, lost[k]) end
 	if #names > 0 then
 		t[#t + 1] = "note: events that were not measured: " .. table.concat(names, ", ")
@@ -226,18 +223,7 @@ function M.cmd_stats(ctx)
 			end
 			host = hosts(read.ask(ctx, "sample tail") or {})
 			for _, row in ipairs(merged) do add_host(row, host[row_id(row)]) end
-			table.sort(merged, function(a, b)
-				if a.comm ~= b.comm then
-					return tostring(a.comm) < tostring(b.comm)
-				end
-				if a.coll ~= b.coll then
-					return tostring(a.coll) < tostring(b.coll)
-				end
-				if a.bytes_from ~= b.bytes_from then
-					return read.number(a.bytes_from) < read.number(b.bytes_from)
-				end
-				return a.ran < b.ran
-			end)
+			table.sort(merged, lists.by("comm", "coll", "bytes_from", "ran"))
 			return merged
 		end,
 	})
@@ -397,10 +383,7 @@ end
 local function latest(count)
 	return function(merged)
 		local left, out = {}, {}
-		table.sort(merged, function(a, b)
-			if a.comm ~= b.comm then return tostring(a.comm) < tostring(b.comm) end
-			return read.number(a.seq) < read.number(b.seq)
-		end)
+		table.sort(merged, lists.by("comm", "seq"))
 		for i = #merged, 1, -1 do
 			local row = merged[i]
 			left[row.comm] = (left[row.comm] or count) - 1

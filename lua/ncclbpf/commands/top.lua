@@ -2,6 +2,7 @@
 -- The command `top`: a job on a full screen. M.observe asks the job and keeps the counts from which
 -- rates are computed. This file handles the keys, commands/top_view.lua makes the rows, and
 -- shell/screen.c draws.
+local lists = require "ncclbpf.base.lists"
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -140,9 +141,7 @@ local function observe_policies(now, last, per)
 		local key = "policy " .. t.name
 		now.counter[key] = t.runs
 		t.per_second = rate(last, key, t.runs, now.seconds)
-		local hooks = {}
-		for h in pairs(t.hooks) do hooks[#hooks + 1] = h end
-		table.sort(hooks)
+		local hooks = lists.keys(t.hooks)
 		t.hooks = table.concat(hooks, " ")
 	end
 end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Help topics
 local core = require "ncclbpf.core"
+local lists = require "ncclbpf.base.lists"
 
 local M = {}
 
@@ -73,9 +74,7 @@ function M.topic(word)
 end
 
 function M.words()
-	local list = {}
-	for i, t in ipairs(M.topics) do list[i] = t[1] end
-	return list
+	return lists.map(M.topics, function(t) return t[1] end)
 end
 
 return M

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The command `verbs`, and the line about the tap in `status`.
+local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local units = require "ncclbpf.base.units"
 
@@ -52,10 +53,7 @@ function M.cmd_verbs(ctx)
 				row.site or "", row.pid, row.device, row.qp)
 		end,
 		arrange = function(merged)
-			table.sort(merged, function(a, b)
-				if a.on ~= b.on then return tostring(a.on) < tostring(b.on) end
-				return read.number(a.qp) < read.number(b.qp)
-			end)
+			table.sort(merged, lists.by("on", "qp"))
 			return merged
 		end,
 		head = function(per)

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Changes at a fence: the option if_generation, and the result that a command shows.
+local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 
@@ -12,12 +13,11 @@ end
 
 -- The outcome of a change as a command's result.
 function M.result(ctx, data, verb)
-	local rows = {}
-	for i, c in ipairs(read.list(data, "comms")) do
-		rows[i] = { comm = c.comm, state = c.state, fence = c.fence, ranks = c.ranks,
+	local rows = lists.map(read.list(data, "comms"), function(c)
+		return { comm = c.comm, state = c.state, fence = c.fence, ranks = c.ranks,
 			passed = c.passed,
 			generation = data.generation, change = data.change }
-	end
+	end)
 	local head = ("%s: %s%s"):format(verb, tostring(data.state or "done"), data.generation
 		and ", generation " .. tostring(data.generation) or "")
 	local foot = {}

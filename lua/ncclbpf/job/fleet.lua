@@ -4,6 +4,7 @@
 -- coordinator, so that all sites change at one fence (docs/fleet.md).
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local requests = require "ncclbpf.job.requests"
 local session = require "ncclbpf.job.session"
 local sites = require "ncclbpf.job.sites"
@@ -91,8 +92,7 @@ local function take(site, list, answer, single)
 end
 
 local function post(site, list, line, object, single)
-	local pids = {}
-	for i, r in ipairs(list) do pids[i] = r.member.pid end
+	local pids = lists.map(list, function(r) return r.member.pid end)
 	return { url = ("%s/v1/line?%s=%s"):format(site.address, single and "pid" or "pids",
 		table.concat(pids, ",")), body = ("@1 %s\n%s"):format(line, object or ""),
 		header = object and "Ncclbpf-Object: " .. #object or nil }
@@ -114,8 +114,7 @@ function Fleet:ask(line, opts)
 		else
 			local key = apart and i or m.site
 			if not by[key] then
-				by[key] = { site = self.sites[m.site], list = {} }
-				order[#order + 1] = by[key]
+				lists.add(order, by, key, { site = self.sites[m.site], list = {} })
 			end
 			table.insert(by[key].list, r)
 		end
@@ -213,11 +212,9 @@ function Fleet:hold_policy(name, bytes, info)
 	local digest = info.digest
 	local ok, err = requests.put_policy(self, name, bytes, digest, info.signatures)
 	if not ok then return nil, err end
-	local results = {}
-	for i, m in ipairs(self:living()) do
-		results[i] = { member = m, data = { name = name, digest = digest } }
-	end
-	return results
+	return lists.map(self:living(), function(m)
+		return { member = m, data = { name = name, digest = digest } }
+	end)
 end
 
 -- Let all sites verify a policy that the store holds, as for a change. -> @results | nil, err
@@ -274,27 +271,17 @@ local function members_of(self, list)
 	return members
 end
 
-local function by_rank(a, b)
-	if a.rank ~= b.rank then return (a.rank or 1 << 40) < (b.rank or 1 << 40) end
-	if a.site ~= b.site then return a.site < b.site end
-	return a.pid < b.pid
-end
-
 local function only_ranks(members, ranks)
 	if not ranks then return members end
-	local set, t = {}, {}
-	for _, r in ipairs(ranks) do set[r] = true end
-	for _, m in ipairs(members) do
-		if m.rank and set[m.rank] then t[#t + 1] = m end
-	end
-	return t
+	local set = lists.set(ranks)
+	return lists.select(members, function(m) return m.rank and set[m.rank] end)
 end
 
 local function find_members(self)
 	local list, err = sites.sites(self.store, self.job)
 	if not list then return nil, err end
 	local members = only_ranks(members_of(self, list), self.wish.ranks)
-	table.sort(members, by_rank)
+	table.sort(members, lists.by("rank", "site", "pid"))
 	return members
 end
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Merge the replies of a job's processes: equal values are shown once, and only ranks that differ
 -- are named (docs/shell.md, "Many ranks").
+local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 local format = require "ncclbpf.base.format"
 
@@ -179,10 +180,7 @@ function M.rows(per, columns, id, opts)
 	for _, p in ipairs(per) do
 		for _, row in ipairs(p.rows) do
 			local key = key_of(id, row)
-			if not by[key] then
-				by[key] = { key = key }
-				order[#order + 1] = by[key]
-			end
+			if not by[key] then lists.add(order, by, key, { key = key }) end
 			table.insert(by[key], { member = p.member, row = row })
 		end
 	end
@@ -192,10 +190,9 @@ function M.rows(per, columns, id, opts)
 		for k, v in pairs(g[1].row) do row[k] = v end
 		for i, x in ipairs(g) do members[i] = x.member end
 		for _, c in ipairs(columns) do
-			local items = {}
-			for i, x in ipairs(g) do
-				items[i] = { member = x.member, value = x.row[c[1]] }
-			end
+			local items = lists.map(g, function(x)
+				return { member = x.member, value = x.row[c[1]] }
+			end)
 			local value, groups = merged_value(c, items)
 			row[c[1]] = value
 			if groups and #groups > 1 then

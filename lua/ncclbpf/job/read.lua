@@ -2,6 +2,8 @@
 -- Shared by commands that read: ask every process, keep each reply for programs, merge replies for
 -- people, report processes that did not answer.
 local core = require "ncclbpf.core"
+local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local merge = require "ncclbpf.job.merge"
 local session = require "ncclbpf.job.session"
 
@@ -91,12 +93,8 @@ function M.ask(ctx, line, opts)
 	local failure = session.sum_up(failures, #results)
 	if #per == 0 then return nil, failure end
 	if failure then
-		failure.cause = (failure.cause and failure.cause .. "; " or "") ..
-			("the output is the reply of %s"):format(merge.who((function()
-				local t = {}
-				for i, r in ipairs(per) do t[i] = r.member end
-				return t
-			end)()))
+		errors.because(failure, "the output is the reply of %s",
+			merge.who(lists.map(per, "member")))
 	end
 	return per, everything(results, opts and opts.map), failure
 end
@@ -107,18 +105,15 @@ end
 function M.command(ctx, spec)
 	local per, data, failure = M.ask(ctx, spec.line, spec.opts)
 	if not per then return nil, data end
-	local flat, lists = {}, {}
+	local flat, replies = {}, {}
 	for i, r in ipairs(per) do
 		local rows = spec.rows(r.data, r.member) or {}
-		lists[i] = { member = r.member, rows = rows }
+		replies[i] = { member = r.member, rows = rows }
 		for _, row in ipairs(rows) do
-			local x = {}
-			for k, v in pairs(row) do x[k] = v end
-			M.identify(x, r.member)
-			flat[#flat + 1] = x
+			flat[#flat + 1] = M.identify(lists.copy(row), r.member)
 		end
 	end
-	local merged, notes = merge.rows(lists, spec.columns, spec.id,
+	local merged, notes = merge.rows(replies, spec.columns, spec.id,
 		{ verbose = ctx.flags.verbose })
 	local columns = M.with_site({ RANK, PID }, per)
 	for _, c in ipairs(spec.columns) do columns[#columns + 1] = c end
@@ -159,21 +154,16 @@ end
 -- The rows of list @list in each reply, each with its process. For data that differ between
 -- processes.
 function M.own_rows(d, member, list)
-	local rows = {}
-	for i, entry in ipairs(M.list(d, list)) do
-		local row = {}
-		for k, v in pairs(entry) do row[k] = v end
+	return lists.map(M.list(d, list), function(entry)
+		local row = lists.copy(entry)
 		row.pid, row.site = member.pid, member.site
-		rows[i] = row
-	end
-	return rows
+		return row
+	end)
 end
 
 -- The data of the replies in @per.
 function M.data_of(per)
-	local t = {}
-	for i, r in ipairs(per) do t[i] = r.data end
-	return t
+	return lists.map(per, "data")
 end
 
 return M

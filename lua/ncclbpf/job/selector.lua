@@ -2,6 +2,7 @@
 -- Communicator selectors: resolve what users write to full identities, so that all processes of a
 -- job get the same request.
 local core = require "ncclbpf.core"
+local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 local errors = require "ncclbpf.base.errors"
 local read = require "ncclbpf.job.read"
@@ -127,11 +128,9 @@ end
 
 -- The scopes as lines of text
 function M.lines(d)
-	local t = {}
-	for i, s in ipairs(M.rows(d)) do
-		t[i] = ("only %s: %s"):format(table.concat(s.comms, ", "), s.text)
-	end
-	return t
+	return lists.map(M.rows(d), function(s)
+		return ("only %s: %s"):format(table.concat(s.comms, ", "), s.text)
+	end)
 end
 
 return M

@@ -4,6 +4,7 @@
 -- does (docs/protocol.md, "Changes").
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local maker = require "ncclbpf.job.maker"
 local merge = require "ncclbpf.job.merge"
 local process = require "ncclbpf.base.process"
@@ -29,8 +30,7 @@ function M.quote(word)
 end
 
 function M.line(words)
-	local t = {}
-	for i, w in ipairs(words) do t[i] = M.quote(w) end
+	local t = lists.map(words, M.quote)
 	return table.concat(t, " ")
 end
 
@@ -111,11 +111,6 @@ end
 
 -- ---- the group ----------------------------------------------------------------
 
-local function new_group(wish, timeout)
-	return setmetatable({ members = {}, wish = wish, timeout = timeout, next_id = 1, trips = 0,
-		caches = {} }, Group)
-end
-
 function Group:__tostring()
 	return ("ncclbpf.session: job %s, %d processes"):format(self.job or "?", #self.members)
 end
@@ -146,11 +141,7 @@ function Group:reconnect()
 end
 
 function Group:living()
-	local t = {}
-	for _, m in ipairs(self.members) do
-		if m.conn then t[#t + 1] = m end
-	end
-	return t
+	return lists.select(self.members, function(m) return m.conn end)
 end
 
 function Group:seconds()
@@ -162,6 +153,14 @@ local function timed_out(self, m, what)
 		merge.who { m }, m.pid, what, self.timeout))
 end
 
+local function settle(r, reply)
+	if reply.ok then
+		r.data = reply.data == nil and {} or reply.data
+	else
+		r.err = errors.from_reply(reply.error)
+	end
+end
+
 -- Wait for the replies of all @pending (id -> index of results).
 local function collect(self, results, pending, what)
 	local deadline = core.mono() + self:seconds()
@@ -170,11 +169,7 @@ local function collect(self, results, pending, what)
 		for i, r in pairs(pending) do
 			local reply, err = take(r.member, r.id)
 			if reply then
-				if reply.ok then
-					r.data = reply.data == nil and {} or reply.data
-				else
-					r.err = errors.from_reply(reply.error)
-				end
+				settle(r, reply)
 				pending[i] = nil
 			elseif err or not r.member.conn then
 				r.err = err or gone_error(r.member)
@@ -199,11 +194,7 @@ local function collect(self, results, pending, what)
 				-- Lines received before the end of the connection count.
 				local reply = take(r.member, r.id)
 				if reply then
-					if reply.ok then
-						r.data = reply.data == nil and {} or reply.data
-					else
-						r.err = errors.from_reply(reply.error)
-					end
+					settle(r, reply)
 				else
 					r.err = lose(r.member, r.member.lost
 						or gone_error(r.member))
@@ -284,20 +275,15 @@ M.greet = greet
 -- named if all failed alike.
 function M.sum_up(failures, all)
 	if #failures == 0 then return nil end
-	local groups = merge.groups((function()
-		local t = {}
-		for i, f in ipairs(failures) do
-			t[i] = { member = f.member, value = f.err.code .. "\0" .. f.err.message }
-		end
-		return t
-	end)())
+	local groups = merge.groups(lists.map(failures, function(f)
+		return { member = f.member, value = f.err.code .. "\0" .. f.err.message }
+	end))
 	local first
 	for _, f in ipairs(failures) do
 		if f.member == groups[1].members[1] then first = f.err break end
 	end
 	if #groups == 1 and (#failures == 1 or #failures == all) then return first end
-	local fields = {}
-	for k, v in pairs(first) do fields[k] = v end
+	local fields = lists.copy(first)
 	local message = first.message
 	if #failures > 1 and #groups > 1 then
 		local t = {}
@@ -315,11 +301,7 @@ end
 
 -- The failures among @results of Group:ask as one error; nil: all have answered.
 function M.failure_of(results)
-	local failures = {}
-	for _, r in ipairs(results) do
-		if r.err then failures[#failures + 1] = r end
-	end
-	return M.sum_up(failures, #results)
+	return M.sum_up(lists.select(results, function(r) return r.err end), #results)
 end
 
 -- @results of Group:ask; raises the failures among them.
@@ -359,28 +341,22 @@ function M.attach(wish, timeout)
 	end
 	local list, err = target.choose(wish)
 	if not list then return nil, err end
-	local self = new_group(wish, timeout or 5)
+	local self = setmetatable({ members = {}, wish = wish, timeout = timeout or 5, next_id = 1,
+		trips = 0, caches = {} }, Group)
 	for i, s in ipairs(list) do self.members[i] = connect(s, self:seconds()) end
 	local up = self:living()
 	greet(self, up)
-	local failures = {}
-	for _, m in ipairs(self.members) do
-		if not m.conn then failures[#failures + 1] = { member = m, err = m.lost } end
-	end
-	if #failures == #self.members then return nil, M.sum_up(failures) end
+	if #self:living() == 0 then return nil, self:failure() end
 	self.job = self:living()[1].job
 	return self
 end
 
 -- One error for all lost members; nil: none is lost.
 function Group:failure()
-	local failures = {}
-	for _, m in ipairs(self.members) do
-		if not m.conn then
-			failures[#failures + 1] = { member = m, err = m.lost or gone_error(m) }
-		end
-	end
-	return M.sum_up(failures)
+	local lost = lists.select(self.members, function(m) return not m.conn end)
+	return M.sum_up(lists.map(lost, function(m)
+		return { member = m, err = m.lost or gone_error(m) }
+	end))
 end
 
 -- Add new processes of the job and remove those whose loss was reported. The prompt calls it
@@ -404,10 +380,7 @@ function Group:refresh()
 	end
 	self.members = keep
 	if #new > 0 then greet(self, new) end
-	table.sort(self.members, function(a, b)
-		if a.rank ~= b.rank then return (a.rank or 1 << 40) < (b.rank or 1 << 40) end
-		return a.pid < b.pid
-	end)
+	table.sort(self.members, lists.by("rank", "pid"))
 end
 
 -- Read received lines and notice closed connections, without a request. -> number of living
@@ -437,19 +410,10 @@ end
 
 -- ---- changes ------------------------------------------------------------------
 
-local function failures_of(results)
-	local t = {}
-	for _, r in ipairs(results) do
-		if r.err then t[#t + 1] = r end
-	end
-	return t
-end
-
 local function abort(self, digest, results)
-	local members = {}
-	for _, r in ipairs(results) do
-		if r.data and r.member.conn then members[#members + 1] = r.member end
-	end
+	local members = lists.map(lists.select(results, function(r)
+		return r.data and r.member.conn
+	end), "member")
 	if #members > 0 and digest then
 		self:ask("change abort " .. digest, { members = members })
 	end
@@ -458,8 +422,8 @@ end
 
 local function unchanged(err, members)
 	if #members > 0 then
-		err.cause = (err.cause and err.cause .. "; " or "") .. "nothing has changed: "
-			.. merge.who(members) .. " rolled the change back"
+		errors.because(err, "nothing has changed: %s rolled the change back",
+			merge.who(members))
 	end
 	return err
 end
@@ -481,8 +445,7 @@ local function stage(self, line, object)
 			end
 		end
 	end
-	local failures = failures_of(results)
-	local err = M.sum_up(failures, #results)
+	local err = M.failure_of(results)
 	if not err and #differ > 0 then
 		err = errors.new(
 			"ranks_disagree",
@@ -497,11 +460,7 @@ local function stage(self, line, object)
 		for _, r in ipairs(results) do
 			-- Abort each change by its own digest: processes may have staged different
 			-- ones.
-			if r.data then
-				for _, m in ipairs(abort(self, r.data.change, { r })) do
-					t[#t + 1] = m
-				end
-			end
+			t[#t + 1] = r.data and abort(self, r.data.change, { r })[1]
 		end
 		return nil, unchanged(err, t)
 	end
@@ -532,9 +491,8 @@ local function two_phase(self, line, opts)
 	for _, m in ipairs(self.members) do
 		if not m.conn then
 			local err = M.sum_up { { member = m, err = m.lost or gone_error(m) } }
-			err.cause = (err.cause and err.cause .. "; " or "")
-				.. "all processes of a job change together, so nothing has changed"
-			return nil, err
+			return nil, errors.because(err,
+				"all processes of a job change together, so nothing has changed")
 		end
 	end
 	local digest, results = stage(self, line, opts.object)

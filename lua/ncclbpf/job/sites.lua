@@ -3,6 +3,7 @@
 -- described in docs/fleet.md.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 
 local try = errors.try
 local M = {}
@@ -67,8 +68,7 @@ M.jobs = errors.catch(function(store, also)
 		local job, part = kv.key:sub(#M.ROOT + 1):match "^([^/]+)/([^/]+)"
 		if job and (also or not job:find(".", 1, true)) then
 			if not by[job] then
-				by[job] = { job = job, live = false }
-				list[#list + 1] = by[job]
+				lists.add(list, by, job, { job = job, live = false })
 			end
 			if part == "site" then by[job].live = true end
 		end

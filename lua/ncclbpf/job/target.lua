@@ -3,6 +3,7 @@
 -- removed), then processes that have NCCL mapped but no socket, each with the reason.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 
 local M = {}
 local uid = core.ids()
@@ -66,11 +67,7 @@ function M.parse(name)
 end
 
 local function numeric(list)
-	table.sort(list, function(a, b)
-		if a.job ~= b.job then return a.job < b.job end
-		if a.rank ~= b.rank then return (a.rank or 1 << 40) < (b.rank or 1 << 40) end
-		return a.pid < b.pid
-	end)
+	table.sort(list, lists.by("job", "rank", "pid"))
 	return list
 end
 
@@ -315,11 +312,7 @@ function M.choose(wish)
 	end
 	local list, problems = M.sockets()
 	local function pick(test)
-		local t = {}
-		for _, s in ipairs(list) do
-			if test(s) then t[#t + 1] = s end
-		end
-		return t
+		return lists.select(list, function(s) return test(s) end)
 	end
 	if wish.pid then
 		local own = of_process(wish.pid)
@@ -368,8 +361,7 @@ function M.choose(wish)
 		end
 	end
 	if wish.ranks then
-		local set = {}
-		for _, r in ipairs(wish.ranks) do set[r] = true end
+		local set = lists.set(wish.ranks)
 		local all = chosen
 		local t, have = {}, {}
 		for _, s in ipairs(all) do

@@ -33,9 +33,8 @@ local function split(results)
 end
 
 local function explain(err, bad, what, who)
-	err.cause = ("%s%s failed%s"):format(err.cause and err.cause .. "; " or "", merge.who(bad),
+	return errors.because(err, "%s failed%s", merge.who(bad),
 		#who > 0 and (", so %s: %s"):format(what, merge.who(who)) or "")
-	return err
 end
 
 -- Undo the change in @members. -> the members where that has failed

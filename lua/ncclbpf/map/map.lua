@@ -4,6 +4,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local merge = require "ncclbpf.job.merge"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
@@ -208,16 +209,14 @@ end
 
 -- Rows of all processes for people, in the order of the first one's dump.
 local function merged_rows(per, columns)
-	local lists = {}
-	for i, p in ipairs(per) do lists[i] = { member = p.member, rows = short_rows(p) } end
-	local merged = merge.rows(lists, { { "key" }, { "value" } }, function(row)
+	local replies = lists.map(per, function(p)
+		return { member = p.member, rows = short_rows(p) }
+	end)
+	local merged = merge.rows(replies, { { "key" }, { "value" } }, function(row)
 		return row.key .. "\0" .. tostring(row.cpu) .. "\0" .. row.value
 	end)
 	for i, row in ipairs(merged) do row.n = i end
-	table.sort(merged, function(a, b)
-		if a.at ~= b.at then return a.at < b.at end
-		return a.n < b.n
-	end)
+	table.sort(merged, lists.by("at", "n"))
 	for _, row in ipairs(merged) do
 		if row.on and row.on ~= "all" then
 			columns[#columns + 1] = { "on", title = "ON", people = true }
@@ -231,8 +230,7 @@ end
 local function dump_result(ctx, per, failures, schema)
 	local list = core.array {}
 	for i, p in ipairs(per) do
-		local d = {}
-		for k, v in pairs(p.data) do d[k] = v end
+		local d = lists.copy(p.data)
 		d.entries = p.entries
 		list[i] = setmetatable({ pid = p.member.pid, rank = p.member.rank,
 			site = p.member.site, data = setmetatable(d, getmetatable(p.data)) },
@@ -306,8 +304,7 @@ local map_columns = {
 }
 
 local function map_row(m)
-	local row = {}
-	for k, v in pairs(m) do row[k] = v end
+	local row = lists.copy(m)
 	row.name = tostring(m.policy) .. "/" .. tostring(m.map)
 	return row
 end
@@ -317,9 +314,7 @@ function M.cmd_list(ctx)
 		schema = "map.list/1", line = "map list", columns = map_columns, id = "name",
 		empty = "no maps",
 		rows = function(d)
-			local t = {}
-			for i, m in ipairs(read.list(d, "maps")) do t[i] = map_row(m) end
-			return t
+			return lists.map(read.list(d, "maps"), map_row)
 		end,
 	})
 end
@@ -570,12 +565,10 @@ local function changes(old, new)
 			rows[#rows + 1] = { row = old[k], old = old[k].value, new = nil }
 		end
 	end
-	local out = {}
-	for i, c in ipairs(rows) do
-		out[i] = { rank = c.row.rank, pid = c.row.pid, who = c.row.who, key = c.row.key,
+	return lists.map(rows, function(c)
+		return { rank = c.row.rank, pid = c.row.pid, who = c.row.who, key = c.row.key,
 			cpu = c.row.cpu, old = c.old, new = c.new }
-	end
-	return out
+	end)
 end
 
 -- Show the elements, then each change of them, until Ctrl-C or count= rounds.

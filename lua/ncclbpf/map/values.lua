@@ -3,6 +3,7 @@
 -- image, and parse what users type.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local units = require "ncclbpf.base.units"
@@ -28,9 +29,7 @@ end
 M.hex, M.unhex = hex, unhex
 
 local function names_of(list)
-	local names = {}
-	for i, x in ipairs(list) do names[i] = x.name end
-	return names
+	return lists.map(list, "name")
 end
 
 -- Read the types and names of a policy's image, once for each session.
@@ -194,8 +193,7 @@ local function number_of(names, name)
 end
 
 local function numbered(names)
-	local list = {}
-	for i, n in ipairs(names) do list[i] = ("%s (%d)"):format(n, i - 1) end
+	local list = lists.map(names, function(n, i) return ("%s (%d)"):format(n, i - 1) end)
 	return table.concat(list, ", ")
 end
 

@@ -3,6 +3,7 @@
 -- comparisons on the path, the row of a table, and what would change the answer. The job runs its
 -- policies and reports what it saw (plugin/tuner/explain.c); table rows are found here.
 local core = require "ncclbpf.core"
+local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
 local tables = require "ncclbpf.policy.table"
@@ -43,8 +44,7 @@ local function cost_lines(t, d)
 		t[#t + 1] = "NCCL's cost table is not known"
 		return
 	end
-	local parts = {}
-	for i, x in ipairs(list) do parts[i] = ("%s %s"):format(x[1], us(x[2])) end
+	local parts = lists.map(list, function(x) return ("%s %s"):format(x[1], us(x[2])) end)
 	t[#t + 1] = "NCCL's cost table, predicted us: "
 		.. (#parts > 0 and table.concat(parts, ", ") or "nothing is offered")
 end
@@ -69,10 +69,9 @@ end
 local function operand(o, other)
 	local field, v = read.text(o.field), read.number(o.value)
 	if not field then
-		local of = {}
-		for i, name in ipairs(type(o.of) == "table" and o.of or {}) do
-			of[i] = tostring(name)
-		end
+		local of = lists.map(type(o.of) == "table" and o.of or {}, function(name)
+			return tostring(name)
+		end)
 		if #of > 0 then
 			return ("a value from %s%s (%d)"):format(
 				table.concat(of, ", "), o.memory and " and memory" or "", v)

@@ -4,6 +4,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local merge = require "ncclbpf.job.merge"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
@@ -516,8 +517,7 @@ end
 
 local show_columns = {}
 for i, c in ipairs(list_columns) do
-	local t = {}
-	for k, v in pairs(c) do t[k] = v end
+	local t = lists.copy(c)
 	t.wide = nil
 	show_columns[i] = t
 end
@@ -577,17 +577,11 @@ function M.load(s, name, bytes, image, info)
 	local before = s:ask("policy list")
 	local results = s:ask("policy load " .. session.quote(name),
 		{ object = bytes, what = "policy load" })
-	local failures = {}
-	for _, r in ipairs(results) do
-		if r.err then failures[#failures + 1] = r end
-	end
+	local failures = lists.select(results, function(r) return r.err end)
 	if #failures == 0 then return results, before end
 	local back = M.unload(s, info.digest, results, before)
 	local err = session.sum_up(failures, #results)
-	if #back > 0 then
-		err.cause = (err.cause and err.cause .. "; " or "") .. merge.who(back)
-			.. " loaded it and rolled back"
-	end
+	if #back > 0 then errors.because(err, "%s loaded it and rolled back", merge.who(back)) end
 	return nil, explain_refusal(err, image, info)
 end
 
@@ -609,10 +603,9 @@ function M.cmd_load(ctx)
 	local row = { name = d.name or name, digest = d.digest or info.digest, verdict = "accepted",
 		insns_walked = v.insns_walked,
 		stack_bytes = v.stack_bytes, time_us = v.time_us, processes = #results }
-	local list = core.array {}
-	for i, r in ipairs(results) do
-		list[i] = { pid = r.member.pid, rank = r.member.rank, data = r.data }
-	end
+	local list = core.array(lists.map(results, function(r)
+		return { pid = r.member.pid, rank = r.member.rank, data = r.data }
+	end))
 	local foot = { info.warnings }
 	foot[#foot + 1] = ctx.flags.dry_run and "dry run: every process accepts the policy; "
 		.. "none holds it"

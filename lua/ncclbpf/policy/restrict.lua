@@ -3,6 +3,7 @@
 -- program leaves the answer of the policies before it.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local tables = require "ncclbpf.policy.table"
 local units = require "ncclbpf.base.units"
 
@@ -100,13 +101,12 @@ end)
 
 -- The rows as text: "allreduce 4M..128M". @row.sizes: replaces the text of the sizes.
 function M.text(rows)
-	local t = {}
-	for i, row in ipairs(rows) do
-		t[i] = ("%s %s%s"):format(core.nccl("coll", row.coll), row.sizes
+	local t = lists.map(rows, function(row)
+		return ("%s %s%s"):format(core.nccl("coll", row.coll), row.sizes
 			or units.bytes(row.min) .. ".."
 			.. (row.max < math.maxinteger and units.bytes(row.max) or ""),
 			row.comm and (" of %016x"):format(row.comm) or "")
-	end
+	end)
 	return table.concat(t, ", ")
 end
 
@@ -153,8 +153,7 @@ M.within = errors.catch(function(policy, rows, opts)
 	if type(rows) ~= "table" or #rows == 0 then
 		error("nb.policy.within: a list of rows expected", 2)
 	end
-	local list = {}
-	for i, row in ipairs(rows) do list[i] = row_of(i, row) end
+	local list = lists.map(rows, function(row, i) return row_of(i, row) end)
 	name = opts.name or name .. ".within"
 	image = try(M.image(image, name, list, "only for " .. M.text(list)))
 	return tables.new(name, image)

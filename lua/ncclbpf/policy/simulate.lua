@@ -3,6 +3,7 @@
 -- of a dead job, or the output of `decision tail`. The job is only asked for its records.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local policy = require "ncclbpf.policy.policy"
 local read = require "ncclbpf.job.read"
 local units = require "ncclbpf.base.units"
@@ -92,10 +93,7 @@ local function collect(list, where_of, comm)
 			seen[key], out[#out + 1] = true, r
 		end
 	end
-	table.sort(out, function(a, b)
-		if a.comm ~= b.comm then return a.comm < b.comm end
-		return a.seq < b.seq
-	end)
+	table.sort(out, lists.by("comm", "seq"))
 	return out
 end
 
@@ -261,10 +259,7 @@ end
 local function ways_of(g)
 	local t = {}
 	for way, n in pairs(g.ways) do t[#t + 1] = { way = way, n = n } end
-	table.sort(t, function(a, b)
-		if a.n ~= b.n then return a.n > b.n end
-		return a.way < b.way
-	end)
+	table.sort(t, lists.by("-n", "way"))
 	for i, x in ipairs(t) do t[i] = ("%s (%d)"):format(x.way, x.n) end
 	return table.concat(t, ", ")
 end
@@ -300,13 +295,12 @@ local function compare(records, answers, most)
 		end
 	end
 	table.sort(order, function(a, b) return a.key < b.key end)
-	local rows = core.array {}
-	for i, g in ipairs(order) do
-		rows[i] = { coll = g.coll, bytes_from = g.bytes_from, decisions = g.decisions,
+	local rows = core.array(lists.map(order, function(g)
+		return { coll = g.coll, bytes_from = g.bytes_from, decisions = g.decisions,
 			differ = g.differ, refused = g.refused, change = ways_of(g),
 			estimated = g.estimated, recorded_us = g.estimated > 0 and g.recorded
 				or nil, candidate_us = g.estimated > 0 and g.candidate or nil }
-	end
+	end))
 	d.rows, d.first = rows, first
 	return d
 end
@@ -327,12 +321,11 @@ local columns = {
 }
 
 local function lines_of(d)
-	local t = {}
-	for i, f in ipairs(d.first) do
-		t[i] = ("%s #%d %s %s: %s -> %s%s"):format(
+	local t = lists.map(d.first, function(f)
+		return ("%s #%d %s %s: %s -> %s%s"):format(
 			f.comm, f.seq, f.coll, units.bytes(f.bytes), f.recorded, f.candidate,
 			f.refused and " (" .. f.refused .. ")" or "")
-	end
+	end)
 	if d.differ > #d.first and #d.first > 0 then
 		t[#t + 1] = ("and %d more; limit=N shows more"):format(d.differ - #d.first)
 	end

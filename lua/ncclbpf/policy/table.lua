@@ -5,6 +5,7 @@ local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 
 local try = errors.try
@@ -193,9 +194,7 @@ local function check_fields(i, row, level)
 	end
 	for k in pairs(row) do
 		if not FIELDS[k] then
-			local names = {}
-			for name in pairs(FIELDS) do names[#names + 1] = name end
-			table.sort(names)
+			local names = lists.keys(FIELDS)
 			error(("nb.policy.table: row %d: no field %s, %s"):format(i, tostring(k),
 				type(k) == "string" and errors.nearest(k, names)
 					or "there are: " .. table.concat(names, ", ")), level + 1)

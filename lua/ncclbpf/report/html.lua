@@ -2,6 +2,7 @@
 -- A rollout as one self-contained HTML file: verdict and reason, choices, bandwidth, percentiles,
 -- blocks over time, ranks, decisions, events and data. Pictures are SVG (report/svg.lua). Each
 -- number in the text is one of the JSON data in the file.
+local lists = require "ncclbpf.base.lists"
 local chart = require "ncclbpf.report.svg"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -288,10 +289,7 @@ local function groups(seen, kinds)
 		local k = seen.kinds[kind]
 		if k then
 			local name = ("%s of %s"):format(k.coll, k.comm)
-			if not by[name] then
-				by[name] = { name = name }
-				list[#list + 1] = by[name]
-			end
+			if not by[name] then lists.add(list, by, name, { name = name }) end
 			table.insert(by[name], { size = k.size, text = units.bytes(k.size),
 				a = k.a.busbw_gbs, b = k.b.busbw_gbs })
 		end
@@ -442,9 +440,7 @@ local function decisions(seen, kinds)
 	local rows = {}
 	for _, kind in ipairs(kinds) do
 		local k = seen.kinds[kind]
-		local words = {}
-		for word in pairs(k and k.ran or {}) do words[#words + 1] = word end
-		table.sort(words)
+		local words = lists.keys(k and k.ran or {})
 		for _, word in ipairs(words) do
 			rows[#rows + 1] = { esc(label(kind)), esc(word),
 				("%d"):format(k.ran[word].a), ("%d"):format(k.ran[word].b) }
@@ -456,11 +452,10 @@ local function decisions(seen, kinds)
 end
 
 local function events(r)
-	local rows = {}
-	for i, e in ipairs(r.events) do
-		rows[i] = { ("%d"):format(i), esc(e.time), esc(e.from), esc(e.to), esc(e.actor),
+	local rows = lists.map(r.events, function(e, i)
+		return { ("%d"):format(i), esc(e.time), esc(e.from), esc(e.to), esc(e.actor),
 			esc(e.reason or "") }
-	end
+	end)
 	return "<h2>What happened</h2>" .. table_of({ "#", "time", "from", "to", "by", "why" },
 		rows)
 end

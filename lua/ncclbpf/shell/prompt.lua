@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The prompt: history, the state of the target, unfinished chunks, Ctrl-C and Ctrl-D.
 local core = require "ncclbpf.core"
+local lists = require "ncclbpf.base.lists"
 local cli = require "ncclbpf.cli.app"
 local complete = require "ncclbpf.shell.complete"
 local errors = require "ncclbpf.base.errors"
@@ -104,10 +105,7 @@ local function event(app)
 	if not g then return nil end
 	local before = g:living()
 	if g:drain() == #before then return nil end
-	local lost = {}
-	for _, m in ipairs(before) do
-		if not m.conn then lost[#lost + 1] = m end
-	end
+	local lost = lists.select(before, function(m) return not m.conn end)
 	local left = #g:living()
 	app.was = true
 	app.label = left == 0 and "(detached)" or app.label

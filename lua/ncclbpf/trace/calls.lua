@@ -5,6 +5,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
+local lists = require "ncclbpf.base.lists"
 local kernel = require "ncclbpf.trace.kernel"
 local permission = require "ncclbpf.trace.permission"
 local read = require "ncclbpf.job.read"
@@ -143,28 +144,20 @@ local function clocks(colls, find)
 			r.before[r.count], r.now[r.count] = 1 - cpu / wall, seen / wall
 		end
 	end
-	table.sort(order, function(a, b)
-		if a.coll ~= b.coll then return tostring(a.coll) < tostring(b.coll) end
-		return a.bytes < b.bytes
-	end)
-	local out = {}
-	for i, r in ipairs(order) do
-		out[i] = { coll = r.coll, bytes = r.bytes, count = r.count,
+	table.sort(order, lists.by("coll", "bytes"))
+	return lists.map(order, function(r)
+		return { coll = r.coll, bytes = r.bytes, count = r.count,
 			wall_p50_ns = pick(r.wall, 0.5), cpu_p50_ns = pick(r.cpu, 0.5),
 			cpu_p99_ns = pick(r.cpu, 0.99),
 			exec_p50_ns = pick(r.exec, 0.5), source = r.source,
 				unseen_before_pct = 100 * pick(r.before, 0.5),
 				seen_now_pct = 100 * pick(r.now, 0.5) }
-	end
-	return out
+	end)
 end
 
 -- The calls with the longest time off the CPU.
 local function outliers(list, most)
-	local t = {}
-	for _, u in ipairs(list) do
-		if u.off_ns > 0 then t[#t + 1] = u end
-	end
+	local t = lists.select(list, function(u) return u.off_ns > 0 end)
 	table.sort(t, function(a, b) return a.off_ns > b.off_ns end)
 	return table.move(t, 1, math.min(#t, most), 1, {}), #t
 end
@@ -229,12 +222,11 @@ function M.cmd_calls(ctx)
 			"note: none of %d collectives could be matched with its call"):format(
 			#got.colls)
 	end
-	local slowest = core.array {}
-	for i, u in ipairs(slow) do
-		slowest[i] = { func = u.func, rank = rank[u.pid], pid = u.pid, tid = u.tid,
+	local slowest = core.array(lists.map(slow, function(u)
+		return { func = u.func, rank = rank[u.pid], pid = u.pid, tid = u.tid,
 			start_ns = u.start_ns, ns = u.end_ns - u.start_ns, off_ns = u.off_ns,
 			longest_off_ns = u.longest_off_ns }
-	end
+	end))
 	local result = {
 		schema = "trace.calls/1", rows = rows, id = "coll",
 		empty = "no collective ended meanwhile", foot = foot,

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Summary of the GIN events of a trace: for each rank and peer its puts, signals, bytes and times
 -- from post to done.
+local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 
 local M = {}
@@ -55,17 +56,12 @@ function Summary:rows()
 	local rows = {}
 	for i, r in ipairs(self.list) do
 		table.sort(r.times)
-		local row = {}
-		for k, v in pairs(r) do row[k] = v end
+		local row = lists.copy(r)
 		row.times = nil
 		row.put_p50_ns, row.put_p99_ns = quantile(r.times, 0.5), quantile(r.times, 0.99)
 		rows[i] = row
 	end
-	table.sort(rows, function(a, b)
-		if a.bytes ~= b.bytes then return a.bytes > b.bytes end
-		if a.comm_rank ~= b.comm_rank then return a.comm_rank < b.comm_rank end
-		return a.peer < b.peer
-	end)
+	table.sort(rows, lists.by("-bytes", "comm_rank", "peer"))
 	return rows
 end
 

@@ -4,6 +4,7 @@
 -- SoftRoCE alone shows doorbells and completions, because its data path is in the kernel.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local kernel = require "ncclbpf.trace.kernel"
 local permission = require "ncclbpf.trace.permission"
 local read = require "ncclbpf.job.read"
@@ -105,24 +106,18 @@ local function rows_of(events, before, after, rank)
 				- (b and b.sends + b.receives - b.outstanding or 0)
 		end
 	end
-	table.sort(order, function(a, b)
-		if a.rank ~= b.rank and a.rank and b.rank then return a.rank < b.rank end
-		if a.device ~= b.device then return a.device < b.device end
-		return a.qp < b.qp
-	end)
+	table.sort(order, lists.by("rank", "device", "qp"))
 	return order
 end
 
 -- The events as spans of the trace file.
 local function spans_of(events)
-	local out = {}
-	for i, e in ipairs(events) do
-		out[i] = { event = "kernel_" .. e.event, comm_rank = -1, start_ns = e.start_ns,
+	return lists.map(events, function(e)
+		return { event = "kernel_" .. e.event, comm_rank = -1, start_ns = e.start_ns,
 			end_ns = e.end_ns, device = e.device, qp = e.qp, to = e.to,
 			status = e.status, bytes = e.bytes, send = e.send,
 			error = e.error ~= 0 and e.error or nil }
-	end
-	return out
+	end)
 end
 
 -- ---- the command -----------------------------------------------------------------------

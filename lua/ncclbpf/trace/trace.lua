@@ -4,6 +4,7 @@
 -- JSON lines.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local gin = require "ncclbpf.trace.gin"
 local merge = require "ncclbpf.job.merge"
 local profiler = require "ncclbpf.job.profiler"
@@ -116,10 +117,9 @@ local function taker(each, s)
 		st.ahead = st.ahead or clock(member, data.wall_ns)
 		st.lost, st.left_out = read.number(data.lost), read.number(data.left_out)
 		if not st.fields then return end
-		local list = {}
-		for i, a in ipairs(read.list(data, "spans")) do
-			list[i] = move(span_of(st.fields, a), st.ahead)
-		end
+		local list = lists.map(read.list(data, "spans"), function(a)
+			return move(span_of(st.fields, a), st.ahead)
+		end)
 		return each(list, member)
 	end, function()
 		local lost, left_out = 0, 0
@@ -277,10 +277,8 @@ local function partial(w, err)
 		err = errors.new(text:find("not enough memory", 1, true) and "no_memory"
 			or "internal", text)
 	end
-	local note = ("%s is incomplete: %d events were written before the error"):format(
+	return errors.because(err, "%s is incomplete: %d events were written before the error",
 		w.path, w.spans)
-	err.cause = err.cause and err.cause .. "; " .. note or note
-	return err
 end
 
 -- ---- commands --------------------------------------------------------------------
