@@ -2,6 +2,7 @@
 -- The job of a rollout: the communicators in its scope, their policies, and changes at a fence.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local changes = require "ncclbpf.job.change"
 local plan = require "ncclbpf.rollout.plan"
 local keys = require "ncclbpf.rollout.keys"
@@ -54,23 +55,17 @@ M.names_of = errors.catch(function(group, arm)
 	return core.array { info.name }
 end)
 
-function M.has(list, v)
-	for _, x in ipairs(list) do
-		if x == v then return true end
-	end
-	return false
-end
+M.has = lists.has
 
--- Resolve scope.comms of a plan. -> identities | nil (all) | nil, err
+-- Resolve scope.comms of a plan. -> identities | nil (all); raises errors
 function M.comms_of(group, want)
 	if not want then return nil end
-	if type(want) == "table" then return reach.find(group, want) end
-	local list, err = reach.comms(group)
-	if not list then return nil, err end
+	if type(want) == "table" then return try(reach.find(group, want)) end
+	local list = try(reach.comms(group))
 	local n = math.type(want) == "integer" and want
 		or math.max(1, #list * tonumber(want:match "%d+") // 100)
 	if n > #list then
-		return errors.fail("refused",
+		errors.raise("refused",
 			"scope.comms: %d communicators requested, " ..
 			"the job has %d with an identity", n, #list)
 	end
@@ -380,11 +375,7 @@ function M.in_scope(r, op)
 	local s = r.plan.scope
 	if r.comms and not M.has(r.comms, op.comm) then return false end
 	if s.sizes and (op.size * 2 <= s.sizes[1] or op.size > s.sizes[2]) then return false end
-	if not s.collectives then return true end
-	for _, c in ipairs(s.collectives) do
-		if c == op.coll then return true end
-	end
-	return false
+	return not s.collectives or lists.has(s.collectives, op.coll)
 end
 
 -- The job's own statement that its times are not measured (simulated, for example), or nil.

@@ -17,6 +17,7 @@ local store = require "ncclbpf.rollout.store"
 local target = require "ncclbpf.job.target"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 local POLL_S = 0.2
@@ -38,14 +39,11 @@ local function running(url)
 		table.sort(list)
 		return list
 	end
-	local s, err = sites.open(url)
-	if not s then return nil, err end
-	local list
-	list, err = sites.jobs(s)
+	local s = try(sites.open(url))
+	local list, err = sites.jobs(s)
 	s:close()
-	if not list then return nil, err end
 	local names = {}
-	for _, j in ipairs(list) do
+	for _, j in ipairs(try(list, err)) do
 		if j.live then names[#names + 1] = j.job end
 	end
 	table.sort(names)
@@ -53,9 +51,8 @@ local function running(url)
 end
 
 -- M.find(url, patterns) -> names of running jobs, in the order of the patterns | nil, err
-function M.find(url, patterns)
-	local all, err = running(url)
-	if not all then return nil, err end
+M.find = errors.catch(function(url, patterns)
+	local all = running(url)
 	local names, has = core.array {}, {}
 	for _, text in ipairs(patterns) do
 		local matched = false
@@ -76,7 +73,7 @@ function M.find(url, patterns)
 		return errors.fail("refused", "jobs: %d jobs match (allowed: %d)", #names, MOST)
 	end
 	return names
-end
+end)
 
 -- M.steps(p, n) -> the number of jobs that each step reaches, of @n jobs | nil, err
 function M.steps(p, n)
@@ -246,9 +243,7 @@ local function undo_all(r, reason, evidence)
 			table.concat(left, "; "))
 	end
 	record.event(r, #left == 0 and "rolled_back" or "failed", reason, evidence)
-	ok, err = record.save(r)
-	if not ok then return nil, err end
-	return r
+	return record.save(r)
 end
 
 -- All jobs have passed the last step. -> r | nil, err
@@ -268,9 +263,7 @@ local function promote_all(r)
 		end
 	end
 	record.event(r, "succeeded", ("promoted in %s"):format(units.count(#r.jobs, "job")))
-	ok, err = record.save(r)
-	if not ok then return nil, err end
-	return r
+	return record.save(r)
 end
 
 -- The reason why one job makes the rollout over all jobs end, or nil. since: the times at
@@ -323,8 +316,7 @@ local function step(r)
 	r.step = r.step + 1
 	record.event(r, "progressing", ("step %d of %d: %s"):format(r.step, #r.reach,
 		units.count(r.reach[r.step], "job")), { step = r.step })
-	local ok, err = record.save(r)
-	if not ok then return nil, err end
+	return nil, record.trouble(r)
 end
 
 local methods = { step = step, save = record.save, load = record.load }
@@ -365,42 +357,31 @@ function M.load(url, name) return record.load(home_of(url, record.OVER_JOBS .. n
 
 -- M.all(url) -> the rollouts of all jobs of the store, and the rollouts over several jobs.
 -- Without a store: the rollouts of jobs that run on this host. | nil, err
-function M.all(url)
-	local s, names, err
-	if url then s, err = store_of(url) end
-	if err then return nil, err end
-	if s then names, err = sites.jobs(s, true) else names, err = running() end
-	if not names then return nil, err end
+M.all = errors.catch(function(url)
+	local names = url and try(sites.jobs(try(store_of(url)), true)) or running()
 	local list = {}
 	for _, name in ipairs(names) do
-		local r
-		r, err = record.load(home_of(url, name.job or name))
+		local r, err = record.load(home_of(url, name.job or name))
 		if err then return nil, err end
 		list[#list + 1] = r
 	end
 	return list
-end
+end)
 
 -- M.start(url, p, names) -> the new rollout, saved; no job's own rollout has begun | nil, err
-function M.start(url, p, names)
-	local reach, err = M.steps(p, #names)
-	if not reach then return nil, err end
-	local ok
-	ok, err = M.check(p, #names)
-	if not ok then return nil, err end
+M.start = errors.catch(function(url, p, names)
+	local reach = try(M.steps(p, #names))
+	try(M.check(p, #names))
 	local job = record.OVER_JOBS .. p.name
 	local home = home_of(url, job)
-	local old
-	old, err = record.load(home)
+	local old, err = record.load(home)
 	if err then return nil, err end
 	if old and not record.ended[old.state] and store.active(old.runner) ~= false then
 		return nil, errors.new("busy", ("rollout %s over jobs is %s"):format(p.name,
 			old.state), { hint = "rollout jobs " .. p.name .. "; rollout abort " ..
 			"in one of its jobs ends it" })
 	end
-	local path
-	path, err = store.path(job, "rollouts")
-	if not path then return nil, err end
+	local path = try(store.path(job, "rollouts"))
 	local r = { version = 1, job = job, fleet = url, plan = p, state = "planned", path = path,
 		blocks = core.array {}, events = core.array {}, home = home,
 		-- The runner of a rollout over several jobs does not contact their
@@ -415,10 +396,9 @@ function M.start(url, p, names)
 	for i, name in ipairs(names) do r.jobs[i] = { job = name } end
 	record.event(r, "progressing", ("step 1 of %d: %s of %s"):format(#reach,
 		units.count(reach[1], "job"), table.concat(names, ", ")), { step = 1 })
-	ok, err = record.replace(r, old and { id = old.id, token = old.runner.token })
-	if not ok then return nil, err end
+	try(record.replace(r, old and { id = old.id, token = old.runner.token }))
 	return r
-end
+end)
 
 -- Run the rollout over several jobs in a new process. -> its PID | nil, err
 function M.detach(r) return runner.detach(r, methods) end

@@ -3,6 +3,7 @@
 -- of the times. A plan may name others (p95, p99, mean, bus bandwidth) and say which direction is
 -- worse. Metrics that are not critical are shown but decide nothing.
 local core = require "ncclbpf.core"
+local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
 local witness = require "ncclbpf.rollout.evidence"
 
@@ -43,8 +44,7 @@ function M.of_block(p, kept)
 	for _, m in ipairs(p.metrics) do
 		out[m.name] = {}
 		for kind, ops in pairs(kept) do
-			local times = {}
-			for i, op in ipairs(ops) do times[i] = op.ns end
+			local times = lists.map(ops, "ns")
 			if #times >= (LEAST[m.aggregate] or 1) then
 				out[m.name][kind] = aggregates[m.aggregate](times, ops[1]) + 0.0
 			end
@@ -56,9 +56,7 @@ end
 -- ---- judging -----------------------------------------------------------------
 
 local function inverse(list)
-	local t = {}
-	for i, v in ipairs(list) do t[i] = 1 / v end
-	return t
+	return lists.map(list, function(v) return 1 / v end)
 end
 
 local function other_way(r)

@@ -2,6 +2,7 @@
 -- Rollout plans: read, check each field, fill in defaults (docs/rollouts.md).
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
 local metrics_least = require("ncclbpf.rollout.measures").least
 local sandbox = require "ncclbpf.base.sandbox"
@@ -272,9 +273,7 @@ local elsewhere = {
 }
 
 local function allowed(t)
-	local list = {}
-	for k in pairs(t) do list[#list + 1] = k end
-	table.sort(list)
+	local list = lists.keys(t)
 	return list
 end
 

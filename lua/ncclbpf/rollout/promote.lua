@@ -4,6 +4,7 @@
 -- appended to the baseline.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local policy = require "ncclbpf.policy.policy"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
@@ -81,9 +82,7 @@ local function sizes_of(strata)
 		-- communicators.
 		x.where = #x.better == x.judged and "" or table.concat(x.better, ",")
 	end
-	table.sort(list, function(a, b)
-		return a.coll < b.coll or a.coll == b.coll and a.size < b.size
-	end)
+	table.sort(list, lists.by("coll", "size"))
 	return list
 end
 
@@ -129,10 +128,9 @@ M.rows = rows_of
 
 -- M.text(strata): "allreduce 4M..128M"; where only some communicators: "of ID"
 function M.text(strata)
-	local t = {}
-	for i, s in ipairs(spans(strata)) do
-		t[i] = ("%s %s%s"):format(s.coll, span_text(s), s.comms and " of " .. s.where or "")
-	end
+	local t = lists.map(spans(strata), function(s)
+		return ("%s %s%s"):format(s.coll, span_text(s), s.comms and " of " .. s.where or "")
+	end)
 	return table.concat(t, ", ")
 end
 
@@ -155,8 +153,7 @@ M.make = errors.catch(function(group, r, strata)
 	end
 	local list = try(images(group, r.candidate))
 	if #list == 0 then list[1] = { name = "none" } end
-	local names = core.array {}
-	for i, name in ipairs(r.baseline) do names[i] = name end
+	local names = core.array(lists.map(r.baseline, function(name) return name end))
 	local fresh = #names > 0
 	for _, x in ipairs(list) do
 		local bytes, name = x.image, x.name

@@ -71,13 +71,16 @@ function M.replace(r, was)
 		r.state == "succeeded" or r.arm == "a" or r.arm == "other")
 end
 
--- Save the rollout if this process still runs it, or takes it over.
+-- Save the rollout if this process still runs it, or takes it over. -> r | nil, err
 function M.save(r)
 	local ok, err = M.replace(r, { id = r.id, token = r.taken or r.runner.token })
 	if not ok then return nil, err end
 	r.taken = nil
-	return true
+	return r
 end
+
+-- Save the rollout. -> the error, or nil
+function M.trouble(r) return select(2, M.save(r)) end
 
 function M.event(r, to, reason, evidence)
 	r.events[#r.events + 1] = {

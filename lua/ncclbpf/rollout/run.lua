@@ -20,6 +20,7 @@ local store = require "ncclbpf.rollout.store"
 local units = require "ncclbpf.base.units"
 local witness = require "ncclbpf.rollout.evidence"
 
+local try = errors.try
 local M = {}
 local POLL_S = 0.05
 local GUARD = 10 -- number of collectives of a kind before a guard may call it slow
@@ -167,10 +168,7 @@ local function finish(r, arm, state, reason, evidence)
 			reason, arm ~= "a" and "candidate" or "baseline", err.message, left),
 			evidence)
 	end
-	local saved
-	saved, err = record.save(r)
-	if not saved then return nil, err end
-	return r
+	return record.save(r)
 end
 
 -- Promote the whole candidate or, with promote = "better", a policy that uses it
@@ -223,9 +221,7 @@ local asked = {
 		if over(r) then
 			record.event(r, "failed", "the job has ended"
 				.. (why and ": " .. why or ""))
-			local ok, err = record.save(r)
-			if not ok then return nil, err end
-			return r
+			return record.save(r)
 		end
 		return finish(r, "a", "paused", why or core.stopped() and "interrupted"
 			or "asked to pause")
@@ -245,9 +241,7 @@ local asked = {
 	leave = function(r, generation)
 		r.arm = "other"
 		record.event(r, "paused", job.left(generation))
-		local ok, err = record.save(r)
-		if not ok then return nil, err end
-		return r
+		return record.save(r)
 	end,
 }
 
@@ -283,8 +277,7 @@ local function advance(r)
 	record.event(r, "progressing", ("step %d of %d: %s"):format(
 		i + 1, #r.steps, r.comms and units.count(#r.comms, "communicator")
 		or "all communicators"), { step = i + 1 })
-	local ok, err = record.save(r)
-	if not ok then return nil, err end
+	return nil, record.trouble(r)
 end
 
 -- A step has passed. Bake, then begin the next step, or conclude after the last step. -> as
@@ -297,9 +290,7 @@ local function passed(r, verdict, baked)
 		record.event(r, "progressing", ("keeps the candidate for %s (bake)"):format(
 			units.seconds(at.bake)), { step = i, verdict = verdict.verdict,
 			reason = verdict.reason })
-		local ok, err = record.save(r)
-		if not ok then return nil, err end
-		return nil
+		return nil, record.trouble(r)
 	end
 	if i < #(r.steps or {}) then return advance(r) end
 	if not r.of then return conclude(r, verdict) end
@@ -307,8 +298,7 @@ local function passed(r, verdict, baked)
 	local wait = "%s; keeps the candidate until all jobs of rollout %s have passed"
 	record.event(r, "progressing", wait:format(verdict.reason, r.of),
 		{ verdict = verdict.verdict })
-	local ok, err = record.save(r)
-	if not ok then return nil, err end
+	return nil, record.trouble(r)
 end
 
 -- This job has passed. Keep the candidate, with the guards active, until rollout/jobs.lua
@@ -380,8 +370,41 @@ local function step(r)
 			break
 		end
 	end
-	local ok, err = record.save(r)
-	if not ok then return nil, err end
+	return nil, record.trouble(r)
+end
+
+-- Take over a rollout that is paused or whose runner has died. -> the generation of a
+-- concurrent change since the pause, or nil; raises errors
+local function adopt(r, group)
+	if record.runs(r) then
+		errors.raise("busy", "process %s runs it; rollout pause stops it there",
+			r.runner.pid)
+	end
+	if not job.is_of(r, group) then
+		error(errors.new("refused",
+			"this rollout belongs to an earlier job of the same name",
+			{ hint = "rollout start begins a new rollout and keeps the old file" }), 0)
+	end
+	local now = try(group:one "status")
+	store.forget_requests(r) -- remove requests to the dead runner
+	r.group, r.home, r.asker = group, group, nil
+	-- The job has another generation than the file. Either the runner that died made it before
+	-- it could save, or somebody else changed the job.
+	local other
+	r.before = r.state ~= "paused" and r.runner.pid or nil
+	if now.generation ~= r.generation then
+		if r.arm ~= "a" or job.has_candidate(r, now) then
+			r.arm = "none"
+		else
+			other = not job.is_own(r) and now.generation
+		end
+	end
+	-- From here on, the job's present generation counts as the rollout's own. Any other
+	-- generation is a concurrent change.
+	r.generation, r.since = now.generation, {}
+	r.taken, r.runner = r.runner.token, store.runner()
+	r.blocks, r.events = core.array(r.blocks), core.array(r.events)
+	return other
 end
 
 -- Pause the rollout of @id with the baseline, unless another process runs it, or it has
@@ -399,14 +422,10 @@ local function rescue(name, id, token, fleet)
 	end
 	group = group or session.attach(wish, 5)
 	if not group then return false end
-	local ok = M.adopt(r, group)
-	if ok then ok = record.save(r) end
-	if ok then
-		ok = asked.pause(
-			r, "the rollout's runner died; its supervisor restored the baseline")
-	end
+	local ok = pcall(adopt, r, group) and record.save(r) and asked.pause(r,
+		"the rollout's runner died; its supervisor restored the baseline")
 	group:close()
-	return ok ~= nil
+	return ok and true or false
 end
 
 -- If a script fails, the rollout records its error.
@@ -461,7 +480,7 @@ function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
 -- M.start(group, p[, hooks[, of]]) -> the new rollout, saved, no block yet | nil, err
 -- hooks: functions of a script (rollout/script.lua)
 -- of: the rollout over several jobs (rollout/jobs.lua) that this one is a part of
-function M.start(group, p, hooks, of)
+M.start = errors.catch(function(group, p, hooks, of)
 	if p.jobs then
 		return nil, errors.new("refused", "jobs: this plan is for several jobs",
 			{ hint = "rollout start PLAN" })
@@ -481,9 +500,7 @@ function M.start(group, p, hooks, of)
 			and ", process " .. old.runner.pid .. " runs it" or ""),
 			{ hint = "rollout status; rollout resume or rollout abort ends it" })
 	end
-	local path
-	path, err = store.path(group.job, "rollouts")
-	if not path then return nil, err end
+	local path = try(store.path(group.job, "rollouts"))
 	local r = {
 		version = 1, job = group.job, plan = p, state = "planned", blocks = core.array {},
 		events = core.array {}, path = path, group = group, home = group,
@@ -496,81 +513,31 @@ function M.start(group, p, hooks, of)
 		r.hooks, r.script = hooks, { file = hooks.file, digest = hooks.digest,
 			words = core.array(hooks.words) }
 	end
-	r.comms, err = job.comms_of(group, p.scope.comms)
-	if err then return nil, err end
-	local held
-	r.steps, held, r.whole = stages.of(group, p, r.comms)
-	if not r.steps then return nil, held end
-	r.held, r.step, r.first = held, 1, 0
-	local names, generation, common = job.in_use(group, r.comms, p.promote == "all")
-	if not names then return nil, generation end
-	r.baseline, r.generation, err = names, generation, nil
+	r.comms = job.comms_of(group, p.scope.comms)
+	r.steps, r.held, r.whole = stages.of(group, p, r.comms)
+	r.step, r.first = 1, 0
+	local common
+	r.baseline, r.generation, common = try(job.in_use(group, r.comms, p.promote == "all"))
 	r.common = not p.baseline and common or nil
-	if p.baseline then r.baseline, err = job.names_of(group, p.baseline) end
-	if not r.baseline then return nil, err end
+	if p.baseline then r.baseline = try(job.names_of(group, p.baseline)) end
 	r.samples = ("%s.%s.times.csv"):format((path:gsub("%.json$", "")), r.id)
-	r.candidate, err = job.names_of(group, p.candidate)
-	if not r.candidate then return nil, err end
-	if p.promote == "better" then
-		local able
-		able, err = promote.check(group, r.candidate)
-		if not able then return nil, err end
-	end
+	r.candidate = try(job.names_of(group, p.candidate))
+	if p.promote == "better" then try(promote.check(group, r.candidate)) end
 	record.event(r, "preparing", "started" .. (p.reason and ": " .. p.reason or ""))
-	local good, why = pcall(function()
-		job.begin(r)
-		r.where = witness.where(function(line) return job.ask(r, line) end)
-	end)
-	if not good then return nil, errors.caught(why) end
+	job.begin(r)
+	r.where = witness.where(function(line) return job.ask(r, line) end)
 	r.comms = r.steps[1].comms
 	record.event(r, "progressing", "candidate held by all processes, telemetry on"
 		.. (r.comms and ", on " .. table.concat(r.comms, ", ") or "")
 		.. (r.where.times and "; times are " .. r.where.times or ""))
 	r.arm = p.baseline and "none" or "a"
-	local written
-	written, err = record.replace(r, old and { id = old.id, token = old.runner.token })
-	if not written then return nil, err end
+	try(record.replace(r, old and { id = old.id, token = old.runner.token }))
 	if old then
 		old.path, old.home = nil, nil
 		store.write(("%s.%s.old.json"):format((path:gsub("%.json$", "")), old.id), old)
 	end
 	return r
-end
-
--- Take over a rollout that is paused or whose runner has died. -> true, nil, the generation of a
--- concurrent change since the pause | nil, err
-function M.adopt(r, group)
-	if record.runs(r) then
-		return errors.fail("busy", "process %s runs it; rollout pause stops it there",
-			r.runner.pid)
-	end
-	if not job.is_of(r, group) then
-		return nil, errors.new("refused",
-			"this rollout belongs to an earlier job of the same name",
-			{ hint = "rollout start begins a new rollout and keeps the old file" })
-	end
-	local s = group:ask "status"[1]
-	if s.err then return nil, s.err end
-	store.forget_requests(r) -- remove requests to the dead runner
-	r.group, r.home, r.asker = group, group, nil
-	-- The job has another generation than the file. Either the runner that died made it before
-	-- it could save, or somebody else changed the job.
-	local other
-	r.before = r.state ~= "paused" and r.runner.pid or nil
-	if s.data.generation ~= r.generation then
-		if r.arm ~= "a" or job.has_candidate(r, s.data) then
-			r.arm = "none"
-		else
-			other = not job.is_own(r) and s.data.generation
-		end
-	end
-	-- From here on, the job's present generation counts as the rollout's own. Any other
-	-- generation is a concurrent change.
-	r.generation, r.since = s.data.generation, {}
-	r.taken, r.runner = r.runner.token, store.runner()
-	r.blocks, r.events = core.array(r.blocks), core.array(r.events)
-	return true, nil, other
-end
+end)
 
 -- Does the current step have blocks left?
 function M.more(r)
@@ -579,10 +546,9 @@ function M.more(r)
 		or #r.blocks - first < r.plan.blocks * 2
 end
 
-function M.resume(r, group)
+M.resume = errors.catch(function(r, group)
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
-	local ok, err = M.adopt(r, group)
-	if not ok then return nil, err end
+	adopt(r, group)
 	if type(r.script) == "table" and not r.hooks then
 		return nil, errors.new("refused", ("script %s runs this rollout"):format(
 			tostring(r.script.file)), { hint = ("rollout script %s resume=yes"):format(
@@ -598,23 +564,20 @@ function M.resume(r, group)
 	if r.everywhere then
 		-- The promotion was interrupted, so return to the baseline for all
 		-- communicators.
-		ok, err = record.save(r)
-		if ok then ok, err = job.commit(r, "a", true) end
-		if not ok then return nil, err end
+		try(record.save(r))
+		try(job.commit(r, "a", true))
 		r.everywhere = nil
 	end
 	r.looks = nil
 	record.event(r, "progressing", "resumed")
 	r.arm = "none" -- it is not known which arm is in place
-	ok, err = record.save(r)
-	if not ok then return nil, err end
+	try(record.save(r))
 	return true
-end
+end)
 
 -- Promote the candidate to the communicators that were held back.
-local function release(r, group)
-	local ok, err = M.adopt(r, group)
-	if not ok then return nil, err end
+local release = errors.catch(function(r, group)
+	adopt(r, group)
 	-- If only the scope was promoted, change only the held communicators of the scope.
 	local all = r.plan.promote == "all" or not r.plan.scope.comms
 	if not all then
@@ -622,58 +585,48 @@ local function release(r, group)
 			table.move(r.whole, 1, #r.whole, 1, {})))
 	end
 	r.arm, r.everywhere = "none", all or nil
-	ok, err = record.save(r)
-	if not ok then return nil, err end
-	ok, err = job.commit(r, r.promoted or r.candidate, all)
-	if not ok then return nil, err end
+	try(record.save(r))
+	try(job.commit(r, r.promoted or r.candidate, all))
 	r.arm, r.held = r.promoted and "better" or "b", nil
 	record.event(r, "succeeded",
 		"the held-back communicators now have the candidate too")
-	ok, err = record.save(r)
-	if not ok then return nil, err end
-	return r
-end
+	return record.save(r)
+end)
 
 -- Carry out promote, abort or pause, or ask the runner for it. -> r, true if it was only asked
-function M.tell(r, group, word)
+M.tell = errors.catch(function(r, group, word)
 	if word == "promote" and r.state == "succeeded" and r.held then return release(r, group) end
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
 	if record.runs(r) then
-		local ok, err = store.request(r, word)
-		if not ok then return nil, err end
+		try(store.request(r, word))
 		return r, true
 	end
-	local ok, err, other = M.adopt(r, group)
-	if not ok then return nil, err end
-	ok, err = record.save(r)
-	if not ok then return nil, err end
+	local other = adopt(r, group)
+	try(record.save(r))
 	return asked[word](r, nil, other)
-end
+end)
 
 -- Undo a promotion, unless somebody else has replaced the candidate since.
-function M.undo(r, group)
+M.undo = errors.catch(function(r, group)
 	if r.state ~= "succeeded" then
 		return errors.fail("refused",
 			"only a promoted rollout can be undone; this rollout is %s",
 			r.state)
 	end
-	local now = group:ask "status"[1]
-	if now.err then return nil, now.err end
-	if job.is_of(r, group) and now.data.generation ~= r.generation
-		and not job.has_candidate(r, now.data) then
+	local now = try(group:one "status")
+	if job.is_of(r, group) and now.generation ~= r.generation
+		and not job.has_candidate(r, now) then
 		return nil, errors.new(
 			"refused",
 			("generation %d was committed since " ..
 				"and has no policy of the candidate"):format(
-			now.data.generation),
+			now.generation),
 			{ hint = "policy history lists earlier generations, " ..
 				"policy undo to=N returns to one" })
 	end
-	local ok, err = M.adopt(r, group)
-	if not ok then return nil, err end
-	ok, err = record.save(r)
-	if not ok then return nil, err end
+	adopt(r, group)
+	try(record.save(r))
 	return finish(r, "a", "rolled_back", "undone")
-end
+end)
 
 return M

@@ -4,6 +4,7 @@
 -- exceeds its limit no callback is called again, and the rollout pauses.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
 local plan = require "ncclbpf.rollout.plan"
 local sandbox = require "ncclbpf.base.sandbox"
@@ -189,8 +190,7 @@ local function asked(t, what, ...)
 	for i = 1, args.n do
 		local opts = args[i]
 		if type(opts) == "table" and type(opts.follow) == "function" then
-			local copy = {}
-			for k, v in pairs(opts) do copy[k] = v end
+			local copy = lists.copy(opts)
 			copy.follow = function(d, rank) return opts.follow(plain(d), rank) end
 			args[i] = copy
 		end

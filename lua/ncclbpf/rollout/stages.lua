@@ -3,6 +3,7 @@
 -- that keep the baseline at the end (holdback). A plan without steps has one step, its scope.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
@@ -12,37 +13,29 @@ local units = require "ncclbpf.base.units"
 local M = {}
 
 local function ids_of(group)
-	local list, err = reach.comms(group)
-	if not list then return nil, err end
-	local ids = core.array {}
-	for i, c in ipairs(list) do ids[i] = c.comm end
-	return ids
+	return core.array(lists.map(errors.try(reach.comms(group)), "comm"))
 end
 
 local function without(list, gone)
-	local t, set = core.array {}, {}
-	for _, id in ipairs(gone) do set[id] = true end
-	for _, id in ipairs(list) do
-		if not set[id] then t[#t + 1] = id end
-	end
-	return t
+	local set = lists.set(gone)
+	return core.array(lists.select(list, function(id) return not set[id] end))
 end
 
 local function first(list, n) return core.array(table.move(list, 1, n, 1, {})) end
 
 -- The held communicators, which keep the baseline. They are the last, in order of identity,
--- of the communicators that a promotion would change. -> identities or nil | nil, err
+-- of the communicators that a promotion would change. -> identities or nil; raises errors
 local function held_of(p, all, scope)
 	if not p.holdback then return nil end
 	local from = p.promote == "all" and all or scope or all
 	local n = units.share_of(p.holdback, #from)
 	if n >= #from then
-		return errors.fail("refused",
+		errors.raise("refused",
 			"holdback: %d of %d communicators would keep the baseline, " ..
 			"so no communicator could run the candidate", n, #from)
 	end
 	if n > reach.MOST then
-		return errors.fail("refused",
+		errors.raise("refused",
 			"holdback: %d communicators; at most %d can have policies of their own", n,
 			reach.MOST)
 	end
@@ -50,38 +43,35 @@ local function held_of(p, all, scope)
 end
 
 -- M.of(group, p, comms) -> steps {{comms=, bake=, min_samples=}}, held, the
--- scope without them | nil, err. @comms: the communicators of the plan's scope, nil: all.
+-- scope without them; raises errors. @comms: the communicators of the plan's scope, nil: all.
 -- comms of a step nil: all.
 function M.of(group, p, comms)
 	if not (p.steps or p.holdback or p.max_units) then
 		return { { comms = comms, bake = p.bake } }
 	end
-	local all, err = ids_of(group)
-	if not all then return nil, err end
-	local held
-	held, err = held_of(p, all, comms)
-	if err then return nil, err end
+	local all = ids_of(group)
+	local held = held_of(p, all, comms)
 	local whole = comms or all
 	if held then whole = without(whole, held) end
 	if #whole == 0 then
-		return errors.fail("refused",
+		errors.raise("refused",
 			"holdback: all communicators of the scope would keep the baseline")
 	end
 	local list, before = {}, 0
 	for i, s in ipairs(p.steps or { {} }) do
 		local n = s.units or s.fraction and units.share_of(s.fraction, #whole) or #whole
 		if n > #whole then
-			return errors.fail("refused",
+			errors.raise("refused",
 				"steps[%d].units: %s requested, there are %d", i,
 				units.count(n, "communicator"), #whole)
 		end
 		if n < before then
-			return errors.fail(
+			errors.raise(
 				"refused", "steps[%d]: %s, fewer than the %d of the step before", i,
 				units.count(n, "communicator"), before)
 		end
 		if p.max_units and n > p.max_units then
-			return errors.fail("refused",
+			errors.raise("refused",
 				"max_units: %d communicators would be reached at once, " ..
 				"%d are allowed", n, p.max_units)
 		end
@@ -89,7 +79,7 @@ function M.of(group, p, comms)
 		-- A step that reaches all communicators includes future ones.
 		local everyone = n == #all and not comms
 		if not everyone and n > reach.MOST then
-			return errors.fail("refused",
+			errors.raise("refused",
 				"steps[%d]: %d communicators; a step can reach at most %d, or all",
 				i, n, reach.MOST)
 		end
@@ -123,9 +113,7 @@ function M.too_few(blocks, least)
 				read.record(read.record(b.spread)[kind]).n)
 		end
 	end
-	local names = {}
-	for kind in pairs(n) do names[#names + 1] = kind end
-	table.sort(names)
+	local names = lists.keys(n)
 	for _, kind in ipairs(names) do
 		local x = n[kind]
 		if math.min(x.a, x.b) < least then

@@ -4,6 +4,7 @@
 -- keep one answer unless a change gains enough. Uses neither a job nor files.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
 local plan = require "ncclbpf.rollout.plan"
 local data = require "ncclbpf.sweep.measurements"
@@ -141,11 +142,7 @@ function M.class_of(bytes)
 end
 
 local function wanted(list, v)
-	if not list then return true end
-	for _, x in ipairs(list) do
-		if x == v then return true end
-	end
-	return false
+	return not list or lists.has(list, v)
 end
 
 function M.in_scope(p, coll, from)
@@ -242,11 +239,7 @@ function M.judge(classes, p)
 				table.insert(c.results, r)
 			end
 		end
-		table.sort(c.results, function(a, b)
-			local x, y = a.effect_pct or math.huge, b.effect_pct or math.huge
-			if x ~= y then return x < y end
-			return a.label < b.label
-		end)
+		table.sort(c.results, lists.by("effect_pct", "label"))
 	end
 	return n, alpha
 end
@@ -301,16 +294,10 @@ end
 
 local function groups(classes)
 	local by, order = {}, {}
-	table.sort(classes, function(a, b)
-		return M.class_key(a.coll, a.from, a.nodes, a.ranks) < M.class_key(
-			b.coll, b.from, b.nodes, b.ranks)
-	end)
+	table.sort(classes, lists.by("coll", "from", "nodes", "ranks"))
 	for _, c in ipairs(classes) do
 		local k = ("%s %s %s"):format(c.coll, c.nodes or -1, c.ranks or -1)
-		if not by[k] then
-			by[k] = {}
-			order[#order + 1] = by[k]
-		end
+		if not by[k] then lists.add(order, by, k, {}) end
 		table.insert(by[k], c)
 	end
 	return order

@@ -5,6 +5,7 @@
 local core = require "ncclbpf.core"
 local csv = require "ncclbpf.base.csv"
 local errors = require "ncclbpf.base.errors"
+local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 
 local try = errors.try
@@ -465,12 +466,11 @@ end)
 
 local function read_inspector(file, text)
 	local list, warning = try(M.inspector(file, text))
-	local out = {}
-	for i, r in ipairs(list) do
-		out[i] = { bytes = r.bytes, us = r.us, line = r.line,
+	local out = lists.map(list, function(r)
+		return { bytes = r.bytes, us = r.us, line = r.line,
 			about = { coll = r.coll, ranks = r.ranks, nodes = r.nodes, algo = r.algo,
 			proto = r.proto } }
-	end
+	end)
 	return out, { warning = warning }
 end
 

@@ -5,6 +5,7 @@
 -- that is appended to the policies in use. However it ends, the job gets its baseline
 -- back: from the process that runs the sweep, also after a request to end and after errors,
 -- or from that process's supervisor (rollout/runner.lua).
+local lists = require "ncclbpf.base.lists"
 local blocks = require "ncclbpf.rollout.block"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
@@ -21,6 +22,7 @@ local sweep = require "ncclbpf.sweep.choose"
 local tables = require "ncclbpf.policy.table"
 local units = require "ncclbpf.base.units"
 
+local try = errors.try
 local M = {}
 
 local PID = select(2, core.ids())
@@ -120,10 +122,7 @@ local function classes_of(group, p)
 			end
 		end
 	end
-	table.sort(classes, function(a, b)
-		return sweep.class_key(a.coll, a.from, a.nodes, a.ranks) < sweep.class_key(
-			b.coll, b.from, b.nodes, b.ranks)
-	end)
+	table.sort(classes, lists.by("coll", "from", "nodes", "ranks"))
 	return classes
 end
 
@@ -153,7 +152,7 @@ end
 
 -- A table with candidate @i of each class that still has one, loaded into the job.
 -- -> arm {name, of = {class = label}} | nil (nothing is left) | nil, err
-local function make_arm(r, i)
+local make_arm = errors.catch(function(r, i)
 	local lines, of = {}, {}
 	for _, c in ipairs(r.classes) do
 		local label = c.live[i]
@@ -168,15 +167,12 @@ local function make_arm(r, i)
 	if #lines == 0 then return nil end
 	r.made = r.made + 1
 	local name = r.prefix .. r.made
-	local bytes, err = tables.compile(table.concat(lines, "\n") .. "\n", { name = name })
-	if not bytes then return nil, err end
+	local bytes = try(tables.compile(table.concat(lines, "\n") .. "\n", { name = name }))
 	local image = core.image(bytes)
-	local ok
-	ok, err = policy.load(r.group, name, bytes, image, image:info())
-	if not ok then return nil, err end
+	try(policy.load(r.group, name, bytes, image, image:info()))
 	r.names[#r.names + 1] = name
 	return { name = name, of = of, number = i }
-end
+end)
 
 -- Distribute the remaining candidates over as few arms as possible.
 local function make_arms(r)
@@ -379,44 +375,40 @@ local function rescue(name, baseline, prefix, fleet)
 end
 M.rescue = rescue
 
-local function busy(group)
+-- The last sweep of the job, or nil. Raises if a rollout or sweep of it runs.
+local function free(group)
 	local old, err = rollout.load(group)
-	if err then return err end
+	if err then error(err, 0) end
 	if old and not rollout.ended[old.state] and rollout.is_of(old, group) then
-		return errors.new("busy", ("rollout %s of this job is %s"):format(
-			tostring(old.plan.name), old.state), { hint = "rollout abort ends it" })
+		error(errors.new("busy", ("rollout %s of this job is %s"):format(
+			tostring(old.plan.name), old.state), { hint = "rollout abort ends it" }), 0)
 	end
 	old, err = M.load(group)
-	if err then return err end
+	if err then error(err, 0) end
 	if old and M.runs(old) and not store.is_this_process(old.runner) then
-		return errors.new("busy", ("process %s sweeps this job"):format(
-			tostring(old.runner.pid)), { hint = "sweep abort ends that" })
+		error(errors.new("busy", ("process %s sweeps this job"):format(
+			tostring(old.runner.pid)), { hint = "sweep abort ends that" }), 0)
 	end
-	return nil, old
+	return old
 end
 
 -- Check and prepare a sweep; the job is not changed. -> r | nil, err
 local function prepare(group, p)
-	local err, old = busy(group)
-	if err then return nil, err end
-	local r = { old = old, runner = store.runner(), group = group, home = group,
+	local r = { old = free(group), runner = store.runner(), group = group, home = group,
 		job = group.job, plan = p,
 		names = {}, made = 0, blocks = {}, done = 0, state = "running",
 		stops = core.array {}, kinds = {}, now = "base",
 		id = ("%s-%s"):format(p.name, core.time():gsub("[^%dT]", "")),
 			prefix = ("sweep-%d-%d-"):format(
 			PID, math.floor(core.mono() * 1000) % 100000) }
-	r.path, err = store.path(group.job, "sweeps")
-	if not r.path then return nil, err end
+	r.path = try(store.path(group.job, "sweeps"))
 	p.seed = p.seed or math.random(1 << 30)
-	r.baseline, r.generation = job.in_use(group)
-	if not r.baseline then return nil, r.generation end
+	r.baseline, r.generation = try(job.in_use(group))
 	-- The job may declare that its times are not measured.
 	local s = group:ask "status"[1]
 	local times = s.data and read.text(s.data.times)
 	p.label = p.label or times and "Times are not measured: " .. times .. "." or nil
-	r.classes, err = classes_of(group, p)
-	if not r.classes then return nil, err end
+	r.classes = try(classes_of(group, p))
 	if #r.classes == 0 then
 		return nil, errors.new(
 			"not_found", "the job has made no decision in the scope yet",
@@ -447,9 +439,8 @@ local function prepare(group, p)
 end
 
 -- Describe a sweep, for -n. -> list of {what, how} | nil, err
-function M.steps(group, p)
-	local r, err = prepare(group, p)
-	if not r then return nil, err end
+M.steps = errors.catch(function(group, p)
+	local r = try(prepare(group, p))
 	local most, t = 0, {}
 	for _, c in ipairs(r.classes) do
 		most = math.max(most, #c.list)
@@ -470,7 +461,7 @@ function M.steps(group, p)
 	t[#t + 1] = { "at the end",
 		"the baseline again, also after Ctrl-C and when the shell dies" }
 	return t, r
-end
+end)
 
 local function facts(r)
 	return {
@@ -490,11 +481,7 @@ local function stopped(r)
 				reason = why }
 		end
 	end
-	table.sort(t, function(a, b)
-		if a.coll ~= b.coll then return a.coll < b.coll end
-		if a.bytes_from ~= b.bytes_from then return a.bytes_from < b.bytes_from end
-		return a.candidate < b.candidate
-	end)
+	table.sort(t, lists.by("coll", "bytes_from", "candidate"))
 	return t
 end
 
@@ -627,27 +614,22 @@ function methods.rescue(r)
 end
 
 -- Start a sweep: create its file; the job is not changed yet. -> r | nil, err
-function M.start(group, p)
-	local r, err = prepare(group, p)
-	if not r then return nil, err end
-	local ok
+M.start = errors.catch(function(group, p)
+	local r = try(prepare(group, p))
 	local old = r.old
-	ok, err = replace(r, old and { id = old.id, token = old.runner.token })
-	if not ok then return nil, err end
+	try(replace(r, old and { id = old.id, token = old.runner.token }))
 	store.forget_requests(r)
 	return r
-end
+end)
 
 -- M.run(group, p[, tell(r)]) -> result | nil, err. tell: called after each block. Ctrl-C
 -- waits meanwhile and ends the sweep with the baseline in place.
-function M.run(group, p, tell)
-	local r, err = M.start(group, p)
-	if not r then return nil, err end
-	r, err = runner.run(r, methods, tell and function(now)
+M.run = errors.catch(function(group, p, tell)
+	local r = try(M.start(group, p))
+	return try(runner.run(r, methods, tell and function(now)
 		if now.state == "running" then tell(now) end
-	end)
-	return r and r.result, err
-end
+	end)).result
+end)
 
 -- Run the sweep in a process of its own. -> its PID | nil, err
 function M.detach(r) return runner.detach(r, methods, save) end
@@ -657,7 +639,7 @@ function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
 
 -- Ask the runner to end the sweep; without a runner, restore the baseline in this process.
 -- -> a word for the outcome | nil, err
-function M.abort(group)
+M.abort = errors.catch(function(group)
 	local s, err = M.load(group)
 	if err then return nil, err end
 	if not s then
@@ -665,15 +647,13 @@ function M.abort(group)
 			{ hint = "sweep start PLAN" })
 	end
 	if M.runs(s) then
-		local ok
-		ok, err = store.request(s, "pause")
-		if not ok then return nil, err end
+		try(store.request(s, "pause"))
 		return ("process %d was asked to end it"):format(s.runner.pid), s
 	end
 	local ok
 	ok, err = rescue(group.job, s.baseline, s.prefix, group.url)
 	if not ok then return nil, err or errors.new("no_target", "the job does not answer") end
 	return "the job has its baseline", s
-end
+end)
 
 return M
