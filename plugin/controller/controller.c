@@ -103,26 +103,6 @@ static void post_state(void)
 		note_failure(&err);
 }
 
-/*
- * Read the state that the process of entry @i posted. Returns false if there is
- * none, or if an earlier process posted it.
- */
-static bool read_state(uint32_t i, struct nb_controllers_state *out)
-{
-	const struct nb_seg_proc *p = &nb_self.seg->mem->proc[i];
-	struct nb_buf b;
-	bool fine = nb_mailbox_read(&loop->board, i, NB_SHEET_STATE, &b) &&
-		    b.size == sizeof(*out);
-
-	if (fine) {
-		memcpy(out, b.data, sizeof(*out));
-		out->error[sizeof(out->error) - 1] = '\0';
-		fine = out->pid == p->pid && out->start == p->start;
-	}
-	nb_buf_fini(&b);
-	return fine;
-}
-
 /* Header of a sheet that describes a change. */
 
 struct sheet_change {
@@ -287,7 +267,8 @@ static void follow_elected(void)
 	struct nb_controllers_state s;
 
 	if (e.entry == NB_SEG_PROCS || !open_board() ||
-	    !read_state(e.entry, &s))
+	    !nb_controllers_read_state(&l->board, nb_self.seg->mem, e.entry,
+				       &s))
 		return;
 	/*
 	 * another process was elected; it numbers its own requests and changes
@@ -303,42 +284,7 @@ static void follow_elected(void)
 		follow_change(e.entry, s.change);
 }
 
-static bool same_head(const void *bytes, const struct nb_controllers_maps *head)
-{
-	return !memcmp(bytes, head, sizeof(*head));
-}
-
-static bool read_maps(const struct nb_controllers *l, uint32_t entry,
-		      const struct nb_controllers_maps *head,
-		      struct nb_buf *out)
-{
-	if (!nb_mailbox_read(&l->board, entry, NB_SHEET_MAPS, out))
-		return false;
-	if (out->size >= sizeof(*head) && same_head(out->data, head))
-		return true;
-	nb_buf_fini(out);
-	return false;
-}
-
-bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
-			     const struct nb_controllers_maps *head)
-{
-	struct nb_buf b;
-
-	if (same_head(&l->have[entry], head))
-		return true;
-	if (!nb_mailbox_begins(&l->board, entry, NB_SHEET_MAPS, head,
-			       sizeof(*head)) ||
-	    !read_maps(l, entry, head, &b))
-		return false;
-	nb_buf_fini(&b);
-	l->have[entry] = *head;
-	return true;
-}
-
-/*
- * Returns the header that process @m's answer to the current request must have.
- */
+/* Returns the header that @m's answer to the current request must have. */
 static struct nb_controllers_maps head_of(const struct nb_controllers *l,
 					  const struct nb_election_other *m)
 {
@@ -378,7 +324,7 @@ static void merge_all(struct nb_gen *own, const struct nb_gen *g,
 		const struct nb_controllers_maps head = head_of(l, &m[i]);
 		const size_t at = sizeof(head);
 
-		if (read_maps(l, m[i].entry, &head, &b)) {
+		if (nb_controllers_read_maps(l, m[i].entry, &head, &b)) {
 			nb_controllers_merge(own, b.data + at, b.size - at,
 					     &l->state.lost);
 			nb_buf_fini(&b);
@@ -770,7 +716,8 @@ void nb_controllers_status(struct nb_controllers_info *out)
 		out->state = loop->state;
 	} else if (e.entry < NB_SEG_PROCS && have_loop() &&
 		   nb_self.seg->shared && open_board()) {
-		out->known = read_state(e.entry, &out->state);
+		out->known = nb_controllers_read_state(
+			&loop->board, nb_self.seg->mem, e.entry, &out->state);
 	}
 }
 

@@ -92,6 +92,24 @@ void nb_controllers_forked(void);
 void nb_controllers_end(void);
 
 /*
+ * answers.c defines the three functions below, which read the mailbox.
+ *
+ * nb_controllers_read_state - read the state that the process of entry @i
+ * posted
+ *
+ * Returns false if there is none, or if an earlier process posted it.
+ */
+bool nb_controllers_read_state(const struct nb_mailbox *b,
+			       const struct nb_seg *mem, uint32_t i,
+			       struct nb_controllers_state *out);
+/*
+ * Read the maps that the process of @entry has posted. Returns false if they
+ * are no answer to the request in @head; otherwise the caller frees @out.
+ */
+bool nb_controllers_read_maps(const struct nb_controllers *l, uint32_t entry,
+			      const struct nb_controllers_maps *head,
+			      struct nb_buf *out);
+/*
  * nb_controllers_answered - check whether the process of @entry has answered
  * the request in @head
  *

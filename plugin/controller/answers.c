@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the processes of a site have posted in the mailbox: their states, and
+ * their answers to a request for maps.
+ */
+#include <string.h>
+
+#include "plugin/controller/controller.h"
+
+bool nb_controllers_read_state(const struct nb_mailbox *b,
+			       const struct nb_seg *mem, uint32_t i,
+			       struct nb_controllers_state *out)
+{
+	const struct nb_seg_proc *p = &mem->proc[i];
+	struct nb_buf bytes;
+	bool fine = nb_mailbox_read(b, i, NB_SHEET_STATE, &bytes) &&
+		    bytes.size == sizeof(*out);
+
+	if (fine) {
+		memcpy(out, bytes.data, sizeof(*out));
+		out->error[sizeof(out->error) - 1] = '\0';
+		fine = out->pid == p->pid && out->start == p->start;
+	}
+	nb_buf_fini(&bytes);
+	return fine;
+}
+
+static bool same_head(const void *bytes, const struct nb_controllers_maps *head)
+{
+	return !memcmp(bytes, head, sizeof(*head));
+}
+
+bool nb_controllers_read_maps(const struct nb_controllers *l, uint32_t entry,
+			      const struct nb_controllers_maps *head,
+			      struct nb_buf *out)
+{
+	if (!nb_mailbox_read(&l->board, entry, NB_SHEET_MAPS, out))
+		return false;
+	if (out->size >= sizeof(*head) && same_head(out->data, head))
+		return true;
+	nb_buf_fini(out);
+	return false;
+}
+
+bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
+			     const struct nb_controllers_maps *head)
+{
+	struct nb_buf b;
+
+	if (same_head(&l->have[entry], head))
+		return true;
+	if (!nb_mailbox_begins(&l->board, entry, NB_SHEET_MAPS, head,
+			       sizeof(*head)) ||
+	    !nb_controllers_read_maps(l, entry, head, &b))
+		return false;
+	nb_buf_fini(&b);
+	l->have[entry] = *head;
+	return true;
+}
