@@ -11,7 +11,7 @@ $(B)/test/unit/steps/%.o: plugin/%.c
 	$(CC) $(CPPFLAGS) -DNB_STEPS $(CFLAGS) -c -o $@ $<
 $(B)/test/unit/test_loop_faults: $(STEPS:%=$(B)/test/unit/steps/%.o) $(B)/test/unit/steps/controller/controller.o \
 	$(filter-out $(patsubst %,$(B)/plugin/%.o,$(STEPS) controller/controller),$(PLUGIN))
-$(addprefix $(B)/test/unit/test_,control_fork tuner tuner_changes tuner_explain tuner_ranks net_calls gin_calls gin_hooks gin_threads gin_wrapped loop): $(PLUGIN)
+$(addprefix $(B)/test/unit/test_,control_fork tuner tuner_changes tuner_explain tuner_ranks net_calls gin_calls gin_hooks gin_threads gin_wrapped loop loop_sites): $(PLUGIN)
 $(addprefix $(B)/test/unit/test_,profiler profiler_connect profiler_threads spans gin_observe chain_profiler event_soak live no_memory): \
 	$(PLUGIN) $(call o,test/fakes/host/prof.c)
 $(B)/test/unit/test_overdue: $(PLUGIN)
@@ -26,7 +26,8 @@ $(addprefix $(B)/test/unit/test_,gin gin_deregister gin_hostile gin_large): $(ad
 
 # The agent, one a host of a job whose hosts change together (docs/fleet.md).
 AGENT_BIN := $(B)/ncclbpf-agent
-AGENT := $(call o,plugin/agent/*.c) $(addprefix $(B)/plugin/,job/fence.o job/gen_numbers.o \
+AGENT := $(call o,plugin/agent/*.c) $(addprefix $(B)/plugin/,controller/answers.o controller/election.o \
+	controller/mailbox.o controller/sites.o job/fence.o job/gen_numbers.o \
 	job/liveness.o job/registry.o job/segment.o job/startup.o runtime/clock.o runtime/digest.o runtime/jobdir.o \
 	runtime/log.o runtime/params.o)
 $(AGENT_BIN): $(AGENT) $(SIGN) $(STORE) $(RELAY) $(CORE)

@@ -11,7 +11,7 @@ FIELD(controller, run,            uint64_t, IN,    LOCAL,    "1",   "number of t
 FIELD(controller, generation,     uint64_t, IN,    LOCAL,    "1",   "number of the generation that new communicators begin with",  "job segment")
 FIELD(controller, changes,        uint64_t, IN,    LOCAL,    "1",   "number of changes that this process's controllers have committed",      "the plugin")
 FIELD(controller, failures,       uint64_t, IN,    LOCAL,    "1",   "number of changes that could not be committed",                         "the plugin")
-FIELD(controller, processes,      uint32_t, IN,    LOCAL,    "1",   "number of the job's processes on this host",                           "job segment")
+FIELD(controller, processes,      uint32_t, IN,    LOCAL,    "1",   "number of the job's processes, of all sites",                           "job segment, agent")
 FIELD(controller, missing,        uint32_t, IN,    LOCAL,    "1",   "processes of the job whose maps are missing from the merged maps", "the plugin")
 FIELD(controller, ranks,          uint32_t, IN,    LOCAL,    "1",   "number of ranks of all communicators on this host",           "job segment")
 FIELD(controller, comms,          uint32_t, IN,    LOCAL,    "1",   "number of communicators on this host",                                  "job segment")

@@ -97,13 +97,23 @@ static bool is_zero(const struct nb_map_spec *s, const unsigned char *value)
 	return true;
 }
 
+bool nb_controllers_merges(const struct nb_gen *g)
+{
+	for (uint32_t p = 0; p < g->npolicies; p++)
+		for (uint32_t i = 0; i < g->policy[p].policy->img->nmaps; i++)
+			if (is_merged(&g->policy[p].policy->img->maps[i]))
+				return true;
+	return false;
+}
+
+/* @cpus: pack the values of all CPUs; otherwise that of the first alone. */
 static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp,
-		    uint32_t map, struct nb_err *err)
+		    uint32_t map, bool cpus, struct nb_err *err)
 {
 	const struct nb_map_spec *s = &gp->policy->img->maps[map];
 	const struct nb_map *m = gp->maps[map];
 	struct packed_map head = { { 0 }, map, s->key_size, s->value_size, 0 };
-	uint32_t ncpus = is_percpu(s) ? nb_ncpus() : 1;
+	uint32_t ncpus = cpus && is_percpu(s) ? nb_ncpus() : 1;
 	size_t at = out->size;
 	struct element e;
 
@@ -132,8 +142,8 @@ static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp,
 	return 0;
 }
 
-int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
-			struct nb_err *err)
+static int pack_maps(struct nb_buf *out, const struct nb_gen *g, bool cpus,
+		     struct nb_err *err)
 {
 	int rc = 0;
 
@@ -143,7 +153,7 @@ int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
 
 		for (uint32_t i = 0; !rc && i < gp->policy->img->nmaps; i++)
 			if (is_merged(&gp->policy->img->maps[i]))
-				rc = pack_map(out, gp, i, err);
+				rc = pack_map(out, gp, i, cpus, err);
 	}
 	if (!rc && out->no_memory)
 		rc = nb_fail(err, NB_E_NOMEM, 0,
@@ -155,6 +165,18 @@ int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
 	if (rc)
 		nb_buf_fini(out);
 	return rc;
+}
+
+int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
+			struct nb_err *err)
+{
+	return pack_maps(out, g, true, err);
+}
+
+int nb_controllers_pack_merged(struct nb_buf *out, const struct nb_gen *own,
+			       struct nb_err *err)
+{
+	return pack_maps(out, own, false, err);
 }
 
 /* Copy the merged value to each CPU: a program sees it on any of them. */
@@ -187,39 +209,117 @@ static void merge_map(struct nb_map *m, const struct nb_map_spec *s,
 	free(e.key);
 }
 
+/* One packed map. */
+struct packed {
+	struct packed_map head;
+	const struct nb_gen_policy *gp; /* NULL: @g lacks the policy */
+	const struct nb_map_spec *spec; /* NULL: the policy lacks the map */
+	struct nb_view elements;
+};
+
+/*
+ * Read the packed map at *@at, and move *@at to the next one. Returns false if
+ * the bytes are damaged.
+ */
+static bool read_packed(struct nb_view all, uint64_t *at,
+			const struct nb_gen *g, struct packed *out)
+{
+	const struct packed_map *head = &out->head;
+	uint64_t body;
+
+	if (!nb_view_get(all, *at, &out->head, sizeof(out->head)))
+		return false;
+	*at += sizeof(out->head);
+	body = head->n * ((uint64_t)head->key_size + head->value_size);
+	if (head->n > NB_CONTROLLER_MAPS_BYTES ||
+	    head->key_size > NB_CONTROLLER_MAPS_BYTES ||
+	    head->value_size > NB_CONTROLLER_MAPS_BYTES ||
+	    !nb_view_has(all, *at, body))
+		return false;
+	out->gp = nb_gen_policy_of(g, head->policy);
+	out->spec = out->gp && head->map < out->gp->policy->img->nmaps
+			    ? &out->gp->policy->img->maps[head->map]
+			    : NULL;
+	out->elements = nb_view_sub(all, *at, body);
+	*at += body;
+	return true;
+}
+
+static bool has_shape(const struct packed *m)
+{
+	return m->spec && is_merged(m->spec) &&
+	       m->spec->key_size == m->head.key_size &&
+	       m->spec->value_size == m->head.value_size;
+}
+
 bool nb_controllers_merge(struct nb_gen *g, const void *bytes, size_t size,
 			  uint64_t *lost)
 {
 	struct nb_view all = nb_view(bytes, size);
 	uint64_t at = 0;
+	struct packed m;
 
 	while (at < size) {
-		const struct nb_gen_policy *gp;
-		const struct nb_map_spec *s;
-		struct packed_map head;
-		uint64_t body;
-
-		if (!nb_view_get(all, at, &head, sizeof(head)))
+		if (!read_packed(all, &at, g, &m))
 			return false;
-		at += sizeof(head);
-		body = head.n * ((uint64_t)head.key_size + head.value_size);
-		if (head.n > NB_CONTROLLER_MAPS_BYTES ||
-		    head.key_size > NB_CONTROLLER_MAPS_BYTES ||
-		    head.value_size > NB_CONTROLLER_MAPS_BYTES ||
-		    !nb_view_has(all, at, body))
-			return false;
-		gp = nb_gen_policy_of(g, head.policy);
-		s = gp && head.map < gp->policy->img->nmaps
-			    ? &gp->policy->img->maps[head.map]
-			    : NULL;
-		if (s && is_merged(s) && s->key_size == head.key_size &&
-		    s->value_size == head.value_size)
-			merge_map(gp->maps[head.map], s,
-				  nb_view_sub(all, at, body), head.n, lost);
-		at += body;
+		if (has_shape(&m))
+			merge_map(m.gp->maps[m.head.map], m.spec, m.elements,
+				  m.head.n, lost);
 	}
 	return true;
 }
+
+/* Are all keys of an array's elements below its number of elements? */
+static bool has_keys(const struct packed *m)
+{
+	size_t one = (size_t)m->head.key_size + m->head.value_size;
+	uint32_t key;
+
+	if (nb_spec_map_type(m->spec->type)->keys != NB_KEYS_INDEX)
+		return true;
+	for (uint32_t i = 0; i < m->head.n; i++)
+		if (!nb_view_u32(m->elements, i * one, &key) ||
+		    key >= m->spec->max_entries)
+			return false;
+	return true;
+}
+
+int nb_controllers_check(const struct nb_gen *g, const void *bytes, size_t size,
+			 struct nb_err *err)
+{
+	struct nb_view all = nb_view(bytes, size);
+	uint64_t seen[NB_GEN_MAX_POLICIES] = { 0 }, at = 0, bit, *of;
+	struct packed m;
+
+	if (size > NB_CONTROLLER_MAPS_BYTES)
+		return nb_fail(err, NB_E_IMAGE, 0,
+			       "%zu bytes of merged maps (allowed: %d)", size,
+			       NB_CONTROLLER_MAPS_BYTES);
+	while (at < size) {
+		if (!read_packed(all, &at, g, &m))
+			return nb_fail(err, NB_E_IMAGE, 0,
+				       "merged maps are damaged at byte %llu",
+				       (unsigned long long)at);
+		if (!m.gp)
+			continue;
+		if (!has_shape(&m) || m.head.n > m.spec->max_entries ||
+		    !has_keys(&m))
+			return nb_fail(
+				err, NB_E_IMAGE, 0,
+				"policy %s has no merged map %u of that shape",
+				m.gp->policy->img->name, m.head.map);
+		of = &seen[m.gp - g->policy];
+		bit = UINT64_C(1) << m.head.map;
+		if (*of & bit)
+			return nb_fail(err, NB_E_IMAGE, 0,
+				       "map %s of policy %s comes twice",
+				       m.spec->name, m.gp->policy->img->name);
+		*of |= bit;
+	}
+	return 0;
+}
+
+_Static_assert(NB_IMAGE_MAX_MAPS <= 64, "a bit for each map of a policy");
 
 void nb_controllers_run(struct nb_gen *g, struct ncclbpf_controller *ctx)
 {

@@ -27,6 +27,8 @@ enum {
 
 /* Does @g have controllers? */
 bool nb_controllers_wanted(const struct nb_gen *g);
+/* Does @g have merged maps? */
+bool nb_controllers_merges(const struct nb_gen *g);
 
 /*
  * nb_controllers_pack - pack the merged maps of this process
@@ -37,6 +39,24 @@ bool nb_controllers_wanted(const struct nb_gen *g);
  */
 int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
 			struct nb_err *err);
+/*
+ * The same for a generation into which nb_controllers_merge has merged maps:
+ * each CPU has the merged value there.
+ */
+int nb_controllers_pack_merged(struct nb_buf *out, const struct nb_gen *own,
+			       struct nb_err *err);
+/*
+ * nb_controllers_check - check packed maps of another site before their merge
+ * @g:     the generation into which they would be merged
+ * @bytes: not trusted
+ *
+ * Maps of policies that @g lacks are allowed, because sites change at different
+ * moments. Each map of @g that the bytes name must be a merged map with this
+ * size of keys and values, occur once, and have no more elements than it has
+ * room for. Returns 0 or NB_E_IMAGE.
+ */
+int nb_controllers_check(const struct nb_gen *g, const void *bytes, size_t size,
+			 struct nb_err *err);
 
 /*
  * nb_controllers_merge - merge a process's packed maps into @g

@@ -62,6 +62,7 @@ struct nb_agent {
 	char name[72];	 /* name of this site in the store's keys */
 	char host[65];
 	struct nb_relay *relay;
+	struct nb_maps *maps; /* merged maps of other sites (maps.h) */
 	/* address of the agent's HTTPS server; "" if it has none */
 	const char *address;
 

@@ -20,6 +20,7 @@
 
 #include "core/base/sha256.h"
 #include "plugin/agent/agent.h"
+#include "plugin/agent/maps.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/runtime/params.h"
@@ -286,7 +287,10 @@ static int serve(struct nb_agent *a)
 	uint64_t looked = nb_agent_ms();
 
 	while (!stopped) {
-		wait_turn(a, nb_agent_turn(a));
+		int ms = nb_agent_turn(a);
+
+		nb_maps_turn(a->maps);
+		wait_turn(a, ms);
 		if (nb_agent_ms() < looked + 1000)
 			continue;
 		looked = nb_agent_ms();
@@ -306,6 +310,7 @@ static void agent_free(struct nb_agent *a)
 	nb_coord_free(a->coord);
 	nb_agent_unserve(a);
 	nb_link_free(a->link);
+	nb_maps_free(a->maps);
 	nb_store_close(a->store);
 	nb_http_free(a->http);
 	nb_own_free(&a->own);
@@ -373,6 +378,7 @@ static int run_job(struct nb_agent *a, const char *dir, const char *job,
 		start_relay(a);
 		a->coord = nb_coord_new(a);
 		a->link = nb_link_new(a);
+		a->maps = nb_maps_new(a);
 		rc = a->coord && a->link ? serve(a) : NB_E_NOMEM;
 	}
 	if (rc < 0)
@@ -471,6 +477,7 @@ int main(int argc, char **argv)
 	if (started)
 		detach();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* writes then fail with EFBIG */
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
 	do {

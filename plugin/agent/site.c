@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "plugin/agent/view.h"
+#include "plugin/controller/election.h"
 #include "plugin/job/gen_numbers.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
@@ -455,11 +456,12 @@ json_t *nb_site_self(const struct nb_site *s)
 		ranks = here > ranks ? here : ranks;
 		comms++;
 	}
-	return json_pack("{s:I,s:i,s:i,s:i,s:s,s:s,s:s}", "change",
+	return json_pack("{s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:I}", "change",
 			 (json_int_t)last_change(s), "processes",
 			 (int)nb_segment_procs(s->seg), "ranks", (int)ranks,
 			 "communicators", (int)comms, "baseline", digest,
-			 "differs", why, "version", NCCLBPF_VERSION);
+			 "differs", why, "version", NCCLBPF_VERSION, "elected",
+			 (json_int_t)nb_election_read(s->seg).pid);
 }
 
 void nb_site_tell(struct nb_site *s, uint64_t comm_id, const char *why)

@@ -87,7 +87,8 @@ uint64_t nb_site_waiting(const struct nb_site *s, int64_t *mod);
  * nb_site_seen: of all communicators, the revision of the copy, the
  * announcements, and the position relative to an armed fence
  * nb_site_describe: of communicator @i, for key comm/COMM/SITE
- * nb_site_self: processes, ranks and baseline of the site
+ * nb_site_self: processes, ranks and baseline of the site, and the PID of the
+ *   process that its processes have elected for controllers (0: none)
  */
 json_t *nb_site_seen(const struct nb_site *s);
 json_t *nb_site_describe(const struct nb_site *s, uint32_t i);

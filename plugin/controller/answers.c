@@ -5,7 +5,9 @@
  */
 #include <string.h>
 
+#include "core/generation/controller.h"
 #include "plugin/controller/controller.h"
+#include "plugin/job/segment.h"
 
 bool nb_controllers_read_state(const struct nb_mailbox *b,
 			       const struct nb_seg *mem, uint32_t i,
@@ -23,6 +25,30 @@ bool nb_controllers_read_state(const struct nb_mailbox *b,
 	}
 	nb_buf_fini(&bytes);
 	return fine;
+}
+
+int nb_controllers_post_maps(struct nb_mailbox *b, const struct nb_segment *s,
+			     const struct nb_gen *g, uint64_t request,
+			     struct nb_err *err)
+{
+	const struct nb_seg_proc *self = &s->mem->proc[s->proc];
+	const struct nb_controllers_maps head = { self->pid, self->start,
+						  request };
+	struct nb_buf maps, all;
+	int rc = nb_controllers_pack(&maps, g, err);
+
+	nb_buf_init(&all, 0);
+	nb_buf_bytes(&all, &head, sizeof(head));
+	if (!rc) {
+		nb_buf_bytes(&all, maps.data ? maps.data : "", maps.size);
+		nb_buf_fini(&maps);
+	}
+	/* post also if packing failed, so that no process waits */
+	if (nb_mailbox_post(b, s->proc, NB_SHEET_MAPS, all.data, all.size,
+			    rc ? NULL : err))
+		rc = NB_E_IO;
+	nb_buf_fini(&all);
+	return rc;
 }
 
 static bool same_head(const void *bytes, const struct nb_controllers_maps *head)
@@ -56,4 +82,26 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 	nb_buf_fini(&b);
 	l->have[entry] = *head;
 	return true;
+}
+
+struct nb_controllers_maps
+nb_controllers_head(const struct nb_controllers *l,
+		    const struct nb_election_other *m)
+{
+	return (struct nb_controllers_maps){ m->pid, m->start,
+					     l->state.request };
+}
+
+int nb_controllers_unanswered(struct nb_controllers *l,
+			      const struct nb_election_other *m, int n)
+{
+	int missing = 0;
+
+	for (int i = 0; i < n; i++) {
+		const struct nb_controllers_maps head =
+			nb_controllers_head(l, &m[i]);
+
+		missing += !nb_controllers_answered(l, m[i].entry, &head);
+	}
+	return missing;
 }

@@ -45,6 +45,8 @@ enum {
 	RESERVE = 4096,
 	/* controllers use at most 1/SHARE of the thread's time */
 	SHARE = 5,
+	/* least time between two merges for another site */
+	SITE_MS = 500,
 	QUICK_MS = 20,
 	SLOW_MS = 100
 };
@@ -54,6 +56,11 @@ static const uint64_t interval_most = UINT64_C(3600000) * MS;
 
 /* state of the controllers; NULL: no policy in use had any */
 static struct nb_controllers *loop;
+
+static uint64_t monotonic_ms(void)
+{
+	return nb_clock_read(CLOCK_MONOTONIC) / MS;
+}
 
 static const struct nb_seg_proc *self_of(void)
 {
@@ -109,28 +116,6 @@ struct sheet_change {
 	uint64_t number;
 	uint8_t from[NB_SHA256_SIZE], to[NB_SHA256_SIZE];
 };
-
-static int post_maps(const struct nb_gen *g, uint64_t request,
-		     struct nb_err *err)
-{
-	const struct nb_controllers_maps head = { self_of()->pid,
-						  self_of()->start, request };
-	struct nb_buf maps, all;
-	int rc = nb_controllers_pack(&maps, g, err);
-
-	nb_buf_init(&all, 0);
-	nb_buf_bytes(&all, &head, sizeof(head));
-	if (!rc) {
-		nb_buf_bytes(&all, maps.data ? maps.data : "", maps.size);
-		nb_buf_fini(&maps);
-	}
-	/* post also if packing failed, so that no process waits */
-	if (nb_mailbox_post(&loop->board, nb_self.seg->proc, NB_SHEET_MAPS,
-			    all.data, all.size, rc ? NULL : err))
-		rc = NB_E_IO;
-	nb_buf_fini(&all);
-	return rc;
-}
 
 static void take_office(void)
 {
@@ -220,7 +205,8 @@ static void answer_request(uint64_t request)
 	nb_lock(NB_LOCK_STATE);
 	g = nb_gen_get(nb_gens.baseline);
 	nb_unlock(NB_LOCK_STATE);
-	if (post_maps(g, request, &err))
+	if (nb_controllers_post_maps(&loop->board, nb_self.seg, g, request,
+				     &err))
 		note_failure(&err);
 	nb_lock(NB_LOCK_STATE);
 	nb_gen_put(g);
@@ -284,27 +270,6 @@ static void follow_elected(void)
 		follow_change(e.entry, s.change);
 }
 
-/* Returns the header that @m's answer to the current request must have. */
-static struct nb_controllers_maps head_of(const struct nb_controllers *l,
-					  const struct nb_election_other *m)
-{
-	return (struct nb_controllers_maps){ m->pid, m->start,
-					     l->state.request };
-}
-
-/* Returns how many processes have not answered yet. */
-static int waits_for(const struct nb_election_other *m, int n)
-{
-	int missing = 0;
-
-	for (int i = 0; i < n; i++) {
-		const struct nb_controllers_maps head = head_of(loop, &m[i]);
-
-		missing += !nb_controllers_answered(loop, m[i].entry, &head);
-	}
-	return missing;
-}
-
 static void merge_all(struct nb_gen *own, const struct nb_gen *g,
 		      const struct nb_election_other *m, int n)
 {
@@ -321,7 +286,8 @@ static void merge_all(struct nb_gen *own, const struct nb_gen *g,
 	}
 	NB_STEP(LOOP_MERGING);
 	for (int i = 0; i < n; i++) {
-		const struct nb_controllers_maps head = head_of(l, &m[i]);
+		const struct nb_controllers_maps head =
+			nb_controllers_head(l, &m[i]);
 		const size_t at = sizeof(head);
 
 		if (nb_controllers_read_maps(l, m[i].entry, &head, &b)) {
@@ -332,7 +298,19 @@ static void merge_all(struct nb_gen *own, const struct nb_gen *g,
 			l->state.missing++;
 		}
 	}
-	l->state.incomplete += l->state.missing != 0;
+}
+
+/* Merge the maps of the fleet's other sites too. */
+static void merge_sites(struct nb_gen *own)
+{
+	struct nb_controllers *l = loop;
+
+	memset(&l->state.away, 0, sizeof(l->state.away));
+	if (!nb_params_fleet() || !l->state.merges || !open_board())
+		return;
+	nb_sites_merge(&l->board, own, monotonic_ms(), &l->state.lost,
+		       &l->state.away);
+	l->state.missing += l->state.away.missing;
 }
 
 static void run_controllers(struct nb_gen *own, struct nb_gen *g,
@@ -347,7 +325,7 @@ static void run_controllers(struct nb_gen *own, struct nb_gen *g,
 		.generation = number,
 		.changes = l->state.changes,
 		.failures = l->state.failures,
-		.processes = (uint32_t)others + 1,
+		.processes = (uint32_t)others + 1 + l->state.away.processes,
 		.missing = (uint32_t)l->state.missing,
 		.interval_ns = l->state.interval_ns,
 	};
@@ -486,6 +464,8 @@ static int run_once(struct nb_gen *g, uint32_t number,
 	if (rc)
 		return rc;
 	merge_all(own, g, m, n);
+	merge_sites(own);
+	loop->state.incomplete += loop->state.missing != 0;
 	NB_STEP(LOOP_MERGED);
 	run_controllers(own, g, number, n);
 	NB_STEP(LOOP_RAN);
@@ -500,24 +480,38 @@ static int run_once(struct nb_gen *g, uint32_t number,
 	return rc;
 }
 
-static void have_gathered(const struct nb_election_other *m, int n)
+/* Returns the generation in use. Release it with put_generation. */
+static struct nb_gen *get_generation(uint32_t *number)
 {
-	struct nb_controllers *l = loop;
-	struct nb_err err = { 0 };
 	struct nb_gen *g;
-	uint32_t number;
-	int rc;
 
 	nb_lock(NB_LOCK_STATE);
 	nb_change_sync();
 	g = nb_gen_get(nb_gens.baseline);
-	number = nb_gens.baseline_number;
+	*number = nb_gens.baseline_number;
 	nb_unlock(NB_LOCK_STATE);
-	l->next_ns = nb_clock_system() + l->state.interval_ns;
-	rc = run_once(g, number, m, n, &err);
+	loop->state.merges = nb_controllers_merges(g);
+	return g;
+}
+
+static void put_generation(struct nb_gen *g)
+{
 	nb_lock(NB_LOCK_STATE);
 	nb_gen_put(g);
 	nb_unlock(NB_LOCK_STATE);
+}
+
+static void have_gathered(const struct nb_election_other *m, int n)
+{
+	struct nb_controllers *l = loop;
+	struct nb_err err = { 0 };
+	uint32_t number;
+	struct nb_gen *g = get_generation(&number);
+	int rc;
+
+	l->next_ns = nb_clock_system() + l->state.interval_ns;
+	rc = run_once(g, number, m, n, &err);
+	put_generation(g);
 	if (rc)
 		finish_change(&err);
 	l->until_ns = nb_clock_system() + STAGE_MS * MS;
@@ -526,6 +520,34 @@ static void have_gathered(const struct nb_election_other *m, int n)
 	post_state();
 	if (l->phase == NB_CONTROLLERS_STAGE)
 		NB_STEP(LOOP_PROPOSED);
+}
+
+/* Merge the maps of this site for the site that runs the controllers. */
+static void merge_for_others(const struct nb_election_other *m, int n)
+{
+	struct nb_controllers *l = loop;
+	struct nb_err err = { 0 };
+	struct nb_gen *own;
+	uint32_t number;
+	struct nb_gen *g = get_generation(&number);
+	int rc = nb_gen_for_controllers(&own, g, &err);
+
+	nb_buf_fini(&l->site.maps);
+	if (!rc) {
+		merge_all(own, g, m, n);
+		rc = nb_controllers_pack_merged(&l->site.maps, own, &err);
+		nb_gen_put(own);
+	}
+	put_generation(g);
+	l->site.at_ms = monotonic_ms();
+	l->site.processes = (uint32_t)n + 1;
+	l->site.missing = (uint32_t)l->state.missing;
+	l->phase = NB_CONTROLLERS_IDLE;
+	l->next_ns = nb_clock_system() + (l->state.interval_ns > SITE_MS * MS
+						  ? l->state.interval_ns
+						  : SITE_MS * MS);
+	if (rc)
+		note_failure(&err);
 }
 
 static void begin_round(void)
@@ -577,20 +599,16 @@ static void wait_fleet(void)
 	post_state();
 }
 
-static void lead_round(void)
+/*
+ * Ask the other processes for their maps when the interval has passed, and call
+ * @fn when they have answered.
+ */
+static void gather(void (*fn)(const struct nb_election_other *m, int n))
 {
 	struct nb_controllers *l = loop;
 	struct nb_election_other *m;
 	int n;
 
-	if (l->phase == NB_CONTROLLERS_STAGE ||
-	    l->phase == NB_CONTROLLERS_FLEET) {
-		if (l->phase == NB_CONTROLLERS_STAGE)
-			wait_staged();
-		else
-			wait_fleet();
-		return;
-	}
 	if (l->phase == NB_CONTROLLERS_IDLE) {
 		if (nb_clock_system() < l->next_ns) {
 			post_beat();
@@ -600,19 +618,42 @@ static void lead_round(void)
 	}
 	m = calloc(NB_SEG_PROCS, sizeof(*m));
 	n = m ? nb_election_others(nb_self.seg, m) : -1;
-	if (n >= 0 && (!waits_for(m, n) || nb_clock_system() >= l->until_ns))
-		have_gathered(m, n);
+	if (n >= 0 && (!nb_controllers_unanswered(loop, m, n) ||
+		       nb_clock_system() >= l->until_ns))
+		fn(m, n);
 	free(m);
 }
 
-static bool controllers_wanted(void)
+static void lead_round(void)
+{
+	switch (loop->phase) {
+	case NB_CONTROLLERS_STAGE:
+		wait_staged();
+		break;
+	case NB_CONTROLLERS_FLEET:
+		wait_fleet();
+		break;
+	case NB_CONTROLLERS_IDLE:
+	case NB_CONTROLLERS_GATHER:
+		gather(have_gathered);
+		break;
+	}
+}
+
+/* Returns true if the generation in use has what @has looks for. */
+static bool in_use(bool (*has)(const struct nb_gen *g))
 {
 	bool is;
 
 	nb_lock(NB_LOCK_STATE);
-	is = nb_self.seg && nb_controllers_wanted(nb_gens.baseline);
+	is = nb_self.seg && has(nb_gens.baseline);
 	nb_unlock(NB_LOCK_STATE);
 	return is;
+}
+
+static bool controllers_wanted(void)
+{
+	return in_use(nb_controllers_wanted);
 }
 
 static struct nb_controllers *have_loop(void)
@@ -645,6 +686,19 @@ static void rest(void)
 	post_beat();
 }
 
+/* Another site runs the controllers: merge the maps of this site for it. */
+static void serve_other_site(void)
+{
+	struct nb_controllers *l = loop;
+
+	l->state.merges = in_use(nb_controllers_merges);
+	if (!l->state.merges || l->phase == NB_CONTROLLERS_STAGE ||
+	    l->phase == NB_CONTROLLERS_FLEET)
+		rest();
+	else
+		gather(merge_for_others);
+}
+
 void nb_controllers_turn(void)
 {
 	if (!controllers_wanted()) {
@@ -663,8 +717,10 @@ void nb_controllers_turn(void)
 	elect_self();
 	if (!loop->elected)
 		follow_elected();
-	else if (nb_election_read(nb_self.seg).paused || !is_our_site())
+	else if (nb_election_read(nb_self.seg).paused)
 		rest();
+	else if (!is_our_site())
+		serve_other_site();
 	else
 		lead_round();
 }
@@ -693,8 +749,15 @@ void nb_controllers_end(void)
 		resign_election();
 	nb_proposal_drop();
 	nb_mailbox_close(&loop->board);
+	nb_buf_fini(&loop->site.maps);
 	free(loop);
 	loop = NULL;
+}
+
+const struct nb_controllers_site *nb_controllers_site_maps(void)
+{
+	return loop && loop->elected && loop->site.maps.size ? &loop->site
+							     : NULL;
 }
 
 void nb_controllers_status(struct nb_controllers_info *out)

@@ -8,18 +8,24 @@
 #include "core/base/err.h"
 #include "core/base/sha256.h"
 #include "core/jobseg/format.h"
+#include "plugin/controller/election.h"
 #include "plugin/controller/mailbox.h"
+#include "plugin/controller/sites.h"
 
 /*
  * Controllers (docs/policies.md, "Controllers"; docs/adr/0005). The processes
  * of a job on a host elect one of them. In a fleet, only the coordinator's site
- * runs controllers, and a change goes to all sites (proposal.h). Its control
+ * runs controllers, and a change goes to all sites (proposal.h). The elected
+ * processes of the other sites merge the maps of their sites for it
+ * (sites.h). Its control
  * thread asks all processes for their merged maps, runs the controllers on
  * these maps, posts the changes, and commits when all processes have staged the
  * changes. nb_controllers_turn does this in steps and never waits.
  *
  * Only the control thread calls these functions, except nb_controllers_forked.
  */
+
+struct nb_gen;
 
 /*
  * State of a process's controllers, which it posts as a sheet of the mailbox.
@@ -36,8 +42,10 @@ struct nb_controllers_state {
 	uint64_t incomplete; /* runs that lacked the maps of some process */
 	uint64_t lost;	     /* elements for which a merged map had no room */
 	uint64_t run_ns;     /* duration of the controllers' last run */
-	/* number of processes whose maps the last run lacked */
+	/* number of processes whose maps the last run lacked, of all sites */
 	uint64_t missing;
+	bool merges;		     /* the generation has merged maps */
+	struct nb_sites_result away; /* the other sites in the last run */
 	uint64_t elected_us; /* when this process was elected (nb_wall_us) */
 	char error[192];     /* text of the controllers' last failure, or "" */
 };
@@ -61,6 +69,14 @@ struct nb_controllers {
 	bool active;	   /* the policies in use have controllers */
 	bool elected;
 	bool rests; /* the log says that changes are delayed */
+	/*
+	 * the merged maps of this site, for the site that runs the controllers
+	 */
+	struct nb_controllers_site {
+		struct nb_buf maps; /* empty: none are merged yet */
+		uint64_t at_ms;	    /* CLOCK_MONOTONIC time of the merge */
+		uint32_t processes, missing;
+	} site;
 	enum nb_controllers_phase phase;
 	uint64_t next_ns, until_ns, looked_ns, posted_ns;
 	uint64_t last_run_ns;
@@ -92,7 +108,7 @@ void nb_controllers_forked(void);
 void nb_controllers_end(void);
 
 /*
- * answers.c defines the three functions below, which read the mailbox.
+ * answers.c defines the six functions below, which read the mailbox.
  *
  * nb_controllers_read_state - read the state that the process of entry @i
  * posted
@@ -102,6 +118,13 @@ void nb_controllers_end(void);
 bool nb_controllers_read_state(const struct nb_mailbox *b,
 			       const struct nb_seg *mem, uint32_t i,
 			       struct nb_controllers_state *out);
+/*
+ * Post the merged maps of @g as this process's answer to @request. Returns 0 or
+ * an error of nb_controllers_pack or nb_mailbox_post.
+ */
+int nb_controllers_post_maps(struct nb_mailbox *b, const struct nb_segment *s,
+			     const struct nb_gen *g, uint64_t request,
+			     struct nb_err *err);
 /*
  * Read the maps that the process of @entry has posted. Returns false if they
  * are no answer to the request in @head; otherwise the caller frees @out.
@@ -118,6 +141,13 @@ bool nb_controllers_read_maps(const struct nb_controllers *l, uint32_t entry,
  */
 bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 			     const struct nb_controllers_maps *head);
+/* Returns the header that @m's answer to the current request must have. */
+struct nb_controllers_maps
+nb_controllers_head(const struct nb_controllers *l,
+		    const struct nb_election_other *m);
+/* Returns how many of @n processes have not answered the request yet. */
+int nb_controllers_unanswered(struct nb_controllers *l,
+			      const struct nb_election_other *m, int n);
 
 /* State of the controllers for `controller status`. */
 struct nb_controllers_info {
@@ -129,6 +159,12 @@ struct nb_controllers_info {
 	struct nb_controllers_state state;
 };
 void nb_controllers_status(struct nb_controllers_info *out);
+/*
+ * Returns the merged maps of this site, valid until the next
+ * nb_controllers_turn, or NULL: another process of the site has them, or there
+ * are none yet.
+ */
+const struct nb_controllers_site *nb_controllers_site_maps(void);
 /*
  * Pause or resume the controllers of the whole job. A pause drops the current
  * round.

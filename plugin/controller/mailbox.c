@@ -19,7 +19,8 @@ struct head {
 	uint8_t digest[NB_SHA256_SIZE];
 };
 
-enum { MAPS_MOST = NB_CONTROLLER_MAPS_BYTES + 64 };
+/* 256 bytes are room for a header (struct nb_sites_maps) */
+enum { MAPS_MOST = NB_CONTROLLER_MAPS_BYTES + 256 };
 enum { CHANGE_MOST = NB_CONTROLLER_CHANGE_BYTES + 128 };
 
 /*

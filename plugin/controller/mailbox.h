@@ -12,7 +12,8 @@
 /*
  * The controllers' mailbox: a file <job>.loop beside the segment. Each process
  * has three sheets in it, at the position of its entry in the segment. Only
- * that process writes them, and all processes read them. A sheet is written and
+ * that process writes them, and all processes read them. The agent of a fleet
+ * writes the places behind the last entry (sites.h). A sheet is written and
  * read at once and contains its digest. Readers therefore reject a sheet that
  * is partly written, truncated by a full file system, or overwritten. The file
  * is not mapped, so no other process can cause a signal here.

@@ -59,6 +59,12 @@ runs_at() {
 }
 await runs_at "$a"
 ok "the coordinator's site alone runs them" $?
+sees() { # N: do they see so many other sites, and miss none
+	ask -o json controller status
+	grep -q "\"other_sites\":$1,\"missing_sites\":0," out
+}
+await sees 1
+ok "and they see the maps of the other site" $?
 NCCLBPF_SOCKET_DIR=$T/b run -J loop -o json controller status
 ! grep -q '"here":true' out && grep -q '"runs":0' out
 ok "the other site has run none" $?

@@ -12,7 +12,8 @@ M.groups = described.groups
 -- Requests of the protocol that users do not type.
 M.hidden = { hello = true, cancel = true, ["trace read"] = true, ["change check"] = true,
 	["change export"] = true, ["change import"] = true,
-	["controller export"] = true, ["controller import"] = true }
+	["controller export"] = true, ["controller import"] = true,
+	["controller maps"] = true }
 
 local rows, by, nouns
 

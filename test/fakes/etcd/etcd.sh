@@ -37,10 +37,10 @@ shift 2
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 
-# name, days, CA's name, extensions. No common name: etcd's JSON gateway
+# name, days, CA's name, extensions, unit (the name if not given). No common name: etcd's JSON gateway
 # refuses client certificates that have one.
 certificate() {
-	openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "/O=ncclbpf test/OU=$1" -keyout "$dir/$1.key" \
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "/O=ncclbpf test/OU=${5:-$1}" -keyout "$dir/$1.key" \
 		-out "$dir/$1.csr" 2>/dev/null
 	printf '%s\n' "$4" >"$dir/ext"
 	openssl x509 -req -in "$dir/$1.csr" -CA "$dir/$3.pem" -CAkey "$dir/$3.key" \
@@ -58,7 +58,7 @@ certificates() {
 	authority other-ca
 	certificate server 2 ca "subjectAltName=IP:127.0.0.1,DNS:localhost"
 	certificate client 2 ca "extendedKeyUsage=clientAuth"
-	certificate agent 2 ca "subjectAltName=IP:127.0.0.1,DNS:localhost"
+	certificate agent 2 ca "subjectAltName=IP:127.0.0.1,DNS:localhost" ncclbpf-observe
 	certificate ncclbpf-control 2 ca "extendedKeyUsage=clientAuth"
 	certificate ncclbpf-observe 2 ca "extendedKeyUsage=clientAuth"
 	certificate stranger 2 other-ca "extendedKeyUsage=clientAuth"
