@@ -334,8 +334,7 @@ function Target:policy_load(opts)
 		error("target:policy_load: option path or policy expected", 2)
 	end
 	if opts.policy and not tables.is_made(opts.policy) then
-		error("target:policy_load: option policy: " ..
-			"a policy made by nb.policy expected", 2)
+		error("target:policy_load: option policy: a policy made by nb.policy expected", 2)
 	end
 	local g = group_of(self)
 	local image, info, bytes

@@ -42,6 +42,16 @@ function M.set(list)
 	return set
 end
 
+-- The elements without repetitions.
+function M.unique(list)
+	local seen = {}
+	return M.select(list, function(x)
+		local new = not seen[x]
+		seen[x] = true
+		return new
+	end)
+end
+
 function M.has(list, wanted)
 	for _, x in ipairs(list) do
 		if x == wanted then return true end

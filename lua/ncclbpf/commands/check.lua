@@ -84,8 +84,7 @@ local function explain(t, c)
 		if read.number(c.extra) > 0 then
 			t[#t + 1] = (
 				"  NCCL asked slot %s %d time%s more than others among the "
-					.. "recorded "
-				.. "decisions, first at its decision %s"):format(
+					.. "recorded decisions, first at its decision %s"):format(
 				slot_name(c), c.extra, c.extra == 1 and "" or "s",
 					tostring(c.seq))
 		end

@@ -105,13 +105,11 @@ local function find_comm(ctx, word)
 	if word and word:match("^%x+$") and #word == 16 then return word end
 	local s = try(ctx:session())
 	local ids, seen = {}, {}
-	for _, r in ipairs(s:ask("comm list")) do
-		for _, c in ipairs(read.list(r.data, "comms")) do
-			local id = tostring(c.comm)
-			if not seen[id] and (not word or id:sub(1, #word) == word:lower()) then
-				seen[id] = true
-				ids[#ids + 1] = id
-			end
+	for c in read.each(s:ask("comm list"), "comms") do
+		local id = tostring(c.comm)
+		if not seen[id] and (not word or id:sub(1, #word) == word:lower()) then
+			seen[id] = true
+			ids[#ids + 1] = id
 		end
 	end
 	if #ids == 1 then return ids[1] end

@@ -17,8 +17,7 @@ local M = {}
 local function fleet_of(ctx)
 	local s = try(ctx:session())
 	if not s.fleet then
-		errors.raise("usage", "job %s is a job of this host: " ..
-			"--fleet URLs " ..
+		errors.raise("usage", "job %s is a job of this host: --fleet URLs " ..
 			"or NCCLBPF_FLEET selects one of several hosts", tostring(s.job))
 	end
 	return s

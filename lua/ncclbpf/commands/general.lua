@@ -98,11 +98,8 @@ local function cmd_fleet_list(ctx, url)
 	local rows, problems = fleet_rows(ctx, url)
 	local by, merged, foot = {}, {}, {}
 	for _, r in ipairs(rows) do
-		local m = by[r.job]
-		if not m then
-			m = { job = r.job, list = {}, states = {} }
-			by[r.job], merged[#merged + 1] = m, m
-		end
+		local m = by[r.job] or lists.add(merged, by, r.job, {
+			job = r.job, list = {}, states = {} })
 		if r.site then table.insert(m.list, r) end
 		m.state = m.state and m.state ~= r.state and m.state .. ", " .. r.state or r.state
 	end
@@ -349,12 +346,10 @@ end
 
 local function chain_rows(per, add)
 	local seen = {}
-	for _, r in ipairs(per) do
-		for _, c in ipairs(read.list(r.data, "chains")) do
-			local key, line = "chained " .. c.kind, chain_line(c)
-			if not seen[key .. line] then add(key, line) end
-			seen[key .. line] = true
-		end
+	for c in read.each(per, "chains") do
+		local key, line = "chained " .. c.kind, chain_line(c)
+		if not seen[key .. line] then add(key, line) end
+		seen[key .. line] = true
 	end
 end
 
@@ -453,14 +448,12 @@ local function status_text(s, per, verbose)
 		notes[#notes + 1] = "note: " .. found
 		notes[#notes + 1] = "hint: " .. hint
 	end
-	for _, r in ipairs(per) do
-		for _, o in ipairs(read.list(r.data, "overdue")) do
-			local text =
-				"note: process %s: " ..
-				"communicator %s rank slot %s has been inside decision %s for %s s"
-			notes[#notes + 1] = text:format(tostring(r.data.pid), tostring(o.comm),
-				tostring(o.slot), tostring(o.decision), tostring(o.seconds))
-		end
+	for o, r in read.each(per, "overdue") do
+		local text =
+			"note: process %s: " ..
+			"communicator %s rank slot %s has been inside decision %s for %s s"
+		notes[#notes + 1] = text:format(tostring(r.data.pid), tostring(o.comm),
+			tostring(o.slot), tostring(o.decision), tostring(o.seconds))
 	end
 	for _, r in ipairs(per) do
 		if read.number(r.data.diverged) > 0 then

@@ -107,19 +107,17 @@ end
 
 local function measured(text, now, f)
 	local lines = {}
-	for _, r in ipairs(now.stats) do
-		for _, t in ipairs(read.list(r.data, "rows")) do
-			local row = stats.flat(t)
-			local p2p = row.coll == "send" or row.coll == "recv"
-				or row.coll == "sendrecv"
-			local v = row[f[4]]
-			if type(v) == "number" and (f[6] == nil or f[6] == p2p) then
-				local l = with(now.base(r), { "rank", row.comm_rank },
-					table.unpack(row_labels(row, p2p)))
-				lines[#lines + 1] = { with(
-					l, { "coll_timing_source", read.text(row.source)
-					or "none" }), f[5] == 1 and v or v * f[5] }
-			end
+	for t, r in read.each(now.stats, "rows") do
+		local row = stats.flat(t)
+		local p2p = row.coll == "send" or row.coll == "recv"
+			or row.coll == "sendrecv"
+		local v = row[f[4]]
+		if type(v) == "number" and (f[6] == nil or f[6] == p2p) then
+			local l = with(now.base(r), { "rank", row.comm_rank },
+				table.unpack(row_labels(row, p2p)))
+			lines[#lines + 1] = { with(
+				l, { "coll_timing_source", read.text(row.source)
+				or "none" }), f[5] == 1 and v or v * f[5] }
 		end
 	end
 	text:family(f[1], f[2], f[3], lines)
@@ -128,16 +126,14 @@ end
 -- Each row that describes the host, once: { {row, labels} }
 local function host_rows(now)
 	local host, told = stats.hosts(now.samples), {}
-	for _, r in ipairs(now.stats) do
-		for _, t in ipairs(read.list(r.data, "rows")) do
-			local row = stats.flat(t)
-			local id = stats.row_id(row)
-			if host[id] and not told[id] then
-				stats.add_host(row, host[id])
-				told[id] = true
-				told[#told + 1] = { row,
-					with(now.job(r), table.unpack(row_labels(row))) }
-			end
+	for t, r in read.each(now.stats, "rows") do
+		local row = stats.flat(t)
+		local id = stats.row_id(row)
+		if host[id] and not told[id] then
+			stats.add_host(row, host[id])
+			told[id] = true
+			told[#told + 1] = { row,
+				with(now.job(r), table.unpack(row_labels(row))) }
 		end
 	end
 	return told
@@ -190,28 +186,26 @@ end
 -- Time of the timed runs of each tuner program (policy time on).
 local function run_seconds(text, now)
 	local lines = {}
-	for _, r in ipairs(now.policies) do
-		for _, p in ipairs(read.list(r.data, "policies")) do
-			for _, g in ipairs(read.list(p, "programs")) do
-				if g.hook == "tuner" then
-					local l = with(now.base(r), { "policy", p.name },
-						{ "program", g.name })
-					local n, samples = 0, read.number(g.samples)
-					for _, b in ipairs(read.list(g, "times")) do
-						n = n + read.number(b.count)
-						local le = type(b.le_ns) == "number"
-							and ("%.9g"):format(b.le_ns / 1e9) or "+Inf"
-						lines[#lines + 1] = {
-							with(l, { "le", le }), n, "_bucket" }
-					end
-					if #read.list(g, "times") == 0 then
-						lines[#lines + 1] = {
-							with(l, { "le", "+Inf" }), 0, "_bucket" }
-					end
+	for p, r in read.each(now.policies, "policies") do
+		for _, g in ipairs(read.list(p, "programs")) do
+			if g.hook == "tuner" then
+				local l = with(now.base(r), { "policy", p.name },
+					{ "program", g.name })
+				local n, samples = 0, read.number(g.samples)
+				for _, b in ipairs(read.list(g, "times")) do
+					n = n + read.number(b.count)
+					local le = type(b.le_ns) == "number"
+						and ("%.9g"):format(b.le_ns / 1e9) or "+Inf"
 					lines[#lines + 1] = {
-						l, samples * read.number(g.mean_ns) / 1e9, "_sum" }
-					lines[#lines + 1] = { l, n, "_count" }
+						with(l, { "le", le }), n, "_bucket" }
 				end
+				if #read.list(g, "times") == 0 then
+					lines[#lines + 1] = {
+						with(l, { "le", "+Inf" }), 0, "_bucket" }
+				end
+				lines[#lines + 1] = {
+					l, samples * read.number(g.mean_ns) / 1e9, "_sum" }
+				lines[#lines + 1] = { l, n, "_count" }
 			end
 		end
 	end
@@ -225,14 +219,12 @@ local FINE = { agreed = true, tuner_calls_differ = true }
 
 local function agreement(text, now)
 	local lines, seen = {}, {}
-	for _, r in ipairs(now.agreement) do
-		for _, c in ipairs(read.list(r.data, "comms")) do
-			if not OPEN[c.verdict] and not seen[c.comm] then
-				seen[c.comm] = true
-				lines[#lines + 1] = { with(
-					now.job(r), { "comm_id", "0x" .. tostring(c.comm) }),
-					FINE[c.verdict] and 1 or 0 }
-			end
+	for c, r in read.each(now.agreement, "comms") do
+		if not OPEN[c.verdict] and not seen[c.comm] then
+			seen[c.comm] = true
+			lines[#lines + 1] = { with(
+				now.job(r), { "comm_id", "0x" .. tostring(c.comm) }),
+				FINE[c.verdict] and 1 or 0 }
 		end
 	end
 	text:family("ncclbpf_agreement", "gauge",

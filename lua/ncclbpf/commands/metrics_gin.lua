@@ -45,10 +45,8 @@ end
 
 -- Call @fn(row, labels) for each row of the answers @list.
 local function each(now, list, fn)
-	for _, r in ipairs(list) do
-		for _, row in ipairs(read.list(r.data, "peers")) do
-			fn(row, labels_of(now, r, row))
-		end
+	for row, r in read.each(list, "peers") do
+		fn(row, labels_of(now, r, row))
 	end
 end
 

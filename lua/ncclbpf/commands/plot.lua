@@ -107,13 +107,9 @@ function M.rollout(r)
 	for _, kind in ipairs(rollout.kinds(seen.kinds)) do
 		local k = seen.kinds[kind]
 		local name = ("%s of %s"):format(k.coll, k.comm)
-		local g = by[name]
-		if not g then
-			g = { name = name, { name = "baseline", points = {} },
-				{ name = "candidate", points = {} } }
-			by[name] = g
-			groups[#groups + 1] = g
-		end
+		local g = by[name] or lists.add(groups, by, name, {
+			name = name, { name = "baseline", points = {} },
+				{ name = "candidate", points = {} } })
 		for i, arm in ipairs { "a", "b" } do
 			if k[arm].busbw_gbs and k.size > 0 then
 				table.insert(g[i].points, { k.size, k[arm].busbw_gbs.p50 })

@@ -32,8 +32,7 @@ M.options = {
 	["events"] = "record only these events",
 	["flags"] = "new: store only absent elements; old: store only existing elements",
 	["every"] = "interval between two requests (1s, 200ms)",
-	["follow"] = "yes: show new items until Ctrl-C, count= or the end; "
-		.. "no: return at once",
+	["follow"] = "yes: show new items until Ctrl-C, count= or the end; no: return at once",
 	["format"] = "chrome or ndjson",
 	["gpu"] = "no: do not measure kernel times, which cost some latency",
 	["hidden"] = "keep: accept rows that never win",

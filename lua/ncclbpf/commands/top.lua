@@ -29,22 +29,16 @@ end
 
 local function observe_comms(now, last, per)
 	local by = {}
-	for _, r in ipairs(per) do
-		for _, c in ipairs(read.list(r.data, "comms")) do
-			local t = by[c.comm]
-			if not t then
-				t = { comm = tostring(c.comm), ranks = read.number(c.ranks),
-					here = 0, nodes = read.number(c.nodes), decisions = 0,
-					generation = c.generation,
-					policies = type(c.policies) == "table" and #c.policies > 0
-						and table.concat(c.policies, ", ") or "none" }
-				by[c.comm] = t
-				now.comms[#now.comms + 1] = t
-			end
-			-- Each rank counts every decision, so take the largest count.
-			t.here = t.here + 1
-			t.decisions = math.max(t.decisions, read.number(c.decisions))
-		end
+	for c in read.each(per, "comms") do
+		local t = by[c.comm] or lists.add(now.comms, by, c.comm, {
+			comm = tostring(c.comm), ranks = read.number(c.ranks),
+				here = 0, nodes = read.number(c.nodes), decisions = 0,
+				generation = c.generation,
+				policies = type(c.policies) == "table" and #c.policies > 0
+					and table.concat(c.policies, ", ") or "none" })
+		-- Each rank counts every decision, so take the largest count.
+		t.here = t.here + 1
+		t.decisions = math.max(t.decisions, read.number(c.decisions))
 	end
 	for _, t in ipairs(now.comms) do
 		local key = "comm " .. t.comm
@@ -120,21 +114,15 @@ end
 
 local function observe_policies(now, last, per)
 	local by = {}
-	for _, r in ipairs(per) do
-		for _, p in ipairs(read.list(r.data, "policies")) do
-			local t = by[p.name]
-			if not t then
-				t = { name = tostring(p.name), runs = 0, refused = 0, hooks = {},
-					in_use = p.in_use == true }
-				by[p.name] = t
-				now.policies[#now.policies + 1] = t
-			end
-			for _, g in ipairs(read.list(p, "programs")) do
-				t.runs = t.runs + read.number(g.runs)
-				t.refused = t.refused + read.number(g.refused)
-				t.hooks[tostring(g.hook)] = true
-				if read.number(g.mean_ns) > 0 then t.mean_ns = g.mean_ns end
-			end
+	for p in read.each(per, "policies") do
+		local t = by[p.name] or lists.add(now.policies, by, p.name, {
+			name = tostring(p.name), runs = 0, refused = 0, hooks = {},
+				in_use = p.in_use == true })
+		for _, g in ipairs(read.list(p, "programs")) do
+			t.runs = t.runs + read.number(g.runs)
+			t.refused = t.refused + read.number(g.refused)
+			t.hooks[tostring(g.hook)] = true
+			if read.number(g.mean_ns) > 0 then t.mean_ns = g.mean_ns end
 		end
 	end
 	for _, t in ipairs(now.policies) do
@@ -170,13 +158,11 @@ local FINE = { agreed = true, alone = true, too_far_apart = true, tuner_calls_di
 
 local function observe_alerts(now, last, per, agreement)
 	local generations, seen = {}, {}
-	for _, r in ipairs(agreement) do
-		for _, c in ipairs(read.list(r.data, "comms")) do
-			if not FINE[c.verdict] and not seen[c.comm] then
-				seen[c.comm] = true
-				alert(now, { "check", "agreement" }, "ranks of %s do not agree: %s",
-					tostring(c.comm), tostring(c.verdict))
-			end
+	for c in read.each(agreement, "comms") do
+		if not FINE[c.verdict] and not seen[c.comm] then
+			seen[c.comm] = true
+			alert(now, { "check", "agreement" }, "ranks of %s do not agree: %s",
+				tostring(c.comm), tostring(c.verdict))
 		end
 	end
 	for _, r in ipairs(per) do

@@ -15,20 +15,18 @@ end
 -- so of the collective.
 function M.of(results)
 	local ranks, ops = {}, {}
-	for _, r in ipairs(results) do
-		for _, c in ipairs(read.list(r.data, "comms")) do
-			ranks[c.comm] = (ranks[c.comm] or 0) + 1
-			for _, s in ipairs(read.list(c, "samples")) do
-				local id = ("%s %s %s"):format(c.comm, s.coll, s.seq)
-				local op = ops[id] or {
-					comm = c.comm, coll = s.coll,
-					size = read.number(s.bytes_from), ran = M.choice(s),
-					seq = read.number(s.seq), n = 0, ns = 0, by = {},
-					ranks = math.tointeger(c.ranks) }
-				op.by[read.number(c.comm_rank)] = read.number(s.exec_ns)
-				op.n, op.ns = op.n + 1, math.max(op.ns, read.number(s.exec_ns))
-				ops[id] = op
-			end
+	for c in read.each(results, "comms") do
+		ranks[c.comm] = (ranks[c.comm] or 0) + 1
+		for _, s in ipairs(read.list(c, "samples")) do
+			local id = ("%s %s %s"):format(c.comm, s.coll, s.seq)
+			local op = ops[id] or {
+				comm = c.comm, coll = s.coll,
+				size = read.number(s.bytes_from), ran = M.choice(s),
+				seq = read.number(s.seq), n = 0, ns = 0, by = {},
+				ranks = math.tointeger(c.ranks) }
+			op.by[read.number(c.comm_rank)] = read.number(s.exec_ns)
+			op.n, op.ns = op.n + 1, math.max(op.ns, read.number(s.exec_ns))
+			ops[id] = op
 		end
 	end
 	for id, op in pairs(ops) do

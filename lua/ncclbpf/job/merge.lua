@@ -54,12 +54,8 @@ function M.groups(items, text)
 	local by, list = {}, {}
 	for _, it in ipairs(items) do
 		local key = (text or format.plain)(it.value)
-		local g = by[key]
-		if not g then
-			g = { value = it.value, text = key, members = {} }
-			by[key] = g
-			list[#list + 1] = g
-		end
+		local g = by[key] or lists.add(list, by, key, {
+			value = it.value, text = key, members = {} })
 		g.members[#g.members + 1] = it.member
 	end
 	for i, g in ipairs(list) do g.at = i end

@@ -20,6 +20,20 @@ function M.list(d, field)
 	return t
 end
 
+-- Iterate over list @field of all answers: for element, answer in read.each(answers, "comms")
+function M.each(answers, field)
+	local i, k, list = 0, 0, {}
+	return function()
+		k = k + 1
+		while list[k] == nil do
+			i, k = i + 1, 1
+			if not answers[i] then return nil end
+			list = M.list(answers[i].data, field)
+		end
+		return list[k], answers[i]
+	end
+end
+
 -- The value if it has the type, otherwise an empty value.
 function M.record(v) return type(v) == "table" and v or {} end
 function M.number(v) return type(v) == "number" and v or 0 end

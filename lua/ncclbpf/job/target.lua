@@ -238,14 +238,7 @@ end
 -- ---- choosing ---------------------------------------------------------------
 
 local function jobs_of(list)
-	local jobs, seen = {}, {}
-	for _, s in ipairs(list) do
-		if not seen[s.job] then
-			seen[s.job] = true
-			jobs[#jobs + 1] = s.job
-		end
-	end
-	return jobs
+	return lists.unique(lists.map(list, "job"))
 end
 M.jobs_of = jobs_of
 

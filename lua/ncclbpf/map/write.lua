@@ -342,12 +342,10 @@ local function of_json(text, each)
 			return errors.fail("malformed", "line %d: not an element {key, value}", n)
 		end
 		if d.data ~= nil then return entries(d.data, n) end
-		for _, p in ipairs(read.list(d, "processes")) do
-			for _, e in ipairs(read.list(p.data, "entries")) do
-				try(each { key = e.key, value = e.value == nil
-					and e.values or e.value, rank = p.rank, line = n,
-					data = true })
-			end
+		for e, p in read.each(read.list(d, "processes"), "entries") do
+			try(each { key = e.key, value = e.value == nil
+				and e.values or e.value, rank = p.rank, line = n,
+				data = true })
 		end
 		if d.processes then return true end
 		if d.key ~= nil then

@@ -22,8 +22,7 @@ function M.cmd_keygen(ctx)
 	local row = { name = name, secret = secret, public = public }
 	return { schema = "policy.keygen/1", data = row, rows = { row }, id = "name",
 		columns = { { "name" }, { "secret" }, { "public" } },
-		foot = { ("keep %s secret; " ..
-			"add the line of %s to the list " ..
+		foot = { ("keep %s secret; add the line of %s to the list " ..
 			"of NCCLBPF_FLEET_SIGNERS"):format(secret, public) } }
 end
 

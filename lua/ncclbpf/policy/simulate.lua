@@ -100,10 +100,8 @@ end
 local function of_json(d, list)
 	local data = type(d) == "table" and type(d.data) == "table" and d.data or d
 	if type(data.processes) == "table" then
-		for _, p in ipairs(data.processes) do
-			for _, t in ipairs(read.list(p.data, "decisions")) do
-				list[#list + 1] = t
-			end
+		for t in read.each(data.processes, "decisions") do
+			list[#list + 1] = t
 		end
 	elseif type(data.decisions) == "table" then
 		for _, t in ipairs(data.decisions) do list[#list + 1] = t end
@@ -138,9 +136,7 @@ end
 local function of_job(ctx, comm)
 	local per = try(read.ask(ctx, "decision tail count=1024"))
 	local list = {}
-	for _, r in ipairs(per) do
-		for _, t in ipairs(read.list(r.data, "decisions")) do list[#list + 1] = t end
-	end
+	for t in read.each(per, "decisions") do list[#list + 1] = t end
 	return collect(list, function() return nil end, comm)
 end
 

@@ -487,20 +487,12 @@ end
 
 -- The content security policy of the file: no network, and only our own script.
 local function guard()
-	local hex, bytes, out = core.sha256(SCRIPT), {}, {}
-	for b in hex:gmatch "%x%x" do bytes[#bytes + 1] = tonumber(b, 16) end
-	local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-	for i = 1, #bytes, 3 do
-		local left = math.min(#bytes - i + 1, 3)
-		local v = bytes[i] << 16 | (bytes[i + 1] or 0) << 8 | (bytes[i + 2] or 0)
-		for k = 0, 3 do
-			local at = v >> (18 - 6 * k) & 63
-			out[#out + 1] = k <= left and digits:sub(at + 1, at + 1) or "="
-		end
-	end
+	local hash = core.sha256(SCRIPT):gsub("%x%x", function(b)
+		return string.char(tonumber(b, 16))
+	end)
 	return ("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; "
 		.. "style-src 'unsafe-inline'; img-src data:; script-src 'sha256-%s'\">"):format(
-		table.concat(out))
+		core.base64(hash))
 end
 
 local STATE = { succeeded = "pass", rolled_back = "fail", failed = "fail" }

@@ -96,8 +96,7 @@ function M.in_use(group, ids, all)
 	elseif all and others > 0 then
 		return nil, errors.new(
 			"refused",
-			"other communicators have policies of their own, " ..
-			"which a promotion " ..
+			"other communicators have policies of their own, which a promotion " ..
 			"to all would remove", { hint = 'promote = "scope" in the plan' })
 	end
 	if #mine > 1 or mine[1] and mine[1].n < #ids then
@@ -131,13 +130,11 @@ end
 -- last change.
 local function fleet_standing(r)
 	local made, passed = {}, {}
-	for _, answer in ipairs(M.ask(r, "comm list")) do
-		for _, c in ipairs(read.list(answer.data, "comms")) do
-			made[c.comm] = math.max(made[c.comm] or 0, read.number(c.decisions))
-			if r.moved and r.moved[c.comm] then
-				passed[c.comm] = passed[c.comm] ~= false
-					and c.generation == r.generation
-			end
+	for c in read.each(M.ask(r, "comm list"), "comms") do
+		made[c.comm] = math.max(made[c.comm] or 0, read.number(c.decisions))
+		if r.moved and r.moved[c.comm] then
+			passed[c.comm] = passed[c.comm] ~= false
+				and c.generation == r.generation
 		end
 	end
 	-- A communicator with all its ranks on one site: compare with the last change of

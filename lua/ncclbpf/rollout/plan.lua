@@ -558,8 +558,7 @@ function M.steps(p)
 	if p.jobs then
 		more(4, "jobs", ("%s: %s; a job " ..
 			"that has passed keeps the candidate under its guards; " ..
-			"all promote after the last step; " ..
-			"if one does not pass, " ..
+			"all promote after the last step; if one does not pass, " ..
 			"all return to the baseline"):format(table.concat(p.jobs, ", "),
 			table.concat(staged, "; then ")))
 	elseif #staged > 0 then

@@ -68,11 +68,8 @@ local function sizes_of(strata)
 	for kind, s in pairs(strata) do
 		local coll, size, comm = parts(kind)
 		local key = ("%s %d"):format(coll, size)
-		local x = by[key]
-		if not x then
-			x = { coll = coll, size = size, better = {}, judged = 0 }
-			by[key], list[#list + 1] = x, x
-		end
+		local x = by[key] or lists.add(list, by, key, {
+			coll = coll, size = size, better = {}, judged = 0 })
 		x.judged = x.judged + 1
 		if s.outcome == "better" then x.better[#x.better + 1] = comm end
 	end

@@ -3,6 +3,7 @@
 -- with a session; the user's shell through `ncclbpf-shell __complete WORDS`.
 local core = require "ncclbpf.core"
 local commands = require "ncclbpf.commands.rows"
+local lists = require "ncclbpf.base.lists"
 local words = require "ncclbpf.cli.words"
 local format = require "ncclbpf.base.format"
 local read = require "ncclbpf.job.read"
@@ -15,13 +16,9 @@ local PATIENCE = 0.1
 local FILE_OPTIONS = { data = true, out = true, segment = true, svg = true }
 
 local function starting(list, prefix)
-	local t, seen = {}, {}
-	for _, w in ipairs(list) do
-		if w:sub(1, #prefix) == prefix and not seen[w] then
-			seen[w] = true
-			t[#t + 1] = w
-		end
-	end
+	local t = lists.unique(lists.select(list, function(w)
+		return w:sub(1, #prefix) == prefix
+	end))
 	table.sort(t)
 	return t
 end
@@ -31,22 +28,20 @@ end
 local lines = { policies = "policy list", maps = "map list", comms = "comm list" }
 
 local function names_in(kind, data)
-	local t = {}
-	if kind == "policies" then
-		for _, p in ipairs(read.list(data, "policies")) do t[#t + 1] = tostring(p.name) end
-	elseif kind == "maps" then
-		local count = {}
-		for _, m in ipairs(read.list(data, "maps")) do
-			m.map = tostring(m.map)
-			count[m.map] = (count[m.map] or 0) + 1
-		end
-		for _, m in ipairs(read.list(data, "maps")) do
-			t[#t + 1] = count[m.map] > 1 and tostring(m.policy) .. "/" .. m.map or m.map
-		end
-	else
-		for _, c in ipairs(read.list(data, "comms")) do t[#t + 1] = tostring(c.comm) end
+	local list = read.list(data, kind)
+	if kind ~= "maps" then
+		return lists.map(list, function(x)
+			return tostring(x[kind == "policies" and "name" or "comm"])
+		end)
 	end
-	return t
+	local count = {}
+	for _, m in ipairs(list) do
+		m.map = tostring(m.map)
+		count[m.map] = (count[m.map] or 0) + 1
+	end
+	return lists.map(list, function(m)
+		return count[m.map] > 1 and tostring(m.policy) .. "/" .. m.map or m.map
+	end)
 end
 
 -- Names of a kind from the attached group, cached; {} if it does not answer at once.
@@ -159,16 +154,14 @@ function M.words(list, group)
 	if prev == "-o" then return starting(format.formats, current) end
 	if prev == "-f" or prev == "-S" then return files(current) end
 	if prev == "-J" or prev == "-p" then
-		local t = {}
-		for _, s in ipairs((target.sockets())) do
-			t[#t + 1] = prev == "-J" and s.job or tostring(s.pid)
-		end
-		return starting(t, current)
+		return starting(lists.map((target.sockets()), function(s)
+			return prev == "-J" and s.job or tostring(s.pid)
+		end), current)
 	end
 	if current:match("^%-") then
-		local t = {}
-		for name in pairs(words.options) do t[#t + 1] = "--" .. name end
-		return starting(t, current)
+		return starting(lists.map(lists.keys(words.options), function(name)
+			return "--" .. name
+		end), current)
 	end
 	if before[1] == "watch" and #before >= 2 then
 		table.remove(before, 1)

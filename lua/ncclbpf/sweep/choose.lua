@@ -427,12 +427,9 @@ function M.classes_of_samples(list, p)
 		local from, to = M.class_of(s.bytes)
 		if M.in_scope(p, s.coll, from) then
 			local key = M.class_key(s.coll, from, s.nodes, s.ranks)
-			local c = by[key]
-			if not c then
-				c = { coll = s.coll, from = from, to = to, nodes = s.nodes,
-					ranks = s.ranks, strata = {}, candidates = {} }
-				by[key], classes[#classes + 1] = c, c
-			end
+			local c = by[key] or lists.add(classes, by, key, {
+				coll = s.coll, from = from, to = to, nodes = s.nodes,
+					ranks = s.ranks, strata = {}, candidates = {} })
 			local stratum = ("%d %s"):format(s.bytes, s.place or "")
 			local label = s.algo and M.label(s) or "base"
 			if same(label, base) then label = "base" end

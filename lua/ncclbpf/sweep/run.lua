@@ -75,11 +75,9 @@ end
 
 local function member_tables(group)
 	local ids, seen = {}, {}
-	for _, x in ipairs(group:ask "comm list") do
-		for _, c in ipairs(read.list(x.data, "comms")) do
-			if not seen[c.comm] then
-				seen[c.comm], ids[#ids + 1] = true, tostring(c.comm)
-			end
+	for c in read.each(group:ask "comm list", "comms") do
+		if not seen[c.comm] then
+			seen[c.comm], ids[#ids + 1] = true, tostring(c.comm)
 		end
 	end
 	local out = {}
@@ -104,16 +102,13 @@ local function classes_of(group, p)
 			end
 			if sweep.in_scope(p, t.coll, from) then
 				local key = sweep.class_key(t.coll, from, d.nodes, d.ranks)
-				local c = by[key]
-				if not c then
-					c = { coll = t.coll, from = from, to = t.bytes_to,
+				local c = by[key] or lists.add(classes, by, key, {
+					coll = t.coll, from = from, to = t.bytes_to,
 						nodes = d.nodes, ranks = d.ranks, usable = t.usable,
 						comms = {}, strata = {},
 						candidates = {}, dropped = {}, out = {},
 							most_channels = read.number(
-							d.max_channels) }
-					by[key], classes[#classes + 1] = c, c
-				end
+							d.max_channels) })
 				c.usable = c.usable & t.usable
 				c.comms[d.comm] = true
 				local a = read.record(t.answer)

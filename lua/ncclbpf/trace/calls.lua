@@ -131,14 +131,10 @@ local function clocks(colls, find)
 			local seen = math.min(wall, math.max(
 				cpu + s.exec_ns - both, s.exec_ns, cpu))
 			local key = ("%s %d"):format(s.coll or "?", s.bytes)
-			local r = rows[key]
-			if not r then
-				r = { coll = s.coll, bytes = s.bytes, count = 0, wall = {},
+			local r = rows[key] or lists.add(order, rows, key, {
+				coll = s.coll, bytes = s.bytes, count = 0, wall = {},
 					cpu = {}, exec = {}, before = {}, now = {},
-					source = s.source }
-				rows[key] = r
-				order[#order + 1] = r
-			end
+					source = s.source })
 			r.count = r.count + 1
 			r.wall[r.count], r.cpu[r.count], r.exec[r.count] = wall, cpu, s.exec_ns
 			r.before[r.count], r.now[r.count] = 1 - cpu / wall, seen / wall

@@ -298,8 +298,7 @@ local function stream(ctx, o)
 	-- set.
 	if not only_ours(ctx.opt.events) and profiler.absent(s) then
 		ctx.app:complain(
-			"note: NCCL has not called the profiler; " ..
-				"no events but those of GIN " ..
+			"note: NCCL has not called the profiler; no events but those of GIN " ..
 				"and of queue pairs come until it does\nhint: "
 			.. profiler.HINT .. "\n")
 	end
