@@ -114,17 +114,13 @@ static void push_kvs(lua_State *L, const struct nb_store_kv *kv, size_t n,
 	lua_createtable(L, (int)n, 0);
 	for (size_t i = 0; i < n; i++) {
 		lua_createtable(L, 0, 5);
-		lua_pushlstring(L, bytes, kv[i].key_size);
-		lua_setfield(L, -2, "key");
-		lua_pushlstring(L, bytes + kv[i].key_size, kv[i].size);
-		lua_setfield(L, -2, "value");
+		nb_lua_set_bytes(L, "key", bytes, kv[i].key_size);
+		nb_lua_set_bytes(L, "value", bytes + kv[i].key_size,
+				 kv[i].size);
 		bytes += kv[i].key_size + kv[i].size;
-		lua_pushinteger(L, kv[i].mod_revision);
-		lua_setfield(L, -2, "revision");
-		lua_pushinteger(L, kv[i].lease);
-		lua_setfield(L, -2, "lease");
-		lua_pushboolean(L, kv[i].deleted);
-		lua_setfield(L, -2, "deleted");
+		nb_lua_set_int(L, "revision", kv[i].mod_revision);
+		nb_lua_set_int(L, "lease", kv[i].lease);
+		nb_lua_set_bool(L, "deleted", kv[i].deleted);
 		lua_rawseti(L, -2, (lua_Integer)i + 1);
 	}
 }
@@ -176,20 +172,15 @@ static int finish(lua_State *L, struct fleet *f, int rc, struct waiting *w,
 	wait_reply(L, f, w);
 	if (w->failed) {
 		nb_lua_fail(L, &w->err);
-		lua_pushboolean(L, w->unknown);
-		lua_setfield(L, -2, "unknown");
+		nb_lua_set_bool(L, "unknown", w->unknown);
 		waiting_free(w);
 		return 2;
 	}
 	push_kvs(L, w->kv, w->nkv, nb_buf_text(&w->bytes));
-	lua_pushinteger(L, w->revision);
-	lua_setfield(L, -2, "revision");
-	lua_pushboolean(L, w->succeeded);
-	lua_setfield(L, -2, "succeeded");
-	lua_pushinteger(L, w->lease);
-	lua_setfield(L, -2, "lease");
-	lua_pushinteger(L, w->ttl_s);
-	lua_setfield(L, -2, "ttl");
+	nb_lua_set_int(L, "revision", w->revision);
+	nb_lua_set_bool(L, "succeeded", w->succeeded);
+	nb_lua_set_int(L, "lease", w->lease);
+	nb_lua_set_int(L, "ttl", w->ttl_s);
 	waiting_free(w);
 	return 1;
 }
@@ -317,42 +308,33 @@ static int fleet_txn(lua_State *L)
 		      w, &err);
 }
 
-/* fleet:lease(seconds), fleet:keepalive(id), fleet:revoke(id) */
-static int fleet_lease(lua_State *L)
+typedef int lease_fn(struct nb_store *s, int64_t value, nb_store_done_fn *done,
+		     void *arg, struct nb_err *err);
+
+static int lease_call(lua_State *L, lease_fn *fn)
 {
 	struct fleet *f = to_fleet(L, 1);
-	int64_t ttl = luaL_checkinteger(L, 2);
+	int64_t value = luaL_checkinteger(L, 2);
 	struct nb_err err = { .code = 0 };
 	struct waiting *w = waiting_new(L);
 
-	return finish(L, f,
-		      nb_store_lease_grant(f->store, ttl, reply_came, w, &err),
-		      w, &err);
+	return finish(L, f, fn(f->store, value, reply_came, w, &err), w, &err);
+}
+
+/* fleet:lease(seconds), fleet:keepalive(id), fleet:revoke(id) */
+static int fleet_lease(lua_State *L)
+{
+	return lease_call(L, nb_store_lease_grant);
 }
 
 static int fleet_keepalive(lua_State *L)
 {
-	struct fleet *f = to_fleet(L, 1);
-	int64_t id = luaL_checkinteger(L, 2);
-	struct nb_err err = { .code = 0 };
-	struct waiting *w = waiting_new(L);
-
-	return finish(
-		L, f,
-		nb_store_lease_keepalive(f->store, id, reply_came, w, &err), w,
-		&err);
+	return lease_call(L, nb_store_lease_keepalive);
 }
 
 static int fleet_revoke(lua_State *L)
 {
-	struct fleet *f = to_fleet(L, 1);
-	int64_t id = luaL_checkinteger(L, 2);
-	struct nb_err err = { .code = 0 };
-	struct waiting *w = waiting_new(L);
-
-	return finish(L, f,
-		      nb_store_lease_revoke(f->store, id, reply_came, w, &err),
-		      w, &err);
+	return lease_call(L, nb_store_lease_revoke);
 }
 
 /* Watches of the store. */
@@ -535,10 +517,8 @@ static void push_post(lua_State *L, struct post *p)
 		lua_pop(L, 1);
 		return;
 	}
-	lua_pushinteger(L, p->status);
-	lua_setfield(L, -2, "status");
-	lua_pushlstring(L, p->body ? p->body : "", p->size);
-	lua_setfield(L, -2, "body");
+	nb_lua_set_int(L, "status", p->status);
+	nb_lua_set_bytes(L, "body", p->body ? p->body : "", p->size);
 }
 
 /*
@@ -755,17 +735,6 @@ static int fleet_open(lua_State *L)
 	return 1;
 }
 
-static void metatable(lua_State *L, const char *name, const luaL_Reg *methods)
-{
-	luaL_newmetatable(L, name);
-	luaL_setfuncs(L, methods, 0);
-	lua_pushvalue(L, -1);
-	lua_setfield(L, -2, "__index");
-	lua_pushboolean(L, 0);
-	lua_setfield(L, -2, "__metatable");
-	lua_pop(L, 1);
-}
-
 void nb_lua_open_fleet(lua_State *L)
 {
 	static const luaL_Reg fleet[] = { { "range", fleet_range },
@@ -792,8 +761,8 @@ void nb_lua_open_fleet(lua_State *L)
 	static const luaL_Reg fns[] = { { "fleet", fleet_open },
 					{ NULL, NULL } };
 
-	metatable(L, FLEET, fleet);
-	metatable(L, WATCH, watch);
-	metatable(L, STREAM, stream);
+	nb_lua_class(L, FLEET, fleet);
+	nb_lua_class(L, WATCH, watch);
+	nb_lua_class(L, STREAM, stream);
 	luaL_setfuncs(L, fns, 0);
 }

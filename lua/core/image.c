@@ -131,8 +131,7 @@ static void push_map(lua_State *L, const struct nb_map_spec *m)
 	nb_lua_set_int(L, "btf_key", m->btf_key);
 	nb_lua_set_int(L, "btf_value", m->btf_value);
 	if (m->init) {
-		lua_pushlstring(L, (const char *)m->init, m->value_size);
-		lua_setfield(L, -2, "init");
+		nb_lua_set_bytes(L, "init", m->init, m->value_size);
 	}
 }
 
@@ -322,15 +321,12 @@ static int push_finding(lua_State *L, const struct nb_verdict *v,
 	nb_json_init(&j, json);
 	nb_verdict_json(v, img, prog, &j);
 	nb_verdict_err(v, img, prog, &err);
-	lua_pushlstring(L, nb_buf_text(text), text->size);
-	lua_setfield(L, -2, "text");
-	lua_pushlstring(L, nb_buf_text(steps), steps->size);
-	lua_setfield(L, -2, "steps");
+	nb_lua_set_bytes(L, "text", nb_buf_text(text), text->size);
+	nb_lua_set_bytes(L, "steps", nb_buf_text(steps), steps->size);
 	nb_lua_set_str(L, "message", err.text);
 	nb_lua_set_str(L, "hint", err.hint);
 	nb_lua_set_int(L, "at", err.at);
-	lua_pushlstring(L, nb_buf_text(json), json->size);
-	lua_setfield(L, -2, "finding_json");
+	nb_lua_set_bytes(L, "finding_json", nb_buf_text(json), json->size);
 	return 1;
 }
 
@@ -408,8 +404,7 @@ static int image_verify(lua_State *L)
 	push_stats(L, *v, &img->progs[prog]);
 	lua_setfield(L, -2, "stats");
 	if (trace) {
-		lua_pushlstring(L, nb_buf_text(trace), trace->size);
-		lua_setfield(L, -2, "trace");
+		nb_lua_set_bytes(L, "trace", nb_buf_text(trace), trace->size);
 	}
 	push_notes(L, *v);
 	return (*v)->accepted ? 1 : push_finding(L, *v, img, prog);

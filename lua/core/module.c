@@ -92,6 +92,12 @@ void nb_lua_set_str(lua_State *L, const char *key, const char *value)
 	lua_setfield(L, -2, key);
 }
 
+void nb_lua_set_bytes(lua_State *L, const char *key, const void *p, size_t size)
+{
+	lua_pushlstring(L, p, size);
+	lua_setfield(L, -2, key);
+}
+
 void nb_lua_set_int(lua_State *L, const char *key, lua_Integer value)
 {
 	lua_pushinteger(L, value);

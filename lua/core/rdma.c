@@ -41,9 +41,8 @@ static int take_event(void *arg, void *data, size_t size)
 	lua_createtable(L, 0, 12);
 	lua_pushstring(L, events[s->event]);
 	lua_setfield(L, -2, "event");
-	lua_pushlstring(L, s->qp.device,
-			strnlen(s->qp.device, sizeof(s->qp.device)));
-	lua_setfield(L, -2, "device");
+	nb_lua_set_bytes(L, "device", s->qp.device,
+			 strnlen(s->qp.device, sizeof(s->qp.device)));
 	nb_lua_set_int(L, "qp", s->qp.number);
 	nb_lua_set_int(L, "start_ns", (lua_Integer)s->start);
 	nb_lua_set_int(L, "end_ns", (lua_Integer)s->end);

@@ -188,10 +188,10 @@ static int decisions(lua_State *L)
 
 void nb_lua_open_segment(lua_State *L)
 {
-	lua_pushcfunction(L, agreement);
-	lua_setfield(L, -2, "job_agreement");
-	lua_pushcfunction(L, agreement_of);
-	lua_setfield(L, -2, "agreement_of");
-	lua_pushcfunction(L, decisions);
-	lua_setfield(L, -2, "job_decisions");
+	static const luaL_Reg fns[] = { { "job_agreement", agreement },
+					{ "agreement_of", agreement_of },
+					{ "job_decisions", decisions },
+					{ NULL, NULL } };
+
+	luaL_setfuncs(L, fns, 0);
 }

@@ -77,10 +77,10 @@ static int sign_find(lua_State *L)
 
 void nb_lua_open_sign(lua_State *L)
 {
-	lua_pushcfunction(L, sign_keygen);
-	lua_setfield(L, -2, "sign_keygen");
-	lua_pushcfunction(L, sign_image);
-	lua_setfield(L, -2, "sign_image");
-	lua_pushcfunction(L, sign_find);
-	lua_setfield(L, -2, "signatures");
+	static const luaL_Reg fns[] = { { "sign_keygen", sign_keygen },
+					{ "sign_image", sign_image },
+					{ "signatures", sign_find },
+					{ NULL, NULL } };
+
+	luaL_setfuncs(L, fns, 0);
 }
