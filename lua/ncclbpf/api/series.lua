@@ -19,8 +19,6 @@ M.MOST = 200000 -- largest number of times; the oldest are dropped first
 local Series = {}
 M.methods = Series
 
-local function kind_of(op) return ("%s %s of %s"):format(op.coll, units.bytes(op.size), op.comm) end
-
 local new_series = class.new("series", Series, {
 	__tostring = function(o)
 		local s = class.state[o]
@@ -91,7 +89,7 @@ local function take(s, ops, at)
 	for _, op in ipairs(list) do
 		local line = collectives.line(op)
 		if op.seq > (s.last[line] or -1) then
-			local kind = kind_of(op)
+			local kind = collectives.kind(op)
 			local k = s.kinds[kind] or { ns = {}, seq = {}, at = {}, coll = op.coll,
 				size = op.size, comm = op.comm, ranks = op.ranks }
 			s.kinds[kind] = k
@@ -235,7 +233,7 @@ end
 
 -- s:kinds() -> names of the kinds, sorted by collective, size and communicator
 function Series:kinds()
-	return require("ncclbpf.rollout.run").kinds(of(self).kinds)
+	return collectives.kinds(of(self).kinds)
 end
 
 -- s:times(kind) -> times in seconds, oldest first; the times of all kinds if kind is nil

@@ -59,6 +59,12 @@ function M.has(list, wanted)
 	return false
 end
 
+-- Append @element to the list by[key], which may not exist yet.
+function M.push(by, key, element)
+	by[key] = by[key] or {}
+	table.insert(by[key], element)
+end
+
 -- Append @new to @list and store it in @by under @key. -> @new
 function M.add(list, by, key, new)
 	list[#list + 1], by[key] = new, new

@@ -58,6 +58,24 @@ function M.seconds(s)
 	return ("%.1fh"):format(s / 3600)
 end
 
+-- Microseconds, GB/s and a change in per cent for a column; nil: not known.
+function M.us(v)
+	if type(v) ~= "number" or v < 0 then return nil end
+	return (v < 100 and "%.1f" or "%.0f"):format(v)
+end
+
+-- The same, of nanoseconds
+function M.ns_us(v)
+	if type(v) ~= "number" then return nil end
+	return (v < 100000 and "%.1f" or "%.0f"):format(v / 1000)
+end
+
+function M.gbs(v)
+	return type(v) == "number" and (v < 10 and "%.2f" or "%.1f"):format(v) or nil
+end
+
+function M.signed(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
+
 -- "0-3,7" -> {0,1,2,3,7}; nil if the text is no set of numbers.
 function M.ranks(text)
 	local set = {}

@@ -371,8 +371,7 @@ function M.arguments(row, words, first, literal)
 				})
 			end
 			if row.many == name then
-				opt[name] = opt[name] or {}
-				table.insert(opt[name], value)
+				lists.push(opt, name, value)
 			else
 				opt[name] = value
 			end

@@ -85,11 +85,6 @@ local function table_rows(d)
 	return rows
 end
 
-local function us(v)
-	if type(v) ~= "number" or v < 0 then return nil end
-	return v < 100 and ("%.1f"):format(v) or ("%.0f"):format(v)
-end
-
 -- The change of NCCL's modelled time, in per cent: below 0 the answer is faster.
 local function slower(_, row)
 	local a, b = row.cost_us, row.nccl_cost_us
@@ -157,9 +152,9 @@ function M.cmd_show(ctx)
 			{ "nccl", title = "NCCL" }, { "answer", title = "ANSWER" },
 			{ "by", drop = 1 },
 			{ "cost_us", title = "COST us", num = true, merge = "first", drop = 6,
-				show = us },
+				show = units.us },
 			{ "nccl_cost_us", title = "NCCL us", num = true, merge = "first",
-				drop = 7, show = us },
+				drop = 7, show = units.us },
 			{ "slower", title = "SLOWER %", num = true, people = true,
 				merge = "first", drop = 4, show = slower },
 			{ "generation", title = "GEN", num = true, ahead = true, drop = 9 },
@@ -295,8 +290,9 @@ local decision_columns = {
 		"bytes", title = "SIZE", num = true, show = units.bytes },
 	{ "nccl", title = "NCCL" }, { "answer", title = "ANSWER" }, { "by", drop = 1 },
 	{ "refused", wrap = true },
-	{ "cost_us", title = "COST us", num = true, merge = "first", drop = 3, show = us },
-	{ "nccl_cost_us", title = "NCCL us", num = true, wide = true, merge = "first", show = us },
+	{ "cost_us", title = "COST us", num = true, merge = "first", drop = 3, show = units.us },
+	{ "nccl_cost_us", title = "NCCL us", num = true, wide = true, merge = "first",
+		show = units.us },
 	{ "generation", title = "GEN", num = true, wide = true },
 	{ "nccl_algo", flat = true }, { "nccl_proto", flat = true }, { "algo", flat = true },
 	{ "proto", flat = true }, { "channels", flat = true },

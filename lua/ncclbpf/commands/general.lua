@@ -689,8 +689,7 @@ local function overview(rows)
 	local t, by = {}, {}
 	for _, r in ipairs(rows) do
 		local g = group_of(r.words)
-		by[g] = by[g] or {}
-		table.insert(by[g], r)
+		lists.push(by, g, r)
 	end
 	for _, g in ipairs(commands.groups) do
 		t[#t + 1] = ("%-13s %s"):format(g.name, g.help)

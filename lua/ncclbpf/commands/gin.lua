@@ -99,11 +99,6 @@ local function sorted(merged)
 	return merged
 end
 
-local function us(v)
-	if type(v) ~= "number" then return nil end
-	return v < 100000 and ("%.1f"):format(v / 1000) or ("%.0f"):format(v / 1000)
-end
-
 -- The columns that identify a row for people.
 local function whose(contexts)
 	local c = { { "coll", num = true, merge = "first" },
@@ -137,7 +132,7 @@ local function times(shown)
 			c[#c + 1] = { key, num = true, merge = "first",
 				flat = not shown[key] or nil,
 				title = title and ("%s %s us"):format(name:upper(), title:upper()),
-				show = part ~= "count" and us or nil }
+				show = part ~= "count" and units.ns_us or nil }
 		end
 	end
 	return c

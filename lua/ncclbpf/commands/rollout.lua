@@ -8,11 +8,10 @@ local plan = require "ncclbpf.rollout.plan"
 local profiler = require "ncclbpf.job.profiler"
 local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
+local units = require "ncclbpf.base.units"
 
 local try = errors.try
 local M = {}
-
-local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
 
 -- One row for each kind of collective, from the last check.
 local verdict_rows
@@ -51,9 +50,9 @@ end
 
 local columns = {
 	{ "kind", wrap = true }, { "verdict", wrap = true },
-	{ "effect_pct", title = "SLOWER %", num = true, show = pct },
-	{ "low_pct", title = "FROM", num = true, show = pct },
-	{ "high_pct", title = "TO", num = true, show = pct },
+	{ "effect_pct", title = "SLOWER %", num = true, show = units.signed },
+	{ "low_pct", title = "FROM", num = true, show = units.signed },
+	{ "high_pct", title = "TO", num = true, show = units.signed },
 	{ "promoted", drop = 1, show = function(v) return v == true and "promoted" or v == false
 		and "held back" or nil end }, { "p", num = true, wide = true },
 	{ "blocks_a", title = "A", num = true, drop = 2 },

@@ -18,15 +18,7 @@ local PARTS = { "count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns" }
 local HOST = { "host_count", "host_mean_ns", "host_p50_ns", "host_p99_ns", "host_max_ns",
 	"host_busbw_gbs" }
 
-local function us(v)
-	if type(v) ~= "number" then return nil end
-	return v < 100000 and ("%.1f"):format(v / 1000) or ("%.0f"):format(v / 1000)
-end
-
-local function gbs(v)
-	if type(v) ~= "number" then return nil end
-	return v < 10 and ("%.2f"):format(v) or ("%.1f"):format(v)
-end
+local us, gbs = units.ns_us, units.gbs
 
 -- One flat row: exec = {p50_ns=1} becomes exec_p50_ns = 1.
 local function flat(t)
@@ -181,8 +173,7 @@ local function hosts(results)
 	local out = {}
 	for _, op in pairs(collectives.of(results)) do
 		local id = ("%s %s %s %s"):format(op.comm, op.coll, op.size, op.ran)
-		out[id] = out[id] or {}
-		table.insert(out[id], op.ns)
+		lists.push(out, id, op.ns)
 	end
 	for id, list in pairs(out) do
 		local sum = 0

@@ -12,15 +12,14 @@ local units = require "ncclbpf.base.units"
 local try = errors.try
 local M = {}
 
-local function pct(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
-
 local columns = {
 	{ "coll" }, { "bytes_from", title = "SIZE", num = true, show = units.bytes },
 	{ "nodes", num = true, wide = true }, { "ranks", num = true, wide = true },
 	{ "verdict", wrap = true }, { "answer", wrap = true }, { "candidate", wide = true },
-	{ "effect_pct", title = "SLOWER %", num = true, show = pct },
-	{ "low_pct", title = "FROM", num = true, show = pct },
-	{ "high_pct", title = "TO", num = true, show = pct }, { "p", num = true, wide = true },
+	{ "effect_pct", title = "SLOWER %", num = true, show = units.signed },
+	{ "low_pct", title = "FROM", num = true, show = units.signed },
+	{ "high_pct", title = "TO", num = true, show = units.signed },
+	{ "p", num = true, wide = true },
 	{ "blocks_a", title = "A", num = true, drop = 2 },
 	{ "blocks_b", title = "B", num = true, drop = 2 },
 	{ "reason" }, { "bytes_to", flat = true }, { "candidates", flat = true },

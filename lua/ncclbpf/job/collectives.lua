@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Collectives from the samples of all ranks of a job.
+local core = require "ncclbpf.core"
 local read = require "ncclbpf.job.read"
+local units = require "ncclbpf.base.units"
 
 local M = {}
 
@@ -9,6 +11,30 @@ function M.choice(t)
 	local a, p = read.text(t.algo), read.text(t.proto)
 	return (a or p) and ("%s/%s"):format(a or "?", p or "?") or "-"
 end
+
+-- The name of a kind of collective: "allreduce 4M of ID"
+function M.kind(op) return ("%s %s of %s"):format(op.coll, units.bytes(op.size), op.comm) end
+
+-- -> collective, size in bytes, communicator | nil: not the name of a kind
+function M.parse(kind)
+	local coll, size, comm = tostring(kind):match "^(%S+) (%S+) of (%S+)$"
+	if coll then return coll, units.size(size), comm end
+end
+
+-- Kinds sorted by collective, size and communicator.
+function M.kinds(t)
+	local list, key = {}, {}
+	for kind in pairs(t) do
+		local coll, size, comm = M.parse(kind)
+		list[#list + 1] = kind
+		key[kind] = coll and ("%s %020d %s"):format(coll, size or 0, comm)
+			or tostring(kind)
+	end
+	table.sort(list, function(a, b) return key[a] < key[b] end)
+	return list
+end
+
+function M.median(times) return core.block_medians(times, #times)[1] end
 
 -- The latest collectives of which all ranks here have a sample, from the answers to `sample
 -- tail`: {id = {comm, coll, size, ran, seq, ns}}. ns is the time of the slowest rank, and

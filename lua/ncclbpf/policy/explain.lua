@@ -11,7 +11,7 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
-local function us(v) return v < 100 and ("%.1f"):format(v) or ("%.0f"):format(v) end
+local us = units.us
 
 local function answer(a)
 	a = read.record(a)

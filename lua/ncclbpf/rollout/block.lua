@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- A block: the collectives of a job while one arm is in place, until there are enough
 -- samples or a guard stops it.
+local lists = require "ncclbpf.base.lists"
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local plan = require "ncclbpf.rollout.plan"
@@ -15,37 +16,15 @@ local POLL_S = 0.05
 local GUARD = 10 -- number of collectives of a kind before a guard may call it slow
 local BAKED = 50 -- during a bake, a guard checks this many latest collectives of each kind
 
-function M.kind_of(op)
-	return ("%s %s of %s"):format(op.coll, units.bytes(op.size), op.comm)
-end
-
--- Kinds sorted by collective, size and communicator.
-function M.kinds(t)
-	local list, key = {}, {}
-	for kind in pairs(t) do
-		local coll, size, comm = tostring(kind):match "^(%S+) (%S+) of (%S+)$"
-		list[#list + 1] = kind
-		key[kind] = coll and ("%s %020d %s"):format(coll, units.size(size) or 0, comm)
-			or tostring(kind)
-	end
-	table.sort(list, function(a, b) return key[a] < key[b] end)
-	return list
-end
-
-local function median(list)
-	return core.block_medians(list, #list)[1]
-end
-
 -- Median of the baseline's block medians, by kind.
 local function baseline_of(r)
 	local by, out = {}, {}
 	for _, b in ipairs(r.blocks) do
 		for kind, v in pairs(b.arm == "a" and b.medians or {}) do
-			by[kind] = by[kind] or {}
-			table.insert(by[kind], v)
+			lists.push(by, kind, v)
 		end
 	end
-	for kind, list in pairs(by) do out[kind] = median(list) end
+	for kind, list in pairs(by) do out[kind] = collectives.median(list) end
 	return out
 end
 
@@ -74,7 +53,7 @@ end
 local function guarded(r, arm, times, normal, refused_now)
 	for kind, list in pairs(times) do
 		if normal[kind] and #list >= GUARD then
-			local pct = (median(list) / normal[kind] - 1) * 100
+			local pct = (collectives.median(list) / normal[kind] - 1) * 100
 			if pct > r.plan.guards.slower_pct then
 				return ("%s: slower by %.0f %% after %d collectives"):format(
 					kind, pct, #list),
@@ -84,7 +63,7 @@ local function guarded(r, arm, times, normal, refused_now)
 		end
 	end
 	for kind, list in pairs(arm == "b" and r.plan.guards.slo and times or {}) do
-		local ns = #list >= GUARD and median(list) or 0
+		local ns = #list >= GUARD and collectives.median(list) or 0
 		if ns > r.plan.guards.slo * 1e9 then
 			return ("%s: takes %s, longer than %s, after %d collectives"):format(
 				kind, units.seconds(ns / 1e9), units.seconds(r.plan.guards.slo),
@@ -137,7 +116,7 @@ function M.block(r, arm, bake)
 		end
 		table.sort(new, function(x, y) return x[2].seq < y[2].seq end)
 		for _, x in ipairs(new) do
-			local kind = M.kind_of(x[2])
+			local kind = collectives.kind(x[2])
 			seen[x[1]] = true
 			if r.ran then r.ran(kind, x[2]) end
 			count[kind], all = (count[kind] or 0) + 1, all + 1
@@ -162,7 +141,7 @@ function M.block(r, arm, bake)
 	for kind, list in pairs(times) do
 		-- A rare kind with too few collectives gives no median.
 		if #list * 5 >= p.samples then
-			medians[kind] = median(list)
+			medians[kind] = collectives.median(list)
 		else
 			kept[kind] = nil
 		end

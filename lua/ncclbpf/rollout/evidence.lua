@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
 -- Evidence for the report: where a rollout ran, and each counted time, as CSV beside the rollout's
 -- file. Only block medians decide; this file decides nothing.
+local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
+local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
-local units = require "ncclbpf.base.units"
 
 local M = {}
 
@@ -39,20 +40,19 @@ function M.where(ask)
 	return out
 end
 
-local function median(list) return core.block_medians(list, #list)[1] end
-
 -- Median time of each rank, in order of ranks; empty if the ranks of a process cannot be told
 -- apart.
 local function by_rank(ops)
 	local by = {}
 	for _, op in ipairs(ops) do
 		for rank, ns in pairs(op.by or {}) do
-			by[rank] = by[rank] or {}
-			table.insert(by[rank], ns)
+			lists.push(by, rank, ns)
 		end
 	end
 	local out = core.array {}
-	for rank, list in pairs(by) do out[#out + 1] = { rank = rank, ns = median(list) } end
+	for rank, list in pairs(by) do
+		out[#out + 1] = { rank = rank, ns = collectives.median(list) }
+	end
 	table.sort(out, function(a, b) return a.rank < b.rank end)
 	return out
 end
@@ -129,9 +129,9 @@ local function ranks_of(r, comm)
 end
 
 local function new_kind(r, kind)
-	local coll, size, comm = tostring(kind):match "^(%S+) (%S+) of (%S+)$"
-	return { coll = coll or tostring(kind), size = coll and units.size(size) or 0, comm = comm
-		or "", ranks = ranks_of(r, comm), ran = {}, a = {}, b = {} }
+	local coll, size, comm = collectives.parse(kind)
+	return { coll = coll or tostring(kind), size = size or 0, comm = comm or "",
+		ranks = ranks_of(r, comm), ran = {}, a = {}, b = {} }
 end
 
 -- Use the medians of blocks if the file has no times of collectives.
@@ -153,8 +153,8 @@ local function from_samples(r, kinds)
 		if not b or tostring(b.generation) ~= generation or b.arm ~= arm then
 			return false
 		end
-		local kind = ("%s %s of %s"):format(coll,
-			units.bytes(math.tointeger(tonumber(size))), comm)
+		local kind = collectives.kind { coll = coll, comm = comm,
+			size = math.tointeger(tonumber(size)) }
 		local k = kinds[kind] or new_kind(r, kind)
 		kinds[kind] = k
 		k.ran[ran] = k.ran[ran] or { a = 0, b = 0 }
@@ -176,14 +176,13 @@ local function ranks(r, kinds)
 		local by = { a = {}, b = {} }
 		for _, b in ipairs(r.blocks) do
 			for _, x in ipairs(read.list(read.record(b.ranks), kind)) do
-				by[b.arm][x.rank] = by[b.arm][x.rank] or {}
-				table.insert(by[b.arm][x.rank], x.ns)
+				lists.push(by[b.arm], x.rank, x.ns)
 			end
 		end
 		for arm, lists in pairs(by) do
 			local out = core.array {}
 			for rank, list in pairs(lists) do
-				out[#out + 1] = { rank = rank, ns = median(list) }
+				out[#out + 1] = { rank = rank, ns = collectives.median(list) }
 			end
 			table.sort(out, function(x, y) return x.rank < y.rank end)
 			k["ranks_" .. arm] = out

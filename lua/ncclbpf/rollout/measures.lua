@@ -2,8 +2,8 @@
 -- Metrics of a rollout: one number for each block and kind of collectives, by default the median
 -- of the times. A plan may name others (p95, p99, mean, bus bandwidth) and say which direction is
 -- worse. Metrics that are not critical are shown but decide nothing.
-local core = require "ncclbpf.core"
 local lists = require "ncclbpf.base.lists"
+local collectives = require "ncclbpf.job.collectives"
 local judge = require "ncclbpf.rollout.judge"
 local witness = require "ncclbpf.rollout.evidence"
 
@@ -21,7 +21,7 @@ local function quantile(q)
 	end
 end
 
-local function median(times) return core.block_medians(times, #times)[1] end
+local median = collectives.median
 
 local aggregates = {
 	p50 = median,

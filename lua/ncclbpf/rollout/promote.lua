@@ -2,6 +2,7 @@
 -- promote = "better": only the kinds for which the candidate was better get it; the others keep
 -- their policies. A condition limits the candidate to these kinds (policy/restrict.lua), and it is
 -- appended to the baseline.
+local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
@@ -57,16 +58,11 @@ end)
 
 -- ---- which kinds ------------------------------------------------------------------
 
-local function parts(kind)
-	local coll, size, comm = tostring(kind):match "^(%S+) (%S+) of (%S+)$"
-	return coll, size and units.size(size), comm
-end
-
 -- {coll, size, comm, better} by collective and size, ascending
 local function sizes_of(strata)
 	local by, list = {}, {}
 	for kind, s in pairs(strata) do
-		local coll, size, comm = parts(kind)
+		local coll, size, comm = collectives.parse(kind)
 		local key = ("%s %d"):format(coll, size)
 		local x = by[key] or lists.add(list, by, key, {
 			coll = coll, size = size, better = {}, judged = 0 })

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The file of a rollout: read, save, events, and which process runs it.
 local core = require "ncclbpf.core"
-local errors = require "ncclbpf.base.errors"
 local store = require "ncclbpf.rollout.store"
 
 local M = {}

@@ -4,6 +4,7 @@
 -- rollout's file is replaced after each step, so any shell can show the rollout, and another
 -- process can continue it.
 local blocks = require "ncclbpf.rollout.block"
+local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local job = require "ncclbpf.rollout.job"
@@ -28,7 +29,7 @@ local GUARD = 10 -- number of collectives of a kind before a guard may call it s
 local ENDED = record.ended
 M.ended, M.states, M.load, M.runs, M.gone = record.ended, record.states, record.load, record.runs,
 	record.gone
-M.is_of, M.times, M.kinds = job.is_of, job.times, blocks.kinds
+M.is_of, M.times, M.kinds = job.is_of, job.times, collectives.kinds
 
 -- ---- the judge ------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ local collectives = require "ncclbpf.job.collectives"
 local units = require "ncclbpf.base.units"
 
 local M = {}
+local median = collectives.median
 
 local function ids_of(group)
 	return core.array(lists.map(errors.try(reach.comms(group)), "comm"))
@@ -138,8 +139,6 @@ function M.promotion(r, names)
 	return { line(r.baseline, reach.words(r.held)), line(names, reach.words(r.comms)),
 		line(names, reach.words "others"), line({ "common" }, reach.words(r.comms)) }
 end
-
-local function median(list) return core.block_medians(list, #list)[1] end
 
 -- Recent times of held and promoted communicators: {{coll, bytes_from, held_us, promoted_us,
 -- held_count, promoted_count}} | nil, err

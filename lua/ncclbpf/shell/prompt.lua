@@ -2,7 +2,6 @@
 -- The prompt: history, the state of the target, unfinished chunks, Ctrl-C and Ctrl-D.
 local core = require "ncclbpf.core"
 local lists = require "ncclbpf.base.lists"
-local cli = require "ncclbpf.cli.app"
 local complete = require "ncclbpf.shell.complete"
 local errors = require "ncclbpf.base.errors"
 local merge = require "ncclbpf.job.merge"

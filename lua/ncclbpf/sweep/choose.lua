@@ -437,8 +437,7 @@ function M.classes_of_samples(list, p)
 				and wanted(p.channels, s.channels) then
 				c.strata[stratum] = c.strata[stratum] or {}
 				local x = c.strata[stratum]
-				x[label] = x[label] or {}
-				table.insert(x[label], s.us)
+				lists.push(x, label, s.us)
 				if label ~= "base" then
 					c.candidates[label] = {
 						algo = s.algo, proto = s.proto,

@@ -7,6 +7,7 @@
 -- or from that process's supervisor (rollout/runner.lua).
 local lists = require "ncclbpf.base.lists"
 local blocks = require "ncclbpf.rollout.block"
+local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local job = require "ncclbpf.rollout.job"
@@ -222,8 +223,7 @@ local function record(r, arm, medians, ran)
 			else
 				local s = at.class.strata
 				s[at.comm] = s[at.comm] or {}
-				s[at.comm][label] = s[at.comm][label] or {}
-				table.insert(s[at.comm][label], ns / 1000)
+				lists.push(s[at.comm], label, ns / 1000)
 			end
 		end
 	end
@@ -413,7 +413,7 @@ local function prepare(group, p)
 	local n = 0
 	for _, c in ipairs(r.classes) do
 		for comm in pairs(c.comms) do
-			r.kinds[blocks.kind_of { coll = c.coll, size = c.from, comm = comm }] = {
+			r.kinds[collectives.kind { coll = c.coll, size = c.from, comm = comm }] = {
 				class = c, comm = comm }
 			n = n + #c.list
 		end

@@ -87,8 +87,7 @@ end
 local function finder(list)
 	local by = {}
 	for _, u in ipairs(list) do
-		by[u.pid] = by[u.pid] or {}
-		table.insert(by[u.pid], u)
+		lists.push(by, u.pid, u)
 	end
 	return function(s)
 		local t = by[s.pid] or {}

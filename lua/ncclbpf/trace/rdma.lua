@@ -133,8 +133,7 @@ local function collect(s, p, seconds, w)
 		local by = {}
 		for _, e in ipairs(got) do
 			events[#events + 1] = e
-			by[e.pid] = by[e.pid] or {}
-			table.insert(by[e.pid], e)
+			lists.push(by, e.pid, e)
 		end
 		for pid, list in pairs(w and by or {}) do write(spans_of(list), of[pid]) end
 		return full or #events > 1000000
