@@ -490,7 +490,7 @@ static int read_header(struct parser *p)
 			if (columns_clash(p->column[k], c))
 				return header_fault(
 					p, i,
-					"another column of the header says the same");
+					"another column of the header sets the same value");
 		p->column[i] = c;
 	}
 	p->ncolumns = p->nfields;

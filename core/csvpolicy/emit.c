@@ -366,14 +366,14 @@ static int hidden_row(const struct nb_table *t, uint32_t i,
 		by++;
 	if (by < i && t->rows[by].line)
 		nb_fail(err, NB_E_FORMAT, 0,
-			"this row never wins: the one of line %u comes first wherever it holds",
+			"this row never wins: the row of line %u always matches first",
 			t->rows[by].line);
 	else
 		nb_fail(err, NB_E_FORMAT, 0,
-			"this row never wins: those before it come first wherever it holds");
+			"this row never wins: earlier rows always match first");
 	return nb_hint(
 		err,
-		"the first row that holds wins; put the narrower one first, or leave this one out");
+		"the first matching row wins: put the narrower row first, or remove this row");
 }
 
 static int check_rows(const struct nb_table *t,

@@ -44,7 +44,7 @@ CMD(CONTROLLER_STATUS, "controller status", "",                                 
 CMD(CONTROLLER_PAUSE, "controller pause", "",                                     0, 0, CONTROL, "Run no controllers in this job until controller resume")
 CMD(CONTROLLER_RESUME, "controller resume", "",                                   0, 0, CONTROL, "Run controllers again")
 CMD(CONTROLLER_EXPORT, "controller export", "",                                   0, 0, OBSERVE, "Send the change that the controllers propose to the fleet as a file descriptor beside the reply")
-CMD(CONTROLLER_IMPORT, "controller import", "DIGEST [commit=no]",                 1, 1, CONTROL, "Change the coherent maps of generation DIGEST, which must be in use, as the accompanying file descriptor says")
+CMD(CONTROLLER_IMPORT, "controller import", "DIGEST [commit=no]",                 1, 1, CONTROL, "Apply the change in the accompanying file descriptor to the coherent maps of generation DIGEST, which must be in use")
 CMD(CONTROLLER_MAPS,  "controller maps", "",                                      0, 0, OBSERVE, "Send the merged maps of the processes of this site as a file descriptor beside the reply")
 CMD(CHANGE_STATUS,  "change status",   "",                                        0, 0, OBSERVE, "Show the staged change, if any, and the fences of the last change")
 CMD(CHANGE_CHECK,   "change check",    "DIGEST [if_generation=N] [fleet=N]",      1, 1, CONTROL, "Run every check of the command change commit, and commit nothing")

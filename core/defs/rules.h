@@ -68,18 +68,18 @@ RULE(MOVE_NEGATIVE, PTR_RANGE,
 RULE(RET_POINTER, RET_POINTER, "a number in r0 at exit", "{value}", "")
 
 RULE(NULLABLE_LOOKUP, NULLABLE,
-     "{r} tested against NULL before it is followed", "{value}",
+     "{r} tested against NULL before it is dereferenced", "{value}",
      "bpf_map_lookup_elem on {map} returns NULL when there is no such element: "
      "add if (!v) return 0;")
 RULE(NULLABLE_RECORD, NULLABLE,
-     "{r} tested against NULL before it is followed", "{value}",
+     "{r} tested against NULL before it is dereferenced", "{value}",
      "the reservation at {where} returns NULL when the ring buffer is full: "
      "add if (!e) return 0;")
 RULE(NULLABLE_PARAMETER, NULLABLE,
-     "{r} tested against NULL before it is followed", "{value}",
+     "{r} tested against NULL before it is dereferenced", "{value}",
      "any caller may pass NULL to a global function: add if (!p) return 0;")
 RULE(NULLABLE_SLICE, NULLABLE,
-     "{r} tested against NULL before it is followed", "{value}",
+     "{r} tested against NULL before it is dereferenced", "{value}",
      "bpf_dynptr_data returns NULL when the dynptr has no such part: add if (!p) return 0;")
 RULE(NULL_POINTER, NOT_POINTER,
      "a pointer to memory in {r}", "{value}", "this is NULL on this path")
@@ -343,7 +343,7 @@ RULE(PATHS, COMPLEXITY,
      "at most {limit} undecided branches on a path", "paths met {count} times at {where}", "")
 RULE(POLICY_WORK, POLICY_WORK,
      "verdicts on all programs of the policy within {limit} instructions walked",
-     "{count} were walked for the programs before it; this one took the rest and was at {where}",
+     "{count} instructions were walked for earlier programs; this program used the rest and had reached {where}",
      "")
 RULE(MEMORY, MEMORY, "at most {limit} bytes", "{count} slots", "")
 RULE(MEMORY_STATES, MEMORY,
@@ -393,6 +393,6 @@ RULE(TAIL_ITERATIONS, LOCAL_TAIL,
      "the number of loop iterations left depends on local data", "")
 RULE(TAIL_MAP, LOCAL_TAIL,
      "a program array tagged __coherent",
-     "map {map} is not coherent: a process may change it alone", "")
+     "map {map} is not coherent: one process may change it without the others", "")
 
 #undef RULE

@@ -229,9 +229,10 @@ static int check_elem(const struct check *c, uint32_t i)
 	m = &c->img->maps[e->map];
 	t = nb_spec_map_type(m->type);
 	if (!(t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)) || m->key_size != 4)
-		return bad_image(c, at,
-				 "map %s of type %s has an initial element %u",
-				 m->name, t->word, e->key);
+		return bad_image(
+			c, at,
+			"map %s: type %s takes no initial element, found element %u",
+			m->name, t->word, e->key);
 	if (t->traits & NB_TRAIT_MAPS)
 		most = c->img->nmaps;
 	if (e->key >= m->max_entries && t->keys == NB_KEYS_INDEX)

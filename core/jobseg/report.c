@@ -42,8 +42,8 @@ void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 
 	if (a->verdict != NB_DIVERGED && a->verdict != NB_API_CALLS_DIFFER) {
 		snprintf(text, size,
-			 "ranks differ since before decision %" PRIu64
-			 ", the oldest that is kept",
+			 "ranks differed before decision %" PRIu64
+			 ", the oldest recorded one",
 			 a->seq);
 		return;
 	}

@@ -183,20 +183,20 @@ function M.agent()
 	add(t, { ".Sh SYNOPSIS", ".Nm", ".Op Fl Fl job Ar NAME", ".Op Fl Fl dir Ar DIRECTORY",
 		".Op Fl Fl started", ".Sh DESCRIPTION", "A job that runs on several hosts has one",
 		".Nm", "on each of them.",
-		"It agrees with the others, through etcd, on the decision from which a policy",
-		"is in force, and answers",
+		"Through etcd, the agents agree on the decision at which a change takes effect.",
+		"An agent answers",
 		".Xr ncclbpf-shell 1", "over HTTPS.", ".Pp",
 		"A job with", ".Ev NCCLBPF_FLEET",
 		"starts it, and starts it again when it has died; it ends with the last",
 		"process of the job.", "A service runs it without", ".Fl Fl started ;",
 		"it then waits for the job, and after its end for the next one of this name.",
-		"SIGTERM and SIGINT end it: it takes its keys out of etcd first.",
+		"On SIGTERM or SIGINT it deletes its keys from etcd, then ends.",
 		"It writes its messages to standard error.", LIST,
 		".It Fl Fl job Ar NAME", "the job; else", ".Ev NCCLBPF_JOB",
 		".It Fl Fl dir Ar DIRECTORY", "directory of the job's sockets; default",
 		".Ev NCCLBPF_SOCKET_DIR",
 		".It Fl Fl started", "run in the background, and end with the job",
-		".It Fl Fl help", "how it is called", ".El" })
+		".It Fl Fl help", "show the usage", ".El" })
 	add(t, { ".Sh ENVIRONMENT", LIST })
 	variables(t, function(name)
 		return name:find "^FLEET" or name:find "^AGENT" or name == "JOB"
@@ -262,8 +262,8 @@ end
 -- The fields and the example come from docs/rollouts.md.
 function M.plan(doc)
 	local t = head("NCCLBPF-ROLLOUT", "5", "ncclbpf-rollout", "plan of a rollout")
-	add(t, { ".Sh DESCRIPTION", "What", ".Xr ncclbpf-shell 1", "takes as",
-		".Ic rollout start Ar FILE ." })
+	add(t, { ".Sh DESCRIPTION", "A plan is the file that", ".Xr ncclbpf-shell 1",
+		"reads for", ".Ic rollout start Ar FILE ." })
 	-- the text of docs/rollouts.md between the example and the table of fields
 	add(t, lines((assert(doc:match "## The plan\n\n    .-\n\n(%u.-)\n\n|",
 		"docs/rollouts.md: no text about the plan"))))

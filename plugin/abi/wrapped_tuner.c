@@ -138,7 +138,7 @@ static int tuner_init_failed(const struct nb_tuner_init *in, int rc)
 	if (in->nodes > 1) {
 		nb_log(NB_LOG_WARN,
 		       "communicator of %zu hosts: the wrapped tuner's init returned %d; "
-		       "ours returns the same, as NCCL would see without ncclbpf",
+		       "ncclbpf's init returns the same value to NCCL",
 		       in->nodes, rc);
 		return rc;
 	}

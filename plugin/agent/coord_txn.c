@@ -112,7 +112,7 @@ struct nb_coord *nb_coord_reply(void *arg, const struct nb_store_reply *r)
 		return c;
 	if (r->err)
 		nb_agent_log(
-			"the store did not do what the coordinator asked for: %s",
+			"the store did not carry out the coordinator's transaction: %s",
 			r->err->text);
 	nb_coord_reset(c);
 	nb_agent_follow(c->a, true);

@@ -130,7 +130,8 @@ static void tell_trouble(void)
 	static bool told;
 
 	if (*trouble && !told)
-		nb_log(NB_LOG_WARN, "NCCLBPF_VERBS=on: no verbs are seen: %s",
+		nb_log(NB_LOG_WARN,
+		       "NCCLBPF_VERBS=on: the tap sees no verbs calls: %s",
 		       trouble);
 	told = true;
 }

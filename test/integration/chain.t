@@ -117,7 +117,7 @@ bad fail_init 4 "is left out: its init returned 3"
 said 0 "constant .* edited"
 is $? "fail_init: NCCL's constants are as they were before it"
 report --nodes 2
-[ $? -ne 0 ] && said 4 "init returned 3; ours returns the same"
+[ $? -ne 0 ] && said 4 "init returned 3; ncclbpf.s init returns the same"
 is $? "fail_init, several hosts: NCCL gets the error, as without ncclbpf"
 # ---- what crashes, beside fail_init above
 
@@ -132,15 +132,15 @@ is $? "a crash in init: the log also names the interface called"
 
 # ---- what answers badly later
 
-bad fail 4 "tuner_v5.so returned an error: NCCL.s own choice stood"
-bad mute 4 "tuner_v5.so returned an answer that NCCL could not use"
-bad nan 4 "tuner_v5.so returned an answer that NCCL could not use"
+bad fail 4 "tuner_v5.so returned an error, so NCCL.s own choice was used"
+bad mute 4 "tuner_v5.so returned an answer that NCCL cannot use"
+bad nan 4 "tuner_v5.so returned an answer that NCCL cannot use"
 CHAIN_DOES=hostile
 for v in 2 3 4 5 6; do
 	NCCLBPF_CHAIN_TUNER=$peers/tuner_v$v.so
 	report --nccl 2.30.7 --nodes 2
 	is $? "hostile v$v: nothing that NCCL does not offer, no absurd channels or chunks"
-	said 4 "tuner_v$v.so returned an answer that NCCL could not use"
+	said 4 "tuner_v$v.so returned an answer that NCCL cannot use"
 	is $? "hostile v$v: said once"
 done
 NCCLBPF_CHAIN_TUNER=$peers/tuner_v2.so

@@ -116,7 +116,7 @@ int p(struct ncclbpf_tuner *ctx)
 	return 0;
 }
 E
-answered 2 "a forgotten test for NULL" "a pointer that may be NULL is followed" \
+answered 2 "a forgotten test for NULL" "a pointer that may be NULL is dereferenced" \
 	"made by bpf_map_lookup_elem(&limits) in line 12" "after line 12 add: if (!v) return 0;"
 fixed '12s/$/ if (!v) return 0;/'
 

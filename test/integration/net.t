@@ -79,7 +79,7 @@ for where in listen isend test; do
 	cat "$T/out" "$T/err" >"$T/why"
 	[ "$rc" -eq 1 ] && grep -q "$where(.*: result 3" "$T/err"
 	ok "an error of $where is passed on" $?
-	grep -q "net_plugin_v12.so returned an error, which NCCL was given ($where: result 3); .status. counts" "$T/err"
+	grep -q "net_plugin_v12.so returned an error, which ncclbpf passed to NCCL ($where: result 3); .status. counts" "$T/err"
 	ok "and said, with its name" $?
 done
 timeout 120 env NCCLBPF_CHAIN_NET="${W}8.so" examples/ring-allreduce/ring.sh "$B" --rounds 3 --bytes 70000 >"$T/out" 2>&1

@@ -61,7 +61,7 @@ fault 'allreduce,0,1,ring' :1 '4 fields; 8 to 10 expected'
 fault 'allreduce,0,1,ring,ll,1,1,1,1,1' '' 'registered on one rank and not on another'
 printf 'allreduce,0,9,ring,ll,1,-1,-1\nallreduce,2,3,ring,ll,1,-1,-1\n' >hidden.csv
 status 65 "a row that never wins" policy build hidden.csv
-has "names the one before it" err "at hidden.csv:2:1" "the one of line 1 comes first"
+has "names the one before it" err "at hidden.csv:2:1" "the row of line 1 always matches first"
 status 0 "hidden=keep" policy build hidden.csv hidden=keep
 printf 'allreduce,0,9,ring,ll,1,-1,-1,-1,1\n' >reg.csv
 status 0 "coherence=off takes reg_buff" policy build reg.csv coherence=off

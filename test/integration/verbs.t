@@ -143,7 +143,7 @@ timeout 60 env LD_LIBRARY_PATH="$V" NCCLBPF_VERBS=on NCCLBPF_CHAIN_NET="$V/libnc
 rc=$?
 cat "$T/out" "$T/err" >"$T/why"
 ok "a tap that is not installed is no obstacle" $rc
-has "and said" err "NCCLBPF_VERBS=on: no verbs are seen: $T/alone/ncclbpf/libncclbpf-verbs.so: cannot open"
+has "and said" err "NCCLBPF_VERBS=on: the tap sees no verbs calls: $T/alone/ncclbpf/libncclbpf-verbs.so: cannot open"
 
 # NCCL's own InfiniBand, unchanged, between two pretended nodes.
 J=$B/test/fakes/vgpu/job
@@ -211,7 +211,7 @@ none() { # CLAIM NAME=value...
 		NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 60 "$J" --ranks 2 --procs --per-node 1 --min 4K --max 4K --loops 1 >"$T/why" 2>&1
 	rc=$?
 	grep -q '^vgpu: SKIP' "$T/why" && return
-	[ $rc -eq 0 ] && grep -q 'via NET/Socket' "$T/why" && grep -q 'no verbs are seen: .*libibverbs.so.1' "$T/why"
+	[ $rc -eq 0 ] && grep -q 'via NET/Socket' "$T/why" && grep -q 'the tap sees no verbs calls: .*libibverbs.so.1' "$T/why"
 	ok "without libibverbs, and $claim, NCCL uses sockets and our log says that it sees no verbs" $?
 }
 none "NCCLBPF_NET=off" NCCLBPF_NET=off

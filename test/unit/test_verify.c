@@ -474,12 +474,11 @@ START_TEST(text_for_people)
 {
 	static const char want[] =
 		"tuner policy size_aware: refused at slot 6 "
-		"(size_aware.bpf.c:31): a pointer that may be NULL is "
-		"followed\n"
+		"(size_aware.bpf.c:31): a pointer that may be NULL is dereferenced\n"
 		"     31 | \tv->count++;\n"
 		"        | \t^\n"
 		"  insn:     6: r1 = *(u64 *)(r0 +0)   in decide\n"
-		"  required: r0 tested against NULL before it is followed\n"
+		"  required: r0 tested against NULL before it is dereferenced\n"
 		"  known:    r0: pointer to a value of map counts, or NULL; "
 		"made by bpf_map_lookup_elem(&counts) in line 30\n"
 		"  hint:     after line 30 add: if (!v) return 0;\n";

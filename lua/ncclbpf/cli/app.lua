@@ -454,7 +454,7 @@ end
 local function receiver(app, sign, rest)
 	local to = words.split(rest)
 	if not to or #to == 0 or sign ~= "|" and #to > 1 then
-		return errors.fail("usage", sign == "|" and "a program expected behind |"
+		return errors.fail("usage", sign == "|" and "a program expected after |"
 			or "one file expected behind " .. sign)
 	end
 	local function missing() return errors.new("no_input", "no program " .. to[1]) end

@@ -100,7 +100,7 @@ M.options = {
 	output = { "o", "format", true, value = "FORMAT",
 		help = "table, wide, tsv, csv, json, ndjson or name" },
 	json = { "j", "json", false, help = "-o json; -jp: indented" },
-	quiet = { "q", "quiet", false, help = "print no header and no remarks" },
+	quiet = { "q", "quiet", false, help = "print no header and no notes" },
 	verbose = { "v", "verbose", false,
 		help = "show more: all outliers, the path to a refusal; -vv: every step" },
 	["dry-run"] = { "n", "dry_run", false,
@@ -118,7 +118,7 @@ M.options = {
 		help = "continue after a failed command of standard input" },
 	unsafe = { nil, "unsafe", false, start = true,
 		help = "allow scripts to use os.execute, io.popen and C modules" },
-	help = { "h", "help", false, help = "show this text, or explain the command before it" },
+	help = { "h", "help", false, help = "show this text, or explain the given command" },
 	version = { nil, "version", false, start = true,
 		help = "show the version, with -v also of the libraries" },
 }

@@ -16,13 +16,14 @@ local VERDICTS = {
 	agreed = "agree",
 	alone = "cannot be compared: fewer than two ranks have made decisions here",
 	tuner_calls_differ =
-		"agree at each call of NCCL's API; NCCL asked their tuners unequally often",
+		"agree after each call of NCCL's API, although NCCL asked the tuner more often on "
+			.. "some ranks",
 	api_calls_differ = "got the same questions, but after DIFFERENT CALLS of NCCL's API",
 	too_far_apart =
 		"agree at all comparable decisions; some ranks are more than 1024 decisions apart",
 	mismatched = "started with different policies, so NCCL decides for them",
 	diverged = "DISAGREE",
-	diverged_before = "DISAGREE, since a decision that is no longer recorded",
+	diverged_before = "DISAGREE; the first difference is older than the recorded decisions",
 }
 
 local function choice(d)
@@ -79,8 +80,9 @@ local function explain(t, c)
 	local members = read.list(c, "members")
 	if c.verdict == "tuner_calls_differ" then
 		t[#t + 1] =
-			"  NCCL 2.29 and later may ask the tuner on some ranks alone: " ..
-			"changes take effect at calls of the API, which all ranks count alike"
+			"  NCCL 2.29 and later may ask the tuner on some ranks only, so " ..
+			"changes take effect at calls of NCCL's API, which all ranks " ..
+			"count alike"
 		if read.number(c.extra) > 0 then
 			t[#t + 1] = (
 				"  NCCL asked slot %s %d time%s more than others among the "

@@ -95,8 +95,8 @@ M.rows = {
 		details = [[
 attach train        all processes of job train on this host
 attach 4711         one process
-attach train -r 0-3   these ranks alone
-Without this command, the shell attaches to the only job by itself.]] },
+attach train -r 0-3   only these ranks
+Without this command, the shell attaches to the only job on the host.]] },
 	{ "detach", run = "commands.general:cmd_detach", role = "observe",
 		help = "Close the connections; the job continues" },
 	{ "help", run = "commands.general:cmd_help",
@@ -108,8 +108,8 @@ Without this command, the shell attaches to the only job by itself.]] },
 			"its test, a Makefile and flags for editors",
 		details = [[
 policy new mid_rings
-make -C mid_rings test              clang and the verifier accept it, its cases pass
-NAME may have folders in front of it. Nothing that exists is overwritten.]] },
+make -C mid_rings test              compile, verify and test the policy
+NAME may be a path. Existing files are not overwritten.]] },
 	{ "policy test", run = "policy.test:cmd_test", role = "observe",
 		syntax = "FILE",
 		files = { ".lua" },
@@ -119,9 +119,9 @@ NAME may have folders in front of it. Nothing that exists is overwritten.]] },
 return { policy = "mid_rings.bpf.c",
   { name = "8 MiB", context = { coll = "allreduce", bytes = "8M" },
     answer = { algo = "ring", proto = "ll128" } } }
-Needs no job. Prints TAP. policy: a file, or a list of files in the order of policy use.
-A folder NAME that policy new made stands for NAME/NAME_test.lua.
-A field that context leaves out is that of 8 ranks on 1 node; a field that answer leaves out
+The command needs no job and prints TAP. policy: a file, or a list of files in the order of
+policy use. For a folder NAME that policy new made, it runs NAME/NAME_test.lua.
+If context omits a field, it has the value for 8 ranks on 1 node. If answer omits a field, it
 must stay NCCL's choice. maps = {NAME = {[KEY] = VALUE}} fills maps before the case.
 steps = {{context=, answer=}, ...} runs several decisions on the same maps.]] },
 	{ "policy build", run = "policy.build:cmd_build", role = "observe",
@@ -134,8 +134,8 @@ policy build x.bpf.c                        clang, then x.policy
 policy build x.bpf.o out=y.policy
 policy build tuner.csv                      writes tuner.policy, verified
 policy build tuner.csv out=tuner.bpf.o      an object that libbpf opens
-Of tables: hidden=keep: rows that never win are no error. coherence=off: rows may ask for reg_buff.
-policy load, verify, dump and diff take objects and tables as they are.]] },
+For tables: hidden=keep accepts rows that never win; coherence=off accepts conditions on reg_buff.
+policy load, verify, dump and diff also take objects and tables.]] },
 	{ "policy export", run = "policy.build:cmd_export", role = "observe",
 		syntax = "NAME|FILE [out=FILE]",
 		files = POLICIES, names = "policies",
@@ -143,19 +143,19 @@ policy load, verify, dump and diff take objects and tables as they are.]] },
 			"without out=FILE, print the rows of its table as CSV",
 		details = [[
 policy export force out=force.policy        the image
-policy export tuner                         the rows that it was made from
+policy export tuner                         the rows of the table it was made from
 policy export tuner.policy out=back.csv]] },
 	{ "policy verify", run = "policy.policy:cmd_verify", role = "observe",
 		syntax = "FILE [coherence=strict|off] [keys=FILE]",
 		files = POLICIES,
 		help = "Verify a policy without a job, and name the keys that have signed it",
 		details = [[
-policy verify x.bpf.c               C is compiled by clang first, as by policy load and build
-Needs no job. The status is 2 if the policy is refused. The message names the instruction, the
-source line, the requirement, the known value, the shortest path to the instruction, and a
-remedy. -v adds the origin of these values, -vv every explored state. coherence=off accepts
-answers that differ between ranks.
-With keys= or NCCLBPF_FLEET_SIGNERS, a policy that no key of the list has signed is refused.]] },
+policy verify x.bpf.c               clang compiles C first, also for policy load and build
+The command needs no job. The status is 2 if the policy is refused. The message names the
+instruction, the source line, the requirement, the known value, the shortest path to the
+instruction, and a remedy. -v adds the origin of these values, -vv every explored state.
+coherence=off accepts answers that differ between ranks.
+With keys= or NCCLBPF_FLEET_SIGNERS, a key of the list must have signed the policy.]] },
 	{ "policy sign", run = "policy.sign:cmd_sign", role = "observe",
 		syntax = "FILE key=FILE",
 		files = POLICIES, dry = true,
@@ -177,7 +177,7 @@ cat alice.pub bob.pub >signers      the list that NCCLBPF_FLEET_SIGNERS names]] 
 			"decisions do not change until policy use",
 		details = [[
 FILE is C (.bpf.c), an object (.bpf.o), an image (.policy) or a table (.csv, .lua).
-All processes of the job accept it or none holds it. Then: policy use NAME]] },
+If one process refuses the policy, no process holds it. Next: policy use NAME]] },
 	{ "policy dump", run = "policy.policy:cmd_dump",
 		syntax = "NAME|FILE",
 		files = POLICIES, names = "policies",
@@ -188,7 +188,7 @@ All processes of the job accept it or none holds it. Then: policy use NAME]] },
 		help = "Compare two policies (names or files): maps and instructions",
 		details = [[
 policy diff force force.policy      a policy of the job and a file
-Names stand for policies in the job; a word with / or ending in .o or .policy is a file.]] },
+A name is a policy of the job; a word with / or ending in .o or .policy is a file.]] },
 	{ "policy simulate", run = "policy.simulate:cmd_simulate", role = "observe",
 		syntax = "NAME|FILE...|none [data=FILE|segment=FILE] [comm=ID] [limit=N] "
 			.. "[coherence=off]",
@@ -203,41 +203,41 @@ Names stand for policies in the job; a word with / or ending in .o or .policy is
 		files = POLICIES, paths = true, names = "policies", dry = true,
 		help = "Use these policies, in this order, at a fence",
 		details = [[
-policy use size_aware force         both, each sees what the one before it answered
+policy use size_aware force         both: force sees the answer of size_aware
 policy use ./mine.policy            a word with / or ending in .o, .policy, .csv or .lua is a
-                                    file: loaded first, as policy load does it
+                                    file: the shell first loads it, like policy load
 policy use none                     NCCL decides by itself
-policy use common comm=190b         that communicator decides as the others do
-Nothing changes until all ranks are at the fence, the number of a decision; change status
-says whether they have come by. -n asks every process whether it could.]] },
+policy use common comm=190b         the communicator gets the common policies again
+Each rank changes at the fence, which is the number of a decision; change status tells which
+ranks have passed it. -n checks the change in every process without making it.]] },
 	{ "policy add", run = "policy.change:cmd_edit",
 		syntax = "NAME|FILE [before=NAME] [position=first|last] "
 			.. "[comm=ID,ID|others] [if_generation=N]",
 		files = POLICIES, paths = true, names = "policies", dry = true,
 		help = "Append a policy, or insert it at a position, at a fence",
 		details = [[
-policy add force                    behind those in use: it has the last word
+policy add force                    after the policies in use, so it decides last
 policy add force before=size_aware  or position=first
 The others keep their maps and counters; policy list shows the order.]] },
 	{ "policy remove", run = "policy.change:cmd_edit",
 		syntax = "NAME [comm=ID,ID|others] [if_generation=N]",
 		names = "policies", dry = true,
 		details = [[
-policy remove force                 the others stay in their order
-It is held on: policy add brings it back, policy unload drops it.]] },
+policy remove force                 the other policies keep their order
+The processes still hold it: policy add uses it again, policy unload drops it.]] },
 	{ "policy move", run = "policy.change:cmd_edit",
 		syntax = "NAME [before=NAME] [position=first|last] [comm=ID,ID|others] "
 			.. "[if_generation=N]",
 		names = "policies", dry = true,
 		details = [[
 policy move force position=first    or position=last, or before=NAME
-Each sees what the one before it answered, so the last one decides.]] },
+Each policy sees the answer of the policy before it, so the last one decides.]] },
 	{ "policy undo", run = "policy.change:cmd_undo",
 		syntax = "[to=N] [if_generation=N]",
 		dry = true,
 		details = [[
-Policies and coherent maps are again what they were before the last change. A second
-undo takes back the first: to go further back, name what you want with policy use.]] },
+Policies and coherent maps return to their state before the last change. A second undo
+undoes the first undo. To go further back, give to=GENERATION or use policy use.]] },
 	{ "policy history", run = "policy.change:cmd_history" },
 	{ "job set", run = "commands.fleet:cmd_job_set", role = "control",
 		syntax = "JOB FILE...|none",
@@ -246,8 +246,8 @@ undo takes back the first: to go further back, name what you want with policy us
 		help = "Store the policies, in their order, with which a job of this name starts",
 		details = [[
 job set llm-7b size_aware.policy force.policy
-The job need not run. Its agents find the images in the store, by digest. A job that runs
-now keeps what it has: policy use changes it.]] },
+The job need not run. Its agents find the images in the store by digest. A running job
+keeps its policies; policy use changes them.]] },
 	{ "job show", run = "commands.fleet:cmd_job_show", role = "observe",
 		syntax = "JOB",
 		help = "Show the policies with which a job of this name starts, and who set them" },
@@ -260,20 +260,20 @@ now keeps what it has: policy use changes it.]] },
 		help = "Compare FILE with the stored start policies of its job; " ..
 			"status 1 if they differ",
 		details = [[
-FILE is JSON: {"job": "llm-7b", "policies": ["size_aware.policy"]}, paths from its folder.]] },
+FILE is JSON: {"job": "llm-7b", "policies": ["size_aware.policy"]}, paths start at its folder.]] },
 	{ "job apply", run = "commands.fleet:cmd_job_apply", role = "control",
 		syntax = "FILE",
 		files = "paths",
 		help = "Store the start policies of FILE, if the stored policies differ",
 		details = [[
-Use it if you keep the configuration of jobs in git: job diff, then job apply.]] },
+For configurations of jobs in git: run job diff, then job apply.]] },
 	{ "audit", run = "commands.fleet:cmd_audit", role = "observe",
 		syntax = "[count=N]",
 		help = "List the changes of a job of several hosts: time, user, request, outcome",
 		details = [[
 audit count=20                      the last twenty
-Each change has its entry before it begins, and the transaction that commits it writes the
-outcome. "not carried out": the request ended with its shell before a coordinator took it.]] },
+Each change gets an entry before it begins. The transaction that commits the change writes
+the outcome. "not carried out": the shell ended before a coordinator took the request.]] },
 	{ "policy unload", run = "policy.change:cmd_unload",
 		syntax = "NAME",
 		names = "policies", dry = true },
@@ -283,8 +283,8 @@ outcome. "not carried out": the request ended with its shell before a coordinato
 	{ "policy time", run = "policy.policy:cmd_time",
 		details = [[
 policy time on                      every 64th decision reads the clock around each policy
-policy show force                   mean time, less that of reading the clock
-policy time off                     stops timing; the times so far stay]] },
+policy show force                   mean time, without the time of reading the clock
+policy time off                     stop timing, and keep the times so far]] },
 	{ "map list", run = "map.map:cmd_list" },
 	{ "map show", run = "map.map:cmd_show",
 		names = "maps",
@@ -295,7 +295,7 @@ policy time off                     stops timing; the times so far stay]] },
 		help = "List the elements of a map with their types, at most 10,000 without limit=",
 		details = [[
 map dump limits limit=100 after=7
-map dump outcomes follow=yes every=200ms    then each change; count= ends after N rounds]] },
+map dump outcomes follow=yes every=200ms    then each change; count=N ends after N rounds]] },
 	{ "map get", run = "map.map:cmd_get",
 		least = 2, most = 1000,
 		names = "maps",
@@ -313,8 +313,8 @@ map get peers {rank=3, host=0x10}]] },
 		details = [[
 map set force 0 {algo=ring, proto=ll128, channels=8, enabled=1}
 map set limits 1 100 2 200          several elements, one change
-Fields that are left out are zero. help values says what keys and values may be.
-flags=new: only elements that are not there yet; flags=old: only those that are.]] },
+Omitted fields are zero. help values describes keys and values. flags=new: store only
+absent elements; flags=old: store only existing elements.]] },
 	{ "map remove", run = "map.write:cmd_remove",
 		syntax = "MAP KEY... [if_generation=N]",
 		most = 1000,
@@ -339,8 +339,9 @@ flags=new: only elements that are not there yet; flags=old: only those that are.
 map attach host /sys/fs/bpf/host       a frozen BPF array, by the path where it is pinned
 map attach host id:12                  by its number
 map attach host /proc/1234/fd/5        a sealed memory file of a process
-The array has BPF_F_MMAPABLE and the definition of the host map; the file has as many bytes, and the
-seals F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE. map show shows the age of the values.]] },
+The array has BPF_F_MMAPABLE and the definition of the host map. The file has the size of such
+an array, and the seals F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE. map show shows the age of the
+values.]] },
 	{ "map detach", run = "map.host:cmd_detach",
 		syntax = "MAP",
 		names = "maps",
@@ -353,29 +354,29 @@ seals F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE. map show shows the age of the value
 		names = "comms",
 		help = "Show one communicator: decisions by collective, size and answer",
 		details = [[
-COST is NCCL's modelled time of the answer, NCCL that of its own choice, SLOWER % the change
-by that model: below 0 the answer is faster. COMM may be the beginning of its digits.
+COST is NCCL's predicted time of the answer, NCCL the predicted time of its own choice, and
+SLOWER % the difference: below 0 the answer is faster. COMM may be a unique prefix.
 comm show -o csv    a line for each rank, collective and size]] },
 	{ "check agreement", run = "commands.check:cmd_agreement",
 		syntax = "[comm=ID] [segment=FILE...]",
 		many = "segment",
 		help = "Compare the decisions of all ranks; status 2 if they differ",
 		details = [[
-Of a job of several hosts, ranks of all sites are compared. After a crash, fetch the segment
-file of each host: check agreement segment=a/train.seg segment=b/train.seg]] },
+For a job of several hosts, the command compares the ranks of all sites. After a crash, fetch
+the segment file of each host: check agreement segment=a/train.seg segment=b/train.seg]] },
 	{ "explain", run = "commands.comm:cmd_explain",
 		names = "collectives",
 		details = [[
 explain allreduce 4M
 explain broadcast 65536 comm=190b
-The steps are NCCL's own choice, each policy in order, and what is answered.]] },
+The output shows NCCL's own choice, the answer after each policy, and the final answer.]] },
 	{ "decision tail", run = "commands.comm:cmd_decisions",
 		syntax = "[count=N] [comm=ID] [follow=yes]",
 		help = "Show the last decisions",
 		details = [[
 decision tail count=5          the last five
-decision tail follow=yes       each from now on, until Ctrl-C
-REFUSED says why an answer of a policy was not taken; NCCL's own choice stood then.]] },
+decision tail follow=yes       each new decision until Ctrl-C
+REFUSED is the reason why a policy's answer was dropped; NCCL's own choice was used.]] },
 	{ "trace start", run = "trace.trace:cmd_start",
 		syntax = "[out=FILE] [format=chrome|ndjson] [size=SIZE] [keep=N] [seconds=S] "
 			.. "[events=LIST]",
@@ -420,15 +421,15 @@ REFUSED says why an answer of a policy was not taken; NCCL's own choice stood th
 		help = "Watch the job on a full screen: " ..
 			"bandwidth by size, communicators, slowest ranks, policies, alerts",
 		details = [[
-Keys: 1 to 5 choose the table, Enter shows more on a row, s sorts, p pauses, ? lists them
-all, q quits. every= is how often it asks the job, 2s by default.]] },
+Keys: 1 to 5 choose the table, Enter explains a row, s sorts, p pauses, ? lists all keys,
+q quits. every= is the interval between two requests to the job, 2s by default.]] },
 	{ "metrics", run = "commands.metrics:cmd_metrics", role = "observe",
 		syntax = "[out=FILE] [serve=ADDR:PORT] [tls_cert=FILE] [tls_key=FILE]",
 		help = "Print measurements and the job's state as Prometheus text, " ..
 			"write them to a file, or serve them over HTTP",
 		details = [[
-serve=ADDR:PORT answers GET /metrics until Ctrl-C. :PORT serves this host alone; port 0
-takes a free one. With a certificate and a key it speaks HTTPS only.]] },
+serve=ADDR:PORT answers GET /metrics until Ctrl-C. :PORT serves only this host; port 0
+chooses a free port. With a certificate and a key the server uses HTTPS.]] },
 	{ "rollout plan", run = "commands.rollout:cmd_plan", role = "observe",
 		syntax = "FILE",
 		files = PLANS,
@@ -439,8 +440,8 @@ takes a free one. With a certificate and a key it speaks HTTPS only.]] },
 		help = "Alternate between baseline and candidate, " ..
 			"compare them, then promote or roll back",
 		details = [[
-A process of its own runs the rollout, and continues when the shell is closed or killed.
-Ctrl-C pauses the rollout. Any shell: rollout status, pause, resume, promote, abort.
+A separate process runs the rollout, and continues when the shell is closed or killed.
+Ctrl-C pauses the rollout. Any shell may run rollout status, pause, resume, promote or abort.
 With the field jobs in the plan, each of these jobs has a rollout. The jobs are promoted
 together. If one job does not pass, all jobs return to their baselines.]] },
 	{ "rollout list", run = "commands.rollout_jobs:cmd_list", role = "observe",

@@ -130,7 +130,7 @@ M.help = {
 	"Enter           run the command that explains the row",
 	"Esc             back",
 	"s, r            sort by the next column; reverse the order",
-	"p, Space        pause; again: go on",
+	"p, Space        pause; press again to continue",
 	"q               quit",
 	"",
 	"GB/s NOW is the bus bandwidth since the last refresh, GB/s ALL since telemetry began.",

@@ -16,17 +16,18 @@ local function environment()
 		t[#t + 1] = ("      %s%s"):format(may and may .. "; " or "", p.doc)
 	end
 	t[#t + 1] = [[
-Of this shell alone:
+Variables of this shell only:
   PAGER, NO_COLOR, TMPDIR (sockets), XDG_STATE_HOME (history, rollouts),
   XDG_CONFIG_HOME (ncclbpf/init.lua), HOME
-Of NCCL: NCCL_TUNER_PLUGIN names libncclbpf.so; NCCL_ALGO and NCCL_PROTO outrank policies.]]
+Variables of NCCL: NCCL_TUNER_PLUGIN names libncclbpf.so. NCCL_ALGO and NCCL_PROTO override
+policies.]]
 	return table.concat(t, "\n")
 end
 
 local function exit()
 	return [[
   0    done; verdict good
-  1    a script raised, or a command failed in a way not listed
+  1    a script raised an error, or a command failed in another way
   2    verdict bad: policy refused, change refused or aborted, ranks disagree,
        doctor found something bad, rollout rolled back, simulated answers differ
   3    no verdict: a rollout paused, or is inconclusive
@@ -44,25 +45,25 @@ M.topics = {
 		return [[
 A key or value is a number, a word, a table of fields, a list, or bytes:
   7   0x1f   ring   {algo=ring, channels=8}   {1, 2, 3}   hex:01000000
-Fields that are left out are zero. Enumerators go by name; algorithms, protocols and
-collectives by NCCL's words, also in plain integer fields called algo, proto and coll.
-map show MAP says which fields there are.]]
+Omitted fields are zero. Write enumerators by name, and algorithms, protocols and collectives
+by NCCL's words, also in plain integer fields called algo, proto and coll. map show MAP
+lists the fields.]]
 	end },
 	{ "exit", "exit statuses", exit },
 	{ "lua", "Lua at the prompt and in scripts", function()
 		return [[
-A line that is no command is Lua; = in front prints an expression, : forces a command.
+A line that is no command is Lua. A leading = prints an expression; a leading : marks a command.
   nb.target:status().generation
   for _, d in ipairs(nb.target:decisions { count = 5 }) do print(d.coll, d.bytes, d.by) end
-  nb.policy.list {}            each command under its words: the data of its JSON form
-ncclbpf-shell -f FILE words... runs a file, -e CODE a chunk. docs/lua.md has the rest.]]
+  nb.policy.list {}            a command as a function; returns the data of its JSON form
+ncclbpf-shell -f FILE words... runs a file, -e CODE runs Lua code. docs/lua.md describes more.]]
 	end },
 	{ "keys", "keys of the prompt", function()
 		return [[
-Tab completes commands, live names, files, Lua names. ^R searches the history.
+Tab completes commands, names in the job, files and Lua names. ^R searches the history.
 Ctrl-C stops the running command or clears the line; on an empty line, a second one within
-two seconds ends the shell. Ctrl-D leaves. None of them touches the job. ~/.editrc has the
-keys (editrc(5)).]]
+two seconds ends the shell. Ctrl-D leaves. The job continues in every case. ~/.editrc may
+change the keys (editrc(5)).]]
 	end },
 }
 

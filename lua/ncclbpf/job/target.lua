@@ -279,7 +279,7 @@ end
 local function owner(path)
 	local dir = path:match("^(.*)/[^/]*$")
 	local st = dir and dir ~= "" and core.stat(dir)
-	return st and ("its folder is of user %d, this shell runs as user %d"):format(st.uid, uid)
+	return st and ("its directory is of user %d, this shell of user %d"):format(st.uid, uid)
 		or nil
 end
 

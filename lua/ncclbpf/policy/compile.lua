@@ -86,8 +86,8 @@ function C:word(n, other)
 	end
 	local v = units.size(n.value)
 	if not v then
-		self:fail(n, "%q: a size (\"4M\") expected, or a word beside algo, proto or coll",
-			n.value)
+		self:fail(n, "%q: a size (\"4M\") expected, or a word compared with "
+			.. "algo, proto or coll", n.value)
 	end
 	return v
 end

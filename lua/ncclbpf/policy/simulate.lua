@@ -176,7 +176,7 @@ local function final(r, a)
 	if a.channels == 0 then return out end
 	if a.channels > 64 then return out, "more channels than NCCL takes" end
 	if not (BOUNDED[out.algo] or out.algo == NVLS and r.ctx.nodes == 1) then
-		return out, "channels of an algorithm that does not bound them"
+		return out, "channels of an algorithm whose channels NCCL does not limit"
 	end
 	out.channels = a.channels
 	return out

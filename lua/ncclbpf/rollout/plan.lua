@@ -199,7 +199,7 @@ local steps = tables_of("steps", {
 	bake = { seconds }, min_samples = { number(1, 1e9, true) },
 }, 20, function(_, s)
 	if (s.units and 1 or 0) + (s.fraction and 1 or 0) + (s.jobs and 1 or 0) ~= 1 then
-		return ": units, fraction or jobs expected, one of them"
+		return ": one of units, fraction or jobs expected"
 	end
 end)
 

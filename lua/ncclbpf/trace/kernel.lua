@@ -48,7 +48,7 @@ end
 -- @what, dropped
 function M.add_losses(foot, dropped, what, lost)
 	if dropped > 0 then
-		foot[#foot + 1] = ("note: %d %s did not fit the kernel's ring"):format(
+		foot[#foot + 1] = ("note: the kernel's ring had no room for %d %s"):format(
 			dropped, what)
 	end
 	if lost > 0 then

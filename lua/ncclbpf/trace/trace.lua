@@ -211,7 +211,7 @@ local function summary(w, why, lost, left_out, notes, kernels)
 			lost)
 	end
 	if left_out > 0 then
-		foot[#foot + 1] = ("note: %d events were left out in the processes"):format(
+		foot[#foot + 1] = ("note: the processes omitted %d events"):format(
 			left_out)
 	end
 	if why == "size" then
