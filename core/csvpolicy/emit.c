@@ -366,7 +366,7 @@ static int hidden_row(const struct nb_table *t, uint32_t i,
 		by++;
 	if (by < i && t->rows[by].line)
 		nb_fail(err, NB_E_FORMAT, 0,
-			"this row never wins: the row of line %u always matches first",
+			"this row never wins: line %u always matches first",
 			t->rows[by].line);
 	else
 		nb_fail(err, NB_E_FORMAT, 0,

@@ -61,7 +61,7 @@ fault 'allreduce,0,1,ring' :1 '4 fields; 8 to 10 expected'
 fault 'allreduce,0,1,ring,ll,1,1,1,1,1' '' 'registered on one rank and not on another'
 printf 'allreduce,0,9,ring,ll,1,-1,-1\nallreduce,2,3,ring,ll,1,-1,-1\n' >hidden.csv
 status 65 "a row that never wins" policy build hidden.csv
-has "names the one before it" err "at hidden.csv:2:1" "the row of line 1 always matches first"
+has "names the one before it" err "at hidden.csv:2:1" "line 1 always matches first"
 status 0 "hidden=keep" policy build hidden.csv hidden=keep
 printf 'allreduce,0,9,ring,ll,1,-1,-1,-1,1\n' >reg.csv
 status 0 "coherence=off takes reg_buff" policy build reg.csv coherence=off
@@ -104,7 +104,7 @@ assert(nb.build { path = "saved.policy" } == p:image())
 local q, err = nb.policy.table { { algo = "ring" }, { algo = "ring", channels = 99 } }
 assert(not q and err.code == "malformed" and err.row == 2 and err.field == "channels" and tostring(err):find("row 2: channels \"99\": 1 to 64", 1, true), err)
 q, err = nb.policy.table { { algo = "ring" }, { coll = "reduce", algo = "ring" } }
-assert(not q and err.row == 2 and err.message:find("the one of row 1", 1, true), err)
+assert(not q and err.row == 2 and err.message:find("row 1 always matches first", 1, true), err)
 for _, row in ipairs { { bytes = "x" }, { bytes = { 1 } }, { bytes = {} }, { bytes = 1.5 }, { nodes = true }, { coll = "a,b" }, { coll = 7 },
 	{ bytes = "1", min_bytes = 2 }, { bytes_per_rank = "1K" }, { bytes_per_rank = "4T..", ranks = 9999999 }, { algo = "a\nb" } } do
 	row.proto = "ll"

@@ -300,7 +300,7 @@ M.table = errors.catch(function(spec)
 		if err.line then
 			err.row = err.line
 			err.message = ("row %d: %s"):format(err.line, err.message):gsub(
-				"of line (%d+)", "of row %1")
+				"line (%d+)", "row %1")
 			err.line, err.col = nil, nil
 		end
 		return nil, err
