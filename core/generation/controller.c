@@ -106,7 +106,10 @@ bool nb_controllers_merges(const struct nb_gen *g)
 	return false;
 }
 
-/* @cpus: pack the values of all CPUs; otherwise that of the first alone. */
+/*
+ * @cpus: pack the values of all CPUs; false: pack the value of the first CPU
+ * only.
+ */
 static int pack_map(struct nb_buf *out, const struct nb_gen_policy *gp,
 		    uint32_t map, bool cpus, struct nb_err *err)
 {
@@ -218,8 +221,8 @@ struct packed {
 };
 
 /*
- * Read the packed map at *@at, and move *@at to the next one. Returns false if
- * the bytes are damaged.
+ * Read the packed map at *@at, and advance *@at to the next one. Returns false
+ * if the bytes are damaged.
  */
 static bool read_packed(struct nb_view all, uint64_t *at,
 			const struct nb_gen *g, struct packed *out)

@@ -40,8 +40,8 @@ bool nb_controllers_merges(const struct nb_gen *g);
 int nb_controllers_pack(struct nb_buf *out, const struct nb_gen *g,
 			struct nb_err *err);
 /*
- * The same for a generation into which nb_controllers_merge has merged maps:
- * each CPU has the merged value there.
+ * Like nb_controllers_pack, for a generation into which nb_controllers_merge
+ * has merged maps: in it, each CPU has the merged value.
  */
 int nb_controllers_pack_merged(struct nb_buf *out, const struct nb_gen *own,
 			       struct nb_err *err);

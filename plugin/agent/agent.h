@@ -177,8 +177,8 @@ void nb_agent_unserve(struct nb_agent *a);
 /* Write this site's own key to the store. */
 void nb_agent_describe(struct nb_agent *a);
 /*
- * The same after a change. The sites of a large job choose different times,
- * because the coordinator knows the change from their answers.
+ * Like nb_agent_describe, after a change. The agents of a large job choose
+ * different times, because the coordinator knows the change from their answers.
  */
 void nb_agent_describe_soon(struct nb_agent *a);
 /* Note that the next write to the store includes the ranks' positions. */

@@ -29,21 +29,22 @@ enum {
 	OTHER_FILES = 128,
 	IDLE_S = 60,
 	MEMORY = 6 << 10, /* bytes of a connection for headers and buffers */
-	/* longest time without a reply, and its growth with each site */
+	/* longest time without a reply, and the time to add for each site */
 	BEAT_MS = 4000,
 	BEAT_SITE_MS = 8,
 	BEAT_STEP_MS = 500,
 	BEAT_MOST_MS = 600000,
 	REPLIES = 4, /* replies that are kept for agents in the same state */
-	RUNS = 8     /* most runs of the server for bytes that TLS has read */
+	/* most calls of the server for bytes that TLS has read already */
+	RUNS = 8
 };
 
-/* What the coordinator has got from a linked site. */
+/* What the coordinator knows about a linked site. */
 struct linked {
 	char name[NB_GATHER_NAME];
-	char hash[65]; /* of the agent's secret */
+	char hash[65]; /* hash of the agent's secret */
 	json_t *staged, *seen;
-	struct asked *waits; /* the request that waits, or NULL */
+	struct asked *waits; /* the request that waits for a reply, or NULL */
 };
 
 /* A request. */
@@ -54,9 +55,9 @@ struct asked {
 	char site[NB_GATHER_NAME];
 	char hash[65];
 	struct nb_buf body;
-	size_t pending; /* bytes of the body that count in the server's sum */
+	size_t pending; /* bytes of the body that the server's limit counts */
 	int64_t have;
-	uint64_t due_ms; /* when a request that waits gets a reply */
+	uint64_t due_ms; /* latest time of the reply to a waiting request */
 	bool waited, again;
 };
 
@@ -79,7 +80,8 @@ struct nb_gather {
 	char address[400];
 	bool allowed, running, told;
 	int64_t rev, gone;
-	uint64_t due_ms; /* when the first waiting request gets its reply */
+	/* latest time of the reply to the first waiting request */
+	uint64_t due_ms;
 	size_t pending;
 	struct linked **site; /* sorted by name */
 	size_t n, room;
@@ -109,7 +111,7 @@ void nb_gather_hash(const char *secret, char hash[65])
 
 /* ---- sites ---- */
 
-/* Returns the index of the first site that is not before @name. */
+/* Returns the index of the first site whose name is not before @name. */
 static size_t site_index(const struct nb_gather *g, const char *name)
 {
 	size_t low = 0, high = g->n;
@@ -276,7 +278,9 @@ static struct MHD_Response *response_of(char *text, size_t size)
 	return r;
 }
 
-/* Returns the newest change of order/ that an agent with state @have has. */
+/*
+ * Returns the newest change of order/ that an agent has if its state is @have.
+ */
 static int64_t newest_until(const struct nb_gather *g, int64_t have)
 {
 	int64_t newest = 0;
@@ -333,7 +337,7 @@ static void forget_replies(struct nb_gather *g)
 
 static enum MHD_Result send_shared(struct nb_gather *g, const struct asked *x)
 {
-	/* a state before a deletion needs the list, whatever else it has */
+	/* an agent whose state is older than a deletion needs the whole list */
 	int64_t from = x->have < g->gone ? -1 : newest_until(g, x->have);
 	struct shared *s = NULL;
 
@@ -389,7 +393,7 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status,
 	return rc;
 }
 
-/* Refuse a request that no agent sends. The first one is logged. */
+/* Refuse a request that no agent of this program sends. Log the first one. */
 static enum MHD_Result refuse_bad(struct nb_gather *g, struct MHD_Connection *c,
 				  unsigned status, const char *text)
 {
@@ -427,7 +431,7 @@ static void waiting_end(struct nb_gather *g, struct asked *x)
 	MHD_resume_connection(x->connection);
 }
 
-/* Keep an answer if it is newer than the one that we have. */
+/* Keep an answer of a site if it is newer than the kept one. */
 static void take_answer(struct nb_gather *g, const char *family,
 			const char *site, json_t **kept, json_t *value)
 {
@@ -489,11 +493,16 @@ static enum MHD_Result take_body(struct nb_gather *g, struct asked *x)
 	nb_buf_fini(&x->body);
 	if (!s || wait <= 0 || g->rev > x->have)
 		return send_reply(g, x);
-	/* a site has one waiting request; the older one's client is gone */
+	/*
+	 * a site has one waiting request; the client of the older one has ended
+	 */
 	if (s->waits)
 		waiting_end(g, s->waits);
 	s->waits = x;
-	/* the times differ, so that not all requests come back at once */
+	/*
+	 * the times differ, so that not all agents send their next requests at
+	 * once
+	 */
 	if (wait > BEAT_MOST_MS)
 		wait = BEAT_MOST_MS;
 	x->due_ms = nb_agent_ms() + (uint64_t)wait -
@@ -512,7 +521,7 @@ static const char *header_of(struct MHD_Connection *c, const char *name)
 
 /*
  * Check who sends a request, before its body is kept. The secret's hash is
- * public, so comparing the hashes takes no care.
+ * public, so the comparison need not take constant time.
  */
 static enum MHD_Result admit(struct nb_gather *g, struct asked *x,
 			     const char *url, const char *method)
@@ -545,7 +554,7 @@ static enum MHD_Result admit(struct nb_gather *g, struct asked *x,
 	return MHD_YES;
 }
 
-/* Keep bytes of a body. Returns false if they are too many. */
+/* Keep bytes of a body. Returns false if the body is too large. */
 static bool keep_bytes(struct asked *x, const char *data, size_t size)
 {
 	if (x->g->pending + size > NB_GATHER_PENDING)
@@ -617,7 +626,7 @@ static void gather_run(void *arg)
 	g->running = true;
 	for (int i = 0; i < RUNS; i++) {
 		MHD_run(g->daemon);
-		/* a TLS connection may have read more than it has handled */
+		/* TLS may have read more bytes than the server has handled */
 		if (MHD_get_timeout(g->daemon, &ms) != MHD_YES || ms)
 			break;
 	}
@@ -757,7 +766,7 @@ void nb_gather_close(struct nb_gather *g)
 		return;
 	nb_http_unwatch(g->http, g->fd);
 	if (g->daemon) {
-		/* no connection may be suspended when the server ends */
+		/* no connection may be suspended when the server is stopped */
 		g->allowed = false;
 		g->due_ms = 0;
 		nb_gather_turn(g);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The agent's end of its link to the coordinator: a request that waits for news
- * of order/, one after the other. It brings the answers that were ready. A
- * later answer goes in a second request, which does not wait.
+ * The agent's end of its link to the coordinator: requests, one after the
+ * other, each of which waits for changes of order/. A request contains the
+ * answers that were ready. A later answer goes in a second request, which does
+ * not wait.
  */
 #include "plugin/agent/link.h"
 
@@ -17,10 +18,12 @@
 
 enum {
 	CONNECT_MS = 2000,
-	/* a reply may come this much later than at the end of its time */
+	/*
+	 * a reply may come this much later than the end of the request's time
+	 */
 	MARGIN_MS = 3000,
-	SITE_MS = 2, /* and later by this time for each site */
-	/* the next request waits this long for an answer that is in work */
+	SITE_MS = 2, /* additional delay of a reply for each site */
+	/* longest delay of the next request for an answer that is in work */
 	HOLD_MS = 200,
 	/* agents of a large job link one after the other */
 	FIRST_MS = 100,
@@ -39,15 +42,15 @@ struct nb_link {
 	enum link_state state;
 	/* the coordinator's server and the hash of its secret */
 	char url[400], proof[65];
-	/* the request that waits, and the request with a later answer */
+	/* the waiting request, and the request with a later answer */
 	struct nb_http_transfer *poll, *post;
 	/* numbers of the newest answers in these requests */
 	uint64_t polled, posted;
 	uint64_t came_ms;  /* when the last reply came */
-	uint64_t retry_ms; /* when to try to link */
+	uint64_t retry_ms; /* when to try the next link */
 	unsigned failures;
 	unsigned beat_ms;
-	bool full;	/* the next request has all answers */
+	bool full;	/* the next request must contain all answers */
 	uint64_t hurry; /* number of the latest urgent answer */
 	bool told;
 };
@@ -108,7 +111,7 @@ static void link_close(struct nb_link *l)
 	l->state = OFF;
 }
 
-/* End an attempt or a link without a new attempt in the near future. */
+/* End an attempt or a link; do not try again soon. */
 static void link_fail(struct nb_link *l, const char *why)
 {
 	bool was_on = l->state == ON;
@@ -136,7 +139,10 @@ void nb_link_end(struct nb_link *l, const char *why)
 
 /* ---- replies ---- */
 
-/* Returns the reply if it is the coordinator's, else NULL with @why. */
+/*
+ * Returns the reply if the coordinator sent it; otherwise NULL with the reason
+ * in @why.
+ */
 static json_t *read_reply(const struct nb_link *l,
 			  const struct nb_http_reply *r, const char **why)
 {
@@ -172,7 +178,10 @@ static void took_answers(struct nb_link *l, uint64_t number)
 		l->a->own.acked = number;
 }
 
-/* The first reply has come: from now on the link takes the store's place. */
+/*
+ * The first reply has come: from now on the agent uses the link instead of the
+ * store.
+ */
 static void link_begin(struct nb_link *l)
 {
 	l->state = ON;
@@ -321,7 +330,7 @@ static const char *target(const struct nb_link *l, const char **proof)
 	return url;
 }
 
-/* Begin to link when the coordinator can know us. */
+/* Begin a link as soon as the coordinator can know this site. */
 static void turn_off(struct nb_link *l)
 {
 	char site[96];

@@ -29,9 +29,9 @@ void nb_link_end(struct nb_link *l, const char *why);
 /* The latest answer must reach the coordinator at once. */
 void nb_link_hurry(struct nb_link *l);
 /*
- * Two steps of each iteration of the agent's loop: end the link if another
- * coordinator has come, before orders are carried out; send due requests, after
- * that.
+ * Two steps of each iteration of the agent's loop. The first ends the link if
+ * there is another coordinator, before orders are carried out. The second sends
+ * due requests afterwards.
  */
 void nb_link_check(struct nb_link *l);
 void nb_link_turn(struct nb_link *l);

@@ -27,8 +27,12 @@ struct nb_own_key {
 	bool busy, clean;
 	int64_t revision; /* store revision of the last confirmed write */
 	bool kept;	  /* the owner has set this key since nb_own_begin */
-	char *bare; /* of an answer: wanted value without "at"; else NULL */
-	/* of an answer: number of its latest change */
+	/*
+	 * for an answer: the wanted value without the member "at"; otherwise
+	 * NULL
+	 */
+	char *bare;
+	/* for an answer: number of its latest change */
 	uint64_t number;
 	struct nb_own_key *next;
 };
@@ -42,8 +46,8 @@ struct nb_own {
 	/* answers go over the link (plugin/agent/link.h), not to the store */
 	bool linked;
 	/*
-	 * number of the latest change of an answer, and the latest that the
-	 * coordinator has got over the link
+	 * number of the latest change of an answer, and number of the latest
+	 * change that the coordinator got over the link
 	 */
 	uint64_t answered, acked;
 	int64_t at;		      /* time of the latest answer */
@@ -59,9 +63,10 @@ struct nb_own {
  */
 void nb_own_set(struct nb_own *o, const char *key, json_t *value);
 /*
- * The same for an answer to the coordinator: staged/SITE or seen/SITE. Adds the
- * member "at" to a changed answer: CLOCK_MONOTONIC in microseconds, which
- * orders the answers of one host, also those of an agent and its successor.
+ * Like nb_own_set, for an answer to the coordinator: staged/SITE or seen/SITE.
+ * Adds the member "at" to a changed answer: CLOCK_MONOTONIC in microseconds,
+ * which orders the answers of one host, also those of an agent and its
+ * successor.
  */
 void nb_own_answer(struct nb_own *o, const char *key, json_t *value);
 /*

@@ -690,8 +690,8 @@ json_t *nb_targets_notes(const struct nb_view *v)
 }
 
 /*
- * Returns the baseline digest of a site. Its answer says so earlier than its
- * key site/SITE, when it has committed a change.
+ * Returns the baseline digest of a site. After a change, the site's answer has
+ * the digest earlier than its key site/SITE.
  */
 static const char *baseline_at(const struct nb_view *v, const char *site)
 {

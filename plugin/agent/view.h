@@ -29,7 +29,7 @@ struct nb_view {
  */
 bool nb_view_put(struct nb_view *v, const char *key, const char *value,
 		 size_t size, int64_t made, int64_t mod);
-/* The same for a parsed value, of which the view keeps a reference. */
+/* Like nb_view_put, for a parsed value; the view keeps a reference to it. */
 bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value,
 		      int64_t made, int64_t mod);
 /*

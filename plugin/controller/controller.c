@@ -522,7 +522,7 @@ static void have_gathered(const struct nb_election_other *m, int n)
 		NB_STEP(LOOP_PROPOSED);
 }
 
-/* Merge the maps of this site for the site that runs the controllers. */
+/* Merge the maps of this site, for the site that runs the controllers. */
 static void merge_for_others(const struct nb_election_other *m, int n)
 {
 	struct nb_controllers *l = loop;

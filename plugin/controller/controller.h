@@ -73,7 +73,7 @@ struct nb_controllers {
 	 * the merged maps of this site, for the site that runs the controllers
 	 */
 	struct nb_controllers_site {
-		struct nb_buf maps; /* empty: none are merged yet */
+		struct nb_buf maps; /* empty: no maps were merged yet */
 		uint64_t at_ms;	    /* CLOCK_MONOTONIC time of the merge */
 		uint32_t processes, missing;
 	} site;

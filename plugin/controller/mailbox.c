@@ -19,7 +19,7 @@ struct head {
 	uint8_t digest[NB_SHA256_SIZE];
 };
 
-/* 256 bytes are room for a header (struct nb_sites_maps) */
+/* the header (struct nb_sites_maps) fits into 256 bytes */
 enum { MAPS_MOST = NB_CONTROLLER_MAPS_BYTES + 256 };
 enum { CHANGE_MOST = NB_CONTROLLER_CHANGE_BYTES + 128 };
 

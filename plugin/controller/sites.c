@@ -99,7 +99,7 @@ static bool merge_sheet(const struct nb_buf *sheet,
 	size_t size = sheet->size - sizeof(head);
 
 	memcpy(&head, sheet->data, sizeof(head));
-	/* another site had the place before */
+	/* the place belonged to another site before */
 	if (strncmp(head.site, s->site, sizeof(head.site)) != 0)
 		return false;
 	if (now_ms >= head.until_ms) {

@@ -120,7 +120,7 @@ static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
 	return __atomic_load_n(&f->record->word, __ATOMIC_SEQ_CST);
 }
 
-/* Returns the number of decision @k that is compared with fences. */
+/* Returns the number by which decision @k is compared with fences. */
 static inline uint64_t nb_fence_clock(const struct nb_fence_rank *f, uint64_t k)
 {
 	return f->odd & NB_FENCE_CALLS ? f->clock : k;

@@ -28,7 +28,7 @@ function M.fail(code, fmt, ...)
 	return nil, M.new(code, select("#", ...) > 0 and fmt:format(...) or fmt)
 end
 
--- Raise such an error, in commands and in functions that M.catch has made.
+-- Raise an error value. For commands, and for functions that M.catch returns.
 function M.raise(code, fmt, ...)
 	error(select(2, M.fail(code, fmt, ...)), 0)
 end
@@ -120,8 +120,8 @@ end
 
 local OUTSIDE = {} -- metatable of an error that came from a function of the caller
 
--- @f as a function that returns nil, err where @f raises an error value. Misuse, bugs and Ctrl-C
--- are raised at the caller. @outermost: the caller is the one that M.callback means.
+-- Return a function that calls @f and returns nil, err if @f raises an error value. Misuse, bugs
+-- and Ctrl-C are raised at the caller.
 function M.catch(f, outermost)
 	return function(...)
 		local r = table.pack(pcall(f, ...))

@@ -64,7 +64,7 @@ function M.us(v)
 	return (v < 100 and "%.1f" or "%.0f"):format(v)
 end
 
--- The same, of nanoseconds
+-- Microseconds for a column, from a time in nanoseconds; nil: not known.
 function M.ns_us(v)
 	if type(v) ~= "number" then return nil end
 	return (v < 100000 and "%.1f" or "%.0f"):format(v / 1000)

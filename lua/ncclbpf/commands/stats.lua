@@ -79,7 +79,7 @@ local function head(per)
 		#with > 0 and ", with " .. table.concat(with, " and ") .. " times" or "")
 end
 
--- The line about GIN, whose peers `stats gin` shows
+-- The line about GIN. `stats gin` shows the peers.
 local function gin_line(per)
 	local list = lists.map(per, function(r) return read.record(r.data.gin) end)
 	local line = gin.line(list)
