@@ -114,7 +114,7 @@ struct nb_agree {
 	 * differ. A fence is still the same decision for all ranks. */
 	bool aligned;
 	uint32_t n;
-	/* The ranks; own memory, or the caller's. */
+	/* The compared ranks: @own, or memory of the caller. */
 	struct nb_agree_rank *rank;
 	struct nb_agree_rank own[NB_SEG_SLOTS];
 };

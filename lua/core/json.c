@@ -305,7 +305,7 @@ static void put_ordered(lua_State *L, struct nb_json *j, int t, int seen,
 /*
  * Keys that people look for first. All other keys follow in alphabetical order.
  */
-static int place(const char *key)
+static int key_rank(const char *key)
 {
 	static const char *const first[] = {
 		"name",	   "job",   "rank",	"pid",	   "accepted",
@@ -325,7 +325,7 @@ static int by_place(lua_State *L)
 {
 	const char *a = luaL_tolstring(L, 1, NULL);
 	const char *b = luaL_tolstring(L, 2, NULL);
-	int i = place(a), k = place(b);
+	int i = key_rank(a), k = key_rank(b);
 
 	lua_pushboolean(L, i != k ? i < k : strcmp(a, b) < 0);
 	return 1;

@@ -73,7 +73,7 @@ static void arm(double seconds, struct itimerval *old)
 }
 
 /* NULL, or the error as text */
-static const char *told(int rc)
+static const char *limit_text(int rc)
 {
 	if (limit.late)
 		return "runs too long";
@@ -121,7 +121,7 @@ static int do_limited(lua_State *L)
 		lua_sethook(L, NULL, 0, 0);
 	lua_setallocf(L, limit.alloc, limit.ud);
 	limit.running = false;
-	why = told(rc);
+	why = limit_text(rc);
 	if (why) {
 		lua_settop(L, 1);
 		lua_pushstring(L, why);

@@ -166,8 +166,8 @@ void nb_agent_news(struct nb_agent *a, const json_t *reply);
 /* Returns true while an answer to the coordinator is in work. */
 bool nb_agent_works(const struct nb_agent *a);
 /*
- * Give an answer, @key: staged/SITE or seen/SITE. @urgent: the coordinator
- * waits for it. Takes ownership of @value.
+ * Send an answer to the coordinator, @key: staged/SITE or seen/SITE. @urgent:
+ * the coordinator waits for it. Takes ownership of @value.
  */
 void nb_agent_answer(struct nb_agent *a, const char *key, json_t *value,
 		     bool urgent);

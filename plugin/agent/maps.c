@@ -21,8 +21,9 @@ enum {
 	PERIOD_MS = 1000, /* between two requests to a site, plus SITE_MS */
 	SITE_MS = 8,	  /* for each site */
 	PERIOD_MOST_MS = 10000,
-	LOOK_MS = 100,	 /* interval between two searches for due requests */
-	OLD_PERIODS = 3, /* maps count for so many periods and OLD_MS */
+	LOOK_MS = 100, /* interval between two searches for due requests */
+	/* maps are used for this many periods, plus OLD_MS */
+	OLD_PERIODS = 3,
 	OLD_MS = 2000,
 	TIMEOUT_MS = 3000,
 	AT_ONCE = 16, /* most requests in progress */

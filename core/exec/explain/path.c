@@ -12,7 +12,7 @@
 
 static const struct nb_origin NOWHERE = { .exact = -1 };
 
-static bool within(const struct nb_exec *x, const struct nb_code *ip)
+static bool holds_code(const struct nb_exec *x, const struct nb_code *ip)
 {
 	return x && ip >= x->code && ip < x->code + x->ncodes;
 }
@@ -23,10 +23,10 @@ static bool locate(struct nb_path *w, const struct nb_code *ip)
 {
 	const struct nb_links *links = w->x->links;
 
-	if (within(w->x, ip))
+	if (holds_code(w->x, ip))
 		return true;
 	for (uint32_t i = 0; links && i < links->n; i++)
-		if (within(links->link[i].x, ip)) {
+		if (holds_code(links->link[i].x, ip)) {
 			w->x = links->link[i].x;
 			return true;
 		}
@@ -189,8 +189,8 @@ static void called(struct nb_path *w, bool writes)
 	w->reg[0].map = true;
 }
 
-static void look(struct nb_path *w, const struct nb_code *ip,
-		 const struct nb_insn_spec *s, const uint64_t *r)
+static void watch_code(struct nb_path *w, const struct nb_code *ip,
+		       const struct nb_insn_spec *s, const uint64_t *r)
 {
 	uint64_t to = r[ip->dst] + (uint64_t)(int64_t)ip->off;
 	uint64_t from = r[ip->src] + (uint64_t)(int64_t)ip->off;
@@ -247,7 +247,7 @@ static void path_step(void *arg, const struct nb_code *ip, const uint64_t *r)
 		return;
 	}
 	if (ip->op < NB_NOPS) {
-		look(w, ip, nb_spec_insn((enum nb_op)ip->op), r);
+		watch_code(w, ip, nb_spec_insn((enum nb_op)ip->op), r);
 	} else if (ip->op == NB_CODE_LOOKUP) {
 		called(w, false);
 	} else if (ip->op == NB_CODE_CONST || ip->op == NB_CODE_FUNC) {

@@ -233,8 +233,8 @@ static int emit(struct nb_jit_ctx *c, const struct nb_jit_pages *p, size_t at,
 }
 
 /* Emit a planned program @at bytes into @p; *@out keeps a reference to @p. */
-static int place(struct nb_jit **out, struct nb_jit_ctx *c,
-		 struct nb_jit_pages *p, size_t at, struct nb_err *err)
+static int emit_planned(struct nb_jit **out, struct nb_jit_ctx *c,
+			struct nb_jit_pages *p, size_t at, struct nb_err *err)
 {
 	unsigned char *code = p->code + at;
 	/* plan_all has made all plans that reach this line. */
@@ -282,7 +282,7 @@ int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 	if (!rc)
 		rc = get_pages(&p, c->pos, err);
 	if (!rc)
-		rc = place(out, c, p, ALIGN, err);
+		rc = emit_planned(out, c, p, ALIGN, err);
 	if (!rc)
 		rc = seal(p, err);
 	if (rc) {
@@ -350,12 +350,12 @@ static int place_all(struct nb_jit **out, struct nb_jit_ctx **c,
 	for (uint32_t i = 0; i < n; i++) {
 		if (!c[i])
 			continue;
-		rc = place(&link[i].jit, c[i], p, at, err);
+		rc = emit_planned(&link[i].jit, c[i], p, at, err);
 		if (rc)
 			return rc;
 		at = (at + link[i].jit->size + ALIGN - 1) / ALIGN * ALIGN;
 	}
-	rc = place(out, c[n], p, at, err);
+	rc = emit_planned(out, c[n], p, at, err);
 	return rc ? rc : seal(p, err);
 }
 

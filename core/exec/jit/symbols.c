@@ -111,7 +111,7 @@ struct nb_symbols {
 	char *elf;
 };
 
-static void tell(struct jit_code_entry *e, uint32_t action)
+static void notify_debugger(struct jit_code_entry *e, uint32_t action)
 {
 	struct jit_descriptor *d = &__jit_debug_descriptor;
 
@@ -148,7 +148,7 @@ int nb_symbols_gdb(struct nb_symbols **out, const struct nb_jit *j,
 	if (d->first)
 		d->first->prev = &s->entry;
 	d->first = &s->entry;
-	tell(&s->entry, JIT_REGISTER);
+	notify_debugger(&s->entry, JIT_REGISTER);
 	pthread_mutex_unlock(&list_lock);
 	*out = s;
 	return 0;
@@ -165,7 +165,7 @@ void nb_symbols_free(struct nb_symbols *s)
 		__jit_debug_descriptor.first = s->entry.next;
 	if (s->entry.next)
 		s->entry.next->prev = s->entry.prev;
-	tell(&s->entry, JIT_UNREGISTER);
+	notify_debugger(&s->entry, JIT_UNREGISTER);
 	pthread_mutex_unlock(&list_lock);
 	free(s->elf);
 	free(s);

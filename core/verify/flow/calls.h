@@ -40,8 +40,8 @@ struct nb_global {
 	 */
 	bool local;
 	uint8_t local_uses;
-	/* That walk assumes that the memory of its arguments became
-	 * rank-local. */
+	/* The walk assumes that memory behind the function's arguments
+	 * became rank-local. */
 	bool memory_local;
 };
 

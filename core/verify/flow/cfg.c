@@ -170,7 +170,7 @@ static int check_edges(struct nb_env *env)
 
 /* Visit every slot reachable from function @f; calls add functions to the
  * worklist. */
-static void reach(struct nb_env *env, uint32_t f, uint32_t *worklist)
+static void visit_reachable(struct nb_env *env, uint32_t f, uint32_t *worklist)
 {
 	struct nb_cfg *cfg = &env->cfg;
 	uint32_t n = 0, next[2];
@@ -201,7 +201,7 @@ static int check_reached(struct nb_env *env)
 
 	if (!worklist)
 		return NB_E_NOMEM;
-	reach(env, 0, worklist);
+	visit_reachable(env, 0, worklist);
 	for (uint32_t pc = 0; pc < env->n; pc++) {
 		if (cfg->mark[pc] & NB_MARK_REACHED ||
 		    at(env, pc)->kind == NB_KIND_LDDW_HI)
