@@ -710,7 +710,7 @@ static struct MHD_Daemon *start_server(struct nb_gather *g, int fd)
 		tls, MHD_OPTION_END);
 }
 
-static int start_server(struct nb_gather *g,
+static int gather_start(struct nb_gather *g,
 			const struct nb_listen_config *config,
 			struct nb_err *err)
 {
@@ -750,7 +750,7 @@ int nb_gather_open(struct nb_gather **out, struct nb_http *http,
 	g->fd = -1;
 	g->due_ms = UINT64_MAX;
 	rc = nb_gather_draw(g->secret)
-		     ? start_server(g, config, err)
+		     ? gather_start(g, config, err)
 		     : nb_fail(err, NB_E_IO, 0, "link: no random bytes");
 	if (rc) {
 		nb_gather_close(g);
