@@ -151,8 +151,8 @@ static void answer(struct nb_coord *c, bool committed)
 				 c->a->lease);
 		snprintf(key, sizeof(key), "request/%s", c->request);
 		nb_coord_txn_delete(c, t, key);
-		nb_coord_audit_end(c, t, committed);
 	}
+	nb_coord_audit_end(c, t, committed);
 	if (!t->nop) {
 		nb_coord_txn_free(t);
 		nb_coord_change_free(c);
@@ -265,8 +265,9 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	snprintf(c->request, sizeof(c->request), "%s", id);
 	c->catch_up = !request;
 	c->check = json_is_true(json_object_get(request, "check"));
+	/* a request of the store is never one of controllers */
 	c->by_controllers =
-		json_is_true(json_object_get(request, "controllers"));
+		!*id && json_is_true(json_object_get(request, "controllers"));
 	nb_coord_audit_take(c, request);
 	nb_coord_guard_take(c, request);
 	nb_coord_maker_take(c, request);
@@ -288,6 +289,7 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	json_object_set_new(order, "sites", json_integer(c->a->sites));
 	if (c->guard)
 		nb_coord_guard_compare(c, t);
+	nb_coord_audit_order(c, t, order);
 	nb_coord_txn_put(c, t, "order/stage", order, 0);
 	nb_coord_enter(c, NB_COORD_ORDERING, 0);
 	nb_coord_txn_send(c, t, ordered);

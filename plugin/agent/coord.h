@@ -24,6 +24,8 @@ enum {
 	 * generation
 	 */
 	NB_COORD_CATCH_MS = 500,
+	/* number of audit entries for changes by controllers */
+	NB_COORD_CONTROLLERS = 64,
 	/* number of armings whose times determine the next fence */
 	NB_COORD_ANSWERS = 9
 };
@@ -285,8 +287,8 @@ const json_t *nb_coord_state_of(const struct nb_view *v);
 void nb_coord_saving_free(struct nb_coord_saving *s);
 
 /*
- * coord_audit.c defines the six functions below. They write a request's outcome
- * to its audit entry.
+ * coord_audit.c defines the eight functions below. They write a request's
+ * outcome to its audit entry.
  */
 
 /*
@@ -299,6 +301,18 @@ void nb_coord_audit_take(struct nb_coord *c, const json_t *request);
  * who saved the policy with which the job starts.
  */
 void nb_coord_maker_take(struct nb_coord *c, const json_t *request);
+/*
+ * Add to the transaction that orders a change of controllers its audit entry,
+ * without an outcome. Each of the last NB_COORD_CONTROLLERS changes has an
+ * entry. @order: the new value of order/stage, which counts these changes
+ */
+void nb_coord_audit_order(struct nb_coord *c, struct nb_coord_txn *t,
+			  json_t *order);
+/*
+ * Returns true if @name is an audit entry of controllers. There is a fixed
+ * number of them, so they are never old.
+ */
+bool nb_coord_audit_fixed(const char *name);
 /* Add the audit outcome to the transaction that commits the change. */
 void nb_coord_audit_commit(struct nb_coord *c, struct nb_coord_txn *t);
 /*

@@ -3,6 +3,9 @@
  * Writes the outcome of a request into its audit entry, which the shell created
  * together with the request. The transaction that commits a change also writes
  * its outcome, so the entry stays correct if the shell or the coordinator dies.
+ * The coordinator itself creates the entries of changes by controllers, with
+ * the order to stage. They have fixed keys, so the newest overwrites the
+ * oldest.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,9 +13,13 @@
 #include <time.h>
 
 #include "plugin/agent/coord.h"
+#include "plugin/controller/election.h"
 #include "plugin/runtime/wall_clock.h"
 
 enum { KEY = 120 };
+
+/* beginning of the names of controllers' entries; a number follows */
+static const char fixed[] = "controllers-";
 
 /*
  * Returns true if @name has the form of an audit entry's name, so that no other
@@ -50,12 +57,13 @@ void nb_coord_maker_take(struct nb_coord *c, const json_t *request)
 			 nb_view_str(keep, "who"), c->a->host);
 }
 
-static void put_outcome(struct nb_coord *c, struct nb_coord_txn *t,
-			const char *outcome)
+/* Write the entry of c->audit. @outcome: NULL: the change is in progress */
+static void put_entry(struct nb_coord *c, struct nb_coord_txn *t,
+		      const char *outcome)
 {
 	static const char *const members[] = { "time",	   "who",    "from",
 					       "line",	   "images", "why",
-					       "readable", "maker" };
+					       "readable", "maker",  "change" };
 	json_t *entry = json_object();
 	char key[KEY + 8];
 
@@ -66,9 +74,47 @@ static void put_outcome(struct nb_coord *c, struct nb_coord_txn *t,
 			json_object_set(entry, members[i], v);
 	}
 	json_object_set_new(entry, "request", json_string(c->request));
-	json_object_set_new(entry, "outcome", json_string(outcome));
+	if (outcome)
+		json_object_set_new(entry, "outcome", json_string(outcome));
 	snprintf(key, sizeof(key), "audit/%s", nb_view_str(c->audit, "audit"));
 	nb_coord_txn_put(c, t, key, entry, 0);
+}
+
+bool nb_coord_audit_fixed(const char *name)
+{
+	return !strncmp(name, fixed, sizeof(fixed) - 1);
+}
+
+void nb_coord_audit_order(struct nb_coord *c, struct nb_coord_txn *t,
+			  json_t *order)
+{
+	const struct nb_view *v = &c->a->view;
+	const struct nb_view_key *stage = nb_view_get(v, "order/stage");
+	const struct nb_view_key *commit = nb_view_get(v, "order/commit");
+	int64_t n = stage ? nb_view_int(stage->value, "controllers") : 0;
+	char now[32], name[32], why[64];
+
+	/* the key may be damaged */
+	if (n < 0 || n >= INT64_MAX)
+		n = 0;
+	n += c->by_controllers;
+	if (n)
+		json_object_set_new(order, "controllers", json_integer(n));
+	if (!c->by_controllers)
+		return;
+	snprintf(name, sizeof(name), "%s%02d", fixed,
+		 (int)(n % NB_COORD_CONTROLLERS));
+	snprintf(why, sizeof(why), "proposed by process %" PRIu64,
+		 nb_election_read(c->a->site.seg).pid);
+	json_decref(c->audit);
+	c->audit = json_pack(
+		"{s:s,s:s,s:s,s:s,s:O*,s:s,s:I,s:{s:O*}}", "audit", name,
+		"time", nb_coord_time(now, sizeof(now)), "who", "controllers",
+		"from", c->a->name, "line", json_object_get(order, "line"),
+		"why", why, "change", (json_int_t)n, "maker", "rollout",
+		commit ? json_object_get(commit->value, "rollout") : NULL);
+	if (c->audit)
+		put_entry(c, t, NULL);
 }
 
 void nb_coord_audit_commit(struct nb_coord *c, struct nb_coord_txn *t)
@@ -78,7 +124,7 @@ void nb_coord_audit_commit(struct nb_coord *c, struct nb_coord_txn *t)
 	if (!c->audit)
 		return;
 	snprintf(text, sizeof(text), "committed as generation %" PRId64, c->n);
-	put_outcome(c, t, text);
+	put_entry(c, t, text);
 }
 
 void nb_coord_audit_end(struct nb_coord *c, struct nb_coord_txn *t,
@@ -94,7 +140,7 @@ void nb_coord_audit_end(struct nb_coord *c, struct nb_coord_txn *t,
 			 c->err.text);
 	else
 		snprintf(text, sizeof(text), "refused: %s", c->err.text);
-	put_outcome(c, t, text);
+	put_entry(c, t, text);
 }
 
 const char *nb_coord_time(char *text, size_t size)

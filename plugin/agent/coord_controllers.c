@@ -3,7 +3,7 @@
  * Changes that controllers propose. The processes of the coordinator's site run
  * the controllers and announce a proposal in the segment. The coordinator
  * fetches its bytes, stores them like an image, and carries the change out as a
- * request, which no audit entry records: controllers may make many changes.
+ * request.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -131,6 +131,7 @@ static bool is_named(const struct nb_coord *c, const struct nb_store_reply *r,
 	case MEMBERS:
 		return comm_is_named(&c->a->view, name);
 	case AUDIT:
+		return nb_coord_audit_fixed(name);
 	case REPLY:
 	case ENDED:
 		return false;

@@ -80,11 +80,36 @@ ok "step by step, at fences of all ranks" $?
 ask -o json policy history
 [ "$(grep -o '"uid":null' out | wc -l)" -ge 4 ] && ! grep -q '"user":"' out
 ok "policy history names no user for them" $?
-ask -o tsv audit
-! grep -q controller out
-ok "audit lists no change that controllers made" $?
+entries() { # WANT: do all entries of controllers have the site, a process and this outcome
+	ask -o tsv audit
+	awk -F '\t' -v a="$a" -v want="$1" 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
+		$h["who"] == "controllers" { n++
+			bad += $h["from"] != a || $h["outcome"] !~ want || $h["why"] !~ /^proposed by process [1-9]/ ||
+				$h["line"] !~ /^controller import [0-9a-f]*$/ }
+		END { exit bad || n < 4 }' out
+}
+entries "^committed as generation [0-9]+$"
+ok "audit lists the changes of controllers with their outcomes" $?
+numbers() { # the numbers of the controllers' changes in their entries, ascending
+	ctl get --prefix --print-value-only $keys/audit/controllers- | grep -o '"change":[0-9]*' | cut -d : -f 2 | sort -n
+}
+made=$(numbers | tail -1)
+[ "$(numbers | tr '\n' ' ')" = "$(seq 1 "$made" | tr '\n' ' ')" ]
+ok "each change has one entry" $?
+# as if they had made 64 by now: the next ones overwrite the first ones
+ctl put $keys/order/stage "$(ctl get --print-value-only $keys/order/stage | sed "s/\"controllers\":$made/\"controllers\":64/")" >/dev/null
+echo 1 >contend
+await is_now 12
+more=$(numbers | tail -1)
+[ "$more" -gt 64 ] && [ "$(numbers | head -1)" -gt $((more - 64)) ] && [ "$(numbers | wc -l)" -le 64 ]
+ok "there are at most 64 of them: the oldest are overwritten" $?
+ask -o json audit
+grep -q "\"older_by_controllers\":$((more - $(numbers | wc -l)))" out && grep -q '"who":"controllers"' out
+ok "audit counts those without an entry" $?
 
 # ---- a user changes the policies between two changes of the controllers ----
+echo 10 >contend
+await is_now 2
 echo 1 >contend
 status 0 "a user adds a policy" --fleet "$fleet" -J loop policy add "$B/policies/size_aware.policy"
 await is_now 12

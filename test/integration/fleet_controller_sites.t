@@ -122,6 +122,9 @@ ok "a site without an agent is named as well" $?
 agent c
 await saw 121 3 0
 ok "its next agent brings the maps back" $?
+ask -o tsv audit
+grep -q "	controllers	$a	controller import .*	refused: site $c: " out
+ok "audit has a change of controllers that the site did not stage, and the reason" $?
 
 # ---- a site whose agent sends other bytes ----
 cat >wolf.py <<'END'

@@ -35,7 +35,24 @@ function M.cmd_audit(ctx)
 	local list, problems = try(sites.read(s.store, s.job, "audit/"))
 	local asked = {}
 	for _, x in ipairs(try(sites.read(s.store, s.job, "request/"))) do asked[x.name] = true end
+	-- The keys of controllers' entries are fixed, so the order of the keys is not that of time.
+	local newest, entries = 0, 0
+	for _, x in ipairs(list) do
+		local n = read.number(x.value.change)
+		if n > 0 then newest, entries = math.max(newest, n), entries + 1 end
+	end
+	table.sort(list, function(a, b)
+		local s, t = read.text(a.value.time) or "", read.text(b.value.time) or ""
+		if s ~= t then return s < t end
+		local m, n = read.number(a.value.change), read.number(b.value.change)
+		if m ~= n then return m < n end
+		return a.name < b.name
+	end)
 	local rows, foot = {}, {}
+	if newest > entries then
+		foot[1] = ("note: %d older changes by controllers have no entry"):format(
+			newest - entries)
+	end
 	for i = math.max(1, count and #list - count + 1 or 1), #list do
 		local v = list[i].value
 		rows[#rows + 1] = { time = read.text(v.time), who = read.text(v.who),
@@ -44,12 +61,13 @@ function M.cmd_audit(ctx)
 			rollout = read.text(read.record(v.maker).rollout),
 			process = read.text(read.record(v.maker).process),
 			images = names_of(v.images), outcome = read.text(v.outcome)
-				or asked[v.request] and "under way" or "not carried out" }
+				or (asked[v.request] or newest > 0 and v.change == newest)
+				and "under way" or "not carried out" }
 	end
 	for _, text in ipairs(problems) do foot[#foot + 1] = "note: " .. text end
 	return {
 		schema = "audit/1", rows = rows, id = "time", foot = foot,
-		data = { changes = core.array(rows) },
+		data = { changes = core.array(rows), older_by_controllers = newest - entries },
 		empty = ("nobody has changed job %s"):format(s.job),
 		columns = { { "time" }, { "who" }, { "from", wide = true }, { "line", wrap = true },
 			{ "images", wide = true }, { "outcome", wrap = true },

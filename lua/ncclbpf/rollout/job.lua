@@ -192,7 +192,7 @@ end
 
 -- M.is_own for a job of several hosts. The audit entry of a change names the rollout that
 -- made it. The PID of a change is always an agent's, so it does not identify the rollout.
--- Changes that controllers make have no audit entry.
+-- The entry of a change by controllers names the rollout that made the change before it.
 local function fleet_is_own(r)
 	local now, found = sites.generation(r.group.store, r.group.job)
 	local list = sites.read(r.group.store, r.group.job, "audit/")
