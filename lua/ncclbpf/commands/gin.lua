@@ -33,25 +33,17 @@ end
 
 -- One line about the GIN plugin of all processes; nil: none is in use.
 function M.line(list)
-	local sum, names, seen, broken = { offences = 0 }, {}, {}, {}
+	list = lists.select(list, function(d) return read.text(d.transport) end)
+	if #list == 0 then return nil end
+	local names = lists.unique(lists.map(list, "transport"))
+	local sum, broken = read.sums(list, SUMS), {}
+	sum.offences = 0
 	for _, d in ipairs(list) do
-		local name = read.text(d.transport)
-		if name then
-			if not seen[name] then names[#names + 1] = name end
-			seen[name] = true
-			for _, k in ipairs(SUMS) do
-				sum[k] = (sum[k] or 0) + read.number(d[k])
-			end
-			sum.offences = sum.offences + offences_of(d)
-			broken_of(broken, d)
-		end
+		sum.offences = sum.offences + offences_of(d)
+		broken_of(broken, d)
 	end
-	if #names == 0 then return nil end
 	table.sort(names)
-	local wrong = {}
-	for _, k in ipairs { "errors", "broken", "offences" } do
-		if sum[k] > 0 then wrong[#wrong + 1] = ("%s %d"):format(k, sum[k]) end
-	end
+	local wrong = read.nonzero(sum, { "errors", "broken", "offences" })
 	table.move(broken, 1, math.min(#broken, NAMED), #wrong + 1, wrong)
 	return ("%s, %s, %s, %s, %s put, %s arrived%s%s"):format(
 		table.concat(names, " and "), units.count(sum.live, "collComm"),

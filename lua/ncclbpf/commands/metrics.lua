@@ -98,11 +98,6 @@ local function with(list, ...)
 	return l
 end
 
-local function keys(t)
-	local names = lists.keys(t)
-	return names
-end
-
 -- Metrics of telemetry.
 
 local function measured(text, now, f)
@@ -113,7 +108,7 @@ local function measured(text, now, f)
 			or row.coll == "sendrecv"
 		local v = row[f[4]]
 		if type(v) == "number" and (f[6] == nil or f[6] == p2p) then
-			local l = with(now.base(r), { "rank", row.comm_rank },
+			local l = now.base(r, { "rank", row.comm_rank },
 				table.unpack(row_labels(row, p2p)))
 			lines[#lines + 1] = { with(
 				l, { "coll_timing_source", read.text(row.source)
@@ -164,7 +159,7 @@ local function of_status(text, now, name, kind, help, value)
 	local lines = {}
 	for _, r in ipairs(now.status) do
 		for _, x in ipairs(value(r.data)) do
-			lines[#lines + 1] = { with(now.base(r), table.unpack(x, 2)), x[1] }
+			lines[#lines + 1] = { now.base(r, table.unpack(x, 2)), x[1] }
 		end
 	end
 	text:family(name, kind, help, lines)
@@ -178,7 +173,7 @@ local function by_reason(key)
 	return function(d)
 		local t = {}
 		local all = read.record(d[key])
-		for _, k in ipairs(keys(all)) do t[#t + 1] = { all[k], { "reason", k } } end
+		for _, k in ipairs(lists.keys(all)) do t[#t + 1] = { all[k], { "reason", k } } end
 		return t
 	end
 end
@@ -189,7 +184,7 @@ local function run_seconds(text, now)
 	for p, r in read.each(now.policies, "policies") do
 		for _, g in ipairs(read.list(p, "programs")) do
 			if g.hook == "tuner" then
-				local l = with(now.base(r), { "policy", p.name },
+				local l = now.base(r, { "policy", p.name },
 					{ "program", g.name })
 				local n, samples = 0, read.number(g.samples)
 				for _, b in ipairs(read.list(g, "times")) do
@@ -253,9 +248,10 @@ function M.text(now)
 		return { { "slurm_job_id", read.text(s.job) or "unknown" },
 			{ "node", read.text(s.host) or "unknown" } }
 	end
-	function now.base(r)
-		if not r.member.site then return with(now.job(r), { "pid", r.member.pid }) end
-		return with(now.job(r), { "site", r.member.site }, { "pid", r.member.pid })
+	function now.base(r, ...)
+		local l = now.job(r)
+		if r.member.site then l[#l + 1] = { "site", r.member.site } end
+		return with(l, { "pid", r.member.pid }, ...)
 	end
 	for _, f in ipairs(families) do measured(text, now, f) end
 	local told = host_rows(now)

@@ -35,18 +35,11 @@ local CONTEXT = {
 
 local STATES = { "stalled", "lost" }
 
-local function labels_of(now, r, row)
-	local l = now.base(r)
-	l[#l + 1] = { "comm_id", "0x" .. tostring(row.comm) }
-	l[#l + 1] = { "rank", row.comm_rank }
-	l[#l + 1] = { "coll", row.coll }
-	return l
-end
-
 -- Call @fn(row, labels) for each row of the answers @list.
 local function each(now, list, fn)
 	for row, r in read.each(list, "peers") do
-		fn(row, labels_of(now, r, row))
+		fn(row, now.base(r, { "comm_id", "0x" .. tostring(row.comm) },
+			{ "rank", row.comm_rank }, { "coll", row.coll }))
 	end
 end
 
@@ -104,9 +97,8 @@ local function broken(text, now)
 		end
 		if read.text(r.data.transport) then
 			for _, state in ipairs(STATES) do
-				local l = now.base(r)
-				l[#l + 1] = { "state", state }
-				lines[#lines + 1] = { l, n[state] or 0 }
+				lines[#lines + 1] = { now.base(r, { "state", state }),
+					n[state] or 0 }
 			end
 		end
 	end
@@ -118,18 +110,16 @@ local function offences(text, now)
 	local lines = {}
 	for _, r in ipairs(now.gin) do
 		local d = read.text(r.data.transport) and read.record(r.data.offences) or {}
-		local names = lists.keys(d)
-		for _, k in ipairs(names) do
-			local l = now.base(r)
-			l[#l + 1] = { "reason", k }
-			lines[#lines + 1] = { l, d[k] }
+		for _, k in ipairs(lists.keys(d)) do
+			lines[#lines + 1] = { now.base(r, { "reason", k }), d[k] }
 		end
 	end
 	text:family("ncclbpf_gin_offences_total", "counter",
 		"Messages of peers that our TCP transport refused", lines)
 end
 
--- @now: gin, gin_contexts: answers of `gin` and `gin contexts=yes`; base(r): labels of a process
+-- @now: gin, gin_contexts: answers of `gin` and `gin contexts=yes`; base(r, ...): labels of
+-- a process, and more labels
 function M.add(text, now)
 	for _, f in ipairs(PEER) do of_peers(text, now, f) end
 	for _, f in ipairs(CONTEXT) do of_contexts(text, now, f) end

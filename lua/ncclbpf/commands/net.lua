@@ -13,29 +13,16 @@ local function size(n) return units.bytes(read.number(n)) end
 
 -- One line about the net plugin of all processes; nil: none is in use.
 function M.line(list)
-	local sum, names, seen = {}, {}, {}
-	for _, n in ipairs(list) do
-		local name = read.text(n.transport)
-		if name then
-			if not seen[name] then names[#names + 1] = name end
-			seen[name] = true
-			local live = read.record(n.live)
-			sum.conns = (sum.conns or 0) + read.number(live.send) + read.number(
-				live.recv)
-			for _, k in ipairs { "sent_bytes", "received_bytes",
-				table.unpack(WRONG) } do
-				sum[k] = (sum[k] or 0) + read.number(n[k])
-			end
-		end
-	end
-	if #names == 0 then return nil end
+	list = lists.select(list, function(n) return read.text(n.transport) end)
+	if #list == 0 then return nil end
+	local names = lists.unique(lists.map(list, "transport"))
+	local sum = read.sums(list, { "sent_bytes", "received_bytes", table.unpack(WRONG) })
+	local live = read.sums(lists.map(list, function(n) return read.record(n.live) end),
+		{ "send", "recv" })
 	table.sort(names)
-	local wrong = {}
-	for _, k in ipairs(WRONG) do
-		if sum[k] > 0 then wrong[#wrong + 1] = ("%s %d"):format(k, sum[k]) end
-	end
+	local wrong = read.nonzero(sum, WRONG)
 	return ("%s, %s, %s sent, %s received%s"):format(
-		table.concat(names, " and "), units.count(sum.conns, "connection"),
+		table.concat(names, " and "), units.count(live.send + live.recv, "connection"),
 		size(sum.sent_bytes), size(sum.received_bytes), #wrong > 0
 			and "; " .. table.concat(wrong, ", ") or "")
 end

@@ -37,10 +37,8 @@ end
 
 -- Draw all kinds on one scale, then a histogram for each kind whose times differ.
 local function times(list, screen)
-	local lines, data, rows, comms, n = {}, core.array {}, {}, {}, 0
-	for _, k in ipairs(list) do
-		if not comms[k.comm] then comms[k.comm], n = true, n + 1 end
-	end
+	local lines, data, rows = {}, core.array {}, {}
+	local n = #lists.unique(lists.map(list, "comm"))
 	for i, k in ipairs(list) do
 		local q = core.quantiles(k.ns, 100)
 		rows[i] = { q = q, label = ("%s %s %s%s"):format(k.coll, units.bytes(k.size), k.ran,
@@ -63,10 +61,8 @@ local function times(list, screen)
 end
 
 local function bandwidth(list, screen)
-	local series, by, comms, n, data = {}, {}, {}, 0, core.array {}
-	for _, k in ipairs(list) do
-		if not comms[k.comm] then comms[k.comm], n = true, n + 1 end
-	end
+	local series, by, data = {}, {}, core.array {}
+	local n = #lists.unique(lists.map(list, "comm"))
 	for i, k in ipairs(list) do
 		local name = ("%s %s%s"):format(k.coll, k.ran, n > 1 and " of " .. k.comm or "")
 		local gbs = witness.bandwidth(k.coll, k.size, k.ranks, core.quantiles(k.ns, 2)[2])

@@ -16,19 +16,14 @@ local function size(n) return units.bytes(read.number(n)) end
 
 -- One line about the queue pairs of all processes; nil: no tap is loaded.
 function M.line(list)
-	local sum, any, gpu_posts = {}, false, false
+	local any, gpu_posts = false, false
 	for _, v in ipairs(list) do
 		any = any or v.live ~= nil
 		gpu_posts = gpu_posts or v.gpu_posts == true
-		for _, k in ipairs(SUMS) do sum[k] = (sum[k] or 0) + read.number(v[k]) end
 	end
 	if not any then return nil end
-	local wrong = {}
-	for _, k in ipairs(WRONG) do
-		if sum[k] > 0 then
-			wrong[#wrong + 1] = ("%s %d"):format(k:gsub("_", " "), sum[k])
-		end
-	end
+	local sum = read.sums(list, SUMS)
+	local wrong = read.nonzero(sum, WRONG)
 	if gpu_posts then wrong[#wrong + 1] = "the tap does not see posts of GPUs" end
 	return ("%s, %d sends of %s, %s%s%s"):format(units.count(sum.live, "queue pair"), sum.sends,
 		size(sum.sent_bytes), units.count(sum.completions, "completion"),

@@ -175,6 +175,22 @@ function M.own_rows(d, member, list)
 	end)
 end
 
+-- The sum of each of @fields over the tables @list.
+function M.sums(list, fields)
+	local sums = {}
+	for _, field in ipairs(fields) do
+		sums[field] = 0
+		for _, t in ipairs(list) do sums[field] = sums[field] + M.number(t[field]) end
+	end
+	return sums
+end
+
+-- The counters @fields of @sums that are not 0: { "errors 2", ... }
+function M.nonzero(sums, fields)
+	return lists.map(lists.select(fields, function(field) return sums[field] > 0 end),
+		function(field) return ("%s %d"):format(field:gsub("_", " "), sums[field]) end)
+end
+
 -- The data of the replies in @per.
 function M.data_of(per)
 	return lists.map(per, "data")

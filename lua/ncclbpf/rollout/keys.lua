@@ -8,6 +8,7 @@ local errors = require "ncclbpf.base.errors"
 local requests = require "ncclbpf.job.requests"
 local sites = require "ncclbpf.job.sites"
 
+local try = errors.try
 local M = {}
 
 local LOST_S = 60 -- time to live of a lease, if the plan does not say guards.lost
@@ -16,27 +17,24 @@ local REQUEST_S = 0.5 -- seconds between two reads of the requests of other shel
 
 local function key(home, part) return ("%s%s/%s"):format(sites.ROOT, home.job, part) end
 
--- Read one key. -> table, revision | nil, 0 (there is none) | nil, nil, err
+-- Read one key. -> table, revision | nil, 0 (there is none); raises errors
 local function get(home, part)
-	local kvs, err = home.store:get(key(home, part))
-	if not kvs then return nil, nil, errors.from_reply(err) end
+	local kvs = try(home.store:get(key(home, part)))
 	if not kvs[1] then return nil, 0 end
 	local t, why = sites.value(kvs[1])
-	if not t then return nil, nil, errors.new("bad_argument", why) end
+	if not t then errors.raise("bad_argument", "%s", why) end
 	return t, kvs[1].revision
 end
 
--- M.read(home, kind): read the record from the store. -> record | nil (there is none) | nil, err
+-- M.read(home, kind): read the record from the store. -> record | nil; raises errors.
 -- It adds these fields: revision, of the record; holder, the token and revision of guard/runner;
 -- undone, the guard that an agent has carried out since the record was saved; undone_at, the
 -- revision of guard/undone.
 function M.read(home, kind)
-	local t, revision, err = get(home, kind)
-	if not t then return nil, err, revision end
-	local held, at, undone, when
-	held, at, err = get(home, "guard/runner")
-	if not err then undone, when, err = get(home, "guard/undone") end
-	if err then return nil, err end
+	local t, revision = get(home, kind)
+	if not t then return nil end
+	local held, at = get(home, "guard/runner")
+	local undone, when = get(home, "guard/undone")
 	t.revision, t.holder = revision, held and { token = held.token, revision = at,
 		from = held.from }
 	t.undone, t.undone_at = undone and undone.id == t.id and when > revision and undone or nil,
@@ -47,13 +45,12 @@ function M.read(home, kind)
 	return t
 end
 
--- Delete or put the lease's key. -> an operation | nil (nothing to do) | nil, err
+-- Delete or put the lease's key. -> an operation | nil (nothing to do); raises errors
 local function runner_op(r, kind, held, over)
 	local at = key(r.home, "guard/runner")
 	if over then return held and { delete = at } end
 	if held and held.token == r.runner.token then return nil end
-	local lease, err = r.home.store:lease(math.max(2, math.ceil(M.lost(r))))
-	if not lease then return nil, errors.from_reply(err) end
+	local lease = try(r.home.store:lease(math.max(2, math.ceil(M.lost(r)))))
 	r.lease = { id = lease.lease, next = 0 }
 	local _, from = requests.who()
 	return { put = at, lease = lease.lease, value = core.encode {
@@ -66,7 +63,7 @@ function M.lost(r) return r.plan.guards and r.plan.guards.lost or LOST_S end
 -- Save the record @text of @r. @now: result of M.read; over: the run has ended or paused, so it
 -- needs no runner; settled: the candidate is not in use. Fails if the lease has another holder.
 -- -> true | nil, err
-function M.write(r, kind, text, now, over, settled)
+M.write = errors.catch(function(r, kind, text, now, over, settled)
 	local held = now and now.holder
 	if held and held.token ~= r.runner.token and held.token ~= r.taken then
 		return errors.fail("busy", "another rollout or sweep of job %s runs", r.home.job)
@@ -75,8 +72,7 @@ function M.write(r, kind, text, now, over, settled)
 		return errors.fail("refused", "its record has %d bytes (allowed: %d)", #text, MOST)
 	end
 	local puts = { { put = key(r.home, kind), value = text } }
-	local op, err = runner_op(r, kind, held, over)
-	if err then return nil, err end
+	local op = runner_op(r, kind, held, over)
 	puts[#puts + 1] = op
 	-- The new runner's record already contains what the agents did after the previous
 	-- runner was lost.
@@ -94,9 +90,7 @@ function M.write(r, kind, text, now, over, settled)
 		{ key(r.home, "guard/runner"), held and held.revision or 0 } }
 	-- The agents may restore the baseline until the key guard/runner exists.
 	if now then compare[3] = { key(r.home, "guard/undone"), now.undone_at } end
-	local done
-	done, err = r.home.store:txn { compare = compare, success = puts }
-	if not done then return nil, errors.from_reply(err) end
+	local done = try(r.home.store:txn { compare = compare, success = puts })
 	if not done.succeeded then
 		return errors.fail("busy", "another process has changed it meanwhile")
 	end
@@ -104,7 +98,7 @@ function M.write(r, kind, text, now, over, settled)
 	if over then r.lease = nil end
 	if settled then r.guarded = nil end
 	return true
-end
+end)
 
 -- Keep the lease alive. Raises if it has ended.
 function M.beat(r)
@@ -119,23 +113,20 @@ end
 
 -- Store the request @line, which restores the baseline, before the first block and before
 -- the job uses the candidate. -> true | nil, err
-function M.guard(r, line)
+M.guard = errors.catch(function(r, line)
 	if r.guarded and r.guarded.line == line then return true end
-	local images, err = requests.images_of(r.group, line)
-	if not images then return nil, err end
+	local images = try(requests.images_of(r.group, line))
 	local guard = { id = r.id, line = line, images = images, from = r.generation,
 		who = (requests.who()), resume = r.plan.on_lost == "resume" or nil }
-	local done
-	done, err = r.home.store:txn { compare = {
+	local done = try(r.home.store:txn { compare = {
 		{ key(r.home, "guard/runner"), r.lease.revision } }, success = {
-		{ put = key(r.home, "guard/line"), value = core.encode(guard) } } }
-	if not done then return nil, errors.from_reply(err) end
+		{ put = key(r.home, "guard/line"), value = core.encode(guard) } } })
 	if not done.succeeded then
 		return errors.fail("busy", "its lease in the store has ended")
 	end
 	r.guarded = guard
 	return true
-end
+end)
 
 -- The condition of the transaction that writes a change request: guard/runner must be ours, because
 -- only the runner may change the job.
@@ -145,12 +136,11 @@ end
 
 -- Requests to the runner, as in rollout/store.lua.
 
-function M.request(r, word, pid)
-	local done, err = r.home.store:txn { success = { { put = key(r.home, "guard/ask"),
-		value = core.encode { id = r.id, word = word, pid = pid } } } }
-	if not done then return nil, errors.from_reply(err) end
+M.request = errors.catch(function(r, word, pid)
+	try(r.home.store:txn { success = { { put = key(r.home, "guard/ask"),
+		value = core.encode { id = r.id, word = word, pid = pid } } } })
 	return true
-end
+end)
 
 function M.forget_requests(home)
 	home.store:txn { success = { { delete = key(home, "guard/ask") } } }
@@ -159,7 +149,7 @@ end
 function M.requested(r)
 	if core.mono() < (r.asked_s or 0) then return nil end
 	r.asked_s = core.mono() + REQUEST_S
-	local t = get(r.home, "guard/ask")
+	local t = errors.catch(get)(r.home, "guard/ask") -- the store may be out of reach
 	if not t then return nil end
 	M.forget_requests(r.home)
 	if t.id ~= r.id or type(t.word) ~= "string" then return nil end

@@ -9,6 +9,7 @@ local errors = require "ncclbpf.base.errors"
 local keys = require "ncclbpf.rollout.keys"
 local process = require "ncclbpf.base.process"
 
+local try = errors.try
 local M = {}
 
 local LIMIT = 16 << 20
@@ -22,14 +23,14 @@ local function folder(kind)
 	if not state or state == "" then
 		local home = os.getenv "HOME"
 		if not home or home == "" then
-			return errors.fail("cannot_create",
+			errors.raise("cannot_create",
 				"neither XDG_STATE_HOME nor HOME says where to keep %s", kind)
 		end
 		state = home .. "/.local/state"
 	end
 	local dir = state .. "/ncclbpf/" .. kind
 	if not core.mkdirs(dir) then
-		return errors.fail("cannot_create", "%s cannot be made", dir)
+		errors.raise("cannot_create", "%s cannot be made", dir)
 	end
 	return dir
 end
@@ -41,20 +42,15 @@ local function host()
 end
 
 -- @kind: "rollouts" or "sweeps". -> path | nil, err
-function M.path(job, kind)
-	local dir, err = folder(kind)
-	if not dir then return nil, err end
-	return ("%s/%s@%s.json"):format(dir, plain(job), plain(host()))
-end
+M.path = errors.catch(function(job, kind)
+	return ("%s/%s@%s.json"):format(folder(kind), plain(job), plain(host()))
+end)
 
 -- Read the table of a file. -> table, path | nil (no file) | nil, err. @what: name for
 -- messages. @valid(table): is the table complete?
-function M.read(path, what, valid)
+M.read = errors.catch(function(path, what, valid)
 	if not core.stat(path) then return nil end
-	local bytes, err = core.read(path, LIMIT)
-	if not bytes then return nil, errors.from_reply(err) end
-	local t
-	t, err = core.decode(bytes)
+	local t, err = core.decode(try(core.read(path, LIMIT)))
 	if type(t) ~= "table" or not valid(t) then
 		return nil, errors.new("bad_argument", ("%s: not a %s's file%s"):format(
 			path, what, err and ": " .. err.message or ""),
@@ -62,48 +58,42 @@ function M.read(path, what, valid)
 	end
 	t.path = path
 	return t
-end
+end)
 
-function M.write(path, t)
-	local ok, err = core.write(path, core.encode(t) .. "\n")
-	if not ok then return nil, errors.from_reply(err) end
-	return true
-end
+M.write = errors.catch(function(path, t)
+	return try(core.write(path, core.encode(t) .. "\n"))
+end)
 
 -- Call f() while holding the lock of @path, which other processes and hosts respect. -> results of
 -- f | nil, err
-function M.locked(path, f)
-	local lock <close>, err = core.lock(path .. ".lock", LOCK_S)
-	if not lock then return nil, errors.from_reply(err) end
+M.locked = errors.catch(function(path, f)
+	local _ <close> = try(core.lock(path .. ".lock", LOCK_S))
 	return f()
-end
+end)
 
 -- The record of @kind, "rollout" or "sweep". -> table | nil (none) | nil, err
-function M.load(home, kind, valid)
-	local path, err = M.path(home.job, kind .. "s")
-	if not path then return nil, err end
+M.load = errors.catch(function(home, kind, valid)
+	local path = try(M.path(home.job, kind .. "s"))
 	if not home.fleet then
-		local t
-		t, err = M.read(path, kind, valid)
+		local t, err = M.read(path, kind, valid)
 		if t then t.home = home end
 		return t, err
 	elseif not home.store then
 		return errors.fail("no_target", "job %s: not connected to the store", home.job)
 	end
-	local t
-	t, err = keys.read(home, kind)
+	local t, err = keys.read(home, kind)
 	if t and not valid(t) then
 		return errors.fail("bad_argument", "job %s: the store's record is no %s", home.job,
 			kind)
 	end
 	if t then t.path, t.home = path, home end
 	return t, err
-end
+end)
 
 -- Replace the record of @r by @fields if the stored record is still that of @was: {id, token} (nil:
 -- there was none). over: the run has ended or paused; settled: no candidate is in use. -> true |
 -- nil, err
-function M.replace(r, kind, fields, valid, was, over, settled)
+M.replace = errors.catch(function(r, kind, fields, valid, was, over, settled)
 	return M.locked(r.path, function()
 		local now, err = M.load(r.home, kind, valid)
 		if err then return nil, err end
@@ -117,13 +107,11 @@ function M.replace(r, kind, fields, valid, was, over, settled)
 				.. "runner's lease had ended", tostring(now.undone.site))
 		end
 		if r.home.fleet then
-			local ok
-			ok, err = keys.write(r, kind, core.encode(fields), now, over, settled)
-			if not ok then return nil, err end
+			try(keys.write(r, kind, core.encode(fields), now, over, settled))
 		end
 		return M.write(r.path, fields)
 	end)
-end
+end)
 
 -- A runner's entry for this process, with a new token.
 function M.runner()
@@ -150,13 +138,11 @@ function M.is_this_process(runner) return runner.process == process.identity(own
 
 local function request_path(path) return (path:gsub("%.json$", ".request")) end
 
-function M.request(r, word)
+M.request = errors.catch(function(r, word)
 	if r.home.fleet then return keys.request(r, word, own_pid()) end
-	local ok, err = core.write(request_path(r.path), ("%s %s %d\n"):format(r.id, word,
-		own_pid()))
-	if not ok then return nil, errors.from_reply(err) end
-	return true
-end
+	return try(core.write(request_path(r.path), ("%s %s %d\n"):format(r.id, word,
+		own_pid())))
+end)
 
 -- Take the request of another process. -> request, PID of that process | nil
 function M.requested(r)
