@@ -11,6 +11,8 @@ struct at {
 	const struct nb_state *st;
 	const struct nb_frame *f;
 	const struct nb_insn *insn;
+	/* The helper that the instruction calls; NULL if it calls none. */
+	const struct nb_helper_spec *helper;
 	uint32_t pc;
 };
 
@@ -42,8 +44,11 @@ static inline bool points_to_memory(const struct nb_reg *r)
 /* Call nb_refuse for the instruction of @a. The other arguments initialise
  * members of struct nb_refusal, at least @reg. */
 #define refuse(a, rule, ...) nb_refuse((a)->env, rule, FACTS(a, __VA_ARGS__))
-#define FACTS(a, ...) \
-	(&(struct nb_refusal){ .pc = (a)->pc, .st = (a)->st, __VA_ARGS__ })
+#define FACTS(a, ...)                                 \
+	(&(struct nb_refusal){ .pc = (a)->pc,         \
+			       .st = (a)->st,         \
+			       .helper = (a)->helper, \
+			       __VA_ARGS__ })
 
 /* Each check below returns 0, or NB_E_VERIFY with the finding filled. */
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * The list of references that a state holds, and what happens to pointers
- * when a reference ends. check_refs.c checks whether a program may acquire
- * or release one.
+ * when a reference ends. feature/resources.c checks whether a program may
+ * acquire or release one.
  */
 #include "core/verify/access/refs.h"
 
 #include <assert.h>
 #include <string.h>
+
+#include "core/verify/access/labels.h"
 
 const struct nb_ref *nb_ref_find(const struct nb_state *st, uint32_t id)
 {
@@ -70,9 +72,7 @@ static struct nb_reg number(struct nb_env *env, uint32_t pc)
 {
 	struct nb_reg r = nb_reg_scalar(nb_range_unknown());
 
-	env->saw_local = true;
-	r.label = env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
-	r.from = pc;
+	nb_label_begin(env, &r, pc);
 	r.ref = pc + 1;
 	return r;
 }

@@ -24,11 +24,9 @@ static bool is_loop(const struct nb_env *env, uint32_t head)
 {
 	for (uint32_t pc = head; pc < env->n; pc++) {
 		const struct nb_insn *insn = &env->insns[pc];
-		bool jumps = insn->kind == NB_KIND_JMP ||
-			     insn->kind == NB_KIND_JA ||
-			     insn->kind == NB_KIND_MAY_GOTO;
 
-		if (jumps && (int64_t)pc + 1 + insn->off == head)
+		if (insn->traits & NB_INSN_JUMP &&
+		    nb_insn_target(insn, pc) == head)
 			return true;
 	}
 	return false;

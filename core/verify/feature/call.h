@@ -8,5 +8,7 @@
  * nb_call_leave returns from it. */
 void nb_call_enter(struct nb_state *st, uint32_t pc);
 void nb_call_leave(struct nb_env *env, struct nb_state *st);
+/* Leave the top frame, at its exit, and return r0. */
+struct nb_reg nb_frame_leave(struct nb_env *env, struct nb_state *st);
 
 #endif

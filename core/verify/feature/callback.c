@@ -22,12 +22,11 @@
  */
 #include "core/verify/feature/callback.h"
 
-#include <string.h>
-
 #include "core/verify/access/access.h"
 #include "core/verify/access/labels.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/coherence/control_dep.h"
+#include "core/verify/feature/call.h"
 #include "core/verify/feature/resources.h"
 #include "core/verify/state/budget.h"
 
@@ -44,12 +43,9 @@ static const struct nb_helper_spec *helper(const struct nb_insn *insn)
 static struct nb_reg *arg(const struct nb_env *env, struct nb_state *st,
 			  uint32_t pc, enum nb_arg kind)
 {
-	const struct nb_helper_spec *h = helper(&env->insns[pc]);
+	int i = nb_arg_of(helper(&env->insns[pc]), kind);
 
-	for (unsigned i = 0; i < 5; i++)
-		if (h->arg[i] == kind)
-			return &nb_top(st)->regs[i + 1];
-	return NULL;
+	return i < 0 ? NULL : &nb_top(st)->regs[i + 1];
 }
 
 /* Return the map whose elements the helper iterates over; NULL if it counts
@@ -70,18 +66,16 @@ static bool is_global(const struct nb_prog *p, uint32_t start)
 	return false;
 }
 
-int nb_check_callback(const struct at *a, const struct nb_helper_spec *h,
-		      int number)
+int nb_check_callback(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
 
 	if (r->kind != NB_REG_FUNC)
-		return refuse(a, NB_RULE_CALLBACK, .reg = number, .helper = h);
+		return refuse(a, NB_RULE_CALLBACK, .reg = number);
 	/* nb_cfg_stack adds up call chains along the code, so a callback
 	 * may only be passed by the function that took its address. */
 	if (r->r.t.value != a->env->cfg.func_of[a->pc])
-		return refuse(a, NB_RULE_CALLBACK_PLACE, .reg = number,
-			      .helper = h);
+		return refuse(a, NB_RULE_CALLBACK_PLACE, .reg = number);
 	if (is_global(a->env->prog, r->map))
 		return refuse(a, NB_RULE_CALLBACK_GLOBAL, .reg = number);
 	if (a->st->nframes == NB_MAX_FRAMES)
@@ -104,13 +98,6 @@ int nb_check_callback_return(const struct at *a)
 	return refuse(a, NB_RULE_CALLBACK_RETURN, .reg = 0);
 }
 
-/* Do all elements exist from the start, and come in the order of their
- * index? */
-static bool is_array(const struct nb_map_spec *m)
-{
-	return m->type == NB_MAP_ARRAY || m->type == NB_MAP_PERCPU_ARRAY;
-}
-
 /* Return the most iterations of the call; UINT32_MAX if they are not
  * counted. */
 static uint32_t limit(const struct nb_env *env, struct nb_state *st,
@@ -125,7 +112,7 @@ static uint32_t limit(const struct nb_env *env, struct nb_state *st,
 	if (m && m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
 		return UINT32_MAX;
 	if (m)
-		return is_array(m) ? m->max_entries : UINT32_MAX;
+		return nb_map_is_array(m) ? m->max_entries : UINT32_MAX;
 	return n->r.umax32 < NB_LOOP_MAX ? n->r.umax32 : NB_LOOP_MAX;
 }
 
@@ -134,7 +121,7 @@ static uint64_t most_iterations(const struct nb_map_spec *m)
 {
 	if (m->origin == NB_ORIGIN_INNER && m->type != NB_MAP_ARRAY)
 		return UINT64_MAX;
-	return m->max_entries * (is_array(m) ? 1ull : 2);
+	return m->max_entries * (nb_map_is_array(m) ? 1ull : 2);
 }
 
 uint32_t nb_callback_times(const struct nb_env *env, struct nb_state *st,
@@ -161,7 +148,7 @@ void nb_callback_begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 /* Does the number of elements, or the set of keys, differ between ranks? */
 static bool is_local(const struct nb_map_spec *m)
 {
-	return !(m->tags & NB_MAPF_COHERENT) && !is_array(m);
+	return !(m->tags & NB_MAPF_COHERENT) && !nb_map_is_array(m);
 }
 
 static bool decided_locally(struct nb_env *env, struct nb_state *st,
@@ -242,12 +229,9 @@ static void element_arguments(struct nb_env *env, struct nb_state *st,
 		/* This value's identity differs from that of any earlier
 		 * value. */
 		value.id = ++env->ids;
-	if (!is_array(m)) {
-		env->saw_local = true;
-		key.label = env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
-		key.from = pc;
-		value.label = key.label;
-		value.from = pc;
+	if (!nb_map_is_array(m)) {
+		nb_label_begin(env, &key, pc);
+		nb_label_begin(env, &value, pc);
 	}
 	to->regs[1] = nb_top(st)->regs[1];
 	to->regs[2] = made(st, key);
@@ -257,24 +241,16 @@ static void element_arguments(struct nb_env *env, struct nb_state *st,
 
 uint32_t nb_callback_enter(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
-	struct nb_frame *caller = nb_top(st), *to = &st->frames[st->nframes];
+	struct nb_frame *to = nb_frame_next(st, pc + 1);
 	uint32_t start = arg(env, st, pc, NB_ARG_FUNC)->map;
 
 	nb_callee_note(env, pc, start);
-	to->ret = pc + 1;
-	to->ncells = 0;
 	to->callback = true;
-	to->counted = false;
-	to->loop = to->invocations = 0;
-	memset(&to->written, 0xff, sizeof(to->written));
-	memset(to->regs, 0, sizeof(to->regs));
 	if (map_of(env, st, pc))
 		element_arguments(env, st, pc, to);
 	else
 		number_arguments(env, st, pc, to);
-	to->regs[NB_R10] = nb_reg_pointer(NB_REG_STACK);
-	to->regs[NB_R10].frame = (uint8_t)st->nframes;
-	caller->invocations++;
+	nb_top(st)->invocations++;
 	st->nframes++;
 	return start;
 }
@@ -282,12 +258,8 @@ uint32_t nb_callback_enter(struct nb_env *env, struct nb_state *st, uint32_t pc)
 bool nb_callback_return(struct nb_env *env, struct nb_state *st)
 {
 	uint32_t pc = nb_top(st)->ret - 1;
-	struct nb_reg r0;
+	struct nb_reg r0 = nb_frame_leave(env, st);
 
-	if (st->region.open && st->region.frame + 1u == st->nframes)
-		nb_region_close(env, st);
-	r0 = nb_top(st)->regs[0];
-	st->nframes--;
 	if (env->labels && r0.label == NB_LABEL_LOCAL)
 		nb_region_open(env, st, pc);
 	return !nb_reg_is_const(&r0) || nb_reg_is_zero(&r0);
@@ -302,7 +274,7 @@ void nb_callback_leave(struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 	if (map_of(env, st, pc))
 		nb_ref_end(env, st, pc, f->loop);
-	memset(f->regs, 0, 6 * sizeof(f->regs[0]));
+	nb_clobber(st);
 	f->regs[0] = made(st, nb_reg_scalar(nb_range_s(-22, most)));
 	f->counted = false;
 	f->loop = f->invocations = 0;

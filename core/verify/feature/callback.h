@@ -15,10 +15,9 @@ struct at;
  * another iteration.
  */
 
-/* Check that @h may call back the function in register @number: 0, or
- * NB_E_VERIFY. */
-int nb_check_callback(const struct at *a, const struct nb_helper_spec *h,
-		      int number);
+/* Check that the helper may call back the function in register @number: 0,
+ * or NB_E_VERIFY. */
+int nb_check_callback(const struct at *a, int number);
 /* Check a callback's r0 at its exit: 0, or NB_E_VERIFY. */
 int nb_check_callback_return(const struct at *a);
 

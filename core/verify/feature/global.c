@@ -28,7 +28,7 @@
 #include "core/verify/access/objects.h"
 #include "core/verify/access/stack.h"
 #include "core/verify/coherence/control_dep.h"
-#include "core/verify/feature/lock.h"
+#include "core/verify/feature/resources.h"
 #include "core/verify/feature/tail.h"
 #include "core/verify/state/budget.h"
 #include "core/verify/state/operands.h"
@@ -449,7 +449,7 @@ void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		nb_budget_lose_iter_steps(st);
 	nb_global_note_frames(env, st->nframes + g->frames);
 	pass_on(env, st, g, local || own);
-	memset(nb_top(st)->regs, 0, 6 * sizeof(r0));
+	nb_clobber(st);
 	if (sig->returns_scalar)
 		nb_top(st)->regs[0] = r0;
 }

@@ -30,7 +30,7 @@
 #include "core/verify/access/objects.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/access/stack.h"
-#include "core/verify/feature/check_refs.h"
+#include "core/verify/feature/resources.h"
 #include "core/verify/state/budget.h"
 
 enum { ITER_SIZE = 8, COUNTED = NB_MAX_COUNTED_RANGE };
@@ -50,8 +50,7 @@ bool nb_is_iter(const struct nb_insn *insn)
 	       e == NB_EFFECT_ITER_END;
 }
 
-int nb_check_iter_place(const struct at *a, const struct nb_helper_spec *h,
-			int number)
+int nb_check_iter_place(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
 	struct nb_range off = r->r;
@@ -59,8 +58,7 @@ int nb_check_iter_place(const struct at *a, const struct nb_helper_spec *h,
 	int rc;
 
 	if (r->kind != NB_REG_STACK || !nb_range_is_const(&off) || off.smin & 7)
-		return refuse(a, NB_RULE_ITER_PLACE, .reg = number,
-			      .helper = h);
+		return refuse(a, NB_RULE_ITER_PLACE, .reg = number);
 	rc = nb_check_frame(a, number, &off, ITER_SIZE);
 	if (rc)
 		return rc;
@@ -73,14 +71,13 @@ int nb_check_iter_place(const struct at *a, const struct nb_helper_spec *h,
 	return nb_check_room(a);
 }
 
-int nb_check_iter(const struct at *a, const struct nb_helper_spec *h,
-		  int number)
+int nb_check_iter(const struct at *a, int number)
 {
 	const struct nb_cell *c = nb_object_at(a->st, reg(a, number));
 
 	if (c && c->reg.map == NB_OBJECT_ITERATOR)
 		return 0;
-	return refuse(a, NB_RULE_ITER, .reg = number, .helper = h);
+	return refuse(a, NB_RULE_ITER, .reg = number);
 }
 
 static const struct nb_cell *const_cell(const struct nb_state *st)
@@ -138,7 +135,8 @@ static bool in_a_loop(const struct nb_state *st)
 	return false;
 }
 
-static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
+/* Begin the iterator that r1 to r3 describe, and return r0. */
+static struct nb_reg begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	struct nb_reg *regs = nb_top(st)->regs, at = regs[1];
 	struct nb_range start = int_of(&regs[2]), end = int_of(&regs[3]);
@@ -175,26 +173,21 @@ static void begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	}
 	nb_budget_loop(env, st, (uint64_t)(end.smax - start.smin));
 	/* The result is 0, -E2BIG or -EINVAL. */
-	regs[0] = labelled(nb_reg_scalar(nb_range_s(-22, 0)), c);
-}
-
-static void clear_args(struct nb_state *st, int first)
-{
-	for (int i = first; i <= 5; i++)
-		nb_top(st)->regs[i] = (struct nb_reg){ .kind = NB_REG_UNINIT };
+	return labelled(nb_reg_scalar(nb_range_s(-22, 0)), c);
 }
 
 void nb_iter_step(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_reg *r = &nb_top(st)->regs[1];
+	struct nb_reg r0 = { .kind = NB_REG_UNINIT };
 
-	if (nb_insn_effect(&env->insns[pc]) == NB_EFFECT_ITER_NEW) {
-		begin(env, st, pc);
-		clear_args(st, 1);
-		return;
-	}
-	nb_object_end(env, st, pc, r->frame, r->r.smin, r->r.smin + ITER_SIZE);
-	clear_args(st, 0);
+	if (nb_insn_effect(&env->insns[pc]) == NB_EFFECT_ITER_NEW)
+		r0 = begin(env, st, pc);
+	else
+		nb_object_end(env, st, pc, r->frame, r->r.smin,
+			      r->r.smin + ITER_SIZE);
+	nb_clobber(st);
+	nb_top(st)->regs[0] = r0;
 }
 
 uint32_t nb_iter_times(const struct nb_state *st)
@@ -302,7 +295,7 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		r0.ref = c->reg.ref;
 		nb_ref_step(st, c->reg.ref);
 	}
-	clear_args(st, 0);
+	nb_clobber(st);
 	nb_top(st)->regs[0] = labelled(r0, c);
 }
 

@@ -26,10 +26,8 @@ bool nb_is_iter(const struct nb_insn *insn);
 
 /* Check that register @number points to a place for a new iterator, or
  * (below) to an iterator. Both return 0 or NB_E_VERIFY. */
-int nb_check_iter_place(const struct at *a, const struct nb_helper_spec *h,
-			int number);
-int nb_check_iter(const struct at *a, const struct nb_helper_spec *h,
-		  int number);
+int nb_check_iter_place(const struct at *a, int number);
+int nb_check_iter(const struct at *a, int number);
 
 /* Step a helper of iterators other than next; r1 is checked. */
 void nb_iter_step(struct nb_env *env, struct nb_state *st, uint32_t pc);

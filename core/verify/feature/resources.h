@@ -8,19 +8,27 @@ struct at;
 
 /*
  * Resources that programs acquire and release by helpers: records of ring
- * buffers, dynptrs, locks. For each there is a check of the argument, and a
- * step that changes the state. Checks return 0, or NB_E_VERIFY with the
- * finding filled.
+ * buffers, dynptrs, locks. A state holds at most one lock, which its map and
+ * the identity of the value identify. For each resource there is a check of
+ * the argument, and a step that changes the state. Checks return 0, or
+ * NB_E_VERIFY with the finding filled.
  */
 
-/* Check argument @arg (0 to 4) of @h, whose kind satisfies nb_is_resource. */
-bool nb_is_resource(enum nb_arg kind);
-int nb_check_resource(const struct at *a, const struct nb_helper_spec *h,
-		      unsigned arg);
+/* Check register @number of the called helper; 0 if that argument is no
+ * resource. */
+int nb_check_resource(const struct at *a, int number);
+/* Check argument DYNPTR_BACKING: @size bytes of a value of a map that programs
+ * may write. */
+int nb_check_keep(const struct at *a, int number, uint64_t size);
 
-/* Is the call allowed with the resources that are held? Call it after the
- * arguments were checked. */
-int nb_check_call_held(const struct at *a, const struct nb_helper_spec *h);
+/* Is the call allowed with the resources that are held? Call it before the
+ * arguments are checked. */
+int nb_check_call_held(const struct at *a);
+/* Reject a call of the global function @name while a lock is held, because
+ * the caller does not know what that function does. */
+int nb_check_locked_global(const struct at *a, const char *name);
+/* Check that there is room for one more reference. */
+int nb_check_room(const struct at *a);
 
 /*
  * Check that no resource is held when the program ends or tail-calls
@@ -28,6 +36,14 @@ int nb_check_call_held(const struct at *a, const struct nb_helper_spec *h);
  * @frame acquired.
  */
 int nb_check_all_returned(const struct at *a, uint32_t frame);
+
+/* Check that register @number does not point to released memory: 0, or the
+ * finding that names the release. */
+int nb_check_ended(const struct at *a, int number);
+/* Check that no object forbids an access through register @number to stack
+ * bytes [lo, hi) of frame @f. @store false: a load, possibly by a helper. */
+int nb_check_objects(const struct at *a, int number, const struct nb_frame *f,
+		     int64_t lo, int64_t hi, bool store);
 
 /* Return r0 of a helper that reserves memory, or that returns a slice of a
  * dynptr. */

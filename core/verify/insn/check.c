@@ -12,8 +12,6 @@
 #include "core/verify/access/access.h"
 #include "core/verify/access/refs.h"
 #include "core/verify/feature/callback.h"
-#include "core/verify/feature/check_dynptr.h"
-#include "core/verify/feature/check_refs.h"
 #include "core/verify/feature/global.h"
 #include "core/verify/feature/resources.h"
 #include "core/verify/flow/calls.h"
@@ -465,20 +463,19 @@ static int check_load_store(const struct at *a, const struct nb_mem_access *n,
 	return rc ? rc : check_access(a, n, acc);
 }
 
-static int check_any_call(const struct at *a)
-{
-	int rc;
-
-	if (nb_insn_calls_func(a->insn))
-		return check_call(a);
-	rc = nb_check_helper(a);
-	return rc ? rc : nb_check_args(a);
-}
-
 int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 {
 	const struct nb_insn *insn = &env->insns[pc];
-	struct at a = { env, st, &st->frames[st->nframes - 1], insn, pc };
+	struct at a = {
+		.env = env,
+		.st = st,
+		.f = &st->frames[st->nframes - 1],
+		.insn = insn,
+		.helper = nb_insn_calls_helper(insn)
+				  ? nb_env_helper(env, insn->imm)
+				  : NULL,
+		.pc = pc,
+	};
 	struct nb_mem_access n = { (int8_t)insn->dst, -1,
 				   (uint8_t)(insn->width / 8) };
 	int rc = check_registers(&a);
@@ -498,7 +495,8 @@ int nb_check(struct nb_env *env, const struct nb_state *st, uint32_t pc)
 	case NB_KIND_ATOMIC:
 		return check_atomic(&a, &n);
 	case NB_KIND_CALL:
-		return check_any_call(&a);
+		return nb_insn_calls_func(insn) ? check_call(&a)
+						: nb_check_helper(&a);
 	case NB_KIND_EXIT:
 		return check_return(&a);
 	}

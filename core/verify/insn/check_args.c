@@ -10,21 +10,20 @@
 
 #include "core/verify/access/access.h"
 #include "core/verify/feature/callback.h"
-#include "core/verify/feature/check_dynptr.h"
-#include "core/verify/feature/check_refs.h"
 #include "core/verify/feature/iter.h"
 #include "core/verify/feature/resources.h"
 #include "core/verify/feature/tail.h"
 #include "core/verify/insn/step.h"
 #include "core/verify/state/operands.h"
 
-int nb_check_helper(const struct at *a)
+/* Check that the helper exists, and that programs of this hook may call it. */
+static int check_helper(const struct at *a)
 {
-	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);
+	const struct nb_helper_spec *h = a->helper;
 	const char *kernel = nb_spec_kernel_helper(a->insn->imm);
 
 	if (h && h->id >= NB_HELPER_TUNER && a->env->hook->id != NB_HOOK_TUNER)
-		return refuse(a, NB_RULE_HELPER_HOOK, .reg = -1, .helper = h);
+		return refuse(a, NB_RULE_HELPER_HOOK, .reg = -1);
 	if (h)
 		return 0;
 	return refuse(a, kernel ? NB_RULE_HELPER_KERNEL : NB_RULE_HELPER,
@@ -32,16 +31,14 @@ int nb_check_helper(const struct at *a)
 }
 
 /* Check that the helper works on maps of this type. */
-static int check_map_kind(const struct at *a, const struct nb_helper_spec *h,
-			  int number)
+static int check_map_kind(const struct at *a, int number)
 {
 	uint32_t map = reg(a, number)->map;
 	uint32_t type = a->env->img->maps[map].type;
 
-	if (h->maps >> type & 1)
+	if (a->helper->maps >> type & 1)
 		return 0;
-	return refuse(a, NB_RULE_MAP_KIND, .reg = number, .helper = h,
-		      .map = map);
+	return refuse(a, NB_RULE_MAP_KIND, .reg = number, .map = map);
 }
 
 /*
@@ -50,8 +47,7 @@ static int check_map_kind(const struct at *a, const struct nb_helper_spec *h,
  * ranks see it at the same decision. Controllers see only a temporary copy
  * of merged maps.
  */
-static int check_map_write(const struct at *a, const struct nb_helper_spec *h,
-			   int number)
+static int check_map_write(const struct at *a, int number)
 {
 	uint32_t map = reg(a, number)->map;
 	const struct nb_map_spec *m = &a->env->img->maps[map];
@@ -60,35 +56,26 @@ static int check_map_write(const struct at *a, const struct nb_helper_spec *h,
 		return nb_check_map_access(a, number, STORE);
 	if (m->tags & NB_MAPF_COHERENT && m->origin == NB_ORIGIN_DEFINED &&
 	    !(m->flags & NB_F_RDONLY_PROG) &&
-	    (h->id == NB_HELPER_UPDATE || h->id == NB_HELPER_DELETE))
+	    (a->helper->id == NB_HELPER_UPDATE ||
+	     a->helper->id == NB_HELPER_DELETE))
 		return 0;
 	return nb_check_map_access(a, number, STORE);
 }
 
-static bool has_arg(const struct nb_helper_spec *h, enum nb_arg kind)
-{
-	for (unsigned i = 0; i < 5; i++)
-		if (h->arg[i] == kind)
-			return true;
-	return false;
-}
-
-static int check_map_arg(const struct at *a, const struct nb_helper_spec *h,
-			 int number)
+static int check_map_arg(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
 	int rc;
 
 	if (r->kind == NB_REG_MAP_OR_NULL)
-		return refuse(a, NB_RULE_ARG_MAP_NULL, .reg = number,
-			      .helper = h);
+		return refuse(a, NB_RULE_ARG_MAP_NULL, .reg = number);
 	if (r->kind != NB_REG_MAP)
-		return refuse(a, NB_RULE_ARG_MAP, .reg = number, .helper = h);
-	rc = check_map_kind(a, h, number);
-	if (!rc && h->effect == NB_EFFECT_WRITES_MAP)
-		rc = check_map_write(a, h, number);
+		return refuse(a, NB_RULE_ARG_MAP, .reg = number);
+	rc = check_map_kind(a, number);
+	if (!rc && a->helper->effect == NB_EFFECT_WRITES_MAP)
+		rc = check_map_write(a, number);
 	/* The helper copies a value of the map into the program's memory. */
-	if (!rc && has_arg(h, NB_ARG_OUT_VALUE))
+	if (!rc && nb_arg_of(a->helper, NB_ARG_OUT_VALUE) >= 0)
 		rc = nb_check_map_access(a, number, LOAD);
 	return rc;
 }
@@ -110,10 +97,10 @@ static int check_stack_arg(const struct at *a, int number, uint64_t size,
 	return acc == LOAD ? nb_check_written(a, number, &off, size) : 0;
 }
 
-static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
-			 unsigned arg)
+static int check_mem_arg(const struct at *a, int number)
 {
-	int number = (int)arg + 1;
+	const struct nb_helper_spec *h = a->helper;
+	unsigned arg = (unsigned)number - 1;
 	const struct nb_reg *r = reg(a, number);
 	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
 	enum nb_arg kind = nb_helper_arg(a->env, a->st, h, arg);
@@ -122,7 +109,7 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 	bool null = nb_reg_is_zero(r);
 
 	if (h->arg[arg] == NB_ARG_DYNPTR_BACKING)
-		return nb_check_keep(a, h, number, size.max);
+		return nb_check_keep(a, number, size.max);
 	if (!size.max &&
 	    (r->kind == NB_REG_STACK || (null && kind == NB_ARG_MEM0)))
 		return 0;
@@ -135,36 +122,31 @@ static int check_mem_arg(const struct at *a, const struct nb_helper_spec *h,
 	null |= r->kind == NB_REG_VALUE_OR_NULL ||
 		r->kind == NB_REG_MEM_OR_NULL;
 	return refuse(a, null ? NB_RULE_ARG_NULL : NB_RULE_ARG_MEM,
-		      .reg = number, .helper = h, .arg = kind,
-		      .size = size.max);
+		      .reg = number, .arg = kind, .size = size.max);
 }
 
 /* Check the size argument alone; check_mem_arg checks that the memory is
  * that large. */
-static int check_size_arg(const struct at *a, const struct nb_helper_spec *h,
-			  unsigned arg)
+static int check_size_arg(const struct at *a, int number)
 {
-	int number = (int)arg + 1;
 	const struct nb_reg *r = reg(a, number);
 
 	if (r->kind != NB_REG_SCALAR)
-		return refuse(a, NB_RULE_SIZE_SCALAR, .reg = number,
-			      .helper = h);
+		return refuse(a, NB_RULE_SIZE_SCALAR, .reg = number);
 	if (r->r.umax >= MAX_MOVE)
 		return refuse(a,
 			      r->r.smin < 0 && r->r.smax < MAX_MOVE
 				      ? NB_RULE_SIZE_NEGATIVE
 				      : NB_RULE_SIZE,
-			      .reg = number, .helper = h);
-	if (h->arg[arg] == NB_ARG_SIZE && !r->r.umin)
-		return refuse(a, NB_RULE_SIZE_ZERO, .reg = number, .helper = h);
+			      .reg = number);
+	if (a->helper->arg[number - 1] == NB_ARG_SIZE && !r->r.umin)
+		return refuse(a, NB_RULE_SIZE_ZERO, .reg = number);
 	return 0;
 }
 
 /* Check a string: it has to lie in constant data, including its terminating
  * zero. */
-static int check_string(const struct at *a, const struct nb_helper_spec *h,
-			int number)
+static int check_string(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
 	const struct nb_map_spec *m =
@@ -175,51 +157,46 @@ static int check_string(const struct at *a, const struct nb_helper_spec *h,
 	    off >= 0 && off < (int64_t)m->value_size &&
 	    (!m->init || memchr(m->init + off, 0, m->value_size - (size_t)off)))
 		return 0;
-	return refuse(a, NB_RULE_ARG_STRING, .reg = number, .helper = h);
+	return refuse(a, NB_RULE_ARG_STRING, .reg = number);
 }
 
-static int check_arg(const struct at *a, const struct nb_helper_spec *h,
-		     unsigned arg)
+static int check_arg(const struct at *a, int number)
 {
-	int number = (int)arg + 1, rc;
+	enum nb_arg kind = a->helper->arg[number - 1];
+	const struct nb_reg *r = reg(a, number);
+	int rc;
 
-	if (h->arg[arg] == NB_ARG_NONE)
+	if (kind == NB_ARG_NONE)
 		return 0;
-	if (h->arg[arg] == NB_ARG_OPT && reg(a, number)->kind == NB_REG_UNINIT)
+	if (kind == NB_ARG_OPT && r->kind == NB_REG_UNINIT)
 		return 0;
 	if ((rc = nb_check_init(a, number)))
 		return rc;
-	if (nb_is_resource(h->arg[arg]))
-		return nb_check_resource(a, h, arg);
-	switch ((unsigned)h->arg[arg]) {
+	switch ((unsigned)kind) {
 	case NB_ARG_MAP:
-		return check_map_arg(a, h, number);
+		return check_map_arg(a, number);
 	case NB_ARG_SIZE:
 	case NB_ARG_SIZE0:
-		return check_size_arg(a, h, arg);
+		return check_size_arg(a, number);
 	case NB_ARG_ANY:
-		if (reg(a, number)->kind != NB_REG_SCALAR &&
-		    !nb_takes_address(h))
-			return refuse(a, NB_RULE_ARG_SCALAR, .reg = number,
-				      .helper = h);
+		if (r->kind != NB_REG_SCALAR && !nb_takes_address(a->helper))
+			return refuse(a, NB_RULE_ARG_SCALAR, .reg = number);
 		return 0;
 	case NB_ARG_CTX:
-		if (reg(a, number)->kind != NB_REG_CTX ||
-		    !nb_range_is_const(&reg(a, number)->r) ||
-		    reg(a, number)->r.t.value)
-			return refuse(a, NB_RULE_ARG_CTX, .reg = number,
-				      .helper = h);
+		if (r->kind != NB_REG_CTX || !nb_range_is_const(&r->r) ||
+		    r->r.t.value)
+			return refuse(a, NB_RULE_ARG_CTX, .reg = number);
 		return 0;
 	case NB_ARG_STR:
-		return check_string(a, h, number);
+		return check_string(a, number);
 	case NB_ARG_FUNC:
-		return nb_check_callback(a, h, number);
+		return nb_check_callback(a, number);
 	case NB_ARG_ITER0:
-		return nb_check_iter_place(a, h, number);
+		return nb_check_iter_place(a, number);
 	case NB_ARG_ITER:
-		return nb_check_iter(a, h, number);
+		return nb_check_iter(a, number);
 	}
-	return 0;
+	return nb_check_resource(a, number);
 }
 
 static bool is_memory(enum nb_arg arg)
@@ -228,19 +205,18 @@ static bool is_memory(enum nb_arg arg)
 	       arg == NB_ARG_DYNPTR_BACKING;
 }
 
-/* Check the arguments that stand alone first, then memory, whose size other
- * arguments give. */
-int nb_check_args(const struct at *a)
+int nb_check_helper(const struct at *a)
 {
-	const struct nb_helper_spec *h = nb_env_helper(a->env, a->insn->imm);
-	int rc = nb_check_call_held(a, h);
+	int rc;
 
-	for (unsigned i = 0; !rc && i < 5; i++)
-		rc = check_arg(a, h, i);
-	for (unsigned i = 0; !rc && i < 5; i++)
-		if (is_memory(h->arg[i]))
-			rc = check_mem_arg(a, h, i);
-	if (!rc && h->effect == NB_EFFECT_TAIL)
+	if ((rc = check_helper(a)) || (rc = nb_check_call_held(a)))
+		return rc;
+	for (int i = 1; !rc && i <= 5; i++)
+		rc = check_arg(a, i);
+	for (int i = 1; !rc && i <= 5; i++)
+		if (is_memory(a->helper->arg[i - 1]))
+			rc = check_mem_arg(a, i);
+	if (!rc && a->helper->effect == NB_EFFECT_TAIL)
 		rc = nb_check_tail_call(a);
 	return rc;
 }

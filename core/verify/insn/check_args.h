@@ -6,11 +6,8 @@
 
 struct at;
 
-/*
- * nb_check_helper: check that the helper exists. nb_check_args: check that
- * r1-r5 fit it. Both return 0, or NB_E_VERIFY with the finding filled.
- */
+/* Check that the helper exists and that r1-r5 fit it: 0, or NB_E_VERIFY with
+ * the finding filled. */
 int nb_check_helper(const struct at *a);
-int nb_check_args(const struct at *a);
 
 #endif

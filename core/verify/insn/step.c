@@ -326,21 +326,14 @@ static void lddw(const struct nb_env *env, struct nb_state *st, uint32_t pc)
 
 void nb_step_init(struct nb_env *env, struct nb_state *st)
 {
-	struct nb_frame *f = &st->frames[0];
+	struct nb_frame *f;
 
 	memset(&st->region, 0, sizeof(st->region));
-	st->nframes = 1;
-	st->nrefs = 0;
+	st->nframes = st->nrefs = 0;
 	memset(&st->lock, 0, sizeof(st->lock));
 	nb_budget_begin(env, st);
-	f->ret = NB_NO_PC;
-	f->ncells = 0;
-	f->callback = false;
-	f->counted = false;
-	f->loop = f->invocations = 0;
-	memset(&f->written, 0xff, sizeof(f->written));
-	memset(f->regs, 0, sizeof(f->regs));
-	f->regs[NB_R10] = nb_reg_pointer(NB_REG_STACK);
+	f = nb_frame_next(st, NB_NO_PC);
+	st->nframes++;
 	f->regs[1] = nb_reg_pointer(NB_REG_CTX);
 	if (env->opts.plain_mem) {
 		f->regs[1] = nb_reg_pointer(NB_REG_MEM);

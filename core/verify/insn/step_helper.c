@@ -3,8 +3,6 @@
  * resources it acquires or releases. */
 #include "core/verify/insn/step_helper.h"
 
-#include <string.h>
-
 #include "core/verify/access/labels.h"
 #include "core/verify/access/stack.h"
 #include "core/verify/feature/global.h"
@@ -71,8 +69,7 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
  * keys exist. */
 static bool elements_are_local(const struct nb_map_spec *m)
 {
-	return m && nb_map_is_local(m) && m->type != NB_MAP_ARRAY &&
-	       m->type != NB_MAP_PERCPU_ARRAY;
+	return m && nb_map_is_local(m) && !nb_map_is_array(m);
 }
 
 static bool success_is_local(const struct nb_helper_spec *h,
@@ -169,12 +166,6 @@ static struct nb_reg result(struct nb_env *env, struct nb_state *st,
 	return r0;
 }
 
-static void forget(struct nb_state *st, int first, int last)
-{
-	for (int i = first; i <= last; i++)
-		memset(&nb_top(st)->regs[i], 0, sizeof(struct nb_reg));
-}
-
 void nb_step_helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	const struct nb_helper_spec *h = nb_env_helper(env, env->insns[pc].imm);
@@ -186,7 +177,7 @@ void nb_step_helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 		if (nb_arg_writes(nb_helper_arg(env, st, h, i)))
 			write_out(env, st, pc, h, i, &r0);
 	nb_step_resources(env, st, pc, h);
-	forget(st, 0, 5);
+	nb_clobber(st);
 	if (h->ret != NB_RET_VOID)
 		nb_step_assign(st, 0, r0);
 }

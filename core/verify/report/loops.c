@@ -10,12 +10,6 @@
 
 #include "core/verify/report/report.h"
 
-static bool jumps(const struct nb_insn *in)
-{
-	return in->kind == NB_KIND_JMP || in->kind == NB_KIND_JA ||
-	       in->kind == NB_KIND_MAY_GOTO;
-}
-
 struct nb_loop nb_loop_at(const struct nb_env *env, uint32_t pc)
 {
 	struct nb_loop best = { pc, pc, false };
@@ -23,7 +17,8 @@ struct nb_loop nb_loop_at(const struct nb_env *env, uint32_t pc)
 	for (uint32_t at = pc; at < env->n; at++) {
 		int64_t to = nb_insn_target(&env->insns[at], at);
 
-		if (!jumps(&env->insns[at]) || to < 0 || to > pc)
+		if (!(env->insns[at].traits & NB_INSN_JUMP) || to < 0 ||
+		    to > pc)
 			continue;
 		if (!best.found || at - to < best.last - best.head)
 			best = (struct nb_loop){ (uint32_t)to, at, true };
@@ -39,7 +34,7 @@ static bool leaves(const struct nb_env *env, const struct nb_loop *loop,
 
 	if (in->kind == NB_KIND_EXIT)
 		return true;
-	if (!jumps(in))
+	if (!(in->traits & NB_INSN_JUMP))
 		return false;
 	return to < loop->head || to > loop->last ||
 	       (pc == loop->last && in->kind != NB_KIND_JA);

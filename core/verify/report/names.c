@@ -264,7 +264,7 @@ const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 			 uint32_t pc)
 {
 	const struct nb_insn *in = &env->insns[pc];
-	const struct nb_helper_spec *h;
+	const struct nb_helper_spec *h = called(in);
 
 	if (env->noted[pc] & NB_NOTED_ADDRESS)
 		return "an address, which differs between processes";
@@ -274,8 +274,6 @@ const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 	case NB_KIND_ATOMIC:
 		return local_load(env, &regs[in->dst], in);
 	case NB_KIND_CALL:
-		h = nb_insn_calls_helper(in) ? nb_spec_helper((int32_t)in->imm)
-					     : NULL;
 		if (h && h->success == NB_SUCCESS_CPUS)
 			return nb_say(
 				env,

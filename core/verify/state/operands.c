@@ -40,17 +40,22 @@ enum nb_effect nb_insn_effect(const struct nb_insn *insn)
 	return h ? h->effect : NB_EFFECT_NONE;
 }
 
+int nb_arg_of(const struct nb_helper_spec *h, enum nb_arg kind)
+{
+	for (int i = 0; i < 5; i++)
+		if (h->arg[i] == kind)
+			return i;
+	return -1;
+}
+
 const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 					const struct nb_state *st,
 					const struct nb_helper_spec *h)
 {
-	const struct nb_frame *f = &st->frames[st->nframes - 1];
+	const struct nb_reg *r = st->frames[st->nframes - 1].regs;
+	int i = nb_arg_of(h, NB_ARG_MAP) + 1;
 
-	for (unsigned i = 0; i < 5; i++)
-		if (h->arg[i] == NB_ARG_MAP &&
-		    f->regs[i + 1].kind == NB_REG_MAP)
-			return &env->img->maps[f->regs[i + 1].map];
-	return NULL;
+	return i && r[i].kind == NB_REG_MAP ? &env->img->maps[r[i].map] : NULL;
 }
 
 enum nb_arg nb_helper_arg(const struct nb_env *env, const struct nb_state *st,

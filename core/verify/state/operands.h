@@ -20,6 +20,17 @@ uint32_t nb_frame_func(const struct nb_env *env, const struct nb_state *st,
  * helper. */
 enum nb_effect nb_insn_effect(const struct nb_insn *insn);
 
+/* Do all elements of the map exist from the start, in the order of their
+ * index? */
+static inline bool nb_map_is_array(const struct nb_map_spec *m)
+{
+	return m->type == NB_MAP_ARRAY || m->type == NB_MAP_PERCPU_ARRAY;
+}
+
+/* Return the index (0 to 4) of the argument of @h of this kind; -1 if there is
+ * none. */
+int nb_arg_of(const struct nb_helper_spec *h, enum nb_arg kind);
+
 /* Return the map among a helper's arguments, or NULL if there is none. */
 const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 					const struct nb_state *st,

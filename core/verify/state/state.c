@@ -2,8 +2,6 @@
 /* Abstract states: constructors and visitors of the values in them. */
 #include "core/verify/state/state.h"
 
-#include <string.h>
-
 struct nb_reg nb_reg_scalar(struct nb_range r)
 {
 	struct nb_reg reg;
@@ -44,6 +42,21 @@ bool nb_reg_is_const(const struct nb_reg *r)
 bool nb_reg_is_zero(const struct nb_reg *r)
 {
 	return nb_reg_is_const(r) && !r->r.t.value;
+}
+
+struct nb_frame *nb_frame_next(struct nb_state *st, uint32_t ret)
+{
+	struct nb_frame *f = &st->frames[st->nframes];
+
+	f->ret = ret;
+	f->ncells = 0;
+	f->callback = f->counted = false;
+	f->loop = f->invocations = 0;
+	memset(&f->written, 0xff, sizeof(f->written));
+	memset(f->regs, 0, sizeof(f->regs));
+	f->regs[NB_R10] = nb_reg_pointer(NB_REG_STACK);
+	f->regs[NB_R10].frame = (uint8_t)st->nframes;
+	return f;
 }
 
 bool nb_cell_of_pointer(const struct nb_frame *f, uint32_t c)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/isa/insn.h"
 #include "core/spec/spec.h"
@@ -231,6 +232,16 @@ static inline uint32_t nb_cell_at(int64_t off)
 {
 	return (uint32_t)((-off - 1) / 4);
 }
+
+/* Forget r0 to r5 of the top frame, which a call clobbers. */
+static inline void nb_clobber(struct nb_state *st)
+{
+	memset(nb_top(st)->regs, 0, 6 * sizeof(struct nb_reg));
+}
+
+/* Prepare the frame above the top for a function that returns to slot @ret.
+ * The caller sets its arguments and then increments @nframes. */
+struct nb_frame *nb_frame_next(struct nb_state *st, uint32_t ret);
 
 /* Is cell @c part of a spilled pointer? */
 bool nb_cell_of_pointer(const struct nb_frame *f, uint32_t c);

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "core/verify/feature/lock.h"
 
 static uint64_t arg(unsigned r)
 {

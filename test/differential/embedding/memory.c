@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "core/verify/feature/lock.h"
 #include "core/verify/access/access.h"
 
 uint64_t em_local(void)
