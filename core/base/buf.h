@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /*
  * A growing buffer of bytes or text with a limit. A failure (memory, limit)

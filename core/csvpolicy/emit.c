@@ -7,8 +7,8 @@
  * checks the number of the next node and nearly always goes the same way.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/csvpolicy/part.h"
 #include "core/defs/ctx.h"
@@ -41,20 +41,13 @@ struct emit {
 static void emit_insn(struct emit *e, enum nb_op op, int dst, int src,
 		      int32_t off, int64_t imm)
 {
-	const struct nb_insn_spec *s = nb_spec_insn(op);
-
+	/* nb_encode takes all else from the row of @op. */
 	if (e->n < MAX_INSNS)
-		e->insns[e->n++] = (struct nb_insn){
-			.op = (uint16_t)op,
-			.kind = (uint8_t)s->kind,
-			.fn = (uint8_t)s->fn,
-			.width = s->width,
-			.operand = (uint8_t)s->operand,
-			.dst = (uint8_t)dst,
-			.src = (uint8_t)src,
-			.off = off,
-			.imm = imm,
-		};
+		e->insns[e->n++] = (struct nb_insn){ .op = (uint16_t)op,
+						     .dst = (uint8_t)dst,
+						     .src = (uint8_t)src,
+						     .off = off,
+						     .imm = imm };
 }
 
 static void emit_alu(struct emit *e, enum nb_op op, int dst, int64_t imm)
@@ -273,7 +266,6 @@ static int write_image(struct nb_buf *out, const struct emit *e,
 		       const struct nb_table_opts *opts, struct nb_err *err)
 {
 	char text[64];
-	struct nb_buf sized;
 	struct nb_line line = { 0, t->rows[0].line, 0, opts->file, text };
 	struct nb_func func = { .name = "table",
 				.end = e->n,
@@ -298,11 +290,8 @@ static int write_image(struct nb_buf *out, const struct emit *e,
 				.ctx_fields = fields,
 				.nctx_fields = context_fields(fields, 64) };
 
-	nb_buf_init(&sized, sizeof(text));
-	nb_buf_printf(&sized, "a table of %u row%s", t->n,
-		      t->n == 1 ? "" : "s");
-	memcpy(text, nb_buf_text(&sized), sized.size + 1);
-	nb_buf_fini(&sized);
+	snprintf(text, sizeof(text), "a table of %u row%s", t->n,
+		 t->n == 1 ? "" : "s");
 	return nb_image_write(out, &img, err);
 }
 

@@ -9,7 +9,6 @@
 #include "core/csvpolicy/sweep.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { NCLASSES = 32 };
 

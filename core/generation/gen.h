@@ -2,7 +2,6 @@
 #ifndef NB_GENERATION_GEN_H
 #define NB_GENERATION_GEN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/sha256.h"

@@ -453,19 +453,29 @@ static int bind_all(struct nb_gen *g, struct nb_err *err)
 	return rc;
 }
 
+/* Allocate a generation of @n checked policies, which are still to be added. */
+static int gen_begin(struct nb_gen **out, struct nb_policy *const *policies,
+		     uint32_t n, const struct nb_order *common,
+		     const struct nb_scopes *scopes, struct nb_err *err)
+{
+	int rc = check_policies(policies, n, err);
+
+	*out = NULL;
+	if (!rc)
+		rc = nb_scopes_check(common, scopes, n, err);
+	return rc ? rc : gen_alloc(out, common, scopes, err);
+}
+
 int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies,
 		  uint32_t n, const struct nb_order *common,
 		  const struct nb_scopes *scopes, const struct nb_gen *parent,
 		  struct nb_err *err)
 {
 	static const struct nb_scopes none;
-	struct nb_gen *g = NULL;
-	int rc = check_policies(policies, n, err);
+	struct nb_gen *g;
+	int rc = gen_begin(&g, policies, n, common, scopes ? scopes : &none,
+			   err);
 
-	if (!rc)
-		rc = nb_scopes_check(common, scopes ? scopes : &none, n, err);
-	if (!rc)
-		rc = gen_alloc(&g, common, scopes, err);
 	for (uint32_t i = 0; !rc && i < n; i++)
 		rc = add_policy(
 			g, policies[i],
@@ -479,14 +489,10 @@ int nb_gen_scoped(struct nb_gen **out, struct nb_policy *const *policies,
 int nb_gen_filled(struct nb_gen **out, const struct nb_gen_list *list,
 		  nb_gen_fill_fn *fill, void *arg, struct nb_err *err)
 {
-	struct nb_gen *g = NULL;
-	int rc = check_policies(list->policy, list->n, err);
+	struct nb_gen *g;
+	int rc = gen_begin(&g, list->policy, list->n, &list->common,
+			   &list->scopes, err);
 
-	if (!rc)
-		rc = nb_scopes_check(&list->common, &list->scopes, list->n,
-				     err);
-	if (!rc)
-		rc = gen_alloc(&g, &list->common, &list->scopes, err);
 	for (uint32_t i = 0; !rc && i < list->n; i++) {
 		rc = add_policy(g, list->policy[i], NULL, err);
 		if (!rc)

@@ -15,7 +15,6 @@
  */
 #include "core/generation/state.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -17,44 +17,48 @@ static int misfit(size_t pc, const char *field, int64_t have, const char *may,
 		       pc, field, have, may);
 }
 
-/* Encode the two register fields. */
-static int regs(struct nb_slot *s, const struct nb_insn_spec *row,
-		const struct nb_insn *in, size_t pc, struct nb_err *err)
-{
-	int32_t dst = row->dst, src = row->src;
+/* A field of the encoding: its exact value, if the row has one, or what the
+ * instruction holds. */
+struct field {
+	const char *name;
+	int32_t exact;
+	int64_t have, least, most;
+	const char *may;
+};
 
-	if (in->dst >= (dst == NB_FIELD_ANY ? NB_NREGS : 1))
-		return misfit(pc, "dst", in->dst,
-			      dst == NB_FIELD_ANY ? "0 to 10" : "0", err);
-	if (in->src >= (src == NB_FIELD_ANY ? NB_NREGS : 1))
-		return misfit(pc, "src", in->src,
-			      src == NB_FIELD_ANY ? "0 to 10" : "0", err);
-	dst = dst == NB_FIELD_ANY ? in->dst : dst;
-	src = src == NB_FIELD_ANY ? in->src : src;
-	s->regs = (uint8_t)(src << 4 | dst);
+static int fit(const struct field *f, int64_t *out, size_t pc,
+	       struct nb_err *err)
+{
+	if (f->exact != NB_FIELD_ANY && f->have)
+		return misfit(pc, f->name, f->have, "0", err);
+	if (f->have < f->least || f->have > f->most)
+		return misfit(pc, f->name, f->have, f->may, err);
+	*out = f->exact == NB_FIELD_ANY ? f->have : f->exact;
 	return 0;
 }
 
-static int off(struct nb_slot *s, const struct nb_insn_spec *row,
-	       const struct nb_insn *in, size_t pc, struct nb_err *err)
+/* Encode the two register fields and, with @rest, the others. */
+static int fields(struct nb_slot *s, const struct nb_insn_spec *row,
+		  const struct nb_insn *in, bool rest, size_t pc,
+		  struct nb_err *err)
 {
-	if (row->off != NB_FIELD_ANY && in->off)
-		return misfit(pc, "off", in->off, "0", err);
-	if (in->off < INT16_MIN || in->off > INT16_MAX)
-		return misfit(pc, "off", in->off, "-32768 to 32767", err);
-	s->off = (int16_t)(row->off == NB_FIELD_ANY ? in->off : row->off);
-	return 0;
-}
+	const struct field all[] = {
+		{ "dst", row->dst, in->dst, 0, NB_R10, "0 to 10" },
+		{ "src", row->src, in->src, 0, NB_R10, "0 to 10" },
+		{ "off", row->off, in->off, INT16_MIN, INT16_MAX,
+		  "-32768 to 32767" },
+		{ "imm", row->imm, in->imm, INT32_MIN, INT32_MAX,
+		  "32 bits, signed" },
+	};
+	int64_t v[4] = { 0 };
+	int rc = 0;
 
-static int imm(struct nb_slot *s, const struct nb_insn_spec *row,
-	       const struct nb_insn *in, size_t pc, struct nb_err *err)
-{
-	if (row->imm != NB_FIELD_ANY && in->imm)
-		return misfit(pc, "imm", in->imm, "0", err);
-	if (in->imm < INT32_MIN || in->imm > INT32_MAX)
-		return misfit(pc, "imm", in->imm, "32 bits, signed", err);
-	s->imm = (int32_t)(row->imm == NB_FIELD_ANY ? in->imm : row->imm);
-	return 0;
+	for (unsigned i = 0; !rc && i < (rest ? 4 : 2); i++)
+		rc = fit(&all[i], &v[i], pc, err);
+	s->regs = (uint8_t)(v[1] << 4 | v[0]);
+	s->off = (int16_t)v[2];
+	s->imm = (int32_t)v[3];
+	return rc;
 }
 
 /* Encode the distance of forms that have it in imm instead of off. */
@@ -91,18 +95,6 @@ static int lddw(struct nb_slot *s, const struct nb_insn *in, size_t left,
 	return 0;
 }
 
-static int one(struct nb_slot *s, const struct nb_insn *in, size_t pc,
-	       struct nb_err *err)
-{
-	const struct nb_insn_spec *row = nb_spec_insn((enum nb_op)in->op);
-	int rc;
-
-	if (in->op == NB_OP_JA32 || in->op == NB_OP_CALL_LOCAL)
-		return far_target(s, in, pc, err);
-	rc = off(s, row, in, pc, err);
-	return rc ? rc : imm(s, row, in, pc, err);
-}
-
 int nb_encode(struct nb_slot *out, const struct nb_insn *in, size_t n,
 	      struct nb_err *err)
 {
@@ -110,6 +102,7 @@ int nb_encode(struct nb_slot *out, const struct nb_insn *in, size_t n,
 		const struct nb_insn *i = &in[pc];
 		const struct nb_insn_spec *row;
 		size_t at = pc;
+		bool far;
 		int rc;
 
 		if (i->op >= NB_OP_LDDW_HI)
@@ -119,13 +112,15 @@ int nb_encode(struct nb_slot *out, const struct nb_insn *in, size_t n,
 				pc, i->op);
 		row = nb_spec_insn((enum nb_op)i->op);
 		out[pc] = (struct nb_slot){ .opcode = row->opcode };
-		rc = regs(&out[pc], row, i, pc, err);
+		far = i->op == NB_OP_JA32 || i->op == NB_OP_CALL_LOCAL;
+		rc = fields(&out[pc], row, i, !far && row->kind != NB_KIND_LDDW,
+			    pc, err);
 		if (!rc && row->kind == NB_KIND_LDDW) {
 			if (++pc < n)
 				out[pc] = (struct nb_slot){ 0 };
 			rc = lddw(&out[at], i, n - at, at, err);
-		} else if (!rc) {
-			rc = one(&out[at], i, at, err);
+		} else if (!rc && far) {
+			rc = far_target(&out[at], i, at, err);
 		}
 		if (rc)
 			return rc;

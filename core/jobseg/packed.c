@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "core/spec/spec.h"
 #include "core/defs/ctx.h"
 
 static uint32_t word_bits(uint64_t word, unsigned from, unsigned n)

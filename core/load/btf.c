@@ -10,7 +10,6 @@
 
 #include <linux/btf.h>
 #include <stdbool.h>
-#include <string.h>
 
 enum { HEADER = 24, TYPE = 12, EXT_HEADER = 24, EXT_HEADER_CORE = 32 };
 

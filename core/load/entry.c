@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The only exported function of libncclbpf-load.so. The plugin calls it to
  * read .bpf.o files, so that the plugin need not link libelf and libbpf. */
-#include <stdlib.h>
 
 #include "core/load/object.h"
 

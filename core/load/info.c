@@ -6,11 +6,9 @@
  * code is omitted and the object accepted. Relocations by type (CO-RE) are
  * rejected: without them the program would read other bytes.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/image/check.h"
-#include "core/image/format.h"
 #include "core/load/btf.h"
 #include "core/load/front.h"
 

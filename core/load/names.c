@@ -6,10 +6,8 @@
  * image are omitted.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "core/image/check.h"
-#include "core/image/format.h"
 #include "core/load/front.h"
 
 struct walk {

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "core/image/check.h"
-#include "core/image/format.h"
 #include "core/load/btf.h"
 #include "core/load/front.h"
 

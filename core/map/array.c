@@ -10,7 +10,8 @@
  * CPU may share a value with another program for a moment: exact counts need
  * atomic additions. Checks and their order follow kernel/bpf/arraymap.c.
  */
-#include "core/map/array.h"
+#include "core/map/map.h"
+#include "core/map/ops.h"
 
 static bool array_is_percpu(const struct nb_map_def *def)
 {

@@ -7,7 +7,8 @@
  * from the kernel's, so other values are false positives. A bit is set by
  * one atomic operation and never cleared, so no operation needs a lock.
  */
-#include "core/map/array.h"
+#include "core/map/map.h"
+#include "core/map/ops.h"
 
 enum { HASHES = 5 };
 

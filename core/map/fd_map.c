@@ -9,7 +9,6 @@
  * alive. Checks and their order follow kernel/bpf/arraymap.c (fd_array_*)
  * and hashtab.c (htab_of_map_*).
  */
-#include "core/map/array.h"
 #include "core/map/hash.h"
 
 enum { FD_TABLE = NB_MAP_MAX_INNER * sizeof(struct nb_map *) };
@@ -189,9 +188,5 @@ const struct nb_map_ops nb_map_fd_hash_ops = {
 	.init = fd_hash_init,
 	.lookup = fd_hash_lookup,
 	.update = fd_hash_update,
-	.remove = nb_hash_remove,
-	.read = nb_hash_read,
-	.next = nb_hash_next,
-	.count = nb_hash_count,
-	.copy = nb_hash_copy,
+	NB_HASH_OPS,
 };

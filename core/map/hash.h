@@ -296,4 +296,9 @@ bool nb_hash_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu);
 uint32_t nb_hash_count(struct nb_map *m);
 void nb_hash_copy(struct nb_map *to, struct nb_map *from);
 
+/* The operations of a type whose memory, look-up and updates differ. */
+#define NB_HASH_OPS                                                           \
+	.remove = nb_hash_remove, .read = nb_hash_read, .next = nb_hash_next, \
+	.count = nb_hash_count, .copy = nb_hash_copy
+
 #endif

@@ -90,10 +90,6 @@ const struct nb_map_ops nb_map_lru_hash_ops = {
 	.size = nb_hash_size,
 	.init = nb_hash_init,
 	.update = lru_update,
-	.remove = nb_hash_remove,
-	.read = nb_hash_read,
-	.next = nb_hash_next,
+	NB_HASH_OPS,
 	.each = nb_hash_each,
-	.count = nb_hash_count,
-	.copy = nb_hash_copy,
 };

@@ -535,8 +535,7 @@ static void lpm_copy(struct nb_map *to, struct nb_map *from)
 	for (int n = 0; n < COPY_TRIES; n++) {
 		word = nb_seq_load(&f->word);
 		copy_nodes(t, f);
-		if (!(word & NB_SEQ_LOCK) &&
-		    __atomic_load_n(&f->word, __ATOMIC_RELAXED) == word)
+		if (nb_seq_at_rest(&f->word, word))
 			return;
 	}
 	if (!nb_seq_lock_sleeping(&f->word, &word)) {

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "core/map/ops.h"
+#include "core/map/seqlock.h"
 
 static void *no_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 {
@@ -341,6 +342,17 @@ static bool sleep_again(int *times)
 		return false;
 	nanosleep(&ms, NULL);
 	return true;
+}
+
+bool nb_seq_lock_sleeping(uint64_t *word, uint64_t *locked)
+{
+	int times = 0;
+
+	do
+		if (nb_seq_lock(word, locked))
+			return true;
+	while (sleep_again(&times));
+	return false;
 }
 
 void nb_map_freeze(struct nb_map *m)

@@ -2,7 +2,6 @@
 #ifndef NB_MAP_MAP_H
 #define NB_MAP_MAP_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -365,6 +365,10 @@ bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out);
 void nb_hash_seed(struct nb_map *m, uint64_t random);
 enum { NB_HASH_KEY = 8, NB_HASH_SEQ_BIT = 33 };
 
+/* Operations of types whose keys are indices. */
+int nb_array_next(struct nb_map *m, const void *key, void *next);
+void nb_array_copy(struct nb_map *to, struct nb_map *from);
+
 #define MAPTYPE(name, id, word, ops, keys, traits, flags, doc) \
 	extern const struct nb_map_ops nb_map_##ops##_ops;
 #include "core/defs/maps.h"

@@ -113,13 +113,6 @@ static int queue_pop(struct nb_map *m, void *value)
 	return 0;
 }
 
-/* Did no writer change the queue since the word was @seen? */
-static bool queue_at_rest(const struct queue *q, uint64_t seen)
-{
-	return !(seen & NB_SEQ_LOCK) &&
-	       __atomic_load_n(&q->word, __ATOMIC_RELAXED) == seen;
-}
-
 static int queue_peek(struct nb_map *m, uint32_t i, void *value)
 {
 	const struct queue *q = queue_of(m);
@@ -133,7 +126,7 @@ static int queue_peek(struct nb_map *m, uint32_t i, void *value)
 				value,
 				queue_at(m, first, is_stack(m) ? n - 1 - i : i),
 				m->def.value_size);
-		if (queue_at_rest(q, seen))
+		if (nb_seq_at_rest(&q->word, seen))
 			return i < n ? 0 : queue_none(m, value, -ENOENT);
 		nb_cpu_relax();
 	}
@@ -157,7 +150,7 @@ static void queue_copy(struct nb_map *to, struct nb_map *from)
 		t->first = nb_load32(&f->first);
 		nb_slot_copy(t->values, f->values,
 			     from->elem_size * from->max_entries);
-		if (queue_at_rest(f, seen))
+		if (nb_seq_at_rest(&f->word, seen))
 			return;
 		sched_yield();
 	}

@@ -61,8 +61,15 @@ static inline void nb_seq_unlock(uint64_t *to, uint64_t word)
 	__atomic_store_n(to, word & ~NB_SEQ_LOCK, __ATOMIC_RELEASE);
 }
 
+/* Did no writer change the data since the word was @seen? */
+static inline bool nb_seq_at_rest(const uint64_t *word, uint64_t seen)
+{
+	return !(seen & NB_SEQ_LOCK) &&
+	       __atomic_load_n(word, __ATOMIC_RELAXED) == seen;
+}
+
 /* Lock for the management side, and sleep up to two seconds for the lock. A
- * preempted writer continues soon; a dead one must not block us. */
+ * preempted writer continues soon; a dead one must not block us. In map.c. */
 bool nb_seq_lock_sleeping(uint64_t *word, uint64_t *locked);
 
 /* Load or store data beside the word. Stores have release order, so a

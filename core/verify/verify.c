@@ -16,7 +16,6 @@
 #include "core/verify/engine/loop_cost.h"
 #include "core/verify/feature/global.h"
 #include "core/verify/feature/iter.h"
-#include "core/verify/flow/calls.h"
 #include "core/verify/flow/cfg.h"
 #include "core/verify/report/accepted.h"
 #include "core/verify/report/refuse.h"

@@ -2,13 +2,10 @@
 #ifndef NB_VERIFY_VERIFY_H
 #define NB_VERIFY_VERIFY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/buf.h"
 #include "core/base/err.h"
-#include "core/base/json.h"
 #include "core/image/image.h"
 #include "core/verify/report/text.h"
 #include "core/verify/state/verdict.h"

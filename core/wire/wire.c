@@ -530,8 +530,7 @@ void nb_reply_error(struct nb_buf *out, const struct nb_request *req,
 	struct nb_json j;
 
 	reply_envelope(&j, out, req, false);
-	nb_json_key(&j, "error");
-	nb_json_obj(&j);
+	nb_json_kobj(&j, "error");
 	nb_json_kstr(&j, "code", nb_err_word(err->code));
 	nb_json_kstr(&j, "message", err->text);
 	if (err->at)

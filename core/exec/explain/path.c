@@ -6,8 +6,6 @@
  */
 #include "core/exec/explain/path.h"
 
-#include <string.h>
-
 #include "core/exec/run/interp.h"
 
 static const struct nb_origin NOWHERE = { .exact = -1 };

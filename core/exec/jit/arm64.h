@@ -27,16 +27,8 @@ enum { HWCAP_LSE = 1 << 8 };
 
 /* Scratch registers, then those of a function's address, r0, the run's data
  * and r10. */
-enum {
-	T0 = 9,
-	T1 = 10,
-	T2 = 11,
-	T3 = 12,
-	FN = 16,
-	R0 = 7,
-	RUN = 23,
-	FRAME = 24
-};
+enum { T0 = 9, T1 = 10, T2 = 11, T3 = 12 };
+enum { FN = 16, R0 = 7, RUN = 23, FRAME = 24 };
 
 /* Machine operation of an ALU operation, and the LSE instruction that does
  * the same in memory. */

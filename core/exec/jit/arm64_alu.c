@@ -43,8 +43,8 @@ static unsigned second(struct nb_jit_ctx *c, const struct nb_code *i,
 {
 	if (row->operand == NB_OPND_REG)
 		return reg_of(i->src);
-	a_mov_imm(c, T0,
-		  row->width == 64 ? (uint64_t)i->imm : (uint32_t)i->imm);
+	nb_emit_const(c, T0,
+		      row->width == 64 ? (uint64_t)i->imm : (uint32_t)i->imm);
 	return T0;
 }
 
@@ -120,7 +120,7 @@ void nb_arm_add_const(struct nb_jit_ctx *c, bool w, uint32_t op, unsigned dst,
 		a_add_imm(c, w, op, dst, src, (uint32_t)imm);
 		return;
 	}
-	a_mov_imm(c, T0, w ? (uint64_t)imm : (uint32_t)imm);
+	nb_emit_const(c, T0, w ? (uint64_t)imm : (uint32_t)imm);
 	a_rrr(c, w, op, dst, src, T0);
 }
 
@@ -178,7 +178,7 @@ void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i,
 	bool w = row->width == 64;
 
 	if (row->operand == NB_OPND_IMM)
-		a_mov_imm(c, dst, w ? (uint64_t)i->imm : (uint32_t)i->imm);
+		nb_emit_const(c, dst, w ? (uint64_t)i->imm : (uint32_t)i->imm);
 	else if (!w || i->dst != i->src)
 		a_mov(c, w, dst, reg_of(i->src));
 }

@@ -5,7 +5,6 @@
 #if defined(__aarch64__)
 
 #include "core/exec/run/spin.h"
-#include "core/map/map.h"
 #include "core/map/ringbuf.h"
 
 uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far)
@@ -27,7 +26,7 @@ static void compare_with(struct nb_jit_ctx *c, bool w, unsigned reg, uint32_t v)
 	if (fits12(v)) {
 		a_add_imm(c, w, A_SUBS, ZR, reg, v);
 	} else {
-		a_mov_imm(c, T3, v);
+		nb_emit_const(c, T3, v);
 		a_rrr(c, w, A_SUBS, ZR, reg, T3);
 	}
 }
@@ -46,7 +45,7 @@ uint32_t nb_emit_skip_if_const(struct nb_jit_ctx *c, unsigned order, bool w,
 uint32_t nb_emit_skip_unless(struct nb_jit_ctx *c, struct mem m, uint32_t v)
 {
 	nb_emit_get(c, 2, T0, m);
-	a_mov_imm(c, T1, v);
+	nb_emit_const(c, T1, v);
 	return nb_emit_skip_if(c, NB_ORDER_NE, false, T0, T1);
 }
 
@@ -68,9 +67,20 @@ uint32_t nb_emit_skip_or_take(struct nb_jit_ctx *c, struct mem m)
 	return none;
 }
 
-void nb_emit_land(struct nb_jit_ctx *c, uint32_t skip)
+void nb_emit_land(struct nb_jit_ctx *c, uint32_t at)
 {
-	a_land(c, skip);
+	uint32_t pos = c->pos, op = 0;
+
+	if (!c->out || pos > c->room)
+		return;
+	for (unsigned i = 0; i < 4; i++)
+		op |= (uint32_t)c->out[at + i] << 8 * i;
+	c->pos = at;
+	if (op == A_B)
+		a_b(c, op, (int64_t)pos - at);
+	else
+		a_b19(c, op, (int64_t)pos - at);
+	c->pos = pos;
 }
 
 void nb_emit_back_if_zero(struct nb_jit_ctx *c, uint32_t at)
@@ -85,22 +95,13 @@ void nb_emit_back_if_below(struct nb_jit_ctx *c, struct mem m, uint32_t at)
 	a_b19(c, A_BCOND | CC_LO, (int64_t)at - c->pos);
 }
 
-/* Can BL reach @fn, at most 128 MiB away, from anywhere in the code? */
-static bool near(const struct nb_jit_ctx *c, uint64_t fn)
-{
-	int64_t distance = (int64_t)(fn - (uintptr_t)c->base);
-
-	return c->base && distance > -(128 << 20) + NB_JIT_MAX_CODE &&
-	       distance < (128 << 20) - NB_JIT_MAX_CODE;
-}
-
 void nb_emit_call(struct nb_jit_ctx *c, uint64_t fn)
 {
-	if (near(c, fn)) {
+	if (nb_jit_reaches(c, fn, 128 << 20)) { /* The reach of BL. */
 		a_b(c, A_BL, (int64_t)(fn - ((uintptr_t)c->base + c->pos)));
 		return;
 	}
-	a_mov_imm(c, FN, fn);
+	nb_emit_const(c, FN, fn);
 	a4(c, A_BLR | FN << 5);
 }
 
@@ -163,7 +164,7 @@ static void add_scaled(struct nb_jit_ctx *c, unsigned reg, uint64_t size)
 	if (nb_jit_power_of_two(size)) {
 		a_add_shifted(c, R0, R0, reg, (unsigned)__builtin_ctzll(size));
 	} else {
-		a_mov_imm(c, T3, size);
+		nb_emit_const(c, T3, size);
 		a_madd(c, true, R0, reg, T3, R0);
 	}
 }
@@ -171,7 +172,7 @@ static void add_scaled(struct nb_jit_ctx *c, unsigned reg, uint64_t size)
 void nb_emit_lookup_array(struct nb_jit_ctx *c, const struct nb_map *m)
 {
 	a_mem(c, A_LOAD, 2, T0, reg_of(2), 0);
-	a_mov_imm(c, R0, (uintptr_t)m->base);
+	nb_emit_const(c, R0, (uintptr_t)m->base);
 	add_scaled(c, T0, m->elem_size);
 	compare_with(c, false, T0, m->max_entries);
 	a_csel(c, R0, R0, ZR, CC_LO);
@@ -180,7 +181,7 @@ void nb_emit_lookup_array(struct nb_jit_ctx *c, const struct nb_map *m)
 void nb_emit_element(struct nb_jit_ctx *c, uint64_t base, uint64_t cpu_size,
 		     uint64_t elem_size)
 {
-	a_mov_imm(c, R0, base);
+	nb_emit_const(c, R0, base);
 	add_scaled(c, T0, cpu_size);
 	if (elem_size)
 		add_scaled(c, T1, elem_size);
@@ -197,7 +198,7 @@ static void spin_number(struct nb_jit_ctx *c)
 {
 	nb_emit_address(c, T0, nb_emit_run(c, 0));
 	a_shift_imm(c, true, A_LSR, T0, T0, NB_SPIN_SHIFT);
-	a_mov_imm(c, T1, 1);
+	nb_emit_const(c, T1, 1);
 	a_add_imm(c, false, A_SUBS, ZR, T0, 0);
 	a_csel(c, T0, T1, T0, CC_EQ);
 }
@@ -241,7 +242,7 @@ void nb_emit_ring_finish(struct nb_jit_ctx *c, bool discard)
 
 	a_add_imm(c, true, A_SUB, T1, reg_of(1), NB_RINGBUF_HEADER);
 	a_mem(c, A_LOAD, 2, T0, T1, 0);
-	a_mov_imm(c, T2, flip);
+	nb_emit_const(c, T2, flip);
 	a_rrr(c, false, A_EOR, T0, T0, T2);
 	a_ordered(c, A_STLR, 2, 0, T0, T1);
 	a_mov(c, true, R0, ZR);

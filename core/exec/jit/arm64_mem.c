@@ -19,7 +19,7 @@ static void access(struct nb_jit_ctx *c, unsigned kind, unsigned log,
 	} else if (off >= -256 && off < 256) {
 		a_mem_unscaled(c, kind, log, rt, base, off);
 	} else {
-		a_mov_imm(c, T1, (uint64_t)(int64_t)off);
+		nb_emit_const(c, T1, (uint64_t)(int64_t)off);
 		a_mem_reg(c, kind, log, rt, base, T1);
 	}
 }
@@ -50,7 +50,7 @@ void nb_emit_load(struct nb_jit_ctx *c, const struct nb_code *i,
 static unsigned value_of(struct nb_jit_ctx *c, uint64_t v)
 {
 	if (v)
-		a_mov_imm(c, T0, v);
+		nb_emit_const(c, T0, v);
 	return v ? T0 : ZR;
 }
 
@@ -81,9 +81,36 @@ struct mem nb_emit_loop(size_t off)
 	return (struct mem){ FRAME, RETURN + (int32_t)off };
 }
 
-void nb_emit_const(struct nb_jit_ctx *c, unsigned reg, uint64_t v)
+static uint32_t piece(uint64_t v, unsigned i)
 {
-	a_mov_imm(c, reg, v);
+	return v >> 16 * i & 0xffff;
+}
+
+/* Load a constant in the shortest way: one logical immediate, or 16 bits at
+ * a time into zeros or into ones. */
+void nb_emit_const(struct nb_jit_ctx *c, unsigned rd, uint64_t v)
+{
+	unsigned zeros = 0, full = 0, first = 0;
+	bool w = v > UINT32_MAX, invert;
+	uint32_t fields;
+
+	for (unsigned i = 0; i < 4; i++) {
+		zeros += piece(v, i) == 0;
+		full += piece(v, i) == 0xffff;
+	}
+	invert = full > zeros;
+	if ((invert ? full : zeros) < 3 && bitmask(v, w, &fields)) {
+		a_logical_imm(c, w, A_ORR, rd, ZR, fields);
+		return;
+	}
+	while (first < 3 && piece(v, first) == (invert ? 0xffffu : 0))
+		first++;
+	a4(c, (invert ? A_MOVN : A_MOVZ) | wide_bit(true) | first << 21 |
+		      (piece(v, first) ^ (invert ? 0xffffu : 0)) << 5 | rd);
+	for (unsigned i = first + 1; i < 4; i++)
+		if (piece(v, i) != (invert ? 0xffffu : 0))
+			a4(c, A_MOVK | wide_bit(true) | i << 21 |
+				      piece(v, i) << 5 | rd);
 }
 
 void nb_emit_move(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from)
@@ -117,7 +144,7 @@ void nb_emit_put_const(struct nb_jit_ctx *c, unsigned log, struct mem m,
 void nb_emit_get_thread(struct nb_jit_ctx *c, int32_t off)
 {
 	a4(c, A_MRS_TPIDR | T0);
-	a_mov_imm(c, T1, (uint64_t)(int64_t)off);
+	nb_emit_const(c, T1, (uint64_t)(int64_t)off);
 	a_mem_reg(c, A_LOAD, 2, T0, T0, T1);
 }
 
@@ -176,7 +203,7 @@ static void with_loop(struct nb_jit_ctx *c, const struct nb_code *i,
 	a_ordered(c, A_STLXR, log, T0, value, at);
 	a_b19(c, A_CBNZ | T0, (int64_t)again - c->pos);
 	if (compares)
-		a_land(c, differs);
+		nb_emit_land(c, differs);
 	a4(c, A_DMB);
 	if (compares)
 		a_mov(c, w, R0, T2);

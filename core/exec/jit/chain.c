@@ -118,15 +118,10 @@ int nb_chain_publish(struct nb_chain *c, unsigned how, struct nb_err *err)
 	static const struct nb_image img = { .name = "ncclbpf",
 					     .progs = &prog,
 					     .nprogs = 1 };
-	int rc = 0;
 
-	if (!c->jit)
-		return 0;
-	if (how & NB_PUBLISH_PERF)
-		rc = nb_symbols_perf(c->jit, &img, 0, err);
-	if (!rc && how & NB_PUBLISH_GDB && !c->symbols)
-		rc = nb_symbols_gdb(&c->symbols, c->jit, &img, 0, err);
-	return rc;
+	return c->jit ? nb_symbols_publish(&c->symbols, c->jit, &img, 0, how,
+					   err)
+		      : 0;
 }
 
 size_t nb_chain_compiled(const struct nb_chain *c)

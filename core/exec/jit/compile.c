@@ -40,15 +40,9 @@ void nb_exec_set_code(struct nb_exec *x, struct nb_jit *jit)
 int nb_exec_publish(struct nb_exec *x, const struct nb_image *img,
 		    uint32_t prog, unsigned how, struct nb_err *err)
 {
-	int rc = 0;
-
-	if (!x->jit)
-		return 0;
-	if (how & NB_PUBLISH_PERF)
-		rc = nb_symbols_perf(x->jit, img, prog, err);
-	if (!rc && how & NB_PUBLISH_GDB && !x->symbols)
-		rc = nb_symbols_gdb(&x->symbols, x->jit, img, prog, err);
-	return rc;
+	return x->jit ? nb_symbols_publish(&x->symbols, x->jit, img, prog, how,
+					   err)
+		      : 0;
 }
 
 void nb_exec_interpret_again(struct nb_exec *x)

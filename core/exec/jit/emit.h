@@ -208,6 +208,16 @@ static inline bool nb_jit_wants_run(const struct nb_jit_ctx *c)
 	return c->needs.run || c->needs.may_goto || c->needs.iterations;
 }
 
+/* Is @fn at most @most bytes away from any place in the code? */
+static inline bool nb_jit_reaches(const struct nb_jit_ctx *c, uint64_t fn,
+				  int64_t most)
+{
+	int64_t distance = (int64_t)(fn - (uintptr_t)c->base);
+
+	most -= NB_JIT_MAX_CODE;
+	return c->base && distance > -most && distance < most;
+}
+
 /* Return the slot that the jump or call at @pc leads to. */
 static inline uint32_t nb_jit_target(const struct nb_jit_ctx *c, uint32_t pc)
 {

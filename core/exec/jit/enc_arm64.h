@@ -19,18 +19,8 @@
 enum { FP = 29, LR = 30, SP = 31, ZR = 31 };
 
 /* Condition codes; flipping the lowest bit inverts a condition. */
-enum {
-	CC_EQ = 0,
-	CC_NE = 1,
-	CC_HS = 2,
-	CC_LO = 3,
-	CC_HI = 8,
-	CC_LS = 9,
-	CC_GE = 10,
-	CC_LT = 11,
-	CC_GT = 12,
-	CC_LE = 13
-};
+enum { CC_EQ = 0, CC_NE = 1, CC_HS = 2, CC_LO = 3, CC_HI = 8, CC_LS = 9 };
+enum { CC_GE = 10, CC_LT = 11, CC_GT = 12, CC_LE = 13 }; /* signed */
 
 /* Instructions with two source registers and one destination. */
 enum {
@@ -210,38 +200,6 @@ static inline void a_logical_imm(struct nb_jit_ctx *c, bool w, uint32_t op,
 	a4(c, (op + 0x08000000) | wide_bit(w) | fields << 10 | rn << 5 | rd);
 }
 
-static inline uint32_t piece(uint64_t v, unsigned i)
-{
-	return v >> 16 * i & 0xffff;
-}
-
-/* Load a constant in the shortest way: one logical immediate, or 16 bits at
- * a time into zeros or into ones. */
-static inline void a_mov_imm(struct nb_jit_ctx *c, unsigned rd, uint64_t v)
-{
-	unsigned zeros = 0, full = 0, first = 0;
-	bool w = v > UINT32_MAX, invert;
-	uint32_t fields;
-
-	for (unsigned i = 0; i < 4; i++) {
-		zeros += piece(v, i) == 0;
-		full += piece(v, i) == 0xffff;
-	}
-	invert = full > zeros;
-	if ((invert ? full : zeros) < 3 && bitmask(v, w, &fields)) {
-		a_logical_imm(c, w, A_ORR, rd, ZR, fields);
-		return;
-	}
-	while (first < 3 && piece(v, first) == (invert ? 0xffffu : 0))
-		first++;
-	a4(c, (invert ? A_MOVN : A_MOVZ) | wide_bit(true) | first << 21 |
-		      (piece(v, first) ^ (invert ? 0xffffu : 0)) << 5 | rd);
-	for (unsigned i = first + 1; i < 4; i++)
-		if (piece(v, i) != (invert ? 0xffffu : 0))
-			a4(c, A_MOVK | wide_bit(true) | i << 21 |
-				      piece(v, i) << 5 | rd);
-}
-
 /* Can @v be an immediate of A_ADD, A_SUB or A_SUBS? It has 12 bits, or 12
  * bits with 12 zeros below. */
 static inline bool fits12(uint64_t v)
@@ -286,19 +244,6 @@ static inline void a_mem_reg(struct nb_jit_ctx *c, unsigned kind, unsigned log,
 	a4(c, 0x38206800 | log << 30 | kind << 22 | rm << 16 | rn << 5 | rt);
 }
 
-/* Store two 8-byte registers at [sp + off]; @off: 0 to 504. */
-static inline void a_store_pair(struct nb_jit_ctx *c, unsigned a, unsigned b,
-				uint32_t off)
-{
-	a4(c, 0xa9000000 | off / 8 << 15 | b << 10 | SP << 5 | a);
-}
-
-static inline void a_load_pair(struct nb_jit_ctx *c, unsigned a, unsigned b,
-			       uint32_t off)
-{
-	a4(c, 0xa9400000 | off / 8 << 15 | b << 10 | SP << 5 | a);
-}
-
 /* Push two 8-byte registers, so SP moves by 16. */
 static inline void a_push_pair(struct nb_jit_ctx *c, unsigned a, unsigned b)
 {
@@ -332,27 +277,12 @@ static inline void a_b19(struct nb_jit_ctx *c, uint32_t op, int64_t distance)
 	a4(c, op | ((uint32_t)(distance / 4) & 0x7ffff) << 5);
 }
 
-/* Emit a forward branch within one slot's code; a_land sets its target. */
+/* Emit a forward branch within one slot's code; nb_emit_land sets its
+ * target. */
 static inline uint32_t a_skip(struct nb_jit_ctx *c, uint32_t op)
 {
 	a4(c, op);
 	return c->pos - 4;
-}
-
-static inline void a_land(struct nb_jit_ctx *c, uint32_t at)
-{
-	uint32_t pos = c->pos, op = 0;
-
-	if (!c->out || pos > c->room)
-		return;
-	for (unsigned i = 0; i < 4; i++)
-		op |= (uint32_t)c->out[at + i] << 8 * i;
-	c->pos = at;
-	if (op == A_B)
-		a_b(c, op, (int64_t)pos - at);
-	else
-		a_b19(c, op, (int64_t)pos - at);
-	c->pos = pos;
 }
 
 #endif

@@ -13,38 +13,13 @@
  * selects 64-bit operands; 32-bit results have a zero upper half.
  */
 
-enum {
-	RAX,
-	RCX,
-	RDX,
-	RBX,
-	RSP,
-	RBP,
-	RSI,
-	RDI,
-	R8,
-	R9,
-	R10,
-	R11,
-	R12,
-	R13,
-	R14,
-	R15
-};
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI };
+enum { R8 = 8, R9, R10, R11, R12, R13, R14, R15 };
 
 /* Condition codes, as in the low nibble of Jcc. */
-enum {
-	CC_B = 0x2,
-	CC_AE = 0x3,
-	CC_E = 0x4,
-	CC_NE = 0x5,
-	CC_BE = 0x6,
-	CC_A = 0x7,
-	CC_L = 0xc,
-	CC_GE = 0xd,
-	CC_LE = 0xe,
-	CC_G = 0xf
-};
+enum { CC_B = 0x2, CC_AE = 0x3, CC_E = 0x4, CC_NE = 0x5 };
+enum { CC_BE = 0x6, CC_A = 0x7 };
+enum { CC_L = 0xc, CC_GE = 0xd, CC_LE = 0xe, CC_G = 0xf }; /* signed */
 
 /* Operations of the arithmetic group: bits 3 to 5 of the opcode "r/m, r",
  * and /n of opcodes 81 and 83. */
@@ -77,6 +52,15 @@ static inline bool fits8(int64_t v)
 	return v == (int8_t)v;
 }
 
+/* Emit an immediate of one byte if @v fits it, else of four. */
+static inline void e_imm(struct nb_jit_ctx *c, int32_t v)
+{
+	if (fits8(v))
+		e1(c, (uint8_t)v);
+	else
+		e4(c, (uint32_t)v);
+}
+
 static inline bool fits32(int64_t v)
 {
 	return v == (int32_t)v;
@@ -103,22 +87,20 @@ static inline void opcode(struct nb_jit_ctx *c, unsigned op)
 	e1(c, op & 0xff);
 }
 
-/* Emit an instruction of two registers, one in reg and one in r/m. */
-static inline void op_rr(struct nb_jit_ctx *c, bool w, unsigned op,
-			 unsigned reg, unsigned rm)
+/* Emit an instruction of two registers, one in reg and one in r/m. @byte: one
+ * of them is a byte operand. */
+static inline void op_regs(struct nb_jit_ctx *c, bool w, unsigned op,
+			   unsigned reg, unsigned rm, bool byte)
 {
-	rex(c, w, reg, rm, false);
+	rex(c, w, reg, rm, byte);
 	opcode(c, op);
 	e1(c, 0xc0 | (reg & 7) << 3 | (rm & 7));
 }
 
-/* Emit an instruction of two registers with a byte operand in r/m or reg. */
-static inline void op_rr8(struct nb_jit_ctx *c, bool w, unsigned op,
-			  unsigned reg, unsigned rm)
+static inline void op_rr(struct nb_jit_ctx *c, bool w, unsigned op,
+			 unsigned reg, unsigned rm)
 {
-	rex(c, w, reg, rm, true);
-	opcode(c, op);
-	e1(c, 0xc0 | (reg & 7) << 3 | (rm & 7));
+	op_regs(c, w, op, reg, rm, false);
 }
 
 /* Emit ModRM, SIB and displacement. RSP and R12 as base need a SIB byte;
@@ -160,25 +142,6 @@ static inline void x_mov(struct nb_jit_ctx *c, bool w, unsigned to,
 			 unsigned from)
 {
 	op_rr(c, w, 0x89, from, to);
-}
-
-/* Load a constant with the shortest of four forms. Changes flags. */
-static inline void x_mov_imm(struct nb_jit_ctx *c, unsigned to, uint64_t v)
-{
-	if (v == 0) {
-		op_rr(c, false, 0x31, to, to);
-	} else if (v <= UINT32_MAX) {
-		rex(c, false, 0, to, false);
-		e1(c, 0xb8 | (to & 7));
-		e4(c, (uint32_t)v);
-	} else if (fits32((int64_t)v)) {
-		op_rr(c, true, 0xc7, 0, to);
-		e4(c, (uint32_t)v);
-	} else {
-		rex(c, true, 0, to, false);
-		e1(c, 0xb8 | (to & 7));
-		e8(c, v);
-	}
 }
 
 /* Load four bytes at @off from the thread pointer, by an absolute address
@@ -231,10 +194,7 @@ static inline void x_alu_imm(struct nb_jit_ctx *c, bool w, unsigned op,
 			     unsigned to, int32_t imm)
 {
 	op_rr(c, w, fits8(imm) ? 0x83 : 0x81, op, to);
-	if (fits8(imm))
-		e1(c, (uint8_t)imm);
-	else
-		e4(c, (uint32_t)imm);
+	e_imm(c, imm);
 }
 
 static inline void x_test(struct nb_jit_ctx *c, bool w, unsigned a, unsigned b)
@@ -259,10 +219,7 @@ static inline void x_imul_imm(struct nb_jit_ctx *c, bool w, unsigned to,
 			      int32_t imm)
 {
 	op_rr(c, w, fits8(imm) ? 0x6b : 0x69, to, to);
-	if (fits8(imm))
-		e1(c, (uint8_t)imm);
-	else
-		e4(c, (uint32_t)imm);
+	e_imm(c, imm);
 }
 
 /* Emit NOT, NEG, or DIV and IDIV of RDX:RAX. */
@@ -307,8 +264,8 @@ static inline void x_bswap(struct nb_jit_ctx *c, bool w, unsigned reg)
 }
 
 /*
- * Emit a forward jump within one slot's code; x_land sets its target. A short
- * jump has one byte of opcode and one byte of distance.
+ * Emit a forward jump within one slot's code; nb_emit_land sets its target. A
+ * short jump has one byte of opcode and one byte of distance.
  */
 #define FAR_SKIP (1u << 31)
 
@@ -323,22 +280,9 @@ static inline uint32_t x_skip_op(struct nb_jit_ctx *c, unsigned op, bool far)
 	return c->pos | FAR_SKIP;
 }
 
-static inline uint32_t x_skip(struct nb_jit_ctx *c, bool far)
-{
-	return x_skip_op(c, far ? 0xe9 : 0xeb, far);
-}
-
 static inline uint32_t x_skip_if(struct nb_jit_ctx *c, unsigned cc, bool far)
 {
 	return x_skip_op(c, (far ? 0x0f80u : 0x70u) | cc, far);
-}
-
-static inline void x_land(struct nb_jit_ctx *c, uint32_t skip)
-{
-	uint32_t n = skip & FAR_SKIP ? 4 : 1, at = skip & ~FAR_SKIP;
-
-	for (uint32_t i = 0; c->out && c->pos <= c->room && i < n; i++)
-		c->out[at - n + i] = (unsigned char)((c->pos - at) >> 8 * i);
 }
 
 /* Emit a jump back to @at, an address in the same slot's code. */

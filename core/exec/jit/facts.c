@@ -234,16 +234,11 @@ static void learn(const struct nb_exec *x, struct known *k,
 		f->flags |= NB_JIT_CALLBACK;
 		f->value = k->reg[2].v;
 	}
-	if (calls_back(c) || c->op == NB_CODE_TAIL) {
-		forget_after_call(k);
-		forget_frame(k);
-		return;
-	}
-	if (!row) {
+	if (!row && (c->op == NB_CODE_CONST || c->op == NB_CODE_FUNC)) {
 		k->reg[c->dst] = (struct value){ CONSTANT, (uint64_t)c->imm };
 		return;
 	}
-	if (row->kind == NB_KIND_CALL) {
+	if (!row || row->kind == NB_KIND_CALL) {
 		forget_after_call(k);
 		forget_frame(k);
 		return;

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/exec/jit/extent.h"
+#include "core/exec/jit/compile.h"
 #include "core/exec/jit/jit.h"
 #include "core/exec/jit/symbols_elf.h"
 
@@ -45,8 +45,8 @@ static int open_map(struct nb_err *err)
 		       path);
 }
 
-int nb_symbols_perf(const struct nb_jit *j, const struct nb_image *img,
-		    uint32_t prog, struct nb_err *err)
+static int publish_perf(const struct nb_jit *j, const struct nb_image *img,
+			uint32_t prog, struct nb_err *err)
 {
 	const struct nb_prog *p = &img->progs[prog];
 	int fd = open_map(err), rc = 0;
@@ -121,9 +121,9 @@ static void notify_debugger(struct jit_code_entry *e, uint32_t action)
 	d->action = JIT_NOACTION;
 }
 
-int nb_symbols_gdb(struct nb_symbols **out, const struct nb_jit *j,
-		   const struct nb_image *img, uint32_t prog,
-		   struct nb_err *err)
+static int publish_gdb(struct nb_symbols **out, const struct nb_jit *j,
+		       const struct nb_image *img, uint32_t prog,
+		       struct nb_err *err)
 {
 	struct nb_symbols *s = calloc(1, sizeof(*s));
 	struct jit_descriptor *d = &__jit_debug_descriptor;
@@ -152,6 +152,19 @@ int nb_symbols_gdb(struct nb_symbols **out, const struct nb_jit *j,
 	pthread_mutex_unlock(&list_lock);
 	*out = s;
 	return 0;
+}
+
+int nb_symbols_publish(struct nb_symbols **s, const struct nb_jit *j,
+		       const struct nb_image *img, uint32_t prog, unsigned how,
+		       struct nb_err *err)
+{
+	int rc = 0;
+
+	if (how & NB_PUBLISH_PERF)
+		rc = publish_perf(j, img, prog, err);
+	if (!rc && how & NB_PUBLISH_GDB && !*s)
+		rc = publish_gdb(s, j, img, prog, err);
+	return rc;
 }
 
 void nb_symbols_free(struct nb_symbols *s)

@@ -9,10 +9,8 @@
 #include "core/exec/jit/symbols_elf.h"
 
 #include <elf.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/jit/extent.h"
 #include "core/exec/jit/jit.h"
 
 enum {
@@ -99,6 +97,24 @@ static void length_end(struct nb_buf *b, size_t from)
 
 	if (nb_buf_ok(b))
 		memcpy(b->data + from - 4, &n, sizeof(n));
+}
+
+struct nb_extent nb_extent_of(const struct nb_jit *j, const struct nb_prog *p,
+			      uint32_t f)
+{
+	return (struct nb_extent){ f ? j->off[p->funcs[f].start] : 0,
+				   f + 1 < p->nfuncs ? j->off[p->funcs[f].end]
+						     : (uint32_t)j->size };
+}
+
+void nb_extent_name(struct nb_buf *b, const struct nb_image *img, uint32_t prog,
+		    uint32_t f)
+{
+	const struct nb_prog *p = &img->progs[prog];
+
+	nb_buf_printf(b, "%s/%s", img->name, p->name);
+	if (f)
+		nb_buf_printf(b, "/%s", p->funcs[f].name);
 }
 
 static void symbols(struct subject *s)

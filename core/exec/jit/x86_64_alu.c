@@ -85,7 +85,7 @@ struct division {
 static void by_zero(struct nb_jit_ctx *c, const struct division *d)
 {
 	if (!d->mod)
-		x_mov_imm(c, d->dst, 0);
+		nb_emit_const(c, d->dst, 0);
 	else if (!d->w)
 		x_mov(c, false, d->dst, d->dst);
 }
@@ -95,7 +95,7 @@ static void by_zero(struct nb_jit_ctx *c, const struct division *d)
 static void by_minus_one(struct nb_jit_ctx *c, const struct division *d)
 {
 	if (d->mod)
-		x_mov_imm(c, d->dst, 0);
+		nb_emit_const(c, d->dst, 0);
 	else
 		x_unary(c, d->w, X_NEG, d->dst);
 }
@@ -114,7 +114,7 @@ static void divide(struct nb_jit_ctx *c, const struct division *d)
 		rex(c, d->w, 0, 0, false);
 		e1(c, 0x99); /* The instruction CDQ or CQO */
 	} else {
-		x_mov_imm(c, RDX, 0);
+		nb_emit_const(c, RDX, 0);
 	}
 	x_unary(c, d->w, d->with_sign ? X_IDIV : X_DIV, d->divisor);
 	if (d->dst != (d->mod ? RDX : RAX))
@@ -160,22 +160,22 @@ static void divide_by_reg(struct nb_jit_ctx *c, uint32_t pc,
 	divide(c, &d);
 	if (nonzero && !d.with_sign)
 		return;
-	end = x_skip(c, false);
+	end = nb_emit_skip(c, false);
 	if (!nonzero) {
-		x_land(c, zero);
+		nb_emit_land(c, zero);
 		by_zero(c, &d);
 	}
 	if (d.with_sign) {
 		uint32_t end2 = 0;
 
 		if (!nonzero)
-			end2 = x_skip(c, false);
-		x_land(c, minus_one);
+			end2 = nb_emit_skip(c, false);
+		nb_emit_land(c, minus_one);
 		by_minus_one(c, &d);
 		if (!nonzero)
-			x_land(c, end2);
+			nb_emit_land(c, end2);
 	}
-	x_land(c, end);
+	nb_emit_land(c, end);
 }
 
 static void divide_by_imm(struct nb_jit_ctx *c, const struct nb_code *i,
@@ -197,7 +197,7 @@ static void divide_by_imm(struct nb_jit_ctx *c, const struct nb_code *i,
 			x_shift_imm(c, d.w, X_SHR, d.dst,
 				    (unsigned)__builtin_ctzll(k));
 	} else {
-		x_mov_imm(c, R11, k);
+		nb_emit_const(c, R11, k);
 		d.divisor = R11;
 		divide(c, &d);
 	}
@@ -277,7 +277,7 @@ void nb_emit_copy(struct nb_jit_ctx *c, const struct nb_code *i,
 	bool w = row->width == 64;
 
 	if (row->operand == NB_OPND_IMM)
-		x_mov_imm(c, dst, w ? (uint64_t)i->imm : (uint32_t)i->imm);
+		nb_emit_const(c, dst, w ? (uint64_t)i->imm : (uint32_t)i->imm);
 	else if (w && i->src == NB_R10 && !frame_in_rbp(c))
 		x_lea(c, dst, address(c, NB_R10, 0));
 	else if (!w || i->dst != i->src)
@@ -288,7 +288,7 @@ void nb_emit_extend(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from,
 		    unsigned bits)
 {
 	if (bits == 8)
-		op_rr8(c, w, 0x0fbe, to, from);
+		op_regs(c, w, 0x0fbe, to, from, true);
 	else
 		op_rr(c, w, bits == 16 ? 0x0fbf : 0x63, to, from);
 }

@@ -10,7 +10,7 @@
 
 uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far)
 {
-	return x_skip(c, far);
+	return x_skip_op(c, far ? 0xe9 : 0xeb, far);
 }
 
 uint32_t nb_emit_skip_if(struct nb_jit_ctx *c, unsigned order, bool w,
@@ -39,7 +39,8 @@ uint32_t nb_emit_skip_unless(struct nb_jit_ctx *c, struct mem m, uint32_t v)
 
 uint32_t nb_emit_skip_if_false(struct nb_jit_ctx *c)
 {
-	op_rr8(c, false, 0x84, RAX, RAX); /* The instruction TEST AL, AL */
+	op_regs(c, false, 0x84, RAX, RAX,
+		true); /* The instruction TEST AL, AL */
 	return x_skip_if(c, CC_E, true);
 }
 
@@ -56,7 +57,10 @@ uint32_t nb_emit_skip_or_take(struct nb_jit_ctx *c, struct mem m)
 
 void nb_emit_land(struct nb_jit_ctx *c, uint32_t skip)
 {
-	x_land(c, skip);
+	uint32_t n = skip & FAR_SKIP ? 4 : 1, at = skip & ~FAR_SKIP;
+
+	for (uint32_t i = 0; c->out && c->pos <= c->room && i < n; i++)
+		c->out[at - n + i] = (unsigned char)((c->pos - at) >> 8 * i);
 }
 
 void nb_emit_back_if_zero(struct nb_jit_ctx *c, uint32_t at)
@@ -71,18 +75,10 @@ void nb_emit_back_if_below(struct nb_jit_ctx *c, struct mem m, uint32_t at)
 	x_back32_if(c, CC_B, at);
 }
 
-/* Can a call reach @fn, at most 2 GiB away, from anywhere in the code? */
-static bool near(const struct nb_jit_ctx *c, uint64_t fn)
-{
-	int64_t distance = (int64_t)(fn - (uintptr_t)c->base);
-
-	return c->base && distance > INT32_MIN + NB_JIT_MAX_CODE &&
-	       distance < INT32_MAX - NB_JIT_MAX_CODE;
-}
-
 void nb_emit_call(struct nb_jit_ctx *c, uint64_t fn)
 {
-	if (near(c, fn)) {
+	/* The distance of CALL has 32 bits. */
+	if (nb_jit_reaches(c, fn, INT32_MAX)) {
 		e1(c, 0xe8);
 		e4(c, (uint32_t)(fn - ((uintptr_t)c->base + c->pos + 4)));
 		return;
@@ -153,7 +149,7 @@ static void scale(struct nb_jit_ctx *c, unsigned reg, uint64_t size)
 	} else if (fits32((int64_t)size)) {
 		x_imul_imm(c, true, reg, (int32_t)size);
 	} else {
-		x_mov_imm(c, RDI, size);
+		nb_emit_const(c, RDI, size);
 		x_imul(c, true, reg, RDI);
 	}
 }
@@ -162,14 +158,14 @@ void nb_emit_lookup_array(struct nb_jit_ctx *c, const struct nb_map *m)
 {
 	uint32_t none;
 
-	x_mov_imm(c, RAX, 0);
+	nb_emit_const(c, RAX, 0);
 	nb_emit_get(c, 2, R11, (struct mem){ RDX, 0 });
 	none = nb_emit_skip_if_const(c, NB_ORDER_GE, false, R11, m->max_entries,
 				     false);
 	scale(c, R11, m->elem_size);
-	x_mov_imm(c, RAX, (uintptr_t)m->base);
+	nb_emit_const(c, RAX, (uintptr_t)m->base);
 	x_alu(c, true, X_ADD, RAX, R11);
-	x_land(c, none);
+	nb_emit_land(c, none);
 }
 
 void nb_emit_element(struct nb_jit_ctx *c, uint64_t base, uint64_t cpu_size,
@@ -180,7 +176,7 @@ void nb_emit_element(struct nb_jit_ctx *c, uint64_t base, uint64_t cpu_size,
 		scale(c, R11, elem_size);
 		x_alu(c, true, X_ADD, RAX, R11);
 	}
-	x_mov_imm(c, R11, base);
+	nb_emit_const(c, R11, base);
 	x_alu(c, true, X_ADD, RAX, R11);
 }
 
@@ -213,11 +209,11 @@ bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m)
 		x_shift_imm(c, true, X_SHL, RDI, 32);
 		x_alu(c, true, X_OR, RAX, RDI);
 	}
-	x_mov_imm(c, R11, h.factor);
+	nb_emit_const(c, R11, h.factor);
 	x_imul(c, true, R11, RAX);
 	x_shift_imm(c, true, X_SHR, R11, h.shift);
-	x_mov_imm(c, RDI, h.bucket);
-	x_mov_imm(c, RCX, h.elem);
+	nb_emit_const(c, RDI, h.bucket);
+	nb_emit_const(c, RCX, h.elem);
 	x_lea8(c, R11, RDI, R11);
 	op_rm(c, true, 0x8b, R10, (struct mem){ R11, 0 });
 	x_mov(c, false, RSI, R10);
@@ -231,18 +227,18 @@ bool nb_emit_lookup_hash(struct nb_jit_ctx *c, struct nb_map *m)
 	changed[0] = moved_on(c);
 	e1(c, 0xeb);
 	e1(c, (uint8_t)(top - (c->pos + 1)));
-	x_land(c, hit);
+	nb_emit_land(c, hit);
 	changed[1] = moved_on(c);
 	x_lea(c, RAX, (struct mem){ RDI, (int32_t)h.value_off });
-	done[0] = x_skip(c, false);
-	x_land(c, none);
-	x_mov_imm(c, RAX, 0);
-	done[1] = x_skip(c, false);
-	x_land(c, changed[0]);
-	x_land(c, changed[1]);
+	done[0] = nb_emit_skip(c, false);
+	nb_emit_land(c, none);
+	nb_emit_const(c, RAX, 0);
+	done[1] = nb_emit_skip(c, false);
+	nb_emit_land(c, changed[0]);
+	nb_emit_land(c, changed[1]);
 	nb_lower_map_lookup(c, m);
-	x_land(c, done[0]);
-	x_land(c, done[1]);
+	nb_emit_land(c, done[0]);
+	nb_emit_land(c, done[1]);
 	return true;
 }
 
@@ -261,7 +257,7 @@ static void spin_number(struct nb_jit_ctx *c)
 uint32_t nb_emit_try_lock(struct nb_jit_ctx *c)
 {
 	spin_number(c);
-	x_mov_imm(c, RAX, 0);
+	nb_emit_const(c, RAX, 0);
 	nb_x86_locked(c, false, 0x0fb1, R11, (struct mem){ RSI, 0 });
 	return x_skip_if(c, CC_E, false);
 }
@@ -270,9 +266,9 @@ bool nb_emit_unlock(struct nb_jit_ctx *c)
 {
 	spin_number(c);
 	x_mov(c, false, RAX, R11);
-	x_mov_imm(c, R11, 0);
+	nb_emit_const(c, R11, 0);
 	nb_x86_locked(c, false, 0x0fb1, R11, (struct mem){ RSI, 0 });
-	x_mov_imm(c, RAX, 0);
+	nb_emit_const(c, RAX, 0);
 	return true;
 }
 
@@ -287,7 +283,7 @@ void nb_emit_ring_finish(struct nb_jit_ctx *c, bool discard)
 		op_rm(c, false, 0x81, X_AND, header);
 		e4(c, ~NB_RINGBUF_BUSY);
 	}
-	x_mov_imm(c, RAX, 0);
+	nb_emit_const(c, RAX, 0);
 }
 
 #endif

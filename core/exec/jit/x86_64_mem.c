@@ -61,9 +61,23 @@ struct mem nb_emit_loop(size_t off)
 	return (struct mem){ RBP, (int32_t)off };
 }
 
-void nb_emit_const(struct nb_jit_ctx *c, unsigned reg, uint64_t v)
+/* Load a constant with the shortest of four forms. This changes flags. */
+void nb_emit_const(struct nb_jit_ctx *c, unsigned to, uint64_t v)
 {
-	x_mov_imm(c, reg, v);
+	if (v == 0) {
+		op_rr(c, false, 0x31, to, to);
+	} else if (v <= UINT32_MAX) {
+		rex(c, false, 0, to, false);
+		e1(c, 0xb8 | (to & 7));
+		e4(c, (uint32_t)v);
+	} else if (fits32((int64_t)v)) {
+		op_rr(c, true, 0xc7, 0, to);
+		e4(c, (uint32_t)v);
+	} else {
+		rex(c, true, 0, to, false);
+		e1(c, 0xb8 | (to & 7));
+		e8(c, v);
+	}
 }
 
 void nb_emit_move(struct nb_jit_ctx *c, bool w, unsigned to, unsigned from)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The dynptr helpers. A dynptr lies in a program's stack. The verifier
+ * The helpers of ring buffers and dynptrs. The verifier has proved that a
+ * record is submitted or discarded once, and that accesses stay within the
+ * reserved size. A dynptr lies in a program's stack. The verifier
  * rejects programs that read or write it directly, so only these helpers
  * change it. Offsets and sizes are 32 bits wide. Errors and their order are
  * the kernel's (bpf_dynptr_* in kernel/bpf/helpers.c, bpf_ringbuf_*_dynptr
@@ -12,6 +14,36 @@
 #include <string.h>
 
 #include "core/map/ringbuf.h"
+
+uint64_t helper_ringbuf_output(NB_HELPER_ARGS)
+{
+	return nb_body_errno(
+		nb_ringbuf_output(nb_body_ptr(r1), nb_body_ptr(r2), r3, r4));
+}
+
+uint64_t helper_ringbuf_reserve(NB_HELPER_ARGS)
+{
+	if (r3)
+		return 0;
+	return (uintptr_t)nb_ringbuf_reserve(nb_body_ptr(r1), r2);
+}
+
+uint64_t helper_ringbuf_submit(NB_HELPER_ARGS)
+{
+	nb_ringbuf_submit(nb_body_ptr(r1), r2);
+	return 0;
+}
+
+uint64_t helper_ringbuf_discard(NB_HELPER_ARGS)
+{
+	nb_ringbuf_discard(nb_body_ptr(r1), r2);
+	return 0;
+}
+
+uint64_t helper_ringbuf_query(NB_HELPER_ARGS)
+{
+	return nb_ringbuf_query(nb_body_ptr(r1), r2);
+}
 
 /* A dynptr as the helpers see it; @data is NULL if it refers to nothing. */
 struct dynptr {
@@ -68,24 +100,24 @@ uint64_t helper_ringbuf_reserve_dynptr(NB_HELPER_ARGS)
 	return 0;
 }
 
-uint64_t helper_ringbuf_submit_dynptr(NB_HELPER_ARGS)
+/* Release the record of a dynptr, if it has one. */
+static uint64_t finish(struct dynptr *d, void (*how)(void *sample, uint64_t),
+		       uint64_t flags)
 {
-	struct dynptr *d = nb_body_ptr(r1);
-
 	if (d->data)
-		nb_ringbuf_submit(d->data, r2);
+		how(d->data, flags);
 	put(d, NULL, 0);
 	return 0;
 }
 
+uint64_t helper_ringbuf_submit_dynptr(NB_HELPER_ARGS)
+{
+	return finish(nb_body_ptr(r1), nb_ringbuf_submit, r2);
+}
+
 uint64_t helper_ringbuf_discard_dynptr(NB_HELPER_ARGS)
 {
-	struct dynptr *d = nb_body_ptr(r1);
-
-	if (d->data)
-		nb_ringbuf_discard(d->data, r2);
-	put(d, NULL, 0);
-	return 0;
+	return finish(nb_body_ptr(r1), nb_ringbuf_discard, r2);
 }
 
 /* Read from a dynptr. The verifier counts the memory at r1 as written, so

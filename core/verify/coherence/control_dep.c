@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/verify/access/labels.h"
-#include "core/verify/flow/calls.h"
 #include "core/verify/flow/cfg.h"
 #include "core/verify/state/budget.h"
 

@@ -6,8 +6,6 @@
  */
 #include "core/verify/domain/tnum.h"
 
-#include <stddef.h>
-
 static struct nb_tnum make(uint64_t value, uint64_t mask)
 {
 	uint64_t all = nb_ones(NB_DOM_BITS);

@@ -25,7 +25,7 @@
 
 #include "core/verify/feature/callback.h"
 #include "core/verify/feature/iter.h"
-#include "core/verify/flow/calls.h"
+#include "core/verify/flow/cfg.h"
 
 enum { MAX_ITERATIONS = 1 << 30 };
 

@@ -36,7 +36,7 @@
 
 #include <string.h>
 
-#include "core/verify/flow/calls.h"
+#include "core/verify/flow/cfg.h"
 #include "core/verify/state/operands.h"
 
 enum { BYTES_A_UNIT = 8 };

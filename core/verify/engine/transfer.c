@@ -17,7 +17,7 @@
 #include "core/verify/feature/helper_cost.h"
 #include "core/verify/feature/iter.h"
 #include "core/verify/feature/tail.h"
-#include "core/verify/flow/calls.h"
+#include "core/verify/flow/cfg.h"
 #include "core/verify/insn/branch.h"
 #include "core/verify/insn/step.h"
 #include "core/verify/report/refuse.h"

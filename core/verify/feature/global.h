@@ -2,7 +2,7 @@
 #ifndef NB_VERIFY_FEATURE_GLOBAL_H
 #define NB_VERIFY_FEATURE_GLOBAL_H
 
-#include "core/verify/flow/calls.h"
+#include "core/verify/flow/cfg.h"
 #include "core/verify/state/env.h"
 
 struct at;

@@ -14,7 +14,7 @@
 #include "core/verify/feature/callback.h"
 #include "core/verify/feature/global.h"
 #include "core/verify/feature/resources.h"
-#include "core/verify/flow/calls.h"
+#include "core/verify/flow/cfg.h"
 #include "core/verify/insn/answers.h"
 #include "core/verify/insn/check_args.h"
 #include "core/verify/state/operands.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/verify/report/names.h"
-#include "core/verify/report/report.h"
+#include "core/verify/report/say.h"
 #include "core/verify/report/source.h"
 #include "core/verify/state/operands.h"
 

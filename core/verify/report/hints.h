@@ -2,7 +2,7 @@
 #ifndef NB_VERIFY_REPORT_HINTS_H
 #define NB_VERIFY_REPORT_HINTS_H
 
-#include "core/verify/report/refusal.h"
+#include "core/verify/report/refuse.h"
 
 /* These functions compute the words that report/words.h names. */
 const char *nb_say_memory(struct nb_env *env, const struct nb_refusal *x);

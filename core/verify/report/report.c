@@ -3,8 +3,6 @@
 #include "core/verify/report/report.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "core/verify/report/names.h"
 

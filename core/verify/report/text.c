@@ -3,7 +3,6 @@
  * compiler, and as JSON. */
 #include "core/verify/report/text.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "core/verify/report/report.h"
@@ -166,8 +165,7 @@ void nb_verdict_notes(const struct nb_verdict *v, const struct nb_image *img,
 
 static void json_stats(const struct nb_verify_stats *s, struct nb_json *j)
 {
-	nb_json_key(j, "stats");
-	nb_json_obj(j);
+	nb_json_kobj(j, "stats");
 	nb_json_ku64(j, "insns_walked", s->insns_walked);
 	nb_json_ku64(j, "states_peak", s->states_peak);
 	nb_json_ku64(j, "stack_depth", s->stack_depth);
@@ -188,8 +186,7 @@ static void json_at(uint32_t pc, const struct nb_prog *p, struct nb_json *j)
 static void json_path(const struct nb_finding *f, const struct nb_prog *p,
 		      struct nb_json *j)
 {
-	nb_json_key(j, "path");
-	nb_json_arr(j);
+	nb_json_karr(j, "path");
 	for (uint32_t i = 0; i < f->npath; i++) {
 		nb_json_obj(j);
 		json_at(f->path[i].pc, p, j);
@@ -204,8 +201,7 @@ static void json_path(const struct nb_finding *f, const struct nb_prog *p,
 static void json_notes(const struct nb_finding *f, const struct nb_prog *p,
 		       struct nb_json *j)
 {
-	nb_json_key(j, "notes");
-	nb_json_arr(j);
+	nb_json_karr(j, "notes");
 	for (uint32_t i = 0; i < f->nnotes; i++) {
 		nb_json_obj(j);
 		json_at(f->notes[i].pc, p, j);
@@ -218,8 +214,7 @@ static void json_notes(const struct nb_finding *f, const struct nb_prog *p,
 static void json_accepted(const struct nb_verdict *v, const struct nb_prog *p,
 			  struct nb_json *j)
 {
-	nb_json_key(j, "notes");
-	nb_json_arr(j);
+	nb_json_karr(j, "notes");
 	for (uint32_t i = 0; i < v->nnotes; i++) {
 		nb_json_obj(j);
 		nb_json_kstr(j, "class", v->notes[i].word);

@@ -16,7 +16,6 @@
 #include "core/verify/witness/notes.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { MAX_NOTES = 16, MAX_NESTED = 5, MAX_VALUE = 72 };
