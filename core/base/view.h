@@ -73,12 +73,17 @@ static inline uint32_t nb_view_word(struct nb_view v, uint64_t off)
 	return x;
 }
 
-/* Return the NUL-terminated string at @off; NULL unless all of it is inside. */
-static inline const char *nb_view_str(struct nb_view v, uint64_t off)
+/* Return the NUL-terminated string at @off; NULL unless it has at most @most
+ * bytes, and all of it is inside. */
+static inline const char *nb_view_str(struct nb_view v, uint64_t off,
+				      size_t most)
 {
-	if (off >= v.size || !memchr(v.p + off, 0, v.size - (size_t)off))
-		return NULL;
-	return (const char *)v.p + off;
+	uint64_t left = off < v.size ? v.size - off : 0;
+	const unsigned char *s = left ? v.p + off : NULL;
+
+	if (left > most)
+		left = most + 1;
+	return s && memchr(s, 0, (size_t)left) ? (const char *)s : NULL;
 }
 
 #endif

@@ -119,12 +119,8 @@ static const char *read_string(struct reader *r, uint32_t at)
 {
 	struct nb_view v = r->sec[NB_SEC_STRINGS];
 	uint32_t off = nb_view_word(r->all, at);
-	uint64_t most = off < v.size ? v.size - off : 0;
-	const char *s;
+	const char *s = nb_view_str(v, off, STRING_MAX - 1);
 
-	if (most > STRING_MAX)
-		most = STRING_MAX;
-	s = nb_view_str(nb_view_sub(v, off, most), 0);
 	if (s)
 		return s;
 	read_fail(

@@ -105,11 +105,7 @@ static void put_member(const char *site, const char *policies,
 	nb_json_ku64(j, "pid", r->pid);
 	nb_json_kbool(j, "live", r->live);
 	nb_json_ku64(j, "decisions", r->decisions);
-	nb_json_key(j, "calls");
-	if (r->calls)
-		nb_json_u64(j, r->calls);
-	else
-		nb_json_null(j);
+	nb_json_ku64_if(j, "calls", r->calls, r->calls);
 	nb_json_ku64(j, "generation", r->generation);
 	nb_json_kstr(j, "policies", policies);
 	nb_json_kstr(j, "hash", hash);

@@ -93,18 +93,9 @@ static int check_header(struct btf *b)
 	return 0;
 }
 
-const char *nb_btf_name(struct nb_view strings, uint32_t off)
-{
-	uint64_t most = off < strings.size ? strings.size - off : 0;
-
-	if (most > NB_BTF_MAX_NAME + 1)
-		most = NB_BTF_MAX_NAME + 1;
-	return nb_view_str(nb_view_sub(strings, off, most), 0);
-}
-
 static bool has_name(const struct btf *b, uint32_t name)
 {
-	return nb_btf_name(b->strings, name) != NULL;
+	return nb_view_str(b->strings, name, NB_BTF_MAX_NAME) != NULL;
 }
 
 /* Read one type at @at of the type section and check its form. Returns its
@@ -524,7 +515,7 @@ static int check_part(struct nb_view v, struct nb_view strings,
 			 n = nb_view_word(part, at + 4);
 
 		if (!nb_view_has(part, at, 8) || ++groups > GROUPS_MAX ||
-		    !nb_btf_name(strings, name) || !n ||
+		    !nb_view_str(strings, name, NB_BTF_MAX_NAME) || !n ||
 		    !nb_view_has(part, at + 8, (uint64_t)n * size))
 			return nb_fail(
 				err, NB_E_BTF, off,
@@ -582,7 +573,8 @@ int nb_btf_ext_each(struct nb_view v, struct nb_view strings,
 	uint64_t at = 4;
 
 	while (at < part.size) {
-		const char *name = nb_btf_name(strings, nb_view_word(part, at));
+		const char *name = nb_view_str(strings, nb_view_word(part, at),
+					       NB_BTF_MAX_NAME);
 		uint32_t n = nb_view_word(part, at + 4);
 
 		at += 8;

@@ -34,9 +34,6 @@ enum {
 int nb_btf_check(struct nb_view v, uint32_t off, struct nb_arena *a,
 		 struct nb_err *err);
 
-/* Return the name at @off of the strings; NULL if it is outside or too long. */
-const char *nb_btf_name(struct nb_view strings, uint32_t off);
-
 /* Return the string section of a checked .BTF section. */
 struct nb_view nb_btf_strings(struct nb_view v);
 

@@ -162,17 +162,6 @@ static int check_strings(const struct nb_elf *e, uint32_t i, const char *whose,
 		       i, whose, SHT_STRTAB);
 }
 
-/* Return the name at @off of a string table; NULL if it is cut off or too
- * long. */
-static const char *name_at(struct nb_view strings, uint64_t off)
-{
-	uint64_t most = off < strings.size ? strings.size - off : 0;
-
-	if (most > NB_ELF_MAX_NAME + 1)
-		most = NB_ELF_MAX_NAME + 1;
-	return nb_view_str(nb_view_sub(strings, off, most), 0);
-}
-
 static int read_names(struct nb_elf *e, uint32_t i, struct nb_err *err)
 {
 	int rc = check_strings(e, i, "section names", err);
@@ -183,7 +172,8 @@ static int read_names(struct nb_elf *e, uint32_t i, struct nb_err *err)
 	names = e->sec[i].data;
 	e->sec[0].name = "";
 	for (i = 1; i < e->nsec; i++) {
-		e->sec[i].name = name_at(names, e->sec[i].name_off);
+		e->sec[i].name =
+			nb_view_str(names, e->sec[i].name_off, NB_ELF_MAX_NAME);
 		if (!e->sec[i].name)
 			return nb_fail(
 				err, NB_E_ELF, e->shoff + i * NB_ELF_SHDR,
@@ -210,7 +200,7 @@ static int check_symbol(const struct nb_elf *e, uint32_t i, struct nb_err *err)
 	uint32_t at = t->off + i * NB_ELF_SYM;
 	Elf64_Sym sym = raw_symbol(e, i);
 
-	if (!name_at(e->sec[t->link].data, sym.st_name))
+	if (!nb_view_str(e->sec[t->link].data, sym.st_name, NB_ELF_MAX_NAME))
 		return nb_fail(
 			err, NB_E_ELF, at,
 			"symbol %u: its name at %u is not inside the %llu bytes of names, "
@@ -356,7 +346,7 @@ struct nb_elf_sym nb_elf_sym(const struct nb_elf *e, uint32_t i)
 	struct nb_view names = e->sec[e->sec[e->symtab].link].data;
 
 	return (struct nb_elf_sym){
-		.name = nb_view_str(names, sym.st_name),
+		.name = nb_view_str(names, sym.st_name, NB_ELF_MAX_NAME),
 		.type = ELF64_ST_TYPE(sym.st_info),
 		.bind = ELF64_ST_BIND(sym.st_info),
 		.sec = sym.st_shndx,

@@ -89,7 +89,8 @@ static int core_record(void *arg, const char *section, struct nb_view record)
 	const struct btf_type *t =
 		btf__type_by_id(w->f->btf, nb_view_word(record, 4));
 	const char *name = t ? btf__name_by_offset(w->f->btf, t->name_off) : "";
-	const char *access = nb_btf_name(w->strings, nb_view_word(record, 8));
+	const char *access = nb_view_str(w->strings, nb_view_word(record, 8),
+					 NB_BTF_MAX_NAME);
 
 	return nb_fail(
 		w->err, NB_E_NOTSUP, nb_view_word(record, 0),

@@ -493,11 +493,7 @@ static void reply_envelope(struct nb_json *j, struct nb_buf *out,
 {
 	nb_json_init(j, out);
 	nb_json_obj(j);
-	nb_json_key(j, "id");
-	if (req && req->has_id)
-		nb_json_u64(j, req->id);
-	else
-		nb_json_null(j);
+	nb_json_ku64_if(j, "id", req && req->has_id, req ? req->id : 0);
 	nb_json_kbool(j, "ok", ok);
 }
 

@@ -200,9 +200,9 @@ START_TEST(views_never_read_outside)
 	ck_assert(nb_view_has(v, 8, 0));
 	ck_assert(!nb_view_has(v, 8, 1));
 	ck_assert(!nb_view_has(v, 1, UINT64_MAX));
-	ck_assert_str_eq(nb_view_str(v, 4), "hi");
-	ck_assert_ptr_null(nb_view_str(v, 7)); /* no end */
-	ck_assert_ptr_null(nb_view_str(v, 8));
+	ck_assert_str_eq(nb_view_str(v, 4, 99), "hi");
+	ck_assert_ptr_null(nb_view_str(v, 7, 99)); /* no end */
+	ck_assert_ptr_null(nb_view_str(v, 8, 99));
 	ck_assert_ptr_null(nb_view_sub(v, 4, 5).p);
 	ck_assert_uint_eq(nb_view_sub(v, 4, 4).size, 4);
 }

@@ -269,6 +269,17 @@ unsigned nb_jit_features(void)
 	return nb_emit_features();
 }
 
+/* Release the pages (may be NULL) and, after an error, the code in them. */
+static void finish(struct nb_jit **out, struct nb_jit_pages *p, int rc)
+{
+	if (rc) {
+		nb_jit_free(*out);
+		*out = NULL;
+	}
+	if (p)
+		put_pages(p);
+}
+
 int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 		       const uint8_t *aux, unsigned features,
 		       struct nb_err *err)
@@ -285,12 +296,7 @@ int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 		rc = emit_planned(out, c, p, ALIGN, err);
 	if (!rc)
 		rc = seal(p, err);
-	if (rc) {
-		nb_jit_free(*out);
-		*out = NULL;
-	}
-	if (p)
-		put_pages(p);
+	finish(out, p, rc);
 	if (c)
 		drop(c);
 	return rc;
@@ -383,12 +389,7 @@ int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
 		nb_jit_free(link[i].jit);
 		link[i].jit = NULL;
 	}
-	if (rc) {
-		nb_jit_free(*out);
-		*out = NULL;
-	}
-	if (p)
-		put_pages(p);
+	finish(out, p, rc);
 	for (uint32_t i = 0; i <= chain->n; i++)
 		if (c[i])
 			drop(c[i]);

@@ -162,88 +162,50 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 #define K64 ((uint64_t)ip->imm)
 #define K32 ((uint32_t)ip->imm)
 
-/* The four forms of an ALU operation; @e64 and @e32 are expressions of a
- * and b. */
-#define ALU(name, e64, e32)                       \
-	op_##name##64_K:                          \
-	{                                         \
-		const uint64_t a = DST, b = K64;  \
-		(void)a;                          \
-		DST = (e64);                      \
-		NEXT();                           \
-	}                                         \
-	op_##name##64_X:                          \
-	{                                         \
-		const uint64_t a = DST, b = SRC;  \
-		(void)a;                          \
-		DST = (e64);                      \
-		NEXT();                           \
-	}                                         \
-	op_##name##32_K:                          \
-	{                                         \
-		const uint32_t a = (uint32_t)DST; \
-		const uint32_t b = K32;           \
-		(void)a;                          \
-		DST = (uint32_t)(e32);            \
-		NEXT();                           \
-	}                                         \
-	op_##name##32_X:                          \
-	{                                         \
-		const uint32_t a = (uint32_t)DST; \
-		const uint32_t b = (uint32_t)SRC; \
-		(void)a;                          \
-		DST = (uint32_t)(e32);            \
-		NEXT();                           \
+/* One form of an ALU operation: @e is an expression of a and b. */
+#define ALU1(name, type, rhs, e)                           \
+	op_##name:                                         \
+	{                                                  \
+		const type a = (type)DST, b = (type)(rhs); \
+		(void)a;                                   \
+		DST = (type)(e);                           \
+		NEXT();                                    \
 	}
 
-/* An operation on one register. */
-#define UNARY(name, e)                  \
-	op_##name:                      \
-	{                               \
-		const uint64_t a = DST; \
-		DST = (e);              \
-		NEXT();                 \
+/* The four forms of an ALU operation. */
+#define ALU(name, e64, e32)                  \
+	ALU1(name##64_K, uint64_t, K64, e64) \
+	ALU1(name##64_X, uint64_t, SRC, e64) \
+	ALU1(name##32_K, uint32_t, K32, e32) \
+	ALU1(name##32_X, uint32_t, SRC, e32)
+
+/* An operation on the one register @from. */
+#define UNARY_OF(name, from, e)          \
+	op_##name:                       \
+	{                                \
+		const uint64_t a = from; \
+		DST = (e);               \
+		NEXT();                  \
+	}
+#define UNARY(name, e) UNARY_OF(name, DST, e)
+#define MOVE(name, e) UNARY_OF(name, SRC, e)
+
+/* One form of a conditional jump: @type says how a and b compare. */
+#define JMP1(name, type, rhs, cmp)                         \
+	op_##name:                                         \
+	{                                                  \
+		const type a = (type)DST, b = (type)(rhs); \
+		if (cmp)                                   \
+			JUMP();                            \
+		NEXT();                                    \
 	}
 
-#define MOVE(name, e)                   \
-	op_##name:                      \
-	{                               \
-		const uint64_t a = SRC; \
-		DST = (e);              \
-		NEXT();                 \
-	}
-
-/* The four forms of a conditional jump: @t64 and @t32 say how a and b
- * compare. */
-#define JMP4(name, t64, t32, cmp)                     \
-	op_##name##64_K:                              \
-	{                                             \
-		const t64 a = (t64)DST, b = (t64)K64; \
-		if (cmp)                              \
-			JUMP();                       \
-		NEXT();                               \
-	}                                             \
-	op_##name##64_X:                              \
-	{                                             \
-		const t64 a = (t64)DST, b = (t64)SRC; \
-		if (cmp)                              \
-			JUMP();                       \
-		NEXT();                               \
-	}                                             \
-	op_##name##32_K:                              \
-	{                                             \
-		const t32 a = (t32)DST, b = (t32)K32; \
-		if (cmp)                              \
-			JUMP();                       \
-		NEXT();                               \
-	}                                             \
-	op_##name##32_X:                              \
-	{                                             \
-		const t32 a = (t32)DST, b = (t32)SRC; \
-		if (cmp)                              \
-			JUMP();                       \
-		NEXT();                               \
-	}
+/* The four forms of a conditional jump. */
+#define JMP4(name, t64, t32, cmp)       \
+	JMP1(name##64_K, t64, K64, cmp) \
+	JMP1(name##64_X, t64, SRC, cmp) \
+	JMP1(name##32_K, t32, K32, cmp) \
+	JMP1(name##32_X, t32, SRC, cmp)
 #define JMPU(name, cmp) JMP4(name, uint64_t, uint32_t, cmp)
 #define JMPS(name, cmp) JMP4(name, int64_t, int32_t, cmp)
 
@@ -258,19 +220,16 @@ static inline uint64_t lookup(struct nb_run *run, const struct nb_code *ip,
 		NEXT();                                    \
 	}
 
-#define STORE(bits)                                           \
-	op_ST##bits:                                          \
-	{                                                     \
-		const uint##bits##_t v = (uint##bits##_t)K64; \
-		memcpy(addr(DST, ip->off), &v, sizeof(v));    \
-		NEXT();                                       \
-	}                                                     \
-	op_STX##bits:                                         \
-	{                                                     \
-		const uint##bits##_t v = (uint##bits##_t)SRC; \
-		memcpy(addr(DST, ip->off), &v, sizeof(v));    \
-		NEXT();                                       \
+#define STORE1(name, type, value)                          \
+	op_##name:                                         \
+	{                                                  \
+		const type v = (type)(value);              \
+		memcpy(addr(DST, ip->off), &v, sizeof(v)); \
+		NEXT();                                    \
 	}
+#define STORE(bits)                           \
+	STORE1(ST##bits, uint##bits##_t, K64) \
+	STORE1(STX##bits, uint##bits##_t, SRC)
 
 #define ATOMIC_FN(name, fn, bits)                                   \
 	op_ATOMIC_##name##bits:                                     \
