@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-
 static uint64_t arg(unsigned r)
 {
 	return em_top()->reg[r];
