@@ -33,7 +33,7 @@ steps() { # file
 }
 absent() { # file: steps whose file does not have the function
 	steps "$1" | while read -r path function; do
-		grep -qF -e "$function(" -e "$function {" "$path" || echo "$path: no $function"
+		grep -qF -e "$function(" -e "$function {" -e "$function = errors.catch(" "$path" || echo "$path: no $function"
 	done >"$T/why"
 	[ ! -s "$T/why" ]
 }
