@@ -312,10 +312,10 @@ static void *map_readable(const struct nb_map *m, int fd, bool private,
 }
 
 /*
- * Move @from to a place of its own. mremap over a map's pages unmaps these
- * before it can run into a limit of the process, so find such limits here,
- * where no program reads. Returns the new place, or NULL with errno and @from
- * unmapped.
+ * Move @from to an address of its own. mremap over a map's pages unmaps these
+ * pages before it can exceed a limit of the process. This move meets such
+ * limits first, at an address where no program reads. Returns the new address,
+ * or NULL with errno and @from unmapped.
  */
 static void *rehearse_move(void *from, size_t size)
 {
@@ -334,12 +334,7 @@ static void *rehearse_move(void *from, size_t size)
 	return NULL;
 }
 
-/*
- * Move @from to an address of its own. mremap over a map's pages unmaps these
- * pages before it can exceed a limit of the process. This move meets such
- * limits first, at an address where no program reads. Returns the new address,
- * or NULL with errno and @from unmapped.
- */
+/* Map the pages of @fd, after all checks. */
 static int map_descriptor(const struct nb_map *m, int fd, void **out,
 			  struct nb_err *err)
 {
@@ -412,7 +407,7 @@ int nb_map_host_show(struct nb_map *m, void *pages, bool attached,
 {
 	int rc = replace_pages(m, pages);
 
-	/* Map the pages of @fd, after all checks. */
+	/* the map was detached during the exchange, as the caller wants */
 	if (rc && !attached && !nb_map_host_attached(m))
 		return 0;
 	if (rc && !attached)

@@ -233,10 +233,10 @@ static int do_open(lua_State *L)
 	return 1;
 }
 
-/* Send a request line and, if the request has one, its object: bytes or a
- * descriptor. */
-
-/* the kernel sends the descriptor with the first byte */
+/*
+ * Send bytes, with descriptor @fd if it is not -1. Returns 0, NB_E_TIMEOUT,
+ * NB_E_NOTARGET, or 1 after an interruption.
+ */
 static int send_all(struct conn *c, const char *p, size_t size, int fd,
 		    double timeout)
 {

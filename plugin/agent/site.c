@@ -23,9 +23,7 @@
 
 enum {
 	LOCK_MS = 500,
-	/*
-	 * Where the furthest rank is, relative to the fence of an armed word.
-	 */
+	/* shortest time over which a rate of decisions is measured */
 	RATE_US = 100000
 };
 

@@ -332,8 +332,7 @@ local function shown_of(path)
 	end
 	if type(strata) ~= "table" then d.verdict = nil end
 	d.path = path
-	-- If there are more concurrent events than lanes, start the event later, in the
-	-- lane that is free first.
+	-- The file of times is in the directory of the rollout's file, also if both were moved.
 	local name = type(d.samples) == "string" and d.samples:match "[^/]+$"
 	d.samples = name and (path:match "^(.*/)" or "") .. name or nil
 	return d
