@@ -287,6 +287,22 @@ static bool has_keys(const struct packed *m)
 	return true;
 }
 
+/* @seen: a bit for each merged map that the bytes have, by policy of @g. */
+static int check_whole(const struct nb_gen *g, const uint64_t *seen,
+		       struct nb_err *err)
+{
+	for (uint32_t p = 0; p < g->npolicies; p++) {
+		const struct nb_image *img = g->policy[p].policy->img;
+
+		for (uint32_t i = 0; i < img->nmaps; i++)
+			if (is_merged(&img->maps[i]) && !(seen[p] >> i & 1))
+				return nb_fail(err, NB_E_IMAGE, 0,
+					       "map %s of policy %s is missing",
+					       img->maps[i].name, img->name);
+	}
+	return 0;
+}
+
 int nb_controllers_check(const struct nb_gen *g, const void *bytes, size_t size,
 			 struct nb_err *err)
 {
@@ -319,7 +335,7 @@ int nb_controllers_check(const struct nb_gen *g, const void *bytes, size_t size,
 				       m.spec->name, m.gp->policy->img->name);
 		*of |= bit;
 	}
-	return 0;
+	return check_whole(g, seen, err);
 }
 
 _Static_assert(NB_IMAGE_MAX_MAPS <= 64, "a bit for each map of a policy");

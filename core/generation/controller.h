@@ -50,10 +50,12 @@ int nb_controllers_pack_merged(struct nb_buf *out, const struct nb_gen *own,
  * @g:     the generation into which they would be merged
  * @bytes: not trusted
  *
- * Maps of policies that @g lacks are allowed, because sites change at different
- * moments. Each map of @g that the bytes name must be a merged map with this
- * size of keys and values, occur once, and have no more elements than it has
- * room for. Returns 0 or NB_E_IMAGE.
+ * The bytes must have all merged maps of @g. Sites change at different moments,
+ * so a site may have sent the maps of another policy; these are allowed beside
+ * the maps of @g, but do not replace them, because a sum without the site would
+ * look complete. Each map of @g that the bytes name must be a merged map with
+ * this size of keys and values, occur once, and have no more elements than it
+ * has room for. Returns 0 or NB_E_IMAGE.
  */
 int nb_controllers_check(const struct nb_gen *g, const void *bytes, size_t size,
 			 struct nb_err *err);

@@ -43,7 +43,9 @@ enum {
 	REFUSED_MS = 3000,
 	/* number of generations that controllers leave for changes by people */
 	RESERVE = 4096,
-	/* controllers use at most 1/SHARE of the thread's time */
+	/*
+	 * merging and running use at most 1/SHARE of the control thread's time
+	 */
 	SHARE = 5,
 	/* least time between two merges for another site */
 	SITE_MS = 500,
@@ -313,11 +315,12 @@ static void merge_sites(struct nb_gen *own)
 	l->state.missing += l->state.away.missing;
 }
 
+/* @began: when the merge for this run began */
 static void run_controllers(struct nb_gen *own, struct nb_gen *g,
-			    uint32_t number, int others)
+			    uint32_t number, int others, uint64_t began)
 {
 	struct nb_controllers *l = loop;
-	uint64_t now = nb_clock_system(), took;
+	uint64_t now = nb_clock_system(), took, all;
 	struct ncclbpf_controller ctx = {
 		.now_ns = now,
 		.since_ns = l->last_run_ns ? now - l->last_run_ns : 0,
@@ -333,6 +336,7 @@ static void run_controllers(struct nb_gen *own, struct nb_gen *g,
 	nb_run_count_ranks(nb_self.seg->mem, &ctx);
 	nb_controllers_run(own, &ctx);
 	took = nb_clock_system() - now;
+	all = now + took - began;
 	nb_run_count_policies(g, own);
 	l->last_run_ns = now;
 	l->state.runs++;
@@ -342,8 +346,8 @@ static void run_controllers(struct nb_gen *own, struct nb_gen *g,
 	if (ctx.interval_ns > interval_most)
 		ctx.interval_ns = interval_most;
 	l->state.interval_ns = ctx.interval_ns;
-	l->next_ns = now + (ctx.interval_ns > took * SHARE ? ctx.interval_ns
-							   : took * SHARE);
+	l->next_ns = now + (ctx.interval_ns > all * SHARE ? ctx.interval_ns
+							  : all * SHARE);
 }
 
 /*
@@ -457,6 +461,7 @@ static int run_once(struct nb_gen *g, uint32_t number,
 		    struct nb_err *err)
 {
 	struct nb_buf change;
+	const uint64_t began = nb_clock_system();
 	struct nb_gen *own;
 	uint32_t elements;
 	int rc = nb_gen_for_controllers(&own, g, err);
@@ -467,7 +472,7 @@ static int run_once(struct nb_gen *g, uint32_t number,
 	merge_sites(own);
 	loop->state.incomplete += loop->state.missing != 0;
 	NB_STEP(LOOP_MERGED);
-	run_controllers(own, g, number, n);
+	run_controllers(own, g, number, n, began);
 	NB_STEP(LOOP_RAN);
 	rc = nb_controllers_diff(&change, &elements, own, g, err);
 	nb_gen_put(own);
