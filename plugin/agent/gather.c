@@ -471,6 +471,20 @@ static struct linked *take_answers(struct nb_gather *g, const struct asked *x,
 	return s;
 }
 
+static enum MHD_Result refuse_idle(struct MHD_Connection *c)
+{
+	return refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+		      "this agent does not coordinate now");
+}
+
+/* The body of a request is no longer needed. */
+static void drop_body(struct asked *x)
+{
+	nb_buf_fini(&x->body);
+	x->g->pending -= x->pending;
+	x->pending = 0;
+}
+
 static enum MHD_Result take_body(struct nb_gather *g, struct asked *x)
 {
 	json_t *body = json_loadb(nb_buf_text(&x->body), x->body.size,
@@ -490,7 +504,7 @@ static enum MHD_Result take_body(struct nb_gather *g, struct asked *x)
 	x->again = !s;
 	wait = nb_view_int(body, "wait");
 	json_decref(body);
-	nb_buf_fini(&x->body);
+	drop_body(x);
 	if (!s || wait <= 0 || g->rev > x->have)
 		return send_reply(g, x);
 	/*
@@ -538,8 +552,7 @@ static enum MHD_Result admit(struct nb_gather *g, struct asked *x,
 		return refuse_bad(g, c, MHD_HTTP_FORBIDDEN,
 				  "the client's certificate is refused");
 	if (!g->allowed)
-		return refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-			      "this agent does not coordinate now");
+		return refuse_idle(c);
 	if (strlen(site) >= sizeof(x->site) ||
 	    strlen(secret) != NB_GATHER_SECRET - 1)
 		return refuse_bad(g, c, MHD_HTTP_FORBIDDEN,
@@ -589,12 +602,10 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c,
 		*size = 0;
 		return fine ? MHD_YES : MHD_NO;
 	}
-	if (x->waited)
-		return g->allowed
-			       ? send_reply(g, x)
-			       : refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-					"this agent does not coordinate now");
-	return take_body(g, x);
+	/* a body may be complete only after the server has closed */
+	if (!g->allowed)
+		return refuse_idle(c);
+	return x->waited ? send_reply(g, x) : take_body(g, x);
 }
 
 static void completed(void *arg, struct MHD_Connection *c, void **state,
@@ -607,8 +618,7 @@ static void completed(void *arg, struct MHD_Connection *c, void **state,
 	(void)why;
 	if (!x)
 		return;
-	x->g->pending -= x->pending;
-	nb_buf_fini(&x->body);
+	drop_body(x);
 	free(x);
 	*state = NULL;
 }

@@ -216,6 +216,15 @@ static void poll_done(void *arg, const struct nb_http_reply *r)
 		link_fail(l, why);
 		return;
 	}
+	/*
+	 * the agent reads order/ again and will watch it: an older change from
+	 * the watch would then replace a newer one from the link
+	 */
+	if (l->a->follow != NB_AGENT_FOLLOWING) {
+		json_decref(o);
+		link_fail(l, "");
+		return;
+	}
 	l->came_ms = nb_agent_ms();
 	l->full = false;
 	if (l->state == TRYING)
