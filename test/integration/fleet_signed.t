@@ -46,6 +46,27 @@ status 77 "a key that is not in the list" policy verify force.policy keys=signer
 has "is named" err "not in the list"
 echo "ncclbpf-public-key bob AAAA" >broken
 status 65 "a damaged list of keys" policy verify size_aware.policy keys=broken
+# a store in which somebody else is always first, and one without watches
+lua_run -e 'local requests, errors = require "ncclbpf.job.requests", require "ncclbpf.base.errors"
+local put, fine, deleted = {}, false, {}
+local store = { get = function() return {} end, lease = function() return { lease = 1 } end,
+	revoke = function() end, watch = function() return nil, { code = "io", message = "no watch" } end,
+	txn = function(_, t)
+		for _, op in ipairs(t.success) do
+			put[#put + 1], deleted[#deleted + 1] = op.put, op.delete
+		end
+		return { succeeded = fine, revision = 1 }
+	end }
+local group = { store = store, job = "j", images = {}, seconds = function() return 1 end }
+local f = assert(io.open "size_aware.policy.sig")
+local done, err = requests.put_policy(group, "p", "bytes", "d", f:read "a")
+assert(not done and err.code == "busy" and err.object == "p", tostring(err))
+for _, k in ipairs(put) do assert(not k:find "/image/", k) end
+fine = true
+done, err = requests.change(group, "policy undo", {})
+assert(not done and err.message == "no watch", tostring(err))
+assert(#deleted == 2 and deleted[1]:find "/request/", tostring(deleted[1]))' >why 2>&1
+ok "signatures that cannot be stored are an error; a request without an answer is deleted" $?
 
 # ---- a job of two sites that requires signatures ----
 . "$TOP/test/integration/store_lib.sh"

@@ -71,8 +71,7 @@ local function put_signatures(group, digest, text)
 			success = { { put = at, value = all } } })
 		if done.succeeded then return true end
 	end
-	return errors.fail("busy",
-		"other users are storing signatures of the same image; try again")
+	errors.raise("busy", "other users are storing signatures of the same image; try again")
 end
 
 -- Store a policy's image and its signatures (text, or nil). -> true | nil, err
@@ -138,7 +137,9 @@ end
 -- Wait for the reply to request @id. -> reply | nil, err
 local function wait_reply(group, id, revision)
 	local at = key(group, "reply", id)
-	local watch = try(group.store:watch(at, revision))
+	local watch, problem = group.store:watch(at, revision)
+	-- returned, not raised, because send() then deletes the request
+	if not watch then return nil, errors.from_reply(problem) end
 	local till = core.mono() + math.max(group:seconds(), 5) + 15
 	while core.mono() < till do
 		local events, err = watch:next(till - core.mono())
