@@ -11,14 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <microhttpd.h>
 
 #include "core/base/buf.h"
-#include "core/base/sha256.h"
 #include "plugin/agent/agent.h"
 #include "plugin/relay/peer.h"
 
@@ -89,25 +87,6 @@ struct nb_gather {
 	struct shared shared[REPLIES];
 	unsigned next_shared;
 };
-
-bool nb_gather_draw(char secret[NB_GATHER_SECRET])
-{
-	unsigned char bytes[NB_GATHER_SECRET / 2];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return false;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(secret + 2 * i, 3, "%02x", bytes[i]);
-	return true;
-}
-
-void nb_gather_hash(const char *secret, char hash[65])
-{
-	uint8_t digest[NB_SHA256_SIZE];
-
-	nb_sha256(secret, strlen(secret), digest);
-	nb_sha256_text(digest, hash);
-}
 
 /* ---- sites ---- */
 

@@ -77,7 +77,7 @@ void nb_gather_turn(struct nb_gather *g);
 /* Returns the number of sites that are linked. */
 unsigned nb_gather_sites(const struct nb_gather *g);
 
-/* Draw a secret. Returns false if the kernel has no random bytes. */
+/* secret.c: draw a secret. Returns false if the kernel has no random bytes. */
 bool nb_gather_draw(char secret[NB_GATHER_SECRET]);
 /* Write the SHA-256 of a secret, in hexadecimal. */
 void nb_gather_hash(const char *secret, char hash[65]);
