@@ -483,29 +483,52 @@ int nb_hash_next(struct nb_map *m, const void *key, void *to)
 }
 
 /*
- * Step to the element of bucket @b that is stored first from position c->after
- * on. An element keeps its position, so an iteration in this order visits it
- * once. Returns false if there is no such element.
+ * Return the element of bucket @b that an iteration visits after those up to
+ * @c, or NIL. The result is only valid if the bucket still has @seen.
+ *
+ * All ranks have the elements of a coherent map in one order. They may have
+ * inserted these in different orders, so the keys decide. In other maps the
+ * elements' positions decide, because programs may reuse an element and change
+ * its key meanwhile.
+ */
+static uint32_t chain_next(const struct hash *h, const uint64_t *b,
+			   uint64_t seen, const struct nb_map_cursor *c)
+{
+	size_t size = h->map.def.key_size;
+	uint32_t least = NIL;
+
+	for (uint32_t i = (uint32_t)seen; i != NIL && !nb_seq_moved(b, seen);
+	     i = next_of(element(h, i))) {
+		const unsigned char *k = key_of(element(h, i));
+
+		if (h->seeded ? i >= c->after && i < least
+			      : (!c->after || key_order(k, c->key, size) > 0) &&
+					(least == NIL ||
+					 key_order(k, key_of(element(h, least)),
+						   size) < 0))
+			least = i;
+	}
+	return least;
+}
+
+/*
+ * Step to the next element of bucket @b, so that an iteration visits each
+ * element once. Returns false if there is none.
  */
 static bool each_of_bucket(const struct hash *h, const uint64_t *b,
 			   struct nb_map_cursor *c, uint32_t cpu)
 {
 	for (int n = 0; n < NB_SEQ_READ_ROUNDS; n++) {
 		uint64_t seen = nb_seq_load(b);
-		uint32_t i = (uint32_t)seen, least = NIL;
+		uint32_t i = chain_next(h, b, seen, c);
 
-		while (i != NIL && !nb_seq_moved(b, seen)) {
-			if (i >= c->after && i < least)
-				least = i;
-			i = next_of(element(h, i));
-		}
 		if (nb_seq_moved(b, seen))
 			continue;
-		if (least == NIL)
+		if (i == NIL)
 			return false;
-		c->after = (uint64_t)least + 1;
-		c->key = key_of(element(h, least));
-		c->value = value_of(h, element(h, least), cpu);
+		c->after = (uint64_t)i + 1;
+		c->key = key_of(element(h, i));
+		c->value = value_of(h, element(h, i), cpu);
 		return true;
 	}
 	return false;
@@ -634,6 +657,7 @@ void nb_hash_copy(struct nb_map *to, struct nb_map *from)
 	 * full. */
 	hash_of(to)->factor = f->factor;
 	hash_of(to)->fold = f->fold;
+	hash_of(to)->seeded = f->seeded;
 	for (uint64_t i = 0; i < n; i++)
 		for (int r = 0; r < NB_SEQ_READ_ROUNDS; r++) {
 			if (copy_bucket(hash_of(to), f, &f->bucket[i]))
@@ -703,6 +727,7 @@ void nb_hash_seed(struct nb_map *m, uint64_t random)
 	struct hash *h = hash_of(m);
 	uint64_t buckets = (uint64_t)1 << (64 - h->shift);
 
+	h->seeded = true;
 	h->fold = hash_random(&random) | 1;
 	/* About two of five factors are good, so few tries are needed. */
 	for (int n = 0; n < 64; n++) {

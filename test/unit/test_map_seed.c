@@ -204,17 +204,46 @@ START_TEST(coherent_maps_have_one_order)
 }
 END_TEST
 
-START_TEST(clones_keep_their_order)
+/* A coherent map that is full, so that many of its keys share a bucket. */
+static struct nb_map *full(void)
 {
-	struct nb_map *a = of_image(0), *b;
+	const struct nb_map_def def = { .type = NB_MAP_HASH,
+					.key_size = 8,
+					.value_size = 8,
+					.max_entries = 100 };
 	struct nb_err err = { 0 };
+	struct nb_map *m;
 
+	ck_assert_msg(!nb_map_new(&m, &def, &err), "%s", err.text);
+	return m;
+}
+
+/*
+ * One rank has made changes and clones. Another joins later and inserts the
+ * elements in the order in which a generation is exported.
+ */
+START_TEST(ranks_that_join_later_have_the_same_order)
+{
+	struct nb_map *a = full(), *b, *joined = full();
+	struct nb_err err = { 0 };
+	uint64_t key = 0;
+
+	for (uint64_t i = 0; i < 100; i++)
+		ck_assert_int_eq(put(a, i, NB_ANY), 0);
+	for (uint64_t i = 0; i < 100; i += 3)
+		ck_assert_int_eq(nb_map_erase(a, &i, &err), 0);
+	for (uint64_t i = 0; i < 100; i += 3)
+		ck_assert_int_eq(put(a, 99 - i, NB_NOEXIST), 0);
 	ck_assert_msg(!nb_map_clone(&b, a, &err), "%s", err.text);
 	ck_assert(same_order(a, b));
-	for (uint64_t i = 0; i < 100; i++)
-		ck_assert(nb_map_lookup(b, &i, 0));
+	for (int rc = nb_map_next(a, NULL, &key); !rc;
+	     rc = nb_map_next(a, &key, &key))
+		ck_assert_int_eq(put(joined, key, NB_ANY), 0);
+	ck_assert_int_eq(nb_map_count(joined), 100);
+	ck_assert(same_order(a, joined));
 	nb_map_put(a);
 	nb_map_put(b);
+	nb_map_put(joined);
 }
 END_TEST
 
@@ -226,4 +255,4 @@ UNIT_MAIN("map seed", tcase_add_loop_test(tc, a_bucket_has_its_limit, 0, TYPES);
 	  tcase_add_test(tc, steps_of_powers_of_two_are_spread);
 	  tcase_add_test(tc, long_keys_are_spread);
 	  tcase_add_test(tc, coherent_maps_have_one_order);
-	  tcase_add_test(tc, clones_keep_their_order);)
+	  tcase_add_test(tc, ranks_that_join_later_have_the_same_order);)
