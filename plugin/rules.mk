@@ -40,8 +40,8 @@ $(FLEET_TESTS): LOAD_LIBS += $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS)
 $(addprefix $(B)/test/unit/test_fleet_,order target): LDFLAGS += -Wl,--wrap=nb_store_txn
 $(B)/test/unit/test_fleet_order: LDFLAGS += $(foreach f,nb_agent_ms nb_site_late nb_site_seen \
 	nb_procs_busy nb_procs_give,-Wl,--wrap=$(f))
-$(B)/test/unit/test_fleet_gather: LDFLAGS += $(foreach f,nb_agent_follow nb_store_unwatch \
-	nb_store_set_timeout nb_own_confirmed nb_procs_busy,-Wl,--wrap=$(f))
+$(addprefix $(B)/test/unit/test_fleet_,gather link): LDFLAGS += $(foreach f,nb_agent_follow \
+	nb_store_unwatch nb_store_set_timeout nb_own_confirmed nb_procs_busy,-Wl,--wrap=$(f))
 $(B)/test/unit/test_fleet_site: LDFLAGS += -Wl,--wrap=nb_segment_membarrier
 $(B)/test/fuzz/fuzz_gin: $(addprefix $(B)/plugin/,gin/tcp.o gin/tcp_mesh.o gin/tcp_region.o gin/tcp_send.o \
 	gin/tcp_receive.o net/tcp.o net/tcp_link.o net/tcp_devices.o runtime/clock.o)

@@ -26,6 +26,7 @@ enum {
 	/* descriptors that the agent needs besides links */
 	OTHER_FILES = 128,
 	IDLE_S = 60,
+	IDLE_RUN_MS = 5000,
 	MEMORY = 6 << 10, /* bytes of a connection for headers and buffers */
 	/* longest time without a reply, and the time to add for each site */
 	BEAT_MS = 4000,
@@ -33,8 +34,7 @@ enum {
 	BEAT_STEP_MS = 500,
 	BEAT_MOST_MS = 600000,
 	REPLIES = 4, /* replies that are kept for agents in the same state */
-	/* most calls of the server for bytes that TLS has read already */
-	RUNS = 8
+	RUNS = 8     /* most runs of the server before the agent's other work */
 };
 
 /* What the coordinator knows about a linked site. */
@@ -80,6 +80,8 @@ struct nb_gather {
 	int64_t rev, gone;
 	/* latest time of the reply to the first waiting request */
 	uint64_t due_ms;
+	uint64_t ran_ms;	     /* when the server last ran */
+	struct nb_http_timer *again; /* runs the server again; NULL: none */
 	size_t pending;
 	struct linked **site; /* sorted by name */
 	size_t n, room;
@@ -604,21 +606,39 @@ static void completed(void *arg, struct MHD_Connection *c, void **state,
 
 /* ---- the server ---- */
 
-/* Handle all ready connections. Requests that wait stay suspended. */
+static void gather_run(void *arg);
+
+static void run_again(void *arg)
+{
+	struct nb_gather *g = arg;
+
+	g->again = NULL;
+	gather_run(g);
+}
+
+/*
+ * Handle all ready connections. Requests that wait stay suspended. The server
+ * says with a timeout of 0 that it has read part of what is there; the event
+ * loop would not notice the rest.
+ */
 static void gather_run(void *arg)
 {
 	struct nb_gather *g = arg;
-	MHD_UNSIGNED_LONG_LONG ms;
+	MHD_UNSIGNED_LONG_LONG ms = 1;
 
 	if (g->running)
 		return;
 	g->running = true;
+	g->ran_ms = nb_agent_ms();
 	for (int i = 0; i < RUNS; i++) {
 		MHD_run(g->daemon);
-		/* TLS may have read more bytes than the server has handled */
-		if (MHD_get_timeout(g->daemon, &ms) != MHD_YES || ms)
+		if (MHD_get_timeout(g->daemon, &ms) != MHD_YES)
+			ms = 1;
+		if (ms)
 			break;
 	}
+	if (!ms && !g->again)
+		g->again = nb_http_timer_start(g->http, 0, run_again, g);
 	g->running = false;
 }
 
@@ -627,8 +647,14 @@ void nb_gather_turn(struct nb_gather *g)
 	uint64_t now = nb_agent_ms();
 	struct asked *x, *next;
 
-	if (!g || (now < g->due_ms))
+	if (!g)
 		return;
+	if (now < g->due_ms) {
+		/* connections without a request end after a while */
+		if (now >= g->ran_ms + IDLE_RUN_MS)
+			gather_run(g);
+		return;
+	}
 	g->due_ms = UINT64_MAX;
 	for (x = g->waiting; x; x = next) {
 		next = x->next;
@@ -755,12 +781,15 @@ void nb_gather_close(struct nb_gather *g)
 	if (!g)
 		return;
 	nb_http_unwatch(g->http, g->fd);
+	nb_http_timer_cancel(g->again);
+	g->again = NULL;
 	if (g->daemon) {
 		/* no connection may be suspended when the server is stopped */
 		g->allowed = false;
 		g->due_ms = 0;
 		nb_gather_turn(g);
 		MHD_stop_daemon(g->daemon);
+		nb_http_timer_cancel(g->again);
 	}
 	forget_replies(g);
 	for (size_t i = 0; i < g->n; i++) {
