@@ -37,8 +37,14 @@ enum {
 	 */
 	TAKEN_MS = 1000,
 	HASTY_MS = 3000,
-	/* sites describe themselves within this time for each site */
-	DESCRIBE_SITE_MS = 8,
+	/* keepalives of large jobs come later by this time at most */
+	KEEP_MORE_MS = 800,
+	/*
+	 * after a change, sites describe themselves within this time for each
+	 * site
+	 */
+	DESCRIBE_SITE_MS = 24,
+	DESCRIBE_MOST_MS = 30000,
 	/* the links end when the store has not answered for this time */
 	AWAY_MS = 1000
 };
@@ -76,7 +82,7 @@ void nb_agent_log(const char *format, ...)
 	fprintf(stderr, "ncclbpf-agent: %s\n", line);
 }
 
-static void agent_state(struct nb_agent *a, bool answers, const char *text)
+void nb_agent_state(struct nb_agent *a, bool answers, const char *text)
 {
 	struct nb_seg_agent *to = &a->site.seg->mem->agent;
 
@@ -98,7 +104,7 @@ static void agent_state(struct nb_agent *a, bool answers, const char *text)
  * Log only the first failure of each kind, since all requests and watches fail
  * while the store is away.
  */
-static void agent_failed(struct nb_agent *a, const struct nb_err *err)
+void nb_agent_failed(struct nb_agent *a, const struct nb_err *err)
 {
 	int code = err->code == NB_E_TIMEOUT ? NB_E_STORE : err->code;
 	bool told = a->away_ms && code == a->away_code;
@@ -110,7 +116,7 @@ static void agent_failed(struct nb_agent *a, const struct nb_err *err)
 	snprintf(text, sizeof(text), "store: %.150s", err->text);
 	if (!told)
 		nb_agent_log("%s", text);
-	agent_state(a, false, text);
+	nb_agent_state(a, false, text);
 }
 
 static void lease_lost(struct nb_agent *a)
@@ -127,13 +133,13 @@ static void lease_granted(void *arg, const struct nb_store_reply *r)
 	a->lease_busy = false;
 	a->lease_ms = nb_agent_ms();
 	if (r->err) {
-		agent_failed(a, r->err);
+		nb_agent_failed(a, r->err);
 		return;
 	}
 	a->lease = r->lease;
 	a->kept_ms = a->lease_ms;
 	nb_own_lease(&a->own, r->lease);
-	agent_state(a, true, "");
+	nb_agent_state(a, true, "");
 	if (a->follow == NB_AGENT_LOST)
 		nb_agent_follow(a, false);
 }
@@ -144,20 +150,31 @@ static void lease_kept(void *arg, const struct nb_store_reply *r)
 
 	a->lease_busy = false;
 	if (r->err && r->err->code != NB_E_NOENT) {
-		agent_failed(a, r->err);
+		nb_agent_failed(a, r->err);
 		return;
 	}
 	a->lease_ms = nb_agent_ms();
-	agent_state(a, true, "");
+	nb_agent_state(a, true, "");
 	if (r->err || !r->ttl_s)
 		lease_lost(a);
 	else
 		a->kept_ms = a->lease_ms;
 }
 
+/*
+ * Returns the time between two keepalives. Those of a large job are a large
+ * part of the store's work; two of three may still fail.
+ */
+static uint64_t keep_ms(const struct nb_agent *a)
+{
+	unsigned more = a->sites < KEEP_MORE_MS ? a->sites : KEEP_MORE_MS;
+
+	return NB_AGENT_KEEP_MS + more;
+}
+
 static void lease_turn(struct nb_agent *a)
 {
-	uint64_t due = a->lease ? NB_AGENT_KEEP_MS : RETRY_MS;
+	uint64_t due = a->lease ? keep_ms(a) : RETRY_MS;
 
 	if (a->lease_busy || (a->lease_ms && nb_agent_ms() < a->lease_ms + due))
 		return;
@@ -167,262 +184,6 @@ static void lease_turn(struct nb_agent *a)
 			   : nb_store_lease_grant(a->store, NB_AGENT_LEASE_S,
 						  lease_granted, a, NULL));
 	a->lease_ms = nb_agent_ms();
-}
-
-static const char *const families[] = { "order/",  "site/",    "staged/",
-					"comm/",   "seen/",    "request/",
-					"desired", "members/", "ended/",
-					"guard/" };
-/* Agents other than the coordinator's watch only the first family of keys. */
-enum { NARROW = 1, ALL = sizeof(families) / sizeof(families[0]) };
-_Static_assert(ALL == sizeof(((struct nb_agent *)0)->watch) /
-			       sizeof(struct nb_store_watch *),
-	       "one watch a family");
-
-/*
- * Another writer has damaged a key. Treat a damaged order as an empty one,
- * because the coordinator needs its revision to write it again. The agents
- * write the keys of their sites again when the coordinator asks them to.
- */
-static void enter_damaged(struct nb_agent *a, const char *key,
-			  const struct nb_store_kv *kv)
-{
-	static const char *const of_sites[] = { "site/", "comm/", "seen/",
-						"staged/" };
-
-	nb_agent_log("%s is not a JSON object and is ignored", kv->key);
-	if (!strncmp(key, "order/", 6) || !strncmp(key, "members/", 8))
-		(void)nb_view_put(&a->view, key, "{}", 2, kv->create_revision,
-				  kv->mod_revision);
-	for (int i = 0; i < 4; i++)
-		if (!strncmp(key, of_sites[i], strlen(of_sites[i])))
-			a->damaged = kv->mod_revision;
-}
-
-/* Adapt time limits to the number of sites that the last order names. */
-static void note_sites(struct nb_agent *a)
-{
-	const struct nb_view_key *k = nb_view_get(&a->view, "order/stage");
-	int64_t n = k ? nb_view_int(k->value, "sites") : 0;
-
-	a->sites = n > 0 && n < CROWD_MS ? (unsigned)n : 0;
-	nb_store_set_timeout(a->store,
-			     NB_AGENT_STORE_MS + (unsigned)nb_agent_crowd(a));
-}
-
-/* Returns true if @key is an answer of a site. */
-static bool is_answer(const char *key)
-{
-	return !strncmp(key, "staged/", 7) || !strncmp(key, "seen/", 5);
-}
-
-/* Enter the answer @key of the store, unless the view has a newer one. */
-static void enter_answer(struct nb_agent *a, const char *key,
-			 const struct nb_store_kv *kv)
-{
-	json_t *o = kv->deleted ? NULL
-				: json_loadb(kv->value, kv->size,
-					     JSON_REJECT_DUPLICATES, NULL);
-
-	if (json_is_object(o)) {
-		nb_view_put_answer(&a->view, key, o, kv->create_revision,
-				   kv->mod_revision);
-	} else {
-		nb_view_remove(&a->view, key);
-		nb_gather_restore(a->gather, key);
-		if (!kv->deleted)
-			enter_damaged(a, key, kv);
-	}
-	json_decref(o);
-}
-
-/* A key of order/ has changed. */
-static void note_order(struct nb_agent *a, const char *key, int64_t mod)
-{
-	if (mod > a->order_rev)
-		a->order_rev = mod;
-	if (!strncmp(key, "order/record/", 13))
-		a->copies_due = true;
-	if (!strcmp(key, "order/stage"))
-		note_sites(a);
-}
-
-static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
-{
-	const char *key = kv->key + strlen(a->own.prefix);
-	int64_t mod = kv->mod_revision;
-
-	if (strncmp(kv->key, a->own.prefix, strlen(a->own.prefix)))
-		return;
-	if (is_answer(key)) {
-		enter_answer(a, key, kv);
-		return;
-	}
-	if (!strncmp(key, "request/", 8) && kv->create_revision > a->requests)
-		a->requests = kv->create_revision;
-	if (kv->deleted)
-		nb_view_remove(&a->view, key);
-	else if (!nb_view_put(&a->view, key, kv->value, kv->size,
-			      kv->create_revision, mod))
-		enter_damaged(a, key, kv);
-	if (!strncmp(key, "site/", 5))
-		nb_gather_site(a->gather, key + 5);
-	if (strncmp(key, "order/", 6) != 0)
-		return;
-	if (kv->deleted && mod > a->order_gone)
-		a->order_gone = mod;
-	note_order(a, key, mod);
-}
-
-/* Remove the keys of order/ that @list lacks. */
-static void remove_others(struct nb_agent *a, const json_t *list)
-{
-	for (size_t i = nb_view_first(&a->view, "order/");
-	     nb_view_below(&a->view, i, "order/");) {
-		const char *key = a->view.at[i].key;
-		bool there = false;
-
-		for (size_t k = 0; k < json_array_size(list) && !there; k++)
-			there = !strcmp(
-				key,
-				nb_view_str(json_array_get(list, k), "key"));
-		if (there)
-			i++;
-		else
-			nb_view_remove(&a->view, key);
-	}
-}
-
-void nb_agent_news(struct nb_agent *a, const json_t *reply)
-{
-	const json_t *list = json_object_get(reply, "order");
-	int64_t before = a->order_rev, rev = nb_view_int(reply, "rev");
-
-	if (rev < before)
-		return;
-	if (json_is_true(json_object_get(reply, "list")))
-		remove_others(a, list);
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *o = json_array_get(list, i);
-		const char *key = nb_view_str(o, "key");
-		int64_t mod = nb_view_int(o, "mod");
-		json_t *value = json_object_get(o, "value");
-
-		if (mod <= before || strncmp(key, "order/", 6) != 0 ||
-		    !json_is_object(value))
-			continue;
-		nb_view_put_json(&a->view, key, value, nb_view_int(o, "made"),
-				 mod);
-		note_order(a, key, mod);
-	}
-	a->order_rev = rev;
-}
-
-void nb_agent_unwatch(struct nb_agent *a)
-{
-	nb_store_unwatch(a->watch[0]);
-	a->watch[0] = NULL;
-}
-
-static void follow_end(struct nb_agent *a)
-{
-	for (size_t i = 0; i < ALL; i++) {
-		nb_store_unwatch(a->watch[i]);
-		a->watch[i] = NULL;
-	}
-	a->round++;
-	a->follow = NB_AGENT_LOST;
-}
-
-static void watch_report(void *arg, const struct nb_store_watch_report *r)
-{
-	struct nb_agent *a = arg;
-
-	switch (r->state) {
-	case NB_STORE_WATCH_OPEN:
-		break;
-	case NB_STORE_WATCH_EVENTS:
-		for (size_t i = 0; i < r->nkv; i++)
-			enter_key(a, &r->kv[i]);
-		break;
-	case NB_STORE_WATCH_BROKEN:
-		agent_failed(a, r->err);
-		break;
-	case NB_STORE_WATCH_LOST:
-	case NB_STORE_WATCH_FAILED:
-		/*
-		 * do not read the keys from within the watch's callback, but on
-		 * the next round
-		 */
-		agent_failed(a, r->err);
-		a->follow = NB_AGENT_LOST;
-		break;
-	}
-}
-
-struct reading {
-	struct nb_agent *a;
-	uint64_t round;
-};
-
-static void follow_read(void *arg, const struct nb_store_reply *r)
-{
-	struct reading *reading = arg;
-	struct nb_agent *a = reading->a;
-	bool old = reading->round != a->round;
-
-	free(reading);
-	if (old)
-		return;
-	if (r->err) {
-		agent_failed(a, r->err);
-		a->follow = NB_AGENT_LOST;
-		return;
-	}
-	nb_view_clear(&a->view);
-	for (size_t i = 0; i < r->nkv; i++)
-		enter_key(a, &r->kv[i]);
-	/* it is unknown which keys have been deleted before */
-	a->order_rev = a->order_gone = r->revision;
-	if (a->gather)
-		nb_own_enter(&a->own, &a->view);
-	nb_gather_reread(a->gather);
-	a->copies_due = true;
-	a->follow = NB_AGENT_FOLLOWING;
-	agent_state(a, true, "");
-	for (size_t i = 0; i < (a->whole ? ALL : NARROW); i++) {
-		a->watch[i] =
-			nb_store_watch(a->store, nb_agent_key(a, families[i]),
-				       r->revision + 1, watch_report, a, NULL);
-		if (!a->watch[i])
-			a->follow = NB_AGENT_LOST;
-	}
-}
-
-void nb_agent_follow(struct nb_agent *a, bool whole)
-{
-	struct nb_store_op op[ALL];
-	char key[ALL][192];
-	struct nb_store_txn txn = { .then = op, .nthen = whole ? ALL : NARROW };
-	struct reading *reading = malloc(sizeof(*reading));
-
-	follow_end(a);
-	a->whole = whole;
-	a->follow_ms = nb_agent_ms();
-	if (!reading)
-		return;
-	*reading = (struct reading){ a, a->round };
-	for (size_t i = 0; i < txn.nthen; i++) {
-		snprintf(key[i], sizeof(key[i]), "%s%s", a->own.prefix,
-			 families[i]);
-		op[i] = (struct nb_store_op){ .kind = NB_STORE_GET_PREFIX,
-					      .key = key[i] };
-	}
-	a->follow = NB_AGENT_READING;
-	if (!nb_store_txn(a->store, &txn, follow_read, reading, NULL))
-		return;
-	free(reading);
-	a->follow = NB_AGENT_LOST;
 }
 
 /*
@@ -533,6 +294,8 @@ void nb_agent_describe_soon(struct nb_agent *a)
 	uint64_t last = (uint64_t)a->sites * DESCRIBE_SITE_MS;
 	uint8_t digest[NB_SHA256_SIZE];
 
+	if (last > DESCRIBE_MOST_MS)
+		last = DESCRIBE_MOST_MS;
 	nb_sha256(a->name, strlen(a->name), digest);
 	a->site_ms = nb_agent_ms() + last * digest[0] / 256 - SITE_MS;
 	if (last < SITE_MS)
@@ -604,7 +367,7 @@ static void copy_records(struct nb_agent *a)
 	if (!a->barrier_due)
 		answer_copies(a);
 	else
-		agent_state(
+		nb_agent_state(
 			a, true,
 			"the kernel refuses membarrier(2) to the agent: fences cannot be decided");
 }
@@ -748,6 +511,7 @@ static void scan_turn(struct nb_agent *a)
 
 	if (due) {
 		a->scan_ms = now;
+		a->orders_due = true;
 		scan(a);
 	}
 	if (due || is_hasty(a))
@@ -774,6 +538,20 @@ static void gather_turn(struct nb_agent *a)
 	nb_gather_turn(a->gather);
 }
 
+/*
+ * Carry out orders when there are some, and now and then what has failed. While
+ * ranks are near a fence, an agent that does not coordinate has many iterations
+ * in which nothing has come.
+ */
+static void orders_turn(struct nb_agent *a)
+{
+	if (a->follow != NB_AGENT_FOLLOWING || (!a->orders_due && !a->whole))
+		return;
+	a->orders_due = false;
+	nb_agent_orders(a);
+	nb_coord_turn(a->coord);
+}
+
 int nb_agent_turn(struct nb_agent *a)
 {
 	struct nb_seg_agent *self = &a->site.seg->mem->agent;
@@ -788,10 +566,7 @@ int nb_agent_turn(struct nb_agent *a)
 	copy_records(a);
 	scan_turn(a);
 	look_at_waits(a);
-	if (a->follow == NB_AGENT_FOLLOWING) {
-		nb_agent_orders(a);
-		nb_coord_turn(a->coord);
-	}
+	orders_turn(a);
 	flush_own(a);
 	nb_link_turn(a->link);
 	if (nb_coord_busy(a->coord))

@@ -122,6 +122,8 @@ struct nb_agent {
 	bool barrier_due;
 	/* a record has changed, or a copy could not be written */
 	bool copies_due;
+	/* orders or results of processes have come: look at the orders */
+	bool orders_due;
 	/* times of the last scans of ranks and of the site */
 	uint64_t scan_ms, site_ms;
 	/* revision of a site's key that is no JSON object; 0: none is known */
@@ -150,6 +152,13 @@ uint64_t nb_agent_crowd(const struct nb_agent *a);
 const char *nb_agent_key(const struct nb_agent *a, const char *key);
 void nb_agent_log(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
+
+/* Record whether the store answers, and the text that status shows of it. */
+void nb_agent_state(struct nb_agent *a, bool answers, const char *text);
+/* A request to the store or a watch has failed. */
+void nb_agent_failed(struct nb_agent *a, const struct nb_err *err);
+
+/* follow.c keeps the agent's copy of the keys with the functions below. */
 
 /*
  * Read the keys again and watch them. @whole: read all families of keys, as the

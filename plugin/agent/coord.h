@@ -147,6 +147,7 @@ struct nb_coord {
 	/* the program that resumes a rollout (coord_resume.c); 0: none runs */
 	pid_t runner;
 	uint64_t again_ms; /* when we last wrote the key order/again */
+	uint64_t notes_ms; /* and order/notes; 0: never */
 	/* time of the last sweep of old keys; 0: a sweep is due */
 	uint64_t sweep_ms;
 	unsigned unswept; /* number of requests answered since the last sweep */

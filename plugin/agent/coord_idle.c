@@ -104,13 +104,25 @@ static void cleaned(void *arg, const struct nb_store_reply *r)
 		c->state = NB_COORD_IDLE;
 }
 
-/* Tell all sites which communicators are left to NCCL, and why. */
+/* time between two versions of the notes, for each site */
+enum { NOTES_SITE_MS = 4 };
+
+/*
+ * Tell all sites which communicators are left to NCCL, and why. While the sites
+ * of a large job register, the notes change with each site, and each version
+ * goes to all of them.
+ */
 static bool put_notes(struct nb_coord *c)
 {
 	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/notes");
-	json_t *notes = nb_targets_notes(&c->a->view);
+	uint64_t pause =
+		NOTES_SITE_MS * (uint64_t)nb_gather_sites(c->a->gather);
 	struct nb_coord_txn *t;
+	json_t *notes;
 
+	if (c->notes_ms && nb_agent_ms() < c->notes_ms + pause)
+		return false;
+	notes = nb_targets_notes(&c->a->view);
 	if (*c->start_why)
 		json_object_set_new(notes, "desired",
 				    json_string(c->start_why));
@@ -123,6 +135,7 @@ static bool put_notes(struct nb_coord *c)
 		json_decref(notes);
 		return false;
 	}
+	c->notes_ms = nb_agent_ms();
 	nb_coord_txn_put(c, t, "order/notes", notes, 0);
 	nb_coord_enter(c, NB_COORD_CLEANING, 0);
 	nb_coord_txn_send(c, t, cleaned);

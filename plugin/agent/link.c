@@ -50,7 +50,9 @@ struct nb_link {
 	uint64_t retry_ms; /* when to try the next link */
 	unsigned failures;
 	unsigned beat_ms;
-	bool full;	/* the next request must contain all answers */
+	bool full; /* the next request must contain all answers */
+	/* revision of the key order/coordinator that gave the address */
+	int64_t checked;
 	uint64_t hurry; /* number of the latest urgent answer */
 	bool told;
 };
@@ -321,10 +323,9 @@ static void turn_on(struct nb_link *l)
  * Returns the address of the coordinator's server, or NULL: there is none, or
  * it listens on the loopback address of another host.
  */
-static const char *target(const struct nb_link *l, const char **proof)
+static const char *target(const struct nb_link *l, const struct nb_view_key *k,
+			  const char **proof)
 {
-	const struct nb_view_key *k =
-		nb_view_get(&l->a->view, "order/coordinator");
 	const json_t *o = k ? k->value : NULL;
 	const char *url = nb_view_str(o, "link");
 
@@ -356,11 +357,16 @@ static void turn_off(struct nb_link *l)
 
 void nb_link_check(struct nb_link *l)
 {
+	const struct nb_view_key *k;
 	const char *url, *proof;
 
 	if (!l || l->a->follow != NB_AGENT_FOLLOWING)
 		return;
-	url = target(l, &proof);
+	k = nb_view_get(&l->a->view, "order/coordinator");
+	if ((k ? k->mod : 0) == l->checked)
+		return;
+	l->checked = k ? k->mod : 0;
+	url = target(l, k, &proof);
 	if (url && !strcmp(url, l->url) && !strcmp(proof, l->proof))
 		return;
 	if (!url && !*l->url)

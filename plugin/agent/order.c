@@ -394,6 +394,7 @@ static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
 
 void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r)
 {
+	a->orders_due = true;
 	switch (r->kind) {
 	case NB_PROCS_STAGE:
 		a->staging_n = 0;

@@ -202,6 +202,17 @@ static void bury(struct nb_http *h)
 	}
 }
 
+/* Take a cancelled transfer out of the list of those with new bytes. */
+static void forget_fresh(struct nb_http *h, const struct nb_http_transfer *t)
+{
+	struct nb_http_transfer **at = &h->fresh;
+
+	while (*at && *at != t)
+		at = &(*at)->next_fresh;
+	if (*at)
+		*at = t->next_fresh;
+}
+
 void nb_http_cancel(struct nb_http_transfer *t)
 {
 	struct nb_http *h;
@@ -217,8 +228,7 @@ void nb_http_cancel(struct nb_http_transfer *t)
 	t->next = h->dead;
 	h->dead = t;
 	if (!h->turning) {
-		/* this list is filled only within an iteration */
-		h->fresh = NULL;
+		forget_fresh(h, t);
 		bury(h);
 		arm_timer(h);
 	}
@@ -526,6 +536,28 @@ static bool set_request(struct nb_http_transfer *t,
 	       set_tls(e, q->tls) && set_headers(t, q);
 }
 
+/*
+ * Let libcurl send a new request now. Otherwise the timer would have to be set,
+ * and the loop would need one more iteration. Callbacks still run in the loop
+ * alone: if there is something for them, it is due at once.
+ */
+static void start_now(struct nb_http *h)
+{
+	int running = 0, open = 0;
+
+	if (h->turning)
+		return; /* the iteration sets the timer at its end */
+	h->turning = true;
+	h->curl_due_ms = NO_DEADLINE;
+	curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+	h->turning = false;
+	for (const struct nb_http_transfer *t = h->open; t; t = t->next)
+		open++;
+	if (h->fresh || running < open)
+		h->curl_due_ms = (int64_t)nb_http_now_ms();
+	arm_timer(h);
+}
+
 struct nb_http_transfer *nb_http_start(struct nb_http *h,
 				       const struct nb_http_request *q,
 				       struct nb_err *err)
@@ -549,7 +581,7 @@ struct nb_http_transfer *nb_http_start(struct nb_http *h,
 	if (t->next)
 		t->next->link = &t->next;
 	h->open = t;
-	arm_timer(h);
+	start_now(h);
 	return t;
 fail:
 	if (t)

@@ -227,6 +227,7 @@ END_TEST
 START_TEST(an_older_answer_does_not_replace_a_newer_one)
 {
 	struct answer a;
+	json_t *old;
 
 	open_gather();
 	/* the first request must be full */
@@ -246,9 +247,9 @@ START_TEST(an_older_answer_does_not_replace_a_newer_one)
 	drop(&a);
 	ck_assert_int_eq(int_at("staged/x", "n"), 2);
 	/* what the agent wrote to the store before is older, too */
-	ck_assert(nb_view_put_answer(&view, "staged/x",
-				     json_pack("{s:i,s:i}", "n", 1, "at", 5), 1,
-				     9));
+	old = json_pack("{s:i,s:i}", "n", 1, "at", 5);
+	ck_assert(nb_view_put_answer(&view, "staged/x", old, 1, 9));
+	json_decref(old);
 	ck_assert_int_eq(int_at("staged/x", "n"), 2);
 	ask(&a,
 	    "{\"have\":25,\"wait\":0,\"answers\":{\"staged\":{\"n\":3,\"at\":7}}}");
