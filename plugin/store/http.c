@@ -547,6 +547,11 @@ static void start_now(struct nb_http *h)
 
 	if (h->turning)
 		return; /* the iteration sets the timer at its end */
+	/* libcurl reports a deadline only once: keep one that is not due */
+	if (h->curl_due_ms < 0 || h->curl_due_ms > (int64_t)nb_http_now_ms()) {
+		arm_timer(h);
+		return;
+	}
 	h->turning = true;
 	h->curl_due_ms = NO_DEADLINE;
 	curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);

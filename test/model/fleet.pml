@@ -18,13 +18,16 @@
  * died, until the next one answers; a rank's stores are still in its processor's buffer. Coordinators
  * do not exclude each other: a lease may end while its holder still acts.
  *
+ * With -DLINKS the coordinator passes on what it knows of the record, perhaps
+ * late, and takes answers, also from a site that is cut off from the store.
+ *
  * What is claimed: no two ranks make the same decision with different
  * generations, and nobody waits for ever (no invalid end state) while the
  * store answers at last.
  *
  * Left out one by one, spin finds ranks that disagree: -DNO_BARRIER,
  * -DSEEN_EARLY, -DNO_COMPARE, -DOLD_ANSWER, -DONE_SITE, -DRANK_GUESSES,
- * -DLATE_IS_BELOW, -DMARK_LAST, -DBLIND_START, -DKEYS_ALONE; with -DTWO_AGENTS a rank waits
+ * -DLATE_IS_BELOW, -DMARK_LAST, -DBLIND_START, -DKEYS_ALONE, -DLINK_BACK; with -DTWO_AGENTS a rank waits
  * for ever. -DNOT_READY and -DNO_FALLBACK need two changes, whose state space
  * is too large to search whole: they have not been shown to break anything.
  */
@@ -52,6 +55,9 @@
 #ifndef LEASES
 #define LEASES 0
 #endif
+#ifndef LINKS
+#define LINKS 0
+#endif
 #ifndef MARGIN
 #define MARGIN 0
 #endif
@@ -73,6 +79,9 @@ byte word = 0, back = 0, revision = 1;
 byte seen_revision[SITES], seen_announced[RANKS], seen_waiting[RANKS];
 byte seen_generation[RANKS];
 bool gone[SITES]; /* the site's keys */
+#if LINKS
+byte fed_word = 0, fed_revision = 1; /* what the coordinator passes on */
+#endif
 byte next_gen = 1;
 
 /* ---- a site's segment ---- */
@@ -210,11 +219,26 @@ proctype agent(byte s)
 	byte mark[MINE]; /* read before the announcements */
 
 	do
+#if LINKS
+	:: atomic {
+		if
+		:: !cut[s] && revision != known -> had = revision; w = word
+		/* the link brings what the coordinator knew at some time */
+#ifdef LINK_BACK
+		:: fed_revision != known
+#else
+		:: fed_revision > known
+#endif
+			-> had = fed_revision; w = fed_word
+		fi
+	   };
+#else
 	:: d_step {
 		/* an event of the watch, or the first read of a new agent */
 		!cut[s] && revision != known ->
 			had = revision; w = word
 	   };
+#endif
 #ifdef TWO_AGENTS
 		/* a stopped agent goes on later, beside the one that
 		 * replaced it */
@@ -264,7 +288,7 @@ answer:		skip;
 		MAY_DIE(again);
 		/* one key of the site: written at once */
 		d_step {
-			!cut[s] ->
+			(LINKS || !cut[s]) ->
 			do
 			:: r < RANKS ->
 #ifdef MARK_LAST
@@ -336,6 +360,19 @@ again:		skip;
 proctype late(byte s; byte w)
 {
 	copy[s] = w
+}
+#endif
+
+#if LINKS
+proctype feed()
+{
+end:	do
+	:: d_step {
+		fed_revision != revision ->
+			fed_revision = revision;
+			fed_word = word
+	   }
+	od
 }
 #endif
 
@@ -506,6 +543,9 @@ init
 		:: i < COORDINATORS -> run coordinator(); i++
 		:: else -> break
 		od;
+#if LINKS
+		run feed();
+#endif
 #if CUTS
 		run cutter();
 #endif
