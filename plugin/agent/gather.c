@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <microhttpd.h>
@@ -23,8 +22,6 @@
 enum {
 	BACKLOG = 1024,
 	CONNECTIONS = 16384,
-	/* descriptors that the agent needs besides links */
-	OTHER_FILES = 128,
 	IDLE_S = 60,
 	IDLE_RUN_MS = 5000,
 	MEMORY = 6 << 10, /* bytes of a connection for headers and buffers */
@@ -687,22 +684,6 @@ void nb_gather_allow(struct nb_gather *g, bool yes)
 	/* an agent whose link ends writes its answers to the store */
 }
 
-/* Allow as many descriptors as the system's limit for this process. */
-static unsigned raise_limit(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files))
-		return CONNECTIONS;
-	files.rlim_cur = files.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &files);
-	if (files.rlim_max > CONNECTIONS + OTHER_FILES)
-		return CONNECTIONS;
-	return files.rlim_max > 2 * OTHER_FILES
-		       ? (unsigned)files.rlim_max - OTHER_FILES
-		       : OTHER_FILES;
-}
-
 static struct MHD_Daemon *start_server(struct nb_gather *g, int fd)
 {
 	struct MHD_OptionItem tls[] = {
@@ -718,7 +699,7 @@ static struct MHD_Daemon *start_server(struct nb_gather *g, int fd)
 		tls[0].option = MHD_OPTION_END;
 	return MHD_start_daemon(
 		flags, 0, NULL, NULL, handle, g, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, raise_limit(),
+		MHD_OPTION_CONNECTION_LIMIT, nb_listen_limit(CONNECTIONS),
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
 		MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_ARRAY,

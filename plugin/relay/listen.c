@@ -11,10 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PEM_SIZE = 1 << 20 };
+enum {
+	PEM_SIZE = 1 << 20,
+	/* descriptors that the agent needs besides connections */
+	OTHER_FILES = 128
+};
 
 static int read_pem(char **out, const char *what, const char *path,
 		    struct nb_err *err)
@@ -123,4 +128,19 @@ void nb_listen_address(const struct nb_listen_config *c, bool tls, int fd,
 	snprintf(out, size,
 		 strchr(host, ':') ? "%s://[%.250s]:%s%s" : "%s://%.250s:%s%s",
 		 tls ? "https" : "http", host, port, path);
+}
+
+unsigned nb_listen_limit(unsigned wanted)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return wanted;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_max > wanted + OTHER_FILES)
+		return wanted;
+	return files.rlim_max > 2 * OTHER_FILES
+		       ? (unsigned)files.rlim_max - OTHER_FILES
+		       : OTHER_FILES;
 }

@@ -41,5 +41,10 @@ int nb_listen_open(const struct nb_listen_config *c, int backlog,
 /* Write the URL of the server on socket @fd, followed by @path. */
 void nb_listen_address(const struct nb_listen_config *c, bool tls, int fd,
 		       const char *path, char *out, size_t size);
+/*
+ * Let this process open as many files as the system allows. Returns the number
+ * of connections that it can serve, at most @wanted.
+ */
+unsigned nb_listen_limit(unsigned wanted);
 
 #endif
