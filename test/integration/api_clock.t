@@ -51,7 +51,7 @@ await is "tuner_calls_differ api_calls"
 ok "NCCL 2.29: a rank that is asked more often is found" $?
 status 0 "and nothing is wrong" -J probe check agreement
 run -J probe -o table check agreement
-has "it is named" out "agree at each call of NCCL's API" "more than others among the recorded" "decisions after"
+has "it is named" out "agree after each call of NCCL's API" "more than others among the recorded" "decisions after"
 if [ -n "${NCCLBPF_POLICY:-}" ]; then
 	run -J probe -o json policy list
 	grep -q 'output_from_decision_number' out

@@ -395,10 +395,10 @@ static const struct {
 	{ "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17\n", 1, 1,
 	  "more than 16 fields" },
 	{ "coll,bites,algo\n", 1, 6, "column \"bites\": no such column" },
-	{ "coll,algo,Algorithm\n", 1, 11, "header says the same" },
-	{ "coll,bytes,min_bytes,algo\n", 1, 12, "header says the same" },
+	{ "coll,algo,Algorithm\n", 1, 11, "header sets the same" },
+	{ "coll,bytes,min_bytes,algo\n", 1, 12, "header sets the same" },
 	{ "coll,min_bytes,max_bytes_per_rank\n", 1, 16,
-	  "header says the same" },
+	  "header sets the same" },
 	{ "coll,algo\nallreduce\n", 2, 1, "1 fields; the header names 2" },
 	{ "coll,bytes,algo\nallreduce,4M-8M,ring\n", 2, 11,
 	  "bytes \"4M-8M\": an interval of bytes (4M..32M, 4M.., ..32M, 4M) "
