@@ -224,19 +224,15 @@ static int post_maps(struct far *f, const struct nb_maps_reply *r,
 static void maps_came(void *arg, const struct nb_http_reply *reply)
 {
 	struct far *f = arg;
-	struct nb_maps_reply r;
+	struct nb_maps_reply r = { .bytes = NULL };
 	struct nb_err err = { .code = 0 };
-	int rc = 0;
 
 	f->transfer = NULL;
 	f->m->running--;
 	if (reply->err)
 		err = *reply->err;
-	else
-		rc = nb_maps_read(reply->body->data, reply->body->size, &r,
-				  &err);
-	if (!rc && !err.code)
-		rc = post_maps(f, &r, &err);
+	else if (!nb_maps_read(reply->body->data, reply->body->size, &r, &err))
+		(void)post_maps(f, &r, &err);
 	set_why(f, err.code ? err.text : "");
 }
 
