@@ -239,6 +239,7 @@ void nb_http_free(struct nb_http *h)
 	if (!h)
 		return;
 	while (h->timers)
+		// NOLINTNEXTLINE(clang-analyzer-unix.Malloc): unlinked
 		nb_http_timer_cancel(h->timers);
 	while (h->open)
 		nb_http_cancel(h->open);
