@@ -573,6 +573,7 @@ int nb_agent_turn(struct nb_agent *a)
 		return ARMED_MS;
 	if (nb_site_armed(&a->site))
 		return ARMED_MS + (int)(a->sites / LOOK_SITES);
-	return is_hasty(a) ? PENDING_MS + (int)(a->sites / LOOK_SITES)
-			   : (int)scan_interval(a);
+	return is_hasty(a) || nb_link_holds(a->link)
+		       ? PENDING_MS + (int)(a->sites / LOOK_SITES)
+		       : (int)scan_interval(a);
 }

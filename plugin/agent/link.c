@@ -90,6 +90,11 @@ bool nb_link_on(const struct nb_link *l)
 	return l && l->state == ON;
 }
 
+bool nb_link_holds(const struct nb_link *l)
+{
+	return nb_link_on(l) && !l->poll;
+}
+
 void nb_link_hurry(struct nb_link *l)
 {
 	if (l)

@@ -47,18 +47,24 @@ bool sim_open(struct sim *s)
 
 /* ---- ranks ---- */
 
-static bool is_state(const json_t *record, const char *state)
+static struct sim_word word_of(const json_t *record)
 {
-	return !strcmp(nb_view_str(record, "state"), state);
+	const char *state = nb_view_str(record, "state");
+
+	return (struct sim_word){ .armed = !strcmp(state, "armed"),
+				  .commit = !strcmp(state, "commit"),
+				  .n = nb_view_int(record, "n"),
+				  .fence = (uint64_t)nb_view_int(record,
+								 "fence") };
 }
 
-/* Take the generation of committed @record, if decision @n is past its fence.
+/*
+ * Take the generation of a committed word, if decision @n is past its fence.
  */
-static void follow(struct sim *s, const json_t *record, uint64_t n)
+static void follow(struct sim *s, const struct sim_word *word, uint64_t n)
 {
-	if (is_state(record, "commit") &&
-	    n > (uint64_t)nb_view_int(record, "fence"))
-		s->generation = nb_view_int(record, "n");
+	if (word->commit && n > word->fence)
+		s->generation = word->n;
 }
 
 bool sim_decide(struct sim *s, uint64_t n)
@@ -66,32 +72,28 @@ bool sim_decide(struct sim *s, uint64_t n)
 	bool was = s->waits;
 
 	s->announced = n;
-	s->waits = is_state(s->record, "armed") &&
-		   n > (uint64_t)nb_view_int(s->record, "fence");
+	s->waits = s->word.armed && n > s->word.fence;
 	sim_job.waits += s->waits && !was;
 	if (s->waits)
 		return false;
-	if (is_state(s->record, "armed"))
-		follow(s, json_object_get(s->record, "back"), n);
-	follow(s, s->record, n);
+	if (s->word.armed)
+		follow(s, &s->back, n);
+	follow(s, &s->word, n);
 	return true;
 }
 
 static const char *stand_of(const struct sim *s)
 {
-	uint64_t fence = (uint64_t)nb_view_int(s->record, "fence");
-
-	if (!is_state(s->record, "armed") || s->announced <= fence)
+	if (!s->word.armed || s->announced <= s->word.fence)
 		return "below";
-	if (s->announced > fence + 1)
+	if (s->announced > s->word.fence + 1)
 		return "beyond";
 	return s->waits ? "below" : "at";
 }
 
 static bool has_taken(const struct sim *s)
 {
-	return !is_state(s->record, "commit") ||
-	       s->generation == nb_view_int(s->record, "n");
+	return !s->word.commit || s->generation == s->word.n;
 }
 
 /* ---- plugin/agent/site.h ---- */
@@ -120,10 +122,10 @@ bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
 	if (comm_id != COMM ||
 	    (uint64_t)made < s->seg->mem->comm[0].fleet_since)
 		return true;
-	json_decref(m->record);
-	m->record = json_deep_copy(record);
+	m->word = word_of(record);
+	m->back = word_of(json_object_get(record, "back"));
 	s->comm[0].copied = mod;
-	return m->record != NULL;
+	return true;
 }
 
 bool nb_site_barrier(struct nb_site *s)
@@ -134,7 +136,7 @@ bool nb_site_barrier(struct nb_site *s)
 
 bool nb_site_armed(const struct nb_site *s)
 {
-	return is_state(sim_of(s)->record, "armed");
+	return sim_of(s)->word.armed;
 }
 
 bool nb_site_pending(const struct nb_site *s)

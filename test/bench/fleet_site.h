@@ -4,6 +4,14 @@
 
 #include "plugin/agent/agent.h"
 
+/* A record as the ranks read it. */
+struct sim_word {
+	bool armed,
+		commit; /* neither: there is no record, or it has no change */
+	int64_t n;
+	uint64_t fence;
+};
+
 /*
  * Sites without processes, for the real agent of plugin/agent. This module
  * takes the place of plugin/agent/site.c (the segment) and procs.c (requests
@@ -16,7 +24,9 @@ struct sim {
 	uint64_t announced; /* number of the latest decision + 1 */
 	bool waits;	    /* at an undecided fence */
 	bool decided;	    /* the latest decision */
-	json_t *record;	    /* the copy; NULL: none */
+	struct sim_word
+		word; /* the copy, and what it was before it was armed */
+	struct sim_word back;
 	int64_t generation; /* that the ranks have */
 	char baseline[65];
 	uint64_t due; /* milliseconds: the agent's next turn */

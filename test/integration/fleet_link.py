@@ -185,6 +185,19 @@ try:
     is_(wait(registered, 30), "the site comes back")
     is_(wait(by_link, 60), "and all sites are linked again", *replies[-2:])
 
+    # ---- so is another site: its link lasts, its lease does not ----
+    was, value = coordinator()
+    other = [s for s in SITES if s != was][0]
+    net.set(proxies[other], cut=True)
+    time.sleep(1)
+    is_(wait(lambda: len(store.below("site/")) == len(SITES) - 1, 30),
+        "the lease of another site that is cut off ends, although it is linked")
+    reply = change()
+    is_(not reply.get("ok") and "lease has ended" in reply.get("text", ""),
+        "no change is made without it", reply)
+    net.set(proxies[other], cut=False)
+    is_(wait(registered, 30), "it comes back")
+    is_(wait(by_link, 60), "and is linked again", *replies[-2:])
     is_(wait(agree, 20), "the ranks of all sites agree")
 finally:
     job.terminate()

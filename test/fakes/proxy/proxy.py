@@ -25,7 +25,10 @@ def reset(writer):
     """Close with RST: the peer does not take it for an orderly end."""
     sock = writer.get_extra_info("socket")
     if sock is not None:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        except OSError:
+            pass  # it is closed already; the caller has others to reset
     writer.transport.abort()
 
 
