@@ -1,10 +1,18 @@
 # part.awk rules.txt survivors.txt lax.txt mutants.txt: part @i of @n of the
 # mutants, into @part.txt, and into @part.listed.txt those that are listed as survivors, unless
-# @all of them are tried. Of the kind lax each @sample-th is taken, and those of rules.txt.
+# @all of them are tried. Of the kind lax one in @sample is taken, and those of rules.txt. A
+# hash of the mutant's text chooses, so that a change elsewhere leaves the sample as it is.
 BEGIN {
 	FS = "\t"
+	for (c = 1; c < 128; c++)
+		code[sprintf("%c", c)] = c
 	printf "" >part ".txt"
 	printf "" >part ".listed.txt"
+}
+function hash(s, at, h) {
+	for (at = 1; at <= length(s); at++)
+		h = (h * 31 + code[substr(s, at, 1)]) % 65521
+	return h
 }
 FILENAME ~ /rules\.txt$/ { keep[$2 FS $3 FS $4]; next }
 FILENAME ~ /(survivors|lax)\.txt$/ { listed[$1 FS $2 FS $3]; next }
@@ -13,5 +21,5 @@ FILENAME ~ /(survivors|lax)\.txt$/ { listed[$1 FS $2 FS $3]; next }
 	sub(/\(.*/, "", text)
 	key = $2 FS $4 FS text
 }
-$2 == "lax" && lax++ % sample && !(key in keep) { next }
+$2 == "lax" && hash($4 FS $5) % sample && !(key in keep) { next }
 at++ % n == i % n { print >(part (!all && key in listed ? ".listed.txt" : ".txt")) }
