@@ -20,9 +20,9 @@ plain=$TOP/test/fakes/vgpu/b300.csv
 # run_job NAME NODES DIR DIR2 TABLE: a job of two ranks in their socket directories
 run_job() {
 	NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
-		NCCLBPF_JOB=$1 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$3" timeout 300 \
+		NCCLBPF_JOB=$1 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$3" timeout 500 \
 		"$B/test/fakes/host/standin" --ranks 2 --nodes "$2" --procs --events --min 4M --max 16M --factor 4 \
-		--seconds 290 --pause-ms 1 --table "$5" --rank-env "1:NCCLBPF_SOCKET_DIR=$T/$4" >"log.$1" 2>&1 &
+		--seconds 490 --pause-ms 1 --table "$5" --rank-env "1:NCCLBPF_SOCKET_DIR=$T/$4" >"log.$1" 2>&1 &
 	jobs="$jobs $!"
 }
 run_job llm-a 2 a b "$plain"
@@ -190,6 +190,26 @@ has_policy llm-a one_channel && has_policy llm-b one_channel
 ok "and each job's runner promotes it" $?
 elsewhere -J llm-a rollout undo
 elsewhere -J llm-b rollout undo
+
+# ---- and the runners of the jobs die with it ----
+plan both '"llm-*"' 'block_timeout = "5s"'
+sed -i 's/slower_pct = 400/slower_pct = 400, lost = "5s"/' both.lua
+python3 "$TOP/test/integration/fleet_runner.py" "$etcd" "$T/etcd" /ncclbpf/1/all.both/rollout '"state":"promoting"' \
+	"$(file_of all.both),$(file_of llm-a),=$(file_of llm-b)" "$S" rollout start both.lua follow=no >lost.out 2>&1
+ok "the runners of the rollout and of both jobs die, and all their supervisors but one" $?
+gone() { ! "$etcd" ctl "$T/etcd" get --prefix --keys-only /ncclbpf/1/llm-a/guard/ | grep -q .; }
+await gone
+ok "the first job has no guard when its runner's lease has ended" $?
+succeeded() { grep -q '"state":"succeeded"' "$(file_of llm-b)"; }
+await succeeded
+grep -q "the rollout's runner died; its supervisor promoted the candidate" "$(file_of llm-b)"
+ok "the supervisor of the second job promotes it" $?
+has_policy llm-a one_channel && has_policy llm-b one_channel
+ok "both jobs have the candidate" $?
+elsewhere -J llm-a rollout abort
+elsewhere -J llm-b rollout undo
+has_policy llm-a "" && has_policy llm-b ""
+ok "and lose it when an operator says so" $?
 
 # ---- the runner of one job is killed ----
 plan alone '"llm-*"' "$late"

@@ -4,7 +4,9 @@ fleet_runner.py ETCD FOLDER PREFIX PATTERN FILE COMMAND...
 
 Runs COMMAND, which starts the rollout. When a key below PREFIX gets a value that
 matches PATTERN, the processes of the runner in the rollout's FILE die at once, as
-with their host. Exit status 1: no key did within a minute.
+with their host. FILE may be several, with commas between them; of a file that begins
+with "=" the runner dies alone, without its supervisor. Exit status 1: no key did
+within three minutes.
 """
 import json
 import os
@@ -17,16 +19,22 @@ import threading
 etcd, folder, prefix, pattern, path = sys.argv[1:6]
 
 
-def lose_host():
-    with open(path, encoding="utf-8") as f:
+def stopped_of(name):
+    """The runner's processes, which are stopped, so that none sees another one die."""
+    with open(name.lstrip("="), encoding="utf-8") as f:
         runner = json.load(f)["runner"]["pid"]
     os.kill(runner, signal.SIGSTOP)
-    children = [int(p) for p in subprocess.run(
+    children = [] if name.startswith("=") else [int(p) for p in subprocess.run(
         ["ps", "-o", "pid=", "--ppid", str(runner)],
         check=True, capture_output=True, text=True).stdout.split()]
     for pid in children:
         os.kill(pid, signal.SIGSTOP)
-    for pid in [runner] + children:
+    return [runner] + children
+
+
+def lose_host():
+    lost = [pid for name in path.split(",") for pid in stopped_of(name)]
+    for pid in lost:
         os.kill(pid, signal.SIGKILL)
 
 
@@ -34,7 +42,7 @@ now = subprocess.run([etcd, "ctl", folder, "get", "-w", "json", "x"], check=True
 revision = json.loads(now.stdout)["header"]["revision"]
 with subprocess.Popen([etcd, "ctl", folder, "watch", "--prefix", f"--rev={revision + 1}", prefix],
                       stdout=subprocess.PIPE, text=True, start_new_session=True) as watch:
-    timer = threading.Timer(60, os.killpg, (watch.pid, signal.SIGTERM))
+    timer = threading.Timer(180, os.killpg, (watch.pid, signal.SIGTERM))
     timer.start()
     found = False
     if subprocess.run(sys.argv[6:], check=False).returncode == 0:

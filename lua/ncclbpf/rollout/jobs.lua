@@ -246,11 +246,38 @@ local function undo_all(r, reason, evidence)
 	return record.save(r)
 end
 
+-- The guards of all jobs, for the transaction that decides the promotion. -> list | nil, the job
+-- whose runner is lost
+local function releases(r)
+	local list = {}
+	for i, entry in ipairs(r.jobs) do
+		local c = child_of(r, entry)
+		list[i] = c and keys.release(home_of(r.fleet, entry.job), c.runner.token)
+		if not list[i] then return nil, entry.job end
+	end
+	return list
+end
+
+-- Decide that all jobs promote. In a fleet, the same transaction deletes the guards of all jobs, if
+-- all their runners still have their leases: a runner that is lost later leaves the candidate in
+-- use. -> true | nil, the reason why not
+local function decide(r)
+	local ok, err, job
+	if r.fleet then
+		r.releases, job = releases(r)
+		if not r.releases then return nil, ("job %s: its runner is lost"):format(job) end
+	end
+	record.event(r, "promoting", ("all %d jobs have passed"):format(#r.jobs))
+	ok, err = record.save(r)
+	r.releases = nil
+	if ok then return true end
+	return nil, ("the promotion could not begin: %s"):format(err.message)
+end
+
 -- All jobs have passed the last step. -> r | nil, err
 local function promote_all(r)
-	record.event(r, "promoting", ("all %d jobs have passed"):format(#r.jobs))
-	local ok, err = record.save(r)
-	if not ok then return nil, err end
+	local ok, err = decide(r)
+	if not ok then return undo_all(r, err) end
 	for _, entry in ipairs(r.jobs) do
 		local c = child_of(r, entry)
 		if c then store.request(c, "promote") end

@@ -53,11 +53,11 @@ end
 
 -- Fields that are not saved. taken: token of the runner that we replace; before: PID of a
 -- runner that died; unanswered: a change whose commit is unknown; awaited: the agents start a new
--- runner.
+-- runner; releases: operations of keys.release; decided: result of M.decided.
 local LIVE = { path = true, group = true, elsewhere = true, asker = true, hooks = true,
 	taken = true, before = true, unanswered = true, home = true, lease = true, guarded = true,
 	holder = true, revision = true, undone = true, undone_at = true, asked_s = true,
-	awaited = true, looked_s = true, alone_s = true }
+	awaited = true, looked_s = true, alone_s = true, releases = true, decided = true }
 
 -- Replace the record if it still describes the rollout @was (nil: there was no rollout).
 function M.replace(r, was)
@@ -102,6 +102,19 @@ function M.gone(r)
 	return not runs and (alive and "is stopped" or "is gone") or nil
 end
 
+-- The rollout over several jobs of which @r is a part. -> rollout | nil | nil, err
+local function over_jobs(r)
+	return M.load { job = M.OVER_JOBS .. r.of:gsub("%-[%dT]+$", ""),
+		fleet = r.home.fleet, store = r.home.store }
+end
+
+-- Has the rollout over several jobs decided to promote in all of them? From then on, no job returns
+-- to its baseline because its own runner is lost.
+function M.decided(r)
+	local all = type(r.of) == "string" and over_jobs(r)
+	return all and all.id == r.of and all.state == "promoting" or false
+end
+
 -- Has the rollout over several jobs, of which @r is a part, been without a runner for
 -- ALONE_S seconds? If it had begun its promotion, all jobs had passed, and some may have
 -- been promoted.
@@ -110,8 +123,7 @@ local function alone(r)
 	local now = core.mono()
 	if type(r.of) ~= "string" or now < (r.looked_s or 0) then return nil end
 	r.looked_s = now + LOOK_S
-	local all, err = M.load { job = M.OVER_JOBS .. r.of:gsub("%-[%dT]+$", ""),
-		fleet = r.home.fleet, store = r.home.store }
+	local all, err = over_jobs(r)
 	local lost = not err and (not all or all.id ~= r.of or M.gone(all))
 	r.alone_s = lost and (r.alone_s or now) or nil
 	if lost and now - r.alone_s > ALONE_S then

@@ -231,7 +231,10 @@ local asked = {
 		return finish(r, "a", "rolled_back", "asked to abort"
 			.. (other and "; " .. job.left(other) or ""))
 	end,
-	promote = function(r, why) return succeed(r, why or "asked to promote") end,
+	promote = function(r, why)
+		r.decided = record.decided(r)
+		return succeed(r, why or "asked to promote")
+	end,
 	guard = function(r, why, evidence)
 		record.event(r, "aborting", why, evidence)
 		return finish(r, "a", "rolled_back", why, evidence)
@@ -423,8 +426,10 @@ local function rescue(name, id, token, fleet)
 	end
 	group = group or session.attach(wish, 5)
 	if not group then return false end
-	local ok = pcall(adopt, r, group) and record.save(r) and asked.pause(r,
-		"the rollout's runner died; its supervisor restored the baseline")
+	local word, done = "pause", "restored the baseline"
+	if record.decided(r) then word, done = "promote", "promoted the candidate" end
+	local ok = pcall(adopt, r, group) and record.save(r) and asked[word](r,
+		"the rollout's runner died; its supervisor " .. done)
 	group:close()
 	return ok and true or false
 end
