@@ -24,8 +24,8 @@ FIELD(tuner, usable,         uint32_t, IN,    COHERENT, "1",   "bit algo * 3 + p
 FIELD(tuner, nccl_algo,      int32_t,  IN,    COHERENT, "1",   "algorithm of NCCL's own choice, NCCL_ALGO_*; -1: none",       "cheapest entry of collCostTable")
 FIELD(tuner, nccl_proto,     int32_t,  IN,    COHERENT, "1",   "protocol of NCCL's own choice, NCCL_PROTO_*; -1: none",       "cheapest entry of collCostTable")
 FIELD(tuner, reg_buff,       uint32_t, IN,    LOCAL,    "1",   "1 if both buffers are registered on this rank",               "getCollInfo regBuff")
-FIELD(tuner, algo,           int32_t,  OUT,   COHERENT, "1",   "algorithm to use, NCCL_ALGO_*; -1: no opinion",               "becomes an entry of collCostTable")
-FIELD(tuner, proto,          int32_t,  OUT,   COHERENT, "1",   "protocol to use, NCCL_PROTO_*; -1: no opinion",               "becomes an entry of collCostTable")
+FIELD(tuner, algo,           int32_t,  OUT,   COHERENT, "1",   "algorithm to use, NCCL_ALGO_*; -1: no opinion",               "entry of collCostTable set to 0")
+FIELD(tuner, proto,          int32_t,  OUT,   COHERENT, "1",   "protocol to use, NCCL_PROTO_*; -1: no opinion",               "entry of collCostTable set to 0")
 FIELD(tuner, channels,       uint32_t, OUT,   COHERENT, "1",   "largest number of channels to use; 0: no opinion",                         "getCollInfo nChannels")
 /* NCCL's cost table of this decision, for helpers that take the context: NCCL_NUM_ALGOS rows of
  * NCCL_NUM_PROTOS predicted times in microseconds, negative for combinations that NCCL does not

@@ -365,19 +365,19 @@ RULE(LOCAL_VERDICT, LOCAL_VERDICT,
      "a return value that is equal on all ranks",
      "the return value depends on local data since {where}", "")
 RULE(GLOBAL_CONTROL, LOCAL_CONTROL,
-     "coherent arguments for {name}, which writes outputs, called on all ranks",
+     "a call with equal arguments on all ranks, because {name} writes outputs",
      "the branch at {where} depends on local data and decides whether this runs",
      "write outputs in the program itself, or declare the function static")
 RULE(GLOBAL_LOCAL, LOCAL_OUTPUT,
-     "coherent arguments for {name}, which writes outputs, called on all ranks",
+     "a call with equal arguments on all ranks, because {name} writes outputs",
      "an argument, or memory behind one, is local data",
      "write outputs in the program itself, or declare the function static")
 RULE(GLOBAL_PASSES, LOCAL_OUTPUT,
-     "coherent arguments for {name}, which writes outputs, called on all ranks",
+     "a call with equal arguments on all ranks, because {name} writes outputs",
      "the number of may_goto iterations left depends on local data",
      "write outputs in the program itself, or declare the function static")
 RULE(GLOBAL_ITERATIONS, LOCAL_OUTPUT,
-     "coherent arguments for {name}, which writes outputs, called on all ranks",
+     "a call with equal arguments on all ranks, because {name} writes outputs",
      "the number of loop iterations left depends on local data",
      "write outputs in the program itself, or declare the function static")
 RULE(TAIL_CONTROL, LOCAL_TAIL,

@@ -89,7 +89,7 @@ int nb_controllers_diff(struct nb_buf *out, uint32_t *n,
 
 /*
  * nb_controllers_apply - make a generation from @parent with packed changes
- * @bytes: of nb_controllers_diff; not trusted
+ * @bytes: the change, as nb_controllers_diff packs it; not trusted
  *
  * Returns 0, NB_E_IMAGE (the bytes are damaged) or an error of nb_gen_changes.
  */

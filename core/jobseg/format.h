@@ -188,7 +188,8 @@ struct nb_seg_comm {
 	 * communicator; older records belong to another one. 0 if not yet
 	 * registered. */
 	uint64_t fleet_since;
-	/* Why the fleet leaves the communicator to NCCL; "" if it does not. */
+	/* Why NCCL decides for this communicator of several hosts; "" if the
+	 * policies decide. */
 	char fleet_why[160];
 	struct nb_seg_record record;
 	struct nb_seg_slot slot[NB_SEG_SLOTS];

@@ -110,7 +110,7 @@ static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 	traits = nb_spec_map_type(f->maps[map].type)->traits;
 	if (values < 0 || !(traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)))
 		return (int)bad_reloc(p, r,
-				      "its map takes no initial elements");
+				      "maps of this type cannot have initial elements");
 	off = r->off - var.value - (uint64_t)values;
 	if (off % POINTER || off / POINTER >= f->maps[map].max_entries)
 		return (int)bad_reloc(p, r, "it is no element of its map");

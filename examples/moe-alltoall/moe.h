@@ -67,7 +67,10 @@ struct moe_put {
 
 struct moe_carrier_ops {
 	const char *words;
-	/* A window of @bytes in k->data, MOE_SIGNALS and MOE_COUNTERS. */
+	/*
+	 * Create a window of @bytes at k->data, MOE_SIGNALS signals and
+	 * MOE_COUNTERS counters.
+	 */
 	void (*open)(struct moe_rank *k, size_t bytes);
 	void (*close)(struct moe_rank *k);
 	void (*put)(struct moe_rank *k, const struct moe_put *p);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * qp_watch records the life of each queue pair of NCCL's own InfiniBand
- * transport: the times of INIT, RTR and RTS, the time inside the changes, and
- * failures.
+ * transport: the times when it reached the states INIT, RTR and RTS, the
+ * duration of the calls that changed its state, and the failed calls.
  *
  *	ncclbpf-shell map dump qps
  */

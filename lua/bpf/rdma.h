@@ -32,7 +32,7 @@ struct nb_rdma_seen {
 	unsigned int
 		to; /* new state of a change; 255: the change sets no state */
 	unsigned int status; /* the status of a completion */
-	unsigned int bytes;  /* the length of a completion */
+	unsigned int bytes;  /* number of bytes that a completion reports */
 	unsigned int opcode; /* the opcode of a completion */
 	int error;	     /* 0, or a negative errno */
 };

@@ -236,8 +236,8 @@ static int check_expected(struct nb_coord *c, const json_t *request)
 }
 
 /*
- * Names of the sites that must take part, from the order to the end of the
- * change.
+ * Record the names of the registered sites. These sites must take part in the
+ * change until it ends.
  */
 static void keep_members(struct nb_coord *c)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The agent's end of its link to the coordinator: requests, one after the
- * other, each of which waits for changes of order/. A request contains the
- * answers that were ready. A later answer goes in a second request, which does
- * not wait.
+ * The agent's end of its link to the coordinator. The agent sends one request
+ * after the other, and the coordinator replies to each when a key of order/ has
+ * changed. A request contains the site's answers to earlier orders that were
+ * ready. If an answer is ready later, the agent sends it in a second request,
+ * and the coordinator replies to that request at once.
  */
 #include "plugin/agent/link.h"
 

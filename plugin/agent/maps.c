@@ -48,7 +48,7 @@ struct nb_maps {
 	struct nb_agent *a;
 	struct nb_mailbox board;
 	struct far *at[NB_SITES_MOST]; /* NULL: the place is free */
-	uint32_t n;		       /* places up to the last one in use */
+	uint32_t n;		       /* index of the last used entry of at, plus 1 */
 	uint32_t more;		       /* number of sites without a place */
 	unsigned running;	       /* number of requests in progress */
 	size_t bytes;

@@ -436,15 +436,19 @@ static bool is_there(const struct nb_view *v, const struct nb_target *x,
 	return nb_view_get(v, key) != NULL;
 }
 
-/* Sums of what a group's ranks have announced on all sites. */
+/*
+ * Largest announced decision number and largest decision rate of a group's
+ * ranks, over all sites. @taken: all sites have taken the record's fence.
+ * @known: all sites have reported the record's revision.
+ */
 struct sums {
 	uint64_t announced, per_s;
 	bool taken, known;
 };
 
 /*
- * Add up the announcements of all sites. @mod: revision of the record that a
- * site must have answered to count as known; 0 accepts any
+ * Combine the decision numbers that all sites have announced. @mod: revision of
+ * the record that a site must have reported to count as known; 0 accepts any
  */
 static struct sums sum_up(const struct nb_view *v, const struct nb_target *x,
 			  int64_t mod)

@@ -71,12 +71,13 @@ void nb_targets_free(struct nb_targets *t);
 bool nb_targets_whole(const struct nb_view *v, char *why, size_t size);
 
 /*
- * nb_targets_members - the next value of a key members/COMM to write
+ * nb_targets_members - find the next key members/COMM that must be written
  * @i: in: index of the first key to search; out: index to continue with
  * @members: the key
  * @mod:     the key's revision; 0 if there is none
  *
- * Returns NULL if each communicator with all its ranks has such a key.
+ * Returns the value to write, or NULL if each communicator whose ranks have all
+ * started has a key members/COMM.
  */
 json_t *nb_targets_members(const struct nb_view *v, size_t *i, char members[32],
 			   int64_t *mod);

@@ -55,9 +55,9 @@ static inline uint32_t nb_comm_bucket(uint64_t bytes)
 
 /*
  * Detects a decision that takes too long. The deciding thread does not measure
- * time. Its slot contains the number of the decision that it has begun, and its
- * hash the number of the last one that it has finished. The control thread
- * compares both at intervals.
+ * time. Its slot holds the number of the decision that the thread has begun.
+ * Its decision hash holds the number of the last decision that the thread has
+ * finished. The control thread compares both numbers at intervals.
  */
 struct nb_overdue {
 	uint64_t seq; /* number of the decision; valid if since_ns is not 0 */

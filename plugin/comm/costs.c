@@ -42,9 +42,10 @@ void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out)
 #ifdef __SSE2__
 
 /*
- * Combine the masks of a table. A table of 7 algorithms is read as six vectors:
- * entries 0 to 19, and entries 17 to 20, where the overlap changes neither the
- * set nor the minimum. Bit @i of the result is the mask of entry @i.
+ * Combine the masks of the 21 entries of a table of 7 algorithms into one word:
+ * bit i is the mask of entry i. Five vectors hold entries 0 to 19, and a sixth
+ * holds entries 17 to 20. Entries 17 to 19 are read twice, which changes
+ * neither this word nor the minimum cost.
  */
 static inline uint32_t bits_of(const __m128 mask[6])
 {

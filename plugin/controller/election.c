@@ -59,8 +59,8 @@ static bool is_alive(struct nb_segment *s, uint64_t word)
 		return false;
 	if (nb_segment_lock(s, LOCK_MS, NULL))
 		/*
-		 * the segment is busy: assume that it is alive, and check again
-		 * later
+		 * The segment is locked by another process. Assume that the
+		 * process is alive; the next call checks again.
 		 */
 		return true;
 	nb_segment_reap(s);

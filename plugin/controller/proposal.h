@@ -25,7 +25,7 @@ bool nb_proposal_coordinates(void);
 /*
  * nb_proposal_make - propose a change
  * @from: digest of the generation that the controllers saw
- * @bytes: of nb_controllers_diff, copied
+ * @bytes: the change, as nb_controllers_diff packs it; copied
  *
  * Returns 0 or NB_E_NOMEM.
  */
@@ -53,7 +53,7 @@ int nb_proposal_export(struct nb_buf *out, uint8_t from[NB_SHA256_SIZE],
 /*
  * nb_proposal_stage - stage a change of controllers in this process
  * @from: digest of the generation that the controllers saw
- * @bytes: of nb_controllers_diff; not trusted
+ * @bytes: the change, as nb_controllers_diff packs it; not trusted
  * @digest: set to the digest of the new generation
  *
  * Returns 0, NB_E_BUSY (another generation is in use), or an error of

@@ -185,7 +185,7 @@ static const char *net_reason(const struct nb_gin_situation *s, char *to,
 	return *value(s, NB_GIN_VAR_NET) ? to : "NCCL uses another net plugin";
 }
 
-/* Names the variable whose library this release searches first. */
+/* Explain that NCCL has not found our GIN plugin, and which variable to set. */
 static void not_found(const struct nb_gin_situation *s, const char *release,
 		      struct nb_gin_reason *r)
 {

@@ -221,7 +221,7 @@ static int process_make_forked(void)
 	nb_control_stop(control);
 	control = NULL;
 	forked = false;
-	/* the staged generation was announced only for the parent */
+	/* only the parent process has announced the staged generation */
 	nb_gens.staged = NULL;
 	nb_jobdir_close(&nb_self.dir);
 	nb_self_open();

@@ -157,9 +157,9 @@ static void join_segment(struct nb_comm *c)
 }
 
 /*
- * Prevent changes of the baseline. Peers of a communicator without identity
- * cannot be told to leave decisions to NCCL, so they must all start with the
- * same baseline.
+ * Prevent changes of the job's start-up generation. The plugin cannot find the
+ * peers of a communicator without identity, so it cannot let NCCL decide for
+ * all of them. Therefore they must all start with the same generation.
  */
 static void hold_baseline(struct nb_comm *c)
 {
@@ -232,7 +232,7 @@ static void add_to_list(struct nb_comm *c)
 
 /*
  * Continue without the segment's lock, because its holder is stuck, perhaps in
- * a commit. Must run before the baseline is read.
+ * a commit. Call this before the start-up generation is read.
  */
 static void go_without_lock(struct nb_comm *c, const struct nb_err *err)
 {

@@ -14,10 +14,10 @@ enum { NB_PATH_BRANCHES = 64, NB_PATH_FIELDS = 32, NB_PATH_STACK = 64 };
 
 /* The origin of a value. */
 struct nb_origin {
-	uint32_t fields; /* Bit i is set if field i went into the value. */
+	uint32_t fields; /* Bit i: the value was computed from field i. */
 	/* The field that equals the value minus @add; -1 if there is none. */
 	int8_t exact;
-	bool map; /* Memory other than a field went into the value. */
+	bool map; /* The value was computed from memory other than a field. */
 	uint64_t add;
 };
 

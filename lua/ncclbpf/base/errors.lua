@@ -99,7 +99,7 @@ meta.__metatable = "ncclbpf.error"
 meta.order = { "code", "message", "command", "object", "where", "line", "at", "cause", "hint",
 	"finding", "detail" }
 
--- The error of a target's reply.
+-- Convert the error in a target's reply.
 function M.from_reply(t)
 	if type(t) ~= "table" then
 		return M.new("protocol", "the target sent an error without fields")

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Do the ranks agree? Asks the job, or reads the segment of a job that is gone.
+-- Check that all ranks have made the same decisions. Asks the job, or reads the segment of a job
+-- that is gone.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"

@@ -16,7 +16,7 @@ local NAMED = 4
 
 local function size(n) return units.bytes(read.number(n)) end
 
--- Sum of the messages of all kinds that the transport has refused.
+-- Add up the messages of all kinds that the transport has refused.
 local function offences_of(d)
 	local n = 0
 	for _, v in pairs(read.record(d.offences)) do n = n + read.number(v) end

@@ -54,7 +54,7 @@ local function of_peers(text, now, f)
 	text:family(f[1], f[2], f[3], lines)
 end
 
--- Sums over the peers of each context.
+-- Write metrics of each context, summed over its peers.
 local function of_contexts(text, now, f)
 	local lines, by = {}, {}
 	each(now, now.gin_contexts, function(row, l)

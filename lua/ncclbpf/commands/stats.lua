@@ -244,7 +244,7 @@ function M.measured(ctx, comm)
 	return out, any
 end
 
--- The slowest of several ranks in one process.
+-- Merge two ranks of a process: keep the larger times and the smaller bandwidths.
 local function slower(old, new)
 	if not old then return new end
 	for k, v in pairs(new) do

@@ -175,7 +175,7 @@ function M.own_rows(d, member, list)
 	end)
 end
 
--- The sum of each of @fields over the tables @list.
+-- Return a table with the sum of each of @fields over the tables @list.
 function M.sums(list, fields)
 	local sums = {}
 	for _, field in ipairs(fields) do
@@ -185,13 +185,13 @@ function M.sums(list, fields)
 	return sums
 end
 
--- The counters @fields of @sums that are not 0: { "errors 2", ... }
+-- Return texts of the counters in @fields that are not 0 in @sums: { "errors 2", ... }
 function M.nonzero(sums, fields)
 	return lists.map(lists.select(fields, function(field) return sums[field] > 0 end),
 		function(field) return ("%s %d"):format(field:gsub("_", " "), sums[field]) end)
 end
 
--- The data of the replies in @per.
+-- Return the data of the replies in @per.
 function M.data_of(per)
 	return lists.map(per, "data")
 end

@@ -92,7 +92,7 @@ local function keep_held(group, name)
 	return digest
 end
 
--- The names of policies in a request line.
+-- Return the names of policies in a request line.
 local function names_of(line)
 	local verb, rest = line:match "^policy (%a+) ?(.*)$"
 	local names = {}

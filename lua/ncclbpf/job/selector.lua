@@ -126,7 +126,7 @@ function M.rows(d)
 	return rows
 end
 
--- The scopes as lines of text
+-- Return one line of text for each scope.
 function M.lines(d)
 	return lists.map(M.rows(d), function(s)
 		return ("only %s: %s"):format(table.concat(s.comms, ", "), s.text)

@@ -73,7 +73,7 @@ function M.cmd_use(ctx)
 	return result, err
 end
 
--- The request line of policy add, remove and move.
+-- Return the request line of policy add, remove or move.
 function M.edit_line(verb, name, place)
 	local words = { "policy", verb, name }
 	for _, k in ipairs { "before", "position" } do

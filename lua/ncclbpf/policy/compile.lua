@@ -98,7 +98,7 @@ function C:find(n)
 	end
 end
 
--- "int" or "bool"; also turns words and constants into numbers.
+-- Return the type of expression @n, "int" or "bool". Replace words and constants by numbers.
 function C:type(n, beside)
 	if n.type then return n.type end
 	local t = "int"

@@ -117,7 +117,8 @@ function M.compile(path, flag)
 	return object, messages
 end
 
--- Names near an undeclared function, from clang's warning. clang suggests names only in errors.
+-- Return clang's errors about the undeclared functions of a source file, or nil. clang suggests
+-- similar names only in errors, so this call turns the warning into an error.
 function M.undeclared(path)
 	local object, err = M.compile(path, "-Werror=implicit-function-declaration")
 	return not object and err.detail or nil

@@ -32,8 +32,8 @@ function M.ask(r, line)
 	return results
 end
 
--- Start to measure times, and check that the ranks agree, before a run changes anything.
--- Raises if they do not agree.
+-- Start to measure times, and check that all ranks have made the same decisions, before a run
+-- changes anything. Raises if their decisions differ.
 function M.begin(r)
 	M.ask(r, "telemetry on")
 	if M.ask(r, "check agreement")[1].data.agree == false then

@@ -307,7 +307,7 @@ local function say(r)
 	return r and r.effect_pct and ("%s: %+.1f %%"):format(r.label, r.effect_pct) or nil
 end
 
--- The verdict of a class.
+-- Return the verdict of a class, with its reason.
 local function verdict(c, p)
 	local best = c.results[1]
 	if c.choice.result then
