@@ -51,7 +51,7 @@ void nb_job_policies(const struct nb_job *job, uint32_t generation, char *text,
 		     size_t size);
 
 enum nb_agreement {
-	/* All ranks gave the same answer in each decision that every rank has made. */
+	/* All ranks chose the same in each decision that all have made. */
 	NB_AGREED,
 	/* The ranks diverged at a decision that the rings still hold. */
 	NB_DIVERGED,

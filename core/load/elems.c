@@ -109,8 +109,8 @@ static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 	values = values_at(f->btf, var.name);
 	traits = nb_spec_map_type(f->maps[map].type)->traits;
 	if (values < 0 || !(traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS)))
-		return (int)bad_reloc(p, r,
-				      "maps of this type cannot have initial elements");
+		return (int)bad_reloc(
+			p, r, "maps of this type cannot have initial elements");
 	off = r->off - var.value - (uint64_t)values;
 	if (off % POINTER || off / POINTER >= f->maps[map].max_entries)
 		return (int)bad_reloc(p, r, "it is no element of its map");

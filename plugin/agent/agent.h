@@ -33,7 +33,7 @@ enum {
 
 /* State of the agent's copy of the store's keys. */
 enum nb_agent_follow {
-	NB_AGENT_LOST,	  /* no copy of the keys: the store has not answered a request yet */
+	NB_AGENT_LOST,	  /* no copy: no reply from the store yet */
 	NB_AGENT_READING, /* the agent is reading the keys */
 	NB_AGENT_FOLLOWING
 };

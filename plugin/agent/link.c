@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * The agent's end of its link to the coordinator. The agent sends one request
- * after the other, and the coordinator replies to each when a key of order/ has
- * changed. A request contains the site's answers to earlier orders that were
- * ready. If an answer is ready later, the agent sends it in a second request,
- * and the coordinator replies to that request at once.
+ * after the other. The coordinator replies to a request when a key of order/
+ * changes, at the latest after the time that the request names. A request
+ * contains the site's answers that are ready. If an urgent answer is ready
+ * later, the agent sends it in a second request, and the coordinator replies to
+ * that request at once.
  */
 #include "plugin/agent/link.h"
 

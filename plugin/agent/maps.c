@@ -48,9 +48,9 @@ struct nb_maps {
 	struct nb_agent *a;
 	struct nb_mailbox board;
 	struct far *at[NB_SITES_MOST]; /* NULL: the place is free */
-	uint32_t n;		       /* index of the last used entry of at, plus 1 */
-	uint32_t more;		       /* number of sites without a place */
-	unsigned running;	       /* number of requests in progress */
+	uint32_t n;	  /* index of the last used entry of at, plus 1 */
+	uint32_t more;	  /* number of sites without a place */
+	unsigned running; /* number of requests in progress */
 	size_t bytes;
 	uint64_t look_ms, list_ms;
 	bool told; /* the log says that the mailbox cannot be used */

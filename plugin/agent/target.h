@@ -71,13 +71,14 @@ void nb_targets_free(struct nb_targets *t);
 bool nb_targets_whole(const struct nb_view *v, char *why, size_t size);
 
 /*
- * nb_targets_members - find the next key members/COMM that must be written
+ * nb_targets_members - find the next communicator whose key members/COMM the
+ * coordinator must write: all ranks have registered, but no key records the
+ * communicator's sites
  * @i: in: index of the first key to search; out: index to continue with
- * @members: the key
- * @mod:     the key's revision; 0 if there is none
+ * @members: set to the key
+ * @mod: set to the revision of the key's old value; 0 if there is no old value
  *
- * Returns the value to write, or NULL if each communicator whose ranks have all
- * started has a key members/COMM.
+ * Returns the value to write, or NULL if no communicator is left.
  */
 json_t *nb_targets_members(const struct nb_view *v, size_t *i, char members[32],
 			   int64_t *mod);

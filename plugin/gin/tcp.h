@@ -140,7 +140,7 @@ struct nb_gin_peer {
 	uint32_t since_large; /* messages received since the last large one */
 	uint64_t body_got;
 	char *body;
-	struct nb_gin_queue gets; /* gets that we sent and the peer has not answered */
+	struct nb_gin_queue gets; /* our gets that the peer has not answered */
 	uint32_t answers; /* number of answers queued for the peer's gets */
 	uint64_t in_puts, in_signals, in_bytes; /* accessed atomically */
 	uint64_t since_puts, since_bytes, since_ns;
