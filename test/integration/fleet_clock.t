@@ -46,8 +46,10 @@ start() {
 	job=$! jobs="$jobs $!"
 }
 count() { # STORE KEYS PATTERN: the keys' values with the pattern
-	"$etcd" ctl "$1" get --prefix --print-value-only "/ncclbpf/1/$2" | grep -c "$3"
+	"$etcd" ctl "$1" get --prefix --print-value-only "/ncclbpf/1/$2" | grep -ac "$3"
 }
+# column NAME: that column of the rows in $T/out
+column() { awk -F '\t' -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } c { print $c }' out; }
 
 # ---- without TLS ----
 "$etcd" start "$T/etcd" members=1
@@ -58,17 +60,31 @@ start open 100
 registered() { [ "$(count etcd open/comm/ '"since":[1-9]')" -eq 3 ]; }
 await registered
 ok "three sites register" $?
-n=0
+# in_force N: the ranks of all three sites decide with generation N of the job
+in_force() {
+	run --fleet "$NCCLBPF_FLEET" -J open -o tsv comm list
+	[ "$rc" -eq 0 ] && [ "$(column generation | grep -cx "$1")" -eq 3 ] && [ "$(column site | sort -u | wc -l)" -eq 3 ]
+}
+made=0
+change() { # POLICY: a change that is committed and that all ranks have taken
+	run --fleet "$NCCLBPF_FLEET" -J open -o tsv policy use "$1"
+	[ "$rc" -eq 0 ] && grep -q '^c0ffee[0-9a-f]*	committed' out || return
+	generation=$(column generation) made=$((made + 1))
+	await in_force "$generation"
+}
 for policy in "$B/policies/size_aware.policy" none "$B/policies/nvlink_ring_mid.policy"; do
-	run --fleet "$NCCLBPF_FLEET" -J open -o tsv policy use "$policy"
-	[ "$rc" -eq 0 ] && grep -q '^c0ffee[0-9a-f]*	committed' out && n=$((n + 1))
-	taken() { [ "$(count etcd open/seen/ '"taken":false')" -eq 0 ]; }
-	await taken
+	change "$policy"
+	ok "a change is committed, and the ranks of all sites take it: $(basename "$policy" .policy)" $?
 done
-[ $n -eq 3 ]
-ok "three changes are committed" $?
+# The agents link within a second or so; then none of them writes its answer to the store.
+linked() {
+	[ $((made % 2)) -eq 0 ] && next=none || next="$B/policies/size_aware.policy"
+	change "$next" && [ "$(count etcd open/staged/ "\"n\":$generation,")" -eq 0 ]
+}
+await linked
+ok "changes go over the links between agents whose clocks differ" $?
 run --fleet "$NCCLBPF_FLEET" -J open -o tsv audit
-[ "$rc" -eq 0 ] && [ "$(grep -c committed out)" -eq 3 ]
+[ "$rc" -eq 0 ] && [ "$(grep -c committed out)" -eq $made ]
 ok "the audit has all of them" $?
 run --fleet "$NCCLBPF_FLEET" -J open check agreement
 ok "the ranks agree" "$rc"
