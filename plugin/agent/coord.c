@@ -38,10 +38,8 @@ struct nb_coord *nb_coord_new(struct nb_agent *a)
 {
 	struct nb_coord *c = calloc(1, sizeof(*c));
 
-	if (c) {
+	if (c)
 		c->a = a;
-		nb_coord_lead_init(c);
-	}
 	return c;
 }
 

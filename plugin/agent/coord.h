@@ -177,7 +177,6 @@ void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms);
  * the next fence.
  */
 
-void nb_coord_lead_init(struct nb_coord *c);
 /* Record the time from the last arming until all sites have answered it. */
 void nb_coord_answered(struct nb_coord *c);
 /*

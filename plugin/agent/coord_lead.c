@@ -9,17 +9,12 @@
 
 enum {
 	FIRST_MS = 20, /* assumed answer time before the first answer */
+	SHORTEST_MS = 2, /* shorter answer times count as this */
 	/*
 	 * the distance of the fence in ms is this multiple of the answer time
 	 */
 	LEAD = 2
 };
-
-void nb_coord_lead_init(struct nb_coord *c)
-{
-	for (int i = 0; i < NB_COORD_ANSWERS; i++)
-		c->answer_ms[i] = FIRST_MS;
-}
 
 void nb_coord_answered(struct nb_coord *c)
 {
@@ -27,11 +22,24 @@ void nb_coord_answered(struct nb_coord *c)
 		nb_agent_ms() - c->arming_ms;
 }
 
+/*
+ * Before the first answer, the time grows with the number of sites, up to the
+ * time of staging, in which each site writes to the store too.
+ */
+static uint64_t first_ms(const struct nb_coord *c)
+{
+	uint64_t ms = c->a ? c->a->sites : 0;
+
+	if (ms > c->stage_ms)
+		ms = c->stage_ms;
+	return ms > FIRST_MS ? ms : FIRST_MS;
+}
+
 uint64_t nb_coord_lead_ms(const struct nb_coord *c)
 {
-	uint64_t most = 0, second = 0, least = c->a ? c->a->sites : 0;
+	uint64_t most = SHORTEST_MS, second = SHORTEST_MS;
 
-	for (int i = 0; i < NB_COORD_ANSWERS; i++) {
+	for (unsigned i = 0; i < NB_COORD_ANSWERS && i < c->nanswers; i++) {
 		uint64_t ms = c->answer_ms[i];
 
 		if (ms > most) {
@@ -41,14 +49,9 @@ uint64_t nb_coord_lead_ms(const struct nb_coord *c)
 			second = ms;
 		}
 	}
-	/*
-	 * The first armings of a job with many sites have no measured answer
-	 * times. Use the time of staging, in which each site writes to the
-	 * store too.
-	 */
-	if (least > c->stage_ms)
-		least = c->stage_ms;
-	if (c->nanswers < NB_COORD_ANSWERS && second < least)
-		second = least;
+	if (!c->nanswers)
+		second = first_ms(c);
+	else if (c->nanswers < NB_COORD_ANSWERS)
+		second = most;
 	return LEAD * second << c->tries;
 }

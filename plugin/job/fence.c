@@ -80,16 +80,28 @@ static struct standing rank_standing(const struct nb_record *r, uint32_t rank)
 	return s;
 }
 
-/* Let other threads run. @turn counts the calls during one wait. */
+enum {
+	YIELDS = 64,	  /* a fence is usually decided within microseconds */
+	FIRST_NS = 50000, /* length of the first sleeps */
+	SLEEPS = 4,	  /* number of sleeps of each length */
+	DOUBLINGS = 8
+};
+
+/*
+ * Let other threads run. @turn counts the calls during one wait. Sleeps double
+ * after each four, up to 12.8 ms, so they lengthen a wait by about a quarter.
+ * If all ranks of a host waited with short sleeps, the agent and the store
+ * would get too little CPU time to decide the fence.
+ */
 static void wait_turn(unsigned turn)
 {
-	static const struct timespec ts = { 0, 50000 }, late = { 0, 1000000 };
+	unsigned n = turn < YIELDS ? 0 : (turn - YIELDS) / SLEEPS;
+	struct timespec ts = { 0, FIRST_NS << (n < DOUBLINGS ? n : DOUBLINGS) };
 
-	/* yield first: a fence is usually decided within microseconds */
-	if (turn < 64)
+	if (turn < YIELDS)
 		sched_yield();
 	else
-		nanosleep(turn < 4096 ? &ts : &late, NULL);
+		nanosleep(&ts, NULL);
 }
 
 /* Abort: replace the armed @word by its fallback. */

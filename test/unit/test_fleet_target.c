@@ -253,6 +253,11 @@ START_TEST(one_slow_answer_moves_no_fence)
 	struct nb_coord *c = nb_coord_new(NULL);
 
 	ck_assert_ptr_nonnull(c);
+	/* a few answers already tell more than the assumption before them */
+	answer_after(c, 6);
+	ck_assert_uint_lt(nb_coord_lead_ms(c), 40);
+	answer_after(c, 100);
+	ck_assert_uint_ge(nb_coord_lead_ms(c), 200);
 	for (int i = 0; i < 9; i++)
 		answer_after(c, 100);
 	answer_after(c, 60000);
