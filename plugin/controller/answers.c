@@ -51,14 +51,22 @@ int nb_controllers_post_maps(struct nb_mailbox *b, const struct nb_segment *s,
 	return rc;
 }
 
+static struct nb_controllers_maps head_of(const struct nb_controllers *l,
+					  const struct nb_election_other *m)
+{
+	return (struct nb_controllers_maps){ m->pid, m->start,
+					     l->state.request };
+}
+
 static bool same_head(const void *bytes, const struct nb_controllers_maps *head)
 {
 	return !memcmp(bytes, head, sizeof(*head));
 }
 
-bool nb_controllers_read_maps(const struct nb_controllers *l, uint32_t entry,
-			      const struct nb_controllers_maps *head,
-			      struct nb_buf *out)
+/* Read the maps that the process of @entry posted under @head. */
+static bool read_maps(const struct nb_controllers *l, uint32_t entry,
+		      const struct nb_controllers_maps *head,
+		      struct nb_buf *out)
 {
 	if (!nb_mailbox_read(&l->board, entry, NB_SHEET_MAPS, out))
 		return false;
@@ -77,19 +85,30 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 		return true;
 	if (!nb_mailbox_begins(&l->board, entry, NB_SHEET_MAPS, head,
 			       sizeof(*head)) ||
-	    !nb_controllers_read_maps(l, entry, head, &b))
+	    !read_maps(l, entry, head, &b))
 		return false;
 	nb_buf_fini(&b);
 	l->have[entry] = *head;
 	return true;
 }
 
-struct nb_controllers_maps
-nb_controllers_head(const struct nb_controllers *l,
-		    const struct nb_election_other *m)
+bool nb_controllers_merge_answer(struct nb_controllers *l, struct nb_gen *own,
+				 const struct nb_election_other *m)
 {
-	return (struct nb_controllers_maps){ m->pid, m->start,
-					     l->state.request };
+	const struct nb_controllers_maps head = head_of(l, m);
+	const size_t at = sizeof(head);
+	struct nb_err err;
+	struct nb_buf b;
+	bool fits;
+
+	if (!read_maps(l, m->entry, &head, &b))
+		return false;
+	fits = !nb_controllers_check(own, b.data + at, b.size - at, &err);
+	if (fits)
+		nb_controllers_merge(own, b.data + at, b.size - at,
+				     &l->state.lost);
+	nb_buf_fini(&b);
+	return fits;
 }
 
 int nb_controllers_unanswered(struct nb_controllers *l,
@@ -98,8 +117,7 @@ int nb_controllers_unanswered(struct nb_controllers *l,
 	int missing = 0;
 
 	for (int i = 0; i < n; i++) {
-		const struct nb_controllers_maps head =
-			nb_controllers_head(l, &m[i]);
+		const struct nb_controllers_maps head = head_of(l, &m[i]);
 
 		missing += !nb_controllers_answered(l, m[i].entry, &head);
 	}

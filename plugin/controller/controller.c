@@ -287,19 +287,8 @@ static void merge_all(struct nb_gen *own, const struct nb_gen *g,
 		nb_buf_fini(&b);
 	}
 	NB_STEP(LOOP_MERGING);
-	for (int i = 0; i < n; i++) {
-		const struct nb_controllers_maps head =
-			nb_controllers_head(l, &m[i]);
-		const size_t at = sizeof(head);
-
-		if (nb_controllers_read_maps(l, m[i].entry, &head, &b)) {
-			nb_controllers_merge(own, b.data + at, b.size - at,
-					     &l->state.lost);
-			nb_buf_fini(&b);
-		} else {
-			l->state.missing++;
-		}
-	}
+	for (int i = 0; i < n; i++)
+		l->state.missing += !nb_controllers_merge_answer(l, own, &m[i]);
 }
 
 /* Merge the maps of the fleet's other sites too. */

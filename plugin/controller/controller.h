@@ -126,12 +126,12 @@ int nb_controllers_post_maps(struct nb_mailbox *b, const struct nb_segment *s,
 			     const struct nb_gen *g, uint64_t request,
 			     struct nb_err *err);
 /*
- * Read the maps that the process of @entry has posted. Returns false if they
- * are no answer to the request in @head; otherwise the caller frees @out.
+ * Merge @m's answer to the current request into @own. Returns false if there is
+ * none, or if it has maps of another policy, because the job's policy has just
+ * changed. Counts lost elements in @l->state.lost.
  */
-bool nb_controllers_read_maps(const struct nb_controllers *l, uint32_t entry,
-			      const struct nb_controllers_maps *head,
-			      struct nb_buf *out);
+bool nb_controllers_merge_answer(struct nb_controllers *l, struct nb_gen *own,
+				 const struct nb_election_other *m);
 /*
  * nb_controllers_answered - check whether the process of @entry has answered
  * the request in @head
@@ -141,10 +141,6 @@ bool nb_controllers_read_maps(const struct nb_controllers *l, uint32_t entry,
  */
 bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 			     const struct nb_controllers_maps *head);
-/* Returns the header that @m's answer to the current request must have. */
-struct nb_controllers_maps
-nb_controllers_head(const struct nb_controllers *l,
-		    const struct nb_election_other *m);
 /* Returns how many of @n processes have not answered the request yet. */
 int nb_controllers_unanswered(struct nb_controllers *l,
 			      const struct nb_election_other *m, int n);

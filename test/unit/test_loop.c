@@ -14,6 +14,7 @@
 #include "core/defs/ctx.h"
 #include "plugin/controller/mailbox.h"
 #include "plugin/controller/controller.h"
+#include "plugin/controller/election.h"
 #include "test/unit/loop.h"
 
 /* A histogram is a sum: bucket by bucket, with nothing between them. */
@@ -331,6 +332,53 @@ START_TEST(an_answer_is_its_process_s_alone)
 }
 END_TEST
 
+/* Does process @pid's answer count? @sum: what key 1 has after that. */
+static bool merges(struct nb_controllers *l, struct nb_gen *own, uint64_t sum)
+{
+	const struct nb_election_other m = { .pid = 100,
+					     .start = 7,
+					     .entry = 5 };
+	bool fits = nb_controllers_merge_answer(l, own, &m);
+
+	ck_assert_uint_eq(sum_of(own, 1), sum);
+	return fits;
+}
+
+/* A process that has another policy already has no part in the merged maps. */
+START_TEST(an_answer_with_maps_of_another_policy_is_missing)
+{
+	static struct nb_controllers l = { .state.request = 1 };
+	const struct nb_controllers_maps head = { 100, 7, 1 };
+	struct process p = process();
+	struct nb_gen *own = own_of(p.gen);
+	struct nb_buf all, b;
+
+	open_board();
+	l.board = board;
+	put_sum(p.gen, 1, 5);
+	b = packed(p.gen);
+	ck_assert(!merges(&l, own, 0));
+	answer_of(5, &head);
+	ck_assert(!merges(&l, own, 0));
+	for (int part = 0; part < 2; part++) {
+		size_t n = part ? b.size : b.size / 2;
+
+		nb_buf_init(&all, 0);
+		nb_buf_bytes(&all, &head, sizeof(head));
+		nb_buf_bytes(&all, b.data, n);
+		ck_assert_int_eq(nb_mailbox_post(&board, 5, NB_SHEET_MAPS,
+						 all.data, all.size, NULL),
+				 0);
+		nb_buf_fini(&all);
+		ck_assert_int_eq(merges(&l, own, part ? 5 : 0), part);
+	}
+	nb_buf_fini(&b);
+	nb_gen_put(own);
+	process_end(&p);
+	close_board();
+}
+END_TEST
+
 UNIT_MAIN("loop", tcase_add_test(tc, maps_of_processes_are_merged);
 	  tcase_add_test(tc, histograms_are_merged_bucket_by_bucket);
 	  tcase_add_test(tc, damaged_maps_are_survived);
@@ -338,4 +386,5 @@ UNIT_MAIN("loop", tcase_add_test(tc, maps_of_processes_are_merged);
 	  tcase_add_test(tc, damaged_changes_are_survived);
 	  tcase_add_test(tc, sheets_are_read_whole_or_not_at_all);
 	  tcase_add_test(tc, what_is_no_board_of_ours_is_refused);
-	  tcase_add_test(tc, an_answer_is_its_process_s_alone);)
+	  tcase_add_test(tc, an_answer_is_its_process_s_alone);
+	  tcase_add_test(tc, an_answer_with_maps_of_another_policy_is_missing);)
