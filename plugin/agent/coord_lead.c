@@ -8,7 +8,7 @@
 #include "plugin/agent/coord.h"
 
 enum {
-	FIRST_MS = 20, /* assumed answer time before the first answer */
+	FIRST_MS = 20,	 /* assumed answer time before the first answer */
 	SHORTEST_MS = 2, /* shorter answer times count as this */
 	/*
 	 * the distance of the fence in ms is this multiple of the answer time
