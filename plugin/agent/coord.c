@@ -281,6 +281,7 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	json_object_del(order, "keep");
 	json_object_del(order, "guard");
 	json_object_del(order, "controllers");
+	json_object_del(order, "entry");
 	json_object_set_new(order, "n", json_integer(c->n));
 	json_object_set_new(order, "request", json_string(id));
 	c->a->sites = (unsigned)json_array_size(c->members);

@@ -309,6 +309,12 @@ void nb_coord_maker_take(struct nb_coord *c, const json_t *request);
 void nb_coord_audit_order(struct nb_coord *c, struct nb_coord_txn *t,
 			  json_t *order);
 /*
+ * If the coordinator before this one ended before it decided a change of
+ * controllers, add the outcome to the change's audit entry, and drop the
+ * change. Another request is still in the store, so its change is made again.
+ */
+void nb_coord_audit_undecided(struct nb_coord *c, struct nb_coord_txn *t);
+/*
  * Returns true if @name is an audit entry of controllers. There is a fixed
  * number of them, so they are never old.
  */

@@ -113,8 +113,36 @@ void nb_coord_audit_order(struct nb_coord *c, struct nb_coord_txn *t,
 		"from", c->a->name, "line", json_object_get(order, "line"),
 		"why", why, "change", (json_int_t)n, "maker", "rollout",
 		commit ? json_object_get(commit->value, "rollout") : NULL);
-	if (c->audit)
-		put_entry(c, t, NULL);
+	if (!c->audit)
+		return;
+	put_entry(c, t, NULL);
+	/* for nb_coord_audit_undecided */
+	json_object_set(order, "entry", c->audit);
+}
+
+void nb_coord_audit_undecided(struct nb_coord *c, struct nb_coord_txn *t)
+{
+	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/stage");
+	json_t *entry = k ? json_object_get(k->value, "entry") : NULL;
+	int64_t n = k ? nb_view_int(k->value, "n") : 0;
+
+	for (int i = 0; i < 2; i++) {
+		const struct nb_view_key *end = nb_view_get(
+			&c->a->view, i ? "order/commit" : "order/drop");
+
+		if (end && nb_view_int(end->value, "n") >= n)
+			return;
+	}
+	if (!entry || !is_name(nb_view_str(entry, "audit")))
+		return;
+	json_decref(c->audit);
+	c->audit = json_incref(entry);
+	*c->request = '\0';
+	put_entry(
+		c, t,
+		"refused: the coordinator ended before the change was decided");
+	nb_coord_txn_put(c, t, "order/drop",
+			 json_pack("{s:I}", "n", (json_int_t)n), 0);
 }
 
 void nb_coord_audit_commit(struct nb_coord *c, struct nb_coord_txn *t)

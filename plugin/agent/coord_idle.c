@@ -20,8 +20,8 @@ static void recovered(void *arg, const struct nb_store_reply *r)
 }
 
 /*
- * Roll back records that a dead coordinator armed, and delete records of
- * communicators that no longer exist.
+ * Roll back records that a dead coordinator armed, end its undecided change,
+ * and delete records of communicators that no longer exist.
  */
 static bool recover(struct nb_coord *c)
 {
@@ -29,6 +29,8 @@ static bool recover(struct nb_coord *c)
 	struct nb_coord_txn *t = nb_coord_txn_new(c);
 	bool any;
 
+	if (t && !c->recovered)
+		nb_coord_audit_undecided(c, t);
 	for (size_t i = nb_view_first(v, "order/record/");
 	     t && nb_view_below(v, i, "order/record/") &&
 	     t->nop < NB_COORD_OPS / 2;

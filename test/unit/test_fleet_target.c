@@ -306,6 +306,7 @@ END_TEST
 
 static nb_store_done_fn *txn_done;
 static void *txn_arg;
+static char txn_puts[2048]; /* KEY=VALUE lines of the last transaction */
 
 int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 			nb_store_done_fn *fn, void *arg, struct nb_err *e);
@@ -313,8 +314,14 @@ int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 			nb_store_done_fn *fn, void *arg, struct nb_err *e)
 {
 	(void)s;
-	(void)txn;
 	(void)e;
+	*txn_puts = '\0';
+	for (size_t i = 0; i < txn->nthen; i++)
+		if (txn->then[i].kind == NB_STORE_PUT)
+			snprintf(txn_puts + strlen(txn_puts),
+				 sizeof(txn_puts) - strlen(txn_puts), "%s=%s\n",
+				 txn->then[i].key,
+				 (const char *)txn->then[i].value);
 	txn_done = fn;
 	txn_arg = arg;
 	return 0;
@@ -375,6 +382,59 @@ START_TEST(a_rank_at_the_fence_delays_for_one_lead)
 	c->round++; /* the reply is dropped, and frees what waits for it */
 	txn_done(txn_arg, &r);
 	nb_coord_free(c);
+}
+END_TEST
+
+/*
+ * A coordinator ended after it had ordered change 7 of controllers. The next
+ * one ends the audit entry, unless the change was decided.
+ */
+START_TEST(an_undecided_change_of_controllers_has_an_outcome)
+{
+	static const char *const ended[] = { "order/commit", "order/drop" };
+	static struct nb_agent agent = { .name = "a",
+					 .lease = 1,
+					 .whole = true };
+	static struct nb_seg mem;
+	struct nb_segment seg = { .mem = &mem };
+	struct nb_store_reply r = { .succeeded = true, .revision = ARMED };
+
+	agent.site.seg = &seg;
+	put(RECORD, "{\"state\":\"none\"}", MADE);
+	put("order/coordinator", "{\"site\":\"a\"}", 8);
+	put("order/stage",
+	    "{\"n\":7,\"controllers\":5,\"entry\":{\"audit\":"
+	    "\"controllers-05\",\"who\":\"controllers\"}}",
+	    9);
+	put("order/commit", "{\"n\":6}", 9);
+	for (int i = 0; i < 3; i++) {
+		struct nb_coord *c = nb_coord_new(&agent);
+
+		ck_assert_ptr_nonnull(c);
+		c->key_mod = 8;
+		agent.view = view;
+		*txn_puts = '\0';
+		nb_coord_turn(c);
+		if (i) {
+			ck_assert_ptr_null(strstr(txn_puts, "audit/"));
+		} else {
+			ck_assert_ptr_nonnull(
+				strstr(txn_puts, "audit/controllers-05={"));
+			ck_assert_ptr_nonnull(strstr(
+				txn_puts, "the coordinator ended before the "
+					  "change was decided"));
+			ck_assert_ptr_nonnull(
+				strstr(txn_puts, "order/drop={\"n\":7}"));
+		}
+		if (c->state != NB_COORD_IDLE) {
+			c->round++; /* the reply is dropped */
+			txn_done(txn_arg, &r);
+		}
+		nb_coord_free(c);
+		put("order/commit", "{\"n\":6}", 11 + i);
+		if (i < 2)
+			put(ended[i], "{\"n\":7}", 14 + i);
+	}
 }
 END_TEST
 
@@ -529,6 +589,7 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, a_fence_lies_ahead_of_the_fastest_rank);
 	  tcase_add_test(tc, one_slow_answer_moves_no_fence);
 	  tcase_add_test(tc, time_limits_grow_with_the_number_of_sites);
+	  tcase_add_test(tc, an_undecided_change_of_controllers_has_an_outcome);
 	  tcase_add_test(tc, a_rank_at_the_fence_delays_for_one_lead);
 	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
 	  tcase_add_test(tc,
