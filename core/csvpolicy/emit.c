@@ -41,7 +41,7 @@ struct emit {
 static void emit_insn(struct emit *e, enum nb_op op, int dst, int src,
 		      int32_t off, int64_t imm)
 {
-	/* nb_encode takes all else from the row of @op. */
+	/* nb_encode takes the other fields from the table row of @op. */
 	if (e->n < MAX_INSNS)
 		e->insns[e->n++] = (struct nb_insn){ .op = (uint16_t)op,
 						     .dst = (uint8_t)dst,
@@ -157,7 +157,7 @@ static void emit_walk(struct emit *e)
 		emit_level(e, L_ANSWER);
 }
 
-/* Emit R6 = bits of the answer from @shift on, under @mask. */
+/* Emit R6 = (answer >> @shift) & @mask. */
 static void emit_part(struct emit *e, int shift, int64_t mask)
 {
 	emit_alux(e, NB_OP_MOV64_X, R6, R4);
@@ -326,8 +326,8 @@ out:
 }
 
 /*
- * Does @a match wherever @b matches, without an entry of the cost table that @b
- * does not need?
+ * Does @a match wherever @b matches, and does it need only cost-table entries
+ * that @b needs too?
  */
 static bool row_covers(const struct nb_table_row *a,
 		       const struct nb_table_row *b)

@@ -25,7 +25,7 @@ enum {
 /* Limit of the tree in bytes. The tree has to fit into a data section. */
 #define MAX_TREE (NB_IMAGE_MAX_DATA - 4096)
 
-/* Flag in node->first: it is the number of an answer. */
+/* Flag in node->first: the other bits are the number of an answer. */
 static const uint64_t leaf = UINT64_C(1) << 63;
 
 struct set {

@@ -42,7 +42,7 @@ struct nb_table_row {
 };
 
 struct nb_table {
-	struct nb_table_row *rows; /* An array from malloc. */
+	struct nb_table_row *rows; /* Allocated by malloc. */
 	uint32_t n, cap;
 };
 

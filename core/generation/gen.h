@@ -82,7 +82,7 @@ struct nb_gen {
 	struct nb_gen_prog prog[NB_GEN_MAX_PROGS];
 	struct nb_gen_policy policy[NB_GEN_MAX_POLICIES];
 	/* @hooks: bits 1 << enum nb_hook of the programs in @event.
-	 * @timed: those whose programs read a field of the context in ns. */
+	 * @timed: bits of the hooks whose programs read a field in ns. */
 	uint32_t nevents, hooks, timed;
 	/* Programs of all other hooks. */
 	struct nb_gen_prog event[NB_GEN_MAX_PROGS];

@@ -64,7 +64,7 @@ struct nb_policy {
 /*
  * nb_policy_make - make a policy with the maps of an image whose programs were
  * accepted
- * @img:    taken: freed with the policy, also on failure
+ * @img: the policy takes ownership and frees it, also on failure
  * @effort: img->nprogs elements, copied; NULL: zeroes
  * @peers:  @npeers policies to share maps with, or NULL. Maps of the same name
  * and shape that both policies tag "ncclbpf:shared" are one map. A coherent

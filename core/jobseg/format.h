@@ -56,7 +56,8 @@ struct nb_seg_proc {
 	uint8_t digest[NB_SHA256_SIZE];
 	int32_t rank; /* Rank number from the launcher; -1 if unknown. */
 	uint32_t setting[NB_NSETTINGS];
-	uint32_t baseline; /* Atomic: number of its baseline generation. */
+	/* Atomic: number of the process's baseline generation. */
+	uint32_t baseline;
 	uint8_t pad[56 - 4 * NB_NSETTINGS];
 };
 
@@ -75,7 +76,7 @@ enum { NB_SEG_MAKER = 200 };
 /* The client that asked for a change. */
 struct nb_seg_maker {
 	uint32_t uid, pid; /* Peer of the control socket; pid 0: no client. */
-	/* Its start time in clock ticks since boot; 0: unknown. */
+	/* The client's start time in clock ticks since boot; 0: unknown. */
 	uint64_t start;
 	/* What the client says: "user,host,process,rollout", maybe cut. */
 	char text[NB_SEG_MAKER];
@@ -107,18 +108,19 @@ struct nb_seg_slot {
 	 * 1. */
 	uint64_t announced;
 	uint64_t hash; /* Atomic: running hash of decisions; see packed.h. */
-	/* Atomic: the ARMED word that it waits at; 0 for none. */
+	/* Atomic: the ARMED word of the fence at which the rank waits; 0:
+	 * none. */
 	uint64_t waiting;
 	uint32_t generation; /* Atomic: number of the rank's generation. */
 	/* Atomic, but changed only under the segment's lock. */
 	uint32_t state;
-	uint32_t proc; /* Index of its process; read under the lock. */
-	/* Index of its ring + 1; 0 if it has none in the segment. */
+	uint32_t proc; /* Index of the rank's process; read under the lock. */
+	/* Index of the rank's ring + 1; 0 if the segment has no ring for it. */
 	uint32_t ring;
 	uint32_t pid;
 	int32_t rank; /* Rank number from the launcher; -1 if unknown. */
-	/* Atomic: number of API calls that the profiler has seen, + 1; 0 if
-	 * it sees none. The profiler's thread writes it. */
+	/* Atomic: number of API calls that the profiler has seen, + 1; 0 if the
+	 * profiler sees no calls. The profiler's thread writes it. */
 	uint64_t calls;
 	/* Atomic: number of decisions begun, with a clock of calls. */
 	uint64_t decisions;
@@ -171,7 +173,7 @@ struct nb_seg_comm {
 	uint32_t nranks, nnodes;
 	/* Atomic: ranks started with differences; see differs. */
 	uint32_t mismatch;
-	uint32_t first; /* Number of its initial generation. */
+	uint32_t first; /* Number of the communicator's initial generation. */
 	/* If 0, the entry only counts ranks and no fence is armed. */
 	uint32_t has_id;
 	/* Atomic: number of the first diverged decision + 1, or 0. */

@@ -25,7 +25,8 @@ enum { NB_TRACKS_SITES = 4096, NB_TRACKS_ROOM = 6 << 20 };
 
 /*
  * nb_tracks_write - append the tracks of a segment
- * @only: a communicator's identity, with @one; else all that are shared
+ * @one: append only the communicator with identity @only; otherwise append all
+ * communicators that other sites share
  * @room: most bytes; communicators that do not fit are counted as left out
  *
  * Returns false if out of memory. Ranks may decide meanwhile.

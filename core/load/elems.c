@@ -18,7 +18,7 @@ struct place {
 	struct nb_front *f;
 	struct nb_err *err;
 	uint32_t sec; /* Number of section .maps. */
-	uint32_t at;  /* Offset of its relocations in the file. */
+	uint32_t at;  /* Offset of the section's relocations in the file. */
 };
 
 static int64_t bad_reloc(const struct place *p, const struct nb_elf_rel *r,

@@ -31,7 +31,8 @@ struct nb_elf_section {
 	const char *name;
 	uint32_t name_off, type, link, info;
 	uint64_t entsize, flags, size; /* Bytes in memory: .bss has no data. */
-	uint32_t off;		       /* Offset of its data in the file. */
+	/* Offset of the section's data in the file. */
+	uint32_t off;
 	struct nb_view data;
 };
 

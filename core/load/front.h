@@ -20,7 +20,7 @@ struct nb_obj_func {
 
 /* Facts in the object about one slot of a code section. */
 struct nb_obj_slot {
-	uint32_t rel; /* Index of its relocation, plus 1; 0 for none. */
+	uint32_t rel; /* Index of the slot's relocation, plus 1; 0: none. */
 	/* Number of the function that begins here, plus 1; 0 for none. */
 	uint32_t func;
 	uint32_t func_type; /* BTF id of FUNC for @func; 0: none */
@@ -30,7 +30,7 @@ struct nb_obj_slot {
 
 struct nb_obj_code {
 	uint32_t sec;
-	uint32_t relsec; /* Section of its relocations; 0 for none. */
+	uint32_t relsec; /* Section with this section's relocations; 0: none. */
 	struct nb_obj_slot *slots;
 	uint32_t nslots;
 };

@@ -238,8 +238,8 @@ static struct place chain_find(const struct hash *h, uint64_t word,
 	return p;
 }
 
-/* Take the element at @p out of its chain, by making the link to it point
- * to @to; then unlock. */
+/* Remove the element at @p from its chain: let the link to this element point
+ * to @to, then unlock the chain. */
 static void chain_relink(struct hash *h, uint64_t *b, uint64_t word,
 			 struct place p, uint32_t to)
 {

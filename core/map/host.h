@@ -43,18 +43,18 @@ bool nb_map_is_host(const struct nb_map *m);
  *
  * @fd stays the caller's and may be closed afterwards. *@pages goes to
  * nb_map_host_show or nb_map_host_drop. It takes milliseconds for large maps,
- * and needs no lock. 0; NB_E_ARG: the descriptor is not of an allowed kind, not
- * frozen or sealed, or its shape differs from the map's; NB_E_IO: the kernel
- * refuses to map it, to move it or to read one of its pages; NB_E_NOMEM;
+ * and needs no lock. Returns 0; NB_E_ARG: the descriptor is not of an allowed
+ * kind, not frozen or sealed, or its shape differs from the map's; NB_E_IO: the
+ * kernel refuses to map it, to move it or to read one of its pages; NB_E_NOMEM;
  * NB_E_NOTSUP: @m is no host map.
  */
 int nb_map_host_prepare(const struct nb_map *m, int fd, void **pages,
 			struct nb_err *err);
 /*
- * Show prepared pages, which pass to the map also on failure. @attached: they
- * are a descriptor's. 0, or NB_E_IO or NB_E_NOMEM: the kernel has no memory for
- * the exchange; the map then keeps what it showed, or is detached. One call for
- * a map at a time.
+ * Show prepared pages. The map takes ownership of the pages, also on failure.
+ * @attached: a descriptor provides the pages. Returns 0, or NB_E_IO or
+ * NB_E_NOMEM if the kernel has no memory for the exchange: the map then keeps
+ * its previous pages, or is detached. Only one call for a map at a time.
  */
 int nb_map_host_show(struct nb_map *m, void *pages, bool attached,
 		     struct nb_err *err);
@@ -64,9 +64,10 @@ void nb_map_host_drop(const struct nb_map *m, void *pages);
 /*
  * nb_map_host_attach - show the pages of descriptor @fd in host map @m
  *
- * Prepares and shows its pages; returns their errors. On failure the map keeps
- * what it showed before; if the kernel has no memory in the middle of the
- * exchange, it is detached. One attach or detach of a map at a time.
+ * Calls nb_map_host_prepare and nb_map_host_show, and returns their errors. On
+ * failure the map keeps what it showed before; if the kernel has no memory in
+ * the middle of the exchange, it is detached. One attach or detach of a map at
+ * a time.
  */
 int nb_map_host_attach(struct nb_map *m, int fd, struct nb_err *err);
 /* Show zeroes again. Returns 0, NB_E_NOMEM (the map is unchanged) or

@@ -253,7 +253,8 @@ static inline void nb_values_load(const struct nb_map *m, void *to,
 			     size);
 }
 
-/* Release the copied lock of a value that no other thread can see. */
+/* Set the lock in the copy of a value to free. No other thread sees the
+ * copy. */
 static inline void nb_value_unlock(const struct nb_map *m, void *slot)
 {
 	if (m->lock)

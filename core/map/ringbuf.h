@@ -32,11 +32,11 @@ enum { NB_RINGBUF_HEADER = 8 };
 /*
  * nb_ringbuf_reserve - reserve room for one record of @size bytes
  *
- * NULL: the record has no room now, is larger than the ring, or too many other
- * threads reserved at once. The bytes are 8-byte aligned and not initialised.
- * They belong to the caller until submit or discard. The caller must call one
- * of them: until then readers stop before this record, as in the kernel. Any
- * thread, no lock.
+ * Returns NULL if the ring has no room now, if the record is larger than the
+ * ring, or if too many threads reserve at once. The bytes are 8-byte aligned
+ * and not initialised. They belong to the caller until submit or discard. The
+ * caller must call one of them: until then readers stop before this record, as
+ * in the kernel. Any thread, no lock.
  */
 void *nb_ringbuf_reserve(struct nb_map *m, uint64_t size);
 /* Publish the record, or drop it. The caller must not use @sample again. */

@@ -310,7 +310,8 @@ enum { MAX_WORDS = NB_WIRE_ARGS + 2 };
 struct words {
 	const char *plain[MAX_WORDS];
 	struct nb_wire_opt opt[NB_WIRE_OPTS];
-	/* Numbers of words given; nplain may exceed the array. */
+	/* Numbers of arguments and options in the line; nplain may exceed the
+	 * array's size. */
 	unsigned nplain, nopt;
 };
 

@@ -70,7 +70,7 @@ struct nb_coord {
 	 * armings
 	 */
 	uint64_t answer_ms[NB_COORD_ANSWERS];
-	unsigned nanswers;  /* number of armings so far */
+	unsigned nanswers;  /* how often this coordinator has armed fences */
 	uint64_t arming_ms; /* when the last arming was sent */
 	uint64_t lead_ms;   /* how far ahead the last arming put its fences */
 	/* time for which all sites took to stage the change */
@@ -120,7 +120,7 @@ struct nb_coord {
 
 	/* when the coordinator last tried to start the job with @start */
 	uint64_t start_ms;
-	char start_why[200]; /* why that try failed; "" if it did not */
+	char start_why[200]; /* why that start failed; "" if it succeeded */
 
 	/* the job's generation while it is being stored; otherwise NULL */
 	struct nb_coord_saving *saving;
@@ -147,7 +147,8 @@ struct nb_coord {
 	/* the program that resumes a rollout (coord_resume.c); 0: none runs */
 	pid_t runner;
 	uint64_t again_ms; /* when we last wrote the key order/again */
-	uint64_t notes_ms; /* and order/notes; 0: never */
+	/* when we last wrote the key order/notes; 0: never */
+	uint64_t notes_ms;
 	/* time of the last sweep of old keys; 0: a sweep is due */
 	uint64_t sweep_ms;
 	unsigned unswept; /* number of requests answered since the last sweep */

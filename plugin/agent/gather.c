@@ -31,7 +31,11 @@ enum {
 	BEAT_STEP_MS = 500,
 	BEAT_MOST_MS = 600000,
 	REPLIES = 4, /* replies that are kept for agents in the same state */
-	RUNS = 8     /* most runs of the server before the agent's other work */
+	/*
+	 * most calls of the server before the agent continues with its other
+	 * work
+	 */
+	RUNS = 8
 };
 
 /* What the coordinator knows about a linked site. */

@@ -44,7 +44,10 @@ struct nb_link {
 	enum link_state state;
 	/* the coordinator's server and the hash of its secret */
 	char url[400], proof[65];
-	/* the waiting request, and the request with a later answer */
+	/*
+	 * request that waits for changes, and request with an urgent later
+	 * answer
+	 */
 	struct nb_http_transfer *poll, *post;
 	/* numbers of the newest answers in these requests */
 	uint64_t polled, posted;

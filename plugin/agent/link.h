@@ -28,7 +28,7 @@ bool nb_link_holds(const struct nb_link *l);
  * tries to link again after a while.
  */
 void nb_link_end(struct nb_link *l, const char *why);
-/* The latest answer must reach the coordinator at once. */
+/* Send the latest answer to the coordinator at once. */
 void nb_link_hurry(struct nb_link *l);
 /*
  * Two steps of each iteration of the agent's loop. The first ends the link if

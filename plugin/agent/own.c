@@ -41,7 +41,9 @@ static struct nb_own_key *own_add(struct nb_own *o, const char *key)
 	return k;
 }
 
-/* Want @text, which the key takes ownership of. */
+/*
+ * Set the wanted value of the key to @text. The key takes ownership of @text.
+ */
 static void own_want(struct nb_own_key *k, char *text)
 {
 	free(k->want);

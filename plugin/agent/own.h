@@ -58,8 +58,8 @@ struct nb_own {
 };
 
 /*
- * Want @value at @key, which is relative to the prefix. Takes ownership of
- * @value.
+ * Set the wanted value of @key, which is relative to the prefix. Takes
+ * ownership of @value.
  */
 void nb_own_set(struct nb_own *o, const char *key, json_t *value);
 /*

@@ -511,7 +511,7 @@ void nb_procs_free(struct nb_procs *p)
 	pthread_mutex_unlock(&p->mutex);
 	pthread_join(p->thread, NULL);
 	nb_procs_order_free(p->order);
-	/* the bytes of an export that nobody took */
+	/* free the bytes of an export that no caller has fetched */
 	nb_procs_result_free(&p->result);
 	close(p->event);
 	free(p);

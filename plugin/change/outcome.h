@@ -41,7 +41,10 @@ struct nb_change {
 	enum nb_change_state state;
 	/* number of the generation; 0 while staged or aborted */
 	uint64_t generation;
-	/* its number for users: in a fleet, the fleet's (nb_history_number) */
+	/*
+	 * number of the generation that commands show (nb_history_number): in a
+	 * fleet, the fleet's number
+	 */
 	uint64_t shown;
 	/* duration of the commit, until the last fence was decided */
 	uint64_t time_us;

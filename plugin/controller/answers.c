@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the processes of a site have posted in the mailbox: their states, and
- * their answers to a request for maps.
+ * Read what the processes of a site have posted in the mailbox: their states,
+ * and their answers to a request for maps.
  */
 #include <string.h>
 

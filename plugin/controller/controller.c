@@ -112,7 +112,7 @@ static void post_state(void)
 		note_failure(&err);
 }
 
-/* Header of a sheet that describes a change. */
+/* Header of a mailbox message that describes a change. */
 
 struct sheet_change {
 	uint64_t number;
@@ -634,7 +634,7 @@ static void lead_round(void)
 	}
 }
 
-/* Returns true if the generation in use has what @has looks for. */
+/* Returns true if @has returns true for the generation in use. */
 static bool in_use(bool (*has)(const struct nb_gen *g))
 {
 	bool is;

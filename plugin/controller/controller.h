@@ -28,7 +28,7 @@
 struct nb_gen;
 
 /*
- * State of a process's controllers, which it posts as a sheet of the mailbox.
+ * State of a process's controllers. The process posts it in the mailbox.
  */
 struct nb_controllers_state {
 	/* PID and start time of the process (nb_seg_proc) */
@@ -136,8 +136,8 @@ bool nb_controllers_merge_answer(struct nb_controllers *l, struct nb_gen *own,
  * nb_controllers_answered - check whether the process of @entry has answered
  * the request in @head
  *
- * If a sheet's header matches, it reads the whole sheet, and records the answer
- * in @l.
+ * If the header of a posted message matches, it reads the whole message and
+ * records the answer in @l.
  */
 bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 			     const struct nb_controllers_maps *head);

@@ -11,12 +11,13 @@
 
 /*
  * The controllers' mailbox: a file <job>.loop beside the segment. Each process
- * has three sheets in it, at the position of its entry in the segment. Only
- * that process writes them, and all processes read them. The agent of a fleet
- * writes the places behind the last entry (sites.h). A sheet is written and
- * read at once and contains its digest. Readers therefore reject a sheet that
- * is partly written, truncated by a full file system, or overwritten. The file
- * is not mapped, so no other process can cause a signal here.
+ * has three messages (enum nb_sheet) in it, at the position of its entry in the
+ * segment. Only that process writes them, and all processes read them. The
+ * agent of a fleet writes the places behind the last entry (sites.h). One
+ * system call writes or reads a message, which contains its digest. Readers
+ * therefore reject a message that is partly written, truncated by a full file
+ * system, or overwritten. The file is not mapped, so no other process can cause
+ * a signal here.
  */
 enum nb_sheet {
 	/* the process's state; the elected process adds its requests */
@@ -32,7 +33,8 @@ struct nb_mailbox {
 };
 
 /*
- * nb_mailbox_begins - check whether the sheet at @place begins with these bytes
+ * nb_mailbox_begins - check whether the message at @place begins with these
+ * bytes
  *
  * It is a cheap check before nb_mailbox_read and does not verify the digest.
  */
@@ -49,18 +51,18 @@ int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name,
 void nb_mailbox_close(struct nb_mailbox *b);
 
 /*
- * Post a sheet at @place, which replaces the previous one. Returns 0,
- * NB_E_LIMIT, NB_E_IO or NB_E_NOMEM. All signals must be blocked, because a
+ * Post a message at @place, which replaces the previous message there. Returns
+ * 0, NB_E_LIMIT, NB_E_IO or NB_E_NOMEM. All signals must be blocked, because a
  * file size limit causes SIGXFSZ.
  */
 int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
 		    const void *bytes, size_t size, struct nb_err *err);
 
 /*
- * nb_mailbox_read - read the sheet at @place into @out
+ * nb_mailbox_read - read the message at @place into @out
  *
  * @out is initialised here and freed by the caller. Returns false if there is
- *   no valid sheet.
+ * no valid message.
  */
 bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place,
 		     enum nb_sheet sheet, struct nb_buf *out);

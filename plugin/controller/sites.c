@@ -54,7 +54,7 @@ bool nb_sites_wanted(const struct nb_mailbox *b, const struct nb_segment *s)
 	       state.merges;
 }
 
-/* Read a sheet of a fixed size. */
+/* Read a message of a fixed size. */
 static bool read_sheet(const struct nb_mailbox *b, uint32_t place, void *to,
 		       size_t size)
 {
@@ -85,8 +85,8 @@ static bool name_missing(struct nb_sites_result *out,
 }
 
 /*
- * Merge the maps in @sheet. Returns false if they cannot be merged; @why then
- * has the reason.
+ * Merge the maps in the message @sheet. Returns false if they cannot be merged;
+ * @why then has the reason.
  */
 static bool merge_sheet(const struct nb_buf *sheet,
 			const struct nb_sites_state *s, struct nb_gen *own,

@@ -60,8 +60,8 @@ struct nb_sites_maps {
 };
 
 /*
- * The agent's calls. Post the list, the state of site @i, or its maps. They
- * return 0 or an error of nb_mailbox_post.
+ * The agent calls these functions. They post the list, the state of site @i, or
+ * the site's maps, and return 0 or an error of nb_mailbox_post.
  */
 int nb_sites_post_list(struct nb_mailbox *b, const struct nb_sites_list *list,
 		       struct nb_err *err);
@@ -76,7 +76,7 @@ int nb_sites_post_maps(struct nb_mailbox *b, uint32_t i,
  */
 bool nb_sites_wanted(const struct nb_mailbox *b, const struct nb_segment *s);
 
-/* What nb_sites_merge has found. */
+/* Result of nb_sites_merge. */
 struct nb_sites_result {
 	uint32_t sites, missing_sites; /* numbers of the other sites */
 	/* numbers of their processes, and of those whose maps are missing */

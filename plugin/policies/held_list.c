@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Only the list of held policies: rooms below held.c read the list, and held.c
- * uses those rooms.
+ * Only the list of held policies. It has a file of its own, because held.c
+ * calls other files that also read the list.
  */
 #include "plugin/policies/held_list.h"
 

@@ -227,8 +227,8 @@ struct nb_prof {
 	 */
 	uint32_t connect;
 	/*
-	 * number of kernel events after which we stop asking; accessed
-	 * atomically
+	 * number of kernel events after which the profiler asks NCCL for no
+	 * more; accessed atomically
 	 */
 	uint32_t connect_left;
 	/* what telemetry measures, as bits NB_TEL_*; accessed atomically */

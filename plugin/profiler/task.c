@@ -103,8 +103,8 @@ static bool task_is_dead(const struct nb_pcomm *pc, uint64_t word)
 }
 
 /*
- * Make the sample if the task is complete and this thread changes the word to
- * BUSY. @word: the word as just read
+ * Make the sample if the task is complete and this thread changes the slot's
+ * word to BUSY. @word: the slot's word as just read
  */
 void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
 {
@@ -120,7 +120,10 @@ void nb_task_settle(struct nb_pcomm *pc, struct nb_op_slot *s, uint64_t word)
 	__atomic_store_n(&s->word, n | SLOT_DONE, __ATOMIC_RELEASE);
 }
 
-/* Complete the task with what is known so far. @word: the word as just read */
+/*
+ * Complete the task with what is known so far. @word: the slot's word as just
+ * read
+ */
 static void task_give_up(struct nb_pcomm *pc, struct nb_op_slot *s,
 			 uint64_t word)
 {

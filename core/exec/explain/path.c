@@ -15,8 +15,8 @@ static bool holds_code(const struct nb_exec *x, const struct nb_code *ip)
 	return x && ip >= x->code && ip < x->code + x->ncodes;
 }
 
-/* Find the program that @ip belongs to, since a tail call changes it;
- * returns false if @ip is in none. */
+/* Find the program that @ip belongs to, because a tail call may have changed
+ * the program; returns false if no program contains @ip. */
 static bool locate(struct nb_path *w, const struct nb_code *ip)
 {
 	const struct nb_links *links = w->x->links;

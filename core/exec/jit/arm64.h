@@ -25,8 +25,8 @@ enum { FEATURE_LSE = 1 };
 /* The bit of AT_HWCAP that asm/hwcap.h calls HWCAP_ATOMICS. */
 enum { HWCAP_LSE = 1 << 8 };
 
-/* Scratch registers, then those of a function's address, r0, the run's data
- * and r10. */
+/* Scratch registers, then the registers that hold a function's address, r0, the
+ * run's data and r10. */
 enum { T0 = 9, T1 = 10, T2 = 11, T3 = 12 };
 enum { FN = 16, R0 = 7, RUN = 23, FRAME = 24 };
 

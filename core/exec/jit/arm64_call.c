@@ -97,7 +97,7 @@ void nb_emit_back_if_below(struct nb_jit_ctx *c, struct mem m, uint32_t at)
 
 void nb_emit_call(struct nb_jit_ctx *c, uint64_t fn)
 {
-	if (nb_jit_reaches(c, fn, 128 << 20)) { /* The reach of BL. */
+	if (nb_jit_reaches(c, fn, 128 << 20)) { /* BL reaches 128 MiB. */
 		a_b(c, A_BL, (int64_t)(fn - ((uintptr_t)c->base + c->pos)));
 		return;
 	}

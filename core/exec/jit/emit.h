@@ -36,7 +36,8 @@ struct nb_jit_saved {
 struct nb_jit_frames {
 	uint16_t machine; /* The value of e_machine in an ELF header. */
 	uint8_t sp_reg, return_reg;
-	uint8_t base_reg;   /* Register that distances start at; 0 means SP. */
+	/* Register from which distances are counted; 0 means SP. */
+	uint8_t base_reg;
 	uint8_t entry_size; /* Bytes that a call pushes: the return address. */
 	struct nb_jit_saved saved[12];
 	uint32_t nsaved;

@@ -81,7 +81,8 @@ struct value {
 	uint64_t v;
 };
 
-/* Constant registers and stack words; valid up to the next jump target. */
+/* Registers and stack words that hold known constants; valid up to the next
+ * jump target. */
 struct known {
 	struct value reg[NB_NREGS];
 	/* Which words of the frame are known, four bytes each. */

@@ -72,7 +72,8 @@ struct nb_symbols;
 struct nb_link {
 	/* The program; NULL if no program of this number is bound. */
 	const struct nb_exec *x;
-	const void *body; /* Its machine code; NULL if it is interpreted. */
+	/* The program's machine code; NULL if it is interpreted. */
+	const void *body;
 };
 
 /* The programs of an image by number. All of them share this table. */

@@ -58,10 +58,11 @@ bool nb_exec_jumps(const struct nb_exec *x);
  * @targets: bit i: a tail call may continue in program i (nb_image_targets); a
  *         call of another program falls through
  *
- * Once, before any is compiled; the programs share a table from then on, and
- * none may run after one of them was freed. Where no program makes tail
- * calls this does nothing. Without it a tail call falls through. Linked
- * programs must all be compiled or all be interpreted. 0, NB_E_NOMEM.
+ * Call it once, before any of the programs is compiled. The programs share a
+ * table from then on, and none may run after one of them was freed. If no
+ * program makes tail calls, this does nothing. Unlinked programs fall through
+ * at a tail call. Linked programs must all be compiled or all be interpreted.
+ * Returns 0 or NB_E_NOMEM.
  */
 int nb_exec_link(struct nb_exec *const *x, uint32_t n, uint32_t targets,
 		 struct nb_err *err);

@@ -60,7 +60,7 @@ int nb_check_span(const struct at *a, int number, const struct nb_range *off,
 		  uint64_t size);
 /* Check that programs may read or write the map behind register @number. */
 int nb_check_map_access(const struct at *a, int number, enum access acc);
-/* Check that the same @size bytes may be read or written. */
+/* Check that @size bytes at @off of that memory may be read or written. */
 int nb_check_memory(const struct at *a, int number, const struct nb_range *off,
 		    uint64_t size, enum access acc);
 /* Check that @size bytes at @off lie in a frame, and that all of them were

@@ -241,8 +241,8 @@ void nb_loop_header(struct nb_walk *w)
 		return;
 	in = loop_around(w->st, 0);
 	times = begin_once_more(w, s, &in, w->may_gotos);
-	/* On the first arrival this is another loop's header, or the loop's
-	 * first iteration. */
+	/* The path arrives for the first time: this slot is the header of
+	 * another loop, or the loop begins its first iteration. */
 	if (times == 1)
 		return;
 	s->constant = true;

@@ -116,8 +116,8 @@ static int check_arith(const struct at *a)
 	bool src = insn->operand == NB_OPND_REG &&
 		   nb_reg_is_pointer(reg(a, insn->src));
 
-	/* A pointer is moved as a whole; a part of a pointer is a plain
-	 * number. */
+	/* Only a copy of the whole pointer stays a pointer; a part of a pointer
+	 * becomes a plain number. */
 	if (insn->traits & NB_INSN_MOVE || (!dst && !src))
 		return 0;
 	return check_pointers(a, dst, src);

@@ -120,8 +120,7 @@ static bool shift_link(const struct nb_insn *insn, struct nb_reg *v,
 {
 	int64_t d = v->delta, c = (int64_t)by->r.t.value;
 
-	/* If a register holds the constant, it may not be precise: see
-	 * precision.c. */
+	/* A constant in a register may be imprecise: see precision.c. */
 	if (!v->id || insn->width != 64 || insn->operand == NB_OPND_REG ||
 	    !(insn->traits & NB_INSN_SUM) || c < INT32_MIN || c > INT32_MAX)
 		return false;

@@ -120,9 +120,9 @@ static const char *say_change(struct nb_env *env, const struct nb_refusal *x)
 }
 
 /*
- * Words about an access that leaves its memory, or about stack bytes that were
- * never written. A hint names a number or a variable only if it is certain to
- * be right.
+ * Describe an access that leaves its memory, and stack bytes that were never
+ * written. A hint names a number or a variable only if it is certain to be
+ * right.
  */
 
 /* Return the granularity of a variable offset: the size of the elements

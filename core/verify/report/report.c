@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Words of the abstract state: registers, stack objects and references. */
+/* Describe the abstract state in text: registers, stack objects and
+ * references. */
 #include "core/verify/report/report.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Words of findings. Maps, source locations, instructions and functions are
- * described here, so that all messages use the same words, offline and in the
+ * Texts of findings. Maps, source locations, instructions and functions are
+ * described here, so that all messages use the same terms, offline and in the
  * job.
  */
 #include "core/verify/report/say.h"

@@ -31,7 +31,7 @@ const struct nb_line *nb_line_of(const struct nb_prog *p, uint32_t pc);
 const char *nb_say_insn(struct nb_env *env, uint32_t pc);
 /* Return the name of the function that holds @pc. */
 const char *nb_say_func(struct nb_env *env, uint32_t pc);
-/* Release the reserved memory, so that a finding has words even if memory
+/* Release the reserved memory, so that a finding has its text even if memory
  * ran out. */
 void nb_more_words(struct nb_env *env);
 

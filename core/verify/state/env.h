@@ -45,9 +45,9 @@ struct nb_branch_step {
 	bool open; /* The other outcome of the branch was possible too. */
 };
 
-/* A second walk that finds the words of a finding: a search for the
- * shortest path to it or, with @replay, the replay of one path. It changes
- * no verdict. See witness.h. */
+/* A second walk that finds the text of a finding: a search for the shortest
+ * path to it or, with @replay, the replay of one path. It changes no verdict.
+ * See witness.h. */
 struct nb_seek {
 	enum nb_finding_class cls;
 	uint32_t pc;

@@ -66,8 +66,8 @@ struct nb_reg {
 	 * memory since released, used in messages: the slot after the
 	 * release. */
 	uint32_t ref;
-	/* Scalars: the set of slots that @r, @id and @delta were computed
-	 * from. */
+	/* For a scalar: the slots of an explored state from which @r, @id and
+	 * @delta were computed. */
 	uint64_t deps;
 	struct nb_range r; /* This has to be the last member. */
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Words for the steps that lead to a finding: the origin of a value in
- * terms of the source, and the meaning of a branch. Going backwards from
- * the finding, notes explain each step that set a register the finding
- * depends on.
+ * Describe in text the steps that lead to a finding: the origin of a value in
+ * terms of the source, and the meaning of a branch. Going backwards from the
+ * finding, notes explain each step that set a register the finding depends on.
  */
 #include "core/verify/domain/range.h"
 #include "core/verify/feature/iter.h"

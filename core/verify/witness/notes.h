@@ -27,7 +27,7 @@ static inline const struct nb_trail_step *nb_trail_at(const struct nb_trail *t,
 }
 
 /*
- * Words for the events on the path.
+ * Describe the events on the path in text.
  *
  * nb_trail_value says where register @number of the frame at step @i comes
  * from, as an expression in the source's names ("ctx->ranks * 4"); "" if there
