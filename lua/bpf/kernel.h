@@ -36,7 +36,7 @@ struct {
 	u64 *value;
 } dropped SEC(".maps");
 
-/* Write a record to @ring, or count it. */
+/* Write a record to @ring, or count it as dropped if the ring has no room. */
 static inline void emit(void *ring, void *record, u64 size)
 {
 	u32 zero = 0;

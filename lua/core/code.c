@@ -274,8 +274,8 @@ static int run_gc(lua_State *L)
 	return 0;
 }
 
-/* A context from the table at the top. Missing inputs are zero, missing
- * answers are "no opinion". */
+/* Make a context from the table at the top of the stack. Missing inputs are
+ * zero, missing answers are "no opinion". */
 static struct ncclbpf_tuner to_context(lua_State *L)
 {
 	const struct nb_hook_spec *h = nb_spec_hook(NB_HOOK_TUNER);

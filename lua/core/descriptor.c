@@ -47,7 +47,7 @@ static int open_number(uint32_t id)
 	return bpf_call(BPF_MAP_GET_FD_BY_ID, &attr);
 }
 
-/* A pinned map or a file. */
+/* Open a pinned map or a file. */
 static int open_path(const char *path)
 {
 	union bpf_attr attr = { .pathname = (uintptr_t)path };

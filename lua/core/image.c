@@ -173,7 +173,7 @@ static int image_info(lua_State *L)
 	return 1;
 }
 
-/* image:btf() -> the blob's bytes, or nil */
+/* image:btf() -> the bytes of the type information (BTF), or nil */
 static int image_btf(lua_State *L)
 {
 	const struct nb_image *img = to_image(L);

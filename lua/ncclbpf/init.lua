@@ -32,7 +32,7 @@ local try = errors.try
 local Map = {}
 local new_map
 
--- The state of one element as bytes. The value nil removes the element.
+-- Return the state of one element as bytes. The value nil removes the element.
 local function element(c, key, value)
 	return { text = format.value(key), key = try(maps.encode(c, c.key, key, "key")),
 		value = value ~= nil and try(mapset.value_bytes(c, value, "value")) or nil }
@@ -49,7 +49,7 @@ local map_set = errors.catch(function(s, key, value, opts)
 	return store(s, c, { element(c, key, value) }, opts)
 end)
 
--- The process with the lowest rank, as a list.
+-- Return the process with the lowest rank, as a list.
 local function first(group)
 	return { group:living()[1] or error(group:failure()
 		or errors.new("no_target", "not attached"), 0) }
@@ -209,7 +209,7 @@ new_map = class.new("map", Map, {
 local Target = {}
 local new_target
 
--- The processes of target @o; raises the reason why there are none.
+-- Return the processes of target @o; raises the reason why there are none.
 local function group_of(o)
 	local s = self_of(o, "target", 3)
 	if s.app then
@@ -548,8 +548,8 @@ nb.disassemble = errors.catch(function(opts)
 	return policy.dump(image, info)
 end)
 
--- The shell for commands of a script: the running shell, or else a new one that attaches to the
--- only job.
+-- Return the shell for commands of a script: the running shell, or else a new one that attaches to
+-- the only job.
 local function app_of()
 	if not nb._current then
 		local app = require("ncclbpf.cli.app").new { format = "json" }

@@ -13,7 +13,7 @@ M.makers = {}
 local state = setmetatable({}, { __mode = "k" })
 M.state = state
 
--- A class: objects are empty tables, methods are read-only. -> new(state)
+-- Make a class. Its objects are empty tables, and its methods are read-only. -> new(state)
 function M.new(name, methods, meta)
 	meta = meta or {}
 	meta.__name = name
@@ -31,12 +31,12 @@ function M.new(name, methods, meta)
 	end
 end
 
--- The methods return nil, err where their code raises an error value.
+-- Wrap @methods, so that they return nil, err if their code raises an error value.
 function M.protect(methods)
 	for name, f in pairs(methods) do methods[name] = errors.catch(f, true) end
 end
 
--- The state of a method's object; raises at the method's caller.
+-- Return the state of a method's object; raises at the method's caller.
 function M.self(o, name, level)
 	local s = state[o]
 	if not s or s.kind ~= name then
@@ -46,7 +46,7 @@ function M.self(o, name, level)
 	return s
 end
 
--- A class whose objects have the fields of s.data. A method hides a field of its name. Objects
+-- Make a class whose objects have the fields of s.data. A method hides a field of its name. Objects
 -- support pairs() and JSON.
 function M.record(name, methods, text)
 	return M.new(name, methods, {

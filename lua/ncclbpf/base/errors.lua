@@ -23,7 +23,7 @@ function M.new(code, message, fields)
 	return setmetatable(e, meta)
 end
 
--- nil and an error, for `return errors.fail(...)`.
+-- Return nil and an error, for `return errors.fail(...)`.
 function M.fail(code, fmt, ...)
 	return nil, M.new(code, select("#", ...) > 0 and fmt:format(...) or fmt)
 end
@@ -73,12 +73,12 @@ function M.tame(text)
 		"\226\129[\166-\169]", "?"))
 end
 
--- The error as text, without the name of the program.
+-- Return the error as text, without the name of the program.
 function M.text(e)
 	local t = {}
 	if e.command then t[#t + 1] = e.command .. ": " end
 	if e.object then t[#t + 1] = e.object .. ": " end
-	-- The first line of a detail replaces the message.
+	-- if the error has a detail, print the detail's first line instead of the message
 	local head, detail = e.message, e.detail
 	if detail then head, detail = detail:match("^([^\n]*)\n?(.*)$") end
 	t[#t + 1] = head
@@ -133,7 +133,7 @@ function M.catch(f, outermost)
 	end
 end
 
--- @f of the caller of such a function, or nil: what @f raises passes through M.catch.
+-- Wrap the caller's function @f (may be nil), so that M.catch passes on what @f raises.
 function M.callback(f)
 	return f and function(...)
 		local r = table.pack(pcall(f, ...))
@@ -149,7 +149,7 @@ function M.because(e, fmt, ...)
 	return e
 end
 
--- As M.try, for a call about @object (a file, a policy), which the error then names.
+-- Like M.try, for a call about @object (a file, a policy): the error names the object.
 function M.about(object, v, err, ...)
 	if v then return v, err, ... end
 	err = M.is(err) and err or M.from_reply(err)
@@ -157,7 +157,7 @@ function M.about(object, v, err, ...)
 	error(err, 0)
 end
 
--- "nearest: a or b" for a wrong word, or nil.
+-- Return "nearest: a or b" for a wrong word; nil if no word is near.
 function M.nearest(word, list)
 	local a, b = core.nearest(word, list)
 	if a and b then return "nearest: " .. a .. " or " .. b end
@@ -188,7 +188,7 @@ function M.check_options(what, options, allowed, level)
 	return options
 end
 
--- Arguments f(a, b) or f{a, b, option=} -> the list of names, the options.
+-- Split the arguments of f(a, b) or f{a, b, option=}. -> the list of names, the options
 function M.names(what, allowed, ...)
 	local first = ...
 	if type(first) ~= "table" then return { ... }, {} end

@@ -42,7 +42,7 @@ local order_of = function(t)
 	return type(mt) == "table" and mt.order or nil
 end
 
--- A Lua value as a user types it: {bytes=4, algo=ring}
+-- Return a Lua value as a user types it: {bytes=4, algo=ring}
 function M.value(v, depth)
 	depth = depth or 0
 	if type(v) ~= "table" then
@@ -92,7 +92,7 @@ local function shown(result, wide)
 	end)
 end
 
--- The columns for formats that programs read (JSON, CSV).
+-- Return the columns for formats that programs read (JSON, CSV).
 local function flat(result)
 	return lists.select(result.columns or {}, function(c) return not c.people end)
 end
@@ -101,7 +101,7 @@ end
 
 local LEAST = 16 -- smallest width to which a cell is wrapped, in columns
 
--- Characters of @text that take @limit columns, at least one; and the rest.
+-- Split @text: return the characters that fit @limit columns (at least one), and the rest.
 local function hard(text, limit)
 	local take, used = "", 0
 	for c in text:gmatch "[^\128-\191][\128-\191]*" do
@@ -216,7 +216,7 @@ local function fit(columns, natural, limit)
 	end
 end
 
--- Aligned lines of a header and rows, and the titles of columns that do not fit the screen.
+-- Return aligned lines of a header and rows, and the titles of columns that do not fit the screen.
 -- @env: width (screen), quiet, color.
 function M.table(columns, rows, env)
 	local lines, natural = {}, {}
@@ -258,7 +258,7 @@ function M.table(columns, rows, env)
 	return lines, left
 end
 
--- Each row as several lines, each with a title and a value.
+-- Return each row as several lines, each with a title and a value.
 local function vertical(columns, rows)
 	local list = {}
 	for n, row in ipairs(rows) do
@@ -337,7 +337,7 @@ local function csv(result, env)
 	return #lines > 0 and table.concat(lines, "\r\n") .. "\r\n" or ""
 end
 
--- The JSON envelope; @target: the job and its processes.
+-- Return the JSON envelope; @target: the job and its processes.
 function M.envelope(result, env, data)
 	return setmetatable({
 		schema = "ncclbpf." .. result.schema,
@@ -421,7 +421,7 @@ local makers = {
 	tsv = tsv, csv = csv, json = json, ndjson = ndjson, name = name,
 }
 
--- Text of a result in env.format.
+-- Return the text of a result in env.format.
 function M.render(result, env)
 	return makers[env.format](result, env)
 end

@@ -2,7 +2,7 @@
 -- What Lua's table library lacks: one list made of another, sorted keys, copies, order by fields.
 local M = {}
 
--- The results of f(element, index), or the field @f of each element.
+-- Return the results of f(element, index), or the field @f of each element.
 function M.map(list, f)
 	local t = {}
 	for i, x in ipairs(list) do
@@ -11,7 +11,7 @@ function M.map(list, f)
 	return t
 end
 
--- The elements for which f(element) is true.
+-- Return the elements for which f(element) is true.
 function M.select(list, f)
 	local t = {}
 	for _, x in ipairs(list) do
@@ -20,7 +20,7 @@ function M.select(list, f)
 	return t
 end
 
--- The keys of a table, sorted.
+-- Return the keys of a table, sorted.
 function M.keys(t)
 	local keys = {}
 	for k in pairs(t) do keys[#keys + 1] = k end
@@ -28,7 +28,7 @@ function M.keys(t)
 	return keys
 end
 
--- A copy of a table, one level deep.
+-- Return a copy of a table, one level deep.
 function M.copy(t)
 	local copy = {}
 	for k, v in pairs(t) do copy[k] = v end
@@ -42,7 +42,7 @@ function M.set(list)
 	return set
 end
 
--- The elements without repetitions.
+-- Return the elements without repetitions.
 function M.unique(list)
 	local seen = {}
 	return M.select(list, function(x)
@@ -71,7 +71,7 @@ function M.add(list, by, key, new)
 	return new
 end
 
--- A comparison for table.sort by fields, in the order of their names. "-name": larger values
+-- Return a comparison for table.sort by fields, in the order of their names. "-name": larger values
 -- first. Values of several types are ordered by the names of their types.
 function M.by(...)
 	local fields = {}

@@ -16,7 +16,7 @@ local function prefix()
 	return here
 end
 
--- Clock ticks from boot to the start of @pid (proc(5), field 22), or nil.
+-- Return the clock ticks from boot to the start of @pid (proc(5), field 22), or nil.
 local function start_of(pid)
 	local stat = core.read(("/proc/%d/stat"):format(pid), 4096)
 	local fields = stat and stat:match "^.*%) (.*)"
@@ -28,7 +28,7 @@ local function start_of(pid)
 	end
 end
 
--- "BOOT/NAMESPACE/PID/START"; nil: there is no such process here.
+-- Return the identity "BOOT/NAMESPACE/PID/START" of a process; nil: this host has no such process.
 function M.identity(pid)
 	local start = start_of(pid)
 	return start and ("%s/%d/%s"):format(prefix(), pid, start)
@@ -39,8 +39,8 @@ function M.is_near(identity)
 	return tostring(identity):sub(1, #prefix() + 1) == prefix() .. "/"
 end
 
--- -> is the process of @identity alive, is it stopped. nil: the process is in another PID
--- namespace of this boot, so it cannot be checked.
+-- Return whether the process of @identity is alive, and whether it is stopped. nil: the process is
+-- in another PID namespace of this boot, so it cannot be checked.
 function M.alive(identity)
 	local boot_id, ns, pid = tostring(identity):match "^([^/]+)/([^/]+)/(%d+)/%d+$"
 	if not boot_id or boot_id ~= boot() then return false end

@@ -4,7 +4,7 @@ local M = {}
 
 local factors = { [""] = 1, k = 1 << 10, m = 1 << 20, g = 1 << 30, t = 1 << 40 }
 
--- Bytes of "4M", "1.5GiB", "512"; nil if the text is no size.
+-- Parse a size such as "4M", "1.5GiB" or "512". -> bytes; nil if the text is no size
 function M.size(text)
 	local number, unit = tostring(text):match("^(%d+%.?%d*)([kKmMgGtT]?)")
 	if not number then return nil end
@@ -22,7 +22,7 @@ function M.size(text)
 	return math.tointeger(tonumber(number) * factor)
 end
 
--- 4194304 -> "4M"; not a whole number of a unit: "4.1M".
+-- Format bytes: 4194304 -> "4M". If the bytes are not a whole number of a unit: "4.1M".
 function M.bytes(n)
 	if math.type(n) ~= "integer" then return tostring(n) end
 	local names = { "", "K", "M", "G", "T" }
@@ -35,7 +35,7 @@ function M.bytes(n)
 	return ("%.1f%s"):format(f, names[i])
 end
 
--- 1 -> "1 node", 2 -> "2 nodes"
+-- Format a count: 1 -> "1 node", 2 -> "2 nodes"
 function M.count(n, noun)
 	return ("%s %s%s"):format(tostring(n), noun, n == 1 and "" or noun:find "s$" and "es"
 		or "s")
@@ -43,7 +43,7 @@ end
 
 local times = { ms = 0.001, s = 1, m = 60, h = 3600, [""] = 1 }
 
--- Seconds of "200ms", "2", "1.5m"; nil if the text is no duration.
+-- Parse a duration such as "200ms", "2" or "1.5m". -> seconds; nil if the text is no duration
 function M.duration(text)
 	local number, unit = tostring(text):match("^(%d+%.?%d*)(%a*)$")
 	if not number or not times[unit] then return nil end
@@ -58,13 +58,13 @@ function M.seconds(s)
 	return ("%.1fh"):format(s / 3600)
 end
 
--- Microseconds, GB/s and a change in per cent for a column; nil: not known.
+-- Format microseconds, GB/s and a change in per cent for a column; nil: not known.
 function M.us(v)
 	if type(v) ~= "number" or v < 0 then return nil end
 	return (v < 100 and "%.1f" or "%.0f"):format(v)
 end
 
--- Microseconds for a column, from a time in nanoseconds; nil: not known.
+-- Format nanoseconds as microseconds for a column; nil: not known.
 function M.ns_us(v)
 	if type(v) ~= "number" then return nil end
 	return (v < 100000 and "%.1f" or "%.0f"):format(v / 1000)
@@ -76,7 +76,7 @@ end
 
 function M.signed(v) return type(v) == "number" and ("%+.1f"):format(v) or nil end
 
--- "0-3,7" -> {0,1,2,3,7}; nil if the text is no set of numbers.
+-- Parse a set of numbers: "0-3,7" -> {0,1,2,3,7}; nil if the text is no such set.
 function M.ranks(text)
 	local set = {}
 	for part in (tostring(text) .. ","):gmatch("([^,]*),") do
@@ -103,7 +103,7 @@ function M.ranges(list)
 	return table.concat(out, ",")
 end
 
--- A share ("34%", 0.34) or number @v of @n things, at least one.
+-- Return a share ("34%", 0.34) or number @v of @n things, at least one.
 function M.share_of(v, n)
 	if math.type(v) == "integer" then return v end
 	local pct = type(v) == "string" and tonumber(v:match "^([%d.]+)%%$") or v * 100

@@ -101,7 +101,7 @@ function Context:whole(name, least, most)
 	return n
 end
 
--- The processes that a command acts on: those that the line's flags name, else the attached
+-- Return the processes that a command acts on: those that the line's flags name, else the attached
 -- ones, else those that the shell's flags name, else those of the only job.
 function Context:session()
 	if self.temporary then return self.temporary end
@@ -540,7 +540,7 @@ function App:line(text)
 	return not_lua(self, text, why)
 end
 
--- Commands and Lua from a stream.
+-- Run commands and Lua from a stream.
 function App:stream(input)
 	local status, pending, began = 0, nil, nil
 	local n = 0

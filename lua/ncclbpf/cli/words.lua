@@ -199,7 +199,7 @@ local function long_option(word)
 	return name, has and value or nil
 end
 
--- The output format that the words ask for. The function also works for lines that cannot be
+-- Return the output format that the words ask for. The function also works for lines that cannot be
 -- parsed, so that programs get JSON errors.
 function M.format_of(list)
 	for i, w in ipairs(list) do
@@ -289,7 +289,7 @@ local function expand(word, list)
 	return found
 end
 
--- The words that begin with @word, if there are several.
+-- Return the words that begin with @word, if there are several.
 local function several(word, list)
 	local t = lists.select(list, function(w) return w:sub(1, #word) == word end)
 	return #t > 1 and t or nil
@@ -308,7 +308,7 @@ local function ambiguous(words, list)
 		table.concat(list, ", "))), true
 end
 
--- The row of the command that words begin with. @people: accept unique abbreviations.
+-- Return the row of the command that words begin with. @people: accept unique abbreviations.
 -- -> row, number of words it took; or nil, error, whether the words begin like a command
 function M.command(words, people)
 	local noun, verb = words[1], words[2]
@@ -337,7 +337,7 @@ function M.command(words, people)
 	return nil, err, true
 end
 
--- The help command for `COMMAND --help`.
+-- Return the help command for `COMMAND --help`.
 function M.explained(words)
 	local verbs = words[1] and commands.verbs(words[1]) or {}
 	return { "help", words[1], #verbs > 0 and words[2] or nil }

@@ -35,7 +35,7 @@ local function choice(d)
 	return text
 end
 
--- Groups of ranks that decided alike, the largest first.
+-- Return groups of ranks that decided alike, the largest first.
 local function groups(members, seq)
 	local by, list = {}, {}
 	for _, m in ipairs(members) do
@@ -198,8 +198,8 @@ end
 
 local TRIES = 3
 
--- All processes of a host share the segment, so its first answer counts. -> data; of several
--- sites: also their answers, and a site's failure; raises errors
+-- All processes of a host share the segment, so the first process that answers is enough. -> data;
+-- for several sites also the sites' answers and a site's failure; raises errors
 local function ask(ctx, comm)
 	local s = try(ctx:session())
 	local line = "check agreement" .. (comm and " comm=" .. session.quote(comm) or "")

@@ -85,7 +85,7 @@ local function table_rows(d)
 	return rows
 end
 
--- The change of NCCL's modelled time, in per cent: below 0 the answer is faster.
+-- Return the change of NCCL's modelled time, in per cent: below 0 the answer is faster.
 local function slower(_, row)
 	local a, b = row.cost_us, row.nccl_cost_us
 	if type(a) ~= "number" or type(b) ~= "number" or a <= 0 or b <= 0
@@ -95,7 +95,8 @@ local function slower(_, row)
 	return ("%+.1f"):format((a / b - 1) * 100)
 end
 
--- The communicator that a word selects: its identity, a unique prefix, or the only one of the job.
+-- Return the communicator that a word selects: its identity, a unique prefix, or the only one of
+-- the job.
 local function find_comm(ctx, word)
 	if word and word:match("^%x+$") and #word == 16 then return word end
 	local s = try(ctx:session())
@@ -166,7 +167,7 @@ function M.cmd_show(ctx)
 	return result, err
 end
 
--- The nearest collective for a wrong word, else nil.
+-- Return the nearest collective for a wrong word, else nil.
 local function collective(word)
 	if core.nccl("coll", word) then return word:lower() end
 	local names = {}

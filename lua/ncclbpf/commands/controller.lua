@@ -26,7 +26,7 @@ local function word(d)
 	return read.number(d.elected) > 0 and "running" or "waiting"
 end
 
--- A note for each site whose maps the last run lacked.
+-- Return a note for each site whose maps the last run lacked.
 local function away(per)
 	local foot = {}
 	for _, r in ipairs(per) do

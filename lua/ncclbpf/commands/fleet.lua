@@ -92,7 +92,8 @@ end
 
 local function key(group) return sites.ROOT .. group.job .. "/desired" end
 
--- -> the desired state (nil: there is none), the revision of its key (0: none); raises errors
+-- Read the desired state of a job. -> state (nil: none), revision of its key (0: none); raises
+-- errors
 local function desired(group)
 	local kvs = try(group.store:get(key(group)))
 	if #kvs == 0 then return nil, 0 end
@@ -216,7 +217,7 @@ local function read_file(path)
 	return v.job, open_all(v.policies, path:match "^(.*/)" or "")
 end
 
--- Lines that show the difference between @state and @list; no lines if they are equal.
+-- Return lines that show the difference between @state and @list; no lines if they are equal.
 local function differences(state, list)
 	local old, lines = read.list(state, "images"), {}
 	for i = 1, math.max(#old, #list) do

@@ -61,7 +61,7 @@ local function twice(job, members)
 		"set NCCLBPF_JOB to a name of its own for each job"
 end
 
--- The jobs of a store: { {job, site, host, processes, ranks, version, address, state} }
+-- Return the jobs of a store: { {job, site, host, processes, ranks, version, address, state} }
 local function fleet_rows(ctx, url)
 	local store = try(sites.open(url, ctx:timeout()))
 	local rows, problems = {}, {}
@@ -192,7 +192,7 @@ end
 
 -- ---- attach ---------------------------------------------------------------------------
 
--- The target that the argument of `attach` selects: a number is a process, a path a socket,
+-- Return the target that the argument of `attach` selects: a number is a process, a path a socket,
 -- another word a job.
 local function wish_of(word)
 	if not word then return {} end
@@ -622,7 +622,7 @@ end
 
 -- ---- help -----------------------------------------------------------------------------
 
--- The rows of the shell's table with their help texts. The target supplies the text of
+-- Return the rows of the shell's table with their help texts. The target supplies the text of
 -- commands that only it knows, or that the shell passes on unchanged.
 function M.help_rows(ctx, ask)
 	local rows, seen = {}, {}

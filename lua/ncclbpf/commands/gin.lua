@@ -23,7 +23,7 @@ local function offences_of(d)
 	return n
 end
 
--- Appends to @to the words for the lost or stalled peers that one process names.
+-- Append to @to a text for each lost or stalled peer that one process names.
 local function broken_of(to, d)
 	for _, b in ipairs(read.list(d, "broken_peers")) do
 		to[#to + 1] = ("rank %s is %s to rank %s"):format(read.number(b.peer),
@@ -31,7 +31,7 @@ local function broken_of(to, d)
 	end
 end
 
--- One line about the GIN plugin of all processes; nil: none is in use.
+-- Return one line about the GIN plugin of all processes; nil: none is in use.
 function M.line(list)
 	list = lists.select(list, function(d) return read.text(d.transport) end)
 	if #list == 0 then return nil end
@@ -53,7 +53,7 @@ function M.line(list)
 			and "; " .. table.concat(wrong, ", ") or "")
 end
 
--- Bytes a second since the collComm was made
+-- Return the bytes per second since the collComm was made.
 local function rate(row)
 	local ms = read.number(row.age_ms)
 	return ms > 0 and read.number(row.bytes) * 1000 // ms or nil
@@ -91,7 +91,7 @@ local function sorted(merged)
 	return merged
 end
 
--- The columns that identify a row for people.
+-- Return the columns that identify a row for people.
 local function whose(contexts)
 	local c = { { "coll", num = true, merge = "first" },
 		{ "comm", wide = true, merge = "first" },
@@ -114,7 +114,7 @@ local OPEN = {
 	{ "held", num = true, merge = "first" },
 }
 
--- The columns of times. People see the columns @shown without -o wide.
+-- Return the columns of times. People see the columns @shown without -o wide.
 local function times(shown)
 	local c = {}
 	for _, name in ipairs { "put", "get" } do
@@ -148,8 +148,8 @@ local function line_of(comm, contexts)
 		.. (comm and " comm=" .. session.quote(comm) or "")
 end
 
--- The rows of all processes of a group, each with its site, rank and pid. -> rows, failure of
--- some processes; raises errors
+-- Return the rows of all processes of a group, each with its site, rank and pid. -> rows, failure
+-- of some processes; raises errors
 function M.rows(group, opts)
 	local ctx = { session = function() return group end }
 	local per, _, failure = try(read.ask(ctx, line_of(opts.comm, opts.contexts),

@@ -118,7 +118,7 @@ local function measured(text, now, f)
 	text:family(f[1], f[2], f[3], lines)
 end
 
--- Each row that describes the host, once: { {row, labels} }
+-- Return each row that describes the host once: { {row, labels} }
 local function host_rows(now)
 	local host, told = stats.hosts(now.samples), {}
 	for t, r in read.each(now.stats, "rows") do
@@ -154,7 +154,7 @@ end
 
 -- Metrics of the job's state.
 
--- A metric with one number from the status of each process.
+-- Add a metric with one number from the status of each process.
 local function of_status(text, now, name, kind, help, value)
 	local lines = {}
 	for _, r in ipairs(now.status) do

@@ -11,7 +11,7 @@ local WRONG = { "errors", "lost", "garbage", "oversized", "stalls", "strangers",
 
 local function size(n) return units.bytes(read.number(n)) end
 
--- One line about the net plugin of all processes; nil: none is in use.
+-- Return one line about the net plugin of all processes; nil: none is in use.
 function M.line(list)
 	list = lists.select(list, function(n) return read.text(n.transport) end)
 	if #list == 0 then return nil end

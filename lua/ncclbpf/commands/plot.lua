@@ -14,7 +14,7 @@ local witness = require "ncclbpf.rollout.evidence"
 local try = errors.try
 local M = {}
 
--- The latest collectives by combination: {coll, size, comm, ran, ranks, ns = {...}}, sorted.
+-- Return the latest collectives by combination: {coll, size, comm, ran, ranks, ns = {...}}, sorted.
 local function measured(ctx)
 	local comm, want = ctx.opt.comm, ctx.args[1] and ctx.args[1]:lower()
 	local answers = try(read.ask(ctx, "sample tail count=1024"

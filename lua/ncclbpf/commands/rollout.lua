@@ -69,7 +69,7 @@ local function state_of(r)
 	return r.state
 end
 
--- The JSON data of a rollout.
+-- Return the JSON data of a rollout.
 function M.status_of(r)
 	return { id = r.id, name = r.plan.name, job = r.job, state = r.state,
 		running = rollout.runs(r), reason = r.why, blocks = #r.blocks,
@@ -115,7 +115,7 @@ local function result(r, extra)
 	}
 end
 
--- The rollout of a group's job. -> r | nil, err
+-- Return the rollout of a group's job. -> r | nil, err
 function M.load(g)
 	local r, err = rollout.load(g)
 	if not r then
@@ -126,7 +126,7 @@ function M.load(g)
 	return r
 end
 
--- -> r, group; raises errors
+-- Load the rollout of the attached job. -> r, group; raises errors
 local function current(ctx)
 	local g = try(ctx:session())
 	local r = try(M.load(g))

@@ -93,7 +93,7 @@ local list_columns = {
 	{ "runner" }, { "reason", wrap = true },
 }
 
--- The rollouts of all jobs of the store, or of the jobs that run on this host.
+-- List the rollouts of all jobs of the store, or of the jobs that run on this host.
 function M.cmd_list(ctx)
 	local rows = core.array {}
 	for _, r in ipairs(try(jobs.all(sites.named(ctx.flags)))) do

@@ -17,14 +17,14 @@ M.hidden = { hello = true, cancel = true, ["trace read"] = true, ["change check"
 
 local rows, by, nouns
 
--- "module:function" as a function that loads its module when it is called.
+-- Return a function for "module:function". It loads the module when it is called.
 local function handler(run)
 	local module, name = (run or ""):match "^(.+):(.+)$"
 	if not module then return run end
 	return function(ctx) return require("ncclbpf." .. module)[name](ctx) end
 end
 
--- The names of the options in a row's syntax, with their descriptions.
+-- Return the names of the options in a row's syntax, with their descriptions.
 local function options_of(row)
 	local options = {}
 	for name in row.syntax:gmatch "%f[%a]([%l_]+)=" do
@@ -34,8 +34,8 @@ local function options_of(row)
 	return options
 end
 
--- The smallest and the largest number of arguments that a row's syntax allows, without options.
--- Each word of the syntax is an argument; words in brackets are optional.
+-- Return the smallest and the largest number of arguments that a row's syntax allows, without
+-- options. Each word of the syntax is an argument; words in brackets are optional.
 local function arguments_of(syntax)
 	local least, most = 0, 0
 	for word in syntax:gmatch "%S+" do
@@ -47,7 +47,7 @@ local function arguments_of(syntax)
 	return least, most
 end
 
--- A row of commands/table.lua, completed by the row @c that targets serve, or by {}.
+-- Return a row of commands/table.lua, completed by the row @c that targets serve, or by {}.
 local function complete(t, c)
 	local syntax = t.syntax or c.syntax or ""
 	local least, most = c.least, c.most
@@ -77,7 +77,7 @@ local function build()
 	table.sort(rows, function(a, b) return a.words < b.words end)
 end
 
--- The options of a row, sorted: {name, description}.
+-- Return the options of a row, sorted: {name, description}.
 function M.options(row)
 	local list = {}
 	for name, help in pairs(row.options) do list[#list + 1] = { name, help } end
@@ -100,7 +100,7 @@ function M.is_noun(word)
 	return nouns[word] == true
 end
 
--- The first words of all commands, and the second words after a first word.
+-- Return the first words of all commands, and the second words after a first word.
 function M.nouns()
 	if not rows then build() end
 	local t = lists.keys(nouns)

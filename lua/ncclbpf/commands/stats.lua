@@ -20,7 +20,7 @@ local HOST = { "host_count", "host_mean_ns", "host_p50_ns", "host_p99_ns", "host
 
 local us, gbs = units.ns_us, units.gbs
 
--- One flat row: exec = {p50_ns=1} becomes exec_p50_ns = 1.
+-- Return one flat row: exec = {p50_ns=1} becomes exec_p50_ns = 1.
 local function flat(t)
 	local row = {}
 	for k, v in pairs(t) do
@@ -79,14 +79,14 @@ local function head(per)
 		#with > 0 and ", with " .. table.concat(with, " and ") .. " times" or "")
 end
 
--- The line about GIN. `stats gin` shows the peers.
+-- Return the line about GIN. `stats gin` shows the peers.
 local function gin_line(per)
 	local list = lists.map(per, function(r) return read.record(r.data.gin) end)
 	local line = gin.line(list)
 	return line and ("gin: %s (stats gin)"):format(line)
 end
 
--- The line about queue pairs, which `verbs` shows
+-- Return the line about queue pairs, which `verbs` shows
 local function verbs_line(per)
 	local list = lists.map(per, function(r) return read.record(r.data.verbs) end)
 	local line = verbs.line(list)
@@ -232,7 +232,7 @@ local function pair(name)
 	end
 end
 
--- Measured times of a communicator: { pid = {list=} }, and whether there are any.
+-- Return the measured times of a communicator, { pid = {list=} }, and whether there are any.
 function M.measured(ctx, comm)
 	local out, any = {}, false
 	for _, r in ipairs(read.ask(ctx, "stats comm=" .. session.quote(comm), { list = "rows" })
@@ -369,7 +369,7 @@ function M.cmd_telemetry(ctx)
 	})
 end
 
--- The latest @count collectives of each communicator, oldest first. Ranks may be a few
+-- Return the latest @count collectives of each communicator, oldest first. Ranks may be a few
 -- collectives apart.
 local function latest(count)
 	return function(merged)

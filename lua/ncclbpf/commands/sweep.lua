@@ -103,7 +103,7 @@ local function follow(ctx, s, pid)
 	return done.result
 end
 
--- -> the job's sweep; raises errors
+-- Load the last sweep of the attached job. -> sweep; raises errors
 local function current(ctx)
 	local g = try(ctx:session())
 	local s, err = run.load(g)

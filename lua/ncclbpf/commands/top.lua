@@ -219,7 +219,7 @@ end
 
 -- ---- keys ------------------------------------------------------------------------------
 
--- The output of a command, for the page of a row.
+-- Return the output of a command, for the page of a row.
 local function output(ctx, words, columns)
 	local app = ctx.app
 	local out, width = {}, app.width

@@ -184,7 +184,7 @@ local function summary(now)
 	}
 end
 
--- Lines for the first @room alerts, or the line "no alerts".
+-- Return lines for the first @room alerts, or the line "no alerts".
 local function alarms(now, room)
 	local t, n = {}, #now.alerts
 	if n == 0 then return { { "no alerts", "green" } } end

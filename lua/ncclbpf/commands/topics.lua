@@ -67,7 +67,7 @@ change the keys (editrc(5)).]]
 	end },
 }
 
--- The topic of a word: its text, or nil.
+-- Return the topic of a word: its text, or nil.
 function M.topic(word)
 	for _, t in ipairs(M.topics) do
 		if word == t[1] then return t[3]() end

@@ -14,7 +14,7 @@ local SUMS = { "live", "sends", "sent_bytes", "completions", "tuned", table.unpa
 
 local function size(n) return units.bytes(read.number(n)) end
 
--- One line about the queue pairs of all processes; nil: no tap is loaded.
+-- Return one line about the queue pairs of all processes; nil: no tap is loaded.
 function M.line(list)
 	local any, gpu_posts = false, false
 	for _, v in ipairs(list) do

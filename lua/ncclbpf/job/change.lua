@@ -6,12 +6,12 @@ local session = require "ncclbpf.job.session"
 
 local M = {}
 
--- The text of an option for a request line. v nil: no option.
+-- Return the text of an option for a request line. v nil: no option.
 function M.if_generation(v)
 	return v and " if_generation=" .. session.quote(v) or ""
 end
 
--- The outcome of a change as a command's result.
+-- Return the outcome of a change as a command's result.
 function M.result(ctx, data, verb)
 	local rows = lists.map(read.list(data, "comms"), function(c)
 		return { comm = c.comm, state = c.state, fence = c.fence, ranks = c.ranks,

@@ -6,16 +6,16 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 
--- "ring/ll128": the algorithm and protocol that NCCL ran
+-- Return the algorithm and protocol that NCCL ran, such as "ring/ll128".
 function M.choice(t)
 	local a, p = read.text(t.algo), read.text(t.proto)
 	return (a or p) and ("%s/%s"):format(a or "?", p or "?") or "-"
 end
 
--- The name of a kind of collective: "allreduce 4M of ID"
+-- Return the name of a kind of collective: "allreduce 4M of ID"
 function M.kind(op) return ("%s %s of %s"):format(op.coll, units.bytes(op.size), op.comm) end
 
--- -> collective, size in bytes, communicator | nil: not the name of a kind
+-- Parse the name of a kind. -> collective, size in bytes, communicator | nil: not such a name
 function M.parse(kind)
 	local coll, size, comm = tostring(kind):match "^(%S+) (%S+) of (%S+)$"
 	if coll then return coll, units.size(size), comm end
@@ -36,9 +36,9 @@ end
 
 function M.median(times) return core.block_medians(times, #times)[1] end
 
--- The latest collectives of which all ranks here have a sample, from the answers to `sample
--- tail`: {id = {comm, coll, size, ran, seq, ns}}. ns is the time of the slowest rank, and
--- so of the collective.
+-- Return the latest collectives of which all ranks here have a sample, from the answers to `sample
+-- tail`: {id = {comm, coll, size, ran, seq, ns}}. ns is the time of the slowest rank, and so of the
+-- collective.
 function M.of(results)
 	local ranks, ops = {}, {}
 	for c in read.each(results, "comms") do
@@ -64,7 +64,7 @@ end
 -- NCCL numbers the collectives of each communicator and kind separately.
 function M.line(op) return op.comm .. " " .. op.coll end
 
--- The largest number of collectives that were enqueued and have not ended, for each row of
+-- Return the largest number of collectives that were enqueued and have not ended, for each row of
 -- the answers to `stats`.
 local function in_flight(results)
 	local open = {}

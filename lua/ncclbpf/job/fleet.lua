@@ -232,7 +232,7 @@ local function lost_site(site, err)
 	return { site = site.site, host = site.host, pid = 0, streams = {}, lost = err }
 end
 
--- The members of all sites. Sites that do not answer have one lost member.
+-- Return the members of all sites. Sites that do not answer have one lost member.
 local function members_of(self, list)
 	local posts, asked, members = {}, {}, {}
 	self.sites = {}

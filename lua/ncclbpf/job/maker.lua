@@ -6,14 +6,14 @@ local process = require "ncclbpf.base.process"
 
 local M = {}
 
--- -> user, host, PID
+-- Return the user, the host and the PID of this shell.
 function M.who()
 	local uid, pid = core.ids()
 	local host = (core.read("/proc/sys/kernel/hostname", 256) or "?"):gsub("%s", "")
 	return os.getenv "USER" or "uid " .. tostring(uid), host, pid
 end
 
--- The value of the option maker= of the request change commit.
+-- Return the value of the option maker= of the request change commit.
 function M.text(rollout)
 	local user, host, pid = M.who()
 	local list = { user:sub(1, 32), host:sub(1, 64), process.identity(pid) or "",

@@ -7,7 +7,7 @@ local format = require "ncclbpf.base.format"
 
 local M = {}
 
--- Members as text: "rank 3", "ranks 0-3,7", or by process.
+-- Return the members as text: "rank 3", "ranks 0-3,7", or their PIDs.
 function M.who(members)
 	local ranks, pids, slots, sites = {}, {}, {}, {}
 	for _, m in ipairs(members) do
@@ -35,12 +35,12 @@ function M.who(members)
 	return table.concat(t, " and ")
 end
 
--- Members as text of a table's cell: "0-3,7" or "pid 4711".
+-- Return the members as text of a table's cell: "0-3,7" or "pid 4711".
 function M.cell(members)
 	return (M.who(members):gsub("^ranks? ", ""):gsub("^slots? ", "slot "))
 end
 
--- The number of sites of the members; nil: all are on this host.
+-- Return the number of sites of the members; nil: all are on this host.
 function M.sites(members)
 	local seen, n = {}, nil
 	for _, m in ipairs(members) do
@@ -49,7 +49,7 @@ function M.sites(members)
 	return n
 end
 
--- Groups of equal values, the largest first: { {value, members} }
+-- Return groups of equal values, the largest first: { {value, members} }
 function M.groups(items, text)
 	local by, list = {}, {}
 	for _, it in ipairs(items) do
@@ -66,7 +66,7 @@ function M.groups(items, text)
 	return list
 end
 
--- A sentence about the groups that differ from the first group, or nil. @ahead: the group
+-- Return a sentence about the groups that differ from the first group, or nil. @ahead: the group
 -- with the largest value is ahead, so the sentence names the groups behind it.
 function M.outliers(what, groups, opts)
 	if #groups < 2 then return nil end

@@ -7,7 +7,7 @@ local M = {}
 
 M.HINT = "start the job with NCCL_PROFILER_PLUGIN set like NCCL_TUNER_PLUGIN (NCCL 2.23 or newer)"
 
--- Notes for @silent of @all processes in which NCCL has called no profiler.
+-- Return the notes for @silent of @all processes in which NCCL has called no profiler.
 function M.notes(silent, all)
 	if silent == 0 then return {} end
 	return { ("note: NCCL has called no profiler in %d of %d processes"):format(silent, all),
@@ -29,8 +29,8 @@ function M.absent(g)
 	return n > 0
 end
 
--- Notes for a group @g whose processes have made at most one decision each, because events come
--- only after the first collective.
+-- Return the notes for a group @g whose processes have made at most one decision each, because
+-- events come only after the first collective.
 function M.first(g)
 	local made, n = 0, 0
 	for _, r in ipairs(g:ask "status") do
@@ -43,7 +43,8 @@ function M.first(g)
 		"hint: trace again when status shows more decisions" }
 end
 
--- -> true | nil, err. Fails if NCCL calls no profiler, because there are no times to compare.
+-- Check that NCCL calls a profiler, because otherwise there are no times to compare. -> true | nil,
+-- err
 function M.wanted(g)
 	if not M.absent(g) then return true end
 	return nil, errors.new(

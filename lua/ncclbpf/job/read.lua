@@ -9,8 +9,8 @@ local session = require "ncclbpf.job.session"
 
 local M = {}
 
--- A field that should be a list of tables. Other values are dropped, because a target may be of
--- any version.
+-- Return a field that should be a list of tables. Other values are dropped, because a target may be
+-- of any version.
 function M.list(d, field)
 	local t = {}
 	local v = type(d) == "table" and d[field]
@@ -34,7 +34,7 @@ function M.each(answers, field)
 	end
 end
 
--- The value if it has the type, otherwise an empty value.
+-- Return the value if it has the type, otherwise an empty value.
 function M.record(v) return type(v) == "table" and v or {} end
 function M.number(v) return type(v) == "number" and v or 0 end
 function M.text(v) return type(v) == "string" and v or nil end
@@ -44,7 +44,7 @@ local NOTES = 3 -- number of differences that are shown one by one
 local PID = { "pid", num = true, flat = true }
 local SITE = { "site", flat = true }
 
--- JSON data of all replies: {"processes":[{pid, rank, data | error}]}
+-- Return the JSON data of all replies: {"processes":[{pid, rank, data | error}]}
 local function everything(results, map)
 	local list = core.array {}
 	for i, r in ipairs(results) do
@@ -165,7 +165,7 @@ function M.one(ctx, line, opts)
 	return s:one(line, opts)
 end
 
--- The rows of list @list in each reply, each with its process. For data that differ between
+-- Return the rows of list @list in each reply, each with its process. For data that differ between
 -- processes.
 function M.own_rows(d, member, list)
 	return lists.map(M.list(d, list), function(entry)

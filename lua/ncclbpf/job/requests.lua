@@ -162,7 +162,7 @@ local function wait_reply(group, id, revision)
 		cause = "no site has taken the change, or the coordinator is being replaced" })
 end
 
--- The user, and the host and process of this shell.
+-- Return the user, and the host and process of this shell.
 local function who()
 	local user, host, pid = maker.who()
 	return user, ("%s %s"):format(host, tostring(pid))
@@ -212,15 +212,14 @@ local function as_change(reply, dry)
 		time_us = reply.time_us, comms = comms, sites = reply.sites }
 end
 
--- The policies with which a job starts: key "desired".
+-- Return the policies with which a job starts: key "desired".
 function M.start_state(line, images)
 	local name, from = who()
 	return { line = line, images = images, who = name, from = from, time = core.time() }
 end
 
--- The small images among those that a request names, by digest, in base64. The coordinator
--- sends them to each site with its order, so the site need not ask the store. -> table |
--- nil
+-- Return the small images among those that a request names, by digest, in base64. The coordinator
+-- sends them to each site with its order, so the site need not ask the store. -> table | nil
 local function small_images(group, images, data)
 	local size, list = 0, nil
 	for i = 1, #images + 1 do

@@ -13,8 +13,8 @@ local M = {}
 
 M.MOST = 16 -- the identity in the form in which the target writes it
 
--- The communicators of all processes, by identity:
--- -> list of {comm, ranks, nodes} | nil, err
+-- Return the communicators of all processes, by identity: -> list of {comm, ranks, nodes} | nil,
+-- err
 function M.comms(group)
 	local seen, list, failures = {}, {}, {}
 	local results = group:ask "comm list"
@@ -46,7 +46,7 @@ local function names(list)
 	return table.concat(t, ", ")
 end
 
--- The communicators that one word selects: a unique identity prefix, "ranks:N" or "nodes:N".
+-- Return the communicators that one word selects: a unique identity prefix, "ranks:N" or "nodes:N".
 local function matches(list, word)
 	local what, n = word:match "^(%a+):(%d+)$"
 	local found = {}
@@ -115,7 +115,7 @@ M.option = errors.catch(function(group, text)
 	return M.words(ids)
 end)
 
--- The scopes of a reply as rows for people: {comms, policies}
+-- Return the scopes of a reply as rows for people: {comms, policies}
 function M.rows(d)
 	local rows = {}
 	for i, s in ipairs(read.list(d, "scopes")) do

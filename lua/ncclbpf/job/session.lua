@@ -19,7 +19,7 @@ M.Group = Group -- job/fleet.lua has the same function for a job of several site
 local uid = core.ids()
 local FOREVER = 1e9
 
--- Words of a request line.
+-- Quote a word of a request line if it needs quotes.
 function M.quote(word)
 	word = tostring(word)
 	if word:find("[%z\n\r]") then
@@ -271,8 +271,8 @@ end
 
 M.greet = greet
 
--- One error for the failures of several members. @all: how many were asked. The members are not
--- named if all failed alike.
+-- Return one error for the failures of several members. @all: how many were asked. The members are
+-- not named if all failed alike.
 function M.sum_up(failures, all)
 	if #failures == 0 then return nil end
 	local groups = merge.groups(lists.map(failures, function(f)
@@ -299,7 +299,7 @@ function M.sum_up(failures, all)
 	return errors.new(first.code, message, fields)
 end
 
--- The failures among @results of Group:ask as one error; nil: all have answered.
+-- Return the failures among @results of Group:ask as one error; nil: all have answered.
 function M.failure_of(results)
 	return M.sum_up(lists.select(results, function(r) return r.err end), #results)
 end
@@ -324,7 +324,7 @@ function Group:one(line, opts)
 	return r.data, r.object, member
 end
 
--- The image of a policy that the job holds. -> bytes, its name | nil, err
+-- Return the image of a policy that the job holds. -> bytes, its name | nil, err
 function Group:image(name)
 	local d, object = self:one("policy export " .. M.quote(tostring(name)),
 		{ want_object = true })
@@ -351,7 +351,7 @@ function M.attach(wish, timeout)
 	return self
 end
 
--- One error for all lost members; nil: none is lost.
+-- Return one error for all lost members; nil: none is lost.
 function Group:failure()
 	local lost = lists.select(self.members, function(m) return not m.conn end)
 	return M.sum_up(lists.map(lost, function(m)

@@ -9,16 +9,16 @@ local M = {}
 M.SUFFIX = ".sig"
 local MAX_FILE = 64 << 10
 
--- The file with the list of keys that the operator requires; nil: none.
+-- Return the file with the list of keys that the operator requires; nil: none.
 local function signers()
 	local v = os.getenv "NCCLBPF_FLEET_SIGNERS"
 	return v ~= "" and v or nil
 end
 
--- The text of the signatures beside the policy file @path; nil: none.
+-- Return the text of the signatures beside the policy file @path; nil: none.
 function M.beside(path) return (core.read(path .. M.SUFFIX, MAX_FILE)) end
 
--- The lines of both texts, without duplicates.
+-- Return the lines of both texts, without duplicates.
 function M.join(a, b)
 	local seen, t = {}, {}
 	for _, text in ipairs { a or "", b or "" } do
@@ -49,8 +49,8 @@ local WORDS = {
 	damaged = "damaged signature%s",
 }
 
--- The signatures of a policy, for policy verify: lines for people; an error if a list of keys
--- (@keys, else the environment's) has none that signed it. Adds member signatures to @data.
+-- Return the signatures of a policy, for policy verify: lines for people; an error if a list of
+-- keys (@keys, else the environment's) has none that signed it. Adds member signatures to @data.
 function M.describe(info, keys, data)
 	local list, lines = keys or signers(), {}
 	if not list and not info.signatures then return lines end

@@ -24,13 +24,13 @@ M.open = errors.catch(function(url, timeout)
 	return store
 end)
 
--- The store named by flags or environment. nil: there is none, so only jobs of this host are
+-- Return the store named by flags or environment. nil: there is none, so only jobs of this host are
 -- visible.
 function M.named(flags)
 	return flags and flags.fleet or env "NCCLBPF_FLEET"
 end
 
--- A value of the store, which another writer may have damaged. -> table | nil, why
+-- Return a value of the store, which another writer may have damaged. -> table | nil, why
 function M.value(kv)
 	local v, err = core.decode(kv.value)
 	if type(v) ~= "table" then

@@ -71,8 +71,8 @@ local function numeric(list)
 	return list
 end
 
--- Sockets of one directory. Removes sockets that refuse a connection because their process is
--- gone; @gone collects them.
+-- Find the sockets of one directory. Remove sockets that refuse a connection because their process
+-- is gone, and add them to @gone.
 local function sockets_in(dir, list, gone)
 	for _, name in ipairs(core.list(dir) or {}) do
 		local job, rank, pid = M.parse(name)
@@ -126,8 +126,8 @@ local function exists(pid, path)
 	return core.stat("/proc/" .. pid .. "/root" .. path) ~= nil
 end
 
--- The socket of one process as that process sees it: through its root in procfs (containers), with
--- its own environment.
+-- Return the socket of one process as that process sees it: through its root in procfs
+-- (containers), with its own environment.
 local function of_process(pid)
 	local e = environ(pid) or {}
 	local status = core.read("/proc/" .. pid .. "/status", 65536) or ""
@@ -150,7 +150,7 @@ local function of_process(pid)
 	end
 end
 
--- The reason why a process with NCCL cannot be attached to, and the remedy.
+-- Return the reason why a process with NCCL cannot be attached to, and the remedy.
 local function reason(pid, maps)
 	local e = environ(pid)
 	local ours = maps:find("libncclbpf.so", 1, true) or maps:find("ncclbpf.so", 1, true)
@@ -188,7 +188,7 @@ local function reason(pid, maps)
 		"set it to libncclbpf.so and restart the job"
 end
 
--- The parent processes of the processes @known, by PID, each with the job of its children.
+-- Return the parent processes of the processes @known, by PID, each with the job of its children.
 local function launchers(known)
 	local t = {}
 	for pid, job in pairs(known) do
@@ -275,7 +275,7 @@ local function nothing(problems)
 		{ cause = cause, hint = hint })
 end
 
--- The owner of the directory that denies access to a socket.
+-- Return the owner of the directory that denies access to a socket.
 local function owner(path)
 	local dir = path:match("^(.*)/[^/]*$")
 	local st = dir and dir ~= "" and core.stat(dir)
@@ -283,7 +283,7 @@ local function owner(path)
 		or nil
 end
 
--- The sockets that match the options {pid=, job=, socket=, ranks={...}}; without options,
+-- Return the sockets that match the options {pid=, job=, socket=, ranks={...}}; without options,
 -- the sockets of the only job.
 function M.choose(wish)
 	if wish.socket then

@@ -11,7 +11,7 @@ local session = require "ncclbpf.job.session"
 local try = errors.try
 local M = {}
 
--- The results of the processes as rows. Each row has the number of host maps, in all held
+-- Return the results of the processes as rows. Each row has the number of host maps, in all held
 -- policies, that the command changed.
 local function result_of(ctx, results)
 	return read.command(ctx, {
@@ -22,7 +22,8 @@ local function result_of(ctx, results)
 	})
 end
 
--- The members whose result is good, those whose result is an error, and the sum of the errors.
+-- Return the members whose result is good, those whose result is an error, and the sum of the
+-- errors.
 local function split(results)
 	local good, bad, errs = {}, {}, {}
 	for _, r in ipairs(results) do

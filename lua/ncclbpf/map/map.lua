@@ -77,7 +77,7 @@ local function pages(s, name, member, opts)
 	end
 end
 
--- Entries of all members, decoded.
+-- Read and decode the entries of all members.
 -- -> { {member, data, codec, entries: [{key, value | values, raw}]} }, failures
 function M.dump(s, name, opts)
 	opts = opts or {}
@@ -207,7 +207,7 @@ local function flat_rows(per)
 	return flat
 end
 
--- Rows of all processes for people, in the order of the first one's dump.
+-- Return rows of all processes for people, in the order of the first one's dump.
 local function merged_rows(per, columns)
 	local replies = lists.map(per, function(p)
 		return { member = p.member, rows = short_rows(p) }
@@ -226,7 +226,7 @@ local function merged_rows(per, columns)
 	return merged
 end
 
--- A result from decoded dumps. Only formats that need rows make them.
+-- Return the result of a command from decoded dumps. Make rows only for formats that need them.
 local function dump_result(ctx, per, failures, schema)
 	local list = core.array {}
 	for i, p in ipairs(per) do
@@ -259,7 +259,7 @@ local function dump_result(ctx, per, failures, schema)
 	end })
 end
 
--- A large dump: print line formats page by page.
+-- Print a large dump page by page, in a format with one line for each element.
 local function stream(ctx, s, name, opts)
 	local failures, began, answered = {}, false, 0
 	local function one(member)
@@ -285,7 +285,7 @@ end
 
 -- ---- commands --------------------------------------------------------------------
 
--- "12s" for a time in nanoseconds, since a host map was written
+-- Format the nanoseconds since a host map was written, for example "12s".
 local function age(ns)
 	return type(ns) == "number" and units.seconds(ns / 1e9) or "-"
 end

@@ -10,7 +10,7 @@ local session = require "ncclbpf.job.session"
 local try = errors.try
 local M = {}
 
--- The type of a ring buffer's records: {id=, size=} | nil; raises errors
+-- Return the type of a ring buffer's records: {id=, size=} | nil; raises errors
 local function record_type(c, as)
 	if c.map.type ~= "ringbuf" then
 		if not as then return nil end
@@ -26,7 +26,7 @@ local function record_type(c, as)
 	return id and size >= 0 and { id = id, size = size } or nil
 end
 
--- The elements of a reply as {key, value}. A record without a type, or shorter than it, is
+-- Return the elements of a reply as {key, value}. A record without a type, or shorter than it, is
 -- hexadecimal.
 local function decode(c, kind, d, exact)
 	local out = core.array {}

@@ -73,7 +73,7 @@ local function convert(image, m)
 	}
 end
 
--- The codec of a map of a job: {key_size, value_size, btf, ...}
+-- Return the codec of a map of a job: {key_size, value_size, btf, ...}
 local function codec(s, member, m)
 	if math.type(m.key_size) ~= "integer" or math.type(m.value_size) ~= "integer"
 		or m.key_size < 0 or m.value_size < 0
@@ -83,21 +83,21 @@ local function codec(s, member, m)
 	return convert(image_of(s, member, m.policy_digest), m)
 end
 
--- The codec of a map of a local image. @m: its row of image:info()
+-- Return the codec of a map of a local image. @m: its row of image:info()
 function M.codec_of(image, m)
 	local blob, info = image:btf(), image:info()
 	return convert({ btf = blob and core.btf(blob) or nil, programs = names_of(info.programs),
 		maps = names_of(info.maps) }, m)
 end
 
--- A prefix: hexadecimal bytes, a slash, number of bits.
+-- Format a prefix: hexadecimal bytes, a slash, number of bits.
 local function show_prefix(bytes)
 	local bits = string.unpack("<I4", bytes)
 	local n = math.min((bits + 7) // 8, #bytes - 4)
 	return ("%s/%d"):format(hex(bytes:sub(5, 4 + n)), bits)
 end
 
--- A prefix, also as an address: "0a01/16", "10.1.0.0/16".
+-- Parse a prefix in bytes or as an address: "0a01/16", "10.1.0.0/16".
 local function read_prefix(part, text, what)
 	local data, bits = text:match("^([%x.]*)/(%d+)$")
 	local bytes = ""
@@ -131,7 +131,7 @@ local function decode(c, part, bytes, exact)
 	return "hex:" .. hex(bytes)
 end
 
--- Sizes within a table, outside quotes, as numbers: {bytes=4M} -> {bytes=4194304}
+-- Replace sizes in the text of a table by numbers, except in quotes: {bytes=4M} -> {bytes=4194304}
 local function numbers_for_sizes(text)
 	if not text:find("%d[%d.]*[kKmMgGtT]") then return text end
 	local out, at = {}, 1
@@ -261,7 +261,7 @@ end
 
 M.codec, M.encode, M.decode, M.typed, M.evaluate = codec, encode, decode, typed, evaluate
 
--- The values of a reply: one, or one a CPU.
+-- Return the values of a reply: one value, or one value for each CPU.
 local function values(c, text, ncpus, exact)
 	local bytes = unhex(text)
 	if not bytes then return nil end

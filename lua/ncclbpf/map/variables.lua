@@ -10,7 +10,7 @@ local try = errors.try
 local M = {}
 local KEY = ("\0"):rep(4)
 
--- "a.b[3].c" -> {"a", "b", 3, "c"}; nil if the text is no path.
+-- Split a path: "a.b[3].c" -> {"a", "b", 3, "c"}; nil if the text is no path.
 function M.path(text)
 	local steps, at = {}, 1
 	while at <= #text do
@@ -26,7 +26,7 @@ function M.path(text)
 	return #steps > 0 and steps or nil
 end
 
--- The name of the field or variable at the end of a path; "" for an element.
+-- Return the name of the field or variable at the end of a path; "" for an element.
 local function last(text)
 	return text:match("([%a_][%w_]*)$") or ""
 end
@@ -50,14 +50,14 @@ M.find = errors.catch(function(c, text)
 	return errors.about(text, c.btf:at(c.value.id, steps))
 end)
 
--- The value of a variable in the section's bytes.
+-- Return the value of a variable in the section's bytes.
 function M.value(c, text, bytes, exact)
 	local id, at, size = M.find(c, text)
 	if not id then return nil, at end
 	return c.btf:decode(id, bytes:sub(at + 1, at + size), exact or false, last(text))
 end
 
--- The request that stores @v (a Lua value). -> line; raises errors
+-- Return the request that stores @v (a Lua value). -> line; raises errors
 function M.line(c, name, text, v)
 	local id, at, size = try(M.find(c, text))
 	local bytes = try(map.encode({ btf = c.btf, map = c.map },

@@ -34,8 +34,8 @@ local function pack(list, from, to)
 	return table.concat(t)
 end
 
--- The request that stores elements @from to @to of @list: {key=, value=, text=} (bytes); without
--- value the element is removed. @tail: more options. -> line, object
+-- Return the request that stores elements @from to @to of @list: {key=, value=, text=} (bytes);
+-- without value the element is removed. @tail: more options. -> line, object
 local function request(name, list, from, to, flags, tail)
 	local sets, bytes = 0, 0
 	for i = from, to do
@@ -61,7 +61,7 @@ local function request(name, list, from, to, flags, tail)
 		.. (tail or ""), object
 end
 
--- The command that stores @list, with keys and values as a user reads and types them.
+-- Return the command that stores @list, with keys and values as a user reads and types them.
 local function readable(c, name, list)
 	local words, sets = {}, false
 	for i = 1, math.min(#list, READABLE) do
@@ -78,7 +78,7 @@ local function readable(c, name, list)
 	return ("map %s %s %s"):format(sets and "set" or "remove", name, table.concat(words, " "))
 end
 
--- The index of the last element that fits a memory file.
+-- Return the index of the last element that fits a memory file.
 local function fitting(list, from)
 	local bytes, to = 0, from - 1
 	while list[to + 1] do
@@ -150,7 +150,7 @@ function M.apply(s, c, name, list, opts)
 	return all
 end
 
--- The bytes of a value. A per-CPU map gets the same value for each CPU, unless @v is a list
+-- Return the bytes of a value. A per-CPU map gets the same value for each CPU, unless @v is a list
 -- of values.
 function M.value_bytes(c, v, what)
 	local n = math.tointeger(read.number(c.map.ncpus)) or 1
@@ -170,7 +170,7 @@ end
 
 -- ---- commands ------------------------------------------------------------------------
 
--- A result from the values that M.apply returned.
+-- Return the result of a command from the values that M.apply returned.
 local function result_of(ctx, c, got, verb)
 	if c.map.coherent then
 		return changes.result(ctx, got, verb)
@@ -306,7 +306,7 @@ end
 
 -- ---- map load ------------------------------------------------------------------------
 
--- Records {key, value, rank, cpu, line} of a table with a header line.
+-- Return the records {key, value, rank, cpu, line} of a table with a header line.
 local function of_table(text, each)
 	local columns, n, fields = nil, 0, nil
 	for line in (text:gsub("\n$", "") .. "\n"):gmatch("(.-)\r?\n") do
@@ -335,7 +335,7 @@ local function of_table(text, each)
 	return true
 end
 
--- Records of JSON: what -o json and -o ndjson write, or a list of {key, value}.
+-- Return the records of JSON that -o json or -o ndjson has written, or of a list of {key, value}.
 local function of_json(text, each)
 	local function entries(d, n)
 		if type(d) ~= "table" then

@@ -449,7 +449,8 @@ end
 
 local SIZES = { u32 = 4, u64 = 8 }
 
--- {name = {key="u32", value="u64", entries=N}} in order of names
+-- Return the map definitions of {name = {key="u32", value="u64", entries=N}}, in the order of
+-- names.
 local function map_specs(c, maps)
 	local list = {}
 	for name in pairs(maps or {}) do c.map_names[#c.map_names + 1] = name end
@@ -543,7 +544,7 @@ M.expr = errors.catch(function(text, opts)
 	return compile(tree, "text", text, {}, opts)
 end)
 
--- The integer upvalues of the function.
+-- Return the integer upvalues of the function.
 local function upvalues(f)
 	local t = {}
 	for i = 1, 255 do

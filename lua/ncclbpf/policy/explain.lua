@@ -23,7 +23,7 @@ end
 
 -- ---- NCCL's table ---------------------------------------------------------------
 
--- {{combination, us}} cheapest first; nil: not known
+-- Return {{combination, us}, ...}, the cheapest first; nil: the costs are not known.
 local function costs(d)
 	if type(d.costs_us) ~= "table" then return nil end
 	local t = {}
@@ -64,7 +64,7 @@ local function value(field, v)
 	return tostring(v)
 end
 
--- The text of one side of a comparison, with its value: "bytes (16M)", "4M", "bytes - 4M
+-- Return the text of one side of a comparison, with its value: "bytes (16M)", "4M", "bytes - 4M
 -- (12M)".
 local function operand(o, other)
 	local field, v = read.text(o.field), read.number(o.value)
@@ -85,9 +85,9 @@ local function operand(o, other)
 	return ("%s (%s)"):format(name, value(field, v))
 end
 
--- The text of a comparison. For a range of sizes, compilers subtract and compare once
--- ("bytes - 4M <= 28M"); the text shows the range. One bit of the field usable means one
--- algorithm and protocol.
+-- Return the text of a comparison. For a range of sizes, compilers subtract and compare once
+-- ("bytes - 4M <= 28M"); the text shows the range. One bit of the field usable means one algorithm
+-- and protocol.
 local function comparison(b)
 	local l, r = read.record(b.left), read.record(b.right)
 	local of, bit = type(l.of) == "table" and l.of or {}, math.tointeger(l.value) or 0
@@ -159,8 +159,8 @@ local function offered(usable, r)
 	return false
 end
 
--- Number of the row that answers @bytes; nil: none. skipped: earlier rows whose answer NCCL does
--- not offer
+-- Return the number of the row that answers @bytes; nil: none. skipped: earlier rows whose answer
+-- NCCL does not offer
 local function match(rows, d, bytes)
 	local x, skipped = read.record(d.context), {}
 	for i, r in ipairs(rows) do
@@ -175,7 +175,7 @@ local function match(rows, d, bytes)
 	return nil, skipped
 end
 
--- The sizes nearest below and above at which the answer comes from another row.
+-- Return the sizes nearest below and above at which the answer comes from another row.
 local function edges(rows, d, now)
 	local below, above
 	local function try(bytes)
@@ -239,7 +239,7 @@ end
 
 -- ---- the text ------------------------------------------------------------------------------
 
--- Lines about the policy that made the answer and its path through the code. @quiet: no
+-- Return lines about the policy that made the answer and its path through the code. @quiet: no
 -- lines, because the table's row already explains the answer
 local function policy_lines(t, p, by, quiet)
 	local writes, branches = read.list(p, "writes"), read.list(p, "branches")
@@ -289,7 +289,7 @@ local function would_lines(t, d)
 	end
 end
 
--- Lines for people, and additions to the job's JSON.
+-- Return lines for people, and additions to the job's JSON.
 function M.why(ctx, d)
 	local t = {}
 	if type(d.why) ~= "table" then return t end

@@ -21,7 +21,7 @@ local MAX_FILE = 64 << 20
 
 -- ---- files --------------------------------------------------------------------
 
--- The policy name of a file: without folder and suffix.
+-- Return the policy name of a file: without folder and suffix.
 function M.name_of(path)
 	local name = path:match("[^/]*$")
 	name = name:gsub("%.policy$", ""):gsub("%.bpf%.o$", ""):gsub("%.o$", ""):gsub(
@@ -30,7 +30,7 @@ function M.name_of(path)
 	return name ~= "" and name or "policy"
 end
 
--- Image bytes of a file: C, an object, a table or an image already. -> bytes, clang's warnings
+-- Read a file (C, an object, a table or an image) as an image. -> bytes, clang's warnings
 M.image_bytes = errors.catch(function(path, name)
 	if tables.is_source(path) then
 		return tables.open(path, { name = name or M.name_of(path) })
@@ -114,7 +114,7 @@ local function note_line(p, n, source)
 	return text
 end
 
--- The notes of all programs as text: their number, then one line for each. @source: also the
+-- Return the notes of all programs as text: their number, then one line for each. @source: also the
 -- source line.
 local function note_lines(v, source)
 	local lines = {}
@@ -127,10 +127,10 @@ local function note_lines(v, source)
 	return lines
 end
 
--- {accepted, programs: [{name, section, hook, accepted, stats, finding, text, steps,
--- notes: [{class, pc, text, hint, file, line, source}]}],
--- budget: {work, work_max, memory_bytes, memory_max_bytes}}
--- opts.spent: the work that the programs so far took of the policy's budget.
+-- Verify the programs of an image. -> {accepted, programs: [{name, section, hook, accepted, stats,
+-- finding, text, steps, notes: [{class, pc, text, hint, file, line, source}]}], budget: {work,
+-- work_max, memory_bytes, memory_max_bytes}} opts.spent: the work that the programs so far took of
+-- the policy's budget.
 M.verdict = errors.catch(function(image, info, opts)
 	local list, accepted = core.array {}, true
 	local budget = try(image:budget())
@@ -151,7 +151,7 @@ M.verdict = errors.catch(function(image, info, opts)
 		budget = budget }
 end)
 
--- The error of the first refused program. @notes: include the steps that lead there.
+-- Return the error of the first refused program. @notes: include the steps that lead there.
 function M.refusal(verdict, path, steps)
 	for _, p in ipairs(verdict.programs) do
 		if not p.accepted then
@@ -196,7 +196,7 @@ local function verdict_rows(v)
 	return rows
 end
 
--- The policy's use of its limits, shown on request or if it is large.
+-- Return the policy's use of its limits, shown on request or if it is large.
 local function budget_line(b, asked)
 	if not asked and b.work * 2 < b.work_max and b.memory_bytes * 2 < b.memory_max_bytes then
 		return
@@ -205,7 +205,7 @@ local function budget_line(b, asked)
 		b.work, b.work_max, units.bytes(b.memory_bytes), units.bytes(b.memory_max_bytes))
 end
 
--- The costliest loop of each program, and the limit of a run.
+-- Return the costliest loop of each program, and the limit of a run.
 local function run_lines(v)
 	local t, most = {}, tonumber(os.getenv "NCCLBPF_MAX_RUN") or 1048576
 	for _, p in ipairs(v.programs) do
@@ -291,7 +291,7 @@ local function dump_text(programs)
 	return table.concat(t, "\n")
 end
 
--- {name, digest, programs: [{name section lines}]} of an image
+-- Disassemble an image. -> {name, digest, programs: [{name section lines}]}
 M.dump = errors.catch(function(image, info)
 	local programs = core.array {}
 	for i, p in ipairs(info.programs) do
@@ -301,7 +301,7 @@ M.dump = errors.catch(function(image, info)
 	return { name = info.name, digest = info.digest, programs = programs }
 end)
 
--- The image that a word names: a file's, or that of a policy of the job.
+-- Return the image that a word names: a file's, or that of a policy of the job.
 function M.resolve(ctx, word)
 	if M.is_file(word) or (core.stat(word) or {}).kind == "file" then return M.open(word) end
 	local data, object = try(read.one(ctx, "policy export " .. session.quote(word),
@@ -381,7 +381,7 @@ local function map_text(m)
 			or "")
 end
 
--- Lines of an image for a comparison: maps, then programs. Jump offsets are relative, so an
+-- Return lines of an image for a comparison: maps, then programs. Jump offsets are relative, so an
 -- insertion changes few lines.
 local function listing(image, info)
 	local t = {}

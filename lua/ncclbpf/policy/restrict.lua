@@ -56,8 +56,8 @@ local function question(code, row, out)
 	for _, at in ipairs(misses) do code[at][4] = #code - at end
 end
 
--- Instructions of the condition: rows {coll=, min=, max=, comm=}, all numbers. @fresh: drop
--- the answer of earlier policies.
+-- Return the instructions of the condition. rows: {coll=, min=, max=, comm=}, all numbers. @fresh:
+-- drop the answer of earlier policies.
 local function front(rows, fresh)
 	local at, code, out, comms = offsets(), {}, {}, false
 	for _, row in ipairs(rows) do comms = comms or row.comm ~= nil end
@@ -81,7 +81,7 @@ local function front(rows, fresh)
 	return table.concat(code)
 end
 
--- An image of a policy that leaves the choice to NCCL.
+-- Return an image of a policy that leaves the choice to NCCL.
 local function nothing()
 	return core.image_make { name = "none", program = "none", file = "none",
 		slots = string.pack("<BBi2i4BBi2i4", MOV, 0, 0, 0, EXIT, 0, 0, 0), lines = {},
@@ -99,7 +99,7 @@ M.image = errors.catch(function(image, name, rows, text, fresh)
 		slots = front(rows, fresh) })
 end)
 
--- The rows as text: "allreduce 4M..128M". @row.sizes: replaces the text of the sizes.
+-- Return the rows as text: "allreduce 4M..128M". @row.sizes: replaces the text of the sizes.
 function M.text(rows)
 	local t = lists.map(rows, function(row)
 		return ("%s %s%s"):format(core.nccl("coll", row.coll), row.sizes

@@ -22,7 +22,7 @@ end
 
 local function whole(v, least) return math.type(v) == "integer" and v >= (least or 0) end
 
--- NCCL's number of a word. -1: the word is null. nil: the word is unknown.
+-- Return NCCL's number of a word; -1 if the word is null, nil if it is unknown.
 local function number_of(kind, v)
 	if v == nil or v == core.null then return -1 end
 	return type(v) == "string" and core.nccl(kind, v) or nil
@@ -145,7 +145,7 @@ end
 local BOUNDED = { [0] = true, [1] = true, [5] = true, [6] = true } -- tree, ring, nvls_tree, pat
 local NVLS = 4
 
--- The cheapest offered combination with this algorithm or protocol; the other is -1.
+-- Return the cheapest offered combination with this algorithm or protocol; the other is -1.
 local function partner(r, a)
 	local best
 	for i = 0, 20 do
@@ -188,7 +188,7 @@ local function shown(a)
 	return t .. (a.channels > 0 and " x" .. a.channels or "")
 end
 
--- The time that NCCL predicts for an answer; nil if the record has no prediction.
+-- Return the time that NCCL predicts for an answer; nil if the record has no prediction.
 local function estimate(r, a)
 	local i = a.algo >= 0 and a.proto >= 0 and a.algo * 3 + a.proto
 	local v = i and r.costs and r.costs[i + 1]
@@ -205,7 +205,7 @@ end
 
 -- ---- runs -----------------------------------------------------------------------------
 
--- The maps whose contents come from the job. In the simulation they start with initial
+-- Return the maps whose contents come from the job. In the simulation they start with initial
 -- contents.
 local function maps_of(info)
 	local t = {}

@@ -16,7 +16,7 @@ function M.is_c(path) return path:find "%.c$" ~= nil end
 local function folder_of(path) return path:match "^(.*)/[^/]*$" or "." end
 local function is_file(path) return (core.stat(path) or {}).kind == "file" end
 
--- The folders above @path that may be a source tree with a folder named policies.
+-- Return the folders above @path that may be a source tree with a folder named policies.
 local function checkout(path)
 	while path and path ~= "" do
 		path = path:match "^(.*)/[^/]*$"
@@ -26,7 +26,7 @@ local function checkout(path)
 	end
 end
 
--- Folders that -I must name so that clang finds ncclbpf_policy.h; {}: not found.
+-- Return the folders that -I must name so that clang finds ncclbpf_policy.h; {}: not found.
 function M.include_folders()
 	local set = os.getenv "NCCLBPF_INCLUDE"
 	if set and set ~= "" then return { set } end
@@ -41,10 +41,10 @@ function M.include_folders()
 	return checkout(program) or checkout(module) or {}
 end
 
--- Flags of the nearest compile_flags.txt above @path, which has one flag a line. A relative
--- folder of -I is relative to the flags' file, as for clangd. The search may leave the
--- user's own folders (/tmp), so files of other users are refused. -> flags, the file (nil:
--- none) | nil, err
+-- Read the flags of the nearest compile_flags.txt above @path, which has one flag on each line. A
+-- relative folder of -I is relative to the flags' file, as for clangd. The search may leave the
+-- user's own folders (/tmp), so files of other users are refused. -> flags, the file (nil: none) |
+-- nil, err
 local function folder_flags(path)
 	local dir, t = folder_of(path), {}
 	local owner = (core.stat(path) or {}).uid

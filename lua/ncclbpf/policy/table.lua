@@ -74,7 +74,7 @@ end
 local KINDS = { coll = "coll", nccl_algo = "algo", nccl_proto = "proto", algo = "algo",
 	proto = "proto" }
 
--- The bit mask of "ring/ll128" words, as in ctx->usable. -> number | nil, the wrong word
+-- Return the bit mask of "ring/ll128" words, as in ctx->usable. -> number | nil, the wrong word
 local function offered(list)
 	local bits = 0
 	for _, w in ipairs(list) do
@@ -86,7 +86,7 @@ local function offered(list)
 	return bits
 end
 
--- A context with words and sizes as numbers. -> context | nil, what is wrong
+-- Return a context with words and sizes as numbers. -> context | nil, what is wrong
 function M.context(c)
 	if type(c) ~= "table" then return nil, "a table of fields expected, found " .. type(c) end
 	local known, t = {}, {}
@@ -202,14 +202,15 @@ local function check_fields(i, row, level)
 	end
 end
 
--- A value as text for the compiler, which checks it.
+-- Return a value as text for the compiler, which checks it.
 local function plain(v)
 	if math.type(v) == "integer" then return tostring(v) end
 	if type(v) == "number" and math.tointeger(v) then return tostring(math.tointeger(v)) end
 	if type(v) == "string" and v:match "^[%w_%-%. ]+$" then return v end
 end
 
--- The lowest and the highest size of a range: "4M..32M", 4096 or {4096, 8191}; nil: not a range.
+-- Return the lowest and the highest size of a range: "4M..32M", 4096 or {4096, 8191}; nil: not a
+-- range.
 local function interval(v)
 	if type(v) == "table" then
 		if #v ~= 2 then return nil end
@@ -239,7 +240,7 @@ local function times_ranks(i, row, lo, hi)
 	return tostring(a * ranks), b < 0 and "-1" or tostring((b + 1) * ranks - 1)
 end
 
--- Both ends of a row's sizes as text. -> lo, hi; raises errors
+-- Return both ends of a row's sizes as text. -> lo, hi; raises errors
 local function sizes(i, row)
 	local ways = (row.bytes ~= nil and 1 or 0) + (row.bytes_per_rank ~= nil and 1 or 0)
 		+ ((row.min_bytes ~= nil or row.max_bytes ~= nil) and 1 or 0)
@@ -331,7 +332,7 @@ function M.is_source(path) return path:find "%.csv$" ~= nil or path:find "%.lua$
 
 local STEPS = 100000000 -- some seconds
 
--- The functions that a .lua file of a policy may call.
+-- Return the functions that a .lua file of a policy may call.
 local function environment()
 	local sandbox, expr = require "ncclbpf.base.sandbox", require "ncclbpf.policy.compile"
 	local env = sandbox.pure()
@@ -378,7 +379,7 @@ M.open = errors.catch(function(path, opts)
 	return image, err
 end)
 
--- The rows of two tables for a comparison; nil: one of the images is no table.
+-- Return the rows of two tables for a comparison; nil: one of the images is no table.
 function M.listings(a, b)
 	local x, y = M.csv_of(a), M.csv_of(b)
 	if not x or not y then return nil end

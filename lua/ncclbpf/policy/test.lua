@@ -53,7 +53,7 @@ local function word(field, n)
 	return n < 0 and "NCCL's" or core.nccl(field, n) or tostring(n)
 end
 
--- The expected answer as numbers. An omitted field is NCCL's.
+-- Return the expected answer as numbers. An omitted field is NCCL's.
 local function wanted(path, case, t)
 	local w = { algo = -1, proto = -1, channels = 0 }
 	check_fields(path, case, t, ANSWERS)
@@ -137,7 +137,7 @@ local function read(path)
 	return { cases = cases, files = files, coherence_off = t.coherence == "off" }
 end
 
--- The policies of the file, verified. -> [{bytes, image, info}]
+-- Return the policies of the file, verified. -> [{bytes, image, info}]
 local function open(file)
 	local list = {}
 	for i, path in ipairs(file.files) do
@@ -160,7 +160,7 @@ end
 
 -- ---- running ------------------------------------------------------------------------
 
--- The elements of a policy's maps as bytes. @used: collects the maps that a policy has.
+-- Return the elements of a policy's maps as bytes. @used: collects the maps that a policy has.
 local function elements(path, case, p, used)
 	local out = {}
 	for _, m in ipairs(p.info.maps) do

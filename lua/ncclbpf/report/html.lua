@@ -155,7 +155,7 @@ local KEY = "<p class=\"soft key\"><i class=a></i>A, baseline <i class=b></i>B, 
 
 local function key(more) return KEY:format(more and " &nbsp; " .. esc(more) or "") end
 
--- Seconds of a time stamp of core.time, for differences only.
+-- Convert a time stamp of core.time to seconds, for differences only.
 local function seconds(text)
 	local y, mo, d, h, mi,
 		s = tostring(text):match "^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):([%d.]+)Z$"
@@ -200,7 +200,7 @@ local function cards(r, kinds, seen)
 	return "<div class=cards>" .. table.concat(t) .. "</div>"
 end
 
--- The change of a kind's time in words; @v: its outcome.
+-- Return the change of a kind's time in words; @v: its outcome.
 local function change_of(s, v)
 	local mid, low, high = tonumber(s.effect_pct), tonumber(s.low_pct), tonumber(s.high_pct)
 	if not mid or v == "inconclusive" then return v end
@@ -485,7 +485,7 @@ end
 
 -- ---- the whole -----------------------------------------------------------------------
 
--- The content security policy of the file: no network, and only our own script.
+-- Return the content security policy of the file: no network, and only our own script.
 local function guard()
 	local hash = core.sha256(SCRIPT):gsub("%x%x", function(b)
 		return string.char(tonumber(b, 16))

@@ -10,7 +10,7 @@ local M = {}
 local LEAST = 40 -- smallest width in columns, because a narrower plot cannot be read
 local HEIGHT = 12
 
--- Width and characters of a plot: the terminal's, or 80 columns.
+-- Return the width and the characters of a plot: the terminal's width, or 80 columns.
 function M.screen(opts)
 	opts = opts or {}
 	local width = opts.width or core.winsize() or math.tointeger(
@@ -28,8 +28,8 @@ end
 
 -- ---- histograms --------------------------------------------------------------------
 
--- Borders of the histogram's rows: powers of two if the values span a wide range, else about
--- ten equal round steps.
+-- Return the borders of the histogram's rows: powers of two if the values span a wide range, else
+-- about ten equal round steps.
 local function borders(low, high)
 	local t = {}
 	if high >= low * 16 then
@@ -98,7 +98,7 @@ end
 
 local MARKS = { ascii = { "o", "x", "+", "#", "%", "&" }, utf = { "●", "○", "▲", "△", "■", "□" } }
 
--- The marks of a logarithmic scale (1, 2 and 5 times powers of ten) from below @low to above
+-- Return the marks of a logarithmic scale (1, 2 and 5 times powers of ten) from below @low to above
 -- @high.
 local function scale(low, high)
 	local t, e = {}, math.floor(math.log(low, 10))
@@ -186,7 +186,7 @@ end
 
 -- ---- spread of times ---------------------------------------------------------------
 
--- The label, cut or filled with blanks to @width columns.
+-- Return the label, cut or filled with blanks to @width columns.
 local function named(label, width)
 	while core.width(label) > width do
 		label = label:gsub("[^\128-\191][\128-\191]*$", "")

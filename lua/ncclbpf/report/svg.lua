@@ -13,7 +13,7 @@ local esc = M.esc
 
 local W, H, LEFT, BOTTOM, TOP, RIGHT = 420, 240, 62, 44, 10, 12
 
--- A round step that divides @span into about @n parts.
+-- Return a round step that divides @span into about @n parts.
 local function step_of(span, n)
 	local rough = span / n
 	local unit = 10 ^ math.floor(math.log(rough, 10))
@@ -24,7 +24,7 @@ local function step_of(span, n)
 end
 M.step_of = step_of
 
--- Round values within @low to @high.
+-- Return round values from @low to @high, for the marks of an axis.
 local function ticks(low, high, n)
 	local t, step = {}, step_of(high - low, n)
 	for i = math.ceil(low / step), math.floor(high / step) do t[#t + 1] = i * step end
@@ -32,8 +32,8 @@ local function ticks(low, high, n)
 end
 M.ticks = ticks
 
--- A picture with axes. @xs, @ys: {low, high}; marks: {{value, text}}; titles name what an axis
--- shows, with its unit. @size: {width, height, right margin}, or nil.
+-- Begin a picture with axes. @xs, @ys: {low, high}; marks: {{value, text}}; titles name what an
+-- axis shows, with its unit. @size: {width, height, right margin}, or nil.
 -- -> lines to add to, x(v), y(v), finish()
 local function frame(label, xs, ys, xmarks, ymarks, titles, size)
 	local w, h, right = table.unpack(size or { W, H, RIGHT })
@@ -79,8 +79,8 @@ local function path(points)
 	return table.concat(t)
 end
 
--- @rows: {{size, text, a = {p10, p50, p90}, b = }} by size. Each arm is a line; its spread is a
--- band and whiskers.
+-- Draw the times of both arms by size. @rows: {{size, text, a = {p10, p50, p90}, b = }}, sorted by
+-- size. Each arm is a line; its spread is a band and whiskers.
 function M.bandwidth(label, rows)
 	local high = 0
 	for _, r in ipairs(rows) do
@@ -130,13 +130,13 @@ end
 
 function M.arm(arm) return arm == "a" and "baseline" or "candidate" end
 
--- A range that contains @low to @high with a margin.
+-- Return a range that contains @low to @high with a margin.
 local function room(low, high)
 	local pad = math.max((high - low) * 0.1, high * 0.01, 1e-9)
 	return { math.max(low - pad, 0), high + pad }
 end
 
--- -12.34 -> "12.3 % faster": a change of the time, in per cent
+-- -Describe a change of the time in per cent: -12.34 -> "12.3 % faster"
 function M.change(pct)
 	if math.abs(pct) < 0.05 then return "as fast" end
 	return ("%.1f %% %s"):format(math.abs(pct), pct < 0 and "faster" or "slower")
@@ -155,7 +155,7 @@ local function apart(ends, gap, low, high)
 	return ends
 end
 
--- The candidate's times against the baseline's at the same percentile, a line for each kind.
+-- Draw the candidate's times against the baseline's at the same percentile, a line for each kind.
 -- @rows: {{label, a = quantiles, b = quantiles}}, 101 values each. The lines end at 99 %: one
 -- outlier would make the rest of them look flat. The report's table has the highest values.
 function M.percentiles(label, rows)
@@ -237,14 +237,14 @@ local function share(v, low, high)
 	return math.min(math.max((v - low) / (high - low) * 100, 0), 100)
 end
 
--- "allreduce 8M: 10.8 % faster (-12.2 to -9.7 %)"
+-- Describe the change of a kind: "allreduce 8M: 10.8 % faster (-12.2 to -9.7 %)"
 function M.interval(r)
 	return ("%s: %s%s"):format(r.label, M.change(r.mid), r.low and r.high
 		and (" (%+.1f to %+.1f %%)"):format(r.low, r.high) or "")
 end
 
--- @rows: {{label, verdict, mid, low, high, text}} on one scale of per cent; the tolerated change
--- is a dashed line.
+-- Draw the change of each kind in per cent on one scale, with the tolerated change as a dashed
+-- line. @rows: {{label, verdict, mid, low, high, text}}
 function M.effects(rows, border)
 	local low, high = 0, border
 	for _, r in ipairs(rows) do

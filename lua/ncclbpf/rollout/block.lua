@@ -16,7 +16,7 @@ local POLL_S = 0.05
 local GUARD = 10 -- number of collectives of a kind before a guard may call it slow
 local BAKED = 50 -- during a bake, a guard checks this many latest collectives of each kind
 
--- Median of the baseline's block medians, by kind.
+-- Return the median of the baseline's block medians, by kind.
 local function baseline_of(r)
 	local by, out = {}, {}
 	for _, b in ipairs(r.blocks) do
@@ -28,7 +28,7 @@ local function baseline_of(r)
 	return out
 end
 
--- The number of refused policy answers so far | nil, the generation of a concurrent change
+-- Return the number of refused policy answers so far | nil, the generation of a concurrent change
 local function refused(r)
 	local n, seen = 0, r.generation
 	for _, x in ipairs(job.ask(r, "policy list")) do

@@ -12,7 +12,7 @@ local HEAD = "block,generation,arm,comm,collective,size_bytes,ran,seq,time_ns\n"
 local CHUNK = 1 << 20
 M.PARTS = 100 -- quantiles in steps of one per cent
 
--- A value as a CSV word that needs no quotes.
+-- Return a value as a CSV word that needs no quotes.
 local function word(v) return (tostring(v):gsub('[%s,"%c]', "_")) end
 
 -- ---- writing ---------------------------------------------------------------------
@@ -40,8 +40,8 @@ function M.where(ask)
 	return out
 end
 
--- Median time of each rank, in order of ranks; empty if the ranks of a process cannot be told
--- apart.
+-- Return the median time of each rank, in order of ranks; empty if the ranks of a process cannot be
+-- told apart.
 local function by_rank(ops)
 	local by = {}
 	for _, op in ipairs(ops) do
@@ -110,8 +110,8 @@ local function each_line(path, entry)
 	return entries
 end
 
--- Bus bandwidth in GB/s of @bytes in @ns, as nccl-tests and `stats` define it. If the number of
--- ranks is unknown: bytes over time.
+-- Return the bus bandwidth in GB/s of @bytes in @ns, as nccl-tests and `stats` define it. If the
+-- number of ranks is unknown, return bytes over time.
 local FACTOR = {
 	allreduce = function(n) return 2 * (n - 1) / n end,
 	allgather = function(n) return (n - 1) / n end,
@@ -170,7 +170,7 @@ local function from_samples(r, kinds)
 	return all > 0 and all or nil
 end
 
--- For each kind, arm and rank: the median over blocks of the rank's median.
+-- Return, for each kind, arm and rank, the median over blocks of the rank's median.
 local function ranks(r, kinds)
 	for kind, k in pairs(kinds) do
 		local by = { a = {}, b = {} }

@@ -74,7 +74,7 @@ function M.comms_of(group, want)
 	return ids
 end
 
--- Policies in use by the communicators @ids (nil: all).
+-- Get the policies in use by the communicators @ids (nil: all).
 -- -> names, generation, are they the policies of all other communicators too | nil, err
 function M.in_use(group, ids, all)
 	local r = group:ask "status"[1]
@@ -107,7 +107,7 @@ function M.in_use(group, ids, all)
 	return core.array(type(names) == "table" and names or {}), r.data.generation, common
 end
 
--- The identities of the job's processes: "BOOT/NAMESPACE/PID/START".
+-- Return the identities of the job's processes: "BOOT/NAMESPACE/PID/START".
 function M.processes_of(group)
 	local list = core.array {}
 	for _, m in ipairs(group.members) do list[#list + 1] = m.process end
@@ -150,8 +150,8 @@ local function fleet_standing(r)
 	return made, passed
 end
 
--- The number of decisions of each communicator, and whether all its ranks have passed the fence
--- of the last change.
+-- Return the number of decisions of each communicator, and whether all its ranks have passed the
+-- fence of the last change.
 function M.standing(r)
 	if r.group.fleet then return fleet_standing(r) end
 	local made, passed = {}, {}
@@ -165,7 +165,7 @@ function M.standing(r)
 	return made, passed
 end
 
--- The request line that makes the job use @arm: "a", "b", "better" (the policies of
+-- Return the request line that makes the job use @arm: "a", "b", "better" (the policies of
 -- rollout/promote.lua) or a list of names. @all: for all communicators, not only the scope.
 local function line_for(r, arm, all)
 	local words, names = { "policy", "use" }, type(arm) == "table" and arm or arm == "b"
@@ -208,9 +208,9 @@ local function fleet_is_own(r)
 	return found
 end
 
--- The job has a newer generation than r.generation. Was each change since made by this process
--- (its answer had timed out), by a dead runner, or by controllers of the same policies? Then adopt
--- the newest generation as ours.
+-- Call this if the job has a newer generation than r.generation. If this process (whose answer
+-- timed out), a dead runner, or controllers of the same policies made each change since, the
+-- function adopts the newest generation as ours.
 function M.is_own(r)
 	if r.group.fleet then return fleet_is_own(r) end
 	local there = r.group:ask "controller status"[1]
@@ -352,13 +352,13 @@ function M.use(r, arm, patience)
 		tostring(r.generation))
 end
 
--- The outcome of a block if a change has failed with @err. -> word, reason, as in block.lua
+-- Return the outcome of a block if a change has failed with @err. -> word, reason, as in block.lua
 function M.refused(err)
 	if err.code == "stale" then return "leave", "another generation" end
 	return "pause", err.message
 end
 
--- The reason of a run that found a concurrent change. @generation: a number or a text
+-- Return the reason of a run that found a concurrent change. @generation: a number or a text
 function M.left(generation)
 	return (math.type(generation) == "integer" and "generation %d" or "%s"):format(generation)
 		.. " was made by another user or shell, and stays in place"
@@ -375,7 +375,7 @@ function M.in_scope(r, op)
 	return not s.collectives or lists.has(s.collectives, op.coll)
 end
 
--- The job's own statement that its times are not measured (simulated, for example), or nil.
+-- Return the job's own statement that its times are not measured (simulated, for example), or nil.
 function M.times(r) return read.text(read.record(r.where).times) end
 
 return M

@@ -27,12 +27,12 @@ local MOST = 64 -- largest number of jobs in one rollout
 
 -- ---- jobs of a plan ---------------------------------------------------------------------
 
--- A pattern of job names ("llm-*") as a Lua pattern.
+-- Return a pattern of job names ("llm-*") as a Lua pattern.
 local function pattern_of(text)
 	return "^" .. text:gsub("[%-%.]", "%%%0"):gsub("%*", ".*"):gsub("%?", ".") .. "$"
 end
 
--- The names of the jobs that run, sorted. @url: the store, nil: the jobs of this host
+-- Return the names of the jobs that run, sorted. @url: the store, nil: the jobs of this host
 local function running(url)
 	if not url then
 		local list = target.jobs_of((target.sockets()))
@@ -97,7 +97,7 @@ function M.steps(p, n)
 	return list
 end
 
--- The plan for one of @n jobs; the job is in step @i. A false alarm in one job would undo
+-- Return the plan for one of @n jobs; the job is in step @i. A false alarm in one job would undo
 -- all jobs, so the jobs share the plan's error probability.
 local function plan_of(p, i, n)
 	local q = core.decode(core.encode(p))
@@ -132,12 +132,12 @@ local function store_of(url)
 	return opened.store, opened.err
 end
 
--- The home of a record of @job, in this process.
+-- Return a new "home" of @job: this process's access to the record of the job's rollout.
 local function home_of(url, job)
 	return { job = job, fleet = url and true, store = url and (store_of(url)) }
 end
 
--- The rollout of one job, if it is a part of the rollout @r over several jobs. -> rollout |
+-- Return the rollout of one job, if it is a part of the rollout @r over several jobs. -> rollout |
 -- nil
 local function child_of(r, entry)
 	local c = record.load(home_of(r.fleet, entry.job))
@@ -246,8 +246,8 @@ local function undo_all(r, reason, evidence)
 	return record.save(r)
 end
 
--- The guards of all jobs, for the transaction that decides the promotion. -> list | nil, the job
--- whose runner is lost
+-- Return the guards of all jobs, for the transaction that decides the promotion. -> list | nil, the
+-- job whose runner is lost
 local function releases(r)
 	local list = {}
 	for i, entry in ipairs(r.jobs) do
@@ -293,7 +293,7 @@ local function promote_all(r)
 	return record.save(r)
 end
 
--- The reason why one job makes the rollout over all jobs end, or nil. since: the times at
+-- Return the reason why one job makes the rollout over all jobs end, or nil. since: the times at
 -- which runners were found dead
 local function objection(r, entry, since)
 	local c = child_of(r, entry)
@@ -433,7 +433,7 @@ function M.detach(r) return runner.detach(r, methods) end
 -- Follow the rollout over several jobs to its end. -> the rollout | nil, err
 function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
 
--- The state of each job: { {job, step, state, blocks, reason} }
+-- Return the state of each job: { {job, step, state, blocks, reason} }
 function M.rows(r)
 	local rows = core.array {}
 	for i, entry in ipairs(r.jobs) do

@@ -16,14 +16,14 @@ M.defaults = {
 	looks = 4,
 }
 
--- The share of alpha spent after a share @t of the data, by O'Brien and Fleming's rule: little at
--- first (Lan and DeMets 1983).
+-- Return the share of alpha spent after a share @t of the data, by O'Brien and Fleming's rule:
+-- little at first (Lan and DeMets 1983).
 local function spent(alpha, t)
 	if t <= 0 then return 0 end
 	return 2 * core.normal_tail(core.normal_point(alpha / 2) / math.sqrt(math.min(t, 1)))
 end
 
--- The share of alpha for check @k of @n. The shares add up to alpha. Checks are not
+-- Return the share of alpha for check @k of @n. The shares add up to alpha. Checks are not
 -- independent, so the real error is smaller.
 function M.share(alpha, k, n)
 	return spent(alpha, k / n) - spent(alpha, (k - 1) / n)
@@ -43,8 +43,8 @@ end
 
 local function percent(x) return x and (math.exp(x) - 1) * 100 end
 
--- One stratum: block medians of times under A and under B.
--- opts: alpha (for this check of this stratum), min_effect_pct, least (blocks an arm)
+-- Compare the arms in one stratum: block medians of times under A and under B. opts: alpha (for
+-- this check of this stratum), min_effect_pct, least (blocks an arm)
 -- -> {verdict, effect_pct, low_pct, high_pct, p, blocks_a, blocks_b, reason}
 --
 -- effect_pct: how much longer B takes. `fail`: surely longer, by an estimate above min_effect_pct.
@@ -75,7 +75,7 @@ function M.compare(a, b, opts)
 	return r
 end
 
--- The outcome of each stratum, and the verdict for all.
+-- Return the outcome of each stratum, and the verdict for all.
 local function each(out, names, last, min_effect_pct)
 	local n = { better = 0, worse = 0, same = 0, open = 0 }
 	for _, name in ipairs(names) do

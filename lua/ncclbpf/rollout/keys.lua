@@ -57,7 +57,7 @@ local function runner_op(r, kind, held, over)
 		token = r.runner.token, id = r.id, kind = kind, from = from } }
 end
 
--- Seconds without a runner after which the agents restore the baseline.
+-- Return the seconds without a runner after which the agents restore the baseline.
 function M.lost(r) return r.plan.guards and r.plan.guards.lost or LOST_S end
 
 -- Save the record @text of @r. @now: result of M.read; over: the run has ended or paused, so it
@@ -142,8 +142,8 @@ function M.release(home, token)
 		delete = { delete = key(home, "guard/line") } }
 end
 
--- The condition of the transaction that writes a change request: guard/runner must be ours, because
--- only the runner may change the job.
+-- Return the condition of the transaction that writes a change request: guard/runner must be ours,
+-- because only the runner may change the job.
 function M.condition(r)
 	return r.lease and { key(r.home, "guard/runner"), r.lease.revision } or nil
 end

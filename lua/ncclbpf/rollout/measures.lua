@@ -37,7 +37,7 @@ local aggregates = {
 	end,
 }
 
--- The metrics of a block: {name = {kind = value}}
+-- Return the metrics of a block: {name = {kind = value}}
 function M.of_block(p, kept)
 	if not p.metrics then return nil end
 	local out = {}

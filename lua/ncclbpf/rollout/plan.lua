@@ -86,7 +86,7 @@ local function size(v)
 	return type(v) == "string" and units.size(v) or nil
 end
 
--- {"4M", "128M"} or "4M..128M"
+-- Check a range of sizes: {"4M", "128M"} or "4M..128M"
 local function range(v)
 	local a, b
 	if type(v) == "string" then
@@ -99,7 +99,7 @@ local function range(v)
 	return nil, 'sizes like "4M..128M", the lesser first'
 end
 
--- {"c0ffee"}, 1, or "34%": identities of communicators, their number, or their share
+-- Check communicators: identities {"c0ffee"}, a number such as 1, or a share such as "34%"
 local function comms(v)
 	if math.type(v) == "integer" and v >= 1 and v <= 16 then return v end
 	local pct = type(v) == "string" and tonumber(v:match "^(%d+)%%$")
@@ -115,7 +115,7 @@ local function comms(v)
 		.. 'share like "34%"'
 end
 
--- A share: "34%" or 0.34
+-- Check a share: "34%" or 0.34
 local function share(v)
 	local pct = type(v) == "string" and tonumber(v:match "^([%d.]+)%%$")
 		or math.type(v) == "float" and v * 100
@@ -123,21 +123,21 @@ local function share(v)
 	return nil, 'a share like "34%" or 0.34'
 end
 
--- A number of communicators, or a share
+-- Check a number of communicators, or a share.
 local function part(v)
 	if math.type(v) == "integer" and v >= 1 and v <= 16 then return v end
 	if share(v) and v ~= "100%" and v ~= 1.0 then return v end
 	return nil, 'how many communicators (1 to 16), or a share like "25%"'
 end
 
--- A number of jobs, or a share
+-- Check a number of jobs, or a share.
 local function some_jobs(v)
 	if math.type(v) == "integer" and v >= 1 and v <= 64 then return v end
 	if share(v) then return v end
 	return nil, 'how many jobs (1 to 64), or a share like "25%"'
 end
 
--- a pattern of job names such as "llm-*", or a list of patterns
+-- Check a pattern of job names such as "llm-*", or a list of patterns.
 local function job_patterns(v)
 	local list = type(v) == "string" and { v } or v
 	local out = core.array {}
@@ -277,7 +277,7 @@ local function allowed(t)
 	return list
 end
 
--- The text that messages show for a found value.
+-- Return the text that messages show for a found value.
 local function found(v)
 	if type(v) == "string" then return ("%q"):format(v) end
 	if type(v) ~= "table" then return tostring(v) end
@@ -330,14 +330,14 @@ function check_fields(rows, t, at)
 	return out
 end
 
--- The false-alarm probability of one step and metric. All steps and metrics share the plan's
+-- Return the false-alarm probability of one step and metric. All steps and metrics share the plan's
 -- probability.
 function M.alpha(p)
 	return (1 - p.judge.confidence) / (p.steps and not p.jobs and #p.steps or 1) / (
 		p.metrics and #p.metrics or 1)
 end
 
--- The smallest number of blocks of an arm that can show a significant difference.
+-- Return the smallest number of blocks of an arm that can show a significant difference.
 function M.least_blocks(p)
 	local alpha = judge.share(M.alpha(p), p.judge.looks, p.judge.looks)
 	local n = 2
@@ -572,7 +572,7 @@ function M.steps(p)
 	return list
 end
 
--- The first check that has enough blocks for a significant result.
+-- Return the first check that has enough blocks for a significant result.
 function M.first_look(p)
 	for k = 1, p.judge.looks do
 		local n = math.min(M.look_at(p, k), 40)
@@ -594,12 +594,12 @@ M.kit = {
 	check_fields = check_fields, table_of = table_of,
 }
 
--- Number of blocks of the whole rollout
+-- Return the number of blocks of the whole rollout.
 function M.total(p)
 	return p.blocks * 2 * (type(p.steps) == "table" and not p.jobs and #p.steps or 1)
 end
 
--- The number of block pairs after which check @k takes place
+-- Return the number of block pairs after which check @k takes place
 function M.look_at(p, k) return math.ceil(p.blocks * k / p.judge.looks) end
 
 return M

@@ -17,7 +17,7 @@ local M = {}
 
 -- The images of the candidate's policies.
 
--- -> {name, image} of each of @names | nil, err
+-- Get {name, image} of each policy in @names. -> list | nil, err
 local function images(group, names)
 	local list = {}
 	for i, name in ipairs(names) do
@@ -58,7 +58,7 @@ end)
 
 -- ---- which kinds ------------------------------------------------------------------
 
--- {coll, size, comm, better} by collective and size, ascending
+-- Return {coll, size, comm, better} for each kind, sorted by collective and size.
 local function sizes_of(strata)
 	local by, list = {}, {}
 	for kind, s in pairs(strata) do

@@ -102,7 +102,7 @@ function M.gone(r)
 	return not runs and (alive and "is stopped" or "is gone") or nil
 end
 
--- The rollout over several jobs of which @r is a part. -> rollout | nil | nil, err
+-- Return the rollout over several jobs of which @r is a part. -> rollout | nil | nil, err
 local function over_jobs(r)
 	return M.load { job = M.OVER_JOBS .. r.of:gsub("%-[%dT]+$", ""),
 		fleet = r.home.fleet, store = r.home.store }
@@ -132,7 +132,7 @@ local function alone(r)
 	end
 end
 
--- The request of another shell to the runner. -> a word of rollout/run.lua, its reason or
+-- Return the request of another shell to the runner. -> a word of rollout/run.lua, its reason or
 -- nil | nil
 function M.requested(r)
 	if core.stopped() then return "pause" end

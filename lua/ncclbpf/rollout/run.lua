@@ -33,7 +33,7 @@ M.is_of, M.times, M.kinds = job.is_of, job.times, collectives.kinds
 
 -- ---- the judge ------------------------------------------------------------------------
 
--- Block medians by kind: {kind = {a = {...}, b = {...}}}
+-- Return the block medians by kind: {kind = {a = {...}, b = {...}}}
 function M.strata(blocks, pairs_done)
 	local t, n = {}, 0
 	for i, b in ipairs(blocks) do

@@ -56,7 +56,7 @@ function M.fail(r, err)
 	r.failure = { code = err.code, message = err.message, hint = err.hint, cause = err.cause }
 end
 
--- The error that M.fail recorded, or nil.
+-- Return the error that M.fail recorded, or nil.
 function M.failure(r)
 	local f = r.failure
 	return f and errors.new(f.code, f.message, { hint = f.hint, cause = f.cause }) or nil
@@ -158,8 +158,8 @@ local function copy_log(path, from)
 	return from + #text
 end
 
--- -> is the runner dead and did its supervisor have enough time to change the file, since when
--- is it dead
+-- Return whether the runner is dead and its supervisor had enough time to change the file, and
+-- since when the runner is dead.
 local function is_lost(r, pid, since)
 	-- The process that this shell started died before it became the runner.
 	if pid and store.is_this_process(r.runner) then return not core.alive(pid) end
@@ -169,14 +169,14 @@ local function is_lost(r, pid, since)
 	return core.mono() - since > RESCUE_S + (r.home.fleet and keys.lost(r) or 0), since
 end
 
--- A value that changes when the record may have changed. The store is read twice a second.
+-- Return a value that changes when the record may have changed. The store is read twice a second.
 local function stamp_of(r)
 	if r.home.fleet then return core.mono() // 0.5 end
 	local st = core.stat(r.path)
 	return st and ("%.9f %d"):format(st.mtime, st.size)
 end
 
--- M.follow without the runner's error
+-- Like M.follow, but without the runner's error.
 local function follow(run, methods, tell, pid)
 	local path, id = run.path, run.id
 	local seen, read, asked, gone, r = nil, 0, false, nil, nil

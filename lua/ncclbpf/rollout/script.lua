@@ -103,7 +103,7 @@ end
 local Script = {}
 Script.__index = Script
 
--- The error of a failed call.
+-- Return the error of a failed call.
 local function failure(self, name, e, limit)
 	local text = errors.is(e) and e.message or tostring(e)
 	return errors.new("script_failed", ("%s: %s"):format(name, text), { object = self.path,
@@ -111,7 +111,8 @@ local function failure(self, name, e, limit)
 			M.DEADLINE_S, M.MEMORY >> 20) or nil })
 end
 
--- -> true, results | nil, err. After a failure, no callback is called again.
+-- Call a callback of the script. -> true, results | nil, err. After a failure, no callback is
+-- called again.
 function Script:call(name, ...)
 	local f = self.callbacks[name]
 	if not f then return true end
@@ -126,7 +127,7 @@ end
 
 local VERDICTS = { pass = true, fail = true, inconclusive = true }
 
--- The verdict of a check that the script makes: its word and reason, or raises
+-- Return the verdict of a check that the script makes: its word and reason, or raises
 function Script:verdict(a, b)
 	local ok, word, reason = self:call("judge", self.ctx, a, b)
 	if not ok then error(word, 0) end
@@ -142,9 +143,8 @@ end
 
 -- Objects for scripts.
 
--- A map for scripts. Only scripts of the category "change" may write, and only local maps:
--- a change of a coherent map makes a new generation, so the rollout would see a concurrent
--- change.
+-- Return a map for scripts. Only scripts of the category "change" may write, and only local maps: a
+-- change of a coherent map makes a new generation, so the rollout would see a concurrent change.
 local function map_for(self, m, info)
 	local t = {}
 	local function may()
@@ -178,7 +178,7 @@ local function map_for(self, m, info)
 	return t
 end
 
--- Results as plain data, without methods that change the job.
+-- Return results as plain data, without methods that change the job.
 local function plain(v)
 	if type(v) ~= "table" then return v end
 	return core.decode(core.encode(v))
@@ -199,7 +199,7 @@ local function asked(t, what, ...)
 	return plain(v), err
 end
 
--- The context: args, dry_run, and functions that query the job. @target: nil in a dry run
+-- Return the context: args, dry_run, and functions that query the job. @target: nil in a dry run
 local function context(self, target, values)
 	local ctx = { dry_run = self.dry, args = values, blocks = 0 }
 	local lines = 0
@@ -237,7 +237,7 @@ local function context(self, target, values)
 	return ctx
 end
 
--- The script's pcall. It passes on the error of an exceeded limit.
+-- Return the script's globals. The script's pcall passes on the error of an exceeded limit.
 local function environment()
 	local env = sandbox.pure()
 	env.pcall, env.xpcall = pcall, nil

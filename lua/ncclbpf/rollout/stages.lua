@@ -24,7 +24,7 @@ end
 
 local function first(list, n) return core.array(table.move(list, 1, n, 1, {})) end
 
--- The held communicators, which keep the baseline. They are the last, in order of identity,
+-- Return the held communicators, which keep the baseline. They are the last, in order of identity,
 -- of the communicators that a promotion would change. -> identities or nil; raises errors
 local function held_of(p, all, scope)
 	if not p.holdback then return nil end
@@ -90,14 +90,14 @@ function M.of(group, p, comms)
 	return list, held, (comms or held) and whole or nil
 end
 
--- The first block of the step that a rollout is in, and the step.
+-- Return the first block of the step that a rollout is in, and the step.
 function M.now(r)
 	local i = math.type(r.step) == "integer" and r.step or 1
 	return type(r.steps) == "table" and r.steps[i] or {}, i, math.type(r.first) == "integer"
 		and r.first or 0
 end
 
--- Blocks of the step that a rollout is in.
+-- Return the blocks of the step that a rollout is in.
 function M.blocks(r)
 	local _, _, from = M.now(r)
 	return from == 0 and r.blocks or table.move(r.blocks, from + 1, #r.blocks, 1, {})
@@ -126,9 +126,8 @@ end
 
 -- Held communicators, which keep the baseline.
 
--- The requests that promote the candidate to all communicators except the held ones. The
--- first request gives the held ones the baseline, so that they never decide with the
--- candidate.
+-- Return the requests that promote the candidate to all communicators except the held ones. The
+-- first request gives the held ones the baseline, so that they never decide with the candidate.
 function M.promotion(r, names)
 	local function line(list, to)
 		local words = { "policy", "use" }
@@ -168,7 +167,7 @@ M.holdback = errors.catch(function(r, group)
 	return rows
 end)
 
--- The times as text lines.
+-- Return the times as text lines.
 function M.holdback_lines(rows)
 	local t = {}
 	for i, x in ipairs(rows) do

@@ -41,7 +41,7 @@ local function host()
 	return (core.read("/proc/sys/kernel/hostname", 256) or ""):match "%S+" or "localhost"
 end
 
--- @kind: "rollouts" or "sweeps". -> path | nil, err
+-- Return the path of a job's record. @kind: "rollouts" or "sweeps". -> path | nil, err
 M.path = errors.catch(function(job, kind)
 	return ("%s/%s@%s.json"):format(folder(kind), plain(job), plain(host()))
 end)
@@ -71,7 +71,7 @@ M.locked = errors.catch(function(path, f)
 	return f()
 end)
 
--- The record of @kind, "rollout" or "sweep". -> table | nil (none) | nil, err
+-- Load the record of @kind, "rollout" or "sweep". -> table | nil (none) | nil, err
 M.load = errors.catch(function(home, kind, valid)
 	local path = try(M.path(home.job, kind .. "s"))
 	if not home.fleet then
@@ -113,7 +113,7 @@ M.replace = errors.catch(function(r, kind, fields, valid, was, over, settled)
 	end)
 end)
 
--- A runner's entry for this process, with a new token.
+-- Return a runner's entry for this process, with a new token.
 function M.runner()
 	local pid = own_pid()
 	return { pid = pid, process = process.identity(pid),

@@ -44,7 +44,8 @@ local function names_in(kind, data)
 	end)
 end
 
--- Names of a kind from the attached group, cached; {} if it does not answer at once.
+-- Return the cached names of a kind of object in the attached group; {} if the group does not
+-- answer at once.
 local function live(group, kind)
 	if kind == "collectives" then
 		local t = {}
@@ -68,7 +69,7 @@ end
 
 -- ---- files and Lua -------------------------------------------------------------------
 
--- Folders, and files that end in one of @suffixes (nil: any).
+-- Return the folders, and the files that end in one of @suffixes (nil: any).
 local function files(prefix, suffixes)
 	local dir, name = prefix:match("^(.*/)([^/]*)$")
 	if not dir then dir, name = "", prefix end
@@ -106,7 +107,7 @@ local function members(value)
 	return t
 end
 
--- "nb.target:pol" -> candidates for the last name
+-- Complete a Lua name: "nb.target:pol" -> candidates for the last name
 local function lua_names(text)
 	local path, last = text:match("([%a_][%w_.:]*[.:])([%w_]*)$")
 	if not path then
@@ -130,7 +131,7 @@ end
 
 -- ---- a command line --------------------------------------------------------------------
 
--- The words of the command before the last of @list, without options.
+-- Return the words of the command before the last of @list, without options.
 local function words_before(list)
 	local before, skip = {}, false
 	for i = 1, #list - 1 do
@@ -146,7 +147,7 @@ local function words_before(list)
 	return before
 end
 
--- Candidates for the last of @list (may be ""). -> candidates
+-- Return the candidates for the last word of @list, which may be "".
 function M.words(list, group)
 	local current = list[#list] or ""
 	local before = words_before(list)
@@ -213,7 +214,7 @@ function M.words(list, group)
 	return t
 end
 
--- The description of a candidate for the last word of @list; nil for a name or a file.
+-- Return the description of a candidate for the last word of @list; nil for a name or a file.
 local function meaning(list, candidate)
 	local before = words_before(list)
 	if candidate:sub(1, 2) == "--" then

@@ -64,7 +64,7 @@ local function ask_quickly(group, line)
 	return ok and results or {}
 end
 
--- The text job/ranks #generation, with "!" if the ranks have different generations.
+-- Return the text job/ranks #generation, with "!" if the ranks have different generations.
 local function describe(app)
 	local g = app.group
 	if not g then return app.was and "(detached)" or "" end

@@ -127,7 +127,8 @@ function M.label(c)
 		and "x" .. c.channels or "")
 end
 
--- {coll, from, to, nodes, ranks}: sizes from one power of two to the next.
+-- Return the key of a class: a collective, the sizes from one power of two to the next, nodes,
+-- ranks.
 function M.class_key(coll, from, nodes, ranks)
 	return ("%s %020d %s %s"):format(coll, from, nodes or -1, ranks or -1)
 end
@@ -157,7 +158,7 @@ end
 -- of other algorithms.
 local BOUNDED = { tree = true, ring = true, nvls_tree = true, pat = true }
 
--- Algorithms and protocols of a bit mask that the plan allows, in NCCL's order.
+-- Return the algorithms and protocols of a bit mask that the plan allows, in NCCL's order.
 function M.offered(p, usable, nodes, most_channels)
 	local out = {}
 	for i = 0, 20 do
@@ -218,7 +219,7 @@ local function comparisons(classes)
 end
 M.comparisons = comparisons
 
--- The smallest number of blocks of an arm that can show a significant difference.
+-- Return the smallest number of blocks of an arm that can show a significant difference.
 function M.least_rounds(alpha)
 	local n = 2
 	while n < 40 and 2 * core.rank_tail(n, n, 0) > alpha do n = n + 1 end
@@ -263,7 +264,7 @@ local function choices(c)
 	return t
 end
 
--- The cheapest sequence of answers over the sizes of one collective. Each change of the
+-- Return the cheapest sequence of answers over the sizes of one collective. Each change of the
 -- answer costs hysteresis_pct. For other sizes it keeps the baseline.
 local function path(list, p)
 	local change = log_of(p.hysteresis_pct)
@@ -420,7 +421,7 @@ end
 
 local function same(a, label) return label ~= nil and a == label end
 
--- Classes of the samples of sweep/measurements.lua. -> classes | nil, err
+-- Make the classes of the samples of sweep/measurements.lua. -> classes | nil, err
 function M.classes_of_samples(list, p)
 	local by, classes, base = {}, {}, p.baseline and p.baseline ~= "none" and p.baseline or nil
 	for _, s in ipairs(list) do
@@ -473,7 +474,7 @@ M.offline = errors.catch(function(p)
 		"baseline: " .. (p.baseline or "NCCL's own choice") }, { warnings = warnings })
 end)
 
--- The result of a sweep, as data.
+-- Return the result of a sweep, as data.
 function M.result(classes, p, facts, more)
 	local n, alpha = M.judge(classes, p)
 	local rows, table_rows = M.choose(classes, p)

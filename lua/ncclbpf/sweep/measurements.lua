@@ -25,7 +25,7 @@ local PROGRAMS = {
 	broadcast = "broadcast", reduce = "reduce",
 }
 
--- The collective of "all_reduce_perf", "allreduce" or a path that ends so; nil: unknown
+-- Return the collective of "all_reduce_perf", "allreduce" or a path that ends so; nil: unknown
 function M.collective(text)
 	local word = tostring(text):lower():match "[^/\\]*$"
 	word = word:gsub("%.exe$", ""):gsub("_perf.*$", ""):gsub("_mpi$", "")
@@ -42,7 +42,7 @@ local function words_of(kind)
 end
 M.words_of = words_of
 
--- "ring/ll128", "ring/ll128x8" -> algo, proto, channels | nil, text of the allowed values
+-- Parse "ring/ll128" or "ring/ll128x8". -> algo, proto, channels | nil, text of the allowed values
 function M.combination(text)
 	local a, p = tostring(text):lower():match "^([%w_]+)/([%w_]+)$"
 	local n = 0
@@ -157,8 +157,8 @@ local function at_result(file, i, fmt, ...)
 		{ where = { file = file } })
 end
 
--- The time of one placement: the median of the iterations if the file has them. Iterations of one
--- run are not independent samples.
+-- Return the time of one placement: the median of the iterations if the file has them. Iterations
+-- of one run are not independent samples.
 local function json_times(file, i, r, key)
 	local list = type(r[key .. "_per_iter"]) == "table" and r[key .. "_per_iter"].times_us
 	if type(list) ~= "table" or #list == 0 then
@@ -247,7 +247,7 @@ local COLUMNS = { "collective", "size_bytes", "algorithm", "protocol", "channels
 local KNOWN = {}
 for _, c in ipairs(COLUMNS) do KNOWN[c:lower()] = c end
 
--- Fields without blanks around them: {word, col}.
+-- Return the fields of a line without the blanks around them: {word, col}.
 local function split_csv(line)
 	local t = {}
 	local texts, columns = csv.fields(line)
@@ -404,7 +404,7 @@ end
 
 local function better(a, b) return not b or SOURCES[a] < SOURCES[b] end
 
--- The slowest rank of each collective, by the best source of the file.
+-- Return the slowest rank of each collective, by the best source of the file.
 -- -> {comm, coll, seq, bytes, us, ranks, nodes, line, told}, source, left out
 local function slowest(rows)
 	local by, order, best = {}, {}, nil

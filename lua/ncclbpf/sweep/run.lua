@@ -90,7 +90,7 @@ local function member_tables(group)
 	return out
 end
 
--- Classes of the job's decisions, with the combinations that NCCL offers on all ranks.
+-- Make the classes of the job's decisions, with the combinations that NCCL offers on all ranks.
 local function classes_of(group, p)
 	local by, classes = {}, {}
 	for _, d in ipairs(member_tables(group)) do
@@ -146,7 +146,7 @@ end
 
 -- ---- arms -----------------------------------------------------------------------------
 
--- A table with candidate @i of each class that still has one, loaded into the job.
+-- Make a table with candidate @i of each class that still has one, and load it into the job.
 -- -> arm {name, of = {class = label}} | nil (nothing is left) | nil, err
 local make_arm = errors.catch(function(r, i)
 	local lines, of = {}, {}
@@ -289,7 +289,7 @@ local function shuffled(n, random)
 	return t
 end
 
--- The same seed gives the same order on any machine.
+-- Return a random number generator. The same seed gives the same order on any machine.
 local function generator(seed)
 	local x = seed & 0xffffffff
 	if x == 0 then x = 1 end
@@ -370,7 +370,7 @@ local function rescue(name, baseline, prefix, fleet)
 end
 M.rescue = rescue
 
--- The last sweep of the job, or nil. Raises if a rollout or sweep of it runs.
+-- Return the last sweep of the job, or nil. Raises if a rollout or sweep of it runs.
 local function free(group)
 	local old, err = rollout.load(group)
 	if err then error(err, 0) end
@@ -467,7 +467,7 @@ local function facts(r)
 	}
 end
 
--- Dropped candidates with their reasons.
+-- Return the dropped candidates with their reasons.
 local function stopped(r)
 	local t = core.array {}
 	for _, c in ipairs(r.classes) do

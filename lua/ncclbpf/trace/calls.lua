@@ -16,14 +16,14 @@ local M = {}
 
 -- ---- uprobes ---------------------------------------------------------------------
 
--- Path of the libnccl that a process has mapped, through the process's root folder.
+-- Return the path of the libnccl that a process has mapped, through the process's root folder.
 local function library(pid)
 	local text = core.read(("/proc/%d/maps"):format(pid), 16 << 20)
 	local path = text and text:match "(/[^\n]*libnccl%.so[^\n]*)\n"
 	return path and ("/proc/%d/root%s"):format(pid, path)
 end
 
--- -> probes | nil, reason
+-- Start the kernel's probes of the processes' calls. -> probes | nil, reason
 local function probes(s)
 	local list, not_ours = {}, permission.missing()
 	if not_ours then return nil, not_ours end
@@ -67,7 +67,7 @@ local function units_of(calls)
 	return out
 end
 
--- Units from NCCL's events: the outermost group is one unit.
+-- Return the units of NCCL's events: the outermost group is one unit.
 local function units_of_events(spans)
 	local out, groups = {}, {}
 	for _, s in ipairs(spans) do
@@ -150,7 +150,7 @@ local function clocks(colls, find)
 	end)
 end
 
--- The calls with the longest time off the CPU.
+-- Return the calls with the longest time off the CPU.
 local function outliers(list, most)
 	local t = lists.select(list, function(u) return u.off_ns > 0 end)
 	table.sort(t, function(a, b) return a.off_ns > b.off_ns end)

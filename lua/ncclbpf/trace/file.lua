@@ -275,7 +275,7 @@ local function gin_args(s)
 	return a
 end
 
--- A slice from post to done: "put 4KiB", "put 4KiB, signal 3", "signal 3".
+-- Write a put as a slice from post to done: "put 4KiB", "put 4KiB, signal 3", "signal 3".
 function shape.gin_put(s, out)
 	local name = {}
 	if s.bytes > 0 or not s.signal_op then name[1] = "put " .. units.bytes(s.bytes) end
@@ -293,7 +293,7 @@ function shape.gin_signal(s, out)
 		gin_args(s) }
 end
 
--- The track of a queue pair, beside the kernel's track of it. Messages may overlap.
+-- Return the track of a queue pair, beside the kernel's track of it. Messages may overlap.
 local function qp_track(s, who)
 	return { name = ("%s%s queue pair %d"):format(who, s.device, s.qp), lanes = 16,
 		order = 2000 + s.qp % 65536 * 2 + (who == "" and 0 or 1) }
@@ -309,7 +309,7 @@ local function done_name(s, what)
 	return s.status ~= 0 and ("failed, status %d"):format(s.status) or what
 end
 
--- The kernel's calls for a queue pair (trace rdma).
+-- names of the kernel's calls for a queue pair (trace rdma)
 local KERNEL = { kernel_create = "create", kernel_destroy = "destroy", kernel_post = "post" }
 local function kernel(s, out)
 	local name = KERNEL[s.event]
@@ -324,7 +324,7 @@ for _, event in ipairs { "create", "change", "destroy", "post", "done" } do
 	shape["kernel_" .. event] = kernel
 end
 
--- The tap's events of a queue pair.
+-- Write the tap's events of a queue pair.
 function shape.verbs_qp(s, out)
 	out { qp_track(s, ""), s.to and "to " .. s.to or s.phase, s.start_ns, s.end_ns, qp_args(s) }
 end
@@ -333,7 +333,7 @@ function shape.verbs_post(s, out)
 	out { qp_track(s, ""), "post " .. s.operation, s.start_ns, s.end_ns, qp_args(s) }
 end
 
--- A slice from post to completion: "write 4KiB".
+-- Write a message as a slice from post to completion: "write 4KiB".
 function shape.verbs_done(s, out)
 	out { qp_track(s, ""), done_name(s, ("%s %s"):format(s.operation, units.bytes(s.bytes))),
 		s.start_ns, s.end_ns, qp_args(s) }

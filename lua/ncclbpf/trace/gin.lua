@@ -46,7 +46,7 @@ end
 
 local function quantile(times, q) return times[math.max(1, math.ceil(#times * q))] end
 
--- The rows, sorted by bytes, most first. nil: the trace has no GIN events.
+-- Return the rows, sorted by bytes, most first. nil: the trace has no GIN events.
 function Summary:rows()
 	if #self.list == 0 then return nil end
 	local rows = {}

@@ -37,7 +37,7 @@ function M.follow(s, line, seconds, p, each, take)
 	return losses(), dropped
 end
 
--- -> { [pid] = rank } of the living processes
+-- Return { [pid] = rank } of the living processes.
 function M.ranks(s)
 	local rank = {}
 	for _, m in ipairs(s:living()) do rank[m.pid] = m.rank end

@@ -6,7 +6,8 @@ local M = {}
 
 local ADMIN, PERFMON, BPF = 21, 38, 39
 
--- Text about the missing capabilities; nil: none is missing. CAP_SYS_ADMIN includes the other two.
+-- Return a text about the missing capabilities; nil: none is missing. CAP_SYS_ADMIN includes the
+-- other two.
 -- @admin: CAP_SYS_ADMIN itself is needed.
 function M.missing(admin)
 	local status = core.read("/proc/self/status", 1 << 16) or ""

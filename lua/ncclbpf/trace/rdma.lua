@@ -16,7 +16,7 @@ local M = {}
 
 -- ---- the kernel's programs -----------------------------------------------------------
 
--- The queue pairs of the tap, by process: { pid, qps = { {qp, device, ...} } }
+-- Return the queue pairs of the tap, by process: { pid, qps = { {qp, device, ...} } }
 local function queue_pairs(ctx)
 	local per = try(read.ask(ctx, "verbs", { list = "queue_pairs" }))
 	local out = {}
@@ -52,7 +52,7 @@ end
 
 local function key_of(pid, device, qp) return ("%d %s %d"):format(pid, device:sub(1, 27), qp) end
 
--- A row for each queue pair; @events in the order of time.
+-- Return a row for each queue pair; @events in the order of time.
 local function rows_of(events, before, after, rank)
 	local rows, order = {}, {}
 	local function row(pid, device, qp)
@@ -110,7 +110,7 @@ local function rows_of(events, before, after, rank)
 	return order
 end
 
--- The events as spans of the trace file.
+-- Return the events as spans of the trace file.
 local function spans_of(events)
 	return lists.map(events, function(e)
 		return { event = "kernel_" .. e.event, comm_rank = -1, start_ns = e.start_ns,

@@ -176,7 +176,7 @@ local function line_of(words, ctx)
 	return words .. (ctx.opt.events and " events=" .. session.quote(ctx.opt.events) or "")
 end
 
--- The error of a trace that lacks members, or nil.
+-- Return the error of a trace that lacks members, or nil.
 local function missing(s)
 	local list = {}
 	for _, m in ipairs(s.members) do
@@ -270,7 +270,7 @@ local function state(ctx, line, opts)
 	})
 end
 
--- The error of a trace; the file has the events so far.
+-- Return the error of a trace; the file has the events so far.
 local function partial(w, err)
 	if not errors.is(err) then
 		local text = tostring(err)
