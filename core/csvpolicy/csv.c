@@ -349,7 +349,8 @@ static int times_ranks(struct parser *p, struct reading *r)
 			nb_fail(p->err, NB_E_FORMAT, 0,
 				"sizes per rank need the number of ranks in the same row"));
 	if (__builtin_mul_overflow(r->rank_min, ranks, &r->row.min))
-		return bad_field(p, i, "less than 2^63 over all ranks");
+		return bad_field(p, i,
+				 "a size below 2^63 bytes over all ranks");
 	if (r->rank_max == NB_TABLE_MAX_BYTES ||
 	    __builtin_mul_overflow(r->rank_max + 1, ranks, &r->row.max))
 		r->row.max = NB_TABLE_MAX_BYTES;

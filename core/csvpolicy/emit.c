@@ -219,9 +219,10 @@ static int make_code(struct emit *e, struct nb_err *err)
 	emit_walk(e);
 	emit_answer(e);
 	if (e->n == MAX_INSNS || e->njumps == MAX_JUMPS)
-		return nb_fail(err, NB_E_BUG, 0,
-			       "table: a program of more than %d instructions",
-			       MAX_INSNS);
+		return nb_fail(
+			err, NB_E_BUG, 0,
+			"table: the program would have more than %d instructions",
+			MAX_INSNS);
 	for (uint32_t i = 0; i < e->njumps; i++)
 		e->insns[e->jumps[i].pc].off =
 			(int32_t)(e->label[e->jumps[i].to] - e->jumps[i].pc -

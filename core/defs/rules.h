@@ -22,10 +22,10 @@ RULE(JUMP_MIDDLE, JUMP_LDDW,
      "a jump to the first slot of an instruction",
      "slot {number} is the second half of the 16-byte load at slot {to}", "")
 RULE(JUMP_RANGE, JUMP_RANGE,
-     "a jump to a slot from 0 to {limit}", "it goes to slot {number}", "")
+     "a jump to a slot from 0 to {limit}", "the jump goes to slot {number}", "")
 RULE(JUMP_FUNC, JUMP_RANGE,
      "a jump inside its own function",
-     "it goes to slot {number}, which is in another function", "")
+     "the jump goes to slot {number}, which is in another function", "")
 RULE(FUNCS, FUNCS, "at most {limit} functions", "the program has more", "")
 RULE(CALL_TARGET, CALL_TARGET,
      "a call to a function in slots 0 to {limit}", "it calls slot {number}", "")
@@ -41,7 +41,7 @@ RULE(STACK_DEPTH, STACK_DEPTH,
      "at most {limit} bytes for the frames of a call chain", "{size} bytes: {chain}", "")
 RULE(CALL_DEPTH, CALL_DEPTH, "at most {limit} frames", "this call is one more", "")
 RULE(CALLBACK_DEPTH, CALL_DEPTH,
-     "at most {limit} frames", "the callback's frame is one more", "")
+     "at most {limit} frames", "the call of the callback is one more", "")
 RULE(GLOBAL_DEPTH, CALL_DEPTH,
      "at most {limit} frames", "{count} here, and {name} needs {size} more", "")
 
@@ -58,13 +58,13 @@ RULE(PTR_OP, PTR_OP, "a number in {r} for {insn}", "{value}", "")
 RULE(PTR_PTR, PTR_PTR, "a number in {r} to add to the pointer in r{number}", "{value}", "")
 RULE(MOVE_CONSTANT, PTR_RANGE,
      "{pointer} moved by a number with a minimum (signed) between -2^29 and 2^29",
-     "it is moved by {number} to offset {to}", "")
+     "the pointer is moved by {number} to offset {to}", "")
 RULE(MOVE, PTR_RANGE,
      "{pointer} moved by a number with a minimum (signed) between -2^29 and 2^29",
      "{value}", "")
 RULE(MOVE_NEGATIVE, PTR_RANGE,
      "{pointer} moved by a number with a minimum (signed) between -2^29 and 2^29",
-     "{value}", "it may be negative: use an unsigned type, or test i >= 0 too")
+     "{value}", "the number may be negative: use an unsigned type, or test i >= 0 too")
 RULE(RET_POINTER, RET_POINTER, "a number in r0 at exit", "{value}", "")
 
 RULE(NULLABLE_LOOKUP, NULLABLE,
@@ -82,7 +82,7 @@ RULE(NULLABLE_SLICE, NULLABLE,
      "{r} tested against NULL before it is dereferenced", "{value}",
      "bpf_dynptr_data returns NULL when the dynptr has no such part: add if (!p) return 0;")
 RULE(NULL_POINTER, NOT_POINTER,
-     "a pointer to memory in {r}", "{value}", "this is NULL on this path")
+     "a pointer to memory in {r}", "{value}", "the pointer is NULL on this path")
 RULE(NOT_POINTER, NOT_POINTER, "a pointer to memory in {r}", "{value}", "")
 RULE(MAP_BOUNDS, MAP_BOUNDS,
      "{bytes} within {memory}: offset 0 to {last_offset}", "{access}", "{bound}")
@@ -119,7 +119,7 @@ RULE(STACK_BOUNDS, STACK_BOUNDS,
 RULE(STACK_SHORT, STACK_BOUNDS,
      "{part} of map {map} is {size} bytes",
      "{variable} has at most {room}: {r} points to r10-{limit}, and the frame ends at r10",
-     "give it a type of {size} bytes")
+     "give the variable a type of {size} bytes")
 RULE(STACK_SHORT_TYPE, STACK_BOUNDS,
      "{part} of map {map} is {size} bytes ({type})",
      "{variable} has at most {room}: {r} points to r10-{limit}, and the frame ends at r10",
@@ -183,7 +183,7 @@ RULE(HELPER_KERNEL, HELPER,
      "docs/policies.md lists the helpers; others of the kernel do not exist inside a job")
 RULE(HELPER_HOOK, HELPER,
      "a helper of this hook", "{helper} on {hook}",
-     "it needs the decision of a SEC(\"tuner\") program")
+     "the helper needs the decision of a SEC(\"tuner\") program")
 RULE(ARG_MAP, ARG_MAP, "a map in {r} for {helper}", "{value}", "")
 RULE(ARG_MAP_NULL, ARG_NULL,
      "a map in {r} for {helper}, tested against NULL", "{value}", "")
@@ -201,10 +201,10 @@ RULE(ARG_STRING, ARG_MEM,
 RULE(SIZE_SCALAR, ARG_SCALAR, "a size in {r} for {helper}", "{value}", "")
 RULE(SIZE, ARG_SIZE,
      "a size with a known upper bound in {r} for {helper}", "{value}",
-     "bound it by the size of the memory first")
+     "compare the size with the size of the memory first")
 RULE(SIZE_NEGATIVE, ARG_SIZE,
      "a size with a known upper bound in {r} for {helper}", "{value}",
-     "it may be negative: use an unsigned type")
+     "the size may be negative: use an unsigned type")
 RULE(SIZE_ZERO, ARG_ZERO,
      "a size of 1 or more in {r} for {helper}", "{value}",
      "test it first: if (!size) return 0;")
@@ -219,7 +219,7 @@ RULE(CALLBACK_RETURN, CALLBACK_RETURN,
      "0 (continue) or 1 (stop) in r0 at a callback's exit", "{value}", "")
 RULE(ITER, ITER,
      "an initialised iterator for {helper} in {r}", "{value}",
-     "initialise it with bpf_iter_num_new on every path, and destroy it once")
+     "initialise the iterator with bpf_iter_num_new on every path, and destroy it once")
 RULE(ITER_PLACE, ITER, "8 aligned bytes of stack for {helper} in {r}", "{value}", "")
 RULE(ITER_TAKEN, ITER,
      "unused bytes of stack", "they hold {object}", "end it first")
@@ -266,7 +266,7 @@ RULE(DYNPTR_LEAK_CALLBACK, DYNPTR_LEAK,
      "{ref}, still held here", "")
 RULE(REF_COUNT, REF_COUNT,
      "at most {limit} references held at once",
-     "this is one more; the first was {ref}", "")
+     "this reference is one more; the first was {ref}", "")
 RULE(REF_CALLBACK, REF_CALLBACK,
      "a reservation made in the same call of the callback", "{r}: {ref}, outside the callback", "")
 RULE(RESERVE_SIZE, RESERVE_SIZE, "a constant size in {r} for {helper}", "{value}", "")
@@ -312,7 +312,7 @@ RULE(OBJECT_WRITE, OBJECT_WRITE,
 RULE(LOCK_NULL, ARG_NULL, "a lock in {r} for {helper}", "{value}", "")
 RULE(LOCK_POINTER, LOCK_NONE, "in {r} for {helper} the lock in a map's value", "{value}", "")
 RULE(LOCK_NONE, LOCK_NONE,
-     "a map whose value has a struct bpf_spin_lock", "the value of map {map} has none", "")
+     "a map whose value has a struct bpf_spin_lock", "the value of map {map} has no lock", "")
 RULE(LOCK_OFFSET, LOCK_OFFSET, "offset {number} of map {map}'s value: its lock", "{value}", "")
 RULE(LOCK_ACCESS, LOCK_ACCESS,
      "other bytes of map {map}'s value than {number} to {to}, its lock",

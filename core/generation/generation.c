@@ -393,7 +393,7 @@ static int check_policies(struct nb_policy *const *policies, uint32_t n,
 				    policies[j]->img->digest, NB_SHA256_SIZE))
 				return nb_fail(
 					err, NB_E_EXISTS, i,
-					"policy %s is named twice (places %u and %u)",
+					"policy %s is named twice (positions %u and %u)",
 					policies[i]->img->name, j + 1, i + 1);
 	return 0;
 }
@@ -595,7 +595,7 @@ static int check_change(const struct nb_gen *g, uint32_t policy, uint32_t map,
 	img = g->policy[policy].policy->img;
 	if (map >= img->nmaps)
 		return nb_fail(err, NB_E_ARG, map,
-			       "map %u of policy %s, which has %u", map,
+			       "map index %u; policy %s has %u maps", map,
 			       img->name, img->nmaps);
 	if (!(img->maps[map].tags & NB_MAPF_COHERENT))
 		return nb_fail(err, NB_E_READONLY, map,

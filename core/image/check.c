@@ -165,7 +165,7 @@ static int check_inner(const struct check *c, const struct nb_map_spec *m,
 		return bad_image(
 			c, at,
 			"map %s of type %s: "
-			"definition %u is not one of an inner map that it may hold",
+			"definition %u does not describe an inner map that this type allows",
 			m->name, t->word, m->inner);
 	if ((in->tags ^ m->tags) & NB_MAPF_COHERENT)
 		return bad_image(
@@ -533,14 +533,16 @@ static int check_whole(const struct check *c, uint32_t i)
 	const struct nb_map_spec *m;
 
 	if (n->map >= c->img->nmaps || n->part > NB_NAME_VALUE)
-		return bad_name(c, i, "it is of no map's key or value");
+		return bad_name(c, i, "no map has such a key or value");
 	m = &c->img->maps[n->map];
 	if (i && (last->map > n->map ||
 		  (last->map == n->map && last->part >= n->part)))
 		return bad_name(c, i, "names ascend by map, keys first");
 	if (n->off ||
 	    n->size != (n->part == NB_NAME_KEY ? m->key_size : m->value_size))
-		return bad_name(c, i, "it is not all of the key or value");
+		return bad_name(
+			c, i,
+			"the first name must cover the whole key or value");
 	return 0;
 }
 
@@ -556,7 +558,7 @@ static int check_names(const struct check *c)
 		if (!nb_image_text_ok(n->name))
 			return bad_name(
 				c, i,
-				"its text is not printable UTF-8 of at most 255 bytes");
+				"the text is not printable UTF-8 of at most 255 bytes");
 		if (rc)
 			return rc;
 		if (n->level > NB_IMAGE_MAX_LEVEL ||
@@ -568,7 +570,8 @@ static int check_names(const struct check *c)
 		if (!n->size || !n->elem || n->size % n->elem ||
 		    n->off > in->elem ||
 		    (n->level && n->size > in->elem - n->off))
-			return bad_name(c, i, "not inside what contains it");
+			return bad_name(c, i,
+					"the part is not inside its container");
 		level = n->level;
 		open[level] = i;
 	}

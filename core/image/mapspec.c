@@ -82,7 +82,7 @@ static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 	if (m->value_size % 8)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
-			"map %s: values of %u bytes are merged 8 bytes after the other: "
+			"map %s: values of %u bytes cannot be merged in parts of 8 bytes; expected: "
 			"a multiple of 8",
 			m->name, m->value_size);
 	return 0;
@@ -139,10 +139,11 @@ static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 	if (!(m->tags & NB_MAPF_COHERENT))
 		return 0;
 	if (t->traits & NB_TRAIT_PERCPU)
-		return nb_fail(err, NB_E_MAPDEF, 0,
-			       "map %s: a per-CPU map cannot be coherent: "
-			       "what it answers depends on the CPU",
-			       m->name);
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"map %s: a per-CPU map cannot be coherent: "
+			"the value that a program finds depends on the CPU",
+			m->name);
 	if (t->traits & NB_TRAIT_LOCAL)
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: a map of type %s cannot be coherent",

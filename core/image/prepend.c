@@ -26,7 +26,7 @@ static int prepend_prog(struct nb_arena *a, struct nb_prog *p,
 	if (n > NB_IMAGE_MAX_SLOTS)
 		return nb_fail(
 			err, NB_E_LIMIT, 0,
-			"program %s: %zu instructions with those before it; at most %d",
+			"program %s: %zu instructions, with the inserted ones; at most %d",
 			p->name, n, NB_IMAGE_MAX_SLOTS);
 	slots = nb_arena_array(a, n, sizeof(*slots));
 	funcs = nb_arena_dup(a, p->funcs, p->nfuncs * sizeof(*funcs));

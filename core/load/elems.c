@@ -73,13 +73,14 @@ static int64_t program_at(const struct place *p, const struct nb_elf_rel *r,
 		sec < f->elf.nsec ? nb_front_func_at(f, sec, (int64_t)off) : -1;
 
 	if (func < 0)
-		return bad_reloc(p, r, "it is no function of the object");
+		return bad_reloc(p, r,
+				 "the symbol is no function of the object");
 	for (uint32_t i = 0; i < f->nprogs; i++)
 		if (!strcmp(f->progs[i].name, f->funcs[func].name))
 			return i;
 	return bad_reloc(
 		p, r,
-		"it is no program; give the function the section of a hook");
+		"the function is no program; give it the section of a hook");
 }
 
 /* Return the map that a relocation names. */
@@ -113,7 +114,8 @@ static int read_elem(const struct place *p, const struct nb_elf_rel *r)
 			p, r, "maps of this type cannot have initial elements");
 	off = r->off - var.value - (uint64_t)values;
 	if (off % POINTER || off / POINTER >= f->maps[map].max_entries)
-		return (int)bad_reloc(p, r, "it is no element of its map");
+		return (int)bad_reloc(p, r,
+				      "the map has no element at this index");
 	nb_view_u64(f->elf.sec[p->sec].data, r->off, &to);
 	value = traits & NB_TRAIT_MAPS
 			? inner_map_at(p, r, sym.sec, sym.value + to)

@@ -114,8 +114,7 @@ static int ref_func(const struct prog *p, struct site at, uint32_t sec,
 	int64_t func = nb_front_func_at(p->f, sec, off);
 
 	if (func < 0)
-		return refuse_reloc(p, at,
-				    "no function begins where it points");
+		return refuse_reloc(p, at, "no function begins at the target");
 	out->to = (int32_t)func;
 	return 0;
 }
@@ -179,13 +178,13 @@ static int resolve_lddw(const struct prog *p, struct site at,
 		out->to = nb_front_map_at(p->f, sym.sec, (uint64_t)off);
 	if (out->to < 0)
 		return refuse_reloc(
-			p, at, "it points to no map, no data and no function");
+			p, at, "the target is no map, no data and no function");
 	m = &p->f->maps[out->to];
 	if (m->origin == NB_ORIGIN_DEFINED)
 		out->off = 0;
 	else if (off < 0 || off >= m->value_size)
 		return refuse_reloc(p, at,
-				    "it points outside the section's data");
+				    "the target is outside the section's data");
 	return 0;
 }
 
@@ -202,7 +201,7 @@ static int resolve(const struct prog *p, struct site at, uint32_t end,
 	if (at.code->slots[at.slot].rel)
 		return refuse_reloc(
 			p, at,
-			"only an lddw or a call of a function may have one");
+			"only an lddw or a call of a function may have a relocation");
 	return 0;
 }
 

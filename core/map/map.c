@@ -302,7 +302,7 @@ static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
 		return nb_fail(
 			err, NB_E_ARG, 0,
 			"map \"%s\": %s: "
-			"the value is the number of a program that its tail calls can reach: %s",
+			"allowed values are the numbers of programs that tail calls of the map can reach: %s",
 			m->name, k, programs);
 	case -EBUSY:
 		return nb_fail(err, NB_E_BUSY, 0,

@@ -389,7 +389,7 @@ function target:processes() end
 
 function target:close() end
 
----A policy of the job. It has the fields of the reply that made it (`policy list` of
+---A policy of the job. The object has the fields of the reply that made it (`policy list` of
 ---docs/protocol.md).
 ---@class ncclbpf.policy
 ---@field name string
@@ -454,7 +454,7 @@ function policy:verdict(options) end
 ---@return ncclbpf.error? err
 function policy:dump() end
 
----A communicator. It has the fields of the reply that made it (`comm list` of
+---A communicator. The object has the fields of the reply that made it (`comm list` of
 ---docs/protocol.md).
 ---@class ncclbpf.comm
 ---@field comm string identity

@@ -402,7 +402,7 @@ void nb_wrapped_prof_init(void *context, const struct nb_pcomm_init *init,
 	if (rc) {
 		nb_wrapped_count_error(NB_WRAPPED_PROFILER);
 		nb_wrapped_leave_out(NB_WRAPPED_PROFILER,
-				     "its init returned %d", rc);
+				     "the init of the plugin returned %d", rc);
 		return;
 	}
 	nb_lock(NB_LOCK_WRAP);

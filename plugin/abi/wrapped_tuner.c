@@ -143,7 +143,8 @@ static int tuner_init_failed(const struct nb_tuner_init *in, int rc)
 		return rc;
 	}
 	nb_wrapped_count_error(NB_WRAPPED_TUNER);
-	nb_wrapped_leave_out(NB_WRAPPED_TUNER, "its init returned %d", rc);
+	nb_wrapped_leave_out(NB_WRAPPED_TUNER,
+			     "the init of the plugin returned %d", rc);
 	return 0;
 }
 

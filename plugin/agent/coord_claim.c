@@ -39,7 +39,7 @@ void nb_agent_serve(struct nb_agent *a)
 	    a->told_serve)
 		return;
 	a->told_serve = true;
-	nb_agent_log("other agents cannot link to this one: %s; "
+	nb_agent_log("other agents cannot link to this agent: %s; "
 		     "the store carries orders and answers",
 		     err.text);
 }

@@ -166,7 +166,7 @@ int nb_maps_read(const void *reply, size_t size, struct nb_maps_reply *out,
 	if (!json_is_object(o)) {
 		json_decref(o);
 		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "its agent's reply begins with no line of JSON");
+			       "the agent's reply begins with no line of JSON");
 	}
 	if (!json_is_true(json_object_get(o, "ok"))) {
 		nb_fail(err, NB_E_REFUSED, 0, "%.180s",
@@ -184,7 +184,7 @@ int nb_maps_read(const void *reply, size_t size, struct nb_maps_reply *out,
 	if (age < 0 || processes < 1 || processes > NB_SEG_PROCS ||
 	    missing < 0 || missing > processes)
 		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "its agent's reply has numbers out of range");
+			       "the agent's reply has numbers out of range");
 	if (!out->size || out->size > NB_CONTROLLER_MAPS_BYTES)
 		return nb_fail(err, NB_E_LIMIT, 0,
 			       "%zu bytes of merged maps (allowed: 1 to %d)",
@@ -277,11 +277,12 @@ static void begin_request(struct far *f)
 	pid = k ? nb_view_int(k->value, "elected") : 0;
 	f->due_ms = nb_agent_ms() + period_ms(f->m);
 	if (!k)
-		set_why(f, "its agent's lease has ended");
+		set_why(f, "the agent's lease has ended");
 	else if (strncmp(address, "http", 4) != 0)
-		set_why(f, "its agent has no address");
+		set_why(f, "the agent has no address");
 	else if (pid <= 0)
-		set_why(f, "its processes have elected none to merge the maps");
+		set_why(f,
+			"no process of the site is elected to merge the maps");
 	else
 		ask_site(f, address, pid);
 }

@@ -112,7 +112,7 @@ static void post_state(void)
 		note_failure(&err);
 }
 
-/* Header of a mailbox message that describes a change. */
+/* Header of a mailbox record that describes a change. */
 
 struct sheet_change {
 	uint64_t number;

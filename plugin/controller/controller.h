@@ -136,7 +136,7 @@ bool nb_controllers_merge_answer(struct nb_controllers *l, struct nb_gen *own,
  * nb_controllers_answered - check whether the process of @entry has answered
  * the request in @head
  *
- * If the header of a posted message matches, it reads the whole message and
+ * If the header of a posted record matches, it reads the whole record and
  * records the answer in @l.
  */
 bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,

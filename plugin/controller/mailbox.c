@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The controllers' mailbox: a file of messages, each with its own digest. */
+/* The controllers' mailbox: a file of records, each with its own digest. */
 #include "plugin/controller/mailbox.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 struct head {
 	uint64_t magic, seq, size;
-	/* digest of the message's seq, size and bytes */
+	/* digest of the record's seq, size and bytes */
 	uint8_t digest[NB_SHA256_SIZE];
 };
 
@@ -24,7 +24,7 @@ enum { MAPS_MOST = NB_CONTROLLER_MAPS_BYTES + 256 };
 enum { CHANGE_MOST = NB_CONTROLLER_CHANGE_BYTES + 128 };
 
 /*
- * Positions of the messages. The file is sparse, so unwritten parts use no
+ * Positions of the records. The file is sparse, so unwritten parts use no
  * space.
  */
 static const struct {
@@ -122,7 +122,7 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
 }
 
 /*
- * Read the message with one pread. Several reads would more often return a mix
+ * Read the record with one pread. Several reads would more often return a mix
  * of two versions.
  */
 static bool read_at(int fd, struct nb_buf *out, size_t size, off_t at)

@@ -11,11 +11,11 @@
 
 /*
  * The controllers' mailbox: a file <job>.loop beside the segment. Each process
- * has three messages (enum nb_sheet) in it, at the position of its entry in the
+ * has three records (enum nb_sheet) in it, at the position of its entry in the
  * segment. Only that process writes them, and all processes read them. The
  * agent of a fleet writes the places behind the last entry (sites.h). One
- * system call writes or reads a message, which contains its digest. Readers
- * therefore reject a message that is partly written, truncated by a full file
+ * system call writes or reads a record, which contains its digest. Readers
+ * therefore reject a record that is partly written, truncated by a full file
  * system, or overwritten. The file is not mapped, so no other process can cause
  * a signal here.
  */
@@ -33,7 +33,7 @@ struct nb_mailbox {
 };
 
 /*
- * nb_mailbox_begins - check whether the message at @place begins with these
+ * nb_mailbox_begins - check whether the record at @place begins with these
  * bytes
  *
  * It is a cheap check before nb_mailbox_read and does not verify the digest.
@@ -51,7 +51,7 @@ int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name,
 void nb_mailbox_close(struct nb_mailbox *b);
 
 /*
- * Post a message at @place, which replaces the previous message there. Returns
+ * Post a record at @place, which replaces the previous record there. Returns
  * 0, NB_E_LIMIT, NB_E_IO or NB_E_NOMEM. All signals must be blocked, because a
  * file size limit causes SIGXFSZ.
  */
@@ -59,10 +59,10 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
 		    const void *bytes, size_t size, struct nb_err *err);
 
 /*
- * nb_mailbox_read - read the message at @place into @out
+ * nb_mailbox_read - read the record at @place into @out
  *
  * @out is initialised here and freed by the caller. Returns false if there is
- * no valid message.
+ * no valid record.
  */
 bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place,
 		     enum nb_sheet sheet, struct nb_buf *out);

@@ -54,7 +54,7 @@ bool nb_sites_wanted(const struct nb_mailbox *b, const struct nb_segment *s)
 	       state.merges;
 }
 
-/* Read a message of a fixed size. */
+/* Read a record of a fixed size. */
 static bool read_sheet(const struct nb_mailbox *b, uint32_t place, void *to,
 		       size_t size)
 {
@@ -85,7 +85,7 @@ static bool name_missing(struct nb_sites_result *out,
 }
 
 /*
- * Merge the maps in the message @sheet. Returns false if they cannot be merged;
+ * Merge the maps in the record @sheet. Returns false if they cannot be merged;
  * @why then has the reason.
  */
 static bool merge_sheet(const struct nb_buf *sheet,
@@ -103,7 +103,7 @@ static bool merge_sheet(const struct nb_buf *sheet,
 	if (strncmp(head.site, s->site, sizeof(head.site)) != 0)
 		return false;
 	if (now_ms >= head.until_ms) {
-		snprintf(why, NB_SITES_WHY, "its maps are %llu s old%s%.140s",
+		snprintf(why, NB_SITES_WHY, "the maps are %llu s old%s%.140s",
 			 (unsigned long long)((now_ms - head.taken_ms) / 1000),
 			 *s->why ? ": " : "", s->why);
 		return false;

@@ -142,7 +142,7 @@ void nb_gin_leave_out(const struct nb_gin_ops *ops, int rc)
 	if (choice.wrapped && !nb_gin_ops_name())
 		nb_wrapped_leave_out(
 			NB_WRAPPED_GIN,
-			"its init returned %d, so NCCL uses another GIN plugin",
+			"the init of the plugin returned %d, so NCCL uses another GIN plugin",
 			rc);
 }
 
@@ -152,7 +152,7 @@ void nb_gin_leave_out_device(void)
 	if (choice.wrapped && !nb_gin_ops_name())
 		nb_wrapped_leave_out(
 			NB_WRAPPED_GIN,
-			"it has only GIN v14, and that has no device for NCCL");
+			"the plugin has only GIN v14, which has no device for NCCL");
 }
 
 void nb_gin_choice_forked(void)

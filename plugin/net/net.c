@@ -170,7 +170,7 @@ static int net_init_failed(int rc)
 	if (net.wrapped)
 		nb_wrapped_leave_out(
 			NB_WRAPPED_NET,
-			"its init returned %d, so NCCL uses its own network",
+			"the init of the plugin returned %d, so NCCL uses its own network",
 			rc);
 	__atomic_store_n(&net.ops, NULL, __ATOMIC_RELAXED);
 	return NB_NET_OK;

@@ -113,7 +113,7 @@ bad() { # what it does, times said, text
 	said "$2" "$3"
 	is $? "$1: each process says so once"
 }
-bad fail_init 4 "is left out: its init returned 3"
+bad fail_init 4 "is left out: the init of the plugin returned 3"
 said 0 "constant .* edited"
 is $? "fail_init: NCCL's constants are as they were before it"
 report --nodes 2
@@ -210,7 +210,7 @@ bad_profiler() { # what it does, times, text
 	is $? "a profiler that does \"$1\": the job goes on, and says so once"
 }
 NCCLBPF_CHAIN_TUNER= # of several hosts its init would not be left out
-bad_profiler fail_init 2 "the profiler .*profiler_v6.so is left out: its init returned 3"
+bad_profiler fail_init 2 "the profiler .*profiler_v6.so is left out: the init of the plugin returned 3"
 NCCLBPF_CHAIN_TUNER=$peer
 bad_profiler fail 2 "the profiler .*profiler_v6.so returned an error, which NCCL would ignore"
 bad_profiler null 2 "profiler v6: [1-9][0-9]* events, 0 stops, 0 states"
@@ -275,8 +275,8 @@ end
 CHAIN_DOES=fail_init
 begin
 shows "one that is left out, in status" -o json status '"state":"left_out"' \
-	'"why":"its init returned 3"' '"errors":1'
-shows "and so in words" -o table status 'tuner_v5.so is left out: its init returned 3'
-shows "and in doctor" -o json doctor '"level":"bad"' 'is left out: its init'
+	'"why":"the init of the plugin returned 3"' '"errors":1'
+shows "and so in words" -o table status 'tuner_v5.so is left out: the init of the plugin returned 3'
+shows "and in doctor" -o json doctor '"level":"bad"' 'is left out: the init of the plugin'
 end
 echo "1..$n"

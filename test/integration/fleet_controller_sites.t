@@ -104,7 +104,7 @@ kill -STOP "$agent_c"
 await saw 21 3 1
 ok "without the maps of a site the sum falls to the others'" $?
 missing() { ask -o "$1" controller status; tr -s '\n ' ' ' <out | grep -q "$2"; }
-await missing tsv "site $c: its maps are [0-9]* s old"
+await missing tsv "site $c: the maps are [0-9]* s old"
 ok "controller status names the site" $?
 missing table "note: without the maps of site $c"
 ok "for people too" $?
@@ -117,7 +117,7 @@ ok "and the job has the same sum" $?
 # ---- the agent of one site is lost ----
 kill -KILL "$agent_c"
 await saw 21 3 1
-await missing tsv "site $c: .*its agent's lease has ended"
+await missing tsv "site $c: .*the agent's lease has ended"
 ok "a site without an agent is named as well" $?
 agent c
 await saw 121 3 0
@@ -163,7 +163,7 @@ jobs="$jobs $!"
 served() { [ -s port ]; }
 await served
 ctl put $keys/site/wolf "{\"host\":\"far\",\"processes\":1,\"elected\":1,\"address\":\"http://127.0.0.1:$(cat port)\"}" >/dev/null
-await missing tsv "site wolf: its agent's reply begins with no line of JSON"
+await missing tsv "site wolf: the agent's reply begins with no line of JSON"
 ok "a reply without a line of JSON is refused, and the site is named" $?
 sends 4 8 1 0 2
 await missing tsv "site wolf: refused: map mine of policy sum_sites comes twice"

@@ -70,7 +70,7 @@ devices "switched off: no device" 0 '^$' NCCLBPF_NET=off
 devices "a missing file" 0 'CHAIN_NET: the net plugin .*no.so is left out: .*No such file' NCCLBPF_CHAIN_NET="$T/no.so"
 devices "a file without a net plugin" 0 'the library has no complete net interface of versions 5 to 12' NCCLBPF_CHAIN_NET="$B/libncclbpf-load.so"
 devices "itself" 0 'is ncclbpf itself' NCCLBPF_CHAIN_NET="$B/libncclbpf.so"
-devices "an init that fails" 0 'is left out: its init returned 3, so NCCL uses its own network' NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=init
+devices "an init that fails" 0 'is left out: the init of the plugin returned 3, so NCCL uses its own network' NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=init
 devices "a plugin without devices" 0 'net_plugin_v11.so (testnet, interface v11) is called first' NCCLBPF_CHAIN_NET="${W}11.so" NET_PLUGIN_FAIL=none
 devices "devices that fail" -1 'net_plugin_v12.so (testnet, interface v12) is called first' NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=devices
 for where in listen isend test; do

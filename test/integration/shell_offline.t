@@ -196,7 +196,7 @@ END
 status 0 "explain before a fence" -f "$T/pending.lua"
 has "says what is to come, and when" out "nothing pending" \
 	"pending: generation 4 (policies force) decides from decision 90 on. 0 of 2 ranks have reached it;" \
-	"1 of 2 ranks have reached it; a rank before it decides by its old policies"
+	"1 of 2 ranks have reached it; a rank before that decision uses its old policies"
 
 # ranks that differ in every row: a few notes, all with -v
 cat >"$T/notes.lua" <<'END'

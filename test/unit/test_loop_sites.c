@@ -249,7 +249,7 @@ START_TEST(sites_are_merged_or_named)
 	maps_at(1, "south", NOW, b.data, b.size);
 	r = merged(&p, &sum);
 	ck_assert_uint_eq(sum, 5);
-	ck_assert_str_eq(r.text, "site south: its maps are 5 s old: no route");
+	ck_assert_str_eq(r.text, "site south: the maps are 5 s old: no route");
 	maps_at(1, "south", NOW + 1, b.data, b.size);
 	r = merged(&p, &sum);
 	ck_assert_uint_eq(sum, 10);

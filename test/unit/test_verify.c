@@ -550,10 +550,10 @@ static const struct {
 	  "ldxdw %r2, [%r0]\no:\nmov %r0, 0\nexit",
 	  "add: if (index >= 8) return 0;" },
 	{ "mov %r0, 0\nadd %r10, 8\nexit",
-	  "copy it to another register first" },
+	  "copy r10 to another register first" },
 	{ "ldxdw %r2, [%r1+8]\njsgt %r2, 8, o\nmov %r3, %r10\n"
 	  "add %r3, %r2\no:\nmov %r0, 0\nexit",
-	  "it may be negative: use an unsigned type, or test i >= 0 too" },
+	  "the number may be negative: use an unsigned type, or test i >= 0 too" },
 };
 
 START_TEST(hint)

@@ -242,7 +242,7 @@ end
 
 local function pending_text(p)
 	return ("pending: generation %s%s decides from decision %s on. %s of %s have reached it; "
-		.. "a rank before it decides by its old policies"):format(
+		.. "a rank before that decision uses its old policies"):format(
 		tostring(p.generation), p.policies and " (policies " .. policies(p.policies) .. ")"
 			or "", tostring(p.fence),
 		tostring(p.passed), units.count(p.ranks, "rank"))

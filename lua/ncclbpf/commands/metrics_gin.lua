@@ -15,13 +15,13 @@ local PEER = {
 		"bytes" },
 	{ "ncclbpf_gin_held_total", "counter",
 		"Operations to a peer that policies held back", "held" },
-	{ "ncclbpf_gin_errors_total", "counter", "Operations to a peer that failed", "errors" },
-	{ "ncclbpf_gin_outstanding", "gauge", "Puts and gets to a peer that are under way",
+	{ "ncclbpf_gin_errors_total", "counter", "Failed operations to a peer", "errors" },
+	{ "ncclbpf_gin_outstanding", "gauge", "Unfinished puts and gets to a peer",
 		"outstanding" },
 	{ "ncclbpf_gin_received_bytes_total", "counter",
-		"Bytes of a peer's puts that arrived; our TCP transport", "in_bytes" },
+		"Bytes of puts that arrived from a peer (our TCP transport)", "in_bytes" },
 	{ "ncclbpf_gin_received_signals_total", "counter",
-		"Signals of a peer that arrived; our TCP transport", "in_signals" },
+		"Signals that arrived from a peer (our TCP transport)", "in_signals" },
 }
 
 local CONTEXT = {
@@ -30,7 +30,7 @@ local CONTEXT = {
 	{ "ncclbpf_gin_context_bytes_total", "counter",
 		"Bytes of puts and gets of kernels through a context", "bytes" },
 	{ "ncclbpf_gin_context_outstanding", "gauge",
-		"Puts and gets of kernels through a context that are under way", "outstanding" },
+		"Unfinished puts and gets of kernels through a context", "outstanding" },
 }
 
 local STATES = { "stalled", "lost" }
@@ -103,7 +103,7 @@ local function broken(text, now)
 		end
 	end
 	text:family("ncclbpf_gin_broken_peers", "gauge",
-		"Peers of open collComms that are lost or stalled; our TCP transport", lines)
+		"Lost or stalled peers of open collComms (our TCP transport)", lines)
 end
 
 local function offences(text, now)

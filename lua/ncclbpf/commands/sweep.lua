@@ -37,7 +37,7 @@ local function head_of(r)
 		r.job, units.count(r.blocks, "block"), r.state) or "from files", r.reason
 		and ": " .. r.reason or "") }
 	if r.label then t[#t + 1] = r.label end
-	t[#t + 1] = ("%s, all intervals hold together; %s"):format(
+	t[#t + 1] = ("%s with simultaneous confidence intervals; %s"):format(
 		units.count(r.comparisons, "comparison"),
 		#r.table > 0 and units.count(#r.table, "row") .. " to put in a table"
 			or "no row is better, so the baseline stays")

@@ -154,7 +154,9 @@ end
 local function reason(pid, maps)
 	local e = environ(pid)
 	local ours = maps:find("libncclbpf.so", 1, true) or maps:find("ncclbpf.so", 1, true)
-	if not e then return "its environment cannot be read", "run the shell as its user" end
+	if not e then
+		return "the process's environment cannot be read", "run the shell as its user"
+	end
 	if e.NCCLBPF_DISABLE == "1" then
 		return "NCCLBPF_DISABLE=1", "unset NCCLBPF_DISABLE and restart the job"
 	end
@@ -176,7 +178,7 @@ local function reason(pid, maps)
 			"correct the path and restart the job"
 	end
 	if set:find("ncclbpf", 1, true) then
-		return ("it has made no communicator yet, " ..
+		return ("the process has made no communicator yet, " ..
 			"or NCCL did not accept NCCL_TUNER_PLUGIN=%s"):format(set),
 			"if it has communicators: "
 				.. (set:find("/", 1, true) and "" or "set NCCL_TUNER_PLUGIN="

@@ -232,7 +232,7 @@ local function effects(r, kinds)
 		"reason" }
 	if promoted then table.insert(columns, 3, "now") end
 	return ("<h2>Is the candidate faster?</h2><p class=soft>Change of the time in per cent, " ..
-		"block medians, with its interval, %g %% sure in all. " ..
+		"from block medians, with its interval (joint confidence %g %%). " ..
 		"Below 0, left, the candidate is faster; " ..
 		"the dashed line is the largest tolerated slowdown, %+g %%.</p>")
 		:format(r.plan.judge.confidence * 100, r.plan.judge.min_effect_pct)

@@ -186,7 +186,7 @@ local function try_restore(r, entry)
 	-- The runner may have died before it wrote the new rollout's ID into @entry.
 	local c = child_of(r, entry)
 	if not c and not entry.id or c and UNDONE[c.state] then return true end
-	if not c then return nil, "its rollout was replaced by another one" end
+	if not c then return nil, "another rollout has replaced the job's rollout" end
 	if record.runs(c) then
 		local ok, err = store.request(c, "abort")
 		if not ok then return nil, err.message end
@@ -206,7 +206,7 @@ local function try_restore(r, entry)
 		c = done
 	end
 	if c and UNDONE[c.state] then return true end
-	return nil, c and c.why or "its rollout was replaced by another one"
+	return nil, c and c.why or "another rollout has replaced the job's rollout"
 end
 
 -- Return one job to its baseline. Tries again if a supervisor has just taken the job's rollout
@@ -285,8 +285,9 @@ local function promote_all(r)
 	for _, entry in ipairs(r.jobs) do
 		local c = await(r, entry, { succeeded = true })
 		if not c or c.state ~= "succeeded" then
-			return undo_all(r, ("job %s was not promoted: %s"):format(entry.job,
-				c and c.why or "its rollout was replaced"), { job = entry.job })
+			local why = c and c.why or "another rollout has replaced the job's rollout"
+			return undo_all(r, ("job %s was not promoted: %s"):format(entry.job, why),
+				{ job = entry.job })
 		end
 	end
 	record.event(r, "succeeded", ("promoted in %s"):format(units.count(#r.jobs, "job")))
@@ -297,7 +298,7 @@ end
 -- which runners were found dead
 local function objection(r, entry, since)
 	local c = child_of(r, entry)
-	if not c then return "its rollout was replaced by another one" end
+	if not c then return "another rollout has replaced the job's rollout" end
 	if c.state == "paused" or record.ended[c.state] then
 		return ("%s: %s"):format(c.state, tostring(c.why))
 	end

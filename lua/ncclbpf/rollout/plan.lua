@@ -522,18 +522,19 @@ function M.steps(p)
 			p.blocks, seen, p.warmup_pct) },
 		{ "looks", ("after pair %s"):format(table.concat(looks, ", ")) },
 		better and { "passes",
-			("when a kind is surely (%g %% in all) faster by more than %g %%; "
+			("when a kind is faster, with joint confidence %g %%, by more than %g %%; "
 			.. "then: %s, for such kinds alone"):format(
 			p.judge.confidence * 100, p.judge.min_effect_pct, p.on_pass) } or
 			{ "passes",
-				("when each kind is surely (%g %% in all) " ..
+				("when each kind is, with joint confidence %g %%, " ..
 				"not %s by more than %s; then: %s"):format(
 				p.judge.confidence * 100, worse, less, p.on_pass) },
 		better and { "fails",
 			("when no kind of collective is faster and none is undecided; then: "
 				.. "%s"):format(p.on_fail) }
 			or
-			{ "fails", ("when one kind is surely %s, by more than %s; then: %s"):format(
+			{ "fails", ("when one kind is %s by more than %s, with the same " ..
+				"confidence; then: %s"):format(
 				worse, less, p.on_fail) },
 		{ "otherwise", ("inconclusive; then: %s"):format(p.on_inconclusive) },
 		{ "stops at once",

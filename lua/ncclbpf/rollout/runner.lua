@@ -112,7 +112,7 @@ local function await_runner(r, methods, pid)
 		local now = methods.load(r.home)
 		if now and now.runner.pid == pid then return true end
 		if not lives and now and not store.is_this_process(now.runner) then
-			return errors.fail("busy", "process %s has taken it over",
+			return errors.fail("busy", "process %s has taken over as the runner",
 				tostring(now.runner.pid))
 		end
 		if not lives then break end
@@ -203,7 +203,7 @@ local function follow(run, methods, tell, pid)
 		lost, gone = is_lost(r, pid, gone)
 		if lost then
 			return nil, errors.new("no_target",
-				("process %s that ran it has died"):format(tostring(r.runner.pid)),
+				("the runner, process %s, has died"):format(tostring(r.runner.pid)),
 				{ hint = core.stat(log) and log .. " has what it printed" or nil })
 		end
 		if pid and core.stopped() and not asked then

@@ -399,7 +399,7 @@ function M.csv(rows, table_rows, facts)
 	for _, f in ipairs(facts) do t[#t + 1] = "# " .. f:gsub("[\r\n]", " ") end
 	t[#t + 1] =
 		"# times against the baseline, less is faster, " ..
-		"with intervals that all hold together"
+		"with simultaneous confidence intervals"
 	local shown = 0
 	local function comments(to)
 		while shown < to do
@@ -481,7 +481,7 @@ function M.result(classes, p, facts, more)
 	table.insert(facts, 1, ("made by ncclbpf sweep %s, %s"):format(p.name, core.time()))
 	if p.label then table.insert(facts, 2, p.label) end
 	facts[#facts + 1] = (
-		"%d comparisons, confidence %g of all together, " ..
+		"%d comparisons, joint confidence %g, " ..
 		"at least %g %% faster, %g %% for a change of the answer"):format(
 		n, p.confidence, p.min_effect_pct, p.hysteresis_pct)
 	local r = more or {}
