@@ -409,7 +409,7 @@ static const struct {
 	{ "coll,bytes_per_rank,algo\nallgather,4M,ring\n", 2, 11,
 	  "sizes per rank need the number of ranks" },
 	{ "coll,bytes_per_rank,ranks,algo\nallgather,4T..,9999999,ring\n", 2,
-	  11, "less than 2^63 over all ranks" },
+	  11, "a size below 2^63 bytes over all ranks" },
 	{ "coll,algo,proto\nallreduce,,\n", 2, 11, "the row has no answer" },
 };
 
