@@ -235,7 +235,8 @@ local function times_ranks(i, row, lo, hi)
 	local a, b = units.size(lo), hi == "-1" and -1 or units.size(hi)
 	if not a or not b then return bad(i, "bytes_per_rank", row.bytes_per_rank, INTERVAL) end
 	if a > math.maxinteger // ranks or b > math.maxinteger // ranks - 1 then
-		return bad(i, "bytes_per_rank", row.bytes_per_rank, "a size below 2^63 bytes over all ranks")
+		return bad(i, "bytes_per_rank", row.bytes_per_rank,
+			"a size below 2^63 bytes over all ranks")
 	end
 	return tostring(a * ranks), b < 0 and "-1" or tostring((b + 1) * ranks - 1)
 end
