@@ -63,6 +63,7 @@ void nb_coord_free(struct nb_coord *c)
 		return;
 	nb_coord_change_free(c);
 	nb_coord_saving_free(c->saving);
+	json_decref(c->notes);
 	free(c);
 }
 

@@ -147,7 +147,9 @@ struct nb_coord {
 	/* the program that resumes a rollout (coord_resume.c); 0: none runs */
 	pid_t runner;
 	uint64_t again_ms; /* when we last wrote the key order/again */
-	/* when we last wrote the key order/notes; 0: never */
+	/* the last computed order/notes; may be NULL */
+	json_t *notes;
+	/* since when the store has had other notes; 0: it has these */
 	uint64_t notes_ms;
 	/* time of the last sweep of old keys; 0: a sweep is due */
 	uint64_t sweep_ms;

@@ -106,38 +106,45 @@ static void cleaned(void *arg, const struct nb_store_reply *r)
 		c->state = NB_COORD_IDLE;
 }
 
-/* time between two versions of the notes, for each site */
-enum { NOTES_SITE_MS = 4 };
+enum { NOTES_MS = 5000 }; /* changing notes are written at such intervals */
 
 /*
- * Tell all sites which communicators are left to NCCL, and why. While the sites
- * of a large job register, the notes change with each site, and each version
- * goes to all of them.
+ * Returns true if @notes should be written: they are not those in the store,
+ * and were the same at the last check. While sites register, the notes change
+ * with each site, and each version would go to all of them.
  */
-static bool put_notes(struct nb_coord *c)
+static bool notes_due(struct nb_coord *c, json_t *notes)
 {
 	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/notes");
-	uint64_t pause =
-		NOTES_SITE_MS * (uint64_t)nb_gather_sites(c->a->gather);
-	struct nb_coord_txn *t;
-	json_t *notes;
+	uint64_t now = nb_agent_ms();
+	bool same = c->notes && json_equal(c->notes, notes);
 
-	if (c->notes_ms && nb_agent_ms() < c->notes_ms + pause)
+	json_decref(c->notes);
+	c->notes = json_incref(notes);
+	if (k ? json_equal(k->value, notes) : !json_object_size(notes)) {
+		c->notes_ms = 0;
 		return false;
-	notes = nb_targets_notes(&c->a->view);
+	}
+	if (!c->notes_ms)
+		c->notes_ms = now;
+	return same || now >= c->notes_ms + NOTES_MS;
+}
+
+/* Tell all sites which communicators are left to NCCL, and why. */
+static bool put_notes(struct nb_coord *c)
+{
+	json_t *notes = nb_targets_notes(&c->a->view);
+	struct nb_coord_txn *t;
+
 	if (*c->start_why)
 		json_object_set_new(notes, "desired",
 				    json_string(c->start_why));
-	if (k ? json_equal(k->value, notes) : !json_object_size(notes)) {
-		json_decref(notes);
-		return false;
-	}
-	t = nb_coord_txn_new(c);
+	t = notes_due(c, notes) ? nb_coord_txn_new(c) : NULL;
 	if (!t) {
 		json_decref(notes);
 		return false;
 	}
-	c->notes_ms = nb_agent_ms();
+	c->notes_ms = 0;
 	nb_coord_txn_put(c, t, "order/notes", notes, 0);
 	nb_coord_enter(c, NB_COORD_CLEANING, 0);
 	nb_coord_txn_send(c, t, cleaned);

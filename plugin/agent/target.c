@@ -113,9 +113,19 @@ static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
 		 site_of(v, a), site_of(v, b));
 }
 
+/* Returns a site whose registration the store has not confirmed, or NULL. */
+static const char *find_unregistered(const struct nb_view *v,
+				     const struct group *g)
+{
+	for (size_t i = g->first; i < g->end; i++)
+		if (!nb_view_int(v->at[i].value, "since"))
+			return site_of(v, i);
+	return NULL;
+}
+
 /*
- * Returns the largest creation revision of the sites' registrations, or 0 if a
- * site has not registered.
+ * Returns the largest creation revision of the sites' registrations, or 0 if
+ * the store has not confirmed one of them.
  */
 static int64_t registered(const struct nb_view *v, const struct group *g)
 {
@@ -124,11 +134,9 @@ static int64_t registered(const struct nb_view *v, const struct group *g)
 	for (size_t i = g->first; i < g->end; i++) {
 		int64_t since = nb_view_int(v->at[i].value, "since");
 
-		if (!since)
-			return 0;
 		last = since > last ? since : last;
 	}
-	return last;
+	return find_unregistered(v, g) ? 0 : last;
 }
 
 /*
@@ -296,17 +304,13 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 			(long long)g->ranks, (long long)g->nranks, g->sites);
 }
 
-/*
- * Returns true if the store has confirmed each site's registration of the
- * communicator, and the ranks have ended their start-up agreement.
- */
+/* Has each site registered, and have its ranks made their first decision? */
 static bool group_begun(const struct nb_view *v, const struct group *g)
 {
 	for (size_t i = g->first; i < g->end; i++)
-		if (!nb_view_int(v->at[i].value, "since") ||
-		    !strcmp(nb_view_str(v->at[i].value, "clock"), "unknown"))
+		if (!strcmp(nb_view_str(v->at[i].value, "clock"), "unknown"))
 			return false;
-	return true;
+	return registered(v, g);
 }
 
 bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k)
@@ -370,7 +374,7 @@ static bool target_fill(struct nb_target *x, const struct nb_view *v,
 	group_why(v, g, x->why, sizeof(x->why));
 	if (!*x->why && !group_begun(v, g))
 		snprintf(x->why, sizeof(x->why),
-			 "the communicator's ranks have made no decision yet: "
+			 "the ranks have made no decision yet: "
 			 "the change applies from the first one on");
 	return true;
 }
@@ -509,13 +513,17 @@ bool nb_targets_whole(const struct nb_view *v, char *why, size_t size)
 	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
 	     i = g.end) {
 		const char *left = find_left(v, &g, members_of(v, &g));
+		bool ended = left != NULL;
 
+		if (!ended && g.ranks == g.nranks)
+			left = find_unregistered(v, &g);
 		if (!left)
 			continue;
-		snprintf(
-			why, size,
-			"site %.72s has ranks of communicator %s, and its agent's lease has ended",
-			left, g.id);
+		snprintf(why, size,
+			 "site %.72s has ranks of communicator %s, and %s",
+			 left, g.id,
+			 ended ? "its agent's lease has ended"
+			       : "the store has not confirmed them yet");
 		return false;
 	}
 	return true;

@@ -21,8 +21,8 @@ timeout -k 10 200 "$TOP/examples/fleet/demo.sh" "$B" >"$out" 2>&1
 is $? "the demo runs to its end"
 grep -q '^llm  *3 .* 6  *6  *0  *attachable$' "$out"
 is $? "list: three sites, six processes"
-# the first one may find the ranks not registered yet: then it catches up
-[ "$(grep -c '^c0ffee0000000000  committed .* 6 ' "$out")" -ge 2 ] && [ "$(grep -c '^policy .*: committed, generation' "$out")" -eq 3 ]
+# the first change waits until all sites have registered
+[ "$(grep -c '^c0ffee0000000000  committed .* 6 ' "$out")" -eq 3 ] && [ "$(grep -c '^policy .*: committed, generation' "$out")" -eq 3 ]
 is $? "all six ranks have passed each of the three changes"
 grep -q 'policy use: http://127.0.0.1:[0-9]*/.*connect' "$out" && grep -q '^\[exit status 69\]$' "$out"
 is $? "without the store a change is refused, with the reason"

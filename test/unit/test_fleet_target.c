@@ -503,12 +503,22 @@ static void whole(bool want, const char *site)
 
 START_TEST(a_site_whose_lease_ended_is_missed)
 {
+	char why[200];
+
 	nb_view_remove(&view, "comm/" COMM "/b");
 	members_due(NULL); /* not all ranks are there */
 	put_site("b");
 	members_due("{\"since\":5,\"sites\":[\"a\",\"b\"]}");
 	members_due(NULL);
 	whole(true, NULL);
+	/* the store has not confirmed b's registration: a change waits */
+	put("comm/" COMM "/b",
+	    "{\"since\":0,\"nranks\":4,\"ranks\":2,\"clock\":\"decisions\"}",
+	    7);
+	ck_assert(!nb_targets_whole(&view, why, sizeof(why)));
+	ck_assert_ptr_nonnull(strstr(why,
+				     "site b has ranks of communicator " COMM
+				     ", and the store has not confirmed them"));
 	nb_view_remove(&view, "comm/" COMM "/b");
 	whole(false, "site b ");
 	/* its agent lives: its ranks have left the communicator */
