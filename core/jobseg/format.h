@@ -18,7 +18,7 @@
  * read without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 10,
+	NB_SEG_VERSION = 11,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -220,6 +220,9 @@ struct nb_seg_agent {
 	 * was committed. */
 	uint64_t finished;
 	char refused[160];
+	/* Revision of the store when the agent had registered the site's first
+	 * process; 0 if there is no process. */
+	uint64_t since;
 };
 
 struct nb_seg {

@@ -12,7 +12,7 @@
 
 #include "core/base/sha256.h"
 #include "plugin/agent/target.h"
-#include "plugin/job/segment.h"
+#include "plugin/job/registry.h"
 #include "plugin/runtime/clock.h"
 
 enum {
@@ -276,13 +276,27 @@ void nb_agent_seen(struct nb_agent *a)
 	a->pending = nb_site_pending(&a->site);
 }
 
+/* Note when the site's first process was registered under @key. */
+static void note_since(struct nb_agent *a, const char *key)
+{
+	struct nb_seg_agent *self = &a->site.seg->mem->agent;
+
+	if (!nb_segment_procs(a->site.seg))
+		self->since = 0;
+	else if (!self->since && a->had_procs)
+		self->since = (uint64_t)nb_own_confirmed(&a->own, key);
+	a->had_procs = nb_segment_procs(a->site.seg) != 0;
+}
+
 void nb_agent_describe(struct nb_agent *a)
 {
-	json_t *o = nb_site_self(&a->site);
 	char key[96];
+	json_t *o;
 
 	a->site_ms = nb_agent_ms();
 	snprintf(key, sizeof(key), "site/%s", a->name);
+	note_since(a, key);
+	o = nb_site_self(&a->site);
 	json_object_set_new(o, "host", json_string(a->host));
 	json_object_set_new(o, "address", json_string(a->address));
 	json_object_set_new(o, "life", json_string(nb_link_life(a->link)));

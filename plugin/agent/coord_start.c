@@ -3,7 +3,7 @@
  * The policy with which jobs of this name start. The coordinator applies it as
  * an ordinary change once all ranks of a communicator have registered, and
  * again when a site joins. A request with the member keep saves it (policy use
- * keep=yes).
+ * start=yes).
  */
 #include <stdio.h>
 #include <string.h>

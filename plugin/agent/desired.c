@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The policy with which jobs of this name start. The key desired holds the
- * request line, which the commands job set and policy use keep=yes write. A
- * site that joins later gets what the job has then: the change in the key
+ * request line, which the commands job set and policy use start=yes write. A
+ * job that already ran when the key was made keeps its policies. A site that
+ * joins later gets what the job has then: the change in the key
  * desired/applied, which applied the request to the running job, or an
  * operator's change in the key order/commit or order/state.
  */
@@ -36,12 +37,14 @@ const json_t *nb_desired_due(const struct nb_view *v)
 	const struct nb_view_key *applied = nb_view_get(v, "desired/applied");
 	const struct nb_view_key *last = nb_view_get(v, "order/commit");
 	const json_t *state = nb_coord_state_of(v);
-	bool fresh = false, ours = false, others = false;
+	bool fresh = false, ours = false, others = false, ran = false;
 
 	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
 	     i++) {
 		int64_t n = site_change(v, &v->at[i]);
+		int64_t since = nb_view_int(v->at[i].value, "since");
 
+		ran |= wish && since && since < wish->made;
 		if (!n)
 			fresh = true;
 		else if (applied && n == nb_view_int(applied->value, "n"))
@@ -60,5 +63,5 @@ const json_t *nb_desired_due(const struct nb_view *v)
 		return *nb_view_str(state, "line") ? state : NULL;
 	if (ours)
 		return applied->value;
-	return wish ? wish->value : NULL;
+	return wish && !ran ? wish->value : NULL;
 }

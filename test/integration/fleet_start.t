@@ -61,13 +61,21 @@ ok "no two ranks have decided differently" $?
 
 # ---- job set: what a job of this name starts with ----
 F=$B/policies/force.policy
-status 0 "job set" --fleet "$fleet" job set start "$P"
 uses() { # POLICY SITE: do all ranks of the site decide with it alone
 	NCCLBPF_SOCKET_DIR=$T/$2 run -o tsv -J start comm list
 	awk -F '\t' -v want="$1" 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
 		{ n++; bad += ($h["policies"] != want) } END { exit bad || n != 2 }' out
 }
 both() { uses "$1" a && uses "$1" b; }
+start runs 90
+since() { [ "$(ctl get --prefix --print-value-only $keys/site/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+await since && await registered
+status 0 "job set while a job of this name runs" --fleet "$fleet" job set start "$P"
+sleep 2
+both '[]'
+ok "it keeps its policies" $?
+stop
+status 0 "job set" --fleet "$fleet" job set start "$P"
 start set 90
 await both size_aware
 ok "the job starts with what was set" $?
@@ -144,7 +152,9 @@ await registered
 sleep 3
 both '[]'
 ok "a job starts with NCCL's own choice when it is cleared" $?
+stop
 ctl put "$keys/desired" '{"line":"policy use gone","images":[{"name":"gone","digest":"ab"}]}' >/dev/null
+start gone 90
 noted() { run --fleet "$fleet" -o table job show start && grep -q "no image ab" out err; }
 await noted
 ok "job show says why a job has not started with what is set" $?
