@@ -78,7 +78,7 @@ static void hint_names(const char *name, struct nb_err *err)
 	else if (nb_held.n)
 		nb_hint(err, "policy list shows what is held");
 	else
-		nb_hint(err, "no policy is held: load one with policy load");
+		nb_hint(err, "no policy is held: give the name of its file");
 }
 
 struct nb_held *nb_held_find(const char *name, struct nb_err *err)
