@@ -41,6 +41,9 @@ bad 'candidate = "none", judge = 7' "judge: a table of fields expected, found nu
 bad 'candidate = "none", scope = { sizes = "9M..1M" }' "scope.sizes: sizes like" 'found "9M..1M"'
 bad 'candidate = "none", scope = { collectives = { "allredcue" } }' "scope.collectives: a list of collectives expected, number 1 is \"allredcue\""
 bad 'candidate = { 1 }' "candidate: a list of names of policies expected, number 1 is 1"
+echo "return { candidate = { '$B/policies/force.policy' } }" >one.lua
+status 0 "a list of one file is that file" rollout plan one.lua
+has "it is shown as the candidate" out "candidate" "$B/policies/force.policy"
 bad 'candidate = os.exit()' "a plan is a table and cannot call functions"
 bad 'candidate = "none", scope = { comms = {} }' "scope.comms: a list of at most 16 communicators" "found an empty table"
 bad 'candidate = "none", scope = { comms = { "no-hex" } }' "scope.comms: a list of at most 16 communicators"
@@ -184,7 +187,7 @@ return { name = "mixed", candidate = "mixed.csv", promote = "better", scope = { 
 	blocks = 8, samples = 10, judge = { looks = 1 }, guards = { slower_pct = 10000 } }
 P
 status 0 "a plan that promotes what is better" rollout plan mixed.lua
-has "says so" out "faster by more than 1 %; then: promote, for such kinds alone" "when no kind of collective is faster"
+has "says so" out "by more than 1 %; then: promote, for such kinds alone" "when no kind of collective is faster"
 LIMIT_S=120 run -o table rollout start mixed.lua
 [ "$rc" -eq 0 ]
 ok "better in one size, worse in another, the same in the third" $?

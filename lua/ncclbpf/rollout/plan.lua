@@ -224,6 +224,9 @@ local names = list_of(function(v) return type(v) == "string" and v:match "^[%w_.
 
 local function arm(v)
 	if v == "none" then return core.array {} end
+	if type(v) == "table" and #v == 1 and type(v[1]) == "string" and v[1]:find "/" then
+		v = v[1]
+	end
 	if type(v) == "string" then return text(v) end
 	return names(v)
 end
