@@ -212,6 +212,9 @@ void nb_coord_idle(struct nb_coord *c)
 		return;
 	k = find_request(&c->a->view);
 	if (k) {
+		/* if a site is lost in the change, its name is known */
+		if (put_members(c))
+			return;
 		if (!was_committed(c, k->key + 8, k->value))
 			nb_coord_order_stage(c, k->key + 8, k->value);
 		return;

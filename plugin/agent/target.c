@@ -443,11 +443,12 @@ static bool is_there(const struct nb_view *v, const struct nb_target *x,
 /*
  * Largest announced decision number and largest decision rate of a group's
  * ranks, over all sites. @taken: all sites have taken the record's fence.
- * @known: all sites have reported the record's revision.
+ * @unknown: the first site that has not reported the record's revision, or NULL
  */
 struct sums {
 	uint64_t announced, per_s;
-	bool taken, known;
+	bool taken;
+	const char *unknown;
 };
 
 /*
@@ -457,7 +458,7 @@ struct sums {
 static struct sums sum_up(const struct nb_view *v, const struct nb_target *x,
 			  int64_t mod)
 {
-	struct sums s = { .taken = true, .known = true };
+	struct sums s = { .taken = true };
 
 	for (uint32_t i = 0; i < x->sites; i++) {
 		static const char *const from[] = { "seen", "staged" };
@@ -476,7 +477,8 @@ static struct sums sum_up(const struct nb_view *v, const struct nb_target *x,
 			known = true;
 			taken |= json_is_true(json_object_get(o, "taken"));
 		}
-		s.known &= known && is_there(v, x, i);
+		if (!s.unknown && (!known || !is_there(v, x, i)))
+			s.unknown = x->site[i];
 		s.taken &= taken;
 	}
 	return s;
@@ -492,15 +494,21 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 
 		if (*x->why || !*state || !strcmp(state, "none"))
 			continue;
-		if (s.known && strcmp(state, "armed") &&
+		if (!s.unknown && strcmp(state, "armed") &&
 		    (s.taken ||
 		     s.announced <= (uint64_t)nb_view_int(x->back, "fence")))
 			continue;
-		snprintf(
-			why, size,
-			"some ranks of communicator %s have not reached the fence "
-			"of the previous change",
-			x->comm);
+		if (s.unknown)
+			snprintf(
+				why, size,
+				"site %.72s has not reported how far its ranks of communicator %s are",
+				s.unknown, x->comm);
+		else
+			snprintf(
+				why, size,
+				"some ranks of communicator %s have not reached the fence "
+				"of the previous change",
+				x->comm);
 		return false;
 	}
 	return true;

@@ -6,7 +6,7 @@ import subprocess
 
 
 def generations(shell, job, env):
-    """Of each communicator of each rank that answers: (site, rank, generation of the job)."""
+    """Of each communicator of each rank that answers: (site, PID, generation of the job)."""
     out = subprocess.run([shell, "--no-rc", "-o", "json", "-J", job, "comm", "list"],
                          env=dict(os.environ, **env), capture_output=True, text=True, timeout=60,
                          check=False).stdout
@@ -14,7 +14,7 @@ def generations(shell, job, env):
         processes = json.loads(out)["data"]["processes"]
     except (ValueError, KeyError):
         return []  # no process has answered
-    return sorted((p["site"], p["rank"], c["generation"])
+    return sorted((p["site"], p["pid"], c["generation"])
                   for p in processes for c in p.get("data", {}).get("comms", []))
 
 

@@ -140,8 +140,14 @@ START_TEST(none_is_armed_while_a_site_is_away)
 	put_seen("b", ARMED, "below");
 	nb_targets_find(&targets, &view, DIGEST);
 	ck_assert(nb_targets_ready(&targets, &view, why, sizeof(why)));
+	put_seen("b", ARMED - 1, "below");
+	ck_assert(!nb_targets_ready(&targets, &view, why, sizeof(why)));
+	ck_assert_str_eq(why, "site b has not reported how far its ranks of "
+			      "communicator " COMM " are");
+	put_seen("b", ARMED, "below");
 	nb_view_remove(&view, "comm/" COMM "/b");
 	ck_assert(!nb_targets_ready(&targets, &view, why, sizeof(why)));
+	ck_assert_ptr_nonnull(strstr(why, "site b "));
 }
 END_TEST
 

@@ -10,6 +10,10 @@ hold for connections that are open and for those to come:
     delay   seconds that each piece of data takes longer, each way
     loss    probability that a piece waits for a retransmission (200 ms)
     against names of those whose connections are cut or silent; none: all
+    hold    texts: a piece from the client that has one of them waits while hold is set;
+            held says that there is such a piece
+
+The target may change; it holds for connections to come.
 """
 import asyncio
 import random
@@ -37,7 +41,9 @@ class Link:
         self.target = target
         self.who = who
         self.cut = self.silent = False
+        self.held = False
         self.against = set()
+        self.hold = ()
         self.delay = self.loss = 0.0
         self.open = {}
         self.port = 0
@@ -66,7 +72,7 @@ class Link:
             there, to = await asyncio.open_connection(*self.target)
             ends.append(to)
             self.open[to] = name
-            await asyncio.wait({asyncio.ensure_future(self.forward(reader, to, name)),
+            await asyncio.wait({asyncio.ensure_future(self.forward(reader, to, name, self.wait_held)),
                                 asyncio.ensure_future(self.forward(there, writer, name))},
                                return_when=asyncio.FIRST_COMPLETED)
         except OSError:
@@ -76,11 +82,18 @@ class Link:
                 self.open.pop(end, None)
                 reset(end)
 
-    async def forward(self, reader, writer, name):
+    async def wait_held(self, data):
+        while any(text in data for text in self.hold):
+            self.held = True
+            await asyncio.sleep(0.002)
+
+    async def forward(self, reader, writer, name, wait_held=None):
         while True:
             data = await reader.read(PIECE)
             if not data:
                 return
+            if wait_held:
+                await wait_held(data)
             wait = self.delay
             if self.loss and random.random() < self.loss:
                 wait += RETRANSMIT_S

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: MIT
+"""A whole site is lost in mid-change: agent and ranks are killed at each step of it.
+
+fleet_lost.py BUILD DIR ETCD VIA [CASES]: the store is started in DIR/etcd by ETCD, the
+program test/fakes/etcd/etcd.sh; VIA is the agent with the library of
+test/fakes/proxy/via.c. Each case
+has a job of its own on three sites; all run at once. Each site reaches each member of the
+store, and the coordinator's server for links, by proxies. A proxy holds the transaction of
+the step, so that the site is lost there and nowhere else. Prints TAP; the stand-in
+compares every decision of all ranks and ends with status 3 if two differ.
+"""
+import base64
+import collections
+import glob
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from fleet_ranks import all_have, generations
+from fleet_store import Store
+from proxy import Net
+
+build, folder, etcd, via = sys.argv[1:5]
+SITES = "abc"
+POLICIES = ["size_aware", "nvlink_ring_mid"]
+Case = collections.namedtuple("Case", "name role step how")
+CASES = [  # which site, where in the change, and how it is lost
+    Case("before it stages", "other", "ordered", "killed"),
+    Case("before it answers", "other", "armed", "killed"),
+    Case("before it answers, its network first", "other", "armed", "cut"),
+    Case("after it has answered", "other", "answered", "killed"),
+    Case("before it copies the outcome", "other", "decided", "killed"),
+    Case("before it copies the outcome, its network first", "other", "decided", "cut"),
+    Case("when it has ordered the change", "coordinator", "ordered", "killed"),
+    Case("before it arms", "coordinator", "unarmed", "killed"),
+    Case("after it has armed", "coordinator", "armed", "killed"),
+    Case("after it has armed, its network first", "coordinator", "armed", "cut"),
+    Case("before it decides", "coordinator", "answered", "killed"),
+    Case("after it has decided", "coordinator", "decided", "killed"),
+]
+net = Net()
+lock = threading.Lock()
+tests = 0
+
+
+def is_(fine, name, *why):
+    global tests
+    with lock:
+        tests += 1
+        print("ok" if fine else "not ok", tests, "-", name, flush=True)
+        for text in why if not fine else ():
+            print("#", text, flush=True)
+    return fine
+
+
+def wait(what, seconds, pause=0.05):
+    end = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(pause)
+    return True
+
+
+def send(sig, pids):
+    for pid in pids:
+        try:
+            os.kill(pid, sig)
+        except ProcessLookupError:
+            pass
+
+
+def start_of(text):
+    """Base64 of the start of @text: whole groups of three bytes."""
+    raw = text.encode()
+    return base64.b64encode(raw[:len(raw) // 3 * 3])
+
+
+class Job:
+    """One job of a rank on each of three sites."""
+
+    def __init__(self, name):
+        self.name = name
+        self.folder = f"{folder}/{name}"
+        self.store = Store(list(endpoints), name)
+        self.ports = [int(e.rsplit(":", 1)[1]) for e in endpoints]
+        self.to_store = {s: [net.link("127.0.0.1", p) for p in self.ports] for s in SITES}
+        self.to_coordinator = {s: net.link("127.0.0.1", 1) for s in SITES}
+        self.ranks = {}
+        self.asked = self.runs = 0
+        self.last = {}
+        self.log = None
+        os.mkdir(self.folder)
+        for s in SITES:
+            os.mkdir(f"{self.folder}/{s}", 0o700)
+
+    def start(self, sites):
+        """A rank on each of @sites, which meet anew."""
+        self.runs += 1
+        self.log = open(f"{self.folder}/log.{self.runs}", "w")
+        for i, s in enumerate(sites):
+            links = [str(link.port) for link in self.to_store[s]]
+            env = dict(os.environ, NCCLBPF_JOB=self.name, NCCLBPF_SOCKET_DIR=f"{self.folder}/{s}",
+                       NCCLBPF_FLEET=",".join("http://127.0.0.1:" + p for p in links),
+                       NCCLBPF_AGENT_LISTEN="127.0.0.1", NCCLBPF_AGENT=via,
+                       VIA_PORT=str(self.to_coordinator[s].port), VIA_DIRECT=",".join(links),
+                       NCCL_TUNER_PLUGIN=build + "/libncclbpf.so")
+            self.ranks[s] = subprocess.Popen(
+                [build + "/test/fakes/host/standin", "--ranks", str(len(sites)), "--nodes",
+                 str(len(sites)), "--rank", str(i), "--meet", f"{self.folder}/meet.{self.runs}",
+                 "--min", "4M", "--max", "32M", "--seconds", "36000", "--pause-ms", "40",
+                 "--ahead", "4000"], env=env, stdout=self.log, stderr=self.log)
+
+    def end(self):
+        """End the ranks that live -> their statuses."""
+        send(signal.SIGTERM, [p.pid for p in self.ranks.values()])
+        status = []
+        for p in self.ranks.values():
+            try:
+                status.append(p.wait(20))
+            except subprocess.TimeoutExpired:
+                p.kill()
+                status.append(p.wait())
+        self.ranks = {}
+        return status
+
+    def registered(self):
+        comms = list(self.store.below("comm/").values())
+        self.follow()
+        return (len(comms) == len(self.ranks) == comms[0]["nranks"]
+                and all(c["since"] and c["clock"] != "unknown" for c in comms))
+
+    def follow(self):
+        """Let the agents' links lead to the coordinator -> the key's value."""
+        value = self.store.below("order/coordinator").get("", {})
+        if "link" in value:
+            for link in self.to_coordinator.values():
+                link.target = ("127.0.0.1", int(value["link"].rsplit(":", 1)[1]))
+        return value
+
+    def site_name(self, s):
+        """The name in the store of the site in directory @s."""
+        with open(f"{self.folder}/{s}/{self.name}.seg", "rb") as f:
+            data = f.read()
+        return [name for name in self.store.below("site/") if name.encode() + b"\0" in data][0]
+
+    def agent(self, s):
+        """The PID of a site's agent, or None."""
+        for path in glob.glob("/proc/[0-9]*/cmdline"):
+            try:
+                with open(path, "rb") as f:
+                    words = f.read().split(b"\0")
+            except OSError:
+                continue
+            if words[0].endswith(b"/ncclbpf-agent") and f"{self.folder}/{s}".encode() in words:
+                return int(path.split("/")[2])
+        return None
+
+    # ---- changes ----
+
+    def request(self):
+        """Ask for a change to a policy that is not in use -> its name."""
+        policy = POLICIES[self.asked % 2]
+        self.asked += 1
+        name = f"c{self.asked}"
+        self.store.put("request/" + name, json.dumps(
+            {"line": f"policy use {policy}",
+             "images": [{"name": policy, "digest": digests[policy]}]}))
+        return name
+
+    def reply(self, name, seconds):
+        found = {}
+
+        def answered():
+            self.follow()
+            found.update(self.store.below("reply/" + name).get("", {}))
+            return found
+
+        wait(answered, seconds)
+        return found
+
+    def committed(self):
+        return self.store.below("order/commit").get("", {"n": 0})
+
+    def records(self):
+        return list(self.store.below("order/record/").values())
+
+    def generations(self):
+        return generations(build + "/ncclbpf-shell", self.name,
+                           {"NCCLBPF_FLEET": ",".join(endpoints)})
+
+    def changes(self):
+        """Is a change committed, and do all ranks take it?"""
+        self.last = self.reply(self.request(), 30)
+        return self.last.get("ok") and self.last["comms"] and wait(
+            lambda: all_have(self.generations(), len(self.ranks), self.last["n"]), 20)
+
+    def changes_by_link(self):
+        return self.changes() and not [a for a in self.store.below("staged/").values()
+                                       if a["n"] == self.last["n"]]
+
+
+class Loss:
+    """A case: its job, and the site that is lost."""
+
+    def __init__(self, number, case):
+        self.case = case
+        self.job = Job(f"lost{number}")
+
+    def hold(self, *texts):
+        for link in self.job.to_store[self.coordinator]:
+            link.held = False
+            net.set(link, hold=texts)
+
+    def is_held(self):
+        return any(link.held for link in self.job.to_store[self.coordinator])
+
+    def drop(self):
+        """What is held never reaches the store."""
+        for link in self.job.to_store[self.coordinator]:
+            net.set(link, cut=True, hold=())
+
+    def cut(self):
+        """The lost site's network: nothing arrives, and nobody is told."""
+        for link in self.job.to_store[self.lost]:
+            net.set(link, silent=True)
+        for s, link in self.job.to_coordinator.items():
+            if self.case.role == "coordinator" or s == self.lost:
+                net.set(link, silent=True)
+
+    def mend(self):
+        for link in sum(self.job.to_store.values(), list(self.job.to_coordinator.values())):
+            net.set(link, cut=False, silent=False, hold=())
+
+    def kill(self):
+        """Agent and rank at once: neither sees the other end."""
+        job, pids = self.job, [self.agent_pid, self.job.ranks[self.lost].pid]
+        send(signal.SIGSTOP, pids)
+        send(signal.SIGKILL, pids)
+        job.ranks.pop(self.lost).wait()
+
+    def is_armed(self):
+        return any(r["state"] == "armed" for r in self.job.records())
+
+    def lose(self):
+        """Ask for a change and lose the site at the case's step -> the request's name, whether
+        it got there."""
+        job, case = self.job, self.case
+        armed = start_of('{"state":"armed"')
+        commit = start_of(job.store.prefix + "order/commit")
+        before = job.committed()["n"]
+        if case.step in ("unarmed", "armed"):
+            self.hold(armed)
+        elif case.step in ("answered", "decided"):
+            self.hold(commit)
+        elif case.role == "other":
+            send(signal.SIGSTOP, [self.agent_pid])  # the order finds it stopped
+        name = job.request()
+        if case.step == "ordered":
+            there = wait(lambda: job.store.below("order/stage").get("", {}).get("request") == name,
+                         20, 0.002)
+        else:
+            there = wait(self.is_held, 20, 0.001)
+        release = True
+        if case.role == "other" and case.step in ("armed", "decided"):
+            # released while the site's agent is stopped or cut off
+            if case.how == "cut":
+                self.cut()
+            else:
+                send(signal.SIGSTOP, [self.agent_pid])
+            self.hold()
+            there &= wait(self.is_armed if case.step == "armed" else
+                          lambda: job.committed()["n"] > before, 5, 0.002)
+        elif case.role == "coordinator" and case.step in ("armed", "decided"):
+            # the transaction reaches the store, and no outcome does
+            self.hold(*[commit] * (case.step == "armed"))
+            there &= wait(self.is_armed if case.step == "armed" else
+                          lambda: job.committed()["n"] > before, 5, 0.002)
+            if case.how == "cut":
+                self.cut()
+        elif case.role == "coordinator" and case.step in ("unarmed", "answered"):
+            release = False
+        self.kill()
+        if not release:
+            self.drop()
+        self.hold()
+        return name, there
+
+    def run(self):
+        job, case = self.job, self.case
+        what = f"{case.role} site lost {case.name}: "
+        job.start(SITES)
+        if not is_(wait(job.registered, 60) and wait(job.changes_by_link, 60),
+                   what + "before, changes go over links", job.store.below("comm/"), job.last):
+            return
+        named = {s: job.site_name(s) for s in SITES}
+        self.coordinator = [s for s in SITES if named[s] == job.follow()["site"]][0]
+        self.lost = (self.coordinator if case.role == "coordinator" else
+                     [s for s in SITES if s != self.coordinator][0])
+        self.agent_pid = job.agent(self.lost)
+        was = job.committed()["n"]
+        name, there = self.lose()
+        is_(there, what + "the change got to this step", job.records(), job.committed())
+        reply = job.reply(name, 60)
+        n = job.committed()["n"]
+        moved = n > was
+        is_(reply and (reply["ok"] or named[self.lost] in reply["text"]),
+            what + "the change ends, and a refusal names the site", reply, moved)
+        is_(reply and moved == (reply["ok"] or "is committed" in reply["text"]),
+            what + "the reply is what the store has", reply, was, n)
+        is_(wait(lambda: all_have(job.generations(), len(job.ranks), n), 20),
+            what + "the ranks of the other sites have one generation, that of the store",
+            n, job.generations(), job.records())
+        is_(all(r["state"] == "commit" and r["n"] == n for r in job.records()),
+            what + "the record is decided", job.records())
+        refusal = job.reply(job.request(), 40)
+        is_(refusal and not refusal["ok"] and named[self.lost] in refusal["text"],
+            what + "the next change is refused and names the site", refusal)
+        self.after(what)
+
+    def after(self, what):
+        """The remaining sites begin again without the lost one, then it comes back."""
+        job = self.job
+        status = job.end()
+        is_(status == [0] * (len(SITES) - 1), what + "no two ranks have decided differently", status)
+        self.mend()
+        job.start([s for s in SITES if s != self.lost])
+        is_(wait(job.registered, 60) and wait(job.changes, 60),
+            what + "the job begins again on two sites, and changes", job.last,
+            job.store.below("comm/"))
+        status = job.end()
+        job.start(SITES)
+        is_(wait(job.registered, 60) and wait(job.changes, 60),
+            what + "and again on all three", job.last, job.store.below("comm/"))
+        status += job.end()
+        is_(status == [0] * 5, what + "again no two ranks have decided differently", status)
+
+
+def run(loss):
+    try:
+        loss.run()
+    except Exception as problem:  # one case must not end the others
+        is_(False, f"{loss.case}: {problem!r}")
+        raise
+    finally:
+        loss.mend()
+        loss.job.end()
+
+
+subprocess.run([etcd, "start", folder + "/etcd", "members=3"], check=True)
+endpoints = open(folder + "/etcd/endpoints").read().strip().split(",")
+digests = {}
+losses = []
+wanted = [int(word) for word in sys.argv[5:]] or range(len(CASES))
+images = {}
+for policy in POLICIES:
+    with open(f"{build}/policies/{policy}.policy", "rb") as f:
+        images[policy] = f.read()
+    digests[policy] = hashlib.sha256(images[policy]).hexdigest()
+for i in wanted:
+    losses.append(Loss(i, CASES[i]))
+    for policy in POLICIES:
+        losses[-1].job.store.put("image/" + digests[policy], images[policy])
+threads = [threading.Thread(target=run, args=(loss,)) for loss in losses]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+is_(wait(lambda: not any(loss.job.agent(s) for loss in losses for s in SITES), 30),
+    "the agents end with their jobs")
+print(f"1..{tests}")

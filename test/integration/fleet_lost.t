@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A site of three is lost in mid-change: its agent and ranks are killed at once, also when its
+# network went first, and also if it coordinates. The change ends with one outcome, and the
+# job begins again without the site (fleet_lost.py). LOST: numbers of cases (all).
+command -v etcd >/dev/null && command -v etcdctl >/dev/null || {
+	echo "ok 1 - a lost site # SKIP etcd is not installed"
+	echo "1..1"
+	exit 0
+}
+dir=$(mktemp -d)
+etcd=$TOP/test/fakes/etcd/etcd.sh
+end() {
+	"$etcd" stop "$dir/etcd" >/dev/null 2>&1
+	[ "${KEEP:-}" ] || rm -rf "$dir"
+}
+trap end EXIT
+cc -shared -fPIC -O1 -o "$dir/via.so" "$TOP/test/fakes/proxy/via.c" 2>/dev/null || {
+	echo "ok 1 - a lost site # SKIP no compiler for the library that leads connections to proxies"
+	echo "1..1"
+	exit 0
+}
+printf '#!/bin/sh\nLD_PRELOAD=%s exec "%s" "$@"\n' "$dir/via.so" "$B/ncclbpf-agent" >"$dir/agent"
+chmod 700 "$dir/agent"
+# shellcheck disable=SC2086
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$TOP/test/bench:$TOP/test/fakes/proxy" \
+	python3 "$TOP/test/integration/fleet_lost.py" "$B" "$dir" "$etcd" "$dir/agent" ${LOST:-}
+status=$?
+[ $status -eq 0 ] || tail -40 "$dir"/lost*/log* | sed 's/^/# /'
+exit $status
