@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Faults on a job of three sites and three members of a store, with TLS and users.
 
-fleet_faults.py BUILD DIR ETCD: it starts the store in DIR/etcd by ETCD, the program
-test/fakes/etcd/etcd.sh. FAULTS: how many (1000); FAULT_SECONDS: within which
-time they are spread (30); FLEET_SEED. Each site reaches each member, and the
-members reach each other, by a link that can be cut, silenced and slowed. Prints
-TAP; the stand-in compares every decision of all ranks and ends with status 3 if
-two differ.
+fleet_faults.py BUILD DIR ETCD VIA: it starts the store in DIR/etcd by ETCD, the program
+test/fakes/etcd/etcd.sh; VIA is the agent with the library of
+test/fakes/proxy/via.c. FAULTS: how many (1000); FAULT_SECONDS: within which time they are spread (30); FLEET_SEED. Each site reaches
+each member and the coordinator's server for links, and the members reach each other, by a
+proxy that cuts, silences and slows. One of 1,000 faults is the loss of a site: its agent and
+ranks are killed at once, half the time after its network has gone. The ranks of the others
+then wait in a collective, as NCCL's do, until the job begins again under the same name.
+Prints TAP; the stand-in compares every decision of all ranks and ends with status 3 if two
+differ.
 """
 import collections
 import glob
@@ -15,6 +18,7 @@ import heapq
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -26,7 +30,7 @@ from fleet_ranks import all_have, generations
 from fleet_store import Store
 from proxy import Net
 
-build, folder, etcd = sys.argv[1:]
+build, folder, etcd, via = sys.argv[1:]
 faults = int(os.environ.get("FAULTS", 1000))
 spread_s = float(os.environ.get("FAULT_SECONDS", 30))
 seed = int(os.environ.get("FLEET_SEED", os.getpid()))
@@ -77,6 +81,8 @@ peers = start_store()
 endpoints = open(folder + "/etcd/endpoints").read().strip().split(",")
 store = Store(endpoints, "faults", folder + "/etcd")
 links = {s: [net.link("127.0.0.1", int(e.rsplit(":", 1)[1])) for e in endpoints] for s in SITES}
+to_coordinator = {s: net.link("127.0.0.1", 1) for s in SITES}
+coordinator = None  # the letter of its site, as far as is known
 tests = 0
 
 
@@ -111,16 +117,24 @@ def start_job():
              str(len(SITES)), "--procs", "--min", "4M", "--max", "32M", "--seconds", "36000",
              "--pause-ms", "5", "--stalls"]
     for i, s in enumerate(SITES):
-        fleet = ",".join(f"https://127.0.0.1:{link.port}" for link in links[s])
+        ports = [str(link.port) for link in links[s]]
+        own = {"NCCLBPF_SOCKET_DIR": f"{folder}/{s}",
+               "NCCLBPF_FLEET": ",".join("https://127.0.0.1:" + port for port in ports),
+               "NCCLBPF_AGENT": via, "VIA_PORT": to_coordinator[s].port,
+               "VIA_DIRECT": ",".join(ports)}
         for r in range(i * RANKS, (i + 1) * RANKS):
-            words += ["--rank-env", f"{r}:NCCLBPF_SOCKET_DIR={folder}/{s}",
-                      "--rank-env", f"{r}:NCCLBPF_FLEET={fleet}"]
+            for name, value in own.items():
+                words += ["--rank-env", f"{r}:{name}={value}"]
     return subprocess.Popen(words, env=env, stdout=log, stderr=log)
 
 
 def ranks():
-    with open(f"/proc/{job.pid}/task/{job.pid}/children") as f:
-        return [int(pid) for pid in f.read().split()]
+    """The PIDs of the ranks in their order; none while the job begins again."""
+    try:
+        with open(f"/proc/{job.pid}/task/{job.pid}/children") as f:
+            return [int(pid) for pid in f.read().split()]
+    except OSError:
+        return []
 
 
 known = {}
@@ -136,7 +150,7 @@ def agent(site):
                 words = f.read().split(b"\0")
         except OSError:
             return False
-        return words[0] == b"ncclbpf-agent" and want in words
+        return words[0].endswith(b"/ncclbpf-agent") and want in words
 
     if site in known and is_it(known[site]):
         return known[site]
@@ -191,12 +205,24 @@ def set_links(which, **on):
     return lambda: [net.set(link, **off) for link in which]
 
 
+def network(s):
+    """All links of a site: to the store, and between its agent and others."""
+    between = to_coordinator.values() if s == coordinator else [to_coordinator[s]]
+    return links[s] + list(between)
+
+
 def site_links():
-    return links[random.choice(SITES)]
+    """One of eight faults ends links between agents, which come back after growing times."""
+    s = random.choice(SITES)
+    return network(s) if random.random() < 1 / 8 else links[s]
 
 
 def a_link():
-    return [random.choice(site_links())]
+    return [random.choice(links[random.choice(SITES)])]
+
+
+def agents_link():
+    return [to_coordinator[random.choice(SITES)]]
 
 
 def isolate(i=None):
@@ -243,16 +269,78 @@ def revoke(mine):
         mine.quietly("/v3/lease/revoke", {"ID": random.choice(leases)["ID"]})
 
 
+def follow_coordinator():
+    """Let the agents' links lead to the coordinator."""
+    global coordinator
+    mine = Store(endpoints, "faults", folder + "/etcd")
+    while True:
+        time.sleep(0.1)
+        try:
+            value = mine.below("order/coordinator").get("", {})
+            name = value.get("site", "-").encode() + b"\0"
+            for s in SITES:
+                with open(f"{folder}/{s}/faults.seg", "rb") as f:
+                    if name in f.read():
+                        coordinator = s
+        except (OSError, ValueError):
+            continue
+        if "link" in value:
+            port = int(value["link"].rsplit(":", 1)[1])
+            for link in to_coordinator.values():
+                link.target = ("127.0.0.1", port)
+
+
+lost = collections.Counter()  # sites, by whether they coordinated
+gone = None  # the site that is lost now
+asked = None  # the request that waits for its reply
+hit = set()  # requests during which a site was lost
+
+
+def lose_site():
+    """Agent and ranks end at once, and no process of the site sees another one's end."""
+    global gone
+    first = SITES.index(coordinator) if lost.total() % 2 == 0 and coordinator else None
+    i = random.randrange(len(SITES)) if first is None else first
+    pids = ranks()[i * RANKS:(i + 1) * RANKS]
+    if gone or not pids:
+        return None
+    gone = SITES[i]
+    lost["the coordinator's" if gone == coordinator else "another"] += 1
+    hit.add(asked)
+    mend = set_links(network(gone), silent=True) if random.random() < 0.5 else lambda: None
+    pids += filter(None, [agent(gone)])
+    for sig in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in [job.pid] * (sig == signal.SIGSTOP) + pids:
+            send(sig, pid)
+    return lambda: threading.Thread(target=begin_again, args=(mend,), daemon=True).start()
+
+
+def begin_again(mend):
+    """End the ranks that are left, and begin the job anew, the lost site with it."""
+    global job, gone
+    mend()
+    send(signal.SIGCONT, job.pid)
+    status = job.wait()
+    if status != 1:  # 3: two ranks differ; not 0, because ranks were killed
+        wrong.append(f"a job of which a site was lost ended with status {status}")
+    job = start_job()
+    if not wait(registered, 90):
+        wrong.append("after the loss of a site the job does not register again")
+    gone = None
+
+
 LONGER = {"member isolated": 10, "members deaf to one": 10}  # than an election takes
 KINDS = [  # weight, name, function
     (14, "agent stopped", lambda: stop([agent(random.choice(SITES))])),
     (1, "agent killed", kill_agent),
-    (14, "rank stopped", lambda: stop([random.choice(ranks())])),
+    (14, "rank stopped", lambda: stop(random.sample(ranks(), bool(ranks())))),
     (6, "member stopped", lambda: stop([member_pid(random.randint(1, 3))])),
     (2, "majority stopped", lambda: stop([member_pid(i) for i in random.sample((1, 2, 3), 2)])),
     (1, "member killed", kill_member),
     (2, "member isolated", isolate),
     (2, "members deaf to one", lambda: set_links([random.choice(peers)], cut=True)),
+    (1, "agents' link cut", lambda: set_links(agents_link(), cut=True)),
+    (1, "agents' link silent", lambda: set_links(agents_link(), silent=True)),
     (8, "site cut off", lambda: set_links(site_links(), cut=True)),
     (8, "site silent", lambda: set_links(site_links(), silent=True)),
     (10, "link cut", lambda: set_links(a_link(), cut=True)),
@@ -263,8 +351,10 @@ KINDS = [  # weight, name, function
     (2, "compaction", lambda: aside(compact)),
     (1, "lease revoked", lambda: aside(revoke)),
 ]
+LOSS_OF, LOSS_AT = 1000, 300  # one of so many faults, which
+LOSS_S = [0.3, 1, 3, 14]  # how long; the lease of the lost agent lasts 10 s
+LOSS = (0, "site lost", lose_site)
 made = collections.Counter()
-healing = False
 
 
 def lasts():
@@ -281,11 +371,14 @@ def inject():
             heapq.heappop(undo)[2]()
         if count < faults and now >= start + count * spread_s / faults:
             kind = random.choices(KINDS, [k[0] for k in KINDS])[0]
+            if count % LOSS_OF == LOSS_AT:
+                kind = LOSS
             back = kind[2]()
             made[kind[1]] += 1
             count += 1
             if back:
-                until = now + lasts() * LONGER.get(kind[1], 1)
+                until = now + (random.choice(LOSS_S) if kind is LOSS else
+                               lasts() * LONGER.get(kind[1], 1))
                 heapq.heappush(undo, (until, count, back))
         time.sleep(0.002)
 
@@ -298,9 +391,11 @@ wrong = []
 
 def ask(name, policy, seconds):
     """One change -> its reply, or None"""
+    global asked
     images = []
     if policy:
         images = [{"name": policy, "digest": digests[policy]}]
+    asked = name
     store.put("request/" + name, json.dumps({"line": f"policy use {policy or 'none'}",
                                              "images": images}))
     reply = {}
@@ -309,8 +404,11 @@ def ask(name, policy, seconds):
         reply.update(store.below("reply/" + name).get("", {}))
         return reply
 
-    if not wait(answered, seconds):
+    # after the loss of its site the coordinator's lease has to end first
+    if not wait(answered, seconds) and not (name in hit and wait(answered, 60)):
         store.delete("request/" + name)
+        if name in hit:
+            wrong.append(f"{name}, during which a site was lost, has not ended")
         return None
     check_reply(name, reply)
     return reply
@@ -330,14 +428,18 @@ def change_until(over):
     n = 0
     while not over():
         reply = ask(f"f{n}", POLICIES[n % 3], 15)
-        outcome["unanswered" if not reply else
-                "committed" if reply["ok"] else "refused"] += 1
+        word = "unanswered" if not reply else "committed" if reply["ok"] else "refused"
+        outcome[word] += 1
+        over_links[word] += reply is not None and reply["ok"] and not written(reply["n"])
+        at_loss[word] += f"f{n}" in hit
         if reply and not reply["ok"]:
             reasons[reply["text"].split(":")[-1].strip()[:60]] += 1
         n += 1
 
 
 reasons = collections.Counter()
+over_links = collections.Counter()
+at_loss = collections.Counter()
 digests = {}
 tries = []  # replies to the changes after the faults
 
@@ -377,10 +479,14 @@ def linked():
 
 
 def report():
+    """The sums of all runs of the job."""
     log.flush()
-    for text in open(folder + "/log"):
-        if text.startswith("stand-in:"):
-            print("#", text.strip()[10:])
+    with open(folder + "/log") as f:
+        found = re.findall(r"^stand-in: (\d+) decisions, (\d+) waited at a fence, the longest "
+                           r"for (\d+) ms", f.read(), re.M)
+    print("#", sum(int(x[0]) for x in found), "decisions,", sum(int(x[1]) for x in found),
+          "waited at a fence, the longest for", max(int(x[2]) for x in found), "ms;",
+          len(found), "runs of the job")
 
 
 def leader(i):
@@ -409,6 +515,7 @@ for policy in filter(None, POLICIES):
     store.put("image/" + digests[policy], image)
 is_(isolation_works(), "a member cut off from the others loses the leader, and finds it again")
 job = start_job()
+threading.Thread(target=follow_coordinator, daemon=True).start()
 try:
     is_(wait(registered, 60), "three sites register over TLS, as a user")
     reply = ask("first", "size_aware", 30)
@@ -422,7 +529,12 @@ try:
           ", ".join(f"{name} {n}" for name, n in made.most_common()))
     print("# changes:", ", ".join(f"{n} {name}" for name, n in outcome.most_common()) + ";",
           "refused for:", "; ".join(f"{t} ({n})" for t, n in reasons.most_common(4)) or "nothing")
+    print(f"# {over_links['committed']} of the committed changes left no answer in the store;",
+          "sites lost:", ", ".join(f"{name} {n}" for name, n in lost.items()) + ";",
+          "the changes meanwhile:", ", ".join(f"{name} {n}" for name, n in at_loss.items() if n))
     is_(outcome["committed"] > 0, "changes are committed between the faults", dict(outcome))
+    is_(wait(lambda: not gone, 120) and lost.total() >= faults // LOSS_OF,
+        "the job has begun again after each loss of a site", dict(lost), made)
     is_(not wrong, "a reply says what happened", *wrong)
 
     is_(wait(commits, 60), "afterwards changes are committed again", *tries)
