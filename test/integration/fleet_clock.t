@@ -49,7 +49,11 @@ count() { # STORE KEYS PATTERN: the keys' values with the pattern
 	"$etcd" ctl "$1" get --prefix --print-value-only "/ncclbpf/1/$2" | grep -ac "$3"
 }
 # column NAME: that column of the rows in $T/out
-column() { awk -F '\t' -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } c { print $c }' out; }
+column() {
+	awk -F '\t' -v name="$1" '
+		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next }
+		c { print $c }' out
+}
 
 # ---- without TLS ----
 "$etcd" start "$T/etcd" members=1
@@ -63,7 +67,8 @@ ok "three sites register" $?
 # in_force N: the ranks of all three sites decide with generation N of the job
 in_force() {
 	run --fleet "$NCCLBPF_FLEET" -J open -o tsv comm list
-	[ "$rc" -eq 0 ] && [ "$(column generation | grep -cx "$1")" -eq 3 ] && [ "$(column site | sort -u | wc -l)" -eq 3 ]
+	[ "$rc" -eq 0 ] && [ "$(column generation | grep -cx "$1")" -eq 3 ] &&
+		[ "$(column site | sort -u | wc -l)" -eq 3 ]
 }
 made=0
 change() { # POLICY: a change that is committed and that all ranks have taken

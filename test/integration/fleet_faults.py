@@ -2,8 +2,9 @@
 """Faults on a job of three sites and three members of a store, with TLS and users.
 
 fleet_faults.py BUILD DIR ETCD VIA: it starts the store in DIR/etcd by ETCD, the program
-test/fakes/etcd/etcd.sh; VIA is the agent with the library of
-test/fakes/proxy/via.c. FAULTS: how many (1000); FAULT_SECONDS: within which time they are spread (30); FLEET_SEED. Each site reaches
+test/fakes/etcd/etcd.sh; VIA is the agent with the library of test/fakes/proxy/via.c.
+FAULTS: how many (1000); FAULT_SECONDS: within which time they are spread (30);
+FLEET_SEED. Each site reaches
 each member and the coordinator's server for links, and the members reach each other, by a
 proxy that cuts, silences and slows. One of 1,000 faults is the loss of a site: its agent and
 ranks are killed at once, half the time after its network has gone. The ranks of the others

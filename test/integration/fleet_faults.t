@@ -15,7 +15,7 @@ end() {
 }
 trap end EXIT
 cc -shared -fPIC -O1 -o "$dir/via.so" "$TOP/test/fakes/proxy/via.c" 2>/dev/null || {
-	echo "ok 1 - faults on three sites # SKIP no compiler for the library that leads connections to proxies"
+	echo "ok 1 - faults on three sites # SKIP no compiler for test/fakes/proxy/via.c"
 	echo "1..1"
 	exit 0
 }

@@ -327,7 +327,8 @@ class Loss:
         """The remaining sites begin again without the lost one, then it comes back."""
         job = self.job
         status = job.end()
-        is_(status == [0] * (len(SITES) - 1), what + "no two ranks have decided differently", status)
+        is_(status == [0] * (len(SITES) - 1),
+            what + "no two ranks have decided differently", status)
         self.mend()
         job.start([s for s in SITES if s != self.lost])
         is_(wait(job.registered, 60) and wait(job.changes, 60),
