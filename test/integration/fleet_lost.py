@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A whole site is lost in mid-change: agent and ranks are killed at each step of it.
 
-fleet_lost.py BUILD DIR ETCD VIA [CASES]: the store is started in DIR/etcd by ETCD, the
+fleet_lost.py BUILD DIR ETCD VIA [CASES]: stores are started in DIR/etcd* by ETCD, the
 program test/fakes/etcd/etcd.sh; VIA is the agent with the library of
 test/fakes/proxy/via.c. Each case
 has a job of its own on three sites; all run at once. Each site reaches each member of the
@@ -36,10 +36,12 @@ CASES = [  # which site, where in the change, and how it is lost
     Case("after it has answered", "other", "answered", "killed"),
     Case("before it copies the outcome", "other", "decided", "killed"),
     Case("before it copies the outcome, its network first", "other", "decided", "cut"),
+    Case("before it copies the outcome, with the store's leader", "other", "decided", "leader"),
     Case("when it has ordered the change", "coordinator", "ordered", "killed"),
     Case("before it arms", "coordinator", "unarmed", "killed"),
     Case("after it has armed", "coordinator", "armed", "killed"),
     Case("after it has armed, its network first", "coordinator", "armed", "cut"),
+    Case("after it has armed, with the store's leader", "coordinator", "armed", "leader"),
     Case("before it decides", "coordinator", "answered", "killed"),
     Case("after it has decided", "coordinator", "decided", "killed"),
 ]
@@ -81,14 +83,38 @@ def start_of(text):
     return base64.b64encode(raw[:len(raw) // 3 * 3])
 
 
+class Members:
+    """A store of three members."""
+
+    def __init__(self, name):
+        self.folder = f"{folder}/{name}"
+        self.down = None  # the number of the member that was killed
+        subprocess.run([etcd, "start", self.folder, "members=3"], check=True)
+        with open(self.folder + "/endpoints") as f:
+            self.endpoints = f.read().strip().split(",")
+
+    def kill_leader(self):
+        for i, endpoint in enumerate(self.endpoints, 1):
+            status = Store(endpoint, "").call("/v3/maintenance/status", {}, 5)
+            if status["leader"] == status["header"]["member_id"]:
+                self.down = i
+        subprocess.run([etcd, "kill", self.folder, str(self.down)], check=True)
+
+    def restart(self):
+        if self.down:
+            subprocess.run([etcd, "restart", self.folder, str(self.down)], check=True)
+        self.down = None
+
+
 class Job:
     """One job of a rank on each of three sites."""
 
-    def __init__(self, name):
+    def __init__(self, name, members):
         self.name = name
+        self.members = members
         self.folder = f"{folder}/{name}"
-        self.store = Store(list(endpoints), name)
-        self.ports = [int(e.rsplit(":", 1)[1]) for e in endpoints]
+        self.store = Store(list(members.endpoints), name)
+        self.ports = [int(e.rsplit(":", 1)[1]) for e in members.endpoints]
         self.to_store = {s: [net.link("127.0.0.1", p) for p in self.ports] for s in SITES}
         self.to_coordinator = {s: net.link("127.0.0.1", 1) for s in SITES}
         self.ranks = {}
@@ -192,7 +218,7 @@ class Job:
 
     def generations(self):
         return generations(build + "/ncclbpf-shell", self.name,
-                           {"NCCLBPF_FLEET": ",".join(endpoints)})
+                           {"NCCLBPF_FLEET": ",".join(self.members.endpoints)})
 
     def changes(self):
         """Is a change committed, and do all ranks take it?"""
@@ -210,7 +236,8 @@ class Loss:
 
     def __init__(self, number, case):
         self.case = case
-        self.job = Job(f"lost{number}")
+        own = case.how == "leader"  # whose loss the other cases need not see
+        self.job = Job(f"lost{number}", Members(f"etcd{number}") if own else shared)
 
     def hold(self, *texts):
         for link in self.job.to_store[self.coordinator]:
@@ -285,6 +312,8 @@ class Loss:
                 self.cut()
         elif case.role == "coordinator" and case.step in ("unarmed", "answered"):
             release = False
+        if case.how == "leader":
+            job.members.kill_leader()
         self.kill()
         if not release:
             self.drop()
@@ -330,6 +359,7 @@ class Loss:
         is_(status == [0] * (len(SITES) - 1),
             what + "no two ranks have decided differently", status)
         self.mend()
+        job.members.restart()
         job.start([s for s in SITES if s != self.lost])
         is_(wait(job.registered, 60) and wait(job.changes, 60),
             what + "the job begins again on two sites, and changes", job.last,
@@ -353,8 +383,7 @@ def run(loss):
         loss.job.end()
 
 
-subprocess.run([etcd, "start", folder + "/etcd", "members=3"], check=True)
-endpoints = open(folder + "/etcd/endpoints").read().strip().split(",")
+shared = Members("etcd")
 digests = {}
 losses = []
 wanted = [int(word) for word in sys.argv[5:]] or range(len(CASES))

@@ -11,7 +11,7 @@ command -v etcd >/dev/null && command -v etcdctl >/dev/null || {
 dir=$(mktemp -d)
 etcd=$TOP/test/fakes/etcd/etcd.sh
 end() {
-	"$etcd" stop "$dir/etcd" >/dev/null 2>&1
+	for store in "$dir"/etcd*; do "$etcd" stop "$store" >/dev/null 2>&1; done
 	[ "${KEEP:-}" ] || rm -rf "$dir"
 }
 trap end EXIT
