@@ -228,12 +228,17 @@ static void describe_comms(struct nb_agent *a)
 			continue;
 		snprintf(key, sizeof(key), "comm/%016llx/%s",
 			 (unsigned long long)c->comm_id, a->name);
-		at = nb_own_confirmed(&a->own, key);
-		if (at && !c->fleet_since) {
-			nb_site_registered(&a->site, i, at);
-			a->copies_due = true;
-		}
+		/*
+		 * a confirmation of an older description may be that of an
+		 * earlier communicator with the same identity
+		 */
 		nb_own_set(&a->own, key, describe_comm(a, i));
+		at = nb_own_confirmed(&a->own, key);
+		if (!at || c->fleet_since)
+			continue;
+		nb_site_registered(&a->site, i, at);
+		nb_own_set(&a->own, key, describe_comm(a, i));
+		a->copies_due = true;
 	}
 	nb_own_end(&a->own, "comm/");
 }

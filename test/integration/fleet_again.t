@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A job ends and begins again on two sites whose agents, which are services, live on. Its
+# communicator has the same identity. The agents were stopped meanwhile, so they never saw
+# it away. The new one begins with NCCL's own choice, registers anew, and can be changed.
+. "$TOP/test/integration/shell_lib.sh"
+. "$TOP/test/integration/store_lib.sh"
+needs_store "a job that begins again"
+enter_store
+"$etcd" start "$T/etcd" members=1
+ok "a store" $?
+NCCLBPF_FLEET=$(cat etcd/endpoints) NCCLBPF_JOB=again
+export NCCLBPF_FLEET NCCLBPF_JOB
+keys=/ncclbpf/1/again
+ctl() { etcdctl --endpoints="$NCCLBPF_FLEET" --command-timeout=3s "$@"; }
+mkdir -m 700 a b
+agents=
+for s in a b; do
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 "$B/ncclbpf-agent" --job again --dir "$T/$s" >>log.agents 2>&1 &
+	agents="$agents $!"
+done
+jobs=$agents
+
+ranks() { # N: the job's two ranks, one on each site, in its run N
+	pids=
+	for r in 0 1; do
+		[ $r -eq 0 ] && s=a || s=b
+		NCCLBPF_AGENT=none NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$s" \
+			"$B/test/fakes/host/standin" --ranks 2 --nodes 2 --rank $r --meet "$T/meet.$1" --min 4M \
+			--max 32M --seconds 300 --pause-ms 5 >"log.$1.$r" 2>&1 &
+		pids="$pids $!"
+	done
+	jobs="$agents $pids"
+}
+# since R: both sites have registered the communicator after revision R of the store
+since() {
+	ctl get --prefix --print-value-only $keys/comm/ | sed -n 's/.*"since":\([0-9]*\).*/\1/p' |
+		awk -v after="$1" '$1 > after { n++ } END { exit n != 2 }'
+}
+revision() { ctl get -w fields $keys/ | sed -n 's/^"Revision" : //p'; }
+generations() { # N: both ranks have generation N of the job
+	run -o tsv comm list
+	[ "$rc" -eq 0 ] && awk -F '\t' -v want="$1" '
+		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "generation") c = i; next }
+		$c == want { n++ } END { exit n != 2 }' out
+}
+
+ranks 1
+await since 0
+ok "two sites have ranks of one communicator" $?
+status 0 "a change of both sites" policy use "$B/policies/size_aware.policy"
+await generations 1
+ok "both ranks have it" $?
+before=$(revision)
+kill -STOP $agents
+kill $pids
+wait $pids
+ok "the ranks end, and have decided alike" $?
+ranks 2
+await test -s meet.2
+sleep 0.5
+kill -CONT $agents
+await since "$before"
+ok "the new communicator is registered, not taken for the first one" $?
+await generations 1
+ok "a fence moves it to the job's generation" $?
+status 0 "it can be changed" -o tsv policy use none
+await generations "$(awk -F '\t' 'END { print $6 }' out)"
+ok "both ranks have the new change" $?
+run check agreement
+ok "the ranks agree" "$rc"
+kill $pids
+wait $pids
+ok "no two ranks have decided differently" $?
