@@ -103,7 +103,8 @@ static bool call(const char *name, int nargs, int nresults)
 	return true;
 }
 
-/* Events beside the keys of the terminal. */
+/* While a line is edited, events of sockets that Lua watches are handled too.
+ */
 
 /* Descriptors that Lua watches, after the terminal's. */
 static unsigned wanted(struct pollfd *fds)

@@ -392,7 +392,7 @@ static int check_local(const struct nb_table *t,
 			t->rows[i].reg_buff);
 		return nb_hint(
 			err,
-			"coherence=off compiles it, for jobs that run with NCCLBPF_COHERENCE=off");
+			"coherence=off compiles such a table, for jobs that run with NCCLBPF_COHERENCE=off");
 	}
 	return 0;
 }

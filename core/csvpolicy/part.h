@@ -45,7 +45,8 @@ enum {
 
 struct nb_table_tree {
 	struct nb_table_node *nodes;
-	/* @alts: answers to try if NCCL does not offer the answer before. */
+	/* @alts: answers to try in turn, each if NCCL does not offer the
+	 * previous one. */
 	uint64_t *answers, *alts;
 	uint32_t nnodes, nanswers, nalts;
 	uint32_t cap_nodes, cap_answers;

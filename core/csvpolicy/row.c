@@ -169,7 +169,7 @@ int nb_table_of_image(struct nb_table *t, const struct nb_image *img,
 	    version != PACK_VERSION ||
 	    !unpack_number(&p, end, NB_TABLE_MAX_ROWS, &n))
 		return nb_fail(err, NB_E_IMAGE, 0,
-			       "policy %s: its table is of another version",
+			       "policy %s: the table is of another version",
 			       img->name);
 	t->rows = calloc(n + 1, sizeof(*t->rows));
 	if (!t->rows)

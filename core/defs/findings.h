@@ -43,7 +43,7 @@ FINDING(CTX_VARIABLE,   "ctx_variable",      "the context is accessed at an offs
 FINDING(CTX_ATOMIC,     "ctx_atomic",        "an atomic operation on the context",                              "assign the field: ctx->channels = n; no other thread uses this context")
 FINDING(ATOMIC_ALIGN,   "atomic_align",      "a misaligned atomic operation",                                   "give the counter a type of its size, outside packed structs")
 FINDING(RDONLY,         "read_only",         "a store into read-only memory",                                   "copy the data to a variable and change the copy")
-FINDING(POINTER_STORE,  "pointer_store",     "an address is stored where a number belongs",                     "store the number that it points to; an address means nothing outside this run")
+FINDING(POINTER_STORE,  "pointer_store",     "an address is stored where a number belongs",                     "store the number that the address points to; an address means nothing outside this run")
 /* Findings about calls of helpers */
 FINDING(HELPER,         "helper_unknown",    "a helper that does not exist here",                               "")
 FINDING(ARG_MAP,        "arg_map",           "the argument is not a map",                                       "pass the address of a map: &name")

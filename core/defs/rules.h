@@ -132,11 +132,11 @@ RULE(STACK_UNINIT_BYTE, STACK_UNINIT,
      "the byte at r10{number} was never written{frame}", "")
 RULE(STACK_UNINIT_ARG, STACK_UNINIT,
      "all {size} bytes of the {part} of map {map}{of_type} written",
-     "{missing} of it ({r} points to it){member}: never written", "{too_small}")
+     "{missing} of the {part} at {r}{member}: never written", "{too_small}")
 RULE(STACK_PADDING, STACK_UNINIT,
      "all {size} bytes of the {part} of map {map}{of_type} written",
-     "{missing} of it ({r} points to it), which are padding between members: never written",
-     "padding counts too: clear it first: {struct_type} k = {}; "
+     "{missing} of the {part} at {r}, which are padding between members: never written",
+     "padding counts too: clear the variable first: {struct_type} k = {}; "
      "or __builtin_memset(&k, 0, sizeof(k));")
 RULE(STACK_ALIGN, STACK_ALIGN,
      "an offset that is a multiple of {size}", "the access is at offset {span} from r10", "")
@@ -170,7 +170,7 @@ RULE(CTX_NO_OUTPUT, CTX_READONLY,
      "programs of this hook only observe; a program that chooses for NCCL has SEC(\"tuner\") and struct ncclbpf_tuner")
 RULE(CTX_PARTIAL, CTX_PARTIAL,
      "all {limit} bytes of {name} in one store",
-     "{size} bytes are stored at offset {number} of it", "")
+     "{size} bytes are stored at offset {number} of the field", "")
 RULE(CTX_ATOMIC, CTX_ATOMIC,
      "memory that other threads may share: the stack or a map's value", "{value}", "")
 RULE(OUTPUT_POINTER, POINTER_STORE, "a number for an output field", "{value}", "")
@@ -197,7 +197,7 @@ RULE(ARG_NULL, ARG_NULL,
      "{argument} for {helper} in {r}: a pointer to {size} bytes", "{value}", "")
 RULE(ARG_STRING, ARG_MEM,
      "a constant string with its NUL in {r} for {helper}", "{value}",
-     "write it as static const char fmt[] = \"...\";")
+     "write the string as static const char fmt[] = \"...\";")
 RULE(SIZE_SCALAR, ARG_SCALAR, "a size in {r} for {helper}", "{value}", "")
 RULE(SIZE, ARG_SIZE,
      "a size with a known upper bound in {r} for {helper}", "{value}",
@@ -207,7 +207,7 @@ RULE(SIZE_NEGATIVE, ARG_SIZE,
      "the size may be negative: use an unsigned type")
 RULE(SIZE_ZERO, ARG_ZERO,
      "a size of 1 or more in {r} for {helper}", "{value}",
-     "test it first: if (!size) return 0;")
+     "test the size first: if (!size) return 0;")
 
 RULE(CALLBACK, CALLBACK, "a function of the program in {r} for {helper}", "{value}", "")
 RULE(CALLBACK_PLACE, CALLBACK,
@@ -229,7 +229,7 @@ RULE(ITER_LEAK, ITER_LEAK,
 RULE(GLOBAL_POINTER, GLOBAL,
      "a global function that is declared to return a number or void",
      "{name} returns a pointer or a struct",
-     "declare it static, so that the verifier follows each call, or return a number")
+     "declare the function static, so that the verifier follows each call, or return a number")
 RULE(GLOBAL_ADDRESS, GLOBAL,
      "a number in r0 at the exit of a global function", "{value}",
      "an address must not leave a global function")
@@ -298,7 +298,7 @@ RULE(DYNPTR_MEMORY, DYNPTR_MEMORY,
      "in {r} for {helper} a pointer into a map's value", "{value}", "")
 RULE(DYNPTR_NULLABLE, DYNPTR_MEMORY,
      "in {r} for {helper} a pointer into a map's value", "{value}",
-     "test it first: if (!v) return 0;")
+     "test the pointer first: if (!v) return 0;")
 RULE(OBJECT_READ, OBJECT_READ,
      "bytes outside dynptrs and iterators",
      "the bytes from r10{number} on are part of {object}", "")

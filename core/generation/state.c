@@ -107,7 +107,7 @@ static int put_maps(struct nb_buf *b, const struct nb_gen_policy *gp,
 		if (nb_spec_map_type(img->maps[i].type)->keys == NB_KEYS_NONE)
 			return nb_fail(err, NB_E_NOTSUP, i,
 				       "map %s of policy %s has changed, and "
-				       "its elements cannot be listed",
+				       "the map's elements cannot be listed",
 				       img->maps[i].name, img->name);
 		rc = put_map(b, gp, i, err);
 	}

@@ -313,7 +313,7 @@ static int check_funcs(const struct check *c, const struct nb_prog *p,
 			return bad_image(
 				c, at,
 				"program %s: function %s holds slots %u to %u; "
-				"it must begin at %u and end by %u",
+				"the function must begin at %u and end by %u",
 				p->name, f->name, f->start, f->end, next,
 				p->nslots);
 		next = f->end;

@@ -110,7 +110,7 @@ static int check_host(const struct nb_map_spec *m, struct nb_err *err)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
 			"map %s: values of %u bytes; "
-			"those of a host map begin with 8 bytes for the time of the last write",
+			"values of a host map begin with 8 bytes for the time of the last write",
 			m->name, m->value_size);
 	return 0;
 }
@@ -134,7 +134,7 @@ static int check_tags(const struct nb_map_spec *m, struct nb_err *err)
 	    t->traits & (NB_TRAIT_PROGS | NB_TRAIT_MAPS))
 		return nb_fail(err, NB_E_MAPDEF, 0,
 			       "map %s: a map of type %s cannot be shared: "
-			       "its values are numbers of one policy",
+			       "the map's values are numbers of one policy",
 			       m->name, t->word);
 	if (!(m->tags & NB_MAPF_COHERENT))
 		return 0;
@@ -222,7 +222,7 @@ static int check_lock(const struct nb_map_spec *m, struct nb_err *err)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
 			"map %s: a lock at offset %u of a value of %u bytes; "
-			"it takes 4 bytes at a multiple of 4",
+			"a lock takes 4 bytes at a multiple of 4",
 			m->name, m->lock - 1, m->value_size);
 	return 0;
 }

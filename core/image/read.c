@@ -77,7 +77,7 @@ static int read_header(struct reader *r)
 				 nb_view_word(r->all, 8), NB_IMAGE_VERSION);
 	if (nb_view_word(r->all, 12) != r->all.size)
 		return read_fail(r, NB_E_IMAGE, 12,
-				 "its header says %u bytes, there are %zu",
+				 "the header says %u bytes, the image has %zu",
 				 nb_view_word(r->all, 12), r->all.size);
 	if (nb_view_word(r->all, 20) != NB_NSECTIONS)
 		return read_fail(r, NB_E_IMAGE, 20,

@@ -88,7 +88,7 @@ static int check_header(struct btf *b)
 	if (!str_len || b->strings.p[0] || b->strings.p[str_len - 1])
 		return nb_fail(
 			b->err, NB_E_BTF, b->off + HEADER + str_off,
-			".BTF: its %u bytes of strings must begin and end with a zero byte",
+			".BTF: the %u bytes of strings must begin and end with a zero byte",
 			str_len);
 	return 0;
 }
@@ -126,9 +126,10 @@ static int64_t read_type(struct btf *b, struct type *t, uint32_t at,
 	if (!nb_view_has(b->types, at, TYPE + (uint64_t)more))
 		return bad_type(b, HEADER + at, "its members are cut off", id);
 	if (!has_name(b, t->name))
-		return bad_type(b, HEADER + at,
-				"its name is outside the strings or too long",
-				id);
+		return bad_type(
+			b, HEADER + at,
+			"the type's name is outside the strings or too long",
+			id);
 	return TYPE + (int64_t)more;
 }
 

@@ -156,10 +156,11 @@ static int check_strings(const struct nb_elf *e, uint32_t i, const char *whose,
 	if (s && s->type == SHT_STRTAB && s->data.size && !s->data.p[0] &&
 	    !s->data.p[s->data.size - 1])
 		return 0;
-	return nb_fail(err, NB_E_ELF, s ? s->off : 0,
-		       "section %u is no valid string table for %s: "
-		       "it must be of type %d, begin and end with a zero byte",
-		       i, whose, SHT_STRTAB);
+	return nb_fail(
+		err, NB_E_ELF, s ? s->off : 0,
+		"section %u is no valid string table for %s: "
+		"the section must be of type %d, begin and end with a zero byte",
+		i, whose, SHT_STRTAB);
 }
 
 static int read_names(struct nb_elf *e, uint32_t i, struct nb_err *err)
@@ -177,7 +178,7 @@ static int read_names(struct nb_elf *e, uint32_t i, struct nb_err *err)
 		if (!e->sec[i].name)
 			return nb_fail(
 				err, NB_E_ELF, e->shoff + i * NB_ELF_SHDR,
-				"section %u: its name at %u is not inside the %zu bytes of names, "
+				"section %u: the name at %u is not inside the %zu bytes of names, "
 				"or has over %d",
 				i, e->sec[i].name_off, names.size,
 				NB_ELF_MAX_NAME);
@@ -203,7 +204,7 @@ static int check_symbol(const struct nb_elf *e, uint32_t i, struct nb_err *err)
 	if (!nb_view_str(e->sec[t->link].data, sym.st_name, NB_ELF_MAX_NAME))
 		return nb_fail(
 			err, NB_E_ELF, at,
-			"symbol %u: its name at %u is not inside the %llu bytes of names, "
+			"symbol %u: the name at %u is not inside the %llu bytes of names, "
 			"or has over %d",
 			i, sym.st_name,
 			(unsigned long long)e->sec[t->link].size,
@@ -286,7 +287,7 @@ static int check_relocs(const struct nb_elf *e, uint32_t sec,
 		    !nb_view_has(e->sec[s->info].data, r.off, 4))
 			return nb_fail(
 				err, NB_E_ELF, s->off + i * NB_ELF_REL,
-				"relocation %u of section %s: symbol %u of %u at %llu of %zu bytes",
+				"relocation %u of section %s: symbol %u (of %u) at offset %llu (of %zu bytes)",
 				i, e->sec[s->info].name, r.sym, e->nsym,
 				(unsigned long long)r.off,
 				e->sec[s->info].data.size);

@@ -180,8 +180,9 @@ static int check_bpf_map(const struct nb_map *m, const char *info,
 	nb_fail(err, NB_E_ARG, 0,
 		"map %s: the BPF map is not frozen, so any process that has it could write it",
 		m->name);
-	nb_hint(err, "bpf_map_freeze(fd) or `bpftool map freeze` freezes it; "
-		     "BPF programs in the kernel can write it even then");
+	nb_hint(err,
+		"bpf_map_freeze(fd) or `bpftool map freeze` freezes the map; "
+		"BPF programs in the kernel can write a frozen map too");
 	return NB_E_ARG;
 }
 
@@ -206,8 +207,9 @@ static int check_memory_file(const struct nb_map *m, int fd, bool *private,
 			"map %s: the memory file has the seals 0x%x; "
 			"F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE (0x12) are needed",
 			m->name, (unsigned)seals);
-		nb_hint(err, "memfd_create with MFD_ALLOW_SEALING; "
-			     "map it for writing, then fcntl F_ADD_SEALS");
+		nb_hint(err,
+			"memfd_create with MFD_ALLOW_SEALING; "
+			"map the file for writing, then fcntl F_ADD_SEALS");
 		return NB_E_ARG;
 	}
 	if (st.st_size < (off_t)least || st.st_size > (off_t)most)
@@ -287,7 +289,7 @@ static int replace_pages(struct nb_map *m, void *from)
 static int refuse_ordinary(const struct nb_map *m, struct nb_err *err)
 {
 	nb_fail(err, NB_E_NOTSUP, 0, "map %s is no host map", m->name);
-	nb_hint(err, "tag it __host in the policy");
+	nb_hint(err, "tag the map __host in the policy");
 	return NB_E_NOTSUP;
 }
 

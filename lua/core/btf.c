@@ -90,8 +90,8 @@ bool nb_walk_no_field(struct nb_walk *w, const struct btf_type *t,
 	if (near[0])
 		return nb_walk_fail(w, "no field \"%.40s\" in %s, nearest: %s",
 				    name, of, near[0]);
-	return nb_walk_fail(w, "no field \"%.40s\" in %s, it has %s", name, of,
-			    all);
+	return nb_walk_fail(w, "no field \"%.40s\" in %s, which has %s", name,
+			    of, all);
 }
 
 /* ---- types ---- */
@@ -466,7 +466,7 @@ static int open_bytes(struct holder *h, const void *bytes, size_t size,
 	if (libbpf_get_error(h->btf) || btf__set_pointer_size(h->btf, 8)) {
 		h->btf = NULL;
 		return nb_fail(err, NB_E_BTF, 0,
-			       ".BTF: libbpf cannot read it: %s",
+			       ".BTF: libbpf cannot read the types: %s",
 			       strerror(errno));
 	}
 	return 0;

@@ -71,7 +71,7 @@ static int open_error(lua_State *L, const char *source, int e)
 		nb_lua_set_str(
 			L, "hint",
 			"to open a BPF map by its number needs CAP_SYS_ADMIN; "
-			"by its path CAP_BPF on most hosts; "
+			"opening it by its path needs CAP_BPF on most hosts; "
 			"the memory file of a process belongs to its user");
 	return 2;
 }

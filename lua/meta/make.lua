@@ -23,7 +23,7 @@ end
 -- ---- the generated part --------------------------------------------------------
 
 local function generated(text)
-	local t = { "---The context of a tuner program. It sets algo, proto and channels.",
+	local t = { "---The context of a tuner program, which sets algo, proto and channels.",
 		"---@class ncclbpf.context" }
 	for _, f in ipairs(core.fields "tuner") do
 		t[#t + 1] = ("---@field %s integer|string"):format(f.name)

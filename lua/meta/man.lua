@@ -126,7 +126,7 @@ local STATUS = {
 		"ranks disagree, doctor found something bad, rollout rolled back" },
 	{ "3", "no result: a rollout is paused or inconclusive" }, { "64", "usage" },
 	{ "65", "input malformed" }, { "66", "input not readable" },
-	{ "69", "no process, or it has exited" }, { "70", "a bug of ncclbpf" },
+	{ "69", "no process, or the process has exited" }, { "70", "a bug of ncclbpf" },
 	{ "73", "output cannot be created" }, { "74", "reading or writing failed" },
 	{ "75", "timed out, or busy: try again" },
 	{ "76", "the target speaks another version of the protocol, or does not speak it" },
@@ -204,7 +204,7 @@ function M.agent()
 	end)
 	t[#t + 1] = ".El"
 	add(t, { ".Sh EXIT STATUS", LIST, ".It 0", "the job has ended, or a signal came",
-		".It 1", "it could not continue; standard error has the reason",
+		".It 1", "the agent could not continue; standard error has the reason",
 		".It 64", "usage", ".It 78", ".Ev NCCLBPF_FLEET",
 		"is not set, or a variable has a wrong value", ".El", ".Sh EXAMPLES" })
 	literal(t,

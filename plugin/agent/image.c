@@ -91,7 +91,7 @@ static void piece_came(void *arg, const struct nb_store_reply *r)
 		nb_fail(&err, NB_E_NOENT, 0,
 			!i->pieces ? "the store has no image %.8s"
 				   : "image %.8s in the store is damaged: "
-				     "its %u pieces have another digest",
+				     "the %u pieces have another digest",
 			i->digest, i->pieces);
 		image_end(i, &err);
 		return;

@@ -240,7 +240,7 @@ static int ask(struct peers *all, size_t n, const char *line,
 			rc = nb_fail(
 				err, NB_E_REFUSED, 0,
 				"%s has staged %.12s and %s has staged %.12s: "
-				"they held other policies or map contents before the change",
+				"the processes held other policies or map contents before the change",
 				all->at[i].name, got, all->at[0].name, digest);
 		json_decref(a);
 	}
@@ -265,7 +265,7 @@ static int adopt_staged(struct peers *all, const struct nb_procs_order *o,
 		return 0;
 	return nb_fail(&r->err, NB_E_REFUSED, 0,
 		       "the request makes generation %.12s here, the job "
-		       "has %.12s: its maps have changed since",
+		       "has %.12s: the job's maps have changed since",
 		       r->digest, o->digest);
 }
 

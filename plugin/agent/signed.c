@@ -32,7 +32,7 @@ int nb_signed_image(const char *digest, const char *text, size_t size,
 		rc = nb_sign_check(&keys, text, size, digest, err);
 	if (rc)
 		nb_hint(err,
-			"sign it with a key of this site's NCCLBPF_FLEET_SIGNERS: "
+			"sign the policy with a key of this site's NCCLBPF_FLEET_SIGNERS: "
 			"policy sign FILE key=FILE");
 	return rc;
 }

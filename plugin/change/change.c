@@ -503,7 +503,7 @@ static int check_barred(const struct nb_segment *s, uint64_t *before,
 	return nb_fail(
 		err, NB_E_REFUSED, 0,
 		"a rank of a communicator without identity could not register in time: "
-		"the initial policies of its peers must not change while it lives");
+		"the rank's peers must keep their initial policies while the rank lives");
 }
 
 static int fail_held_fast(uint32_t number, uint32_t committed,

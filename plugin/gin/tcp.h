@@ -53,7 +53,8 @@ struct nb_gin_region {
  * has left them.
  */
 struct nb_gin_regions {
-	pthread_mutex_t lock; /* taken by threads that register or deregister */
+	/* lock of the threads that register or deregister */
+	pthread_mutex_t lock;
 	/* number that the next region gets; accessed atomically */
 	uint32_t next;
 	struct nb_gin_chunk {

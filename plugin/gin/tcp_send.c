@@ -270,7 +270,7 @@ static void check_stall(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	nb_tcp_say(
 		true,
 		"gin: rank %u (%s) has taken nothing from rank %d for %.1f s; %llu bytes wait. "
-		"Puts to it fail until it does",
+		"Puts to this rank fail until it takes data",
 		p->rank, text, c->rank, (double)(now - p->moved_ns) / 1e9,
 		(unsigned long long)GET(p->queued_bytes));
 }

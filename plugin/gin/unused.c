@@ -232,7 +232,7 @@ void nb_gin_unused(const struct nb_gin_situation *s,
 			"set NCCL_NET_PLUGIN, from 2.29.7 on NCCL_GIN_PLUGIN, "
 			"from 2.30.7 on NCCL_RMA_PLUGIN",
 			"NCCL has not found our GIN plugin: "
-			"its version is not known, and the net plugin is not ours");
+			"NCCL's version is not known, and the net plugin is not ours");
 	else if (!s->net_ours)
 		because(reason, "set NCCL_NET_PLUGIN=ncclbpf",
 			"%s looks for GIN only in the net plugin's library, "

@@ -369,7 +369,7 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 		snprintf(
 			text, size,
 			"process %llu of the job shares no segment with the others: "
-			"it runs another version of ncclbpf, or could not register",
+			"that process runs another version of ncclbpf, or could not register",
 			(unsigned long long)pid);
 	else if (why != NB_DIFFER_NOT)
 		say_difference(s, c, why, text, size);

@@ -345,8 +345,8 @@ static void guest_reject(struct listener *l, unsigned i, enum nb_tcp_count why)
 	if (nb_tcp_counted(why) == 1)
 		nb_tcp_say(
 			true,
-			"net: a connection from %s is dropped: it %s. "
-			"More of them are only counted",
+			"net: a connection from %s is dropped: the peer %s. "
+			"Further ones are only counted",
 			text,
 			why == NB_TCP_LATE
 				? "says nothing"

@@ -59,7 +59,7 @@ static int read_roles(const gnutls_datum_t *der, bool *control,
 	return nb_fail(
 		err, NB_E_PERM, 0,
 		"the client's certificate (%s) has no role: "
-		"its organizational unit must be ncclbpf-observe or ncclbpf-control",
+		"the organizational unit must be ncclbpf-observe or ncclbpf-control",
 		subject);
 }
 

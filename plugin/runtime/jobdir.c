@@ -148,7 +148,7 @@ static bool try_dir(const struct search *s, const char *dir, bool quiet)
 	if (fd < 0) {
 		snprintf(text, sizeof(text), "cannot be opened: %s",
 			 errno == ELOOP || errno == ENOTDIR
-				 ? "it is a link, or not a directory"
+				 ? "the path is a link, or not a directory"
 				 : strerror(errno));
 		pass_over(s, p->dir, text);
 		return false;

@@ -381,12 +381,12 @@ int nb_sign_check(const struct nb_sign_keys *keys, const char *text,
 	case NB_SIGN_BAD:
 		return nb_fail(
 			err, NB_E_PERM, 0,
-			"the signature of %s for image %.8s is wrong: it was changed",
+			"the signature of %s for image %.8s is wrong: image or signature was changed",
 			f->name, digest);
 	case NB_SIGN_OTHER:
 		return nb_fail(
 			err, NB_E_PERM, 0,
-			"the signature of key %s is of another image than %.8s",
+			"the signature of key %s belongs to another image than %.8s",
 			f->id, digest);
 	case NB_SIGN_DAMAGED:
 	case NB_SIGN_GOOD:

@@ -438,7 +438,7 @@ int nb_store_decode_error(const char *text, size_t size, long status,
 	if (err->code == NB_E_FULL)
 		nb_hint(err,
 			"the store is out of space: "
-			"compact and defragment it, then disarm its alarm (etcdctl)");
+			"compact and defragment the store, then disarm its alarm (etcdctl)");
 	json_decref(v);
 	return err->code;
 }

@@ -176,7 +176,7 @@ ok "without them, each job's runner takes the candidate back" $?
 elsewhere -J llm-b -o table rollout status
 has "and says why" out "rolled_back" "nobody runs rollout lost-"
 elsewhere -o table rollout jobs lost
-has "the other host says that the runner has gone" out "progressing, but process $pid that ran it is gone"
+has "the other host says that the runner has gone" out "progressing, but the runner, process $pid, is gone"
 
 # ---- the runners of all jobs die when the promotion begins ----
 plan begun '"llm-*"' 'block_timeout = "5s"'

@@ -81,7 +81,7 @@ has "another host shows it" out "shown: progressing" "20 of 20 blocks"
 elsewhere -o json rollout status
 has "with its runner" out '"running":true'
 elsewhere -o table rollout abort
-[ "$rc" -eq 0 ] && grep -q "was asked to abort it" out
+[ "$rc" -eq 0 ] && grep -q "was asked to abort the rollout" out
 ok "and asks the runner to end it" $?
 ended() { [ "$(field '["state"]')" = rolled_back ]; }
 await ended && decides ""

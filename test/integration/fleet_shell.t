@@ -102,7 +102,7 @@ for p in "$T/bad.bpf.c" "$B/policies/size_aware.policy"; do
 done
 status 65 "map attach of a job of several sites" --fleet "$plain" map attach host "$T/bad.bpf.c"
 has "is refused: descriptors reach no other host; the way is named" err "a descriptor reaches the processes of this host" \
-	"run it on each host, without the fleet's store"
+	"run the command on each host, without the fleet's store"
 [ -z "$("$etcd" ctl plain get --prefix --keys-only /ncclbpf/1/train/image/)" ]
 ok "no image of it stays in the store" $?
 run --fleet "$plain" -o tsv check agreement

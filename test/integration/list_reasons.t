@@ -45,7 +45,7 @@ because "a name that the loader may not find" "or NCCL did not accept NCCL_TUNER
 	"set NCCL_TUNER_PLUGIN=/path/to/libncclbpf.so, or look at the job's log" NCCL_TUNER_PLUGIN=ncclbpf
 because "a file that NCCL refused" "or NCCL did not accept NCCL_TUNER_PLUGIN=$T/libncclbpf.so" \
 	"if it has communicators: look at the job's log" "NCCL_TUNER_PLUGIN=$T/libncclbpf.so"
-because "another plugin" "NCCL_TUNER_PLUGIN=other is another plugin" "set it to libncclbpf.so" NCCL_TUNER_PLUGIN=other
+because "another plugin" "NCCL_TUNER_PLUGIN=other is another plugin" "set NCCL_TUNER_PLUGIN to libncclbpf.so" NCCL_TUNER_PLUGIN=other
 because "the plugin is turned off" "NCCLBPF_DISABLE=1" "unset NCCLBPF_DISABLE" NCCLBPF_DISABLE=1
 because "the socket is turned off" "NCCLBPF_CONTROL=off" "set NCCLBPF_CONTROL=on" NCCLBPF_CONTROL=off
 because "another directory of sockets" "its socket is not in the directories searched" \

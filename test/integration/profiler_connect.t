@@ -54,7 +54,7 @@ run -J off -o table telemetry on gpu=no
 [ "$rc" -eq 0 ] && [ ! -s "$T/err" ]
 ok "telemetry without GPU times needs no channels" $?
 status 0 "telemetry with GPU times" -J off -o table telemetry on
-has "warns before the pause" err "2 communicators without profiler channels" "gpu=no avoids it"
+has "warns before the pause" err "2 communicators without profiler channels" "gpu=no avoids the wait"
 await stats_have off '"unconnected":0' '"source":"kernel_gpu"'
 ok "after it they are connected" $?
 kill "$job"

@@ -258,7 +258,7 @@ ok "in a process of its own" $?
 status 75 "no second one beside it" rollout start "$R/ring_mid.lua"
 has "and says who runs it" err "is progressing, process $runner runs it"
 status 0 "pause, from another shell" -o table rollout pause
-has "is asked for" out "process $runner was asked to pause it"
+has "is asked for" out "process $runner was asked to pause the rollout"
 wait $shell
 [ $? -eq 3 ]
 ok "the shell that started it says that it paused" $?
@@ -275,7 +275,7 @@ first=$(runner)
 kill -STOP "$first"
 stands() {
 	run -o table rollout status
-	grep -q "process $first that ran it is stopped" out
+	grep -q "the runner, process $first, is stopped" out
 }
 await stands
 ok "a runner that is stopped is told" $?

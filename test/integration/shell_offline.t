@@ -34,7 +34,7 @@ status 0 "and is accepted within the limit" policy verify "$B/test/corpus/shell/
 unset NCCLBPF_MAX_POLICY_MEMORY
 L=$B/test/corpus/accept/callbacks.bpf.o
 status 0 "a policy with loops" -o table policy verify "$L"
-has "names the costliest one" out "program callbacks: its costliest loop, at " "callbacks.bpf.c:" \
+has "names the costliest one" out "program callbacks: the costliest loop, at " "callbacks.bpf.c:" \
 	"loops end early after 1048576 in a decision"
 D=$B/test/corpus/shell/nested_loops.bpf.o
 status 0 "a policy with loops in loops" -o table policy verify "$D"

@@ -58,7 +58,7 @@ fault :3:54 'time "fast": microseconds above 0, or N/A, expected' <<E
 #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
      4194304       1048576     float     sum      -1 fast   83.7   146.5      0    51.00   82.2   143.9      0
 E
-fault :1:1 'a row before any header' <<E
+fault :1:1 'a row without a header' <<E
      4194304       1048576     float     sum      -1 50.1   83.7   146.5      0  algbw
 E
 fault '' 'not JSON' <<E

@@ -77,7 +77,7 @@ ok "by a process of its own" $?
 status 75 "no second one beside it" sweep start plan.lua
 has "and who runs it" err "process $runner sweeps this job"
 status 0 "abort, from another shell" sweep abort
-has "is asked for" out "process $runner was asked to end it"
+has "is asked for" out "process $runner was asked to end the sweep"
 wait $shell
 [ $? -eq 3 ]
 ok "it ends without a verdict" $?

@@ -187,7 +187,7 @@ START_TEST(a_release_that_is_not_known_may_be_any)
 	release(0);
 	expect(waits, "");
 	now.net_ours = false;
-	expect("its version is not known", "NCCL_NET_PLUGIN");
+	expect("NCCL's version is not known", "NCCL_NET_PLUGIN");
 	set(NB_GIN_VAR_GIN_PLUGIN, "none");
 	expect("NCCL_GIN_PLUGIN=none", "unset it");
 }

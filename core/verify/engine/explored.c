@@ -20,7 +20,7 @@
 #include "core/verify/state/subsume.h"
 
 enum {
-	/* Iterations that join states before bounds grow in steps. */
+	/* Number of iterations that join states before bounds grow in steps. */
 	JOINS = 2,
 	LATE = 160, /* NB_WALK_LATE widens from this iteration on. */
 	/*

@@ -26,7 +26,9 @@ enum {
 	NUMBER = 32,  /* Cost of writing one number as text. */
 	DIGIT = 2,    /* Cost of reading one digit. */
 	NUMBERS = 12, /* One format prints at most this many numbers. */
-	CPUS = 1024,  /* Values that a new per-CPU element sets to 0. */
+	/* Number of values that are set to 0 when a per-CPU element is
+	 * created. */
+	CPUS = 1024,
 	MOST = 1 << 20
 };
 

@@ -187,10 +187,10 @@ static const char *size_hint(struct nb_env *env, const struct nb_refusal *x)
 	const char *name;
 
 	if (r->kind != NB_REG_VALUE)
-		return "this is past the end of the value";
+		return "the access is past the end of the value";
 	name = nb_map_name(env, r->map);
 	if (*name == '.') /* The map is a section of the object file. */
-		return "this is past the end of the variables";
+		return "the access is past the end of the variables";
 	return nb_say(
 		env,
 		"stay within the %llu bytes, or define map %s with the larger type: "
@@ -206,7 +206,7 @@ static const char *outside_hint(struct nb_env *env, const struct nb_refusal *x,
 	uint32_t n;
 
 	if (x->off->smin < 0)
-		return "this is in front of the value";
+		return "the access is in front of the value";
 	if (!m->array)
 		return size_hint(env, x);
 	n = m->array->size / m->array->elem;

@@ -114,7 +114,7 @@ local function explain(t, c)
 		if read.number(c.extra) > 0 then
 			t[#t + 1] = (
 				"  slot %s made %d decision%s that the others did not, " ..
-				"and then decides like them: " ..
+				"and then decides like the others: " ..
 				"a simulated group (ncclGroupSimulateEnd) on some ranks does that")
 				:format(slot_name(c), c.extra, c.extra == 1 and "" or "s")
 		end

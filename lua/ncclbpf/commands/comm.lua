@@ -116,7 +116,7 @@ local function find_comm(ctx, word)
 	return nil, errors.new("usage", ("%d communicators%s: %s"):format(
 		#ids, word and " begin with " .. word or "",
 		table.concat(ids, ", ", 1, math.min(#ids, 4))),
-		{ hint = "name one of them: comm show COMM" })
+		{ hint = "name a communicator: comm show COMM" })
 end
 
 function M.cmd_show(ctx)

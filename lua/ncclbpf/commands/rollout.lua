@@ -63,7 +63,7 @@ local function state_of(r)
 	if r.elsewhere then return r.state .. ", of an earlier job of this name" end
 	local gone = rollout.gone(r)
 	if gone then
-		return ("%s, but process %s that ran it %s"):format(
+		return ("%s, but the runner, process %s, %s"):format(
 			r.state, tostring(r.runner.pid), gone)
 	end
 	return r.state
@@ -220,7 +220,7 @@ end
 local function run(ctx, r, after)
 	local pid = try(rollout.detach(r, after))
 	if not ctx:yes("follow", true) then
-		local text = "process %d runs it; rollout status follow=yes follows it"
+		local text = "process %d runs the rollout; rollout status follow=yes follows it"
 		return result(r, text:format(pid))
 	end
 	return follow(ctx, r, pid)
@@ -384,7 +384,8 @@ local function tell(word)
 		local r, g = current(ctx)
 		local done, asked = try(rollout.tell(r, g, word))
 		local shown = result(done, asked == true
-			and ("process %d was asked to %s it"):format(done.runner.pid, word) or nil)
+			and ("process %d was asked to %s the rollout"):format(done.runner.pid, word)
+			or nil)
 		if word == "abort" then shown.failure = nil end
 		return shown
 	end

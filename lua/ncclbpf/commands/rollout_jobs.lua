@@ -29,7 +29,7 @@ local function result(r)
 			step = r.step, reach = r.reach, jobs = jobs.rows(r), plan = r.plan,
 			file = r.path, events = core.array(r.events) },
 		head = ("%s: %s\nstep %d of %d\n%s"):format(r.plan.name, gone
-			and ("%s, but process %s that ran it %s"):format(r.state,
+			and ("%s, but the runner, process %s, %s"):format(r.state,
 				tostring(r.runner.pid), gone)
 			or r.state, r.step, #r.reach, tostring(r.why)),
 		failure = failure,

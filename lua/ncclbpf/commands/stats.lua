@@ -334,7 +334,7 @@ local function warned(ctx)
 	if waiting == 0 then return true end
 	local text = ("%d communicator%s without profiler channels: " ..
 		"the next collective waits until NCCL has connected them, " ..
-		"0.3 s to 14 s where measured; gpu=no avoids it"):format(
+		"0.3 s to 14 s where measured; gpu=no avoids the wait"):format(
 		waiting, waiting == 1 and "" or "s")
 	local app = ctx.app
 	if app.tty and app.keeps and app.ask and not ctx.flags.yes then

@@ -115,7 +115,7 @@ local function status(s)
 	local running = run.runs(s)
 	local gone = s.state == "running" and not running
 	local text = ("%s: %s%s"):format(tostring(s.id), gone
-		and ("process %s that ran it is gone; sweep abort restores the baseline"):format(
+		and ("the runner, process %s, is gone; sweep abort restores the baseline"):format(
 		tostring(s.runner.pid)) or s.state,
 		s.reason and ": " .. s.reason or "")
 	return { schema = "sweep.status/1", data = { id = s.id, state = s.state, running = running,

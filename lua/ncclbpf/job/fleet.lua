@@ -243,7 +243,7 @@ local function members_of(self, list)
 			asked[#asked + 1] = s
 		else
 			members[#members + 1] = lost_site(s, errors.new("no_target",
-				"its agent has no address at which it answers"))
+				"the site's agent has no address at which it answers"))
 		end
 	end
 	local answers = #posts > 0 and self.store:post(posts, self:seconds(), progress(#posts))

@@ -155,7 +155,8 @@ local function reason(pid, maps)
 	local e = environ(pid)
 	local ours = maps:find("libncclbpf.so", 1, true) or maps:find("ncclbpf.so", 1, true)
 	if not e then
-		return "the process's environment cannot be read", "run the shell as its user"
+		return "the process's environment cannot be read",
+			"run the shell as the process's user"
 	end
 	if e.NCCLBPF_DISABLE == "1" then
 		return "NCCLBPF_DISABLE=1", "unset NCCLBPF_DISABLE and restart the job"
@@ -187,7 +188,7 @@ local function reason(pid, maps)
 				.. "with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING"
 	end
 	return ("NCCL_TUNER_PLUGIN=%s is another plugin"):format(set),
-		"set it to libncclbpf.so and restart the job"
+		"set NCCL_TUNER_PLUGIN to libncclbpf.so and restart the job"
 end
 
 -- Return the parent processes of the processes @known, by PID, each with the job of its children.
@@ -281,8 +282,8 @@ end
 local function owner(path)
 	local dir = path:match("^(.*)/[^/]*$")
 	local st = dir and dir ~= "" and core.stat(dir)
-	return st and ("its directory is of user %d, this shell of user %d"):format(st.uid, uid)
-		or nil
+	return st and ("the directory belongs to user %d, this shell to user %d"):format(
+		st.uid, uid) or nil
 end
 
 -- Return the sockets that match the options {pid=, job=, socket=, ranks={...}}; without options,

@@ -91,7 +91,7 @@ function M.cmd_attach(ctx)
 		return nil, errors.new("not_supported",
 			"map attach: a descriptor reaches the processes of this host, "
 			.. "and the job has sites", { hint =
-			"run it on each host, without the fleet's store" })
+			"run the command on each host, without the fleet's store" })
 	end
 	return change(ctx, { "map", "attach", name }, try(core.descriptor(source)))
 end

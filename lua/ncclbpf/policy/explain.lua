@@ -246,7 +246,7 @@ local function policy_lines(t, p, by, quiet)
 	if #writes == 0 and #branches == 0 or quiet then return end
 	local seen = {}
 	if #writes == 0 then
-		t[#t + 1] = ("%s wrote no answer; it tested:"):format(tostring(p.name))
+		t[#t + 1] = ("%s wrote no answer; the policy tested:"):format(tostring(p.name))
 	end
 	for _, w in ipairs(writes) do
 		local where = place(w.at)

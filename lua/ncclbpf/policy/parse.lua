@@ -329,7 +329,7 @@ function M.func(source, file, first, last)
 		if text:match("^[^\n]*", rest + 1):find "%f[%w_]function%f[^%w_]" then
 			p:fail(head,
 				"two functions begin in this line; " ..
-				"put each of them in a line of its own")
+				"put each function in a line of its own")
 		end
 		p.from = rest + 1
 		p:next()

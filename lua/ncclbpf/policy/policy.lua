@@ -216,7 +216,7 @@ local function run_lines(v)
 			local n = s.loop_iterations
 			local times = n > 0 and ("%d iterations"):format(n)
 				or "an unknown number of iterations"
-			local text = "program %s: its costliest loop, at %s, " ..
+			local text = "program %s: the costliest loop, at %s, " ..
 				"takes %d %% of its time: %s of %d weighted instructions%s"
 			t[#t + 1] = text:format(p.name, where, s.loop_share, times, s.loop_length,
 				s.loops and "; loops end early after " .. most .. " in a decision"

@@ -328,8 +328,8 @@ local function lines_of(d)
 	for _, m in ipairs(d.maps) do
 		t[#t + 1] = (
 			"note: policy %s has the %s map %s: " ..
-			"here it starts with the policy's initial contents, " ..
-			"in a job it has the job's contents, " ..
+			"here the map starts with the policy's initial contents, " ..
+			"in a job the map has the job's contents, " ..
 			"and answers may differ"):format(m.policy, m.kind, m.map)
 	end
 	if d.estimated > 0 then

@@ -54,8 +54,8 @@ local function folder_flags(path)
 		text, err = core.read(file, 1 << 16, owner or 0)
 		local up = dir:match "^(/?.-)/[^/]*$"
 		if not text and err.code == "not_permitted" then
-			err.hint = "remove the file, " ..
-				"or give it to the policy's owner and let nobody else write to it"
+			err.hint = "remove the file, or give the file to the policy's owner " ..
+				"and let nobody else write to it"
 			return nil, err
 		end
 		if text or not up or up == "" or dir:find "^%.%.?$" then break end

@@ -304,7 +304,7 @@ local function objection(r, entry, since)
 	end
 	since[entry.job] = record.gone(c) and (since[entry.job] or core.mono()) or nil
 	if since[entry.job] and core.mono() - since[entry.job] > GONE_S then
-		return ("process %s that ran it %s"):format(tostring(c.runner.pid), record.gone(c))
+		return ("the runner, process %s, %s"):format(tostring(c.runner.pid), record.gone(c))
 	end
 	return nil, c.holding ~= nil
 end
@@ -407,7 +407,7 @@ M.start = errors.catch(function(url, p, names)
 	if old and not record.ended[old.state] and store.active(old.runner) ~= false then
 		return nil, errors.new("busy", ("rollout %s over jobs is %s"):format(p.name,
 			old.state), { hint = "rollout jobs " .. p.name .. "; rollout abort " ..
-			"in one of its jobs ends it" })
+			"in one of its jobs ends the rollout" })
 	end
 	local path = try(store.path(job, "rollouts"))
 	local r = { version = 1, job = job, fleet = url, plan = p, state = "planned", path = path,

@@ -69,7 +69,7 @@ M.write = errors.catch(function(r, kind, text, now, over, settled)
 		return errors.fail("busy", "another rollout or sweep of job %s runs", r.home.job)
 	end
 	if #text > MOST then
-		return errors.fail("refused", "its record has %d bytes (allowed: %d)", #text, MOST)
+		return errors.fail("refused", "the record has %d bytes (allowed: %d)", #text, MOST)
 	end
 	local puts = { { put = key(r.home, kind), value = text } }
 	local op = runner_op(r, kind, held, over)
@@ -96,7 +96,7 @@ M.write = errors.catch(function(r, kind, text, now, over, settled)
 	end
 	local done = try(r.home.store:txn { compare = compare, success = puts })
 	if not done.succeeded then
-		return errors.fail("busy", "another process has changed it meanwhile")
+		return errors.fail("busy", "another process has changed the record meanwhile")
 	end
 	if op and op.put then r.lease.revision, r.undone_at = done.revision, 0 end
 	if over then r.lease = nil end
@@ -111,7 +111,7 @@ function M.beat(r)
 	local kept = r.home.store:keepalive(lease.id)
 	lease.next = core.mono() + M.lost(r) / 6
 	if kept and kept.ttl == 0 then
-		error(errors.new("busy", "its lease in the store has ended"), 0)
+		error(errors.new("busy", "the runner's lease in the store has ended"), 0)
 	end
 end
 
@@ -126,7 +126,7 @@ M.guard = errors.catch(function(r, line)
 		{ key(r.home, "guard/runner"), r.lease.revision } }, success = {
 		{ put = key(r.home, "guard/line"), value = core.encode(guard) } } })
 	if not done.succeeded then
-		return errors.fail("busy", "its lease in the store has ended")
+		return errors.fail("busy", "the runner's lease in the store has ended")
 	end
 	r.guarded = guard
 	return true

@@ -514,7 +514,7 @@ function M.steps(p)
 		{ "candidate", arms(p.candidate) },
 		{ "reaches", where and ("%s; promoted: %s"):format(
 			where, p.promote == "all" and "all communicators" or better
-			and "the communicators where it is better" or "the same")
+			and "the communicators where the candidate is better" or "the same")
 			or "all communicators of the job, one generation at a time" },
 		{ "judged by", #scope > 0 and table.concat(scope, "; ")
 			or "all collectives and sizes" },

@@ -381,7 +381,7 @@ end
 -- concurrent change since the pause, or nil; raises errors
 local function adopt(r, group)
 	if record.runs(r) then
-		errors.raise("busy", "process %s runs it; rollout pause stops it there",
+		errors.raise("busy", "process %s runs the rollout; rollout pause stops it there",
 			r.runner.pid)
 	end
 	if not job.is_of(r, group) then
@@ -498,7 +498,7 @@ M.start = errors.catch(function(group, p, hooks, of)
 			"busy", (
 			"rollout %s of a job of this name is %s in another PID namespace"):format(
 			tostring(old.plan.name), old.state),
-			{ hint = "end it there, or move away " .. old.path })
+			{ hint = "end the rollout there, or move away " .. old.path })
 	end
 	if old and not ENDED[old.state] and job.is_of(old, group) then
 		return nil, errors.new("busy", ("rollout %s of this job is %s%s"):format(

@@ -137,7 +137,7 @@ local function read_text(file, text)
 		elseif line:match "^%s*%d+%s+%d+%s" then
 			if not head then
 				return bad(file, n, 1,
-					"a row before any header; a line with # size ... " ..
+					"a row without a header; a line with # size ... " ..
 					"time ... expected")
 			end
 			try(row_of(out, file, n, line, shift, head, about))

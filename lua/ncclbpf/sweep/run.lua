@@ -99,7 +99,7 @@ local function classes_of(group, p)
 			if math.type(t.usable) ~= "integer" then
 				return nil, errors.new(
 					"protocol", "the job does not report what NCCL offers",
-					{ hint = "its plugin is older than this shell" })
+					{ hint = "the job's plugin is older than this shell" })
 			end
 			if sweep.in_scope(p, t.coll, from) then
 				local key = sweep.class_key(t.coll, from, d.nodes, d.ranks)
@@ -502,7 +502,7 @@ local function finish(r, state, why, err)
 	if not back then
 		err = errors.new("aborted", "the baseline could not be restored: "
 			.. trouble.message,
-			{ hint = "its supervisor keeps trying; sweep abort tries again" })
+			{ hint = "the supervisor keeps trying; sweep abort tries again" })
 	elseif err and err.code == "interrupted" then
 		err = nil
 	end
@@ -643,7 +643,7 @@ M.abort = errors.catch(function(group)
 	end
 	if M.runs(s) then
 		try(store.request(s, "pause"))
-		return ("process %d was asked to end it"):format(s.runner.pid), s
+		return ("process %d was asked to end the sweep"):format(s.runner.pid), s
 	end
 	local ok
 	ok, err = rescue(group.job, s.baseline, s.prefix, group.url)

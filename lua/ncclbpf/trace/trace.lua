@@ -220,11 +220,10 @@ local function summary(w, why, lost, left_out, notes, kernels)
 	end
 	if w.files > 1 then
 		local before = math.min(w.files, w.keep) - 1
+		local older = before > 1 and ", the files before it are %s.1 to .%d"
+			or before == 1 and ", the file before it is %s.1" or ""
 		foot[#foot + 1] = ("note: the last of %d files of %s%s"):format(
-			w.files, units.bytes(w.limit),
-			before > 1 and (", those before it are %s.1 to .%d"):format(w.path, before)
-				or before == 1 and (", the one before it is %s.1"):format(w.path)
-				or "")
+			w.files, units.bytes(w.limit), older:format(w.path, before))
 	end
 	for _, n in ipairs(notes or {}) do foot[#foot + 1] = n end
 	return {

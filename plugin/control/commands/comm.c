@@ -285,7 +285,7 @@ static void put_note(struct nb_json *j, const struct nb_comm *c,
 		       "so this communicator uses none of them";
 	else if (!e->seen && e->answer.refused == NB_REFUSED_NONE)
 		text = "NCCL has not asked about this collective and size yet: "
-		       "its offer and its choice are not known, and every combination is assumed";
+		       "NCCL's offer and choice are not known, and every combination is assumed";
 	else if (e->answer.refused != NB_REFUSED_NONE) {
 		refusal_text(refused, sizeof(refused), c, e);
 		text = refused;

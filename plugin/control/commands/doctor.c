@@ -63,7 +63,8 @@ static void check_nccl_env(struct nb_json *j, const char *name,
 			   const char *variable, const char *value)
 {
 	if (value[0])
-		check(j, name, WARN, "unset it to let policies choose",
+		check(j, name, WARN,
+		      "unset the variable to let policies choose",
 		      "%s=%s outranks every policy: "
 		      "NCCL offers only the choices that the variable allows",
 		      variable, value);
@@ -88,7 +89,7 @@ static void check_tuner(struct nb_json *j)
 		check(j, "tuner", WARN,
 		      "NCCL 2.28 and later use interface 5 or 6",
 		      "NCCL calls tuner interface %u, which gives communicators no identity: "
-		      "they keep their initial policies",
+		      "communicators keep their initial policies",
 		      nb_comms.abi);
 	else
 		check(j, "tuner", OK, NULL, "NCCL calls tuner interface %u",
@@ -409,8 +410,9 @@ static void check_settings(struct nb_json *j)
 			snprintf(hint, sizeof(hint), "the nearest: %s%s",
 				 prefix, near[0]);
 		else
-			snprintf(hint, sizeof(hint),
-				 "ncclbpf-shell help environment lists them");
+			snprintf(
+				hint, sizeof(hint),
+				"ncclbpf-shell help environment lists the variables");
 		check(j, "environment", WARN, hint,
 		      "%s is not a variable of ncclbpf and has no effect",
 		      name);

@@ -212,7 +212,7 @@ static int fail_local(struct nb_call *call, const struct ops *ops, uint32_t at)
 	return nb_hint(
 		err,
 		"the %u elements before it are stored; "
-		"it and the %u after it are not, because a local map changes element by element",
+		"this element and the %u after it are not, because a local map changes element by element",
 		at - 1, ops->n - at);
 }
 
