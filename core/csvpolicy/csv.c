@@ -294,7 +294,7 @@ static int read_interval(struct parser *p, uint32_t i, int64_t *min,
 	return 0;
 }
 
-/* A row while its fields are being read. */
+/* A row of the table, while the parser reads its fields. */
 struct reading {
 	struct nb_table_row row;
 	int64_t rank_min, rank_max; /* Bounds of a size for each rank. */

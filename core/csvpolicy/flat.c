@@ -50,7 +50,8 @@ struct build {
 	struct nb_err *err;
 };
 
-/* A node before its number is known, and the last key below it. */
+/* A node of the tree that has no number yet, and the largest key below this
+ * node. */
 struct segment {
 	int64_t last;
 	struct nb_table_node node;

@@ -57,7 +57,7 @@ FINDING(ARG_CTX,        "arg_context",       "the argument is not the context", 
 FINDING(CALLBACK,       "callback",          "the argument is not a callback",                                  "pass the name of a static function of the policy")
 FINDING(ITER,           "iterator",          "the argument is not an initialised iterator",                     "")
 FINDING(ITER_LEAK,      "iterator_leak",     "an iterator is not ended on every path",                          "ncclbpf_for ends its iterator by itself, also at break and return")
-FINDING(GLOBAL,         "global_function",   "a global function and its signature disagree",                    "pass numbers, the context, or memory of the size in its declaration; or declare it static")
+FINDING(GLOBAL,         "global_function",   "a global function and its signature disagree",                    "pass numbers, the context, or memory of the size in the declaration; or declare the function static")
 FINDING(TAIL_CALL,      "tail_call",         "a tail call is not allowed here",                                 "make the tail call in the program itself, after it has released everything it holds")
 FINDING(CALLBACK_RETURN, "callback_return",  "a callback returns something other than 0 or 1",                  "return 0 to continue, 1 to stop")
 /* Findings about resources that a program must release */

@@ -116,8 +116,8 @@ struct nb_func_sig {
 	uint8_t arg[5];	      /* Type of each argument, an enum nb_func_arg. */
 	uint32_t mem_size[5]; /* Size in bytes of MEM and NONNULL arguments. */
 	bool returns_scalar;
-	/* It returns an address or a struct; without both flags it returns
-	 * void. */
+	/* The function returns an address or a struct; without both flags it
+	 * returns void. */
 	bool returns_other;
 };
 

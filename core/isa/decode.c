@@ -258,7 +258,8 @@ static void fill(struct nb_insn *in, unsigned op, const struct nb_slot *s)
 	if (row->imm == NB_FIELD_ANY)
 		in->imm = s->imm;
 	/*
-	 * The next form has its distance in imm; struct nb_insn has it in off.
+	 * The next instruction form has the distance in imm; struct nb_insn has
+	 * it in off.
 	 */
 	if (row->traits & NB_INSN_FAR) {
 		in->off = s->imm;

@@ -50,7 +50,8 @@ struct nb_seg_proc {
 	uint64_t pid; /* Process ID; 0 if the entry is free. */
 	/* Start time of the process in clock ticks since boot. */
 	uint64_t start;
-	uint64_t ns;	 /* Inode of its PID namespace; 0 if not known. */
+	uint64_t ns;	 /* Inode of the PID namespace of the process; 0 if not
+			    known. */
 	uint32_t staged; /* 1 if the member digest is staged. */
 	uint32_t flags;	 /* NB_SEG_PROC_* bits of the process. */
 	uint8_t digest[NB_SHA256_SIZE];
@@ -201,7 +202,8 @@ struct nb_seg_comm {
 struct nb_seg_lost {
 	uint64_t pid;	  /* Atomic; 0 if free, 1 while being filled. */
 	uint64_t comm_id; /* Identity; NB_SEG_UNNAMED if NCCL gives none. */
-	uint64_t ns;	  /* Inode of its PID namespace; 0 if not known. */
+	uint64_t ns;	  /* Inode of the PID namespace of the process; 0 if not
+			     known. */
 };
 
 /* State of the site's agent; only the agent writes it. */

@@ -100,7 +100,8 @@ static int refuse_reloc(const struct prog *p, struct site at, const char *what)
 		s.type != STT_SECTION ? of : "", what);
 }
 
-/* The object outside its function that an instruction refers to. */
+/* What an instruction refers to outside its function: a helper, a function or a
+ * map. */
 struct ref {
 	enum { REF_NONE, REF_HELPER, REF_CALL, REF_CALLBACK, REF_DATA } kind;
 	int32_t to;  /* Number of the helper, function or map. */

@@ -251,7 +251,7 @@ struct nb_helper_spec {
 	const char *name;
 	enum nb_ret ret;
 	enum nb_arg arg[5];
-	/* Types that its map may have: bits 1 << enum nb_map_type. */
+	/* Types of maps that the helper accepts: bits 1 << enum nb_map_type. */
 	uint32_t maps;
 	enum nb_label label;
 	enum nb_success success;

@@ -231,7 +231,7 @@ void nb_btf_push_order(lua_State *L, const struct btf *btf,
 	push_names(L, btf, t, 0);
 }
 
-/* "struct row", "int[4]", "char *" */
+/* Write the name of a type: "struct row", "int[4]", "char *". */
 // NOLINTNEXTLINE(misc-no-recursion): as deep as nb_btf_check allows
 static void name_of(const struct btf *btf, uint32_t id, char *out, size_t size)
 {

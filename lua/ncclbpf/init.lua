@@ -415,7 +415,7 @@ function Target:explain(coll, bytes, opts)
 	return ask_one(self, try(comm.explain_line(coll, bytes, opts.comm)))
 end
 
--- words: the request of the stream; each(item) converts an item of a reply
+-- Read a stream of the job. words: the request; each(item) converts an item of a reply
 local function tail(o, words, opts, field, each)
 	local line = ("%s count=%d%s"):format(words, opts.count or 20, opts.comm
 		and " comm=" .. session.quote(opts.comm) or "")

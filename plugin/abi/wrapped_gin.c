@@ -250,8 +250,8 @@ static int wrapped_post(void *coll, void *ctx, struct nb_gin_op *o)
 	case NB_GIN_GOODBYE:
 	case NB_GIN_NKINDS:
 		/*
-		 * NCCL posts no such operation; only the TCP transport uses
-		 * these kinds
+		 * NCCL posts no operation of these kinds; only the TCP
+		 * transport uses them
 		 */
 		break;
 	}

@@ -46,7 +46,7 @@ struct keys {
  * all its keys: image/DIGEST and image/DIGEST/N.
  */
 struct thing {
-	size_t first, end; /* range of its keys in the reply */
+	size_t first, end; /* range of the group's keys in the reply */
 	int64_t age;	   /* newest revision of these keys */
 	bool kept;
 };

@@ -143,7 +143,8 @@ struct nb_comm {
 	struct nb_seg_comm *entry;
 	uint32_t entry_slot;
 	char why[160]; /* why the communicator is not in the segment, or "" */
-	bool told;     /* the log says that its ranks started differently */
+	/* the log says that the communicator's ranks started differently */
+	bool told;
 	struct nb_overdue overdue;
 	/* the first decision was made; only the deciding thread uses it */
 	bool begun;

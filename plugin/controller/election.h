@@ -36,7 +36,7 @@ enum nb_election_result nb_election_run(struct nb_segment *s,
 					uint64_t *looked_ns);
 /* A living process of the job, other than this process. */
 struct nb_election_other {
-	uint32_t entry; /* its entry in the segment */
+	uint32_t entry; /* the process's entry in the segment */
 	uint64_t pid, start;
 };
 

@@ -79,7 +79,10 @@ bool nb_sites_wanted(const struct nb_mailbox *b, const struct nb_segment *s);
 /* Result of nb_sites_merge. */
 struct nb_sites_result {
 	uint32_t sites, missing_sites; /* numbers of the other sites */
-	/* numbers of their processes, and of those whose maps are missing */
+	/*
+	 * number of processes of the other sites, and of processes whose maps
+	 * are missing
+	 */
 	uint32_t processes, missing;
 	char text[NB_SITES_TEXT]; /* names the missing sites, with reasons */
 };

@@ -421,7 +421,9 @@ void nb_child_stop(uint64_t h)
 	}
 	word = n << SLOT_AT_NUMBER | SLOT_OPEN;
 	if (!nb_slot_move(&c->word, &word, n << SLOT_AT_NUMBER | SLOT_BUSY)) {
-		/* NCCL 2.12 stops its last API call several times */
+		/*
+		 * NCCL 2.12 reports the end of its last API call several times
+		 */
 		if (!nb_event_is_api(nb_event_kind(h)))
 			nb_events_lose(nb_slot_over(word, n) ? NB_LOST_TWICE
 							     : NB_LOST_STALE);

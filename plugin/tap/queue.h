@@ -44,7 +44,10 @@ struct nb_tap_queue {
 enum { NB_TAP_RECV, NB_TAP_SEND };
 
 struct nb_tap_qp {
-	/* next in its hash bucket or in the free list; accessed atomically */
+	/*
+	 * next record in the hash bucket or in the free list; accessed
+	 * atomically
+	 */
 	struct nb_tap_qp *next;
 	const struct nb_tap_device *device;
 	uint32_t num;

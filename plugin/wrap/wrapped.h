@@ -32,8 +32,9 @@ enum nb_wrapped_state {
 struct nb_wrapped {
 	struct nb_library file;
 	enum nb_wrapped_state state;
-	uint32_t version; /* version of its interface; 0 if not yet known */
-	char name[64];	  /* name that the plugin gives itself */
+	/* version of the plugin's interface; 0 if not yet known */
+	uint32_t version;
+	char name[64]; /* name that the plugin gives itself */
 	struct nb_err why;
 	/* number of calls that returned an error; accessed atomically */
 	uint64_t errors;

@@ -65,4 +65,4 @@ has "says which there are" err "value: nosuch is no program of the policy" "many
 ! grep -q -e -g "$T/err"
 ok "and asks for no -g" $?
 status 64 "a program that no tail call reaches" map set by_size 3 tail_calls
-has "says which ones are reached" err "its tail calls can reach: 0, 1"
+has "says which ones are reached" err "tail calls of the map can reach: 0, 1"

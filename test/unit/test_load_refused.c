@@ -123,7 +123,7 @@ static const struct damage damages[] = {
 	{ EH(e_phoff), 64, "program headers" },
 	{ SH(sh_offset, 3), 0xfffffff0, "section 3" },
 	{ SH(sh_size, 3), 0xfffffff0, "section 3" },
-	{ SH(sh_name, 3), 0x00ffffff, "section 3: its name" },
+	{ SH(sh_name, 3), 0x00ffffff, "section 3: the name" },
 	{ SH(sh_addralign, 3), 3, "alignment 3" },
 	{ SH(sh_type, 3), SHT_RELA, "section 3: type 4" },
 };

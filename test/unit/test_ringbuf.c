@@ -330,8 +330,8 @@ START_TEST(program_arrays_hold_numbers_of_programs)
 	v = 8;
 	ck_assert_int_eq(nb_map_write(m, &i, &v, 0, &err), NB_E_ARG);
 	ck_assert_str_eq(err.text,
-			 "map \"p\": index 1: the value is the "
-			 "number of a program that its tail calls can "
+			 "map \"p\": index 1: allowed values are the numbers "
+			 "of programs that tail calls of the map can "
 			 "reach: 0, 1, 3, 4, 5, 6, 7");
 	v = 2;
 	ck_assert_int_eq(nb_map_write(m, &i, &v, 0, &err), NB_E_ARG);

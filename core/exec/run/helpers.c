@@ -182,8 +182,8 @@ uint64_t helper_iter_num_new(NB_HELPER_ARGS)
 		return nb_body_errno(-EINVAL);
 	if ((int64_t)end - start > NB_LOOP_MAX)
 		return nb_body_errno(-E2BIG);
-	/* Start one before the first number (this may wrap), because next
-	 * adds one first. */
+	/* The first call of next adds one before it returns the number, so
+	 * begin one below @start; the subtraction may wrap. */
 	it->cur = (int32_t)((uint32_t)start - 1);
 	it->left = ((uint32_t)end - (uint32_t)start) & INT32_MAX;
 	if (it->left <= NB_MAX_COUNTED_RANGE && it->left <= run->iter_steps) {

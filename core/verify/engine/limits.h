@@ -9,7 +9,8 @@
 uint32_t nb_walk_allowance(const struct nb_env *env);
 /* Has the walk used up its allowance? */
 bool nb_walk_is_over(const struct nb_walk *w);
-/* After the walk: charge its work to the verification and to the policy. */
+/* Call this after a walk: it charges the walk's work to the verification and to
+ * the policy. */
 void nb_walk_spend(const struct nb_walk *w);
 
 /* Report that memory for states ran out: NB_E_VERIFY with the finding, or

@@ -141,8 +141,8 @@ static void widen_reg(struct widening *w, struct nb_reg *now,
 	}
 	now->r = grow(&now->r, &old->r, w->steps);
 	/*
-	 * This value grew without its linked values, so its distance to them is
-	 * unknown now.
+	 * This value grew without the values linked to it, so its distance to
+	 * those values is unknown now.
 	 */
 	nb_reg_unlink(now);
 	if (old->label > now->label)

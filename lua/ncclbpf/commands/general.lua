@@ -753,7 +753,8 @@ function M.cmd_help(ctx)
 		result.text = table.concat(text, "\n")
 		if r.role == "control" then
 			result.text = result.text
-				.. "\n\n    It changes the job: not with --role=observe."
+				.. "\n\n    This command changes the job, "
+				.. "so --role=observe refuses it."
 		end
 	elseif want == "" then
 		result.text = overview(rows)

@@ -43,7 +43,8 @@ function M.result(ctx, data, verb)
 			or { { change = data.change, generation = data.generation,
 			state = data.state } },
 		merged = rows, id = "change", head = head, foot = foot,
-		empty = not ctx.flags.dry_run and "no communicators yet; new ones use it" or nil,
+		empty = not ctx.flags.dry_run
+			and "no communicators yet; new communicators use the change" or nil,
 		columns = { { "comm" }, { "state" }, { "fence", num = true },
 			{ "ranks", num = true }, { "passed", num = true },
 			{ "generation", num = true, flat = true }, { "change", flat = true } },

@@ -215,7 +215,7 @@ local metrics = tables_of("metrics", {
 			return (".name: %q is that of metrics[%d] as well"):format(m.name, k)
 		end
 	end
-	-- the direction of a change that is worse
+	-- the direction in which a change of the metric is worse
 	m.direction = m.direction or m.aggregate == "busbw" and "decrease" or "increase"
 end)
 

@@ -6,7 +6,7 @@ local store = require "ncclbpf.rollout.store"
 local M = {}
 
 local LOOK_S = 5 -- seconds between two reads of the rollout over several jobs
-local ALONE_S = 30 -- longest time for its supervisor to end it
+local ALONE_S = 30 -- longest time in which the supervisor of a rollout over several jobs ends it
 
 -- The states in which a rollout has ended.
 local ENDED = { succeeded = true, rolled_back = true, failed = true }

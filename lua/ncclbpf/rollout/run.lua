@@ -628,7 +628,7 @@ M.undo = errors.catch(function(r, group)
 				"and has no policy of the candidate"):format(
 			now.generation),
 			{ hint = "policy history lists earlier generations, " ..
-				"policy undo to=N returns to one" })
+				"policy undo to=N returns to such a generation" })
 	end
 	adopt(r, group)
 	try(record.save(r))

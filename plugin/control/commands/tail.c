@@ -241,7 +241,7 @@ struct traces {
 	uint64_t lost, given;
 };
 
-/* A trace line with its policy, for sorting by time. */
+/* A trace line and the policy that printed it, for sorting by time. */
 struct trace_item {
 	const struct nb_policy *policy;
 	struct nb_trace_line line;
