@@ -494,8 +494,8 @@ static void find_extra(struct comparison *c)
 			}
 }
 
-/* Did both ranks have the same questions from @k on, as far as the rings
- * reach? */
+/* Was the tuner asked the same questions on both ranks from decision @k on, as
+ * far as the rings reach? */
 static bool same_questions(const struct nb_track *a, const struct nb_track *b,
 			   uint64_t k)
 {

@@ -50,7 +50,7 @@ local function read()
 	end
 end
 
--- How the ranks' decisions agree, from the job's segment.
+-- Check in the job's segment whether the ranks' decisions agree.
 
 local looks = 0
 local function check()

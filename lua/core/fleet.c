@@ -54,7 +54,8 @@ static void fleet_wait(lua_State *L, const struct fleet *f, double end)
 
 /*
  * A reply, kept until Lua takes it. Ctrl-C may end the wait before the reply
- * comes, so the reply is on the heap. The later of waiter and reply frees it.
+ * comes, so the reply is on the heap. The waiter or the reply, whichever is
+ * later, frees the memory.
  */
 struct waiting {
 	bool done, left; /* set if nobody waits for the reply any more */

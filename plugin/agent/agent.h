@@ -174,7 +174,7 @@ void nb_agent_unwatch(struct nb_agent *a);
  * order_rev count, so an old reply changes nothing.
  */
 void nb_agent_news(struct nb_agent *a, const json_t *reply);
-/* Returns true while an answer to the coordinator is in work. */
+/* Returns true while the agent prepares an answer to the coordinator. */
 bool nb_agent_works(const struct nb_agent *a);
 /*
  * Send an answer to the coordinator, @key: staged/SITE or seen/SITE. @urgent:

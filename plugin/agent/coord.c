@@ -404,7 +404,7 @@ static bool wait_for_ranks(struct nb_coord *c)
 		return false;
 	if (!look_again(c))
 		refuse(c, NB_E_BUSY, why,
-		       "try again when its agent has registered; list shows the sites");
+		       "try again when the site's agent has registered; list shows the sites");
 	return true;
 }
 

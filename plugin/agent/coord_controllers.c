@@ -73,8 +73,8 @@ bool nb_coord_proposal(struct nb_coord *c)
 		c->proposed = NULL;
 		number = c->proposal;
 		/*
-		 * nb_coord_order_stage first ends the previous change, and
-		 * would end this proposal with it.
+		 * Set the proposal only after nb_coord_order_stage, which ends
+		 * the previous change and would end this proposal too.
 		 */
 		c->proposal = 0;
 		nb_coord_order_stage(c, "", request);

@@ -18,7 +18,7 @@
 #include "plugin/runtime/params.h"
 
 /*
- * Turn this new process into the program. The agent has several threads, so
+ * Execute the program in this new process. The agent has several threads, so
  * only functions that are safe after fork may be called here.
  */
 static void become(char *const argv[])

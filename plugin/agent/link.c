@@ -25,7 +25,10 @@ enum {
 	 */
 	MARGIN_MS = 3000,
 	SITE_MS = 2, /* additional delay of a reply for each site */
-	/* longest delay of the next request for an answer that is in work */
+	/*
+	 * longest delay of the next request for an answer that the agent
+	 * prepares
+	 */
 	HOLD_MS = 200,
 	/* agents of a large job link one after the other */
 	FIRST_MS = 100,
@@ -303,7 +306,8 @@ static struct nb_http_transfer *send_request(struct nb_link *l, unsigned wait,
 }
 
 /*
- * Returns true while an answer is in work that the next request should bring.
+ * Returns true while the agent prepares an answer that the next request should
+ * contain.
  */
 static bool answer_soon(const struct nb_link *l)
 {

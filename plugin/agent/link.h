@@ -21,7 +21,10 @@ void nb_link_free(struct nb_link *l);
 const char *nb_link_life(const struct nb_link *l);
 /* Returns true while the agent is linked. */
 bool nb_link_on(const struct nb_link *l);
-/* Returns true while the next request waits for an answer that is in work. */
+/*
+ * Returns true while the next request waits for an answer that the agent
+ * prepares.
+ */
 bool nb_link_holds(const struct nb_link *l);
 /*
  * End the link, for the reason @why, and read order/ from the store. The agent

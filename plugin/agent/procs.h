@@ -86,7 +86,7 @@ int nb_procs_fd(const struct nb_procs *p);
 bool nb_procs_busy(const struct nb_procs *p);
 /*
  * Start an order, and take ownership of it. Returns false if another order is
- * in work; the caller then keeps @order.
+ * being carried out; the caller then keeps @order.
  */
 bool nb_procs_give(struct nb_procs *p, struct nb_procs_order *order);
 /* Get the result of the last order. Returns false if it is not ready. */

@@ -19,7 +19,10 @@
 static struct {
 	pthread_mutex_t lock;
 	bool made; /* accessed atomically */
-	/* accessed atomically; NULL if there is no GIN device */
+	/*
+	 * functions of the transport, or NULL if there is no GIN device;
+	 * accessed atomically
+	 */
 	const struct nb_gin_ops *ops;
 	/*
 	 * functions of the wrapped plugin's GIN v14, or NULL; accessed

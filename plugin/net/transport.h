@@ -117,7 +117,10 @@ struct nb_net_ops {
 	int (*make_vdevice)(int *dev, struct nb_net_vprops *props);
 	int (*set_net_attr)(void *ctx, void *attr);
 	void (*peer)(void *comm, struct nb_net_peer *peer);
-	/* the transport's connect uses its traffic class */
+	/*
+	 * the transport's function connect uses the traffic class that the
+	 * caller passes
+	 */
 	bool takes_class;
 };
 

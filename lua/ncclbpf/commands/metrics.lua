@@ -178,7 +178,7 @@ local function by_reason(key)
 	end
 end
 
--- Time of the timed runs of each tuner program (policy time on).
+-- Write the time of the timed runs of each tuner program (policy time on).
 local function run_seconds(text, now)
 	local lines = {}
 	for p, r in read.each(now.policies, "policies") do

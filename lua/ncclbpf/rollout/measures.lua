@@ -93,8 +93,8 @@ local function comparer(m)
 	end
 end
 
--- Values by kind: {kind = {a = {}, b = {}}}. A kind with too few blocks is included only if the
--- metric must have data.
+-- Return the values by kind: {kind = {a = {}, b = {}}}. A kind with too few blocks is included only
+-- if the metric must have data.
 local function strata_of(blocks, m, least)
 	local t = {}
 	for _, b in ipairs(blocks) do

@@ -215,8 +215,8 @@ local function over(r)
 	return false
 end
 
--- Functions that handle a block without medians. A key is the reason why there are none: a
--- request of another shell, or an outcome of rollout/block.lua.
+-- These functions handle a block without medians. A key is the reason why there are none: a request
+-- of another shell, or an outcome of rollout/block.lua.
 local asked = {
 	pause = function(r, why)
 		if over(r) then

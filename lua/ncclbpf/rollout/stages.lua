@@ -139,8 +139,8 @@ function M.promotion(r, names)
 		line(names, reach.words "others"), line({ "common" }, reach.words(r.comms)) }
 end
 
--- Recent times of held and promoted communicators: {{coll, bytes_from, held_us, promoted_us,
--- held_count, promoted_count}} | nil, err
+-- Get the recent times of held and promoted communicators: {{coll, bytes_from, held_us,
+-- promoted_us, held_count, promoted_count}} | nil, err
 M.holdback = errors.catch(function(r, group)
 	if type(r.held) ~= "table" then return core.array {} end
 	local results = session.answers(group:ask "sample tail count=1024")
