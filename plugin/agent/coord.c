@@ -648,12 +648,10 @@ static void turn_armed(struct nb_coord *c)
 		decide(c, false);
 		break;
 	case NB_TARGETS_TAKEN:
-		/* a rank that waited too long has rolled the record back */
-		c->tries = TRIES;
-		nb_fail(&c->err, NB_E_BUSY, 0,
-			"a rank waited for too long at the fence of communicator %s, "
-			"which was rolled back",
-			site);
+		/*
+		 * an agent whose rank waited for too long has rolled the record
+		 * back: read the keys again, and carry the request out anew
+		 */
 		nb_coord_reset(c);
 		nb_agent_follow(c->a, true);
 		break;
