@@ -498,6 +498,8 @@ static void scan(struct nb_agent *a)
 {
 	nb_site_measure(&a->site);
 	describe_comms(a);
+	if (!nb_segment_procs(a->site.seg))
+		a->site.seg->mem->agent.since = 0;
 	if (nb_agent_ms() >= a->site_ms + SITE_MS)
 		nb_agent_describe(a);
 	copy_notes(a);

@@ -112,7 +112,7 @@ static json_t *success_value(const struct nb_coord *c)
 
 static json_t *failure_value(struct nb_coord *c)
 {
-	return json_pack("{s:b,s:s,s:s,s:s,s:O}", "ok", 0, "error",
+	return json_pack("{s:b,s:s,s:s,s:s,s:o}", "ok", 0, "error",
 			 nb_err_word(c->err.code), "text", c->err.text, "hint",
 			 c->err.hint, "sites",
 			 c->sites ? c->sites : json_array());
@@ -400,7 +400,11 @@ static bool wait_for_ranks(struct nb_coord *c)
 {
 	char why[240];
 
-	if (c->catch_up || nb_targets_whole(&c->a->view, why, sizeof(why)))
+	if (c->catch_up)
+		return false;
+	if (!nb_targets_registered(&c->a->view) && look_again(c))
+		return true;
+	if (nb_targets_whole(&c->a->view, why, sizeof(why)))
 		return false;
 	if (!look_again(c))
 		refuse(c, NB_E_BUSY, why,
@@ -651,7 +655,9 @@ static void turn_armed(struct nb_coord *c)
 		/*
 		 * an agent whose rank waited for too long has rolled the record
 		 * back: read the keys again, and carry the request out anew
+		 * with a farther fence
 		 */
+		nb_coord_answered(c);
 		nb_coord_reset(c);
 		nb_agent_follow(c->a, true);
 		break;

@@ -130,7 +130,10 @@ void nb_coord_audit_undecided(struct nb_coord *c, struct nb_coord_txn *t)
 		const struct nb_view_key *end = nb_view_get(
 			&c->a->view, i ? "order/commit" : "order/drop");
 
-		if (end && nb_view_int(end->value, "n") >= n)
+		const json_t *o = end ? json_object_get(end->value, "n") : NULL;
+
+		/* of a damaged key it is unknown what it decided */
+		if (end && (!json_is_integer(o) || json_integer_value(o) >= n))
 			return;
 	}
 	if (!entry || !is_name(nb_view_str(entry, "audit")))
@@ -140,7 +143,7 @@ void nb_coord_audit_undecided(struct nb_coord *c, struct nb_coord_txn *t)
 	*c->request = '\0';
 	put_entry(
 		c, t,
-		"refused: the coordinator ended before the change was decided");
+		"refused: the coordinator was interrupted before the change was decided");
 	nb_coord_txn_put(c, t, "order/drop",
 			 json_pack("{s:I}", "n", (json_int_t)n), 0);
 }

@@ -51,7 +51,10 @@ uint64_t nb_coord_lead_ms(const struct nb_coord *c)
 	}
 	if (!c->nanswers)
 		second = first_ms(c);
-	else if (c->nanswers < NB_COORD_ANSWERS)
+	else if (c->nanswers == 1)
 		second = most;
+	/* a rank that is past the fence answers early: try a farther one */
+	if (c->tries && second < FIRST_MS)
+		second = FIRST_MS;
 	return LEAD * second << c->tries;
 }

@@ -34,10 +34,8 @@ static const char *site_of(const struct nb_view *v, size_t i)
 	return slash ? slash + 1 : "";
 }
 
-/*
- * Read the group of keys (one communicator) that begins at key @i. Returns
- * false if there is none.
- */
+/* Read the group of keys (one communicator) that begins at key @i. Returns
+ * false if there is none. */
 static bool group_at(const struct nb_view *v, size_t i, struct group *g)
 {
 	memset(g, 0, sizeof(*g));
@@ -77,10 +75,8 @@ static const json_t *at_site(const struct nb_view *v, const char *family,
 	return k ? k->value : NULL;
 }
 
-/*
- * Returns what a site last wrote about communicator @id, from the newer of two
- * keys.
- */
+/* Returns what a site last wrote about communicator @id, from the newer of two
+ * keys. */
 static const json_t *seen_at(const struct nb_view *v, const char *family,
 			     const char *site, const char *id)
 {
@@ -113,20 +109,8 @@ static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
 		 site_of(v, a), site_of(v, b));
 }
 
-/* Returns a site whose registration the store has not confirmed, or NULL. */
-static const char *find_unregistered(const struct nb_view *v,
-				     const struct group *g)
-{
-	for (size_t i = g->first; i < g->end; i++)
-		if (!nb_view_int(v->at[i].value, "since"))
-			return site_of(v, i);
-	return NULL;
-}
-
-/*
- * Returns the largest creation revision of the sites' registrations, or 0 if
- * the store has not confirmed one of them.
- */
+/* Returns the largest creation revision of the sites' registrations, or 0 if
+ * the store has not confirmed one of them. */
 static int64_t registered(const struct nb_view *v, const struct group *g)
 {
 	int64_t last = 0;
@@ -134,9 +118,11 @@ static int64_t registered(const struct nb_view *v, const struct group *g)
 	for (size_t i = g->first; i < g->end; i++) {
 		int64_t since = nb_view_int(v->at[i].value, "since");
 
+		if (!since)
+			return 0;
 		last = since > last ? since : last;
 	}
-	return find_unregistered(v, g) ? 0 : last;
+	return last;
 }
 
 /*
@@ -156,10 +142,8 @@ static const json_t *members_of(const struct nb_view *v, const struct group *g)
 	return k->value;
 }
 
-/*
- * Returns the first member without ranks in the group, or NULL: the site has
- * ended, or has destroyed the communicator.
- */
+/* Returns the first member without ranks in the group, or NULL: the site has
+ * ended, or has destroyed the communicator. */
 static const char *find_gone(const struct nb_view *v, const struct group *g)
 {
 	const json_t *sites = json_object_get(members_of(v, g), "sites");
@@ -176,10 +160,8 @@ static const char *find_gone(const struct nb_view *v, const struct group *g)
 	return NULL;
 }
 
-/*
- * Returns true if all processes of the site have ended since revision @since.
- * The key ended/SITE of an earlier run of the site does not count.
- */
+/* Returns true if all processes of the site have ended since revision @since.
+ * The key ended/SITE of an earlier run of the site does not count. */
 static bool has_ended(const struct nb_view *v, const char *site, int64_t since)
 {
 	char key[128];
@@ -521,19 +503,26 @@ bool nb_targets_whole(const struct nb_view *v, char *why, size_t size)
 	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
 	     i = g.end) {
 		const char *left = find_left(v, &g, members_of(v, &g));
-		bool ended = left != NULL;
 
-		if (!ended && g.ranks == g.nranks)
-			left = find_unregistered(v, &g);
 		if (!left)
 			continue;
-		snprintf(why, size,
-			 "site %.72s has ranks of communicator %s, and %s",
-			 left, g.id,
-			 ended ? "its agent's lease has ended"
-			       : "the store has not confirmed them yet");
+		snprintf(
+			why, size,
+			"site %.72s has ranks of communicator %s, and its agent's lease has ended",
+			left, g.id);
 		return false;
 	}
+	return true;
+}
+
+bool nb_targets_registered(const struct nb_view *v)
+{
+	struct group g;
+
+	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
+	     i = g.end)
+		if (g.nranks && g.ranks == g.nranks && !registered(v, &g))
+			return false;
 	return true;
 }
 

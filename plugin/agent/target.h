@@ -62,16 +62,19 @@ void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 void nb_targets_free(struct nb_targets *t);
 
 /*
- * nb_targets_whole - check that each site with ranks has an agent and has
- * registered
+ * nb_targets_whole - check that each site with ranks has an agent
  *
  * Returns false if the agent's lease of a site has ended, although the site has
- * ranks of a communicator (key members/COMM names the site). Its ranks continue
- * to decide. A site is no longer needed when its key ended/SITE says that all
- * of its processes have ended. Also returns false if all ranks are there, but
- * the store has not confirmed a site's registration. *@why names the site.
+ * ranks of a communicator (key members/COMM names the site). *@why names the
+ * site. Its ranks continue to decide. A site is no longer needed when its key
+ * ended/SITE says that all of its processes have ended.
  */
 bool nb_targets_whole(const struct nb_view *v, char *why, size_t size);
+/*
+ * Returns true if the store has confirmed each site's registration of the
+ * communicators whose ranks are all there. A change leaves out the others.
+ */
+bool nb_targets_registered(const struct nb_view *v);
 
 /*
  * nb_targets_members - find the next communicator whose key members/COMM the
