@@ -32,7 +32,8 @@ local try = errors.try
 local Map = {}
 local new_map
 
--- Return the state of one element as bytes. The value nil removes the element.
+-- Return the key and the value of one element of map @c as bytes. A nil @value stands for the
+-- removal of the element.
 local function element(c, key, value)
 	return { text = format.value(key), key = try(maps.encode(c, c.key, key, "key")),
 		value = value ~= nil and try(mapset.value_bytes(c, value, "value")) or nil }

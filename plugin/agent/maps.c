@@ -165,8 +165,9 @@ int nb_maps_read(const void *reply, size_t size, struct nb_maps_reply *out,
 		o = json_loadb(reply, line, JSON_REJECT_DUPLICATES, NULL);
 	if (!json_is_object(o)) {
 		json_decref(o);
-		return nb_fail(err, NB_E_PROTOCOL, 0,
-			       "the agent's reply begins with no line of JSON");
+		return nb_fail(
+			err, NB_E_PROTOCOL, 0,
+			"the first line of the agent's reply is not JSON");
 	}
 	if (!json_is_true(json_object_get(o, "ok"))) {
 		nb_fail(err, NB_E_REFUSED, 0, "%.180s",

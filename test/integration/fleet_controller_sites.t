@@ -163,7 +163,7 @@ jobs="$jobs $!"
 served() { [ -s port ]; }
 await served
 ctl put $keys/site/wolf "{\"host\":\"far\",\"processes\":1,\"elected\":1,\"address\":\"http://127.0.0.1:$(cat port)\"}" >/dev/null
-await missing tsv "site wolf: the agent's reply begins with no line of JSON"
+await missing tsv "site wolf: the first line of the agent's reply is not JSON"
 ok "a reply without a line of JSON is refused, and the site is named" $?
 sends 4 8 1 0 2
 await missing tsv "site wolf: refused: map mine of policy sum_sites comes twice"

@@ -170,7 +170,7 @@ class Job:
         return value
 
     def site_name(self, s):
-        """The name in the store of the site in directory @s."""
+        """Returns the name that the site of directory @s has in the store."""
         with open(f"{self.folder}/{s}/{self.name}.seg", "rb") as f:
             data = f.read()
         return [name for name in self.store.below("site/") if name.encode() + b"\0" in data][0]
@@ -232,7 +232,7 @@ class Job:
 
 
 class Loss:
-    """A case: its job, and the site that is lost."""
+    """A case of this test: a job, and which of its sites is lost."""
 
     def __init__(self, number, case):
         self.case = case

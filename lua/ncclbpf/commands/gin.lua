@@ -148,8 +148,8 @@ local function line_of(comm, contexts)
 		.. (comm and " comm=" .. session.quote(comm) or "")
 end
 
--- Return the rows of all processes of a group, each with its site, rank and pid. -> rows, failure
--- of some processes; raises errors
+-- Return the rows of all processes of a group, each with its site, rank and pid. -> rows, and the
+-- failure if some of the processes have failed. Raises an error if all have.
 function M.rows(group, opts)
 	local ctx = { session = function() return group end }
 	local per, _, failure = try(read.ask(ctx, line_of(opts.comm, opts.contexts),

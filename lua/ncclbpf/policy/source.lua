@@ -118,7 +118,7 @@ function M.compile(path, flag)
 end
 
 -- Return clang's errors about the undeclared functions of a source file, or nil. clang suggests
--- similar names only in errors, so this call turns the warning into an error.
+-- similar names only in errors, so this function makes clang report undeclared functions as errors.
 function M.undeclared(path)
 	local object, err = M.compile(path, "-Werror=implicit-function-declaration")
 	return not object and err.detail or nil

@@ -32,8 +32,9 @@ local function ticks(low, high, n)
 end
 M.ticks = ticks
 
--- Begin a picture with axes. @xs, @ys: {low, high}; marks: {{value, text}}; titles name what an
--- axis shows, with its unit. @size: {width, height, right margin}, or nil.
+-- Begin a picture with axes. @xs, @ys: {low, high}. @xmarks, @ymarks: {{value, text}}. @titles:
+-- two texts that name what each axis shows, and the unit. @size: {width, height, right margin};
+-- nil: the default size.
 -- -> lines to add to, x(v), y(v), finish()
 local function frame(label, xs, ys, xmarks, ymarks, titles, size)
 	local w, h, right = table.unpack(size or { W, H, RIGHT })

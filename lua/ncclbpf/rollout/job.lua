@@ -375,7 +375,8 @@ function M.in_scope(r, op)
 	return not s.collectives or lists.has(s.collectives, op.coll)
 end
 
--- Return the job's own statement that its times are not measured (simulated, for example), or nil.
+-- Return the text in which the job says that its times are not measured (but simulated, for
+-- example), or nil.
 function M.times(r) return read.text(read.record(r.where).times) end
 
 return M

@@ -280,7 +280,7 @@ local function allowed(t)
 	return list
 end
 
--- Return the text that messages show for a found value.
+-- Return the text with which messages show the value @v that they found in a plan.
 local function found(v)
 	if type(v) == "string" then return ("%q"):format(v) end
 	if type(v) ~= "table" then return tostring(v) end

@@ -127,7 +127,8 @@ end
 -- Held communicators, which keep the baseline.
 
 -- Return the requests that promote the candidate to all communicators except the held ones. The
--- first request gives the held ones the baseline, so that they never decide with the candidate.
+-- first request gives the held communicators the baseline, so that their ranks never decide with
+-- the candidate.
 function M.promotion(r, names)
 	local function line(list, to)
 		local words = { "policy", "use" }

@@ -474,7 +474,7 @@ M.offline = errors.catch(function(p)
 		"baseline: " .. (p.baseline or "NCCL's own choice") }, { warnings = warnings })
 end)
 
--- Return the result of a sweep, as data.
+-- Return a table with the result of a sweep.
 function M.result(classes, p, facts, more)
 	local n, alpha = M.judge(classes, p)
 	local rows, table_rows = M.choose(classes, p)

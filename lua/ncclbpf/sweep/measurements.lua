@@ -25,7 +25,8 @@ local PROGRAMS = {
 	broadcast = "broadcast", reduce = "reduce",
 }
 
--- Return the collective of "all_reduce_perf", "allreduce" or a path that ends so; nil: unknown
+-- Return the collective that a name such as "allreduce", or a program such as "all_reduce_perf" or
+-- a path to it, stands for. nil: the name is unknown.
 function M.collective(text)
 	local word = tostring(text):lower():match "[^/\\]*$"
 	word = word:gsub("%.exe$", ""):gsub("_perf.*$", ""):gsub("_mpi$", "")
