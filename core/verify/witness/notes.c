@@ -360,7 +360,7 @@ static void note_def(struct slice *s, uint32_t i, int number)
 		text = nb_say(env, "%s; now r%d = %s, %s%s", text, number, from,
 			      nb_say_reg(env, r, -1), why_local(s, i, number));
 	else
-		text = nb_say(env, "%s; now r%d is %s%s", text, number,
+		text = nb_say(env, "%s; now r%d: %s%s", text, number,
 			      nb_say_reg(env, r, -1), why_local(s, i, number));
 	add_note(s, nb_trail_at(s->t, i)->pc, text);
 }
