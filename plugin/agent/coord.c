@@ -115,7 +115,7 @@ static json_t *failure_value(struct nb_coord *c)
 	return json_pack("{s:b,s:s,s:s,s:s,s:o}", "ok", 0, "error",
 			 nb_err_word(c->err.code), "text", c->err.text, "hint",
 			 c->err.hint, "sites",
-			 c->sites ? c->sites : json_array());
+			 c->sites ? json_incref(c->sites) : json_array());
 }
 
 /*
