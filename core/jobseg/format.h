@@ -18,7 +18,7 @@
  * read without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 11,
+	NB_SEG_VERSION = 12,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -222,9 +222,13 @@ struct nb_seg_agent {
 	 * was committed. */
 	uint64_t finished;
 	char refused[160];
-	/* Revision of the store when the agent had registered the site's first
-	 * process; 0 if there is no process. */
-	uint64_t since;
+	/* Revision of the store when the agent had registered run since_run of
+	 * the job; 0 if it has not. */
+	uint64_t since, since_run;
+	/* Under the lock: how often a process has joined without finding
+	 * another one. The job may run again before the agent sees that it has
+	 * ended. */
+	uint64_t runs;
 };
 
 struct nb_seg {

@@ -281,16 +281,16 @@ void nb_agent_seen(struct nb_agent *a)
 	a->pending = nb_site_pending(&a->site);
 }
 
-/* Note when the site's first process was registered under @key. */
+/* Note when this run of the job was registered under @key. */
 static void note_since(struct nb_agent *a, const char *key)
 {
 	struct nb_seg_agent *self = &a->site.seg->mem->agent;
 
-	if (!nb_segment_procs(a->site.seg))
+	if (self->runs != self->since_run)
 		self->since = 0;
-	else if (!self->since && a->had_procs)
+	else if (!self->since)
 		self->since = (uint64_t)nb_own_confirmed(&a->own, key);
-	a->had_procs = nb_segment_procs(a->site.seg) != 0;
+	self->since_run = self->runs;
 }
 
 void nb_agent_describe(struct nb_agent *a)
@@ -498,8 +498,6 @@ static void scan(struct nb_agent *a)
 {
 	nb_site_measure(&a->site);
 	describe_comms(a);
-	if (!nb_segment_procs(a->site.seg))
-		a->site.seg->mem->agent.since = 0;
 	if (nb_agent_ms() >= a->site_ms + SITE_MS)
 		nb_agent_describe(a);
 	copy_notes(a);

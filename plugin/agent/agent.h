@@ -126,8 +126,6 @@ struct nb_agent {
 	bool orders_due;
 	/* times of the last scans of ranks and of the site */
 	uint64_t scan_ms, site_ms;
-	/* the last description of the site counted processes */
-	bool had_procs;
 	/* revision of a site's key that is no JSON object; 0: none is known */
 	int64_t damaged;
 	/* revision of order/again when we last wrote all our keys again */

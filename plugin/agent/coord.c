@@ -26,6 +26,8 @@ enum {
 	/* time in which a rank at the fence must announce that it waits */
 	AT_MS = 20,
 	TRIES = 5,
+	/* pause after catch-ups whose fences ranks waited at for too long */
+	LATE_MS = 30000,
 	/* in ns: if a check of all sites takes longer, a pause follows */
 	SHORT_LOOK_NS = 200000,
 	/* length of the pause, as a multiple of the check's duration */
@@ -258,6 +260,9 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 
 	nb_coord_change_free(c);
 	keep_members(c);
+	if (!strcmp(c->taken, id))
+		c->tries = c->taken_tries;
+	c->taken_tries = 0;
 	c->n = next_n(c);
 	c->gen_n = 0;
 	c->began_ms = nb_agent_ms();
@@ -277,8 +282,11 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	}
 	t = nb_coord_txn_new(c);
 	order = request ? json_deep_copy(request) : json_object();
-	if (!t || !order)
+	if (!t || !order) {
+		free(t);
+		json_decref(order);
 		return;
+	}
 	json_object_del(order, "keep");
 	json_object_del(order, "guard");
 	json_object_del(order, "controllers");
@@ -533,6 +541,14 @@ static void arm(struct nb_coord *c)
 			refuse(c, NB_E_BUSY, why, "try again");
 		return;
 	}
+	if (c->tries >= TRIES) {
+		nb_coord_txn_free(t);
+		c->late_ms = nb_agent_ms() + LATE_MS;
+		refuse(c, NB_E_BUSY,
+		       "ranks waited too long at every fence for the answers of all sites; nothing has changed",
+		       "doctor shows which agents or stores are slow");
+		return;
+	}
 	c->lead_ms = nb_coord_lead_ms(c);
 	nb_targets_choose(&c->targets, &c->a->view, c->tries, c->lead_ms);
 	c->tries++;
@@ -622,6 +638,19 @@ static void decide(struct nb_coord *c, bool commit)
 	nb_coord_txn_send(c, t, decided);
 }
 
+/*
+ * An agent whose rank waited for too long has rolled a record back: read the
+ * keys again, and carry the request out anew with a farther fence.
+ */
+static void taken(struct nb_coord *c)
+{
+	nb_coord_answered(c);
+	snprintf(c->taken, sizeof(c->taken), "%s", c->request);
+	c->taken_tries = c->tries;
+	nb_coord_reset(c);
+	nb_agent_follow(c->a, true);
+}
+
 static void turn_armed(struct nb_coord *c)
 {
 	const char *site = "";
@@ -648,18 +677,10 @@ static void turn_armed(struct nb_coord *c)
 			" ms; nothing has changed",
 			site, SEEN_MS + nb_agent_crowd(c->a));
 		c->tries = TRIES;
-		nb_coord_answered(c);
 		decide(c, false);
 		break;
 	case NB_TARGETS_TAKEN:
-		/*
-		 * an agent whose rank waited for too long has rolled the record
-		 * back: read the keys again, and carry the request out anew
-		 * with a farther fence
-		 */
-		nb_coord_answered(c);
-		nb_coord_reset(c);
-		nb_agent_follow(c->a, true);
+		taken(c);
 		break;
 	}
 }

@@ -111,7 +111,15 @@ struct nb_coord {
 	 * written (true: commit, false: roll back)
 	 */
 	bool check, commit;
-	unsigned tries;
+	unsigned tries; /* number of armings of this change */
+	/*
+	 * the last change whose record an agent rolled back because a rank
+	 * waited: its request, and its armings; 0: it has ended
+	 */
+	char taken[128];
+	unsigned taken_tries;
+	/* when communicators without the job's generation may be changed */
+	uint64_t late_ms;
 	struct nb_targets targets;
 	struct nb_err err;
 	/* names of the sites that take part in the change */

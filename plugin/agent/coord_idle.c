@@ -219,6 +219,8 @@ void nb_coord_idle(struct nb_coord *c)
 			nb_coord_order_stage(c, k->key + 8, k->value);
 		return;
 	}
+	if (c->proposed && put_members(c))
+		return;
 	if (nb_coord_proposal(c) || now < c->caught_ms + NB_COORD_CATCH_MS)
 		return;
 	c->caught_ms = now;
@@ -226,7 +228,7 @@ void nb_coord_idle(struct nb_coord *c)
 	if (put_again(c) || put_members(c) || put_notes(c) ||
 	    nb_coord_guard(c) || nb_coord_resume(c) || nb_coord_start(c))
 		return;
-	if (nb_targets_lacking(&c->a->view))
+	if (now >= c->late_ms && nb_targets_lacking(&c->a->view))
 		nb_coord_order_stage(c, "", NULL);
 	else
 		nb_coord_sweep(c);

@@ -454,8 +454,9 @@ json_t *nb_site_self(const struct nb_site *s)
 		ranks = here > ranks ? here : ranks;
 		comms++;
 	}
-	return json_pack("{s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:I}", "change",
-			 (json_int_t)last_change(s), "since",
+	return json_pack("{s:I,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:I}", "change",
+			 (json_int_t)last_change(s), "run",
+			 (json_int_t)s->seg->mem->agent.runs, "since",
 			 (json_int_t)s->seg->mem->agent.since, "processes",
 			 (int)nb_segment_procs(s->seg), "ranks", (int)ranks,
 			 "communicators", (int)comms, "baseline", digest,

@@ -211,6 +211,29 @@ static bool register_first(struct nb_segment *s, uint32_t flags)
 	return nb_segment_enter(s, flags);
 }
 
+/* Returns true if no other process of the job is alive. */
+static bool is_alone(const struct nb_segment *s)
+{
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
+		if (i != s->proc &&
+		    !(s->mem->proc[i].flags & NB_SEG_PROC_AGENT) &&
+		    nb_segment_entry_alive(s, i, NB_THOROUGH))
+			return false;
+	return true;
+}
+
+/*
+ * The agent of the job's last run may be alive, so the file is not a new one:
+ * forget the generation that the last run had.
+ */
+static void begin_run(struct nb_segment *s)
+{
+	nb_segment_reap(s);
+	__atomic_store_n(&s->mem->baseline, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->mem->all_lost, 0, __ATOMIC_RELEASE);
+	s->mem->agent.runs++;
+}
+
 int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		      uint32_t flags, bool membarrier, struct nb_err *err)
 {
@@ -230,6 +253,8 @@ int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		}
 		nb_segment_enter(s, flags);
 	}
+	if (!(flags & NB_SEG_PROC_AGENT) && is_alone(s))
+		begin_run(s);
 	nb_segment_opened(s);
 	*out = s;
 	return 0;

@@ -79,6 +79,16 @@ status 0 "job set" --fleet "$fleet" job set start "$P"
 start set 90
 await both size_aware
 ok "the job starts with what was set" $?
+status 0 "job set for the next run" --fleet "$fleet" job set start "$F"
+kill "$job"
+wait "$job" 2>/dev/null
+start soon 90
+await both force
+ok "which starts before the agents have seen the end of this one" $?
+stop
+run --fleet "$fleet" job set start "$P"
+start set 90
+await both size_aware
 run --fleet "$fleet" -o tsv audit
 grep "policy use size_aware" out | grep "committed as generation" | grep -q "the job starts with it"
 ok "audit names the change" $?

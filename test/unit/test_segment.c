@@ -223,6 +223,37 @@ START_TEST(segment_of_the_dead_is_reset)
 }
 END_TEST
 
+static void take_baseline(struct nb_segment *s)
+{
+	s->mem->baseline = 7;
+	_exit(0);
+}
+
+/* An agent that outlives its job by a moment keeps the file. */
+START_TEST(next_run_beside_a_living_agent_has_no_generation)
+{
+	struct nb_segment *agent, *a, *b;
+
+	ck_assert_int_eq(nb_segment_attach(&agent, dirfd, "j",
+					   NB_SEG_PROC_AGENT, true, NULL),
+			 0);
+	ck_assert_uint_eq(agent->mem->agent.runs, 0);
+	ck_assert_int_eq(in_child(take_baseline), 0);
+	ck_assert_uint_eq(agent->mem->agent.runs, 1);
+	ck_assert_uint_eq(agent->mem->baseline, 7);
+	a = attach();
+	ck_assert_uint_eq(agent->mem->agent.runs, 2);
+	ck_assert_uint_eq(agent->mem->baseline, 0);
+	agent->mem->baseline = 8;
+	b = attach(); /* a process that joins the others */
+	ck_assert_uint_eq(agent->mem->agent.runs, 2);
+	ck_assert_uint_eq(agent->mem->baseline, 8);
+	nb_segment_detach(b);
+	nb_segment_detach(a);
+	nb_segment_detach(agent);
+}
+END_TEST
+
 /* A file must not grow beyond RLIMIT_FSIZE: who tries is killed. */
 static void with_small_files(struct nb_segment *unused)
 {
@@ -440,6 +471,7 @@ UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, garbage_is_replaced);
 	  tcase_add_test(tc, another_version_in_use_is_left_alone);
 	  tcase_add_test(tc, segment_of_the_dead_is_reset);
+	  tcase_add_test(tc, next_run_beside_a_living_agent_has_no_generation);
 	  tcase_add_test(tc, process_that_became_another_program_is_reaped);
 	  tcase_add_test(tc, files_that_may_not_grow_do_without);
 	  tcase_add_test(tc, dead_process_is_reaped_and_the_living_stay);
