@@ -490,12 +490,18 @@ layers:
 
 lint:
 	@test/setup.sh build check lint
-	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lua lint-tidy lint-cppcheck lint-opcodes layers
+	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lines lint-lua lint-tidy lint-cppcheck \
+		lint-opcodes layers
 
-.PHONY: lint-format lint-lua lint-tidy lint-cppcheck lint-opcodes
+.PHONY: lint-format lint-lines lint-lua lint-tidy lint-cppcheck lint-opcodes
 lint-format:
 	@clang-format --dry-run -Werror $(SOURCES)
 	@echo "format: $(words $(SOURCES)) files"
+
+# No line over 100 columns, no file over 800 lines.
+LINED := '*.c' '*.h' 'lua/*.lua' 'shell/*.lua'
+lint-lines:
+	@git ls-files -z -- $(LINED) | LC_ALL=C xargs -0 awk -f test/lines.awk
 
 lint-lua:
 	@lua5.4 lua/lint.lua $(LUA_FILES) $(wildcard lua/*.lua lua/meta/*.lua shell/*.lua)

@@ -8,12 +8,13 @@
 # does, and test/packaging/docs_tables.t compares.
 
 # Arguments of a row "NAME(a, b, "c, d")" into arg[1..]; returns their number.
-function arguments(row,    i, c, n, quoted, text) {
+# Adjacent strings are one, as in C.
+function arguments(row,    i, c, n, quoted, string, text) {
 	sub(/^[A-Z]+\(/, "", row)
 	sub(/\)[ \t]*$/, "", row)
 	n = 0
 	text = ""
-	quoted = 0
+	quoted = string = 0
 	for (i = 1; i <= length(row) + 1; i++) {
 		c = i > length(row) ? "," : substr(row, i, 1)
 		if (c == "\\" && quoted) {
@@ -21,12 +22,14 @@ function arguments(row,    i, c, n, quoted, text) {
 			text = text substr(row, i, 1)
 		} else if (c == "\"") {
 			quoted = !quoted
+			string = 1
 		} else if (c == "," && (!quoted || i > length(row))) {
 			gsub(/^[ \t]+|[ \t]+$/, "", text)
 			gsub(/\|/, "\\|", text)
 			arg[++n] = text
 			text = ""
-		} else {
+			string = 0
+		} else if (quoted || !string || c !~ /[ \t]/) {
 			text = text c
 		}
 	}
@@ -91,12 +94,15 @@ function row(name) {
 		printf "| `%s` | %s | %s |\n", arg[2], arg[3], arg[4] == "" ? "" : arg[4]
 }
 
-function table(name,    file, line) {
+# A row begins in the first column; its other lines are indented.
+function table(name,    file, line, text) {
 	file = "core/defs/" name ".h"
 	heading(name)
-	while ((getline line < file) > 0)
-		if (line ~ /^[A-Z]+\(/ && arguments(line) > 2)
+	while ((getline line < file) > 0) {
+		text = line ~ /^[A-Z]+\(/ ? line : line ~ /^\t/ ? text line : ""
+		if (text ~ /\)$/ && arguments(text) > 2)
 			row(name)
+	}
 	close(file)
 }
 

@@ -1,9 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- lint.lua FILE...: Lua that does not compile, assigns a global, reads one that Lua does
--- not have, has a line over 100 columns (tabs of 8) or more than 800 lines. Status 1 if
--- a file has any of these. Annotations (---@) of types for editors are one line each,
--- so no limit holds there.
-local COLUMNS, LINES = 100, 800
+-- lint.lua FILE...: Lua that does not compile, assigns a global or reads one that Lua does
+-- not have. Status 1 if a file has any of these.
 -- Globals of Lua that the shell replaces, so that files may assign them.
 local ASSIGNED = { load = true, loadfile = true, dofile = true, arg = true }
 local bad = 0
@@ -11,12 +8,6 @@ local bad = 0
 local function complain(path, line, fmt, ...)
 	bad = bad + 1
 	io.stderr:write(("%s:%d: %s\n"):format(path, line, fmt:format(...)))
-end
-
-local function columns(line)
-	local n = 0
-	for _, c in utf8.codes(line, true) do n = c == 9 and (n // 8 + 1) * 8 or n + 1 end
-	return n
 end
 
 -- The globals that a file reads, from the listing of its bytecode.
@@ -99,12 +90,7 @@ for _, path in ipairs(arg) do
 	for line in io.lines(path) do
 		n = n + 1
 		check_requires(path, n, line)
-		local width = columns(line)
-		if width > COLUMNS and not line:find "^%-%-%-@" then
-			complain(path, n, "%d columns, %d allowed", width, COLUMNS)
-		end
 	end
-	if n > LINES then complain(path, n, "%d lines, %d allowed", n, LINES) end
 	if ok then globals(path) end
 end
 if bad == 0 then print(("lua: %d files"):format(#arg)) end

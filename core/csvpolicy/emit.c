@@ -390,9 +390,9 @@ static int check_local(const struct nb_table *t,
 			"reg_buff %d: "
 			"buffers may be registered on one rank and not on another; -1 expected",
 			t->rows[i].reg_buff);
-		return nb_hint(
-			err,
-			"coherence=off compiles such a table, for jobs that run with NCCLBPF_COHERENCE=off");
+		return nb_hint(err,
+			       "coherence=off compiles such a table, "
+			       "for jobs that run with NCCLBPF_COHERENCE=off");
 	}
 	return 0;
 }

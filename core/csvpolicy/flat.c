@@ -63,7 +63,8 @@ static int too_large(struct build *b)
 		"the rows overlap in too many ways: the search tree is over %d KiB",
 		NB_IMAGE_MAX_DATA >> 10);
 	nb_hint(b->err,
-		"set nodes, ranks and similar conditions in all rows or in none, or make several tables");
+		"set nodes, ranks and similar conditions in all rows or in none, "
+		"or make several tables");
 	return NB_E_LIMIT;
 }
 

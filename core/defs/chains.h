@@ -15,8 +15,16 @@
  * refused: text for the counter of refused calls, if it is not zero.
  */
 /* The columns of a row: name, word, noun, late, prefix, stem, oldest, error, refused. */
-CHAIN(TUNER,    "tuner",    "tuner",      0,    "libnccl-tuner",    "ncclTunerPlugin_v",  2,      "an error, so NCCL's own choice was used",  "an answer that NCCL cannot use, which was dropped")
-CHAIN(PROFILER, "profiler", "profiler",   0,    "libnccl-profiler", "ncclProfiler_v",     1,      "an error, which NCCL would ignore",  "nothing, but missed some events, because too many were open")
-CHAIN(NET,      "net",      "net plugin", 1,    "libnccl-net",      "ncclNetPlugin_v",    5,      "an error, which ncclbpf passed to NCCL",     "nothing")
-CHAIN(GIN,      "gin",      "GIN plugin", 1,    "libnccl-gin",      "ncclGinPlugin_v",    11,     "an error, which ncclbpf passed to NCCL",     "nothing")
+CHAIN(TUNER,    "tuner",    "tuner",      0, "libnccl-tuner",    "ncclTunerPlugin_v", 2,
+	"an error, so NCCL's own choice was used",
+	"an answer that NCCL cannot use, which was dropped")
+CHAIN(PROFILER, "profiler", "profiler",   0, "libnccl-profiler", "ncclProfiler_v",    1,
+	"an error, which NCCL would ignore",
+	"nothing, but missed some events, because too many were open")
+CHAIN(NET,      "net",      "net plugin", 1, "libnccl-net",      "ncclNetPlugin_v",   5,
+	"an error, which ncclbpf passed to NCCL",
+	"nothing")
+CHAIN(GIN,      "gin",      "GIN plugin", 1, "libnccl-gin",      "ncclGinPlugin_v",   11,
+	"an error, which ncclbpf passed to NCCL",
+	"nothing")
 #undef CHAIN

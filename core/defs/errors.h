@@ -42,9 +42,13 @@ ERR(PROTOCOL,   29,   "protocol",         76, "the peer violates the protocol")
 ERR(USAGE,      30,   "usage",            64, "the command line is invalid")
 ERR(DISAGREE,   31,   "ranks_disagree",   2,  "ranks or processes differ where they must agree")
 ERR(SETTING,    32,   "bad_setting",      78, "an environment variable or init file is wrong")
-ERR(REFUSED,    33,   "refused",          2,  "the change is refused, because it would not be safe now")
-ERR(BIG,        34,   "too_big",          65, "the index of a map operation is beyond max_entries (E2BIG)")
-ERR(STALE,      35,   "stale",            2,  "the change is refused: the job has another generation than if_generation names")
-ERR(STORE,      36,   "store_unavailable", 69, "no member of the store answers, or it has no leader")
+ERR(REFUSED,    33,   "refused",          2,
+	"the change is refused, because it would not be safe now")
+ERR(BIG,        34,   "too_big",          65,
+	"the index of a map operation is beyond max_entries (E2BIG)")
+ERR(STALE,      35,   "stale",            2,
+	"the change is refused: the job has another generation than if_generation names")
+ERR(STORE,      36,   "store_unavailable", 69,
+	"no member of the store answers, or it has no leader")
 
 #undef ERR

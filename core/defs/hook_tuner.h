@@ -10,23 +10,44 @@
  * unit:   unit of the value; "1" for plain numbers.
  */
 CONTEXT(tuner)
-FIELD(tuner, comm_id,        uint64_t, IN,    COHERENT, "1",   "communicator's identity; 0 if NCCL gives none (tuner v2-v4)",    "tuner v5 init commId")
-FIELD(tuner, bytes,          uint64_t, IN,    COHERENT, "B",   "bytes of the whole collective, over all ranks for AllGather and ReduceScatter", "getCollInfo nBytes")
-FIELD(tuner, seq,            uint64_t, IN,    COHERENT, "1",   "number of this decision of its communicator, from 0; with NCCLBPF_API_CLOCK, the number of earlier calls of NCCL's API", "counted by the plugin")
-FIELD(tuner, coll,           uint32_t, IN,    COHERENT, "1",   "collective, NCCL_COLL_*",                                     "getCollInfo collType")
-FIELD(tuner, ranks,          uint32_t, IN,    COHERENT, "1",   "ranks of the communicator",                                   "init nRanks")
-FIELD(tuner, nodes,          uint32_t, IN,    COHERENT, "1",   "nodes of the communicator, as NCCL counts them",              "init nNodes")
-FIELD(tuner, pipe_ops,       uint32_t, IN,    COHERENT, "1",   "number of operations that NCCL aggregates in a channel, from 1",       "getCollInfo numPipeOps")
-FIELD(tuner, nvl_domains,    uint32_t, IN,    COHERENT, "1",   "number of NVLink domains; 0 if NCCL does not say (tuner v2-v4)", "tuner v5 init nvlDomainInfo")
-FIELD(tuner, nvl_min_ranks,  uint32_t, IN,    COHERENT, "1",   "fewest ranks in one NVLink domain; 0: not known",             "tuner v5 init nvlDomainInfo")
-FIELD(tuner, nvl_max_ranks,  uint32_t, IN,    COHERENT, "1",   "most ranks in one NVLink domain; 0: not known",               "tuner v5 init nvlDomainInfo")
-FIELD(tuner, usable,         uint32_t, IN,    COHERENT, "1",   "bit algo * 3 + proto is set if NCCL offers this combination", "getCollInfo collCostTable")
-FIELD(tuner, nccl_algo,      int32_t,  IN,    COHERENT, "1",   "algorithm of NCCL's own choice, NCCL_ALGO_*; -1: none",       "cheapest entry of collCostTable")
-FIELD(tuner, nccl_proto,     int32_t,  IN,    COHERENT, "1",   "protocol of NCCL's own choice, NCCL_PROTO_*; -1: none",       "cheapest entry of collCostTable")
-FIELD(tuner, reg_buff,       uint32_t, IN,    LOCAL,    "1",   "1 if both buffers are registered on this rank",               "getCollInfo regBuff")
-FIELD(tuner, algo,           int32_t,  OUT,   COHERENT, "1",   "algorithm to use, NCCL_ALGO_*; -1: no opinion",               "entry of collCostTable set to 0")
-FIELD(tuner, proto,          int32_t,  OUT,   COHERENT, "1",   "protocol to use, NCCL_PROTO_*; -1: no opinion",               "entry of collCostTable set to 0")
-FIELD(tuner, channels,       uint32_t, OUT,   COHERENT, "1",   "largest number of channels to use; 0: no opinion",                         "getCollInfo nChannels")
+FIELD(tuner, comm_id,       uint64_t, IN,  COHERENT, "1",
+	"communicator's identity; 0 if NCCL gives none (tuner v2-v4)", "tuner v5 init commId")
+FIELD(tuner, bytes,         uint64_t, IN,  COHERENT, "B",
+	"bytes of the whole collective, over all ranks for AllGather and ReduceScatter",
+	"getCollInfo nBytes")
+FIELD(tuner, seq,           uint64_t, IN,  COHERENT, "1",
+	"number of this decision of its communicator, from 0; "
+	"with NCCLBPF_API_CLOCK, the number of earlier calls of NCCL's API",
+	"counted by the plugin")
+FIELD(tuner, coll,          uint32_t, IN,  COHERENT, "1",
+	"collective, NCCL_COLL_*", "getCollInfo collType")
+FIELD(tuner, ranks,         uint32_t, IN,  COHERENT, "1",
+	"ranks of the communicator", "init nRanks")
+FIELD(tuner, nodes,         uint32_t, IN,  COHERENT, "1",
+	"nodes of the communicator, as NCCL counts them", "init nNodes")
+FIELD(tuner, pipe_ops,      uint32_t, IN,  COHERENT, "1",
+	"number of operations that NCCL aggregates in a channel, from 1", "getCollInfo numPipeOps")
+FIELD(tuner, nvl_domains,   uint32_t, IN,  COHERENT, "1",
+	"number of NVLink domains; 0 if NCCL does not say (tuner v2-v4)",
+	"tuner v5 init nvlDomainInfo")
+FIELD(tuner, nvl_min_ranks, uint32_t, IN,  COHERENT, "1",
+	"fewest ranks in one NVLink domain; 0: not known", "tuner v5 init nvlDomainInfo")
+FIELD(tuner, nvl_max_ranks, uint32_t, IN,  COHERENT, "1",
+	"most ranks in one NVLink domain; 0: not known", "tuner v5 init nvlDomainInfo")
+FIELD(tuner, usable,        uint32_t, IN,  COHERENT, "1",
+	"bit algo * 3 + proto is set if NCCL offers this combination", "getCollInfo collCostTable")
+FIELD(tuner, nccl_algo,     int32_t,  IN,  COHERENT, "1",
+	"algorithm of NCCL's own choice, NCCL_ALGO_*; -1: none", "cheapest entry of collCostTable")
+FIELD(tuner, nccl_proto,    int32_t,  IN,  COHERENT, "1",
+	"protocol of NCCL's own choice, NCCL_PROTO_*; -1: none", "cheapest entry of collCostTable")
+FIELD(tuner, reg_buff,      uint32_t, IN,  LOCAL,    "1",
+	"1 if both buffers are registered on this rank", "getCollInfo regBuff")
+FIELD(tuner, algo,          int32_t,  OUT, COHERENT, "1",
+	"algorithm to use, NCCL_ALGO_*; -1: no opinion", "entry of collCostTable set to 0")
+FIELD(tuner, proto,         int32_t,  OUT, COHERENT, "1",
+	"protocol to use, NCCL_PROTO_*; -1: no opinion", "entry of collCostTable set to 0")
+FIELD(tuner, channels,      uint32_t, OUT, COHERENT, "1",
+	"largest number of channels to use; 0: no opinion", "getCollInfo nChannels")
 /* NCCL's cost table of this decision, for helpers that take the context: NCCL_NUM_ALGOS rows of
  * NCCL_NUM_PROTOS predicted times in microseconds, negative for combinations that NCCL does not
  * offer; NULL if not known. Programs cannot access it. */

@@ -167,7 +167,8 @@ RULE(CTX_READONLY, CTX_READONLY,
      "an output field of struct {ctx}", "{name} is an input ({text})", "")
 RULE(CTX_NO_OUTPUT, CTX_READONLY,
      "an output field; struct {ctx} has none", "{name} is an input ({text})",
-     "programs of this hook only observe; a program that chooses for NCCL has SEC(\"tuner\") and struct ncclbpf_tuner")
+     "programs of this hook only observe; "
+     "a program that chooses for NCCL has SEC(\"tuner\") and struct ncclbpf_tuner")
 RULE(CTX_PARTIAL, CTX_PARTIAL,
      "all {limit} bytes of {name} in one store",
      "{size} bytes are stored at offset {number} of the field", "")
@@ -224,7 +225,8 @@ RULE(ITER_PLACE, ITER, "8 aligned bytes of stack for {helper} in {r}", "{value}"
 RULE(ITER_TAKEN, ITER,
      "unused bytes of stack", "they hold {object}", "end it first")
 RULE(ITER_LEAK, ITER_LEAK,
-     "every iterator destroyed with bpf_iter_num_destroy by this point", "{ref}, still held here", "")
+     "every iterator destroyed with bpf_iter_num_destroy by this point",
+     "{ref}, still held here", "")
 
 RULE(GLOBAL_POINTER, GLOBAL,
      "a global function that is declared to return a number or void",
@@ -343,7 +345,8 @@ RULE(PATHS, COMPLEXITY,
      "at most {limit} undecided branches on a path", "paths met {count} times at {where}", "")
 RULE(POLICY_WORK, POLICY_WORK,
      "verdicts on all programs of the policy within {limit} instructions walked",
-     "{count} instructions were walked for earlier programs; this program used the rest and had reached {where}",
+     "{count} instructions were walked for earlier programs; "
+     "this program used the rest and had reached {where}",
      "")
 RULE(MEMORY, MEMORY, "at most {limit} bytes", "{count} slots", "")
 RULE(MEMORY_STATES, MEMORY,

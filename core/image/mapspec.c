@@ -82,8 +82,8 @@ static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 	if (m->value_size % 8)
 		return nb_fail(
 			err, NB_E_MAPDEF, 0,
-			"map %s: values of %u bytes cannot be merged in parts of 8 bytes; expected: "
-			"a multiple of 8",
+			"map %s: values of %u bytes cannot be merged in parts of 8 bytes; "
+			"expected: a multiple of 8",
 			m->name, m->value_size);
 	return 0;
 }
@@ -213,10 +213,10 @@ static int check_lock(const struct nb_map_spec *m, struct nb_err *err)
 			"only hash and array have locks",
 			m->name, nb_spec_map_type(m->type)->word);
 	if (m->flags & fixed || m->tags & NB_MAPF_COHERENT)
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: no lock is allowed in values that programs only read or only write",
-			m->name);
+		return nb_fail(err, NB_E_MAPDEF, 0,
+			       "map %s: no lock is allowed in values "
+			       "that programs only read or only write",
+			       m->name);
 	if ((m->lock - 1) % 4 || m->value_size < 4 ||
 	    m->lock - 1 > m->value_size - 4)
 		return nb_fail(

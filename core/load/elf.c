@@ -287,7 +287,8 @@ static int check_relocs(const struct nb_elf *e, uint32_t sec,
 		    !nb_view_has(e->sec[s->info].data, r.off, 4))
 			return nb_fail(
 				err, NB_E_ELF, s->off + i * NB_ELF_REL,
-				"relocation %u of section %s: symbol %u (of %u) at offset %llu (of %zu bytes)",
+				"relocation %u of section %s: "
+				"symbol %u (of %u) at offset %llu (of %zu bytes)",
 				i, e->sec[s->info].name, r.sym, e->nsym,
 				(unsigned long long)r.off,
 				e->sec[s->info].data.size);

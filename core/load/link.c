@@ -218,7 +218,8 @@ static int add_func(struct prog *p, uint32_t func)
 		return nb_fail(
 			p->err, NB_E_LIMIT, 0,
 			"program %s: "
-			"with function %s the program has over %d functions or %d instruction slots",
+			"with function %s the program has over %d functions "
+			"or %d instruction slots",
 			p->f->funcs[p->list[0]].name, fn->name,
 			NB_IMAGE_MAX_FUNCS, NB_IMAGE_MAX_SLOTS);
 	p->list[p->nlist++] = func;

@@ -299,11 +299,11 @@ static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
 				"that is like the inner definition",
 				m->name, k);
 		list_bits(programs, sizeof(programs), m->programs);
-		return nb_fail(
-			err, NB_E_ARG, 0,
-			"map \"%s\": %s: "
-			"allowed values are the numbers of programs that tail calls of the map can reach: %s",
-			m->name, k, programs);
+		return nb_fail(err, NB_E_ARG, 0,
+			       "map \"%s\": %s: "
+			       "allowed values are the numbers of programs "
+			       "that tail calls of the map can reach: %s",
+			       m->name, k, programs);
 	case -EBUSY:
 		return nb_fail(err, NB_E_BUSY, 0,
 			       "map \"%s\": %s stays busy; try again", m->name,

@@ -240,7 +240,8 @@ static int ask(struct peers *all, size_t n, const char *line,
 			rc = nb_fail(
 				err, NB_E_REFUSED, 0,
 				"%s has staged %.12s and %s has staged %.12s: "
-				"the processes held other policies or map contents before the change",
+				"the processes held other policies or map contents "
+				"before the change",
 				all->at[i].name, got, all->at[0].name, digest);
 		json_decref(a);
 	}

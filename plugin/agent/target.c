@@ -481,10 +481,10 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 		     s.announced <= (uint64_t)nb_view_int(x->back, "fence")))
 			continue;
 		if (s.unknown)
-			snprintf(
-				why, size,
-				"site %.72s has not reported how far its ranks of communicator %s are",
-				s.unknown, x->comm);
+			snprintf(why, size,
+				 "site %.72s has not reported "
+				 "how far its ranks of communicator %s are",
+				 s.unknown, x->comm);
 		else
 			snprintf(
 				why, size,

@@ -11,19 +11,31 @@
  * text: what happened
  */
 // clang-format off
-/*      name             word                  text */
-REFUSED(ALGO_RANGE,      "algo_range",         "the policy answered an algorithm that NCCL does not have")
-REFUSED(PROTO_RANGE,     "proto_range",        "the policy answered a protocol that NCCL does not have")
-REFUSED(UNUSABLE,        "unusable",           "NCCL does not offer the combination of algorithm and protocol here")
-REFUSED(NO_PARTNER,      "no_partner",         "NCCL offers no combination with the algorithm or protocol that the policy set alone")
-REFUSED(CHANNELS_RANGE,  "channels_range",     "the number of channels is above NCCLBPF_MAX_CHANNELS")
-REFUSED(CHANNELS_ALGO,   "channels_algo",      "NCCL does not limit the channels of this algorithm, so the number is ignored")
-REFUSED(COST_TABLE,      "cost_table",         "NCCL's cost table is missing or has an unknown shape")
-REFUSED(COLLECTIVE,      "collective",         "NCCL asked about an unknown collective")
-REFUSED(NO_CONTEXT,      "no_context",         "NCCL asked without a context: memory was short at init")
-REFUSED(MISMATCH,        "ranks_mismatch",     "ranks of the communicator started with different policies")
-REFUSED(FENCE_TIMEOUT,   "fence_timeout",      "a change was not decided in time; this rank aborted it")
-REFUSED(GEN_MISSING,     "generation_missing", "a committed generation is not held by this process")
+/* The columns are name, word and text. */
+REFUSED(ALGO_RANGE,     "algo_range",
+	"the policy answered an algorithm that NCCL does not have")
+REFUSED(PROTO_RANGE,    "proto_range",
+	"the policy answered a protocol that NCCL does not have")
+REFUSED(UNUSABLE,       "unusable",
+	"NCCL does not offer the combination of algorithm and protocol here")
+REFUSED(NO_PARTNER,     "no_partner",
+	"NCCL offers no combination with the algorithm or protocol that the policy set alone")
+REFUSED(CHANNELS_RANGE, "channels_range",
+	"the number of channels is above NCCLBPF_MAX_CHANNELS")
+REFUSED(CHANNELS_ALGO,  "channels_algo",
+	"NCCL does not limit the channels of this algorithm, so the number is ignored")
+REFUSED(COST_TABLE,     "cost_table",
+	"NCCL's cost table is missing or has an unknown shape")
+REFUSED(COLLECTIVE,     "collective",
+	"NCCL asked about an unknown collective")
+REFUSED(NO_CONTEXT,     "no_context",
+	"NCCL asked without a context: memory was short at init")
+REFUSED(MISMATCH,       "ranks_mismatch",
+	"ranks of the communicator started with different policies")
+REFUSED(FENCE_TIMEOUT,  "fence_timeout",
+	"a change was not decided in time; this rank aborted it")
+REFUSED(GEN_MISSING,    "generation_missing",
+	"a committed generation is not held by this process")
 // clang-format on
 
 #undef REFUSED

@@ -236,7 +236,8 @@ static void tell_absent(uint64_t now)
 		return;
 	nb_log(NB_LOG_WARN,
 	       "no agent has run on this site for %d s: "
-	       "no change reaches the site, and a rank at an armed fence waits until an agent runs. "
+	       "no change reaches the site, "
+	       "and a rank at an armed fence waits until an agent runs. "
 	       "Start ncclbpf-agent; as a service it needs Restart=always",
 	       ABSENT_MS / 1000);
 	agent.told_absent = true;

@@ -589,13 +589,13 @@ int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 				  r->address, sizeof(r->address));
 		r->daemon = start_daemon(r, fd);
 		if (!r->daemon) {
+			const char *why = ": are certificate and key PEM files "
+					  "that belong together?";
+
 			close(fd);
-			rc = nb_fail(
-				err, NB_E_SETTING, 0,
-				"relay: the server does not start%s",
-				r->pem.tls
-					? ": are certificate and key PEM files that belong together?"
-					: "");
+			rc = nb_fail(err, NB_E_SETTING, 0,
+				     "relay: the server does not start%s",
+				     r->pem.tls ? why : "");
 		}
 	}
 	if (rc) {

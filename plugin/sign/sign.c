@@ -379,10 +379,10 @@ int nb_sign_check(const struct nb_sign_keys *keys, const char *text,
 			"image %.8s is signed by key %s, which is not in the list of keys",
 			digest, f->id);
 	case NB_SIGN_BAD:
-		return nb_fail(
-			err, NB_E_PERM, 0,
-			"the signature of %s for image %.8s is wrong: image or signature was changed",
-			f->name, digest);
+		return nb_fail(err, NB_E_PERM, 0,
+			       "the signature of %s for image %.8s is wrong: "
+			       "image or signature was changed",
+			       f->name, digest);
 	case NB_SIGN_OTHER:
 		return nb_fail(
 			err, NB_E_PERM, 0,

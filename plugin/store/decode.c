@@ -434,7 +434,8 @@ int nb_store_decode_error(const char *text, size_t size, long status,
 			endpoint, status, first_line(text, size), text);
 	if (strstr(err->text, "CommonName"))
 		nb_hint(err,
-			"give the agent a client certificate without a common name: etcd's JSON gateway refuses others");
+			"give the agent a client certificate without a common name: "
+			"etcd's JSON gateway refuses others");
 	if (err->code == NB_E_FULL)
 		nb_hint(err,
 			"the store is out of space: "

@@ -5,9 +5,11 @@ local core = require "ncclbpf.core"
 local commands = require "ncclbpf.commands.rows"
 
 -- Commands that need a descriptor or belong to the session; ncclbpf/__init__.py implements them.
-local LEFT_OUT = { ["policy load"] = true, ["policy export"] = true, ["map load"] = true, ["map attach"] = true,
-	["map detach"] = true,
-	["change commit"] = true, ["change abort"] = true }
+local LEFT_OUT = {
+	["policy load"] = true, ["policy export"] = true,
+	["map load"] = true, ["map attach"] = true, ["map detach"] = true,
+	["change commit"] = true, ["change abort"] = true,
+}
 
 local out = { [==[
 # SPDX-License-Identifier: MIT

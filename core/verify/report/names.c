@@ -207,10 +207,12 @@ const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
 
 	if (called(in) && called(in)->success == NB_SUCCESS_CPUS)
 		return "hosts differ in their CPUs: "
-		       "a program may record whether the element exists, but its answer must not depend on that";
+		       "a program may record whether the element exists, "
+		       "but its answer must not depend on that";
 	if (map >= 0 && env->img->maps[map].origin != NB_ORIGIN_DEFINED)
 		return "each rank has its own variables; "
-		       "store the data of a decision in a map tagged __coherent, or declare the variable const";
+		       "store the data of a decision in a map tagged __coherent, "
+		       "or declare the variable const";
 	if (map >= 0 && env->img->maps[map].type == NB_MAP_PERCPU_ARRAY)
 		return "the values of a per-CPU map depend on the CPU; "
 		       "store the data of a decision in an array or hash tagged __coherent";
@@ -225,11 +227,11 @@ const char *nb_say_local_hint(struct nb_env *env, const struct nb_reg *regs,
 			"or decide by coherent context fields",
 			nb_map_name(env, (uint32_t)map));
 	if (called(in))
-		return nb_say(
-			env,
-			"a program may record the result of bpf_%s, but its answer must not depend on it; "
-			"ctx->seq is equal on all ranks",
-			called(in)->name);
+		return nb_say(env,
+			      "a program may record the result of bpf_%s, "
+			      "but its answer must not depend on it; "
+			      "ctx->seq is equal on all ranks",
+			      called(in)->name);
 	if (r && r->kind == NB_REG_CTX)
 		return nb_say(
 			env,

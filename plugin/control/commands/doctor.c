@@ -259,7 +259,8 @@ static void check_verbs_stalled(struct nb_json *j)
 	nb_verbs_stalled_text(text, sizeof(text));
 	if (text[0])
 		check(j, "verbs_stalled", WARN,
-		      "NCCL waits without a time-out: look at the peer and at the adapter's counters, or end the job",
+		      "NCCL waits without a time-out: "
+		      "look at the peer and at the adapter's counters, or end the job",
 		      "%s", text);
 }
 

@@ -209,11 +209,11 @@ static int fail_local(struct nb_call *call, const struct ops *ops, uint32_t at)
 	err->at = at;
 	if (ops->n == 1)
 		return err->code;
-	return nb_hint(
-		err,
-		"the %u elements before it are stored; "
-		"this element and the %u after it are not, because a local map changes element by element",
-		at - 1, ops->n - at);
+	return nb_hint(err,
+		       "the %u elements before it are stored; "
+		       "this element and the %u after it are not, "
+		       "because a local map changes element by element",
+		       at - 1, ops->n - at);
 }
 
 /*
