@@ -545,7 +545,8 @@ static void arm(struct nb_coord *c)
 		nb_coord_txn_free(t);
 		c->late_ms = nb_agent_ms() + LATE_MS;
 		refuse(c, NB_E_BUSY,
-		       "ranks waited too long at every fence for the answers of all sites; nothing has changed",
+		       "ranks waited too long at every fence for the answers of all sites; "
+		       "nothing has changed",
 		       "doctor shows which agents or stores are slow");
 		return;
 	}

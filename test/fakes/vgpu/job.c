@@ -640,6 +640,7 @@ static __attribute__((noreturn)) void exec_rank(const struct opts *o, int rank,
 		snprintf(host, sizeof host, "node%d", rank / o->per_node);
 		setenv("NCCL_HOSTID", host, 1);
 	}
+	job_rank_env(o, rank);
 	execv(self, v);
 	fprintf(stderr, "job: rank %d: execv %s: %s\n", rank, self,
 		strerror(errno));

@@ -20,6 +20,8 @@ enum { NCOLL = SENDRECV + 1 };
 
 extern const char *const job_coll_name[NCOLL];
 
+enum { MAX_RANK_ENV = 64 };
+
 struct opts {
 	int nranks, per_node, factor;
 	bool procs, check, hold;
@@ -29,11 +31,16 @@ struct opts {
 	double seconds;
 	long loops, pause_ms;
 	const char *report;
+	const char *rank_env[MAX_RANK_ENV]; // "R:NAME=VALUE"
+	int nrank_env;
 	int rank, shared_fd; // given to a process of --procs by the first one
 };
 
 // Read the arguments; a wrong one ends the process with EXIT_USAGE.
 void job_options(struct opts *o, int argc, char **argv);
+
+// Set the variables of --rank-env in the environment of @rank.
+void job_rank_env(const struct opts *o, int rank);
 
 // --check: @bytes of what @rank sends, to be freed; NULL when memory is out.
 float *job_pattern(int rank, size_t bytes);

@@ -13,7 +13,7 @@ static const char usage[] =
 	"usage: job [--ranks N] [--procs [--per-node N]] [--coll NAME,...]\n"
 	"           [--min SIZE] [--max SIZE] [--factor N]\n"
 	"           [--seconds S] [--loops N] [--pause-ms MS] [--report FILE]\n"
-	"           [--check] [--hold]\n"
+	"           [--check] [--hold] [--rank-env R:NAME=VALUE]...\n"
 	"  --ranks N      ranks of the job (8)\n"
 	"  --procs        one process per rank; RANK is in its environment\n"
 	"  --per-node N   with --procs: N ranks on each pretended node\n"
@@ -24,6 +24,7 @@ static const char usage[] =
 	"  --seconds, --loops  when to end; one loop if neither is given\n"
 	"  --pause-ms MS  between loops (0)\n"
 	"  --report FILE  append a JSON line for each collective of rank 0\n"
+	"  --rank-env     with --procs: a variable of rank R's environment\n"
 	"  --hold         a rank that fails stays until the job is stopped\n"
 	"  --check        compare every element that was received; on real\n"
 	"                 GPUs, or on virtual ones with VGPU_DATA=1\n";
@@ -131,6 +132,7 @@ enum opt {
 	REPORT,
 	CHECK,
 	HOLD,
+	RANK_ENV,
 	RANK,
 	SHARED,
 	HELP
@@ -150,11 +152,33 @@ static const struct option long_opts[] = {
 	{ "report", required_argument, NULL, REPORT },
 	{ "check", no_argument, NULL, CHECK },
 	{ "hold", no_argument, NULL, HOLD },
+	{ "rank-env", required_argument, NULL, RANK_ENV },
 	{ "rank", required_argument, NULL, RANK },
 	{ "shared", required_argument, NULL, SHARED },
 	{ "help", no_argument, NULL, HELP },
 	{ NULL, 0, NULL, 0 },
 };
+
+static void add_rank_env(struct opts *o, const char *s)
+{
+	size_t digits = strspn(s, "0123456789");
+
+	if (!digits || s[digits] != ':' || !strchr(s + digits, '='))
+		bad_usage("--rank-env: \"%s\" is not R:NAME=VALUE", s);
+	if (o->nrank_env == MAX_RANK_ENV)
+		bad_usage("--rank-env: more than %d", MAX_RANK_ENV);
+	o->rank_env[o->nrank_env++] = s;
+}
+
+void job_rank_env(const struct opts *o, int rank)
+{
+	for (int i = 0; i < o->nrank_env; i++) {
+		char *set;
+
+		if (strtol(o->rank_env[i], &set, 10) == rank)
+			putenv(set + 1);
+	}
+}
 
 static void parse_one(struct opts *o, enum opt which, const char *arg)
 {
@@ -200,6 +224,9 @@ static void parse_one(struct opts *o, enum opt which, const char *arg)
 	case HOLD:
 		o->hold = true;
 		break;
+	case RANK_ENV:
+		add_rank_env(o, arg);
+		break;
 	case RANK:
 		o->rank = (int)number(name, arg, 0, MAX_RANKS - 1);
 		break;
@@ -221,6 +248,8 @@ static void check_opts(struct opts *o)
 			  MAX_LOCAL);
 	if (!o->procs && o->per_node)
 		bad_usage("--per-node needs --procs");
+	if (o->nrank_env && !o->procs)
+		bad_usage("--rank-env needs --procs");
 	for (int i = 0; i < o->ncoll; i++) {
 		size_t least = 4 * (size_t)o->nranks; // a float for each rank
 
