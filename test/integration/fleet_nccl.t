@@ -11,7 +11,7 @@ needs_store "real libnccl on two sites"
 enter_store
 export NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN NCCL_NET=Socket
 if [ -c /dev/nvidia0 ]; then
-	ranks=2 per_node=1 gpu= check="--check --pause-ms 0"
+	ranks=2 per_node=1 gpu='' check="--check --pause-ms 0"
 	echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1)"
 else
 	ranks=4 per_node=2 gpu=$B/test/fakes/vgpu/libvgpu.so check="--pause-ms 5"
@@ -30,6 +30,7 @@ while [ $r -lt $ranks ]; do
 	set -- "$@" --rank-env "$r:NCCLBPF_SOCKET_DIR=$T/$site"
 	r=$((r + 1))
 done
+# shellcheck disable=SC2086
 env ${gpu:+LD_PRELOAD="$gpu"} NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_FLEET_CERT="$T/etcd/agent.pem" NCCLBPF_FLEET_KEY="$T/etcd/agent.key" NCCLBPF_AGENT="$B/ncclbpf-agent" NCCLBPF_AGENT_LISTEN=127.0.0.1 timeout -k 60 240 \
 	"$B/test/fakes/vgpu/job" --procs --per-node $per_node --ranks $ranks "$@" $check --seconds 180 \
