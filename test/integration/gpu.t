@@ -91,6 +91,7 @@ both=$?
 cat out err >why
 [ $both -eq 0 ]
 ok "with both answers" $?
+pkill -KILL -P "$job" # the first rank; the others die with it
 kill -KILL "$job" 2>/dev/null
 wait "$job" 2>/dev/null
 status 2 "and from the segment alone" check agreement segment="$T/s/hang.seg"

@@ -49,9 +49,11 @@ END
 NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo NCCL_NET=Socket NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" setsid torchrun --nproc_per_node=2 train.py >torch.log 2>&1 &
 launcher=$!
-deciding() { [ "$("$S" -q -o tsv comm list 2>/dev/null | awk -F '\t' '$8 > 20' | grep -c .)" -ge 2 ]; }
-await deciding || cp torch.log why
-ok "two processes train and decide" $?
+deciding() { [ "$("$S" -q -o tsv comm list 2>/dev/null | awk -F '\t' '$9 > 20' | grep -c .)" -ge 2 ]; }
+await deciding
+deciding=$?
+[ $deciding -eq 0 ] || cp torch.log why
+ok "two processes train and decide" $deciding
 grep -m1 '^nccl' torch.log | sed 's/^/# /'
 "$S" -o table list | sed 's/^/# /'
 status 0 "a policy is used" policy use "$B/policies/cheap_ring.policy"
