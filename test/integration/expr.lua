@@ -165,7 +165,8 @@ test("a function becomes a policy", q, err)
 test("which has a name and a map with types",
 	q:info().name == "mid" and q:info().maps[1].coherent and q:info().maps[1].btf_key > 0)
 local a = assert(q:run({ { coll = "allreduce", bytes = "4M" },
-	{ coll = "allreduce", bytes = 4194303, nodes = 2 }, { coll = "reduce", bytes = 1, nodes = 3 } },
+	{ coll = "allreduce", bytes = 4194303, nodes = 2 },
+	{ coll = "reduce", bytes = 1, nodes = 3 } },
 	{ limits = { [3] = 17 } }))
 test("words, sizes and whole numbers around it count", a[1].algo == 1 and a[1].proto == 1
 	and a[2].channels == 8 and a[3].channels == 17 and a[3].algo == -1, a[1].algo)
