@@ -180,7 +180,6 @@ print(("\nA collective took %s on 12 channels, %s on 2 channels while other traf
 	.. "the links, and %s on 12 channels again."):format(
 	mean(marks[2].seq - HOLD // 2, marks[2].seq - 1),
 	mean(marks[3].seq - HOLD // 2, marks[3].seq - 1), mean(upto - HOLD // 2, upto - 1)))
+local unread = lost > 0 and (" (%d more came too fast for this reader)"):format(lost // ranks) or ""
 print(("%d decisions, each the same on all %d ranks%s; check agreement was clean %d times of %d.")
-	:format(compared, ranks,
-		lost > 0 and (" (%d more came too fast for this reader)"):format(lost // ranks) or "",
-		looks, looks))
+	:format(compared, ranks, unread, looks, looks))
