@@ -48,9 +48,9 @@ has "a comparison by the policy's own line" out "bytes (16M) >= 4M" "mid.bpf.c:5
 
 # ---- a function: its lines ----
 cat >made.lua <<'E'
-local lo = 4 << 20
+local m = 4 << 20 -- bytes
 local p = assert(nb.policy.fn(function(ctx)
-	if ctx.coll == "allreduce" and ctx.bytes >= lo and ctx.bytes <= "32M" and ctx.ranks < 16 then
+	if ctx.coll == "allreduce" and ctx.bytes >= m and ctx.bytes <= "32M" and ctx.ranks < 16 then
 		ctx.algo = "ring"
 		ctx.proto = "simple"
 	end

@@ -50,15 +50,16 @@ E
 fault :2:1 'no measurement' <<E
 $H
 E
+times='     time   algbw   busbw #wrong' in_place='    51.00   82.2   143.9      0'
 fault :3:1 '8 fields; 13 as in the header of line 2 expected' <<E
 # Collective test starting: all_reduce_perf
-#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#       size         count      type   redop    root$times$times
      4194304       1048576     float     sum      -1    50.10   83.7   146.5
 E
 fault :3:54 'time "fast": microseconds above 0, or N/A, expected' <<E
 # Collective test starting: all_reduce_perf
-#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
-     4194304       1048576     float     sum      -1 fast   83.7   146.5      0    51.00   82.2   143.9      0
+#       size         count      type   redop    root$times$times
+     4194304       1048576     float     sum      -1 fast   83.7   146.5      0$in_place
 E
 fault :1:1 'a row without a header' <<E
      4194304       1048576     float     sum      -1 50.1   83.7   146.5      0  algbw
@@ -184,17 +185,22 @@ has "a baseline of one's own" out "ring/ll128" "better"
 
 # ---- nccl-tests ----
 text() { # FILE US: as mpirun --tag-output prints it, logs in between
+	gap='                              ' per='(+ per-iteration)'
+	names='     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%'
+	units='     (us)  (GB/s)  (GB/s)             (us)     (us)     (us)      (%)'
+	out_of_place="   $2.1   83.7  83.7     N/A  1 2 3 4"
+	in_place="   $2.9   82.2   82.2       0  1 2 3 4"
 	cat >"$1" <<E
 [1,0]<stdout>:# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809
 [1,0]<stdout>:# Collective test starting: all_reduce_perf
 [1,0]<stdout>:#  Rank  0 Group  0 Pid   1001 on     node07 device  0 [0000:1b:00] NVIDIA B300
 [1,0]<stdout>:#  Rank  1 Group  0 Pid   1002 on     node07 device  1 [0000:43:00] NVIDIA B300
 [1,0]<stdout>:#
-[1,0]<stdout>:#                                                              out-of-place (+ per-iteration)                                in-place (+ per-iteration)
-[1,0]<stdout>:#       size         count      type   redop    root     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%
-[1,0]<stdout>:#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)     (us)     (us)      (%)     (us)  (GB/s)  (GB/s)             (us)     (us)     (us)      (%)
+[1,0]<stdout>:#$gap$gap  out-of-place $per$gap  in-place $per
+[1,0]<stdout>:#       size         count      type   redop    root$names$names
+[1,0]<stdout>:#        (B)    (elements)                          $units$units
 node07:1001:1050 [0] NCCL INFO some line in between
-[1,0]<stdout>:     4194304       1048576     float     sum      -1   $2.1   83.7  83.7     N/A  1 2 3 4   $2.9   82.2   82.2       0  1 2 3 4
+[1,0]<stdout>:     4194304       1048576     float     sum      -1$out_of_place$in_place
 [1,0]<stdout>:# Avg bus bandwidth    : 83.0
 E
 }
