@@ -518,7 +518,7 @@ lint-format:
 	@echo "format: $(words $(SOURCES)) files"
 
 # No line over 100 columns, no file over 800 lines.
-LINED := '*.c' '*.h' 'lua/*.lua' 'shell/*.lua'
+LINED := '*.c' '*.h' '*.lua' '*.sh' '*.t' '*.py' Makefile .ci/run 'shell/completion.*'
 lint-lines:
 	@git ls-files -z -- $(LINED) | LC_ALL=C xargs -0 awk -f test/lines.awk
 
