@@ -145,14 +145,14 @@ for _ = 1, 200 do
 				("%s images=%s lease=%s audits=%d check=%s\n"):format(q.line,
 				tostring(good), tostring(e.lease ~= 0), #audit, tostring(q.check)))
 			io.stdout:flush()
+			local comm = { comm_id = "c0ffee0000000000", state = "committed",
+				fence = 99, ranks = 4, sites = 2 }
 			local reply = { ok = true, n = 7, digest = ("ab"):rep(32),
-				comms = core.array {
-				{ comm_id = "c0ffee0000000000", state = "committed", fence = 99,
-				ranks = 4, sites = 2 } } }
+				comms = core.array { comm } }
 			if q.expected == 3 and not q.line:find "if_generation" then
+				local east = { site = "east", text = "is behind" }
 				reply = { ok = false, error = "stale",
-					text = "generation 4 is in use", sites = core.array {
-					{ site = "east", text = "is behind" } } }
+					text = "generation 4 is in use", sites = core.array { east } }
 			end
 			if q.expected ~= 8 then
 				local puts = { { put = e.key:gsub("request", "reply"),

@@ -181,8 +181,8 @@ ok("the guard sees what takes three times as long", guard_sees(0.2, 3) > 100)
 
 -- Too little is never a pass.
 ok("no data", judge.look({}, 1).verdict == "inconclusive")
-ok("two blocks", judge.look(
-	{ k = { a = { 1, 1 }, b = { 1, 1 } } }, 4, { least = 4 }).verdict == "inconclusive")
+local two = { k = { a = { 1, 1 }, b = { 1, 1 } } }
+ok("two blocks", judge.look(two, 4, { least = 4 }).verdict == "inconclusive")
 ok("one arm only",
 	judge.look({ k = { a = { 1, 1, 1, 1, 1 }, b = {} } }, 4).verdict == "inconclusive")
 local same = {}

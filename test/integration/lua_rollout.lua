@@ -173,8 +173,8 @@ r = assert(t:rollout(plan("bad", "one_channel",
 r:start()
 test("a bad one is stopped in its first step",
 	r:wait().state == "rolled_back" and r:status().step == 1 and using() == "- - -", r)
-r = assert(t:rollout(
-	plan("few", "nvlink_ring_mid", { steps = { { units = 1, min_samples = 1000 } } })))
+r = assert(t:rollout(plan("few", "nvlink_ring_mid",
+	{ steps = { { units = 1, min_samples = 1000 } } })))
 r:start()
 test("too few collectives are inconclusive",
 	r:wait().state == "paused" and r.reason:find "collectives; 1000 each needed" ~= nil, r)
@@ -190,8 +190,8 @@ test("all but the last have it",
 	and r.held[1] == ids[3] and #r.held == 1, using())
 local hb
 for _ = 1, 400 do
-	hb = assert(nb.json.decode(
-		nb.run("-J staged rollout status", { format = "json" }))).data.holdback
+	local shown = nb.run("-J staged rollout status", { format = "json" })
+	hb = assert(nb.json.decode(shown)).data.holdback
 	if hb.rows[1] and hb.rows[1].held_count > 5 and hb.rows[1].promoted_count > 5 then break end
 	nb.sleep(0.05)
 end
@@ -200,8 +200,8 @@ test("and can be compared", hb.comms[1] == ids[3] and hb.rows[1].coll == "allred
 test("released", r:promote() == r and using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid"
 	and r.held == nil, using())
 test("undone", r:undo() and using() == "- - -", using())
-r = assert(t:rollout(
-	plan("held", "nvlink_ring_mid", { holdback = 1, scope = { comms = { ids[1] } } })))
+r = assert(t:rollout(plan("held", "nvlink_ring_mid",
+	{ holdback = 1, scope = { comms = { ids[1] } } })))
 r:start()
 test("of a scope of one, the others get it but the held",
 	r:wait().state == "succeeded" and using() == "nvlink_ring_mid nvlink_ring_mid -", using())

@@ -50,14 +50,14 @@ for n = 1, blocks_of do
 		medians = {}, spread = {}, ranks = {} }
 	for i, size in ipairs(sizes) do
 		local kind, times, lines = name_of(size), {}, {}
-		local mean = base[i] * 1000 * (arm == "b" and 1 / (1 + gain[i]) or 1) * (
-			1 + 0.004 * gauss())
+		local faster = arm == "b" and 1 / (1 + gain[i]) or 1
+		local mean = base[i] * 1000 * faster * (1 + 0.004 * gauss())
 		local ran = arm == "b" and gain[i] > 0 and "ring/simple" or i == 1 and "ring/ll128"
 			or "nvls/simple"
 		for k = 1, each do
 			seq = seq + 1
-			times[k] = math.floor(
-				mean * math.exp(0.03 * gauss() + (chance() < 0.01 and 0.4 or 0)))
+			local noise = 0.03 * gauss() + (chance() < 0.01 and 0.4 or 0)
+			times[k] = math.floor(mean * math.exp(noise))
 			lines[k] = ("%d,%d,%s,%s,allreduce,%d,%s,%d,%d")
 				:format(n, b.generation, arm, comm, size << 20, ran, seq, times[k])
 		end
@@ -67,8 +67,8 @@ for n = 1, blocks_of do
 			{ n = each, p10_ns = q[11], p90_ns = q[91] }
 		b.ranks[kind] = core.array {}
 		for rank = 0, 7 do
-			b.ranks[kind][rank + 1] = { rank = rank, ns = math.floor(
-				q[51] * (1 - 0.004 * rank + (rank == 5 and 0.05 or 0))) }
+			local share = 1 - 0.004 * rank + (rank == 5 and 0.05 or 0)
+			b.ranks[kind][rank + 1] = { rank = rank, ns = math.floor(q[51] * share) }
 		end
 		strata[kind] = strata[kind] or { a = {}, b = {} }
 		table.insert(strata[kind][arm], q[51])

@@ -81,9 +81,9 @@ local function another() -- until they have made one more
 	end
 	error "controllers make no generation"
 end
-local r = assert(
-	t:rollout { candidate = { "loop_hostile", "nvlink_ring_mid" }, blocks = 3, samples = 5,
-	interval = "10ms", seed = 7, judge = { looks = 1, confidence = 0.5, min_effect_pct = 50 } })
+local r = assert(t:rollout { candidate = { "loop_hostile", "nvlink_ring_mid" }, blocks = 3,
+	samples = 5, interval = "10ms", seed = 7,
+	judge = { looks = 1, confidence = 0.5, min_effect_pct = 50 } })
 assert(r:start())
 local waits = 0
 Group.change = function(g, line, ...)

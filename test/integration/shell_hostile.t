@@ -61,8 +61,9 @@ lua_run -e 'local format, errors = require "ncclbpf.base.format", require "ncclb
 local bad = "a\u{9b}31m\u{202e}b\u{2066}c\u{85}d\27"
 local r = { rows = { { v = bad, l = { bad } } }, columns = { { "v" }, { "l" } }, head = bad,
 	foot = { bad } }
-for _, t in ipairs { format.render(r, { format = "table" }), format.render(
-		{ text = bad }, { format = "table" }), tostring(errors.new("io", bad)) } do
+local as_table = { format = "table" }
+for _, t in ipairs { format.render(r, as_table), format.render({ text = bad }, as_table),
+		tostring(errors.new("io", bad)) } do
 	assert(t:find("a?31m?b?c?d?", 1, true), t)
 	assert(not t:find "[\27\127-\255]", t)
 end

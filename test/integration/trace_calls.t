@@ -20,8 +20,8 @@ standin() { # JOB ARGS...
 truth() { # CODE: over d, the data of the JSON answer in $T/out
 	cp "$T/out" "$T/truth.in"
 	lua_run -e '
-		local ok, d = pcall(
-			function() return require "ncclbpf.core".decode(io.read "a") end)
+		local core = require "ncclbpf.core"
+		local ok, d = pcall(function() return core.decode(io.read "a") end)
 		assert(ok, d)
 		if d.data then d = d.data end
 		'"$1" <"$T/truth.in" 2>>"$T/why"
