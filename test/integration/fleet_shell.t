@@ -151,8 +151,8 @@ for _ = 1, 200 do
 				comms = core.array { comm } }
 			if q.expected == 3 and not q.line:find "if_generation" then
 				local east = { site = "east", text = "is behind" }
-				reply = { ok = false, error = "stale",
-					text = "generation 4 is in use", sites = core.array { east } }
+				reply = { ok = false, error = "stale", sites = core.array { east },
+					text = "generation 4 is in use" }
 			end
 			if q.expected ~= 8 then
 				local puts = { { put = e.key:gsub("request", "reply"),
