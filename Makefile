@@ -78,7 +78,8 @@ STORE := $(call o,plugin/store/*.c)
 RELAY := $(call o,plugin/relay/*.c)
 SIGN := $(call o,plugin/sign/*.c)
 TAP := $(call o,plugin/tap/*.c)
-PLUGIN := $(filter-out $(B)/plugin/store/% $(B)/plugin/relay/% $(B)/plugin/sign/% $(B)/plugin/agent/% $(TAP),$(call o,plugin/*/*.c plugin/*/*/*.c))
+PLUGIN := $(filter-out $(addprefix $(B)/plugin/,store/% relay/% sign/% agent/%) $(TAP),\
+	$(call o,plugin/*/*.c plugin/*/*/*.c))
 PLUGIN_SO := $(B)/libncclbpf.so
 TAP_SO := $(B)/ncclbpf/libncclbpf-verbs.so
 LOAD_SO := $(B)/libncclbpf-load.so
@@ -86,8 +87,9 @@ SHELL_BIN := $(B)/ncclbpf-shell
 LUA_SO := $(B)/lua/ncclbpf.so
 POLICIES := $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard policies/*.bpf.c))
 CORPUS := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(shell find test/corpus -name '*.bpf.c' 2>/dev/null))
-EXAMPLES := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(wildcard examples/*/*.bpf.c)) $(B)/examples/ring-allreduce/ring_allreduce \
-	$(B)/examples/embed/embed $(B)/examples/moe-alltoall/moe_alltoall $(B)/examples/host-signals/host_signals
+EXAMPLES := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(wildcard examples/*/*.bpf.c)) \
+	$(addprefix $(B)/examples/,ring-allreduce/ring_allreduce embed/embed \
+	moe-alltoall/moe_alltoall host-signals/host_signals)
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 LUA_FILES := $(wildcard lua/ncclbpf/*.lua lua/ncclbpf/*/*.lua)
@@ -104,11 +106,11 @@ help:
 ## make demo       an 8-rank job, a policy loaded while it runs (under 3 min)
 ## make demo-coherence   a reload with and without a fence (under 1 min)
 ## make demo-ring       a ring AllReduce over the net plugin, each step's latency (seconds)
-## make demo-gin       experts' all-to-all by puts and signals, the hot one found and paced (under 60 s)
-## make demo-rdma      a ring over verbs in a virtual machine with SoftRoCE: queue pairs, steps, 2 % loss (2 min)
-## make demo-rollout     a policy is promoted where it is better, a bad one rolled back (under 1 min)
+## make demo-gin       experts' all-to-all by puts; the hot expert is found and paced (under 60 s)
+## make demo-rdma      a ring over verbs in a virtual machine with SoftRoCE and 2 % loss (2 min)
+## make demo-rollout   a policy is promoted where it is better, a bad one rolled back (under 1 min)
 ## make demo-closed-loop   channels follow the latency, 2, 12, 2, 12, on all ranks (under 30 s)
-## make demo-fleet   one job on three sites and a real etcd; agent and store fail, the job does not (under 1 min)
+## make demo-fleet   a job on three sites and a real etcd; agent and store fail (under 1 min)
 ## make demo-trace   what of a collective was unseen, and a trace in build/demo-trace (under 20 s)
 ## make check      build everything and run all tests
 ## make check-all  the same under ASan, UBSan and TSan, and the fuzz replay
@@ -117,7 +119,8 @@ help:
 ## make agree      random programs by both engines, x86-64 and arm64 (qemu): PROGRAMS=1000000
 ## make domains    the verifier's numbers at 4 to 8 bits, all of them (an hour and more)
 ## make fuzz       libFuzzer on each target: SECONDS=120 TARGETS="verify embed"
-## make soak-fleet bench-fleet   a job of several hosts: agents and etcd killed; how long a change takes
+## make soak-fleet     a job of several hosts: agents and etcd killed
+## make bench-fleet    how long a change of a job of several hosts takes
 ## make soak-events  a million profiler events a second, memory and losses checked: SECONDS=600
 ## make embed      random programs, run inside the verifier's states: PROGRAMS=1000000 SEED=n
 ## make embed-small   the same with budgets that runs use up, ranks compared
@@ -131,7 +134,7 @@ help:
 ## make lint       format, layers, clang-tidy, cppcheck
 ## make install    PREFIX=/usr/local DESTDIR=; make uninstall takes it away
 ## make dist deb rpm   the source archive, Debian and RPM packages in build/packages
-## make check-packages   lintian, rpmlint; the Containerfile's images made from an empty Debian 12, used
+## make check-packages   lintian, rpmlint; images of the Containerfile on an empty Debian 12
 ## make deb-arm64   Debian packages for arm64 by cross compilation, in build/packages-arm64
 ## make check-packages-arm64   lintian; with what they depend on from Debian, used under qemu-user
 ## make docs-picture   docs/report.png anew, from a browser
@@ -167,7 +170,8 @@ $(PLUGIN_SO): $(PLUGIN) $(CORE) plugin/ncclbpf.map
 # ldconfig would make it everybody's libibverbs.so.
 $(TAP_SO): $(TAP) $(B)/plugin/runtime/clock.o plugin/tap/tap.map
 	@mkdir -p $(@D) $(B)/plugin/tap/stub
-	$(CC) -shared -nostdlib -x c /dev/null -Wl,-soname,libibverbs.so.1 -o $(B)/plugin/tap/stub/libibverbs.so
+	$(CC) -shared -nostdlib -x c /dev/null -Wl,-soname,libibverbs.so.1 \
+		-o $(B)/plugin/tap/stub/libibverbs.so
 	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=plugin/tap/tap.map \
 		-Wl,-soname,libibverbs.so -Wl,-z,relro,-z,now -Wl,--no-undefined \
 		-Wl,--gc-sections -o $@ $(filter %.o,$^) -Wl,--no-as-needed \
@@ -207,14 +211,17 @@ $(B)/test/unit/%: $(B)/test/unit/%.o $(ASM) $(CORE) $(LOAD)
 
 # Fuzz targets are linked with a driver that replays files; V=fuzz CC=clang
 # links libFuzzer instead.
-$(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/replay.o) $(ASM) $(CORE) $(LOAD)
-	$(CC) $(patsubst -fsanitize=fuzzer-no-link%,-fsanitize=fuzzer%,$(SAN)) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
+$(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(V)),,$(B)/test/fuzz/replay.o) \
+		$(ASM) $(CORE) $(LOAD)
+	$(CC) $(patsubst -fsanitize=fuzzer-no-link%,-fsanitize=fuzzer%,$(SAN)) $(LDFLAGS) -o $@ $^ \
+		$(LOAD_LIBS) -lpthread
 
 # An example that is a program: NCCL's net or RMA interface and libc.
 $(B)/examples/ring-allreduce/ring_allreduce: $(B)/examples/ring-allreduce/ring_allreduce.o
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $< -ldl
 
-$(B)/examples/moe-alltoall/moe_alltoall: $(call o,$(addprefix examples/moe-alltoall/moe_,layer.c job.c rma.c))
+$(B)/examples/moe-alltoall/moe_alltoall: \
+		$(call o,$(addprefix examples/moe-alltoall/moe_,layer.c job.c rma.c))
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -ldl -lpthread
 
 $(B)/examples/host-signals/host_signals: $(B)/examples/host-signals/host_signals.o
@@ -242,7 +249,8 @@ AGAIN = $(MAKE) --no-print-directory -j$(JOBS)
 
 # Set-up comes first and may install compilers, so the rest is a second make
 # that looks for its tools again.
-.PHONY: setup check check-all check-san soak demo bench bench-verify lint fmt layers clean check-fresh
+.PHONY: setup check check-all check-san soak demo bench bench-verify
+.PHONY: lint fmt layers clean check-fresh
 setup:
 	@test/setup.sh build
 
@@ -254,12 +262,14 @@ check:
 check-all: check check-san
 
 # Unit tests and the fuzz corpus under ASan and UBSan, unit tests under TSan.
+check-san: TSAN := $(addprefix unit-,gen chain live jit_inline segment fence tuner map trace net \
+	gin loop profiler spans) verbs_tap
 check-san:
 	@test/setup.sh build check
-	@$(AGAIN) V=asan B=build/asan unit-tests policies tap-tests $(patsubst $(B)/%,build/asan/%,$(CORPUS))
+	@$(AGAIN) V=asan B=build/asan unit-tests policies tap-tests \
+		$(patsubst $(B)/%,build/asan/%,$(CORPUS))
 	@$(AGAIN) V=tsan B=build/tsan unit-tests policies tap-tests
-	@test/run.sh build/tsan "unit-gen unit-chain unit-live unit-jit_inline unit-segment unit-fence unit-tuner unit-map unit-trace unit-net unit-gin unit-loop unit-profiler unit-spans verbs_tap" \
-		>build/tsan/tests.out 2>&1 & tsan=$$!; \
+	@test/run.sh build/tsan "$(TSAN)" >build/tsan/tests.out 2>&1 & tsan=$$!; \
 	NOT=unit-verify_domains BESIDE="unit-v unit-j unit-p unit-s unit-t fuzz-" \
 		test/run.sh build/asan "unit- fuzz- verbs_tap"; asan=$$?; \
 	wait $$tsan; tsan=$$?; cat build/tsan/tests.out; [ $$asan$$tsan = 00 ]
@@ -315,7 +325,8 @@ soak-events:
 .PHONY: soak-fleet bench-fleet
 FAULTS ?= 10000
 soak-fleet: lib policies hosts
-	@FLEET_SECONDS=$(or $(SECONDS),600) FLEET_SEED=$$(date +%s) LIMIT=20000 test/run.sh $(B) =fleet; \
+	@FLEET_SECONDS=$(or $(SECONDS),600) FLEET_SEED=$$(date +%s) LIMIT=20000 \
+		test/run.sh $(B) =fleet; \
 	FAULTS=$(FAULTS) FAULT_SECONDS=$$(($(FAULTS) / 33)) FLEET_SEED=$$(date +%s) LIMIT=20000 \
 		test/run.sh $(B) =fleet_faults; \
 	grep -h '^#' $(B)/test/log/fleet.log $(B)/test/log/fleet_faults.log
@@ -337,7 +348,8 @@ soak-faults: $(B)/test/unit/test_fence_faults
 			if ($$(i + 1) == "commits,") c += $$i; \
 			if ($$(i + 1) == "aborts,") a += $$i; \
 			if ($$(i + 1) == "steps") s += $$i } } \
-		END { printf "faults: %d, changes committed: %d, aborted: %d, steps held against the rules: %d, broken: 0\n", f, c, a, s }' \
+		END { printf "faults: %d, changes committed: %d, aborted: %d, ", f, c, a; \
+			printf "steps held against the rules: %d, broken: 0\n", s }' \
 		$(B)/faults.all
 
 # State embedding of PROGRAMS random programs, those of SEED and after.
@@ -365,7 +377,9 @@ domains: setup
 .PHONY: fuzz
 fuzz:
 	@test/setup.sh build check
-	@$(AGAIN) V=fuzz CC=$(CLANG) B=build/fuzz WERROR= $(or $(TARGETS:%=build/fuzz/test/fuzz/fuzz_%),$(patsubst $(B)/%,build/fuzz/%,$(FUZZ))) >/dev/null
+	@$(AGAIN) V=fuzz CC=$(CLANG) B=build/fuzz WERROR= \
+		$(or $(TARGETS:%=build/fuzz/test/fuzz/fuzz_%),$(FUZZ:$(B)/%=build/fuzz/%)) \
+		>/dev/null
 	@test/fuzz/fuzz.sh build/fuzz $(or $(SECONDS),120) $(TARGETS)
 
 # The demo and the benchmarks run the code as it is installed.
@@ -436,20 +450,23 @@ bench-verify: setup
 	@$(AGAIN) V=release B=$(RELEASE) policies $(RELEASE)/test/bench/verify_bench >/dev/null
 	@$(RELEASE)/test/bench/verify_bench $(RELEASE)/policies/*.policy >$(RELEASE)/verify.txt; \
 		rc=$$?; cat $(RELEASE)/verify.txt; [ -z "$(DOC)" ] || \
-		awk -f test/bench/verify_speed.awk $(RELEASE)/verify.txt | test/bench/into.sh speed $(DOC); exit $$rc
+		awk -f test/bench/verify_speed.awk $(RELEASE)/verify.txt | \
+			test/bench/into.sh speed $(DOC); exit $$rc
 
 .PHONY: bench-weights
 bench-weights: setup
 	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/test/bench/weight_bench >/dev/null
-	@$(RELEASE)/test/bench/weight_bench >$(RELEASE)/weights.txt; rc=$$?; cat $(RELEASE)/weights.txt; \
-		[ -z "$(DOC)" ] || test/bench/into.sh weights $(DOC) <$(RELEASE)/weights.txt; exit $$rc
+	@$(RELEASE)/test/bench/weight_bench >$(RELEASE)/weights.txt; \
+		rc=$$?; cat $(RELEASE)/weights.txt; [ -z "$(DOC)" ] || \
+		test/bench/into.sh weights $(DOC) <$(RELEASE)/weights.txt; exit $$rc
 
 .PHONY: worst
 worst: setup
 	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/test/unit/test_verify_worst >/dev/null
 	@WORST=1 $(RELEASE)/test/unit/test_verify_worst >$(RELEASE)/worst.txt; \
 		rc=$$?; cat $(RELEASE)/worst.txt; [ -z "$(DOC)" ] || \
-		awk -f test/bench/verify_worst.awk $(RELEASE)/worst.txt | test/bench/into.sh worst $(DOC); exit $$rc
+		awk -f test/bench/verify_worst.awk $(RELEASE)/worst.txt | \
+			test/bench/into.sh worst $(DOC); exit $$rc
 
 SOURCES := $(shell find core lua plugin policies shell test examples \
 	\( -name '*.c' -o -name '*.h' \) -not -path '*/defs/*' 2>/dev/null)
@@ -459,7 +476,8 @@ fmt:
 	clang-format -i $(SOURCES)
 
 # What is made of tables: those of docs/policies.md (core/defs/), the picture of
-# docs/architecture.md, the Lua reference and the manual pages. The types for editors go to the build folder.
+# docs/architecture.md, the Lua reference and the manual pages. The types for
+# editors go to the build folder.
 .PHONY: docs
 docs: $(SHELL_BIN)
 	awk -f docs/tables.awk docs/policies.md >docs/policies.md.new
@@ -470,7 +488,8 @@ docs: $(SHELL_BIN)
 	$(SHELL_BIN) -f shell/python/make.lua shell/python/ncclbpf/_commands.py
 
 meta = mkdir -p $(1)/lua/meta $(2)/man && $(RUN) $(1)/ncclbpf-shell -f lua/meta/make.lua \
-	lua/meta/ncclbpf.lua $(1)/lua/meta/ncclbpf.lua $(2)/lua-reference.md $(2)/man/ncclbpf.3lua && \
+	lua/meta/ncclbpf.lua $(1)/lua/meta/ncclbpf.lua $(2)/lua-reference.md \
+	$(2)/man/ncclbpf.3lua && \
 	$(RUN) $(1)/ncclbpf-shell -f lua/meta/man.lua $(2)/man $(2)/shell.md
 
 # The picture of docs/rollouts.md, by the test that looks at it in a browser.
@@ -490,8 +509,8 @@ layers:
 
 lint:
 	@test/setup.sh build check lint
-	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lines lint-lua lint-tidy lint-cppcheck \
-		lint-opcodes layers
+	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lines lint-lua lint-tidy \
+		lint-cppcheck lint-opcodes layers
 
 .PHONY: lint-format lint-lines lint-lua lint-tidy lint-cppcheck lint-opcodes
 lint-format:
@@ -499,7 +518,7 @@ lint-format:
 	@echo "format: $(words $(SOURCES)) files"
 
 # No line over 100 columns, no file over 800 lines.
-LINED := '*.c' '*.h' 'lua/*.lua' 'shell/*.lua'
+LINED := '*.c' '*.h' '*.lua' '*.sh' '*.t' '*.py' Makefile .ci/run 'shell/completion.*'
 lint-lines:
 	@git ls-files -z -- $(LINED) | LC_ALL=C xargs -0 awk -f test/lines.awk
 
@@ -517,13 +536,15 @@ lint-tidy: $(TIDY)
 $(B)/tidy/%.ok: %.c .clang-tidy
 	@mkdir -p $(@D)
 	@clang-tidy --quiet --warnings-as-errors='*' $< -- -std=c11 -D_GNU_SOURCE \
-		-DNCCLBPF_VERSION='"$(VERSION)"' -I. $(LUA_CFLAGS) 2>$@.log || { cat $@.log; exit 1; }
+		-DNCCLBPF_VERSION='"$(VERSION)"' -I. $(LUA_CFLAGS) 2>$@.log || \
+		{ cat $@.log; exit 1; }
 	@touch $@
 
 lint-cppcheck:
 	@cppcheck -q --std=c11 --inline-suppr --error-exitcode=1 -j$(JOBS) \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
-		--suppress=missingInclude --suppress=arrayIndexOutOfBoundsCond:plugin/abi/wrapped_profiler.c \
+		--suppress=missingInclude \
+		--suppress=arrayIndexOutOfBoundsCond:plugin/abi/wrapped_profiler.c \
 		-D__x86_64__ -I. $(filter core/% lua/% plugin/% shell/%,$(C_SOURCES))
 	@echo "cppcheck: clean"
 
@@ -536,7 +557,8 @@ ANSWERS = $(patsubst %.bpf.c,$(RELEASE)/%.policy,$(wildcard test/corpus/answers/
 check-glibc:
 	@test/setup.sh build
 	@$(AGAIN) V=release B=$(RELEASE) $(RELEASE)/libncclbpf.so $(ANSWERS) >/dev/null
-	@test/packaging/old_glibc.sh $(CURDIR)/build/glibc $(RELEASE)/libncclbpf.so $(RELEASE)/test/corpus/answers
+	@test/packaging/old_glibc.sh $(CURDIR)/build/glibc $(RELEASE)/libncclbpf.so \
+		$(RELEASE)/test/corpus/answers
 
 # The plugin cross-compiled for arm64: NCCL's stand-in calls every interface of it
 # under qemu-user.
@@ -545,12 +567,16 @@ ARM64 := build/arm64
 check-arm64:
 	@test/setup.sh build check
 	@$(AGAIN) V=release B=$(RELEASE) $(ANSWERS) >/dev/null
-	@$(AGAIN) V=release B=$(ARM64) CC=aarch64-linux-gnu-gcc $(ARM64)/libncclbpf.so $(ARM64)/test/fakes/host/abi_check >/dev/null
-	@dir=$$(mktemp -d) && NCCLBPF_SOCKET_DIR=$$dir NCCLBPF_JOB=arm64 qemu-aarch64 -L /usr/aarch64-linux-gnu \
-		$(ARM64)/test/fakes/host/abi_check $(ARM64)/libncclbpf.so $(RELEASE)/test/corpus/answers >$(ARM64)/abi.log; rc=$$?; \
+	@$(AGAIN) V=release B=$(ARM64) CC=aarch64-linux-gnu-gcc $(ARM64)/libncclbpf.so \
+		$(ARM64)/test/fakes/host/abi_check >/dev/null
+	@dir=$$(mktemp -d) && NCCLBPF_SOCKET_DIR=$$dir NCCLBPF_JOB=arm64 \
+		qemu-aarch64 -L /usr/aarch64-linux-gnu $(ARM64)/test/fakes/host/abi_check \
+		$(ARM64)/libncclbpf.so $(RELEASE)/test/corpus/answers >$(ARM64)/abi.log; rc=$$?; \
 		rm -rf $$dir; grep '^not ok' $(ARM64)/abi.log && rc=1; \
-		size=$$(aarch64-linux-gnu-strip -o $(ARM64)/stripped.so $(ARM64)/libncclbpf.so && wc -c <$(ARM64)/stripped.so); \
-		[ $$size -le 1048576 ] || { echo "the stripped plugin has $$size bytes, over 1 MiB"; rc=1; }; \
+		size=$$(aarch64-linux-gnu-strip -o $(ARM64)/stripped.so $(ARM64)/libncclbpf.so && \
+			wc -c <$(ARM64)/stripped.so); \
+		[ $$size -le 1048576 ] || \
+			{ echo "the stripped plugin has $$size bytes, over 1 MiB"; rc=1; }; \
 		echo "check-arm64: $$(grep -c '^ok' $(ARM64)/abi.log) checks pass"; exit $$rc
 
 # ---- install -------------------------------------------------------------
@@ -583,20 +609,27 @@ install: setup
 	$(call install_lua,$(D)$(LUADIR))
 	$(call meta,$(RELEASE),$(RELEASE)/docs)
 	install -d $(D)$(PREFIX)/share/ncclbpf/meta $(addprefix $(D)$(MANDIR)/man,1 3 5)
-	install -m 644 $(RELEASE)/lua/meta/ncclbpf.lua $(RELEASE)/docs/lua-reference.md $(D)$(PREFIX)/share/ncclbpf/meta/
+	install -m 644 $(RELEASE)/lua/meta/ncclbpf.lua $(RELEASE)/docs/lua-reference.md \
+		$(D)$(PREFIX)/share/ncclbpf/meta/
 	install -m 644 $(addprefix $(RELEASE)/docs/man/ncclbpf-,shell.1 agent.1) $(D)$(MANDIR)/man1/
 	install -m 644 $(RELEASE)/docs/man/ncclbpf.3lua $(D)$(MANDIR)/man3/
 	install -m 644 $(RELEASE)/docs/man/ncclbpf-rollout.5 $(D)$(MANDIR)/man5/
 	install -m 644 policies/ncclbpf_policy.h policies/ncclbpf_math.h $(INC)/
-	install -m 644 $(addprefix core/defs/,contexts.h ctx.h helpers.h maps.h nccl.h) $(wildcard core/defs/hook_*.h) $(INC)/core/defs/
-	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy $(D)$(PREFIX)/share/ncclbpf/policies/
+	install -m 644 $(addprefix core/defs/,contexts.h ctx.h helpers.h maps.h nccl.h) \
+		$(wildcard core/defs/hook_*.h) $(INC)/core/defs/
+	install -m 644 policies/*.bpf.c $(RELEASE)/policies/*.policy \
+		$(D)$(PREFIX)/share/ncclbpf/policies/
 	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@LUADIR@|$(LUADIR)|g' \
-		-e 's|@VERSION@|$(VERSION)|g' plugin/ncclbpf.pc.in >$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc
-	install -m 644 shell/completion.bash $(D)$(PREFIX)/share/bash-completion/completions/ncclbpf-shell
+		-e 's|@VERSION@|$(VERSION)|g' plugin/ncclbpf.pc.in \
+		>$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc
+	install -m 644 shell/completion.bash \
+		$(D)$(PREFIX)/share/bash-completion/completions/ncclbpf-shell
 	install -d $(D)$(PYTHONDIR)/ncclbpf
-	install -m 644 $(wildcard shell/python/ncclbpf/*.py) shell/python/ncclbpf/py.typed $(D)$(PYTHONDIR)/ncclbpf/
+	install -m 644 $(wildcard shell/python/ncclbpf/*.py) shell/python/ncclbpf/py.typed \
+		$(D)$(PYTHONDIR)/ncclbpf/
 	install -D -m 644 shell/completion.zsh $(D)$(ZSHDIR)/_ncclbpf-shell
-	install -D -m 644 shell/completion.fish $(D)$(PREFIX)/share/fish/vendor_completions.d/ncclbpf-shell.fish
+	install -D -m 644 shell/completion.fish \
+		$(D)$(PREFIX)/share/fish/vendor_completions.d/ncclbpf-shell.fish
 
 # The Lua module alone, where LuaRocks wants it (the .rockspec).
 .PHONY: lua-module install-lua
@@ -627,19 +660,24 @@ deb-arm64:
 
 check-packages-arm64: deb-arm64
 	@$(AGAIN) V=release B=$(RELEASE) policies $(ANSWERS) >/dev/null
-	@$(AGAIN) V=release B=$(ARM64) CC=aarch64-linux-gnu-gcc $(addprefix $(ARM64)/test/fakes/host/,abi_check standin) >/dev/null
-	@test/packaging/packages_arm64.sh $(CURDIR)/build/root-arm64 build/packages-arm64 $(ARM64) $(RELEASE)
+	@$(AGAIN) V=release B=$(ARM64) CC=aarch64-linux-gnu-gcc \
+		$(addprefix $(ARM64)/test/fakes/host/,abi_check standin) >/dev/null
+	@test/packaging/packages_arm64.sh $(CURDIR)/build/root-arm64 build/packages-arm64 \
+		$(ARM64) $(RELEASE)
 
 uninstall:
-	rm -rf $(INC) $(D)$(LIBDIR)/ncclbpf $(D)$(LUADIR)/ncclbpf $(D)$(PREFIX)/share/ncclbpf $(D)$(PYTHONDIR)/ncclbpf
+	rm -rf $(INC) $(D)$(LIBDIR)/ncclbpf $(D)$(LUADIR)/ncclbpf $(D)$(PREFIX)/share/ncclbpf \
+		$(D)$(PYTHONDIR)/ncclbpf
 	rm -f $(D)$(LIBDIR)/libncclbpf.so $(D)$(LIBDIR)/libncclbpf-load.so \
 		$(foreach k,$(KINDS),$(D)$(LIBDIR)/libnccl-$k-ncclbpf.so) \
-		$(D)$(PREFIX)/bin/ncclbpf-shell $(D)$(PREFIX)/bin/ncclbpf-agent $(D)$(LIBDIR)/lua/5.4/ncclbpf.so \
+		$(D)$(PREFIX)/bin/ncclbpf-shell $(D)$(PREFIX)/bin/ncclbpf-agent \
+		$(D)$(LIBDIR)/lua/5.4/ncclbpf.so \
 		$(addprefix $(D)$(MANDIR)/man1/ncclbpf-,shell.1 agent.1) \
 		$(D)$(MANDIR)/man3/ncclbpf.3lua $(D)$(MANDIR)/man5/ncclbpf-rollout.5 \
 		$(D)$(LIBDIR)/pkgconfig/ncclbpf.pc \
 		$(D)$(PREFIX)/share/bash-completion/completions/ncclbpf-shell \
-		$(D)$(ZSHDIR)/_ncclbpf-shell $(D)$(PREFIX)/share/fish/vendor_completions.d/ncclbpf-shell.fish
+		$(D)$(ZSHDIR)/_ncclbpf-shell \
+		$(D)$(PREFIX)/share/fish/vendor_completions.d/ncclbpf-shell.fish
 
 clean:
 	rm -rf build

@@ -37,7 +37,8 @@ do_() {
 decides() {
 	local got=
 	for _ in $(seq 300); do
-		got=$(timeout 10 ncclbpf-shell -o json comm show "$1" | grep -o '"policies":\[[^]]*\]' | sort -u)
+		got=$(timeout 10 ncclbpf-shell -o json comm show "$1" |
+			grep -o '"policies":\[[^]]*\]' | sort -u)
 		[ "$got" = "\"policies\":[$2]" ] && return
 		sleep 0.1
 	done
@@ -47,11 +48,13 @@ decides() {
 # The published times, and a twentieth of the bandwidth with one channel.
 {
 	grep '^collective' test/fakes/vgpu/b300.csv
-	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' test/fakes/vgpu/b300.csv
+	awk -F, '
+		$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }
+	' test/fakes/vgpu/b300.csv
 	grep -v '^#\|^collective' test/fakes/vgpu/b300.csv
 } >"$dir/times.csv"
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so standin --ranks 2 --procs --groups 3 --events --seconds 300 --pause-ms 5 \
-	--min 4M --max 64M --factor 4 --table "$dir/times.csv" >"$dir/log" 2>&1 &
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so standin --ranks 2 --procs --groups 3 --events --seconds 300 \
+	--pause-ms 5 --min 4M --max 64M --factor 4 --table "$dir/times.csv" >"$dir/log" 2>&1 &
 job=$!
 for _ in $(seq 200); do
 	timeout 5 ncclbpf-shell -q attach demo >/dev/null 2>&1 && break

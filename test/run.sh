@@ -30,7 +30,9 @@ passed=0 failed=0 skipped=0
 hunts="mutants model proof"
 oracles="oracle_ arm64 unit-verify_domains"
 not=${NOT:-}
-waits="fleet rollout slow_rank closed_loop loop_faults trace net chain env control_ shell_ divergence check_agreement comms_churn demo_coherence quickstart torchrun metrics_serve store_etcd"
+waits="fleet rollout slow_rank closed_loop loop_faults trace net chain env control_ shell_"
+waits="$waits divergence check_agreement comms_churn demo_coherence"
+waits="$waits quickstart torchrun metrics_serve store_etcd"
 lanes= pids=
 lane() { # name, parts
 	LANE=1 BESIDE= NOT=$not "$0" "$B" "$2" >"$log/$1.out" 2>&1 &
@@ -85,10 +87,12 @@ one() { # name, command...
 		"$s" $(($(date +%s) - start))
 	# The second line of times is what the programs have taken since the beginning.
 	times >>"$log/times.$$"
-	awk -v name="$name" -v wall=$(($(date +%s) - start)) '{ gsub(/[ms]/, " "); t[NR] = $1 * 60 + $2 + $3 * 60 + $4 }
+	awk -v name="$name" -v wall=$(($(date +%s) - start)) '
+		{ gsub(/[ms]/, " "); t[NR] = $1 * 60 + $2 + $3 * 60 + $4 }
 		END { printf "%s %d %d\n", name, wall, t[4] - t[2] }' "$log/times.$$" >>"$log/times"
 	rm -f "$log/times.$$"
-	[ "$s" -gt 0 ] && sed -n 's/^ok [0-9]* - \(.*# *[Ss][Kk][Ii][Pp].*\)/    skipped: \1/p' "$log/$name.log" | sort -u | head -5
+	[ "$s" -gt 0 ] && sed -n 's/^ok [0-9]* - \(.*# *[Ss][Kk][Ii][Pp].*\)/    skipped: \1/p' \
+		"$log/$name.log" | sort -u | head -5
 	if [ "$f" -gt 0 ]; then
 		echo "$name $p $f $s" >>"$again"
 		echo "    status $rc, log $log/$name.log"
@@ -101,7 +105,8 @@ one() { # name, command...
 everything() {
 	for t in "$B"/test/unit/test_*; do
 		case $t in *.o | *.d) continue ;; esac
-		[ -x "$t" ] && CK_TAP_LOG_FILE_NAME=- one "unit-$(basename "$t" | sed 's/test_//')" "$t"
+		[ -x "$t" ] &&
+			CK_TAP_LOG_FILE_NAME=- one "unit-$(basename "$t" | sed 's/test_//')" "$t"
 	done
 	for t in "$B"/test/fuzz/fuzz_*; do
 		case $t in *.o | *.d) continue ;; esac
@@ -120,7 +125,8 @@ trap - EXIT
 lost=
 for l in $lanes; do
 	sed -e '$d' -e '/^left out: /d' "$log/$l.out"
-	set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$log/$l.out")
+	set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' \
+		"$log/$l.out")
 	# A lane without counts is a failure. Its programs are not run again, since
 	# their counts are unknown, and so is which of them have run.
 	[ $# -eq 3 ] || lost="$lost $l"
@@ -144,7 +150,8 @@ if [ -n "${RERUN:-}" ] && [ -z "${LANE:-}$lost" ] && [ -s "$again" ]; then
 fi
 if [ -z "${LANE:-}" ] && [ -z "$only" ]; then
 	echo && echo "longest:"
-	sort -k 2nr "$log/times" | head -15 | awk '{ printf "%-44s %4d s, processors %4d s\n", $1, $2, $3 }'
+	sort -k 2nr "$log/times" | head -15 |
+		awk '{ printf "%-44s %4d s, processors %4d s\n", $1, $2, $3 }'
 fi
 [ -n "$second" ] && echo && echo "passed on the second try only:$second"
 echo

@@ -2,17 +2,21 @@
 # SPDX-License-Identifier: MIT
 # setup.sh GROUP...: install the Debian packages that building (build),
 # testing (check), linting (lint), make check-kernel-corpus (corpus), make deb (deb),
-# make rpm and make check-packages (packages, and buildah for its images), make deb-arm64 (cross) and looking at
-# reports (browser) need and that are missing. Without the
-# right to install: print the one line to run, exit 69. The group promtool is
-# the two programs of the package prometheus, which would start a server: they
-# are unpacked into build/tools, and their tests are skipped where they are missing.
-# In the same way slurm is Slurm's daemons and commands, kubectl that program, and torch
-# PyTorch for CPUs (a download of 140 MB).
-# The group vm is the guest of test/vm, unpacked into build/vm.
+# make rpm and make check-packages (packages, and buildah for its images), make
+# deb-arm64 (cross) and looking at reports (browser) need and that are missing.
+# Without the right to install: print the one line to run, exit 69. The group
+# promtool is the two programs of the package prometheus, which would start a
+# server: they are unpacked into build/tools, and their tests are skipped where
+# they are missing. In the same way slurm is Slurm's daemons and commands,
+# kubectl that program, and torch PyTorch for CPUs (a download of 140 MB). The
+# group vm is the guest of test/vm, unpacked into build/vm.
 set -u
-build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4 libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev libgnutls28-dev libsodium-dev"
-check="check libibverbs-dev etcd-server etcd-client openssl curl git procps python3 python3-z3 python3-pycparser python3-pyte util-linux iproute2 binutils file spin qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross mandoc groff-base zsh fish mypy"
+build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4"
+build="$build libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev"
+build="$build libmicrohttpd-dev libgnutls28-dev libsodium-dev"
+check="check libibverbs-dev etcd-server etcd-client openssl curl git procps python3 python3-z3"
+check="$check python3-pycparser python3-pyte util-linux iproute2 binutils file spin qemu-user"
+check="$check gcc-aarch64-linux-gnu libc6-dev-arm64-cross mandoc groff-base zsh fish mypy"
 lint="clang-format clang-tidy cppcheck"
 fresh="debootstrap"
 deb="build-essential debhelper dh-python python3 dpkg-dev fakeroot"
@@ -81,7 +85,8 @@ for group in "$@"; do
 		continue
 	fi
 	if [ "$group" = vm ]; then
-		"$(dirname "$0")/vm/build.sh" "$(dirname "$0")/../build/vm" || echo "what asks it is skipped"
+		"$(dirname "$0")/vm/build.sh" "$(dirname "$0")/../build/vm" ||
+			echo "what asks it is skipped"
 		continue
 	fi
 	eval "want=\"\$want \$$group\""

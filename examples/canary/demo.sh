@@ -10,7 +10,8 @@ do_ 2 rollout start examples/canary/one_channel.lua
 do_ 0 rollout history
 for c in 0 1 2; do decides c0ffee000000000$c ""; done
 exposed=$(ncclbpf-shell -o json rollout history | grep -o '"exposed":[0-9]*' | tail -1 | tr -dc 0-9)
-[ "${exposed:-9999}" -le 2000 ] || fail "the bad policy decided $exposed collectives, more than 2000"
+[ "${exposed:-9999}" -le 2000 ] ||
+	fail "the bad policy decided $exposed collectives, more than 2000"
 
 do_ 0 rollout start examples/canary/ring_mid.lua
 do_ 0 comm list

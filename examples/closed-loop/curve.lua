@@ -23,11 +23,14 @@ local function take(d, pid)
 	local what = ("%s/%s, %d channels"):format(d.answer.algo, d.answer.proto, d.answer.channels)
 	local at = decided[d.seq]
 	if not at then
-		at = { channels = d.answer.channels, what = what, ranks = 0, generation = d.generation }
+		at = { channels = d.answer.channels, what = what, ranks = 0,
+			generation = d.generation }
 		decided[d.seq] = at
 	end
 	if at.what ~= what or at.generation ~= d.generation then
-		give_up("decision %d: %s by generation %d in process %d, %s by generation %d in another", d.seq, what, d.generation, pid, at.what, at.generation)
+		give_up("decision %d: %s by generation %d in process %d, "
+			.. "%s by generation %d in another",
+			d.seq, what, d.generation, pid, at.what, at.generation)
 	end
 	at.ranks = at.ranks + 1
 	if at.ranks == ranks then
@@ -55,7 +58,9 @@ end
 local looks = 0
 local function check()
 	local r = assert(job:request "check agreement")[1]
-	if not r.data.agree then give_up("check agreement: ranks do not agree after %d decisions", upto) end
+	if not r.data.agree then
+		give_up("check agreement: ranks do not agree after %d decisions", upto)
+	end
 	looks = looks + 1
 end
 
@@ -66,7 +71,9 @@ local function say()
 	for seq = shown, upto - 1 do
 		local at = decided[seq]
 		if at and at.ranks == ranks and at.channels ~= last then
-			print(("%5.1f s  from decision %4d on %2s channels on all %d ranks"):format(nb.mono() - began, seq, at.channels == 0 and "NCCL's" or at.channels, ranks))
+			print(("%5.1f s  from decision %4d on %2s channels on all %d ranks")
+				:format(nb.mono() - began, seq,
+					at.channels == 0 and "NCCL's" or at.channels, ranks))
 			last = at.channels
 		end
 	end
@@ -123,7 +130,9 @@ local columns = (upto + per - 1) // per
 -- A column shows its last decision.
 local function at_column(i)
 	for seq = math.min(upto, i * per) - 1, (i - 1) * per, -1 do
-		if decided[seq] and decided[seq].ranks == ranks then return decided[seq].channels end
+		if decided[seq] and decided[seq].ranks == ranks then
+			return decided[seq].channels
+		end
 	end
 end
 local function contended(i)
@@ -139,11 +148,13 @@ local function cell(value, row)	-- row 1 is the lowest; each row is MOST / HEIGH
 	if not EIGHTHS then return high >= 0.5 and "#" or "." end
 	return EIGHTHS[math.max(1, math.min(8, math.floor(high * 8 + 0.5)))]
 end
-print(("\nchannels, as each of the %d ranks chose them (a column: %d decisions; none: NCCL's own number)"):format(ranks, per))
+print(("\nchannels, as each of the %d ranks chose them (a column: %d decisions; "
+	.. "none: NCCL's own number)"):format(ranks, per))
 for row = HEIGHT, 1, -1 do
 	local line = {}
 	for i = 1, columns do line[i] = cell(at_column(i), row) end
-	print(("%4d %s%s"):format(row * MOST // HEIGHT, utf8_ok and "│" or "|", (table.concat(line):gsub("%s+$", ""))))
+	print(("%4d %s%s"):format(row * MOST // HEIGHT, utf8_ok and "│" or "|",
+		(table.concat(line):gsub("%s+$", ""))))
 end
 local axis, load = {}, {}
 for i = 1, columns do
@@ -165,9 +176,10 @@ local function mean(from, to)	-- Mean time of the collectives of decisions [from
 	end
 	return n > 0 and ("%.0f us"):format(sum / n) or "?"
 end
-print(("\nA collective took %s on 12 channels, %s on 2 channels while other traffic used the links, "
-	.. "and %s on 12 channels again."):format(
+print(("\nA collective took %s on 12 channels, %s on 2 channels while other traffic used "
+	.. "the links, and %s on 12 channels again."):format(
 	mean(marks[2].seq - HOLD // 2, marks[2].seq - 1),
 	mean(marks[3].seq - HOLD // 2, marks[3].seq - 1), mean(upto - HOLD // 2, upto - 1)))
-print(("%d decisions, each the same on all %d ranks%s; check agreement was clean %d times of %d."):format(
-	compared, ranks, lost > 0 and (" (%d more came too fast for this reader)"):format(lost // ranks) or "", looks, looks))
+local unread = lost > 0 and (" (%d more came too fast for this reader)"):format(lost // ranks) or ""
+print(("%d decisions, each the same on all %d ranks%s; check agreement was clean %d times of %d.")
+	:format(compared, ranks, unread, looks, looks))

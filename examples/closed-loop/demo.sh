@@ -49,7 +49,8 @@ if [ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/fakes/vgpu/job" ] &&
 		VGPU_CONTEND="$dir/contend" "$B/test/fakes/vgpu/job"; then
 	host=real
 else
-	start "$B/test/fakes/host/standin" --events --contend "$dir/contend" || fail "the job does not start"
+	start "$B/test/fakes/host/standin" --events --contend "$dir/contend" ||
+		fail "the job does not start"
 fi
 echo "$ranks ranks, one process a rank, AllReduce of 64 MiB:"
 if [ $host = real ]; then
@@ -60,7 +61,8 @@ fi
 echo "The policy adaptive_channels begins at 2 channels and asks for 2 more while times stay"
 echo "calm; 10 times the latency sends it back to 2. Its controller runs every $interval ms."
 echo
-timeout 500 "$B/ncclbpf-shell" -f examples/closed-loop/curve.lua "$dir/contend" "$dir/report" $ranks ||
+timeout 500 "$B/ncclbpf-shell" \
+	-f examples/closed-loop/curve.lua "$dir/contend" "$dir/report" $ranks ||
 	fail "the loop is not what it should be"
 kill -TERM "$job"
 wait "$job"

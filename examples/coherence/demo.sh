@@ -80,8 +80,8 @@ start() { # command and options of the job
 real() {
 	# shellcheck disable=SC2086
 	start env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 \
-		VGPU_CLOCK=virtual VGPU_TABLE=test/fakes/vgpu/b300.csv VGPU_HANG_S=0 VGPU_REPORT_S=2 \
-		NCCL_RUNTIME_CONNECT=0 "$B/test/fakes/vgpu/job" $options
+		VGPU_CLOCK=virtual VGPU_TABLE=test/fakes/vgpu/b300.csv VGPU_HANG_S=0 \
+		VGPU_REPORT_S=2 NCCL_RUNTIME_CONNECT=0 "$B/test/fakes/vgpu/job" $options
 }
 standin() {
 	# shellcheck disable=SC2086
@@ -143,7 +143,8 @@ hung=
 for i in $(seq 20); do
 	for what in size_aware none; do
 		timeout 10 ncclbpf-shell -f examples/coherence/stage.lua "$what" || break
-		"$B/test/fakes/host/naive" "$dir" demo >"$dir/naive" || fail "the naive reload does not work"
+		"$B/test/fakes/host/naive" "$dir" demo >"$dir/naive" ||
+			fail "the naive reload does not work"
 		sleep 0.1
 	done
 	timeout 10 ncclbpf-shell check agreement >/dev/null 2>&1 || { hung=1 && break; }
@@ -185,4 +186,5 @@ rc=$?
 job=
 [ $rc -eq 0 ] || fail "the job ended with status $rc"
 [ $host = real ] && grep -q HANG "$dir/log" && fail "a GPU reports a hang"
-say "20 changes in $(lines) collectives of each rank: none hung, none differed, the job has ended well ($((SECONDS - began)) s)."
+say "20 changes in $(lines) collectives of each rank: none hung, none differed," \
+	"the job has ended well ($((SECONDS - began)) s)."

@@ -71,8 +71,8 @@ start() {
 }
 real() {
 	[ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/fakes/vgpu/job" ] &&
-		start LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 VGPU_CLOCK=virtual \
-			VGPU_TABLE=test/fakes/vgpu/b300.csv "$B/test/fakes/vgpu/job"
+		start LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 \
+		VGPU_CLOCK=virtual VGPU_TABLE=test/fakes/vgpu/b300.csv "$B/test/fakes/vgpu/job"
 }
 if real; then
 	echo "An 8-rank job, one process a rank: the real NCCL 2.28.9 on virtual GPUs."
@@ -83,7 +83,8 @@ else
 	else
 		echo "the plugin, no transport. There is no libnccl 2.28.9 with CUDA headers here."
 	fi
-	start "$B/test/fakes/host/standin" --table test/fakes/vgpu/b300.csv || { cat "$dir/log" >&2; exit 1; }
+	start "$B/test/fakes/host/standin" --table test/fakes/vgpu/b300.csv ||
+		{ cat "$dir/log" >&2; exit 1; }
 fi
 echo "Times are replayed from published bandwidths of 8 x B300, not measured here."
 

@@ -16,7 +16,8 @@ local function times(path)
 	for line in io.lines(path) do
 		local n = line:match('"loop":(%d+)')
 		local bytes = tonumber(line:match('"bytes":(%d+)'))
-		local t = { us = tonumber(line:match('"time_us":([%d.]+)')), gbs = tonumber(line:match('"busbw_gbs":([%d.]+)')) }
+		local t = { us = tonumber(line:match('"time_us":([%d.]+)')),
+			gbs = tonumber(line:match('"busbw_gbs":([%d.]+)')) }
 		if n ~= loop then loop, last, now = n, now, {} end
 		now[bytes] = t
 		first[bytes] = first[bytes] or t
@@ -40,13 +41,16 @@ local job <close> = assert(nb.attach { job = os.getenv "NCCLBPF_JOB" })
 local comm = assert(job:comms())[1].comm
 local first, last = times(args.report)
 local from = bytes(args.from or "0")
-print(("%6s  %-6s %-7s %8s %10s %10s %8s  %s"):format("SIZE", "ALGO", "PROTO", "CHANNELS", "TIME us", "BUSBW GB/s", "SLOWER %", "DECIDED BY"))
+print(("%6s  %-6s %-7s %8s %10s %10s %8s  %s"):format(
+	"SIZE", "ALGO", "PROTO", "CHANNELS", "TIME us", "BUSBW GB/s", "SLOWER %", "DECIDED BY"))
 for _, row in ipairs(assert(job:comm(comm)).table) do
 	local t, was = last[row.bytes_last], first[row.bytes_last]
 	if t and row.bytes_last >= from then
 		local slower = (t.us / was.us - 1) * 100
-		print(("%6s  %-6s %-7s %8s %10.1f %10.1f %8s  %s"):format(size(row.bytes_last), row.answer.algo, row.answer.proto,
-			row.answer.channels == 0 and "NCCL's" or tostring(row.answer.channels), t.us, t.gbs,
-			math.abs(slower) < 0.05 and "" or ("%+.1f"):format(slower), row.by or "NCCL"))
+		print(("%6s  %-6s %-7s %8s %10.1f %10.1f %8s  %s"):format(size(row.bytes_last),
+			row.answer.algo, row.answer.proto,
+			row.answer.channels == 0 and "NCCL's" or tostring(row.answer.channels),
+			t.us, t.gbs, math.abs(slower) < 0.05 and "" or ("%+.1f"):format(slower),
+			row.by or "NCCL"))
 	end
 end

@@ -43,7 +43,8 @@ await() { # text, how often; of `ncclbpf-shell -o tsv` and the words after
 	local text=$1 times=$2
 	shift 2
 	for _ in $(seq 150); do
-		[ "$(timeout 20 ncclbpf-shell -o tsv "$@" 2>/dev/null | grep -c -e "$text")" -eq "$times" ] && return
+		[ "$(timeout 20 ncclbpf-shell -o tsv "$@" 2>/dev/null |
+			grep -c -e "$text")" -eq "$times" ] && return
 		sleep 0.1
 	done
 	fail "never $times of '$text' in: $*"
@@ -58,18 +59,22 @@ title "A store, and a job on three sites"
 NCCLBPF_FLEET=$(cat "$dir/etcd/endpoints")
 export NCCLBPF_FLEET
 mkdir -m 700 "$dir/a" "$dir/b" "$dir/c"
-NCCLBPF_SOCKET_DIR=$dir/a "$B/test/fakes/host/standin" --ranks 6 --procs --nodes 3 --seconds 120 --pause-ms 5 \
-	--rank-env "2:NCCLBPF_SOCKET_DIR=$dir/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$dir/b" \
-	--rank-env "4:NCCLBPF_SOCKET_DIR=$dir/c" --rank-env "5:NCCLBPF_SOCKET_DIR=$dir/c" >"$dir/log" 2>&1 &
+NCCLBPF_SOCKET_DIR=$dir/a "$B/test/fakes/host/standin" --ranks 6 --procs --nodes 3 --seconds 120 \
+	--pause-ms 5 --rank-env "2:NCCLBPF_SOCKET_DIR=$dir/b" \
+	--rank-env "3:NCCLBPF_SOCKET_DIR=$dir/b" --rank-env "4:NCCLBPF_SOCKET_DIR=$dir/c" \
+	--rank-env "5:NCCLBPF_SOCKET_DIR=$dir/c" >"$dir/log" 2>&1 &
 job=$!
 await attached 6 attach llm
 # until all sites have told the store of their ranks
 for _ in $(seq 150); do
-	[ "$("$etcd" ctl "$dir/etcd" get --prefix --keys-only /ncclbpf/1/llm/comm/ | grep -c /comm/)" -eq 3 ] &&
-		! timeout 20 ncclbpf-shell -o wide comm list 2>/dev/null | grep -q 'have registered' && break
+	[ "$("$etcd" ctl "$dir/etcd" get --prefix --keys-only /ncclbpf/1/llm/comm/ |
+		grep -c /comm/)" -eq 3 ] &&
+		! timeout 20 ncclbpf-shell -o wide comm list 2>/dev/null |
+		grep -q 'have registered' && break
 	sleep 0.1
 done
-echo "NCCLBPF_FLEET=$NCCLBPF_FLEET is all that the job was told; it started its three agents itself."
+echo "NCCLBPF_FLEET=$NCCLBPF_FLEET is all that the job was told;" \
+	"it started its three agents itself."
 do_ 0 list
 do_ 0 comm list
 
@@ -97,7 +102,8 @@ do_ 69 policy use none
 kill -0 "$job" || fail "the job is gone"
 echo "The job goes on with what it has. A site can still be asked on its own host:"
 printf '\n$ NCCLBPF_SOCKET_DIR=DIR/a ncclbpf-shell comm list\n'
-env -u NCCLBPF_FLEET NCCLBPF_SOCKET_DIR="$dir/a" ncclbpf-shell -o table comm list || fail "no answer"
+env -u NCCLBPF_FLEET NCCLBPF_SOCKET_DIR="$dir/a" ncclbpf-shell -o table comm list ||
+	fail "no answer"
 "$etcd" restart "$dir/etcd" 1
 await attached 6 attach llm
 

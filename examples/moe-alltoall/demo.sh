@@ -26,17 +26,20 @@ front=()
 
 # A ring as long as a dispatch: the kernel does not wait while it posts.
 over_nccl() {
-	"${front[@]}" env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" NCCL_NET_PLUGIN="$B/libncclbpf.so" \
-		NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" NCCLBPF_GIN_QUEUE=2048 \
-		NCCL_CUMEM_ENABLE=1 NCCL_WIN_ENABLE=1 NCCL_GIN_NCONTEXTS=1 \
-		NCCL_DEBUG=INFO NCCL_DEBUG_FILE="$dir/nccl.%p" "$real" "$@"
+	"${front[@]}" env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" \
+		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+		NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" NCCLBPF_GIN_QUEUE=2048 NCCL_CUMEM_ENABLE=1 \
+		NCCL_WIN_ENABLE=1 NCCL_GIN_NCONTEXTS=1 NCCL_DEBUG=INFO \
+		NCCL_DEBUG_FILE="$dir/nccl.%p" "$real" "$@"
 }
 over_plugin() {
 	"$B/examples/moe-alltoall/moe_alltoall" "$B/libncclbpf.so" "$@"
 }
 # The job has a loopback of its own: all ranks share a link of 100 Mbit/s, as
 # the ranks of one host share an adapter. The link's queue holds 8 MB.
-link=(unshare -rn sh -c 'ip link set lo up && tc qdisc add dev lo root tbf rate 100mbit burst 256kb limit 8mb && exec "$@"' link)
+link=(unshare -rn sh -c '
+	ip link set lo up &&
+		tc qdisc add dev lo root tbf rate 100mbit burst 256kb limit 8mb && exec "$@"' link)
 over_link() {
 	front=("${link[@]}")
 	over_nccl "$@"
@@ -47,8 +50,10 @@ choose() {
 	if [ "${OVER:-nccl}" = plugin ]; then
 		echo "OVER=$OVER" >"$dir/why"
 	elif [ ! -x "$real" ]; then
-		echo "CUDA's headers, NCCL's device headers, libcu++ or libnccl were missing at the build" >"$dir/why"
-	elif timeout 60 env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" "$real" --help 2>"$dir/why"; [ $? -eq 77 ]; then
+		echo "CUDA's headers, NCCL's device headers, libcu++ or libnccl were missing" \
+			"at the build" >"$dir/why"
+	elif timeout 60 env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" \
+			"$real" --help 2>"$dir/why"; [ $? -eq 77 ]; then
 		sed -i -n 's/.*SKIP: *//p' "$dir/why"
 	else
 		run=over_nccl
@@ -99,10 +104,12 @@ end() {
 choose
 echo "Four ranks in two processes, each with two of eight experts."
 if [ $run = over_nccl ]; then
-	echo "The real libnccl on virtual GPUs, two pretended nodes; host threads play the kernels, and an"
-	echo "all-reduce runs beside each layer. Chunks, with counters and flow control by signals:"
+	echo "The real libnccl on virtual GPUs, two pretended nodes; host threads play the"
+	echo "kernels, and an all-reduce runs beside each layer."
+	echo "Chunks, with counters and flow control by signals:"
 else
-	echo "Without libnccl ($(cat "$dir/why")): they call our GIN transport as NCCL's proxy does."
+	echo "Without libnccl ($(cat "$dir/why")): they call our GIN transport" \
+		"as NCCL's proxy does."
 	echo "Chunks, with counters and flow control by signals:"
 fi
 $run --mode chunks --rounds 5 "$@" >"$dir/out" 2>"$dir/err" || {
@@ -126,13 +133,15 @@ end
 if [ $run = over_nccl ] && "${link[@]}" true 2>"$dir/why"; then
 	printf '\nThe same dispatch over a link of 100 Mbit/s. The puts to rank 0 fill its queue:\n'
 	begin over_link --mode direct --tokens 2048 --topk 1 --skew 90 --rounds 3 "$@"
-	printf '\nThe puts to rank 0 paced, 3.7 MB/s from each rank, so that the queue stays short:\n'
+	printf '\n%s\n' \
+		"The puts to rank 0 paced, 3.7 MB/s from each rank, so that the queue stays short:"
 	sh_ map set gin_rate 1 '{rate=3700000, burst=65536}'
 	echo go >&3
 	rounds 2
 	end
 elif [ $run = over_nccl ]; then
-	printf '\nNo slow link, which needs a network namespace and tc (iproute2): %s\n' "$(head -1 "$dir/why")"
+	printf '\nNo slow link, which needs a network namespace and tc (iproute2): %s\n' \
+		"$(head -1 "$dir/why")"
 fi
 
 printf '\nOver the plugin alone, which gets all puts of a dispatch at once:\n'

@@ -8,7 +8,8 @@ local sums, total = {}, 0
 local map = assert(job:map "gin_peers")
 for _, process in ipairs(assert(map:entries { all = true, limit = 1024 })) do
 	for _, e in ipairs(process.entries) do
-		local s = sums[e.key.peer] or { peer = e.key.peer, puts = 0, signals = 0, bytes = 0 }
+		local s = sums[e.key.peer]
+			or { peer = e.key.peer, puts = 0, signals = 0, bytes = 0 }
 		for _, k in ipairs { "puts", "signals", "bytes" } do s[k] = s[k] + e.value[k] end
 		sums[e.key.peer] = s
 		total = total + e.value.bytes

@@ -17,8 +17,9 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so "$B/test/fakes/host/standin" --ranks 8 --procs --events --seconds 200 \
-	--pause-ms 1 --min 1M --max 64M --factor 4 --table test/fakes/vgpu/b300.csv >"$dir/log" 2>&1 &
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
+	"$B/test/fakes/host/standin" --ranks 8 --procs --events --seconds 200 --pause-ms 1 \
+	--min 1M --max 64M --factor 4 --table test/fakes/vgpu/b300.csv >"$dir/log" 2>&1 &
 job=$!
 turn=0
 until timeout 20 ncclbpf-shell -q attach night >/dev/null 2>&1; do

@@ -19,13 +19,14 @@ local function ranks(name, keep)
 end
 
 -- Read the kernel's counters of each adapter in NET_VERBS_DEVICE.
-local COUNTERS = { "sent_pkts", "rcvd_pkts", "completer_retry_err", "rcvd_seq_err", "out_of_seq_request",
-	"duplicate_request", "retry_exceeded_err" }
+local COUNTERS = { "sent_pkts", "rcvd_pkts", "completer_retry_err", "rcvd_seq_err",
+	"out_of_seq_request", "duplicate_request", "retry_exceeded_err" }
 local function counters()
 	local out = {}
 	for device in (os.getenv "NET_VERBS_DEVICE" or ""):gmatch "[^,]+" do
 		for _, name in ipairs(COUNTERS) do
-			local f = io.open(("/sys/class/infiniband/%s/ports/1/hw_counters/%s"):format(device, name))
+			local f = io.open(("/sys/class/infiniband/%s/ports/1/hw_counters/%s")
+				:format(device, name))
 			if f then
 				out[device] = out[device] or {}
 				out[device][name] = f:read "n"

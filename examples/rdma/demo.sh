@@ -24,12 +24,15 @@ fail() {
 }
 
 in_guest() {
-	printf 'TREE="%s" B="%s" BYTES=%s ROUNDS=%s TUNE="%s"\n' "$TREE" "$B" "${BYTES:-131072}" "${ROUNDS:-3}" "$TUNE" >"$to/env"
-	SHARE=$to test/vm/run.sh build/vm examples/rdma/guest.sh "${DEMO_SECONDS:-400}" >"$to/console"
+	printf 'TREE="%s" B="%s" BYTES=%s ROUNDS=%s TUNE="%s"\n' \
+		"$TREE" "$B" "${BYTES:-131072}" "${ROUNDS:-3}" "$TUNE" >"$to/env"
+	SHARE=$to test/vm/run.sh build/vm examples/rdma/guest.sh \
+		"${DEMO_SECONDS:-400}" >"$to/console"
 	rc=$?
 	[ $rc -eq 98 ] && fail "the guest did not come up: $to/console"
 	[ $rc -eq 0 ] || { tail -20 "$to/console" >&2 && fail "the guest ended with status $rc"; }
-	what="Linux $(cat "$to/kernel") in a virtual machine ($(cat build/vm/accel)), two SoftRoCE adapters and a wire"
+	what="Linux $(cat "$to/kernel") in a virtual machine ($(cat build/vm/accel))"
+	what="$what, two SoftRoCE adapters and a wire"
 }
 on_adapter() {
 	dir=$(mktemp -d)
@@ -40,8 +43,9 @@ on_adapter() {
 		BEFORE=:
 		[ $run = wire ] || export VHCA_LOSS=2
 		[ $run = tuned ] && BEFORE="'$B/ncclbpf-shell' map set tune 0 '$TUNE' >/dev/null"
-		BEFORE=$BEFORE examples/rdma/ring.sh "$B" "$to/$run.json" --ranks 4 --bytes "${BYTES:-131072}" --rounds "${ROUNDS:-5}" \
-			>"$to/console" || { rm -rf "$dir" && fail "$run: $(tail -1 "$to/console")"; }
+		BEFORE=$BEFORE examples/rdma/ring.sh "$B" "$to/$run.json" --ranks 4 \
+			--bytes "${BYTES:-131072}" --rounds "${ROUNDS:-5}" >"$to/console" ||
+			{ rm -rf "$dir" && fail "$run: $(tail -1 "$to/console")"; }
 	done
 	rm -rf "$dir"
 	what="a virtual adapter, whose losses are waits for the queue pair's time-out"
@@ -61,13 +65,15 @@ echo
 "$B/ncclbpf-shell" -f examples/rdma/draw.lua "$to" "$what" >"$to/timeline.svg" || exit 1
 if [ -s "$to/rdma.out" ]; then
 	echo
-	echo "\$ ncclbpf-shell trace rdma out=trace.json   # another round of the ring, its connections kept"
+	echo "\$ ncclbpf-shell trace rdma out=trace.json  " \
+		"# another round of the ring, its connections kept"
 	sed "s#/vm/##" "$to/rdma.out"
 fi
 echo
 echo "The policy of the third run, set while the ranks waited to connect:"
 echo "\$ ncclbpf-shell map set tune 0 '$TUNE'"
-echo "A queue pair waits 4.096 us times 2 to the time-out for an acknowledgement: 18 is 1.07 s, 15 is 134 ms."
+echo "A queue pair waits 4.096 us times 2 to the time-out for an acknowledgement:" \
+	"18 is 1.07 s, 15 is 134 ms."
 echo
 echo "In $to:"
 echo "  timeline.svg: the steps of all ranks over time"

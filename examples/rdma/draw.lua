@@ -44,10 +44,13 @@ local nranks = #runs[1].data.steps
 local panel = nranks * ROW + GAP
 local height = TOP + #runs * panel + 20
 local _, _, usual = span(runs[1].data)
-put('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">', W, height)
+put('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" '
+	.. 'font-family="sans-serif" font-size="12">', W, height)
 put('<rect width="%d" height="%d" fill="#ffffff"/>', W, height)
-put('<text x="16" y="24" font-size="16" font-weight="bold" fill="#222222">Steps of a ring AllReduce over verbs, by rank</text>')
-put('<text x="16" y="42" font-size="11" fill="#555555">%s; each bar is a receive, from post to completion</text>', esc(title or ""))
+put('<text x="16" y="24" font-size="16" font-weight="bold" fill="#222222">'
+	.. 'Steps of a ring AllReduce over verbs, by rank</text>')
+put('<text x="16" y="42" font-size="11" fill="#555555">%s; '
+	.. 'each bar is a receive, from post to completion</text>', esc(title or ""))
 for i, r in ipairs(runs) do
 	local y = TOP + (i - 1) * panel + 16
 	local from, to = span(r.data)
@@ -58,7 +61,8 @@ for i, r in ipairs(runs) do
 	while v <= (to - from) / 1e6 do
 		local x = LEFT + FULL * v * 1e6 / (to - from)
 		put('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="#dddddd"/>', x, x, y, foot)
-		put('<text x="%.1f" y="%d" font-size="10" text-anchor="middle" fill="#555555">%g ms</text>', x, foot + 13, v)
+		put('<text x="%.1f" y="%d" font-size="10" text-anchor="middle" fill="#555555">'
+			.. '%g ms</text>', x, foot + 13, v)
 		v = v + step
 	end
 	for k, p in ipairs(r.data.steps) do
@@ -68,17 +72,22 @@ for i, r in ipairs(runs) do
 			if s.send == 0 then
 				local ns = s.end_ns - s.start_ns
 				local kind = ns > 5 * usual and 3 or s.tag < nranks - 1 and 1 or 2
-				put('<rect x="%.1f" y="%d" width="%.1f" height="16" fill="%s" stroke="#ffffff" stroke-width="0.5"><title>step %d, %.2f ms</title></rect>',
-					LEFT + FULL * (s.start_ns - from) / (to - from), top + 2, math.max(FULL * ns / (to - from), 0.8), COLOUR[kind], s.tag, ns / 1e6)
+				put('<rect x="%.1f" y="%d" width="%.1f" height="16" fill="%s" '
+					.. 'stroke="#ffffff" stroke-width="0.5">'
+					.. '<title>step %d, %.2f ms</title></rect>',
+					LEFT + FULL * (s.start_ns - from) / (to - from), top + 2,
+					math.max(FULL * ns / (to - from), 0.8), COLOUR[kind],
+					s.tag, ns / 1e6)
 			end
 		end
 	end
 end
-local words = { "adding up", "handing round", ("more than 5 times the median without loss (%.2f ms)"):format(usual / 1e6) }
+local words = { "adding up", "handing round",
+	("more than 5 times the median without loss (%.2f ms)"):format(usual / 1e6) }
 for i, w in ipairs(words) do
 	local x = LEFT + (i - 1) * 150
-	put('<rect x="%d" y="%d" width="12" height="12" fill="%s"/><text x="%d" y="%d" fill="#222222">%s</text>', x, height - 28, COLOUR[i], x + 18,
-		height - 18, w)
+	put('<rect x="%d" y="%d" width="12" height="12" fill="%s"/>', x, height - 28, COLOUR[i])
+	put('<text x="%d" y="%d" fill="#222222">%s</text>', x + 18, height - 18, w)
 end
 put '</svg>'
 print(table.concat(out, "\n"))

@@ -30,7 +30,8 @@ kill $watchdog
 
 # What `trace rdma` shows beside the tap, which knows living queue pairs alone.
 cat >/run/begin <<E
-env --default-signal=INT "$B/ncclbpf-shell" -o table trace rdma seconds=300 out=/vm/trace.json >/vm/rdma.out 2>&1 &
+env --default-signal=INT "$B/ncclbpf-shell" -o table trace rdma seconds=300 \
+	out=/vm/trace.json >/vm/rdma.out 2>&1 &
 echo \$! >/run/tracer
 until [ -s /vm/trace.json ] || ! kill -0 \$! 2>/dev/null; do sleep 0.1; done
 E

@@ -22,13 +22,14 @@ local function put(fmt, ...) print((fmt:format(...):gsub("%s+$", ""))) end
 
 local wire = runs[1].data
 put "Life of the queue pairs, microseconds since each was created (hook verbs/qp)"
-put("%4s %6s %4s %6s %6s %8s %8s %8s %10s %6s", "RANK", "DEVICE", "QP", "PEER", "ERRORS", "INIT", "RTR", "RTS", "IN CHANGES",
-	"ENDED")
+put("%4s %6s %4s %6s %6s %8s %8s %8s %10s %6s", "RANK", "DEVICE", "QP", "PEER", "ERRORS", "INIT",
+	"RTR", "RTS", "IN CHANGES", "ENDED")
 for _, p in ipairs(wire.queue_pairs) do
 	table.sort(p.list, function(a, b) return a.created_ns < b.created_ns end)
 	for _, q in ipairs(p.list) do
-		put("%4d %6d %4d %6d %6d %8s %8s %8s %10s %6s", p.rank, q.device, q.qp, q.peer_qp, q.errors, us(q.init_ns),
-			us(q.rtr_ns), us(q.rts_ns), us(q.changing_ns), q.destroyed == 1 and "yes" or "no")
+		put("%4d %6d %4d %6d %6d %8s %8s %8s %10s %6s", p.rank, q.device, q.qp, q.peer_qp,
+			q.errors, us(q.init_ns), us(q.rtr_ns), us(q.rts_ns), us(q.changing_ns),
+			q.destroyed == 1 and "yes" or "no")
 	end
 end
 
@@ -37,7 +38,8 @@ put("%4s %-8s %10s %9s %10s", "RANK", "KIND", "SET-UP us", "REQUESTS", "BYTES")
 for _, p in ipairs(wire.connections) do
 	for _, c in ipairs(p.list) do
 		if c.kind < 2 then
-			put("%4d %-8s %10s %9d %10d", p.rank, c.kind == 1 and "sending" or "receiving", us(c.setup_ns), c.requests, c.bytes)
+			put("%4d %-8s %10s %9d %10d", p.rank, c.kind == 1 and "sending"
+				or "receiving", us(c.setup_ns), c.requests, c.bytes)
 		end
 	end
 end
@@ -52,7 +54,8 @@ local function receives(data)
 		for _, s in ipairs(p.list) do
 			if s.send == 0 then
 				seen[s.tag] = (seen[s.tag] or 0) + 1
-				local x = { ns = s.end_ns - s.start_ns, rank = p.rank, step = s.tag, round = seen[s.tag] }
+				local x = { ns = s.end_ns - s.start_ns, rank = p.rank, step = s.tag,
+					round = seen[s.tag] }
 				by[s.tag] = by[s.tag] or {}
 				table.insert(by[s.tag], x)
 				all[#all + 1] = x
@@ -72,7 +75,9 @@ put("%-4s  %-22s  %-22s  %-22s", "", runs[1][2], runs[2][2], runs[3][2])
 put("%4s%s", "STEP", (" %7s %7s %7s "):format("P50", "P99", "MAX"):rep(3))
 local function row(name, lists)
 	local t = {}
-	for i, l in ipairs(lists) do t[i] = ("%8s%8s%8s"):format(ms(at(l, 0.5)), ms(at(l, 0.99)), ms(at(l, 1))) end
+	for i, l in ipairs(lists) do
+		t[i] = ("%8s%8s%8s"):format(ms(at(l, 0.5)), ms(at(l, 0.99)), ms(at(l, 1)))
+	end
 	put("%4s%s", name, table.concat(t))
 end
 local nsteps = 0
@@ -86,7 +91,8 @@ local median = at(runs[1].all, 0.5)
 for _, r in ipairs(runs) do
 	for i = #r.all, math.max(1, #r.all - 2), -1 do
 		local x = r.all[i]
-		put("%-16s %4d %5d %4d %9s %7.1f", r[2], x.rank, x.round, x.step, ms(x.ns), x.ns / median)
+		put("%-16s %4d %5d %4d %9s %7.1f", r[2], x.rank, x.round, x.step, ms(x.ns),
+			x.ns / median)
 	end
 end
 
@@ -129,7 +135,9 @@ for _, p in ipairs(wire.calls) do
 end
 local text = file "bpftrace.out"
 local kernel = {}
-for k, v in (text or ""):gmatch "@kernel%[([^%]]+)%]: (%d+)" do kernel[k] = math.tointeger(tonumber(v)) end
+for k, v in (text or ""):gmatch "@kernel%[([^%]]+)%]: (%d+)" do
+	kernel[k] = math.tointeger(tonumber(v))
+end
 local seen = next(kernel) ~= nil
 local function pair(what, hook, probe, remark)
 	put("%-26s %7s %9s  %s", what, hook, seen and tostring(kernel[probe] or 0) or "-", remark)
@@ -139,14 +147,19 @@ put("%-26s %7s %9s  %s", "", "HOOKS", "BPFTRACE", "ON REAL ADAPTERS THE KERNEL S
 pair("queue pairs created", hooks.created, "created", "them")
 pair("changes of state", hooks.changed, "changed", "them")
 pair("queue pairs destroyed", hooks.destroyed, "destroyed", "them")
-pair("posts to send queues", hooks.post_send, "post_send", "nothing: SoftRoCE's doorbell is a system call, theirs is a store")
-pair("posts to receive queues", hooks.post_recv, "post_recv", "nothing: the queue is in the process's memory")
-pair("completions", hooks.completions, "completions", "nothing: the adapter writes them to the process's memory")
+pair("posts to send queues", hooks.post_send, "post_send",
+	"nothing: SoftRoCE's doorbell is a system call, theirs is a store")
+pair("posts to receive queues", hooks.post_recv, "post_recv",
+	"nothing: the queue is in the process's memory")
+pair("completions", hooks.completions, "completions",
+	"nothing: the adapter writes them to the process's memory")
 pair("polls of completion queues", "each", "poll_cq", "nothing: they are loads")
 if seen then
-	local same = hooks.created == kernel.created and hooks.changed == kernel.changed and hooks.destroyed == kernel.destroyed
-		and hooks.post_send == kernel.post_send and hooks.completions == kernel.completions
-	put(same and "The hooks' counts are the kernel's." or "The hooks' counts DIFFER from the kernel's.")
+	local same = hooks.created == kernel.created and hooks.changed == kernel.changed
+		and hooks.destroyed == kernel.destroyed and hooks.post_send == kernel.post_send
+		and hooks.completions == kernel.completions
+	put(same and "The hooks' counts are the kernel's."
+		or "The hooks' counts DIFFER from the kernel's.")
 	if not same then os.exit(1) end
 else
 	put "The kernel took no part: the adapter is in the processes."

@@ -11,8 +11,11 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkfifo "$dir/go"
 ring=$B/examples/ring-allreduce
-export NCCLBPF_SOCKET_DIR="$dir" NCCLBPF_JOB=ring NCCLBPF_VERBS=on NCCLBPF_CHAIN_NET="$B/test/fakes/verbs/libnccl-net-verbs.so"
-export NCCLBPF_POLICY="$B/examples/rdma/timeline.bpf.o:$B/examples/rdma/qp_watch.bpf.o:$B/examples/rdma/qp_tune.bpf.o:$ring/net_steps.bpf.o"
+export NCCLBPF_SOCKET_DIR="$dir" NCCLBPF_JOB=ring NCCLBPF_VERBS=on \
+	NCCLBPF_CHAIN_NET="$B/test/fakes/verbs/libnccl-net-verbs.so"
+rdma=$B/examples/rdma
+export NCCLBPF_POLICY="$rdma/timeline.bpf.o:$rdma/qp_watch.bpf.o:$rdma/qp_tune.bpf.o"
+NCCLBPF_POLICY="$NCCLBPF_POLICY:$ring/net_steps.bpf.o"
 "$ring/ring_allreduce" "$B/libncclbpf.so" --wait --hold "$@" >"$dir/out" 2>"$dir/err" <"$dir/go" &
 job=$!
 exec 3>"$dir/go"

@@ -17,7 +17,9 @@ local function quantile(step, q)
 	local want, seen = step.count * q, 0
 	for i, n in ipairs(step.bucket) do
 		seen = seen + n
-		if n > 0 and seen >= want then return math.min((from(i - 1) + from(i)) / 2, step.max_ns) end
+		if n > 0 and seen >= want then
+			return math.min((from(i - 1) + from(i)) / 2, step.max_ns)
+		end
 	end
 	return step.max_ns
 end
@@ -36,7 +38,8 @@ local conns = assert(assert(job:map "conns"):entries { all = true, limit = 1024 
 local by_rank = function(a, b) return a.rank < b.rank end
 
 print "Steps of the ring: microseconds from post to completion"
-print(("%4s %4s %-5s %7s %9s %9s %9s %9s %9s"):format("RANK", "STEP", "KIND", "COUNT", "MEAN", "P50", "P99", "MAX", "JITTER"))
+print(("%4s %4s %-5s %7s %9s %9s %9s %9s %9s")
+	:format("RANK", "STEP", "KIND", "COUNT", "MEAN", "P50", "P99", "MAX", "JITTER"))
 for _, p in ipairs(sorted(steps, by_rank)) do
 	sorted(p.entries, function(a, b)
 		if a.key.tag ~= b.key.tag then return a.key.tag < b.key.tag end
@@ -44,20 +47,23 @@ for _, p in ipairs(sorted(steps, by_rank)) do
 	end)
 	for _, e in ipairs(p.entries) do
 		local s = e.value
-		print(("%4d %4d %-5s %7d %9s %9s %9s %9s %9s"):format(p.rank, e.key.tag, KIND[e.key.kind] or "flush", s.count,
-			us(s.sum_ns / math.max(s.count, 1)), us(quantile(s, 0.5)), us(quantile(s, 0.99)), us(s.max_ns),
+		print(("%4d %4d %-5s %7d %9s %9s %9s %9s %9s"):format(p.rank, e.key.tag,
+			KIND[e.key.kind] or "flush", s.count, us(s.sum_ns / math.max(s.count, 1)),
+			us(quantile(s, 0.5)), us(quantile(s, 0.99)), us(s.max_ns),
 			us(s.jitter_ns / math.max(s.count - 1, 1))))
 	end
 end
 
 print "\nConnections: set-up and life in microseconds; LINK is the same at both ends"
-print(("%4s %5s %-6s %9s %11s %9s %12s %6s %-7s %s"):format("RANK", "CONN", "KIND", "SET-UP", "LIFE", "REQUESTS", "BYTES", "QUEUE",
-	"STATE", "LINK"))
+print(("%4s %5s %-6s %9s %11s %9s %12s %6s %-7s %s"):format(
+	"RANK", "CONN", "KIND", "SET-UP", "LIFE", "REQUESTS", "BYTES", "QUEUE", "STATE", "LINK"))
 for _, p in ipairs(sorted(conns, by_rank)) do
 	for _, e in ipairs(sorted(p.entries, function(a, b) return a.key < b.key end)) do
 		local c = e.value
-		print(("%4d %5d %-6s %9s %11s %9d %12d %6d %-7s %s"):format(p.rank, e.key, KIND[c.kind], us(c.setup_ns), us(c.life_ns),
-			c.requests, c.bytes, c.most_outstanding, c.errors > 0 and "errors" or c.closed > 0 and "closed" or "open",
+		print(("%4d %5d %-6s %9s %11s %9d %12d %6d %-7s %s"):format(
+			p.rank, e.key, KIND[c.kind], us(c.setup_ns), us(c.life_ns), c.requests,
+			c.bytes, c.most_outstanding,
+			c.errors > 0 and "errors" or c.closed > 0 and "closed" or "open",
 			c.link == 0 and "-" or ("%016x"):format(c.link)))
 	end
 end

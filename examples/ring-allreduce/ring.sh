@@ -9,9 +9,11 @@ cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkfifo "$dir/go"
-export NCCLBPF_SOCKET_DIR="$dir" NCCLBPF_JOB=ring NCCLBPF_POLICY="$B/examples/ring-allreduce/net_steps.bpf.o"
+export NCCLBPF_SOCKET_DIR="$dir" NCCLBPF_JOB=ring \
+	NCCLBPF_POLICY="$B/examples/ring-allreduce/net_steps.bpf.o"
 export NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}"
-"$B/examples/ring-allreduce/ring_allreduce" "$B/libncclbpf.so" --hold "$@" >"$dir/out" 2>"$dir/err" <"$dir/go" &
+"$B/examples/ring-allreduce/ring_allreduce" "$B/libncclbpf.so" \
+	--hold "$@" >"$dir/out" 2>"$dir/err" <"$dir/go" &
 job=$!
 exec 3>"$dir/go"
 until grep -qE "ready|failed" "$dir/out"; do

@@ -47,10 +47,13 @@ do_() {
 table=$dir/times.csv
 {
 	grep '^collective' test/fakes/vgpu/b300.csv
-	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' test/fakes/vgpu/b300.csv
+	awk -F, '
+		$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }
+	' test/fakes/vgpu/b300.csv
 	grep -v '^#\|^collective' test/fakes/vgpu/b300.csv
 } >"$table"
-export NCCLBPF_TIMES="replayed from test/fakes/vgpu/b300.csv (published figures of 8 x B300), 1 % of chance added"
+published="test/fakes/vgpu/b300.csv (published figures of 8 x B300)"
+export NCCLBPF_TIMES="replayed from $published, 1 % of chance added"
 
 # Until all sizes have been seen twice; true when the job runs. Eight sizes: NCCL
 # keeps the GPU's times of 64 kernels a channel, and where its thread that reads
@@ -74,11 +77,12 @@ start() {
 }
 host=standin
 if [ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/fakes/vgpu/job" ] &&
-	start env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual VGPU_GPU=b300 VGPU_MULTICAST=1 \
-		VGPU_TABLE="$table" VGPU_NOISE_PCT=1 "$B/test/fakes/vgpu/job"; then
+	start env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual VGPU_GPU=b300 \
+	VGPU_MULTICAST=1 VGPU_TABLE="$table" VGPU_NOISE_PCT=1 "$B/test/fakes/vgpu/job"; then
 	host=real
 else
-	start "$B/test/fakes/host/standin" --events --table "$table" --noise 1 --rank-us 0 || fail "the job does not start"
+	start "$B/test/fakes/host/standin" --events --table "$table" --noise 1 --rank-us 0 ||
+		fail "the job does not start"
 fi
 title "Eight ranks, one process a rank, AllReduce from 2 MiB to 256 MiB"
 if [ $host = real ]; then
@@ -92,7 +96,8 @@ do_ 0 policy load "$B/policies/nvlink_ring_mid.policy"
 do_ 0 policy load "$B/examples/rollout/one_channel.bpf.o"
 
 for p in better one_channel; do
-	sed -e "s/blocks = 10, samples = 20/blocks = $blocks, samples = $samples/" examples/rollout/$p.lua >"$dir/$p.lua"
+	sed -e "s/blocks = 10, samples = 20/blocks = $blocks, samples = $samples/" \
+		examples/rollout/$p.lua >"$dir/$p.lua"
 done
 
 title "Where is the ring better?"
@@ -103,15 +108,19 @@ do_ 0 rollout history
 report=${1%/}/rollout.html
 do_ 0 rollout report out="$report"
 printf '\n$ ncclbpf-shell -f examples/rollout/found.lua test/fakes/vgpu/b300.csv\n'
-timeout 120 ncclbpf-shell -f examples/rollout/found.lua test/fakes/vgpu/b300.csv || fail "that is not what was published"
+timeout 120 ncclbpf-shell -f examples/rollout/found.lua test/fakes/vgpu/b300.csv ||
+	fail "that is not what was published"
 do_ 0 check agreement
 
 title "A bad policy: one channel"
 do_ 2 rollout start "$dir/one_channel.lua"
 do_ 0 rollout history
-exposed=$(timeout 20 ncclbpf-shell -o json rollout history | grep -o '"exposed":[0-9]*' | tail -1 | tr -dc 0-9)
-[ "${exposed:-999999}" -le $within ] || fail "the bad policy decided ${exposed:-too many} collectives, more than $within"
-say "It decided $exposed collectives, and may decide $within; what was promoted before is in use again:"
+exposed=$(timeout 20 ncclbpf-shell -o json rollout history | grep -o '"exposed":[0-9]*' |
+	tail -1 | tr -dc 0-9)
+[ "${exposed:-999999}" -le $within ] ||
+	fail "the bad policy decided ${exposed:-too many} collectives, more than $within"
+say "It decided $exposed collectives, and may decide $within;" \
+	"what was promoted before is in use again:"
 do_ 0 status
 do_ 0 check agreement
 

@@ -23,7 +23,9 @@ for line in io.lines(arg[1]) do
 	bytes = math.tointeger(tonumber(bytes))
 	if algo == "NVLS" then published.nvls[bytes] = tonumber(gbs) end
 	-- the choice of nvlink_ring_mid: LL128 up to 32 MiB, then the simple protocol
-	if algo == "RING" and proto == (bytes <= 32 << 20 and "LL128" or "SIMPLE") then published.ring[bytes] = tonumber(gbs) end
+	if algo == "RING" and proto == (bytes <= 32 << 20 and "LL128" or "SIMPLE") then
+		published.ring[bytes] = tonumber(gbs)
+	end
 end
 -- Compute how much slower the policy is than NCCL's choice, from the published bandwidths.
 local function slower_by(bytes)
@@ -64,25 +66,30 @@ repeat
 until settled or nb.mono() > till
 must(settled, "after %d s sizes are not decided as they were promoted", PATIENCE)
 
-print(("%6s  %10s  %8s  %16s  %-9s %-12s %s"):format("SIZE", "PUBLISHED", "SLOWER", "INTERVAL", "", "NOW DECIDED", "BY"))
+print(("%6s  %10s  %8s  %16s  %-9s %-12s %s")
+	:format("SIZE", "PUBLISHED", "SLOWER", "INTERVAL", "", "NOW DECIDED", "BY"))
 for _, bytes in ipairs(sizes) do
 	local s, row, want = found[bytes], rows[bytes], slower_by(bytes)
 	local got, low, high = s.effect_pct, s.low_pct, s.high_pct
 	local middle = bytes >= 4 << 20 and bytes <= 128 << 20
 	local ran = ("%s/%s"):format(row.answer.algo, row.answer.proto)
 	local name = ("%d MiB"):format(bytes >> 20)
-	print(("%5dM  %+8.1f %%  %+6.1f %%  %+6.1f to %+5.1f  %-9s %-12s %s"):format(bytes >> 20, want, got, low, high, s.outcome == "better" and "promoted" or "held back",
-		ran, row.by or "NCCL"))
+	print(("%5dM  %+8.1f %%  %+6.1f %%  %+6.1f to %+5.1f  %-9s %-12s %s")
+		:format(bytes >> 20, want, got, low, high,
+			s.outcome == "better" and "promoted" or "held back", ran, row.by or "NCCL"))
 	must(math.abs(got - want) <= NEAR, "%s: %.1f %% found, %.1f %% published", name, got, want)
 	must((s.outcome == "better") == middle, "%s: %s", name, s.outcome)
 	if middle then
-		must(want >= LEAST and want <= MOST, "%s: %.1f %% is not within %d to %d %%", name, want, LEAST, MOST)
-		must(ran == (bytes <= 32 << 20 and "ring/ll128" or "ring/simple"), "%s is decided with %s", name, ran)
+		must(want >= LEAST and want <= MOST, "%s: %.1f %% is not within %d to %d %%", name,
+			want, LEAST, MOST)
+		must(ran == (bytes <= 32 << 20 and "ring/ll128" or "ring/simple"),
+			"%s is decided with %s", name, ran)
 		must(row.by == r.promoted[1], "%s is decided by %s", name, tostring(row.by))
 	else
 		must(not row.by, "%s is decided by %s, not by NCCL", name, tostring(row.by))
 	end
 end
 if wrong > 0 then os.exit(1) end
-print(("As published: %.0f %% less time at 8 MiB, %.0f %% less at 128 MiB; promoted from 4 to 128 MiB and nowhere else."):format(
+print(("As published: %.0f %% less time at 8 MiB, %.0f %% less at 128 MiB; "
+	.. "promoted from 4 to 128 MiB and nowhere else."):format(
 	-slower_by(8 << 20), -slower_by(128 << 20)))

@@ -8,5 +8,6 @@ do_ 0 rollout plan examples/slo-guard/slo.lua
 do_ 2 rollout start examples/slo-guard/slo.lua
 do_ 0 rollout history
 for c in 0 1 2; do decides c0ffee000000000$c ""; done
-ncclbpf-shell -o json rollout history | grep -q '"guard":"slo"' || fail "it was not the service level"
+ncclbpf-shell -o json rollout history | grep -q '"guard":"slo"' ||
+	fail "it was not the service level"
 do_ 0 check agreement

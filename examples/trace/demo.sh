@@ -25,21 +25,25 @@ fail() {
 # The first collectives connect the ranks; these are not to be shown.
 runs() {
 	for _ in $(seq 600); do
-		[ "$(timeout 10 "$shell" -j comm list 2>/dev/null | grep -o '"decisions":[1-9][0-9]' | wc -l)" -eq 2 ] && return
+		[ "$(timeout 10 "$shell" -j comm list 2>/dev/null |
+			grep -o '"decisions":[1-9][0-9]' | wc -l)" -eq 2 ] && return
 		kill -0 "$job" 2>/dev/null || return 1
 		sleep 0.1
 	done
 	return 1
 }
 start() {
-	timeout 120 "$@" --ranks 2 --procs --seconds 100 --min 1M --max 256M --factor 16 --pause-ms 20 >"$dir/log" 2>&1 &
+	timeout 120 "$@" --ranks 2 --procs --seconds 100 --min 1M --max 256M --factor 16 \
+		--pause-ms 20 >"$dir/log" 2>&1 &
 	job=$!
 	runs
 }
 what=
 if [ "${DEMO_HOST:-}" != standin ] && [ -x "$B/test/fakes/vgpu/job" ]; then
-	start env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 VGPU_TABLE=test/fakes/vgpu/b300.csv "$B/test/fakes/vgpu/job" &&
-		what="the real NCCL on virtual GPUs: calls are real, kernels take the time of published tables"
+	start env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_GPU=b300 VGPU_MULTICAST=1 \
+		VGPU_TABLE=test/fakes/vgpu/b300.csv "$B/test/fakes/vgpu/job" &&
+		what="the real NCCL on virtual GPUs: calls are real," &&
+		what="$what kernels take the time of published tables"
 fi
 if [ -z "$what" ]; then
 	[ "$job" ] && kill "$job" 2>/dev/null
@@ -54,12 +58,15 @@ for _ in $(seq 20); do
 	[ "$(grep -o '"coll":' "$to/calls.json" | wc -l)" -ge 3 ] && break
 done
 echo '$ ncclbpf-shell trace calls'
-timeout 60 "$shell" -o table trace calls seconds=2 out="$to/calls.json" >"$dir/table" || fail "trace calls"
+timeout 60 "$shell" -o table trace calls seconds=2 out="$to/calls.json" >"$dir/table" ||
+	fail "trace calls"
 grep -v '^written: ' "$dir/table"
 echo
 echo '$ ncclbpf-shell trace start out=trace.json seconds=1'
-(cd "$to" && timeout 60 "$shell" -o table trace start out=trace.json seconds=1) || fail "trace start"
-timeout 60 "$shell" -f examples/trace/draw.lua "$to/calls.json" "$what" >"$to/trace.svg" || fail "draw.lua"
+(cd "$to" && timeout 60 "$shell" -o table trace start out=trace.json seconds=1) ||
+	fail "trace start"
+timeout 60 "$shell" -f examples/trace/draw.lua "$to/calls.json" "$what" >"$to/trace.svg" ||
+	fail "draw.lua"
 echo
 echo "In $to:"
 echo "  trace.json: for ui.perfetto.dev or the Performance panel of Chrome's DevTools"

@@ -30,9 +30,17 @@ make_deb() {
 	cp -r $here/debian "$tree/"
 	(
 		cd "$tree"
-		sed -i -e "s/@VERSION@/$version/g" -e "s/@DATE@/$(date -u -R -d "@$epoch")/" debian/changelog
-		awk '/@LICENSE@/ { while ((getline l < "LICENSE") > 0) if (l !~ /^MIT License|^Copyright/)
-			print l == "" ? (n++ ? " ." : "") : " " l; next } 1' debian/copyright |
+		sed -i -e "s/@VERSION@/$version/g" \
+			-e "s/@DATE@/$(date -u -R -d "@$epoch")/" debian/changelog
+		awk '
+			/@LICENSE@/ {
+				while ((getline l < "LICENSE") > 0)
+					if (l !~ /^MIT License|^Copyright/)
+						print l == "" ? (n++ ? " ." : "") : " " l
+				next
+			}
+			1
+		' debian/copyright |
 			awk 'NF || !blank { print } { blank = !NF }' >debian/copyright.new
 		mv debian/copyright.new debian/copyright
 		dpkg-buildpackage "$@" -us -uc >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
@@ -45,13 +53,15 @@ make_deb() {
 # so dpkg cannot check them (-d): what is linked comes from the sysroot.
 make_deb_arm64() {
 	sysroot=$out.sysroot
-	$here/sysroot.sh "$sysroot" arm64 libc6-dev libbpf-dev libelf-dev liblua5.4-dev libedit-dev libncurses-dev \
-		libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev libgnutls28-dev libsodium-dev
+	$here/sysroot.sh "$sysroot" arm64 libc6-dev libbpf-dev libelf-dev liblua5.4-dev \
+		libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev \
+		libgnutls28-dev libsodium-dev
 	# Variables of the command line (make CC=... deb-arm64) would win over these.
 	unset MAKEFLAGS MAKEOVERRIDES
 	export CC="aarch64-linux-gnu-gcc --sysroot=$sysroot" RUN="qemu-aarch64 -L $sysroot"
 	export PKG_CONFIG_SYSROOT_DIR="$sysroot" PKG_CONFIG_PATH=
-	export PKG_CONFIG_LIBDIR="$sysroot/usr/lib/aarch64-linux-gnu/pkgconfig:$sysroot/usr/share/pkgconfig"
+	PKG_CONFIG_LIBDIR=$sysroot/usr/lib/aarch64-linux-gnu/pkgconfig
+	export PKG_CONFIG_LIBDIR="$PKG_CONFIG_LIBDIR:$sysroot/usr/share/pkgconfig"
 	SHLIBDIRS=$(find "$sysroot.parts" -mindepth 1 -maxdepth 1 -printf '-S%p ')
 	export SHLIBDIRS
 	export DEB_BUILD_OPTIONS=crossbuildcanrunhostbinaries
@@ -61,11 +71,14 @@ make_deb_arm64() {
 # With a build of the same sources (@1) nothing is compiled again.
 make_rpm() {
 	log=$out/rpm.log
-	sed -e "s/@VERSION@/$version/" -e "s/@CHANGES@/* $(date -u -d "@$epoch" '+%a %b %d %Y') ncclbpf maintainers <maintainers@ncclbpf.invalid> - $version-1\n- Release $version/" \
+	changes="* $(date -u -d "@$epoch" '+%a %b %d %Y') ncclbpf maintainers"
+	changes="$changes <maintainers@ncclbpf.invalid> - $version-1\n- Release $version"
+	sed -e "s/@VERSION@/$version/" -e "s/@CHANGES@/$changes/" \
 		$here/ncclbpf.spec >"$work/ncclbpf.spec"
 	# Debian's rpm knows no RPM packages, so it cannot check the build requirements.
-	rpmbuild -bb --nodeps --define "_topdir $work/rpm" --define "_sourcedir $out" ${1:+--define "built $1"} \
-		--define "_rpmdir $out" "$work/ncclbpf.spec" >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
+	rpmbuild -bb --nodeps --define "_topdir $work/rpm" \
+		--define "_sourcedir $out" ${1:+--define "built $1"} --define "_rpmdir $out" \
+		"$work/ncclbpf.spec" >"$log" 2>&1 || { tail -30 "$log"; exit 1; }
 	cp "$work/ncclbpf.spec" "$out/"
 	find "$out" -name '*.rpm'
 }

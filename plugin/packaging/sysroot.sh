@@ -19,7 +19,8 @@ mkdir -p "$apt/lists/partial" "$apt/archives/partial"
 : >"$apt/status"
 rm -f "$apt"/archives/*.deb
 # Debian's own mirrors: others may not have the architecture.
-apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
+apt-get indextargets \
+	--format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
 	sort -u | while read -r uri suite; do
 	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main"
 done >"$apt/sources.list"

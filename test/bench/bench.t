@@ -75,7 +75,8 @@ awk -F '\t' '{ n[$1]++ } END { exit !(NR == 4 && n["decision.none"] == 1 &&
 	n["decision.noop"] == 1 && n["decision.one"] == 1 &&
 	n["decision.two"] == 1) }' "$T/rows"
 check "each has a row beside ours" $?
-awk -f test/bench/table.awk "$T/rows" | grep -q '^| decision.one | getCollInfo, one, over an empty native plugin | .* ns | .* ns | - | - |$'
+awk -f test/bench/table.awk "$T/rows" | grep -q \
+	'^| decision.one | getCollInfo, one, over an empty native plugin | .* ns | .* ns | - | - |$'
 check "and a line in the table" $?
 BENCH_ROWS="$T/rows" BENCH_PEER="$T/none.so" "$B/test/bench/decision" \
 	"$B/test/bench/empty_tuner.so" "$B/libncclbpf.so" \
@@ -85,7 +86,8 @@ check "one that cannot be opened is named" $?
 # Profilers likewise; a library with both is measured as both, ours beside each
 # version that there is.
 : >"$T/rows"
-BENCH_ROWS="$T/rows" BENCH_PEER="$B/test/fakes/wrapped/bench_profiler.so:$B/test/fakes/wrapped/profiler_v3.so:$T/one.so" \
+wrapped=$B/test/fakes/wrapped
+BENCH_ROWS="$T/rows" BENCH_PEER="$wrapped/bench_profiler.so:$wrapped/profiler_v3.so:$T/one.so" \
 	"$B/test/bench/event_bench" "$B/policies/latency.policy" >"$T/out" 2>&1
 check "BENCH_PEER takes other profilers" $?
 awk -F '\t' '$3 > 0 { n[$1]++ } END { exit !(n["event.bench_profiler"] == 1 &&
@@ -100,12 +102,12 @@ BENCH_ROWS="$T/rows" BENCH_PEER="$B/test/fakes/wrapped/bench_profiler.so" "$B/te
 	"$B/policies/noop.policy" >"$T/out" 2>&1 && ! grep -q bench_profiler "$T/out"
 check "one that is a profiler alone is no tuner" $?
 
-for key in jit.noop interp.slo_enforcer decision.noop decision.size_aware \
-	jit.size_aware jit.nvlink_ring_mid jit.adaptive_channels jit.force_choice \
-	jit.slo_enforcer jit.lookup_only kernel.array map.hash_1m map.misses map.threads \
-	load.us map.array_inlined map.hash map.percpu_update load.ready \
-	load.slo_enforcer switch.native switch.ns switch.lost event.mask event.attached kernel.hash once.load \
-	once.memory once.size part.fence_ring; do
+for key in jit.noop interp.slo_enforcer decision.noop decision.size_aware jit.size_aware \
+		jit.nvlink_ring_mid jit.adaptive_channels jit.force_choice jit.slo_enforcer \
+		jit.lookup_only kernel.array map.hash_1m map.misses map.threads load.us \
+		map.array_inlined map.hash map.percpu_update load.ready load.slo_enforcer \
+		switch.native switch.ns switch.lost event.mask event.attached kernel.hash \
+		once.load once.memory once.size part.fence_ring; do
 	grep -q "^| $key | " docs/performance.md
 	check "docs/performance.md: $key" $?
 done

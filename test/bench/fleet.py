@@ -92,6 +92,7 @@ if times:
     print(f"change of {sites} sites, {ranks} ranks: "
           f"last rank after {percentile(times, 50):.0f} ms, "
           f"99th percentile {percentile(times, 99):.0f} ms; "
-          f"reply after {percentile(replies, 50):.0f} ms; {len(times)} changes, {tries} fences, {refused} refused")
+          f"reply after {percentile(replies, 50):.0f} ms; "
+          f"{len(times)} changes, {tries} fences, {refused} refused")
 print(f"idle agent: {percentile(share, 50):.2f} % of a CPU, {share[-1]:.2f} % at most, "
       f"{max(map(rss_mib, pids)):.1f} MiB")

@@ -41,12 +41,16 @@ while [ $n -lt "$rounds" ]; do
 done
 sort -k1,1 -k2,2n "$dir/loops" | awk -v seconds="$seconds" -v size="$size" '
 	{ at[$1, ++n[$1]] = $2 }
-	function median(w) { return n[w] % 2 ? at[w, (n[w] + 1) / 2] : (at[w, n[w] / 2] + at[w, n[w] / 2 + 1]) / 2 }
+	function median(w) {
+		if (n[w] % 2) return at[w, (n[w] + 1) / 2]
+		return (at[w, n[w] / 2] + at[w, n[w] / 2 + 1]) / 2
+	}
 	END {
 		split("none plugin policy telemetry", words, " ")
 		for (i = 1; i <= 4; i++) {
 			w = words[i]
-			if (n[w]) printf "all-reduce of %s, %s: %.0f a second (median of %d), %.3f x\n", size, w,
-				median(w) / seconds, n[w], median(w) / median("none")
+			if (!n[w]) continue
+			printf "all-reduce of %s, %s: %.0f a second (median of %d), %.3f x\n",
+				size, w, median(w) / seconds, n[w], median(w) / median("none")
 		}
 	}'

@@ -51,8 +51,10 @@ run "$B/test/bench/event_bench" "$B/policies/latency.policy"
 run "$B/test/bench/net_bench" "$B/libncclbpf.so" "$B/test/fakes/host/net_plugin_v12.so"
 run "$B/test/bench/gin_bench" "$B/libncclbpf.so" "$B/test/bench/gin_noop.policy"
 LD_LIBRARY_PATH="$B/test/bench/verbs" run "$B/test/bench/verbs_bench" "$B/libncclbpf.so"
-LD_LIBRARY_PATH="$B/test/bench/verbs" run "$B/test/bench/verbs_bench" "$B/libncclbpf.so" "$B/test/bench/verbs_noop.bpf.o"
-LD_LIBRARY_PATH="$B/test/bench/verbs" run "$B/test/bench/verbs_bench" "$B/libncclbpf.so" "$B/test/bench/verbs_times.bpf.o" times
+LD_LIBRARY_PATH="$B/test/bench/verbs" \
+	run "$B/test/bench/verbs_bench" "$B/libncclbpf.so" "$B/test/bench/verbs_noop.bpf.o"
+LD_LIBRARY_PATH="$B/test/bench/verbs" \
+	run "$B/test/bench/verbs_bench" "$B/libncclbpf.so" "$B/test/bench/verbs_times.bpf.o" times
 run "$B/test/bench/map_bench"
 run "$B/test/bench/lookup_bench"
 run "$B/test/bench/table_bench"
@@ -66,7 +68,8 @@ printf 'once.size\tlibncclbpf.so, stripped\t%s\tMiB\t1\t0\n' \
 	"$(awk -v n="$(stat -c %s "$T/so")" 'BEGIN { print n / 1048576 }')" \
 	>>"$BENCH_ROWS"
 
-machine="$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(nproc) CPUs, $(uname -sr), $(${CC:-cc} --version | head -1)"
+machine="$(sed -n 's/^model name.*: //p' /proc/cpuinfo |
+	head -1), $(nproc) CPUs, $(uname -sr), $(${CC:-cc} --version | head -1)"
 {
 	echo "Machine: $machine."
 	echo

@@ -22,8 +22,11 @@ ROUNDS = 15
 
 
 def lua(code, *args):
-    env = dict(os.environ, LUA_PATH=f"{TOP}/lua/?.lua;{TOP}/lua/?/init.lua;;", LUA_CPATH=f"{B}/lua/?.so;;")
-    return subprocess.run(["lua5.4", *(["-e", code] if code else []), *args], env=env, check=True, capture_output=True, text=True).stdout
+    env = dict(os.environ, LUA_PATH=f"{TOP}/lua/?.lua;{TOP}/lua/?/init.lua;;",
+               LUA_CPATH=f"{B}/lua/?.so;;")
+    done = subprocess.run(["lua5.4", *(["-e", code] if code else []), *args], env=env,
+                          check=True, capture_output=True, text=True)
+    return done.stdout
 
 
 def until_prompt():
@@ -67,13 +70,18 @@ def measured(folder):
         assert out.split() == ["force"], out
         return took
 
-    rows = [("shell start", "ncclbpf-shell, from its start to its prompt, attached to 8 processes", rounds(until_prompt), "ms", 50, "%.0f")]
+    rows = [("shell start", "ncclbpf-shell, from its start to its prompt, attached to 8 processes",
+             rounds(until_prompt), "ms", 50, "%.0f")]
     command("policy", "load", f"{B}/policies/force.policy")
     command("policy", "use", "force")
-    rows.append(("shell complete", "a completion of names that the 8 processes hold, shell started for it", rounds(complete), "ms", 100, "%.0f"))
+    rows.append(("shell complete",
+                 "a completion of names that the 8 processes hold, shell started for it",
+                 rounds(complete), "ms", 100, "%.0f"))
     judge = lua("""local core, judge = require "ncclbpf.core", require "ncclbpf.rollout.judge"
         local a, b = {}, {}
-        for i = 1, 500000 do a[i], b[i] = 100 + i * 7919 % 1000 / 100, 100 + i * 104729 % 1000 / 100 end
+        for i = 1, 500000 do
+            a[i], b[i] = 100 + i * 7919 % 1000 / 100, 100 + i * 104729 % 1000 / 100
+        end
         local t = {}
         for i = 1, 7 do
             local began = core.mono()
@@ -82,11 +90,15 @@ def measured(folder):
         end
         table.sort(t)
         print(t[4] * 1000)""")
-    rows.append(("judge million", "nb.judge over a million times, half of them each arm's", float(judge), "ms", 1000, "%.0f"))
+    rows.append(("judge million", "nb.judge over a million times, half of them each arm's",
+                 float(judge), "ms", 1000, "%.0f"))
     lua("", f"{TOP}/test/integration/report_make.lua", folder, "1000020")
     report = f"{folder}/r.html"
-    took = rounds(lambda: command("rollout", "report", f"out={report}", f"data={folder}/one.json")[0], 3)
-    rows.append(("report million", "a rollout's report of a million times, all of them as CSV beside it", took / 1e3, "s", 5, "%.2f"))
+    words = "rollout", "report", f"out={report}", f"data={folder}/one.json"
+    took = rounds(lambda: command(*words)[0], 3)
+    rows.append(("report million",
+                 "a rollout's report of a million times, all of them as CSV beside it",
+                 took / 1e3, "s", 5, "%.2f"))
     rows.append(("report size", "that report", os.path.getsize(report) / 1e6, "MB", 5, "%.2f"))
     return rows
 
@@ -96,12 +108,16 @@ def main():
     os.mkdir(folder + "/s", 0o700)
     for name in ("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "NCCLBPF_JOB"):
         os.environ.pop(name, None)
-    os.environ.update(NCCLBPF_SOCKET_DIR=folder + "/s", HOME=folder, TERM="xterm", NO_COLOR="1", LC_ALL="C.UTF-8")
-    job = subprocess.Popen([f"{B}/test/fakes/host/standin", "--ranks", "8", "--procs", "--seconds", "300", "--pause-ms", "5"],
-                           env=dict(os.environ, NCCL_TUNER_PLUGIN=f"{B}/libncclbpf.so", NCCLBPF_JOB="bench"), stdout=subprocess.DEVNULL)
+    os.environ.update(NCCLBPF_SOCKET_DIR=folder + "/s", HOME=folder, TERM="xterm",
+                      NO_COLOR="1", LC_ALL="C.UTF-8")
+    env = dict(os.environ, NCCL_TUNER_PLUGIN=f"{B}/libncclbpf.so", NCCLBPF_JOB="bench")
+    job = subprocess.Popen([f"{B}/test/fakes/host/standin", "--ranks", "8", "--procs",
+                            "--seconds", "300", "--pause-ms", "5"],
+                           env=env, stdout=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 60
-        while len([f for f in os.listdir(folder + "/s") if f.endswith(".sock")]) < 8 and time.monotonic() < end:
+        while (len([f for f in os.listdir(folder + "/s") if f.endswith(".sock")]) < 8
+               and time.monotonic() < end):
             time.sleep(0.1)
         rows = measured(folder)
     finally:
@@ -119,7 +135,8 @@ def main():
         head, rest = doc.split("<!-- bench-shell -->\n", 1)
         tail = rest.split("<!-- end of bench-shell -->", 1)[1]
         with open(sys.argv[2], "w") as f:
-            f.write(head + "<!-- bench-shell -->\n\n" + "\n".join(lines) + "\n\n<!-- end of bench-shell -->" + tail)
+            f.write(head + "<!-- bench-shell -->\n\n" + "\n".join(lines) +
+                    "\n\n<!-- end of bench-shell -->" + tail)
     return broken
 
 

@@ -22,7 +22,8 @@ batches() {
 		n=$((left < BATCH ? left : BATCH))
 		seed=$(date +%s%N)
 		JIT_SEED=$seed JIT_PROGRAMS=$n CK_RUN_TEST=random_programs CK_TAP_LOG_FILE_NAME=- \
-			nice -n 19 "$@" >"$dir/$name" 2>&1 && grep -q "^# $n programs" "$dir/$name" || {
+				nice -n 19 "$@" >"$dir/$name" 2>&1 &&
+				grep -q "^# $n programs" "$dir/$name" || {
 			cat "$dir/$name"
 			echo "$name: FAILED, JIT_SEED=$seed JIT_PROGRAMS=$n; $done agreed before"
 			return 1

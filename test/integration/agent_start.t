@@ -44,7 +44,8 @@ stop "a job whose agent fails"
 NCCLBPF_FLEET=http://127.0.0.1:1
 export NCCLBPF_FLEET
 host NCCLBPF_AGENT=none --ranks 1
-check "a site without an agent is warned of, with the cure" await logged "no agent has run on this site .*Restart=always"
+check "a site without an agent is warned of, with the cure" await logged \
+	"no agent has run on this site .*Restart=always"
 cat >"$T/fork.c" <<'EOF2'
 #include <errno.h>
 int fork(void)
@@ -54,8 +55,9 @@ int fork(void)
 }
 EOF2
 if cc -shared -fPIC -o "$T/fork.so" "$T/fork.c" 2>"$T/cc"; then
-	timeout -k 5 20 env LD_PRELOAD="$T/fork.so" ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0" \
-		"$B/ncclbpf-agent" --job t --dir "$T/s" --started 2>"$T/said"
+	timeout -k 5 20 env LD_PRELOAD="$T/fork.so" \
+		ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0" "$B/ncclbpf-agent" \
+		--job t --dir "$T/s" --started 2>"$T/said"
 	rc=$?
 	check "its first process never becomes the agent: without fork it fails" test $rc -eq 1
 	check "and says why" grep -q "fork" "$T/said"
@@ -78,7 +80,10 @@ ready = select.select([r], [], [], 20)[0]
 print("status", status, "the pipe is", "closed" if ready and not os.read(r, 1) else "held")
 sys.exit(0 if status == 0 and ready else 1)
 EOF2
-agent() { LC_ALL=C grep -la "^$B/ncclbpf-agent.*$T/s" /proc/[0-9]*/cmdline 2>/dev/null | tr -dc '0-9\n'; }
+agent() {
+	LC_ALL=C grep -la "^$B/ncclbpf-agent.*$T/s" /proc/[0-9]*/cmdline 2>/dev/null |
+		tr -dc '0-9\n'
+}
 check "a pipe at descriptors up to 1500 is not held by the agent" \
 	python3 "$T/held.py" "$B/ncclbpf-agent" --job t --dir "$T/s" --started
 runs() { [ -n "$(agent)" ]; }

@@ -5,15 +5,17 @@
 # the calls, and is named; without, or where the calls themselves differ, no
 # change is made. The host ends with status 3 where ranks decided differently.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "fences by calls of the API" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] ||
+	skip_all "fences by calls of the API" "the stand-in host was not built"
 trap finish EXIT
 cd "$T" || exit 1
 
 start() { # JOB ARGS...
 	this=$1
 	shift
-	NCCLBPF_JOB=$this NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_DEBUG=INFO timeout 300 "$B/test/fakes/host/standin" \
-		--procs --ranks 3 --seconds 280 --pause-ms 2 --min 1K --max 64M --factor 4 "$@" >"$T/$this.out" 2>&1 &
+	NCCLBPF_JOB=$this NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_DEBUG=INFO \
+		timeout 300 "$B/test/fakes/host/standin" --procs --ranks 3 --seconds 280 \
+		--pause-ms 2 --min 1K --max 64M --factor 4 "$@" >"$T/$this.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!
 	await timeout 20 "$S" -q attach "$this" >/dev/null 2>&1
@@ -51,7 +53,8 @@ await is "tuner_calls_differ api_calls"
 ok "NCCL 2.29: a rank that is asked more often is found" $?
 status 0 "and nothing is wrong" -J probe check agreement
 run -J probe -o table check agreement
-has "it is named" out "agree after each call of NCCL's API" "more than others among the recorded" "decisions after"
+has "it is named" out "agree after each call of NCCL's API" "more than others among the recorded" \
+	"decisions after"
 if [ -n "${NCCLBPF_POLICY:-}" ]; then
 	run -J probe -o json policy list
 	grep -q 'output_from_decision_number' out
@@ -83,7 +86,9 @@ start old --nccl 2.28.9 --events
 await is "agreed decisions"
 ok "before NCCL 2.29 the tuner's calls are counted" $?
 # The first collectives connect NCCL's profiler channels, which takes an event.
-asks_nothing() { timeout 20 "$S" -J old -o json trace status >out 2>err && ! grep -q '"asked":\["' out; }
+asks_nothing() {
+	timeout 20 "$S" -J old -o json trace status >out 2>err && ! grep -q '"asked":\["' out
+}
 await asks_nothing
 ok "and NCCL is asked for no events" $?
 stop

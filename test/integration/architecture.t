@@ -33,7 +33,8 @@ steps() { # file
 }
 absent() { # file: steps whose file does not have the function
 	steps "$1" | while read -r path function; do
-		grep -qF -e "$function(" -e "$function {" -e "$function = errors.catch(" "$path" || echo "$path: no $function"
+		grep -qF -e "$function(" -e "$function {" -e "$function = errors.catch(" "$path" ||
+			echo "$path: no $function"
 	done >"$T/why"
 	[ ! -s "$T/why" ]
 }
@@ -41,7 +42,8 @@ walks=$(awk '/^## / { name = substr($0, 4) } /^[0-9]+\. / && !seen[name]++ { pri
 echo "$walks" | while read -r walk; do
 	sed -n "/^## $walk\$/,/^## /p" $doc >"$T/walk"
 	[ "$(steps "$T/walk" | wc -l)" -ge 5 ] &&
-		[ "$(steps "$T/walk" | wc -l)" -eq "$(grep -cE '^[0-9]+\. ' "$T/walk")" ] || echo "$walk"
+		[ "$(steps "$T/walk" | wc -l)" -eq "$(grep -cE '^[0-9]+\. ' "$T/walk")" ] ||
+		echo "$walk"
 done >"$T/why"
 [ ! -s "$T/why" ] && [ "$(echo "$walks" | wc -l)" -ge 7 ]
 is $? "each walk has five steps or more, and each step a file and a function"
@@ -53,7 +55,8 @@ absent "$T/doc"
 is $? "a function that does not exist would be found"
 for room in $(sed -n 's/^\(plugin\/[a-z/]*\):.*/\1/p' layers.txt); do
 	case $room in
-	plugin/runtime | plugin/wrap | plugin/env | plugin/comm | plugin/controller | plugin/net | plugin/process) continue ;;
+	plugin/runtime | plugin/wrap | plugin/env | plugin/comm) continue ;;
+	plugin/controller | plugin/net | plugin/process) continue ;;
 	esac
 	grep -qE "$room/[a-z_]+\.[ch]" $doc || echo "$room"
 done >"$T/why"

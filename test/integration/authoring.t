@@ -18,7 +18,8 @@ ok "its Makefile verifies, builds and tests it as it is" $?
 has "its cases pass" out "ok 4 - " "4 passed, 0 failed"
 [ -s made/mid-rings/mid-rings.policy ]
 ok "and the image is there" $?
-clang $(cat made/mid-rings/compile_flags.txt) -Werror -fsyntax-only made/mid-rings/mid-rings.bpf.c 2>"$T/why"
+clang $(cat made/mid-rings/compile_flags.txt) -Werror \
+	-fsyntax-only made/mid-rings/mid-rings.bpf.c 2>"$T/why"
 ok "the flags for editors are enough for clang" $?
 status 73 "a folder that exists is not touched" policy new made/mid-rings
 status 64 "a name that is none in C" policy new 4rings
@@ -82,7 +83,8 @@ E
 cat >steps_test.lua <<'E'
 local c = { coll = "allreduce", bytes = "1M" }
 return { policy = "count.bpf.c", { name = "steps count decisions",
-	steps = { { context = c, answer = { channels = 1 } }, { context = c, answer = { channels = 3 } } } } }
+	steps = { { context = c, answer = { channels = 1 } },
+		{ context = c, answer = { channels = 3 } } } } }
 E
 status 2 "steps of one case" policy test steps_test.lua
 has "names the step" out "#   step 2, channels: wanted 3, got 2"
@@ -97,12 +99,16 @@ wrong() { # name, text of the file, wanted
 }
 F='policy = "count.bpf.c"'
 wrong "a file without a case" "return { $F }" "wrong_test.lua: no case"
-wrong "a wrong field of a case" "return { $F, { contxt = {}, answer = {} } }" "case 1: no field contxt, nearest: context"
-wrong "a wrong field of a context" "return { $F, { name = 'a', context = { coll = 'allreduce', bytes = 1, rank = 3 }, answer = {} } }" \
+wrong "a wrong field of a case" "return { $F, { contxt = {}, answer = {} } }" \
+	"case 1: no field contxt, nearest: context"
+C="coll = 'allreduce', bytes = 1"
+wrong "a wrong field of a context" \
+	"return { $F, { name = 'a', context = { $C, rank = 3 }, answer = {} } }" \
 	"case 1 (a): context: no field rank, nearest: ranks"
-wrong "a wrong word" "return { $F, { context = { coll = 'allreduce', bytes = 1 }, answer = { algo = 'rng' } } }" \
+wrong "a wrong word" "return { $F, { context = { $C }, answer = { algo = 'rng' } } }" \
 	'answer: algo: a word of NCCL expected, found rng'
-wrong "a map that is not there" "return { $F, { maps = { m = { 1 } }, context = { coll = 'allreduce', bytes = 1 }, answer = {} } }" \
+wrong "a map that is not there" \
+	"return { $F, { maps = { m = { 1 } }, context = { $C }, answer = {} } }" \
 	"no policy has a map m"
 echo 'return { policy = "loop.bpf.c", { context = {}, answer = {} } }' >wrong_test.lua
 status 65 "a context without collective and size" policy test wrong_test.lua
@@ -124,7 +130,8 @@ status 0 "C with a warning" -o table policy verify unused.bpf.c
 has "shows it" out "accepted" "unused.bpf.c:6:6: warning: unused variable 'unused'"
 status 66 "C that is not there" policy verify nowhere.bpf.c
 NCCLBPF_CLANG=no-such-clang status 66 "without clang" policy verify count.bpf.c
-has "says what is missing" err "no-such-clang: no such program" "install clang, or set NCCLBPF_CLANG"
+has "says what is missing" err "no-such-clang: no such program" \
+	"install clang, or set NCCLBPF_CLANG"
 mkdir -p bare/bin && cp "$S" bare/bin/shell
 (S=$T/bare/bin/shell NCCLBPF_INCLUDE=$T run policy verify count.bpf.c
 	[ "$rc" -eq 65 ] && grep -q "install ncclbpf-dev, or set NCCLBPF_INCLUDE" "$T/err")

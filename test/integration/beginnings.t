@@ -59,9 +59,8 @@ differs "another policy" \
 differs "no policy" "$(pair policies 'only_tree ([0-9a-f]*)' none)" \
 	--rank-env 2:NCCLBPF_POLICY=
 NCCLBPF_POLICY=$tree:$ring
-differs "another order" \
-	"$(pair policies 'only_tree ring_ll_four ([0-9a-f]*)' 'ring_ll_four only_tree ([0-9a-f]*)')" \
-	--rank-env "2:NCCLBPF_POLICY=$ring:$tree"
+differs "another order" "$(pair policies 'only_tree ring_ll_four ([0-9a-f]*)' \
+	'ring_ll_four only_tree ([0-9a-f]*)')" --rank-env "2:NCCLBPF_POLICY=$ring:$tree"
 NCCLBPF_POLICY=$tree
 differs "NCCLBPF_MAX_CHANNELS" "$(pair NCCLBPF_MAX_CHANNELS 64 16)" \
 	--rank-env 2:NCCLBPF_MAX_CHANNELS=16
@@ -83,7 +82,8 @@ missing() { # times said, what, options
 	shift 2
 	run "job$n" --rank-env "$@"
 	is $? "$what on one rank: all four take the same choice"
-	found "$times" 'its ranks started with different settings ([13] of 4 ranks had not registered'
+	found "$times" \
+		'its ranks started with different settings ([13] of 4 ranks had not registered'
 	is $? "$what: each of $times says that ranks are missing"
 }
 missing 3 "NCCLBPF_DISABLE=1" 2:NCCLBPF_DISABLE=1
@@ -109,7 +109,8 @@ differs "another version" "$(pair "ncclbpf's version" "$have" "$other")" \
 
 # A job whose segment is of a version that this ncclbpf does not share.
 export NCCLBPF_JOB=old
-timeout 100 "$B/test/fakes/host/standin" --procs --ranks 2 --seconds 90 --pause-ms 5 >"$dir/old.log" 2>&1 &
+timeout 100 "$B/test/fakes/host/standin" --procs --ranks 2 --seconds 90 \
+	--pause-ms 5 >"$dir/old.log" 2>&1 &
 job=$!
 for i in $(seq 400); do
 	[ "$(ls "$dir" | grep -c '^old.*sock$')" -ge 2 ] && break
@@ -118,7 +119,8 @@ done
 printf '\143' | dd of="$dir/old.seg" bs=1 seek=8 conv=notrunc 2>/dev/null
 run old
 is $? "beside a job of another segment version"
-found 4 "its ranks started with different settings (old.seg is in use by processes with another version"
+settings="its ranks started with different settings"
+found 4 "$settings (old.seg is in use by processes with another version"
 is $? "each rank says so and takes NCCL's choice"
 [ "$(od -An -tu8 -j32 -N8 "$dir/old.seg" | tr -d ' ')" -gt 1 ]
 is $? "and leaves a mark for the others"

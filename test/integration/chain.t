@@ -89,7 +89,8 @@ is $? "ourselves: refused, and said"
 ln -s "$B/libncclbpf.so" "$dir/linked.so"
 NCCLBPF_CHAIN_TUNER=$dir/linked.so
 report
-[ $? -eq 0 ] && took "$nccl" && said 4 "libncclbpf.so is ncclbpf itself\|linked.so is ncclbpf itself"
+[ $? -eq 0 ] && took "$nccl" &&
+	said 4 "libncclbpf.so is ncclbpf itself\|linked.so is ncclbpf itself"
 is $? "ourselves by another name: refused"
 cp "$B/libncclbpf.so" "$dir/copy.so"
 NCCLBPF_CHAIN_TUNER=$dir/copy.so
@@ -210,7 +211,8 @@ bad_profiler() { # what it does, times, text
 	is $? "a profiler that does \"$1\": the job goes on, and says so once"
 }
 NCCLBPF_CHAIN_TUNER= # of several hosts its init would not be left out
-bad_profiler fail_init 2 "the profiler .*profiler_v6.so is left out: the init of the plugin returned 3"
+bad_profiler fail_init 2 \
+	"the profiler .*profiler_v6.so is left out: the init of the plugin returned 3"
 NCCLBPF_CHAIN_TUNER=$peer
 bad_profiler fail 2 "the profiler .*profiler_v6.so returned an error, which NCCL would ignore"
 bad_profiler null 2 "profiler v6: [1-9][0-9]* events, 0 stops, 0 states"

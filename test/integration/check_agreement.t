@@ -16,12 +16,14 @@ check "as JSON too" sh_ 0 -J t -j check agreement
 check "the segment is named" told '"segment":"[^"]*/t.seg"'
 check "a look at the file tells the same" sh_ 0 check agreement segment="$seg"
 check "with the same words" told "compared up to decision [0-9]*: agree"
-check "a communicator alone" sh_ 0 -J t check agreement comm=$("$SH" --no-rc -J t -o name comm list | head -1)
+check "a communicator alone" sh_ 0 \
+	-J t check agreement comm=$("$SH" --no-rc -J t -o name comm list | head -1)
 check "all members are shown then" told "4 of 4 ranks here"
 stop "a job of two processes"
 check "a job that ends takes its segment away" test ! -e "$seg"
 
-host NCCLBPF_COHERENCE=off NCCLBPF_POLICY="$B/test/corpus/shell/differs.bpf.o" --ranks 4 --procs 4 --rate 2000 --rounds 900
+host NCCLBPF_COHERENCE=off NCCLBPF_POLICY="$B/test/corpus/shell/differs.bpf.o" \
+	--ranks 4 --procs 4 --rate 2000 --rounds 900
 check "ranks that do not agree: status 2" await sh_ 2 -J t check agreement
 check "the first such decision is named" told "the first decision that differs is number 30[0-9]:"
 check "both answers" told "ring/ll .*slot"
@@ -43,7 +45,9 @@ head -c 3000 "$seg" >"$T/short.seg"
 check "a short file: 65" sh_ 65 check agreement segment="$T/short.seg"
 head -c 4000000 /dev/urandom >"$T/wild.seg"
 check "any file: 65" sh_ 65 check agreement segment="$T/wild.seg"
-check "bad comm: 64 or 65" sh -c '"$0" --no-rc check agreement segment="$1" comm=zz; case $? in 64|65) ;; *) exit 1;; esac' "$SH" "$seg"
+check "bad comm: 64 or 65" sh -c \
+	'"$0" --no-rc check agreement segment="$1" comm=zz; case $? in 64|65) ;; *) exit 1;; esac' \
+	"$SH" "$seg"
 
 # Ranks that begin with different policies.
 host NCCLBPF_POLICY="$B/policies/size_aware.policy" --ranks 2 --procs 1 --rate 2000

@@ -101,7 +101,8 @@ fi
 field() { # NAME: of the elected process
 	timeout 10 "$S" -q -J "$loopjob" -o json controller status 2>/dev/null >"$T/status"
 	lua_run -e 'local d = require("ncclbpf.core").decode(io.read "a") d = d.data or d
-		local c = d.processes[1].data for _, p in ipairs(d.processes) do if p.data.here then c = p.data end end
+		local c = d.processes[1].data
+		for _, p in ipairs(d.processes) do if p.data.here then c = p.data end end
 		print(c["'"$1"'"])' <"$T/status" 2>/dev/null
 }
 more() { # NAME THAN
@@ -158,10 +159,14 @@ status 0 "bad: all ranks decided alike" -J bad check agreement
 cat >merged.lua <<'L'
 local t <close> = nb.attach { job = "bad" }
 local saw, most = t:request "map dump loop_hostile/saw", 0
-local function u64(hex) return (string.unpack("<I8", (hex:gsub("..", function(x) return string.char(tonumber(x, 16)) end)))) end
+local function u64(hex)
+	local bytes = hex:gsub("..", function(x) return string.char(tonumber(x, 16)) end)
+	return (string.unpack("<I8", bytes))
+end
 for _, r in ipairs(saw) do
 	local e = r.data.entries
-	local sum, max, procs, ranks = u64(e[1].value), u64(e[2].value), u64(e[3].value), u64(e[4].value)
+	local sum, max, procs, ranks = u64(e[1].value), u64(e[2].value), u64(e[3].value),
+		u64(e[4].value)
 	if procs > 0 then
 		-- three ranks, each at most a few decisions ahead of the least
 		assert(procs == 3 and ranks == 3, ("%d processes, %d ranks"):format(procs, ranks))
@@ -197,7 +202,10 @@ two() {
 		--ranks 1 --nccl 2.24.3 --seconds 180 --pause-ms 5 >/dev/null 2>&1 &
 	jobs="$jobs $!"
 }
-pids() { timeout 10 "$S" -q -J pair -o tsv status 2>/dev/null | awk -F '\t' '$2 ~ /^[0-9]+$/ { print $2 }'; }
+pids() {
+	timeout 10 "$S" -q -J pair -o tsv status 2>/dev/null |
+		awk -F '\t' '$2 ~ /^[0-9]+$/ { print $2 }'
+}
 both() { [ "$(pids | wc -l)" = 2 ]; }
 loopjob=pair
 two

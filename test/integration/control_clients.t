@@ -93,7 +93,8 @@ turned_away() {
 }
 full() {
 	for turn in $(seq 20); do turned_away && return 0; done
-	echo "# not full: $(fds) descriptors, $(ps -o pid= -p "$(echo $holders | tr ' ' ,)" | wc -l) clients"
+	echo "# not full: $(fds) descriptors, $(ps -o pid= -p "$(echo $holders | tr ' ' ,)" |
+		wc -l) clients"
 	return 1
 }
 hold
@@ -118,7 +119,8 @@ wait $slow
 check "a client that does not read is closed" grep -q '^closed' "$T/slow"
 printf '@1 decision tail count=1 follow=yes\n!sleep 7000\n!read 12\n' |
 	timeout 60 "$C/client" "$S" >"$T/late"
-check "a stream that is not read is not closed" test "$(grep -c '"id":1,"ok":true' "$T/late")" -eq 13
+check "a stream that is not read is not closed" test \
+	"$(grep -c '"id":1,"ok":true' "$T/late")" -eq 13
 
 # ---- somebody else
 if [ "$(id -u)" -eq 0 ]; then

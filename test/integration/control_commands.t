@@ -164,7 +164,8 @@ sampled() {
 }
 await sampled
 says "policy show" '"name":"ring"' '"hook":"tuner"' '"engine":"' '"refused":0' '"position":0'
-check "has the mean time of some runs" sh -c "printf '%s' '$R' | grep -q '\"samples\":[1-9][0-9]*,\"mean_ns\":[0-9]'"
+check "has the mean time of some runs" \
+	sh -c "printf '%s' '$R' | grep -q '\"samples\":[1-9][0-9]*,\"mean_ns\":[0-9]'"
 refuses "policy time of a wrong word" bad_argument "policy time maybe"
 refuses "policy show of no policy" not_found "policy show rng"
 ask "policy time off"
@@ -236,7 +237,9 @@ says "map set of several" '"map":"by_size","policy":"tables","changed":2'
 ask "map get by_size $k2"
 says "map get after it" "\"value\":\"$k1\""
 ask "map get by_size $k2 0900000000000000 $k2"
-says "map get of several" "\"entries\":[{\"key\":\"$k2\",\"value\":\"$k1\"},{\"key\":\"0900000000000000\",\"value\":null}," '],"left":0'
+none='{"key":"0900000000000000","value":null}'
+says "map get of several" \
+	"\"entries\":[{\"key\":\"$k2\",\"value\":\"$k1\"},$none," '],"left":0'
 refuses "map get of several, one no key" bad_argument "map get by_size $k2 09"
 says "says which" "KEY 2"
 printf '\0\005\0\0\0\0\0\0\0\001\0\0\0\0\0\0\0\001\005\0\0\0\0\0\0\0' >"$T/elements"
@@ -305,8 +308,8 @@ says "and says how to get it" '"hint":"policy use choice"'
 
 # ---- comm, explain
 ask "comm list"
-says "comm list" '"comms":[{"comm":"'$comm '"slot":0' '"slot":1' '"ranks":2,"local_ranks":2,"nodes":1' \
-	'"changeable":true,"why":null' '"more":false'
+says "comm list" '"comms":[{"comm":"'$comm '"slot":0' '"slot":1' \
+	'"ranks":2,"local_ranks":2,"nodes":1' '"changeable":true,"why":null' '"more":false'
 ask "comm list limit=1"
 says "comm list of a page" '"more":true,"next":1'
 ask "comm show $comm slot=1"
@@ -351,10 +354,11 @@ check "trace tail follows" test "$(grep -c '"id":9,"ok":true,"data":{"lines"' "$
 refuses "trace tail of too many" bad_argument "trace tail count=1025"
 
 # ---- the log
-check "changes are logged with who asked" grep -q \
-	"log [0-9]* .*uid $(id -u) pid [0-9]* asked \"policy use ring\": done, digest [0-9a-f]* generation [0-9]" \
-	"$T/host.err"
-check "refused changes are logged" grep -q 'asked "policy load bad": verify_rejected: ' "$T/host.err"
+asked="log [0-9]* .*uid $(id -u) pid [0-9]* asked \"policy use ring\""
+check "changes are logged with who asked" \
+	grep -q "$asked: done, digest [0-9a-f]* generation [0-9]" "$T/host.err"
+check "refused changes are logged" \
+	grep -q 'asked "policy load bad": verify_rejected: ' "$T/host.err"
 check "looking is not logged" sh -c '! grep -q "asked \"status" "$1"' - "$T/host.err"
 alive "after all of it"
 sock=$S

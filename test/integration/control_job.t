@@ -88,7 +88,8 @@ says "a map change commits" '"state":"committed"'
 settle
 all_soon "every process reads the new content" '"value":"0200000003000000"' \
 	"map get choice 00000000"
-all_soon "and decides by it" '"answer":{"algo":"ring","proto":"simple","channels":0},"by":"choice"' \
+all_soon "and decides by it" \
+	'"answer":{"algo":"ring","proto":"simple","channels":0},"by":"choice"' \
 	"decision tail count=1"
 all "undo commit=no" '"state":"staged"' "policy undo commit=no"
 d=$(digest)

@@ -59,7 +59,8 @@ stop "the longest directory"
 check "which is unlocked when the process is gone" flock -n -x "$long" true
 host NCCLBPF_SOCKET_DIR="${long}0" NCCLBPF_JOB=$job TMPDIR="$T/run" --ranks 1
 check "one byte more: the next directory is taken" test -n "$(in_dir "$next")"
-check "and why is logged" grep -q "control directory ${long}0: $((room + 1)) bytes are too long.* allows $room" "$T/host.err"
+check "and why is logged" grep -q \
+	"control directory ${long}0: $((room + 1)) bytes are too long.* allows $room" "$T/host.err"
 stop "a directory that is too long"
 
 mkdir -m 700 "$T/xdg"
@@ -95,12 +96,13 @@ stop "a thread"
 
 # ---- doctor, in a process with everything against it
 printf 'not an image' >"$T/broken.policy"
-host NCCLBPF_POLICY="$T/broken.policy" NCCL_ALGO=Ring NCCLBPF_POLIZY=x NCCLBPF_FENCE_MARGIN=many NCCLBPF_COHERENCE=off \
-	--ranks 1 --abi 4
+host NCCLBPF_POLICY="$T/broken.policy" NCCL_ALGO=Ring NCCLBPF_POLIZY=x NCCLBPF_FENCE_MARGIN=many \
+	NCCLBPF_COHERENCE=off --ranks 1 --abi 4
 ask "doctor"
-says "doctor" 'NCCL_ALGO=Ring outranks' '"name":"policy","level":"bad"' \
-	"broken.policy" 'NCCLBPF_POLIZY is not a variable' 'NCCLBPF_FENCE_MARGIN has a value that is not allowed' 'the nearest: NCCLBPF_POLICY' \
-	'NCCLBPF_COHERENCE=off' 'tuner interface 4' 'cannot be changed'
+says "doctor" 'NCCL_ALGO=Ring outranks' '"name":"policy","level":"bad"' "broken.policy" \
+	'NCCLBPF_POLIZY is not a variable' 'NCCLBPF_FENCE_MARGIN has a value that is not allowed' \
+	'the nearest: NCCLBPF_POLICY' 'NCCLBPF_COHERENCE=off' 'tuner interface 4' \
+	'cannot be changed'
 ask "status"
 says "status names the policy that failed" '"error":{"code":"bad_image"' '"coherence":"off"'
 ask "comm list"

@@ -20,7 +20,8 @@ stage() {
 # In how many processes it is staged.
 staged() {
 	sh_ change status >"$T/status" || return 1
-	[ "$(awk -F '\t' -v d="$d" 'NR > 1 && $3 == d { print $2 }' "$T/status" | sort -u | wc -l)" -eq "$1" ]
+	[ "$(awk -F '\t' -v d="$d" 'NR > 1 && $3 == d { print $2 }' "$T/status" | sort -u |
+		wc -l)" -eq "$1" ]
 }
 # It was read before the client's end was seen, or not.
 told() {

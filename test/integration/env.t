@@ -60,10 +60,11 @@ for v in 1 2; do
 		"NCCL_TEST_EMPTY=" "NCCL_TEST_NUMBER=42" \
 		"0 of 6 texts have changed"
 	is $? "v$v: a file's lines"
-	[ "$(grep -c 'log: ncclbpf: NCCL finds' "$dir/out")" -eq 4 ] && has \
-		"log: ncclbpf: NCCL finds NCCL_TEST_PLAIN = other, in place of = plain (file)" \
-		"log: ncclbpf: NCCL finds NCCL_TEST_HIDDEN not set, in place of = seen (file)" \
-		"log: ncclbpf: NCCL finds NCCL_TEST_FILE = from the file = yes, in place of not set (file)"
+	finds="log: ncclbpf: NCCL finds"
+	[ "$(grep -c "$finds" "$dir/out")" -eq 4 ] && has \
+		"$finds NCCL_TEST_PLAIN = other, in place of = plain (file)" \
+		"$finds NCCL_TEST_HIDDEN not set, in place of = seen (file)" \
+		"$finds NCCL_TEST_FILE = from the file = yes, in place of not set (file)"
 	is $? "v$v: each override that NCCL met is logged once: new, old, who"
 done
 ask 2 NCCL_TEST_FILE @many @tuner
@@ -80,7 +81,8 @@ bad "no assignment" "what is this" "the line is neither NAME=VALUE nor unset NAM
 bad "no name" "1A=2" '"1A" is not a variable name'
 bad "a name with a dash" "A-B=2" '"A-B" is not a variable name'
 bad "a long name" "$(printf 'N%.0s' $(seq 64))=1" "the name has 64 characters (allowed: 63)"
-bad "a long value" "N=$(printf 'v%.0s' $(seq 1024))" "N: the value has 1024 characters (allowed: 1023)"
+bad "a long value" "N=$(printf 'v%.0s' $(seq 1024))" \
+	"N: the value has 1024 characters (allowed: 1023)"
 bad "a longer line" "N=$(printf 'v%.0s' $(seq 3000))" "the line is too long"
 bad "control characters" "$(printf 'N=a\tb')" "N: the value has control characters"
 NCCLBPF_ENV=$dir/missing ask 2 NCCL_TEST_FILE @tuner
@@ -102,7 +104,8 @@ if [ -e "$B/test/corpus/events/env.policy" ]; then
 		"NCCL_TEST_ABSURD is not set" "NCCL_TEST_CONTROL is not set" \
 		"0 of 4 texts have changed"
 	is $? "a program's answers; absurd ones are not taken"
-	[ "$(grep -c 'NCCL finds NCCL_TEST_NUMBER = 4242, in place of = 42 (policy)' "$dir/out")" -eq 1 ] &&
+	[ "$(grep -c 'NCCL finds NCCL_TEST_NUMBER = 4242, in place of = 42 (policy)' "$dir/out")" \
+		-eq 1 ] &&
 		[ "$(grep -c 'NCCL finds NCCL_TEST_REPLACED' "$dir/out")" -eq 1 ]
 	is $? "each logged once, also where the logger itself asks"
 	NCCLBPF_JIT=off ask 1 NCCL_TEST_REPLACED NCCL_TEST_NUMBER
@@ -116,10 +119,12 @@ if [ -e "$B/test/corpus/events/env.policy" ]; then
 	is $? "no warning of a program that is the same on all ranks"
 	random=$B/test/corpus/shell/env_random.bpf.o
 	NCCLBPF_POLICY=$random ask 2 NCCL_TEST_PLAIN @tuner
-	grep -q 'policy env_random: program on_env of SEC("env") may let ranks find different variables: .*bpf_get_prandom_u32 answers each rank differently' "$dir/out"
+	differs='program on_env of SEC("env") may let ranks find different variables'
+	grep -q "policy env_random: $differs: .*bpf_get_prandom_u32 answers each rank differently" \
+		"$dir/out"
 	is $? "a warning of one that answers at random"
 	NCCLBPF_POLICY=$B/test/corpus/shell/env_local_map.bpf.o ask 2 NCCL_TEST_PLAIN @tuner
-	grep -q 'policy env_local_map: program on_env of SEC("env") may let ranks find different variables: .*map chosen is not __coherent' "$dir/out"
+	grep -q "policy env_local_map: $differs: .*map chosen is not __coherent" "$dir/out"
 	is $? "a warning of one that answers by a local map"
 	NCCLBPF_POLICY=$B/test/corpus/shell/env_alike.bpf.o ask 2 NCCL_TEST_PLAIN @tuner
 	! grep -q "find different variables" "$dir/out"

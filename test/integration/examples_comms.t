@@ -12,8 +12,10 @@ for e in canary slo-guard tenants; do
 	cat "$T/out" "$T/err" >"$T/why"
 	ok "$e" "$rc"
 	case $e in
-	canary) has "tells what it did" out "rolled_back: allreduce" "were decided by the candidate" "ring-mid-canary: succeeded" ;;
+	canary) has "tells what it did" out "rolled_back: allreduce" \
+		"were decided by the candidate" "ring-mid-canary: succeeded" ;;
 	slo-guard) has "tells what it did" out "longer than 1ms, after" ;;
-	tenants) has "tells what it did" out "only c0ffee0000000000: nvlink_ring_mid" "only c0ffee0000000001: size_aware" ;;
+	tenants) has "tells what it did" out "only c0ffee0000000000: nvlink_ring_mid" \
+		"only c0ffee0000000001: size_aware" ;;
 	esac
 done

@@ -7,11 +7,13 @@
 [ -x "$B/test/fakes/host/standin" ] || skip_all "explain" "the stand-in host was not built"
 trap finish EXIT
 cd "$T" || exit 1
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=ex timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --seconds 180 \
-	--pause-ms 20 --min 1M --max 64M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >ex.out 2>&1 &
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=ex \
+	timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --seconds 180 --pause-ms 20 \
+	--min 1M --max 64M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >ex.out 2>&1 &
 jobs="$jobs $!"
 export NCCLBPF_JOB=ex
-enough() { "$S" -q -o json decision tail count=64 | grep -qE '"seq":([89]|[1-9][0-9]+),'; } # or any later one
+# enough: is decision 8 or a later one in the list?
+enough() { "$S" -q -o json decision tail count=64 | grep -qE '"seq":([89]|[1-9][0-9]+),'; }
 await enough
 use() { # NAMES...: and all ranks decide with them
 	timeout 20 "$S" policy use "$@" >/dev/null
@@ -20,7 +22,8 @@ use() { # NAMES...: and all ranks decide with them
 
 # ---- no policy ----
 status 0 "no policy" -o table explain allreduce 16M
-has "NCCL's cost table, the cheapest first" out "NCCL's cost table, predicted us: nvls/simple" "ring/ll128"
+has "NCCL's cost table, the cheapest first" out \
+	"NCCL's cost table, predicted us: nvls/simple" "ring/ll128"
 status 0 "a size that was not seen" -o table explain allreduce 1K
 has "has no table" out "NCCL's cost table is not known"
 
@@ -39,14 +42,15 @@ status 0 "a policy in C" policy load mid.bpf.c
 use mid
 status 0 "is explained" -o table explain allreduce 16M
 header=$(grep -n 'ctx->algo = algo;' "$TOP/policies/ncclbpf_policy.h" | cut -d: -f1)
-has "the header's name, line and text" out "mid made the answer at" "ncclbpf_policy.h:$header:  ctx->algo = algo;"
+has "the header's name, line and text" out "mid made the answer at" \
+	"ncclbpf_policy.h:$header:  ctx->algo = algo;"
 has "a comparison by the policy's own line" out "bytes (16M) >= 4M" "mid.bpf.c:5"
 
 # ---- a function: its lines ----
 cat >made.lua <<'E'
-local least = 4 << 20
+local m = 4 << 20 -- bytes
 local p = assert(nb.policy.fn(function(ctx)
-	if ctx.coll == "allreduce" and ctx.bytes >= least and ctx.bytes <= "32M" and ctx.ranks < 16 then
+	if ctx.coll == "allreduce" and ctx.bytes >= m and ctx.bytes <= "32M" and ctx.ranks < 16 then
 		ctx.algo = "ring"
 		ctx.proto = "simple"
 	end
@@ -56,9 +60,13 @@ E
 status 0 "a function as a policy" -f made.lua
 use made
 status 0 "is explained" -o table explain allreduce 16M
-has "the line that made the answer" out "made made the answer at made.lua:4:  ctx.algo = \"ring\"" "made made the answer at made.lua:5:  ctx.proto = \"simple\""
-has "the comparisons on its way" out "coll (allreduce) == allreduce" "bytes (16M) >= 4M" "bytes (16M) <= 32M" "ranks (2) <" "made.lua:3"
-has "what would change it" out "single changes that give another decision:" "bytes 4194303 or less: nvls/simple" "bytes 33554433 or more: nvls/simple" "ranks 16 or more: nvls/simple" "coll reducescatter: nvls/simple"
+has "the line that made the answer" out "made made the answer at made.lua:4:  ctx.algo = \"ring\"" \
+	"made made the answer at made.lua:5:  ctx.proto = \"simple\""
+has "the comparisons on its way" out "coll (allreduce) == allreduce" "bytes (16M) >= 4M" \
+	"bytes (16M) <= 32M" "ranks (2) <" "made.lua:3"
+has "what would change it" out "single changes that give another decision:" \
+	"bytes 4194303 or less: nvls/simple" "bytes 33554433 or more: nvls/simple" \
+	"ranks 16 or more: nvls/simple" "coll reducescatter: nvls/simple"
 status 0 "one byte too few" -o table explain allreduce 4194303
 has "a bound and what misses it can be told apart" out "bytes (4194303)" "4M"
 status 0 "in JSON" -o json explain allreduce 16M
@@ -72,12 +80,19 @@ for i, v in ipairs(d.costs_us) do
 	assert((v >= 0) == (d.context.usable >> (i - 1) & 1 == 1))
 	if v >= 0 and (not best or v < d.costs_us[best]) then best = i end
 end
-assert(core.nccl("algo", (best - 1) // 3) == d.nccl.algo and core.nccl("proto", (best - 1) % 3) == d.nccl.proto, "NCCL's choice is the cheapest")
+assert(core.nccl("algo", (best - 1) // 3) == d.nccl.algo
+	and core.nccl("proto", (best - 1) % 3) == d.nccl.proto, "NCCL's choice is the cheapest")
 assert(#d.why == 1 and d.why[1].name == "made" and d.why[1].left_out == 0)
-for _, b in ipairs(d.why[1].branches) do assert(b.at.file == "made.lua" and b.at.line == 3 and b.op) end
-for _, w in ipairs(d.why[1].writes) do assert((w.field == "algo" and w.at.line == 4) or (w.field == "proto" and w.at.line == 5)) end
+for _, b in ipairs(d.why[1].branches) do
+	assert(b.at.file == "made.lua" and b.at.line == 3 and b.op)
+end
+for _, w in ipairs(d.why[1].writes) do
+	assert((w.field == "algo" and w.at.line == 4) or (w.field == "proto" and w.at.line == 5))
+end
 for _, x in ipairs(d.would) do
-	if x.field == "bytes" then print(x.now, x.value, x.or_more and 1 or 0, x.answer.algo, x.answer.proto) end
+	if x.field == "bytes" then
+		print(x.now, x.value, x.or_more and 1 or 0, x.answer.algo, x.answer.proto)
+	end
 end
 E
 lua_run check.lua <ex.json >would.tsv 2>why
@@ -94,7 +109,8 @@ for line in io.lines "would.tsv" do
 		local a = assert(t:explain("allreduce", bytes)).policies[1]
 		return a.changed and a.algo .. "/" .. a.proto or "left"
 	end
-	assert(answer(v) == "left" and algo .. "/" .. proto == "nvls/simple", "at " .. v .. ": " .. answer(v))
+	assert(answer(v) == "left" and algo .. "/" .. proto == "nvls/simple",
+		"at " .. v .. ": " .. answer(v))
 	assert(answer(more == "1" and v - 1 or v + 1) == "ring/simple", "beside " .. v)
 end' 2>why
 ok "and that is so" $?
@@ -109,8 +125,11 @@ E
 status 0 "a table" policy load rows.csv
 use rows
 status 0 "is explained" -o table explain allreduce 16M
-has "by its row" out "table rows: row 3 (allreduce,4194305,33554431,ring,ll128,-1,1,-1,-1,-1) of 4" "before it, not offered by NCCL: row 1 (allreduce,1048576,"
-has "and the nearest sizes with another one" out "bytes 4194304 or less: row 2" "bytes 33554432 or more: row 4"
+has "by its row" out \
+	"table rows: row 3 (allreduce,4194305,33554431,ring,ll128,-1,1,-1,-1,-1) of 4" \
+	"before it, not offered by NCCL: row 1 (allreduce,1048576,"
+has "and the nearest sizes with another one" out "bytes 4194304 or less: row 2" \
+	"bytes 33554432 or more: row 4"
 status 0 "a size between" -o table explain allreduce 4M
 has "has its own" out "row 2" "bytes 4194305 or more: row 3"
 status 0 "a collective that no row is about" -o table explain broadcast 4M
@@ -119,10 +138,14 @@ status 0 "both" policy use made rows
 await settled ex
 run -o json explain allreduce 16M
 lua_run -e 'local d = assert(require "ncclbpf.core".decode(io.read "a")).data
-	assert(#d.tables == 1 and d.tables[1].policy == "rows" and d.tables[1].row == 3 and d.tables[1].not_offered[1] == 1)
-	assert(d.tables[1].below.bytes == 4194304 and d.tables[1].below.row == 2 and d.tables[1].above.bytes == 33554432 and d.tables[1].above.row == 4)
+	assert(#d.tables == 1 and d.tables[1].policy == "rows" and d.tables[1].row == 3
+		and d.tables[1].not_offered[1] == 1)
+	assert(d.tables[1].below.bytes == 4194304 and d.tables[1].below.row == 2
+		and d.tables[1].above.bytes == 33554432 and d.tables[1].above.row == 4)
 	local p = d.processes[1].data
-	assert(p.by == "rows" and #p.why == 2 and p.answer.algo == "ring" and p.answer.proto == "ll128")' <out 2>why
+	assert(p.by == "rows" and #p.why == 2 and p.answer.algo == "ring"
+		and p.answer.proto == "ll128")
+' <out 2>why
 ok "the table's row in JSON, beside the other's lines" $?
 
 # ---- maps ----
@@ -140,7 +163,8 @@ use mapped
 run map set limits 1 8M
 await settled ex
 status 0 "is explained" -o table explain allreduce 16M
-has "with the value that the job's map has" out "bytes (16M) >= 8M, from a map" "bytes 8388607 or less: nvls/simple"
+has "with the value that the job's map has" out "bytes (16M) >= 8M, from a map" \
+	"bytes 8388607 or less: nvls/simple"
 
 # ---- what is tried has an end ----
 # many NAME N STEP: N comparisons that change nothing, of limits that far
@@ -148,8 +172,11 @@ has "with the value that the job's map has" out "bytes (16M) >= 8M, from a map" 
 many() {
 	awk -v name="$1" -v n="$2" -v step="$3" 'BEGIN {
 		print "local p = assert(nb.policy.fn(function(ctx)"
-		for (i = 0; i < n; i++) print "\tif ctx.bytes < " 33554432 + i * step " then ctx.channels = 0 end"
-		print "\tif ctx.ranks < 16 then\n\t\tctx.algo = \"ring\"\n\t\tctx.proto = \"simple\"\n\tend"
+		for (i = 0; i < n; i++)
+			print "\tif ctx.bytes < " 33554432 + i * step " then ctx.channels = 0 end"
+		print "\tif ctx.ranks < 16 then"
+		print "\t\tctx.algo = \"ring\""
+		print "\t\tctx.proto = \"simple\"\n\tend"
 		print "end, { name = \"" name "\" }))"
 		print "assert(nb.target:policy_load { policy = p })"
 	}' >"$1.lua"
@@ -172,7 +199,9 @@ if [ -e "$B/policies/nvlink_ring_mid.bpf.o" ]; then
 	run policy load "$B/policies/nvlink_ring_mid.bpf.o"
 	use nvlink_ring_mid
 	status 0 "an object" -o table explain allreduce 16M
-	has "by the lines of its source" out "nvlink_ring_mid.bpf.c:" "NCCL offers ring/ll128" "bytes (16M) in 4M to 32M" "bytes 4194303 or less" "bytes 33554433 or more" "nodes 2 or more"
+	has "by the lines of its source" out "nvlink_ring_mid.bpf.c:" "NCCL offers ring/ll128" \
+		"bytes (16M) in 4M to 32M" "bytes 4194303 or less" "bytes 33554433 or more" \
+		"nodes 2 or more"
 else
 	ok "an object # SKIP no clang at build time" 0
 fi

@@ -14,9 +14,10 @@ end
 math.randomseed(tonumber(os.getenv "EXPR_SEED") or 5, 9)
 local random = math.random
 local function pick(t) return t[random(#t)] end
-local FIELDS = { "comm_id", "bytes", "seq", "coll", "ranks", "nodes", "pipe_ops", "nvl_domains", "usable", "nccl_algo", "nccl_proto", "algo",
-	"proto", "channels" }
-local EDGES = { 0, 1, 2, 3, 7, 63, 64, 65, 255, 4096, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 40, math.maxinteger }
+local FIELDS = { "comm_id", "bytes", "seq", "coll", "ranks", "nodes", "pipe_ops", "nvl_domains",
+	"usable", "nccl_algo", "nccl_proto", "algo", "proto", "channels" }
+local EDGES = { 0, 1, 2, 3, 7, 63, 64, 65, 255, 4096, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 40,
+	math.maxinteger }
 local int, bool
 local locals
 
@@ -32,19 +33,33 @@ function int(d)
 	if r == 4 then return pick(locals) end
 	if r <= 6 then return ("-(%s)"):format(int(d - 1)) end
 	if r == 7 then return ("(~%s)"):format(int(d - 1)) end
-	if r <= 9 then return ("(%s %s %s)"):format(int(d - 1), pick { "//", "%" }, pick { "3", "-7", "1000", "(1 << 33)", "-1", "(ctx.ranks | 1)" }) end
+	if r <= 9 then
+		return ("(%s %s %s)"):format(int(d - 1), pick { "//", "%" },
+			pick { "3", "-7", "1000", "(1 << 33)", "-1", "(ctx.ranks | 1)" })
+	end
 	if r == 10 then return ("(maps.small[%s & 7] or %s)"):format(int(d - 1), int(d - 1)) end
 	if r == 11 then return ("(maps.wide[%s %% 5] or 3)"):format(int(d - 1)) end
-	if r == 12 then return ("math.%s(%s, %s)"):format(pick { "min", "max" }, int(d - 1), int(d - 1)) end
-	if r == 13 then return ("(%s %s %s)"):format(int(d - 1), pick { "<<", ">>" }, pick { "1", "63", "64", "-3", "(" .. int(d - 1) .. ")" }) end
+	if r == 12 then
+		return ("math.%s(%s, %s)"):format(pick { "min", "max" }, int(d - 1), int(d - 1))
+	end
+	if r == 13 then
+		return ("(%s %s %s)"):format(int(d - 1), pick { "<<", ">>" },
+			pick { "1", "63", "64", "-3", "(" .. int(d - 1) .. ")" })
+	end
 	return ("(%s %s %s)"):format(int(d - 1), pick { "+", "-", "*", "&", "|", "~" }, int(d - 1))
 end
 
 function bool(d)
 	local r = random(d > 0 and 6 or 2)
-	if r <= 3 then return ("%s %s %s"):format(int(d - 1), pick { "==", "~=", "<", "<=", ">", ">=" }, int(d - 1)) end
+	if r <= 3 then
+		return ("%s %s %s")
+			:format(int(d - 1), pick { "==", "~=", "<", "<=", ">", ">=" }, int(d - 1))
+	end
 	if r == 4 then return ("not (%s)"):format(bool(d - 1)) end
-	if r == 5 then return pick { "true", "false", "(" .. bool(d - 1) .. ") == (" .. bool(d - 1) .. ")" } end
+	if r == 5 then
+		return pick { "true", "false",
+			"(" .. bool(d - 1) .. ") == (" .. bool(d - 1) .. ")" }
+	end
 	return ("(%s) %s (%s)"):format(bool(d - 1), pick { "and", "or" }, bool(d - 1))
 end
 
@@ -53,7 +68,8 @@ local function block(d)
 	for _ = 1, random(3) do
 		local r = random(d > 0 and 7 or 3)
 		if r <= 2 then
-			t[#t + 1] = ("ctx.%s = %s"):format(pick { "algo", "proto", "channels" }, int(3))
+			t[#t + 1] = ("ctx.%s = %s")
+				:format(pick { "algo", "proto", "channels" }, int(3))
 		elseif r == 3 and #locals > 0 then
 			t[#t + 1] = ("%s = %s"):format(pick(locals), int(2))
 		elseif r <= 4 then
@@ -64,7 +80,9 @@ local function block(d)
 			t[#t + 1] = ("do %s end"):format(block(d - 1))
 		else
 			t[#t + 1] = ("if %s then %s"):format(bool(2), block(d - 1))
-			if random(2) == 1 then t[#t + 1] = ("elseif %s then %s"):format(bool(2), block(d - 1)) end
+			if random(2) == 1 then
+				t[#t + 1] = ("elseif %s then %s"):format(bool(2), block(d - 1))
+			end
 			if random(2) == 1 then t[#t + 1] = "else " .. block(d - 1) end
 			t[#t + 1] = "end"
 		end
@@ -87,8 +105,10 @@ local function context()
 	return c
 end
 
-local MAPS = { small = { key = "u32", value = "u32", entries = 16 }, wide = { key = "u64", value = "u64" } }
-local CONTENT = { small = { [0] = 5, [3] = 0xffffffff, [6] = 0 }, wide = { [1] = math.mininteger, [4] = 1 << 40 } }
+local MAPS = { small = { key = "u32", value = "u32", entries = 16 },
+	wide = { key = "u64", value = "u64" } }
+local CONTENT = { small = { [0] = 5, [3] = 0xffffffff, [6] = 0 },
+	wide = { [1] = math.mininteger, [4] = 1 << 40 } }
 
 -- A context whose answers keep 32 bits, as the real one's.
 local function watched(c)
@@ -123,7 +143,8 @@ for _ = 1, rounds do
 		f(watched(c))
 		if c.algo ~= -1 or c.proto ~= -1 then changed = changed + 1 end
 		if got.algo ~= c.algo or got.proto ~= c.proto or got.channels ~= c.channels then
-			wrong = wrong or ("%s/%s/%s, Lua says %s/%s/%s\n%s"):format(got.algo, got.proto, got.channels, c.algo, c.proto, c.channels, text)
+			wrong = wrong or ("%s/%s/%s, Lua says %s/%s/%s\n%s"):format(got.algo,
+				got.proto, got.channels, c.algo, c.proto, c.channels, text)
 		end
 	end
 end
@@ -141,27 +162,37 @@ local q, err = nb.policy.fn(function(ctx)
 	end
 end, { name = "mid", maps = { limits = { key = "u32", value = "u64", entries = 32 } } })
 test("a function becomes a policy", q, err)
-test("which has a name and a map with types", q:info().name == "mid" and q:info().maps[1].coherent and q:info().maps[1].btf_key > 0)
-local a = assert(q:run({ { coll = "allreduce", bytes = "4M" }, { coll = "allreduce", bytes = 4194303, nodes = 2 }, { coll = "reduce", bytes = 1, nodes = 3 } },
+test("which has a name and a map with types",
+	q:info().name == "mid" and q:info().maps[1].coherent and q:info().maps[1].btf_key > 0)
+local a = assert(q:run({ { coll = "allreduce", bytes = "4M" },
+	{ coll = "allreduce", bytes = 4194303, nodes = 2 },
+	{ coll = "reduce", bytes = 1, nodes = 3 } },
 	{ limits = { [3] = 17 } }))
-test("words, sizes and whole numbers around it count", a[1].algo == 1 and a[1].proto == 1 and a[2].channels == 8 and a[3].channels == 17 and a[3].algo == -1, a[1].algo)
+test("words, sizes and whole numbers around it count", a[1].algo == 1 and a[1].proto == 1
+	and a[2].channels == 8 and a[3].channels == 17 and a[3].algo == -1, a[1].algo)
 test("one context gives one answer", q:run { coll = "allreduce", bytes = "8M" }.algo == 1)
 q:save "mid.bpf.o"
 q:save "mid.policy"
 local image, info = nb.build { path = "mid.bpf.o" }
-test("its object is the same policy", image and info.maps[1].name == "limits" and info.maps[1].coherent and nb.verify { path = "mid.bpf.o" }.accepted)
+test("its object is the same policy", image and info.maps[1].name == "limits"
+	and info.maps[1].coherent and nb.verify { path = "mid.bpf.o" }.accepted)
 local d = assert(nb.disassemble { path = "mid.policy" })
 local source
-for _, l in ipairs(d.programs[1].lines) do source = source or l.source and l.source:find('ctx.algo = "ring"', 1, true) and l end
-test("its instructions name lines of the script", source and source.file:find "expr.lua$" and source.line > 100, source)
+for _, l in ipairs(d.programs[1].lines) do
+	source = source or l.source and l.source:find('ctx.algo = "ring"', 1, true) and l
+end
+test("its instructions name lines of the script",
+	source and source.file:find "expr.lua$" and source.line > 100, source)
 q = assert(nb.policy.expr "ctx.algo = ctx.reg_buff")
 local v = q:verify()
-test("what differs between ranks is refused by the verifier, with the line", not v.accepted and v.programs[1].text:find("ctx.algo = ctx.reg_buff", 1, true), v.programs[1].text)
+test("what differs between ranks is refused by the verifier, with the line", not v.accepted
+	and v.programs[1].text:find("ctx.algo = ctx.reg_buff", 1, true), v.programs[1].text)
 
 -- ---- what is not in the language, with its place --------------------------------
 local function fault(text, line, col, says)
 	local r, e = nb.policy.expr(text, { maps = { m = {} } })
-	test(says, r == nil and e.code == "malformed" and e.where.line == line and e.where.col == col and tostring(e):find(says, 1, true), e)
+	test(says, r == nil and e.code == "malformed" and e.where.line == line
+		and e.where.col == col and tostring(e):find(says, 1, true), e)
 end
 fault("ctx.algo = 1.5", 1, 12, "1.5: whole numbers only")
 fault("\nctx.algoo = 1", 2, 5, "no field algoo, nearest: algo")
@@ -181,7 +212,8 @@ fault("ctx.channels = ctx.bytes / 2", 1, 26, "/: // divides whole numbers")
 fault("ctx.channels = 2 ^ 3", 1, 18, "^: powers are not available")
 fault("ctx.channels = print(3)", 1, 16, "not allowed; use ctx.FIELD, maps.NAME[KEY]")
 fault("ctx.channels = {}", 1, 16, "tables are not allowed")
-fault("if ctx.bytes > 1 then\nctx.algo = 1", 2, 13, "end expected to close the if of line 1, found end of the text")
+fault("if ctx.bytes > 1 then\nctx.algo = 1", 2, 13,
+	"end expected to close the if of line 1, found end of the text")
 fault("return 7", 1, 8, "return takes no value")
 fault("local x", 1, 8, "= expected after the name")
 fault("ctx.algo = (1", 1, 14, ") expected to close that of line 1")
@@ -196,13 +228,19 @@ q, err = nb.policy.fn(function(ctx)
 	local b = ctx.bytes
 	ctx.algo = b / 2
 end)
-test("a fault in a function has the script's line", q == nil and err.where.file:find "expr.lua$" and err.where.line == debug.getinfo(1, "l").currentline - 2, err)
+local fault_line = debug.getinfo(1, "l").currentline - 2
+test("a fault in a function has the script's line",
+	q == nil and err.where.file:find "expr.lua$" and err.where.line == fault_line, err)
 q, err = nb.policy.fn(print)
 test("functions without source", q == nil and err.code == "no_input", err)
-q, err = nb.policy.fn(function(ctx) ctx.algo = n end) test("others around it count as numbers, too", q, err)
-test("misuse raises", not pcall(nb.policy.fn, 7) and not pcall(nb.policy.expr, print) and not pcall(nb.policy.expr, "", { nam = "x" }))
+q, err = nb.policy.fn(function(ctx) ctx.algo = n end)
+test("others around it count as numbers, too", q, err)
+test("misuse raises", not pcall(nb.policy.fn, 7) and not pcall(nb.policy.expr, print)
+	and not pcall(nb.policy.expr, "", { nam = "x" }))
 for _, entries in ipairs { 0, -1, 1 << 32, (1 << 32) + 1, math.mininteger } do
-	local fine, why = pcall(nb.policy.expr, "ctx.algo = maps.m[1] or 2", { maps = { m = { entries = entries } } })
-	test(("a map of %d entries"):format(entries), not fine and tostring(why):find("map m: entries: 1 to 2^32-1 expected", 1, true), why)
+	local fine, why = pcall(nb.policy.expr, "ctx.algo = maps.m[1] or 2",
+		{ maps = { m = { entries = entries } } })
+	test(("a map of %d entries"):format(entries), not fine
+		and tostring(why):find("map m: entries: 1 to 2^32-1 expected", 1, true), why)
 end
 print("1.." .. n)

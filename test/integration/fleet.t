@@ -71,14 +71,17 @@ ok() { grep -q '"ok":true' "$dir/reply"; }
 
 # The port after 65535 does not exist, so there are no links between agents (fleet_link.t has them).
 NCCLBPF_AGENT_LISTEN=127.0.0.1:65535 NCCLBPF_SOCKET_DIR=$dir/a timeout $((seconds + 60)) \
-	"$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
-	--procs --min 4M --max 32M --seconds "$seconds" --pause-ms 5 \
-	--rank-env "2:NCCLBPF_AGENT_LISTEN=127.0.0.2:65535" --rank-env "3:NCCLBPF_AGENT_LISTEN=127.0.0.2:65535" \
-	--rank-env "2:NCCLBPF_SOCKET_DIR=$dir/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$dir/b" >"$dir/log" 2>&1 &
+	"$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --min 4M --max 32M \
+	--seconds "$seconds" --pause-ms 5 --rank-env "2:NCCLBPF_AGENT_LISTEN=127.0.0.2:65535" \
+	--rank-env "3:NCCLBPF_AGENT_LISTEN=127.0.0.2:65535" \
+	--rank-env "2:NCCLBPF_SOCKET_DIR=$dir/b" \
+	--rank-env "3:NCCLBPF_SOCKET_DIR=$dir/b" >"$dir/log" 2>&1 &
 job=$!
 stop=$(($(date +%s) + seconds - 12))
 
-registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+registered() {
+	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+}
 await 20 registered
 is $? "both sites have an agent, which registers the communicator"
 site a comm list | awk -F '\t' 'NR > 1 { n++; bad += $10 != 0 } END { exit bad || n != 2 }'
@@ -89,14 +92,28 @@ reply one 20
 ok && [ "$(member state)" = committed ]
 is $? "a change is committed"
 fence=$(member fence)
-beyond() { site a decision tail count=1 | awk -F '\t' -v f="$fence" '
-	NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next } $h["seq"] <= f { bad = 1 } END { exit bad || NR < 2 }'; }
+beyond() {
+	site a decision tail count=1 | awk -F '\t' -v f="$fence" '
+		NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
+		$h["seq"] <= f { bad = 1 }
+		END { exit bad || NR < 2 }
+	'
+}
 await 10 beyond
 for s in a b; do site $s decision tail count=1000; done | awk -F '\t' -v f="$fence" '
 	/seq/ && /generation/ { for (i = 1; i <= NF; i++) h[$i] = i; next }
-	{ rank[$h["rank"]]; late = $h["seq"] >= f; bad += late != ($h["generation"] > 0); seen[late]++ }
-	END { for (r in rank) n++; print n " ranks, " seen[0] + 0 " decisions before, " seen[1] + 0 " after, " bad + 0 " wrong"
-		exit bad || n != 4 || !seen[0] || !seen[1] }' >>"$dir/said"
+	{
+		rank[$h["rank"]]
+		late = $h["seq"] >= f
+		bad += late != ($h["generation"] > 0)
+		seen[late]++
+	}
+	END {
+		for (r in rank) n++
+		print n " ranks, " seen[0] + 0 " decisions before, " seen[1] + 0 " after, " \
+			bad + 0 " wrong"
+		exit bad || n != 4 || !seen[0] || !seen[1]
+	}' >>"$dir/said"
 is $? "by all four ranks at the same decision"
 
 site a policy use none >/dev/null
@@ -116,7 +133,8 @@ random() { # below $1
 }
 # The agent's pid of site $1 (a, b), by its directory.
 agent() {
-	LC_ALL=C grep -la "^ncclbpf-agent.*$dir/$1" /proc/[0-9]*/cmdline 2>/dev/null | tr -dc '0-9\n'
+	LC_ALL=C grep -la "^ncclbpf-agent.*$dir/$1" /proc/[0-9]*/cmdline 2>/dev/null |
+		tr -dc '0-9\n'
 }
 fault() { # one of eight, at some time within a change
 	random 8; kind=$r
@@ -138,34 +156,47 @@ fault() { # one of eight, at some time within a change
 # is stopped again before the arming. Its keys vanish; its ranks decide on.
 orders() { ctl get --print-value-only "$keys/order/stage" | grep -q '"request":"armed"'; }
 have_staged() { [ "$(ctl get --prefix --print-value-only $keys/staged/ |
-	grep -c "\"n\":$(ctl get --print-value-only $keys/order/stage | sed 's/.*"n":\([0-9]*\).*/\1/'),.*\"state\":\"staged\"")" -eq $1 ]; }
-revision() { ctl get -w fields --prefix "$keys/$2/" | sed -n "s/^\"$1\" : //p" | sort -n | tail -1; }
+	grep -c "\"n\":$(ctl get --print-value-only $keys/order/stage |
+	sed 's/.*"n":\([0-9]*\).*/\1/'),.*\"state\":\"staged\"")" -eq $1 ]; }
+revision() {
+	ctl get -w fields --prefix "$keys/$2/" | sed -n "s/^\"$1\" : //p" | sort -n | tail -1
+}
 was_armed() { [ "$(revision ModRevision order/record)" -gt "$before" ]; }
 is_armed() { ctl get --prefix --print-value-only $keys/order/record/ | grep -q '"state":"armed"'; }
 roles() { # c, o: agents of the coordinator and of the other site
-	coordinator=$(ctl get --print-value-only $keys/order/coordinator | sed 's/.*"site":"\([^"]*\)".*/\1/')
-	if grep -qa "$coordinator" "$dir/a/fleet.seg"; then c=$(agent a) o=$(agent b); else c=$(agent b) o=$(agent a); fi
+	coordinator=$(ctl get --print-value-only $keys/order/coordinator |
+		sed 's/.*"site":"\([^"]*\)".*/\1/')
+	if grep -qa "$coordinator" "$dir/a/fleet.seg"; then
+		c=$(agent a) o=$(agent b)
+	else
+		c=$(agent b) o=$(agent a)
+	fi
 }
 roles
 before=$(revision ModRevision order/record)
 kill -STOP $o
 ask armed "policy use none"
-await 5 orders && await 10 have_staged 1 && kill -STOP $c && kill -CONT $o && await 10 have_staged 2 &&
+await 5 orders && await 10 have_staged 1 && kill -STOP $c && kill -CONT $o &&
+	await 10 have_staged 2 &&
 	kill -STOP $o && kill -CONT $c && await 5 was_armed
 armed=$? # 0: got there
 kill -TERM $o
 kill -CONT $o $c
 : >"$dir/reply"
 reply armed 20
-echo "armed: $armed, commit $(revision ModRevision order/record), keys $(revision CreateRevision comm)" >>"$dir/said"
+echo "armed: $armed, commit $(revision ModRevision order/record)," \
+	"keys $(revision CreateRevision comm)" >>"$dir/said"
 # Without a commit, or with one later than the keys of the agent that follows it.
 await 10 registered
 [ $armed -eq 0 ] && [ -s "$dir/reply" ] && ! is_armed &&
-	{ ! ok || [ "$(revision ModRevision order/record)" -gt "$(revision CreateRevision comm)" ]; }
+	{ ! ok ||
+	[ "$(revision ModRevision order/record)" -gt "$(revision CreateRevision comm)" ]; }
 is $? "nothing is committed while the agent of a site has left that has not answered"
 
 # The other site's lease ends before the change is asked for, its ranks decide on.
-has_members() { ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites":\[".*",".*"\]'; }
+has_members() {
+	ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites":\[".*",".*"\]'
+}
 await 10 has_members
 is $? "the store keeps the names of a communicator's sites"
 roles

@@ -16,7 +16,8 @@ ctl() { etcdctl --endpoints="$NCCLBPF_FLEET" --command-timeout=3s "$@"; }
 mkdir -m 700 a b
 agents=
 for s in a b; do
-	NCCLBPF_AGENT_LISTEN=127.0.0.1 "$B/ncclbpf-agent" --job again --dir "$T/$s" >>log.agents 2>&1 &
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 "$B/ncclbpf-agent" --job again \
+		--dir "$T/$s" >>log.agents 2>&1 &
 	agents="$agents $!"
 done
 jobs=$agents
@@ -26,8 +27,9 @@ ranks() { # N: the job's two ranks, one on each site, in its run N
 	for r in 0 1; do
 		[ $r -eq 0 ] && s=a || s=b
 		NCCLBPF_AGENT=none NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$s" \
-			"$B/test/fakes/host/standin" --ranks 2 --nodes 2 --rank $r --meet "$T/meet.$1" --min 4M \
-			--max 32M --seconds 300 --pause-ms 5 >"log.$1.$r" 2>&1 &
+			"$B/test/fakes/host/standin" --ranks 2 --nodes 2 --rank $r \
+			--meet "$T/meet.$1" --min 4M --max 32M --seconds 300 \
+			--pause-ms 5 >"log.$1.$r" 2>&1 &
 		pids="$pids $!"
 	done
 	jobs="$agents $pids"

@@ -32,18 +32,24 @@ ok "a store" $?
 fleet=$(cat etcd/endpoints)
 keys=/ncclbpf/1/agree
 mkdir -m 700 a b
-NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=agree NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_COHERENCE=off \
-	NCCLBPF_SOCKET_DIR="$T/a" timeout 150 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs \
-	--min 4M --max 32M --seconds 120 --pause-ms 5 --hang \
+NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=agree NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+	NCCLBPF_COHERENCE=off NCCLBPF_SOCKET_DIR="$T/a" timeout 150 "$B/test/fakes/host/standin" \
+	--ranks 4 --nodes 2 --procs --min 4M --max 32M --seconds 120 --pause-ms 5 --hang \
 	--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 job=$!
 jobs="$jobs $job"
-registered() { [ "$(etcdctl --endpoints="$fleet" get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+registered() {
+	[ "$(etcdctl --endpoints="$fleet" get --prefix --print-value-only $keys/comm/ |
+		grep -c '"since":[1-9]')" -eq 2 ]
+}
 await registered
 ok "two sites run the job" $?
 ask() { run --fleet "$fleet" -J agree "$@"; }
-agreed() { ask -o table check agreement && grep -q "4 of 4 ranks of 2 sites, compared up to decision [1-9][0-9]*: agree" out; }
+agreed() {
+	ask -o table check agreement &&
+		grep -q "4 of 4 ranks of 2 sites, compared up to decision [1-9][0-9]*: agree" out
+}
 await agreed
 ok "the ranks of both sites are compared, and agree" $?
 comm=$(ask -o json check agreement && sed -n 's/.*"comm":"\([0-9a-f]*\)".*/\1/p' out | head -1)
@@ -67,7 +73,8 @@ named() { # the rank of each site that has come to it
 	differ
 	site_a=$(sed -n 's/.*ring\/simple .* of site \([^ ]*\) (rank [01], .*/\1/p' out)
 	site_b=$(sed -n 's/.*ring\/ll .* of site \([^ ]*\) (rank [23], .*/\1/p' out)
-	[ "$site_a" ] && [ "$site_b" ] && [ "$site_a" != "$site_b" ] && grep -q "policies by_site" out
+	[ "$site_a" ] && [ "$site_b" ] && [ "$site_a" != "$site_b" ] &&
+		grep -q "policies by_site" out
 }
 await named
 ok "with both answers, their sites and ranks" $?
@@ -93,7 +100,8 @@ wait $job 2>/dev/null
 ask -T 2 -o table check agreement
 [ "$rc" -ne 0 ]
 ok "a job that is dead does not answer" $?
-status 2 "the segment files of both sites" -o table check agreement segment=a/agree.seg segment=b/agree.seg
+status 2 "the segment files of both sites" \
+	-o table check agreement segment=a/agree.seg segment=b/agree.seg
 has "name the same decision" out "4 of 4 ranks of 2 sites" "number $number:" \
 	"of site a/agree.seg (rank " "of site b/agree.seg (rank "
 status 2 "as JSON" -o json check agreement segment=a/agree.seg segment=b/agree.seg

@@ -35,14 +35,14 @@ ok "clocks that are years off" $?
 # start JOB SECONDS: a rank on each of three sites, a of the right time
 start() {
 	mkdir -m 700 "$1.a" "$1.ahead" "$1.behind"
-	NCCLBPF_JOB=$1 NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 120 \
-		"$B/test/fakes/host/standin" --ranks 3 --nodes 3 --procs --min 4M --max 32M \
-		--seconds "$2" --pause-ms 5 \
-		--rank-env "0:NCCLBPF_SOCKET_DIR=$T/$1.a" \
-		--rank-env "1:NCCLBPF_SOCKET_DIR=$T/$1.ahead" --rank-env "1:NCCLBPF_AGENT=$T/ahead" \
-		--rank-env "1:LD_PRELOAD=$T/shim.so" --rank-env "1:CLOCK_OFF_S=$years" \
-		--rank-env "2:NCCLBPF_SOCKET_DIR=$T/$1.behind" --rank-env "2:NCCLBPF_AGENT=$T/behind" \
-		--rank-env "2:LD_PRELOAD=$T/shim.so" --rank-env "2:CLOCK_OFF_S=-$years" >"$1.log" 2>&1 &
+	NCCLBPF_JOB=$1 NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
+		timeout 120 "$B/test/fakes/host/standin" --ranks 3 --nodes 3 --procs --min 4M \
+		--max 32M --seconds "$2" --pause-ms 5 --rank-env "0:NCCLBPF_SOCKET_DIR=$T/$1.a" \
+		--rank-env "1:NCCLBPF_SOCKET_DIR=$T/$1.ahead" \
+		--rank-env "1:NCCLBPF_AGENT=$T/ahead" --rank-env "1:LD_PRELOAD=$T/shim.so" \
+		--rank-env "1:CLOCK_OFF_S=$years" --rank-env "2:NCCLBPF_SOCKET_DIR=$T/$1.behind" \
+		--rank-env "2:NCCLBPF_AGENT=$T/behind" --rank-env "2:LD_PRELOAD=$T/shim.so" \
+		--rank-env "2:CLOCK_OFF_S=-$years" >"$1.log" 2>&1 &
 	job=$! jobs="$jobs $!"
 }
 count() { # STORE KEYS PATTERN: the keys' values with the pattern
@@ -79,7 +79,9 @@ change() { # POLICY: a change that is committed and that all ranks have taken
 }
 for policy in "$B/policies/size_aware.policy" none "$B/policies/nvlink_ring_mid.policy"; do
 	change "$policy"
-	ok "a change is committed, and the ranks of all sites take it: $(basename "$policy" .policy)" $?
+	taken=$?
+	name=$(basename "$policy" .policy)
+	ok "a change is committed, and the ranks of all sites take it: $name" $taken
 done
 # The agents link within a second or so; then none of them writes its answer to the store.
 linked() {

@@ -18,8 +18,9 @@ echo 1 >contend
 : >report
 NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=loop NCCLBPF_AGENT=none NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_POLICY="$B/policies/adaptive_channels.policy" NCCLBPF_CONTROLLER_MS=50 \
-	NCCLBPF_SOCKET_DIR="$T/a" timeout 260 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --events \
-	--min 64M --max 64M --contend "$T/contend" --report "$T/report" --seconds 240 --pause-ms 2 \
+	NCCLBPF_SOCKET_DIR="$T/a" \
+	timeout 260 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --events --min 64M \
+	--max 64M --contend "$T/contend" --report "$T/report" --seconds 240 --pause-ms 2 \
 	--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 job=$!
@@ -39,7 +40,9 @@ a=$(sites)
 ok "the first agent coordinates" $?
 agent b
 agent_b=$agent
-registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+registered() {
+	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+}
 await registered
 b=$(sites | grep -vx "$a")
 ok "two sites run the job" $?
@@ -53,9 +56,15 @@ ok "the controllers raise the channels to 12" $?
 # runs_at SITE: do processes of this site alone run the controllers?
 runs_at() {
 	ask -o tsv controller status
-	awk -F '\t' -v want="$1" 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
-		{ n++; bad += $h["site"] != want || $h["state"] != "running" || $h["runs"] == 0 || $h["changes"] == 0 }
-		END { exit bad || n != 1 }' out
+	awk -F '\t' -v want="$1" '
+		NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
+		{
+			n++
+			bad += $h["site"] != want || $h["state"] != "running" || $h["runs"] == 0 ||
+				$h["changes"] == 0
+		}
+		END { exit bad || n != 1 }
+	' out
 }
 await runs_at "$a"
 ok "the coordinator's site alone runs them" $?
@@ -82,29 +91,38 @@ ask -o json policy history
 ok "policy history names no user for them" $?
 entries() { # WANT: do all entries of controllers have the site, a process and this outcome
 	ask -o tsv audit
-	awk -F '\t' -v a="$a" -v want="$1" 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
-		$h["who"] == "controllers" { n++
-			bad += $h["from"] != a || $h["outcome"] !~ want || $h["why"] !~ /^proposed by process [1-9]/ ||
-				$h["line"] !~ /^controller import [0-9a-f]*$/ }
-		END { exit bad || n < 4 }' out
+	awk -F '\t' -v a="$a" -v want="$1" '
+		NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
+		$h["who"] == "controllers" {
+			n++
+			bad += $h["from"] != a || $h["outcome"] !~ want ||
+				$h["why"] !~ /^proposed by process [1-9]/ ||
+				$h["line"] !~ /^controller import [0-9a-f]*$/
+		}
+		END { exit bad || n < 4 }
+	' out
 }
 entries "^committed as generation [0-9]+$"
 ok "audit lists the changes of controllers with their outcomes" $?
 numbers() { # the numbers of the controllers' changes in their entries, ascending
-	ctl get --prefix --print-value-only $keys/audit/controllers- | grep -o '"change":[0-9]*' | cut -d : -f 2 | sort -n
+	ctl get --prefix --print-value-only $keys/audit/controllers- | grep -o '"change":[0-9]*' |
+		cut -d : -f 2 | sort -n
 }
 made=$(numbers | tail -1)
 [ "$(numbers | tr '\n' ' ')" = "$(seq 1 "$made" | tr '\n' ' ')" ]
 ok "each change has one entry" $?
 # as if they had made 64 by now: the next ones overwrite the first ones
-ctl put $keys/order/stage "$(ctl get --print-value-only $keys/order/stage | sed "s/\"controllers\":$made/\"controllers\":64/")" >/dev/null
+ctl put $keys/order/stage "$(ctl get --print-value-only $keys/order/stage |
+	sed "s/\"controllers\":$made/\"controllers\":64/")" >/dev/null
 echo 1 >contend
 await is_now 12
 more=$(numbers | tail -1)
-[ "$more" -gt 64 ] && [ "$(numbers | head -1)" -gt $((more - 64)) ] && [ "$(numbers | wc -l)" -le 64 ]
+[ "$more" -gt 64 ] && [ "$(numbers | head -1)" -gt $((more - 64)) ] &&
+	[ "$(numbers | wc -l)" -le 64 ]
 ok "there are at most 64 of them: the oldest are overwritten" $?
 ask -o json audit
-grep -q "\"older_by_controllers\":$((more - $(numbers | wc -l)))" out && grep -q '"who":"controllers"' out
+grep -q "\"older_by_controllers\":$((more - $(numbers | wc -l)))" out &&
+	grep -q '"who":"controllers"' out
 ok "audit counts those without an entry" $?
 
 # ---- a user changes the policies between two changes of the controllers ----

@@ -24,12 +24,13 @@ here() { # DIR ARGUMENTS: a shell of that site, without the fleet
 NCCLBPF_AGENT_LISTEN=127.0.0.1
 export NCCLBPF_AGENT_LISTEN
 mkdir -m 700 a b c
-NCCLBPF_JOB=sum NCCLBPF_AGENT=none NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
-	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+NCCLBPF_JOB=sum NCCLBPF_AGENT=none NCCLBPF_FLEET_CERT=$T/etcd/agent.pem \
+	NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_POLICY="$policy" NCCLBPF_CONTROLLER_MS=50 NCCLBPF_SOCKET_DIR="$T/a" \
-	timeout 260 "$B/test/fakes/host/standin" --ranks 3 --nodes 3 --procs --events --min 4M --max 4M \
-	--seconds 240 --pause-ms 2 --rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 \
-	--rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "2:NCCLBPF_SOCKET_DIR=$T/c" >log 2>&1 &
+	timeout 260 "$B/test/fakes/host/standin" --ranks 3 --nodes 3 --procs --events --min 4M \
+	--max 4M --seconds 240 --pause-ms 2 --rank-env 0:RANK=0 --rank-env 1:RANK=1 \
+	--rank-env 2:RANK=2 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" \
+	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/c" >log 2>&1 &
 job=$!
 jobs="$jobs $job"
 agent() { # DIR: an agent as a service; the PID in $agent
@@ -52,7 +53,9 @@ agent c
 agent_c=$agent
 await number 3
 c=$(sites | grep -vx "$a" | grep -vx "$b")
-registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 3 ]; }
+registered() {
+	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 3 ]
+}
 await registered
 ok "three sites run the job" $?
 
@@ -145,7 +148,8 @@ with open("port", "w") as f:
     f.write(str(server.server_port))
 server.serve_forever()
 END
-digest=$(ask -o json policy list >/dev/null; grep -o '"digest":"[0-9a-f]*"' out | head -1 | grep -o '[0-9a-f]\{64\}')
+digest=$(ask -o json policy list >/dev/null; grep -o '"digest":"[0-9a-f]*"' out | head -1 |
+	grep -o '[0-9a-f]\{64\}')
 sends() { # KEY_SIZE VALUE_SIZE N KEY TIMES: a line, and a map of such a shape
 	python3 - "$digest" "$@" <<'END'
 import os, struct, sys
@@ -162,7 +166,9 @@ python3 wolf.py &
 jobs="$jobs $!"
 served() { [ -s port ]; }
 await served
-ctl put $keys/site/wolf "{\"host\":\"far\",\"processes\":1,\"elected\":1,\"address\":\"http://127.0.0.1:$(cat port)\"}" >/dev/null
+address=http://127.0.0.1:$(cat port)
+ctl put $keys/site/wolf \
+	"{\"host\":\"far\",\"processes\":1,\"elected\":1,\"address\":\"$address\"}" >/dev/null
 await missing tsv "site wolf: the first line of the agent's reply is not JSON"
 ok "a reply without a line of JSON is refused, and the site is named" $?
 sends 4 8 1 0 2

@@ -25,14 +25,16 @@ start() {
 		r=$((r + 1))
 	done
 	shift
-	NCCLBPF_FLEET=$fleet NCCLBPF_JOB=damage NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 150 \
-		"$B/test/fakes/host/standin" --ranks $ranks --nodes $ranks --procs --min 4M --max 32M \
-		--seconds 140 --pause-ms 5 "$@" >>log 2>&1 &
+	NCCLBPF_FLEET=$fleet NCCLBPF_JOB=damage NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
+		timeout 150 "$B/test/fakes/host/standin" --ranks $ranks --nodes $ranks --procs \
+		--min 4M --max 32M --seconds 140 --pause-ms 5 "$@" >>log 2>&1 &
 	job=$! jobs="$jobs $!"
 }
 start a b
 first=$job
-registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq "$1" ]; }
+registered() {
+	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq "$1" ]
+}
 has_members() { ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites"'; }
 await registered 2 && await has_members
 ok "two sites run the job" $?
@@ -44,9 +46,10 @@ change() {
 change "$B/policies/size_aware.policy"
 ok "a change" $?
 list() { ctl get --prefix --keys-only "$keys/$1" | grep .; }
-for key in $keys/order/coordinator $keys/order/stage $keys/order/commit $keys/order/notes $keys/order/drop \
-	$keys/request/x $keys/reply/x $keys/audit/x $keys/image/x $keys/desired \
-	$(list members/) $(list site/) $(list comm/) $(list seen/) $(list staged/); do
+for key in $keys/order/coordinator $keys/order/stage $keys/order/commit $keys/order/notes \
+		$keys/order/drop $keys/request/x $keys/reply/x $keys/audit/x $keys/image/x \
+		$keys/desired $(list members/) $(list site/) $(list comm/) $(list seen/) \
+		$(list staged/); do
 	ctl put "$key" "no JSON $key" >/dev/null
 done
 mended() { ! ctl get --prefix --print-value-only $keys/site/ | grep -q '^no' && registered 2; }
@@ -77,7 +80,8 @@ noted() { ctl get --print-value-only $keys/order/notes | grep -q "4 sites report
 await noted
 ok "both communicators are left alone, with the reason" $?
 run --fleet "$fleet" -J damage -o tsv policy use "$B/policies/size_aware.policy"
-[ "$rc" -eq 0 ] && grep -q '^c0ffee[0-9a-f]*	unchangeable	' out && ! grep -q '^c0ffee[0-9a-f]*	committed' out
+[ "$rc" -eq 0 ] && grep -q '^c0ffee[0-9a-f]*	unchangeable	' out &&
+	! grep -q '^c0ffee[0-9a-f]*	committed' out
 ok "a change moves neither of them" $?
 kill "$job"
 wait "$job" 2>/dev/null

@@ -6,7 +6,8 @@
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/store_lib.sh"
 needs_store "rollouts over jobs"
-[ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "rollouts over jobs" "no clang at build time"
+[ -e "$B/examples/rollout/one_channel.bpf.o" ] ||
+	skip_all "rollouts over jobs" "no clang at build time"
 enter_store
 tls_store
 mkdir -m 700 a b c d e
@@ -19,17 +20,19 @@ plain=$TOP/test/fakes/vgpu/b300.csv
 
 # run_job NAME NODES DIR DIR2 TABLE: a job of two ranks in their socket directories
 run_job() {
-	NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
-		NCCLBPF_JOB=$1 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$3" timeout 500 \
-		"$B/test/fakes/host/standin" --ranks 2 --nodes "$2" --procs --events --min 4M --max 16M --factor 4 \
-		--seconds 490 --pause-ms 1 --table "$5" --rank-env "1:NCCLBPF_SOCKET_DIR=$T/$4" >"log.$1" 2>&1 &
+	NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
+		NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCLBPF_JOB=$1 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+		NCCLBPF_SOCKET_DIR="$T/$3" timeout 500 "$B/test/fakes/host/standin" --ranks 2 \
+		--nodes "$2" --procs --events --min 4M --max 16M --factor 4 --seconds 490 \
+		--pause-ms 1 --table "$5" --rank-env "1:NCCLBPF_SOCKET_DIR=$T/$4" >"log.$1" 2>&1 &
 	jobs="$jobs $!"
 }
 run_job llm-a 2 a b "$plain"
 run_job llm-b 1 c c "$plain"
 run_job old-c 2 d e slow.csv
 registered() {
-	[ "$("$etcd" ctl "$T/etcd" get --prefix --keys-only /ncclbpf/1/ | grep -c '/site/')" -eq 5 ] &&
+	[ "$("$etcd" ctl "$T/etcd" get --prefix --keys-only /ncclbpf/1/ |
+		grep -c '/site/')" -eq 5 ] &&
 		[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only /ncclbpf/1/llm-a/comm/ |
 			grep -c '"since":[1-9]')" -eq 2 ]
 }
@@ -43,12 +46,16 @@ elsewhere() {
 	XDG_STATE_HOME=$T/state
 }
 file_of() { echo "state/ncclbpf/rollouts/$1@$(uname -n).json"; } # JOB
-runner_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["runner"]["pid"])' "$(file_of "$1")"; }
+runner_of() {
+	python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["runner"]["pid"])' \
+		"$(file_of "$1")"
+}
 plan() { # NAME JOBS [FIELDS]
 	cat >"$1.lua" <<END
 return { name = "$1", jobs = $2, candidate = "$B/examples/rollout/one_channel.bpf.o",
 	scope = { collectives = { "allreduce" }, sizes = "4M..32M" }, blocks = 10, samples = 10,
-	judge = { confidence = 0.95, min_effect_pct = 25, looks = 1 }, guards = { slower_pct = 400 }, $3 }
+	judge = { confidence = 0.95, min_effect_pct = 25, looks = 1 },
+	guards = { slower_pct = 400 }, $3 }
 END
 }
 # has_policy JOB NAME: do all processes of the job have exactly this policy ("" for none)
@@ -72,9 +79,11 @@ END
 # ---- the plan ----
 plan good '"llm-*"'
 status 0 "a plan with a pattern of jobs" rollout plan good.lua
-has "the plan says what happens to the jobs" out "llm-*: 1 job; then 100% of the jobs" "all promote after the last step"
+has "the plan says what happens to the jobs" out "llm-*: 1 job; then 100% of the jobs" \
+	"all promote after the last step"
 status 0 "its dry run" -n rollout start good.lua
-has "the dry run names the jobs of each step" out "step 1: 1 job: llm-a" "step 2: 2 jobs: llm-a, llm-b"
+has "the dry run names the jobs of each step" out "step 1: 1 job: llm-a" \
+	"step 2: 2 jobs: llm-a, llm-b"
 echo 'return { jobs = "llm-*", candidate = "none", steps = { { units = 1 } } }' >units.lua
 status 64 "steps of communicators do not fit a plan with jobs" rollout plan units.lua
 has "the message names the step" err "steps[1]: a plan with jobs has steps of jobs"
@@ -109,7 +118,8 @@ assert when(kids["llm-a"]["events"], "keeps the candidate until all jobs") <= st
 assert when(kids["llm-b"]["events"], "started") >= step2
 for k in kids.values():
     assert k["of"] == r["id"] and k["state"] == "succeeded", k["state"]
-    assert when(k["events"], "asked to promote") >= when(kids["llm-b"]["events"], "keeps the candidate until")
+    kept = when(kids["llm-b"]["events"], "keeps the candidate until")
+    assert when(k["events"], "asked to promote") >= kept
 END
 ok "the second job began when the first had passed, and both were promoted after that" $?
 status 0 "rollout jobs shows it" -o json rollout jobs good
@@ -121,7 +131,8 @@ status 0 "and in the other" -J llm-b rollout undo
 plan bad '{ "llm-a", "old-c" }'
 LIMIT_S=200 run -o json rollout start bad.lua
 cp out bad.json
-[ "$rc" -ne 0 ] && grep -q '"state": *"rolled_back"' bad.json && grep -q 'job old-c: rolled_back: .*slower by' bad.json
+[ "$rc" -ne 0 ] && grep -q '"state": *"rolled_back"' bad.json &&
+	grep -q 'job old-c: rolled_back: .*slower by' bad.json
 ok "a guard of the second job ends the rollout" $?
 grep -q 'keeps the candidate until all jobs' "$(file_of llm-a)"
 ok "although the first job had passed" $?
@@ -143,7 +154,8 @@ ok "its first job has passed" $?
 kill -9 "$(runner_of all.killed)"
 ended() {
 	run -o json rollout jobs killed
-	grep -q '"state":"rolled_back"' "$(file_of all.killed)" && grep -q "the rollout's runner died" out
+	grep -q '"state":"rolled_back"' "$(file_of all.killed)" &&
+		grep -q "the rollout's runner died" out
 }
 await ended
 ok "its supervisor ends it" $?
@@ -161,14 +173,16 @@ tries() {
 await tries
 ok "another host shows the states of its jobs" $?
 elsewhere -o tsv rollout list
-grep -q "^llm-\*	lost	progressing" out && [ "$(grep -c '^llm-[ab]	lost	progressing' out)" -eq 2 ]
+grep -q "^llm-\*	lost	progressing" out &&
+	[ "$(grep -c '^llm-[ab]	lost	progressing' out)" -eq 2 ]
 ok "and lists it with its jobs" $?
 elsewhere list
 ! grep -q 'all\.' out
 ok "a rollout over jobs is no job" $?
 pid=$(runner_of all.lost)
 # shellcheck disable=SC2046
-kill -STOP $(ps -o pid= --ppid "$pid" | head -1) && kill -9 "$pid" $(ps -o pid= --ppid "$pid" | head -1)
+kill -STOP $(ps -o pid= --ppid "$pid" | head -1) &&
+	kill -9 "$pid" $(ps -o pid= --ppid "$pid" | head -1)
 elsewhere -o table rollout jobs lost
 restored() { has_policy llm-a "" && has_policy llm-b ""; }
 await restored
@@ -176,15 +190,20 @@ ok "without them, each job's runner takes the candidate back" $?
 elsewhere -J llm-b -o table rollout status
 has "and says why" out "rolled_back" "nobody runs rollout lost-"
 elsewhere -o table rollout jobs lost
-has "the other host says that the runner has gone" out "progressing, but the runner, process $pid, is gone"
+has "the other host says that the runner has gone" out \
+	"progressing, but the runner, process $pid, is gone"
 
 # ---- the runners of all jobs die when the promotion begins ----
 plan begun '"llm-*"' 'block_timeout = "5s"'
 sed -i 's/slower_pct = 400/slower_pct = 400, lost = "5s"/' begun.lua
-python3 "$TOP/test/integration/fleet_runner.py" "$etcd" "$T/etcd" /ncclbpf/1/all.begun/rollout '"state":"promoting"' \
-	"$(file_of all.begun)" "$S" rollout start begun.lua follow=no >lost.out 2>&1
+python3 "$TOP/test/integration/fleet_runner.py" "$etcd" "$T/etcd" /ncclbpf/1/all.begun/rollout \
+	'"state":"promoting"' "$(file_of all.begun)" "$S" rollout start begun.lua follow=no \
+	>lost.out 2>&1
 ok "the runner of another one dies when all jobs have passed" $?
-promoted() { grep -q '"state":"succeeded"' "$(file_of llm-a)" && grep -q '"state":"succeeded"' "$(file_of llm-b)"; }
+promoted() {
+	grep -q '"state":"succeeded"' "$(file_of llm-a)" &&
+		grep -q '"state":"succeeded"' "$(file_of llm-b)"
+}
 await promoted
 has_policy llm-a one_channel && has_policy llm-b one_channel
 ok "and each job's runner promotes it" $?
@@ -194,8 +213,9 @@ elsewhere -J llm-b rollout undo
 # ---- and the runners of the jobs die with it ----
 plan both '"llm-*"' 'block_timeout = "5s"'
 sed -i 's/slower_pct = 400/slower_pct = 400, lost = "5s"/' both.lua
-python3 "$TOP/test/integration/fleet_runner.py" "$etcd" "$T/etcd" /ncclbpf/1/all.both/rollout '"state":"promoting"' \
-	"$(file_of all.both),$(file_of llm-a),=$(file_of llm-b)" "$S" rollout start both.lua follow=no >lost.out 2>&1
+python3 "$TOP/test/integration/fleet_runner.py" "$etcd" "$T/etcd" /ncclbpf/1/all.both/rollout \
+	'"state":"promoting"' "$(file_of all.both),$(file_of llm-a),=$(file_of llm-b)" "$S" \
+	rollout start both.lua follow=no >lost.out 2>&1
 ok "the runners of the rollout and of both jobs die, and all their supervisors but one" $?
 gone() { ! "$etcd" ctl "$T/etcd" get --prefix --keys-only /ncclbpf/1/llm-a/guard/ | grep -q .; }
 await gone
@@ -222,7 +242,8 @@ await first_runs
 kill -9 "$(runner_of llm-a)"
 ended() {
 	run -o json rollout jobs alone
-	grep -q '"state":"rolled_back"' "$(file_of all.alone)" && grep -q "job llm-a: paused: the rollout's runner died" out
+	grep -q '"state":"rolled_back"' "$(file_of all.alone)" &&
+		grep -q "job llm-a: paused: the rollout's runner died" out
 }
 await ended
 ok "the death of one job's runner ends the rollout of all" $?

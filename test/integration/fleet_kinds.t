@@ -6,7 +6,8 @@
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/store_lib.sh"
 needs_store "kinds of changes"
-[ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "kinds of changes" "no clang at build time"
+[ -e "$B/examples/rollout/one_channel.bpf.o" ] ||
+	skip_all "kinds of changes" "no clang at build time"
 enter_store
 "$etcd" start "$T/etcd" members=1
 ok "a store" $?
@@ -14,12 +15,15 @@ NCCLBPF_FLEET=$(cat etcd/endpoints) NCCLBPF_JOB=kinds
 export NCCLBPF_FLEET NCCLBPF_JOB
 mkdir -m 700 a b
 # Ranks 0 and 2 on site a, 1 and 3 on site b: the two halves are of one site each.
-NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" timeout 200 "$B/test/fakes/host/standin" --ranks 4 \
-	--nodes 2 --procs --split --min 4M --max 32M --seconds 190 --pause-ms 2 \
-	--rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
+NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
+	timeout 200 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --split --min 4M \
+	--max 32M --seconds 190 --pause-ms 2 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" \
+	--rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 job=$! jobs=$!
 keys() { "$etcd" ctl "$T/etcd" get --prefix "$@"; }
-registered() { [ "$(keys --print-value-only "/ncclbpf/1/kinds/comm/" | grep -c '"since":[1-9]')" -eq 4 ]; }
+registered() {
+	[ "$(keys --print-value-only "/ncclbpf/1/kinds/comm/" | grep -c '"since":[1-9]')" -eq 4 ]
+}
 await registered
 ok "two sites have one communicator together and one each" $?
 cat >caps.bpf.c <<'END'
@@ -42,21 +46,24 @@ END
 # in one generation each?
 same() {
 	run -o tsv comm list
-	awk -F '\t' -v comms="$1" -v want="$2" 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
+	awk -F '\t' -v comms="$1" -v want="$2" '
+		NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
 		index(" " comms " ", " " $h["ranks"] " ") {
 			c = $h["comm"]
 			n++
 			bad += ($h["policies"] != want) || (c in gen && gen[c] != $h["generation"])
 			gen[c] = $h["generation"]
 		}
-		END { exit bad || !n }' out
+		END { exit bad || !n }
+	' out
 }
 # change NAME POLICIES COMMAND...: a change of all communicators
 change() {
 	name=$1 want=$2
 	shift 2
 	run -o tsv "$@"
-	[ "$rc" -eq 0 ] && [ "$(grep -c '	committed	' out)" -ge 1 ] && ! grep -q '	aborted	' out && await same "2 4" "$want"
+	[ "$rc" -eq 0 ] && [ "$(grep -c '	committed	' out)" -ge 1 ] &&
+		! grep -q '	aborted	' out && await same "2 4" "$want"
 	ok "$name" $?
 }
 size=$B/policies/size_aware.policy mid=$B/policies/nvlink_ring_mid.policy

@@ -17,8 +17,9 @@ mkdir -m 700 a b
 
 # rank N DIR: one rank of a job of two, alone on its site
 rank() {
-	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$2" "$B/test/fakes/host/standin" --ranks 2 \
-		--nodes 2 --rank "$1" --meet "$T/meet" --min 4M --max 32M --seconds 300 --pause-ms 5 >"log.$1" 2>&1 &
+	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$2" \
+		"$B/test/fakes/host/standin" --ranks 2 --nodes 2 --rank "$1" --meet "$T/meet" \
+		--min 4M --max 32M --seconds 300 --pause-ms 5 >"log.$1" 2>&1 &
 	pid=$!
 	jobs="$jobs $pid"
 }
@@ -32,13 +33,16 @@ both() {
 	await members && await registered
 }
 members() { ctl get --prefix --print-value-only $keys/members/ | grep -q '"sites":\[".*",".*"\]'; }
-registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+registered() {
+	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+}
 sites() { [ "$(ctl get --prefix --keys-only $keys/site/ | grep -c site)" -eq "$1" ]; }
 ended() { [ "$(ctl get --prefix --keys-only $keys/ended/ | grep -c ended)" -eq "$1" ]; }
 agent_of() { # DIR: the PID of the site's agent
 	for p in /proc/[0-9]*; do
 		[ "$(readlink "$p/exe")" = "$(readlink -f "$B/ncclbpf-agent")" ] &&
-			tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qx "NCCLBPF_SOCKET_DIR=$T/$1" && echo "${p#/proc/}"
+			tr '\0' '\n' <"$p/environ" 2>/dev/null |
+			grep -qx "NCCLBPF_SOCKET_DIR=$T/$1" && echo "${p#/proc/}"
 	done
 }
 
@@ -52,7 +56,8 @@ kill -KILL "$agent" "$second"
 await sites 1
 ok "agent and rank of site b are killed at once, and the agent's lease ends" $?
 run policy use none
-[ "$rc" -ne 0 ] && grep -q "site .* has ranks of communicator .*, and its agent's lease has ended" err
+[ "$rc" -ne 0 ] &&
+	grep -q "site .* has ranks of communicator .*, and its agent's lease has ended" err
 ok "a change is refused: nobody has seen that the ranks ended" $?
 kill -KILL "$first"
 await sites 0
@@ -69,7 +74,8 @@ await sites 1
 ok "site b has ended, and its agent too" $?
 status 0 "site a can change" policy use none
 run policy use "$B/policies/force.policy"
-[ "$rc" -eq 0 ] && grep -q "1 of 2 ranks are left: site .* has ended or destroyed the communicator" out err
+[ "$rc" -eq 0 ] &&
+	grep -q "1 of 2 ranks are left: site .* has ended or destroyed the communicator" out err
 ok "the change says why the communicator does not move" $?
 ended 1
 ok "and the store says of site b that its processes have ended" $?

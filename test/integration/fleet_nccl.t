@@ -7,16 +7,19 @@
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/store_lib.sh"
 needs_store "real libnccl on two sites"
-[ -x "$B/test/fakes/vgpu/job" ] || skip_all "real libnccl on two sites" "no libnccl to build the job with"
+[ -x "$B/test/fakes/vgpu/job" ] ||
+	skip_all "real libnccl on two sites" "no libnccl to build the job with"
 enter_store
 export NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN NCCL_NET=Socket
 if [ -c /dev/nvidia0 ]; then
 	ranks=2 per_node=1 gpu='' check="--check --pause-ms 0"
-	echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1)"
+	echo "# $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null |
+		head -1)"
 else
 	ranks=4 per_node=2 gpu=$B/test/fakes/vgpu/libvgpu.so check="--pause-ms 5"
 	export VGPU_CLOCK=virtual VGPU_HANG_S=60
-	LD_PRELOAD=$gpu timeout 60 "$B/test/fakes/vgpu/job" --ranks 2 --loops 1 --min 1M --max 1M >log 2>&1
+	LD_PRELOAD=$gpu timeout 60 "$B/test/fakes/vgpu/job" --ranks 2 --loops 1 \
+		--min 1M --max 1M >log 2>&1
 	[ $? -ne 77 ] || skip_all "real libnccl on two sites" "$(grep -m1 SKIP log)"
 fi
 tls_store
@@ -31,10 +34,12 @@ while [ $r -lt $ranks ]; do
 	r=$((r + 1))
 done
 # shellcheck disable=SC2086
-env ${gpu:+LD_PRELOAD="$gpu"} NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" \
-	NCCLBPF_FLEET_CERT="$T/etcd/agent.pem" NCCLBPF_FLEET_KEY="$T/etcd/agent.key" NCCLBPF_AGENT="$B/ncclbpf-agent" NCCLBPF_AGENT_LISTEN=127.0.0.1 timeout -k 60 240 \
-	"$B/test/fakes/vgpu/job" --procs --per-node $per_node --ranks $ranks "$@" $check --seconds 180 \
-	--min 1K --max 4M --factor 16 >job.out 2>&1 &
+env ${gpu:+LD_PRELOAD="$gpu"} NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+	NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" NCCLBPF_FLEET_CERT="$T/etcd/agent.pem" \
+	NCCLBPF_FLEET_KEY="$T/etcd/agent.key" NCCLBPF_AGENT="$B/ncclbpf-agent" \
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 \
+	timeout -k 60 240 "$B/test/fakes/vgpu/job" --procs --per-node $per_node \
+	--ranks $ranks "$@" $check --seconds 180 --min 1K --max 4M --factor 16 >job.out 2>&1 &
 job=$!
 jobs=$job
 await registered 
@@ -43,7 +48,8 @@ ok "$ranks ranks on two sites are registered" $?
 # decisions: the smallest number of decisions of a rank, by the job's own processes
 decisions() {
 	for s in a b; do
-		env -u NCCLBPF_FLEET NCCLBPF_SOCKET_DIR="$T/$s" "$S" -J real -o tsv comm list 2>/dev/null
+		env -u NCCLBPF_FLEET NCCLBPF_SOCKET_DIR="$T/$s" \
+			"$S" -J real -o tsv comm list 2>/dev/null
 	done | awk -F '\t' '$1 == "rank" {
 		for (i = 1; i <= NF; i++) if ($i == "decisions") c = i
 			next

@@ -10,7 +10,8 @@ needs_store "one number of a generation"
 enter_store
 tls_store
 force=NCCLBPF_POLICY=$B/policies/force.policy
-two_sites numbers 190 --rank-env "0:$force" --rank-env "1:$force" --rank-env "2:$force" --rank-env "3:$force"
+two_sites numbers 190 --rank-env "0:$force" --rank-env "1:$force" --rank-env "2:$force" \
+	--rank-env "3:$force"
 
 # of COMMAND COLUMN: its values, each once
 of() {
@@ -25,7 +26,9 @@ values() {
 }
 everywhere() { # N: is the generation N in all commands
 	[ "$(of generation status)" = "$1 " ] && [ "$(of generation comm list)" = "$1 " ] &&
-		[ "$(of generation list)" = "$1 " ] && [ "$(of generation change status)" = "$1 " ] && [ "$(of generation decision tail count=1)" = "$1 " ] &&
+		[ "$(of generation list)" = "$1 " ] &&
+		[ "$(of generation change status)" = "$1 " ] &&
+		[ "$(of generation decision tail count=1)" = "$1 " ] &&
 		of generation policy history | grep -q "^$1 "
 }
 change() { # NAME COMMAND...: a change; its number in $n
@@ -34,15 +37,19 @@ change() { # NAME COMMAND...: a change; its number in $n
 	run -o tsv "$@"
 	n=$(values generation | tr -d ' ')
 	[ "$rc" -eq 0 ] && [ "${n:-0}" -gt 0 ] && await everywhere "$n"
-	ok "$name: the reply, status, comm list, change status, decision tail, list and policy history say $n" $?
+	shown=$?
+	where="the reply, status, comm list, change status, decision tail, list and policy history"
+	ok "$name: $where say $n" $shown
 }
 change "a change" policy use "$B/policies/size_aware.policy"
 first=$n
 "$etcd" ctl "$T/etcd" get --print-value-only /ncclbpf/1/numbers/order/stage |
-	grep -q "\"inline\":{\"$(sha256sum <"$B/policies/size_aware.policy" | cut -c1-64)\":\"[A-Za-z0-9+/]*=*\"}"
+	grep -q "\"inline\":{\"$(sha256sum <"$B/policies/size_aware.policy" |
+	cut -c1-64)\":\"[A-Za-z0-9+/]*=*\"}"
 ok "the order brings the small image of a policy" $?
 change "the next" policy use none
-status 0 "if_generation takes that number" policy use "$B/policies/size_aware.policy" "if_generation=$n"
+status 0 "if_generation takes that number" policy use "$B/policies/size_aware.policy" \
+	"if_generation=$n"
 status 0 "another" policy use none
 change "an undo" policy undo "to=$first"
 [ "$(of policies status)" = "size_aware " ] || [ "$(of policies status)" = '["size_aware"] ' ]
@@ -62,16 +69,19 @@ LIMIT_S=120 run -o table rollout start plan.lua
 cp out plan.out
 grep -q "mid: succeeded" out
 ok "a rollout over both sites is promoted" $?
-[ "$(of policies status)" = "nvlink_ring_mid " ] || [ "$(of policies status)" = '["nvlink_ring_mid"] ' ]
+[ "$(of policies status)" = "nvlink_ring_mid " ] ||
+	[ "$(of policies status)" = '["nvlink_ring_mid"] ' ]
 ok "its policy is in use on both sites" $?
 run -o json audit count=1
 id=$(sed -n 's/.*"rollout":"\(mid-[^"]*\)".*/\1/p' out)
-[ "$id" ] && grep -q "\"id\":\"$id\"" state/ncclbpf/rollouts/numbers@*.json && grep -q '"process":"[^"]*/[0-9]*/[0-9]*"' out
+[ "$id" ] && grep -q "\"id\":\"$id\"" state/ncclbpf/rollouts/numbers@*.json &&
+	grep -q '"process":"[^"]*/[0-9]*/[0-9]*"' out
 ok "audit names the rollout that promoted it, and its process" $?
 # same MEMBER: how many values the newest generation's maker has, over all processes
 made() { grep -o '"made":{[^}]*}}' out | grep -o "\"$1\":\"[^\"]*\"" | sort -u | wc -l; }
 run -o json status
-[ "$(made user)$(made host)$(made process)$(made rollout)" = 1111 ] && grep -q "\"rollout\":\"$id\"" out
+[ "$(made user)$(made host)$(made process)$(made rollout)" = 1111 ] &&
+	grep -q "\"rollout\":\"$id\"" out
 ok "status of all sites names the same user, host, process and rollout" $?
 run -o json policy history
 [ "$(grep -o "\"rollout\":\"$id\"" out | wc -l)" -ge 4 ]

@@ -34,9 +34,9 @@ change() {
 }
 
 env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=outage NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
-	NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs \
-	--min 4M --max 32M --seconds 300 --pause-ms 5 --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" \
-	--rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
+	NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
+	--procs --min 4M --max 32M --seconds 300 --pause-ms 5 \
+	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 jobs=$!
 await registered && ctl put "$keys/image/$digest" <"$policy" >/dev/null && change before size_aware
 ok "a change is committed before the store goes away" $?
@@ -61,7 +61,9 @@ ok "the agents log an outage in a few lines" $logged
 small=$B/policies/cheap_ring.policy
 other=$(sha256sum <"$small" | cut -c1-64)
 brings() { # ID BASE64
-	ctl put "$keys/request/$1" "{\"line\":\"policy use cheap_ring\",\"images\":[{\"name\":\"cheap_ring\",\"digest\":\"$other\"}],\"inline\":{\"$other\":\"$2\"}}" >/dev/null
+	images="[{\"name\":\"cheap_ring\",\"digest\":\"$other\"}]"
+	order="\"line\":\"policy use cheap_ring\",\"images\":$images"
+	ctl put "$keys/request/$1" "{$order,\"inline\":{\"$other\":\"$2\"}}" >/dev/null
 	: >reply
 	await answered "$1"
 }

@@ -26,7 +26,8 @@ address = "http://127.0.0.1:%d" % server.server_port
 sites = int(sys.argv[3])
 for i in range(sites):
     value = json.dumps({"address": address, "host": "h%d" % i})
-    subprocess.run(["etcdctl", "--endpoints=" + fleet, "put", "/ncclbpf/1/many/site/s%02d" % i, value],
+    key = "/ncclbpf/1/many/site/s%02d" % i
+    subprocess.run(["etcdctl", "--endpoints=" + fleet, "put", key, value],
                    check=True, stdout=subprocess.DEVNULL)
 pid, fd = pty.fork()
 if not pid:

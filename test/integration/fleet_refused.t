@@ -16,18 +16,24 @@ ctl() { "$etcd" ctl "$T/etcd" "$@"; }
 # start JOB CERTIFICATE SECONDS: two ranks of one site
 start() {
 	mkdir -m 700 "$T/$1"
-	NCCLBPF_FLEET_CERT=$T/etcd/$2.pem NCCLBPF_FLEET_KEY=$T/etcd/$2.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
-		NCCLBPF_JOB=$1 NCCLBPF_SOCKET_DIR=$T/$1 NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 100 \
-		"$B/test/fakes/host/standin" --ranks 2 --procs --min 4M --max 32M --seconds "$3" --pause-ms 5 >"$1.log" 2>&1 &
+	NCCLBPF_FLEET_CERT=$T/etcd/$2.pem NCCLBPF_FLEET_KEY=$T/etcd/$2.key \
+		NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCLBPF_JOB=$1 NCCLBPF_SOCKET_DIR=$T/$1 \
+		NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 100 "$B/test/fakes/host/standin" \
+		--ranks 2 --procs --min 4M --max 32M --seconds "$3" --pause-ms 5 >"$1.log" 2>&1 &
 	job=$! jobs="$jobs $!"
 }
 fleet() {
-	NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key \
+	NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem \
+		NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key \
 		run --fleet "$NCCLBPF_FLEET" -J full -o tsv "$@"
 }
 decisions() { # of both ranks
 	fleet status
-	awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next } { n += $h["decisions"] } END { print n + 0 }' out
+	awk -F '\t' '
+		NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
+		{ n += $h["decisions"] }
+		END { print n + 0 }
+	' out
 }
 
 # ---- certificates ----
@@ -41,7 +47,8 @@ wait "$expired" && wait "$stranger"
 ok "jobs run whose agents have a certificate that is not accepted" $?
 for name in expired stranger; do
 	cp $name.log why
-	[ "$(grep -c 'ncclbpf-agent: store: ' $name.log)" -ge 1 ] && [ "$(wc -l <$name.log)" -le 12 ]
+	[ "$(grep -c 'ncclbpf-agent: store: ' $name.log)" -ge 1 ] &&
+		[ "$(wc -l <$name.log)" -le 12 ]
 	ok "$name: the log says it once, not at each try" $?
 done
 [ "$(ctl get --prefix --keys-only /ncclbpf/1/ | grep -c '^/ncclbpf/1/[es][xt]')" -eq 0 ]
@@ -51,7 +58,8 @@ ok "nothing of them is in the store" $?
 site() { [ "$(ctl get --prefix --keys-only /ncclbpf/1/full/site/ | grep -c site)" -eq 1 ]; }
 await site
 before=$(ctl get --prefix --keys-only /ncclbpf/1/full/site/)
-NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
+NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 \
 	timeout 3 "$B/ncclbpf-agent" --job full --dir "$T/full" >second.log 2>&1
 [ "$(ctl get --prefix --keys-only /ncclbpf/1/full/site/)" = "$before" ] && [ ! -s second.log ]
 ok "a second agent of a site waits and changes nothing" $?

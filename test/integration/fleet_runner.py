@@ -38,7 +38,8 @@ def lose_host():
         os.kill(pid, signal.SIGKILL)
 
 
-now = subprocess.run([etcd, "ctl", folder, "get", "-w", "json", "x"], check=True, capture_output=True)
+now = subprocess.run([etcd, "ctl", folder, "get", "-w", "json", "x"], check=True,
+                     capture_output=True)
 revision = json.loads(now.stdout)["header"]["revision"]
 with subprocess.Popen([etcd, "ctl", folder, "watch", "--prefix", f"--rev={revision + 1}", prefix],
                       stdout=subprocess.PIPE, text=True, start_new_session=True) as watch:

@@ -5,7 +5,8 @@
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/store_lib.sh"
 needs_store "rollouts of lost runners"
-[ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "rollouts of lost runners" "no clang at build time"
+[ -e "$B/examples/rollout/one_channel.bpf.o" ] ||
+	skip_all "rollouts of lost runners" "no clang at build time"
 enter_store
 "$etcd" start "$T/etcd" members=1 tls
 ok "a store" $?
@@ -25,15 +26,17 @@ export XDG_STATE_HOME NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY
 exec "$S" "\$@"
 END
 chmod +x heir
-NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
-	NCCLBPF_FLEET_RUNNER="$T/heir" NCCLBPF_JOB=llm NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" timeout 600 \
-	"$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --events --min 4M --max 16M --factor 4 \
-	--seconds 590 --pause-ms 1 --table "$TOP/test/fakes/vgpu/b300.csv" \
+NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCLBPF_FLEET_RUNNER="$T/heir" NCCLBPF_JOB=llm \
+	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
+	timeout 600 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --events --min 4M \
+	--max 16M --factor 4 --seconds 590 --pause-ms 1 --table "$TOP/test/fakes/vgpu/b300.csv" \
 	--rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log.llm 2>&1 &
 jobs="$jobs $!"
 ctl() { "$etcd" ctl "$T/etcd" "$@"; }
 registered() {
-	[ "$(ctl get --prefix --print-value-only /ncclbpf/1/llm/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$(ctl get --prefix --print-value-only /ncclbpf/1/llm/comm/ |
+		grep -c '"since":[1-9]')" -eq 2 ]
 }
 await registered
 ok "a job on two sites" $?
@@ -41,8 +44,10 @@ ok "a job on two sites" $?
 plan() { # NAME BAKE [FIELDS]
 	cat >"$1.lua" <<END
 return { name = "$1", candidate = "$B/examples/rollout/one_channel.bpf.o",
-	scope = { collectives = { "allreduce" }, sizes = "4M..32M" }, blocks = 10, samples = 10, bake = "$2",
-	judge = { confidence = 0.95, min_effect_pct = 25, looks = 1 }, guards = { slower_pct = 400, lost = "5s" }, $3 }
+	scope = { collectives = { "allreduce" }, sizes = "4M..32M" }, blocks = 10, samples = 10,
+	bake = "$2",
+	judge = { confidence = 0.95, min_effect_pct = 25, looks = 1 },
+	guards = { slower_pct = 400, lost = "5s" }, $3 }
 END
 }
 # elsewhere ARGUMENTS: a shell on another host, which has no files of this one
@@ -53,7 +58,8 @@ elsewhere() {
 }
 field() { # FIELD: of the record in the store
 	ctl get --print-value-only /ncclbpf/1/llm/rollout |
-		python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval("d" + sys.argv[1]))' "$1"
+		python3 -c \
+		'import json, sys; d = json.load(sys.stdin); print(eval("d" + sys.argv[1]))' "$1"
 }
 decides() { # NAME: do all processes of both sites decide with this policy ("" for none)
 	run -J llm -o json status
@@ -100,7 +106,8 @@ back() { decides ""; }
 await back
 ok "both sites decide with the baseline again when its runner is lost" $?
 elsewhere -o table rollout status
-has "another host says why" out "lost: paused" "the runner was lost; the agent of site" "rollout resume"
+has "another host says why" out "lost: paused" "the runner was lost; the agent of site" \
+	"rollout resume"
 run audit
 has "so does the audit" out "the runner is lost, so its candidate is rolled back"
 ! ctl get --prefix --keys-only /ncclbpf/1/llm/guard/ | grep -q 'guard/line'
@@ -125,15 +132,16 @@ ok "and can be undone there" $?
 # lost_at NAME KEY PATTERN: start rollout NAME; its host dies when a key has that value
 lost_at() {
 	python3 "$TOP/test/integration/fleet_runner.py" "$etcd" "$T/etcd" "/ncclbpf/1/llm/$2" "$3" \
-		"$XDG_STATE_HOME/ncclbpf/rollouts/llm@$(uname -n).json" "$S" rollout start "$1.lua" follow=no \
-		>lost.out 2>&1 || { sed 's/^/# /' lost.out && return 1; }
+		"$XDG_STATE_HOME/ncclbpf/rollouts/llm@$(uname -n).json" "$S" rollout start \
+		"$1.lua" follow=no >lost.out 2>&1 || { sed 's/^/# /' lost.out && return 1; }
 }
 undone() { [ -n "$(ctl get --keys-only /ncclbpf/1/llm/guard/undone)" ]; }
 put_back() { # WHERE: has the loss there left the baseline and a paused rollout?
 	await undone && decides ""
 	ok "runner lost $1: both sites have the baseline" $?
 	elsewhere -o json rollout status
-	has "runner lost $1: the rollout is paused" out '"state":"paused"' "the runner was lost; the agent of site"
+	has "runner lost $1: the rollout is paused" out '"state":"paused"' \
+		"the runner was lost; the agent of site"
 }
 plan step 600s
 lost_at step guard/line '"id":"step'
@@ -154,7 +162,8 @@ lost_at armed order/record/ '"state":"armed"'
 ok "the runner dies while the candidate's fence is armed" $?
 put_back "at a fence"
 for host in one two; do
-	(XDG_STATE_HOME=$T/$host "$S" rollout resume follow=no >resumed.$host 2>&1 && echo $host >>winners) &
+	(XDG_STATE_HOME=$T/$host "$S" rollout resume follow=no >resumed.$host 2>&1 &&
+		echo $host >>winners) &
 	eval "$host=\$!"
 done
 # shellcheck disable=SC2154
@@ -199,7 +208,11 @@ plan agent 600s 'on_lost = "resume"'
 status 0 "one more" rollout start agent.lua follow=no
 await bakes
 site=$(ctl get --print-value-only /ncclbpf/1/llm/order/coordinator)
-agents() { ps -eo pid=,args= | awk -v dir="$T/" '/ncclbpf-agent/ && !/awk/ && index($0, "--dir " dir) { print $1 }'; }
+agents() {
+	ps -eo pid=,args= | awk -v dir="$T/" '
+		/ncclbpf-agent/ && !/awk/ && index($0, "--dir " dir) { print $1 }
+	'
+}
 [ -n "$site" ] && [ "$(agents | wc -l)" -eq 2 ]
 ok "two agents, of which one is the coordinator" $?
 before=$(agents)
@@ -232,11 +245,14 @@ status 0 "the rollout is ended" rollout abort
 decides ""
 ok "which puts its baseline back" $?
 cat >tables.lua <<'END'
-return { name = "tables", scope = { collectives = { "allreduce" }, sizes = "4M..8M" }, rounds = 100, samples = 20,
-	confidence = 0.5 }
+return { name = "tables", scope = { collectives = { "allreduce" }, sizes = "4M..8M" }, rounds = 100,
+	samples = 20, confidence = 0.5 }
 END
 status 0 "a sweep" sweep start tables.lua follow=no
-measures() { ctl get --print-value-only /ncclbpf/1/llm/guard/line | grep -q '"id":"tables' && ! decides ""; }
+measures() {
+	ctl get --print-value-only /ncclbpf/1/llm/guard/line |
+		grep -q '"id":"tables' && ! decides ""
+}
 await measures
 ok "tries a table on both sites" $?
 pid=$(ctl get --print-value-only /ncclbpf/1/llm/sweep | sed 's/.*"pid":\([0-9]*\).*/\1/')

@@ -26,9 +26,9 @@ site() {
 	shift 2
 	mkdir -p -m 700 "$T/$name"
 	for r in $first $((first + 1)); do
-		RANK=$r NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=train NCCLBPF_SOCKET_DIR=$T/$name \
-			timeout 120 "$B/test/fakes/host/standin" --ranks 1 --seconds 100 --pause-ms 5 \
-			>"$name.$r.out" 2>&1 &
+		RANK=$r NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=train \
+			NCCLBPF_SOCKET_DIR=$T/$name timeout 120 "$B/test/fakes/host/standin" \
+			--ranks 1 --seconds 100 --pause-ms 5 >"$name.$r.out" 2>&1 &
 		jobs="$jobs $!"
 	done
 	agent "$name" "$@"
@@ -37,13 +37,17 @@ agent() { # NAME ENDPOINTS...
 	name=$1 store=$2
 	shift 2
 	: >"$name.agent"
-	timeout 120 "$B/test/fakes/etcd/site" "$store" train "$name" "$T/$name" "$@" >"$name.agent" 2>&1 &
+	timeout 120 "$B/test/fakes/etcd/site" "$store" train "$name" "$T/$name" \
+		"$@" >"$name.agent" 2>&1 &
 	jobs="$jobs $!" agent=$!
 	await test -s "$name.agent"
 }
 site west 0 "$plain"
 site east 2 "$plain"
-all_there() { timeout 20 "$S" --fleet "$plain" -o tsv attach train 2>/dev/null | grep -c attached | grep -qx 4; }
+all_there() {
+	timeout 20 "$S" --fleet "$plain" -o tsv attach train 2>/dev/null |
+		grep -c attached | grep -qx 4
+}
 await all_there
 ok "four processes of two sites can be attached to" $?
 
@@ -52,7 +56,8 @@ has "list: one row a job for people" out "train" "east, west" "attachable"
 status 0 "list for programs" --fleet "$plain" -o tsv list
 has "list: one row a site for programs" out "train	east" "train	west"
 NCCLBPF_FLEET=$plain run -o tsv status
-[ "$(grep -c '	train	' out)" -eq 4 ] && grep -q '^site	rank' out && grep -q '^west	0' out && grep -q '^east	3' out
+[ "$(grep -c '	train	' out)" -eq 4 ] && grep -q '^site	rank' out &&
+	grep -q '^west	0' out && grep -q '^east	3' out
 ok "NCCLBPF_FLEET names the store, and rows their site" $?
 status 0 "equal rows are folded for people" --fleet "$plain" -o wide comm list
 has "folded: the number of sites is beside them" out "SITES"
@@ -101,7 +106,8 @@ for p in "$T/bad.bpf.c" "$B/policies/size_aware.policy"; do
 	ok "and with -n: ${p##*/}" $?
 done
 status 65 "map attach of a job of several sites" --fleet "$plain" map attach host "$T/bad.bpf.c"
-has "is refused: descriptors reach no other host; the way is named" err "a descriptor reaches the processes of this host" \
+has "is refused: descriptors reach no other host; the way is named" err \
+	"a descriptor reaches the processes of this host" \
 	"run the command on each host, without the fleet's store"
 [ -z "$("$etcd" ctl plain get --prefix --keys-only /ncclbpf/1/train/image/)" ]
 ok "no image of it stays in the store" $?
@@ -135,15 +141,18 @@ for _ = 1, 200 do
 			local image = f:get("/ncclbpf/1/train/image/" .. q.images[1].digest)
 			local good = q.images[1].name == "size_aware"
 				and core.sha256(image[1].value) == q.images[1].digest
-			io.stdout:write(("%s images=%s lease=%s audits=%d check=%s\n"):format(q.line,
+			io.stdout:write(
+				("%s images=%s lease=%s audits=%d check=%s\n"):format(q.line,
 				tostring(good), tostring(e.lease ~= 0), #audit, tostring(q.check)))
 			io.stdout:flush()
-			local reply = { ok = true, n = 7, digest = ("ab"):rep(32), comms = core.array {
-				{ comm_id = "c0ffee0000000000", state = "committed", fence = 99,
-				ranks = 4, sites = 2 } } }
+			local comm = { comm_id = "c0ffee0000000000", state = "committed",
+				fence = 99, ranks = 4, sites = 2 }
+			local reply = { ok = true, n = 7, digest = ("ab"):rep(32),
+				comms = core.array { comm } }
 			if q.expected == 3 and not q.line:find "if_generation" then
-				reply = { ok = false, error = "stale", text = "generation 4 is in use",
-					sites = core.array { { site = "east", text = "is behind" } } }
+				local east = { site = "east", text = "is behind" }
+				reply = { ok = false, error = "stale", sites = core.array { east },
+					text = "generation 4 is in use" }
 			end
 			if q.expected ~= 8 then
 				local puts = { { put = e.key:gsub("request", "reply"),
@@ -185,10 +194,12 @@ ok "no request and no reply stays in the store" $?
 status 64 "audit of a job of this host" -S "$(ls "$T"/west/train.0.*.sock)" audit
 
 # The desired state
-status 0 "job set stores it for a job that does not run" --fleet "$plain" job set later "$P" "$B/policies/force.policy"
+status 0 "job set stores it for a job that does not run" \
+	--fleet "$plain" job set later "$P" "$B/policies/force.policy"
 status 0 "job show" --fleet "$plain" -o tsv job show later
 has "policies in their order" out "1	size_aware" "2	force"
-"$etcd" ctl plain get --print-value-only "/ncclbpf/1/later/image/$(sha256sum <"$P" | cut -c1-64)" | head -c "$(stat -c %s "$P")" | cmp - "$P"
+"$etcd" ctl plain get --print-value-only "/ncclbpf/1/later/image/$(sha256sum <"$P" | cut -c1-64)" |
+	head -c "$(stat -c %s "$P")" | cmp - "$P"
 ok "the image is in the store, under its digest" $?
 cp "$P" "$B/policies/force.policy" .
 echo '{"job": "later", "policies": ["size_aware.policy", "force.policy"]}' >later.json
@@ -220,8 +231,8 @@ ok "an agent with a certificate serves HTTPS" $?
 as() { # CERTIFICATE ARGS...
 	cert=$1
 	shift
-	NCCLBPF_FLEET_CACERT=$a/ca.pem NCCLBPF_FLEET_CERT=$a/$cert.pem NCCLBPF_FLEET_KEY=$a/$cert.key \
-		run --fleet "$secure" "$@"
+	NCCLBPF_FLEET_CACERT=$a/ca.pem NCCLBPF_FLEET_CERT=$a/$cert.pem \
+		NCCLBPF_FLEET_KEY=$a/$cert.key run --fleet "$secure" "$@"
 }
 two() { as ncclbpf-observe -o tsv status && [ "$(grep -c '^north' out)" -eq 2 ]; }
 await two
@@ -239,7 +250,8 @@ as stranger list
 ok "a certificate of another authority is refused by the store" $?
 address=$(cat north.agent)
 for c in stranger expired; do
-	curl -s --cacert "$a/ca.pem" --cert "$a/$c.pem" --key "$a/$c.key" "$address/v1/processes" >answer 2>&1
+	curl -s --cacert "$a/ca.pem" --cert "$a/$c.pem" \
+		--key "$a/$c.key" "$address/v1/processes" >answer 2>&1
 	{ [ $? -ne 0 ] || grep -q not_permitted answer; } && ! grep -q '"processes":' answer
 	ok "a certificate that is of $c is refused by the agent" $?
 done
@@ -248,7 +260,8 @@ curl -s --cacert "$a/ca.pem" "$address/v1/processes" >answer 2>&1
 ok "no certificate: refused by the agent" $?
 for line in 'nonsense' '' 'status' '@1 status\nmore'; do
 	# shellcheck disable=SC2059
-	printf "$line" | curl -s --data-binary @- --cacert "$a/ca.pem" --cert "$a/ncclbpf-observe.pem" \
+	printf "$line" |
+		curl -s --data-binary @- --cacert "$a/ca.pem" --cert "$a/ncclbpf-observe.pem" \
 		--key "$a/ncclbpf-observe.key" "$address/v1/line?pid=1" >answer 2>&1
 	grep -q '"ok":false' answer
 	ok "the agent refuses the body '$line'" $?

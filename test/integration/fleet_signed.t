@@ -6,7 +6,8 @@
 . "$TOP/test/integration/shell_lib.sh"
 cd "$T" || exit 1
 unset NCCLBPF_FLEET NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY NCCLBPF_FLEET_SIGNERS
-cp "$B/policies/size_aware.policy" "$B/policies/force.policy" "$B/policies/noop.policy" . 2>/dev/null
+cp "$B/policies/size_aware.policy" "$B/policies/force.policy" \
+	"$B/policies/noop.policy" . 2>/dev/null
 
 # ---- keys and signatures, without a job ----
 status 0 "policy keygen" policy keygen alice
@@ -36,7 +37,8 @@ has "says so" err "no signature"
 cp size_aware.policy.sig force.policy.sig
 status 77 "the signature of another image" policy verify force.policy keys=signers
 has "is named" err "another image"
-sed 's/ [0-9a-f]\{64\} / '"$(sha256sum <force.policy | cut -c1-64)"' /' size_aware.policy.sig >force.policy.sig
+sed 's/ [0-9a-f]\{64\} / '"$(sha256sum <force.policy | cut -c1-64)"' /' \
+	size_aware.policy.sig >force.policy.sig
 status 77 "a signature that only claims to be of the image" policy verify force.policy keys=signers
 has "is wrong" err "signature of alice"
 run policy sign force.policy key=mallory.key
@@ -50,7 +52,8 @@ status 65 "a damaged list of keys" policy verify size_aware.policy keys=broken
 lua_run -e 'local requests, errors = require "ncclbpf.job.requests", require "ncclbpf.base.errors"
 local put, fine, deleted = {}, false, {}
 local store = { get = function() return {} end, lease = function() return { lease = 1 } end,
-	revoke = function() end, watch = function() return nil, { code = "io", message = "no watch" } end,
+	revoke = function() end,
+	watch = function() return nil, { code = "io", message = "no watch" } end,
 	txn = function(_, t)
 		for _, op in ipairs(t.success) do
 			put[#put + 1], deleted[#deleted + 1] = op.put, op.delete
@@ -70,7 +73,8 @@ ok "signatures that cannot be stored are an error; a request without an answer i
 
 # ---- a job of two sites that requires signatures ----
 . "$TOP/test/integration/store_lib.sh"
-if ! [ -x "$B/test/fakes/host/standin" ] || ! command -v etcd >/dev/null || ! command -v etcdctl >/dev/null; then
+if ! [ -x "$B/test/fakes/host/standin" ] || ! command -v etcd >/dev/null ||
+		! command -v etcdctl >/dev/null; then
 	echo "# the job of two sites is skipped: no stand-in, or etcd is not installed"
 	finish
 	exit 0
@@ -92,7 +96,9 @@ start() { # SECONDS
 	job=$!
 	jobs="$jobs $job"
 }
-registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+registered() {
+	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+}
 fleet() { run --fleet "$fleet" -J signed "$@"; }
 held() { # does a process hold policy $1
 	NCCLBPF_SOCKET_DIR=$T/a run -o tsv -J signed policy list
@@ -128,8 +134,10 @@ ok "and holds a signed policy" $?
 run policy sign force.policy key=mallory.key
 refused "a policy of an unknown key is refused" "not in the list" policy use ./force.policy
 digest=$(sha256sum <force.policy | cut -c1-64)
-sed "s/ [0-9a-f]\{64\} / $digest /" size_aware.policy.sig | ctl put "$keys/signature/$digest" >/dev/null
-refused "a signature of another image is refused" "signature of alice" policy use force.policy if_generation=0
+sed "s/ [0-9a-f]\{64\} / $digest /" size_aware.policy.sig |
+	ctl put "$keys/signature/$digest" >/dev/null
+refused "a signature of another image is refused" "signature of alice" policy use force.policy \
+	if_generation=0
 rm force.policy.sig
 ctl put "$keys/signature/$digest" 'ncclbpf-signature x' >/dev/null
 refused "a damaged signature is refused" "damaged" policy use ./force.policy

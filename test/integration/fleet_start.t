@@ -27,7 +27,9 @@ start() {
 	jobs="$jobs $job"
 }
 sites() { [ "$(ctl get --prefix --keys-only $keys/site/ | grep -c site)" -eq "$1" ]; }
-registered() { [ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+registered() {
+	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+}
 ended() { wait "$job" && await sites 0; }
 stop() { kill "$job"; wait "$job" 2>/dev/null; await sites 0; }
 # ask ID LINE IMAGES [MORE]: a request, as the shell makes one
@@ -36,7 +38,10 @@ ask() {
 	await answered "$1"
 }
 answered() { ctl get --print-value-only "$keys/reply/$1" >reply && [ -s reply ]; }
-image() { printf '{"name":"%s","digest":"%s"}' "$1" "$(sha256sum <"$B/policies/$1.policy" | cut -c1-64)"; }
+image() {
+	printf '{"name":"%s","digest":"%s"}' "$1" \
+		"$(sha256sum <"$B/policies/$1.policy" | cut -c1-64)"
+}
 
 # ---- images in pieces ----
 P=$B/policies/size_aware.policy
@@ -68,7 +73,9 @@ uses() { # POLICY SITE: do all ranks of the site decide with it alone
 }
 both() { uses "$1" a && uses "$1" b; }
 start runs 90
-since() { [ "$(ctl get --prefix --print-value-only $keys/site/ | grep -c '"since":[1-9]')" -eq 2 ]; }
+since() {
+	[ "$(ctl get --prefix --print-value-only $keys/site/ | grep -c '"since":[1-9]')" -eq 2 ]
+}
 await since && await registered
 status 0 "job set while a job of this name runs" --fleet "$fleet" job set start "$P"
 sleep 2
@@ -105,15 +112,18 @@ ok "another generation than if_generation says is refused" $?
 run --fleet "$fleet" -o tsv list
 grep "^start	" out | grep -q "	$n	"
 ok "list shows the fleet's generation" $?
-status 0 "if_generation with it is done" --fleet "$fleet" -J start policy use "$F" if_generation="$n" start=yes
+status 0 "if_generation with it is done" --fleet "$fleet" \
+	-J start policy use "$F" if_generation="$n" start=yes
 m=$(commit_n)
 [ "$m" -gt "$n" ] && grep -q "	$m	" out
 ok "and counted on" $?
 await both force
 ok "on both sites" $?
-status 0 "a map changes on both sites" --fleet "$fleet" -J start map set force 0 '{algo=ring, channels=7, enabled=1}'
+status 0 "a map changes on both sites" --fleet "$fleet" \
+	-J start map set force 0 '{algo=ring, channels=7, enabled=1}'
 run --fleet "$fleet" -o tsv audit count=1
-has "audit shows its element as a user types it" out "	map set force 0 {" "channels=7" "	committed as generation"
+has "audit shows its element as a user types it" out "	map set force 0 {" "channels=7" \
+	"	committed as generation"
 # A shell that dies after its request: the coordinator writes the outcome
 entry='"time":"2026-01-01T00:00:00.000Z","who":"u","from":"h 1","images":[]'
 for id in done none; do
@@ -123,7 +133,8 @@ done
 run --fleet "$fleet" -J start -o tsv audit
 [ "$(grep "	h 1	" out | grep -c "not carried out")" -eq 2 ]
 ok "audit says which changes were not carried out" $?
-ask done "policy use none" "" ',"audit":"t-done","who":"u","from":"h 1","time":"2026-01-01T00:00:00.000Z"'
+ask done "policy use none" "" \
+	',"audit":"t-done","who":"u","from":"h 1","time":"2026-01-01T00:00:00.000Z"'
 ctl del "$keys/reply/done" >/dev/null
 run --fleet "$fleet" -J start -o tsv audit
 grep "	h 1	policy use none	" out | grep -q "committed as generation $(commit_n)"
@@ -138,7 +149,8 @@ ok "no other key is written as an audit entry" $?
 run --fleet "$fleet" -J start policy use "$F" start=yes
 status 0 "start=yes sets it" --fleet "$fleet" -o tsv job show start
 has "the job starts with the policy that was kept" out "1	force"
-status 64 "start=yes and comm= exclude each other" --fleet "$fleet" -J start policy use size_aware comm=others start=yes
+status 64 "start=yes and comm= exclude each other" --fleet "$fleet" \
+	-J start policy use size_aware comm=others start=yes
 ask bad "policy use size_aware" "$(image size_aware)" ',"keep":{"line":"policy use force"}'
 grep -q '"ok":false' reply && grep -q "a complete list" reply
 ok "a request that keeps something else is refused" $?
@@ -163,7 +175,8 @@ sleep 3
 both '[]'
 ok "a job starts with NCCL's own choice when it is cleared" $?
 stop
-ctl put "$keys/desired" '{"line":"policy use gone","images":[{"name":"gone","digest":"ab"}]}' >/dev/null
+ctl put "$keys/desired" \
+	'{"line":"policy use gone","images":[{"name":"gone","digest":"ab"}]}' >/dev/null
 start gone 90
 noted() { run --fleet "$fleet" -o table job show start && grep -q "no image ab" out err; }
 await noted
@@ -185,7 +198,8 @@ jobs="$jobs $!"
 sleep 2
 [ "$(stat -c %i c/service.seg)" = "$before" ] && [ ! -s service.log ]
 ok "a service leaves the segment of a dead job alone" $?
-NCCLBPF_FLEET=$fleet NCCLBPF_AGENT=none NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
+NCCLBPF_FLEET=$fleet NCCLBPF_AGENT=none NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c \
+	NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
 	timeout 60 "$B/test/fakes/host/standin" --ranks 1 --seconds 6 --pause-ms 5 >alive.log 2>&1 &
 jobs="$jobs $!"
 there() { ctl get --prefix --keys-only /ncclbpf/1/service/site/ | grep -q site; }

@@ -12,12 +12,16 @@ ok "a store" $?
 fleet=$(cat etcd/endpoints)
 keys=/ncclbpf/1/sweep
 ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
-sweep() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$TOP/test/bench" python3 "$TOP/test/integration/fleet_sweep.py" "$fleet" "$1"; }
+sweep() {
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$TOP/test/bench" \
+		python3 "$TOP/test/integration/fleet_sweep.py" "$fleet" "$1"
+}
 mkdir -m 700 a b
 sweep fill
-env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=sweep NCCLBPF_FLEET_AUDIT=100 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
-	NCCLBPF_SOCKET_DIR="$T/a" timeout 100 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs \
-	--min 4M --max 32M --seconds 90 --pause-ms 5 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
+env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=sweep NCCLBPF_FLEET_AUDIT=100 \
+	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
+	timeout 100 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --min 4M --max 32M \
+	--seconds 90 --pause-ms 5 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 job=$! jobs=$!
 left() { sweep count >why && grep -qx "$1" why; }
 soon() { # COMMAND...: within half a minute
@@ -38,7 +42,13 @@ ok "replies that nobody has fetched go, and requests that are damaged" $?
 soon left "order/record/ 102[45]" && soon left "members/ 102[45]"
 ok "records of communicators that are gone go, the job's own stays" $?
 sweep ask
-few() { sweep count >why && awk '$1 == "audit" { a = $2 } $1 == "reply/" { r = $2 } END { exit !(a && a <= 132 && r <= 96) }' why; }
+few() {
+	sweep count >why && awk '
+		$1 == "audit" { a = $2 }
+		$1 == "reply/" { r = $2 }
+		END { exit !(a && a <= 132 && r <= 96) }
+	' why
+}
 soon few
 ok "40 more changes leave the store as large" $?
 
@@ -49,7 +59,8 @@ ok "an image is stored and used afterwards" "$rc"
 record() { ctl get --prefix --print-value-only $keys/order/record/ | grep -c '"state":"commit"'; }
 [ "$(record)" -eq 1 ]
 ok "the communicator has a record" $?
-ctl del "$(ctl get --prefix --keys-only $keys/comm/ | sed -n 's,/comm/\([0-9a-f]*\)/.*,/order/record/\1,p' | head -1)" >/dev/null
+ctl del "$(ctl get --prefix --keys-only $keys/comm/ |
+	sed -n 's,/comm/\([0-9a-f]*\)/.*,/order/record/\1,p' | head -1)" >/dev/null
 lost() { ctl get --prefix --print-value-only $keys/comm/ | grep -c "store has lost" | grep -qx 2; }
 await lost
 ok "both sites say that it is lost" $?

@@ -17,8 +17,9 @@ using() {
 	! grep -q '^sweep-' out
 }
 cat >plan.lua <<'END'
-return { scope = { collectives = { "allreduce" }, sizes = "8M..64M" }, algos = { "ring" }, protos = { "ll128", "simple" },
-	channels = { 0, 1 }, rounds = 8, samples = 10, guards = { slower_pct = 100 }, label = "times are replayed" }
+return { scope = { collectives = { "allreduce" }, sizes = "8M..64M" }, algos = { "ring" },
+	protos = { "ll128", "simple" }, channels = { 0, 1 }, rounds = 8, samples = 10,
+	guards = { slower_pct = 100 }, label = "times are replayed" }
 END
 decided() { "$S" -o json comm show | grep -q '"bytes_from":67108864'; }
 await decided
@@ -27,7 +28,8 @@ cp out sweep.out
 [ "$rc" -eq 0 ]
 ok "a sweep over both sites" $?
 has "finds what is replayed" sweep.out "better" "ring/" "faster by" "the job has its baseline again"
-has "the guard ends the trial with one channel" sweep.out "left out: allreduce 64M ring/simplex1: allreduce 64M of" "slower by"
+has "the guard ends the trial with one channel" sweep.out \
+	"left out: allreduce 64M ring/simplex1: allreduce 64M of" "slower by"
 await using "[]"
 ok "the baseline is in use on both sites, no table is held" $?
 status 0 "the table found is used on both sites" policy use best.csv

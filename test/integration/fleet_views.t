@@ -33,14 +33,16 @@ SEC("tuner") int count(struct ncclbpf_tuner *ctx)
 	return 0;
 }
 END
-NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
-	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" timeout 200 \
-	"$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --events --min 1M --max 4M --factor 4 \
-	--seconds 190 --pause-ms 2 --rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 \
-	--rank-env 3:RANK=3 --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
+NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+	NCCLBPF_SOCKET_DIR="$T/a" timeout 200 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
+	--procs --events --min 1M --max 4M --factor 4 --seconds 190 --pause-ms 2 \
+	--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \
+	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 jobs="$jobs $!"
 registered() {
-	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only /ncclbpf/1/views/comm/ | grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only /ncclbpf/1/views/comm/ |
+		grep -c '"since":[1-9]')" -eq 2 ]
 }
 await registered
 ok "two sites run the job" $?
@@ -89,21 +91,30 @@ of_all "stats count the collectives of all ranks" '
 	four(d.processes)
 	for _, p in ipairs(d.processes) do assert(#p.data.rows > 0) end' stats
 run -o tsv metrics
-for r in 0 1 2 3; do grep -q "site=\"[^\"]*\",pid=\"[0-9]*\",rank=\"$r\"" out || echo "$r"; done >lacking
+for r in 0 1 2 3; do
+	grep -q "site=\"[^\"]*\",pid=\"[0-9]*\",rank=\"$r\"" out || echo "$r"
+done >lacking
 [ "$(grep -o 'site="[^"]*"' out | sort -u | wc -l)" -eq 2 ] && ! [ -s lacking ]
 ok "metrics have the series of each rank with its site" $?
 cp out metrics.all
 of_all "explain has the answer of each rank" 'four(d.processes)' explain allreduce 1M
 of_all "map dump has the map of each process" '
 	four(d.processes)
-	for _, p in ipairs(d.processes) do assert(core.encode(p.data):find "runs") end' map dump runs
+	for _, p in ipairs(d.processes) do assert(core.encode(p.data):find "runs") end
+' map dump runs
 run -o tsv decision tail count=40
-awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
-	{ sites[$h["site"]]; ranks[$h["rank"]] } END { for (s in sites) n++; for (r in ranks) m++; exit n != 2 || m != 4 }' out
+awk -F '\t' '
+	NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
+	{ sites[$h["site"]]; ranks[$h["rank"]] }
+	END { for (s in sites) n++; for (r in ranks) m++; exit n != 2 || m != 4 }
+' out
 ok "decision tail has the decisions of all ranks with their sites" $?
 run -o tsv sample tail count=40
-awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
-	{ sites[$h["site"]]; ranks[$h["rank"]] } END { for (s in sites) n++; for (r in ranks) m++; exit n != 2 || m != 4 }' out
+awk -F '\t' '
+	NR == 1 { for (i = 1; i <= NF; i++) h[$i] = i; next }
+	{ sites[$h["site"]]; ranks[$h["rank"]] }
+	END { for (s in sites) n++; for (r in ranks) m++; exit n != 2 || m != 4 }
+' out
 ok "sample tail has the times of all ranks with their sites" $?
 of_all "check agreement compares the ranks of both sites" '
 	for _, c in ipairs(d.comms) do assert(c.sites == 2 and c.verdict == "agreed", c.verdict) end
@@ -115,16 +126,25 @@ tracks() { # FILE: is there a process of each rank, which names its site
 	for r in 0 1 2 3; do
 		grep -q "\"name\":\"rank $r ([^\"]* of site [^\"]*)\"" "$1" || return 1
 	done
-	for s in $sites; do grep -q "\"name\":\"rank [0-3] ([^\"]* of site $s)\"" "$1" || return 1; done
+	for s in $sites; do
+		grep -q "\"name\":\"rank [0-3] ([^\"]* of site $s)\"" "$1" || return 1
+	done
 }
-traced() { run -o json trace start out=live.json seconds=1 && [ "$(grep -c '"cat":"coll".*"exec_us"' live.json)" -gt 12 ] && tracks live.json; }
+traced() {
+	run -o json trace start out=live.json seconds=1 &&
+		[ "$(grep -c '"cat":"coll".*"exec_us"' live.json)" -gt 12 ] && tracks live.json
+}
 few traced
 ok "trace start out= makes one file of all sites, with a track for each rank" $?
 lua_run "$TOP/test/integration/trace_check.lua" live.json 'assert(#of("coll") > 0)' >why 2>&1
 ok "in Chrome's format" $?
 of_all "trace start fills the rings of all sites" 'four(d.processes)
 	for _, p in ipairs(d.processes) do assert(p.data.recording) end' trace start events=coll
-full() { run -o json trace status && truth 'four(d.processes) for _, p in ipairs(d.processes) do assert(p.data.in_ring > 50) end'; }
+full() {
+	run -o json trace status && truth '
+		four(d.processes) for _, p in ipairs(d.processes) do assert(p.data.in_ring > 50) end
+	'
+}
 few full
 ok "trace status shows each process" $?
 LIMIT_S=100 status 0 "trace stop out= copies the rings" trace stop out=rings.json
@@ -135,7 +155,8 @@ run trace start out=rings.nd format=ndjson events=coll seconds=1
 ok "a line of format=ndjson names its site" $?
 
 # ---- a site that does not answer ----
-"$etcd" ctl "$T/etcd" put /ncclbpf/1/views/site/lost '{"address":"https://127.0.0.1:9","host":"far"}' >/dev/null
+"$etcd" ctl "$T/etcd" put /ncclbpf/1/views/site/lost \
+	'{"address":"https://127.0.0.1:9","host":"far"}' >/dev/null
 lacks() { # COMMAND...: the other sites' answer, the missing one is named, and the status says so
 	run -T 5 -o table "$@"
 	[ "$rc" -ne 0 ] && [ -s out ] && grep -q "site lost" err

@@ -6,7 +6,8 @@
 set -u
 job=$B/test/fakes/vgpu/gin_job
 if [ ! -x "$job" ]; then
-	echo "ok 1 - real GIN # SKIP no libnccl, NCCL's device headers or libcu++ to build the job with"
+	echo "ok 1 - real GIN # SKIP no libnccl, NCCL's device headers or libcu++" \
+		"to build the job with"
 	exit 0
 fi
 dir=$(mktemp -d)
@@ -22,9 +23,10 @@ say() { # status, name
 	fi
 }
 run() { # [NAME=value...] command...
-	timeout -k 10 "${LIMIT:-120}" env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" NCCL_NET_PLUGIN="$B/libncclbpf.so" \
-		NCCLBPF_SOCKET_DIR="$dir" NCCL_CUMEM_ENABLE=1 NCCL_WIN_ENABLE=1 NCCL_GIN_NCONTEXTS=1 \
-		NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=INFO NCCL_DEBUG_FILE="$dir/nccl" "$@" >"$dir/log" 2>&1
+	timeout -k 10 "${LIMIT:-120}" env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" \
+		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$dir" NCCL_CUMEM_ENABLE=1 \
+		NCCL_WIN_ENABLE=1 NCCL_GIN_NCONTEXTS=1 NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=INFO \
+		NCCL_DEBUG_FILE="$dir/nccl" "$@" >"$dir/log" 2>&1
 }
 modes="all-to-all ping-pong many-small barriers late-windows second-comm"
 
@@ -58,18 +60,21 @@ for how in "" --procs "--procs --ranks 4 --nodes 2"; do
 done
 run NCCLBPF_GIN=on NCCL_GIN_NCONTEXTS=4 "$job" --procs --times 10 all-to-all many-small
 say $? "four collComms"
-# A rank gets a signal in mid-put, and the shell shows what the other rank knows of it. The ring is long: with a full
-# ring there is no next put, and the other rank learns of it when TCP gives the connection up.
+# A rank gets a signal in mid-put, and the shell shows what the other rank knows
+# of it. The ring is long: with a full ring there is no next put, and the other
+# rank learns of it when TCP gives the connection up.
 sh=$B/ncclbpf-shell
 export NCCLBPF_SOCKET_DIR="$dir" NCCLBPF_HISTORY=
 mkfifo "$dir/hold"
 gone() { # mode, state
 	: >"$dir/nccl"
-	run NCCLBPF_GIN=on NCCLBPF_GIN_STALL_MS=200 NCCLBPF_GIN_QUEUE=2048 NCCLBPF_JOB="$1" "$job" --procs --hold "$1" <"$dir/hold" &
+	run NCCLBPF_GIN=on NCCLBPF_GIN_STALL_MS=200 NCCLBPF_GIN_QUEUE=2048 NCCLBPF_JOB="$1" \
+		"$job" --procs --hold "$1" <"$dir/hold" &
 	pid=$!
 	exec 3>"$dir/hold"
 	i=0
-	until grep -q "^$1: asynchronous error [1-9]" "$dir/log" || ! kill -0 $pid 2>/dev/null || [ $i -ge 600 ]; do
+	until grep -q "^$1: asynchronous error [1-9]" "$dir/log" || ! kill -0 $pid 2>/dev/null ||
+			[ $i -ge 600 ]; do
 		i=$((i + 1))
 		sleep 0.1
 	done
@@ -83,7 +88,8 @@ gone() { # mode, state
 	wait $pid
 	say $? "...and the other rank goes on"
 	cat "$dir/names" >>"$dir/log"
-	[ "$(grep -c "rank 1 is $2 to rank 0" "$dir/names")" -eq 3 ] && grep -q "^gin .* broken 1, rank 1 is $2" "$dir/names"
+	[ "$(grep -c "rank 1 is $2 to rank 0" "$dir/names")" -eq 3 ] &&
+		grep -q "^gin .* broken 1, rank 1 is $2" "$dir/names"
 	say $? "...status, doctor and gin name it: rank 1 is $2"
 }
 gone killed lost
@@ -93,9 +99,10 @@ gone stopped stalled
 grep -q 'gin: rank 1 .* has taken nothing from rank 0 for' "$dir/nccl"
 say $? "...and so does the log"
 # A job that goes on, seen from the shell.
-timeout -k 5 200 env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_GIN=on \
-	NCCLBPF_JOB=shown NCCLBPF_POLICY="$B/policies/gin_peers.policy" NCCL_CUMEM_ENABLE=1 NCCL_WIN_ENABLE=1 \
-	NCCL_GIN_NCONTEXTS=1 NCCL_SOCKET_IFNAME=lo "$job" --procs --times 100000000 all-to-all >"$dir/shown" 2>&1 &
+timeout -k 5 200 env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" NCCL_NET_PLUGIN="$B/libncclbpf.so" \
+	NCCLBPF_GIN=on NCCLBPF_JOB=shown NCCLBPF_POLICY="$B/policies/gin_peers.policy" \
+	NCCL_CUMEM_ENABLE=1 NCCL_WIN_ENABLE=1 NCCL_GIN_NCONTEXTS=1 NCCL_SOCKET_IFNAME=lo \
+	"$job" --procs --times 100000000 all-to-all >"$dir/shown" 2>&1 &
 pid=$!
 i=0
 until "$sh" -J shown -o table gin 2>/dev/null | grep -q ' open ' || [ $i -ge 200 ]; do
@@ -103,7 +110,8 @@ until "$sh" -J shown -o table gin 2>/dev/null | grep -q ' open ' || [ $i -ge 200
 	sleep 0.1
 done
 "$sh" -J shown -o table gin >"$dir/log" 2>&1
-grep -q '^gin: tcp, 2 collComms' "$dir/log" && grep -q ' self ' "$dir/log" && grep -q ' open ' "$dir/log"
+grep -q '^gin: tcp, 2 collComms' "$dir/log" && grep -q ' self ' "$dir/log" &&
+	grep -q ' open ' "$dir/log"
 say $? "gin lists both collComms with their peers"
 "$sh" -J shown -o table status >"$dir/log" 2>&1
 grep -q '^gin .*tcp, 2 collComms' "$dir/log"

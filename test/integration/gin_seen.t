@@ -18,8 +18,10 @@ export NCCL_SOCKET_IFNAME=lo
 # moe NAME ROUNDS: the all-to-all, waiting; "echo go >NAME.go" runs it again
 moe() {
 	mkfifo "$1.go"
-	timeout 120 env NCCLBPF_GIN=on NCCLBPF_JOB="${JOB:-$1}" NCCLBPF_SOCKET_DIR="${DIR:-$NCCLBPF_SOCKET_DIR}" "$M" \
-		"$B/libncclbpf.so" --mode direct --hold --rounds "$2" --tokens 100 <"$1.go" >"$1.out" 2>"$1.err" &
+	timeout 120 env NCCLBPF_GIN=on \
+		NCCLBPF_JOB="${JOB:-$1}" NCCLBPF_SOCKET_DIR="${DIR:-$NCCLBPF_SOCKET_DIR}" "$M" \
+		"$B/libncclbpf.so" --mode direct --hold --rounds "$2" \
+		--tokens 100 <"$1.go" >"$1.out" 2>"$1.err" &
 	jobs="$jobs $!"
 	moe=$!
 }
@@ -27,7 +29,8 @@ ready() { [ "$(grep -c '^ready' "$1.out")" -ge "$2" ] || ! kill -0 "$moe" 2>/dev
 moe one 2
 exec 3>one.go
 await ready one 1
-grep -q 'no GIN device' one.err && skip_all "GIN in stats, metrics and traces" "no loopback interface is up"
+grep -q 'no GIN device' one.err &&
+	skip_all "GIN in stats, metrics and traces" "no loopback interface is up"
 
 cat >lib.lua <<'END'
 local core = require "ncclbpf.core"
@@ -58,7 +61,8 @@ run -J one -o json gin
 truth '
 	assert(#peers == 16)
 	puts, signals = sum(peers, "puts"), sum(peers, "signals")
-	assert(puts == sum(peers, "in_puts") and signals == sum(peers, "in_signals") and puts > 1000)
+	assert(puts == sum(peers, "in_puts") and signals == sum(peers, "in_signals")
+		and puts > 1000)
 	local whole = 0
 	for _, p in ipairs(d.processes) do whole = whole + p.data.puts end
 	assert(whole == puts and sum(peers, "outstanding") == 0 and sum(peers, timed) == 0)
@@ -86,11 +90,12 @@ truth '
 	-- half of all operations: those after "telemetry on"
 	assert(2 * sum(peers, timed) == sum(peers, "puts") + sum(peers, "signals"))
 	for _, r in ipairs(peers) do
-		assert(r.put.p50_ns > 0 and r.put.p99_ns >= r.put.p50_ns and r.put.sum_ns >= r.put.max_ns)
+		assert(r.put.p50_ns > 0 and r.put.p99_ns >= r.put.p50_ns
+			and r.put.sum_ns >= r.put.max_ns)
 	end
 	local f = assert(io.open("counts.lua", "w"))
-	f:write(("return { ops = %d, puts = %d, signals = %d, bytes = %d }"):format(sum(peers, timed),
-		sum(peers, "puts"), sum(peers, "signals"), sum(peers, "bytes")))
+	f:write(("return { ops = %d, puts = %d, signals = %d, bytes = %d }"):format(
+		sum(peers, timed), sum(peers, "puts"), sum(peers, "signals"), sum(peers, "bytes")))
 	f:close()'
 ok "stats gin: each put since telemetry on has its time" $?
 lua_run "$TOP/test/integration/trace_check.lua" gin.json '
@@ -104,7 +109,9 @@ lua_run "$TOP/test/integration/trace_check.lua" gin.json '
 		assert(e.name:find "^put " or e.name:find "^signal %d+$", e.name)
 		tracks[e.pid .. " " .. e.args.peer] = true
 	end
-	for _, e in ipairs(of "gin_signal") do assert(e.dur == 0 and e.name:find "^signal %d+ arrived$") end
+	for _, e in ipairs(of "gin_signal") do
+		assert(e.dur == 0 and e.name:find "^signal %d+ arrived$")
+	end
 	local k = 0
 	for _ in pairs(tracks) do k = k + 1 end
 	assert(k == 16 and #of "coll" == 0)' >why 2>&1
@@ -112,7 +119,8 @@ ok "the trace: a track for each rank and peer, each put and each signal" $?
 cp summary out
 truth '
 	local n = dofile "counts.lua"
-	assert(#d.gin == 16 and sum(d.gin, "bytes") * 2 == n.bytes and sum(d.gin, "signals") * 2 == n.signals)
+	assert(#d.gin == 16 and sum(d.gin, "bytes") * 2 == n.bytes
+		and sum(d.gin, "signals") * 2 == n.signals)
 	assert(sum(d.gin, "in_signals") == sum(d.gin, "signals") and d.gin[1].put_p50_ns > 0)
 	assert(d.gin[1].peer == 0 and d.gin[1].comm_rank == 0 and d.gin[1].bytes > d.gin[16].bytes)'
 ok "its summary has the peers, the busiest first" $?
@@ -134,13 +142,17 @@ lua_run -e '
 		end
 		return v
 	end
-	assert(total "ncclbpf_gin_puts_total" == n.puts and total "ncclbpf_gin_bytes_total" == n.bytes)
+	assert(total "ncclbpf_gin_puts_total" == n.puts
+		and total "ncclbpf_gin_bytes_total" == n.bytes)
 	assert(total "ncclbpf_gin_context_puts_total" == n.puts)
 	assert(total "ncclbpf_gin_received_signals_total" == n.signals)
-	assert(total "ncclbpf_gin_put_seconds_count" == n.ops and total "ncclbpf_gin_put_seconds_sum" > 0)' 2>why
+	assert(total "ncclbpf_gin_put_seconds_count" == n.ops
+		and total "ncclbpf_gin_put_seconds_sum" > 0)
+' 2>why
 ok "metrics: the same numbers" $?
-has "metrics: offences by name, broken peers by state" m.prom 'ncclbpf_gin_offences_total{' 'reason="bounds"} 0' \
-	'state="lost"} 0' 'state="stalled"} 0' 'quantile="0.99"'
+has "metrics: offences by name, broken peers by state" m.prom \
+	'ncclbpf_gin_offences_total{' 'reason="bounds"} 0' 'state="lost"} 0' 'state="stalled"} 0' \
+	'quantile="0.99"'
 promtool=$(command -v promtool || ls "$TOP/build/tools/promtool" 2>/dev/null)
 if [ -n "$promtool" ]; then
 	"$promtool" check metrics <m.prom >why 2>&1 && [ ! -s why ]
@@ -150,7 +162,10 @@ else
 fi
 run -J one telemetry clear
 run -J one -o json stats gin
-truth 'local n = dofile "counts.lua" assert(sum(peers, timed) == 0 and sum(peers, "puts") == n.puts)'
+truth '
+	local n = dofile "counts.lua"
+	assert(sum(peers, timed) == 0 and sum(peers, "puts") == n.puts)
+'
 ok "telemetry clear drops times and keeps counts" $?
 run -J one telemetry off
 
@@ -158,7 +173,8 @@ run -J one telemetry off
 on() { # JOB [NAME=value...] COMMAND...: with GIN on, until it can be attached to
 	name=$1
 	shift
-	env NCCLBPF_GIN=on NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_JOB="$name" "$@" </dev/null >"$name.out" 2>&1 &
+	env NCCLBPF_GIN=on NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_JOB="$name" \
+		"$@" </dev/null >"$name.out" 2>&1 &
 	jobs="$jobs $!"
 	await timeout 20 "$S" -q attach "$name" >/dev/null 2>&1
 }
@@ -168,14 +184,16 @@ exec 3>&-
 standin=$B/test/fakes/host/standin
 on idle timeout 100 "$standin" --ranks 1 --seconds 90 --pause-ms 50
 run -J idle -o json doctor
-has "doctor: on, but nobody has asked" out '"name":"gin","level":"warn"' "GIN is on, but not in use: NCCL has not found our GIN plugin" \
+has "doctor: on, but nobody has asked" out '"name":"gin","level":"warn"' \
+	"GIN is on, but not in use: NCCL has not found our GIN plugin" \
 	"set NCCL_NET_PLUGIN, from 2.29.7 on NCCL_GIN_PLUGIN"
 on forbidden NCCL_WIN_ENABLE=0 timeout 100 "$standin" --ranks 1 --seconds 90 --pause-ms 50
 run -J forbidden -o json doctor
-has "doctor: a variable of NCCL forbids it" out "not in use: NCCL_WIN_ENABLE=0 keeps NCCL from GIN" "unset it"
+has "doctor: a variable of NCCL forbids it" out \
+	"not in use: NCCL_WIN_ENABLE=0 keeps NCCL from GIN" "unset it"
 if [ -e "$B/test/fakes/verbs/libncclversion.so" ]; then
-	on old NCCL_VERSION=22803 LD_PRELOAD="$B/test/fakes/verbs/libncclversion.so" timeout 100 "$standin" --ranks 1 \
-		--seconds 90 --pause-ms 50
+	on old NCCL_VERSION=22803 LD_PRELOAD="$B/test/fakes/verbs/libncclversion.so" \
+		timeout 100 "$standin" --ranks 1 --seconds 90 --pause-ms 50
 	run -J old -o json doctor
 	has "doctor: NCCL is too old" out "not in use: NCCL 2.28.3 has no GIN plugins"
 else
@@ -198,10 +216,14 @@ for s in west east; do
 	jobs="$jobs $!"
 	await test -s $s.agent
 done
-both() { timeout 20 "$S" --fleet "$store" -o tsv attach train 2>/dev/null | grep -c attached | grep -qx 4; }
+both() {
+	timeout 20 "$S" --fleet "$store" -o tsv attach train 2>/dev/null |
+		grep -c attached | grep -qx 4
+}
 await both
 run --fleet "$store" -J train -o tsv gin
-[ "$rc" -eq 0 ] && [ "$(grep -c '^west	' out)" -eq 16 ] && [ "$(grep -c '^east	' out)" -eq 16 ] && grep -q '^site	' out
+[ "$rc" -eq 0 ] && [ "$(grep -c '^west	' out)" -eq 16 ] && [ "$(grep -c '^east	' out)" -eq 16 ] &&
+	grep -q '^site	' out
 ok "gin of two sites: each row has its site" $?
 run --fleet "$store" -J train -o tsv stats gin
 [ "$rc" -eq 0 ] && [ "$(grep -c '^west	' out)" -eq 16 ] && [ "$(grep -c '^east	' out)" -eq 16 ]

@@ -6,7 +6,8 @@
 # needs one.
 . "$TOP/test/integration/shell_lib.sh"
 [ -c /dev/nvidia0 ] || skip_all "one real GPU" "there is none"
-[ -x "$B/test/fakes/vgpu/job" ] || skip_all "one real GPU" "libnccl or the CUDA headers were not there"
+[ -x "$B/test/fakes/vgpu/job" ] ||
+	skip_all "one real GPU" "libnccl or the CUDA headers were not there"
 trap finish EXIT
 cd "$T" || exit 1
 export NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN
@@ -66,12 +67,18 @@ ok "measured, by the GPU's clock" $?
 run -J live -o table stats
 sed 's/^/# /' out
 status 0 "a trace" -J live trace start out="$T/run.json" seconds=2
-grep -o '"gpu_us": *[0-9.]*' run.json | awk '{ n++; if ($NF + 0 > most) most = $NF + 0 }
-	END { print "# " n + 0 " kernels, the longest " most + 0 " us"; exit !(most > 0 && most < 5e6) }' FS=:
+grep -o '"gpu_us": *[0-9.]*' run.json | awk '
+	{ n++; if ($NF + 0 > most) most = $NF + 0 }
+	END {
+		print "# " n + 0 " kernels, the longest " most + 0 " us"
+		exit !(most > 0 && most < 5e6)
+	}
+' FS=:
 ok "kernels in it, timed by the GPU" $?
 ended "and every sum was right"
 
-real net NCCL_NET=ncclbpf NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCL_DEBUG=INFO -- --seconds 100 --min 1K --max 16M --factor 16
+real net NCCL_NET=ncclbpf NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCL_DEBUG=INFO \
+	-- --seconds 100 --min 1K --max 16M --factor 16
 await deciding
 ok "over our own transport" $?
 sleep 3

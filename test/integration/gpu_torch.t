@@ -47,9 +47,12 @@ print("well", rank, flush=True)
 dist.destroy_process_group()
 END
 NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo NCCL_NET=Socket NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
-	NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" setsid torchrun --nproc_per_node=2 train.py >torch.log 2>&1 &
+	NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" \
+	setsid torchrun --nproc_per_node=2 train.py >torch.log 2>&1 &
 launcher=$!
-deciding() { [ "$("$S" -q -o tsv comm list 2>/dev/null | awk -F '\t' '$9 > 20' | grep -c .)" -ge 2 ]; }
+deciding() {
+	[ "$("$S" -q -o tsv comm list 2>/dev/null | awk -F '\t' '$9 > 20' | grep -c .)" -ge 2 ]
+}
 await deciding
 deciding=$?
 [ $deciding -eq 0 ] || cp torch.log why

@@ -13,9 +13,11 @@ local function look()
 		local behind, before = 0, 0
 		for _, d in ipairs(assert(r.data, r.err).decisions) do
 			if d.seq >= fence then behind = behind + 1 else before = before + 1 end
-			if (d.seq >= fence) ~= (d.generation == generation) or d.seq >= fence and d.by ~= arg[2] then
-				error(("pid %d: decision %d, generation %d by %s; fence %d, generation %d"):format(r.pid, d.seq, d.generation,
-					tostring(d.by), fence, generation))
+			if (d.seq >= fence) ~= (d.generation == generation)
+					or d.seq >= fence and d.by ~= arg[2] then
+				error(("pid %d: decision %d, generation %d by %s; "
+					.. "fence %d, generation %d"):format(r.pid, d.seq,
+					d.generation, tostring(d.by), fence, generation))
 			end
 		end
 		ranks, least = ranks + 1, math.min(least, behind)
@@ -27,7 +29,8 @@ end
 for _ = 1, 1200 do
 	local ranks, least = look()
 	if least >= 10 then
-		print(("%d ranks took generation %d at decision %d"):format(ranks, generation, fence))
+		print(("%d ranks took generation %d at decision %d")
+			:format(ranks, generation, fence))
 		os.exit(ranks == 4 and 0 or 1)
 	end
 	nb.sleep(0.05)

@@ -44,7 +44,8 @@ must() { [ "$wrong" -eq 0 ] || exit 1; }
 
 for engine in on off; do
 	case $engine in on) what="machine code" ;; off) what="interpreter" ;; esac
-	NCCLBPF_JIT=$engine NCCLBPF_CONTROLLER_MS=20 job "hosts$engine" --ranks 2 --procs 2 --rate 500
+	NCCLBPF_JIT=$engine NCCLBPF_CONTROLLER_MS=20 \
+		job "hosts$engine" --ranks 2 --procs 2 --rate 500
 	export NCCLBPF_JOB=hosts$engine
 	status 0 "$what: load" policy load one.bpf.o
 	status 0 "$what: use" policy use one
@@ -122,7 +123,8 @@ ok "nothing is decided by it, however new it is" $?
 status 0 "show" -o json map show host
 has "it is counted, and has no age" out '"age_ns":null' '"unfinished":1'
 status 0 "show" -o table map show host
-has "it is said" out "host map: attached, never written; 1 in mid-update: a writer is changing them or has died"
+has "it is said" out \
+	"host map: attached, never written; 1 in mid-update: a writer is changing them or has died"
 exec 3>&-
 
 # ---- what is refused leaves the map as it is
@@ -157,7 +159,8 @@ status 64 "does not fit" map attach host "$(cat memory)"
 has "says both sizes" err "has 64 bytes" "600 elements"
 seen 43
 ok "the version in use shows what it showed" $?
-sed 's/seen = s->retransmits/seen = s->retransmits + 2/' "$TOP/test/corpus/accept/host_map_read.bpf.c" >one.bpf.c
+sed 's/seen = s->retransmits/seen = s->retransmits + 2/' \
+	"$TOP/test/corpus/accept/host_map_read.bpf.c" >one.bpf.c
 status 0 "a version that fits" policy load one.bpf.c
 status 0 "is used" policy use one
 status 0 "the older one does not hinder it" map attach host "$(cat memory)"
@@ -188,7 +191,8 @@ ok "all processes show the other memory" $?
 # The steps of it, as any client sends them: each connection has its own.
 cat >steps.lua <<'L'
 local ncclbpf = require "ncclbpf"
-local t, other = assert(ncclbpf.attach { job = os.getenv "NCCLBPF_JOB" }), assert(ncclbpf.attach { job = os.getenv "NCCLBPF_JOB" })
+local t, other = assert(ncclbpf.attach { job = os.getenv "NCCLBPF_JOB" }),
+	assert(ncclbpf.attach { job = os.getenv "NCCLBPF_JOB" })
 local function all(target, line, want)
 	local n = 0
 	for _, r in ipairs(assert(target:request(line))) do
@@ -199,7 +203,9 @@ local function all(target, line, want)
 	assert(n == 2)
 end
 local function shown(attached)
-	for _, r in ipairs(assert(t:request "map show host")) do assert(r.data.attached == attached, "shown") end
+	for _, r in ipairs(assert(t:request "map show host")) do
+		assert(r.data.attached == attached, "shown")
+	end
 end
 all(t, "map detach host step=commit", "not_found")
 all(t, "map detach host step=stage", "staged")
@@ -276,7 +282,8 @@ exec 4>&-
 writer 4 kernel kernel 7000
 case $?-$(id -u) in
 0-0) ;;
-0-*) echo "ok $((tests += 1)) - maps of the kernel # SKIP not root: their numbers cannot be opened" ;;
+0-*) echo \
+	"ok $((tests += 1)) - maps of the kernel # SKIP not root: their numbers cannot be opened" ;;
 *) echo "ok $((tests += 1)) - maps of the kernel # SKIP $(sed 's/.*bpf()/bpf()/' kernel.err)" ;;
 esac
 if [ -s kernel ] && [ "$(id -u)" -eq 0 ]; then

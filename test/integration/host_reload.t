@@ -38,11 +38,13 @@ run() { # name, release, processes, options...
 	name=$1 release=$2 procs=$3
 	shift 3
 	export NCCLBPF_JOB=reload$n
-	timeout 250 "$B/test/fakes/host/standin" --nccl "$release" --ranks 8 --seconds 240 "$@" >"$dir/log" 2>&1 &
+	timeout 250 "$B/test/fakes/host/standin" --nccl "$release" --ranks 8 \
+		--seconds 240 "$@" >"$dir/log" 2>&1 &
 	job=$!
 	attachable $procs
 	for p in size_aware nvlink_ring_mid noop; do
-		timeout 20 "$sh" -J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1 ||
+		timeout 20 "$sh" \
+			-J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1 ||
 			{ say 1 "$name: load $p"; kill $job; wait $job; return; }
 	done
 	moved=0
@@ -86,7 +88,8 @@ churn_once() { # release
 	job=$!
 	attachable 4
 	for p in size_aware nvlink_ring_mid; do
-		timeout 20 "$sh" -J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1
+		timeout 20 "$sh" \
+			-J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1
 	done
 	while kill -0 $job 2>/dev/null; do
 		for p in size_aware none nvlink_ring_mid none; do

@@ -17,7 +17,8 @@ for rail in 0 1; do
 	echo 0 >"sys/mlx5_$rail/ports/1/hw_counters/local_ack_timeout_err"
 done
 echo "cpu 5 0 0 5 0 0 0 5" >stat
-"$E/host_signals" --kernel "$E/kernel.bpf.o" --interval-ms 20 --sys sys --stat stat >signals 2>signals.err &
+"$E/host_signals" --kernel "$E/kernel.bpf.o" --interval-ms 20 --sys sys \
+	--stat stat >signals 2>signals.err &
 daemon=$!
 jobs="$jobs $daemon"
 await grep -q '^kernel' signals
@@ -69,7 +70,8 @@ P
 	ok "TCP segments that are sent again too" $?
 	kill "$connects"
 else
-	echo "ok $((tests += 1)) - signals of the kernel # SKIP $(sed -n 's/^kernel none: //p' signals)"
+	echo "ok $((tests += 1)) - signals of the kernel # SKIP" \
+		"$(sed -n 's/^kernel none: //p' signals)"
 fi
 
 counter=sys/mlx5_1/ports/1/hw_counters/out_of_sequence

@@ -67,7 +67,8 @@ echo '#include "core/g.h"' >core/h.c
 rm top/c.c
 rows 'core:' 'low:' 'mid: low'
 check 0 '' "an inner header, included inside core"
-(cd "$TOP" && awk -f layers.awk layers.txt $(find core lua plugin shell policies examples/embed -name '*.[ch]' -not -path '*/tool/*') >"$T/out" 2>&1)
+(cd "$TOP" && awk -f layers.awk layers.txt $(find core lua plugin shell policies examples/embed \
+	-name '*.[ch]' -not -path '*/tool/*') >"$T/out" 2>&1)
 rc=$?
 n=$((n + 1))
 [ $rc -eq 0 ] && echo "ok $n - this tree" || { echo "not ok $n - this tree"; sed 's/^/# /' out; }

@@ -38,16 +38,20 @@ L
 	ok "$name" $found
 }
 
-because "no variable" "NCCL_TUNER_PLUGIN is not set" "start the job with NCCL_TUNER_PLUGIN=/path/to/libncclbpf.so" X=y
-because "a path that is wrong" "NCCL_TUNER_PLUGIN=/nowhere/libncclbpf.so: no such file" "correct the path" \
-	NCCL_TUNER_PLUGIN=/nowhere/libncclbpf.so
+because "no variable" "NCCL_TUNER_PLUGIN is not set" \
+	"start the job with NCCL_TUNER_PLUGIN=/path/to/libncclbpf.so" X=y
+because "a path that is wrong" "NCCL_TUNER_PLUGIN=/nowhere/libncclbpf.so: no such file" \
+	"correct the path" NCCL_TUNER_PLUGIN=/nowhere/libncclbpf.so
 because "a name that the loader may not find" "or NCCL did not accept NCCL_TUNER_PLUGIN=ncclbpf" \
-	"set NCCL_TUNER_PLUGIN=/path/to/libncclbpf.so, or look at the job's log" NCCL_TUNER_PLUGIN=ncclbpf
+	"set NCCL_TUNER_PLUGIN=/path/to/libncclbpf.so, or look at the job's log" \
+	NCCL_TUNER_PLUGIN=ncclbpf
 because "a file that NCCL refused" "or NCCL did not accept NCCL_TUNER_PLUGIN=$T/libncclbpf.so" \
 	"if it has communicators: look at the job's log" "NCCL_TUNER_PLUGIN=$T/libncclbpf.so"
-because "another plugin" "NCCL_TUNER_PLUGIN=other is another plugin" "set NCCL_TUNER_PLUGIN to libncclbpf.so" NCCL_TUNER_PLUGIN=other
+because "another plugin" "NCCL_TUNER_PLUGIN=other is another plugin" \
+	"set NCCL_TUNER_PLUGIN to libncclbpf.so" NCCL_TUNER_PLUGIN=other
 because "the plugin is turned off" "NCCLBPF_DISABLE=1" "unset NCCLBPF_DISABLE" NCCLBPF_DISABLE=1
-because "the socket is turned off" "NCCLBPF_CONTROL=off" "set NCCLBPF_CONTROL=on" NCCLBPF_CONTROL=off
+because "the socket is turned off" "NCCLBPF_CONTROL=off" "set NCCLBPF_CONTROL=on" \
+	NCCLBPF_CONTROL=off
 because "another directory of sockets" "its socket is not in the directories searched" \
-	"set NCCLBPF_SOCKET_DIR to the job's value: $T/other" "LD_PRELOAD=$T/libnccl.so.2:$T/libncclbpf.so" \
-	"NCCLBPF_SOCKET_DIR=$T/other"
+	"set NCCLBPF_SOCKET_DIR to the job's value: $T/other" \
+	"LD_PRELOAD=$T/libnccl.so.2:$T/libncclbpf.so" "NCCLBPF_SOCKET_DIR=$T/other"

@@ -8,8 +8,9 @@
 trap finish EXIT
 cd "$T" || exit 1
 cp "$B/policies/force.bpf.o" "$B/policies/size_aware.bpf.o" .
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=objects timeout 120 "$B/test/fakes/host/standin" --ranks 2 --procs --groups 2 --events --seconds 100 \
-	--pause-ms 1 --min 1M --max 4M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=objects timeout 120 "$B/test/fakes/host/standin" \
+	--ranks 2 --procs --groups 2 --events --seconds 100 --pause-ms 1 --min 1M --max 4M \
+	--factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
 jobs="$jobs $!"
 await timeout 20 "$S" -q attach objects >/dev/null 2>&1
 lua_run "$TOP/test/integration/lua_objects.lua" >"$T/api.out" 2>"$T/why"
@@ -18,5 +19,7 @@ cat "$T/api.out"
 tests=$(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")
 wrong=$(grep -c '^not ok' "$T/api.out")
 ok "the script ran to its end" $rc
-status 0 "the same from a script of the shell" -J objects -e 'local c = assert(nb.target:comms())[1] return #c.comm == 16 and tostring(c)'
+status 0 "the same from a script of the shell" -J objects -e '
+	local c = assert(nb.target:comms())[1] return #c.comm == 16 and tostring(c)
+'
 has "prints in a line" out "comm " " ranks on 1 node, "

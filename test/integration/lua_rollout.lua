@@ -10,7 +10,8 @@ assert(t:policy_load { path = "nvlink_ring_mid.policy" })
 assert(t:policy_load { path = "one_channel.bpf.o" })
 local ids = tap.comms(t)
 local function plan(name, candidate, more)
-	local p = { name = name, candidate = { candidate }, blocks = 4, samples = 6, judge = { confidence = 0.8, looks = 1, min_effect_pct = 2 },
+	local p = { name = name, candidate = { candidate }, blocks = 4, samples = 6,
+		judge = { confidence = 0.8, looks = 1, min_effect_pct = 2 },
 		guards = { slower_pct = 200 }, seed = 7, interval = "10ms" }
 	for k, v in pairs(more or {}) do p[k] = v end
 	return p
@@ -20,59 +21,82 @@ local function using() return tap.using(t, ids) end
 -- ---- the object ----
 fails("no rollout yet", "not_found", "this job has no rollout", t:rollout())
 local r = assert(t:rollout(plan("mid", "nvlink_ring_mid")))
-test("planned, nothing asked of the job", r.state == "planned" and r.blocks == 0 and r.of == 8 and t:rollout() == nil)
+test("planned, nothing asked of the job",
+	r.state == "planned" and r.blocks == 0 and r.of == 8 and t:rollout() == nil)
 test("prints in one line", tostring(r) == "rollout mid: planned, 0 of 8 blocks", tostring(r))
-test("locked, read-only", getmetatable(r) == "rollout" and not pcall(setmetatable, r, {}) and not pcall(function() r.state = "succeeded" end))
+test("locked, read-only", getmetatable(r) == "rollout" and not pcall(setmetatable, r, {})
+	and not pcall(function() r.state = "succeeded" end))
 raises("a method without it", "object:method()", r.step)
-test("its plan is complete", r:plan().warmup_pct == 10 and r:plan().on_fail == "rollback" and #r:steps() > 5)
-fails("a plan with a field that is none", "bad_argument", "nearest: blocks", t:rollout { candidate = "none", blcks = 3 })
-fails("NaN", "bad_argument", "judge.confidence: a number", t:rollout { candidate = "none", judge = { confidence = 0 / 0 } })
+test("its plan is complete",
+	r:plan().warmup_pct == 10 and r:plan().on_fail == "rollback" and #r:steps() > 5)
+fails("a plan with a field that is none", "bad_argument", "nearest: blocks",
+	t:rollout { candidate = "none", blcks = 3 })
+fails("NaN", "bad_argument", "judge.confidence: a number",
+	t:rollout { candidate = "none", judge = { confidence = 0 / 0 } })
 fails("step before start", "refused", "has not been started", r:step())
 fails("likewise pause", "refused", "has not been started", r:pause())
 raises("a plan that is none", "target:rollout: plan: table expected, found number", t.rollout, t, 7)
 raises("nb.rollout without a target", "a target of nb.attach expected", nb.rollout, {})
-test("nb.rollout names the target", nb.rollout { target = t, candidate = "none" }.state == "planned")
-test("started", r:start() == r and r.state == "progressing" and r.id:find "^mid%-" ~= nil and r.running == false, r.reason)
+test("nb.rollout names the target",
+	nb.rollout { target = t, candidate = "none" }.state == "planned")
+test("started", r:start() == r and r.state == "progressing" and r.id:find "^mid%-" ~= nil
+	and r.running == false, r.reason)
 fails("not twice", "refused", "has been started", r:start())
-fails("nor another beside it", "busy", "rollout mid of this job is progressing", assert(t:rollout(plan("other", "one_channel"))):start())
-test("a block", r:step() == r and r.blocks == 1 and tostring(r) == "rollout mid: progressing, 1 of 8 blocks: " .. r.reason, tostring(r))
+fails("nor another beside it", "busy", "rollout mid of this job is progressing",
+	assert(t:rollout(plan("other", "one_channel"))):start())
+test("a block", r:step() == r and r.blocks == 1
+	and tostring(r) == "rollout mid: progressing, 1 of 8 blocks: " .. r.reason, tostring(r))
 test("paused", r:pause() == r and r.state == "paused" and using() == "- - -", using())
 test("where it is paused, a step is none", r:step().blocks == 1)
 local again = assert(t:rollout())
-test("the job's rollout, by another object", again.id == r.id and again.state == "paused" and again.blocks == 1)
+test("the job's rollout, by another object",
+	again.id == r.id and again.state == "paused" and again.blocks == 1)
 test("resumed there", again:resume() == again and again.state == "progressing")
 fails("so the first has it no longer", "busy", "runs it", r:step())
 local told = 0
-test("run to its end", again:wait { progress = function(x) told = told + (x == again and 1 or 0) end } == again, again.reason)
-test("promoted", again.state == "succeeded" and again.blocks == 8 and told == 7 and again.verdict.verdict == "pass", again)
+test("run to its end",
+	again:wait { progress = function(x) told = told + (x == again and 1 or 0) end } == again,
+	again.reason)
+test("promoted", again.state == "succeeded" and again.blocks == 8 and told == 7
+	and again.verdict.verdict == "pass", again)
 test("in use on all", using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid", using())
 local seen = {}
 for _, e in ipairs(again:history()) do
 	seen[e.to] = e
-	if not (e.time and e.rollout == again.id and e.from and e.actor and e.reason) then test("a whole event", false, nb.json.encode(e)) end
+	if not (e.time and e.rollout == again.id and e.from and e.actor and e.reason) then
+		test("a whole event", false, nb.json.encode(e))
+	end
 end
-test("every transition", seen.preparing and seen.progressing and seen.paused and seen.promoting and seen.succeeded)
-test("with what it rests on", seen.succeeded.evidence.verdict == "pass" and seen.promoting.evidence.look == 1)
+test("every transition",
+	seen.preparing and seen.progressing and seen.paused and seen.promoting and seen.succeeded)
+test("with what it rests on",
+	seen.succeeded.evidence.verdict == "pass" and seen.promoting.evidence.look == 1)
 local report = assert(again:report("r.html", { label = "replayed" }))
-test("a report", report.bytes > 10000 and report.csv == "r.csv" and again:status().verdict.verdict == "pass")
+test("a report",
+	report.bytes > 10000 and report.csv == "r.csv" and again:status().verdict.verdict == "pass")
 fails("what has ended is not paused", "refused", "it has ended: succeeded", again:pause())
 test("undone", r:undo() == r and r.state == "rolled_back" and using() == "- - -", using())
 fails("once", "refused", "only a promoted rollout", again:undo())
 r = assert(t:rollout(plan("bad", "one_channel")))
 r:start()
-test("a bad one is stopped by its guard", r:wait().state == "rolled_back" and r.reason:find "slower by" ~= nil and using() == "- - -", r)
-fails("an object of one before it says so", "refused", "another rollout of this job began", again:refresh())
+test("a bad one is stopped by its guard", r:wait().state == "rolled_back"
+	and r.reason:find "slower by" ~= nil and using() == "- - -", r)
+fails("an object of one before it says so", "refused", "another rollout of this job began",
+	again:refresh())
 
 -- ---- fields of plans ----
 local function bad(fields, text)
 	fields.candidate = fields.candidate or "none"
 	fails("refused: " .. text, "bad_argument", text, t:rollout(fields))
 end
-bad({ steps = { { units = 2 }, { units = 1 } } }, "steps[2].units: 1, fewer than the 2 of the step before")
+bad({ steps = { { units = 2 }, { units = 1 } } },
+	"steps[2].units: 1, fewer than the 2 of the step before")
 bad({ steps = {} }, "steps: a list of 1 to 20 tables expected, found an empty table")
 bad({ steps = { {} } }, "steps[1]: one of units, fraction or jobs expected")
-bad({ steps = { { units = 1, fraction = "50%" } } }, "steps[1]: one of units, fraction or jobs expected")
-bad({ steps = { { units = 1 }, { units = 0 } } }, "steps[2].units: a whole number from 1 to 1000 expected, found 0")
+bad({ steps = { { units = 1, fraction = "50%" } } },
+	"steps[1]: one of units, fraction or jobs expected")
+bad({ steps = { { units = 1 }, { units = 0 } } },
+	"steps[2].units: a whole number from 1 to 1000 expected, found 0")
 bad({ steps = { { fraction = 0 / 0 } } }, "steps[1].fraction: a share like")
 bad({ steps = { { units = 1, bakes = 3 } } }, "steps[1].bakes: no such field")
 bad({ bake = "soon" }, "bake: a duration")
@@ -84,100 +108,145 @@ bad({ interval = 0 }, 'interval: a duration from "10ms"')
 bad({ failure_limit = -1 }, "failure_limit: a whole number from 0")
 bad({ inconclusive_limit = 0 }, "inconclusive_limit: a whole number from 1")
 bad({ metrics = { { aggregate = "p50" } } }, "metrics[1].name: missing")
-bad({ metrics = { { name = "x", aggregate = "p42" } } }, "metrics[1].aggregate: p50 or p95 or p99 or mean or busbw expected, found \"p42\"")
-bad({ metrics = { { name = "x", min_effect_pct = 0 / 0 } } }, "metrics[1].min_effect_pct: a number from 0 to 100")
+bad({ metrics = { { name = "x", aggregate = "p42" } } },
+	"metrics[1].aggregate: p50 or p95 or p99 or mean or busbw expected, found \"p42\"")
+bad({ metrics = { { name = "x", min_effect_pct = 0 / 0 } } },
+	"metrics[1].min_effect_pct: a number from 0 to 100")
 bad({ metrics = { { name = "x" }, { name = "x" } } }, 'metrics[2].name: "x" is that of metrics[1]')
-bad({ metrics = { { name = "x", aggregate = "p99" } } }, "metrics[1]: a block of 50 samples has no p99; samples = 100 or more needed")
+bad({ metrics = { { name = "x", aggregate = "p99" } } },
+	"metrics[1]: a block of 50 samples has no p99; samples = 100 or more needed")
 bad({ metrics = { { name = "x", critical = false } } }, "no metric is critical")
-bad({ bake = "30m", steps = { { units = 1 }, { units = 2 } } }, "deadline: more than the bake time 60m expected, found 60m")
+bad({ bake = "30m", steps = { { units = 1 }, { units = 2 } } },
+	"deadline: more than the bake time 60m expected, found 60m")
 bad({ warmup = "10%" }, "warmup: no such field")
-bad({ blocks = 5, steps = { { units = 1 }, { units = 2 } } }, "blocks: 5 are too few for confidence 0.98; 6 or more needed")
+bad({ blocks = 5, steps = { { units = 1 }, { units = 2 } } },
+	"blocks: 5 are too few for confidence 0.98; 6 or more needed")
 local p = assert(t:rollout { candidate = "none" }):plan()
-test("defaults", p.unit == "window" and p.interval == 0.05 and p.failure_limit == 0 and p.inconclusive_limit == 3 and p.metrics == nil and p.steps == nil)
-fails("more than there are", "refused", "steps[1].units: 4 communicators requested, there are 3", assert(t:rollout(plan("s", "nvlink_ring_mid", { steps = { { units = 4 } } }))):start())
-fails("fewer than before", "refused", "steps[2]: 1 communicator, fewer", assert(t:rollout(plan("s", "nvlink_ring_mid", { blocks = 6, steps = { { fraction = "100%" }, { units = 1 } } }))):start())
-fails("more than are allowed", "refused", "max_units: 3 communicators would be reached at once, 2 are allowed",
+test("defaults", p.unit == "window" and p.interval == 0.05 and p.failure_limit == 0
+	and p.inconclusive_limit == 3 and p.metrics == nil and p.steps == nil)
+fails("more than there are", "refused", "steps[1].units: 4 communicators requested, there are 3",
+	assert(t:rollout(plan("s", "nvlink_ring_mid", { steps = { { units = 4 } } }))):start())
+fails("fewer than before", "refused", "steps[2]: 1 communicator, fewer",
+	assert(t:rollout(plan("s", "nvlink_ring_mid",
+		{ blocks = 6, steps = { { fraction = "100%" }, { units = 1 } } }))):start())
+fails("more than are allowed", "refused",
+	"max_units: 3 communicators would be reached at once, 2 are allowed",
 	assert(t:rollout(plan("s", "nvlink_ring_mid", { max_units = 2 }))):start())
-fails("all held back", "refused", "no communicator could run the candidate", assert(t:rollout(plan("s", "nvlink_ring_mid", { holdback = 3 }))):start())
+fails("all held back", "refused", "no communicator could run the candidate",
+	assert(t:rollout(plan("s", "nvlink_ring_mid", { holdback = 3 }))):start())
 test("none of these has begun", assert(t:rollout()).name == "bad" and using() == "- - -", using())
 
 local loose = { confidence = 0.5, looks = 1, min_effect_pct = 2 }
 -- ---- steps: one, half, all, each judged and baked ----
-r = assert(t:rollout(plan("staged", "nvlink_ring_mid", { judge = loose, steps = { { units = 1, bake = 0.2 }, { fraction = "50%", min_samples = 20 }, { fraction = 1.0 } } })))
-test("what it would do", nb.json.encode(r:steps()):find("1 communicator, bakes 200ms; then 50%% of the communicators, 20 collectives of each kind; then 100 %%", 1) ~= nil, nb.json.encode(r:steps()))
+r = assert(t:rollout(plan("staged", "nvlink_ring_mid", { judge = loose,
+	steps = { { units = 1, bake = 0.2 }, { fraction = "50%", min_samples = 20 },
+		{ fraction = 1.0 } } })))
+local steps = nb.json.encode(r:steps())
+test("what it would do", steps:find("1 communicator, bakes 200ms; then 50%% of the communicators, "
+	.. "20 collectives of each kind; then 100 %%", 1) ~= nil, steps)
 assert(r:start())
 local reached = { "^%S+ %- %-$", "^%S+ %S+ %-$", "^%S+ %S+ %S+$" }
 local wrong
 assert(r:wait { progress = function(x)
 	local s = x:status()
-	if x.state == "progressing" and not using():find(reached[s.step]) then wrong = ("step %d: %s"):format(s.step, using()) end
+	if x.state == "progressing" and not using():find(reached[s.step]) then
+		wrong = ("step %d: %s"):format(s.step, using())
+	end
 end })
 test("each step reaches its own alone", not wrong, wrong)
-test("and all passed", r.state == "succeeded" and r.blocks == 24 and using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid", tostring(r) .. " " .. using())
+test("and all passed", r.state == "succeeded" and r.blocks == 24
+	and using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid",
+	tostring(r) .. " " .. using())
 local said = {}
 for _, e in ipairs(r:history()) do said[#said + 1] = e.reason end
 said = table.concat(said, "\n")
-test("its history has steps and bakes", said:find "keeps the candidate for 200ms %(bake%)\nbaked 200ms: %d+ collectives\nstep 2 of 3: 2 communicators\n" and said:find "step 3 of 3: all communicators\n" ~= nil, said)
+test("its history has steps and bakes",
+	said:find("keeps the candidate for 200ms %(bake%)\nbaked 200ms: %d+ collectives\n"
+		.. "step 2 of 3: 2 communicators\n") and
+	said:find "step 3 of 3: all communicators\n" ~= nil, said)
 r:undo()
 test("undone everywhere", using() == "- - -", using())
 
 -- ---- a bad one never leaves its first step; a step without enough data passes nothing ----
-r = assert(t:rollout(plan("bad", "one_channel", { judge = loose, steps = { { units = 1 }, { fraction = 1.0 } } })))
+r = assert(t:rollout(plan("bad", "one_channel",
+	{ judge = loose, steps = { { units = 1 }, { fraction = 1.0 } } })))
 r:start()
-test("a bad one is stopped in its first step", r:wait().state == "rolled_back" and r:status().step == 1 and using() == "- - -", r)
-r = assert(t:rollout(plan("few", "nvlink_ring_mid", { steps = { { units = 1, min_samples = 1000 } } })))
+test("a bad one is stopped in its first step",
+	r:wait().state == "rolled_back" and r:status().step == 1 and using() == "- - -", r)
+r = assert(t:rollout(plan("few", "nvlink_ring_mid",
+	{ steps = { { units = 1, min_samples = 1000 } } })))
 r:start()
-test("too few collectives are inconclusive", r:wait().state == "paused" and r.reason:find "collectives; 1000 each needed" ~= nil, r)
+test("too few collectives are inconclusive",
+	r:wait().state == "paused" and r.reason:find "collectives; 1000 each needed" ~= nil, r)
 fails("and do not go on by themselves", "refused", "all its blocks have been judged", r:resume())
-test("aborted", r:abort().state == "rolled_back" and r:history()[#r:history() - 1].to == "aborting", r)
+test("aborted",
+	r:abort().state == "rolled_back" and r:history()[#r:history() - 1].to == "aborting", r)
 
 -- ---- held back ----
 r = assert(t:rollout(plan("held", "nvlink_ring_mid", { holdback = "30%" })))
 r:start()
-test("all but the last have it", r:wait().state == "succeeded" and using() == "nvlink_ring_mid nvlink_ring_mid -" and r.held[1] == ids[3] and #r.held == 1, using())
+test("all but the last have it",
+	r:wait().state == "succeeded" and using() == "nvlink_ring_mid nvlink_ring_mid -"
+	and r.held[1] == ids[3] and #r.held == 1, using())
 local hb
 for _ = 1, 400 do
-	hb = assert(nb.json.decode(nb.run("-J staged rollout status", { format = "json" }))).data.holdback
+	local shown = nb.run("-J staged rollout status", { format = "json" })
+	hb = assert(nb.json.decode(shown)).data.holdback
 	if hb.rows[1] and hb.rows[1].held_count > 5 and hb.rows[1].promoted_count > 5 then break end
 	nb.sleep(0.05)
 end
-test("and can be compared", hb.comms[1] == ids[3] and hb.rows[1].coll == "allreduce" and hb.rows[1].held_us > 0 and hb.rows[1].promoted_us > 0, nb.json.encode(hb))
-test("released", r:promote() == r and using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid" and r.held == nil, using())
+test("and can be compared", hb.comms[1] == ids[3] and hb.rows[1].coll == "allreduce"
+	and hb.rows[1].held_us > 0 and hb.rows[1].promoted_us > 0, nb.json.encode(hb))
+test("released", r:promote() == r and using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid"
+	and r.held == nil, using())
 test("undone", r:undo() and using() == "- - -", using())
-r = assert(t:rollout(plan("held", "nvlink_ring_mid", { holdback = 1, scope = { comms = { ids[1] } } })))
+r = assert(t:rollout(plan("held", "nvlink_ring_mid",
+	{ holdback = 1, scope = { comms = { ids[1] } } })))
 r:start()
-test("of a scope of one, the others get it but the held", r:wait().state == "succeeded" and using() == "nvlink_ring_mid nvlink_ring_mid -", using())
+test("of a scope of one, the others get it but the held",
+	r:wait().state == "succeeded" and using() == "nvlink_ring_mid nvlink_ring_mid -", using())
 test("undone where it is held back", r:undo() and using() == "- - -", using())
 
 -- ---- metrics ----
-r = assert(t:rollout(plan("metrics", "nvlink_ring_mid", { judge = loose, samples = 20, scope = { comms = 1 }, metrics = {
-	{ name = "bandwidth", aggregate = "busbw" }, { name = "tail", aggregate = "p95" }, { name = "mean", aggregate = "mean", direction = "either", critical = false },
+r = assert(t:rollout(plan("metrics", "nvlink_ring_mid",
+	{ judge = loose, samples = 20, scope = { comms = 1 }, metrics = {
+	{ name = "bandwidth", aggregate = "busbw" }, { name = "tail", aggregate = "p95" },
+	{ name = "mean", aggregate = "mean", direction = "either", critical = false },
 	{ name = "far", aggregate = "p99", must_have_data = false } } })))
 r:start()
 r:wait()
 local m = r.verdict.metrics
-test("bandwidth and tail decide", r.state == "succeeded" and m.bandwidth.verdict == "pass" and m.tail.verdict == "pass" and m.bandwidth.critical, tostring(r) .. nb.json.encode(m))
-test("a change that counts either way and decides nothing", m.mean.verdict == "fail" and m.mean.critical == false and m.mean.reason:find "faster by" ~= nil, nb.json.encode(m.mean))
+test("bandwidth and tail decide", r.state == "succeeded" and m.bandwidth.verdict == "pass"
+	and m.tail.verdict == "pass" and m.bandwidth.critical, tostring(r) .. nb.json.encode(m))
+test("a change that counts either way and decides nothing", m.mean.verdict == "fail"
+	and m.mean.critical == false and m.mean.reason:find "faster by" ~= nil,
+	nb.json.encode(m.mean))
 test("data that need not be there", m.far.verdict == "pass")
-test("each with its kinds", nb.run("-J staged rollout status", { format = "tsv" }):find "bandwidth" ~= nil)
+test("each with its kinds",
+	nb.run("-J staged rollout status", { format = "tsv" }):find "bandwidth" ~= nil)
 r:undo()
 
 -- ---- how often a look may fail ----
 for limit = 0, 1 do
-	r = assert(t:rollout(plan("limits", "one_channel", { samples = 5, scope = { comms = 1 }, guards = { slower_pct = 10000 }, failure_limit = limit,
+	r = assert(t:rollout(plan("limits", "one_channel", { samples = 5, scope = { comms = 1 },
+		guards = { slower_pct = 10000 }, failure_limit = limit,
 		judge = { confidence = 0.5, looks = 2, min_effect_pct = 2 } })))
 	r:start()
-	test(("failure_limit %d"):format(limit), r:wait().state == "rolled_back" and r.blocks == (limit == 0 and 4 or 8), r)
+	test(("failure_limit %d"):format(limit),
+		r:wait().state == "rolled_back" and r.blocks == (limit == 0 and 4 or 8), r)
 end
 
 -- ---- what gets slow while it bakes ----
 r = assert(t:rollout(plan("bake", "nvlink_ring_mid", { scope = { comms = 1 }, bake = 60 })))
 r:start()
-while #r:history() == 0 or not r:history()[#r:history()].reason:find "^keeps the candidate for" do assert(r:wait { blocks = 1 }) end
+while #r:history() == 0 or not r:history()[#r:history()].reason:find "^keeps the candidate for" do
+	assert(r:wait { blocks = 1 })
+end
 local f <close> = assert(io.open("slow", "w"))
 f:write "20"
 f:close()
-test("is rolled back by the guard", r:wait().state == "rolled_back" and r.reason:find "slower by" ~= nil and using() == "- - -", r)
+test("is rolled back by the guard", r:wait().state == "rolled_back"
+	and r.reason:find "slower by" ~= nil and using() == "- - -", r)
 os.remove "slow"
 
 -- ---- a job that ends ----
@@ -185,4 +254,5 @@ r = assert(t:rollout(plan("last", "nvlink_ring_mid")))
 r:start()
 for _, x in ipairs(t:processes()) do os.execute("kill -9 " .. x.pid) end
 r:wait()
-test("a job that ends fails it", r.state == "failed" and r.reason:find "the job has ended" ~= nil, r)
+test("a job that ends fails it",
+	r.state == "failed" and r.reason:find "the job has ended" ~= nil, r)

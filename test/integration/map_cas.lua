@@ -13,7 +13,8 @@ local function read()
 	local g = assert(t:status()).generation
 	local r = assert(t:request "map get choice 00000000")[1]
 	if not r.data then return nil end
-	return g, (string.unpack("<I8", (r.data.value:gsub("%x%x", function(x) return string.char(tonumber(x, 16)) end))))
+	return g, (string.unpack("<I8",
+		(r.data.value:gsub("%x%x", function(x) return string.char(tonumber(x, 16)) end))))
 end
 
 local last
@@ -21,8 +22,10 @@ for try = 1, 100000 do
 	if made == times then break end
 	local g, v = read()
 	if g then
-		local text = string.pack("<I8", v + 1):gsub(".", function(c) return ("%02x"):format(c:byte()) end)
-		local c, err = t:change(("map set choice 00000000 %s if_generation=%d"):format(text, g))
+		local text = string.pack("<I8", v + 1)
+			:gsub(".", function(c) return ("%02x"):format(c:byte()) end)
+		local c, err = t:change(
+			("map set choice 00000000 %s if_generation=%d"):format(text, g))
 		if c then
 			made = made + 1
 			print("generation " .. math.tointeger(c.generation))
@@ -40,5 +43,6 @@ for try = 1, 100000 do
 		end
 	end
 end
-print(("made %d stale %d busy %d refused %d %s"):format(made, stale, other.busy or 0, other.refused or 0, last and last.message or ""))
+print(("made %d stale %d busy %d refused %d %s")
+	:format(made, stale, other.busy or 0, other.refused or 0, last and last.message or ""))
 os.exit(made == times and 0 or 1)

@@ -11,7 +11,8 @@ hex() { printf '%02x%02x000000000000' $(($1 % 256)) $(($1 / 256)); }
 race() {
 	pids=
 	for i in $(seq "$1"); do
-		timeout 100 "$SH" --no-rc -f "$TOP/test/integration/map_cas.lua" t "$2" "$i" >"$T/client.$i" 2>&1 &
+		timeout 100 "$SH" --no-rc \
+			-f "$TOP/test/integration/map_cas.lua" t "$2" "$i" >"$T/client.$i" 2>&1 &
 		pids="$pids $!"
 	done
 	bad=0
@@ -57,7 +58,8 @@ refuses "no number" bad_argument "policy undo if_generation=last"
 load tables
 ask "policy use choice tables"
 settle
-refuses "a local map has no generation" usage "map set hits 00000000 0000000000000000 if_generation=0"
+refuses "a local map has no generation" usage \
+	"map set hits 00000000 0000000000000000 if_generation=0"
 
 # ---- one process, two clients at once
 ask "map set choice 00000000 $(hex 0)"
@@ -77,7 +79,8 @@ check "policy use expects what is not" sh_ 2 policy use none if_generation=0
 check "it says so" grep -q 'the job has generation [0-9]* (allowed: 0' "$T/err"
 settle
 check "map set expects what is not" sh_ 2 map set choice 0 "hex:$(hex 1)" if_generation=0
-check "map load too" eval 'printf "key\tvalue\n0\thex:$(hex 1)\n" >"$T/file" && sh_ 2 map load choice "$T/file" if_generation=0'
+check "map load too" eval 'printf "key\tvalue\n0\thex:$(hex 1)\n" >"$T/file" &&
+	sh_ 2 map load choice "$T/file" if_generation=0'
 check "three clients that add 15 each" race 3 15
 cat "$T/clients"
 ask "map get choice 00000000"

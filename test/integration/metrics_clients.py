@@ -47,10 +47,12 @@ for s in slow:
 for _ in range(200):  # those who leave at once
     connect("127.0.0.3").close()
 closed = 0
-for rubbish in (b"\0" * 9000, os.urandom(9000), b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03", b"GET\r\n\r\n",
+for rubbish in (b"\0" * 9000, os.urandom(9000), b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03",
+                b"GET\r\n\r\n",
                 b"GET " + b"/" * 70000 + b" HTTP/1.1\r\n\r\n",
                 b"GET /metrics HTTP/1.1\r\n" + b"A: b\r\n" * 9000 + b"\r\n",
-                b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n" + b"x" * 9000,
+                b"POST /metrics HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n" +
+                b"x" * 9000,
                 b"GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nxxxxxxxxx"):
     s = connect("127.0.0.4")
     try:
@@ -66,7 +68,8 @@ half.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
 half.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
 half.close()
 good = [ask("GET", "/metrics") for _ in range(20)]
-ok(all(r.status == 200 and "ncclbpf_build_info{" in t for r, t in good), "good clients are served meanwhile")
+ok(all(r.status == 200 and "ncclbpf_build_info{" in t for r, t in good),
+   "good clients are served meanwhile")
 ended = 0
 for s in slow:  # 10 s without a byte
     s.settimeout(25)

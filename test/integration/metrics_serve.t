@@ -4,15 +4,17 @@
 # job that goes and comes again, and a real Prometheus that scrapes it with the
 # alerts and the dashboard of examples/monitoring.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "metrics over HTTP" "the stand-in host was not built"
+[ -x "$B/test/fakes/host/standin" ] ||
+	skip_all "metrics over HTTP" "the stand-in host was not built"
 trap finish EXIT
 cd "$T" || exit 1
 M=$TOP/examples/monitoring
 tool() { command -v "$1" || ls "$TOP/build/tools/$1" 2>/dev/null; }
 
 begin() {
-	NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one timeout 200 "$B/test/fakes/host/standin" --ranks 2 \
-		--procs --events --seconds 180 --pause-ms 2 --nccl 2.28.9 --min 4K --max 4M --factor 1024 >one.out 2>&1 &
+	NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
+		timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 180 \
+		--pause-ms 2 --nccl 2.28.9 --min 4K --max 4M --factor 1024 >one.out 2>&1 &
 	jobs="$jobs $!"
 	job=$!
 	await timeout 20 "$S" -q attach one >/dev/null 2>&1
@@ -95,7 +97,10 @@ if [ -n "$prometheus" ]; then
 	"$prometheus" --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=warn \
 		--web.listen-address=127.0.0.1:$place >prometheus.log 2>&1 &
 	jobs="$jobs $!"
-	scraped() { python3 "$TOP/test/integration/metrics_prometheus.py" "$place" "$M/dashboard.json" >asked 2>&1; }
+	scraped() {
+		python3 "$TOP/test/integration/metrics_prometheus.py" "$place" \
+			"$M/dashboard.json" >asked 2>&1
+	}
 	await scraped
 	cp asked why
 	scraped
@@ -110,8 +115,9 @@ ok "Ctrl-C ends it" $?
 
 # ---- TLS ----
 if command -v openssl >/dev/null; then
-	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem -days 2 \
-		-subj /CN=localhost -addext 'subjectAltName=IP:127.0.0.1' 2>why
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem \
+		-out cert.pem -days 2 -subj /CN=localhost \
+		-addext 'subjectAltName=IP:127.0.0.1' 2>why
 	status 78 "a key that is none" -J one metrics serve=:0 tls_cert=cert.pem tls_key=cert.pem
 	serve tls.log serve=127.0.0.1:0 tls_cert=cert.pem tls_key=key.pem
 	get "$url" && grep -q '^ncclbpf_build_info{' out
@@ -165,6 +171,6 @@ wait "$server"
 rc=$?
 cat raise.log out >>why
 failed="500 the metrics cannot be made"
-printf '%s\n' "raises $failed" "late $failed" "text $failed" "nothing $failed" "number 200 42" "raises $failed" \
-	"end 200 end" | diff - out >>why && [ $rc -eq 0 ]
+printf '%s\n' "raises $failed" "late $failed" "text $failed" "nothing $failed" "number 200 42" \
+	"raises $failed" "end 200 end" | diff - out >>why && [ $rc -eq 0 ]
 ok "an answer that raises an error is a 500, and the server goes on" $?

@@ -54,7 +54,8 @@ int p(struct ncclbpf_tuner *ctx)
 	return 0;
 }
 E
-answered 65 "a wrong field" "field.bpf.c:5:11: error: no member named 'byte' in 'struct ncclbpf_tuner'" \
+answered 65 "a wrong field" \
+	"field.bpf.c:5:11: error: no member named 'byte' in 'struct ncclbpf_tuner'" \
 	"did you mean 'bytes'?"
 fixed 's/byte /bytes /'
 
@@ -67,7 +68,8 @@ int p(struct ncclbpf_tuner *ctx)
 	return 0;
 }
 E
-answered 0 "a divisor that may be 0" "note: divisor.bpf.c:6:" "the divisor may be 0" "if (n) x /= n;"
+answered 0 "a divisor that may be 0" "note: divisor.bpf.c:6:" "the divisor may be 0" \
+	"if (n) x /= n;"
 fixed 's/ctx->channels =/if (mib) &/'
 
 mistake loop <<'E'
@@ -165,7 +167,8 @@ int p(struct ncclbpf_tuner *ctx)
 }
 E
 answered 65 "an unknown helper" "symbol ncclbpf_log is used and not defined" \
-	"helper.bpf.c:5:18: error: implicit declaration of function 'ncclbpf_log'" "did you mean 'ncclbpf_log2'?"
+	"helper.bpf.c:5:18: error: implicit declaration of function 'ncclbpf_log'" \
+	"did you mean 'ncclbpf_log2'?"
 sed 's/ncclbpf_log(ctx->bytes)/bpf_map_lookup_element(ctx)/' helper.bpf.c >helper2.bpf.c
 run policy verify helper2.bpf.c
 has "the nearest names, where clang knows none" err "nearest: bpf_map_lookup_elem"

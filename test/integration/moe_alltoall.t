@@ -74,16 +74,22 @@ counted() { # name, command...
 	ok "$name: the policy's counts are the program's" $?
 }
 demo() { # name, where it runs, rounds
-	OVER=$2 timeout 200 examples/moe-alltoall/demo.sh "$B" --rounds 3 --tokens 300 >"$T/out" 2>"$T/err"
+	OVER=$2 timeout 200 examples/moe-alltoall/demo.sh "$B" --rounds 3 \
+		--tokens 300 >"$T/out" 2>"$T/err"
 	rc=$?
 	cat "$T/out" "$T/err" >"$T/why"
 	ok "$1: the demo runs to its end" $rc
 	[ "$(grep -c 'all sums are right' "$T/out")" -eq "$3" ]
 	ok "$1: all of its sums are right" $?
-	awk '/^PEER/ { on = 1; next } /^$/ { on = 0 }
+	awk '
+		/^PEER/ { on = 1; next }
+		/^$/ { on = 0 }
 		on { n++; if (n == 1) hot = $1; bytes += $4; signals += $3 }
-		END { exit n != 4 || hot != 0 ||
-			signals != 4 * 2 * 3 * 4 || bytes != 2 * 3 * 4 * 300 * (16 + 4 * 512) }' "$T/out"
+		END {
+			exit n != 4 || hot != 0 || signals != 4 * 2 * 3 * 4 ||
+				bytes != 2 * 3 * 4 * 300 * (16 + 4 * 512)
+		}
+	' "$T/out"
 	ok "$1: rank 0 is the hot one, by all bytes" $?
 	# PEER is column 3 and HELD column 10 of `gin`
 	awk '/^COLL/ && / PEER/ { on = 1; next }
@@ -107,8 +113,9 @@ if [ -n "$why" ]; then
 	exit
 fi
 for mode in direct chunks; do
-	counted "libnccl, $mode" env "$vgpu" NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCL_CUMEM_ENABLE=1 NCCL_WIN_ENABLE=1 \
-		NCCL_GIN_NCONTEXTS=1 "$R" --mode $mode --tokens 100
+	counted "libnccl, $mode" env "$vgpu" NCCL_NET_PLUGIN="$B/libncclbpf.so" \
+		NCCL_CUMEM_ENABLE=1 NCCL_WIN_ENABLE=1 NCCL_GIN_NCONTEXTS=1 \
+		"$R" --mode $mode --tokens 100
 done
 # The figures of the slow link are two runs more, where it can be had.
 link=$(unshare -rn tc qdisc add dev lo root tbf rate 100mbit burst 256kb limit 8mb 2>&1) && link=

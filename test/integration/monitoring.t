@@ -17,7 +17,7 @@ if [ -n "$promtool" ]; then
 	"$promtool" test rules alerts_test.yml >"$dir/log" 2>&1
 	ok "each alert fires when it should, and not before" $?
 	# and the tests notice an alert that does not
-	sed 's/increase(ncclbpf_policy_faults_total\[10m\])) > 0/increase(ncclbpf_policy_faults_total[10m])) > 99/' \
+	sed 's/\(increase(ncclbpf_policy_faults_total\[10m\]))\) > 0/\1 > 99/' \
 		alerts.yml >"$dir/alerts.yml"
 	cp alerts_test.yml "$dir/"
 	! "$promtool" test rules "$dir/alerts_test.yml" >"$dir/log" 2>&1
@@ -29,7 +29,8 @@ tested=$(grep -o 'alertname: [A-Za-z]*' alerts_test.yml | sort -u | wc -l)
 [ "$tested" -eq "$(grep -c '  - alert: ' alerts.yml)" ]
 ok "each of $tested alerts has a test" $?
 
-python3 - "$TOP/lua/ncclbpf/commands/metrics.lua" "$TOP/lua/ncclbpf/commands/metrics_gin.lua" >"$dir/log" 2>&1 <<'P'
+python3 - "$TOP/lua/ncclbpf/commands/metrics.lua" \
+	"$TOP/lua/ncclbpf/commands/metrics_gin.lua" >"$dir/log" 2>&1 <<'P'
 import json, re, sys
 board = json.load(open("dashboard.json"))
 printed = set()

@@ -13,7 +13,8 @@ dir=$(mktemp -d)
 pid=
 trap 'kill $pid 2>/dev/null; wait 2>/dev/null; rm -rf "$dir"' EXIT
 export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so
-export VGPU_CLOCK=virtual VGPU_GPU=b300 VGPU_MULTICAST=1 VGPU_TABLE=$TOP/test/fakes/vgpu/b300.csv VGPU_HANG_S=60
+export VGPU_CLOCK=virtual VGPU_GPU=b300 VGPU_MULTICAST=1 VGPU_TABLE=$TOP/test/fakes/vgpu/b300.csv \
+	VGPU_HANG_S=60
 answers=$B/test/corpus/answers
 sh=$B/ncclbpf-shell
 n=0
@@ -27,7 +28,8 @@ say() { # status, name
 	fi
 }
 run() { # [NAME=value...] command...
-	timeout -k 30 200 env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_LOG=1 "$@" >"$dir/log" 2>&1
+	timeout -k 30 200 env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_LOG=1 \
+		"$@" >"$dir/log" 2>&1
 }
 few="--ranks 8 --loops 2 --min 1M --max 64M --factor 8"
 
@@ -63,7 +65,8 @@ live() { # name, options...
 	name=$1
 	shift
 	export NCCLBPF_JOB=real$n
-	env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" timeout -k 30 250 "$job" --ranks 8 --seconds 240 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
+	env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" timeout -k 30 250 "$job" --ranks 8 \
+		--seconds 240 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
 	pid=$!
 	# eight ranks that have decided
 	for i in $(seq 600); do
@@ -76,13 +79,15 @@ live() { # name, options...
 	say $? "$name: NCCL calls interface v5"
 	moved=0
 	for p in size_aware nvlink_ring_mid noop; do
-		timeout 20 "$sh" -J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1
+		timeout 20 "$sh" \
+			-J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1
 	done
 	for i in 1 2 3 4 5 6; do
 		for p in size_aware nvlink_ring_mid none; do
 			# a busy machine's ranks may run past every fence that is tried
 			for turn in 1 2 3 4 5 6; do
-				timeout 20 "$sh" -J $NCCLBPF_JOB policy use $p >>"$dir/log" 2>&1 || continue
+				timeout 20 "$sh" \
+					-J $NCCLBPF_JOB policy use $p >>"$dir/log" 2>&1 || continue
 				moved=$((moved + 1))
 				break
 			done
@@ -103,7 +108,8 @@ events() { # name, options...
 	name=$1
 	shift
 	export NCCLBPF_JOB=events$n
-	env NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" timeout -k 30 100 "$job" --seconds 90 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
+	env NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" \
+		timeout -k 30 100 "$job" --seconds 90 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
 	pid=$!
 	for i in $(seq 300); do
 		timeout 10 "$sh" -J $NCCLBPF_JOB telemetry on -o tsv -q >"$dir/on" 2>/dev/null

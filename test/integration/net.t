@@ -13,7 +13,8 @@ if [ $? -ne 0 ] && grep -q 'no device' "$T/err"; then
 	skip_all "ring AllReduce" "no loopback interface is up"
 fi
 cat "$T/out" "$T/err" >"$T/why"
-has "four processes add up over the net interface alone" out "4 ranks, 4096 bytes, 2 rounds of 6 steps: every sum is right"
+has "four processes add up over the net interface alone" out \
+	"4 ranks, 4096 bytes, 2 rounds of 6 steps: every sum is right"
 
 timeout 120 examples/ring-allreduce/ring.sh "$B" --rounds 10 --bytes 300000 >"$T/out" 2>"$T/err"
 rc=$?
@@ -25,10 +26,17 @@ awk '/^RANK STEP/ { on = 1; next } /^$/ { on = 0 }
 		if (!seen[r, s, "recv"] || !seen[r, s, "send"]) exit 1
 		exit n != 48 }' "$T/out"
 ok "each step of each rank, both ways, with its latency" $?
-awk '/^RANK +CONN/ { on = 1; next }
-	on && NF == 10 && $9 == "closed" { n[$3]++; if ($3 != "listen") { link[$10]++; if ($6 != 60 || $7 < 4 * 60) bad = 1 } }
-	END { for (l in link) { links++; if (link[l] != 2) bad = 1 }
-		exit bad || links != 4 || n["listen"] != 4 || n["send"] != 4 || n["recv"] != 4 }' "$T/out"
+awk '
+	/^RANK +CONN/ { on = 1; next }
+	on && NF == 10 && $9 == "closed" {
+		n[$3]++
+		if ($3 != "listen") { link[$10]++; if ($6 != 60 || $7 < 4 * 60) bad = 1 }
+	}
+	END {
+		for (l in link) { links++; if (link[l] != 2) bad = 1 }
+		exit bad || links != 4 || n["listen"] != 4 || n["send"] != 4 || n["recv"] != 4
+	}
+' "$T/out"
 ok "each connection's life, the same link at both ends" $?
 
 # Every version, as NCCL's releases call it, over our own TCP and over other
@@ -50,7 +58,8 @@ sub() { # WORDS: the lines of a TAP program become ours
 unset NCCL_NET_PLUGIN
 sub "$B/test/fakes/host/net_check" "$B/libncclbpf.so"
 sub "$B/test/fakes/host/net_check" "$B/libncclbpf.so" "$B/test/fakes/host"
-NET_CHECK_CLASS=72 NCCLBPF_POLICY=$B/test/fakes/host/net_class.bpf.o "$B/test/fakes/host/net_check" "$B/libncclbpf.so" "$B/test/fakes/host" >"$T/sub" 2>&1
+NET_CHECK_CLASS=72 NCCLBPF_POLICY=$B/test/fakes/host/net_class.bpf.o \
+	"$B/test/fakes/host/net_check" "$B/libncclbpf.so" "$B/test/fakes/host" >"$T/sub" 2>&1
 cp "$T/sub" "$T/why"
 [ "$(grep '^ok' "$T/sub" | grep -c 'wrapped plugin of v10')" -eq 8 ]
 ok "a policy's traffic class reaches a plugin that is told it at connect" $?
@@ -59,40 +68,57 @@ ok "a policy's traffic class reaches a plugin that is told it at connect" $?
 devices() { # NAME WANT TEXT [NAME=value...]
 	name=$1 want=$2 text=$3
 	shift 3
-	env NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 60 "$B/test/fakes/host/net_check" --devices "$B/libncclbpf.so" 12 >"$T/out" 2>&1
+	env NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 60 "$B/test/fakes/host/net_check" \
+		--devices "$B/libncclbpf.so" 12 >"$T/out" 2>&1
 	cp "$T/out" "$T/why"
-	[ "$(head -1 "$T/out")" = "$want" ] && grep -q -e "$text" "$T/out" && [ "$(grep -c -e "$text" "$T/out")" -eq 1 ]
+	[ "$(head -1 "$T/out")" = "$want" ] && grep -q -e "$text" "$T/out" &&
+		[ "$(grep -c -e "$text" "$T/out")" -eq 1 ]
 	ok "$name" $?
 }
 W=$B/test/fakes/host/net_plugin_v
 devices "not named by NCCL_NET_PLUGIN: no device" 0 '^$' NCCL_NET_PLUGIN=
 devices "switched off: no device" 0 '^$' NCCLBPF_NET=off
-devices "a missing file" 0 'CHAIN_NET: the net plugin .*no.so is left out: .*No such file' NCCLBPF_CHAIN_NET="$T/no.so"
-devices "a file without a net plugin" 0 'the library has no complete net interface of versions 5 to 12' NCCLBPF_CHAIN_NET="$B/libncclbpf-load.so"
+devices "a missing file" 0 'CHAIN_NET: the net plugin .*no.so is left out: .*No such file' \
+	NCCLBPF_CHAIN_NET="$T/no.so"
+devices "a file without a net plugin" 0 \
+	'the library has no complete net interface of versions 5 to 12' \
+	NCCLBPF_CHAIN_NET="$B/libncclbpf-load.so"
 devices "itself" 0 'is ncclbpf itself' NCCLBPF_CHAIN_NET="$B/libncclbpf.so"
-devices "an init that fails" 0 'is left out: the init of the plugin returned 3, so NCCL uses its own network' NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=init
-devices "a plugin without devices" 0 'net_plugin_v11.so (testnet, interface v11) is called first' NCCLBPF_CHAIN_NET="${W}11.so" NET_PLUGIN_FAIL=none
-devices "devices that fail" -1 'net_plugin_v12.so (testnet, interface v12) is called first' NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=devices
+devices "an init that fails" 0 \
+	'is left out: the init of the plugin returned 3, so NCCL uses its own network' \
+	NCCLBPF_CHAIN_NET="${W}9.so" NET_PLUGIN_FAIL=init
+devices "a plugin without devices" 0 'net_plugin_v11.so (testnet, interface v11) is called first' \
+	NCCLBPF_CHAIN_NET="${W}11.so" NET_PLUGIN_FAIL=none
+devices "devices that fail" -1 'net_plugin_v12.so (testnet, interface v12) is called first' \
+	NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=devices
 for where in listen isend test; do
-	timeout 60 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=$where "$R" "$B/libncclbpf.so" --rounds 1 --bytes 64 --log >"$T/out" 2>"$T/err"
+	timeout 60 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=$where \
+		"$R" "$B/libncclbpf.so" --rounds 1 --bytes 64 --log >"$T/out" 2>"$T/err"
 	rc=$?
 	cat "$T/out" "$T/err" >"$T/why"
 	[ "$rc" -eq 1 ] && grep -q "$where(.*: result 3" "$T/err"
 	ok "an error of $where is passed on" $?
-	grep -q "net_plugin_v12.so returned an error, which ncclbpf passed to NCCL ($where: result 3); .status. counts" "$T/err"
+	said="returned an error, which ncclbpf passed to NCCL ($where: result 3); .status. counts"
+	grep -q "net_plugin_v12.so $said" "$T/err"
 	ok "and said, with its name" $?
 done
-timeout 120 env NCCLBPF_CHAIN_NET="${W}8.so" examples/ring-allreduce/ring.sh "$B" --rounds 3 --bytes 70000 >"$T/out" 2>&1
+timeout 120 env NCCLBPF_CHAIN_NET="${W}8.so" examples/ring-allreduce/ring.sh "$B" --rounds 3 \
+	--bytes 70000 >"$T/out" 2>&1
 rc=$?
 cp "$T/out" "$T/why"
-[ "$rc" -eq 0 ] && [ "$(grep -c ' closed ' "$T/out")" -eq 12 ] && [ "$(awk '$4 == 3 && ($3 == "recv" || $3 == "send")' "$T/out" | wc -l)" -eq 48 ]
+[ "$rc" -eq 0 ] && [ "$(grep -c ' closed ' "$T/out")" -eq 12 ] &&
+	[ "$(awk '$4 == 3 && ($3 == "recv" || $3 == "send")' "$T/out" | wc -l)" -eq 48 ]
 ok "the ring over a wrapped plugin, its steps seen all the same" $?
 
 # A transport whose isend does the whole work, as an emulated adapter's: what it
 # takes is the send's, not lost before the clock starts.
-timeout 120 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_SLOW_US=3000 examples/ring-allreduce/ring.sh "$B" --rounds 2 --bytes 7000 >"$T/out" 2>&1
+timeout 120 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_SLOW_US=3000 \
+	examples/ring-allreduce/ring.sh "$B" --rounds 2 --bytes 7000 >"$T/out" 2>&1
 cp "$T/out" "$T/why"
-awk '$3 == "send" && NF == 9 && $4 == 2 { n++; if ($5 < 3000) early++ } END { exit n != 24 || early }' "$T/out"
+awk '
+	$3 == "send" && NF == 9 && $4 == 2 { n++; if ($5 < 3000) early++ }
+	END { exit n != 24 || early }
+' "$T/out"
 ok "a send that is done inside isend is timed from NCCL's call" $?
 
 # What people see of it: connections, counters, failures by name.
@@ -101,7 +127,8 @@ hold() { # JOB [NAME=value...] -- OPTIONS: a ring that stays, its input open as 
 	shift
 	rm -f "$T/go"
 	mkfifo "$T/go"
-	timeout 120 env NCCLBPF_JOB="$name" "$@" --hold --open >"$T/$name" 2>"$T/$name.err" <"$T/go" &
+	timeout 120 env NCCLBPF_JOB="$name" \
+		"$@" --hold --open >"$T/$name" 2>"$T/$name.err" <"$T/go" &
 	job=$!
 	jobs="$jobs $job"
 	exec 3>"$T/go"
@@ -112,13 +139,16 @@ local d = require "ncclbpf.core".decode(io.read "a").data
 local kinds, links, n = {}, {}, 0
 for _, p in ipairs(d.processes) do
 	local net = p.data
-	assert(net.transport == WANT and net.devices >= 1 and net.errors == 0 and net.live.send == 1 and net.opened.recv == 1)
+	assert(net.transport == WANT and net.devices >= 1 and net.errors == 0 and net.live.send == 1
+		and net.opened.recv == 1)
 	local sent = 0
 	for _, c in ipairs(net.connections) do
 		kinds[c.kind] = (kinds[c.kind] or 0) + 1
 		if c.kind ~= "listen" then
-			assert(c.requests == 12 and c.bytes == 12 * 1024 and c.outstanding == 0 and c.errors == 0, "counts")
-			assert(WANT ~= "tcp" or c.peer:match "^127%.0%.0%.1:%d+$" or c.peer:match "^%[::1%]:%d+$", c.peer)
+			assert(c.requests == 12 and c.bytes == 12 * 1024 and c.outstanding == 0
+				and c.errors == 0, "counts")
+			assert(WANT ~= "tcp" or c.peer:match "^127%.0%.0%.1:%d+$"
+				or c.peer:match "^%[::1%]:%d+$", c.peer)
 			links[c.link] = (links[c.link] or 0) + 1
 		end
 		if c.kind == "send" then sent = sent + c.bytes end
@@ -147,7 +177,8 @@ run -J theirs -o json net
 lua_run -e "WANT = 'testnet' dofile '$T/net.lua'" <"$T/out" 2>>"$T/why"
 ok "net over a wrapped plugin" $?
 run -J theirs -o table status
-has "status has it among the chained" out "chained net" "net_plugin_v11.so (testnet, v11) is called first" "testnet, 8 connections"
+has "status has it among the chained" out "chained net" \
+	"net_plugin_v11.so (testnet, v11) is called first" "testnet, 8 connections"
 run -J theirs -o json doctor
 has "and doctor" out '"name":"chain_net","level":"ok"' '"name":"net","level":"ok"'
 exec 3>&-
@@ -156,13 +187,16 @@ wait $job
 J=$B/test/fakes/vgpu/job
 if [ ! -x "$J" ] || [ ! -e "$B/test/fakes/vgpu/libvgpu.so" ]; then
 	tests=$((tests + 1))
-	echo "ok $tests - the real NCCL over our net plugin # SKIP no libnccl and CUDA headers at build time"
+	echo "ok $tests - the real NCCL over our net plugin # SKIP" \
+		"no libnccl and CUDA headers at build time"
 	exit 0
 fi
 (
-	export LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCL_DEBUG=INFO \
-		NCCLBPF_JOB=nccl NCCLBPF_POLICY="$B/examples/ring-allreduce/net_steps.bpf.o"
-	exec timeout -k 60 150 "$J" --ranks 4 --procs --per-node 2 --coll allreduce --min 4K --max 4M --factor 32 --seconds 120
+	export LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual \
+		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCL_DEBUG=INFO NCCLBPF_JOB=nccl \
+		NCCLBPF_POLICY="$B/examples/ring-allreduce/net_steps.bpf.o"
+	exec timeout -k 60 150 "$J" --ranks 4 --procs --per-node 2 --coll allreduce --min 4K \
+		--max 4M --factor 32 --seconds 120
 ) >"$T/nccl" 2>&1 &
 job=$!
 jobs="$jobs $job"
@@ -174,7 +208,8 @@ i=0
 until seen || [ $((i = i + 1)) -gt 600 ] || ! kill -0 $job 2>/dev/null; do sleep 0.1; done
 if grep -q '^vgpu: SKIP' "$T/nccl"; then
 	tests=$((tests + 1))
-	echo "ok $tests - the real NCCL over our net plugin # SKIP $(grep -m1 '^vgpu: SKIP' "$T/nccl")"
+	echo "ok $tests - the real NCCL over our net plugin # SKIP" \
+		"$(grep -m1 '^vgpu: SKIP' "$T/nccl")"
 	exit 0
 fi
 seen

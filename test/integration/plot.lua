@@ -16,7 +16,9 @@ for i, us in ipairs { 23.5, 30, 45, 64, 95, 140, 236 } do
 	a.points[i] = { size, size / us / 1000 * 1.75 }
 	b.points[i] = { size, size / us / 1000 * 1.75 * (i > 2 and 1.25 or 1) }
 end
-local rows = { { label = "allreduce 1M", mid = -0.2, low = -1.9, high = 1.3 }, { label = "allreduce 32M of a communicator with a long name", mid = -20.8, low = -21.7, high = -19.9 },
+local rows = { { label = "allreduce 1M", mid = -0.2, low = -1.9, high = 1.3 },
+	{ label = "allreduce 32M of a communicator with a long name", mid = -20.8, low = -21.7,
+	high = -19.9 },
 	{ label = "allreduce 64M" } }
 for _, width in ipairs { 40, 80 } do
 	for _, utf in ipairs { false, true } do
@@ -27,12 +29,15 @@ for _, width in ipairs { 40, 80 } do
 		show(what .. "bandwidth", plot.bandwidth({ a, b }, s), width)
 		local spread = {}
 		for i, times in ipairs { near, far, { 5000, 5000 } } do
-			spread[i] = { label = ("allreduce %dM ring/simple"):format(1 << i), q = require "ncclbpf.core".quantiles(times, 100) }
+			spread[i] = { label = ("allreduce %dM ring/simple"):format(1 << i),
+				q = require "ncclbpf.core".quantiles(times, 100) }
 		end
 		show(what .. "spread of times", plot.spread(spread, s), width)
-		show(what .. "one size", plot.bandwidth({ { name = "a", points = { { 4096, 0.5 } } } }, s), width)
+		show(what .. "one size",
+			plot.bandwidth({ { name = "a", points = { { 4096, 0.5 } } } }, s), width)
 		show(what .. "intervals", plot.intervals(rows, 1, s), width)
 	end
 end
-assert(#plot.spread({}, plot.screen()) == 0 and #plot.histogram({}, plot.screen()) == 0 and #plot.bandwidth({}, plot.screen()) == 0)
+assert(#plot.spread({}, plot.screen()) == 0 and #plot.histogram({}, plot.screen()) == 0
+	and #plot.bandwidth({}, plot.screen()) == 0)
 assert(plot.screen { width = 3 }.width == 40)

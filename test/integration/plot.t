@@ -16,7 +16,8 @@ lua_run "$TOP/test/integration/report_make.lua" .
 for locale in C C.UTF-8; do
 	LC_ALL=$locale COLUMNS=60 "$S" rollout status data=one.json plot=yes >$locale.out 2>why
 	ok "a rollout's arms, $locale" $?
-	awk 'length($0) > 180 { exit 1 }' $locale.out && grep -q 'candidate' $locale.out && grep -q '64M' $locale.out
+	awk 'length($0) > 180 { exit 1 }' $locale.out && grep -q 'candidate' $locale.out &&
+		grep -q '64M' $locale.out
 	ok "in 60 columns, $locale" $?
 done
 ! LC_ALL=C grep -q '[^ -~]' C.out

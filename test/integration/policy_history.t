@@ -14,10 +14,12 @@ go() { # ranks may run past a fence or near one: again, then
 	return 1
 }
 rows() { # how many there are
-	sh_ 0 -q policy history && [ "$(grep -c '^ *[0-9]' "$T/out")" -eq "$1" ] || { cat "$T/out"; return 1; }
+	sh_ 0 -q policy history && [ "$(grep -c '^ *[0-9]' "$T/out")" -eq "$1" ] ||
+		{ cat "$T/out"; return 1; }
 }
 row() { # generation, text of its line
-	sh_ 0 -q policy history && grep "^ *$1 " "$T/out" | grep -q -- "$2" || { cat "$T/out"; return 1; }
+	sh_ 0 -q policy history && grep "^ *$1 " "$T/out" | grep -q -- "$2" ||
+		{ cat "$T/out"; return 1; }
 }
 
 host --ranks 4 --procs 4 --rate 500
@@ -41,7 +43,8 @@ whole() { # the start time of the PID is that of the process that the client nam
 check "both are one process" whole
 says "nobody asked for the first" '"uid":null,"pid":null,"start":null,"by":null'
 ask status
-says "status says who made the generation in use" "\"made\":{\"uid\":$(id -u)," "\"host\":\"$(uname -n)\""
+says "status says who made the generation in use" \
+	"\"made\":{\"uid\":$(id -u)," "\"host\":\"$(uname -n)\""
 check "in lines, too, beside the process that answered" sh_ 0 -o tsv policy history
 check "by other names" told "by_uid.*by_pid"
 

@@ -12,7 +12,8 @@ a=c0ffee0000000000 b=c0ffee0000000001 c=c0ffee0000000002
 host() { # NAME OPTIONS...
 	n=$1
 	shift
-	NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=$n timeout 120 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 100 \
+	NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=$n \
+		timeout 120 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 100 \
 		--pause-ms 2 --min 1M --max 64M --factor 4 "$@" >"$n.out" 2>&1 &
 	jobs="$jobs $!"
 	await timeout 20 "$S" -q attach "$n" >/dev/null 2>&1
@@ -47,7 +48,8 @@ for words in "decision tail count=4 comm=$b" "decision tail comm=$b count=4"; do
 	ok "$words: the last four of one communicator" $?
 done
 lua_run -e 'local t = assert(require("ncclbpf").attach { job = "three" })
-	for _, n in ipairs { 1, 2, 4 } do assert(#t:decisions { count = n } == n) end' >"$T/why" 2>&1
+	for _, n in ipairs { 1, 2, 4 } do assert(#t:decisions { count = n } == n) end
+' >"$T/why" 2>&1
 ok "no more decisions than asked for" $?
 status 0 "a policy for one communicator" policy use nvlink_ring_mid comm=$b
 three "" "$R" ""
@@ -134,7 +136,9 @@ ok "ranks agree" "$rc"
 lua_run -e 'local merge = require "ncclbpf.job.merge"
 local function in_use(...)
 	local per = {}
-	for i, v in ipairs { ... } do per[i] = { member = { rank = i }, rows = { { name = "p", in_use = v } } } end
+	for i, v in ipairs { ... } do
+		per[i] = { member = { rank = i }, rows = { { name = "p", in_use = v } } }
+	end
 	local rows, notes = merge.rows(per, { { "in_use", merge = "any" } }, "name")
 	assert(#rows == 1 and #notes == 0)
 	return rows[1].in_use

@@ -32,7 +32,8 @@ stats_have() { # JOB TEXT...
 
 vgpu default
 if ! kill -0 "$job" 2>/dev/null; then
-	echo "ok 1 - profiler channels # SKIP $(sed -n 's/^vgpu: SKIP: //p' "$T/default.out" | head -1)"
+	echo "ok 1 - profiler channels # SKIP $(sed -n 's/^vgpu: SKIP: //p' "$T/default.out" |
+		head -1)"
 	tests=1
 	exit 0
 fi
@@ -54,7 +55,8 @@ run -J off -o table telemetry on gpu=no
 [ "$rc" -eq 0 ] && [ ! -s "$T/err" ]
 ok "telemetry without GPU times needs no channels" $?
 status 0 "telemetry with GPU times" -J off -o table telemetry on
-has "warns before the pause" err "2 communicators without profiler channels" "gpu=no avoids the wait"
+has "warns before the pause" err "2 communicators without profiler channels" \
+	"gpu=no avoids the wait"
 await stats_have off '"unconnected":0' '"source":"kernel_gpu"'
 ok "after it they are connected" $?
 kill "$job"

@@ -28,7 +28,9 @@ described() { # section, request
 	[ ! -s "$T/left" ] || { echo "not described:"; cat "$T/left"; return 1; }
 }
 
-words() { grep -oE '^CMD\([A-Z_]+, +"[a-z ]+"' "$TOP/core/defs/commands.h" | sed 's/.*"\(.*\)"/\1/'; }
+words() {
+	grep -oE '^CMD\([A-Z_]+, +"[a-z ]+"' "$TOP/core/defs/commands.h" | sed 's/.*"\(.*\)"/\1/'
+}
 words >"$T/words"
 all_described() {
 	while read -r w; do
@@ -49,11 +51,14 @@ ask hello\ 1 "comm list"
 id=$(printf '%s' "$R" | sed 's/.*"comm":"\([0-9a-f]*\)".*/\1/;q')
 ask hello\ 1 "policy list"
 map=$(ask hello\ 1 "map list"; printf '%s' "$R" | sed -n 's/.*{"map":"\([^"]*\)".*/\1/p')
-for c in hello\ 1 "help status" status doctor "policy list" "policy show size_aware" "policy dump size_aware" \
-	"policy time off" "policy history" "map list" "comm list" "comm show $id" "check agreement comm=$id" \
-	"explain allreduce 1M" "decision tail" "env list" net "telemetry on" stats "sample tail" "trace status" \
-	"trace read" "trace tail" "controller status" "change status"; do
-	section=$(printf '%s' "$c" | sed -E "s/ ($id|size_aware|allreduce.*|comm=.*|on|off|status\$)//; s/^(change|controller|trace)\$/& status/; s/^help.*/help/")
+for c in hello\ 1 "help status" status doctor "policy list" "policy show size_aware" \
+		"policy dump size_aware" "policy time off" "policy history" "map list" "comm list" \
+		"comm show $id" "check agreement comm=$id" "explain allreduce 1M" "decision tail" \
+		"env list" net "telemetry on" stats "sample tail" "trace status" "trace read" \
+		"trace tail" "controller status" "change status"; do
+	section=$(printf '%s' "$c" |
+		sed -E -e "s/ ($id|size_aware|allreduce.*|comm=.*|on|off|status\$)//" \
+			-e 's/^(change|controller|trace)$/& status/; s/^help.*/help/')
 	check "$c: its fields are described" described "$section" "$c"
 done
 [ -n "$map" ] && for c in show dump; do

@@ -24,7 +24,11 @@ job train --ranks 2 --procs 2 --rate 100
 cp "$TOP/policies/force.bpf.c" "$T/"
 cd "$T" || exit 1
 
-awk '/^```python/ { n++; code = 1; next } /^```/ { code = 0 } code && n == 1' "$TOP/docs/python.md" >page.py
+awk '
+	/^```python/ { n++; code = 1; next }
+	/^```/ { code = 0 }
+	code && n == 1
+' "$TOP/docs/python.md" >page.py
 python3 page.py >out 2>err
 ok "the example of docs/python.md runs" $?
 has "and shows what it says" out "'job': 'train'" "committed 1" "(-1, -1, 16, 1)" "not_found"
@@ -132,11 +136,13 @@ with nb.attach() as t:
         ok("a refused one changes nothing", all(v.endswith(word) for v in shown()), shown())
 fails("no such job", "no_target", lambda: nb.attach(job="nothing"))
 ok("sizes", [nb.size(x) for x in ("4M", "1.5GiB", 512, "2kb")] == [4 << 20, 3 << 29, 512, 2048])
-ok("words are quoted", nb._wire.line("map get", 'a "b" \\', None) == 'map get "a \\"b\\" \\\\" None')
+ok("words are quoted",
+   nb._wire.line("map get", 'a "b" \\', None) == 'map get "a \\"b\\" \\\\" None')
 print(f"1..{number}")
 E
 python3 job.py "$B" "$TOP" >out 2>err
 rc=$?
 grep -hv '^ok' out err >"$T/why"
-[ $rc -eq 0 ] && ! grep -q '^not ok' out && [ "$(grep -c '^ok' out)" -eq "$(sed -n 's/^1\.\.//p' out)" ]
+[ $rc -eq 0 ] && ! grep -q '^not ok' out &&
+	[ "$(grep -c '^ok' out)" -eq "$(sed -n 's/^1\.\.//p' out)" ]
 ok "all claims about a live job hold ($(grep -c '^ok' out))" $?

@@ -8,13 +8,16 @@
 trap finish EXIT
 cd "$T" || exit 1
 mkdir plain bad million
-lua_run "$TOP/test/integration/report_make.lua" plain && lua_run "$TOP/test/integration/report_make.lua" bad 5600 hostile
+lua_run "$TOP/test/integration/report_make.lua" plain &&
+	lua_run "$TOP/test/integration/report_make.lua" bad 5600 hostile
 ok "a rollout's file" $?
-status 0 "a report without a job" -o table rollout report out=plain/r.html data=plain/one.json label="Times are made by arithmetic, nothing was measured."
+status 0 "a report without a job" -o table rollout report out=plain/r.html data=plain/one.json \
+	label="Times are made by arithmetic, nothing was measured."
 has "says what it wrote" out "plain/r.html: " "every time in plain/r.csv"
 cmp -s plain/r.csv plain/one.times.csv
 ok "every time lies beside it" $?
-status 0 "a report of hostile names" rollout report out=bad/r.html data=bad/one.json label="<script>document.title='owned'</script>"
+status 0 "a report of hostile names" rollout report out=bad/r.html data=bad/one.json \
+	label="<script>document.title='owned'</script>"
 sed -e 's/"state":"succeeded"/"state":7/' plain/one.json >odd.json
 status 64 "a file that is no rollout's" rollout report out=odd.html data=odd.json
 has "is refused" err "odd.json: plan, state, arms, events and verdict of a rollout expected"
@@ -23,15 +26,19 @@ status 64 "a file that has been tampered with" rollout report out=odd.html data=
 status 64 "likewise as pictures" rollout status data=odd.json plot=yes
 [ ! -e odd.html ]
 ok "and nothing is written" $?
-status 0 "its figures as files" -o table rollout report out=plain/f.html data=plain/one.json svg=plain/svg
+status 0 "its figures as files" \
+	-o table rollout report out=plain/f.html data=plain/one.json svg=plain/svg
 lua_run -e 'local n, parts = 0, {}
 	for f in io.popen "ls plain/svg/*.svg":lines() do
 		local text, open = io.open(f):read "a", {}
-		assert(text:find("^<%?xml [^>]*%?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=") and not text:find "<script", f)
+		assert(text:find(
+			"^<%?xml [^>]*%?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=")
+			and not text:find "<script", f)
 		for close, name, rest in text:gsub("^<%?.-%?>", ""):gmatch "<(/?)(%w+)([^>]*)>" do
 			if close == "/" then assert(table.remove(open) == name, f .. ": " .. name)
 			elseif rest:sub(-1) ~= "/" then open[#open + 1] = name end
-			assert(not rest:gsub("%s+[%w:%-]+=\"[^\"]*\"", ""):find "[^%s/]", f .. ": " .. rest)
+			assert(not rest:gsub("%s+[%w:%-]+=\"[^\"]*\"", ""):find "[^%s/]",
+				f .. ": " .. rest)
 		end
 		assert(#open == 0, f)
 		n = n + 1
@@ -43,14 +50,17 @@ ok "each a whole picture" $?
 rm plain/one.times.csv
 status 0 "without its times" rollout report out=plain/medians.html data=plain/one.json
 cp plain/r.csv plain/one.times.csv
-grep -q 'block medians, because single times were not kept' plain/medians.html && ! grep -q medians.csv plain/medians.html
+grep -q 'block medians, because single times were not kept' plain/medians.html &&
+	! grep -q medians.csv plain/medians.html
 ok "block medians stand for them, and it is said" $?
 
 # A million times: as large as one of a thousand.
 lua_run "$TOP/test/integration/report_make.lua" million 1000020
-LIMIT_S=120 status 0 "a million times" -o json rollout report out=million/r.html data=million/one.json
+LIMIT_S=120 status 0 "a million times" \
+	-o json rollout report out=million/r.html data=million/one.json
 lua_run -e 'local core = require "ncclbpf.core" local d = core.decode(io.read "a").data
-	assert(d.samples == 1000020 and d.bytes < 5e6, d.bytes) print("# " .. d.bytes .. " bytes")' <out 2>>why
+	assert(d.samples == 1000020 and d.bytes < 5e6, d.bytes) print("# " .. d.bytes .. " bytes")
+' <out 2>>why
 ok "make a file of less than 5 MB" $?
 [ "$(wc -l <million/r.csv)" -eq 1000021 ]
 ok "with every one beside it" $?
@@ -59,7 +69,8 @@ rm -rf million
 browser=$(command -v chromium || command -v chromium-browser)
 if [ -z "$browser" ]; then
 	tests=$((tests + 1))
-	echo "ok $tests - looked at in a browser # SKIP chromium is not installed (test/setup.sh browser)"
+	echo "ok $tests - looked at in a browser # SKIP" \
+		"chromium is not installed (test/setup.sh browser)"
 	exit
 fi
 # look FILE ARGS...: the DOM in $T/dom, what went to the console in $T/console.
@@ -69,9 +80,12 @@ look() {
 	shift
 	for try in 1 2 3; do
 		rm -rf profile
-		HOME=$T timeout -k 5 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --hide-scrollbars \
-			--disable-extensions --disable-background-networking --disable-component-update --disable-sync --disable-breakpad \
-			--user-data-dir="$T/profile" --enable-logging=stderr --allow-file-access-from-files "$@" "file://$T/$page" >dom 2>log
+		HOME=$T timeout -k 5 60 "$browser" --headless --no-sandbox --disable-gpu \
+			--disable-dev-shm-usage --no-first-run --hide-scrollbars \
+			--disable-extensions --disable-background-networking \
+			--disable-component-update --disable-sync --disable-breakpad \
+			--user-data-dir="$T/profile" --enable-logging=stderr \
+			--allow-file-access-from-files "$@" "file://$T/$page" >dom 2>log
 		rc=$?
 		[ $rc -eq 0 ] && break
 		echo "# $page: try $try ended with $rc"
@@ -102,12 +116,26 @@ ok "another script in the file is not run" $?
 for width in 400 1000; do
 	cat >frame.html <<F
 <iframe id=f src=plain/r.html width=$width height=600 style="border:0"></iframe><pre id=p></pre>
-<script>onload=function(){var d=document.getElementById("f").contentDocument,w=d.documentElement,b=d.getElementById("save");
-b.click();
-var t=d.querySelector(".wide table"),h=t.rows[0].cells[2];function col(){return [].slice.call(t.rows,1).map(function(r){
-return parseFloat(r.cells[2].textContent)})}function up(l){return l.every(function(v,i){return !i||l[i-1]<=v})}
-var was=up(col());h.click();var one=up(col());h.click();var two=up(col().reverse())&&h.getAttribute("aria-sort")=="descending";
-document.getElementById("p").textContent="width "+w.scrollWidth+" of "+w.clientWidth+" height "+(w.scrollHeight>3000)+" sorted "+[was,one,two]}</script>
+<script>
+onload = function() {
+	var d = document.getElementById("f").contentDocument, w = d.documentElement
+	d.getElementById("save").click()
+	var t = d.querySelector(".wide table"), h = t.rows[0].cells[2]
+	function col() {
+		return [].slice.call(t.rows, 1).map(function(r) {
+			return parseFloat(r.cells[2].textContent)
+		})
+	}
+	function up(l) { return l.every(function(v, i) { return !i || l[i - 1] <= v }) }
+	var was = up(col())
+	h.click()
+	var one = up(col())
+	h.click()
+	var two = up(col().reverse()) && h.getAttribute("aria-sort") == "descending"
+	document.getElementById("p").textContent = "width " + w.scrollWidth + " of " +
+		w.clientWidth + " height " + (w.scrollHeight > 3000) + " sorted " + [was, one, two]
+}
+</script>
 F
 	look frame.html --dump-dom
 	cp dom why
@@ -115,7 +143,8 @@ F
 	ok "$width pixels wide: nothing lies beyond the edge, and a click sorts" $?
 done
 for mode in 1 0; do
-	look plain/r.html --blink-settings=preferredColorScheme=$mode --window-size=900,1230 --screenshot="$T/$mode.png"
+	look plain/r.html --blink-settings=preferredColorScheme=$mode --window-size=900,1230 \
+		--screenshot="$T/$mode.png"
 	[ $? -eq 0 ] && head -c 8 $mode.png | grep -qa PNG
 	ok "a picture, colours $mode" $?
 done

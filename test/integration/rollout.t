@@ -10,11 +10,18 @@ cd "$T" || exit 1
 export XDG_STATE_HOME="$T/state"
 R=$TOP/examples/rollout
 {
-	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' "$TOP/test/fakes/vgpu/b300.csv"
+	awk -F, '
+		$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }
+	' "$TOP/test/fakes/vgpu/b300.csv"
 	grep -v '^#' "$TOP/test/fakes/vgpu/b300.csv"
-} | awk '/^collective/ && !n++ { head = $0 } !/^collective/ { body = body $0 "\n" } END { print head; printf "%s", body }' >times.csv
+} | awk '
+	/^collective/ && !n++ { head = $0 }
+	!/^collective/ { body = body $0 "\n" }
+	END { print head; printf "%s", body }
+' >times.csv
 
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one timeout 300 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds 280 \
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
+	timeout 300 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds 280 \
 	--pause-ms 1 --min 1M --max 64M --factor 8 --table times.csv >one.out 2>&1 &
 jobs="$jobs $!"
 await timeout 20 "$S" -q attach one >/dev/null 2>&1
@@ -35,20 +42,27 @@ bad() { # FIELDS, TEXT...
 bad 'name = "x"' "candidate: missing"
 bad 'candidate = "none", blcks = 3' "blcks: no such field" "nearest: blocks"
 bad 'candidate = "none", blocks = 0/0' "blocks: a whole number from 2 to 500 expected, found"
-bad 'candidate = "none", blocks = 3, judge = { looks = 1 }' "blocks: 3 are too few for confidence 0.98; 5 or more needed"
-bad 'candidate = "none", judge = { confidence = 2 }' "judge.confidence: a number from 0.5 to 0.9999 expected, found 2"
+bad 'candidate = "none", blocks = 3, judge = { looks = 1 }' \
+	"blocks: 3 are too few for confidence 0.98; 5 or more needed"
+bad 'candidate = "none", judge = { confidence = 2 }' \
+	"judge.confidence: a number from 0.5 to 0.9999 expected, found 2"
 bad 'candidate = "none", judge = 7' "judge: a table of fields expected, found number"
 bad 'candidate = "none", scope = { sizes = "9M..1M" }' "scope.sizes: sizes like" 'found "9M..1M"'
-bad 'candidate = "none", scope = { collectives = { "allredcue" } }' "scope.collectives: a list of collectives expected, number 1 is \"allredcue\""
+bad 'candidate = "none", scope = { collectives = { "allredcue" } }' \
+	"scope.collectives: a list of collectives expected, number 1 is \"allredcue\""
 bad 'candidate = { 1 }' "candidate: a list of names of policies expected, number 1 is 1"
 echo "return { candidate = { '$B/policies/force.policy' } }" >one.lua
 status 0 "a list of one file is that file" rollout plan one.lua
 has "it is shown as the candidate" out "candidate" "$B/policies/force.policy"
 bad 'candidate = os.exit()' "a plan is a table and cannot call functions"
-bad 'candidate = "none", scope = { comms = {} }' "scope.comms: a list of at most 16 communicators" "found an empty table"
-bad 'candidate = "none", scope = { comms = { "no-hex" } }' "scope.comms: a list of at most 16 communicators"
-bad 'candidate = "none", scope = { comms = 17 }' "scope.comms: a list of at most 16 communicators" "found 17"
-bad 'candidate = "none", scope = { comms = "120%" }' "scope.comms: a list of at most 16 communicators"
+bad 'candidate = "none", scope = { comms = {} }' "scope.comms: a list of at most 16 communicators" \
+	"found an empty table"
+bad 'candidate = "none", scope = { comms = { "no-hex" } }' \
+	"scope.comms: a list of at most 16 communicators"
+bad 'candidate = "none", scope = { comms = 17 }' \
+	"scope.comms: a list of at most 16 communicators" "found 17"
+bad 'candidate = "none", scope = { comms = "120%" }' \
+	"scope.comms: a list of at most 16 communicators"
 bad 'candidate = "none", promote = "some"' "promote: all or scope or better expected"
 bad 'candidate = "none", guards = { slo = "soon" }' "guards.slo: a duration"
 echo 'return { candidate = "none" } }' >bad.lua
@@ -59,9 +73,12 @@ has "says which there are" err "on_fail: rollback or pause expected, found \"cry
 echo 'while true do end' >bad.lua
 status 64 "a plan that never ends" rollout plan bad.lua
 has "is stopped" err "runs too long"
-bad 'candidate = "none", steps = { units = 1 }' "steps: a list of 1 to 20 tables expected, found a table with the field units"
-bad 'candidate = "none", steps = { { units = 2 }, { units = 1 } }' "steps[2].units: 1, fewer than the 2 of the step before"
-echo 'return { candidate = "nothere.policy", metrics = { { name = "m", min_effect_pct = 5 } } }' >bad.lua
+bad 'candidate = "none", steps = { units = 1 }' \
+	"steps: a list of 1 to 20 tables expected, found a table with the field units"
+bad 'candidate = "none", steps = { { units = 2 }, { units = 1 } }' \
+	"steps[2].units: 1, fewer than the 2 of the step before"
+echo 'return { candidate = "nothere.policy", metrics = { { name = "m", min_effect_pct = 5 } } }' \
+	>bad.lua
 status 66 "a candidate that is not there" rollout plan bad.lua
 has "is named" err "candidate: " "nothere.policy"
 sed -i 's/nothere.policy/none/' bad.lua
@@ -109,38 +126,49 @@ ok "ranks agree" "$rc"
 status 0 "a report" rollout report out=r.html label="<replayed>"
 lua_run -e 'local core = require "ncclbpf.core"
 	local text = assert(core.read "r.html")
-	local d = assert(core.decode((text:match "<script type=\"application/json\" id=data>(.-)</script>")))
+	local d = assert(
+		core.decode((text:match "<script type=\"application/json\" id=data>(.-)</script>")))
 	assert(text:find("<p class=note>&lt;replayed&gt;</p>", 1, true))
 	local kinds, dots = 0, 0
 	for kind, s in pairs(d.verdict.strata) do
 		kinds = kinds + 1
-		local row = ("<td>%s</td><td class=\"%s\">%s</td><td class=n>%+.1f %%</td><td class=n>%+.1f %%</td><td class=n>%+.1f %%</td><td class=n>%d</td>")
-			:format((kind:gsub(" of .*$", "")), s.verdict, s.verdict, s.effect_pct, s.low_pct, s.high_pct, s.blocks_a)
+		local row = ("<td>%s</td><td class=\"%s\">%s</td>"
+			.. ("<td class=n>%+.1f %%</td>"):rep(3) .. "<td class=n>%d</td>")
+			:format((kind:gsub(" of .*$", "")), s.verdict, s.verdict, s.effect_pct,
+				s.low_pct, s.high_pct, s.blocks_a)
 		assert(text:find(row, 1, true), row)
 		for i, b in ipairs(d.blocks) do
-			local dot = ("<title>block %d, %s, generation %d: %.1f us</title>"):format(i, b.arm == "a" and "baseline" or "candidate", b.generation, b.medians[kind] / 1000)
+			local dot = ("<title>block %d, %s, generation %d: %.1f us</title>")
+				:format(i, b.arm == "a" and "baseline" or "candidate", b.generation,
+				b.medians[kind] / 1000)
 			assert(text:find(dot, 1, true), dot)
 			dots = dots + 1
 		end
 	end
 	assert(kinds == 2 and dots == 40)
 	-- what counted is kept: 20 of the most frequent kind in each block, with who ran what
-	assert(d.seen.of == "collectives" and d.seen.samples >= 20 * 20 and #d.where.hosts == 1 and d.where.comms[1].ranks == 4)
+	assert(d.seen.of == "collectives" and d.seen.samples >= 20 * 20 and #d.where.hosts == 1
+		and d.where.comms[1].ranks == 4)
 	local lines = 0
 	for _ in io.lines "r.csv" do lines = lines + 1 end
 	assert(lines == d.seen.samples + 1, lines)
 	for kind, k in pairs(d.seen.kinds) do
 		assert(#k.ranks_a == 4 and #k.ranks_b == 4, kind)
-		for ran, n in pairs(k.ran) do assert(text:find(("<td>%s</td><td class=n>%d</td><td class=n>%d</td>"):format(ran, n.a, n.b), 1, true), ran) end
+		for ran, n in pairs(k.ran) do
+			assert(text:find(("<td>%s</td><td class=n>%d</td><td class=n>%d</td>")
+				:format(ran, n.a, n.b), 1, true), ran)
+		end
 	end
 	for _, e in ipairs(d.events) do assert(text:find(e.time, 1, true)) end
 	assert(not text:find("https?://"), "needs something else")' 2>>why
 ok "whose numbers are those of its data" $?
 status 0 "the verdict as a table" -o wide rollout status
-[ "$(grep -oE "[A-Z]+ %" out | sort -u)" = "SLOWER %" ] && grep -qE '^allreduce 8M .*pass +-[0-9]' out
+[ "$(grep -oE "[A-Z]+ %" out | sort -u)" = "SLOWER %" ] &&
+	grep -qE '^allreduce 8M .*pass +-[0-9]' out
 ok "compares times alone: below 0 is faster" $?
 status 0 "the arms as pictures" rollout status plot=yes
-has "bandwidth and effects" out "GB/s" "○ candidate" "change of the candidate's time (below 0 is faster); +1 % is tolerated" "allreduce 8M"
+has "bandwidth and effects" out "GB/s" "○ candidate" \
+	"change of the candidate's time (below 0 is faster); +1 % is tolerated" "allreduce 8M"
 status 0 "what was measured last, as a picture" stats plot=times
 has "each kind on one scale" out "the slowest rank of each" "allreduce 8M " "● median"
 status 0 "and as bandwidth over size" stats allreduce plot=bandwidth
@@ -148,11 +176,16 @@ has "with a mark for each choice" out "● allreduce " "└──" "1M"
 status 64 "another picture" stats plot=cake
 has "says which there are" err "plot=cake: times or bandwidth expected"
 run -o json stats plot=times
-lua_run -e 'for _, k in ipairs(require "ncclbpf.core".decode(io.read "a").data.kinds) do assert(k.count > 0 and k.p50_ns <= k.p99_ns and k.p99_ns <= k.max_ns) end' <out 2>>why
+lua_run -e '
+	for _, k in ipairs(require "ncclbpf.core".decode(io.read "a").data.kinds) do
+		assert(k.count > 0 and k.p50_ns <= k.p99_ns and k.p99_ns <= k.max_ns)
+	end
+' <out 2>>why
 ok "their numbers as JSON" $?
 status 73 "a report that cannot be written" rollout report out=/nowhere/r.html
 has "is named, once" err "/nowhere/r.html: no folder /nowhere/"
-status 0 "what it saw can be judged again" -o table rollout start "$R/ring_mid.lua" data="$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"
+status 0 "what it saw can be judged again" -o table rollout start "$R/ring_mid.lua" \
+	data="$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"
 has "is called a replay" out "replayed from" "pass" "then: promote"
 sed -e 's/blocks = 10/blocks = 40/' "$R/ring_mid.lua" >longer.lua
 run -o table rollout start longer.lua data="$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"
@@ -174,7 +207,8 @@ ok "and is not in use" $?
 run -o json rollout status
 lua_run -e 'local d = require "ncclbpf.core".decode(io.read "a").data
 	assert(d.state == "rolled_back" and d.blocks == 1)
-	local n = tonumber(d.reason:match "after (%d+) collectives") assert(n >= 10 and n < 1000)' <out 2>>why
+	local n = tonumber(d.reason:match "after (%d+) collectives") assert(n >= 10 and n < 1000)
+' <out 2>>why
 ok "within so many collectives" $?
 
 # ---- promoted where it is better, alone ----
@@ -183,16 +217,21 @@ allreduce,8388608,16777215,ring,ll128,-1,-1,-1
 allreduce,67108864,134217727,ring,ll,-1,-1,-1
 C
 cat >mixed.lua <<P
-return { name = "mixed", candidate = "mixed.csv", promote = "better", scope = { collectives = { "allreduce" } },
-	blocks = 8, samples = 10, judge = { looks = 1 }, guards = { slower_pct = 10000 } }
+return { name = "mixed", candidate = "mixed.csv", promote = "better",
+	scope = { collectives = { "allreduce" } }, blocks = 8, samples = 10, judge = { looks = 1 },
+	guards = { slower_pct = 10000 } }
 P
 status 0 "a plan that promotes what is better" rollout plan mixed.lua
-has "says so" out "by more than 1 %; then: promote, for such kinds alone" "when no kind of collective is faster"
+has "says so" out "by more than 1 %; then: promote, for such kinds alone" \
+	"when no kind of collective is faster"
 LIMIT_S=120 run -o table rollout start mixed.lua
 [ "$rc" -eq 0 ]
 ok "better in one size, worse in another, the same in the third" $?
-has "is promoted for the one" out "better in 1 of 3 kinds of collectives, worse in 1, the same in 1, open in 0; promoted for allreduce 8M, held back elsewhere"
-grep -Eq '^allreduce 8M .* better +-[0-9.]+ .* promoted' out && grep -Eq '^allreduce 64M .* worse +\+[0-9.]+ .* held back' out && grep -Eq '^allreduce 1M .* same .* held back' out
+kinds="better in 1 of 3 kinds of collectives, worse in 1, the same in 1, open in 0"
+has "is promoted for the one" out "$kinds; promoted for allreduce 8M, held back elsewhere"
+grep -Eq '^allreduce 8M .* better +-[0-9.]+ .* promoted' out &&
+	grep -Eq '^allreduce 64M .* worse +\+[0-9.]+ .* held back' out &&
+	grep -Eq '^allreduce 1M .* same .* held back' out
 ok "and each kind says what came of it" $?
 using '"mixed.8M"'
 ok "what is in use names its size" $?
@@ -214,7 +253,8 @@ run check agreement
 ok "all ranks alike" "$rc"
 status 0 "its report" rollout report out=better.html
 cp better.html why
-grep -q '>better</td><td class="pass">promoted</td>' better.html && grep -q '>worse</td><td class="same">held back</td>' better.html &&
+grep -q '>better</td><td class="pass">promoted</td>' better.html &&
+	grep -q '>worse</td><td class="same">held back</td>' better.html &&
 	grep -q 'mixed.8M: allreduce 8M; elsewhere the previous policies' better.html
 ok "says what was promoted and what held back" $?
 cp mixed.csv kept.csv
@@ -248,7 +288,9 @@ dead() { ! lives "$1"; }
 shell=$!
 seen() { # N blocks or more
 	timeout 20 "$S" -o json rollout status 2>/dev/null | grep -q "\"state\":\"$2\"" &&
-		timeout 20 "$S" -o json rollout status | lua_run -e 'assert(require "ncclbpf.core".decode(io.read "a").data.blocks >= '"$1"')' 2>/dev/null
+		timeout 20 "$S" -o json rollout status | lua_run -e '
+			assert(require "ncclbpf.core".decode(io.read "a").data.blocks >= '"$1"')
+		' 2>/dev/null
 }
 await seen 2 progressing
 ok "a long one goes on" $?

@@ -11,7 +11,9 @@ local test = tap.test
 local t <close> = assert(nb.attach { job = "left" })
 local ids = tap.comms(t)
 local function plan(more)
-	local p = { candidate = { "nvlink_ring_mid" }, blocks = 3, samples = 5, judge = { confidence = 0.5, looks = 1, min_effect_pct = 50 }, seed = 7, interval = "10ms" }
+	local p = { candidate = { "nvlink_ring_mid" }, blocks = 3, samples = 5,
+		judge = { confidence = 0.5, looks = 1, min_effect_pct = 50 }, seed = 7,
+		interval = "10ms" }
 	for k, v in pairs(more or {}) do p[k] = v end
 	return assert(t:rollout(p))
 end
@@ -45,14 +47,17 @@ local fine, done, err = watched(nil, function(line)
 		local results = ask(g, what, ...)
 		if what == "comm list" then
 			Group.ask = ask
-			results[1].data, results[1].err = nil, errors.new("timed_out", "one process did not answer in time")
+			results[1].data, results[1].err = nil,
+				errors.new("timed_out", "one process did not answer in time")
 		end
 		return results
 	end
 end, r.wait, r)
-test("nobody answers after the candidate's change", fine and done == nil and tostring(err):find "did not answer in time" ~= nil, tostring(done) .. tostring(err))
+test("nobody answers after the candidate's change", fine and done == nil
+	and tostring(err):find "did not answer in time" ~= nil, tostring(done) .. tostring(err))
 r:refresh()
-test("paused, with the baseline", r.state == "paused" and using() == "- - -", tostring(r) .. " " .. using())
+test("paused, with the baseline", r.state == "paused" and using() == "- - -",
+	tostring(r) .. " " .. using())
 test("aborted", r:abort() == r and r.state == "rolled_back" and using() == "- - -", using())
 
 -- ---- a change that was made, but whose answer was lost ----
@@ -68,13 +73,16 @@ end
 r = plan()
 r:start()
 watched(nil, lost(), r.wait, r)
-test("the candidate's change is not answered: the baseline again", r.state == "paused" and r.reason == "no answer" and using() == "- - -", tostring(r) .. using())
+test("the candidate's change is not answered: the baseline again", r.state == "paused"
+	and r.reason == "no answer" and using() == "- - -", tostring(r) .. using())
 r:abort()
 r = plan()
 r:start()
 watched(nil, lost(function() assert(t:rollout():resume()) end), r.wait, r)
-test("unless somebody else runs it by then", using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid", using())
-test("who takes it back", assert(t:rollout()):abort().state == "rolled_back" and using() == "- - -", using())
+test("unless somebody else runs it by then",
+	using() == "nvlink_ring_mid nvlink_ring_mid nvlink_ring_mid", using())
+test("who takes it back",
+	assert(t:rollout()):abort().state == "rolled_back" and using() == "- - -", using())
 
 -- ---- a promotion of several changes, one of which fails ----
 r = plan { holdback = 1 }
@@ -84,8 +92,10 @@ watched(function()
 	changes = r:history()[#r:history()].to == "promoting" and changes + 1 or 0
 	if changes == 4 then return errors.new("over_limit", "no room") end
 end, nil, r.wait, r)
-test("the last change of a promotion fails", r.state == "paused" and r.reason:find "no room" ~= nil and using():find "nvlink_ring_mid" ~= nil, tostring(r) .. using())
-test("abort takes it back from all", r:abort() == r and r.state == "rolled_back" and using() == "- - -", using())
+test("the last change of a promotion fails", r.state == "paused" and r.reason:find "no room" ~= nil
+	and using():find "nvlink_ring_mid" ~= nil, tostring(r) .. using())
+test("abort takes it back from all",
+	r:abort() == r and r.state == "rolled_back" and using() == "- - -", using())
 
 -- ---- held back of a scope, a third with a policy of its own ----
 assert(t:policy_load { path = "size_aware.policy" })
@@ -93,12 +103,14 @@ assert(t:policy_use { "size_aware", comm = ids[3] })
 local part = { scope = { comms = { ids[1], ids[2] } }, promote = "scope", holdback = 1 }
 r = plan(part)
 r:start()
-test("one of a scope of two has it", r:wait().state == "succeeded" and using() == "nvlink_ring_mid - size_aware", tostring(r) .. using())
+test("one of a scope of two has it", r:wait().state == "succeeded"
+	and using() == "nvlink_ring_mid - size_aware", tostring(r) .. using())
 test("undo leaves the third alone", r:undo() == r and using() == "- - size_aware", using())
 r = plan(part)
 r:start()
 r:wait()
-test("so does what is held back no more", r:promote() == r and using() == "nvlink_ring_mid nvlink_ring_mid size_aware", using())
+test("so does what is held back no more",
+	r:promote() == r and using() == "nvlink_ring_mid nvlink_ring_mid size_aware", using())
 test("and undo after that", r:undo() == r and using() == "- - size_aware", using())
 assert(t:policy_use { "none" })
 
@@ -114,7 +126,9 @@ end
 r = plan()
 r:start()
 watched(before, nil, r.wait, r)
-test("just before the candidate's: it is left", r.state == "paused" and r.reason:find "by another user" ~= nil and using() == "size_aware size_aware size_aware", tostring(r) .. using())
+test("just before the candidate's: it is left",
+	r.state == "paused" and r.reason:find "by another user" ~= nil
+	and using() == "size_aware size_aware size_aware", tostring(r) .. using())
 once = true
 watched(function(line)
 	if once and line:find "none" then
@@ -122,14 +136,19 @@ watched(function(line)
 		other()
 	end
 end, nil, r.abort, r)
-test("just before the baseline's", r.state == "paused" and r.reason:find "another user or shell has made" ~= nil and using() == "size_aware size_aware size_aware", tostring(r) .. using())
-test("who aborts it then has seen it", r:abort() == r and r.state == "rolled_back" and using() == "- - -", tostring(r) .. using())
+test("just before the baseline's",
+	r.state == "paused" and r.reason:find "another user or shell has made" ~= nil
+	and using() == "size_aware size_aware size_aware", tostring(r) .. using())
+test("who aborts it then has seen it",
+	r:abort() == r and r.state == "rolled_back" and using() == "- - -", tostring(r) .. using())
 r = plan()
 r:start()
 r:step()
 r:pause()
 other()
-test("made while it was paused", r:abort() == r and r.state == "rolled_back" and r.reason:find "by another user" ~= nil and using() == "size_aware size_aware size_aware", tostring(r) .. using())
+test("made while it was paused",
+	r:abort() == r and r.state == "rolled_back" and r.reason:find "by another user" ~= nil
+	and using() == "size_aware size_aware size_aware", tostring(r) .. using())
 assert(t:policy_use { "none" })
 
 -- ---- the next step's baseline could not be put in place ----
@@ -143,12 +162,16 @@ watched(function(line)
 		return errors.new("over_limit", "no room")
 	end
 end, nil, r.wait, r)
-test("pauses after the step", r.state == "paused" and r:status().step == 1 and using() == "- - -", tostring(r) .. using())
-test("and goes on with the next", r:resume() == r and r:step().state == "progressing" and r.blocks == 9 and r:status().step == 2, r)
+test("pauses after the step", r.state == "paused" and r:status().step == 1 and using() == "- - -",
+	tostring(r) .. using())
+test("and goes on with the next", r:resume() == r and r:step().state == "progressing"
+	and r.blocks == 9 and r:status().step == 2, r)
 r:abort()
 
 -- ---- kind by kind: what is not sure before the last look is no reason to end ----
-r = plan { candidate = { "size_aware" }, promote = "better", blocks = 6, judge = { confidence = 0.5, looks = 3 }, inconclusive_limit = 1, guards = { slower_pct = 10000 } }
+r = plan { candidate = { "size_aware" }, promote = "better", blocks = 6,
+	judge = { confidence = 0.5, looks = 3 }, inconclusive_limit = 1,
+	guards = { slower_pct = 10000 } }
 r:start()
 r:wait()
 test("all looks are taken", r.blocks == 12, tostring(r))

@@ -5,26 +5,32 @@
 # up, one of a promotion's changes fails, somebody else changes something. On a
 # job of the stand-in with three communicators that replays times.
 . "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] || skip_all "what a rollout leaves" "the stand-in host was not built"
-[ -e "$B/policies/size_aware.policy" ] && [ -e "$B/test/corpus/events/loop_hostile.policy" ] || skip_all "what a rollout leaves" "no clang at build time"
+[ -x "$B/test/fakes/host/standin" ] ||
+	skip_all "what a rollout leaves" "the stand-in host was not built"
+[ -e "$B/policies/size_aware.policy" ] && [ -e "$B/test/corpus/events/loop_hostile.policy" ] ||
+	skip_all "what a rollout leaves" "no clang at build time"
 trap finish EXIT
 cd "$T" || exit 1
 export XDG_STATE_HOME="$T/state"
 cp "$B/policies/nvlink_ring_mid.policy" "$B/policies/size_aware.policy" .
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=left timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --groups 3 --events --seconds 180 \
-	--pause-ms 2 --min 8M --max 8M --table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=left timeout 200 "$B/test/fakes/host/standin" \
+	--ranks 2 --procs --groups 3 --events --seconds 180 --pause-ms 2 --min 8M --max 8M \
+	--table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
 jobs="$jobs $!"
 await timeout 20 "$S" -q attach left >/dev/null 2>&1
 cat >killed.lua <<'L'
 local core = require "ncclbpf.core"
 local t = assert(require "ncclbpf".attach { job = "left" })
 assert(t:policy_load { path = "nvlink_ring_mid.policy" })
-local r = assert(t:rollout { candidate = { "nvlink_ring_mid" }, blocks = 8, samples = 5, interval = "10ms", judge = { looks = 1, confidence = 0.5 } })
+local r = assert(t:rollout { candidate = { "nvlink_ring_mid" }, blocks = 8, samples = 5,
+	interval = "10ms", judge = { looks = 1, confidence = 0.5 } })
 assert(r:start())
 local write = core.write
 core.write = function(path, text, ...)
 	-- the candidate is in place, which is about to be written down
-	if text:find('"arm":"b"', 1, true) then os.execute("kill -9 " .. (core.ids and select(2, core.ids()))) end
+	if text:find('"arm":"b"', 1, true) then
+		os.execute("kill -9 " .. (core.ids and select(2, core.ids())))
+	end
 	return write(path, text, ...)
 end
 for _ = 1, 8 do assert(r:step()) end
@@ -33,9 +39,12 @@ lua_run killed.lua 2>why
 [ $? -eq 137 ]
 ok "killed before it could write down that the candidate is in place" $?
 with() { # POLICIES: what the job decides with
-	timeout 20 "$S" -J left -o json status >out 2>why && grep -q "\"policies\":\[$1\],\"scopes\":\[\]" out
+	timeout 20 "$S" -J left -o json status >out 2>why &&
+		grep -q "\"policies\":\[$1\],\"scopes\":\[\]" out
 }
-paused() { timeout 20 "$S" -J left -o json rollout status >out 2>why && grep -q '"state":"paused"' out; }
+paused() {
+	timeout 20 "$S" -J left -o json rollout status >out 2>why && grep -q '"state":"paused"' out
+}
 await paused
 ok "its supervisor pauses the rollout" $?
 await with ''
@@ -52,8 +61,10 @@ ok "the script ran to its end" $rc
 
 # ---- controllers that change their maps all the time
 H=test/corpus/events/loop_hostile
-NCCLBPF_POLICY=$B/$H.policy NCCLBPF_CONTROLLER_MS=50 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=loop timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs \
-	--events --seconds 180 --pause-ms 2 --min 8M --max 8M --table "$TOP/test/fakes/vgpu/b300.csv" >loop.out 2>&1 &
+NCCLBPF_POLICY=$B/$H.policy NCCLBPF_CONTROLLER_MS=50 NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
+	NCCLBPF_JOB=loop \
+	timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 180 \
+	--pause-ms 2 --min 8M --max 8M --table "$TOP/test/fakes/vgpu/b300.csv" >loop.out 2>&1 &
 jobs="$jobs $!"
 await timeout 20 "$S" -q attach loop >/dev/null 2>&1
 cat >loop.lua <<'L'
@@ -70,7 +81,8 @@ local function another() -- until they have made one more
 	end
 	error "controllers make no generation"
 end
-local r = assert(t:rollout { candidate = { "loop_hostile", "nvlink_ring_mid" }, blocks = 3, samples = 5, interval = "10ms", seed = 7,
+local r = assert(t:rollout { candidate = { "loop_hostile", "nvlink_ring_mid" }, blocks = 3,
+	samples = 5, interval = "10ms", seed = 7,
 	judge = { looks = 1, confidence = 0.5, min_effect_pct = 50 } })
 assert(r:start())
 local waits = 0

@@ -14,21 +14,29 @@ script() { # NAME FIELDS
 dry() { # STATUS WHAT NAME ARGS...
 	want=$1 what=$2 name=$3
 	shift 3
-	status "$want" "$what" -e 'require("ncclbpf.rollout.script").DEADLINE_S = 0.1' -n -o table rollout script "$name.lua" data=one.json "$@"
+	status "$want" "$what" -e 'require("ncclbpf.rollout.script").DEADLINE_S = 0.1' \
+		-n -o table rollout script "$name.lua" data=one.json "$@"
 }
 
 # ---- over recorded blocks ----
 cat >good.lua <<'END'
 return {
 	description = "a judge of its own", author = "somebody", categories = { "observe" },
-	args = { limit = { default = 5, help = "per cent" }, who = { required = true }, size = "4M" },
+	args = { limit = { default = 5, help = "per cent" }, who = { required = true },
+		size = "4M" },
 	plan = function(ctx) return { candidate = "none", name = "by-" .. ctx.args.who } end,
-	setup = function(ctx) ctx.log("setup", ctx.dry_run, ctx.args.limit, ctx.size(ctx.args.size)) ctx.n = 0 end,
+	setup = function(ctx)
+		ctx.log("setup", ctx.dry_run, ctx.args.limit, ctx.size(ctx.args.size))
+		ctx.n = 0
+	end,
 	step = function(ctx, n) ctx.n = ctx.n + 1 assert(ctx.n == n and ctx.blocks == n) end,
 	judge = function(ctx, a, b)
 		for kind, list in pairs(a) do
-			local j = ctx.judge { a = list, b = b[kind], block = 1, min_effect_pct = tonumber(ctx.args.limit) }
-			if j.verdict ~= "pass" then return "inconclusive", kind .. " " .. j.reason end
+			local j = ctx.judge { a = list, b = b[kind], block = 1,
+				min_effect_pct = tonumber(ctx.args.limit) }
+			if j.verdict ~= "pass" then
+				return "inconclusive", kind .. " " .. j.reason
+			end
 		end
 		return "pass", "by my own judgement"
 	end,
@@ -37,7 +45,8 @@ return {
 END
 dry 0 "a script over recorded blocks" good who=me limit=7
 has "by its own judge" out "dry run of good.lua" "pass: by my own judgement; then: promote"
-has "called in order, with its arguments" err "good.lua: setup true 7 4194304" "good.lua: done pass true nil"
+has "called in order, with its arguments" err "good.lua: setup true 7 4194304" \
+	"good.lua: done pass true nil"
 dry 64 "an argument that is missing" good
 has "is named" err "argument who: missing"
 dry 64 "an argument that is none" good who=me limt=3
@@ -80,14 +89,15 @@ dry 1 "a file that loops" x
 script x 'step = function(ctx) while true do pcall(function() while true do end end) end end'
 dry 1 "one that catches its stop" x
 has "is stopped all the same" err "step: runs too long"
-script x 'step = function(ctx) pcall(function() while true do end end) ctx.log "went on" end, done = function(ctx) ctx.log "was called" end'
+script x 'step = function(ctx) pcall(function() while true do end end) ctx.log "went on" end,
+	done = function(ctx) ctx.log "was called" end'
 dry 1 "one that catches it and returns" x
 ! grep -q 'went on\|was called' err
 ok "gets no further, and is not called again" $?
 script x 'step = function(ctx) local t = {} for i = 1, 1e9 do t[i] = ("x"):rep(1000) .. i end end'
 status 1 "one that allocates without bound" -n rollout script x.lua data=one.json
 has "is stopped" err "step: "
-echo 'return { plan = { candidate = "none" }, step = function(ctx) local s = ("x"):rep(1 << 40) end }' >x.lua
+script x 'step = function(ctx) local s = ("x"):rep(1 << 40) end'
 dry 1 "one large string" x
 script x 'step = function(ctx) error "my word" end'
 dry 1 "one that raises" x
@@ -102,12 +112,14 @@ script x 'judge = function() return "yes" end'
 dry 1 "a verdict that is none" x
 has "says which there are" err '"pass", "fail" or "inconclusive" expected, found yes'
 lua_run -e 'local core = require "ncclbpf.core"
-	local ok, why, limit = core.limited(0.05, 1 << 20, function() while true do pcall(function() while true do end end) end end)
+	local ok, why, limit = core.limited(0.05, 1 << 20,
+		function() while true do pcall(function() while true do end end) end end)
 	assert(ok == false and why == "runs too long" and limit == true)
 	ok, why, limit = core.limited(5, 1 << 20, function() return ("x"):rep(1 << 22) end)
 	assert(ok == false and why == "takes too much memory" and limit == true)
 	assert(select("#", core.limited(5, 1 << 20, function(...) return ... end, 1, nil, 3)) == 4)
-	assert(not pcall(core.limited, 5, 1 << 20, nil) and not pcall(core.limited, 0 / 0, 1, print))
+	assert(not pcall(core.limited, 5, 1 << 20, nil)
+		and not pcall(core.limited, 0 / 0, 1, print))
 	ok, why = core.limited(5, 1 << 20, function() return core.limited(5, 1, print) end)
 	assert(not ok and tostring(why):find "within itself")
 	local n = 0
@@ -121,12 +133,14 @@ if [ ! -x "$B/test/fakes/host/standin" ] || [ ! -e "$B/policies/noop.bpf.o" ]; t
 	echo "ok $tests - on a job # SKIP no stand-in host or no clang at build time"
 	exit
 fi
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=scripted timeout 120 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 100 \
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=scripted \
+	timeout 120 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 100 \
 	--pause-ms 2 --min 8M --max 8M --table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
 jobs="$jobs $!"
 export NCCLBPF_JOB=scripted
 await timeout 20 "$S" -q attach scripted >/dev/null 2>&1
-P='plan = { candidate = { "force" }, blocks = 4, samples = 6, judge = { confidence = 0.5, looks = 1 }, seed = 1 }'
+P='plan = { candidate = { "force" }, blocks = 4, samples = 6,
+		judge = { confidence = 0.5, looks = 1 }, seed = 1 }'
 echo "return { $P, requires = { 'force' } }" >x.lua
 status 1 "what it requires is not there" rollout script x.lua
 has "is said" err "requires policy force"
@@ -136,10 +150,14 @@ return { $P, requires = { 'force' },
 	setup = function(ctx)
 		local p, c = ctx.policies()[1], ctx.comms()[1]
 		ctx.log("comms", #ctx.comms(), ctx.dry_run)
-		ctx.log("plain", p.name, p.use, p.add, p.unload, p.refresh, c.use, c.refresh, #c.comm > 0)
+		ctx.log("plain", p.name, p.use, p.add, p.unload, p.refresh, c.use, c.refresh,
+			#c.comm > 0)
 		local sets, why = pcall(function() return p:use() end)
 		ctx.log("use", sets)
-		ctx.decisions { count = 1, follow = function(d) ctx.log("follows", #d.comm > 0, d.changed) return true end }
+		ctx.decisions { count = 1, follow = function(d)
+			ctx.log("follows", #d.comm > 0, d.changed)
+			return true
+		end }
 	end,
 	step = function(ctx, n)
 		if n ~= 2 then return end
@@ -152,11 +170,14 @@ return { $P, requires = { 'force' },
 END
 status 0 "a script runs a rollout" -o table rollout script live.lua
 has "to its own verdict" out "succeeded" "pass at look 1: mine"
-has "what it is given is data, without a method that sets" err "live.lua: plain force nil nil nil nil nil nil true" "live.lua: use false" \
+has "what it is given is data, without a method that sets" err \
+	"live.lua: plain force nil nil nil nil nil nil true" "live.lua: use false" \
 	"live.lua: follows true nil"
-has "a map it may not change stays" err "live.lua: comms 1 false" "live.lua: change nil not_permitted" "live.lua: done succeeded pass"
+has "a map it may not change stays" err "live.lua: comms 1 false" \
+	"live.lua: change nil not_permitted" "live.lua: done succeeded pass"
 run rollout undo
-sed -e 's/requires = /categories = { "change" }, requires = /' -e 's/return "pass", "mine"/error "no"/' live.lua >change.lua
+sed -e 's/requires = /categories = { "change" }, requires = /' \
+	-e 's/return "pass", "mine"/error "no"/' live.lua >change.lua
 status 1 "one that raises pauses the rollout" rollout script change.lua
 has "with its words" err "judge: " "no"
 has "nor may it change a coherent map" err "change nil not_permitted"
@@ -164,7 +185,8 @@ run -o json rollout status
 grep -q '"state":"paused"' out
 ok "with the baseline" $?
 status 2 "resume alone" rollout resume
-has "names the script" err "script change.lua runs this rollout" "rollout script change.lua resume=yes"
+has "names the script" err "script change.lua runs this rollout" \
+	"rollout script change.lua resume=yes"
 status 2 "another script" rollout script live.lua resume=yes
 has "is not the one" err "another script started this rollout: change.lua"
 status 0 "abort" rollout abort

@@ -20,7 +20,8 @@ local me = process.identity(pid)
 test("a process that lives", process.alive(me) == true, me)
 test("the same PID, started at another time", process.alive((me:gsub("%d+$", "1"))) == false)
 test("the same PID after a boot", process.alive((me:gsub("^[^/]+", "00000000-0000"))) == false)
-test("another PID namespace is not known", process.alive((me:gsub("^([^/]+)/[^/]+", "%1/1"))) == nil)
+test("another PID namespace is not known",
+	process.alive((me:gsub("^([^/]+)/[^/]+", "%1/1"))) == nil)
 test("no process", process.identity(1 << 22) == nil)
 test("a runner that is this process", store.active(store.runner()) == true)
 local old = store.runner()
@@ -62,15 +63,20 @@ local function late(by, answer)
 			generation = 6
 			return nil, errors.new(answer, "late")
 		end
-		if expected ~= generation then return nil, errors.new("stale", "another generation") end
+		if expected ~= generation then
+			return nil, errors.new("stale", "another generation")
+		end
 		generation = generation + 1
 		return { generation = generation, comms = {} }
 	end
 	function group:ask(line)
-		local data = line == "policy history" and { history = { { generation = 6, pid = by, policies = {} }, { generation = 5, policies = {} } } } or {}
+		local data = line == "policy history"
+			and { history = { { generation = 6, pid = by, policies = {} },
+			{ generation = 5, policies = {} } } } or {}
 		return { { data = data } }
 	end
-	local r = { group = group, generation = 5, arm = "a", baseline = {}, candidate = { "b" }, job = "x", runner = store.runner() }
+	local r = { group = group, generation = 5, arm = "a", baseline = {}, candidate = { "b" },
+		job = "x", runner = store.runner() }
 	local first, why = job.commit(r, "b")
 	assert(not first and why.code == answer)
 	local ok, err = job.commit(r, "a")
@@ -123,7 +129,9 @@ local function take(seen)
 	local done, why = store.replace(r, "rollout", fields, any, { id = r.id, token = r.taken })
 	return done, why, r
 end
-local function restored() fake:put("guard/undone", { id = "r1", restored = true, n = 4, site = "a" }) end
+local function restored()
+	fake:put("guard/undone", { id = "r1", restored = true, n = 4, site = "a" })
+end
 ok, err = take(restored)
 test("no new runner, if an agent restores the baseline after it has read the record",
 	not ok and err.code == "busy" and fake:has "guard/undone" and not fake:has "guard/runner",
@@ -141,5 +149,6 @@ test("a runner that knows of it takes over", ok and not fake:has "guard/undone"
 restored()
 ok, err = store.replace(r, "rollout", { id = "r1", runner = r.runner }, any,
 	{ id = "r1", token = r.runner.token })
-test("and is told when the agents restore it again", not ok and err.code == "busy", err and err.message)
+test("and is told when the agents restore it again", not ok and err.code == "busy",
+	err and err.message)
 print("1.." .. n)

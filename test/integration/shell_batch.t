@@ -51,14 +51,16 @@ ok "all of them" $?
 
 # ---- a failure in the midst
 status 1 "a key that is there, and flags=new" map set many 200001 1 200002 1 12 1 200003 1 flags=new
-has "which one, and what became of the others" err "key 12: " "the 2 elements before it are stored" "the 1 after it are not"
+has "which one, and what became of the others" err "key 12: " \
+	"the 2 elements before it are stored" "the 1 after it are not"
 status 0 "those before it are stored" -r 1 -o tsv -q map get many 200001 200002
 status 1 "those behind it are not" -r 1 map get many 200003
 status 1 "the same with JSON" -o json map set many 200010 1 200001 1 flags=new
 has "has the key apart" out '"code":"exists"' '"object":"key 200001"'
 
 # ---- a coherent map: all or nothing
-status 0 "store three at one fence" -o table map set limits 0 '{bytes=4M, channels=2}' 1 '{bytes=64K, algo=ring, channels=4}' 2 '{channels=1}'
+status 0 "store three at one fence" -o table map set limits 0 '{bytes=4M, channels=2}' \
+	1 '{bytes=64K, algo=ring, channels=4}' 2 '{channels=1}'
 has "is a change" out "committed, generation 2"
 status 0 "sizes are numbers" -r 0 -o tsv -q map get limits 0
 has "of bytes" out "bytes=4194304"
@@ -68,7 +70,8 @@ status 1 "dry: a key that is there, and flags=new" -n map set many 200001 1 flag
 status 1 "dry: no such element" -n map remove many 500001
 status 1 "nothing was stored" -r 0 map get many 500001
 status 1 "one of three fails" map set limits 7 '{}' 1 '{}' 8 '{}' flags=new
-has "it is named, nothing is stored" err "key 1: map limits has this element already" "none of the 3 elements is stored"
+has "it is named, nothing is stored" err "key 1: map limits has this element already" \
+	"none of the 3 elements is stored"
 status 1 "nothing" -r 0 map get limits 7
 seq 3 99 | sed 's/$/	{bytes=1}/' | sed '1i key	value' >coherent.tsv
 status 0 "ninety-seven at one fence" -o table map load limits coherent.tsv
@@ -134,7 +137,8 @@ EOF
 run -f batch.lua $N
 tr '\t' ' ' <out >flat
 cat flat >>why
-for want in "pairs $((N - 3))" "update 5002" "there 5000 nil" "get_all 2" "error nil exists key 11" "coherent committed 3" "nothing nil key 1 nil"; do
+for want in "pairs $((N - 3))" "update 5002" "there 5000 nil" "get_all 2" \
+		"error nil exists key 11" "coherent committed 3" "nothing nil key 1 nil"; do
 	grep -qxF "$want" flat
 	ok "Lua: $want" $?
 done

@@ -17,7 +17,10 @@ run -o json list
 lua_run -e 'local n, d = 0, require "ncclbpf.core".decode(io.read "a")
 assert(d.schema == "ncclbpf.list/1")
 for _, p in ipairs(d.data.processes) do
-	if p.job == "demo" and p.state == "attachable" and p.pid > 0 and p.job_rank and p.socket:match("/demo%.%d%.%d+%.sock$") then n = n + 1 end
+	if p.job == "demo" and p.state == "attachable" and p.pid > 0 and p.job_rank
+			and p.socket:match("/demo%.%d%.%d+%.sock$") then
+		n = n + 1
+	end
 end
 assert(n == 8, n)' <"$T/out" 2>"$T/why"
 ok "list in JSON has each process" $?
@@ -67,7 +70,8 @@ sampled() {
 }
 await sampled
 status 0 "policy show" -o table policy show force
-has "has engine, counters, mean time and maps" out "machine code" "overrides " "refused " "mean ns " "maps: force"
+has "has engine, counters, mean time and maps" out "machine code" "overrides " "refused " \
+	"mean ns " "maps: force"
 shape policy_show_json -o json policy show force
 status 0 "policy time off" -o table policy time off
 golden map_list -o table map list
@@ -97,7 +101,8 @@ golden map_set_hex map set force 0 hex:0011
 golden map_set_syntax map set force 0 '{algo='
 golden map_set_pairs map set force 0
 run -r 0 -o json explain allreduce 4M
-own=$(sed 's/.*"nccl":{"algo":"\([a-z0-9_]*\)","proto":"\([a-z0-9]*\)".*/algo=\1, proto=\2/' "$T/out")
+own=$(sed 's/.*"nccl":{"algo":"\([a-z0-9_]*\)","proto":"\([a-z0-9]*\)".*/algo=\1, proto=\2/' \
+	"$T/out")
 status 0 "force what NCCL would take" map set force 0 "{$own, enabled=1}"
 i=0
 until run -r 0 -o table explain allreduce 4M && grep -q kept "$T/out" || [ $i -gt 300 ]; do
@@ -115,7 +120,8 @@ golden map_dump_follow -o table map dump force follow=yes every=100ms count=2
 golden comm_list -o table comm list
 shape comm_list_json -o json comm list
 status 0 "comm show" -o table comm show
-has "has sizes, choices, costs and who decided" out "8 ranks on 1 node," "SIZE" "NCCL" "ANSWER" "COST us" "SLOWER %" "allreduce" "size_aware"
+has "has sizes, choices, costs and who decided" out "8 ranks on 1 node," "SIZE" "NCCL" "ANSWER" \
+	"COST us" "SLOWER %" "allreduce" "size_aware"
 status 0 "comm show, wide" -o wide comm show
 awk 'NR > 2 && NF == 11 && $10 ~ /^[+-][0-9]/ { rows++; if (($8 > $9) != ($10 > 0)) wrong++ }
 	END { exit !rows || wrong }' "$T/out"
@@ -160,7 +166,8 @@ status 0 "and added" policy add ./size_aware.bpf.o
 await settled demo
 golden use_none -o table -y policy use none
 await settled demo
-for c in "env set NCCL_ALGO Ring" "env remove NCCL_ALGO" "controller pause" "telemetry on" "trace start out=x.json" "policy time on" "rollout abort"; do
+for c in "env set NCCL_ALGO Ring" "env remove NCCL_ALGO" "controller pause" "telemetry on" \
+		"trace start out=x.json" "policy time on" "rollout abort"; do
 	# shellcheck disable=SC2086
 	status 64 "no dry run of $c" -n $c
 	has "is said" err "has no dry run"
@@ -175,7 +182,8 @@ golden unload -o table policy unload force
 status 1 "unload of what is gone" policy unload force
 has "names it" err "force"
 status 0 "watch repeats" -o tsv -q watch 100ms count=3 comm list
-[ "$(grep -c '  comm list$' "$T/out")" -le 3 ] && [ "$(grep -c "$(timeout 5 "$S" -o name comm list)" "$T/out")" -eq 24 ]
+[ "$(grep -c '  comm list$' "$T/out")" -le 3 ] &&
+	[ "$(grep -c "$(timeout 5 "$S" -o name comm list)" "$T/out")" -eq 24 ]
 ok "three rounds of eight lines" $?
 printf 'timing on\ncomm list\n' | timeout 10 "$S" >"$T/out" 2>"$T/err"
 has "timing says time and round trips" err "time " "round trips"
@@ -185,9 +193,12 @@ golden pid_wrong -p 1 status
 # elements of every kind of type, over the wire and back
 status 0 "load a policy with many types" policy load types.bpf.o
 status 0 "use it" policy use types
-status 0 "store a structure" map set everything '{low=-1,high=2}' '{u64=18446744073709551615, s32=-5, text=abc, mode=mode_on, algo=nvls, three=7, five=-16, pair={{low=-1}}, number={whole=258}, hidden=9, flag=true}'
+fields='u64=18446744073709551615, s32=-5, text=abc, mode=mode_on, algo=nvls, three=7, five=-16'
+fields="{$fields, pair={{low=-1}}, number={whole=258}, hidden=9, flag=true}"
+status 0 "store a structure" map set everything '{low=-1,high=2}' "$fields"
 run -q -r 0 -o tsv map dump everything
-has "and read it" out "{low=-1, high=2}" "u64=18446744073709551615" "s32=-5" "text=abc" "mode=MODE_ON" "algo=nvls" "three=7, five=-16" "hidden=9, flag=true"
+has "and read it" out "{low=-1, high=2}" "u64=18446744073709551615" "s32=-5" "text=abc" \
+	"mode=MODE_ON" "algo=nvls" "three=7, five=-16" "hidden=9, flag=true"
 run -r 0 -o json map get everything '{low=-1,high=2}'
 has "64 bits are exact in JSON" out '"u64":18446744073709551615'
 status 1 "flags=new on an element that is there" map set everything '{low=-1,high=2}' '{}' flags=new
@@ -195,7 +206,8 @@ status 0 "remove it" map remove everything '{low=-1,high=2}'
 status 1 "it is gone" map get everything '{low=-1,high=2}'
 await settled demo
 status 0 "a per-CPU map" -o table map dump counts
-has "has a column of CPUs, and says which are all zero" out "KEY  CPU  VALUE" "types/counts: percpu_array, __u32 -> __u64" " all "
+has "has a column of CPUs, and says which are all zero" out "KEY  CPU  VALUE" \
+	"types/counts: percpu_array, __u32 -> __u64" " all "
 shape percpu_json -o json map dump counts
 status 0 "plain integers as keys" map set plain 77 5
 run -q -r 3 -o tsv map get plain 77

@@ -24,7 +24,8 @@ gives "files and folders" "folder/" policy load fo
 gives "a policy's file" "some.bpf.o" policy load some
 gives "no file that cannot be loaded" "other.policy" policy load other
 gives "plans for a rollout" "other.json" rollout start o
-gives "the file of an option" "out=other.json out=other.policy out=other.txt" policy build some.bpf.o out=o
+gives "the file of an option" "out=other.json out=other.policy out=other.txt" \
+	policy build some.bpf.o out=o
 gives "options behind the words that must stand" "out=" policy build some.bpf.o o
 gives "options" "--job --json" --j
 gives "collectives" "allgather allreduce" explain all
@@ -67,8 +68,10 @@ fi
 
 # ---- what the words are for, for zsh and fish -----------------------------------
 
-gives "a word and what it is for" "list	List the held policies, and mark the policies in use" --describe policy li
-gives "an option and what it is for" "limit=	show at most this many items; all: no limit" --describe map dump m lim
+gives "a word and what it is for" "list	List the held policies, and mark the policies in use" \
+	--describe policy li
+gives "an option and what it is for" "limit=	show at most this many items; all: no limit" \
+	--describe map dump m lim
 gives "files without a text" "folder/" --describe policy load fo
 
 skip() { # name, reason
@@ -78,13 +81,16 @@ skip() { # name, reason
 
 if command -v fish >/dev/null; then
 	fish_gives() { # name, wanted, line
-		PATH="$B:$PATH" timeout 20 fish --no-config -c "source $TOP/shell/completion.fish; complete -C '$3'" \
+		PATH="$B:$PATH" timeout 20 fish --no-config \
+			-c "source $TOP/shell/completion.fish; complete -C '$3'" \
 			>"$T/got" 2>"$T/why"
 		printf '%s\n' "$2" | sed '/^$/d' | diff - "$T/got" >>"$T/why"
 		ok "fish: $1" $?
 	}
-	fish_gives "a noun with its verbs" "$(timeout 5 "$S" __complete --describe pol)" "ncclbpf-shell pol"
-	fish_gives "verbs with what they do" "$(timeout 5 "$S" __complete --describe policy d)" "ncclbpf-shell policy d"
+	fish_gives "a noun with its verbs" "$(timeout 5 "$S" __complete --describe pol)" \
+		"ncclbpf-shell pol"
+	fish_gives "verbs with what they do" "$(timeout 5 "$S" __complete --describe policy d)" \
+		"ncclbpf-shell policy d"
 	fish_gives "folders" "folder/" "ncclbpf-shell policy load fo"
 	fish_gives "nothing for nonsense" "" "ncclbpf-shell frobnicate x"
 else
@@ -102,7 +108,8 @@ bindkey '^I' complete-word
 E
 	zsh_types() { # name; the script on standard input
 		(cat && printf 'send exit\\n\nstatus 0\n') |
-			ZDOTDIR=$T/zhome TERM=dumb timeout 60 "$B/test/fakes/terminal/pty" zsh -f -i >"$T/why" 2>&1
+			ZDOTDIR=$T/zhome TERM=dumb timeout 60 "$B/test/fakes/terminal/pty" zsh -f \
+			-i >"$T/why" 2>&1
 		ok "zsh: $1" $?
 	}
 	zsh_types "completes a word, and a space behind it" <<E

@@ -14,7 +14,8 @@ try() { # mode, wanted status, text wanted in the error, time-out
 		run -T "${4:-20}" -S "$T/$1.sock" -o json $cmd
 		[ "$rc" -eq "$2" ] && { [ "$2" -eq 0 ] || grep -qF "$3" "$T/out"; }
 		ok "$1: $cmd gives status $2" $?
-		lua_run -e 'assert(require "ncclbpf.core".decode(io.read "l"))' <"$T/out" >>"$T/why" 2>&1
+		lua_run -e 'assert(require "ncclbpf.core".decode(io.read "l"))' <"$T/out" \
+			>>"$T/why" 2>&1
 		ok "$1: $cmd: and one line of JSON" $?
 	done
 	kill "$fake" 2>/dev/null
@@ -36,11 +37,14 @@ for mode in types escape empty dribble; do
 	"$B/test/fakes/terminal/fake" $mode "$T/$mode.sock" >"$T/$mode.out" &
 	jobs="$jobs $!"
 	await grep -q ready "$T/$mode.out"
-	for cmd in "comm list" "map list" "map show x" "map dump x" "map get x 1" "map set x 1 2" "policy list" "policy dump x" \
-		"policy use x" "status" "doctor" "decision tail" "trace tail" "change status" "comm show" "explain allreduce 4M"; do
+	for cmd in "comm list" "map list" "map show x" "map dump x" "map get x 1" "map set x 1 2" \
+			"policy list" "policy dump x" "policy use x" "status" \
+			"doctor" "decision tail" "trace tail" "change status" "comm show" \
+			"explain allreduce 4M"; do
 		# shellcheck disable=SC2086
 		run -T 2 -S "$T/$mode.sock" -o table $cmd
-		[ "$rc" -ne 70 ] && [ "$rc" -lt 128 ] && ! grep -q "attempt to\|stack traceback\|\.lua:[0-9]" "$T/err" "$T/out"
+		[ "$rc" -ne 70 ] && [ "$rc" -lt 128 ] &&
+			! grep -q "attempt to\|stack traceback\|\.lua:[0-9]" "$T/err" "$T/out"
 		ok "$mode: $cmd survives (status $rc)" $?
 	done
 done
@@ -55,8 +59,11 @@ run -S "$T/e2.sock" -o tsv comm list
 ok "nor a pipe" $?
 lua_run -e 'local format, errors = require "ncclbpf.base.format", require "ncclbpf.base.errors"
 local bad = "a\u{9b}31m\u{202e}b\u{2066}c\u{85}d\27"
-local r = { rows = { { v = bad, l = { bad } } }, columns = { { "v" }, { "l" } }, head = bad, foot = { bad } }
-for _, t in ipairs { format.render(r, { format = "table" }), format.render({ text = bad }, { format = "table" }), tostring(errors.new("io", bad)) } do
+local r = { rows = { { v = bad, l = { bad } } }, columns = { { "v" }, { "l" } }, head = bad,
+	foot = { bad } }
+local as_table = { format = "table" }
+for _, t in ipairs { format.render(r, as_table), format.render({ text = bad }, as_table),
+		tostring(errors.new("io", bad)) } do
 	assert(t:find("a?31m?b?c?d?", 1, true), t)
 	assert(not t:find "[\27\127-\255]", t)
 end

@@ -9,7 +9,8 @@ cd "$T" || exit 1
 cp "$B/policies/force.bpf.o" "$B/policies/noop.bpf.o" .
 job four --ranks 4 --procs 4 --rate 300
 policies() { # names in use on each process that answers
-	timeout 20 "$S" -T 5 -q -o tsv comm list 2>/dev/null | cut -f 11 | sort | uniq -c | sed 's/^ *//'
+	timeout 20 "$S" -T 5 -q -o tsv comm list 2>/dev/null | cut -f 11 | sort |
+		uniq -c | sed 's/^ *//'
 }
 
 status 0 "load" policy load force.bpf.o
@@ -21,14 +22,18 @@ ok "all four decide with it" $?
 hung=$(rank_pid four 2)
 kill -STOP "$hung"
 status 75 "a rank that hangs: the change times out" -T 0.5 policy use none
-has "the rank is named, and what state things are in" err "rank 2 (pid $hung)" "0.5 s" "nothing has changed"
+has "the rank is named, and what state things are in" err "rank 2 (pid $hung)" "0.5 s" \
+	"nothing has changed"
 status 75 "reading shows the others and says who is missing" -T 2 comm list
 has "with their lines" out "force"
 has "naming the rank" err "rank 2"
 run -T 2 -o json comm list
 lua_run -e 'local d = require "ncclbpf.core".decode(io.read "a").data.processes
 assert(#d == 4)
-for _, p in ipairs(d) do assert((p.rank == 2) == (p.error ~= nil) and (p.rank == 2) == (p.data == nil)) end' <"$T/out" 2>"$T/why"
+for _, p in ipairs(d) do
+	assert((p.rank == 2) == (p.error ~= nil) and (p.rank == 2) == (p.data == nil))
+end
+' <"$T/out" 2>"$T/why"
 ok "JSON has everything: three answers and one error" $?
 status 75 "load into a job with a hung rank" -T 0.5 policy load noop.bpf.o
 kill -CONT "$hung"
@@ -84,7 +89,8 @@ await decided
 for words in "rollout start plan.lua" "sweep start sweep.json"; do
 	# shellcheck disable=SC2086
 	run -J other $words
-	[ "$rc" -ne 0 ] && grep -q "NCCL calls no profiler" "$T/err" && grep -q NCCL_PROFILER_PLUGIN "$T/err"
+	[ "$rc" -ne 0 ] && grep -q "NCCL calls no profiler" "$T/err" &&
+		grep -q NCCL_PROFILER_PLUGIN "$T/err"
 	ok "$words: refused without a profiler" $?
 done
 status 0 "a trace begins all the same" -J other trace start out=none.json seconds=200ms
@@ -102,7 +108,8 @@ await both
 for words in list "-J same status" "-J same doctor"; do
 	# shellcheck disable=SC2086
 	run -o table $words
-	has "$words: two jobs of one name are told" out "job same has several processes of rank 0" "set NCCLBPF_JOB"
+	has "$words: two jobs of one name are told" out "job same has several processes of rank 0" \
+		"set NCCLBPF_JOB"
 done
 
 # a process that sees another directory: by its own environment and root
@@ -121,13 +128,16 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null &&
 	ok "a shell of another user is refused, with both uids" $?
 	chmod 700 "$T"
 	mkdir -m 700 "$T/theirs" && chown 65534 "$T/theirs"
-	timeout 10 setpriv --bounding-set=-all --inh-caps=-all "$S" -S "$T/theirs/x.sock" status >"$T/out" 2>"$T/err"
-	[ $? -eq 77 ] && grep -q "hint: this shell is root, without CAP" "$T/err" && ! grep -q "or as root" "$T/err"
+	timeout 10 setpriv --bounding-set=-all --inh-caps=-all "$S" \
+		-S "$T/theirs/x.sock" status >"$T/out" 2>"$T/err"
+	[ $? -eq 77 ] && grep -q "hint: this shell is root, without CAP" "$T/err" &&
+		! grep -q "or as root" "$T/err"
 	ok "root without rights is not told to become root" $?
 else
 	tests=$((tests + 2))
 	echo "ok $((tests - 1)) - root without rights # SKIP not root"
-	echo "ok $tests - a shell of another user # SKIP not root, or the build is out of reach of others"
+	echo "ok $tests - a shell of another user # SKIP" \
+		"not root, or the build is out of reach of others"
 fi
 
 # two shells at once, and one that is killed

@@ -108,7 +108,11 @@ shape() {
 		echo "status: $rc"
 	} >"$T/got" 2>&1
 	[ "${GOLDEN:-}" = write ] && cp "$T/got" "$file"
-	awk 'NR == FNR { have[$0]; next } !($0 in have) { print "missing: " $0; bad = 1 } END { exit bad }' \
+	awk '
+		NR == FNR { have[$0]; next }
+		!($0 in have) { print "missing: " $0; bad = 1 }
+		END { exit bad }
+	' \
 		"$T/got" "$file" >"$T/why" 2>&1
 	ok "shape $(basename "$file"): $*" $?
 }
@@ -117,11 +121,13 @@ shape() {
 # library first.
 preload=
 for lib in asan tsan; do
-	nm -D "$B/lua/ncclbpf.so" 2>/dev/null | grep -q "__${lib}_init" && preload=$(gcc -print-file-name=lib$lib.so)
+	nm -D "$B/lua/ncclbpf.so" 2>/dev/null | grep -q "__${lib}_init" &&
+		preload=$(gcc -print-file-name=lib$lib.so)
 done
 lua_run() {
 	LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 \
-	LUA_PATH="$TOP/lua/?.lua;$TOP/lua/?/init.lua;;" LUA_CPATH="$B/lua/?.so;;" timeout "${LUA_LIMIT:-60}" lua5.4 "$@"
+		LUA_PATH="$TOP/lua/?.lua;$TOP/lua/?/init.lua;;" LUA_CPATH="$B/lua/?.so;;" \
+		timeout "${LUA_LIMIT:-60}" lua5.4 "$@"
 }
 
 # job NAME ARGS...: start the stand-in host as a job; pids in $T/NAME.pids

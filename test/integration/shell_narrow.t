@@ -59,18 +59,21 @@ run -J demo telemetry on
 measured() { run -J demo -q -o tsv sample tail && [ -s "$T/out" ]; }
 await measured
 
-for c in help "help job" "help policies" "help maps" "help decisions" "help measurements" "help rollouts" \
-	"help shell" "help environment" "help values" "help exit" "help lua" "help keys" "help policy use" \
-	"help rollout script" "policy verify $B/test/corpus/shell/refused.bpf.o" \
-	"policy verify $B/examples/demo/out_of_bounds.bpf.o" "map dump depth" \
-	"policy verify $B/policies/size_aware.bpf.o" "policy dump $B/policies/force.bpf.o"; do
+for c in help "help job" "help policies" "help maps" "help decisions" "help measurements" \
+		"help rollouts" "help shell" "help environment" "help values" "help exit" \
+		"help lua" "help keys" "help policy use" "help rollout script" \
+		"policy verify $B/test/corpus/shell/refused.bpf.o" \
+		"policy verify $B/examples/demo/out_of_bounds.bpf.o" "map dump depth" \
+		"policy verify $B/policies/size_aware.bpf.o" \
+		"policy dump $B/policies/force.bpf.o"; do
 	fits "$c"
 done
-for c in list attach status doctor "-v doctor" "policy list" "policy show size_aware" "policy history" \
-	"policy simulate none" "policy diff force size_aware" "map list" "map show force" "map dump force" \
-	"comm list" "comm show" "decision tail count=5" "sample tail count=5" stats "stats plot=times" \
-	"stats plot=bandwidth" "explain allreduce 4M" "check agreement" "change status" "controller status" \
-	"env list" "trace status" net "policy time on" "telemetry on"; do
+for c in list attach status doctor "-v doctor" "policy list" "policy show size_aware" \
+		"policy history" "policy simulate none" "policy diff force size_aware" "map list" \
+		"map show force" "map dump force" "comm list" "comm show" "decision tail count=5" \
+		"sample tail count=5" stats "stats plot=times" "stats plot=bandwidth" \
+		"explain allreduce 4M" "check agreement" "change status" "controller status" \
+		"env list" "trace status" net "policy time on" "telemetry on"; do
 	fits "-J demo $c"
 done
 
@@ -78,9 +81,11 @@ at 80 "policy verify $B/test/corpus/shell/refused.bpf.o"
 grep -A1 '^ *23 | ' out | tail -n 1 | grep -q '|.*^$'
 ok "a refusal: the caret stays below its line" $?
 at 80 help
-has "help: each group, and what it is for" out "policies " "Verify, load, use and remove policies" "rollouts "
+has "help: each group, and what it is for" out "policies " \
+	"Verify, load, use and remove policies" "rollouts "
 at 80 help policies
-has "help GROUP: what each command does, to the end" out "policy simulate" "count the answers that differ"
+has "help GROUP: what each command does, to the end" out "policy simulate" \
+	"count the answers that differ"
 at 80 -J demo stats
 has "stats: P99 and bandwidth" out "P50 us" "P99 us" "BUS GB/s"
 has "which columns are left out, and how to see them" out "not shown: " "ENQUEUE us" "(-o wide)"

@@ -24,9 +24,11 @@ shape help_json help -o json
 golden verify_good -o table policy verify force.bpf.o
 shape verify_good_json -o json policy verify force.bpf.o
 status 0 "a verdict with -v" -v -o table policy verify force.bpf.o
-has "says what the policy takes of its budgets" out "budget: " " of 2000000 instructions to verify it; maps take " " of 256M"
+has "says what the policy takes of its budgets" out "budget: " \
+	" of 2000000 instructions to verify it; maps take " " of 256M"
 export NCCLBPF_MAX_POLICY_MEMORY=1
-status 65 "a policy whose maps take more than the operator allows" policy verify "$B/test/corpus/shell/batch.bpf.o"
+status 65 "a policy whose maps take more than the operator allows" policy verify \
+	"$B/test/corpus/shell/batch.bpf.o"
 has "says the sum, the largest map, the limit and the variable" err \
 	"its maps take 4 MiB, the largest, many, 4 MiB; at most 1 MiB" NCCLBPF_MAX_POLICY_MEMORY
 export NCCLBPF_MAX_POLICY_MEMORY=5
@@ -38,7 +40,8 @@ has "names the costliest one" out "program callbacks: the costliest loop, at " "
 	"loops end early after 1048576 in a decision"
 D=$B/test/corpus/shell/nested_loops.bpf.o
 status 0 "a policy with loops in loops" -o table policy verify "$D"
-has "names the inner one, with all its iterations" out "nested_loops.bpf.c:16, takes 9" "1000 iterations of "
+has "names the inner one, with all its iterations" out "nested_loops.bpf.c:16, takes 9" \
+	"1000 iterations of "
 status 0 "the same in JSON" -o json policy verify "$D"
 has "has them as numbers" out '"loop_iterations":1000' '"loop_line":16' '"loop_share":9'
 export NCCLBPF_MAX_RUN=400
@@ -48,23 +51,28 @@ has "says so, the limit and the variable" out "note: program callbacks takes up 
 unset NCCLBPF_MAX_RUN
 N=$B/test/corpus/shell/notes.bpf.o
 status 0 "a policy with notes" -o table policy verify "$N"
+algo="ctx->algo is set to 7, but NCCL can take only -1 to 6"
+divisor="the divisor may be 0: the quotient is then 0; test the divisor first"
+branch="this branch has the same outcome on every path: it never leads to"
 has "says how many, and each with line and hint" out "3 notes" \
-	"note: notes.bpf.c:11: program notes: the divisor may be 0: the quotient is then 0; test the divisor first" \
-	"note: notes.bpf.c:12: program notes: this branch has the same outcome on every path: it never leads to" \
-	"note: notes.bpf.c:14: program notes: ctx->algo is set to 7, but NCCL can take only -1 to 6; "
+	"note: notes.bpf.c:11: program notes: $divisor" \
+	"note: notes.bpf.c:12: program notes: $branch" \
+	"note: notes.bpf.c:14: program notes: $algo; "
 ! grep -q " | " "$T/out"
 ok "and without source lines" $?
 status 0 "the same with -v" -v -o table policy verify "$N"
 has "shows the source lines" out "     11 | ctx->channels = 60 / share;"
 status 0 "the same in JSON" -o json policy verify "$N"
-has "has them as records" out '"notes":[{"class":"zero_divisor",' '"class":"dead_branch"' '"line":14'
+has "has them as records" out \
+	'"notes":[{"class":"zero_divisor",' '"class":"dead_branch"' '"line":14'
 status 0 "a variable at random" -o table policy verify "$B/test/corpus/shell/env_random.bpf.o"
 has "is accepted with a warning that names line and helper" out \
 	"warning: " "env_random.bpf.c:9: program on_env: ranks may find different variables: " \
 	"source: bpf_get_prandom_u32 answers each rank differently"
 status 0 "the same in JSON" -o json policy verify "$B/test/corpus/shell/env_random.bpf.o"
 has "is a record" out '"warnings":[{' '"line":9' '"notes":[{"pc":'
-status 0 "a variable by a local map" -o table policy verify "$B/test/corpus/shell/env_local_map.bpf.o"
+status 0 "a variable by a local map" \
+	-o table policy verify "$B/test/corpus/shell/env_local_map.bpf.o"
 has "is accepted with a warning that names line and map" out \
 	"warning: " "env_local_map.bpf.c:20: program on_env: ranks may find different variables: " \
 	"map chosen is not __coherent" "; tag map chosen __coherent"
@@ -72,7 +80,8 @@ status 0 "a program that records local data and decides by none" -o table \
 	policy verify "$B/test/corpus/shell/env_alike.bpf.o"
 ! grep -q warning "$T/out"
 ok "has no warning" $?
-status 0 "a variable that is the same on all ranks" -o table policy verify "$B/test/corpus/events/env.bpf.o"
+status 0 "a variable that is the same on all ranks" \
+	-o table policy verify "$B/test/corpus/events/env.bpf.o"
 ! grep -q warning "$T/out"
 ok "has no warning" $?
 status 2 "a refused policy" -o table policy verify refused.bpf.o
@@ -81,11 +90,13 @@ has "the refusal shows the line, a caret and a hint" err "l->bytes" "^" "require
 ! grep -q "notes:" "$T/err"
 ok "and no notes without -v" $?
 status 2 "a refused policy with -v" -v -o table policy verify refused.bpf.o
-has "has notes that tell how it got there" err "notes:" "call bpf_map_lookup_elem#1; now r0 = bpf_map_lookup_elem(&limits), pointer to"
+has "has notes that tell how it got there" err "notes:" \
+	"call bpf_map_lookup_elem#1; now r0 = bpf_map_lookup_elem(&limits), pointer to"
 ! grep -q "^0: " "$T/out"
 ok "and not every state" $?
 status 2 "a refused policy with -vv" -vv -o table policy verify refused.bpf.o
-has "has every state of the walk" out "8: r1 = *(u64 *)(r0 +0)" "    r0: pointer to a value of map limits, or NULL"
+has "has every state of the walk" out "8: r1 = *(u64 *)(r0 +0)" \
+	"    r0: pointer to a value of map limits, or NULL"
 shape verify_refused_json -o json policy verify refused.bpf.o
 run -o json policy verify refused.bpf.o
 [ "$(wc -l <"$T/out")" -eq 1 ] && [ ! -s "$T/err" ]
@@ -128,15 +139,19 @@ status 0 "list without a job" -o tsv -q list
 ! grep -q attachable "$T/out"
 ok "has nothing to attach to" $?
 status 69 "no target" status
-has "says where it looked and how many processes there are" err "no process to attach to: no socket in $T/s" "processes with NCCL seen"
+has "says where it looked and how many processes there are" err \
+	"no process to attach to: no socket in $T/s" "processes with NCCL seen"
 status 69 "no target, in JSON" -o json status
-has "the same as an error object" out '{"error":{"code":"no_target","message":"no process to attach to' '"command":"status"'
+has "the same as an error object" out \
+	'{"error":{"code":"no_target","message":"no process to attach to' '"command":"status"'
 
 # help: topics, a command's own, and the nearest of what was meant
 status 0 "help environment" help environment
-has "names settings, defaults and choices" out "NCCLBPF_POLICY" "NCCLBPF_COHERENCE (strict)" "on|off"
+has "names settings, defaults and choices" out "NCCLBPF_POLICY" \
+	"NCCLBPF_COHERENCE (strict)" "on|off"
 status 0 "help behind a command" policy use --help
-has "is that command's, with examples, as text in a pipe" out "policy use NAME|FILE...|none" "policy use none "
+has "is that command's, with examples, as text in a pipe" out \
+	"policy use NAME|FILE...|none" "policy use none "
 status 64 "an option misspelt" --dryrun
 has "names the nearest with its dashes" err "nearest: --dry-run"
 status 64 "an option like no other" --foo
@@ -165,7 +180,8 @@ has "in JSON" out '"line":2'
 # a change that waits at its fence
 cat >"$T/pending.lua" <<'END'
 local comm = require "ncclbpf.commands.comm"
-local last = { generation = 4, state = "committed", comms = { { comm = "c0", state = "committed", fence = 90, ranks = 2, passed = 0 } } }
+local last = { generation = 4, state = "committed",
+	comms = { { comm = "c0", state = "committed", fence = 90, ranks = 2, passed = 0 } } }
 local replies = {
 	explain = { coll = "allreduce", bytes = 4, comm = "c0", policies = {} },
 	["change status"] = { last = last },
@@ -173,15 +189,20 @@ local replies = {
 }
 local function text(...)
 	local generations = { ... }
-	local result = comm.cmd_explain { args = { "allreduce", "4" }, opt = {}, flags = {}, session = function()
+	local result = comm.cmd_explain { args = { "allreduce", "4" }, opt = {}, flags = {},
+		session = function()
 		return { one = require("ncclbpf.job.session").Group.one,
-			living = function() return { { rank = 0, pid = 1 } } end, ask = function(_, line)
+			living = function() return { { rank = 0, pid = 1 } } end,
+			ask = function(_, line)
 			local per = {}
 			for rank, generation in ipairs(generations) do
 				local data = {}
-				for k, v in pairs(replies[line:match "^explain" or line]) do data[k] = v end
+				for k, v in pairs(replies[line:match "^explain" or line]) do
+					data[k] = v
+				end
 				data.generation = data.generation or generation
-				per[rank] = { member = { rank = rank - 1, pid = rank }, data = data }
+				per[rank] = { member = { rank = rank - 1, pid = rank },
+					data = data }
 			end
 			return per
 		end }
@@ -194,8 +215,9 @@ text(4, 3)
 text(4, 4)
 END
 status 0 "explain before a fence" -f "$T/pending.lua"
+pending="pending: generation 4 (policies force) decides from decision 90 on"
 has "says what is to come, and when" out "nothing pending" \
-	"pending: generation 4 (policies force) decides from decision 90 on. 0 of 2 ranks have reached it;" \
+	"$pending. 0 of 2 ranks have reached it;" \
 	"1 of 2 ranks have reached it; a rank before that decision uses its old policies"
 
 # ranks that differ in every row: a few notes, all with -v
@@ -210,31 +232,37 @@ end
 for _, verbose in ipairs { false, true } do
 	local result = read.command({ flags = { verbose = verbose }, session = function()
 		return { ask = function() return replies end }
-	end }, { schema = "x/1", line = "x", rows = function(d) return d.rows end, columns = { { "k" }, { "v" } }, id = "k" })
+	end }, { schema = "x/1", line = "x", rows = function(d) return d.rows end,
+		columns = { { "k" }, { "v" } }, id = "k" })
 	print(#result.foot, result.foot[#result.foot])
 end
 END
 status 0 "differences in every row" -f "$T/notes.lua"
-has "are told in a few notes, all with -v" out "4	note: 9 more differences between ranks; -v shows all" "12	note: v of row12"
+has "are told in a few notes, all with -v" out \
+	"4	note: 9 more differences between ranks; -v shows all" "12	note: v of row12"
 cat >"$T/note.lua" <<'END'
 local merge = require "ncclbpf.job.merge"
 local function policies(v) return #v > 0 and table.concat(v, " ") or "none" end
 local per = {}
 for rank = 0, 7 do
-	per[rank + 1] = { member = { rank = rank, pid = 100 + rank }, rows = { { comm = "c0", policies = rank == 7 and {} or { "force" } } } }
+	per[rank + 1] = { member = { rank = rank, pid = 100 + rank },
+		rows = { { comm = "c0", policies = rank == 7 and {} or { "force" } } } }
 end
 local _, notes = merge.rows(per, { { "policies", show = policies } }, "comm")
 print(table.concat(notes, "\n"))
 END
 status 0 "a rank that differs" -f "$T/note.lua"
-has "is named with its value as the column shows it" out "policies of c0: rank 7 has none; all others have force"
+has "is named with its value as the column shows it" out \
+	"policies of c0: rank 7 has none; all others have force"
 
 # every format of one answer
 for f in table wide tsv csv json ndjson name; do
 	golden "format_$f" -o $f policy verify force.bpf.o
 done
 run -jp policy verify force.bpf.o
-lua_run -e 'local c = require "ncclbpf.core" assert(c.decode(io.read "a").data.accepted)' <"$T/out" 2>"$T/why"
+lua_run -e '
+	local c = require "ncclbpf.core" assert(c.decode(io.read "a").data.accepted)
+' <"$T/out" 2>"$T/why"
 ok "-jp is JSON too" $?
 [ "$(wc -l <"$T/out")" -gt 10 ]
 ok "and indented" $?
@@ -243,10 +271,13 @@ ok "and indented" $?
 if readelf -d "$S" | grep -qE 'libasan|libtsan'; then
 	ok "libraries # SKIP a sanitizer's build" 0
 else
-	run -e 'local n, m = 0, io.open("/proc/self/maps"):read "a" for l in m:gmatch "lib%w+%.so" do n = n + 1 end
+	run -e '
+		local n, m = 0, io.open("/proc/self/maps"):read "a"
+		for l in m:gmatch "lib%w+%.so" do n = n + 1 end
 		assert(n > 5 and not m:find "libcurl" and not m:find "libmicrohttpd", m)'
 	[ "$rc" -eq 0 ] &&
-		! readelf -d "$S" "$B/lua/ncclbpf.so" | grep -E 'NEEDED.*(libcurl|libmicrohttpd)' >"$T/why"
+		! readelf -d "$S" "$B/lua/ncclbpf.so" |
+		grep -E 'NEEDED.*(libcurl|libmicrohttpd)' >"$T/why"
 	ok "the shell does not load libcurl and libmicrohttpd when it starts" $?
 fi
 mkdir broken

@@ -16,7 +16,8 @@ status 0 "use" policy use batch
 status 0 "records as they come" -o tsv -q map pop ring follow=yes count=300
 [ "$(wc -l <out)" -ge 300 ] && grep -q 'seq=.*coll=.*ranks=1' out
 ok "typed by the type of that name" $?
-cut -f4 out | sed 's/.*seq=\([0-9]*\).*/\1/' | awk 'NR > 1 && $1 <= p { bad = 1 } { p = $1 } END { exit bad }'
+cut -f4 out | sed 's/.*seq=\([0-9]*\).*/\1/' |
+	awk 'NR > 1 && $1 <= p { bad = 1 } { p = $1 } END { exit bad }'
 ok "in their order, none twice" $?
 status 0 "no more of them" -o tsv map set .bss paused=1
 has "one variable stored" out "1"

@@ -106,7 +106,8 @@ END
 short() {
 	name=$1
 	shift
-	NCCLBPF_PAGER='sed s/^/paged:/' "$B/test/fakes/terminal/pty" sh -c "stty rows 10; exec '$S' --no-rc $*" >"$T/why" 2>&1
+	NCCLBPF_PAGER='sed s/^/paged:/' "$B/test/fakes/terminal/pty" \
+		sh -c "stty rows 10; exec '$S' --no-rc $*" >"$T/why" 2>&1
 	ok "$name" $?
 }
 short "so does long output of a command without a prompt" help <<'END'
@@ -311,7 +312,8 @@ send print("on" .. "ce more") coroutine.wrap(function() coroutine.wrap(spin)() e
 expect once more
 send \x03
 expect interrupted
-send = select("#", coroutine.wrap(function(...) coroutine.yield(...) end)(1, nil, nil)), pcall(coroutine.wrap(error), "no")\n
+send function three(...) coroutine.yield(...) end\n
+send = select("#", coroutine.wrap(three)(1, nil, nil)), pcall(coroutine.wrap(error), "no")\n
 expect 3	false	no
 send quit\n
 status 0

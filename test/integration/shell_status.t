@@ -59,7 +59,8 @@ NCCLBPF_SOCKET_DIR=$T/link timeout 10 "$S" status >"$T/out" 2>"$T/err"
 [ $? -eq 77 ] && grep -q 'is a link' "$T/err"
 ok "77: a socket directory that is a link" $?
 timeout -s INT 1 "$S" -e 'while true do pcall(function() while true do end end) end' 2>/dev/null
-timeout --preserve-status -s INT 0.5 "$S" -e 'while true do pcall(function() while true do end end) end' 2>"$T/err"
+timeout --preserve-status -s INT 0.5 "$S" \
+	-e 'while true do pcall(function() while true do end end) end' 2>"$T/err"
 [ $? -eq 130 ]
 ok "130: interrupted, though the script catches errors" $?
 timeout --preserve-status -s INT 0.5 "$S" -e 'nb.sleep(20)' 2>"$T/err"
@@ -86,7 +87,8 @@ ok "a chunk over several lines" $?
 printf 'for i = 1, 2 do\n' | timeout 10 "$S" >"$T/out" 2>"$T/err"
 [ $? -eq 65 ]
 ok "a chunk that never ends is malformed" $?
-printf ':list\n= 1 + 1\n# a remark\nlist = 5\nprint(list)\n' | timeout 10 "$S" -q >"$T/out" 2>"$T/err"
+printf ':list\n= 1 + 1\n# a remark\nlist = 5\nprint(list)\n' |
+	timeout 10 "$S" -q >"$T/out" 2>"$T/err"
 [ $? -eq 0 ] && [ "$(tail -2 "$T/out")" = "2
 5" ]
 ok "colon, equals, remarks, and an assignment to a noun's name" $?
@@ -95,5 +97,7 @@ assert(arg[1] == "one" and arg[2] == "-x" and select("#", ...) == 2)
 return 7
 END
 status 7 "-f FILE: words in arg, an integer is the status" -f arg.lua one -x
-status 1 "an error value keeps its code: not_found" -e 'assert(nil, require("ncclbpf.base.errors").new("not_found", "gone"))'
+status 1 "an error value keeps its code: not_found" -e '
+	assert(nil, require("ncclbpf.base.errors").new("not_found", "gone"))
+'
 has "and its text" err "gone"

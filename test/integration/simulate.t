@@ -6,8 +6,9 @@
 [ -x "$B/test/fakes/host/standin" ] || skip_all "policy simulate" "the stand-in host was not built"
 trap finish EXIT
 cd "$T" || exit 1
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=sim timeout 200 "$B/test/fakes/host/standin" --ranks 4 --procs --seconds 180 \
-	--pause-ms 20 --min 1M --max 64M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >sim.out 2>&1 &
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=sim \
+	timeout 200 "$B/test/fakes/host/standin" --ranks 4 --procs --seconds 180 --pause-ms 20 \
+	--min 1M --max 64M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >sim.out 2>&1 &
 host=$!
 jobs="$jobs $host"
 export NCCLBPF_JOB=sim
@@ -19,8 +20,10 @@ printf 'allreduce,0,-1,pat,simple,-1,-1,-1\n' >pat.csv
 # ---- a job's rings ----
 status 0 "no policy decides as it did" policy simulate none
 status 2 "a table" -o table policy simulate ring.csv
-has "differs where it has a row" out "nvls/simple -> ring/simple" "answers differ" "estimate, by NCCL's cost table, not measured" "more; limit=N shows more"
-[ "$(grep -oE "[A-Z]+ %" out | sort -u)" = "SLOWER %" ] && grep -qE ' 16M .* \+[0-9.]+ ' out && grep -qE '\(time \+[0-9.]+ %\)' out
+has "differs where it has a row" out "nvls/simple -> ring/simple" "answers differ" \
+	"estimate, by NCCL's cost table, not measured" "more; limit=N shows more"
+[ "$(grep -oE "[A-Z]+ %" out | sort -u)" = "SLOWER %" ] && grep -qE ' 16M .* \+[0-9.]+ ' out &&
+	grep -qE '\(time \+[0-9.]+ %\)' out
 ok "compares times alone: above 0 is slower" $?
 status 2 "in JSON" -o json policy simulate ring.csv limit=3
 lua_run -e 'local core = require "ncclbpf.core"
@@ -29,18 +32,23 @@ lua_run -e 'local core = require "ncclbpf.core"
 	local n, differ = 0, 0
 	for _, r in ipairs(d.rows) do
 		n, differ = n + r.decisions, differ + r.differ
-		assert(r.coll == "allreduce" and (r.bytes_from == 16777216) == (r.differ > 0) and (r.differ == 0 or r.differ == r.decisions))
-		assert(r.estimated == r.decisions and (r.differ > 0) == (r.candidate_us > r.recorded_us), "estimate")
+		assert(r.coll == "allreduce" and (r.bytes_from == 16777216) == (r.differ > 0)
+			and (r.differ == 0 or r.differ == r.decisions))
+		assert(r.estimated == r.decisions
+			and (r.differ > 0) == (r.candidate_us > r.recorded_us), "estimate")
 	end
 	assert(n == d.decisions and differ == d.differ and n > 40)
 	for _, f in ipairs(d.first) do
-		assert(f.bytes == 16777216 and f.recorded == "nvls/simple" and f.candidate == "ring/simple" and f.candidate_us > f.recorded_us)
+		assert(f.bytes == 16777216 and f.recorded == "nvls/simple"
+			and f.candidate == "ring/simple" and f.candidate_us > f.recorded_us)
 	end' <out 2>>why
 ok "counts by collective and size, and the first of them" $?
 status 0 "what NCCL does not offer changes nothing" policy simulate pat.csv
 if [ -e "$B/policies/adaptive_channels.bpf.o" ]; then
-	status 2 "an object, and a table behind it" -o table policy simulate "$B/policies/adaptive_channels.bpf.o" ring.csv
-	has "whose maps are the job's own: said" out "has the coherent map channels" "has the local map" "answers may differ"
+	status 2 "an object, and a table behind it" \
+		-o table policy simulate "$B/policies/adaptive_channels.bpf.o" ring.csv
+	has "whose maps are the job's own: said" out "has the coherent map channels" \
+		"has the local map" "answers may differ"
 else
 	ok "an object # SKIP no clang at build time" 0
 fi
@@ -48,7 +56,8 @@ run policy load ring.csv
 run policy use ring
 await sh -c "'$S' -q -o json decision tail count=8 | grep -q '\"by\":\"ring\"'"
 turned() { # decisions with it alone are in the rings of 1024 lines: those of one file
-	"$S" -q -o ndjson decision tail count=40 >new.ndjson && "$S" policy simulate ring data=new.ndjson >/dev/null
+	"$S" -q -o ndjson decision tail count=40 >new.ndjson &&
+		"$S" policy simulate ring data=new.ndjson >/dev/null
 }
 await turned
 ok "a policy in use decides as the job has" $?
@@ -67,12 +76,14 @@ fault() { # TEXT PLACE SED
 	[ "$rc" -eq 65 ] && grep -qF -e "$1" err && grep -qF "at b.ndjson$2" err
 	ok "fault: $1" $?
 }
-fault "context.usable: a whole number from 0 on expected, found -1" :2 '2s/"usable":[0-9]*/"usable":-1/'
+fault "context.usable: a whole number from 0 on expected, found -1" :2 \
+	'2s/"usable":[0-9]*/"usable":-1/'
 fault "context.ranks: a whole number from 0 on expected, found x" :3 '3s/"ranks":4/"ranks":"x"/'
 fault "bytes: a whole number from 0 on expected, found nil" :1 's/"bytes":/"bites":/'
 fault "coll: the name of a collective expected, found allredcue" :1 's/"allreduce"/"allredcue"/'
 fault "context: missing" :1 's/"context"/"contxt"/'
-fault "an unknown word for algorithm or protocol" :1 's/"algo":"ring"/"algo":"rnig"/;s/"algo":"nvls"/"algo":"rnig"/'
+fault "an unknown word for algorithm or protocol" :1 \
+	's/"algo":"ring"/"algo":"rnig"/;s/"algo":"nvls"/"algo":"rnig"/'
 fault "not JSON" :1 '1s/.$//'
 fault "the file has no decision" '' 'd'
 status 64 "both kinds of record" policy simulate ring.csv data=rec.json segment=x

@@ -28,10 +28,12 @@ await begun >"$T/await"
 # ---- the length of a run
 check "a policy that one program alone could run" sh_ 0 policy load "$long"
 check "its use is refused" sh_ 65 -o table policy use long_run
-check "the message names hook, weight, and limit" told \
-	'the policies on hook tuner may take [0-9]* weighted instructions (about [0-9]* us) together, at most 4096 are allowed'
+takes='may take [0-9]* weighted instructions (about [0-9]* us) together'
+check "the message names hook, weight, and limit" \
+	told "the policies on hook tuner $takes, at most 4096 are allowed"
+loop='its costliest loop, at .*long_run.bpf.c:[0-9]*, takes [0-9]* % of its time'
 check "the policy, its program, and the loop by its line" told \
-	'policy long_run, program long_run, takes [0-9]*; its costliest loop, at .*long_run.bpf.c:[0-9]*, takes [0-9]* % of its time: 1000 iterations of [0-9]*'
+	"policy long_run, program long_run, takes [0-9]*; $loop: 1000 iterations of [0-9]*"
 check "the variable, and where to set it" told 'raise NCCLBPF_MAX_RUN on all ranks'
 check "status: the job keeps its policy" sh_ 0 -o table status
 check "which is the one that it began with" told 'only_tree'

@@ -16,7 +16,8 @@ is() { # status, name
 	fi
 }
 sh_() { # words: what the shell says goes to out and to the log
-	timeout 20 "$B/ncclbpf-shell" --no-rc -o tsv -J "$NCCLBPF_JOB" "$@" >"$dir/out" 2>>"$dir/log"
+	timeout 20 "$B/ncclbpf-shell" --no-rc -o tsv \
+		-J "$NCCLBPF_JOB" "$@" >"$dir/out" 2>>"$dir/log"
 	rc=$?
 	sed 's/^/# /' "$dir/out" >>"$dir/log"
 	return $rc
@@ -31,20 +32,25 @@ await() { # command...: for a minute at the most
 processes() { [ "$(ls "$dir" | grep -c "^$NCCLBPF_JOB\..*sock$")" -ge "$1" ]; }
 # comm state fence ranks passed generation change: of the whole and two halves
 committed() {
-	awk -F '\t' '$2 == "committed" && $4 == ($1 ~ /0$/ ? 4 : 2) { n++ } END { exit n != 3 }' "$dir/out"
+	awk -F '\t' '
+		$2 == "committed" && $4 == ($1 ~ /0$/ ? 4 : 2) { n++ }
+		END { exit n != 3 }
+	' "$dir/out"
 }
 # A busy machine's ranks may run past every fence that is tried: once more, then.
 use() { sh_ policy use "$1" && committed; }
 # ... comm fence ranks passed fence_state, of each process: all have come past
 passed() {
-	sh_ change status && awk -F '\t' 'NR > 1 { n++; bad += $9 != $10 } END { exit bad || n < 3 }' "$dir/out"
+	sh_ change status &&
+		awk -F '\t' 'NR > 1 { n++; bad += $9 != $10 } END { exit bad || n < 3 }' "$dir/out"
 }
 
 run() { # name, processes, options
 	name=$1 procs=$2
 	shift 2
 	export NCCLBPF_JOB=split$n
-	timeout 250 "$B/test/fakes/host/standin" --split --ranks 4 --min 4M --max 32M --seconds 240 "$@" >"$dir/log" 2>&1 &
+	timeout 250 "$B/test/fakes/host/standin" --split --ranks 4 --min 4M --max 32M \
+		--seconds 240 "$@" >"$dir/log" 2>&1 &
 	job=$!
 	await processes $procs
 	await sh_ policy load "$B/policies/size_aware.policy"

@@ -19,7 +19,10 @@ most() { # files, folders
 	limit=$1
 	shift
 	names "$@" >"$T"
-	awk -v m="$limit" '$1 > m { print "# " $2 " is in " $1 " files"; bad = 1 } END { exit bad }' "$T"
+	awk -v m="$limit" '
+		$1 > m { print "# " $2 " is in " $1 " files"; bad = 1 }
+		END { exit bad }
+	' "$T"
 	rc=$?
 	n=$((n + 1))
 	[ "$(wc -l <"$T")" -gt 100 ] || rc=1

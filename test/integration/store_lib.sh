@@ -8,7 +8,8 @@ etcd=$TOP/test/fakes/etcd/etcd.sh
 # needs_store WHAT: skip the tests of WHAT where the stand-in or etcd is missing.
 needs_store() {
 	[ -x "$B/test/fakes/host/standin" ] || skip_all "$1" "the stand-in was not built"
-	command -v etcd >/dev/null && command -v etcdctl >/dev/null || skip_all "$1" "etcd is not installed"
+	command -v etcd >/dev/null && command -v etcdctl >/dev/null ||
+		skip_all "$1" "etcd is not installed"
 }
 
 leave() {
@@ -20,7 +21,8 @@ leave() {
 enter_store() {
 	trap leave EXIT
 	cd "$T" || exit 1
-	unset NCCLBPF_FLEET NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY NCCLBPF_FLEET_SIGNERS
+	unset NCCLBPF_FLEET NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY \
+		NCCLBPF_FLEET_SIGNERS
 	export ETCDCTL_API=3
 }
 
@@ -31,7 +33,8 @@ tls_store() {
 	NCCLBPF_FLEET=$(cat etcd/endpoints)
 	NCCLBPF_FLEET_CACERT=$T/etcd/ca.pem NCCLBPF_FLEET_CERT=$T/etcd/ncclbpf-control.pem
 	NCCLBPF_FLEET_KEY=$T/etcd/ncclbpf-control.key XDG_STATE_HOME=$T/state
-	export NCCLBPF_FLEET NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY XDG_STATE_HOME
+	export NCCLBPF_FLEET NCCLBPF_FLEET_CACERT NCCLBPF_FLEET_CERT NCCLBPF_FLEET_KEY \
+		XDG_STATE_HOME
 }
 
 # two_sites JOB SECONDS OPTIONS...: four ranks on the sites a and b that replay times, of which
@@ -42,21 +45,26 @@ two_sites() {
 	seconds=$2
 	shift 2
 	mkdir -m 700 a b
-	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' "$TOP/test/fakes/vgpu/b300.csv" >cheap.csv
+	awk -F, '
+		$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }
+	' "$TOP/test/fakes/vgpu/b300.csv" >cheap.csv
 	{
 		grep '^collective' "$TOP/test/fakes/vgpu/b300.csv"
 		cat cheap.csv
 		grep -v '^#\|^collective' "$TOP/test/fakes/vgpu/b300.csv"
 	} >times.csv
-	NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCLBPF_AGENT_LISTEN=127.0.0.1 \
-		NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
-		timeout $((seconds + 20)) "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --events \
-		--min 1M --max 64M --factor 8 --seconds "$seconds" --pause-ms 1 --table times.csv \
-		--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" "$@" >log 2>&1 &
+	NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
+		NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+		NCCLBPF_SOCKET_DIR="$T/a" \
+		timeout $((seconds + 20)) "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs \
+		--events --min 1M --max 64M --factor 8 --seconds "$seconds" --pause-ms 1 \
+		--table times.csv --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" \
+		--rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" "$@" >log 2>&1 &
 	job=$! jobs=$!
 	await registered
 	ok "two sites run the job" $?
 }
 registered() {
-	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only "/ncclbpf/1/$NCCLBPF_JOB/comm/" | grep -c '"since":[1-9]')" -eq 2 ]
+	[ "$("$etcd" ctl "$T/etcd" get --prefix --print-value-only "/ncclbpf/1/$NCCLBPF_JOB/comm/" |
+		grep -c '"since":[1-9]')" -eq 2 ]
 }

@@ -19,10 +19,12 @@ bad 'roudns = 12' "roudns: no such field" "nearest: rounds"
 bad 'algos = { "rnig" }' "algos: a list of algorithms (tree, ring," "number 1 is \"rnig\""
 bad 'channels = { 8, 65 }' "numbers of channels from 0 (NCCL's own) to 64 expected, number 2 is 65"
 bad 'baseline = "ring/ll"' "baseline: only with data"
-bad 'data = "x.csv", baseline = "ring"' "baseline: ALGORITHM/PROTOCOL[xCHANNELS] of tree" 'found "ring"'
+bad 'data = "x.csv", baseline = "ring"' "baseline: ALGORITHM/PROTOCOL[xCHANNELS] of tree" \
+	'found "ring"'
 bad 'data = { { fiel = "x" } }' "data[1].fiel: no such field" "nearest: file"
 bad 'data = { { file = "x", algo = "ring" } }' "data[1]: algo and proto: both, or neither"
-bad 'data = { { file = "x", algo = "ring", proto = "lll" } }' "data[1].proto: ll, ll128, simple expected, found \"lll\""
+bad 'data = { { file = "x", algo = "ring", proto = "lll" } }' \
+	"data[1].proto: ll, ll128, simple expected, found \"lll\""
 bad 'data = {}' "data: a file, or a list of files"
 bad 'hysteresis_pct = 0/0' "hysteresis_pct: a number from 0 to 100 expected"
 bad 'scope = { sizes = "9M..1M" }' "scope.sizes: sizes like"
@@ -48,15 +50,16 @@ E
 fault :2:1 'no measurement' <<E
 $H
 E
+times='     time   algbw   busbw #wrong' in_place='    51.00   82.2   143.9      0'
 fault :3:1 '8 fields; 13 as in the header of line 2 expected' <<E
 # Collective test starting: all_reduce_perf
-#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#       size         count      type   redop    root$times$times
      4194304       1048576     float     sum      -1    50.10   83.7   146.5
 E
 fault :3:54 'time "fast": microseconds above 0, or N/A, expected' <<E
 # Collective test starting: all_reduce_perf
-#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
-     4194304       1048576     float     sum      -1 fast   83.7   146.5      0    51.00   82.2   143.9      0
+#       size         count      type   redop    root$times$times
+     4194304       1048576     float     sum      -1 fast   83.7   146.5      0$in_place
 E
 fault :1:1 'a row without a header' <<E
      4194304       1048576     float     sum      -1 50.1   83.7   146.5      0  algbw
@@ -73,7 +76,11 @@ E
 fault '' 'version: a whole number from 1 on expected' <<E
 {"version":"three","results":[]}
 E
-printf '#\n# size count type redop root time algbw busbw #wrong\n 8 2 float sum -1 5.0 0.1 0.1 0\n' >m.csv
+cat >m.csv <<E
+#
+# size count type redop root time algbw busbw #wrong
+ 8 2 float sum -1 5.0 0.1 0.1 0
+E
 status 65 "nothing says which collective" sweep start m.lua
 has "and how it is said" err "does not name the measured collective" 'coll = "allreduce"'
 printf '%s\nallreduce,4096,,,,1,8,10\n' $H >m.csv
@@ -82,20 +89,27 @@ status 65 "nothing in the scope" sweep start scope.lua
 printf "%s\n\"allreduce\",4096,\"ring\",ll,,1,8,10\n" $H >m.csv
 echo 'return { data = "m.csv" }' >nobase.lua
 status 64 "no baseline" sweep start nobase.lua
-has "and how it is said" err "the files have no measurements of the baseline" 'baseline = "ring/simple"'
+has "and how it is said" err "the files have no measurements of the baseline" \
+	'baseline = "ring/simple"'
 
 # ---- what is chosen ----
 # times of NCCL's own choice 100, of ring/ll128 by size as said, a little noise
 make_csv() { # "EFFECT_PCT..." for 1M, 2M, 4M, ...
-	awk -v effects="$1" -v head=$H 'BEGIN {
-		srand(7); print head
-		n = split(effects, e, " ")
-		for (i = 1; i <= n; i++) for (k = 0; k < 12; k++) {
-			printf "allreduce,%d,,,,1,8,%.3f\n", 1048576 * 2 ^ (i - 1), 100 * (0.998 + k * 7 % 12 / 3000)
-			printf "allreduce,%d,ring,ll128,,1,8,%.3f\n", 1048576 * 2 ^ (i - 1), (100 + e[i]) * (0.998 + k * 5 % 12 / 3000)
-			printf "allreduce,%d,nvls,simple,,1,8,%.3f\n", 1048576 * 2 ^ (i - 1), 130 * (0.998 + k / 3000)
+	awk -v effects="$1" -v head=$H '
+		BEGIN {
+			srand(7)
+			print head
+			n = split(effects, e, " ")
+			for (i = 1; i <= n; i++) for (k = 0; k < 12; k++) {
+				printf "allreduce,%d,,,,1,8,%.3f\n", 1048576 * 2 ^ (i - 1),
+					100 * (0.998 + k * 7 % 12 / 3000)
+				printf "allreduce,%d,ring,ll128,,1,8,%.3f\n", 1048576 * 2 ^ (i - 1),
+					(100 + e[i]) * (0.998 + k * 5 % 12 / 3000)
+				printf "allreduce,%d,nvls,simple,,1,8,%.3f\n",
+					1048576 * 2 ^ (i - 1), 130 * (0.998 + k / 3000)
+			}
 		}
-	}' >m.csv
+	' >m.csv
 }
 echo 'return { data = "m.csv", min_effect_pct = 3, hysteresis_pct = 2 }' >m.lua
 table() { # what the table has, without comments
@@ -110,24 +124,30 @@ sweeps() { # NAME EFFECTS TABLE
 	[ "$rc" -eq 0 ] && [ "$got" = "$3" ]
 	ok "$1" $?
 }
-sweeps "what is surely faster, in one row" "-20 -20 -20 0" "allreduce,1048576,8388607,ring,ll128,-1,1,8 "
-has "how sure each size is, in the table" out.csv "# allreduce 1M: ring/ll128: -" "12 and 12 blocks, better" "# allreduce 8M: baseline: nothing faster by 3 %"
-[ "$(grep -oE "[A-Z]+ %" out)" = "SLOWER %" ] && grep -qE '^allreduce +1M +better .* -(19|20)\.[0-9] ' out
+sweeps "what is surely faster, in one row" "-20 -20 -20 0" \
+	"allreduce,1048576,8388607,ring,ll128,-1,1,8 "
+has "how sure each size is, in the table" out.csv "# allreduce 1M: ring/ll128: -" \
+	"12 and 12 blocks, better" "# allreduce 8M: baseline: nothing faster by 3 %"
+[ "$(grep -oE "[A-Z]+ %" out)" = "SLOWER %" ] &&
+	grep -qE '^allreduce +1M +better .* -(19|20)\.[0-9] ' out
 ok "a candidate that takes less time has a negative SLOWER %" $?
 sweeps "less than the least effect is not taken" "-2 -2 -2" ""
-has "and why not" out "nothing faster by 3 %" "no row is better, so the baseline stays" "nothing written"
+has "and why not" out "nothing faster by 3 %" "no row is better, so the baseline stays" \
+	"nothing written"
 sweeps "slower is never taken" "5 30 -1" ""
 sweeps "one size that is little better is not worth two changes" "0 -3.6 0" ""
 has "which is said" out "hysteresis" "is not worth two changes of the answer"
 sweeps "one that is much better is" "0 -12 0" "allreduce,2097152,4194303,ring,ll128,-1,1,8 "
-sweeps "neighbours keep one answer across a size where it is as good" "-10 0 -10" "allreduce,1048576,8388607,ring,ll128,-1,1,8 "
+sweeps "neighbours keep one answer across a size where it is as good" \
+	"-10 0 -10" "allreduce,1048576,8388607,ring,ll128,-1,1,8 "
 has "which is said too" out "bridged" "not slower; uses the choice of the neighbouring sizes"
 sweeps "but not across one where it is slower" "-10 6 -10" \
 	"allreduce,1048576,2097151,ring,ll128,-1,1,8 allreduce,4194304,8388607,ring,ll128,-1,1,8 "
 make_csv "-20 0 -20"
 sed -i '/,2097152,/d' m.csv
 run sweep start m.lua out=out.csv
-[ "$(table)" = "allreduce,1048576,2097151,ring,ll128,-1,1,8 allreduce,4194304,8388607,ring,ll128,-1,1,8 " ]
+[ "$(table)" = \
+	"allreduce,1048576,2097151,ring,ll128,-1,1,8 allreduce,4194304,8388607,ring,ll128,-1,1,8 " ]
 ok "a size that was not measured gets no row" $?
 echo 'return { data = "m.csv", gaps = "fill" }' >fill.lua
 run sweep start fill.lua out=out.csv
@@ -149,10 +169,13 @@ status 73 "a file that cannot be written" sweep start m.lua out=/nowhere/x.csv
 status 0 "JSON" -o json sweep start m.lua
 lua_run -e 'local core = require "ncclbpf.core"
 	local d = assert(core.decode(io.read "a")).data
-	assert(#d.rows == 2 and d.comparisons == 4 and #d.table == 1 and d.table[1].max_bytes == 4194303)
+	assert(#d.rows == 2 and d.comparisons == 4 and #d.table == 1
+		and d.table[1].max_bytes == 4194303)
 	for _, r in ipairs(d.rows) do
-		assert(r.verdict == "better" and r.answer == "ring/ll128" and r.effect_pct < -19 and r.effect_pct > -21)
-		assert(r.low_pct <= r.effect_pct and r.effect_pct <= r.high_pct and r.high_pct < 0 and r.blocks_a == 12)
+		assert(r.verdict == "better" and r.answer == "ring/ll128" and r.effect_pct < -19
+			and r.effect_pct > -21)
+		assert(r.low_pct <= r.effect_pct and r.effect_pct <= r.high_pct and r.high_pct < 0
+			and r.blocks_a == 12)
 	end' <out 2>>why
 ok "with the numbers" $?
 echo 'return { data = "m.csv", baseline = "nvls/simple" }' >base.lua
@@ -162,17 +185,22 @@ has "a baseline of one's own" out "ring/ll128" "better"
 
 # ---- nccl-tests ----
 text() { # FILE US: as mpirun --tag-output prints it, logs in between
+	gap='                              ' per='(+ per-iteration)'
+	names='     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%'
+	units='     (us)  (GB/s)  (GB/s)             (us)     (us)     (us)      (%)'
+	out_of_place="   $2.1   83.7  83.7     N/A  1 2 3 4"
+	in_place="   $2.9   82.2   82.2       0  1 2 3 4"
 	cat >"$1" <<E
 [1,0]<stdout>:# nccl-tests version 2.17.6 nccl-headers=22809 nccl-library=22809
 [1,0]<stdout>:# Collective test starting: all_reduce_perf
 [1,0]<stdout>:#  Rank  0 Group  0 Pid   1001 on     node07 device  0 [0000:1b:00] NVIDIA B300
 [1,0]<stdout>:#  Rank  1 Group  0 Pid   1002 on     node07 device  1 [0000:43:00] NVIDIA B300
 [1,0]<stdout>:#
-[1,0]<stdout>:#                                                              out-of-place (+ per-iteration)                                in-place (+ per-iteration)
-[1,0]<stdout>:#       size         count      type   redop    root     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%     time   algbw   busbw  #wrong    i_min    i_max    i_p99    i_cv%
-[1,0]<stdout>:#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             (us)     (us)     (us)      (%)     (us)  (GB/s)  (GB/s)             (us)     (us)     (us)      (%)
+[1,0]<stdout>:#$gap$gap  out-of-place $per$gap  in-place $per
+[1,0]<stdout>:#       size         count      type   redop    root$names$names
+[1,0]<stdout>:#        (B)    (elements)                          $units$units
 node07:1001:1050 [0] NCCL INFO some line in between
-[1,0]<stdout>:     4194304       1048576     float     sum      -1   $2.1   83.7  83.7     N/A  1 2 3 4   $2.9   82.2   82.2       0  1 2 3 4
+[1,0]<stdout>:     4194304       1048576     float     sum      -1$out_of_place$in_place
 [1,0]<stdout>:# Avg bus bandwidth    : 83.0
 E
 }
@@ -180,7 +208,8 @@ list='' k=0
 while [ $k -lt 10 ]; do
 	text "base$k.txt" "6$k"
 	text "ring$k.txt" "4$k"
-	list="$list 'base$k.txt', { file = 'ring$k.txt', algo = 'ring', proto = 'll128', channels = 8 },"
+	list="$list 'base$k.txt',"
+	list="$list { file = 'ring$k.txt', algo = 'ring', proto = 'll128', channels = 8 },"
 	k=$((k + 1))
 done
 echo "return { data = { $list } }" >tests.lua
@@ -189,7 +218,12 @@ has "is read by its header" out "ring/ll128x8" "better" "from files"
 [ "$(table)" = "allreduce,4194304,8388607,ring,ll128,8,1,2 " ]
 ok "ranks and nodes from its list of devices" $?
 json() { # FILE US ENV VERSION
-	printf '{"version":%s,"args":["/opt/all_reduce_perf","-b","4M"],"env":["HOME=/root"%s],"config":{"nthreads":1,"devices":[{"rank":0,"hostname":"a"},{"rank":1,"hostname":"b"}]},"results":[{"size":4194304,"count":1,"out_of_place":{"time":99.0,"alg_bw":1.0},"out_of_place_per_iter":{"times_us":[%s.1,%s.2,%s.3]},"in_place":{"time":%s.0,"nwrong":null}}]}\n' "$4" "$3" "$2" "$2" "$2" "$2" >"$1"
+	cat >"$1" <<E
+{"version":$4,"args":["/opt/all_reduce_perf","-b","4M"],"env":["HOME=/root"$3],
+"config":{"nthreads":1,"devices":[{"rank":0,"hostname":"a"},{"rank":1,"hostname":"b"}]},
+"results":[{"size":4194304,"count":1,"out_of_place":{"time":99.0,"alg_bw":1.0},
+"out_of_place_per_iter":{"times_us":[$2.1,$2.2,$2.3]},"in_place":{"time":$2.0,"nwrong":null}}]}
+E
 }
 list='' k=0
 while [ $k -lt 10 ]; do
@@ -201,47 +235,64 @@ done
 json newer.json 65 "" 4
 echo "return { data = { $list 'newer.json' } }" >json.lua
 status 0 "nccl-tests' JSON" -o table sweep start json.lua out=out.csv
-has "the combination from its environment, newer versions with a warning" out "ring/ll " "better" "warning: newer.json: version 4"
+has "the combination from its environment, newer versions with a warning" out "ring/ll " "better" \
+	"warning: newer.json: version 4"
 [ "$(table)" = "allreduce,4194304,8388607,ring,ll,-1,2,2 " ]
 ok "nodes and ranks from its devices" $?
 
 # ---- what NVIDIA's Inspector writes ----
+allreduce() { # RANK NUMBER US SOURCE [MORE]: a collective's line
+	printf '{"header":{"id":"0xabc","rank":%s,"n_ranks":2,"nnodes":1},%s' "$1" "${5:-}"
+	printf '"coll_perf":{"coll":"AllReduce","coll_sn":%s,"coll_msg_size_bytes":4194304,' "$2"
+	printf '"coll_exec_time_us":%s,"coll_timing_source":"%s"}}\n' "$3" "$4"
+}
 inspector() { # FILE US: eight collectives of two ranks, the second slower by a half
 	for i in 1 2 3 4 5 6 7 8; do
 		for rank in 0 1; do
-			echo '{"header":{"id":"0xabc","rank":'$rank',"n_ranks":2,"nnodes":1},"metadata":{"pid":7},"coll_perf":{"coll":"AllReduce","coll_sn":'$i',"coll_msg_size_bytes":4194304,"coll_exec_time_us":'$(($2 * (2 + rank) / 2 + i))',"coll_timing_source":"kernel_gpu"}}'
+			allreduce $rank $i $(($2 * (2 + rank) / 2 + i)) kernel_gpu \
+				'"metadata":{"pid":7},'
 		done
 	done >"$1"
 }
 inspector ring.jsonl 200
 inspector own.jsonl 400
-echo '{"header":{"id":"0xabc","rank":0,"n_ranks":2,"nnodes":1},"coll_perf":{"coll":"AllReduce","coll_sn":9,"coll_msg_size_bytes":4194304,"coll_exec_time_us":1,"coll_timing_source":"collective_cpu"}}' >>own.jsonl
-echo '{"header":{"id":"0xabc","rank":0,"n_ranks":2,"nnodes":1},"p2p_perf":{"p2p":"Send"}}' >>own.jsonl
-echo 'return { data = { { file = "ring.jsonl", algo = "ring", proto = "ll128" }, "own.jsonl" }, confidence = 0.9 }' >insp.lua
+allreduce 0 9 1 collective_cpu >>own.jsonl
+echo '{"header":{"id":"0xabc","rank":0,"n_ranks":2,"nnodes":1},"p2p_perf":{"p2p":"Send"}}' \
+	>>own.jsonl
+cat >insp.lua <<E
+return { data = { { file = "ring.jsonl", algo = "ring", proto = "ll128" }, "own.jsonl" },
+	confidence = 0.9 }
+E
 status 0 "Inspector's lines" -o table sweep start insp.lua out=out.csv
-has "the slowest rank of each, by one source" out "ring/ll128" "better" "warning: own.jsonl: 1 lines of another source than kernel_gpu"
+has "the slowest rank of each, by one source" out "ring/ll128" "better" \
+	"warning: own.jsonl: 1 lines of another source than kernel_gpu"
 [ "$(table)" = "allreduce,4194304,8388607,ring,ll128,-1,1,2 " ]
 ok "with nodes and ranks" $?
 cat >insp_series.lua <<'E'
 local nb = require "ncclbpf"
 local s, warning = assert(nb.series { file = "own.jsonl" })
 assert(#s == 8 and warning:find "1 lines of another source", warning)
-assert(s:times "allreduce 4M of abc"[1] == 601e-6 and s:quantiles { 1 }["allreduce 4M of abc"][1] == 608e-6)
+assert(s:times "allreduce 4M of abc"[1] == 601e-6
+	and s:quantiles { 1 }["allreduce 4M of abc"][1] == 608e-6)
 assert(tostring(s) == "series of own.jsonl: 1 samples, 8 collectives of 1 kind", tostring(s))
 local none, err = s:sample()
 assert(none == nil and err.code == "refused")
 local ring = assert(nb.series { file = "ring.jsonl" })
 assert(ring:compare(s, { block = 1 })["allreduce 4M of abc"].verdict == "fail")
-for text, want in pairs { ['{"coll_perf":3}'] = "header and coll_perf", ['{"coll_perf":'] = "not JSON",
+local sized = '{"header":{},"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":8,'
+for text, want in pairs { ['{"coll_perf":3}'] = "header and coll_perf",
+	['{"coll_perf":'] = "not JSON",
 	['{"header":{},"coll_perf":{"coll":"x"}}'] = "coll_perf.coll x", ['[1]'] = "no coll_perf",
 	['{"header":{},"coll_perf":{"coll":"AllReduce","coll_sn":-1}}'] = "coll_sn",
-	['{"header":{},"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":8,"coll_exec_time_us":"1"}}'] = "coll_exec_time_us",
-	['{"header":{},"coll_perf":{"coll":"AllReduce","coll_sn":1,"coll_msg_size_bytes":8,"coll_exec_time_us":1,"coll_timing_source":"sun"}}'] = "coll_timing_source sun" } do
+	[sized .. '"coll_exec_time_us":"1"}}'] = "coll_exec_time_us",
+	[sized .. '"coll_exec_time_us":1,"coll_timing_source":"sun"}}'] =
+		"coll_timing_source sun" } do
 	local f = io.open("bad.jsonl", "w")
 	f:write("\n", text, "\n")
 	f:close()
 	none, err = nb.series { file = "bad.jsonl" }
-	assert(none == nil and err.code == "malformed" and err.message:find(want, 1, true), text .. ": " .. tostring(err))
+	assert(none == nil and err.code == "malformed" and err.message:find(want, 1, true),
+		text .. ": " .. tostring(err))
 	assert(want == "no coll_perf" or err.where.line == 2)
 end
 E

@@ -11,10 +11,13 @@ export XDG_STATE_HOME="$T/state"
 # one channel is 20 times slower from 4 MiB on
 {
 	echo collective,algorithm,protocol,channels,bytes,busbw_gbs
-	awk -F, '$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }' "$TOP/test/fakes/vgpu/b300.csv"
+	awk -F, '
+		$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }
+	' "$TOP/test/fakes/vgpu/b300.csv"
 	grep -v '^#\|^collective' "$TOP/test/fakes/vgpu/b300.csv"
 } >times.csv
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one timeout 300 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds 280 \
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
+	timeout 300 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds 280 \
 	--pause-ms 1 --min 1M --max 64M --factor 8 --table times.csv >one.out 2>&1 &
 jobs="$jobs $!"
 await timeout 20 "$S" -q attach one >/dev/null 2>&1
@@ -29,16 +32,20 @@ using() { # NAMES: the policies in use are these, and no table of a sweep is hel
 status 1 "no sweep yet" sweep status
 has "which is said" err "this job has no sweep"
 cat >plan.lua <<'E'
-return { scope = { collectives = { "allreduce" }, sizes = "8M..64M" }, algos = { "ring" }, protos = { "ll128", "simple" }, channels = { 0, 1 },
-	rounds = 8, samples = 10, guards = { slower_pct = 100 }, label = "times are replayed" }
+return { scope = { collectives = { "allreduce" }, sizes = "8M..64M" }, algos = { "ring" },
+	protos = { "ll128", "simple" }, channels = { 0, 1 }, rounds = 8, samples = 10,
+	guards = { slower_pct = 100 }, label = "times are replayed" }
 E
 decided() { "$S" -o json comm show | grep -q '"bytes_from":67108864'; }
 await decided
 status 0 "a dry run" -n sweep start plan.lua
-has "says what would be tried, of what NCCL offers" out "ring/ll128, ring/ll128x1, ring/simple, ring/simplex1" "now nvls/simple" "8 rounds of up to 5" "the baseline again"
+has "says what would be tried, of what NCCL offers" out \
+	"ring/ll128, ring/ll128x1, ring/simple, ring/simplex1" "now nvls/simple" \
+	"8 rounds of up to 5" "the baseline again"
 sed 's/rounds = 8/rounds = 4/' plan.lua >short.lua
 status 64 "too few rounds to be sure of anything" sweep start short.lua
-has "says how many it takes" err "rounds: 4 are too few for confidence 0.98 and 8 comparisons;" "or more needed"
+has "says how many it takes" err \
+	"rounds: 4 are too few for confidence 0.98 and 8 comparisons;" "or more needed"
 sed 's/"ring"/"pat"/' plan.lua >pat.lua
 status 2 "what NCCL does not offer" sweep start pat.lua
 has "is not tried" err "NCCL offers no other combination there than the current one"
@@ -46,8 +53,10 @@ has "is not tried" err "NCCL offers no other combination there than the current 
 LIMIT_S=120 run -o table sweep start plan.lua out=best.csv
 [ "$rc" -eq 0 ]
 ok "a sweep" $?
-has "finds what is replayed" out "better" "ring/" "faster by" "times are replayed" "the job has its baseline again"
-has "the guard ends the trial with one channel" out "left out: allreduce 64M ring/simplex1: allreduce 64M of" "slower by" "collectives"
+has "finds what is replayed" out "better" "ring/" "faster by" "times are replayed" \
+	"the job has its baseline again"
+has "the guard ends the trial with one channel" out \
+	"left out: allreduce 64M ring/simplex1: allreduce 64M of" "slower by" "collectives"
 grep -q '^allreduce,8388608,.*,ring,' best.csv && ! grep -v '^#' best.csv | grep -q ',1,1,4$'
 ok "a table of it" $?
 using ""
@@ -59,7 +68,8 @@ status 0 "status" sweep status
 has "says it is done" out "done"
 
 # ---- behind what is in use; ended in each way ----
-sed -e 's/rounds = 8/rounds = 300/' -e 's/, "simple" }, channels = { 0, 1 }/ }, channels = { 0, 2 }/' plan.lua >long.lua
+sed -e 's/rounds = 8/rounds = 300/' \
+	-e 's/, "simple" }, channels = { 0, 1 }/ }, channels = { 0, 2 }/' plan.lua >long.lua
 started() { # with a table of its own in use
 	"$S" -o json status | grep -q "\"policies\":\[\"best\",\"sweep-"
 }
@@ -136,5 +146,8 @@ status 0 "ranks agree at the end" check agreement
 kill $jobs 2>/dev/null
 sh "$TOP/examples/nightly-sweep/demo.sh" "$B" >night.out 2>&1
 ok "two nights of the example" $?
-has "its table says that the times are replayed" night.out "# Times are not measured: replayed from test/fakes/vgpu/b300.csv (published figures of 8 x B300)." "allreduce,16777216,33554431,ring,ll128,-1,1,8" "night two"
+from="test/fakes/vgpu/b300.csv (published figures of 8 x B300)"
+has "its table says that the times are replayed" night.out \
+	"# Times are not measured: replayed from $from." \
+	"allreduce,16777216,33554431,ring,ll128,-1,1,8" "night two"
 has "which the second night finds again" night.out "equal in maps and instructions"

@@ -15,8 +15,10 @@ E
 cat >tuner.lua <<'E'
 return nb.policy.table {
 	name = "fromlua",
-	{ coll = "allreduce", bytes = "..64K", nodes = 1, algo = "tree", proto = "ll", channels = 2 },
-	{ coll = "allreduce", bytes = { 65537, "4M" }, algo = "ring", proto = "simple", channels = 1 },
+	{ coll = "allreduce", bytes = "..64K", nodes = 1, algo = "tree", proto = "ll",
+		channels = 2 },
+	{ coll = "allreduce", bytes = { 65537, "4M" }, algo = "ring", proto = "simple",
+		channels = 1 },
 	{ coll = "allreduce", algo = "ring", proto = "ll" },
 }
 E
@@ -32,7 +34,8 @@ status 0 "CSV and Lua make the same rows" -o table policy diff tuner.csv tuner.l
 has "and the same instructions" out "equal in maps and instructions"
 sed 's/ring,simple/ring,ll128/' tuner.csv >other.csv
 status 0 "a difference is one of rows" -o table policy diff tuner.policy other.csv
-has "both lines" out "-allreduce,65537,4194304,ring,simple,1" "+allreduce,65537,4194304,ring,ll128,1"
+has "both lines" out "-allreduce,65537,4194304,ring,simple,1" \
+	"+allreduce,65537,4194304,ring,ll128,1"
 status 0 "export to a file" policy export tuner.policy out=back.csv
 status 0 "what was exported compiles" policy build back.csv out=again.policy name=tuner
 run -q policy diff tuner.policy again.policy
@@ -49,7 +52,8 @@ fault() { # line of CSV, column, words
 	rm -f bad.policy
 	printf '# one\n%s\n' "$1" >bad.csv
 	run policy build bad.csv
-	[ "$rc" -eq 65 ] && [ ! -e bad.policy ] && grep -qF "at bad.csv:2$2" "$T/err" && grep -qF -e "$3" "$T/err"
+	[ "$rc" -eq 65 ] && [ ! -e bad.policy ] && grep -qF "at bad.csv:2$2" "$T/err" &&
+		grep -qF -e "$3" "$T/err"
 	ok "fault: $3" $?
 }
 fault 'allreduze,0,1,tree,ll,2,1,1' :1 'nearest: allreduce'
@@ -68,8 +72,10 @@ status 0 "coherence=off takes reg_buff" policy build reg.csv coherence=off
 status 2 "and the verifier does not, otherwise" policy verify reg.policy
 has "as it depends on the rank" err "reg_buff"
 lua_run -e 'local nb = require "ncclbpf"
-local rows = { { coll = "allreduce", algo = "ring", proto = "ll", reg_buff = 1 }, coherence = "off" }
-for _, p in ipairs { assert(nb.policy.table(rows)), assert(nb.policy.csv { path = "reg.csv", coherence = "off" }) } do
+local rows = { { coll = "allreduce", algo = "ring", proto = "ll", reg_buff = 1 },
+	coherence = "off" }
+for _, p in ipairs { assert(nb.policy.table(rows)),
+		assert(nb.policy.csv { path = "reg.csv", coherence = "off" }) } do
 	local a = assert(p:run { coll = "allreduce", bytes = 8, reg_buff = 1 })
 	assert(a.algo == 1 and p:run { coll = "allreduce", bytes = 8 }.algo == -1)
 	assert(p:verify().accepted)
@@ -95,23 +101,28 @@ status 64 "coherence=off is for tables" policy build noop.bpf.o coherence=off
 has "which is said" err "hidden= and coherence= are for tables (.csv, .lua)"
 cat >api.lua <<'E'
 local nb = require "ncclbpf"
-local p = assert(nb.policy.table { name = "t", { coll = "allreduce", algo = "ring", proto = "ll", bytes = 4096 } })
+local p = assert(nb.policy.table { name = "t",
+	{ coll = "allreduce", algo = "ring", proto = "ll", bytes = 4096 } })
 assert(tostring(p):match "^policy t %x+$" and p:info().name == "t" and p:verify().accepted)
 assert(p:csv():find("allreduce,4096,4096,ring,ll,-1,-1,-1,-1,-1", 1, true))
 assert(p:object():sub(1, 4) == "\127ELF")
 assert(p:save "saved.policy" and p:save "saved.bpf.o")
 assert(nb.build { path = "saved.policy" } == p:image())
 local q, err = nb.policy.table { { algo = "ring" }, { algo = "ring", channels = 99 } }
-assert(not q and err.code == "malformed" and err.row == 2 and err.field == "channels" and tostring(err):find("row 2: channels \"99\": 1 to 64", 1, true), err)
+assert(not q and err.code == "malformed" and err.row == 2 and err.field == "channels"
+	and tostring(err):find("row 2: channels \"99\": 1 to 64", 1, true), err)
 q, err = nb.policy.table { { algo = "ring" }, { coll = "reduce", algo = "ring" } }
 assert(not q and err.row == 2 and err.message:find("row 1 always matches first", 1, true), err)
-for _, row in ipairs { { bytes = "x" }, { bytes = { 1 } }, { bytes = {} }, { bytes = 1.5 }, { nodes = true }, { coll = "a,b" }, { coll = 7 },
-	{ bytes = "1", min_bytes = 2 }, { bytes_per_rank = "1K" }, { bytes_per_rank = "4T..", ranks = 9999999 }, { algo = "a\nb" } } do
+for _, row in ipairs { { bytes = "x" }, { bytes = { 1 } }, { bytes = {} }, { bytes = 1.5 },
+	{ nodes = true }, { coll = "a,b" }, { coll = 7 },
+	{ bytes = "1", min_bytes = 2 }, { bytes_per_rank = "1K" },
+	{ bytes_per_rank = "4T..", ranks = 9999999 }, { algo = "a\nb" } } do
 	row.proto = "ll"
 	q, err = nb.policy.table { row }
 	assert(not q and err.code == "malformed" and err.row == 1, err)
 end
-assert(not pcall(nb.policy.table, 7) and not pcall(nb.policy.table, { 7 }) and not pcall(nb.policy.table, { nam = "x" }))
+assert(not pcall(nb.policy.table, 7) and not pcall(nb.policy.table, { 7 })
+	and not pcall(nb.policy.table, { nam = "x" }))
 q, err = nb.policy.csv { text = "allreduce,0,1,tree,ll,2,1,x" }
 assert(not q and err.where.line == 1 and err.where.col == 27 and err.field == "ranks", err)
 assert(nb.policy.csv { path = "tuner.csv" }:name() == "tuner")
@@ -137,7 +148,8 @@ if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
 	run -q -o name policy list
 	grep -qx other "$T/out"
 	ok "is held under that" $?
-	status 0 "a target takes a policy made in Lua, under its name or another" -e 'local p = assert(nb.policy.table { name = "made", { algo = "ring" } })
+	status 0 "a target takes a policy made in Lua, under its name or another" -e '
+		local p = assert(nb.policy.table { name = "made", { algo = "ring" } })
 assert(nb.target:policy_load { policy = p }.name == "made")
 local q = assert(nb.target:policy_load { policy = p, name = "again" })
 assert(q.name == "again" and nb.target:policy("again").digest == q.digest)

@@ -45,13 +45,18 @@ asked() { # TEXT: what stats says contains it
 	grep -q -e "$1" "$T/out"
 }
 
-standin one NCCL_DEBUG= "$B/test/fakes/host/standin" --ranks 4 --procs --nccl 2.28.9 --min 4K --max 4M --factor 1024
+standin one NCCL_DEBUG= "$B/test/fakes/host/standin" --ranks 4 --procs --nccl 2.28.9 --min 4K \
+	--max 4M --factor 1024
 await asked '"profiler_abi":5'
 run -J one -o table stats
 has "nothing is measured before it is asked for" out "nothing measured yet"
 silent() { # also for no kernels, once NCCL has connected the profiler channels
 	run -J one -o json stats
-	truth 'for _, p in ipairs(d.processes) do assert(p.data.telemetry == false and #p.data.events == 0) end' 2>/dev/null
+	truth '
+		for _, p in ipairs(d.processes) do
+			assert(p.data.telemetry == false and #p.data.events == 0)
+		end
+	' 2>/dev/null
 }
 await silent
 ok "and NCCL is asked for nothing" $?
@@ -61,7 +66,9 @@ status 0 "telemetry on" -J one -o table telemetry on
 has "says which events NCCL is asked for" out "coll p2p proxy_op kernel_ch"
 full() {
 	run -J one -o json stats
-	truth 'local n = all(function(r) return r.gpu and r.gpu.count > 20 end) assert(n == 8)' 2>/dev/null
+	truth '
+		local n = all(function(r) return r.gpu and r.gpu.count > 20 end) assert(n == 8)
+	' 2>/dev/null
 }
 await full
 run -J one -o table sample tail count=3
@@ -82,7 +89,8 @@ local n = all(function(r)
 	local want = cost[r.bytes_from] and cost[r.bytes_from] + r.comm_rank * 1000
 	local factor = 2 * (r.ranks - 1) / r.ranks
 	return r.coll == "allreduce" and r.ranks == 4 and r.source == "kernel_gpu" and want
-		and math.abs(r.exec.mean_ns - want) < 2 and math.abs(r.exec.p50_ns - want) <= want / 16
+		and math.abs(r.exec.mean_ns - want) < 2
+		and math.abs(r.exec.p50_ns - want) <= want / 16
 		and math.abs(r.algbw_gbs - r.bytes_last / want) < 0.01 * r.algbw_gbs
 		and math.abs(r.busbw_gbs / r.algbw_gbs - factor) < 1e-6
 		and r.enqueue.count >= r.exec.count
@@ -92,7 +100,8 @@ L
 truth "$(cat model.lua)"
 ok "times and bandwidths are the host's" $?
 run -J one -o table stats
-has "for people" out "telemetry is on, with GPU and proxy times" "COLL" "P50 us" "BUS GB/s" "allreduce" "4K" "4M"
+has "for people" out "telemetry is on, with GPU and proxy times" "COLL" "P50 us" "BUS GB/s" \
+	"allreduce" "4K" "4M"
 ! grep -q COMM out
 ok "of one communicator the table need not say which" $?
 cat >slow.lua <<'L'
@@ -102,7 +111,9 @@ for _, t in ipairs(require "ncclbpf.core".decode(f:read "a").data.processes[1].d
 	want[#want + 1] = ("%.1f"):format((t.cost_us * 1000 + 3000) // 1 / 1000)
 end
 local text = io.read "a"
-for _, w in ipairs(want) do assert(text:find(" " .. w .. " ", 1, true), w .. " is not in " .. text) end
+for _, w in ipairs(want) do
+	assert(text:find(" " .. w .. " ", 1, true), w .. " is not in " .. text)
+end
 assert(#want == 2 and text:find "RECENT P50 us")
 L
 lua_run slow.lua <out 2>>"$T/why"
@@ -111,18 +122,30 @@ run -J one -o json comm show
 cat >beside.lua <<'L'
 for _, p in ipairs(d.processes) do
 	local n = 0
-	for _, r in ipairs(p.data.measured) do n = n + (r.enqueue.p99_ns >= r.enqueue.p50_ns and r.gpu.p99_ns >= r.gpu.p50_ns and r.busbw_gbs > r.algbw_gbs and 1 or 0) end
+	for _, r in ipairs(p.data.measured) do
+		n = n + (r.enqueue.p99_ns >= r.enqueue.p50_ns and r.gpu.p99_ns >= r.gpu.p50_ns
+			and r.busbw_gbs > r.algbw_gbs and 1 or 0)
+	end
 	assert(n == 2 and #p.data.table == 2)
 end
 L
 truth "$(cat beside.lua)"
 ok "comm show has what came of each decision" $?
 run -J one -o table comm show
-has "for people: enqueuing, GPU, network, median and 99th percentile, both bandwidths" out "ENQUEUE us 50/99%" "GPU us 50/99%" "PROXY us 50/99%" "ALG GB/s" "BUS GB/s"
-awk '/^COLL/ { n = NF } /^allreduce/ { if ($0 !~ / [0-9.]+\/[0-9.]+ +[0-9.]+\/[0-9.]+ +- +[0-9.]+ +[0-9.]+$/) bad = 1; rows++ } END { exit bad || rows != 2 }' out
+has "for people: enqueuing, GPU, network, median and 99th percentile, both bandwidths" out \
+	"ENQUEUE us 50/99%" "GPU us 50/99%" "PROXY us 50/99%" "ALG GB/s" "BUS GB/s"
+awk '
+	/^COLL/ { n = NF }
+	/^allreduce/ {
+		if ($0 !~ / [0-9.]+\/[0-9.]+ +[0-9.]+\/[0-9.]+ +- +[0-9.]+ +[0-9.]+$/) bad = 1
+		rows++
+	}
+	END { exit bad || rows != 2 }
+' out
 ok "a line for each decision" $?
 run -J one -o csv stats allreduce
-head -1 out | grep -q 'coll.*exec_p50_ns.*' && head -1 out | grep -q 'busbw_gbs' && [ "$(wc -l <out)" -eq 9 ]
+head -1 out | grep -q 'coll.*exec_p50_ns.*' && head -1 out | grep -q 'busbw_gbs' &&
+	[ "$(wc -l <out)" -eq 9 ]
 ok "as CSV, a line for each rank and row" $?
 awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 	{ sub(/\r$/, ""); size = $at["bytes_from"]; ns = $at["host_p50_ns"]; rank = $at["comm_rank"]
@@ -132,7 +155,8 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 	END { exit bad || NR != 9 }' out
 ok "with the slowest rank of the host beside each rank's own" $?
 run -J one -o ndjson stats
-[ "$(grep '"coll":"allreduce"' out | grep -c '"host_busbw_gbs":[0-9.]*,.*"host_p50_ns":[1-9]')" -eq 8 ]
+[ "$(grep '"coll":"allreduce"' out |
+	grep -c '"host_busbw_gbs":[0-9.]*,.*"host_p50_ns":[1-9]')" -eq 8 ]
 ok "as NDJSON" $?
 run -J one -o table stats broadcast
 has "one collective alone" out "nothing measured yet"
@@ -141,33 +165,55 @@ run -J one -o table watch 1 count=2 stats
 ok "watch shows it again" $?
 
 run -J one metrics
-awk '/^# TYPE/ { type[$3] = $4; next } /^#/ { help[$3] = 1; next }
+awk '
+	/^# TYPE/ { type[$3] = $4; next }
+	/^#/ { help[$3] = 1; next }
 	{ name = $1; sub(/\{.*/, "", name) }
-	!(name in type) || !(name in help) || $NF !~ /^[-+0-9.e]+$/ || $0 !~ /\{([a-z_]+="[^"]*",?)*\} / { print; bad = 1 }
-	END { exit bad }' out >why
+	!(name in type) || !(name in help) || $NF !~ /^[-+0-9.e]+$/ ||
+		$0 !~ /\{([a-z_]+="[^"]*",?)*\} / {
+		print
+		bad = 1
+	}
+	END { exit bad }
+' out >why
 ok "metrics are Prometheus text" $?
-has "with Inspector's names and labels" out 'nccl_bus_bandwidth_gbs{' 'nccl_collective_exec_time_microseconds{' \
-	'collective="AllReduce"' 'message_size="4-8MB"' 'algo_proto="' 'n_nodes="1"' 'nranks="4"' 'slurm_job_id="one"'
-awk '/^ncclbpf_host_collective_exec_seconds\{/ { n[substr($0, index($0, "message_size"), 20)]++; if (/ rank=|pid=/) bad = 1 }
+has "with Inspector's names and labels" out 'nccl_bus_bandwidth_gbs{' \
+	'nccl_collective_exec_time_microseconds{' 'collective="AllReduce"' 'message_size="4-8MB"' \
+	'algo_proto="' 'n_nodes="1"' 'nranks="4"' 'slurm_job_id="one"'
+awk '
+	/^ncclbpf_host_collective_exec_seconds\{/ {
+		n[substr($0, index($0, "message_size"), 20)]++
+		if (/ rank=|pid=/) bad = 1
+	}
 	/^ncclbpf_host_bus_bandwidth_gbs\{/ { b++ }
 	/^nccl_collective_exec_time_microseconds\{/ && $NF > most { most = $NF }
-	/^ncclbpf_host_collective_exec_seconds\{.*stat="max"/ && $NF * 1e6 > host { host = $NF * 1e6 }
-	END { for (i in n) { rows++; if (n[i] != 3) bad = 1 }; exit bad || rows != 2 || b != 2 || host < most - 0.001 }' out
+	/^ncclbpf_host_collective_exec_seconds\{.*stat="max"/ && $NF * 1e6 > host {
+		host = $NF * 1e6
+	}
+	END {
+		for (i in n) { rows++; if (n[i] != 3) bad = 1 }
+		exit bad || rows != 2 || b != 2 || host < most - 0.001
+	}
+' out
 ok "and of each collective the slowest rank of the host, as series of its own" $?
 # what the job is, and how it stands: HELP and TYPE for each, one of each
-for f in decisions_total:counter generation:gauge build_info:gauge agreement:gauge rollout_state:gauge policy_faults_total:counter events_lost_total:counter; do
-	grep -q "^# TYPE ncclbpf_$f\$" <<F && grep -q "^# HELP ncclbpf_${f%:*} [A-Z0-9]" out || echo "$f" >>missing
+for f in decisions_total:counter generation:gauge build_info:gauge agreement:gauge \
+		rollout_state:gauge policy_faults_total:counter events_lost_total:counter; do
+	grep -q "^# TYPE ncclbpf_$f\$" <<F && grep -q "^# HELP ncclbpf_${f%:*} [A-Z0-9]" \
+		out || echo "$f" >>missing
 $(sed -n 's/^# TYPE \([a-z_]*\) \([a-z]*\)$/# TYPE \1:\2/p' out)
 F
 done
 [ ! -e missing ]
 ok "metrics of our own, each with its kind" $?
-has "agreement, no rollout, no fault" out 'ncclbpf_agreement{slurm_job_id="one",node="' 'comm_id="0xc0ffee0000000000"} 1' \
-	'state="none"} 1' 'state="progressing"} 0' 'reason="generation_missing"} 0'
+has "agreement, no rollout, no fault" out 'ncclbpf_agreement{slurm_job_id="one",node="' \
+	'comm_id="0xc0ffee0000000000"} 1' 'state="none"} 1' 'state="progressing"} 0' \
+	'reason="generation_missing"} 0'
 # take SOURCE: of what promtool finds only Inspector's unit is not ours to
 # choose
 promtool_reads() {
-	"$promtool" check metrics <"$1" 2>&1 | grep -v '^nccl_[a-z0-9_]*_microseconds use base unit "seconds"' >why
+	"$promtool" check metrics <"$1" 2>&1 |
+		grep -v '^nccl_[a-z0-9_]*_microseconds use base unit "seconds"' >why
 	[ ! -s why ]
 }
 promtool=$(command -v promtool || ls "$TOP/build/tools/promtool" 2>/dev/null)
@@ -182,7 +228,8 @@ take() { # SOURCE
 cp out measured.prom
 take measured.prom
 [ -z "$promtool" ] || {
-	sed 's/^# TYPE ncclbpf_generation gauge/# TYPE ncclbpf_generation counter/' measured.prom >wrong.prom
+	sed 's/^# TYPE ncclbpf_generation gauge/# TYPE ncclbpf_generation counter/' \
+		measured.prom >wrong.prom
 	! promtool_reads wrong.prom
 	ok "and would, were a kind wrong" $?
 }
@@ -193,12 +240,17 @@ status 73 "or cannot be" -J one metrics out=/nonexistent/m.prom
 
 status 0 "telemetry off" -J one -o table telemetry off
 run -J one -o json stats
-truth 'for _, p in ipairs(d.processes) do assert(p.data.telemetry == false and #p.data.events == 0) end'
+truth '
+	for _, p in ipairs(d.processes) do
+		assert(p.data.telemetry == false and #p.data.events == 0)
+	end
+'
 ok "NCCL is asked for nothing again" $?
 status 0 "telemetry clear" -J one telemetry clear
 empty() {
 	run -J one -o json stats
-	truth 'all(function() return false end)' 2>/dev/null || { run -J one telemetry clear; return 1; }
+	truth 'all(function() return false end)' 2>/dev/null ||
+		{ run -J one telemetry clear; return 1; }
 }
 await empty
 ok "and nothing comes any more" $?
@@ -219,7 +271,8 @@ for _, p in ipairs(d.processes) do
 	local function at(i) return e[i + 1].value end
 	for _, i in ipairs(WANT) do assert(at(i).count > 0, i) end
 	local c, k, g = at(1), at(4), at(5)
-	assert(c.what == (4 << 16 | c.what & 0xffff) and c.ranks == RANKS and c.comm_id == k.comm_id and c.comm_id ~= 0)
+	assert(c.what == (4 << 16 | c.what & 0xffff) and c.ranks == RANKS and c.comm_id == k.comm_id
+		and c.comm_id ~= 0)
 	assert(c.rank == p.rank and k.rank == p.rank and g.rank == p.rank)
 	assert((c.bytes == 4096 or c.bytes == 4 << 20) and c.ns > 1000 and c.channels > 0)
 	assert(k.what == c.what or k.bytes ~= c.bytes)
@@ -244,15 +297,38 @@ if [ -e "$B/policies/size_aware.policy" ]; then
 	status 0 "some runs are timed" -J one policy time on
 	timed() {
 		run -J one metrics
-		awk '/^ncclbpf_policy_run_seconds_count\{.*policy="size_aware"/ && $NF > 4 { n++ } END { exit n != 4 }' out
+		awk '
+			/^ncclbpf_policy_run_seconds_count\{.*policy="size_aware"/ && $NF > 4 {
+				n++
+			}
+			END { exit n != 4 }
+		' out
 	}
 	await timed
-	awk '/^ncclbpf_policy_run_seconds_/ && /policy="size_aware"/ { pid = $0; sub(/.*pid="/, "", pid); sub(/".*/, "", pid) }
-		/^ncclbpf_policy_run_seconds_bucket.*policy="size_aware"/ { le++; if ($NF < last[pid]) bad = 1; last[pid] = $NF; if (!/ [0-9]+$/) bad = 1 }
-		/^ncclbpf_policy_run_seconds_bucket.*policy="size_aware".*le="\+Inf"/ { inf[pid] = $NF }
-		/^ncclbpf_policy_run_seconds_count.*policy="size_aware"/ { if ($NF != inf[pid]) bad = 1; procs++ }
-		/^ncclbpf_policy_run_seconds_sum.*policy="size_aware"/ { if ($NF < 0 || $NF > 1) bad = 1 }
-		END { exit bad || procs != 4 || le != 32 }' out
+	awk '
+		/^ncclbpf_policy_run_seconds_/ && /policy="size_aware"/ {
+			pid = $0
+			sub(/.*pid="/, "", pid)
+			sub(/".*/, "", pid)
+		}
+		/^ncclbpf_policy_run_seconds_bucket.*policy="size_aware"/ {
+			le++
+			if ($NF < last[pid]) bad = 1
+			last[pid] = $NF
+			if (!/ [0-9]+$/) bad = 1
+		}
+		/^ncclbpf_policy_run_seconds_bucket.*policy="size_aware".*le="\+Inf"/ {
+			inf[pid] = $NF
+		}
+		/^ncclbpf_policy_run_seconds_count.*policy="size_aware"/ {
+			if ($NF != inf[pid]) bad = 1
+			procs++
+		}
+		/^ncclbpf_policy_run_seconds_sum.*policy="size_aware"/ {
+			if ($NF < 0 || $NF > 1) bad = 1
+		}
+		END { exit bad || procs != 4 || le != 32 }
+	' out
 	ok "as a histogram of seconds" $?
 	cp out timed.prom
 	take timed.prom
@@ -264,7 +340,8 @@ ok "nor any event" $?
 kill $job
 
 # several communicators
-standin several NCCL_DEBUG= "$B/test/fakes/host/standin" --ranks 2 --procs --groups 2 --nccl 2.28.9 --min 4K --max 4K
+standin several NCCL_DEBUG= "$B/test/fakes/host/standin" --ranks 2 --procs --groups 2 \
+	--nccl 2.28.9 --min 4K --max 4K
 run -J several telemetry on
 both() {
 	run -J several -o json stats
@@ -278,25 +355,29 @@ ok "in each row" $?
 kill $job
 
 # from the start, two nodes, another version
-standin two NCCLBPF_POLICY="$H" "$B/test/fakes/host/standin" --ranks 2 --procs --nodes 2 --nccl 2.30.7 --min 4K --max 4K
+standin two NCCLBPF_POLICY="$H" \
+	"$B/test/fakes/host/standin" --ranks 2 --procs --nodes 2 --nccl 2.30.7 --min 4K --max 4K
 await seen two '{0, 1, 3, 4, 5}' 2 2>/dev/null
 run -J two -o json map dump seen
 truth 'for _, p in ipairs(d.processes) do
 	local s = (p.data.entries or p.data.elements)[4].value
-	assert(s.count > 0 and s.bytes == 4096 and s.ns == 1 and s.what >> 16 == 4 and s.rank == p.rank)
+	assert(s.count > 0 and s.bytes == 4096 and s.ns == 1 and s.what >> 16 == 4
+		and s.rank == p.rank)
 end'
 ok "steps over the network: func, bytes, waits" $?
 kill $job
 # the example
 if [ -e "$B/policies/latency.policy" ]; then
-	standin three NCCLBPF_POLICY="$B/policies/latency.policy" "$B/test/fakes/host/standin" --ranks 2 --threads --nccl 2.23.4 --min 4K --max 4K --nodes 2
+	standin three NCCLBPF_POLICY="$B/policies/latency.policy" "$B/test/fakes/host/standin" \
+		--ranks 2 --threads --nccl 2.23.4 --min 4K --max 4K --nodes 2
 	shown() {
 		run -J three -o json map dump latency
 		truth 'for _, p in ipairs(d.processes) do
 			local v = (p.data.entries or p.data.elements)[1]
 			local n = 0
 			for _, b in ipairs(v.value.bucket) do n = n + b end
-			assert(v.key.coll == "allreduce" and v.key.size_log2 == 12 and v.value.asked > 0 and n > 0 and v.value.sum_ns > 0)
+			assert(v.key.coll == "allreduce" and v.key.size_log2 == 12
+				and v.value.asked > 0 and n > 0 and v.value.sum_ns > 0)
 		end'
 	}
 	await shown 2>/dev/null

@@ -8,9 +8,10 @@ py=python3
 $py -c 'import pyte' 2>/dev/null || py=/usr/bin/python3 # Debian's
 $py -c 'import pyte' 2>/dev/null || skip_all "top" "no python3-pyte"
 trap finish EXIT
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=train NCCLBPF_POLICY=$B/policies/force.policy timeout 200 \
-	"$B/test/fakes/host/standin" --ranks 2 --procs --groups 2 --events --seconds 180 --pause-ms 2 --nccl 2.28.9 \
-	--min 4K --max 4M --factor 1024 >"$T/job.out" 2>&1 &
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=train NCCLBPF_POLICY=$B/policies/force.policy \
+	timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --groups 2 --events \
+	--seconds 180 --pause-ms 2 --nccl 2.28.9 --min 4K --max 4M \
+	--factor 1024 >"$T/job.out" 2>&1 &
 job=$!
 jobs="$jobs $job"
 await timeout 20 "$S" -q attach train >/dev/null 2>&1
@@ -20,7 +21,9 @@ status 64 "without a terminal" -J train top
 has "it says what it needs" err "a terminal is needed"
 timeout 170 $py "$TOP/test/integration/top_screen.py" "$S" "kill $job" >"$T/top.out" 2>"$T/why"
 rc=$?
-sed -n 's/^\(\(not \)\{0,1\}ok\) [0-9]* - /\1 - /p; /^#/p' "$T/top.out" | while read -r line; do echo "$line"; done >"$T/lines"
+sed -n 's/^\(\(not \)\{0,1\}ok\) [0-9]* - /\1 - /p; /^#/p' "$T/top.out" | while read -r line; do
+	echo "$line"
+done >"$T/lines"
 while IFS= read -r line; do
 	case $line in
 	ok*) ok "${line#ok - }" 0 ;;

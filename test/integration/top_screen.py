@@ -84,23 +84,26 @@ class Terminal:
 
     def sane(self):
         """Has the terminal its modes and its main screen again?"""
-        return termios.tcgetattr(self.fd) == self.modes and self.raw.rstrip().endswith(b"\x1b[?1049l") or (
-            termios.tcgetattr(self.fd) == self.modes and b"\x1b[?1049l" in self.raw[-120:])
+        return termios.tcgetattr(self.fd) == self.modes and (
+            self.raw.rstrip().endswith(b"\x1b[?1049l") or b"\x1b[?1049l" in self.raw[-120:])
 
 
 shell = [sys.argv[1], "-J", "train", "top", "every=200ms"]
 t = Terminal(shell)
-ok(t.wait(r"^ train: 2 processes, generation \d+, up .* \d\d:\d\d:\d\d $"), "the job, in the first line", t.screen)
+ok(t.wait(r"^ train: 2 processes, generation \d+, up .* \d\d:\d\d:\d\d $"),
+   "the job, in the first line", t.screen)
 ok(t.wait(r"^allreduce +4M +\S+/\S+ +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +\d+ +\.\.[0-9a-f]{4} *$"),
    "bandwidth by size, with rates", t.screen)
-ok(t.wait(r"^[1-9][\d.k]* decisions/s   2 communicators   telemetry on"), "decisions a second", t.screen)
+ok(t.wait(r"^[1-9][\d.k]* decisions/s   2 communicators   telemetry on"),
+   "decisions a second", t.screen)
 ok(t.wait(r"^who decides: force") and t.wait(r"^no alerts"), "who decides, and no alerts", t.screen)
 ok(all(len(line.rstrip()) <= 80 for line in t.screen.display) and "q quit" in t.screen.display[23],
    "80 columns, 24 rows, the keys in the last one", t.screen)
 first = [line for line in t.screen.display if line.startswith("allreduce")]
 ok(len(first) >= 4 and "4M" in first[0], "the largest first", t.screen)
 t.send("r")
-ok(t.wait(r"by size, reversed") and re.search(r"^allreduce +4K", "\n".join(t.screen.display), re.M) is not None,
+ok(t.wait(r"by size, reversed") and
+   re.search(r"^allreduce +4K", "\n".join(t.screen.display), re.M) is not None,
    "r: the other way round", t.screen)
 t.send("rs")
 ok(t.wait(r"by GB/s now "), "s: by the next column", t.screen)
@@ -141,7 +144,8 @@ t.wait(r"no alerts")
 t.send("q")
 ok(t.end() == 0 and t.sane(), "q: status 0, and the terminal as before", t.screen)
 
-for sig, status in ((signal.SIGTERM, -15), (signal.SIGHUP, -1), (signal.SIGSEGV, -11), (signal.SIGINT, 130)):
+for sig, status in ((signal.SIGTERM, -15), (signal.SIGHUP, -1), (signal.SIGSEGV, -11),
+                    (signal.SIGINT, 130)):
     t = Terminal(shell)
     t.wait(r"no alerts")
     os.kill(t.pid, sig)

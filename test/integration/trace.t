@@ -22,12 +22,20 @@ standin() { # JOB ARGS...
 }
 truth() { # CODE: over d, the data of the JSON answer in $T/out
 	cp "$T/out" "$T/truth.in"
-	lua_run -e 'local ok, d = pcall(function() return require "ncclbpf.core".decode(io.read "a") end) assert(ok, d) if d.data then d = d.data end
+	lua_run -e '
+		local core = require "ncclbpf.core"
+		local ok, d = pcall(function() return core.decode(io.read "a") end)
+		assert(ok, d)
+		if d.data then d = d.data end
 		'"$1" <"$T/truth.in" 2>>"$T/why"
 }
 state() { # JOB CODE: trace status says so, of each process p
 	run -J "$1" -o json trace status
-	truth "for _, p in ipairs(d.processes) do p = p.data assert($2, require 'ncclbpf.core'.encode(p)) end" 2>/dev/null
+	truth "
+		for _, p in ipairs(d.processes) do
+			p = p.data
+			assert($2, require 'ncclbpf.core'.encode(p))
+		end" 2>/dev/null
 }
 chrome() { # NAME FILE CODE
 	lua_run "$C" "$2" "$3" >"$T/why" 2>&1
@@ -52,16 +60,21 @@ ok "a trace of a second" $?
 ok "says how large it is" $?
 chrome "is in Chrome's format" a.json '
 	assert(processes[0]:find "^rank 0 " and processes[1]:find "^rank 1 ")
-	for _, cat in ipairs { "coll", "kernel_ch", "group", "group_api", "coll_api" } do assert(#of(cat) > 0, cat) end
+	for _, cat in ipairs { "coll", "kernel_ch", "group", "group_api", "coll_api" } do
+		assert(#of(cat) > 0, cat)
+	end
 	assert(text:find "\"ts\":%d+%.%d%d%d," and #processes == 1)'
 chrome "each collective with its decision, on its communicator's thread" a.json '
 	local n = 0
 	for _, e in ipairs(of "coll") do
 		if e.args.exec_us then
 			local d = e.args.decision
-			assert(d.generation == 0 and d.answer.algo == e.args.algo and d.answer.proto == e.args.proto and d.bytes == e.args.bytes)
-			assert(threads[e.pid .. "." .. e.tid]:find("comm " .. e.args.comm, 1, true) and e.name:find "^allreduce 4[KM] ")
-			assert(math.abs(e.dur - e.args.exec_us) < 0.001 and e.args.source == "kernel_gpu")
+			assert(d.generation == 0 and d.answer.algo == e.args.algo
+				and d.answer.proto == e.args.proto and d.bytes == e.args.bytes)
+			assert(threads[e.pid .. "." .. e.tid]:find("comm " .. e.args.comm, 1, true)
+				and e.name:find "^allreduce 4[KM] ")
+			assert(math.abs(e.dur - e.args.exec_us) < 0.001
+				and e.args.source == "kernel_gpu")
 			n = n + 1
 		end
 	end
@@ -79,7 +92,8 @@ decided() {
 await decided
 run -J first -o table trace start out=first.json seconds=200ms
 cat out err >why
-grep -q "no process has made more than one decision; NCCL makes its connections in the first collective" why
+waits="NCCL makes its connections in the first collective"
+grep -q "no process has made more than one decision; $waits" why
 ok "a trace of the first collective says why it has few events" $?
 kill "$job"
 job=$kept
@@ -93,7 +107,8 @@ await lines
 lua_run -e 'local n, decode = 0, require "ncclbpf.core".decode
 for l in io.lines "a.nd" do
 	local s = assert(decode(l))
-	assert(s.schema == "ncclbpf.trace/1" and s.job == "one" and (s.event == "coll" or s.event == "kernel_ch") and s.end_ns >= s.start_ns)
+	assert(s.schema == "ncclbpf.trace/1" and s.job == "one"
+		and (s.event == "coll" or s.event == "kernel_ch") and s.end_ns >= s.start_ns)
 	assert(#s.comm == 16 and s.rank == s.comm_rank)
 	if s.event == "coll" then
 		assert(s.coll == "allreduce" and s.decision and s.done_ns >= s.end_ns)
@@ -118,7 +133,8 @@ turned() {
 	truth 'assert(d.files > 4)'
 }
 await turned turn.json format=chrome
-[ "$(ls turn.json* | wc -l)" -eq 3 ] && [ -e turn.json.2 ] && [ "$(cat turn.json* | wc -c)" -le $((3 * 65536)) ] &&
+[ "$(ls turn.json* | wc -l)" -eq 3 ] && [ -e turn.json.2 ] &&
+	[ "$(cat turn.json* | wc -c)" -le $((3 * 65536)) ] &&
 	truth 'assert(d.ended == "seconds")'
 ok "with keep=3 the last three files of a size, and it goes on" $?
 for f in turn.json turn.json.1 turn.json.2; do
@@ -129,14 +145,19 @@ local last = 0
 for _, f in ipairs { "turn.json.2", "turn.json.1" } do
 	local most = 0
 	for _, e in ipairs(C.decode(io.open(f):read "a").traceEvents) do
-		if e.ph == "X" and e.cat == "coll" then assert(e.ts >= last, f) most = math.max(most, e.ts) end
+		if e.ph == "X" and e.cat == "coll" then
+			assert(e.ts >= last, f)
+			most = math.max(most, e.ts)
+		end
 	end
 	last = most
 end' >"$T/why" 2>&1
 ok "one behind the other" $?
 await turned turn.nd format=ndjson
 lua_run -e 'for _, f in ipairs { "turn.nd", "turn.nd.1", "turn.nd.2" } do
-	for l in io.lines(f) do assert(require "ncclbpf.core".decode(l).schema == "ncclbpf.trace/1") end
+	for l in io.lines(f) do
+		assert(require "ncclbpf.core".decode(l).schema == "ncclbpf.trace/1")
+	end
 end' >"$T/why" 2>&1
 ok "lines too" $?
 [ "$(ls turn.nd* | wc -l)" -eq 3 ]
@@ -146,7 +167,8 @@ status 64 "keep= of nothing" -J one trace start out=x.json keep=0
 # the ring of the processes, without a reader
 status 0 "a trace into the rings" -J one trace start events=coll,kernel_ch
 await state one 'p.written > 2000 and p.recording'
-state one 'table.concat(p.asked, " ") == "coll p2p kernel_ch" and table.concat(p.events, " ") == "coll kernel_ch"'
+state one 'table.concat(p.asked, " ") == "coll p2p kernel_ch" and
+	table.concat(p.events, " ") == "coll kernel_ch"'
 ok "asks NCCL for its events and their parents alone" $?
 run -J one -o json trace stop out=ring.json
 truth 'assert(d.ended == "ring" and d.spans > 100)'
@@ -156,9 +178,11 @@ state one "$silent and not p.recording"
 ok "the rings stay, NCCL is asked for nothing" $?
 
 # two readers
-env --default-signal=INT "$S" -J one trace start out=two1.json events=coll seconds=100 >two1.out 2>&1 &
+env --default-signal=INT "$S" -J one trace start out=two1.json events=coll seconds=100 \
+	>two1.out 2>&1 &
 one=$!
-env --default-signal=INT "$S" -J one trace start out=two2.json events=kernel_ch seconds=100 >two2.out 2>&1 &
+env --default-signal=INT "$S" -J one trace start out=two2.json events=kernel_ch seconds=100 \
+	>two2.out 2>&1 &
 two=$!
 jobs="$jobs $one $two"
 await state one 'p.traces == 2 and table.concat(p.events, " ") == "coll kernel_ch"'
@@ -179,7 +203,8 @@ chrome "and its file is whole" two2.json 'assert(#of "kernel_ch" == #slices and 
 # a change while it runs
 if [ -e "$B/policies/size_aware.policy" ]; then
 	status 0 "a policy is loaded" -J one policy load "$B/policies/size_aware.policy"
-	env --default-signal=INT "$S" -J one trace start out=change.json events=coll,kernel_ch seconds=100 >change.out 2>&1 &
+	env --default-signal=INT "$S" -J one trace start out=change.json events=coll,kernel_ch \
+		seconds=100 >change.out 2>&1 &
 	one=$!
 	jobs="$jobs $one"
 	await kept change.json
@@ -198,7 +223,8 @@ if [ -e "$B/policies/size_aware.policy" ]; then
 			if d then
 				seen[d.generation] = true
 				assert((d.by == "size_aware") == (d.generation ~= 0) or not d.by)
-				assert(d.answer.algo == e.args.algo and d.answer.proto == e.args.proto)
+				assert(d.answer.algo == e.args.algo
+					and d.answer.proto == e.args.proto)
 			end
 		end
 		local n = 0
@@ -240,8 +266,9 @@ for page = 0, 79 do
 	local list = {}
 	for i = 1, 1000 do
 		local at = (page * 1000 + i) * 4000
-		list[i] = { event = "kernel_ch", comm = "c0ffee0000000001", comm_rank = 0, channel = i % 4, bytes = 4096, id = at,
-			start_ns = at, end_ns = at + 12000, gpu_start_ns = at, gpu_stop_ns = at + 11000 }
+		list[i] = { event = "kernel_ch", comm = "c0ffee0000000001", comm_rank = 0,
+			channel = i % 4, bytes = 4096, id = at, start_ns = at, end_ns = at + 12000,
+			gpu_start_ns = at, gpu_stop_ns = at + 11000 }
 	end
 	assert(w:add(list, { rank = 0, pid = 7 }))
 end
@@ -253,7 +280,8 @@ rm -f many.json
 
 # a reader that stands still: events come as fast as they can
 standin fast --ranks 2 --threads --nccl 2.30.7 --min 4K --max 4K
-env --default-signal=INT "$S" -J fast -o json trace start out=slow.json seconds=100 >slow.out 2>slow.err &
+env --default-signal=INT "$S" -J fast -o json trace start out=slow.json seconds=100 \
+	>slow.out 2>slow.err &
 one=$!
 jobs="$jobs $one"
 await kept slow.json

@@ -10,22 +10,30 @@ P=$B/libncclbpf.so
 standin() { # JOB ARGS...
 	name=$1
 	shift
-	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name timeout 100 "$B/test/fakes/host/standin" --events \
-		--seconds 90 --ranks 2 --procs --min 4K --max 4M --factor 1024 --pause-ms 5 "$@" >"$T/$name.out" 2>&1 &
+	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name \
+		timeout 100 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs \
+		--min 4K --max 4M --factor 1024 --pause-ms 5 "$@" >"$T/$name.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!
 	await timeout 20 "$S" -q attach "$name" >/dev/null 2>&1
 }
 truth() { # CODE: over d, the data of the JSON answer in $T/out
 	cp "$T/out" "$T/truth.in"
-	lua_run -e 'local ok, d = pcall(function() return require "ncclbpf.core".decode(io.read "a") end) assert(ok, d) if d.data then d = d.data end
+	lua_run -e '
+		local core = require "ncclbpf.core"
+		local ok, d = pcall(function() return core.decode(io.read "a") end)
+		assert(ok, d)
+		if d.data then d = d.data end
 		'"$1" <"$T/truth.in" 2>>"$T/why"
 }
 clocks='assert(#d.rows == 2, "rows")
 	for _, r in ipairs(d.rows) do
-		assert(r.coll == "allreduce" and (r.bytes == 4096 or r.bytes == 4 << 20) and r.count > 0 and r.source == "kernel_gpu")
-		assert(r.wall_p50_ns >= r.exec_p50_ns and r.wall_p50_ns >= r.cpu_p50_ns and r.cpu_p50_ns > 0)
-		assert(r.unseen_before_pct >= 0 and r.unseen_before_pct < 100 and r.seen_now_pct > 0 and r.seen_now_pct <= 100)
+		assert(r.coll == "allreduce" and (r.bytes == 4096 or r.bytes == 4 << 20)
+			and r.count > 0 and r.source == "kernel_gpu")
+		assert(r.wall_p50_ns >= r.exec_p50_ns and r.wall_p50_ns >= r.cpu_p50_ns
+			and r.cpu_p50_ns > 0)
+		assert(r.unseen_before_pct >= 0 and r.unseen_before_pct < 100 and r.seen_now_pct > 0
+			and r.seen_now_pct <= 100)
 	end'
 timed() { # JOB: until collectives were timed
 	run -J "$1" -o json trace calls seconds=500ms uprobes=no
@@ -40,10 +48,14 @@ table() {
 	grep -q 'WALL us' out
 }
 await table
-has "for people" out "CPU calls timed by NCCL's events of the call" "WALL us" "UNSEEN BEFORE %" "SEEN NOW %"
-if command -v setpriv >/dev/null && setpriv --bounding-set=-all --inh-caps=-all true 2>/dev/null; then
-	setpriv --bounding-set=-all --inh-caps=-all timeout 30 "$S" -J five -o table trace calls seconds=500ms >out 2>err
-	has "without permission what is missing is named" out "no uprobes: missing: CAP_BPF and CAP_PERFMON" "CPU calls timed by NCCL's events"
+has "for people" out "CPU calls timed by NCCL's events of the call" "WALL us" \
+	"UNSEEN BEFORE %" "SEEN NOW %"
+if command -v setpriv >/dev/null &&
+		setpriv --bounding-set=-all --inh-caps=-all true 2>/dev/null; then
+	setpriv --bounding-set=-all --inh-caps=-all timeout 30 "$S" -J five \
+		-o table trace calls seconds=500ms >out 2>err
+	has "without permission what is missing is named" out \
+		"no uprobes: missing: CAP_BPF and CAP_PERFMON" "CPU calls timed by NCCL's events"
 fi
 run -J five -o json trace status
 truth 'for _, p in ipairs(d.processes) do assert(#p.data.asked == 0 and p.data.traces == 0) end'
@@ -76,15 +88,20 @@ L
 ok "the table shows the measurement that the file has" $?
 if grep -q '"clock":"uprobes"' demo/calls.json; then
 	truth 'assert(d.calls > 0 and d.why == nil)
-		for _, r in ipairs(d.rows) do assert(r.cpu_p50_ns > 0 and r.cpu_p99_ns >= r.cpu_p50_ns) end'
+		for _, r in ipairs(d.rows) do
+			assert(r.cpu_p50_ns > 0 and r.cpu_p99_ns >= r.cpu_p50_ns)
+		end
+	'
 	ok "by uprobes in the real libnccl" $?
 else
 	tests=$((tests + 1))
-	echo "ok $tests - by uprobes in the real libnccl # SKIP $(grep -o 'no uprobes: .*' demo.out | head -1)"
+	echo "ok $tests - by uprobes in the real libnccl # SKIP" \
+		"$(grep -o 'no uprobes: .*' demo.out | head -1)"
 fi
 lua_run "$TOP/test/integration/trace_check.lua" demo/trace.json 'assert(#events > 0)' >"$T/why" 2>&1
 ok "its trace is in Chrome's format" $?
-[ "$(grep -c '<rect' demo/trace.svg)" -ge 12 ] && grep -q '^</svg>' demo/trace.svg && ! grep -q 'nan\|inf' demo/trace.svg
+[ "$(grep -c '<rect' demo/trace.svg)" -ge 12 ] && grep -q '^</svg>' demo/trace.svg &&
+	! grep -q 'nan\|inf' demo/trace.svg
 ok "its picture is drawn" $?
 finish
 trap - EXIT

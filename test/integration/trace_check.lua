@@ -29,7 +29,8 @@ for v in text:gmatch '"dur":([^,}]*)' do assert(v:find "^%d+%.%d%d%d$", "dur " .
 
 local events, slices, processes, threads = t.traceEvents, {}, {}, {}
 local open, sources, sinks, owner, before = {}, {}, {}, {}, nil
-local META = { process_name = "name", thread_name = "name", process_sort_index = "sort_index", thread_sort_index = "sort_index" }
+local META = { process_name = "name", thread_name = "name", process_sort_index = "sort_index",
+	thread_sort_index = "sort_index" }
 
 local function check(e)
 	assert(type(e.name) == "string" and e.name ~= "", "name")
@@ -38,7 +39,8 @@ local function check(e)
 	if e.ph == "M" then
 		assert(META[e.name] and type(e.args) == "table", "metadata")
 		local v = e.args[META[e.name]]
-		assert(META[e.name] == "name" and type(v) == "string" or math.type(v) == "integer", "metadata's value")
+		assert(META[e.name] == "name" and type(v) == "string" or math.type(v) == "integer",
+			"metadata's value")
 		if e.name == "process_name" then
 			assert(not processes[e.pid], "two names of a process")
 			processes[e.pid] = v
@@ -65,14 +67,16 @@ local function check(e)
 		-- are decimal: half a nanosecond is equal
 		local stop = e.ts + e.dur
 		while #o > 0 and o[#o] <= e.ts + 0.0005 do o[#o] = nil end
-		assert(#o == 0 or stop <= o[#o] + 0.0005, "neither within nor behind the one before it")
+		assert(#o == 0 or stop <= o[#o] + 0.0005,
+			"neither within nor behind the one before it")
 		o[#o + 1] = stop
 		slices[#slices + 1] = e
 		before = e
 		return
 	end
 	assert(math.type(e.id) == "integer" and e.id > 0, "an arrow's id")
-	assert(before and before.pid == e.pid and before.tid == e.tid and before.ts == e.ts, "an arrow without its slice")
+	assert(before and before.pid == e.pid and before.tid == e.tid and before.ts == e.ts,
+		"an arrow without its slice")
 	if e.ph == "s" then
 		assert(not sources[e.id], "two flows of one id")
 		sources[e.id] = e.ts
@@ -87,7 +91,9 @@ end
 
 for i, e in ipairs(events) do
 	local ok, bad = pcall(check, e)
-	if not ok then error(("event %d: %s: %s"):format(i, bad, require "ncclbpf.core".encode(e)), 0) end
+	if not ok then
+		error(("event %d: %s: %s"):format(i, bad, require "ncclbpf.core".encode(e)), 0)
+	end
 end
 
 local function of(cat)
@@ -99,6 +105,7 @@ local function of(cat)
 end
 
 if code then
-	local env = setmetatable({ events = events, slices = slices, of = of, processes = processes, threads = threads, text = text, trace = t }, { __index = _G })
+	local env = setmetatable({ events = events, slices = slices, of = of, processes = processes,
+		threads = threads, text = text, trace = t }, { __index = _G })
 	assert(load(code, "=code", "t", env))()
 end

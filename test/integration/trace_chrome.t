@@ -10,8 +10,9 @@ browser=$(command -v chromium || command -v chromium-browser)
 command -v python3 >/dev/null || skip_all "traces in Chrome" "no python3"
 trap finish EXIT
 cd "$T" || exit 1
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one timeout 200 "$B/test/fakes/host/standin" --events \
-	--seconds 180 --ranks 2 --procs --nccl 2.28.9 --min 4K --max 4M --factor 1024 --pause-ms 20 >one.out 2>&1 &
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
+	timeout 200 "$B/test/fakes/host/standin" --events --seconds 180 --ranks 2 --procs \
+	--nccl 2.28.9 --min 4K --max 4M --factor 1024 --pause-ms 20 >one.out 2>&1 &
 jobs=$!
 await timeout 20 "$S" -q attach one >/dev/null 2>&1
 traced() { # FILE ARGS...: until it has collectives and their times
@@ -72,7 +73,9 @@ local function thread(e)
 	return threads[key]
 end
 for _, e in ipairs(decode(io.open(name):read "a").traceEvents) do
-	if e.ph == "M" and e.name == "process_name" then processes[tostring(e.pid)] = e.args.name end
+	if e.ph == "M" and e.name == "process_name" then
+		processes[tostring(e.pid)] = e.args.name
+	end
 	if e.ph == "M" and e.name == "thread_name" then thread(e).name = e.args.name end
 	if e.ph == "X" then
 		local t = thread(e)
@@ -88,14 +91,17 @@ for pid, p in pairs(r.processes) do
 	processes[pid] = nil
 	for tid, t in pairs(p.threads) do
 		local want = threads[pid .. "." .. tid] or { slices = 0, args = 0, decisions = 0 }
-		assert(t.slices == 0 or t.name == want.name, ("thread %s is %s"):format(tid, t.name))
+		assert(t.slices == 0 or t.name == want.name,
+			("thread %s is %s"):format(tid, t.name))
 		for _, k in ipairs { "slices", "args", "decisions" } do
-			assert(t[k] == want[k], ("%s: %d of %d %s"):format(want.name, t[k], want[k], k))
+			assert(t[k] == want[k],
+				("%s: %d of %d %s"):format(want.name, t[k], want[k], k))
 		end
 		shown, decisions = shown + t.slices, decisions + t.decisions
 	end
 end
-assert(next(processes) == nil and shown == n and n > 0 and (decisions > 5 or name:find "^turned"), ("%d of %d, %d decisions"):format(shown, n, decisions))
+assert(next(processes) == nil and shown == n and n > 0 and (decisions > 5 or name:find "^turned"),
+	("%d of %d, %d decisions"):format(shown, n, decisions))
 print(("# %s: %d slices, %d with decisions"):format(name, n, decisions))
 L
 lua_run shown.lua cut.json cut 2>why

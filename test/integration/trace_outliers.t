@@ -60,10 +60,12 @@ __attribute__((constructor)) static void at_forks(void)
 	pthread_atfork(NULL, NULL, begin);
 }
 C
-gcc -O1 -shared -fPIC -Wl,-soname,libnccl.so.2 -o libnccl.so.2 nccl.c -lpthread 2>why || skip_all "outliers" "no libnccl could be made: $(head -1 why)"
+gcc -O1 -shared -fPIC -Wl,-soname,libnccl.so.2 -o libnccl.so.2 nccl.c -lpthread 2>why ||
+	skip_all "outliers" "no libnccl could be made: $(head -1 why)"
 mkdir d
 OUTLIER_DIR=$T/d LD_PRELOAD=$T/libnccl.so.2 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=slow \
-	timeout 100 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs --nccl 2.28.9 --min 4K --max 4K --pause-ms 10 >slow.out 2>&1 &
+	timeout 100 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs \
+	--nccl 2.28.9 --min 4K --max 4K --pause-ms 10 >slow.out 2>&1 &
 jobs=$!
 await timeout 20 "$S" -q attach slow >/dev/null 2>&1
 out() { # CODE over d, the data of the JSON answer in $T/FILE
@@ -71,25 +73,34 @@ out() { # CODE over d, the data of the JSON answer in $T/FILE
 		'"$2" <"$T/$1" 2>>"$T/why"
 }
 lacks() { # NAME CAPS TEXT: without these it says so, and takes NCCL's events
-	if ! command -v setpriv >/dev/null || ! setpriv --bounding-set="$2" --inh-caps="$2" true 2>/dev/null; then
+	if ! command -v setpriv >/dev/null ||
+			! setpriv --bounding-set="$2" --inh-caps="$2" true 2>/dev/null; then
 		tests=$((tests + 1))
 		echo "ok $tests - $1 # SKIP no right to give up capabilities"
 		return
 	fi
-	setpriv --bounding-set="$2" --inh-caps="$2" timeout 60 "$S" -J slow -o table trace calls seconds=300ms >out 2>err
+	setpriv --bounding-set="$2" --inh-caps="$2" timeout 60 "$S" -J slow \
+		-o table trace calls seconds=300ms >out 2>err
 	has "$1" out "no uprobes: missing: $3" "CPU calls timed by NCCL's events of the call"
 }
 lacks "without CAP_BPF" -bpf,-sys_admin "CAP_BPF"
 grep -q CAP_PERFMON out && echo "# but it names CAP_PERFMON too"
 lacks "without CAP_PERFMON" -perfmon,-sys_admin "CAP_PERFMON"
 lacks "without both" -bpf,-perfmon,-sys_admin "CAP_BPF and CAP_PERFMON"
-if ! lua_run -e 'local c = require "ncclbpf.core" local p, err = c.calls {} assert(p, err and err.message) p:close()' 2>why; then
+if ! lua_run -e '
+	local c = require "ncclbpf.core"
+	local p, err = c.calls {}
+	assert(p, err and err.message)
+	p:close()
+' 2>why; then
 	tests=$((tests + 1))
-	echo "ok $tests - a stopped call is named # SKIP no uprobes here: $(sed -n '1s/.*: //p' why)"
+	echo "ok $tests - a stopped call is named # SKIP no uprobes here:" \
+		"$(sed -n '1s/.*: //p' why)"
 	exit
 fi
 
-pid=$(timeout 20 "$S" -q -J slow -o tsv status | awk -F '\t' '$2 ~ /^[0-9]+$/ { p = $2 } END { print p }')
+pid=$(timeout 20 "$S" -q -J slow -o tsv status |
+	awk -F '\t' '$2 ~ /^[0-9]+$/ { p = $2 } END { print p }')
 tid=$(cat "d/tid.$pid")
 env --default-signal=INT "$S" -J slow -o json trace calls seconds=60 >calls.json 2>err &
 shell=$!
@@ -111,9 +122,15 @@ cat err calls.json >why
 ok "trace calls, while a rank is stopped and goes on" $?
 out calls.json 'local x = d.off_cpu.longest[1]
 	assert(d.clock == "uprobes" and d.off_cpu.calls >= 1, d.clock)
-	assert(x.func == "ncclAllReduce" and x.pid == '"$pid"' and x.tid == '"$tid"' and (x.rank == 0 or x.rank == 1))
-	assert(x.off_ns >= 200000000 and x.longest_off_ns >= 200000000 and x.ns >= x.off_ns, x.off_ns)'
+	assert(x.func == "ncclAllReduce" and x.pid == '"$pid"' and x.tid == '"$tid"'
+		and (x.rank == 0 or x.rank == 1))
+	assert(x.off_ns >= 200000000 and x.longest_off_ns >= 200000000
+		and x.ns >= x.off_ns, x.off_ns)
+'
 ok "names the call, its rank and thread, and how long it did not run" $?
 out calls.json 'assert(d.calls > 10, d.calls)
-	for i = 2, #d.off_cpu.longest do assert(d.off_cpu.longest[i].off_ns <= d.off_cpu.longest[1].off_ns) end'
+	for i = 2, #d.off_cpu.longest do
+		assert(d.off_cpu.longest[i].off_ns <= d.off_cpu.longest[1].off_ns)
+	end
+'
 ok "of many, the longest first" $?

@@ -6,16 +6,20 @@
 [ -x "$B/test/fakes/host/standin" ] || skip_all "trace rdma" "the stand-in host was not built"
 trap finish EXIT
 cd "$T" || exit 1
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=plain timeout 100 "$B/test/fakes/host/standin" --events \
-	--seconds 90 --ranks 2 --procs --min 4K --max 4M --factor 1024 --pause-ms 5 >"$T/plain.out" 2>&1 &
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=plain \
+	timeout 100 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs --min 4K \
+	--max 4M --factor 1024 --pause-ms 5 >"$T/plain.out" 2>&1 &
 jobs=$!
 await timeout 20 "$S" -q attach plain >/dev/null 2>&1
 status 64 "a wrong duration" -J plain trace rdma seconds=soon
-if command -v setpriv >/dev/null && setpriv --bounding-set=-all --inh-caps=-all true 2>/dev/null; then
-	setpriv --bounding-set=-all --inh-caps=-all timeout 30 "$S" -J plain trace rdma seconds=300ms out=t.json >out 2>err
+if command -v setpriv >/dev/null &&
+		setpriv --bounding-set=-all --inh-caps=-all true 2>/dev/null; then
+	setpriv --bounding-set=-all --inh-caps=-all timeout 30 "$S" \
+		-J plain trace rdma seconds=300ms out=t.json >out 2>err
 	[ $? -eq 65 ]
 	ok "without permission it is refused" $?
-	has "what is missing is named, and what needs no permission" err "missing: CAP_SYS_ADMIN" "verbs has the counters of the tap"
+	has "what is missing is named, and what needs no permission" err "missing: CAP_SYS_ADMIN" \
+		"verbs has the counters of the tap"
 	[ ! -e t.json ]
 	ok "no file is begun" $?
 fi

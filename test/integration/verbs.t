@@ -30,11 +30,13 @@ for _, p in ipairs(d.processes) do
 	assert(v.tap == true and v.live == 2 and v.created == 2 and v.devices == 1, "queue pairs")
 	assert(v.sends == 48 and v.receives == 24 and v.completions == 72, "work")
 	assert(v.sent_bytes == 245760 + 24 * 24 and v.received_bytes == 245760, "bytes")
-	for _, k in ipairs { "errors", "failed_changes", "strays", "unseen", "overflows", "refused", "undone", "tuned" } do
+	for _, k in ipairs { "errors", "failed_changes", "strays", "unseen", "overflows", "refused",
+			"undone", "tuned" } do
 		assert(v[k] == 0, k)
 	end
 	for _, q in ipairs(v.queue_pairs) do
-		assert(q.state == "RTS" and q.device == "vhca0" and q.outstanding == 0 and q.errors == 0, "state")
+		assert(q.state == "RTS" and q.device == "vhca0" and q.outstanding == 0
+			and q.errors == 0, "state")
 		peers[q.qp] = q.peer_qp
 		n = n + 1
 	end
@@ -49,7 +51,8 @@ has "for people" out "verbs: 8 queue pairs, 192 sends" "READY US" "RTS" "vhca0"
 run -J watched -o table status
 has "status says so as well" out "verbs          8 queue pairs, 192 sends"
 run -J watched -o json doctor
-has "and doctor" out '"name":"verbs","level":"ok"' "2 queue pairs on 1 adapters: 0 completions failed"
+has "and doctor" out '"name":"verbs","level":"ok"' \
+	"2 queue pairs on 1 adapters: 0 completions failed"
 run -J watched -o table stats
 has "stats has a line about them" out "verbs: 8 queue pairs, 192 sends"
 run -J watched -o table metrics
@@ -62,7 +65,8 @@ for line in io.lines() do
 	local name, labels, value = line:match "^(ncclbpf_verbs_[%w_]+){(.-)} (%d+)$"
 	if name then
 		assert(labels:find 'pid="%d+"' and kind[name], name)
-		assert((kind[name] == "counter") == (name:find "_total$" ~= nil), "convention: " .. name)
+		assert((kind[name] == "counter") == (name:find "_total$" ~= nil),
+			"convention: " .. name)
 		sum[name] = (sum[name] or 0) + tonumber(value)
 	end
 end
@@ -99,8 +103,13 @@ local d = require "ncclbpf.core".decode(io.read "a").data
 local sent, received = 0, 0
 for _, p in ipairs(d.processes) do
 	for _, e in ipairs(p.data.entries) do
-		assert(e.value.max_ns > 0 and e.value.sum_ns >= e.value.max_ns and e.value.posts == e.value.count)
-		if e.key.send == 1 then sent = sent + e.value.count else received = received + e.value.count end
+		assert(e.value.max_ns > 0 and e.value.sum_ns >= e.value.max_ns
+			and e.value.posts == e.value.count)
+		if e.key.send == 1 then
+			sent = sent + e.value.count
+		else
+			received = received + e.value.count
+		end
 	end
 end
 assert(sent == 192 and received == 96)
@@ -134,7 +143,8 @@ ring late "" NCCLBPF_VERBS=off
 run -J late -o table verbs
 has "without the tap" out "no queue pairs are seen"
 run -J late -o json doctor
-has "doctor says that libibverbs is open without it" out '"name":"verbs"' "without the tap in front of it" "NCCLBPF_VERBS=on"
+has "doctor says that libibverbs is open without it" out '"name":"verbs"' \
+	"without the tap in front of it" "NCCLBPF_VERBS=on"
 end_ring "the ring needs no tap"
 mkdir "$T/alone"
 cp "$B/libncclbpf.so" "$T/alone/"
@@ -143,7 +153,8 @@ timeout 60 env LD_LIBRARY_PATH="$V" NCCLBPF_VERBS=on NCCLBPF_CHAIN_NET="$V/libnc
 rc=$?
 cat "$T/out" "$T/err" >"$T/why"
 ok "a tap that is not installed is no obstacle" $rc
-has "and said" err "NCCLBPF_VERBS=on: the tap sees no verbs calls: $T/alone/ncclbpf/libncclbpf-verbs.so: cannot open"
+tap=$T/alone/ncclbpf/libncclbpf-verbs.so
+has "and said" err "NCCLBPF_VERBS=on: the tap sees no verbs calls: $tap: cannot open"
 
 # NCCL's own InfiniBand, unchanged, between two pretended nodes.
 J=$B/test/fakes/vgpu/job
@@ -156,9 +167,11 @@ nccl() { # JOB [NAME=value...]: until it is stopped
 	ring_job=$1
 	shift
 	rm -f "$VHCA"
-	env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_GIN_TYPE=0 NCCL_NET=IB NCCL_DEBUG=INFO NCCLBPF_JOB="$ring_job" \
-		NCCLBPF_POLICY="$E/qp_watch.bpf.o:$E/step_latency.bpf.o" "$@" \
-		timeout -k 60 150 "$J" --ranks 2 --procs --per-node 1 --coll allreduce --min 4K --max 4M --factor 32 --seconds 120 >"$T/$ring_job" 2>&1 &
+	env LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_GIN_TYPE=0 \
+		NCCL_NET=IB NCCL_DEBUG=INFO NCCLBPF_JOB="$ring_job" \
+		NCCLBPF_POLICY="$E/qp_watch.bpf.o:$E/step_latency.bpf.o" \
+		"$@" timeout -k 60 150 "$J" --ranks 2 --procs --per-node 1 --coll allreduce \
+		--min 4K --max 4M --factor 32 --seconds 120 >"$T/$ring_job" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
 }
@@ -171,7 +184,8 @@ local d = require "ncclbpf.core".decode(io.read "a").data
 local n = 0
 for _, p in ipairs(d.processes) do
 	local v = p.data
-	assert(v.tap and v.live > 0 and v.sends > 0 and v.errors == 0 and v.strays == 0 and v.unseen == 0 and v.regions > 0)
+	assert(v.tap and v.live > 0 and v.sends > 0 and v.errors == 0 and v.strays == 0
+		and v.unseen == 0 and v.regions > 0)
 	n = n + v.live
 end
 assert(#d.processes == 2 and n % 2 == 0)
@@ -196,7 +210,8 @@ until_seen() { # CLAIM
 }
 # Opened early from the net slot; by LD_LIBRARY_PATH, the tuner alone loaded.
 nccl slot LD_LIBRARY_PATH="$V" NCCLBPF_VERBS=on NCCLBPF_NET=off NCCL_NET_PLUGIN="$B/libncclbpf.so"
-until_seen "NCCL's own InfiniBand with the tap from the net slot: queue pairs, posts and completions"
+until_seen \
+	"NCCL's own InfiniBand with the tap from the net slot: queue pairs, posts and completions"
 nccl path LD_LIBRARY_PATH="$B/ncclbpf:$V" NCCL_TUNER_PLUGIN="$B/libncclbpf.so"
 until_seen "with the tap from LD_LIBRARY_PATH"
 
@@ -207,13 +222,18 @@ mkdir "$T/none"
 none() { # CLAIM NAME=value...
 	claim=$1
 	shift
-	env LD_LIBRARY_PATH="$T/none" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_DEBUG=INFO NCCLBPF_VERBS=on \
-		NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 60 "$J" --ranks 2 --procs --per-node 1 --min 4K --max 4K --loops 1 >"$T/why" 2>&1
+	env LD_LIBRARY_PATH="$T/none" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" \
+		VGPU_CLOCK=virtual NCCL_DEBUG=INFO NCCLBPF_VERBS=on \
+		NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 60 "$J" --ranks 2 --procs \
+		--per-node 1 --min 4K --max 4K --loops 1 >"$T/why" 2>&1
 	rc=$?
 	grep -q '^vgpu: SKIP' "$T/why" && return
-	[ $rc -eq 0 ] && grep -q 'via NET/Socket' "$T/why" && grep -q 'the tap sees no verbs calls: .*libibverbs.so.1' "$T/why"
-	ok "without libibverbs, and $claim, NCCL uses sockets and our log says that it sees no verbs" $?
+	[ $rc -eq 0 ] && grep -q 'via NET/Socket' "$T/why" &&
+		grep -q 'the tap sees no verbs calls: .*libibverbs.so.1' "$T/why"
+	ok "no libibverbs, and $claim: NCCL uses sockets and our log says that it sees no verbs" $?
 }
 none "NCCLBPF_NET=off" NCCLBPF_NET=off
-none "a wrapped plugin without a device" NCCLBPF_CHAIN_NET="$B/test/fakes/host/net_plugin_v11.so" NET_PLUGIN_FAIL=none
-none "a wrapped plugin whose init fails" NCCLBPF_CHAIN_NET="$B/test/fakes/host/net_plugin_v12.so" NET_PLUGIN_FAIL=init
+none "a wrapped plugin without a device" NCCLBPF_CHAIN_NET="$B/test/fakes/host/net_plugin_v11.so" \
+	NET_PLUGIN_FAIL=none
+none "a wrapped plugin whose init fails" NCCLBPF_CHAIN_NET="$B/test/fakes/host/net_plugin_v12.so" \
+	NET_PLUGIN_FAIL=init

@@ -19,10 +19,13 @@ nccl() {
 	ring_job=$1 ranks=$2 colls=$3 min=$4 max=$5 factor=$6
 	shift 6
 	printf '%s' "${FAULT:-}" >"$T/$ring_job.fabric"
-	env VHCA="$T/$ring_job.fabric" LD_LIBRARY_PATH="$V" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual VGPU_DATA=1 \
-		NCCL_NET=IB NCCL_GIN_TYPE=0 NCCL_MAX_NCHANNELS=2 NCCL_ALGO=Ring NCCL_PROTO=Simple NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off \
-		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_POLICY="$V/bytes.bpf.o" "$@" timeout -k 60 150 "$J" --ranks "$ranks" \
-		--procs --per-node 1 --coll "$colls" --min "$min" --max "$max" --factor "$factor" --check --loops 2 \
+	env VHCA="$T/$ring_job.fabric" LD_LIBRARY_PATH="$V" \
+		LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual VGPU_DATA=1 \
+		NCCL_NET=IB NCCL_GIN_TYPE=0 NCCL_MAX_NCHANNELS=2 NCCL_ALGO=Ring NCCL_PROTO=Simple \
+		NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off \
+		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_POLICY="$V/bytes.bpf.o" \
+		"$@" timeout -k 60 150 "$J" --ranks "$ranks" --procs --per-node 1 --coll "$colls" \
+		--min "$min" --max "$max" --factor "$factor" --check --loops 2 \
 		--pause-ms 140000 >"$T/$ring_job" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
@@ -72,13 +75,15 @@ L
 counted() {
 	kill -0 $job 2>/dev/null || return 0
 	run -J "$ring_job" -o json map dump moved
-	[ "$rc" -eq 0 ] && lua_run -e "WANT, RANKS, MESSAGES, BOTH_ENDS = $(want), $ranks, ${1:-nil}, ${2:-nil} dofile '$T/bytes.lua'" \
-		<"$T/out" >"$T/counted" 2>&1
+	[ "$rc" -eq 0 ] && lua_run -e "
+		WANT, RANKS, MESSAGES, BOTH_ENDS = $(want), $ranks, ${1:-nil}, ${2:-nil}
+		dofile '$T/bytes.lua'" <"$T/out" >"$T/counted" 2>&1
 }
 skipped() {
 	grep -q '^vgpu: SKIP' "$T/$ring_job" || return 1
 	tests=$((tests + 1))
-	echo "ok $tests - bytes through NCCL's InfiniBand # SKIP $(grep -m1 '^vgpu: SKIP' "$T/$ring_job")"
+	echo "ok $tests - bytes through NCCL's InfiniBand # SKIP" \
+		"$(grep -m1 '^vgpu: SKIP' "$T/$ring_job")"
 }
 # done_well CLAIM [MESSAGES [BOTH_ENDS]]
 done_well() {
@@ -115,7 +120,9 @@ noticed() { # COLL PID
 	wait "$2"
 	rc=$?
 	cp "$T/broken_$1" "$T/why"
-	[ $rc -ne 0 ] && grep -qE "^job: rank [01]: $1 of 100000 bytes in loop 0: element [0-9]+ is .*, not [0-9]+" "$T/why"
+	[ $rc -ne 0 ] && grep -qE \
+		"^job: rank [01]: $1 of 100000 bytes in loop 0: element [0-9]+ is .*, not [0-9]+" \
+		"$T/why"
 	ok "$1: a byte that the adapter breaks is noticed" $?
 }
 noticed sendrecv $broken_sendrecv
@@ -123,7 +130,8 @@ noticed allreduce $broken_allreduce
 wait $refused
 [ $? -ne 0 ]
 ok "another protocol: the job fails" $?
-has "and says why" refused "AllReduce Sum f32 RING/LL" "VGPU_DATA=1 cannot play any collective but RING/SIMPLE, by sum"
+has "and says why" refused "AllReduce Sum f32 RING/LL" \
+	"VGPU_DATA=1 cannot play any collective but RING/SIMPLE, by sum"
 
 nccl four 4 $every 1000004 5000020 5 NCCL_MIN_NCHANNELS=2 NCCL_BUFFSIZE=262144
 done_well "and on 4 ranks, 2 channels, small buffers, sizes that are no multiple of a chunk"

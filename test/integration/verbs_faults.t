@@ -12,7 +12,10 @@ cd "$TOP" || exit 1
 # status. STATUS: of the queue pair that took the fault; ERRORS: at least.
 cat >"$T/seen.lua" <<'L'
 local decode = require "ncclbpf.core".decode
-local function read(path) local f <close> = assert(io.open(path)); return decode(f:read "a").data end
+local function read(path)
+	local f <close> = assert(io.open(path))
+	return decode(f:read "a").data
+end
 local verbs, map = read(VERBS), read(MAP)
 local told, errors, events, failed, last = {}, 0, 0, 0, {}
 for _, p in ipairs(map.processes) do
@@ -24,8 +27,10 @@ end
 for _, p in ipairs(verbs.processes) do
 	local v, sum = p.data, 0
 	for _, q in ipairs(v.queue_pairs) do
-		local t = assert(told[("%s %d"):format(p.pid, q.qp)], "a queue pair that no program was told of")
-		assert(t.errors == q.errors and t.last_status == q.last_status, "hook and verbs differ")
+		local t = assert(told[("%s %d"):format(p.pid, q.qp)],
+			"a queue pair that no program was told of")
+		assert(t.errors == q.errors and t.last_status == q.last_status,
+			"hook and verbs differ")
 		sum = sum + q.errors
 		if q.errors > 0 then last[q.last_status] = true end
 		assert(q.state == "ERR" or q.errors == 0, "state")
@@ -48,16 +53,19 @@ seen() { # STATUS
 	cp "$T/out" "$T/map.json"
 	run -J "$ring_job" -o json verbs
 	cp "$T/out" "$T/verbs.json"
-	lua_run -e "VERBS = '$T/verbs.json' MAP = '$T/map.json' STATUS = $1 dofile '$T/seen.lua'" >>"$T/why" 2>&1
+	lua_run -e "VERBS = '$T/verbs.json' MAP = '$T/map.json' STATUS = $1 dofile '$T/seen.lua'" \
+		>>"$T/why" 2>&1
 }
 
-for fault in "r 12 retries used up" "n 13 receiver not ready" "a 10 no remote access" "f 21 queue pair fatal"; do
+for fault in "r 12 retries used up" "n 13 receiver not ready" "a 10 no remote access" \
+		"f 21 queue pair fatal"; do
 	letter=${fault%% *} rest=${fault#* }
 	status=${rest%% *} what=${rest#* }
 	FAULT=$letter ring "ring_$letter" "$E/qp_watch.bpf.o"
 	seen "$status"
 	ok "ring, $what: programs and verbs say status $status" $?
-	has "the transport's log too, and its result reaches the caller" "$ring_job.err" "completion with status $status" "result 6"
+	has "the transport's log too, and its result reaches the caller" "$ring_job.err" \
+		"completion with status $status" "result 6"
 	run -J "$ring_job" -o json doctor
 	has "doctor warns" out '"name":"verbs","level":"warn"' '"name":"chain_net","level":"warn"'
 	run -J "$ring_job" -o table status
@@ -103,7 +111,8 @@ exec 3>&-
 
 FAULT=u ring ring_u ""
 run -J ring_u -o json doctor
-has "a completion of an unknown queue pair: counted and said" out '"name":"verbs","level":"warn"' "1 completions of queue pairs that are not seen"
+has "a completion of an unknown queue pair: counted and said" out '"name":"verbs","level":"warn"' \
+	"1 completions of queue pairs that are not seen"
 end_ring "and harmless"
 
 OPTIONS=--wrong-handle ring ring_handle "$E/qp_watch.bpf.o"
@@ -154,21 +163,27 @@ exec 4<"$T/infiniband/uverbs0"
 ring others "" VHCA_UVERBS="$T/infiniband/uverbs0" NCCL_GIN_TYPE=3
 exec 4<&-
 run -J others -o table status
-has "status: contexts and posts that are not seen" out "other contexts 4" "the tap does not see posts of GPUs"
+has "status: contexts and posts that are not seen" out "other contexts 4" \
+	"the tap does not see posts of GPUs"
 run -J others -o json doctor
-has "doctor too" out "not seen: 1 contexts opened before the tap or by other libraries, 0 queues of the extended interface, operations that GPUs post themselves"
+contexts="1 contexts opened before the tap or by other libraries"
+queues="0 queues of the extended interface"
+has "doctor too" out "not seen: $contexts, $queues, operations that GPUs post themselves"
 end_ring "the ring ends well"
 
 # A crash of NCCL 2.28.7 to 2.28.9 on adapters that are not mlx5.
 L=$V/libncclversion.so
 ring crash "" LD_PRELOAD="$preload $L" NCCL_VERSION=22809
 run -J crash -o json doctor
-has "doctor: this NCCL crashes on this adapter" out '"name":"gin_crash","level":"warn"' "adapter vhca0 is not mlx5: NCCL 2.28.9 crashes in its GIN set-up" "set NCCL_GIN_TYPE=0"
-has "standard error said so when the adapter was opened" crash.err "ncclbpf: adapter vhca0 is not mlx5, and NCCL 2.28.9 crashes"
+has "doctor: this NCCL crashes on this adapter" out '"name":"gin_crash","level":"warn"' \
+	"adapter vhca0 is not mlx5: NCCL 2.28.9 crashes in its GIN set-up" "set NCCL_GIN_TYPE=0"
+has "standard error said so when the adapter was opened" crash.err \
+	"ncclbpf: adapter vhca0 is not mlx5, and NCCL 2.28.9 crashes"
 end_ring "the ring has no GIN"
 ring no_crash "" LD_PRELOAD="$preload $L" NCCL_VERSION=22809 NCCL_GIN_TYPE=0
 run -J no_crash -o json doctor
-has "with NCCL_GIN_TYPE=0 it does not" out '"name":"gin_crash","level":"ok"' "NCCL_GIN_TYPE keeps NCCL 2.28.9 from a crash"
+has "with NCCL_GIN_TYPE=0 it does not" out '"name":"gin_crash","level":"ok"' \
+	"NCCL_GIN_TYPE keeps NCCL 2.28.9 from a crash"
 ! grep -q crashes "$T/no_crash.err"
 ok "nor is it said" $?
 end_ring "the ring ends well"
@@ -189,9 +204,11 @@ nccl() { # JOB [NAME=value...]
 	ring_job=$1
 	shift
 	export VHCA="$T/fabric_$ring_job"
-	env LD_LIBRARY_PATH="$V" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_NET=IB NCCL_DEBUG=INFO \
-		NCCL_DEBUG_FILE="$T/$ring_job.log.%p" NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off NCCL_NET_PLUGIN="$B/libncclbpf.so" \
-		NCCLBPF_POLICY="$E/qp_watch.bpf.o" "$@" timeout -k 60 150 "$J" --ranks 2 --procs --per-node 1 --coll allreduce \
+	env LD_LIBRARY_PATH="$V" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual \
+		NCCL_NET=IB NCCL_DEBUG=INFO NCCL_DEBUG_FILE="$T/$ring_job.log.%p" \
+		NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off \
+		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_POLICY="$E/qp_watch.bpf.o" \
+		"$@" timeout -k 60 150 "$J" --ranks 2 --procs --per-node 1 --coll allreduce \
 		--min 1M --max 1M --seconds 120 --hold >"$T/$ring_job" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
@@ -204,14 +221,16 @@ if grep -q '^vgpu: SKIP' "$T/plain"; then
 	exit 0
 fi
 cp "$T/plain" "$T/why"
-! grep -q 'ended by signal' "$T/plain" || grep -q 'adapter vhca0 is not mlx5, and NCCL .* crashes in its GIN set-up' "$T/plain"
+! grep -q 'ended by signal' "$T/plain" ||
+	grep -q 'adapter vhca0 is not mlx5, and NCCL .* crashes in its GIN set-up' "$T/plain"
 ok "NCCL without NCCL_GIN_TYPE: if it crashes, the reason stands before that" $?
 works() {
 	kill -0 $job || return 0
 	run -J "$ring_job" -o json verbs
 	[ "$rc" -eq 0 ] && [ "$(grep -o '"sends":[1-9]' "$T/out" | wc -l)" -ge 2 ]
 }
-for fault in "r 12 retries used up" "n 13 receiver not ready" "a 10 no remote access" "f 21 queue pair fatal"; do
+for fault in "r 12 retries used up" "n 13 receiver not ready" "a 10 no remote access" \
+		"f 21 queue pair fatal"; do
 	letter=${fault%% *} rest=${fault#* }
 	status=${rest%% *} what=${rest#* }
 	nccl "nccl_$letter" NCCL_GIN_TYPE=0

@@ -19,10 +19,12 @@ nccl() {
 	export VHCA="$T/$ring_job.fabric"
 	: >"$VHCA"
 	# shellcheck disable=SC2086
-	env LD_LIBRARY_PATH="$V" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_NET=IB NCCL_GIN_TYPE=0 NCCL_DEBUG=WARN \
-		NCCL_DEBUG_FILE="$T/$ring_job.log.%p" NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off NCCL_NET_PLUGIN="$B/libncclbpf.so" \
-		NCCLBPF_POLICY="$policies" "$@" timeout -k 60 150 "$J" --ranks 2 $RANKS --coll allreduce \
-		--min 1M --max 1M --seconds 120 >"$T/$ring_job" 2>&1 &
+	env LD_LIBRARY_PATH="$V" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" VGPU_CLOCK=virtual \
+		NCCL_NET=IB NCCL_GIN_TYPE=0 NCCL_DEBUG=WARN NCCL_DEBUG_FILE="$T/$ring_job.log.%p" \
+		NCCLBPF_JOB="$ring_job" NCCLBPF_VERBS=on NCCLBPF_NET=off \
+		NCCL_NET_PLUGIN="$B/libncclbpf.so" NCCLBPF_POLICY="$policies" \
+		"$@" timeout -k 60 150 "$J" --ranks 2 $RANKS --coll allreduce --min 1M --max 1M \
+		--seconds 120 >"$T/$ring_job" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
 }
@@ -39,7 +41,8 @@ if grep -q '^vgpu: SKIP' "$T/lost"; then
 	exit 0
 fi
 run -J lost -o json doctor
-[ "$rc" -le 1 ] && grep -q '"name":"verbs","level":"ok"' "$T/out" && ! grep -q verbs_stalled "$T/out"
+[ "$rc" -le 1 ] && grep -q '"name":"verbs","level":"ok"' "$T/out" &&
+	! grep -q verbs_stalled "$T/out"
 ok "while completions come, doctor has nothing to say" $?
 printf l | dd of="$VHCA" conv=notrunc 2>/dev/null
 # The queue pair that waits, and its peer, must be the same everywhere.
@@ -69,7 +72,8 @@ for _, p in ipairs(processes) do
 	end
 end
 assert(peers == 1)
-print(("queue pair %d of vhca0, to queue pair %d: 1 sends and no completion for"):format(found.qp, found.peer_qp))
+print(("queue pair %d of vhca0, to queue pair %d: 1 sends and no completion for")
+	:format(found.qp, found.peer_qp))
 L
 stalled() {
 	run -J lost -o json verbs
@@ -78,8 +82,11 @@ stalled() {
 await stalled
 ok "NCCL, a lost completion: verbs names the queue pair that waits" $?
 run -J lost -o json doctor
-has "doctor too, and its peer" out '"name":"verbs_stalled","level":"warn"' "$words" "NCCL waits without a time-out"
-logged() { cat "$T"/lost.log.* | grep -q "verbs: $words 5 s; NCCL waits for it without a time-out"; }
+has "doctor too, and its peer" out '"name":"verbs_stalled","level":"warn"' "$words" \
+	"NCCL waits without a time-out"
+logged() {
+	cat "$T"/lost.log.* | grep -q "verbs: $words 5 s; NCCL waits for it without a time-out"
+}
 await logged
 ok "NCCL's log too" $?
 [ "$(cat "$T"/lost.log.* | grep -c 'NCCL waits for it')" -eq 1 ]
@@ -106,8 +113,8 @@ local rail = {}
 for _, e in ipairs(d.processes[1].data.entries) do rail[e.key] = e.value end
 local slow, fast = rail[SLOW], rail[1 - SLOW]
 assert(slow.windows > 1 and fast.windows > 1 and slow.mean_ns >= 1000000)
-assert(slow.slow > fast.slow and slow.mean_ns > fast.mean_ns, ("%d %d, %d %d"):format(slow.slow, fast.slow,
-	slow.mean_ns, fast.mean_ns))
+assert(slow.slow > fast.slow and slow.mean_ns > fast.mean_ns,
+	("%d %d, %d %d"):format(slow.slow, fast.slow, slow.mean_ns, fast.mean_ns))
 L
 named() {
 	kill -0 $job || return 0
@@ -115,11 +122,12 @@ named() {
 	[ "$rc" -eq 0 ] && lua_run -e "SLOW = $1 dofile '$T/rails.lua'" <"$T/out" 2>"$T/why"
 }
 for rail in 0 1; do
-	RANKS="" nccl "slow_$rail" "$T/slow_rail.policy" VHCA_RAILS=2 VHCA_SLOW_RAIL=$rail VHCA_SLOW_US=1000 \
-		NCCL_NET_MERGE_LEVEL=LOC NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1
+	RANKS="" nccl "slow_$rail" "$T/slow_rail.policy" VHCA_RAILS=2 VHCA_SLOW_RAIL=$rail \
+		VHCA_SLOW_US=1000 NCCL_NET_MERGE_LEVEL=LOC NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1
 	await named $rail
 	named $rail && kill -0 $job
 	ok "NCCL over two adapters, vhca$rail slow: slow_rail names it" $?
-	kill -KILL "$(grep -o '"pid":[0-9]*' "$T/out" | head -1 | cut -d: -f2)" # its queued calls would run on
+	# Without KILL its queued calls would continue.
+	kill -KILL "$(grep -o '"pid":[0-9]*' "$T/out" | head -1 | cut -d: -f2)"
 	wait $job 2>/dev/null || :
 done

@@ -12,8 +12,8 @@ R=$B/examples/ring-allreduce/ring_allreduce
 E=$B/examples/rdma
 
 # ring JOB POLICIES [NAME=value...]: one that stays until end_ring, ready or
-# failed, or waiting with --wait; more options are in $OPTIONS. The first send of all takes the fault
-# in $FAULT.
+# failed, or waiting with --wait; more options are in $OPTIONS. The first send
+# of all takes the fault in $FAULT.
 ring() {
 	ring_job=$1 policies=$2
 	shift 2
@@ -22,8 +22,9 @@ ring() {
 	mkfifo "$T/go"
 	# shellcheck disable=SC2086
 	timeout 120 env LD_LIBRARY_PATH="$V" NCCLBPF_JOB="$ring_job" NCCLBPF_POLICY="$policies" \
-		NCCLBPF_CHAIN_NET="$V/libnccl-net-verbs.so" NCCLBPF_VERBS=on "$@" \
-		"$R" "$B/libncclbpf.so" --rounds 4 --bytes 40960 --hold --open --log ${OPTIONS:-} >"$T/$ring_job" 2>"$T/$ring_job.err" <"$T/go" &
+		NCCLBPF_CHAIN_NET="$V/libnccl-net-verbs.so" NCCLBPF_VERBS=on \
+		"$@" "$R" "$B/libncclbpf.so" --rounds 4 --bytes 40960 --hold --open \
+		--log ${OPTIONS:-} >"$T/$ring_job" 2>"$T/$ring_job.err" <"$T/go" &
 	job=$!
 	jobs="$jobs $job"
 	exec 3>"$T/go"

@@ -19,7 +19,8 @@ local function operations(event, send, status, ...)
 	return table.concat(words, " ")
 end
 local function same(found, want) assert(found == want, found .. ", not " .. want) end
-same(operations("verbs_post", true, 0, 0, 1, 2, 3, 4, 5, 6), "write write send send read atomic atomic")
+same(operations("verbs_post", true, 0, 0, 1, 2, 3, 4, 5, 6),
+	"write write send send read atomic atomic")
 same(operations("verbs_done", true, 0, 0, 1, 2, 3, 4), "send write read atomic atomic")
 same(operations("verbs_done", true, 12, 0, 1), "none none")
 same(operations("verbs_done", false, 0, 128, 129), "receive receive")
@@ -28,7 +29,8 @@ lua_run "$T/words.lua" >"$T/why" 2>&1
 ok "operations of posts and of completions have their own numbers; a failed send has none" $?
 
 OPTIONS=--wait ring traced ""
-status 0 "a trace of queue pairs needs no profiler" -J traced trace start events=verbs_qp,verbs_post,verbs_done
+status 0 "a trace of queue pairs needs no profiler" \
+	-J traced trace start events=verbs_qp,verbs_post,verbs_done
 cp "$T/err" "$T/why"
 ! grep -q "has not called the profiler" "$T/err"
 ok "nor is one missed" $?
@@ -45,8 +47,8 @@ for _, p in ipairs(decode(io.open(os.getenv "T" .. "/verbs.json"):read "a").data
 	want.live, want.sends, want.receives = want.live + p.data.live, want.sends + p.data.sends,
 		want.receives + p.data.receives
 	for _, q in ipairs(p.data.queue_pairs) do
-		counted[#counted + 1] = { device = q.device, qp = q.qp, sends = q.sends, receives = q.receives,
-			sent = q.sent_bytes }
+		counted[#counted + 1] = { device = q.device, qp = q.qp, sends = q.sends,
+			receives = q.receives, sent = q.sent_bytes }
 	end
 end
 assert(want.live == 8 and want.sends > 0 and want.receives > 0 and #counted == 8, #counted)
@@ -55,7 +57,8 @@ local function row(e)
 	local name = threads[e.pid .. "." .. e.tid]
 	local track = name:gsub(" %(%d+%)$", "")
 	assert(track == ("%s queue pair %d"):format(e.args.device, e.args.qp), name)
-	by[track] = by[track] or { sends = 0, receives = 0, bytes = 0, states = {}, pid = e.pid, posts = {} }
+	by[track] = by[track]
+		or { sends = 0, receives = 0, bytes = 0, states = {}, pid = e.pid, posts = {} }
 	assert(by[track].pid == e.pid, "two processes on one track")
 	return by[track]
 end
@@ -83,10 +86,12 @@ end
 local n = 0
 for track, r in pairs(by) do
 	n = n + 1
-	assert(table.concat(r.states, " ") == "create to INIT to RTR to RTS", table.concat(r.states, " "))
+	assert(table.concat(r.states, " ") == "create to INIT to RTR to RTS",
+		table.concat(r.states, " "))
 	local found
 	for _, q in ipairs(counted) do
-		found = found or q.sends == r.sends and q.receives == r.receives and q.sent == r.bytes
+		found = found
+			or q.sends == r.sends and q.receives == r.receives and q.sent == r.bytes
 			and track == ("%s queue pair %d"):format(q.device, q.qp)
 	end
 	assert(found, track .. " has not the counts of the tap")
@@ -94,10 +99,13 @@ end
 assert(n == 8 and messages > 100, messages)
 assert(#of "coll" == 0)
 L
-T=$T lua_run "$TOP/test/integration/trace_check.lua" "$T/qp.json" "$(cat "$T/check.lua")" >"$T/why" 2>&1
-ok "a track for each queue pair: its life, and the posts, messages and bytes that the tap counted" $?
+T=$T lua_run "$TOP/test/integration/trace_check.lua" "$T/qp.json" \
+	"$(cat "$T/check.lua")" >"$T/why" 2>&1
+ok "a track for each queue pair: its life, and the posts, messages and bytes that the tap counted" \
+	$?
 run -J traced trace start "out=$T/other.json" events=coll seconds=100ms
-lua_run "$TOP/test/integration/trace_check.lua" "$T/other.json" 'assert(#of "verbs_done" == 0)' 2>"$T/why"
+lua_run "$TOP/test/integration/trace_check.lua" "$T/other.json" \
+	'assert(#of "verbs_done" == 0)' 2>"$T/why"
 ok "a trace of other events has none of them" $?
 status 64 "a wrong event of queue pairs" -J traced trace start "out=$T/x.json" events=verbs_frob
 has "names those that are known" err "verbs_qp, verbs_post and verbs_done"
@@ -112,7 +120,8 @@ run -J failing trace stop "out=$T/failed.json"
 lua_run "$TOP/test/integration/trace_check.lua" "$T/failed.json" '
 	local failed = {}
 	for _, e in ipairs(of "verbs_done") do
-		assert(e.args.status == 0 or e.name == ("failed, status %d"):format(e.args.status), e.name)
+		assert(e.args.status == 0
+			or e.name == ("failed, status %d"):format(e.args.status), e.name)
 		failed[e.args.status] = true
 	end
 	assert(failed[12], "no message has failed")' >"$T/why" 2>&1

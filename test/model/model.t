@@ -65,7 +65,8 @@ search() {
 		timeout -s INT "${MODEL_SECONDS:-15}" ./pan -w31 -k3 -m20000 \
 			>pan.log 2>&1)
 	if grep -q 'errors: 0$' "$d/pan.log"; then
-		echo "ok $n - $name ($(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$d/pan.log") states looked at)"
+		echo "ok $n - $name ($(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' \
+			"$d/pan.log") states looked at)"
 	else
 		echo "not ok $n - $name"
 		grep -v '^Depth' "$d/pan.log" | head -20 | sed 's/^/# /'
@@ -105,7 +106,8 @@ check breaks "the decision is no compare-and-swap" -DNO_CAS
 check breaks "the mark of a wait is read last" -DMARK_LAST
 check breaks "a rank at the fence counts as below it" -DLATE_IS_BELOW
 check breaks "what the dead decided is forgotten" -DDEAD_DO_NOT_COUNT
-check breaks "a rank that has gone past the fence says that it waits at it" -DCALLS -DSAYS_ANYWAY -DCHANGES=1 -DDEATHS=0
+check breaks "a rank that has gone past the fence says that it waits at it" -DCALLS -DSAYS_ANYWAY \
+	-DCHANGES=1 -DDEATHS=0
 check breaks "who gives up on the lock leaves no mark" -DLOST=1 -DNO_MARK
 check breaks "nobody writes down what all begin with" -DSTRANGER=1 -DNO_BEGINNING
 check breaks "the beginning is no compare-and-swap" -DSTRANGER=1 -DBEGIN_BY_STORE
@@ -114,7 +116,8 @@ check breaks "a rank trusts its own view of the beginning" -DSTRANGER=1 -DOWN_VI
 # several sites
 model=fleet
 check holds "two sites, one change" -DDECISIONS=1 -DDEATHS=0
-check holds "two sites, an agent (its keys too, or not) or the coordinator dies" -DDECISIONS=1 -DLEASES=1
+check holds "two sites, an agent (its keys too, or not) or the coordinator dies" \
+	-DDECISIONS=1 -DLEASES=1
 check holds "a site is cut off from the store, orders and answers go over links" -DDECISIONS=1 \
 	-DDEATHS=0 -DCUTS=1 -DLINKS=1
 for part in "NO_BARRIER the agent's membarrier" "SEEN_EARLY reading ranks after writing the copy" \
@@ -124,9 +127,11 @@ for part in "NO_BARRIER the agent's membarrier" "SEEN_EARLY reading ranks after 
 	check breaks "sites: without ${part#* }" -DDECISIONS=1 -DDEATHS=0 "-D${part%% *}"
 done
 check breaks "sites: without reading the mark first" -DDECISIONS=2 -DDEATHS=0 -DMARK_LAST
-check waits "sites: an agent that was stopped goes on beside its successor" -DDECISIONS=1 -DTWO_AGENTS
+check waits "sites: an agent that was stopped goes on beside its successor" \
+	-DDECISIONS=1 -DTWO_AGENTS
 check breaks "sites: a new agent writes before it has read the store" -DDECISIONS=1 -DBLIND_START
-check breaks "sites: one whose keys are gone is not waited for" -DDECISIONS=1 -DLEASES=1 -DKEYS_ALONE
+check breaks "sites: one whose keys are gone is not waited for" -DDECISIONS=1 \
+	-DLEASES=1 -DKEYS_ALONE
 check breaks "sites: the link brings an older record than the site has" -DDECISIONS=1 -DDEATHS=0 \
 	-DLINKS=1 -DLINK_BACK
 echo "1..$n"

@@ -18,7 +18,8 @@ demo() { # output
 }
 shows() { # host, output
 	is "$(cat "$2.rc")" "$1: the demo runs to its end" "$2"
-	grep -Eq '^[1-9][0-9]* decisions, each the same on all 4 ranks.*clean ([1-9][0-9]*) times of \1\.$' "$2"
+	same='^[1-9][0-9]* decisions, each the same on all 4 ranks'
+	grep -Eq "$same"'.*clean ([1-9][0-9]*) times of \1\.$' "$2"
 	is $? "$1: all ranks chose alike at each decision, check agreement was clean" "$2"
 	# the picture: it ends in full height
 	grep -Eq "$3" "$2"

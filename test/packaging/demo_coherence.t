@@ -18,7 +18,8 @@ demo() { # output
 }
 shows() { # host, output
 	is "$(cat "$2.rc")" "$1: the demo runs to its end" "$2"
-	[ "$(grep -c 'the first decision that differs is number\|recorded decision that differs' "$2")" -eq 2 ]
+	differs='the first decision that differs is number\|recorded decision that differs'
+	[ "$(grep -c "$differs" "$2")" -eq 2 ]
 	is $? "$1: the decision is named, by the living and by the dead" "$2"
 	[ "$(grep -c '^\[exit status 2\]$' "$2")" -eq 2 ]
 	is $? "$1: with exit status 2" "$2"

@@ -22,9 +22,11 @@ is $? "the demo runs to its end"
 grep -q '^llm  *3 .* 6  *6  *0  *attachable$' "$out"
 is $? "list: three sites, six processes"
 # the first change waits until all sites have registered
-[ "$(grep -c '^c0ffee0000000000  committed .* 6 ' "$out")" -eq 3 ] && [ "$(grep -c '^policy .*: committed, generation' "$out")" -eq 3 ]
+[ "$(grep -c '^c0ffee0000000000  committed .* 6 ' "$out")" -eq 3 ] &&
+	[ "$(grep -c '^policy .*: committed, generation' "$out")" -eq 3 ]
 is $? "all six ranks have passed each of the three changes"
-grep -q 'policy use: http://127.0.0.1:[0-9]*/.*connect' "$out" && grep -q '^\[exit status 69\]$' "$out"
+grep -q 'policy use: http://127.0.0.1:[0-9]*/.*connect' "$out" &&
+	grep -q '^\[exit status 69\]$' "$out"
 is $? "without the store a change is refused, with the reason"
 grep -q '^c0ffee0000000000 .* size_aware,force ' "$out"
 is $? "and the job keeps what it has"

@@ -7,7 +7,8 @@
 trap finish EXIT
 cd "$TOP" || exit 1
 what="a ring over verbs"
-[ -e "$B/test/fakes/verbs/libnccl-net-verbs.so" ] || skip_all "$what" "libibverbs' header was not there at build time"
+[ -e "$B/test/fakes/verbs/libnccl-net-verbs.so" ] ||
+	skip_all "$what" "libibverbs' header was not there at build time"
 if [ "${DEMO_VM:-no}" = yes ]; then
 	test/vm/build.sh build/vm >"$T/why" 2>&1
 	rc=$?
@@ -37,26 +38,39 @@ lines() {
 }
 lines "eight queue pairs have been through INIT, RTR and RTS to their end, without an error" 8 \
 	'^ *[0-3] +[0-9]+ +[0-9]+ +[0-9]+ +0 +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +yes$'
-lines "eight ends of connections, with their set-up" 8 '^ *[0-3] (sending|receiving) +[0-9]+ +[0-9]+ +[1-9]'
-lines "each step of the ring has its times, in three runs" 7 '^ +([0-5]|all)( +[0-9]+\.[0-9]{2}){9}$'
+lines "eight ends of connections, with their set-up" 8 \
+	'^ *[0-3] (sending|receiving) +[0-9]+ +[0-9]+ +[1-9]'
+lines "each step of the ring has its times, in three runs" 7 \
+	'^ +([0-5]|all)( +[0-9]+\.[0-9]{2}){9}$'
 says "slow steps are named" '^2 % loss +[0-3] +[0-9]+ +[0-5] +[0-9.]+ +[0-9.]+$'
 says "retries rise with the loss" '^completer_retry_err +0 +[1-9]'
 # the bars of three panels: 4 ranks, 6 steps
 svg=$T/demo/timeline.svg
-[ "$(grep -c '<rect x=.*<title>step' "$svg")" -ge 72 ] && grep -q '^</svg>' "$svg" && ! grep -q 'nan\|inf' "$svg"
+[ "$(grep -c '<rect x=.*<title>step' "$svg")" -ge 72 ] && grep -q '^</svg>' "$svg" &&
+	! grep -q 'nan\|inf' "$svg"
 ok "the picture has the receives of all ranks" $?
 if [ $DEMO_VM = no ]; then
-	says "the hooks' counts" '^queue pairs created +8 +- ' '^changes of state +24 +- ' '^queue pairs destroyed +8 +- '
+	says "the hooks' counts" '^queue pairs created +8 +- ' '^changes of state +24 +- ' \
+		'^queue pairs destroyed +8 +- '
 	exit 0
 fi
-says "the ring ran in the guest" '^A ring AllReduce of 4 ranks over verbs: Linux .* in a virtual machine'
-says "the hooks' counts are the kernel's" "^The hooks' counts are the kernel's\.$" '^queue pairs created +8 +8 ' '^changes of state +24 +24 ' \
+says "the ring ran in the guest" \
+	'^A ring AllReduce of 4 ranks over verbs: Linux .* in a virtual machine'
+says "the hooks' counts are the kernel's" "^The hooks' counts are the kernel's\.$" \
+	'^queue pairs created +8 +8 ' '^changes of state +24 +24 ' \
 	'^completions +([1-9][0-9]*) +\1 ' '^posts to send queues +([1-9][0-9]*) +\1 '
-says "the kernel counts no receives and no polls: these stay in the process's memory" '^posts to receive queues +[1-9][0-9]* +0 ' '^polls of completion queues +each +0 '
-says "trace rdma: the kernel's side of the life of queue pairs" '^kernel: 8 queue pairs created, 24 changes, 0 destroyed; [1-9]'
-[ "$(awk '$2 ~ /^rxe[01]$/ && NF == 14 && $7 > $6 && $6 > $5 && $9 > 0 && $9 == $10 && $11 > 0 && $11 == $12 && $13 == 0' "$T/out" | wc -l)" -eq 8 ]
+says "the kernel counts no receives and no polls: these stay in the process's memory" \
+	'^posts to receive queues +[1-9][0-9]* +0 ' '^polls of completion queues +each +0 '
+says "trace rdma: the kernel's side of the life of queue pairs" \
+	'^kernel: 8 queue pairs created, 24 changes, 0 destroyed; [1-9]'
+[ "$(awk '
+	$2 ~ /^rxe[01]$/ && NF == 14 && $7 > $6 && $6 > $5 && $9 > 0 && $9 == $10 && $11 > 0 &&
+		$11 == $12 && $13 == 0
+' "$T/out" | wc -l)" -eq 8 ]
 ok "trace rdma: INIT, RTR, RTS in this order; posts and completions are the tap's" $?
-lua_run test/integration/trace_check.lua "$T/demo/trace.json" 'assert(#of("kernel_create") == 8 and #of("kernel_change") == 24 and #of("kernel_done") > 0)' \
+lua_run test/integration/trace_check.lua "$T/demo/trace.json" '
+	assert(#of("kernel_create") == 8 and #of("kernel_change") == 24 and #of("kernel_done") > 0)
+' \
 	>"$T/why" 2>&1
 ok "its trace is in Chrome's format and has the kernel's calls" $?
 lua_run test/integration/trace_check.lua "$T/demo/trace.json" '
@@ -77,9 +91,11 @@ lua_run test/integration/trace_check.lua "$T/demo/trace.json" '
 			for _, k in ipairs(list) do
 				local found = false
 				for _, t in ipairs(tap[key] or {}) do
-					found = found or t.ts <= k.ts and k.ts + k.dur <= t.ts + t.dur
+					found = found
+						or t.ts <= k.ts and k.ts + k.dur <= t.ts + t.dur
 				end
-				assert(found, key .. ": " .. k.name .. " is not within a call that the tap saw")
+				assert(found, key .. ": " .. k.name
+					.. " is not within a call that the tap saw")
 			end
 		end
 	end

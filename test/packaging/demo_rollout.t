@@ -24,10 +24,14 @@ fi
 LC_ALL=C.UTF-8 timeout -k 10 500 "$TOP/examples/rollout/demo.sh" "$B" 10 8 >"$dir/out" 2>&1
 is $? "the demo runs to its end"
 grep -o 'The real NCCL.*virtual GPUs\|A stand-in.*NCCL' "$dir/out" | sed 's/^/# /'
-has 'promoted for allreduce 4M\.\.128M, held back elsewhere' "promoted from 4 to 128 MiB, held back elsewhere"
-[ "$(grep -c 'promoted .*nvlink_ring_mid\.4M-128M$' "$dir/out")" -eq 6 ] && [ "$(grep -c 'held back .*NCCL$' "$dir/out")" -eq 2 ]
+has 'promoted for allreduce 4M\.\.128M, held back elsewhere' \
+	"promoted from 4 to 128 MiB, held back elsewhere"
+[ "$(grep -c 'promoted .*nvlink_ring_mid\.4M-128M$' "$dir/out")" -eq 6 ] &&
+	[ "$(grep -c 'held back .*NCCL$' "$dir/out")" -eq 2 ]
 is $? "six sizes are decided by it, two by NCCL"
-has 'slower by [0-9]+ % after [0-9]+ collectives; [0-9]+ collectives of a communicator were decided' "the bad policy is rolled back, and how soon is said"
+decided='[0-9]+ collectives of a communicator were decided'
+has "slower by [0-9]+ % after [0-9]+ collectives; $decided" \
+	"the bad policy is rolled back, and how soon is said"
 has 'times: replayed from test/fakes/vgpu/b300\.csv' "times are called replayed"
 grep -q 'Times are not measured: replayed from test/fakes/vgpu/b300\.csv' "$B/rollout.html"
 is $? "in the report as well"

@@ -27,7 +27,8 @@ say $? "make install" "$dir/install.log"
 
 export NCCLBPF_SOCKET_DIR=$dir/run NCCL_TUNER_PLUGIN=$prefix/lib/libncclbpf.so
 mkdir -m 700 "$dir/run"
-timeout 500 "$B/test/fakes/host/standin" --ranks 8 --procs --seconds 480 --pause-ms 2 >"$dir/job.log" 2>&1 &
+timeout 500 "$B/test/fakes/host/standin" --ranks 8 --procs --seconds 480 \
+	--pause-ms 2 >"$dir/job.log" 2>&1 &
 job=$!
 for i in $(seq 300); do
 	[ "$(ls "$dir/run" | grep -c 'sock$')" -ge 8 ] && break
@@ -57,23 +58,36 @@ page() { # file
 	cp "$dir/functions" "$dir/$name/run.sh"
 	cp "$dir/host.pem" "$dir/host.key" "$dir/$name/"
 	awk -v d="$dir/$name" '
-		match($0, /`[a-z_0-9]+\.bpf\.c`/) && !block { file = substr($0, RSTART + 1, RLENGTH - 2) }
-		/^```/ && block { if (block == "c" && code) codes[++nc] = code; block = ""; code = ""; next }
+		match($0, /`[a-z_0-9]+\.bpf\.c`/) && !block {
+			file = substr($0, RSTART + 1, RLENGTH - 2)
+		}
+		/^```/ && block {
+			if (block == "c" && code) codes[++nc] = code
+			block = ""
+			code = ""
+			next
+		}
 		/^```/ { block = substr($0, 4); next }
 		block == "c" { code = code $0 "\n" }
 		block == "sh" { print >>(d "/commands") }
-		match($0, /Save it as `[^`]*`/) { f = substr($0, RSTART + 12, RLENGTH - 13); printf "%s", codes[nc] >(d "/" f) }
+		match($0, /Save it as `[^`]*`/) {
+			f = substr($0, RSTART + 12, RLENGTH - 13)
+			printf "%s", codes[nc] >(d "/" f)
+		}
 	' "$1"
 	[ -s "$dir/$name/commands" ] || return
 	sed "s#/usr/local#$prefix#g" "$dir/$name/commands" | while IFS= read -r line; do
 		case $line in
 		'' | '#'*) echo "$line" ;;
 		# it serves until it is stopped, so it has to be alive by then
-		*' metrics serve='*) echo "timeout 5 $line; [ \$? -eq 124 ] || { echo 'failed: serve'; exit 1; }" ;;
-		*) printf '%s\n' "$line || { echo 'failed: $(printf '%s' "$line" | sed "s/'/ /g")'; exit 1; }" ;;
+		*' metrics serve='*) echo \
+			"timeout 5 $line; [ \$? -eq 124 ] || { echo 'failed: serve'; exit 1; }" ;;
+		*) printf '%s\n' "$line || { echo 'failed: $(printf '%s' "$line" |
+			sed "s/'/ /g")'; exit 1; }" ;;
 		esac
 	done >>"$dir/$name/run.sh"
-	(cd "$dir/$name" && PATH="$prefix/bin:$PATH" timeout 120 sh run.sh) >"$dir/$name.log" 2>&1 </dev/null
+	(cd "$dir/$name" && PATH="$prefix/bin:$PATH" timeout 120 sh run.sh) >"$dir/$name.log" \
+		2>&1 </dev/null
 	say $? "$(grep -cv '^$' "$dir/$name/commands") lines of ${1#"$TOP"/}" "$dir/$name.log"
 }
 

@@ -21,9 +21,14 @@ awk -f docs/tables.awk docs/policies.md >"$dir/now"
 diff docs/policies.md "$dir/now" >"$dir/log"
 say $? "docs/policies.md is what make docs writes"
 
-for t in hooks hook_tuner hook_coll_done hook_p2p_done hook_proxy_step hook_kernel_ch hook_group hook_net_listen hook_net_connect hook_net_accept hook_net_isend hook_net_irecv hook_net_test hook_net_close hook_verbs_qp hook_verbs_post hook_verbs_done hook_verbs_event hook_verbs_mr hook_controller hook_env hook_gin_connect hook_gin_put hook_gin_done hook_gin_signal hook_gin_close maps helpers findings; do
+for t in hooks hook_tuner hook_coll_done hook_p2p_done hook_proxy_step hook_kernel_ch hook_group \
+		hook_net_listen hook_net_connect hook_net_accept hook_net_isend hook_net_irecv \
+		hook_net_test hook_net_close hook_verbs_qp hook_verbs_post hook_verbs_done \
+		hook_verbs_event hook_verbs_mr hook_controller hook_env hook_gin_connect \
+		hook_gin_put hook_gin_done hook_gin_signal hook_gin_close maps helpers findings; do
 	rows=$(grep -cE '^[A-Z]+\([A-Za-z0-9_]+, ' "core/defs/$t.h")
-	lines=$(awk -v t="<!-- table $t -->" '$0 == t { on = 1; next } /<!-- end -->/ { on = 0 } on' docs/policies.md | wc -l)
+	lines=$(awk -v t="<!-- table $t -->" \
+		'$0 == t { on = 1; next } /<!-- end -->/ { on = 0 } on' docs/policies.md | wc -l)
 	echo "$rows rows, $lines lines with the heading" >"$dir/log"
 	[ "$lines" -eq $((rows + 2)) ]
 	say $? "each row of core/defs/$t.h has its line"
@@ -31,8 +36,10 @@ done
 
 mkdir -p "$dir/core/defs"
 cp core/defs/*.h "$dir/core/defs/"
-sed 's/FIELD(tuner, bytes, /FIELD(tuner, octets, /' core/defs/hook_tuner.h >"$dir/core/defs/hook_tuner.h"
-(cd "$dir" && awk -f "$TOP/docs/tables.awk" "$TOP/docs/policies.md") | grep -q '`octets`' >"$dir/log"
+sed 's/FIELD(tuner, bytes, /FIELD(tuner, octets, /' \
+	core/defs/hook_tuner.h >"$dir/core/defs/hook_tuner.h"
+(cd "$dir" && awk -f "$TOP/docs/tables.awk" "$TOP/docs/policies.md") |
+	grep -q '`octets`' >"$dir/log"
 say $? "a renamed field changes the page"
 
 awk -f docs/choices.awk test/fakes/vgpu/b300.csv | diff docs/choices.svg - >"$dir/log"

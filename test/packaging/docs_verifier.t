@@ -160,7 +160,9 @@ check "what the table calls proven is proven in proof.t" $bad
 
 # What a verdict costs: programs of the test, inside the limits; and of programs
 # of each size, never more than the kernel's load.
-part worst | awk -F ' *[|] *' '/[|] (accepted|refused) [|]/ { print $2 "|" $3 "|" $7 + 0 "|" $8 + 0 }' >"$B/test/worst.txt"
+part worst |
+	awk -F ' *[|] *' '/[|] (accepted|refused) [|]/ { print $2 "|" $3 "|" $7 + 0 "|" $8 + 0 }' \
+	>"$B/test/worst.txt"
 bad=0
 while IFS='|' read -r name _; do
 	grep -qF "{ \"$name\", " test/unit/test_verify_worst.c || {
@@ -168,9 +170,13 @@ while IFS='|' read -r name _; do
 		bad=1
 	}
 done <"$B/test/worst.txt"
-[ "$(grep -c '|accepted|' "$B/test/worst.txt")" -eq "$(grep -c '^	{ "' test/unit/test_verify_worst.c)" ] || bad=1
+[ "$(grep -c '|accepted|' "$B/test/worst.txt")" \
+	-eq "$(grep -c '^	{ "' test/unit/test_verify_worst.c)" ] || bad=1
 check "the costliest programs are those of test_verify_worst.c" $bad
-awk -F'|' '$3 > 65536 || $4 > 3.5 { print "# over a limit: " $0; bad = 1 } END { exit bad || NR < 16 }' "$B/test/worst.txt"
+awk -F'|' '
+	$3 > 65536 || $4 > 3.5 { print "# over a limit: " $0; bad = 1 }
+	END { exit bad || NR < 16 }
+' "$B/test/worst.txt"
 check "within the memory and the time that are stated" $?
 bad=0
 for shape in branches loops subprograms; do
@@ -181,6 +187,9 @@ for shape in branches loops subprograms; do
 		}
 	done
 done
-part speed | awk -F'|' '/^[|].* k [|]/ && ($11 !~ / ok / || $10 + 0 > 1) { print "# " $0; bad = 1 } END { exit bad }' || bad=1
+part speed | awk -F'|' '
+	/^[|].* k [|]/ && ($11 !~ / ok / || $10 + 0 > 1) { print "# " $0; bad = 1 }
+	END { exit bad }
+' || bad=1
 check "no verdict takes longer than the kernel's load" $bad
 echo "1..$n"

@@ -11,7 +11,8 @@ root_make bookworm make
 for f in /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d \
 	/etc/apt/trusted.gpg.d /usr/share/keyrings /etc/resolv.conf /etc/hosts \
 	/usr/local/share/ca-certificates /etc/ssl/certs; do
-	[ -e "$f" ] && mkdir -p "$root$(dirname "$f")" && cp -aL "$f" "$root$(dirname "$f")/" 2>/dev/null
+	[ -e "$f" ] && mkdir -p "$root$(dirname "$f")" &&
+		cp -aL "$f" "$root$(dirname "$f")/" 2>/dev/null
 done
 [ -d "$TOP/../shared" ] && cp -a "$TOP/../shared" "$root/src/shared"
 # The long hunts, and what shows faults of several sites, have run outside and

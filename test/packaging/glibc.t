@@ -13,11 +13,14 @@ at_most() { # file, minor version
 	echo "not ok $n - $1 needs $version"
 	objdump -T "$B/$1" | grep -F "$version" | sed 's/^/# /'
 }
-for lib in libncclbpf.so libncclbpf-load.so ncclbpf/libncclbpf-verbs.so lua/ncclbpf.so; do at_most $lib 28; done
+for lib in libncclbpf.so libncclbpf-load.so ncclbpf/libncclbpf-verbs.so lua/ncclbpf.so; do
+	at_most $lib 28
+done
 for program in ncclbpf-shell ncclbpf-agent; do at_most $program 34; done
 # Every file that make install strips was asked.
 n=$((n + 1))
-shipped=$(grep -oE 'install \$\(STRIP\) .*' "$TOP/Makefile" | grep -oE '\$\(RELEASE\)/[^ ]+' | wc -l)
+shipped=$(grep -oE 'install \$\(STRIP\) .*' "$TOP/Makefile" |
+	grep -oE '\$\(RELEASE\)/[^ ]+' | wc -l)
 [ "$shipped" -eq $((n - 1)) ] || printf 'not '
 echo "ok $n - these are all $shipped files that make install strips"
 echo "1..$n"

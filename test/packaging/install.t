@@ -30,7 +30,8 @@ lib=$dir/usr/lib
 so=$lib/libncclbpf.so
 
 for k in tuner profiler net env; do
-	is "libnccl-$k-ncclbpf.so names the plugin" test "$(readlink "$lib/libnccl-$k-ncclbpf.so")" = libncclbpf.so
+	is "libnccl-$k-ncclbpf.so names the plugin" test \
+		"$(readlink "$lib/libnccl-$k-ncclbpf.so")" = libncclbpf.so
 done
 is "front end beside the plugin" test -f "$lib/libncclbpf-load.so"
 
@@ -70,9 +71,12 @@ P
 is "a policy compiles against the installed header" clang -target bpf -O2 -g \
 	$(pkg-config --cflags ncclbpf) -c "$dir/p.bpf.c" -o "$dir/p.bpf.o"
 is "the installed shell verifies it" "$dir/usr/bin/ncclbpf-shell" policy verify "$dir/p.bpf.o"
-is "and the installed policies" "$dir/usr/bin/ncclbpf-shell" policy verify "$dir/usr/share/ncclbpf/policies/size_aware.policy"
+is "and the installed policies" "$dir/usr/bin/ncclbpf-shell" policy verify \
+	"$dir/usr/share/ncclbpf/policies/size_aware.policy"
 LUA_PATH="$dir/usr/share/lua/5.4/?.lua;$dir/usr/share/lua/5.4/?/init.lua" \
-	LUA_CPATH="$lib/lua/5.4/?.so" lua5.4 -e 'local nb = require "ncclbpf"; assert(type(nb.attach) == "function")' >"$dir/log" 2>&1
+	LUA_CPATH="$lib/lua/5.4/?.so" lua5.4 -e '
+		local nb = require "ncclbpf"; assert(type(nb.attach) == "function")
+	' >"$dir/log" 2>&1
 say $? "plain lua5.4 requires the module"
 for page in man1/ncclbpf-shell.1 man1/ncclbpf-agent.1 man3/ncclbpf.3lua man5/ncclbpf-rollout.5; do
 	is "share/man/$page" grep -q '^\.Sh SEE ALSO' "$dir/usr/share/man/$page"

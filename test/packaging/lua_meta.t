@@ -4,15 +4,20 @@
 # reference page a line for each.
 . "$TOP/test/integration/shell_lib.sh"
 trap finish EXIT
-status 0 "types and page are made" -f "$TOP/lua/meta/make.lua" "$TOP/lua/meta/ncclbpf.lua" "$T/meta.lua" "$T/page.md"
+status 0 "types and page are made" \
+	-f "$TOP/lua/meta/make.lua" "$TOP/lua/meta/ncclbpf.lua" "$T/meta.lua" "$T/page.md"
 cat >"$T/check.lua" <<'E'
 local nb = require "ncclbpf"
 local meta, page = io.open(arg[1]):read "a", io.open(arg[2]):read "a"
 local missing, n = {}, 0
 local function want(name)
 	n = n + 1
-	if not meta:find("\nfunction " .. name .. "(", 1, true) then missing[#missing + 1] = name end
-	if not page:find("| `" .. name .. "(", 1, true) then missing[#missing + 1] = name .. " in the page" end
+	if not meta:find("\nfunction " .. name .. "(", 1, true) then
+		missing[#missing + 1] = name
+	end
+	if not page:find("| `" .. name .. "(", 1, true) then
+		missing[#missing + 1] = name .. " in the page"
+	end
 end
 for k, v in pairs(nb) do
 	if type(v) == "function" and k:sub(1, 1) ~= "_" then want("nb." .. k) end
@@ -32,7 +37,8 @@ for class, name in meta:gmatch "\nfunction ([%w_]+):([%w_]+)%(" do
 	assert(classes[class] and classes[class][name], class .. ":" .. name .. ": no such method")
 end
 table.sort(missing)
-assert(n > 80 and #missing == 0, "no entry in lua/meta/ncclbpf.lua: " .. table.concat(missing, ", "))
+assert(n > 80 and #missing == 0,
+	"no entry in lua/meta/ncclbpf.lua: " .. table.concat(missing, ", "))
 -- and nothing that there is not
 for name in meta:gmatch "\nfunction (nb[%w_.]+)%(" do
 	local v = nb

@@ -5,10 +5,12 @@
 . "$TOP/test/integration/shell_lib.sh"
 trap finish EXIT
 cd "$TOP" || exit 1
-"$S" -f lua/meta/make.lua lua/meta/ncclbpf.lua "$T/meta.lua" "$T/lua-reference.md" "$T/ncclbpf.3lua" 2>"$T/why" &&
+"$S" -f lua/meta/make.lua lua/meta/ncclbpf.lua "$T/meta.lua" "$T/lua-reference.md" \
+	"$T/ncclbpf.3lua" 2>"$T/why" &&
 	"$S" -f lua/meta/man.lua "$T" "$T/shell.md" 2>>"$T/why"
 ok "the pages are made" $?
-for page in shell.md lua-reference.md man/ncclbpf.3lua man/ncclbpf-shell.1 man/ncclbpf-agent.1 man/ncclbpf-rollout.5; do
+for page in shell.md lua-reference.md man/ncclbpf.3lua man/ncclbpf-shell.1 man/ncclbpf-agent.1 \
+		man/ncclbpf-rollout.5; do
 	diff -u "docs/$page" "$T/$(basename $page)" >"$T/why"
 	rc=$?
 	[ $rc -eq 0 ] || echo "stale: make docs" >>"$T/why"
@@ -16,7 +18,8 @@ for page in shell.md lua-reference.md man/ncclbpf.3lua man/ncclbpf-shell.1 man/n
 done
 for page in ncclbpf.3lua ncclbpf-shell.1 ncclbpf-agent.1 ncclbpf-rollout.5; do
 	if command -v mandoc >/dev/null; then
-		mandoc -T lint -W style "$T/$page" | grep -vE 'mandoc.db|referenced manual not found' >"$T/why"
+		mandoc -T lint -W style "$T/$page" |
+			grep -vE 'mandoc.db|referenced manual not found' >"$T/why"
 		[ ! -s "$T/why" ]
 		ok "$page: mandoc finds nothing" $?
 	else
@@ -51,13 +54,19 @@ for _, g in ipairs(rows.groups) do
 	end
 end
 for _, row in ipairs(rows.all()) do
-	if not group[row.words:match "^%S+"] then wrong("a command in no group of help", row.words) end
+	if not group[row.words:match "^%S+"] then
+		wrong("a command in no group of help", row.words)
+	end
 	for name in pairs(row.options) do
 		used[name] = true
-		if words.options[name] then wrong("an option with dashes and without", row.words, name) end
+		if words.options[name] then
+			wrong("an option with dashes and without", row.words, name)
+		end
 	end
 	for _, old in ipairs { "COUNT", "INTERVAL", "%f[%w]TO%f[%W]", "%-%w" } do
-		if row.syntax:find(old) then wrong("a spelling of before", row.words, row.syntax) end
+		if row.syntax:find(old) then
+			wrong("a spelling of before", row.words, row.syntax)
+		end
 	end
 	for value in row.syntax:gmatch "=(%l+)%]" do
 		if not ("yes no keep off old new first last all others"):find(value, 1, true)
@@ -79,10 +88,13 @@ for _, row in ipairs(rows.all()) do
 	for name in pairs(row.options) do count[name] = (count[name] or 0) + 1 end
 end
 for name, n in pairs(count) do
-	if n > 1 and not page:find("`" .. name .. "=", 1, true) then wrong("not in grammar.md", name .. "=") end
+	if n > 1 and not page:find("`" .. name .. "=", 1, true) then
+		wrong("not in grammar.md", name .. "=")
+	end
 end
 for verb in page:match("| verb |.-\n\n"):gmatch "`(%l+)`" do
-	local known = ("on off clear"):find(verb, 1, true) or verb:find "^policy" or rows.is_noun(verb)
+	local known = ("on off clear"):find(verb, 1, true) or verb:find "^policy"
+		or rows.is_noun(verb)
 	for _, row in ipairs(rows.all()) do known = known or row.words:match " (%l+)$" == verb end
 	if not known then wrong("grammar.md: a verb of no command", verb) end
 end
@@ -106,7 +118,8 @@ lua_run -e 'local core, seen = require "ncclbpf.core", {}
 done >>"$T/why"
 lua_run -e 'local plan = require "ncclbpf.rollout.plan"
 	local _, err = plan.check { [1] = 1 }
-	for word in err.hint:match "^fields: (.*)$":gmatch "[%w_]+" do print(word) end' | while IFS= read -r word; do
+	for word in err.hint:match "^fields: (.*)$":gmatch "[%w_]+" do print(word) end
+' | while IFS= read -r word; do
 	grep -q "^\.It Va .*\b$word\b" docs/man/ncclbpf-rollout.5 || echo "no field: $word"
 done >>"$T/why"
 [ ! -s "$T/why" ]

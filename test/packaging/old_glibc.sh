@@ -16,9 +16,11 @@ say $? "the plugin builds in Debian 11" "$root.build.log"
 mkdir -p "$root/here"
 cp "$so" "$root/here/libncclbpf.so" && cp "$answers"/*.policy "$root/here/"
 for lib in /src/ncclbpf/$plugin /here/libncclbpf.so; do
-	root_run env NCCLBPF_SOCKET_DIR=/tmp NCCLBPF_JOB=old /src/ncclbpf/$check $lib /here >"$root.run.log" 2>&1 &&
+	root_run env NCCLBPF_SOCKET_DIR=/tmp NCCLBPF_JOB=old \
+		/src/ncclbpf/$check $lib /here >"$root.run.log" 2>&1 &&
 		! grep -q '^not ok' "$root.run.log"
-	say $? "$lib answers NCCL's calls in Debian 11 ($(grep -c '^ok' "$root.run.log") checks)" "$root.run.log"
+	say $? "$lib answers NCCL's calls in Debian 11 ($(grep -c '^ok' "$root.run.log") checks)" \
+		"$root.run.log"
 done
 echo "1..$n"
 exit $bad

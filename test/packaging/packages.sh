@@ -10,18 +10,22 @@ TOP=$(cd "$(dirname "$0")/../.." && pwd)
 root=$1 packages=$2 build=$3
 . "$TOP/test/packaging/root.sh"
 root_enter "$0" "$@"
-lintian --no-cfg --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$packages"/*.changes >"$root.lintian.log" 2>&1
+lintian --no-cfg --allow-root --fail-on error,warning \
+	--suppress-tags initial-upload-closes-no-bugs \
+	"$packages"/*.changes >"$root.lintian.log" 2>&1
 say $? "lintian finds no error and no warning" "$root.lintian.log"
 rpmlint --config "$TOP/plugin/packaging/rpmlint.toml" "$packages"/*/*.rpm >"$root.rpmlint.log" 2>&1
 say $? "rpmlint finds no error" "$root.rpmlint.log"
 
-dpkg-deb -f "$packages"/ncclbpf_*.deb Depends >"$root.depends.log" && grep -q libbpf1 "$root.depends.log" &&
+dpkg-deb -f "$packages"/ncclbpf_*.deb Depends >"$root.depends.log" &&
+	grep -q libbpf1 "$root.depends.log" &&
 	! grep -q libibverbs "$root.depends.log"
 say $? "the package depends on the libraries of the shell, not on libibverbs1" "$root.depends.log"
 
 debian=docker.io/library/debian:12-slim
 empty=$root
-log=$empty.try.log sockets=$empty.sockets images=$empty.images storage=$empty.storage.conf context=$empty.context
+log=$empty.try.log sockets=$empty.sockets images=$empty.images storage=$empty.storage.conf \
+	context=$empty.context
 try() { # name, command...
 	name=$1
 	shift
@@ -32,9 +36,11 @@ try() { # name, command...
 # is not possible everywhere; without it each layer is a copy.
 images_start() {
 	rm -rf "$images" "$sockets"
-	mkdir -p "$images/one" "$images/two" "$images/work" "$images/both" && mkdir -m 700 "$sockets"
+	mkdir -p "$images/one" "$images/two" "$images/work" "$images/both" &&
+		mkdir -m 700 "$sockets"
 	driver=vfs
-	mount -t overlay overlay -o "lowerdir=$images/one,upperdir=$images/two,workdir=$images/work" \
+	mount -t overlay overlay \
+		-o "lowerdir=$images/one,upperdir=$images/two,workdir=$images/work" \
 		"$images/both" 2>/dev/null && driver=overlay && umount "$images/both"
 	printf '[storage]\ndriver = "%s"\nrunroot = "%s"\ngraphroot = "%s"\n' \
 		$driver "$images/run" "$images/graph" >"$storage"
@@ -51,9 +57,11 @@ images_end() {
 }
 commit() { buildah commit -q --rm "$@" >/dev/null; }
 base_images() {
-	from=$(buildah from scratch) && buildah add -q "$from" "$root" / >/dev/null && commit "$from" "$debian" &&
+	from=$(buildah from scratch) && buildah add -q "$from" "$root" / >/dev/null &&
+		commit "$from" "$debian" &&
 		from=$(buildah from --pull=never "$debian") &&
-		buildah run "$from" -- sh -ec 'apt-get -qq update; apt-get install -y -qq --no-install-recommends python3' &&
+		buildah run "$from" -- sh \
+		-ec 'apt-get -qq update; apt-get install -y -qq --no-install-recommends python3' &&
 		commit "$from" localhost/pytorch
 }
 # The second build takes the stages that both have from the first.
@@ -71,12 +79,15 @@ fi
 root_debootstrap bookworm
 rm -rf "$context" && git clone -q "$TOP" "$context"
 try "an empty Debian 12 and one with Python become images" base_images
-try "the Containerfile's shell is built: make deb, then its packages installed" build_image shell ncclbpf-shell
+try "the Containerfile's shell is built: make deb, then its packages installed" build_image \
+	shell ncclbpf-shell
 try "the Containerfile's plugin is built" build_image plugin train
 rm -rf "$context"
 [ $bad -eq 0 ] || exit 1
-train=$(buildah from --pull=never localhost/train) shell=$(buildah from --pull=never localhost/ncclbpf-shell)
-in_train="buildah run -v $sockets:/run/job -v $build:/build:ro -e NCCLBPF_SOCKET_DIR=/run/job $train --"
+train=$(buildah from --pull=never localhost/train) \
+	shell=$(buildah from --pull=never localhost/ncclbpf-shell)
+in_train="buildah run -v $sockets:/run/job -v $build:/build:ro"
+in_train="$in_train -e NCCLBPF_SOCKET_DIR=/run/job $train --"
 # With the image's entry point.
 in_shell() {
 	buildah run -v "$sockets:/run/job" -e NCCLBPF_SOCKET_DIR=/run/job "$shell" -- \
@@ -86,7 +97,8 @@ load() { $in_train python3 -c 'import ctypes, os
 for kind in "TUNER", "PROFILER":
     print(kind, ctypes.CDLL(os.environ[f"NCCL_{kind}_PLUGIN"]).ncclTunerPlugin_v5)'; }
 try "the job's image loads the plugin by the variables that it sets" load
-setsid $in_train /build/test/fakes/host/standin --threads --seconds 120 --pause-ms 20 >"$empty.job.log" 2>&1 &
+setsid $in_train /build/test/fakes/host/standin --threads --seconds 120 \
+	--pause-ms 20 >"$empty.job.log" 2>&1 &
 job=$!
 attach() {
 	for i in $(seq 300); do
@@ -105,14 +117,20 @@ root=$(buildah mount "$shell")
 root_mount
 for kind in tuner profiler net env; do
 	# As NCCL does it: the name alone, found by the loader's cache.
-	try "the loader finds libnccl-$kind-ncclbpf.so by its name" root_run python3 -c "import ctypes; ctypes.CDLL('libnccl-$kind-ncclbpf.so')"
+	try "the loader finds libnccl-$kind-ncclbpf.so by its name" root_run \
+		python3 -c "import ctypes; ctypes.CDLL('libnccl-$kind-ncclbpf.so')"
 done
-accepted() { root_run ncclbpf-shell policy verify /usr/share/ncclbpf/policies/size_aware.policy | grep accepted; }
+accepted() {
+	root_run ncclbpf-shell policy verify \
+		/usr/share/ncclbpf/policies/size_aware.policy | grep accepted
+}
 try "the shell verifies a policy of ncclbpf-dev" accepted
 try "Lua finds the module" root_run lua5.4 -e 'print(require("ncclbpf")._VERSION or "loaded")'
-try "Python finds the module" root_run python3 -c 'import ncclbpf; print(ncclbpf.version, ncclbpf.list())'
+try "Python finds the module" root_run \
+	python3 -c 'import ncclbpf; print(ncclbpf.version, ncclbpf.list())'
 removed() {
-	left=$(root_run sh -c 'apt-get purge -y -qq ncclbpf ncclbpf-dev lua-ncclbpf python3-ncclbpf >/dev/null &&
+	left=$(root_run sh -c \
+		'apt-get purge -y -qq ncclbpf ncclbpf-dev lua-ncclbpf python3-ncclbpf >/dev/null &&
 		find /usr /etc -name "*ncclbpf*"') || return
 	echo "$left"
 	[ -z "$left" ]

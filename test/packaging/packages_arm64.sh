@@ -28,21 +28,28 @@ try() { # name, command...
 emulate() { timeout 300 qemu-aarch64 -L "$root" "$@"; }
 shell() { emulate "$root/usr/bin/ncclbpf-shell" "$@"; }
 
-lintian --no-cfg --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$packages"/*.changes >"$log" 2>&1
+lintian --no-cfg --allow-root --fail-on error,warning \
+	--suppress-tags initial-upload-closes-no-bugs "$packages"/*.changes >"$log" 2>&1
 say $? "lintian finds no error and no warning" "$log"
 depends=$(dpkg-deb -f "$packages"/ncclbpf_*_arm64.deb Depends)
 echo "$depends" >"$log"
 case $depends in *libibverbs*) false ;; *libbpf1*) ;; *) false ;; esac
 say $? "the package depends on the libraries of the shell, not on libibverbs1" "$log"
 rm -f "$root.complete"
-"$TOP/plugin/packaging/sysroot.sh" "$root" arm64 lua5.4 $(find "$(cd "$packages" && pwd)" -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' | sort) >"$log" 2>&1
+"$TOP/plugin/packaging/sysroot.sh" "$root" arm64 lua5.4 $(find "$(cd "$packages" &&
+	pwd)" -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' | sort) >"$log" 2>&1
 say $? "apt finds all that the packages depend on among Debian's arm64 packages" "$log"
 
 others() { # Files of the packages that are not for arm64, or newer than glibc 2.28
-	for f in "$lib"/libncclbpf*.so "$lib"/ncclbpf/*-verbs.so "$lib"/lua/5.4/ncclbpf.so "$root"/usr/bin/ncclbpf-*; do
+	for f in "$lib"/libncclbpf*.so "$lib"/ncclbpf/*-verbs.so "$lib"/lua/5.4/ncclbpf.so \
+			"$root"/usr/bin/ncclbpf-*; do
 		file -b "$f" | grep -q 'ARM aarch64.*stripped$' || echo "$f: $(file -b "$f")"
-		case $f in *.so) aarch64-linux-gnu-objdump -T "$f" | awk -v f="$f" 'match($0, /GLIBC_2\.[0-9]+/) {
-			v = substr($0, RSTART + 8, RLENGTH - 8); if (v + 0 > 28) print f ": needs glibc 2." v }' ;; esac
+		case $f in *.so) aarch64-linux-gnu-objdump -T "$f" | awk -v f="$f" '
+			match($0, /GLIBC_2\.[0-9]+/) {
+				v = substr($0, RSTART + 8, RLENGTH - 8)
+				if (v + 0 > 28) print f ": needs glibc 2." v
+			}
+		' ;; esac
 	done
 }
 others >"$log" 2>&1 && [ ! -s "$log" ]
@@ -52,7 +59,8 @@ for p in "$root"/usr/share/ncclbpf/policies/*.policy; do
 done >"$log" 2>&1 && [ ! -s "$log" ]
 say $? "arm64's front end makes the same policies as x86-64's, byte for byte" "$log"
 
-emulate "$arm64/test/fakes/host/abi_check" "$lib/libncclbpf.so" "$build/test/corpus/answers" >"$log" 2>&1 &&
+emulate "$arm64/test/fakes/host/abi_check" "$lib/libncclbpf.so" \
+	"$build/test/corpus/answers" >"$log" 2>&1 &&
 	! grep -q '^not ok' "$log"
 say $? "the plugin answers NCCL's calls ($(grep -c '^ok' "$log") checks)" "$log"
 try "Lua finds the module" qemu-aarch64 -L "$root" "$root/usr/bin/lua5.4" -e \
@@ -60,8 +68,9 @@ try "Lua finds the module" qemu-aarch64 -L "$root" "$root/usr/bin/lua5.4" -e \
 	package.cpath = '$lib/lua/5.4/?.so' assert(require('ncclbpf').verify)"
 
 # A job under qemu-user, and the shell of the package attached to it.
-NCCL_TUNER_PLUGIN="$lib/libncclbpf.so" timeout 300 qemu-aarch64 -L "$root" "$arm64/test/fakes/host/standin" \
-	--ranks 2 --threads --seconds 300 --pause-ms 5 --min 1M --max 64M >"$root.job.log" 2>&1 &
+NCCL_TUNER_PLUGIN="$lib/libncclbpf.so" \
+	timeout 300 qemu-aarch64 -L "$root" "$arm64/test/fakes/host/standin" --ranks 2 --threads \
+	--seconds 300 --pause-ms 5 --min 1M --max 64M >"$root.job.log" 2>&1 &
 job=$!
 attached() {
 	i=0
@@ -73,11 +82,13 @@ attached() {
 }
 attached >"$root.job.log" 2>&1
 say $? "the shell finds the job" "$root.job.log"
-try "the shell loads a policy into it" shell policy load "$root/usr/share/ncclbpf/policies/size_aware.policy"
+try "the shell loads a policy into it" shell policy load \
+	"$root/usr/share/ncclbpf/policies/size_aware.policy"
 try "the shell puts the policy to use" shell policy use size_aware
 decides() {
 	i=0
-	until shell explain allreduce 4M >"$log" 2>&1 && grep -q size_aware "$log" && ! grep -q pending "$log"; do
+	until shell explain allreduce 4M >"$log" 2>&1 && grep -q size_aware "$log" &&
+			! grep -q pending "$log"; do
 		i=$((i + 1))
 		[ $i -le 100 ] || return 1
 		sleep 0.1

@@ -28,15 +28,16 @@ install_here
 cat >"$T/bin/python" <<EOF
 #!/bin/sh
 [ "\$*" = train.py ] || exit 64
-exec "$B/test/fakes/host/standin" --ranks "\${WORLD_SIZE:-\$SLURM_NTASKS}" --rank "\${RANK:-\$SLURM_PROCID}" \
-	--meet "$T/meet" --events --seconds 120 --pause-ms 2
+exec "$B/test/fakes/host/standin" --ranks "\${WORLD_SIZE:-\$SLURM_NTASKS}" \\
+	--rank "\${RANK:-\$SLURM_PROCID}" --meet "$T/meet" --events --seconds 120 --pause-ms 2
 EOF
 cat >"$T/bin/torchrun" <<EOF
 #!/bin/sh
 n=\${1#--nproc_per_node=}
 shift
 for r in \$(seq 0 \$((n - 1))); do
-	RANK=\$r LOCAL_RANK=\$r WORLD_SIZE=\$n LOCAL_WORLD_SIZE=\$n MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python "\$@" &
+	RANK=\$r LOCAL_RANK=\$r WORLD_SIZE=\$n LOCAL_WORLD_SIZE=\$n \\
+		MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python "\$@" &
 done
 trap 'kill \$(jobs -p)' TERM
 wait
@@ -64,7 +65,8 @@ rm -f "$T/meet"
 cat >"$T/bin/all_reduce_perf" <<EOF
 #!/bin/sh
 [ "\$*" = "-b 1M -e 1G -f 2 -g 8 -n 100" ] || exit 64
-exec "$B/test/fakes/host/standin" --ranks 8 --threads --min 1M --max 1G --factor 2 --seconds 120 --pause-ms 20
+exec "$B/test/fakes/host/standin" --ranks 8 --threads --min 1M --max 1G --factor 2 \\
+	--seconds 120 --pause-ms 20
 EOF
 chmod +x "$T/bin/all_reduce_perf"
 block nccl-tests all_reduce_perf >perf.sh
@@ -137,8 +139,9 @@ GresTypes=gpu
 NodeName=$node NodeAddr=127.0.0.1 SocketsPerBoard=1 CoresPerSocket=8 ThreadsPerCore=1 Gres=gpu:8
 PartitionName=all Nodes=ALL Default=YES State=UP
 EOF
-	"$root/usr/sbin/munged" --force --socket="$T/munge.sock" --key-file="$T/munge.key" --pid-file="$T/munged.pid" \
-		--log-file="$T/munged.log" --seed-file="$T/munged.seed" >slurm.log 2>&1 || return
+	"$root/usr/sbin/munged" --force --socket="$T/munge.sock" --key-file="$T/munge.key" \
+		--pid-file="$T/munged.pid" --log-file="$T/munged.log" \
+		--seed-file="$T/munged.seed" >slurm.log 2>&1 || return
 	"$T/sbin/slurmctld" -D -c >>slurm.log 2>&1 &
 	daemons="$daemons $!"
 	"$T/sbin/slurmd" -D -N "$node" -d "$T/sbin/slurmstepd" >>slurm.log 2>&1 &
@@ -158,7 +161,13 @@ with_slurm() {
 	slurm_start
 	ok "Slurm: a cluster of one node" $?
 	block Slurm '#SBATCH' >train.sbatch
-	awk '/^## Slurm/ { on = 1 } on && match($0, /`srun --jobid[^`]*`/) { print substr($0, RSTART + 1, RLENGTH - 2); exit }' \
+	awk '
+		/^## Slurm/ { on = 1 }
+		on && match($0, /`srun --jobid[^`]*`/) {
+			print substr($0, RSTART + 1, RLENGTH - 2)
+			exit
+		}
+	' \
 		"$TOP/docs/quickstart.md" >attach
 	# What sbatch starts has the environment of a login, not this test's.
 	id=$(env -u NCCL_TUNER_PLUGIN sbatch --parsable train.sbatch 2>why)
@@ -166,7 +175,8 @@ with_slurm() {
 	ok "Slurm: sbatch takes the script" $?
 	await in_job_attached
 	ok "Slurm: eight tasks of srun are one job, attached to by a step of it" $?
-	[ "$(awk -F '\t' -v job="$id" '$1 == job { print $3 }' out | sort | tr -d '\n')" = 01234567 ]
+	[ "$(awk -F '\t' -v job="$id" '$1 == job { print $3 }' out | sort |
+		tr -d '\n')" = 01234567 ]
 	ok "Slurm: the job is named after Slurm's, the ranks after its tasks" $?
 	in_job policy load "$B/policies/size_aware.policy" && in_job policy use size_aware
 	ok "Slurm: the step changes policies" $?
@@ -200,8 +210,10 @@ with_kubectl() {
 	ok "Kubernetes: it knows all of their fields" $?
 	pod mounts train.json >why && pod mounts fleet.json >why
 	ok "Kubernetes: what variables name lies in volumes that are mounted" $?
-	mkdir -m 777 volume && mkdir -p usr/lib/x86_64-linux-gnu && cp "$B/libncclbpf.so" usr/lib/x86_64-linux-gnu/
-	pod script train.json "$T" plugin >init.sh 2>why && sh -e init.sh 2>why && cmp volume/libncclbpf.so "$B/libncclbpf.so" >why
+	mkdir -m 777 volume && mkdir -p usr/lib/x86_64-linux-gnu &&
+		cp "$B/libncclbpf.so" usr/lib/x86_64-linux-gnu/
+	pod script train.json "$T" plugin >init.sh 2>why && sh -e init.sh 2>why &&
+		cmp volume/libncclbpf.so "$B/libncclbpf.so" >why
 	ok "Kubernetes: the init container brings the plugin" $?
 	pod script train.json "$T" train >train.sh 2>why
 	env -u NCCLBPF_SOCKET_DIR -u LD_LIBRARY_PATH setsid sh train.sh >train.log 2>&1 &

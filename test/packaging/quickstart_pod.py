@@ -44,13 +44,15 @@ def unmounted(pod):
         for path, name in mounts.items():
             if name not in volumes:
                 yield f"container {c['name']}: {path} is volume {name}, which the pod lacks"
-        words = [e.get("value", "") for e in c.get("env", [])] + " ".join(c.get("command", [])).split()
-        for word in words:
+        words = [e.get("value", "") for e in c.get("env", [])]
+        for word in words + " ".join(c.get("command", [])).split():
             if word.startswith("/") and not word.startswith(IMAGE) and \
                     not any(word == m or word.startswith(m + "/") for m in mounts):
                 yield f"container {c['name']}: {word} is in no mounted volume"
-        if not any(e["name"] == "NCCLBPF_SOCKET_DIR" for e in c.get("env", [])) and c in pod["spec"]["containers"]:
-            yield f"container {c['name']}: without NCCLBPF_SOCKET_DIR no other container reaches its sockets"
+        if (not any(e["name"] == "NCCLBPF_SOCKET_DIR" for e in c.get("env", []))
+                and c in pod["spec"]["containers"]):
+            yield (f"container {c['name']}: "
+                   "without NCCLBPF_SOCKET_DIR no other container reaches its sockets")
 
 
 def script(pod, folder, name):

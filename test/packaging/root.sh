@@ -40,7 +40,8 @@ root_enter() { # script, arguments...
 # The mirror is the one that this machine uses. As in Debian's container images,
 # dpkg does not wait for the disk. The next test of this suite takes the same files.
 root_debootstrap() { # suite
-	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | head -1)
+	mirror=$(apt-get indextargets \
+		--format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | head -1)
 	root_clean
 	mkdir -p "$root/etc/dpkg/dpkg.cfg.d"
 	files=$(dirname "$root")/$1.tar
@@ -48,15 +49,19 @@ root_debootstrap() { # suite
 		tar -C "$root" --numeric-owner -xpf "$files" >"$root.log" 2>&1
 	else
 		echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
-		debootstrap --variant=minbase --include=ca-certificates "$1" "$root" "$mirror" >"$root.log" 2>&1 &&
-			tar -C "$root" --numeric-owner -cpf "$files.new" . && mv "$files.new" "$files"
+		debootstrap --variant=minbase \
+			--include=ca-certificates "$1" "$root" "$mirror" >"$root.log" 2>&1 &&
+			tar -C "$root" --numeric-owner -cpf "$files.new" . &&
+			mv "$files.new" "$files"
 	fi
 	say $? "debootstrap $1" "$root.log"
 	[ $bad -eq 0 ] || exit 1
 }
 
 root_mount() {
-	for m in proc dev sys; do mount --rbind "/$m" "$root/$m" && mount --make-rslave "$root/$m"; done
+	for m in proc dev sys; do
+		mount --rbind "/$m" "$root/$m" && mount --make-rslave "$root/$m"
+	done
 }
 
 # The checkout is in /src/ncclbpf.
@@ -64,7 +69,8 @@ root_make() { # suite, package...
 	root_debootstrap "$1"
 	root_mount
 	shift
-	root_run sh -c "apt-get update -qq && apt-get install -y -qq --no-install-recommends $*" >"$root.log" 2>&1
+	root_run sh -c "apt-get update -qq && apt-get install -y -qq --no-install-recommends $*" \
+		>"$root.log" 2>&1
 	say $? "and $*" "$root.log"
 	[ $bad -eq 0 ] || exit 1
 	mkdir -p "$root/src/ncclbpf"
@@ -72,7 +78,7 @@ root_make() { # suite, package...
 }
 
 root_run() { # command...
-	chroot "$root" env -i RERUN="${RERUN:-}" NOT="${NOT:-}" PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb \
-		${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
-		timeout 1800 "$@"
+	chroot "$root" env -i RERUN="${RERUN:-}" NOT="${NOT:-}" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+		HOME=/root TERM=dumb ${http_proxy:+http_proxy="$http_proxy"} \
+		${https_proxy:+https_proxy="$https_proxy"} timeout 1800 "$@"
 }

@@ -7,15 +7,17 @@
 . "$TOP/test/packaging/quickstart_lib.sh"
 torch=$TOP/build/tools/torch/usr
 [ -d "$torch" ] || skip_all "torchrun" "no PyTorch here: test/setup.sh torch"
-[ -z "$(nm -D "$B/libncclbpf.so" | grep -E '__(asan|tsan)_init')" ] || skip_all "torchrun" "python has no sanitizer"
+[ -z "$(nm -D "$B/libncclbpf.so" | grep -E '__(asan|tsan)_init')" ] ||
+	skip_all "torchrun" "python has no sanitizer"
 trap 'kill -- "-$launcher" 2>/dev/null; finish' EXIT
 trap "exit 143" TERM INT PIPE
 cd "$T" || exit 1
 install_here
 cp "$TOP/test/packaging/torchrun_train.py" train.py
+libraries=$(dirname "$torch"/lib/*/libtorch_cpu.so* | head -1):$torch/lib
 cat >"$T/bin/torchrun" <<END
 #!/bin/sh
-export LD_LIBRARY_PATH="\$LD_LIBRARY_PATH:$(dirname "$torch"/lib/*/libtorch_cpu.so* | head -1):$torch/lib"
+export LD_LIBRARY_PATH="\$LD_LIBRARY_PATH:$libraries"
 export PYTHONPATH="$torch/lib/python3/dist-packages" OMP_NUM_THREADS=1
 exec python3 "$TOP/test/packaging/torchrun.py" "\$@"
 END
@@ -33,7 +35,8 @@ ok "the processes that torchrun starts are one job" $?
 run -o tsv list
 [ "$(cut -f 3 "$T/out" | grep '^[01]$' | sort | tr -d '\n')" = 01 ]
 ok "each has the rank that torchrun gave it" $?
-"$S" -q -o tsv comm list >"$T/why" 2>&1 && [ "$(cut -f 3 "$T/why" | sort | uniq -c | awk '{ print $1 }')" = 2 ]
+"$S" -q -o tsv comm list >"$T/why" 2>&1 &&
+	[ "$(cut -f 3 "$T/why" | sort | uniq -c | awk '{ print $1 }')" = 2 ]
 ok "they are one communicator" $?
 decided() { grep -q "^decision $1\$" torch.log; }
 await decided '[0-9].*'

@@ -14,7 +14,8 @@ import time
 import torch
 import torch.distributed as dist
 
-LOGGER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_ulong, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p)
+LOGGER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_ulong, ctypes.c_char_p,
+                          ctypes.c_int, ctypes.c_char_p)
 ALL_REDUCE, BYTES = 4, 32 << 20
 
 
@@ -69,14 +70,16 @@ def main():
     dist.broadcast(number, 0)
     plugin, log = Plugin(), LOGGER(lambda *message: None)
     check(nccl.host_open(ctypes.byref(plugin), 5), "the tuner plugin")
-    comm = Comm(plugin=ctypes.pointer(plugin), id=number.item(), ranks=ranks, nodes=1, max_channels=16, algos=7)
+    comm = Comm(plugin=ctypes.pointer(plugin), id=number.item(), ranks=ranks, nodes=1,
+                max_channels=16, algos=7)
     check(nccl.host_init(ctypes.byref(comm), log), "init")
     model = torch.nn.Linear(8, 1)
     loss_of = torch.nn.MSELoss()
     torch.manual_seed(rank)
     choice, seen = Choice(), None
     while True:
-        check(nccl.host_decide(ctypes.byref(comm), ALL_REDUCE, BYTES, 0, ctypes.byref(choice)), "a decision")
+        decided = nccl.host_decide(ctypes.byref(comm), ALL_REDUCE, BYTES, 0, ctypes.byref(choice))
+        check(decided, "a decision")
         mine = torch.tensor([choice.algo, choice.proto, choice.channels])
         all_of = [torch.empty_like(mine) for _ in range(ranks)]
         dist.all_gather(all_of, mine)

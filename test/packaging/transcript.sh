@@ -41,16 +41,28 @@ if grep -q 'stand-in for NCCL' "$dir/real"; then
 	exit $bad
 fi
 if [ "${2:-}" = --record ]; then
-	awk -v t="$dir/real" '/transcript: begin/ { print; print "```text"
-			while ((getline line <t) > 0) print line; print "```"; skip = 1 }
-		/transcript: end/ { skip = 0 } !skip && !/transcript: begin/' "$TOP/docs/demo.md" >"$dir/page" &&
-		sed -E "s#$B/#build/release/#g; s#$TOP/##g; s#build/debug/#build/release/#g" "$dir/page" >"$TOP/docs/demo.md"
+	awk -v t="$dir/real" '
+		/transcript: begin/ {
+			print
+			print "```text"
+			while ((getline line <t) > 0) print line
+			print "```"
+			skip = 1
+		}
+		/transcript: end/ { skip = 0 }
+		!skip && !/transcript: begin/
+	' "$TOP/docs/demo.md" >"$dir/page" &&
+		sed -E "s#$B/#build/release/#g; s#$TOP/##g; s#build/debug/#build/release/#g" \
+		"$dir/page" >"$TOP/docs/demo.md"
 fi
-sed -n '/transcript: begin/,/transcript: end/p' "$TOP/docs/demo.md" | sed '1,2d;$d' | sed '$d' >"$dir/recorded"
+sed -n '/transcript: begin/,/transcript: end/p' "$TOP/docs/demo.md" | sed '1,2d;$d' |
+	sed '$d' >"$dir/recorded"
 plain "$dir/recorded" >"$dir/want"
 sed "s#$TOP/##g" "$dir/real" >"$dir/shown"
 plain "$dir/shown" >"$dir/got"
 diff "$dir/want" "$dir/got" >"$dir/diff"
-say $? "the transcript of docs/demo.md is the demo's (test/packaging/transcript.sh BUILD --record renews it)" "$dir/diff"
+same=$?
+record="test/packaging/transcript.sh BUILD --record"
+say $same "the transcript of docs/demo.md is the demo's ($record renews it)" "$dir/diff"
 echo "1..$n"
 exit $bad

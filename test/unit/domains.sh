@@ -29,7 +29,8 @@ for w in ${*:-4 5 6 8 7}; do
 				o = order[i]
 				printf "%s: %d pairs", substr(o, 9), pairs[o]
 				if (looked[o])
-					printf ", %.1f %% the tightest, members %.3f times the least",
+					printf ", %.1f %% the tightest, members %.3f " \
+						"times the least",
 						100 * exact[o] / looked[o], members[o] / least[o]
 				print ""
 				all += pairs[o]

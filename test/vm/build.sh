@@ -24,11 +24,13 @@ sum=$(cat "$HERE/build.sh" "$HERE/init" | cksum | tr ' ' -)
 for p in apt-get dpkg-deb cksum; do
 	command -v $p >/dev/null || cannot "$p is missing: the guest is made of Debian packages"
 done
-kernel=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: linux-image-//p' | head -1)
+kernel=$(apt-cache depends linux-image-amd64 2>/dev/null |
+	sed -n 's/.*Depends: linux-image-//p' | head -1)
 if [ -s made ] && { [ -z "$kernel" ] || [ "$(cat made)" = "$kernel $sum" ]; }; then exit 0; fi
 if [ -z "$kernel" ] && [ "$(id -u)" -eq 0 ]; then
 	apt-get update -qq >log 2>&1 || :
-	kernel=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: linux-image-//p' | head -1)
+	kernel=$(apt-cache depends linux-image-amd64 2>/dev/null |
+		sed -n 's/.*Depends: linux-image-//p' | head -1)
 fi
 [ -n "$kernel" ] || cannot "no package linux-image-amd64 is known here"
 
@@ -41,7 +43,8 @@ mkdir debs host lower
 with_depends() { # what this machine lacks for these, and themselves
 	{
 		printf '%s\n' "$@"
-		apt-get install -s --no-install-recommends "$@" 2>>log | awk '$1 == "Inst" { print $2 }'
+		apt-get install -s --no-install-recommends "$@" 2>>log |
+			awk '$1 == "Inst" { print $2 }'
 	} | sed 's/:.*//' | sort -u
 }
 get() { # folder, packages...
@@ -51,7 +54,8 @@ get() { # folder, packages...
 # shellcheck disable=SC2046
 fetch() {
 	rm -rf debs/*
-	get host $(with_depends $for_host) && get lower $(with_depends $for_guest) "linux-image-$kernel"
+	get host $(with_depends $for_host) &&
+		get lower $(with_depends $for_guest) "linux-image-$kernel"
 }
 # Lists that are older than the archive name packages that are gone.
 fetch || { [ "$(id -u)" -eq 0 ] && apt-get update -qq >>log 2>&1 && fetch; } ||
@@ -80,13 +84,16 @@ tool() { # a program of the packages, or this machine's
 
 # Unpacked, to be booted by PVH: an emulated processor takes seconds to unpack it.
 at=$(LC_ALL=C grep -obUaP "\xFD7zXZ\x00" lower/boot/vmlinuz-* | head -1 | cut -d: -f1)
-tail -c +$((${at:-0} + 1)) lower/boot/vmlinuz-* | "$(tool xz)" -dc >vmlinux 2>/dev/null || [ -s vmlinux ]
+tail -c +$((${at:-0} + 1)) lower/boot/vmlinuz-* | "$(tool xz)" -dc >vmlinux 2>/dev/null ||
+	[ -s vmlinux ]
 rm -rf lower/boot
 
 # Of 4,000 modules those that are used; depmod in the guest would outlast the boot.
 modules=lower/usr/lib/modules/$kernel
-keep='sch_netem|9p|netfs|fscache|virtio|overlay|veth|dummy|udp_tunnel|crc32|configfs|net/ipv4/udp|net/ipv6/ip6_udp'
-find "$modules/kernel" -name '*.ko*' | grep -Ev "/($keep)[^/]*(/|\.ko|_|$)" | grep -Ev 'infiniband/(core|sw)/' | xargs rm -f
+keep='sch_netem|9p|netfs|fscache|virtio|overlay|veth|dummy|udp_tunnel|crc32|configfs'
+keep="$keep|net/ipv4/udp|net/ipv6/ip6_udp"
+find "$modules/kernel" -name '*.ko*' | grep -Ev "/($keep)[^/]*(/|\.ko|_|$)" |
+	grep -Ev 'infiniband/(core|sw)/' | xargs rm -f
 find "$modules/kernel" -name '*.ko.xz' -exec "$(tool xz)" -d {} +
 mkdir -p tree/lib
 cp -al lower/usr/lib/modules tree/lib/

@@ -22,14 +22,16 @@ usr=$dir/host/usr
 p9() { # path, tag, options
 	echo "-virtfs local,path=$1,mount_tag=$2,security_model=none,multidevs=remap$3"
 }
+append="console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check mitigations=off"
+append="$append random.trust_cpu=on"
 # qemu reads its terminal: it gets none. A guest that fails powers off by itself.
 # shellcheck disable=SC2046
 LD_LIBRARY_PATH=$libs QEMU_MODULE_DIR=$libs/qemu timeout -k 10 "${3:-300}" \
-	"$usr/bin/qemu-system-x86_64" -M q35 -accel "$accel" -cpu "$cpu" -smp "${VM_CPUS:-2}" -m "${VM_MEMORY:-1536}" \
-	-L "$usr/share/qemu" -L "$usr/share/seabios" -nodefaults -no-user-config -no-reboot -display none \
-	-serial stdio -kernel "$dir/vmlinux" -initrd "$dir/initrd" \
-	-append "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check mitigations=off random.trust_cpu=on" \
-	$(p9 / root ,readonly=on) $(p9 "$dir/lower" lower ,readonly=on) $(p9 "$share" share "") </dev/null || :
+	"$usr/bin/qemu-system-x86_64" -M q35 -accel "$accel" -cpu "$cpu" -smp "${VM_CPUS:-2}" \
+	-m "${VM_MEMORY:-1536}" -L "$usr/share/qemu" -L "$usr/share/seabios" -nodefaults \
+	-no-user-config -no-reboot -display none -serial stdio -kernel "$dir/vmlinux" \
+	-initrd "$dir/initrd" -append "$append" $(p9 / root ,readonly=on) \
+	$(p9 "$dir/lower" lower ,readonly=on) $(p9 "$share" share "") </dev/null || :
 if [ -s "$share/status" ]; then exit "$(cat "$share/status")"; fi
 [ -e "$share/root" ] || exit 98
 exit 99

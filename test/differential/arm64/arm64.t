@@ -44,12 +44,13 @@ failed=0
 # The corpus: images for the objects, which the front end reads here.
 mkdir -p "$dir/o/policies" "$dir/o/test/corpus"
 for o in $(find "$B/policies" "$B/test/corpus" "$B/examples" -name '*.bpf.o' 2>/dev/null); do
-	"$B/tools/policy_build" "$o" "$dir/o/test/corpus/$(echo "${o#"$B"/}" | tr / _ | sed 's/\.bpf\.o$//').policy" \
-		2>/dev/null
+	"$B/tools/policy_build" "$o" "$dir/o/test/corpus/$(echo "${o#"$B"/}" | tr / _ |
+		sed 's/\.bpf\.o$//').policy" 2>/dev/null
 done
 B=$dir/o qemu-aarch64 "$A/test_agreement" >"$dir/agreement.out" 2>&1 ||
 	{ failed=1; echo "not ok 1 - agreement" >>"$dir/agreement.out"; }
-for t in interp interp_calls callbacks symbols chain jit_inline jit jit_control jit_maps jit_pages jit_random; do
+for t in interp interp_calls callbacks symbols chain jit_inline jit jit_control jit_maps jit_pages \
+		jit_random; do
 	CHAINS=${ARM64_CHAINS:-100} JIT_PROGRAMS=${ARM64_PROGRAMS:-3000} qemu-aarch64 "$A/test_$t" \
 		>"$dir/$t.out" 2>&1 || { failed=1; echo "not ok 1 - $t" >>"$dir/$t.out"; }
 done

@@ -23,7 +23,8 @@ if [ -z "$linux" ]; then
 	tar=$(find /usr/src -maxdepth 1 -name 'linux-source-6.12.tar.*' 2>/dev/null | head -1)
 	linux=$work/linux-source-6.12
 	if [ ! -d "$linux/$tests" ]; then
-		[ -n "$tar" ] || skip "no kernel source; give LINUX=dir, or run test/setup.sh corpus"
+		[ -n "$tar" ] ||
+			skip "no kernel source; give LINUX=dir, or run test/setup.sh corpus"
 		echo "unpacking $tar"
 		mkdir -p "$work"
 		tar -C "$work" -xf "$tar" "linux-source-6.12/$tests" \
@@ -50,14 +51,16 @@ compile() { # file
 	name=$(basename "$1" .c)
 	[ "$work/o/$name.o" -nt "$1" ] && return
 	"$clang" -target bpf -mcpu="$cpu" -O2 -g -w -D__TARGET_ARCH_x86 -DENABLE_ATOMICS_TESTS \
-		-I"$work/inc" -I"$linux/$tests" -I"$linux/$tests/libarena/include" -I"$linux/tools/lib" \
-		-I"$linux/tools/include/uapi" -I"/usr/include/$(uname -m)-linux-gnu" \
-		-I/usr/include/bpf -idirafter "$linux/tools/include" \
+		-I"$work/inc" -I"$linux/$tests" -I"$linux/$tests/libarena/include" \
+		-I"$linux/tools/lib" -I"$linux/tools/include/uapi" \
+		-I"/usr/include/$(uname -m)-linux-gnu" -I/usr/include/bpf \
+		-idirafter "$linux/tools/include" \
 		-c -o "$work/o/$name.o" "$1" 2>"$work/o/$name.err" ||
 		rm -f "$work/o/$name.o"
 }
 cpu=v4
-echo 'int f(void) { return 0; }' | "$clang" -target bpf -mcpu=v4 -c -o /dev/null -x c - 2>/dev/null ||
+echo 'int f(void) { return 0; }' |
+	"$clang" -target bpf -mcpu=v4 -c -o /dev/null -x c - 2>/dev/null ||
 	cpu=v3
 # The older form: arrays of instructions, printed by a program made of them.
 arrays() {
@@ -87,7 +90,8 @@ for f in "$work"/o/*.err; do
 done
 echo "$n files, $("$clang" --version | head -1), -mcpu=$cpu; not compiled:${failed:- none}"
 
-"$B/test/differential/kcorpus/kcorpus" "$TOP/test/differential/kcorpus/explained.txt" "$work"/o/*.o "$work"/o/*.lines >"$work/table.txt"
+"$B/test/differential/kcorpus/kcorpus" "$TOP/test/differential/kcorpus/explained.txt" \
+	"$work"/o/*.o "$work"/o/*.lines >"$work/table.txt"
 rc=$?
 cat "$work/table.txt"
 if [ -n "${DOC:-}" ]; then

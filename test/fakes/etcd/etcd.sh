@@ -37,10 +37,11 @@ shift 2
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 
-# name, days, CA's name, extensions, unit (the name if not given). No common name: etcd's JSON gateway
-# refuses client certificates that have one.
+# name, days, CA's name, extensions, unit (the name if not given). No common
+# name: etcd's JSON gateway refuses client certificates that have one.
 certificate() {
-	openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "/O=ncclbpf test/OU=${5:-$1}" -keyout "$dir/$1.key" \
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
+		-subj "/O=ncclbpf test/OU=${5:-$1}" -keyout "$dir/$1.key" \
 		-out "$dir/$1.csr" 2>/dev/null
 	printf '%s\n' "$4" >"$dir/ext"
 	openssl x509 -req -in "$dir/$1.csr" -CA "$dir/$3.pem" -CAkey "$dir/$3.key" \
@@ -49,8 +50,8 @@ certificate() {
 }
 
 authority() {
-	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$1" \
-		-keyout "$dir/$1.key" -out "$dir/$1.pem" 2>/dev/null
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
+		-subj "/CN=$1" -keyout "$dir/$1.key" -out "$dir/$1.pem" 2>/dev/null
 }
 
 certificates() {
@@ -139,7 +140,8 @@ start() {
 	if [ -n "$tls" ]; then
 		certificates
 		scheme=https
-		secure="--cert-file $dir/server.pem --key-file $dir/server.key --client-cert-auth --trusted-ca-file $dir/ca.pem"
+		secure="--cert-file $dir/server.pem --key-file $dir/server.key"
+		secure="$secure --client-cert-auth --trusted-ca-file $dir/ca.pem"
 	fi
 	ports=$(free_ports $((2 * n)))
 	cluster= urls= i=0
@@ -158,7 +160,8 @@ start() {
 		url=$(echo "${urls#,}" | cut -d, -f"$i")
 		peer=$(echo "${cluster#,}" | cut -d, -f"$i" | sed 's/^m[0-9]*=//')
 		listen=$peer
-		[ -z "$peers" ] || listen=http://127.0.0.1:$(echo "$peers" | cut -d, -f"$i" | cut -d: -f1)
+		[ -z "$peers" ] ||
+			listen=http://127.0.0.1:$(echo "$peers" | cut -d, -f"$i" | cut -d: -f1)
 		rm -f "$dir/pid.$i"
 		echo "etcd --name m$i --data-dir $dir/data.$i \
 --listen-client-urls $url --advertise-client-urls $url \
@@ -189,7 +192,9 @@ stop)
 kill)
 	signal KILL "$1"
 	# its ports are free once nobody answers and it is gone or a zombie
-	while grep -q '^State:.[^ZX]' "/proc/$(cat "$dir/pid.$1")/status" 2>/dev/null; do sleep 0.02; done
+	while grep -q '^State:.[^ZX]' "/proc/$(cat "$dir/pid.$1")/status" 2>/dev/null; do
+		sleep 0.02
+	done
 	;;
 pause) signal STOP "$1" ;;
 resume) signal CONT "$1" ;;

@@ -72,8 +72,9 @@ class Link:
             there, to = await asyncio.open_connection(*self.target)
             ends.append(to)
             self.open[to] = name
-            await asyncio.wait({asyncio.ensure_future(self.forward(reader, to, name, self.wait_held)),
-                                asyncio.ensure_future(self.forward(there, writer, name))},
+            sent = self.forward(reader, to, name, self.wait_held)
+            received = self.forward(there, writer, name)
+            await asyncio.wait({asyncio.ensure_future(sent), asyncio.ensure_future(received)},
                                return_when=asyncio.FIRST_COMPLETED)
         except OSError:
             pass

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """C run on symbols: the shipped source is what a proof is about.
 
-An interpreter for the small part of C that core/verify/domain/ is written in: integers of 8 to 128 bits, structs by value, pointers to
-variables, if, switch on known values, loops with known bounds. Numbers are
-Python's while they are known and z3's bit vectors otherwise; both ways of an
-unknown condition are taken and merged, so a call gives one formula.
+An interpreter for the small part of C that core/verify/domain/ is written in:
+integers of 8 to 128 bits, structs by value, pointers to variables, if, switch
+on known values, loops with known bounds. Numbers are Python's while they are
+known and z3's bit vectors otherwise; both ways of an unknown condition are
+taken and merged, so a call gives one formula.
 """
 import os
 import re
