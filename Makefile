@@ -127,6 +127,7 @@ help:
 ## make check-conformance     bpf_conformance's own runner: RUNNER=path TESTS=dir
 ## make check-kernel-corpus   verdicts on the kernel's own tests: LINUX=dir
 ## make bench      what things cost, beside their budgets; DOC=docs/performance.md
+## make bench-gpu      what ncclbpf costs two ranks on one real GPU: SIZE=1K ROUNDS=5
 ## make bench-shell   what people wait for: prompt, completion, verdict, report
 ## make bench-verify   what a verdict costs, beside the kernel's; DOC=docs/verifier.md
 ## make bench-weights   what helpers cost, beside what the verifier counts; DOC=docs/verifier.md
@@ -335,6 +336,11 @@ soak-fleet: lib policies hosts
 bench-fleet:
 	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
 	@test/bench/fleet.sh $(RELEASE)
+
+.PHONY: bench-gpu
+bench-gpu:
+	@$(AGAIN) V=release B=$(RELEASE) lib policies hosts >/dev/null
+	@test/bench/gpu.sh $(RELEASE)
 
 # Processes killed and stopped at each step of the fence protocol: SECONDS long.
 .PHONY: soak-faults

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # demo.sh BUILD: one job on three sites and a real etcd: a policy for all ranks at
 # one fence, an agent killed, the store stopped and started, the change undone.
-# The sites are socket directories of this host; the job is the stand-in for NCCL.
+# The sites are socket directories of this host; the job is that of the real libnccl on virtual
+# GPUs where it is found, else the stand-in for NCCL. DEMO_HOST=standin takes the stand-in.
 set -u
 B=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.." || exit 1
@@ -59,12 +60,27 @@ title "A store, and a job on three sites"
 NCCLBPF_FLEET=$(cat "$dir/etcd/endpoints")
 export NCCLBPF_FLEET
 mkdir -m 700 "$dir/a" "$dir/b" "$dir/c"
-NCCLBPF_SOCKET_DIR=$dir/a "$B/test/fakes/host/standin" --ranks 6 --procs --nodes 3 --seconds 120 \
-	--pause-ms 5 --rank-env "2:NCCLBPF_SOCKET_DIR=$dir/b" \
-	--rank-env "3:NCCLBPF_SOCKET_DIR=$dir/b" --rank-env "4:NCCLBPF_SOCKET_DIR=$dir/c" \
-	--rank-env "5:NCCLBPF_SOCKET_DIR=$dir/c" >"$dir/log" 2>&1 &
-job=$!
-await attached 6 attach llm
+start() { # [VARIABLE=VALUE...] PROGRAM OPTIONS...: six ranks on three sites
+	env NCCLBPF_SOCKET_DIR="$dir/a" "$@" --ranks 6 --procs --seconds 120 --pause-ms 20 \
+		--rank-env "2:NCCLBPF_SOCKET_DIR=$dir/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$dir/b" \
+		--rank-env "4:NCCLBPF_SOCKET_DIR=$dir/c" --rank-env "5:NCCLBPF_SOCKET_DIR=$dir/c" \
+		>"$dir/log" 2>&1 &
+	job=$!
+	await attached 6 attach llm
+}
+vgpu=$B/test/fakes/vgpu
+plain() { # does libnccl run on virtual GPUs here
+	env -u NCCL_TUNER_PLUGIN LD_PRELOAD="$vgpu/libvgpu.so" \
+		"$vgpu/job" --ranks 2 --loops 1 --max 1K >"$dir/log" 2>&1
+}
+if [ "${DEMO_HOST:-}" != standin ] && [ -x "$vgpu/job" ] && plain; then
+	start LD_PRELOAD="$vgpu/libvgpu.so" VGPU_CLOCK=virtual NCCL_NET=Socket NCCL_IB_DISABLE=1 \
+		NCCL_SOCKET_IFNAME=lo "$vgpu/job" --per-node 2 --min 1M --max 16M
+	echo "Six ranks of the real NCCL 2.28.9 on virtual GPUs, two on each site."
+else
+	start "$B/test/fakes/host/standin" --nodes 3
+	echo "Six ranks of a stand-in for NCCL, two on each site: the same calls into the plugin."
+fi
 # until all sites have told the store of their ranks
 for _ in $(seq 150); do
 	[ "$("$etcd" ctl "$dir/etcd" get --prefix --keys-only /ncclbpf/1/llm/comm/ |

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # gpu.sh BUILD: what ncclbpf costs two ranks on one real GPU, which are joined by sockets:
 # loops of one all-reduce of SIZE (1K) a second without a plugin, with the plugin, with a policy,
-# and with a policy and telemetry. ROUNDS (5) runs of SECONDS (4), one after the other in turn;
+# and with a policy and telemetry. ROUNDS (5) runs of SECONDS_EACH (4), one after the other in turn;
 # prints medians and their ratio to those without a plugin.
 set -u
 B=$(cd "$1" && pwd)
@@ -12,8 +12,21 @@ rounds=${ROUNDS:-5} seconds=${SECONDS_EACH:-4} size=${SIZE:-1K}
 	exit 0
 }
 dir=$(mktemp -d)
-trap 'kill "$on" 2>/dev/null; rm -rf "$dir"' EXIT
 on=
+end() {
+	kill "$on" 2>/dev/null
+	[ "${CUDA_MPS_PIPE_DIRECTORY:-}" = "$dir/mps" ] && echo quit | nvidia-cuda-mps-control
+	rm -rf "$dir"
+}
+trap end EXIT
+# Without MPS the GPU gives each process milliseconds in turn.
+if command -v nvidia-cuda-mps-control >/dev/null; then
+	mkdir "$dir/mps"
+	export CUDA_MPS_PIPE_DIRECTORY="$dir/mps" CUDA_MPS_LOG_DIRECTORY="$dir/mps"
+	nvidia-cuda-mps-control -d
+else
+	echo "without MPS: there is no nvidia-cuda-mps-control"
+fi
 mkdir -m 700 "$dir/s"
 export NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo NCCL_NET=Socket NCCLBPF_SOCKET_DIR="$dir/s"
 lib=$B/libncclbpf.so
