@@ -21,7 +21,7 @@
  * below.
  */
 enum {
-	NB_IMAGE_MAX_SIZE = 8 << 20, /* Size of an image in bytes. */
+	NB_IMAGE_MAX_SIZE = 8 << 20, /* Largest image in bytes. */
 	NB_IMAGE_MAX_MAPS = 64,
 	NB_IMAGE_MAX_PROGS = 32,
 	/* Slots of one program, subprograms included. */
@@ -31,7 +31,7 @@ enum {
 	NB_IMAGE_MAX_KEY = 512,
 	NB_IMAGE_MAX_NAMES = 4096,
 	NB_IMAGE_MAX_LEVEL = 8,	    /* Nesting of the names of map parts. */
-	NB_IMAGE_MAX_ELEMS = 65536, /* Initial elements of all maps together. */
+	NB_IMAGE_MAX_ELEMS = 65536, /* Initial elements, over all maps. */
 	NB_IMAGE_MAX_VALUE = 64 << 10,
 	NB_IMAGE_MAX_DATA = 1 << 20 /* Bytes of a read-only data section. */
 };
@@ -201,7 +201,7 @@ struct nb_image {
 	uint32_t nnames;
 	const unsigned char *btf; /* BTF, for the shell; NULL for none. */
 	uint32_t btf_size;
-	const unsigned char *bytes; /* The bytes of the image. */
+	const unsigned char *bytes; /* The whole image, @size bytes. */
 	size_t size;
 	/* Memory of the image; private to image.c. */
 	struct nb_arena arena;

@@ -73,7 +73,7 @@ int nb_elf_open(struct nb_elf *e, struct nb_arena *a, const void *bytes,
 /* Return the first section named @name; 0 if there is none. */
 uint32_t nb_elf_find(const struct nb_elf *e, const char *name);
 
-/* Return symbol @i, below e->nsym. */
+/* Return symbol @i; @i must be below e->nsym. */
 struct nb_elf_sym nb_elf_sym(const struct nb_elf *e, uint32_t i);
 
 /* Entries of a section of type SHT_REL: nb_elf_rel returns entry @i, below

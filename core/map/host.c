@@ -258,7 +258,8 @@ static void fill_hole(struct nb_map *m)
 	if (p == m->base)
 		__atomic_store_n(&m->attached, false, __ATOMIC_RELAXED);
 	else if (p != MAP_FAILED)
-		munmap(p, size); /* Linux before 4.17 ignores the flag. */
+		/* Linux before 4.17 ignores MAP_FIXED_NOREPLACE. */
+		munmap(p, size);
 }
 
 /*

@@ -278,7 +278,7 @@ static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
 			return nb_fail(
 				err, NB_E_FULL, 0,
 				"map \"%s\": no room for %s: %d keys share its bucket, "
-				"at most %d may; delete one of them or raise max_entries",
+				"the limit is %d; delete one of them or raise max_entries",
 				m->name, k, NB_MAP_CHAIN_MAX, NB_MAP_CHAIN_MAX);
 		/* fall through */
 	case -E2BIG:

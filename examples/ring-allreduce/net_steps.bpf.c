@@ -20,7 +20,8 @@ struct step_key {
 
 struct step {
 	__u64 count, sum_ns, max_ns, bytes;
-	__u64 last_ns, jitter_ns; /* sum of differences to the last time */
+	__u64 last_ns;	 /* time of the latest transfer in this step */
+	__u64 jitter_ns; /* sum of the differences between successive times */
 	__u32 most_outstanding, errors;
 	__u32 bucket[BUCKETS];
 };

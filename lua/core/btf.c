@@ -383,7 +383,7 @@ static bool step_index(struct nb_walk *w, uint32_t *id, lua_Integer index,
 		return nb_walk_fail(w, "not an array");
 	size = btf__resolve_size(w->btf, btf_array(t)->type);
 	if (index < 0 || index >= btf_array(t)->nelems || size < 0)
-		return nb_walk_fail(w, "index %lld, it has 0 to %lld",
+		return nb_walk_fail(w, "no element %lld, expected 0 to %lld",
 				    (long long)index,
 				    (long long)btf_array(t)->nelems - 1);
 	*id = btf_array(t)->type;

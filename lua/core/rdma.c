@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * core.rdma: the kernel's calls for the queue pairs of some processes, by
- * libbpf, with the programs of bpf/rdma.bpf.c.
+ * core.rdma traces the kernel's functions for the queue pairs of some
+ * processes. libbpf loads the programs of lua/bpf/rdma.bpf.c.
  */
 #include <errno.h>
 #include <string.h>

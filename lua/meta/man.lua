@@ -203,7 +203,7 @@ function M.agent()
 			or name == "SOCKET_DIR"
 	end)
 	t[#t + 1] = ".El"
-	add(t, { ".Sh EXIT STATUS", LIST, ".It 0", "the job has ended, or a signal came",
+	add(t, { ".Sh EXIT STATUS", LIST, ".It 0", "the job has ended, or a signal ended the agent",
 		".It 1", "the agent could not continue; standard error has the reason",
 		".It 64", "usage", ".It 78", ".Ev NCCLBPF_FLEET",
 		"is not set, or a variable has a wrong value", ".El", ".Sh EXAMPLES" })

@@ -332,7 +332,8 @@ function target:undo(options) end
 ---@return ncclbpf.error? err
 function target:history() end
 
----The peers of kernels in all processes, as the command gin; contexts: those of each context.
+---List the GIN peers of all processes, as the command gin does. With contexts=true, list the
+---peers of each context apart.
 ---@param options? {contexts?: boolean, comm?: string}
 ---@return {site: string?, pid: integer, rank: integer?, coll: integer, comm_rank: integer, peer: integer, puts: integer, signals: integer, bytes: integer, put_p50_ns: integer?, put_p99_ns: integer?}[]? rows
 ---@return ncclbpf.error? err

@@ -34,7 +34,7 @@ enum {
 /* State of the agent's copy of the store's keys. */
 enum nb_agent_follow {
 	NB_AGENT_LOST,	  /* no copy: no reply from the store yet */
-	NB_AGENT_READING, /* the agent is reading the keys */
+	NB_AGENT_READING, /* the agent is reading the job's keys */
 	NB_AGENT_FOLLOWING
 };
 
@@ -72,7 +72,10 @@ struct nb_agent {
 	uint64_t kept_ms;  /* when the store last confirmed the lease */
 
 	enum nb_agent_follow follow;
-	/* the view has the keys of all families, which a coordinator needs */
+	/*
+	 * the copy has all keys of the job, as a coordinator needs, and not
+	 * only those below order/
+	 */
 	bool whole;
 	/*
 	 * number of the current reading; replies of older readings are dropped
@@ -161,8 +164,8 @@ void nb_agent_failed(struct nb_agent *a, const struct nb_err *err);
 /* follow.c keeps the agent's copy of the keys with the functions below. */
 
 /*
- * Read the keys again and watch them. @whole: read all families of keys, as the
- * coordinator needs.
+ * Read the keys again and watch them. @whole: read all keys of the job, as
+ * the coordinator needs, and not only those below order/.
  */
 void nb_agent_follow(struct nb_agent *a, bool whole);
 /* Stop watching order/: the link brings its changes. */

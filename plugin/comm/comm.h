@@ -79,7 +79,7 @@ struct nb_comm_init {
 	uint32_t ranks, nodes;
 	/*
 	 * number of NVLink domains, and of ranks in the smallest and the
-	 * largest; 0 if NCCL does not say it
+	 * largest; 0 if NCCL does not report them
 	 */
 	uint32_t nvl_domains, nvl_min_ranks, nvl_max_ranks;
 	uint32_t abi; /* version of the tuner interface, 2 to 6 */

@@ -19,7 +19,7 @@
  */
 enum {
 	NB_COSTS_PROTOS = 3,
-	NB_COSTS_KNOWN = 21, /* table entries of the algorithms that we know */
+	NB_COSTS_KNOWN = 21,	 /* number of entries of known algorithms */
 	NB_COSTS_MAX_ALGOS = 16, /* a table with more rows is not valid */
 	NB_COSTS_NONE = 63
 };

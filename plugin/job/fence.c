@@ -439,7 +439,10 @@ static enum nb_fence_outcome arm_when_passed(const struct nb_record *r,
 
 enum { FIRST_MARGIN = 4, ONCE_MARGIN = 64, LAST_TRIES = 4 };
 
-/* Returns a distance that ranks cannot cover while the fence is decided. */
+/*
+ * Returns the distance of the first fence from the furthest rank: more
+ * decisions than a rank makes while the fence is decided; 0 for idle ranks.
+ */
 static uint64_t first_margin(const struct nb_fence_opts *opts)
 {
 	uint64_t least = opts->once ? ONCE_MARGIN : FIRST_MARGIN;

@@ -73,7 +73,10 @@ static uint32_t traces_need(uint32_t events)
 	return events;
 }
 
-/* Returns the hooks whose contexts traces of @events record, as bits. */
+/*
+ * Returns a bit for each hook that must run for a trace of @events, because the
+ * trace records the contexts of this hook.
+ */
 static uint32_t traced_hooks(uint32_t events)
 {
 	uint32_t hooks = 0;

@@ -100,7 +100,8 @@ struct nb_trace_span {
 };
 
 /*
- * Returns NB_SPAN_WHAT without NB_SPAN_AT_SEND and NB_SPAN_AT_GPU. @func, @algo
+ * Pack the fields of a span's word NB_SPAN_WHAT. The bits for the direction
+ * (NB_SPAN_AT_SEND) and the GPU's clock (NB_SPAN_AT_GPU) stay 0. @func, @algo
  * and @proto may be NB_WORD_NONE.
  */
 static inline uint64_t nb_span_what(uint64_t event, uint32_t func,

@@ -37,7 +37,10 @@ enum {
 	/* interval of line feeds, which detect a dead client */
 	STREAM_MS = 1000,
 	PROCESSES = 512,
-	/* random bytes in the path, used in place of a certificate */
+	/*
+	 * number of random bytes in a URL's path, which serve in place of a
+	 * certificate
+	 */
 	SECRET = 16
 };
 

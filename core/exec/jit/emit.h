@@ -69,7 +69,8 @@ struct nb_jit {
 	unsigned char *code;
 	size_t size; /* Size of the code in bytes. */
 	struct nb_jit_pages *pages;
-	/* Offsets of each slot and of the end; NULL for a chain. */
+	/* Offset in @code of each slot and of the end. NULL if the code is that
+	 * of several programs in sequence. */
 	uint32_t *off;
 	struct nb_jit_frames frames;
 };

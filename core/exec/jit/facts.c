@@ -220,7 +220,10 @@ static void jump_fact(const struct known *k, const struct nb_code *c,
 				    : NB_JIT_FALLS;
 }
 
-/* Update the known values for code @c, and record facts for its slot. */
+/*
+ * Record facts about the slot of @c in @f, and update @k: which registers and
+ * stack words hold known values after @c.
+ */
 static void learn(const struct nb_exec *x, struct known *k,
 		  const struct nb_code *c, struct nb_jit_fact *f)
 {

@@ -124,7 +124,7 @@ uint64_t helper_snprintf(NB_HELPER_ARGS)
 	uint64_t arg[MAX_VALUES];
 	int n = -EINVAL;
 
-	if (r5) /* Without numbers to print, the pointer may be NULL. */
+	if (r5) /* Without numbers to print, @r4 may be NULL. */
 		memcpy(arg, nb_body_ptr(r4),
 		       r5 < sizeof(arg) ? r5 : sizeof(arg));
 	/*

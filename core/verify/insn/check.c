@@ -416,8 +416,8 @@ static int check_return(const struct at *a)
 			return nb_check_global_return(a);
 		if ((rc = nb_check_init(a, 0)))
 			return rc;
-		/* An address is a number that differs between ranks. This
-		 * is harmless if ranks may differ. */
+		/* An address differs between ranks, so only a coherent program
+		 * must not return one. */
 		if (r->kind == NB_REG_SCALAR || !nb_env_is_coherent(a->env))
 			return 0;
 		return refuse(a, NB_RULE_RET_POINTER, .reg = 0);

@@ -234,9 +234,9 @@ void nb_budget_lose_iter_steps(struct nb_state *st)
 }
 
 /*
- * Record that a tail call spends an amount that rank-local data may decide:
- * the verdict on its target says nothing about the amount. The reserved
- * iterator steps end with the tail call.
+ * Record that a tail call spends each budget that its targets use.
+ * Rank-local data may decide how much, because the verdict on a target does
+ * not state the amount. The run time gives reserved iterator steps back.
  */
 void nb_budget_spend_tail(struct nb_env *env, struct nb_state *st)
 {

@@ -16,7 +16,7 @@ struct nb_marks {
 	uint32_t nslots, nframes;
 	/* For each slot, the slots of @up that its value came from. */
 	uint64_t *deps;
-	/* For each frame, the cells read since this state. */
+	/* For each frame, the stack cells that paths from this state read. */
 	struct nb_cells *read;
 	/* For each frame, the cells overwritten since @up. */
 	struct nb_cells *written;

@@ -42,7 +42,7 @@ end
 
 local function policy_of(o) return class.self(o, "policy", 3) end
 
--- p:refresh() -> p, with its present fields | nil, err
+-- p:refresh() -> p, with its current fields | nil, err
 function Policy:refresh()
 	local s = policy_of(self)
 	s.data = lib.ask_one(s.target, session.line { "policy", "show", s.data.name })
@@ -143,7 +143,7 @@ function M.comm(target, data) return new_comm { target = target, data = data } e
 
 local function comm_of(o) return class.self(o, "comm", 3) end
 
--- c:refresh() -> c, with its present fields and its table | nil, err
+-- c:refresh() -> c, with its current fields and its table | nil, err
 function Comm:refresh()
 	local s = comm_of(self)
 	s.data = lib.ask_one(s.target, session.line { "comm", "show", s.data.comm })

@@ -11,7 +11,7 @@ local M = {}
 local PARTS = { "count", "sum_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns" }
 local SUMS = { "live", "puts", "signals", "bytes", "in_bytes", "held", "errors", "broken" }
 
--- Number of lost or stalled peers that the line names.
+-- The summary line names at most this many lost or stalled peers.
 local NAMED = 4
 
 local function size(n) return units.bytes(read.number(n)) end

@@ -8,10 +8,12 @@ local M = {}
 
 -- Counters of a peer: { name, type, help, field, factor }
 local PEER = {
-	{ "ncclbpf_gin_puts_total", "counter", "Puts of kernels to a peer", "puts" },
-	{ "ncclbpf_gin_signals_total", "counter", "Signals of kernels to a peer", "signals" },
-	{ "ncclbpf_gin_gets_total", "counter", "Gets of kernels from a peer", "gets" },
-	{ "ncclbpf_gin_bytes_total", "counter", "Bytes of puts and gets of kernels, by peer",
+	{ "ncclbpf_gin_puts_total", "counter", "Puts that GPU kernels made to a peer", "puts" },
+	{ "ncclbpf_gin_signals_total", "counter", "Signals that GPU kernels sent to a peer",
+		"signals" },
+	{ "ncclbpf_gin_gets_total", "counter", "Gets that GPU kernels made from a peer",
+		"gets" },
+	{ "ncclbpf_gin_bytes_total", "counter", "Bytes of puts and gets of GPU kernels, by peer",
 		"bytes" },
 	{ "ncclbpf_gin_held_total", "counter",
 		"Operations to a peer that policies held back", "held" },

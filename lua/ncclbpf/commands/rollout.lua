@@ -429,11 +429,11 @@ function M.write_report(r, path, opts)
 		end
 		error(text, 0)
 	end
-	-- Write the CSV first: if that fails, no report is left.
 	local folder = path:match "^.*/"
 	if folder and not core.stat(folder) then
 		return errors.fail("cannot_create", "%s: no folder %s", path, folder)
 	end
+	-- Write the CSV first: if that fails, the report is not written.
 	if beside then try(report.csv(r, beside)) end
 	try(core.write(path, text))
 	return { file = path, bytes = #text, csv = beside or core.null, samples = seen.samples,

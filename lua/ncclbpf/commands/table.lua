@@ -380,11 +380,12 @@ REFUSED is the reason why a policy's answer was dropped; NCCL's own choice was u
 	{ "trace start", run = "trace.trace:cmd_start",
 		syntax = "[out=FILE] [format=chrome|ndjson] [size=SIZE] [keep=N] [seconds=S] "
 			.. "[events=LIST]",
-		help = "Record events of NCCL's profiler into a file, " ..
-			"or without out=FILE into the rings of the processes" },
+		help = "Record events of NCCL's profiler into a file; " ..
+			"without out=FILE, each process keeps its latest events" },
 	{ "trace stop", run = "trace.trace:cmd_stop",
 		syntax = "[out=FILE] [format=chrome|ndjson] [size=SIZE]",
-		help = "Stop recording into the rings; out=FILE: write their events to a file" },
+		help = "Stop recording in the processes; " ..
+			"out=FILE: write the events that they keep" },
 	{ "trace calls", run = "trace.calls:cmd_calls", role = "control",
 		syntax = "[seconds=S] [uprobes=no] [out=FILE]",
 		help = "Measure the CPU call, execution and elapsed time of each collective",

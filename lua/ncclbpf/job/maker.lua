@@ -13,7 +13,7 @@ function M.who()
 	return os.getenv "USER" or "uid " .. tostring(uid), host, pid
 end
 
--- Return the value of the option maker= of the request change commit.
+-- Return who asks for a change, as maker= of change commit says it: user, host, process, rollout.
 function M.text(rollout)
 	local user, host, pid = M.who()
 	local list = { user:sub(1, 32), host:sub(1, 64), process.identity(pid) or "",

@@ -22,8 +22,8 @@ local function result_of(ctx, results)
 	})
 end
 
--- Return the members whose result is good, those whose result is an error, and the sum of the
--- errors.
+-- Return the members that succeeded, the members that failed, and one error that sums up the
+-- failures.
 local function split(results)
 	local good, bad, errs = {}, {}, {}
 	for _, r in ipairs(results) do

@@ -244,8 +244,8 @@ local function set_variables(ctx, s, c, list)
 	return result_of(ctx, c, all, "map set")
 end
 
--- Parse the arguments as variables of a data section: {path, value} each; nil: they are keys and
--- values.
+-- Parse the arguments as variables of a data section. -> { {path, value} }, or nil if the
+-- arguments are keys and values
 local function variables(ctx, c)
 	local list = {}
 	for i = 2, #ctx.args do

@@ -170,7 +170,8 @@ local function from_samples(r, kinds)
 	return all > 0 and all or nil
 end
 
--- Return, for each kind, arm and rank, the median over blocks of the rank's median.
+-- Set ranks_a and ranks_b of each kind of collective: for each rank, the median over the arm's
+-- blocks of the rank's median time in the block.
 local function ranks(r, kinds)
 	for kind, k in pairs(kinds) do
 		local by = { a = {}, b = {} }

@@ -208,9 +208,9 @@ local function fleet_is_own(r)
 	return found
 end
 
--- Call this if the job has a newer generation than r.generation. If this process (whose answer
--- timed out), a dead runner, or controllers of the same policies made each change since, the
--- function adopts the newest generation as ours.
+-- Call this if the job has a newer generation than r.generation. Each change since then must come
+-- from this rollout (also if its answer was lost), from a dead runner, or from controllers of the
+-- same policies. If so, set r.generation to the newest generation and return true.
 function M.is_own(r)
 	if r.group.fleet then return fleet_is_own(r) end
 	local there = r.group:ask "controller status"[1]

@@ -426,7 +426,8 @@ M.check = errors.catch(function(t)
 	end
 	if p.judge.looks > p.blocks then
 		return errors.fail(
-			"bad_argument", "judge.looks: at most blocks (%d) expected, found %d",
+			"bad_argument",
+			"judge.looks: expected at most %d, the number of blocks, found %d",
 			p.blocks, p.judge.looks)
 	end
 	return p
@@ -567,7 +568,8 @@ function M.steps(p)
 			table.concat(staged, "; then ")))
 	elseif #staged > 0 then
 		more(4, "steps", table.concat(staged, "; then ")
-			.. "; the judge checks each step, with its share of the confidence")
+			.. "; the judge checks each step; "
+			.. "the steps share the risk of an error equally")
 	end
 	if p.bake and #staged == 0 then
 		more(4, "bakes",

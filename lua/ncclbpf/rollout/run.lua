@@ -498,7 +498,7 @@ M.start = errors.catch(function(group, p, hooks, of)
 			"busy", (
 			"rollout %s of a job of this name is %s in another PID namespace"):format(
 			tostring(old.plan.name), old.state),
-			{ hint = "end the rollout there, or move away " .. old.path })
+			{ hint = "end the rollout there, or move " .. old.path .. " away" })
 	end
 	if old and not ENDED[old.state] and job.is_of(old, group) then
 		return nil, errors.new("busy", ("rollout %s of this job is %s%s"):format(

@@ -27,7 +27,7 @@ local try = errors.try
 local M = {}
 
 local PID = select(2, core.ids())
-local FORGET_S = 5 -- longest time to discard a table that was in use
+local FORGET_S = 5 -- longest time to unload all tables; a table that a rank uses is tried again
 local PATIENCE_S = 30 -- longest time to restore the baseline on all ranks
 
 -- ---- the file ------------------------------------------------------------------

@@ -96,7 +96,8 @@ local function finder(list)
 			local mid = (lo + hi) // 2
 			if t[mid].start_ns <= s.start_ns then lo = mid + 1 else hi = mid - 1 end
 		end
-		-- Several threads may enqueue, so search a few earlier calls.
+		-- Calls of several threads overlap, so the call that enqueued s may be one of the
+		-- calls before the latest one.
 		for i = hi, math.max(1, hi - 16), -1 do
 			if t[i].end_ns >= s.start_ns then return t[i] end
 		end

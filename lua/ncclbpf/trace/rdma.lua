@@ -16,7 +16,8 @@ local M = {}
 
 -- ---- the kernel's programs -----------------------------------------------------------
 
--- Return the queue pairs of the tap, by process: { pid, qps = { {qp, device, ...} } }
+-- Return the queue pairs that libncclbpf-verbs.so has seen, by process:
+-- { pid, tap = is the library open there, qps = { {qp, device, ...} } }
 local function queue_pairs(ctx)
 	local per = try(read.ask(ctx, "verbs", { list = "queue_pairs" }))
 	local out = {}

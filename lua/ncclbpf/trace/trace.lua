@@ -183,8 +183,9 @@ local function missing(s)
 		if m.lost then list[#list + 1] = { member = m, err = m.lost } end
 	end
 	local err = session.sum_up(list, #s.members)
-	return err and errors.new(err.code, err.message, { hint = err.hint,
-		cause = "the file has the events of the others" })
+	local has = "the file has the events of the other processes"
+	return err and errors.new(err.code, err.message,
+		{ hint = err.hint and has .. "; " .. err.hint or has })
 end
 
 -- ---- what is told ------------------------------------------------------------------

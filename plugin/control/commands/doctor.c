@@ -240,7 +240,8 @@ static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_api *tap,
 	if (!others && !s->extended && !gpu)
 		return;
 	check(j, "verbs_unseen", OK,
-	      "policies and the command verbs do not see these; docs/verbs.md says why",
+	      "neither policies nor \"verbs\" see these contexts and queues; "
+	      "docs/verbs.md says why",
 	      "not seen: %llu contexts opened before the tap or by other libraries, "
 	      "%llu queues of the extended interface%s",
 	      (unsigned long long)others, (unsigned long long)s->extended,
