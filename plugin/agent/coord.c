@@ -65,6 +65,8 @@ void nb_coord_free(struct nb_coord *c)
 		return;
 	nb_coord_change_free(c);
 	nb_coord_saving_free(c->saving);
+	json_decref(c->proposed);
+	json_decref(c->written);
 	json_decref(c->notes);
 	free(c);
 }
@@ -114,9 +116,10 @@ static json_t *success_value(const struct nb_coord *c)
 
 static json_t *failure_value(struct nb_coord *c)
 {
-	return json_pack("{s:b,s:s,s:s,s:s,s:o}", "ok", 0, "error",
-			 nb_err_word(c->err.code), "text", c->err.text, "hint",
-			 c->err.hint, "sites",
+	return json_pack("{s:b,s:s,s:o,s:o,s:o}", "ok", 0, "error",
+			 nb_err_word(c->err.code), "text",
+			 nb_view_text(c->err.text), "hint",
+			 nb_view_text(c->err.hint), "sites",
 			 c->sites ? json_incref(c->sites) : json_array());
 }
 
@@ -191,7 +194,8 @@ static int64_t next_n(const struct nb_coord *c)
 		const struct nb_view_key *k = nb_view_get(v, keys[i]);
 		int64_t n = k ? nb_view_int(k->value, "n") : 0;
 
-		most = n > most ? n : most;
+		if (n > most && n < MAX_NUMBER)
+			most = n;
 	}
 	/*
 	 * an order's key may be damaged, so read the sites' answers too: no
@@ -211,9 +215,10 @@ static void ordered(void *arg, const struct nb_store_reply *r)
 {
 	struct nb_coord *c = nb_coord_reply(arg, r);
 
-	if (c)
-		nb_coord_enter(c, NB_COORD_STAGING,
-			       STAGE_MS + nb_agent_crowd(c->a));
+	if (!c)
+		return;
+	c->order_rev = r->revision;
+	nb_coord_enter(c, NB_COORD_STAGING, STAGE_MS + nb_agent_crowd(c->a));
 }
 
 /*
@@ -252,6 +257,18 @@ static void keep_members(struct nb_coord *c)
 				      json_string(v->at[i].key + 5));
 }
 
+/* Returns the request's ID, or which of the coordinator's own changes it is. */
+static const char *name_of(const struct nb_coord *c)
+{
+	if (*c->request)
+		return c->request;
+	if (c->catch_up)
+		return "catch-up";
+	if (c->by_controllers)
+		return "controllers";
+	return c->guard ? "guard" : "start";
+}
+
 void nb_coord_order_stage(struct nb_coord *c, const char *id,
 			  const json_t *request)
 {
@@ -260,9 +277,6 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 
 	nb_coord_change_free(c);
 	keep_members(c);
-	if (!strcmp(c->taken, id))
-		c->tries = c->taken_tries;
-	c->taken_tries = 0;
 	c->n = next_n(c);
 	c->gen_n = 0;
 	c->began_ms = nb_agent_ms();
@@ -276,6 +290,9 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	nb_coord_guard_take(c, request);
 	nb_coord_maker_take(c, request);
 	nb_coord_use_take(c, request);
+	if (!strcmp(c->taken, name_of(c)))
+		c->tries = c->taken_tries;
+	c->taken_tries = 0;
 	if (nb_coord_start_take(c, request) || check_expected(c, request)) {
 		answer(c, false);
 		return;
@@ -283,7 +300,8 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	t = nb_coord_txn_new(c);
 	order = request ? json_deep_copy(request) : json_object();
 	if (!t || !order) {
-		free(t);
+		if (t)
+			nb_coord_txn_free(t);
 		json_decref(order);
 		return;
 	}
@@ -327,7 +345,8 @@ static size_t count_left(struct nb_coord *c, bool note)
 		char key[128];
 
 		snprintf(key, sizeof(key), "site/%s", name);
-		if (nb_view_get(&c->a->view, key))
+		if (nb_view_get(&c->a->view, key) ||
+		    nb_view_ended(&c->a->view, name, c->order_rev))
 			continue;
 		n++;
 		if (note)
@@ -366,6 +385,9 @@ static size_t count_staged(struct nb_coord *c, size_t *sites, bool note)
 		if (!strcmp(nb_view_str(k->value, "state"), "failed"))
 			note_site(c, name, nb_view_str(k->value, "text"),
 				  nb_view_str(k->value, "hint"));
+		else if (strspn(digest, "0123456789abcdef") != 64 || digest[64])
+			note_site(c, name, "the site's answer has no digest",
+				  "");
 		else if (!*c->digest)
 			snprintf(c->digest, sizeof(c->digest), "%s", digest);
 		else if (strcmp(c->digest, digest))
@@ -469,9 +491,9 @@ static void turn_staging(struct nb_coord *c)
 
 static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 {
-	json_t *o =
-		json_pack("{s:I,s:s,s:s,s:s}", "n", (json_int_t)c->n, "digest",
-			  c->digest, "request", c->request, "maker", c->maker);
+	json_t *o = json_pack("{s:I,s:s,s:s,s:o}", "n", (json_int_t)c->n,
+			      "digest", c->digest, "request", c->request,
+			      "maker", nb_view_text(c->maker));
 	const struct nb_view_key *last =
 		nb_view_get(&c->a->view, "order/commit");
 	json_t *rollout =
@@ -541,15 +563,6 @@ static void arm(struct nb_coord *c)
 			refuse(c, NB_E_BUSY, why, "try again");
 		return;
 	}
-	if (c->tries >= TRIES) {
-		nb_coord_txn_free(t);
-		c->late_ms = nb_agent_ms() + LATE_MS;
-		refuse(c, NB_E_BUSY,
-		       "ranks waited too long at every fence for the answers of all sites; "
-		       "nothing has changed",
-		       "doctor shows which agents or stores are slow");
-		return;
-	}
 	c->lead_ms = nb_coord_lead_ms(c);
 	nb_targets_choose(&c->targets, &c->a->view, c->tries, c->lead_ms);
 	c->tries++;
@@ -565,6 +578,16 @@ static void arm(struct nb_coord *c)
 		nb_coord_txn_put(
 			c, t, x->record,
 			nb_target_record(x, "armed", c->gen_n, c->digest), 0);
+	}
+	if (t->nop && c->tries > TRIES) {
+		nb_coord_txn_free(t);
+		if (c->catch_up)
+			c->late_ms = nb_agent_ms() + LATE_MS;
+		refuse(c, NB_E_BUSY,
+		       "ranks waited too long at every fence for the answers of all sites; "
+		       "nothing has changed",
+		       "doctor shows which agents or stores are slow");
+		return;
 	}
 	if (!t->nop && !c->catch_up) {
 		/*
@@ -646,7 +669,7 @@ static void decide(struct nb_coord *c, bool commit)
 static void taken(struct nb_coord *c)
 {
 	nb_coord_answered(c);
-	snprintf(c->taken, sizeof(c->taken), "%s", c->request);
+	snprintf(c->taken, sizeof(c->taken), "%s", name_of(c));
 	c->taken_tries = c->tries;
 	nb_coord_reset(c);
 	nb_agent_follow(c->a, true);
@@ -699,7 +722,8 @@ static void turn_settling(struct nb_coord *c)
 
 	if (!c->members) /* an earlier coordinator committed this change */
 		keep_members(c);
-	left = nb_targets_unsettled(&c->a->view, c->members, c->n, &waits);
+	left = nb_targets_unsettled(&c->a->view, c->members, c->n, c->order_rev,
+				    &waits);
 	if (waits && nb_agent_ms() < c->deadline) {
 		json_decref(left);
 		return;

@@ -114,10 +114,11 @@ struct nb_coord {
 	unsigned tries; /* number of armings of this change */
 	/*
 	 * the last change whose record an agent rolled back because a rank
-	 * waited: its request, and its armings; 0: it has ended
+	 * waited: its request or kind, and how often it was armed
 	 */
 	char taken[128];
 	unsigned taken_tries;
+	int64_t order_rev; /* revision of the key order/stage of the change */
 	/* when communicators without the job's generation may be changed */
 	uint64_t late_ms;
 	struct nb_targets targets;
@@ -155,6 +156,8 @@ struct nb_coord {
 	/* the program that resumes a rollout (coord_resume.c); 0: none runs */
 	pid_t runner;
 	uint64_t again_ms; /* when we last wrote the key order/again */
+	/* values of the keys members/COMM that are being written, by key */
+	json_t *written;
 	/* the last computed order/notes; may be NULL */
 	json_t *notes;
 	/* since when the store has had other notes; 0: it has these */
@@ -397,6 +400,11 @@ void nb_coord_proposal_stored(struct nb_coord *c,
 void nb_coord_proposal_end(struct nb_coord *c, uint64_t number,
 			   const char *why);
 
+/*
+ * Returns true if @id may be the name of a request: 1 to 127 letters, digits
+ * and : . _ -
+ */
+bool nb_coord_request_valid(const char *id);
 /*
  * Work without a change in progress: recover after another coordinator, or
  * begin the next change.

@@ -75,7 +75,7 @@ static void put_entry(struct nb_coord *c, struct nb_coord_txn *t,
 	}
 	json_object_set_new(entry, "request", json_string(c->request));
 	if (outcome)
-		json_object_set_new(entry, "outcome", json_string(outcome));
+		json_object_set_new(entry, "outcome", nb_view_text(outcome));
 	snprintf(key, sizeof(key), "audit/%s", nb_view_str(c->audit, "audit"));
 	nb_coord_txn_put(c, t, key, entry, 0);
 }

@@ -61,14 +61,26 @@ static bool recover(struct nb_coord *c)
 	return true;
 }
 
-/* Returns the oldest request in the store, or NULL. */
+bool nb_coord_request_valid(const char *id)
+{
+	size_t n = strspn(id, "abcdefghijklmnopqrstuvwxyz"
+			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._-");
+
+	return n && n < sizeof(((struct nb_coord *)0)->request) && !id[n];
+}
+
+/*
+ * Returns the oldest request in the store, or NULL. A key with another name is
+ * none of a shell, and gets no reply.
+ */
 static const struct nb_view_key *find_request(const struct nb_view *v)
 {
 	const struct nb_view_key *first = NULL;
 
 	for (size_t i = nb_view_first(v, "request/");
 	     nb_view_below(v, i, "request/"); i++)
-		if (!first || v->at[i].made < first->made)
+		if (nb_coord_request_valid(v->at[i].key + 8) &&
+		    (!first || v->at[i].made < first->made))
 			first = &v->at[i];
 	return first;
 }
@@ -92,6 +104,7 @@ static bool was_committed(struct nb_coord *c, const char *id,
 	snprintf(c->digest, sizeof(c->digest), "%s",
 		 nb_view_str(k->value, "digest"));
 	snprintf(c->request, sizeof(c->request), "%s", id);
+	c->order_rev = k->mod;
 	nb_targets_find(&c->targets, &c->a->view, c->digest);
 	nb_coord_enter(c, NB_COORD_SETTLING,
 		       NB_COORD_SETTLE_MS + nb_agent_crowd(c->a));
@@ -138,7 +151,7 @@ static bool put_notes(struct nb_coord *c)
 
 	if (*c->start_why)
 		json_object_set_new(notes, "desired",
-				    json_string(c->start_why));
+				    nb_view_text(c->start_why));
 	t = notes_due(c, notes) ? nb_coord_txn_new(c) : NULL;
 	if (!t) {
 		json_decref(notes);
@@ -149,6 +162,23 @@ static bool put_notes(struct nb_coord *c)
 	nb_coord_enter(c, NB_COORD_CLEANING, 0);
 	nb_coord_txn_send(c, t, cleaned);
 	return true;
+}
+
+/*
+ * The watch may report the written keys after this reply. Enter them now:
+ * without them the coordinator would write them again, in vain.
+ */
+static void members_put(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_coord *c = nb_coord_reply(arg, r);
+	const char *key;
+	json_t *value;
+
+	if (!c)
+		return;
+	json_object_foreach(c->written, key, value) nb_view_put_json(
+		&c->a->view, key, value, r->revision, r->revision);
+	c->state = NB_COORD_IDLE;
 }
 
 /*
@@ -164,6 +194,8 @@ static bool put_members(struct nb_coord *c)
 	int64_t mod;
 	json_t *value;
 
+	json_decref(c->written);
+	c->written = json_object();
 	while ((!t || t->nop < NB_COORD_OPS / 2) &&
 	       (value = nb_targets_members(v, &i, key, &mod))) {
 		if (!t && !(t = nb_coord_txn_new(c))) {
@@ -171,12 +203,13 @@ static bool put_members(struct nb_coord *c)
 			return false;
 		}
 		nb_coord_txn_compare(c, t, key, mod);
+		json_object_set(c->written, key, value);
 		nb_coord_txn_put(c, t, key, value, 0);
 	}
 	if (!t)
 		return false;
 	nb_coord_enter(c, NB_COORD_CLEANING, 0);
-	nb_coord_txn_send(c, t, cleaned);
+	nb_coord_txn_send(c, t, members_put);
 	return true;
 }
 

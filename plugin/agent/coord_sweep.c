@@ -123,10 +123,11 @@ static bool is_named(const struct nb_coord *c, const struct nb_store_reply *r,
 	case REQUEST:
 		/*
 		 * the view lacks a request that is not a JSON object, which is
-		 * never answered
+		 * never answered, like one with a wrong name
 		 */
 		snprintf(key, sizeof(key), "request/%s", name);
-		return nb_view_get(&c->a->view, key) != NULL;
+		return nb_coord_request_valid(name) &&
+		       nb_view_get(&c->a->view, key) != NULL;
 	case RECORD:
 	case MEMBERS:
 		return comm_is_named(&c->a->view, name);

@@ -250,6 +250,7 @@ static void leave_store(struct nb_agent *a)
 {
 	static bool revoked;
 
+	revoked = false;
 	if (a->lease && !nb_store_lease_revoke(a->store, a->lease, answered,
 					       &revoked, NULL))
 		wait_reply(a, &revoked);
@@ -272,6 +273,7 @@ static void put_ended(struct nb_agent *a)
 
 	snprintf(site, sizeof(site), "site/%s", a->name);
 	snprintf(key, sizeof(key), "ended/%s", a->name);
+	written = false;
 	/* the site's key may have a newer value, or its write is under way */
 	nb_own_flush(&a->own);
 	while (a->lease && !nb_own_confirmed(&a->own, site) &&

@@ -46,10 +46,10 @@ static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 	nb_site_measure(&a->site);
 	json_object_set_new(o, "n", json_integer(n));
 	json_object_set_new(o, "state", json_string(state));
-	json_object_set_new(o, "digest", json_string(digest));
+	json_object_set_new(o, "digest", nb_view_text(digest));
 	if (err && err->code) {
-		json_object_set_new(o, "text", json_string(err->text));
-		json_object_set_new(o, "hint", json_string(err->hint));
+		json_object_set_new(o, "text", nb_view_text(err->text));
+		json_object_set_new(o, "hint", nb_view_text(err->hint));
 	}
 	snprintf(key, sizeof(key), "staged/%s", a->name);
 	nb_agent_answer(a, key, o, true);

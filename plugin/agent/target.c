@@ -160,18 +160,6 @@ static const char *find_gone(const struct nb_view *v, const struct group *g)
 	return NULL;
 }
 
-/* Returns true if all processes of the site have ended since revision @since.
- * The key ended/SITE of an earlier run of the site does not count. */
-static bool has_ended(const struct nb_view *v, const char *site, int64_t since)
-{
-	char key[128];
-	const struct nb_view_key *k;
-
-	snprintf(key, sizeof(key), "ended/%s", site);
-	k = nb_view_get(v, key);
-	return k && k->mod > since;
-}
-
 /*
  * Returns the first of the members that has neither ranks in the group nor an
  * agent, or NULL. A site with an agent has destroyed the communicator. A site
@@ -190,7 +178,7 @@ static const char *find_left(const struct nb_view *v, const struct group *g,
 			continue;
 		snprintf(key, sizeof(key), "comm/%s/%s", g->id, name);
 		if (!nb_view_get(v, key) && !at_site(v, "site", name) &&
-		    !has_ended(v, name, nb_view_int(members, "since")))
+		    !nb_view_ended(v, name, nb_view_int(members, "since")))
 			return name;
 	}
 	return NULL;
@@ -673,12 +661,12 @@ json_t *nb_targets_report(const struct nb_targets *t, bool check)
 		const struct nb_target *x = &t->at[i];
 
 		json_array_append_new(
-			list, json_pack("{s:s,s:s,s:I,s:i,s:i,s:s}", "comm_id",
+			list, json_pack("{s:s,s:s,s:I,s:i,s:i,s:o}", "comm_id",
 					x->comm, "state",
 					check && !*x->why ? "staged" : x->state,
 					"fence", (json_int_t)x->fence, "ranks",
 					(int)x->ranks, "sites", (int)x->sites,
-					"why", x->why));
+					"why", nb_view_text(x->why)));
 	}
 	return list;
 }
@@ -693,7 +681,7 @@ json_t *nb_targets_notes(const struct nb_view *v)
 	     i = g.end) {
 		group_why(v, &g, why, sizeof(why));
 		if (*why)
-			json_object_set_new(notes, g.id, json_string(why));
+			json_object_set_new(notes, g.id, nb_view_text(why));
 	}
 	return notes;
 }
@@ -770,7 +758,7 @@ bool nb_targets_started(const struct nb_view *v)
 }
 
 json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites,
-			     int64_t n, bool *waits)
+			     int64_t n, int64_t since, bool *waits)
 {
 	json_t *list = json_array();
 
@@ -780,6 +768,8 @@ json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites,
 		const json_t *o = at_site(v, "staged", name);
 		const char *state = nb_view_str(o, "state"), *text = "";
 
+		if (!o && nb_view_ended(v, name, since))
+			continue;
 		if (nb_view_int(o, "n") < n || !strcmp(state, "staged")) {
 			*waits = true;
 			text = "has not reported that it has committed";

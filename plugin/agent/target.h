@@ -145,10 +145,10 @@ json_t *nb_targets_notes(const struct nb_view *v);
 /*
  * Returns the sites that have not committed change @n for their own
  * communicators, as {"site":, "text":}. *@waits is set if one of them may still
- * commit.
+ * commit. A site whose processes have all ended since revision @since need not.
  */
 json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites,
-			     int64_t n, bool *waits);
+			     int64_t n, int64_t since, bool *waits);
 /*
  * Returns true if some communicator lacks the generation that all of its sites
  * have.

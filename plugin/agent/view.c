@@ -5,8 +5,11 @@
  */
 #include "plugin/agent/view.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/base/json.h"
 
 size_t nb_view_first(const struct nb_view *v, const char *prefix)
 {
@@ -130,4 +133,35 @@ const char *nb_view_str(const json_t *o, const char *name)
 	const char *s = json_string_value(json_object_get(o, name));
 
 	return s ? s : "";
+}
+
+json_t *nb_view_text(const char *text)
+{
+	char *copy = strdup(text);
+	size_t left = copy ? strlen(copy) : 0;
+	json_t *o;
+
+	for (char *p = copy; left;) {
+		size_t n = nb_utf8_len((const unsigned char *)p, left);
+
+		if (!n) {
+			*p = '?';
+			n = 1;
+		}
+		p += n;
+		left -= n;
+	}
+	o = copy ? json_string(copy) : NULL;
+	free(copy);
+	return o;
+}
+
+bool nb_view_ended(const struct nb_view *v, const char *site, int64_t since)
+{
+	char key[128];
+	const struct nb_view_key *k;
+
+	snprintf(key, sizeof(key), "ended/%s", site);
+	k = nb_view_get(v, key);
+	return k && k->mod > since;
 }

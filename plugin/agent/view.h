@@ -59,4 +59,16 @@ bool nb_view_below(const struct nb_view *v, size_t i, const char *prefix);
 int64_t nb_view_int(const json_t *o, const char *name);
 const char *nb_view_str(const json_t *o, const char *name);
 
+/*
+ * Returns @text as a JSON string. A byte that is not part of a UTF-8 character
+ * becomes a question mark: a buffer may end within a character.
+ */
+json_t *nb_view_text(const char *text);
+
+/*
+ * Returns true if all processes of the site have ended since revision @since.
+ * The key ended/SITE of an earlier run of the site does not count.
+ */
+bool nb_view_ended(const struct nb_view *v, const char *site, int64_t since);
+
 #endif

@@ -74,3 +74,21 @@ ok "the ranks agree" "$rc"
 kill $pids
 wait $pids
 ok "no two ranks have decided differently" $?
+
+# Each time its job ends, an agent that is a service says so to the store
+gone() { [ "$(ctl get --prefix --keys-only $keys/ended/ | grep -c ended)" -eq 2 ]; }
+await gone
+ok "both sites have ended, in the second run, too" $?
+ranks 3
+await since "$(revision)" || await since 0
+sites() { [ "$(ctl get --prefix --keys-only $keys/site/ | grep -c site)" -eq "$1" ]; }
+await sites 2
+before=$(revision)
+kill $pids
+wait $pids
+anew() {
+	[ "$(ctl get -w json --prefix $keys/ended/ | grep -o '"mod_revision":[0-9]*' | cut -d: -f2 |
+		awk -v after="$before" '$1 > after' | grep -c .)" -eq 2 ]
+}
+await anew
+ok "and in the third" $?

@@ -66,6 +66,21 @@ again() {
 }
 again
 ok "the next change is committed" $?
+# Requests that no shell writes: names that are none, a text cut within a character
+ctl put "$keys/request/$(printf '%0200d' 0)" '{"line":"policy use none","images":[]}' >/dev/null
+ctl put "$keys/request/" '{"line":"policy use none","images":[]}' >/dev/null
+maker=$(printf '%0198d' 0)é
+ctl put "$keys/request/cut" \
+	"{\"line\":\"policy use none\",\"images\":[],\"maker\":{\"text\":\"$maker\"}}" >/dev/null
+replied() { ctl get --print-value-only "$keys/reply/cut" | grep -q '"ok":true'; }
+await replied
+ok "a request whose maker is too long is carried out" $?
+n() { ctl get --print-value-only $keys/order/commit | sed -n 's/.*"n":\([0-9]*\).*/\1/p'; }
+was=$(n)
+change "$B/policies/cheap_ring.policy"
+ok "requests with impossible names do not hold up the next one" $?
+[ "$(n)" -eq $((was + 1)) ]
+ok "and are not carried out" $?
 
 # ---- two jobs of one name on different hosts; their communicators have the same identity ----
 made() { ctl get -w fields --prefix $keys/order/record/ | sed -n 's/^"CreateRevision" : //p'; }

@@ -93,6 +93,35 @@ start soon 90
 await both force
 ok "which starts before the agents have seen the end of this one" $?
 stop
+# A job of one site begins again while its agent still lives
+solo() { # starts it, with two ranks
+	NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=solo NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+		NCCLBPF_SOCKET_DIR="$T/a" "$B/test/fakes/host/standin" --ranks 2 --procs \
+		--min 4M --max 32M --seconds 90 --pause-ms 5 >solo.log 2>&1 &
+	solo=$!
+	jobs="$jobs $solo"
+}
+solo_uses() {
+	NCCLBPF_SOCKET_DIR=$T/a run -o tsv -J solo comm list
+	grep -q "$1" out
+}
+solo_known() {
+	ctl get --prefix --print-value-only /ncclbpf/1/solo/site/ | grep -q '"since":[1-9]'
+}
+solo
+await solo_known
+status 0 "a job of one site changes" --fleet "$fleet" -J solo policy use "$P"
+await solo_uses size_aware
+run --fleet "$fleet" job set solo "$F"
+kill "$solo"
+wait "$solo" 2>/dev/null
+solo
+await solo_uses force
+ok "and begins with what was set, although its agent still lived" $?
+kill "$solo"
+wait "$solo" 2>/dev/null
+solo_gone() { ! ctl get --prefix --keys-only /ncclbpf/1/solo/site/ | grep -q site; }
+await solo_gone
 run --fleet "$fleet" job set start "$P"
 start set 90
 await both size_aware

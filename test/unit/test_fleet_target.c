@@ -566,7 +566,7 @@ static void unsettled(const char *want, bool waiting)
 {
 	json_t *sites = json_pack("[s,s]", "a", "b");
 	bool waits;
-	json_t *list = nb_targets_unsettled(&view, sites, 3, &waits);
+	json_t *list = nb_targets_unsettled(&view, sites, 3, 40, &waits);
 	char *text = json_dumps(list, JSON_COMPACT | JSON_SORT_KEYS);
 
 	ck_assert_str_eq(text, want);
@@ -588,14 +588,45 @@ START_TEST(a_site_that_could_not_commit_is_named)
 	put_staged("b", 4, "failed"); /* of a later change */
 	unsettled("[]", false);
 	nb_view_remove(&view, "staged/a"); /* its agent has left */
+	put("ended/a", "{}", 40);	   /* of its earlier run */
 	unsettled("[{\"site\":\"a\",\"text\":\"has not reported that it has "
 		  "committed\"}]",
 		  true);
+	put("ended/a", "{}", 41);
+	unsettled("[]", false);
+}
+END_TEST
+
+START_TEST(requests_have_names_that_fit)
+{
+	char id[140];
+
+	ck_assert(nb_coord_request_valid("9f15c1a0-T:1.2_x"));
+	ck_assert(!nb_coord_request_valid(""));
+	ck_assert(!nb_coord_request_valid("a/b"));
+	ck_assert(!nb_coord_request_valid("\xc3\xa9"));
+	memset(id, 'a', sizeof(id));
+	id[127] = '\0';
+	ck_assert(nb_coord_request_valid(id));
+	id[127] = 'a';
+	id[128] = '\0';
+	ck_assert(!nb_coord_request_valid(id));
+}
+END_TEST
+
+START_TEST(text_that_ends_within_a_character_is_a_string)
+{
+	json_t *o = nb_view_text("a\xc3\xa9 \xc3");
+
+	ck_assert_str_eq(json_string_value(o), "a\xc3\xa9 ?");
+	json_decref(o);
 }
 END_TEST
 
 UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, all_sites_must_answer);
+	  tcase_add_test(tc, requests_have_names_that_fit);
+	  tcase_add_test(tc, text_that_ends_within_a_character_is_a_string);
 	  tcase_add_test(tc, a_site_that_has_left_has_not_answered);
 	  tcase_add_test(tc, nor_has_one_with_one_of_its_keys);
 	  tcase_add_test(tc, no_site_is_no_answer);
