@@ -262,17 +262,19 @@ check:
 
 check-all: check check-san
 
-# Unit tests and the fuzz corpus under ASan and UBSan, unit tests under TSan.
+# Unit tests, the fuzz corpus and the agents of jobs of several hosts under ASan and UBSan, unit
+# tests under TSan.
 check-san: TSAN := $(addprefix unit-,gen chain live jit_inline segment fence tuner map trace net \
 	gin loop profiler spans) verbs_tap
+check-san: FLEET := $(addprefix =fleet_,again damage refused signed tables)
 check-san:
 	@test/setup.sh build check
-	@$(AGAIN) V=asan B=build/asan unit-tests policies tap-tests \
+	@$(AGAIN) V=asan B=build/asan unit-tests policies tap-tests lib hosts \
 		$(patsubst $(B)/%,build/asan/%,$(CORPUS))
 	@$(AGAIN) V=tsan B=build/tsan unit-tests policies tap-tests
 	@test/run.sh build/tsan "$(TSAN)" >build/tsan/tests.out 2>&1 & tsan=$$!; \
 	NOT=unit-verify_domains BESIDE="unit-v unit-j unit-p unit-s unit-t fuzz-" \
-		test/run.sh build/asan "unit- fuzz- verbs_tap"; asan=$$?; \
+		test/run.sh build/asan "unit- fuzz- verbs_tap $(FLEET)"; asan=$$?; \
 	wait $$tsan; tsan=$$?; cat build/tsan/tests.out; [ $$asan$$tsan = 00 ]
 
 # Record the words of rejections anew and show what changed.
