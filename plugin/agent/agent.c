@@ -140,8 +140,11 @@ static void lease_granted(void *arg, const struct nb_store_reply *r)
 	a->kept_ms = a->lease_ms;
 	nb_own_lease(&a->own, r->lease);
 	nb_agent_state(a, true, "");
-	if (a->follow == NB_AGENT_LOST)
-		nb_agent_follow(a, false);
+	/*
+	 * a store that has lost its data has lost the lease, too: its revisions
+	 * begin anew, so watches of later ones would report nothing
+	 */
+	nb_agent_follow(a, false);
 }
 
 static void lease_kept(void *arg, const struct nb_store_reply *r)

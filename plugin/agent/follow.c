@@ -223,6 +223,8 @@ static void follow_read(void *arg, const struct nb_store_reply *r)
 		return;
 	}
 	nb_view_clear(&a->view);
+	a->requests = 0;
+	nb_site_forget(&a->site, r->revision);
 	for (size_t i = 0; i < r->nkv; i++)
 		enter_key(a, &r->kv[i]);
 	/* it is unknown which keys have been deleted before */

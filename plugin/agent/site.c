@@ -202,6 +202,17 @@ void nb_site_registered(struct nb_site *s, uint32_t i, int64_t revision)
 			 __ATOMIC_SEQ_CST);
 }
 
+void nb_site_forget(struct nb_site *s, int64_t revision)
+{
+	struct nb_seg_agent *self = &s->seg->mem->agent;
+
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		if (load64(&entry(s, i)->fleet_since) > (uint64_t)revision)
+			nb_site_registered(s, i, 0);
+	if (self->since > (uint64_t)revision)
+		self->since = 0;
+}
+
 bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
 		  int64_t made, int64_t mod)
 {

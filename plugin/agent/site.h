@@ -47,6 +47,12 @@ bool nb_site_shared(const struct nb_site *s, uint32_t i);
 /* Record that the store has the communicator's registration since @revision. */
 void nb_site_registered(struct nb_site *s, uint32_t i, int64_t revision);
 
+/*
+ * Forget registrations after revision @revision, the store's current one: the
+ * store has lost its data, so they must be made again.
+ */
+void nb_site_forget(struct nb_site *s, int64_t revision);
+
 /* Measure how many decisions per second the ranks make. */
 void nb_site_measure(struct nb_site *s);
 

@@ -77,3 +77,21 @@ cp reply why
 [ -z "$(ctl get --prefix "$keys/image/$other")" ] &&
 	! ctl get --print-value-only "$keys/order/commit" | grep -q inline
 ok "the store keeps neither the image nor its bytes in the order to commit" $?
+
+# A store that has lost its data: the sites register again and take changes, but a communicator
+# whose record is gone stays as it is.
+"$etcd" kill "$T/etcd" 1
+rm -rf etcd/data.1
+"$etcd" restart "$T/etcd" 1
+await registered
+ok "both sites register in a store that has lost its data" $?
+begun=$(date +%s)
+ctl put "$keys/image/$digest" <"$policy" >/dev/null
+image="{\"name\":\"size_aware\",\"digest\":\"$digest\"}"
+await ask lost "policy use size_aware" "$image" && await answered lost
+grep -q '"ok":true' reply
+ok "and answer a change" $?
+echo "# $(($(date +%s) - begun)) s"
+told() { run --fleet "$fleet" -J outage doctor; grep -q "the store has lost" out err; }
+await told
+ok "doctor says why the communicator stays" $?
