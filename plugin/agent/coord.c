@@ -106,12 +106,12 @@ static void answered(void *arg, const struct nb_store_reply *r)
 
 static json_t *success_value(const struct nb_coord *c)
 {
-	return json_pack("{s:b,s:b,s:I,s:s,s:I,s:i,s:o}", "ok", 1, "check",
+	return json_pack("{s:b,s:b,s:I,s:s,s:I,s:i,s:i,s:o}", "ok", 1, "check",
 			 c->check, "n", (json_int_t)c->n, "digest", c->digest,
 			 "time_us",
 			 (json_int_t)(nb_agent_ms() - c->began_ms) * 1000,
-			 "tries", (int)c->tries, "comms",
-			 nb_targets_report(&c->targets, c->check));
+			 "tries", (int)c->tries, "same", (int)c->targets.same,
+			 "comms", nb_targets_report(&c->targets, c->check));
 }
 
 static json_t *failure_value(struct nb_coord *c)

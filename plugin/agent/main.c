@@ -351,8 +351,14 @@ static bool job_lives(const struct nb_jobdir *p)
  */
 static void wait_job(const struct nb_jobdir *p)
 {
-	while (!stopped && p->dirfd >= 0 && !job_lives(p))
+	bool waits = !stopped && p->dirfd >= 0 && !job_lives(p);
+
+	if (waits)
+		nb_agent_log("waits for job %s in %s", p->job, p->dir);
+	while (waits) {
 		usleep(WAIT_MS * 1000);
+		waits = !stopped && !job_lives(p);
+	}
 }
 
 /* Serve one job, from the start of its first process to the end of its last. */

@@ -374,8 +374,10 @@ void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 			break;
 		if (k && nb_target_is_stale(v, k))
 			continue;
-		if (!strcmp(digest_of(k ? k->value : NULL), digest))
+		if (!strcmp(digest_of(k ? k->value : NULL), digest)) {
+			t->same++;
 			continue;
+		}
 		if (!target_fill(&t->at[t->n], v, &g)) {
 			target_free(&t->at[t->n]);
 			/*
@@ -671,21 +673,6 @@ json_t *nb_targets_report(const struct nb_targets *t, bool check)
 	return list;
 }
 
-json_t *nb_targets_notes(const struct nb_view *v)
-{
-	json_t *notes = json_object();
-	struct group g;
-	char why[160];
-
-	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
-	     i = g.end) {
-		group_why(v, &g, why, sizeof(why));
-		if (*why)
-			json_object_set_new(notes, g.id, nb_view_text(why));
-	}
-	return notes;
-}
-
 /*
  * Returns the baseline digest of a site. After a change, the site's answer has
  * the digest earlier than its key site/SITE.
@@ -719,6 +706,27 @@ static const char *common_baseline(const struct nb_view *v,
 			return "";
 	}
 	return first;
+}
+
+json_t *nb_targets_notes(const struct nb_view *v)
+{
+	json_t *notes = json_object();
+	struct group g;
+	char why[160];
+
+	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
+	     i = g.end) {
+		group_why(v, &g, why, sizeof(why));
+		if (!*why && group_begun(v, &g) && !record_of(v, g.id) &&
+		    !*common_baseline(v, &g))
+			snprintf(why, sizeof(why),
+				 "its sites began with different policies "
+				 "(NCCLBPF_POLICY); policy use FILE... gives "
+				 "all of them the same");
+		if (*why)
+			json_object_set_new(notes, g.id, nb_view_text(why));
+	}
+	return notes;
 }
 
 bool nb_targets_lacking(const struct nb_view *v)

@@ -47,6 +47,7 @@ struct nb_target {
 struct nb_targets {
 	struct nb_target *at;
 	size_t n;
+	unsigned same; /* number of communicators that the change leaves out */
 };
 
 /* most communicators in one change; each needs two store operations */

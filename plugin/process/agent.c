@@ -162,7 +162,14 @@ static void start_agent(void)
 	int rc;
 
 	if (!find_program(path)) {
-		if (!agent.told)
+		const char *set = nb_params.str[NB_P_AGENT];
+
+		if (!agent.told && *set)
+			nb_log(NB_LOG_WARN,
+			       "NCCLBPF_AGENT=%s: %s: no change reaches "
+			       "communicators of several hosts",
+			       set, strerror(errno));
+		else if (!agent.told)
 			nb_log(NB_LOG_WARN,
 			       "ncclbpf-agent is neither beside libncclbpf.so nor in ../bin "
 			       "from there: no change reaches communicators of several hosts; "

@@ -597,6 +597,43 @@ START_TEST(a_site_that_could_not_commit_is_named)
 }
 END_TEST
 
+static void notes_say(const char *what)
+{
+	json_t *notes = nb_targets_notes(&view);
+
+	ck_assert_ptr_nonnull(strstr(nb_view_str(notes, COMM), what));
+	ck_assert(*what || !json_object_size(notes));
+	json_decref(notes);
+}
+
+START_TEST(sites_that_began_with_different_policies_are_told)
+{
+	nb_view_remove(&view, RECORD);
+	put_seen("a", 0, "below");
+	put_seen("b", 0, "below");
+	put("site/a", "{\"baseline\":\"11\"}", 7);
+	put("site/b", "{\"baseline\":\"22\"}", 7);
+	notes_say("different policies");
+	put("site/b", "{\"baseline\":\"11\"}", 8);
+	notes_say("");
+	put("site/b", "{\"baseline\":\"22\"}", 9);
+	put(RECORD, "{\"state\":\"none\"}", 10); /* a change has come */
+	notes_say("");
+}
+END_TEST
+
+START_TEST(communicators_with_the_generation_are_counted)
+{
+	put(RECORD,
+	    "{\"state\":\"commit\",\"n\":1,\"fence\":1,\"digest\":\"" DIGEST
+	    "\"}",
+	    40);
+	nb_targets_find(&targets, &view, DIGEST);
+	ck_assert_uint_eq(targets.n, 0);
+	ck_assert_uint_eq(targets.same, 1);
+}
+END_TEST
+
 START_TEST(requests_have_names_that_fit)
 {
 	char id[140];
@@ -626,6 +663,8 @@ END_TEST
 UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, all_sites_must_answer);
 	  tcase_add_test(tc, requests_have_names_that_fit);
+	  tcase_add_test(tc, sites_that_began_with_different_policies_are_told);
+	  tcase_add_test(tc, communicators_with_the_generation_are_counted);
 	  tcase_add_test(tc, text_that_ends_within_a_character_is_a_string);
 	  tcase_add_test(tc, a_site_that_has_left_has_not_answered);
 	  tcase_add_test(tc, nor_has_one_with_one_of_its_keys);
