@@ -120,7 +120,7 @@ struct nb_agent {
 	uint64_t pending_ms;
 	/* time since which a rank waits at a fence; 0: no rank waits */
 	uint64_t waiting_ms;
-	bool told_waiting, asked_fallback;
+	bool told_waiting;
 	/* copies were written after the last membarrier */
 	bool barrier_due;
 	/* a record has changed, or a copy could not be written */

@@ -144,10 +144,9 @@ bool nb_site_pending(const struct nb_site *s)
 	return !has_taken(sim_of(s));
 }
 
-uint64_t nb_site_waiting(const struct nb_site *s, int64_t *mod)
+uint32_t nb_site_waiting(const struct nb_site *s, uint32_t from)
 {
-	*mod = s->comm[0].copied;
-	return sim_of(s)->waits ? COMM : 0;
+	return !from && sim_of(s)->waits ? 0 : NB_SEG_COMMS;
 }
 
 json_t *nb_site_seen(const struct nb_site *s)
