@@ -376,10 +376,12 @@ static void copy_records(struct nb_agent *a)
 		k = nb_view_get(&a->view, key);
 		if (!k || k->mod == a->site.comm[i].copied)
 			continue;
-		if (nb_site_copy(&a->site, id, k->value, k->made, k->mod))
-			a->barrier_due = true;
-		else
-			a->copies_due = true;
+		/* if the segment is locked, each attempt would wait for it */
+		a->copies_due =
+			!nb_site_copy(&a->site, id, k->value, k->made, k->mod);
+		if (a->copies_due)
+			break;
+		a->barrier_due = true;
 	}
 	if (!a->barrier_due)
 		return;
