@@ -175,6 +175,27 @@ START_TEST(a_key_of_a_lost_lease_is_written_again)
 }
 END_TEST
 
+/* A write that timed out may land after the next one, so there is another. */
+START_TEST(a_write_after_one_with_an_unknown_outcome_is_repeated)
+{
+	struct nb_own o = { .prefix = "/p/", .lease = 1 };
+	struct nb_err late = { .code = NB_E_TIMEOUT };
+	struct nb_store_reply r = { .err = &late, .unknown = true };
+
+	nb_own_set(&o, "k", json_pack("{s:i}", "a", 1));
+	nb_own_flush(&o);
+	done(done_arg, &r);
+	nb_own_flush(&o);
+	reply(7);
+	ck_assert_int_eq(put_lease, 1); /* again */
+	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 0);
+	reply(8);
+	ck_assert_int_eq(put_lease, 0);
+	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 8);
+	nb_own_free(&o);
+}
+END_TEST
+
 START_TEST(keys_due_together_cost_one_write)
 {
 	struct nb_own o = { .prefix = "/p/", .lease = 1 };
@@ -496,6 +517,8 @@ UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, an_import_brings_its_images);
 	  tcase_add_test(tc, names_are_one_word);
 	  tcase_add_test(tc, a_key_of_a_lost_lease_is_written_again);
+	  tcase_add_test(tc,
+			 a_write_after_one_with_an_unknown_outcome_is_repeated);
 	  tcase_add_test(tc, keys_due_together_cost_one_write);
 	  tcase_add_test(tc, the_last_key_needs_our_own);
 	  tcase_add_test(tc, what_cannot_succeed_is_tried_ever_less);
