@@ -109,6 +109,12 @@ void nb_site_registered(struct nb_site *s, uint32_t i, int64_t revision)
 	s->seg->mem->comm[i].fleet_since = (uint64_t)revision;
 }
 
+void nb_site_forget(struct nb_site *s, int64_t revision)
+{
+	if (s->seg->mem->comm[0].fleet_since > (uint64_t)revision)
+		nb_site_registered(s, 0, 0);
+}
+
 void nb_site_measure(struct nb_site *s)
 {
 	s->comm[0].per_s = sim_job.per_s;
