@@ -376,10 +376,12 @@ static void copy_records(struct nb_agent *a)
 		k = nb_view_get(&a->view, key);
 		if (!k || k->mod == a->site.comm[i].copied)
 			continue;
-		if (nb_site_copy(&a->site, id, k->value, k->made, k->mod))
-			a->barrier_due = true;
-		else
-			a->copies_due = true;
+		/* if the segment is locked, each attempt would wait for it */
+		a->copies_due =
+			!nb_site_copy(&a->site, id, k->value, k->made, k->mod);
+		if (a->copies_due)
+			break;
+		a->barrier_due = true;
 	}
 	if (!a->barrier_due)
 		return;
@@ -396,19 +398,20 @@ static void copy_records(struct nb_agent *a)
 
 static void fallback_done(void *arg, const struct nb_store_reply *r)
 {
-	struct nb_agent *a = arg;
+	struct nb_site_comm *k = arg;
 
 	if (r->err)
-		a->asked_fallback = false;
+		k->asked = 0;
 }
 
 /*
- * Roll back the armed record of communicator @id in the store, because a rank
- * has waited too long. The transaction fails if the coordinator has written the
- * record first.
+ * Roll back the armed record of the communicator of entry @i in the store,
+ * because a rank has waited too long. The transaction fails if the coordinator
+ * has written the record first.
  */
-static void ask_fallback(struct nb_agent *a, uint64_t id, int64_t mod)
+static void ask_fallback(struct nb_agent *a, uint32_t i)
 {
+	struct nb_site_comm *of = &a->site.comm[i];
 	char key[192];
 	const struct nb_view_key *k;
 	struct nb_store_compare cmp;
@@ -417,36 +420,35 @@ static void ask_fallback(struct nb_agent *a, uint64_t id, int64_t mod)
 	char *text;
 
 	snprintf(key, sizeof(key), "order/record/%016llx",
-		 (unsigned long long)id);
+		 (unsigned long long)a->site.seg->mem->comm[i].comm_id);
 	k = nb_view_get(&a->view, key);
-	if (!k || k->mod != mod ||
+	if (!k || k->mod != of->copied || k->mod == of->asked ||
 	    strcmp(nb_view_str(k->value, "state"), "armed"))
 		return;
 	text = json_dumps(json_object_get(k->value, "back"), JSON_COMPACT);
 	if (!text)
 		return;
-	cmp = (struct nb_store_compare){ nb_agent_key(a, key), mod, false };
+	cmp = (struct nb_store_compare){ nb_agent_key(a, key), k->mod, false };
 	put = (struct nb_store_op){ .kind = NB_STORE_PUT,
 				    .key = cmp.key,
 				    .value = text,
 				    .size = strlen(text) };
-	a->asked_fallback =
-		!nb_store_txn(a->store, &txn, fallback_done, a, NULL);
+	if (!nb_store_txn(a->store, &txn, fallback_done, of, NULL))
+		of->asked = k->mod;
 	free(text);
 }
 
 static void look_at_waits(struct nb_agent *a)
 {
-	uint64_t now = nb_agent_ms(), id;
-	int64_t mod = 0;
+	uint64_t now = nb_agent_ms();
+	uint32_t first = nb_site_waiting(&a->site, 0);
 
-	id = nb_site_waiting(&a->site, &mod);
-	if (!id) {
+	if (first == NB_SEG_COMMS) {
 		if (a->told_waiting)
 			nb_agent_log("the ranks continue after %llu ms",
 				     (unsigned long long)(now - a->waiting_ms));
 		a->waiting_ms = 0;
-		a->told_waiting = a->asked_fallback = false;
+		a->told_waiting = false;
 		return;
 	}
 	if (!a->waiting_ms) {
@@ -458,12 +460,14 @@ static void look_at_waits(struct nb_agent *a)
 	if (!a->told_waiting)
 		nb_agent_log(
 			"a rank of communicator %016llx waits at a fence for the store",
-			(unsigned long long)id);
+			(unsigned long long)a->site.seg->mem->comm[first]
+				.comm_id);
 	a->told_waiting = true;
 	/* a rank must not wait for the coordinator, only for the store */
 	nb_link_end(a->link, "a rank waits at a fence");
-	if (!a->asked_fallback)
-		ask_fallback(a, id, mod);
+	for (uint32_t i = first; i < NB_SEG_COMMS;
+	     i = nb_site_waiting(&a->site, i + 1))
+		ask_fallback(a, i);
 }
 
 /*

@@ -120,7 +120,7 @@ struct nb_agent {
 	uint64_t pending_ms;
 	/* time since which a rank waits at a fence; 0: no rank waits */
 	uint64_t waiting_ms;
-	bool told_waiting, asked_fallback;
+	bool told_waiting;
 	/* copies were written after the last membarrier */
 	bool barrier_due;
 	/* a record has changed, or a copy could not be written */
@@ -230,8 +230,9 @@ int nb_signed_image(const char *digest, const char *text, size_t size,
 		    struct nb_err *err);
 /*
  * If signatures are required: check that each policy named in @line is one of
- * @images. The check is repeated for policies that a process already holds,
- * because their key may have been removed from the list.
+ * @images, and refuse policy undo, which names none. The check is repeated for
+ * policies that a process already holds, because their key may have been
+ * removed from the list.
  */
 int nb_signed_line(const char *line, const json_t *images, struct nb_err *err);
 /*

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <microhttpd.h>
 
@@ -717,6 +716,7 @@ static int gather_start(struct nb_gather *g,
 	const union MHD_DaemonInfo *info;
 	int rc = nb_listen_read(&g->pem, config, err);
 	int fd = rc ? rc : nb_listen_open(config, BACKLOG, err);
+	uint64_t inode = nb_listen_inode(fd);
 
 	if (fd < 0)
 		return fd;
@@ -724,7 +724,7 @@ static int gather_start(struct nb_gather *g,
 			  sizeof(g->address));
 	g->daemon = start_server(g, fd);
 	if (!g->daemon) {
-		close(fd);
+		nb_listen_drop(fd, inode);
 		return nb_fail(err, NB_E_SETTING, 0,
 			       "link: the server does not start");
 	}

@@ -195,12 +195,21 @@ struct nb_own_batch {
 	size_t n;
 };
 
+/* Returns true if the write that has ended wrote what is wanted now. */
+static bool is_wanted(const struct nb_own_key *k)
+{
+	return k->want && k->sending ? !strcmp(k->want, k->sending) &&
+					       k->lease == k->own->lease
+				     : !k->want && !k->sending;
+}
+
 static void own_written(struct nb_own_key *k, int64_t revision)
 {
+	bool sure = !k->doubt;
+
+	k->doubt = false;
 	k->revision = revision;
-	k->clean = k->want && k->sending ? !strcmp(k->want, k->sending) &&
-						   k->lease == k->own->lease
-					 : !k->want && !k->sending;
+	k->clean = sure && is_wanted(k);
 }
 
 static void own_unlink(struct nb_own_batch *b)
@@ -220,6 +229,7 @@ static void own_done(void *arg, const struct nb_store_reply *r)
 		struct nb_own_key *k = b->key[i];
 
 		k->busy = false;
+		k->doubt = k->doubt || r->unknown;
 		if (!r->err)
 			own_written(k, r->revision);
 		free(k->sending);

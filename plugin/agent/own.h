@@ -25,6 +25,11 @@ struct nb_own_key {
 	 */
 	int64_t lease;
 	bool busy, clean;
+	/*
+	 * it is unknown whether an earlier write took effect; it may still do
+	 * so after a later write, which is therefore repeated
+	 */
+	bool doubt;
 	int64_t revision; /* store revision of the last confirmed write */
 	bool kept;	  /* the owner has set this key since nb_own_begin */
 	/*

@@ -27,6 +27,7 @@
 #include "plugin/runtime/clock.h"
 
 enum {
+	/* the messages of read_line name both limits */
 	ANSWER_MS = 20000,
 	ANSWER_SIZE = 1 << 20,
 	OBJECT_SIZE = 64 << 20,
@@ -52,6 +53,9 @@ struct peer {
 	char *in;
 	size_t nin;
 	int object; /* descriptor that came with the last reply, or -1 */
+	/* why read_line returned NULL: text for the user, and its code */
+	const char *why;
+	int code;
 };
 
 struct peers {
@@ -73,13 +77,39 @@ static bool send_line(struct peer *p, const char *line, int with)
 	       nb_wire_send(p->fd, "\n", 1, -1) == 1;
 }
 
-/* Returns the process's next line as JSON, or NULL if none arrived in time. */
+static json_t *no_line(struct peer *p, int code, const char *why)
+{
+	p->code = code;
+	p->why = why;
+	return NULL;
+}
+
+/*
+ * Wait until the process has sent something. Returns false if it has not done
+ * so in time.
+ */
+static bool await_bytes(const struct peer *p, uint64_t deadline_ms)
+{
+	struct pollfd f = { p->fd, POLLIN, 0 };
+	uint64_t now;
+	int n;
+
+	do {
+		now = nb_clock_read(CLOCK_MONOTONIC) / 1000000;
+		n = now < deadline_ms ? poll(&f, 1, (int)(deadline_ms - now))
+				      : 0;
+	} while (n < 0 && errno == EINTR);
+	return n > 0;
+}
+
+/*
+ * Returns the process's next line as JSON. Returns NULL on failure; p->why and
+ * p->code then tell the reason.
+ */
 static json_t *read_line(struct peer *p, uint64_t deadline_ms)
 {
 	for (;;) {
 		char *end = memchr(p->in, '\n', p->nin);
-		uint64_t now = nb_clock_read(CLOCK_MONOTONIC) / 1000000;
-		struct pollfd f = { p->fd, POLLIN, 0 };
 		ssize_t n;
 
 		if (end) {
@@ -88,15 +118,25 @@ static json_t *read_line(struct peer *p, uint64_t deadline_ms)
 
 			p->nin -= size + 1;
 			memmove(p->in, end + 1, p->nin);
-			return o;
+			return o ? o
+				 : no_line(p, NB_E_PROTOCOL,
+					   "has sent a reply that is not JSON");
 		}
-		if (now >= deadline_ms || p->nin == ANSWER_SIZE ||
-		    poll(&f, 1, (int)(deadline_ms - now)) <= 0)
-			return NULL;
+		if (p->nin == ANSWER_SIZE)
+			return no_line(p, NB_E_LIMIT,
+				       "has sent a reply of more than 1 MiB");
+		if (!await_bytes(p, deadline_ms))
+			return no_line(p, NB_E_TIMEOUT,
+				       "has not answered in 20 s");
 		n = nb_wire_receive(p->fd, p->in + p->nin, ANSWER_SIZE - p->nin,
 				    &p->object);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
 		if (n <= 0)
-			return NULL;
+			return no_line(
+				p, NB_E_IO,
+				"has closed the connection without an answer: "
+				"has the process ended?");
 		p->nin += (size_t)n;
 	}
 }
@@ -199,9 +239,7 @@ static int fail_answer(const struct peer *p, const json_t *answer,
 	const char *hint = nb_view_str(e, "hint");
 
 	if (!answer)
-		return nb_fail(err, NB_E_TIMEOUT, 0,
-			       "%s has not answered in %d s", p->name,
-			       ANSWER_MS / 1000);
+		return nb_fail(err, p->code, 0, "%s %s", p->name, p->why);
 	nb_fail(err, NB_E_REFUSED, 0, "%s: %s", p->name,
 		nb_view_str(e, "message"));
 	return *hint ? nb_hint(err, "%s", hint) : err->code;

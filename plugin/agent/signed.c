@@ -97,6 +97,15 @@ int nb_signed_line(const char *line, const json_t *images, struct nb_err *err)
 	rc = nb_request_parse(&req, copy, size, err);
 	if (rc)
 		return rc;
+	/*
+	 * the processes choose the generation, so its policies are not known
+	 * here, and the key of one may have been removed from the list
+	 */
+	if (req.cmd == NB_CMD_POLICY_UNDO) {
+		nb_fail(err, NB_E_PERM, 0,
+			"policy undo names no policy, so no signature can be checked");
+		return nb_hint(err, "name the policies: policy use NAME...");
+	}
 	n = req.cmd == NB_CMD_POLICY_USE   ? req.narg
 	    : req.cmd == NB_CMD_POLICY_ADD ? 1
 					   : 0;

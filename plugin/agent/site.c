@@ -233,6 +233,7 @@ bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
 					    .word = word,
 					    .back = back,
 					    .copied = mod,
+					    .asked = k->asked,
 					    .announced = k->announced,
 					    .at_us = k->at_us,
 					    .per_s = k->per_s };
@@ -284,15 +285,14 @@ bool nb_site_pending(const struct nb_site *s)
 	return false;
 }
 
-uint64_t nb_site_waiting(const struct nb_site *s, int64_t *mod)
+uint32_t nb_site_waiting(const struct nb_site *s, uint32_t from)
 {
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
-		if (!is_shared(entry(s, i)) || !count_waiting(entry(s, i)))
-			continue;
-		*mod = s->comm[i].copied;
-		return entry(s, i)->comm_id;
-	}
-	return 0;
+	uint32_t i = from;
+
+	while (i < NB_SEG_COMMS &&
+	       (!is_shared(entry(s, i)) || !count_waiting(entry(s, i))))
+		i++;
+	return i;
 }
 
 static json_t *seen_of(const struct nb_site *s, uint32_t i)

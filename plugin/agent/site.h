@@ -25,6 +25,11 @@ struct nb_site_comm {
 	 * for it
 	 */
 	int64_t mod;
+	/*
+	 * revision of the armed record that the agent last asked the store to
+	 * roll back; 0: none
+	 */
+	int64_t asked;
 	/* announced: the highest announcement of the ranks at time at_us */
 	uint64_t announced;
 	/* time of the measurement of announced, in microseconds */
@@ -81,11 +86,11 @@ bool nb_site_barrier(struct nb_site *s);
 bool nb_site_armed(const struct nb_site *s);
 bool nb_site_pending(const struct nb_site *s);
 /*
- * Returns the identity of a communicator with a rank that waits at an undecided
- * fence, or 0; *@mod is the revision of its record. The caller measures how
- * long the rank waits.
+ * Returns the first entry, at @from or after it, of a communicator with a rank
+ * that waits at an undecided fence; NB_SEG_COMMS if there is none. The caller
+ * measures how long the rank waits.
  */
-uint64_t nb_site_waiting(const struct nb_site *s, int64_t *mod);
+uint32_t nb_site_waiting(const struct nb_site *s, uint32_t from);
 
 /*
  * Values of store keys; NULL if there is no memory.

@@ -35,7 +35,8 @@ bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value,
 /*
  * Insert a site's answer (staged/SITE or seen/SITE) unless the view has a newer
  * one. An answer can come from the store and over the link; its member "at" is
- * the time at which its agent made it (plugin/agent/own.h).
+ * the time at which its agent made it (plugin/agent/own.h). Two answers that
+ * both come from the store (@mod is not 0) are ordered by their revisions.
  */
 bool nb_view_put_answer(struct nb_view *v, const char *key, json_t *value,
 			int64_t made, int64_t mod);

@@ -7,12 +7,12 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -110,6 +110,19 @@ int nb_listen_open(const struct nb_listen_config *c, int backlog,
 	}
 	freeaddrinfo(ai);
 	return fd;
+}
+
+uint64_t nb_listen_inode(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : st.st_ino;
+}
+
+void nb_listen_drop(int fd, uint64_t inode)
+{
+	if (inode && nb_listen_inode(fd) == inode)
+		close(fd);
 }
 
 void nb_listen_address(const struct nb_listen_config *c, bool tls, int fd,

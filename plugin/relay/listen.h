@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/err.h"
 
@@ -38,6 +39,15 @@ void nb_listen_free(struct nb_listen_pem *p);
  */
 int nb_listen_open(const struct nb_listen_config *c, int backlog,
 		   struct nb_err *err);
+/*
+ * Close the listening socket after MHD_start_daemon failed, unless it is closed
+ * already: libmicrohttpd 0.9.75 closes it if TLS or a thread does not start,
+ * but not if it has no descriptor left. @inode: result of nb_listen_inode
+ * before the start, or 0. The descriptor may meanwhile be that of another file.
+ */
+void nb_listen_drop(int fd, uint64_t inode);
+/* Returns the inode number of the socket @fd, or 0 if @fd is not open. */
+uint64_t nb_listen_inode(int fd);
 /* Write the URL of the server on socket @fd, followed by @path. */
 void nb_listen_address(const struct nb_listen_config *c, bool tls, int fd,
 		       const char *path, char *out, size_t size);

@@ -588,6 +588,8 @@ int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 		rc = fd < 0 ? fd : 0;
 	}
 	if (!rc) {
+		uint64_t inode = nb_listen_inode(fd);
+
 		nb_listen_address(&config->at, r->pem.tls, fd, r->secret,
 				  r->address, sizeof(r->address));
 		r->daemon = start_daemon(r, fd);
@@ -595,7 +597,7 @@ int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 			const char *why = ": are certificate and key PEM files "
 					  "that belong together?";
 
-			close(fd);
+			nb_listen_drop(fd, inode);
 			rc = nb_fail(err, NB_E_SETTING, 0,
 				     "relay: the server does not start%s",
 				     r->pem.tls ? why : "");

@@ -27,6 +27,8 @@ enum nb_store_grpc {
 	NB_STORE_GRPC_UNAUTHENTICATED = 16
 };
 
+enum { NB_STORE_TOKEN_SIZE = 4096 };
+
 /* A decoded reply. The pointers in @reply point to the other members. */
 struct nb_store_decoded {
 	struct nb_store_reply reply;
@@ -34,8 +36,8 @@ struct nb_store_decoded {
 	size_t nkv;
 	/* buffer that holds the bytes of keys and values */
 	struct nb_buf bytes;
-	/* members that a line of a watch's stream has in addition */
-	char token[512];
+	/* reply to a user's authentication; etcd's signed tokens can be long */
+	char token[NB_STORE_TOKEN_SIZE];
 	/* fields of one line of a watch's stream */
 	bool created, cancelled, progress;
 	int64_t compacted;

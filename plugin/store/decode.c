@@ -127,6 +127,7 @@ static int64_t number_in(struct reader *r, const json_t *in, const char *name)
 	return (int64_t)digits_in(r, in, name, INT64_MAX);
 }
 
+/* Read a string, and cut it to @size - 1 bytes. */
 static void text_in(struct reader *r, const json_t *in, const char *name,
 		    char *out, size_t size)
 {
@@ -140,6 +141,19 @@ static void text_in(struct reader *r, const json_t *in, const char *name,
 	}
 	strncpy(out, json_string_value(v), size - 1);
 	out[size - 1] = '\0';
+}
+
+/* Read the token, which would be useless if it were cut. */
+static void token_in(struct reader *r, const json_t *in)
+{
+	struct nb_store_decoded *d = r->d;
+
+	text_in(r, in, "token", d->token, sizeof(d->token));
+	if (!d->token[0])
+		wrong(r, "token", "there");
+	if (json_string_length(json_object_get(in, "token")) >=
+	    sizeof(d->token))
+		wrong(r, "token", "4095 bytes or less");
 }
 
 /*
@@ -315,9 +329,7 @@ static void form_in(struct reader *r, enum nb_store_form form, const json_t *v)
 		watch_in(r, v);
 		break;
 	case NB_STORE_FORM_AUTH:
-		text_in(r, v, "token", d->token, sizeof(d->token));
-		if (!d->token[0])
-			wrong(r, "token", "there");
+		token_in(r, v);
 		break;
 	case NB_STORE_FORM_MEMBER:
 		member_in(r, v);

@@ -592,7 +592,9 @@ struct nb_http_transfer *nb_http_start(struct nb_http *h,
 fail:
 	if (t)
 		transfer_free(t);
-	nb_fail(err, NB_E_NOMEM, 0, "%s: no memory for a request", q->url);
+	nb_fail(err, NB_E_NOMEM, 0,
+		"%s: no memory for a request, or libcurl refuses an option of it",
+		q->url);
 	return NULL;
 }
 

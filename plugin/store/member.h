@@ -25,7 +25,7 @@ struct nb_store {
 	unsigned timeout_ms;
 	unsigned keep_ms; /* time limit of a lease's keepalive */
 	/* header line with the token; "" if not authenticated */
-	char authorization[600];
+	char authorization[NB_STORE_TOKEN_SIZE + 32];
 	bool authenticating;
 	struct nb_store_request *requests;
 	struct nb_store_watch *watches;

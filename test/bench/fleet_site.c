@@ -109,6 +109,12 @@ void nb_site_registered(struct nb_site *s, uint32_t i, int64_t revision)
 	s->seg->mem->comm[i].fleet_since = (uint64_t)revision;
 }
 
+void nb_site_forget(struct nb_site *s, int64_t revision)
+{
+	if (s->seg->mem->comm[0].fleet_since > (uint64_t)revision)
+		nb_site_registered(s, 0, 0);
+}
+
 void nb_site_measure(struct nb_site *s)
 {
 	s->comm[0].per_s = sim_job.per_s;
@@ -144,10 +150,9 @@ bool nb_site_pending(const struct nb_site *s)
 	return !has_taken(sim_of(s));
 }
 
-uint64_t nb_site_waiting(const struct nb_site *s, int64_t *mod)
+uint32_t nb_site_waiting(const struct nb_site *s, uint32_t from)
 {
-	*mod = s->comm[0].copied;
-	return sim_of(s)->waits ? COMM : 0;
+	return !from && sim_of(s)->waits ? 0 : NB_SEG_COMMS;
 }
 
 json_t *nb_site_seen(const struct nb_site *s)

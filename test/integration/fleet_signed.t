@@ -174,6 +174,10 @@ ok "is what the job starts with, also on the site that had refused the other" $?
 # A key that is removed from the list counts no more
 cat mallory.pub >signers
 fleet policy use none
+fleet policy undo
+[ "$rc" -ne 0 ] && grep -q "names no policy" err && grep -q "policy use NAME" err &&
+	! uses
+ok "policy undo, which would return to its policy unchecked, is refused with a hint" $?
 fleet policy use ./size_aware.policy
 [ "$rc" -ne 0 ] && grep -q "not in the list" err
 ok "a key that was removed from the list counts no more" $?

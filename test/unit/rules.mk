@@ -16,4 +16,4 @@ $(B)/test/unit/test_sign: LOAD_LIBS += $(SIGN_LIBS)
 # The agent's server; the store's HTTP client asks it.
 $(B)/test/unit/test_relay: $(RELAY) $(STORE) $(addprefix $(B)/plugin/,runtime/jobdir.o runtime/clock.o)
 $(B)/test/unit/test_relay: LOAD_LIBS += $(RELAY_LIBS) $(STORE_LIBS)
-$(B)/test/unit/test_relay: LDFLAGS += -Wl,--wrap=nb_request_parse
+$(B)/test/unit/test_relay: LDFLAGS += -Wl,--wrap=nb_request_parse,--wrap=close

@@ -260,6 +260,24 @@ START_TEST(an_older_answer_does_not_replace_a_newer_one)
 }
 END_TEST
 
+/* A wrong time in the store must not hide the answers that follow. */
+START_TEST(the_newest_answer_of_the_store_counts)
+{
+	json_t *wrong =
+		json_pack("{s:i,s:I}", "n", 1, "at", (json_int_t)INT64_MAX);
+	json_t *next = json_pack("{s:i,s:i}", "n", 2, "at", 5);
+
+	ck_assert(nb_view_put_answer(&view, "staged/x", wrong, 1, 8));
+	ck_assert(nb_view_put_answer(&view, "staged/x", next, 1, 9));
+	ck_assert_int_eq(int_at("staged/x", "n"), 2);
+	ck_assert(nb_view_put_answer(&view, "staged/x", wrong, 1, 8));
+	ck_assert_int_eq(int_at("staged/x", "n"), 2);
+	json_decref(wrong);
+	json_decref(next);
+	nb_view_clear(&view);
+}
+END_TEST
+
 START_TEST(answers_survive_a_reading_of_the_store)
 {
 	struct answer a;
@@ -622,6 +640,7 @@ UNIT_MAIN("fleet_link",
 	  tcase_add_test(tc, a_request_needs_the_secret_of_the_site);
 	  tcase_add_test(tc, bad_bodies_change_nothing);
 	  tcase_add_test(tc, an_older_answer_does_not_replace_a_newer_one);
+	  tcase_add_test(tc, the_newest_answer_of_the_store_counts);
 	  tcase_add_test(tc, answers_survive_a_reading_of_the_store);
 	  tcase_add_test(tc, answers_end_with_the_agent);
 	  tcase_add_test(tc, a_waiting_request_gets_what_is_newer);

@@ -116,7 +116,7 @@ static nb_store_done_fn *done;
 static void *done_arg;
 static int64_t put_lease;
 
-static size_t nput, ncompare;
+static size_t nput, ncompare, ntxn;
 static int64_t compared, newest_request;
 static char compared_key[64], put_key[64];
 
@@ -130,6 +130,7 @@ int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 	put_lease = txn->then[0].lease;
 	snprintf(put_key, sizeof(put_key), "%s", txn->then[0].key);
 	nput = txn->nthen;
+	ntxn++;
 	ncompare = txn->ncompare;
 	newest_request = -1;
 	for (size_t i = 0; i < txn->ncompare; i++)
@@ -169,6 +170,27 @@ START_TEST(a_key_of_a_lost_lease_is_written_again)
 	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 0);
 	reply(8);
 	ck_assert_int_eq(put_lease, 0); /* once */
+	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 8);
+	nb_own_free(&o);
+}
+END_TEST
+
+/* A write that timed out may land after the next one, so there is another. */
+START_TEST(a_write_after_one_with_an_unknown_outcome_is_repeated)
+{
+	struct nb_own o = { .prefix = "/p/", .lease = 1 };
+	struct nb_err late = { .code = NB_E_TIMEOUT };
+	struct nb_store_reply r = { .err = &late, .unknown = true };
+
+	nb_own_set(&o, "k", json_pack("{s:i}", "a", 1));
+	nb_own_flush(&o);
+	done(done_arg, &r);
+	nb_own_flush(&o);
+	reply(7);
+	ck_assert_int_eq(put_lease, 1); /* again */
+	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 0);
+	reply(8);
+	ck_assert_int_eq(put_lease, 0);
 	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 8);
 	nb_own_free(&o);
 }
@@ -361,6 +383,60 @@ START_TEST(a_rank_that_switches_meanwhile_is_not_forgotten)
 }
 END_TEST
 
+/* ---- ranks that wait at a fence ---- */
+
+START_TEST(all_waiting_communicators_are_rolled_back)
+{
+	static const char armed[] =
+		"{\"state\":\"armed\",\"back\":{\"state\":\"none\"}}";
+	struct nb_err away = { .code = NB_E_STORE };
+	struct nb_store_reply failed = { .err = &away };
+	static struct nb_agent a;
+	struct nb_segment seg = { .shared = true };
+
+	seg.mem = calloc(1, sizeof(*seg.mem));
+	a = (struct nb_agent){ .site.seg = &seg,
+			       .own.prefix = "/p/",
+			       .lease_busy = true,
+			       .follow = NB_AGENT_FOLLOWING,
+			       .scan_ms = UINT64_MAX / 2,
+			       .coord = nb_coord_new(&a) };
+	ck_assert(seg.mem && a.coord);
+	for (unsigned i = 0; i < 3; i++) {
+		struct nb_seg_comm *c = &seg.mem->comm[i];
+		char key[64];
+
+		c->in_use = c->has_id = 1;
+		c->comm_id = 7 + i;
+		c->fleet = NB_FLEET_BEGUN;
+		c->slot[0].state = NB_SLOT_LIVE;
+		c->slot[0].waiting = i != 1;
+		a.site.comm[i].copied = 20 + i;
+		snprintf(key, sizeof(key), "order/record/%016x", 7 + i);
+		ck_assert(nb_view_put(&a.view, key, armed, strlen(armed), 1,
+				      20 + i));
+	}
+	ntxn = 0;
+	(void)nb_agent_turn(&a);
+	ck_assert_uint_eq(ntxn, 0);
+	a.waiting_ms = 1; /* for a long time */
+	(void)nb_agent_turn(&a);
+	(void)nb_agent_turn(&a);
+	ck_assert_uint_eq(ntxn, 2);
+	ck_assert_str_eq(put_key, "/p/order/record/0000000000000009");
+	ck_assert_int_eq(compared, 22);
+	/* a failed request is repeated, that one alone */
+	done(done_arg, &failed);
+	(void)nb_agent_turn(&a);
+	ck_assert_uint_eq(ntxn, 3);
+	ck_assert_str_eq(put_key, "/p/order/record/0000000000000009");
+	nb_coord_free(a.coord);
+	nb_view_clear(&a.view);
+	nb_own_free(&a.own);
+	free(seg.mem);
+}
+END_TEST
+
 /* ---- signatures, if no part of an order comes from the store ---- */
 
 START_TEST(contents_that_the_order_brings_are_checked)
@@ -441,9 +517,12 @@ UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, an_import_brings_its_images);
 	  tcase_add_test(tc, names_are_one_word);
 	  tcase_add_test(tc, a_key_of_a_lost_lease_is_written_again);
+	  tcase_add_test(tc,
+			 a_write_after_one_with_an_unknown_outcome_is_repeated);
 	  tcase_add_test(tc, keys_due_together_cost_one_write);
 	  tcase_add_test(tc, the_last_key_needs_our_own);
 	  tcase_add_test(tc, what_cannot_succeed_is_tried_ever_less);
 	  tcase_add_test(tc, a_rank_that_switches_meanwhile_is_not_forgotten);
+	  tcase_add_test(tc, all_waiting_communicators_are_rolled_back);
 	  tcase_add_test(tc, contents_that_the_order_brings_are_checked);
 	  tcase_add_test(tc, a_guard_does_not_overtake_a_request);)

@@ -137,8 +137,36 @@ START_TEST(a_rate_is_not_of_a_moment)
 }
 END_TEST
 
+START_TEST(each_communicator_with_a_waiting_rank_is_found)
+{
+	struct nb_seg_comm *c;
+	uint32_t slot;
+
+	for (uint64_t id = COMM + 1; id < COMM + 3; id++) {
+		ck_assert_int_eq(join(site.seg, id, 2, 0, &c, &slot, NULL), 0);
+		c->fleet = NB_FLEET_BEGUN;
+	}
+	ck_assert_uint_eq(nb_site_waiting(&site, 0), NB_SEG_COMMS);
+	comm->slot[0].waiting = c->slot[0].waiting = 1;
+	ck_assert_uint_eq(nb_site_waiting(&site, 0), 0);
+	ck_assert_uint_eq(nb_site_waiting(&site, 1), 2);
+	ck_assert_uint_eq(nb_site_waiting(&site, 3), NB_SEG_COMMS);
+}
+END_TEST
+
+/* A record that is copied again is not rolled back a second time. */
+START_TEST(a_copy_keeps_what_was_asked)
+{
+	site.comm[0].asked = 10;
+	copy(RECORD("\"armed\"", "1", "7"), 10);
+	ck_assert_int_eq(site.comm[0].asked, 10);
+}
+END_TEST
+
 UNIT_MAIN("fleet_site", tcase_add_checked_fixture(tc, site_up, site_down);
 	  tcase_add_test(tc, records_that_make_sense_are_copied);
 	  tcase_add_test(tc, others_are_nobodys);
 	  tcase_add_test(tc, no_answer_without_a_barrier);
-	  tcase_add_test(tc, a_rate_is_not_of_a_moment);)
+	  tcase_add_test(tc, a_rate_is_not_of_a_moment);
+	  tcase_add_test(tc, each_communicator_with_a_waiting_rank_is_found);
+	  tcase_add_test(tc, a_copy_keeps_what_was_asked);)

@@ -3,10 +3,12 @@
 // behind it are sockets of this test.
 #include "test/unit/unit.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -17,6 +19,15 @@
 
 static struct nb_err err;
 static struct nb_jobdir place = { .dirfd = -1, .job = "t" };
+
+/* Nobody may close a descriptor that is not open: it may be another's soon. */
+int __real_close(int fd);
+int __wrap_close(int fd);
+int __wrap_close(int fd)
+{
+	ck_assert_msg(fcntl(fd, F_GETFD) >= 0, "%d is not open", fd);
+	return __real_close(fd);
+}
 
 /* Did the relay ever parse a line in less memory than the parser writes? */
 static bool cramped;
@@ -232,6 +243,40 @@ START_TEST(all_processes_are_asked_before_one_has_answered)
 }
 END_TEST
 
+/* ---- a server that does not start ---- */
+
+static int next_fd(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+START_TEST(a_server_that_does_not_start_closes_its_socket_once)
+{
+	struct nb_relay_config c = { .place = &place,
+				     .at = { .listen = "127.0.0.1" } };
+	struct rlimit all, few;
+	struct nb_relay *r;
+	int fd = next_fd();
+
+	/* libmicrohttpd closes the socket: these are no PEM files */
+	c.at.cacert = c.at.cert = c.at.key = "/etc/passwd";
+	ck_assert_int_eq(nb_relay_start(&r, &c, &err), NB_E_SETTING);
+	ck_assert_int_eq(next_fd(), fd);
+	/* it does not: the socket has the last descriptor */
+	c.at.cacert = c.at.cert = c.at.key = NULL;
+	ck_assert(!getrlimit(RLIMIT_NOFILE, &all));
+	few = all;
+	few.rlim_cur = (rlim_t)fd + 1;
+	ck_assert(!setrlimit(RLIMIT_NOFILE, &few));
+	ck_assert_int_eq(nb_relay_start(&r, &c, &err), NB_E_SETTING);
+	ck_assert(!setrlimit(RLIMIT_NOFILE, &all));
+	ck_assert_int_eq(next_fd(), fd);
+}
+END_TEST
+
 /* ---- certificates ---- */
 
 static char certs[] = "/tmp/ncclbpf-certs-XXXXXX";
@@ -318,5 +363,7 @@ UNIT_MAIN("relay",
 	  tcase_add_test(tc,
 			 a_line_with_zero_bytes_is_refused_within_its_memory);
 	  tcase_add_test(tc, without_tls_the_address_has_a_secret);
+	  tcase_add_test(tc,
+			 a_server_that_does_not_start_closes_its_socket_once);
 	  tcase_add_test(tc, all_processes_are_asked_before_one_has_answered);
 	  tcase_add_test(tc, a_certificate_for_servers_alone_is_no_client);)

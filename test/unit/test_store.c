@@ -264,6 +264,31 @@ START_TEST(damaged_replies)
 }
 END_TEST
 
+/* A cut token would be refused by the store, with a misleading error. */
+START_TEST(a_token_is_whole_or_refused)
+{
+	char text[NB_STORE_TOKEN_SIZE + 100], token[NB_STORE_TOKEN_SIZE + 1];
+	struct nb_store_decoded d;
+
+	for (size_t n = NB_STORE_TOKEN_SIZE - 1; n <= NB_STORE_TOKEN_SIZE;
+	     n++) {
+		bool fits = n < NB_STORE_TOKEN_SIZE;
+
+		memset(token, 't', n);
+		token[n] = '\0';
+		snprintf(text, sizeof(text), "{" HEADER ",\"token\":\"%s\"}",
+			 token);
+		nb_store_decoded_init(&d);
+		ck_assert_int_eq(nb_store_decode(&d, NB_STORE_FORM_AUTH, text,
+						 strlen(text), "here", &err),
+				 fits ? 0 : NB_E_PROTOCOL);
+		ck_assert(!fits || !strcmp(d.token, token));
+		nb_store_decoded_fini(&d);
+	}
+	ck_assert_msg(strstr(err.text, "4095 bytes"), "%s", err.text);
+}
+END_TEST
+
 START_TEST(base64_there_and_back)
 {
 	struct nb_buf text, bytes;
@@ -430,6 +455,7 @@ UNIT_MAIN("store",
 	  tcase_add_test(tc, a_put_alone_is_no_transaction);
 	  tcase_add_test(tc, a_keepalive_waits_no_longer);
 	  tcase_add_test(tc, damaged_replies);
+	  tcase_add_test(tc, a_token_is_whole_or_refused);
 	  tcase_add_test(tc, base64_there_and_back);
 	  tcase_add_test(tc, a_prefix_ends_before_its_successor);
 	  tcase_add_test(tc, own_authorities_replace_those_of_the_system);
