@@ -171,13 +171,14 @@ static bool put_notes(struct nb_coord *c)
 static void members_put(void *arg, const struct nb_store_reply *r)
 {
 	struct nb_coord *c = nb_coord_reply(arg, r);
-	const char *key;
-	json_t *value;
 
 	if (!c)
 		return;
-	json_object_foreach(c->written, key, value) nb_view_put_json(
-		&c->a->view, key, value, r->revision, r->revision);
+	for (void *at = json_object_iter(c->written); at;
+	     at = json_object_iter_next(c->written, at))
+		nb_view_put_json(&c->a->view, json_object_iter_key(at),
+				 json_object_iter_value(at), r->revision,
+				 r->revision);
 	c->state = NB_COORD_IDLE;
 }
 

@@ -11,9 +11,9 @@
  * @membarrier: false: do not use membarrier(2)
  *
  * A segment in which no registered process is alive is reset. If the site's
- * agent alone is alive, a new run of the job begins with no generation. If the file
- * cannot be used, it falls back to private memory, and (*out)->why holds the
- * reason. Returns 0 or NB_E_NOMEM; *@out is then NULL.
+ * agent alone is alive, a new run of the job begins with no generation. If the
+ * file cannot be used, it falls back to private memory, and (*out)->why holds
+ * the reason. Returns 0 or NB_E_NOMEM; *@out is then NULL.
  */
 int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		      uint32_t flags, bool membarrier, struct nb_err *err);
