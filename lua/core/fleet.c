@@ -50,6 +50,37 @@ static void fleet_wait(lua_State *L, const struct fleet *f, double end)
 	nb_http_turn(f->http);
 }
 
+/*
+ * Without TLS, an agent's address ends with a secret path of 32 hexadecimal
+ * digits (plugin/relay). Show each part of a path that has this form as "…".
+ */
+static void hide_secrets(char *text)
+{
+	static const char dots[] = "…";
+
+	for (char *p = strchr(text, '/'); p; p = strchr(p + 1, '/')) {
+		size_t n = strspn(p + 1, "0123456789abcdef");
+
+		if (n != 32)
+			continue;
+		memcpy(p + 1, dots, sizeof(dots) - 1);
+		memmove(p + sizeof(dots), p + 1 + n, strlen(p + 1 + n) + 1);
+	}
+}
+
+/* Like nb_lua_fail, for an error of the store or of an agent. */
+static int fleet_fail(lua_State *L, const struct nb_err *err)
+{
+	struct nb_err shown = *err;
+
+	hide_secrets(shown.text);
+	if (shown.code == NB_E_STORE && !shown.hint[0])
+		nb_hint(&shown,
+			"etcdctl endpoint health asks the store; the job continues; "
+			"on the job's host, NCCLBPF_FLEET= lets the shell ask the processes");
+	return nb_lua_fail(L, &shown);
+}
+
 /* a request that waits for its reply */
 
 /*
@@ -168,11 +199,11 @@ static int finish(lua_State *L, struct fleet *f, int rc, struct waiting *w,
 {
 	if (rc) {
 		waiting_free(w);
-		return nb_lua_fail(L, err);
+		return fleet_fail(L, err);
 	}
 	wait_reply(L, f, w);
 	if (w->failed) {
-		nb_lua_fail(L, &w->err);
+		fleet_fail(L, &w->err);
 		nb_lua_set_bool(L, "unknown", w->unknown);
 		waiting_free(w);
 		return 2;
@@ -408,7 +439,7 @@ static int watch_next(lua_State *L)
 	if (w->no_memory)
 		return luaL_error(L, "not enough memory");
 	if (w->over && !w->nkv)
-		return nb_lua_fail(L, &w->err);
+		return fleet_fail(L, &w->err);
 	push_kvs(L, w->kv, w->nkv, nb_buf_text(&w->bytes));
 	w->nkv = 0;
 	nb_buf_clear(&w->bytes);
@@ -513,7 +544,7 @@ static void push_post(lua_State *L, struct post *p)
 {
 	lua_createtable(L, 0, 3);
 	if (p->err.code) {
-		nb_lua_fail(L, &p->err);
+		fleet_fail(L, &p->err);
 		lua_setfield(L, -3, "err");
 		lua_pop(L, 1);
 		return;
@@ -654,7 +685,7 @@ static int stream_line(lua_State *L)
 		return 0;
 	if (!s->err.code)
 		nb_fail(&s->err, NB_E_NOTARGET, 0, "the stream has ended");
-	return nb_lua_fail(L, &s->err);
+	return fleet_fail(L, &s->err);
 }
 
 static int stream_close(lua_State *L)

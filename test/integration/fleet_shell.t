@@ -88,7 +88,7 @@ has "says which member and why" err "http://127.0.0.1:9" "connect"
 status 78 "a URL that is none" --fleet nonsense:1 list
 has "says what is allowed" err "http://"
 status 77 "without TLS nobody may control" --fleet "$plain" policy time on
-has "names the right that is missing, and a way without it" err "control" "hint: on each host"
+has "names the right that is missing, and a way without it" err "control" "on each host"
 cat >bad.bpf.c <<'END'
 #include "ncclbpf_policy.h"
 SEC("tuner") int bad(struct ncclbpf_tuner *ctx)
@@ -221,6 +221,8 @@ kill -STOP $agent && pids=$(pgrep -P $agent) && kill -STOP $pids
 run --fleet "$plain" -T 2 -o wide status
 { grep -q "site east" err && [ "$rc" -ne 0 ] && grep -q "west\|rank" out; }
 ok "a site whose agent hangs is named, the other one shown" $?
+! grep -Eq '[0-9a-f]{32}' err && grep -q '/…/v1/' err
+ok "and its secret path is not shown" $?
 kill -CONT $pids $agent
 
 # Rights by certificate
@@ -238,7 +240,7 @@ two() { as ncclbpf-observe -o tsv status && [ "$(grep -c '^north' out)" -eq 2 ];
 await two
 ok "observe: may look" $?
 as ncclbpf-observe policy time on
-[ "$rc" -eq 77 ] && grep -q "ncclbpf-control" err
+[ "$rc" -eq 77 ] && grep -q "ncclbpf-control" err && grep -q "run policy time on each host" err
 ok "observe: may not control" $?
 as ncclbpf-control policy time on
 ok "control: may control" "$rc"

@@ -51,11 +51,24 @@ local function decode(text)
 	return reply
 end
 
+-- Convert the error in an agent's reply. The hint of a refusal names the command that each host
+-- permits.
+local function from_agent(t)
+	local err = errors.from_reply(t)
+	local words = err.code == "not_permitted"
+		and err.message:match "^(.-) needs the role control"
+	if words then
+		err.hint = ("give a certificate with that unit (docs/fleet.md), or run %s " ..
+			"on each host, as the job's user and with NCCLBPF_FLEET="):format(words)
+	end
+	return err
+end
+
 local function settle(r, reply)
 	if reply.ok then
 		r.data = reply.data == nil and {} or reply.data
 	else
-		r.err = errors.from_reply(reply.error)
+		r.err = from_agent(reply.error)
 		if r.err.code == "no_target" then lose(r.member, r.err) end
 	end
 end
@@ -76,7 +89,7 @@ local function take(site, list, answer, single)
 		local text, object = answer.body:match "^([^\n]*)\n(.*)$"
 		local reply, err = decode(text or answer.body)
 		if not reply or not reply.ok and not single then
-			failed(err or errors.from_reply(reply.error))
+			failed(err or from_agent(reply.error))
 			return
 		end
 		list[1].object = object
@@ -166,7 +179,7 @@ function Fleet:follow(line, each, opts)
 				ended(x, err)
 			elseif not reply.ok then
 				ended(x)
-				failure = failure or errors.from_reply(reply.error)
+				failure = failure or from_agent(reply.error)
 			elseif reply["end"] then
 				ended(x)
 			elseif each(reply.data or {}, x.member, reply.lost) then

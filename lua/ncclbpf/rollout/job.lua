@@ -35,7 +35,14 @@ end
 -- Start to measure times, and check that all ranks have made the same decisions, before a run
 -- changes anything. Raises if their decisions differ.
 function M.begin(r)
-	M.ask(r, "telemetry on")
+	local ok, err = pcall(M.ask, r, "telemetry on")
+	if not ok then
+		if r.group.fleet and errors.is(err) and err.code == "not_permitted" then
+			err.hint = "runs over several hosts need TLS and a certificate " ..
+				"with the unit ncclbpf-control (docs/fleet.md)"
+		end
+		error(err, 0)
+	end
 	if M.ask(r, "check agreement")[1].data.agree == false then
 		error(errors.new("ranks_disagree",
 			"ranks do not agree before anything has changed"), 0)
