@@ -133,6 +133,13 @@ commit_n() { ctl get --print-value-only $keys/order/commit | sed -n 's/.*"n":\([
 sleep 2
 [ "$n" ] && [ "$(commit_n)" = "$n" ]
 ok "it is changed once" $?
+run --fleet "$fleet" -J start -o wide policy history
+[ "$rc" -eq 0 ] && ! grep -q "note: by" out
+ok "policy history compares no PIDs of agents" $?
+run --fleet "$fleet" -J start policy use cheap_ring
+has "a policy that no process holds: the hint names its file" err "policy use FILE"
+status 66 "job set with the name of a policy" --fleet "$fleet" job set later cheap_ring
+has "asks for its file" err "cheap_ring.policy"
 
 # The fleet's numbers
 ask stale "policy use none" "" ',"expected":1'
@@ -203,6 +210,10 @@ await registered
 sleep 3
 both '[]'
 ok "a job starts with NCCL's own choice when it is cleared" $?
+run --fleet "$fleet" -J start -o tsv audit
+grep "	job set start $P	" out | grep -q "	stored" &&
+	grep "	job clear start	" out | grep -q "	cleared"
+ok "audit lists what was set and cleared" $?
 stop
 ctl put "$keys/desired" \
 	'{"line":"policy use gone","images":[{"name":"gone","digest":"ab"}]}' >/dev/null

@@ -124,6 +124,11 @@ end
 local function open_all(files, base)
 	local list = {}
 	for i, file in ipairs(files) do
+		if not policy.is_file(file) and not core.stat((base or "") .. file) then
+			local err = select(2, errors.fail("no_input", "%s: no such file", file))
+			err.hint = "a policy's file is needed, such as " .. file .. ".policy"
+			error(err, 0)
+		end
 		local path = base and not file:match "^/" and base .. file or file
 		local _, info, bytes = errors.about(path, policy.open(path))
 		list[i] = { name = info.name, bytes = bytes, digest = core.sha256(bytes),
@@ -132,9 +137,9 @@ local function open_all(files, base)
 	return list
 end
 
--- Store images and state. The store refuses this if somebody has changed the state since we
--- read it.
-local function set(group, list, revision)
+-- Store images and state, with an entry for audit; @line is what the user typed. The store refuses
+-- this if somebody has changed the state since we read it.
+local function set(group, list, revision, line)
 	local names, images = {}, core.array {}
 	for i, x in ipairs(list) do
 		try(requests.put_policy(group, x.name, x.bytes, x.digest, x.signatures))
@@ -144,7 +149,8 @@ local function set(group, list, revision)
 	local state = requests.start_state(session.line { "policy", "use",
 		table.unpack(#names > 0 and names or { "none" }) }, images)
 	local done = try(group.store:txn { compare = { { key(group), revision } },
-		success = { { put = key(group), value = core.encode(state) } } })
+		success = { { put = key(group), value = core.encode(state) },
+			requests.desired_entry(group, line, images, "stored") } })
 	if not done.succeeded then
 		errors.raise("stale", "another user or shell has set job %s at the same time",
 			group.job)
@@ -178,7 +184,8 @@ function M.cmd_job_set(ctx)
 	if #files == 1 and files[1] == "none" then files = {} end
 	local list = open_all(files)
 	return with(ctx, ctx.args[1], function(group, _, revision)
-		return result(group, set(group, list, revision), "job.set/1",
+		return result(group, set(group, list, revision, session.line {
+			"job", "set", table.unpack(ctx.args) }), "job.set/1",
 			{ "the job will start with these policies; " ..
 				"a running job keeps its policies" })
 	end)
@@ -186,7 +193,9 @@ end
 
 function M.cmd_job_clear(ctx)
 	return with(ctx, ctx.args[1], function(group, state)
-		try(group.store:txn { success = { { delete = key(group) } } })
+		try(group.store:txn { success = { { delete = key(group) },
+			requests.desired_entry(group, session.line { "job", "clear", group.job },
+				core.array {}, "cleared") } })
 		return { schema = "job.clear/1",
 			data = { job = group.job, cleared = state ~= nil },
 			text = state and ("job %s starts with NCCL's own choice"):format(group.job)
@@ -254,7 +263,8 @@ function M.cmd_job_apply(ctx)
 		if state and #differences(state, list) == 0 then
 			return result(group, state, "job.apply/1", { "nothing to do" })
 		end
-		return result(group, set(group, list, revision), "job.apply/1")
+		return result(group, set(group, list, revision, session.line {
+			"job", "apply", ctx.args[1] }), "job.apply/1")
 	end)
 end
 

@@ -86,7 +86,13 @@ end)
 
 -- Store the image of a policy that processes hold. -> digest; raises errors
 local function keep_held(group, name)
-	local bytes, held = try(group:image(name))
+	local bytes, held = group:image(name)
+	if not bytes then
+		if held.code == "not_found" then
+			held.hint = "policy use FILE; policy list shows what is held"
+		end
+		error(held, 0)
+	end
 	local digest = core.sha256(bytes)
 	try(M.put_policy(group, held or name, bytes, digest))
 	return digest
@@ -170,6 +176,22 @@ end
 
 M.who = who
 
+-- Return the operation that writes an audit entry.
+local function entry(group, name, fields)
+	return { put = key(group, "audit", name), value = core.encode(fields) }
+end
+
+-- Return the operation that writes the audit entry of a change of "desired". No coordinator takes
+-- part, so the entry has its outcome at once.
+function M.desired_entry(group, line, images, outcome)
+	local user, from = who()
+	local time = core.time()
+	return entry(group, time .. "-" .. new_id(), { time = time, who = user, from = from,
+		line = line, images = images, outcome = outcome,
+		maker = { text = maker.text(),
+			process = process.identity(select(2, core.ids())) } })
+end
+
 -- The request that made the job change writes its audit entry in the same transaction, so
 -- no change is made without an entry. The coordinator adds the outcome to the entry.
 -- @readable: the request as a user types it. @condition: a key and its revision, or nil. ->
@@ -182,10 +204,10 @@ local function send(group, request, readable, condition)
 	local puts = { { put = at, lease = lease.lease } }
 	if not request.check then
 		request.audit, request.readable = request.time .. "-" .. id, readable
-		puts[2] = { put = key(group, "audit", request.audit), value = core.encode {
-			time = request.time, who = request.who, from = request.from,
-			line = request.line, readable = readable, images = request.images,
-			maker = request.maker, why = request.why, request = id } }
+		puts[2] = entry(group, request.audit, { time = request.time, who = request.who,
+			from = request.from, line = request.line, readable = readable,
+			images = request.images, maker = request.maker, why = request.why,
+			request = id })
 	end
 	puts[1].value = core.encode(request)
 	local done = try(group.store:txn { compare = { { at, 0 }, condition }, success = puts })
@@ -209,7 +231,8 @@ local function as_change(reply, dry)
 		if c.state == "aborted" then state = "aborted" end
 	end
 	return { change = reply.digest, state = state, generation = not dry and reply.n or nil,
-		time_us = reply.time_us, comms = comms, sites = reply.sites }
+		time_us = reply.time_us, comms = comms, same = math.tointeger(reply.same) or 0,
+		sites = reply.sites }
 end
 
 -- Return the policies with which a job starts: key "desired".

@@ -114,6 +114,8 @@ local function by_whom(by)
 end
 
 function M.cmd_history(ctx)
+	-- Each site of a fleet commits a generation by its own agent.
+	local own = try(ctx:session()).fleet and "first" or nil
 	return read.command(ctx, {
 		schema = "policy.history/1", line = "policy history", id = "generation",
 		rows = function(d)
@@ -143,8 +145,9 @@ function M.cmd_history(ctx)
 			end },
 			{ "scoped", flat = true }, { "digest", show = format.short }, { "time" },
 			{ "by_uid", num = true, wide = true },
-			{ "by_pid", num = true, wide = true }, { "by", wide = true },
-			{ "by_start", num = true, flat = true }, { "rollout", flat = true },
+			{ "by_pid", num = true, wide = true, merge = own }, { "by", drop = 1 },
+			{ "by_start", num = true, flat = true, merge = own },
+			{ "rollout", flat = true },
 			{ "process", flat = true }, { "undo" } },
 		foot = function()
 			return { "policy undo to=GENERATION goes back to one of these" }
