@@ -14,6 +14,7 @@ status 0 "policy keygen" policy keygen alice
 [ "$(stat -c %a alice.key)" = 600 ] && grep -q '^ncclbpf-public-key alice ' alice.pub
 ok "the secret key is its owner's, the public key has its name" $?
 status 1 "a key is never replaced" policy keygen alice
+has "and how to go on is said" err "out=FILE"
 run policy keygen mallory
 cat alice.pub >signers
 status 64 "policy sign without a key" policy sign size_aware.policy
@@ -46,6 +47,8 @@ rm force.policy.sig
 run policy sign force.policy key=mallory.key
 status 77 "a key that is not in the list" policy verify force.policy keys=signers
 has "is named" err "not in the list"
+status 66 "a list of keys that is not there" policy verify size_aware.policy keys=gone
+has "is what the hint is about" err "cat alice.pub"
 echo "ncclbpf-public-key bob AAAA" >broken
 status 65 "a damaged list of keys" policy verify size_aware.policy keys=broken
 # a store in which somebody else is always first, and one without watches
@@ -70,6 +73,13 @@ done, err = requests.change(group, "policy undo", {})
 assert(not done and err.message == "no watch", tostring(err))
 assert(#deleted == 2 and deleted[1]:find "/request/", tostring(deleted[1]))' >why 2>&1
 ok "signatures that cannot be stored are an error; a request without an answer is deleted" $?
+
+lua_run -e 'local data = { state = "committed", comms = {}, same = 2 }
+local shown = require "ncclbpf.job.change".result({ flags = {} }, data, "policy use p")
+assert(shown.empty == "all 2 communicators have it already", shown.empty)' >why 2>&1
+ok "a change that all communicators have already says so" $?
+status 69 "a store that does not answer" --fleet http://127.0.0.1:1 -T 2 list
+has "and how to ask it and the job" err "etcdctl endpoint health" "NCCLBPF_FLEET="
 
 # ---- a job of two sites that requires signatures ----
 . "$TOP/test/integration/store_lib.sh"

@@ -140,7 +140,22 @@ status 0 "list without a job" -o tsv -q list
 ok "has nothing to attach to" $?
 status 69 "no target" status
 has "says where it looked and how many processes there are" err \
-	"no process to attach to: no socket in $T/s" "processes with NCCL seen"
+	"no process to attach to: no socket in $T/s" "with NCCL seen"
+(
+	unset NCCLBPF_SOCKET_DIR
+	lua_run -e 'local target = require "ncclbpf.job.target"
+	target.sockets = function() return {}, {} end
+	target.others = function() return { { pid = 1, reason = "r" } }, 0, {} end
+	local _, err = target.choose {}
+	assert(err.message:find "1 process with NCCL", err.message)
+	assert(err.hint:find "^set NCCLBPF_SOCKET_DIR", err.hint)
+	target.others = function() return {}, 0, {} end
+	_, err = target.choose {}
+	assert(err.hint:find "see list; or set NCCLBPF_SOCKET_DIR", err.hint)'
+) >"$T/why" 2>&1
+ok "without its own directory, the hint names the variables that select one" $?
+status 1 "rollout jobs, without one" rollout jobs
+has "says which name it looked for" err "no rollout over several jobs of this host is named rollout"
 status 69 "no target, in JSON" -o json status
 has "the same as an error object" out \
 	'{"error":{"code":"no_target","message":"no process to attach to' '"command":"status"'

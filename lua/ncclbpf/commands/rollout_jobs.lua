@@ -79,8 +79,8 @@ function M.cmd_jobs(ctx)
 	if err then return nil, err end
 	if not r then
 		return nil, errors.new("not_found", (
-			"no rollout %s over several jobs %s"):format(name,
-			url and "in the store" or "was started on this host"),
+			"no rollout over several jobs %s is named %s"):format(
+			url and "in the store" or "of this host", name),
 			{ hint = "rollout start PLAN, with the field jobs in the plan" })
 	end
 	local shown = result(ctx:yes "follow" and try(jobs.follow(r, progress(ctx))) or r)

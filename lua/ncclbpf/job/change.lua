@@ -3,6 +3,7 @@
 local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
+local units = require "ncclbpf.base.units"
 
 local M = {}
 
@@ -38,13 +39,15 @@ function M.result(ctx, data, verb)
 	if ctx.flags.dry_run then
 		foot[#foot + 1] = "dry run: every check passed; nothing has changed"
 	end
+	local empty = read.number(data.same) > 0 and ("all %s have it already"):format(
+		units.count(data.same, "communicator"))
+		or "no communicators yet; new communicators use the change"
 	return {
 		schema = "change/1", data = data, rows = #rows > 0 and rows
 			or { { change = data.change, generation = data.generation,
 			state = data.state } },
 		merged = rows, id = "change", head = head, foot = foot,
-		empty = not ctx.flags.dry_run
-			and "no communicators yet; new communicators use the change" or nil,
+		empty = not ctx.flags.dry_run and empty or nil,
 		columns = { { "comm" }, { "state" }, { "fence", num = true },
 			{ "ranks", num = true }, { "passed", num = true },
 			{ "generation", num = true, flat = true }, { "change", flat = true } },

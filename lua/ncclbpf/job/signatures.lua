@@ -30,12 +30,19 @@ function M.join(a, b)
 	return table.concat(t)
 end
 
+-- Return the error of a list of keys that cannot be read.
+local function unread(why)
+	local err = errors.from_reply(why)
+	err.hint = err.hint or "the list has the lines of .pub files: cat alice.pub >signers"
+	return err
+end
+
 -- Does the environment allow an image with these signatures? -> true | nil, err
 function M.required(text, digest)
 	local list = signers()
 	if not list then return true end
 	local found, why = core.signatures(text or "", digest, list)
-	if not found then return nil, errors.from_reply(why) end
+	if not found then return nil, unread(why) end
 	if not why then return true end
 	return nil, errors.new("not_permitted", why,
 		{ hint = "policy sign FILE key=FILE, with a key of " .. list })
@@ -55,7 +62,7 @@ function M.describe(info, keys, data)
 	local list, lines = keys or signers(), {}
 	if not list and not info.signatures then return lines end
 	local found, why = core.signatures(info.signatures or "", info.digest, list)
-	if not found then return lines, errors.from_reply(why) end
+	if not found then return lines, unread(why) end
 	for i, f in ipairs(found) do
 		local who = f.name and ("%s (%s)"):format(f.name, f.key) or f.key or ""
 		lines[i] = list and WORDS[f.state]:format(who)

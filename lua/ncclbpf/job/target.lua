@@ -4,6 +4,7 @@
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
+local units = require "ncclbpf.base.units"
 
 local M = {}
 local uid = core.ids()
@@ -268,13 +269,18 @@ local function nothing(problems)
 	elseif without then
 		cause, hint = without, others[1].hint
 	elseif unreadable > 0 then
-		cause = ("%d processes of other users could not be read"):format(unreadable)
+		cause = ("%s of other users could not be read"):format(
+			units.count(unreadable, "process"))
 		hint = permission()
+	end
+	if not env "NCCLBPF_SOCKET_DIR" and not (hint and hint:find "NCCLBPF_SOCKET_DIR") then
+		hint = (hint and hint .. "; or " or "") .. "set NCCLBPF_SOCKET_DIR as the job " ..
+			"has it, or NCCLBPF_FLEET for jobs of several hosts"
 	end
 	local dirs = table.concat(M.directories(), ", ")
 	return nil, errors.new(problems[1] and "not_permitted" or "no_target",
-		("no process to attach to: no socket in %s, %d processes with NCCL seen"):format(
-			dirs, #others),
+		("no process to attach to: no socket in %s, %s with NCCL seen"):format(
+			dirs, units.count(#others, "process")),
 		{ cause = cause, hint = hint })
 end
 
@@ -371,7 +377,7 @@ function M.choose(wish)
 				return nil, errors.new(
 					"no_target",
 					("no process of rank %d, there are: %s"):format(r,
-					#ranks > 0 and require("ncclbpf.base.units").ranges(ranks)
+					#ranks > 0 and units.ranges(ranks)
 						or "none with a known rank"))
 			end
 		end

@@ -13,9 +13,10 @@ function M.cmd_keygen(ctx)
 	local name = ctx.args[1]
 	local secret = ctx.opt.out or name .. ".key"
 	local public = secret:gsub("%.key$", "") .. ".pub"
-	if core.read(public, 1) or core.read(secret, 1) then
-		return errors.fail("exists", "%s or %s exists: a key is never replaced", secret,
-			public)
+	if core.stat(public) or core.stat(secret) then
+		return nil, errors.new("exists",
+			("%s or %s exists: a key is never replaced"):format(secret, public),
+			{ hint = "use this key, or name another file: out=FILE" })
 	end
 	local line = try(core.sign_keygen(name, secret))
 	try(core.write(public, line))
