@@ -3,7 +3,6 @@
 local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
-local units = require "ncclbpf.base.units"
 
 local M = {}
 
@@ -39,8 +38,9 @@ function M.result(ctx, data, verb)
 	if ctx.flags.dry_run then
 		foot[#foot + 1] = "dry run: every check passed; nothing has changed"
 	end
-	local empty = read.number(data.same) > 0 and ("all %s have it already"):format(
-		units.count(data.same, "communicator"))
+	local same = read.number(data.same)
+	local empty = same == 1 and "the communicator has it already"
+		or same > 1 and ("all %d communicators have it already"):format(same)
 		or "no communicators yet; new communicators use the change"
 	return {
 		schema = "change/1", data = data, rows = #rows > 0 and rows
