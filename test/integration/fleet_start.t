@@ -236,7 +236,8 @@ before=$(stat -c %i c/service.seg)
 NCCLBPF_FLEET=$fleet timeout 60 "$B/ncclbpf-agent" --job service --dir "$T/c" >service.log 2>&1 &
 jobs="$jobs $!"
 sleep 2
-[ "$(stat -c %i c/service.seg)" = "$before" ] && [ ! -s service.log ]
+[ "$(stat -c %i c/service.seg)" = "$before" ] &&
+	[ "$(cat service.log)" = "ncclbpf-agent: waits for job service in $T/c" ]
 ok "a service leaves the segment of a dead job alone" $?
 NCCLBPF_FLEET=$fleet NCCLBPF_AGENT=none NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c \
 	NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
