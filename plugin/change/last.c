@@ -15,6 +15,46 @@
 
 struct nb_last nb_last;
 
+static bool is_listed(const struct nb_change *change, uint64_t comm_id)
+{
+	for (uint32_t i = 0; i < change->ncomms; i++)
+		if (change->comm[i].comm_id == comm_id)
+			return true;
+	return false;
+}
+
+/*
+ * Add the communicator to the change if its record says that the change has
+ * moved it. A fleet's communicator has its other ranks on other sites.
+ */
+static void add_moved(struct nb_change *change, struct nb_seg_comm *c)
+{
+	uint64_t w = __atomic_load_n(&c->record.word, __ATOMIC_ACQUIRE);
+	bool is_fleet =
+		__atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) != NB_FLEET_NOT;
+	struct nb_change_comm *to = &change->comm[change->ncomms];
+	struct nb_record r;
+
+	if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
+	    nb_fence_word_state(w) != NB_FENCE_COMMIT ||
+	    nb_fence_word_gen(w) != change->generation ||
+	    c->first == change->generation)
+		/*
+		 * the communicator started with this generation, so the change
+		 * did not move it
+		 */
+		return;
+	memset(to, 0, sizeof(*to));
+	to->comm_id = c->comm_id;
+	to->fence = nb_fence_word_seq(w);
+	to->state = NB_CHANGE_COMMITTED;
+	to->ranks = is_fleet ? nb_seg_registered(c) : c->nranks;
+	r = nb_record_here(nb_self.seg, c, false);
+	to->passed = nb_fence_passed(&r, to->fence);
+	to->behind = nb_fence_behind(&r, to->fence);
+	change->ncomms++;
+}
+
 static void note_foreign_change(uint32_t number, const struct nb_gen *g)
 {
 	struct nb_change *last = &nb_last.change;
@@ -28,28 +68,24 @@ static void note_foreign_change(uint32_t number, const struct nb_gen *g)
 	last->generation = number;
 	last->shown = nb_history_number(number);
 	nb_last.known = true;
+	for (int i = 0; i < NB_SEG_COMMS; i++)
+		add_moved(last, &nb_self.seg->mem->comm[i]);
+}
+
+/*
+ * A process that commits a fleet's change for its site knows nothing of the
+ * communicators that the change moves later, on all sites.
+ */
+static void add_moved_later(struct nb_change *change)
+{
 	for (int i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_seg_comm *c = &nb_self.seg->mem->comm[i];
-		uint64_t w = __atomic_load_n(&c->record.word, __ATOMIC_ACQUIRE);
-		struct nb_change_comm *to = &last->comm[last->ncomms];
-		struct nb_record r;
 
-		if (!__atomic_load_n(&c->in_use, __ATOMIC_ACQUIRE) ||
-		    nb_fence_word_state(w) != NB_FENCE_COMMIT ||
-		    nb_fence_word_gen(w) != number || c->first == number)
-			/*
-			 * the communicator started with this generation, so the
-			 * change did not move it
-			 */
-			continue;
-		to->comm_id = c->comm_id;
-		to->fence = nb_fence_word_seq(w);
-		to->state = NB_CHANGE_COMMITTED;
-		to->ranks = c->nranks;
-		r = nb_record_here(nb_self.seg, c, false);
-		to->passed = nb_fence_passed(&r, to->fence);
-		to->behind = nb_fence_behind(&r, to->fence);
-		last->ncomms++;
+		if (change->ncomms < NB_CHANGE_COMMS &&
+		    __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE) !=
+			    NB_FLEET_NOT &&
+		    !is_listed(change, c->comm_id))
+			add_moved(change, c);
 	}
 }
 
@@ -137,6 +173,8 @@ void nb_change_status(bool *has_staged, uint8_t staged[NB_SHA256_SIZE],
 		memcpy(staged, nb_gens.staged->digest, NB_SHA256_SIZE);
 	*has_last = nb_last.known;
 	*out = nb_last.change;
+	if (nb_self.seg && nb_last.known && out->state == NB_CHANGE_COMMITTED)
+		add_moved_later(out);
 	for (uint32_t i = 0; nb_self.seg && i < out->ncomms; i++) {
 		struct nb_change_comm *c = &out->comm[i];
 		struct nb_seg_comm *e = c->state == NB_CHANGE_COMMITTED

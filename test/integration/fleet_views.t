@@ -47,6 +47,13 @@ registered() {
 await registered
 ok "two sites run the job" $?
 status 0 "a policy that counts its runs" policy use ./count.bpf.c
+switched() {
+	run -o table change status
+	[ "$(grep -cE ' c0ffee0000000000 +[0-9]+ +4 +4( |$)' out)" -eq 1 ] &&
+		[ "$(grep -c committed out)" -eq 1 ]
+}
+await switched
+ok "change status counts the ranks of all sites that have passed the fence" $?
 
 # truth CODE: of the JSON answer d; four(list) is true if the list has all ranks and two sites
 cat >four.lua <<'END'
@@ -87,6 +94,19 @@ of_all() { # NAME CODE COMMAND...
 	ok "$name" $?
 }
 of_all "telemetry is enabled on all sites" 'four(d.processes)' telemetry on
+
+# A series begins when the ranks of all sites have passed the fence
+cat >series.lua <<'END'
+local t = assert(require "ncclbpf".attach {})
+local s = t:series { sizes = "1M..1M" }
+assert(s:watch { count = 8, seconds = 20, every = 0.05 })
+print(#s:times() > 0 and "measured")
+END
+lua_run series.lua >lua.out 2>&1
+grep -q measured lua.out
+measured=$?
+cp lua.out why
+ok "Lua's series measures a communicator of two sites after a change" $measured
 of_all "stats count the collectives of all ranks" '
 	four(d.processes)
 	for _, p in ipairs(d.processes) do assert(#p.data.rows > 0) end' stats

@@ -228,16 +228,22 @@ local function pending(ctx, per)
 	for _, r in ipairs(per) do
 		if read.number(r.data.generation) < read.number(d.generation) then d = r.data end
 	end
-	local last = read.record(read.record(read.one(ctx, "change status")).last)
-	if read.number(last.generation) <= read.number(d.generation) then return nil end
-	for _, c in ipairs(read.list(last, "comms")) do
-		if c.comm == d.comm and c.state == "committed" then
-			local s = read.record(read.one(ctx, "status"))
-			return { generation = last.generation, fence = c.fence, ranks = c.ranks,
-				passed = c.passed,
-				policies = s.generation == last.generation and s.policies or nil }
+	local ranks, passed, found, last = {}, {}, nil, nil
+	for _, r in ipairs((read.ask(ctx, "change status")) or {}) do
+		local change = read.record(read.record(r.data).last)
+		for _, c in ipairs(read.list(change, "comms")) do
+			if c.comm == d.comm and c.state == "committed" then
+				found, last = c, change
+				ranks[#ranks + 1] = { member = r.member, value = c.ranks }
+				passed[#passed + 1] = { member = r.member, value = c.passed }
+			end
 		end
 	end
+	if not found or read.number(last.generation) <= read.number(d.generation) then return nil end
+	local s = read.record(read.one(ctx, "status"))
+	return { generation = last.generation, fence = found.fence,
+		ranks = merge.over_sites(ranks), passed = merge.over_sites(passed),
+		policies = s.generation == last.generation and s.policies or nil }
 end
 
 local function pending_text(p)

@@ -614,8 +614,8 @@ function M.cmd_change_status(ctx)
 		columns = { { "staged", show = format.short },
 			{ "change", title = "LAST", show = format.short }, { "state" },
 			{ "generation", num = true, ahead = true }, { "comm" },
-			{ "fence", num = true }, { "ranks", num = true },
-			{ "passed", num = true, merge = "max" }, { "behind", wide = true },
+			{ "fence", num = true }, { "ranks", num = true, merge = "sites" },
+			{ "passed", num = true, merge = "sites" }, { "behind", wide = true },
 			{ "fence_state", flat = true } },
 	})
 end

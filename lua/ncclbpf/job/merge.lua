@@ -116,8 +116,22 @@ local function key_of(id, row)
 	return format.plain(row[id])
 end
 
+-- Return the sum over the sites of the largest number of each site's processes, or nil.
+function M.over_sites(items)
+	local most, sum = {}, nil
+	for _, it in ipairs(items) do
+		local site = it.member.site or ""
+		if type(it.value) == "number" then
+			most[site] = math.max(most[site] or it.value, it.value)
+		end
+	end
+	for _, v in pairs(most) do sum = (sum or 0) + v end
+	return sum
+end
+
 local function merged_value(column, items)
 	local how = column.merge
+	if how == "sites" then return M.over_sites(items) end
 	if how == "sum" or how == "max" or how == "min" or how == "range" then
 		local lo, hi, sum
 		for _, it in ipairs(items) do
