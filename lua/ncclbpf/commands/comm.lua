@@ -239,7 +239,8 @@ local function pending(ctx, per)
 			end
 		end
 	end
-	if not found or read.number(last.generation) <= read.number(d.generation) then return nil end
+	if not found then return nil end
+	if read.number(last.generation) <= read.number(d.generation) then return nil end
 	local s = read.record(read.one(ctx, "status"))
 	return { generation = last.generation, fence = found.fence,
 		ranks = merge.over_sites(ranks), passed = merge.over_sites(passed),
