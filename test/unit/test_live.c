@@ -297,8 +297,12 @@ static void check_answers(uint64_t calls)
 				      answer[c][1][n]);
 			seen |= UINT64_C(1) << (answer[c][0][n] & 63);
 		}
-	/* the map's first value, and those that were set */
-	ck_assert_uint_eq(seen, 0x3fd);
+	/*
+	 * the map's first value and those that were set, of which the ranks may
+	 * miss some: the next fence may come before their next call
+	 */
+	ck_assert_uint_eq(seen & ~UINT64_C(0x3fd), 0);
+	ck_assert_int_gt(__builtin_popcountll(seen), 2);
 }
 
 START_TEST(events_decisions_changes_and_readers)
