@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make demo-rollout with shorter blocks (not shorter than a guard needs, 10 collectives), on the real NCCL on virtual GPUs where
-# that is there: it looks at its own numbers, and here at what it says.
+# make demo-rollout with shorter blocks, on the real NCCL on virtual GPUs where that is there: it
+# looks at its own numbers, and here at what it says. A guard needs 10 collectives of a kind, so
+# blocks have more samples.
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 n=0
