@@ -263,7 +263,8 @@ check:
 check-all: check check-san
 
 # Unit tests, the fuzz corpus and the agents of jobs of several hosts under ASan and UBSan, unit
-# tests under TSan.
+# tests under TSan. A process that a signal ends while it looks for leaks may never end, so jobs
+# do not look for them.
 check-san: TSAN := $(addprefix unit-,gen chain live jit_inline segment fence tuner map trace net \
 	gin loop profiler spans) verbs_tap
 check-san: FLEET := $(addprefix =fleet_,again damage refused signed tables)
@@ -274,8 +275,9 @@ check-san:
 	@$(AGAIN) V=tsan B=build/tsan unit-tests policies tap-tests
 	@test/run.sh build/tsan "$(TSAN)" >build/tsan/tests.out 2>&1 & tsan=$$!; \
 	NOT=unit-verify_domains BESIDE="unit-v unit-j unit-p unit-s unit-t fuzz-" \
-		test/run.sh build/asan "unit- fuzz- verbs_tap $(FLEET)"; asan=$$?; \
-	wait $$tsan; tsan=$$?; cat build/tsan/tests.out; [ $$asan$$tsan = 00 ]
+		test/run.sh build/asan "unit- fuzz- verbs_tap"; asan=$$?; \
+	ASAN_OPTIONS=detect_leaks=0 test/run.sh build/asan "$(FLEET)"; fleet=$$?; \
+	wait $$tsan; tsan=$$?; cat build/tsan/tests.out; [ $$asan$$fleet$$tsan = 000 ]
 
 # Record the words of rejections anew and show what changed.
 .PHONY: golden
