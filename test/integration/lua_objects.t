@@ -23,3 +23,12 @@ status 0 "the same from a script of the shell" -J objects -e '
 	local c = assert(nb.target:comms())[1] return #c.comm == 16 and tostring(c)
 '
 has "prints in a line" out "comm " " ranks on 1 node, "
+
+# A policy that one process of two has unloaded already
+run -J objects policy load size_aware.bpf.o
+pid=$("$S" -q -J objects -o json status | grep -o '"pid":[0-9]*' | head -1 | cut -d: -f2)
+status 0 "one process unloads a policy" -p "$pid" policy unload size_aware
+status 0 "the job unloads it where it is held" -J objects policy unload size_aware
+run -J objects policy unload size_aware
+[ "$rc" -ne 0 ] && grep -q "no policy size_aware is held" err
+ok "where nobody holds it, that is said" $?

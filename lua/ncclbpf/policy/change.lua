@@ -161,6 +161,8 @@ function M.cmd_unload(ctx)
 		schema = "policy.unload/1", line = session.line {
 			"policy", "unload", ctx.args[1] } .. (dry and " commit=no" or ""),
 			id = "digest", name = "name",
+		-- A process may have unloaded it at an attempt that another one refused.
+		opts = { absent = "not_found" },
 		rows = function(d)
 			return { { name = d.name, digest = d.digest, state = dry
 				and "would be unloaded" or "unloaded" } }
