@@ -267,7 +267,7 @@ check-all: check check-san
 # do not look for them.
 check-san: TSAN := $(addprefix unit-,gen chain live jit_inline segment fence tuner map trace net \
 	gin loop profiler spans) verbs_tap
-check-san: FLEET := $(addprefix =fleet_,again damage refused signed tables)
+check-san: FLEET := $(addprefix =fleet_,again damage refused signed)
 check-san:
 	@test/setup.sh build check
 	@$(AGAIN) V=asan B=build/asan unit-tests policies tap-tests lib hosts \

@@ -393,8 +393,12 @@ end
 
 function Target:policy_unload(name)
 	check(name, "string", "target:policy_unload")
-	local line = session.line { "policy", "unload", name }
-	return session.answers(group_of(self):ask(line))[1].data
+	local results = group_of(self):ask(session.line { "policy", "unload", name })
+	-- A process may have unloaded it at an attempt that another one refused.
+	local had = lists.select(results, function(r)
+		return not (r.err and r.err.code == "not_found")
+	end)
+	return session.answers(#had > 0 and had or results)[1].data
 end
 
 -- t:undo([{to=generation, if_generation=}]) -> change | nil, err
