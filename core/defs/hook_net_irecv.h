@@ -21,7 +21,7 @@ FIELD(net_irecv, request,     uint64_t, IN, LOCAL, "1",
 FIELD(net_irecv, tag,         uint32_t, IN, LOCAL, "1",
 	"NCCL's tag of the first buffer", "irecv tags")
 FIELD(net_irecv, outstanding, uint32_t, IN, LOCAL, "1",
-	"unfinished requests of the connection, including this one", "the plugin")
+	"number of unfinished requests of the connection, including this one", "the plugin")
 FIELD(net_irecv, dev,         uint32_t, IN, LOCAL, "1",
 	"device", "listen dev")
 FIELD(net_irecv, speed,       uint32_t, IN, LOCAL, "Mbit/s",

@@ -21,7 +21,7 @@ FIELD(net_isend, request,     uint64_t, IN, LOCAL, "1",
 FIELD(net_isend, tag,         uint32_t, IN, LOCAL, "1",
 	"NCCL's tag", "isend tag")
 FIELD(net_isend, outstanding, uint32_t, IN, LOCAL, "1",
-	"unfinished requests of the connection, including this one", "the plugin")
+	"number of unfinished requests of the connection, including this one", "the plugin")
 FIELD(net_isend, dev,         uint32_t, IN, LOCAL, "1",
 	"device", "connect dev")
 FIELD(net_isend, speed,       uint32_t, IN, LOCAL, "Mbit/s",

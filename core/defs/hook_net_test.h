@@ -19,13 +19,13 @@ FIELD(net_test, peer,        uint64_t, IN, LOCAL, "1",
 FIELD(net_test, link,        uint64_t, IN, LOCAL, "1",
 	"number of the connection, equal at both ends; 0: not known", "the transport")
 FIELD(net_test, bytes,       uint64_t, IN, LOCAL, "B",
-	"bytes sent or received in all buffers", "isend size, test sizes")
+	"bytes that the request has sent or received, in all its buffers", "isend size, test sizes")
 FIELD(net_test, request,     uint64_t, IN, LOCAL, "1",
 	"number of the request on its connection, from 0", "the plugin")
 FIELD(net_test, tag,         uint32_t, IN, LOCAL, "1",
 	"NCCL's tag", "isend tag, irecv tags")
 FIELD(net_test, outstanding, uint32_t, IN, LOCAL, "1",
-	"unfinished requests of the connection", "the plugin")
+	"number of unfinished requests of the connection", "the plugin")
 FIELD(net_test, polls,       uint32_t, IN, LOCAL, "1",
 	"how often NCCL asked", "the plugin")
 FIELD(net_test, kind,        uint32_t, IN, LOCAL, "1",

@@ -13,7 +13,7 @@ FIELD(verbs_done, ns,           uint64_t, IN, LOCAL, "ns",
 	"time since the work request was posted; 0: not known (the program was added later)",
 	"the plugin")
 FIELD(verbs_done, bytes,        uint64_t, IN, LOCAL, "B",
-	"sends: bytes of all work requests that the completion retires; "
+	"sends: bytes of all work requests that this completion ends; "
 	"receives: bytes that the completion reports",
 	"ibv_sge length, ibv_wc byte_len")
 FIELD(verbs_done, device,       uint32_t, IN, LOCAL, "1",
@@ -23,7 +23,7 @@ FIELD(verbs_done, qp,           uint32_t, IN, LOCAL, "1",
 FIELD(verbs_done, send,         uint32_t, IN, LOCAL, "1",
 	"1: the send queue's completion, 0: the receive queue's", "ibv_wc opcode")
 FIELD(verbs_done, opcode,       uint32_t, IN, LOCAL, "1",
-	"operation: 0 SEND, 1 RDMA WRITE, 2 RDMA READ, 3 and 4 atomics, "
+	"operation: 0 SEND, 1 RDMA WRITE, 2 RDMA READ, 3 and 4 atomic operations, "
 	"128 receive, 129 receive of RDMA WRITE; not known for errors",
 	"ibv_wc opcode")
 FIELD(verbs_done, status,       uint32_t, IN, LOCAL, "1",
@@ -33,7 +33,8 @@ FIELD(verbs_done, status,       uint32_t, IN, LOCAL, "1",
 FIELD(verbs_done, vendor_error, uint32_t, IN, LOCAL, "1",
 	"the adapter's own code for the failure", "ibv_wc vendor_err")
 FIELD(verbs_done, retired,      uint32_t, IN, LOCAL, "1",
-	"work requests that the completion retires: its own, and earlier ones without completions",
+	"number of work requests that this completion ends: its own request, "
+	"and the earlier requests that report no completion",
 	"the plugin")
 FIELD(verbs_done, outstanding,  uint32_t, IN, LOCAL, "1",
 	"number of work requests of this queue that have no completion yet", "the plugin")

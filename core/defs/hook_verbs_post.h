@@ -21,8 +21,9 @@ FIELD(verbs_post, qp,          uint32_t, IN, LOCAL, "1",
 FIELD(verbs_post, send,        uint32_t, IN, LOCAL, "1",
 	"1: posted to the send queue, 0: posted to the receive queue", "the plugin")
 FIELD(verbs_post, opcode,      uint32_t, IN, LOCAL, "1",
-	"operation of the first work request: 0 RDMA WRITE, 1 with immediate, 2 SEND, "
-	"3 with immediate, 4 RDMA READ, 5 and 6 atomics; 0 for receives",
+	"operation of the first work request: 0 RDMA WRITE, 1 RDMA WRITE with immediate data, "
+	"2 SEND, 3 SEND with immediate data, 4 RDMA READ, 5 and 6 atomic operations; "
+	"0 for receives",
 	"ibv_send_wr opcode")
 FIELD(verbs_post, requests,    uint32_t, IN, LOCAL, "1",
 	"number of work requests that were posted", "ibv_send_wr next")

@@ -26,7 +26,8 @@ FIELD(verbs_qp, qp,            uint32_t, IN,  LOCAL, "1",
 FIELD(verbs_qp, peer_qp,       uint32_t, IN,  LOCAL, "1",
 	"number of the peer's queue pair; 0: not known (before RTR)", "ibv_modify_qp dest_qp_num")
 FIELD(verbs_qp, phase,         uint32_t, IN,  LOCAL, "1",
-	"0: created, 1: before a change of state, 2: after the change, 3: before destruction",
+	"0: the queue pair was created, 1: its state will change, 2: its state has changed, "
+	"3: it will be destroyed",
 	"the plugin")
 FIELD(verbs_qp, from,          uint32_t, IN,  LOCAL, "1",
 	"previous state: 0 RESET, 1 INIT, 2 RTR, 3 RTS, 4 SQD, 5 SQE, 6 ERR", "ibv_qp state")

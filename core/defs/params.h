@@ -69,8 +69,8 @@ PARAM(VERBS,               ENUM, "off",     0,    1,          "off|on",         
 PARAM(CHAIN_NET,           STR,  "",        0,    511,        "",                    "",    PLUGIN,
 	"net plugin to wrap, if NCCL_NET_PLUGIN names ncclbpf; empty: ncclbpf's own TCP transport")
 PARAM(PROFILER_CONNECT,    ENUM, "on",      0,    1,          "on|off",              "",    PLUGIN,
-	"time when NCCL connects its profiler channels. on: at a communicator's first collective; "
-	"off: at the first collective with measured GPU times, which then waits for the connection")
+	"when NCCL connects its profiler channels. on: at a communicator's first collective; "
+	"off: at the first collective whose GPU time is measured; this collective then waits")
 PARAM(GIN,                 ENUM, "off",     0,    1,          "off|on",              "",    PLUGIN,
 	"on: carry puts and signals of GPU kernels (NCCL's GIN) over ncclbpf's own TCP transport, "
 	"instead of NCCL's own or another plugin")
@@ -82,7 +82,7 @@ PARAM(GIN_CONNECT_MS,      INT,  "60000",   10,   3600000,    "",               
 	"longest wait for all ranks to connect GIN; after that the log names the missing ranks")
 PARAM(GIN_STALL_MS,        INT,  "10000",   10,   3600000,    "",                    "ms",  PLUGIN,
 	"time after which a peer that takes no data counts as stalled: "
-	"the log names the peer, and puts to it fail")
+	"the log then names this peer, and all puts to this peer fail")
 PARAM(CHAIN_PROFILER,      STR,  "",        0,    511,        "",                    "",    PLUGIN,
 	"path or name of the profiler that NCCL would load without ncclbpf; "
 	"it gets every event that it requests")

@@ -345,7 +345,7 @@ RULE(PATHS, COMPLEXITY,
      "at most {limit} undecided branches on a path", "paths met {count} times at {where}", "")
 RULE(POLICY_WORK, POLICY_WORK,
      "verdicts on all programs of the policy within {limit} instructions walked",
-     "{count} instructions were walked for earlier programs; "
+     "the verifier walked {count} instructions of the policy's earlier programs; "
      "this program used the rest and had reached {where}",
      "")
 RULE(MEMORY, MEMORY, "at most {limit} bytes", "{count} slots", "")

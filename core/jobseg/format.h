@@ -206,7 +206,8 @@ struct nb_seg_lost {
 			     known. */
 };
 
-/* State of the site's agent; only the agent writes it. */
+/* State of the site's agent, which writes it. The first process of a run
+ * writes runs, and sets change to 0. */
 struct nb_seg_agent {
 	/* Atomic: CLOCK_MONOTONIC time of the agent's last loop iteration. */
 	uint64_t beat_ms;

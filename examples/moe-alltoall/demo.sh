@@ -104,8 +104,8 @@ end() {
 choose
 echo "Four ranks in two processes, each with two of eight experts."
 if [ $run = over_nccl ]; then
-	echo "The real libnccl on virtual GPUs, two pretended nodes; host threads play the"
-	echo "kernels, and an all-reduce runs beside each layer."
+	echo "The real libnccl on virtual GPUs, as if on two nodes. Host threads do the work of"
+	echo "the kernels, and an all-reduce runs beside each layer."
 	echo "Chunks, with counters and flow control by signals:"
 else
 	echo "Without libnccl ($(cat "$dir/why")): they call our GIN transport" \

@@ -25,7 +25,7 @@ if command -v nvidia-cuda-mps-control >/dev/null; then
 	export CUDA_MPS_PIPE_DIRECTORY="$dir/mps" CUDA_MPS_LOG_DIRECTORY="$dir/mps"
 	nvidia-cuda-mps-control -d
 else
-	echo "without MPS: there is no nvidia-cuda-mps-control"
+	echo "nvidia-cuda-mps-control was not found, so the two processes take turns on the GPU"
 fi
 mkdir -m 700 "$dir/s"
 export NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME=lo NCCL_NET=Socket NCCLBPF_SOCKET_DIR="$dir/s"

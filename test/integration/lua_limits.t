@@ -6,7 +6,7 @@
 trap finish EXIT
 cd "$T" || exit 1
 
-status 1 "a script that grows without bound fails" -e '
+status 1 "a script whose memory grows without bound ends with an error" -e '
 	local t = {} for i = 1, 1e9 do t[i] = ("x"):rep(1000) .. i end
 '
 has "with Lua's error" err "not enough memory"

@@ -149,7 +149,7 @@ assert(t:policy_use "force")
 local s = t:series { sizes = "1M..2M" }
 object("series", s, "^series of job objects: 0 samples, 0 collectives of 0 kinds$")
 test("series: no rates before two samples", next(s:rates()) == nil and #s == 0 and #s:kinds() == 0)
-test("series: watched until there are enough",
+test("series: watch returns when it has enough collectives",
 	s:watch { count = 200, seconds = 60, every = 0.02 } == s and #s >= 200, #s)
 local kinds = s:kinds()
 test("series: the sizes that were wanted, each communicator's",

@@ -70,7 +70,8 @@ status 1 "dry: a key that is there, and flags=new" -n map set many 200001 1 flag
 status 1 "dry: no such element" -n map remove many 500001
 status 1 "nothing was stored" -r 0 map get many 500001
 status 1 "one of three fails" map set limits 7 '{}' 1 '{}' 8 '{}' flags=new
-has "it is named, nothing is stored" err "key 1: map limits has this element already" \
+has "the error names the key, and no element is stored" err \
+	"key 1: map limits has this element already" \
 	"none of the 3 elements is stored"
 status 1 "nothing" -r 0 map get limits 7
 seq 3 99 | sed 's/$/	{bytes=1}/' | sed '1i key	value' >coherent.tsv

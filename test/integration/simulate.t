@@ -21,7 +21,7 @@ printf 'allreduce,0,-1,pat,simple,-1,-1,-1\n' >pat.csv
 status 0 "no policy decides as it did" policy simulate none
 status 2 "a table" -o table policy simulate ring.csv
 has "differs where it has a row" out "nvls/simple -> ring/simple" "answers differ" \
-	"estimate, by NCCL's cost table, not measured" "more; limit=N shows more"
+	"times estimated by NCCL's cost table, not measured" "more; limit=N shows more"
 [ "$(grep -oE "[A-Z]+ %" out | sort -u)" = "SLOWER %" ] && grep -qE ' 16M .* \+[0-9.]+ ' out &&
 	grep -qE '\(time \+[0-9.]+ %\)' out
 ok "compares times alone: above 0 is slower" $?

@@ -166,9 +166,9 @@ run -J others -o table status
 has "status: contexts and posts that are not seen" out "other contexts 4" \
 	"the tap does not see posts of GPUs"
 run -J others -o json doctor
-contexts="1 contexts opened before the tap or by other libraries"
-queues="0 queues of the extended interface"
-has "doctor too" out "not seen: $contexts, $queues, operations that GPUs post themselves"
+contexts="contexts opened before the tap was loaded, or by other libraries: 1"
+queues="queues of the extended interface: 0"
+has "doctor too" out "not seen: $contexts; $queues; operations that GPUs post themselves"
 end_ring "the ring ends well"
 
 # A crash of NCCL 2.28.7 to 2.28.9 on adapters that are not mlx5.

@@ -334,7 +334,7 @@ local function lines_of(d)
 	end
 	if d.estimated > 0 then
 		t[#t + 1] = (
-			"estimate, by NCCL's cost table, not measured: " ..
+			"times estimated by NCCL's cost table, not measured: " ..
 			"%.1f us recorded, %.1f us with the candidate (time %s %%), " ..
 			"of %d decisions; %d have none"):format(
 			d.recorded_us, d.candidate_us, pct(d.recorded_us, d.candidate_us) or "0",

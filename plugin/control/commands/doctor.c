@@ -242,10 +242,10 @@ static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_api *tap,
 	check(j, "verbs_unseen", OK,
 	      "neither policies nor \"verbs\" see these contexts and queues; "
 	      "docs/verbs.md says why",
-	      "not seen: %llu contexts opened before the tap or by other libraries, "
-	      "%llu queues of the extended interface%s",
+	      "not seen: contexts opened before the tap was loaded, or by other libraries: %llu; "
+	      "queues of the extended interface: %llu%s",
 	      (unsigned long long)others, (unsigned long long)s->extended,
-	      gpu ? ", operations that GPUs post themselves (GIN with GDAKI)"
+	      gpu ? "; operations that GPUs post themselves (GIN with GDAKI)"
 		  : "");
 }
 
