@@ -102,7 +102,7 @@ START_TEST(verification_of_all_programs_has_one_budget)
 			      strstr(nb_buf_text(&text), "NCCLBPF_MAX_VERIFY"),
 		      "%s", nb_buf_text(&text));
 	/* it says what those that fit took */
-	snprintf(spent, sizeof(spent), "%u instructions were walked for",
+	snprintf(spent, sizeof(spent), "the verifier walked %u instructions of",
 		 fit * work);
 	ck_assert_msg(strstr(err.text, spent) != NULL, "%s", err.text);
 	nb_buf_fini(&text);
