@@ -71,6 +71,10 @@ bool nb_comm_changeable(const struct nb_comm *c, const char **why)
 			*why = "the communicator was created before this process forked";
 		return false;
 	}
+	if (nb_startup_for_good(c->seg)) {
+		*why = "ranks of the communicator started differently; see doctor";
+		return false;
+	}
 	if (c->fence.follows || c->seg->fleet) {
 		*why = c->seg->fleet_why[0] ? c->seg->fleet_why : NULL;
 		return !*why;

@@ -349,6 +349,8 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 {
 	uint32_t why = __atomic_load_n(&c->differs, __ATOMIC_ACQUIRE);
 	uint64_t pid = __atomic_load_n(&s->mem->stranger, __ATOMIC_SEQ_CST);
+	uint32_t here = nb_seg_registered(c);
+	uint32_t missing = here < c->nranks ? c->nranks - here : 0;
 
 	*text = '\0';
 	if (!__atomic_load_n(&c->mismatch, __ATOMIC_ACQUIRE))
@@ -356,13 +358,17 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 	if (why == NB_DIFFER_LOST)
 		snprintf(text, size,
 			 "a rank could not register in the job segment");
-	else if (why == NB_DIFFER_MISSING)
+	else if (why == NB_DIFFER_MISSING && missing)
 		snprintf(
 			text, size,
 			"%u of %u ranks had not registered before the first decision: "
 			"their processes have no ncclbpf, NCCLBPF_DISABLE=1, another NCCLBPF_JOB "
 			"or NCCLBPF_SOCKET_DIR, or could not share the job segment",
-			c->nranks - nb_seg_registered(c), c->nranks);
+			missing, c->nranks);
+	else if (why == NB_DIFFER_MISSING)
+		snprintf(text, size,
+			 "a rank made its first decision before all %u ranks had registered",
+			 c->nranks);
 	else if (why == NB_DIFFER_STRANGER && s->stranger)
 		snprintf(text, size, "%s", s->why);
 	else if (why == NB_DIFFER_STRANGER)

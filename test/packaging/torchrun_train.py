@@ -73,6 +73,7 @@ def main():
     comm = Comm(plugin=ctypes.pointer(plugin), id=number.item(), ranks=ranks, nodes=1,
                 max_channels=16, algos=7)
     check(nccl.host_init(ctypes.byref(comm), log), "init")
+    dist.barrier()  # NCCL's ranks wait here for each other before any asks its tuner
     model = torch.nn.Linear(8, 1)
     loss_of = torch.nn.MSELoss()
     torch.manual_seed(rank)
