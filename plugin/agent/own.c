@@ -192,6 +192,8 @@ struct nb_own_batch {
 	/* links of the list of transactions under way in struct nb_own */
 	struct nb_own_batch *next, **link;
 	struct nb_own_key *key[NB_STORE_OPS];
+	struct nb_store_op op[NB_STORE_OPS], get[NB_STORE_OPS];
+	struct nb_store_compare compare[NB_STORE_OPS];
 	size_t n;
 };
 
@@ -203,21 +205,27 @@ static bool is_wanted(const struct nb_own_key *k)
 				     : !k->want && !k->sending;
 }
 
-static void own_written(struct nb_own_key *k, int64_t revision)
-{
-	bool sure = !k->doubt;
-
-	k->doubt = false;
-	k->revision = revision;
-	k->clean = sure && is_wanted(k);
-}
-
 static void own_unlink(struct nb_own_batch *b)
 {
 	*b->link = b->next;
 	if (b->next)
 		b->next->link = b->link;
 	free(b);
+}
+
+/*
+ * Returns the revision at which the store has key @i of a transaction, as the
+ * reply shows.
+ */
+static int64_t revision_of(const struct nb_own_batch *b, size_t i,
+			   const struct nb_store_reply *r)
+{
+	if (r->succeeded)
+		return b->key[i]->sending ? r->revision : 0;
+	for (size_t n = 0; n < r->nkv; n++)
+		if (r->kv[n].op == i)
+			return r->kv[n].mod_revision;
+	return 0;
 }
 
 static void own_done(void *arg, const struct nb_store_reply *r)
@@ -229,9 +237,10 @@ static void own_done(void *arg, const struct nb_store_reply *r)
 		struct nb_own_key *k = b->key[i];
 
 		k->busy = false;
-		k->doubt = k->doubt || r->unknown;
-		if (!r->err)
-			own_written(k, r->revision);
+		if (!r->err) {
+			k->revision = revision_of(b, i, r);
+			k->clean = r->succeeded && is_wanted(k);
+		}
 		free(k->sending);
 		k->sending = NULL;
 	}
@@ -252,48 +261,57 @@ static bool by_link(const struct nb_own_key *k)
 }
 
 /*
- * Fill @op with the store operation that writes key @k. Returns false if there
- * is no memory.
+ * Add the operations that write key @k to the transaction. Returns false if
+ * there is no memory.
  */
-static bool own_op(struct nb_own_key *k, struct nb_store_op *op)
+static bool own_ops(struct nb_own_batch *b, struct nb_own_key *k)
 {
-	*op = (struct nb_store_op){ .kind = k->want ? NB_STORE_PUT
-						    : NB_STORE_DELETE,
-				    .key = k->key,
-				    .value = k->want,
-				    .size = k->want ? strlen(k->want) : 0,
-				    .lease = k->want ? k->own->lease : 0 };
-	k->lease = op->lease;
+	b->op[b->n] =
+		(struct nb_store_op){ .kind = k->want ? NB_STORE_PUT
+						      : NB_STORE_DELETE,
+				      .key = k->key,
+				      .value = k->want,
+				      .size = k->want ? strlen(k->want) : 0,
+				      .lease = k->want ? k->own->lease : 0 };
+	b->compare[b->n] =
+		(struct nb_store_compare){ .key = k->key,
+					   .mod_revision = k->revision };
+	b->get[b->n] =
+		(struct nb_store_op){ .kind = NB_STORE_GET, .key = k->key };
+	k->lease = b->op[b->n].lease;
 	k->sending = k->want ? strdup(k->want) : NULL;
 	return !k->want || k->sending;
 }
 
 /*
  * Write the next keys that the store lacks in one transaction, so that several
- * changed keys cost the store one write. Returns false if no key is left to
- * write or the transaction cannot be sent.
+ * changed keys cost the store one write. If the store has another revision of
+ * one of the keys, it only returns their revisions, and the keys are written
+ * again. Returns false if no key is left to write or the transaction cannot be
+ * sent.
  */
 static bool own_send(struct nb_own *o)
 {
-	struct nb_store_op op[NB_STORE_OPS];
 	struct nb_own_batch *b = malloc(sizeof(*b));
-	struct nb_store_txn txn = { .then = op };
+	struct nb_store_txn txn;
 	bool sent;
 
 	if (!b)
 		return false;
-	*b = (struct nb_own_batch){ .own = o,
-				    .next = o->batches,
-				    .link = &o->batches };
+	b->own = o;
+	b->n = 0;
+	b->next = o->batches;
+	b->link = &o->batches;
 	if (b->next)
 		b->next->link = &b->next;
 	o->batches = b;
 	for (struct nb_own_key *k = o->first; k && b->n < NB_STORE_OPS;
 	     k = k->next)
-		if (!k->busy && !k->clean && !by_link(k) &&
-		    own_op(k, &op[b->n]))
+		if (!k->busy && !k->clean && !by_link(k) && own_ops(b, k))
 			b->key[b->n++] = k;
-	txn.nthen = b->n;
+	txn =
+		(struct nb_store_txn){ b->compare, b->n,   b->op,
+				       b->n,	   b->get, b->n };
 	sent = b->n && !nb_store_txn(o->store, &txn, own_done, b, NULL);
 	for (size_t i = 0; i < b->n; i++) {
 		b->key[i]->busy = sent;

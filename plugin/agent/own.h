@@ -12,8 +12,8 @@
 /*
  * The keys that this agent keeps in the store under its lease. Each key has a
  * wanted value and the value that the store has confirmed. A key has at most
- * one write under way, so the store never replaces a newer value by an older
- * one.
+ * one write under way, and each write requires the revision that the key had
+ * before. A write whose outcome is unknown can thus not replace a later one.
  */
 struct nb_own_key {
 	struct nb_own *own;
@@ -26,12 +26,11 @@ struct nb_own_key {
 	int64_t lease;
 	bool busy, clean;
 	/*
-	 * it is unknown whether an earlier write took effect; it may still do
-	 * so after a later write, which is therefore repeated
+	 * revision of the key in the store, by the last reply that showed it;
+	 * 0: the store did not have the key
 	 */
-	bool doubt;
-	int64_t revision; /* store revision of the last confirmed write */
-	bool kept;	  /* the owner has set this key since nb_own_begin */
+	int64_t revision;
+	bool kept; /* the owner has set this key since nb_own_begin */
 	/*
 	 * for an answer: the wanted value without the member "at"; otherwise
 	 * NULL
