@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "plugin/agent/coord.h"
+#include "plugin/agent/group.h"
 #include "plugin/job/fence.h"
 #include "plugin/runtime/clock.h"
 
@@ -432,9 +433,9 @@ static bool wait_for_ranks(struct nb_coord *c)
 
 	if (c->catch_up)
 		return false;
-	if (!nb_targets_registered(&c->a->view) && look_again(c))
+	if (!nb_groups_registered(&c->a->view) && look_again(c))
 		return true;
-	if (nb_targets_whole(&c->a->view, why, sizeof(why)))
+	if (nb_groups_whole(&c->a->view, why, sizeof(why)))
 		return false;
 	if (!look_again(c))
 		refuse(c, NB_E_BUSY, why,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "plugin/agent/coord.h"
+#include "plugin/agent/group.h"
 #include "plugin/agent/target.h"
 #include "plugin/job/segment.h"
 
@@ -85,7 +86,7 @@ bool nb_coord_proposal(struct nb_coord *c)
 	if (!number || number == mem->agent.finished || number == c->proposal ||
 	    c->saving || nb_procs_busy(c->a->procs))
 		return false;
-	if (nb_targets_whole(&c->a->view, why, sizeof(why)))
+	if (nb_groups_whole(&c->a->view, why, sizeof(why)))
 		fetch_proposal(c, number);
 	else
 		nb_coord_proposal_end(c, number, why);

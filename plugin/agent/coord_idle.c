@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "plugin/agent/coord.h"
+#include "plugin/agent/group.h"
 
 static void recovered(void *arg, const struct nb_store_reply *r)
 {
@@ -198,7 +199,7 @@ static bool put_members(struct nb_coord *c)
 	json_decref(c->written);
 	c->written = json_object();
 	while ((!t || t->nop < NB_COORD_OPS / 2) &&
-	       (value = nb_targets_members(v, &i, key, &mod))) {
+	       (value = nb_groups_members(v, &i, key, &mod))) {
 		if (!t && !(t = nb_coord_txn_new(c))) {
 			json_decref(value);
 			return false;

@@ -11,49 +11,10 @@
 #include <string.h>
 
 #include "core/jobseg/format.h"
+#include "plugin/agent/group.h"
 
 static const char zero[65] =
 	"0000000000000000000000000000000000000000000000000000000000000000";
-
-enum {
-	ID = 16,
-	COMM = 5 /* COMM is the length of the prefix "comm/" of a key */
-};
-
-struct group {
-	char id[ID + 1];
-	size_t first, end; /* range of the group's keys in the view */
-	int64_t ranks, nranks;
-	uint32_t sites;
-};
-
-static const char *site_of(const struct nb_view *v, size_t i)
-{
-	const char *slash = strchr(v->at[i].key + COMM, '/');
-
-	return slash ? slash + 1 : "";
-}
-
-/* Read the group of keys (one communicator) that begins at key @i. Returns
- * false if there is none. */
-static bool group_at(const struct nb_view *v, size_t i, struct group *g)
-{
-	memset(g, 0, sizeof(*g));
-	if (!nb_view_below(v, i, "comm/"))
-		return false;
-	g->first = g->end = i;
-	snprintf(g->id, sizeof(g->id), "%s", v->at[i].key + COMM);
-	for (; nb_view_below(v, g->end, "comm/") &&
-	       !strncmp(v->at[g->end].key + COMM, g->id, ID);
-	     g->end++) {
-		const json_t *o = v->at[g->end].value;
-
-		g->ranks += nb_view_int(o, "ranks");
-		g->nranks = nb_view_int(o, "nranks");
-		g->sites++;
-	}
-	return g->end > g->first;
-}
 
 static const struct nb_view_key *record_of(const struct nb_view *v,
 					   const char *id)
@@ -64,24 +25,13 @@ static const struct nb_view_key *record_of(const struct nb_view *v,
 	return nb_view_get(v, key);
 }
 
-static const json_t *at_site(const struct nb_view *v, const char *family,
-			     const char *site)
-{
-	char key[128];
-	const struct nb_view_key *k;
-
-	snprintf(key, sizeof(key), "%s/%s", family, site);
-	k = nb_view_get(v, key);
-	return k ? k->value : NULL;
-}
-
 /* Returns what a site last wrote about communicator @id, from the newer of two
  * keys. */
 static const json_t *seen_at(const struct nb_view *v, const char *family,
 			     const char *site, const char *id)
 {
 	return json_object_get(
-		json_object_get(at_site(v, family, site), "comms"), id);
+		json_object_get(nb_view_at_site(v, family, site), "comms"), id);
 }
 
 static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
@@ -101,87 +51,12 @@ static void say_settings(const struct nb_view *v, size_t a, size_t b, char *why,
 		if (m == n)
 			continue;
 		snprintf(why, size, "%s of site %s: %lld; of site %s: %lld",
-			 names[i], site_of(v, a), (long long)m, site_of(v, b),
-			 (long long)n);
+			 names[i], nb_group_site(v, a), (long long)m,
+			 nb_group_site(v, b), (long long)n);
 		return;
 	}
 	snprintf(why, size, "sites %s and %s differ in their settings",
-		 site_of(v, a), site_of(v, b));
-}
-
-/* Returns the largest creation revision of the sites' registrations, or 0 if
- * the store has not confirmed one of them. */
-static int64_t registered(const struct nb_view *v, const struct group *g)
-{
-	int64_t last = 0;
-
-	for (size_t i = g->first; i < g->end; i++) {
-		int64_t since = nb_view_int(v->at[i].value, "since");
-
-		if (!since)
-			return 0;
-		last = since > last ? since : last;
-	}
-	return last;
-}
-
-/*
- * Returns the group's members as the coordinator wrote them when all ranks had
- * registered. Returns NULL if it has not written them, or if the key belongs to
- * an earlier communicator of the same identity.
- */
-static const json_t *members_of(const struct nb_view *v, const struct group *g)
-{
-	char key[32];
-	const struct nb_view_key *k;
-
-	snprintf(key, sizeof(key), "members/%s", g->id);
-	k = nb_view_get(v, key);
-	if (!k || nb_view_int(k->value, "since") < registered(v, g))
-		return NULL;
-	return k->value;
-}
-
-/* Returns the first member without ranks in the group, or NULL: the site has
- * ended, or has destroyed the communicator. */
-static const char *find_gone(const struct nb_view *v, const struct group *g)
-{
-	const json_t *sites = json_object_get(members_of(v, g), "sites");
-
-	for (size_t i = 0; i < json_array_size(sites); i++) {
-		const char *name = json_string_value(json_array_get(sites, i));
-		char key[128];
-
-		snprintf(key, sizeof(key), "comm/%s/%s", g->id,
-			 name ? name : "");
-		if (name && !nb_view_get(v, key))
-			return name;
-	}
-	return NULL;
-}
-
-/*
- * Returns the first of the members that has neither ranks in the group nor an
- * agent, or NULL. A site with an agent has destroyed the communicator. A site
- * whose processes have all ended has no ranks.
- */
-static const char *find_left(const struct nb_view *v, const struct group *g,
-			     const json_t *members)
-{
-	const json_t *sites = json_object_get(members, "sites");
-
-	for (size_t i = 0; i < json_array_size(sites); i++) {
-		const char *name = json_string_value(json_array_get(sites, i));
-		char key[128];
-
-		if (!name)
-			continue;
-		snprintf(key, sizeof(key), "comm/%s/%s", g->id, name);
-		if (!nb_view_get(v, key) && !at_site(v, "site", name) &&
-		    !nb_view_ended(v, name, nb_view_int(members, "since")))
-			return name;
-	}
-	return NULL;
+		 nb_group_site(v, a), nb_group_site(v, b));
 }
 
 /*
@@ -189,7 +64,7 @@ static const char *find_left(const struct nb_view *v, const struct group *g,
  * copied it. The coordinator must not assume that the communicator never
  * changed, even before the sites report the loss.
  */
-static bool record_is_lost(const struct nb_view *v, const struct group *g)
+static bool record_is_lost(const struct nb_view *v, const struct nb_group *g)
 {
 	const struct nb_view_key *k = record_of(v, g->id);
 
@@ -197,7 +72,7 @@ static bool record_is_lost(const struct nb_view *v, const struct group *g)
 		return false;
 	for (size_t i = g->first; i < g->end; i++) {
 		int64_t since = nb_view_int(v->at[i].value, "since");
-		const char *site = site_of(v, i);
+		const char *site = nb_group_site(v, i);
 
 		/* an older revision is that of an earlier communicator */
 		if (since && (nb_view_int(seen_at(v, "seen", site, g->id),
@@ -210,8 +85,8 @@ static bool record_is_lost(const struct nb_view *v, const struct group *g)
 }
 
 /* Write why the fleet cannot change the communicator, or "" if it can. */
-static void group_why(const struct nb_view *v, const struct group *g, char *why,
-		      size_t size)
+static void group_why(const struct nb_view *v, const struct nb_group *g,
+		      char *why, size_t size)
 {
 	const json_t *first = v->at[g->first].value;
 
@@ -222,15 +97,16 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 		const char *clock = nb_view_str(o, "clock");
 
 		if (*differs)
-			snprintf(why, size, "on site %s: %s", site_of(v, i),
-				 differs);
+			snprintf(why, size, "on site %s: %s",
+				 nb_group_site(v, i), differs);
 		else if (nb_view_int(o, "nranks") !=
 			 nb_view_int(first, "nranks"))
 			snprintf(
 				why, size,
 				"sites %s and %s have communicators of the same identity "
 				"but different sizes",
-				site_of(v, g->first), site_of(v, i));
+				nb_group_site(v, g->first),
+				nb_group_site(v, i));
 		else if (!json_equal(json_object_get(o, "settings"),
 				     json_object_get(first, "settings")))
 			say_settings(v, g->first, i, why, size);
@@ -241,9 +117,9 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 				why, size,
 				"site %s counts %s and site %s counts %s: "
 				"load the profiler on all ranks, or set NCCLBPF_API_CLOCK=off",
-				site_of(v, g->first),
-				nb_view_str(first, "clock"), site_of(v, i),
-				clock);
+				nb_group_site(v, g->first),
+				nb_view_str(first, "clock"),
+				nb_group_site(v, i), clock);
 	}
 	if (!*why && record_is_lost(v, g))
 		snprintf(why, size, "%s", NB_TARGET_LOST);
@@ -253,19 +129,18 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 			"%u sites report %lld ranks of %lld: "
 			"two communicators have this identity, probably of two jobs of one name",
 			g->sites, (long long)g->ranks, (long long)g->nranks);
-	else if (!*why && g->ranks != g->nranks &&
-		 find_left(v, g, members_of(v, g)))
+	else if (!*why && g->ranks != g->nranks && nb_group_left(v, g))
 		snprintf(why, size,
 			 "%lld of %lld ranks have registered: "
 			 "the lease of the agent of site %s has ended",
 			 (long long)g->ranks, (long long)g->nranks,
-			 find_left(v, g, members_of(v, g)));
-	else if (!*why && g->ranks != g->nranks && find_gone(v, g))
+			 nb_group_left(v, g));
+	else if (!*why && g->ranks != g->nranks && nb_group_gone(v, g))
 		snprintf(why, size,
 			 "%lld of %lld ranks are left: "
 			 "site %s has ended or destroyed the communicator",
 			 (long long)g->ranks, (long long)g->nranks,
-			 find_gone(v, g));
+			 nb_group_gone(v, g));
 	else if (!*why && g->ranks != g->nranks)
 		snprintf(
 			why, size,
@@ -275,12 +150,12 @@ static void group_why(const struct nb_view *v, const struct group *g, char *why,
 }
 
 /* Has each site registered, and have its ranks made their first decision? */
-static bool group_begun(const struct nb_view *v, const struct group *g)
+static bool group_begun(const struct nb_view *v, const struct nb_group *g)
 {
 	for (size_t i = g->first; i < g->end; i++)
 		if (!strcmp(nb_view_str(v->at[i].value, "clock"), "unknown"))
 			return false;
-	return registered(v, g);
+	return nb_group_registered(v, g);
 }
 
 bool nb_target_is_stale(const struct nb_view *v, const struct nb_view_key *k)
@@ -314,11 +189,11 @@ static const char *digest_of(const json_t *record)
 
 /* Copy the names of the group's sites. Returns false if there is no memory. */
 static bool keep_sites(struct nb_target *x, const struct nb_view *v,
-		       const struct group *g)
+		       const struct nb_group *g)
 {
 	x->site = calloc(g->sites, sizeof(*x->site));
 	for (size_t i = g->first; x->site && i < g->end; i++) {
-		if (!(x->site[i - g->first] = strdup(site_of(v, i))))
+		if (!(x->site[i - g->first] = strdup(nb_group_site(v, i))))
 			return false;
 		if (v->at[i].made > x->newest)
 			x->newest = v->at[i].made;
@@ -327,7 +202,7 @@ static bool keep_sites(struct nb_target *x, const struct nb_view *v,
 }
 
 static bool target_fill(struct nb_target *x, const struct nb_view *v,
-			const struct group *g)
+			const struct nb_group *g)
 {
 	const struct nb_view_key *k = record_of(v, g->id);
 
@@ -360,13 +235,13 @@ static void target_free(struct nb_target *x)
 void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 		     const char *digest)
 {
-	struct group g;
+	struct nb_group g;
 
 	nb_targets_free(t);
 	t->at = calloc(NB_TARGETS, sizeof(*t->at));
 	if (!t->at)
 		return;
-	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
 	     i = g.end) {
 		const struct nb_view_key *k = record_of(v, g.id);
 
@@ -484,62 +359,6 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 		return false;
 	}
 	return true;
-}
-
-bool nb_targets_whole(const struct nb_view *v, char *why, size_t size)
-{
-	struct group g;
-
-	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
-	     i = g.end) {
-		const char *left = find_left(v, &g, members_of(v, &g));
-
-		if (!left)
-			continue;
-		snprintf(
-			why, size,
-			"site %.72s has ranks of communicator %s, and its agent's lease has ended",
-			left, g.id);
-		return false;
-	}
-	return true;
-}
-
-bool nb_targets_registered(const struct nb_view *v)
-{
-	struct group g;
-
-	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
-	     i = g.end)
-		if (g.nranks && g.ranks == g.nranks && !registered(v, &g))
-			return false;
-	return true;
-}
-
-json_t *nb_targets_members(const struct nb_view *v, size_t *i, char members[32],
-			   int64_t *mod)
-{
-	struct group g;
-
-	for (; group_at(v, *i, &g); *i = g.end) {
-		const struct nb_view_key *k;
-		json_t *sites;
-
-		if (g.ranks != g.nranks || !registered(v, &g) ||
-		    members_of(v, &g))
-			continue;
-		snprintf(members, 32, "members/%s", g.id);
-		k = nb_view_get(v, members);
-		*mod = k ? k->mod : 0;
-		sites = json_array();
-		for (size_t n = g.first; n < g.end; n++)
-			json_array_append_new(sites,
-					      json_string(site_of(v, n)));
-		*i = g.end;
-		return json_pack("{s:I,s:o}", "since",
-				 (json_int_t)registered(v, &g), "sites", sites);
-	}
-	return NULL;
 }
 
 enum { LEAST = 4 };
@@ -679,8 +498,8 @@ json_t *nb_targets_report(const struct nb_targets *t, bool check)
  */
 static const char *baseline_at(const struct nb_view *v, const char *site)
 {
-	const json_t *self = at_site(v, "site", site);
-	const json_t *o = at_site(v, "staged", site);
+	const json_t *self = nb_view_at_site(v, "site", site);
+	const json_t *o = nb_view_at_site(v, "staged", site);
 
 	return self && !strcmp(nb_view_str(o, "state"), "committed") &&
 			       nb_view_int(o, "n") > nb_view_int(self, "change")
@@ -693,12 +512,12 @@ static const char *baseline_at(const struct nb_view *v, const char *site)
  * differ.
  */
 static const char *common_baseline(const struct nb_view *v,
-				   const struct group *g)
+				   const struct nb_group *g)
 {
 	const char *first = "";
 
 	for (size_t i = g->first; i < g->end; i++) {
-		const char *d = baseline_at(v, site_of(v, i));
+		const char *d = baseline_at(v, nb_group_site(v, i));
 
 		if (i == g->first)
 			first = d;
@@ -711,10 +530,10 @@ static const char *common_baseline(const struct nb_view *v,
 json_t *nb_targets_notes(const struct nb_view *v)
 {
 	json_t *notes = json_object();
-	struct group g;
+	struct nb_group g;
 	char why[160];
 
-	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
 	     i = g.end) {
 		group_why(v, &g, why, sizeof(why));
 		if (!*why && group_begun(v, &g) && !record_of(v, g.id) &&
@@ -731,10 +550,10 @@ json_t *nb_targets_notes(const struct nb_view *v)
 
 bool nb_targets_lacking(const struct nb_view *v)
 {
-	struct group g;
+	struct nb_group g;
 	char why[160];
 
-	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
 	     i = g.end) {
 		const struct nb_view_key *k = record_of(v, g.id);
 		const char *want = common_baseline(v, &g);
@@ -749,10 +568,10 @@ bool nb_targets_lacking(const struct nb_view *v)
 
 bool nb_targets_started(const struct nb_view *v)
 {
-	struct group g;
+	struct nb_group g;
 	bool any = false;
 
-	for (size_t i = nb_view_first(v, "comm/"); group_at(v, i, &g);
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
 	     i = g.end) {
 		any = true;
 		if (g.ranks == g.nranks)
@@ -773,7 +592,7 @@ json_t *nb_targets_unsettled(const struct nb_view *v, const json_t *sites,
 	*waits = false;
 	for (size_t i = 0; i < json_array_size(sites); i++) {
 		const char *name = json_string_value(json_array_get(sites, i));
-		const json_t *o = at_site(v, "staged", name);
+		const json_t *o = nb_view_at_site(v, "staged", name);
 		const char *state = nb_view_str(o, "state"), *text = "";
 
 		if (!o && nb_view_ended(v, name, since))

@@ -63,34 +63,6 @@ void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 void nb_targets_free(struct nb_targets *t);
 
 /*
- * nb_targets_whole - check that each site with ranks has an agent
- *
- * Returns false if the agent's lease of a site has ended, although the site has
- * ranks of a communicator (key members/COMM names the site). *@why names the
- * site. Its ranks continue to decide. A site is no longer needed when its key
- * ended/SITE says that all of its processes have ended.
- */
-bool nb_targets_whole(const struct nb_view *v, char *why, size_t size);
-/*
- * Returns true if the store has confirmed each site's registration of the
- * communicators whose ranks are all there. A change leaves out the others.
- */
-bool nb_targets_registered(const struct nb_view *v);
-
-/*
- * nb_targets_members - find the next communicator whose key members/COMM the
- * coordinator must write: all ranks have registered, but no key records the
- * communicator's sites
- * @i: in: index of the first key to search; out: index to continue with
- * @members: set to the key
- * @mod: set to the revision of the key's old value; 0 if there is no old value
- *
- * Returns the value to write, or NULL if no communicator is left.
- */
-json_t *nb_targets_members(const struct nb_view *v, size_t *i, char members[32],
-			   int64_t *mod);
-
-/*
  * Returns true if fences may be armed. While ranks move towards an earlier
  * fence it returns false, with the reason in @why.
  */

@@ -161,6 +161,17 @@ json_t *nb_view_text(const char *text)
 	return o;
 }
 
+const json_t *nb_view_at_site(const struct nb_view *v, const char *family,
+			      const char *site)
+{
+	char key[128];
+	const struct nb_view_key *k;
+
+	snprintf(key, sizeof(key), "%s/%s", family, site);
+	k = nb_view_get(v, key);
+	return k ? k->value : NULL;
+}
+
 bool nb_view_ended(const struct nb_view *v, const char *site, int64_t since)
 {
 	char key[128];

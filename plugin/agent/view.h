@@ -67,6 +67,12 @@ const char *nb_view_str(const json_t *o, const char *name);
 json_t *nb_view_text(const char *text);
 
 /*
+ * Returns the value of key @family/@site; borrowed, NULL: no such key.
+ */
+const json_t *nb_view_at_site(const struct nb_view *v, const char *family,
+			      const char *site);
+
+/*
  * Returns true if all processes of the site have ended since revision @since.
  * The key ended/SITE of an earlier run of the site does not count.
  */

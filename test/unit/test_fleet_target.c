@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "plugin/agent/coord.h"
+#include "plugin/agent/group.h"
 #include "plugin/agent/target.h"
 #include "plugin/job/segment.h"
 
@@ -481,7 +482,7 @@ static void members_due(const char *want)
 	size_t i = nb_view_first(&view, "comm/");
 	char key[32];
 	int64_t mod;
-	json_t *value = nb_targets_members(&view, &i, key, &mod);
+	json_t *value = nb_groups_members(&view, &i, key, &mod);
 	char *text =
 		value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 
@@ -503,7 +504,7 @@ static void whole(bool want, const char *site)
 	json_t *notes = nb_targets_notes(&view);
 	const char *note = nb_view_str(notes, COMM);
 
-	ck_assert(nb_targets_whole(&view, why, sizeof(why)) == want);
+	ck_assert(nb_groups_whole(&view, why, sizeof(why)) == want);
 	ck_assert(!strstr(note, "the lease of the agent of site ") == want);
 	if (!want) {
 		ck_assert_ptr_nonnull(strstr(why, site));
@@ -521,12 +522,12 @@ START_TEST(a_site_whose_lease_ended_is_missed)
 	members_due(NULL);
 	whole(true, NULL);
 	/* the store has not confirmed b's registration: a change waits */
-	ck_assert(nb_targets_registered(&view));
+	ck_assert(nb_groups_registered(&view));
 	put("comm/" COMM "/b", "{\"since\":0,\"nranks\":4,\"ranks\":2}", 7);
-	ck_assert(!nb_targets_registered(&view));
+	ck_assert(!nb_groups_registered(&view));
 	put("comm/" COMM "/c", "{}", 7);
 	nb_view_remove(&view, "comm/" COMM "/a");
-	ck_assert(nb_targets_registered(&view));
+	ck_assert(nb_groups_registered(&view));
 	nb_view_remove(&view, "comm/" COMM "/c");
 	put_site("a");
 	nb_view_remove(&view, "comm/" COMM "/b");
