@@ -512,6 +512,7 @@ static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
 		json_object_update_missing(o, c->use);
 	if (rollout)
 		json_object_set(o, "rollout", rollout);
+	nb_coord_txn_compare_gone(c, t);
 	nb_coord_txn_put(c, t, "order/commit", o, 0);
 	nb_coord_start_put(c, t);
 	nb_coord_guard_put(c, t);

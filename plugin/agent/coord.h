@@ -227,6 +227,13 @@ void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t,
 /* Require that no key below @prefix was created after revision @newest. */
 void nb_coord_txn_compare_prefix(struct nb_coord *c, struct nb_coord_txn *t,
 				 const char *prefix, int64_t newest);
+/*
+ * Require that each site that has destroyed a communicator has an agent and no
+ * ranks of the communicator. Our view cannot tell: each family of keys has its
+ * own watch, so it may show that the keys comm/ of an agent that left have
+ * vanished before it shows that for the key site/.
+ */
+void nb_coord_txn_compare_gone(struct nb_coord *c, struct nb_coord_txn *t);
 /* Add a put to the transaction. Takes ownership of @value. */
 void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t,
 		      const char *key, json_t *value, int64_t lease);

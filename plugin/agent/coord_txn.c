@@ -3,10 +3,12 @@
  * The coordinator's store transactions. Each compares the revisions of the keys
  * that the coordinator has read, and of the coordinator's own key.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plugin/agent/coord.h"
+#include "plugin/agent/group.h"
 
 void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms)
 {
@@ -34,6 +36,42 @@ void nb_coord_txn_compare_prefix(struct nb_coord *c, struct nb_coord_txn *t,
 	t->compare[t->ncompare++] =
 		(struct nb_store_compare){ txn_key(c, t, prefix), newest,
 					   true };
+}
+
+/* Compare the two keys of site @name, whose agent's key is @k. */
+static void compare_gone_site(struct nb_coord *c, struct nb_coord_txn *t,
+			      const struct nb_group *g, const char *name,
+			      const struct nb_view_key *k)
+{
+	char key[128];
+
+	if (t->ncompare + 2 > NB_COORD_OPS)
+		return;
+	nb_coord_txn_compare(c, t, k->key, k->mod);
+	snprintf(key, sizeof(key), "comm/%s/%s", g->id, name);
+	nb_coord_txn_compare(c, t, key, 0);
+}
+
+void nb_coord_txn_compare_gone(struct nb_coord *c, struct nb_coord_txn *t)
+{
+	const struct nb_view *v = &c->a->view;
+	struct nb_group g;
+
+	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
+	     i = g.end) {
+		const char *name;
+		size_t n = 0;
+
+		while ((name = nb_group_gone(v, &g, &n))) {
+			char key[96];
+			const struct nb_view_key *k;
+
+			snprintf(key, sizeof(key), "site/%s", name);
+			k = nb_view_get(v, key);
+			if (k)
+				compare_gone_site(c, t, &g, name, k);
+		}
+	}
 }
 
 void nb_coord_txn_put(struct nb_coord *c, struct nb_coord_txn *t,

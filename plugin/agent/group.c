@@ -62,12 +62,14 @@ const json_t *nb_group_members(const struct nb_view *v,
 	return k->value;
 }
 
-const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g)
+const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g,
+			  size_t *i)
 {
 	const json_t *sites = json_object_get(nb_group_members(v, g), "sites");
 
-	for (size_t i = 0; i < json_array_size(sites); i++) {
-		const char *name = json_string_value(json_array_get(sites, i));
+	while (*i < json_array_size(sites)) {
+		const char *name =
+			json_string_value(json_array_get(sites, (*i)++));
 		char key[128];
 
 		snprintf(key, sizeof(key), "comm/%s/%s", g->id,
@@ -80,20 +82,14 @@ const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g)
 
 const char *nb_group_left(const struct nb_view *v, const struct nb_group *g)
 {
-	const json_t *members = nb_group_members(v, g);
-	const json_t *sites = json_object_get(members, "sites");
+	int64_t since = nb_view_int(nb_group_members(v, g), "since");
+	const char *name;
+	size_t i = 0;
 
-	for (size_t i = 0; i < json_array_size(sites); i++) {
-		const char *name = json_string_value(json_array_get(sites, i));
-		char key[128];
-
-		if (!name)
-			continue;
-		snprintf(key, sizeof(key), "comm/%s/%s", g->id, name);
-		if (!nb_view_get(v, key) && !nb_view_at_site(v, "site", name) &&
-		    !nb_view_ended(v, name, nb_view_int(members, "since")))
+	while ((name = nb_group_gone(v, g, &i)))
+		if (!nb_view_at_site(v, "site", name) &&
+		    !nb_view_ended(v, name, since))
 			return name;
-	}
 	return NULL;
 }
 

@@ -135,12 +135,13 @@ static void group_why(const struct nb_view *v, const struct nb_group *g,
 			 "the lease of the agent of site %s has ended",
 			 (long long)g->ranks, (long long)g->nranks,
 			 nb_group_left(v, g));
-	else if (!*why && g->ranks != g->nranks && nb_group_gone(v, g))
+	else if (!*why && g->ranks != g->nranks &&
+		 nb_group_gone(v, g, &(size_t){ 0 }))
 		snprintf(why, size,
 			 "%lld of %lld ranks are left: "
 			 "site %s has ended or destroyed the communicator",
 			 (long long)g->ranks, (long long)g->nranks,
-			 nb_group_gone(v, g));
+			 nb_group_gone(v, g, &(size_t){ 0 }));
 	else if (!*why && g->ranks != g->nranks)
 		snprintf(
 			why, size,

@@ -315,7 +315,8 @@ END_TEST
 
 static nb_store_done_fn *txn_done;
 static void *txn_arg;
-static char txn_puts[2048]; /* KEY=VALUE lines of the last transaction */
+static char txn_puts[2048];    /* KEY=VALUE lines of the last transaction */
+static char txn_compares[512]; /* its KEY=REVISION lines */
 
 int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 			nb_store_done_fn *fn, void *arg, struct nb_err *e);
@@ -331,6 +332,12 @@ int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 				 sizeof(txn_puts) - strlen(txn_puts), "%s=%s\n",
 				 txn->then[i].key,
 				 (const char *)txn->then[i].value);
+	*txn_compares = '\0';
+	for (size_t i = 0; i < txn->ncompare; i++)
+		snprintf(txn_compares + strlen(txn_compares),
+			 sizeof(txn_compares) - strlen(txn_compares),
+			 "%s=%lld\n", txn->compare[i].key,
+			 (long long)txn->compare[i].mod_revision);
 	txn_done = fn;
 	txn_arg = arg;
 	return 0;
@@ -553,6 +560,54 @@ START_TEST(a_site_whose_lease_ended_is_missed)
 }
 END_TEST
 
+/*
+ * The watch of site/ may be behind that of comm/, so the store checks that the
+ * site has an agent: it might have left, and its ranks continue.
+ */
+START_TEST(a_commit_requires_that_a_site_has_destroyed_the_communicator)
+{
+	static struct nb_agent agent = { .name = "a",
+					 .lease = 1,
+					 .whole = true };
+	static struct nb_seg mem;
+	struct nb_segment seg = { .mem = &mem };
+	struct nb_store_reply r = { .succeeded = false };
+	struct nb_coord *c = nb_coord_new(&agent);
+
+	ck_assert_ptr_nonnull(c);
+	agent.site.seg = &seg;
+	members_due("{\"since\":5,\"sites\":[\"a\",\"b\"]}");
+	put("order/coordinator", "{\"site\":\"a\"}", 8);
+	for (const char *s = "a\0b\0"; *s; s += 2) {
+		char key[64];
+
+		snprintf(key, sizeof(key), "site/%s", s);
+		put(key, "{}", 9);
+		snprintf(key, sizeof(key), "staged/%s", s);
+		put(key,
+		    "{\"n\":1,\"state\":\"staged\",\"digest\":\"" DIGEST "\"}",
+		    19);
+	}
+	nb_view_remove(&view, "comm/" COMM "/b");
+	c->key_mod = 8;
+	c->n = 1;
+	c->began_ms = nb_agent_ms();
+	agent.view = view;
+	nb_coord_enter(c, NB_COORD_STAGING, 60000);
+	nb_coord_turn(c);
+	ck_assert_int_eq(c->state, NB_COORD_DECIDING);
+	ck_assert_ptr_nonnull(strstr(txn_puts, "order/commit="));
+	ck_assert_ptr_nonnull(strstr(txn_compares, "site/b=9\n"));
+	ck_assert_ptr_nonnull(strstr(txn_compares, "comm/" COMM "/b=0\n"));
+	ck_assert_ptr_null(strstr(txn_compares, "site/a="));
+	/* it is not so: all keys are read again */
+	txn_done(txn_arg, &r);
+	ck_assert_int_eq(c->state, NB_COORD_IDLE);
+	ck_assert_int_ne(agent.follow, NB_AGENT_FOLLOWING);
+	nb_coord_free(c);
+}
+END_TEST
+
 static void put_staged(const char *site, int64_t n, const char *state)
 {
 	char key[64], value[100];
@@ -683,6 +738,9 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, an_undecided_change_of_controllers_has_an_outcome);
 	  tcase_add_test(tc, a_rank_at_the_fence_delays_for_one_lead);
 	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
+	  tcase_add_test(
+		  tc,
+		  a_commit_requires_that_a_site_has_destroyed_the_communicator);
 	  tcase_add_test(tc,
 			 a_lost_record_is_not_that_of_ranks_that_never_moved);
 	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)
