@@ -10,6 +10,7 @@
  * and hashtab.c (htab_of_map_*).
  */
 #include "core/map/hash.h"
+#include "core/map/map.h"
 
 enum { FD_TABLE = NB_MAP_MAX_INNER * sizeof(struct nb_map *) };
 

@@ -17,6 +17,7 @@
  * and their order follow kernel/bpf/hashtab.c.
  */
 #include "core/map/hash.h"
+#include "core/map/map.h"
 
 #include <sched.h>
 

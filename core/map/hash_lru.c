@@ -15,6 +15,7 @@
  * there is room.
  */
 #include "core/map/hash.h"
+#include "core/map/map.h"
 
 enum {
 	/* Elements that one update may pass; this takes less than 2 us. */

@@ -10,6 +10,7 @@
  * the same prefix, so a program that holds the old value sees it whole. Checks,
  * their order and the trie's shape follow kernel/bpf/lpm_trie.c.
  */
+#include "core/map/map.h"
 #include "core/map/seqlock.h"
 
 enum {

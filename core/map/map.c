@@ -330,31 +330,6 @@ int nb_map_read(const struct nb_map *m, const void *key, void *value,
 	return rc ? map_fail(m, key, 0, rc, err) : 0;
 }
 
-/*
- * Sleep for a millisecond because the map is busy. Returns false at the 2,000th
- * call.
- */
-static bool sleep_again(int *times)
-{
-	const struct timespec ms = { .tv_nsec = 1000000 };
-
-	if (++*times > 2000)
-		return false;
-	nanosleep(&ms, NULL);
-	return true;
-}
-
-bool nb_seq_lock_sleeping(uint64_t *word, uint64_t *locked)
-{
-	int times = 0;
-
-	do
-		if (nb_seq_lock(word, locked))
-			return true;
-	while (sleep_again(&times));
-	return false;
-}
-
 void nb_map_freeze(struct nb_map *m)
 {
 	m->frozen = true;
@@ -388,7 +363,7 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value,
 		rc = m->ops->push
 			     ? m->ops->push(m, value, flags)
 			     : nb_map_update(m, key, value, flags, NB_ALL_CPUS);
-	while (rc == -EBUSY && sleep_again(&times));
+	while (rc == -EBUSY && nb_seq_sleep_again(&times));
 	return rc ? map_fail(m, key, flags, rc, err) : 0;
 }
 
@@ -451,7 +426,7 @@ int nb_map_take(struct nb_map *m, void *value, struct nb_err *err)
 
 	do
 		rc = nb_map_pop(m, value);
-	while (rc == -EBUSY && sleep_again(&times));
+	while (rc == -EBUSY && nb_seq_sleep_again(&times));
 	if (rc == -ENOENT)
 		return nb_fail(err, NB_E_NOKEY, 0, "map \"%s\" is empty",
 			       m->name);
@@ -475,7 +450,7 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 		return refuse_fixed(m, err);
 	do
 		rc = nb_map_delete(m, key);
-	while (rc == -EBUSY && sleep_again(&times));
+	while (rc == -EBUSY && nb_seq_sleep_again(&times));
 	if (rc == -EINVAL && spec->keys == NB_KEYS_NONE)
 		return nb_fail(
 			err, NB_E_FLAGS, 0,

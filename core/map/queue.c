@@ -9,6 +9,7 @@
  */
 #include <sched.h>
 
+#include "core/map/map.h"
 #include "core/map/seqlock.h"
 
 struct queue {

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/map/map.h"
 #include "core/map/ops.h"
 
 /*
@@ -68,8 +67,15 @@ static inline bool nb_seq_at_rest(const uint64_t *word, uint64_t seen)
 	       __atomic_load_n(word, __ATOMIC_RELAXED) == seen;
 }
 
-/* Lock for the management side, and sleep up to two seconds for the lock. A
- * preempted writer continues soon; a dead one must not block us. In map.c. */
+/*
+ * Sleep for a millisecond because a writer holds the lock or the map is busy.
+ * *@times counts the calls. Returns false at the 2,000th.
+ */
+bool nb_seq_sleep_again(int *times);
+/*
+ * Lock for the management side, and sleep up to two seconds for the lock. A
+ * preempted writer continues soon; a dead one must not block us.
+ */
 bool nb_seq_lock_sleeping(uint64_t *word, uint64_t *locked);
 
 /* Load or store data beside the word. Stores have release order, so a

@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "plugin/agent/gather.h"
-#include "plugin/agent/link.h"
 #include "plugin/agent/own.h"
 #include "plugin/agent/procs.h"
 #include "plugin/agent/site.h"
@@ -39,6 +37,9 @@ enum nb_agent_follow {
 };
 
 struct nb_coord;
+struct nb_gather;
+struct nb_link;
+struct nb_maps;
 
 struct nb_agent {
 	struct nb_jobdir dir;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "plugin/agent/coord.h"
+#include "plugin/agent/gather.h"
 
 static void claimed(void *arg, const struct nb_store_reply *r)
 {

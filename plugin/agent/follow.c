@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "plugin/agent/agent.h"
+#include "plugin/agent/gather.h"
 
 static const char *const families[] = { "order/",  "site/",    "staged/",
 					"comm/",   "seen/",    "request/",

@@ -20,6 +20,7 @@
 
 #include "core/base/sha256.h"
 #include "plugin/agent/agent.h"
+#include "plugin/agent/link.h"
 #include "plugin/agent/maps.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"

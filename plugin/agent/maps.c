@@ -12,6 +12,7 @@
 
 #include "core/generation/controller.h"
 #include "plugin/agent/agent.h"
+#include "plugin/controller/controller.h"
 #include "plugin/controller/election.h"
 #include "plugin/controller/sites.h"
 #include "plugin/job/segment.h"
@@ -393,7 +394,7 @@ static bool is_wanted(struct nb_maps *m)
 	return __atomic_load_n(&s->mem->agent.coordinates_ms,
 			       __ATOMIC_ACQUIRE) &&
 	       m->a->whole && nb_election_read(s).pid && open_board(m) &&
-	       nb_sites_wanted(&m->board, s);
+	       nb_controllers_want_sites(&m->board, s);
 }
 
 void nb_maps_turn(struct nb_maps *m)

@@ -7,6 +7,7 @@
 
 #include "core/generation/controller.h"
 #include "plugin/controller/controller.h"
+#include "plugin/controller/election.h"
 #include "plugin/job/segment.h"
 
 bool nb_controllers_read_state(const struct nb_mailbox *b,
@@ -122,4 +123,15 @@ int nb_controllers_unanswered(struct nb_controllers *l,
 		missing += !nb_controllers_answered(l, m[i].entry, &head);
 	}
 	return missing;
+}
+
+bool nb_controllers_want_sites(const struct nb_mailbox *b,
+			       const struct nb_segment *s)
+{
+	const struct nb_election e = nb_election_read(s);
+	struct nb_controllers_state state;
+
+	return e.entry < NB_SEG_PROCS && !e.paused &&
+	       nb_controllers_read_state(b, s->mem, e.entry, &state) &&
+	       state.merges;
 }

@@ -108,7 +108,7 @@ void nb_controllers_forked(void);
 void nb_controllers_end(void);
 
 /*
- * answers.c defines the six functions below, which read the mailbox.
+ * answers.c defines the seven functions below, which read the mailbox.
  *
  * nb_controllers_read_state - read the state that the process of entry @i
  * posted
@@ -144,6 +144,13 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 /* Returns how many of @n processes have not answered the request yet. */
 int nb_controllers_unanswered(struct nb_controllers *l,
 			      const struct nb_election_other *m, int n);
+
+/*
+ * Returns true if the controllers of the site's elected process read merged
+ * maps. Only then does the agent ask the other sites.
+ */
+bool nb_controllers_want_sites(const struct nb_mailbox *b,
+			       const struct nb_segment *s);
 
 /* State of the controllers for `controller status`. */
 struct nb_controllers_info {

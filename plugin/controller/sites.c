@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "core/generation/controller.h"
-#include "plugin/controller/controller.h"
-#include "plugin/controller/election.h"
 #include "plugin/job/segment.h"
 
 enum { LIST = NB_SEG_PROCS, FIRST };
@@ -42,16 +40,6 @@ int nb_sites_post_maps(struct nb_mailbox *b, uint32_t i,
 				       "no memory for %zu bytes", size);
 	nb_buf_fini(&all);
 	return rc;
-}
-
-bool nb_sites_wanted(const struct nb_mailbox *b, const struct nb_segment *s)
-{
-	const struct nb_election e = nb_election_read(s);
-	struct nb_controllers_state state;
-
-	return e.entry < NB_SEG_PROCS && !e.paused &&
-	       nb_controllers_read_state(b, s->mem, e.entry, &state) &&
-	       state.merges;
 }
 
 /* Read a record of a fixed size. */

@@ -70,12 +70,6 @@ int nb_sites_post_state(struct nb_mailbox *b, uint32_t i,
 int nb_sites_post_maps(struct nb_mailbox *b, uint32_t i,
 		       const struct nb_sites_maps *head, const void *bytes,
 		       size_t size, struct nb_err *err);
-/*
- * Returns true if the controllers of the site's elected process read merged
- * maps. Only then does the agent ask the other sites.
- */
-bool nb_sites_wanted(const struct nb_mailbox *b, const struct nb_segment *s);
-
 /* Result of nb_sites_merge. */
 struct nb_sites_result {
 	uint32_t sites, missing_sites; /* numbers of the other sites */

@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
+#include "plugin/agent/link.h"
 #include "plugin/job/segment.h"
 #include "test/bench/fleet_site.h"
 

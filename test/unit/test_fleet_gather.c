@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The coordinator's server for links while it closes, and an agent that begins
 // to link while it reads the store again.
+#include "plugin/agent/gather.h"
+#include "plugin/agent/link.h"
 #include "test/unit/unit.h"
 
 #include <arpa/inet.h>

@@ -2,6 +2,8 @@
 // The links between the agents and the coordinator: the server by the requests
 // of a client, and an agent's end by that server. All of them run in one event
 // loop, as in an agent.
+#include "plugin/agent/gather.h"
+#include "plugin/agent/link.h"
 #include "test/unit/unit.h"
 
 #include <stdio.h>

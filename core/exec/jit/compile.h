@@ -3,6 +3,7 @@
 #define NB_EXEC_COMPILE_H
 
 #include "core/base/err.h"
+#include "core/exec/jit/symbols.h"
 #include "core/exec/run/exec.h"
 #include "core/image/image.h"
 
@@ -25,13 +26,11 @@ void nb_exec_set_code(struct nb_exec *x, struct nb_jit *jit);
 /*
  * nb_exec_publish - name a compiled program's code for perf and gdb
  * @img: the image that @x was bound from, @prog: its number there
- * @how: NB_PUBLISH_PERF: a line in perf's map of this process; NB_PUBLISH_GDB:
- * an object file in memory by gdb's JIT interface
+ * @how: NB_PUBLISH_*
  *
  * Does nothing for interpreted programs. Returns 0, NB_E_NOMEM or NB_E_IO; the
  * program runs in any case. Do not call it on a decision path.
  */
-enum { NB_PUBLISH_PERF = 1, NB_PUBLISH_GDB = 2 };
 int nb_exec_publish(struct nb_exec *x, const struct nb_image *img,
 		    uint32_t prog, unsigned how, struct nb_err *err);
 

@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/exec/jit/compile.h"
 #include "core/exec/jit/jit.h"
 #include "core/exec/jit/symbols_elf.h"
 

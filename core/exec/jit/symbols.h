@@ -9,6 +9,12 @@
 /* Names of machine code for perf and gdb: "policy/program" for an entry,
  * "policy/program/function" for each function that it calls. */
 
+/*
+ * NB_PUBLISH_PERF: a line in perf's map of this process. NB_PUBLISH_GDB: an
+ * object file in memory by gdb's JIT interface
+ */
+enum { NB_PUBLISH_PERF = 1, NB_PUBLISH_GDB = 2 };
+
 /* The object file that a debugger was given; private to symbols.c. */
 struct nb_symbols;
 

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The agent's main loop: the lease, registration, copies of fleet records, and
+ * ranks that wait at a fence.
+ */
+#include "plugin/agent/agent.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/sha256.h"
+#include "plugin/agent/gather.h"
+#include "plugin/agent/link.h"
+#include "plugin/agent/target.h"
+#include "plugin/job/registry.h"
+#include "plugin/runtime/clock.h"
+
+enum {
+	SCAN_MS = 200,
+	CALM_SCAN_MS = 500,
+	/* after this time without changed keys the agent scans less often */
+	CALM_MS = 5000,
+	SITE_MS = 1000,
+	RETRY_MS = 500,
+	ARMED_MS = 2,
+	/* for this many sites, an agent scans its ranks 1 ms later */
+	LOOK_SITES = 32,
+	PENDING_MS = 10,
+	/* longest delay of the answers that follow an outcome */
+	LATE_SEEN_MS = 300,
+	/*
+	 * delay of the report that all ranks have switched, while no change is
+	 * in progress
+	 */
+	TAKEN_MS = 1000,
+	HASTY_MS = 3000,
+	/* keepalives of large jobs come later by this time at most */
+	KEEP_MORE_MS = 800,
+	/*
+	 * after a change, sites describe themselves within this time for each
+	 * site
+	 */
+	DESCRIBE_SITE_MS = 24,
+	DESCRIBE_MOST_MS = 30000,
+	/* the links end when the store has not answered for this time */
+	AWAY_MS = 1000
+};
+
+static void lease_lost(struct nb_agent *a)
+{
+	a->lease = 0;
+	nb_own_lease(&a->own, 0);
+	nb_coord_reset(a->coord);
+}
+
+static void lease_granted(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_agent *a = arg;
+
+	a->lease_busy = false;
+	a->lease_ms = nb_agent_ms();
+	if (r->err) {
+		nb_agent_failed(a, r->err);
+		return;
+	}
+	a->lease = r->lease;
+	a->kept_ms = a->lease_ms;
+	nb_own_lease(&a->own, r->lease);
+	nb_agent_state(a, true, "");
+	/*
+	 * a store that has lost its data has lost the lease, too: its revisions
+	 * begin anew, so watches of later ones would report nothing
+	 */
+	nb_agent_follow(a, false);
+}
+
+static void lease_kept(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_agent *a = arg;
+
+	a->lease_busy = false;
+	if (r->err && r->err->code != NB_E_NOENT) {
+		nb_agent_failed(a, r->err);
+		return;
+	}
+	a->lease_ms = nb_agent_ms();
+	nb_agent_state(a, true, "");
+	if (r->err || !r->ttl_s)
+		lease_lost(a);
+	else
+		a->kept_ms = a->lease_ms;
+}
+
+/*
+ * Returns the time between two keepalives. Those of a large job are a large
+ * part of the store's work; two of three may still fail.
+ */
+static uint64_t keep_ms(const struct nb_agent *a)
+{
+	unsigned more = a->sites < KEEP_MORE_MS ? a->sites : KEEP_MORE_MS;
+
+	return NB_AGENT_KEEP_MS + more;
+}
+
+static void lease_turn(struct nb_agent *a)
+{
+	uint64_t due = a->lease ? keep_ms(a) : RETRY_MS;
+
+	if (a->lease_busy || (a->lease_ms && nb_agent_ms() < a->lease_ms + due))
+		return;
+	a->lease_busy =
+		!(a->lease ? nb_store_lease_keepalive(a->store, a->lease,
+						      lease_kept, a, NULL)
+			   : nb_store_lease_grant(a->store, NB_AGENT_LEASE_S,
+						  lease_granted, a, NULL));
+	a->lease_ms = nb_agent_ms();
+}
+
+/*
+ * Returns true if the store has lost the record of communicator @i, which had
+ * changed its generation. The agent then tells the coordinator, which would
+ * otherwise assume that the communicator never changed.
+ */
+static bool record_is_gone(const struct nb_agent *a, uint32_t i)
+{
+	const struct nb_seg_comm *c = &a->site.seg->mem->comm[i];
+	const struct nb_view_key *k;
+	char key[64];
+
+	if (a->follow != NB_AGENT_FOLLOWING ||
+	    !__atomic_load_n(&c->record.word, __ATOMIC_SEQ_CST))
+		return false;
+	snprintf(key, sizeof(key), "order/record/%016llx",
+		 (unsigned long long)c->comm_id);
+	k = nb_view_get(&a->view, key);
+	return !k || !*nb_view_str(k->value, "state");
+}
+
+static json_t *describe_comm(const struct nb_agent *a, uint32_t i)
+{
+	json_t *o = nb_site_describe(&a->site, i);
+
+	if (record_is_gone(a, i) && !*nb_view_str(o, "differs"))
+		json_object_set_new(o, "differs", json_string(NB_TARGET_LOST));
+	return o;
+}
+
+static void describe_comms(struct nb_agent *a)
+{
+	char key[128];
+
+	nb_own_begin(&a->own, "comm/");
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &a->site.seg->mem->comm[i];
+		int64_t at;
+
+		if (!nb_site_shared(&a->site, i))
+			continue;
+		snprintf(key, sizeof(key), "comm/%016llx/%s",
+			 (unsigned long long)c->comm_id, a->name);
+		/*
+		 * a confirmation of an older description may be that of an
+		 * earlier communicator with the same identity
+		 */
+		nb_own_set(&a->own, key, describe_comm(a, i));
+		at = nb_own_confirmed(&a->own, key);
+		if (!at || c->fleet_since)
+			continue;
+		nb_site_registered(&a->site, i, at);
+		nb_own_set(&a->own, key, describe_comm(a, i));
+		a->copies_due = true;
+	}
+	nb_own_end(&a->own, "comm/");
+}
+
+void nb_agent_answer(struct nb_agent *a, const char *key, json_t *value,
+		     bool urgent)
+{
+	nb_own_answer(&a->own, key, value);
+	if (a->gather)
+		nb_own_enter(&a->own, &a->view);
+	if (urgent)
+		nb_link_hurry(a->link);
+}
+
+/*
+ * Between two changes nobody waits for the ranks' positions, and the link
+ * brings them with the next request.
+ */
+static void publish_seen(struct nb_agent *a)
+{
+	char key[96];
+
+	a->seen_ms = 0;
+	snprintf(key, sizeof(key), "seen/%s", a->name);
+	nb_agent_answer(a, key, nb_site_seen(&a->site),
+			nb_site_armed(&a->site) || nb_agent_staged(a));
+}
+
+bool nb_agent_works(const struct nb_agent *a)
+{
+	return a->staging_n || a->copies_due || a->barrier_due ||
+	       nb_procs_busy(a->procs);
+}
+
+void nb_agent_seen(struct nb_agent *a)
+{
+	if (a->barrier_due || a->copies_due)
+		return;
+	a->seen_ms = 0;
+	a->pending = nb_site_pending(&a->site);
+}
+
+/* Note when this run of the job was registered under @key. */
+static void note_since(struct nb_agent *a, const char *key)
+{
+	struct nb_seg_agent *self = &a->site.seg->mem->agent;
+
+	if (self->runs != self->since_run)
+		self->since = 0;
+	else if (!self->since)
+		self->since = (uint64_t)nb_own_confirmed(&a->own, key);
+	self->since_run = self->runs;
+}
+
+void nb_agent_describe(struct nb_agent *a)
+{
+	char key[96];
+	json_t *o;
+
+	a->site_ms = nb_agent_ms();
+	snprintf(key, sizeof(key), "site/%s", a->name);
+	note_since(a, key);
+	o = nb_site_self(&a->site);
+	json_object_set_new(o, "host", json_string(a->host));
+	json_object_set_new(o, "address", json_string(a->address));
+	json_object_set_new(o, "life", json_string(nb_link_life(a->link)));
+	nb_own_set(&a->own, key, o);
+}
+
+void nb_agent_describe_soon(struct nb_agent *a)
+{
+	uint64_t last = (uint64_t)a->sites * DESCRIBE_SITE_MS;
+	uint8_t digest[NB_SHA256_SIZE];
+
+	if (last > DESCRIBE_MOST_MS)
+		last = DESCRIBE_MOST_MS;
+	nb_sha256(a->name, strlen(a->name), digest);
+	a->site_ms = nb_agent_ms() + last * digest[0] / 256 - SITE_MS;
+	if (last < SITE_MS)
+		nb_agent_describe(a);
+}
+
+/*
+ * Copy into the segment why the fleet leaves communicators to NCCL. The
+ * commands doctor and comm show print it.
+ */
+static void copy_notes(struct nb_agent *a)
+{
+	const struct nb_view_key *k = nb_view_get(&a->view, "order/notes");
+
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &a->site.seg->mem->comm[i];
+		char id[17];
+
+		if (!nb_site_shared(&a->site, i))
+			continue;
+		snprintf(id, sizeof(id), "%016llx",
+			 (unsigned long long)c->comm_id);
+		nb_site_tell(&a->site, c->comm_id,
+			     k ? nb_view_str(k->value, id) : "");
+	}
+}
+
+/*
+ * Answer an arming at once. The coordinator needs the answer to an outcome only
+ * before its next change, so that answer waits until the ranks have switched.
+ */
+static void answer_copies(struct nb_agent *a)
+{
+	a->pending = nb_site_pending(&a->site);
+	a->pending_ms = nb_agent_ms();
+	if (a->pending && !nb_site_armed(&a->site))
+		a->seen_ms = a->pending_ms + LATE_SEEN_MS;
+	else
+		publish_seen(a);
+}
+
+static void copy_records(struct nb_agent *a)
+{
+	if (!a->copies_due || a->follow != NB_AGENT_FOLLOWING)
+		return;
+	a->copies_due = false;
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		uint64_t id = a->site.seg->mem->comm[i].comm_id;
+		const struct nb_view_key *k;
+		char key[64];
+
+		if (!nb_site_shared(&a->site, i))
+			continue;
+		snprintf(key, sizeof(key), "order/record/%016llx",
+			 (unsigned long long)id);
+		k = nb_view_get(&a->view, key);
+		if (!k || k->mod == a->site.comm[i].copied)
+			continue;
+		/* if the segment is locked, each attempt would wait for it */
+		a->copies_due =
+			!nb_site_copy(&a->site, id, k->value, k->made, k->mod);
+		if (a->copies_due)
+			break;
+		a->barrier_due = true;
+	}
+	if (!a->barrier_due)
+		return;
+	a->barrier_due = !nb_site_barrier(&a->site);
+	/* the agent's next round tries to write the copies again */
+	a->copies_due |= a->barrier_due;
+	if (!a->barrier_due)
+		answer_copies(a);
+	else
+		nb_agent_state(
+			a, true,
+			"the kernel refuses membarrier(2) to the agent: fences cannot be decided");
+}
+
+static void fallback_done(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_site_comm *k = arg;
+
+	if (r->err)
+		k->asked = 0;
+}
+
+/*
+ * Roll back the armed record of the communicator of entry @i in the store,
+ * because a rank has waited too long. The transaction fails if the coordinator
+ * has written the record first.
+ */
+static void ask_fallback(struct nb_agent *a, uint32_t i)
+{
+	struct nb_site_comm *of = &a->site.comm[i];
+	char key[192];
+	const struct nb_view_key *k;
+	struct nb_store_compare cmp;
+	struct nb_store_op put;
+	struct nb_store_txn txn = { &cmp, 1, &put, 1, NULL, 0 };
+	char *text;
+
+	snprintf(key, sizeof(key), "order/record/%016llx",
+		 (unsigned long long)a->site.seg->mem->comm[i].comm_id);
+	k = nb_view_get(&a->view, key);
+	if (!k || k->mod != of->copied || k->mod == of->asked ||
+	    strcmp(nb_view_str(k->value, "state"), "armed"))
+		return;
+	text = json_dumps(json_object_get(k->value, "back"), JSON_COMPACT);
+	if (!text)
+		return;
+	cmp = (struct nb_store_compare){ nb_agent_key(a, key), k->mod, false };
+	put = (struct nb_store_op){ .kind = NB_STORE_PUT,
+				    .key = cmp.key,
+				    .value = text,
+				    .size = strlen(text) };
+	if (!nb_store_txn(a->store, &txn, fallback_done, of, NULL))
+		of->asked = k->mod;
+	free(text);
+}
+
+static void look_at_waits(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+	uint32_t first = nb_site_waiting(&a->site, 0);
+
+	if (first == NB_SEG_COMMS) {
+		if (a->told_waiting)
+			nb_agent_log("the ranks continue after %llu ms",
+				     (unsigned long long)(now - a->waiting_ms));
+		a->waiting_ms = 0;
+		a->told_waiting = false;
+		return;
+	}
+	if (!a->waiting_ms) {
+		a->waiting_ms = now;
+		publish_seen(a);
+	}
+	if (now < a->waiting_ms + NB_AGENT_PATIENCE_MS + nb_agent_crowd(a))
+		return;
+	if (!a->told_waiting)
+		nb_agent_log(
+			"a rank of communicator %016llx waits at a fence for the store",
+			(unsigned long long)a->site.seg->mem->comm[first]
+				.comm_id);
+	a->told_waiting = true;
+	/* a rank must not wait for the coordinator, only for the store */
+	nb_link_end(a->link, "a rank waits at a fence");
+	for (uint32_t i = first; i < NB_SEG_COMMS;
+	     i = nb_site_waiting(&a->site, i + 1))
+		ask_fallback(a, i);
+}
+
+/*
+ * Write the agent's own keys. Failed writes are retried at intervals, because
+ * the store may be away.
+ */
+static void flush_own(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+
+	if (a->own.failures && now < a->flush_ms + RETRY_MS)
+		return;
+	a->flush_ms = now;
+	nb_own_flush(&a->own);
+}
+
+/*
+ * Write the ranks' positions when they have switched. Between two changes
+ * nobody waits for these positions, and the site's report of the next staging
+ * contains them.
+ */
+static void seen_turn(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+
+	if (a->pending && !nb_site_pending(&a->site)) {
+		a->pending = false;
+		a->seen_ms = nb_agent_staged(a) ? now : now + TAKEN_MS;
+	}
+	if (a->seen_ms && now >= a->seen_ms)
+		publish_seen(a);
+}
+
+static void scan(struct nb_agent *a)
+{
+	nb_site_measure(&a->site);
+	describe_comms(a);
+	if (nb_agent_ms() >= a->site_ms + SITE_MS)
+		nb_agent_describe(a);
+	copy_notes(a);
+}
+
+/*
+ * Returns true while ranks are expected to reach their fence soon. An idle
+ * communicator may never reach it.
+ */
+static bool is_hasty(const struct nb_agent *a)
+{
+	return a->pending && nb_agent_ms() < a->pending_ms + HASTY_MS;
+}
+
+/*
+ * Returns the interval between two scans of the segment. It is longer when the
+ * site's keys have not changed for a while, because an idle agent should cost
+ * nothing.
+ */
+static uint64_t scan_interval(const struct nb_agent *a)
+{
+	return nb_agent_ms() < a->own.changed_ms + CALM_MS ? SCAN_MS
+							   : CALM_SCAN_MS;
+}
+
+static void scan_turn(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+	bool due = now >= a->scan_ms + scan_interval(a);
+
+	if (due) {
+		a->scan_ms = now;
+		a->orders_due = true;
+		scan(a);
+	}
+	if (due || is_hasty(a))
+		seen_turn(a);
+}
+
+/*
+ * Pass the changes of order/ on to the other agents. If the store does not
+ * answer this agent, the others must ask the store themselves.
+ */
+static void gather_turn(struct nb_agent *a)
+{
+	uint64_t now = nb_agent_ms();
+
+	if (!a->gather)
+		return;
+	nb_gather_allow(a->gather,
+			a->lease && a->own.linked &&
+				(!a->away_ms || now < a->away_ms + AWAY_MS) &&
+				now < a->kept_ms + NB_AGENT_LEASE_S * 1000 / 2 +
+						nb_agent_crowd(a) / 4);
+	if (a->follow == NB_AGENT_FOLLOWING)
+		nb_gather_news(a->gather, a->order_rev, a->order_gone);
+	nb_gather_turn(a->gather);
+}
+
+/*
+ * Carry out orders when there are some, and now and then what has failed. While
+ * ranks are near a fence, an agent that does not coordinate has many iterations
+ * in which nothing has come.
+ */
+static void orders_turn(struct nb_agent *a)
+{
+	if (a->follow != NB_AGENT_FOLLOWING || (!a->orders_due && !a->whole))
+		return;
+	a->orders_due = false;
+	nb_agent_orders(a);
+	nb_coord_turn(a->coord);
+}
+
+int nb_agent_turn(struct nb_agent *a)
+{
+	struct nb_seg_agent *self = &a->site.seg->mem->agent;
+
+	__atomic_store_n(&self->beat_ms, nb_agent_ms(), __ATOMIC_RELEASE);
+	lease_turn(a);
+	nb_link_check(a->link);
+	gather_turn(a);
+	if (a->follow == NB_AGENT_LOST && a->lease &&
+	    nb_agent_ms() >= a->follow_ms + RETRY_MS)
+		nb_agent_follow(a, a->whole);
+	copy_records(a);
+	scan_turn(a);
+	look_at_waits(a);
+	orders_turn(a);
+	flush_own(a);
+	nb_link_turn(a->link);
+	if (nb_coord_busy(a->coord))
+		return ARMED_MS;
+	if (nb_site_armed(&a->site))
+		return ARMED_MS + (int)(a->sites / LOOK_SITES);
+	return is_hasty(a) || nb_link_holds(a->link)
+		       ? PENDING_MS + (int)(a->sites / LOOK_SITES)
+		       : (int)scan_interval(a);
+}
