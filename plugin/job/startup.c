@@ -366,9 +366,10 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 			"or NCCLBPF_SOCKET_DIR, or could not share the job segment",
 			missing, c->nranks);
 	else if (why == NB_DIFFER_MISSING)
-		snprintf(text, size,
-			 "a rank made its first decision before all %u ranks had registered",
-			 c->nranks);
+		snprintf(
+			text, size,
+			"a rank made its first decision before all %u ranks had registered",
+			c->nranks);
 	else if (why == NB_DIFFER_STRANGER && s->stranger)
 		snprintf(text, size, "%s", s->why);
 	else if (why == NB_DIFFER_STRANGER)
