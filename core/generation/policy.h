@@ -32,7 +32,7 @@ struct nb_policy_effort {
  * @iteration: the longest iteration in all programs of the run
  * @tails: iterations that tail calls may add
  *
- * nb_effort_turns - return the weighted instructions of loops with a constant
+ * nb_effort_loops - return the weighted instructions of loops with a constant
  * bound
  */
 uint64_t nb_effort_path(const struct nb_policy_effort *e, uint64_t iteration,

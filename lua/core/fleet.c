@@ -47,7 +47,7 @@ static void fleet_wait(lua_State *L, const struct fleet *f, double end)
 
 	if (nb_lua_poll(&p, 1, end >= 0 && left < 0 ? 0 : left) < 0)
 		nb_lua_interrupted(L);
-	nb_http_turn(f->http);
+	nb_http_tick(f->http);
 }
 
 /*

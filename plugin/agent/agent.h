@@ -197,7 +197,7 @@ void nb_agent_describe_soon(struct nb_agent *a);
 /* Note that the next write to the store includes the ranks' positions. */
 void nb_agent_seen(struct nb_agent *a);
 /* Do all due work. Returns the milliseconds until the next work is due. */
-int nb_agent_turn(struct nb_agent *a);
+int nb_agent_tick(struct nb_agent *a);
 
 /* order.c carries out the coordinator's orders with the functions below. */
 
@@ -244,7 +244,7 @@ int nb_signed_state(const struct nb_procs_order *o, struct nb_err *err);
 
 struct nb_coord *nb_coord_new(struct nb_agent *a);
 void nb_coord_free(struct nb_coord *c);
-void nb_coord_turn(struct nb_coord *c);
+void nb_coord_tick(struct nb_coord *c);
 /*
  * Give up the coordinator's role, because the lease has expired or the keys are
  * read again.

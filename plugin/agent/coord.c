@@ -468,7 +468,7 @@ static void staged(struct nb_coord *c)
 		arm(c);
 }
 
-static void turn_staging(struct nb_coord *c)
+static void tick_staging(struct nb_coord *c)
 {
 	size_t sites, n, left;
 	bool late = nb_agent_ms() >= c->deadline;
@@ -677,7 +677,7 @@ static void taken(struct nb_coord *c)
 	nb_agent_follow(c->a, true);
 }
 
-static void turn_armed(struct nb_coord *c)
+static void tick_armed(struct nb_coord *c)
 {
 	const char *site = "";
 	uint64_t now = nb_agent_ms();
@@ -716,7 +716,7 @@ static void turn_armed(struct nb_coord *c)
  * one site. The change is already decided. If a site could not commit it, tell
  * the operator.
  */
-static void turn_settling(struct nb_coord *c)
+static void tick_settling(struct nb_coord *c)
 {
 	const json_t *first;
 	json_t *left;
@@ -749,7 +749,7 @@ static void turn_settling(struct nb_coord *c)
  * limit the checks to a quarter of the time. Otherwise the cost of a change
  * would grow with the square of the number of sites.
  */
-static void turn_change(struct nb_coord *c)
+static void tick_change(struct nb_coord *c)
 {
 	uint64_t start = nb_clock_read(CLOCK_THREAD_CPUTIME_ID), ns;
 
@@ -757,13 +757,13 @@ static void turn_change(struct nb_coord *c)
 		return;
 	switch (c->state) {
 	case NB_COORD_STAGING:
-		turn_staging(c);
+		tick_staging(c);
 		break;
 	case NB_COORD_ARMED:
-		turn_armed(c);
+		tick_armed(c);
 		break;
 	case NB_COORD_SETTLING:
-		turn_settling(c);
+		tick_settling(c);
 		break;
 	case NB_COORD_IDLE:
 	case NB_COORD_CLAIMING:
@@ -780,7 +780,7 @@ static void turn_change(struct nb_coord *c)
 		c->look_ns = nb_clock_read(CLOCK_MONOTONIC) + LOOK_PAUSE * ns;
 }
 
-void nb_coord_turn(struct nb_coord *c)
+void nb_coord_tick(struct nb_coord *c)
 {
 	struct nb_seg_agent *self = &c->a->site.seg->mem->agent;
 	bool is = nb_coord_is(c);
@@ -793,5 +793,5 @@ void nb_coord_turn(struct nb_coord *c)
 	if (c->state == NB_COORD_IDLE)
 		nb_coord_idle(c);
 	else
-		turn_change(c);
+		tick_change(c);
 }

@@ -642,7 +642,7 @@ static void gather_run(void *arg)
 	g->running = false;
 }
 
-void nb_gather_turn(struct nb_gather *g)
+void nb_gather_tick(struct nb_gather *g)
 {
 	uint64_t now = nb_agent_ms();
 	struct asked *x, *next;
@@ -772,7 +772,7 @@ void nb_gather_close(struct nb_gather *g)
 		/* no connection may be suspended when the server is stopped */
 		g->allowed = false;
 		g->due_ms = 0;
-		nb_gather_turn(g);
+		nb_gather_tick(g);
 		MHD_stop_daemon(g->daemon);
 		nb_http_timer_cancel(g->again);
 	}

@@ -73,7 +73,7 @@ void nb_gather_restore(struct nb_gather *g, const char *key);
 /* The view was read from the store: enter all linked answers again. */
 void nb_gather_reread(struct nb_gather *g);
 /* Send due replies. Call it in each iteration of the agent's loop. */
-void nb_gather_turn(struct nb_gather *g);
+void nb_gather_tick(struct nb_gather *g);
 /* Returns the number of sites that are linked. */
 unsigned nb_gather_sites(const struct nb_gather *g);
 

@@ -314,7 +314,7 @@ static bool answer_soon(const struct nb_link *l)
 	return nb_agent_works(l->a) && nb_agent_ms() < l->came_ms + HOLD_MS;
 }
 
-static void turn_on(struct nb_link *l)
+static void tick_on(struct nb_link *l)
 {
 	const struct nb_own *own = &l->a->own;
 
@@ -355,7 +355,7 @@ static const char *target(const struct nb_link *l, const struct nb_view_key *k,
 }
 
 /* Begin a link as soon as the coordinator can know this site. */
-static void turn_off(struct nb_link *l)
+static void tick_off(struct nb_link *l)
 {
 	char site[96];
 
@@ -393,12 +393,12 @@ void nb_link_check(struct nb_link *l)
 	later(l, FIRST_MS + (uint64_t)SITE_MS * l->a->sites);
 }
 
-void nb_link_turn(struct nb_link *l)
+void nb_link_tick(struct nb_link *l)
 {
 	if (!l || !*l->url || l->a->follow != NB_AGENT_FOLLOWING)
 		return;
 	if (l->state == ON)
-		turn_on(l);
+		tick_on(l);
 	else if (l->state == OFF)
-		turn_off(l);
+		tick_off(l);
 }

@@ -39,6 +39,6 @@ void nb_link_hurry(struct nb_link *l);
  * due requests afterwards.
  */
 void nb_link_check(struct nb_link *l);
-void nb_link_turn(struct nb_link *l);
+void nb_link_tick(struct nb_link *l);
 
 #endif

@@ -103,7 +103,7 @@ static uint64_t keep_ms(const struct nb_agent *a)
 	return NB_AGENT_KEEP_MS + more;
 }
 
-static void lease_turn(struct nb_agent *a)
+static void lease_tick(struct nb_agent *a)
 {
 	uint64_t due = a->lease ? keep_ms(a) : RETRY_MS;
 
@@ -417,7 +417,7 @@ static void flush_own(struct nb_agent *a)
  * nobody waits for these positions, and the site's report of the next staging
  * contains them.
  */
-static void seen_turn(struct nb_agent *a)
+static void seen_tick(struct nb_agent *a)
 {
 	uint64_t now = nb_agent_ms();
 
@@ -458,7 +458,7 @@ static uint64_t scan_interval(const struct nb_agent *a)
 							   : CALM_SCAN_MS;
 }
 
-static void scan_turn(struct nb_agent *a)
+static void scan_tick(struct nb_agent *a)
 {
 	uint64_t now = nb_agent_ms();
 	bool due = now >= a->scan_ms + scan_interval(a);
@@ -469,14 +469,14 @@ static void scan_turn(struct nb_agent *a)
 		scan(a);
 	}
 	if (due || is_hasty(a))
-		seen_turn(a);
+		seen_tick(a);
 }
 
 /*
  * Pass the changes of order/ on to the other agents. If the store does not
  * answer this agent, the others must ask the store themselves.
  */
-static void gather_turn(struct nb_agent *a)
+static void gather_tick(struct nb_agent *a)
 {
 	uint64_t now = nb_agent_ms();
 
@@ -489,7 +489,7 @@ static void gather_turn(struct nb_agent *a)
 						nb_agent_crowd(a) / 4);
 	if (a->follow == NB_AGENT_FOLLOWING)
 		nb_gather_news(a->gather, a->order_rev, a->order_gone);
-	nb_gather_turn(a->gather);
+	nb_gather_tick(a->gather);
 }
 
 /*
@@ -497,32 +497,32 @@ static void gather_turn(struct nb_agent *a)
  * ranks are near a fence, an agent that does not coordinate has many iterations
  * in which nothing has come.
  */
-static void orders_turn(struct nb_agent *a)
+static void orders_tick(struct nb_agent *a)
 {
 	if (a->follow != NB_AGENT_FOLLOWING || (!a->orders_due && !a->whole))
 		return;
 	a->orders_due = false;
 	nb_agent_orders(a);
-	nb_coord_turn(a->coord);
+	nb_coord_tick(a->coord);
 }
 
-int nb_agent_turn(struct nb_agent *a)
+int nb_agent_tick(struct nb_agent *a)
 {
 	struct nb_seg_agent *self = &a->site.seg->mem->agent;
 
 	__atomic_store_n(&self->beat_ms, nb_agent_ms(), __ATOMIC_RELEASE);
-	lease_turn(a);
+	lease_tick(a);
 	nb_link_check(a->link);
-	gather_turn(a);
+	gather_tick(a);
 	if (a->follow == NB_AGENT_LOST && a->lease &&
 	    nb_agent_ms() >= a->follow_ms + RETRY_MS)
 		nb_agent_follow(a, a->whole);
 	copy_records(a);
-	scan_turn(a);
+	scan_tick(a);
 	look_at_waits(a);
-	orders_turn(a);
+	orders_tick(a);
 	flush_own(a);
-	nb_link_turn(a->link);
+	nb_link_tick(a->link);
 	if (nb_coord_busy(a->coord))
 		return ARMED_MS;
 	if (nb_site_armed(&a->site))

@@ -208,7 +208,7 @@ static void start_relay(struct nb_agent *a)
 		a->address = nb_relay_address(a->relay);
 }
 
-static void turn_procs(struct nb_agent *a)
+static void tick_procs(struct nb_agent *a)
 {
 	struct nb_procs_result r;
 
@@ -216,16 +216,16 @@ static void turn_procs(struct nb_agent *a)
 		nb_agent_result(a, &r);
 }
 
-static void wait_turn(struct nb_agent *a, int ms)
+static void wait_for_work(struct nb_agent *a, int ms)
 {
 	struct pollfd f[2] = { { nb_http_fd(a->http), POLLIN, 0 },
 			       { nb_procs_fd(a->procs), POLLIN, 0 } };
 
 	(void)poll(f, 2, ms);
 	if (f[0].revents)
-		nb_http_turn(a->http);
+		nb_http_tick(a->http);
 	if (f[1].revents)
-		turn_procs(a);
+		tick_procs(a);
 }
 
 /*
@@ -290,10 +290,10 @@ static int serve(struct nb_agent *a)
 	uint64_t looked = nb_agent_ms();
 
 	while (!stopped) {
-		int ms = nb_agent_turn(a);
+		int ms = nb_agent_tick(a);
 
-		nb_maps_turn(a->maps);
-		wait_turn(a, ms);
+		nb_maps_tick(a->maps);
+		wait_for_work(a, ms);
 		if (nb_agent_ms() < looked + 1000)
 			continue;
 		looked = nb_agent_ms();

@@ -397,7 +397,7 @@ static bool is_wanted(struct nb_maps *m)
 	       nb_controllers_want_sites(&m->board, s);
 }
 
-void nb_maps_turn(struct nb_maps *m)
+void nb_maps_tick(struct nb_maps *m)
 {
 	uint64_t now = nb_agent_ms();
 

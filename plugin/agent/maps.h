@@ -21,7 +21,7 @@ struct nb_maps *nb_maps_new(struct nb_agent *a);
 /* Cancel all requests and free @m, which may be NULL. */
 void nb_maps_free(struct nb_maps *m);
 /* Do the due work, without waiting. */
-void nb_maps_turn(struct nb_maps *m);
+void nb_maps_tick(struct nb_maps *m);
 
 /*
  * An agent's reply to controller maps. @bytes: the maps, within the reply;

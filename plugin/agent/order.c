@@ -111,7 +111,7 @@ static void give_or_fail(struct nb_agent *a, struct nb_procs_order *o,
 	if (!err->code && n == a->staging_n && nb_procs_give(a->procs, o))
 		return;
 	if (o->kind == NB_PROCS_LATE) {
-		/* turn_late tries again */
+		/* tick_late tries again */
 		if (err->code)
 			late_failed(a, n, err->text);
 		if (n == a->staging_n)
@@ -247,7 +247,7 @@ static void stage_nothing(struct nb_agent *a, int64_t n)
 	tell_staged(a, n, *digest ? "staged" : "failed", digest, &err);
 }
 
-static void turn_stage(struct nb_agent *a)
+static void tick_stage(struct nb_agent *a)
 {
 	const struct nb_view_key *k = nb_view_get(&a->view, "order/stage");
 	int64_t n = k ? nb_view_int(k->value, "n") : 0;
@@ -283,7 +283,7 @@ static bool late_due(const struct nb_agent *a, uint64_t now)
  * Give processes that started after the last change its generation. A process
  * needs some time to adopt a change that it has staged itself.
  */
-static void turn_late(struct nb_agent *a)
+static void tick_late(struct nb_agent *a)
 {
 	const struct nb_view_key *k = nb_view_get(&a->view, "order/commit");
 	int64_t n = k ? nb_view_int(k->value, "n") : 0;
@@ -330,7 +330,7 @@ static void give_short(struct nb_agent *a, enum nb_procs_kind kind, int64_t n,
 		nb_procs_order_free(o);
 }
 
-static void turn_commit(struct nb_agent *a)
+static void tick_commit(struct nb_agent *a)
 {
 	const struct nb_view_key *k = nb_view_get(&a->view, "order/commit");
 	int64_t n = k ? nb_view_int(k->value, "n") : 0;
@@ -341,7 +341,7 @@ static void turn_commit(struct nb_agent *a)
 			   nb_view_str(k->value, "maker"));
 }
 
-static void turn_drop(struct nb_agent *a)
+static void tick_drop(struct nb_agent *a)
 {
 	int64_t n = order_n(a, "order/drop");
 
@@ -356,7 +356,7 @@ static void turn_drop(struct nb_agent *a)
  * Write this site's keys again, because the coordinator has found a damaged key
  * of some site.
  */
-static void turn_again(struct nb_agent *a)
+static void tick_again(struct nb_agent *a)
 {
 	const struct nb_view_key *k = nb_view_get(&a->view, "order/again");
 
@@ -368,11 +368,11 @@ static void turn_again(struct nb_agent *a)
 
 void nb_agent_orders(struct nb_agent *a)
 {
-	turn_again(a);
-	turn_commit(a);
-	turn_drop(a);
-	turn_stage(a);
-	turn_late(a);
+	tick_again(a);
+	tick_commit(a);
+	tick_drop(a);
+	tick_stage(a);
+	tick_late(a);
 }
 
 enum { COMMIT_TRIES = 5 };

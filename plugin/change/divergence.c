@@ -99,7 +99,7 @@ static void watch_comm(uint32_t index, struct nb_agree *a)
 		reset_to_baseline(w);
 }
 
-void nb_divergence_turn(void)
+void nb_divergence_tick(void)
 {
 	uint64_t now = nb_clock_system();
 	struct nb_agree *a;

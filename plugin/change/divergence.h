@@ -8,7 +8,7 @@
 #include "core/jobseg/format.h"
 
 /*
- * nb_divergence_turn - check that the ranks of this host agree
+ * nb_divergence_tick - check that the ranks of this host agree
  *
  * About once a second it compares the ranks of communicators with new
  * decisions, and logs the first divergence of each communicator. With
@@ -16,7 +16,7 @@
  * fence is safe. The control thread calls it without locks. It may take
  * seconds.
  */
-void nb_divergence_turn(void);
+void nb_divergence_tick(void);
 
 /*
  * Returns the number + 1 of the decision at which ranks of @c were first found

@@ -416,7 +416,7 @@ static bool in_time(struct nb_conn *c)
 	return true;
 }
 
-bool nb_conn_turn(struct nb_conn *c, short revents, uint64_t now_ms)
+bool nb_conn_tick(struct nb_conn *c, short revents, uint64_t now_ms)
 {
 	c->now_ms = now_ms;
 	if (revents & (POLLERR | POLLNVAL))

@@ -39,7 +39,7 @@ int nb_conn_fd(const struct nb_conn *c);
 /* Returns the events to wait for with poll(2). */
 short nb_conn_events(const struct nb_conn *c);
 /*
- * Returns after how many milliseconds nb_conn_turn must be called without an
+ * Returns after how many milliseconds nb_conn_tick must be called without an
  * event.
  */
 int nb_conn_patience(const struct nb_conn *c);
@@ -47,7 +47,7 @@ int nb_conn_patience(const struct nb_conn *c);
  * Handle @revents from poll(2). Returns false if the caller must free the
  * connection.
  */
-bool nb_conn_turn(struct nb_conn *c, short revents, uint64_t now_ms);
+bool nb_conn_tick(struct nb_conn *c, short revents, uint64_t now_ms);
 
 struct nb_control *nb_conn_control(const struct nb_conn *c);
 /* Accept commands other than hello. */

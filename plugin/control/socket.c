@@ -168,7 +168,7 @@ static int poll_timeout(const struct nb_control *c)
 	return ms;
 }
 
-static void serve_turn(struct nb_control *c)
+static void serve_once(struct nb_control *c)
 {
 	struct pollfd p[2 + NB_CONTROL_CONNS];
 	unsigned n = c->nconn;
@@ -195,7 +195,7 @@ static void serve_turn(struct nb_control *c)
 	 * last one into its place
 	 */
 	for (unsigned i = n; i-- > 0;)
-		if (!nb_conn_turn(c->conn[i], p[2 + i].revents, now))
+		if (!nb_conn_tick(c->conn[i], p[2 + i].revents, now))
 			drop_conn(c, i);
 	if (p[1].revents)
 		accept_all(c, now);
@@ -208,7 +208,7 @@ static void *serve_socket(void *arg)
 
 	pthread_setname_np(pthread_self(), "ncclbpf");
 	while (!atomic_load(&c->stop)) {
-		serve_turn(c);
+		serve_once(c);
 		if (socket_now_ms() - ticked >=
 		    (uint64_t)nb_controllers_patience()) {
 			c->tick();

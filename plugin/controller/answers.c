@@ -16,7 +16,7 @@ bool nb_controllers_read_state(const struct nb_mailbox *b,
 {
 	const struct nb_seg_proc *p = &mem->proc[i];
 	struct nb_buf bytes;
-	bool fine = nb_mailbox_read(b, i, NB_SHEET_STATE, &bytes) &&
+	bool fine = nb_mailbox_read(b, i, NB_MAILBOX_STATE, &bytes) &&
 		    bytes.size == sizeof(*out);
 
 	if (fine) {
@@ -45,7 +45,7 @@ int nb_controllers_post_maps(struct nb_mailbox *b, const struct nb_segment *s,
 		nb_buf_fini(&maps);
 	}
 	/* post also if packing failed, so that no process waits */
-	if (nb_mailbox_post(b, s->proc, NB_SHEET_MAPS, all.data, all.size,
+	if (nb_mailbox_post(b, s->proc, NB_MAILBOX_MAPS, all.data, all.size,
 			    rc ? NULL : err))
 		rc = NB_E_IO;
 	nb_buf_fini(&all);
@@ -69,7 +69,7 @@ static bool read_maps(const struct nb_controllers *l, uint32_t entry,
 		      const struct nb_controllers_maps *head,
 		      struct nb_buf *out)
 {
-	if (!nb_mailbox_read(&l->board, entry, NB_SHEET_MAPS, out))
+	if (!nb_mailbox_read(&l->board, entry, NB_MAILBOX_MAPS, out))
 		return false;
 	if (out->size >= sizeof(*head) && same_head(out->data, head))
 		return true;
@@ -84,7 +84,7 @@ bool nb_controllers_answered(struct nb_controllers *l, uint32_t entry,
 
 	if (same_head(&l->have[entry], head))
 		return true;
-	if (!nb_mailbox_begins(&l->board, entry, NB_SHEET_MAPS, head,
+	if (!nb_mailbox_begins(&l->board, entry, NB_MAILBOX_MAPS, head,
 			       sizeof(*head)) ||
 	    !read_maps(l, entry, head, &b))
 		return false;

@@ -107,14 +107,14 @@ static void post_state(void)
 	l->state.beat++;
 	l->posted_ns = nb_clock_system();
 	if (nb_self.seg->shared && open_board() &&
-	    nb_mailbox_post(&l->board, nb_self.seg->proc, NB_SHEET_STATE,
+	    nb_mailbox_post(&l->board, nb_self.seg->proc, NB_MAILBOX_STATE,
 			    &l->state, sizeof(l->state), &err))
 		note_failure(&err);
 }
 
 /* Header of a mailbox record that describes a change. */
 
-struct sheet_change {
+struct record_change {
 	uint64_t number;
 	uint8_t from[NB_SHA256_SIZE], to[NB_SHA256_SIZE];
 };
@@ -220,13 +220,13 @@ static void answer_request(uint64_t request)
 static void follow_change(uint32_t elected, uint64_t number)
 {
 	struct nb_controllers *l = loop;
-	struct sheet_change head;
+	struct record_change head;
 	struct nb_err err = { 0 };
 	struct nb_buf b;
 
 	unstage_change();
 	if (number &&
-	    nb_mailbox_read(&l->board, elected, NB_SHEET_CHANGE, &b)) {
+	    nb_mailbox_read(&l->board, elected, NB_MAILBOX_CHANGE, &b)) {
 		bool whole = b.size >= sizeof(head);
 
 		if (whole) {
@@ -347,7 +347,7 @@ static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
 			  bool alone, struct nb_err *err)
 {
 	struct nb_controllers *l = loop;
-	struct sheet_change head = { l->state.runs, { 0 }, { 0 } };
+	struct record_change head = { l->state.runs, { 0 }, { 0 } };
 	struct nb_buf all;
 	int rc;
 
@@ -370,10 +370,10 @@ static int propose_change(const struct nb_gen *g, const struct nb_buf *change,
 	nb_buf_init(&all, 0);
 	nb_buf_bytes(&all, &head, sizeof(head));
 	nb_buf_bytes(&all, change->data, change->size);
-	rc = nb_buf_ok(&all)
-		     ? nb_mailbox_post(&l->board, nb_self.seg->proc,
-				       NB_SHEET_CHANGE, all.data, all.size, err)
-		     : nb_fail(err, NB_E_NOMEM, 0, "no memory");
+	rc = nb_buf_ok(&all) ? nb_mailbox_post(&l->board, nb_self.seg->proc,
+					       NB_MAILBOX_CHANGE, all.data,
+					       all.size, err)
+			     : nb_fail(err, NB_E_NOMEM, 0, "no memory");
 	nb_buf_fini(&all);
 	if (!rc)
 		l->state.change = head.number;
@@ -693,7 +693,7 @@ static void serve_other_site(void)
 		gather(merge_for_others);
 }
 
-void nb_controllers_turn(void)
+void nb_controllers_tick(void)
 {
 	if (!controllers_wanted()) {
 		if (loop)

@@ -20,7 +20,7 @@
  * (sites.h). Its control
  * thread asks all processes for their merged maps, runs the controllers on
  * these maps, posts the changes, and commits when all processes have staged the
- * changes. nb_controllers_turn does this in steps and never waits.
+ * changes. nb_controllers_tick does this in steps and never waits.
  *
  * Only the control thread calls these functions, except nb_controllers_forked.
  */
@@ -99,7 +99,7 @@ struct nb_controllers {
 };
 
 /* Make one step. It is cheap if no policy in use has controllers. */
-void nb_controllers_turn(void);
+void nb_controllers_tick(void);
 /* Returns the milliseconds until the next step is due. */
 int nb_controllers_patience(void);
 /* Reset the state in a forked child. Async-signal-safe. */
@@ -164,7 +164,7 @@ struct nb_controllers_info {
 void nb_controllers_status(struct nb_controllers_info *out);
 /*
  * Returns the merged maps of this site, valid until the next
- * nb_controllers_turn, or NULL: another process of the site has them, or there
+ * nb_controllers_tick, or NULL: another process of the site has them, or there
  * are none yet.
  */
 const struct nb_controllers_site *nb_controllers_site_maps(void);

@@ -29,20 +29,20 @@ enum { CHANGE_MOST = NB_CONTROLLER_CHANGE_BYTES + 128 };
  */
 static const struct {
 	uint64_t at, most;
-} sheets[NB_NSHEETS] = {
-	[NB_SHEET_STATE] = { 0, 4096 - sizeof(struct head) },
-	[NB_SHEET_CHANGE] = { 4096, CHANGE_MOST },
-	[NB_SHEET_MAPS] = { 1 << 19, MAPS_MOST },
+} records[NB_MAILBOX_RECORDS] = {
+	[NB_MAILBOX_STATE] = { 0, 4096 - sizeof(struct head) },
+	[NB_MAILBOX_CHANGE] = { 4096, CHANGE_MOST },
+	[NB_MAILBOX_MAPS] = { 1 << 19, MAPS_MOST },
 };
 static const uint64_t place_bytes = UINT64_C(1) << 21;
 
-static off_t sheet_offset(uint32_t place, enum nb_sheet sheet)
+static off_t record_offset(uint32_t place, enum nb_mailbox_record record)
 {
-	return (off_t)(place * place_bytes + sheets[sheet].at);
+	return (off_t)(place * place_bytes + records[record].at);
 }
 
-static void sheet_digest(const struct head *h, const void *bytes,
-			 uint8_t digest[NB_SHA256_SIZE])
+static void record_digest(const struct head *h, const void *bytes,
+			  uint8_t digest[NB_SHA256_SIZE])
 {
 	struct nb_sha256 s;
 
@@ -94,18 +94,19 @@ static int write_at(int fd, const char *p, size_t size, off_t at)
 	return 0;
 }
 
-int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
-		    const void *bytes, size_t size, struct nb_err *err)
+int nb_mailbox_post(struct nb_mailbox *b, uint32_t place,
+		    enum nb_mailbox_record record, const void *bytes,
+		    size_t size, struct nb_err *err)
 {
-	struct head h = { MAGIC, ++b->seq[sheet], size, { 0 } };
+	struct head h = { MAGIC, ++b->seq[record], size, { 0 } };
 	struct nb_buf all;
 	int rc;
 
-	if (b->fd < 0 || size > sheets[sheet].most)
+	if (b->fd < 0 || size > records[record].most)
 		return nb_fail(err, NB_E_LIMIT, 0,
 			       "%zu bytes for the mailbox (allowed: %llu)",
-			       size, (unsigned long long)sheets[sheet].most);
-	sheet_digest(&h, bytes, h.digest);
+			       size, (unsigned long long)records[record].most);
+	record_digest(&h, bytes, h.digest);
 	nb_buf_init(&all, 0);
 	nb_buf_bytes(&all, &h, sizeof(h));
 	nb_buf_bytes(&all, bytes, size);
@@ -114,7 +115,7 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
 		return nb_fail(err, NB_E_NOMEM, 0, "no memory for %zu bytes",
 			       size);
 	}
-	rc = write_at(b->fd, all.data, all.size, sheet_offset(place, sheet));
+	rc = write_at(b->fd, all.data, all.size, record_offset(place, record));
 	nb_buf_fini(&all);
 	if (rc)
 		return nb_fail(err, NB_E_IO, 0, "the board: %s", strerror(rc));
@@ -139,7 +140,8 @@ static bool read_at(int fd, struct nb_buf *out, size_t size, off_t at)
 }
 
 bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place,
-		       enum nb_sheet sheet, const void *bytes, size_t size)
+		       enum nb_mailbox_record record, const void *bytes,
+		       size_t size)
 {
 	struct {
 		struct head head;
@@ -148,24 +150,25 @@ bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place,
 	size_t n = sizeof(is.head) + size;
 
 	return b->fd >= 0 && size <= sizeof(is.bytes) &&
-	       pread(b->fd, &is, n, sheet_offset(place, sheet)) == (ssize_t)n &&
+	       pread(b->fd, &is, n, record_offset(place, record)) ==
+		       (ssize_t)n &&
 	       is.head.magic == MAGIC && is.head.size >= size &&
 	       !memcmp(is.bytes, bytes, size);
 }
 
 bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place,
-		     enum nb_sheet sheet, struct nb_buf *out)
+		     enum nb_mailbox_record record, struct nb_buf *out)
 {
-	off_t at = sheet_offset(place, sheet);
+	off_t at = record_offset(place, record);
 	uint8_t digest[NB_SHA256_SIZE];
 	struct head h;
 
 	nb_buf_init(out, 0);
 	if (b->fd < 0 || pread(b->fd, &h, sizeof(h), at) != sizeof(h) ||
-	    h.magic != MAGIC || h.size > sheets[sheet].most)
+	    h.magic != MAGIC || h.size > records[record].most)
 		return false;
 	if (read_at(b->fd, out, h.size, at + (off_t)sizeof(h))) {
-		sheet_digest(&h, out->data ? out->data : "", digest);
+		record_digest(&h, out->data ? out->data : "", digest);
 		if (!memcmp(digest, h.digest, sizeof(digest)))
 			return true;
 	}

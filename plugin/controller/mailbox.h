@@ -11,25 +11,25 @@
 
 /*
  * The controllers' mailbox: a file <job>.loop beside the segment. Each process
- * has three records (enum nb_sheet) in it, at the position of its entry in the
- * segment. Only that process writes them, and all processes read them. The
- * agent of a fleet writes the places behind the last entry (sites.h). One
- * system call writes or reads a record, which contains its digest. Readers
+ * has three records (enum nb_mailbox_record) in it, at the position of its
+ * entry in the segment. Only that process writes them, and all processes read
+ * them. The agent of a fleet writes the places behind the last entry (sites.h).
+ * One system call writes or reads a record, which contains its digest. Readers
  * therefore reject a record that is partly written, truncated by a full file
  * system, or overwritten. The file is not mapped, so no other process can cause
  * a signal here.
  */
-enum nb_sheet {
+enum nb_mailbox_record {
 	/* the process's state; the elected process adds its requests */
-	NB_SHEET_STATE,
-	NB_SHEET_CHANGE, /* changes of a run, which all processes stage */
-	NB_SHEET_MAPS,	 /* the merged maps of the process */
-	NB_NSHEETS
+	NB_MAILBOX_STATE,
+	NB_MAILBOX_CHANGE, /* changes of a run, which all processes stage */
+	NB_MAILBOX_MAPS,   /* the merged maps of the process */
+	NB_MAILBOX_RECORDS
 };
 
 struct nb_mailbox {
 	int fd; /* file descriptor; -1: the file is not open */
-	uint64_t seq[NB_NSHEETS];
+	uint64_t seq[NB_MAILBOX_RECORDS];
 };
 
 /*
@@ -39,7 +39,8 @@ struct nb_mailbox {
  * It is a cheap check before nb_mailbox_read and does not verify the digest.
  */
 bool nb_mailbox_begins(const struct nb_mailbox *b, uint32_t place,
-		       enum nb_sheet sheet, const void *bytes, size_t size);
+		       enum nb_mailbox_record record, const void *bytes,
+		       size_t size);
 
 /*
  * nb_mailbox_open - open or create the file @name in @dirfd. Returns 0 or
@@ -55,8 +56,9 @@ void nb_mailbox_close(struct nb_mailbox *b);
  * 0, NB_E_LIMIT, NB_E_IO or NB_E_NOMEM. All signals must be blocked, because a
  * file size limit causes SIGXFSZ.
  */
-int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
-		    const void *bytes, size_t size, struct nb_err *err);
+int nb_mailbox_post(struct nb_mailbox *b, uint32_t place,
+		    enum nb_mailbox_record record, const void *bytes,
+		    size_t size, struct nb_err *err);
 
 /*
  * nb_mailbox_read - read the record at @place into @out
@@ -65,6 +67,6 @@ int nb_mailbox_post(struct nb_mailbox *b, uint32_t place, enum nb_sheet sheet,
  * no valid record.
  */
 bool nb_mailbox_read(const struct nb_mailbox *b, uint32_t place,
-		     enum nb_sheet sheet, struct nb_buf *out);
+		     enum nb_mailbox_record record, struct nb_buf *out);
 
 #endif

@@ -13,14 +13,14 @@ enum { LIST = NB_SEG_PROCS, FIRST };
 int nb_sites_post_list(struct nb_mailbox *b, const struct nb_sites_list *list,
 		       struct nb_err *err)
 {
-	return nb_mailbox_post(b, LIST, NB_SHEET_STATE, list, sizeof(*list),
+	return nb_mailbox_post(b, LIST, NB_MAILBOX_STATE, list, sizeof(*list),
 			       err);
 }
 
 int nb_sites_post_state(struct nb_mailbox *b, uint32_t i,
 			const struct nb_sites_state *state, struct nb_err *err)
 {
-	return nb_mailbox_post(b, FIRST + i, NB_SHEET_STATE, state,
+	return nb_mailbox_post(b, FIRST + i, NB_MAILBOX_STATE, state,
 			       sizeof(*state), err);
 }
 
@@ -34,7 +34,7 @@ int nb_sites_post_maps(struct nb_mailbox *b, uint32_t i,
 	nb_buf_init(&all, 0);
 	nb_buf_bytes(&all, head, sizeof(*head));
 	nb_buf_bytes(&all, bytes, size);
-	rc = nb_buf_ok(&all) ? nb_mailbox_post(b, FIRST + i, NB_SHEET_MAPS,
+	rc = nb_buf_ok(&all) ? nb_mailbox_post(b, FIRST + i, NB_MAILBOX_MAPS,
 					       all.data, all.size, err)
 			     : nb_fail(err, NB_E_NOMEM, 0,
 				       "no memory for %zu bytes", size);
@@ -43,11 +43,11 @@ int nb_sites_post_maps(struct nb_mailbox *b, uint32_t i,
 }
 
 /* Read a record of a fixed size. */
-static bool read_sheet(const struct nb_mailbox *b, uint32_t place, void *to,
-		       size_t size)
+static bool read_record(const struct nb_mailbox *b, uint32_t place, void *to,
+			size_t size)
 {
 	struct nb_buf bytes;
-	bool fine = nb_mailbox_read(b, place, NB_SHEET_STATE, &bytes) &&
+	bool fine = nb_mailbox_read(b, place, NB_MAILBOX_STATE, &bytes) &&
 		    bytes.size == size;
 
 	if (fine)
@@ -73,20 +73,20 @@ static bool name_missing(struct nb_sites_result *out,
 }
 
 /*
- * Merge the maps in the record @sheet. Returns false if they cannot be merged;
+ * Merge the maps in the record @record. Returns false if they cannot be merged;
  * @why then has the reason.
  */
-static bool merge_sheet(const struct nb_buf *sheet,
-			const struct nb_sites_state *s, struct nb_gen *own,
-			uint64_t now_ms, uint64_t *lost,
-			struct nb_sites_result *out, char why[NB_SITES_WHY])
+static bool merge_record(const struct nb_buf *record,
+			 const struct nb_sites_state *s, struct nb_gen *own,
+			 uint64_t now_ms, uint64_t *lost,
+			 struct nb_sites_result *out, char why[NB_SITES_WHY])
 {
 	struct nb_sites_maps head;
-	const char *bytes = sheet->data + sizeof(head);
+	const char *bytes = record->data + sizeof(head);
 	struct nb_err err = { .code = 0 };
-	size_t size = sheet->size - sizeof(head);
+	size_t size = record->size - sizeof(head);
 
-	memcpy(&head, sheet->data, sizeof(head));
+	memcpy(&head, record->data, sizeof(head));
 	/* the place belonged to another site before */
 	if (strncmp(head.site, s->site, sizeof(head.site)) != 0)
 		return false;
@@ -106,22 +106,22 @@ static bool merge_sheet(const struct nb_buf *sheet,
 	return true;
 }
 
-/* Merge the maps of site @i of the list. Returns as merge_sheet does. */
+/* Merge the maps of site @i of the list. Returns as merge_record does. */
 static bool merge_site(const struct nb_mailbox *b, uint32_t i,
 		       const struct nb_sites_state *s, struct nb_gen *own,
 		       uint64_t now_ms, uint64_t *lost,
 		       struct nb_sites_result *out, char why[NB_SITES_WHY])
 {
-	struct nb_buf sheet;
+	struct nb_buf record;
 	bool merged;
 
 	snprintf(why, NB_SITES_WHY, "%s",
 		 *s->why ? s->why : "has not answered yet");
-	if (!nb_mailbox_read(b, FIRST + i, NB_SHEET_MAPS, &sheet))
+	if (!nb_mailbox_read(b, FIRST + i, NB_MAILBOX_MAPS, &record))
 		return false;
-	merged = sheet.size > sizeof(struct nb_sites_maps) &&
-		 merge_sheet(&sheet, s, own, now_ms, lost, out, why);
-	nb_buf_fini(&sheet);
+	merged = record.size > sizeof(struct nb_sites_maps) &&
+		 merge_record(&record, s, own, now_ms, lost, out, why);
+	nb_buf_fini(&record);
 	return merged;
 }
 
@@ -134,14 +134,14 @@ void nb_sites_merge(const struct nb_mailbox *b, struct nb_gen *own,
 	size_t have;
 
 	memset(out, 0, sizeof(*out));
-	if (!read_sheet(b, LIST, &list, sizeof(list)) ||
+	if (!read_record(b, LIST, &list, sizeof(list)) ||
 	    now_ms >= list.until_ms)
 		return;
 	for (uint32_t i = 0; i < list.n && i < NB_SITES_MOST; i++) {
 		struct nb_sites_state s;
 		char why[NB_SITES_WHY];
 
-		if (!read_sheet(b, FIRST + i, &s, sizeof(s)) || !*s.site)
+		if (!read_record(b, FIRST + i, &s, sizeof(s)) || !*s.site)
 			continue;
 		s.site[sizeof(s.site) - 1] = s.why[sizeof(s.why) - 1] = '\0';
 		out->sites++;

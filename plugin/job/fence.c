@@ -88,17 +88,17 @@ enum {
 };
 
 /*
- * Let other threads run. @turn counts the calls during one wait. Sleeps double
+ * Let other threads run. @calls counts the calls during one wait. Sleeps double
  * after each four, up to 12.8 ms, so they lengthen a wait by about a quarter.
  * If all ranks of a host waited with short sleeps, the agent and the store
  * would get too little CPU time to decide the fence.
  */
-static void wait_turn(unsigned turn)
+static void let_others_run(unsigned calls)
 {
-	unsigned n = turn < YIELDS ? 0 : (turn - YIELDS) / SLEEPS;
+	unsigned n = calls < YIELDS ? 0 : (calls - YIELDS) / SLEEPS;
 	struct timespec ts = { 0, FIRST_NS << (n < DOUBLINGS ? n : DOUBLINGS) };
 
-	if (turn < YIELDS)
+	if (calls < YIELDS)
 		sched_yield();
 	else
 		nanosleep(&ts, NULL);
@@ -140,14 +140,14 @@ static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r,
 	if (first)
 		store64(&f->slot->waiting, word);
 	NB_STEP(WAITING);
-	for (unsigned turn = 0; record_load(r) == word; turn++) {
+	for (unsigned calls = 0; record_load(r) == word; calls++) {
 		if (!f->follows && nb_clock_read(CLOCK_MONOTONIC) >= deadline) {
 			NB_STEP(PATIENCE);
 			changed = abort_word(r, word);
 		}
 		if (changed)
 			break;
-		wait_turn(turn);
+		let_others_run(calls);
 	}
 	NB_STEP(RELEASED);
 	store64(&f->slot->waiting, 0);
@@ -389,7 +389,7 @@ static bool none_past(const struct nb_record *r, uint64_t word)
 	enum position st = furthest_rank(r, word);
 
 	while (st == AT_FENCE && nb_clock_read(CLOCK_MONOTONIC) < deadline) {
-		wait_turn(0);
+		let_others_run(0);
 		st = furthest_rank(r, word);
 	}
 	return st == BELOW;
@@ -428,12 +428,12 @@ static enum nb_fence_outcome arm_when_passed(const struct nb_record *r,
 		nb_clock_read(CLOCK_MONOTONIC) + timeout_ms * UINT64_C(1000000);
 	enum nb_fence_outcome o;
 
-	for (unsigned turn = 0;; turn++) {
+	for (unsigned calls = 0;; calls++) {
 		o = nb_fence_arm(r, number, margin, word);
 		if (o != NB_FENCE_PENDING ||
 		    nb_clock_read(CLOCK_MONOTONIC) >= deadline)
 			return o;
-		wait_turn(turn);
+		let_others_run(calls);
 	}
 }
 

@@ -258,7 +258,7 @@ static void agent_is_there(void)
 	agent.missing_ms = 0;
 }
 
-void nb_agent_turn(void)
+void nb_agent_supervise(void)
 {
 	struct nb_segment *s = nb_self.seg;
 	uint64_t now, pid, start;

@@ -12,6 +12,6 @@
  * Start an agent if there is none. End an agent that hangs, so that the next
  * call replaces it. The control thread calls it at each tick.
  */
-void nb_agent_turn(void);
+void nb_agent_supervise(void);
 
 #endif

@@ -55,10 +55,10 @@ void nb_process_tick(void)
 	nb_wrapped_log();
 	nb_override_tell();
 	nb_unlock(NB_LOCK_STATE);
-	nb_agent_turn();
-	nb_divergence_turn();
-	nb_controllers_turn();
-	nb_events_turn();
+	nb_agent_supervise();
+	nb_divergence_tick();
+	nb_controllers_tick();
+	nb_events_tick();
 	nb_events_tell();
 	nb_verbs_watch();
 }

@@ -258,11 +258,11 @@ static void sweep_one(struct nb_pcomm *pc, void *arg)
 		pc->swept = made;
 }
 
-void nb_events_turn(void)
+void nb_events_tick(void)
 {
 	uint64_t now = nb_clock_ns();
 
-	nb_clock_turn();
+	nb_clock_refine();
 	if (!GET(nb_prof.nonce))
 		return;
 	if (nb_events_chained() || GET(nb_prof.connect))

@@ -80,7 +80,7 @@ void nb_events_each(nb_pcomm_fn *fn, void *arg);
  * Complete samples that have all their data. The control thread calls it at
  * intervals.
  */
-void nb_events_turn(void);
+void nb_events_tick(void);
 /* Invalidate the parent's handles in a forked child. */
 void nb_events_forked(void);
 /* Free the memory at process end, when no thread calls the profiler. */

@@ -139,7 +139,7 @@ void nb_clock_init(void)
 	__atomic_store_n(&nb_clock.mult, (uint64_t)mult, __ATOMIC_RELEASE);
 }
 
-void nb_clock_turn(void)
+void nb_clock_refine(void)
 {
 	if (__atomic_load_n(&nb_clock.mult, __ATOMIC_ACQUIRE))
 		set_rate();

@@ -13,7 +13,7 @@
  * CLOCK_MONOTONIC in nanoseconds, for events. It is computed from the
  * processor's counter if the counter's rate is constant (x86-64 with an
  * invariant time stamp counter, arm64), else it is read from the system.
- * nb_clock_init measures the rate for two milliseconds, and nb_clock_turn
+ * nb_clock_init measures the rate for two milliseconds, and nb_clock_refine
  * refines it.
  */
 struct nb_clock {
@@ -36,7 +36,7 @@ void nb_clock_init(void);
  * its error if that is more. It may move back.
  */
 enum { NB_CLOCK_STEP_NS = 20000 };
-void nb_clock_turn(void);
+void nb_clock_refine(void);
 /* Returns a clock of the system in nanoseconds. */
 uint64_t nb_clock_read(clockid_t id);
 /*

@@ -430,7 +430,7 @@ static void run_sockets(struct nb_http *h)
 	}
 }
 
-void nb_http_turn(struct nb_http *h)
+void nb_http_tick(struct nb_http *h)
 {
 	if (h->turning)
 		return;
@@ -449,7 +449,7 @@ void nb_http_wait(struct nb_http *h, int ms)
 	struct pollfd p = { .fd = h->epoll, .events = POLLIN };
 
 	if (poll(&p, 1, ms) > 0)
-		nb_http_turn(h);
+		nb_http_tick(h);
 }
 
 static bool set_file(CURL *e, CURLoption option, const char *path)

@@ -12,7 +12,7 @@
 /*
  * An event loop for HTTP requests and timers, based on libcurl's multi
  * interface. Only one thread may use a loop. Callbacks run only within
- * nb_http_turn; they may start and cancel requests and timers.
+ * nb_http_tick; they may start and cancel requests and timers.
  */
 struct nb_http;
 struct nb_http_transfer;
@@ -75,12 +75,12 @@ int nb_http_new(struct nb_http **out, struct nb_err *err);
 void nb_http_free(struct nb_http *h);
 
 /*
- * Returns a descriptor for poll or epoll. It is readable when nb_http_turn has
+ * Returns a descriptor for poll or epoll. It is readable when nb_http_tick has
  * work to do, also when a timer is due.
  */
 int nb_http_fd(const struct nb_http *h);
 /* Do all due work, and return without waiting. */
-void nb_http_turn(struct nb_http *h);
+void nb_http_tick(struct nb_http *h);
 /* Wait until work is due, @ms at most (-1: no limit), and do it. */
 void nb_http_wait(struct nb_http *h, int ms);
 

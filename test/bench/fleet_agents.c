@@ -85,17 +85,17 @@ static void start_agent(size_t i, const char *endpoints, const char *job)
 static void turn(struct sim *s)
 {
 	struct nb_procs_result r;
-	int ms = nb_agent_turn(&s->agent);
+	int ms = nb_agent_tick(&s->agent);
 
 	if (nb_procs_take(s->agent.procs, &r)) {
 		nb_agent_result(&s->agent, &r);
-		ms = nb_agent_turn(&s->agent);
+		ms = nb_agent_tick(&s->agent);
 	}
 	s->due = nb_agent_ms() + (uint64_t)ms;
 }
 
 /* Turn the agents that have something to do. */
-static void turn_agents(void)
+static void tick_agents(void)
 {
 	struct epoll_event e[EVENTS];
 	int n = epoll_wait(fleet.epoll, e, EVENTS, 1);
@@ -104,7 +104,7 @@ static void turn_agents(void)
 	for (int i = 0; i < n; i++) {
 		struct sim *s = e[i].data.ptr;
 
-		nb_http_turn(s->agent.http);
+		nb_http_tick(s->agent.http);
 		turn(s);
 	}
 	now = nb_agent_ms();
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
 			start_agent(fleet.started++, argv[1], argv[2]);
 			next = nb_agent_ms() + RAMP_MS;
 		}
-		turn_agents();
+		tick_agents();
 		look_at_registration();
 		decide();
 	}

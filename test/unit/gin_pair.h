@@ -83,7 +83,7 @@ static void pair_close(void)
 	}
 }
 
-static void pair_turn(void)
+static void pair_tick(void)
 {
 	for (int i = 0; i < 2; i++)
 		ck_assert_int_eq(rma->progress(pair[i].ctx), 0);
@@ -113,7 +113,7 @@ static void pair_finish(void *req)
 	int done = 0;
 
 	while (!done) {
-		pair_turn();
+		pair_tick();
 		ck_assert_int_eq(rma->test(pair[0].coll, req, &done), 0);
 	}
 }

@@ -85,14 +85,14 @@ START_TEST(masks_are_merged)
 	ck_assert_uint_eq(nb_events_mask(), 16 | 64);
 	/* it may want something else at any time */
 	__atomic_store_n(&nb_prof.chained_mask, 2, __ATOMIC_RELAXED);
-	nb_events_turn();
+	nb_events_tick();
 	ck_assert_int_eq(mask, 2);
 	__atomic_store_n(&nb_prof.chained_mask, 8, __ATOMIC_RELAXED);
 	c.p->stop(begin(&c, HOST_GROUP, NULL));
 	ck_assert_int_eq(mask, 8);
 	/* bits that this NCCL does not have */
 	__atomic_store_n(&nb_prof.chained_mask, -1, __ATOMIC_RELAXED);
-	nb_events_turn();
+	nb_events_tick();
 	ck_assert_int_eq(mask, 0x7fff);
 	host_prof_fini(&c);
 }

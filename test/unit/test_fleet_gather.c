@@ -97,7 +97,7 @@ static void turn(int n)
 {
 	for (int i = 0; i < n; i++) {
 		nb_http_wait(http, 5);
-		nb_gather_turn(gather);
+		nb_gather_tick(gather);
 	}
 }
 
@@ -257,11 +257,11 @@ static void close_agent(struct nb_agent *a)
 	close_gather();
 }
 
-static void turn_both(struct nb_agent *a)
+static void tick_both(struct nb_agent *a)
 {
 	turn(1);
 	nb_link_check(a->link);
-	nb_link_turn(a->link);
+	nb_link_tick(a->link);
 }
 
 /*
@@ -275,17 +275,17 @@ START_TEST(no_link_begins_while_the_agent_reads_the_store)
 	open_agent(&a);
 	/* until the request is on its way, which adds the site y */
 	while (!nb_gather_sites(gather))
-		turn_both(&a);
+		tick_both(&a);
 	a.follow = NB_AGENT_READING;
 	for (int i = 0; i < 20; i++)
-		turn_both(&a);
+		tick_both(&a);
 	ck_assert(!nb_link_on(a.link));
 	ck_assert_uint_eq(unwatched, 0);
 	ck_assert_int_eq(a.order_rev, 5);
 	/* and it begins later */
 	a.follow = NB_AGENT_FOLLOWING;
 	while (!nb_link_on(a.link))
-		turn_both(&a);
+		tick_both(&a);
 	ck_assert_uint_eq(unwatched, 1);
 	ck_assert_int_eq(a.order_rev, 10);
 	close_agent(&a);

@@ -100,7 +100,7 @@ static void post_as(struct answer *a, const char *path, const char *site,
 static void turn(int ms)
 {
 	nb_http_wait(http, ms);
-	nb_gather_turn(gather);
+	nb_gather_tick(gather);
 }
 
 /* Let a request that waits reach the server. */
@@ -486,17 +486,17 @@ static void close_agent(struct nb_agent *a)
 	close_gather();
 }
 
-static void turn_both(struct nb_agent *a, int ms)
+static void tick_both(struct nb_agent *a, int ms)
 {
 	turn(ms);
 	nb_link_check(a->link);
-	nb_link_turn(a->link);
+	nb_link_tick(a->link);
 }
 
 static void await_link(struct nb_agent *a)
 {
 	while (!nb_link_on(a->link))
-		turn_both(a, 10);
+		tick_both(a, 10);
 }
 
 START_TEST(an_agent_gets_orders_and_gives_answers)
@@ -514,11 +514,11 @@ START_TEST(an_agent_gets_orders_and_gives_answers)
 	ck_assert_int_eq(int_at("staged/y", "n"), 1);
 	/* an urgent answer overtakes the request that waits */
 	for (int i = 0; i < 5; i++)
-		turn_both(&a, 10);
+		tick_both(&a, 10);
 	nb_own_answer(&a.own, "staged/y", json_pack("{s:i}", "n", 2));
 	nb_link_hurry(a.link);
 	while (int_at("staged/y", "n") != 2)
-		turn_both(&a, 10);
+		tick_both(&a, 10);
 	/* the same value is not sent, and has the same time */
 	ck_assert_uint_eq(a.own.answered, 2);
 	nb_own_answer(&a.own, "staged/y", json_pack("{s:i}", "n", 2));
@@ -526,7 +526,7 @@ START_TEST(an_agent_gets_orders_and_gives_answers)
 	put(&view, "order/stage", 30, "{\"n\":2}");
 	nb_gather_news(gather, 30, 0);
 	while (a.order_rev != 30)
-		turn_both(&a, 10);
+		tick_both(&a, 10);
 	ck_assert_int_eq(nb_view_get(&a.view, "order/stage")->mod, 30);
 	ck_assert_uint_eq(followed, 0);
 	close_agent(&a);
@@ -585,7 +585,7 @@ START_TEST(an_agent_whose_link_ends_reads_the_store)
 	await_link(&a);
 	nb_gather_allow(gather, false);
 	while (nb_link_on(a.link))
-		turn_both(&a, 10);
+		tick_both(&a, 10);
 	ck_assert_uint_eq(followed, 1);
 	ck_assert(!a.own.linked);
 	/* and the agent links again */
@@ -595,13 +595,13 @@ START_TEST(an_agent_whose_link_ends_reads_the_store)
 	/* another coordinator has come */
 	put_coordinator(&a, 26, "http://127.0.0.1:1", nb_gather_proof(gather),
 			"h");
-	turn_both(&a, 0);
+	tick_both(&a, 0);
 	ck_assert(!nb_link_on(a.link));
 	ck_assert_uint_eq(followed, 2);
 	/* whose server cannot be reached */
 	a.follow = NB_AGENT_FOLLOWING;
 	for (int i = 0; i < 60; i++)
-		turn_both(&a, 10);
+		tick_both(&a, 10);
 	ck_assert(!nb_link_on(a.link));
 	ck_assert_int_eq(a.follow, NB_AGENT_FOLLOWING);
 	close_agent(&a);
@@ -618,7 +618,7 @@ static bool believes(const char *proof, const char *host)
 	put_coordinator(&a, 6, nb_gather_address(gather),
 			proof ? proof : nb_gather_proof(gather), host);
 	for (int i = 0; i < 100 && !nb_link_on(a.link); i++)
-		turn_both(&a, 10);
+		tick_both(&a, 10);
 	on = nb_link_on(a.link);
 	ck_assert_int_eq(a.order_rev, on ? 25 : 15);
 	close_agent(&a);

@@ -439,17 +439,17 @@ START_TEST(all_waiting_communicators_are_rolled_back)
 	}
 	ntxn = 0;
 	clock_s = 100;
-	(void)nb_agent_turn(&a);
+	(void)nb_agent_tick(&a);
 	ck_assert_uint_eq(ntxn, 0);
 	clock_s++; /* longer than a rank may wait */
-	(void)nb_agent_turn(&a);
-	(void)nb_agent_turn(&a);
+	(void)nb_agent_tick(&a);
+	(void)nb_agent_tick(&a);
 	ck_assert_uint_eq(ntxn, 2);
 	ck_assert_str_eq(put_key, "/p/order/record/0000000000000009");
 	ck_assert_int_eq(compared, 22);
 	/* a failed request is repeated, that one alone */
 	done(done_arg, &failed);
-	(void)nb_agent_turn(&a);
+	(void)nb_agent_tick(&a);
 	ck_assert_uint_eq(ntxn, 3);
 	ck_assert_str_eq(put_key, "/p/order/record/0000000000000009");
 	nb_coord_free(a.coord);

@@ -379,7 +379,7 @@ START_TEST(a_rank_at_the_fence_delays_for_one_lead)
 	c->began_ms = nb_agent_ms();
 	agent.view = view;
 	nb_coord_enter(c, NB_COORD_STAGING, 60000);
-	nb_coord_turn(c);
+	nb_coord_tick(c);
 	ck_assert_int_eq(c->state, NB_COORD_ARMING);
 	txn_done(txn_arg, &r);
 	ck_assert_int_eq(c->state, NB_COORD_ARMED);
@@ -389,12 +389,12 @@ START_TEST(a_rank_at_the_fence_delays_for_one_lead)
 	/* not yet: the fence was chosen for this time */
 	c->arming_ms = nb_agent_ms() + lead;
 	c->look_ns = 0; /* on a slow machine a pause follows each check */
-	nb_coord_turn(c);
+	nb_coord_tick(c);
 	ck_assert_int_eq(c->state, NB_COORD_ARMED);
 	/* @lead has passed, and the time in which a rank announces that */
 	c->arming_ms = nb_agent_ms() - lead - lead / 2;
 	c->look_ns = 0;
-	nb_coord_turn(c);
+	nb_coord_tick(c);
 	ck_assert_int_eq(c->state, NB_COORD_DECIDING);
 	ck_assert(!c->commit);
 	c->round++; /* the reply is dropped, and frees what waits for it */
@@ -432,7 +432,7 @@ START_TEST(an_undecided_change_of_controllers_has_an_outcome)
 		c->key_mod = 8;
 		agent.view = view;
 		*txn_puts = '\0';
-		nb_coord_turn(c);
+		nb_coord_tick(c);
 		if (i) {
 			ck_assert_ptr_null(strstr(txn_puts, "audit/"));
 		} else {
@@ -594,7 +594,7 @@ START_TEST(a_commit_requires_that_a_site_has_destroyed_the_communicator)
 	c->began_ms = nb_agent_ms();
 	agent.view = view;
 	nb_coord_enter(c, NB_COORD_STAGING, 60000);
-	nb_coord_turn(c);
+	nb_coord_tick(c);
 	ck_assert_int_eq(c->state, NB_COORD_DECIDING);
 	ck_assert_ptr_nonnull(strstr(txn_puts, "order/commit="));
 	ck_assert_ptr_nonnull(strstr(txn_compares, "site/b=9\n"));

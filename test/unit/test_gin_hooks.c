@@ -107,7 +107,7 @@ START_TEST(puts_are_counted_by_peer_and_context)
 	pair_finish(pair_put(1, 1, 0, 0, 0, 3, 1, 0));
 	pair_finish(pair_put(0, 0, 8, 0, 4000, 1, 1, 0));
 	while (!__atomic_load_n(&pair[1].signal[3], __ATOMIC_ACQUIRE))
-		pair_turn();
+		pair_tick();
 	p = peers_of(1, 0);
 	ck_assert_ptr_nonnull(p);
 	ck_assert_uint_eq(p->puts, 7);
@@ -171,7 +171,7 @@ START_TEST(held_puts_keep_their_order_and_delay_nobody_else)
 	set_rate(0, 0, 0);
 	other = pair_put(1, 1, 4, 0, 50000, 5, 1, 0);
 	while (!__atomic_load_n(&pair[1].signal[5], __ATOMIC_ACQUIRE))
-		pair_turn();
+		pair_tick();
 	/* the other context has overtaken this one */
 	ck_assert_uint_lt(__atomic_load_n(&pair[1].signal[0], __ATOMIC_ACQUIRE),
 			  N);
@@ -186,7 +186,7 @@ START_TEST(held_puts_keep_their_order_and_delay_nobody_else)
 			ck_assert_int_ge(pair[1].data[30000], (char)seen);
 			ck_assert_int_le(pair[1].data[30000], N);
 		}
-		pair_turn();
+		pair_tick();
 	}
 	for (int i = 0; i < N; i++)
 		pair_finish(req[i]);

@@ -190,7 +190,7 @@ START_TEST(puts_and_collectives_are_in_one_trace)
 	host_prof_coll(&c, &k);
 	pair_finish(pair_put(1, 1, 50, 0, 5000, 2, 2, 9));
 	while (!__atomic_load_n(&pair[1].signal[2], __ATOMIC_ACQUIRE))
-		pair_turn();
+		pair_tick();
 	nb_trace_ring_close(events);
 	first = span(&at, NB_TRACE_GIN_PUT);
 	coll = span(&at, NB_EVENT_COLL);

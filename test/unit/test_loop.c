@@ -206,19 +206,20 @@ END_TEST
 
 /* ---- the board ---- */
 
-static void post(uint32_t place, enum nb_sheet sheet, const char *text)
+static void post(uint32_t place, enum nb_mailbox_record record,
+		 const char *text)
 {
-	ck_assert_int_eq(
-		nb_mailbox_post(&board, place, sheet, text, strlen(text), NULL),
-		0);
+	ck_assert_int_eq(nb_mailbox_post(&board, place, record, text,
+					 strlen(text), NULL),
+			 0);
 }
 
-static bool is(uint32_t place, enum nb_sheet sheet, const char *text)
+static bool is(uint32_t place, enum nb_mailbox_record record, const char *text)
 {
 	struct nb_buf b;
 	bool fine;
 
-	if (!nb_mailbox_read(&board, place, sheet, &b))
+	if (!nb_mailbox_read(&board, place, record, &b))
 		return !text;
 	fine = text && b.size == strlen(text) &&
 	       (!b.size || !memcmp(b.data, text, b.size));
@@ -226,29 +227,30 @@ static bool is(uint32_t place, enum nb_sheet sheet, const char *text)
 	return fine;
 }
 
-START_TEST(sheets_are_read_whole_or_not_at_all)
+START_TEST(records_are_read_whole_or_not_at_all)
 {
 	uint8_t byte;
 
 	open_board();
-	for (int s = 0; s < NB_NSHEETS; s++)
-		ck_assert(is(3, (enum nb_sheet)s, NULL));
-	post(3, NB_SHEET_CHANGE, "a change");
-	post(3, NB_SHEET_MAPS, "");
-	post(511, NB_SHEET_MAPS, "the last place");
-	ck_assert(is(3, NB_SHEET_CHANGE, "a change"));
-	ck_assert(is(3, NB_SHEET_MAPS, ""));
-	ck_assert(is(3, NB_SHEET_STATE, NULL));
-	ck_assert(is(2, NB_SHEET_CHANGE, NULL));
-	ck_assert(is(511, NB_SHEET_MAPS, "the last place"));
-	post(3, NB_SHEET_CHANGE, "shorter");
-	ck_assert(is(3, NB_SHEET_CHANGE, "shorter"));
-	ck_assert(nb_mailbox_begins(&board, 3, NB_SHEET_CHANGE, "short", 5));
-	ck_assert(nb_mailbox_begins(&board, 3, NB_SHEET_CHANGE, "shorter", 7));
+	for (int s = 0; s < NB_MAILBOX_RECORDS; s++)
+		ck_assert(is(3, (enum nb_mailbox_record)s, NULL));
+	post(3, NB_MAILBOX_CHANGE, "a change");
+	post(3, NB_MAILBOX_MAPS, "");
+	post(511, NB_MAILBOX_MAPS, "the last place");
+	ck_assert(is(3, NB_MAILBOX_CHANGE, "a change"));
+	ck_assert(is(3, NB_MAILBOX_MAPS, ""));
+	ck_assert(is(3, NB_MAILBOX_STATE, NULL));
+	ck_assert(is(2, NB_MAILBOX_CHANGE, NULL));
+	ck_assert(is(511, NB_MAILBOX_MAPS, "the last place"));
+	post(3, NB_MAILBOX_CHANGE, "shorter");
+	ck_assert(is(3, NB_MAILBOX_CHANGE, "shorter"));
+	ck_assert(nb_mailbox_begins(&board, 3, NB_MAILBOX_CHANGE, "short", 5));
 	ck_assert(
-		!nb_mailbox_begins(&board, 3, NB_SHEET_CHANGE, "shorter!", 8));
-	ck_assert(!nb_mailbox_begins(&board, 3, NB_SHEET_CHANGE, "shart", 5));
-	ck_assert(!nb_mailbox_begins(&board, 4, NB_SHEET_CHANGE, "", 0));
+		nb_mailbox_begins(&board, 3, NB_MAILBOX_CHANGE, "shorter", 7));
+	ck_assert(!nb_mailbox_begins(&board, 3, NB_MAILBOX_CHANGE, "shorter!",
+				     8));
+	ck_assert(!nb_mailbox_begins(&board, 3, NB_MAILBOX_CHANGE, "shart", 5));
+	ck_assert(!nb_mailbox_begins(&board, 4, NB_MAILBOX_CHANGE, "", 0));
 	/* any byte of head or text that is another one is seen */
 	for (off_t at = 0; at < 56 + 7; at++) {
 		off_t place = 3 * ((off_t)1 << 21) + 4096 + at;
@@ -256,16 +258,16 @@ START_TEST(sheets_are_read_whole_or_not_at_all)
 		ck_assert_int_eq(pread(board.fd, &byte, 1, place), 1);
 		byte ^= 0x40;
 		ck_assert_int_eq(pwrite(board.fd, &byte, 1, place), 1);
-		ck_assert(is(3, NB_SHEET_CHANGE, NULL));
+		ck_assert(is(3, NB_MAILBOX_CHANGE, NULL));
 		byte ^= 0x40;
 		ck_assert_int_eq(pwrite(board.fd, &byte, 1, place), 1);
 	}
-	ck_assert(is(3, NB_SHEET_CHANGE, "shorter"));
+	ck_assert(is(3, NB_MAILBOX_CHANGE, "shorter"));
 	/* the file ends in the middle of one */
 	ck_assert_int_eq(ftruncate(board.fd, 3 * ((off_t)1 << 21) + 4096 + 60),
 			 0);
-	ck_assert(is(3, NB_SHEET_CHANGE, NULL));
-	ck_assert(is(511, NB_SHEET_MAPS, NULL));
+	ck_assert(is(3, NB_MAILBOX_CHANGE, NULL));
+	ck_assert(is(511, NB_MAILBOX_MAPS, NULL));
 	close_board();
 }
 END_TEST
@@ -277,7 +279,7 @@ START_TEST(what_is_no_board_of_ours_is_refused)
 	struct nb_err err = { 0 };
 
 	open_board();
-	ck_assert_int_eq(nb_mailbox_post(&board, 0, NB_SHEET_MAPS, much,
+	ck_assert_int_eq(nb_mailbox_post(&board, 0, NB_MAILBOX_MAPS, much,
 					 sizeof(much), &err),
 			 NB_E_LIMIT);
 	ck_assert_ptr_nonnull(strstr(err.text, "1048833 bytes"));
@@ -287,7 +289,7 @@ START_TEST(what_is_no_board_of_ours_is_refused)
 	ck_assert_int_eq(nb_mailbox_open(&other, dirfd, "link", &err), NB_E_IO);
 	ck_assert_int_eq(other.fd, -1);
 	ck_assert_int_ne(
-		nb_mailbox_post(&other, 0, NB_SHEET_STATE, "", 0, NULL), 0);
+		nb_mailbox_post(&other, 0, NB_MAILBOX_STATE, "", 0, NULL), 0);
 	unlinkat(dirfd, "fifo", 0);
 	unlinkat(dirfd, "link", 0);
 	close_board();
@@ -299,7 +301,7 @@ static void answer_of(uint32_t place, const struct nb_controllers_maps *head)
 	char bytes[sizeof(*head) + 4] = "";
 
 	memcpy(bytes, head, sizeof(*head));
-	ck_assert_int_eq(nb_mailbox_post(&board, place, NB_SHEET_MAPS, bytes,
+	ck_assert_int_eq(nb_mailbox_post(&board, place, NB_MAILBOX_MAPS, bytes,
 					 sizeof(bytes), NULL),
 			 0);
 }
@@ -366,7 +368,7 @@ START_TEST(an_answer_with_maps_of_another_policy_is_missing)
 		nb_buf_init(&all, 0);
 		nb_buf_bytes(&all, &head, sizeof(head));
 		nb_buf_bytes(&all, b.data, n);
-		ck_assert_int_eq(nb_mailbox_post(&board, 5, NB_SHEET_MAPS,
+		ck_assert_int_eq(nb_mailbox_post(&board, 5, NB_MAILBOX_MAPS,
 						 all.data, all.size, NULL),
 				 0);
 		nb_buf_fini(&all);
@@ -384,7 +386,7 @@ UNIT_MAIN("loop", tcase_add_test(tc, maps_of_processes_are_merged);
 	  tcase_add_test(tc, damaged_maps_are_survived);
 	  tcase_add_test(tc, what_a_run_changed_makes_the_same_everywhere);
 	  tcase_add_test(tc, damaged_changes_are_survived);
-	  tcase_add_test(tc, sheets_are_read_whole_or_not_at_all);
+	  tcase_add_test(tc, records_are_read_whole_or_not_at_all);
 	  tcase_add_test(tc, what_is_no_board_of_ours_is_refused);
 	  tcase_add_test(tc, an_answer_is_its_process_s_alone);
 	  tcase_add_test(tc, an_answer_with_maps_of_another_policy_is_missing);)

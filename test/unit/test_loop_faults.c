@@ -400,7 +400,7 @@ static void decide_all(void)
 	}
 }
 
-static void turn_all(void)
+static void tick_all(void)
 {
 	pass();
 	for (int i = 0; i < PROCS; i++)
@@ -448,7 +448,7 @@ static void goes_on(uint64_t changes)
 	for (;;) {
 		struct proc *now;
 
-		turn_all();
+		tick_all();
 		now = elected();
 		if (now != who || !who) {
 			who = now;
@@ -581,7 +581,7 @@ START_TEST(it_goes_on_when_one_has_been_stopped_at_a_step)
 	wait_for(p, steps[_i], SIGSTOP);
 	/* the others decide meanwhile, and have their turns */
 	for (int i = 0; i < 20; i++) {
-		turn_all();
+		tick_all();
 	}
 	kill(p->pid, SIGCONT);
 	p->gone = false;
@@ -607,13 +607,13 @@ START_TEST(the_last_numbers_are_for_people)
 	order(e, 'n');
 	changes = e->last.changes;
 	while (!strstr(e->last.error, "generation numbers")) {
-		turn_all();
+		tick_all();
 		ck_assert_msg(now_ms() < end, "no refusal: %s", e->last.error);
 	}
 	ck_assert_uint_le(e->last.changes, changes + 1); /* was under way */
 	changes = e->last.changes;
 	for (int i = 0; i < 20; i++) {
-		turn_all();
+		tick_all();
 	}
 	ck_assert_uint_eq(e->last.changes, changes);
 	/* people's change comes through: no policy any more */

@@ -303,8 +303,8 @@ START_TEST(many_missing_sites_are_counted)
 }
 END_TEST
 
-/* A sheet of any size and contents is no site. */
-START_TEST(damaged_sheets_are_survived)
+/* A record of any size and contents is no site. */
+START_TEST(damaged_records_are_survived)
 {
 	struct process p = process();
 	struct nb_sites_result r;
@@ -320,15 +320,16 @@ START_TEST(damaged_sheets_are_survived)
 		for (uint32_t place = 512 + (uint32_t)(i % 2); place < 515;
 		     place++) {
 			size_t size = random32() % sizeof(bytes);
-			enum nb_sheet sheet =
-				random32() % 2 ? NB_SHEET_STATE : NB_SHEET_MAPS;
+			enum nb_mailbox_record record =
+				random32() % 2 ? NB_MAILBOX_STATE
+					       : NB_MAILBOX_MAPS;
 
 			/* some have the right size */
-			if (sheet == NB_SHEET_STATE && random32() % 2)
+			if (record == NB_MAILBOX_STATE && random32() % 2)
 				size = place == 512
 					       ? sizeof(struct nb_sites_list)
 					       : sizeof(struct nb_sites_state);
-			ck_assert_int_eq(nb_mailbox_post(&board, place, sheet,
+			ck_assert_int_eq(nb_mailbox_post(&board, place, record,
 							 bytes, size, NULL),
 					 0);
 		}
@@ -346,4 +347,4 @@ UNIT_MAIN("loop_sites", tcase_add_test(tc, a_site_counts_once);
 	  tcase_add_test(tc, damaged_maps_are_refused_whole);
 	  tcase_add_test(tc, sites_are_merged_or_named);
 	  tcase_add_test(tc, many_missing_sites_are_counted);
-	  tcase_add_test(tc, damaged_sheets_are_survived);)
+	  tcase_add_test(tc, damaged_records_are_survived);)

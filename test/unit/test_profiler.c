@@ -434,7 +434,7 @@ static void *turner(void *arg)
 {
 	(void)arg;
 	while (__atomic_load_n(&go_on, __ATOMIC_RELAXED)) {
-		nb_clock_turn();
+		nb_clock_refine();
 		usleep(100);
 	}
 	return NULL;
@@ -502,7 +502,7 @@ START_TEST(the_cpu_clock_comes_back)
 	__atomic_store_n(&nb_clock.mult, mult - mult / 10, __ATOMIC_RELAXED);
 	for (int i = 0; i < WAIT && taken < TURNS && !near; i++) {
 		was = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
-		nb_clock_turn();
+		nb_clock_refine();
 		/* none is taken where who reads the clocks is interrupted */
 		if (was != __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED))
 			taken++;

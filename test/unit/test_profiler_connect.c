@@ -40,11 +40,11 @@ START_TEST(kernels_are_asked_for_until_one_is_seen)
 	}
 	ck_assert_int_eq(mask, HOST_KERNEL_CH);
 	ck_assert_uint_eq(nb_events_unconnected(), 1);
-	nb_events_turn();
+	nb_events_tick();
 	ck_assert_int_eq(mask, HOST_KERNEL_CH);
 	kernel_seen(&c);
 	ck_assert_uint_eq(nb_events_unconnected(), 0);
-	nb_events_turn();
+	nb_events_tick();
 	ck_assert_int_eq(mask, 0);
 	host_prof_fini(&c);
 }
@@ -69,10 +69,10 @@ START_TEST(each_communicator_is_waited_for)
 
 	ck_assert_uint_eq(nb_events_unconnected(), 2);
 	kernel_seen(&a);
-	nb_events_turn();
+	nb_events_tick();
 	ck_assert_int_eq(mask, HOST_KERNEL_CH);
 	host_prof_fini(&b); /* it never had a collective */
-	nb_events_turn();
+	nb_events_tick();
 	ck_assert_int_eq(mask, 0);
 	b = open_rank(6, 1);
 	ck_assert_int_eq(mask, HOST_KERNEL_CH);
@@ -99,7 +99,7 @@ START_TEST(a_silent_communicator_is_given_up)
 
 	for (int i = 0; i < 65536; i++)
 		kernel_seen(&busy);
-	nb_events_turn();
+	nb_events_tick();
 	ck_assert_int_eq(mask, 0);
 	ck_assert_uint_eq(nb_events_unconnected(), 1);
 	host_prof_fini(&busy);

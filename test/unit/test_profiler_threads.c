@@ -42,7 +42,7 @@ static void *switcher(void *arg)
 		nb_events_telemetry(NB_TEL_ON | (i & 1 ? NB_TEL_GPU : 0) |
 				    (i & 2 ? NB_TEL_PROXY : 0));
 		nb_events_each(look, &sum);
-		nb_events_turn();
+		nb_events_tick();
 	}
 	return NULL;
 }
@@ -161,7 +161,7 @@ START_TEST(the_end_may_come_in_the_middle)
 
 		__atomic_store_n(&ctx, c.ctx, __ATOMIC_RELEASE);
 		host_prof_coll(&c, &ring);
-		nb_events_turn();
+		nb_events_tick();
 		host_prof_fini(&c); /* the threads go on with it */
 	}
 	__atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
