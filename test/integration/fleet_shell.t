@@ -195,7 +195,11 @@ status 64 "audit of a job of this host" -S "$(ls "$T"/west/train.0.*.sock)" audi
 
 # The desired state
 status 0 "job set stores it for a job that does not run" \
-	--fleet "$plain" job set later "$P" "$B/policies/force.policy"
+	--fleet "$plain" -o table job set later "$P" "$B/policies/force.policy"
+has "it says that no such job runs" out "no job of this name runs now"
+run --fleet "$plain" -o table job set trian none
+has "a mistyped name is noticed" out "no job of this name runs now (nearest: train)"
+run --fleet "$plain" job clear trian
 status 0 "job show" --fleet "$plain" -o tsv job show later
 has "policies in their order" out "1	size_aware" "2	force"
 "$etcd" ctl plain get --print-value-only "/ncclbpf/1/later/image/$(sha256sum <"$P" | cut -c1-64)" |

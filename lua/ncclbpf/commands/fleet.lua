@@ -179,15 +179,29 @@ function M.cmd_job_show(ctx)
 	end)
 end
 
+-- Return what job set says: what becomes of a running job, or that there is none of this name, which
+-- may be mistyped.
+local function start_note(group)
+	local names = {}
+	for _, j in ipairs(try(sites.jobs(group.store))) do
+		if j.live and j.job == group.job then
+			return "the job will start with these policies; a running job keeps its policies"
+		end
+		if j.live then names[#names + 1] = j.job end
+	end
+	local near = errors.nearest(group.job, names)
+	return ("the job will start with these policies; no job of this name runs now%s"):format(
+		near and " (" .. near .. ")" or "")
+end
+
 function M.cmd_job_set(ctx)
 	local files = table.move(ctx.args, 2, #ctx.args, 1, {})
 	if #files == 1 and files[1] == "none" then files = {} end
 	local list = open_all(files)
 	return with(ctx, ctx.args[1], function(group, _, revision)
-		return result(group, set(group, list, revision, session.line {
-			"job", "set", table.unpack(ctx.args) }), "job.set/1",
-			{ "the job will start with these policies; " ..
-				"a running job keeps its policies" })
+		local state = set(group, list, revision, session.line { "job", "set",
+			table.unpack(ctx.args) })
+		return result(group, state, "job.set/1", { start_note(group) })
 	end)
 end
 
