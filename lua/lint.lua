@@ -28,7 +28,8 @@ end
 
 -- ---- rooms ----
 
--- The rows of @path: room -> set of rooms that it may require.
+-- Read the table of rooms (folders of modules) in @path: room -> set of rooms whose modules it may
+-- require.
 local function read_rooms(path)
 	local rooms, n = {}, 0
 	local f = io.open(path)

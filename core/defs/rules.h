@@ -312,7 +312,7 @@ RULE(OBJECT_WRITE, OBJECT_WRITE,
      "the bytes from r10{number} on are part of {object}, {ref}", "")
 
 RULE(LOCK_NULL, ARG_NULL, "a lock in {r} for {helper}", "{value}", "")
-RULE(LOCK_POINTER, LOCK_NONE, "in {r} for {helper} the lock in a map's value", "{value}", "")
+RULE(LOCK_POINTER, LOCK_NONE, "the lock of a map's value in {r} for {helper}", "{value}", "")
 RULE(LOCK_NONE, LOCK_NONE,
      "a map whose value has a struct bpf_spin_lock", "the value of map {map} has no lock", "")
 RULE(LOCK_OFFSET, LOCK_OFFSET, "offset {number} of map {map}'s value: its lock", "{value}", "")

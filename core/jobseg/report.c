@@ -54,7 +54,7 @@ void nb_agree_text(const struct nb_agree *a, char *text, size_t size)
 		snprintf(
 			text, size,
 			"ranks asked the tuner alike, but after different calls of NCCL's API: "
-			"by these the first decision that differs is number %" PRIu64
+			"counted by calls, the first decision that differs is number %" PRIu64
 			": %s; %s",
 			a->seq, one[0], one[1]);
 	else if (a->extra)

@@ -1,7 +1,7 @@
 -- This plan tests whether the ring is faster than NVLS for middle sizes on this job.
 return {
 	name = "ring-mid",
-	reason = "published: NCCL's choice of NVLS costs 5 to 27 % there",
+	reason = "published: at these sizes NVLS, NCCL's choice, is 5 to 27 % slower",
 	candidate = { "nvlink_ring_mid" },
 	baseline = "none",
 	scope = { collectives = { "allreduce" }, sizes = "4M..128M" },

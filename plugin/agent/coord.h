@@ -127,7 +127,7 @@ struct nb_coord {
 	json_t *members;
 	json_t *sites; /* the sites that caused a refusal, with their reasons */
 
-	/* when the coordinator last tried to start the job with @start */
+	/* when the coordinator last ordered the change in @start */
 	uint64_t start_ms;
 	char start_why[200]; /* why that start failed; "" if it succeeded */
 

@@ -30,7 +30,8 @@
  */
 
 /*
- * Extra work of a decision, besides announcing its number and reading the word.
+ * Flags: what a decision does besides announcing its number and reading the
+ * fence record's word.
  */
 enum {
 	/*

@@ -64,7 +64,9 @@ enum nb_refused nb_tuner_check(const struct ncclbpf_tuner *ctx,
  * while NCCL repeats a question.
  */
 
-/* Outcome of a decision, as the two words that change in its packed form. */
+/*
+ * Outcome of a decision: the two words of struct nb_packed that depend on it.
+ */
 struct nb_outcome {
 	uint64_t word2, costs;
 };

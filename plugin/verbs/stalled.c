@@ -16,7 +16,10 @@ struct named {
 	int n;
 };
 
-/* Keep a copy; the tap holds its lock, so write no text here. */
+/*
+ * Copy the queue pair. The tap calls this with its lock held, so the caller
+ * writes the text later.
+ */
 static bool keep(const struct nb_tap_qp_view *v, void *arg)
 {
 	struct named *l = arg;

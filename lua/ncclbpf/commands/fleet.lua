@@ -179,13 +179,14 @@ function M.cmd_job_show(ctx)
 	end)
 end
 
--- Return what job set says: what becomes of a running job, or that there is none of this name, which
--- may be mistyped.
+-- Return what job set says: what becomes of a running job, or that no job of this name runs, since
+-- the name may be mistyped.
 local function start_note(group)
 	local names = {}
 	for _, j in ipairs(try(sites.jobs(group.store))) do
 		if j.live and j.job == group.job then
-			return "the job will start with these policies; a running job keeps its policies"
+			return "the job will start with these policies; " ..
+				"a running job keeps its policies"
 		end
 		if j.live then names[#names + 1] = j.job end
 	end

@@ -88,7 +88,8 @@ M.write = errors.catch(function(r, kind, text, now, over, settled)
 	end
 	local compare = { { key(r.home, kind), now and now.revision or 0 },
 		{ key(r.home, "guard/runner"), held and held.revision or 0 } }
-	-- The agents may restore the baseline until the key guard/runner exists.
+	-- While the key guard/runner does not exist, the coordinator may restore the baseline. It
+	-- then writes guard/undone.
 	if now then compare[3] = { key(r.home, "guard/undone"), now.undone_at } end
 	for _, x in ipairs(r.releases or {}) do
 		compare[#compare + 1] = x.compare

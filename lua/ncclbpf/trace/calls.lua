@@ -226,8 +226,8 @@ function M.cmd_calls(ctx)
 	local result = {
 		schema = "trace.calls/1", rows = rows, id = "coll",
 		empty = "no collective ended meanwhile", foot = foot,
-		head = ("CPU calls timed by %s; wall from the call to the end; medians"):format(
-			clock),
+		head = ("CPU calls timed by %s; WALL: from call to end of the collective; medians"
+			):format(clock),
 		data = { clock = p and #got.calls > 0 and "uprobes" or #got.events > 0
 			and "api_events" or "enqueue", why = why, rows = core.array(rows),
 			calls = #list,
