@@ -18,11 +18,6 @@
 
 enum {
 	STAGE_MS = 20000, /* time for all sites to stage the change */
-	/*
-	 * how long a change waits for a site whose agent has ended; a process
-	 * of the site replaces a stopped agent after 5 s
-	 */
-	AWAY_MS = 7000,
 	SEEN_MS = 2000, /* time for all sites to answer when a fence is armed */
 	/* time in which a rank at the fence must announce that it waits */
 	AT_MS = 20,
@@ -124,11 +119,7 @@ static json_t *failure_value(struct nb_coord *c)
 			 c->sites ? json_incref(c->sites) : json_array());
 }
 
-/*
- * End a change and answer its request. Sites drop what they staged, unless the
- * change was committed.
- */
-static void answer(struct nb_coord *c, bool committed)
+void nb_coord_answer(struct nb_coord *c, bool committed)
 {
 	struct nb_coord_txn *t = nb_coord_txn_new(c);
 	char key[160];
@@ -168,8 +159,8 @@ static void answer(struct nb_coord *c, bool committed)
 	nb_coord_txn_send(c, t, answered);
 }
 
-static void refuse(struct nb_coord *c, int code, const char *text,
-		   const char *hint)
+void nb_coord_refuse(struct nb_coord *c, int code, const char *text,
+		     const char *hint)
 {
 	struct nb_err err = { .code = 0 };
 
@@ -181,7 +172,7 @@ static void refuse(struct nb_coord *c, int code, const char *text,
 	if (*hint)
 		nb_hint(&err, "%s", hint);
 	c->err = err;
-	answer(c, false);
+	nb_coord_answer(c, false);
 }
 
 static int64_t next_n(const struct nb_coord *c)
@@ -295,7 +286,7 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 		c->tries = c->taken_tries;
 	c->taken_tries = 0;
 	if (nb_coord_start_take(c, request) || check_expected(c, request)) {
-		answer(c, false);
+		nb_coord_answer(c, false);
 		return;
 	}
 	t = nb_coord_txn_new(c);
@@ -320,174 +311,6 @@ void nb_coord_order_stage(struct nb_coord *c, const char *id,
 	nb_coord_txn_put(c, t, "order/stage", order, 0);
 	nb_coord_enter(c, NB_COORD_ORDERING, 0);
 	nb_coord_txn_send(c, t, ordered);
-}
-
-static void note_site(struct nb_coord *c, const char *site, const char *text,
-		      const char *hint)
-{
-	if (!c->sites)
-		c->sites = json_array();
-	json_array_append_new(c->sites, json_pack("{s:s,s:s,s:s}", "site", site,
-						  "text", text, "hint", hint));
-}
-
-/*
- * Count the sites of the order whose agent's lease has ended since the order
- * was written. Their ranks still make decisions, so the change cannot ignore
- * these sites.
- */
-static size_t count_left(struct nb_coord *c, bool note)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < json_array_size(c->members); i++) {
-		const char *name =
-			json_string_value(json_array_get(c->members, i));
-		char key[128];
-
-		snprintf(key, sizeof(key), "site/%s", name);
-		if (nb_view_get(&c->a->view, key) ||
-		    nb_view_ended(&c->a->view, name, c->order_rev))
-			continue;
-		n++;
-		if (note)
-			note_site(
-				c, name,
-				"the agent's lease has ended since the change was ordered",
-				"try again: the job's processes start another agent");
-	}
-	return n;
-}
-
-/* Count the sites that have staged change c->n, and all sites (*@sites). */
-static size_t count_staged(struct nb_coord *c, size_t *sites, bool note)
-{
-	const struct nb_view *v = &c->a->view;
-	size_t n = 0;
-
-	*sites = 0;
-	*c->digest = '\0';
-	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
-	     i++, (*sites)++) {
-		char key[128];
-		const char *name = v->at[i].key + 5;
-		const struct nb_view_key *k;
-		const char *digest;
-
-		snprintf(key, sizeof(key), "staged/%s", name);
-		k = nb_view_get(v, key);
-		if (!k || nb_view_int(k->value, "n") != c->n) {
-			if (note)
-				note_site(c, name, "has not answered", "");
-			continue;
-		}
-		n++;
-		digest = nb_view_str(k->value, "digest");
-		if (!strcmp(nb_view_str(k->value, "state"), "failed"))
-			note_site(c, name, nb_view_str(k->value, "text"),
-				  nb_view_str(k->value, "hint"));
-		else if (strspn(digest, "0123456789abcdef") != 64 || digest[64])
-			note_site(c, name, "the site's answer has no digest",
-				  "");
-		else if (!*c->digest)
-			snprintf(c->digest, sizeof(c->digest), "%s", digest);
-		else if (strcmp(c->digest, digest))
-			note_site(c, name,
-				  "the site's processes held other policies "
-				  "or map contents before the change",
-				  "");
-	}
-	return n;
-}
-
-static void refuse_sites(struct nb_coord *c, int code)
-{
-	const json_t *first = json_array_get(c->sites, 0);
-	char text[360];
-
-	snprintf(text, sizeof(text), "site %s: %s", nb_view_str(first, "site"),
-		 nb_view_str(first, "text"));
-	refuse(c, code, text, nb_view_str(first, "hint"));
-}
-
-static void arm(struct nb_coord *c);
-
-/*
- * Schedule another try in a later round. Returns false if AWAY_MS have passed.
- */
-static bool look_again(struct nb_coord *c)
-{
-	if (nb_agent_ms() >= c->began_ms + AWAY_MS)
-		return false;
-	c->state = NB_COORD_STAGING;
-	return true;
-}
-
-/*
- * Is there a site that has ranks of a communicator and has left? The change
- * then waits for the site, or is refused.
- */
-static bool wait_for_ranks(struct nb_coord *c)
-{
-	char why[240];
-
-	if (c->catch_up)
-		return false;
-	if (!nb_groups_registered(&c->a->view) && look_again(c))
-		return true;
-	if (nb_groups_whole(&c->a->view, why, sizeof(why)))
-		return false;
-	if (!look_again(c))
-		refuse(c, NB_E_BUSY, why,
-		       "try again when the site's agent has registered; list shows the sites");
-	return true;
-}
-
-/*
- * All sites have staged the same generation: answer a dry run, else arm the
- * fences.
- */
-static void staged(struct nb_coord *c)
-{
-	const struct nb_view_key *k = nb_view_get(&c->a->view, "order/commit");
-
-	c->stage_ms = nb_agent_ms() - c->began_ms;
-	c->gen_n = c->n;
-	/* a catch-up uses the number that the generation already has */
-	if (c->catch_up)
-		c->gen_n =
-			k && !strcmp(nb_view_str(k->value, "digest"), c->digest)
-				? nb_view_int(k->value, "n")
-				: 0;
-	nb_targets_find(&c->targets, &c->a->view, c->digest);
-	if (wait_for_ranks(c))
-		return;
-	if (c->check)
-		answer(c, false);
-	else
-		arm(c);
-}
-
-static void tick_staging(struct nb_coord *c)
-{
-	size_t sites, n, left;
-	bool late = nb_agent_ms() >= c->deadline;
-	bool soon = nb_agent_ms() < c->began_ms + AWAY_MS;
-
-	json_decref(c->sites);
-	c->sites = NULL;
-	n = count_staged(c, &sites, late);
-	left = count_left(c, late || !soon);
-	if ((n < sites || left) && !late && !c->sites)
-		return;
-	if (n < sites || c->sites)
-		refuse_sites(c, n < sites && late ? NB_E_TIMEOUT
-				: left		  ? NB_E_BUSY
-						  : NB_E_REFUSED);
-	else if (!sites)
-		refuse(c, NB_E_REFUSED, "no site of the job is registered", "");
-	else
-		staged(c);
 }
 
 static void put_commit(struct nb_coord *c, struct nb_coord_txn *t)
@@ -552,7 +375,7 @@ static void compare_sites(struct nb_coord *c, struct nb_coord_txn *t,
 	nb_coord_txn_compare_prefix(c, t, prefix, x->newest);
 }
 
-static void arm(struct nb_coord *c)
+void nb_coord_arm(struct nb_coord *c)
 {
 	struct nb_coord_txn *t = nb_coord_txn_new(c);
 	char why[200];
@@ -561,8 +384,8 @@ static void arm(struct nb_coord *c)
 		return;
 	if (!nb_targets_ready(&c->targets, &c->a->view, why, sizeof(why))) {
 		nb_coord_txn_free(t);
-		if (!look_again(c))
-			refuse(c, NB_E_BUSY, why, "try again");
+		if (!nb_coord_look_again(c))
+			nb_coord_refuse(c, NB_E_BUSY, why, "try again");
 		return;
 	}
 	c->lead_ms = nb_coord_lead_ms(c);
@@ -585,10 +408,11 @@ static void arm(struct nb_coord *c)
 		nb_coord_txn_free(t);
 		if (c->catch_up)
 			c->late_ms = nb_agent_ms() + LATE_MS;
-		refuse(c, NB_E_BUSY,
-		       "ranks waited too long at every fence for the answers of all sites; "
-		       "nothing has changed",
-		       "doctor shows which agents or stores are slow");
+		nb_coord_refuse(
+			c, NB_E_BUSY,
+			"ranks waited too long at every fence for the answers of all sites; "
+			"nothing has changed",
+			"doctor shows which agents or stores are slow");
 		return;
 	}
 	if (!t->nop && !c->catch_up) {
@@ -604,7 +428,7 @@ static void arm(struct nb_coord *c)
 	nb_coord_enter(c, NB_COORD_ARMING, 0);
 	if (!t->nop) {
 		nb_coord_txn_free(t);
-		answer(c, true);
+		nb_coord_answer(c, true);
 		return;
 	}
 	nb_coord_txn_send(c, t, armed);
@@ -621,20 +445,21 @@ static void decided(void *arg, const struct nb_store_reply *r)
 			       NB_COORD_SETTLE_MS + nb_agent_crowd(c->a));
 	} else if (c->commit) {
 		nb_targets_committed(&c->targets);
-		answer(c, true);
+		nb_coord_answer(c, true);
 	} else if (c->tries < TRIES) {
 		nb_targets_back(&c->targets, r->revision);
 		/* the sites have staged already: arm again */
 		c->state = NB_COORD_STAGING;
 		c->state_ms = nb_agent_ms();
-		arm(c);
+		nb_coord_arm(c);
 	} else {
-		refuse(c, NB_E_BUSY,
-		       c->err.code
-			       ? c->err.text
-			       : "ranks passed every fence before it was decided; "
-				 "nothing has changed",
-		       "");
+		nb_coord_refuse(
+			c, NB_E_BUSY,
+			c->err.code
+				? c->err.text
+				: "ranks passed every fence before it was decided; "
+				  "nothing has changed",
+			"");
 	}
 }
 
@@ -740,7 +565,7 @@ static void tick_settling(struct nb_coord *c)
 			nb_view_str(first, "site"), nb_view_str(first, "text"));
 	}
 	json_decref(left);
-	answer(c, true);
+	nb_coord_answer(c, true);
 }
 
 /*
@@ -757,7 +582,7 @@ static void tick_change(struct nb_coord *c)
 		return;
 	switch (c->state) {
 	case NB_COORD_STAGING:
-		tick_staging(c);
+		nb_coord_tick_staging(c);
 		break;
 	case NB_COORD_ARMED:
 		tick_armed(c);

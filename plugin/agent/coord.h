@@ -209,6 +209,27 @@ void nb_coord_change_free(struct nb_coord *c);
 void nb_coord_order_stage(struct nb_coord *c, const char *id,
 			  const json_t *request);
 
+/*
+ * coord_stage.c: look at the sites' answers while they stage the change. When
+ * all have staged the same generation, answer a dry run, else arm the fences.
+ */
+void nb_coord_tick_staging(struct nb_coord *c);
+/*
+ * Schedule another try in a later round. Returns false if the change has waited
+ * long enough.
+ */
+bool nb_coord_look_again(struct nb_coord *c);
+/* Arm the fences of the change's communicators, or commit without any. */
+void nb_coord_arm(struct nb_coord *c);
+/*
+ * End a change and answer its request. Sites drop what they staged, unless the
+ * change was committed.
+ */
+void nb_coord_answer(struct nb_coord *c, bool committed);
+/* End the change with an error. @hint: "" if there is none */
+void nb_coord_refuse(struct nb_coord *c, int code, const char *text,
+		     const char *hint);
+
 enum { NB_COORD_OPS = NB_STORE_OPS };
 
 struct nb_coord_txn {
