@@ -37,7 +37,7 @@ lib: $(AGENT_BIN)
 FLEET_TESTS := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_fleet_*.c))
 $(FLEET_TESTS): $(filter-out $(B)/plugin/agent/main.o,$(AGENT)) $(SIGN) $(STORE) $(RELAY)
 $(FLEET_TESTS): LOAD_LIBS += $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS)
-$(addprefix $(B)/test/unit/test_fleet_,order target): LDFLAGS += -Wl,--wrap=nb_store_txn
+$(addprefix $(B)/test/unit/test_fleet_,order target commit): LDFLAGS += -Wl,--wrap=nb_store_txn
 $(B)/test/unit/test_fleet_order: LDFLAGS += $(foreach f,nb_agent_ms nb_site_late nb_site_seen \
 	nb_procs_busy nb_procs_give,-Wl,--wrap=$(f))
 $(addprefix $(B)/test/unit/test_fleet_,gather link): LDFLAGS += $(foreach f,nb_agent_follow \

@@ -323,8 +323,8 @@ static int fleet_txn(lua_State *L)
 			lua_rawgeti(L, -1, 1);
 			lua_rawgeti(L, -2, 2);
 			cmp[i] = (struct nb_store_compare){
-				luaL_checkstring(L, -2),
-				luaL_checkinteger(L, -1), false
+				.key = luaL_checkstring(L, -2),
+				.revision = luaL_checkinteger(L, -1)
 			};
 			lua_pop(L, 3);
 		}

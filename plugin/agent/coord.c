@@ -502,6 +502,28 @@ static void taken(struct nb_coord *c)
 	nb_agent_follow(c->a, true);
 }
 
+/* Roll back and refuse the change, for the reason in c->err. */
+static void give_up(struct nb_coord *c)
+{
+	c->tries = TRIES;
+	if (c->catch_up)
+		c->late_ms = nb_agent_ms() + LATE_MS;
+	decide(c, false);
+}
+
+/* Commit, unless a site has left since the fences were armed. */
+static void commit_whole(struct nb_coord *c)
+{
+	char why[240];
+
+	if (c->catch_up || nb_groups_whole(&c->a->view, why, sizeof(why))) {
+		decide(c, true);
+		return;
+	}
+	nb_fail(&c->err, NB_E_BUSY, 0, "%s; nothing has changed", why);
+	give_up(c);
+}
+
 static void tick_armed(struct nb_coord *c)
 {
 	const char *site = "";
@@ -510,7 +532,7 @@ static void tick_armed(struct nb_coord *c)
 	switch (nb_targets_stand(&c->targets, &c->a->view, &site)) {
 	case NB_TARGETS_BELOW:
 		nb_coord_answered(c);
-		decide(c, true);
+		commit_whole(c);
 		break;
 	case NB_TARGETS_AT:
 		if (now < c->arming_ms + c->lead_ms + AT_MS)
@@ -527,8 +549,14 @@ static void tick_armed(struct nb_coord *c)
 			"site %s has not answered for %" PRIu64
 			" ms; nothing has changed",
 			site, SEEN_MS + nb_agent_crowd(c->a));
-		c->tries = TRIES;
-		decide(c, false);
+		give_up(c);
+		break;
+	case NB_TARGETS_UNSTAGED:
+		nb_fail(&c->err, NB_E_BUSY, 0,
+			"site %s: a process that started meanwhile has not staged the change; "
+			"nothing has changed",
+			site);
+		give_up(c);
 		break;
 	case NB_TARGETS_TAKEN:
 		taken(c);

@@ -237,6 +237,7 @@ struct nb_coord_txn {
 	struct nb_store_op op[NB_COORD_OPS];
 	char *key[2 * NB_COORD_OPS], *value[NB_COORD_OPS];
 	size_t ncompare, nop, nkey, nvalue;
+	bool full; /* there was no room for a compare */
 };
 
 /* Returns a new transaction that succeeds only while we are the coordinator. */
@@ -249,10 +250,13 @@ void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t,
 void nb_coord_txn_compare_prefix(struct nb_coord *c, struct nb_coord_txn *t,
 				 const char *prefix, int64_t newest);
 /*
- * Require that each site that has destroyed a communicator has an agent and no
- * ranks of the communicator. Our view cannot tell: each family of keys has its
- * own watch, so it may show that the keys comm/ of an agent that left have
- * vanished before it shows that for the key site/.
+ * Require that each site that has destroyed a communicator has its agent, and
+ * no ranks of the communicator. Our view cannot tell: each family of keys has
+ * its own watch, so it may show that the keys comm/ of an agent that left have
+ * vanished before it shows that for the key site/. If there are more such sites
+ * than fit, the others are not checked. If one of them has left, its ranks and
+ * their peers keep their generation until the coordinator finds that the
+ * communicator lacks the job's.
  */
 void nb_coord_txn_compare_gone(struct nb_coord *c, struct nb_coord_txn *t);
 /* Add a put to the transaction. Takes ownership of @value. */

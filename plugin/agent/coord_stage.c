@@ -134,6 +134,22 @@ static bool wait_for_ranks(struct nb_coord *c)
 }
 
 /*
+ * Has a site with ranks registered meanwhile, and not yet staged the change?
+ * The change then waits for the site, or is refused.
+ */
+static bool wait_for_sites(struct nb_coord *c)
+{
+	if (nb_targets_staged(&c->targets, &c->a->view, c->n, c->digest))
+		return false;
+	if (!nb_coord_look_again(c))
+		nb_coord_refuse(
+			c, NB_E_BUSY,
+			"a site that registered meanwhile has not staged the change",
+			"try again; list shows the sites");
+	return true;
+}
+
+/*
  * All sites have staged the same generation: answer a dry run, else arm the
  * fences.
  */
@@ -150,7 +166,7 @@ static void staged(struct nb_coord *c)
 				? nb_view_int(k->value, "n")
 				: 0;
 	nb_targets_find(&c->targets, &c->a->view, c->digest);
-	if (wait_for_ranks(c))
+	if (wait_for_ranks(c) || wait_for_sites(c))
 		return;
 	if (c->check)
 		nb_coord_answer(c, false);

@@ -154,8 +154,8 @@ static void send_piece(struct nb_coord *c, const struct nb_procs_blob *b)
 		snprintf(key, sizeof(key), "image/%s/%zu", s->digest[s->blob],
 			 piece + 1);
 	{
-		const struct nb_store_compare none = { nb_agent_key(c->a, key),
-						       0, false };
+		const struct nb_store_compare none = { .key = nb_agent_key(
+							       c->a, key) };
 		const struct nb_store_op put = {
 			.kind = NB_STORE_PUT,
 			.key = none.key,

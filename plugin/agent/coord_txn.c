@@ -10,6 +10,9 @@
 #include "plugin/agent/coord.h"
 #include "plugin/agent/group.h"
 
+/* most compares that leave room for those of a guard */
+enum { MOST_AGENTS = NB_COORD_OPS - 8 };
+
 void nb_coord_enter(struct nb_coord *c, enum nb_coord_state s, uint64_t ms)
 {
 	c->state = s;
@@ -23,33 +26,72 @@ static char *txn_key(struct nb_coord *c, struct nb_coord_txn *t,
 	return t->key[t->nkey++] = strdup(nb_agent_key(c->a, key));
 }
 
+static void add_compare(struct nb_coord *c, struct nb_coord_txn *t,
+			struct nb_store_compare compare)
+{
+	if (t->ncompare == NB_COORD_OPS) {
+		t->full = true;
+		return;
+	}
+	compare.key = txn_key(c, t, compare.key);
+	t->compare[t->ncompare++] = compare;
+}
+
 void nb_coord_txn_compare(struct nb_coord *c, struct nb_coord_txn *t,
 			  const char *key, int64_t mod)
 {
-	t->compare[t->ncompare++] =
-		(struct nb_store_compare){ txn_key(c, t, key), mod, false };
+	add_compare(c, t,
+		    (struct nb_store_compare){ .key = key, .revision = mod });
 }
 
 void nb_coord_txn_compare_prefix(struct nb_coord *c, struct nb_coord_txn *t,
 				 const char *prefix, int64_t newest)
 {
-	t->compare[t->ncompare++] =
-		(struct nb_store_compare){ txn_key(c, t, prefix), newest,
-					   true };
+	add_compare(c, t,
+		    (struct nb_store_compare){ .key = prefix,
+					       .revision = newest,
+					       .prefix = true });
 }
 
-/* Compare the two keys of site @name, whose agent's key is @k. */
-static void compare_gone_site(struct nb_coord *c, struct nb_coord_txn *t,
-			      const struct nb_group *g, const char *name,
-			      const struct nb_view_key *k)
+static bool is_compared(const struct nb_coord *c, const struct nb_coord_txn *t,
+			const char *key)
 {
-	char key[128];
+	for (size_t i = 0; i < t->ncompare; i++)
+		if (!strcmp(t->compare[i].key, nb_agent_key(c->a, key)))
+			return true;
+	return false;
+}
 
-	if (t->ncompare + 2 > NB_COORD_OPS)
-		return;
-	nb_coord_txn_compare(c, t, k->key, k->mod);
-	snprintf(key, sizeof(key), "comm/%s/%s", g->id, name);
-	nb_coord_txn_compare(c, t, key, 0);
+/*
+ * Require that the sites that have destroyed the communicator of @g still have
+ * the agents that we know. Returns true if there is such a site.
+ */
+static bool compare_agents(struct nb_coord *c, struct nb_coord_txn *t,
+			   const struct nb_group *g)
+{
+	const struct nb_view *v = &c->a->view;
+	const json_t *members = nb_group_members(v, g);
+	const char *name;
+	bool any = false;
+	size_t i = 0;
+
+	while ((name = nb_group_gone(v, g, members, &i))) {
+		const struct nb_view_key *k;
+		char key[96];
+
+		snprintf(key, sizeof(key), "site/%s", name);
+		k = nb_view_get(v, key);
+		if (!k)
+			continue; /* all of its processes have ended */
+		any = true;
+		if (t->ncompare < MOST_AGENTS && !is_compared(c, t, key))
+			add_compare(
+				c, t,
+				(struct nb_store_compare){ .key = key,
+							   .revision = k->made,
+							   .created = true });
+	}
+	return any;
 }
 
 void nb_coord_txn_compare_gone(struct nb_coord *c, struct nb_coord_txn *t)
@@ -59,18 +101,16 @@ void nb_coord_txn_compare_gone(struct nb_coord *c, struct nb_coord_txn *t)
 
 	for (size_t i = nb_view_first(v, "comm/"); nb_group_at(v, i, &g);
 	     i = g.end) {
-		const char *name;
-		size_t n = 0;
+		int64_t newest = 0;
+		char prefix[32];
 
-		while ((name = nb_group_gone(v, &g, &n))) {
-			char key[96];
-			const struct nb_view_key *k;
-
-			snprintf(key, sizeof(key), "site/%s", name);
-			k = nb_view_get(v, key);
-			if (k)
-				compare_gone_site(c, t, &g, name, k);
-		}
+		if (!compare_agents(c, t, &g) || t->ncompare >= MOST_AGENTS)
+			continue;
+		for (size_t k = g.first; k < g.end; k++)
+			if (v->at[k].made > newest)
+				newest = v->at[k].made;
+		snprintf(prefix, sizeof(prefix), "comm/%s/", g.id);
+		nb_coord_txn_compare_prefix(c, t, prefix, newest);
 	}
 }
 
@@ -119,8 +159,12 @@ bool nb_coord_txn_send(struct nb_coord *c, struct nb_coord_txn *t,
 	struct nb_store_txn txn = { t->compare, t->ncompare, t->op,
 				    t->nop,	NULL,	     0 };
 	struct nb_coord_call *call = malloc(sizeof(*call));
-	bool fine = call != NULL;
+	bool fine = call != NULL && !t->full;
 
+	if (t->full)
+		nb_agent_log("a change needs more than %d conditions, so it "
+			     "cannot be carried out",
+			     NB_COORD_OPS);
 	for (size_t i = 0; i < t->nkey; i++)
 		fine = fine && t->key[i];
 	for (size_t i = 0; i < t->nvalue; i++)

@@ -63,9 +63,9 @@ const json_t *nb_group_members(const struct nb_view *v,
 }
 
 const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g,
-			  size_t *i)
+			  const json_t *members, size_t *i)
 {
-	const json_t *sites = json_object_get(nb_group_members(v, g), "sites");
+	const json_t *sites = json_object_get(members, "sites");
 
 	while (*i < json_array_size(sites)) {
 		const char *name =
@@ -82,13 +82,13 @@ const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g,
 
 const char *nb_group_left(const struct nb_view *v, const struct nb_group *g)
 {
-	int64_t since = nb_view_int(nb_group_members(v, g), "since");
+	const json_t *members = nb_group_members(v, g);
 	const char *name;
 	size_t i = 0;
 
-	while ((name = nb_group_gone(v, g, &i)))
+	while ((name = nb_group_gone(v, g, members, &i)))
 		if (!nb_view_at_site(v, "site", name) &&
-		    !nb_view_ended(v, name, since))
+		    !nb_view_ended(v, name, nb_view_int(members, "since")))
 			return name;
 	return NULL;
 }

@@ -44,10 +44,11 @@ const json_t *nb_group_members(const struct nb_view *v,
 /*
  * Returns the next member without ranks in the group, or NULL: the site has
  * ended, or has destroyed the communicator.
+ * @members: result of nb_group_members
  * @i: in: index of the first member to look at; out: index to continue with
  */
 const char *nb_group_gone(const struct nb_view *v, const struct nb_group *g,
-			  size_t *i);
+			  const json_t *members, size_t *i);
 /*
  * Returns the first of the members that has neither ranks in the group nor an
  * agent, or NULL. A site with an agent has destroyed the communicator. A site

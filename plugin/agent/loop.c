@@ -356,7 +356,8 @@ static void ask_fallback(struct nb_agent *a, uint32_t i)
 	text = json_dumps(json_object_get(k->value, "back"), JSON_COMPACT);
 	if (!text)
 		return;
-	cmp = (struct nb_store_compare){ nb_agent_key(a, key), k->mod, false };
+	cmp = (struct nb_store_compare){ .key = nb_agent_key(a, key),
+					 .revision = k->mod };
 	put = (struct nb_store_op){ .kind = NB_STORE_PUT,
 				    .key = cmp.key,
 				    .value = text,

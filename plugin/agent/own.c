@@ -138,15 +138,14 @@ int nb_own_last(struct nb_own *o, const char *key, const char *name,
 {
 	char full[NB_STORE_KEY_SIZE];
 	const struct nb_own_key *k = own_find(o, key);
-	struct nb_store_compare ours = { .mod_revision =
-						 nb_own_confirmed(o, key) };
+	struct nb_store_compare ours = { .revision = nb_own_confirmed(o, key) };
 	struct nb_store_op put = { .kind = NB_STORE_PUT,
 				   .key = full,
 				   .value = value,
 				   .size = strlen(value) };
 	struct nb_store_txn txn = { &ours, 1, &put, 1, NULL, 0 };
 
-	if (!ours.mod_revision)
+	if (!ours.revision)
 		return NB_E_STALE;
 	ours.key = k->key;
 	snprintf(full, sizeof(full), "%s%s", o->prefix, name);
@@ -237,6 +236,8 @@ static void own_done(void *arg, const struct nb_store_reply *r)
 		struct nb_own_key *k = b->key[i];
 
 		k->busy = false;
+		if (r->unknown)
+			k->unsure_ms = nb_http_now_ms();
 		if (!r->err) {
 			k->revision = revision_of(b, i, r);
 			k->clean = r->succeeded && is_wanted(k);
@@ -273,14 +274,48 @@ static bool own_ops(struct nb_own_batch *b, struct nb_own_key *k)
 				      .value = k->want,
 				      .size = k->want ? strlen(k->want) : 0,
 				      .lease = k->want ? k->own->lease : 0 };
-	b->compare[b->n] =
-		(struct nb_store_compare){ .key = k->key,
-					   .mod_revision = k->revision };
+	b->compare[b->n] = (struct nb_store_compare){ .key = k->key,
+						      .revision = k->revision };
 	b->get[b->n] =
 		(struct nb_store_op){ .kind = NB_STORE_GET, .key = k->key };
 	k->lease = b->op[b->n].lease;
 	k->sending = k->want ? strdup(k->want) : NULL;
 	return !k->want || k->sending;
+}
+
+static bool is_site(const struct nb_own_key *k)
+{
+	return !strncmp(k->key + strlen(k->own->prefix), "site/", 5);
+}
+
+/*
+ * Returns true if the key site/SITE must wait for other keys, because the store
+ * does not have it under this lease. When it is there, the coordinator takes it
+ * that the site has ranks of no other communicators than its keys comm/ say.
+ */
+static bool is_early(const struct nb_own_batch *b, const struct nb_own_key *k)
+{
+	if (k->lease == b->own->lease)
+		return false;
+	for (const struct nb_own_key *i = b->own->first; i; i = i->next) {
+		bool here = i == k || i->clean || by_link(i);
+
+		for (size_t n = 0; !here && n < b->n; n++)
+			here = b->key[n] == i;
+		if (!here)
+			return true;
+	}
+	return false;
+}
+
+/* Add the keys to write: site/SITE (@site) or the others. */
+static void own_collect(struct nb_own_batch *b, bool site)
+{
+	for (struct nb_own_key *k = b->own->first; k && b->n < NB_STORE_OPS;
+	     k = k->next)
+		if (is_site(k) == site && !k->busy && !k->clean &&
+		    !by_link(k) && !(site && is_early(b, k)) && own_ops(b, k))
+			b->key[b->n++] = k;
 }
 
 /*
@@ -305,10 +340,8 @@ static bool own_send(struct nb_own *o)
 	if (b->next)
 		b->next->link = &b->next;
 	o->batches = b;
-	for (struct nb_own_key *k = o->first; k && b->n < NB_STORE_OPS;
-	     k = k->next)
-		if (!k->busy && !k->clean && !by_link(k) && own_ops(b, k))
-			b->key[b->n++] = k;
+	own_collect(b, false);
+	own_collect(b, true);
 	txn =
 		(struct nb_store_txn){ b->compare, b->n,   b->op,
 				       b->n,	   b->get, b->n };
@@ -325,13 +358,32 @@ static bool own_send(struct nb_own *o)
 	return sent;
 }
 
+enum { UNSURE_MS = 60000, CHECK_MS = 5000 };
+
+/*
+ * Returns true while a write whose outcome was unknown may still create the
+ * deleted key again. The key is then deleted again at intervals.
+ */
+static bool may_return(struct nb_own_key *k)
+{
+	uint64_t now = nb_http_now_ms();
+
+	if (!k->unsure_ms || now >= k->unsure_ms + UNSURE_MS)
+		return false;
+	if (now >= k->checked_ms + CHECK_MS) {
+		k->checked_ms = now;
+		k->clean = false;
+	}
+	return true;
+}
+
 /* Free keys that the store has deleted. */
 static void own_sweep(struct nb_own *o)
 {
 	for (struct nb_own_key **p = &o->first; *p;) {
 		struct nb_own_key *k = *p;
 
-		if (k->want || k->busy || !k->clean) {
+		if (k->want || k->busy || !k->clean || may_return(k)) {
 			p = &k->next;
 			continue;
 		}

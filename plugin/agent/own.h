@@ -30,6 +30,11 @@ struct nb_own_key {
 	 * 0: the store did not have the key
 	 */
 	int64_t revision;
+	/*
+	 * When the outcome of a write was unknown, 0: never; and when a deleted
+	 * key was last checked. A late write may create the deleted key again.
+	 */
+	uint64_t unsure_ms, checked_ms;
 	bool kept; /* the owner has set this key since nb_own_begin */
 	/*
 	 * for an answer: the wanted value without the member "at"; otherwise

@@ -92,10 +92,14 @@ void nb_site_measure(struct nb_site *s)
 	}
 }
 
-/* Position of the furthest rank relative to the fence of an armed word. */
-enum stand { BELOW, AT, BEYOND };
+/*
+ * Position of the furthest rank relative to the fence of an armed word.
+ * UNSTAGED: a rank's process does not hold the generation.
+ */
+enum stand { BELOW, AT, BEYOND, UNSTAGED };
 
-static const char *const stand_words[] = { "below", "at", "beyond" };
+static const char *const stand_words[] = { "below", "at", "beyond",
+					   "unstaged" };
 
 static enum stand stand_of(const struct nb_seg_comm *c, uint64_t word)
 {
@@ -295,6 +299,45 @@ uint32_t nb_site_waiting(const struct nb_site *s, uint32_t from)
 	return i;
 }
 
+static bool holds(const struct nb_site *s, const struct nb_seg_proc *p,
+		  const uint8_t digest[NB_SHA256_SIZE])
+{
+	uint8_t baseline[NB_SHA256_SIZE];
+
+	if (p->staged && !memcmp(p->digest, digest, NB_SHA256_SIZE))
+		return true;
+	return nb_segment_digest(s->seg, load32(&p->baseline), baseline) &&
+	       !memcmp(baseline, digest, NB_SHA256_SIZE);
+}
+
+/*
+ * Returns true if the processes of all living ranks hold the generation of the
+ * armed word. A process may have started after its site had staged the change,
+ * and the site may have registered after all others had staged it. A process
+ * that holds the generation keeps it while the word names it
+ * (nb_gens_sweep).
+ */
+static bool all_hold(const struct nb_site *s, const struct nb_seg_comm *c,
+		     uint64_t word)
+{
+	static const uint8_t no_policies[NB_SHA256_SIZE];
+	uint8_t digest[NB_SHA256_SIZE];
+
+	if (!nb_segment_digest(s->seg, nb_fence_word_gen(word), digest))
+		return false;
+	if (!memcmp(digest, no_policies, sizeof(digest)))
+		return true;
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		const struct nb_seg_slot *slot = &c->slot[i];
+
+		if (load32(&slot->state) == NB_SLOT_LIVE &&
+		    !holds(s, &s->seg->mem->proc[slot->proc % NB_SEG_PROCS],
+			   digest))
+			return false;
+	}
+	return true;
+}
+
 static json_t *seen_of(const struct nb_site *s, uint32_t i)
 {
 	const struct nb_seg_comm *c = entry(s, i);
@@ -307,7 +350,9 @@ static json_t *seen_of(const struct nb_site *s, uint32_t i)
 	 * either the rank at the fence will soon announce that it waits, or it
 	 * read the word before the word was armed
 	 */
-	if (state == NB_FENCE_ARMED)
+	if (state == NB_FENCE_ARMED && !all_hold(s, c, k->word))
+		stand = UNSTAGED;
+	else if (state == NB_FENCE_ARMED)
 		do
 			stand = stand_of(c, k->word);
 		while (stand == AT && nb_clock_read(CLOCK_MONOTONIC) < end);

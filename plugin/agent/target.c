@@ -84,6 +84,13 @@ static bool record_is_lost(const struct nb_view *v, const struct nb_group *g)
 	return false;
 }
 
+static const char *first_gone(const struct nb_view *v, const struct nb_group *g)
+{
+	size_t i = 0;
+
+	return nb_group_gone(v, g, nb_group_members(v, g), &i);
+}
+
 /* Write why the fleet cannot change the communicator, or "" if it can. */
 static void group_why(const struct nb_view *v, const struct nb_group *g,
 		      char *why, size_t size)
@@ -135,13 +142,13 @@ static void group_why(const struct nb_view *v, const struct nb_group *g,
 			 "the lease of the agent of site %s has ended",
 			 (long long)g->ranks, (long long)g->nranks,
 			 nb_group_left(v, g));
-	else if (!*why && g->ranks != g->nranks &&
-		 nb_group_gone(v, g, &(size_t){ 0 }))
+	else if (!*why && g->ranks != g->nranks && first_gone(v, g))
 		snprintf(why, size,
 			 "%lld of %lld ranks are left: "
 			 "site %s has ended or destroyed the communicator",
 			 (long long)g->ranks, (long long)g->nranks,
-			 nb_group_gone(v, g, &(size_t){ 0 }));
+			 nb_group_gone(v, g, nb_group_members(v, g),
+				       &(size_t){ 0 }));
 	else if (!*why && g->ranks != g->nranks)
 		snprintf(
 			why, size,
@@ -332,6 +339,25 @@ static struct sums sum_up(const struct nb_view *v, const struct nb_target *x,
 	return s;
 }
 
+static bool has_staged(const json_t *answer, int64_t n, const char *digest)
+{
+	return nb_view_int(answer, "n") == n &&
+	       !strcmp(nb_view_str(answer, "state"), "staged") &&
+	       !strcmp(nb_view_str(answer, "digest"), digest);
+}
+
+bool nb_targets_staged(const struct nb_targets *t, const struct nb_view *v,
+		       int64_t n, const char *digest)
+{
+	for (size_t i = 0; i < t->n; i++)
+		for (uint32_t k = 0; !*t->at[i].why && k < t->at[i].sites; k++)
+			if (!has_staged(nb_view_at_site(v, "staged",
+							t->at[i].site[k]),
+					n, digest))
+				return false;
+	return true;
+}
+
 bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 		      char *why, size_t size)
 {
@@ -420,6 +446,9 @@ enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
 				if (worst != NB_TARGETS_UNKNOWN)
 					*site = x->site[i];
 				worst = NB_TARGETS_UNKNOWN;
+			} else if (!strcmp(stand, "unstaged")) {
+				*site = x->site[i];
+				return NB_TARGETS_UNSTAGED;
 			} else if (!strcmp(stand, "beyond")) {
 				beyond = true;
 			} else if (strcmp(stand, "below") &&

@@ -63,6 +63,12 @@ void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
 void nb_targets_free(struct nb_targets *t);
 
 /*
+ * Returns true if all sites with ranks of these communicators have staged
+ * change @n. A site may have registered after the others had staged it.
+ */
+bool nb_targets_staged(const struct nb_targets *t, const struct nb_view *v,
+		       int64_t n, const char *digest);
+/*
  * Returns true if fences may be armed. While ranks move towards an earlier
  * fence it returns false, with the reason in @why.
  */
@@ -87,6 +93,8 @@ enum nb_targets_stand {
 	/* a rank is at the fence and has not announced that it waits */
 	NB_TARGETS_AT,
 	NB_TARGETS_BEYOND, /* a rank has decided past the fence */
+	/* a rank's process on site *@site does not hold the generation */
+	NB_TARGETS_UNSTAGED,
 	/* somebody has changed record *@site since it was armed */
 	NB_TARGETS_TAKEN
 };

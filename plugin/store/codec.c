@@ -161,14 +161,15 @@ static void put_compare(struct nb_buf *out, const struct nb_store_compare *c)
 		nb_buf_printf(out,
 			      ",\"target\":\"CREATE\",\"result\":\"LESS\","
 			      "\"create_revision\":\"%" PRId64 "\"}",
-			      c->mod_revision + 1);
+			      c->revision + 1);
 		return;
 	}
 	put_base64(out, "key", c->key, strlen(c->key));
 	nb_buf_printf(out,
-		      ",\"target\":\"MOD\",\"result\":\"EQUAL\","
-		      "\"mod_revision\":\"%" PRId64 "\"}",
-		      c->mod_revision);
+		      ",\"target\":\"%s\",\"result\":\"EQUAL\","
+		      "\"%s_revision\":\"%" PRId64 "\"}",
+		      c->created ? "CREATE" : "MOD",
+		      c->created ? "create" : "mod", c->revision);
 }
 
 int nb_store_encode_txn(struct nb_buf *out, const struct nb_store_txn *txn,

@@ -47,14 +47,15 @@ struct nb_store_op {
 };
 
 /*
- * A condition: the last change of @key has revision @mod_revision. A revision
- * of 0 requires that the key does not exist. With @prefix, the condition is
- * that no key below @key was created after revision @mod_revision.
+ * A condition: the last change of @key has revision @revision. A revision of 0
+ * requires that the key does not exist. With @created, the condition is that
+ * @key was created at this revision. With @prefix, the condition is that no key
+ * below @key was created after this revision.
  */
 struct nb_store_compare {
 	const char *key;
-	int64_t mod_revision;
-	bool prefix;
+	int64_t revision;
+	bool prefix, created;
 };
 
 /*

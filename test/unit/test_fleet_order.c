@@ -136,9 +136,9 @@ int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
 	for (size_t i = 0; i < txn->ncompare; i++)
 		if (txn->compare[i].prefix &&
 		    !strcmp(txn->compare[i].key, "/p/request/"))
-			newest_request = txn->compare[i].mod_revision;
+			newest_request = txn->compare[i].revision;
 	if (ncompare) {
-		compared = txn->compare[0].mod_revision;
+		compared = txn->compare[0].revision;
 		snprintf(compared_key, sizeof(compared_key), "%s",
 			 txn->compare[0].key);
 	}
@@ -213,6 +213,65 @@ START_TEST(a_late_write_cannot_replace_its_successor)
 	ck_assert_int_eq(compared, 0);
 	reply(12);
 	ck_assert_int_eq(nb_own_confirmed(&o, "k"), 12);
+	nb_own_free(&o);
+}
+END_TEST
+
+/* A write with an unknown outcome may create a key again after its deletion. */
+START_TEST(a_deleted_key_does_not_return)
+{
+	struct nb_own o = { .prefix = "/p/", .lease = 1 };
+	struct nb_err late = { .code = NB_E_TIMEOUT };
+	struct nb_store_kv found = { .key = "/p/c/k", .mod_revision = 6 };
+	struct nb_store_reply r = { .err = &late, .unknown = true };
+
+	nb_own_set(&o, "c/k", json_pack("{s:i}", "a", 1));
+	nb_own_flush(&o);
+	done(done_arg, &r);
+	nb_own_begin(&o, "c/");
+	nb_own_end(&o, "c/");
+	nb_own_flush(&o);
+	reply(7); /* deleted: it was not there */
+	ck_assert_ptr_nonnull(o.first);
+	nb_own_flush(&o); /* to be sure, it is deleted again */
+	ck_assert_int_eq(compared, 0);
+	r = (struct nb_store_reply){ .kv = &found, .nkv = 1, .revision = 9 };
+	done(done_arg, &r);
+	ck_assert_int_eq(compared, 6); /* it had returned: deleted again */
+	reply(10);
+	o.first->unsure_ms = 1; /* long ago */
+	nb_own_flush(&o);
+	ck_assert_ptr_null(o.first);
+	nb_own_free(&o);
+}
+END_TEST
+
+/* site/SITE says that the site has no more communicators than its keys say. */
+START_TEST(the_key_of_the_site_is_the_last)
+{
+	struct nb_own o = { .prefix = "/p/", .lease = 1 };
+	char key[16];
+
+	for (int i = 0; i < NB_STORE_OPS; i++) {
+		snprintf(key, sizeof(key), "comm/%d", i);
+		nb_own_set(&o, key, json_object());
+	}
+	nb_own_set(&o, "site/x", json_object());
+	nb_own_flush(&o);
+	ck_assert_uint_eq(nput, NB_STORE_OPS);
+	ck_assert_int_eq(nb_own_confirmed(&o, "site/x"), 0);
+	nput = 0;
+	reply(7);
+	ck_assert_uint_eq(nput, 1);
+	ck_assert_str_eq(put_key, "/p/site/x");
+	reply(8);
+	/* later it waits for nothing */
+	nb_own_set(&o, "comm/0", json_pack("{s:i}", "a", 1));
+	nb_own_flush(&o);
+	nb_own_set(&o, "site/x", json_pack("{s:i}", "a", 1));
+	nput = 0;
+	nb_own_flush(&o);
+	ck_assert_uint_eq(nput, 1);
 	nb_own_free(&o);
 }
 END_TEST
@@ -540,6 +599,8 @@ UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, names_are_one_word);
 	  tcase_add_test(tc, a_key_of_a_lost_lease_is_written_again);
 	  tcase_add_test(tc, a_late_write_cannot_replace_its_successor);
+	  tcase_add_test(tc, a_deleted_key_does_not_return);
+	  tcase_add_test(tc, the_key_of_the_site_is_the_last);
 	  tcase_add_test(tc, keys_due_together_cost_one_write);
 	  tcase_add_test(tc, the_last_key_needs_our_own);
 	  tcase_add_test(tc, what_cannot_succeed_is_tried_ever_less);

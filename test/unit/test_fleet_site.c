@@ -4,6 +4,7 @@
 #include "test/unit/segment_file.h"
 
 #include "plugin/agent/agent.h"
+#include "plugin/job/fence.h"
 
 #define COMM 0xc0
 #define DIGEST \
@@ -154,6 +155,49 @@ START_TEST(each_communicator_with_a_waiting_rank_is_found)
 }
 END_TEST
 
+/* The stand that the site answers for the armed record. */
+static void stands(const char *want)
+{
+	json_t *o = nb_site_seen(&site);
+	const json_t *c = json_object_get(json_object_get(o, "comms"),
+					  "00000000000000c0");
+
+	ck_assert_str_eq(nb_view_str(c, "stand"), want);
+	json_decref(o);
+}
+
+/*
+ * A process that started after the site had staged the change would adopt no
+ * policy at the fence.
+ */
+START_TEST(a_rank_whose_process_lacks_the_generation_is_told)
+{
+	struct nb_seg_proc *p = &site.seg->mem->proc[comm->slot[0].proc];
+	uint64_t word;
+
+	word = copy(RECORD("\"armed\"", "1", "7"), 10);
+	stands("unstaged");
+	memset(p->digest, 0x11, sizeof(p->digest));
+	stands("unstaged"); /* it has taken that change back */
+	p->staged = 1;
+	stands("below");
+	p->digest[31] = 0;
+	stands("unstaged");
+	p->baseline = nb_fence_word_gen(word);
+	stands("below");
+	comm->slot[0].state = NB_SLOT_GONE;
+	p->baseline = 0;
+	stands("below");
+	/* no policies: nothing is needed */
+	comm->slot[0].state = NB_SLOT_LIVE;
+	copy("{\"state\":\"armed\",\"n\":2,\"fence\":7,\"digest\":"
+	     "\"0000000000000000000000000000000000000000000000000000000000000000"
+	     "\"}",
+	     11);
+	stands("below");
+}
+END_TEST
+
 /* A record that is copied again is not rolled back a second time. */
 START_TEST(a_copy_keeps_what_was_asked)
 {
@@ -169,4 +213,5 @@ UNIT_MAIN("fleet_site", tcase_add_checked_fixture(tc, site_up, site_down);
 	  tcase_add_test(tc, no_answer_without_a_barrier);
 	  tcase_add_test(tc, a_rate_is_not_of_a_moment);
 	  tcase_add_test(tc, each_communicator_with_a_waiting_rank_is_found);
+	  tcase_add_test(tc, a_rank_whose_process_lacks_the_generation_is_told);
 	  tcase_add_test(tc, a_copy_keeps_what_was_asked);)

@@ -6,51 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plugin/agent/coord.h"
-#include "plugin/agent/group.h"
-#include "plugin/agent/target.h"
 #include "plugin/job/segment.h"
+#include "test/unit/fleet_view.h"
 
-#define COMM "00000000000000c0"
-#define RECORD "order/record/" COMM
-#define DIGEST \
-	"1111111111111111111111111111111111111111111111111111111111111111"
-
-enum { MADE = 10, ARMED = 20 };
-
-static struct nb_view view;
 static struct nb_targets targets;
-
-static void put(const char *key, const char *value, int64_t mod)
-{
-	const struct nb_view_key *k = nb_view_get(&view, key);
-
-	ck_assert(nb_view_put(&view, key, value, strlen(value),
-			      k ? k->made : mod, mod));
-}
-
-static void put_site(const char *site)
-{
-	char key[64];
-
-	snprintf(key, sizeof(key), "comm/" COMM "/%s", site);
-	put(key,
-	    "{\"since\":5,\"nranks\":4,\"ranks\":2,\"clock\":\"decisions\","
-	    "\"settings\":[1],\"differs\":\"\"}",
-	    6);
-}
-
-static void put_seen(const char *site, int64_t rev, const char *stand)
-{
-	char key[64], value[200];
-
-	snprintf(key, sizeof(key), "seen/%s", site);
-	snprintf(value, sizeof(value),
-		 "{\"comms\":{\"" COMM "\":{\"rev\":%lld,\"announced\":3,"
-		 "\"per_s\":0,\"taken\":true,\"stand\":\"%s\"}}}",
-		 (long long)rev, stand);
-	put(key, value, rev);
-}
 
 static void set_up(void)
 {
@@ -313,36 +272,6 @@ START_TEST(time_limits_grow_with_the_number_of_sites)
 }
 END_TEST
 
-static nb_store_done_fn *txn_done;
-static void *txn_arg;
-static char txn_puts[2048];    /* KEY=VALUE lines of the last transaction */
-static char txn_compares[512]; /* its KEY=REVISION lines */
-
-int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
-			nb_store_done_fn *fn, void *arg, struct nb_err *e);
-int __wrap_nb_store_txn(struct nb_store *s, const struct nb_store_txn *txn,
-			nb_store_done_fn *fn, void *arg, struct nb_err *e)
-{
-	(void)s;
-	(void)e;
-	*txn_puts = '\0';
-	for (size_t i = 0; i < txn->nthen; i++)
-		if (txn->then[i].kind == NB_STORE_PUT)
-			snprintf(txn_puts + strlen(txn_puts),
-				 sizeof(txn_puts) - strlen(txn_puts), "%s=%s\n",
-				 txn->then[i].key,
-				 (const char *)txn->then[i].value);
-	*txn_compares = '\0';
-	for (size_t i = 0; i < txn->ncompare; i++)
-		snprintf(txn_compares + strlen(txn_compares),
-			 sizeof(txn_compares) - strlen(txn_compares),
-			 "%s=%lld\n", txn->compare[i].key,
-			 (long long)txn->compare[i].mod_revision);
-	txn_done = fn;
-	txn_arg = arg;
-	return 0;
-}
-
 /*
  * A rank stays at the fence and does not announce that it waits. The change is
  * rolled back when the time has passed for which the fence was chosen.
@@ -483,26 +412,6 @@ START_TEST(a_lost_record_is_not_that_of_ranks_that_never_moved)
 }
 END_TEST
 
-/* The value of key members/COMM that the coordinator must write; NULL: none. */
-static void members_due(const char *want)
-{
-	size_t i = nb_view_first(&view, "comm/");
-	char key[32];
-	int64_t mod;
-	json_t *value = nb_groups_members(&view, &i, key, &mod);
-	char *text =
-		value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-
-	ck_assert(!text == !want);
-	if (text) {
-		ck_assert_str_eq(key, "members/" COMM);
-		ck_assert_str_eq(text, want);
-		put(key, text, MADE);
-	}
-	free(text);
-	json_decref(value);
-}
-
 /* True, or false and @why contains @site. */
 static void whole(bool want, const char *site)
 {
@@ -557,54 +466,6 @@ START_TEST(a_site_whose_lease_ended_is_missed)
 	put("comm/" COMM "/a", "{\"since\":11,\"nranks\":2,\"ranks\":2}", 12);
 	whole(true, NULL);
 	members_due("{\"since\":11,\"sites\":[\"a\"]}");
-}
-END_TEST
-
-/*
- * The watch of site/ may be behind that of comm/, so the store checks that the
- * site has an agent: it might have left, and its ranks continue.
- */
-START_TEST(a_commit_requires_that_a_site_has_destroyed_the_communicator)
-{
-	static struct nb_agent agent = { .name = "a",
-					 .lease = 1,
-					 .whole = true };
-	static struct nb_seg mem;
-	struct nb_segment seg = { .mem = &mem };
-	struct nb_store_reply r = { .succeeded = false };
-	struct nb_coord *c = nb_coord_new(&agent);
-
-	ck_assert_ptr_nonnull(c);
-	agent.site.seg = &seg;
-	members_due("{\"since\":5,\"sites\":[\"a\",\"b\"]}");
-	put("order/coordinator", "{\"site\":\"a\"}", 8);
-	for (const char *s = "a\0b\0"; *s; s += 2) {
-		char key[64];
-
-		snprintf(key, sizeof(key), "site/%s", s);
-		put(key, "{}", 9);
-		snprintf(key, sizeof(key), "staged/%s", s);
-		put(key,
-		    "{\"n\":1,\"state\":\"staged\",\"digest\":\"" DIGEST "\"}",
-		    19);
-	}
-	nb_view_remove(&view, "comm/" COMM "/b");
-	c->key_mod = 8;
-	c->n = 1;
-	c->began_ms = nb_agent_ms();
-	agent.view = view;
-	nb_coord_enter(c, NB_COORD_STAGING, 60000);
-	nb_coord_tick(c);
-	ck_assert_int_eq(c->state, NB_COORD_DECIDING);
-	ck_assert_ptr_nonnull(strstr(txn_puts, "order/commit="));
-	ck_assert_ptr_nonnull(strstr(txn_compares, "site/b=9\n"));
-	ck_assert_ptr_nonnull(strstr(txn_compares, "comm/" COMM "/b=0\n"));
-	ck_assert_ptr_null(strstr(txn_compares, "site/a="));
-	/* it is not so: all keys are read again */
-	txn_done(txn_arg, &r);
-	ck_assert_int_eq(c->state, NB_COORD_IDLE);
-	ck_assert_int_ne(agent.follow, NB_AGENT_FOLLOWING);
-	nb_coord_free(c);
 }
 END_TEST
 
@@ -738,9 +599,6 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, an_undecided_change_of_controllers_has_an_outcome);
 	  tcase_add_test(tc, a_rank_at_the_fence_delays_for_one_lead);
 	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
-	  tcase_add_test(
-		  tc,
-		  a_commit_requires_that_a_site_has_destroyed_the_communicator);
 	  tcase_add_test(tc,
 			 a_lost_record_is_not_that_of_ranks_that_never_moved);
 	  tcase_add_test(tc, a_site_that_could_not_commit_is_named);)

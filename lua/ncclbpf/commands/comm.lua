@@ -231,9 +231,13 @@ local function pending(ctx, per)
 	local ranks, passed, found, last = {}, {}, nil, nil
 	for _, r in ipairs((read.ask(ctx, "change status")) or {}) do
 		local change = read.record(read.record(r.data).last)
-		for _, c in ipairs(read.list(change, "comms")) do
+		local newer = not last and 1
+			or read.number(change.generation) - read.number(last.generation)
+		for _, c in ipairs(newer < 0 and {} or read.list(change, "comms")) do
 			if c.comm == d.comm and c.state == "committed" then
-				found, last = c, change
+				-- A site that still has the previous change does not count.
+				if newer > 0 then ranks, passed = {}, {} end
+				found, last, newer = c, change, 0
 				ranks[#ranks + 1] = { member = r.member, value = c.ranks }
 				passed[#passed + 1] = { member = r.member, value = c.passed }
 			end

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// What must hold for all sites before the coordinator commits a change.
+#include "test/unit/unit.h"
+
+#include "plugin/job/segment.h"
+#include "test/unit/fleet_view.h"
+
+static void set_up(void)
+{
+	put_site("a");
+	put_site("b");
+}
+
+static void tear_down(void)
+{
+	nb_view_clear(&view);
+}
+
+/* A coordinator whose two sites have staged change 1. */
+static struct nb_coord *coord_of(struct nb_agent *a, struct nb_segment *seg)
+{
+	struct nb_coord *c = nb_coord_new(a);
+
+	ck_assert_ptr_nonnull(c);
+	a->site.seg = seg;
+	put(RECORD, "{\"state\":\"none\"}", ARMED);
+	put("order/coordinator", "{\"site\":\"a\"}", 8);
+	members_due("{\"since\":5,\"sites\":[\"a\",\"b\"]}");
+	for (const char *s = "a\0b\0"; *s; s += 2) {
+		char key[64];
+
+		put_seen(s, ARMED, "below");
+		snprintf(key, sizeof(key), "site/%s", s);
+		put(key, "{}", 9);
+		snprintf(key, sizeof(key), "staged/%s", s);
+		put(key,
+		    "{\"n\":1,\"state\":\"staged\",\"digest\":\"" DIGEST "\"}",
+		    19);
+	}
+	c->key_mod = 8;
+	c->n = 1;
+	c->began_ms = nb_agent_ms();
+	nb_coord_enter(c, NB_COORD_STAGING, 60000);
+	return c;
+}
+
+static void look(struct nb_agent *a, struct nb_coord *c)
+{
+	a->view = view;
+	c->look_ns = 0;
+	nb_coord_tick(c);
+}
+
+/*
+ * The watch of site/ may be behind that of comm/, so the store checks that the
+ * site has an agent: it might have left, and its ranks continue.
+ */
+START_TEST(a_commit_requires_that_a_site_has_destroyed_the_communicator)
+{
+	static struct nb_agent agent = { .name = "a",
+					 .lease = 1,
+					 .whole = true };
+	static struct nb_seg mem;
+	struct nb_segment seg = { .mem = &mem };
+	struct nb_store_reply r = { .succeeded = false };
+	struct nb_coord *c = coord_of(&agent, &seg);
+
+	nb_view_remove(&view, "comm/" COMM "/b");
+	look(&agent, c);
+	ck_assert_int_eq(c->state, NB_COORD_DECIDING);
+	ck_assert_ptr_nonnull(strstr(txn_puts, "order/commit="));
+	ck_assert_ptr_nonnull(strstr(txn_compares, "site/b=9\n"));
+	/* no key below it was created after that of a */
+	ck_assert_ptr_nonnull(strstr(txn_compares, "comm/" COMM "/=6\n"));
+	ck_assert_ptr_null(strstr(txn_compares, "site/a="));
+	/* it is not so: all keys are read again */
+	txn_done(txn_arg, &r);
+	ck_assert_int_eq(c->state, NB_COORD_IDLE);
+	ck_assert_int_ne(agent.follow, NB_AGENT_FOLLOWING);
+	nb_coord_free(c);
+}
+END_TEST
+
+/* The watch of site/ has not shown b yet, and its comm/ key is there. */
+START_TEST(a_site_that_came_while_others_staged_stages_first)
+{
+	static struct nb_agent agent = { .name = "a",
+					 .lease = 1,
+					 .whole = true };
+	static struct nb_seg mem;
+	struct nb_segment seg = { .mem = &mem };
+	struct nb_coord *c = coord_of(&agent, &seg);
+
+	nb_view_remove(&view, "site/b");
+	nb_view_remove(&view, "staged/b");
+	look(&agent, c);
+	ck_assert_int_eq(c->state, NB_COORD_STAGING);
+	put("staged/b", "{\"n\":1,\"state\":\"failed\"}", 21);
+	look(&agent, c);
+	ck_assert_int_eq(c->state, NB_COORD_STAGING);
+	put("staged/b",
+	    "{\"n\":1,\"state\":\"staged\",\"digest\":\"" DIGEST "\"}", 22);
+	look(&agent, c);
+	ck_assert_int_eq(c->state, NB_COORD_ARMING);
+	nb_coord_free(c);
+}
+END_TEST
+
+/* What must be so when all ranks are below the fence. */
+START_TEST(an_armed_change_is_rolled_back_for_a_site)
+{
+	static const char *const because[] = { "has not staged",
+					       "lease has ended" };
+	static struct nb_agent agent = { .name = "a",
+					 .lease = 1,
+					 .whole = true };
+	static struct nb_seg mem;
+	struct nb_segment seg = { .mem = &mem };
+	struct nb_store_reply r = { .succeeded = true, .revision = ARMED + 1 };
+
+	for (int i = 0; i < 2; i++) {
+		struct nb_coord *c;
+
+		put_site("b");
+		c = coord_of(&agent, &seg);
+		look(&agent, c);
+		ck_assert_int_eq(c->state, NB_COORD_ARMING);
+		txn_done(txn_arg, &r);
+		put_seen("a", ARMED + 1, "below");
+		put_seen("b", ARMED + 1, i ? "below" : "unstaged");
+		if (i) {
+			/* another communicator's site has left */
+			put("comm/00000000000000c1/a",
+			    "{\"since\":5,\"nranks\":4,\"ranks\":2}", 6);
+			put("members/00000000000000c1",
+			    "{\"since\":5,\"sites\":[\"a\",\"x\"]}", 7);
+		}
+		look(&agent, c);
+		ck_assert_int_eq(c->state, NB_COORD_DECIDING);
+		ck_assert(!c->commit);
+		ck_assert_ptr_nonnull(strstr(c->err.text, because[i]));
+		c->round++;
+		txn_done(txn_arg, &r);
+		nb_coord_free(c);
+		nb_view_remove(&view, "members/" COMM);
+	}
+}
+END_TEST
+
+UNIT_MAIN("fleet_commit", tcase_add_checked_fixture(tc, set_up, tear_down);
+	  tcase_add_test(
+		  tc,
+		  a_commit_requires_that_a_site_has_destroyed_the_communicator);
+	  tcase_add_test(tc, a_site_that_came_while_others_staged_stages_first);
+	  tcase_add_test(tc, an_armed_change_is_rolled_back_for_a_site);)
