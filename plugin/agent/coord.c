@@ -24,6 +24,9 @@ enum {
 	TRIES = 5,
 	/* pause after catch-ups whose fences ranks waited at for too long */
 	LATE_MS = 30000,
+	/* pause after catch-ups that a site did not answer, or had not staged
+	 */
+	UNANSWERED_MS = 2000,
 	/* in ns: if a check of all sites takes longer, a pause follows */
 	SHORT_LOOK_NS = 200000,
 	/* length of the pause, as a multiple of the check's duration */
@@ -507,19 +510,25 @@ static void give_up(struct nb_coord *c)
 {
 	c->tries = TRIES;
 	if (c->catch_up)
-		c->late_ms = nb_agent_ms() + LATE_MS;
+		c->late_ms = nb_agent_ms() + UNANSWERED_MS;
 	decide(c, false);
 }
 
-/* Commit, unless a site has left since the fences were armed. */
+/*
+ * Commit, unless a site has left since the fences were armed. Wait a moment for
+ * it: its agent may only be replaced, or the watch of ended/ is late.
+ */
 static void commit_whole(struct nb_coord *c)
 {
 	char why[240];
 
 	if (c->catch_up || nb_groups_whole(&c->a->view, why, sizeof(why))) {
+		nb_coord_answered(c);
 		decide(c, true);
 		return;
 	}
+	if (nb_agent_ms() < c->deadline)
+		return;
 	nb_fail(&c->err, NB_E_BUSY, 0, "%s; nothing has changed", why);
 	give_up(c);
 }
@@ -531,7 +540,6 @@ static void tick_armed(struct nb_coord *c)
 
 	switch (nb_targets_stand(&c->targets, &c->a->view, &site)) {
 	case NB_TARGETS_BELOW:
-		nb_coord_answered(c);
 		commit_whole(c);
 		break;
 	case NB_TARGETS_AT:

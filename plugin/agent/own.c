@@ -241,6 +241,8 @@ static void own_done(void *arg, const struct nb_store_reply *r)
 		if (!r->err) {
 			k->revision = revision_of(b, i, r);
 			k->clean = r->succeeded && is_wanted(k);
+			if (r->succeeded)
+				k->there = k->sending ? k->lease : 0;
 		}
 		free(k->sending);
 		k->sending = NULL;
@@ -295,7 +297,7 @@ static bool is_site(const struct nb_own_key *k)
  */
 static bool is_early(const struct nb_own_batch *b, const struct nb_own_key *k)
 {
-	if (k->lease == b->own->lease)
+	if (k->there == b->own->lease)
 		return false;
 	for (const struct nb_own_key *i = b->own->first; i; i = i->next) {
 		bool here = i == k || i->clean || by_link(i);

@@ -178,14 +178,21 @@ static bool word_of(const struct nb_site *s, const json_t *record,
 
 /*
  * Copy a fence word of the store into the segment. Do not overwrite the word of
- * ranks that diverged at start-up, because they have written it themselves.
+ * ranks that diverged at start-up, because they have written it themselves. At
+ * each moment one of both words names the generation to which ranks may return,
+ * so that their processes keep it.
  */
 static void put_copy(struct nb_seg_comm *c, uint64_t word, uint64_t back)
 {
+	bool is_armed = nb_fence_word_state(word) == NB_FENCE_ARMED;
+
 	if (load32(&c->mismatch))
 		return;
-	__atomic_store_n(&c->record.fallback, back, __ATOMIC_SEQ_CST);
+	if (is_armed)
+		__atomic_store_n(&c->record.fallback, back, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&c->record.word, word, __ATOMIC_SEQ_CST);
+	if (!is_armed)
+		__atomic_store_n(&c->record.fallback, back, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -304,7 +311,7 @@ static bool holds(const struct nb_site *s, const struct nb_seg_proc *p,
 {
 	uint8_t baseline[NB_SHA256_SIZE];
 
-	if (p->staged && !memcmp(p->digest, digest, NB_SHA256_SIZE))
+	if (load32(&p->staged) && !memcmp(p->digest, digest, NB_SHA256_SIZE))
 		return true;
 	return nb_segment_digest(s->seg, load32(&p->baseline), baseline) &&
 	       !memcmp(baseline, digest, NB_SHA256_SIZE);
@@ -348,14 +355,15 @@ static json_t *seen_of(const struct nb_site *s, uint32_t i)
 
 	/*
 	 * either the rank at the fence will soon announce that it waits, or it
-	 * read the word before the word was armed
+	 * read the word before the word was armed; a process without the
+	 * generation may just be removed from the segment
 	 */
-	if (state == NB_FENCE_ARMED && !all_hold(s, c, k->word))
-		stand = UNSTAGED;
-	else if (state == NB_FENCE_ARMED)
+	if (state == NB_FENCE_ARMED)
 		do
-			stand = stand_of(c, k->word);
-		while (stand == AT && nb_clock_read(CLOCK_MONOTONIC) < end);
+			stand = all_hold(s, c, k->word) ? stand_of(c, k->word)
+							: UNSTAGED;
+		while ((stand == AT || stand == UNSTAGED) &&
+		       nb_clock_read(CLOCK_MONOTONIC) < end);
 	return json_pack("{s:I,s:I,s:I,s:s,s:b,s:i}", "rev", (json_int_t)k->mod,
 			 "announced", (json_int_t)announced(c), "per_s",
 			 (json_int_t)k->per_s, "stand", stand_words[stand],

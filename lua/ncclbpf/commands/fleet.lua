@@ -183,7 +183,10 @@ end
 -- the name may be mistyped.
 local function start_note(group)
 	local names = {}
-	for _, j in ipairs(try(sites.jobs(group.store))) do
+	-- The policies are stored already. A user of the store may lack the right to list jobs.
+	local jobs = sites.jobs(group.store)
+	if not jobs then return "the job will start with these policies" end
+	for _, j in ipairs(jobs) do
 		if j.live and j.job == group.job then
 			return "the job will start with these policies; " ..
 				"a running job keeps its policies"
