@@ -2,8 +2,9 @@
 /*
  * Requests to the store. A request makes attempts until it has a reply, its
  * time is over, or nobody can know whether a write took effect. Without a
- * leader no member can answer, so attempts continue until the time is over. A
- * member that does not answer counts as failed for all requests and watches.
+ * leader no member can answer, and a busy member may not accept a connection,
+ * so attempts then continue until the time is over. A member that does not
+ * answer counts as failed for all requests and watches.
  */
 #include "plugin/store/store.h"
 
@@ -105,9 +106,12 @@ static void try_again(void *arg)
 	attempt(q);
 }
 
-/* Start another attempt if @q still may have one, else finish it. */
+/*
+ * Start another attempt if @q still may have one, else finish it. @patient: the
+ * members may answer soon, so try all of them again until the time is over.
+ */
 static void next_attempt(struct nb_store_request *q, const struct nb_err *err,
-			 bool no_leader, bool unknown)
+			 bool patient, bool unknown)
 {
 	struct nb_store *s = q->store;
 	uint64_t now = nb_http_now_ms();
@@ -115,7 +119,7 @@ static void next_attempt(struct nb_store_request *q, const struct nb_err *err,
 	q->tried++;
 	if (q->pinned != ANY_MEMBER || unknown ||
 	    now + LEAST_MS > q->deadline_ms ||
-	    (q->tried >= s->nendpoints && !no_leader)) {
+	    (q->tried >= s->nendpoints && !patient)) {
 		fail(q, err, unknown);
 		return;
 	}
@@ -159,7 +163,9 @@ static void no_reply(struct nb_store_request *q,
 		nb_hint(&err, "it is unknown whether the change took effect");
 	if (q->pinned == ANY_MEMBER && !is_slow(q, &err))
 		nb_store_member_failed(q->store, q->endpoint, &err);
-	next_attempt(q, &err, false, unknown);
+	/* nobody accepted the connection, or encrypted it, in time */
+	next_attempt(q, &err, err.code == NB_E_TIMEOUT && !reply->sent,
+		     unknown);
 }
 
 static bool token_expired(int grpc, const char *text)

@@ -449,12 +449,64 @@ START_TEST(configurations_that_are_refused)
 }
 END_TEST
 
+/*
+ * The only member accepts no connection for longer than one attempt lasts:
+ * its queue is full, because it is busy.
+ */
+START_TEST(a_busy_member_is_asked_again)
+{
+	static const char answer[] = OK_HEAD "{" HEADER ",\"succeeded\":true}";
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	struct nb_store_config c = { .timeout_ms = 20000 };
+	struct nb_store_op put = {
+		.kind = NB_STORE_PUT, .key = "/k", .value = "1", .size = 1
+	};
+	struct nb_store_compare none = { .key = "/k" };
+	struct nb_store_txn txn = { &none, 1, &put, 1, NULL, 0 };
+	socklen_t n = sizeof(a);
+	struct nb_store *s;
+	uint64_t end;
+	char url[64];
+	int queued[2];
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	fake.fd = socket(AF_INET, SOCK_STREAM, 0);
+	fake.bytes = answer;
+	fake.size = sizeof(answer) - 1;
+	fake.silent = false;
+	ck_assert_int_eq(bind(fake.fd, (struct sockaddr *)&a, n), 0);
+	ck_assert_int_eq(listen(fake.fd, 0), 0);
+	getsockname(fake.fd, (struct sockaddr *)&a, &n);
+	for (int i = 0; i < 2; i++) {
+		queued[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		(void)connect(queued[i], (struct sockaddr *)&a, n);
+	}
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(a.sin_port));
+	c.endpoints = url;
+	ck_assert_int_eq(nb_http_new(&http, &err), 0);
+	ck_assert_int_eq(nb_store_open(&s, http, &c, &err), 0);
+	memset(&g, 0, sizeof(g));
+	ck_assert_int_eq(nb_store_txn(s, &txn, keep_reply, &g, &err), 0);
+	for (end = nb_http_now_ms() + 2000; nb_http_now_ms() < end;)
+		nb_http_wait(http, 100);
+	ck_assert_msg(!g.done, "%s", g.err.text);
+	for (int i = 0; i < 2; i++)
+		close(queued[i]);
+	ck_assert_int_eq(pthread_create(&fake.thread, NULL, serve, NULL), 0);
+	ck_assert(until(&g.done));
+	ck_assert_msg(!g.err.code, "%s", g.err.text);
+	ck_assert(g.succeeded);
+	stop_fake(s);
+}
+END_TEST
+
 UNIT_MAIN("store",
 	  tcase_add_loop_test(tc, replies_of_a_server_that_is_not_etcd, 0,
 			      (int)(sizeof(replies) / sizeof(replies[0])));
 	  tcase_add_test(tc, a_put_alone_is_no_transaction);
 	  tcase_add_test(tc, a_keepalive_waits_no_longer);
 	  tcase_add_test(tc, damaged_replies);
+	  tcase_add_test(tc, a_busy_member_is_asked_again);
 	  tcase_add_test(tc, a_token_is_whole_or_refused);
 	  tcase_add_test(tc, base64_there_and_back);
 	  tcase_add_test(tc, a_prefix_ends_before_its_successor);
