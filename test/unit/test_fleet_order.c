@@ -250,7 +250,7 @@ END_TEST
 START_TEST(the_key_of_the_site_is_the_last)
 {
 	struct nb_own o = { .prefix = "/p/", .lease = 1 };
-	char key[16];
+	char key[32];
 
 	for (int i = 0; i < NB_STORE_OPS; i++) {
 		snprintf(key, sizeof(key), "comm/%d", i);
