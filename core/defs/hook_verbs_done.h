@@ -34,7 +34,7 @@ FIELD(verbs_done, vendor_error, uint32_t, IN, LOCAL, "1",
 	"the adapter's own code for the failure", "ibv_wc vendor_err")
 FIELD(verbs_done, retired,      uint32_t, IN, LOCAL, "1",
 	"number of work requests that this completion ends: its own request, "
-	"and the earlier requests that report no completion",
+	"and earlier requests of the queue pair that asked for no completion",
 	"the plugin")
 FIELD(verbs_done, outstanding,  uint32_t, IN, LOCAL, "1",
 	"number of work requests of this queue that have no completion yet", "the plugin")

@@ -505,7 +505,7 @@ static void taken(struct nb_coord *c)
 	nb_agent_follow(c->a, true);
 }
 
-/* Roll back and refuse the change, for the reason in c->err. */
+/* Roll the change back and refuse it. c->err has the reason. */
 static void give_up(struct nb_coord *c)
 {
 	c->tries = TRIES;
@@ -561,7 +561,7 @@ static void tick_armed(struct nb_coord *c)
 		break;
 	case NB_TARGETS_UNSTAGED:
 		nb_fail(&c->err, NB_E_BUSY, 0,
-			"site %s: a process that started meanwhile has not staged the change; "
+			"site %s: a process that started during the change has not staged it; "
 			"nothing has changed",
 			site);
 		give_up(c);

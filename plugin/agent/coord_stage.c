@@ -134,8 +134,8 @@ static bool wait_for_ranks(struct nb_coord *c)
 }
 
 /*
- * Has a site with ranks registered meanwhile, and not yet staged the change?
- * The change then waits for the site, or is refused.
+ * Returns true if a site with ranks registered during the change and has not
+ * staged it. The change then waits for the site, or is refused.
  */
 static bool wait_for_sites(struct nb_coord *c)
 {
@@ -144,7 +144,7 @@ static bool wait_for_sites(struct nb_coord *c)
 	if (!nb_coord_look_again(c))
 		nb_coord_refuse(
 			c, NB_E_BUSY,
-			"a site that registered meanwhile has not staged the change",
+			"a site that registered during the change has not staged it",
 			"try again; list shows the sites");
 	return true;
 }

@@ -43,7 +43,8 @@ enum {
 	 */
 	DESCRIBE_SITE_MS = 24,
 	DESCRIBE_MOST_MS = 30000,
-	/* the links end when the store has not answered for this time */
+	/* a coordinator that gets no answer of the store for this time ends all
+	   links */
 	AWAY_MS = 1000
 };
 
@@ -304,7 +305,8 @@ static void copy_records(struct nb_agent *a)
 		k = nb_view_get(&a->view, key);
 		if (!k || k->mod == a->site.comm[i].copied)
 			continue;
-		/* if the segment is locked, each attempt would wait for it */
+		/* stop at a locked segment: each copy would wait for the lock
+		 */
 		a->copies_due =
 			!nb_site_copy(&a->site, id, k->value, k->made, k->mod);
 		if (a->copies_due)

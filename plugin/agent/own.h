@@ -24,7 +24,8 @@ struct nb_own_key {
 	 * lease of the write under way, which may end before the reply arrives
 	 */
 	int64_t lease;
-	int64_t there; /* lease with which the store last confirmed the key */
+	int64_t there; /* lease that the key has in the store, by the last
+			  reply; 0: none */
 	bool busy, clean;
 	/*
 	 * revision of the key in the store, by the last reply that showed it;

@@ -73,7 +73,7 @@ START_TEST(a_commit_requires_that_a_site_has_destroyed_the_communicator)
 	/* no key below it was created after that of a */
 	ck_assert_ptr_nonnull(strstr(txn_compares, "comm/" COMM "/=6\n"));
 	ck_assert_ptr_null(strstr(txn_compares, "site/a="));
-	/* it is not so: all keys are read again */
+	/* the store refuses the commit, so all keys are read again */
 	txn_done(txn_arg, &r);
 	ck_assert_int_eq(c->state, NB_COORD_IDLE);
 	ck_assert_int_ne(agent.follow, NB_AGENT_FOLLOWING);
@@ -81,7 +81,10 @@ START_TEST(a_commit_requires_that_a_site_has_destroyed_the_communicator)
 }
 END_TEST
 
-/* The watch of site/ has not shown b yet, and its comm/ key is there. */
+/*
+ * The coordinator's watch of comm/ has shown the key of site b, but the watch
+ * of site/ has not. So b must stage the change before the fences are armed.
+ */
 START_TEST(a_site_that_came_while_others_staged_stages_first)
 {
 	static struct nb_agent agent = { .name = "a",
@@ -106,7 +109,10 @@ START_TEST(a_site_that_came_while_others_staged_stages_first)
 }
 END_TEST
 
-/* What must be so when all ranks are below the fence. */
+/*
+ * All ranks are below the fence, but a process has not staged the change, or
+ * the agent of a site has left.
+ */
 START_TEST(an_armed_change_is_rolled_back_for_a_site)
 {
 	static const char *const because[] = { "has not staged",
@@ -153,9 +159,46 @@ START_TEST(an_armed_change_is_rolled_back_for_a_site)
 }
 END_TEST
 
+/*
+ * A rank stays at the fence and does not announce that it waits. The change is
+ * rolled back when the time has passed for which the fence was chosen.
+ */
+START_TEST(a_rank_at_the_fence_delays_for_one_lead)
+{
+	static struct nb_agent agent = { .name = "a",
+					 .lease = 1,
+					 .whole = true };
+	static struct nb_seg mem;
+	struct nb_segment seg = { .mem = &mem };
+	struct nb_store_reply r = { .succeeded = true, .revision = ARMED + 1 };
+	struct nb_coord *c = coord_of(&agent, &seg);
+	uint64_t lead = nb_coord_lead_ms(c);
+
+	look(&agent, c);
+	ck_assert_int_eq(c->state, NB_COORD_ARMING);
+	txn_done(txn_arg, &r);
+	ck_assert_int_eq(c->state, NB_COORD_ARMED);
+	put_seen("a", ARMED + 1, "at");
+	put_seen("b", ARMED + 1, "below");
+	/* not yet: the fence was chosen for this time */
+	c->arming_ms = nb_agent_ms() + lead;
+	look(&agent, c);
+	ck_assert_int_eq(c->state, NB_COORD_ARMED);
+	/* @lead has passed, and the time in which a rank announces that */
+	c->arming_ms = nb_agent_ms() - lead - lead / 2;
+	look(&agent, c);
+	ck_assert_int_eq(c->state, NB_COORD_DECIDING);
+	ck_assert(!c->commit);
+	c->round++; /* the reply is dropped, and frees what waits for it */
+	txn_done(txn_arg, &r);
+	nb_coord_free(c);
+}
+END_TEST
+
 UNIT_MAIN("fleet_commit", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(
 		  tc,
 		  a_commit_requires_that_a_site_has_destroyed_the_communicator);
 	  tcase_add_test(tc, a_site_that_came_while_others_staged_stages_first);
+	  tcase_add_test(tc, a_rank_at_the_fence_delays_for_one_lead);
 	  tcase_add_test(tc, an_armed_change_is_rolled_back_for_a_site);)

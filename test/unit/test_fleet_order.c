@@ -194,7 +194,7 @@ START_TEST(a_late_write_cannot_replace_its_successor)
 	done(done_arg, &r);
 	nb_own_flush(&o);
 	ck_assert_int_eq(compared, 0); /* it excludes the first write */
-	/* the first has taken effect, so the second has not */
+	/* the first write took effect, so the store refuses the second */
 	r = (struct nb_store_reply){ .kv = &found, .nkv = 1, .revision = 9 };
 	put_lease = 0;
 	done(done_arg, &r);
@@ -231,13 +231,14 @@ START_TEST(a_deleted_key_does_not_return)
 	nb_own_begin(&o, "c/");
 	nb_own_end(&o, "c/");
 	nb_own_flush(&o);
-	reply(7); /* deleted: it was not there */
+	reply(7); /* the store did not have the key */
 	ck_assert_ptr_nonnull(o.first);
-	nb_own_flush(&o); /* to be sure, it is deleted again */
+	nb_own_flush(&o); /* a late write may create the key, so it is deleted
+			     again */
 	ck_assert_int_eq(compared, 0);
 	r = (struct nb_store_reply){ .kv = &found, .nkv = 1, .revision = 9 };
 	done(done_arg, &r);
-	ck_assert_int_eq(compared, 6); /* it had returned: deleted again */
+	ck_assert_int_eq(compared, 6); /* a late write had created it */
 	reply(10);
 	o.first->unsure_ms = 1; /* long ago */
 	nb_own_flush(&o);
@@ -265,7 +266,7 @@ START_TEST(the_key_of_the_site_is_the_last)
 	ck_assert_uint_eq(nput, 1);
 	ck_assert_str_eq(put_key, "/p/site/x");
 	reply(8);
-	/* later it waits for nothing */
+	/* once the store has site/x, its changes wait for no other key */
 	nb_own_set(&o, "comm/0", json_pack("{s:i}", "a", 1));
 	nb_own_flush(&o);
 	nb_own_set(&o, "site/x", json_pack("{s:i}", "a", 1));

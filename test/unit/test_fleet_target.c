@@ -273,66 +273,6 @@ START_TEST(time_limits_grow_with_the_number_of_sites)
 END_TEST
 
 /*
- * A rank stays at the fence and does not announce that it waits. The change is
- * rolled back when the time has passed for which the fence was chosen.
- */
-START_TEST(a_rank_at_the_fence_delays_for_one_lead)
-{
-	static struct nb_agent agent = { .name = "a",
-					 .lease = 1,
-					 .whole = true };
-	static struct nb_seg mem;
-	struct nb_segment seg = { .mem = &mem };
-	struct nb_store_reply r = { .succeeded = true, .revision = ARMED + 1 };
-	struct nb_coord *c = nb_coord_new(&agent);
-	uint64_t lead;
-
-	ck_assert_ptr_nonnull(c);
-	agent.site.seg = &seg;
-	lead = nb_coord_lead_ms(c);
-	put(RECORD, "{\"state\":\"none\"}", ARMED);
-	put("order/coordinator", "{\"site\":\"a\"}", 8);
-	for (const char *s = "a\0b\0"; *s; s += 2) {
-		char key[64];
-
-		put_seen(s, ARMED, "below");
-		snprintf(key, sizeof(key), "site/%s", s);
-		put(key, "{}", 9);
-		snprintf(key, sizeof(key), "staged/%s", s);
-		put(key,
-		    "{\"n\":1,\"state\":\"staged\",\"digest\":\"" DIGEST "\"}",
-		    19);
-	}
-	c->key_mod = 8;
-	c->n = 1;
-	c->began_ms = nb_agent_ms();
-	agent.view = view;
-	nb_coord_enter(c, NB_COORD_STAGING, 60000);
-	nb_coord_tick(c);
-	ck_assert_int_eq(c->state, NB_COORD_ARMING);
-	txn_done(txn_arg, &r);
-	ck_assert_int_eq(c->state, NB_COORD_ARMED);
-	put_seen("a", ARMED + 1, "at");
-	put_seen("b", ARMED + 1, "below");
-	agent.view = view;
-	/* not yet: the fence was chosen for this time */
-	c->arming_ms = nb_agent_ms() + lead;
-	c->look_ns = 0; /* on a slow machine a pause follows each check */
-	nb_coord_tick(c);
-	ck_assert_int_eq(c->state, NB_COORD_ARMED);
-	/* @lead has passed, and the time in which a rank announces that */
-	c->arming_ms = nb_agent_ms() - lead - lead / 2;
-	c->look_ns = 0;
-	nb_coord_tick(c);
-	ck_assert_int_eq(c->state, NB_COORD_DECIDING);
-	ck_assert(!c->commit);
-	c->round++; /* the reply is dropped, and frees what waits for it */
-	txn_done(txn_arg, &r);
-	nb_coord_free(c);
-}
-END_TEST
-
-/*
  * A coordinator ended after it had ordered change 7 of controllers. The next
  * one ends the audit entry, unless the change was decided.
  */
@@ -597,7 +537,6 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, one_slow_answer_moves_no_fence);
 	  tcase_add_test(tc, time_limits_grow_with_the_number_of_sites);
 	  tcase_add_test(tc, an_undecided_change_of_controllers_has_an_outcome);
-	  tcase_add_test(tc, a_rank_at_the_fence_delays_for_one_lead);
 	  tcase_add_test(tc, a_site_whose_lease_ended_is_missed);
 	  tcase_add_test(tc,
 			 a_lost_record_is_not_that_of_ranks_that_never_moved);

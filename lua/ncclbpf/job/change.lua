@@ -41,8 +41,8 @@ function M.result(ctx, data, verb)
 	local same = read.number(data.same)
 	local empty = same == 1 and "the communicator has it already"
 		or same > 1 and ("all %d communicators have it already"):format(same)
-		or data.same and "no communicator spans several sites; each site changes its own, "
-			.. "and new ones use the change"
+		or data.same and "no communicator spans several sites; each site changes its own "
+			.. "communicators, and new ones use the change"
 		or "no communicators yet; new communicators use the change"
 	return {
 		schema = "change/1", data = data, rows = #rows > 0 and rows
