@@ -70,7 +70,7 @@ PARAM(CHAIN_NET,           STR,  "",        0,    511,        "",               
 	"net plugin to wrap, if NCCL_NET_PLUGIN names ncclbpf; empty: ncclbpf's own TCP transport")
 PARAM(PROFILER_CONNECT,    ENUM, "on",      0,    1,          "on|off",              "",    PLUGIN,
 	"when NCCL connects its profiler channels. on: at a communicator's first collective; "
-	"off: at the first collective whose GPU time is measured; which waits for the connection")
+	"off: at the first collective whose GPU time is measured, which waits for the connection")
 PARAM(GIN,                 ENUM, "off",     0,    1,          "off|on",              "",    PLUGIN,
 	"on: carry puts and signals of GPU kernels (NCCL's GIN) over ncclbpf's own TCP transport, "
 	"instead of NCCL's own or another plugin")
