@@ -28,7 +28,7 @@ struct nb_map_cursor {
 };
 
 /* A value in place of a CPU: the caller has a value for each CPU. */
-enum { NB_ALL_CPUS = UINT32_MAX };
+#define NB_ALL_CPUS UINT32_MAX
 
 /*
  * The operations of a map type, named by its row in core/defs/maps.h. An

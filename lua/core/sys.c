@@ -149,50 +149,71 @@ static int create_beside(const char *tmp, const struct stat *old)
 }
 
 /*
- * write(path, bytes) -> true | nil, err. Writes all bytes or none; a file that
- * exists keeps its mode.
+ * Call the function at index @fn. Returns 0 if its first result is true, else
+ * how many values it left on the stack: its results, or an error (*raised).
+ */
+static int not_ready(lua_State *L, int fn, bool *raised)
+{
+	int top = lua_gettop(L);
+
+	lua_pushvalue(L, fn);
+	*raised = lua_pcall(L, 0, 2, 0) != LUA_OK;
+	if (*raised || !lua_toboolean(L, top + 1))
+		return lua_gettop(L) - top;
+	lua_settop(L, top);
+	return 0;
+}
+
+/*
+ * write(path, bytes[, ready]) -> true | nil, err. Writes all bytes or none; a
+ * file that exists keeps its mode. ready() is called when the new file is
+ * complete and on disk: unless it returns true, the old file stays and write()
+ * returns the results of ready().
  */
 static int do_write(lua_State *L)
 {
 	const char *path = luaL_checkstring(L, 1);
 	size_t size, done = 0;
 	const char *bytes = luaL_checklstring(L, 2, &size);
-	const char *tmp = lua_pushfstring(L, "%s.%d.tmp", path, (int)getpid());
+	bool exists, direct, raised = false;
+	const char *tmp;
 	struct stat st;
-	int fd;
+	int fd, n = 0;
 
-	bool exists = !stat(path, &st);
+	lua_settop(L, 3);
+	tmp = lua_pushfstring(L, "%s.%d.tmp", path, (int)getpid());
+	exists = !stat(path, &st);
 	/* devices and pipes cannot be replaced by a rename */
-	bool direct = exists && !S_ISREG(st.st_mode);
-
+	direct = exists && !S_ISREG(st.st_mode);
 	fd = direct ? open(path, O_WRONLY | O_CLOEXEC)
 		    : create_beside(tmp, exists ? &st : NULL);
 	if (fd < 0)
 		return write_error(L, path, true);
 	while (done < size) {
-		ssize_t n = write(fd, bytes + done, size - done);
+		ssize_t wrote = write(fd, bytes + done, size - done);
 
-		if (n < 0 && errno == EINTR)
+		if (wrote < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
+		if (wrote < 0)
 			break;
-		done += (size_t)n;
+		done += (size_t)wrote;
 	}
 	if (done < size || (!direct && fsync(fd) && errno != EINVAL)) {
-		int n = write_error(L, path, false);
-
+		n = write_error(L, path, false);
 		close(fd);
-		if (!direct)
-			unlink(tmp);
-		return n;
+	} else if (close(fd)) {
+		n = write_error(L, path, true);
+	} else if (!direct && !lua_isnil(L, 3)) {
+		n = not_ready(L, 3, &raised);
 	}
-	if (close(fd) || (!direct && rename(tmp, path))) {
-		int n = write_error(L, path, true);
-
-		if (!direct)
-			unlink(tmp);
+	if (!n && !direct && rename(tmp, path))
+		n = write_error(L, path, true);
+	if (n && !direct)
+		unlink(tmp);
+	if (raised)
+		return lua_error(L);
+	if (n)
 		return n;
-	}
 	lua_pushboolean(L, 1);
 	return 1;
 }
@@ -296,13 +317,14 @@ static int lock_drop(lua_State *L)
 }
 
 /*
- * lock(path, seconds) -> a lock, which __close or the garbage collector
- * releases | nil, err
+ * lock(path, seconds[, who]) -> a lock, which __close or the garbage collector
+ * releases | nil, err. The file at @path says @who holds the lock.
  */
 static int do_lock(lua_State *L)
 {
 	const char *path = luaL_checkstring(L, 1);
 	double end = nb_lua_mono() + luaL_checknumber(L, 2);
+	const char *who = luaL_optstring(L, 3, NULL);
 	int *fd = lua_newuserdatauv(L, sizeof(*fd), 0);
 
 	*fd = -1;
@@ -320,6 +342,9 @@ static int do_lock(lua_State *L)
 		if (nb_lua_poll(NULL, 0, 0.01) < 0)
 			return nb_lua_interrupted(L);
 	}
+	/* for those who wait too long; the lock holds without it */
+	if (who && !ftruncate(*fd, 0))
+		(void)!pwrite(*fd, who, strlen(who), 0);
 	return 1;
 }
 

@@ -21,7 +21,7 @@ R=$TOP/examples/rollout
 ' >times.csv
 
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
-	timeout 300 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds 280 \
+	timeout 580 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds 560 \
 	--pause-ms 1 --min 1M --max 64M --factor 8 --table times.csv >one.out 2>&1 &
 jobs="$jobs $!"
 await timeout 20 "$S" -q attach one >/dev/null 2>&1
@@ -313,8 +313,22 @@ ok "with the baseline" $?
 shell=$!
 await seen 4 progressing
 ok "resumed" $?
-first=$(runner)
-kill -STOP "$first"
+# The shell is the runner until its new process is.
+apart() {
+	first=$(runner)
+	[ "$first" ] && [ "$first" != $shell ]
+}
+await apart
+# Nobody can take over from a process that is stopped while it changes the record.
+lock=$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json.lock
+stop_outside() {
+	kill -STOP "$first"
+	await grep -q '^State:[[:space:]]*T' "/proc/$first/status"
+	flock -n "$lock" true && return
+	kill -CONT "$first"
+	return 1
+}
+await stop_outside
 stands() {
 	run -o table rollout status
 	grep -q "the runner, process $first, is stopped" out

@@ -33,15 +33,25 @@ local path = assert(store.path("a/b", "rollouts"))
 local host = core.read("/proc/sys/kernel/hostname", 256):match "%S+"
 test("its name holds job and host", path:find("/a_b@" .. host .. ".json", 1, true), path)
 local function valid(t) return t.count ~= nil end
-assert(store.write(path, { count = 0 }))
+assert(store.write(path, { id = "x", count = 0, runner = { token = "none" } }))
 local times, workers = 25, 4
+-- Each replaces the record it has read; what another has replaced meanwhile is read again.
 local script = ([[local store = require "ncclbpf.rollout.store"
+local home = { job = "a/b" }
+local function valid(t) return t.count ~= nil end
+local function add()
+	local r = assert(store.load(home, "rollout", valid))
+	local was = { id = r.id, token = r.runner.token }
+	return store.replace(r, "rollout",
+		{ id = r.id, count = r.count + 1, runner = store.runner() }, valid, was)
+end
 for _ = 1, %d do
-	assert(store.locked(%q, function()
-		local t = assert(store.read(%q, "test", function() return true end))
-		return store.write(t.path, { count = t.count + 1 })
-	end))
-end]]):format(times, path, path)
+	local ok, err
+	repeat
+		ok, err = add()
+		assert(ok or err.code == "busy", err)
+	until ok
+end]]):format(times)
 local pipes = {}
 for i = 1, workers do
 	pipes[i] = io.popen("lua5.4 -", "w")
@@ -50,6 +60,38 @@ end
 for i = 1, workers do pipes[i]:close() end
 local t = assert(store.read(path, "test", valid))
 test("no process replaces what another has just written", t.count == times * workers, t.count)
+
+-- A process that is stopped while it holds the lock.
+local holder = io.popen([[exec lua5.4 -e '
+	local core = require "ncclbpf.core"
+	local process = require "ncclbpf.base.process"
+	local _, pid = core.ids()
+	local lock <close> = assert(core.lock("]] .. path .. [[.lock", 5, process.identity(pid)))
+	io.write(pid, "\n"):flush()
+	core.sleep(60)
+']])
+local stopped = holder:read "l"
+os.execute("kill -STOP " .. stopped)
+t.home = { job = "a/b" }
+local function again()
+	return store.replace(t, "rollout", { id = t.id, count = t.count, runner = store.runner() },
+		valid, { id = t.id, token = t.runner.token })
+end
+local replaced, why = again()
+test("a record that a stopped process was changing", not replaced and why.code == "busy"
+	and why.message == ("process %s is stopped while it changes the record"):format(stopped), why)
+test("and how to end that process", tostring(why.hint):find("kill -KILL " .. stopped, 1, true),
+	why.hint)
+test("leaves the old record", store.read(path, "test", valid).count == t.count)
+local left = 0
+for _, name in ipairs(core.list(path:match "^(.*)/")) do
+	left = left + (name:find "%.tmp$" and 1 or 0)
+end
+test("and no file beside it", left == 0, left)
+os.execute("kill -KILL " .. stopped)
+holder:close()
+test("when it has died, the record can be changed", again())
+
 
 -- ---- generations
 -- A job whose first commit is answered too late: @by made the generation.

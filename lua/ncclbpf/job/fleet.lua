@@ -319,8 +319,9 @@ end
 
 function Fleet:drain() return #self:living() end
 
-function Fleet:reconnect()
-	local store, err = sites.open(self.url, self.timeout)
+-- @patience: seconds that a request to the store may take, if more than the timeout; may be nil
+function Fleet:reconnect(patience)
+	local store, err = sites.open(self.url, math.max(self.timeout, patience or 0))
 	if not store then return nil, err end
 	self.store, self.closed = store, nil
 	self.members = find_members(self) or {}

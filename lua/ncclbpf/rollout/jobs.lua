@@ -121,12 +121,12 @@ end
 
 local function attach(r, job) return session.attach({ job = job, fleet = r.fleet }, 5) end
 
--- This process's connection to the store of @url.
+-- This process's connection to the store of @url. @timeout of a request: nil for the default
 local opened = {}
-local function store_of(url)
+local function store_of(url, timeout)
 	local _, pid = core.ids()
 	if opened.pid ~= pid or opened.url ~= url then
-		local s, err = sites.open(url)
+		local s, err = sites.open(url, timeout)
 		opened = { pid = pid, url = url, store = s, err = err }
 	end
 	return opened.store, opened.err
@@ -414,8 +414,8 @@ M.start = errors.catch(function(url, p, names)
 		blocks = core.array {}, events = core.array {}, home = home,
 		-- The runner of a rollout over several jobs does not contact their
 		-- processes. Each job has a runner of its own that does.
-		group = { reconnect = function()
-			home.store = url and store_of(url)
+		group = { reconnect = function(_, patience)
+			home.store = url and store_of(url, patience)
 			return true
 		end }, step = 1, reach = reach, jobs = core.array {},
 		runner = store.runner(),

@@ -11,6 +11,8 @@ local M = {}
 
 local TRIES, PAUSE_S = 20, 0.5
 local POLL_S = 0.1
+-- Time limit of a runner's request to the store: nobody waits for it, so it outlasts a slow store.
+local PATIENCE_S = 20
 local SAVED_S = 10 -- longest time until a new process has become the runner
 local RESCUE_S = 30 -- time until the supervisor of a dead runner has changed the file
 
@@ -127,7 +129,7 @@ function M.detach(r, methods, tell, after)
 	local log = log_of(r)
 	core.unlink(log)
 	local pid, err = core.detach(function()
-		local there, why = r.group:reconnect()
+		local there, why = r.group:reconnect(PATIENCE_S)
 		r.taken, r.runner, r.failure = r.runner.token, store.runner(), nil
 		local saved, trouble = methods.save(r)
 		if not saved then error(trouble, 0) end

@@ -60,15 +60,28 @@ M.read = errors.catch(function(path, what, valid)
 	return t
 end)
 
-M.write = errors.catch(function(path, t)
-	return try(core.write(path, core.encode(t) .. "\n"))
-end)
+-- Return the error of a lock that process @who holds: a process that is stopped keeps it.
+local function held(err, who)
+	local pid = who:match "/(%d+)/%d+$"
+	local _, stopped = process.alive(who)
+	if err.code ~= "busy" or not stopped then return err end
+	return errors.new("busy", ("process %s is stopped while it changes the record"):format(pid),
+		{ hint = ("kill -CONT %s lets it continue; kill -KILL %s ends it, and its supervisor "
+			.. "restores the baseline"):format(pid, pid) })
+end
 
--- Call f() while holding the lock of @path, which other processes and hosts respect. -> results of
--- f | nil, err
-M.locked = errors.catch(function(path, f)
-	local _ <close> = try(core.lock(path .. ".lock", LOCK_S))
-	return f()
+-- Hold the lock of @path, which other processes and hosts respect. -> lock | nil, err
+local function lock(path)
+	local file = path .. ".lock"
+	local it, err = core.lock(file, LOCK_S, process.identity(own_pid()))
+	if it then return it end
+	return nil, held(errors.from_reply(err), core.read(file, 256) or "")
+end
+
+-- Replace the file at @path by the table @t. @ready (may be nil) is called when the new file is on
+-- disk; if it returns nil, err, the old file stays. -> true | nil, err
+M.write = errors.catch(function(path, t, ready)
+	return try(core.write(path, core.encode(t) .. "\n", ready))
 end)
 
 -- Load the record of @kind, "rollout" or "sweep". -> table | nil (none) | nil, err
@@ -90,27 +103,38 @@ M.load = errors.catch(function(home, kind, valid)
 	return t, err
 end)
 
+-- Return true if @r may replace the stored record @now: if that is still the record of @was.
+local function may_replace(r, kind, now, was)
+	local same = now and was and now.id == was.id
+	if now and not (same and now.runner.token == was.token) then
+		return errors.fail("busy", "process %s has %s", tostring(now.runner.pid),
+			same and ("taken this %s over"):format(kind) or "started another " .. kind)
+	elseif now and now.undone and now.undone_at ~= r.undone_at then
+		return errors.fail("busy", "site %s has restored the baseline, because the "
+			.. "runner's lease had ended", tostring(now.undone.site))
+	end
+	return true
+end
+
 -- Replace the record of @r by @fields if the stored record is still that of @was: {id, token} (nil:
--- there was none). over: the run has ended or paused; settled: no candidate is in use. -> true |
--- nil, err
+-- there was none). over: the run has ended or paused; settled: no candidate is in use. The new file
+-- is on disk before the lock is taken, so that others do not wait for a slow disk. -> true | nil, err
 M.replace = errors.catch(function(r, kind, fields, valid, was, over, settled)
-	return M.locked(r.path, function()
+	local held
+	local ready = errors.catch(function()
+		held = try(lock(r.path))
 		local now, err = M.load(r.home, kind, valid)
 		if err then return nil, err end
-		local same = now and was and now.id == was.id
-		if now and not (same and now.runner.token == was.token) then
-			return errors.fail("busy", "process %s has %s", tostring(now.runner.pid),
-				same and ("taken this %s over"):format(kind)
-				or "started another " .. kind)
-		elseif now and now.undone and now.undone_at ~= r.undone_at then
-			return errors.fail("busy", "site %s has restored the baseline, because the "
-				.. "runner's lease had ended", tostring(now.undone.site))
-		end
+		try(may_replace(r, kind, now, was))
 		if r.home.fleet then
 			try(keys.write(r, kind, core.encode(fields), now, over, settled))
 		end
-		return M.write(r.path, fields)
+		return true
 	end)
+	local results = table.pack(pcall(M.write, r.path, fields, ready))
+	local _ <close> = held
+	if not results[1] then error(results[2], 0) end
+	return table.unpack(results, 2, results.n)
 end)
 
 -- Return a runner's entry for this process, with a new token.
