@@ -161,10 +161,11 @@ static int params(lua_State *L)
 	for (int i = 0; i < NB_NPARAMS; i++) {
 		const struct nb_param_spec *p = nb_spec_param((enum nb_param)i);
 
-		lua_createtable(L, 0, 5);
+		lua_createtable(L, 0, 6);
 		nb_lua_set_str(L, "name", p->name);
 		nb_lua_set_str(L, "default", p->def);
 		nb_lua_set_str(L, "choices", p->choices);
+		nb_lua_set_str(L, "unit", p->unit);
 		nb_lua_set_str(L, "doc", p->doc);
 		nb_lua_set_int(L, "who", p->who);
 		lua_rawseti(L, -2, i + 1);

@@ -92,7 +92,8 @@ static int do_read(lua_State *L)
 				    strerror(errno));
 	if (fstat(r.fd, &st) || S_ISDIR(st.st_mode)) {
 		close(r.fd);
-		return nb_lua_failf(L, NB_E_NOINPUT, "%s: not a file", r.path);
+		return nb_lua_failf(L, NB_E_NOINPUT, "%s: a folder, not a file",
+				    r.path);
 	}
 	if (!any_owner && !is_trusted(&st, owner)) {
 		close(r.fd);

@@ -152,9 +152,10 @@ static void group_why(const struct nb_view *v, const struct nb_group *g,
 	else if (!*why && g->ranks != g->nranks)
 		snprintf(
 			why, size,
-			"%lld of %lld ranks have registered, on %u sites: "
+			"%lld of %lld ranks have registered, on %u site%s: "
 			"the others have no ncclbpf, no agent, or no NCCLBPF_FLEET",
-			(long long)g->ranks, (long long)g->nranks, g->sites);
+			(long long)g->ranks, (long long)g->nranks, g->sites,
+			g->sites == 1 ? "" : "s");
 }
 
 /* Has each site registered, and have its ranks made their first decision? */

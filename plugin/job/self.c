@@ -23,6 +23,20 @@ static void log_line(void *arg, const char *line)
 	nb_log(NB_LOG_INFO, "%s", line);
 }
 
+/* Warn if the directory that the user has named is not used. */
+static void warn_of_other_dir(void)
+{
+	const char *want = nb_params.str[NB_P_SOCKET_DIR];
+	const char *have = nb_self.dir.dir;
+	size_t n = strlen(have);
+
+	if (want[0] && (strncmp(want, have, n) || (want[n] && want[n] != '/')))
+		nb_log(NB_LOG_WARN,
+		       "NCCLBPF_SOCKET_DIR %.300s cannot be used; "
+		       "the control socket is in %s",
+		       want, have);
+}
+
 void nb_self_open(void)
 {
 	nb_self.pid = getpid();
@@ -34,6 +48,8 @@ void nb_self_open(void)
 			   &nb_self.dir_err))
 		nb_log_err("no control socket, no shared segment",
 			   &nb_self.dir_err);
+	else
+		warn_of_other_dir();
 }
 
 /*

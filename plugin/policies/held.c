@@ -76,7 +76,8 @@ static void hint_names(const char *name, struct nb_err *err)
 	else if (near[0])
 		nb_hint(err, "did you mean %s?", near[0]);
 	else if (nb_held.n)
-		nb_hint(err, "policy list shows what is held");
+		nb_hint(err, "policy list shows what is held, "
+			     "policy load FILE brings another");
 	else
 		nb_hint(err, "no policy is held: give the name of its file");
 }
@@ -270,12 +271,15 @@ int nb_held_add(const void *bytes, size_t size, const char *name,
 static int check_unused(const struct nb_held *h, struct nb_err *err)
 {
 	nb_gens_sweep();
-	if (nb_held_in_use(h->policy))
-		return nb_fail(
-			err, NB_E_BUSY, 0,
+	if (nb_held_in_use(h->policy)) {
+		nb_fail(err, NB_E_BUSY, 0,
 			"policy %s is in use by a generation "
 			"that communicators decide with or that is staged",
 			h->policy->img->name);
+		nb_hint(err, "policy remove %.64s or policy use others first",
+			h->policy->img->name);
+		return NB_E_BUSY;
+	}
 	if (nb_gen_has(nb_gens.first, h->policy))
 		return nb_fail(
 			err, NB_E_BUSY, 0,

@@ -53,7 +53,7 @@ has "is TAP, with field, wanted and got" out "1..4" "ok 1 - right" "not ok 2 - w
 status 0 "a folder of policy new stands for its test" policy test made/mid-rings
 has "the cases in it ran" out "ok 1 - "
 status 66 "a folder without a test" policy test made
-has "is named" err "made: not a file"
+has "is named" err "made: a folder, not a file"
 status 2 "the same as JSON" -j policy test cases_test.lua
 has "has the differences as data" out '"passed":1' '"failed":3' \
 	'{"field":"proto","got":"ll128","wanted":"simple"}'

@@ -15,6 +15,8 @@ passed_over() {
 	host NCCLBPF_SOCKET_DIR="$T/bad" TMPDIR="$T/run" --ranks 1
 	check "$1: the next directory is taken" test -n "$(in_dir "$next")"
 	check "$1: and why is logged" grep -q "control directory $T/bad.*$2" "$T/host.err"
+	check "$1: with a warning" \
+		grep -q "SOCKET_DIR $T/bad cannot be used; the control socket is in $next" "$T/host.err"
 	stop "$1"
 }
 

@@ -145,6 +145,9 @@ for _ = 1, 200 do
 				("%s images=%s lease=%s audits=%d check=%s\n"):format(q.line,
 				tostring(good), tostring(e.lease ~= 0), #audit, tostring(q.check)))
 			io.stdout:flush()
+			if q.expected == 9 then
+				repeat core.sleep(0.05) until core.stat "go"
+			end
 			local comm = { comm_id = "c0ffee0000000000", state = "committed",
 				fence = 99, ranks = 4, sites = 2 }
 			local reply = { ok = true, n = 7, digest = ("ab"):rep(32),
@@ -189,6 +192,18 @@ ok "audit has both, and what came of them" $?
 run --fleet "$plain" -o tsv audit count=1
 ! grep -q committed out && grep -q refused out
 ok "audit count=1 has the last" $?
+asked() { [ "$(wc -l <coordinator.out)" -gt "$1" ]; }
+before=$(wc -l <coordinator.out)
+"$S" --fleet "$plain" policy use "$P" if_generation=9 >out 2>err </dev/null &
+shell=$!
+await asked "$before"
+kill -INT $shell
+sleep 0.2
+touch go
+wait $shell
+[ $? -eq 130 ]
+ok "Ctrl-C while the sites change waits for the outcome" $?
+has "and it is told" err "generation 7 was committed before Ctrl-C"
 [ -z "$("$etcd" ctl plain get --prefix --keys-only /ncclbpf/1/train/re)" ]
 ok "no request and no reply stays in the store" $?
 status 64 "audit of a job of this host" -S "$(ls "$T"/west/train.0.*.sock)" audit
@@ -200,6 +215,11 @@ has "it says that no such job runs" out "no job of this name runs now"
 run --fleet "$plain" -o table job set trian none
 has "a mistyped name is noticed" out "no job of this name runs now (nearest: train)"
 run --fleet "$plain" job clear trian
+status 0 "a job that nobody has set" --fleet "$plain" -o table job clear trail
+has "had nothing to clear" out "job trail had no desired state"
+run --fleet "$plain" list
+! grep -q trail out
+ok "and leaves no trace in the store" $?
 status 0 "job show" --fleet "$plain" -o tsv job show later
 has "policies in their order" out "1	size_aware" "2	force"
 "$etcd" ctl plain get --print-value-only "/ncclbpf/1/later/image/$(sha256sum <"$P" | cut -c1-64)" |

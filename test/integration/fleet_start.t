@@ -223,6 +223,10 @@ await noted
 ok "job show says why a job has not started with what is set" $?
 stop
 ok "the agents end with the job" $?
+status 0 "audit of a job that has ended" --fleet "$fleet" -J start -o tsv audit
+has "lists its changes" out "job clear start"
+status 69 "audit of a misspelt name" --fleet "$fleet" -J strat audit
+has "says that there is no such job" err "no job strat in the store"
 
 # ---- a service: an agent that waits for the job ----
 mkdir -m 700 c

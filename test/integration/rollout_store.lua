@@ -61,6 +61,17 @@ for i = 1, workers do pipes[i]:close() end
 local t = assert(store.read(path, "test", valid))
 test("no process replaces what another has just written", t.count == times * workers, t.count)
 
+-- Requests to a runner.
+t.home = { job = "a/b" }
+assert(store.request(t, "pause") and store.request(t, "abort"))
+local asked, refusal = store.request(t, "promote")
+test("an abort that the runner has not seen yet is not replaced", not asked
+	and tostring(refusal.message):find "was asked to abort the rollout$", refusal)
+test("it is asked to abort", store.requested(t) == "abort")
+test("once", store.requested(t) == nil)
+test("then it can be asked again", store.request(t, "promote")
+	and store.requested(t) == "promote")
+
 -- A process that is stopped while it holds the lock.
 local holder = io.popen([[exec lua5.4 -e '
 	local core = require "ncclbpf.core"
@@ -72,7 +83,6 @@ local holder = io.popen([[exec lua5.4 -e '
 ']])
 local stopped = holder:read "l"
 os.execute("kill -STOP " .. stopped)
-t.home = { job = "a/b" }
 local function again()
 	return store.replace(t, "rollout", { id = t.id, count = t.count, runner = store.runner() },
 		valid, { id = t.id, token = t.runner.token })

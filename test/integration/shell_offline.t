@@ -181,6 +181,10 @@ ok "a misspelt command of two words is no Lua error" $?
 has "names the nearest" err "no command polcy" "nearest: policy"
 status 64 "the first letters of two commands" stat
 has "names both" err "no command stat" "nearest: stats, status"
+status 64 "a Lua script without -f" rollout.lua
+has "names -f" err "no command rollout.lua" "-f FILE runs a Lua script"
+status 64 "a size of two words" explain allreduce 8 M
+has "is said to be one" err "8 M: a size is one word: 8M"
 
 # errors of standard input say which line
 printf 'x = 1\n\npolicy lod x\n' | "$S" >"$T/out" 2>"$T/err"

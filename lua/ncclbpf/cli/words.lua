@@ -159,7 +159,7 @@ local checks = {
 	end,
 	timeout = function(v)
 		local t = units.duration(v)
-		if not t then return usage("-T %s: seconds expected, 0 to wait for ever", v) end
+		if not t then return usage("-T %s: seconds or a duration like 200ms or 2m expected, 0 to wait for ever", v) end
 		return t
 	end,
 	format = function(v)
@@ -297,6 +297,10 @@ end
 
 local function wrong(word, list, what)
 	local begun = several(word, list)
+	if word:find "%.lua$" then
+		return nil, errors.new("usage", ("no %s %s"):format(what, word),
+			{ hint = "ncclbpf-shell -f FILE runs a Lua script" })
+	end
 	return nil, errors.new("usage", ("no %s %s"):format(what, word),
 		{ hint = begun and "nearest: " .. table.concat(begun, ", ")
 			or errors.nearest(word, list)
@@ -380,8 +384,12 @@ function M.arguments(row, words, first, literal)
 		end
 	end
 	if #args < row.least or #args > row.most then
+		local extra, last = args[row.most + 1], args[row.most]
 		local what = #args < row.least and "too few words"
-			or "too many arguments, the first extra one is " .. args[row.most + 1]
+			or "too many arguments, the first extra one is " .. extra
+		if extra and extra:find "^[KMGT]i?B?$" and last and last:find "^%d+$" then
+			what = ("%s %s: a size is one word: %s%s"):format(last, extra, last, extra)
+		end
 		return nil, errors.new("usage", what, {
 			hint = ("usage: %s %s"):format(row.words, row.syntax):gsub(" $", "") })
 	end

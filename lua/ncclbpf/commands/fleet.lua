@@ -30,54 +30,6 @@ local function names_of(images)
 	return table.concat(t, ", ")
 end
 
-function M.cmd_audit(ctx)
-	local s, count = fleet_of(ctx), ctx:whole("count", 1)
-	local list, problems = try(sites.read(s.store, s.job, "audit/"))
-	local asked = {}
-	for _, x in ipairs(try(sites.read(s.store, s.job, "request/"))) do asked[x.name] = true end
-	-- The keys of controllers' entries are fixed, so the order of the keys is not that of time.
-	local newest, entries = 0, 0
-	for _, x in ipairs(list) do
-		local n = read.number(x.value.change)
-		if n > 0 then newest, entries = math.max(newest, n), entries + 1 end
-	end
-	table.sort(list, function(a, b)
-		local s, t = read.text(a.value.time) or "", read.text(b.value.time) or ""
-		if s ~= t then return s < t end
-		local m, n = read.number(a.value.change), read.number(b.value.change)
-		if m ~= n then return m < n end
-		return a.name < b.name
-	end)
-	local rows, foot = {}, {}
-	if newest > entries then
-		foot[1] = ("note: %d older changes by controllers have no entry"):format(
-			newest - entries)
-	end
-	for i = math.max(1, count and #list - count + 1 or 1), #list do
-		local v = list[i].value
-		rows[#rows + 1] = { time = read.text(v.time), who = read.text(v.who),
-			from = read.text(v.from), line = read.text(v.readable or v.line),
-			request = read.text(v.line), why = read.text(v.why),
-			rollout = read.text(read.record(v.maker).rollout),
-			process = read.text(read.record(v.maker).process),
-			images = names_of(v.images), outcome = read.text(v.outcome)
-				or (asked[v.request] or newest > 0 and v.change == newest)
-				and "under way" or "not carried out" }
-	end
-	for _, text in ipairs(problems) do foot[#foot + 1] = "note: " .. text end
-	return {
-		schema = "audit/1", rows = rows, id = "time", foot = foot,
-		data = { changes = core.array(rows), older_by_controllers = newest - entries },
-		empty = ("nobody has changed job %s"):format(s.job),
-		columns = { { "time" }, { "who" }, { "from", wide = true }, { "line", wrap = true },
-			{ "images", wide = true }, { "outcome", wrap = true },
-			{ "why", flat = true }, { "request", flat = true },
-			{ "rollout", flat = true }, { "process", flat = true } },
-	}
-end
-
--- ---- the desired state ------------------------------------------------------------
-
 -- Open the store for job @name, in the form that job/requests.lua expects. Close it after use.
 local function stored(ctx, name)
 	local url = sites.named(ctx.flags)
@@ -167,6 +119,65 @@ local function with(ctx, name, fn)
 	return got
 end
 
+-- @s: a group, or what stored() returns
+local function audit(s, count)
+	local list, problems = try(sites.read(s.store, s.job, "audit/"))
+	local asked = {}
+	for _, x in ipairs(try(sites.read(s.store, s.job, "request/"))) do asked[x.name] = true end
+	-- The keys of controllers' entries are fixed, so the order of the keys is not that of time.
+	local newest, entries = 0, 0
+	for _, x in ipairs(list) do
+		local n = read.number(x.value.change)
+		if n > 0 then newest, entries = math.max(newest, n), entries + 1 end
+	end
+	table.sort(list, function(a, b)
+		local s, t = read.text(a.value.time) or "", read.text(b.value.time) or ""
+		if s ~= t then return s < t end
+		local m, n = read.number(a.value.change), read.number(b.value.change)
+		if m ~= n then return m < n end
+		return a.name < b.name
+	end)
+	local rows, foot = {}, {}
+	if newest > entries then
+		foot[1] = ("note: %d older changes by controllers have no entry"):format(
+			newest - entries)
+	end
+	for i = math.max(1, count and #list - count + 1 or 1), #list do
+		local v = list[i].value
+		rows[#rows + 1] = { time = read.text(v.time), who = read.text(v.who),
+			from = read.text(v.from), line = read.text(v.readable or v.line),
+			request = read.text(v.line), why = read.text(v.why),
+			rollout = read.text(read.record(v.maker).rollout),
+			process = read.text(read.record(v.maker).process),
+			images = names_of(v.images), outcome = read.text(v.outcome)
+				or (asked[v.request] or newest > 0 and v.change == newest)
+				and "under way" or "not carried out" }
+	end
+	for _, text in ipairs(problems) do foot[#foot + 1] = "note: " .. text end
+	return {
+		schema = "audit/1", rows = rows, id = "time", foot = foot,
+		data = { changes = core.array(rows), older_by_controllers = newest - entries },
+		empty = ("nobody has changed job %s"):format(s.job),
+		columns = { { "time" }, { "who" }, { "from", wide = true }, { "line", wrap = true },
+			{ "images", wide = true }, { "outcome", wrap = true },
+			{ "why", flat = true }, { "request", flat = true },
+			{ "rollout", flat = true }, { "process", flat = true } },
+	}
+end
+
+-- The entries of a job outlive it.
+function M.cmd_audit(ctx)
+	local count, name = ctx:whole("count", 1), ctx:wish().job
+	local s, err = ctx:session()
+	if s or not name or err.code ~= "no_target" or not sites.named(ctx.flags) then
+		return audit(s and fleet_of(ctx) or try(s, err), count)
+	end
+	return with(ctx, name, function(group)
+		local shown = audit(group, count)
+		return #shown.rows > 0 and shown or try(nil, err)
+	end)
+end
+
 function M.cmd_job_show(ctx)
 	return with(ctx, ctx.args[1], function(group, state)
 		-- The coordinator's note says why the running job has not started with this
@@ -211,13 +222,17 @@ end
 
 function M.cmd_job_clear(ctx)
 	return with(ctx, ctx.args[1], function(group, state)
+		-- An audit entry of a misspelt name would make a job of that name.
+		if not state then
+			return { schema = "job.clear/1", data = { job = group.job, cleared = false },
+				text = ("job %s had no desired state"):format(group.job) }
+		end
 		try(group.store:txn { success = { { delete = key(group) },
 			requests.desired_entry(group, session.line { "job", "clear", group.job },
 				core.array {}, "cleared") } })
 		return { schema = "job.clear/1",
-			data = { job = group.job, cleared = state ~= nil },
-			text = state and ("job %s starts with NCCL's own choice"):format(group.job)
-				or ("job %s had no desired state"):format(group.job) }
+			data = { job = group.job, cleared = true },
+			text = ("job %s starts with NCCL's own choice"):format(group.job) }
 	end)
 end
 

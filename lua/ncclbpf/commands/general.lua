@@ -169,8 +169,8 @@ function M.cmd_list(ctx)
 		end
 	end
 	if unreadable > 0 and (ctx.flags.verbose or #rows == 0) then
-		foot[#foot + 1] = ("note: %d processes of other users could not be read"):format(
-			unreadable)
+		foot[#foot + 1] = ("note: %s of other users could not be read"):format(
+			units.count(unreadable, "process"))
 	end
 	return {
 		schema = "list/1", rows = rows, merged = merged, id = "pid", foot = foot,

@@ -11,8 +11,9 @@ local function environment()
 			"when it is loaded) and of this shell:" }
 	for _, p in ipairs(core.params()) do
 		local may = p.choices ~= "" and p.choices or nil
+		local unit = p.unit:find "%a" and " " .. p.unit or ""
 		t[#t + 1] = ("  NCCLBPF_%s%s"):format(p.name, p.default ~= ""
-			and " (" .. p.default .. ")" or "")
+			and " (" .. p.default .. unit .. ")" or "")
 		t[#t + 1] = ("      %s%s"):format(may and may .. "; " or "", p.doc)
 	end
 	t[#t + 1] = [[

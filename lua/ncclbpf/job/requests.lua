@@ -279,6 +279,7 @@ M.change = errors.catch(function(group, line, opts)
 		check = opts.dry_run or nil,
 		keep = opts.start and M.start_state(line, images) or nil, expected = expected },
 		opts.readable, opts.condition)
+	if ok and reply and reply.ok then maker.decided(as_change(reply, opts.dry_run)) end
 	core.hold(false)
 	if not ok then return nil, errors.caught(reply) end
 	if not reply then return nil, why end

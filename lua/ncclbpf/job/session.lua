@@ -514,6 +514,7 @@ end
 function Group:change(line, opts)
 	core.hold(true)
 	local ok, data, err = pcall(two_phase, self, line, opts or {})
+	if ok and data then maker.decided(data) end
 	core.hold(false)
 	if not ok then return nil, errors.caught(data) end
 	if data and data.state == "aborted" then

@@ -255,7 +255,8 @@ local function permission()
 		"run it in the job's container, or with these capabilities"
 end
 
-local function nothing(problems)
+-- @job: the job that was asked for, or nil
+local function nothing(problems, job)
 	local others, unreadable = M.others({})
 	local hint =
 		"nccl-tests or a training job " ..
@@ -271,7 +272,9 @@ local function nothing(problems)
 	elseif unreadable > 0 then
 		cause = ("%s of other users could not be read"):format(
 			units.count(unreadable, "process"))
-		hint = permission()
+		-- Root can read the processes of its host's jobs, so these are others.
+		hint = uid ~= 0 and permission() or hint .. "; if the job runs in a container: "
+			.. permission()
 	end
 	if not env "NCCLBPF_SOCKET_DIR" and not (hint and hint:find "NCCLBPF_SOCKET_DIR") then
 		hint = (hint and hint .. "; or " or "") .. "set NCCLBPF_SOCKET_DIR as the job " ..
@@ -279,8 +282,8 @@ local function nothing(problems)
 	end
 	local dirs = table.concat(M.directories(), ", ")
 	return nil, errors.new(problems[1] and "not_permitted" or "no_target",
-		("no process to attach to: no socket in %s, %s with NCCL seen"):format(
-			dirs, units.count(#others, "process")),
+		("no process %sto attach to: no socket in %s, %s with NCCL seen"):format(
+			job and ("of job %s "):format(job) or "", dirs, units.count(#others, "process")),
 		{ cause = cause, hint = hint })
 end
 
@@ -328,7 +331,7 @@ function M.choose(wish)
 		table.move(found, 1, #found, #list + 1, list)
 		numeric(list)
 	end
-	if #list == 0 then return nothing(problems) end
+	if #list == 0 then return nothing(problems, wish.job) end
 	local chosen = list
 	if wish.pid then
 		chosen = pick(function(s) return s.pid == wish.pid end)

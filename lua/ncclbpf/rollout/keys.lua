@@ -152,6 +152,11 @@ end
 -- Requests to the runner, as in rollout/store.lua.
 
 M.request = errors.catch(function(r, word, pid)
+	local asked = get(r.home, "guard/ask")
+	if asked and asked.id == r.id and asked.word == "abort" and word ~= "abort" then
+		return errors.fail("refused", "process %s was asked to abort the rollout",
+			tostring(r.runner.pid))
+	end
 	try(r.home.store:txn { success = { { put = key(r.home, "guard/ask"),
 		value = core.encode { id = r.id, word = word, pid = pid } } } })
 	return true

@@ -162,18 +162,31 @@ function M.is_this_process(runner) return runner.process == process.identity(own
 
 local function request_path(path) return (path:gsub("%.json$", ".request")) end
 
+-- Return the request at @path that no runner has taken yet. -> rollout's id, word, PID | nil
+local function pending(path)
+	if not core.stat(path) then return nil end
+	return tostring(core.read(path, 200) or ""):match "^(%S+) (%a+) ?(%d*)\n"
+end
+
+-- Ask the runner of @r for @word. A later request replaces an earlier one, but not an abort.
+-- -> true | nil, err
 M.request = errors.catch(function(r, word)
 	if r.home.fleet then return keys.request(r, word, own_pid()) end
-	return try(core.write(request_path(r.path), ("%s %s %d\n"):format(r.id, word,
-		own_pid())))
+	local path = request_path(r.path)
+	local of, asked = pending(path)
+	if of == r.id and asked == "abort" and word ~= "abort" then
+		return errors.fail("refused", "process %s was asked to abort the rollout",
+			tostring(r.runner.pid))
+	end
+	return try(core.write(path, ("%s %s %d\n"):format(r.id, word, own_pid())))
 end)
 
 -- Take the request of another process. -> request, PID of that process | nil
 function M.requested(r)
 	if r.home.fleet then return keys.requested(r) end
 	local path = request_path(r.path)
-	if not core.stat(path) then return nil end
-	local of, word, pid = tostring(core.read(path, 200) or ""):match "^(%S+) (%a+) ?(%d*)\n"
+	local of, word, pid = pending(path)
+	if not of then return nil end
 	core.unlink(path)
 	if of ~= r.id then return nil end
 	return word, pid ~= "" and pid or nil
