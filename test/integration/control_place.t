@@ -16,7 +16,7 @@ passed_over() {
 	check "$1: the next directory is taken" test -n "$(in_dir "$next")"
 	check "$1: and why is logged" grep -q "control directory $T/bad.*$2" "$T/host.err"
 	check "$1: with a warning" \
-		grep -q "SOCKET_DIR $T/bad cannot be used; the control socket is in $next" "$T/host.err"
+		grep -q "$T/bad cannot be used; the control socket is in $next" "$T/host.err"
 	stop "$1"
 }
 

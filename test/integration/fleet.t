@@ -72,7 +72,8 @@ ok() { grep -q '"ok":true' "$dir/reply"; }
 # The port after 65535 does not exist, so there are no links between agents (fleet_link.t has them).
 NCCLBPF_AGENT_LISTEN=127.0.0.1:65535 NCCLBPF_SOCKET_DIR=$dir/a timeout $((seconds * 6)) \
 	"$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --min 4M --max 32M \
-	--seconds $((seconds * 5)) --pause-ms 5 --rank-env "2:NCCLBPF_AGENT_LISTEN=127.0.0.2:65535" \
+	--seconds $((seconds * 5)) --pause-ms 5 \
+	--rank-env "2:NCCLBPF_AGENT_LISTEN=127.0.0.2:65535" \
 	--rank-env "3:NCCLBPF_AGENT_LISTEN=127.0.0.2:65535" \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$dir/b" \
 	--rank-env "3:NCCLBPF_SOCKET_DIR=$dir/b" >"$dir/log" 2>&1 &

@@ -49,7 +49,8 @@ bad 'candidate = "none", judge = { confidence = 2 }' \
 bad 'candidate = "none", judge = 7' "judge: a table of fields expected, found number"
 bad 'candidate = "none", scope = { sizes = "9M..1M" }' "scope.sizes: sizes like" 'found "9M..1M"'
 bad 'candidate = "none", scope = { collectives = { "allredcue" } }' \
-	"scope.collectives: a list of collectives expected, number 1 is \"allredcue\""
+	"scope.collectives: a list of collectives expected, number 1 is \"allredcue\"" \
+	"(nearest: allreduce"
 bad 'candidate = { 1 }' "candidate: a list of names of policies expected, number 1 is 1"
 echo "return { candidate = { '$B/policies/force.policy' } }" >one.lua
 status 0 "a list of one file is that file" rollout plan one.lua

@@ -89,7 +89,7 @@ local function again()
 end
 local replaced, why = again()
 test("a record that a stopped process was changing", not replaced and why.code == "busy"
-	and why.message == ("process %s is stopped while it changes the record"):format(stopped), why)
+	and why.message == "process " .. stopped .. " is stopped while it changes the record", why)
 test("and how to end that process", tostring(why.hint):find("kill -KILL " .. stopped, 1, true),
 	why.hint)
 test("leaves the old record", store.read(path, "test", valid).count == t.count)

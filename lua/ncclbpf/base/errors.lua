@@ -153,7 +153,9 @@ end
 function M.about(object, v, err, ...)
 	if v then return v, err, ... end
 	err = M.is(err) and err or M.from_reply(err)
-	err.object = object
+	-- the message may begin with a file's path
+	local named = err.message:sub(1, #object + 1) == object .. ":"
+	err.object = not named and object or nil
 	error(err, 0)
 end
 

@@ -159,7 +159,10 @@ local checks = {
 	end,
 	timeout = function(v)
 		local t = units.duration(v)
-		if not t then return usage("-T %s: seconds or a duration like 200ms or 2m expected, 0 to wait for ever", v) end
+		if not t then
+			return usage("-T %s: seconds or a duration like 200ms or 2m expected, "
+				.. "0 to wait for ever", v)
+		end
 		return t
 	end,
 	format = function(v)

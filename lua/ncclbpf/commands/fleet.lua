@@ -224,7 +224,8 @@ function M.cmd_job_clear(ctx)
 	return with(ctx, ctx.args[1], function(group, state)
 		-- An audit entry of a misspelt name would make a job of that name.
 		if not state then
-			return { schema = "job.clear/1", data = { job = group.job, cleared = false },
+			return { schema = "job.clear/1",
+				data = { job = group.job, cleared = false },
 				text = ("job %s had no desired state"):format(group.job) }
 		end
 		try(group.store:txn { success = { { delete = key(group) },

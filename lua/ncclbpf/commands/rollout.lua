@@ -89,12 +89,16 @@ local function result(r, extra)
 	local times = rollout.times(r)
 	if times then head = head .. "\ntimes: " .. times end
 	local foot = { extra }
-	if r.state == "paused" then
+	if r.elsewhere then
+		foot[#foot + 1] = "next: rollout start PLAN begins one for this job"
+	elseif r.state == "paused" then
 		foot[#foot + 1] = rollout.more(r)
 			and "next: rollout resume, rollout promote or rollout abort"
 			or "next: rollout promote or rollout abort"
 	elseif rollout.gone(r) then
 		foot[#foot + 1] = "next: rollout resume or rollout abort"
+	elseif rollout.runs(r) then
+		foot[#foot + 1] = ("process %s runs it"):format(tostring(r.runner.pid))
 	end
 	local rows = verdict_rows(r.verdict, r.promoted and r.state == "succeeded")
 	local shown = columns

@@ -25,8 +25,8 @@ end
 -- Ctrl-C waited until the change was decided, and ends the command now: say what was decided.
 function M.decided(data)
 	if core.stopped() and data.state == "committed" and data.generation then
-		io.stderr:write(("ncclbpf-shell: generation %s was committed before Ctrl-C\n"):format(
-			tostring(data.generation)))
+		io.stderr:write("ncclbpf-shell: generation ", tostring(data.generation),
+			" was committed before Ctrl-C\n")
 	end
 end
 

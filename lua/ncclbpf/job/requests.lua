@@ -136,7 +136,8 @@ local function from_reply(reply)
 			t[#t + 1] = ("site %s: %s"):format(tostring(s.site), tostring(s.text))
 		end
 	end
-	if #t > 0 then err.cause = table.concat(t, "; ") end
+	local cause = table.concat(t, "; ")
+	if cause ~= "" and cause ~= err.message then err.cause = cause end
 	return err
 end
 

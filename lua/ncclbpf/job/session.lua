@@ -250,6 +250,13 @@ end
 
 -- ---- attaching ----------------------------------------------------------------
 
+-- Return why @m may not answer.
+local function silent(m)
+	local text = m.site and "the agent of site " .. m.site .. " or process %d may be stopped"
+		or "the process may be stopped: its state is in /proc/%d/status"
+	return text:format(m.pid)
+end
+
 -- Ask @members for their identity. Members that do not answer are lost.
 local function greet(self, members)
 	for _, r in ipairs(self:ask("hello 1", { members = members, what = "hello" })) do
@@ -260,10 +267,7 @@ local function greet(self, members)
 			if type(r.data.pid) == "number" then m.pid = r.data.pid end
 			if type(r.data.job) == "string" then m.job = r.data.job end
 		else
-			if r.err.code == "timed_out" then
-				r.err.hint = "the process may be stopped: its state is in /proc/"
-					.. m.pid .. "/status"
-			end
+			if r.err.code == "timed_out" then r.err.hint = silent(m) end
 			lose(m, r.err)
 		end
 	end

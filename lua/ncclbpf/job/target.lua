@@ -282,8 +282,9 @@ local function nothing(problems, job)
 	end
 	local dirs = table.concat(M.directories(), ", ")
 	return nil, errors.new(problems[1] and "not_permitted" or "no_target",
-		("no process %sto attach to: no socket in %s, %s with NCCL seen"):format(
-			job and ("of job %s "):format(job) or "", dirs, units.count(#others, "process")),
+		("no process %sto attach to: no socket in %s, %s with NCCL seen")
+			:format(job and ("of job %s "):format(job) or "", dirs,
+				units.count(#others, "process")),
 		{ cause = cause, hint = hint })
 end
 

@@ -55,7 +55,8 @@ local function within(least, most)
 	end
 end
 
-local function list_of(check, what)
+-- @allowed: the words that check() accepts, or nil
+local function list_of(check, what, allowed)
 	return function(v)
 		local out = core.array {}
 		if type(v) ~= "table" or #v == 0 then return nil, "a list of " .. what end
@@ -67,15 +68,21 @@ local function list_of(check, what)
 		for i, x in ipairs(v) do
 			local y = check(x)
 			if y == nil then
+				local near = allowed and type(x) == "string"
+					and errors.nearest(x, allowed)
 				return nil, "a list of " .. what, nil,
-					("number %d is %s"):format(
-					i, type(x) == "string" and ("%q"):format(x) or tostring(x))
+					("number %d is %s%s"):format(i, type(x) == "string"
+						and ("%q"):format(x) or tostring(x),
+					near and " (" .. near .. ")" or "")
 			end
 			out[i] = y
 		end
 		return out
 	end
 end
+
+local collectives = {}
+for i = 0, 20 do collectives[#collectives + 1] = core.nccl("coll", i) end
 
 local function collective(v)
 	if type(v) == "string" and core.nccl("coll", v) then return v end
@@ -237,8 +244,9 @@ local schema = fields {
 	name = { text, "rollout" },
 	jobs = { job_patterns },
 	reason = { text },
-	scope = { fields { collectives = { list_of(collective, "collectives") }, sizes = { range },
-		comms = { comms } } },
+	scope = { fields {
+		collectives = { list_of(collective, "collectives", collectives) },
+		sizes = { range }, comms = { comms } } },
 	baseline = { arm },
 	candidate = { arm, required = true },
 	blocks = { number(2, 500, true), 20 },

@@ -381,8 +381,8 @@ end
 -- concurrent change since the pause, or nil; raises errors
 local function adopt(r, group)
 	if record.runs(r) then
-		error(errors.new("busy", ("process %s runs the rollout"):format(r.runner.pid),
-			{ hint = "rollout status follow=yes follows it, rollout pause stops it" }), 0)
+		error(errors.new("busy", ("process %s runs the rollout"):format(r.runner.pid), {
+			hint = "rollout status follow=yes follows it, rollout pause stops it" }), 0)
 	end
 	if not job.is_of(r, group) then
 		error(errors.new("refused",

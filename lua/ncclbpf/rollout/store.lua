@@ -66,8 +66,8 @@ local function held(err, who)
 	local _, stopped = process.alive(who)
 	if err.code ~= "busy" or not stopped then return err end
 	return errors.new("busy", ("process %s is stopped while it changes the record"):format(pid),
-		{ hint = ("kill -CONT %s lets it continue; kill -KILL %s ends it, and its supervisor "
-			.. "restores the baseline"):format(pid, pid) })
+		{ hint = ("kill -CONT %s lets it continue; kill -KILL %s ends it, and its "
+			.. "supervisor restores the baseline"):format(pid, pid) })
 end
 
 -- Hold the lock of @path, which other processes and hosts respect. -> lock | nil, err
@@ -118,7 +118,7 @@ end
 
 -- Replace the record of @r by @fields if the stored record is still that of @was: {id, token} (nil:
 -- there was none). over: the run has ended or paused; settled: no candidate is in use. The new file
--- is on disk before the lock is taken, so that others do not wait for a slow disk. -> true | nil, err
+-- is on disk before the lock is taken, so others do not wait for a slow disk. -> true | nil, err
 M.replace = errors.catch(function(r, kind, fields, valid, was, over, settled)
 	local held
 	local ready = errors.catch(function()

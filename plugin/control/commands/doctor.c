@@ -583,8 +583,8 @@ static void check_segment(struct nb_json *j)
 		      "a change cannot reach communicators with ranks in other processes",
 		      info.why[0] ? ": " : "", info.why);
 	else
-		check(j, "segment", OK, NULL, "%.300s, %u processes", info.path,
-		      info.processes);
+		check(j, "segment", OK, NULL, "%.300s, %u process%s", info.path,
+		      info.processes, info.processes == 1 ? "" : "es");
 	if (info.shared && !info.membarrier)
 		check(j, "membarrier", WARN, NULL,
 		      "the kernel refuses membarrier(2): each decision needs a full memory fence");
