@@ -164,7 +164,7 @@ ok "and no job keeps the candidate" $?
 
 # ---- another host shows it; its runner and supervisor are killed ----
 plan lost '"llm-*"' "$late, block_timeout = \"5s\""
-sed -i 's/slower_pct = 400/slower_pct = 400, lost = "5s"/' lost.lua
+sed -i 's/slower_pct = 400/slower_pct = 400, lost = "15s"/' lost.lua
 status 0 "one more in the background" rollout start lost.lua follow=no
 tries() {
 	elsewhere -o json rollout jobs lost
