@@ -343,7 +343,8 @@ static int do_lock(lua_State *L)
 		if (nb_lua_poll(NULL, 0, 0.01) < 0)
 			return nb_lua_interrupted(L);
 	}
-	/* for those who wait too long; the lock holds without it */
+	/* a process that waits in vain reads who holds the lock; the lock is
+	 * valid even if this write fails */
 	if (who && !ftruncate(*fd, 0))
 		(void)!pwrite(*fd, who, strlen(who), 0);
 	return 1;

@@ -23,7 +23,7 @@ static void log_line(void *arg, const char *line)
 	nb_log(NB_LOG_INFO, "%s", line);
 }
 
-/* Warn if the directory that the user has named is not used. */
+/* Warn if the directory in NCCLBPF_SOCKET_DIR could not be used. */
 static void warn_of_other_dir(void)
 {
 	const char *want = nb_params.str[NB_P_SOCKET_DIR];

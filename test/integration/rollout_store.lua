@@ -35,7 +35,8 @@ test("its name holds job and host", path:find("/a_b@" .. host .. ".json", 1, tru
 local function valid(t) return t.count ~= nil end
 assert(store.write(path, { id = "x", count = 0, runner = { token = "none" } }))
 local times, workers = 25, 4
--- Each replaces the record it has read; what another has replaced meanwhile is read again.
+-- Each worker reads the record and replaces it. If another worker has replaced it in between,
+-- store.replace() refuses, and the worker reads it again.
 local script = ([[local store = require "ncclbpf.rollout.store"
 local home = { job = "a/b" }
 local function valid(t) return t.count ~= nil end
@@ -66,7 +67,7 @@ t.home = { job = "a/b" }
 assert(store.request(t, "pause") and store.request(t, "abort"))
 local asked, refusal = store.request(t, "promote")
 test("an abort that the runner has not seen yet is not replaced", not asked
-	and tostring(refusal.message):find "was asked to abort the rollout$", refusal)
+	and tostring(refusal.message):find "^rollout abort came first", refusal)
 test("it is asked to abort", store.requested(t) == "abort")
 test("once", store.requested(t) == nil)
 test("then it can be asked again", store.request(t, "promote")
@@ -100,7 +101,7 @@ end
 test("and no file beside it", left == 0, left)
 os.execute("kill -KILL " .. stopped)
 holder:close()
-test("when it has died, the record can be changed", again())
+test("when that process has died, another one can change the record", again())
 
 
 -- ---- generations

@@ -73,7 +73,8 @@ START_TEST(a_commit_requires_that_a_site_has_destroyed_the_communicator)
 	/* no key below it was created after that of a */
 	ck_assert_ptr_nonnull(strstr(txn_compares, "comm/" COMM "/=6\n"));
 	ck_assert_ptr_null(strstr(txn_compares, "site/a="));
-	/* the store refuses the commit, so all keys are read again */
+	/* the store refused the commit, so the coordinator reads all keys again
+	 */
 	txn_done(txn_arg, &r);
 	ck_assert_int_eq(c->state, NB_COORD_IDLE);
 	ck_assert_int_ne(agent.follow, NB_AGENT_FOLLOWING);
@@ -189,7 +190,7 @@ START_TEST(a_rank_at_the_fence_delays_for_one_lead)
 	look(&agent, c);
 	ck_assert_int_eq(c->state, NB_COORD_DECIDING);
 	ck_assert(!c->commit);
-	c->round++; /* the reply is dropped, and frees what waits for it */
+	c->round++; /* a reply of an earlier round only frees its arguments */
 	txn_done(txn_arg, &r);
 	nb_coord_free(c);
 }

@@ -124,7 +124,8 @@ local function audit(s, count)
 	local list, problems = try(sites.read(s.store, s.job, "audit/"))
 	local asked = {}
 	for _, x in ipairs(try(sites.read(s.store, s.job, "request/"))) do asked[x.name] = true end
-	-- The keys of controllers' entries are fixed, so the order of the keys is not that of time.
+	-- Changes by controllers overwrite each other's entries in a fixed set of keys, so the
+	-- order of the keys says nothing about time.
 	local newest, entries = 0, 0
 	for _, x in ipairs(list) do
 		local n = read.number(x.value.change)
@@ -139,7 +140,8 @@ local function audit(s, count)
 	end)
 	local rows, foot = {}, {}
 	if newest > entries then
-		foot[1] = ("note: %d older changes by controllers have no entry"):format(
+		foot[1] = ("note: newer changes have overwritten the entries of %d changes "
+			.. "by controllers"):format(
 			newest - entries)
 	end
 	for i = math.max(1, count and #list - count + 1 or 1), #list do
@@ -165,7 +167,7 @@ local function audit(s, count)
 	}
 end
 
--- The entries of a job outlive it.
+-- The store keeps the audit entries of a job that has ended.
 function M.cmd_audit(ctx)
 	local count, name = ctx:whole("count", 1), ctx:wish().job
 	local s, err = ctx:session()
@@ -222,7 +224,7 @@ end
 
 function M.cmd_job_clear(ctx)
 	return with(ctx, ctx.args[1], function(group, state)
-		-- An audit entry of a misspelt name would make a job of that name.
+		-- Write no audit entry: list would show this name, which may be misspelt.
 		if not state then
 			return { schema = "job.clear/1",
 				data = { job = group.job, cleared = false },

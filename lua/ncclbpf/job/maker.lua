@@ -22,7 +22,8 @@ function M.text(rollout)
 	return table.concat(list, ",")
 end
 
--- Ctrl-C waited until the change was decided, and ends the command now: say what was decided.
+-- If the user pressed Ctrl-C during a change, the command ends after the change without its result.
+-- Print which generation the change has made.
 function M.decided(data)
 	if core.stopped() and data.state == "committed" and data.generation then
 		io.stderr:write("ncclbpf-shell: generation ", tostring(data.generation),

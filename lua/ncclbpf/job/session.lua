@@ -250,7 +250,7 @@ end
 
 -- ---- attaching ----------------------------------------------------------------
 
--- Return why @m may not answer.
+-- Return a hint for a member that does not answer: which process may be stopped.
 local function silent(m)
 	local text = m.site and "the agent of site " .. m.site .. " or process %d may be stopped"
 		or "the process may be stopped: its state is in /proc/%d/status"

@@ -272,9 +272,9 @@ local function nothing(problems, job)
 	elseif unreadable > 0 then
 		cause = ("%s of other users could not be read"):format(
 			units.count(unreadable, "process"))
-		-- Root can read the processes of its host's jobs, so these are others.
-		hint = uid ~= 0 and permission() or hint .. "; if the job runs in a container: "
-			.. permission()
+		-- Root can read all processes of its own user namespace.
+		hint = uid ~= 0 and permission()
+			or hint .. "; for a job in a container, run the shell there"
 	end
 	if not env "NCCLBPF_SOCKET_DIR" and not (hint and hint:find "NCCLBPF_SOCKET_DIR") then
 		hint = (hint and hint .. "; or " or "") .. "set NCCLBPF_SOCKET_DIR as the job " ..

@@ -151,12 +151,19 @@ end
 
 -- Requests to the runner, as in rollout/store.lua.
 
-M.request = errors.catch(function(r, word, pid)
-	local asked = get(r.home, "guard/ask")
-	if asked and asked.id == r.id and asked.word == "abort" and word ~= "abort" then
-		return errors.fail("refused", "process %s was asked to abort the rollout",
-			tostring(r.runner.pid))
+-- May a shell ask the runner of @r for @word? The previous request, which the runner has not taken
+-- yet, asks rollout @id for @asked (nil: there is none). -> true | nil, err
+function M.may_ask(r, id, asked, word)
+	if id == r.id and asked == "abort" and word ~= "abort" then
+		return errors.fail("refused", "rollout abort came first, and process %s has not "
+			.. "ended the rollout yet", tostring(r.runner.pid))
 	end
+	return true
+end
+
+M.request = errors.catch(function(r, word, pid)
+	local last = get(r.home, "guard/ask") or {}
+	try(M.may_ask(r, last.id, last.word, word))
 	try(r.home.store:txn { success = { { put = key(r.home, "guard/ask"),
 		value = core.encode { id = r.id, word = word, pid = pid } } } })
 	return true

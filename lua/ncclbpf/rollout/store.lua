@@ -60,8 +60,8 @@ M.read = errors.catch(function(path, what, valid)
 	return t
 end)
 
--- Return the error of a lock that process @who holds: a process that is stopped keeps it.
-local function held(err, who)
+-- Return @err of a lock that process @who holds. If @who is stopped, the error says so instead.
+local function lock_error(err, who)
 	local pid = who:match "/(%d+)/%d+$"
 	local _, stopped = process.alive(who)
 	if err.code ~= "busy" or not stopped then return err end
@@ -70,16 +70,17 @@ local function held(err, who)
 			.. "supervisor restores the baseline"):format(pid, pid) })
 end
 
--- Hold the lock of @path, which other processes and hosts respect. -> lock | nil, err
+-- Take the lock of @path, as each process of each host does before it replaces the file.
+-- -> lock | nil, err
 local function lock(path)
 	local file = path .. ".lock"
 	local it, err = core.lock(file, LOCK_S, process.identity(own_pid()))
 	if it then return it end
-	return nil, held(errors.from_reply(err), core.read(file, 256) or "")
+	return nil, lock_error(errors.from_reply(err), core.read(file, 256) or "")
 end
 
--- Replace the file at @path by the table @t. @ready (may be nil) is called when the new file is on
--- disk; if it returns nil, err, the old file stays. -> true | nil, err
+-- Replace the file at @path by the table @t. When the new file is on disk, call ready() (may be
+-- nil). If ready() returns nil, err, keep the old file. -> true | nil, err
 M.write = errors.catch(function(path, t, ready)
 	return try(core.write(path, core.encode(t) .. "\n", ready))
 end)
@@ -103,7 +104,8 @@ M.load = errors.catch(function(home, kind, valid)
 	return t, err
 end)
 
--- Return true if @r may replace the stored record @now: if that is still the record of @was.
+-- May the caller replace the stored record @now (nil: none)? It may if @now is still the record
+-- that it has read, which had the id and token of @was. -> true | nil, err
 local function may_replace(r, kind, now, was)
 	local same = now and was and now.id == was.id
 	if now and not (same and now.runner.token == was.token) then
@@ -168,16 +170,13 @@ local function pending(path)
 	return tostring(core.read(path, 200) or ""):match "^(%S+) (%a+) ?(%d*)\n"
 end
 
--- Ask the runner of @r for @word. A later request replaces an earlier one, but not an abort.
+-- Ask the runner of @r for @word. This replaces the previous request, unless that is an abort.
 -- -> true | nil, err
 M.request = errors.catch(function(r, word)
 	if r.home.fleet then return keys.request(r, word, own_pid()) end
 	local path = request_path(r.path)
 	local of, asked = pending(path)
-	if of == r.id and asked == "abort" and word ~= "abort" then
-		return errors.fail("refused", "process %s was asked to abort the rollout",
-			tostring(r.runner.pid))
-	end
+	try(keys.may_ask(r, of, asked, word))
 	return try(core.write(path, ("%s %s %d\n"):format(r.id, word, own_pid())))
 end)
 
