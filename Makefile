@@ -492,7 +492,7 @@ fmt:
 docs: $(SHELL_BIN)
 	awk -f docs/tables.awk docs/policies.md >docs/policies.md.new
 	mv docs/policies.md.new docs/policies.md
-	awk -f docs/rooms.awk layers.txt >docs/architecture.svg
+	awk -f docs/rooms.awk lint/layers.txt >docs/architecture.svg
 	awk -f docs/choices.awk test/fakes/vgpu/b300.csv >docs/choices.svg
 	$(call meta,$(B),docs)
 	$(SHELL_BIN) -f shell/python/make.lua shell/python/ncclbpf/_commands.py
@@ -514,8 +514,8 @@ docs-trace: demo-trace
 	cp build/demo-trace/trace.svg docs/tracing.svg
 
 layers:
-	@awk -f layers.awk layers.txt $(shell find core lua plugin shell policies examples/embed \
-		-name '*.[ch]' -not -path '*/tool/*')
+	@awk -f lint/layers.awk lint/layers.txt $(shell find core lua plugin shell policies \
+		examples/embed -name '*.[ch]' -not -path '*/tool/*')
 
 lint:
 	@test/setup.sh build check lint
@@ -530,14 +530,14 @@ lint-format:
 # No line over 100 columns, no file over 800 lines.
 LINED := '*.c' '*.h' '*.lua' '*.sh' '*.t' '*.py' Makefile .ci/run 'shell/completion.*'
 lint-lines:
-	@git ls-files -z -- $(LINED) | LC_ALL=C xargs -0 awk -f test/lines.awk
+	@git ls-files -z -- $(LINED) | LC_ALL=C xargs -0 awk -f lint/lines.awk
 
 lint-lua:
-	@lua5.4 lua/lint.lua $(LUA_FILES) $(wildcard lua/*.lua lua/meta/*.lua shell/*.lua)
+	@lua5.4 lint/lint.lua $(LUA_FILES) $(wildcard lint/*.lua lua/meta/*.lua shell/*.lua)
 
 # What is known of an instruction is a column of its row: few lines of code name it.
 lint-opcodes:
-	@awk -f test/opcodes.awk -v LINES=5 -v FILES=5 core/defs/fns.h core/defs/isa.h \
+	@awk -f lint/opcodes.awk -v LINES=5 -v FILES=5 core/defs/fns.h core/defs/isa.h \
 		$(shell find core -name '*.[ch]' -not -path 'core/defs/*')
 
 TIDY := $(patsubst %.c,$(B)/tidy/%.ok,$(filter core/% lua/% plugin/% shell/%,$(C_SOURCES)))
@@ -652,10 +652,10 @@ install-lua: lua-module
 # Packages of the last commit, in build/packages.
 .PHONY: dist deb rpm packages
 dist:
-	@plugin/packaging/build.sh dist $(VERSION) build/packages
+	@packaging/build.sh dist $(VERSION) build/packages
 deb rpm packages:
 	@test/setup.sh build $(if $(filter deb,$@),deb,packages)
-	@plugin/packaging/build.sh $@ $(VERSION) build/packages
+	@packaging/build.sh $@ $(VERSION) build/packages
 
 .PHONY: check-packages
 check-packages: packages
@@ -666,7 +666,7 @@ check-packages: packages
 .PHONY: deb-arm64 check-packages-arm64
 deb-arm64:
 	@test/setup.sh build packages cross
-	@plugin/packaging/build.sh $@ $(VERSION) build/packages-arm64
+	@packaging/build.sh $@ $(VERSION) build/packages-arm64
 
 check-packages-arm64: deb-arm64
 	@$(AGAIN) V=release B=$(RELEASE) policies $(ANSWERS) >/dev/null

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# awk -f docs/rooms.awk layers.txt >docs/architecture.svg: the rooms as boxes,
+# awk -f docs/rooms.awk lint/layers.txt >docs/architecture.svg: the rooms as boxes,
 # each above all rooms it may include. An arrow that follows from others is
 # left out. The rooms of a "circle" row are one box.
 /^#/ || !NF { next }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # docs/architecture.md: the files and functions it names exist, it has a row for each room,
-# and its picture is the one that layers.txt makes.
+# and its picture is the one that lint/layers.txt makes.
 set -u
 T=$(mktemp -d)
 trap 'rm -rf "$T"' EXIT
@@ -53,7 +53,7 @@ sed 's/(`nb_decide`)/(`nb_nothing`)/' $doc >"$T/doc"
 absent "$T/doc"
 [ $? -ne 0 ] && [ "$(cat "$T/why")" = "plugin/tuner/decide.h: no nb_nothing" ]
 is $? "a function that does not exist would be found"
-for room in $(sed -n 's/^\(plugin\/[a-z/]*\):.*/\1/p' layers.txt); do
+for room in $(sed -n 's/^\(plugin\/[a-z/]*\):.*/\1/p' lint/layers.txt); do
 	case $room in
 	plugin/runtime | plugin/wrap | plugin/env | plugin/comm) continue ;;
 	plugin/controller | plugin/net | plugin/process) continue ;;
@@ -62,14 +62,15 @@ for room in $(sed -n 's/^\(plugin\/[a-z/]*\):.*/\1/p' layers.txt); do
 done >"$T/why"
 [ ! -s "$T/why" ]
 is $? "the plugin's other rooms have files in the walks"
-sed -n 's/^\([a-z/]*\):.*/\1/p' layers.txt | grep -vE '^(circle|public)$' | while read -r room; do
+sed -n 's/^\([a-z/]*\):.*/\1/p' lint/layers.txt | grep -vE '^(circle|public)$' |
+	while read -r room; do
 	for up in "$room" "${room%/*}" "${room%%/*}"; do
 		grep -q "^| \`$up\` |" $doc && continue 2
 	done
 	echo "$room"
 done >"$T/why"
 [ ! -s "$T/why" ]
-is $? "each room of layers.txt has a row, or the room above it"
-awk -f docs/rooms.awk layers.txt | diff docs/architecture.svg - >"$T/why"
-is $? "the picture is made from layers.txt (make docs)"
+is $? "each room of lint/layers.txt has a row, or the room above it"
+awk -f docs/rooms.awk lint/layers.txt | diff docs/architecture.svg - >"$T/why"
+is $? "the picture is made from lint/layers.txt (make docs)"
 echo "1..$n"

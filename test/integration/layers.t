@@ -9,7 +9,7 @@ cd "$T" || exit 1
 mkdir -p low mid top
 n=0
 check() { # status, text or "", name
-	awk -f "$TOP/layers.awk" layers.txt $(find . -name '*.[ch]' | sed 's|^\./||') >out 2>&1
+	awk -f "$TOP/lint/layers.awk" layers.txt $(find . -name '*.[ch]' | sed 's|^\./||') >out 2>&1
 	rc=$?
 	n=$((n + 1))
 	if [ $rc -eq "$1" ] && grep -q -e "$2" out || { [ $rc -eq "$1" ] && [ -z "$2" ]; }; then
@@ -67,7 +67,8 @@ echo '#include "core/g.h"' >core/h.c
 rm top/c.c
 rows 'core:' 'low:' 'mid: low'
 check 0 '' "an inner header, included inside core"
-(cd "$TOP" && awk -f layers.awk layers.txt $(find core lua plugin shell policies examples/embed \
+(cd "$TOP" && awk -f lint/layers.awk lint/layers.txt \
+	$(find core lua plugin shell policies examples/embed \
 	-name '*.[ch]' -not -path '*/tool/*') >"$T/out" 2>&1)
 rc=$?
 n=$((n + 1))

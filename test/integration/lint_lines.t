@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# test/lines.awk refuses long lines and long files, and takes the nearest shorter ones.
+# lint/lines.awk refuses long lines and long files, and takes the nearest shorter ones.
 . "$TOP/test/integration/shell_lib.sh"
 trap 'rm -rf "$T"' EXIT
 cd "$T" || exit 1
-lint() { LC_ALL=C awk -f "$TOP/test/lines.awk" x.c y.c >out; }
+lint() { LC_ALL=C awk -f "$TOP/lint/lines.awk" x.c y.c >out; }
 takes() { # NAME
 	lint
 	ok "$1" $?

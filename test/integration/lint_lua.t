@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lua/lint.lua refuses what it says it refuses, and takes the nearest other file.
+# lint/lint.lua refuses what it says it refuses, and takes the nearest other file.
 . "$TOP/test/integration/shell_lib.sh"
 trap 'rm -rf "$T"' EXIT
-lint() { lua5.4 "$TOP/lua/lint.lua" "$T/x.lua" >"$T/out" 2>"$T/why"; }
+lint() { lua5.4 "$TOP/lint/lint.lua" "$T/x.lua" >"$T/out" 2>"$T/why"; }
 takes() { # NAME
 	lint
 	ok "$1" $?
@@ -21,9 +21,9 @@ echo 'x = 1' >"$T/x.lua"
 refuses "an assigned global" "assigns the global x"
 echo 'return return' >"$T/x.lua"
 refuses "no Lua" "x.lua:1:"
-mkdir -p "$T/lua/ncclbpf/low" "$T/lua/ncclbpf/high"
-printf 'low:\nhigh: low\n' >"$T/lua/rooms.txt"
-rooms() { lua5.4 "$TOP/lua/lint.lua" "$T"/lua/ncclbpf/*/*.lua >"$T/out" 2>"$T/why"; }
+mkdir -p "$T/lint" "$T/lua/ncclbpf/low" "$T/lua/ncclbpf/high"
+printf 'low:\nhigh: low\n' >"$T/lint/rooms.txt"
+rooms() { lua5.4 "$TOP/lint/lint.lua" "$T"/lua/ncclbpf/*/*.lua >"$T/out" 2>"$T/why"; }
 echo 'return require "ncclbpf.low.x"' | tee "$T/lua/ncclbpf/low/y.lua" >"$T/lua/ncclbpf/high/y.lua"
 echo 'return require("ncclbpf.core")' >"$T/lua/ncclbpf/low/x.lua"
 rooms
@@ -34,10 +34,10 @@ ok "a module that is not there" $?
 echo 'return function() return require("ncclbpf.high.y") end' >"$T/lua/ncclbpf/low/x.lua"
 ! rooms && grep -qF "low/x.lua:1: low may not require high" "$T/why"
 ok "one that requires a room above, even late" $?
-printf 'low: high\nhigh: low\n' >"$T/lua/rooms.txt"
+printf 'low: high\nhigh: low\n' >"$T/lint/rooms.txt"
 ! rooms && grep -qF "rooms.txt:1: low may require high, which no line above has" "$T/why"
 ok "a cycle of rooms" $?
-printf 'low:\n' >"$T/lua/rooms.txt"
+printf 'low:\n' >"$T/lint/rooms.txt"
 ! rooms && grep -qF "room high has no line" "$T/why"
 ok "a room without a line" $?
 echo "1..$tests"

@@ -14,7 +14,7 @@ lintian --no-cfg --allow-root --fail-on error,warning \
 	--suppress-tags initial-upload-closes-no-bugs \
 	"$packages"/*.changes >"$root.lintian.log" 2>&1
 say $? "lintian finds no error and no warning" "$root.lintian.log"
-rpmlint --config "$TOP/plugin/packaging/rpmlint.toml" "$packages"/*/*.rpm >"$root.rpmlint.log" 2>&1
+rpmlint --config "$TOP/packaging/rpmlint.toml" "$packages"/*/*.rpm >"$root.rpmlint.log" 2>&1
 say $? "rpmlint finds no error" "$root.rpmlint.log"
 
 dpkg-deb -f "$packages"/ncclbpf_*.deb Depends >"$root.depends.log" &&

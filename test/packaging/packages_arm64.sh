@@ -36,7 +36,7 @@ echo "$depends" >"$log"
 case $depends in *libibverbs*) false ;; *libbpf1*) ;; *) false ;; esac
 say $? "the package depends on the libraries of the shell, not on libibverbs1" "$log"
 rm -f "$root.complete"
-"$TOP/plugin/packaging/sysroot.sh" "$root" arm64 lua5.4 $(find "$(cd "$packages" &&
+"$TOP/packaging/sysroot.sh" "$root" arm64 lua5.4 $(find "$(cd "$packages" &&
 	pwd)" -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' | sort) >"$log" 2>&1
 say $? "apt finds all that the packages depend on among Debian's arm64 packages" "$log"
 

@@ -4,7 +4,7 @@
 # targets give a module that a plain lua5.4 requires.
 . "$TOP/test/integration/shell_lib.sh"
 trap finish EXIT
-spec=$(ls "$TOP"/*.rockspec)
+spec=$(ls "$TOP"/lua/*.rockspec)
 version=$(sed -n 's/^VERSION := //p' "$TOP/Makefile")
 cat >"$T/check.lua" <<'E'
 local spec = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# awk -f test/opcodes.awk -v LINES=n -v FILES=n core/defs/fns.h core/defs/isa.h FILES...: how often the code
+# awk -f lint/opcodes.awk -v LINES=n -v FILES=n core/defs/fns.h core/defs/isa.h FILES...: how often the code
 # names one instruction, NB_FN_<name> or NB_OP_<name>. An error for each that stands on more than LINES
 # lines or in more than FILES files: what it is belongs into a column of its row.
 FILENAME ~ /core\/defs\/(fns|isa)\.h$/ {

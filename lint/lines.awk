@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# LC_ALL=C awk -f test/lines.awk FILES...: an error for each line over 100 columns (tabs of 8; a
+# LC_ALL=C awk -f lint/lines.awk FILES...: an error for each line over 100 columns (tabs of 8; a
 # character of UTF-8 is one) and for each file over 800 lines. Annotations (---@) of Lua types for
 # editors are one line each, so no limit holds there.
 BEGIN { COLUMNS = 100; LINES = 800 }

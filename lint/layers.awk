@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# awk -f layers.awk layers.txt FILES...: checks layers.txt and the files' includes.
+# awk -f lint/layers.awk lint/layers.txt FILES...: checks layers.txt and the files' includes.
 # A row "room: rooms" lists what a room may include. A row "circle: rooms"
 # tolerates arrows both ways among them. Errors, with exit status 1: an include
 # outside the row or, from outside core/, of a header of core/ that no "public:"

@@ -61,10 +61,11 @@ local function check_requires(path, n, line)
 	local top, room = path:match "^(.*)ncclbpf/(%l+)/[^/]+%.lua$"
 	if not top then top, room = path:match "^(.*)ncclbpf/(init)%.lua$", "init" end
 	if not top then return end
-	rooms_of[top] = rooms_of[top] or read_rooms(top .. "rooms.txt")
+	local file = top:gsub("[^/]+/$", "") .. "lint/rooms.txt"
+	rooms_of[top] = rooms_of[top] or read_rooms(file)
 	local may = rooms_of[top][room]
 	if not may then
-		complain(path, n, "room %s has no line in %srooms.txt", room, top)
+		complain(path, n, "room %s has no line in %s", room, file)
 		rooms_of[top][room] = {}
 		return
 	end

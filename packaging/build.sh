@@ -6,11 +6,11 @@
 # packages for arm64 by cross compilation, with Debian's arm64 libraries in
 # FOLDER.sysroot; the build runs its own programs under qemu-user.
 set -eu
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/.."
 kind=$1 version=$2
 mkdir -p "$3"
 out=$(cd "$3" && pwd)
-here=plugin/packaging
+here=packaging
 name=ncclbpf-$version
 # Reproducible: the time of the commit.
 epoch=$(git log -1 --format=%ct)
