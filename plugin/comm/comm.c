@@ -47,7 +47,8 @@ uint64_t nb_comm_refused(const struct nb_comm *c, enum nb_refused why)
 
 const struct nb_gen *nb_comm_gen(const struct nb_comm *c, uint32_t *number)
 {
-	*number = __atomic_load_n(&c->fence.number, __ATOMIC_RELAXED);
+	/* a rank sets its number last, so the generation is not older */
+	*number = __atomic_load_n(&c->fence.number, __ATOMIC_ACQUIRE);
 	return __atomic_load_n(&c->gen, __ATOMIC_ACQUIRE);
 }
 

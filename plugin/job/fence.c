@@ -154,10 +154,9 @@ static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r,
 	return changed;
 }
 
-static void adopt_generation(struct nb_fence_rank *f, uint32_t number)
+void nb_fence_adopt(struct nb_fence_rank *f, uint32_t number)
 {
-	NB_STEP(ADOPT);
-	__atomic_store_n(&f->number, number, __ATOMIC_RELAXED);
+	__atomic_store_n(&f->number, number, __ATOMIC_RELEASE);
 	__atomic_store_n(&f->slot->generation, number, __ATOMIC_RELEASE);
 	NB_STEP(ADOPTED);
 }
@@ -209,8 +208,8 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 			if (k < fence)
 				return f->number;
 			f->seen = word;
-			adopt_generation(f, nb_fence_word_gen(word));
-			return f->number;
+			NB_STEP(ADOPT);
+			return nb_fence_word_gen(word);
 		case NB_FENCE_ARMED:
 			if (k < fence)
 				return f->number;
@@ -256,7 +255,8 @@ uint64_t nb_fence_announced(const struct nb_record *r)
 
 /*
  * Returns true if every rank has adopted generation @number. An announcement at
- * the fence is not enough, because the rank may not have read the word yet.
+ * the fence is not enough, because the rank may not have read the word yet, or
+ * may not have found the generation that the word names.
  */
 static bool all_adopted(const struct nb_record *r, uint32_t number)
 {

@@ -52,7 +52,7 @@ struct nb_fence_rank {
 	struct nb_seg_record *record;
 	/* value of nb_seg_record.word that this rank handled last */
 	uint64_t seen;
-	/* generation that the rank decides with; accessed atomically */
+	/* generation that the rank holds and decides with; accessed atomically */
 	uint32_t number;
 	uint32_t timeout_ms; /* longest wait at an undecided fence */
 	uint32_t odd; /* bits NB_FENCE_FULL and NB_FENCE_CALLS; usually 0 */
@@ -172,10 +172,18 @@ void nb_fence_by_calls(struct nb_fence_rank *f, uint32_t *clocks);
  * @k: fence number, from nb_fence_enter
  * @timed_out: set to true if this rank aborted the fence
  *
- * If @k is at an undecided fence, it waits about f->timeout_ms at most. On
- * return, f->number and the slot contain the returned generation.
+ * If @k is at an undecided fence, it waits about f->timeout_ms at most. If the
+ * returned number is not f->number, the record's word or its fallback names the
+ * generation until the rank calls nb_fence_adopt, so no process frees it.
  */
 uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out);
+
+/*
+ * Tell the coordinator that this rank decides with generation @number. The rank
+ * must hold the generation first: from then on other changes may remove it from
+ * the record.
+ */
+void nb_fence_adopt(struct nb_fence_rank *f, uint32_t number);
 
 /* A communicator's record in this host's segment, for the coordinator. */
 struct nb_record {

@@ -7,7 +7,6 @@
  */
 #include "plugin/policies/generations.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -116,14 +115,15 @@ static bool gen_in_use(const struct nb_gen *g)
 }
 
 /*
- * Wait for decisions that may have found the removed generation in their
- * search.
+ * Returns true if a decision may have found the removed generation in its
+ * search. Never wait for the decision: its thread may be stopped.
  */
-static void let_searches_end(void)
+static bool search_runs(void)
 {
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next)
-		while (__atomic_load_n(&c->searching, __ATOMIC_SEQ_CST))
-			sched_yield();
+		if (__atomic_load_n(&c->searching, __ATOMIC_SEQ_CST))
+			return true;
+	return false;
 }
 
 static void keep_sums(const struct nb_gen *g)
@@ -166,12 +166,12 @@ void nb_gens_sweep(void)
 		if (!g || gen_in_use(g))
 			continue;
 		publish_slot(&nb_gens.kept[i], NULL);
-		let_searches_end();
 		/*
 		 * a communicator may have found the generation just before its
-		 * removal
+		 * removal; check gen_in_use last, because it sees the results
+		 * of all searches that have ended
 		 */
-		if (gen_in_use(g))
+		if (search_runs() || gen_in_use(g))
 			publish_slot(&nb_gens.kept[i], g);
 		else
 			retire_gen(g);

@@ -89,7 +89,8 @@ static __attribute__((noinline)) void take_gen(struct nb_comm *c,
 /*
  * Adopt generation @number, which prepare_next has usually found before the
  * fence. Set c->gen before clearing c->ahead.gen, because a sweep reads
- * c->ahead.gen first.
+ * c->ahead.gen first. Tell the coordinator last: until then the record names
+ * the generation and a sweep keeps it.
  */
 static void adopt_gen(struct nb_comm *c, uint32_t number)
 {
@@ -105,6 +106,7 @@ static void adopt_gen(struct nb_comm *c, uint32_t number)
 		}
 	}
 	__atomic_store_n(&c->ahead.gen, NULL, __ATOMIC_RELEASE);
+	nb_fence_adopt(&c->fence, number);
 	note_mismatch(c, number);
 }
 
@@ -235,7 +237,6 @@ static void begin_comm(struct nb_comm *c)
  */
 static void look_at_record(struct nb_comm *c)
 {
-	uint32_t before = c->fence.number;
 	uint64_t seen = c->fence.seen;
 	bool first = !c->begun, timed_out;
 	uint32_t number;
@@ -252,7 +253,7 @@ static void look_at_record(struct nb_comm *c)
 	 * if ranks started with different policies, the number stays 0 and only
 	 * the record changes
 	 */
-	if (number != before || (!number && c->fence.seen != seen))
+	if (number != c->fence.number || (!number && c->fence.seen != seen))
 		adopt_gen(c, number);
 	else if (first && c->seg)
 		note_mismatch(c, number);

@@ -9,7 +9,9 @@
  * dies (DEATHS in all; its lock is released, its slot is reaped by the next
  * coordinator); a rank's patience ends; a rank's stores are still in its
  * processor's buffer, in their order, while it reads the record, until the
- * coordinator's membarrier or an ordered operation of its own drains them.
+ * coordinator's membarrier or an ordered operation of its own drains them; a
+ * generation that the record does not name any more is freed, and a rank that
+ * looks for it decides by none.
  *
  * Ranks join one after the other, and none decides before all have told their
  * tuner of the communicator. A rank may give up on the lock (LOST in all): it
@@ -31,7 +33,7 @@
  *
  * The protocol needs each of its parts. Left out one by one, by -DNO_BARRIER,
  * -DNO_LOOK_AGAIN, -DNO_FALLBACK, -DANNOUNCED_IS_PASSED, -DNO_CAS,
- * -DMARK_LAST, -DLATE_IS_BELOW, -DDEAD_DO_NOT_COUNT, or of the beginning by
+ * -DMARK_LAST, -DLATE_IS_BELOW, -DDEAD_DO_NOT_COUNT, -DADOPT_FIRST, or of the beginning by
  * -DNO_MARK, -DNO_BEGINNING, -DBEGIN_BY_STORE or -DOWN_VIEW, spin finds two
  * ranks that disagree (test/model/model.t).
  *
@@ -90,6 +92,10 @@ byte joined = 0;
 byte lost = 0, lost_marks = 0; /* gave up on the lock; said so */
 bool stranger = STRANGER;
 bool mismatch = false; /* for people, and no change any more */
+
+/* gen_in_use, without the history: a generation that no record names may be
+ * freed at any time, and a number is never used again */
+#define KEPT(g) ((g) == 0 || GEN(word) == (g) || GEN(fallback) == (g))
 
 /* nb_begin_apart */
 #define APART (lost_marks > 0 || stranger)
@@ -287,11 +293,19 @@ look:		/* nb_fence_look @ANNOUNCED */
 #endif
 		if
 		:: STATE(w) == COMMIT && k >= FENCE(w) ->
-			/* adopt @ADOPT */
-			d_step {
-				number = GEN(w);
-				ahead_generation[i] = number
-			} /* @ADOPTED */
+			/* adopt_gen: find it while it is kept, then say so */
+#ifdef ADOPT_FIRST
+			ahead_generation[i] = GEN(w);
+#endif
+			d_step { /* @ADOPT */
+				if
+				:: number == GEN(w)
+				:: number != GEN(w) && KEPT(GEN(w)) ->
+					number = GEN(w)
+				:: else -> number = 0
+				fi
+			};
+			ahead_generation[i] = GEN(w) /* @ADOPTED */
 		:: STATE(w) == ARMED && k >= FENCE(w) ->
 			/* wait_decided: the slot tells that we wait, by a
 			 * store in order with all before it */

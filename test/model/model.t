@@ -75,6 +75,7 @@ search() {
 }
 
 check holds "two ranks, two changes, one death"
+check holds "three changes, one decision" -DCHANGES=3 -DDECISIONS=1
 check holds "three ranks, one change" -DRANKS=3 -DDECISIONS=2 -DDEATHS=0 \
 	-DCHANGES=1
 check holds "two coordinators" -DCOORDINATORS=2 -DCHANGES=1 -DDECISIONS=2
@@ -104,6 +105,8 @@ check breaks "without the fallback" -DNO_FALLBACK
 check breaks "a fence is announced, not taken" -DANNOUNCED_IS_PASSED
 check breaks "the decision is no compare-and-swap" -DNO_CAS
 check breaks "the mark of a wait is read last" -DMARK_LAST
+check breaks "a generation is adopted, then looked up" -DADOPT_FIRST -DCHANGES=3 -DDECISIONS=1 \
+	-DDEATHS=0
 check breaks "a rank at the fence counts as below it" -DLATE_IS_BELOW
 check breaks "what the dead decided is forgotten" -DDEAD_DO_NOT_COUNT
 check breaks "a rank that has gone past the fence says that it waits at it" -DCALLS -DSAYS_ANYWAY \

@@ -97,7 +97,7 @@ static inline uint32_t decide(struct rank *r)
 	uint64_t k;
 
 	if (!nb_fence_enter(&r->f, &k))
-		nb_fence_look(&r->f, k, &timed_out);
+		nb_fence_adopt(&r->f, nb_fence_look(&r->f, k, &timed_out));
 	__atomic_fetch_add(&r->timeouts, timed_out, __ATOMIC_SEQ_CST);
 	testify(r->court, k, r->f.number);
 	__atomic_store_n(&r->court->at[r->index], k + 1, __ATOMIC_SEQ_CST);

@@ -4,7 +4,142 @@
 #include "test/unit/tuner_job.h"
 
 #include <fcntl.h>
+#include <semaphore.h>
 #include <string.h>
+
+/*
+ * A rank is held up where it has learned the number of its next generation and
+ * has not looked it up, or in the look-up itself (rules.mk wraps these two).
+ */
+static _Thread_local void (*before_look_up)(void), (*in_look_up)(void);
+
+static void once(void (**fn)(void))
+{
+	void (*now)(void) = *fn;
+
+	*fn = NULL;
+	if (now)
+		now();
+}
+
+void __wrap_nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count);
+void __real_nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count);
+bool __wrap_nb_segment_digest(const struct nb_segment *s, uint32_t number,
+			      uint8_t digest[NB_SHA256_SIZE]);
+bool __real_nb_segment_digest(const struct nb_segment *s, uint32_t number,
+			      uint8_t digest[NB_SHA256_SIZE]);
+
+void __wrap_nb_gen_count_add(struct nb_gen *g, struct nb_gen_count *count)
+{
+	once(&before_look_up);
+	__real_nb_gen_count_add(g, count);
+}
+
+bool __wrap_nb_segment_digest(const struct nb_segment *s, uint32_t number,
+			      uint8_t digest[NB_SHA256_SIZE])
+{
+	once(&in_look_up);
+	return __real_nb_segment_digest(s, number, digest);
+}
+
+/* Stage "chan" with another value in its map, which makes a new generation. */
+static int stage_limit(uint32_t value, uint8_t digest[NB_SHA256_SIZE])
+{
+	uint32_t key = 0;
+	struct nb_map_op op = { .key = &key, .value = &value };
+
+	return nb_change_stage_map("limits", &op, 1, digest, NULL);
+}
+
+static void sweep(void)
+{
+	nb_lock(NB_LOCK_STATE);
+	nb_gens_sweep();
+	nb_unlock(NB_LOCK_STATE);
+}
+
+/* Try more changes than the history keeps, and count those that succeed. */
+static int committed;
+
+static void many_changes(void)
+{
+	uint8_t digest[NB_SHA256_SIZE];
+	const char *name = "chan";
+
+	for (uint32_t i = 0; i < 20; i++) {
+		int rc = i ? stage_limit(i, digest) :
+			     stage_use(&name, 1, digest, NULL);
+
+		committed += !rc && !commit(digest, NULL) &&
+			     last.comm[0].state == NB_CHANGE_COMMITTED;
+		sweep();
+	}
+}
+
+START_TEST(rank_stopped_before_its_look_up_finds_its_generation)
+{
+	struct nb_comm *c = rank_of(1, 1);
+
+	nb_params.num[NB_P_FENCE_TIMEOUT_MS] = 1;
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	hold("chan", MADE_CHANNELS_FROM_MAP, &made_coherent, 1);
+	use("chan");
+	ask(c, 4, 1024);
+	use("ring");
+	before_look_up = many_changes;
+	ck_assert_int_eq(ask(c, 4, 1024).index, 5);
+	ck_assert(!before_look_up);
+	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
+	/* nobody changes a rank again that has not adopted the last change */
+	ck_assert_int_eq(committed, 0);
+	many_changes();
+	ck_assert_int_eq(committed, 20);
+	nb_comm_free(c);
+}
+END_TEST
+
+static sem_t stopped, resume;
+
+static void stop_here(void)
+{
+	sem_post(&stopped);
+	sem_wait(&resume);
+}
+
+static void *ask_and_stop(void *c)
+{
+	in_look_up = stop_here;
+	ask(c, 4, 1024);
+	return NULL;
+}
+
+/* The control thread sweeps, and must not wait for a thread that is stopped. */
+START_TEST(a_sweep_does_not_wait_for_a_rank_that_looks_up)
+{
+	struct nb_comm *c = rank_of(1, 1);
+	uint8_t digest[NB_SHA256_SIZE];
+	const char *name = "ring";
+	pthread_t t;
+
+	sem_init(&stopped, 0, 0);
+	sem_init(&resume, 0, 0);
+	hold("chan", MADE_CHANNELS_FROM_MAP, &made_coherent, 1);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	use("chan");
+	ck_assert_int_eq(pthread_create(&t, NULL, ask_and_stop, c), 0);
+	sem_wait(&stopped);
+	ck_assert_int_eq(stage_use(&name, 1, digest, NULL), 0);
+	ck_assert_int_eq(nb_change_abort(digest, NULL), 0);
+	sweep();
+	ck_assert_ptr_nonnull(nb_gens_find(digest));
+	sem_post(&resume);
+	pthread_join(t, NULL);
+	sweep();
+	ck_assert_ptr_null(nb_gens_find(digest));
+	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
+	nb_comm_free(c);
+}
+END_TEST
 
 START_TEST(change_undo_and_map_change_while_a_job_runs)
 {
@@ -380,6 +515,9 @@ UNIT_MAIN("tuner_changes", tcase_set_timeout(tc, 300);
 	  tcase_add_checked_fixture(tc, set_up, tear_down);
 
 	  tcase_add_test(tc, change_undo_and_map_change_while_a_job_runs);
+	  tcase_add_test(tc,
+			 rank_stopped_before_its_look_up_finds_its_generation);
+	  tcase_add_test(tc, a_sweep_does_not_wait_for_a_rank_that_looks_up);
 	  tcase_add_test(tc,
 			 nothing_is_missing_before_a_fence_or_without_a_policy);
 	  tcase_add_test(tc, what_is_behind_a_fence_stays_until_it_is_taken);
