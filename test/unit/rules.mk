@@ -7,6 +7,8 @@ $(B)/test/unit/test_tuner_changes: LDFLAGS += -Wl,--wrap=nb_gen_count_add,--wrap
 $(B)/test/unit/test_tuner_ranks: LDFLAGS += -Wl,--wrap=mmap
 $(B)/test/unit/test_loop_faults: LDFLAGS += -Wl,--wrap=nb_clock_system
 $(B)/test/unit/test_host_map: LDFLAGS += -Wl,--wrap=mremap,--wrap=write
+# A program at low addresses, with its heap behind it.
+$(B)/test/unit/test_low_addresses: LDFLAGS += -no-pie
 $(B)/test/unit/test_control_fork: LDFLAGS += -Wl,--wrap=close
 # The store's client; test_store_etcd has a real etcd, test_store a fake one.
 $(addprefix $(B)/test/unit/test_,store store_etcd): $(STORE)

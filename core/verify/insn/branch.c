@@ -74,27 +74,47 @@ static void settle(void *arg, struct nb_reg *r)
 	}
 }
 
-/* Does @r point into its memory, or to the end of it? Such a pointer is not
- * NULL. */
-static bool is_within(const struct nb_env *env, const struct nb_reg *r)
+/*
+ * Is @r certainly not NULL? A pointer into its memory, or to the end of it, is
+ * not. A pointer that was moved out of its memory may have any value, including
+ * NULL: the host decides where the memory lies.
+ */
+static bool is_not_null(const struct nb_env *env, const struct nb_reg *r)
 {
-	int64_t lo = r->kind == NB_REG_STACK ? -NB_STACK_SIZE : 0, hi = 0;
+	int64_t lo = 0, hi = 0;
 
-	if (r->kind == NB_REG_MAP)
-		return true;
-	if (r->kind == NB_REG_VALUE)
-		hi = env->img->maps[r->map].value_size;
-	else if (r->kind == NB_REG_MEM)
-		hi = r->size;
-	else if (r->kind != NB_REG_STACK)
+	switch ((enum nb_reg_kind)r->kind) {
+	case NB_REG_UNINIT:
+	case NB_REG_SCALAR:
+	case NB_REG_MAP_OR_NULL:
+	case NB_REG_VALUE_OR_NULL:
+	case NB_REG_MEM_OR_NULL:
 		return false;
+	case NB_REG_MAP:
+	/* A code address is the number of its slot, and nothing takes the
+	 * address of the program itself, at slot 0. */
+	case NB_REG_FUNC:
+		return true;
+	case NB_REG_CTX:
+		hi = env->hook->ctx_size;
+		break;
+	case NB_REG_STACK:
+		lo = -NB_STACK_SIZE;
+		break;
+	case NB_REG_VALUE:
+		hi = env->img->maps[r->map].value_size;
+		break;
+	case NB_REG_MEM:
+	case NB_REG_RDONLY:
+		hi = r->size;
+		break;
+	}
 	return r->r.smin >= lo && r->r.smax <= hi;
 }
 
 /*
  * Two pointers are equal and one of them is not NULL, so the other is not NULL
- * either. A pointer that was moved far out of its memory may have any value,
- * including NULL. Pointers that may be NULL are never moved.
+ * either. Pointers of a kind that may be NULL are never moved.
  */
 static void branch_equal(const struct nb_env *env, struct nb_state *st,
 			 const struct nb_reg *a, const struct nb_reg *b)
@@ -103,8 +123,15 @@ static void branch_equal(const struct nb_env *env, struct nb_state *st,
 	const struct nb_reg *other = ptr == a ? b : a;
 	struct null_test t = { env, ptr->id, false };
 
-	if (may_be_null(ptr) && is_within(env, other))
+	if (may_be_null(ptr) && is_not_null(env, other))
 		nb_state_each(st, settle, &t);
+}
+
+/* Does the jump test whether two whole registers are equal? */
+static bool is_equality(const struct nb_insn *insn)
+{
+	return insn->width == 64 &&
+	       (insn->fn == NB_FN_JEQ || insn->fn == NB_FN_JNE);
 }
 
 /* Refine a pointer compared with 0, or with a pointer that is not NULL. */
@@ -116,16 +143,14 @@ static bool branch_pointer(const struct nb_env *env, struct nb_state *st,
 	const struct nb_reg *num = ptr == a ? b : a;
 	struct null_test t = { env, ptr->id, (insn->fn == NB_FN_JEQ) == taken };
 
-	if (insn->width != 64 ||
-	    (insn->fn != NB_FN_JEQ && insn->fn != NB_FN_JNE))
+	if (!is_equality(insn))
 		return true;
 	if (nb_reg_is_pointer(num) && t.null)
 		branch_equal(env, st, a, b);
 	if (!nb_reg_is_zero(num))
 		return true;
 	if (!may_be_null(ptr))
-		/* This kind of pointer is never NULL. */
-		return !t.null;
+		return !t.null || !is_not_null(env, ptr);
 	if (t.null)
 		nb_ref_drop(st, t.id);
 	nb_state_each(st, settle, &t);
@@ -211,14 +236,23 @@ bool nb_step_branch_pointers(const struct nb_env *env,
 		regs[insn->src].kind != NB_REG_SCALAR);
 }
 
+/*
+ * Is @r NULL on all ranks or on none? Addresses differ between processes, so
+ * this does not hold for a pointer that was moved out of its memory.
+ */
+static bool null_is_coherent(const struct nb_env *env, const struct nb_reg *r)
+{
+	return may_be_null(r) || is_not_null(env, r);
+}
+
 bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 			  uint32_t pc, uint32_t *from)
 {
 	const struct nb_insn *insn = &env->insns[pc];
 	const struct nb_frame *f = &st->frames[st->nframes - 1];
 	const struct nb_reg *a = &f->regs[insn->dst];
+	const struct nb_reg *ptr;
 	struct nb_reg b = nb_operand(st, insn);
-	bool pa, pb;
 
 	*from = pc;
 	if (insn->kind == NB_KIND_MAY_GOTO)
@@ -229,13 +263,11 @@ bool nb_step_branch_local(struct nb_env *env, const struct nb_state *st,
 		 * labels. */
 		return env->labels;
 	}
-	/* Addresses differ between processes; only NULL is the same
-	 * everywhere. */
-	pa = nb_reg_is_pointer(a);
-	pb = nb_reg_is_pointer(&b);
-	if ((!pa && !pb) ||
-	    (insn->width == 64 && (nb_reg_is_zero(&b) || nb_reg_is_zero(a)) &&
-	     (insn->fn == NB_FN_JEQ || insn->fn == NB_FN_JNE)))
+	if (!nb_reg_is_pointer(a) && !nb_reg_is_pointer(&b))
+		return false;
+	ptr = nb_reg_is_pointer(a) ? a : &b;
+	if (is_equality(insn) && nb_reg_is_zero(ptr == a ? &b : a) &&
+	    null_is_coherent(env, ptr))
 		return false;
 	return nb_label_source(env) == NB_LABEL_LOCAL;
 }

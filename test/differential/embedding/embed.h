@@ -115,7 +115,10 @@ enum {
 	EM_R_HANDLE = 1024,
 	EM_R_CODE = 1500, /* function f: + f */
 	EM_R_LENT = 2048, /* + number of what is lent */
-	EM_REGION_BITS = 40,
+	/* bits of an offset in its region, one of the two in each run: all
+	 * addresses of a low layout are below 2^29, as a heap's may be */
+	EM_HIGH = 40,
+	EM_LOW = 16,
 	EM_LENT = 4096,
 	EM_OBJECTS = 1024,
 	EM_POOL = 32 << 10,
@@ -186,7 +189,9 @@ struct em_machine {
 	 * before the first one */
 	uint32_t since, iteration, first;
 	bool charged;
-	uint64_t salt;	 /* where memory lies: local data */
+	/* where memory lies: local data */
+	uint64_t salt;
+	unsigned region_bits;
 	uint64_t local;	 /* state of local randomness */
 	uint64_t shared; /* seed of what helpers answer on all ranks alike */
 	struct em_lent lent[EM_LENT];

@@ -519,6 +519,8 @@ void g_block(unsigned n, unsigned depth)
 		case 12:
 			if (g_below(3) == 0)
 				gen_spill_pointer();
+			else if (g_below(3) == 0)
+				g_far_pointer();
 			break;
 		default:
 			g_alu();

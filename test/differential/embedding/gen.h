@@ -78,6 +78,8 @@ uint32_t g_at(void);
 /* gen_use.c: statements that use what the verifier knows besides memory. */
 void g_resource(unsigned depth);
 void g_calls(unsigned depth);
+/* A pointer that leaves its memory and is then compared with NULL. */
+void g_far_pointer(void);
 
 /* gen_budget.c: spend what a run has by local data; let an output depend on
  * what is left of it; a target for the tail calls. */

@@ -42,6 +42,33 @@ static void use_memory(unsigned p, unsigned size)
 	}
 }
 
+void g_far_pointer(void)
+{
+	unsigned p = g_number(), v = g_number();
+	uint32_t high = 0, other;
+
+	if (p == v)
+		return;
+	g_mov(p, g_chance(80) ? G_PTR : 10);
+	if (g_chance(70)) { /* minus its own low half */
+		g_slot(0xbc, v, p, 0, 0);
+		high = g_jump(0x25, v, 0, 0x1ffffffe);
+		g_slot(0x1f, p, v, 0, 0);
+	} else {
+		g_slot(0x07, p, 0, 0, g_constant() % (1 << 20));
+	}
+	other = g_jump(g_below(2) ? 0x15 : 0x55, p, 0, 0);
+	if (g.ctx && g_chance(5))
+		g_slot(0x62, G_CTX, 0, 68, (int32_t)g_below(8));
+	else
+		g_imm(v, 0);
+	g_aim(other);
+	if (high)
+		g_aim(high);
+	g_imm(p, g_constant());
+	g_imm(v, g_constant());
+}
+
 /* ---- iterators ---- */
 
 static void iter_bounds(void)

@@ -497,12 +497,17 @@ static bool compute(const struct nb_insn *in, uint64_t b)
 {
 	bool moves = in->fn == NB_FN_MOV || in->fn == NB_FN_MOVSX8 ||
 		     in->fn == NB_FN_MOVSX16 || in->fn == NB_FN_MOVSX32;
+	uint64_t a;
 
 	if (in->dst == NB_R10)
 		return em_fault("r10 is written");
 	if (!moves && !em_need(in->dst))
 		return false;
-	em_set(in->dst, alu(in, em_top()->reg[in->dst], b));
+	a = em_top()->reg[in->dst];
+	if (in->fn == NB_FN_SUB && in->width == 64 && a == b &&
+	    em_region(a) >= EM_R_VALUE && in->src != in->dst)
+		em.ran[EM_F_NULLED] = true;
+	em_set(in->dst, alu(in, a, b));
 	return true;
 }
 
@@ -644,6 +649,7 @@ void em_prepare(uint64_t coherent, uint64_t local)
 	}
 	em.local = em_mix(local, 2) | 1;
 	em.salt = em_local() % 1024 * 4096;
+	em.region_bits = em_local() % 2 ? EM_HIGH : EM_LOW;
 	for (size_t i = 0; i < em_prog.hook->nfields; i++) {
 		const struct nb_field_spec *f = &em_prog.hook->fields[i];
 

@@ -27,17 +27,17 @@ uint64_t em_mix(uint64_t a, uint64_t b)
 
 uint64_t em_address(uint32_t region, uint64_t off)
 {
-	return ((uint64_t)region << EM_REGION_BITS) + em.salt + off;
+	return ((uint64_t)region << em.region_bits) + em.salt + off;
 }
 
 uint32_t em_region(uint64_t a)
 {
-	return (uint32_t)((a - em.salt) >> EM_REGION_BITS);
+	return (uint32_t)((a - em.salt) >> em.region_bits);
 }
 
 uint64_t em_offset(uint64_t a)
 {
-	return (a - em.salt) & (((uint64_t)1 << EM_REGION_BITS) - 1);
+	return (a - em.salt) & (((uint64_t)1 << em.region_bits) - 1);
 }
 
 bool em_fault(const char *what)

@@ -607,6 +607,7 @@ static void start(struct shadow *s)
 	s->nregions = MAX_FRAMES + 1; /* those before are the frames */
 	s->passes = s->in->passes;
 	s->cpu = rng_below(&s->local, 4096);
+	s->low = rng_percent(&s->local, 50);
 	memset(s->r, 0, sizeof(s->r));
 	ctx_init(s);
 	for (uint32_t pc = 0; pc < s->prog->nslots; pc++) {

@@ -116,10 +116,15 @@ uint16_t sh_region_new(struct shadow *s, enum place place, uint32_t of,
 		sh_fail(s, SH_STEPS, "the run has too many objects");
 		return 0;
 	}
-	/* Far from each other, as addresses of a process look. */
-	g->base = 0x500000000000ull +
-		  (uint64_t)(g - s->regions) * 0x10000000ull +
-		  (uint64_t)rng_below(&s->local, 0x100000) * 16;
+	/* Far from each other, as addresses of a process look, or below
+	 * 512 MiB, where a heap may lie. */
+	if (s->low)
+		g->base = 0x400000 + (uint64_t)(g - s->regions) * 0x40000 +
+			  (uint64_t)rng_below(&s->local, 0x2000) * 16;
+	else
+		g->base = 0x500000000000ull +
+			  (uint64_t)(g - s->regions) * 0x10000000ull +
+			  (uint64_t)rng_below(&s->local, 0x100000) * 16;
 	g->place = place;
 	g->of = of;
 	g->bytes = bytes;

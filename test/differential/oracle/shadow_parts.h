@@ -73,7 +73,7 @@ struct shadow {
 	struct val r[NB_NREGS];
 	struct frame frames[MAX_FRAMES];
 	uint32_t nframes, pc, passes, cpu;
-	bool cpu_known;
+	bool low; /* memory lies at low addresses */
 	uint32_t nregions;
 	struct region regions[MAX_REGIONS];
 	struct map maps[NB_IMAGE_MAX_MAPS];
