@@ -519,10 +519,10 @@ layers:
 
 lint:
 	@test/setup.sh build check lint
-	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lines lint-lua lint-tidy \
-		lint-cppcheck lint-opcodes layers
+	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lines lint-lua lint-locale \
+		lint-tidy lint-cppcheck lint-opcodes layers
 
-.PHONY: lint-format lint-lines lint-lua lint-tidy lint-cppcheck lint-opcodes
+.PHONY: lint-format lint-lines lint-lua lint-locale lint-tidy lint-cppcheck lint-opcodes
 lint-format:
 	@clang-format --dry-run -Werror $(SOURCES)
 	@echo "format: $(words $(SOURCES)) files"
@@ -534,6 +534,10 @@ lint-lines:
 
 lint-lua:
 	@lua5.4 lint/lint.lua $(LUA_FILES) $(wildcard lint/*.lua lua/meta/*.lua shell/*.lua)
+
+# No function whose result depends on the locale of the process.
+lint-locale:
+	@LC_ALL=C awk -f lint/locale.awk $(shell find core lua plugin shell -name '*.[ch]')
 
 # What is known of an instruction is a column of its row: few lines of code name it.
 lint-opcodes:

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- lint.lua FILE...: Lua that does not compile, assigns a global or reads one that Lua does
--- not have. Status 1 if a file has any of these.
+-- lint.lua FILE...: Lua that does not compile, assigns a global, reads one that Lua does not have
+-- or folds case by the locale of the process. Status 1 if a file has any of these.
 -- Globals of Lua that the shell replaces, so that files may assign them.
 local ASSIGNED = { load = true, loadfile = true, dofile = true, arg = true }
 local bad = 0
@@ -85,6 +85,21 @@ local function check_requires(path, n, line)
 	if module then check(module) end
 end
 
+-- What depends on the locale of the process; shell/host.lua keeps the shell's.
+local LOCAL = { "string%.(upper)%f[%W]", "string%.(lower)%f[%W]", ":(upper)%f[%W]",
+	":(lower)%f[%W]", "os%.(setlocale)%f[%W]" }
+
+local function check_locale(path, n, line)
+	line = line:gsub('"[^"]*"', ""):gsub("%-%-.*", "")
+	for _, pattern in ipairs(LOCAL) do
+		local word = line:match(pattern)
+		if word and not path:match "ncclbpf/shell/host%.lua$" then
+			complain(path, n, "%s depends on the locale; ncclbpf.base.ascii folds case",
+				word)
+		end
+	end
+end
+
 for _, path in ipairs(arg) do
 	local ok, why = loadfile(path, "t")
 	if not ok then complain(path, 1, "%s", why) end
@@ -92,6 +107,9 @@ for _, path in ipairs(arg) do
 	for line in io.lines(path) do
 		n = n + 1
 		check_requires(path, n, line)
+		if not path:match "^lua/meta/" and not path:match "^shell/" then
+			check_locale(path, n, line)
+		end
 	end
 	if ok then globals(path) end
 end

@@ -6,6 +6,7 @@
  */
 #include "shell/shell.h"
 
+#include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -104,14 +105,25 @@ static int run(lua_State *L)
 	return 1;
 }
 
+/*
+ * Take the terminal's character set from the user's locale, and nothing else:
+ * words and numbers that we read and write are data. A script's string.upper
+ * is that of C.UTF-8; our own code asks no locale (core/base/ascii.h,
+ * lua/ncclbpf/base/ascii.lua).
+ */
+static void take_charset(void)
+{
+	setlocale(LC_CTYPE, "");
+	if (!strcmp(nl_langinfo(CODESET), "UTF-8"))
+		setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 int main(int argc, char **argv)
 {
 	struct nb_memory m = { .limit = MEMORY_LIMIT };
 	int status = EX_BUG;
 
-	setlocale(LC_ALL, "");
-	setlocale(LC_NUMERIC, "C"); /* print numbers as data, without the
-				       locale's separators */
+	take_charset();
 	signal(SIGPIPE, SIG_DFL);
 	lua_State *L = lua_newstate(nb_memory_alloc, &m);
 

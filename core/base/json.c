@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/ascii.h"
+
 void nb_json_init(struct nb_json *j, struct nb_buf *out)
 {
 	memset(j, 0, sizeof(*j));
@@ -151,19 +153,14 @@ void nb_json_i64(struct nb_json *j, int64_t v)
 
 void nb_json_f64(struct nb_json *j, double v)
 {
-	char text[40];
-	size_t n;
+	char text[NB_F64_TEXT];
 
 	if (!isfinite(v)) {
 		nb_json_null(j);
 		return;
 	}
 	begin_value(j);
-	n = (size_t)snprintf(text, sizeof(text), "%.9g", v);
-	for (size_t i = 0; i < n; i++)
-		if (text[i] == ',') /* Some locales write a decimal comma. */
-			text[i] = '.';
-	nb_buf_bytes(j->out, text, n);
+	nb_buf_bytes(j->out, text, nb_f64_text(text, v));
 }
 
 void nb_json_bool(struct nb_json *j, bool v)

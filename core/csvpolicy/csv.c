@@ -6,10 +6,10 @@
  * stops at the first such line and reports its place and the allowed
  * values.
  */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/ascii.h"
 #include "core/spec/spec.h"
 #include "core/csvpolicy/part.h"
 #include "core/defs/ctx.h"
@@ -123,7 +123,7 @@ static int bad_field(struct parser *p, uint32_t i, const char *allowed)
 
 static bool is_word(struct span s, const char *word)
 {
-	return s.n == strlen(word) && !strncasecmp(s.p, word, s.n);
+	return s.n == strlen(word) && nb_same_words(s.p, word, s.n);
 }
 
 static bool is_any(const struct parser *p, struct span s)
@@ -181,7 +181,7 @@ static int read_digits(struct span *s, uint64_t *v)
 	bool large = false;
 
 	*v = 0;
-	for (; n < s->n && isdigit((unsigned char)s->p[n]); n++) {
+	for (; n < s->n && nb_is_digit(s->p[n]); n++) {
 		uint64_t d = (uint64_t)(s->p[n] - '0');
 
 		large |= *v > (UINT64_MAX - d) / 10;
@@ -216,7 +216,7 @@ static int read_size(struct span s, uint64_t *v)
 
 	if (rc == -1)
 		return rc;
-	u = s.n ? strchr(units, tolower((unsigned char)*s.p)) : NULL;
+	u = s.n ? strchr(units, nb_lower(*s.p)) : NULL;
 	if (u && *u) {
 		shift = 10 * (unsigned)(u - units + 1);
 		if (*v > UINT64_MAX >> shift)
@@ -435,7 +435,7 @@ static bool same_word(struct span s, const char *word)
 		}
 		if (*word == '_')
 			continue;
-		if (!s.n || tolower((unsigned char)*s.p) != *word)
+		if (!s.n || nb_lower(*s.p) != *word)
 			return !s.n && !*word;
 		s.p++;
 		s.n--;

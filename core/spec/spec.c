@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "core/base/ascii.h"
 #include "core/defs/ctx.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -285,7 +285,7 @@ static const char *const protos[] = {
 static int word_number(const char *word, const char *const *list, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (!strcasecmp(word, list[i]))
+		if (nb_same_word(word, list[i]))
 			return i;
 	return -1;
 }

@@ -4,14 +4,13 @@
  * decode.c. A value that its type cannot hold is refused with the path to the
  * invalid part.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "core/base/ascii.h"
 #include "core/spec/spec.h"
 #include "lua/core/value.h"
 
@@ -49,7 +48,7 @@ static bool parse_number(const char *s, struct number *n)
 	n->negative = *s == '-';
 	errno = 0;
 	n->x = strtoull(s + n->negative, &end, 0);
-	return isdigit((unsigned char)s[n->negative]) && !*end && !errno;
+	return nb_is_digit(s[n->negative]) && !*end && !errno;
 }
 
 /*
@@ -108,9 +107,12 @@ static bool get_number(struct nb_walk *w, const char *field, struct number *n)
 	if (lua_type(w->L, -1) == LUA_TSTRING)
 		return number_of_text(w, field, n);
 	i = lua_tointegerx(w->L, -1, &isint);
-	if (!isint && lua_isnumber(w->L, -1))
-		return nb_walk_fail(w, "a whole number expected, found %g",
-				    lua_tonumber(w->L, -1));
+	if (!isint && lua_isnumber(w->L, -1)) {
+		nb_walk_fail(w, "a whole number expected, found %s",
+			     luaL_tolstring(w->L, -1, NULL));
+		lua_pop(w->L, 1);
+		return false;
+	}
 	if (!isint)
 		return nb_walk_fail(w, "a whole number expected, found %s",
 				    luaL_typename(w->L, -1));
@@ -189,8 +191,9 @@ static bool put_enum(struct nb_walk *w, const struct btf_type *t,
 			return true;
 		}
 		for (uint32_t i = 0; i < btf_vlen(t); i++)
-			if (!strcasecmp(nb_btf_enumerator(w->btf, t, i, &value),
-					s)) {
+			if (nb_same_word(
+				    nb_btf_enumerator(w->btf, t, i, &value),
+				    s)) {
 				put_bits(to, (uint64_t)value);
 				return true;
 			}

@@ -21,6 +21,7 @@
 #include <wchar.h>
 
 #include "core/base/sha256.h"
+#include "core/base/utc.h"
 #include "plugin/store/base64.h"
 
 static int read_fd(lua_State *L, int fd, const char *path, size_t max)
@@ -442,22 +443,14 @@ static int do_mono(lua_State *L)
 static int do_time(lua_State *L)
 {
 	struct timespec t;
-	struct tm tm;
-	char day[32], text[48];
+	char text[NB_UTC_TEXT];
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	if (!lua_isnoneornil(L, 1)) {
-		lua_Integer ns = luaL_checkinteger(L, 1);
+	lua_Integer ns = luaL_optinteger(
+		L, 1, (lua_Integer)t.tv_sec * 1000000000 + t.tv_nsec);
 
-		t.tv_sec = (time_t)(ns / 1000000000);
-		t.tv_nsec = (long)(ns % 1000000000);
-	}
-	if (!gmtime_r(&t.tv_sec, &tm))
-		return luaL_error(L, "time out of range");
-	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text, sizeof(text), "%s.%03ldZ", day,
-		 t.tv_nsec < 0 ? 0 : t.tv_nsec / 1000000);
-	lua_pushstring(L, text);
+	luaL_argcheck(L, ns >= 0, 1, "before 1970");
+	lua_pushstring(L, nb_utc_text(text, (uint64_t)ns, 3));
 	return 1;
 }
 

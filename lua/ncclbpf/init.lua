@@ -23,6 +23,13 @@ local comm = require "ncclbpf.commands.comm"
 local units = require "ncclbpf.base.units"
 local vars = require "ncclbpf.map.variables"
 
+-- string.format, tostring and tonumber follow the locale of the process. Ours may not.
+if ("%.1f"):format(0.5) ~= "0.5" then
+	error(("ncclbpf: the process's locale writes 0.5 as %.1f; ncclbpf reads and writes numbers "
+		.. "with a point. Call os.setlocale(\"C\", \"numeric\") before require \"ncclbpf\"")
+		:format(0.5), 2)
+end
+
 local nb = { version = core.version, null = core.null }
 local state, self_of, check = class.state, class.self, class.check
 local try = errors.try

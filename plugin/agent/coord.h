@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include "core/base/utc.h"
 #include "plugin/agent/agent.h"
 #include "plugin/agent/target.h"
 
@@ -379,7 +380,7 @@ void nb_coord_audit_end(struct nb_coord *c, struct nb_coord_txn *t,
 void nb_coord_audit_put(struct nb_coord *c, struct nb_coord_txn *t,
 			const json_t *request, const char *why);
 /* Write the UTC time of now to @text; "" if it is unknown. Returns @text. */
-const char *nb_coord_time(char *text, size_t size);
+const char *nb_coord_time(char text[NB_UTC_TEXT]);
 
 /*
  * coord_guard.c defines the four functions below. They handle rollouts and

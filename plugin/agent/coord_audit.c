@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "plugin/agent/coord.h"
 #include "plugin/controller/election.h"
@@ -92,7 +91,7 @@ void nb_coord_audit_order(struct nb_coord *c, struct nb_coord_txn *t,
 	const struct nb_view_key *stage = nb_view_get(v, "order/stage");
 	const struct nb_view_key *commit = nb_view_get(v, "order/commit");
 	int64_t n = stage ? nb_view_int(stage->value, "controllers") : 0;
-	char now[32], name[32], why[64];
+	char now[NB_UTC_TEXT], name[32], why[64];
 
 	/* the key may be damaged */
 	if (n < 0 || n >= INT64_MAX)
@@ -109,9 +108,9 @@ void nb_coord_audit_order(struct nb_coord *c, struct nb_coord_txn *t,
 	json_decref(c->audit);
 	c->audit = json_pack(
 		"{s:s,s:s,s:s,s:s,s:O*,s:s,s:I,s:{s:O*}}", "audit", name,
-		"time", nb_coord_time(now, sizeof(now)), "who", "controllers",
-		"from", c->a->name, "line", json_object_get(order, "line"),
-		"why", why, "change", (json_int_t)n, "maker", "rollout",
+		"time", nb_coord_time(now), "who", "controllers", "from",
+		c->a->name, "line", json_object_get(order, "line"), "why", why,
+		"change", (json_int_t)n, "maker", "rollout",
 		commit ? json_object_get(commit->value, "rollout") : NULL);
 	if (!c->audit)
 		return;
@@ -174,24 +173,17 @@ void nb_coord_audit_end(struct nb_coord *c, struct nb_coord_txn *t,
 	put_entry(c, t, text);
 }
 
-const char *nb_coord_time(char *text, size_t size)
+const char *nb_coord_time(char text[NB_UTC_TEXT])
 {
-	time_t now = (time_t)(nb_wall_us() / 1000000);
-	struct tm tm;
-
-	if (!gmtime_r(&now, &tm) ||
-	    !strftime(text, size, "%Y-%m-%dT%H:%M:%S.000Z", &tm))
-		*text = '\0';
-	return text;
+	return nb_utc_text(text, nb_wall_us() / 1000000 * 1000000000, 3);
 }
 
 void nb_coord_audit_put(struct nb_coord *c, struct nb_coord_txn *t,
 			const json_t *request, const char *why)
 {
-	char key[96], outcome[64], now[32];
+	char key[96], outcome[64], now[NB_UTC_TEXT];
 
-	if (!*nb_coord_time(now, sizeof(now)))
-		return;
+	nb_coord_time(now);
 	snprintf(key, sizeof(key), "audit/%s-agent-%" PRId64, now, c->n);
 	snprintf(outcome, sizeof(outcome), "committed as generation %" PRId64,
 		 c->n);

@@ -27,7 +27,7 @@ static void put_end(struct nb_coord *c, struct nb_coord_txn *t,
 		    const json_t *guard, bool restored, int64_t n)
 {
 	const struct nb_view_key *k = nb_view_get(&c->a->view, "guard/line");
-	char now[32];
+	char now[NB_UTC_TEXT];
 
 	nb_coord_txn_compare(c, t, "guard/line", k ? k->mod : 0);
 	nb_coord_txn_compare(c, t, "guard/runner", 0);
@@ -39,7 +39,7 @@ static void put_end(struct nb_coord *c, struct nb_coord_txn *t,
 				   restored && json_is_true(json_object_get(
 						       guard, "resume")),
 				   "n", (json_int_t)n, "site", c->a->name,
-				   "time", nb_coord_time(now, sizeof(now))),
+				   "time", nb_coord_time(now)),
 			 0);
 }
 

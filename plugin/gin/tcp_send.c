@@ -269,9 +269,10 @@ static void check_stall(struct nb_gin_tcp *c, struct nb_gin_peer *p)
 	nb_tcp_addr_text(&p->addr, text, sizeof(text));
 	nb_tcp_say(
 		true,
-		"gin: rank %u (%s) has taken nothing from rank %d for %.1f s; %llu bytes wait. "
+		"gin: rank %u (%s) has taken nothing from rank %d for %llu ms; %llu bytes wait. "
 		"Puts to this rank fail until it takes data",
-		p->rank, text, c->rank, (double)(now - p->moved_ns) / 1e9,
+		p->rank, text, c->rank,
+		(unsigned long long)(now - p->moved_ns) / 1000000,
 		(unsigned long long)GET(p->queued_bytes));
 }
 

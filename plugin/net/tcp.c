@@ -356,10 +356,10 @@ static void comm_check_stall(struct nb_tcp_comm *c)
 	nb_tcp_addr_text(&c->peer, text, sizeof(text));
 	nb_tcp_say(
 		true,
-		"net: no progress on the connection %s %s for %.1f s (message %u, "
+		"net: no progress on the connection %s %s for %llu ms (message %u, "
 		"%zu of %zu bytes)",
 		c->send ? "to" : "from", text,
-		(double)(now - c->moved_ns) / 1e9, c->number,
+		(unsigned long long)(now - c->moved_ns) / 1000000, c->number,
 		comm_current(c)->moved, comm_current(c)->size);
 }
 

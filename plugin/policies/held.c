@@ -5,10 +5,10 @@
  */
 #include "plugin/policies/held.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/ascii.h"
 #include "core/ncclbpf.h"
 #include "plugin/comm/comm.h"
 #include "plugin/policies/generations.h"
@@ -31,7 +31,7 @@ static bool digest_begins(const struct nb_policy *p, const char *hex, size_t n)
 	char text[65];
 
 	nb_sha256_text(p->img->digest, text);
-	return !strncasecmp(text, hex, n);
+	return nb_same_words(text, hex, n);
 }
 
 static struct nb_held *by_digest(const char *hex, size_t n, uint32_t *matches)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "plugin/runtime/digest.h"
 
-#include <ctype.h>
 #include <string.h>
+
+#include "core/base/ascii.h"
 
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
-	c = (char)tolower((unsigned char)c);
+	c = nb_lower(c);
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 

@@ -10,9 +10,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "core/base/ascii.h"
 
 enum { TIMEOUT_MS = 5000, PASSWORD_SIZE = 1024 };
 
@@ -156,7 +157,7 @@ static bool is_loopback(const char *url)
 	for (unsigned i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
 		size_t n = strlen(hosts[i]);
 
-		if (!strncasecmp(host, hosts[i], n) &&
+		if (nb_same_words(host, hosts[i], n) &&
 		    (!host[n] || host[n] == ':' || host[n] == '/'))
 			return !strchr(host, '@');
 	}

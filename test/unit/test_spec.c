@@ -6,12 +6,15 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/arena.h"
+#include "core/base/ascii.h"
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/base/json.h"
 #include "core/base/sha256.h"
+#include "core/base/utc.h"
 #include "core/base/view.h"
 #include "core/spec/spec.h"
 
@@ -248,6 +251,68 @@ START_TEST(json_of_each_kind_of_value)
 		    "\"hex\":\"01fe\",\"id\":\"00000000000000d1\","
 		    "\"list\":[1,null,{}]}");
 	nb_buf_fini(&b);
+}
+END_TEST
+
+START_TEST(words_are_folded_as_ascii)
+{
+	ck_assert(nb_same_word("RING", "ring"));
+	ck_assert(nb_same_word("", ""));
+	ck_assert(!nb_same_word("ring", "rin"));
+	ck_assert(!nb_same_word("rin", "ring"));
+	ck_assert(!nb_same_word("[", "{"));
+	ck_assert(!nb_same_word("@", "`"));
+	ck_assert(nb_same_words("ringx", "RINGy", 4));
+	ck_assert(!nb_same_words("ringx", "RINGy", 5));
+	ck_assert(nb_same_words("a", "b", 0));
+	ck_assert(nb_same_words("a", "A", 9));
+}
+END_TEST
+
+static void number_is(double v, const char *want)
+{
+	char text[NB_F64_TEXT];
+
+	ck_assert_uint_eq(nb_f64_text(text, v), strlen(want));
+	ck_assert_str_eq(text, want);
+}
+
+START_TEST(numbers_have_a_point)
+{
+	number_is(0, "0");
+	number_is(-0.25, "-0.25");
+	number_is(1.0 / 3, "0.333333333");
+	number_is(1e300, "1e+300");
+	number_is(-1.5e-9, "-1.5e-09");
+	number_is(4294967296.0, "4.2949673e+09");
+}
+END_TEST
+
+static void time_is(uint64_t ns, unsigned digits, const char *want)
+{
+	char text[NB_UTC_TEXT];
+
+	ck_assert_str_eq(nb_utc_text(text, ns, digits), want);
+}
+
+/* Each day of 580 years, beside the C library's. */
+START_TEST(times_are_those_of_the_c_library)
+{
+	time_is(0, 0, "1970-01-01T00:00:00Z");
+	time_is(1234567890123456789, 3, "2009-02-13T23:31:30.123Z");
+	time_is(1234567890123456789, 9, "2009-02-13T23:31:30.123456789Z");
+	time_is(951868799999999999, 6, "2000-02-29T23:59:59.999999Z");
+	time_is(UINT64_MAX, 1, "2554-07-21T23:34:33.7Z");
+	for (uint64_t day = 0; day <= UINT64_MAX / 1000000000 / 86400; day++) {
+		time_t s = (time_t)(day * 86400 + day % 86400);
+		char want[NB_UTC_TEXT];
+		struct tm tm;
+
+		ck_assert_ptr_nonnull(gmtime_r(&s, &tm));
+		strftime(want, sizeof(want), "%Y-%m-%dT%H:%M:%SZ", &tm);
+		if ((uint64_t)s <= UINT64_MAX / 1000000000)
+			time_is((uint64_t)s * 1000000000, 0, want);
+	}
 }
 END_TEST
 
@@ -552,6 +617,9 @@ UNIT_MAIN("spec", tcase_add_test(tc, an_error_is_filled_only_on_failure);
 	  tcase_add_test(tc, buffer_over_its_limit_fails_for_good);
 	  tcase_add_test(tc, views_never_read_outside);
 	  tcase_add_test(tc, json_of_each_kind_of_value);
+	  tcase_add_test(tc, words_are_folded_as_ascii);
+	  tcase_add_test(tc, numbers_have_a_point);
+	  tcase_add_test(tc, times_are_those_of_the_c_library);
 	  tcase_add_test(tc, json_text_is_always_utf8);
 	  tcase_add_test(tc, lengths_of_utf8_sequences);
 	  tcase_add_test(tc, sha256_vectors);

@@ -16,6 +16,7 @@
 --   id       field for -o name
 -- }
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
@@ -170,7 +171,7 @@ end
 
 local function title(c)
 	local name = c[1]:gsub("_us$", " us"):gsub("_bytes$", " bytes"):gsub("_", " ")
-	return c.title or name:upper()
+	return c.title or ascii.upper(name)
 end
 
 local function total(list, width)
@@ -264,7 +265,7 @@ local function vertical(columns, rows)
 	for n, row in ipairs(rows) do
 		if n > 1 then list[#list + 1] = { k = "", v = "" } end
 		for _, c in ipairs(columns) do
-			list[#list + 1] = { k = title(c):lower(), v = cell(c, row) }
+			list[#list + 1] = { k = ascii.lower(title(c)), v = cell(c, row) }
 		end
 	end
 	return M.table({ { "k" }, { "v" } }, list, { quiet = true })

@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Sizes, durations and sets of ranks, as text and back.
+local ascii = require "ncclbpf.base.ascii"
+
 local M = {}
 
 local factors = { [""] = 1, k = 1 << 10, m = 1 << 20, g = 1 << 30, t = 1 << 40 }
@@ -13,7 +15,7 @@ function M.size(text)
 		return nil
 	end
 	if rest:sub(1, 1) == "i" and unit == "" then return nil end
-	local factor = factors[unit:lower()]
+	local factor = factors[ascii.lower(unit)]
 	local whole = math.tointeger(tonumber(number))
 	if whole and not number:find(".", 1, true) then
 		if whole > math.maxinteger // factor then return nil end

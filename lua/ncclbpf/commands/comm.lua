@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Communicators, decisions and why they were made.
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local lists = require "ncclbpf.base.lists"
@@ -103,7 +104,7 @@ local function find_comm(ctx, word)
 	local ids, seen = {}, {}
 	for c in read.each(s:ask("comm list"), "comms") do
 		local id = tostring(c.comm)
-		if not seen[id] and (not word or id:sub(1, #word) == word:lower()) then
+		if not seen[id] and (not word or id:sub(1, #word) == ascii.lower(word)) then
 			seen[id] = true
 			ids[#ids + 1] = id
 		end
@@ -169,12 +170,12 @@ end
 
 -- Return the nearest collective for a wrong word, else nil.
 local function collective(word)
-	if core.nccl("coll", word) then return word:lower() end
+	if core.nccl("coll", word) then return ascii.lower(word) end
 	local names = {}
 	for i = 0, 10 do names[#names + 1] = core.nccl("coll", i) end
 	return nil, errors.new("bad_argument", ("no collective %s, there are: %s"):format(
 		word, table.concat(names, ", ")),
-		{ hint = errors.nearest(word:lower(), names) })
+		{ hint = errors.nearest(ascii.lower(word), names) })
 end
 
 function M.explain_line(coll, size, comm)
@@ -392,7 +393,7 @@ function M.cmd_decisions(ctx)
 	-- A request names one communicator. If the user named several, request all and
 	-- filter here.
 	return tail(ctx, "decision tail", "decision.tail/1",
-		list_of("decisions", decision_row, comm and comm:lower()), decision_columns,
+		list_of("decisions", decision_row, comm and ascii.lower(comm)), decision_columns,
 		function(row) return ("%s #%s"):format(row.comm, row.seq) end, "seq",
 		lists.by("comm", "seq"), comm and find_comm(ctx, comm) or nil)
 end

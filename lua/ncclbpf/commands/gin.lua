@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The commands `gin` and `stats gin`, and the line about the GIN plugin in `status`.
+local ascii = require "ncclbpf.base.ascii"
 local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
@@ -123,7 +124,7 @@ local function times(shown)
 			local title = part:match "^(%w+)_ns$"
 			c[#c + 1] = { key, num = true, merge = "first",
 				flat = not shown[key] or nil,
-				title = title and ("%s %s us"):format(name:upper(), title:upper()),
+				title = title and ascii.upper(name .. " " .. title) .. " us",
 				show = part ~= "count" and units.ns_us or nil }
 		end
 	end

@@ -2,6 +2,7 @@
 -- The command `metrics`: measurements and state of the job as Prometheus text. Metrics that
 -- NVIDIA's Inspector has too use its names and units; ours (ncclbpf_) are in seconds and bytes.
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local gin = require "ncclbpf.commands.metrics_gin"
@@ -65,8 +66,8 @@ local function row_labels(row, p2p)
 			or "unknown" },
 		{ "message_size", message_size(row.bytes_from) } }
 	if not p2p then
-		l[#l + 1] = { "algo_proto", ("%s_%s"):format(
-			read.text(row.algo) or "?", read.text(row.proto) or "?"):upper() }
+		l[#l + 1] = { "algo_proto", ascii.upper(("%s_%s"):format(
+			read.text(row.algo) or "?", read.text(row.proto) or "?")) }
 	end
 	return l
 end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Plots in characters for `stats plot=` and `rollout status plot=`.
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local plot = require "ncclbpf.report.plot"
@@ -16,7 +17,7 @@ local M = {}
 
 -- Return the latest collectives by combination: {coll, size, comm, ran, ranks, ns = {...}}, sorted.
 local function measured(ctx)
-	local comm, want = ctx.opt.comm, ctx.args[1] and ctx.args[1]:lower()
+	local comm, want = ctx.opt.comm, ctx.args[1] and ascii.lower(ctx.args[1])
 	local answers = try(read.ask(ctx, "sample tail count=1024"
 		.. (comm and " comm=" .. session.quote(comm) or "")))
 	local by, list = {}, {}

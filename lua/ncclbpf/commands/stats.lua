@@ -3,6 +3,7 @@
 local lists = require "ncclbpf.base.lists"
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local gin = require "ncclbpf.commands.gin"
 local verbs = require "ncclbpf.commands.verbs"
@@ -38,7 +39,7 @@ end
 M.flat = flat
 
 local function rows_of(ctx)
-	local want = ctx.args[1] and ctx.args[1]:lower()
+	local want = ctx.args[1] and ascii.lower(ctx.args[1])
 	return function(d)
 		local rows = {}
 		for _, t in ipairs(read.list(d, "rows")) do
@@ -304,7 +305,7 @@ function M.measured_columns(any, c)
 	c[#c + 1] = { "ran", title = "RAN", people = true, merge = "first", drop = 2 }
 	c[#c + 1] = { "measured", num = true, wide = true, merge = "range" }
 	for _, name in ipairs { "enqueue", "gpu", "proxy" } do
-		c[#c + 1] = { name .. "_p50_ns", title = (name == "gpu" and "GPU" or name:upper())
+		c[#c + 1] = { name .. "_p50_ns", title = ascii.upper(name)
 			.. " us 50/99%", num = true, merge = "max", drop = name == "gpu" and 5 or 8,
 			show = pair(name) }
 		shown[name .. "_p50_ns"] = true

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Merge the replies of a job's processes: equal values are shown once, and only ranks that differ
 -- are named (docs/shell.md, "Many ranks").
+local ascii = require "ncclbpf.base.ascii"
 local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 local format = require "ncclbpf.base.format"
@@ -211,7 +212,8 @@ function M.rows(per, columns, id, opts)
 					shown.text = tostring(c.show(shown.value, row))
 				end
 				local what = ("%s of %s"):format(
-					c.title and c.title:lower() or (c[1]:gsub("_", " ")), g.key)
+					c.title and ascii.lower(c.title)
+						or (c[1]:gsub("_", " ")), g.key)
 				notes[#notes + 1] = M.outliers(
 					what, groups, { ahead = c.ahead, verbose = opts
 					and opts.verbose })

@@ -2,6 +2,7 @@
 -- Communicator selectors: resolve what users write to full identities, so that all processes of a
 -- job get the same request.
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 local errors = require "ncclbpf.base.errors"
@@ -52,7 +53,7 @@ local function matches(list, word)
 	local found = {}
 	for _, c in ipairs(list) do
 		if what and c[what] == math.tointeger(tonumber(n)) or not what
-			and c.comm:sub(1, #word) == word:lower() then
+			and c.comm:sub(1, #word) == ascii.lower(word) then
 			found[#found + 1] = c
 		end
 	end
@@ -66,7 +67,7 @@ local function matches(list, word)
 	end
 	if #found == 0 then
 		-- A communicator that was destroyed may still have its own policies.
-		if not what and #word == 16 then return { { comm = word:lower() } } end
+		if not what and #word == 16 then return { { comm = ascii.lower(word) } } end
 		return nil, errors.new("not_found", ("no communicator %s%s"):format(
 			word, #list > 0 and "; the job has " .. names(list) or ""),
 			{ hint = "comm list shows them" })

@@ -2,6 +2,7 @@
 -- Keys and values of maps: convert bytes to tables and back by the type information of a policy
 -- image, and parse what users type.
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
@@ -13,7 +14,8 @@ local M = {}
 local byte_of, hex_of = {}, {}
 for i = 0, 255 do
 	local h = ("%02x"):format(i)
-	byte_of[h], byte_of[h:upper()], hex_of[string.char(i)] = string.char(i), string.char(i), h
+	local c = string.char(i)
+	byte_of[h], byte_of[ascii.upper(h)], hex_of[c] = c, c, h
 end
 
 local function unhex(text)

@@ -5,6 +5,7 @@
 local lists = require "ncclbpf.base.lists"
 local chart = require "ncclbpf.report.svg"
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local promote = require "ncclbpf.rollout.promote"
 local read = require "ncclbpf.job.read"
@@ -338,7 +339,7 @@ local function percentiles(seen, kinds)
 		end
 		for _, arm in ipairs(k and { "a", "b" } or {}) do
 			local q = k[arm].q_ns
-			rows[#rows + 1] = { esc(label(kind)), arm:upper(), num(k[arm].n, "%d"),
+			rows[#rows + 1] = { esc(label(kind)), ascii.upper(arm), num(k[arm].n, "%d"),
 				us(q[11]), us(q[51]), us(q[91]), us(q[100]), us(q[101]) }
 		end
 	end
@@ -539,8 +540,8 @@ function M.figures(text)
 	local list = {}
 	for attributes, body in text:gmatch "<svg ([^>]*)>(.-)</svg>" do
 		local label_of = attributes:match 'aria%-label="([^"]*)"' or "figure"
-		local name = label_of:gsub("&%w+;", ""):gsub("[^%w.]+", "-"):gsub("^%-+", ""):gsub(
-			"%-+$", ""):sub(1, 80):lower()
+		local name = ascii.lower(label_of:gsub("&%w+;", ""):gsub("[^%w.]+", "-"):gsub(
+			"^%-+", ""):gsub("%-+$", ""):sub(1, 80))
 		local style = STYLE:gsub("&", "&amp;"):gsub("<", "&lt;")
 		list[#list + 1] = { name = ("%02d-%s.svg"):format(#list + 1, name),
 			svg = ('<?xml version="1.0" encoding="utf-8"?>\n<svg '

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Rollout plans: read, check each field, fill in defaults (docs/rollouts.md).
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
@@ -113,7 +114,7 @@ local function comms(v)
 	if pct and pct >= 1 and pct <= 100 then return v end
 	local list = type(v) == "table" and list_of(function(x)
 		return type(x) == "string" and (x:match "^%x+$" and #x <= 16 or x:match "^%a+:%d+$")
-			and x:lower() or nil
+			and ascii.lower(x) or nil
 	end,
 		"")(v)
 	if list and #list <= 16 then return list end

@@ -21,8 +21,17 @@ local function text_only()
 	end
 end
 
+-- A script may ask for the locale, not change it: what is read and written depends on it.
+local function keep_locale()
+	local setlocale = os.setlocale
+	function os.setlocale(locale, category)
+		if locale == nil then return setlocale(nil, category) end
+	end
+end
+
 local function sandbox(unsafe)
 	text_only()
+	keep_locale()
 	if unsafe then return end
 	os.execute, io.popen, package.loadlib = nil, nil, nil
 	-- the searchers of C modules

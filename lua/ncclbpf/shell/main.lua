@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The program: its command line, --help, --version, and what it runs (docs/shell.md).
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local commands = require "ncclbpf.commands.rows"
 local errors = require "ncclbpf.base.errors"
 local shell = require "ncclbpf.cli.app"
@@ -13,7 +14,9 @@ local function option_lines()
 	local t = {}
 	local names = {}
 	for name in pairs(words.options) do names[#names + 1] = name end
-	local function key(name) return (words.options[name][1] or name):lower() .. " " .. name end
+	local function key(name)
+		return ascii.lower(words.options[name][1] or name) .. " " .. name
+	end
 	table.sort(names, function(a, b) return key(a) < key(b) end)
 	for _, name in ipairs(names) do
 		local o = words.options[name]

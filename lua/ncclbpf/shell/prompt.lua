@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The prompt: history, the state of the target, unfinished chunks, Ctrl-C and Ctrl-D.
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local lists = require "ncclbpf.base.lists"
 local complete = require "ncclbpf.shell.complete"
 local errors = require "ncclbpf.base.errors"
@@ -187,7 +188,7 @@ function M.run(app, host)
 	}
 	app.ask = function(question)
 		local answer = edit.line(question)
-		return answer and answer:lower():match("^y") ~= nil
+		return answer and ascii.lower(answer):match("^y") ~= nil
 	end
 	app.pipe, app.pager = host.pipe, host.pipe
 	app.on_attach = function() app.was = true end

@@ -3,6 +3,7 @@
 -- channels). A candidate is chosen if it is surely faster by a least effect. Neighbouring sizes
 -- keep one answer unless a change gains enough. Uses neither a job nor files.
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
@@ -19,7 +20,7 @@ local try = errors.try
 
 local function known(kind)
 	return function(v)
-		return type(v) == "string" and core.nccl(kind, v:lower()) and v:lower() or nil
+		return type(v) == "string" and core.nccl(kind, v) and ascii.lower(v) or nil
 	end
 end
 
@@ -70,7 +71,7 @@ local function combination(v)
 	if v == "none" then return v end
 	local a, p = data.combination(v)
 	if not a then return nil, p end
-	return tostring(v):lower()
+	return ascii.lower(tostring(v))
 end
 
 M.schema = {

@@ -3,6 +3,7 @@
 -- columns of NVIDIA's tuner tools. An error names file, line, column, value found and values
 -- allowed. Only log lines between those of nccl-tests are skipped.
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local csv = require "ncclbpf.base.csv"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
@@ -28,7 +29,7 @@ local PROGRAMS = {
 -- Return the collective that a name such as "allreduce", or a program such as "all_reduce_perf" or
 -- a path to it, stands for. nil: the name is unknown.
 function M.collective(text)
-	local word = tostring(text):lower():match "[^/\\]*$"
+	local word = ascii.lower(tostring(text)):match "[^/\\]*$"
 	word = word:gsub("%.exe$", ""):gsub("_perf.*$", ""):gsub("_mpi$", "")
 	return PROGRAMS[word] or core.nccl("coll", word) and word or nil
 end
@@ -45,7 +46,7 @@ M.words_of = words_of
 
 -- Parse "ring/ll128" or "ring/ll128x8". -> algo, proto, channels | nil, text of the allowed values
 function M.combination(text)
-	local a, p = tostring(text):lower():match "^([%w_]+)/([%w_]+)$"
+	local a, p = ascii.lower(tostring(text)):match "^([%w_]+)/([%w_]+)$"
 	local n = 0
 	if p and not core.nccl("proto", p) then
 		local c
@@ -181,7 +182,7 @@ local function json_about(d)
 	about.coll = type(d.args) == "table" and M.collective(d.args[1] or "") or nil
 	for _, e in ipairs(type(d.env) == "table" and d.env or {}) do
 		local k, v = tostring(e):match "^(NCCL_%u+)=(.*)$"
-		if k then env[k] = v:lower() end
+		if k then env[k] = ascii.lower(v) end
 	end
 	if core.nccl("algo", env.NCCL_ALGO or "-") and core.nccl(
 		"proto", env.NCCL_PROTO or "-") then
@@ -246,7 +247,7 @@ end
 local COLUMNS = { "collective", "size_bytes", "algorithm", "protocol", "channels", "nodes", "ranks",
 	"pipeOps", "regBuff", "cost_metric", "bandwidth_gbps", "latency_us" }
 local KNOWN = {}
-for _, c in ipairs(COLUMNS) do KNOWN[c:lower()] = c end
+for _, c in ipairs(COLUMNS) do KNOWN[ascii.lower(c)] = c end
 
 -- Return the fields of a line without the blanks around them: {word, col}.
 local function split_csv(line)
@@ -262,7 +263,7 @@ local function csv_header(file, n, line)
 	local head = { line = n }
 	local t = split_csv(line)
 	for i, f in ipairs(t) do
-		local name = f.word:lower()
+		local name = ascii.lower(f.word)
 		if not KNOWN[name] then
 			return bad(file, n, f.col, "column %q: %s expected", f.word,
 				table.concat(COLUMNS, ", "))
@@ -292,9 +293,9 @@ end
 local READ = {
 	collective = { M.collective, function() return table.concat(words_of "coll", ", ") end },
 	size_bytes = { units.size, function() return "bytes (4194304, 4M)" end },
-	algorithm = { function(w) return core.nccl("algo", w:lower()) and w:lower() end,
+	algorithm = { function(w) return core.nccl("algo", w) and ascii.lower(w) end,
 		function() return table.concat(words_of "algo", ", ") .. ", or default" end },
-	protocol = { function(w) return core.nccl("proto", w:lower()) and w:lower() end,
+	protocol = { function(w) return core.nccl("proto", w) and ascii.lower(w) end,
 		function() return table.concat(words_of "proto", ", ") .. ", or default" end },
 	channels = { function(w) local v = whole(w) return v and v <= 64 and v end,
 		function() return "0 to 64, or -1" end },
@@ -315,7 +316,7 @@ local function csv_row(file, n, line, head)
 	end
 	for name, how in pairs(READ) do
 		local f = head[name] and t[head[name]]
-		if f and not (NONE[f.word:lower()] and not MUST[name]) then
+		if f and not (NONE[ascii.lower(f.word)] and not MUST[name]) then
 			v[name] = how[1](f.word) or nil
 			if v[name] == nil then
 				return bad(file, n, f.col, "%s %q: %s expected", KNOWN[name],
@@ -369,7 +370,7 @@ local function inspector_row(file, n, d)
 	if type(h) ~= "table" or type(c) ~= "table" then
 		return bad(file, n, 1, "header and coll_perf: tables expected")
 	end
-	local coll = type(c.coll) == "string" and M.collective((c.coll:lower():gsub("_", "")))
+	local coll = type(c.coll) == "string" and M.collective((ascii.lower(c.coll):gsub("_", "")))
 		or nil
 	if not coll then
 		return bad(file, n, 1, "coll_perf.coll %s: a collective expected", tostring(c.coll))
@@ -393,8 +394,8 @@ local function inspector_row(file, n, d)
 			"coll_perf.coll_timing_source %s: " ..
 			"kernel_gpu, kernel_cpu or collective_cpu expected", tostring(source))
 	end
-	local algo, proto = type(c.coll_algo) == "string" and c.coll_algo:lower(),
-		type(c.coll_proto) == "string" and c.coll_proto:lower()
+	local algo, proto = type(c.coll_algo) == "string" and ascii.lower(c.coll_algo),
+		type(c.coll_proto) == "string" and ascii.lower(c.coll_proto)
 	local both = algo and proto and core.nccl("algo", algo) and core.nccl("proto", proto)
 	return { comm = tostring(h.id):gsub("^0x", ""), coll = coll, seq = c.coll_sn,
 		bytes = c.coll_msg_size_bytes, us = us, source = source, line = n,

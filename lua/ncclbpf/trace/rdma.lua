@@ -3,6 +3,7 @@
 -- one file with the events of NCCL's profiler. All adapters show the life of their queue pairs;
 -- SoftRoCE alone shows doorbells and completions, because its data path is in the kernel.
 local core = require "ncclbpf.core"
+local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local kernel = require "ncclbpf.trace.kernel"
@@ -81,7 +82,7 @@ local function rows_of(events, before, after, rank)
 		elseif e.event == "change" then
 			r.changes, r.change_ns = r.changes + 1, r.change_ns + e.end_ns - e.start_ns
 			if e.to == "INIT" or e.to == "RTR" or e.to == "RTS" then
-				r[e.to:lower() .. "_ns"] = r.created_ns
+				r[ascii.lower(e.to) .. "_ns"] = r.created_ns
 					and e.end_ns - r.created_ns or nil
 			end
 		elseif e.event == "destroy" then

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/base/utc.h"
 #include "core/wire/object.h"
 
 #include "core/isa/insn.h"
@@ -452,13 +452,10 @@ int nb_cmd_policy_undo(struct nb_call *call)
 
 static void put_past(struct nb_json *j, const struct nb_history_entry *e)
 {
-	char text[NB_HISTORY_NAMES], when[32];
-	time_t at = (time_t)e->at_s;
+	char text[NB_HISTORY_NAMES], when[NB_UTC_TEXT];
 	char *rest = text;
-	struct tm tm;
 
-	gmtime_r(&at, &tm);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	nb_utc_text(when, (uint64_t)e->at_s * 1000000000, 0);
 	nb_json_obj(j);
 	nb_json_ku64(j, "generation", e->shown);
 	nb_cmd_digest(j, "digest", e->digest);

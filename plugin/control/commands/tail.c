@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/base/utc.h"
 #include "plugin/comm/comm.h"
 #include "plugin/control/connection.h"
 #include "plugin/control/reply.h"
@@ -249,18 +249,12 @@ struct trace_item {
 
 static void trace_line(struct nb_json *j, const struct trace_item *t)
 {
-	time_t s = (time_t)(t->line.time_ns / 1000000000);
-	char day[32], text[48];
-	struct tm tm;
+	char text[NB_UTC_TEXT];
 
-	gmtime_r(&s, &tm);
-	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text, sizeof(text), "%s.%06uZ", day,
-		 (unsigned)(t->line.time_ns % 1000000000 / 1000));
 	nb_json_obj(j);
 	nb_json_kstr(j, "policy", t->policy->img->name);
 	nb_json_ku64(j, "number", t->line.number);
-	nb_json_kstr(j, "time", text);
+	nb_json_kstr(j, "time", nb_utc_text(text, t->line.time_ns, 6));
 	nb_json_kstr(j, "text", t->line.text);
 	nb_json_end_obj(j);
 }

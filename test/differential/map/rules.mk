@@ -3,7 +3,7 @@
 # built from source with ThreadSanitizer whatever V is.
 HELPER_BODIES := $(addprefix core/exec/run/,code.c costs.c dynptr.c helpers.c spin.c text.c trace.c)
 MAP_STRESS_SRC := test/differential/map/map_stress.c $(wildcard core/map/*.c) \
-	$(HELPER_BODIES) core/base/err.c core/spec/spec.c
+	$(HELPER_BODIES) core/base/ascii.c core/base/err.c core/spec/spec.c
 
 tests: $(B)/test/differential/map/map_kernel $(B)/test/differential/map/ring_kernel \
 	$(B)/test/differential/map/map_stress

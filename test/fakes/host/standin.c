@@ -50,6 +50,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -639,6 +640,7 @@ int main(int argc, char **argv)
 		standin_usage(stdout);
 		return 0;
 	}
+	setlocale(LC_ALL, ""); /* as Python and other applications do */
 	standin_label(NULL);
 	meet = opt.meet ? meet_others(opt.meet)
 			: mmap(NULL, sizeof(*meet), PROT_READ | PROT_WRITE,
