@@ -335,10 +335,10 @@ RULE(LOOP, LOOP,
      "an iteration changes nothing that decides whether the loop ends{exit}", "")
 RULE(LOOP_STEPS, COMPLEXITY,
      "an end of the loop at {loop} within {limit} instructions",
-     "after {count} iterations it continues{change}{exit}", "")
+     "paths reached its start {count} times{change}{exit}", "")
 RULE(LOOP_PATHS, COMPLEXITY,
      "at most {limit} branches that the loop at {loop} leaves undecided",
-     "after {count} iterations it continues{change}{exit}", "")
+     "paths reached its start {count} times{change}{exit}", "")
 RULE(STEPS, COMPLEXITY,
      "a verdict within {limit} instructions", "paths met {count} times at {where}", "")
 RULE(PATHS, COMPLEXITY,

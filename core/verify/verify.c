@@ -21,6 +21,7 @@
 #include "core/verify/report/refuse.h"
 #include "core/verify/state/budget.h"
 #include "core/verify/state/env.h"
+#include "core/verify/state/found.h"
 #include "core/verify/witness/witness.h"
 
 enum { MAX_INSNS = 1000000, MAX_MEMORY = 64 << 20 };
@@ -79,15 +80,9 @@ static int decode(struct nb_env *env)
 
 static int prepare(struct nb_env *env)
 {
-	env->aux = nb_arena_array(env->arena, env->n, 1);
-	env->noted = nb_arena_array(env->arena, env->n, 1);
-	env->writes = nb_arena_array(env->arena, env->n, sizeof(*env->writes));
-	env->depth = nb_arena_array(env->arena, env->cfg.nfuncs,
-				    sizeof(*env->depth));
-	if (!env->aux || !env->noted || !env->writes || !env->depth ||
-	    !nb_globals_init(env) || !nb_budget_init(env))
-		return NB_E_NOMEM;
-	return 0;
+	return nb_globals_init(env) && nb_found_init(env) && nb_budget_init(env)
+		       ? 0
+		       : NB_E_NOMEM;
 }
 
 /* Does the program have loops that need a limit when the program runs? */
@@ -134,7 +129,6 @@ static int walk_modes(struct nb_env *env)
 {
 	static const enum nb_walk_mode others[] = { NB_WALK_EXACT,
 						    NB_WALK_LATE };
-	struct nb_odd_store *odd_stores = env->odd_stores;
 	struct nb_finding told;
 	enum nb_walk_mode by = NB_WALK_WIDEN;
 	int rc;
@@ -144,11 +138,6 @@ static int walk_modes(struct nb_env *env)
 	rc = walk_as(env, NB_WALK_WIDEN);
 	told = env->v->finding;
 	for (unsigned i = 0; i < 2 && rc == NB_E_VERIFY; i++) {
-		/*
-		 * A mode that rejected the program may have recorded stores
-		 * that no run makes.
-		 */
-		env->odd_stores = odd_stores;
 		rc = walk_as(env, others[i]);
 		if (rc == NB_E_VERIFY && names_cause(&told, &env->v->finding)) {
 			told = env->v->finding;
@@ -166,7 +155,9 @@ static int walk(struct nb_env *env)
 {
 	int rc = walk_modes(env);
 
-	if (rc == NB_E_VERIFY)
+	if (!rc)
+		nb_found_keep(env);
+	else if (rc == NB_E_VERIFY)
 		nb_path_explain(env);
 	return rc;
 }
@@ -194,9 +185,10 @@ static void note_loops(struct nb_env *env)
 	for (uint32_t pc = 0; pc < env->n; pc++)
 		uses |= nb_budget_of(&env->insns[pc]);
 	v->passes = uses & NB_BUDGET_PASSES;
-	v->reads_time = env->reads_time;
+	v->reads_time = env->facts.reads_time;
 	v->loops = uses & NB_BUDGET_ITERATIONS;
-	v->iterations = env->budget.few_iterations ? 0 : env->budget.iterations;
+	v->iterations =
+		env->budget.few_iterations ? 0 : env->facts.needs.iterations;
 	nb_loops_fill(env);
 }
 
@@ -208,24 +200,26 @@ static int check_length(struct nb_env *env)
 {
 	struct nb_verdict *v = env->v;
 
-	v->first = env->length.first;
-	v->iteration = env->length.iteration > 1 ? env->length.iteration : 1;
+	v->first = env->facts.length.first;
+	v->iteration = env->facts.length.iteration > 1
+			       ? env->facts.length.iteration
+			       : 1;
 	/* Code after a call may belong to an iteration that the called
 	 * function began. */
-	if (env->length.ends_in_callee && v->iteration < v->first)
+	if (env->facts.length.ends_in_callee && v->iteration < v->first)
 		v->iteration = v->first;
-	v->iter_steps = env->budget.iter_steps;
+	v->iter_steps = env->facts.needs.iter_steps;
 	note_loops(env);
 	if (v->iteration > NB_MAX_ITERATION_INSNS ||
 	    v->first > NB_MAX_ITERATION_INSNS)
 		return nb_refuse_program(env, NB_RULE_RUN_FIRST,
-					 .pc = env->length.call_pc,
+					 .pc = env->facts.length.call_pc,
 					 .limit = NB_MAX_ITERATION_INSNS,
-					 .count = env->length.call);
+					 .count = env->facts.length.call);
 	if (v->iter_steps > nb_loop_limit(v->iteration, v->iter_steps))
 		return nb_refuse_program(
 			env, NB_RULE_RUN_ITER_STEPS,
-			.pc = env->budget.iter_steps_pc,
+			.pc = env->facts.needs.iter_steps_pc,
 			.limit = nb_loop_limit(v->iteration, v->iter_steps),
 			.size = v->iteration, .count = v->iter_steps);
 	return 0;
@@ -235,11 +229,12 @@ static int check_length(struct nb_env *env)
  * same constant. */
 static int check_verdict(struct nb_env *env)
 {
-	if (!env->labels || env->exits.local == NB_NO_PC || !env->exits.mixed)
+	if (!env->labels || env->facts.exits.local == NB_NO_PC ||
+	    !env->facts.exits.mixed)
 		return 0;
 	nb_refuse(env, NB_RULE_LOCAL_VERDICT,
-		  &(struct nb_refusal){ .pc = env->exits.local,
-					.where = env->exits.from });
+		  &(struct nb_refusal){ .pc = env->facts.exits.local,
+					.where = env->facts.exits.from });
 	nb_path_explain(env);
 	return NB_E_VERIFY;
 }
@@ -262,7 +257,7 @@ static int judge(struct nb_env *env)
 	    (rc = prepare(env)) || (rc = nb_globals_walk(env, walk)) ||
 	    (rc = check_stack_sum(env)) || (rc = check_length(env)))
 		return rc;
-	if (!coherent || !env->saw_local)
+	if (!coherent || !env->facts.saw_local)
 		return 0;
 	if (!nb_region_init(env))
 		return NB_E_NOMEM;
@@ -283,9 +278,9 @@ static void fill_aux(struct nb_env *env)
 		const struct nb_insn *insn = &env->insns[pc];
 
 		if (insn->traits & NB_INSN_DIVIDE &&
-		    env->aux[pc] & NB_AUX_REACHED &&
-		    !(env->noted[pc] & NB_NOTED_ZERO))
-			env->aux[pc] |= NB_AUX_NONZERO;
+		    env->facts.aux[pc] & NB_AUX_REACHED &&
+		    !(env->facts.noted[pc] & NB_NOTED_ZERO))
+			env->facts.aux[pc] |= NB_AUX_NONZERO;
 	}
 }
 
@@ -322,7 +317,7 @@ static int run(struct nb_env *env)
 	if (rc && rc != NB_E_VERIFY)
 		return rc;
 	env->v->accepted = !rc;
-	env->v->aux = env->aux;
+	env->v->aux = env->facts.aux;
 	if (!rc) {
 		fill_aux(env);
 		nb_notes_fill(env);

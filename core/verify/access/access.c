@@ -132,19 +132,20 @@ void nb_note_depth(const struct at *a, const struct nb_reg *r,
 	uint32_t f = nb_frame_func(a->env, a->st, r->frame, a->pc);
 	uint32_t used = (uint32_t)-off->smin;
 
-	if (used > a->env->depth[f])
-		a->env->depth[f] = used;
+	if (used > a->env->found.depth[f])
+		a->env->found.depth[f] = used;
 }
 
 void nb_note_write(struct nb_env *env, uint32_t pc, uint32_t frame,
 		   uint32_t cell)
 {
-	struct nb_writes *w = env->writes[pc];
+	struct nb_writes *w = env->found.writes[pc];
 
 	if (env->labels)
 		return;
 	if (!w)
-		w = env->writes[pc] = nb_arena_alloc(env->arena, sizeof(*w));
+		w = env->found.writes[pc] =
+			nb_arena_alloc(env->arena, sizeof(*w));
 	if (!w) {
 		env->nomem = true;
 		return;

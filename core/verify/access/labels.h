@@ -8,7 +8,7 @@
  * labels only notes that such data exists. */
 static inline uint8_t nb_label_source(struct nb_env *env)
 {
-	env->saw_local = true;
+	env->found.saw_local = true;
 	return env->labels ? NB_LABEL_LOCAL : NB_LABEL_COHERENT;
 }
 

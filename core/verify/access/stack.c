@@ -294,7 +294,7 @@ void nb_stack_smear(struct nb_env *env, struct nb_state *st, uint32_t pc,
 void nb_stack_smear_paths(struct nb_env *env, struct nb_state *st, uint32_t pc,
 			  uint32_t from)
 {
-	const struct nb_writes *w = env->writes[pc];
+	const struct nb_writes *w = env->facts.writes[pc];
 
 	if (!w)
 		return;

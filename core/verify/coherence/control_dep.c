@@ -56,7 +56,7 @@ struct visit {
 
 static void add(struct visit *v, uint32_t pc)
 {
-	if (v->seen[pc] || !(v->env->aux[pc] & NB_AUX_REACHED))
+	if (v->seen[pc] || !(v->env->facts.aux[pc] & NB_AUX_REACHED))
 		return;
 	v->seen[pc] = 1;
 	v->worklist[v->n++] = pc;
@@ -65,7 +65,7 @@ static void add(struct visit *v, uint32_t pc)
 static void collect_slot(struct visit *v, uint32_t pc)
 {
 	const struct nb_insn *insn = &v->env->insns[pc];
-	const struct nb_writes *w = v->env->writes[pc];
+	const struct nb_writes *w = v->env->facts.writes[pc];
 
 	/* A called function preserves r6-r9 of its caller, and its own
 	 * registers end with it. */
@@ -100,11 +100,12 @@ static void add_called(struct visit *v, uint32_t pc)
 		const struct nb_global *g = nb_global_at(v->env, to);
 
 		if (g)
-			v->e->budget |= g->uses;
+			v->e->budget |= g->facts.uses;
 		else
 			add(v, (uint32_t)to);
 	}
-	for (const struct nb_callee *c = nb_callees(v->env, pc); c; c = c->next)
+	for (const struct nb_callee *c = v->env->facts.callees[pc]; c;
+	     c = c->next)
 		add(v, c->start);
 }
 

@@ -9,9 +9,9 @@
 /*
  * A set of 64-bit numbers in several views: known bits, bounds as unsigned and
  * as signed number, and the same bounds for the low half. A member satisfies
- * all views. Every function of range.h keeps the views in agreement, so that no
- * view is wider than the others force it to be. All functions are pure and pass
- * ranges by value.
+ * all views. Every function of range.h refines the views from each other, which
+ * is sound and not always the tightest: a bound may be a number without the
+ * known bits. All functions are pure and pass ranges by value.
  *
  * NB_DOM_BITS (tnum.h) is the width; the half is NB_DOM_BITS / 2.
  */

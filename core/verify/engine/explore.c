@@ -20,6 +20,7 @@
 #include "core/verify/insn/check.h"
 #include "core/verify/insn/step.h"
 #include "core/verify/report/report.h"
+#include "core/verify/state/found.h"
 
 /*
  * Choose how a second walk (struct nb_seek) continues at a branch with several
@@ -53,7 +54,7 @@ static void observe(struct nb_walk *w)
 {
 	struct nb_env *env = w->env;
 
-	env->aux[w->pc] |= NB_AUX_REACHED;
+	env->found.aux[w->pc] |= NB_AUX_REACHED;
 	nb_global_note_frames(env, w->st->nframes);
 	if (env->opts.trace)
 		nb_trace_state(env, w->st, w->pc);
@@ -151,15 +152,11 @@ int nb_explore(struct nb_env *env)
 	w->visits = nb_arena_array(env->arena, env->n, sizeof(*w->visits));
 	if (w->st && w->worklist && w->joins && w->counted && w->visits &&
 	    nb_loops_begin(w)) {
+		nb_found_begin(env);
 		env->history.n = env->history.total = 0;
-		env->exits.seen = env->exits.mixed = false;
-		env->exits.local = NB_NO_PC;
 		env->v->stats.states_kept = 0;
 		env->marks = NULL;
 		env->cost.work = 0;
-		env->length.iteration = env->length.first = env->length.call =
-			0;
-		env->length.ends_in_callee = false;
 		w->allowance = nb_walk_allowance(env);
 		nb_steps_find(&w->steps, env->img, env->insns, env->n);
 		rc = walk_all(w);

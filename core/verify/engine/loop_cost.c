@@ -335,7 +335,7 @@ void nb_loops_fill(struct nb_env *env)
 {
 	const struct nb_loop_costs *l = &env->loops;
 	const struct nb_loop_cost *s = l->of ? l->of[0] : NULL, *worst = NULL;
-	uint64_t counted = 0, all = env->length.first;
+	uint64_t counted = 0, all = env->facts.length.first;
 	struct nb_loop_report *out = &env->v->loop;
 
 	*out = (struct nb_loop_report){ .pc = NB_NO_LOOP };

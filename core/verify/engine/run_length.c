@@ -25,10 +25,10 @@ static void note_iteration(struct nb_walk *w, struct nb_explored *from,
 			   bool iterated, uint32_t length)
 {
 	if (iterated)
-		nb_raise_length(&w->env->length.iteration, length);
+		nb_raise_length(&w->env->found.length.iteration, length);
 	else
 		nb_raise_length(from ? &from->length_after
-				     : &w->env->length.first,
+				     : &w->env->found.length.first,
 				length);
 }
 
@@ -47,9 +47,9 @@ void nb_length_add_call(struct nb_walk *w, uint32_t n)
 {
 	w->length = add_length(w->length, n);
 	w->loops.since = add_length(w->loops.since, n);
-	if (w->env->length.call < n) {
-		w->env->length.call = n;
-		w->env->length.call_pc = w->pc;
+	if (w->env->found.length.call < n) {
+		w->env->found.length.call = n;
+		w->env->found.length.call_pc = w->pc;
 	}
 }
 

@@ -39,19 +39,19 @@ static int note_exit(struct nb_walk *w)
 			     : 0;
 
 	if (!nb_reg_is_const(r0) ||
-	    (env->exits.seen && env->exits.value != r0->r.t.value))
-		env->exits.mixed = true;
+	    (env->found.exits.seen && env->found.exits.value != r0->r.t.value))
+		env->found.exits.mixed = true;
 	/*
 	 * "All exits return this constant" is a conclusion, so the returned
 	 * value becomes precise.
 	 */
-	if (!env->exits.mixed)
+	if (!env->found.exits.mixed)
 		nb_mark(env, r0->deps);
-	env->exits.seen = true;
-	env->exits.value = r0->r.t.value;
-	if (local && env->exits.local == NB_NO_PC) {
-		env->exits.local = w->pc;
-		env->exits.from = from;
+	env->found.exits.seen = true;
+	env->found.exits.value = r0->r.t.value;
+	if (local && env->found.exits.local == NB_NO_PC) {
+		env->found.exits.local = w->pc;
+		env->found.exits.from = from;
 	}
 	return 0;
 }
@@ -71,8 +71,9 @@ static void mark_operands(struct nb_walk *w)
 static void note_outcomes(struct nb_walk *w, bool taken, bool falls)
 {
 	nb_history_set(w, !falls, taken && falls);
-	w->env->aux[w->pc] |= (uint8_t)((taken ? NB_AUX_BRANCH_TAKEN : 0) |
-					(falls ? NB_AUX_BRANCH_FALLS : 0));
+	w->env->found.aux[w->pc] |=
+		(uint8_t)((taken ? NB_AUX_BRANCH_TAKEN : 0) |
+			  (falls ? NB_AUX_BRANCH_FALLS : 0));
 }
 
 /* Begin a branch at w->pc: if rank-local data decides it, the code that
@@ -283,7 +284,7 @@ static int call_local(struct nb_walk *w)
 	if (g) {
 		nb_length_add_call(w, g->iteration);
 		nb_loop_call(w, w->env->cfg.func_of[to]);
-		w->env->length.ends_in_callee |= g->counts;
+		w->env->found.length.ends_in_callee |= g->counts;
 		nb_global_call(w->env, w->st, w->pc++, g);
 		return 0;
 	}

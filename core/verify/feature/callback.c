@@ -29,6 +29,7 @@
 #include "core/verify/feature/call.h"
 #include "core/verify/feature/resources.h"
 #include "core/verify/state/budget.h"
+#include "core/verify/state/found.h"
 
 /* At most this many iterations of a loop are counted one by one. */
 enum { COUNTED = 4096 };
@@ -166,7 +167,7 @@ static bool decided_locally(struct nb_env *env, struct nb_state *st,
 			local |=
 				nb_top(st)->regs[i + 1].label == NB_LABEL_LOCAL;
 	if (m && is_local(m)) {
-		env->saw_local = true;
+		env->found.saw_local = true;
 		local = true;
 	}
 	return (env->labels && local) || nb_budget_is_short(env, st);

@@ -83,18 +83,17 @@ static int walk_one(struct nb_env *env, uint32_t f,
 	int rc;
 
 	env->root = f;
-	env->budget.uses = 0;
 	rc = walk(env);
-	if (!rc && env->labels && g && g->local) {
+	if (!rc && env->labels && g && g->facts.local) {
 		g->memory_local = true;
 		rc = walk(env);
 	}
 	if (!rc && g) {
-		g->iteration = env->length.iteration > env->length.first
-				       ? env->length.iteration
-				       : env->length.first;
-		g->counts = env->length.ends_in_callee || env->length.iteration;
-		g->uses = env->budget.uses;
+		const struct nb_lengths *l = &env->facts.length;
+
+		g->iteration =
+			l->iteration > l->first ? l->iteration : l->first;
+		g->counts = l->ends_in_callee || l->iteration;
 	}
 	return rc;
 }
@@ -159,30 +158,27 @@ void nb_global_begin(struct nb_env *env, struct nb_state *st)
 
 void nb_global_note_frames(struct nb_env *env, uint32_t frames)
 {
-	struct nb_global *g = current(env);
-
-	if (g && frames > g->frames)
-		g->frames = frames;
+	if (frames > env->found.call.frames)
+		env->found.call.frames = frames;
 }
 
 void nb_global_note_outputs(struct nb_env *env)
 {
-	if (current(env))
-		current(env)->outputs = true;
+	env->found.call.outputs = true;
 }
 
 /* Record a tail call: the target may write outputs, and may spend an amount of
  * the budget that depends on rank-local data. */
 void nb_global_note_tail(struct nb_env *env)
 {
-	struct nb_global *g = current(env);
+	struct nb_call_facts *c = &env->found.call;
 
-	if (!g)
+	if (!current(env))
 		return;
-	g->outputs = g->tails = true;
-	env->budget.uses |= env->budget.of_targets;
-	g->local_uses |= env->budget.of_targets;
-	env->saw_local |= env->budget.of_targets != 0;
+	c->outputs = c->tails = true;
+	c->uses |= env->budget.of_targets;
+	c->local_uses |= env->budget.of_targets;
+	env->found.saw_local |= env->budget.of_targets != 0;
 }
 
 static bool is_argument(const struct nb_env *env, const struct nb_reg *r)
@@ -197,8 +193,8 @@ void nb_global_note_store(struct nb_env *env, const struct nb_state *st,
 	if (!is_argument(env, ptr))
 		return;
 	/* An address differs between processes, so it counts as rank-local. */
-	env->saw_local |= nb_reg_is_pointer(v);
-	current(env)->local |=
+	env->found.saw_local |= nb_reg_is_pointer(v);
+	env->found.call.local |=
 		env->labels &&
 		(nb_reg_is_pointer(v) || st->region.open ||
 		 v->label == NB_LABEL_LOCAL || ptr->label == NB_LABEL_LOCAL);
@@ -212,13 +208,13 @@ bool nb_global_memory_coherent(const struct nb_env *env, const struct nb_reg *r)
 
 void nb_global_exit(struct nb_env *env, struct nb_state *st)
 {
-	struct nb_global *g = current(env);
+	struct nb_call_facts *c = &env->found.call;
 
 	if (st->region.open && !st->region.frame)
 		nb_region_close(env, st);
-	g->local |= g->func->sig.returns_scalar &&
+	c->local |= current(env)->func->sig.returns_scalar &&
 		    nb_top(st)->regs[0].label == NB_LABEL_LOCAL;
-	g->local_uses |= st->budget.local;
+	c->local_uses |= st->budget.local;
 }
 
 int nb_check_global_return(const struct at *a)
@@ -341,7 +337,7 @@ static bool local_stack(struct nb_env *env, const struct nb_state *st,
 		local |= f->cells[c].local >> (off & 3) & 1;
 		/* The bytes of an address differ between processes. */
 		if (nb_cell_of_pointer(f, c))
-			local = env->saw_local = true;
+			local = env->found.saw_local = true;
 	}
 	return local;
 }
@@ -361,7 +357,7 @@ static bool local_arg(struct nb_env *env, const struct nb_state *st,
 	 * as rank-local too, except for the arguments of a global function. */
 	if (nb_global_memory_coherent(env, r))
 		return local;
-	env->saw_local = true;
+	env->found.saw_local = true;
 	return true;
 }
 
@@ -372,7 +368,7 @@ static bool local_arg(struct nb_env *env, const struct nb_state *st,
 static bool local_call(struct nb_env *env, const struct nb_state *st,
 		       const struct nb_global *g)
 {
-	bool local = st->region.open || nb_budget_local(st, g->uses);
+	bool local = st->region.open || nb_budget_local(st, g->facts.uses);
 
 	for (unsigned i = 0; i < g->func->sig.nargs; i++)
 		local |= local_arg(env, st, &g->func->sig, i);
@@ -381,7 +377,7 @@ static bool local_call(struct nb_env *env, const struct nb_state *st,
 
 static int refuse_local(const struct at *a, const struct nb_global *g)
 {
-	uint8_t spent = nb_budget_local(a->st, g->uses);
+	uint8_t spent = nb_budget_local(a->st, g->facts.uses);
 	enum nb_rule rule = NB_RULE_GLOBAL_LOCAL;
 
 	if (a->st->region.open)
@@ -398,17 +394,17 @@ int nb_check_global_call(const struct at *a, struct nb_global *g)
 	const struct nb_func_sig *sig = &g->func->sig;
 	int rc = nb_check_locked_global(a, g->func->name);
 
-	if (!rc && g->tails)
+	if (!rc && g->facts.tails)
 		rc = nb_check_tail_place(a);
 	for (unsigned i = 0; !rc && i < sig->nargs; i++)
 		rc = check_arg(a, g, i);
 	if (rc)
 		return rc;
-	if (a->st->nframes + g->frames > NB_MAX_FRAMES)
+	if (a->st->nframes + g->facts.frames > NB_MAX_FRAMES)
 		return refuse(a, NB_RULE_GLOBAL_DEPTH, .reg = -1,
 			      .limit = NB_MAX_FRAMES, .count = a->st->nframes,
-			      .size = g->frames, .name = g->func->name);
-	if (g->outputs && local_call(a->env, a->st, g))
+			      .size = g->facts.frames, .name = g->func->name);
+	if (g->facts.outputs && local_call(a->env, a->st, g))
 		return refuse_local(a, g);
 	return 0;
 }
@@ -418,21 +414,20 @@ static void pass_on(struct nb_env *env, const struct nb_state *st,
 		    const struct nb_global *g, bool local)
 {
 	const struct nb_reg *r = st->frames[st->nframes - 1].regs;
-	struct nb_global *me = current(env);
+	struct nb_call_facts *c = &env->found.call;
 
-	if (!me)
-		return;
-	me->outputs |= g->outputs;
-	me->tails |= g->tails;
+	c->outputs |= g->facts.outputs;
+	c->tails |= g->facts.tails;
 	for (unsigned i = 0; i < g->func->sig.nargs; i++)
-		me->local |= local && is_argument(env, &r[i + 1]);
+		c->local |= local && is_argument(env, &r[i + 1]);
 }
 
 void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		    struct nb_global *g)
 {
 	const struct nb_func_sig *sig = &g->func->sig;
-	bool local = local_call(env, st, g), own = env->labels && g->local;
+	bool local = local_call(env, st, g),
+	     own = env->labels && g->facts.local;
 	struct nb_reg byte = nb_reg_scalar(nb_range_u(0, 0xff));
 	struct nb_reg r0 = nb_reg_scalar(nb_range_unknown());
 
@@ -444,10 +439,11 @@ void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		if (nb_func_takes_memory(sig, i))
 			nb_stack_smear_argument(env, st, pc, (int)i + 1,
 						sig->mem_size[i], &byte);
-	nb_budget_spend(env, st, g->uses, local ? g->uses : g->local_uses);
-	if (g->tails)
+	nb_budget_spend(env, st, g->facts.uses,
+			local ? g->facts.uses : g->facts.local_uses);
+	if (g->facts.tails)
 		nb_budget_lose_iter_steps(st);
-	nb_global_note_frames(env, st->nframes + g->frames);
+	nb_global_note_frames(env, st->nframes + g->facts.frames);
 	pass_on(env, st, g, local || own);
 	nb_clobber(st);
 	if (sig->returns_scalar)

@@ -32,8 +32,8 @@ void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 int nb_check_global_return(const struct at *a);
 void nb_global_exit(struct nb_env *env, struct nb_state *st);
 
-/* Record facts about the global function being walked. In the walk of the
- * program itself these functions record nothing. */
+/* Record facts about the function being walked; they reach the callers of a
+ * global function. */
 void nb_global_note_frames(struct nb_env *env, uint32_t frames);
 void nb_global_note_outputs(struct nb_env *env);
 void nb_global_note_tail(struct nb_env *env);

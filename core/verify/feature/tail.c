@@ -35,7 +35,7 @@ static int check_coherent(const struct at *a)
 	uint8_t spent = nb_budget_local(a->st, env->budget.of_targets);
 
 	if (!(m->tags & NB_MAPF_COHERENT))
-		env->saw_local = true;
+		env->found.saw_local = true;
 	if (!env->labels)
 		return 0;
 	if (a->st->region.open)

@@ -553,7 +553,8 @@ static uint32_t deepest(const struct nb_env *env, uint32_t f, struct chains *c)
 	}
 	/* Like in the kernel, a frame takes a multiple of 16 bytes. */
 	c->bytes[f] =
-		below + (env->depth[f] ? (env->depth[f] + 15) & ~15u : 16);
+		below +
+		(env->facts.depth[f] ? (env->facts.depth[f] + 15) & ~15u : 16);
 	return c->bytes[f];
 }
 
@@ -569,30 +570,6 @@ uint32_t nb_cfg_stack(const struct nb_env *env, uint32_t chain[NB_MAX_FRAMES],
 	for (int f = 0; f >= 0 && *nchain < NB_MAX_FRAMES; f = c.via[f])
 		chain[(*nchain)++] = (uint32_t)f;
 	return bytes;
-}
-
-void nb_callee_note(struct nb_env *env, uint32_t pc, uint32_t start)
-{
-	struct nb_callee *c;
-
-	if (!env->cfg.callees)
-		env->cfg.callees = nb_arena_array(env->arena, env->n,
-						  sizeof(struct nb_callee *));
-	for (c = env->cfg.callees ? env->cfg.callees[pc] : NULL; c; c = c->next)
-		if (c->start == start)
-			return;
-	c = env->cfg.callees ? nb_arena_alloc(env->arena, sizeof(*c)) : NULL;
-	if (!c) {
-		env->nomem = true;
-		return;
-	}
-	*c = (struct nb_callee){ env->cfg.callees[pc], start };
-	env->cfg.callees[pc] = c;
-}
-
-const struct nb_callee *nb_callees(const struct nb_env *env, uint32_t pc)
-{
-	return env->cfg.callees ? env->cfg.callees[pc] : NULL;
 }
 
 struct nb_global *nb_global_at(const struct nb_env *env, int64_t pc)

@@ -30,7 +30,7 @@ int nb_cfg_func_at(const struct nb_env *env, uint32_t pc);
 uint32_t nb_cfg_join(struct nb_env *env, uint32_t pc);
 
 /*
- * Return the bytes of the deepest call chain, computed from env->depth, and
+ * Return the bytes of the deepest call chain, computed from the facts, and
  * store the functions on it in @chain. Frames count in multiples of 16
  * bytes.
  */
@@ -44,34 +44,15 @@ static inline bool nb_calls_back(const struct nb_insn *insn)
 	return nb_insn_effect(insn) == NB_EFFECT_CALLS;
 }
 
-/* Record that the call at @pc calls back the function at @start. */
-void nb_callee_note(struct nb_env *env, uint32_t pc, uint32_t start);
-
-/* Return the functions that the call at @pc was seen to call back. */
-const struct nb_callee *nb_callees(const struct nb_env *env, uint32_t pc);
-
 /* A global function. It is verified once, by its signature alone, for all
- * callers. The members hold what its walks found out for the callers. */
+ * callers. */
 struct nb_global {
 	const struct nb_func *func;
-	uint32_t frames; /* Largest number of frames in use at once, including
-			    its own. */
+	/* What its accepted walks found out for the callers. */
+	struct nb_call_facts facts;
 	uint32_t iteration; /* Largest number of instructions before an
 			 iteration ends in it. */
 	bool counts;	    /* Some iterations end inside the function. */
-	/* It may write outputs, or tail-call a program that may. */
-	bool outputs;
-	/* The function, or a function it calls, makes tail calls. */
-	bool tails;
-	/* NB_BUDGET_* bits that it, or a program it tail-calls, spends. */
-	uint8_t uses;
-	/*
-	 * Results of a walk with labels and coherent arguments. @local: the
-	 * value it returns or leaves in memory is rank-local. @uses_local:
-	 * budgets whose use depends on rank-local data.
-	 */
-	bool local;
-	uint8_t local_uses;
 	/* The walk assumes that memory behind the function's arguments
 	 * became rank-local. */
 	bool memory_local;

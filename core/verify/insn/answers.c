@@ -29,7 +29,8 @@ static struct nb_range stored(const struct at *a, const struct nb_mem_access *n,
 
 static bool is_noted(const struct nb_env *env, uint32_t pc, uint32_t answer)
 {
-	for (const struct nb_odd_store *s = env->odd_stores; s; s = s->next)
+	for (const struct nb_odd_store *s = env->found.odd_stores; s;
+	     s = s->next)
 		if (s->pc == pc && s->answer == answer)
 			return true;
 	return false;
@@ -47,7 +48,7 @@ void nb_note_answer(const struct at *a, const struct nb_mem_access *n,
 
 	if (row < 0 || env->seek)
 		return;
-	env->answered |= 1u << row;
+	env->found.answered |= 1u << row;
 	can = &nb_spec_answers(&nrows)[row];
 	v = stored(a, n, f, off);
 	if ((v.smin <= can->most && v.smax >= can->least) ||
@@ -58,6 +59,7 @@ void nb_note_answer(const struct at *a, const struct nb_mem_access *n,
 		env->nomem = true;
 		return;
 	}
-	*s = (struct nb_odd_store){ env->odd_stores, a->pc, (uint32_t)row, v };
-	env->odd_stores = s;
+	*s = (struct nb_odd_store){ env->found.odd_stores, a->pc, (uint32_t)row,
+				    v };
+	env->found.odd_stores = s;
 }

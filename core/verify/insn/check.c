@@ -313,7 +313,7 @@ static int check_ctx(const struct at *a, const struct nb_mem_access *n,
 			      .size = n->size, .number = off, .name = f->name,
 			      .limit = f->off + f->size);
 	if (!strcmp(f->unit, "ns"))
-		env->reads_time = true;
+		env->found.reads_time = true;
 	return 0;
 }
 

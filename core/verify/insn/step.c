@@ -53,7 +53,7 @@ static void forget_pointer(struct nb_env *env, uint32_t pc, struct nb_reg *r,
 	if (!nb_reg_is_pointer(r))
 		return;
 	*r = address_number(env, pc, bits);
-	env->noted[pc] |= NB_NOTED_ADDRESS;
+	env->found.noted[pc] |= NB_NOTED_ADDRESS;
 }
 
 bool nb_takes_address(const struct nb_helper_spec *h)
@@ -105,7 +105,7 @@ static void pointer_math(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	if (nb_reg_is_pointer(num) || insn->operand == NB_OPND_NONE) {
 		v = address_number(env, pc, insn->width);
 		if (insn->operand == NB_OPND_NONE)
-			env->noted[pc] |= NB_NOTED_ADDRESS;
+			env->found.noted[pc] |= NB_NOTED_ADDRESS;
 		nb_step_assign(st, insn->dst, v);
 		return;
 	}
@@ -148,7 +148,7 @@ static void alu(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	}
 	if (insn->traits & NB_INSN_DIVIDE &&
 	    (insn->width == 64 ? nb_range_has(&b.r, 0) : b.r.umin32 == 0))
-		env->noted[pc] |= NB_NOTED_ZERO;
+		env->found.noted[pc] |= NB_NOTED_ZERO;
 	v.r = nb_range_alu(insn->fn, insn->width, &a.r, &b.r);
 	/* x ^ x and x - x are 0 for any x, and carry no label of it. */
 	zero = insn->traits & NB_INSN_CANCELS && nb_same_number(insn, &a, &b);

@@ -59,7 +59,7 @@ static void add_divisor(struct notes *to, uint32_t pc)
 	const struct nb_env *env = to->env;
 	const struct nb_insn *in = &env->insns[pc];
 
-	if (in->traits & NB_INSN_DIVIDE && env->noted[pc] & NB_NOTED_ZERO)
+	if (in->traits & NB_INSN_DIVIDE && env->facts.noted[pc] & NB_NOTED_ZERO)
 		add(to,
 		    in->traits & NB_INSN_MODULO ? NB_NOTE_ZERO_MODULUS
 						: NB_NOTE_ZERO_DIVISOR,
@@ -71,7 +71,7 @@ static void add_divisor(struct notes *to, uint32_t pc)
 
 static void add_address(struct notes *to, uint32_t pc)
 {
-	if (to->env->noted[pc] & NB_NOTED_ADDRESS)
+	if (to->env->facts.noted[pc] & NB_NOTED_ADDRESS)
 		add(to, NB_NOTE_ADDRESS, &(struct nb_refusal){ .pc = pc });
 }
 
@@ -86,8 +86,8 @@ static bool may_test_null(const struct nb_insn *in)
 static void add_branch(struct notes *to, uint32_t pc)
 {
 	const struct nb_insn *in = &to->env->insns[pc];
-	uint8_t ways =
-		to->env->aux[pc] & (NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS);
+	uint8_t ways = to->env->facts.aux[pc] &
+		       (NB_AUX_BRANCH_TAKEN | NB_AUX_BRANCH_FALLS);
 	uint32_t never = pc + 1;
 
 	if (in->kind != NB_KIND_JMP || may_test_null(in) || !ways ||
@@ -104,7 +104,8 @@ static void add_answers(struct notes *to, uint32_t pc)
 	size_t n;
 	const struct nb_answer_spec *rows = nb_spec_answers(&n);
 
-	for (const struct nb_odd_store *s = to->env->odd_stores; s; s = s->next)
+	for (const struct nb_odd_store *s = to->env->facts.odd_stores; s;
+	     s = s->next)
 		if (s->pc == pc)
 			add(to, NB_NOTE_IMPOSSIBLE_ANSWER,
 			    &(struct nb_refusal){
@@ -134,7 +135,7 @@ static void add_no_answer(struct notes *to)
 	size_t n;
 	const struct nb_answer_spec *rows = nb_spec_answers(&n);
 
-	if (env->answered || calls_tail(env) || env->opts.plain_mem)
+	if (env->facts.answered || calls_tail(env) || env->opts.plain_mem)
 		return;
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].hook == env->hook->id)
@@ -154,7 +155,7 @@ void nb_notes_fill(struct nb_env *env)
 
 	add_no_answer(&found);
 	for (uint32_t pc = 0; pc < env->n; pc++) {
-		if (!(env->aux[pc] & NB_AUX_REACHED))
+		if (!(env->facts.aux[pc] & NB_AUX_REACHED))
 			continue;
 		add_divisor(&found, pc);
 		add_address(&found, pc);

@@ -268,7 +268,7 @@ const char *nb_say_local(struct nb_env *env, const struct nb_reg *regs,
 	const struct nb_insn *in = &env->insns[pc];
 	const struct nb_helper_spec *h = called(in);
 
-	if (env->noted[pc] & NB_NOTED_ADDRESS)
+	if (env->found.noted[pc] & NB_NOTED_ADDRESS)
 		return "an address, which differs between processes";
 	switch (in->kind) {
 	case NB_KIND_LOAD:

@@ -105,7 +105,7 @@ static const char *say_chain(struct nb_env *env, const struct nb_refusal *x)
 		const char *name = env->cfg.funcs[x->chain[i]].name;
 
 		text = nb_say(env, "%s%s%s (%u)", text, i ? " > " : "",
-			      name ? name : "?", env->depth[x->chain[i]]);
+			      name ? name : "?", env->facts.depth[x->chain[i]]);
 	}
 	return text;
 }

@@ -7,13 +7,13 @@
  * when the budget is used up. The first LOOPS_SURE loops never end early,
  * because one loop makes at most NB_LOOP_MAX iterations. If rank-local data
  * decides how much of the budget was spent, a later loop may end early on some
- * ranks and not on others. env->budget.iterations is the number of iterations
- * that the first loops need. If a run may make fewer iterations, because its
- * iterations are long, the verifier repeats the walk and assumes that any loop
- * may end early.
+ * ranks and not on others. @iterations of struct nb_budget_needs is the number
+ * of iterations that the first loops need. If a run may make fewer iterations,
+ * because its iterations are long, the verifier repeats the walk and assumes
+ * that any loop may end early.
  *
  * The first NB_MAX_COUNTED_ITERS iterators of a run reach their end if each
- * yields at most NB_MAX_COUNTED_RANGE numbers. env->budget.iter_steps is the
+ * yields at most NB_MAX_COUNTED_RANGE numbers. @iter_steps is the
  * sum of these numbers, and the run time reserves as many steps for them.
  *
  * A tail call continues the run in another program. The target inherits the
@@ -143,7 +143,7 @@ bool nb_budget_pass_is_local(const struct nb_env *env,
 
 void nb_budget_pass(struct nb_env *env, struct nb_state *st)
 {
-	env->budget.uses |= NB_BUDGET_PASSES;
+	env->found.call.uses |= NB_BUDGET_PASSES;
 	if (st->region.open)
 		st->budget.local |= NB_BUDGET_PASSES;
 }
@@ -160,7 +160,7 @@ void nb_budget_loop(struct nb_env *env, struct nb_state *st, uint64_t most)
 {
 	struct nb_budget *b = &st->budget;
 
-	env->budget.uses |= NB_BUDGET_ITERATIONS;
+	env->found.call.uses |= NB_BUDGET_ITERATIONS;
 	if (!env->labels || b->loops == LOOPS_MANY)
 		return;
 	/* A loop inside another loop begins once in each iteration of the
@@ -177,7 +177,7 @@ bool nb_budget_iterator(struct nb_env *env, struct nb_state *st, int64_t most,
 			bool again, uint32_t pc)
 {
 	struct nb_budget *b = &st->budget;
-	struct nb_budgets *need = &env->budget;
+	struct nb_budget_needs *need = &env->found.needs;
 
 	if (b->iters < ITERS_MANY)
 		b->iters = again ? ITERS_MANY : b->iters + 1;
@@ -204,9 +204,9 @@ bool nb_budget_is_short(struct nb_env *env, const struct nb_state *st)
 		return false;
 	if (b->loops == LOOPS_MANY)
 		return true;
-	if (env->budget.iterations < b->iterations)
+	if (env->found.needs.iterations < b->iterations)
 		/* nb_budget_needs_more reads this value after the walk. */
-		env->budget.iterations = b->iterations;
+		env->found.needs.iterations = b->iterations;
 	return false;
 }
 
@@ -220,7 +220,7 @@ void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st,
 void nb_budget_spend(struct nb_env *env, struct nb_state *st, uint8_t budgets,
 		     uint8_t local)
 {
-	env->budget.uses |= budgets;
+	env->found.call.uses |= budgets;
 	nb_budget_spend_locally(env, st, local);
 	if (budgets & NB_BUDGET_ITERATIONS) {
 		forget_iterations(env, &st->budget);
@@ -242,7 +242,7 @@ void nb_budget_spend_tail(struct nb_env *env, struct nb_state *st)
 {
 	uint8_t uses = env->budget.of_targets;
 
-	env->saw_local |= uses != 0;
+	env->found.saw_local |= uses != 0;
 	nb_budget_spend(env, st, uses, uses);
 	forget_iter_steps(&st->budget);
 }
@@ -264,6 +264,6 @@ bool nb_budget_covers(const struct nb_budget *old, const struct nb_budget *now)
 
 bool nb_budget_needs_more(const struct nb_env *env)
 {
-	return env->budget.iterations >
+	return env->facts.needs.iterations >
 	       nb_loop_limit(env->v->iteration, NB_MAX_ITERATIONS);
 }

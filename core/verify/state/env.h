@@ -24,9 +24,15 @@ struct nb_marks;
  * in control_dep.c. */
 struct nb_effects;
 
-/* Stack cells that the instruction at a slot may write, in any walk so far. */
+/* Stack cells that the instruction at a slot may write. */
 struct nb_writes {
 	uint64_t cells[NB_MAX_FRAMES][NB_NCELLS / 64];
+};
+
+/* A function that the helper called at a slot was seen to call back. */
+struct nb_callee {
+	struct nb_callee *next;
+	uint32_t start;
 };
 
 /* Modes of walking loops whose iterations the run time counts. WIDEN:
@@ -128,6 +134,49 @@ struct nb_odd_store {
 	struct nb_range value;
 };
 
+/* What the walk of a global function finds out for its callers. */
+struct nb_call_facts {
+	uint32_t frames; /* Largest number of frames in use at once, including
+			    its own. */
+	/* It may write outputs, or tail-call a program that may. */
+	bool outputs;
+	/* The function, or a function it calls, makes tail calls. */
+	bool tails;
+	/* NB_BUDGET_* bits that it, or a program it tail-calls, spends. */
+	uint8_t uses;
+	/*
+	 * Results of a walk with labels and coherent arguments. @local: the
+	 * value it returns or leaves in memory is rank-local. @local_uses:
+	 * budgets whose use depends on rank-local data.
+	 */
+	bool local;
+	uint8_t local_uses;
+};
+
+/* What a walk finds out. state/found.c creates it, empties it before each walk,
+ * and adds what the accepted walks found. */
+struct nb_found {
+	uint8_t *aux;	 /* NB_AUX_* bits of each slot. */
+	uint8_t *noted;	 /* NB_NOTED_* bits of each slot. */
+	uint32_t *depth; /* Bytes of stack that each function uses. */
+	/* Cells written, indexed by slot; NULL for a slot that wrote none. A
+	 * walk with labels records none. */
+	struct nb_writes **writes;
+	/* Callbacks indexed by slot of the helper call. */
+	struct nb_callee **callees;
+	bool saw_local; /* Some value came from a rank-local source. */
+	/* Some path reads a field of the context whose unit is ns. */
+	bool reads_time;
+	/* For notes: the outputs that some path sets (bit i for row i of
+	 * core/defs/answers.h), and the stores whose values NCCL rejects. */
+	uint32_t answered;
+	struct nb_odd_store *odd_stores;
+	struct nb_exits exits;
+	struct nb_lengths length;
+	struct nb_budget_needs needs;
+	struct nb_call_facts call;
+};
+
 /*
  * One verification, apart from its states. It lives on the stack of
  * nb_verify; its tables are in the verdict's arena.
@@ -148,12 +197,7 @@ struct nb_env {
 	uint32_t n; /* Number of instruction slots. */
 	struct nb_cfg cfg;
 
-	/* Facts by slot from all walks; @depth has one entry for each
-	 * function. */
-	uint8_t *aux;	 /* NB_AUX_* bits of each slot. */
-	uint8_t *noted;	 /* NB_NOTED_* bits of each slot. */
-	uint32_t ids;	 /* The identity that was handed out last. */
-	uint32_t *depth; /* Bytes of stack that each function uses. */
+	uint32_t ids; /* The identity that was handed out last. */
 
 	/* The members below describe the current walk. */
 	bool labels; /* This walk tracks coherence labels. */
@@ -163,30 +207,22 @@ struct nb_env {
 	struct nb_seek *seek;
 	/* Marks of the latest explored state, or NULL. */
 	struct nb_marks *marks;
-	struct nb_exits exits;
+	struct nb_found found;
 	struct nb_cost cost;
-	struct nb_lengths length;
 	struct nb_loop_costs loops; /* Loop costs, shared by all walks. */
 	struct nb_history history;
 
-	/* The members below accumulate over all walks so far. */
-	bool saw_local; /* Some value came from a rank-local source. */
-	bool failed;	/* The finding v->finding is filled. */
+	/* The sum of what the accepted walks found so far. What a rejected
+	 * walk found holds for no run. */
+	struct nb_found facts;
+	bool failed; /* The finding v->finding is filled. */
 	bool nomem;
-	/* Cells written, indexed by slot; NULL for a slot that wrote none. */
-	struct nb_writes **writes;
 	struct nb_regions regions;
 	struct nb_budgets budget;
 	/* Global functions by number. @root is the number of the function
 	 * being walked; 0 is the program itself. */
 	struct nb_global **globals;
 	uint32_t root;
-	/* For notes: the outputs that some path sets (bit i for row i of
-	 * core/defs/answers.h), and the stores whose values NCCL rejects. */
-	uint32_t answered;
-	struct nb_odd_store *odd_stores;
-	/* Some path reads a field of the context whose unit is ns. */
-	bool reads_time;
 };
 
 /* Must the program give the same answer on every rank? */

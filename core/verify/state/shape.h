@@ -21,12 +21,6 @@ enum {
 	NB_MARK_JOIN = 2
 };
 
-/* A function that the helper called at a slot was seen to call back. */
-struct nb_callee {
-	struct nb_callee *next;
-	uint32_t start;
-};
-
 struct nb_cfg {
 	struct nb_cfg_func *funcs;
 	uint32_t nfuncs;
@@ -38,9 +32,6 @@ struct nb_cfg {
 	/* Immediate post-dominator of each slot; see nb_cfg_join. */
 	uint32_t *ipdom;
 	uint64_t work; /* Work that may still be spent on computing @ipdom. */
-	/* Callbacks indexed by slot of the helper call; NULL if none was
-	 * seen yet. */
-	struct nb_callee **callees;
 };
 
 #endif

@@ -26,14 +26,14 @@ struct nb_budget {
 	uint32_t iterations, iter_steps;
 };
 
-/* Results that all walks of one verification share. */
-struct nb_budgets {
-	/* The verdict requires that a run can make this many iterations and
-	 * iterator steps. @iter_steps_pc is the iterator that raised
-	 * @iter_steps last. */
+/* What the verdict requires: a run can make this many iterations and iterator
+ * steps. @iter_steps_pc is the iterator that raised @iter_steps last. */
+struct nb_budget_needs {
 	uint32_t iterations, iter_steps, iter_steps_pc;
-	/* NB_BUDGET_* bits that the function being walked spends. */
-	uint8_t uses;
+};
+
+/* What all walks of one verification assume. */
+struct nb_budgets {
 	bool few_iterations; /* Even the first loop of a run may end early. */
 	bool tails;	     /* This program makes tail calls. */
 	bool target;	     /* Another program may tail-call this one. */
