@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Unit tests of the plugin's parts link what they test.
 $(addprefix $(B)/test/unit/test_,fence fence_calls segment segment_comms agree): \
-	$(addprefix $(B)/plugin/,job/startup.o job/fence.o job/segment.o job/registry.o job/gen_numbers.o job/liveness.o runtime/jobdir.o runtime/clock.o)
+	$(addprefix $(B)/plugin/,job/startup.o job/fence.o job/segment.o job/registry.o job/gen_numbers.o runtime/jobdir.o runtime/clock.o)
 # These have the protocol with its steps in place of what the plugin has.
 STEPS := job/fence change/change
 $(B)/test/unit/test_fence_faults $(B)/test/unit/test_stopped: $(STEPS:%=$(B)/test/unit/steps/%.o) \
@@ -28,7 +28,7 @@ $(addprefix $(B)/test/unit/test_,gin gin_deregister gin_hostile gin_large): $(ad
 AGENT_BIN := $(B)/ncclbpf-agent
 AGENT := $(call o,plugin/agent/*.c) $(addprefix $(B)/plugin/,controller/answers.o controller/election.o \
 	controller/mailbox.o controller/sites.o job/fence.o job/gen_numbers.o \
-	job/liveness.o job/registry.o job/segment.o job/startup.o runtime/clock.o runtime/digest.o runtime/jobdir.o \
+	job/registry.o job/segment.o job/startup.o runtime/clock.o runtime/digest.o runtime/jobdir.o \
 	runtime/log.o runtime/params.o)
 $(AGENT_BIN): $(AGENT) $(SIGN) $(STORE) $(RELAY) $(CORE)
 	$(CC) $(SAN) $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--gc-sections -o $@ $^ $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS) -lpthread

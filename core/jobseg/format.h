@@ -18,7 +18,7 @@
  * read without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 12,
+	NB_SEG_VERSION = 13,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -50,16 +50,18 @@ struct nb_seg_proc {
 	uint64_t pid; /* Process ID; 0 if the entry is free. */
 	/* Start time of the process in clock ticks since boot. */
 	uint64_t start;
-	uint64_t ns;	 /* Inode of the PID namespace of the process; 0 if not
-			    known. */
+	uint64_t ns;	 /* nb_pid_namespace of the process. */
 	uint32_t staged; /* 1 if the member digest is staged. */
 	uint32_t flags;	 /* NB_SEG_PROC_* bits of the process. */
+	/* Random number of the process (nb_process_token), since processes of
+	 * two PID namespaces may have the same PID. */
+	uint64_t token;
 	uint8_t digest[NB_SHA256_SIZE];
 	int32_t rank; /* Rank number from the launcher; -1 if unknown. */
 	uint32_t setting[NB_NSETTINGS];
 	/* Atomic: number of the process's baseline generation. */
 	uint32_t baseline;
-	uint8_t pad[56 - 4 * NB_NSETTINGS];
+	uint8_t pad[48 - 4 * NB_NSETTINGS];
 };
 
 enum {
@@ -73,10 +75,13 @@ enum {
 };
 
 enum { NB_SEG_MAKER = 200 };
+/* PID of a client whose PID namespace we do not see. */
+#define NB_SEG_MAKER_UNSEEN UINT32_MAX
 
 /* The client that asked for a change. */
 struct nb_seg_maker {
-	uint32_t uid, pid; /* Peer of the control socket; pid 0: no client. */
+	/* Peer of the control socket. pid 0: no client. */
+	uint32_t uid, pid;
 	/* The client's start time in clock ticks since boot; 0: unknown. */
 	uint64_t start;
 	/* What the client says: "user,host,process,rollout", maybe cut. */
@@ -200,10 +205,11 @@ struct nb_seg_comm {
 
 /* A rank that could not register; written without the lock. */
 struct nb_seg_lost {
-	uint64_t pid;	  /* Atomic; 0 if free, 1 while being filled. */
+	/* Atomic: token of the rank's process; 0 if free, 1 while being
+	 * filled. */
+	uint64_t token;
 	uint64_t comm_id; /* Identity; NB_SEG_UNNAMED if NCCL gives none. */
-	uint64_t ns;	  /* Inode of the PID namespace of the process; 0 if not
-			     known. */
+	uint64_t proc;	  /* Index of the rank's process. */
 };
 
 /* State of the site's agent, which writes it. The first process of a run

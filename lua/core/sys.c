@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "core/base/liveness.h"
 #include "core/base/sha256.h"
 #include "core/base/utc.h"
 #include "plugin/store/base64.h"
@@ -396,31 +397,23 @@ static int do_mkdirs(lua_State *L)
 
 /*
  * alive(pid) -> is there such a process that is not a zombie, and is it
- * stopped?
+ * stopped? For PIDs of this PID namespace.
  */
 static int do_alive(lua_State *L)
 {
 	lua_Integer pid = luaL_checkinteger(L, 1);
-	bool alive = pid > 0 && (!kill((pid_t)pid, 0) || errno == EPERM);
-	bool stopped = false;
-	char path[64], text[256];
+	bool alive = pid > 0 && nb_process_alive((uint64_t)pid, 0);
 
-	if (alive) {
-		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-		int fd = open(path, O_RDONLY | O_CLOEXEC);
-		ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-		if (fd >= 0)
-			close(fd);
-		text[n > 0 ? n : 0] = '\0';
-		char *p = strrchr(text, ')');
-
-		alive = !p || (p[1] && p[2] != 'Z' && p[2] != 'X');
-		stopped = p && p[1] && (p[2] == 'T' || p[2] == 't');
-	}
 	lua_pushboolean(L, alive);
-	lua_pushboolean(L, stopped);
+	lua_pushboolean(L, alive && nb_process_stopped((uint64_t)pid));
 	return 2;
+}
+
+/* namespace() -> inode of this process's PID namespace */
+static int do_namespace(lua_State *L)
+{
+	lua_pushinteger(L, (lua_Integer)nb_pid_namespace());
+	return 1;
 }
 
 static int do_ids(lua_State *L)
@@ -681,7 +674,7 @@ void nb_lua_open_sys(lua_State *L)
 					{ "readlink", do_readlink },
 					{ "unlink", do_unlink },
 					{ "mkdirs", do_mkdirs },
-					{ "alive", do_alive },
+					{ "alive", do_alive }, { "namespace", do_namespace },
 					{ "ids", do_ids },
 					{ "mono", do_mono },
 					{ "time", do_time },

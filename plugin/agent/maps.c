@@ -238,8 +238,12 @@ static void maps_came(void *arg, const struct nb_http_reply *reply)
 	set_why(f, err.code ? err.text : "");
 }
 
-/* Ask the site's agent for the maps that its process @pid has merged. */
-static void ask_site(struct far *f, const char *address, int64_t pid)
+/*
+ * Ask the site's agent for the maps that its process @pid of PID namespace @ns
+ * has merged.
+ */
+static void ask_site(struct far *f, const char *address, int64_t ns,
+		     int64_t pid)
 {
 	const struct nb_http_tls tls = { nb_params.str[NB_P_FLEET_CACERT],
 					 nb_params.str[NB_P_FLEET_CERT],
@@ -257,8 +261,8 @@ static void ask_site(struct far *f, const char *address, int64_t pid)
 	};
 	struct nb_err err;
 
-	snprintf(url, sizeof(url), "%.440s/v1/line?pid=%lld", address,
-		 (long long)pid);
+	snprintf(url, sizeof(url), "%.440s/v1/line?pid=%lld.%lld", address,
+		 (long long)ns, (long long)pid);
 	f->transfer = nb_http_start(f->m->a->http, &q, &err);
 	if (f->transfer)
 		f->m->running++;
@@ -286,7 +290,7 @@ static void begin_request(struct far *f)
 		set_why(f,
 			"no process of the site is elected to merge the maps");
 	else
-		ask_site(f, address, pid);
+		ask_site(f, address, nb_view_int(k->value, "elected_ns"), pid);
 }
 
 /* Note that the fleet has this site. */
@@ -393,7 +397,7 @@ static bool is_wanted(struct nb_maps *m)
 
 	return __atomic_load_n(&s->mem->agent.coordinates_ms,
 			       __ATOMIC_ACQUIRE) &&
-	       m->a->whole && nb_election_read(s).pid && open_board(m) &&
+	       m->a->whole && nb_election_read(s).word && open_board(m) &&
 	       nb_controllers_want_sites(&m->board, s);
 }
 

@@ -504,6 +504,7 @@ static int64_t last_change(const struct nb_site *s)
 
 json_t *nb_site_self(const struct nb_site *s)
 {
+	const struct nb_election elected = nb_election_read(s->seg);
 	uint32_t ranks = 0, comms = 0;
 	char digest[65], why[160];
 
@@ -518,14 +519,15 @@ json_t *nb_site_self(const struct nb_site *s)
 		ranks = here > ranks ? here : ranks;
 		comms++;
 	}
-	return json_pack("{s:I,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:I}", "change",
+	return json_pack("{s:I,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:I,s:I}", "change",
 			 (json_int_t)last_change(s), "run",
 			 (json_int_t)s->seg->mem->agent.runs, "since",
 			 (json_int_t)s->seg->mem->agent.since, "processes",
 			 (int)nb_segment_procs(s->seg), "ranks", (int)ranks,
 			 "communicators", (int)comms, "baseline", digest,
 			 "differs", why, "version", NCCLBPF_VERSION, "elected",
-			 (json_int_t)nb_election_read(s->seg).pid);
+			 (json_int_t)elected.pid, "elected_ns",
+			 (json_int_t)elected.ns);
 }
 
 void nb_site_tell(struct nb_site *s, uint64_t comm_id, const char *why)

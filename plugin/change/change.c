@@ -11,13 +11,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/base/liveness.h"
 #include "core/jobseg/agree.h"
 #include "core/jobseg/report.h"
 #include "plugin/change/last.h"
 #include "plugin/comm/comm.h"
 #include "plugin/job/fence.h"
 #include "plugin/job/gen_numbers.h"
-#include "plugin/job/liveness.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
@@ -56,10 +56,15 @@ void nb_change_by(uint32_t uid, uint32_t pid, const char *text)
 {
 	by.maker = (struct nb_seg_maker){
 		.uid = uid,
-		.pid = pid,
+		.pid = pid ? pid : NB_SEG_MAKER_UNSEEN,
 		.start = pid ? nb_process_start((pid_t)pid) : 0
 	};
 	snprintf(by.maker.text, sizeof(by.maker.text), "%s", text ? text : "");
+}
+
+void nb_change_by_nobody(void)
+{
+	memset(&by.maker, 0, sizeof(by.maker));
 }
 
 void nb_change_of_fleet(uint64_t number)
@@ -102,24 +107,35 @@ static int check_staged_here(const uint8_t digest[NB_SHA256_SIZE],
 			      "no change of that digest is staged in this process");
 }
 
+/* Name a process for a message; its PID alone may be another's, too. */
+static void name_proc(const struct nb_seg_proc *p, char *text, size_t size)
+{
+	int n = snprintf(text, size, "process %llu", (unsigned long long)p->pid);
+
+	if (p->ns != nb_self.seg->ns)
+		snprintf(text + n, size - (size_t)n, " of PID namespace %llu",
+			 (unsigned long long)p->ns);
+}
+
 static int check_procs(const struct nb_seg *mem,
 		       const uint8_t digest[NB_SHA256_SIZE], struct nb_err *err)
 {
+	char who[64];
+
 	for (int i = 0; i < NB_SEG_PROCS; i++) {
 		const struct nb_seg_proc *p = &mem->proc[i];
 
 		if (!p->pid || (p->flags & NB_SEG_PROC_AGENT) ||
 		    (p->staged && !memcmp(p->digest, digest, NB_SHA256_SIZE)))
 			continue;
+		name_proc(p, who, sizeof(who));
 		if (!(p->flags & NB_SEG_PROC_CONTROL))
 			return nb_fail(
 				err, NB_E_REFUSED, 0,
-				"process %llu of the job has no control socket and refuses changes",
-				(unsigned long long)p->pid);
-		return nb_fail(
-			err, NB_E_REFUSED, 0,
-			"process %llu of the job has not staged this change",
-			(unsigned long long)p->pid);
+				"%s of the job has no control socket and refuses changes",
+				who);
+		return nb_fail(err, NB_E_REFUSED, 0,
+			       "%s of the job has not staged this change", who);
 	}
 	return 0;
 }
@@ -703,7 +719,7 @@ int nb_change_baseline(struct nb_change *out, struct nb_err *err)
 		return rc;
 	memset(out, 0, sizeof(*out));
 	out->state = NB_CHANGE_ABORTED;
-	nb_change_by(0, 0, NULL);
+	nb_change_by_nobody();
 	rc = check_once(nb_self.seg, out->digest, false, err);
 	if (!rc)
 		rc = commit_all(out->digest, out, err);

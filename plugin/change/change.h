@@ -56,10 +56,13 @@ int nb_change_commit(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 		    struct nb_change *out, struct nb_err *err);
 /*
- * Set the client that the history records for the next commits. @pid 0: no
- * client. @text: what the client says about itself, or NULL
+ * Set the client that the history records for the next commits. @pid 0: the
+ * client's PID namespace is not ours or below ours. @text: what the client says
+ * about itself, or NULL
  */
 void nb_change_by(uint32_t uid, uint32_t pid, const char *text);
+/* The next commits are made for no client. */
+void nb_change_by_nobody(void);
 /*
  * Make the next commits and checks this site's part of change @number of the
  * fleet (docs/fleet.md). Communicators of several sites have moved already, and

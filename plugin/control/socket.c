@@ -23,12 +23,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/base/liveness.h"
 #include "plugin/control/connection.h"
 #include "plugin/controller/controller.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
 
-enum { BACKLOG = 32, STACK = 2 << 20, ACCEPT_PAUSE_MS = 1000 };
+enum {
+	BACKLOG = 32,
+	STACK = 2 << 20,
+	ACCEPT_PAUSE_MS = 1000,
+	RESTORE_MS = 1000
+};
 
 struct nb_control {
 	nb_tick_fn *tick;
@@ -37,8 +43,8 @@ struct nb_control {
 	pid_t pid;
 	atomic_bool stop;
 	int listener, wake;
-	char name[NB_JOBDIR_JOB + 40];
-	char path[PATH_MAX + NB_JOBDIR_JOB + 42];
+	char name[NB_JOBDIR_NAME];
+	char path[PATH_MAX + NB_JOBDIR_NAME + 2];
 	/* inode of our socket file, so that we unlink no other file */
 	ino_t inode;
 	/*
@@ -46,6 +52,9 @@ struct nb_control {
 	 * descriptors or memory
 	 */
 	uint64_t deaf_until_ms;
+	/* when a deleted socket file may be created again */
+	uint64_t retry_ms;
+	bool restore_failed; /* the log says so */
 	struct nb_conn *conn[NB_CONTROL_CONNS];
 	unsigned nconn;
 	/* protects the descriptors that a forked child closes */
@@ -201,25 +210,6 @@ static void serve_once(struct nb_control *c)
 		accept_all(c, now);
 }
 
-static void *serve_socket(void *arg)
-{
-	struct nb_control *c = arg;
-	uint64_t ticked = 0;
-
-	pthread_setname_np(pthread_self(), "ncclbpf");
-	while (!atomic_load(&c->stop)) {
-		serve_once(c);
-		if (socket_now_ms() - ticked >=
-		    (uint64_t)nb_controllers_patience()) {
-			c->tick();
-			ticked = socket_now_ms();
-		}
-	}
-	while (c->nconn)
-		drop_conn(c, c->nconn - 1);
-	return NULL;
-}
-
 static int bind_here(struct nb_control *c, struct nb_err *err)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -233,10 +223,10 @@ static int bind_here(struct nb_control *c, struct nb_err *err)
 		return 0;
 	if (errno == EADDRINUSE) {
 		if (nb_jobdir_served(c->place, c->name) == 1)
-			return nb_fail(
-				err, NB_E_BUSY, 0,
-				"control socket %s: another process serves it",
-				c->path);
+			return nb_fail(err, NB_E_BUSY, 0,
+				       "control socket %s: "
+				       "another copy of ncclbpf in this process serves it",
+				       c->path);
 		/* a dead process that had our PID left this socket */
 		unlinkat(c->place->dirfd, c->name, 0);
 		if (!bind(c->listener, (struct sockaddr *)&a, sizeof(a)))
@@ -246,20 +236,20 @@ static int bind_here(struct nb_control *c, struct nb_err *err)
 		       strerror(errno));
 }
 
-static int open_socket(struct nb_control *c, struct nb_err *err)
+/* Create the listening socket, in c->listener. */
+static int open_listener(struct nb_control *c, struct nb_err *err)
 {
 	struct stat st;
 	int rc;
 
 	c->listener =
 		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (c->listener < 0 || c->wake < 0)
+	if (c->listener < 0)
 		return nb_fail(err, NB_E_IO, 0, "control socket: %s",
 			       strerror(errno));
 	/*
 	 * fchmod before bind sets the mode of the socket file, so it is never
-	 * wider and the process's umask is unchanged
+	 * wider; the process's umask may make it narrower
 	 */
 	if (fchmod(c->listener, 0600))
 		return nb_fail(err, NB_E_IO, 0, "control socket: fchmod: %s",
@@ -271,7 +261,8 @@ static int open_socket(struct nb_control *c, struct nb_err *err)
 	 * bind resolved the path again, so check that it is still the same
 	 * directory
 	 */
-	if (fstatat(c->place->dirfd, c->name, &st, AT_SYMLINK_NOFOLLOW) ||
+	if (fchmodat(c->place->dirfd, c->name, 0600, 0) ||
+	    fstatat(c->place->dirfd, c->name, &st, AT_SYMLINK_NOFOLLOW) ||
 	    listen(c->listener, BACKLOG)) {
 		rc = nb_fail(err, NB_E_IO, 0, "control socket %s: %s", c->path,
 			     strerror(errno));
@@ -282,13 +273,80 @@ static int open_socket(struct nb_control *c, struct nb_err *err)
 	return 0;
 }
 
-static void remove_socket(const struct nb_control *c)
+static int open_socket(struct nb_control *c, struct nb_err *err)
+{
+	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->wake < 0)
+		return nb_fail(err, NB_E_IO, 0, "control socket: %s",
+			       strerror(errno));
+	return open_listener(c, err);
+}
+
+static bool is_there(const struct nb_control *c)
 {
 	struct stat st;
 
-	if (c->inode &&
-	    !fstatat(c->place->dirfd, c->name, &st, AT_SYMLINK_NOFOLLOW) &&
-	    st.st_ino == c->inode)
+	return !fstatat(c->place->dirfd, c->name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_ino == c->inode;
+}
+
+/*
+ * If somebody has deleted the socket's file, or the directory with it, create
+ * it again: clients find a process by it.
+ */
+static void restore_socket(struct nb_control *c)
+{
+	struct nb_err err = { .code = 0 };
+	uint64_t now = socket_now_ms();
+	int old = c->listener;
+
+	if (is_there(c) || now < c->retry_ms)
+		return;
+	c->retry_ms = now + RESTORE_MS;
+	accept_all(c, now); /* clients that have connected to the deleted one */
+	pthread_mutex_lock(&c->fds_lock);
+	if (nb_jobdir_again(c->place, &err) || open_listener(c, &err)) {
+		if (c->listener >= 0 && c->listener != old)
+			close(c->listener);
+		c->listener = old;
+	} else {
+		close(old);
+	}
+	pthread_mutex_unlock(&c->fds_lock);
+	if (!err.code)
+		nb_log(NB_LOG_WARN, "control socket %s was deleted; "
+				    "it has been created again",
+		       c->path);
+	else if (!c->restore_failed)
+		nb_log_err("the control socket was deleted, "
+			   "and cannot be created again",
+			   &err);
+	c->restore_failed = err.code != 0;
+}
+
+static void *serve_socket(void *arg)
+{
+	struct nb_control *c = arg;
+	uint64_t ticked = 0;
+
+	pthread_setname_np(pthread_self(), "ncclbpf");
+	while (!atomic_load(&c->stop)) {
+		serve_once(c);
+		if (socket_now_ms() - ticked >=
+		    (uint64_t)nb_controllers_patience()) {
+			restore_socket(c);
+			c->tick();
+			ticked = socket_now_ms();
+		}
+	}
+	while (c->nconn)
+		drop_conn(c, c->nconn - 1);
+	return NULL;
+}
+
+static void remove_socket(const struct nb_control *c)
+{
+	if (c->inode && is_there(c))
 		unlinkat(c->place->dirfd, c->name, 0);
 }
 
@@ -326,7 +384,8 @@ int nb_control_start(struct nb_control **out, nb_tick_fn *tick,
 		     const struct nb_jobdir *place, struct nb_err *err)
 {
 	struct nb_control *c = calloc(1, sizeof(*c));
-	char rank[16] = "-";
+	const struct nb_jobdir_process self = { nb_pid_namespace(), getpid(),
+						place->rank };
 	int rc;
 
 	*out = NULL;
@@ -339,10 +398,7 @@ int nb_control_start(struct nb_control **out, nb_tick_fn *tick,
 	pthread_mutex_init(&c->fds_lock, NULL);
 	for (unsigned i = 0; i < NB_CONTROL_CONNS; i++)
 		c->conn_fd[i] = -1;
-	if (place->rank >= 0)
-		snprintf(rank, sizeof(rank), "%d", place->rank);
-	snprintf(c->name, sizeof(c->name), "%s.%s.%d.sock", place->job, rank,
-		 (int)c->pid);
+	nb_jobdir_name(place, &self, c->name);
 	snprintf(c->path, sizeof(c->path), "%s/%s", place->dir, c->name);
 	nb_jobdir_clean(place);
 	rc = open_socket(c, err);

@@ -22,7 +22,7 @@ bool nb_controllers_read_state(const struct nb_mailbox *b,
 	if (fine) {
 		memcpy(out, bytes.data, sizeof(*out));
 		out->error[sizeof(out->error) - 1] = '\0';
-		fine = out->pid == p->pid && out->start == p->start;
+		fine = out->token == p->token;
 	}
 	nb_buf_fini(&bytes);
 	return fine;
@@ -33,8 +33,7 @@ int nb_controllers_post_maps(struct nb_mailbox *b, const struct nb_segment *s,
 			     struct nb_err *err)
 {
 	const struct nb_seg_proc *self = &s->mem->proc[s->proc];
-	const struct nb_controllers_maps head = { self->pid, self->start,
-						  request };
+	const struct nb_controllers_maps head = { self->token, request };
 	struct nb_buf maps, all;
 	int rc = nb_controllers_pack(&maps, g, err);
 
@@ -55,8 +54,7 @@ int nb_controllers_post_maps(struct nb_mailbox *b, const struct nb_segment *s,
 static struct nb_controllers_maps head_of(const struct nb_controllers *l,
 					  const struct nb_election_other *m)
 {
-	return (struct nb_controllers_maps){ m->pid, m->start,
-					     l->state.request };
+	return (struct nb_controllers_maps){ m->token, l->state.request };
 }
 
 static bool same_head(const void *bytes, const struct nb_controllers_maps *head)

@@ -102,8 +102,7 @@ static void post_state(void)
 	struct nb_controllers *l = loop;
 	struct nb_err err;
 
-	l->state.pid = self_of()->pid;
-	l->state.start = self_of()->start;
+	l->state.token = self_of()->token;
 	l->state.beat++;
 	l->posted_ns = nb_clock_system();
 	if (nb_self.seg->shared && open_board() &&
@@ -427,7 +426,7 @@ static void commit_change(void)
 		finish_change(&err);
 		return;
 	}
-	nb_change_by(0, 0, NULL);
+	nb_change_by_nobody();
 	NB_STEP(LOOP_AGREED);
 	if (nb_change_commit(loop->digest, NB_CHANGE_ANY, c, &err)) {
 		finish_change(&err);

@@ -31,8 +31,7 @@ struct nb_gen;
  * State of a process's controllers. The process posts it in the mailbox.
  */
 struct nb_controllers_state {
-	/* PID and start time of the process (nb_seg_proc) */
-	uint64_t pid, start;
+	uint64_t token; /* of the process (nb_seg_proc) */
 	/* counter that grows each time the process posts its state */
 	uint64_t beat;
 	uint64_t request;     /* number of the request for maps; 0: none yet */
@@ -52,7 +51,7 @@ struct nb_controllers_state {
 
 /* Header of a process's answer: the process and the number of the request. */
 struct nb_controllers_maps {
-	uint64_t pid, start, request;
+	uint64_t token, request;
 };
 
 enum nb_controllers_phase {

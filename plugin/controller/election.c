@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The election's word. Bits 0-15 are the holder's entry + 1, bits 16-47 its
- * PID, and bit 63 is set while controllers are paused.
+ * The election's word. Bits 0-15 are the holder's entry + 1, bits 16-47 the low
+ * bits of its token, and bit 63 is set while controllers are paused.
  */
 #include "plugin/controller/election.h"
 
@@ -14,7 +14,7 @@ enum { LOOK_MS = 500, LOCK_MS = 20 };
 
 static uint64_t word_of(const struct nb_segment *s, uint32_t entry)
 {
-	return (uint64_t)(entry + 1) | (s->mem->proc[entry].pid & 0xffffffff)
+	return (uint64_t)(entry + 1) | (s->mem->proc[entry].token & 0xffffffff)
 					       << 16;
 }
 
@@ -42,11 +42,15 @@ static uint32_t word_entry(uint64_t word)
 struct nb_election nb_election_read(const struct nb_segment *s)
 {
 	const uint64_t word = load_word(s);
+	struct nb_election e = { .word = word & ~PAUSED,
+				 .entry = word_entry(word),
+				 .paused = word & PAUSED };
 
-	return (struct nb_election){ .word = word & ~PAUSED,
-				     .entry = word_entry(word),
-				     .pid = (word & ~PAUSED) >> 16,
-				     .paused = word & PAUSED };
+	if (e.entry < NB_SEG_PROCS && word_of(s, e.entry) == e.word) {
+		e.pid = s->mem->proc[e.entry].pid;
+		e.ns = s->mem->proc[e.entry].ns;
+	}
+	return e;
 }
 
 /* Returns true if the process that @word names is in the segment and alive. */
@@ -116,8 +120,7 @@ int nb_election_others(struct nb_segment *s, struct nb_election_other *out)
 		const struct nb_seg_proc *p = &s->mem->proc[i];
 
 		if (p->pid && i != s->proc && !(p->flags & NB_SEG_PROC_AGENT))
-			out[n++] = (struct nb_election_other){ i, p->pid,
-							       p->start };
+			out[n++] = (struct nb_election_other){ i, p->token };
 	}
 	nb_segment_unlock(s);
 	return n;

@@ -17,7 +17,8 @@ struct nb_election {
 	uint64_t word;
 	/* the holder's entry in the segment; NB_SEG_PROCS: none */
 	uint32_t entry;
-	uint64_t pid;
+	/* PID and PID namespace of the holder; 0 if it has ended */
+	uint64_t pid, ns;
 	bool paused; /* the controllers of the whole job are paused */
 };
 struct nb_election nb_election_read(const struct nb_segment *s);
@@ -37,7 +38,7 @@ enum nb_election_result nb_election_run(struct nb_segment *s,
 /* A living process of the job, other than this process. */
 struct nb_election_other {
 	uint32_t entry; /* the process's entry in the segment */
-	uint64_t pid, start;
+	uint64_t token;
 };
 
 /*

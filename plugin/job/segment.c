@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "plugin/job/liveness.h"
+#include "core/base/liveness.h"
 #include "plugin/runtime/clock.h"
 
 static_assert(sizeof(struct nb_seg_slot) == 64, "one cache line a rank");
@@ -83,9 +83,9 @@ static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
 	 */
 	if (known && (p->flags & NB_SEG_PROC_LOCKED))
 		return lock.l_type != F_UNLCK &&
-		       (care == NB_QUICK || !p->ns || p->ns != ns ||
+		       (care == NB_QUICK || p->ns != ns ||
 			nb_process_alive(p->pid, 0));
-	if (!p->ns || !ns || p->ns == ns || fd < 0)
+	if (p->ns == ns || fd < 0)
 		return nb_process_alive(p->pid, p->start);
 	/*
 	 * another PID namespace: without its lock, no process can tell that @p
@@ -111,6 +111,7 @@ bool nb_segment_enter(struct nb_segment *s, uint32_t flags)
 		p->flags = flags;
 		p->ns = s->ns;
 		p->start = nb_process_start(getpid());
+		p->token = nb_process_token();
 		p->pid = (uint64_t)getpid();
 		s->proc = i;
 		if (s->fd >= 0) {

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/liveness.h"
 #include "core/jobseg/agree.h"
 #include "plugin/job/gen_numbers.h"
-#include "plugin/job/liveness.h"
 #include "plugin/job/segment.h"
 
 static const struct {
@@ -137,11 +137,13 @@ bool nb_startup_by_calls(struct nb_seg_comm *c)
 	return true;
 }
 
-/*
- * PID in a mark that is being written; no process that loads this plugin has
- * PID 1
- */
+/* token in a mark that is being written; the token of no process */
 enum { CLAIMED = 1 };
+
+static const struct nb_seg_proc *self_of(const struct nb_segment *s)
+{
+	return &s->mem->proc[s->proc % NB_SEG_PROCS];
+}
 
 void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
 {
@@ -149,13 +151,14 @@ void nb_startup_lose(struct nb_segment *s, uint64_t comm_id)
 		struct nb_seg_lost *l = &s->mem->lost[i];
 		uint64_t none = 0;
 
-		if (!__atomic_compare_exchange_n(&l->pid, &none, CLAIMED, false,
-						 __ATOMIC_SEQ_CST,
+		if (!__atomic_compare_exchange_n(&l->token, &none, CLAIMED,
+						 false, __ATOMIC_SEQ_CST,
 						 __ATOMIC_SEQ_CST))
 			continue;
 		__atomic_store_n(&l->comm_id, comm_id, __ATOMIC_SEQ_CST);
-		l->ns = s->mem->proc[s->proc % NB_SEG_PROCS].ns;
-		__atomic_store_n(&l->pid, (uint64_t)getpid(), __ATOMIC_SEQ_CST);
+		l->proc = s->proc;
+		__atomic_store_n(&l->token, self_of(s)->token,
+				 __ATOMIC_SEQ_CST);
 		return;
 	}
 	__atomic_fetch_or(&s->mem->all_lost, comm_id == NB_SEG_UNNAMED ? 2 : 1,
@@ -179,11 +182,11 @@ void nb_startup_lost_is_gone(struct nb_segment *s, uint64_t comm_id)
 	for (int i = 0; i < NB_SEG_LOST; i++) {
 		struct nb_seg_lost *l = &s->mem->lost[i];
 
-		if (__atomic_load_n(&l->pid, __ATOMIC_SEQ_CST) !=
-			    (uint64_t)getpid() ||
+		if (__atomic_load_n(&l->token, __ATOMIC_SEQ_CST) !=
+			    self_of(s)->token ||
 		    __atomic_load_n(&l->comm_id, __ATOMIC_SEQ_CST) != comm_id)
 			continue;
-		__atomic_store_n(&l->pid, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&l->token, 0, __ATOMIC_SEQ_CST);
 		return;
 	}
 }
@@ -192,12 +195,11 @@ void nb_startup_reap(struct nb_segment *s)
 {
 	for (int i = 0; i < NB_SEG_LOST; i++) {
 		struct nb_seg_lost *l = &s->mem->lost[i];
-		uint64_t pid = __atomic_load_n(&l->pid, __ATOMIC_SEQ_CST);
+		uint64_t token = __atomic_load_n(&l->token, __ATOMIC_SEQ_CST);
 
-		if (pid > CLAIMED &&
-		    l->ns == s->mem->proc[s->proc % NB_SEG_PROCS].ns &&
-		    !nb_process_alive(pid, 0))
-			__atomic_store_n(&l->pid, 0, __ATOMIC_SEQ_CST);
+		if (token > CLAIMED &&
+		    s->mem->proc[l->proc % NB_SEG_PROCS].token != token)
+			__atomic_store_n(&l->token, 0, __ATOMIC_SEQ_CST);
 	}
 }
 
@@ -209,13 +211,12 @@ static bool stranger_lives(const struct nb_segment *s)
 {
 	uint64_t pid = __atomic_load_n(&s->mem->stranger, __ATOMIC_SEQ_CST);
 	uint64_t ns = __atomic_load_n(&s->mem->stranger_ns, __ATOMIC_SEQ_CST);
-	uint64_t here = s->mem->proc[s->proc % NB_SEG_PROCS].ns;
 
 	if (__atomic_load_n(&s->mem->strangers, __ATOMIC_SEQ_CST))
 		return true;
 	if (!pid)
 		return false;
-	return (ns && here && ns != here) || nb_process_alive(pid, 0);
+	return ns != s->ns || nb_process_alive(pid, 0);
 }
 
 static bool is_lost(const struct nb_seg *mem, uint64_t comm_id)
@@ -225,7 +226,7 @@ static bool is_lost(const struct nb_seg *mem, uint64_t comm_id)
 	if (more & (comm_id == NB_SEG_UNNAMED ? 2 : 1))
 		return true;
 	for (int i = 0; i < NB_SEG_LOST; i++)
-		if (__atomic_load_n(&mem->lost[i].pid, __ATOMIC_SEQ_CST) >
+		if (__atomic_load_n(&mem->lost[i].token, __ATOMIC_SEQ_CST) >
 			    CLAIMED &&
 		    __atomic_load_n(&mem->lost[i].comm_id, __ATOMIC_SEQ_CST) ==
 			    comm_id)

@@ -56,7 +56,10 @@ bool nb_startup_barred(const struct nb_segment *s);
  * segment's lock.
  */
 void nb_startup_lost_is_gone(struct nb_segment *s, uint64_t comm_id);
-/* Remove the marks of dead processes. The caller holds the segment's lock. */
+/*
+ * Remove the marks of processes that are no longer registered. The caller holds
+ * the segment's lock.
+ */
 void nb_startup_reap(struct nb_segment *s);
 /*
  * Returns why the ranks of @c cannot start with the same policies, apart from

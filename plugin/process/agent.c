@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "plugin/job/liveness.h"
+#include "core/base/liveness.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/self.h"
 #include "plugin/runtime/clock.h"

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,25 +24,6 @@
 #include "plugin/runtime/clock.h"
 
 enum { SEND_MS = 5000, MAX_LINE = (1 << 20) + 1 };
-
-/*
- * Returns true if @name is the socket of job @job. Sets the rank (-1: unknown)
- * and the PID.
- */
-static bool parse_name(const char *name, const char *job, int *rank, int *pid)
-{
-	size_t n = strlen(job);
-	int end = 0;
-
-	if (strncmp(name, job, n) != 0 || name[n] != '.')
-		return false;
-	name += n + 1;
-	*rank = -1;
-	if (sscanf(name, "%d.%d.sock%n", rank, pid, &end) == 2 && end &&
-	    !name[end])
-		return true;
-	return sscanf(name, "-.%d.sock%n", pid, &end) == 1 && end && !name[end];
-}
 
 static DIR *open_dir(const struct nb_jobdir *place, struct nb_err *err)
 {
@@ -62,21 +44,22 @@ int nb_local_list(const struct nb_jobdir *place, struct nb_json *j,
 {
 	DIR *d = open_dir(place, err);
 	const struct dirent *e;
-	int rank, pid;
+	struct nb_jobdir_process of;
 
 	if (!d)
 		return NB_E_IO;
 	while ((e = readdir(d))) {
-		if (!parse_name(e->d_name, place->job, &rank, &pid) ||
+		if (!nb_jobdir_parse(place, e->d_name, &of) ||
 		    nb_jobdir_served(place, e->d_name) != 1)
 			continue;
 		nb_json_obj(j);
 		nb_json_key(j, "rank");
-		if (rank >= 0)
-			nb_json_i64(j, rank);
+		if (of.rank >= 0)
+			nb_json_i64(j, of.rank);
 		else
 			nb_json_null(j);
-		nb_json_ki64(j, "pid", pid);
+		nb_json_ki64(j, "pid", of.pid);
+		nb_json_ku64(j, "ns", of.ns);
 		nb_json_end_obj(j);
 	}
 	closedir(d);
@@ -84,30 +67,40 @@ int nb_local_list(const struct nb_jobdir *place, struct nb_json *j,
 }
 
 /*
- * Find the name of the socket of process @pid. Returns false if there is none.
+ * Find the name of the socket of the process with @who's namespace and PID.
+ * Returns false if there is none, or if several namespaces have that PID and
+ * @who names none.
  */
-static bool find_name(const struct nb_jobdir *place, int pid, char name[256],
+static bool find_name(const struct nb_jobdir *place,
+		      const struct nb_local_id *who, char name[256],
 		      struct nb_err *err)
 {
 	DIR *d = open_dir(place, err);
+	struct nb_jobdir_process of;
 	const struct dirent *e;
-	int rank, other;
-	bool found = false;
+	unsigned n = 0;
 
 	if (!d)
 		return false;
-	while (!found && (e = readdir(d)))
-		if (parse_name(e->d_name, place->job, &rank, &other) &&
-		    other == pid) {
+	while ((e = readdir(d)))
+		if (nb_jobdir_parse(place, e->d_name, &of) &&
+		    of.pid == who->pid &&
+		    (who->ns ? of.ns == who->ns
+			     : nb_jobdir_served(place, e->d_name) == 1)) {
 			snprintf(name, 256, "%s", e->d_name);
-			found = true;
+			n++;
 		}
 	closedir(d);
-	if (!found)
+	if (!n)
 		nb_fail(err, NB_E_NOTARGET, 0,
 			"no process of job %s has PID %d on this site",
-			place->job, pid);
-	return found;
+			place->job, who->pid);
+	else if (n > 1)
+		nb_fail(err, NB_E_NOTARGET, 0,
+			"%u processes of job %s have PID %d on this site, in PID namespaces "
+			"of their own: name one by pid=NAMESPACE.PID",
+			n, place->job, who->pid);
+	return n == 1;
 }
 
 uint64_t nb_local_until(int ms)
@@ -257,7 +250,25 @@ static int connect_name(struct nb_local *l, const struct nb_jobdir *place,
 	return 0;
 }
 
-int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place, int pid,
+const char *nb_local_id_parse(struct nb_local_id *out, const char *text)
+{
+	char *end;
+	uint64_t n = strtoull(text, &end, 10);
+
+	*out = (struct nb_local_id){ 0, 0 };
+	if (end == text)
+		return text;
+	if (*end == '.') {
+		out->ns = n;
+		text = end + 1;
+		n = strtoull(text, &end, 10);
+	}
+	out->pid = n <= INT_MAX ? (int)n : 0;
+	return end;
+}
+
+int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place,
+		   const struct nb_local_id *who,
 		   uint64_t until, struct nb_err *err)
 {
 	static const char hello[] = "hello 1\n";
@@ -266,7 +277,7 @@ int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place, int pid,
 
 	l->fd = l->object = -1;
 	nb_buf_init(&l->in, 4 << 20);
-	if (!find_name(place, pid, name, err))
+	if (!find_name(place, who, name, err))
 		return NB_E_NOTARGET;
 	rc = connect_name(l, place, name, until, err);
 	return rc ? rc

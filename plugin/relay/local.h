@@ -3,6 +3,7 @@
 #define NB_RELAY_LOCAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
@@ -23,8 +24,8 @@ struct nb_local {
 enum { NB_LOCAL_CONNECT_MS = 1000, NB_LOCAL_HELLO_MS = 5000 };
 
 /*
- * Write {"rank":…,"pid":…} for each control socket of the job into the open
- * array of @j.
+ * Write {"rank":…,"pid":…,"ns":…} for each control socket of the job into the
+ * open array of @j.
  */
 int nb_local_list(const struct nb_jobdir *place, struct nb_json *j,
 		  struct nb_err *err);
@@ -34,16 +35,25 @@ int nb_local_list(const struct nb_jobdir *place, struct nb_json *j,
  * calls may share a deadline.
  */
 uint64_t nb_local_until(int ms);
+/* A process: its PID, and the PID namespace of that PID. */
+struct nb_local_id {
+	uint64_t ns; /* 0: any */
+	int pid;
+};
+/* Read "[NAMESPACE.]PID". Returns the end of the text that was read. */
+const char *nb_local_id_parse(struct nb_local_id *out, const char *text);
+
 /*
- * nb_local_begin - connect to process @pid and send hello
+ * nb_local_begin - connect to process @who and send hello
  * @until: deadline if the process's backlog is full
  *
  * Returns 0, NB_E_NOTARGET or NB_E_IO. nb_local_greeted waits for the answer
  * and returns 0, NB_E_NOTARGET, NB_E_TIMEOUT or NB_E_PROTOCOL. The caller
  * closes @l in any case.
  */
-int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place, int pid,
-		   uint64_t until, struct nb_err *err);
+int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place,
+		   const struct nb_local_id *who, uint64_t until,
+		   struct nb_err *err);
 int nb_local_greeted(struct nb_local *l, uint64_t until, struct nb_err *err);
 void nb_local_close(struct nb_local *l);
 /*

@@ -286,10 +286,11 @@ static enum MHD_Result answer_stream(struct MHD_Connection *c,
 }
 
 static enum MHD_Result answer_line(struct MHD_Connection *c, struct exchange *x,
-				   int pid)
+				   const char *pid)
 {
 	struct lines in = { .copy = NULL };
 	struct nb_err err = { .code = 0 };
+	struct nb_local_id who;
 	struct nb_local *l = calloc(1, sizeof(*l));
 	enum MHD_Result result;
 	int rc;
@@ -300,8 +301,9 @@ static enum MHD_Result answer_line(struct MHD_Connection *c, struct exchange *x,
 	}
 	l->fd = l->object = -1;
 	rc = read_line(c, x, &in, &err);
+	nb_local_id_parse(&who, pid);
 	if (!rc)
-		rc = nb_local_begin(l, x->relay->place, pid,
+		rc = nb_local_begin(l, x->relay->place, &who,
 				    nb_local_until(NB_LOCAL_CONNECT_MS), &err);
 	if (!rc)
 		rc = nb_local_greeted(l, nb_local_until(NB_LOCAL_HELLO_MS),
@@ -321,7 +323,7 @@ static enum MHD_Result answer_line(struct MHD_Connection *c, struct exchange *x,
 }
 
 struct one {
-	int pid;
+	struct nb_local_id who;
 	struct nb_local local;
 	struct nb_err err;
 };
@@ -331,9 +333,8 @@ static size_t list_pids(const char *text, struct one *all)
 	size_t n = 0;
 
 	while (n < PROCESSES && *text) {
-		char *end;
+		const char *end = nb_local_id_parse(&all[n].who, text);
 
-		all[n].pid = (int)strtol(text, &end, 10);
 		if (end == text)
 			break;
 		n++;
@@ -352,7 +353,7 @@ static void ask_all(struct one *all, size_t n, const struct exchange *x,
 	uint64_t until = nb_local_until(NB_LOCAL_CONNECT_MS);
 
 	for (size_t i = 0; i < n; i++)
-		nb_local_begin(&all[i].local, x->relay->place, all[i].pid,
+		nb_local_begin(&all[i].local, x->relay->place, &all[i].who,
 			       until, &all[i].err);
 	until = nb_local_until(NB_LOCAL_HELLO_MS);
 	for (size_t i = 0; i < n; i++)
@@ -376,7 +377,9 @@ static void collect(struct nb_buf *out, struct one *o, uint64_t until,
 			"the replies of this site have more than %d MiB: "
 			"ask for fewer processes at once (pids=)",
 			REPLIES_SIZE >> 20);
-	nb_buf_printf(out, "%d ", o->pid);
+	if (o->who.ns)
+		nb_buf_printf(out, "%llu.", (unsigned long long)o->who.ns);
+	nb_buf_printf(out, "%d ", o->who.pid);
 	if (o->err.code)
 		nb_reply_error(out, &in->req, &o->err, NULL, NULL);
 	else
@@ -477,8 +480,7 @@ static enum MHD_Result route(struct MHD_Connection *c, struct exchange *x,
 	if (strcmp(method, "POST") != 0 || strcmp(url, "/v1/line") != 0 ||
 	    (!pid && !pids))
 		return not_found(c, url);
-	return pid ? answer_line(c, x, (int)strtol(pid, NULL, 10))
-		   : answer_all(c, x, pids);
+	return pid ? answer_line(c, x, pid) : answer_all(c, x, pids);
 }
 
 static enum MHD_Result handle(void *arg, struct MHD_Connection *c,

@@ -13,12 +13,13 @@
  * (docs/protocol.md) and passes them to the control sockets of this site's
  * processes:
  *
- *   GET  /v1/processes     {"processes":[{"rank":0,"pid":4711},…]}
- *   POST /v1/line?pid=N    the body is a request line, a line feed and, if
- *                          the header Ncclbpf-Object gives its size, an
- *                          object. The reply is the process's: a line, or
- *                          lines until the end of a stream, and an object
- *                          after it if its header gives the size.
+ *   GET  /v1/processes     {"processes":[{"rank":0,"pid":4711,"ns":…},…]}
+ *   POST /v1/line?pid=P    P is a PID, or NAMESPACE.PID. The body is a
+ *                          request line, a line feed and, if the header
+ *                          Ncclbpf-Object gives its size, an object. The reply
+ *                          is the process's: a line, or lines until the end of
+ *                          a stream, and an object after it if its header
+ *                          gives the size.
  *
  * Errors of the relay itself have the form of the protocol's error replies.
  *

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,13 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "core/base/liveness.h"
+
+/* seconds in which a starting process has long begun to listen */
+enum { STARTING_S = 10 };
 
 struct search {
 	struct nb_jobdir *place;
@@ -96,12 +101,13 @@ static const char *why_unfit(int fd, char *text, size_t size)
 }
 
 /*
- * Returns the length of the longest "/<job>.<rank>.<pid>.sock". All ranks use
- * this limit, so they choose the same directory.
+ * Returns the length of the longest name of a socket, with its slash. All ranks
+ * use this limit, so they choose the same directory. Linux has PIDs up to 2^22
+ * and namespaces' numbers below 2^32.
  */
 static size_t longest_name(const struct nb_jobdir *p)
 {
-	return strlen(p->job) + sizeof("/.999999999.2147483647.sock") - 1;
+	return strlen(p->job) + sizeof("/.9999999.4294967295.4194304.sock") - 1;
 }
 
 /*
@@ -226,7 +232,7 @@ static void name_rank(struct nb_jobdir *p)
 		const char *v = getenv(vars[i]);
 		size_t n = v ? strspn(v, "0123456789") : 0;
 
-		if (n && n <= 9 && !v[n]) {
+		if (n && n <= 7 && !v[n]) {
 			p->rank = (int)strtol(v, NULL, 10);
 			return;
 		}
@@ -253,6 +259,27 @@ int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir,
 	return nb_hint(
 		err,
 		"set NCCLBPF_SOCKET_DIR to a short local directory of yours with mode 0700");
+}
+
+int nb_jobdir_again(const struct nb_jobdir *p, struct nb_err *err)
+{
+	struct nb_jobdir made = *p;
+	struct search s = { &made, NULL, NULL };
+	struct stat have, named;
+	bool fine;
+
+	if (!fstat(p->dirfd, &have) && !lstat(p->dir, &named) &&
+	    have.st_dev == named.st_dev && have.st_ino == named.st_ino)
+		return 0;
+	fine = try_dir(&s, p->dir, false);
+	if (fine) {
+		fine = dup3(made.dirfd, p->dirfd, O_CLOEXEC) >= 0;
+		close(made.dirfd);
+	}
+	return fine ? 0
+		    : nb_fail(err, NB_E_IO, 0,
+			      "job directory %s cannot be created again",
+			      p->dir);
 }
 
 void nb_jobdir_close(struct nb_jobdir *p)
@@ -286,22 +313,74 @@ int nb_jobdir_served(const struct nb_jobdir *p, const char *name)
 	return rc;
 }
 
-/*
- * Returns the PID in "<job>.<rank>.<pid>.sock", or 0 if the name has another
- * form.
- */
-static pid_t pid_of(const char *name)
+void nb_jobdir_name(const struct nb_jobdir *p,
+		    const struct nb_jobdir_process *of,
+		    char name[NB_JOBDIR_NAME])
 {
-	const char *dot = strchr(name, '.');
-	char *end;
-	long pid;
+	char rank[12] = "-";
 
-	dot = dot ? strchr(dot + 1, '.') : NULL;
-	if (!dot || dot[1] < '1' || dot[1] > '9')
-		return 0;
-	pid = strtol(dot + 1, &end, 10);
-	return !strcmp(end, ".sock") && pid > 0 && pid <= INT_MAX ? (pid_t)pid
-								  : 0;
+	if (of->rank >= 0)
+		snprintf(rank, sizeof(rank), "%d", of->rank);
+	snprintf(name, NB_JOBDIR_NAME, "%s.%s.%llu.%d.sock", p->job, rank,
+		 (unsigned long long)of->ns, of->pid);
+}
+
+/*
+ * Split the name of a socket of any job. Returns the length of the job's name,
+ * or 0 if @name is not such a name.
+ */
+static size_t split_name(const char *name, struct nb_jobdir_process *of)
+{
+	const size_t job = strcspn(name, ".");
+	unsigned long long ns;
+	int end = 0;
+
+	of->rank = -1;
+	if (sscanf(name + job, ".%7d.%10llu.%7d.sock%n", &of->rank, &ns,
+		   &of->pid, &end) != 3 ||
+	    of->rank < 0) {
+		of->rank = -1;
+		if (sscanf(name + job, ".-.%10llu.%7d.sock%n", &ns, &of->pid,
+			   &end) != 2)
+			return 0;
+	}
+	of->ns = ns;
+	return end && !name[job + (size_t)end] && of->pid > 0 ? job : 0;
+}
+
+bool nb_jobdir_parse(const struct nb_jobdir *p, const char *name,
+		     struct nb_jobdir_process *of)
+{
+	const size_t job = split_name(name, of);
+
+	return job && job == strlen(p->job) && !memcmp(name, p->job, job);
+}
+
+/*
+ * Returns true if the process of a socket that refuses a connection is dead. A
+ * process that starts refuses, too, between bind and listen. If it is in
+ * another PID namespace, only the age of its socket tells that it is not such a
+ * process.
+ */
+static bool is_dead(const struct nb_jobdir_process *of, const struct stat *st)
+{
+	struct timespec now;
+
+	if (of->ns == nb_pid_namespace())
+		return !nb_process_alive((uint64_t)of->pid, 0);
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec > st->st_mtim.tv_sec + STARTING_S;
+}
+
+static bool is_stale(const struct nb_jobdir *p, const char *name)
+{
+	struct nb_jobdir_process of;
+	struct stat st;
+
+	return split_name(name, &of) &&
+	       !fstatat(p->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISSOCK(st.st_mode) && is_dead(&of, &st) &&
+	       nb_jobdir_served(p, name) == 0;
 }
 
 unsigned nb_jobdir_clean(const struct nb_jobdir *p)
@@ -317,10 +396,7 @@ unsigned nb_jobdir_clean(const struct nb_jobdir *p)
 		return 0;
 	}
 	while ((e = readdir(dir))) {
-		pid_t pid = pid_of(e->d_name);
-
-		if (pid && kill(pid, 0) && errno == ESRCH &&
-		    nb_jobdir_served(p, e->d_name) == 0 &&
+		if (is_stale(p, e->d_name) &&
 		    unlinkat(p->dirfd, e->d_name, 0) == 0)
 			n++;
 	}

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/err.h"
 
@@ -38,6 +39,11 @@ typedef void nb_jobdir_say_fn(void *arg, const char *line);
 int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir,
 		   const char *job, nb_jobdir_say_fn *say, void *arg,
 		   struct nb_err *err);
+/*
+ * Create the directory again if it was deleted. The number of its descriptor
+ * stays the same. Returns 0 or NB_E_IO.
+ */
+int nb_jobdir_again(const struct nb_jobdir *p, struct nb_err *err);
 /* Close the directory's descriptor. The structure may be all zeroes. */
 void nb_jobdir_close(struct nb_jobdir *p);
 
@@ -49,10 +55,25 @@ void nb_jobdir_close(struct nb_jobdir *p);
 bool nb_jobdir_address(const struct nb_jobdir *p, const char *name, char *path);
 
 /*
- * Remove stale sockets: those that refuse a connection and whose name contains
- * the PID of a dead process. Returns their number.
+ * Remove stale sockets: those that refuse a connection and whose process is
+ * dead. Returns their number.
  */
 unsigned nb_jobdir_clean(const struct nb_jobdir *p);
+
+/* A process, as the name of its control socket identifies it. */
+struct nb_jobdir_process {
+	uint64_t ns; /* inode of its PID namespace (nb_pid_namespace) */
+	int pid;     /* its PID in that namespace */
+	int rank;    /* -1: unknown */
+};
+enum { NB_JOBDIR_NAME = NB_JOBDIR_JOB + 40 };
+/* Write the name of the socket of @of: "<job>.<rank>.<namespace>.<pid>.sock" */
+void nb_jobdir_name(const struct nb_jobdir *p,
+		    const struct nb_jobdir_process *of,
+		    char name[NB_JOBDIR_NAME]);
+/* Returns false if @name is not the name of a socket of the job. */
+bool nb_jobdir_parse(const struct nb_jobdir *p, const char *name,
+		     struct nb_jobdir_process *of);
 
 /*
  * Returns true if only processes of this kernel can map files of this file

@@ -50,7 +50,7 @@ printf '!fd %s\n!send policy load ring\n' "$P/ring.policy" |
 	timeout 30 "$C/client" "$S" >/dev/null
 ask "status"
 says "nor one that goes before the answer" '"ok":true'
-pid=$(basename "$S" | cut -d. -f3)
+pid=$(basename "$S" | cut -d. -f4)
 fds() { ls "/proc/$pid/fd" | wc -l; }
 before=$(fds)
 ask "!fd $P/ring.policy" "status" "!fd $P/ring.policy" "!fd $P/ring.policy" "status"

@@ -116,7 +116,7 @@ alive "after changes"
 
 # ---- a process dies
 last=$(sockets | tail -n 1)
-kill -9 "$(basename "$last" | cut -d. -f3)"
+kill -9 "$(basename "$last" | cut -d. -f4)"
 first
 alive "after one process was killed"
 ask status

@@ -44,16 +44,16 @@ host NCCLBPF_SOCKET_DIR="$T/new" --ranks 1
 check "a missing directory is made" test "$(stat -c %a "$T/new")" = 700
 stop "a missing directory"
 
-# The longest directory that leaves room for /JOB.RANK.PID.sock, and one more.
-job=name_with_odd_marks
-room=$((107 - ${#job} - $(printf '/.999999999.2147483647.sock' | wc -c)))
+# The longest directory that leaves room for /JOB.RANK.NAMESPACE.PID.sock, and one more.
+job=name_with_odd_marks ns=$(stat -Lc %i /proc/self/ns/pid)
+room=$((107 - ${#job} - $(printf '/.9999999.4294967295.4194304.sock' | wc -c)))
 long=$T/$(printf "%0$((room - ${#T} - 1))d" 0)
 mkdir -m 700 "$long" "${long}0"
 host NCCLBPF_SOCKET_DIR="$long" NCCLBPF_JOB=name/with.odd:marks --ranks 1
 check "the longest directory is taken, odd marks become _" \
-	test -S "$long/$job.0.$HOST.sock"
+	test -S "$long/$job.0.$ns.$HOST.sock"
 check "the kernel shows the socket's path" \
-	grep -q " $long/$job.0.$HOST.sock\$" /proc/net/unix
+	grep -q " $long/$job.0.$ns.$HOST.sock\$" /proc/net/unix
 check "what cleans old files finds the directory locked" sh -c '! flock -n -x "$0" true' "$long"
 ask "status"
 says "and is served" '"job":"name_with_odd_marks"'
@@ -83,6 +83,18 @@ check "the child's end leaves the socket" test -S "$S"
 ask "status"
 says "and its parent served" '"ok":true'
 stop "a process that forks"
+
+# ---- what somebody has deleted under a running job
+served() { ask status; holds '"ok":true'; }
+host --ranks 1
+rm "$S"
+check "a socket that was deleted comes back" await served
+check "the log says so" grep -q "log 2 .*control socket $S was deleted" "$T/host.err"
+rm -r "$T/s"
+check "with its directory" await served
+check "which has mode 0700" test "$(stat -c %a "$T/s")" = 700
+stop "a deleted socket"
+check "its end removes the socket" test -d "$T/s" -a ! -e "$S"
 
 host NCCLBPF_CONTROL=off --ranks 1
 check "NCCLBPF_CONTROL=off: no socket" test -z "$(in_dir "$T/s")"

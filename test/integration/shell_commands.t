@@ -18,7 +18,7 @@ lua_run -e 'local n, d = 0, require "ncclbpf.core".decode(io.read "a")
 assert(d.schema == "ncclbpf.list/1")
 for _, p in ipairs(d.data.processes) do
 	if p.job == "demo" and p.state == "attachable" and p.pid > 0 and p.job_rank
-			and p.socket:match("/demo%.%d%.%d+%.sock$") then
+			and p.socket:match("/demo%.%d%.%d+%.%d+%.sock$") then
 		n = n + 1
 	end
 end

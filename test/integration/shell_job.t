@@ -61,13 +61,13 @@ lines() { [ "$(wc -l <"$T/out")" -ge "$1" ]; }
 [ "$(wc -l <"$T/out")" -eq 7 ]
 ok "a rank dies under an attached shell: the rest answers" $?
 run list
-[ ! -e "$T/s/four.3.$dead.sock" ]
+! ls "$T/s" | grep -q "^four\.3\..*\.$dead\.sock"
 ok "list removes the stale socket" $?
-touch "$T/s/four.9.999999.sock"
+touch "$T/s/four.9.4.999999.sock"
 run list
-[ -e "$T/s/four.9.999999.sock" ]
+[ -e "$T/s/four.9.4.999999.sock" ]
 ok "but nothing that is no socket" $?
-rm -f "$T/s/four.9.999999.sock"
+rm -f "$T/s/four.9.4.999999.sock"
 
 # several jobs
 job other --ranks 1 --procs 1 --rate 100
@@ -76,7 +76,7 @@ has "both are named" err "four" "other" "-J"
 status 0 "-J says it" -J other status
 echo status | timeout 30 "$S" -o table -J other >"$T/out" 2>"$T/err"
 has "-J says it for each line of a stream" out "other, 1 process"
-status 0 "-p says it" -p "$(ls "$T/s" | sed -n 's/^other\.[^.]*\.\([0-9]*\)\.sock$/\1/p')" status
+status 0 "-p says it" -p "$(ls "$T/s" | sed -n 's/^other\..*\.\([0-9]*\)\.sock$/\1/p')" status
 run -o tsv list
 [ "$(grep -c attachable "$T/out")" -eq 4 ]
 ok "list shows four processes" $?

@@ -161,7 +161,7 @@ settled() {
 
 # pid of a rank of a job
 rank_pid() {
-	ls "$T/s" | sed -n "s/^$1\.$2\.\([0-9]*\)\.sock\$/\1/p"
+	ls "$T/s" | sed -n "s/^$1\.$2\.[0-9]*\.\([0-9]*\)\.sock\$/\1/p"
 }
 
 need_host() {

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/liveness.h"
 #include "plugin/job/gen_numbers.h"
-#include "plugin/job/liveness.h"
 #include "plugin/job/startup.h"
 #include "plugin/job/fence.h"
 #include "plugin/job/fence.h"

@@ -224,22 +224,64 @@ START_TEST(all_processes_are_asked_before_one_has_answered)
 
 	ck_assert_ptr_nonnull(mkdtemp(sockets));
 	ck_assert(!nb_jobdir_open(&place, sockets, "t", NULL, NULL, &err));
-	ck_assert(nb_jobdir_address(&place, "t.0.1.sock", a.sun_path));
+	ck_assert(nb_jobdir_address(&place, "t.0.4.1.sock", a.sun_path));
 	ck_assert(!bind(at, (struct sockaddr *)&a, sizeof(a)) &&
 		  !listen(at, PEERS));
 	ck_assert(!pthread_create(&process, NULL, slow_process, &at));
 	r = relay_without_tls();
-	post(r, NULL, "/v1/line?pids=1,1,1", line, sizeof(line) - 1);
+	post(r, NULL, "/v1/line?pids=4.1,4.1,4.1", line, sizeof(line) - 1);
 	pthread_join(process, NULL);
-	ck_assert_str_eq(nb_buf_text(&got.body), "1 {\"ok\":true}\n"
-						 "1 {\"ok\":true}\n"
-						 "1 {\"ok\":true}\n");
+	ck_assert_str_eq(nb_buf_text(&got.body), "4.1 {\"ok\":true}\n"
+						 "4.1 {\"ok\":true}\n"
+						 "4.1 {\"ok\":true}\n");
 	nb_relay_stop(r);
 	close(at);
 	unlink(a.sun_path);
 	nb_jobdir_close(&place);
 	place = (struct nb_jobdir){ .dirfd = -1, .job = "t" };
 	rmdir(sockets);
+}
+END_TEST
+
+/* Two containers with PID 1 each: a bare PID names none of them. */
+START_TEST(equal_pids_are_told_by_their_namespace)
+{
+	static const char line[] = "status\n";
+	char twins[] = "/tmp/ncclbpf-twins-XXXXXX";
+	struct sockaddr_un a[2] = { { .sun_family = AF_UNIX },
+				    { .sun_family = AF_UNIX } };
+	struct nb_relay *r;
+	int at[2];
+
+	ck_assert_ptr_nonnull(mkdtemp(twins));
+	ck_assert(!nb_jobdir_open(&place, twins, "t", NULL, NULL, &err));
+	for (int i = 0; i < 2; i++) {
+		at[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+		ck_assert(nb_jobdir_address(
+			&place, i ? "t.-.5.1.sock" : "t.-.4.1.sock",
+			a[i].sun_path));
+		ck_assert(!bind(at[i], (struct sockaddr *)&a[i], sizeof(a[i])));
+		ck_assert(!listen(at[i], PEERS));
+	}
+	r = relay_without_tls();
+	post(r, NULL, "/v1/line?pid=1", line, sizeof(line) - 1);
+	ck_assert_msg(answer_says("2 processes of job t have PID 1") &&
+			      answer_says("pid=NAMESPACE.PID"),
+		      "%s", nb_buf_text(&got.body));
+	close(at[0]);
+	post(r, NULL, "/v1/line?pid=4.1", line, sizeof(line) - 1);
+	ck_assert_msg(answer_says("refused") || answer_says("no_target"), "%s",
+		      nb_buf_text(&got.body));
+	post(r, NULL, "/v1/line?pid=6.1", line, sizeof(line) - 1);
+	ck_assert_msg(answer_says("no process of job t has PID 1"), "%s",
+		      nb_buf_text(&got.body));
+	nb_relay_stop(r);
+	close(at[1]);
+	unlink(a[0].sun_path);
+	unlink(a[1].sun_path);
+	nb_jobdir_close(&place);
+	place = (struct nb_jobdir){ .dirfd = -1, .job = "t" };
+	rmdir(twins);
 }
 END_TEST
 
@@ -366,4 +408,5 @@ UNIT_MAIN("relay",
 	  tcase_add_test(tc,
 			 a_server_that_does_not_start_closes_its_socket_once);
 	  tcase_add_test(tc, all_processes_are_asked_before_one_has_answered);
+	tcase_add_test(tc, equal_pids_are_told_by_their_namespace);
 	  tcase_add_test(tc, a_certificate_for_servers_alone_is_no_client);)

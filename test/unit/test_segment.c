@@ -397,6 +397,29 @@ START_TEST(process_of_another_container_lives_while_its_file_is_open)
 }
 END_TEST
 
+/* Two processes of one PID, each in a PID namespace of its own: here both are
+ * this process. */
+START_TEST(mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid)
+{
+	const struct nb_seg_comm c = { .comm_id = 5, .has_id = 1, .nranks = 2 };
+	struct nb_segment *a = attach(), *b = attach();
+
+	ck_assert_uint_eq(a->mem->proc[a->proc].pid,
+			  a->mem->proc[b->proc].pid);
+	ck_assert_uint_ne(a->mem->proc[a->proc].token,
+			  a->mem->proc[b->proc].token);
+	nb_startup_lose(b, 5);
+	nb_startup_lost_is_gone(a, 5); /* a has left no mark */
+	ck_assert_int_eq(nb_startup_apart(a, &c), NB_DIFFER_LOST);
+	nb_segment_detach(b);
+	ck_assert_int_eq(nb_segment_lock(a, 1000, NULL), 0);
+	nb_segment_reap(a);
+	nb_segment_unlock(a);
+	ck_assert_int_eq(nb_startup_apart(a, &c), NB_DIFFER_NOT);
+	nb_segment_detach(a);
+}
+END_TEST
+
 START_TEST(file_systems_that_share_memory_are_known)
 {
 	static const unsigned local[] = {
@@ -481,6 +504,9 @@ UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, stranger_of_another_container_cannot_be_told_dead);
 	  tcase_add_test(tc, strangers_do_not_hide_each_other);
 	  tcase_add_test(tc, lock_held_by_a_child_does_not_keep_the_dead);
+	  tcase_add_test(
+		  tc,
+		  mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid);
 	  tcase_add_test(tc, file_systems_that_share_memory_are_known);
 	  tcase_add_test(tc, zombie_is_dead);
 	  tcase_add_test(tc,

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/liveness.h"
+
 /* ---- memory that is not to be had ---- */
 
 static bool no_memory; /* for the next context */
@@ -480,7 +482,8 @@ START_TEST(process_without_a_socket_says_so)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/t.-.%d.sock", dir, (int)getpid());
+	snprintf(path, sizeof(path), "%s/t.-.%llu.%d.sock", dir,
+		 (unsigned long long)nb_pid_namespace(), (int)getpid());
 	ck_assert_int_eq(mkdir(path, 0700), 0); /* in the way */
 	unsetenv("RANK");
 	setenv("NCCLBPF_CONTROL", "on", 1);

@@ -8,11 +8,10 @@ local M = {}
 local function boot()
 	return (core.read("/proc/sys/kernel/random/boot_id", 64) or ""):match "^%S+" or "?"
 end
-local function namespace() return (core.readlink "/proc/self/ns/pid" or ""):match "%d+" or "?" end
 
 local here
 local function prefix()
-	here = here or ("%s/%s"):format(boot(), namespace())
+	here = here or ("%s/%d"):format(boot(), core.namespace())
 	return here
 end
 
@@ -44,7 +43,7 @@ end
 function M.alive(identity)
 	local boot_id, ns, pid = tostring(identity):match "^([^/]+)/([^/]+)/(%d+)/%d+$"
 	if not boot_id or boot_id ~= boot() then return false end
-	if ns ~= namespace() then return nil end
+	if ns ~= tostring(core.namespace()) then return nil end
 	if M.identity(math.tointeger(pid)) ~= identity then return false end
 	return core.alive(math.tointeger(pid))
 end

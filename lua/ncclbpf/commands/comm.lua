@@ -125,12 +125,12 @@ function M.cmd_show(ctx)
 	local measured, any = stats.measured(ctx, comm)
 	local result, err = read.command(ctx, {
 		opts = { absent = "not_found", map = function(d, member)
-			d.measured = measured[member.pid] and measured[member.pid].list
+			d.measured = measured[member] and measured[member].list
 			return d
 		end },
 		schema = "comm.show/1", line = session.line { "comm", "show", comm }, name = "coll",
 		rows = function(d, member)
-			return stats.join(table_rows(d), measured[member.pid], d.comm)
+			return stats.join(table_rows(d), measured[member], d.comm)
 		end,
 		id = function(row)
 			return ("%s %s%s"):format(row.coll, units.bytes(row.bytes_from), row.alone

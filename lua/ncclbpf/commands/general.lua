@@ -25,16 +25,21 @@ local M = {}
 function M.list()
 	local sockets, problems, gone = target.sockets()
 	local rows, known = {}, {}
-	for i, s in ipairs(sockets) do
-		known[s.pid] = s.job
-		rows[i] = { state = "attachable", job = s.job, job_rank = s.rank, pid = s.pid,
-			uid = s.uid, socket = s.path }
+	local function add(s)
+		local _, stopped = core.alive(s.pid)
+		stopped = stopped and not s.unseen
+		rows[#rows + 1] = { state = stopped and "stopped" or "attachable", job = s.job,
+			job_rank = s.rank, pid = s.pid, pid_ns = s.ns, unseen = s.unseen,
+			uid = s.uid, socket = s.path, reason = stopped
+				and "a signal or a debugger has stopped the process" or nil,
+			hint = stopped and ("kill -CONT %d"):format(s.pid) or nil }
+	end
+	for _, s in ipairs(sockets) do
+		if not s.unseen then known[s.pid] = s.job end
+		add(s)
 	end
 	local others, unreadable, found = target.others(known)
-	for _, s in ipairs(found) do
-		rows[#rows + 1] = { state = "attachable", job = s.job, job_rank = s.rank,
-			pid = s.pid, uid = s.uid, socket = s.path }
-	end
+	for _, s in ipairs(found) do add(s) end
 	for _, o in ipairs(others) do
 		rows[#rows + 1] = { state = o.launched and "launcher" or "no plugin", pid = o.pid,
 			command = o.command, reason = o.reason, hint = o.hint }
@@ -129,7 +134,7 @@ function M.cmd_list(ctx)
 	local rows, problems, gone, unreadable = M.list()
 	local jobs, order, foot = {}, {}, {}
 	for _, r in ipairs(rows) do
-		if r.state == "attachable" then
+		if r.socket then
 			if not jobs[r.job] then
 				jobs[r.job] = {}
 				order[#order + 1] = r.job
@@ -140,10 +145,22 @@ function M.cmd_list(ctx)
 	local merged = {}
 	for _, job in ipairs(order) do
 		local list, pids = jobs[job], {}
-		local members = {}
+		local members, states, unseen = {}, {}, 0
 		for i, r in ipairs(list) do
-			members[i] = { rank = r.job_rank, pid = r.pid }
+			members[i] = { rank = r.job_rank, pid = r.pid, ns = r.pid_ns,
+				unseen = r.unseen }
 			pids[i] = r.pid
+			unseen = unseen + (r.unseen and 1 or 0)
+			lists.push(states, r.state, r.pid)
+			if r.hint then
+				foot[#foot + 1] = ("hint: pid %d: %s: %s"):format(r.pid, r.reason,
+					r.hint)
+			end
+		end
+		if unseen > 0 then
+			foot[#foot + 1] = ("note: job %s: %s in PID namespaces that this shell " ..
+				"does not see, so the PIDs are the processes' own"):format(
+				tostring(job), units.count(unseen, "process"))
 		end
 		local found, hint = twice(job, members)
 		if found then
@@ -151,10 +168,12 @@ function M.cmd_list(ctx)
 			foot[#foot + 1] = "hint: " .. hint
 		end
 		merged[#merged + 1] = { job = job, processes = #list, ranks = merge.cell(members),
-			pids = units.ranges(pids), state = "attachable" }
+			pids = units.ranges(pids), state = not states.stopped and "attachable"
+				or not states.attachable and "stopped"
+				or "attachable; stopped: " .. units.ranges(states.stopped) }
 	end
 	for _, r in ipairs(rows) do
-		if r.state ~= "attachable" then
+		if not r.socket then
 			merged[#merged + 1] = { processes = 1, pids = r.pid,
 				state = ("%s: %s"):format(r.state, r.reason) }
 			if r.hint then
@@ -184,7 +203,8 @@ function M.cmd_list(ctx)
 			{ "ranks", people = true, wrap = true },
 			{ "pids", people = true, wrap = true },
 			{ "state" }, { "job_rank", flat = true }, { "pid", flat = true },
-			{ "uid", flat = true }, { "command", flat = true },
+			{ "pid_ns", flat = true }, { "uid", flat = true },
+			{ "command", flat = true },
 			{ "reason", flat = true }, { "socket", flat = true },
 		},
 	}

@@ -80,10 +80,9 @@ local function rows_of(d, member)
 	return rows
 end
 
--- A row's key has the site and process, because collComm numbers are unique only within a
--- process, and processes of two sites may have the same pid.
+-- A row's key has the process, because collComm numbers are unique only within a process.
 local function row_id(row)
-	return ("%s %s %s %s %s %s"):format(row.site or "", row.pid, row.coll, row.devcomm or "",
+	return ("%s %s %s %s %s"):format(row.process, row.coll, row.devcomm or "",
 		row.context or "", row.peer)
 end
 

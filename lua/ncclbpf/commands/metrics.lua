@@ -242,17 +242,24 @@ end
 -- lists { {member, data} }; samples is from sample tail, gin and gin_contexts are from gin, and
 -- rollout is the rollout's state. -> text
 function M.text(now)
-	local text, by = new_text(), {}
-	for _, r in ipairs(now.status) do by[r.member.pid] = r.data end
+	local text, by, pids = new_text(), {}, {}
+	local function pid_of(m) return tostring(m.site) .. " " .. m.pid end
+	for _, r in ipairs(now.status) do
+		by[r.member] = r.data
+		pids[pid_of(r.member)] = (pids[pid_of(r.member)] or 0) + 1
+	end
 	function now.job(r)
-		local s = read.record(by[r.member.pid])
+		local s = read.record(by[r.member])
 		return { { "slurm_job_id", read.text(s.job) or "unknown" },
 			{ "node", read.text(s.host) or "unknown" } }
 	end
 	function now.base(r, ...)
 		local l = now.job(r)
 		if r.member.site then l[#l + 1] = { "site", r.member.site } end
-		return with(l, { "pid", r.member.pid }, ...)
+		l[#l + 1] = { "pid", r.member.pid }
+		-- containers may have the same PID, each in a namespace of its own
+		if (pids[pid_of(r.member)] or 0) > 1 then l[#l + 1] = { "pid_ns", r.member.ns } end
+		return with(l, ...)
 	end
 	for _, f in ipairs(families) do measured(text, now, f) end
 	local told = host_rows(now)

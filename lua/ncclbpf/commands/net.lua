@@ -33,7 +33,7 @@ function M.cmd_net(ctx)
 		rows = function(d, member) return read.own_rows(d, member, "connections") end,
 		-- connection numbers are unique only within a process
 		id = function(row)
-			return ("%s %s %s"):format(row.site or "", row.pid, row.conn)
+			return ("%s %s"):format(row.process, row.conn)
 		end,
 		arrange = function(merged)
 			table.sort(merged, lists.by("on", "conn"))

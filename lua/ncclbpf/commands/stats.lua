@@ -233,13 +233,13 @@ local function pair(name)
 	end
 end
 
--- Return the measured times of a communicator, { pid = {list=} }, and whether there are any.
+-- Return the measured times of a communicator, { member = {list=} }, and whether there are any.
 function M.measured(ctx, comm)
 	local out, any = {}, false
 	for _, r in ipairs(read.ask(ctx, "stats comm=" .. session.quote(comm), { list = "rows" })
 		or {}) do
 		local rows = read.list(r.data, "rows")
-		out[r.member.pid] = { list = core.array(rows) }
+		out[r.member] = { list = core.array(rows) }
 		any = any or #rows > 0
 	end
 	return out, any

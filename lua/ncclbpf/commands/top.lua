@@ -143,7 +143,7 @@ end
 local function grown(now, last, per, field, what, command)
 	for _, r in ipairs(per) do
 		for k, v in pairs(read.record(r.data[field])) do
-			local key = ("%s %s %s"):format(field, k, r.member.pid)
+			local key = ("%s %s %s"):format(field, k, tostring(r.member))
 			now.counter[key] = read.number(v)
 			local per_second = rate(last, key, read.number(v), now.seconds)
 			if per_second and per_second > 0 then

@@ -44,8 +44,7 @@ function M.cmd_verbs(ctx)
 		rows = function(d, member) return read.own_rows(d, member, "queue_pairs") end,
 		-- Queue pair numbers are unique on one adapter in one process.
 		id = function(row)
-			return ("%s %s %s %s"):format(
-				row.site or "", row.pid, row.device, row.qp)
+			return ("%s %s %s"):format(row.process, row.device, row.qp)
 		end,
 		arrange = function(merged)
 			table.sort(merged, lists.by("on", "qp"))

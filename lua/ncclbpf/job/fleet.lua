@@ -73,6 +73,11 @@ local function settle(r, reply)
 	end
 end
 
+-- Return the name of a process in requests to its site's agent.
+local function id_of(m)
+	return m.ns and ("%d.%d"):format(m.ns, m.pid) or tostring(m.pid)
+end
+
 -- Distribute the reply of @site's agent to all members of @list. Without a reply, they have
 -- failed.
 local function take(site, list, answer, single)
@@ -97,15 +102,15 @@ local function take(site, list, answer, single)
 		return
 	end
 	local by = {}
-	for pid, text in answer.body:gmatch "(%d+) ([^\n]*)\n" do by[tonumber(pid)] = text end
+	for id, text in answer.body:gmatch "([%d.]+) ([^\n]*)\n" do by[id] = text end
 	for _, r in ipairs(list) do
-		local reply, err = decode(by[r.member.pid] or "")
+		local reply, err = decode(by[id_of(r.member)] or "")
 		if reply then settle(r, reply) else r.err = err end
 	end
 end
 
 local function post(site, list, line, object, single)
-	local pids = lists.map(list, function(r) return r.member.pid end)
+	local pids = lists.map(list, function(r) return id_of(r.member) end)
 	return { url = ("%s/v1/line?%s=%s"):format(site.address, single and "pid" or "pids",
 		table.concat(pids, ",")), body = ("@1 %s\n%s"):format(line, object or ""),
 		header = object and "Ncclbpf-Object: " .. #object or nil }
@@ -152,7 +157,7 @@ function Fleet:follow(line, each, opts)
 	local streams, open, failure, stop = {}, 0, nil, false
 	for _, m in ipairs(self:living()) do
 		local s, err = self.store:stream(
-			("%s/v1/line?pid=%d"):format(self.sites[m.site].address, m.pid),
+			("%s/v1/line?pid=%s"):format(self.sites[m.site].address, id_of(m)),
 			"@1 " .. line .. "\n")
 		if not s then return nil, errors.from_reply(err) end
 		streams[#streams + 1] = { stream = s, member = m }
@@ -273,11 +278,13 @@ local function members_of(self, list)
 			members[#members + 1] = lost_site(s, err)
 		else
 			for _, p in ipairs(d.processes) do
-				members[#members + 1] = { site = s.site, job = self.job,
+				local m = { site = s.site, job = self.job,
 					rank = math.tointeger(p.rank),
 					pid = math.tointeger(p.pid) or 0,
-					conn = CONNECTED, streams = {},
-					process = s.site .. " " .. tostring(p.pid) }
+					ns = math.tointeger(p.ns),
+					conn = CONNECTED, streams = {} }
+				m.process = s.site .. " " .. id_of(m)
+				members[#members + 1] = m
 			end
 		end
 	end

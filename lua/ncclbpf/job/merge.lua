@@ -19,6 +19,9 @@ function M.who(members)
 		elseif m.site then
 			sites[#sites + 1] = (m.pid > 0 and "pid " .. m.pid .. " of " or "")
 				.. "site " .. m.site
+		elseif m.unseen then
+			sites[#sites + 1] = ("pid %d of PID namespace %s"):format(m.pid,
+				tostring(m.ns))
 		else
 			pids[#pids + 1] = m.pid
 		end

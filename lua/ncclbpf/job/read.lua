@@ -166,11 +166,12 @@ function M.one(ctx, line, opts)
 end
 
 -- Return the rows of list @list in each reply, each with its process. For data that differ between
--- processes.
+-- processes. Two processes may have the same pid, in PID namespaces of their own: row.process
+-- differs.
 function M.own_rows(d, member, list)
 	return lists.map(M.list(d, list), function(entry)
 		local row = lists.copy(entry)
-		row.pid, row.site = member.pid, member.site
+		row.pid, row.site, row.process = member.pid, member.site, member.process
 		return row
 	end)
 end

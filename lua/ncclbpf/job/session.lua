@@ -44,12 +44,13 @@ local function lose(m, err)
 end
 
 local function gone_error(m)
-	local what = core.alive(m.pid) and "closed the connection" or "is gone"
+	local what = target.lives(m) and "closed the connection" or "is gone"
 	return errors.new("no_target", ("%s (pid %d) %s"):format(merge.who { m }, m.pid, what))
 end
 
 local function connect(s, timeout)
-	local m = { path = s.path, job = s.job, rank = s.rank, pid = s.pid, streams = {} }
+	local m = { path = s.path, job = s.job, rank = s.rank, pid = s.pid, ns = s.ns,
+		streams = {} }
 	local conn, err = core.connect(s.path, timeout)
 	if not conn then
 		m.lost = errors.from_reply(err)
@@ -69,7 +70,7 @@ local function connect(s, timeout)
 		return m
 	end
 	m.conn, m.process = conn, process.identity(pid) or s.path
-	if m.pid == 0 then m.pid = pid end
+	target.name(m, pid)
 	return m
 end
 
@@ -264,7 +265,9 @@ local function greet(self, members)
 		if r.data then
 			m.hello = r.data
 			if type(r.data.rank) == "number" then m.rank = r.data.rank end
-			if type(r.data.pid) == "number" then m.pid = r.data.pid end
+			if m.pid == 0 and type(r.data.pid) == "number" then
+				m.pid, m.ns = r.data.pid, r.data.pid_ns
+			end
 			if type(r.data.job) == "string" then m.job = r.data.job end
 		else
 			if r.err.code == "timed_out" then r.err.hint = silent(m) end
@@ -370,7 +373,7 @@ function Group:refresh()
 	local list = target.choose { job = self.job, ranks = self.wish.ranks }
 	local known, keep, new = {}, {}, {}
 	for _, m in ipairs(self.members) do
-		if m.conn or core.alive(m.pid) then
+		if m.conn or target.lives(m) then
 			keep[#keep + 1] = m
 			known[m.path] = true
 		end

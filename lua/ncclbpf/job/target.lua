@@ -8,6 +8,7 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 local uid = core.ids()
+local STARTING_S = 10 -- a starting process has long begun to listen
 
 local function env(name)
 	local v = os.getenv(name)
@@ -60,11 +61,35 @@ function M.check_directory(path)
 	return true
 end
 
--- Split "job.rank.pid.sock" into its parts; rank is nil if it is unknown
+-- Split "job.rank.namespace.pid.sock" into its parts; rank is nil if it is unknown
 function M.parse(name)
-	local job, rank, pid = name:match("^([%w_%-]+)%.([%w_%-]+)%.(%d+)%.sock$")
+	local job, rank, ns, pid = name:match("^([%w_%-]+)%.(%d+)%.(%d+)%.(%d+)%.sock$")
+	if not job then
+		job, ns, pid = name:match("^([%w_%-]+)%.%-%.(%d+)%.(%d+)%.sock$")
+	end
 	if not job then return nil end
-	return job, math.tointeger(tonumber(rank)), math.tointeger(tonumber(pid))
+	return { job = job, rank = math.tointeger(tonumber(rank)),
+		ns = math.tointeger(tonumber(ns)), pid = math.tointeger(tonumber(pid)) }
+end
+
+-- Does the process of socket @s run? A process of another PID namespace cannot be found by its PID,
+-- so only a refused connection shows that it is gone. @s.pid becomes the PID that this shell sees;
+-- s.unseen: this shell sees none. -> boolean
+function M.lives(s)
+	if s.site then return s.conn ~= nil end
+	if s.ns == core.namespace() then return core.alive(s.pid) end
+	local conn, err = core.connect(s.path, 0.2)
+	if not conn then return not err.refused and core.stat(s.path) ~= nil end
+	M.name(s, (conn:peer()))
+	conn:close()
+	return true
+end
+
+-- Set the PID of @s to @pid, the kernel's answer on a connection: 0 if the process is in a PID
+-- namespace that is not below this shell's.
+function M.name(s, pid)
+	s.unseen = pid == 0 or nil
+	if pid > 0 then s.pid = pid end
 end
 
 local function numeric(list)
@@ -72,28 +97,28 @@ local function numeric(list)
 	return list
 end
 
+-- May the socket @s of a process that is not alive be removed? A process that starts refuses
+-- connections, too, for a moment, which its age rules out if it is in another PID namespace.
+local function may_remove(s, st)
+	local conn, err = core.connect(s.path, 0.2)
+	if conn then conn:close() end
+	return not conn and err.refused
+		and (s.ns == core.namespace() or os.time() > st.mtime + STARTING_S)
+end
+
 -- Find the sockets of one directory. Remove sockets that refuse a connection because their process
 -- is gone, and add them to @gone.
 local function sockets_in(dir, list, gone)
 	for _, name in ipairs(core.list(dir) or {}) do
-		local job, rank, pid = M.parse(name)
-		local path = dir .. "/" .. name
-		local st = job and core.stat(path)
+		local s = M.parse(name)
+		local st = s and core.stat(dir .. "/" .. name)
 		if st and st.kind == "socket" then
-			local s = { path = path, job = job, rank = rank, pid = pid, uid = st.uid }
-			if core.alive(pid) then
+			s.path, s.uid = dir .. "/" .. name, st.uid
+			if M.lives(s) then
 				list[#list + 1] = s
-			else
-				local conn, err = core.connect(path, 0.2)
-				if conn then
-					-- The process is in another PID namespace and still
-					-- listens.
-					conn:close()
-					list[#list + 1] = s
-				elseif err.refused then
-					core.unlink(path)
-					gone[#gone + 1] = s
-				end
+			elseif may_remove(s, st) then
+				core.unlink(s.path)
+				gone[#gone + 1] = s
 			end
 		end
 	end
@@ -133,6 +158,7 @@ local function of_process(pid)
 	local e = environ(pid) or {}
 	local status = core.read("/proc/" .. pid .. "/status", 65536) or ""
 	local inner = math.tointeger(tonumber(status:match("\nNSpid:[^\n]-(%d+)\n"))) or pid
+	local ns = (core.readlink("/proc/" .. pid .. "/ns/pid") or ""):match "%d+"
 	local owner = status:match("\nUid:%s+%d+%s+(%d+)") or uid
 	for _, seen in ipairs { "/run/ncclbpf/" .. owner,
 		(e.TMPDIR or "/tmp") .. "/ncclbpf-" .. owner,
@@ -140,11 +166,12 @@ local function of_process(pid)
 		local dir = "/proc/" .. pid .. "/root" .. seen
 		if seen:sub(1, 1) == "/" and M.check_directory(dir) then
 			for _, name in ipairs(core.list(dir) or {}) do
-				local job, rank, p = M.parse(name)
-				local st = p == inner and core.stat(dir .. "/" .. name)
+				local s = M.parse(name)
+				local st = s and s.pid == inner and tostring(s.ns) == (ns
+					or tostring(s.ns)) and core.stat(dir .. "/" .. name)
 				if st and st.kind == "socket" then
-					return { path = dir .. "/" .. name, job = job, rank = rank,
-						pid = pid, uid = st.uid }
+					s.path, s.uid, s.pid = dir .. "/" .. name, st.uid, pid
+					return s
 				end
 			end
 		end
@@ -300,7 +327,7 @@ end
 -- the sockets of the only job.
 function M.choose(wish)
 	if wish.socket then
-		local job, rank, pid = M.parse(wish.socket:match("[^/]*$"))
+		local s = M.parse(wish.socket:match("[^/]*$")) or { job = "?", pid = 0 }
 		local st, why = core.stat(wish.socket)
 		if not st then
 			local denied = why.message:find("Permission denied", 1, true)
@@ -313,8 +340,8 @@ function M.choose(wish)
 			return errors.fail("no_target", "socket %s: a %s, a socket is needed",
 				wish.socket, st.kind)
 		end
-		return { { path = wish.socket, job = job or "?", rank = rank, pid = pid or 0,
-			uid = st.uid } }
+		s.path, s.uid = wish.socket, st.uid
+		return { s }
 	end
 	local list, problems = M.sockets()
 	local function pick(test)
@@ -335,7 +362,14 @@ function M.choose(wish)
 	if #list == 0 then return nothing(problems, wish.job) end
 	local chosen = list
 	if wish.pid then
-		chosen = pick(function(s) return s.pid == wish.pid end)
+		chosen = pick(function(s) return s.pid == wish.pid and not s.unseen end)
+		if #chosen == 0 then chosen = pick(function(s) return s.pid == wish.pid end) end
+		if #chosen > 1 then
+			return nil, errors.new("usage",
+				("%d processes in PID namespaces that this shell does not see " ..
+				"have PID %d"):format(#chosen, wish.pid),
+				{ hint = "name one by its socket: -S " .. chosen[1].path })
+		end
 		if #chosen == 0 then
 			local maps = core.read("/proc/" .. wish.pid .. "/maps", 16 << 20)
 			local why, hint = "there is no such process", nil

@@ -7,6 +7,7 @@ local changes = require "ncclbpf.job.change"
 local plan = require "ncclbpf.rollout.plan"
 local keys = require "ncclbpf.rollout.keys"
 local policy = require "ncclbpf.policy.policy"
+local process = require "ncclbpf.base.process"
 local promote = require "ncclbpf.rollout.promote"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
@@ -241,9 +242,10 @@ function M.is_own(r)
 		end
 		local by_controllers = controllers and math.type(e.pid) ~= "integer" and past[i + 1]
 			and same(e, past[i + 1])
+		local by = read.text(read.record(e.by).process)
 		local mine = current and r.id and read.record(e.by).rollout == r.id
-			or e.pid and (e.pid == r.before or late
-				and e.pid == select(2, core.ids()))
+			or by and (by == r.before or late
+				and by == process.identity(select(2, core.ids())))
 		if not by_controllers and not mine then return false end
 	end
 	return false

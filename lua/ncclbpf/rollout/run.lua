@@ -18,6 +18,7 @@ local stages = require "ncclbpf.rollout.stages"
 local record = require "ncclbpf.rollout.record"
 local runner = require "ncclbpf.rollout.runner"
 local store = require "ncclbpf.rollout.store"
+local target = require "ncclbpf.job.target"
 local units = require "ncclbpf.base.units"
 local witness = require "ncclbpf.rollout.evidence"
 
@@ -208,7 +209,7 @@ local function over(r)
 	local till = core.mono() + 2
 	while #r.group:living() == 0 do
 		local dead = true
-		for _, m in ipairs(r.group.members) do dead = dead and not core.alive(m.pid) end
+		for _, m in ipairs(r.group.members) do dead = dead and not target.lives(m) end
 		if dead or core.mono() > till then return dead end
 		core.sleep(POLL_S)
 	end
@@ -395,7 +396,7 @@ local function adopt(r, group)
 	-- The job has another generation than the file. Either the runner that died made it before
 	-- it could save, or somebody else changed the job.
 	local other
-	r.before = r.state ~= "paused" and r.runner.pid or nil
+	r.before = r.state ~= "paused" and r.runner.process or nil
 	if now.generation ~= r.generation then
 		if r.arm ~= "a" or job.has_candidate(r, now) then
 			r.arm = "none"

@@ -28,7 +28,7 @@ local function probes(s)
 	local list, not_ours = {}, permission.missing()
 	if not_ours then return nil, not_ours end
 	for _, m in ipairs(s:living()) do
-		local path = library(m.pid)
+		local path = not m.unseen and library(m.pid)
 		if not path then
 			return nil, ("pid %d has no libnccl.so that can be seen"):format(m.pid)
 		end

@@ -14,7 +14,7 @@ local SHOWN = 3
 function M.new() return setmetatable({ by = {}, list = {} }, Summary) end
 
 local function row_of(self, s, member)
-	local key = ("%s %s %s %s"):format(member.site or "", member.pid, s.comm_rank, s.peer)
+	local key = ("%s %s %s"):format(tostring(member), s.comm_rank, s.peer)
 	local r = self.by[key] or lists.add(self.list, self.by, key, {
 		site = member.site, pid = member.pid, comm_rank = s.comm_rank, peer = s.peer,
 			puts = 0, signals = 0, gets = 0, bytes = 0, held = 0, errors = 0,

@@ -51,7 +51,7 @@ typedef int change_fn(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 static void note_maker(const struct nb_call *call, const char *text)
 {
 	if (text && !strcmp(text, "controllers"))
-		nb_change_by(0, 0, NULL);
+		nb_change_by_nobody();
 	else
 		nb_change_by((uint32_t)call->peer->uid,
 			     (uint32_t)call->peer->pid, text);

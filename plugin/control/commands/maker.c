@@ -8,11 +8,12 @@ void nb_cmd_maker(struct nb_json *j, const struct nb_seg_maker *maker)
 {
 	static const char *const members[] = { "user", "host", "process",
 					       "rollout" };
+	const bool unseen = maker->pid == NB_SEG_MAKER_UNSEEN;
 	struct nb_seg_maker copy = *maker;
 	char *rest = copy.text;
 
 	nb_json_ku64_if(j, "uid", maker->pid, maker->uid);
-	nb_json_ku64_if(j, "pid", maker->pid, maker->pid);
+	nb_json_ku64_if(j, "pid", maker->pid, unseen ? 0 : maker->pid);
 	nb_json_ku64_if(j, "start", maker->start != 0, maker->start);
 	if (!*copy.text) {
 		nb_json_knull(j, "by");

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/liveness.h"
 #include "core/exec/run/spin.h"
 #include "plugin/change/divergence.h"
 #include "plugin/change/last.h"
@@ -61,6 +62,7 @@ int nb_cmd_hello(struct nb_call *call)
 	nb_json_ku64(j, "protocol", NB_WIRE_VERSION);
 	nb_json_kstr(j, "version", NCCLBPF_VERSION);
 	nb_json_ku64(j, "pid", (uint64_t)getpid());
+	nb_json_ku64(j, "pid_ns", nb_pid_namespace());
 	nb_json_ku64(j, "uid", geteuid());
 	nb_json_kstr(j, "host", nb_self.host);
 	nb_json_kstr(j, "job", nb_self.dir.job);
@@ -274,6 +276,7 @@ int nb_cmd_status(struct nb_call *call)
 	nb_change_sync();
 	nb_json_kstr(j, "version", NCCLBPF_VERSION);
 	nb_json_ku64(j, "pid", (uint64_t)getpid());
+	nb_json_ku64(j, "pid_ns", nb_pid_namespace());
 	nb_json_kstr(j, "host", nb_self.host);
 	nb_json_kstr(j, "job", nb_self.dir.job);
 	put_rank(j);

@@ -45,7 +45,7 @@ def size(text: Union[str, int]) -> int:
 def list() -> List[Data]:  # noqa: A001, the name of the Lua interface
     """Processes that can be attached to."""
     return [{"state": "attachable", "job": s.job, "job_rank": s.rank, "pid": s.pid,
-             "socket": s.path} for s in _wire.sockets()]
+             "pid_ns": s.ns, "socket": s.path} for s in _wire.sockets()]
 
 
 def attach(*, job: Optional[str] = None, pid: Optional[int] = None, socket: Optional[str] = None,
@@ -61,6 +61,9 @@ def attach(*, job: Optional[str] = None, pid: Optional[int] = None, socket: Opti
     if not found:
         raise Error("no_target", "no such process to attach to",
                     hint="list() has those of this user; NCCLBPF_SOCKET_DIR names another folder")
+    if pid is not None and len(found) > 1:
+        raise Error("usage", f"{len(found)} processes have PID {pid}, in several PID namespaces",
+                    hint="name one by its socket: socket=" + found[0].path)
     if len(jobs) > 1:
         raise Error("usage", "several jobs: " + ", ".join(jobs), hint="name one: job=")
     connections: List[Connection] = []

@@ -48,7 +48,8 @@ class Socket(NamedTuple):
     path: str
     job: str
     rank: Optional[int]
-    pid: int
+    pid: int  # in the PID namespace ns
+    ns: int = 0
 
 
 def quote(word: object) -> str:
@@ -89,16 +90,32 @@ def _trusted(path: str) -> bool:
         st.st_uid == os.geteuid() or os.geteuid() == 0)
 
 
+def _namespace() -> int:
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def _alive(path: str, ns: int, pid: int) -> bool:
+    """A process of another PID namespace cannot be found by its PID, but its socket can."""
+    if ns == _namespace():
+        return os.path.exists(f"/proc/{pid}")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(0.2)
+        return probe.connect_ex(path) not in (errno.ECONNREFUSED, errno.ENOENT)
+
+
 def sockets() -> List[Socket]:
     """Control sockets of living processes of this user, in the order of job and rank."""
     found = []
     for folder in filter(_trusted, _directories()):
         for name in os.listdir(folder):
-            m = re.fullmatch(r"([\w-]+)\.(\d+|-)\.(\d+)\.sock", name, re.ASCII)
-            if m and os.path.exists(f"/proc/{m[3]}"):
+            m = re.fullmatch(r"([\w-]+)\.(\d+|-)\.(\d+)\.(\d+)\.sock", name, re.ASCII)
+            if m and _alive(f"{folder}/{name}", int(m[3]), int(m[4])):
                 rank = None if m[2] == "-" else int(m[2])
-                found.append(Socket(f"{folder}/{name}", m[1], rank, int(m[3])))
-    return sorted(found, key=lambda s: (s.job, s.rank is None, s.rank or 0, s.pid))
+                found.append(Socket(f"{folder}/{name}", m[1], rank, int(m[4]), int(m[3])))
+    return sorted(found, key=lambda s: (s.job, s.rank is None, s.rank or 0, s.pid, s.ns))
 
 
 # ---- a connection -------------------------------------------------------------------

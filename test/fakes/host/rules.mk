@@ -19,7 +19,7 @@ $(B)/test/fakes/host/nccl.o: CFLAGS += -fvisibility=default
 $(B)/test/fakes/host/libstandin.so: $(B)/test/fakes/host/nccl.o
 	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $^ -ldl -lm
 
-$(B)/test/fakes/host/naive: $(call o,test/fakes/host/naive.c plugin/job/startup.c plugin/job/segment.c plugin/job/registry.c plugin/job/gen_numbers.c plugin/job/liveness.c plugin/runtime/clock.c core/jobseg/agree.c core/jobseg/bycalls.c core/jobseg/packed.c core/base/err.c)
+$(B)/test/fakes/host/naive: $(call o,test/fakes/host/naive.c plugin/job/startup.c plugin/job/segment.c plugin/job/registry.c plugin/job/gen_numbers.c core/base/liveness.c plugin/runtime/clock.c core/jobseg/agree.c core/jobseg/bycalls.c core/jobseg/packed.c core/base/err.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
 
 # Policies that answer well, impossibly and absurdly.

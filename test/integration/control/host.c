@@ -3,8 +3,10 @@
 // that decide without end, at a pace, until SIGTERM.
 //
 //	host [--ranks N] [--procs N] [--comms N] [--rate PER_S] [--abi V]
-//	     [--sizes N] [--fork-after] [--extra N] [--rounds N]
+//	     [--sizes N] [--fork-after] [--extra N] [--rounds N] [--containers]
 //
+// --containers: each process has a PID namespace and a /proc of its own, so
+// all processes have PID 1. No launcher has given them ranks.
 // --rounds N: they decide N times and are idle then.
 // --extra N: at SIGUSR1 the last rank asks N times more than the others, as
 // ncclGroupSimulateEnd on some ranks does.
@@ -19,6 +21,7 @@
 #include <dirent.h>
 #include <getopt.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -53,7 +57,7 @@ struct meeting {
 static struct {
 	int ranks, procs, comms, abi, sizes, extra, rounds;
 	long rate;
-	bool fork_after;
+	bool fork_after, containers;
 } opt = {
 	.ranks = 1, .procs = 1, .comms = 1, .abi = 5, .sizes = 8, .rate = 2000
 };
@@ -290,7 +294,8 @@ static int process(int first, int n)
 	char rank[16];
 
 	snprintf(rank, sizeof(rank), "%d", first);
-	setenv("RANK", rank, 1);
+	if (!opt.containers)
+		setenv("RANK", rank, 1);
 	if (host_open(&plugin, opt.abi))
 		return 1;
 	for (int i = 0; i < n; i++)
@@ -302,13 +307,37 @@ static int process(int first, int n)
 	if (opt.fork_after)
 		fork_child();
 	print_socket();
-	if (opt.procs == 1) {
+	if (opt.procs == 1 && !opt.containers) {
 		printf("ready\n");
 		fflush(stdout);
 	}
 	for (int i = 0; i < n; i++)
 		pthread_join(t[i], NULL);
 	return GET(meet->failed) ? 1 : 0;
+}
+
+/* Returns in a process with PID 1 and a /proc of its own; its parent ends as
+ * it does. */
+static void enter_container(void)
+{
+	int status;
+	pid_t pid;
+
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		exit(2);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (mount("proc", "/proc", "proc", 0, NULL))
+			exit(2);
+		return;
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		exit(2);
+	if (WIFSIGNALED(status))
+		raise(WTERMSIG(status));
+	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 2);
 }
 
 static int processes(void)
@@ -320,6 +349,8 @@ static int processes(void)
 		pids[p] = fork();
 		if (pids[p] == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (opt.containers)
+				enter_container();
 			exit(process(p * each, each));
 		}
 	}
@@ -350,7 +381,8 @@ static int parse(int argc, char **argv)
 		{ "comms", 1, NULL, 'c' },	{ "rate", 1, NULL, 's' },
 		{ "abi", 1, NULL, 'a' },	{ "sizes", 1, NULL, 'z' },
 		{ "fork-after", 0, NULL, 'f' }, { "extra", 1, NULL, 'e' },
-		{ "rounds", 1, NULL, 'n' },	{ NULL, 0, NULL, 0 },
+		{ "rounds", 1, NULL, 'n' },	{ "containers", 0, NULL, 'C' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int o;
 
@@ -381,6 +413,9 @@ static int parse(int argc, char **argv)
 			break;
 		case 'n':
 			opt.rounds = v;
+			break;
+		case 'C':
+			opt.containers = true;
 			break;
 		case 'f':
 			opt.fork_after = true;
@@ -418,7 +453,8 @@ int main(int argc, char **argv)
 	signal(SIGINT, on_term);
 	signal(SIGUSR1, on_usr1);
 	signal(SIGUSR2, on_usr2);
-	rc = opt.procs > 1 ? processes() : process(0, opt.ranks);
+	rc = opt.procs > 1 || opt.containers ? processes()
+					     : process(0, opt.ranks);
 	for (int r = 0; r < opt.ranks; r++)
 		total += meet->done[r] * (uint64_t)opt.comms;
 	printf("decisions %llu diverged %d\n", (unsigned long long)total,

@@ -1,19 +1,33 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds out whether a process is alive, from /proc and kill(2). A PID may have
- * been reused, and a process of another PID namespace cannot be found by its
- * PID.
+ * been reused. /proc may be missing, or belong to another PID namespace, where
+ * our PIDs name other processes.
  */
-#include "plugin/job/liveness.h"
+#include "core/base/liveness.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Returns true if /proc has the PIDs of our PID namespace. */
+static bool proc_is_ours(void)
+{
+	char text[24];
+	ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return strtoll(text, NULL, 10) == getpid();
+}
 
 /*
  * Returns the state letter from /proc/<pid>/stat, and the start time. Returns 0
@@ -29,7 +43,7 @@ static char read_stat(uint64_t pid, uint64_t *start)
 
 	snprintf(path, sizeof(path), "/proc/%llu/stat",
 		 (unsigned long long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = proc_is_ours() ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0)
 		return 0;
 	n = read(fd, text, sizeof(text) - 1);
@@ -86,9 +100,42 @@ bool nb_process_alive(uint64_t pid, uint64_t start)
 	return !start || now == start;
 }
 
+bool nb_process_stopped(uint64_t pid)
+{
+	uint64_t start;
+	char state = pid && pid <= INT_MAX ? read_stat(pid, &start) : 0;
+
+	return state == 'T' || state == 't';
+}
+
+uint64_t nb_process_token(void)
+{
+	struct timespec now = { 0, 0 };
+	uint64_t n;
+
+	if (syscall(SYS_getrandom, &n, sizeof(n), GRND_NONBLOCK) ==
+	    (long)sizeof(n))
+		return n | 2;
+	/* the kernel is older than 3.17, or has just started */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	n = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	n ^= (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)&now << 16;
+	n *= UINT64_C(0x9e3779b97f4a7c15);
+	return (n ^ n >> 31) | 2;
+}
+
 uint64_t nb_pid_namespace(void)
 {
+	static uint64_t made; /* the number, for the process with this PID */
+	static pid_t made_for;
 	struct stat st;
 
-	return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
+	if (!stat("/proc/self/ns/pid", &st))
+		return (uint64_t)st.st_ino;
+	if (made_for != getpid()) {
+		/* the kernel numbers namespaces from 0xeffffff0 upwards */
+		made = nb_process_token() & 0x7fffffff;
+		made_for = getpid();
+	}
+	return made;
 }
