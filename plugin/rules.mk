@@ -20,6 +20,8 @@ $(B)/test/unit/test_verbs_unseen: LDFLAGS += -rdynamic
 $(B)/test/unit/test_chain_load: $(B)/plugin/wrap/library.o
 $(B)/test/unit/test_gin_unused: $(B)/plugin/gin/unused.o
 $(B)/test/unit/test_lock: $(B)/plugin/runtime/lock.o
+$(B)/test/unit/test_room: $(B)/plugin/runtime/room.o
+$(B)/test/unit/test_pools: $(addprefix $(B)/plugin/,profiler/pools.o runtime/room.o runtime/log.o)
 $(B)/test/unit/test_net: $(addprefix $(B)/plugin/,net/tcp.o net/tcp_link.o net/tcp_devices.o runtime/clock.o)
 $(addprefix $(B)/test/unit/test_,gin gin_deregister gin_hostile gin_large): $(addprefix $(B)/plugin/,gin/tcp.o gin/tcp_mesh.o gin/tcp_region.o \
 	gin/tcp_send.o gin/tcp_receive.o net/tcp.o net/tcp_link.o net/tcp_devices.o runtime/clock.o)

@@ -125,6 +125,11 @@ void nb_page_end(struct nb_json *j, const struct nb_page *page);
 
 /* Write @key with the numbers of lost profiler events, by reason. */
 void nb_cmd_lost_json(struct nb_json *j, const char *key);
+/*
+ * Write the field no_gpu_times: why NCCL is not asked for kernels although they
+ * are wanted, with advice, or null.
+ */
+void nb_cmd_refused_json(struct nb_json *j);
 
 /* Write "times", the value of NCCLBPF_TIMES, if it is set. */
 void nb_cmd_times_json(struct nb_json *j);

@@ -27,9 +27,11 @@
 #include "plugin/process/agent.h"
 #include "plugin/profiler/events.h"
 #include "plugin/profiler/hooks.h"
+#include "plugin/profiler/pools.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
 #include "plugin/runtime/params.h"
+#include "plugin/runtime/room.h"
 #include "plugin/verbs/stalled.h"
 #include "plugin/verbs/unseen.h"
 #include "plugin/verbs/verbs.h"
@@ -151,6 +153,25 @@ static void log_policies(void)
 		       "which hangs a job of more than one process");
 }
 
+/*
+ * Returns an error where the thread of the control socket could take the place
+ * of one that NCCL starts later, because NCCL does not survive the lack of it.
+ */
+static int check_threads(struct nb_err *err)
+{
+	struct nb_room room;
+
+	nb_room_threads("", &room);
+	if (room.left >= NB_ROOM_THREADS_KEPT)
+		return 0;
+	nb_fail(err, NB_E_FULL, 0,
+		"%s leaves %llu of %llu threads, and NCCL may need %d",
+		room.limit, (unsigned long long)room.left,
+		(unsigned long long)room.all, NB_ROOM_THREADS_KEPT);
+	nb_hint(err, "raise that limit (docker run --pids-limit)");
+	return err->code;
+}
+
 static void start_control(void)
 {
 	struct nb_control *made_now = NULL;
@@ -158,7 +179,8 @@ static void start_control(void)
 
 	if (!wants_control())
 		return;
-	if (nb_control_start(&made_now, nb_process_tick, &nb_self.dir, &err)) {
+	if (check_threads(&err) ||
+	    nb_control_start(&made_now, nb_process_tick, &nb_self.dir, &err)) {
 		nb_log_err("no control socket", &err);
 		nb_self_no_control();
 	}
@@ -185,6 +207,7 @@ static int process_make(void)
 	if (*nb_params.str[NB_P_ENV])
 		nb_override_file(nb_params.str[NB_P_ENV]);
 	nb_verbs_version_find();
+	nb_pools_version(nb_verbs_version());
 	nb_gin_variables_read();
 	nb_wrapped_open_all();
 	nb_self_open();

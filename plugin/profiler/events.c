@@ -14,6 +14,7 @@
 #include "core/jobseg/format.h"
 #include "plugin/profiler/event_pairs.h"
 #include "plugin/profiler/hooks.h"
+#include "plugin/profiler/pools.h"
 #include "plugin/profiler/trace_ring.h"
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/log.h"
@@ -265,7 +266,7 @@ void nb_events_tick(void)
 	nb_clock_refine();
 	if (!GET(nb_prof.nonce))
 		return;
-	if (nb_events_chained() || GET(nb_prof.connect))
+	if (nb_events_chained() || GET(nb_prof.connect) || nb_pools_announced())
 		nb_events_ask();
 	nb_events_each(sweep_one, &now);
 }
@@ -280,6 +281,7 @@ void nb_events_forked(void)
 	nb_event_progs_forked();
 	nb_trace_ring_forked();
 	nb_event_pair_forked();
+	nb_pools_forked();
 	if (GET(nb_prof.nonce))
 		make_nonce();
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
@@ -292,6 +294,11 @@ void nb_events_forked(void)
 
 void nb_events_end(void)
 {
+	/* a thread in an initialisation keeps its announcement */
+	if (!pthread_mutex_trylock(&nb_prof.lock)) {
+		nb_pools_end();
+		pthread_mutex_unlock(&nb_prof.lock);
+	}
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
 

@@ -3,8 +3,18 @@
 #include "plugin/profiler/mask.h"
 
 #include "core/spec/spec.h"
+#include "plugin/profiler/pools.h"
 #include "plugin/profiler/state.h"
 #include "plugin/runtime/relaxed.h"
+
+/* Who asks for kernels. */
+enum kernel_reason {
+	BY_TELEMETRY = 1,
+	BY_HOOKS = 2,
+	BY_TRACES = 4,
+	BY_CONNECT = 8,
+	BY_WRAPPED = 16
+};
 
 /* Returns the events that version @abi of the interface has, as bits. */
 uint32_t nb_events_known(uint32_t abi)
@@ -116,7 +126,7 @@ uint32_t nb_mask_for(uint32_t abi)
 		GET(nb_prof.chained) ? (uint32_t)GET(nb_prof.chained_mask) : 0;
 
 	return (GET(nb_prof.need) | GET(nb_prof.connect) | other) &
-	       nb_events_known(abi);
+	       nb_events_known(abi) & ~GET(nb_prof.withheld);
 }
 
 void nb_events_remask(void *context)
@@ -151,20 +161,106 @@ unsigned nb_events_unconnected(void)
 }
 
 /*
+ * Returns a bit for each reason to ask NCCL for kernels.
+ */
+static uint32_t kernel_reasons(uint32_t connect)
+{
+	uint32_t bit = NB_EVENT_BIT(KERNEL_CH), other = 0;
+
+	if (GET(nb_prof.chained))
+		other = (uint32_t)GET(nb_prof.chained_mask);
+	return (GET(nb_prof.telemetry) & NB_TEL_GPU ? BY_TELEMETRY : 0) |
+	       (hooks_need(GET(nb_prof.hooks)) & bit ? BY_HOOKS : 0) |
+	       (traces_need(GET(nb_prof.traced)) & bit ? BY_TRACES : 0) |
+	       (connect & bit ? BY_CONNECT : 0) |
+	       (other & bit ? BY_WRAPPED : 0);
+}
+
+/*
+ * Returns how many pools of this host come with the communicators that NCCL has
+ * not connected. Ranks of one communicator in this process count once.
+ */
+static unsigned pools_of_host(void)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
+		const struct nb_pcomm *pc = nb_prof.comm[i];
+		int32_t ranks, nodes;
+		unsigned ours = 1;
+		bool first = true;
+
+		if (!is_unconnected(pc))
+			continue;
+		for (uint32_t k = 0; GET(pc->comm_id) && k < NB_MAX_PCOMMS;
+		     k++) {
+			if (k == i || !is_unconnected(nb_prof.comm[k]) ||
+			    GET(nb_prof.comm[k]->comm_id) != GET(pc->comm_id))
+				continue;
+			first = first && k > i;
+			ours++;
+		}
+		ranks = GET(pc->ranks);
+		nodes = GET(pc->nodes);
+		if (ranks > 0 && nodes > 0 &&
+		    (unsigned)((ranks - 1) / nodes + 1) > ours)
+			ours = (unsigned)((ranks - 1) / nodes + 1);
+		n += first ? ours : 0;
+	}
+	return n;
+}
+
+/*
+ * Decide whether NCCL may be asked for kernels. It is the only place that does.
+ * A refusal stands until somebody asks anew or the communicators change.
+ */
+static void kernels_decide(uint32_t connect)
+{
+	uint32_t reasons = kernel_reasons(connect);
+	struct nb_pools_want want = { .here = nb_events_unconnected() };
+	bool anew = reasons & ~nb_prof.kernels_for ||
+		    want.here != nb_prof.kernels_of;
+
+	nb_pools_shrink(want.here);
+	if (reasons && (anew || !GET(nb_prof.refused))) {
+		if (want.here > nb_pools_announced())
+			want.host = pools_of_host();
+		SET(nb_prof.refused, !nb_pools_take(&want));
+	}
+	SET(nb_prof.withheld,
+	    reasons && !GET(nb_prof.refused) ? 0 : NB_EVENT_BIT(KERNEL_CH));
+	nb_prof.kernels_for = reasons;
+	nb_prof.kernels_of = want.here;
+}
+
+bool nb_events_refused(struct nb_err *why)
+{
+	bool refused;
+
+	pthread_mutex_lock(&nb_prof.lock);
+	refused = GET(nb_prof.refused);
+	if (refused)
+		nb_pools_why(why);
+	pthread_mutex_unlock(&nb_prof.lock);
+	return refused;
+}
+
+/*
  * Write NCCL's mask, which NCCL reads with relaxed atomics. The caller holds
  * nb_prof.lock.
  */
 void nb_mask_write(void)
 {
 	uint32_t traced = traced_hooks(GET(nb_prof.traced));
+	uint32_t connect = GET(nb_prof.connect_left) && nb_events_unconnected()
+				   ? NB_EVENT_BIT(KERNEL_CH)
+				   : 0;
 
 	SET(nb_prof.tap_timed, GET(nb_prof.timed) | traced);
 	SET(nb_prof.tapped, GET(nb_prof.hooks) | traced);
-	SET(nb_prof.need, events_needed());
-	SET(nb_prof.connect,
-	    GET(nb_prof.connect_left) && nb_events_unconnected()
-		    ? NB_EVENT_BIT(KERNEL_CH)
-		    : 0);
+	kernels_decide(connect);
+	SET(nb_prof.need, events_needed() & ~GET(nb_prof.withheld));
+	SET(nb_prof.connect, connect & ~GET(nb_prof.withheld));
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
 
@@ -177,6 +273,7 @@ void nb_events_telemetry(unsigned what)
 {
 	pthread_mutex_lock(&nb_prof.lock);
 	SET(nb_prof.telemetry, what & NB_TEL_ON ? what : 0);
+	nb_prof.kernels_for &= ~(uint32_t)BY_TELEMETRY;
 	nb_mask_write();
 	pthread_mutex_unlock(&nb_prof.lock);
 }

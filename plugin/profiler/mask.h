@@ -40,6 +40,13 @@ unsigned nb_events_mask(void);
  * (NCCLBPF_PROFILER_CONNECT). Any thread may call it.
  */
 unsigned nb_events_unconnected(void);
+/*
+ * Returns true if kernels are wanted and NCCL is not asked for them, because it
+ * would find too little room (plugin/profiler/pools.h). Sets *@why. Any thread
+ * may call it, except within one of NCCL's calls.
+ */
+struct nb_err;
+bool nb_events_refused(struct nb_err *why);
 /* Returns the events that version @abi of the interface has, as bits. */
 uint32_t nb_events_known(uint32_t abi);
 /*

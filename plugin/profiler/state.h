@@ -231,6 +231,19 @@ struct nb_prof {
 	 * more; accessed atomically
 	 */
 	uint32_t connect_left;
+	/*
+	 * bit set of events that NCCL is not asked for, whoever needs them;
+	 * accessed atomically
+	 */
+	uint32_t withheld;
+	/* kernels are wanted and withheld for lack of room; accessed atomically
+	 */
+	uint32_t refused;
+	/*
+	 * reasons to ask for kernels (enum kernel_reason), and number of
+	 * communicators to connect, at the last decision; protected by lock
+	 */
+	uint32_t kernels_for, kernels_of;
 	/* what telemetry measures, as bits NB_TEL_*; accessed atomically */
 	uint32_t telemetry;
 	/* bit set of events that traces record; accessed atomically */

@@ -9,6 +9,7 @@ $(B)/test/unit/test_loop_faults: LDFLAGS += -Wl,--wrap=nb_clock_system
 $(B)/test/unit/test_host_map: LDFLAGS += -Wl,--wrap=mremap,--wrap=write
 # A program at low addresses, with its heap behind it.
 $(B)/test/unit/test_low_addresses: LDFLAGS += -no-pie
+$(B)/test/unit/test_pools: LDFLAGS += -Wl,--wrap=statvfs,--wrap=fallocate
 $(B)/test/unit/test_control_fork: LDFLAGS += -Wl,--wrap=close
 # The store's client; test_store_etcd has a real etcd, test_store a fake one.
 $(addprefix $(B)/test/unit/test_,store store_etcd): $(STORE)

@@ -8,6 +8,7 @@ local format = require "ncclbpf.base.format"
 local merge = require "ncclbpf.job.merge"
 local gin = require "ncclbpf.commands.gin"
 local net = require "ncclbpf.commands.net"
+local profiler = require "ncclbpf.job.profiler"
 local verbs = require "ncclbpf.commands.verbs"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
@@ -468,6 +469,7 @@ local function status_text(s, per, verbose)
 		notes[#notes + 1] = "note: " .. found
 		notes[#notes + 1] = "hint: " .. hint
 	end
+	for _, note in ipairs(profiler.refused(per)) do notes[#notes + 1] = note end
 	for o, r in read.each(per, "overdue") do
 		local text =
 			"note: process %s: " ..

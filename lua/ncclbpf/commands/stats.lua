@@ -59,7 +59,7 @@ local function state(per)
 	for _, r in ipairs(per) do
 		local d = r.data
 		if d.telemetry == true then on = on + 1 end
-		if d.gpu == true then gpu = gpu + 1 end
+		if d.gpu == true and not read.text(d.no_gpu_times) then gpu = gpu + 1 end
 		if d.proxy == true then proxy = proxy + 1 end
 		if read.number(d.profiler_abi) == 0 then silent = silent + 1 end
 		for k, v in pairs(read.record(d.lost)) do
@@ -100,6 +100,7 @@ local function foot(per)
 	if silent == 0 and on == 0 then
 		t[#t + 1] = "hint: telemetry on"
 	end
+	for _, note in ipairs(profiler.refused(per)) do t[#t + 1] = note end
 	t[#t + 1] = gin_line(per)
 	t[#t + 1] = verbs_line(per)
 	local names = lists.keys(lost)
@@ -330,7 +331,10 @@ end
 local function warned(ctx)
 	local waiting = 0
 	for _, r in ipairs(read.ask(ctx, "stats limit=1") or {}) do
-		waiting = waiting + read.number(r.data.unconnected)
+		-- Processes that lack the room connect nothing.
+		if not read.text(r.data.no_gpu_times) then
+			waiting = waiting + read.number(r.data.unconnected)
+		end
 	end
 	if waiting == 0 then return true end
 	local text = ("%d communicator%s without profiler channels: " ..
@@ -362,7 +366,9 @@ function M.cmd_telemetry(ctx)
 		columns = { { "telemetry" }, { "gpu", title = "GPU" }, { "proxy" }, { "events" } },
 		rows = function(d)
 			local function word_of(v) return v == true and "on" or "off" end
-			return { { telemetry = word_of(d.telemetry), gpu = word_of(d.gpu),
+			return { { telemetry = word_of(d.telemetry),
+				gpu = d.gpu == true and read.text(d.no_gpu_times) and "no room"
+					or word_of(d.gpu),
 				proxy = word_of(d.proxy),
 				events = table.concat(type(d.events) == "table" and d.events or {},
 					" ") } }

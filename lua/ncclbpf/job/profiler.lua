@@ -14,6 +14,22 @@ function M.notes(silent, all)
 		"hint: " .. M.HINT }
 end
 
+-- Return the notes for the replies @per in which NCCL is not asked for GPU times, because it would
+-- find too little room: one for each reason.
+function M.refused(per)
+	local count, order, notes = {}, {}, {}
+	for _, r in ipairs(per) do
+		local why = r.data and read.text(r.data.no_gpu_times)
+		if why and not count[why] then order[#order + 1] = why end
+		if why then count[why] = (count[why] or 0) + 1 end
+	end
+	for i, why in ipairs(order) do
+		local of = count[why] < #per and (" (%d of %d processes)"):format(count[why], #per)
+		notes[i] = "note: " .. why .. (of or "")
+	end
+	return notes
+end
+
 -- Does the group @g make decisions although NCCL calls no profiler in any of its processes?
 function M.absent(g)
 	local at_work = false

@@ -8,6 +8,7 @@ local plan = require "ncclbpf.rollout.plan"
 local keys = require "ncclbpf.rollout.keys"
 local policy = require "ncclbpf.policy.policy"
 local process = require "ncclbpf.base.process"
+local profiler = require "ncclbpf.job.profiler"
 local promote = require "ncclbpf.rollout.promote"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
@@ -34,7 +35,7 @@ function M.ask(r, line)
 end
 
 -- Start to measure times, and check that all ranks have made the same decisions, before a run
--- changes anything. Raises if their decisions differ.
+-- changes anything. Raises if their decisions differ. -> why GPU times are missing, or nil
 function M.begin(r)
 	local ok, err = pcall(M.ask, r, "telemetry on")
 	if not ok then
@@ -48,6 +49,7 @@ function M.begin(r)
 		error(errors.new("ranks_disagree",
 			"ranks do not agree before anything has changed"), 0)
 	end
+	return profiler.refused(err)[1]
 end
 
 -- The names of an arm's policies. A file is loaded into all processes first. -> names | nil, err

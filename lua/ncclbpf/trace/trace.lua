@@ -265,7 +265,9 @@ local function state(ctx, line, opts)
 			for _, r in ipairs(per) do
 				if r.data.profiler_abi == 0 then silent = silent + 1 end
 			end
-			return profiler.notes(silent, #per)
+			local notes = profiler.notes(silent, #per)
+			for _, note in ipairs(profiler.refused(per)) do notes[#notes + 1] = note end
+			return notes
 		end,
 	})
 end
@@ -350,6 +352,8 @@ local function stream(ctx, o)
 	if not closed then return nil, partial(w, err) end
 	local lost, left_out = losses()
 	if why == "seconds" then table.move(profiler.first(s), 1, 2, #notes + 1, notes) end
+	local refused = only_ours(ctx.opt.events) and {} or profiler.refused(s:ask "trace status")
+	for _, note in ipairs(refused) do notes[#notes + 1] = note end
 	local result = summary(w, why, lost, left_out, notes, kernels)
 	result.failure = lacks
 	return result

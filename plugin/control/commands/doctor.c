@@ -367,6 +367,20 @@ static void check_events(struct nb_json *j)
 	      (unsigned long long)rest);
 }
 
+/* Report that NCCL is not asked for kernels, for lack of room. */
+static void check_kernels(struct nb_json *j)
+{
+	struct nb_err why;
+
+	if (!nb_events_abi())
+		return;
+	if (nb_events_refused(&why))
+		check(j, "gpu_times", WARN, why.hint, "%s", why.text);
+	else
+		check(j, "gpu_times", OK, NULL,
+		      "NCCL has room for its profiler channels");
+}
+
 /* Report variables with an invalid value. Their default applies. */
 static unsigned check_values(struct nb_json *j)
 {
@@ -641,6 +655,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	check_tuner(j);
 	check_chains(j);
 	check_events(j);
+	check_kernels(j);
 	check_net(j);
 	check_gin(j);
 	check_verbs(j);

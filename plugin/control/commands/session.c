@@ -302,6 +302,7 @@ int nb_cmd_status(struct nb_call *call)
 	nb_cmd_gin_json(j);
 	nb_cmd_verbs_json(j);
 	nb_cmd_lost_json(j, "events_lost");
+	nb_cmd_refused_json(j);
 	nb_unlock(NB_LOCK_STATE);
 	return 0;
 }

@@ -4,6 +4,7 @@
  * show the results.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/jobseg/hist.h"
@@ -23,6 +24,17 @@ void nb_cmd_lost_json(struct nb_json *j, const char *key)
 	nb_json_end_obj(j);
 }
 
+void nb_cmd_refused_json(struct nb_json *j)
+{
+	struct nb_err why;
+	char text[sizeof(why.text) + sizeof(why.hint) + 2];
+	bool refused = nb_events_refused(&why);
+
+	if (refused)
+		snprintf(text, sizeof(text), "%s; %s", why.text, why.hint);
+	nb_json_kstr(j, "no_gpu_times", refused ? text : NULL);
+}
+
 static void put_telemetry(struct nb_json *j)
 {
 	unsigned tel = nb_events_telemetry_now(), mask = nb_events_mask();
@@ -32,6 +44,7 @@ static void put_telemetry(struct nb_json *j)
 	nb_json_kbool(j, "proxy", tel & NB_TEL_PROXY);
 	nb_json_ku64(j, "profiler_abi", nb_events_abi());
 	nb_json_ku64(j, "unconnected", nb_events_unconnected());
+	nb_cmd_refused_json(j);
 	nb_json_karr(j, "events");
 	for (unsigned i = 0; i < NB_NEVENTS; i++)
 		if (mask >> i & 1)

@@ -295,6 +295,7 @@ static void put_trace(struct nb_json *j)
 	event_list(j, "events", nb_trace_ring_wanted());
 	event_list(j, "asked", nb_events_mask());
 	nb_json_ku64(j, "profiler_abi", nb_events_abi());
+	nb_cmd_refused_json(j);
 	nb_json_ku64(j, "written", next);
 	nb_json_ku64(j, "in_ring", next < NB_SPANS ? next : NB_SPANS);
 	nb_json_ku64(j, "room", NB_SPANS);

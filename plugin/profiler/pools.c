@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The room for NCCL's profiler pools. Pools that are not taken yet may use at
+ * most half of what a limit leaves: the other half is for NCCL's own buffers,
+ * for the application, and for versions whose pools are larger.
+ */
+#include "plugin/profiler/pools.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "plugin/runtime/log.h"
+#include "plugin/runtime/room.h"
+
+#define POOL_PREFIX "ncclbpf-pools-"
+#define MIB (UINT64_C(1) << 20)
+/* Size of a pool of NCCL 2.28.9, in whole pages. */
+#define POOL_SIZE UINT64_C(34213888)
+/* The pools may use one part in this many of what is left. */
+#define POOL_SHARE 2
+
+enum {
+	POOL_FILES = 4, /* descriptors of one pool and its connection */
+	/* descriptors that must be left beside the pools' */
+	FILES_KEPT = 128,
+	MOST_POOLS = 1 << 20, /* that another process can announce */
+	UNWRITTEN_SECONDS = 60
+};
+
+/* A limit that refused pools; the log has one warning for each. */
+enum pool_limit {
+	LIMIT_FILE_SIZE,
+	LIMIT_DESCRIPTORS,
+	LIMIT_THREADS,
+	LIMIT_MEMORY,
+	LIMIT_SHM,
+	LIMIT_SYSTEM
+};
+
+const char *nb_pools_dir = "/dev/shm";
+
+static struct {
+	bool absent;	    /* this version of NCCL has no pools */
+	unsigned announced; /* pools that our file announces */
+	int fd;		    /* our file, or 0 */
+	char path[128];
+	uint32_t warned; /* bit set of enum pool_limit */
+	struct nb_err why;
+} pools;
+
+void nb_pools_version(int version)
+{
+	pools.absent = version >= 23100;
+}
+
+unsigned nb_pools_announced(void)
+{
+	return pools.announced;
+}
+
+void nb_pools_why(struct nb_err *err)
+{
+	*err = pools.why;
+}
+
+static uint64_t in_mib(uint64_t bytes)
+{
+	return bytes / MIB;
+}
+
+/* Returns bytes in MiB, rounded up. */
+static uint64_t whole_mib(uint64_t bytes)
+{
+	return (bytes + MIB - 1) / MIB;
+}
+
+/*
+ * Note why pools are refused; @err has the text. Returns false, for the caller
+ * to return.
+ */
+static bool refuse(enum pool_limit limit, const struct nb_err *err)
+{
+	pools.why = *err;
+	if (!(pools.warned >> limit & 1))
+		nb_log_err("profiler", err);
+	pools.warned |= UINT32_C(1) << limit;
+	return false;
+}
+
+/* ---- announcements ---- */
+
+static int set_lock(int fd, int command, struct flock *l)
+{
+	*l = (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	return fcntl(fd, command, l);
+}
+
+static bool write_number(unsigned n)
+{
+	char text[32];
+	int size = snprintf(text, sizeof(text), "%u\n", n);
+
+	return pwrite(pools.fd, text, (size_t)size, 0) == size &&
+	       !ftruncate(pools.fd, size);
+}
+
+/* Make our file. Its lock shows other processes that we live. */
+static bool open_ours(void)
+{
+	struct flock l;
+
+	snprintf(pools.path, sizeof(pools.path), "%s/" POOL_PREFIX "XXXXXX",
+		 nb_pools_dir);
+	pools.fd = mkostemp(pools.path, O_CLOEXEC);
+	if (pools.fd < 0) {
+		pools.fd = 0;
+		return false;
+	}
+	/* other users' jobs in the same /dev/shm must read it */
+	if (!fchmod(pools.fd, 0644) && !set_lock(pools.fd, F_OFD_SETLK, &l))
+		return true;
+	nb_pools_end();
+	return false;
+}
+
+static bool announce(unsigned n)
+{
+	if (n && !pools.fd && !open_ours())
+		return false;
+	if (pools.fd && !write_number(n)) {
+		if (!pools.announced)
+			nb_pools_end();
+		return false;
+	}
+	pools.announced = n;
+	return true;
+}
+
+void nb_pools_shrink(unsigned here)
+{
+	if (here >= pools.announced)
+		return;
+	if (!here || !announce(here))
+		nb_pools_end();
+}
+
+void nb_pools_end(void)
+{
+	int saved = errno;
+
+	if (pools.fd) {
+		unlink(pools.path);
+		close(pools.fd);
+	}
+	pools.fd = 0;
+	pools.announced = 0;
+	errno = saved;
+}
+
+void nb_pools_forked(void)
+{
+	if (pools.fd)
+		close(pools.fd);
+	pools.fd = 0;
+	pools.announced = 0;
+}
+
+/* Returns what a file announces, and deletes a file of a dead process. */
+static uint64_t read_announcement(int dir, const char *name)
+{
+	char text[32] = "";
+	struct flock l;
+	struct stat st;
+	uint64_t n = 0;
+	int fd = openat(dir, name,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		goto out;
+	(void)!pread(fd, text, sizeof(text) - 1, 0);
+	n = strtoull(text, NULL, 10);
+	if (set_lock(fd, F_OFD_GETLK, &l) || l.l_type != F_UNLCK)
+		goto out;
+	/* a process may not have locked its new file yet */
+	if (st.st_size || time(NULL) - st.st_ctime > UNWRITTEN_SECONDS)
+		(void)!unlinkat(dir, name, 0);
+	n = 0;
+out:
+	close(fd);
+	return n < MOST_POOLS ? n : MOST_POOLS;
+}
+
+/* Returns the pools that all living processes have announced. */
+static uint64_t all_announced(void)
+{
+	DIR *d = opendir(nb_pools_dir);
+	struct dirent *e;
+	uint64_t n = 0;
+
+	if (!d)
+		return pools.announced;
+	while ((e = readdir(d)))
+		if (!strncmp(e->d_name, POOL_PREFIX, sizeof(POOL_PREFIX) - 1))
+			n += read_announcement(dirfd(d), e->d_name);
+	closedir(d);
+	return n;
+}
+
+/* ---- the limits ---- */
+
+static bool fits_file_size(void)
+{
+	struct rlimit limit;
+	struct nb_err err;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) ||
+	    limit.rlim_cur == RLIM_INFINITY ||
+	    limit.rlim_cur >= POOL_SHARE * POOL_SIZE)
+		return true;
+	nb_fail(&err, NB_E_FULL, 0,
+		"no GPU times: this process may write files of %llu MiB (ulimit -f), "
+		"and NCCL needs one of %llu MiB a rank with a margin as large",
+		(unsigned long long)in_mib(limit.rlim_cur),
+		(unsigned long long)whole_mib(POOL_SIZE));
+	nb_hint(&err, "start the job with ulimit -f unlimited");
+	return refuse(LIMIT_FILE_SIZE, &err);
+}
+
+static bool fits_descriptors(const struct nb_pools_want *want)
+{
+	uint64_t need = (uint64_t)want->here * POOL_FILES + FILES_KEPT;
+	struct nb_room room;
+	struct nb_err err;
+
+	nb_room_descriptors("", &room);
+	if (room.left >= need)
+		return true;
+	nb_fail(&err, NB_E_FULL, 0,
+		"no GPU times: %s leaves %llu of %llu descriptors, and %llu must be left: "
+		"NCCL needs %d a rank",
+		room.limit, (unsigned long long)room.left,
+		(unsigned long long)room.all, (unsigned long long)need,
+		POOL_FILES);
+	nb_hint(&err, "start the job with a larger ulimit -n");
+	return refuse(LIMIT_DESCRIPTORS, &err);
+}
+
+static bool fits_threads(const struct nb_pools_want *want)
+{
+	uint64_t need = (uint64_t)want->host + NB_ROOM_THREADS_KEPT;
+	struct nb_room room;
+	struct nb_err err;
+
+	nb_room_threads("", &room);
+	if (room.left >= need)
+		return true;
+	nb_fail(&err, NB_E_FULL, 0,
+		"no GPU times: %s leaves %llu of %llu threads, and %llu must be left: "
+		"NCCL starts one a rank",
+		room.limit, (unsigned long long)room.left,
+		(unsigned long long)room.all, (unsigned long long)need);
+	nb_hint(&err, "raise that limit (docker run --pids-limit)");
+	return refuse(LIMIT_THREADS, &err);
+}
+
+static bool fits_memory(uint64_t need)
+{
+	struct nb_room room;
+	struct nb_err err;
+
+	nb_room_memory("", &room);
+	if (room.left / POOL_SHARE >= need)
+		return true;
+	nb_fail(&err, NB_E_FULL, 0,
+		"no GPU times: %s leaves %llu of %llu MiB, and NCCL needs %llu MiB a rank: "
+		"%llu MiB with a margin as large",
+		room.limit, (unsigned long long)in_mib(room.left),
+		(unsigned long long)in_mib(room.all),
+		(unsigned long long)whole_mib(POOL_SIZE),
+		(unsigned long long)whole_mib(POOL_SHARE * need));
+	nb_hint(&err, "raise that limit (docker run -m)");
+	return refuse(LIMIT_MEMORY, &err);
+}
+
+/* Returns a size of /dev/shm that suffices, in GiB. */
+static uint64_t enough_gib(uint64_t used, uint64_t need)
+{
+	uint64_t gib = 1;
+
+	while (gib << 30 < used + POOL_SHARE * need)
+		gib *= 2;
+	return gib;
+}
+
+static bool fits_shm(uint64_t need)
+{
+	struct statvfs fs;
+	struct nb_err err;
+	uint64_t all, left;
+
+	if (statvfs(nb_pools_dir, &fs)) {
+		nb_fail(&err, NB_E_FULL, 0,
+			"no GPU times: /dev/shm, where NCCL needs %llu MiB a rank: %s",
+			(unsigned long long)whole_mib(POOL_SIZE),
+			strerror(errno));
+		nb_hint(&err, "mount a tmpfs there");
+		return refuse(LIMIT_SHM, &err);
+	}
+	all = (uint64_t)fs.f_blocks * fs.f_frsize;
+	left = (uint64_t)fs.f_bavail * fs.f_frsize;
+	/* a tmpfs without a limit has no blocks */
+	if (!all || left / POOL_SHARE >= need)
+		return true;
+	nb_fail(&err, NB_E_FULL, 0,
+		"no GPU times: /dev/shm has %llu of %llu MiB left, and NCCL needs "
+		"%llu MiB a rank: %llu MiB with a margin as large",
+		(unsigned long long)in_mib(left),
+		(unsigned long long)in_mib(all),
+		(unsigned long long)whole_mib(POOL_SIZE),
+		(unsigned long long)whole_mib(POOL_SHARE * need));
+	nb_hint(&err,
+		"give the container --shm-size=%llug, in Kubernetes an emptyDir of medium "
+		"Memory at /dev/shm",
+		(unsigned long long)enough_gib(all - left, need));
+	return refuse(LIMIT_SHM, &err);
+}
+
+/* Do what NCCL does for a pool. Returns 0 or an errno. */
+static int try_pool(unsigned pools_here)
+{
+	size_t mapped = (size_t)pools_here * 2 * POOL_SHARE * POOL_SIZE;
+	char path[128];
+	int fd, rc = 0;
+	void *p;
+
+	snprintf(path, sizeof(path), "%s/nccl-XXXXXX", nb_pools_dir);
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	unlink(path);
+	while (fallocate(fd, 0, 0, (off_t)POOL_SIZE)) {
+		if (errno == EINTR)
+			continue;
+		rc = errno;
+		goto out;
+	}
+	p = mmap(NULL, POOL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED) {
+		rc = errno;
+		goto out;
+	}
+	munmap(p, POOL_SIZE);
+	/* address space alone */
+	p = mmap(NULL, mapped, PROT_NONE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		rc = errno;
+	else
+		munmap(p, mapped);
+out:
+	close(fd);
+	return rc;
+}
+
+static bool fits_system(const struct nb_pools_want *want)
+{
+	struct nb_err err;
+	int rc = try_pool(want->here);
+
+	if (!rc)
+		return true;
+	nb_fail(&err, NB_E_FULL, 0,
+		"no GPU times: a file of %llu MiB, as NCCL needs one a rank, cannot be "
+		"allocated and mapped in /dev/shm: %s",
+		(unsigned long long)whole_mib(POOL_SIZE), strerror(rc));
+	nb_hint(&err, "mount a tmpfs there that this user may write to");
+	return refuse(LIMIT_SYSTEM, &err);
+}
+
+/* Returns true if all pools that processes have announced fit. */
+static bool fits(const struct nb_pools_want *want)
+{
+	uint64_t n = all_announced();
+
+	if (n < want->host)
+		n = want->host;
+	return fits_shm(n * POOL_SIZE) && fits_memory(n * POOL_SIZE);
+}
+
+bool nb_pools_take(const struct nb_pools_want *want)
+{
+	unsigned before = pools.announced;
+
+	if (want->here <= before)
+		return true;
+	/* a thread for each communicator remains in versions without pools */
+	if (!fits_threads(want))
+		return false;
+	if (pools.absent)
+		return true;
+	/* the limits whose excess ends the process come before the attempt */
+	if (!fits_file_size() || !fits_descriptors(want) || !fits(want) ||
+	    (!before && !fits_system(want)))
+		return false;
+	if (!announce(want->here)) {
+		struct nb_err err;
+
+		nb_fail(&err, NB_E_FULL, 0,
+			"no GPU times: a file in /dev/shm: %s",
+			strerror(errno));
+		return refuse(LIMIT_SYSTEM, &err);
+	}
+	if (fits(want))
+		return true;
+	if (before)
+		announce(before);
+	else
+		nb_pools_end();
+	return false;
+}

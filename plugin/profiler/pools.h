@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_PLUGIN_PROFILER_POOLS_H
+#define NB_PLUGIN_PROFILER_POOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+
+/*
+ * The room that NCCL needs to report kernels.
+ *
+ * When a communicator first has a collective whose kernels are to be reported,
+ * NCCL 2.26 to 2.30 connects its profiler channels: each rank takes a pool, a
+ * file of 34,210,180 bytes in /dev/shm that is allocated and mapped twice, four
+ * descriptors and a thread. NCCL does not look at the result: where one of them
+ * fails, the process ends by SIGSEGV, SIGXFSZ or the memory group's killer, or
+ * hangs. NCCL is therefore asked for kernels only where all of them fit.
+ *
+ * A process announces the pools that it lets NCCL take in a file of its own,
+ * /dev/shm/ncclbpf-pools-*, that it holds a lock on, and then compares the
+ * announcements of all living processes with the room. Of two that start
+ * together at least one sees both, in whatever job or container they are. An
+ * announced pool counts until NCCL has connected or the communicator has ended.
+ */
+
+/* /dev/shm, where NCCL makes its files; tests set another directory */
+extern const char *nb_pools_dir;
+
+struct nb_pools_want {
+	unsigned here; /* pools that NCCL may yet take in this process */
+	unsigned host; /* the same for all ranks of these communicators here */
+};
+
+/*
+ * Tell NCCL's version, such as 22809; 0: unknown. From 2.31 on there are no
+ * pools.
+ */
+void nb_pools_version(int version);
+/*
+ * Returns true if NCCL may be asked for kernels, and announces the pools.
+ * Otherwise the announcement stays as it was, and the log says why, once for
+ * each reason. The caller holds nb_prof.lock, and so for the functions below.
+ */
+bool nb_pools_take(const struct nb_pools_want *want);
+/* Announce no more than @here pools. */
+void nb_pools_shrink(unsigned here);
+unsigned nb_pools_announced(void);
+/* Copies why the last call of nb_pools_take was refused. */
+void nb_pools_why(struct nb_err *err);
+/* In a forked child, forget what the parent has announced. */
+void nb_pools_forked(void);
+/* Withdraw the announcement. */
+void nb_pools_end(void);
+
+#endif

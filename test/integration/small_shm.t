@@ -1,0 +1,192 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Reporting kernels costs NCCL 33 MiB of /dev/shm a rank, and NCCL does not
+# survive the lack of them. With the real libnccl on virtual GPUs: a small
+# /dev/shm, a limit on the size of files and a memory control group end no job,
+# whatever asks for kernels, and it is said why there are no GPU times.
+if [ -z "${SMALL_SHM:-}" ]; then # the mounts go with their namespace
+	if ! unshare -rm sh -c 'mount -t tmpfs x /dev/shm' 2>/dev/null; then
+		printf "ok 1 - a small /dev/shm # SKIP no mount namespace of our own\n1..1\n"
+		exit 0
+	fi
+	# without -r where possible: control groups are root's
+	own=-rm
+	unshare -m sh -c 'mount -t tmpfs x /dev/shm' 2>/dev/null && own=-m
+	SMALL_SHM=1 exec unshare $own sh "$0"
+fi
+. "$TOP/test/integration/shell_lib.sh"
+V=$B/test/fakes/vgpu
+[ -x "$V/job" ] || skip_all "a small /dev/shm" "no libnccl and CUDA headers at build time"
+trap finish EXIT
+cd "$T" || exit 1
+mkdir tmp
+export XDG_STATE_HOME="$T/state" LIMIT_S=60
+echo "return { candidate = '$B/policies/force.policy', blocks = 6 }" >plan.lua
+
+shm() { # SIZE
+	umount -l /dev/shm
+	mount -t tmpfs -o size="$1" x /dev/shm
+}
+shm 64m
+# vgpu JOB RANKS [NAME=value...] [-- COMMAND...]: a job, perhaps below a command
+vgpu() {
+	here=$1 ranks=$2
+	shift 2
+	set -- "$@" NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" \
+		NCCLBPF_JOB="$here" NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN \
+		NCCL_DEBUG_FILE="$T/$here.log.%p" VGPU_CLOCK=virtual \
+		TMPDIR="$T/tmp" VGPU_DIR="$T/tmp"
+	env "$@" $below timeout -k 5 300 env LD_PRELOAD="$V/libvgpu.so" "$V/job" \
+		--ranks "$ranks" --procs --min 1M --max 1M --pause-ms 5 --seconds 280 \
+		--report "$T/$here.report" >"$T/$here.out" 2>&1 &
+	job=$!
+	jobs="$jobs $job"
+	await began "$here"
+}
+below=
+began() { # JOB: has it made a collective, or ended?
+	[ -s "$T/$1.report" ] || ! kill -0 "$job" 2>/dev/null
+}
+more() { # JOB: collectives since the last call, or none and the job has ended
+	now=$(wc -l <"$T/$1.report")
+	[ "$now" -gt "$lines" ] || ! kill -0 "$job" 2>/dev/null
+}
+goes_on() { # NAME: the job makes two more collectives
+	for _ in 1 2; do
+		lines=$(wc -l <"$T/$here.report")
+		await more "$here"
+	done
+	kill -0 "$job" 2>/dev/null
+	ok "$1: the job goes on" $?
+}
+ends() { # it ends by itself, with status 0, after SIGTERM
+	kill -TERM "$job"
+	wait "$job"
+	rc=$?
+	tail -5 "$T/$here.out" >"$T/why"
+	[ "$rc" -eq 0 ]
+	ok "$here ends with status 0" $?
+}
+log_has() { # NAME TEXT...: has the log each text
+	cat "$T/$here.log."* >"$T/log"
+	what=$1
+	shift
+	has "$what" log "$@"
+}
+stats_have() { # JOB TEXT...
+	of=$1
+	shift
+	run -J "$of" -o json stats
+	for text; do grep -qF -e "$text" "$T/out" || return 1; done
+}
+
+vgpu start 2
+if ! kill -0 "$job" 2>/dev/null && grep -q '^vgpu: SKIP' start.out; then
+	echo "ok 1 - a small /dev/shm # SKIP $(sed -n 's/^vgpu: SKIP: //p' start.out | head -1)"
+	tests=1
+	exit 0
+fi
+said="no GPU times: /dev/shm has 64 of 64 MiB left, and NCCL needs 33 MiB a rank"
+goes_on "64 MiB and both variables"
+log_has "the log says why there are no GPU times" "$said" "131 MiB" "--shm-size=1g"
+[ "$(grep -c "$said" log)" -eq 2 ]
+ok "once for each process" $?
+status 0 "status" -J start -o table status
+has "says so" out "note: $said"
+run -J start -o table doctor
+has "doctor says so" out "gpu_times" "$said" "hint: gpu_times: give the container --shm-size=1g"
+status 0 "telemetry on" -J start -o table telemetry on
+has "says so" out "note: $said" "no room"
+grep -q kernel_ch out
+[ $? -eq 1 ] && [ ! -s err ]
+ok "asks for no kernels and announces no pause" $?
+await stats_have start '"enqueue":{"count"'
+goes_on "telemetry"
+status 0 "a trace into a file" -J start -o table trace start out=a.json seconds=500ms
+has "says so" out "note: $said"
+grep -q '"cat":"coll"' a.json
+ok "and has the other events" $?
+goes_on "a trace"
+ends
+
+for ranks in 2 8; do # later, where nothing was asked for at the start
+	vgpu "later$ranks" $ranks NCCLBPF_PROFILER_CONNECT=off
+	goes_on "$ranks ranks without profiler channels"
+	! cat "later$ranks.log."* 2>&1 | grep 'no GPU times' >why
+	ok "nothing is said before somebody wants GPU times" $?
+	run -J "later$ranks" -o table trace start events=kernel_ch
+	has "a trace into the rings: says so" out "note: $said"
+	run -J "later$ranks" trace stop
+	goes_on "$ranks ranks, a trace"
+	run -J "later$ranks" -o table telemetry on
+	has "telemetry on: says so" out "note: $said"
+	goes_on "$ranks ranks, telemetry"
+	run -J "later$ranks" telemetry off
+	(timeout 60 "$S" -J "later$ranks" -o table rollout start plan.lua >rollout.out 2>&1) &
+	rollout=$!
+	told() { run -J "later$ranks" -o json rollout status && grep -qF "$said" out; }
+	await told
+	ok "a rollout says so" $?
+	goes_on "$ranks ranks, a rollout"
+	run -J "later$ranks" rollout abort
+	wait $rollout
+	ends
+done
+
+shm 512m
+vgpu room 2
+await stats_have room '"unconnected":0' '"events":[]'
+ok "with room NCCL connects its channels at the start" $?
+await sh -c '! ls /dev/shm/ncclbpf-pools-* 2>/dev/null'
+ok "and nothing is announced any more" $?
+status 0 "telemetry on" -J room -o table telemetry on
+! cat out room.log.* 2>/dev/null | grep 'no GPU times' >why
+ok "without a word" $?
+await stats_have room '"source":"kernel_gpu"'
+ok "GPU times come" $?
+ends
+
+if below="prlimit --fsize=16777216" && $below true 2>/dev/null; then
+	vgpu files 2
+	goes_on "files of 16 MiB"
+	log_has "the log names the limit" "files of 16 MiB (ulimit -f)"
+	run -J files -o table telemetry on
+	has "and telemetry on" out "files of 16 MiB (ulimit -f)"
+	goes_on "files of 16 MiB, telemetry"
+	ends
+else
+	echo "ok $((tests += 1)) - a limit on the size of files # SKIP no prlimit"
+fi
+
+# a memory control group, version 1 or 2, below our own
+group=
+for g in "/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)" \
+	"/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)"; do
+	for limit in memory.limit_in_bytes memory.max; do
+		mkdir "$g/nb_shm.$$" 2>/dev/null
+		if echo 134217728 2>/dev/null >"$g/nb_shm.$$/$limit"; then
+			group=$g/nb_shm.$$
+			break 2
+		fi
+		rmdir "$g/nb_shm.$$" 2>/dev/null
+	done
+done
+if [ -n "$group" ]; then
+	cat >in_group <<-E
+		#!/bin/sh
+		echo \$\$ >$group/cgroup.procs || exit 1
+		exec "\$@"
+	E
+	chmod +x in_group
+	below=$T/in_group
+	vgpu group 2
+	goes_on "a memory group of 128 MiB"
+	log_has "the log names the group" "no GPU times: $limit of control group $group leaves"
+	run -J group -o table telemetry on
+	has "and telemetry on" out "$limit of control group $group"
+	goes_on "a memory group, telemetry"
+	ends
+	rmdir "$group"
+else
+	echo "ok $((tests += 1)) - a memory control group # SKIP none can be made"
+fi

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+// NCCL's profiler pools: what refuses them, and that of processes which start
+// together no more are let through than there is room for.
+#include "test/unit/unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plugin/profiler/pools.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* what /dev/shm pretends to have left, of 4 GiB */
+static uint64_t left_mib;
+static int fallocate_errno;
+static char dir[32];
+
+int __wrap_statvfs(const char *path, struct statvfs *fs);
+int __wrap_statvfs(const char *path, struct statvfs *fs)
+{
+	ck_assert_str_eq(path, dir);
+	*fs = (struct statvfs){ .f_frsize = 4096,
+				.f_blocks = 4096 * MIB / 4096,
+				.f_bavail = left_mib * MIB / 4096 };
+	return 0;
+}
+
+int __wrap_fallocate(int fd, int mode, off_t at, off_t size);
+int __wrap_fallocate(int fd, int mode, off_t at, off_t size)
+{
+	(void)mode;
+	ck_assert_int_eq(at, 0);
+	errno = fallocate_errno;
+	return fallocate_errno ? -1 : ftruncate(fd, size);
+}
+
+static void no_pools_yet(void)
+{
+	strcpy(dir, "/tmp/nb_pools.XXXXXX");
+	nb_pools_dir = mkdtemp(dir);
+	ck_assert_ptr_nonnull(nb_pools_dir);
+	left_mib = 4096;
+	fallocate_errno = 0;
+}
+
+static void remove_dir(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static bool take(unsigned here, unsigned host)
+{
+	return nb_pools_take(&(struct nb_pools_want){ here, host });
+}
+
+static const char *why(void)
+{
+	static struct nb_err err;
+
+	nb_pools_why(&err);
+	return err.text;
+}
+
+/* Returns the number of files of announcements. */
+static int announcements(void)
+{
+	DIR *d = opendir(dir);
+	int n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	for (struct dirent *e; (e = readdir(d));)
+		n += !strncmp(e->d_name, "ncclbpf-pools-", 14);
+	closedir(d);
+	return n;
+}
+
+START_TEST(with_room_they_are_announced_until_they_are_taken)
+{
+	int before = announcements();
+
+	ck_assert(take(2, 8));
+	ck_assert_uint_eq(nb_pools_announced(), 2);
+	ck_assert_int_eq(announcements(), before + 1);
+	ck_assert(take(1, 8));
+	ck_assert_uint_eq(nb_pools_announced(), 2);
+	nb_pools_shrink(1);
+	ck_assert_uint_eq(nb_pools_announced(), 1);
+	nb_pools_shrink(0);
+	ck_assert_int_eq(announcements(), before);
+	ck_assert(take(0, 0));
+	ck_assert_int_eq(announcements(), before);
+}
+END_TEST
+
+/* All ranks of the host must fit, with as much again. */
+START_TEST(there_must_be_room_for_the_whole_host)
+{
+	left_mib = 64;
+	ck_assert(!take(1, 2));
+	ck_assert_str_eq(
+		why(),
+		"no GPU times: /dev/shm has 64 of 4096 MiB left, and NCCL needs "
+		"33 MiB a rank: 131 MiB with a margin as large");
+	ck_assert_uint_eq(nb_pools_announced(), 0);
+	left_mib = 130;
+	ck_assert(!take(1, 2));
+	left_mib = 131;
+	ck_assert(take(1, 2));
+	nb_pools_end();
+}
+END_TEST
+
+/* A refusal leaves what was announced before. */
+START_TEST(one_more_communicator_may_be_too_many)
+{
+	left_mib = 131;
+	ck_assert(take(1, 1));
+	ck_assert(take(2, 2));
+	ck_assert(!take(3, 3));
+	ck_assert_uint_eq(nb_pools_announced(), 2);
+	nb_pools_end();
+}
+END_TEST
+
+/* A process that has announced @n pools, until it is killed. */
+static pid_t other_process(unsigned n)
+{
+	int ready[2];
+	char c = 0;
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		nb_pools_forked();
+		c = take(n, n) ? 'y' : 'n';
+		(void)!write(ready[1], &c, 1);
+		pause();
+		_exit(0);
+	}
+	ck_assert_int_eq(read(ready[0], &c, 1), 1);
+	ck_assert_int_eq(c, 'y');
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+START_TEST(two_processes_share_the_room)
+{
+	int before = announcements();
+	pid_t other;
+
+	left_mib = 200; /* three pools with their margin: 196 MiB */
+	other = other_process(2);
+	ck_assert(!take(2, 2));
+	ck_assert(take(1, 1));
+	ck_assert(!take(2, 2));
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	ck_assert_int_eq(announcements(), before + 2);
+	/* a dead process needs nothing, and its file is deleted */
+	ck_assert(take(3, 3));
+	ck_assert_int_eq(announcements(), before + 1);
+	nb_pools_end();
+}
+END_TEST
+
+/* A child has no part in what its parent has announced. */
+START_TEST(a_forked_child_announces_nothing)
+{
+	int status, before = announcements();
+	pid_t pid;
+
+	ck_assert(take(1, 1));
+	pid = fork();
+	if (!pid) {
+		nb_pools_forked();
+		nb_pools_end();
+		_exit(nb_pools_announced() != 0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(announcements(), before + 1);
+	nb_pools_end();
+}
+END_TEST
+
+START_TEST(the_size_of_files_is_limited)
+{
+	struct rlimit limit = { 16 * MIB, RLIM_INFINITY };
+
+	/* SIGXFSZ would end this process */
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert(!take(1, 1));
+	ck_assert_ptr_nonnull(strstr(why(), "files of 16 MiB (ulimit -f)"));
+	limit.rlim_cur = 100 * MIB;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert(take(1, 1));
+	nb_pools_end();
+}
+END_TEST
+
+START_TEST(descriptors_are_few)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 100;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert(!take(1, 1));
+	ck_assert_ptr_nonnull(strstr(why(), "(ulimit -n) leaves "));
+}
+END_TEST
+
+START_TEST(address_space_is_small)
+{
+	struct rlimit limit = { 300 * MIB, RLIM_INFINITY };
+
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+	ck_assert(!take(8, 8));
+	ck_assert_ptr_nonnull(strstr(why(), "Cannot allocate memory"));
+}
+END_TEST
+
+/* As where seccomp or the file system refuses it. */
+START_TEST(the_system_refuses_the_file)
+{
+	fallocate_errno = EPERM;
+	ck_assert(!take(1, 1));
+	ck_assert_ptr_nonnull(strstr(why(), "Operation not permitted"));
+	ck_assert_uint_eq(nb_pools_announced(), 0);
+}
+END_TEST
+
+START_TEST(later_versions_have_no_pools)
+{
+	left_mib = 1;
+	nb_pools_version(23003);
+	ck_assert(!take(1, 1));
+	nb_pools_version(23102);
+	ck_assert(take(1, 1));
+	ck_assert_uint_eq(nb_pools_announced(), 0);
+}
+END_TEST
+
+UNIT_MAIN("pools", tcase_add_checked_fixture(tc, no_pools_yet, remove_dir);
+	  tcase_add_test(tc, with_room_they_are_announced_until_they_are_taken);
+	  tcase_add_test(tc, there_must_be_room_for_the_whole_host);
+	  tcase_add_test(tc, one_more_communicator_may_be_too_many);
+	  tcase_add_test(tc, two_processes_share_the_room);
+	  tcase_add_test(tc, a_forked_child_announces_nothing);
+	  tcase_add_test(tc, the_size_of_files_is_limited);
+	  tcase_add_test(tc, descriptors_are_few);
+	  tcase_add_test(tc, address_space_is_small);
+	  tcase_add_test(tc, the_system_refuses_the_file);
+	  tcase_add_test(tc, later_versions_have_no_pools);)
