@@ -56,6 +56,8 @@ struct nb_tap_sums {
 	uint64_t overflows; /* posts that exceeded the size of a queue */
 	/* number of queues created through the extended interface */
 	uint64_t extended;
+	/* openings of adapters for which the tap had no entry left */
+	uint64_t beyond;
 	uint64_t files; /* number of open contexts that have a device file */
 	/*
 	 * number of existing queue pairs that watch() has reported as stalled
@@ -123,6 +125,6 @@ struct nb_tap_api {
 		      void *arg);
 };
 #define NB_TAP_SYMBOL "ncclbpf_tap"
-#define NB_TAP_BUILD NCCLBPF_VERSION " 3"
+#define NB_TAP_BUILD NCCLBPF_VERSION " 4"
 
 #endif

@@ -69,8 +69,8 @@ struct nb_tap_qp {
 };
 
 /*
- * An opened adapter. Entries are never freed: when an adapter is opened again,
- * it gets a new entry.
+ * An opened adapter. When it is closed and opened again, it gets the same entry;
+ * each further context of it, while others are open, gets an entry of its own.
  */
 struct nb_tap_device {
 	/*

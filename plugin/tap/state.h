@@ -15,7 +15,7 @@ struct nb_tap_state {
 	/* counters that any thread increments atomically */
 	uint64_t qps, live_qps, failed_changes, events, regions, region_bytes;
 	uint64_t tuned, refused, undone, unseen, strays, overflows;
-	uint64_t extended, failures;
+	uint64_t extended, failures, beyond;
 	/*
 	 * called when an adapter is opened; NULL: not set; accessed atomically
 	 */

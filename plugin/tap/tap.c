@@ -45,7 +45,7 @@ struct nb_tap_device *nb_tap_device_search(const struct nb_ibv_context *c)
 
 	for (uint32_t i = 0; i < n; i++)
 		if (__atomic_load_n(&nb_tap_device[i].context,
-				    __ATOMIC_RELAXED) == c)
+				    __ATOMIC_ACQUIRE) == c)
 			return &nb_tap_device[i];
 	return NULL;
 }
@@ -104,7 +104,9 @@ static void functions_replace(struct nb_tap_device *d, struct nb_ibv_context *c)
 	d->create_cq_ex = x ? x->create_cq_ex : NULL;
 	/* from now on, other threads find the adapter by its context */
 	__atomic_store_n(&d->context, c, __ATOMIC_RELEASE);
-	__atomic_store_n(&nb_tap.devices, d->number + 1, __ATOMIC_RELEASE);
+	if (d->number == nb_tap.devices)
+		__atomic_store_n(&nb_tap.devices, d->number + 1,
+				 __ATOMIC_RELEASE);
 	c->post_send = nb_tap_post_send;
 	c->post_recv = nb_tap_post_recv;
 	c->poll_cq = nb_tap_poll_cq_of(d);
@@ -137,6 +139,32 @@ static void tell_opened(const char *adapter)
 		opened(adapter);
 }
 
+/*
+ * Returns an entry for an adapter that was opened: that of an earlier, closed
+ * context of it, so that the adapter keeps its number, or a new one. NULL if
+ * NB_TAP_DEVICES entries are in use. The caller holds the tap's lock.
+ */
+static struct nb_tap_device *device_entry(const char *name)
+{
+	uint32_t n = nb_tap.devices;
+	struct nb_tap_device *d;
+
+	for (uint32_t i = 0; i < n; i++) {
+		d = &nb_tap_device[i];
+		if (!NB_TAP_GET(d->context) &&
+		    !strncmp(d->name, name, sizeof(d->name) - 1))
+			return d;
+	}
+	if (n == NB_TAP_DEVICES) {
+		nb_tap_count(&nb_tap.beyond, 1);
+		return NULL;
+	}
+	d = &nb_tap_device[n];
+	d->number = n;
+	snprintf(d->name, sizeof(d->name), "%s", name);
+	return d;
+}
+
 EXPORT struct nb_ibv_context *ibv_open_device(struct nb_ibv_device *dev);
 struct nb_ibv_context *ibv_open_device(struct nb_ibv_device *dev)
 {
@@ -145,21 +173,17 @@ struct nb_ibv_context *ibv_open_device(struct nb_ibv_device *dev)
 		real->open_device ? real->open_device(dev) : NULL;
 	const char *name;
 	struct nb_tap_device *d;
-	uint32_t n;
 
 	if (!c)
 		return NULL;
 	name = real->get_device_name ? real->get_device_name(dev) : NULL;
+	name = name ? name : "";
 	pthread_mutex_lock(&tap_lock);
-	n = nb_tap.devices;
-	if (n < NB_TAP_DEVICES) {
-		d = &nb_tap_device[n];
-		d->number = n;
-		snprintf(d->name, sizeof(d->name), "%s", name ? name : "");
+	d = device_entry(name);
+	if (d)
 		functions_replace(d, c);
-	}
 	pthread_mutex_unlock(&tap_lock);
-	tell_opened(name ? name : "");
+	tell_opened(name);
 	return c;
 }
 
@@ -621,7 +645,7 @@ static void sums(struct nb_tap_sums *s)
 #define SUM(what) s->what = NB_TAP_GET(nb_tap.what)
 	SUM(qps), SUM(live_qps), SUM(failed_changes), SUM(events), SUM(regions);
 	SUM(region_bytes), SUM(tuned), SUM(refused), SUM(undone), SUM(unseen);
-	SUM(strays), SUM(overflows), SUM(extended), SUM(failures);
+	SUM(strays), SUM(overflows), SUM(extended), SUM(failures), SUM(beyond);
 #undef SUM
 	pthread_mutex_lock(&tap_lock);
 	for (int i = 0; i < 2; i++) {

@@ -19,7 +19,7 @@ while IFS= read -r line; do
 	esac
 done <"$T/sub"
 cp "$T/all" "$T/why"
-grep -q '^1\.\.74$' "$T/sub" && [ $rc -eq 0 ]
+grep -q '^1\.\.78$' "$T/sub" && [ $rc -eq 0 ]
 ok "tap_check has run to its end" $?
 
 # NCCLBPF_VERBS opens the tap; the programs run in the ring's processes.

@@ -236,15 +236,21 @@ static void check_verbs_unseen(struct nb_json *j, const struct nb_tap_api *tap,
 {
 	uint64_t others = nb_verbs_other_contexts(s);
 	bool gpu = nb_verbs_gpu_posts("/sys", tap);
+	char beyond[96] = "";
 
-	if (!others && !s->extended && !gpu)
+	if (s->beyond)
+		snprintf(beyond, sizeof(beyond),
+			 "; openings for which the tap had no entry left: %llu",
+			 (unsigned long long)s->beyond);
+	if (!others && !s->extended && !s->beyond && !gpu)
 		return;
-	check(j, "verbs_unseen", OK,
+	check(j, "verbs_unseen", s->beyond ? WARN : OK,
 	      "neither policies nor \"verbs\" see these contexts and queues; "
 	      "docs/verbs.md says why",
 	      "not seen: contexts opened before the tap was loaded, or by other libraries: %llu; "
-	      "queues of the extended interface: %llu%s",
+	      "queues of the extended interface: %llu%s%s",
 	      (unsigned long long)others, (unsigned long long)s->extended,
+	      beyond,
 	      gpu ? "; operations that GPUs post themselves (GIN with GDAKI)"
 		  : "");
 }

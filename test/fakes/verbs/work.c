@@ -59,13 +59,13 @@ static void second_adapter(void)
  */
 static void ninth_adapter(void)
 {
-	enum { ADAPTERS = 10, SHARED = 8, OPENED = 2 };
+	enum { ADAPTERS = 10, SHARED = 8, OPENED = 1 };
 	struct ibv_context *first = device, *opened[ADAPTERS];
 	struct ibv_pd *first_pd = pd, *pds[ADAPTERS];
 	static struct pair p;
 	struct ibv_wc wc = { 0 };
 	struct ibv_device **list = v.get_device_list(NULL);
-	bool good = sums().devices == OPENED, closed = true;
+	bool good = sums().devices == OPENED + 1, closed = true;
 	int shared = 0;
 
 	for (int i = OPENED; i < ADAPTERS && good; i++) {
@@ -97,6 +97,63 @@ static void ninth_adapter(void)
 	for (int i = OPENED; i < ADAPTERS && good; i++)
 		closed &= !v.dealloc_pd(pds[i]) && !v.close_device(opened[i]);
 	ok(closed, "they are closed");
+}
+
+/* Send 9 bytes over @c: is it told, by an adapter of number @number? */
+static bool told_by(struct ibv_context *c, uint32_t number)
+{
+	struct ibv_context *first = device;
+	struct ibv_pd *first_pd = pd;
+	static struct pair p;
+	bool sent, told_so;
+
+	device = c;
+	pd = v.alloc_pd(c);
+	listen_to(BIT(POST) | BIT(DONE));
+	sent = pd && pair_new(&p) &&
+	       !send_bytes(&p, 9, 1, IBV_SEND_SIGNALED, IBV_WR_RDMA_WRITE) &&
+	       poll_one(p.cq[0]).wr_id == 1;
+	told_so = told.ndone == 1 && told.done[0].device == number &&
+		  told.done[0].bytes == 9;
+	if (sent)
+		pair_free(&p);
+	v.dealloc_pd(pd);
+	device = first;
+	pd = first_pd;
+	return sent && told_so;
+}
+
+/* An adapter that is opened again and again stays in sight. */
+static void opened_often(void)
+{
+	enum { ROOM_FOR = 64, TIMES = 200 };
+	struct ibv_device **list = v.get_device_list(NULL);
+	struct ibv_context *c, *open[ROOM_FOR];
+	struct nb_tap_sums before = sums();
+	bool good = true;
+
+	for (int i = 0; i < TIMES; i++) {
+		c = v.open_device(list[0]);
+		good &= c && !v.close_device(c);
+	}
+	ok(good && sums().devices == before.devices && !sums().beyond,
+	   "an adapter that is closed and opened keeps its entry");
+	/* one has been open all the time */
+	for (int i = 1; i < ROOM_FOR; i++)
+		open[i] = v.open_device(list[0]);
+	ok(sums().devices == ROOM_FOR && !sums().beyond &&
+		   told_by(open[1], 1) && told_by(open[ROOM_FOR - 1], 63),
+	   "64 contexts are told of");
+	c = v.open_device(list[0]);
+	ok(c && sums().beyond == 1 && !told_by(c, 0) && !v.close_device(c),
+	   "one more is counted as not seen");
+	for (int i = 1; i < ROOM_FOR; i++)
+		good &= !v.close_device(open[i]);
+	c = v.open_device(list[0]);
+	ok(good && c && told_by(c, 1) && sums().beyond == 1,
+	   "and one after they were closed is told of");
+	v.close_device(c);
+	v.free_device_list(list);
 }
 
 /* A list of three sends, the last of which has more pieces than is allowed. */
@@ -278,6 +335,7 @@ void work_on_adapters(void)
 {
 	second_adapter();
 	ninth_adapter();
+	opened_often();
 	lists();
 	untimed();
 	programs_come_and_go();
