@@ -3,7 +3,7 @@
  * Read the text of tables: NVIDIA's tuner files (8 to 10 columns in a fixed
  * order), or any of the columns below after a line that names them.
  * NVIDIA's reader skips lines that it does not understand. This reader
- * stops at the first such line and reports its place and the allowed
+ * refuses the table and reports the place of such lines and the allowed
  * values.
  */
 #include <stdlib.h>
@@ -82,6 +82,8 @@ struct parser {
 	enum column column[MAX_FIELDS];
 	uint32_t ncolumns;
 	bool named; /* A header line named the columns. */
+	/* A fault after which the meaning of the other lines is not known. */
+	bool lost;
 };
 
 static struct span trim(struct span s)
@@ -126,9 +128,9 @@ static bool is_word(struct span s, const char *word)
 	return s.n == strlen(word) && nb_same_words(s.p, word, s.n);
 }
 
-static bool is_any(const struct parser *p, struct span s)
+static bool is_any(struct span s)
 {
-	return is_word(s, "-1") || is_word(s, "any") || (p->named && !s.n);
+	return !s.n || is_word(s, "-1") || is_word(s, "any");
 }
 
 /* Add to the error, as a hint, the names of @list that resemble field @i. */
@@ -243,7 +245,7 @@ static int read_bytes(struct parser *p, uint32_t i, bool upper, int64_t *out)
 	uint64_t v = 0;
 	int rc;
 
-	if (is_any(p, p->field[i])) {
+	if (is_any(p->field[i])) {
 		*out = upper ? NB_TABLE_MAX_BYTES : 0;
 		return 0;
 	}
@@ -273,7 +275,7 @@ static int read_interval(struct parser *p, uint32_t i, int64_t *min,
 
 	*min = 0;
 	*max = NB_TABLE_MAX_BYTES;
-	if (is_any(p, f))
+	if (is_any(f))
 		return 0;
 	if (dots) {
 		a.n = (size_t)(dots - f.p);
@@ -317,7 +319,7 @@ static int read_field(struct parser *p, uint32_t i, struct reading *r)
 	case LOW | HIGH:
 		return read_interval(p, i, min, max);
 	}
-	if (is_any(p, p->field[i]))
+	if (is_any(p->field[i]))
 		return 0;
 	return nb_table_fields[f].word
 		       ? read_word(p, i, &nb_table_fields[f],
@@ -365,6 +367,7 @@ static int add_row(struct parser *p, const struct nb_table_row *row)
 	uint32_t cap = t->cap ? t->cap * 2 : 64;
 	struct nb_table_row *rows;
 
+	p->lost = t->n == NB_TABLE_MAX_ROWS;
 	if (t->n == NB_TABLE_MAX_ROWS)
 		return set_place(p, 0,
 				 nb_fail(p->err, NB_E_LIMIT, 0,
@@ -372,6 +375,7 @@ static int add_row(struct parser *p, const struct nb_table_row *row)
 					 NB_TABLE_MAX_ROWS));
 	if (t->n == t->cap) {
 		rows = reallocarray(t->rows, cap, sizeof(*rows));
+		p->lost = !rows;
 		if (!rows)
 			return nb_fail(p->err, NB_E_NOMEM, 0,
 				       "table: out of memory");
@@ -465,6 +469,7 @@ static int header_fault(struct parser *p, uint32_t i, const char *what)
 			 (int)(f.n < MAX_FIELD ? f.n : MAX_FIELD), f.p, what);
 
 	p->ncolumns = 0;
+	p->lost = true;
 	for (int c = 0; c < NCOLUMNS; c++)
 		names[c] = columns[c].name;
 	hint_nearest(p, i, names, NCOLUMNS);
@@ -566,15 +571,14 @@ static int read_line(struct parser *p, bool *began)
 	return read_row(p);
 }
 
-int nb_table_parse(struct nb_table *t, const char *text, size_t size_,
-		   struct nb_table_where *where, struct nb_err *err)
+uint32_t nb_table_read(struct nb_table *t, const char *text, size_t size_,
+		       struct nb_table_fault *faults, uint32_t most)
 {
-	struct parser p = { .t = t, .where = where, .err = err };
+	struct parser p = { .t = t };
 	struct span rest = { text, size_ };
 	bool began = false;
-	int rc = 0;
+	uint32_t n = 0;
 
-	*where = (struct nb_table_where){ 0, 0, "" };
 	for (uint32_t c = 0; c < NVIDIA; c++)
 		p.column[c] = (enum column)c;
 	p.ncolumns = NVIDIA;
@@ -582,19 +586,37 @@ int nb_table_parse(struct nb_table *t, const char *text, size_t size_,
 		rest.p += 3; /* Skip a byte order mark. */
 		rest.n -= 3;
 	}
-	while (!rc && rest.n) {
+	while (rest.n && n < most && !p.lost) {
 		const char *end = memchr(rest.p, '\n', rest.n);
 
+		faults[n] = (struct nb_table_fault){ .where.field = "" };
+		p.where = &faults[n].where;
+		p.err = &faults[n].err;
 		p.line++;
 		p.text = rest;
 		p.text.n = end ? (size_t)(end - rest.p) : rest.n;
 		rest.p += p.text.n + !!end;
 		rest.n -= p.text.n + !!end;
-		rc = read_line(&p, &began);
+		n += read_line(&p, &began) != 0;
 	}
-	if (!rc && !t->n)
-		return nb_fail(err, NB_E_FORMAT, 0, "a table without rows");
-	return rc;
+	if (!n && !t->n) {
+		faults[n] = (struct nb_table_fault){ .where.field = "" };
+		nb_fail(&faults[n++].err, NB_E_FORMAT, 0,
+			"a table without rows");
+	}
+	return n;
+}
+
+int nb_table_parse(struct nb_table *t, const char *text, size_t size_,
+		   struct nb_table_where *where, struct nb_err *err)
+{
+	struct nb_table_fault f = { .where.field = "" };
+	bool bad = nb_table_read(t, text, size_, &f, 1);
+
+	*where = f.where;
+	if (bad && err)
+		*err = f.err;
+	return bad ? f.err.code : 0;
 }
 
 static void put_field(struct nb_buf *out, const struct nb_table_row *r,

@@ -346,8 +346,8 @@ static bool row_covers(const struct nb_table_row *a,
 		!(nb_table_need(b->algo, b->proto) & ~need));
 }
 
-static int hidden_row(const struct nb_table *t, uint32_t i,
-		      struct nb_table_where *where, struct nb_err *err)
+static void hidden_row(const struct nb_table *t, uint32_t i,
+		       struct nb_table_where *where, struct nb_err *err)
 {
 	uint32_t by = 0;
 
@@ -361,40 +361,59 @@ static int hidden_row(const struct nb_table *t, uint32_t i,
 	else
 		nb_fail(err, NB_E_FORMAT, 0,
 			"this row never wins: earlier rows always match first");
-	return nb_hint(
-		err,
+	nb_hint(err,
 		"the first matching row wins: put the narrower row first, or remove this row");
 }
 
-static int check_rows(const struct nb_table *t,
-		      const struct nb_table_tree *tree,
-		      const struct nb_table_opts *opts,
-		      struct nb_table_where *where, struct nb_err *err)
+/* Return the faults of rows that never win. */
+static uint32_t check_rows(const struct nb_table *t,
+			   const struct nb_table_tree *tree,
+			   const struct nb_table_opts *opts,
+			   struct nb_table_fault *faults, uint32_t most)
 {
-	for (uint32_t i = 0; i < t->n; i++)
-		if (!opts->keep_hidden && !(tree->won[i / 64] >> i % 64 & 1))
-			return hidden_row(t, i, where, err);
-	return 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->n && n < most && !opts->keep_hidden; i++)
+		if (!(tree->won[i / 64] >> i % 64 & 1)) {
+			hidden_row(t, i, &faults[n].where, &faults[n].err);
+			n++;
+		}
+	return n;
 }
 
-static int check_local(const struct nb_table *t,
-		       const struct nb_table_opts *opts,
-		       struct nb_table_where *where, struct nb_err *err)
+/* Return the faults of rows whose conditions differ between ranks. */
+static uint32_t check_local(const struct nb_table *t,
+			    const struct nb_table_opts *opts,
+			    struct nb_table_fault *faults, uint32_t most)
 {
-	for (uint32_t i = 0; i < t->n; i++) {
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->n && n < most; i++) {
+		struct nb_table_fault *f = &faults[n];
+
 		if (opts->local || t->rows[i].reg_buff == NB_TABLE_ANY)
 			continue;
-		*where = (struct nb_table_where){ t->rows[i].line, 0,
-						  "reg_buff" };
-		nb_fail(err, NB_E_FORMAT, 0,
+		f->where = (struct nb_table_where){ t->rows[i].line, 0,
+						    "reg_buff" };
+		nb_fail(&f->err, NB_E_FORMAT, 0,
 			"reg_buff %d: "
 			"buffers may be registered on one rank and not on another; -1 expected",
 			t->rows[i].reg_buff);
-		return nb_hint(err,
-			       "coherence=off compiles such a table, "
-			       "for jobs that run with NCCLBPF_COHERENCE=off");
+		nb_hint(&f->err,
+			"policy build FILE coherence=off compiles such a table, "
+			"for jobs that run with NCCLBPF_COHERENCE=off");
+		n++;
 	}
-	return 0;
+	return n;
+}
+
+static int first_fault(const struct nb_table_fault *f,
+		       struct nb_table_where *where, struct nb_err *err)
+{
+	*where = f->where;
+	if (err)
+		*err = f->err;
+	return f->err.code;
 }
 
 int nb_table_image(struct nb_buf *out, const struct nb_table *t,
@@ -402,20 +421,39 @@ int nb_table_image(struct nb_buf *out, const struct nb_table *t,
 		   struct nb_table_where *where, struct nb_err *err)
 {
 	struct nb_table_tree tree;
+	struct nb_table_fault f;
 	int rc;
 
 	*where = (struct nb_table_where){ 0, 0, "" };
 	if (!t->n)
 		return nb_fail(err, NB_E_FORMAT, 0, "a table without rows");
-	rc = check_local(t, opts, where, err);
-	if (rc)
-		return rc;
+	if (check_local(t, opts, &f, 1))
+		return first_fault(&f, where, err);
 	rc = nb_table_flatten(&tree, t, err);
 	if (rc)
 		return rc;
-	rc = check_rows(t, &tree, opts, where, err);
-	if (!rc)
+	if (check_rows(t, &tree, opts, &f, 1))
+		rc = first_fault(&f, where, err);
+	else
 		rc = make_image(out, t, &tree, opts, err);
 	nb_table_tree_fini(&tree);
 	return rc;
+}
+
+uint32_t nb_table_faults(const char *text, size_t size,
+			 const struct nb_table_opts *opts,
+			 struct nb_table_fault *faults, uint32_t most)
+{
+	struct nb_table t = { 0 };
+	struct nb_table_tree tree;
+	uint32_t n = nb_table_read(&t, text, size, faults, most);
+
+	if (!n)
+		n = check_local(&t, opts, faults, most);
+	if (!n && !nb_table_flatten(&tree, &t, NULL)) {
+		n = check_rows(&t, &tree, opts, faults, most);
+		nb_table_tree_fini(&tree);
+	}
+	nb_table_fini(&t);
+	return n;
 }

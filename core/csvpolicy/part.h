@@ -58,6 +58,13 @@ struct nb_table_tree {
 	uint64_t *won;	/* One bit for each row: the row wins somewhere. */
 };
 
+/*
+ * Read a table's text like nb_table_parse, and go on after a fault as long as
+ * the lines can be told apart. Returns the number of @faults, at most @most.
+ */
+uint32_t nb_table_read(struct nb_table *t, const char *text, size_t size,
+		       struct nb_table_fault *faults, uint32_t most);
+
 /* Build the tree; see flat.c. */
 int nb_table_flatten(struct nb_table_tree *tree, const struct nb_table *t,
 		     struct nb_err *err);

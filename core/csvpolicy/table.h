@@ -67,6 +67,12 @@ struct nb_table_where {
 int nb_table_parse(struct nb_table *t, const char *text, size_t size,
 		   struct nb_table_where *where, struct nb_err *err);
 
+/* A fault of a table and its place. */
+struct nb_table_fault {
+	struct nb_table_where where;
+	struct nb_err err;
+};
+
 /*
  * Write a table in NVIDIA's columns; nb_table_parse reads the same rows back.
  */
@@ -104,6 +110,17 @@ struct nb_table_opts {
 int nb_table_image(struct nb_buf *out, const struct nb_table *t,
 		   const struct nb_table_opts *opts,
 		   struct nb_table_where *where, struct nb_err *err);
+
+/*
+ * nb_table_faults - find the faults of a table that does not compile
+ * @faults: gets at most @most of them, in the order of the lines: faults of
+ *          the text, or if it has none, of rows that nb_table_image refuses
+ *
+ * Returns their number; 0 if the table compiles or memory is short.
+ */
+uint32_t nb_table_faults(const char *text, size_t size,
+			 const struct nb_table_opts *opts,
+			 struct nb_table_fault *faults, uint32_t most);
 
 /*
  * nb_table_of_image - read the rows that an image was compiled from

@@ -10,6 +10,7 @@
 #include "core/csvpolicy/table.h"
 
 #define TABLE "ncclbpf.table"
+enum { MAX_FAULTS = 10 };
 #define IMAGES (2 * (size_t)NB_IMAGE_MAX_SIZE)
 
 static int table_gc(lua_State *L)
@@ -42,6 +43,29 @@ static int fail_at(lua_State *L, const struct nb_table_where *where,
 	return n;
 }
 
+/*
+ * Add the further faults of a table to the error at the top, as a list of
+ * {line, col, message}.
+ */
+static void add_faults(lua_State *L, const char *text, size_t size,
+		       const struct nb_table_opts *opts)
+{
+	struct nb_table_fault *f =
+		lua_newuserdatauv(L, MAX_FAULTS * sizeof(*f), 0);
+	uint32_t n = nb_table_faults(text, size, opts, f, MAX_FAULTS);
+
+	lua_createtable(L, (int)n, 0);
+	for (uint32_t i = 1; i < n; i++) {
+		lua_createtable(L, 0, 3);
+		nb_lua_set_int(L, "line", f[i].where.line);
+		nb_lua_set_int(L, "col", f[i].where.col);
+		nb_lua_set_str(L, "message", f[i].err.text);
+		lua_rawseti(L, -2, (lua_Integer)i);
+	}
+	lua_remove(L, -2);
+	lua_setfield(L, -2, "more");
+}
+
 static bool flag(lua_State *L, int table, const char *name)
 {
 	bool v;
@@ -53,7 +77,7 @@ static bool flag(lua_State *L, int table, const char *name)
 }
 
 /* table_image(text, {name=, file=, keep_hidden=, reg_buff=}) -> image | nil,
- * err */
+ * err with the first fault, and in err.more up to nine others */
 static int table_image(lua_State *L)
 {
 	size_t size;
@@ -74,8 +98,12 @@ static int table_image(lua_State *L)
 	t = push_table(L);
 	out = nb_lua_buf(L, IMAGES);
 	if (nb_table_parse(t, text, size, &where, &err) ||
-	    nb_table_image(out, t, &opts, &where, &err))
-		return fail_at(L, &where, &err);
+	    nb_table_image(out, t, &opts, &where, &err)) {
+		int n = fail_at(L, &where, &err);
+
+		add_faults(L, text, size, &opts);
+		return n;
+	}
 	lua_pushlstring(L, nb_buf_text(out), out->size);
 	return 1;
 }

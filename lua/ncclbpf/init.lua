@@ -548,7 +548,7 @@ nb.verify = errors.catch(function(opts)
 	opts = errors.check_options("nb.verify", opts, {
 		path = "string", coherence_off = "boolean" })
 	if not opts.path then error("nb.verify: option path expected", 2) end
-	local image, info = try(policy.open(opts.path))
+	local image, info = try(policy.open(opts.path, nil, opts.coherence_off and "off" or nil))
 	return policy.verdict(image, info, { coherence_off = opts.coherence_off })
 end)
 

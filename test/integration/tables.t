@@ -71,6 +71,43 @@ printf 'allreduce,0,9,ring,ll,1,-1,-1,-1,1\n' >reg.csv
 status 0 "coherence=off takes reg_buff" policy build reg.csv coherence=off
 status 2 "and the verifier does not, otherwise" policy verify reg.policy
 has "as it depends on the rank" err "reg_buff"
+status 65 "without it the table is refused" policy verify reg.csv
+has "and the hint is a command" err "policy build FILE coherence=off compiles such a table"
+status 0 "verify takes coherence=off as well" policy verify reg.csv coherence=off
+
+printf 'allreduce,,,tree,ll,,,\n' >empty.csv
+status 0 "an empty field is -1 without a header line" policy export empty.csv
+has "as with one" out "allreduce,0,18446744073709551615,tree,ll,-1,-1,-1,-1,-1"
+
+# several faults
+{
+	echo 'allreduce,0,1,tree,ll,2,1,-1'
+	for i in 1 2 3; do echo "allreduce,$i,9,rign,ll,2,1,-1"; done
+	echo 'allreduce,9,1,tree,ll,2,1,-1'
+} >bad.csv
+status 65 "four bad rows" policy verify bad.csv
+has "are all told" err "at bad.csv:2:15" 'bad.csv:3:15: algorithm "rign"' \
+	'bad.csv:4:15: algorithm "rign"' "bad.csv:5:13: max_bytes 1: at least min_bytes, 9"
+! grep -q "first 10" err
+ok "which are not ten" $?
+seq 12 | sed 's/.*/allreduce,x,9,ring,ll,2,1,-1/' >bad.csv
+status 65 "twelve bad rows" policy verify bad.csv
+has "the tenth is told" err "bad.csv:10:11:" "these are the first 10 faults"
+! grep -q "bad.csv:11" err
+ok "the eleventh is not" $?
+printf 'coll,bites\nallreduce,1\nallreduce,2\n' >bad.csv
+status 65 "a header that cannot be read" policy verify bad.csv
+! grep -q "bad.csv:2" err
+ok "is the only fault" $?
+printf 'allreduce,0,9,ring,ll,1,-1,-1\n%s\n%s\n' allreduce,2,3,ring,ll,1,-1,-1 \
+	allreduce,4,5,ring,ll,1,-1,-1 >bad.csv
+status 65 "two rows that never win" policy verify bad.csv
+has "are both told" err "at bad.csv:2:1" "bad.csv:3:1: this row never wins: line 1"
+lua_run -e 'local nb = require "ncclbpf"
+local p, err = nb.policy.table { { algo = "ring" }, { algo = "ring" }, { algo = "ring" } }
+assert(not p and err.row == 2, err)
+assert(tostring(err):find "row 3: this row never wins: row 1", err)' 2>why
+ok "rows in Lua, too" $?
 lua_run -e 'local nb = require "ncclbpf"
 local rows = { { coll = "allreduce", algo = "ring", proto = "ll", reg_buff = 1 },
 	coherence = "off" }

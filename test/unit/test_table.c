@@ -352,10 +352,9 @@ static const struct {
 	{ "allreduze,0,1,tree,ll,2,1,1\n", 1, 1,
 	  "collective \"allreduze\": broadcast, reduce, allgather, "
 	  "reducescatter, allreduce, or -1 expected" },
-	{ ",0,1,tree,ll,2,1,1\n", 1, 1, "collective \"\": broadcast" },
 	{ "allreduce,4X,1,tree,ll,2,1,1\n", 1, 11,
 	  "min_bytes \"4X\": bytes (4194304, 4M, 4MiB) or -1 expected" },
-	{ "allreduce,,1,tree,ll,2,1,1\n", 1, 11, "min_bytes \"\": bytes" },
+	{ ",,,,,,,\n", 1, 4, "the row has no answer" },
 	{ "allreduce,-2,1,tree,ll,2,1,1\n", 1, 11, "min_bytes \"-2\": bytes" },
 	{ "allreduce,0x10,1,tree,ll,2,1,1\n", 1, 11, "\"0x10\": bytes" },
 	{ "allreduce,1.5M,1,tree,ll,2,1,1\n", 1, 11, "\"1.5M\": bytes" },

@@ -30,10 +30,11 @@ function M.name_of(path)
 	return name ~= "" and name or "policy"
 end
 
--- Read a file (C, an object, a table or an image) as an image. -> bytes, clang's warnings
-M.image_bytes = errors.catch(function(path, name)
+-- Read a file (C, an object, a table or an image) as an image. @coherence: "off" compiles tables
+-- whose answers differ between ranks. -> bytes, clang's warnings
+M.image_bytes = errors.catch(function(path, name, coherence)
 	if tables.is_source(path) then
-		return tables.open(path, { name = name or M.name_of(path) })
+		return tables.open(path, { name = name or M.name_of(path), coherence = coherence })
 	end
 	local bytes, warnings
 	if source.is_c(path) then
@@ -59,8 +60,8 @@ M.image_bytes = errors.catch(function(path, name)
 end)
 
 -- Read a policy from a file. -> image, its description (warnings: clang's), its bytes
-M.open = errors.catch(function(path, name)
-	local bytes, warnings = try(M.image_bytes(path, name))
+M.open = errors.catch(function(path, name, coherence)
+	local bytes, warnings = try(M.image_bytes(path, name, coherence))
 	if name then bytes = errors.about(path, core.image_named(bytes, name)) end
 	local image = errors.about(path, core.image(bytes))
 	local info = image:info()
@@ -238,8 +239,8 @@ function M.cmd_verify(ctx)
 	if coherence and coherence ~= "strict" and coherence ~= "off" then
 		return errors.fail("usage", "coherence=%s: strict or off expected", coherence)
 	end
-	local image, info = try(M.open(path))
-	local v = try(M.verdict(image, info, { coherence_off = ctx.opt.coherence == "off",
+	local image, info = try(M.open(path, nil, coherence))
+	local v = try(M.verdict(image, info, { coherence_off = coherence == "off",
 		trace = (ctx.flags.verbose or 0) > 1 }))
 	local foot, failure = { info.warnings }, M.refusal(v, path, ctx.flags.verbose)
 	for _, line in ipairs(run_lines(v)) do foot[#foot + 1] = line end
@@ -303,7 +304,9 @@ end)
 
 -- Return the image that a word names: a file's, or that of a policy of the job.
 function M.resolve(ctx, word)
-	if M.is_file(word) or (core.stat(word) or {}).kind == "file" then return M.open(word) end
+	if M.is_file(word) or (core.stat(word) or {}).kind == "file" then
+		return M.open(word, nil, ctx.opt.coherence)
+	end
 	local data, object = try(read.one(ctx, "policy export " .. session.quote(word),
 		{ want_object = true }))
 	local image = try(core.image(object))

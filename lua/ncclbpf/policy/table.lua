@@ -158,6 +158,29 @@ M.csv_of = errors.catch(function(image)
 	return try(core.table_csv(image))
 end)
 
+local MOST = 10 -- faults that core.table_image tells
+
+-- Add the table's other faults to the first. Rows made in Lua have no file: a line is a row.
+local function with_others(err, file)
+	local more = err.more or {}
+	err.more = nil
+	if not file and err.line then
+		err.message = ("row %d: %s"):format(err.line, err.message)
+	end
+	local t = { err.message }
+	for _, f in ipairs(more) do
+		t[#t + 1] = (file and ("%s:%d:%d: "):format(file, f.line, f.col)
+			or ("row %d: "):format(f.line)) .. f.message
+	end
+	if not file then
+		for i, text in ipairs(t) do t[i] = text:gsub("line (%d+)", "row %1") end
+		err.message = t[1]
+	end
+	if #t == 1 then return end
+	if #t == MOST then t[#t + 1] = ("these are the first %d faults"):format(MOST) end
+	err.detail = table.concat(t, "\n")
+end
+
 -- Compile a table's text to an image. opts: name, file, hidden="keep", coherence="off".
 function M.compile(text, opts)
 	local image, err = core.table_image(text, {
@@ -166,6 +189,7 @@ function M.compile(text, opts)
 	})
 	if image then return image end
 	err = errors.from_reply(err)
+	with_others(err, opts.file)
 	if err.line and opts.file then
 		err.where = { file = opts.file, line = err.line, col = err.col }
 		err.line, err.col = nil, nil
@@ -301,8 +325,6 @@ M.table = errors.catch(function(spec)
 	if not image then
 		if err.line then
 			err.row = err.line
-			err.message = ("row %d: %s"):format(err.line, err.message):gsub(
-				"line (%d+)", "row %1")
 			err.line, err.col = nil, nil
 		end
 		return nil, err

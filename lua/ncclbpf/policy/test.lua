@@ -141,7 +141,8 @@ end
 local function open(file)
 	local list = {}
 	for i, path in ipairs(file.files) do
-		local image, info, bytes = policy.open(path)
+		local image, info, bytes = policy.open(path, nil,
+			file.coherence_off and "off" or nil)
 		try(image, info)
 		local v = try(policy.verdict(image, info, { coherence_off = file.coherence_off }))
 		local failure = policy.refusal(v, path)
