@@ -12,7 +12,7 @@ $(B)/test/unit/steps/%.o: plugin/%.c
 $(B)/test/unit/test_loop_faults: $(STEPS:%=$(B)/test/unit/steps/%.o) $(B)/test/unit/steps/controller/controller.o \
 	$(filter-out $(patsubst %,$(B)/plugin/%.o,$(STEPS) controller/controller),$(PLUGIN))
 $(addprefix $(B)/test/unit/test_,control_fork tuner tuner_changes tuner_explain tuner_ranks net_calls gin_calls gin_hooks gin_threads gin_wrapped loop loop_sites): $(PLUGIN)
-$(addprefix $(B)/test/unit/test_,profiler profiler_connect profiler_threads spans gin_observe chain_profiler event_soak live no_memory): \
+$(addprefix $(B)/test/unit/test_,profiler profiler_connect profiler_threads spans gin_observe chain_profiler event_soak exit live no_memory): \
 	$(PLUGIN) $(call o,test/fakes/host/prof.c)
 $(B)/test/unit/test_overdue: $(PLUGIN)
 $(B)/test/unit/test_verbs_unseen: $(PLUGIN)

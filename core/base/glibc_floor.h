@@ -38,5 +38,6 @@ NB_FLOOR(pthread_mutex_trylock, "2.2.5")
 NB_FLOOR(pthread_once, "2.2.5")
 NB_FLOOR(pthread_setname_np, "2.12")
 NB_FLOOR(pthread_sigmask, "2.2.5")
+NB_FLOOR(pthread_tryjoin_np, "2.3.3")
 
 #endif

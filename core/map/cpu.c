@@ -62,20 +62,23 @@ static uint32_t possible_cpus(void)
 }
 
 /*
- * Return the offset of cpu_id from the thread pointer; 0 if the thread has
+ * Find the offset of cpu_id from the thread pointer; 0 if the thread has
  * no such area. glibc 2.35 and later (sys/rseq.h) give the offset of struct
- * rseq and the number of its bytes that the kernel has accepted.
+ * rseq and the number of its bytes that the kernel has accepted. It runs when
+ * this code is loaded, because the plugin's control thread, which makes maps,
+ * must not call the loader: a dlclose may wait for that thread.
  */
-static int32_t cpu_id_offset(void)
+static __attribute__((constructor)) void find_area(void)
 {
 	const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
 	const unsigned int *size = dlsym(RTLD_DEFAULT, "__rseq_size");
 	ptrdiff_t at;
 
 	if (!offset || !size || *size < CPU_ID_END)
-		return 0;
+		return;
 	at = *offset + CPU_ID;
-	return at == (int32_t)at ? (int32_t)at : 0;
+	if (at == (int32_t)at)
+		nb_cpu_known.area = (int32_t)at;
 }
 
 /* Threads may race here, because all of them store the same values. */
@@ -83,7 +86,6 @@ void nb_cpu_find(void)
 {
 	if (nb_cpu_limit())
 		return;
-	__atomic_store_n(&nb_cpu_known.area, cpu_id_offset(), __ATOMIC_RELAXED);
 	__atomic_store_n(&nb_cpu_known.n, possible_cpus(), __ATOMIC_RELAXED);
 }
 

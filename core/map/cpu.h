@@ -15,9 +15,10 @@
 uint32_t nb_ncpus(void);
 
 /*
- * Set by nb_cpu_find; read it through the functions below.
- * @area: bytes from the thread pointer to the CPU's number; 0: no area
- * @n:    nb_ncpus(). A test stores another number before it makes maps, to
+ * Read it through the functions below.
+ * @area: bytes from the thread pointer to the CPU's number; 0: no area; set
+ *        when this code is loaded
+ * @n:    nb_ncpus(), set by nb_cpu_find. A test stores another number before it makes maps, to
  *        imitate another host.
  */
 struct nb_cpu_known {

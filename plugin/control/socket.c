@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/liveness.h"
@@ -33,7 +34,9 @@ enum {
 	BACKLOG = 32,
 	STACK = 2 << 20,
 	ACCEPT_PAUSE_MS = 1000,
-	RESTORE_MS = 1000
+	RESTORE_MS = 1000,
+	/* longest wait for the thread at exit; a tick takes milliseconds */
+	QUIT_MS = 5000
 };
 
 struct nb_control {
@@ -422,18 +425,39 @@ static void wake_thread(struct nb_control *c)
 	(void)!write(c->wake, &one, sizeof(one));
 }
 
+static void ask_to_end(struct nb_control *c)
+{
+	atomic_store(&c->stop, true);
+	wake_thread(c);
+}
+
 void nb_control_stop(struct nb_control *c)
 {
 	if (!c)
 		return;
 	if (c->pid == getpid()) {
-		atomic_store(&c->stop, true);
-		wake_thread(c);
+		ask_to_end(c);
 		pthread_join(c->thread, NULL);
 		remove_socket(c);
 	}
 	close_all(c);
 	free(c);
+}
+
+bool nb_control_quit(struct nb_control *c)
+{
+	uint64_t until = socket_now_ms() + QUIT_MS;
+	struct timespec pause = { 0, 200000 };
+	int rc = 0;
+
+	if (!c || c->pid != getpid())
+		return true;
+	ask_to_end(c);
+	while ((rc = pthread_tryjoin_np(c->thread, NULL)) == EBUSY &&
+	       socket_now_ms() < until)
+		nanosleep(&pause, NULL);
+	remove_socket(c);
+	return rc == 0;
 }
 
 void nb_control_fork_begin(struct nb_control *c)

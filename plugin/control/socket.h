@@ -2,6 +2,8 @@
 #ifndef NB_PLUGIN_CONTROL_SOCKET_H
 #define NB_PLUGIN_CONTROL_SOCKET_H
 
+#include <stdbool.h>
+
 #include "core/base/err.h"
 #include "plugin/runtime/jobdir.h"
 
@@ -36,6 +38,13 @@ int nb_control_start(struct nb_control **out, nb_tick_fn *tick,
  * NULL. A forked child has no such thread; there it only frees memory.
  */
 void nb_control_stop(struct nb_control *c);
+
+/*
+ * Stop the thread at exit and unlink the socket, but free nothing. Returns
+ * false if the thread has not ended after some seconds, because it waits for a
+ * lock whose holder is stuck or is the exiting thread. @c may be NULL.
+ */
+bool nb_control_quit(struct nb_control *c);
 
 /*
  * Handlers for pthread_atfork: before the fork, after it in both processes, and

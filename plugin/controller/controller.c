@@ -733,13 +733,18 @@ void nb_controllers_forked(void)
 	loop->board.fd = -1;
 }
 
+void nb_controllers_resign(void)
+{
+	if (loop && nb_self.seg)
+		resign_election();
+}
+
 /* Stop the controllers. nb_segment_detach removes the mailbox file. */
 void nb_controllers_end(void)
 {
+	nb_controllers_resign();
 	if (!loop)
 		return;
-	if (nb_self.seg)
-		resign_election();
 	nb_proposal_drop();
 	nb_mailbox_close(&loop->board);
 	nb_buf_fini(&loop->site.maps);

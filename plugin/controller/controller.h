@@ -104,6 +104,8 @@ int nb_controllers_patience(void);
 /* Reset the state in a forked child. Async-signal-safe. */
 void nb_controllers_forked(void);
 /* Resign from the election after the control thread has ended. */
+void nb_controllers_resign(void);
+/* Resign and free everything after the control thread has ended. */
 void nb_controllers_end(void);
 
 /*

@@ -261,14 +261,45 @@ int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 	return 0;
 }
 
+static bool has_ranks(const struct nb_segment *s, uint32_t proc)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
+		const struct nb_seg_comm *c = &s->mem->comm[i];
+
+		if (!registry_load32(&c->in_use))
+			continue;
+		for (uint32_t k = 0; k < NB_SEG_SLOTS; k++)
+			if (registry_load32(&c->slot[k].state) ==
+				    NB_SLOT_LIVE &&
+			    c->slot[k].proc == proc)
+				return true;
+	}
+	return false;
+}
+
+static void unregister(struct nb_segment *s)
+{
+	memset(&s->mem->proc[s->proc], 0, sizeof(s->mem->proc[0]));
+	nb_segment_remove_if_last(s);
+}
+
+void nb_segment_leave_job(struct nb_segment *s)
+{
+	if (nb_segment_lock(s, 1000, NULL))
+		return;
+	/* others find by our PID that ranks have died with the process */
+	if (!has_ranks(s, s->proc))
+		unregister(s);
+	nb_segment_unlock(s);
+}
+
 void nb_segment_detach(struct nb_segment *s)
 {
 	if (!s)
 		return;
 	if (!nb_segment_lock(s, 1000, NULL)) {
 		free_slots_of(s, s->proc);
-		memset(&s->mem->proc[s->proc], 0, sizeof(s->mem->proc[0]));
-		nb_segment_remove_if_last(s);
+		unregister(s);
 		nb_segment_unlock(s);
 	}
 	/*

@@ -17,6 +17,11 @@
  */
 int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		      uint32_t flags, bool membarrier, struct nb_err *err);
+/*
+ * Unregister this process at exit, unless it has ranks. The segment stays
+ * mapped, because threads may still decide.
+ */
+void nb_segment_leave_job(struct nb_segment *s);
 /* Unregister this process and unmap the segment. @s may be NULL. */
 void nb_segment_detach(struct nb_segment *s);
 

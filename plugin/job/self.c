@@ -110,6 +110,12 @@ void nb_self_close(void)
 	nb_jobdir_close(&nb_self.dir);
 }
 
+void nb_self_leave(void)
+{
+	if (nb_self.seg)
+		nb_segment_leave_job(nb_self.seg);
+}
+
 void nb_self_segment(struct nb_segment_info *out)
 {
 	const struct nb_segment *s = nb_self.seg;

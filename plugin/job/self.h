@@ -41,7 +41,10 @@ void nb_self_open(void);
 int nb_self_attach(bool control, struct nb_err *err);
 /* Withdraw the announced control socket, because it could not be created. */
 void nb_self_no_control(void);
+/* Detach from the segment and the job directory, and free them. */
 void nb_self_close(void);
+/* Leave the job at exit, but free nothing. */
+void nb_self_leave(void);
 
 /* The segment's state, as `status` shows it. */
 struct nb_segment_info {

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -43,6 +44,8 @@ static enum { FRESH, MADE, FAILED } made; /* protected by start_lock */
 static bool forked;
 /* the control socket, or NULL if there is none */
 static struct nb_control *control;
+/* exit(3) has begun, or cannot be noticed; accessed by the exiting thread */
+static bool exiting;
 
 void nb_process_tick(void)
 {
@@ -101,6 +104,7 @@ static void after_fork_child(void)
 	nb_events_forked();
 	nb_net_forked();
 	nb_gin_forked();
+	nb_verbs_forked();
 	nb_unlock_all();
 	pthread_mutex_unlock(&start_lock);
 }
@@ -197,6 +201,15 @@ static int attach_segment(void)
 	return rc;
 }
 
+/*
+ * Tells an exit from a dlclose. An exit runs the handlers of atexit first and
+ * the destructors afterwards; a dlclose runs this library's destructors first.
+ */
+static void note_exit(void)
+{
+	exiting = true;
+}
+
 static int process_make(void)
 {
 	struct nb_err err;
@@ -206,7 +219,7 @@ static int process_make(void)
 		return rc ? rc : NB_E_SETTING;
 	if (*nb_params.str[NB_P_ENV])
 		nb_override_file(nb_params.str[NB_P_ENV]);
-	nb_verbs_version_find();
+	nb_verbs_nccl_find();
 	nb_pools_version(nb_verbs_version());
 	nb_gin_variables_read();
 	nb_wrapped_open_all();
@@ -223,6 +236,7 @@ static int process_make(void)
 	nb_gens_number();
 	log_policies();
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	exiting = atexit(note_exit) != 0;
 	start_control();
 	return 0;
 }
@@ -269,29 +283,61 @@ bool nb_process_ready(nb_logger_fn *logger)
 	} else if (made == MADE && forked && process_make_forked())
 		made = FAILED;
 	usable = made == MADE;
-	if (usable)
-		nb_verbs_attach();
 	if (logger)
 		nb_log_kept();
 	pthread_mutex_unlock(&start_lock);
+	/*
+	 * without the lock, because this calls the loader: a fork in another
+	 * library's constructor has the loader's lock and takes ours
+	 */
+	if (usable)
+		nb_verbs_attach();
 	return usable;
 }
 
-/*
- * Free everything at exit or dlclose. If communicators still exist, their
- * threads may still decide while the process exits, so nothing that they use is
- * freed. Other processes notice by our PID that this process has ended.
- */
-static __attribute__((destructor)) void process_end(void)
+void nb_process_unload(void)
 {
-	if (made != MADE || nb_self.pid != getpid())
-		return;
 	nb_control_stop(control);
 	control = NULL;
 	nb_controllers_end();
-	nb_verbs_end();
 	nb_events_end();
 	if (!nb_comms.first)
 		free_all();
 	made = FAILED;
+}
+
+/*
+ * Leave the job and free nothing: threads of NCCL and of the application run
+ * until the process has ended, and each may be in any function of ours. A
+ * control thread that does not end waits for one of them, and its work stays as
+ * if the process had been killed. Nothing here waits without a bound.
+ */
+static void leave_job(void)
+{
+	bool ended = nb_control_quit(control);
+
+	nb_events_leave();
+	if (!ended)
+		return;
+	nb_controllers_resign();
+	nb_self_leave();
+}
+
+/*
+ * The end of the process, or of the library: the loader holds its lock in the
+ * second case. If another thread is in nb_process_ready at exit, the plugin is
+ * not complete and has nothing to leave.
+ */
+static __attribute__((destructor)) void process_end(void)
+{
+	if (pthread_mutex_trylock(&start_lock))
+		return;
+	if (made == MADE && nb_self.pid == getpid()) {
+		if (exiting)
+			leave_job();
+		else
+			nb_process_unload();
+		made = FAILED;
+	}
+	pthread_mutex_unlock(&start_lock);
 }

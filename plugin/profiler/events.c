@@ -292,13 +292,18 @@ void nb_events_forked(void)
 		}
 }
 
-void nb_events_end(void)
+void nb_events_leave(void)
 {
 	/* a thread in an initialisation keeps its announcement */
-	if (!pthread_mutex_trylock(&nb_prof.lock)) {
-		nb_pools_end();
-		pthread_mutex_unlock(&nb_prof.lock);
-	}
+	if (pthread_mutex_trylock(&nb_prof.lock))
+		return;
+	nb_pools_end();
+	pthread_mutex_unlock(&nb_prof.lock);
+}
+
+void nb_events_end(void)
+{
+	nb_events_leave();
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
 		struct nb_pcomm *pc = nb_prof.comm[i];
 

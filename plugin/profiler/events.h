@@ -83,7 +83,12 @@ void nb_events_each(nb_pcomm_fn *fn, void *arg);
 void nb_events_tick(void);
 /* Invalidate the parent's handles in a forked child. */
 void nb_events_forked(void);
-/* Free the memory at process end, when no thread calls the profiler. */
+/* Withdraw at exit what other processes would count. It frees nothing. */
+void nb_events_leave(void);
+/*
+ * Free the memory when the library is unloaded. No thread may run event
+ * programs: the profiler's, net's and GIN's entry points and the tap do.
+ */
 void nb_events_end(void);
 
 /*

@@ -62,23 +62,32 @@ bool nb_verbs_mlx5(const char *sysfs, const char *name)
 }
 
 /*
- * Returns NCCL's GIN type: with 2 a proxy on the host posts operations, with 3
- * (GDAKI) the GPU does.
+ * NCCL_GIN_TYPE: NCCL chooses (-1 or unset), the GPU posts operations (3,
+ * GDAKI), or another value, such as 2 for a proxy on the host. Accessed
+ * atomically.
  */
-static const char *gin_type(void)
+static enum { NCCL_CHOOSES, GPU_POSTS, ANOTHER } gin_type;
+
+static void read_gin_type(void)
 {
 	const char *v = getenv("NCCL_GIN_TYPE");
+	int type = ANOTHER;
 
-	return v && *v ? v : "-1";
+	if (!v || !*v || !strcmp(v, "-1"))
+		type = NCCL_CHOOSES;
+	else if (!strcmp(v, "3"))
+		type = GPU_POSTS;
+	__atomic_store_n(&gin_type, type, __ATOMIC_RELAXED);
 }
 
 bool nb_verbs_gpu_posts(const char *sysfs, const struct nb_tap_api *tap)
 {
 	const char *name;
 
-	if (!strcmp(gin_type(), "3"))
+	if (__atomic_load_n(&gin_type, __ATOMIC_RELAXED) == GPU_POSTS)
 		return true;
-	if (strcmp(gin_type(), "-1") != 0 || nb_verbs_version() < 22807)
+	if (__atomic_load_n(&gin_type, __ATOMIC_RELAXED) != NCCL_CHOOSES ||
+	    nb_verbs_version() < 22807)
 		return false;
 	for (uint32_t i = 0; (name = tap->adapter(i)); i++)
 		if (nb_verbs_mlx5(sysfs, name))
@@ -89,12 +98,13 @@ bool nb_verbs_gpu_posts(const char *sysfs, const struct nb_tap_api *tap)
 /* NCCL's version; 0 if not known; accessed atomically */
 static int nccl_version;
 
-void nb_verbs_version_find(void)
+void nb_verbs_nccl_find(void)
 {
 	void *lib = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
 	int (*get)(int *version) = NULL;
 	int version = 0;
 
+	read_gin_type();
 	/* NCCL may be linked into a program or another library */
 	*(void **)&get = dlsym(lib ? lib : RTLD_DEFAULT, "ncclGetVersion");
 	if (get && !get(&version))
@@ -118,8 +128,9 @@ enum nb_gin_crash nb_verbs_gin_crash(const char *name)
 	 */
 	if (version < 22807 || version >= 22900 || nb_verbs_mlx5("/sys", name))
 		return NB_GIN_CRASH_NONE;
-	return strcmp(gin_type(), "-1") ? NB_GIN_CRASH_AVOIDED
-					: NB_GIN_CRASH_EXPECTED;
+	return __atomic_load_n(&gin_type, __ATOMIC_RELAXED) == NCCL_CHOOSES
+		       ? NB_GIN_CRASH_EXPECTED
+		       : NB_GIN_CRASH_AVOIDED;
 }
 
 void nb_verbs_opened(const char *name)
@@ -127,7 +138,7 @@ void nb_verbs_opened(const char *name)
 	static int warned; /* accessed atomically */
 	int version;
 
-	nb_verbs_version_find();
+	nb_verbs_nccl_find();
 	version = nb_verbs_version();
 	if (nb_verbs_gin_crash(name) != NB_GIN_CRASH_EXPECTED ||
 	    __atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))

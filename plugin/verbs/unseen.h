@@ -31,10 +31,10 @@ bool nb_verbs_gpu_posts(const char *sysfs, const struct nb_tap_api *tap);
 bool nb_verbs_mlx5(const char *sysfs, const char *name);
 
 /*
- * Find NCCL's version. Only NCCL's threads may call it, because it calls the
- * loader.
+ * Find NCCL's version and its variable NCCL_GIN_TYPE. Only NCCL's threads may
+ * call it, because it calls the loader and reads the environment.
  */
-void nb_verbs_version_find(void);
+void nb_verbs_nccl_find(void);
 /* Returns NCCL's version, such as 22809 for 2.28.9, or 0 if it is not known. */
 int nb_verbs_version(void);
 

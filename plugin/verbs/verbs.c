@@ -136,20 +136,26 @@ static void tell_trouble(void)
 	told = true;
 }
 
+/* Other threads wait for verbs_lock, so the loader is called without it. */
 void nb_verbs_attach(void)
 {
 	const struct nb_tap_api *api;
+	bool ours, pinned;
 
 	if (__atomic_load_n(&tap, __ATOMIC_ACQUIRE))
 		return;
 	api = tap_loaded();
+	ours = api && !strcmp(api->build, NB_TAP_BUILD);
+	pinned = ours && pin_us();
+	if (ours)
+		nb_verbs_nccl_find();
 	pthread_mutex_lock(&verbs_lock);
 	tell_trouble();
 	if (!api) {
 		pthread_mutex_unlock(&verbs_lock);
 		return;
 	}
-	if (strcmp(api->build, NB_TAP_BUILD) != 0) {
+	if (!ours) {
 		if (!*trouble) {
 			snprintf(
 				trouble, sizeof(trouble),
@@ -158,21 +164,18 @@ void nb_verbs_attach(void)
 				api->build, NB_TAP_BUILD);
 			nb_log(NB_LOG_WARN, "no verbs are seen: %s", trouble);
 		}
-	} else if (!tap && pin_us()) {
+	} else if (!tap && pinned) {
 		nb_clock_init();
-		nb_verbs_version_find();
 		api->attach(&sink);
 		__atomic_store_n(&tap, api, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&verbs_lock);
 }
 
-void nb_verbs_end(void)
+/* Another thread may have held the lock when this process was forked. */
+void nb_verbs_forked(void)
 {
-	const struct nb_tap_api *api = nb_verbs_tap();
-
-	if (api)
-		api->attach(NULL);
+	pthread_mutex_init(&verbs_lock, NULL);
 }
 
 const struct nb_tap_api *nb_verbs_tap(void)

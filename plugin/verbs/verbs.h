@@ -14,13 +14,15 @@
  */
 
 /*
- * Give a loaded tap our programs. It is cheap once this is done. Only NCCL's
+ * Give a loaded tap our programs, which it runs until the process ends. Then
+ * this library stays loaded. It is cheap once this is done. Only NCCL's
  * threads may call it, because it calls the loader, whose lock dlclose holds
  * while our destructor waits for the control thread.
  */
 void nb_verbs_attach(void);
-/* Take the programs away from the tap when the process or this library ends. */
-void nb_verbs_end(void);
+
+/* Make the lock anew in a forked child. */
+void nb_verbs_forked(void);
 
 /*
  * Returns the tap's functions, or NULL if no tap is loaded. Any thread may call

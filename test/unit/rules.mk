@@ -2,10 +2,14 @@
 # The allocation failures are made by functions in the place of malloc's.
 $(addprefix $(B)/test/unit/test_,alloc no_memory): LDFLAGS += $(foreach f,malloc \
 	calloc realloc reallocarray aligned_alloc free mmap,-Wl,--wrap=$(f))
-$(B)/test/unit/test_no_memory: LDFLAGS += -Wl,--wrap=strdup,--wrap=pthread_create
+$(B)/test/unit/test_no_memory: LDFLAGS += -Wl,--wrap=strdup,--wrap=pthread_create,--wrap=getenv -rdynamic
+$(B)/test/unit/test_no_memory: | $(B)/test/unit/in_constructor.so
+$(B)/test/unit/in_constructor.so: $(B)/test/unit/in_constructor.o
+	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $<
 $(B)/test/unit/test_tuner_changes: LDFLAGS += -Wl,--wrap=nb_gen_count_add,--wrap=nb_segment_digest
 $(B)/test/unit/test_tuner_ranks: LDFLAGS += -Wl,--wrap=mmap
 $(B)/test/unit/test_loop_faults: LDFLAGS += -Wl,--wrap=nb_clock_system
+$(B)/test/unit/test_exit: LDFLAGS += -Wl,--wrap=clock_gettime
 $(B)/test/unit/test_host_map: LDFLAGS += -Wl,--wrap=mremap,--wrap=write
 # A program at low addresses, with its heap behind it.
 $(B)/test/unit/test_low_addresses: LDFLAGS += -no-pie

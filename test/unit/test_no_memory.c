@@ -6,8 +6,11 @@
 // the next try works.
 #include "test/unit/unit.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -168,8 +171,7 @@ static int channels(void *ctx)
 enum { FINE = 0, THE_END = 42, BAD = 43, LEAKED = 44 };
 static bool watched; /* this process ends with all memory given back */
 
-/* After the plugin's own destructor. */
-static __attribute__((destructor(101))) void count_blocks(void)
+static __attribute__((destructor)) void count_blocks(void)
 {
 	if (!watched || !alloc_live)
 		return;
@@ -247,6 +249,7 @@ static int whole_life(long k)
 		return bad("the policy does not decide");
 	if (ncclTunerPlugin_v5.finalize(ctx))
 		return bad("finalize tells NCCL of an error");
+	nb_process_unload();
 	return alloc_failed ? FINE : THE_END;
 }
 
@@ -544,6 +547,74 @@ START_TEST(each_allocation_of_commands)
 }
 END_TEST
 
+/* ---- the loader's lock, and the environment ---- */
+
+static sem_t inside, go;
+static const char *read_variable; /* by another thread than main */
+static pthread_t main_thread;
+
+char *__real_getenv(const char *name);
+char *__wrap_getenv(const char *name);
+
+char *__wrap_getenv(const char *name)
+{
+	if (main_thread && !pthread_equal(pthread_self(), main_thread))
+		__atomic_store_n(&read_variable, name, __ATOMIC_RELAXED);
+	return __real_getenv(name);
+}
+
+/* The constructor of in_constructor.so calls it, with the loader's lock. */
+__attribute__((visibility("default"))) void in_constructor(void);
+
+void in_constructor(void)
+{
+	sem_post(&inside);
+	sem_wait(&go);
+}
+
+/* It is beside this program. */
+static void *open_library(void *arg)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	(void)arg;
+	path[n > 0 ? n : 0] = '\0';
+	snprintf(strrchr(path, '/'), 32, "/in_constructor.so");
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* A dlclose holds the loader's lock while it waits for the control thread, and
+ * the application may be changing the environment. */
+START_TEST(commands_need_neither_the_loader_nor_the_environment)
+{
+	pthread_t thread;
+
+	set_up("by_map");
+	unsetenv("NCCLBPF_POLICY");
+	sem_init(&inside, 0, 0);
+	sem_init(&go, 0, 0);
+	main_thread = pthread_self();
+	ck_assert(!begin(&rank));
+	hello();
+	pthread_create(&thread, NULL, open_library, NULL);
+	sem_wait(&inside);
+	must("policy load five");
+	must("policy load by_map");
+	for (unsigned i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
+		ask(works[i].line, -1);
+		ck_assert_msg(!read_variable, "%s: getenv(%s)", works[i].line,
+			      read_variable);
+		if (works[i].back)
+			ask(works[i].back, -1);
+	}
+	sem_post(&go);
+	pthread_join(thread, NULL);
+	finish();
+	close(client);
+}
+END_TEST
+
 /* ---- a controller ---- */
 
 /* want[0] goes from 1 to 16 and begins again. */
@@ -657,4 +728,6 @@ END_TEST
 
 UNIT_MAIN("no memory", tcase_add_test(tc, each_allocation_of_init);
 	  tcase_add_test(tc, each_allocation_of_commands);
+	  tcase_add_test(
+		  tc, commands_need_neither_the_loader_nor_the_environment);
 	  tcase_add_test(tc, each_allocation_of_a_controllers_run);)

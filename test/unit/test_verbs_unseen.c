@@ -67,11 +67,11 @@ END_TEST
 static void release_set(int version, const char *type)
 {
 	version_now = version;
-	nb_verbs_version_find();
 	if (type)
 		setenv("NCCL_GIN_TYPE", type, 1);
 	else
 		unsetenv("NCCL_GIN_TYPE");
+	nb_verbs_nccl_find();
 }
 
 static enum nb_gin_crash with(int version, const char *type)
