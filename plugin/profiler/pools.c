@@ -220,6 +220,12 @@ static uint64_t all_announced(void)
 
 /* ---- the limits ---- */
 
+/* Returns how messages name the part that must be left. */
+static const char *margin(unsigned share)
+{
+	return share > 1 ? " with a margin as large" : "";
+}
+
 static bool fits_file_size(void)
 {
 	struct rlimit limit;
@@ -275,21 +281,21 @@ static bool fits_threads(const struct nb_pools_want *want)
 	return refuse(LIMIT_THREADS, &err);
 }
 
-static bool fits_memory(uint64_t need)
+static bool fits_memory(uint64_t need, unsigned share)
 {
 	struct nb_room room;
 	struct nb_err err;
 
 	nb_room_memory("", &room);
-	if (room.left / POOL_SHARE >= need)
+	if (room.left / share >= need)
 		return true;
 	nb_fail(&err, NB_E_FULL, 0,
 		"no GPU times: %s leaves %llu of %llu MiB, and NCCL needs %llu MiB a rank: "
-		"%llu MiB with a margin as large",
+		"%llu MiB%s",
 		room.limit, (unsigned long long)in_mib(room.left),
 		(unsigned long long)in_mib(room.all),
 		(unsigned long long)whole_mib(POOL_SIZE),
-		(unsigned long long)whole_mib(POOL_SHARE * need));
+		(unsigned long long)whole_mib(share * need), margin(share));
 	nb_hint(&err, "raise that limit (docker run -m)");
 	return refuse(LIMIT_MEMORY, &err);
 }
@@ -304,7 +310,7 @@ static uint64_t enough_gib(uint64_t used, uint64_t need)
 	return gib;
 }
 
-static bool fits_shm(uint64_t need)
+static bool fits_shm(uint64_t need, unsigned share)
 {
 	struct statvfs fs;
 	struct nb_err err;
@@ -321,15 +327,15 @@ static bool fits_shm(uint64_t need)
 	all = (uint64_t)fs.f_blocks * fs.f_frsize;
 	left = (uint64_t)fs.f_bavail * fs.f_frsize;
 	/* a tmpfs without a limit has no blocks */
-	if (!all || left / POOL_SHARE >= need)
+	if (!all || left / share >= need)
 		return true;
 	nb_fail(&err, NB_E_FULL, 0,
 		"no GPU times: /dev/shm has %llu of %llu MiB left, and NCCL needs "
-		"%llu MiB a rank: %llu MiB with a margin as large",
+		"%llu MiB a rank: %llu MiB%s",
 		(unsigned long long)in_mib(left),
 		(unsigned long long)in_mib(all),
 		(unsigned long long)whole_mib(POOL_SIZE),
-		(unsigned long long)whole_mib(POOL_SHARE * need));
+		(unsigned long long)whole_mib(share * need), margin(share));
 	nb_hint(&err,
 		"give the container --shm-size=%llug, in Kubernetes an emptyDir of medium "
 		"Memory at /dev/shm",
@@ -389,30 +395,35 @@ static bool fits_system(const struct nb_pools_want *want)
 	return refuse(LIMIT_SYSTEM, &err);
 }
 
-/* Returns true if all pools that processes have announced fit. */
-static bool fits(const struct nb_pools_want *want)
+/*
+ * Returns true if all pools that processes have announced, and at least @least,
+ * fit into one part in @share of what is left.
+ */
+static bool fits(unsigned least, unsigned share)
 {
 	uint64_t n = all_announced();
 
-	if (n < want->host)
-		n = want->host;
-	return fits_shm(n * POOL_SIZE) && fits_memory(n * POOL_SIZE);
+	if (n < least)
+		n = least;
+	return fits_shm(n * POOL_SIZE, share) &&
+	       fits_memory(n * POOL_SIZE, share);
 }
 
 bool nb_pools_take(const struct nb_pools_want *want)
 {
 	unsigned before = pools.announced;
 
+	/* the application may have filled /dev/shm since then */
 	if (want->here <= before)
-		return true;
+		return !before || fits(0, 1);
 	/* a thread for each communicator remains in versions without pools */
 	if (!fits_threads(want))
 		return false;
 	if (pools.absent)
 		return true;
 	/* the limits whose excess ends the process come before the attempt */
-	if (!fits_file_size() || !fits_descriptors(want) || !fits(want) ||
-	    (!before && !fits_system(want)))
+	if (!fits_file_size() || !fits_descriptors(want) ||
+	    !fits(want->host, POOL_SHARE) || (!before && !fits_system(want)))
 		return false;
 	if (!announce(want->here)) {
 		struct nb_err err;
@@ -422,7 +433,7 @@ bool nb_pools_take(const struct nb_pools_want *want)
 			strerror(errno));
 		return refuse(LIMIT_SYSTEM, &err);
 	}
-	if (fits(want))
+	if (fits(want->host, POOL_SHARE))
 		return true;
 	if (before)
 		announce(before);

@@ -38,8 +38,9 @@ struct nb_pools_want {
  */
 void nb_pools_version(int version);
 /*
- * Returns true if NCCL may be asked for kernels, and announces the pools.
- * Otherwise the announcement stays as it was, and the log says why, once for
+ * Returns true if NCCL may be asked for kernels, and announces the pools. While
+ * pools are announced, it says whether they still fit. Otherwise the
+ * announcement stays as it was, and the log says why, once for
  * each reason. The caller holds nb_prof.lock, and so for the functions below.
  */
 bool nb_pools_take(const struct nb_pools_want *want);

@@ -124,7 +124,7 @@ for ranks in 2 8; do # later, where nothing was asked for at the start
 	run -J "later$ranks" telemetry off
 	(timeout 60 "$S" -J "later$ranks" -o table rollout start plan.lua >rollout.out 2>&1) &
 	rollout=$!
-	told() { run -J "later$ranks" -o json rollout status && grep -qF "$said" out; }
+	told() { run -J "later$ranks" -o table rollout status && grep -qF "$said" out; }
 	await told
 	ok "a rollout says so" $?
 	goes_on "$ranks ranks, a rollout"
@@ -145,6 +145,17 @@ ok "without a word" $?
 await stats_have room '"source":"kernel_gpu"'
 ok "GPU times come" $?
 ends
+
+shm 512m,ro
+vgpu readonly 2
+goes_on "a /dev/shm that cannot be written to"
+log_has "the log says that NCCL's file cannot be made" "no GPU times: a file of 33 MiB" \
+	"Read-only file system"
+run -J readonly -o table telemetry on
+has "and telemetry on" out "Read-only file system"
+goes_on "a /dev/shm that cannot be written to, telemetry"
+ends
+shm 512m
 
 if below="prlimit --fsize=16777216" && $below true 2>/dev/null; then
 	vgpu files 2

@@ -135,6 +135,26 @@ START_TEST(one_more_communicator_may_be_too_many)
 }
 END_TEST
 
+/* The application fills /dev/shm before NCCL has connected. */
+START_TEST(announced_pools_may_lose_their_room)
+{
+	left_mib = 140;
+	ck_assert(take(2, 2));
+	left_mib = 66;
+	ck_assert(take(2, 2)); /* its margin is gone, they still fit */
+	left_mib = 65;
+	ck_assert(!take(2, 2));
+	ck_assert_str_eq(
+		why(),
+		"no GPU times: /dev/shm has 65 of 4096 MiB left, and NCCL needs "
+		"33 MiB a rank: 66 MiB");
+	/* NCCL may take them nevertheless: it was asked */
+	ck_assert_uint_eq(nb_pools_announced(), 2);
+	nb_pools_shrink(0);
+	ck_assert(take(0, 0));
+}
+END_TEST
+
 /* A process that has announced @n pools, until it is killed. */
 static pid_t other_process(unsigned n)
 {
@@ -261,6 +281,7 @@ UNIT_MAIN("pools", tcase_add_checked_fixture(tc, no_pools_yet, remove_dir);
 	  tcase_add_test(tc, with_room_they_are_announced_until_they_are_taken);
 	  tcase_add_test(tc, there_must_be_room_for_the_whole_host);
 	  tcase_add_test(tc, one_more_communicator_may_be_too_many);
+	  tcase_add_test(tc, announced_pools_may_lose_their_room);
 	  tcase_add_test(tc, two_processes_share_the_room);
 	  tcase_add_test(tc, a_forked_child_announces_nothing);
 	  tcase_add_test(tc, the_size_of_files_is_limited);

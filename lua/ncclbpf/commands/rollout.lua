@@ -77,6 +77,7 @@ function M.status_of(r)
 		step = r.step, steps = r.steps, held = r.held, baseline = r.baseline,
 		candidate = r.candidate, pid = read.record(r.runner).pid,
 		promoted = r.promoted, verdict = r.verdict or core.null,
+		no_gpu_times = r.no_gpu_times,
 		plan = r.plan, file = r.path }
 end
 
@@ -88,6 +89,7 @@ local function result(r, extra)
 		tostring(r.why or ""))
 	local times = rollout.times(r)
 	if times then head = head .. "\ntimes: " .. times end
+	if read.text(r.no_gpu_times) then head = head .. "\nnote: " .. r.no_gpu_times end
 	local foot = { extra }
 	if r.elsewhere then
 		foot[#foot + 1] = "next: rollout start PLAN begins one for this job"

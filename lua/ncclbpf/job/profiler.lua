@@ -30,6 +30,14 @@ function M.refused(per)
 	return notes
 end
 
+-- Return the first reason among the replies @per, or nil.
+function M.why(per)
+	for _, r in ipairs(per) do
+		local why = r.data and read.text(r.data.no_gpu_times)
+		if why then return why end
+	end
+end
+
 -- Does the group @g make decisions although NCCL calls no profiler in any of its processes?
 function M.absent(g)
 	local at_work = false

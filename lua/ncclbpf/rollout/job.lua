@@ -49,7 +49,7 @@ function M.begin(r)
 		error(errors.new("ranks_disagree",
 			"ranks do not agree before anything has changed"), 0)
 	end
-	return profiler.refused(err)[1]
+	return profiler.why(err)
 end
 
 -- The names of an arm's policies. A file is loaded into all processes first. -> names | nil, err

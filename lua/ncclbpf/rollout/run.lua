@@ -531,13 +531,13 @@ M.start = errors.catch(function(group, p, hooks, of)
 	r.candidate = try(job.names_of(group, p.candidate))
 	if p.promote == "better" then try(promote.check(group, r.candidate)) end
 	record.event(r, "preparing", "started" .. (p.reason and ": " .. p.reason or ""))
-	local untimed = job.begin(r)
+	r.no_gpu_times = job.begin(r)
 	r.where = witness.where(function(line) return job.ask(r, line) end)
 	r.comms = r.steps[1].comms
 	record.event(r, "progressing", "candidate held by all processes, telemetry on"
 		.. (r.comms and ", on " .. table.concat(r.comms, ", ") or "")
 		.. (r.where.times and "; times are " .. r.where.times or "")
-		.. (untimed and "; " .. untimed or ""))
+		.. (r.no_gpu_times and "; " .. r.no_gpu_times or ""))
 	r.arm = p.baseline and "none" or "a"
 	try(record.replace(r, old and { id = old.id, token = old.runner.token }))
 	if old then

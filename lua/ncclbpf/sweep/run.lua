@@ -485,7 +485,8 @@ local function result_of(r, back)
 	return sweep.result(r.classes, r.plan, facts(r), {
 		state = r.state, reason = r.why, job = r.job, baseline = r.baseline,
 		blocks = r.done, stopped = stopped(r), guards = r.stops, left_out = r.left_out,
-		restored = back and r.state ~= "left", seed = r.plan.seed })
+		restored = back and r.state ~= "left", seed = r.plan.seed,
+		warnings = r.no_gpu_times and core.array { r.no_gpu_times } or nil })
 end
 
 -- ---- running ------------------------------------------------------------------------
@@ -522,7 +523,7 @@ local function ended(r, word, why)
 end
 
 local function begin(r)
-	job.begin(r)
+	r.no_gpu_times = job.begin(r)
 	local ok, err = make_arms(r)
 	if not ok then error(err, 0) end
 	r.of, r.random = r.plan.rounds * (#r.arms + 1), generator(r.plan.seed)
