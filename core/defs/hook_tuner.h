@@ -17,7 +17,8 @@ FIELD(tuner, bytes,         uint64_t, IN,  COHERENT, "B",
 	"getCollInfo nBytes")
 FIELD(tuner, seq,           uint64_t, IN,  COHERENT, "1",
 	"number of this decision of its communicator, from 0; "
-	"with NCCLBPF_API_CLOCK, the number of earlier calls of NCCL's API",
+	"with NCCLBPF_API_CLOCK, the number of earlier calls of NCCL's API; "
+	"0 if NCCL may ask some ranks only and not all ranks count these calls",
 	"counted by the plugin")
 FIELD(tuner, coll,          uint32_t, IN,  COHERENT, "1",
 	"collective, NCCL_COLL_*", "getCollInfo collType")

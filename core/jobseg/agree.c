@@ -23,6 +23,7 @@ static const char *const words[] = {
 	[NB_MISMATCHED] = "mismatched",
 	[NB_TUNER_CALLS_DIFFER] = "tuner_calls_differ",
 	[NB_API_CALLS_DIFFER] = "api_calls_differ",
+	[NB_COUNTS_DIFFER] = "counts_differ",
 	[NB_TOO_FAR] = "too_far_apart",
 	[NB_ALONE] = "alone",
 };
@@ -367,12 +368,56 @@ static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i,
 	}
 }
 
+/*
+ * Was NCCL's question number @k the same on both ranks, with the same offer, and
+ * the answer another one?
+ */
+static bool answers_differ(const struct nb_track *a, const struct nb_track *b,
+			   uint64_t k)
+{
+	struct nb_decision x, y;
+
+	return nb_unpack(&a->ring[k % NB_RING], k, &x) &&
+	       nb_unpack(&b->ring[k % NB_RING], k, &y) && x.coll == y.coll &&
+	       x.bytes == y.bytes && x.usable == y.usable &&
+	       x.pipe_ops == y.pipe_ops && x.nccl_algo == y.nccl_algo &&
+	       x.nccl_proto == y.nccl_proto;
+}
+
+/*
+ * Note the first difference, decision @k; @to: none in the rings. Without a
+ * clock, another question shows only that the ranks count differently.
+ */
+static void note_difference(struct comparison *c, uint32_t ahead, uint32_t i,
+			    uint64_t k, uint64_t to)
+{
+	const struct nb_track *a = &c->ring[ahead], *b = &c->ring[i];
+	struct nb_agree *out = c->out;
+
+	if (out->clock == NB_CLOCK_NONE &&
+	    !(k < to && answers_differ(a, b, k))) {
+		if (out->verdict != NB_DIVERGED)
+			out->verdict = NB_COUNTS_DIFFER, out->seq = k;
+		return;
+	}
+	if (k < to) {
+		if (out->verdict != NB_DIVERGED || k < out->seq)
+			out->seq = k;
+		out->verdict = NB_DIVERGED;
+		out->earlier = out->earlier || !same_before(a, b, k);
+	} else if (out->verdict != NB_DIVERGED) {
+		out->verdict = NB_DIVERGED_BEFORE;
+		out->seq = oldest_kept(a) > oldest_kept(b) ? oldest_kept(a)
+							   : oldest_kept(b);
+	}
+}
+
 /* Compare rank @i with rank @ahead. */
 static void compare_rank(struct comparison *c, uint32_t ahead, uint32_t i)
 {
 	const struct nb_track *a = &c->ring[ahead], *b = &c->ring[i];
 	struct nb_agree *out = c->out;
-	uint64_t hash, from, k;
+	uint64_t hash, from;
 
 	if (i == ahead || !b->decisions)
 		return;
@@ -393,7 +438,9 @@ static void compare_rank(struct comparison *c, uint32_t ahead, uint32_t i)
 	}
 	if (!hash_at(a, b->decisions, &hash)) {
 		if (out->verdict == NB_AGREED)
-			out->verdict = NB_TOO_FAR;
+			out->verdict = out->clock == NB_CLOCK_NONE
+					       ? NB_COUNTS_DIFFER
+					       : NB_TOO_FAR;
 		return;
 	}
 	if (b->decisions < out->to)
@@ -402,16 +449,8 @@ static void compare_rank(struct comparison *c, uint32_t ahead, uint32_t i)
 		return;
 	from = oldest_kept(a) > oldest_kept(b) ? oldest_kept(a)
 					       : oldest_kept(b);
-	k = first_difference(a, b, from, b->decisions);
-	if (k < b->decisions) {
-		if (out->verdict != NB_DIVERGED || k < out->seq)
-			out->seq = k;
-		out->verdict = NB_DIVERGED;
-		out->earlier = out->earlier || !same_before(a, b, k);
-	} else if (out->verdict != NB_DIVERGED) {
-		out->verdict = NB_DIVERGED_BEFORE;
-		out->seq = from;
-	}
+	note_difference(c, ahead, i, first_difference(a, b, from, b->decisions),
+			b->decisions);
 }
 
 static bool same_decision(const struct nb_decision *a,
@@ -523,10 +562,16 @@ void nb_agree_tracks(struct nb_agree *a, struct nb_track *track)
 	struct comparison c = { track, a };
 	uint32_t ahead, with = 0;
 
-	for (uint32_t i = 0; i < a->n; i++)
+	a->least = UINT64_MAX;
+	for (uint32_t i = 0; i < a->n; i++) {
 		with += track[i].decisions &&
 			(track[i].ring || a->rank[i].agrees);
-	a->verdict = NB_ALONE;
+		if (track[i].decisions < a->least)
+			a->least = track[i].decisions;
+		if (track[i].decisions > a->most)
+			a->most = track[i].decisions;
+	}
+	a->verdict = with == 1 && !a->least ? NB_COUNTS_DIFFER : NB_ALONE;
 	if (with < 2)
 		return;
 	ahead = find_furthest(&c);
@@ -536,7 +581,7 @@ void nb_agree_tracks(struct nb_agree *a, struct nb_track *track)
 	a->to = track[ahead].decisions;
 	for (uint32_t i = 0; i < a->n; i++)
 		compare_rank(&c, ahead, i);
-	if (a->verdict == NB_DIVERGED && a->clock == NB_CLOCK_DECISIONS) {
+	if (a->verdict == NB_DIVERGED && a->clock != NB_CLOCK_CALLS) {
 		mark_minority(&c);
 		find_extra(&c);
 		a->aligned = questions_alike(&c, ahead);
@@ -555,10 +600,7 @@ bool nb_agree(const struct nb_job *job, uint32_t index, struct nb_agree *out)
 		return false;
 	out->comm_id = comm->comm_id;
 	out->ranks = comm->nranks;
-	out->clock = __atomic_load_n(&comm->clock, __ATOMIC_ACQUIRE) ==
-				     NB_CLOCK_CALLS
-			     ? NB_CLOCK_CALLS
-			     : NB_CLOCK_DECISIONS;
+	out->clock = nb_seg_clock(comm);
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++)
 		read_rank(&c, job, comm, i);
 	out->here = out->n;

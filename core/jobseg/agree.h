@@ -66,8 +66,11 @@ enum nb_agreement {
 	/* The clock counts API calls: ranks asked the same questions after
 	 * different calls. */
 	NB_API_CALLS_DIFFER,
+	/* NCCL asked the tuners of some ranks more often, or one rank alone,
+	 * and no clock tells which decisions belong together; this is allowed. */
+	NB_COUNTS_DIFFER,
 	NB_TOO_FAR, /* The rings have no decision in common. */
-	NB_ALONE    /* Fewer than two ranks of this host have decisions. */
+	NB_ALONE    /* No rank of this host has decisions, or there is only one. */
 };
 
 const char *nb_agreement_word(enum nb_agreement a);
@@ -103,7 +106,8 @@ struct nb_agree {
 	uint32_t ranks, here;
 	enum nb_clock_kind clock; /* The events that number the fences. */
 	uint64_t from, to;	  /* The decisions compared: [from, to). */
-	/* NB_DIVERGED, NB_API_CALLS_DIFFER: the first decision in the rings
+	uint64_t least, most; /* Fewest and most decisions of a rank. */
+	/* NB_DIVERGED, NB_API_CALLS_DIFFER, NB_COUNTS_DIFFER: the first decision in the rings
 	 * that differs, as the rank furthest ahead counts decisions. */
 	uint64_t seq;
 	bool earlier; /* Ranks had already diverged before seq. */

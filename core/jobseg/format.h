@@ -170,7 +170,10 @@ enum nb_fleet_kind {
 enum nb_clock_kind {
 	NB_CLOCK_DECISIONS, /* The events are calls of the tuner. */
 	/* The events are calls of NCCL's API, if all ranks see them. */
-	NB_CLOCK_CALLS
+	NB_CLOCK_CALLS,
+	/* NCCL may ask the tuners of some ranks only, and not all ranks see API
+	 * calls: no event has the same number on all ranks. */
+	NB_CLOCK_NONE
 };
 
 struct nb_seg_comm {
@@ -192,6 +195,9 @@ struct nb_seg_comm {
 	/* Atomic: an enum nb_fleet_kind. If the communicator is in a fleet,
 	 * the record is a copy that the agent writes. */
 	uint32_t fleet;
+	/* Atomic: not 0 if a rank's NCCL may ask the tuners of some ranks only,
+	 * so decisions are no clock. */
+	uint32_t asks_some;
 	/* Atomic: the store's revision when the agent had registered this
 	 * communicator; older records belong to another one. 0 if not yet
 	 * registered. */
@@ -202,6 +208,14 @@ struct nb_seg_comm {
 	struct nb_seg_record record;
 	struct nb_seg_slot slot[NB_SEG_SLOTS];
 };
+
+/* Return the clock that the communicator's first decision has recorded. */
+static inline enum nb_clock_kind nb_seg_clock(const struct nb_seg_comm *c)
+{
+	uint32_t kind = __atomic_load_n(&c->clock, __ATOMIC_ACQUIRE);
+
+	return kind <= NB_CLOCK_NONE ? (enum nb_clock_kind)kind : NB_CLOCK_NONE;
+}
 
 /* A rank that could not register; written without the lock. */
 struct nb_seg_lost {

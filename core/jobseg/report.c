@@ -118,7 +118,7 @@ static void put_member(const char *site, const char *policies,
 bool nb_agreement_fine(enum nb_agreement v)
 {
 	return v == NB_AGREED || v == NB_ALONE || v == NB_TOO_FAR ||
-	       v == NB_TUNER_CALLS_DIFFER;
+	       v == NB_TUNER_CALLS_DIFFER || v == NB_COUNTS_DIFFER;
 }
 
 /* Write the object's members before "members". */
@@ -130,8 +130,12 @@ static void put_comm(const struct nb_agree *a, struct nb_json *j)
 	nb_json_ku64(j, "ranks", a->ranks);
 	nb_json_ku64(j, "here", a->here);
 	nb_json_kstr(j, "clock",
-		     a->clock == NB_CLOCK_CALLS ? "api_calls" : "decisions");
+		     a->clock == NB_CLOCK_CALLS	 ? "api_calls"
+		     : a->clock == NB_CLOCK_NONE ? "none"
+						 : "decisions");
 	nb_json_ku64(j, "compared_to", a->to);
+	nb_json_ku64(j, "least", a->least);
+	nb_json_ku64(j, "most", a->most);
 	if (nb_agree_broken(a) || a->extra)
 		nb_json_ku64(j, "seq", a->seq);
 	if (a->verdict == NB_DIVERGED)
@@ -197,7 +201,8 @@ void nb_job_json(const struct nb_job *job, const char *path, bool one,
 		else
 			put_here(job, a,
 				 one || !nb_agreement_fine(a->verdict) ||
-					 a->verdict == NB_TUNER_CALLS_DIFFER,
+					 a->verdict == NB_TUNER_CALLS_DIFFER ||
+					 a->verdict == NB_COUNTS_DIFFER,
 				 out);
 	}
 	nb_json_end_arr(out);

@@ -334,7 +334,10 @@ static void compare_group(struct group *g, const struct found *f, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		fill_rank(g, i, &f[i], &ring);
 		mismatch = mismatch || f[i].head.mismatch;
-		if (f[i].head.clock != NB_CLOCK_CALLS)
+		if (f[i].head.clock > NB_CLOCK_CALLS)
+			a->clock = NB_CLOCK_NONE;
+		else if (f[i].head.clock == NB_CLOCK_DECISIONS &&
+			 a->clock == NB_CLOCK_CALLS)
 			a->clock = NB_CLOCK_DECISIONS;
 	}
 	nb_agree_tracks(a, g->track);

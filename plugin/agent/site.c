@@ -104,7 +104,7 @@ static const char *const stand_words[] = { "below", "at", "beyond",
 static enum stand stand_of(const struct nb_seg_comm *c, uint64_t word)
 {
 	uint64_t fence = nb_fence_word_seq(word);
-	bool far = load32(&c->clock) == NB_CLOCK_CALLS;
+	bool far = nb_seg_clock(c) == NB_CLOCK_CALLS;
 	enum stand worst = BELOW;
 
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
@@ -431,9 +431,10 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 			 (json_int_t)load64(&c->fleet_since), "nranks",
 			 (json_int_t)c->nranks, "ranks",
 			 (json_int_t)nb_seg_registered(c), "clock",
-			 !begun				       ? "unknown"
-			 : load32(&c->clock) == NB_CLOCK_CALLS ? "calls"
-							       : "decisions",
+			 !begun				    ? "unknown"
+			 : nb_seg_clock(c) == NB_CLOCK_CALLS ? "calls"
+			 : nb_seg_clock(c) == NB_CLOCK_NONE  ? "none"
+							    : "decisions",
 			 "settings", settings_of(s, c), "differs", why);
 }
 

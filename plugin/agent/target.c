@@ -117,13 +117,20 @@ static void group_why(const struct nb_view *v, const struct nb_group *g,
 		else if (!json_equal(json_object_get(o, "settings"),
 				     json_object_get(first, "settings")))
 			say_settings(v, g->first, i, why, size);
+		else if (!strcmp(clock, "none"))
+			snprintf(
+				why, size,
+				"NCCL 2.29 and later may ask some ranks only, and ranks of site %s "
+				"count no API calls: set NCCL_PROFILER_PLUGIN to ncclbpf in all processes",
+				nb_group_site(v, i));
 		else if (strcmp(clock, "unknown") &&
 			 strcmp(nb_view_str(first, "clock"), "unknown") &&
 			 strcmp(clock, nb_view_str(first, "clock")))
 			snprintf(
 				why, size,
 				"site %s counts %s and site %s counts %s: "
-				"load the profiler on all ranks, or set NCCLBPF_API_CLOCK=off",
+				"set NCCL_PROFILER_PLUGIN to ncclbpf in all processes, "
+				"and NCCLBPF_API_CLOCK to one value",
 				nb_group_site(v, g->first),
 				nb_view_str(first, "clock"),
 				nb_group_site(v, i), clock);

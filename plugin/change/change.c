@@ -268,11 +268,14 @@ static int check_ranks_agree(const struct nb_segment *s, bool empty,
 	/* static, because it is large; protected by the segment's lock */
 	static struct nb_agree a;
 	const struct nb_job job = nb_segment_job(s);
-	char text[320];
+	char text[320], fixed[NB_STARTUP_WHY];
 
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
-		if (!comm_in_use(&s->mem->comm[i]) || !nb_agree(&job, i, &a) ||
-		    !nb_agree_broken(&a) || (empty && a.aligned))
+		const struct nb_seg_comm *c = &s->mem->comm[i];
+
+		if (!comm_in_use(c) || !nb_agree(&job, i, &a) ||
+		    !nb_agree_broken(&a) || (empty && a.aligned) ||
+		    (!is_of_fleet(c) && nb_startup_fixed(s, c, fixed)))
 			continue;
 		nb_agree_text(&a, text, sizeof(text));
 		nb_fail(err, NB_E_DISAGREE, 0, "communicator %016llx: %s",
@@ -436,32 +439,19 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 }
 
 /*
- * Returns true if NCCL decides without policies for @c. This is also true if
- * ranks are missing, because the start-up check then marks the entry.
+ * Report a communicator that keeps its generation while it lives. Returns false
+ * if a fence can move it.
  */
-static bool is_left_out(const struct nb_segment *s, struct nb_seg_comm *c)
+static bool report_fixed(const struct nb_segment *s,
+			 const struct nb_seg_comm *c,
+			 struct nb_change_comm *out)
 {
-	return nb_startup_for_good(c) ||
-	       nb_startup_apart(s, c) != NB_DIFFER_NOT ||
-	       nb_seg_registered(c) < c->nranks;
-}
-
-/*
- * Report a communicator whose ranks differ in more than policies, so NCCL
- * decides for it.
- */
-static void report_left_out(const struct nb_segment *s,
-			    const struct nb_seg_comm *c,
-			    struct nb_change_comm *out)
-{
+	if (!nb_startup_fixed(s, c, out->why))
+		return false;
 	out->comm_id = c->comm_id;
 	out->ranks = c->nranks;
 	out->state = NB_CHANGE_UNCHANGEABLE;
-	nb_startup_text(s, c, out->why, sizeof(out->why));
-	if (!out->why[0])
-		snprintf(
-			out->why, sizeof(out->why),
-			"its ranks started with different policies or settings");
+	return true;
 }
 
 /* Report the communicators of this process that are not in the segment. */
@@ -471,14 +461,12 @@ static void list_unchangeable(struct nb_change *out)
 	for (const struct nb_comm *c = nb_comms.first;
 	     c && out->ncomms < NB_CHANGE_COMMS; c = c->next) {
 		struct nb_change_comm *to = &out->comm[out->ncomms];
-		const char *why;
 
-		if (c->seg || nb_comm_changeable(c, &why))
+		if (c->seg || nb_comm_changeable(c, to->why))
 			continue;
 		to->comm_id = c->init.comm_id;
 		to->ranks = c->init.ranks;
 		to->state = NB_CHANGE_UNCHANGEABLE;
-		snprintf(to->why, sizeof(to->why), "%s", why);
 		out->ncomms++;
 	}
 	nb_unlock(NB_LOCK_STATE);
@@ -578,9 +566,9 @@ static void commit_comms(uint32_t number, struct nb_change *out)
 		if (!comm_in_use(&comm[i]) || !comm[i].has_id ||
 		    is_of_fleet(&comm[i]) || out->ncomms == NB_CHANGE_COMMS)
 			continue;
-		if (is_left_out(nb_self.seg, &comm[i])) {
-			report_left_out(nb_self.seg, &comm[i],
-					&out->comm[out->ncomms++]);
+		if (report_fixed(nb_self.seg, &comm[i],
+				 &out->comm[out->ncomms])) {
+			out->ncomms++;
 			continue;
 		}
 		opts.timeout_ms = (uint32_t)(wait < left ? wait : left);
@@ -630,7 +618,8 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 	NB_STEP(BASELINE);
 	out->generation = number;
 	out->shown = nb_history_number(number);
-	out->state = NB_CHANGE_COMMITTED;
+	out->state = committed || !out->ncomms ? NB_CHANGE_COMMITTED
+					       : NB_CHANGE_UNCHANGEABLE;
 	return 0;
 }
 
@@ -645,9 +634,7 @@ static void forecast_comms(struct nb_change *out)
 		if (!comm_in_use(&comm[i]) || !comm[i].has_id ||
 		    is_of_fleet(&comm[i]) || out->ncomms == NB_CHANGE_COMMS)
 			continue;
-		if (is_left_out(nb_self.seg, &comm[i])) {
-			report_left_out(nb_self.seg, &comm[i], to);
-		} else {
+		if (!report_fixed(nb_self.seg, &comm[i], to)) {
 			to->comm_id = comm[i].comm_id;
 			to->ranks = comm[i].nranks;
 			to->state = NB_CHANGE_STAGED;

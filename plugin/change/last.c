@@ -173,7 +173,7 @@ void nb_change_status(bool *has_staged, uint8_t staged[NB_SHA256_SIZE],
 		memcpy(staged, nb_gens.staged->digest, NB_SHA256_SIZE);
 	*has_last = nb_last.known;
 	*out = nb_last.change;
-	if (nb_self.seg && nb_last.known && out->state == NB_CHANGE_COMMITTED)
+	if (nb_self.seg && nb_last.known && out->generation)
 		add_moved_later(out);
 	for (uint32_t i = 0; nb_self.seg && i < out->ncomms; i++) {
 		struct nb_change_comm *c = &out->comm[i];

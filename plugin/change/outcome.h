@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "core/base/sha256.h"
+#include "plugin/job/startup.h"
 
 /* The outcome of a change, for the job and for each communicator. */
 
@@ -13,7 +14,10 @@ enum nb_change_state {
 	/* all communicators that can change have changed */
 	NB_CHANGE_COMMITTED,
 	NB_CHANGE_ABORTED, /* no communicator changed */
-	/* state of a communicator that keeps its generation */
+	/*
+	 * a communicator keeps its generation; of a change: all communicators
+	 * do, and only new ones start with the change
+	 */
 	NB_CHANGE_UNCHANGEABLE
 };
 
@@ -31,7 +35,8 @@ struct nb_change_comm {
 	 */
 	uint64_t behind;
 	uint32_t tries; /* number of fences that the change has armed */
-	char why[160];	/* why the communicator did not change, or "" */
+	/* why the communicator did not change, or "" */
+	char why[NB_STARTUP_WHY];
 };
 
 enum { NB_CHANGE_COMMS = 256 };

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "plugin/job/self.h"
-#include "plugin/job/startup.h"
 #include "plugin/runtime/log.h"
 
 struct nb_comms nb_comms;
@@ -64,27 +63,20 @@ uint32_t nb_comm_local_ranks(const struct nb_comm *c)
 	return n ? n : 1;
 }
 
-bool nb_comm_changeable(const struct nb_comm *c, const char **why)
+bool nb_comm_changeable(const struct nb_comm *c, char why[NB_STARTUP_WHY])
 {
-	*why = c->why[0] ? c->why : NULL;
-	if (!c->seg) {
-		if (!*why)
-			*why = "the communicator was created before this process forked";
-		return false;
-	}
-	if (nb_startup_for_good(c->seg)) {
-		*why = "ranks of the communicator started differently; see doctor";
-		return false;
-	}
-	if (c->fence.follows || c->seg->fleet) {
-		*why = c->seg->fleet_why[0] ? c->seg->fleet_why : NULL;
-		return !*why;
-	}
-	if (nb_seg_registered(c->seg) < c->init.ranks) {
-		*why = "not all ranks of the communicator are on this host";
-		return false;
-	}
-	return true;
+	const char *text = c->why;
+
+	if (!c->seg && !c->why[0])
+		text = "the communicator was created before this process forked";
+	else if (c->seg && (c->fence.follows || c->seg->fleet))
+		text = nb_startup_for_good(c->seg)
+			       ? "ranks of the communicator started differently; see doctor"
+			       : c->seg->fleet_why;
+	else if (c->seg)
+		return !nb_startup_fixed(nb_self.seg, c->seg, why);
+	snprintf(why, NB_STARTUP_WHY, "%s", text);
+	return !*why;
 }
 
 bool nb_comm_decision(const struct nb_comm *c, uint64_t seq,

@@ -12,6 +12,7 @@
 #include "core/jobseg/packed.h"
 #include "plugin/comm/costs.h"
 #include "plugin/job/fence.h"
+#include "plugin/job/startup.h"
 #include "plugin/wrap/wrapped_tuner.h"
 
 /*
@@ -78,6 +79,11 @@ struct nb_comm_init {
 	bool has_id;
 	uint32_t ranks, nodes;
 	/*
+	 * NCCL may ask the tuners of some ranks only; this rank's API calls are
+	 * counted
+	 */
+	bool asks_some, calls;
+	/*
 	 * number of NVLink domains, and of ranks in the smallest and the
 	 * largest; 0 if NCCL does not report them
 	 */
@@ -142,7 +148,8 @@ struct nb_comm {
 	 */
 	struct nb_seg_comm *entry;
 	uint32_t entry_slot;
-	char why[160]; /* why the communicator is not in the segment, or "" */
+	/* why the communicator is not in the segment, or "" */
+	char why[NB_STARTUP_WHY];
 	/* the log says that the communicator's ranks started differently */
 	bool told;
 	struct nb_overdue overdue;
@@ -246,9 +253,9 @@ const struct nb_gen *nb_comm_gen(const struct nb_comm *c, uint32_t *number);
 /* Returns how many ranks of this communicator are in this host's segment. */
 uint32_t nb_comm_local_ranks(const struct nb_comm *c);
 /*
- * Returns true if a change can reach the communicator. If not, *@why is the
- * reason (a constant, or owned by the communicator).
+ * Returns true if a change can reach the communicator. If not, @why is set to
+ * the reason.
  */
-bool nb_comm_changeable(const struct nb_comm *c, const char **why);
+bool nb_comm_changeable(const struct nb_comm *c, char why[NB_STARTUP_WHY]);
 
 #endif

@@ -39,7 +39,9 @@ enum {
 	 */
 	NB_FENCE_FULL = 1,
 	/* the fences of this rank count API calls instead of decisions */
-	NB_FENCE_CALLS = 2
+	NB_FENCE_CALLS = 2,
+	/* no event has the same number on all ranks, so all numbers are 0 */
+	NB_FENCE_NO_CLOCK = 4
 };
 
 /*
@@ -55,7 +57,7 @@ struct nb_fence_rank {
 	/* generation that the rank holds and decides with; accessed atomically */
 	uint32_t number;
 	uint32_t timeout_ms; /* longest wait at an undecided fence */
-	uint32_t odd; /* bits NB_FENCE_FULL and NB_FENCE_CALLS; usually 0 */
+	uint32_t odd; /* NB_FENCE_* bits; usually 0 */
 	/*
 	 * The record is a copy that the site's agent writes. This rank waits
 	 * for the outcome without a time limit.
@@ -121,9 +123,14 @@ static inline uint64_t nb_fence_announce(struct nb_fence_rank *f, uint64_t n)
 	return __atomic_load_n(&f->record->word, __ATOMIC_SEQ_CST);
 }
 
-/* Returns the number by which decision @k is compared with fences. */
+/*
+ * Returns the number by which decision @k is compared with fences, and which
+ * policies see. Without a clock it is 0, so only a fence at 0 is reached.
+ */
 static inline uint64_t nb_fence_clock(const struct nb_fence_rank *f, uint64_t k)
 {
+	if (f->odd & NB_FENCE_NO_CLOCK)
+		return 0;
 	return f->odd & NB_FENCE_CALLS ? f->clock : k;
 }
 

@@ -117,24 +117,52 @@ void nb_startup_differ(struct nb_seg_comm *c, enum nb_setting what, uint32_t a,
 	mark_mismatch(c, NB_DIFFER_SETTING + (uint32_t)what, a, b);
 }
 
-bool nb_startup_by_calls(struct nb_seg_comm *c)
+/* Counts the registered ranks, and in *@see those that see API calls. */
+static uint32_t ranks_with_calls(const struct nb_seg_comm *c, uint32_t *see)
 {
 	uint32_t n = 0;
 
+	*see = 0;
 	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
 		const struct nb_seg_slot *s = &c->slot[i];
 
 		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) ==
 		    NB_SLOT_FREE)
 			continue;
-		if (!__atomic_load_n(&s->calls, __ATOMIC_ACQUIRE))
-			return false;
 		n++;
+		*see += __atomic_load_n(&s->calls, __ATOMIC_ACQUIRE) != 0;
 	}
-	if (n != c->nranks && !__atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE))
-		return false;
-	__atomic_store_n(&c->clock, NB_CLOCK_CALLS, __ATOMIC_RELEASE);
-	return true;
+	return n;
+}
+
+enum nb_clock_kind nb_startup_clock(const struct nb_seg_comm *c)
+{
+	enum nb_clock_kind begun = nb_seg_clock(c);
+	uint32_t see, n = ranks_with_calls(c, &see);
+
+	if (begun != NB_CLOCK_DECISIONS)
+		return begun;
+	if (n && see == n &&
+	    (n == c->nranks || __atomic_load_n(&c->fleet, __ATOMIC_ACQUIRE)))
+		return NB_CLOCK_CALLS;
+	/* NCCL asks no tuner for a single rank */
+	return c->nranks > 1 && __atomic_load_n(&c->asks_some, __ATOMIC_ACQUIRE)
+		       ? NB_CLOCK_NONE
+		       : NB_CLOCK_DECISIONS;
+}
+
+void nb_startup_clock_text(const struct nb_seg_comm *c, char *text, size_t size)
+{
+	uint32_t see, n = ranks_with_calls(c, &see);
+
+	*text = '\0';
+	if (nb_startup_clock(c) == NB_CLOCK_NONE)
+		snprintf(
+			text, size,
+			"NCCL 2.29 and later may ask some ranks only, and %u of %u ranks "
+			"count no API calls: set NCCL_PROFILER_PLUGIN to ncclbpf in all processes, "
+			"and leave NCCLBPF_API_CLOCK unset",
+			n - see, n);
 }
 
 /* token in a mark that is being written; the token of no process */
@@ -381,4 +409,31 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 			(unsigned long long)pid);
 	else if (why != NB_DIFFER_NOT)
 		say_difference(s, c, why, text, size);
+}
+
+bool nb_startup_fixed(const struct nb_segment *s, const struct nb_seg_comm *c,
+		      char why[NB_STARTUP_WHY])
+{
+	uint32_t here = nb_seg_registered(c);
+
+	*why = '\0';
+	if (nb_startup_for_good(c) || nb_startup_apart(s, c) != NB_DIFFER_NOT) {
+		nb_startup_text(s, c, why, NB_STARTUP_WHY);
+		if (!*why)
+			snprintf(
+				why, NB_STARTUP_WHY,
+				"its ranks started with different policies or settings");
+	} else if (here < c->nranks && c->nnodes > 1) {
+		snprintf(
+			why, NB_STARTUP_WHY,
+			"%u of %u ranks are on other hosts: "
+			"set NCCLBPF_FLEET in all processes to change all hosts together",
+			c->nranks - here, c->nranks);
+	} else if (here < c->nranks) {
+		snprintf(why, NB_STARTUP_WHY, "%u of %u ranks have registered",
+			 here, c->nranks);
+	} else {
+		nb_startup_clock_text(c, why, NB_STARTUP_WHY);
+	}
+	return *why != '\0';
 }

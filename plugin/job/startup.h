@@ -74,16 +74,39 @@ enum nb_differ nb_startup_apart(const struct nb_segment *s,
  */
 bool nb_startup_missing(const struct nb_seg_comm *c);
 /*
- * Returns true if all ranks count API calls, so that fences can be call
- * numbers. It runs before the first decision. All ranks get the same result,
- * which the entry records. For a communicator of several sites, it checks the
- * ranks of this site, and the fleet compares the sites before it arms a fence.
+ * nb_startup_clock - returns the events that number the fences of @c
+ *
+ * Calls of NCCL's API if all ranks see them, else decisions if NCCL asks all
+ * tuners alike, else none: a fence would then be another collective on each
+ * rank, so the communicator is not changed in flight. All ranks get the same
+ * result once they have registered, and the first decision records it. For a
+ * communicator of several sites, it checks the ranks of this site, and the
+ * fleet compares the sites before it arms a fence.
  */
-bool nb_startup_by_calls(struct nb_seg_comm *c);
+enum nb_clock_kind nb_startup_clock(const struct nb_seg_comm *c);
+/*
+ * Write why the communicator has no clock, and what to do, or "" if it has one.
+ */
+void nb_startup_clock_text(const struct nb_seg_comm *c, char *text,
+			   size_t size);
 /* Record @why in the communicator's entry as the difference. */
 void nb_startup_mark(struct nb_seg_comm *c, enum nb_differ why);
 /* Returns true if the ranks would still differ after any change of policies. */
 bool nb_startup_for_good(const struct nb_seg_comm *c);
+
+/* size that holds every reason why a communicator keeps its generation */
+enum { NB_STARTUP_WHY = 200 };
+
+/*
+ * nb_startup_fixed - does the communicator keep its generation while it lives?
+ * @why: set to the reason, or to "" if a fence can move all of its ranks
+ *
+ * It does if its ranks differ in more than policies, if some of them are not in
+ * this segment, or if they share no clock. Not for communicators of a fleet,
+ * whose sites decide it together.
+ */
+bool nb_startup_fixed(const struct nb_segment *s, const struct nb_seg_comm *c,
+		      char why[NB_STARTUP_WHY]);
 
 /*
  * nb_startup_text - describe the difference between ranks of @c, with both

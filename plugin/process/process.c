@@ -31,6 +31,7 @@
 #include "plugin/profiler/pools.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/runtime/log.h"
+#include "plugin/runtime/nccl.h"
 #include "plugin/runtime/params.h"
 #include "plugin/runtime/room.h"
 #include "plugin/verbs/stalled.h"
@@ -220,7 +221,7 @@ static int process_make(void)
 	if (*nb_params.str[NB_P_ENV])
 		nb_override_file(nb_params.str[NB_P_ENV]);
 	nb_verbs_nccl_find();
-	nb_pools_version(nb_verbs_version());
+	nb_pools_version(nb_nccl_version());
 	nb_gin_variables_read();
 	nb_wrapped_open_all();
 	nb_self_open();
@@ -275,6 +276,7 @@ bool nb_process_ready(nb_logger_fn *logger)
 	bool usable;
 
 	nb_log_to(logger);
+	nb_nccl_find((const void *)(uintptr_t)logger);
 	pthread_mutex_lock(&start_lock);
 	if (made == FRESH) {
 		made = process_make() ? FAILED : MADE;

@@ -197,6 +197,12 @@ void nb_events_tell_size(uint32_t ranks, uint32_t nodes)
 	SET(last->nodes, (int32_t)(nodes < INT32_MAX ? nodes : INT32_MAX));
 }
 
+bool nb_events_sees_calls(uint64_t comm_id)
+{
+	return last && comm_id && comm_id == GET(last->comm_id) &&
+	       nb_mask_by_calls(last->abi);
+}
+
 void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot)
 {
 	/*
@@ -207,10 +213,8 @@ void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot)
 	    (comm_id && GET(last->comm_id) && comm_id != GET(last->comm_id)))
 		return;
 	SET(last->decided, slot ? &slot->announced : NULL);
-	if (!slot || !comm_id || comm_id != GET(last->comm_id) ||
-	    !nb_mask_by_calls(last->abi))
+	if (!slot || !nb_events_sees_calls(comm_id))
 		return;
-	__atomic_store_n(&slot->calls, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&last->slot, slot, __ATOMIC_RELEASE);
 	nb_events_ask();
 }

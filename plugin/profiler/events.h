@@ -97,9 +97,15 @@ void nb_events_end(void);
  */
 void nb_events_tell_size(uint32_t ranks, uint32_t nodes);
 /*
+ * Returns true if the profiler counts the API calls of this thread's
+ * communicator, whose identity is @comm_id.
+ */
+bool nb_events_sees_calls(uint64_t comm_id);
+/*
  * Connect this thread's communicator with its rank's slot in the segment, or
  * with NULL if it has none. The profiler reads the number of decisions from the
- * slot. If NCCL reports API calls, the profiler counts them in the slot.
+ * slot. If nb_events_sees_calls, the profiler counts the calls in the slot, in
+ * which the rank has registered with nb_comm_init.calls.
  */
 void nb_events_tell_tuner(uint64_t comm_id, struct nb_seg_slot *slot);
 /* Use slot->decisions as the number of decisions of @slot's rank. */

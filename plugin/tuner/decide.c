@@ -193,9 +193,15 @@ static void begin_in_fleet(struct nb_comm *c)
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-static void count_calls(struct nb_comm *c)
+/* Choose the events that number this rank's fences. */
+static void choose_clock(struct nb_comm *c)
 {
-	if (!nb_startup_by_calls(c->seg))
+	enum nb_clock_kind kind = nb_startup_clock(c->seg);
+
+	__atomic_store_n(&c->seg->clock, (uint32_t)kind, __ATOMIC_RELEASE);
+	if (kind == NB_CLOCK_NONE)
+		c->fence.odd |= NB_FENCE_NO_CLOCK;
+	if (kind != NB_CLOCK_CALLS)
 		return;
 	nb_fence_by_calls(&c->fence, nb_seg_clocks(c->ring));
 	nb_events_tell_decisions(c->fence.slot);
@@ -215,12 +221,12 @@ static void begin_comm(struct nb_comm *c)
 		return;
 	if (follows_fleet(c)) {
 		begin_in_fleet(c);
-		count_calls(c);
+		choose_clock(c);
 		__atomic_store_n(&c->seg->fleet, NB_FLEET_BEGUN,
 				 __ATOMIC_RELEASE);
 		return;
 	}
-	count_calls(c);
+	choose_clock(c);
 	why = nb_startup_apart(nb_self.seg, c->seg);
 	if (why == NB_DIFFER_NOT && nb_startup_missing(c->seg))
 		why = NB_DIFFER_MISSING;

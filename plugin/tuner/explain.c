@@ -9,6 +9,7 @@
 
 #include "core/exec/run/exec.h"
 #include "plugin/comm/comm.h"
+#include "plugin/job/startup.h"
 #include "plugin/tuner/decide.h"
 
 static void explain_basis(const struct nb_comm *c, int coll, uint64_t bytes,
@@ -35,11 +36,14 @@ static void explain_basis(const struct nb_comm *c, int coll, uint64_t bytes,
 /* Returns the number that a decision would have now (nb_fence_clock). */
 static uint64_t now_of(const struct nb_comm *c)
 {
+	enum nb_clock_kind kind =
+		c->seg ? nb_startup_clock(c->seg) : NB_CLOCK_DECISIONS;
 	uint64_t calls;
 
-	if (!c->seg ||
-	    __atomic_load_n(&c->seg->clock, __ATOMIC_ACQUIRE) != NB_CLOCK_CALLS)
+	if (kind == NB_CLOCK_DECISIONS)
 		return nb_comm_decisions(c);
+	if (kind == NB_CLOCK_NONE)
+		return 0;
 	calls = __atomic_load_n(&c->fence.slot->calls, __ATOMIC_ACQUIRE);
 	return calls ? calls - 1 : 0;
 }

@@ -150,6 +150,10 @@ static void join_segment(struct nb_comm *c)
 					    __ATOMIC_SEQ_CST);
 		c->fence.follows = true;
 	}
+	if (c->init.asks_some)
+		__atomic_store_n(&entry->asks_some, 1, __ATOMIC_RELEASE);
+	if (c->init.calls)
+		__atomic_store_n(&entry->slot[slot].calls, 1, __ATOMIC_RELEASE);
 	c->seg = entry;
 	c->slot_index = slot;
 	c->fence.slot = &entry->slot[slot];

@@ -6,13 +6,13 @@
 #include "plugin/verbs/unseen.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "plugin/runtime/log.h"
+#include "plugin/runtime/nccl.h"
 
 /* libibverbs keeps one of these files open for each context. */
 #define DEVICE_FILE "/infiniband/uverbs"
@@ -87,7 +87,7 @@ bool nb_verbs_gpu_posts(const char *sysfs, const struct nb_tap_api *tap)
 	if (__atomic_load_n(&gin_type, __ATOMIC_RELAXED) == GPU_POSTS)
 		return true;
 	if (__atomic_load_n(&gin_type, __ATOMIC_RELAXED) != NCCL_CHOOSES ||
-	    nb_verbs_version() < 22807)
+	    nb_nccl_version() < 22807)
 		return false;
 	for (uint32_t i = 0; (name = tap->adapter(i)); i++)
 		if (nb_verbs_mlx5(sysfs, name))
@@ -95,32 +95,15 @@ bool nb_verbs_gpu_posts(const char *sysfs, const struct nb_tap_api *tap)
 	return false;
 }
 
-/* NCCL's version; 0 if not known; accessed atomically */
-static int nccl_version;
-
 void nb_verbs_nccl_find(void)
 {
-	void *lib = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
-	int (*get)(int *version) = NULL;
-	int version = 0;
-
+	nb_nccl_find(NULL);
 	read_gin_type();
-	/* NCCL may be linked into a program or another library */
-	*(void **)&get = dlsym(lib ? lib : RTLD_DEFAULT, "ncclGetVersion");
-	if (get && !get(&version))
-		__atomic_store_n(&nccl_version, version, __ATOMIC_RELAXED);
-	if (lib)
-		dlclose(lib);
-}
-
-int nb_verbs_version(void)
-{
-	return __atomic_load_n(&nccl_version, __ATOMIC_RELAXED);
 }
 
 enum nb_gin_crash nb_verbs_gin_crash(const char *name)
 {
-	int version = nb_verbs_version();
+	int version = nb_nccl_version();
 
 	/*
 	 * GIN exists since 2.28.7. Until 2.29, its set-up leaves a pointer of
@@ -139,7 +122,7 @@ void nb_verbs_opened(const char *name)
 	int version;
 
 	nb_verbs_nccl_find();
-	version = nb_verbs_version();
+	version = nb_nccl_version();
 	if (nb_verbs_gin_crash(name) != NB_GIN_CRASH_EXPECTED ||
 	    __atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
 		return;

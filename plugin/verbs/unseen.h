@@ -35,8 +35,6 @@ bool nb_verbs_mlx5(const char *sysfs, const char *name);
  * call it, because it calls the loader and reads the environment.
  */
 void nb_verbs_nccl_find(void);
-/* Returns NCCL's version, such as 22809 for 2.28.9, or 0 if it is not known. */
-int nb_verbs_version(void);
 
 enum nb_gin_crash {
 	/* NCCL is another release, or all adapters are mlx5 */

@@ -14,6 +14,7 @@ $(addprefix $(B)/test/bench/,event_bench exec_bench inline_bench lookup_bench ma
 $(B)/test/bench/inline_bench $(B)/test/bench/weight_bench: $(ASM)
 $(B)/test/bench/decision: $(B)/test/fakes/host/nccl.o
 $(B)/test/bench/change_bench: $(B)/test/fakes/host/nccl.o $(CORE)
+$(B)/test/bench/change_bench: LDFLAGS += -Wl,--export-dynamic-symbol=ncclGetVersion
 $(B)/test/bench/event_bench $(B)/test/bench/plugin_bench: $(PLUGIN) $(B)/test/bench/switch_native.o
 $(B)/test/bench/event_bench: $(B)/test/bench/event_peer.o $(B)/test/fakes/host/prof.o
 $(B)/test/bench/verify_bench: BENCH_LIBS = $(LOAD_LIBS)

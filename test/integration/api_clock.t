@@ -45,6 +45,7 @@ changes() { # in and out
 NCCLBPF_POLICY=$B/test/corpus/accept/output_from_decision_number.bpf.o
 if [ -e "$NCCLBPF_POLICY" ]; then
 	export NCCLBPF_POLICY
+	NCCLBPF_SEQ=$NCCLBPF_POLICY
 else
 	unset NCCLBPF_POLICY
 fi
@@ -66,13 +67,82 @@ stop
 ok "and all ranks decided alike at each collective" $?
 unset NCCLBPF_POLICY
 
+# ---- without the clock of API calls: NCCL 2.29 may ask some ranks only
+
+# windows JOB ARGS...: NCCL asks rank 0 alone, until the file go exists
+windows() {
+	rm -f "$T/go"
+	name=$1
+	shift
+	start "$name" --windows "0:$T/go" "$@"
+}
+# Every rank has decided outside of windows, so a change that is wrong has been seen.
+plainly() {
+	[ "$(timeout 10 "$S" -q -J "$this" -o json comm list 2>/dev/null |
+		grep -o '"decisions":[0-9]*' | awk -F: '$2 > 300' | wc -l)" -eq 3 ]
+}
+load() {
+	run -J "$this" policy load "$B/policies/size_aware.policy"
+}
+refused() { # JOB: a change, and then the collectives that all ranks decide
+	await is "counts_differ $2"
+	ok "$1: one rank decides and the others do not: their counts differ" $?
+	load
+	status 2 "$1: no change is made in flight" -J "$1" policy use size_aware
+	has "$1: it says what to set" err "NCCL 2.29 and later may ask some ranks only" \
+		"3 of 3 ranks count no API calls: set NCCL_PROFILER_PLUGIN to ncclbpf" \
+		"no communicator changes"
+	run -J "$1" -o json comm list
+	has "$1: comm list knows it before" out '"changeable":false' "NCCL_PROFILER_PLUGIN"
+	run -J "$1" -o table check agreement
+	has "$1: and check agreement" out "COUNTS DIFFER" "ranks have made 0 to " \
+		"NCCL_PROFILER_PLUGIN"
+	: >"$T/go"
+	await plainly && stop
+	ok "$1: all ranks decide alike afterwards" $?
+}
+
+windows v5 --nccl 2.29.7
+refused v5 none
+windows v6 --nccl 2.32.6
+refused v6 none
+NCCLBPF_API_CLOCK=off
+export NCCLBPF_API_CLOCK
+windows off --nccl 2.29.7 --events
+refused off none
+unset NCCLBPF_API_CLOCK
+
+windows clocked --nccl 2.29.7 --events
+await is "counts_differ api_calls"
+load
+status 0 "with the profiler a change is made meanwhile" -J clocked policy use size_aware
+: >"$T/go"
+await plainly && stop
+ok "and all ranks decide alike" $?
+
+if [ -n "${NCCLBPF_SEQ:-}" ]; then
+	NCCLBPF_POLICY=$NCCLBPF_SEQ
+	export NCCLBPF_POLICY
+	windows initial --nccl 2.29.7
+	await is "counts_differ none"
+	: >"$T/go"
+	await plainly
+	ok "an initial policy that reads the number of the decision is in use" $?
+	run -J initial -o json explain allreduce 1M
+	has "and explain runs it" out '"name":"output_from_decision_number"'
+	stop
+	ok "and answers alike on ranks that count differently" $?
+	unset NCCLBPF_POLICY
+fi
+
 start without --nccl 2.29.3 --probe 2:50
-await is "diverged decisions"
-ok "without the profiler the ranks do not count alike" $?
-run -J without policy load "$B/policies/size_aware.policy"
+await is "counts_differ none"
+ok "without the profiler a rank that is asked more often is found" $?
+load
 status 2 "and no change is made" -J without policy use size_aware
-has "for that reason" err "that others did not"
+has "for want of a clock" err "set NCCL_PROFILER_PLUGIN to ncclbpf"
 stop
+ok "and all ranks decided alike" $?
 
 start calls --nccl 2.29.3 --events --calls-only 2:50
 await is "api_calls_differ api_calls"
@@ -94,12 +164,13 @@ ok "and NCCL is asked for no events" $?
 stop
 
 start one --nccl 2.29.3 --events --rank-env 1:NCCLBPF_API_CLOCK=off
-await is "agreed decisions"
-ok "and where one rank does not see calls" $?
-changes
-ok "with changes" $?
+await is "agreed none"
+ok "where one rank does not see calls the ranks have no clock" $?
+load
+status 2 "and no change is made" -J one policy use size_aware
+has "it says how many" err "1 of 3 ranks count no API calls"
 stop
-ok "which all ranks took at once" $?
+ok "all ranks decided alike" $?
 
 NCCLBPF_API_CLOCK=on
 export NCCLBPF_API_CLOCK

@@ -95,7 +95,7 @@ noted() { ctl get --print-value-only $keys/order/notes | grep -q "4 sites report
 await noted
 ok "both communicators are left alone, with the reason" $?
 run --fleet "$fleet" -J damage -o tsv policy use "$B/policies/size_aware.policy"
-[ "$rc" -eq 0 ] && grep -q '^c0ffee[0-9a-f]*	unchangeable	' out &&
+[ "$rc" -eq 2 ] && grep -q '^c0ffee[0-9a-f]*	unchangeable	' out &&
 	! grep -q '^c0ffee[0-9a-f]*	committed' out
 ok "a change moves neither of them" $?
 kill "$job"

@@ -31,6 +31,11 @@
  * With CALLS the numbers are calls of NCCL's API (NB_CLOCK_CALLS): a rank
  * decides again with the same number (once, and not with ONCE), or skips some.
  *
+ * With SOME, NCCL does not ask a rank at each collective, and the numbers are
+ * decisions. No number is then the same collective on all ranks, and the
+ * coordinator leaves the communicator as it is (nb_startup_fixed). With
+ * COUNTS_ANYWAY it arms fences nevertheless.
+ *
  * The protocol needs each of its parts. Left out one by one, by -DNO_BARRIER,
  * -DNO_LOOK_AGAIN, -DNO_FALLBACK, -DANNOUNCED_IS_PASSED, -DNO_CAS,
  * -DMARK_LAST, -DLATE_IS_BELOW, -DDEAD_DO_NOT_COUNT, -DADOPT_FIRST, or of the beginning by
@@ -68,6 +73,13 @@
 #define STRANGER 0
 #endif
 #define BEGINNING (LOST + STRANGER > 0)
+
+/* What a rank announces, and compares with a fence. */
+#ifdef SOME
+#define CLOCK asked
+#else
+#define CLOCK k
+#endif
 
 #define NONE 0
 #define ARMED 1
@@ -186,6 +198,9 @@ proctype rank(byte i)
 	byte before = 0; /* announced before this decision */
 	bool again = false;
 #endif
+#ifdef SOME
+	byte asked = 0; /* decisions made */
+#endif
 
 	/* nb_comm_new: under the segment's lock... */
 	if
@@ -227,7 +242,7 @@ proctype rank(byte i)
 				ahead_generation[i] = NOTHING
 			:: else
 			fi;
-			ahead_announced[i] = k + 1
+			ahead_announced[i] = CLOCK + 1
 		}
 #if BEGINNING
 		/* begin (plugin/tuner/decide.c): have all of them registered? */
@@ -292,7 +307,7 @@ look:		/* nb_fence_look @ANNOUNCED */
 		fi;
 #endif
 		if
-		:: STATE(w) == COMMIT && k >= FENCE(w) ->
+		:: STATE(w) == COMMIT && CLOCK >= FENCE(w) ->
 			/* adopt_gen: find it while it is kept, then say so */
 #ifdef ADOPT_FIRST
 			ahead_generation[i] = GEN(w);
@@ -306,7 +321,7 @@ look:		/* nb_fence_look @ANNOUNCED */
 				fi
 			};
 			ahead_generation[i] = GEN(w) /* @ADOPTED */
-		:: STATE(w) == ARMED && k >= FENCE(w) ->
+		:: STATE(w) == ARMED && CLOCK >= FENCE(w) ->
 			/* wait_decided: the slot tells that we wait, by a
 			 * store in order with all before it */
 			drain(i);
@@ -341,6 +356,8 @@ look:		/* nb_fence_look @ANNOUNCED */
 			used[k] = number + 1;
 #ifdef CALLS
 			before = k + 1;
+#elif defined(SOME)
+			asked++;
 #else
 			k++;
 #endif
@@ -355,6 +372,13 @@ look:		/* nb_fence_look @ANNOUNCED */
 #ifndef ONCE
 		:: !again -> again = true
 #endif
+		fi
+#endif
+#ifdef SOME
+		/* the next collective, or the one behind it */
+		if
+		:: k++
+		:: k = k + 2
 		fi
 #endif
 	:: else -> break
@@ -561,6 +585,10 @@ proctype coordinator()
 		:: mismatch || APART || joined < RANKS -> goto committed
 		:: else
 		fi;
+#endif
+#if defined(SOME) && !defined(COUNTS_ANYWAY)
+		/* nb_startup_fixed: the ranks share no clock */
+		goto committed;
 #endif
 		/* nb_fence_commit */
 		do

@@ -86,6 +86,7 @@ check holds "a process that shares no segment, gone at any time" -DSTRANGER=1 \
 check holds "a rank gives up on the lock" -DLOST=1 -DCHANGES=2 -DDECISIONS=1 \
 	-DDEATHS=0
 check holds "numbers are calls, and some are skipped" -DCALLS -DCHANGES=1 -DONCE -DDEATHS=0
+check holds "NCCL asks some ranks only: without a clock nothing changes in flight" -DSOME -DCHANGES=1
 check ends "nobody goes round for ever, one death" -DLOOKS_END -DCHANGES=1 \
 	-DDECISIONS=2
 check ends "nor of three ranks" -DLOOKS_END -DRANKS=3 -DCHANGES=1 -DDECISIONS=1
@@ -110,6 +111,8 @@ check breaks "a generation is adopted, then looked up" -DADOPT_FIRST -DCHANGES=3
 check breaks "a rank at the fence counts as below it" -DLATE_IS_BELOW
 check breaks "what the dead decided is forgotten" -DDEAD_DO_NOT_COUNT
 check breaks "a rank that has gone past the fence says that it waits at it" -DCALLS -DSAYS_ANYWAY \
+	-DCHANGES=1 -DDEATHS=0
+check breaks "NCCL asks some ranks only, and decisions are counted" -DSOME -DCOUNTS_ANYWAY \
 	-DCHANGES=1 -DDEATHS=0
 check breaks "who gives up on the lock leaves no mark" -DLOST=1 -DNO_MARK
 check breaks "nobody writes down what all begin with" -DSTRANGER=1 -DNO_BEGINNING

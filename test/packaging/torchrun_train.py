@@ -60,7 +60,7 @@ def check(status, what):
 
 
 def main():
-    nccl = ctypes.CDLL(os.environ["STANDIN"])
+    nccl = ctypes.CDLL(os.environ["STANDIN"], mode=ctypes.RTLD_GLOBAL)
     nccl.host_decide.argtypes = [
         ctypes.POINTER(Comm), ctypes.c_int, ctypes.c_size_t, ctypes.c_int, ctypes.POINTER(Choice)]
     dist.init_process_group("gloo")

@@ -10,6 +10,8 @@ $(B)/test/unit/test_tuner_changes: LDFLAGS += -Wl,--wrap=nb_gen_count_add,--wrap
 $(B)/test/unit/test_tuner_ranks: LDFLAGS += -Wl,--wrap=mmap
 $(B)/test/unit/test_loop_faults: LDFLAGS += -Wl,--wrap=nb_clock_system
 $(B)/test/unit/test_exit: LDFLAGS += -Wl,--wrap=clock_gettime
+$(addprefix $(B)/test/unit/test_,live loop_faults stopped tuner tuner_changes tuner_explain tuner_ranks): \
+	LDFLAGS += -Wl,--export-dynamic-symbol=ncclGetVersion
 $(B)/test/unit/test_host_map: LDFLAGS += -Wl,--wrap=mremap,--wrap=write
 # A program at low addresses, with its heap behind it.
 $(B)/test/unit/test_low_addresses: LDFLAGS += -no-pie

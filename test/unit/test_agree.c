@@ -112,6 +112,40 @@ static void decide_after(uint32_t rank, uint32_t calls, uint64_t bytes,
 	slot->hash = hash_extend(slot->hash, k, bytes, w2);
 }
 
+/* NCCL asks rank 0 alone, and all ranks later; no clock tells what is what. */
+START_TEST(counts_that_differ_are_no_difference)
+{
+	join(2);
+	comm->clock = NB_CLOCK_NONE;
+	look();
+	ck_assert_int_eq(a.verdict, NB_ALONE);
+	for (int i = 0; i < 5; i++)
+		decide(0, 8192, 5);
+	look();
+	ck_assert_int_eq(a.verdict, NB_COUNTS_DIFFER);
+	ck_assert_uint_eq(a.least, 0);
+	ck_assert_uint_eq(a.most, 5);
+	for (uint64_t k = 0; k < 9; k++)
+		for (uint32_t i = 0; i < 2; i++)
+			decide(i, 64 * (k % 3), 5);
+	look();
+	ck_assert_int_eq(a.verdict, NB_COUNTS_DIFFER);
+	ck_assert_int_eq(a.clock, NB_CLOCK_NONE);
+	ck_assert(!nb_agree_broken(&a));
+}
+END_TEST
+
+START_TEST(another_answer_to_one_question_is_a_difference)
+{
+	join(2);
+	comm->clock = NB_CLOCK_NONE;
+	decide(0, 8192, 5);
+	decide(1, 8192, 7);
+	look();
+	ck_assert_int_eq(a.verdict, NB_DIVERGED);
+}
+END_TEST
+
 START_TEST(ranks_are_compared_call_by_call)
 {
 	join(3);
@@ -425,6 +459,8 @@ END_TEST
 
 UNIT_MAIN("agree", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, ranks_are_compared_call_by_call);
+	  tcase_add_test(tc, counts_that_differ_are_no_difference);
+	  tcase_add_test(tc, another_answer_to_one_question_is_a_difference);
 	  tcase_add_test(tc, many_decisions_of_one_call_are_compared_as_a_set);
 	  tcase_add_test(tc, ranks_that_call_differently_are_found);
 	  tcase_add_test(tc, a_hash_can_be_taken_back);

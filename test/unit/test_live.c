@@ -21,6 +21,7 @@
 #include "test/fakes/host/nccl.h"
 #include "test/fakes/host/prof.h"
 #include "test/unit/made.h"
+#include "test/unit/nccl_version.h"
 
 enum { COMMS = 2, RANKS = 2, AHEAD = 8, MOST = 1 << 20, REPLY = 1 << 22 };
 enum { READERS = 2, ROUNDS = 12 };

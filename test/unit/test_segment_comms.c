@@ -2,6 +2,7 @@
 // What a segment holds: communicators, generations, and everything bounded.
 #include "test/unit/segment_file.h"
 
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +72,41 @@ START_TEST(settings_of_a_communicator_are_its_own)
 			  NB_DIFFER_SETTING + NB_SETTING_CHAIN_TUNER);
 	ck_assert_int_eq(join(s, 8, 2, 0, &b, &slot, NULL), 0);
 	ck_assert_uint_eq(b->mismatch, 0);
+	nb_segment_detach(s);
+}
+END_TEST
+
+/*
+ * Decisions are a clock only if NCCL asks all ranks alike, and calls only if
+ * all ranks see them.
+ */
+START_TEST(ranks_without_a_common_clock_do_not_change)
+{
+	struct nb_segment *s = attach();
+	char why[NB_STARTUP_WHY];
+	struct nb_seg_comm *c;
+	uint32_t slot[2];
+
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(join(s, 7, 2, 0, &c, &slot[i], NULL), 0);
+	ck_assert_int_eq(nb_startup_clock(c), NB_CLOCK_DECISIONS);
+	ck_assert(!nb_startup_fixed(s, c, why));
+	ck_assert_str_eq(why, "");
+	c->asks_some = 1;
+	ck_assert_int_eq(nb_startup_clock(c), NB_CLOCK_NONE);
+	c->slot[slot[0]].calls = 1;
+	ck_assert_int_eq(nb_startup_clock(c), NB_CLOCK_NONE);
+	ck_assert(nb_startup_fixed(s, c, why));
+	ck_assert_ptr_nonnull(strstr(why, "1 of 2 ranks count no API calls"));
+	ck_assert_ptr_nonnull(strstr(why, "NCCLBPF_API_CLOCK unset"));
+	c->slot[slot[1]].calls = 1;
+	ck_assert_int_eq(nb_startup_clock(c), NB_CLOCK_CALLS);
+	ck_assert(!nb_startup_fixed(s, c, why));
+	/* what the first decision has recorded stays */
+	c->clock = NB_CLOCK_NONE;
+	ck_assert(nb_startup_fixed(s, c, why));
+	c->clock = 4711;
+	ck_assert_int_eq(nb_startup_clock(c), NB_CLOCK_NONE);
 	nb_segment_detach(s);
 }
 END_TEST
@@ -300,6 +336,7 @@ UNIT_MAIN("segment_comms", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, ranks_that_begin_differently_use_no_policy);
 	  tcase_add_test(tc, settings_of_a_communicator_are_its_own);
 	  tcase_add_test(tc, everything_has_a_bound);
+	  tcase_add_test(tc, ranks_without_a_common_clock_do_not_change);
 	  tcase_add_test(tc, old_generation_numbers_are_forgotten);
 	  tcase_add_test(tc, numbers_that_are_wanted_are_not_forgotten);
 	  tcase_add_test(tc, hostile_contents_do_not_crash);

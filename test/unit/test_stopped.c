@@ -27,6 +27,7 @@
 #include "test/unit/stage_use.h"
 #include "core/base/buf.h"
 #include "test/unit/made.h"
+#include "test/unit/nccl_version.h"
 #include "test/unit/step_here.h"
 
 enum { COORDINATOR, EARLY, LATE, PROCS };

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "plugin/runtime/nccl.h"
 #include "plugin/verbs/unseen.h"
 
 /* This program's own; NCCL's is asked by this name. */
@@ -82,7 +83,7 @@ static enum nb_gin_crash with(int version, const char *type)
 
 START_TEST(releases_with_gin_before_2_29_crash_unless_told_otherwise)
 {
-	ck_assert_int_eq(nb_verbs_version(), 0);
+	ck_assert_int_eq(nb_nccl_version(), 0);
 	ck_assert_int_eq(nb_verbs_gin_crash("x"), NB_GIN_CRASH_NONE);
 	ck_assert_int_eq(with(22806, NULL), NB_GIN_CRASH_NONE);
 	ck_assert_int_eq(with(22807, NULL), NB_GIN_CRASH_EXPECTED);
@@ -91,6 +92,21 @@ START_TEST(releases_with_gin_before_2_29_crash_unless_told_otherwise)
 	ck_assert_int_eq(with(22809, "0"), NB_GIN_CRASH_AVOIDED);
 	ck_assert_int_eq(with(22809, "2"), NB_GIN_CRASH_AVOIDED);
 	ck_assert_int_eq(with(22900, NULL), NB_GIN_CRASH_NONE);
+}
+END_TEST
+
+START_TEST(releases_from_2_29_on_may_ask_some_ranks_only)
+{
+	/* the interfaces tell it, if the version is unknown */
+	ck_assert(!nb_nccl_asks_some(4, 0));
+	ck_assert(!nb_nccl_asks_some(5, 5));
+	ck_assert(nb_nccl_asks_some(5, 6));
+	ck_assert(nb_nccl_asks_some(5, 0));
+	ck_assert(nb_nccl_asks_some(6, 0));
+	release_set(22809, NULL);
+	ck_assert(!nb_nccl_asks_some(5, 0));
+	release_set(22900, NULL);
+	ck_assert(nb_nccl_asks_some(5, 0));
 }
 END_TEST
 
@@ -129,6 +145,7 @@ START_TEST(gpus_post_on_mlx5_adapters_or_if_they_are_told_to)
 END_TEST
 
 UNIT_MAIN("verbs_unseen",
+	  tcase_add_test(tc, releases_from_2_29_on_may_ask_some_ranks_only);
 	  tcase_add_test(tc, gpus_post_on_mlx5_adapters_or_if_they_are_told_to);
 	  tcase_add_test(tc, the_driver_is_what_sysfs_says_whatever_the_name);
 	  tcase_add_test(

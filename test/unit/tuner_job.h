@@ -19,6 +19,7 @@
 #include "plugin/job/segment.h"
 #include "plugin/tuner/decide.h"
 #include "test/unit/made.h"
+#include "test/unit/nccl_version.h"
 #include "plugin/runtime/params.h"
 #include "plugin/runtime/lock.h"
 #include "plugin/job/self.h"

@@ -15,7 +15,8 @@ local M = {}
 -- The text for each verdict.
 local VERDICTS = {
 	agreed = "agree",
-	alone = "cannot be compared: fewer than two ranks have made decisions here",
+	alone = "cannot be compared: no two ranks have made decisions here",
+	counts_differ = "cannot be compared: their COUNTS DIFFER",
 	tuner_calls_differ =
 		"agree after each call of NCCL's API, although NCCL asked the tuner more often on "
 			.. "some ranks",
@@ -96,6 +97,19 @@ local function explain(t, c)
 				tostring(m.slot), tostring(m.decisions), tostring(m.calls),
 				m.site and " at site " .. tostring(m.site) or "")
 		end
+	elseif c.verdict == "counts_differ" then
+		t[#t + 1] = ("  ranks have made %s to %s decisions"):format(
+			tostring(c.least), tostring(c.most))
+		t[#t + 1] = c.clock == "none"
+			and "  NCCL 2.29 and later may ask the tuner on some ranks only: set " ..
+				"NCCL_PROFILER_PLUGIN to ncclbpf in all processes, so ranks count calls of " ..
+				"NCCL's API instead"
+			or "  the other ranks are not asked, or have not reached their first decision"
+		for _, m in ipairs(members) do
+			t[#t + 1] = ("    slot %-4s %8s decisions%s"):format(
+				tostring(m.slot), tostring(m.decisions),
+				m.site and " at site " .. tostring(m.site) or "")
+		end
 	elseif c.verdict == "diverged" or c.verdict == "api_calls_differ" then
 		t[#t + 1] = (c.earlier
 			and "  the ranks had differed before; " ..
@@ -145,7 +159,8 @@ local function text(d, comms)
 	return table.concat(t, "\n")
 end
 
-local FINE = { agreed = true, alone = true, too_far_apart = true, tuner_calls_differ = true }
+local FINE = { agreed = true, alone = true, too_far_apart = true, tuner_calls_differ = true,
+	counts_differ = true }
 
 -- Combine the answers of all sites. @list: { {site=, data=, tracks=} }, where data is one
 -- site's answer. For a communicator of several sites, the ranks of all sites are compared. ->

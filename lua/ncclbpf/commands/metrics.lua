@@ -210,7 +210,7 @@ local function run_seconds(text, now)
 end
 
 -- A communicator that has no verdict yet gets no sample.
-local OPEN = { too_far_apart = true, alone = true }
+local OPEN = { too_far_apart = true, alone = true, counts_differ = true }
 local FINE = { agreed = true, tuner_calls_differ = true }
 
 local function agreement(text, now)

@@ -154,7 +154,8 @@ local function grown(now, last, per, field, what, command)
 	end
 end
 
-local FINE = { agreed = true, alone = true, too_far_apart = true, tuner_calls_differ = true }
+local FINE = { agreed = true, alone = true, too_far_apart = true, tuner_calls_differ = true,
+	counts_differ = true }
 
 local function observe_alerts(now, last, per, agreement)
 	local generations, seen = {}, {}

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Changes at a fence: the option if_generation, and the result that a command shows.
+local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
@@ -11,6 +12,32 @@ function M.if_generation(v)
 	return v and " if_generation=" .. session.quote(v) or ""
 end
 
+-- Describe the communicators that keep their policies while they live. -> lines; an error if no
+-- communicator changes, or nil
+local function fixed(comms)
+	local by, list, n = {}, {}, 0
+	for _, c in ipairs(comms) do
+		if c.state == "unchangeable" then
+			local why = read.text(c.why)
+			why = why ~= "" and why or "no reason is known"
+			local g = by[why] or lists.add(list, by, why, { why = why, comms = {} })
+			g.comms[#g.comms + 1] = tostring(c.comm)
+			n = n + 1
+		end
+	end
+	local foot = lists.map(list, function(g)
+		local who = #g.comms == 1 and "communicator " .. g.comms[1] .. " does not change"
+			or ("%d communicators do not change"):format(#g.comms)
+		return ("note: %s: %s"):format(who, g.why)
+	end)
+	if n == 0 then return foot end
+	foot[#foot + 1] = "note: new communicators on this host use the change"
+	if n < #comms then return foot end
+	return foot, errors.new("refused", n == 1
+		and "no communicator changes: the only one keeps its policies while it lives"
+		or ("no communicator changes: all %d keep their policies while they live"):format(n))
+end
+
 -- Return the outcome of a change as a command's result.
 function M.result(ctx, data, verb)
 	local rows = lists.map(read.list(data, "comms"), function(c)
@@ -20,21 +47,7 @@ function M.result(ctx, data, verb)
 	end)
 	local head = ("%s: %s%s"):format(verb, tostring(data.state or "done"), data.generation
 		and ", generation " .. tostring(data.generation) or "")
-	local foot = {}
-	local nameless = false
-	for _, c in ipairs(read.list(data, "comms")) do
-		local why = read.text(c.why)
-		if c.state == "unchangeable" and why and why ~= "" then
-			foot[#foot + 1] = ("note: communicator %s does not change: %s"):format(
-				tostring(c.comm), why)
-		elseif c.state == "unchangeable" then
-			nameless = true
-		end
-	end
-	if nameless then
-		foot[#foot + 1] = "note: communicators without an identity do not change; " ..
-			"new communicators use the change"
-	end
+	local foot, failure = fixed(read.list(data, "comms"))
 	if ctx.flags.dry_run then
 		foot[#foot + 1] = "dry run: every check passed; nothing has changed"
 	end
@@ -48,7 +61,7 @@ function M.result(ctx, data, verb)
 		schema = "change/1", data = data, rows = #rows > 0 and rows
 			or { { change = data.change, generation = data.generation,
 			state = data.state } },
-		merged = rows, id = "change", head = head, foot = foot,
+		failure = failure, merged = rows, id = "change", head = head, foot = foot,
 		empty = not ctx.flags.dry_run and empty or nil,
 		columns = { { "comm" }, { "state" }, { "fence", num = true },
 			{ "ranks", num = true }, { "passed", num = true },

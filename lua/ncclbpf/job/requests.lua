@@ -225,12 +225,15 @@ end
 -- Convert the coordinator's reply to the data of a change's reply (docs/protocol.md).
 local function as_change(reply, dry)
 	local comms = core.array {}
-	local state = dry and "checked" or "committed"
+	local state, still = dry and "checked" or "committed", not (math.tointeger(reply.same)
+		and reply.same > 0)
 	for i, c in ipairs(type(reply.comms) == "table" and reply.comms or {}) do
 		comms[i] = { comm = c.comm_id or c.comm, state = c.state, fence = c.fence,
 			ranks = c.ranks, sites = c.sites, why = c.why }
 		if c.state == "aborted" then state = "aborted" end
+		still = still and c.state == "unchangeable"
 	end
+	if still and #comms > 0 and not dry then state = "unchangeable" end
 	return { change = reply.digest, state = state, generation = not dry and reply.n or nil,
 		time_us = reply.time_us, comms = comms, same = math.tointeger(reply.same) or 0,
 		sites = reply.sites }

@@ -17,10 +17,10 @@
 /* Write one rank of a communicator as members of the open JSON object. */
 static void put_comm(struct nb_json *j, const struct nb_comm *c)
 {
-	const char *why = NULL;
+	char why[NB_STARTUP_WHY];
 	uint32_t number = 0;
 	const struct nb_gen *gen = nb_comm_gen(c, &number);
-	bool changeable = nb_comm_changeable(c, &why);
+	bool changeable = nb_comm_changeable(c, why);
 
 	nb_json_kid(j, "comm", c->init.comm_id);
 	nb_json_ku64(j, "slot", c->slot_index);

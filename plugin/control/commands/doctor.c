@@ -30,6 +30,7 @@
 #include "plugin/policies/held.h"
 #include "plugin/policies/load.h"
 #include "plugin/profiler/events.h"
+#include "plugin/runtime/nccl.h"
 #include "plugin/runtime/params.h"
 #include "plugin/verbs/stalled.h"
 #include "plugin/verbs/unseen.h"
@@ -164,7 +165,7 @@ static void check_gin_unused(struct nb_json *j, bool transport)
 {
 	int net_devices;
 	struct nb_gin_situation s = {
-		.nccl = nb_verbs_version(),
+		.nccl = nb_nccl_version(),
 		.wrapping = *nb_params.str[NB_P_CHAIN_GIN],
 		.called = nb_gin_called(),
 		.transport = transport,
@@ -277,7 +278,7 @@ static void check_verbs_stalled(struct nb_json *j)
  */
 static void check_gin_crash(struct nb_json *j, const struct nb_tap_api *tap)
 {
-	int version = nb_verbs_version();
+	int version = nb_nccl_version();
 	const char *name;
 
 	for (uint32_t i = 0; (name = tap->adapter(i)); i++) {
@@ -486,13 +487,12 @@ static unsigned check_comms(struct nb_json *j)
 
 	for (const struct nb_comm *c = nb_comms.first; c; c = c->next) {
 		bool mismatch = __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED);
-		const char *why = NULL;
-		char text[320] = "";
+		char why[NB_STARTUP_WHY], text[320] = "";
 
 		if (mismatch && c->seg)
 			nb_startup_text(nb_self.seg, c->seg, text,
 					sizeof(text));
-		if (nb_comm_changeable(c, &why) && !mismatch)
+		if (nb_comm_changeable(c, why) && !mismatch)
 			continue;
 		if (odd++ >= 32)
 			continue;
@@ -509,7 +509,7 @@ static unsigned check_comms(struct nb_json *j)
 			check(j, "communicator", WARN, NULL,
 			      "communicator %016llx rank slot %u cannot be changed: %s",
 			      (unsigned long long)c->init.comm_id,
-			      c->slot_index, why ? why : "no reason is known");
+			      c->slot_index, why);
 		shown++;
 	}
 	if (odd > shown)

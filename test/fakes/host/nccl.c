@@ -16,6 +16,16 @@ enum { TREE, RING, COLLNET_DIRECT, COLLNET_CHAIN, NVLS, NVLS_TREE, PAT };
 enum { LL, LL128, SIMPLE };
 enum { SUCCESS = 0, INTERNAL = 3, INVALID_USAGE = 5 };
 
+int host_version = 22809;
+
+/* Programs export this function, because they are NCCL to their plugins. */
+int __attribute__((visibility("default"))) ncclGetVersion(int *version);
+int ncclGetVersion(int *version)
+{
+	*version = host_version;
+	return SUCCESS;
+}
+
 static void *open_file(const char *name)
 {
 	char file[512];

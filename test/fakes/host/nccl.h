@@ -95,6 +95,9 @@ struct host_choice {
 	float nccl_us;
 };
 
+/* What ncclGetVersion tells plugins: 22809 for 2.28.9, unless it is changed. */
+extern int host_version;
+
 /*
  * Find and open a tuner by NCCL's rules (NCCL_TUNER_PLUGIN; the reference,
  * section 6.2). @abi: the newest interface the pretended release knows; it

@@ -19,6 +19,11 @@
 // nothing with the answer, as NCCL 2.29 may; --calls-only R:N: it calls NCCL's
 // API before that and the tuner is not asked.
 //
+// --windows R:FILE: until FILE exists, collectives have symmetric windows, and
+// rank R sends from a buffer outside of its window: NCCL asks rank R's tuner
+// alone, and all ranks run the same symmetric kernel, whatever the tuner
+// answers.
+//
 // --events: the library is a profiler as well, and gets the events of each
 // collective as that release tells them.
 //
@@ -87,6 +92,7 @@ struct meeting {
 	/* atomic: decisions; those in which the rank slept, and the longest */
 	uint64_t decisions, waits, longest_ns;
 	uint64_t done[MAX_RANKS]; /* collectives decided */
+	uint64_t plain_from;	  /* atomic: the first without windows */
 	struct answer ring[MAX_RANKS][RING];
 };
 
@@ -356,6 +362,42 @@ static int decide(struct host_comm *comm, int coll, size_t bytes,
 			  : host_decide(comm, coll, bytes, 0, c);
 }
 
+/* Do the ranks run a symmetric kernel, for which at most one tuner is asked? */
+static bool in_windows(uint64_t seq)
+{
+	return opt.windows.until &&
+	       seq < __atomic_load_n(&meet->plain_from, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * The first rank of all looks for the file. Others are at most opt.ahead
+ * collectives ahead of it, so they see the end before they reach it.
+ */
+static void end_windows(uint64_t seq)
+{
+	if (in_windows(seq) && !access(opt.windows.until, F_OK))
+		__atomic_store_n(&meet->plain_from, seq + 2 * opt.ahead + 1,
+				 __ATOMIC_SEQ_CST);
+}
+
+/* NCCL's answer for a rank, after it has asked the tuner or not. */
+static int choose(struct rank *me, int i, uint64_t seq, int coll, size_t bytes,
+		  struct host_choice *c)
+{
+	int at = i * opt.groups + (int)(seq % (uint64_t)opt.groups);
+	int rank = me->first + i, rc = 0;
+
+	if (rank == 0 && meet->plain_from == UINT64_MAX)
+		end_windows(seq);
+	if (is_odd(&opt.probe, rank, seq) || (of_half(seq) && rank & 1))
+		rc = decide(&me->comm[at], coll, bytes, c);
+	if (!rc && (!in_windows(seq) || rank == opt.windows.rank))
+		rc = decide(&me->comm[at], coll, bytes, c);
+	if (in_windows(seq))
+		*c = (struct host_choice){ .channels = 1, .us = 1 };
+	return rc;
+}
+
 /* One collective on all ranks of this thread, as a group call makes it; the
  * communicators take turns. */
 static int collective(struct rank *me, uint64_t seq, long loop, int coll,
@@ -372,13 +414,8 @@ static int collective(struct rank *me, uint64_t seq, long loop, int coll,
 		uint64_t groups = (uint64_t)opt.groups;
 		int at = i * opt.groups + (int)(seq % groups);
 		struct host_choice c;
-		int rc = 0;
+		int rc = choose(me, i, seq, coll, bytes, &c);
 
-		if (is_odd(&opt.probe, me->first + i, seq) ||
-		    (of_half(seq) && (me->first + i) & 1))
-			rc = decide(&me->comm[at], coll, bytes, &c);
-		if (!rc)
-			rc = decide(&me->comm[at], coll, bytes, &c);
 		if (rc) {
 			fprintf(stderr, "stand-in: rank %d: result %d\n",
 				me->first + i, rc);
@@ -598,6 +635,7 @@ static void make_barrier(struct meeting *m)
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_barrier_init(&m->all, &attr, (unsigned)opt.ranks);
+	m->plain_from = UINT64_MAX;
 	m->made = true;
 }
 

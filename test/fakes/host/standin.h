@@ -29,6 +29,10 @@ struct standin_opts {
 	struct odd {
 		int rank, every; /* 0: nothing odd */
 	} probe, calls_only;
+	struct {
+		int rank;
+		const char *until; /* this file exists; NULL: no windows */
+	} windows;
 };
 
 extern struct standin_opts opt;

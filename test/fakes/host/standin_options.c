@@ -83,10 +83,29 @@ static int prof_abi_of(const char *release)
 			     : 1;
 }
 
+/* What ncclGetVersion tells; 0: not a release. */
+static int version_of(const char *release)
+{
+	int minor = 0, patch = 0;
+
+	if (sscanf(release, "2.%d.%d", &minor, &patch) < 1)
+		return 0;
+	return 20000 + minor * 100 + patch;
+}
+
 static bool odd(struct odd *to, const char *text)
 {
 	return sscanf(text, "%d:%d", &to->rank, &to->every) == 2 &&
 	       to->every > 0;
+}
+
+static bool windows(char *text)
+{
+	char *end;
+
+	opt.windows.rank = (int)strtol(text, &end, 10);
+	opt.windows.until = end + 1;
+	return end > text && *end == ':' && end[1];
 }
 
 /* What times there are is known wherever they are shown. */
@@ -114,7 +133,8 @@ static bool option(const char *o, char *v)
 	else if (!strcmp(o, "groups"))
 		opt.groups = atoi(v);
 	else if (!strcmp(o, "nccl"))
-		opt.abi = abi_of(v), opt.prof_abi = prof_abi_of(v);
+		opt.abi = abi_of(v), opt.prof_abi = prof_abi_of(v),
+		host_version = version_of(v);
 	else if (!strcmp(o, "coll"))
 		return collectives(v);
 	else if (!strcmp(o, "min"))
@@ -137,6 +157,8 @@ static bool option(const char *o, char *v)
 		return odd(&opt.probe, v);
 	else if (!strcmp(o, "calls-only"))
 		return odd(&opt.calls_only, v);
+	else if (!strcmp(o, "windows"))
+		return windows(v);
 	else if (!strcmp(o, "contend"))
 		opt.contend = v;
 	else if (!strcmp(o, "noise"))
@@ -186,6 +208,10 @@ void standin_usage(FILE *f)
 	      "N-th\n"
 	      "                   collective; --calls-only R:N: it calls the "
 	      "API once more\n"
+	      "  --windows R:FILE  symmetric windows until FILE exists: NCCL "
+	      "asks the\n"
+	      "                   tuner of rank R alone, and does not use "
+	      "the answer\n"
 	      "  --no-nvls        NCCL offers no NVLS\n"
 	      "  --events         profiler events as well\n"
 	      "  --hang           ranks that differ stand still until SIGTERM\n"
@@ -211,7 +237,7 @@ bool standin_options(int argc, char **argv)
 		{ "noise", 1, NULL, 'x' },	{ "rank-us", 1, NULL, 'x' },
 		{ "rank-env", 1, NULL, 'x' },	{ "probe", 1, NULL, 'x' },
 		{ "rank", 1, NULL, 'x' },	{ "meet", 1, NULL, 'x' },
-		{ "calls-only", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
+		{ "calls-only", 1, NULL, 'x' }, { "windows", 1, NULL, 'x' }, { "procs", 0, NULL, 'p' },
 		{ "threads", 0, NULL, 't' },	{ "no-nvls", 0, NULL, 'n' },
 		{ "hang", 0, NULL, 'h' },	{ "stalls", 0, NULL, 'l' },
 		{ "events", 0, NULL, 'e' },	{ "split", 0, NULL, 's' },

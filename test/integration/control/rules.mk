@@ -6,7 +6,7 @@ CONTROL := $(addprefix $(B)/test/integration/control/,host host_writer client st
 tests: $(CONTROL)
 
 $(B)/test/integration/control/host: $(call o,test/integration/control/host.c test/fakes/host/nccl.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
+	$(CC) $(SAN) $(LDFLAGS) -Wl,--export-dynamic-symbol=ncclGetVersion -o $@ $^ -lpthread -ldl -lm
 
 $(B)/test/integration/control/host_writer: $(call o,test/integration/control/host_writer.c)
 	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
