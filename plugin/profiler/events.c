@@ -182,6 +182,7 @@ void nb_events_finalize(void *context)
 		    __atomic_load_n(&pc->next_child, __ATOMIC_SEQ_CST));
 		/* close the events that started since the first sweep */
 		nb_events_close(pc);
+		nb_pools_shrink(nb_events_unconnected());
 	}
 	pthread_mutex_unlock(&nb_prof.lock);
 	if (last == pc)

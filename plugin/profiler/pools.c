@@ -52,11 +52,16 @@ const char *nb_pools_dir = "/dev/shm";
 static struct {
 	bool absent;	    /* this version of NCCL has no pools */
 	unsigned announced; /* pools that our file announces */
-	int fd;		    /* our file, or 0 */
+	int fd;		    /* our file, or -1 */
 	char path[128];
 	uint32_t warned; /* bit set of enum pool_limit */
+	/*
+	 * pools that are announced are compared again. NCCL may have taken them
+	 * already, and a refusal that lasts a tick is not worth a warning.
+	 */
+	bool keeping;
 	struct nb_err why;
-} pools;
+} pools = { .fd = -1 };
 
 void nb_pools_version(int version)
 {
@@ -91,6 +96,8 @@ static uint64_t whole_mib(uint64_t bytes)
 static bool refuse(enum pool_limit limit, const struct nb_err *err)
 {
 	pools.why = *err;
+	if (pools.keeping)
+		return false;
 	if (!(pools.warned >> limit & 1))
 		nb_log_err("profiler", err);
 	pools.warned |= UINT32_C(1) << limit;
@@ -122,10 +129,8 @@ static bool open_ours(void)
 	snprintf(pools.path, sizeof(pools.path), "%s/" POOL_PREFIX "XXXXXX",
 		 nb_pools_dir);
 	pools.fd = mkostemp(pools.path, O_CLOEXEC);
-	if (pools.fd < 0) {
-		pools.fd = 0;
+	if (pools.fd < 0)
 		return false;
-	}
 	/* other users' jobs in the same /dev/shm must read it */
 	if (!fchmod(pools.fd, 0644) && !set_lock(pools.fd, F_OFD_SETLK, &l))
 		return true;
@@ -135,9 +140,9 @@ static bool open_ours(void)
 
 static bool announce(unsigned n)
 {
-	if (n && !pools.fd && !open_ours())
+	if (n && pools.fd < 0 && !open_ours())
 		return false;
-	if (pools.fd && !write_number(n)) {
+	if (pools.fd >= 0 && !write_number(n)) {
 		if (!pools.announced)
 			nb_pools_end();
 		return false;
@@ -158,20 +163,20 @@ void nb_pools_end(void)
 {
 	int saved = errno;
 
-	if (pools.fd) {
+	if (pools.fd >= 0) {
 		unlink(pools.path);
 		close(pools.fd);
 	}
-	pools.fd = 0;
+	pools.fd = -1;
 	pools.announced = 0;
 	errno = saved;
 }
 
 void nb_pools_forked(void)
 {
-	if (pools.fd)
+	if (pools.fd >= 0)
 		close(pools.fd);
-	pools.fd = 0;
+	pools.fd = -1;
 	pools.announced = 0;
 }
 
@@ -409,13 +414,23 @@ static bool fits(unsigned least, unsigned share)
 	       fits_memory(n * POOL_SIZE, share);
 }
 
+/* The application may have filled /dev/shm since the pools were announced. */
+static bool still_fit(void)
+{
+	bool fit;
+
+	pools.keeping = true;
+	fit = fits(0, 1);
+	pools.keeping = false;
+	return fit;
+}
+
 bool nb_pools_take(const struct nb_pools_want *want)
 {
 	unsigned before = pools.announced;
 
-	/* the application may have filled /dev/shm since then */
 	if (want->here <= before)
-		return !before || fits(0, 1);
+		return !before || still_fit();
 	/* a thread for each communicator remains in versions without pools */
 	if (!fits_threads(want))
 		return false;

@@ -28,8 +28,8 @@ shm() { # SIZE
 	mount -t tmpfs -o size="$1" x /dev/shm
 }
 shm 64m
-# vgpu JOB RANKS [NAME=value...] [-- COMMAND...]: a job, perhaps below a command
-vgpu() {
+# launch JOB RANKS [NAME=value...]: a job, perhaps below a command
+launch() {
 	here=$1 ranks=$2
 	shift 2
 	set -- "$@" NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" \
@@ -41,6 +41,9 @@ vgpu() {
 		--report "$T/$here.report" >"$T/$here.out" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
+}
+vgpu() { # the same, until its first collective
+	launch "$@"
 	await began "$here"
 }
 below=
@@ -145,6 +148,27 @@ ok "without a word" $?
 await stats_have room '"source":"kernel_gpu"'
 ok "GPU times come" $?
 ends
+
+# room for one job of two ranks with its margin, not for two that start together
+shm 200m
+launch first 2
+one=$job
+launch second 2
+two=$job
+for here in first second; do
+	[ $here = first ] && job=$one || job=$two
+	await began $here
+	goes_on "two jobs that start together, the $here"
+	run -J $here -o table telemetry on
+	grep -q "note: no GPU times: /dev/shm has .* of 200 MiB left" out ||
+		await stats_have $here '"source":"kernel_gpu"'
+	ok "it has GPU times or says why not" $?
+	goes_on "two jobs that start together, telemetry of the $here"
+done
+for here in first second; do
+	[ $here = first ] && job=$one || job=$two
+	ends
+done
 
 shm 512m,ro
 vgpu readonly 2

@@ -105,6 +105,22 @@ START_TEST(with_room_they_are_announced_until_they_are_taken)
 }
 END_TEST
 
+/* A process without standard input gets descriptor 0 for its file. */
+START_TEST(descriptor_0_is_a_descriptor)
+{
+	int before = announcements();
+	char text[8] = "";
+
+	close(0);
+	ck_assert(take(2, 2));
+	ck_assert_int_eq(announcements(), before + 1);
+	ck_assert_int_eq(pread(0, text, sizeof(text) - 1, 0), 2);
+	ck_assert_str_eq(text, "2\n");
+	nb_pools_end();
+	ck_assert_int_eq(announcements(), before);
+}
+END_TEST
+
 /* All ranks of the host must fit, with as much again. */
 START_TEST(there_must_be_room_for_the_whole_host)
 {
@@ -279,6 +295,7 @@ END_TEST
 
 UNIT_MAIN("pools", tcase_add_checked_fixture(tc, no_pools_yet, remove_dir);
 	  tcase_add_test(tc, with_room_they_are_announced_until_they_are_taken);
+	  tcase_add_test(tc, descriptor_0_is_a_descriptor);
 	  tcase_add_test(tc, there_must_be_room_for_the_whole_host);
 	  tcase_add_test(tc, one_more_communicator_may_be_too_many);
 	  tcase_add_test(tc, announced_pools_may_lose_their_room);
