@@ -76,6 +76,29 @@ static struct nb_global *current(const struct nb_env *env)
 	return env->globals[env->root];
 }
 
+static void keep_call(struct nb_call_facts *to,
+		      const struct nb_call_facts *from)
+{
+	if (to->frames < from->frames)
+		to->frames = from->frames;
+	to->outputs |= from->outputs;
+	to->tails |= from->tails;
+	to->uses |= from->uses;
+	to->local |= from->local;
+	to->local_uses |= from->local_uses;
+}
+
+/* Walk function @f, and keep what its callers need to know. */
+static int walk_once(struct nb_env *env, uint32_t f,
+		     int (*walk)(struct nb_env *env))
+{
+	int rc = walk(env);
+
+	if (!rc && env->globals[f])
+		keep_call(&env->globals[f]->facts, &env->found.call);
+	return rc;
+}
+
 static int walk_one(struct nb_env *env, uint32_t f,
 		    int (*walk)(struct nb_env *env))
 {
@@ -83,10 +106,10 @@ static int walk_one(struct nb_env *env, uint32_t f,
 	int rc;
 
 	env->root = f;
-	rc = walk(env);
+	rc = walk_once(env, f, walk);
 	if (!rc && env->labels && g && g->facts.local) {
 		g->memory_local = true;
-		rc = walk(env);
+		rc = walk_once(env, f, walk);
 	}
 	if (!rc && g) {
 		const struct nb_lengths *l = &env->facts.length;

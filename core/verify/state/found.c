@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#include "core/verify/flow/cfg.h"
-
 static bool found_new(struct nb_env *env, struct nb_found *f)
 {
 	f->aux = nb_arena_array(env->arena, env->n, 1);
@@ -118,18 +116,6 @@ static void keep_needs(struct nb_budget_needs *to,
 	to->iter_steps_pc = from->iter_steps_pc;
 }
 
-static void keep_call(struct nb_call_facts *to,
-		      const struct nb_call_facts *from)
-{
-	if (to->frames < from->frames)
-		to->frames = from->frames;
-	to->outputs |= from->outputs;
-	to->tails |= from->tails;
-	to->uses |= from->uses;
-	to->local |= from->local;
-	to->local_uses |= from->local_uses;
-}
-
 void nb_found_keep(struct nb_env *env)
 {
 	struct nb_found *to = &env->facts, *from = &env->found;
@@ -152,6 +138,4 @@ void nb_found_keep(struct nb_env *env)
 	to->exits = from->exits;
 	to->length = from->length;
 	keep_needs(&to->needs, &from->needs);
-	if (env->globals[env->root])
-		keep_call(&env->globals[env->root]->facts, &from->call);
 }

@@ -4,15 +4,15 @@
 
 #include "core/verify/state/env.h"
 
-/* Allocate env->found and env->facts, after nb_globals_init. Returns false if
- * out of memory. */
+/* Allocate env->found and env->facts, after nb_cfg_build. Returns false if out
+ * of memory. */
 bool nb_found_init(struct nb_env *env);
 
 /* Empty env->found, before a walk. */
 void nb_found_begin(struct nb_env *env);
 
-/* Add env->found to the facts, after a walk that accepts. A global function's
- * facts for its callers go to the function. */
+/* Add env->found to the facts, after a walk that accepts. @call of env->found
+ * belongs to the function that was walked: see walk_one in feature/global.c. */
 void nb_found_keep(struct nb_env *env);
 
 /* Record that the call at @pc calls back the function at @start. */
