@@ -85,7 +85,7 @@ function row(name) {
 	else if (name == "helpers")
 		printf "| `bpf_%s` (%s) | %s | %s | %s | %s | %s |\n", arg[2], arg[1], words(4, 8),
 			arg[3] == "SCALAR" ? "number" : arg[3] == "VOID" ? "–" : "pointer or NULL",
-			arg[10] == "COHERENT" ? "yes" : arg[10] == "MAP" ? "as the map" : "no", success[arg[11]], arg[13]
+			arg[10] == "COHERENT" ? "yes" : arg[10] == "MAP" ? "as the map" : "no", success[arg[11]], arg[15]
 	else if (name == "maps")
 		printf "| `BPF_MAP_TYPE_%s` | %s | %s | %s | %s |\n", arg[1], arg[2], arg[3], flags(arg[7]), arg[8]
 	else if (name == "hooks")

@@ -179,7 +179,7 @@ struct bpf_iter_num {
 #define NB_NEXT_NEW_RECORD , struct bpf_dynptr *d
 
 #define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, success,       \
-	       effect, doc)                                                   \
+	       effect, cost, work, doc)                                       \
 	static NB_RETURN_##ret (*const bpf_##name)(                           \
 		NB_FIRST_##a1 NB_NEXT_##a2 NB_THIRD_##a3 NB_NEXT_##a4         \
 			NB_NEXT_##a5) __attribute__((unused)) =               \

@@ -57,152 +57,165 @@
  *            ITER_NEXT, ITER_END: begin, step and end an iterator. Engines
  *            execute CALLS and TAIL themselves; core/exec/run/helpers.c
  *            implements the others;
+ * cost:      weight of the call in addition to its instruction, for no bytes
+ *            and no further work; a unit is about a nanosecond
+ *            (make bench-weights);
+ * work:      NB_WORK_<work>, which adds to the cost
+ *            (core/verify/feature/helper_cost.c):
+ *            NONE     nothing but the bytes of the arguments
+ *            SEARCH   the key is searched for in a bucket or a trie
+ *            STORE    the same, and an update of the map may do more
+ *            HASHES   a bloom filter computes several hashes
+ *            BUCKETS  all buckets of the map are visited
+ *            FORMAT   the characters of a format are read
+ *            DIGITS   the digits of a number are read;
  * doc:       one line for the reference page.
  */
-/* The columns are id, name, ret, a1, a2, a3, a4, a5, maps, label, success, effect and doc. */
+/* The columns are id, name, ret, a1, a2, a3, a4, a5, maps, label, success, effect, cost, work and
+ * doc. */
 HELPER(1, map_lookup_elem, VALUE_OR_NULL, MAP, KEY, NONE, NONE, NONE,
-	LOOKUP, MAP, ELEMENTS, NONE,
+	LOOKUP, MAP, ELEMENTS, NONE, 0, SEARCH,
 	"look up an element; returns a pointer to its value, or NULL")
 HELPER(2, map_update_elem, SCALAR, MAP, KEY, VALUE, ANY, NONE,
-	UPDATE, LOCAL, PROCESS, WRITES_MAP,
+	UPDATE, LOCAL, PROCESS, WRITES_MAP, 0, STORE,
 	"store an element; flags are BPF_ANY, BPF_NOEXIST or BPF_EXIST; "
 	"returns 0 or a negative errno")
 HELPER(3, map_delete_elem, SCALAR, MAP, KEY, NONE, NONE, NONE,
-	UPDATE, LOCAL, PROCESS, WRITES_MAP,
+	UPDATE, LOCAL, PROCESS, WRITES_MAP, 0, SEARCH,
 	"remove an element; returns 0 or -ENOENT")
 HELPER(5, ktime_get_ns, SCALAR, NONE, NONE, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, NONE,
+	NONE, LOCAL, ARGS, NONE, 32, NONE,
 	"CLOCK_MONOTONIC in nanoseconds")
 HELPER(6, trace_printk, SCALAR, MEM, SIZE, OPT, OPT, OPT,
-	NONE, LOCAL, PROCESS, NONE,
+	NONE, LOCAL, PROCESS, NONE, 224, FORMAT,
 	"format at most three values into the policy's trace ring; "
 	"formats are %d %u %x %p with l or ll, and %%; returns the length or a negative errno")
 HELPER(7, get_prandom_u32, SCALAR, NONE, NONE, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, NONE,
+	NONE, LOCAL, ARGS, NONE, 3, NONE,
 	"pseudo-random 32 bits")
 HELPER(8, get_smp_processor_id, SCALAR, NONE, NONE, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, NONE,
+	NONE, LOCAL, ARGS, NONE, 0, NONE,
 	"return the CPU on which the program runs; it stays the same for one run")
 HELPER(12, tail_call, VOID, CTX, MAP, ANY, NONE, NONE,
-	PROGS, LOCAL, ELEMENTS, TAIL,
+	PROGS, LOCAL, ELEMENTS, TAIL, 0, NONE,
 	"continue in the program that the program array names, and never return; "
 	"continue here if there is no such element")
 HELPER(87, map_push_elem, SCALAR, MAP, VALUE, ANY, NONE, NONE,
-	PUSH, LOCAL, PROCESS, WRITES_MAP,
+	PUSH, LOCAL, PROCESS, WRITES_MAP, 0, HASHES,
 	"add a value; flags are BPF_ANY, or BPF_EXIST to replace the oldest value of a full map; "
 	"returns 0, -E2BIG or -EBUSY")
 HELPER(88, map_pop_elem, SCALAR, MAP, OUT_VALUE, NONE, NONE, NONE,
-	POP, LOCAL, PROCESS, WRITES_MAP,
+	POP, LOCAL, PROCESS, WRITES_MAP, 0, NONE,
 	"remove a value and copy it; "
 	"returns 0, -ENOENT (the map is empty and the copy is zero) or -EBUSY")
 HELPER(89, map_peek_elem, SCALAR, MAP, OUT_VALUE, NONE, NONE, NONE,
-	PUSH, MAP, ELEMENTS, NONE,
+	PUSH, MAP, ELEMENTS, NONE, 0, HASHES,
 	"copy the value that pop would remove, or look for a value in a bloom filter; "
 	"returns 0 or -ENOENT")
 HELPER(93, spin_lock, VOID, LOCK, NONE, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, LOCKS,
+	NONE, LOCAL, ARGS, LOCKS, 0, NONE,
 	"take the lock of a map's value; a program holds at most one lock, "
 	"and while it holds one it may call only bpf_spin_unlock; "
 	"a waiter takes over a lock that its holder keeps for 100 ms")
 HELPER(94, spin_unlock, VOID, LOCK, NONE, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, UNLOCKS,
+	NONE, LOCAL, ARGS, UNLOCKS, 0, NONE,
 	"release the lock")
 HELPER(105, strtol, SCALAR, MEM, SIZE, ANY, OUT8, NONE,
-	NONE, COHERENT, ARGS, NONE,
+	NONE, COHERENT, ARGS, NONE, 0, DIGITS,
 	"parse a signed number after blanks; flags is the base: 0 (as C writes it), 8, 10 or 16; "
 	"returns the number of characters read, "
 	"or -EINVAL (no number) or -ERANGE with the number 0")
 HELPER(106, strtoul, SCALAR, MEM, SIZE, ANY, OUT8, NONE,
-	NONE, COHERENT, ARGS, NONE,
+	NONE, COHERENT, ARGS, NONE, 0, DIGITS,
 	"parse an unsigned number like bpf_strtol; a sign gives -EINVAL")
 HELPER(130, ringbuf_output, SCALAR, MAP, MEM, SIZE0, ANY, NONE,
-	RINGBUF, LOCAL, PROCESS, NONE,
+	RINGBUF, LOCAL, PROCESS, NONE, 0, NONE,
 	"append a record; flags are 0, BPF_RB_NO_WAKEUP or BPF_RB_FORCE_WAKEUP; "
 	"returns 0, -EAGAIN (full) or -EINVAL")
 HELPER(131, ringbuf_reserve, SAMPLE_OR_NULL, MAP, ALLOC, ANY, NONE, NONE,
-	RINGBUF, LOCAL, PROCESS, NONE,
+	RINGBUF, LOCAL, PROCESS, NONE, 0, NONE,
 	"reserve a record of constant size; flags must be 0; returns a pointer or NULL; "
 	"submit or discard the record on every path")
 HELPER(132, ringbuf_submit, VOID, SAMPLE, ANY, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, NONE,
+	NONE, LOCAL, ARGS, NONE, 0, NONE,
 	"submit the reserved record, which is complete; flags as for bpf_ringbuf_output")
 HELPER(133, ringbuf_discard, VOID, SAMPLE, ANY, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, NONE,
+	NONE, LOCAL, ARGS, NONE, 0, NONE,
 	"discard the reserved record; flags as for bpf_ringbuf_output")
 HELPER(134, ringbuf_query, SCALAR, MAP, ANY, NONE, NONE, NONE,
-	RINGBUF, LOCAL, ARGS, NONE,
+	RINGBUF, LOCAL, ARGS, NONE, 0, NONE,
 	"return the number of bytes that the flag names: BPF_RB_AVAIL_DATA, "
 	"BPF_RB_RING_SIZE, BPF_RB_CONS_POS or BPF_RB_PROD_POS; 0 for other flags")
 HELPER(164, for_each_map_elem, SCALAR, MAP, FUNC, CALLBACK_CTX, ANY, NONE,
-	EACH, COHERENT, ELEMENTS, CALLS,
+	EACH, COHERENT, ELEMENTS, CALLS, 0, BUCKETS,
 	"call fn(map, key, value, ctx) for each element until it returns 1; flags must be 0; "
 	"returns the number of calls or a negative errno")
 HELPER(165, snprintf, SCALAR, OUT, SIZE0, STR, MEM0, SIZE0,
-	NONE, COHERENT, ARGS, NONE,
+	NONE, COHERENT, ARGS, NONE, 384, FORMAT,
 	"format at most 12 numbers of 8 bytes into text; formats of bpf_trace_printk; "
 	"returns the length of the whole text with the NUL, even if only a part fits, or -EINVAL")
 HELPER(181, loop, SCALAR, ANY, FUNC, CALLBACK_CTX, ANY, NONE,
-	NONE, COHERENT, ARGS, CALLS,
+	NONE, COHERENT, ARGS, CALLS, 0, NONE,
 	"call fn(i, ctx) for i from 0 to n - 1 until it returns 1; flags must be 0; "
 	"returns the number of calls, -E2BIG (n over 2^23) or -EINVAL")
 HELPER(195, map_lookup_percpu_elem, VALUE_OR_NULL, MAP, KEY, ANY, NONE, NONE,
-	PERCPU, MAP, CPUS, NONE,
+	PERCPU, MAP, CPUS, NONE, 0, SEARCH,
 	"return a pointer to the element's value on the given CPU, "
 	"or NULL if there is no such element or CPU")
 HELPER(197, dynptr_from_mem, SCALAR, DYNPTR_BACKING, SIZE0, ANY, NEW_DYNPTR, NONE,
-	NONE, LOCAL, ARGS, NONE,
+	NONE, LOCAL, ARGS, NONE, 0, NONE,
 	"make a dynptr that refers to a part of a map's value; flags must be 0; "
 	"returns 0, or -E2BIG (16 MiB or more) or -EINVAL with an empty dynptr")
 HELPER(198, ringbuf_reserve_dynptr, SCALAR, MAP, ANY, ANY, NEW_RECORD, NONE,
-	RINGBUF, LOCAL, PROCESS, NONE,
+	RINGBUF, LOCAL, PROCESS, NONE, 0, NONE,
 	"reserve a record of any size, reached by a dynptr; flags must be 0; "
 	"returns 0, or -E2BIG or -EINVAL with an empty dynptr; "
 	"submit or discard the dynptr in every case")
 HELPER(199, ringbuf_submit_dynptr, VOID, DYNPTR_END, ANY, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, NONE,
+	NONE, LOCAL, ARGS, NONE, 0, NONE,
 	"submit the record behind the dynptr, which is complete")
 HELPER(200, ringbuf_discard_dynptr, VOID, DYNPTR_END, ANY, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, NONE,
+	NONE, LOCAL, ARGS, NONE, 0, NONE,
 	"discard the record behind the dynptr")
 HELPER(201, dynptr_read, SCALAR, OUT, SIZE0, DYNPTR, ANY, ANY,
-	NONE, LOCAL, PROCESS, NONE,
+	NONE, LOCAL, PROCESS, NONE, 0, NONE,
 	"copy size bytes out of a dynptr from an offset on; flags must be 0; "
 	"returns 0, -E2BIG (the dynptr has fewer bytes) or -EINVAL")
 HELPER(202, dynptr_write, SCALAR, DYNPTR, ANY, MEM, SIZE0, ANY,
-	NONE, LOCAL, PROCESS, NONE,
+	NONE, LOCAL, PROCESS, NONE, 0, NONE,
 	"copy size bytes into a dynptr at an offset; flags must be 0; "
 	"returns 0, -E2BIG (the dynptr has fewer bytes) or -EINVAL")
 HELPER(203, dynptr_data, SLICE_OR_NULL, DYNPTR, ANY, ALLOC, NONE, NONE,
-	NONE, LOCAL, PROCESS, NONE,
+	NONE, LOCAL, PROCESS, NONE, 0, NONE,
 	"return a pointer to a part of a dynptr, "
 	"of constant size from an offset on, or NULL if there is no such part")
 /* Kernel functions of open-coded iterators; the numbers are ours. */
 HELPER(0x10001, iter_num_new, SCALAR, ITER0, ANY, ANY, NONE, NONE,
-	NONE, COHERENT, ARGS, ITER_NEW,
+	NONE, COHERENT, ARGS, ITER_NEW, 0, NONE,
 	"begin an iterator over the numbers from start to end - 1; "
 	"returns 0, or -EINVAL or -E2BIG with an empty iterator; "
 	"always end it with bpf_iter_num_destroy")
 HELPER(0x10002, iter_num_next, ELEM, ITER, NONE, NONE, NONE, NONE,
-	NONE, COHERENT, ARGS, ITER_NEXT,
+	NONE, COHERENT, ARGS, ITER_NEXT, 0, NONE,
 	"return a pointer to the next number, or NULL at the end")
 HELPER(0x10003, iter_num_destroy, VOID, ITER, NONE, NONE, NONE, NONE,
-	NONE, COHERENT, ARGS, ITER_END,
+	NONE, COHERENT, ARGS, ITER_END, 0, NONE,
 	"end an iterator")
 /* NCCL's costs and wide arithmetic; the numbers are ours. */
 HELPER(0x20001, nccl_cost, SCALAR, CTX, ANY, ANY, NONE, NONE,
-	NONE, COHERENT, ARGS, NONE,
+	NONE, COHERENT, ARGS, NONE, 0, NONE,
 	"return the time in ns that NCCL predicts for an algorithm and a protocol "
 	"in the current collective; -1: not offered, or not known")
 HELPER(0x20002, nccl_cheapest_proto, SCALAR, CTX, ANY, NONE, NONE, NONE,
-	NONE, COHERENT, ARGS, NONE,
+	NONE, COHERENT, ARGS, NONE, 64, NONE,
 	"return the fastest protocol for an algorithm by NCCL's predictions; "
 	"-1: none is offered, or costs are not known")
 HELPER(0x20003, nccl_cheapest_algo, SCALAR, CTX, ANY, NONE, NONE, NONE,
-	NONE, COHERENT, ARGS, NONE,
+	NONE, COHERENT, ARGS, NONE, 64, NONE,
 	"return the fastest algorithm for a protocol (-1: for any protocol) by NCCL's predictions; "
 	"-1: none is offered, or costs are not known")
 HELPER(0x20004, mul_div, SCALAR, ANY, ANY, ANY, NONE, NONE,
-	NONE, COHERENT, ARGS, NONE,
+	NONE, COHERENT, ARGS, NONE, 8, NONE,
 	"a * b / c with a product of 128 bits, rounded down; "
 	"2^64 - 1 if the result does not fit or c is 0")
 

@@ -10,8 +10,7 @@
  *             of elements, then keys and values
  *
  * A policy without a history has the contents of its image. An array's elements
- * that are zero are left out. A hash keeps its elements in the order of their
- * insertion, so the reader inserts them from the last to the first.
+ * that are zero are left out.
  */
 #include "core/generation/state.h"
 
@@ -253,7 +252,7 @@ static int read_map(struct reader *r, struct nb_map *m, struct nb_err *err)
 	all = nb_view_sub(r->v, r->at, n * size);
 	r->at += n * size;
 	rc = clear_map(m, key, err);
-	for (uint32_t i = n; !rc && i-- > 0;) {
+	for (uint32_t i = 0; !rc && i < n; i++) {
 		(void)nb_view_get(all, i * size, key, size);
 		rc = nb_map_write(m, key, key + key_size, NB_ANY, err);
 	}

@@ -484,31 +484,20 @@ int nb_hash_next(struct nb_map *m, const void *key, void *to)
 }
 
 /*
- * Return the element of bucket @b that an iteration visits after those up to
- * @c, or NIL. The result is only valid if the bucket still has @seen.
- *
- * All ranks have the elements of a coherent map in one order. They may have
- * inserted these in different orders, so the keys decide. In other maps the
- * elements' positions decide, because programs may reuse an element and change
- * its key meanwhile.
+ * Return the element of bucket @b with the least place from @after on, or NIL.
+ * The result is only valid if the bucket still has @seen. Places decide and not
+ * keys: programs may reuse an element and change its key meanwhile, and a step
+ * costs the same for any key.
  */
 static uint32_t chain_next(const struct hash *h, const uint64_t *b,
-			   uint64_t seen, const struct nb_map_cursor *c)
+			   uint64_t seen, uint64_t after)
 {
-	size_t size = h->map.def.key_size;
 	uint32_t least = NIL;
 
 	for (uint32_t i = (uint32_t)seen; i != NIL && !nb_seq_moved(b, seen);
-	     i = next_of(element(h, i))) {
-		const unsigned char *k = key_of(element(h, i));
-
-		if (h->seeded ? i >= c->after && i < least
-			      : (!c->after || key_order(k, c->key, size) > 0) &&
-					(least == NIL ||
-					 key_order(k, key_of(element(h, least)),
-						   size) < 0))
+	     i = next_of(element(h, i)))
+		if (i >= after && i < least)
 			least = i;
-	}
 	return least;
 }
 
@@ -521,7 +510,7 @@ static bool each_of_bucket(const struct hash *h, const uint64_t *b,
 {
 	for (int n = 0; n < NB_SEQ_READ_ROUNDS; n++) {
 		uint64_t seen = nb_seq_load(b);
-		uint32_t i = chain_next(h, b, seen, c);
+		uint32_t i = chain_next(h, b, seen, c->after);
 
 		if (nb_seq_moved(b, seen))
 			continue;
@@ -658,7 +647,6 @@ void nb_hash_copy(struct nb_map *to, struct nb_map *from)
 	 * full. */
 	hash_of(to)->factor = f->factor;
 	hash_of(to)->fold = f->fold;
-	hash_of(to)->seeded = f->seeded;
 	for (uint64_t i = 0; i < n; i++)
 		for (int r = 0; r < NB_SEQ_READ_ROUNDS; r++) {
 			if (copy_bucket(hash_of(to), f, &f->bucket[i]))
@@ -728,7 +716,6 @@ void nb_hash_seed(struct nb_map *m, uint64_t random)
 	struct hash *h = hash_of(m);
 	uint64_t buckets = (uint64_t)1 << (64 - h->shift);
 
-	h->seeded = true;
 	h->fold = hash_random(&random) | 1;
 	/* About two of five factors are good, so few tries are needed. */
 	for (int n = 0; n < 64; n++) {

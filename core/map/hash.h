@@ -24,7 +24,6 @@ struct hash {
 	uint32_t shift; /* 64 minus log2 of the number of buckets. */
 	uint32_t nelems;
 	uint64_t factor, fold; /* Odd parameters of the hash function. */
-	bool seeded;	       /* nb_map_seed has drawn these parameters */
 	size_t value_off;
 	/* Per-CPU types: the row of the first CPU. A row has map.cpu_size
 	 * bytes. */

@@ -84,7 +84,7 @@ const struct nb_fn_spec *nb_spec_fn(unsigned fn)
 
 static const struct nb_helper_spec helpers[] = {
 #define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, success,        \
-	       effect, doc)                                                    \
+	       effect, cost, work, doc)                                        \
 	{ id,                                                                  \
 	  #name,                                                               \
 	  NB_RET_##ret,                                                        \
@@ -93,6 +93,8 @@ static const struct nb_helper_spec helpers[] = {
 	  NB_LABEL_##label,                                                    \
 	  NB_SUCCESS_##success,                                                \
 	  NB_EFFECT_##effect,                                                  \
+	  cost,                                                                \
+	  NB_WORK_##work,                                                      \
 	  doc },
 #include "core/defs/helpers.h"
 };

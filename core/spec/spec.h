@@ -220,6 +220,17 @@ enum nb_success {
 	NB_SUCCESS_PROCESS
 };
 
+/* What a call does besides its fixed cost; core/defs/helpers.h explains it. */
+enum nb_work {
+	NB_WORK_NONE,
+	NB_WORK_SEARCH,
+	NB_WORK_STORE,
+	NB_WORK_HASHES,
+	NB_WORK_BUCKETS,
+	NB_WORK_FORMAT,
+	NB_WORK_DIGITS
+};
+
 /* Sets of map types, for the column "maps" of core/defs/helpers.h. */
 #define NB_MAP_BIT(name) (1u << NB_MAP_##name)
 enum {
@@ -256,6 +267,8 @@ struct nb_helper_spec {
 	enum nb_label label;
 	enum nb_success success;
 	enum nb_effect effect;
+	uint32_t cost;
+	enum nb_work work;
 	const char *doc;
 };
 

@@ -134,7 +134,6 @@ static void same_map(const struct nb_map *a, const struct nb_map *b)
 	int i = nb_map_next(a, NULL, x), k = nb_map_next(b, NULL, y);
 
 	while (!i && !k) {
-		/* the order of the elements is the same too */
 		ck_assert_mem_eq(x, y, nb_map_definition(a)->key_size);
 		ck_assert_int_eq(nb_map_read(a, x, v, NULL), 0);
 		ck_assert_int_eq(nb_map_read(b, y, w, NULL), 0);

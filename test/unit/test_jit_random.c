@@ -630,7 +630,7 @@ static void every_helper_was_there(unsigned long programs)
 {
 	static const int32_t all[] = {
 #define HELPER(number, name, ret, a1, a2, a3, a4, a5, maps, label, success, \
-	       effect, doc)                                                 \
+	       effect, cost, work, doc)                                     \
 	number,
 #include "core/defs/helpers.h"
 	};

@@ -5,6 +5,7 @@
 // test/corpus/verify/accept.
 #include "test/unit/unit.h"
 
+#include "test/bench/weight_rows.h"
 #include "test/unit/verify_image.h"
 
 enum { LETTERS = 1000, MANY_LETTERS = 1 << 20 };
@@ -117,6 +118,35 @@ static uint32_t weight(const char *text, int map, int helper, uint32_t insns)
 	ck_assert_uint_ge(first, insns);
 	return first - insns;
 }
+
+/* Does @text call helper @id? */
+static bool calls(const char *text, int32_t id)
+{
+	while ((text = strstr(text, "call "))) {
+		text += 5;
+		if (strtol(text, NULL, 0) == id)
+			return true;
+	}
+	return false;
+}
+
+/* What a row of core/defs/helpers.h says it costs was measured. */
+START_TEST(each_helper_is_measured)
+{
+	size_t n;
+	const struct nb_helper_spec *h = nb_spec_helpers(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		bool found = false;
+
+		for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+			found |= calls(rows[k].call, h[i].id);
+		ck_assert_msg(found,
+			      "no row of test/bench/weight_rows.h calls bpf_%s",
+			      h[i].name);
+	}
+}
+END_TEST
 
 /* A node for each bit of a key, 8 each, and one more for 16 bytes of it. */
 START_TEST(a_trie_by_the_bits_of_its_keys)
@@ -271,6 +301,7 @@ START_TEST(an_update_of_an_lru_hash_by_what_it_passes)
 END_TEST
 
 UNIT_MAIN("weight", memset(letters, 'a', MANY_LETTERS);
+	  tcase_add_test(tc, each_helper_is_measured);
 	  tcase_add_test(tc, an_iteration_has_its_limit);
 	  tcase_add_test(tc, a_format_by_its_length);
 	  tcase_add_test(tc, a_value_of_each_cpu);

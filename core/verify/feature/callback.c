@@ -212,7 +212,7 @@ static void number_arguments(struct nb_env *env, struct nb_state *st,
  * Set the callback's arguments of bpf_for_each_map_elem: r1 is the map, r2
  * the key, r3 the value, r4 the context that the program passed. The order
  * of a hash map's elements differs between ranks even if the contents are
- * the same.
+ * the same, because it depends on the order of the insertions.
  */
 static void element_arguments(struct nb_env *env, struct nb_state *st,
 			      uint32_t pc, struct nb_frame *to)

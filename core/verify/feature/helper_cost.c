@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * The cost of a helper call in weighted instructions, about a nanosecond
- * each. `make bench-weights` measures each helper and fails if a weight is
- * less than half of the measured time. The cost covers the most work that
- * the call can do by itself: the bytes that it copies, hashes or scans, the
- * nodes of a trie, the buckets of an iteration. Waiting for other threads
- * is not included. The cost of a small key or value is part of the call
+ * each: the columns "cost" and "work" of its row (core/defs/helpers.h) and the
+ * bytes of its arguments. `make bench-weights` measures each helper and fails
+ * if a weight is less than half of the measured time. The cost covers the most
+ * work that the call can do by itself: the bytes that it copies, hashes or
+ * scans, the nodes of a trie, the buckets of an iteration. Waiting for other
+ * threads is not included. The cost of a small key or value is part of the call
  * instruction.
  */
 #include "core/verify/feature/helper_cost.h"
@@ -21,72 +22,26 @@ enum {
 	 * Cost of visiting the buckets of one element, even if they are empty.
 	 */
 	WALK = 4,
-	NODE = 8,     /* Cost of visiting a node of a trie. */
-	HASHES = 5,   /* Hashes of a Bloom filter, each over the whole value. */
-	NUMBER = 32,  /* Cost of writing one number as text. */
-	DIGIT = 2,    /* Cost of reading one digit. */
-	NUMBERS = 12, /* One format prints at most this many numbers. */
+	/* Cost of one element of a bucket in a step of an iteration. It may lie
+	 * on a cache line of its own. */
+	STEP = 2,
+	NODE = 8,   /* Cost of visiting a node of a trie. */
+	HASHES = 5, /* Hashes of a Bloom filter, each over the whole value. */
+	DIGIT = 2,  /* Cost of reading one digit. */
 	/* Number of values that are set to 0 when a per-CPU element is
 	 * created. */
 	CPUS = 1024,
 	MOST = 1 << 20
 };
 
-/* Helpers whose fixed cost is more than one instruction, by their numbers
- * of core/defs/helpers.h. */
-enum {
-	KTIME = 5,
-	PRINTK = 6,
-	PRANDOM = 7,
-	STRTOL = 105,
-	STRTOUL = 106,
-	SNPRINTF = 165,
-	CHEAPEST_PROTO = 0x20002,
-	CHEAPEST_ALGO = 0x20003,
-	MUL_DIV = 0x20004
-};
-
-/* Return the part of the cost that depends on no argument. */
-static uint64_t fixed_cost(int32_t helper)
-{
-	switch (helper) {
-	case KTIME:
-		return 32;
-	case MUL_DIV:
-		return 8;
-	case PRANDOM:
-		return 3;
-	case CHEAPEST_PROTO:
-	case CHEAPEST_ALGO:
-		return 64;
-	/*
-	 * Cost of writing a line to the ring, with its time and three numbers.
-	 */
-	case PRINTK:
-		return 128 + 3 * NUMBER;
-	case SNPRINTF:
-		return NUMBERS * NUMBER;
-	}
-	return 0;
-}
-
-/*
- * Return the cost of bytes that the helper reads one by one, in addition to the
- * bytes that it copies: a format, or the digits of a number.
- */
-static uint64_t scanned(const struct nb_env *env, const struct nb_state *st,
-			const struct nb_helper_spec *h)
+/* Return the length of the constant string in r3. */
+static uint64_t string_length(const struct nb_env *env,
+			      const struct nb_state *st)
 {
 	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[3];
 	const struct nb_map_spec *m;
 	uint64_t at = r->r.t.value;
 
-	if (h->id == PRINTK)
-		return nb_helper_extent(env, st, h, 0).max;
-	if (h->id == STRTOL || h->id == STRTOUL)
-		return DIGIT * nb_helper_extent(env, st, h, 0).max;
-	if (h->id != SNPRINTF)
-		return 0;
 	if (r->kind != NB_REG_VALUE)
 		return MOST;
 	m = &env->img->maps[r->map];
@@ -122,46 +77,69 @@ static uint32_t elements(const struct nb_image *img,
 	return most;
 }
 
-/* Return the cost of comparing the keys of one bucket. An update may search
- * for the key, for a free place, and for an element to evict. */
-static uint64_t hash_cost(const struct nb_helper_spec *h,
-			  const struct nb_map_spec *m)
+/* Return the cost of comparing the keys of one bucket. */
+static uint64_t chain_cost(const struct nb_map_spec *m)
+{
+	return NB_MAP_CHAIN_MAX * (((uint64_t)m->key_size + BYTES - 1) / BYTES);
+}
+
+/* Return the cost of finding a key. A look-up in a trie visits at most one node
+ * for each bit of the key. */
+static uint64_t search_cost(const struct nb_map_spec *m)
+{
+	enum nb_map_keys keys = nb_spec_map_type(m->type)->keys;
+
+	if (keys == NB_KEYS_PREFIX)
+		return NODE * 8 * ((uint64_t)m->key_size - 4);
+	return keys == NB_KEYS_BYTES ? chain_cost(m) : 0;
+}
+
+/* Return the cost of an update. It may search for the key, for a free place,
+ * and for an element to evict. */
+static uint64_t store_cost(const struct nb_map_spec *m)
 {
 	uint32_t traits = nb_spec_map_type(m->type)->traits;
-	uint64_t chain = NB_MAP_CHAIN_MAX *
-			 (((uint64_t)m->key_size + BYTES - 1) / BYTES);
-	uint64_t cost = chain;
+	uint64_t cost = search_cost(m);
 
-	if (h->id != NB_HELPER_UPDATE)
+	if (nb_spec_map_type(m->type)->keys != NB_KEYS_BYTES)
 		return cost;
 	if (traits & NB_TRAIT_LRU)
-		cost += 2 * (NB_MAP_LRU_STEPS + chain);
+		cost += 2 * (NB_MAP_LRU_STEPS + chain_cost(m));
 	if (traits & NB_TRAIT_PERCPU)
 		cost += CPUS * (1 + (uint64_t)m->value_size / BYTES);
 	return cost;
 }
 
-/*
- * Return the cost of work in @m, in addition to the cost of its keys and
- * values.
- */
-static uint64_t map_weight(const struct nb_env *env,
-			   const struct nb_helper_spec *h,
-			   const struct nb_map_spec *m)
+/* Return the cost of the work that depends on the map and the arguments, in
+ * addition to the cost of the bytes that the call copies. */
+static uint64_t work_cost(const struct nb_env *env, const struct nb_state *st,
+			  const struct nb_helper_spec *h,
+			  const struct nb_map_spec *m)
 {
-	enum nb_map_keys keys = nb_spec_map_type(m->type)->keys;
-
-	if (h->effect == NB_EFFECT_CALLS)
-		return keys == NB_KEYS_INDEX
+	if (!m && nb_arg_of(h, NB_ARG_MAP) >= 0)
+		return MOST;
+	switch (h->work) {
+	case NB_WORK_NONE:
+		break;
+	case NB_WORK_SEARCH:
+		return search_cost(m);
+	case NB_WORK_STORE:
+		return store_cost(m);
+	case NB_WORK_HASHES:
+		return m->type == NB_MAP_BLOOM_FILTER
+			       ? (HASHES - 1) * (uint64_t)m->value_size / BYTES
+			       : 0;
+	case NB_WORK_BUCKETS:
+		return nb_map_is_array(m)
 			       ? 0
 			       : (uint64_t)WALK * elements(env->img, m);
-	/* A look-up visits at most one node for each bit of the key. */
-	if (keys == NB_KEYS_PREFIX)
-		return NODE * 8 * ((uint64_t)m->key_size - 4);
-	if (keys == NB_KEYS_BYTES)
-		return hash_cost(h, m);
-	if (m->type == NB_MAP_BLOOM_FILTER)
-		return (HASHES - 1) * (uint64_t)m->value_size / BYTES;
+	case NB_WORK_FORMAT:
+		return nb_arg_of(h, NB_ARG_STR) < 0
+			       ? nb_helper_extent(env, st, h, 0).max
+			       : string_length(env, st);
+	case NB_WORK_DIGITS:
+		return DIGIT * nb_helper_extent(env, st, h, 0).max;
+	}
 	return 0;
 }
 
@@ -174,9 +152,8 @@ uint32_t nb_helper_weight(const struct nb_env *env, const struct nb_state *st,
 
 	if (!h)
 		return 0;
-	weight = fixed_cost(h->id) + scanned(env, st, h);
-	if (m)
-		weight += map_weight(env, h, m);
+	weight = h->cost;
+	weight += work_cost(env, st, h, m);
 	for (unsigned i = 0; i < 5; i++)
 		if (nb_arg_reads(h->arg[i]) || nb_arg_writes(h->arg[i]))
 			weight += nb_helper_extent(env, st, h, i).max / BYTES;
@@ -190,5 +167,5 @@ uint32_t nb_iteration_weight(const struct nb_env *env,
 	const struct nb_map_spec *m = h ? nb_helper_map(env, st, h) : NULL;
 	bool by_key = m && nb_spec_map_type(m->type)->keys == NB_KEYS_BYTES;
 
-	return by_key ? NB_MAP_CHAIN_MAX : 0;
+	return by_key ? STEP * NB_MAP_CHAIN_MAX : 0;
 }

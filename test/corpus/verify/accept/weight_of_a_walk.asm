@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # An element that a walked hash may have counts as four instructions, and each step
-# as the 32 elements that a bucket may have; the elements of
+# as 2 for each of the 32 elements that a bucket may have; the elements of
 # an array are iterations and nothing else.
-# expect: accept iteration 32 first 77 iter_steps 0
+# expect: accept iteration 64 first 109 iter_steps 0
 lddw map %r1, @seen
 lddw func %r2, cb
 mov %r3, 0
