@@ -5,8 +5,8 @@
 # set a locale. Not refused: what is for the character set of a terminal (mbrtowc, wcwidth), and strtol
 # and its kind, whose digits are ASCII in every locale.
 BEGIN {
-	split("isalnum isalpha isblank iscntrl isdigit isgraph islower isprint ispunct isspace " \
-		"isupper isxdigit tolower toupper strcasecmp strncasecmp strcasestr strcoll strxfrm " \
+	split("isalnum isalpha isblank iscntrl isgraph islower isprint ispunct isspace " \
+		"isupper tolower toupper strcasecmp strncasecmp strcasestr strcoll strxfrm " \
 		"strtod strtof strtold atof localeconv strftime strptime gmtime gmtime_r localtime " \
 		"localtime_r asctime ctime mktime strfmon alphasort setlocale newlocale uselocale", list)
 	for (i in list) refused[list[i]] = 1

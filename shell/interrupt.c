@@ -141,6 +141,13 @@ void nb_interrupt_clear(lua_State *L)
 	nb_lua_stop = 0;
 }
 
+bool nb_interrupt_deep(int calls)
+{
+	lua_Debug ar;
+
+	return running->L && lua_getstack(running->L, calls, &ar);
+}
+
 int nb_interrupt_twice(void)
 {
 	return twice;

@@ -6,12 +6,14 @@
  */
 #include "shell/shell.h"
 
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -60,26 +62,26 @@ static int twice(lua_State *L)
 	return 1;
 }
 
-static int memory(lua_State *L)
+static int deep(lua_State *L)
 {
 	void *ud;
 
 	lua_getallocf(L, &ud);
-	const struct nb_memory *m = ud;
+	struct nb_memory *m = ud;
 
-	lua_pushinteger(L, (lua_Integer)m->used);
-	lua_pushinteger(L, (lua_Integer)m->limit);
-	return 2;
+	lua_pushboolean(L, m->deep);
+	m->deep = false;
+	return 1;
 }
 
-/* Run ncclbpf.shell.host.main(arguments, {clear, twice, memory, pipe,
+/* Run ncclbpf.shell.host.main(arguments, {clear, twice, deep, pipe,
  * http, screen}) -> status
  */
 static int run(lua_State *L)
 {
 	static const luaL_Reg host[] = { { "clear", clear },
 					 { "twice", twice },
-					 { "memory", memory },
+					 { "deep", deep },
 					 { "pipe", nb_pipe_open },
 					 { "http", nb_http_open },
 					 { "screen", nb_screen_open },
@@ -118,11 +120,24 @@ static void take_charset(void)
 		setlocale(LC_CTYPE, "C.UTF-8");
 }
 
+/*
+ * Give closed standard streams a descriptor that they cannot be used with, so
+ * that no socket gets their numbers, and an error says what is missing.
+ */
+static void fill_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd ? O_RDONLY : O_WRONLY) < 0)
+			return;
+}
+
 int main(int argc, char **argv)
 {
 	struct nb_memory m = { .limit = MEMORY_LIMIT };
 	int status = EX_BUG;
 
+	fill_streams();
 	take_charset();
 	signal(SIGPIPE, SIG_DFL);
 	lua_State *L = lua_newstate(nb_memory_alloc, &m);

@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+enum { MANY_CALLS = 150000 };
+
 void *nb_memory_alloc(void *memory, void *p, size_t old, size_t size)
 {
 	struct nb_memory *m = memory;
@@ -20,14 +22,15 @@ void *nb_memory_alloc(void *memory, void *p, size_t old, size_t size)
 		m->used -= old;
 		return NULL;
 	}
-	if (size > old && m->limit && size - old > m->limit - m->used)
+	if (size > old && m->limit && size - old > m->limit - m->used) {
+		/* calls of small functions use it up before Lua's own limit */
+		m->deep |= nb_interrupt_deep(MANY_CALLS);
 		return NULL;
+	}
 	q = realloc(p, size);
 	/* Lua requires that shrinking a block never fails */
 	if (!q)
 		return size <= old ? p : NULL;
 	m->used = m->used - old + size;
-	if (m->used > m->peak)
-		m->peak = m->used;
 	return q;
 }

@@ -2,6 +2,7 @@
 #ifndef NB_SHELL_SHELL_H
 #define NB_SHELL_SHELL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <lua.h>
@@ -11,7 +12,9 @@
  * fails, which Lua turns into an error of the script.
  */
 struct nb_memory {
-	size_t used, limit, peak;
+	size_t used, limit;
+	/* very many calls were running when an allocation failed */
+	bool deep;
 };
 void *nb_memory_alloc(void *memory, void *p, size_t old, size_t size);
 
@@ -23,6 +26,8 @@ void *nb_memory_alloc(void *memory, void *p, size_t old, size_t size);
 void nb_interrupt_install(lua_State *L);
 /* Forget a Ctrl-C and disarm the hook. */
 void nb_interrupt_clear(lua_State *L);
+/* Are at least @calls calls of functions running in each other? */
+bool nb_interrupt_deep(int calls);
 /* Did two Ctrl-C come within two seconds? */
 int nb_interrupt_twice(void);
 

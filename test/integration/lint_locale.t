@@ -21,7 +21,7 @@ takes "a longer name" 'if (nb_tolower(c) == my_toupper(c))'
 takes "the name in a text" 'say("tolower(c)");'
 takes "and in a comment" ' * not tolower(c)'
 refuses "but through a pointer" '*to = tolower(c);' "tolower depends on the locale"
-refuses "a second call of the line" 'f(g(1), isdigit (c));' "isdigit depends on the locale"
+refuses "a second call of the line" 'f(g(1), isspace (c));' "isspace depends on the locale"
 refuses "the environment and a lock" 'gmtime_r(&t, &tm);' "gmtime_r depends on the locale"
 takes "the character set of a terminal" 'n = mbrtowc(&c, s, n, &st);'
 refuses "a decimal sign" 'printf("%d: %-8.3f s", i, x);' "a number whose decimal sign"

@@ -384,5 +384,29 @@ if [ -e "$B/policies/latency.policy" ]; then
 	ok "the example policy fills its histogram, with the oldest version" $?
 	kill $job
 fi
+# NCCL without a profiler interface: a variable that is set is not hinted at
+for release in 2.21.5 2.22.3 2.24.3; do
+	old=old_$(echo $release | tr . _)
+	NCCL_TUNER_PLUGIN=$P NCCL_PROFILER_PLUGIN=$P NCCLBPF_JOB=$old timeout 60 \
+		"$B/test/fakes/host/standin" --ranks 1 --nccl $release --min 4K --max 4K \
+		--seconds 50 --pause-ms 2 >"$T/old.out" 2>&1 &
+	jobs="$jobs $!"
+	job=$!
+	decides() { # the tuner's interface is known
+		run -J $old -o json status
+		grep -q '"tuner_abi":[2-9]' out
+	}
+	await decides
+	run -J $old -o table telemetry on
+	case $release in
+	2.21*) hint="this is NCCL 2.21, which has no profiler; times need NCCL 2.23 or newer" ;;
+	2.22*) hint="NCCL 2.22 has no profiler; with NCCL 2.23, start the job with" ;;
+	*) hint="hint: start the job with NCCL_PROFILER_PLUGIN set like NCCL_TUNER_PLUGIN" ;;
+	esac
+	cat out err >all
+	has "NCCL $release without a profiler: the hint" all \
+		"NCCL has called no profiler in 1 of 1 processes" "$hint"
+	kill $job
+done
 finish
 trap - EXIT

@@ -37,9 +37,15 @@ function M.is(e)
 	return getmetatable(e) == "ncclbpf.error"
 end
 
+-- Were very many calls running when memory was short? The shell replaces this function.
+function M.deep() return false end
+
 -- Make an error value of the value that pcall has caught.
 function M.caught(e)
 	if M.is(e) then return e end
+	if e == "not enough memory" and M.deep() then
+		e = "stack overflow: a function that calls itself without end?"
+	end
 	return M.new("script_failed", tostring(e))
 end
 

@@ -544,7 +544,18 @@ end
 function App:stream(input)
 	local status, pending, began = 0, nil, nil
 	local n = 0
-	for line in input:lines() do
+	while true do
+		local line, why = input:read "l"
+		if not line then
+			self.at_line = nil
+			if why then
+				status = math.max(status, self:report(errors.new("no_input",
+					"standard input: " .. why,
+					{ hint = ("give a command: %s list"):format(M.program) })))
+			end
+			break
+		end
+		line = line:gsub("\r$", "") -- a file made on another system
 		n = n + 1
 		began = pending and began or n
 		local text = pending and pending .. "\n" .. line or line

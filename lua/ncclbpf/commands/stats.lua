@@ -96,7 +96,7 @@ end
 
 local function foot(per)
 	local on, silent, _, _, lost = state(per)
-	local t = profiler.notes(silent, #per)
+	local t = profiler.notes(per)
 	if silent == 0 and on == 0 then
 		t[#t + 1] = "hint: telemetry on"
 	end

@@ -5,13 +5,31 @@ local read = require "ncclbpf.job.read"
 
 local M = {}
 
-M.HINT = "start the job with NCCL_PROFILER_PLUGIN set like NCCL_TUNER_PLUGIN (NCCL 2.23 or newer)"
+-- NCCL has a profiler interface since 2.23. The tuner interface that it has chosen tells releases
+-- apart: 2.21 takes v2, 2.22 and 2.23 take v3.
+local SET = "start the job with NCCL_PROFILER_PLUGIN set like NCCL_TUNER_PLUGIN"
+local HINTS = { [2] = "this is NCCL 2.21, which has no profiler; times need NCCL 2.23 or newer",
+	[3] = "NCCL 2.22 has no profiler; with NCCL 2.23, " .. SET }
 
--- Return the notes for @silent of @all processes in which NCCL has called no profiler.
-function M.notes(silent, all)
-	if silent == 0 then return {} end
-	return { ("note: NCCL has called no profiler in %d of %d processes"):format(silent, all),
-		"hint: " .. M.HINT }
+-- Return what to do about the processes of @members in which NCCL calls no profiler.
+function M.hint(members)
+	local oldest
+	for _, m in ipairs(members) do
+		local abi = read.number(m.hello and m.hello.tuner_abi)
+		if abi > 0 and (not oldest or abi < oldest) then oldest = abi end
+	end
+	return HINTS[oldest] or SET
+end
+
+-- Return the notes for those of the replies @per in whose processes NCCL has called no profiler.
+function M.notes(per)
+	local silent = {}
+	for _, r in ipairs(per) do
+		if read.number(r.data.profiler_abi) == 0 then silent[#silent + 1] = r.member end
+	end
+	if #silent == 0 then return {} end
+	return { ("note: NCCL has called no profiler in %d of %d processes"):format(#silent, #per),
+		"hint: " .. M.hint(silent) }
 end
 
 -- Return the notes for the replies @per in which NCCL is not asked for GPU times, because it would
@@ -73,7 +91,7 @@ function M.wanted(g)
 	if not M.absent(g) then return true end
 	return nil, errors.new(
 		"refused", "NCCL calls no profiler, so there are no times to compare",
-		{ hint = M.HINT })
+		{ hint = M.hint(g:living()) })
 end
 
 return M

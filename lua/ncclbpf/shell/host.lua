@@ -2,6 +2,7 @@
 -- Additions of the shell's binary: the prompt, and a sandbox without ways to start programs or
 -- load machine code.
 local cli = require "ncclbpf.shell.main"
+local errors = require "ncclbpf.base.errors"
 
 local M = {}
 
@@ -40,6 +41,7 @@ local function sandbox(unsafe)
 end
 
 function M.main(list, host)
+	errors.deep = host.deep
 	return cli.main(list, {
 		sandbox = sandbox,
 		binary = host,

@@ -57,10 +57,7 @@ local function version(app, flags)
 	return 0
 end
 
--- Run the program. @host: functions of shell/main.c: interactive(app), sandbox(unsafe);
--- binary: what commands use of it. -> exit status
-function M.main(list, host)
-	host = host or {}
+local function run(list, host)
 	local app = shell.new {}
 	app.tty, app.errors_tty = core.isatty(1), core.isatty(2)
 	app.binary = host.binary or {}
@@ -113,6 +110,17 @@ function M.main(list, host)
 	end
 	app:detach()
 	return status
+end
+
+-- Run the program. @host: functions of shell/main.c: interactive(app), sandbox(unsafe);
+-- binary: what commands use of it. -> exit status
+function M.main(list, host)
+	local ok, status = pcall(run, list, host or {})
+	if ok then return status end
+	-- an error that could not be reported, because standard output is lost
+	if not errors.is(status) then error(status, 0) end
+	io.stderr:write(PROGRAM, ": ", errors.text(status), "\n")
+	return errors.status(status)
 end
 
 return M

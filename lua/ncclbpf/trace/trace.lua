@@ -261,11 +261,7 @@ local function state(ctx, line, opts)
 				left_out = d.left_out, room = d.room } }
 		end,
 		foot = function(per)
-			local silent = 0
-			for _, r in ipairs(per) do
-				if r.data.profiler_abi == 0 then silent = silent + 1 end
-			end
-			local notes = profiler.notes(silent, #per)
+			local notes = profiler.notes(per)
 			for _, note in ipairs(profiler.refused(per)) do notes[#notes + 1] = note end
 			return notes
 		end,
@@ -302,7 +298,7 @@ local function stream(ctx, o)
 		ctx.app:complain(
 			"note: NCCL has not called the profiler; no events but those of GIN " ..
 				"and of queue pairs come until it does\nhint: "
-			.. profiler.HINT .. "\n")
+			.. profiler.hint(s:living()) .. "\n")
 	end
 	local w
 	local kernels = gin.new()
