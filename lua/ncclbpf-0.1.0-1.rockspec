@@ -23,6 +23,6 @@ build = {
 	type = "make",
 	build_target = "lua-module",
 	install_target = "install-lua",
-	build_variables = { V = "release" },
-	install_variables = { V = "release", INST_LUADIR = "$(LUADIR)", INST_LIBDIR = "$(LIBDIR)" },
+	build_variables = { VARIANT = "release" },
+	install_variables = { VARIANT = "release", INST_LUADIR = "$(LUADIR)", INST_LIBDIR = "$(LIBDIR)" },
 }

@@ -1,23 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# setup.sh GROUP...: install the Debian packages that building (build),
-# testing (check), linting (lint), make check-kernel-corpus (corpus), make deb (deb),
-# make rpm and make check-packages (packages, and buildah for its images), make
-# deb-arm64 (cross) and looking at reports (browser) need and that are missing.
-# Without the right to install: print the one line to run, exit 69. The group
-# promtool is the two programs of the package prometheus, which would start a
-# server: they are unpacked into build/tools, and their tests are skipped where
-# they are missing. In the same way slurm is Slurm's daemons and commands,
-# kubectl that program, and torch PyTorch for CPUs (a download of 140 MB). The
-# group vm is the guest of test/vm, unpacked into build/vm.
+# setup.sh [-n] GROUP...: install the Debian packages that are missing. The groups:
+#
+#   build      building         check      make check        full     make check-all
+#   lint       make lint        fresh      make check-fresh  corpus   make check-kernel-corpus
+#   deb        make deb         packages   make rpm, make check-packages; buildah for its images
+#   cross      make deb-arm64   browser    looking at reports
+#   promtool slurm kubectl torch vm: unpacked into build/tools and build/vm, not installed,
+#              because they would start servers or are large; tests that lack them are skipped
+#
+# Without the right to install, or with -n: print the one line to run, exit 69. Where dpkg
+# is missing, libraries and tools are looked for, and what is missing is named.
 set -u
+ask=
+[ "${1:-}" = -n ] && ask=yes && shift
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4"
 build="$build libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev"
 build="$build libmicrohttpd-dev libgnutls28-dev libsodium-dev"
-check="check libibverbs-dev etcd-server etcd-client openssl curl git procps python3 python3-z3"
-check="$check python3-pycparser python3-pyte util-linux iproute2 binutils file spin qemu-user"
-check="$check gcc-aarch64-linux-gnu libc6-dev-arm64-cross mandoc groff-base zsh fish mypy locales"
-lint="clang-format clang-tidy cppcheck"
+check="check libibverbs-dev etcd-server etcd-client openssl curl git procps python3"
+check="$check util-linux iproute2 binutils file locales"
+full="python3-z3 python3-pycparser python3-pyte spin qemu-user gcc-aarch64-linux-gnu"
+full="$full libc6-dev-arm64-cross mandoc groff-base zsh fish mypy"
+lint="clang-format clang-tidy cppcheck mandoc groff-base"
 fresh="debootstrap"
 deb="build-essential debhelper dh-python python3 dpkg-dev fakeroot"
 packages="$deb lintian rpm rpmlint"
@@ -91,6 +95,25 @@ for group in "$@"; do
 	fi
 	eval "want=\"\$want \$$group\""
 done
+# A system of another family: its packages have other names.
+if ! command -v dpkg-query >/dev/null; then
+	missing=
+	for tool in gcc make clang pkg-config lua5.4; do
+		command -v $tool >/dev/null || missing="$missing $tool"
+	done
+	for lib in libbpf libelf lua5.4 libedit ncursesw jansson libcurl libmicrohttpd gnutls \
+		libsodium; do
+		pkg-config --exists $lib 2>/dev/null || missing="$missing $lib.pc"
+	done
+	case " $* " in *" check "*)
+		pkg-config --exists check 2>/dev/null || missing="$missing check.pc"
+		;;
+	esac
+	[ -z "$missing" ] && exit 0
+	echo "ncclbpf: missing here (tools, and libraries with their headers):$missing" >&2
+	exit 69
+fi
+
 missing=
 for p in $want; do
 	dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' ||
@@ -99,7 +122,12 @@ done
 [ -z "$missing" ] && exit 0
 
 line="apt-get install -y --no-install-recommends$missing"
-if [ "$(id -u)" -eq 0 ]; then
+if [ -n "$ask" ]; then
+	echo "ncclbpf: these Debian packages are missing:$missing" >&2
+	[ "$(id -u)" -eq 0 ] || line="sudo $line"
+	echo "run: $line" >&2
+	exit 69
+elif [ "$(id -u)" -eq 0 ]; then
 	sudo=
 elif command -v sudo >/dev/null &&
 	{ sudo -n true 2>/dev/null || { [ -t 0 ] && sudo -v; }; }; then

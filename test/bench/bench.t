@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # The table of `make bench`: verdicts, what fails, and the one in the docs.
 T=$(mktemp -d)
 cd "$TOP" || exit 1

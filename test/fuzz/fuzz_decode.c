@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Any bytes as slots: what decodes encodes to the same bytes, its text stays
 // inside the buffer, and what does not decode is named by a slot of the input.
 // The same bytes are also read as assembler text, whose result must be as

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Bytes to the front end. Whatever passes the structural check goes through
 // libbpf and the linker; an image that comes out must be one that the
 // plugin's reader accepts.

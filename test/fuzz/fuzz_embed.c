@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Bytes as a program, as for fuzz_verify: what is accepted runs in the machine
 // that trusts nothing (test/differential/embedding), with every state held
 // against those that were walked. A promise that does not hold ends the

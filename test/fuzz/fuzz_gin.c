@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Any bytes as a peer's stream to our GIN transport, in pieces: nothing outside
 // the registered memory is written, numbers in a header are checked before they
 // are used, and an offence ends the connection. The magic and the sequence are

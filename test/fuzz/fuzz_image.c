@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Bytes to nb_image_read. What is accepted must write back to the same bytes
 // and read again to the same digest; what is refused must say why.
 #include <stdint.h>

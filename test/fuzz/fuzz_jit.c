@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Bytes as a program that both engines run, with the same outcome: r0, the
 // context and all maps. The first byte chooses how the rest becomes one: as
 // it stands, if the verifier accepts it, compiled with and without what the

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Bytes as a program: decode, verify with small limits, and run what is
 // accepted in the interpreter. The context is a heap block of its exact size,
 // so that a sanitizer sees an access outside; the stack and the maps are the

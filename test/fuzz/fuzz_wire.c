@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Any bytes as a request line: a request within its row's bounds, or an error
 // with a known code and a text, whose reply is one line. The line is put at
 // the end of an allocation of its own, so that a sanitizer sees an overrun.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # The start of the site's agent: a program that hangs or fails does not stop
 # the job's control thread, and the agent keeps nothing that the job has open.
 . "$TOP/test/integration/control/lib.sh"

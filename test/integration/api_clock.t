@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Fences by calls of NCCL's API: a rank whose tuner is asked more often than
 # its peers' (as NCCL 2.29 may) takes part in changes where the profiler sees
 # the calls, and is named; without, or where the calls themselves differ, no

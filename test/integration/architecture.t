@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: lint  load: wait  limit: 600
 # docs/architecture.md: the files and functions it names exist, it has a row for each room,
 # and its picture is the one that lint/layers.txt makes.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # From nothing to a tested policy: policy new, policy test, and C where objects
 # are taken, in a live job too.
 . "$TOP/test/integration/shell_lib.sh"

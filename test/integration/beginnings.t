@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Ranks that begin with other policies, settings or versions than their peers:
 # found before the first decision, all of them take NCCL's choice, and the log
 # of each says in what they differ, both sides named.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Plugins that are called through ours: of every version, with and without a
 # policy, and bad ones of each kind. What they do wrong is counted, said once,
 # and changes nothing else; ranks that do not have the same one are told.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # check agreement: ranks that agree, ranks that do not (a policy that chooses
 # for each rank by itself, accepted with NCCLBPF_COHERENCE=off), from a living
 # job and from the segment that a killed one left.

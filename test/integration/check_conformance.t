@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # make check-conformance, with a runner of one test in place of the public one:
 # both engines run it, a wrong answer fails, and a missing runner is named.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # The wall clock of all processes jumps by years, to and fro, while a policy is
 # changed under load: every wait is by the monotonic clock.
 . "$TOP/test/integration/control/lib.sh"

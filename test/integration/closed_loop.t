@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Controllers in a job of the stand-in host, one process a rank: channels go
 # 2, 12, 2, 12 as somebody else takes the links and leaves, alike on all ranks.
 # What is asserted are states that are reached, not when.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # 200 communicators come and go while policies are exchanged; a job that is
 # killed is followed at once by another of the same name.
 set -u

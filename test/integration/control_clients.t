@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Clients that are slow, dead, too many, hostile or somebody else; processes
 # that die, fork, or left a socket behind. The ranks decide on through it all.
 . "$TOP/test/integration/control/lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Every command of the control socket, with its errors, on a process of two
 # ranks that decide all the while.
 . "$TOP/test/integration/control/lib.sh"

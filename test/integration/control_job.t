@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # A job of four processes: a change goes to all of them or to none, whoever
 # dies in the middle of it, and all ranks change at the same decision.
 . "$TOP/test/integration/control/lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Where the socket goes: a directory that is unfit or too long is passed over
 # with a reason, the kernel shows the socket's real path, names come from the
 # launcher's variables, a forked child leaves its parent's socket alone.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # The client of a job of four processes vanishes after each request of a
 # change: what it left is told, the ranks agree, the next change is committed.
 . "$TOP/test/integration/control/lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Ranks that part while a job runs: a change is refused and says where, the
 # watch reports it, and NCCLBPF_ON_DIVERGENCE=baseline ends it where the ranks
 # still count alike.

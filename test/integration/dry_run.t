@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # -n: what a change would meet, without the change: same checks, same status.
 . "$TOP/test/integration/shell_lib.sh"
 need_host "dry runs"

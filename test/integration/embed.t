@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # examples/embed: a program of 60 lines that links the core asks a policy.
 set -u
 n=0

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # NCCL's variables through ours: a file, the shell and a program override them,
 # each is logged once and never from within a look-up, texts stay where they
 # are, and nothing is overridden unless somebody says so.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # The examples with several communicators end as they say: canary, service
 # level, tenants.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # explain in full: the line that made an answer, the comparisons on its way, the
 # row of a table, NCCL's cost table, and what would change it; each such claim
 # is tried.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: cpu  limit: 600
 # Policies written as Lua functions, from a plain Lua: random ones answer as
 # Lua does, every fault has its place; and a file of one on the command line.
 . "$TOP/test/integration/shell_lib.sh"

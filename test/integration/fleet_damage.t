@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600  needs: etcd
 # Another writer damages keys of a running job of two sites: the agents write them
 # again, the next change is committed, and a communicator whose record is damaged
 # stays as it is. A second job of the same name, with communicators of the same

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # GIN with the real libnccl on virtual GPUs: its progress thread calls our
 # plugin, host threads play kernels with NCCL's own device headers, and each
 # byte is checked. LONG=1 (make soak): more ranks and rounds.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Puts and signals of kernels in gin, stats, metrics and traces: four ranks in
 # two processes, each number counted twice and compared. Over a store of two
 # sites each row has its site.

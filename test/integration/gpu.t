@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Two ranks on one real GPU, joined by sockets because their hosts are said to
 # differ: changes under load with every sum looked at, GPU times, our transport,
 # and a hang that is named. Skipped where there is no GPU; nothing else of CI

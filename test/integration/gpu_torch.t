@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # PyTorch on one real GPU: torchrun's two processes train with PyTorch's own NCCL, joined by
 # sockets because their hosts are said to differ. A policy is loaded, used and undone meanwhile;
 # gradients stay equal on both ranks. Skipped where there is no GPU or no PyTorch for it.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # CUDA graphs are replayed without a call of the tuner: ranks stand still for
 # as long as the job likes. Changes are made meanwhile, wait for nobody, and
 # are there at the next call on all ranks alike. Questions that some ranks ask

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Processes that outlive the one that starts them. A guardian acts when its
 # process has ended and not before, also where standard files are closed, and
 # nothing happens to a process whose guardian was killed. A detached process

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Every tuner and env interface, called by the stand-in for NCCL.
 set -u
 dir=$(mktemp -d)

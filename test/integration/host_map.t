@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Host maps in a job: descriptors of memory files and of maps of the kernel
 # reach every process, programs read them with both engines, a controller
 # decides by them, and what does not fit is refused and changes nothing.

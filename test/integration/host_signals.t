@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # examples/host-signals: the daemon's signals reach a job, and the controller
 # takes channels from a congested rail and gives them back.
 . "$TOP/test/integration/shell_lib.sh"

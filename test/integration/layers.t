@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: lint  load: wait  limit: 600
 # make layers: rooms of made-up trees. A cycle, a missing row and an arrow up
 # fail; the nearest tree without the fault passes.
 set -u

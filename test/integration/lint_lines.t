@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: lint  load: wait  limit: 600
 # lint/lines.awk refuses long lines and long files, and takes the nearest shorter ones.
 . "$TOP/test/integration/shell_lib.sh"
 trap 'rm -rf "$T"' EXIT

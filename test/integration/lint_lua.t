@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: lint  load: wait  limit: 600
 # lint/lint.lua refuses what it says it refuses, and takes the nearest other file.
 . "$TOP/test/integration/shell_lib.sh"
 trap 'rm -rf "$T"' EXIT

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # A process that has loaded NCCL and no plugin: list says why the shell cannot
 # attach to it, and what to change.
 . "$TOP/test/integration/shell_lib.sh"

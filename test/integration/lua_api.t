@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # The Lua interface from a plain lua5.4: files, targets, maps, changes,
 # errors as values, misuse raised at the caller.
 . "$TOP/test/integration/shell_lib.sh"

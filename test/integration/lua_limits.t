@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # What a script in the shell may not do: take memory without bound, load
 # bytecode, start programs, load machine code, swallow a Ctrl-C.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Policies, communicators, decisions and series as objects, from a plain
 # lua5.4, on a job of the stand-in with two communicators that replays times.
 . "$TOP/test/integration/shell_lib.sh"

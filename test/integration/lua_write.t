@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Files that the shell writes: whole, through a new file beside the target that
 # is never a link somebody planted, and with the mode that the target had.
 . "$TOP/test/integration/shell_lib.sh"

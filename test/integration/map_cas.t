@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Compare-and-swap on the generation: of changes that expect the same one, one
 # is made. Clients that add to a value at the same time lose none of it.
 . "$TOP/test/integration/control/lib.sh"

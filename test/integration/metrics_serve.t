@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # `metrics serve=`: the job's metrics over HTTP and HTTPS, with bad clients, a
 # job that goes and comes again, and a real Prometheus that scrapes it with the
 # alerts and the dashboard of examples/monitoring.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Twelve mistakes that authors of a first policy make. Each is answered with what
 # to change, and the policy with that change is accepted.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # examples/monitoring: Prometheus accepts the alerts and they fire in its own
 # unit tests; alerts and dashboard ask only for metrics that `metrics` prints.
 cd "$TOP/examples/monitoring" || exit 70

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # The net plugin: a ring of processes over it, without NCCL.
 . "$TOP/test/integration/shell_lib.sh"
 R=$B/examples/ring-allreduce/ring_allreduce

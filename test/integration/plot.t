@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Pictures in characters: fixed numbers against test/corpus/golden/shell/plot.txt, in
 # 40 and 80 columns, ASCII and UTF-8; and what the shell takes from the locale.
 # GOLDEN=write makes the file.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # The generations of a job: what was in use, when, by whom, and back to any of
 # those that are kept.
 . "$TOP/test/integration/control/lib.sh"

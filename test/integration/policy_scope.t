@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Policies for some communicators of a job: of three at once, each with its
 # own; undo, names that are none, interfaces without identities.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # With the real libnccl on virtual GPUs: NCCL connects its profiler channels at
 # a communicator's first collective, so that telemetry can be enabled later
 # without a pause; where that is off, the shell warns before it.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # docs/protocol.md is true: each command is described, each field of a live
 # reply stands in the description of its command, and each described field is
 # one that the plugin writes.

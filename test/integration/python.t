@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # The Python module: generated part, types, its page's example, and a live job of
 # two processes that change together.
 . "$TOP/test/integration/shell_lib.sh"

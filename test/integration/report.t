@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # The report of a rollout, looked at in headless Chromium: no word in its
 # console, every number that of the data, no name an element, nothing beyond
 # the edge of a narrow screen; and one of a million times. PICTURE=FILE writes

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Each command on a running job of eight processes: what people see and what
 # programs get, of its answer and of its error.
 . "$TOP/test/integration/shell_lib.sh"
@@ -151,7 +152,8 @@ has "has instructions and source" out "section tuner" "map[force]" "force.bpf.c:
 status 0 "policy diff of two names" -o table policy diff force size_aware
 has "has lines that went and came" out "- force " "+ size_aware " "-map force: array"
 status 0 "policy export" policy export force out=got.policy
-cmp -s got.policy got.policy && timeout 10 "$S" policy diff got.policy force >/dev/null
+"$S" policy build force.bpf.o out=force.policy >/dev/null 2>&1 && cmp got.policy force.policy &&
+	timeout 60 "$S" policy diff got.policy force >/dev/null
 ok "gives the image that was loaded" $?
 golden undo -o table policy undo
 shape change_status_json -o json change status

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Completion for the user's shell: grammar, formats, files, live names; and
 # within the time that people wait.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # A target that answers rubbish, too much, too late or not at all: a clear
 # error within the time-out, never a crash, never a hang.
 . "$TOP/test/integration/shell_lib.sh"

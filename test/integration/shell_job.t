@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # A job is changed whole or not at all: ranks that hang or die are named and
 # the rest stays as it was; a second shell, a killed shell, a stale socket.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Maps of all types as the shell shows and changes them.
 . "$TOP/test/integration/shell_lib.sh"
 need_host "maps of all types"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # What the shell takes out of ring buffers and queues, and variables by name.
 . "$TOP/test/integration/shell_lib.sh"
 need_host "map pop and variables"

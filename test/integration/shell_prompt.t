@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # The prompt, at a pseudo-terminal: completion, history and ^R, UTF-8,
 # unfinished chunks, Ctrl-C once and twice, Ctrl-D, a target that goes away.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # The exit statuses of docs/shell.md, one by one.
 . "$TOP/test/integration/shell_lib.sh"
 trap finish EXIT

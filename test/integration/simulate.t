@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # policy simulate: recorded decisions of a job, of a file, of the segment of a
 # job that is gone, once more with candidates; what differs, and the estimate.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Decisions that take too long. A change whose policies may run longer than
 # NCCLBPF_MAX_RUN is refused, and the job keeps its policies. A rank that stays
 # inside one decision is named by doctor, status and its own log; a change that

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Split communicators: each rank is in one with all ranks and in one with half
 # of them, which count otherwise. Each change is committed at all of them.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: lint  load: cpu  limit: 600
 # A static function can be found by its name: in plugin/ at most two files share
 # one, in the whole tree at most twelve. No macro has the name of a function of libc.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # gdb and perf name machine code: a backtrace through a helper, a callback, a
 # function and the entry of a program, with source lines; and the functions
 # that samples fall into.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Decision tables from CSV and Lua: compiled, verified, compared, exported,
 # written as objects; used in a job; every fault with its place, and nothing
 # written or loaded then.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Telemetry and profiler programs in a running job of the stand-in host: what
 # NCCL is asked for follows need, what is measured is what the host says, and
 # people, programs and Prometheus get it.

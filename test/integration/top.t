@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # `top` on a terminal of 80 columns and 24 rows: what it shows of a job with two
 # communicators, its keys, new sizes, and the terminal after q and after signals.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # trace start, stop, status on a running job of the stand-in host: the file is
 # Chrome's format to the letter, decisions are those of their collectives
 # also over a change, readers that are slow or die disturb nobody, and NCCL

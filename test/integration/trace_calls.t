@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # trace calls: three clocks by NCCL's own events in the stand-in host, by
 # uprobes in the real libnccl where the kernel lets us; and the demo of it.
 . "$TOP/test/integration/shell_lib.sh"

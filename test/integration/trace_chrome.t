@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Chrome's own loader takes our traces: the Performance panel of Chromium's
 # DevTools opens a file that was ended, one whose writer was killed at work,
 # one that has turned, and shows every slice, name and argument.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # trace calls names the call that the scheduler held up: a rank is stopped in
 # the midst of ncclAllReduce and goes on 200 ms later. A small libnccl.so.2 of
 # this test, loaded into the stand-in's ranks, makes the calls that uprobes see.

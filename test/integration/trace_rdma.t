@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # trace rdma where the kernel does not allow it, or has no InfiniBand. What it shows
 # where it does is tested in a virtual machine (test/packaging/demo_rdma.t).
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # The tap in front of libibverbs, over a virtual adapter: below a ring of
 # processes, and below NCCL's own InfiniBand transport. verbs_tap.t has the tap by
 # itself.

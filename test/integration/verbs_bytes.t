@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Real bytes through NCCL's own InfiniBand: virtual GPUs that move data
 # (VGPU_DATA=1) put chunks into NCCL's buffers, NCCL posts them to the virtual
 # adapter, and they come out of NCCL's buffers at the peer. The job checks every

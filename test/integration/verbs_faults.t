@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # What goes wrong on an adapter, below a ring of processes and below NCCL's own
 # InfiniBand transport: the hooks, the shell and the log say it, the caller gets
 # what the adapter said. And what the tap does not see, it says.

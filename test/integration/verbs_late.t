@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # What is late below NCCL's own InfiniBand: a completion that never comes, of
 # which NCCL says nothing, and an adapter that is slower than another.
 . "$TOP/test/integration/shell_lib.sh"

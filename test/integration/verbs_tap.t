@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # The tap by itself: what programs are told, and that the caller gets what the
 # adapter said; then the plugin's programs below a ring of processes. Without
 # the shell, so that `make check-san` runs it under the sanitizers.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Queue pairs in a trace: a track for each, with its changes of state, its posts and
 # its messages from post to completion, on the clock of NCCL's events.
 . "$TOP/test/integration/shell_lib.sh"

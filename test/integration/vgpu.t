@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # The virtual GPUs do what they promise, with the real libnccl: one process
 # with 8 GPUs and 8 processes with one, modelled time, the published table,
 # the hang of ranks that disagree, profiler counters, an orderly end.

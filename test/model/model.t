@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: cpu  limit: 900  needs: spin
 # The fence protocol's models, of one site (fence.pml) and of several (fleet.pml):
 # as built no two ranks disagree and nobody waits for ever; with any one of its
 # parts left out spin finds ranks that disagree.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: cpu  limit: 600  needs: spin
 # The steps of the fence protocol have the same names in the model, in the table
 # of steps and in the code, and a fault is injected at each; also at those of the
 # closed loop.

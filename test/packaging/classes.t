@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # test/corpus/classes.txt names a case for each class of programs that a
 # verifier must refuse or accept, and beside each refused one the nearest that
 # is accepted. The cases are there and say that verdict; unit-verify_programs,

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # make demo-closed-loop, with shorter intervals: channels go 2, 12, 2, 12 on
 # all ranks alike, with the real NCCL on virtual GPUs and with the stand-in.
 dir=$(mktemp -d)

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # A reload without a fence stops a job and is explained; one with a fence does
 # not stop it: with the real NCCL on virtual GPUs, and with the stand-in.
 dir=$(mktemp -d)

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # make demo-rdma: in make check over the virtual adapter; in make check-rdma
 # (DEMO_VM=yes) in the virtual machine, where the hooks' counts must be the kernel's.
 # There a guest that does not come up is a failure.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # make demo-rollout with shorter blocks, on the real NCCL on virtual GPUs where that is there: it
 # looks at its own numbers, and here at what it says. A guard needs 10 collectives of a kind, so
 # blocks have more samples.

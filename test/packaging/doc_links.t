@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
+# tier: lint  load: wait  limit: 600
 # Every link of the documents leads to a file, and every document is reached by
 # links from README.md.
 import os

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Every command in README.md and docs/*.md is run: the ```sh blocks of a page,
 # in order, in one shell, in a folder of its own, beside a live job (the
 # stand-in for NCCL). `make install` installs there; /usr/local means that

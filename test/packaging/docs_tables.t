@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: lint  load: wait  limit: 600
 # The tables of docs/policies.md are those that core/defs/ makes, every row of
 # a table file has a line, and a changed row would be noticed.
 set -u

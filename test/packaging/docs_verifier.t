@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: lint  load: wait  limit: 600
 # docs/verifier.md: the table of agreement with the kernel is there, adds up,
 # and its reasons and classes are those of the files that they come from. The
 # numbers are judged where the table is made (make check-kernel-corpus). Errors

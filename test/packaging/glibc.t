@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Our libraries load with glibc 2.28 and later: they need no newer symbol. The
 # programs need libbpf 1 or GnuTLS of the same systems, and start with glibc 2.34
 # (RHEL 9), the oldest that such systems have.

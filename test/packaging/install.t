@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: cpu  limit: 600
 # What `make install` leaves, and that it works from there: libraries, names,
 # sizes, header, pkg-config file, Lua module.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: lint  load: wait  limit: 600
 # The meta file has an entry for every function of the Lua interface, and the
 # reference page a line for each.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: lint  load: wait  limit: 600
 # The manual pages and the Lua reference are those of the tables of now, say
 # every command, option and status, and render without a word of complaint.
 . "$TOP/test/integration/shell_lib.sh"

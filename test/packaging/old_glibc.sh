@@ -10,7 +10,7 @@ root=$1 so=$2 answers=$3
 root_enter "$0" "$@"
 root_make bullseye make gcc libc6-dev pkg-config
 plugin=build/release/libncclbpf.so check=build/release/test/fakes/host/abi_check
-root_run make -j"$(nproc)" -C /src/ncclbpf V=release $plugin $check >"$root.build.log" 2>&1
+root_run make -j"$(nproc)" -C /src/ncclbpf VARIANT=release $plugin $check >"$root.build.log" 2>&1
 say $? "the plugin builds in Debian 11" "$root.build.log"
 [ $bad -eq 0 ] || exit 1
 mkdir -p "$root/here"

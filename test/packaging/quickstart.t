@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # The quick starts of docs/quickstart.md as they are printed: their commands and
 # files are taken from the page. Slurm is a real one (its daemons in a folder of
 # this test), the pod is read by a real kubectl and its containers are played.

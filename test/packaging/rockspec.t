@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # The rockspec is a proper one, of this version, and its build and install
 # targets give a module that a plain lua5.4 requires.
 . "$TOP/test/integration/shell_lib.sh"
@@ -27,7 +28,7 @@ E
 lua5.4 "$T/check.lua" "$spec" "$version" >"$T/targets" 2>"$T/why"
 ok "$(basename "$spec") is a rockspec of version $version" $?
 read -r build inst <"$T/targets"
-make -s -C "$TOP" B="$B" V="$(basename "$B")" "$build" "$inst" INST_LUADIR="$T/share" \
+make -s -C "$TOP" B="$B" VARIANT="$(basename "$B")" "$build" "$inst" INST_LUADIR="$T/share" \
 	INST_LIBDIR="$T/lib" >"$T/why" 2>&1
 ok "its targets build and install" $?
 preload=

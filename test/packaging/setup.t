@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Set-up without the right to install: one line to run, status 69; and nothing
 # at all to do where everything is there. The package tools are played.
 set -u
@@ -55,6 +56,29 @@ run
 rc=$?
 [ $rc -eq 69 ] && grep -q 'no network' "$dir/out"
 say $? "a failed installation says why, status 69 ($rc)"
+
+: >"$dir/called"
+PATH=$dir/bin:$PATH sh "$dir/setup.sh" -n build >"$dir/out" 2>&1
+rc=$?
+[ $rc -eq 69 ] && grep -q '^run: sudo apt-get install .* libelf-dev$' "$dir/out" &&
+	[ ! -s "$dir/called" ]
+say $? "-n names what is missing and installs nothing, status 69 ($rc)"
+
+# Without dpkg: tools and libraries are looked for.
+mkdir "$dir/other"
+for tool in gcc make clang lua5.4 sh; do ln -s "$(command -v sh)" "$dir/other/$tool"; done
+other() { PATH=$dir/other "$dir/other/sh" "$dir/setup.sh" build >"$dir/out" 2>&1; }
+printf '#!%s\n[ "$2" != libelf ]\n' "$(command -v sh)" >"$dir/other/pkg-config"
+chmod 755 "$dir/other/pkg-config"
+other
+rc=$?
+[ $rc -eq 69 ] && grep -q 'missing here .*: libelf.pc$' "$dir/out"
+say $? "without dpkg a missing library is named, status 69 ($rc)"
+printf '#!%s\nexit 0\n' "$(command -v sh)" >"$dir/other/pkg-config"
+other
+rc=$?
+[ $rc -eq 0 ] && [ ! -s "$dir/out" ]
+say $? "and with all libraries it is silent, status 0 ($rc)"
 
 # unpacked into the tree that the script lies in
 mkdir "$dir/test"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # PyTorch's quick start of docs/quickstart.md with the real torchrun, on CPUs: two
 # processes train with gloo, and ask the tuner as NCCL would. What a shell sees
 # and changes there.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Agreement of ranks, judged from the job segment alone: equal and different
 // histories, ranks that are far apart or dead, segments that are damaged.
 #include "test/unit/unit.h"

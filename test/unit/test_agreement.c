@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: full  load: cpu  limit: 600
 // The interpreter and machine code agree on every program of the corpora that
 // the verifier accepts: the assembly files of test/corpus/verify, and all
 // objects of the build (policies, test/corpus, examples). Each runs as a

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // No memory at any point: each allocation of loading a policy, of making maps,
 // a generation and machine code, and of changing a map fails in turn. Every
 // time an error comes back or the work is done all the same, nothing is leaked,

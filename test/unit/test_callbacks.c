@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What the engines execute themselves: bpf_loop, bpf_for_each_map_elem and
 // bpf_tail_call, by the interpreter and as machine code, with the same answer.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Chains: several programs as one piece of code do what they do one after
 // another, and count the same, with every engine; also the generations that
 // are made of them (CHAIN_SEED=N, CHAINS=N; the seed is printed).

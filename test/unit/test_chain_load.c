@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Files of other plugins: which are found, which are refused, and which of
 // their interfaces is taken.
 #include "test/unit/unit.h"

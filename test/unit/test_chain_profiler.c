@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // A displaced profiler beside ours: two masks, two handles an event, and what
 // NCCL may do with handles that mean nothing any more. What it is told is
 // compared, version by version, in test/integration/chain.t.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // A process forks while the control thread drops a connection. The number of
 // its descriptor may already be a file of the application, which the child
 // must keep; what the plugin has open the child must not keep.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: full  load: cpu  limit: 600
 // A million events a second for as long as EVENT_SOAK= says (seconds; 1):
 // memory stays what it was, and what was made is what was seen and what was
 // counted as lost, to the last event. The rate is printed, and no rate is

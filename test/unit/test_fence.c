@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The fence protocol with threads and processes as ranks. The claim: no
 // decision number is ever made with two generations, whatever the speed, with
 // membarrier or without, and when the coordinator dies half-way.

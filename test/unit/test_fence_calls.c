@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The fence protocol where ranks count calls of NCCL's API: each is asked after
 // calls of its own choice, and all of them change at the same call.
 #include "test/unit/fence_ranks.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Faults at each step of the fence protocol: a rank or a coordinator, each a
 // process, is killed or stopped there while others decide and change. The code
 // is the plugin's own (fence.c, change.c), compiled with its steps. After

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What must hold for all sites before the coordinator commits a change.
 #include "test/unit/unit.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The coordinator's server for links while it closes, and an agent that begins
 // to link while it reads the store again.
 #include "plugin/agent/gather.h"

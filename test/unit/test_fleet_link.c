@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The links between the agents and the coordinator: the server by the requests
 // of a client, and an agent's end by that server. All of them run in one event
 // loop, as in an agent.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What the coordinator's agent takes of another agent's reply to the command
 // controller maps: a line of JSON, and the maps.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What an agent takes from the store's orders, and its own keys there when its
 // lease ends while one is being written.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What an agent says of a process that does not answer as it should. The
 // process is a socket of this test.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // An agent's copies of records in its segment: which records make sense, and
 // that a site answers for one only after its barrier.
 #include "test/unit/segment_file.h"

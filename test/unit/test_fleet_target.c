@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What a coordinator concludes from the keys of sites: of those that are there,
 // and of those that have gone with their agent's lease.
 #include "test/unit/unit.h"

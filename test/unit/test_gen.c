@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Policies and generations: what follows from what, and what a change leaves
 // alone.
 #include "test/unit/unit.h"

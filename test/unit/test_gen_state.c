@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // A generation as bytes: a process that holds the policies makes the same
 // generation of them, and no damaged bytes are taken.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The GIN transport between ranks of one process: what arrives, in which order,
 // and when a put is done; gets; memory that comes and goes; the end.
 #include "test/unit/gin_ranks.h"
@@ -18,8 +19,7 @@ START_TEST(a_put_with_a_signal_arrives_and_the_signal_last)
 {
 	struct nb_gin_op put, sig;
 
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	memset(ranks[0].data, 'x', 5000);
 	ck_assert_int_eq(post_put(&ranks[0], &put, 1, 0, 100, 3000), 0);
 	ck_assert_int_eq(post_signal(&ranks[0], &sig, 1, 2000, 8000, 3, 5), 0);
@@ -48,8 +48,7 @@ START_TEST(order_holds_with_small_socket_buffers)
 	uint64_t seen = 0;
 
 	nb_gin_tcp_conf.send_buffer = 32768;
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	memset(ranks[0].data, 'y', SIZE);
 	for (int i = 0; i < ROUNDS; i++) {
 		/* the put before the signal's own */
@@ -81,8 +80,7 @@ START_TEST(a_put_is_done_only_when_the_kernel_has_its_bytes)
 	struct nb_gin_op o;
 
 	nb_gin_tcp_conf.send_buffer = 32768;
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	ck_assert_int_eq(post_put(&ranks[0], &o, 1, 0, 0, BYTES), 0);
 	for (int i = 0; i < 100; i++)
 		t->progress(ranks[0].coll, NULL);
@@ -99,8 +97,7 @@ START_TEST(both_directions_at_once_do_not_block)
 	struct nb_gin_op a, b;
 
 	nb_gin_tcp_conf.send_buffer = 32768;
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	memset(ranks[0].data, 'a', BYTES / 2);
 	memset(ranks[1].data, 'b', BYTES / 2);
 	ck_assert_int_eq(post_put(&ranks[0], &a, 1, 0, BYTES / 2, BYTES / 2),
@@ -122,8 +119,7 @@ START_TEST(all_to_all_among_eight_ranks)
 	enum { N = 8, SIZE = 4096 };
 	static struct nb_gin_op o[N][N];
 
-	if (!ranks_open(N))
-		return;
+	ranks_open(N);
 	for (int r = 0; r < N; r++)
 		memset(ranks[r].data, 'A' + r, SIZE);
 	for (int r = 0; r < N; r++)
@@ -151,8 +147,7 @@ START_TEST(our_own_rank_is_served_in_order)
 {
 	struct nb_gin_op o;
 
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	strcpy(ranks[0].data, "self");
 	ck_assert_int_eq(post_signal(&ranks[0], &o, 0, 5, 600, 2, 9), 0);
 	ck_assert_int_eq(o.state, NB_GIN_DONE);
@@ -171,8 +166,7 @@ START_TEST(a_single_rank_needs_no_peer)
 {
 	struct nb_gin_op o;
 
-	if (!ranks_open(1))
-		return;
+	ranks_open(1);
 	ck_assert_int_eq(post_signal(&ranks[0], &o, 0, 0, 0, 0, 0), 0);
 	ck_assert_uint_eq(read_signal(&ranks[0], 0), 1);
 	ck_assert_int_eq(t->progress(ranks[0].coll, NULL), 0);
@@ -184,8 +178,7 @@ START_TEST(a_signal_needs_no_put_and_a_put_may_be_empty)
 {
 	struct nb_gin_op put, sig;
 
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	ck_assert_int_eq(post_put(&ranks[0], &put, 1, 0, 0, 0), 0);
 	ck_assert_int_eq(post_signal(&ranks[0], &sig, 1, 0, 0, 4, 0), 0);
 	while (!read_signal(&ranks[1], 4))
@@ -202,8 +195,7 @@ START_TEST(a_wrong_signal_is_refused_here)
 {
 	struct nb_gin_op o;
 
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	for (uint32_t op = 0; op < 4; op++) {
 		o = (struct nb_gin_op){ .kind = NB_GIN_SIGNAL,
 					.rank = 1,
@@ -232,8 +224,7 @@ START_TEST(signals_add_with_all_64_bits_and_wrap)
 {
 	struct nb_gin_op o;
 
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	ranks[1].signal[0] = UINT64_MAX - 1;
 	ck_assert_int_eq(post_signal(&ranks[0], &o, 1, 0, 0, 0,
 				     UINT64_C(0x8000000000000003)),
@@ -253,8 +244,7 @@ START_TEST(offsets_and_sizes_go_beyond_4_gib)
 	struct nb_gin_op o = { .kind = NB_GIN_PUT, .rank = 1, .size = 70000 };
 	char *big[2];
 
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	for (int i = 0; i < 2; i++) {
 		big[i] = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
@@ -295,8 +285,7 @@ START_TEST(a_get_reads_what_earlier_puts_wrote)
 {
 	struct nb_gin_op put, get[3], own;
 
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	memset(ranks[0].data, 'g', 200000);
 	ck_assert_int_eq(post_put(&ranks[0], &put, 1, 0, 0, 200000), 0);
 	for (size_t i = 0; i < 3; i++)
@@ -321,8 +310,7 @@ START_TEST(message_numbers_wrap)
 	static struct nb_gin_op o[64];
 	struct nb_gin_tcp *a, *b;
 
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	/* let the announcements pass first */
 	for (int i = 0; i < 50; i++)
 		turn(2);
@@ -346,8 +334,7 @@ START_TEST(regions_come_and_go_while_others_are_used)
 	struct nb_gin_op o;
 	void *mh[2];
 
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	for (int i = 0; i < TIMES; i++) {
 		char own[2][64];
 
@@ -372,8 +359,7 @@ START_TEST(memory_that_the_cpu_cannot_read_is_refused)
 	struct nb_gin_memory m = { .size = 4096, .type = NB_NET_CUDA_MEMORY };
 	void *mh = NULL, *gh = NULL;
 
-	if (!ranks_open(1))
-		return;
+	ranks_open(1);
 	m.data =
 		mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(m.data, MAP_FAILED);
@@ -389,8 +375,7 @@ START_TEST(windows_of_different_size_are_reported)
 {
 	char own[200];
 
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	registered(&ranks[0], own, 64);
 	registered(&ranks[1], own + 64, 128);
 	while (!strstr(said, "has 128 bytes on rank 1 and 64 on rank 0"))
@@ -409,8 +394,7 @@ START_TEST(one_rank_may_close_before_the_other)
 {
 	struct nb_gin_op o, late;
 
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	memset(ranks[0].data, 'c', 1000);
 	ck_assert_int_eq(post_signal(&ranks[0], &o, 1, 1000, 0, 0, 0), 0);
 	rank_close(&ranks[0]); /* sends what is queued */
@@ -456,8 +440,7 @@ START_TEST(all_arrives_though_the_peer_sends_to_a_closing_rank)
 
 	nb_gin_tcp_conf.close_ns = UINT64_C(60000000000);
 	nb_gin_tcp_conf.send_buffer = _i ? 32768 : 0;
-	if (!ranks_open(2))
-		return;
+	ranks_open(2);
 	stop = false;
 	for (int i = 0; i < N; i++)
 		ck_assert_int_eq(

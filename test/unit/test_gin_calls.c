@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: full  load: cpu  limit: 600
 // The GIN and RMA tables of each version, called in NCCL's order and with its
 // oddities: NULL contexts, uninitialised properties, no device handle, windows
 // that live on at the end, memory that is gone before it is deregistered. Two

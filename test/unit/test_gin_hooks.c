@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Programs on the hooks gin/...: exact counts per peer and context after a
 // fixed pattern, and held puts, which arrive later but never out of order.
 #include "test/unit/gin_pair.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What is seen of operations without a program: counts and times of each
 // context and peer, and spans in the ring of the collectives' trace.
 #include "test/unit/gin_pair.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // NCCL 2.31 runs up to four progress threads, each with its own collComms. Two
 // ranks have four collComms and a thread for each. Meanwhile other threads
 // register and deregister windows, create and destroy contexts, and read the

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Why GIN is on and not used: each reason, and beside it the nearest situation
 // in which another one holds.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // A vendor's GIN or RMA plugin behind ours, of each version: calls,
 // results and order reach it, puts may be held back, device handles of other
 // types reach NCCL untouched.

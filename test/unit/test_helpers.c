@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Helpers of our own and those over text, at the edges of what they take; the
 // inline arithmetic of policies/ncclbpf_math.h as host code.
 #include <errno.h>

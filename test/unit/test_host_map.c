@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Host maps: both engines read what another mapping writes, and a descriptor
 // that is not allowed, or a system call that fails, leaves the map as it was.
 #include "test/unit/unit.h"

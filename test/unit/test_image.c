@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The image's bytes: what is written is read back, equal content gives equal
 // bytes, and each kind of damage is refused with the right code. Every byte
 // of an image is changed in turn, and every shorter length tried: neither may

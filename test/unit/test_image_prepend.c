@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Instructions put before the programs of an image (core/image/prepend.h).
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The interpreter: arithmetic and jumps beside a second reading of RFC 9669.
 #include "test/unit/interp_programs.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The interpreter: memory, atomics, calls, frames, helpers and maps.
 #include "test/unit/interp_programs.h"
 #include "test/unit/asm.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Decoding, encoding, assembling and disassembling, over every row of
 // core/defs/isa.h and over the forms that must be refused.
 #include "test/unit/unit.h"

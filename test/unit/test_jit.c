@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Machine code against the interpreter, and arithmetic also against a
 // reference of its own made of 128-bit integers. Each operation with each
 // pair of registers, since encodings differ by register, with the whole

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Machine code against the interpreter: jumps at every distance where their
 // form changes, long programs, calls, frames and the registers of callers.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Machine code where it does not call what the interpreter calls: locks and
 // records in line, over edge values and between threads of machine code and C;
 // and that the code has what is known of a program: what is called is called

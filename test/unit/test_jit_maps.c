@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Machine code against the interpreter: look-ups in line, keys that are
 // constants, helpers, and the stack at their calls.
 #include "test/unit/unit.h"

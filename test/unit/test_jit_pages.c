@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Machine code that knows what the verifier knows, its pages, and which engine
 // runs a program.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: full  load: cpu  limit: 600
 // Machine code against the interpreter: random programs with everything in
 // them (JIT_PROGRAMS=N; JIT_SEED=N, alone: the one program of that seed).
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // All at once, for thread sanitizers: ranks of two communicators make calls,
 // decisions and events as NCCL does, while policies, a coherent map, telemetry
 // and traces are exchanged through fences and the shell's requests are read.

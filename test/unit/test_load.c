@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Objects to images. Sources stand here and are compiled by the clang that
 // policies are built with (CLANG, default "clang"), so that each -mcpu and
 // each way of compiling is tried.

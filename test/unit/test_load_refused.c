@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Objects that are refused, by name: sources that cannot become an image, and
 // objects that are damaged.
 #include "test/unit/load_object.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The process's locks: the stated order is accepted, the reverse is asserted
 // against, and a forked child can take all of them.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The closed loop's parts: merged maps as bytes and back, what a run changed
 // and the generation it makes, and the board that carries both. What comes
 // from another process may be cut off or scribbled over anywhere.

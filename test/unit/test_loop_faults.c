@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Faults at each step of a controller's run: the elected process is killed or
 // stopped when it has just been elected, before all have answered, in the midst
 // of merging, between the run and the commit, in the fence; so is another one

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The maps of other sites: merged on their own site, packed once more, posted
 // by an agent, checked, and merged into what the controllers see. What another
 // site sends may be cut off, scribbled over, or made by somebody else.

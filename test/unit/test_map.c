@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Map types: what look-up, update, delete and walk do in each.
 #include "test/unit/map_alloc.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Random sequences of operations on each map type beside a model of it, and
 // with allocations that fail one after the other.
 #include "test/unit/map_alloc.h"

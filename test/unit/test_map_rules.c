@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Rules of all map types: definitions that are refused, references, clones and
 // error texts.
 #include "test/unit/map_alloc.h"

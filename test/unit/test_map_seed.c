@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: full  load: cpu  limit: 600
 // Keys that share a bucket: how many may, and what a seed does against it. Work
 // is counted in elements that a look-up passes, never in time.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The TCP transport from both ends: connections that come to be, strangers,
 // peers that close in the middle, send garbage or stall, and messages of all
 // sizes. Nothing here measures time: what takes some is waited for.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The net plugin as NCCL calls it, in one process: what is counted, who is
 // listed, and what a fork and readers beside coming and going ranks find.
 #include "plugin/net/net.h"

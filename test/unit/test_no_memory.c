@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // No memory at any point of the plugin's life in a process: each allocation
 // of its initialisation, of its profiler, of each control command and of a run
 // of a controller fails in turn. NCCL is told of no error, decisions go on, a

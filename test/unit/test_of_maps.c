@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Maps of maps: elements, what may be one; what programs find through them,
 // verified, and from generation to generation when inner or outer change.
 #include "test/unit/unit.h"

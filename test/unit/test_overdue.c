@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // A rank that stays inside one decision is named once; one that goes on, waits
 // at a fence or has finished is not.
 #include "test/unit/unit.h"

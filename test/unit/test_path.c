@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Watched runs: they do what runs do; fields of the context are followed
 // through registers and the stack, and never taken for one when they are
 // something else; jumps compare as the interpreter does.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The policies of policies/ and test/corpus/, compiled for each -mcpu: the
 // verdict is the one that the first line of a corpus file expects, and what
 // the shipped policies decide is what their comments promise, at the edges of

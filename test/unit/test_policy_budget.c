@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What a whole policy may cost when it is loaded: instructions that the
 // verifier walks for all of its programs, and memory of all of its maps. Each
 // attack stands beside the largest policy that is accepted.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The profiler as NCCL calls it: every version, what is measured, and events
 // that are late, missing, foreign or too many.
 #include "test/unit/profiler_rank.h"
@@ -495,8 +496,7 @@ START_TEST(the_cpu_clock_comes_back)
 
 	nb_events_clock();
 	mult = __atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED);
-	if (!mult)
-		return; /* it is the system's */
+	ck_assert_uint_gt(mult, 0);
 	usleep(50000);
 	/* a tenth is 5 ms by now */
 	__atomic_store_n(&nb_clock.mult, mult - mult / 10, __ATOMIC_RELAXED);
@@ -679,6 +679,7 @@ START_TEST(communicators_are_bounded)
 	enum { MORE = NB_MAX_PCOMMS + 3 };
 	static struct host_prof c[MORE];
 	struct host_prof one_more;
+	uint64_t lost;
 
 	for (int i = 0; i < MORE; i++) {
 		c[i] = open_rank(5, i);
@@ -687,9 +688,12 @@ START_TEST(communicators_are_bounded)
 	nb_events_telemetry(NB_TEL_ON);
 	for (int i = 0; i < MORE; i++)
 		host_prof_coll(&c[i], &ring);
-	ck_assert_uint_gt(nb_events_lost(NB_LOST_CONTEXT) + 1, 0);
 	/* NCCL has one mask: that of those that are seen stays */
 	one_more = open_rank(5, MORE);
+	lost = nb_events_lost(NB_LOST_CONTEXT);
+	ck_assert_uint_gt(lost, 0);
+	host_prof_coll(&one_more, &ring);
+	ck_assert_uint_gt(nb_events_lost(NB_LOST_CONTEXT), lost);
 	ck_assert_ptr_null(nb_pcomm_of((uint64_t)(uintptr_t)one_more.ctx));
 	ck_assert_int_eq(mask, HOST_COLL | HOST_P2P);
 	host_prof_fini(&one_more);
@@ -755,7 +759,11 @@ UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
 	  tcase_add_test(tc, what_is_wrong_is_counted_and_said_once);
 	  tcase_add_test(tc, a_gpu_clock_may_be_absurd);
 	  tcase_add_test(tc, the_cpu_clock_does_not_jump);
-	  tcase_add_test(tc, the_cpu_clock_comes_back);
+	  nb_events_clock();
+	  if (__atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED))
+		  tcase_add_test(tc, the_cpu_clock_comes_back);
+	  else
+		  puts("# skipped: the_cpu_clock_comes_back: times are the system's here");
 	  tcase_add_test(tc, parents_of_other_processes_are_not_ours);
 	  tcase_add_test(tc, a_fork_has_other_handles);
 	  tcase_add_test(tc, the_end_may_come_first);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // NCCL is asked for kernels until it has connected the profiler channels of
 // each communicator, so that telemetry can be enabled later without a pause.
 #include "test/unit/profiler_rank.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Profiler events, switches and ends on many threads at the same time.
 #include "test/unit/profiler_rank.h"
 

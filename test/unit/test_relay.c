@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The agent's server for shells, by the requests of a client. The processes
 // behind it are sockets of this test.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Ring buffer, dynptr and lock helpers as programs use them: each program is
 // verified, then run by the interpreter and as machine code; what it left in
 // the ring or the map is read back.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: full  load: cpu  limit: 600
 // Ring buffer and program array: order, room, busy and discarded records, the
 // ring's end, readers; random sequences against a model; elements that hold
 // programs. Threads are test/differential/map/map_stress.c's, the kernel's own

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // A run ends within NB_RUN_MAX instructions, whatever is accepted: the worst
 // programs that loops, iterators, may_goto, callbacks, global functions and
 // tail calls make. Each adds up in a map how many instructions it ran, not all

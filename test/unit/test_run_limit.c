@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // How long one decision may take: all programs on a hook together, in weighted
 // instructions. Turns are counted in a map, never timed.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Policies for some communicators: scopes as data, and generations with views.
 #include "test/unit/unit.h"
 

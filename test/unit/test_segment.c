@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The segment's file: foreign, damaged, small, left by the dead, shared with
 // processes of other containers.
 #include "test/unit/segment_file.h"

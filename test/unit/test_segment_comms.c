@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What a segment holds: communicators, generations, and everything bounded.
 #include "test/unit/segment_file.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Signatures of images: good ones, and each way in which one is wrong.
 #include "test/unit/unit.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The ring behind `trace start`: what NCCL is asked for follows the traces that
 // are open, what comes in is what NCCL told, and neither a crowd of writers nor
 // a reader that sleeps ever makes a span of two.

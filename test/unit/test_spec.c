@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The ground everything stands on: errors, arena, buffer, JSON, SHA-256, and
 // the tables with their look-ups.
 #include "test/unit/unit.h"

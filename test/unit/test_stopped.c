@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // A coordinator is stopped in the midst of a commit while a communicator is
 // being made, for longer than ranks wait for it, and goes on. Whatever some
 // of the new communicator's ranks do meanwhile and the others do later, all of

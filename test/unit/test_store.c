@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The store's client without a store: base64, what requests look like, and
 // replies of a server that is not etcd, lies, cuts off or says nothing.
 #include "test/unit/unit.h"

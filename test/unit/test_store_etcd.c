@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The store's client against real etcd: keys, transactions, leases, watches
 // that resume, members that die, hang and come back, TLS and users. Skipped
 // where etcd is not installed.

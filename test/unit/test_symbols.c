@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Machine code by name: perf's map of the process and what debuggers are told,
 // for programs with functions, source lines and calls. With SYMBOLS_RUN set it
 // runs the program once instead, for test/integration/symbols.t to look at.

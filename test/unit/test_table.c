@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Decision tables: what the text may be and what is said where it is not, and
 // that the compiled program decides as the rows read one after the other do.
 #include <bpf/libbpf.h>

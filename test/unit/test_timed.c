@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Which generations read times: the clock is read for these only.
 #include "test/unit/unit.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The trace ring and its formats, and the helper bodies that lean on them.
 #include "test/unit/unit.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Tracks of several sites: ranks that agree and that do not, sites of which one
 // rank stands for all, and bytes that are damaged.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The tuner from NCCL's side: what is read from a cost table, which answers of
 // policies are let through, every version of the ABI with good and bad
 // arguments.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Changes of policies and maps while a job decides: who takes part, when they
 // take effect, and which policies are kept.
 #include "test/unit/tuner_job.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // How decisions are explained, costed, counted and timed.
 #include "test/unit/tuner_job.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Ranks on many threads and in several processes: they change at the same
 // decision, and those that begin differently use no policy.
 #include "test/unit/tuner_job.h"

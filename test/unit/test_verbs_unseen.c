@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What can be known about adapters beside the tap: their driver, from sysfs,
 // and which of NCCL's releases crashes on them.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The verifier's edges: encodings that the assembler does not make, limits,
 // allocation failures, options, and the words of its findings, which people
 // and scripts read.

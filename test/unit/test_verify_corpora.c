@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // State embedding on programs that people wrote: those of the corpora that are
 // accepted, the policies of the tree, what the fuzzers keep, and, where they
 // are there, the programs of bpf_conformance. Each runs in the machine of

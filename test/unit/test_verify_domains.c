@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: full  load: cpu  limit: 600
 // The numbers of the verifier against brute force. The same code is compiled
 // here with a width that is a variable. At 4, 5 and 6 bits the set of abstract
 // values holds every interval, signed interval, interval of the low half and

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: full  load: cpu  limit: 600
 // Is the verifier right? Random programs that it accepts run in the machine of
 // test/differential/embedding, which trusts nothing. At each instruction
 // registers, stack and what is held must lie inside one of the abstract states

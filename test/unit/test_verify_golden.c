@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The words of every class of rejection, whole. A program of the corpus with
 // the line "golden" in a comment (# golden, // golden) has its text with
 // notes and its JSON in test/corpus/golden/verify/<program>.txt and .json; a

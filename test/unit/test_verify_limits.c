@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The verifier's limits: functions, open ways, memory. However little memory
 // it may take, its answer is the right one or that memory was too little.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Notes of accepted programs: each program of test/corpus/verify/notes has
 // those of its lines "# note: CLASS SLOT" and no other, and its twin (see
 // verify_near.h) has none. That a branch said to be dead is never taken, the

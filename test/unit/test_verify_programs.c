@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The verifier on hand-written programs, one file each in test/corpus/verify:
 // reject/ and accept/ are about safety and are judged without coherence,
 // coherence/ holds leaks beside their clean twins. A file says what it

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: full  load: cpu  limit: 600
 // The verifier's time has a bound: programs made to cost as much as they can
 // for each instruction walked (deep frames full of linked numbers, ranges of
 // stack read at once, states that never match) all end with a verdict in time

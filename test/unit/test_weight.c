@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // How long helpers of each kind of map take, in instructions, for the length
 // of iterations: what core/verify/feature/helper_cost.c says, as the first
 // iteration of a program that calls one. See also weight_*.asm in

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // Request lines taken apart and replies put together: quoting, ids, options
 // by the rows' syntax, every refusal with its code and place.
 #include "test/unit/unit.h"

@@ -11,7 +11,7 @@
  *
  *	UNIT_MAIN("module", tcase_add_test(tc, first); tcase_add_test(tc, …);)
  *
- * Check prints TAP when CK_TAP_LOG_FILE_NAME=- is set; test/run.sh does.
+ * Check prints TAP when CK_TAP_LOG_FILE_NAME=- is set; test/run does.
  */
 // clang-format off
 #define UNIT_MAIN(name, adds)                                                  \

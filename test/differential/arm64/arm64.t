@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: cpu  limit: 900  needs: qemu-aarch64,aarch64-linux-gnu-gcc
 # The engines on 64-bit Arm, compiled across and run by qemu-user: unit tests
 # (every lowering over edge values, random programs), callbacks and tail calls,
 # the corpus, and bpf_conformance's programs by both engines.

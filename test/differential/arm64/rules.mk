@@ -5,7 +5,7 @@
 
 ARM64_CC ?= aarch64-linux-gnu-gcc
 ARM64 := $(B)/arm64
-ARM64_CFLAGS = $(filter-out -fsanitize=% --coverage -O% -fPIC,$(CFLAGS)) -O1
+ARM64_CFLAGS = $(filter-out -fsanitize=% --coverage -O% -fPIC,$(NB_CFLAGS) $(CFLAGS)) -O1
 ao = $(patsubst %.c,$(ARM64)/%.o,$(wildcard $(1)))
 ARM64_ENGINE := $(call ao,core/base/*.c core/spec/*.c core/isa/*.c core/map/*.c \
 	core/image/*.c core/exec/*/*.c)
@@ -18,22 +18,22 @@ ARM64_TESTS := $(addprefix $(ARM64)/test_,interp interp_calls jit jit_control ji
 .PHONY: arm64-tests
 arm64-tests: $(ARM64_TESTS)
 ifneq ($(shell command -v $(ARM64_CC)),)
-ifeq ($(V),debug)
-tests: arm64-tests
+ifeq ($(VARIANT),debug)
+tests-full: arm64-tests
 endif
 endif
 
 $(ARM64)/%.o: %.c
 	@mkdir -p $(@D)
-	$(ARM64_CC) -Itest/differential/arm64 $(CPPFLAGS) $(ARM64_CFLAGS) -c -o $@ $<
+	$(call say,CC,$<)$(ARM64_CC) -Itest/differential/arm64 $(NB_CPPFLAGS) $(CPPFLAGS) $(ARM64_CFLAGS) -c -o $@ $<
 
 $(ARM64)/test_%: $(ARM64)/test/unit/test_%.o $(ARM64)/test/unit/asm.o $(ARM64_ALL)
-	$(ARM64_CC) -static -o $@ $^ -lpthread
+	$(call say,LD,$@)$(ARM64_CC) -static -o $@ $^ -lpthread
 
 $(ARM64)/conformance_plugin: $(ARM64)/test/differential/conformance/plugin.o $(ARM64_ENGINE)
-	$(ARM64_CC) -static -o $@ $^ -lpthread
+	$(call say,LD,$@)$(ARM64_CC) -static -o $@ $^ -lpthread
 
 # The encodings beside the assembler's; runs here.
-tests: $(B)/test/differential/arm64/enc
+tests-full: $(B)/test/differential/arm64/enc
 $(B)/test/differential/arm64/enc: $(B)/test/differential/arm64/enc.o
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
+	$(ld) -o $@ $^

@@ -6,11 +6,11 @@ small = $(patsubst $(B)/%,$(SMALL)/%,$(1))
 
 $(SMALL)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -DNB_SMALL_BUDGETS $(CFLAGS) -c -o $@ $<
+	$(cc) -DNB_SMALL_BUDGETS -c -o $@ $<
 
 BUDGET_MATRIX := $(B)/test/unit/test_budget_matrix
-tests unit-tests: $(BUDGET_MATRIX)
+tests-full: $(BUDGET_MATRIX)
 
 $(BUDGET_MATRIX): $(call small,$(B)/test/differential/budgets/matrix.o $(ASM) $(CORE))
 	@mkdir -p $(@D)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(CHECK_LIBS) -lpthread
+	$(ld) -o $@ $^ $(CHECK_LIBS) -lpthread

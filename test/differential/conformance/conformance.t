@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: cpu  limit: 600
 # The interpreter and the compiler agree with bpf_conformance's programs, whose
 # data files are not a part of this repository.
 set -u

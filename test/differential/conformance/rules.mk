@@ -7,10 +7,10 @@ tests: $(CONFORMANCE)
 
 $(B)/test/differential/conformance/plugin: $(B)/test/differential/conformance/plugin.o \
 		$(CONFORMANCE_CORE) $(call o,core/map/*.c core/exec/*/*.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+	$(ld) -o $@ $^ -lpthread
 
 $(B)/test/differential/conformance/run: $(B)/test/differential/conformance/run.o $(ASM) $(CONFORMANCE_CORE)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
+	$(ld) -o $@ $^
 
 # The suite's own runner and tests, which are not kept here, drive both engines.
 .PHONY: check-conformance

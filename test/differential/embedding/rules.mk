@@ -6,9 +6,9 @@ $(B)/test/fuzz/fuzz_embed: $(call o,test/differential/embedding/*.c)
 
 # The same with small budgets: two ranks must agree all the same.
 EMBEDDING_SMALL := $(B)/test/unit/test_verify_embedding_small
-tests unit-tests: $(EMBEDDING_SMALL)
+tests-full: $(EMBEDDING_SMALL)
 
 $(EMBEDDING_SMALL): $(call small,$(B)/test/unit/test_verify_embedding.o \
 		$(call o,test/differential/embedding/*.c) $(ASM) $(CORE))
 	@mkdir -p $(@D)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(CHECK_LIBS) -lpthread
+	$(ld) -o $@ $^ $(CHECK_LIBS) -lpthread

@@ -4,13 +4,13 @@ KCORPUS := $(B)/test/differential/kcorpus/kcorpus
 
 $(KCORPUS): $(filter-out %/arrays.o,$(call o,test/differential/kcorpus/*.c)) $(B)/test/differential/oracle/kernel.o \
 		$(call o,test/differential/oracle/gen*.c) $(CORE) $(LOAD)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) -lpthread
+	$(ld) -o $@ $^ $(LOAD_LIBS) -lpthread
 
-tests: $(KCORPUS)
+tests-full: $(KCORPUS)
 
 .PHONY: check-kernel-corpus
 check-kernel-corpus:
-	@test/setup.sh build check
+	@test/setup.sh build check full
 	@test/setup.sh corpus || :
 	@$(AGAIN) $(KCORPUS)
 	@LINUX="$(LINUX)" DOC="$(DOC)" MUTANTS="$(MUTANTS)" SHOW="$(SHOW)" \

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: cpu  limit: 600
 # Threads on the same maps and trace ring, under ThreadSanitizer.
 # setarch: the sanitizer of older compilers cannot place its shadow where
 # addresses are randomised widely.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: cpu  limit: 600
 # Random sequences of ring buffer calls, each a program: the same answers,
 # positions and records as the kernel's ring, by both engines.
 export SEED=${SEED:-1}

@@ -5,28 +5,23 @@ HELPER_BODIES := $(addprefix core/exec/run/,code.c costs.c dynptr.c helpers.c sp
 MAP_STRESS_SRC := test/differential/map/map_stress.c $(wildcard core/map/*.c) \
 	$(HELPER_BODIES) core/base/ascii.c core/base/err.c core/spec/spec.c
 
-tests: $(B)/test/differential/map/map_kernel $(B)/test/differential/map/ring_kernel \
+tests-full: $(B)/test/differential/map/map_kernel $(B)/test/differential/map/ring_kernel \
 	$(B)/test/differential/map/map_stress
 
 $(B)/test/differential/map/ring_kernel: $(B)/test/differential/map/ring_kernel.o $(ASM) \
 		$(B)/test/differential/map/sequence.o $(call o,core/base/*.c core/spec/*.c \
 		core/isa/*.c core/image/*.c core/map/*.c core/exec/*/*.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+	$(ld) -o $@ $^ -lpthread
 
 $(B)/test/differential/map/map_kernel: $(addprefix $(B)/test/differential/map/,map_kernel.o sequence.o \
 		kernel.o batch_kernel.o bloom_kernel.o fd_kernel.o) \
 		$(call o,core/base/*.c core/spec/*.c core/map/*.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+	$(ld) -o $@ $^ -lpthread
 
 $(B)/test/differential/map/map_stress: $(MAP_STRESS_SRC) $(wildcard core/map/*.h core/exec/*/*.h core/defs/*.h)
 	@mkdir -p $(@D)
-	$(CC) -I. -std=c11 -D_GNU_SOURCE -g -O1 $(WARN) $(if $(WERROR),-Werror) \
+	$(call say,CC,$@)$(CC) -I. -std=c11 -D_GNU_SOURCE -g -O1 $(WARN) $(if $(WERROR),-Werror) \
 		-fsanitize=thread -o $@ $(MAP_STRESS_SRC) -lpthread
 
-# Unit tests run the sequences against a model, and make allocations fail.
-$(addprefix $(B)/test/unit/test_,map_model map_rules): $(B)/test/differential/map/sequence.o
-$(addprefix $(B)/test/unit/test_,map map_model map_rules): LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=free \
-	-Wl,--wrap=posix_memalign,--wrap=aligned_alloc
-
-# A test stops a writer of the trace ring where it asks for the time.
-$(B)/test/unit/test_trace: LDFLAGS += -Wl,--wrap=clock_gettime
+# Unit tests run the sequences against a model.
+$(call unit_test,map_model map_rules): $(B)/test/differential/map/sequence.o

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: cpu  limit: 900
 # Every check and every label of the verifier, switched off in turn, makes a
 # test fail, and so does every 30th of the conditions that are weakened (make
 # soak: all). Those where no test can notice are listed with the reason in

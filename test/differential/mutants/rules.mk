@@ -14,17 +14,17 @@ MUTANT_LISTS := $(MUTANT_RULES) test/differential/mutants/survivors.txt test/dif
 
 $(MUTANTS)/verify/mutants.txt: test/differential/mutants/mutate.py $(MUTANT_SRC)
 	@mkdir -p $(@D)
-	/usr/bin/python3 $< $(@D) $(MUTANT_SRC)
+	@/usr/bin/python3 $< $(@D) $(MUTANT_SRC)
 
 $(MUTANT_OBJ): $(MUTANTS)/verify/%.o: $(MUTANTS)/verify/mutants.txt
-	$(CC) $(CPPFLAGS) $(CFLAGS) -O1 -g0 -w -c -o $@ $(@:.o=.c)
+	$(cc) -O1 -g0 -w -c -o $@ $(@:.o=.c)
 
-$(MUTANTS)/mutants.o: CFLAGS += -Wno-unused-function
+$(MUTANTS)/mutants.o: NB_CFLAGS += -Wno-unused-function
 $(MUTANTS)/mutants: $(MUTANTS)/mutants.o $(MUTANT_REST)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
+	$(ld) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
 
 $(MUTANT_UNITS): $(MUTANTS)/%: $(B)/test/unit/%.o $(MUTANT_REST)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
+	$(ld) -o $@ $^ $(LOAD_LIBS) $(CHECK_LIBS) -lpthread
 
 .PHONY: mutants-build mutants-table mutants
 mutants-build: $(MUTANTS)/mutants $(MUTANT_UNITS) \

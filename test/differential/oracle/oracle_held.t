@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: cpu  limit: 600
 # What must be given back: each corpus program about ring buffers, dynptrs and
 # locks has the verdict of the running kernel, but for reasons that have a
 # name.

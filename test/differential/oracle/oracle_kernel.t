@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: cpu  limit: 900
 # What the verifier accepts, the running kernel's accepts too, but for reasons
 # that have a name; and the other way round is counted.
 # The seed is fixed so that a change is judged by what it changes; make soak

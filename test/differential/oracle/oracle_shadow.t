@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: cpu  limit: 600
 # What the verifier accepts does no harm: random programs and mutated policies
 # run in an interpreter that checks every access, and ranks that differ in
 # local data answer alike.

@@ -5,18 +5,18 @@ ORACLE_CORE := $(call o,core/base/*.c core/spec/*.c core/isa/*.c core/map/*.c \
 ORACLE_GEN := $(call o,test/differential/oracle/gen*.c)
 ORACLE_SHADOW := $(call o,test/differential/oracle/shadow*.c)
 
-tests: $(B)/test/differential/oracle/oracle_shadow $(B)/test/differential/oracle/oracle_kernel \
+tests-full: $(B)/test/differential/oracle/oracle_shadow $(B)/test/differential/oracle/oracle_kernel \
 	$(B)/test/differential/oracle/oracle_held
 
 $(B)/test/differential/oracle/oracle_shadow: $(B)/test/differential/oracle/oracle_shadow.o \
 		$(ASM) $(ORACLE_SHADOW) $(ORACLE_GEN) $(ORACLE_CORE)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+	$(ld) -o $@ $^ -lpthread
 
 $(B)/test/differential/oracle/oracle_kernel: $(B)/test/differential/oracle/oracle_kernel.o \
 		$(B)/test/differential/oracle/kernel.o $(ASM) $(ORACLE_SHADOW) \
 		$(ORACLE_GEN) $(ORACLE_CORE)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+	$(ld) -o $@ $^ -lpthread
 
 $(B)/test/differential/oracle/oracle_held: $(B)/test/differential/oracle/oracle_held.o \
 		$(B)/test/differential/oracle/kernel.o $(ASM) $(ORACLE_CORE)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+	$(ld) -o $@ $^ -lpthread

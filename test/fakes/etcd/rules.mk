@@ -4,4 +4,4 @@ SITE := $(B)/test/fakes/etcd/site
 tests: $(SITE)
 
 $(SITE): $(SITE).o $(STORE) $(RELAY) $(call o,plugin/runtime/jobdir.c plugin/runtime/clock.c core/base/*.c core/wire/*.c core/spec/*.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(STORE_LIBS) $(RELAY_LIBS) -lpthread
+	$(ld) -o $@ $^ $(STORE_LIBS) $(RELAY_LIBS) -lpthread

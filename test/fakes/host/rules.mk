@@ -5,22 +5,22 @@ HOST := $(addprefix $(B)/test/fakes/host/,standin abi_check naive env_host)
 tests: $(HOST)
 
 $(B)/test/fakes/host/standin: $(call o,test/fakes/host/standin.c test/fakes/host/standin_options.c test/fakes/host/nccl.c test/fakes/host/prof.c test/fakes/host/replay.c core/base/ascii.c core/spec/spec.c)
-	$(CC) $(SAN) $(LDFLAGS) -Wl,--export-dynamic-symbol=ncclGetVersion -o $@ $^ -lpthread -ldl -lm
+	$(ld) -Wl,--export-dynamic-symbol=ncclGetVersion -o $@ $^ -lpthread -ldl -lm
 
 $(B)/test/fakes/host/abi_check: $(call o,test/fakes/host/abi_check.c test/fakes/host/nccl.c core/base/ascii.c core/spec/spec.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl -lm
+	$(ld) -o $@ $^ -lpthread -ldl -lm
 
 $(B)/test/fakes/host/env_host: $(B)/test/fakes/host/env_host.o
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread -ldl
+	$(ld) -o $@ $^ -lpthread -ldl
 
 # NCCL's calls of a tuner for a program in another language (test/packaging/torchrun_train.py).
 tests: $(B)/test/fakes/host/libstandin.so
-$(B)/test/fakes/host/nccl.o: CFLAGS += -fvisibility=default
+$(B)/test/fakes/host/nccl.o: NB_CFLAGS += -fvisibility=default
 $(B)/test/fakes/host/libstandin.so: $(B)/test/fakes/host/nccl.o
-	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $^ -ldl -lm
+	$(ld) -shared -o $@ $^ -ldl -lm
 
 $(B)/test/fakes/host/naive: $(call o,test/fakes/host/naive.c plugin/job/startup.c plugin/job/segment.c plugin/job/registry.c plugin/job/gen_numbers.c core/base/liveness.c plugin/runtime/clock.c core/jobseg/agree.c core/jobseg/bycalls.c core/jobseg/packed.c core/base/err.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+	$(ld) -o $@ $^ -lpthread
 
 # Policies that answer well, impossibly and absurdly.
 tests: $(patsubst %.bpf.c,$(B)/%.policy,$(wildcard test/corpus/answers/*.bpf.c test/corpus/events/*.bpf.c))
@@ -31,11 +31,13 @@ HOST += $(NET_PLUGINS) $(B)/test/fakes/host/net_check
 tests: $(NET_PLUGINS) $(B)/test/fakes/host/net_check
 
 $(B)/test/fakes/host/net_check: $(B)/test/fakes/host/net_check.o
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -ldl
+	$(ld) -o $@ $^ -ldl
 
 $(NET_PLUGINS:.so=.o): $(B)/test/fakes/host/net_plugin_v%.o: test/fakes/host/net_plugin.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -DABI=$* -c -o $@ $<
-$(NET_PLUGINS): %.so: %.o $(call o,plugin/net/tcp.c plugin/net/tcp_link.c plugin/net/tcp_devices.c plugin/runtime/clock.c)
-	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+	$(cc) -DABI=$* -c -o $@ $<
+$(NET_PLUGINS): %.so: %.o $(call o,plugin/net/tcp.c plugin/net/tcp_link.c plugin/net/tcp_devices.c plugin/runtime/clock.c) \
+		test/fakes/host/net_plugin.map
+	$(ld) -shared -Wl,--version-script=test/fakes/host/net_plugin.map -o $@ $(filter %.o,$^) \
+		-lpthread
 tests: $(B)/test/fakes/host/net_class.bpf.o

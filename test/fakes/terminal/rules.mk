@@ -4,7 +4,7 @@ PTY := $(addprefix $(B)/test/fakes/terminal/,pty fake)
 tests: $(PTY)
 
 $(B)/test/fakes/terminal/pty: $(B)/test/fakes/terminal/pty.o
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lutil
+	$(ld) -o $@ $^ -lutil
 
 $(B)/test/fakes/terminal/fake: $(B)/test/fakes/terminal/fake.o
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
+	$(ld) -o $@ $^

@@ -4,26 +4,26 @@ VERBS_HAVE := $(wildcard /usr/include/infiniband/verbs.h)
 VERBS_TARGETS := $(if $(VERBS_HAVE),$(addprefix $(B)/test/fakes/verbs/,\
 	libibverbs.so.1 libnccl-net-verbs.so tap_check load_check libncclversion.so abi_check.o tune.bpf.o bytes.bpf.o))
 # GNU pragmas and unnamed unions of libibverbs' header
-$(B)/test/fakes/verbs/%.o: CFLAGS += -Wno-pedantic -Wno-missing-prototypes
-$(B)/test/fakes/verbs/adapter.o: CFLAGS += -fvisibility=default
+$(B)/test/fakes/verbs/%.o: NB_CFLAGS += -Wno-pedantic -Wno-missing-prototypes
+$(B)/test/fakes/verbs/adapter.o: NB_CFLAGS += -fvisibility=default
 
 $(B)/test/fakes/verbs/libibverbs.so.1: $(B)/test/fakes/verbs/adapter.o \
 		$(B)/test/fakes/verbs/adapter_data.o test/fakes/verbs/adapter.map
-	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=test/fakes/verbs/adapter.map \
+	$(ld) -shared -Wl,--version-script=test/fakes/verbs/adapter.map \
 	    -Wl,-soname,libibverbs.so.1 -Wl,--no-undefined -o $@ $(filter %.o,$^)
 	ln -sf $(@F) $(@D)/libibverbs.so
 
 $(B)/test/fakes/verbs/libnccl-net-verbs.so: $(B)/test/fakes/verbs/net_verbs.o
-	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $< -ldl
+	$(ld) -shared -o $@ $< -ldl
 
 $(B)/test/fakes/verbs/tap_check: $(addprefix $(B)/test/fakes/verbs/,tap_check.o check.o hostile.o work.o)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lpthread
+	$(ld) -o $@ $(filter %.o,$^) -ldl -lpthread
 
 $(B)/test/fakes/verbs/load_check: $(B)/test/fakes/verbs/load_check.o
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $< -ldl
+	$(ld) -o $@ $< -ldl
 
 $(B)/test/fakes/verbs/libncclversion.so: $(B)/test/fakes/verbs/nccl_version.o
-	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $<
+	$(ld) -shared -o $@ $<
 
 # What test/integration/verbs_tap.t needs; check-san has it.
 VERBS_POLICIES := $(addprefix $(B)/examples/rdma/,qp_watch.policy step_latency.policy qp_tune.policy)

@@ -14,25 +14,25 @@ VGPU_TARGETS := $(if $(VGPU_HAVE),$(addprefix $(B)/test/fakes/vgpu/,\
 VGPU_LIB_O := $(patsubst %,$(B)/test/fakes/vgpu/%.o,\
 	agent conf data driver gpu launch mem model nvml patch rdv runtime \
 	runtime_launch slot stub)
-VGPU_CFLAGS = $(filter-out -fsanitize=% -fno-sanitize% --coverage,$(CFLAGS))
+VGPU_CFLAGS = $(filter-out -fsanitize=% -fno-sanitize% --coverage,$(NB_CFLAGS) $(CFLAGS))
 
-$(B)/test/fakes/vgpu/%.o: test/fakes/vgpu/%.c
+$(B)/test/fakes/vgpu/%.o: test/fakes/vgpu/%.c $(FLAGS)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -isystem $(CUDA)/include $(VGPU_CFLAGS) -c -o $@ $<
+	$(call say,CC,$<)$(CC) $(NB_CPPFLAGS) $(CPPFLAGS) -isystem $(CUDA)/include $(VGPU_CFLAGS) -c -o $@ $<
 
 $(B)/test/fakes/vgpu/libvgpu.so: $(VGPU_LIB_O)
-	$(CC) -shared $(LDFLAGS) -Wl,-soname,libvgpu.so -Wl,--no-undefined \
+	$(call say,LD,$@)$(CC) -shared $(LDFLAGS) -Wl,-soname,libvgpu.so -Wl,--no-undefined \
 	    -o $@ $^ -lpthread -ldl -lm
 
 $(B)/test/fakes/vgpu/job: $(addprefix $(B)/test/fakes/vgpu/,job.o job_check.o job_options.o)
-	$(CC) $(LDFLAGS) -o $@ $^ -L$(CUDA)/lib64 \
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ -L$(CUDA)/lib64 \
 	    -Wl,-rpath,$(CUDA)/lib64 -lnccl -lcudart -lm
 
 $(B)/test/fakes/vgpu/tuner_force.so: $(B)/test/fakes/vgpu/tuner_force.o
-	$(CC) -shared $(LDFLAGS) -o $@ $^
+	$(call say,LD,$@)$(CC) -shared $(LDFLAGS) -o $@ $^
 
 $(B)/test/fakes/vgpu/profiler_count.so: $(B)/test/fakes/vgpu/profiler_count.o
-	$(CC) -shared $(LDFLAGS) -o $@ $^
+	$(call say,LD,$@)$(CC) -shared $(LDFLAGS) -o $@ $^
 
 # Kernels' puts, played by host threads: needs NCCL's device headers and libcu++,
 # which the toolkit keeps in one of two places.
@@ -42,9 +42,9 @@ VGPU_GIN := $(if $(and $(VGPU_HAVE),$(LIBCUXX),$(wildcard $(CUDA)/include/nccl_d
 GIN_CXX = $(CXX) -std=c++17 -O1 -g $(LDFLAGS) -I. -isystem $(CUDA)/include -isystem $(CUDA)/include/cccl
 GIN_LIBS = -L$(CUDA)/lib64 -Wl,-rpath,$(CUDA)/lib64 -lnccl -lcudart -lpthread
 $(B)/test/fakes/vgpu/gin_job: test/fakes/vgpu/gin_job.cc test/fakes/vgpu/gin_dev.hpp
-	$(GIN_CXX) -o $@ $< $(GIN_LIBS)
+	$(call say,CXX,$@)$(GIN_CXX) -o $@ $< $(GIN_LIBS)
 $(B)/examples/moe-alltoall/moe_nccl: examples/moe-alltoall/moe_nccl.cc test/fakes/vgpu/gin_dev.hpp \
 		examples/moe-alltoall/moe.h $(call o,examples/moe-alltoall/moe_layer.c examples/moe-alltoall/moe_job.c)
-	$(GIN_CXX) -o $@ $< $(filter %.o,$^) $(GIN_LIBS)
+	$(call say,CXX,$@)$(GIN_CXX) -o $@ $< $(filter %.o,$^) $(GIN_LIBS)
 
 tests: $(VGPU_TARGETS) $(VGPU_GIN)

@@ -9,21 +9,21 @@ CHAIN_GINS := $(foreach v,11 12 13 14 15,$(B)/test/fakes/wrapped/gin_v$(v).so)
 tests unit-tests: $(CHAIN_SO) $(CHAIN_GINS) $(B)/test/corpus/gin/hold.policy
 $(CHAIN_GINS:.so=.o): $(B)/test/fakes/wrapped/gin_v%.o: test/fakes/wrapped/gin.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -DABI=$* -c -o $@ $<
+	$(cc) -DABI=$* -c -o $@ $<
 
 $(B)/test/fakes/wrapped/%.so: $(B)/test/fakes/wrapped/%.o
-	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,-z,now -o $@ $<
+	$(ld) -shared -Wl,-z,now -o $@ $<
 $(CHAIN_TUNERS:.so=.o): $(B)/test/fakes/wrapped/tuner_v%.o: test/fakes/wrapped/tuner.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -DV=$* -c -o $@ $<
+	$(cc) -DV=$* -c -o $@ $<
 # One file for both kinds, as mixed plugins are.
 $(CHAIN_PROFILERS): $(B)/test/fakes/wrapped/profiler_v%.so: $(B)/test/fakes/wrapped/profiler_v%.o $(B)/test/fakes/wrapped/tuner_v2.o
-	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,-z,now -o $@ $^
+	$(ld) -shared -Wl,-z,now -o $@ $^
 $(CHAIN_PROFILERS:.so=.o): $(B)/test/fakes/wrapped/profiler_v%.o: test/fakes/wrapped/profiler.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -DV=$* -c -o $@ $<
+	$(cc) -DV=$* -c -o $@ $<
 $(B)/test/fakes/wrapped/libnccl-tuner-named.so: $(B)/test/fakes/wrapped/tuner_v5.o
-	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,-z,now -o $@ $<
+	$(ld) -shared -Wl,-z,now -o $@ $<
 # It calls what nobody has.
 $(B)/test/fakes/wrapped/unresolved.so: test/fakes/wrapped/rules.mk
 	@mkdir -p $(@D)
@@ -31,4 +31,4 @@ $(B)/test/fakes/wrapped/unresolved.so: test/fakes/wrapped/rules.mk
 		$(CC) -x c -shared -fPIC -o $@ -
 # A profiler alone.
 $(B)/test/fakes/wrapped/bench_profiler.so: $(B)/test/fakes/wrapped/profiler_v6.o
-	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,-z,now -o $@ $<
+	$(ld) -shared -Wl,-z,now -o $@ $<

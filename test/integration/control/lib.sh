@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # For the scripts that test the control socket: a process to talk to, a
-# client, TAP lines. Sourced; expects B and TOP as test/run.sh sets them.
+# client, TAP lines. Sourced; expects B and TOP as test/run sets them.
 set -u
 C=$B/test/integration/control
 P=$C

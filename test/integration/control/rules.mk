@@ -6,22 +6,22 @@ CONTROL := $(addprefix $(B)/test/integration/control/,host host_writer client st
 tests: $(CONTROL)
 
 $(B)/test/integration/control/host: $(call o,test/integration/control/host.c test/fakes/host/nccl.c)
-	$(CC) $(SAN) $(LDFLAGS) -Wl,--export-dynamic-symbol=ncclGetVersion -o $@ $^ -lpthread -ldl -lm
+	$(ld) -Wl,--export-dynamic-symbol=ncclGetVersion -o $@ $^ -lpthread -ldl -lm
 
 $(B)/test/integration/control/host_writer: $(call o,test/integration/control/host_writer.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
+	$(ld) -o $@ $^
 
 $(B)/test/integration/control/client: $(call o,test/integration/control/client.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
+	$(ld) -o $@ $^
 
 $(B)/test/integration/control/stress: $(call o,test/integration/control/stress.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+	$(ld) -o $@ $^ -lpthread
 
 $(B)/test/integration/control/image: $(call o,test/integration/control/image.c core/image/*.c core/isa/*.c core/base/*.c core/spec/*.c core/map/def.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+	$(ld) -o $@ $^ -lpthread
 
 $(B)/test/integration/control/corpus: $(ASM) $(call o,test/integration/control/corpus.c core/image/*.c core/isa/*.c core/base/*.c core/spec/*.c core/map/def.c)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lpthread
+	$(ld) -o $@ $^ -lpthread
 
 $(B)/test/integration/control/images.stamp: $(B)/test/integration/control/image
 	$< $(@D)

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: soak  load: cpu  limit: 3600
 # Known bits and ranges of the verifier at 64 bits, proven by z3 from their C
 # source: what ends within seconds here, the rest by make soak.
 if ! /usr/bin/python3 -c 'import z3, pycparser' 2>/dev/null; then

@@ -4,11 +4,10 @@
 BENCH_NAMES := change_bench decision event_bench load_bench exec_bench gin_bench inline_bench lookup_bench \
 	map_bench net_bench plugin_bench table_bench verbs_bench verify_bench weight_bench
 BENCHES := $(addprefix $(B)/test/bench/,$(BENCH_NAMES) empty_tuner.so)
-tests: $(BENCHES)
 benches: $(B)/test/fakes/host/net_plugin_v12.so $(B)/test/bench/gin_noop.policy
 
 $(addprefix $(B)/test/bench/,$(BENCH_NAMES)): %: %.o $(B)/test/bench/bench.o
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -ldl -lm -lpthread $(BENCH_LIBS)
+	$(ld) -o $@ $(filter %.o,$^) -ldl -lm -lpthread $(BENCH_LIBS)
 
 $(addprefix $(B)/test/bench/,event_bench exec_bench inline_bench lookup_bench map_bench plugin_bench table_bench verify_bench weight_bench): $(CORE)
 $(B)/test/bench/inline_bench $(B)/test/bench/weight_bench: $(ASM)
@@ -27,16 +26,16 @@ $(B)/test/bench/verbs_bench: $(B)/test/bench/verbs_calls.o
 $(B)/test/bench/verbs_bench: BENCH_LIBS = -Wl,-rpath,'$$ORIGIN'
 $(B)/test/bench/verbs_bench: | $(B)/test/bench/verbs_calls.so
 $(B)/test/bench/verbs_calls.so: $(B)/test/bench/verbs_calls.o
-	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $<
+	$(ld) -shared -o $@ $<
 
 # A libibverbs that does nothing, in a folder of its own.
 $(B)/test/bench/verbs/libibverbs.so.1: $(B)/test/bench/verbs_null.o test/bench/verbs_null.map
 	@mkdir -p $(@D)
-	$(CC) -shared $(SAN) $(LDFLAGS) -Wl,--version-script=test/bench/verbs_null.map \
+	$(ld) -shared -Wl,--version-script=test/bench/verbs_null.map \
 		-Wl,-soname,libibverbs.so.1 -o $@ $<
 
 $(B)/test/bench/empty_tuner.so: $(call o,test/bench/empty_tuner.c)
-	$(CC) -shared $(SAN) $(LDFLAGS) -o $@ $^
+	$(ld) -shared -o $@ $^
 
 # Policies as native code: what exec_bench compares machine code with.
 BENCH_NATIVE := $(patsubst policies/%.bpf.c,$(B)/test/bench/native/%.o,$(wildcard policies/*.bpf.c))
@@ -53,9 +52,55 @@ FLEET_AGENTS := $(B)/test/bench/fleet_agents
 hosts: $(FLEET_AGENTS)
 $(FLEET_AGENTS): $(call o,test/bench/fleet_agents.c test/bench/fleet_site.c) \
 		$(filter-out %/main.o %/site.o %/procs.o,$(AGENT)) $(SIGN) $(STORE) $(RELAY) $(CORE)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS) -lpthread
+	$(ld) -o $@ $^ $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS) -lpthread
 
 # When the ranks of all sites have taken a change.
 hosts: $(B)/test/bench/fleet_ranks
 $(B)/test/bench/fleet_ranks: $(B)/test/bench/fleet_ranks.o
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^
+	$(ld) -o $@ $^
+
+## measure: bench          what things cost, beside their budgets; DOC=docs/performance.md
+## measure: bench-gpu      what ncclbpf costs two ranks on one real GPU: SIZE=1K ROUNDS=5
+## measure: bench-shell    what people wait for: prompt, completion, verdict, report
+## measure: bench-verify   what a verdict costs, beside the kernel's; DOC=docs/verifier.md
+## measure: bench-weights  what helpers cost, beside what the verifier counts
+## measure: bench-fleet    how long a change of a job of several hosts takes
+## measure: worst          the programs whose verdict costs most; DOC=docs/verifier.md
+.PHONY: benches bench bench-verify
+benches tests-full: $(BENCHES)
+bench: setup
+	@$(RELEASE_OF) lib policies benches >/dev/null
+	@test/bench/run.sh $(RELEASE) $(DOC)
+
+.PHONY: bench-shell
+bench-shell: setup
+	@$(RELEASE_OF) lib policies hosts >/dev/null
+	@python3 test/bench/shell.py $(RELEASE) $(DOC)
+
+bench-verify: setup
+	@$(RELEASE_OF) policies $(RELEASE)/test/bench/verify_bench >/dev/null
+	@$(RELEASE)/test/bench/verify_bench $(RELEASE)/policies/*.policy >$(RELEASE)/verify.txt; \
+		rc=$$?; cat $(RELEASE)/verify.txt; [ -z "$(DOC)" ] || \
+		awk -f test/bench/verify_speed.awk $(RELEASE)/verify.txt | \
+			test/bench/into.sh speed $(DOC); exit $$rc
+
+.PHONY: bench-weights
+bench-weights: setup
+	@$(RELEASE_OF) $(RELEASE)/test/bench/weight_bench >/dev/null
+	@$(RELEASE)/test/bench/weight_bench >$(RELEASE)/weights.txt; \
+		rc=$$?; cat $(RELEASE)/weights.txt; [ -z "$(DOC)" ] || \
+		test/bench/into.sh weights $(DOC) <$(RELEASE)/weights.txt; exit $$rc
+
+.PHONY: worst
+worst: setup
+	@$(RELEASE_OF) $(RELEASE)/test/unit/test_verify_worst >/dev/null
+	@WORST=1 $(RELEASE)/test/unit/test_verify_worst >$(RELEASE)/worst.txt; \
+		rc=$$?; cat $(RELEASE)/worst.txt; [ -z "$(DOC)" ] || \
+		awk -f test/bench/verify_worst.awk $(RELEASE)/worst.txt | \
+			test/bench/into.sh worst $(DOC); exit $$rc
+
+.PHONY: bench-gpu
+bench-gpu:
+	@$(RELEASE_OF) lib policies hosts >/dev/null
+	@test/bench/gpu.sh $(RELEASE)
+

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+# The core, and the front end (core/load) as an object of its own.
+CORE := $(filter-out $(B)/core/load/%,$(call o,core/*.c core/*/*.c core/*/*/*.c))
+LOAD := $(call o,core/load/*.c)
+LOAD_SO := $(B)/libncclbpf-load.so
+lib: $(LOAD_SO)
+
+# The stripped plugin stays under 1 MiB: what answers the shell or words a refusal is
+# not hurried. On arm64, segments of 64 KiB leave less room: the JIT and what loads a
+# policy are smaller there, and a load takes about a tenth longer.
+COLD := core/csvpolicy core/verify/report core/verify/witness \
+	plugin/change plugin/control plugin/controller plugin/policies
+ifneq ($(filter aarch64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
+COLD += core/exec/jit core/image core/isa core/verify/access core/verify/feature core/verify/insn
+endif
+ifeq ($(VARIANT),release)
+$(COLD:%=$(B)/%/%.o): NB_CFLAGS += -Os
+endif
+
+# The plugin opens it for .bpf.o files.
+$(LOAD_SO): $(LOAD) $(CORE) core/load/load.map
+	$(ld) -shared -Wl,--version-script=core/load/load.map \
+		-Wl,-soname,libncclbpf-load.so -Wl,-z,relro,-z,now \
+		-Wl,--no-undefined -o $@ $(filter %.o,$^) $(LOAD_LIBS) $(OLD_LIBC)
+
+# The smallest program over core and load: object in, image out.
+$(B)/tools/policy_build: $(B)/core/load/tool/policy_build.o $(LOAD) $(CORE)
+	@mkdir -p $(@D)
+	$(ld) -o $@ $^ $(LOAD_LIBS)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# What tests the repository: format, layers, line lengths, analysers, tables against documents.
+SOURCES := $(shell find core lua plugin policies shell test examples \
+	\( -name '*.c' -o -name '*.h' \) -not -path '*/defs/*' 2>/dev/null)
+C_SOURCES := $(filter-out %.bpf.c policies/%,$(filter %.c,$(SOURCES)))
+
+## maintain: fmt            format the sources
+fmt:
+	clang-format -i $(SOURCES)
+
+layers:
+	@awk -f lint/layers.awk lint/layers.txt $(shell find core lua plugin shell policies \
+		examples/embed -name '*.[ch]' -not -path '*/tool/*')
+
+## check: lint            format, layers, line lengths, clang-tidy, cppcheck
+lint:
+	@test/setup.sh build check lint
+	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lines lint-lua lint-locale lint-tidy \
+		lint-cppcheck lint-opcodes layers
+
+.PHONY: lint-format lint-lines lint-lua lint-locale lint-tidy lint-cppcheck lint-opcodes
+lint-format:
+	@clang-format --dry-run -Werror $(SOURCES)
+	@echo "format: $(words $(SOURCES)) files"
+
+# No line over 100 columns, no file over 800 lines.
+LINED := '*.c' '*.h' '*.lua' '*.sh' '*.t' '*.py' Makefile .ci/run 'shell/completion.*'
+lint-lines:
+	@git ls-files -z -- $(LINED) | LC_ALL=C xargs -0 awk -f lint/lines.awk
+
+lint-lua:
+	@lua5.4 lint/lint.lua $(LUA_FILES) $(wildcard lint/*.lua lua/meta/*.lua shell/*.lua)
+
+# No function whose result depends on the locale of the process.
+lint-locale:
+	@LC_ALL=C awk -f lint/locale.awk $(shell find core lua plugin shell -name '*.[ch]')
+
+# What is known of an instruction is a column of its row: few lines of code name it.
+lint-opcodes:
+	@awk -f lint/opcodes.awk -v LINES=5 -v FILES=5 core/defs/fns.h core/defs/isa.h \
+		$(shell find core -name '*.[ch]' -not -path 'core/defs/*')
+
+TIDY := $(patsubst %.c,$(B)/tidy/%.ok,$(filter core/% lua/% plugin/% shell/%,$(C_SOURCES)))
+lint-tidy: $(TIDY)
+	@echo "clang-tidy: $(words $(TIDY)) files"
+$(B)/tidy/%.ok: %.c .clang-tidy
+	@mkdir -p $(@D)
+	@clang-tidy --quiet --warnings-as-errors='*' $< -- -std=c11 -D_GNU_SOURCE \
+		-DNCCLBPF_VERSION='"$(VERSION)"' -I. $(LUA_CFLAGS) 2>$@.log || \
+		{ cat $@.log; exit 1; }
+	@touch $@
+
+lint-cppcheck:
+	@cppcheck -q --std=c11 --inline-suppr --error-exitcode=1 -j$(JOBS) \
+		--enable=warning,performance,portability --suppress=missingIncludeSystem \
+		--suppress=missingInclude \
+		--suppress=arrayIndexOutOfBoundsCond:plugin/abi/wrapped_profiler.c \
+		-D__x86_64__ -I. $(filter core/% lua/% plugin/% shell/%,$(C_SOURCES))
+	@echo "cppcheck: clean"
+

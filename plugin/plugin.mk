@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+# The plugin, the tap in front of libibverbs, and the agent.
+
+# What the agent and the shell have beside it; libncclbpf.so needs libc alone.
+STORE := $(call o,plugin/store/*.c)
+RELAY := $(call o,plugin/relay/*.c)
+SIGN := $(call o,plugin/sign/*.c)
+TAP := $(call o,plugin/tap/*.c)
+PLUGIN := $(filter-out $(addprefix $(B)/plugin/,store/% relay/% sign/% agent/%) $(TAP),\
+	$(call o,plugin/*/*.c plugin/*/*/*.c))
+PLUGIN_SO := $(B)/libncclbpf.so
+TAP_SO := $(B)/ncclbpf/libncclbpf-verbs.so
+lib: $(PLUGIN_SO) $(TAP_SO)
+
+# The decision path: words put together for one wide store come apart again to
+# be used, and that costs more than it saves.
+$(B)/plugin/tuner/decide.o $(B)/plugin/abi/%.o: NB_CFLAGS += -fno-tree-slp-vectorize
+
+# Symbols: a version script lets NCCL's names out and hides all others.
+$(PLUGIN_SO): $(PLUGIN) $(CORE) plugin/ncclbpf.map
+	$(ld) -shared -Wl,--version-script=plugin/ncclbpf.map \
+		-Wl,-soname,libncclbpf.so -Wl,-z,relro,-z,now -Wl,--no-undefined \
+		-Wl,--gc-sections -o $@ $(filter %.o,$^) $(OLD_LIBC)
+
+# The tap in front of libibverbs. NCCL opens "libibverbs.so", the tap's soname,
+# and finds what the tap lacks in libibverbs.so.1, which the tap needs: it is
+# linked with an empty library of that name. In a folder of its own, because
+# ldconfig would make it everybody's libibverbs.so.
+$(TAP_SO): $(TAP) $(B)/plugin/runtime/clock.o plugin/tap/tap.map
+	@mkdir -p $(@D) $(B)/plugin/tap/stub
+	@$(CC) -shared -nostdlib -x c /dev/null -Wl,-soname,libibverbs.so.1 \
+		-o $(B)/plugin/tap/stub/libibverbs.so
+	$(ld) -shared -Wl,--version-script=plugin/tap/tap.map \
+		-Wl,-soname,libibverbs.so -Wl,-z,relro,-z,now -Wl,--no-undefined \
+		-Wl,--gc-sections -o $@ $(filter %.o,$^) -Wl,--no-as-needed \
+		-L$(B)/plugin/tap/stub -libverbs -Wl,--as-needed $(OLD_LIBC)
+	@ln -sf $(@F) $(@D)/libibverbs.so
+
+# The agent, one a host of a job whose hosts change together (docs/fleet.md).
+AGENT_BIN := $(B)/ncclbpf-agent
+AGENT := $(call o,plugin/agent/*.c) $(addprefix $(B)/plugin/,controller/answers.o controller/election.o \
+	controller/mailbox.o controller/sites.o job/fence.o job/gen_numbers.o \
+	job/registry.o job/segment.o job/startup.o runtime/clock.o runtime/digest.o runtime/jobdir.o \
+	runtime/log.o runtime/params.o)
+$(AGENT_BIN): $(AGENT) $(SIGN) $(STORE) $(RELAY) $(CORE)
+	$(ld) -Wl,-z,relro,-z,now -Wl,--gc-sections -o $@ $^ $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS) -lpthread
+lib: $(AGENT_BIN)

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+# Checks: tiers of suites (test/run), sanitizers, hunts, roots.
+#
+#   T="fleet rollout"   suites whose names contain these, of any tier; =NAME: exactly that one
+#   ALL=1               suites that have passed and whose inputs have not changed, too
+RUN_TESTS = test/run -b $(B) $(if $(ALL),-a)
+
+.PHONY: setup check check-all check-san check-soak check-flaky
+setup:
+	@test/setup.sh build
+
+## check: check           build, and the quick suites: those that failed, changed or are new
+## check: check T="fleet"  suites of these names, of any tier
+check:
+	@test/setup.sh build check $(if $(T),full)
+	@$(AGAIN) lib policies $(if $(T),tests-full,tests)
+	@$(RUN_TESTS) $(T)
+
+## check: check-all       all suites
+check-all:
+	@test/setup.sh build check full
+	@$(AGAIN) lib policies tests-full
+	@$(RUN_TESTS) -t full
+
+## check: check-san       unit tests, fuzz corpus and agents under ASan and UBSan; units under TSan
+# A process that a signal ends while it looks for leaks may never end, so jobs do not look for them.
+check-san: TSAN := $(addprefix =unit-,gen chain live jit_inline segment fence fence_calls fence_faults \
+	tuner tuner_changes tuner_explain tuner_ranks map map_model map_rules trace net net_calls gin \
+	gin_calls gin_hooks gin_threads loop loop_faults loop_sites profiler profiler_connect \
+	profiler_threads spans) =verbs_tap
+check-san: FLEET := $(addprefix =fleet_,again damage refused signed)
+check-san:
+	@test/setup.sh build check full
+	@$(AGAIN) VARIANT=asan B=build/asan unit-tests policies tap-tests lib hosts \
+		build/asan/test/nursery $(patsubst $(B)/%,build/asan/%,$(CORPUS))
+	@$(AGAIN) VARIANT=tsan B=build/tsan unit-tests policies tap-tests build/tsan/test/nursery
+	@LIMIT=1800 test/run -b build/asan unit- fuzz- =verbs_tap '!unit-verify_domains'; asan=$$?; \
+	LIMIT=1800 ASAN_OPTIONS=detect_leaks=0 test/run -b build/asan $(FLEET); fleet=$$?; \
+	LIMIT=1800 test/run -b build/tsan $(TSAN); [ $$asan$$fleet$$? = 000 ]
+
+## check: check-flaky     make check RUNS times beside LOAD busy processes: RUNS=10 LOAD=4 TIER=quick
+check-flaky:
+	@test/setup.sh build check full
+	@$(AGAIN) lib policies tests-full
+	@test/flaky.sh $(B) $(or $(TIER),quick) $(or $(RUNS),10) $(or $(LOAD),4)
+
+## check: golden          record the words of rejections anew, show what changed
+.PHONY: golden
+golden: $(B)/test/unit/test_verify_golden $(CORPUS)
+	@GOLDEN=record TOP=$(CURDIR) B=$(B) $< >/dev/null || GOLDEN=record TOP=$(CURDIR) B=$(B) $<
+	@git --no-pager diff --stat -- test/corpus/golden/verify
+	@git status --short -- test/corpus/golden/verify
+
+## check: check-soak      longer hunts with new seeds: SECONDS=600
+# Longer hunts with new seeds: SECONDS each (default 600).
+soak:
+	@test/setup.sh build check
+	@$(AGAIN) all
+	@ORACLE_SEED=$$(date +%s) ORACLE_SECONDS=$(or $(SECONDS),600) LIMIT=7200 \
+		test/run -b $(B) oracle
+	@$(AGAIN) embed
+	@$(AGAIN) worst
+	@$(AGAIN) mutants MUTANT_KINDS="refuse label weigh lax"
+	@PROOFS=all PROOF_SECONDS=600 LIMIT=7200 test/run -b $(B) proof
+	@TABLES=20000 TABLE_SEED=$$(date +%s) EXPRS=20000 EXPR_SEED=$$(date +%s) \
+		LIMIT=7200 test/run -b $(B) unit-table expr
+	@DOMAIN_MORE=$(or $(DOMAIN_MORE),20) CK_FORK=no $(B)/test/unit/test_verify_domains
+	@ARM64_PROGRAMS=200000 $(AGAIN) agree PROGRAMS=3000000
+	@AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 \
+		CHAIN_SEED=$$(date +%s%N) CHAINS=100000 \
+		test/run -b $(B) unit-chain unit-agreement arm64
+	@SEED=$$(date +%s) SEQUENCES=20000 LIMIT=7200 \
+		test/run -b $(B) map_kernel ring_kernel
+	@ELEMENTS=100000 test/run -b $(B) shell_batch
+	@LONG=1 TIMES=200 LIMIT=1800 test/run -b $(B) =gin_real
+	@JUDGE_SEED=$$(date +%s) JUDGE_RUNS=$(or $(JUDGE_RUNS),50000) LUA_LIMIT=3600 \
+		LIMIT=7200 test/run -b $(B) =judge
+	@MODEL_SECONDS=$(or $(SECONDS),600) LIMIT=7200 test/run -b $(B) model
+	@$(AGAIN) soak-faults soak-events
+
+# Interpreter and machine code on PROGRAMS new random programs, on both targets.
+## check: agree           random programs by both engines, x86-64 and arm64: PROGRAMS=1000000
+.PHONY: agree
+agree:
+	@test/setup.sh build check
+	@$(AGAIN) unit-tests $(if $(shell command -v $(ARM64_CC)),arm64-tests) >/dev/null
+	@test/differential/agree.sh $(B) $(or $(PROGRAMS),1000000)
+
+# A million events a second for SECONDS: memory bounded, all that is lost counted.
+## check: soak-events     a million profiler events a second: SECONDS=600
+.PHONY: soak-events
+soak-events:
+	@$(RELEASE_OF) $(RELEASE)/test/unit/test_event_soak >/dev/null
+	@EVENT_SOAK=$(or $(SECONDS),600) CK_FORK=no $(RELEASE)/test/unit/test_event_soak
+
+# The fleet's tests with faults, with new seeds: two sites for SECONDS, then three
+# sites and FAULTS faults, 33 a second.
+## check: soak-fleet      a job of several hosts: agents and etcd killed
+.PHONY: soak-fleet bench-fleet
+FAULTS ?= 10000
+soak-fleet: lib policies hosts
+	@FLEET_SECONDS=$(or $(SECONDS),600) FLEET_SEED=$$(date +%s) LIMIT=20000 \
+		test/run -b $(B) =fleet; \
+	FAULTS=$(FAULTS) FAULT_SECONDS=$$(($(FAULTS) / 33)) FLEET_SEED=$$(date +%s) LIMIT=20000 \
+		test/run -b $(B) =fleet_faults; \
+	grep -h '^#' $(B)/test/log/fleet.log $(B)/test/log/fleet_faults.log
+
+# A change of SITES sites with RANKS ranks each, over three etcd members.
+bench-fleet:
+	@$(RELEASE_OF) lib policies hosts >/dev/null
+	@test/bench/fleet.sh $(RELEASE)
+
+# Processes killed and stopped at each step of the fence protocol: SECONDS long.
+## check: soak-faults     processes killed at each step of the fence protocol: SECONDS=600
+.PHONY: soak-faults
+soak-faults: $(B)/test/unit/test_fence_faults
+	@end=$$(($$(date +%s) + $(or $(SECONDS),600))); : >$(B)/faults.all; \
+	while [ $$(date +%s) -lt $$end ]; do \
+		$< >$(B)/faults.out 2>&1 || { cat $(B)/faults.out; exit 1; }; \
+		cat $(B)/faults.out >>$(B)/faults.all; \
+	done; \
+	awk '/ commits, / { f += $$2 != "no"; for (i = 3; i < NF; i++) { \
+			if ($$(i + 1) == "commits,") c += $$i; \
+			if ($$(i + 1) == "aborts,") a += $$i; \
+			if ($$(i + 1) == "steps") s += $$i } } \
+		END { printf "faults: %d, changes committed: %d, aborted: %d, ", f, c, a; \
+			printf "steps held against the rules: %d, broken: 0\n", s }' \
+		$(B)/faults.all
+
+# State embedding of PROGRAMS random programs, those of SEED and after.
+## check: embed           random programs, run inside the verifier's states: PROGRAMS=1000000 SEED=n
+.PHONY: embed
+embed: setup
+	@$(RELEASE_OF) $(RELEASE)/test/unit/test_verify_embedding >/dev/null
+	@EMBED_SEED=$(or $(SEED),$(shell date +%s)000000) EMBED_RUNS=$(or $(PROGRAMS),1000000) \
+		CK_FORK=no $(RELEASE)/test/unit/test_verify_embedding
+
+# The same with small budgets: two ranks agree whatever local data spends.
+## check: embed-small     the same with budgets that runs use up
+.PHONY: embed-small
+embed-small: setup
+	@$(RELEASE_OF) $(RELEASE)/test/unit/test_verify_embedding_small >/dev/null
+	@EMBED_SEED=$(or $(SEED),$(shell date +%s)000000) EMBED_RUNS=$(or $(PROGRAMS),1000000) \
+		CK_FORK=no $(RELEASE)/test/unit/test_verify_embedding_small
+
+# All that is known of numbers of 4 to 8 bits, against brute force.
+## check: domains         the verifier's numbers at 4 to 8 bits, all of them
+.PHONY: domains
+DOMAIN_TESTS = $(patsubst %,$(RELEASE)/test/unit/test_verify_domains_%,4 5 6 7 8)
+domains: setup
+	@$(RELEASE_OF) $(DOMAIN_TESTS) >/dev/null
+	@test/unit/domains.sh $(RELEASE) $(JOBS) $(WIDTHS)
+
+# libFuzzer, with clang; what it finds stays in build/fuzz/found.
+## check: fuzz            libFuzzer on each target: SECONDS=120 TARGETS="verify embed"
+.PHONY: fuzz
+fuzz:
+	@test/setup.sh build check
+	@$(AGAIN) VARIANT=fuzz CC=$(CLANG) B=build/fuzz WERROR= \
+		$(or $(TARGETS:%=build/fuzz/test/fuzz/fuzz_%),$(FUZZ:$(B)/%=build/fuzz/%)) \
+		>/dev/null
+	@test/fuzz/fuzz.sh build/fuzz $(or $(SECONDS),120) $(TARGETS)
+
+# The hooks' counts beside the kernel's; a guest that does not come up is a failure.
+## check: check-rdma      the same as demo-rdma, in a virtual machine with SoftRoCE
+.PHONY: check-rdma
+check-rdma:
+	@test/setup.sh build check full vm
+	@$(RELEASE_OF) lib hosts verbs-ring $(RELEASE)/test/nursery
+	@DEMO_VM=yes test/run -b $(RELEASE) =demo_rdma
+
+# Both README commands in an empty Debian 12 (root, debootstrap).
+## check: check-fresh     the README's commands in an empty Debian 12 (root)
+check-fresh:
+	@test/packaging/fresh.sh $(CURDIR)/build/fresh
+
+## check: check-glibc     the plugin built and called in a Debian 11 (root)
+.PHONY: check-glibc
+ANSWERS = $(patsubst %.bpf.c,$(RELEASE)/%.policy,$(wildcard test/corpus/answers/*.bpf.c))
+check-glibc:
+	@test/setup.sh build
+	@$(RELEASE_OF) $(RELEASE)/libncclbpf.so $(ANSWERS) >/dev/null
+	@test/packaging/old_glibc.sh $(CURDIR)/build/glibc $(RELEASE)/libncclbpf.so \
+		$(RELEASE)/test/corpus/answers
+
+# The plugin cross-compiled for arm64: NCCL's stand-in calls every interface of it
+# under qemu-user.
+## check: check-arm64     the plugin cross-compiled for arm64, called under qemu-user
+.PHONY: check-arm64
+ARM64 := build/arm64
+check-arm64:
+	@test/setup.sh build check
+	@$(RELEASE_OF) $(ANSWERS) >/dev/null
+	@$(AGAIN) VARIANT=release B=$(ARM64) CC=aarch64-linux-gnu-gcc $(ARM64)/libncclbpf.so \
+		$(ARM64)/test/fakes/host/abi_check >/dev/null
+	@dir=$$(mktemp -d) && NCCLBPF_SOCKET_DIR=$$dir NCCLBPF_JOB=arm64 \
+		qemu-aarch64 -L /usr/aarch64-linux-gnu $(ARM64)/test/fakes/host/abi_check \
+		$(ARM64)/libncclbpf.so $(RELEASE)/test/corpus/answers >$(ARM64)/abi.log; rc=$$?; \
+		rm -rf $$dir; grep '^not ok' $(ARM64)/abi.log && rc=1; \
+		size=$$(aarch64-linux-gnu-strip -o $(ARM64)/stripped.so $(ARM64)/libncclbpf.so && \
+			wc -c <$(ARM64)/stripped.so); \
+		[ $$size -le 1048576 ] || \
+			{ echo "the stripped plugin has $$size bytes, over 1 MiB"; rc=1; }; \
+		echo "check-arm64: $$(grep -c '^ok' $(ARM64)/abi.log) checks pass"; exit $$rc
+

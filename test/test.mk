@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# What tests are made of. `tests`: what the quick suites run; `tests-full`: what only the others do.
+CORPUS := $(patsubst %.bpf.c,$(B)/%.bpf.o,$(shell find test/corpus -name '*.bpf.c'))
+
+include test/unit/unit.mk
+include $(wildcard test/fakes/*/rules.mk test/integration/*/rules.mk test/differential/*/rules.mk)
+include test/bench/bench.mk examples/demos.mk test/check.mk
+
+.PHONY: tests tests-full unit-tests
+unit-tests: $(UNIT) $(FUZZ)
+tests: $(UNIT) $(FUZZ) $(CORPUS) $(EXAMPLES) $(B)/test/nursery
+tests-full: tests
+
+# What runs a suite and ends with all that it has started.
+$(B)/test/nursery: $(B)/test/nursery.o
+	$(ld) -o $@ $^

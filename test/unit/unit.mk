@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+# Unit tests and fuzz targets. All link one library with core, front end, plugin, agent and the
+# agent's clients; a test that puts a function in the place of another (WRAP) links the objects.
+UNIT := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
+FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
+# Tests write programs as text (test/unit/asm.h).
+ASM := $(B)/test/unit/asm.o
+UNIT_PARTS := $(CORE) $(LOAD) $(PLUGIN) $(filter-out $(B)/plugin/agent/main.o,$(AGENT)) $(STORE) \
+	$(RELAY) $(SIGN)
+UNIT_LIBS = $(LOAD_LIBS) $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS) $(CHECK_LIBS) -lpthread -ldl -lm
+UNIT_SO := $(B)/test/libunit.so
+unit_test = $(addprefix $(B)/test/unit/test_,$(1))
+
+# Only this library exports what core and plugin define; installed ones have a version script.
+ifneq ($(VARIANT),release)
+$(B)/core/%.o $(B)/plugin/%.o: NB_CFLAGS += -fvisibility=default -fno-semantic-interposition
+endif
+$(UNIT_SO): $(sort $(UNIT_PARTS))
+	@mkdir -p $(@D)
+	$(ld) -shared -o $@ $^ $(UNIT_LIBS)
+
+# Tests run on stacks of their own; sanitizers make frames larger.
+$(B)/test/unit/%.o: NB_CFLAGS += -Wframe-larger-than=16384
+
+# The functions that a test puts its own in the place of (ld --wrap), by test.
+ALLOCATION := malloc calloc realloc reallocarray aligned_alloc free mmap
+MAP_ALLOCATION := malloc calloc free posix_memalign aligned_alloc
+FOLLOWED := nb_agent_follow nb_store_unwatch nb_store_set_timeout nb_own_confirmed nb_procs_busy
+WRAP.alloc := $(ALLOCATION)
+WRAP.no_memory := $(ALLOCATION) strdup pthread_create getenv
+WRAP.exit := clock_gettime
+WRAP.pools := statvfs fallocate
+WRAP.tuner_changes := nb_gen_count_add nb_segment_digest
+WRAP.tuner_ranks := mmap
+WRAP.loop_faults := nb_clock_system
+WRAP.host_map := mremap write
+WRAP.control_fork := close
+WRAP.store := curl_easy_setopt
+WRAP.relay := nb_request_parse close
+WRAP.map := $(MAP_ALLOCATION)
+WRAP.map_model := $(MAP_ALLOCATION)
+WRAP.map_rules := $(MAP_ALLOCATION)
+WRAP.trace := clock_gettime
+WRAP.fleet_order := nb_store_txn nb_agent_ms nb_site_late nb_site_seen nb_procs_busy nb_procs_give
+WRAP.fleet_target := nb_store_txn
+WRAP.fleet_commit := nb_store_txn
+WRAP.fleet_gather := $(FOLLOWED)
+WRAP.fleet_link := $(FOLLOWED)
+WRAP.fleet_site := nb_segment_membarrier
+
+# These have the protocol with its steps in place of what the plugin has.
+STEPS := job/fence change/change
+steps = $(patsubst %,$(B)/test/unit/steps/%.o,$(1))
+$(call unit_test,fence_faults stopped): $(call steps,$(STEPS))
+$(call unit_test,loop_faults): $(call steps,$(STEPS) controller/controller)
+$(B)/test/unit/steps/%.o: plugin/%.c
+	@mkdir -p $(@D)
+	$(cc) -DNB_STEPS -c -o $@ $<
+
+# Programs of their own: they wrap functions, replace objects, or count what the program exports.
+APART := $(patsubst WRAP.%,%,$(filter WRAP.%,$(.VARIABLES))) fence_faults stopped verbs_unseen
+UNIT_A := $(B)/test/libunit.a
+$(UNIT_A): $(sort $(UNIT_PARTS))
+	@mkdir -p $(@D)
+	@rm -f $@ && $(AR) rcsT $@ $^
+$(call unit_test,$(APART)): UNIT_LINK = $(foreach f,$(WRAP.$*),-Wl,--wrap=$(f)) $(UNIT_A)
+$(call unit_test,$(APART)): $(UNIT_A)
+$(call unit_test,verbs_unseen no_memory): NB_LDFLAGS += -rdynamic
+$(call unit_test,no_memory): | $(B)/test/unit/in_constructor.so
+$(B)/test/unit/in_constructor.so: $(B)/test/unit/in_constructor.o
+	$(ld) -shared -o $@ $<
+# The version of NCCL that the plugin finds in the process.
+$(call unit_test,live loop_faults stopped tuner tuner_changes tuner_explain tuner_ranks): \
+	NB_LDFLAGS += -Wl,--export-dynamic-symbol=ncclGetVersion
+# A program at low addresses, with its heap behind it.
+$(call unit_test,low_addresses): NB_LDFLAGS += -no-pie
+# Without exported symbols (release), all programs are.
+UNIT_NEEDS := $(if $(filter release,$(VARIANT)),$(UNIT_A),$(UNIT_SO))
+UNIT_LINK = $(UNIT_NEEDS) -Wl,-rpath,'$$ORIGIN/..'
+
+# What plays NCCL's calls of a profiler.
+$(call unit_test,profiler profiler_connect profiler_threads spans gin_observe chain_profiler \
+	event_soak exit live no_memory): $(call o,test/fakes/host/prof.c)
+
+$(B)/test/unit/test_%: $(B)/test/unit/test_%.o $(ASM) $(UNIT_NEEDS)
+	$(ld) -o $@ $(filter %.o,$^) $(UNIT_LINK) $(UNIT_LIBS)
+
+# Fuzz targets are linked with a driver that replays files; VARIANT=fuzz CC=clang
+# links libFuzzer instead.
+$(B)/test/fuzz/%: $(B)/test/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/test/fuzz/replay.o) \
+		$(ASM) $(UNIT_A)
+	$(call say,LD,$@)$(CC) $(patsubst -fsanitize=fuzzer-no-link%,-fsanitize=fuzzer%,$(SAN)) \
+		$(LDFLAGS) -o $@ $(filter %.o,$^) $(UNIT_A) $(UNIT_LIBS)
