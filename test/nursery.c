@@ -104,7 +104,8 @@ static int kill_descendants(void)
 					list[k].pid == list[i].parent;
 			if (!child || ours[i])
 				continue;
-			ours[i] = again = 1;
+			ours[i] = 1;
+			again = 1;
 			kill(list[i].pid, SIGKILL);
 			found++;
 		}

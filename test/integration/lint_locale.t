@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: lint  load: wait  limit: 600
 # lint/locale.awk and lint/lint.lua refuse what depends on the locale of the process, and take the
 # nearest that does not.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
 # Containers that share the socket directory but not their PIDs: each process has PID 1 of a
 # namespace of its own, the usual container. Sockets, segment, changes, shells outside and beside
 # them, and the end of one of two equal PIDs.

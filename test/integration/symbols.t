@@ -35,7 +35,7 @@ if "$program" 2>&1 | grep -q 'SKIP'; then
 fi
 
 if command -v gdb >/dev/null; then
-	SYMBOLS_RUN=1 gdb -nx -batch -ex 'set confirm off' \
+	SYMBOLS_RUN=1 gdb -nx -batch -ex 'set confirm off' -ex 'set breakpoint pending on' \
 		-ex 'set debuginfod enabled off' -ex 'break helper_get_prandom_u32' \
 		-ex run -ex bt -ex continue "$program" >"$dir/log" 2>&1
 	if grep -qi 'ptrace: Operation not permitted\|Could not trace' "$dir/log"; then

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // A host whose heap lies at low addresses, like that of a program that is not
 // position-independent: there a pointer minus its own low half is NULL. The
 // verifier must not take that branch for impossible, and both engines must take

@@ -23,7 +23,7 @@ static bool ready; /* the plugin's init has returned */
 static pthread_mutex_t debug_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	const char *given;
-	char copy[256];
+	char *copy;
 } kept[KEPT];
 static int nkept;
 
@@ -73,7 +73,7 @@ static void ask(const char *name)
 	printf(v ? "%s=%s\n" : "%s is not set\n", name, v);
 	if (v && nkept < KEPT) {
 		kept[nkept].given = v;
-		snprintf(kept[nkept++].copy, 256, "%s", v);
+		kept[nkept++].copy = strdup(v);
 	}
 }
 
