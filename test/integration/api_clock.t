@@ -19,26 +19,26 @@ start() { # JOB ARGS...
 		--pause-ms 2 --min 1K --max 64M --factor 4 "$@" >"$T/$this.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!
-	await timeout 20 "$S" -q attach "$this" >/dev/null 2>&1
+	await timeout 300 "$S" -q attach "$this" >/dev/null 2>&1
 }
 stop() {
 	kill -TERM "$job" 2>/dev/null
 	wait "$job"
 }
 verdict() { # of the job's communicator, and what its clock counts
-	timeout 10 "$S" -q -J "$this" -o json check agreement 2>/dev/null |
+	timeout 300 "$S" -q -J "$this" -o json check agreement 2>/dev/null |
 		sed -n 's/.*"verdict":"\([a-z_]*\)".*"clock":"\([a-z_]*\)".*/\1 \2/p'
 }
 is() { [ "$(verdict)" = "$1" ]; }
 used() { # POLICY: a busy machine's ranks may run past every fence that is tried
 	for _ in 1 2 3 4 5 6; do
-		timeout 30 "$S" -q -J "$this" policy use "$1" >>"$T/use" 2>&1 && return
+		timeout 300 "$S" -q -J "$this" policy use "$1" >>"$T/use" 2>&1 && return
 	done
 	cat "$T/use" >"$T/why"
 	return 1
 }
 changes() { # in and out
-	timeout 30 "$S" -q -J "$this" policy load "$B/policies/size_aware.policy" >"$T/why" 2>&1 &&
+	timeout 300 "$S" -q -J "$this" policy load "$B/policies/size_aware.policy" >"$T/why" 2>&1 &&
 		used size_aware && used none && used size_aware && used none
 }
 
@@ -79,7 +79,7 @@ windows() {
 }
 # Every rank has decided outside of windows, so a change that is wrong has been seen.
 plainly() {
-	[ "$(timeout 10 "$S" -q -J "$this" -o json comm list 2>/dev/null |
+	[ "$(timeout 300 "$S" -q -J "$this" -o json comm list 2>/dev/null |
 		grep -o '"decisions":[0-9]*' | awk -F: '$2 > 300' | wc -l)" -eq 3 ]
 }
 load() {
@@ -158,7 +158,7 @@ await is "agreed decisions"
 ok "before NCCL 2.29 the tuner's calls are counted" $?
 # The first collectives connect NCCL's profiler channels, which takes an event.
 asks_nothing() {
-	timeout 20 "$S" -J old -o json trace status >out 2>err && ! grep -q '"asked":\["' out
+	timeout 300 "$S" -J old -o json trace status >out 2>err && ! grep -q '"asked":\["' out
 }
 await asks_nothing
 ok "and NCCL is asked for no events" $?

@@ -24,7 +24,7 @@ is() { # status, name
 run() {
 	export NCCLBPF_JOB=$1
 	shift
-	timeout 100 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
+	timeout 300 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
 		--loops 20 "$@" >"$dir/log" 2>&1
 }
 found() { # times, text: how often it is in the log
@@ -101,7 +101,7 @@ is $? "NCCLBPF_DISABLE=1 on all ranks"
 is $? "leaves nothing behind"
 
 # Another version of ncclbpf, by its name alone.
-have=$(timeout 20 "$sh" --version | sed -n 's/.* \([0-9]*\.[0-9]*\.[0-9]*\).*/\1/p' | head -1)
+have=$(timeout 300 "$sh" --version | sed -n 's/.* \([0-9]*\.[0-9]*\.[0-9]*\).*/\1/p' | head -1)
 last=${have##*.}
 other=${have%.*}.$(((last + 1) % 10))
 LC_ALL=C sed "s/${have}\\x00/${other}\\x00/g" "$B/libncclbpf.so" >"$dir/other.so"
@@ -110,7 +110,7 @@ differs "another version" "$(pair "ncclbpf's version" "$have" "$other")" \
 
 # A job whose segment is of a version that this ncclbpf does not share.
 export NCCLBPF_JOB=old
-timeout 100 "$B/test/fakes/host/standin" --procs --ranks 2 --seconds 90 \
+timeout 300 "$B/test/fakes/host/standin" --procs --ranks 2 --seconds 90 \
 	--pause-ms 5 >"$dir/old.log" 2>&1 &
 job=$!
 for i in $(seq 400); do

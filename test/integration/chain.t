@@ -20,7 +20,7 @@ is() { # status, name
 	fi
 }
 run() { # OPTIONS...: 4 ranks of as many processes, to their end
-	NCCLBPF_JOB=chain$n timeout 100 "$B/test/fakes/host/standin" --procs \
+	NCCLBPF_JOB=chain$n timeout 300 "$B/test/fakes/host/standin" --procs \
 		--ranks 4 --min 64M --max 64M --loops 8 "$@" >"$dir/log" 2>&1
 }
 said() { # times, text
@@ -175,7 +175,7 @@ is $? "a copy elsewhere is the same"
 events() { # release, options
 	r=$1
 	shift
-	NCCLBPF_JOB=events$n timeout 100 "$B/test/fakes/host/standin" --events \
+	NCCLBPF_JOB=events$n timeout 300 "$B/test/fakes/host/standin" --events \
 		--procs --ranks 2 --nodes 2 --min 1M --max 64M --nccl "$r" \
 		"$@" >"$dir/log" 2>&1
 }
@@ -233,11 +233,11 @@ NCCLBPF_CHAIN_TUNER=$peers/tuner_v5.so
 
 begin() { # processes answer the shell
 	rm -f "$dir"/*.sock
-	NCCLBPF_JOB=shown timeout 100 "$B/test/fakes/host/standin" --ranks 2 \
+	NCCLBPF_JOB=shown timeout 300 "$B/test/fakes/host/standin" --ranks 2 \
 		--seconds 90 --pause-ms 5 >"$dir/log" 2>&1 &
 	job=$!
 	for i in $(seq 600); do
-		[ "$(ls "$dir" | grep -c sock)" -ge 1 ] && timeout 20 "$sh" \
+		[ "$(ls "$dir" | grep -c sock)" -ge 1 ] && timeout 300 "$sh" \
 			-o json comm list >"$dir/out" 2>&1 &&
 			grep -q c0ffee "$dir/out" && return 0
 		sleep 0.05
@@ -252,7 +252,7 @@ end() {
 shows() { # what, options and command -- texts
 	name=$1
 	shift
-	timeout 20 "$sh" "$1" "$2" "$3" >"$dir/out" 2>&1
+	timeout 300 "$sh" "$1" "$2" "$3" >"$dir/out" 2>&1
 	shift 3
 	for text; do
 		grep -q -- "$text" "$dir/out" && continue

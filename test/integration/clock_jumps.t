@@ -36,7 +36,7 @@ jumps() { [ "$(LD_PRELOAD="$T/jump.so" date +%Y)" -lt $(($(date +%Y) - 5)) ]; }
 check "the clock jumps" jumps
 
 sh_() {
-	LD_PRELOAD="$T/jump.so" timeout 60 "$SH" --no-rc -o table -J t "$@"
+	LD_PRELOAD="$T/jump.so" timeout 300 "$SH" --no-rc -o table -J t "$@"
 }
 host LD_PRELOAD="$T/jump.so" --ranks 4 --procs 4 --rate 200
 check "a policy for all processes" sh_ policy load "$P/tree.policy"

@@ -21,7 +21,7 @@ start() { # JOB POLICY [NAME=value...] -- ARGS...
 		--report "$T/report" >"$T/$loopjob.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!
-	await timeout 20 "$S" -q attach "$loopjob" >/dev/null 2>&1
+	await timeout 300 "$S" -q attach "$loopjob" >/dev/null 2>&1
 }
 stop() {
 	kill -TERM "$job" 2>/dev/null
@@ -100,7 +100,7 @@ if [ ! -e "$B/$H.policy" ]; then
 	exit
 fi
 field() { # NAME: of the elected process
-	timeout 10 "$S" -q -J "$loopjob" -o json controller status 2>/dev/null >"$T/status"
+	timeout 300 "$S" -q -J "$loopjob" -o json controller status 2>/dev/null >"$T/status"
 	lua_run -e 'local d = require("ncclbpf.core").decode(io.read "a") d = d.data or d
 		local c = d.processes[1].data
 		for _, p in ipairs(d.processes) do if p.data.here then c = p.data end end
@@ -177,7 +177,7 @@ for _, r in ipairs(saw) do
 end
 assert(most == 1, most .. " processes ran it")
 L
-timeout 30 "$S" -q -f merged.lua 2>why
+timeout 300 "$S" -q -f merged.lua 2>why
 ok "sum and max over three processes" $?
 
 first=$(field elected)
@@ -199,12 +199,12 @@ ok "bad: the host saw no divergence" $?
 
 two() {
 	NCCLBPF_POLICY=$B/$H.policy NCCLBPF_CONTROLLER_MS=50 NCCLBPF_JOB=pair \
-		NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 200 "$B/test/fakes/host/standin" \
+		NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 300 "$B/test/fakes/host/standin" \
 		--ranks 1 --nccl 2.24.3 --seconds 180 --pause-ms 5 >/dev/null 2>&1 &
 	jobs="$jobs $!"
 }
 pids() {
-	timeout 10 "$S" -q -J pair -o tsv status 2>/dev/null |
+	timeout 300 "$S" -q -J pair -o tsv status 2>/dev/null |
 		awk -F '\t' '$2 ~ /^[0-9]+$/ { print $2 }'
 }
 both() { [ "$(pids | wc -l)" = 2 ]; }
@@ -220,7 +220,7 @@ for p in $(pids); do
 done
 kill -STOP "$other"
 one() { # of the elected process alone: the stopped one would not answer
-	timeout 10 "$S" -q -p "$first" -o json controller status 2>/dev/null |
+	timeout 300 "$S" -q -p "$first" -o json controller status 2>/dev/null |
 		grep -q '"missing": *1'
 }
 await one

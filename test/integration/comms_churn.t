@@ -19,7 +19,7 @@ is() { # status, name
 }
 dead= # killed, though somebody may still have to wait for them
 start() { # options of the stand-in
-	timeout 100 "$B/test/fakes/host/standin" --procs --min 4M --max 32M "$@" >"$dir/log" 2>&1 &
+	timeout 300 "$B/test/fakes/host/standin" --procs --min 4M --max 32M "$@" >"$dir/log" 2>&1 &
 	job=$!
 	for i in $(seq 1200); do # those of the dead may still be there
 		up=0
@@ -31,7 +31,7 @@ start() { # options of the stand-in
 		[ $up -ge 4 ] && break
 		sleep 0.05
 	done
-	timeout 20 "$sh" policy load "$B/policies/size_aware.policy" >>"$dir/log" 2>&1
+	timeout 300 "$sh" policy load "$B/policies/size_aware.policy" >>"$dir/log" 2>&1
 }
 
 # On a busy machine the job may be over before three changes are.
@@ -42,7 +42,7 @@ for turn in 1 2 3 4 5; do
 	[ $turn -eq 1 ] && is $rc "a policy is loaded"
 	while kill -0 $job 2>/dev/null; do
 		for p in size_aware none; do
-			if timeout 20 "$sh" policy use $p >"$dir/use" 2>&1; then
+			if timeout 300 "$sh" policy use $p >"$dir/use" 2>&1; then
 				done_=$((done_ + 1))
 			else
 				refused=$((refused + 1))
@@ -62,23 +62,23 @@ echo "# $done_ changes committed, $refused refused"
 
 # The same name again, right after the first one's death.
 start --ranks 4 --seconds 90
-timeout 20 "$sh" policy use size_aware >>"$dir/log" 2>&1
+timeout 300 "$sh" policy use size_aware >>"$dir/log" 2>&1
 dead=$(ls "$dir" | sed -n 's/.*\.\([0-9]*\)\.sock$/\1/p' | tr '\n' ' ')
 kill -KILL -$job # timeout leads a process group
 wait $job 2>/dev/null
 job=
 start --ranks 4 --seconds 90
-timeout 20 "$sh" -o table status >"$dir/status" 2>&1
+timeout 300 "$sh" -o table status >"$dir/status" 2>&1
 grep -q 'none, NCCL decides' "$dir/status"
 is $? "a new job of that name begins anew"
 # The ranks may have run past every fence that was tried: once more, then.
 for turn in $(seq 10); do
-	timeout 20 "$sh" policy use size_aware >>"$dir/log" 2>&1 && break
+	timeout 300 "$sh" policy use size_aware >>"$dir/log" 2>&1 && break
 done
 is $? "and can be changed"
-timeout 20 "$sh" check agreement >>"$dir/log" 2>&1
+timeout 300 "$sh" check agreement >>"$dir/log" 2>&1
 is $? "and its ranks agree"
-timeout 20 "$sh" status >>"$dir/log" 2>&1
+timeout 300 "$sh" status >>"$dir/log" 2>&1
 is $? "and it tells its state"
 kill -TERM $job
 wait $job

@@ -22,7 +22,7 @@ check "the socket's mode is 0600" test "$(stat -c %a "$S")" = 600
 	echo status
 	sleep 1
 	echo status
-) | timeout 30 "$C/client" "$S" >"$T/one" &
+) | timeout 300 "$C/client" "$S" >"$T/one" &
 one=$!
 ask "status" "policy list"
 says "a second client is served beside the first" '"policies":'
@@ -33,14 +33,14 @@ check "and the first goes on" test "$(grep -c '"ok":true' "$T/one")" -eq 2
 (
 	printf '!raw 706f6c696379206c\n' # "policy l"
 	sleep 5
-) | timeout 30 "$C/client" "$S" >/dev/null &
+) | timeout 300 "$C/client" "$S" >/dev/null &
 dead=$!
 sleep 0.3
 kill -9 $dead 2>/dev/null
 (
 	printf '!fd %s\n!raw 706f6c696379206c6f616420\n' "$P/ring.policy"
 	sleep 5
-) | timeout 30 "$C/client" "$S" >/dev/null &
+) | timeout 300 "$C/client" "$S" >/dev/null &
 dead2=$!
 sleep 0.3
 kill -9 $dead2 2>/dev/null
@@ -48,7 +48,7 @@ load ring choice tables tree big
 ask "policy use ring" "policy list"
 says "clients killed in mid-line and mid-load do no harm" '"name":"ring"' '"in_use":true'
 printf '!fd %s\n!send policy load ring\n' "$P/ring.policy" |
-	timeout 30 "$C/client" "$S" >/dev/null
+	timeout 300 "$C/client" "$S" >/dev/null
 ask "status"
 says "nor one that goes before the answer" '"ok":true'
 pid=$(basename "$S" | cut -d. -f4)
@@ -62,9 +62,9 @@ check "descriptors that nobody asked for are closed" await as_before
 (
 	echo '!raw 737461'
 	echo '!read 2'
-) | timeout 40 "$C/client" "$S" >"$T/half" &
+) | timeout 300 "$C/client" "$S" >"$T/half" &
 half=$!
-printf '!read 2\n' | timeout 60 "$C/client" -n -t 50 "$S" >"$T/silent" &
+printf '!read 2\n' | timeout 300 "$C/client" -n -t 50 "$S" >"$T/silent" &
 silent=$!
 ask "!fill 65535 a" "!raw 0a" "!read"
 says "the longest line is answered" '"code":"usage"'
@@ -84,12 +84,12 @@ hold() { # 16 that stay; those of before have gone
 	[ -n "$holders" ] && kill $holders 2>/dev/null
 	holders=
 	for i in $(seq 16); do
-		timeout 100 "$C/client" "$S" <"$T/hold" >/dev/null 8<&- &
+		timeout 300 "$C/client" "$S" <"$T/hold" >/dev/null 8<&- &
 		holders="$holders $!"
 	done
 }
 turned_away() {
-	printf '!read\n!read\n' | timeout 30 "$C/client" -n -t 1 "$S" >"$T/r"
+	printf '!read\n!read\n' | timeout 300 "$C/client" -n -t 1 "$S" >"$T/r"
 	grep -q '"code":"busy"' "$T/r"
 }
 full() {
@@ -113,13 +113,13 @@ soon "room again after they left" '"ok":true'
 # ---- slow readers
 (
 	printf '!flood 20000 policy dump big\n!sleep 7000\n!until no-such-text\n'
-) | timeout 60 "$C/client" -t 20 "$S" >"$T/slow" &
+) | timeout 300 "$C/client" -t 20 "$S" >"$T/slow" &
 slow=$!
 alive "while a client does not read"
 wait $slow
 check "a client that does not read is closed" grep -q '^closed' "$T/slow"
 printf '@1 decision tail count=1 follow=yes\n!sleep 7000\n!read 12\n' |
-	timeout 60 "$C/client" "$S" >"$T/late"
+	timeout 300 "$C/client" "$S" >"$T/late"
 check "a stream that is not read is not closed" test \
 	"$(grep -c '"id":1,"ok":true' "$T/late")" -eq 13
 
@@ -127,7 +127,7 @@ check "a stream that is not read is not closed" test \
 if [ "$(id -u)" -eq 0 ]; then
 	chmod 711 "$T" "$T/s"
 	chmod 666 "$S"
-	printf '!read\n!read\n' | timeout 20 "$C/client" -n -u 65534 "$S" >"$T/r" 2>&1
+	printf '!read\n!read\n' | timeout 300 "$C/client" -n -u 65534 "$S" >"$T/r" 2>&1
 	check "another uid is not served" grep -q '"code":"not_permitted".*uid 0.*uid 65534' "$T/r"
 	check "and closed" grep -q closed "$T/r"
 	check "and logged" grep -q 'uid 65534 pid [0-9]* was rejected' "$T/host.err"
@@ -138,10 +138,10 @@ else
 fi
 
 # ---- garbage, and everybody at once
-check "fuzzed lines" timeout 120 "$C/stress" "$S" "${STRESS_S:-4}" 2 $$
+check "fuzzed lines" timeout 300 "$C/stress" "$S" "${STRESS_S:-4}" 2 $$
 echo "# $(cat "$T/check")"
 alive "after fuzzed lines"
-check "four clients hammer it" timeout 120 "$C/stress" "$S" "${STRESS_S:-4}" 4 7
+check "four clients hammer it" timeout 300 "$C/stress" "$S" "${STRESS_S:-4}" 4 7
 echo "# $(cat "$T/check")"
 alive "after four clients"
 wait $silent

@@ -10,14 +10,14 @@ comm=ab00000000000000
 host --ranks 2
 
 # ---- hello, help, cancel
-printf 'hello 1\n' | timeout 20 "$C/client" -n "$S" >"$T/r"
+printf 'hello 1\n' | timeout 300 "$C/client" -n "$S" >"$T/r"
 R=$(cat "$T/r")
 says "hello" '"protocol":1' '"version":"' '"uid":'"$(id -u)" '"job":"t"' \
 	'"rank":0' '"role":"control"' '"tuner_abi":5'
 ask "hello 2"
 says "hello of a later version" version_mismatch '"hint":"the plugin is older'
 refuses "hello without a number" bad_argument "hello x"
-printf '@7 status\n' | timeout 20 "$C/client" -n "$S" >"$T/r"
+printf '@7 status\n' | timeout 300 "$C/client" -n "$S" >"$T/r"
 R=$(cat "$T/r")
 says "a command before hello" '"id":7' '"code":"protocol"' 'hello 1'
 ask "help"

@@ -6,10 +6,10 @@
 . "$TOP/test/integration/control/lib.sh"
 export NCCLBPF_SOCKET_DIR="$T/s"
 
-sh_() { timeout 60 "$B/ncclbpf-shell" --no-rc -o tsv -J t "$@"; }
+sh_() { timeout 300 "$B/ncclbpf-shell" --no-rc -o tsv -J t "$@"; }
 sockets() { awk '/^socket \// { print $2 }' "$T/host.out"; }
 # Sent, and gone before there is an answer.
-vanish() { printf '!send %s\n' "$1" | timeout 60 "$C/client" "$S" >/dev/null 2>&1; }
+vanish() { printf '!send %s\n' "$1" | timeout 300 "$C/client" "$S" >/dev/null 2>&1; }
 digest() { printf '%s' "$R" | sed 's/.*"change":"\([0-9a-f]*\)".*/\1/'; }
 # stage N: in so many processes; the first is asked last.
 stage() {

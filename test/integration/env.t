@@ -22,7 +22,7 @@ is() { # status, name
 ask() { # version, lines...
 	v=$1
 	shift
-	printf '%s\n' "$@" | timeout 60 "$host" "$v" >"$dir/out" 2>&1
+	printf '%s\n' "$@" | timeout 300 "$host" "$v" >"$dir/out" 2>&1
 }
 has() { # lines: all of them are there
 	for l; do grep -qxF -- "$l" "$dir/out" || return 1; done
@@ -139,7 +139,7 @@ fi
 # ---- the shell
 
 mkfifo "$dir/in"
-timeout 120 "$host" 2 <"$dir/in" >"$dir/out" 2>&1 &
+timeout 300 "$host" 2 <"$dir/in" >"$dir/out" 2>&1 &
 exec 8>"$dir/in"
 wait_for() { # condition...: generously
 	for i in $(seq 600); do
@@ -149,7 +149,7 @@ wait_for() { # condition...: generously
 	return 1
 }
 line() { [ "$(grep -cxF -- "$1" "$dir/out")" -eq "$2" ]; }
-sh_() { timeout 20 "$sh" "$@" >"$dir/said" 2>&1; }
+sh_() { timeout 300 "$sh" "$@" >"$dir/said" 2>&1; }
 echo NCCL_TEST_PLAIN >&8
 wait_for line "NCCL_TEST_PLAIN=plain" 1
 is $? "a process that NCCL has begun to ask"
@@ -181,7 +181,7 @@ many=$(printf 'v%.0s' $(seq 1000))
 for i in $(seq 70); do
 	echo "env set NCCL_TEST_BIG ${many}$i"
 done >"$dir/lines"
-timeout 60 "$sh" --keep-going <"$dir/lines" >"$dir/said" 2>&1
+timeout 300 "$sh" --keep-going <"$dir/lines" >"$dir/said" 2>&1
 grep -q "65536 bytes of values are in use" "$dir/said"
 is $? "values are bounded, and it is said"
 echo @keep >&8

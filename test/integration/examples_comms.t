@@ -8,7 +8,7 @@
 [ -e "$B/examples/rollout/one_channel.bpf.o" ] || skip_all "examples" "no clang at build time"
 trap finish EXIT
 for e in canary slo-guard tenants; do
-	timeout 200 bash "$TOP/examples/$e/demo.sh" "$B" >"$T/out" 2>"$T/err"
+	timeout 300 bash "$TOP/examples/$e/demo.sh" "$B" >"$T/out" 2>"$T/err"
 	rc=$?
 	cat "$T/out" "$T/err" >"$T/why"
 	ok "$e" "$rc"

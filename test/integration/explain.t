@@ -9,7 +9,7 @@
 trap finish EXIT
 cd "$T" || exit 1
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=ex \
-	timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --seconds 180 --pause-ms 20 \
+	timeout 300 "$B/test/fakes/host/standin" --ranks 2 --procs --seconds 180 --pause-ms 20 \
 	--min 1M --max 64M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >ex.out 2>&1 &
 jobs="$jobs $!"
 export NCCLBPF_JOB=ex
@@ -17,7 +17,7 @@ export NCCLBPF_JOB=ex
 enough() { "$S" -q -o json decision tail count=64 | grep -qE '"seq":([89]|[1-9][0-9]+),'; }
 await enough
 use() { # NAMES...: and all ranks decide with them
-	timeout 20 "$S" policy use "$@" >/dev/null
+	timeout 300 "$S" policy use "$@" >/dev/null
 	await settled ex
 }
 

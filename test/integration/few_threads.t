@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # NCCL does not survive a thread that it cannot start. With the real libnccl on
 # virtual GPUs, in a control group whose limit just fits NCCL: our thread is not
 # the one too many.

@@ -48,7 +48,7 @@ ctl() { etcdctl --endpoints="$NCCLBPF_FLEET" --command-timeout=3s "$@" 2>>"$dir/
 site() { # which, words: the shell on one site
 	which=$1
 	shift
-	env -u NCCLBPF_FLEET NCCLBPF_SOCKET_DIR="$dir/$which" timeout 20 \
+	env -u NCCLBPF_FLEET NCCLBPF_SOCKET_DIR="$dir/$which" timeout 300 \
 		"$B/ncclbpf-shell" --no-rc -o tsv -J fleet "$@" 2>>"$dir/said"
 }
 # ask ID LINE [POLICY]: a request, as the shell makes one

@@ -37,7 +37,7 @@ ok "clocks that are years off" $?
 start() {
 	mkdir -m 700 "$1.a" "$1.ahead" "$1.behind"
 	NCCLBPF_JOB=$1 NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
-		timeout 120 "$B/test/fakes/host/standin" --ranks 3 --nodes 3 --procs --min 4M \
+		timeout 300 "$B/test/fakes/host/standin" --ranks 3 --nodes 3 --procs --min 4M \
 		--max 32M --seconds "$2" --pause-ms 5 --rank-env "0:NCCLBPF_SOCKET_DIR=$T/$1.a" \
 		--rank-env "1:NCCLBPF_SOCKET_DIR=$T/$1.ahead" \
 		--rank-env "1:NCCLBPF_AGENT=$T/ahead" --rank-env "1:LD_PRELOAD=$T/shim.so" \

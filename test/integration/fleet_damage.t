@@ -27,7 +27,7 @@ start() {
 	done
 	shift
 	NCCLBPF_FLEET=$fleet NCCLBPF_JOB=damage NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
-		timeout 150 "$B/test/fakes/host/standin" --ranks $ranks --nodes $ranks --procs \
+		timeout 300 "$B/test/fakes/host/standin" --ranks $ranks --nodes $ranks --procs \
 		--min 4M --max 32M --seconds 140 --pause-ms 5 "$@" >>log 2>&1 &
 	job=$! jobs="$jobs $!"
 }

@@ -19,7 +19,7 @@ start() {
 	mkdir -m 700 "$T/$1"
 	NCCLBPF_FLEET_CERT=$T/etcd/$2.pem NCCLBPF_FLEET_KEY=$T/etcd/$2.key \
 		NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCLBPF_JOB=$1 NCCLBPF_SOCKET_DIR=$T/$1 \
-		NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 100 "$B/test/fakes/host/standin" \
+		NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 300 "$B/test/fakes/host/standin" \
 		--ranks 2 --procs --min 4M --max 32M --seconds "$3" --pause-ms 5 >"$1.log" 2>&1 &
 	job=$! jobs="$jobs $!"
 }

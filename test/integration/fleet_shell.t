@@ -28,7 +28,7 @@ site() {
 	mkdir -p -m 700 "$T/$name"
 	for r in $first $((first + 1)); do
 		RANK=$r NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=train \
-			NCCLBPF_SOCKET_DIR=$T/$name timeout 120 "$B/test/fakes/host/standin" \
+			NCCLBPF_SOCKET_DIR=$T/$name timeout 300 "$B/test/fakes/host/standin" \
 			--ranks 1 --seconds 100 --pause-ms 5 >"$name.$r.out" 2>&1 &
 		jobs="$jobs $!"
 	done
@@ -38,7 +38,7 @@ agent() { # NAME ENDPOINTS...
 	name=$1 store=$2
 	shift 2
 	: >"$name.agent"
-	timeout 120 "$B/test/fakes/etcd/site" "$store" train "$name" "$T/$name" \
+	timeout 300 "$B/test/fakes/etcd/site" "$store" train "$name" "$T/$name" \
 		"$@" >"$name.agent" 2>&1 &
 	jobs="$jobs $!" agent=$!
 	await test -s "$name.agent"
@@ -46,7 +46,7 @@ agent() { # NAME ENDPOINTS...
 site west 0 "$plain"
 site east 2 "$plain"
 all_there() {
-	timeout 20 "$S" --fleet "$plain" -o tsv attach train 2>/dev/null |
+	timeout 300 "$S" --fleet "$plain" -o tsv attach train 2>/dev/null |
 		grep -c attached | grep -qx 4
 }
 await all_there

@@ -231,14 +231,14 @@ has "says that there is no such job" err "no job strat in the store"
 
 # ---- a service: an agent that waits for the job ----
 mkdir -m 700 c
-NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 60 \
+NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 300 \
 	"$B/test/fakes/host/standin" --ranks 1 --seconds 50 --pause-ms 5 >dead.log 2>&1 &
 dead=$!
 await test -e c/service.seg
 for p in $(pgrep -P $dead) $dead; do kill -KILL "$p"; done 2>/dev/null
 wait $dead 2>/dev/null
 before=$(stat -c %i c/service.seg)
-NCCLBPF_FLEET=$fleet timeout 60 "$B/ncclbpf-agent" --job service --dir "$T/c" >service.log 2>&1 &
+NCCLBPF_FLEET=$fleet timeout 300 "$B/ncclbpf-agent" --job service --dir "$T/c" >service.log 2>&1 &
 jobs="$jobs $!"
 sleep 2
 [ "$(stat -c %i c/service.seg)" = "$before" ] &&
@@ -246,7 +246,8 @@ sleep 2
 ok "a service leaves the segment of a dead job alone" $?
 NCCLBPF_FLEET=$fleet NCCLBPF_AGENT=none NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c \
 	NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
-	timeout 60 "$B/test/fakes/host/standin" --ranks 1 --seconds 6 --pause-ms 5 >alive.log 2>&1 &
+	timeout 300 "$B/test/fakes/host/standin" --ranks 1 --seconds 6 --pause-ms 5 \
+		>alive.log 2>&1 &
 jobs="$jobs $!"
 there() { ctl get --prefix --keys-only /ncclbpf/1/service/site/ | grep -q site; }
 await there

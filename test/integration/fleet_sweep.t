@@ -21,7 +21,7 @@ mkdir -m 700 a b
 sweep fill
 env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=sweep NCCLBPF_FLEET_AUDIT=100 \
 	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
-	timeout 100 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --min 4M --max 32M \
+	timeout 300 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --min 4M --max 32M \
 	--seconds 90 --pause-ms 5 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 job=$! jobs=$!
 left() { sweep count >why && grep -qx "$1" why; }

@@ -34,14 +34,14 @@ fill() {
 }
 change() { # policy: ranks may run past a fence, then once more
 	for turn in $(seq 20); do
-		timeout 20 "$sh" policy use "$1" >>"$log" 2>&1 && return 0
+		timeout 300 "$sh" policy use "$1" >>"$log" 2>&1 && return 0
 	done
 	return 1
 }
 
 fill
 is $? "the file system is full"
-NCCLBPF_JOB=early NCCLBPF_POLICY=$B/policies/size_aware.policy timeout 100 \
+NCCLBPF_JOB=early NCCLBPF_POLICY=$B/policies/size_aware.policy timeout 300 \
 	"$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M --loops 20 \
 	>"$log" 2>&1
 is $? "full before the start: all ranks take the same choice to the end"
@@ -50,7 +50,7 @@ is $? "each process says why it shares no segment"
 rm -f "$dir/fill" "$dir/more"
 
 export NCCLBPF_JOB=late
-timeout 100 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
+timeout 300 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
 	--comms 200 --loops 10 --pause-ms 3 >"$log" 2>&1 &
 job=$!
 for i in $(seq 1200); do
@@ -59,10 +59,10 @@ for i in $(seq 1200); do
 done
 fill
 is $? "full while communicators come and go"
-timeout 20 "$sh" policy load "$B/policies/size_aware.policy" >>"$log" 2>&1
+timeout 300 "$sh" policy load "$B/policies/size_aware.policy" >>"$log" 2>&1
 while kill -0 $job 2>/dev/null; do
 	for p in size_aware none; do
-		timeout 20 "$sh" policy use $p >>"$log" 2>&1
+		timeout 300 "$sh" policy use $p >>"$log" 2>&1
 	done
 done
 wait $job
@@ -70,7 +70,7 @@ is $? "no rank dies or differs while policies change"
 job=
 rm -f "$dir/fill" "$dir/more"
 
-timeout 100 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
+timeout 300 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \
 	--seconds 90 >"$log" 2>&1 &
 job=$!
 for i in $(seq 1200); do
@@ -78,14 +78,14 @@ for i in $(seq 1200); do
 	sleep 0.05
 done
 fill
-timeout 20 "$sh" policy load "$B/policies/size_aware.policy" >>"$log" 2>&1
+timeout 300 "$sh" policy load "$B/policies/size_aware.policy" >>"$log" 2>&1
 change size_aware
 is $? "a change is committed on a full file system"
 change none
 is $? "and another"
-timeout 20 "$sh" check agreement >>"$log" 2>&1
+timeout 300 "$sh" check agreement >>"$log" 2>&1
 is $? "the ranks agree"
-timeout 20 "$sh" status >>"$log" 2>&1
+timeout 300 "$sh" status >>"$log" 2>&1
 is $? "the state is told"
 kill -TERM $job
 wait $job

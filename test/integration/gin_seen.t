@@ -19,7 +19,7 @@ export NCCL_SOCKET_IFNAME=lo
 # moe NAME ROUNDS: the all-to-all, waiting; "echo go >NAME.go" runs it again
 moe() {
 	mkfifo "$1.go"
-	timeout 120 env NCCLBPF_GIN=on \
+	timeout 300 env NCCLBPF_GIN=on \
 		NCCLBPF_JOB="${JOB:-$1}" NCCLBPF_SOCKET_DIR="${DIR:-$NCCLBPF_SOCKET_DIR}" "$M" \
 		"$B/libncclbpf.so" --mode direct --hold --rounds "$2" \
 		--tokens 100 <"$1.go" >"$1.out" 2>"$1.err" &
@@ -177,24 +177,24 @@ on() { # JOB [NAME=value...] COMMAND...: with GIN on, until it can be attached t
 	env NCCLBPF_GIN=on NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_JOB="$name" \
 		"$@" </dev/null >"$name.out" 2>&1 &
 	jobs="$jobs $!"
-	await timeout 20 "$S" -q attach "$name" >/dev/null 2>&1
+	await timeout 300 "$S" -q attach "$name" >/dev/null 2>&1
 }
 run -J one -o json doctor
 has "doctor: in use" out '"name":"gin","level":"ok"'
 exec 3>&-
 standin=$B/test/fakes/host/standin
-on idle timeout 100 "$standin" --ranks 1 --seconds 90 --pause-ms 50
+on idle timeout 300 "$standin" --ranks 1 --seconds 90 --pause-ms 50
 run -J idle -o json doctor
 has "doctor: on, but nobody has asked" out '"name":"gin","level":"warn"' \
 	"GIN is on, but not in use: NCCL has not found our GIN plugin" \
 	"set NCCL_NET_PLUGIN, from 2.29.7 on NCCL_GIN_PLUGIN"
-on forbidden NCCL_WIN_ENABLE=0 timeout 100 "$standin" --ranks 1 --seconds 90 --pause-ms 50
+on forbidden NCCL_WIN_ENABLE=0 timeout 300 "$standin" --ranks 1 --seconds 90 --pause-ms 50
 run -J forbidden -o json doctor
 has "doctor: a variable of NCCL forbids it" out \
 	"not in use: NCCL_WIN_ENABLE=0 keeps NCCL from GIN" "unset it"
 if [ -e "$B/test/fakes/verbs/libncclversion.so" ]; then
 	on old NCCL_VERSION=22803 LD_PRELOAD="$B/test/fakes/verbs/libncclversion.so" \
-		timeout 100 "$standin" --ranks 1 --seconds 90 --pause-ms 50
+		timeout 300 "$standin" --ranks 1 --seconds 90 --pause-ms 50
 	run -J old -o json doctor
 	has "doctor: NCCL is too old" out "not in use: NCCL 2.28.3 has no GIN plugins"
 else
@@ -213,12 +213,12 @@ for s in west east; do
 	JOB=train DIR=$T/$s moe $s 1
 	[ $s = west ] && exec 4>west.go || exec 5>east.go
 	await ready $s 1
-	timeout 120 "$B/test/fakes/etcd/site" "$store" train $s "$T/$s" >$s.agent 2>&1 &
+	timeout 300 "$B/test/fakes/etcd/site" "$store" train $s "$T/$s" >$s.agent 2>&1 &
 	jobs="$jobs $!"
 	await test -s $s.agent
 done
 both() {
-	timeout 20 "$S" --fleet "$store" -o tsv attach train 2>/dev/null |
+	timeout 300 "$S" --fleet "$store" -o tsv attach train 2>/dev/null |
 		grep -c attached | grep -qx 4
 }
 await both

@@ -30,7 +30,7 @@ real() {
 		--check "$@" >"$realjob.out" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
-	await timeout 20 "$S" -q attach "$realjob" >/dev/null 2>&1
+	await timeout 300 "$S" -q attach "$realjob" >/dev/null 2>&1
 }
 ended() { # NAME: the job, well, with all sums right
 	kill -TERM "$job" 2>/dev/null

@@ -38,7 +38,7 @@ check "status is answered" sh_ 0 status
 check "it is in use for who begins now" told "policies *ring"
 kill -USR2 "$HOST"
 check "at the next call all ranks take the last one, at its fence" \
-	timeout 90 "$SH" --no-rc -f "$TOP/test/integration/graph_replays.lua" t ring
+	timeout 300 "$SH" --no-rc -f "$TOP/test/integration/graph_replays.lua" t ring
 check "and agree" sh_ 0 check agreement
 alive "after replays"
 

@@ -25,7 +25,7 @@ say() { # status, name
 # keep their policies: only new ones take the change, and the status is 2.
 use() {
 	for _ in 1 2 3 4 5 6; do
-		timeout 20 "$sh" -J $NCCLBPF_JOB policy use "$@" >"$dir/use" 2>&1
+		timeout 300 "$sh" -J $NCCLBPF_JOB policy use "$@" >"$dir/use" 2>&1
 		ended=$?
 		cat "$dir/use" >>"$dir/log"
 		[ $ended -eq 0 ] && return
@@ -52,12 +52,12 @@ run() { # name, release, processes, options...
 	shift 3
 	export NCCLBPF_JOB=reload$n
 	name_of "$release"
-	timeout 250 "$B/test/fakes/host/standin" --nccl "$release" --ranks 8 \
+	timeout 300 "$B/test/fakes/host/standin" --nccl "$release" --ranks 8 \
 		--seconds 240 "$@" >"$dir/log" 2>&1 &
 	job=$!
 	attachable $procs
 	for p in size_aware nvlink_ring_mid noop; do
-		timeout 20 "$sh" \
+		timeout 300 "$sh" \
 			-J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1 ||
 			{ say 1 "$name: load $p"; kill $job; wait $job; return; }
 	done
@@ -98,17 +98,17 @@ churn() { # name, release
 churn_once() { # release
 	export NCCLBPF_JOB=churn${n}_$round
 	name_of "$1"
-	timeout 100 "$B/test/fakes/host/standin" --nccl "$1" --procs --ranks 4 \
+	timeout 300 "$B/test/fakes/host/standin" --nccl "$1" --procs --ranks 4 \
 		--comms 1000 --loops 3 --pause-ms 2 --ahead 20 >"$dir/log" 2>&1 &
 	job=$!
 	attachable 4
 	for p in size_aware nvlink_ring_mid; do
-		timeout 20 "$sh" \
+		timeout 300 "$sh" \
 			-J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1
 	done
 	while kill -0 $job 2>/dev/null; do
 		for p in size_aware none nvlink_ring_mid none; do
-			timeout 20 "$sh" -J $NCCLBPF_JOB policy use $p >"$dir/use" 2>&1
+			timeout 300 "$sh" -J $NCCLBPF_JOB policy use $p >"$dir/use" 2>&1
 			ended=$?
 			cat "$dir/use" >>"$dir/log"
 			[ $ended -eq 0 ] || { [ "$nameless" ] && [ $ended -eq 2 ] &&

@@ -25,13 +25,13 @@ E
 for l in $LOCALES; do
 	LC_ALL=$l.UTF-8
 	export NCCLBPF_JOB=$l
-	NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 200 \
+	NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 300 \
 		"$B/test/fakes/host/standin" --events --ranks 2 --procs --seconds 180 --pause-ms 5 \
 		--min 1M --max 64M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" \
 		>"$l.out" 2>&1 &
 	jobs="$jobs $!"
 	measured() { run metrics && grep -q 'algo_proto="R.NG_S.MPLE"' "$T/out"; }
-	await timeout 20 "$S" -q attach "$l" >/dev/null 2>&1
+	await timeout 300 "$S" -q attach "$l" >/dev/null 2>&1
 	status 0 "$l: words of a table" policy load t.csv
 	status 0 "$l: in use" policy use t
 	status 0 "$l: telemetry" telemetry on

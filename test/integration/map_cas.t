@@ -12,7 +12,7 @@ hex() { printf '%02x%02x000000000000' $(($1 % 256)) $(($1 / 256)); }
 race() {
 	pids=
 	for i in $(seq "$1"); do
-		timeout 100 "$SH" --no-rc \
+		timeout 300 "$SH" --no-rc \
 			-f "$TOP/test/integration/map_cas.lua" t "$2" "$i" >"$T/client.$i" 2>&1 &
 		pids="$pids $!"
 	done

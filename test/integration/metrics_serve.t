@@ -14,11 +14,11 @@ tool() { command -v "$1" || ls "$TOP/build/tools/$1" 2>/dev/null; }
 
 begin() {
 	NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
-		timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 180 \
+		timeout 300 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 180 \
 		--pause-ms 2 --nccl 2.28.9 --min 4K --max 4M --factor 1024 >one.out 2>&1 &
 	jobs="$jobs $!"
 	job=$!
-	await timeout 20 "$S" -q attach one >/dev/null 2>&1
+	await timeout 300 "$S" -q attach one >/dev/null 2>&1
 	run -J one telemetry on
 }
 serve() { # LOG OPTIONS...: sets url, port and server

@@ -12,7 +12,7 @@ cd "$TOP" || exit 1
 export NCCL_SOCKET_IFNAME=lo
 
 moe() {
-	timeout 120 env NCCLBPF_GIN=on NCCLBPF_CONTROL=off "$M" "$B/libncclbpf.so" "$@" \
+	timeout 300 env NCCLBPF_GIN=on NCCLBPF_CONTROL=off "$M" "$B/libncclbpf.so" "$@" \
 		>"$T/out" 2>"$T/err"
 }
 moe --tokens 1 --topk 1 --hidden 1 --rounds 2
@@ -27,7 +27,7 @@ for shape in "--tokens 33 --topk 8 --hidden 3 --skew 0" "--tokens 200 --topk 2 -
 	cat "$T/out" "$T/err" >"$T/why"
 	has "chunks: $shape" out "chunks: 5 rounds, all sums are right"
 done
-timeout 60 "$M" "$B/libncclbpf.so" --tokens 2 >"$T/out" 2>"$T/err"
+timeout 300 "$M" "$B/libncclbpf.so" --tokens 2 >"$T/out" 2>"$T/err"
 [ $? -eq 1 ] && grep -q 'is NCCLBPF_GIN on' "$T/err"
 ok "without NCCLBPF_GIN=on the example says what is missing" $?
 
@@ -54,7 +54,7 @@ counted() { # name, command...
 	mkfifo "$T/go"
 	: >"$T/out"
 	NCCLBPF_JOB=moe_counts NCCLBPF_GIN=on NCCLBPF_POLICY=$B/policies/gin_peers.policy \
-		timeout 120 "$@" --rounds 3 --counts --hold <"$T/go" >"$T/out" 2>"$T/err" &
+		timeout 300 "$@" --rounds 3 --counts --hold <"$T/go" >"$T/out" 2>"$T/err" &
 	job=$!
 	exec 3>"$T/go"
 	i=0
@@ -75,7 +75,7 @@ counted() { # name, command...
 	ok "$name: the policy's counts are the program's" $?
 }
 demo() { # name, where it runs, rounds
-	OVER=$2 timeout 200 examples/moe-alltoall/demo.sh "$B" --rounds 3 \
+	OVER=$2 timeout 300 examples/moe-alltoall/demo.sh "$B" --rounds 3 \
 		--tokens 300 >"$T/out" 2>"$T/err"
 	rc=$?
 	cat "$T/out" "$T/err" >"$T/why"

@@ -71,23 +71,23 @@ live() { # name, options...
 	pid=$!
 	# eight ranks that have decided
 	for i in $(seq 600); do
-		timeout 10 "$sh" -J $NCCLBPF_JOB comm list -o json >"$dir/comms" 2>/dev/null
+		timeout 300 "$sh" -J $NCCLBPF_JOB comm list -o json >"$dir/comms" 2>/dev/null
 		[ "$(grep -o '"decisions":[1-9]' "$dir/comms" | wc -l)" -ge 8 ] && break
 		sleep 0.1
 	done
-	timeout 20 "$sh" -J $NCCLBPF_JOB comm list -o json >"$dir/comms" 2>>"$dir/log"
+	timeout 300 "$sh" -J $NCCLBPF_JOB comm list -o json >"$dir/comms" 2>>"$dir/log"
 	grep -q '"tuner_abi": *5' "$dir/comms"
 	say $? "$name: NCCL calls interface v5"
 	moved=0
 	for p in size_aware nvlink_ring_mid noop; do
-		timeout 20 "$sh" \
+		timeout 300 "$sh" \
 			-J $NCCLBPF_JOB policy load "$B/policies/$p.policy" >>"$dir/log" 2>&1
 	done
 	for i in 1 2 3 4 5 6; do
 		for p in size_aware nvlink_ring_mid none; do
 			# a busy machine's ranks may run past every fence that is tried
 			for turn in 1 2 3 4 5 6; do
-				timeout 20 "$sh" \
+				timeout 300 "$sh" \
 					-J $NCCLBPF_JOB policy use $p >>"$dir/log" 2>&1 || continue
 				moved=$((moved + 1))
 				break
@@ -113,8 +113,8 @@ events() { # name, options...
 		timeout -k 30 100 "$job" --seconds 90 --max 16M --factor 4 "$@" >"$dir/log" 2>&1 &
 	pid=$!
 	for i in $(seq 300); do
-		timeout 10 "$sh" -J $NCCLBPF_JOB telemetry on -o tsv -q >"$dir/on" 2>/dev/null
-		timeout 10 "$sh" -J $NCCLBPF_JOB -o json stats >"$dir/stats" 2>/dev/null
+		timeout 300 "$sh" -J $NCCLBPF_JOB telemetry on -o tsv -q >"$dir/on" 2>/dev/null
+		timeout 300 "$sh" -J $NCCLBPF_JOB -o json stats >"$dir/stats" 2>/dev/null
 		grep -q '"source":"kernel_gpu"' "$dir/stats" && break
 		sleep 0.1
 	done
@@ -125,7 +125,7 @@ events() { # name, options...
 	say $? "$name: collectives are timed by the GPU's clock"
 	grep -q '"busbw_gbs":[0-9]*[1-9]' "$dir/stats"
 	say $? "$name: and have a bus bandwidth"
-	timeout 10 "$sh" -J $NCCLBPF_JOB telemetry off >/dev/null 2>&1
+	timeout 300 "$sh" -J $NCCLBPF_JOB telemetry off >/dev/null 2>&1
 	kill -TERM $pid
 	wait $pid
 	rc=$?

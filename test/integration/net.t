@@ -9,7 +9,7 @@ trap finish EXIT
 cd "$TOP" || exit 1
 export NCCL_SOCKET_IFNAME=lo
 
-timeout 120 "$R" "$B/libncclbpf.so" --rounds 2 --bytes 4096 >"$T/out" 2>"$T/err"
+timeout 300 "$R" "$B/libncclbpf.so" --rounds 2 --bytes 4096 >"$T/out" 2>"$T/err"
 if [ $? -ne 0 ] && grep -q 'no device' "$T/err"; then
 	skip_all "ring AllReduce" "no loopback interface is up"
 fi
@@ -17,7 +17,7 @@ cat "$T/out" "$T/err" >"$T/why"
 has "four processes add up over the net interface alone" out \
 	"4 ranks, 4096 bytes, 2 rounds of 6 steps: every sum is right"
 
-timeout 120 examples/ring-allreduce/ring.sh "$B" --rounds 10 --bytes 300000 >"$T/out" 2>"$T/err"
+timeout 300 examples/ring-allreduce/ring.sh "$B" --rounds 10 --bytes 300000 >"$T/out" 2>"$T/err"
 rc=$?
 cat "$T/out" "$T/err" >"$T/why"
 ok "the example with its report" $rc
@@ -69,7 +69,7 @@ ok "a policy's traffic class reaches a plugin that is told it at connect" $?
 devices() { # NAME WANT TEXT [NAME=value...]
 	name=$1 want=$2 text=$3
 	shift 3
-	env NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 60 "$B/test/fakes/host/net_check" \
+	env NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 300 "$B/test/fakes/host/net_check" \
 		--devices "$B/libncclbpf.so" 12 >"$T/out" 2>&1
 	cp "$T/out" "$T/why"
 	[ "$(head -1 "$T/out")" = "$want" ] && grep -q -e "$text" "$T/out" &&
@@ -93,7 +93,7 @@ devices "a plugin without devices" 0 'net_plugin_v11.so (testnet, interface v11)
 devices "devices that fail" -1 'net_plugin_v12.so (testnet, interface v12) is called first' \
 	NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=devices
 for where in listen isend test; do
-	timeout 60 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=$where \
+	timeout 300 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_FAIL=$where \
 		"$R" "$B/libncclbpf.so" --rounds 1 --bytes 64 --log >"$T/out" 2>"$T/err"
 	rc=$?
 	cat "$T/out" "$T/err" >"$T/why"
@@ -103,7 +103,7 @@ for where in listen isend test; do
 	grep -q "net_plugin_v12.so $said" "$T/err"
 	ok "and said, with its name" $?
 done
-timeout 120 env NCCLBPF_CHAIN_NET="${W}8.so" examples/ring-allreduce/ring.sh "$B" --rounds 3 \
+timeout 300 env NCCLBPF_CHAIN_NET="${W}8.so" examples/ring-allreduce/ring.sh "$B" --rounds 3 \
 	--bytes 70000 >"$T/out" 2>&1
 rc=$?
 cp "$T/out" "$T/why"
@@ -113,7 +113,7 @@ ok "the ring over a wrapped plugin, its steps seen all the same" $?
 
 # A transport whose isend does the whole work, as an emulated adapter's: what it
 # takes is the send's, not lost before the clock starts.
-timeout 120 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_SLOW_US=3000 \
+timeout 300 env NCCLBPF_CHAIN_NET="${W}12.so" NET_PLUGIN_SLOW_US=3000 \
 	examples/ring-allreduce/ring.sh "$B" --rounds 2 --bytes 7000 >"$T/out" 2>&1
 cp "$T/out" "$T/why"
 awk '
@@ -128,7 +128,7 @@ hold() { # JOB [NAME=value...] -- OPTIONS: a ring that stays, its input open as 
 	shift
 	rm -f "$T/go"
 	mkfifo "$T/go"
-	timeout 120 env NCCLBPF_JOB="$name" \
+	timeout 300 env NCCLBPF_JOB="$name" \
 		"$@" --hold --open >"$T/$name" 2>"$T/$name.err" <"$T/go" &
 	job=$!
 	jobs="$jobs $job"

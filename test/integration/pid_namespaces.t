@@ -17,7 +17,7 @@ need_host "equal PIDs"
 
 # shell ARGS...: from a container beside the job's, which sees none of its processes
 beside() {
-	unshare --pid --fork --mount-proc timeout 60 "$S" "$@" >"$T/out" 2>"$T/err" </dev/null
+	unshare --pid --fork --mount-proc timeout 300 "$S" "$@" >"$T/out" 2>"$T/err" </dev/null
 	rc=$?
 	{ echo "status $rc beside: $*"; cat "$T/out" "$T/err"; } >"$T/why"
 }

@@ -14,10 +14,10 @@ host() { # NAME OPTIONS...
 	n=$1
 	shift
 	NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=$n \
-		timeout 120 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 100 \
+		timeout 300 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 100 \
 		--pause-ms 2 --min 1M --max 64M --factor 4 "$@" >"$n.out" 2>&1 &
 	jobs="$jobs $!"
-	await timeout 20 "$S" -q attach "$n" >/dev/null 2>&1
+	await timeout 300 "$S" -q attach "$n" >/dev/null 2>&1
 	export NCCLBPF_JOB=$n
 	run -J "$n" policy load "$B/policies/nvlink_ring_mid.policy"
 	run -J "$n" policy load "$B/examples/rollout/one_channel.bpf.o"

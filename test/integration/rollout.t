@@ -25,7 +25,7 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
 	timeout 580 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds 560 \
 	--pause-ms 1 --min 1M --max 64M --factor 8 --table times.csv >one.out 2>&1 &
 jobs="$jobs $!"
-await timeout 20 "$S" -q attach one >/dev/null 2>&1
+await timeout 300 "$S" -q attach one >/dev/null 2>&1
 export NCCLBPF_JOB=one
 using() { # NAME: the policies in use are these
 	run -o json status
@@ -289,8 +289,8 @@ dead() { ! lives "$1"; }
 "$S" rollout start long.lua >long.out 2>&1 &
 shell=$!
 seen() { # N blocks or more
-	timeout 20 "$S" -o json rollout status 2>/dev/null | grep -q "\"state\":\"$2\"" &&
-		timeout 20 "$S" -o json rollout status | lua_run -e '
+	timeout 300 "$S" -o json rollout status 2>/dev/null | grep -q "\"state\":\"$2\"" &&
+		timeout 300 "$S" -o json rollout status | lua_run -e '
 			assert(require "ncclbpf.core".decode(io.read "a").data.blocks >= '"$1"')
 		' 2>/dev/null
 }

@@ -14,11 +14,11 @@ trap finish EXIT
 cd "$T" || exit 1
 export XDG_STATE_HOME="$T/state"
 cp "$B/policies/nvlink_ring_mid.policy" "$B/policies/size_aware.policy" .
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=left timeout 200 "$B/test/fakes/host/standin" \
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=left timeout 300 "$B/test/fakes/host/standin" \
 	--ranks 2 --procs --groups 3 --events --seconds 180 --pause-ms 2 --min 8M --max 8M \
 	--table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
 jobs="$jobs $!"
-await timeout 20 "$S" -q attach left >/dev/null 2>&1
+await timeout 300 "$S" -q attach left >/dev/null 2>&1
 cat >killed.lua <<'L'
 local core = require "ncclbpf.core"
 local t = assert(require "ncclbpf".attach { job = "left" })
@@ -40,11 +40,11 @@ lua_run killed.lua 2>why
 [ $? -eq 137 ]
 ok "killed before it could write down that the candidate is in place" $?
 with() { # POLICIES: what the job decides with
-	timeout 20 "$S" -J left -o json status >out 2>why &&
+	timeout 300 "$S" -J left -o json status >out 2>why &&
 		grep -q "\"policies\":\[$1\],\"scopes\":\[\]" out
 }
 paused() {
-	timeout 20 "$S" -J left -o json rollout status >out 2>why && grep -q '"state":"paused"' out
+	timeout 300 "$S" -J left -o json rollout status >out 2>why && grep -q '"state":"paused"' out
 }
 await paused
 ok "its supervisor pauses the rollout" $?
@@ -64,10 +64,10 @@ ok "the script ran to its end" $rc
 H=test/corpus/events/loop_hostile
 NCCLBPF_POLICY=$B/$H.policy NCCLBPF_CONTROLLER_MS=50 NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
 	NCCLBPF_JOB=loop \
-	timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 180 \
+	timeout 300 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 180 \
 	--pause-ms 2 --min 8M --max 8M --table "$TOP/test/fakes/vgpu/b300.csv" >loop.out 2>&1 &
 jobs="$jobs $!"
-await timeout 20 "$S" -q attach loop >/dev/null 2>&1
+await timeout 300 "$S" -q attach loop >/dev/null 2>&1
 cat >loop.lua <<'L'
 local nb = require "ncclbpf"
 local t = assert(nb.attach { job = "loop" })

@@ -135,11 +135,11 @@ if [ ! -x "$B/test/fakes/host/standin" ] || [ ! -e "$B/policies/noop.bpf.o" ]; t
 	exit
 fi
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=scripted \
-	timeout 120 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 100 \
+	timeout 300 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 100 \
 	--pause-ms 2 --min 8M --max 8M --table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
 jobs="$jobs $!"
 export NCCLBPF_JOB=scripted
-await timeout 20 "$S" -q attach scripted >/dev/null 2>&1
+await timeout 300 "$S" -q attach scripted >/dev/null 2>&1
 P='plan = { candidate = { "force" }, blocks = 4, samples = 6,
 		judge = { confidence = 0.5, looks = 1 }, seed = 1 }'
 echo "return { $P, requires = { 'force' } }" >x.lua

@@ -90,7 +90,8 @@ is $? "what a suite needs and is missing skips it by name"
 runs -a good later '!later' && says '^1 passed' && ! says '^ok   later'
 is $? "!NAME leaves out"
 
-suite red "tier: full  load: wait  limit: 60" "[ -e $T/tried ] && echo 'ok 1 - a' && echo 1..1 && exit
+suite red "tier: full  load: wait  limit: 60" "test -e $T/tried && {
+echo 'ok 1 - a'; echo 1..1; exit; }
 : >$T/tried
 echo 'not ok 1 - first try'; echo 1..1"
 RETRY=1 runs =red && says '^passed on the second try only: red$'

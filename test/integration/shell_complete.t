@@ -12,7 +12,7 @@ mkdir folder
 gives() { # name, wanted (blank-separated), words...
 	name=$1 want=$2
 	shift 2
-	got=$(timeout 5 "$S" __complete "$@" | tr '\n' ' ' | sed 's/ $//')
+	got=$(timeout 300 "$S" __complete "$@" | tr '\n' ' ' | sed 's/ $//')
 	echo "wanted: $want; got: $got" >"$T/why"
 	[ "$got" = "$want" ]
 	ok "$name" $?
@@ -47,7 +47,7 @@ if [ -x "$B/test/integration/control/host" ] && [ -e "$B/libncclbpf.so" ]; then
 	# the machine may be busy: one quick answer tells
 	quick() {
 		start=$(date +%s%N)
-		timeout 5 "$S" __complete map dump f >/dev/null
+		timeout 300 "$S" __complete map dump f >/dev/null
 		took=$((($(date +%s%N) - start) / 1000000))
 		echo "took $took ms" >"$T/why"
 		[ "$took" -lt 400 ]
@@ -82,15 +82,15 @@ skip() { # name, reason
 
 if command -v fish >/dev/null; then
 	fish_gives() { # name, wanted, line
-		PATH="$B:$PATH" timeout 20 fish --no-config \
+		PATH="$B:$PATH" timeout 300 fish --no-config \
 			-c "source $TOP/shell/completion.fish; complete -C '$3'" \
 			>"$T/got" 2>"$T/why"
 		printf '%s\n' "$2" | sed '/^$/d' | diff - "$T/got" >>"$T/why"
 		ok "fish: $1" $?
 	}
-	fish_gives "a noun with its verbs" "$(timeout 5 "$S" __complete --describe pol)" \
+	fish_gives "a noun with its verbs" "$(timeout 300 "$S" __complete --describe pol)" \
 		"ncclbpf-shell pol"
-	fish_gives "verbs with what they do" "$(timeout 5 "$S" __complete --describe policy d)" \
+	fish_gives "verbs with what they do" "$(timeout 300 "$S" __complete --describe policy d)" \
 		"ncclbpf-shell policy d"
 	fish_gives "folders" "folder/" "ncclbpf-shell policy load fo"
 	fish_gives "nothing for nonsense" "" "ncclbpf-shell frobnicate x"
@@ -109,7 +109,7 @@ bindkey '^I' complete-word
 E
 	zsh_types() { # name; the script on standard input
 		(cat && printf 'send exit\\n\nstatus 0\n') |
-			ZDOTDIR=$T/zhome TERM=dumb timeout 60 "$B/test/fakes/terminal/pty" zsh -f \
+			ZDOTDIR=$T/zhome TERM=dumb timeout 300 "$B/test/fakes/terminal/pty" zsh -f \
 			-i >"$T/why" 2>&1
 		ok "zsh: $1" $?
 	}

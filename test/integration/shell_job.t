@@ -10,7 +10,7 @@ cd "$T" || exit 1
 cp "$B/policies/force.bpf.o" "$B/policies/noop.bpf.o" .
 job four --ranks 4 --procs 4 --rate 300
 policies() { # names in use on each process that answers
-	timeout 20 "$S" -T 5 -q -o tsv comm list 2>/dev/null | cut -f 11 | sort |
+	timeout 300 "$S" -T 5 -q -o tsv comm list 2>/dev/null | cut -f 11 | sort |
 		uniq -c | sed 's/^ *//'
 }
 
@@ -58,7 +58,7 @@ lines() { [ "$(wc -l <"$T/out")" -ge "$1" ]; }
 	kill -KILL "$dead"
 	await gone "$dead"
 	echo 'comm list'
-} | timeout 100 "$S" --keep-going -q -o tsv >"$T/out" 2>"$T/err"
+} | timeout 300 "$S" --keep-going -q -o tsv >"$T/out" 2>"$T/err"
 [ "$(wc -l <"$T/out")" -eq 7 ]
 ok "a rank dies under an attached shell: the rest answers" $?
 run list
@@ -75,7 +75,7 @@ job other --ranks 1 --procs 1 --rate 100
 status 64 "two jobs: which one?" status
 has "both are named" err "four" "other" "-J"
 status 0 "-J says it" -J other status
-echo status | timeout 30 "$S" -o table -J other >"$T/out" 2>"$T/err"
+echo status | timeout 300 "$S" -o table -J other >"$T/out" 2>"$T/err"
 has "-J says it for each line of a stream" out "other, 1 process"
 status 0 "-p says it" -p "$(ls "$T/s" | sed -n 's/^other\..*\.\([0-9]*\)\.sock$/\1/p')" status
 run -o tsv list
@@ -98,7 +98,7 @@ status 0 "a trace begins all the same" -J other trace start out=none.json second
 has "and says so" err "NCCL has not called the profiler" "NCCL_PROFILER_PLUGIN"
 
 status 0 "samples of a job that has none" -J other -o table sample tail
-echo '-n policy use none' | timeout 30 "$S" -J other -o table >"$T/out" 2>"$T/err"
+echo '-n policy use none' | timeout 300 "$S" -J other -o table >"$T/out" 2>"$T/err"
 has "options may stand first in a line" out "checked"
 
 # two jobs of one name
@@ -124,12 +124,12 @@ has "and it is that job" out "far"
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null &&
 	setpriv --reuid=65534 --clear-groups "$S" --version >/dev/null 2>&1; then
 	chmod 711 "$T"
-	timeout 10 setpriv --reuid=65534 --clear-groups "$S" -J other status >"$T/out" 2>"$T/err"
+	timeout 300 setpriv --reuid=65534 --clear-groups "$S" -J other status >"$T/out" 2>"$T/err"
 	[ $? -eq 77 ] && grep -q "belongs to uid 0, this shell has uid 65534" "$T/err"
 	ok "a shell of another user is refused, with both uids" $?
 	chmod 700 "$T"
 	mkdir -m 700 "$T/theirs" && chown 65534 "$T/theirs"
-	timeout 10 setpriv --bounding-set=-all --inh-caps=-all "$S" \
+	timeout 300 setpriv --bounding-set=-all --inh-caps=-all "$S" \
 		-S "$T/theirs/x.sock" status >"$T/out" 2>"$T/err"
 	[ $? -eq 77 ] && grep -q "hint: this shell is root, without CAP" "$T/err" &&
 		! grep -q "or as root" "$T/err"

@@ -16,7 +16,7 @@ at() {
 	columns=$1
 	shift
 	echo "stty cols $columns rows 24; exec '$S' --no-rc $*" >line
-	timeout 30 script -qec "sh line" /dev/null </dev/null | tr -d '\r' >"$T/out"
+	timeout 300 script -qec "sh line" /dev/null </dev/null | tr -d '\r' >"$T/out"
 	{ echo "$*" && cat "$T/out"; } >"$T/why"
 }
 
@@ -47,7 +47,7 @@ within 80
 [ $? -ne 0 ]
 ok "a line of 82 columns is too long" $?
 
-NCCL_TUNER_PLUGIN=$P NCCL_PROFILER_PLUGIN=$P NCCLBPF_JOB=demo NCCL_DEBUG='' timeout 200 \
+NCCL_TUNER_PLUGIN=$P NCCL_PROFILER_PLUGIN=$P NCCLBPF_JOB=demo NCCL_DEBUG='' timeout 300 \
 	"$B/test/fakes/host/standin" --ranks 8 --procs --nccl 2.28.9 --min 4K --max 4M \
 	--factor 32 --events --seconds 180 --pause-ms 2 >standin.out 2>&1 &
 jobs="$jobs $!"
@@ -98,7 +98,7 @@ ok "attach: eight ranks that agree are one row" $?
 at 80 -J demo doctor
 has "doctor: how many checks are ok, of how many ranks" out "checks ok on 8 processes"
 rm -rf bad && mkdir bad
-NCCLBPF_SOCKET_DIR="$T/s" NCCLBPF_JOB=bad NCCL_ALGO=Ring NCCL_TUNER_PLUGIN=$P timeout 100 \
+NCCLBPF_SOCKET_DIR="$T/s" NCCLBPF_JOB=bad NCCL_ALGO=Ring NCCL_TUNER_PLUGIN=$P timeout 300 \
 	"$B/test/integration/control/host" --ranks 2 --procs 2 --rate 50 >bad.out 2>&1 &
 jobs="$jobs $!"
 await grep -q '^ready' bad.out

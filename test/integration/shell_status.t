@@ -39,7 +39,7 @@ status 69 "69: no target" status
 status 69 "69: no such process" -p 999999 status
 status 69 "69: no such socket" -S "$T/none.sock" status
 status 73 "73: cannot create" policy build "$P" out=/nonexistent/p
-timeout 10 "$S" list >/dev/full 2>/dev/null
+timeout 300 "$S" list >/dev/full 2>/dev/null
 [ $? -eq 74 ]
 ok "74: standard output is full" $?
 "$B/test/fakes/terminal/fake" mute "$T/mute.sock" >"$T/fake.out" &
@@ -72,24 +72,24 @@ timeout --preserve-status -s TERM 0.5 "$S" -e 'nb.sleep(20)' 2>"$T/err"
 ok "143: terminated" $?
 
 # standard input and scripts
-printf 'list\nnosuch\nlist\n' | timeout 10 "$S" -q >"$T/out" 2>"$T/err"
+printf 'list\nnosuch\nlist\n' | timeout 300 "$S" -q >"$T/out" 2>"$T/err"
 [ $? -eq 64 ] || [ $? -eq 65 ]
 ok "standard input stops at the first failure" $?
-printf 'policy verify %s\nlist\n' "$R" | timeout 10 "$S" -o json >"$T/out" 2>"$T/err"
+printf 'policy verify %s\nlist\n' "$R" | timeout 300 "$S" -o json >"$T/out" 2>"$T/err"
 [ $? -eq 2 ] && [ "$(wc -l <"$T/out")" -eq 1 ]
 ok "and its status is the failure's" $?
-printf 'policy verify %s\nlist\n' "$R" | timeout 10 "$S" --keep-going -o json >"$T/out" 2>"$T/err"
+printf 'policy verify %s\nlist\n' "$R" | timeout 300 "$S" --keep-going -o json >"$T/out" 2>"$T/err"
 [ $? -eq 2 ] && [ "$(wc -l <"$T/out")" -eq 2 ]
 ok "--keep-going goes on and returns the worst" $?
-printf 'for i = 1, 2 do\nprint(i)\nend\n' | timeout 10 "$S" >"$T/out" 2>"$T/err"
+printf 'for i = 1, 2 do\nprint(i)\nend\n' | timeout 300 "$S" >"$T/out" 2>"$T/err"
 [ $? -eq 0 ] && [ "$(cat "$T/out")" = "1
 2" ]
 ok "a chunk over several lines" $?
-printf 'for i = 1, 2 do\n' | timeout 10 "$S" >"$T/out" 2>"$T/err"
+printf 'for i = 1, 2 do\n' | timeout 300 "$S" >"$T/out" 2>"$T/err"
 [ $? -eq 65 ]
 ok "a chunk that never ends is malformed" $?
 printf ':list\n= 1 + 1\n# a remark\nlist = 5\nprint(list)\n' |
-	timeout 10 "$S" -q >"$T/out" 2>"$T/err"
+	timeout 300 "$S" -q >"$T/out" 2>"$T/err"
 [ $? -eq 0 ] && [ "$(tail -2 "$T/out")" = "2
 5" ]
 ok "colon, equals, remarks, and an assignment to a noun's name" $?

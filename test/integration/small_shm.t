@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # Reporting kernels costs NCCL 33 MiB of /dev/shm a rank, and NCCL does not
 # survive the lack of them. With the real libnccl on virtual GPUs: a small
 # /dev/shm, a limit on the size of files and a memory control group end no job,
@@ -125,7 +126,7 @@ for ranks in 2 8; do # later, where nothing was asked for at the start
 	has "telemetry on: says so" out "note: $said"
 	goes_on "$ranks ranks, telemetry"
 	run -J "later$ranks" telemetry off
-	(timeout 60 "$S" -J "later$ranks" -o table rollout start plan.lua >rollout.out 2>&1) &
+	(timeout 300 "$S" -J "later$ranks" -o table rollout start plan.lua >rollout.out 2>&1) &
 	rollout=$!
 	told() { run -J "later$ranks" -o table rollout status && grep -qF "$said" out; }
 	await told

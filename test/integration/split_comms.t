@@ -17,7 +17,7 @@ is() { # status, name
 	fi
 }
 sh_() { # words: what the shell says goes to out and to the log
-	timeout 20 "$B/ncclbpf-shell" --no-rc -o tsv \
+	timeout 300 "$B/ncclbpf-shell" --no-rc -o tsv \
 		-J "$NCCLBPF_JOB" "$@" >"$dir/out" 2>>"$dir/log"
 	rc=$?
 	sed 's/^/# /' "$dir/out" >>"$dir/log"
@@ -50,7 +50,7 @@ run() { # name, processes, options
 	name=$1 procs=$2
 	shift 2
 	export NCCLBPF_JOB=split$n
-	timeout 250 "$B/test/fakes/host/standin" --split --ranks 4 --min 4M --max 32M \
+	timeout 300 "$B/test/fakes/host/standin" --split --ranks 4 --min 4M --max 32M \
 		--seconds 240 "$@" >"$dir/log" 2>&1 &
 	job=$!
 	await processes $procs

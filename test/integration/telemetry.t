@@ -13,11 +13,11 @@ P=$B/libncclbpf.so
 standin() { # JOB [NAME=value...] -- ARGS...
 	name=$1
 	shift
-	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name timeout 200 env "$@" --events \
+	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name timeout 300 env "$@" --events \
 		--seconds 180 --pause-ms 2 >"$T/$name.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!
-	await timeout 20 "$S" -q attach "$name" >/dev/null 2>&1
+	await timeout 300 "$S" -q attach "$name" >/dev/null 2>&1
 }
 
 # truth CODE: Lua over the answer in $T/out: d its data, row(coll) a row that

@@ -10,17 +10,17 @@ $py -c 'import pyte' 2>/dev/null || py=/usr/bin/python3 # Debian's
 $py -c 'import pyte' 2>/dev/null || skip_all "top" "no python3-pyte"
 trap finish EXIT
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=train NCCLBPF_POLICY=$B/policies/force.policy \
-	timeout 200 "$B/test/fakes/host/standin" --ranks 2 --procs --groups 2 --events \
+	timeout 300 "$B/test/fakes/host/standin" --ranks 2 --procs --groups 2 --events \
 	--seconds 180 --pause-ms 2 --nccl 2.28.9 --min 4K --max 4M \
 	--factor 1024 >"$T/job.out" 2>&1 &
 job=$!
 jobs="$jobs $job"
-await timeout 20 "$S" -q attach train >/dev/null 2>&1
+await timeout 300 "$S" -q attach train >/dev/null 2>&1
 run -J train telemetry on
 status 64 "an interval that is none" -J train top every=soon
 status 64 "without a terminal" -J train top
 has "it says what it needs" err "a terminal is needed"
-timeout 170 $py "$TOP/test/integration/top_screen.py" "$S" "kill $job" >"$T/top.out" 2>"$T/why"
+timeout 300 $py "$TOP/test/integration/top_screen.py" "$S" "kill $job" >"$T/top.out" 2>"$T/why"
 rc=$?
 sed -n 's/^\(\(not \)\{0,1\}ok\) [0-9]* - /\1 - /p; /^#/p' "$T/top.out" | while read -r line; do
 	echo "$line"

@@ -12,11 +12,11 @@ standin() { # JOB ARGS...
 	name=$1
 	shift
 	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name \
-		timeout 100 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs \
+		timeout 300 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs \
 		--min 4K --max 4M --factor 1024 --pause-ms 5 "$@" >"$T/$name.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!
-	await timeout 20 "$S" -q attach "$name" >/dev/null 2>&1
+	await timeout 300 "$S" -q attach "$name" >/dev/null 2>&1
 }
 truth() { # CODE: over d, the data of the JSON answer in $T/out
 	cp "$T/out" "$T/truth.in"
@@ -53,7 +53,7 @@ has "for people" out "CPU calls timed by NCCL's events of the call" "WALL us" \
 	"UNSEEN BEFORE %" "SEEN NOW %"
 if command -v setpriv >/dev/null &&
 		setpriv --bounding-set=-all --inh-caps=-all true 2>/dev/null; then
-	setpriv --bounding-set=-all --inh-caps=-all timeout 30 "$S" -J five \
+	setpriv --bounding-set=-all --inh-caps=-all timeout 300 "$S" -J five \
 		-o table trace calls seconds=500ms >out 2>err
 	has "without permission what is missing is named" out \
 		"no uprobes: missing: CAP_BPF and CAP_PERFMON" "CPU calls timed by NCCL's events"
@@ -71,7 +71,7 @@ kill $job
 
 # the demo, with the real NCCL where it is at hand
 mkdir demo
-TMPDIR=$T timeout 200 "$TOP/examples/trace/demo.sh" "$B" "$T/demo" >demo.out 2>&1
+TMPDIR=$T timeout 300 "$TOP/examples/trace/demo.sh" "$B" "$T/demo" >demo.out 2>&1
 rc=$?
 cp demo.out why
 ok "the demo runs to its end" $rc

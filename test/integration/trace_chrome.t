@@ -12,10 +12,10 @@ command -v python3 >/dev/null || skip_all "traces in Chrome" "no python3"
 trap finish EXIT
 cd "$T" || exit 1
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
-	timeout 200 "$B/test/fakes/host/standin" --events --seconds 180 --ranks 2 --procs \
+	timeout 300 "$B/test/fakes/host/standin" --events --seconds 180 --ranks 2 --procs \
 	--nccl 2.28.9 --min 4K --max 4M --factor 1024 --pause-ms 20 >one.out 2>&1 &
 jobs=$!
-await timeout 20 "$S" -q attach one >/dev/null 2>&1
+await timeout 300 "$S" -q attach one >/dev/null 2>&1
 traced() { # FILE ARGS...: until it has collectives and their times
 	run -J one trace start out="$@" seconds=1
 	[ "$(grep -c '"cat":"coll".*"exec_us"' "$1")" -gt 12 ]

@@ -65,10 +65,10 @@ gcc -O1 -shared -fPIC -Wl,-soname,libnccl.so.2 -o libnccl.so.2 nccl.c -lpthread 
 	skip_all "outliers" "no libnccl could be made: $(head -1 why)"
 mkdir d
 OUTLIER_DIR=$T/d LD_PRELOAD=$T/libnccl.so.2 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=slow \
-	timeout 100 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs \
+	timeout 300 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs \
 	--nccl 2.28.9 --min 4K --max 4K --pause-ms 10 >slow.out 2>&1 &
 jobs=$!
-await timeout 20 "$S" -q attach slow >/dev/null 2>&1
+await timeout 300 "$S" -q attach slow >/dev/null 2>&1
 out() { # CODE over d, the data of the JSON answer in $T/FILE
 	lua_run -e 'local d = require "ncclbpf.core".decode(io.read "a") d = assert(d.data or d)
 		'"$2" <"$T/$1" 2>>"$T/why"
@@ -80,7 +80,7 @@ lacks() { # NAME CAPS TEXT: without these it says so, and takes NCCL's events
 		echo "ok $tests - $1 # SKIP no right to give up capabilities"
 		return
 	fi
-	setpriv --bounding-set="$2" --inh-caps="$2" timeout 60 "$S" -J slow \
+	setpriv --bounding-set="$2" --inh-caps="$2" timeout 300 "$S" -J slow \
 		-o table trace calls seconds=300ms >out 2>err
 	has "$1" out "no uprobes: missing: $3" "CPU calls timed by NCCL's events of the call"
 }
@@ -100,14 +100,14 @@ if ! lua_run -e '
 	exit
 fi
 
-pid=$(timeout 20 "$S" -q -J slow -o tsv status |
+pid=$(timeout 300 "$S" -q -J slow -o tsv status |
 	awk -F '\t' '$2 ~ /^[0-9]+$/ { p = $2 } END { print p }')
 tid=$(cat "d/tid.$pid")
 env --default-signal=INT "$S" -J slow -o json trace calls seconds=60 >calls.json 2>err &
 shell=$!
 jobs="$jobs $shell"
 # it reads when the uprobes are in place
-reads() { timeout 20 "$S" -J slow -o json trace status | grep -q '"traces":1'; }
+reads() { timeout 300 "$S" -J slow -o json trace status | grep -q '"traces":1'; }
 await reads
 touch "d/stop.$pid"
 stands() { [ "$(awk '{ print $3 }' "/proc/$pid/stat")" = T ]; }

@@ -8,14 +8,14 @@
 trap finish EXIT
 cd "$T" || exit 1
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=plain \
-	timeout 100 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs --min 4K \
+	timeout 300 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs --min 4K \
 	--max 4M --factor 1024 --pause-ms 5 >"$T/plain.out" 2>&1 &
 jobs=$!
-await timeout 20 "$S" -q attach plain >/dev/null 2>&1
+await timeout 300 "$S" -q attach plain >/dev/null 2>&1
 status 64 "a wrong duration" -J plain trace rdma seconds=soon
 if command -v setpriv >/dev/null &&
 		setpriv --bounding-set=-all --inh-caps=-all true 2>/dev/null; then
-	setpriv --bounding-set=-all --inh-caps=-all timeout 30 "$S" \
+	setpriv --bounding-set=-all --inh-caps=-all timeout 300 "$S" \
 		-J plain trace rdma seconds=300ms out=t.json >out 2>err
 	[ $? -eq 65 ]
 	ok "without permission it is refused" $?

@@ -149,7 +149,7 @@ has "doctor says that libibverbs is open without it" out '"name":"verbs"' \
 end_ring "the ring needs no tap"
 mkdir "$T/alone"
 cp "$B/libncclbpf.so" "$T/alone/"
-timeout 60 env LD_LIBRARY_PATH="$V" NCCLBPF_VERBS=on NCCLBPF_CHAIN_NET="$V/libnccl-net-verbs.so" \
+timeout 300 env LD_LIBRARY_PATH="$V" NCCLBPF_VERBS=on NCCLBPF_CHAIN_NET="$V/libnccl-net-verbs.so" \
 	"$R" "$T/alone/libncclbpf.so" --rounds 1 --bytes 64 --log >"$T/out" 2>"$T/err"
 rc=$?
 cat "$T/out" "$T/err" >"$T/why"
@@ -225,7 +225,7 @@ none() { # CLAIM NAME=value...
 	shift
 	env LD_LIBRARY_PATH="$T/none" LD_PRELOAD="$B/test/fakes/vgpu/libvgpu.so" \
 		VGPU_CLOCK=virtual NCCL_DEBUG=INFO NCCLBPF_VERBS=on \
-		NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 60 "$J" --ranks 2 --procs \
+		NCCL_NET_PLUGIN="$B/libncclbpf.so" "$@" timeout 300 "$J" --ranks 2 --procs \
 		--per-node 1 --min 4K --max 4K --loops 1 >"$T/why" 2>&1
 	rc=$?
 	grep -q '^vgpu: SKIP' "$T/why" && return

@@ -21,7 +21,7 @@ ring() {
 	printf '%s' "${FAULT:-}" >"$VHCA"
 	mkfifo "$T/go"
 	# shellcheck disable=SC2086
-	timeout 120 env LD_LIBRARY_PATH="$V" NCCLBPF_JOB="$ring_job" NCCLBPF_POLICY="$policies" \
+	timeout 300 env LD_LIBRARY_PATH="$V" NCCLBPF_JOB="$ring_job" NCCLBPF_POLICY="$policies" \
 		NCCLBPF_CHAIN_NET="$V/libnccl-net-verbs.so" NCCLBPF_VERBS=on \
 		"$@" "$R" "$B/libncclbpf.so" --rounds 4 --bytes 40960 --hold --open \
 		--log ${OPTIONS:-} >"$T/$ring_job" 2>"$T/$ring_job.err" <"$T/go" &

@@ -27,7 +27,7 @@ ls "$T"/img/*.policy >"$T/list"
 awk 'NR == FNR { name[$1] = $2; next }
 	{ n = $0 in name ? name[$0] : "case"
 	  print "!fd " $0 "\npolicy load " n "\npolicy unload " n }' \
-	"$T/names" "$T/list" | timeout 100 "$C/client" -t 60 "$S" >"$T/both"
+	"$T/names" "$T/list" | timeout 300 "$C/client" -t 60 "$S" >"$T/both"
 awk 'NR % 2' "$T/both" >"$T/replies"
 n=$(wc -l <"$T/list")
 check "a reply to each of $n loads" test "$(wc -l <"$T/replies")" -eq "$n"

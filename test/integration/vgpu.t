@@ -131,7 +131,7 @@ is $? "more ranks than GPUs: an error that says so"
 
 # Any library will do for an NCCL in which no CUDA runtime is to be found.
 cp "$v/tuner_force.so" "$dir/libnccl.so.2"
-LD_PRELOAD="$v/libvgpu.so $dir/libnccl.so.2" timeout 60 true >"$dir/log" 2>&1
+LD_PRELOAD="$v/libvgpu.so $dir/libnccl.so.2" timeout 300 true >"$dir/log" 2>&1
 rc=$?
 [ $rc -eq 77 ] && grep -q '^vgpu: SKIP: .*/libnccl.so.2 has no symbol' "$dir/log"
 is $? "an NCCL that cannot be redirected: one SKIP line, status 77"
@@ -273,7 +273,7 @@ is $left "ranks end with the first process, even when it is killed"
 bad=0
 for args in "--ranks 0" "--ranks 8x" "--coll all" "--min 3" "--min 2K --max 1K" \
 	"--factor 1" "--loops 0" "--seconds 0" "--per-node 2" "--nonsense" "one"; do
-	timeout 60 "$v/job" $args >"$dir/log" 2>&1
+	timeout 300 "$v/job" $args >"$dir/log" 2>&1
 	rc=$?
 	if [ $rc -ne 64 ] || [ ! -s "$dir/log" ]; then
 		echo "# $args: status $rc"

@@ -45,7 +45,7 @@ make() {
 	esac
 }
 torchrun() {
-	NCCLBPF_JOB=torchrun timeout 20 "$B/test/fakes/host/standin" --ranks 8 --procs --loops 2
+	NCCLBPF_JOB=torchrun timeout 300 "$B/test/fakes/host/standin" --ranks 8 --procs --loops 2
 }
 F
 
@@ -87,7 +87,7 @@ page() { # file
 			sed "s/'/ /g")'; exit 1; }" ;;
 		esac
 	done >>"$dir/$name/run.sh"
-	(cd "$dir/$name" && PATH="$prefix/bin:$PATH" timeout 120 sh run.sh) >"$dir/$name.log" \
+	(cd "$dir/$name" && PATH="$prefix/bin:$PATH" timeout 300 sh run.sh) >"$dir/$name.log" \
 		2>&1 </dev/null
 	say $? "$(grep -cv '^$' "$dir/$name/commands") lines of ${1#"$TOP"/}" "$dir/$name.log"
 }

@@ -155,7 +155,7 @@ job_gone() { [ -z "$(squeue -h -j "$id" 2>/dev/null)" ]; }
 in_job() { # shell's arguments
 	sed "s/--pty ncclbpf-shell/ncclbpf-shell/; s/ID/$id/g" attach >attach.sh
 	sed -i "s/\$/ \"\$@\"/" attach.sh
-	timeout 60 sh attach.sh "$@" >out 2>why </dev/null
+	timeout 300 sh attach.sh "$@" >out 2>why </dev/null
 }
 in_job_attached() { in_job -q -o tsv list && [ "$(grep -c attachable out)" -eq 8 ]; }
 with_slurm() {

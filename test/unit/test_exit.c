@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // The end of a process while its threads are in the plugin: in a program on a
 // hook (of the profiler, the net plugin, GIN or the tap), in a decision, in a
 // trace, or with a lock. Each case is a process of its own, in which main calls

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // NCCL's profiler pools: what refuses them, and that of processes which start
 // together no more are let through than there is room for.
 #include "test/unit/unit.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What control groups and the user's limits leave, read from a tree of files
 // like that of a host or a container.
 #include "test/unit/unit.h"
