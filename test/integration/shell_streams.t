@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# tier: full  load: wait  limit: 600
 # The shell's standard streams as others leave them: closed, a folder, with lines that end in CR LF;
 # and what it says of a script whose calls never end.
 . "$TOP/test/integration/shell_lib.sh"
