@@ -47,8 +47,8 @@ PARAM(API_CLOCK,           ENUM, "auto",    0,    2,          "auto|on|off",    
 	"whether changes take effect at a call of NCCL's API "
 	"(the profiler counts these on all ranks) instead of a call of the tuner; "
 	"auto: from NCCL 2.29 on, since ranks may then call the tuner a different number of times; "
-	"on: if the profiler is v5 or later; off: never, so no change reaches communicators of NCCL 2.29 "
-	"and later")
+	"on: if the profiler is v5 or later; "
+	"off: never, so no change reaches communicators of NCCL 2.29 and later")
 PARAM(LOCK_TIMEOUT_MS,     INT,  "30000",   10,   600000,     "",                    "ms",  PLUGIN,
 	"longest wait for other processes of the job when a communicator is made")
 PARAM(ON_DIVERGENCE,       ENUM, "report",  0,    1,          "report|baseline",     "",    PLUGIN,

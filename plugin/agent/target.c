@@ -121,7 +121,8 @@ static void group_why(const struct nb_view *v, const struct nb_group *g,
 			snprintf(
 				why, size,
 				"NCCL 2.29 and later may ask some ranks only, and ranks of site %s "
-				"count no API calls: set NCCL_PROFILER_PLUGIN to ncclbpf in all processes",
+				"count no API calls: "
+				"set NCCL_PROFILER_PLUGIN to ncclbpf in all processes",
 				nb_group_site(v, i));
 		else if (strcmp(clock, "unknown") &&
 			 strcmp(nb_view_str(first, "clock"), "unknown") &&

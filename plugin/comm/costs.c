@@ -7,10 +7,9 @@
  */
 #include "plugin/comm/costs.h"
 
-#include <float.h>
-
 #include "core/defs/ctx.h"
 #include "core/jobseg/packed.h"
+#include "plugin/runtime/nccl.h"
 
 #define LIMIT 3.6e9f
 
@@ -23,6 +22,7 @@ static void costs_none(struct nb_costs *out)
 
 void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out)
 {
+	const bool last = nb_nccl_last_of_equal();
 	float best = LIMIT;
 
 	costs_none(out);
@@ -31,7 +31,7 @@ void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out)
 			continue;
 		if (i < NB_COSTS_KNOWN)
 			out->usable |= UINT32_C(1) << i;
-		if (table[i] < best) {
+		if (table[i] < best || (last && table[i] <= best)) {
 			best = table[i];
 			out->best = i;
 			out->best_cost = best;
@@ -98,7 +98,10 @@ static inline void scan_seven(const float *table, struct nb_costs *out)
 		mask[v] = _mm_cmpeq_ps(cost[v], least);
 	equal = bits_of(mask) & usable;
 	out->usable = usable;
-	out->best = equal ? (uint32_t)__builtin_ctz(equal) : NB_COSTS_NONE;
+	out->best = !equal ? NB_COSTS_NONE
+		    : nb_nccl_last_of_equal()
+			    ? 31 - (uint32_t)__builtin_clz(equal)
+			    : (uint32_t)__builtin_ctz(equal);
 	out->best_cost = equal ? _mm_cvtss_f32(least) : -1.0f;
 }
 
@@ -122,10 +125,11 @@ bool nb_costs_read(const float *table, int nalgo, int nproto,
 	return true;
 }
 
-void nb_costs_choose(float *table, uint32_t index, const struct nb_costs *was)
+void nb_costs_choose(float *table, uint32_t n, uint32_t index,
+		     const struct nb_costs *was)
 {
 	if (was->best_cost <= 0.0f)
-		for (uint32_t i = 0; i < index; i++)
+		for (uint32_t i = 0; i < n; i++)
 			if (table[i] >= 0.0f && table[i] <= 0.0f)
 				table[i] = FLT_MIN;
 	table[index] = 0.0f;
@@ -175,7 +179,8 @@ void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
 	uint32_t version = s->version;
 
 	s->known = nb_costs_read(table, nalgo, nproto, &s->costs);
-	s->filled = s->known && nalgo * nproto == NB_COSTS_KNOWN &&
+	/* a table that offers nothing is no question for policies */
+	s->filled = s->costs.usable && nalgo * nproto == NB_COSTS_KNOWN &&
 		    (uint32_t)coll < NCCL_NUM_COLLS && bytes <= NB_PACKED_BYTES;
 	__atomic_store_n(&s->version, version + 1, __ATOMIC_RELAXED);
 	store_table(s, table, s->known ? (uint32_t)(nalgo * nproto) : 0);

@@ -2,6 +2,7 @@
 #ifndef NB_PLUGIN_COMM_COSTS_H
 #define NB_PLUGIN_COMM_COSTS_H
 
+#include <float.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,9 +41,9 @@ struct nb_costs {
  * @table: @nalgo * @nproto floats; may be NULL
  *
  * An entry is usable if it is not negative, not NaN and below 3.6e9, the limit
- * of NCCL up to 2.28.9. NCCL chooses the smallest entry, and the first of equal
- * ones. Returns false, with no usable entry, if there is no table or its shape
- * is unknown.
+ * of NCCL up to 2.28.9. NCCL chooses the smallest entry, and of equal ones the
+ * first, or from 2.31 on the last (nb_nccl_last_of_equal). Returns false, with
+ * no usable entry, if there is no table or its shape is unknown.
  */
 bool nb_costs_read(const float *table, int nalgo, int nproto,
 		   struct nb_costs *out);
@@ -165,10 +166,23 @@ void nb_seen_derive(struct nb_seen *s);
 void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out);
 
 /*
- * Make NCCL choose entry @index, which must be usable: set it to 0. An earlier
- * entry that is also 0 becomes the smallest positive number, because NCCL
- * chooses the first of equal entries.
+ * Make every version of NCCL choose entry @index of @n, which must be usable:
+ * set it to 0. All other entries of 0 become the smallest positive number,
+ * because versions differ in the one of equal entries that they choose.
  */
-void nb_costs_choose(float *table, uint32_t index, const struct nb_costs *was);
+void nb_costs_choose(float *table, uint32_t n, uint32_t index,
+		     const struct nb_costs *was);
+
+/*
+ * nb_costs_close - withdraw NCCL's offer of an entry
+ *
+ * A wrapped tuner withdraws an offer by -1. Up to 2.30 NCCL ignores such an
+ * entry, but later versions choose it, because it is the smallest. No version
+ * chooses the value that is stored instead.
+ */
+static inline void nb_costs_close(float *entry)
+{
+	*entry = FLT_MAX;
+}
 
 #endif

@@ -405,7 +405,9 @@ static void put_answer(const struct nb_ask *ask, const struct nb_costs *costs,
 	if (index == NB_COSTS_NONE)
 		return;
 	if (ask->table) {
-		nb_costs_choose(ask->table, index, costs);
+		nb_costs_choose(ask->table,
+				(uint32_t)(ask->nalgo * ask->nproto), index,
+				costs);
 	} else if (ask->algo && ask->proto) {
 		*ask->algo = (int)(index / NCCL_NUM_PROTOS);
 		*ask->proto = (int)(index % NCCL_NUM_PROTOS);
@@ -463,7 +465,10 @@ answer_table(struct nb_comm *c, const struct nb_seen *seen, uint32_t by,
 	     float *table, int *channels)
 {
 	struct nb_outcome o = { seen->outcome, seen->both_costs };
-	struct nb_ask ask = { .table = table, .channels = channels };
+	struct nb_ask ask = { .table = table,
+			      .nalgo = NCCL_NUM_ALGOS,
+			      .nproto = NCCL_NUM_PROTOS,
+			      .channels = channels };
 
 	check_answer(c, seen, by, &ask, &o);
 	return o;
@@ -558,7 +563,11 @@ static void run_policies(struct nb_comm *c, uint64_t k,
 	const struct nb_gen *g = c->gen;
 	int by;
 
-	if (!g->nprogs)
+	/*
+	 * NCCL 2.31 and later also ask with a table that offers nothing, when
+	 * they look for a symmetric kernel
+	 */
+	if (!g->nprogs || (ask->table && !seen->costs.usable))
 		return;
 	nb_fill(&c->ctx, seen, nb_fence_clock(&c->fence, k),
 		(uint32_t)ask->coll, ask->bytes,

@@ -23,18 +23,20 @@ static bool is_offered(float cost)
 }
 
 /*
- * Restore the entries that NCCL did not offer. Returns true if the tuner had
- * changed one.
+ * Restore the entries that NCCL did not offer, and close those that the tuner
+ * has withdrawn. Returns true if the tuner had offered a new one.
  */
 static bool keep_closed(float *table, const float *was, size_t n)
 {
 	bool tried = false;
 
 	for (size_t i = 0; i < n; i++) {
-		if (is_offered(was[i]) || !is_offered(table[i]))
-			continue;
-		table[i] = was[i];
-		tried = true;
+		if (is_offered(table[i]) && !is_offered(was[i])) {
+			table[i] = was[i];
+			tried = true;
+		} else if (is_offered(was[i]) && !is_offered(table[i])) {
+			nb_costs_close(&table[i]);
+		}
 	}
 	return tried;
 }

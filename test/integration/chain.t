@@ -71,6 +71,50 @@ is $? "a policy's answer stands over the chained tuner's"
 said 4 "was asked 8 times"
 is $? "which was asked before it"
 
+# NCCL 2.31 takes the last of equal costs, and an entry of -1 before all others
+tail() { # algorithm and protocol that the last decision says
+	timeout 20 "$sh" -q -J "chain$n" -o json decision tail 2>/dev/null |
+		sed -n 's#.*"answer":{"algo":"\([a-z_0-9]*\)","proto":"\([a-z0-9]*\)".*#\1/\2#p' |
+		head -1
+}
+# a job that lives while it is asked, with a report
+lives() {
+	rm -f "$dir/report"
+	NCCLBPF_JOB=chain$n timeout 100 "$B/test/fakes/host/standin" --procs \
+		--ranks 4 --min 64M --max 64M --seconds 90 --pause-ms 2 \
+		--report "$dir/report" "$@" >"$dir/log" 2>&1 &
+	job=$!
+	for _ in $(seq 600); do
+		[ -s "$dir/report" ] && [ "$(tail)" ] && break
+		sleep 0.1
+	done
+}
+ran() { # and those that ran
+	sed -n 's/.*"runs":"\([^"]*\)".*/\1/p' "$dir/report" | head -1
+}
+for release in 2.30.7 2.31.2 2.32.6; do
+	for does in ring deny; do
+		for policy in none only_tree; do
+			export CHAIN_DOES=$does
+			NCCLBPF_POLICY=
+			[ $policy = none ] || NCCLBPF_POLICY=$B/test/corpus/answers/$policy.policy
+			export NCCLBPF_POLICY
+			lives --nccl $release
+			told=$(tail) runs=$(ran)
+			kill "$job"
+			wait "$job"
+			job=
+			case $does,$policy in
+			*,only_tree) [ "$runs" = tree/simple ] ;;
+			ring,*) [ "$runs" = ring/ll ] ;;
+			*) [ "$runs" != nvls/simple ] ;;
+			esac && [ "$told" = "$runs" ]
+			is $? "NCCL $release, peer $does, policy $policy: $runs runs, $told told"
+		done
+	done
+done
+unset CHAIN_DOES NCCLBPF_POLICY
+
 # ---- what cannot be called
 
 for bad in missing.so none.so unresolved.so tuner_v6.so; do

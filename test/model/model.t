@@ -87,7 +87,8 @@ check holds "a process that shares no segment, gone at any time" -DSTRANGER=1 \
 check holds "a rank gives up on the lock" -DLOST=1 -DCHANGES=2 -DDECISIONS=1 \
 	-DDEATHS=0
 check holds "numbers are calls, and some are skipped" -DCALLS -DCHANGES=1 -DONCE -DDEATHS=0
-check holds "NCCL asks some ranks only: without a clock nothing changes in flight" -DSOME -DCHANGES=1
+check holds "NCCL asks some ranks only: without a clock nothing changes in flight" -DSOME \
+	-DCHANGES=1
 check ends "nobody goes round for ever, one death" -DLOOKS_END -DCHANGES=1 \
 	-DDECISIONS=2
 check ends "nor of three ranks" -DLOOKS_END -DRANKS=3 -DCHANGES=1 -DDECISIONS=1

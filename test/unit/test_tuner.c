@@ -7,7 +7,10 @@
 #include "test/unit/packed.h"
 
 #include <fcntl.h>
+#include <float.h>
 #include <string.h>
+
+#include "plugin/runtime/nccl.h"
 
 START_TEST(both_readings_of_a_table_agree_with_nccl)
 {
@@ -30,6 +33,80 @@ START_TEST(both_readings_of_a_table_agree_with_nccl)
 }
 END_TEST
 
+START_TEST(readings_agree_with_nccl_2_31)
+{
+	float t[21];
+
+	nccl_version = 23102;
+	nb_nccl_find(NULL);
+	ck_assert(nb_nccl_last_of_equal());
+	for (int round = 0; round < 100000; round++) {
+		struct nb_costs a, b;
+		int best;
+
+		wild_table(t);
+		nb_costs_read(t, 7, 3, &a);
+		nb_costs_scan(t, 21, &b);
+		best = pick_last(t, t, 21, 3.6e9f);
+		ck_assert_uint_eq(a.best, b.best);
+		ck_assert_int_eq(best,
+				 a.best == NB_COSTS_NONE ? -1 : (int)a.best);
+	}
+}
+END_TEST
+
+/* No version takes an entry that a wrapped tuner has withdrawn. */
+START_TEST(withdrawn_entry_is_taken_by_no_version)
+{
+	float t[21], was[21];
+
+	for (int i = 0; i < 21; i++)
+		t[i] = was[i] = 5.0f;
+	for (int i = 20; i > 0; i--) {
+		struct nb_costs c;
+
+		nb_costs_close(&t[i]);
+		ck_assert_int_lt(pick(t, 21, 3.6e9f), i);
+		ck_assert_int_lt(pick(t, 21, FLT_MAX), i);
+		ck_assert_int_lt(pick_last(t, was, 21, FLT_MAX), i);
+		nb_costs_read(t, 7, 3, &c);
+		ck_assert(!(c.usable >> i & 1));
+	}
+	nb_costs_close(&t[0]);
+	ck_assert_int_eq(pick(t, 21, FLT_MAX), -1);
+	ck_assert_int_eq(pick_last(t, was, 21, FLT_MAX), -1);
+}
+END_TEST
+
+/* NCCL 2.31 looks for a symmetric kernel with a table that offers nothing. */
+START_TEST(table_that_offers_nothing_is_left_alone)
+{
+	struct nb_comm *c;
+	float t[21];
+
+	begin_with(MADE_CHOOSE(1, 2));
+	c = rank_of(7, 1);
+	ck_assert_ptr_nonnull(c);
+	for (int round = 0; round < 3; round++) {
+		int channels = 0;
+
+		for (int i = 0; i < 21; i++)
+			t[i] = -1.0f;
+		ck_assert_int_eq(ncclTunerPlugin_v5.get_coll_info(
+					 c, 4, 4096, 0, (float **)(void *)t, 7,
+					 3, 0, &channels),
+				 0);
+		for (int i = 0; i < 21; i++)
+			ck_assert(t[i] == -1.0f);
+		ck_assert_int_eq(channels, 0);
+	}
+	ck_assert_int_eq(ask(c, 4, 4096).index / 3, RING);
+	for (int why = 1; why < NB_NREFUSED; why++)
+		ck_assert_uint_eq(refused((enum nb_refused)why), 0);
+	nb_comm_free(c);
+}
+END_TEST
+
 START_TEST(chosen_entry_is_what_nccl_takes)
 {
 	float t[21], was[21];
@@ -43,9 +120,10 @@ START_TEST(chosen_entry_is_what_nccl_takes)
 		if (!(c.usable >> i & 1))
 			continue;
 		memcpy(was, t, sizeof(t));
-		nb_costs_choose(t, i, &c);
+		nb_costs_choose(t, 21, i, &c);
 		ck_assert_int_eq(pick(t, 21, 3.6e9f), (int)i);
 		ck_assert_int_eq(pick(t, 21, 3.4e38f), (int)i);
+		ck_assert_int_eq(pick_last(t, was, 21, 3.4e38f), (int)i);
 		/* nothing that was not offered is now */
 		for (int k = 0; k < 21; k++)
 			if (!(was[k] >= 0.0f))
@@ -498,6 +576,9 @@ UNIT_MAIN("tuner", tcase_set_timeout(tc, 300);
 	  tcase_add_checked_fixture(tc, set_up, tear_down);
 
 	  tcase_add_test(tc, both_readings_of_a_table_agree_with_nccl);
+	  tcase_add_test(tc, readings_agree_with_nccl_2_31);
+	  tcase_add_test(tc, withdrawn_entry_is_taken_by_no_version);
+	  tcase_add_test(tc, table_that_offers_nothing_is_left_alone);
 	  tcase_add_test(tc, chosen_entry_is_what_nccl_takes);
 	  tcase_add_test(tc, a_table_is_known_again_by_every_entry);
 	  tcase_add_test(tc, sizes_of_one_collective_are_kept_side_by_side);

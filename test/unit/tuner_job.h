@@ -57,6 +57,25 @@ static inline int pick(const float *t, int n, float limit)
 	return best;
 }
 
+/*
+ * What NCCL 2.31 and later pick: the last of the least, negative ones too,
+ * among the entries that were offered.
+ */
+static inline int pick_last(const float *t, const float *offered, int n,
+			    float limit)
+{
+	float least = limit;
+	int best = -1;
+
+	for (int i = n - 1; i >= 0; i--) {
+		if (!(offered[i] >= 0.0f) || !(t[i] < least))
+			continue;
+		least = t[i];
+		best = i;
+	}
+	return best;
+}
+
 static inline void table(float t[21])
 {
 	for (int i = 0; i < 21; i++)

@@ -101,10 +101,11 @@ local function explain(t, c)
 		t[#t + 1] = ("  ranks have made %s to %s decisions"):format(
 			tostring(c.least), tostring(c.most))
 		t[#t + 1] = c.clock == "none"
-			and "  NCCL 2.29 and later may ask the tuner on some ranks only: set " ..
-				"NCCL_PROFILER_PLUGIN to ncclbpf in all processes, so ranks count calls of " ..
-				"NCCL's API instead"
-			or "  the other ranks are not asked, or have not reached their first decision"
+			and "  NCCL 2.29 and later may ask the tuner on some ranks only: " ..
+				"set NCCL_PROFILER_PLUGIN to ncclbpf in all processes, " ..
+				"so ranks count calls of NCCL's API instead"
+			or "  the other ranks are not asked, " ..
+				"or have not reached their first decision"
 		for _, m in ipairs(members) do
 			t[#t + 1] = ("    slot %-4s %8s decisions%s"):format(
 				tostring(m.slot), tostring(m.decisions),

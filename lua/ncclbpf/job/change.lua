@@ -35,7 +35,8 @@ local function fixed(comms)
 	if n < #comms then return foot end
 	return foot, errors.new("refused", n == 1
 		and "no communicator changes: the only one keeps its policies while it lives"
-		or ("no communicator changes: all %d keep their policies while they live"):format(n))
+		or ("no communicator changes: all %d keep their policies while they live")
+			:format(n))
 end
 
 -- Return the outcome of a change as a command's result.

@@ -5,6 +5,7 @@
 #include "test/fakes/host/nccl.h"
 
 #include <dlfcn.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,23 +167,30 @@ static void fill(const struct host_comm *c, int coll, size_t bytes,
 				host_cost(c, coll, bytes, a, p);
 }
 
-/* The reference, 1.7: how NCCL reads the table back. */
-static void cheapest(const struct host_comm *c, const float *table, int *algo,
-		     int *proto)
+/*
+ * How NCCL reads the table back. Up to 2.30 (the reference, 1.7) it skips
+ * negative entries and takes the first of equal ones. From 2.31 on it looks at
+ * the entries that it had offered (@plain), last first, so negative entries win
+ * and the last of equal ones does.
+ */
+static void cheapest(const struct host_comm *c, const float *plain,
+		     const float *table, int *algo, int *proto)
 {
-	float best = c->plugin->abi >= 6 ? 3.4e38f : 3.6e9f;
+	bool tuning = host_version >= 23100;
+	float best = host_version >= 22902 ? FLT_MAX : 3.6e9f;
+	int n = c->algos * HOST_PROTOS;
 
 	*algo = *proto = -1;
-	for (int a = 0; a < c->algos; a++)
-		for (int p = 0; p < HOST_PROTOS; p++) {
-			float t = table[a * HOST_PROTOS + p];
+	for (int k = 0; k < n; k++) {
+		int i = tuning ? n - 1 - k : k;
 
-			if (t >= 0.0f && t < best) {
-				best = t;
-				*algo = a;
-				*proto = p;
-			}
-		}
+		if ((tuning ? plain[i] < 0.0f : !(table[i] >= 0.0f)) ||
+		    !(table[i] < best))
+			continue;
+		best = table[i];
+		*algo = i / HOST_PROTOS;
+		*proto = i % HOST_PROTOS;
+	}
 }
 
 /* The plugin's v2 has no table: it gets flags and sets both or nothing. */
@@ -195,7 +203,7 @@ static int ask_v2(struct host_comm *c, int coll, size_t bytes, float *table,
 				  &proto, channels);
 	if (rc)
 		return rc;
-	cheapest(c, table, &out->algo, &out->proto);
+	cheapest(c, table, table, &out->algo, &out->proto);
 	if (algo != -1 && proto != -1) {
 		/* used without any check by 2.21 */
 		out->algo = algo;
@@ -208,8 +216,10 @@ static int ask(struct host_comm *c, int coll, size_t bytes, int reg_buff,
 	       float *table, int *channels, struct host_choice *out)
 {
 	float **t = (float **)(void *)table; /* NCCL's own cast */
+	float plain[HOST_TABLE];
 	int rc;
 
+	memcpy(plain, table, sizeof(plain));
 	switch (c->plugin->abi) {
 	case 0:
 		rc = SUCCESS;
@@ -228,7 +238,7 @@ static int ask(struct host_comm *c, int coll, size_t bytes, int reg_buff,
 		rc = c->plugin->u.v5->get(c->ctx, coll, bytes, 1, t, c->algos,
 					  HOST_PROTOS, reg_buff, channels);
 	}
-	cheapest(c, table, &out->algo, &out->proto);
+	cheapest(c, plain, table, &out->algo, &out->proto);
 	return rc;
 }
 
@@ -267,7 +277,7 @@ int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff,
 
 	fill(c, coll, bytes, table);
 	memcpy(plain, table, sizeof(plain));
-	cheapest(c, plain, &out->nccl_algo, &out->nccl_proto);
+	cheapest(c, plain, plain, &out->nccl_algo, &out->nccl_proto);
 	rc = ask(c, coll, bytes, reg_buff, table, &channels, out);
 	if (rc)
 		return rc;
@@ -288,4 +298,24 @@ int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff,
 	out->us = plain[out->algo * HOST_PROTOS + out->proto];
 	out->nccl_us = plain[out->nccl_algo * HOST_PROTOS + out->nccl_proto];
 	return ask_chunk(c, coll, bytes, out);
+}
+
+int host_ask_nothing(struct host_comm *c, int coll, size_t bytes)
+{
+	float table[HOST_TABLE];
+	int channels = 0, rc;
+
+	for (int i = 0; i < HOST_TABLE; i++)
+		table[i] = -1.0f;
+	if (!c->plugin->abi)
+		return SUCCESS;
+	rc = c->plugin->u.v5->get(c->ctx, coll, bytes, 0,
+				  (float **)(void *)table, c->algos,
+				  HOST_PROTOS, 0, &channels);
+	for (int i = 0; i < HOST_TABLE && !rc; i++)
+		if (!(table[i] < 0.0f)) {
+			fprintf(stderr, "stand-in: entry %d is offered\n", i);
+			rc = INTERNAL;
+		}
+	return rc;
 }

@@ -117,6 +117,12 @@ int host_decide(struct host_comm *c, int coll, size_t bytes, int reg_buff,
 		struct host_choice *out);
 
 /*
+ * Ask the tuner with a table that offers nothing. 0, or 3 if the plugin has
+ * failed or offers something now.
+ */
+int host_ask_nothing(struct host_comm *c, int coll, size_t bytes);
+
+/*
  * Predicted microseconds of a combination, -1 where it cannot be used: a
  * shape like NCCL's for eight GPUs behind NVSwitches, not anybody's figures.
  */

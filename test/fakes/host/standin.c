@@ -253,9 +253,11 @@ static void report(FILE *f, long loop, int coll, size_t bytes,
 
 	fprintf(f,
 		"{\"loop\":%ld,\"coll\":\"%s\",\"bytes\":%zu,"
-		"\"time_us\":%.3f,\"busbw_gbs\":%.3f,\"channels\":%d}\n",
+		"\"time_us\":%.3f,\"busbw_gbs\":%.3f,\"channels\":%d,"
+		"\"runs\":\"%s/%s\"}\n",
 		loop, word, bytes, us, replay_busbw(word, bytes, opt.ranks, us),
-		c->channels);
+		c->channels, name(nb_nccl_algo(c->algo)),
+		name(nb_nccl_proto(c->proto)));
 	fflush(f);
 }
 
@@ -391,6 +393,9 @@ static int choose(struct rank *me, int i, uint64_t seq, int coll, size_t bytes,
 		end_windows(seq);
 	if (is_odd(&opt.probe, rank, seq) || (of_half(seq) && rank & 1))
 		rc = decide(&me->comm[at], coll, bytes, c);
+	/* 2.31 looks for a symmetric kernel in this way, on each rank */
+	if (!rc && in_windows(seq) && host_version >= 23100)
+		rc = host_ask_nothing(&me->comm[at], coll, bytes);
 	if (!rc && (!in_windows(seq) || rank == opt.windows.rank))
 		rc = decide(&me->comm[at], coll, bytes, c);
 	if (in_windows(seq))

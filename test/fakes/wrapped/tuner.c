@@ -2,8 +2,9 @@
 // A tuner of somebody else's, one object a version (V), and what it does in
 // CHAIN_DOES: "ring" (Ring with LL, or v2: Ring with Simple, and 4 channels),
 // "fail_init", "abort_open", "abort_init", "fail" (answers, and returns an
-// error), "hostile" (offers what NCCL does not, and absurd channels), "mute"
-// (nothing is left), "nan", "hang" (no answer while the file CHAIN_HANGS
+// error), "deny" (marks NCCL's own choice with -1, as NCCL marks what it does
+// not offer), "hostile" (offers what NCCL does not, and absurd channels),
+// "mute" (nothing is left), "nan", "hang" (no answer while the file CHAIN_HANGS
 // exists). A name after a colon is that of a rank, as RANK has it, which alone
 // does so. At its end it says how often it was asked, and checks what it is
 // given.
@@ -86,6 +87,17 @@ static void hang(void)
 		nanosleep(&pause, NULL);
 }
 
+static void deny_least(float *table, int n)
+{
+	int least = -1;
+
+	for (int i = 0; i < n; i++)
+		if (table[i] >= 0 && (least < 0 || table[i] < table[least]))
+			least = i;
+	if (least >= 0)
+		table[least] = -1.0f;
+}
+
 static int answer(void *ctx, float **rows, int algos, int protos, int *channels)
 {
 	float *table = (float *)(void *)rows;
@@ -101,6 +113,8 @@ static int answer(void *ctx, float **rows, int algos, int protos, int *channels)
 		*channels = *what == 'h' ? 100000 : -7;
 		return *what == 'h' ? 0 : INTERNAL;
 	}
+	if (!strcmp(what, "deny"))
+		deny_least(table, algos * protos);
 	for (int i = 0; i < algos * protos; i++) {
 		if (!strcmp(what, "mute"))
 			table[i] = -1.0f;
