@@ -114,9 +114,6 @@ PARAM(FLEET_RUNNER,        STR,  "",        0,    4096,       "",               
 	"empty: the rollout stays paused")
 PARAM(FLEET_AUDIT,         INT,  "1000",    16,   1000000,    "",                    "1",   PLUGIN,
 	"entries of audit that ncclbpf-agent keeps in the store for a job; older ones are deleted")
-PARAM(AGENT,               STR,  "",        0,    4096,       "",                    "",    PLUGIN,
-	"path of ncclbpf-agent, which a job with NCCLBPF_FLEET starts; "
-	"empty: look beside libncclbpf.so and in ../bin from there; none: a service runs the agent")
 PARAM(AGENT_LISTEN,        STR,  "",        0,    120,        "",                    "",    PLUGIN,
 	"address and port at which ncclbpf-agent answers shells: 10.0.0.1:7070, [::]:0, :7070; "
 	"empty: any free port, on all addresses if NCCLBPF_FLEET_CERT is set, "

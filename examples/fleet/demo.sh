@@ -9,14 +9,15 @@ B=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d)
 export NO_COLOR=1 NCCLBPF_JOB=llm
-export NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_AGENT=$B/ncclbpf-agent
+export B NCCL_TUNER_PLUGIN=$B/libncclbpf.so
 PATH=$B:$PATH
 etcd=test/fakes/etcd/etcd.sh
 began=$SECONDS
-job=
+job= services=
 
 finish() {
 	[ "$job" ] && kill "$job" 2>/dev/null && wait "$job" 2>/dev/null
+	[ "$services" ] && kill "$services" 2>/dev/null && wait "$services" 2>/dev/null
 	"$etcd" stop "$dir/etcd" 2>/dev/null
 	rm -rf "$dir"
 }
@@ -60,6 +61,9 @@ title "A store, and a job on three sites"
 NCCLBPF_FLEET=$(cat "$dir/etcd/endpoints")
 export NCCLBPF_FLEET
 mkdir -m 700 "$dir/a" "$dir/b" "$dir/c"
+# an agent for each site, as systemd, Slurm or Kubernetes keeps it running
+test/fakes/etcd/agents.py llm "$dir/a" "$dir/b" "$dir/c" >"$dir/log.agents" 2>&1 &
+services=$!
 start() { # [VARIABLE=VALUE...] PROGRAM OPTIONS...: six ranks on three sites
 	env NCCLBPF_SOCKET_DIR="$dir/a" "$@" --ranks 6 --procs --seconds 120 --pause-ms 20 \
 		--rank-env "2:NCCLBPF_SOCKET_DIR=$dir/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$dir/b" \
@@ -89,8 +93,8 @@ for _ in $(seq 150); do
 		grep -q 'have registered' && break
 	sleep 0.1
 done
-echo "NCCLBPF_FLEET=$NCCLBPF_FLEET is all that the job was told;" \
-	"it started its three agents itself."
+echo "NCCLBPF_FLEET=$NCCLBPF_FLEET is all that the job was told." \
+	"An agent runs on each site: ncclbpf-agent --job llm."
 do_ 0 list
 do_ 0 comm list
 
@@ -102,7 +106,7 @@ do_ 0 comm list
 title "An agent dies"
 victim=$(pgrep -f -- "ncclbpf-agent .*--dir $dir/b" | head -1)
 kill -KILL "$victim"
-echo "kill -KILL of site b's agent: its processes start another one."
+echo "kill -KILL of site b's agent: its service manager starts another one."
 for _ in $(seq 100); do
 	now=$(pgrep -f -- "ncclbpf-agent .*--dir $dir/b" | head -1)
 	[ "$now" ] && [ "$now" != "$victim" ] && break

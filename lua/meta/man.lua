@@ -181,21 +181,18 @@ function M.agent()
 	local t = head("NCCLBPF-AGENT", "1", "ncclbpf-agent",
 		"connect one host's part of an NCCL job to the other hosts")
 	add(t, { ".Sh SYNOPSIS", ".Nm", ".Op Fl Fl job Ar NAME", ".Op Fl Fl dir Ar DIRECTORY",
-		".Op Fl Fl started", ".Sh DESCRIPTION", "A job that runs on several hosts has one",
+		".Sh DESCRIPTION", "A job that runs on several hosts has one",
 		".Nm", "on each of them.",
 		"Through etcd, the agents agree on the decision at which a change takes effect.",
 		"An agent answers",
 		".Xr ncclbpf-shell 1", "over HTTPS.", ".Pp",
-		"A job with", ".Ev NCCLBPF_FLEET",
-		"starts it, and starts it again when it has died; it ends with the last",
-		"process of the job.", "A service runs it without", ".Fl Fl started ;",
-		"it then waits for the job, and after its end for the next one of this name.",
+		"The operator starts it: a service manager, the job's script, or a person.",
+		"It waits for the job, and after its end for the next one of this name.",
 		"On SIGTERM or SIGINT it deletes its keys from etcd, then ends.",
 		"It writes its messages to standard error.", LIST,
 		".It Fl Fl job Ar NAME", "the job; else", ".Ev NCCLBPF_JOB",
 		".It Fl Fl dir Ar DIRECTORY", "directory of the job's sockets; default",
 		".Ev NCCLBPF_SOCKET_DIR",
-		".It Fl Fl started", "run in the background, and end with the job",
 		".It Fl Fl help", "show the usage", ".El" })
 	add(t, { ".Sh ENVIRONMENT", LIST })
 	variables(t, function(name)
@@ -203,7 +200,7 @@ function M.agent()
 			or name == "SOCKET_DIR"
 	end)
 	t[#t + 1] = ".El"
-	add(t, { ".Sh EXIT STATUS", LIST, ".It 0", "the job has ended, or a signal ended the agent",
+	add(t, { ".Sh EXIT STATUS", LIST, ".It 0", "a signal ended the agent",
 		".It 1", "the agent could not continue; standard error has the reason",
 		".It 64", "usage", ".It 78", ".Ev NCCLBPF_FLEET",
 		"is not set, or a variable has a wrong value", ".El", ".Sh EXAMPLES" })

@@ -48,7 +48,7 @@ static size_t count_left(struct nb_coord *c, bool note)
 			note_site(
 				c, name,
 				"the agent's lease has ended since the change was ordered",
-				"try again: the job's processes start another agent");
+				"start the site's agent, then try again");
 	}
 	return n;
 }

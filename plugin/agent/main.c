@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Main program of ncclbpf-agent: its options, start, main loop and end. The
- * job's processes start it with --started. Without this option it is a service
- * that waits for the job.
+ * Main program of ncclbpf-agent: its options, start, main loop and end. It
+ * waits for the job, serves it until its last process ends, and waits again.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -363,13 +361,12 @@ static void wait_job(const struct nb_jobdir *p)
 }
 
 /* Serve one job, from the start of its first process to the end of its last. */
-static int run_job(struct nb_agent *a, const char *dir, const char *job,
-		   bool started)
+static int run_job(struct nb_agent *a, const char *dir, const char *job)
 {
 	struct nb_err err = { .code = 0 };
 	int rc = nb_jobdir_open(&a->dir, dir, job, NULL, NULL, &err);
 
-	if (!rc && !started)
+	if (!rc)
 		wait_job(&a->dir);
 	if (!rc && !stopped)
 		rc = attach(a, &err);
@@ -398,53 +395,13 @@ static int run_job(struct nb_agent *a, const char *dir, const char *job,
 
 static void usage(void)
 {
-	puts("usage: ncclbpf-agent [--job NAME] [--dir DIRECTORY] [--started]\n"
+	puts("usage: ncclbpf-agent [--job NAME] [--dir DIRECTORY]\n"
 	     "\n"
-	     "Connects one host's part of a job to the fleet (docs/fleet.md). "
-	     "A job with\nNCCLBPF_FLEET starts it; "
-	     "without --started it runs as a service and waits for\nthe job. "
-	     "Reads NCCLBPF_FLEET, _CACERT, _CERT, _KEY, _USER, _PASSWORD_FILE,\n_SIGNERS.");
-}
-
-/*
- * Close descriptors inherited from the job, so that none of its pipes and locks
- * outlives it.
- */
-static void close_inherited(void)
-{
-#ifdef SYS_close_range
-	if (!syscall(SYS_close_range, 3U, ~0U, 0U))
-		return;
-#endif
-	/* Linux before 5.9 has no close_range */
-	DIR *d = opendir("/proc/self/fd");
-	const struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		int fd = (int)strtol(e->d_name, NULL, 10);
-
-		if (fd > 2 && fd != dirfd(d))
-			close(fd);
-	}
-	if (d)
-		closedir(d);
-}
-
-/*
- * Fork and leave the child running, so that the job can reap the parent at
- * once.
- */
-static void detach(void)
-{
-	pid_t pid = fork();
-
-	if (pid < 0) {
-		nb_agent_log("fork: %s", strerror(errno));
-		_exit(1); /* the job starts the agent again after a while */
-	}
-	if (pid > 0)
-		_exit(0);
-	close_inherited();
+	     "Connects one host's part of a job to the fleet (docs/fleet.md): "
+	     "waits for the job,\nserves it until its last process ends, "
+	     "and waits again.\n"
+	     "Reads NCCLBPF_FLEET, _CACERT, _CERT, _KEY, _USER, _PASSWORD_FILE, "
+	     "_SIGNERS.");
 }
 
 int main(int argc, char **argv)
@@ -453,12 +410,10 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "job", required_argument, NULL, 'j' },
 		{ "dir", required_argument, NULL, 'd' },
-		{ "started", no_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 }
 	};
 	const char *job = "", *dir = "";
-	bool started = false;
 	int c, rc;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -468,9 +423,6 @@ int main(int argc, char **argv)
 			break;
 		case 'd':
 			dir = optarg;
-			break;
-		case 's':
-			started = true;
 			break;
 		case 'h':
 			usage();
@@ -483,8 +435,6 @@ int main(int argc, char **argv)
 		nb_agent_log("NCCLBPF_FLEET is not set");
 		return 78;
 	}
-	if (started)
-		detach();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* writes then fail with EFBIG */
 	signal(SIGTERM, on_signal);
@@ -494,9 +444,9 @@ int main(int argc, char **argv)
 		agent.address = "";
 		rc = run_job(&agent,
 			     *dir ? dir : nb_params.str[NB_P_SOCKET_DIR],
-			     *job ? job : nb_params.str[NB_P_JOB], started);
-		if (!started && !stopped)
+			     *job ? job : nb_params.str[NB_P_JOB]);
+		if (!stopped)
 			sleep(1);
-	} while (!started && !stopped);
+	} while (!stopped);
 	return rc < 0 ? 1 : 0;
 }

@@ -17,6 +17,7 @@
 #include "plugin/control/socket.h"
 #include "plugin/controller/controller.h"
 #include "plugin/env/override.h"
+#include "plugin/job/no_agent.h"
 #include "plugin/job/self.h"
 #include "plugin/gin/gin.h"
 #include "plugin/gin/unused.h"
@@ -25,7 +26,6 @@
 #include "plugin/policies/held.h"
 #include "plugin/policies/host.h"
 #include "plugin/policies/load.h"
-#include "plugin/process/agent.h"
 #include "plugin/profiler/events.h"
 #include "plugin/profiler/hooks.h"
 #include "plugin/profiler/pools.h"
@@ -61,7 +61,7 @@ void nb_process_tick(void)
 	nb_wrapped_log();
 	nb_override_tell();
 	nb_unlock(NB_LOCK_STATE);
-	nb_agent_supervise();
+	nb_no_agent_tick();
 	nb_divergence_tick();
 	nb_controllers_tick();
 	nb_events_tick();

@@ -15,9 +15,10 @@ command -v etcd >/dev/null && command -v etcdctl >/dev/null || {
 seconds=${FLEET_SECONDS:-44}
 dir=$(mktemp -d)
 etcd=$TOP/test/fakes/etcd/etcd.sh
-job= n=0
+job= services= n=0
 end() {
 	[ "$job" ] && kill "$job" 2>/dev/null
+	[ "$services" ] && kill "$services" 2>/dev/null
 	wait 2>/dev/null
 	"$etcd" stop "$dir/etcd" >/dev/null 2>&1
 	rm -rf "$dir"
@@ -28,7 +29,7 @@ is() { # status, name
 	n=$((n + 1))
 	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
 		echo "not ok $n - $2"
-		tail -n 25 "$dir/log" "$dir/said" 2>/dev/null | sed 's/^/# /'
+		tail -n 25 "$dir/log" "$dir/log.agents" "$dir/said" 2>/dev/null | sed 's/^/# /'
 	fi
 }
 await() { # seconds, command...
@@ -71,11 +72,12 @@ member() { sed -n 's/.*"'"$1"'":"\{0,1\}\([^",}]*\).*/\1/p' "$dir/reply"; }
 ok() { grep -q '"ok":true' "$dir/reply"; }
 
 # The port after 65535 does not exist, so there are no links between agents (fleet_link.t has them).
-NCCLBPF_AGENT_LISTEN=127.0.0.1:65535 NCCLBPF_SOCKET_DIR=$dir/a timeout $((seconds * 6)) \
+"$TOP/test/fakes/etcd/agents.py" fleet NCCLBPF_AGENT_LISTEN=127.0.0.1:65535 "$dir/a" \
+	NCCLBPF_AGENT_LISTEN=127.0.0.2:65535 "$dir/b" >>"$dir/log.agents" 2>&1 &
+services=$!
+NCCLBPF_SOCKET_DIR=$dir/a timeout $((seconds * 6)) \
 	"$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --min 4M --max 32M \
 	--seconds $((seconds * 5)) --pause-ms 5 \
-	--rank-env "2:NCCLBPF_AGENT_LISTEN=127.0.0.2:65535" \
-	--rank-env "3:NCCLBPF_AGENT_LISTEN=127.0.0.2:65535" \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$dir/b" \
 	--rank-env "3:NCCLBPF_SOCKET_DIR=$dir/b" >"$dir/log" 2>&1 &
 job=$!
@@ -251,7 +253,7 @@ rc=$?
 job=
 [ $rc -eq 0 ]
 is $? "no two ranks have decided differently (status $rc)"
-gone() { [ -z "$(agent a)$(agent b)" ]; }
+gone() { [ -z "$(ctl get --prefix --keys-only $keys/site/)" ]; }
 await 10 gone
-is $? "the agents end with the job"
+is $? "the sites leave the store with the job"
 echo "1..$n"

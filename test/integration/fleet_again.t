@@ -27,7 +27,7 @@ ranks() { # N: the job's two ranks, one on each site, in its run N
 	pids=
 	for r in 0 1; do
 		[ $r -eq 0 ] && s=a || s=b
-		NCCLBPF_AGENT=none NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$s" \
+		NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$s" \
 			"$B/test/fakes/host/standin" --ranks 2 --nodes 2 --rank $r \
 			--meet "$T/meet.$1" --min 4M --max 32M --seconds 300 \
 			--pause-ms 5 >"log.$1.$r" 2>&1 &

@@ -33,6 +33,8 @@ ok "a store" $?
 fleet=$(cat etcd/endpoints)
 keys=/ncclbpf/1/agree
 mkdir -m 700 a b
+NCCLBPF_FLEET="$fleet" "$agents" agree "$T/a" "$T/b" >>log.agents 2>&1 &
+jobs="$jobs $!"
 NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=agree NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_COHERENCE=off NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" \
 	--ranks 4 --nodes 2 --procs --min 4M --max 32M --seconds 120 --pause-ms 5 --hang \
@@ -95,8 +97,8 @@ ok "another process of the site answers for one that is stopped" $?
 kill -CONT "$first"
 
 # After a crash
-agents=$(LC_ALL=C grep -la "^ncclbpf-agent.*$T/" /proc/[0-9]*/cmdline 2>/dev/null | tr -dc '0-9\n')
-kill -KILL $pids $job $agents 2>/dev/null
+running=$(LC_ALL=C grep -la "^ncclbpf-agent.*$T/" /proc/[0-9]*/cmdline 2>/dev/null | tr -dc '0-9\n')
+kill -KILL $pids $job $running 2>/dev/null
 wait $job 2>/dev/null
 ask -T 2 -o table check agreement
 [ "$rc" -ne 0 ]

@@ -36,13 +36,16 @@ ok "clocks that are years off" $?
 # start JOB SECONDS: a rank on each of three sites, a of the right time
 start() {
 	mkdir -m 700 "$1.a" "$1.ahead" "$1.behind"
-	NCCLBPF_JOB=$1 NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 "$agents" "$1" "$T/$1.a" AGENT="$T/ahead" "$T/$1.ahead" \
+		AGENT="$T/behind" "$T/$1.behind" >>"$1.agents" 2>&1 &
+	jobs="$jobs $!"
+	NCCLBPF_JOB=$1 NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
 		timeout 300 "$B/test/fakes/host/standin" --ranks 3 --nodes 3 --procs --min 4M \
 		--max 32M --seconds "$2" --pause-ms 5 --rank-env "0:NCCLBPF_SOCKET_DIR=$T/$1.a" \
 		--rank-env "1:NCCLBPF_SOCKET_DIR=$T/$1.ahead" \
-		--rank-env "1:NCCLBPF_AGENT=$T/ahead" --rank-env "1:LD_PRELOAD=$T/shim.so" \
+		--rank-env "1:LD_PRELOAD=$T/shim.so" \
 		--rank-env "1:CLOCK_OFF_S=$years" --rank-env "2:NCCLBPF_SOCKET_DIR=$T/$1.behind" \
-		--rank-env "2:NCCLBPF_AGENT=$T/behind" --rank-env "2:LD_PRELOAD=$T/shim.so" \
+		--rank-env "2:LD_PRELOAD=$T/shim.so" \
 		--rank-env "2:CLOCK_OFF_S=-$years" >"$1.log" 2>&1 &
 	job=$! jobs="$jobs $!"
 }
@@ -110,12 +113,12 @@ start shut 100
 alone() { [ "$(count tls shut/site/ processes)" -eq 1 ]; }
 await alone
 said() {
-	grep -q "ncclbpf-agent: store: .*expired" shut.log &&
-		grep -q "ncclbpf-agent: store: .*not yet valid" shut.log
+	grep -q "ncclbpf-agent: store: .*expired" shut.agents &&
+		grep -q "ncclbpf-agent: store: .*not yet valid" shut.agents
 }
 await said
 rc=$?
-grep "ncclbpf-agent" shut.log >why
+grep "ncclbpf-agent" shut.agents >why
 ok "the logs say that the store's certificate has expired, or is not yet valid" $rc
 NCCLBPF_FLEET_CERT=$T/tls/ncclbpf-control.pem NCCLBPF_FLEET_KEY=$T/tls/ncclbpf-control.key \
 	run --fleet "$NCCLBPF_FLEET" -J shut policy use "$B/policies/size_aware.policy"

@@ -17,7 +17,7 @@ ask() { run --fleet "$fleet" -J loop "$@"; }
 mkdir -m 700 a b
 echo 1 >contend
 : >report
-NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=loop NCCLBPF_AGENT=none NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=loop NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_POLICY="$B/policies/adaptive_channels.policy" NCCLBPF_CONTROLLER_MS=50 \
 	NCCLBPF_SOCKET_DIR="$T/a" \
 	timeout 300 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --events --min 64M \

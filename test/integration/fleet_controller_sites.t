@@ -25,7 +25,7 @@ here() { # DIR ARGUMENTS: a shell of that site, without the fleet
 NCCLBPF_AGENT_LISTEN=127.0.0.1
 export NCCLBPF_AGENT_LISTEN
 mkdir -m 700 a b c
-NCCLBPF_JOB=sum NCCLBPF_AGENT=none NCCLBPF_FLEET_CERT=$T/etcd/agent.pem \
+NCCLBPF_JOB=sum NCCLBPF_FLEET_CERT=$T/etcd/agent.pem \
 	NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_POLICY="$policy" NCCLBPF_CONTROLLER_MS=50 NCCLBPF_SOCKET_DIR="$T/a" \
 	timeout 300 "$B/test/fakes/host/standin" --ranks 3 --nodes 3 --procs --events --min 4M \

@@ -15,6 +15,8 @@ fleet=$(cat etcd/endpoints)
 keys=/ncclbpf/1/damage
 ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@" 2>/dev/null; }
 mkdir -m 700 a b c d
+NCCLBPF_FLEET=$fleet "$agents" damage "$T/a" "$T/b" "$T/c" "$T/d" >>log.agents 2>&1 &
+jobs="$jobs $!"
 # start RANKS DIRECTORY...: a job with a rank in each directory
 start() {
 	ranks=$#

@@ -106,6 +106,23 @@ def wait(what, seconds):
 
 # ---- the job ----
 
+services = []
+
+
+def site_store(s):
+    return ",".join(f"https://127.0.0.1:{link.port}" for link in links[s])
+
+
+def start_agents(env):
+    """The agents of all sites, as services."""
+    words = [os.path.dirname(etcd) + "/agents.py", "faults", "AGENT=" + via]
+    for s in SITES:
+        ports = ",".join(str(link.port) for link in links[s])
+        words += ["NCCLBPF_FLEET=" + site_store(s), f"VIA_PORT={to_coordinator[s].port}",
+                  "VIA_DIRECT=" + ports, f"{folder}/{s}"]
+    services.append(subprocess.Popen(words, env=env, stdout=log, stderr=log))
+
+
 def start_job():
     env = dict(os.environ, NCCLBPF_JOB="faults", NCCL_TUNER_PLUGIN=build + "/libncclbpf.so",
                NCCLBPF_FLEET_CACERT=folder + "/etcd/ca.pem",
@@ -113,18 +130,15 @@ def start_job():
                NCCLBPF_FLEET_KEY=folder + "/etcd/agent.key",
                NCCLBPF_FLEET_USER="operator", NCCLBPF_AGENT_LISTEN="127.0.0.1",
                NCCLBPF_FLEET_PASSWORD_FILE=folder + "/etcd/password.operator")
+    if not services:
+        start_agents(env)
     words = [build + "/test/fakes/host/standin", "--ranks", str(len(SITES) * RANKS), "--nodes",
              str(len(SITES)), "--procs", "--min", "4M", "--max", "32M", "--seconds", "36000",
              "--pause-ms", "5", "--stalls"]
     for i, s in enumerate(SITES):
-        ports = [str(link.port) for link in links[s]]
-        own = {"NCCLBPF_SOCKET_DIR": f"{folder}/{s}",
-               "NCCLBPF_FLEET": ",".join("https://127.0.0.1:" + port for port in ports),
-               "NCCLBPF_AGENT": via, "VIA_PORT": to_coordinator[s].port,
-               "VIA_DIRECT": ",".join(ports)}
         for r in range(i * RANKS, (i + 1) * RANKS):
-            for name, value in own.items():
-                words += ["--rank-env", f"{r}:{name}={value}"]
+            words += ["--rank-env", f"{r}:NCCLBPF_SOCKET_DIR={folder}/{s}",
+                      "--rank-env", f"{r}:NCCLBPF_FLEET={site_store(s)}"]
     return subprocess.Popen(words, env=env, stdout=log, stderr=log)
 
 
@@ -565,5 +579,6 @@ finally:
 status = job.wait(60)
 is_(status == 0, f"no two ranks have decided differently (status {status})")
 report()
-is_(wait(lambda: not any(map(agent, SITES)), 15), "the agents end with the job")
+is_(wait(lambda: not store.below("site/"), 15), "the sites leave the store with the job")
+services[0].terminate()
 print(f"1..{tests}")

@@ -22,7 +22,9 @@ plain=$TOP/test/fakes/vgpu/b300.csv
 # run_job NAME NODES DIR DIR2 TABLE: a job of two ranks in their socket directories
 run_job() {
 	NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
-		NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCLBPF_JOB=$1 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+		NCCLBPF_AGENT_LISTEN=127.0.0.1 "$agents" "$1" "$T/$3" "$T/$4" >>log.agents 2>&1 &
+	jobs="$jobs $!"
+	NCCLBPF_JOB=$1 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 		NCCLBPF_SOCKET_DIR="$T/$3" timeout 500 "$B/test/fakes/host/standin" --ranks 2 \
 		--nodes "$2" --procs --events --min 4M --max 16M --factor 4 --seconds 490 \
 		--pause-ms 1 --table "$5" --rank-env "1:NCCLBPF_SOCKET_DIR=$T/$4" >"log.$1" 2>&1 &

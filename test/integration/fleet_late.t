@@ -14,6 +14,8 @@ keys=/ncclbpf/1/late
 ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
 mkdir -m 700 a b c
 P=$B/policies
+NCCLBPF_FLEET=$fleet "$agents" late "$T/a" "$T/b" "$T/c" >>log.agents 2>&1 &
+jobs="$jobs $!"
 
 # part LOG [VARIABLE=VALUE...] -- ARGUMENTS...: a part of the job
 part() {
@@ -60,7 +62,7 @@ alone log.late a 5
 late=$pid
 await uses a size_aware "$n" 2
 ok "a process that starts later on a site gets the job's generation" $?
-await grep -q "processes that started later have generation $n" log.0 log.1 log.late
+await grep -q "processes that started later have generation $n" log.agents
 ok "the site's agent says so" $?
 [ "$(commit_n)" = "$n" ]
 ok "and the job was not changed for it" $?
@@ -88,7 +90,7 @@ alone log.second a 6
 second=$pid
 await uses a force,size_aware "$m" 2
 ok "a process that starts after such changes gets the generation" $?
-await grep -q "processes that started later have generation $m" log.0 log.1 log.second
+await grep -q "processes that started later have generation $m" log.agents
 ok "the site's agent says so again" $?
 NCCLBPF_SOCKET_DIR=$T/a run -J late -o json map dump force
 [ "$(grep -o '"channels":7' out | wc -l)" -ge 1 ] && ! grep -q '"channels":0' out

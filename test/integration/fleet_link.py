@@ -59,15 +59,18 @@ def start_job():
                NCCLBPF_FLEET_KEY=folder + "/etcd/agent.key", NCCLBPF_FLEET_USER="operator",
                NCCLBPF_FLEET_PASSWORD_FILE=folder + "/etcd/password.operator",
                NCCLBPF_AGENT_LISTEN="127.0.0.1")
+    agents = [os.path.dirname(etcd) + "/agents.py", "link"]
     words = [build + "/test/fakes/host/standin", "--ranks", str(len(SITES) * RANKS), "--nodes",
              str(len(SITES)), "--procs", "--min", "4M", "--max", "32M", "--seconds", "36000",
              "--pause-ms", "5", "--stalls"]
     for i, s in enumerate(SITES):
         os.mkdir(f"{folder}/{s}", 0o700)
+        agents += [f"NCCLBPF_FLEET=https://127.0.0.1:{proxies[s].port}", f"{folder}/{s}"]
         for r in range(i * RANKS, (i + 1) * RANKS):
             words += ["--rank-env", f"{r}:NCCLBPF_SOCKET_DIR={folder}/{s}",
                       "--rank-env", f"{r}:NCCLBPF_FLEET=https://127.0.0.1:{proxies[s].port}"]
-    return subprocess.Popen(words, env=env, stdout=log, stderr=log)
+    return (subprocess.Popen(words, env=env, stdout=log, stderr=log),
+            subprocess.Popen(agents, env=env, stdout=log, stderr=log))
 
 
 def agent(site):
@@ -148,7 +151,7 @@ def agree():
 
 replies = []
 log = open(folder + "/log", "w")
-job = start_job()
+job, services = start_job()
 try:
     is_(wait(registered, 60), "three sites register")
     store.put("image/" + digest, image)
@@ -163,11 +166,13 @@ try:
     is_(wait(commits, 60), "a change is committed after it", *replies[-2:])
     is_(wait(by_link, 60), "and by links again", *replies[-2:])
 
-    # ---- it is stopped: a process of its site kills it ----
+    # ---- it is stopped until another site coordinates ----
     was, value = coordinator()
-    os.kill(agent(was), signal.SIGSTOP)
+    stopped = agent(was)
+    os.kill(stopped, signal.SIGSTOP)
     is_(wait(lambda: coordinator()[1].get("proof") not in (None, value["proof"]), 30),
         "a stopped coordinator is replaced")
+    os.kill(stopped, signal.SIGCONT)
     is_(wait(by_link, 60), "the others link to its successor", *replies[-2:])
 
     # ---- it is cut off from the store, not from the agents ----
@@ -206,5 +211,6 @@ is_(status == 0, f"no two ranks have decided differently (status {status})")
 log.flush()
 text = open(folder + "/log").read()
 is_(len(re.findall("no link to the coordinator", text)) < 20, "the log says little of it")
-is_(wait(lambda: not any(map(agent, SITES)), 15), "the agents end with the job")
+is_(wait(lambda: not store.below("site/"), 15), "the sites leave the store with the job")
+services.terminate()
 print(f"1..{tests}")

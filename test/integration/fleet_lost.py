@@ -118,6 +118,7 @@ class Job:
         self.to_store = {s: [net.link("127.0.0.1", p) for p in self.ports] for s in SITES}
         self.to_coordinator = {s: net.link("127.0.0.1", 1) for s in SITES}
         self.ranks = {}
+        self.services = None
         self.asked = self.runs = 0
         self.last = {}
         self.log = None
@@ -129,18 +130,31 @@ class Job:
         """A rank on each of @sites, which meet anew."""
         self.runs += 1
         self.log = open(f"{self.folder}/log.{self.runs}", "w")
+        if not self.services:
+            self.start_agents()
         for i, s in enumerate(sites):
-            links = [str(link.port) for link in self.to_store[s]]
             env = dict(os.environ, NCCLBPF_JOB=self.name, NCCLBPF_SOCKET_DIR=f"{self.folder}/{s}",
-                       NCCLBPF_FLEET=",".join("http://127.0.0.1:" + p for p in links),
-                       NCCLBPF_AGENT_LISTEN="127.0.0.1", NCCLBPF_AGENT=via,
-                       VIA_PORT=str(self.to_coordinator[s].port), VIA_DIRECT=",".join(links),
+                       NCCLBPF_FLEET=self.site_store(s),
                        NCCL_TUNER_PLUGIN=build + "/libncclbpf.so")
             self.ranks[s] = subprocess.Popen(
                 [build + "/test/fakes/host/standin", "--ranks", str(len(sites)), "--nodes",
                  str(len(sites)), "--rank", str(i), "--meet", f"{self.folder}/meet.{self.runs}",
                  "--min", "4M", "--max", "32M", "--seconds", "36000", "--pause-ms", "40",
                  "--ahead", "4000"], env=env, stdout=self.log, stderr=self.log)
+
+    def site_store(self, s):
+        return ",".join(f"http://127.0.0.1:{link.port}" for link in self.to_store[s])
+
+    def start_agents(self):
+        """The agents of all sites, as services."""
+        words = [os.path.dirname(etcd) + "/agents.py", self.name, "AGENT=" + via,
+                 "NCCLBPF_AGENT_LISTEN=127.0.0.1"]
+        for s in SITES:
+            ports = ",".join(str(link.port) for link in self.to_store[s])
+            words += ["NCCLBPF_FLEET=" + self.site_store(s),
+                      f"VIA_PORT={self.to_coordinator[s].port}", "VIA_DIRECT=" + ports,
+                      f"{self.folder}/{s}"]
+        self.services = subprocess.Popen(words, stdout=self.log, stderr=self.log)
 
     def end(self):
         """End the ranks that live -> their statuses."""
@@ -401,6 +415,8 @@ for t in threads:
     t.start()
 for t in threads:
     t.join()
-is_(wait(lambda: not any(loss.job.agent(s) for loss in losses for s in SITES), 30),
-    "the agents end with their jobs")
+is_(wait(lambda: not any(loss.job.store.below("site/") for loss in losses), 30),
+    "the sites leave the store with their jobs")
+for loss in losses:
+    loss.job.services.terminate()
 print(f"1..{tests}")

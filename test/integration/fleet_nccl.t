@@ -34,15 +34,16 @@ while [ $r -lt $ranks ]; do
 	set -- "$@" --rank-env "$r:NCCLBPF_SOCKET_DIR=$T/$site"
 	r=$((r + 1))
 done
+NCCLBPF_FLEET_CERT="$T/etcd/agent.pem" NCCLBPF_FLEET_KEY="$T/etcd/agent.key" \
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 "$agents" real "$T/a" "$T/b" >>log.agents 2>&1 &
+jobs="$jobs $!"
 # shellcheck disable=SC2086
 env ${gpu:+LD_PRELOAD="$gpu"} NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
-	NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" NCCLBPF_FLEET_CERT="$T/etcd/agent.pem" \
-	NCCLBPF_FLEET_KEY="$T/etcd/agent.key" NCCLBPF_AGENT="$B/ncclbpf-agent" \
-	NCCLBPF_AGENT_LISTEN=127.0.0.1 \
+	NCCL_PROFILER_PLUGIN="$B/libncclbpf.so" \
 	timeout -k 60 240 "$B/test/fakes/vgpu/job" --procs --per-node $per_node \
 	--ranks $ranks "$@" $check --seconds 180 --min 1K --max 4M --factor 16 >job.out 2>&1 &
 job=$!
-jobs=$job
+jobs="$jobs $job"
 await registered 
 ok "$ranks ranks on two sites are registered" $?
 

@@ -30,15 +30,17 @@ change() {
 	await ask "$1" "policy use $2" "$image" && await answered "$1" &&
 		grep -q '"ok":true' reply && grep -q '"state":"committed"' reply
 	changed=$?
-	cat reply log said >why 2>/dev/null
+	cat reply log log.agents said >why 2>/dev/null
 	return $changed
 }
 
+NCCLBPF_FLEET="$fleet" "$agents" outage "$T/a" "$T/b" >>log.agents 2>&1 &
+jobs="$jobs $!"
 env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=outage NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
 	--procs --min 4M --max 32M --seconds 300 --pause-ms 5 \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
-jobs=$!
+jobs="$jobs $!"
 await registered && ctl put "$keys/image/$digest" <"$policy" >/dev/null && change before size_aware
 ok "a change is committed before the store goes away" $?
 for i in 1 2 3; do
@@ -52,10 +54,10 @@ for i in 1 2 3; do
 	echo "# $((($(date +%s%N) - began) / 1000000)) ms"
 done
 # Each agent: what failed first, perhaps another kind of failure, and the end.
-both_again() { [ "$(grep -c 'the store answers again' log)" -ge 2 ]; }
-await both_again && [ "$(grep -c 'ncclbpf-agent: store: ' log)" -le 12 ]
+both_again() { [ "$(grep -c 'the store answers again' log.agents)" -ge 2 ]; }
+await both_again && [ "$(grep -c 'ncclbpf-agent: store: ' log.agents)" -le 12 ]
 logged=$?
-cp log why
+cp log.agents why
 ok "the agents log an outage in a few lines" $logged
 
 # An order may bring small images, which the store then need not have.

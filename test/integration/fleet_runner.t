@@ -28,8 +28,10 @@ exec "$S" "\$@"
 END
 chmod +x heir
 NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
-	NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCLBPF_FLEET_RUNNER="$T/heir" NCCLBPF_JOB=llm \
-	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCLBPF_FLEET_RUNNER="$T/heir" \
+	"$agents" llm "$T/a" "$T/b" >>log.agents 2>&1 &
+jobs="$jobs $!"
+NCCLBPF_JOB=llm NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
 	timeout 600 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --events --min 4M \
 	--max 16M --factor 4 --seconds 590 --pause-ms 1 --table "$TOP/test/fakes/vgpu/b300.csv" \
 	--rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log.llm 2>&1 &

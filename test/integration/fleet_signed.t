@@ -98,6 +98,9 @@ export ETCDCTL_API=3
 keys=/ncclbpf/1/signed
 ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
 mkdir -m 700 a b
+NCCLBPF_FLEET="$fleet" NCCLBPF_FLEET_SIGNERS="$T/signers" "$agents" signed "$T/a" "$T/b" \
+	>>log.agents 2>&1 &
+jobs="$jobs $!"
 start() { # SECONDS
 	NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=signed NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 		NCCLBPF_FLEET_SIGNERS="$T/signers" NCCLBPF_SOCKET_DIR="$T/a" timeout $(($1 + 60)) \

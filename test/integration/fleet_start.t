@@ -14,6 +14,10 @@ fleet=$(cat etcd/endpoints)
 keys=/ncclbpf/1/start
 ctl() { etcdctl --endpoints="$fleet" --command-timeout=3s "$@"; }
 mkdir -m 700 a b
+for name in start solo; do
+	NCCLBPF_FLEET="$fleet" "$agents" $name "$T/a" "$T/b" >>log.agents 2>&1 &
+	jobs="$jobs $!"
+done
 
 # start NAME SECONDS [VARIABLE=VALUE...]: the job on two sites
 start() {
@@ -192,7 +196,7 @@ ask bad "policy use size_aware" "$(image size_aware)" ',"keep":{"line":"policy u
 grep -q '"ok":false' reply && grep -q "a complete list" reply
 ok "a request that keeps something else is refused" $?
 stop
-ok "the agents end with the job" $?
+ok "the sites leave the store with the job" $?
 
 start again 90
 await both force
@@ -203,7 +207,7 @@ sleep 2
 both '[]'
 ok "and it stays changed" $?
 stop
-ok "the agents end with the job" $?
+ok "the sites leave the store with the job" $?
 
 status 0 "job clear" --fleet "$fleet" job clear start
 start clear 90
@@ -223,7 +227,7 @@ noted() { run --fleet "$fleet" -o table job show start && grep -q "no image ab" 
 await noted
 ok "job show says why a job has not started with what is set" $?
 stop
-ok "the agents end with the job" $?
+ok "the sites leave the store with the job" $?
 status 0 "audit of a job that has ended" --fleet "$fleet" -J start -o tsv audit
 has "lists its changes" out "job clear start"
 status 69 "audit of a misspelt name" --fleet "$fleet" -J strat audit
@@ -244,7 +248,7 @@ sleep 2
 [ "$(stat -c %i c/service.seg)" = "$before" ] &&
 	[ "$(cat service.log)" = "ncclbpf-agent: waits for job service in $T/c" ]
 ok "a service leaves the segment of a dead job alone" $?
-NCCLBPF_FLEET=$fleet NCCLBPF_AGENT=none NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c \
+NCCLBPF_FLEET=$fleet NCCLBPF_JOB=service NCCLBPF_SOCKET_DIR=$T/c \
 	NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
 	timeout 300 "$B/test/fakes/host/standin" --ranks 1 --seconds 6 --pause-ms 5 \
 		>alive.log 2>&1 &

@@ -19,11 +19,13 @@ sweep() {
 }
 mkdir -m 700 a b
 sweep fill
-env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=sweep NCCLBPF_FLEET_AUDIT=100 \
+NCCLBPF_FLEET="$fleet" NCCLBPF_FLEET_AUDIT=100 "$agents" sweep "$T/a" "$T/b" >>log.agents 2>&1 &
+jobs="$jobs $!"
+env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=sweep \
 	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
 	timeout 300 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --min 4M --max 32M \
 	--seconds 90 --pause-ms 5 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
-job=$! jobs=$!
+job=$! jobs="$jobs $!"
 left() { sweep count >why && grep -qx "$1" why; }
 soon() { # COMMAND...: within half a minute
 	for _ in 1 2 3 4 5 6 7 8 9 10; do

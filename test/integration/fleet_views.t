@@ -35,7 +35,9 @@ SEC("tuner") int count(struct ncclbpf_tuner *ctx)
 }
 END
 NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
-	NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
+	NCCLBPF_AGENT_LISTEN=127.0.0.1 "$agents" views "$T/a" "$T/b" >>log.agents 2>&1 &
+jobs="$jobs $!"
+NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
 	--procs --events --min 1M --max 4M --factor 4 --seconds 190 --pause-ms 2 \
 	--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \

@@ -4,6 +4,8 @@
 # what they start in $T/etcd ends with them.
 # shellcheck disable=SC2034
 etcd=$TOP/test/fakes/etcd/etcd.sh
+# The agents of a job's sites, as an operator's services: agents.py JOB DIRECTORY...
+agents=$TOP/test/fakes/etcd/agents.py
 
 # needs_store WHAT: skip the tests of WHAT where the stand-in or etcd is missing.
 needs_store() {
@@ -54,13 +56,15 @@ two_sites() {
 		grep -v '^#\|^collective' "$TOP/test/fakes/vgpu/b300.csv"
 	} >times.csv
 	NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
-		NCCLBPF_AGENT_LISTEN=127.0.0.1 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
-		NCCLBPF_SOCKET_DIR="$T/a" \
+		NCCLBPF_AGENT_LISTEN=127.0.0.1 \
+		"$agents" "$NCCLBPF_JOB" "$T/a" "$T/b" >>log.agents 2>&1 &
+	jobs="$jobs $!"
+	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
 		timeout $((seconds + 20)) "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs \
 		--events --min 1M --max 64M --factor 8 --seconds "$seconds" --pause-ms 1 \
 		--table times.csv --rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" \
 		--rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" "$@" >log 2>&1 &
-	job=$! jobs=$!
+	job=$! jobs="$jobs $!"
 	await registered
 	ok "two sites run the job" $?
 }

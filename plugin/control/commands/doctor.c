@@ -18,6 +18,7 @@
 #include "plugin/gin/list.h"
 #include "plugin/gin/tcp.h"
 #include "plugin/gin/unused.h"
+#include "plugin/job/no_agent.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
@@ -633,8 +634,7 @@ static void check_fleet(struct nb_json *j)
 		return;
 	a = &nb_self.seg->mem->agent;
 	if (!nb_segment_agent(nb_self.seg, &pid, &start))
-		check(j, "fleet", BAD,
-		      "the log says why ncclbpf-agent does not start; NCCLBPF_AGENT names its path",
+		check(j, "fleet", BAD, nb_no_agent_hint(),
 		      "no agent runs on this site: no change reaches it%s",
 		      waits ? ", and a rank waits at a fence" : "");
 	else if (!__atomic_load_n(&a->store, __ATOMIC_ACQUIRE))
