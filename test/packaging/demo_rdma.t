@@ -15,6 +15,15 @@ if [ "${DEMO_VM:-no}" = yes ]; then
 	rc=$?
 	[ $rc -eq 69 ] && skip_all "$what in a virtual machine" "$(tail -1 "$T/why")"
 	ok "the guest is made" $rc
+	# a checkout may lie below /tmp
+	here=$(mktemp -d /tmp/nbvm.XXXXXX)
+	echo here >"$here/there"
+	echo "cat $here/there && rm $here/there && echo new >$here/new" >"$T/script"
+	SHARE=$T/share test/vm/run.sh build/vm "$T/script" 240 >"$T/why" 2>&1 &&
+		grep -qx here "$T/why" && [ -e "$here/there" ] && [ ! -e "$here/new" ]
+	rc=$?
+	rm -rf "$here"
+	ok "the guest has this machine's /tmp, and changes its own view alone" $rc
 else
 	yama=/proc/sys/kernel/yama/ptrace_scope
 	[ "$(id -u)" -ne 0 ] && [ -e $yama ] && [ "$(cat $yama)" != 0 ] &&

@@ -579,6 +579,24 @@ START_TEST(rows_of_an_image_are_not_trusted)
 }
 END_TEST
 
+/* All faults of a text are the first and others, in the order of the lines. */
+static void faults_begin_with(const char *text, size_t size,
+			      const struct nb_table_where *w,
+			      const struct nb_err *err)
+{
+	struct nb_table_opts opts = { "t", "t.csv", false, false };
+	struct nb_table_fault f[3];
+	uint32_t n = nb_table_faults(text, size, &opts, f, 3);
+
+	ck_assert_uint_ge(n, 1);
+	ck_assert_uint_le(n, 3);
+	ck_assert_str_eq(f[0].err.text, err->text);
+	ck_assert_uint_eq(f[0].where.line, w->line);
+	ck_assert_uint_eq(f[0].where.col, w->col);
+	for (uint32_t i = 1; i < n; i++)
+		ck_assert_uint_gt(f[i].where.line, f[i - 1].where.line);
+}
+
 /* Text with bytes changed: an error with a place, or rows that compile. */
 START_TEST(damaged_text)
 {
@@ -607,6 +625,7 @@ START_TEST(damaged_text)
 			ck_assert(err.text[0]);
 			ck_assert_msg(w.line || strstr(err.text, "without"),
 				      "%s", err.text);
+			faults_begin_with(bytes, size, &w, &err);
 		} else {
 			ok++;
 			through_csv(&t);
