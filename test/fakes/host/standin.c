@@ -47,6 +47,7 @@
 // --rank-env: one process of --procs begins with another environment.
 // --hang: ranks that took different decisions stand still until SIGTERM, as
 // real ones do, in place of ending.
+// STANDIN_LOCALE=1: the process takes the locale of its environment.
 // --stalls: at the end, how many decisions waited at a fence, and how long.
 //
 // Exit status: 0; 1 a call failed; 3 ranks took different decisions (real
@@ -683,7 +684,8 @@ int main(int argc, char **argv)
 		standin_usage(stdout);
 		return 0;
 	}
-	setlocale(LC_ALL, ""); /* as Python and other applications do */
+	if (getenv("STANDIN_LOCALE"))
+		setlocale(LC_ALL, ""); /* as an application may */
 	standin_label(NULL);
 	meet = opt.meet ? meet_others(opt.meet)
 			: mmap(NULL, sizeof(*meet), PROT_READ | PROT_WRITE,
