@@ -21,6 +21,7 @@ check="check libibverbs-dev etcd-server etcd-client openssl curl git procps pyth
 check="$check util-linux iproute2 binutils file locales"
 full="python3-z3 python3-pycparser python3-pyte spin qemu-user gcc-aarch64-linux-gnu"
 full="$full libc6-dev-arm64-cross mandoc groff-base zsh fish mypy"
+full="$full gdb strace libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"
 lint="clang-format clang-tidy cppcheck mandoc groff-base"
 fresh="debootstrap"
 deb="build-essential debhelper dh-python python3 dpkg-dev fakeroot"

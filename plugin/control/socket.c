@@ -280,7 +280,7 @@ static int open_socket(struct nb_control *c, struct nb_err *err)
 {
 	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->wake < 0)
-		return nb_fail(err, NB_E_IO, 0, "control socket: %s",
+		return nb_fail(err, NB_E_IO, 0, "control socket: eventfd: %s",
 			       strerror(errno));
 	return open_listener(c, err);
 }

@@ -139,20 +139,21 @@ static uint64_t now_ms(void)
 	return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
 }
 
-static bool lock_file(int fd, uint64_t deadline)
+/* Returns 0, ETIMEDOUT if another process has the lock, or flock's error. */
+static int lock_file(int fd, uint64_t deadline)
 {
 	long wait = 1;
 
 	while (flock(fd, LOCK_EX | LOCK_NB)) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
-			return false;
+			return errno;
 		if (now_ms() >= deadline)
-			return false;
+			return ETIMEDOUT;
 		sleep_ms(wait);
 		/* hundreds of processes may start at the same time */
 		wait = wait < 8 ? wait * 2 : 8;
 	}
-	return true;
+	return 0;
 }
 
 /*
@@ -173,15 +174,21 @@ int nb_segment_lock(struct nb_segment *s, uint32_t timeout_ms,
 		    struct nb_err *err)
 {
 	uint64_t deadline = now_ms() + timeout_ms;
+	int rc;
 
 	if (!lock_threads(&s->mutex, deadline))
 		return nb_fail(
 			err, NB_E_BUSY, 0,
 			"another thread of this process holds the job segment for more than %u ms",
 			timeout_ms);
-	if (s->fd < 0 || lock_file(s->fd, deadline))
+	rc = s->fd < 0 ? 0 : lock_file(s->fd, deadline);
+	if (!rc)
 		return 0;
 	pthread_mutex_unlock(&s->mutex);
+	if (rc != ETIMEDOUT)
+		return nb_fail(err, NB_E_IO, 0,
+			       "the job segment cannot be locked: %s",
+			       strerror(rc));
 	return nb_fail(
 		err, NB_E_BUSY, 0,
 		"another process holds the job segment for more than %u ms",
@@ -401,6 +408,7 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 {
 	struct stat st;
 	bool ok = false;
+	int rc;
 
 	if (!is_ours(fd, &st)) {
 		snprintf(s->why, sizeof(s->why),
@@ -409,10 +417,15 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 		close(fd);
 		return -1;
 	}
-	if (!lock_file(fd, now_ms() + ATTACH_MS)) {
-		snprintf(s->why, sizeof(s->why),
-			 "%s is locked by another process for more than %d ms",
-			 name, ATTACH_MS);
+	rc = lock_file(fd, now_ms() + ATTACH_MS);
+	if (rc) {
+		if (rc != ETIMEDOUT)
+			say_why(s, "cannot lock the segment file", rc);
+		else
+			snprintf(
+				s->why, sizeof(s->why),
+				"%s is locked by another process for more than %d ms",
+				name, ATTACH_MS);
 		s->stranger = true;
 		mark_stranger(fd, s->ns);
 		close(fd);

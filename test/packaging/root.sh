@@ -34,6 +34,8 @@ root_enter() { # script, arguments...
 		"$TOP/test/setup.sh" fresh || exit 69
 		FRESH_NS=1 exec unshare --mount --propagation private "$@"
 	fi
+	# As Docker, podman and Kubernetes have it; all that is mounted below sees it.
+	mount -t tmpfs -o size=64m,mode=1777,nosuid,nodev shm /dev/shm || exit 1
 	trap root_clean EXIT INT TERM
 }
 
