@@ -40,7 +40,7 @@ $(TAP_SO): $(TAP) $(B)/plugin/runtime/clock.o plugin/tap/tap.map
 AGENT_BIN := $(B)/ncclbpf-agent
 AGENT := $(call o,plugin/agent/*.c) $(addprefix $(B)/plugin/,controller/answers.o controller/election.o \
 	controller/mailbox.o controller/sites.o job/fence.o job/gen_numbers.o \
-	job/registry.o job/segment.o job/startup.o runtime/clock.o runtime/digest.o runtime/jobdir.o \
+	job/place.o job/registry.o job/segment.o job/startup.o runtime/clock.o runtime/digest.o runtime/jobdir.o \
 	runtime/log.o runtime/params.o)
 $(AGENT_BIN): $(AGENT) $(SIGN) $(STORE) $(RELAY) $(CORE)
 	$(ld) -Wl,-z,relro,-z,now -Wl,--gc-sections -o $@ $^ $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS) -lpthread

@@ -284,6 +284,9 @@ struct nb_seg {
 	/* Atomic: number of the change that the site's controllers propose to
 	 * the fleet; 0: none so far. */
 	uint64_t proposal;
+	/* Digest of the first directory that the processes could use; the file
+	 * may be in a later one (plugin/job/place.c). */
+	uint64_t place;
 	struct nb_seg_agent agent;
 };
 
@@ -304,6 +307,16 @@ struct nb_seg {
 static inline uint32_t *nb_seg_clocks(const struct nb_packed *ring)
 {
 	return (uint32_t *)(uintptr_t)(ring + NB_RING);
+}
+
+/* Return the digest of directory @dir for nb_seg.place. */
+static inline uint64_t nb_seg_place(const char *dir)
+{
+	uint64_t n = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+	for (; *dir; dir++)
+		n = (n ^ (unsigned char)*dir) * UINT64_C(0x100000001b3);
+	return n | 1;
 }
 
 static inline uint32_t nb_seg_baseline(uint64_t word)

@@ -6,9 +6,11 @@
 #include "lua/core/core.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/jobseg/alive.h"
 #include "core/jobseg/report.h"
 #include "core/jobseg/tracks.h"
 #include "core/spec/spec.h"
@@ -98,6 +100,21 @@ static int agreement_of(lua_State *L)
 	if (!nb_buf_ok(text))
 		return nb_lua_failf(L, NB_E_NOMEM, "no memory for the report");
 	return nb_lua_json_push(L, nb_buf_text(text), text->size);
+}
+
+/*
+ * segment_used(path [, dir]) -> does a process use the segment file, and have
+ * its processes come from directory dir?
+ */
+static int segment_used(lua_State *L)
+{
+	const char *path = luaL_checkstring(L, 1);
+	const char *dir = luaL_optstring(L, 2, "");
+	uint64_t place;
+
+	lua_pushboolean(L, nb_seg_file_used(AT_FDCWD, path, &place));
+	lua_pushboolean(L, place == nb_seg_place(dir));
+	return 2;
 }
 
 static void word(lua_State *L, const char *key, const char *text)
@@ -190,6 +207,7 @@ void nb_lua_open_segment(lua_State *L)
 {
 	static const luaL_Reg fns[] = { { "job_agreement", agreement },
 					{ "agreement_of", agreement_of },
+					{ "segment_used", segment_used },
 					{ "job_decisions", decisions },
 					{ NULL, NULL } };
 

@@ -20,6 +20,7 @@
 #include "plugin/agent/agent.h"
 #include "plugin/agent/link.h"
 #include "plugin/agent/maps.h"
+#include "plugin/job/place.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
 #include "plugin/runtime/params.h"
@@ -117,15 +118,22 @@ static int open_store(struct nb_agent *a, struct nb_err *err)
  * Attach to the job's segment as its agent. Returns 0 on success, 1 if the
  * segment has another living agent, or a negative error.
  */
-static int attach(struct nb_agent *a, struct nb_err *err)
+static int attach(struct nb_agent *a, const struct nb_jobdir_search *search,
+		  struct nb_err *err)
 {
+	struct nb_err dir_err;
 	uint64_t pid, start;
 	struct nb_segment *s;
-	int rc = nb_segment_attach(&s, a->dir.dirfd, a->dir.job,
-				   NB_SEG_PROC_AGENT, true, err);
+	int rc = nb_place_open(search, NB_SEG_PROC_AGENT, &a->dir, &s, &dir_err,
+			       err);
 
 	if (rc)
 		return rc;
+	if (a->dir.dirfd < 0) {
+		*err = dir_err;
+		nb_segment_detach(s);
+		return err->code;
+	}
 	if (!s->shared) {
 		rc = nb_fail(err, NB_E_IO, 0, "no job segment: %.200s", s->why);
 		nb_segment_detach(s);
@@ -320,8 +328,8 @@ static void agent_free(struct nb_agent *a)
 	nb_jobdir_close(&a->dir);
 }
 
-/* Returns true if a process of the job serves its control socket. */
-static bool job_lives(const struct nb_jobdir *p)
+/* Returns true if a socket of the job in the directory is served. */
+static bool is_served(const struct nb_jobdir *p)
 {
 	size_t stem = strlen(p->job);
 	int fd = openat(p->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -344,32 +352,46 @@ static bool job_lives(const struct nb_jobdir *p)
 	return lives;
 }
 
+/* Returns true if a process of the job serves its control socket. */
+static bool job_lives(const struct nb_jobdir_search *search)
+{
+	struct nb_jobdir dir;
+	bool lives = nb_place_find(search, &dir) && is_served(&dir);
+
+	nb_jobdir_close(&dir);
+	return lives;
+}
+
 /*
  * Wait until the job runs. If a service attached earlier, it would replace the
  * segment of a dead job, which a user may still want to read.
  */
-static void wait_job(const struct nb_jobdir *p)
+static void wait_job(const struct nb_jobdir_search *search)
 {
-	bool waits = !stopped && p->dirfd >= 0 && !job_lives(p);
+	bool waits = !stopped && !job_lives(search);
+	struct nb_jobdir first;
 
+	if (nb_jobdir_first(search, &first, NULL))
+		return;
 	if (waits)
-		nb_agent_log("waits for job %s in %s", p->job, p->dir);
+		nb_agent_log("waits for job %s in %s", first.job, first.dir);
+	nb_jobdir_close(&first);
 	while (waits) {
 		usleep(WAIT_MS * 1000);
-		waits = !stopped && !job_lives(p);
+		waits = !stopped && !job_lives(search);
 	}
 }
 
 /* Serve one job, from the start of its first process to the end of its last. */
 static int run_job(struct nb_agent *a, const char *dir, const char *job)
 {
+	const struct nb_jobdir_search search = { dir, job, NULL, NULL };
 	struct nb_err err = { .code = 0 };
-	int rc = nb_jobdir_open(&a->dir, dir, job, NULL, NULL, &err);
+	int rc = 0;
 
-	if (!rc)
-		wait_job(&a->dir);
-	if (!rc && !stopped)
-		rc = attach(a, &err);
+	wait_job(&search);
+	if (!stopped)
+		rc = attach(a, &search, &err);
 	if (stopped) {
 		agent_free(a);
 		return 0;

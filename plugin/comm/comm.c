@@ -135,11 +135,10 @@ void nb_comm_tell_mismatch(struct nb_comm *c)
 	nb_startup_text(nb_self.seg, c->seg, text, sizeof(text));
 	nb_log(NB_LOG_WARN,
 	       "communicator %016llx: its ranks started with different %s (%s), "
-	       "so it uses none of the policies and NCCL decides; make %s equal in all processes%s",
+	       "so it uses none of the policies and NCCL decides; %s",
 	       (unsigned long long)c->init.comm_id,
 	       good ? "settings" : "policies", text,
-	       good ? "them" : "NCCLBPF_POLICY",
-	       good ? "" : ", or change the policy for all of them");
+	       nb_startup_remedy(c->seg));
 }
 
 uint64_t nb_comms_decisions(void)

@@ -65,6 +65,7 @@ int nb_mailbox_open(struct nb_mailbox *b, int dirfd, const char *name,
 	if (b->fd < 0)
 		return nb_fail(err, NB_E_IO, 0, "%s cannot be opened: %s", name,
 			       strerror(errno));
+	(void)fchmod(b->fd, 0600); /* the umask may have removed bits */
 	if (!fstat(b->fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid())
 		return 0;
 	nb_mailbox_close(b);

@@ -238,8 +238,16 @@ static void begin_run(struct nb_segment *s)
 int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		      uint32_t flags, bool membarrier, struct nb_err *err)
 {
+	return nb_segment_attach_from(out, dirfd, job, 0, flags, membarrier,
+				      err);
+}
+
+int nb_segment_attach_from(struct nb_segment **out, int dirfd, const char *job,
+			   uint64_t place, uint32_t flags, bool membarrier,
+			   struct nb_err *err)
+{
 	struct nb_segment *s;
-	int rc = nb_segment_open(&s, dirfd, job, membarrier, err);
+	int rc = nb_segment_open(&s, dirfd, job, place, membarrier, err);
 
 	*out = NULL;
 	if (rc)

@@ -17,6 +17,10 @@
  */
 int nb_segment_attach(struct nb_segment **out, int dirfd, const char *job,
 		      uint32_t flags, bool membarrier, struct nb_err *err);
+/* The same; a segment that is created gets @place (nb_seg.place). */
+int nb_segment_attach_from(struct nb_segment **out, int dirfd, const char *job,
+			   uint64_t place, uint32_t flags, bool membarrier,
+			   struct nb_err *err);
 /*
  * Unregister this process at exit, unless it has ranks. The segment stays
  * mapped, because threads may still decide.

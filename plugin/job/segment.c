@@ -47,57 +47,10 @@ static void sleep_ms(long ms)
 	nanosleep(&ts, NULL);
 }
 
-/*
- * File lock of entry @i. Its process holds it while the file is open: until it
- * dies or executes another program. One system call can query the lock. It also
- * works for processes of other containers, whose PIDs mean nothing here.
- */
-static struct flock entry_lock(uint32_t i)
-{
-	return (struct flock){
-		.l_type = F_WRLCK,
-		.l_whence = SEEK_SET,
-		.l_start = (off_t)(offsetof(struct nb_seg, proc) +
-				   i * sizeof(struct nb_seg_proc)),
-		.l_len = sizeof(struct nb_seg_proc),
-	};
-}
-
-/*
- * Returns true if the process of entry @i in file @fd (-1: none) is alive. It
- * does not work for our own entry, because a query does not show our own lock.
- */
-static bool entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
-			uint64_t ns, enum nb_care care)
-{
-	struct flock lock = entry_lock(i);
-	bool known;
-
-	if (!p->pid)
-		return false;
-	known = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock);
-	/*
-	 * A child made without fork handlers may hold a dead process's lock, so
-	 * check the PID, too. Do not compare start times: if a living process
-	 * counted as dead, ranks would diverge.
-	 */
-	if (known && (p->flags & NB_SEG_PROC_LOCKED))
-		return lock.l_type != F_UNLCK &&
-		       (care == NB_QUICK || p->ns != ns ||
-			nb_process_alive(p->pid, 0));
-	if (p->ns == ns || fd < 0)
-		return nb_process_alive(p->pid, p->start);
-	/*
-	 * another PID namespace: without its lock, no process can tell that @p
-	 * is dead
-	 */
-	return !known || lock.l_type != F_UNLCK;
-}
-
 bool nb_segment_entry_alive(const struct nb_segment *s, uint32_t i,
 			    enum nb_care care)
 {
-	return entry_alive(s->fd, i, &s->mem->proc[i], s->ns, care);
+	return nb_seg_entry_alive(s->fd, i, &s->mem->proc[i], s->ns, care);
 }
 
 bool nb_segment_enter(struct nb_segment *s, uint32_t flags)
@@ -115,7 +68,7 @@ bool nb_segment_enter(struct nb_segment *s, uint32_t flags)
 		p->pid = (uint64_t)getpid();
 		s->proc = i;
 		if (s->fd >= 0) {
-			struct flock lock = entry_lock(i);
+			struct flock lock = nb_seg_entry_lock(i);
 
 			if (!fcntl(s->fd, F_OFD_SETLK, &lock))
 				p->flags |= NB_SEG_PROC_LOCKED;
@@ -202,51 +155,6 @@ void nb_segment_unlock(struct nb_segment *s)
 	pthread_mutex_unlock(&s->mutex);
 }
 
-static bool any_alive(int fd, const struct nb_seg_proc *proc, uint64_t ns)
-{
-	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-		if (entry_alive(fd, i, &proc[i], ns, NB_THOROUGH))
-			return true;
-	return false;
-}
-
-/* What to do with an existing segment file. */
-enum judgement { USE, REPLACE, LEAVE };
-
-/*
- * Decide what to do with an existing file. Use it if a registered process is
- * alive and the version matches. Leave it alone if a process is alive and the
- * version differs. Otherwise replace it.
- */
-static enum judgement judge_file(int fd, size_t size, uint64_t ns)
-{
-	struct {
-		uint64_t magic;
-		uint32_t version, size;
-	} head;
-	struct nb_seg_proc *proc;
-	enum judgement result = REPLACE;
-
-	if (size < offsetof(struct nb_seg, gen) ||
-	    pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-	    head.magic != NB_SEG_MAGIC)
-		return REPLACE;
-	proc = malloc(sizeof(((struct nb_seg *)0)->proc));
-	if (!proc)
-		return LEAVE;
-	if (pread(fd, proc, sizeof(((struct nb_seg *)0)->proc),
-		  offsetof(struct nb_seg, proc)) ==
-		    (ssize_t)sizeof(((struct nb_seg *)0)->proc) &&
-	    any_alive(fd, proc, ns))
-		result = head.version == NB_SEG_VERSION &&
-					 head.size == sizeof(struct nb_seg) &&
-					 size >= sizeof(struct nb_seg)
-				 ? USE
-				 : LEAVE;
-	free(proc);
-	return result;
-}
-
 /*
  * Map the file. Ring pages are beyond the end of the file until a rank claims
  * them.
@@ -269,8 +177,9 @@ static void say_why(struct nb_segment *s, const char *what, int error)
 	snprintf(s->why, sizeof(s->why), "%s: %s", what, strerror(error));
 }
 
-static void fill_new(struct nb_seg *mem)
+static void fill_new(struct nb_seg *mem, uint64_t place)
 {
+	mem->place = place;
 	mem->version = NB_SEG_VERSION;
 	mem->size = sizeof(*mem);
 	mem->next_gen = 1;
@@ -306,12 +215,14 @@ static bool create_file(struct nb_segment *s, int dirfd, const char *name)
 		say_why(s, "cannot make the segment file", errno);
 		return false;
 	}
-	rc = reserve_file(fd, 0, sizeof(struct nb_seg));
+	/* the umask may have removed bits of the mode */
+	rc = fchmod(fd, 0600) ? errno
+			      : reserve_file(fd, 0, sizeof(struct nb_seg));
 	if (rc || flock(fd, LOCK_EX | LOCK_NB) || !map_file(s, fd)) {
 		say_why(s, "cannot reserve the segment file", rc ? rc : errno);
 		goto fail;
 	}
-	fill_new(s->mem);
+	fill_new(s->mem, s->place);
 	if (renameat(dirfd, fresh, dirfd, name)) {
 		say_why(s, "cannot rename the new segment file", errno);
 		munmap(s->mem, NB_SEG_SPAN);
@@ -435,8 +346,8 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 		close(fd);
 		return 0;
 	}
-	switch (judge_file(fd, (size_t)st.st_size, s->ns)) {
-	case USE:
+	switch (nb_seg_use_of(fd)) {
+	case NB_SEG_USED:
 		ok = map_file(s, fd);
 		if (!ok)
 			say_why(s, "cannot map the segment", errno);
@@ -445,11 +356,12 @@ static int try_existing(struct nb_segment *s, int dirfd, const char *name,
 	 * keep the old file's lock until the new file has its name, so that two
 	 * processes cannot replace the file at the same time
 	 */
-	case REPLACE:
+	case NB_SEG_UNUSED:
 		ok = create_file(s, dirfd, name);
 		close(fd);
 		return ok ? 1 : -1;
-	case LEAVE:
+	case NB_SEG_FOREIGN:
+	case NB_SEG_UNKNOWN:
 		s->stranger = true;
 		mark_stranger(fd, s->ns);
 		snprintf(
@@ -482,6 +394,13 @@ static bool open_shared(struct nb_segment *s, int dirfd, const char *name)
 			fd = openat(dirfd, name,
 				    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
 				    0600);
+			if (fd >= 0)
+				(void)fchmod(fd, 0600);
+		}
+		if (fd < 0 && errno == EACCES && i < 15) {
+			/* its creator's umask, before the fchmod above */
+			sleep_ms(1);
+			continue;
 		}
 		if (fd < 0) {
 			say_why(s, "cannot open the segment file", errno);
@@ -506,7 +425,7 @@ static bool open_private(struct nb_segment *s)
 	s->mem = p;
 	s->fd = -1;
 	s->shared = false;
-	fill_new(s->mem);
+	fill_new(s->mem, s->place);
 	return true;
 }
 
@@ -554,7 +473,7 @@ void nb_segment_abandon(struct nb_segment *s)
 }
 
 int nb_segment_open(struct nb_segment **out, int dirfd, const char *job,
-		    bool membarrier, struct nb_err *err)
+		    uint64_t place, bool membarrier, struct nb_err *err)
 {
 	struct nb_segment *s = calloc(1, sizeof(*s));
 
@@ -564,6 +483,7 @@ int nb_segment_open(struct nb_segment **out, int dirfd, const char *job,
 			       "no memory for the job segment's handle");
 	pthread_mutex_init(&s->mutex, NULL);
 	s->fd = -1;
+	s->place = place;
 	s->ns = nb_pid_namespace();
 	s->proc = NB_SEG_PROCS; /* not registered yet */
 	s->dirfd = dirfd < 0 ? -1 : fcntl(dirfd, F_DUPFD_CLOEXEC, 0);

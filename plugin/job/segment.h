@@ -12,6 +12,7 @@
 #include "core/base/err.h"
 #include "core/base/sha256.h"
 #include "core/jobseg/agree.h"
+#include "core/jobseg/alive.h"
 #include "core/jobseg/format.h"
 
 /* A process's mapping of the job segment. */
@@ -20,6 +21,7 @@ struct nb_segment {
 	int fd; /* descriptor of the segment's file, or -1 for private memory */
 	int dirfd; /* descriptor of the file's directory; -1: none */
 	char name[128];
+	uint64_t place; /* nb_seg.place of a segment that we create */
 	bool shared;
 	bool stranger; /* other processes share a segment that we cannot use */
 	/* ranks of this process rely on a coordinator's membarrier(2) */
@@ -38,7 +40,7 @@ struct nb_segment {
  * says why. Returns 0 or NB_E_NOMEM.
  */
 int nb_segment_open(struct nb_segment **out, int dirfd, const char *job,
-		    bool membarrier, struct nb_err *err);
+		    uint64_t place, bool membarrier, struct nb_err *err);
 void nb_segment_opened(struct nb_segment *s);
 /*
  * Switch to private memory because no entry is free, and leave a mark for the
@@ -92,10 +94,8 @@ bool nb_segment_membarrier(const struct nb_segment *s);
 
 /*
  * Returns true if the process of entry @i is alive. It does not work for our
- * own entry, because a query does not show our own lock. NB_QUICK may report a
- * dead process as living.
+ * own entry.
  */
-enum nb_care { NB_QUICK, NB_THOROUGH };
 bool nb_segment_entry_alive(const struct nb_segment *s, uint32_t i,
 			    enum nb_care care);
 /* Returns how many slots of @comm are or were in use (LIVE or GONE). */

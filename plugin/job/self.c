@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plugin/job/place.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/startup.h"
 #include "plugin/runtime/clock.h"
@@ -20,7 +21,7 @@ struct nb_self nb_self = { .dir.dirfd = -1 };
 static void log_line(void *arg, const char *line)
 {
 	(void)arg;
-	nb_log(NB_LOG_INFO, "%s", line);
+	nb_log(NB_LOG_WARN, "%s", line);
 }
 
 /* Warn if the directory in NCCLBPF_SOCKET_DIR could not be used. */
@@ -43,13 +44,6 @@ void nb_self_open(void)
 	nb_self.started_ns = nb_clock_system();
 	if (gethostname(nb_self.host, sizeof(nb_self.host) - 1))
 		snprintf(nb_self.host, sizeof(nb_self.host), "localhost");
-	if (nb_jobdir_open(&nb_self.dir, nb_params.str[NB_P_SOCKET_DIR],
-			   nb_params.str[NB_P_JOB], log_line, NULL,
-			   &nb_self.dir_err))
-		nb_log_err("no control socket, no shared segment",
-			   &nb_self.dir_err);
-	else
-		warn_of_other_dir();
 }
 
 /*
@@ -75,16 +69,25 @@ static void publish_settings(void)
 
 int nb_self_attach(bool control, struct nb_err *err)
 {
+	const struct nb_jobdir_search search = {
+		nb_params.str[NB_P_SOCKET_DIR], nb_params.str[NB_P_JOB],
+		log_line, NULL
+	};
 	struct nb_segment *s;
-	int rc = nb_segment_attach(
-		&nb_self.seg, nb_self.dir.dirfd, nb_self.dir.job,
-		control ? NB_SEG_PROC_CONTROL : 0, true, err);
+	int rc = nb_place_open(&search, control ? NB_SEG_PROC_CONTROL : 0,
+			       &nb_self.dir, &nb_self.seg, &nb_self.dir_err,
+			       err);
 
 	if (rc)
 		return rc;
 	s = nb_self.seg;
-	if (!s->shared)
-		nb_log(s->stranger ? NB_LOG_WARN : NB_LOG_INFO,
+	if (nb_self.dir.dirfd < 0)
+		nb_log_err("no control socket, no shared segment",
+			   &nb_self.dir_err);
+	else
+		warn_of_other_dir();
+	if (!s->shared && nb_self.dir.dirfd >= 0)
+		nb_log(NB_LOG_WARN,
 		       "the job segment is not shared (%s): "
 		       "policies can be changed only "
 		       "in communicators whose ranks are all in this process",

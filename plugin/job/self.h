@@ -32,11 +32,12 @@ struct nb_self {
 };
 extern struct nb_self nb_self;
 
-/* Set PID, host and start time, and open the job directory. */
+/* Set PID, host and start time. */
 void nb_self_open(void);
 /*
- * Attach to the job's segment, and publish the settings that all processes must
- * have in common. @control: this process has a control socket
+ * Choose the job directory, attach to the job's segment there, and publish the
+ * settings that all processes must have in common. @control: this process has a
+ * control socket if there is a directory
  */
 int nb_self_attach(bool control, struct nb_err *err);
 /* Withdraw the announced control socket, because it could not be created. */

@@ -373,6 +373,21 @@ static void say_difference(const struct nb_segment *s,
 		 who[1], value[1]);
 }
 
+const char *nb_startup_remedy(const struct nb_seg_comm *c)
+{
+	switch (__atomic_load_n(&c->differs, __ATOMIC_ACQUIRE)) {
+	case NB_DIFFER_LOST:
+	case NB_DIFFER_STRANGER:
+	case NB_DIFFER_MISSING:
+		return "give all ranks of the host ncclbpf, the same NCCLBPF_JOB and "
+		       "NCCLBPF_SOCKET_DIR, and a directory there with room for the segment";
+	case NB_DIFFER_POLICIES:
+		return "give NCCLBPF_POLICY the same value in all processes, "
+		       "or change the policy for all of them";
+	}
+	return "give all settings the same value in all processes";
+}
+
 void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 		     char *text, size_t size)
 {
@@ -387,6 +402,11 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 	if (why == NB_DIFFER_LOST)
 		snprintf(text, size,
 			 "a rank could not register in the job segment");
+	else if (why == NB_DIFFER_MISSING && missing && !s->shared)
+		snprintf(text, size,
+			 "%u of %u ranks had not registered before the first decision: "
+			 "this process shares no job segment, %s",
+			 missing, c->nranks, s->why);
 	else if (why == NB_DIFFER_MISSING && missing)
 		snprintf(
 			text, size,

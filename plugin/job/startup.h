@@ -91,6 +91,8 @@ void nb_startup_clock_text(const struct nb_seg_comm *c, char *text,
 			   size_t size);
 /* Record @why in the communicator's entry as the difference. */
 void nb_startup_mark(struct nb_seg_comm *c, enum nb_differ why);
+/* Returns what to do about the difference. */
+const char *nb_startup_remedy(const struct nb_seg_comm *c);
 /* Returns true if the ranks would still differ after any change of policies. */
 bool nb_startup_for_good(const struct nb_seg_comm *c);
 

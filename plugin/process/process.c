@@ -195,7 +195,7 @@ static void start_control(void)
 static int attach_segment(void)
 {
 	struct nb_err err;
-	int rc = nb_self_attach(wants_control(), &err);
+	int rc = nb_self_attach(!nb_params.num[NB_P_CONTROL], &err);
 
 	if (rc)
 		nb_log_err("ncclbpf does nothing in this process", &err);

@@ -26,13 +26,16 @@
 /* seconds in which a starting process has long begun to listen */
 enum { STARTING_S = 10 };
 
-struct search {
+/* A candidate that is tried. */
+struct attempt {
+	const struct nb_jobdir_search *search;
 	struct nb_jobdir *place;
-	nb_jobdir_say_fn *say;
-	void *arg;
+	bool make;  /* create the directory if it is missing */
+	bool quiet; /* do not report a missing parent, which is common */
 };
 
-static void pass_over(const struct search *s, const char *dir, const char *why)
+void nb_jobdir_pass_over(const struct nb_jobdir_search *s, const char *dir,
+			 const char *why)
 {
 	char line[640];
 
@@ -40,6 +43,11 @@ static void pass_over(const struct search *s, const char *dir, const char *why)
 		return;
 	snprintf(line, sizeof(line), "control directory %.300s: %s", dir, why);
 	s->say(s->arg, line);
+}
+
+static void pass_over(const struct attempt *t, const char *dir, const char *why)
+{
+	nb_jobdir_pass_over(t->search, dir, why);
 }
 
 /*
@@ -111,57 +119,101 @@ static size_t longest_name(const struct nb_jobdir *p)
 }
 
 /*
- * Try to use directory @dir. @quiet: do not report a missing parent directory,
- * which is common
+ * Give the directory that we have just made mode 0700, which the umask may have
+ * reduced. A directory without it would block this user's later jobs.
  */
-static bool try_dir(const struct search *s, const char *dir, bool quiet)
+static bool set_mode(const char *dir)
 {
-	struct nb_jobdir *p = s->place;
+	int fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char path[40];
+	struct stat st;
+	bool fine;
+
+	if (fd < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fine = !fstat(fd, &st) && st.st_uid == geteuid() &&
+	       ((st.st_mode & 07777) == 0700 || !chmod(path, 0700));
+	close(fd);
+	return fine;
+}
+
+static bool make_dir(const struct attempt *t, const char *dir)
+{
+	char text[240];
+
+	if (!mkdir(dir, 0700)) {
+		if (set_mode(dir))
+			return true;
+		rmdir(dir);
+		errno = EACCES;
+	}
+	if (errno == EEXIST)
+		return true;
+	snprintf(text, sizeof(text), "cannot be made: %s", strerror(errno));
+	if (!t->quiet || errno != ENOENT)
+		pass_over(t, dir, text);
+	return false;
+}
+
+/* Returns an open directory, or -1. */
+static int open_dir(const struct attempt *t, const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char text[240];
+	struct stat st;
+
+	if (fd >= 0 || (errno == ENOENT && !t->make))
+		return fd;
+	if (errno == ELOOP || errno == ENOTDIR)
+		snprintf(text, sizeof(text), "cannot be opened: "
+					     "the path is a link, or not a directory");
+	else if (errno == EACCES && !lstat(dir, &st) && st.st_uid == geteuid())
+		snprintf(text, sizeof(text),
+			 "mode %04o denies its owner access; 0700 is required",
+			 (unsigned)st.st_mode & 07777);
+	else
+		snprintf(text, sizeof(text), "cannot be opened: %s",
+			 strerror(errno));
+	pass_over(t, dir, text);
+	return -1;
+}
+
+/* Try to use directory @dir. */
+static bool try_dir(const struct attempt *t, const char *dir)
+{
+	struct nb_jobdir *p = t->place;
 	size_t n = strlen(dir);
 	char text[240];
 	const char *why;
 	int fd;
 
 	if (!n || dir[0] != '/' || n >= sizeof(p->dir)) {
-		pass_over(s, dir,
+		pass_over(t, dir,
 			  n < sizeof(p->dir) ? "is not an absolute path"
 					     : "is too long");
 		return false;
 	}
 	memcpy(p->dir, dir, n + 1);
-	while (n > 1 &&
-	       /*
-		* remove trailing slashes, which would make open follow a link
-		*/
-	       p->dir[n - 1] == '/')
+	/* remove trailing slashes, which would make open follow a link */
+	while (n > 1 && p->dir[n - 1] == '/')
 		p->dir[--n] = '\0';
 	if (n + longest_name(p) > NB_JOBDIR_SUN - 1) {
 		snprintf(
 			text, sizeof(text),
 			"%zu bytes are too long for socket addresses: job %s allows %zu",
 			n, p->job, NB_JOBDIR_SUN - 1 - longest_name(p));
-		pass_over(s, p->dir, text);
+		pass_over(t, p->dir, text);
 		return false;
 	}
-	if (mkdir(p->dir, 0700) && errno != EEXIST) {
-		snprintf(text, sizeof(text), "cannot be made: %s",
-			 strerror(errno));
-		if (!quiet || errno != ENOENT)
-			pass_over(s, p->dir, text);
+	if (t->make && !make_dir(t, p->dir))
 		return false;
-	}
-	fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0) {
-		snprintf(text, sizeof(text), "cannot be opened: %s",
-			 errno == ELOOP || errno == ENOTDIR
-				 ? "the path is a link, or not a directory"
-				 : strerror(errno));
-		pass_over(s, p->dir, text);
+	fd = open_dir(t, p->dir);
+	if (fd < 0)
 		return false;
-	}
 	why = why_unfit(fd, text, sizeof(text));
 	if (why) {
-		pass_over(s, p->dir, why);
+		pass_over(t, p->dir, why);
 		close(fd);
 		return false;
 	}
@@ -172,27 +224,33 @@ static bool try_dir(const struct search *s, const char *dir, bool quiet)
 }
 
 /*
- * Find a directory. XDG_RUNTIME_DIR is not used, because it disappears at
- * logout, and ranks that start later would not share a segment with running
- * ranks.
+ * Write the path of candidate @i. XDG_RUNTIME_DIR is none of them, because it
+ * disappears at logout, and ranks that start later would not share a segment
+ * with running ranks.
  */
-static bool find_dir(const struct search *s, const char *socket_dir)
+static bool candidate(const struct nb_jobdir_search *s, unsigned i,
+		      char dir[PATH_MAX])
 {
 	const char *tmp = getenv("TMPDIR");
-	char dir[PATH_MAX];
 	unsigned uid = (unsigned)geteuid();
+	int n = 0;
 
-	if (socket_dir[0] && try_dir(s, socket_dir, false))
-		return true;
-	snprintf(dir, sizeof(dir), "/run/ncclbpf/%u", uid);
-	if (try_dir(s, dir, true))
-		return true;
-	if ((size_t)snprintf(dir, sizeof(dir), "%s/ncclbpf-%u",
-			     tmp && tmp[0] ? tmp : "/tmp", uid) < sizeof(dir) &&
-	    try_dir(s, dir, false))
-		return true;
-	snprintf(dir, sizeof(dir), "/dev/shm/ncclbpf-%u", uid);
-	return try_dir(s, dir, false);
+	switch (i) {
+	case 0:
+		n = snprintf(dir, PATH_MAX, "%s", s->socket_dir);
+		break;
+	case 1:
+		n = snprintf(dir, PATH_MAX, "/run/ncclbpf/%u", uid);
+		break;
+	case 2:
+		n = snprintf(dir, PATH_MAX, "%s/ncclbpf-%u",
+			     tmp && tmp[0] ? tmp : "/tmp", uid);
+		break;
+	case 3:
+		n = snprintf(dir, PATH_MAX, "/dev/shm/ncclbpf-%u", uid);
+		break;
+	}
+	return n > 0 && n < PATH_MAX;
 }
 
 static bool is_plain(char c)
@@ -239,39 +297,60 @@ static void name_rank(struct nb_jobdir *p)
 	}
 }
 
-int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir,
-		   const char *job, nb_jobdir_say_fn *say, void *arg,
-		   struct nb_err *err)
+bool nb_jobdir_try(const struct nb_jobdir_search *s, unsigned i, bool make,
+		   struct nb_jobdir *out)
 {
-	struct search s = { out, say, arg };
+	const struct attempt t = { s, out, make, i == 1 };
+	char dir[PATH_MAX];
 
 	memset(out, 0, sizeof(*out));
 	out->dirfd = -1;
-	name_job(out, job);
+	name_job(out, s->job);
 	name_rank(out);
-	if (find_dir(&s, socket_dir))
-		return 0;
+	if (candidate(s, i, dir) && try_dir(&t, dir))
+		return true;
 	out->dir[0] = '\0';
+	return false;
+}
+
+int nb_jobdir_first(const struct nb_jobdir_search *s, struct nb_jobdir *out,
+		    struct nb_err *err)
+{
+	unsigned uid = (unsigned)geteuid();
+
+	for (unsigned i = 0; i < NB_JOBDIR_CANDIDATES; i++)
+		if (nb_jobdir_try(s, i, true, out))
+			return 0;
 	nb_fail(err, NB_E_IO, 0,
 		"no directory for the control socket: NCCLBPF_SOCKET_DIR, "
 		"/run/ncclbpf/%u, TMPDIR/ncclbpf-%u and /dev/shm/ncclbpf-%u cannot be used",
-		(unsigned)geteuid(), (unsigned)geteuid(), (unsigned)geteuid());
+		uid, uid, uid);
 	return nb_hint(
 		err,
 		"set NCCLBPF_SOCKET_DIR to a short local directory of yours with mode 0700");
 }
 
+int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir,
+		   const char *job, nb_jobdir_say_fn *say, void *arg,
+		   struct nb_err *err)
+{
+	const struct nb_jobdir_search s = { socket_dir, job, say, arg };
+
+	return nb_jobdir_first(&s, out, err);
+}
+
 int nb_jobdir_again(const struct nb_jobdir *p, struct nb_err *err)
 {
+	const struct nb_jobdir_search s = { "", "", NULL, NULL };
 	struct nb_jobdir made = *p;
-	struct search s = { &made, NULL, NULL };
+	const struct attempt t = { &s, &made, true, false };
 	struct stat have, named;
 	bool fine;
 
 	if (!fstat(p->dirfd, &have) && !lstat(p->dir, &named) &&
 	    have.st_dev == named.st_dev && have.st_ino == named.st_ino)
 		return 0;
-	fine = try_dir(&s, p->dir, false);
+	fine = try_dir(&t, p->dir);
 	if (fine) {
 		fine = dup3(made.dirfd, p->dirfd, O_CLOEXEC) >= 0;
 		close(made.dirfd);

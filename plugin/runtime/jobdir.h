@@ -25,17 +25,35 @@ struct nb_jobdir {
 /* Receives one line for each rejected directory. */
 typedef void nb_jobdir_say_fn(void *arg, const char *line);
 
+/* The candidates for the directory, in their order. */
+enum { NB_JOBDIR_CANDIDATES = 4 };
+struct nb_jobdir_search {
+	const char *socket_dir; /* value of NCCLBPF_SOCKET_DIR, or "" */
+	const char *job;	/* value of NCCLBPF_JOB, or "" */
+	nb_jobdir_say_fn *say;	/* may be NULL */
+	void *arg;
+};
+
 /*
- * nb_jobdir_open - find or create the directory, and determine job and rank
- * @socket_dir: value of NCCLBPF_SOCKET_DIR, or ""
- * @job: value of NCCLBPF_JOB, or ""
- * @say: may be NULL
+ * nb_jobdir_try - open candidate @i, and determine job and rank
+ * @make: create the directory if it is missing
  *
- * It uses the first candidate that is a directory, is not a link, belongs to
- * the effective user and gives no access to others. A missing candidate is
- * created with mode 0700. Returns 0, or NB_E_IO if all candidates fail: job and
- * rank are then set, dirfd is -1 and dir is empty. It reads the environment.
+ * The candidate must be a directory, not a link, belong to the effective user
+ * and give no access to others. Its mode is 0700 if it is created. Returns
+ * false if it cannot be used; @out->dirfd is then -1. It reads the environment.
  */
+bool nb_jobdir_try(const struct nb_jobdir_search *s, unsigned i, bool make,
+		   struct nb_jobdir *out);
+/* Report that directory @dir is not used, and why. */
+void nb_jobdir_pass_over(const struct nb_jobdir_search *s, const char *dir,
+			 const char *why);
+/*
+ * Find or create the first candidate that can be used. Returns 0, or NB_E_IO if
+ * all candidates fail: job and rank are then set, dirfd is -1 and dir is empty.
+ */
+int nb_jobdir_first(const struct nb_jobdir_search *s, struct nb_jobdir *out,
+		    struct nb_err *err);
+/* The same, with the search in separate arguments. */
 int nb_jobdir_open(struct nb_jobdir *out, const char *socket_dir,
 		   const char *job, nb_jobdir_say_fn *say, void *arg,
 		   struct nb_err *err);

@@ -13,10 +13,15 @@ if [ -z "${FULL_DISK:-}" ]; then # the mount goes with its namespace
 fi
 top=$(mktemp -d)
 job=
-trap '[ "$job" ] && kill $job 2>/dev/null; wait 2>/dev/null; umount -l "$top/m"; rm -rf "$top"' EXIT
+trap '[ "$job" ] && kill $job 2>/dev/null; wait 2>/dev/null
+	umount -l "$top/m" "$top/tmp" "$top/apart" /dev/shm; rm -rf "$top"' EXIT
 dir=$top/m log=$top/log
 mkdir "$dir"
 mount -t tmpfs -o size=16m,mode=0700 x "$dir" || exit 1
+mount -t tmpfs -o size=64m,mode=1777 x /dev/shm || exit 1
+mkdir "$top/tmp" && chmod 555 "$top/tmp" && mount -o bind "$top/tmp" "$top/tmp" &&
+	mount -o remount,bind,ro "$top/tmp" || exit 1
+export TMPDIR=$top/tmp
 export NCCLBPF_SOCKET_DIR=$dir NCCL_TUNER_PLUGIN=$B/libncclbpf.so
 export NCCL_DEBUG=INFO
 sh=$B/ncclbpf-shell
@@ -45,9 +50,50 @@ NCCLBPF_JOB=early NCCLBPF_POLICY=$B/policies/size_aware.policy timeout 300 \
 	"$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M --loops 20 \
 	>"$log" 2>&1
 is $? "full before the start: all ranks take the same choice to the end"
-[ "$(grep -c 'cannot reserve the segment file: No space left' "$log")" -ge 4 ]
-is $? "each process says why it shares no segment"
+[ "$(grep -c "control directory $dir: cannot .* segment file: No space left" "$log")" -eq 4 ]
+is $? "each process says once why it does not use the directory"
+[ "$(grep -c "cannot be used; the control socket is in /dev/shm/ncclbpf-0" "$log")" -eq 4 ]
+is $? "and where it went, past a read-only one"
+grep -q 'policy size_aware .* decides' "$log" && ! grep -q 'uses none of the policies' "$log"
+is $? "the policy is in force"
+
+# A rank that starts later meets the others where they are, though there is room again; a shell
+# finds them there, and a job of the same name with a directory of its own stays apart.
+standin() { # directory, name of the log, the rest
+	NCCLBPF_SOCKET_DIR=$1 NCCLBPF_JOB=meet NCCLBPF_POLICY=$B/policies/size_aware.policy \
+		timeout 100 "$B/test/fakes/host/standin" --procs --ranks 2 --min 4M --max 32M \
+		--seconds 60 >"$top/$2" 2>&1 &
+}
+# sockets DIRECTORY
+sockets() { ls "$1" | grep -c '^meet.*sock$'; }
+await() {
+	for i in $(seq 600); do
+		"$@" && return
+		sleep 0.1
+	done
+	false
+}
+has() { [ "$(sockets "$1")" -eq "$2" ]; }
+standin "$dir" first.log
+first=$!
+await has /dev/shm/ncclbpf-0 2
+is $? "two ranks on a full disk meet in the next directory"
 rm -f "$dir/fill" "$dir/more"
+standin "$dir" second.log
+second=$!
+await has /dev/shm/ncclbpf-0 4
+is $? "two more meet them there, though the disk has room again"
+NCCLBPF_JOB=meet timeout 20 "$sh" list >"$log" 2>&1 && grep -q meet "$log"
+is $? "a shell with the same variable finds them"
+mkdir -m 700 "$top/apart"
+mount -t tmpfs -o size=2m,mode=0700 x "$top/apart"
+cat /dev/zero >"$top/apart/fill" 2>/dev/null
+standin "$top/apart" third.log
+third=$!
+await grep -q 'another job of the same name uses it' "$top/third.log"
+is $? "a job of that name from another directory does not mix with them"
+kill $first $second $third
+wait $first $second $third
 
 export NCCLBPF_JOB=late
 timeout 300 "$B/test/fakes/host/standin" --procs --ranks 4 --min 4M --max 32M \

@@ -15,12 +15,8 @@ local function env(name)
 	return v ~= "" and v or nil
 end
 
--- Socket directories in the order of the protocol. If NCCLBPF_SOCKET_DIR is set, it is the only
--- one.
-function M.directories()
-	local set = env "NCCLBPF_SOCKET_DIR"
-	if set then return { set } end
-	local list = {}
+-- Socket directories in the order of the protocol, after @list.
+local function default_directories(list)
 	local function add(path)
 		for _, p in ipairs(list) do
 			if p == path then return end
@@ -41,6 +37,12 @@ function M.directories()
 		end
 	end
 	return list
+end
+
+-- Socket directories. If NCCLBPF_SOCKET_DIR is set, it is the only one.
+function M.directories()
+	local set = env "NCCLBPF_SOCKET_DIR"
+	return set and { set } or default_directories {}
 end
 
 -- May the shell trust sockets in this directory? -> true | nil, reason
@@ -124,9 +126,25 @@ local function sockets_in(dir, list, gone)
 	end
 end
 
+-- Add to @list the sockets of jobs that were to use directory @set, which was read-only or full
+-- when they started. They use a later directory, where their segment says so.
+local function moved_sockets(set, list, gone)
+	local found = {}
+	set = set:gsub("(.)/+$", "%1")
+	for _, dir in ipairs(default_directories {}) do
+		if dir ~= set and M.check_directory(dir) then sockets_in(dir, found, gone) end
+	end
+	for _, s in ipairs(found) do
+		local _, moved = core.segment_used(
+			("%s/%s.seg"):format(s.path:match "^(.*)/", s.job), set)
+		if moved then list[#list + 1] = s end
+	end
+end
+
 -- Find all sockets and remove stale ones. -> sockets, problems, removed ones
 function M.sockets()
 	local list, gone, problems = {}, {}, {}
+	local set = env "NCCLBPF_SOCKET_DIR"
 	for _, dir in ipairs(M.directories()) do
 		local ok, err = M.check_directory(dir)
 		if ok then
@@ -135,6 +153,7 @@ function M.sockets()
 			problems[#problems + 1] = err
 		end
 	end
+	if set then moved_sockets(set, list, gone) end
 	return numeric(list), problems, gone
 end
 

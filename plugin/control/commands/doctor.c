@@ -499,8 +499,7 @@ static unsigned check_comms(struct nb_json *j)
 			continue;
 		if (mismatch)
 			check(j, "ranks", BAD,
-			      "give NCCLBPF_POLICY "
-			      "and all settings the same value in every process",
+			      c->seg ? nb_startup_remedy(c->seg) : NULL,
 			      "communicator %016llx rank slot %u: "
 			      "ranks started with different policies or settings, "
 			      "so no policy is used%s%s",
@@ -599,7 +598,10 @@ static void check_segment(struct nb_json *j)
 	nb_self_segment(&info);
 	if (!info.shared)
 		check(j, "segment", WARN,
-		      "give all processes of the job the same NCCLBPF_SOCKET_DIR",
+		      nb_self.dir.dirfd < 0 && nb_self.dir_err.hint[0]
+			      ? nb_self.dir_err.hint
+			      : "free room in that directory, or set NCCLBPF_SOCKET_DIR "
+				"to another one for all processes of the job",
 		      "the job segment is private to this process%s%s: "
 		      "a change cannot reach communicators with ranks in other processes",
 		      info.why[0] ? ": " : "", info.why);

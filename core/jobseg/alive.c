@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Finds out which processes of a segment are alive, by the locks that they hold
+ * on its file. Nothing is written, so it also works for the segment of a job
+ * that has ended, or of another version.
+ */
+#include "core/jobseg/alive.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/liveness.h"
+
+struct flock nb_seg_entry_lock(uint32_t i)
+{
+	return (struct flock){
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)(offsetof(struct nb_seg, proc) +
+				   i * sizeof(struct nb_seg_proc)),
+		.l_len = sizeof(struct nb_seg_proc),
+	};
+}
+
+bool nb_seg_entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
+			uint64_t ns, enum nb_care care)
+{
+	struct flock lock = nb_seg_entry_lock(i);
+	bool known;
+
+	if (!p->pid)
+		return false;
+	known = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &lock);
+	/*
+	 * A child made without fork handlers may hold a dead process's lock, so
+	 * check the PID, too. Do not compare start times: if a living process
+	 * counted as dead, ranks would diverge.
+	 */
+	if (known && (p->flags & NB_SEG_PROC_LOCKED))
+		return lock.l_type != F_UNLCK &&
+		       (care == NB_QUICK || p->ns != ns ||
+			nb_process_alive(p->pid, 0));
+	if (p->ns == ns || fd < 0)
+		return nb_process_alive(p->pid, p->start);
+	/*
+	 * another PID namespace: without its lock, no process can tell that @p
+	 * is dead
+	 */
+	return !known || lock.l_type != F_UNLCK;
+}
+
+static bool any_alive(int fd, const struct nb_seg_proc *proc)
+{
+	const uint64_t ns = nb_pid_namespace();
+
+	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
+		if (nb_seg_entry_alive(fd, i, &proc[i], ns, NB_THOROUGH))
+			return true;
+	return false;
+}
+
+enum nb_seg_use nb_seg_use_of(int fd)
+{
+	enum { SIZE = sizeof(((struct nb_seg *)0)->proc) };
+	struct {
+		uint64_t magic;
+		uint32_t version, size;
+	} head;
+	struct nb_seg_proc *proc;
+	enum nb_seg_use use = NB_SEG_UNUSED;
+	struct stat st;
+
+	if (fstat(fd, &st) || st.st_size < (off_t)offsetof(struct nb_seg, gen) ||
+	    pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+	    head.magic != NB_SEG_MAGIC)
+		return NB_SEG_UNUSED;
+	proc = malloc(SIZE);
+	if (!proc)
+		return NB_SEG_UNKNOWN;
+	if (pread(fd, proc, SIZE, offsetof(struct nb_seg, proc)) == SIZE &&
+	    any_alive(fd, proc))
+		use = head.version == NB_SEG_VERSION &&
+				      head.size == sizeof(struct nb_seg) &&
+				      st.st_size >= (off_t)sizeof(struct nb_seg)
+			      ? NB_SEG_USED
+			      : NB_SEG_FOREIGN;
+	free(proc);
+	return use;
+}
+
+bool nb_seg_file_used(int dirfd, const char *name, uint64_t *place)
+{
+	int fd = openat(dirfd, name,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	enum nb_seg_use use;
+	struct stat st;
+
+	*place = 0;
+	if (fd < 0)
+		return false;
+	use = !fstat(fd, &st) && S_ISREG(st.st_mode) ? nb_seg_use_of(fd)
+						      : NB_SEG_UNUSED;
+	if (use != NB_SEG_USED ||
+	    pread(fd, place, sizeof(*place), offsetof(struct nb_seg, place)) !=
+		    (ssize_t)sizeof(*place))
+		*place = 0;
+	close(fd);
+	return use != NB_SEG_UNUSED;
+}

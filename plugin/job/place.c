@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Chooses the job directory. Creating the segment there is the test whether the
+ * directory has room and may be written.
+ *
+ * The processes of a job must meet in one directory, although each may find
+ * another one usable: a disk may become full, or get room again, between two
+ * starts. So a process first looks where a process of the job lives. Two
+ * processes that find none may still create segments in two directories. After
+ * it has attached, each looks at the other directories again. Of two processes,
+ * at least one sees the other: each has registered before it looks. A process
+ * moves up to an earlier directory at once. It moves down only to a process
+ * that has not moved up in PATIENCE_MS, because that one has looked before. It
+ * then stays there, since the others of the earlier directory will come, too.
+ *
+ * A later directory may have a job of the same name that did not come from the
+ * first one. The segment's place tells these jobs apart.
+ */
+#include "plugin/job/place.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "plugin/job/registry.h"
+
+enum { ATTEMPTS = 16, PATIENCE_MS = 50, NONE = -1 };
+
+struct choice {
+	const struct nb_jobdir_search *search;
+	uint32_t flags;
+	int first;	/* index of the first directory that can be used */
+	uint64_t place; /* digest of its path */
+};
+
+/* Does our job live in directory @i? *@other: a job of the same name does. */
+static bool lives_in(const struct choice *c, int i, bool *other)
+{
+	const struct nb_jobdir_search quiet = { c->search->socket_dir,
+						c->search->job, NULL, NULL };
+	char name[NB_JOBDIR_JOB + 8];
+	struct nb_jobdir dir;
+	uint64_t place;
+	bool lives;
+
+	*other = false;
+	if (!nb_jobdir_try(&quiet, (unsigned)i, false, &dir))
+		return false;
+	snprintf(name, sizeof(name), "%s.seg", dir.job);
+	lives = nb_seg_file_used(dir.dirfd, name, &place);
+	nb_jobdir_close(&dir);
+	*other = lives && i != c->first && place != c->place;
+	return lives && !*other;
+}
+
+/* Returns the directory from @from to @to - 1 in which the job lives, or NONE. */
+static int find_job(const struct choice *c, int from, int to)
+{
+	bool other;
+
+	for (int i = from; i < to; i++)
+		if (lives_in(c, i, &other))
+			return i;
+	return NONE;
+}
+
+/*
+ * Attach in directory @i. Returns 1, 0 if the directory cannot be used, or
+ * NB_E_NOMEM.
+ */
+static int attach_in(const struct choice *c, int i, struct nb_jobdir *dir,
+		     struct nb_segment **out, struct nb_err *err)
+{
+	bool other;
+	int rc;
+
+	if (i != c->first && !lives_in(c, i, &other) && other) {
+		nb_jobdir_try(c->search, (unsigned)i, false, dir);
+		nb_jobdir_pass_over(c->search, dir->dir,
+				    "another job of the same name uses it");
+		nb_jobdir_close(dir);
+		return 0;
+	}
+	if (!nb_jobdir_try(c->search, (unsigned)i, true, dir))
+		return 0;
+	rc = nb_segment_attach_from(out, dir->dirfd, dir->job, c->place,
+				    c->flags, true, err);
+	if (rc)
+		return rc;
+	/* stranger: our job lives here, but not with us */
+	if ((*out)->shared || (*out)->stranger)
+		return 1;
+	nb_jobdir_pass_over(c->search, dir->dir, (*out)->why);
+	nb_segment_detach(*out);
+	*out = NULL;
+	nb_jobdir_close(dir);
+	return 0;
+}
+
+/* Attach in the first directory that can be used. The rest is as above. */
+static int attach_first(const struct choice *c, int *at, struct nb_jobdir *dir,
+			struct nb_segment **out, struct nb_err *err)
+{
+	for (*at = c->first; *at < NB_JOBDIR_CANDIDATES; ++*at) {
+		int rc = attach_in(c, *at, dir, out, err);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/*
+ * Returns the directory to which this process, attached in directory @at, has
+ * to move, or NONE.
+ */
+static int where_to_move(const struct choice *c, int at)
+{
+	const struct timespec t = { 0, PATIENCE_MS * 1000000L };
+	int up = find_job(c, c->first, at);
+	int down = up < 0 ? find_job(c, at + 1, NB_JOBDIR_CANDIDATES) : NONE;
+	bool other;
+
+	if (down < 0)
+		return up;
+	nanosleep(&t, NULL);
+	return lives_in(c, down, &other) ? down : NONE;
+}
+
+/* Returns 1 if it has attached, else as attach_in. */
+static int meet(const struct choice *c, struct nb_jobdir *dir,
+		struct nb_segment **out, struct nb_err *err)
+{
+	int move = find_job(c, c->first, NB_JOBDIR_CANDIDATES);
+	int before = NONE; /* the directory that this process has left */
+
+	for (int n = 0;; n++) {
+		int at = move, rc = 0;
+
+		if (move >= 0)
+			rc = attach_in(c, move, dir, out, err);
+		if (!rc)
+			rc = attach_first(c, &at, dir, out, err);
+		if (rc <= 0)
+			return rc;
+		if ((before >= 0 && at > before) || n == ATTEMPTS)
+			return rc;
+		move = where_to_move(c, at);
+		if (move < 0)
+			return rc;
+		before = at;
+		nb_segment_detach(*out);
+		*out = NULL;
+		nb_jobdir_close(dir);
+	}
+}
+
+/* Find the first directory that can be used; the others are reported. */
+static void begin(struct choice *c, bool make)
+{
+	struct nb_jobdir dir;
+
+	c->first = 0;
+	while (c->first < NB_JOBDIR_CANDIDATES &&
+	       !nb_jobdir_try(c->search, (unsigned)c->first, make, &dir))
+		c->first++;
+	c->place = nb_seg_place(dir.dir);
+	nb_jobdir_close(&dir);
+}
+
+bool nb_place_find(const struct nb_jobdir_search *search,
+		   struct nb_jobdir *dir)
+{
+	struct choice c = { .search = search };
+	int at;
+
+	begin(&c, false);
+	at = find_job(&c, c.first, NB_JOBDIR_CANDIDATES);
+	dir->dirfd = -1;
+	return at >= 0 && nb_jobdir_try(search, (unsigned)at, false, dir);
+}
+
+int nb_place_open(const struct nb_jobdir_search *search, uint32_t flags,
+		  struct nb_jobdir *dir, struct nb_segment **out,
+		  struct nb_err *dir_err, struct nb_err *err)
+{
+	const struct nb_jobdir_search quiet = { search->socket_dir, search->job,
+						NULL, NULL };
+	struct choice c = { .search = search, .flags = flags };
+	int rc;
+
+	*out = NULL;
+	begin(&c, true);
+	rc = c.first < NB_JOBDIR_CANDIDATES ? meet(&c, dir, out, err) : 0;
+	if (rc)
+		return rc > 0 ? 0 : rc;
+	/* no directory is usable, or none has room: private memory */
+	(void)nb_jobdir_first(&quiet, dir, dir_err);
+	return nb_segment_attach(out, dir->dirfd, dir->job, flags, true, err);
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+// tier: quick  load: wait  limit: 600
+// Where the processes of a job meet, if a directory is full for some of them,
+// and what a umask leaves of modes. The segment's file of the first directory
+// cannot be made where a directory has its name.
+#include "test/unit/unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plugin/job/place.h"
+#include "plugin/job/registry.h"
+
+enum { PROCESSES = 6, ROUNDS = 10 };
+
+static char top[64], first[96], next[96], block[128];
+
+static void set_up(void)
+{
+	strcpy(top, "/tmp/nbplaceXXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(top));
+	snprintf(first, sizeof(first), "%s/first", top);
+	snprintf(next, sizeof(next), "%s/ncclbpf-%u", top, (unsigned)geteuid());
+	snprintf(block, sizeof(block), "%s/j.seg", first);
+	setenv("TMPDIR", top, 1);
+	ck_assert_int_eq(mkdir(first, 0700), 0);
+}
+
+static void tear_down(void)
+{
+	char name[128];
+
+	rmdir(block);
+	snprintf(name, sizeof(name), "%s/j.seg", next);
+	unlink(name);
+	ck_assert_int_eq(rmdir(first), 0);
+	rmdir(next);
+	ck_assert_int_eq(rmdir(top), 0);
+}
+
+struct process {
+	struct nb_jobdir dir;
+	struct nb_segment *seg;
+};
+
+static void open_in(struct process *p, const char *dir)
+{
+	const struct nb_jobdir_search s = { dir, "j", NULL, NULL };
+	struct nb_err dir_err, err;
+
+	ck_assert_int_eq(
+		nb_place_open(&s, 0, &p->dir, &p->seg, &dir_err, &err), 0);
+}
+
+static void close_it(struct process *p)
+{
+	nb_segment_detach(p->seg);
+	nb_jobdir_close(&p->dir);
+}
+
+START_TEST(a_directory_where_no_segment_can_be_made_is_passed_over)
+{
+	static struct process a, b, c;
+
+	ck_assert_int_eq(mkdir(block, 0700), 0);
+	open_in(&a, first);
+	ck_assert_str_eq(a.dir.dir, next);
+	ck_assert(a.seg->shared);
+	ck_assert_int_eq(rmdir(block), 0);
+	/* it would be possible now, but the job lives in the next one */
+	open_in(&b, first);
+	ck_assert_str_eq(b.dir.dir, next);
+	close_it(&a);
+	close_it(&b);
+	open_in(&c, first);
+	ck_assert_str_eq(c.dir.dir, first);
+	close_it(&c);
+}
+END_TEST
+
+START_TEST(a_job_of_that_name_and_another_directory_is_another)
+{
+	static struct process a, b;
+
+	ck_assert_int_eq(mkdir(block, 0700), 0);
+	open_in(&a, ""); /* /run/ncclbpf or TMPDIR */
+	open_in(&b, first);
+	ck_assert_str_ne(a.dir.dir, b.dir.dir);
+	close_it(&a);
+	nb_segment_detach(b.seg);
+	rmdir(b.dir.dir); /* /dev/shm/ncclbpf-UID, unless others use it */
+	nb_jobdir_close(&b.dir);
+}
+END_TEST
+
+/* Write the directory in which this process is, when it has settled. */
+static void child(int in, int out, int leave)
+{
+	static struct process p;
+	char c;
+
+	if (read(in, &c, 1) != 1)
+		_exit(1);
+	open_in(&p, first);
+	c = !strcmp(p.dir.dir, first) ? 'f'
+	    : !strcmp(p.dir.dir, next) ? 'n'
+				       : '?';
+	if (write(out, &c, 1) != 1)
+		_exit(1);
+	/* live until all have settled */
+	if (read(leave, &c, 1) != 1)
+		_exit(1);
+	close_it(&p);
+	_exit(0);
+}
+
+START_TEST(all_meet_though_the_directory_is_full_for_some)
+{
+	int go[2], told[2], leave[2], status;
+	pid_t pid[PROCESSES];
+	char where[PROCESSES];
+
+	ck_assert(!pipe(go) && !pipe(told) && !pipe(leave));
+	for (int i = 0; i < PROCESSES; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			child(go[0], told[1], leave[0]);
+	}
+	mkdir(block, 0700);
+	ck_assert_int_eq(write(go[1], "xxxxxx", PROCESSES), PROCESSES);
+	/* full, not full, full … while they start */
+	for (int i = 0; i < 200; i++) {
+		usleep(100 + (useconds_t)_i * 20);
+		rmdir(block);
+		usleep(100);
+		mkdir(block, 0700);
+	}
+	rmdir(block);
+	close(told[1]);
+	for (int i = 0; i < PROCESSES; i++)
+		ck_assert_int_eq(read(told[0], &where[i], 1), 1);
+	ck_assert_int_eq(write(leave[1], "xxxxxx", PROCESSES), PROCESSES);
+	for (int i = 0; i < PROCESSES; i++) {
+		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
+		ck_assert_int_eq(status, 0);
+		ck_assert_msg(where[i] == where[0], "round %d: %.*s", _i,
+			      PROCESSES, where);
+	}
+	close(go[0]);
+	close(go[1]);
+	close(told[0]);
+	close(leave[0]);
+	close(leave[1]);
+}
+END_TEST
+
+static mode_t mode_of(const char *dir, const char *name)
+{
+	struct stat st;
+	char path[200];
+
+	snprintf(path, sizeof(path), "%s%s", dir, name);
+	ck_assert_int_eq(lstat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+START_TEST(modes_are_those_the_job_needs_under_any_umask)
+{
+	static const mode_t masks[] = { 0, 022, 0177, 0277, 0777 };
+	mode_t before = umask(masks[_i]);
+	static struct process p;
+
+	ck_assert_int_eq(rmdir(first), 0);
+	open_in(&p, first);
+	umask(before);
+	ck_assert_str_eq(p.dir.dir, first);
+	ck_assert_uint_eq(mode_of(first, ""), 0700);
+	ck_assert_uint_eq(mode_of(first, "/j.seg"), 0600);
+	close_it(&p);
+}
+END_TEST
+
+static char said[400];
+
+static void keep_line(void *arg, const char *line)
+{
+	(void)arg;
+	snprintf(said, sizeof(said), "%s", line);
+}
+
+START_TEST(a_directory_that_denies_its_owner_is_named_with_its_mode)
+{
+	const struct nb_jobdir_search s = { first, "j", keep_line, NULL };
+	static struct nb_jobdir dir;
+	const bool root = !geteuid();
+
+	if (root) { /* modes do not bind root */
+		ck_assert(!chmod(top, 0711) && !chown(first, 65534, 65534));
+		ck_assert_int_eq(seteuid(65534), 0);
+	}
+	ck_assert_int_eq(chmod(first, 0), 0);
+	ck_assert(!nb_jobdir_try(&s, 0, true, &dir));
+	ck_assert_msg(strstr(said, "mode 0000 denies its owner access"), "%s",
+		      said);
+	ck_assert_int_eq(chmod(first, 0700), 0);
+	ck_assert(nb_jobdir_try(&s, 0, true, &dir));
+	nb_jobdir_close(&dir);
+	if (root)
+		ck_assert_int_eq(seteuid(0), 0);
+}
+END_TEST
+
+UNIT_MAIN(
+	"place", tcase_set_timeout(tc, 120);
+	tcase_add_checked_fixture(tc, set_up, tear_down); tcase_add_test(
+		tc, a_directory_where_no_segment_can_be_made_is_passed_over);
+	tcase_add_test(tc, a_job_of_that_name_and_another_directory_is_another);
+	tcase_add_loop_test(tc, all_meet_though_the_directory_is_full_for_some,
+			    0, ROUNDS);
+	tcase_add_loop_test(tc, modes_are_those_the_job_needs_under_any_umask,
+			    0, 5);
+	tcase_add_test(
+		tc, a_directory_that_denies_its_owner_is_named_with_its_mode);)
