@@ -35,6 +35,13 @@ static int bad_hook(const struct nb_elf_section *s, struct nb_err *err)
 	const char *words[NB_NHOOKS];
 	char known[208];
 
+	/* libbpf loads such a program only if its caller asks for it. */
+	if (*s->name == '?' && nb_spec_hook_section(s->name + 1))
+		return nb_fail(
+			err, NB_E_HOOK, s->off,
+			"section \"%.64s\": optional programs (\"?\") are not supported; "
+			"write SEC(\"%.64s\") or remove the program",
+			s->name, s->name + 1);
 	for (unsigned i = 0; i < NB_NHOOKS; i++)
 		words[i] = nb_spec_hook((enum nb_hook)i)->word;
 	suggest(s->name, words, NB_NHOOKS, NB_NHOOKS, known, sizeof(known));

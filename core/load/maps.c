@@ -188,6 +188,44 @@ static int read_tags(const struct nb_front *f, struct nb_map_spec *m,
 	return 0;
 }
 
+static bool defines_map(const struct nb_front *f, const struct btf_type *t)
+{
+	const char *name = btf__name_by_offset(f->btf, t->name_off);
+
+	for (uint32_t i = 0; btf_is_var(t) && i < f->nmaps; i++)
+		if (f->maps[i].origin == NB_ORIGIN_DEFINED &&
+		    !strcmp(f->maps[i].name, name))
+			return true;
+	return false;
+}
+
+/* Reject a tag with our prefix on anything but a map: it would be ignored. */
+static int refuse_stray_tags(const struct nb_front *f, struct nb_err *err)
+{
+	uint32_t n = f->btf ? btf__type_cnt(f->btf) : 0;
+
+	for (uint32_t id = 1; id < n; id++) {
+		const struct btf_type *t = btf__type_by_id(f->btf, id), *of;
+		const char *tag = btf__name_by_offset(f->btf, t->name_off);
+
+		if (!btf_is_decl_tag(t) ||
+		    strncmp(tag, NB_TAG_PREFIX, strlen(NB_TAG_PREFIX)) != 0)
+			continue;
+		of = btf__type_by_id(f->btf, t->type);
+		if (defines_map(f, of))
+			continue;
+		return nb_fail(
+			err, NB_E_MAPDEF, 0,
+			"%s %.64s: tag \"%.40s\" is for definitions of maps in SEC(\".maps\"); "
+			"put the value into an array map of one element",
+			btf_is_var(of)	  ? "variable"
+			: btf_is_func(of) ? "function"
+					  : "type",
+			btf__name_by_offset(f->btf, of->name_off), tag);
+	}
+	return 0;
+}
+
 struct lock_search {
 	const struct btf *btf;
 	uint32_t found; /* Offset of the lock, plus 1; 0 for none. */
@@ -482,5 +520,7 @@ int nb_front_maps(struct nb_front *f, struct nb_err *err)
 	}
 	if (!rc && f->obj)
 		rc = defined_maps(f, err);
+	if (!rc)
+		rc = refuse_stray_tags(f, err);
 	return rc ? rc : data_maps(f, err);
 }

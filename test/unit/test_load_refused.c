@@ -14,6 +14,23 @@ static const struct refusal refusals[] = {
 	  "section \"kprobe/x\" names no hook; known: tuner" },
 	{ "SEC(\"tunner\") int f(void *ctx) { return 0; }", "-g", NB_E_HOOK,
 	  "section \"tunner\" names no hook; nearest: tuner" },
+	{ "SEC(\"?tuner\") int f(void *ctx) { return 0; }", "-g", NB_E_HOOK,
+	  "section \"?tuner\": optional programs (\"?\") are not supported; write "
+	  "SEC(\"tuner\")" },
+	{ "SEC(\"?tunner\") int f(void *ctx) { return 0; }", "-g", NB_E_HOOK,
+	  "section \"?tunner\" names no hook" },
+	{ "int limit __coherent; SEC(\"tuner\") int f(void *c)"
+	  "{ return *(volatile int *)&limit; }",
+	  "-g", NB_E_MAPDEF,
+	  "variable limit: tag \"ncclbpf:coherent\" is for definitions of maps" },
+	{ "struct t { int n; } __coherent; struct t limits;"
+	  "SEC(\"tuner\") int f(void *c)"
+	  "{ return *(volatile int *)&limits.n; }",
+	  "-g", NB_E_MAPDEF,
+	  "type t: tag \"ncclbpf:coherent\" is for definitions of maps" },
+	{ "SEC(\"tuner\") __coherent int f(void *c) { return 0; }", "-g",
+	  NB_E_MAPDEF,
+	  "function f: tag \"ncclbpf:coherent\" is for definitions of maps" },
 	{ "int f(void *ctx) { return 0; }", "-g", NB_E_HOOK, "no program" },
 	{ "char _license[] SEC(\"license\") = \"MIT\";", "-g", NB_E_HOOK,
 	  "no program" },

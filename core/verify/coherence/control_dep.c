@@ -203,5 +203,5 @@ void nb_region_close(struct nb_env *env, struct nb_state *st)
 		if (e->regs & 1u << i)
 			nb_label_taint(&f->regs[i], from);
 	taint_stack(env, st, e, from);
-	nb_budget_spend_locally(env, st, e->budget);
+	nb_budget_spend_locally(env, st, e->budget, from);
 }

@@ -293,13 +293,6 @@ static int call_local(struct nb_walk *w)
 	return 0;
 }
 
-static void return_from_tail(struct nb_env *env, struct nb_state *st,
-			     uint32_t pc)
-{
-	(void)pc;
-	nb_tail_return(env, st);
-}
-
 /*
  * Walk a tail call. Either the target runs and returns to the caller of
  * this function, or the slot of the program array is empty and the path
@@ -314,7 +307,7 @@ static int tail_call(struct nb_walk *w)
 	if (w->st->nframes > 1) {
 		nb_history_add(w, pc);
 		nb_history_set(w, false, true);
-		rc = push_after(w, return_from_tail, pc, nb_top(w->st)->ret);
+		rc = push_after(w, nb_tail_return, pc, nb_top(w->st)->ret);
 	}
 	nb_step(w->env, w->st, w->pc++);
 	return rc;

@@ -398,18 +398,37 @@ static bool local_call(struct nb_env *env, const struct nb_state *st,
 	return env->labels && local;
 }
 
+/* Return the slot where the local data of an argument, or of the stack behind
+ * one, was read; NB_NO_PC for other memory. */
+static uint32_t local_from(const struct at *a, const struct nb_func_sig *sig)
+{
+	for (unsigned i = 0; i < sig->nargs; i++) {
+		struct nb_reg r = *reg(a, (int)i + 1);
+
+		if (r.kind == NB_REG_STACK)
+			nb_stack_label(&a->st->frames[r.frame], r.r.smin,
+				       r.r.smax + sig->mem_size[i], &r);
+		if (r.label == NB_LABEL_LOCAL)
+			return r.from;
+	}
+	return NB_NO_PC;
+}
+
 static int refuse_local(const struct at *a, const struct nb_global *g)
 {
 	uint8_t spent = nb_budget_local(a->st, g->facts.uses);
 	enum nb_rule rule = NB_RULE_GLOBAL_LOCAL;
+	uint32_t from = local_from(a, &g->func->sig);
 
-	if (a->st->region.open)
+	if (a->st->region.open) {
 		rule = NB_RULE_GLOBAL_CONTROL;
-	else if (spent)
+		from = a->st->region.pc;
+	} else if (spent) {
 		rule = spent & NB_BUDGET_PASSES ? NB_RULE_GLOBAL_PASSES
 						: NB_RULE_GLOBAL_ITERATIONS;
-	return refuse(a, rule, .reg = -1, .name = g->func->name,
-		      .where = a->st->region.pc);
+		from = nb_budget_local_from(a->st, spent);
+	}
+	return refuse(a, rule, .reg = -1, .name = g->func->name, .where = from);
 }
 
 int nb_check_global_call(const struct at *a, struct nb_global *g)
@@ -462,7 +481,7 @@ void nb_global_call(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		if (nb_func_takes_memory(sig, i))
 			nb_stack_smear_argument(env, st, pc, (int)i + 1,
 						sig->mem_size[i], &byte);
-	nb_budget_spend(env, st, g->facts.uses,
+	nb_budget_spend(env, st, pc, g->facts.uses,
 			local ? g->facts.uses : g->facts.local_uses);
 	if (g->facts.tails)
 		nb_budget_lose_iter_steps(st);

@@ -159,7 +159,7 @@ static struct nb_reg begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	 * their end.
 	 */
 	if (c->local)
-		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS);
+		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS, c->from);
 	if (start.smin >= end.smax) {
 		c->reg.delta = ENDED;
 	} else if (env->mode != NB_WALK_WIDEN && nb_range_is_const(&start) &&
@@ -280,7 +280,7 @@ void nb_iter_next(struct nb_env *env, struct nb_state *st, uint32_t pc,
 	if (nb_budget_is_short(env, st) && c->reg.delta == OPEN)
 		make_local(c, pc);
 	if (c->local)
-		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS);
+		nb_budget_spend_locally(env, st, NB_BUDGET_ITERATIONS, c->from);
 	if (!more) {
 		c->reg.delta = ENDED;
 		c->reg.r = nb_range_const(0);

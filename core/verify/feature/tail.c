@@ -46,11 +46,11 @@ static int check_coherent(const struct at *a)
 			return refuse(a, NB_RULE_TAIL_LOCAL, .reg = i,
 				      .where = reg(a, i)->from);
 	if (spent)
-		return refuse(a,
-			      spent & NB_BUDGET_PASSES
-				      ? NB_RULE_TAIL_PASSES
-				      : NB_RULE_TAIL_ITERATIONS,
-			      .reg = -1);
+		return refuse(
+			a,
+			spent & NB_BUDGET_PASSES ? NB_RULE_TAIL_PASSES
+						 : NB_RULE_TAIL_ITERATIONS,
+			.reg = -1, .where = nb_budget_local_from(a->st, spent));
 	if (m->tags & NB_MAPF_COHERENT)
 		return 0;
 	return refuse(a, NB_RULE_TAIL_MAP, .reg = 2, .map = reg(a, 2)->map);
@@ -85,9 +85,9 @@ int nb_check_tail_call(const struct at *a)
 	return rc ? rc : check_coherent(a);
 }
 
-void nb_tail_return(struct nb_env *env, struct nb_state *st)
+void nb_tail_return(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	nb_top(st)->regs[0] = nb_reg_scalar(nb_range_unknown());
 	nb_call_leave(env, st);
-	nb_budget_spend_tail(env, st);
+	nb_budget_spend_tail(env, st, pc);
 }

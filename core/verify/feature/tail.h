@@ -26,6 +26,6 @@ int nb_check_tail_place(const struct at *a);
 
 /* Step to the state after the target ended: the function that made the tail
  * call returns the target's result to its caller. Requires a caller. */
-void nb_tail_return(struct nb_env *env, struct nb_state *st);
+void nb_tail_return(struct nb_env *env, struct nb_state *st, uint32_t pc);
 
 #endif

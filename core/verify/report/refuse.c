@@ -434,6 +434,7 @@ int nb_refuse(struct nb_env *env, enum nb_rule rule, const struct nb_refusal *x)
 	f->rule = rule;
 	f->pc = x->pc;
 	f->reg = x->reg;
+	f->from = x->where;
 	f->insn = nb_say_insn(env, x->pc);
 	f->required = nb_expand(env, rules[rule].required, x);
 	f->known = nb_expand(env, rules[rule].known, x);

@@ -141,11 +141,19 @@ bool nb_budget_pass_is_local(const struct nb_env *env,
 	return env->labels && st->budget.local & NB_BUDGET_PASSES;
 }
 
+static void make_local(struct nb_budget *b, uint8_t budgets, uint32_t from)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (budgets & ~b->local & 1u << i)
+			b->from[i] = from;
+	b->local |= budgets;
+}
+
 void nb_budget_pass(struct nb_env *env, struct nb_state *st)
 {
 	env->found.call.uses |= NB_BUDGET_PASSES;
 	if (st->region.open)
-		st->budget.local |= NB_BUDGET_PASSES;
+		make_local(&st->budget, NB_BUDGET_PASSES, st->region.pc);
 }
 
 static bool in_a_callback(const struct nb_state *st)
@@ -211,17 +219,17 @@ bool nb_budget_is_short(struct nb_env *env, const struct nb_state *st)
 }
 
 void nb_budget_spend_locally(const struct nb_env *env, struct nb_state *st,
-			     uint8_t budgets)
+			     uint8_t budgets, uint32_t from)
 {
 	if (env->labels)
-		st->budget.local |= budgets;
+		make_local(&st->budget, budgets, from);
 }
 
-void nb_budget_spend(struct nb_env *env, struct nb_state *st, uint8_t budgets,
-		     uint8_t local)
+void nb_budget_spend(struct nb_env *env, struct nb_state *st, uint32_t pc,
+		     uint8_t budgets, uint8_t local)
 {
 	env->found.call.uses |= budgets;
-	nb_budget_spend_locally(env, st, local);
+	nb_budget_spend_locally(env, st, local, pc);
 	if (budgets & NB_BUDGET_ITERATIONS) {
 		forget_iterations(env, &st->budget);
 		forget_iter_steps(&st->budget);
@@ -238,18 +246,23 @@ void nb_budget_lose_iter_steps(struct nb_state *st)
  * Rank-local data may decide how much, because the verdict on a target does
  * not state the amount. The run time gives reserved iterator steps back.
  */
-void nb_budget_spend_tail(struct nb_env *env, struct nb_state *st)
+void nb_budget_spend_tail(struct nb_env *env, struct nb_state *st, uint32_t pc)
 {
 	uint8_t uses = env->budget.of_targets;
 
 	env->found.saw_local |= uses != 0;
-	nb_budget_spend(env, st, uses, uses);
+	nb_budget_spend(env, st, pc, uses, uses);
 	forget_iter_steps(&st->budget);
 }
 
 uint8_t nb_budget_local(const struct nb_state *st, uint8_t budgets)
 {
 	return st->budget.local & budgets;
+}
+
+uint32_t nb_budget_local_from(const struct nb_state *st, uint8_t budgets)
+{
+	return st->budget.from[budgets & NB_BUDGET_PASSES ? 0 : 1];
 }
 
 bool nb_budget_covers(const struct nb_budget *old, const struct nb_budget *now)

@@ -64,8 +64,11 @@ struct nb_note {
 struct nb_finding {
 	enum nb_finding_class cls;
 	enum nb_rule rule;
-	uint32_t pc;	  /* Slot of the instruction. */
-	int reg;	  /* The register concerned, or -1 if there is none. */
+	uint32_t pc; /* Slot of the instruction. */
+	int reg;     /* The register concerned, or -1 if there is none. */
+	/* A leak: the slot where rank-local data was read; NB_NO_PC if it is
+	 * not known. */
+	uint32_t from;
 	const char *insn; /* The disassembled instruction. */
 	/* For example "offset 0..7 of map limits' value (8 bytes)". */
 	const char *required;

@@ -549,12 +549,17 @@ static uint32_t last_at(const struct nb_trail *t, uint32_t i, uint32_t pc)
 	return t->n;
 }
 
-/* Return the branch operand that is rank-local; -1 if there is none. */
+/* Return the operand of a branch, or the argument of a helper that calls back,
+ * that is rank-local; -1 if there is none. */
 static int local_operand(const struct nb_trail *t, uint32_t i)
 {
 	const struct nb_insn *in = insn_at(t, i);
 	const struct nb_reg *regs = nb_trail_at(t, i)->regs;
+	bool loops = nb_insn_effect(in) == NB_EFFECT_CALLS;
 
+	for (int r = 1; loops && r <= 4; r++)
+		if (regs[r].label == NB_LABEL_LOCAL)
+			return r;
 	if (in->kind != NB_KIND_JMP)
 		return -1;
 	if (regs[in->dst].label == NB_LABEL_LOCAL)
@@ -569,15 +574,9 @@ static int local_operand(const struct nb_trail *t, uint32_t i)
  * about, following branches backwards; t->n if that step is not kept. */
 static uint32_t origin(const struct nb_trail *t, const struct nb_finding *f)
 {
-	uint32_t i = t->n - 1, branches = 0, from;
-	const struct nb_trail_step *at = nb_trail_at(t, i);
+	uint32_t i = t->n - 1, branches = 0, from = f->from;
 	int reg;
 
-	if (f->cls == NB_FIND_LOCAL_CONTROL ||
-	    at->regs[f->reg < 0 ? 0 : f->reg].label != NB_LABEL_LOCAL)
-		from = at->region.pc;
-	else
-		from = at->regs[f->reg < 0 ? 0 : f->reg].from;
 	while ((i = last_at(t, i, from)) != t->n) {
 		reg = local_operand(t, i);
 		if (reg < 0 || branches++ == 8)
@@ -594,7 +593,7 @@ static void say_origin(const struct nb_trail *t, struct nb_finding *f)
 	uint32_t i;
 
 	if (f->cls != NB_FIND_LOCAL_OUTPUT && f->cls != NB_FIND_LOCAL_CONTROL &&
-	    f->cls != NB_FIND_LOCAL_VERDICT)
+	    f->cls != NB_FIND_LOCAL_VERDICT && f->cls != NB_FIND_LOCAL_TAIL)
 		return;
 	i = origin(t, f);
 	if (i == t->n || insn_at(t, i)->kind == NB_KIND_JMP)
