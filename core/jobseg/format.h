@@ -18,7 +18,7 @@
  * read without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 13,
+	NB_SEG_VERSION = 14,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -74,7 +74,7 @@ enum {
 	NB_SEG_PROC_AGENT = 8
 };
 
-enum { NB_SEG_MAKER = 200 };
+enum { NB_SEG_MAKER = 200, NB_SEG_TEXT = 400 };
 /* PID of a client whose PID namespace we do not see. */
 #define NB_SEG_MAKER_UNSEEN UINT32_MAX
 
@@ -202,6 +202,17 @@ struct nb_seg_comm {
 	 * communicator; older records belong to another one. 0 if not yet
 	 * registered. */
 	uint64_t fleet_since;
+	/*
+	 * The fleet's record that the agent has copied or is copying: its id,
+	 * that of the record before it, and for an outcome that of the record
+	 * before the arming (plugin/agent/record.h). 0: none. Only the agent
+	 * uses them, but they outlive it: a copy is never replaced by an older
+	 * one. fleet_copied: the id again, once the copy is complete.
+	 */
+	uint64_t fleet_id, fleet_was, fleet_base, fleet_copied;
+	/* Atomic: 1 if the store lacks the copied record and any that follows
+	 * it. The agent then copies none until the record is made anew. */
+	uint64_t fleet_lost;
 	/* Why NCCL decides for this communicator of several hosts; "" if the
 	 * policies decide. */
 	char fleet_why[160];
@@ -234,7 +245,7 @@ struct nb_seg_agent {
 	uint64_t store;	 /* Atomic: 1 if etcd answers the agent, else 0. */
 	uint64_t change; /* Atomic: number of the latest change. */
 	char site[72];
-	char text[168]; /* Text of what is wrong; "" if nothing is. */
+	char text[NB_SEG_TEXT]; /* Text of what is wrong; "" if nothing is. */
 	/* Atomic: CLOCK_MONOTONIC time of the agent's last loop iteration as
 	 * the coordinator of its job; 0: another site coordinates. */
 	uint64_t coordinates_ms;
@@ -246,6 +257,11 @@ struct nb_seg_agent {
 	/* Revision of the store when the agent had registered run since_run of
 	 * the job; 0 if it has not. */
 	uint64_t since, since_run;
+	/* The store's latest revision in any reply to the agent. */
+	uint64_t revision;
+	/* Atomic: the revision from which the store has gone back in this run
+	 * of the job, and the revision that it then had; 0: it has not. */
+	uint64_t back_from, back_to;
 	/* Under the lock: how often a process has joined without finding
 	 * another one. The job may run again before the agent sees that it has
 	 * ended. */

@@ -51,6 +51,14 @@ void nb_agent_log(const char *format, ...)
 	fprintf(stderr, "ncclbpf-agent: %s\n", line);
 }
 
+void nb_agent_revision(struct nb_agent *a, int64_t rev)
+{
+	uint64_t *at = &a->site.seg->mem->agent.revision;
+
+	if (rev > 0 && (uint64_t)rev > *at)
+		*at = (uint64_t)rev;
+}
+
 void nb_agent_state(struct nb_agent *a, bool answers, const char *text)
 {
 	struct nb_seg_agent *to = &a->site.seg->mem->agent;
@@ -77,12 +85,12 @@ void nb_agent_failed(struct nb_agent *a, const struct nb_err *err)
 {
 	int code = err->code == NB_E_TIMEOUT ? NB_E_STORE : err->code;
 	bool told = a->away_ms && code == a->away_code;
-	char text[168];
+	char text[NB_SEG_TEXT];
 
 	if (!a->away_ms)
 		a->away_ms = nb_agent_ms();
 	a->away_code = code;
-	snprintf(text, sizeof(text), "store: %.150s", err->text);
+	snprintf(text, sizeof(text), "store: %.392s", err->text);
 	if (!told)
 		nb_agent_log("%s", text);
 	nb_agent_state(a, false, text);

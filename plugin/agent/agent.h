@@ -130,15 +130,13 @@ struct nb_agent {
 	bool orders_due;
 	/* times of the last scans of ranks and of the site */
 	uint64_t scan_ms, site_ms;
-	/* revision of a site's key that is no JSON object; 0: none is known */
-	int64_t damaged;
-	/* revision of order/again when we last wrote all our keys again */
-	int64_t again;
 	uint64_t flush_ms; /* when the agent last tried to write its keys */
+	uint64_t compare_ms; /* when it last compared them with the store */
 	/* time since which the store does not answer; 0: it answers */
 	uint64_t away_ms;
 	int away_code;	/* error code of the last failure in the log */
-	char text[168]; /* text that the log last had about the store */
+	/* text that the log last had about the store */
+	char text[NB_SEG_TEXT];
 	bool over;
 };
 
@@ -157,6 +155,8 @@ const char *nb_agent_key(const struct nb_agent *a, const char *key);
 void nb_agent_log(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
+/* Remember the store's revision @rev, which a reply has shown. */
+void nb_agent_revision(struct nb_agent *a, int64_t rev);
 /* Record whether the store answers, and the text that status shows of it. */
 void nb_agent_state(struct nb_agent *a, bool answers, const char *text);
 /* A request to the store or a watch has failed. */

@@ -193,9 +193,16 @@ static int64_t next_n(const struct nb_coord *c)
 			most = n;
 	}
 	/*
-	 * an order's key may be damaged, so read the sites' answers too: no
-	 * change number may be used twice
+	 * an order's key may be damaged, or the store may have lost it, so read
+	 * what the sites say too: no change number may be used twice
 	 */
+	for (size_t i = nb_view_first(v, "site/"); nb_view_below(v, i, "site/");
+	     i++) {
+		int64_t n = nb_view_int(v->at[i].value, "change");
+
+		if (n > most && n < MAX_NUMBER)
+			most = n;
+	}
 	for (size_t i = nb_view_first(v, "staged/");
 	     nb_view_below(v, i, "staged/"); i++) {
 		int64_t n = nb_view_int(v->at[i].value, "n");

@@ -156,7 +156,8 @@ struct nb_coord {
 	unsigned guard_tries;
 	/* the program that resumes a rollout (coord_resume.c); 0: none runs */
 	pid_t runner;
-	uint64_t again_ms; /* when we last wrote the key order/again */
+	/* number of the change that the store seemed to have lost; 0: none */
+	int64_t mended;
 	/* values of the keys members/COMM that are being written, by key */
 	json_t *written;
 	/* the last computed order/notes; may be NULL */
@@ -432,6 +433,16 @@ void nb_coord_proposal_stored(struct nb_coord *c,
  */
 void nb_coord_proposal_end(struct nb_coord *c, uint64_t number,
 			   const char *why);
+
+/*
+ * coord_mend.c defines the two functions below. nb_coord_lost: returns true if
+ * a site says that the store has lost the group's record. nb_coord_mend:
+ * make such a record, or a lost key order/commit, anew of what the sites have;
+ * returns false if there is nothing to do.
+ */
+struct nb_group;
+bool nb_coord_lost(const struct nb_view *v, const struct nb_group *g);
+bool nb_coord_mend(struct nb_coord *c);
 
 /*
  * Returns true if @id may be the name of a request: 1 to 127 letters, digits

@@ -11,6 +11,7 @@
 
 #include "plugin/agent/coord.h"
 #include "plugin/agent/group.h"
+#include "plugin/agent/record.h"
 
 static void recovered(void *arg, const struct nb_store_reply *r)
 {
@@ -18,6 +19,17 @@ static void recovered(void *arg, const struct nb_store_reply *r)
 
 	if (c)
 		c->state = NB_COORD_IDLE;
+}
+
+/* Returns true if a site of the record @k has copied a later one. */
+static bool is_lost(const struct nb_view *v, const struct nb_view_key *k)
+{
+	struct nb_group g;
+	char prefix[32];
+
+	snprintf(prefix, sizeof(prefix), "comm/%.16s/", k->key + 13);
+	return nb_group_at(v, nb_view_first(v, prefix), &g) &&
+	       !strncmp(g.id, k->key + 13, NB_COMM_ID) && nb_coord_lost(v, &g);
 }
 
 /*
@@ -40,15 +52,17 @@ static bool recover(struct nb_coord *c)
 		bool is_armed =
 			!strcmp(nb_view_str(k->value, "state"), "armed");
 		bool stale = nb_target_is_stale(v, k);
-		json_t *back = json_object_get(k->value, "back");
+		json_t *back;
 
-		if (!stale && (!is_armed || c->recovered))
+		/* what the sites have copied decides (coord_mend.c) */
+		if (!stale && (!is_armed || c->recovered || is_lost(v, k)))
 			continue;
+		back = stale ? NULL : nb_record_undo(k->value);
 		nb_coord_txn_compare(c, t, k->key, k->mod);
-		if (stale || !json_is_object(back))
-			nb_coord_txn_delete(c, t, k->key);
+		if (back)
+			nb_coord_txn_put(c, t, k->key, back, 0);
 		else
-			nb_coord_txn_put(c, t, k->key, json_incref(back), 0);
+			nb_coord_txn_delete(c, t, k->key);
 	}
 	any = t && t->nop;
 	if (!any && t) {
@@ -215,29 +229,6 @@ static bool put_members(struct nb_coord *c)
 	return true;
 }
 
-enum { AGAIN_MS = 5000 };
-
-/* Ask the sites to write their keys again if one of these is damaged. */
-static bool put_again(struct nb_coord *c)
-{
-	struct nb_coord_txn *t;
-
-	if (!c->a->damaged ||
-	    (c->again_ms && nb_agent_ms() < c->again_ms + AGAIN_MS))
-		return false;
-	t = nb_coord_txn_new(c);
-	if (!t)
-		return false;
-	nb_coord_txn_put(c, t, "order/again",
-			 json_pack("{s:I}", "rev", (json_int_t)c->a->damaged),
-			 0);
-	c->a->damaged = 0;
-	c->again_ms = nb_agent_ms();
-	nb_coord_enter(c, NB_COORD_CLEANING, 0);
-	nb_coord_txn_send(c, t, cleaned);
-	return true;
-}
-
 void nb_coord_idle(struct nb_coord *c)
 {
 	const struct nb_view_key *k;
@@ -260,7 +251,7 @@ void nb_coord_idle(struct nb_coord *c)
 		return;
 	c->caught_ms = now;
 	nb_coord_state(c);
-	if (put_again(c) || put_members(c) || put_notes(c) ||
+	if (nb_coord_mend(c) || put_members(c) || put_notes(c) ||
 	    nb_coord_guard(c) || nb_coord_resume(c) || nb_coord_start(c))
 		return;
 	if (now >= c->late_ms && nb_targets_lacking(&c->a->view))

@@ -8,6 +8,7 @@
 
 #include "plugin/agent/agent.h"
 #include "plugin/agent/gather.h"
+#include "plugin/job/segment.h"
 
 static const char *const families[] = { "order/",  "site/",    "staged/",
 					"comm/",   "seen/",    "request/",
@@ -22,21 +23,15 @@ _Static_assert(ALL == sizeof(((struct nb_agent *)0)->watch) /
 /*
  * Another writer has damaged a key. Treat a damaged order as an empty one,
  * because the coordinator needs its revision to write it again. The agents
- * write the keys of their sites again when the coordinator asks them to.
+ * write the keys of their sites again (plugin/agent/own.h).
  */
 static void enter_damaged(struct nb_agent *a, const char *key,
 			  const struct nb_store_kv *kv)
 {
-	static const char *const of_sites[] = { "site/", "comm/", "seen/",
-						"staged/" };
-
 	nb_agent_log("%s is not a JSON object and is ignored", kv->key);
 	if (!strncmp(key, "order/", 6) || !strncmp(key, "members/", 8))
 		(void)nb_view_put(&a->view, key, "{}", 2, kv->create_revision,
 				  kv->mod_revision);
-	for (int i = 0; i < 4; i++)
-		if (!strncmp(key, of_sites[i], strlen(of_sites[i])))
-			a->damaged = kv->mod_revision;
 }
 
 enum { SITES = 9000 }; /* a larger number of sites is an error */
@@ -97,6 +92,7 @@ static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
 
 	if (strncmp(kv->key, a->own.prefix, strlen(a->own.prefix)))
 		return;
+	nb_agent_revision(a, mod);
 	if (is_answer(key)) {
 		enter_answer(a, key, kv);
 		return;
@@ -159,7 +155,8 @@ void nb_agent_news(struct nb_agent *a, const json_t *reply)
 		note_order(a, key, mod);
 	}
 	a->order_rev = rev;
-	a->orders_due = true;
+	/* a record may have been deleted */
+	a->orders_due = a->copies_due = true;
 }
 
 void nb_agent_unwatch(struct nb_agent *a)
@@ -190,8 +187,11 @@ static void watch_report(void *arg, const struct nb_store_watch_report *r)
 			enter_key(a, &r->kv[i]);
 		break;
 	case NB_STORE_WATCH_BROKEN:
-		nb_agent_failed(a, r->err);
-		break;
+		/*
+		 * the store may be restored from a backup: a watch that resumes
+		 * at a revision beyond its last one would miss what it does
+		 * next
+		 */
 	case NB_STORE_WATCH_LOST:
 	case NB_STORE_WATCH_FAILED:
 		/*
@@ -202,6 +202,29 @@ static void watch_report(void *arg, const struct nb_store_watch_report *r)
 		a->follow = NB_AGENT_LOST;
 		break;
 	}
+}
+
+/*
+ * The store has an earlier revision than it once had: it was restored from a
+ * backup, or has lost its data. The links still bring what it had.
+ */
+static void gone_back(struct nb_agent *a, uint64_t to)
+{
+	struct nb_seg_agent *self = &a->site.seg->mem->agent;
+
+	nb_agent_log(
+		"the store has gone back from revision %llu to %llu: was it restored from a backup? "
+		"What it has lost, changes, audit and saved policies, is to be made again",
+		(unsigned long long)self->revision, (unsigned long long)to);
+	self->back_to = to;
+	__atomic_store_n(&self->back_from, self->revision, __ATOMIC_RELEASE);
+	self->revision = to;
+	nb_site_suspect(&a->site);
+	nb_own_lease(&a->own, a->lease);
+	if (!a->gather)
+		return;
+	nb_coord_reset(a->coord);
+	nb_agent_unserve(a);
 }
 
 struct reading {
@@ -223,6 +246,9 @@ static void follow_read(void *arg, const struct nb_store_reply *r)
 		a->follow = NB_AGENT_LOST;
 		return;
 	}
+	if ((uint64_t)r->revision < a->site.seg->mem->agent.revision)
+		gone_back(a, (uint64_t)r->revision);
+	nb_agent_revision(a, r->revision);
 	nb_view_clear(&a->view);
 	a->requests = 0;
 	nb_site_forget(&a->site, r->revision);

@@ -12,6 +12,7 @@
 #include "core/base/sha256.h"
 #include "plugin/agent/gather.h"
 #include "plugin/agent/link.h"
+#include "plugin/agent/record.h"
 #include "plugin/agent/target.h"
 #include "plugin/job/registry.h"
 #include "plugin/runtime/clock.h"
@@ -35,6 +36,10 @@ enum {
 	 */
 	TAKEN_MS = 1000,
 	HASTY_MS = 3000,
+	/* interval of comparisons of own keys, and more for each site */
+	COMPARE_MS = 5000,
+	COMPARE_SITE_MS = 24,
+	COMPARE_MORE_MS = 25000,
 	/* keepalives of large jobs come later by this time at most */
 	KEEP_MORE_MS = 800,
 	/*
@@ -65,6 +70,7 @@ static void lease_granted(void *arg, const struct nb_store_reply *r)
 		nb_agent_failed(a, r->err);
 		return;
 	}
+	nb_agent_revision(a, r->revision);
 	a->lease = r->lease;
 	a->kept_ms = a->lease_ms;
 	nb_own_lease(&a->own, r->lease);
@@ -86,6 +92,7 @@ static void lease_kept(void *arg, const struct nb_store_reply *r)
 		return;
 	}
 	a->lease_ms = nb_agent_ms();
+	nb_agent_revision(a, r->revision);
 	nb_agent_state(a, true, "");
 	if (r->err || !r->ttl_s)
 		lease_lost(a);
@@ -118,35 +125,6 @@ static void lease_tick(struct nb_agent *a)
 	a->lease_ms = nb_agent_ms();
 }
 
-/*
- * Returns true if the store has lost the record of communicator @i, which had
- * changed its generation. The agent then tells the coordinator, which would
- * otherwise assume that the communicator never changed.
- */
-static bool record_is_gone(const struct nb_agent *a, uint32_t i)
-{
-	const struct nb_seg_comm *c = &a->site.seg->mem->comm[i];
-	const struct nb_view_key *k;
-	char key[64];
-
-	if (a->follow != NB_AGENT_FOLLOWING ||
-	    !__atomic_load_n(&c->record.word, __ATOMIC_SEQ_CST))
-		return false;
-	snprintf(key, sizeof(key), "order/record/%016llx",
-		 (unsigned long long)c->comm_id);
-	k = nb_view_get(&a->view, key);
-	return !k || !*nb_view_str(k->value, "state");
-}
-
-static json_t *describe_comm(const struct nb_agent *a, uint32_t i)
-{
-	json_t *o = nb_site_describe(&a->site, i);
-
-	if (record_is_gone(a, i) && !*nb_view_str(o, "differs"))
-		json_object_set_new(o, "differs", json_string(NB_TARGET_LOST));
-	return o;
-}
-
 static void describe_comms(struct nb_agent *a)
 {
 	char key[128];
@@ -164,12 +142,12 @@ static void describe_comms(struct nb_agent *a)
 		 * a confirmation of an older description may be that of an
 		 * earlier communicator with the same identity
 		 */
-		nb_own_set(&a->own, key, describe_comm(a, i));
+		nb_own_set(&a->own, key, nb_site_describe(&a->site, i));
 		at = nb_own_confirmed(&a->own, key);
 		if (!at || c->fleet_since)
 			continue;
 		nb_site_registered(&a->site, i, at);
-		nb_own_set(&a->own, key, describe_comm(a, i));
+		nb_own_set(&a->own, key, nb_site_describe(&a->site, i));
 		a->copies_due = true;
 	}
 	nb_own_end(&a->own, "comm/");
@@ -288,31 +266,58 @@ static void answer_copies(struct nb_agent *a)
 		publish_seen(a);
 }
 
+/* Say once that the store has lost a record, and that it has it again. */
+static void note_lost(struct nb_agent *a, uint32_t i, bool before)
+{
+	bool now = nb_site_lost(&a->site, i);
+
+	if (now == before)
+		return;
+	/* the coordinator waits for this key */
+	a->scan_ms = 0;
+	nb_agent_log(
+		now ? "communicator %016llx: the store has gone back or has lost the record "
+		      "that this site has copied; its ranks keep their policies"
+		    : "communicator %016llx: the store has its record again",
+		(unsigned long long)a->site.seg->mem->comm[i].comm_id);
+}
+
+/*
+ * Copy the record of entry @i, if it has changed. Returns false if the segment
+ * is locked.
+ */
+static bool copy_record(struct nb_agent *a, uint32_t i)
+{
+	uint64_t id = a->site.seg->mem->comm[i].comm_id;
+	bool lost = nb_site_lost(&a->site, i);
+	const struct nb_site_comm *of = &a->site.comm[i];
+	const struct nb_view_key *k;
+	char key[64];
+
+	snprintf(key, sizeof(key), "order/record/%016llx",
+		 (unsigned long long)id);
+	k = nb_view_get(&a->view, key);
+	if (!k || !*nb_view_str(k->value, "state")) {
+		nb_site_missing(&a->site, i);
+	} else if (lost || k->mod != of->copied ||
+		   nb_record_id(k->value) != of->id) {
+		if (!nb_site_copy(&a->site, id, k->value, k->made, k->mod))
+			return false;
+		a->barrier_due = true;
+	}
+	note_lost(a, i, lost);
+	return true;
+}
+
 static void copy_records(struct nb_agent *a)
 {
 	if (!a->copies_due || a->follow != NB_AGENT_FOLLOWING)
 		return;
 	a->copies_due = false;
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
-		uint64_t id = a->site.seg->mem->comm[i].comm_id;
-		const struct nb_view_key *k;
-		char key[64];
-
-		if (!nb_site_shared(&a->site, i))
-			continue;
-		snprintf(key, sizeof(key), "order/record/%016llx",
-			 (unsigned long long)id);
-		k = nb_view_get(&a->view, key);
-		if (!k || k->mod == a->site.comm[i].copied)
-			continue;
-		/* stop at a locked segment: each copy would wait for the lock
-		 */
-		a->copies_due =
-			!nb_site_copy(&a->site, id, k->value, k->made, k->mod);
-		if (a->copies_due)
-			break;
-		a->barrier_due = true;
-	}
+	/* stop at a locked segment: each copy would wait for the lock */
+	for (uint32_t i = 0; i < NB_SEG_COMMS && !a->copies_due; i++)
+		a->copies_due = nb_site_shared(&a->site, i) &&
+				!copy_record(a, i);
 	if (!a->barrier_due)
 		return;
 	a->barrier_due = !nb_site_barrier(&a->site);
@@ -347,15 +352,19 @@ static void ask_fallback(struct nb_agent *a, uint32_t i)
 	struct nb_store_compare cmp;
 	struct nb_store_op put;
 	struct nb_store_txn txn = { &cmp, 1, &put, 1, NULL, 0 };
+	json_t *back;
 	char *text;
 
 	snprintf(key, sizeof(key), "order/record/%016llx",
 		 (unsigned long long)a->site.seg->mem->comm[i].comm_id);
 	k = nb_view_get(&a->view, key);
-	if (!k || k->mod != of->copied || k->mod == of->asked ||
+	if (a->follow != NB_AGENT_FOLLOWING || nb_site_lost(&a->site, i) ||
+	    !k || k->mod != of->copied || k->mod == of->asked ||
 	    strcmp(nb_view_str(k->value, "state"), "armed"))
 		return;
-	text = json_dumps(json_object_get(k->value, "back"), JSON_COMPACT);
+	back = nb_record_undo(k->value);
+	text = back ? json_dumps(back, JSON_COMPACT) : NULL;
+	json_decref(back);
 	if (!text)
 		return;
 	cmp = (struct nb_store_compare){ .key = nb_agent_key(a, key),
@@ -413,6 +422,22 @@ static void flush_own(struct nb_agent *a)
 		return;
 	a->flush_ms = now;
 	nb_own_flush(&a->own);
+}
+
+/*
+ * Compare the agent's keys with the store. The keys of a large job are compared
+ * less often, like keepalives.
+ */
+static void compare_own(struct nb_agent *a)
+{
+	uint64_t more = (uint64_t)a->sites * COMPARE_SITE_MS;
+
+	if (more > COMPARE_MORE_MS)
+		more = COMPARE_MORE_MS;
+	if (nb_agent_ms() < a->compare_ms + COMPARE_MS + more || a->away_ms)
+		return;
+	a->compare_ms = nb_agent_ms();
+	nb_own_compare(&a->own);
 }
 
 /*
@@ -525,6 +550,7 @@ int nb_agent_tick(struct nb_agent *a)
 	look_at_waits(a);
 	orders_tick(a);
 	flush_own(a);
+	compare_own(a);
 	nb_link_tick(a->link);
 	if (nb_coord_busy(a->coord))
 		return ARMED_MS;

@@ -352,23 +352,8 @@ static void tick_drop(struct nb_agent *a)
 	*a->staged_digest = '\0';
 }
 
-/*
- * Write this site's keys again, because the coordinator has found a damaged key
- * of some site.
- */
-static void tick_again(struct nb_agent *a)
-{
-	const struct nb_view_key *k = nb_view_get(&a->view, "order/again");
-
-	if (!k || k->mod == a->again)
-		return;
-	a->again = k->mod;
-	nb_own_lease(&a->own, a->lease);
-}
-
 void nb_agent_orders(struct nb_agent *a)
 {
-	tick_again(a);
 	tick_commit(a);
 	tick_drop(a);
 	tick_stage(a);

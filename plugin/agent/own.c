@@ -263,6 +263,15 @@ static bool by_link(const struct nb_own_key *k)
 	return k->own->linked && k->bare;
 }
 
+/* Compare the revision of key @k; if it differs, read it. */
+static void own_read_ops(struct nb_own_batch *b, struct nb_own_key *k)
+{
+	b->compare[b->n] = (struct nb_store_compare){ .key = k->key,
+						      .revision = k->revision };
+	b->get[b->n] =
+		(struct nb_store_op){ .kind = NB_STORE_GET, .key = k->key };
+}
+
 /*
  * Add the operations that write key @k to the transaction. Returns false if
  * there is no memory.
@@ -276,10 +285,7 @@ static bool own_ops(struct nb_own_batch *b, struct nb_own_key *k)
 				      .value = k->want,
 				      .size = k->want ? strlen(k->want) : 0,
 				      .lease = k->want ? k->own->lease : 0 };
-	b->compare[b->n] = (struct nb_store_compare){ .key = k->key,
-						      .revision = k->revision };
-	b->get[b->n] =
-		(struct nb_store_op){ .kind = NB_STORE_GET, .key = k->key };
+	own_read_ops(b, k);
 	k->lease = b->op[b->n].lease;
 	k->sending = k->want ? strdup(k->want) : NULL;
 	return !k->want || k->sending;
@@ -320,6 +326,82 @@ static void own_collect(struct nb_own_batch *b, bool site)
 			b->key[b->n++] = k;
 }
 
+static struct nb_own_batch *batch_new(struct nb_own *o)
+{
+	struct nb_own_batch *b = malloc(sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->own = o;
+	b->n = 0;
+	b->next = o->batches;
+	b->link = &o->batches;
+	if (b->next)
+		b->next->link = &b->next;
+	o->batches = b;
+	return b;
+}
+
+/*
+ * The store has answered which of the keys it has as we know them. A key whose
+ * wanted value changed meanwhile is written anyway.
+ */
+static void compared(void *arg, const struct nb_store_reply *r)
+{
+	struct nb_own_batch *b = arg;
+	struct nb_own *o = b->own;
+	bool differ = !r->err && !r->succeeded;
+
+	for (size_t i = 0; i < b->n; i++) {
+		struct nb_own_key *k = b->key[i];
+		int64_t there = differ ? revision_of(b, i, r) : k->revision;
+
+		k->busy = false;
+		if (there == k->revision)
+			continue;
+		k->revision = there;
+		k->there = 0;
+		k->clean = false;
+	}
+	own_unlink(b);
+	if (!r->err)
+		nb_own_flush(o);
+}
+
+/* Compare the next keys. Returns false if none is left. */
+static bool own_compare(struct nb_own *o)
+{
+	struct nb_own_batch *b = o->lease ? batch_new(o) : NULL;
+	struct nb_store_txn txn;
+	bool sent;
+
+	if (!b)
+		return false;
+	for (struct nb_own_key *k = o->first; k && b->n < NB_STORE_OPS;
+	     k = k->next) {
+		if (k->busy || !k->clean || !k->want || by_link(k))
+			continue;
+		own_read_ops(b, k);
+		b->key[b->n++] = k;
+	}
+	txn = (struct nb_store_txn){
+		.compare = b->compare, .ncompare = b->n, .otherwise = b->get,
+		.notherwise = b->n
+	};
+	sent = b->n && !nb_store_txn(o->store, &txn, compared, b, NULL);
+	for (size_t i = 0; i < b->n; i++)
+		b->key[i]->busy = sent;
+	if (!sent)
+		own_unlink(b);
+	return sent;
+}
+
+void nb_own_compare(struct nb_own *o)
+{
+	while (own_compare(o))
+		;
+}
+
 /*
  * Write the next keys that the store lacks in one transaction, so that several
  * changed keys cost the store one write. If the store has another revision of
@@ -329,19 +411,12 @@ static void own_collect(struct nb_own_batch *b, bool site)
  */
 static bool own_send(struct nb_own *o)
 {
-	struct nb_own_batch *b = malloc(sizeof(*b));
+	struct nb_own_batch *b = batch_new(o);
 	struct nb_store_txn txn;
 	bool sent;
 
 	if (!b)
 		return false;
-	b->own = o;
-	b->n = 0;
-	b->next = o->batches;
-	b->link = &o->batches;
-	if (b->next)
-		b->next->link = &b->next;
-	o->batches = b;
 	own_collect(b, false);
 	own_collect(b, true);
 	txn =

@@ -110,6 +110,11 @@ void nb_own_end(struct nb_own *o, const char *prefix);
 /* Set a new lease, under which all keys are written again. */
 void nb_own_lease(struct nb_own *o, int64_t lease);
 /*
+ * Compare the keys with the store. Keys that somebody else has deleted or
+ * changed, or that a restored store has lost, are written again.
+ */
+void nb_own_compare(struct nb_own *o);
+/*
  * Write the keys that the store lacks. Call it after changes and at intervals.
  */
 void nb_own_flush(struct nb_own *o);

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "plugin/agent/record.h"
+#include "plugin/agent/target.h"
 #include "plugin/agent/view.h"
 #include "plugin/controller/election.h"
 #include "plugin/job/gen_numbers.h"
@@ -66,6 +68,16 @@ static uint64_t announced(const struct nb_seg_comm *c)
 	return most;
 }
 
+/* A new agent continues with the copy of the one before it. */
+static void begin_comm(struct nb_site_comm *k, const struct nb_seg_comm *c)
+{
+	*k = (struct nb_site_comm){ .comm_id = c->comm_id };
+	if (!load64(&c->fleet_id) || load32(&c->mismatch))
+		return;
+	k->word = load64(&c->record.word);
+	k->back = load64(&c->record.fallback);
+}
+
 void nb_site_measure(struct nb_site *s)
 {
 	uint64_t now = nb_clock_read(CLOCK_MONOTONIC) / 1000;
@@ -78,9 +90,7 @@ void nb_site_measure(struct nb_site *s)
 			continue;
 		if (k->comm_id != entry(s, i)->comm_id ||
 		    !load64(&entry(s, i)->fleet_since))
-			*k = (struct nb_site_comm){
-				.comm_id = entry(s, i)->comm_id
-			};
+			begin_comm(k, entry(s, i));
 		if (k->at_us && now < k->at_us + RATE_US)
 			continue;
 		n = announced(entry(s, i));
@@ -224,6 +234,84 @@ void nb_site_forget(struct nb_site *s, int64_t revision)
 		self->since = 0;
 }
 
+bool nb_site_lost(const struct nb_site *s, uint32_t i)
+{
+	return load64(&entry(s, i)->fleet_lost);
+}
+
+static void lose(struct nb_seg_comm *c)
+{
+	__atomic_store_n(&c->fleet_lost, 1, __ATOMIC_SEQ_CST);
+}
+
+void nb_site_missing(struct nb_site *s, uint32_t i)
+{
+	struct nb_seg_comm *c = entry(s, i);
+
+	/* a communicator that is not registered may get another record */
+	if (load64(&c->fleet_since) && load64(&c->fleet_id))
+		lose(c);
+}
+
+void nb_site_suspect(struct nb_site *s)
+{
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+		if (is_shared(entry(s, i)) &&
+		    nb_fence_word_state(s->comm[i].word) == NB_FENCE_ARMED)
+			lose(entry(s, i));
+}
+
+/*
+ * Returns true if the record may replace the copy of entry @i: it is the same
+ * one, the next one, or the roll-back of an arming that this site has not
+ * copied and so never answered. After the store has lost a record, only a
+ * record made of the sites' copies may: its member "from" has the id of each
+ * site's copy. @word: the record's word
+ */
+static bool may_follow(const struct nb_site *s, uint32_t i, const json_t *r,
+		       uint64_t word)
+{
+	const struct nb_seg_comm *c = entry(s, i);
+	int64_t have = (int64_t)load64(&c->fleet_id);
+	const json_t *from = json_object_get(json_object_get(r, "from"),
+					     s->seg->mem->agent.site);
+
+	if (json_is_integer(from) && json_integer_value(from) == have)
+		return true;
+	if (nb_site_lost(s, i))
+		return false;
+	return nb_record_id(r) == have || nb_view_int(r, "was") == have ||
+	       (nb_view_int(r, "base") == have && word == s->comm[i].word);
+}
+
+/*
+ * Write the copy of entry @i. If the agent dies meanwhile, fleet_copied is not
+ * fleet_id, and the next agent copies the record again.
+ */
+static void write_copy(struct nb_site *s, uint32_t i, const json_t *r,
+		       int64_t mod, uint64_t word, uint64_t back)
+{
+	struct nb_seg_comm *c = entry(s, i);
+	struct nb_site_comm *k = &s->comm[i];
+	uint64_t id = (uint64_t)nb_record_id(r);
+
+	__atomic_store_n(&c->fleet_id, id, __ATOMIC_SEQ_CST);
+	c->fleet_was = (uint64_t)nb_view_int(r, "was");
+	c->fleet_base = (uint64_t)nb_view_int(r, "base");
+	put_copy(c, word, back);
+	__atomic_store_n(&c->fleet_copied, id, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->fleet_lost, 0, __ATOMIC_SEQ_CST);
+	*k = (struct nb_site_comm){ .comm_id = c->comm_id,
+				    .word = word,
+				    .back = back,
+				    .copied = mod,
+				    .id = (int64_t)id,
+				    .asked = k->asked,
+				    .announced = k->announced,
+				    .at_us = k->at_us,
+				    .per_s = k->per_s };
+}
+
 bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
 		  int64_t made, int64_t mod)
 {
@@ -232,25 +320,18 @@ bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
 
 	if (nb_segment_lock(s->seg, LOCK_MS, NULL))
 		return false;
-	fine = word_of(s, record, &word) &&
+	fine = nb_record_id(record) && word_of(s, record, &word) &&
 	       word_of(s, json_object_get(record, "back"), &back);
-	for (uint32_t i = 0; fine && i < NB_SEG_COMMS; i++) {
-		struct nb_site_comm *k = &s->comm[i];
-
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		if (!is_of(entry(s, i), comm_id, made))
 			continue;
-		put_copy(entry(s, i), word, back);
-		*k = (struct nb_site_comm){ .comm_id = comm_id,
-					    .word = word,
-					    .back = back,
-					    .copied = mod,
-					    .asked = k->asked,
-					    .announced = k->announced,
-					    .at_us = k->at_us,
-					    .per_s = k->per_s };
+		if (fine && may_follow(s, i, record, word))
+			write_copy(s, i, record, mod, word, back);
+		else
+			lose(entry(s, i));
 	}
 	nb_segment_unlock(s->seg);
-	return true; /* an invalid record belongs to no communicator */
+	return true;
 }
 
 static bool barrier(const struct nb_site *s)
@@ -266,8 +347,10 @@ bool nb_site_barrier(struct nb_site *s)
 {
 	if (!barrier(s))
 		return false;
-	for (uint32_t i = 0; i < NB_SEG_COMMS; i++)
+	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		s->comm[i].mod = s->comm[i].copied;
+		s->comm[i].seen_id = s->comm[i].id;
+	}
 	return true;
 }
 
@@ -364,7 +447,9 @@ static json_t *seen_of(const struct nb_site *s, uint32_t i)
 							: UNSTAGED;
 		while ((stand == AT || stand == UNSTAGED) &&
 		       nb_clock_read(CLOCK_MONOTONIC) < end);
-	return json_pack("{s:I,s:I,s:I,s:s,s:b,s:i}", "rev", (json_int_t)k->mod,
+	return json_pack("{s:I,s:I,s:I,s:I,s:s,s:b,s:i}", "rev",
+			 (json_int_t)k->mod, "id",
+			 (json_int_t)(nb_site_lost(s, i) ? 0 : k->seen_id),
 			 "announced", (json_int_t)announced(c), "per_s",
 			 (json_int_t)k->per_s, "stand", stand_words[stand],
 			 "taken",
@@ -419,6 +504,45 @@ static json_t *settings_of(const struct nb_site *s, const struct nb_seg_comm *c)
 	return list;
 }
 
+/* Returns a fence word as a record of the store. */
+static json_t *record_of_word(const struct nb_site *s, uint64_t word)
+{
+	uint32_t number = nb_fence_word_gen(word);
+	uint8_t digest[NB_SHA256_SIZE];
+	char hex[65];
+
+	if (nb_fence_word_state(word) == NB_FENCE_NONE ||
+	    !nb_segment_digest(s->seg, number, digest))
+		return json_pack("{s:s}", "state", "none");
+	nb_sha256_text(digest, hex);
+	return json_pack("{s:s,s:I,s:s,s:I}", "state",
+			 nb_fence_word_state(word) == NB_FENCE_ARMED ? "armed"
+								     : "commit",
+			 "n",
+			 (json_int_t)nb_segment_fleet_number(s->seg, number),
+			 "digest", hex, "fence",
+			 (json_int_t)nb_fence_word_seq(word));
+}
+
+/*
+ * Returns the copy of a record that the store has lost; NULL if the agent
+ * before this one died while it wrote the copy.
+ */
+static json_t *lost_copy(const struct nb_site *s, uint32_t i)
+{
+	const struct nb_seg_comm *c = entry(s, i);
+	const struct nb_site_comm *k = &s->comm[i];
+	json_t *o;
+
+	if (load64(&c->fleet_copied) != load64(&c->fleet_id))
+		return NULL;
+	o = record_of_word(s, k->word);
+	if (nb_fence_word_state(k->word) == NB_FENCE_ARMED)
+		json_object_set_new(o, "back", record_of_word(s, k->back));
+	return nb_record_chain(o, (int64_t)load64(&c->fleet_id),
+			       (int64_t)c->fleet_was, (int64_t)c->fleet_base);
+}
+
 json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 {
 	const struct nb_seg_comm *c = entry(s, i);
@@ -427,7 +551,9 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 
 	if (load32(&c->mismatch))
 		nb_startup_text(s->seg, c, why, sizeof(why));
-	return json_pack("{s:I,s:I,s:I,s:s,s:o,s:s}", "since",
+	else if (nb_site_lost(s, i))
+		snprintf(why, sizeof(why), "%s", NB_TARGET_LOST);
+	return json_pack("{s:I,s:I,s:I,s:s,s:o,s:s,s:o*}", "since",
 			 (json_int_t)load64(&c->fleet_since), "nranks",
 			 (json_int_t)c->nranks, "ranks",
 			 (json_int_t)nb_seg_registered(c), "clock",
@@ -435,7 +561,8 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 			 : nb_seg_clock(c) == NB_CLOCK_CALLS ? "calls"
 			 : nb_seg_clock(c) == NB_CLOCK_NONE  ? "none"
 							    : "decisions",
-			 "settings", settings_of(s, c), "differs", why);
+			 "settings", settings_of(s, c), "differs", why, "copy",
+			 nb_site_lost(s, i) ? lost_copy(s, i) : NULL);
 }
 
 void nb_site_baseline(const struct nb_site *s, char digest[65], char *why,

@@ -19,12 +19,13 @@ struct nb_segment;
 struct nb_site_comm {
 	uint64_t comm_id;
 	uint64_t word, back; /* the copy's fence word and its fallback word */
-	int64_t copied; /* revision of the copied record; 0 if there is none */
+	/* revision and id of the copied record; 0 if there is none */
+	int64_t copied, id;
 	/*
-	 * latest revision followed by a membarrier, so that the site may answer
-	 * for it
+	 * latest revision and id followed by a membarrier, so that the site may
+	 * answer for them
 	 */
-	int64_t mod;
+	int64_t mod, seen_id;
 	/*
 	 * revision of the armed record that the agent last asked the store to
 	 * roll back; 0: none
@@ -58,6 +59,16 @@ void nb_site_registered(struct nb_site *s, uint32_t i, int64_t revision);
  */
 void nb_site_forget(struct nb_site *s, int64_t revision);
 
+/*
+ * nb_site_lost returns true if the store has lost the record of which entry @i
+ * has a copy. nb_site_missing: the store has no such record.
+ * nb_site_suspect: the store has gone back to an earlier revision, so it may
+ * have lost the outcome of each armed record.
+ */
+bool nb_site_lost(const struct nb_site *s, uint32_t i);
+void nb_site_missing(struct nb_site *s, uint32_t i);
+void nb_site_suspect(struct nb_site *s);
+
 /* Measure how many decisions per second the ranks make. */
 void nb_site_measure(struct nb_site *s);
 
@@ -67,7 +78,8 @@ void nb_site_measure(struct nb_site *s);
  * @made: revision at which the record was created
  * @mod: revision of its last change
  *
- * Returns true if the copy is written or this site has no such communicator.
+ * A record that does not follow the copy is not copied: the store has lost one
+ * (nb_site_lost). Returns true if the copy is written or not to be written.
  * Returns false if the segment is busy: try again. Call nb_site_barrier before
  * reading the ranks.
  */

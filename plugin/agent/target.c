@@ -12,6 +12,7 @@
 
 #include "core/jobseg/format.h"
 #include "plugin/agent/group.h"
+#include "plugin/agent/record.h"
 
 static const char zero[65] =
 	"0000000000000000000000000000000000000000000000000000000000000000";
@@ -69,7 +70,7 @@ static bool record_is_lost(const struct nb_view *v, const struct nb_group *g)
 	const struct nb_view_key *k = record_of(v, g->id);
 
 	if (k && *nb_view_str(k->value, "state"))
-		return false;
+		return !strcmp(nb_view_str(k->value, "state"), NB_RECORD_LOST);
 	for (size_t i = g->first; i < g->end; i++) {
 		int64_t since = nb_view_int(v->at[i].value, "since");
 		const char *site = nb_group_site(v, i);
@@ -228,6 +229,7 @@ static bool target_fill(struct nb_target *x, const struct nb_view *v,
 	snprintf(x->record, sizeof(x->record), "order/record/%s", g->id);
 	snprintf(x->state, sizeof(x->state), "unchangeable");
 	x->mod = k ? k->mod : 0;
+	x->id = nb_record_id(k ? k->value : NULL);
 	x->back = k ? json_incref(k->value) : NULL;
 	x->ranks = (uint32_t)g->nranks;
 	x->sites = g->sites;
@@ -316,17 +318,17 @@ struct sums {
 };
 
 /*
- * Combine the decision numbers that all sites have announced. @mod: revision of
- * the record that a site must have reported to count as known; 0 accepts any
+ * Combine the decision numbers that all sites have announced. @id: id of the
+ * record that a site must have reported to count as known; 0 accepts any
  */
 static struct sums sum_up(const struct nb_view *v, const struct nb_target *x,
-			  int64_t mod)
+			  int64_t id)
 {
 	struct sums s = { .taken = true };
 
 	for (uint32_t i = 0; i < x->sites; i++) {
 		static const char *const from[] = { "seen", "staged" };
-		bool known = !mod, taken = false;
+		bool known = !id, taken = false;
 
 		for (int f = 0; f < 2; f++) {
 			const json_t *o =
@@ -336,7 +338,7 @@ static struct sums sum_up(const struct nb_view *v, const struct nb_target *x,
 
 			s.announced = n > s.announced ? n : s.announced;
 			s.per_s = r > s.per_s ? r : s.per_s;
-			if (nb_view_int(o, "rev") != mod)
+			if (nb_view_int(o, "id") != id)
 				continue;
 			known = true;
 			taken |= json_is_true(json_object_get(o, "taken"));
@@ -372,13 +374,13 @@ bool nb_targets_ready(const struct nb_targets *t, const struct nb_view *v,
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const struct nb_target *x = &t->at[i];
-		struct sums s = sum_up(v, x, x->mod);
+		struct sums s = sum_up(v, x, x->id);
 		const char *state = nb_view_str(x->back, "state");
 
-		if (*x->why || !*state || !strcmp(state, "none"))
+		if (*x->why || !x->id)
 			continue;
 		if (!s.unknown && strcmp(state, "armed") &&
-		    (s.taken ||
+		    (s.taken || strcmp(state, "commit") != 0 ||
 		     s.announced <= (uint64_t)nb_view_int(x->back, "fence")))
 			continue;
 		if (s.unknown)
@@ -450,7 +452,7 @@ enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
 				seen_at(v, "seen", x->site[i], x->comm);
 			const char *stand = nb_view_str(o, "stand");
 
-			if (nb_view_int(o, "rev") != x->mod ||
+			if (nb_view_int(o, "id") != x->id ||
 			    !is_there(v, x, i)) {
 				if (worst != NB_TARGETS_UNKNOWN)
 					*site = x->site[i];
@@ -472,9 +474,15 @@ enum nb_targets_stand nb_targets_stand(const struct nb_targets *t,
 
 void nb_targets_armed(struct nb_targets *t, int64_t revision)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (!*t->at[i].why)
-			t->at[i].mod = revision;
+	for (size_t i = 0; i < t->n; i++) {
+		struct nb_target *x = &t->at[i];
+
+		if (*x->why)
+			continue;
+		x->mod = revision;
+		x->was = x->id;
+		x->id = x->next;
+	}
 }
 
 void nb_targets_back(struct nb_targets *t, int64_t revision)
@@ -490,27 +498,32 @@ void nb_targets_committed(struct nb_targets *t)
 				 "committed");
 }
 
-json_t *nb_target_back(const struct nb_target *x)
+/* Returns what the record said before it was armed. */
+static json_t *before_arming(const struct nb_target *x)
 {
-	json_t *back;
-
-	if (!*nb_view_str(x->back, "state"))
-		return json_pack("{s:s}", "state", "none");
-	back = json_copy(x->back);
-	json_object_del(back, "back");
-	return back;
+	return *nb_view_str(x->back, "state")
+		       ? nb_record_bare(x->back)
+		       : json_pack("{s:s}", "state", "none");
 }
 
-json_t *nb_target_record(const struct nb_target *x, const char *state,
-			 int64_t n, const char *digest)
+json_t *nb_target_back(struct nb_target *x)
+{
+	x->next = nb_record_draw();
+	return nb_record_chain(before_arming(x), x->next, x->id, x->was);
+}
+
+json_t *nb_target_record(struct nb_target *x, const char *state, int64_t n,
+			 const char *digest)
 {
 	json_t *o = json_pack("{s:s,s:I,s:s,s:I}", "state", state, "n",
 			      (json_int_t)n, "digest", digest, "fence",
 			      (json_int_t)x->fence);
+	bool is_armed = !strcmp(state, "armed");
 
-	if (!strcmp(state, "armed"))
-		json_object_set_new(o, "back", nb_target_back(x));
-	return o;
+	if (is_armed)
+		json_object_set_new(o, "back", before_arming(x));
+	x->next = nb_record_draw();
+	return nb_record_chain(o, x->next, x->id, is_armed ? 0 : x->was);
 }
 
 json_t *nb_targets_report(const struct nb_targets *t, bool check)

@@ -19,6 +19,11 @@ struct nb_target {
 	char record[40];
 	char comm[17];
 	int64_t mod;  /* revision of the record; 0 if there is none */
+	/*
+	 * id of the record, of the one before the arming, and of the one that
+	 * is being written (plugin/agent/record.h)
+	 */
+	int64_t id, was, next;
 	json_t *back; /* contents of the record before it was armed, or NULL */
 	uint64_t fence;
 	uint32_t ranks, sites;
@@ -106,10 +111,10 @@ void nb_targets_armed(struct nb_targets *t, int64_t revision);
 void nb_targets_back(struct nb_targets *t, int64_t revision);
 void nb_targets_committed(struct nb_targets *t);
 
-/* Build the value of a record in the store. */
-json_t *nb_target_record(const struct nb_target *x, const char *state,
-			 int64_t n, const char *digest);
-json_t *nb_target_back(const struct nb_target *x);
+/* Build the next value of a record in the store. */
+json_t *nb_target_record(struct nb_target *x, const char *state, int64_t n,
+			 const char *digest);
+json_t *nb_target_back(struct nb_target *x);
 /*
  * Returns true if the record belongs to a communicator that has ended, because
  * another communicator has its identity. A communicator that no site reports

@@ -232,6 +232,7 @@ static void begin_run(struct nb_segment *s)
 	__atomic_store_n(&s->mem->baseline, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->mem->all_lost, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->mem->agent.change, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->mem->agent.back_from, 0, __ATOMIC_RELEASE);
 	s->mem->agent.runs++;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/sha256.h"
+#include "plugin/agent/record.h"
 #include "plugin/job/segment.h"
 
 #define COMM UINT64_C(0xf1ee7)
@@ -131,12 +132,33 @@ bool nb_site_copy(struct nb_site *s, uint64_t comm_id, const json_t *record,
 	m->word = word_of(record);
 	m->back = word_of(json_object_get(record, "back"));
 	s->comm[0].copied = mod;
+	s->comm[0].id = nb_record_id(record);
 	return true;
+}
+
+/* The store of a bench loses nothing. */
+bool nb_site_lost(const struct nb_site *s, uint32_t i)
+{
+	(void)s;
+	(void)i;
+	return false;
+}
+
+void nb_site_missing(struct nb_site *s, uint32_t i)
+{
+	(void)s;
+	(void)i;
+}
+
+void nb_site_suspect(struct nb_site *s)
+{
+	(void)s;
 }
 
 bool nb_site_barrier(struct nb_site *s)
 {
 	s->comm[0].mod = s->comm[0].copied;
+	s->comm[0].seen_id = s->comm[0].id;
 	return true;
 }
 
@@ -161,8 +183,9 @@ json_t *nb_site_seen(const struct nb_site *s)
 	char id[17];
 
 	snprintf(id, sizeof(id), "%016llx", (unsigned long long)COMM);
-	return json_pack("{s:{s:{s:I,s:I,s:I,s:s,s:b,s:i}}}", "comms", id,
-			 "rev", (json_int_t)s->comm[0].mod, "announced",
+	return json_pack("{s:{s:{s:I,s:I,s:I,s:I,s:s,s:b,s:i}}}", "comms", id,
+			 "rev", (json_int_t)s->comm[0].mod, "id",
+			 (json_int_t)s->comm[0].seen_id, "announced",
 			 (json_int_t)m->announced, "per_s",
 			 (json_int_t)sim_job.per_s, "stand", stand_of(m),
 			 "taken", has_taken(m), "waiting",

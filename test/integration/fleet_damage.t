@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # tier: full  load: wait  limit: 600  needs: etcd
 # Another writer damages keys of a running job of two sites: the agents write them
-# again, the next change is committed, and a communicator whose record is damaged
-# stays as it is. A second job of the same name, with communicators of the same
+# again, those that were deleted, too, the next change is committed, and a communicator's
+# record that is damaged or deleted is made anew of the sites' copies. A second job of the same name, with communicators of the same
 # identity, is told apart from the first.
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/store_lib.sh"
@@ -117,13 +117,38 @@ ok "the first job's communicator moves again" $?
 ok "its record is still the first one" $?
 
 # ---- the record ----
-ctl put "$(list order/record/ | head -1)" "no JSON" >/dev/null
-lost() { ctl get --prefix --print-value-only $keys/comm/ | grep -c "store has lost" | grep -qx 2; }
-await lost
-ok "a damaged record is a lost one" $?
-run --fleet "$fleet" -J damage policy use "$B/policies/size_aware.policy"
-grep -q "the store has lost the communicator's record" out err
-ok "the communicator stays as it is" $?
+anew() { ctl get --prefix --print-value-only $keys/order/record/ | grep -q '"from"'; }
+record=$(list order/record/ | head -1)
+ctl put "$record" "no JSON" >/dev/null
+await anew
+ok "a damaged record is made anew" $?
+change "$B/policies/size_aware.policy" || {
+	sleep 1
+	change "$B/policies/size_aware.policy"
+}
+ok "the communicator moves again" $?
+ctl del "$record" >/dev/null
+await anew
+ok "and so is a deleted one" $?
+
+# ---- keys that somebody else deletes ----
+here() { [ "$(list "$1" | grep -c .)" -eq 2 ]; }
+for family in site/ comm/; do
+	ctl del --prefix "$keys/$family" >/dev/null
+	await here $family
+	ok "deleted keys $family are written again" $?
+done
+ctl del --prefix $keys/ >/dev/null
+all() { here site/ && here comm/ && anew && list order/coordinator; }
+await all
+ok "and all of a job" $?
+run --fleet "$fleet" -J damage list
+grep -q "not running" out
+[ $? -ne 0 ]
+ok "list shows the job" $?
+changed() { change "$B/policies/cheap_ring.policy"; }
+await changed
+ok "a change is committed" $?
 kill "$first"
 wait "$first"
 [ $? -ne 3 ]

@@ -21,13 +21,20 @@
  * With -DLINKS the coordinator passes on what it knows of the record, perhaps
  * late, and takes answers, also from a site that is cut off from the store.
  *
+ * With -DRESTORE a backup of the store is made at any step, and the store is
+ * restored from it later. Each record then names the one that it replaces, a
+ * site copies only a record that follows its copy, and the coordinator makes a
+ * lost record anew of the copies of all sites. Assumed: each site has had a
+ * reply of the store since the backup, so it knows that the store has gone back.
+ *
  * What is claimed: no two ranks make the same decision with different
  * generations, and nobody waits for ever (no invalid end state) while the
  * store answers at last.
  *
  * Left out one by one, spin finds ranks that disagree: -DNO_BARRIER,
  * -DSEEN_EARLY, -DNO_COMPARE, -DOLD_ANSWER, -DONE_SITE, -DRANK_GUESSES,
- * -DLATE_IS_BELOW, -DMARK_LAST, -DBLIND_START, -DKEYS_ALONE, -DLINK_BACK; with -DTWO_AGENTS a rank waits
+ * -DLATE_IS_BELOW, -DMARK_LAST, -DBLIND_START, -DKEYS_ALONE, -DLINK_BACK,
+ * -DCOPY_BACK, -DNO_SUSPECT; with -DTWO_AGENTS and -DNO_MEND a rank waits
  * for ever. -DNOT_READY and -DNO_FALLBACK need two changes, whose state space
  * is too large to search whole: they have not been shown to break anything.
  */
@@ -58,6 +65,9 @@
 #ifndef LINKS
 #define LINKS 0
 #endif
+#ifndef RESTORE
+#define RESTORE 0
+#endif
 #ifndef MARGIN
 #define MARGIN 0
 #endif
@@ -65,6 +75,7 @@
 #define NONE 0
 #define ARMED 1
 #define COMMIT 2
+#define LOST 3
 
 /* A word: state, generation, fence. */
 #define WORD(state, gen, fence) ((state) + 4 * (gen) + 32 * (fence))
@@ -83,10 +94,41 @@ bool gone[SITES]; /* the site's keys */
 byte fed_word = 0, fed_revision = 1; /* what the coordinator passes on */
 #endif
 byte next_gen = 1;
+#if RESTORE
+/* the record's place in the chain; ids are drawn, so no two records have one */
+byte id = 0, was = 0, base = 0, drawn = 0;
+byte from[SITES]; /* the copies of which the record was made, + 1 */
+byte saved_word, saved_back, saved_id, saved_was, saved_base;
+/* ids take the place of revisions, which the restored store uses again */
+#define BUMP skip
+#define NOW id
+#define CHAIN(new_was, new_base) \
+	was = new_was; base = new_base; drawn++; id = drawn; \
+	from[0] = 0; from[1] = 0
+/* the outcome of the arming that the record has now */
+#define OUTCOME \
+	base = was; was = id; drawn++; id = drawn; from[0] = 0; from[1] = 0
+#else
+#define BUMP revision++
+#define NOW revision
+#define CHAIN(new_was, new_base) skip
+#define OUTCOME skip
+#endif
 
 /* ---- a site's segment ---- */
 
 byte copy[SITES];
+#if RESTORE
+byte copy_back[SITES], have[SITES], have_was[SITES], have_base[SITES];
+bool lost[SITES];
+/* the agent reads the store, and knows that it has gone back */
+bool fell[SITES];
+#define SAME(s) (id == known && !fell[s])
+#define MAY_ASK(s) (SAME(s) && !lost[s])
+#else
+#define SAME(s) (revision == known)
+#define MAY_ASK(s) SAME(s)
+#endif
 byte announced[RANKS], generation[RANKS], waiting[RANKS];
 
 /* ---- what a rank has stored and others do not see yet ---- */
@@ -103,6 +145,12 @@ bool cut[SITES];
 
 #define OVER (ended == RANKS + COORDINATORS)
 
+#if RESTORE
+/* the other rows have the buffers; without them this one can be searched whole */
+#define DRAIN(r) skip
+#define ANNOUNCE(r, n) announced[r] = n
+#else
+#define ANNOUNCE(r, n) ahead_announced[r] = n
 #define DRAIN(r)                                         \
 	if                                               \
 	:: ahead_announced[r] != NOTHING ->              \
@@ -123,8 +171,9 @@ end:	do
 	   }
 	od
 }
+#endif
 
-/* A transaction on the record's revision; @r: the revision it compares. */
+/* A transaction on the record's revision, or id; @r: what it compares. */
 inline put_record(r, new_word, new_back)
 {
 	d_step {
@@ -132,11 +181,12 @@ inline put_record(r, new_word, new_back)
 #ifdef NO_COMPARE
 		:: true ->
 #else
-		:: revision == r ->
+		:: NOW == r ->
 #endif
 			word = new_word;
 			back = new_back;
-			revision++
+			OUTCOME;
+			BUMP
 		:: else
 		fi
 	}
@@ -151,7 +201,7 @@ proctype rank(byte i)
 	do
 	:: k < DECISIONS ->
 		/* nb_fence_enter: announce, then read the copy */
-		d_step { DRAIN(i); ahead_announced[i] = k + 1 }
+		d_step { DRAIN(i); ANNOUNCE(i, k + 1) }
 		w = copy[SITE(i)];
 look:		if
 		:: STATE(w) == COMMIT && k >= FENCE(w) ->
@@ -219,6 +269,44 @@ proctype agent(byte s)
 	byte mark[MINE]; /* read before the announcements */
 
 	do
+#if RESTORE
+	:: d_step {
+		/* the other rows take these steps one by one */
+		!SAME(s) ->
+#if !defined(NO_SUSPECT) && !defined(COPY_BACK)
+			if
+			:: fell[s] && STATE(copy[s]) == ARMED -> lost[s] = true
+			:: else
+			fi;
+#endif
+			fell[s] = false;
+#ifndef COPY_BACK
+			if
+			:: from[s] == have[s] + 1 -> lost[s] = false
+			:: from[s] != have[s] + 1 && !lost[s] && STATE(word) != LOST &&
+			   (id == have[s] || was == have[s] ||
+			    (base == have[s] && word == copy[s]))
+			:: else -> lost[s] = true
+			fi;
+#endif
+			if
+			:: !lost[s] && STATE(word) != LOST ->
+				copy[s] = word;
+				copy_back[s] = back;
+				have[s] = id; have_was[s] = was; have_base[s] = base
+			:: else
+			fi;
+			known = id;
+			seen_revision[s] = (lost[s] -> 0 : id);
+			seen_waiting[s] = waiting[s];
+			TELL(s)
+	   }
+	:: d_step {
+		MAY_ASK(s) && UNSEEN(s) ->
+			seen_waiting[s] = waiting[s];
+			TELL(s)
+	   }
+#else
 #if LINKS
 	:: atomic {
 		if
@@ -309,18 +397,19 @@ answer:		skip;
 			known = had;
 			had = 0
 		}
-	:: d_step {
-		/* a rank has waited long: ask for the fallback... */
-		!cut[s] && revision == known && STATE(word) == ARMED && WAITS(s, word) ->
-			word = back; back = 0; revision++
-	   }
 	:: atomic {
-		/* ...or say what has changed since */
-		!cut[s] && revision == known && UNSEEN(s) ->
+		/* say what has changed since */
+		!cut[s] && MAY_ASK(s) && UNSEEN(s) ->
 			had = known;
 			goto answer
 	   }
-	:: OVER && known == revision -> break
+#endif
+	:: d_step {
+		/* a rank has waited long: ask for the fallback */
+		!cut[s] && MAY_ASK(s) && STATE(word) == ARMED && WAITS(s, word) ->
+			word = back; back = 0; OUTCOME; BUMP
+	   }
+	:: OVER && SAME(s) -> break
 again:		skip;
 #if LEASES
 		if
@@ -376,6 +465,70 @@ end:	do
 }
 #endif
 
+#if RESTORE
+proctype restorer()
+{
+	d_step {
+		saved_word = word; saved_back = back;
+		saved_id = id; saved_was = was; saved_base = base
+	}
+	d_step {
+		word = saved_word; back = saved_back;
+		id = saved_id; was = saved_was; base = saved_base;
+		from[0] = 0; from[1] = 0;
+		saved_word = 0; saved_back = 0;
+		saved_id = 0; saved_was = 0; saved_base = 0;
+		fell[0] = true; fell[1] = true
+	}
+}
+
+/* Copy @a of a site is that of @b or comes before it. */
+#define PRECEDES(a, b)                                           \
+	(have[a] == have[b] || have[a] == have_was[b] ||         \
+	 (copy[a] == copy[b] && STATE(copy[a]) != ARMED))
+#define IS_LAST(s, t, state) \
+	(((STATE(copy[s]) == ARMED) == (state)) && PRECEDES(t, s))
+
+inline make_anew(w)
+{
+	word = w; back = 0;
+	CHAIN(0, 0);
+	from[0] = have[0] + 1; from[1] = have[1] + 1
+}
+
+/* What a coordinator does between changes. */
+proctype mender()
+{
+end:	do
+#ifndef NO_MEND
+	:: d_step {
+		(lost[0] || lost[1]) && !(lost[0] && lost[1]) && STATE(word) != LOST &&
+		!(lost[0] && from[0] == have[0] + 1) && !(lost[1] && from[1] == have[1] + 1) ->
+			word = LOST; back = 0;
+			CHAIN(0, 0)
+	   }
+	:: d_step {
+		lost[0] && lost[1] &&
+		!(from[0] == have[0] + 1 && from[1] == have[1] + 1) &&
+		/* copies of two chains stay lost */
+		(IS_LAST(0, 1, false) || IS_LAST(1, 0, false) || IS_LAST(0, 1, true) ||
+		 IS_LAST(1, 0, true)) ->
+			if
+			:: IS_LAST(0, 1, false) -> make_anew(copy[0])
+			:: !IS_LAST(0, 1, false) && IS_LAST(1, 0, false) -> make_anew(copy[1])
+			:: else ->
+				if
+				:: IS_LAST(0, 1, true) -> make_anew(copy_back[0])
+				:: else -> make_anew(copy_back[1])
+				fi
+			fi
+	   }
+#endif
+	:: OVER && !lost[0] && !lost[1] -> break
+	od
+}
+#endif
+
 #if CUTS
 proctype cutter()
 {
@@ -407,7 +560,8 @@ proctype coordinator()
 		change++;
 		/* a range of all keys is one moment of the store */
 		d_step {
-			had = revision; before = word; yes = true; i = 0; most = 0;
+			had = NOW; before = word; i = 0; most = 0;
+			yes = STATE(word) != LOST;
 			do
 			:: i < RANKS ->
 				if
@@ -444,9 +598,18 @@ proctype coordinator()
 			:: STATE(before) == ARMED ->
 				/* its coordinator died */
 				yes = false;
+#if RESTORE
+				if
+				:: !lost[0] && !lost[1] ->
+#endif
 				word = back;
 				back = 0;
-				revision++
+				OUTCOME;
+				BUMP
+#if RESTORE
+				:: else
+				fi
+#endif
 			:: else
 			fi;
 			most = 0;
@@ -461,15 +624,16 @@ proctype coordinator()
 		w = WORD(ARMED, number, fence);
 		atomic {
 			if
-			:: revision == had ->
+			:: NOW == had ->
 				word = w;
 #ifdef NO_FALLBACK
 				back = 0;
 #else
 				back = before;
 #endif
-				revision++;
-				had = revision
+				CHAIN(id, 0);
+				BUMP;
+				had = NOW
 			:: else -> goto next
 			fi
 		}
@@ -545,6 +709,10 @@ init
 		od;
 #if LINKS
 		run feed();
+#endif
+#if RESTORE
+		run restorer();
+		run mender();
 #endif
 #if CUTS
 		run cutter();

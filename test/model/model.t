@@ -23,6 +23,7 @@ check() {
 	n=$((n + 1))
 	case $want in
 	ends | cycles) kind=-DNP loops=-l ;;
+	breaks) kind=-DSAFETY loops=-E ;; # whoever waits for ever is not asked
 	*) kind=-DSAFETY loops= ;;
 	esac
 	d=$dir/$n
@@ -34,7 +35,7 @@ check() {
 	errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$d/pan.log" 2>/dev/null)
 	states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$d/pan.log" 2>/dev/null)
 	whole=1
-	grep -q 'search incomplete\|max search depth too small\|out of memory' \
+	grep -q 'not completed\|MEMLIM\|max search depth too small\|out of memory' \
 		"$d/pan.log" 2>/dev/null && whole=0
 	case $want in
 	holds | ends) [ "$errors" = 0 ] && [ $whole = 1 ] ;;
@@ -128,6 +129,7 @@ check holds "two sites, an agent (its keys too, or not) or the coordinator dies"
 	-DDECISIONS=1 -DLEASES=1
 check holds "a site is cut off from the store, orders and answers go over links" -DDECISIONS=1 \
 	-DDEATHS=0 -DCUTS=1 -DLINKS=1
+check holds "a store that goes back to a backup" -DDECISIONS=1 -DDEATHS=0 -DRESTORE=1
 for part in "NO_BARRIER the agent's membarrier" "SEEN_EARLY reading ranks after writing the copy" \
 	"NO_COMPARE comparing the record's revision" "OLD_ANSWER answers for this very revision" \
 	"ONE_SITE the answers of all sites" "RANK_GUESSES waiting for the outcome" \
@@ -142,4 +144,9 @@ check breaks "sites: one whose keys are gone is not waited for" -DDECISIONS=1 \
 	-DLEASES=1 -DKEYS_ALONE
 check breaks "sites: the link brings an older record than the site has" -DDECISIONS=1 -DDEATHS=0 \
 	-DLINKS=1 -DLINK_BACK
+check breaks "sites: a copy follows a store that goes back" -DDECISIONS=1 -DDEATHS=0 \
+	-DRESTORE=1 -DCOPY_BACK
+check breaks "sites: an armed copy trusts a store that has gone back" -DDECISIONS=1 -DDEATHS=0 \
+	-DRESTORE=1 -DNO_SUSPECT
+check waits "sites: nobody makes a lost record anew" -DDECISIONS=1 -DDEATHS=0 -DRESTORE=1 -DNO_MEND
 echo "1..$n"

@@ -49,9 +49,10 @@ static inline void put_seen(const char *site, int64_t rev, const char *stand)
 
 	snprintf(key, sizeof(key), "seen/%s", site);
 	snprintf(value, sizeof(value),
-		 "{\"comms\":{\"" COMM "\":{\"rev\":%lld,\"announced\":3,"
+		 "{\"comms\":{\"" COMM "\":{\"rev\":%lld,\"id\":%lld,"
+		 "\"announced\":3,"
 		 "\"per_s\":0,\"taken\":true,\"stand\":\"%s\"}}}",
-		 (long long)rev, stand);
+		 (long long)rev, (long long)rev, stand);
 	put(key, value, rev);
 }
 

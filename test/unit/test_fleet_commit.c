@@ -24,7 +24,7 @@ static struct nb_coord *coord_of(struct nb_agent *a, struct nb_segment *seg)
 
 	ck_assert_ptr_nonnull(c);
 	a->site.seg = seg;
-	put(RECORD, "{\"state\":\"none\"}", ARMED);
+	put(RECORD, "{\"id\":20,\"state\":\"none\"}", ARMED);
 	put("order/coordinator", "{\"site\":\"a\"}", 8);
 	members_due("{\"since\":5,\"sites\":[\"a\",\"b\"]}");
 	for (const char *s = "a\0b\0"; *s; s += 2) {
@@ -134,8 +134,8 @@ START_TEST(an_armed_change_is_rolled_back_for_a_site)
 		look(&agent, c);
 		ck_assert_int_eq(c->state, NB_COORD_ARMING);
 		txn_done(txn_arg, &r);
-		put_seen("a", ARMED + 1, "below");
-		put_seen("b", ARMED + 1, i ? "below" : "unstaged");
+		put_seen("a", c->targets.at[0].id, "below");
+		put_seen("b", c->targets.at[0].id, i ? "below" : "unstaged");
 		if (i) {
 			/* another communicator's site has left */
 			put("comm/00000000000000c1/a",
@@ -180,8 +180,8 @@ START_TEST(a_rank_at_the_fence_delays_for_one_lead)
 	ck_assert_int_eq(c->state, NB_COORD_ARMING);
 	txn_done(txn_arg, &r);
 	ck_assert_int_eq(c->state, NB_COORD_ARMED);
-	put_seen("a", ARMED + 1, "at");
-	put_seen("b", ARMED + 1, "below");
+	put_seen("a", c->targets.at[0].id, "at");
+	put_seen("b", c->targets.at[0].id, "below");
 	/* not yet: the fence was chosen for this time */
 	c->arming_ms = nb_agent_ms() + lead;
 	look(&agent, c);

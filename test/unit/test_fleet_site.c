@@ -65,19 +65,23 @@ static int64_t answer(void)
 	return rev;
 }
 
-#define RECORD(state, n, fence)                                 \
-	"{\"state\":" state ",\"n\":" n ",\"digest\":\"" DIGEST \
-	"\",\"fence\":" fence "}"
+/* A record with its place in the chain. */
+#define LINK(id, was, base, state, n, fence)                              \
+	"{\"id\":" id ",\"was\":" was ",\"base\":" base ",\"state\":" state \
+	",\"n\":" n ",\"digest\":\"" DIGEST "\",\"fence\":" fence "}"
+/* One that begins the chain. */
+#define RECORD(state, n, fence) LINK("3", "0", "0", state, n, fence)
 
 START_TEST(records_that_make_sense_are_copied)
 {
 	uint64_t armed = copy(RECORD("\"armed\"", "1", "7"), 10);
-	uint64_t commit = copy(RECORD("\"commit\"", "1", "7"), 11);
+	uint64_t commit =
+		copy(LINK("4", "3", "0", "\"commit\"", "1", "7"), 11);
 
 	ck_assert_uint_eq(nb_fence_word_state(armed), NB_FENCE_ARMED);
 	ck_assert_uint_eq(nb_fence_word_state(commit), NB_FENCE_COMMIT);
 	ck_assert_uint_eq(nb_fence_word_seq(commit), 7);
-	ck_assert_uint_eq(copy("{\"state\":\"none\"}", 12), 0);
+	ck_assert_uint_eq(copy("{\"id\":5,\"was\":4,\"state\":\"none\"}", 12), 0);
 }
 END_TEST
 
@@ -116,7 +120,7 @@ START_TEST(no_answer_without_a_barrier)
 	refused = false;
 	ck_assert(nb_site_barrier(&site));
 	ck_assert_int_eq(answer(), 10);
-	copy(RECORD("\"commit\"", "1", "7"), 11);
+	copy(LINK("4", "3", "0", "\"commit\"", "1", "7"), 11);
 	ck_assert_int_eq(answer(), 0);
 }
 END_TEST
@@ -191,7 +195,7 @@ START_TEST(a_rank_whose_process_lacks_the_generation_is_told)
 	stands("below");
 	/* no policies: nothing is needed */
 	comm->slot[0].state = NB_SLOT_LIVE;
-	copy("{\"state\":\"armed\",\"n\":2,\"fence\":7,\"digest\":"
+	copy("{\"id\":4,\"was\":3,\"state\":\"armed\",\"n\":2,\"fence\":7,\"digest\":"
 	     "\"0000000000000000000000000000000000000000000000000000000000000000"
 	     "\"}",
 	     11);
@@ -208,6 +212,165 @@ START_TEST(a_copy_keeps_what_was_asked)
 }
 END_TEST
 
+/* ---- a store that goes back ---- */
+
+#define ARM(id, was, n, fence) LINK(id, was, "0", "\"armed\"", n, fence)
+#define COMMIT(id, was, n, fence) LINK(id, was, "1", "\"commit\"", n, fence)
+
+/* The copy that the site publishes, without its place in the chain; NULL: none. */
+static json_t *published(int64_t *id)
+{
+	json_t *o = nb_site_describe(&site, 0);
+	json_t *c = json_incref(json_object_get(o, "copy"));
+
+	ck_assert(!c == !*nb_view_str(o, "differs"));
+	*id = nb_view_int(c, "id");
+	json_decref(o);
+	return c;
+}
+
+/*
+ * Changes 1 and 2 are committed, then the store is restored to change 1. The
+ * agent may be a new one, and the store's revisions may be beyond the former
+ * ones.
+ */
+START_TEST(a_copy_never_goes_back)
+{
+	static const int64_t later[] = { 8, 10, 11, 12, 50 };
+
+	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		uint64_t word;
+		int64_t id;
+		json_t *o;
+
+		comm->fleet_id = comm->fleet_copied = comm->fleet_lost = 0;
+		comm->record.word = site.comm[0].word = 0;
+		copy(ARM("1", "0", "1", "7"), 7);
+		copy(COMMIT("2", "1", "1", "7"), 8);
+		copy(ARM("3", "2", "2", "20"), 10);
+		word = copy(COMMIT("4", "3", "2", "20"), 11);
+		ck_assert(!nb_site_lost(&site, 0));
+		if (i % 2) /* another agent */
+			memset(&site.comm, 0, sizeof(site.comm));
+		nb_site_measure(&site);
+		ck_assert_uint_eq(copy(COMMIT("2", "1", "1", "7"), later[i]),
+				  word);
+		ck_assert(nb_site_lost(&site, 0));
+		/* nor does it follow what the restored store does next */
+		ck_assert_uint_eq(copy(ARM("5", "2", "3", "90"), 51), word);
+		ck_assert_uint_eq(copy(COMMIT("6", "5", "3", "90"), 52), word);
+		ck_assert(nb_site_barrier(&site));
+		o = published(&id);
+		ck_assert_int_eq(id, 4);
+		ck_assert_str_eq(nb_view_str(o, "state"), "commit");
+		ck_assert_int_eq(nb_view_int(o, "n"), 2);
+		ck_assert_int_eq(nb_view_int(o, "fence"), 20);
+		json_decref(o);
+	}
+}
+END_TEST
+
+/*
+ * A fence was armed, and the store is restored to the time before it. Another
+ * site may have copied its outcome.
+ */
+START_TEST(an_armed_copy_waits_for_the_outcome_of_its_own_fence)
+{
+	uint64_t word;
+	int64_t id;
+	json_t *o;
+
+	copy(ARM("1", "0", "1", "7"), 7);
+	copy(COMMIT("2", "1", "1", "7"), 8);
+	word = copy(ARM("3", "2", "2", "20"), 10);
+	ck_assert_uint_eq(copy(COMMIT("2", "1", "1", "7"), 8), word);
+	ck_assert(nb_site_lost(&site, 0));
+	/* the roll-back of another arming after the same record */
+	comm->fleet_lost = 0;
+	ck_assert_uint_eq(copy(LINK("6", "5", "2", "\"commit\"", "1", "7"), 60),
+			  word);
+	ck_assert(nb_site_lost(&site, 0));
+	o = published(&id);
+	ck_assert_int_eq(id, 3);
+	ck_assert_str_eq(nb_view_str(o, "state"), "armed");
+	ck_assert(json_is_object(json_object_get(o, "back")));
+	json_decref(o);
+}
+END_TEST
+
+/* The roll-back of a fence that this site has never copied changes nothing. */
+START_TEST(a_rolled_back_fence_may_be_missed)
+{
+	uint64_t word;
+
+	copy(ARM("1", "0", "1", "7"), 7);
+	word = copy(COMMIT("2", "1", "1", "7"), 8);
+	ck_assert_uint_eq(
+		copy(LINK("4", "3", "2", "\"commit\"", "1", "7"), 12), word);
+	ck_assert(!nb_site_lost(&site, 0));
+	/* but not its commit: this site has not answered */
+	ck_assert_uint_eq(
+		copy(LINK("6", "5", "4", "\"commit\"", "2", "20"), 15), word);
+	ck_assert(nb_site_lost(&site, 0));
+}
+END_TEST
+
+START_TEST(a_record_made_of_the_copies_is_accepted)
+{
+#define MADE(id, from)                                                  \
+	"{\"id\":" id ",\"state\":\"commit\",\"n\":2,\"digest\":\"" DIGEST \
+	"\",\"fence\":20,\"from\":{\"s\":" from "}}"
+	uint64_t word;
+	int64_t id;
+
+	snprintf(site.seg->mem->agent.site, 8, "s");
+	copy(ARM("1", "0", "1", "7"), 7);
+	nb_site_missing(&site, 0);
+	ck_assert(nb_site_lost(&site, 0));
+	word = comm->record.word;
+	ck_assert_uint_eq(copy(MADE("9", "2"), 30), word);
+	ck_assert(nb_site_lost(&site, 0));
+	ck_assert_uint_ne(copy(MADE("9", "1"), 30), word);
+	ck_assert(!nb_site_lost(&site, 0));
+	ck_assert_ptr_null(published(&id));
+}
+END_TEST
+
+/* While a fence is armed, a store that goes back may have lost its outcome. */
+START_TEST(an_armed_copy_is_suspect)
+{
+	copy(ARM("1", "0", "1", "7"), 7);
+	nb_site_suspect(&site);
+	ck_assert(nb_site_lost(&site, 0));
+	comm->fleet_lost = 0;
+	copy(COMMIT("2", "1", "1", "7"), 8);
+	nb_site_suspect(&site);
+	ck_assert(!nb_site_lost(&site, 0));
+}
+END_TEST
+
+/* An agent died while it wrote a copy: nobody knows which word ranks have read. */
+START_TEST(half_a_copy_is_not_published)
+{
+	int64_t id;
+	json_t *o;
+
+	copy(ARM("1", "0", "1", "7"), 7);
+	comm->fleet_id = 2;
+	nb_site_missing(&site, 0);
+	o = nb_site_describe(&site, 0);
+	ck_assert_ptr_null(json_object_get(o, "copy"));
+	json_decref(o);
+	/* the store has not lost it: the next agent copies it again */
+	comm->fleet_lost = 0;
+	copy(COMMIT("2", "1", "1", "7"), 8);
+	nb_site_missing(&site, 0);
+	o = published(&id);
+	ck_assert_int_eq(id, 2);
+	json_decref(o);
+}
+END_TEST
+
 UNIT_MAIN("fleet_site", tcase_add_checked_fixture(tc, site_up, site_down);
 	  tcase_add_test(tc, records_that_make_sense_are_copied);
 	  tcase_add_test(tc, others_are_nobodys);
@@ -215,4 +378,11 @@ UNIT_MAIN("fleet_site", tcase_add_checked_fixture(tc, site_up, site_down);
 	  tcase_add_test(tc, a_rate_is_not_of_a_moment);
 	  tcase_add_test(tc, each_communicator_with_a_waiting_rank_is_found);
 	  tcase_add_test(tc, a_rank_whose_process_lacks_the_generation_is_told);
-	  tcase_add_test(tc, a_copy_keeps_what_was_asked);)
+	  tcase_add_test(tc, a_copy_keeps_what_was_asked);
+	  tcase_add_test(tc, a_copy_never_goes_back);
+	  tcase_add_test(tc,
+			 an_armed_copy_waits_for_the_outcome_of_its_own_fence);
+	  tcase_add_test(tc, a_rolled_back_fence_may_be_missed);
+	  tcase_add_test(tc, a_record_made_of_the_copies_is_accepted);
+	  tcase_add_test(tc, an_armed_copy_is_suspect);
+	  tcase_add_test(tc, half_a_copy_is_not_published);)

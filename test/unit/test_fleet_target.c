@@ -16,14 +16,15 @@ static void set_up(void)
 {
 	put_site("a");
 	put_site("b");
-	put(RECORD, "{\"state\":\"none\"}", MADE);
+	put(RECORD, "{\"id\":10,\"state\":\"none\"}", MADE);
 	put_seen("a", MADE, "below");
 	put_seen("b", MADE, "below");
 	nb_targets_find(&targets, &view, DIGEST);
 	ck_assert_uint_eq(targets.n, 1);
 	ck_assert_str_eq(targets.at[0].why, "");
 	nb_targets_choose(&targets, &view, 0, 20);
-	put(RECORD, "{\"state\":\"armed\"}", ARMED);
+	put(RECORD, "{\"id\":20,\"state\":\"armed\"}", ARMED);
+	targets.at[0].next = ARMED;
 	nb_targets_armed(&targets, ARMED);
 }
 
@@ -95,7 +96,8 @@ START_TEST(none_is_armed_while_a_site_is_away)
 
 	nb_targets_free(&targets);
 	put(RECORD,
-	    "{\"state\":\"commit\",\"n\":1,\"digest\":\"x\",\"fence\":9}",
+	    "{\"id\":20,\"state\":\"commit\",\"n\":1,\"digest\":\"x\","
+	    "\"fence\":9}",
 	    ARMED);
 	put_seen("a", ARMED, "below");
 	put_seen("b", ARMED, "below");

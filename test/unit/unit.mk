@@ -44,6 +44,7 @@ WRAP.trace := clock_gettime
 WRAP.fleet_order := nb_store_txn nb_agent_ms nb_site_late nb_site_seen nb_procs_busy nb_procs_give
 WRAP.fleet_target := nb_store_txn
 WRAP.fleet_commit := nb_store_txn
+WRAP.fleet_mend := nb_store_txn
 WRAP.fleet_gather := $(FOLLOWED)
 WRAP.fleet_link := $(FOLLOWED)
 WRAP.fleet_site := nb_segment_membarrier

@@ -630,24 +630,33 @@ static void check_fleet(struct nb_json *j)
 {
 	const struct nb_seg_agent *a;
 	const struct nb_comm *waits = waiting_comm();
-	uint64_t pid, start;
+	uint64_t pid, start, back;
 
 	if (!nb_params_fleet() || !nb_self.seg)
 		return;
 	a = &nb_self.seg->mem->agent;
+	back = __atomic_load_n(&a->back_from, __ATOMIC_ACQUIRE);
 	if (!nb_segment_agent(nb_self.seg, &pid, &start))
 		check(j, "fleet", BAD, nb_no_agent_hint(),
 		      "no agent runs on this site: no change reaches it%s",
 		      waits ? ", and a rank waits at a fence" : "");
 	else if (!__atomic_load_n(&a->store, __ATOMIC_ACQUIRE))
 		check(j, "fleet", BAD, "check NCCLBPF_FLEET and the store",
-		      "%.150s; no change reaches this site%s",
+		      "%.399s; no change reaches this site%s",
 		      a->text[0] ? a->text : "the store has not answered",
 		      waits ? ", and a rank waits at a fence" : "");
 	else if (waits)
 		check(j, "fleet", WARN, NULL,
 		      "a rank of communicator %016llx waits at a fence",
 		      (unsigned long long)waits->init.comm_id);
+	else if (back)
+		check(j, "fleet", WARN,
+		      "make again what it has lost: changes, job set, audit; "
+		      "policy history and list show what the job has",
+		      "the store has gone back from revision %llu to %llu: "
+		      "was it restored from a backup?",
+		      (unsigned long long)back,
+		      (unsigned long long)a->back_to);
 	else
 		check(j, "fleet", OK, NULL, "site %.71s, the store answers",
 		      a->site);

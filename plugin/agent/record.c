@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Records of communicators as links of a chain.
+ */
+#include "plugin/agent/record.h"
+
+#include <sys/random.h>
+#include <time.h>
+
+#include "plugin/agent/view.h"
+#include "plugin/runtime/clock.h"
+
+int64_t nb_record_draw(void)
+{
+	uint64_t n = 0;
+
+	if (getrandom(&n, sizeof(n), 0) != sizeof(n))
+		n = nb_clock_read(CLOCK_REALTIME);
+	return (int64_t)(n >> 1 | 1);
+}
+
+int64_t nb_record_id(const json_t *record)
+{
+	int64_t id = nb_view_int(record, "id");
+
+	return id > 0 ? id : 0;
+}
+
+json_t *nb_record_chain(json_t *record, int64_t id, int64_t was, int64_t base)
+{
+	json_object_set_new(record, "id", json_integer(id));
+	json_object_set_new(record, "was", json_integer(was));
+	json_object_set_new(record, "base", json_integer(base));
+	return record;
+}
+
+json_t *nb_record_bare(const json_t *record)
+{
+	static const char *const links[] = { "id", "was", "base", "from",
+					     "back" };
+	/* json_copy takes no const value but changes nothing */
+	json_t *bare = json_copy((json_t *)(uintptr_t)record);
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+		json_object_del(bare, links[i]);
+	return bare;
+}
+
+json_t *nb_record_undo(const json_t *armed)
+{
+	const json_t *back = json_object_get(armed, "back");
+
+	if (!json_is_object(back))
+		return NULL;
+	return nb_record_chain(nb_record_bare(back), nb_record_draw(),
+			       nb_record_id(armed), nb_view_int(armed, "was"));
+}
