@@ -73,6 +73,32 @@ test("once", store.requested(t) == nil)
 test("then it can be asked again", store.request(t, "promote")
 	and store.requested(t) == "promote")
 
+-- A shell that follows a runner, while the store does not answer some of its reads.
+local runner = require "ncclbpf.rollout.runner"
+local function follow(answers, pid)
+	local reads, told = 0, {}
+	local followed = { path = path, id = "x", home = { job = "a/b", fleet = true } }
+	local r, err = runner.follow(followed, { load = function()
+		reads = reads + 1
+		local answer = answers[math.min(reads, #answers)]
+		if type(answer) ~= "string" then return table.unpack(answer) end
+		return { id = "x", state = answer, revision = reads, runner = store.runner(),
+			plan = {}, home = followed.home }
+	end, ended = function(now) return now.state == "passed" end },
+		function(now) told[#told + 1] = now.state end, pid)
+	return r, err, table.concat(told, " ")
+end
+local away = { nil, errors.new("timed_out", "no member answers") }
+local r, err, told = follow { "running", away, away, "running", "passed" }
+test("a shell follows a run although reads fail", r and r.state == "passed", err and err.message)
+test("and shows what it reads later", told == "running running passed", told)
+r, err = follow { away, "passed" }
+test("although the first one fails", r and r.state == "passed", err and err.message)
+r, err = follow { "running", { nil, errors.new("denied", "no") } }
+test("but not if it may not read", not r and err.code == "denied")
+r, err = follow { "running", {} }
+test("or if the record is gone", not r and err.code == "not_found")
+
 -- A process that is stopped while it holds the lock.
 local holder = io.popen([[exec lua5.4 -e '
 	local core = require "ncclbpf.core"

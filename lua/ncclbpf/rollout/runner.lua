@@ -11,7 +11,8 @@ local M = {}
 
 local TRIES, PAUSE_S = 20, 0.5
 local POLL_S = 0.1
--- Time limit of a runner's request to the store: nobody waits for it, so it outlasts a slow store.
+-- Time limit of a runner's request to the store: nobody waits for it, so it outlasts a slow store. A
+-- shell that follows the runner tries for as long to read the record.
 local PATIENCE_S = 20
 local SAVED_S = 10 -- longest time until a new process has become the runner
 local RESCUE_S = 30 -- time until the supervisor of a dead runner has changed the file
@@ -178,15 +179,27 @@ local function stamp_of(r)
 	return st and ("%.9f %d"):format(st.mtime, st.size)
 end
 
+-- May a read that has failed with @err succeed soon?
+local function passes(err)
+	return err and (err.code == "timed_out" or err.code == "store_unavailable")
+end
+
 -- Like M.follow, but without the runner's error.
 local function follow(run, methods, tell, pid)
 	local path, id = run.path, run.id
 	local seen, read, asked, gone, r = nil, 0, false, nil, nil
+	local failing -- since when the store has not answered; nil: it answers
 	local log = log_of { path = path }
 	local function step()
 		local stamp = stamp_of(run)
 		if stamp ~= seen then
 			local now, err = methods.load(run.home)
+			if now then
+				failing = nil
+			elseif passes(err) then
+				failing = failing or core.mono()
+				if core.mono() - failing < PATIENCE_S then return false end
+			end
 			if not now then
 				return nil, err or errors.new("not_found", path .. " was removed")
 			end
