@@ -190,11 +190,13 @@ static int read_line(struct MHD_Connection *c, struct exchange *x,
 	return 0;
 }
 
+/* Append the whole object of a reply: a part of it would be another object. */
 static int append_object(struct nb_buf *out, struct nb_local *l, size_t *size,
 			 struct nb_err *err)
 {
 	struct stat st;
 	char *bytes;
+	int rc = 0;
 
 	*size = 0;
 	if (l->object < 0)
@@ -205,14 +207,15 @@ static int append_object(struct nb_buf *out, struct nb_local *l, size_t *size,
 	bytes = malloc((size_t)st.st_size + 1);
 	if (!bytes)
 		return nb_fail(err, NB_E_NOMEM, 0, "relay: no memory");
-	ssize_t n = pread(l->object, bytes, (size_t)st.st_size, 0);
-
-	if (n > 0) {
-		nb_buf_bytes(out, bytes, (size_t)n);
-		*size = (size_t)n;
+	if (pread(l->object, bytes, (size_t)st.st_size, 0) == st.st_size) {
+		nb_buf_bytes(out, bytes, (size_t)st.st_size);
+		*size = (size_t)st.st_size;
+	} else {
+		rc = nb_fail(err, NB_E_PROTOCOL, 0,
+			     "the object beside the reply cannot be read whole");
 	}
 	free(bytes);
-	return 0;
+	return rc;
 }
 
 /* Send a line to one process, and answer with its reply line. */

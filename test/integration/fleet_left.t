@@ -55,6 +55,10 @@ ok "site b has an agent" $?
 kill -KILL "$agent" "$second"
 await sites 1
 ok "agent and rank of site b are killed at once, and the agent's lease ends" $?
+run status
+[ "$rc" -ne 0 ] && grep -q size_aware out &&
+	grep -q "site .* has ranks of communicator .*, and its agent's lease has ended" err
+ok "status shows the other site, and fails for the lost one" $?
 run policy use none
 [ "$rc" -ne 0 ] &&
 	grep -q "site .* has ranks of communicator .*, and its agent's lease has ended" err

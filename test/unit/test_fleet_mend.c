@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// tier: quick  load: cpu  limit: 600
 // What the coordinator makes of the copies of a record that the store has lost.
 #include "test/unit/unit.h"
 

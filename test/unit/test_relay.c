@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/wire/object.h"
 #include "core/wire/wire.h"
 #include "plugin/relay/relay.h"
 #include "plugin/store/http.h"
@@ -215,19 +216,85 @@ static void *slow_process(void *arg)
 	return NULL;
 }
 
+static struct sockaddr_un served = { .sun_family = AF_UNIX };
+
+/* Returns the socket of a process of the job. */
+static int serve_process(void)
+{
+	int at = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	strcpy(sockets + sizeof(sockets) - 7, "XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(sockets));
+	ck_assert(!nb_jobdir_open(&place, sockets, "t", NULL, NULL, &err));
+	ck_assert(nb_jobdir_address(&place, "t.0.4.1.sock", served.sun_path));
+	ck_assert(!bind(at, (struct sockaddr *)&served, sizeof(served)) &&
+		  !listen(at, PEERS));
+	return at;
+}
+
+static void process_ends(int at)
+{
+	close(at);
+	unlink(served.sun_path);
+	nb_jobdir_close(&place);
+	place = (struct nb_jobdir){ .dirfd = -1, .job = "t" };
+	rmdir(sockets);
+}
+
+/* A process that answers three lines: without an object, with one, and with one
+ * of which the relay can read nothing. */
+static void *object_process(void *arg)
+{
+	static const char reply[] = "{\"ok\":true}\n";
+
+	for (int i = 0; i < PEERS; i++) {
+		int fd = accept(*(int *)arg, NULL, NULL), object = -1;
+		char path[64];
+
+		read_to_lf(fd);
+		say(fd, reply);
+		read_to_lf(fd);
+		if (i)
+			object = nb_wire_object_file("the object", 10);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", object);
+		if (i == 2)
+			object = open(path, O_WRONLY);
+		ck_assert_int_eq(nb_wire_send(fd, reply, strlen(reply), object),
+				 (ssize_t)strlen(reply));
+		close(fd);
+	}
+	return NULL;
+}
+
+START_TEST(an_object_is_sent_whole_or_not_at_all)
+{
+	static const char line[] = "status\n";
+	int at = serve_process();
+	struct nb_relay *r = relay_without_tls();
+	pthread_t process;
+
+	ck_assert(!pthread_create(&process, NULL, object_process, &at));
+	post(r, NULL, "/v1/line?pid=4.1", line, sizeof(line) - 1);
+	ck_assert_str_eq(nb_buf_text(&got.body), "{\"ok\":true}\n");
+	post(r, NULL, "/v1/line?pid=4.1", line, sizeof(line) - 1);
+	ck_assert_str_eq(nb_buf_text(&got.body), "{\"ok\":true}\nthe object");
+	post(r, NULL, "/v1/line?pid=4.1", line, sizeof(line) - 1);
+	ck_assert_msg(answer_says("cannot be read whole"), "%s",
+		      nb_buf_text(&got.body));
+	ck_assert(!answer_says("\"ok\":true"));
+	pthread_join(process, NULL);
+	nb_relay_stop(r);
+	process_ends(at);
+}
+END_TEST
+
 START_TEST(all_processes_are_asked_before_one_has_answered)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
 	static const char line[] = "status\n";
-	int at = socket(AF_UNIX, SOCK_STREAM, 0);
+	int at = serve_process();
 	struct nb_relay *r;
 	pthread_t process;
 
-	ck_assert_ptr_nonnull(mkdtemp(sockets));
-	ck_assert(!nb_jobdir_open(&place, sockets, "t", NULL, NULL, &err));
-	ck_assert(nb_jobdir_address(&place, "t.0.4.1.sock", a.sun_path));
-	ck_assert(!bind(at, (struct sockaddr *)&a, sizeof(a)) &&
-		  !listen(at, PEERS));
 	ck_assert(!pthread_create(&process, NULL, slow_process, &at));
 	r = relay_without_tls();
 	post(r, NULL, "/v1/line?pids=4.1,4.1,4.1", line, sizeof(line) - 1);
@@ -236,11 +303,7 @@ START_TEST(all_processes_are_asked_before_one_has_answered)
 						 "4.1 {\"ok\":true}\n"
 						 "4.1 {\"ok\":true}\n");
 	nb_relay_stop(r);
-	close(at);
-	unlink(a.sun_path);
-	nb_jobdir_close(&place);
-	place = (struct nb_jobdir){ .dirfd = -1, .job = "t" };
-	rmdir(sockets);
+	process_ends(at);
 }
 END_TEST
 
@@ -408,6 +471,7 @@ UNIT_MAIN("relay",
 	  tcase_add_test(tc, without_tls_the_address_has_a_secret);
 	  tcase_add_test(tc,
 			 a_server_that_does_not_start_closes_its_socket_once);
+	  tcase_add_test(tc, an_object_is_sent_whole_or_not_at_all);
 	  tcase_add_test(tc, all_processes_are_asked_before_one_has_answered);
 	tcase_add_test(tc, equal_pids_are_told_by_their_namespace);
 	  tcase_add_test(tc, a_certificate_for_servers_alone_is_no_client);)

@@ -215,7 +215,8 @@ end
 function Fleet:change(line, opts)
 	opts = opts or {}
 	for _, m in ipairs(self.members) do
-		if not m.conn then
+		-- the coordinator waits for a site whose agent may come back
+		if not m.conn and not m.left then
 			local err = errors.new(m.lost.code, m.lost.message, {
 				cause = "all processes of a job change together, " ..
 					"so nothing has changed" })
@@ -300,7 +301,17 @@ end
 local function find_members(self)
 	local list, err = sites.sites(self.store, self.job)
 	if not list then return nil, err end
-	local members = only_ranks(members_of(self, list), self.wish.ranks)
+	local left
+	left, err = sites.left(self.store, self.job, list)
+	if not left then return nil, err end
+	local members = members_of(self, list)
+	for _, x in ipairs(left) do
+		local m = lost_site(x, errors.new("no_target", ("site %s has ranks of "
+			.. "communicator %s, and its agent's lease has ended"):format(x.site, x.comm)))
+		m.left = true
+		members[#members + 1] = m
+	end
+	members = only_ranks(members, self.wish.ranks)
 	table.sort(members, lists.by("rank", "site", "pid"))
 	return members
 end

@@ -96,6 +96,45 @@ M.sites = errors.catch(function(store, job)
 	return sites, problems
 end)
 
+-- The newest registration of each communicator, and who has registered it: by COMM {since, site = {}}
+local function registrations(store, job)
+	local by = {}
+	for _, x in ipairs(try(M.read(store, job, "comm/"))) do
+		local comm, site = x.name:match "^([^/]+)/(.+)$"
+		if comm then
+			by[comm] = by[comm] or { since = 0, site = {} }
+			by[comm].site[site] = true
+			by[comm].since = math.max(by[comm].since, math.tointeger(x.value.since) or 0)
+		end
+	end
+	return by
+end
+
+-- Sites without an agent that still have ranks of a communicator, as the coordinator sees it
+-- (nb_group_left of plugin/agent/group.c). @list: result of M.sites -> { {site, comm} } | nil, err
+M.left = errors.catch(function(store, job, list)
+	local here, ended, left = {}, {}, {}
+	for _, s in ipairs(list) do here[s.site] = true end
+	local members = try(M.read(store, job, "members/"))
+	if #members == 0 then return left end
+	local comms = registrations(store, job)
+	for _, x in ipairs(try(M.read(store, job, "ended/"))) do ended[x.name] = x.revision end
+	for _, x in ipairs(members) do
+		local since = math.tointeger(x.value.since) or 0
+		local comm = comms[x.name]
+		if comm and since >= comm.since and type(x.value.sites) == "table" then
+			for _, name in ipairs(x.value.sites) do
+				if not comm.site[name] and not here[name]
+					and (ended[name] or 0) <= since then
+					here[name] = true
+					left[#left + 1] = { site = name, comm = x.name }
+				end
+			end
+		end
+	end
+	return left
+end)
+
 -- Choose the job to attach to: @wanted, or else the only living job. -> name | nil, err
 M.choose = errors.catch(function(store, wanted)
 	local jobs = try(M.jobs(store))
