@@ -24,10 +24,10 @@ check-all:
 
 ## check: check-san       unit tests, fuzz corpus and agents under ASan and UBSan; units under TSan
 # A process that a signal ends while it looks for leaks may never end, so jobs do not look for them.
-check-san: TSAN := $(addprefix =unit-,gen chain live jit_inline segment fence fence_calls fence_faults \
-	tuner tuner_changes tuner_explain tuner_ranks map map_model map_rules trace net net_calls gin \
-	gin_calls gin_hooks gin_threads loop loop_faults loop_sites profiler profiler_connect \
-	profiler_threads spans) =verbs_tap
+check-san: TSAN := $(addprefix =unit-,gen chain exit live jit_inline segment fence fence_calls \
+	fence_faults tuner tuner_changes tuner_explain tuner_ranks map map_model map_rules trace \
+	net net_calls gin gin_calls gin_hooks gin_threads loop loop_faults loop_sites profiler \
+	profiler_connect profiler_threads spans) =verbs_tap
 check-san: FLEET := $(addprefix =fleet_,again damage refused signed)
 check-san:
 	@test/setup.sh build check full
