@@ -30,6 +30,11 @@ PARAM(JOB,                 STR,  "",        0,    64,         "",               
 PARAM(SOCKET_DIR,          STR,  "",        0,    4096,       "",                    "",    BOTH,
 	"directory of control sockets and the job segment; "
 	"it must belong to the user and have mode 0700")
+PARAM(KEEP_SEGMENTS,       INT,  "16",      0,    100000,     "",                    "1",   PLUGIN,
+	"segments of ended jobs that stay in the directory for post mortem, the newest ones; "
+	"the first process of a job removes the others")
+PARAM(KEEP_SEGMENTS_HOURS, INT,  "168",     0,    100000,     "",                    "h",   PLUGIN,
+	"largest age of a segment that NCCLBPF_KEEP_SEGMENTS keeps")
 PARAM(MAX_VERIFY,          INT,  "2000000", 1000, 1000000000, "",                    "1",   BOTH,
 	"instructions that the verifier may walk for all programs of a policy")
 PARAM(MAX_POLICY_MEMORY,   INT,  "256",     1,    65536,      "",                    "MiB", BOTH,

@@ -9,8 +9,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/jobseg/alive.h"
+#include "core/jobseg/leftover.h"
 #include "core/jobseg/report.h"
 #include "core/jobseg/tracks.h"
 #include "core/spec/spec.h"
@@ -117,6 +119,33 @@ static int segment_used(lua_State *L)
 	return 2;
 }
 
+/*
+ * leftovers(dir, keep, age_s [, job]) -> {n=, bytes=, removed=,
+ * removed_bytes=}: remove segments of ended jobs from a directory; keep or
+ * age_s below 0: no limit
+ */
+static int leftovers(lua_State *L)
+{
+	int fd = open(luaL_checkstring(L, 1),
+		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	lua_Integer keep = luaL_checkinteger(L, 2);
+	lua_Integer age = luaL_checkinteger(L, 3);
+	struct nb_leftovers l = { 0 };
+
+	if (fd >= 0) {
+		l = nb_leftovers(fd, keep < 0 ? UINT32_MAX : (uint32_t)keep,
+				 age < 0 ? UINT64_MAX : (uint64_t)age,
+				 luaL_optstring(L, 4, NULL));
+		close(fd);
+	}
+	lua_createtable(L, 0, 4);
+	nb_lua_set_int(L, "n", l.n);
+	nb_lua_set_int(L, "bytes", (lua_Integer)l.bytes);
+	nb_lua_set_int(L, "removed", l.removed);
+	nb_lua_set_int(L, "removed_bytes", (lua_Integer)l.removed_bytes);
+	return 1;
+}
+
 static void word(lua_State *L, const char *key, const char *text)
 {
 	if (!text)
@@ -208,6 +237,7 @@ void nb_lua_open_segment(lua_State *L)
 	static const luaL_Reg fns[] = { { "job_agreement", agreement },
 					{ "agreement_of", agreement_of },
 					{ "segment_used", segment_used },
+					{ "leftovers", leftovers },
 					{ "job_decisions", decisions },
 					{ NULL, NULL } };
 

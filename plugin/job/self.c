@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/jobseg/leftover.h"
 #include "plugin/job/place.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/startup.h"
@@ -67,6 +68,22 @@ static void publish_settings(void)
 		(uint32_t)num[NB_P_FENCE_TIMEOUT_MS];
 }
 
+/* Keep few segments of ended jobs. The first process of a job does so. */
+static void remove_leftovers(void)
+{
+	const struct nb_leftovers l = nb_leftovers(
+		nb_self.dir.dirfd, (uint32_t)nb_params.num[NB_P_KEEP_SEGMENTS],
+		(uint64_t)nb_params.num[NB_P_KEEP_SEGMENTS_HOURS] * 3600, NULL);
+
+	if (l.removed)
+		nb_log(NB_LOG_INFO,
+		       "%u segments of ended jobs with %llu KiB were removed from %s "
+		       "(NCCLBPF_KEEP_SEGMENTS=%lld)",
+		       l.removed, (unsigned long long)l.removed_bytes / 1024,
+		       nb_self.dir.dir,
+		       (long long)nb_params.num[NB_P_KEEP_SEGMENTS]);
+}
+
 int nb_self_attach(bool control, struct nb_err *err)
 {
 	const struct nb_jobdir_search search = {
@@ -93,6 +110,8 @@ int nb_self_attach(bool control, struct nb_err *err)
 		       "in communicators whose ranks are all in this process",
 		       s->why);
 	publish_settings();
+	if (s->shared && nb_segment_procs(s) == 1)
+		remove_leftovers();
 	return 0;
 }
 

@@ -364,6 +364,17 @@ comm show -o csv    a line for each rank, collective and size]] },
 		details = [[
 For a job of several hosts, the command compares the ranks of all sites. After a crash, fetch
 the segment file of each host: check agreement segment=a/train.seg segment=b/train.seg]] },
+	{ "segment list", run = "commands.segment:cmd_list", role = "observe",
+		help = "List the segments in the job directories: their jobs, size and use",
+		details = [[
+The segment of a job that was killed stays, so check agreement segment=FILE can compare its
+ranks. NCCLBPF_KEEP_SEGMENTS and NCCLBPF_KEEP_SEGMENTS_HOURS limit how many stay.]] },
+	{ "segment remove", run = "commands.segment:cmd_remove", role = "control",
+		syntax = "JOB|all",
+		help = "Remove the segments of ended jobs; segments in use stay",
+		details = [[
+segment remove train        the segment of the ended job train
+segment remove all          the segments of all ended jobs]] },
 	{ "explain", run = "commands.comm:cmd_explain",
 		names = "collectives",
 		details = [[

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/jobseg/leftover.h"
 #include "plugin/change/divergence.h"
 #include "plugin/comm/overdue.h"
 #include "plugin/control/dispatch.h"
@@ -613,6 +614,23 @@ static void check_segment(struct nb_json *j)
 		      "the kernel refuses membarrier(2): each decision needs a full memory fence");
 }
 
+static void check_leftovers(struct nb_json *j)
+{
+	struct nb_leftovers l;
+
+	if (nb_self.dir.dirfd < 0)
+		return;
+	l = nb_leftovers(nb_self.dir.dirfd, UINT32_MAX, UINT64_MAX, NULL);
+	if (l.n)
+		check(j, "leftovers",
+		      l.n > (uint64_t)nb_params.num[NB_P_KEEP_SEGMENTS] ? WARN
+									: OK,
+		      "segment remove all removes them; the first process of the next job "
+		      "keeps the newest NCCLBPF_KEEP_SEGMENTS",
+		      "%u segments of ended jobs take %llu KiB in %.300s", l.n,
+		      (unsigned long long)l.bytes / 1024, nb_self.dir.dir);
+}
+
 /*
  * Returns a communicator whose rank in this process waits for the fleet's
  * store, or NULL.
@@ -685,6 +703,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	check_divergence(j);
 	check_decisions(j);
 	check_segment(j);
+	check_leftovers(j);
 	check_fleet(j);
 	nb_json_end_arr(j);
 	return 0;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#ifndef NB_JOBSEG_LEFTOVER_H
+#define NB_JOBSEG_LEFTOVER_H
+
+#include <stdint.h>
+
+/*
+ * Segments of jobs that ended without removing them, because they were killed.
+ * They stay for post mortem (check agreement segment=FILE), within limits.
+ */
+struct nb_leftovers {
+	uint32_t n, removed;	      /* segments found, and those removed */
+	uint64_t bytes, removed_bytes; /* memory or disk that they take */
+};
+
+/*
+ * nb_leftovers - find the segments of ended jobs in directory @dirfd
+ * @keep: the number of segments that stay, the newest ones
+ * @age_s: largest age of a segment that stays, since it was last written
+ * @job: only segments of this job; NULL: of all jobs
+ *
+ * Removes the others, each with its controllers' mailbox. A segment that a
+ * living process uses is no leftover, whatever its PID namespace or user. Files
+ * with other names stay. UINT32_MAX and UINT64_MAX: remove nothing.
+ */
+struct nb_leftovers nb_leftovers(int dirfd, uint32_t keep, uint64_t age_s,
+				 const char *job);
+
+#endif

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 600
+# Segments of killed jobs stay for post mortem, within NCCLBPF_KEEP_SEGMENTS and its hours. One
+# command removes them. What a living process uses stays, also of another PID namespace.
+if [ -z "${OWN_NS:-}" ]; then
+	probe='mount -t tmpfs x /mnt && unshare --pid --fork --mount-proc true'
+	if ! unshare -rm sh -c "$probe" 2>/dev/null; then
+		printf "ok 1 - segments # SKIP no namespaces of our own\n1..1\n"
+		exit 0
+	fi
+	OWN_NS=1 exec unshare -rm sh "$0"
+fi
+. "$TOP/test/integration/shell_lib.sh"
+need_host "segments"
+there() { [ -e "$T/s/$1.seg" ]; }
+ended() { ! "$S" -o tsv list 2>/dev/null | grep -q "^$1"; }
+# killed JOB AGE: a job of that name that was killed, its segment so old
+killed() {
+	job "$1" --ranks 1
+	kill -9 "$(rank_pid "$1" 0)"
+	await ended "$1"
+	: >"$T/s/$1.loop"
+	touch -d "$2" "$T/s/$1.seg"
+}
+
+export NCCLBPF_KEEP_SEGMENTS=100
+killed one "4 hours ago"
+killed two "3 hours ago"
+killed three "2 hours ago"
+job beside --containers --ranks 1
+run -o tsv segment list
+[ "$(grep -c ended "$T/out")" -eq 3 ] && grep -q '^beside.*in use' "$T/out"
+ok "killed jobs leave segments; one in another PID namespace is in use" $?
+NCCLBPF_KEEP_SEGMENTS=2 job live --ranks 1
+there two && there three && ! there one && [ ! -e "$T/s/one.loop" ]
+ok "the first process of a job keeps the newest two, and no mailbox of the third" $?
+grep -q '1 segments of ended jobs with [0-9]* KiB were removed' "$T/live.err"
+ok "which the log says" $?
+status 0 "check agreement reads what stays" check agreement segment="$T/s/three.seg"
+status 0 "doctor" -J live -o json doctor
+has "doctor counts them" out "2 segments of ended jobs take" "NCCLBPF_KEEP_SEGMENTS"
+status 1 "a job without a leftover" segment remove live
+has "is said" err "no segment of an ended job live"
+status 0 "one is removed" segment remove two
+there three && ! there two
+ok "and no other" $?
+NCCLBPF_KEEP_SEGMENTS_HOURS=1 job later --ranks 1
+! there three
+ok "one that is older than NCCLBPF_KEEP_SEGMENTS_HOURS goes" $?
+killed four now
+: >"$T/s/notes.seg.txt"
+status 0 "all are removed" segment remove all
+has "the command says how many" out "1 segment of ended jobs removed"
+there live && there beside && there later && [ -e "$T/s/notes.seg.txt" ] && ! there four
+ok "segments in use stay, and other files" $?
+status 0 "a running job decides on" -J live policy use none
+finish
