@@ -447,15 +447,14 @@ static json_t *seen_of(const struct nb_site *s, uint32_t i)
 							: UNSTAGED;
 		while ((stand == AT || stand == UNSTAGED) &&
 		       nb_clock_read(CLOCK_MONOTONIC) < end);
-	return json_pack("{s:I,s:I,s:I,s:I,s:s,s:b,s:i}", "rev",
-			 (json_int_t)k->mod, "id",
-			 (json_int_t)(nb_site_lost(s, i) ? 0 : k->seen_id),
-			 "announced", (json_int_t)announced(c), "per_s",
-			 (json_int_t)k->per_s, "stand", stand_words[stand],
-			 "taken",
-			 state != NB_FENCE_COMMIT ||
-				 all_taken(c, nb_fence_word_gen(k->word)),
-			 "waiting", (int)count_waiting(c));
+	return json_pack(
+		"{s:I,s:I,s:I,s:I,s:s,s:b,s:i}", "rev", (json_int_t)k->mod,
+		"id", (json_int_t)(nb_site_lost(s, i) ? 0 : k->seen_id),
+		"announced", (json_int_t)announced(c), "per_s",
+		(json_int_t)k->per_s, "stand", stand_words[stand], "taken",
+		state != NB_FENCE_COMMIT ||
+			all_taken(c, nb_fence_word_gen(k->word)),
+		"waiting", (int)count_waiting(c));
 }
 
 json_t *nb_site_seen(const struct nb_site *s)
@@ -515,13 +514,12 @@ static json_t *record_of_word(const struct nb_site *s, uint64_t word)
 	    !nb_segment_digest(s->seg, number, digest))
 		return json_pack("{s:s}", "state", "none");
 	nb_sha256_text(digest, hex);
-	return json_pack("{s:s,s:I,s:s,s:I}", "state",
-			 nb_fence_word_state(word) == NB_FENCE_ARMED ? "armed"
-								     : "commit",
-			 "n",
-			 (json_int_t)nb_segment_fleet_number(s->seg, number),
-			 "digest", hex, "fence",
-			 (json_int_t)nb_fence_word_seq(word));
+	return json_pack(
+		"{s:s,s:I,s:s,s:I}", "state",
+		nb_fence_word_state(word) == NB_FENCE_ARMED ? "armed"
+							    : "commit",
+		"n", (json_int_t)nb_segment_fleet_number(s->seg, number),
+		"digest", hex, "fence", (json_int_t)nb_fence_word_seq(word));
 }
 
 /*
@@ -557,10 +555,10 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 			 (json_int_t)load64(&c->fleet_since), "nranks",
 			 (json_int_t)c->nranks, "ranks",
 			 (json_int_t)nb_seg_registered(c), "clock",
-			 !begun				    ? "unknown"
+			 !begun				     ? "unknown"
 			 : nb_seg_clock(c) == NB_CLOCK_CALLS ? "calls"
 			 : nb_seg_clock(c) == NB_CLOCK_NONE  ? "none"
-							    : "decisions",
+							     : "decisions",
 			 "settings", settings_of(s, c), "differs", why, "copy",
 			 nb_site_lost(s, i) ? lost_copy(s, i) : NULL);
 }
@@ -647,8 +645,8 @@ json_t *nb_site_self(const struct nb_site *s)
 		ranks = here > ranks ? here : ranks;
 		comms++;
 	}
-	return json_pack("{s:I,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:I,s:I}", "change",
-			 (json_int_t)last_change(s), "run",
+	return json_pack("{s:I,s:I,s:I,s:i,s:i,s:i,s:s,s:s,s:s,s:I,s:I}",
+			 "change", (json_int_t)last_change(s), "run",
 			 (json_int_t)s->seg->mem->agent.runs, "since",
 			 (json_int_t)s->seg->mem->agent.since, "processes",
 			 (int)nb_segment_procs(s->seg), "ranks", (int)ranks,

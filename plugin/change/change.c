@@ -15,6 +15,7 @@
 #include "core/jobseg/agree.h"
 #include "core/jobseg/report.h"
 #include "plugin/change/last.h"
+#include "plugin/change/no_tuner.h"
 #include "plugin/comm/comm.h"
 #include "plugin/job/fence.h"
 #include "plugin/job/gen_numbers.h"
@@ -110,7 +111,8 @@ static int check_staged_here(const uint8_t digest[NB_SHA256_SIZE],
 /* Name a process for a message; its PID alone may be another's, too. */
 static void name_proc(const struct nb_seg_proc *p, char *text, size_t size)
 {
-	int n = snprintf(text, size, "process %llu", (unsigned long long)p->pid);
+	int n = snprintf(text, size, "process %llu",
+			 (unsigned long long)p->pid);
 
 	if (p->ns != nb_self.seg->ns)
 		snprintf(text + n, size - (size_t)n, " of PID namespace %llu",
@@ -173,13 +175,18 @@ static bool is_of_fleet(const struct nb_seg_comm *c)
 static int fail_incomplete(const struct nb_seg_comm *c, uint32_t here,
 			   struct nb_err *err)
 {
-	if (c->has_id)
-		return nb_fail(
-			err, NB_E_REFUSED, 0,
+	if (c->has_id) {
+		nb_fail(err, NB_E_REFUSED, 0,
 			"%u of %u ranks of communicator %016llx are not on this host, "
 			"or their processes have no ncclbpf",
 			c->nranks - here, c->nranks,
 			(unsigned long long)c->comm_id);
+		return c->nnodes < 2
+			       ? err->code
+			       : nb_hint(err,
+					 "set NCCLBPF_FLEET in all processes: "
+					 "then all hosts change together (docs/fleet.md)");
+	}
 	return nb_fail(
 		err, NB_E_REFUSED, 0,
 		"%u of %u ranks of a communicator without identity have not registered, "
@@ -472,6 +479,16 @@ static void list_unchangeable(struct nb_change *out)
 	nb_unlock(NB_LOCK_STATE);
 }
 
+/* Report that the change has no effect, because NCCL asks another tuner. */
+static void note_no_tuner(const uint8_t digest[NB_SHA256_SIZE],
+			  struct nb_change *out)
+{
+	nb_lock(NB_LOCK_STATE);
+	if (!out->ncomms && nb_gen_tunes(nb_gens_find(digest)))
+		nb_no_tuner(out->why, sizeof(out->why));
+	nb_unlock(NB_LOCK_STATE);
+}
+
 static void count_outcomes(const struct nb_change *c, uint32_t *committed,
 			   uint32_t *aborted)
 {
@@ -613,13 +630,15 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 			"communicator %016llx: %.120s; nothing has changed",
 			(unsigned long long)out->comm[0].comm_id,
 			out->comm[0].why);
+	note_no_tuner(digest, out);
 	if (!set_baseline(nb_self.seg->mem, before, number))
 		return fail_held_fast(number, committed, err);
 	NB_STEP(BASELINE);
 	out->generation = number;
 	out->shown = nb_history_number(number);
-	out->state = committed || !out->ncomms ? NB_CHANGE_COMMITTED
-					       : NB_CHANGE_UNCHANGEABLE;
+	out->state = committed || (!out->ncomms && !out->why[0])
+			     ? NB_CHANGE_COMMITTED
+			     : NB_CHANGE_UNCHANGEABLE;
 	return 0;
 }
 
@@ -670,6 +689,7 @@ int nb_change_check(const uint8_t digest[NB_SHA256_SIZE], uint64_t expected,
 	if (!rc) {
 		forecast_comms(out);
 		list_unchangeable(out);
+		note_no_tuner(digest, out);
 		out->state = NB_CHANGE_STAGED;
 	}
 	nb_segment_unlock(nb_self.seg);

@@ -53,6 +53,8 @@ struct nb_change {
 	uint64_t shown;
 	/* duration of the commit, until the last fence was decided */
 	uint64_t time_us;
+	/* why no communicator can change, if NCCL has not loaded the tuner */
+	char why[400];
 	uint32_t ncomms;
 	struct nb_change_comm comm[NB_CHANGE_COMMS];
 };

@@ -157,6 +157,7 @@ void nb_cmd_change(struct nb_json *j, const struct nb_change *change)
 	nb_cmd_change_short(j, change->digest, change->state);
 	nb_json_ku64(j, "generation", change->shown);
 	nb_json_ku64(j, "time_us", change->time_us);
+	nb_json_kstr(j, "why", change->why[0] ? change->why : NULL);
 	nb_json_karr(j, "comms");
 	for (uint32_t i = 0; i < change->ncomms && i < NB_CHANGE_COMMS; i++)
 		change_comm(j, &change->comm[i]);

@@ -226,10 +226,11 @@ static int bind_here(struct nb_control *c, struct nb_err *err)
 		return 0;
 	if (errno == EADDRINUSE) {
 		if (nb_jobdir_served(c->place, c->name) == 1)
-			return nb_fail(err, NB_E_BUSY, 0,
-				       "control socket %s: "
-				       "another copy of ncclbpf in this process serves it",
-				       c->path);
+			return nb_fail(
+				err, NB_E_BUSY, 0,
+				"control socket %s: "
+				"another copy of ncclbpf in this process serves it",
+				c->path);
 		/* a dead process that had our PID left this socket */
 		unlinkat(c->place->dirfd, c->name, 0);
 		if (!bind(c->listener, (struct sockaddr *)&a, sizeof(a)))
@@ -317,8 +318,9 @@ static void restore_socket(struct nb_control *c)
 	}
 	pthread_mutex_unlock(&c->fds_lock);
 	if (!err.code)
-		nb_log(NB_LOG_WARN, "control socket %s was deleted; "
-				    "it has been created again",
+		nb_log(NB_LOG_WARN,
+		       "control socket %s was deleted; "
+		       "it has been created again",
 		       c->path);
 	else if (!c->restore_failed)
 		nb_log_err("the control socket was deleted, "

@@ -64,8 +64,8 @@ static const enum nb_hook hooks[] = { NB_HOOK_TUNER,	  NB_HOOK_COLL_DONE,
 				      NB_HOOK_PROXY_STEP, NB_HOOK_NET_ISEND,
 				      NB_HOOK_GIN_PUT,	  NB_HOOK_VERBS_POST };
 static const char *const words[] = {
-	"tuner",     "profiler/coll_done", "profiler/proxy_step",
-	"net/isend", "gin/put",		   "verbs/post"
+	"tuner",   "profiler/coll_done", "profiler/proxy_step", "net/isend",
+	"gin/put", "verbs/post"
 };
 static const char *const names[] = { "a", "b", "c", "d", "e", "f" };
 enum { NHOOKS = sizeof(hooks) / sizeof(hooks[0]) };
@@ -77,7 +77,9 @@ static void write_policy(char path[128])
 	struct nb_slot slots[MADE_SLOTS];
 	struct nb_func func = { .name = "f" };
 	struct nb_prog prog[NHOOKS];
-	struct nb_image img = { .name = "all", .progs = prog, .nprogs = NHOOKS };
+	struct nb_image img = { .name = "all",
+				.progs = prog,
+				.nprogs = NHOOKS };
 	struct nb_err err = { 0 };
 	struct nb_buf b;
 	size_t n;
@@ -151,10 +153,9 @@ static int ask(void *c)
 
 	for (int i = 0; i < NCCL_NUM_ALGOS * NCCL_NUM_PROTOS; i++)
 		t[i] = 1.0f + (float)i;
-	return ncclTunerPlugin_v5.get_coll_info(c, 4, 1024, 1,
-						(float **)(void *)t,
-						NCCL_NUM_ALGOS, NCCL_NUM_PROTOS,
-						0, &channels);
+	return ncclTunerPlugin_v5.get_coll_info(
+		c, 4, 1024, 1, (float **)(void *)t, NCCL_NUM_ALGOS,
+		NCCL_NUM_PROTOS, 0, &channels);
 }
 
 /* ---- the end of a process ---- */
@@ -454,8 +455,8 @@ static void await_rounds(void)
 	uint64_t least[LANES];
 
 	for (int i = 0; i < LANES; i++)
-		least[i] = __atomic_load_n(&rounds[i], __ATOMIC_RELAXED) +
-			   ROUNDS;
+		least[i] =
+			__atomic_load_n(&rounds[i], __ATOMIC_RELAXED) + ROUNDS;
 	for (int i = 0; i < LANES; i++)
 		while (__atomic_load_n(&rounds[i], __ATOMIC_RELAXED) < least[i])
 			usleep(100);

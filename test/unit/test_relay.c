@@ -321,9 +321,9 @@ START_TEST(equal_pids_are_told_by_their_namespace)
 	ck_assert(!nb_jobdir_open(&place, twins, "t", NULL, NULL, &err));
 	for (int i = 0; i < 2; i++) {
 		at[i] = socket(AF_UNIX, SOCK_STREAM, 0);
-		ck_assert(nb_jobdir_address(
-			&place, i ? "t.-.5.1.sock" : "t.-.4.1.sock",
-			a[i].sun_path));
+		ck_assert(nb_jobdir_address(&place,
+					    i ? "t.-.5.1.sock" : "t.-.4.1.sock",
+					    a[i].sun_path));
 		ck_assert(!bind(at[i], (struct sockaddr *)&a[i], sizeof(a[i])));
 		ck_assert(!listen(at[i], PEERS));
 	}
@@ -473,5 +473,5 @@ UNIT_MAIN("relay",
 			 a_server_that_does_not_start_closes_its_socket_once);
 	  tcase_add_test(tc, an_object_is_sent_whole_or_not_at_all);
 	  tcase_add_test(tc, all_processes_are_asked_before_one_has_answered);
-	tcase_add_test(tc, equal_pids_are_told_by_their_namespace);
+	  tcase_add_test(tc, equal_pids_are_told_by_their_namespace);
 	  tcase_add_test(tc, a_certificate_for_servers_alone_is_no_client);)

@@ -14,8 +14,12 @@ end
 
 -- Describe the communicators that keep their policies while they live. -> lines; an error if no
 -- communicator changes, or nil
-local function fixed(comms)
+local function fixed(data)
+	local comms, none = read.list(data, "comms"), read.text(data.why)
 	local by, list, n = {}, {}, 0
+	if none and none ~= "" then
+		return {}, errors.new("refused", "no communicator changes: " .. none)
+	end
 	for _, c in ipairs(comms) do
 		if c.state == "unchangeable" then
 			local why = read.text(c.why)
@@ -31,7 +35,7 @@ local function fixed(comms)
 		return ("note: %s: %s"):format(who, g.why)
 	end)
 	if n == 0 then return foot end
-	foot[#foot + 1] = "note: new communicators on this host use the change"
+	foot[#foot + 1] = "note: new communicators within this host use the change"
 	if n < #comms then return foot end
 	return foot, errors.new("refused", n == 1
 		and "no communicator changes: the only one keeps its policies while it lives"
@@ -48,11 +52,11 @@ function M.result(ctx, data, verb)
 	end)
 	local head = ("%s: %s%s"):format(verb, tostring(data.state or "done"), data.generation
 		and ", generation " .. tostring(data.generation) or "")
-	local foot, failure = fixed(read.list(data, "comms"))
+	local foot, failure = fixed(data)
 	if ctx.flags.dry_run then
 		foot[#foot + 1] = "dry run: every check passed; nothing has changed"
 	end
-	local same = read.number(data.same)
+	local same = not failure and read.number(data.same) or 0
 	local empty = same == 1 and "the communicator has it already"
 		or same > 1 and ("all %d communicators have it already"):format(same)
 		or data.same and "no communicator spans several sites; each site changes its own "
@@ -63,7 +67,7 @@ function M.result(ctx, data, verb)
 			or { { change = data.change, generation = data.generation,
 			state = data.state } },
 		failure = failure, merged = rows, id = "change", head = head, foot = foot,
-		empty = not ctx.flags.dry_run and empty or nil,
+		empty = not (ctx.flags.dry_run or failure) and empty or nil,
 		columns = { { "comm" }, { "state" }, { "fence", num = true },
 			{ "ranks", num = true }, { "passed", num = true },
 			{ "generation", num = true, flat = true }, { "change", flat = true } },

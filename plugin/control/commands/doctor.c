@@ -12,6 +12,7 @@
 
 #include "core/jobseg/leftover.h"
 #include "plugin/change/divergence.h"
+#include "plugin/change/no_tuner.h"
 #include "plugin/comm/overdue.h"
 #include "plugin/control/dispatch.h"
 #include "plugin/gin/choice.h"
@@ -78,13 +79,16 @@ static void check_nccl_env(struct nb_json *j, const char *name,
 static void check_tuner(struct nb_json *j)
 {
 	const char *plugin = nb_params.nccl_tuner_plugin;
-	char named[NB_PARAMS_TEXT + 32];
+	char named[NB_PARAMS_TEXT + 32], why[400];
 
 	snprintf(named, sizeof(named), "%s%s",
 		 *plugin ? "NCCL_TUNER_PLUGIN="
 			 : "NCCL_TUNER_PLUGIN is not set",
 		 plugin);
-	if (!nb_comms.abi)
+	if (nb_no_tuner(why, sizeof(why)))
+		check(j, "tuner", BAD, "policies of the tuner never run", "%s",
+		      why);
+	else if (!nb_comms.abi)
 		check(j, "tuner", WARN,
 		      "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING shows which tuner NCCL takes",
 		      "NCCL has not called the tuner yet (%s)", named);

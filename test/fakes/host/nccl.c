@@ -53,6 +53,7 @@ int host_open(struct host_plugin *p, int abi)
 		return 0;
 	p->handle = open_file(name);
 	if (!p->handle) {
+		p->abi = 0;
 		fprintf(stderr, "stand-in: %s: %s\n", name, dlerror());
 		return -1;
 	}

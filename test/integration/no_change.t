@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tier: quick  load: wait  limit: 300
+# A change that reaches no communicator says so, why, and ends with status 2;
+# one that no communicator needs yet is a success.
+. "$TOP/test/integration/shell_lib.sh"
+[ -x "$B/test/fakes/host/standin" ] ||
+	skip_all "changes that reach no communicator" "the stand-in host was not built"
+trap finish EXIT
+cd "$T" || exit 1
+
+start() { # JOB ARGS...
+	this=$1
+	shift
+	NCCLBPF_JOB=$this timeout 120 "$B/test/fakes/host/standin" --procs --ranks 2 \
+		--seconds 100 --pause-ms 2 --min 1M --max 4M "$@" >"$T/$this.out" 2>&1 &
+	job=$!
+	jobs="$jobs $job"
+	await timeout 20 "$S" -q attach "$this" >/dev/null 2>&1
+}
+stop() {
+	kill -TERM "$job" 2>/dev/null
+	wait "$job"
+	ok "the job $this ends well" $?
+}
+policy=$B/policies/size_aware.policy
+
+# ---- the tuner is another one, or none: NCCL loads the profiler alone
+export NCCL_PROFILER_PLUGIN="$B/libncclbpf.so"
+untuned() { # JOB, TUNER, TEXT...
+	NCCL_TUNER_PLUGIN=$2
+	export NCCL_TUNER_PLUGIN
+	this=$1
+	shift 2
+	start "$this" --events
+	status 2 "$this: no change" -J "$this" policy use "$policy"
+	has "$this: and why" err "no communicator changes: NCCL has made 1 communicator without" "$@"
+	status 2 "$this: a dry run says it" -n -J "$this" policy use size_aware
+	run -J "$this" -o json policy use size_aware
+	has "$this: as data" out '"state":"unchangeable"' '"comms":[]' '"why":"NCCL has made'
+	status 0 "$this: no policy needs no tuner" -J "$this" policy use none
+	run -J "$this" doctor
+	has "$this: doctor knows it" out "without ncclbpf's tuner"
+	stop
+}
+untuned two "$B/libncclbpf.so,libother.so" "NCCL loads one tuner" NCCLBPF_CHAIN_TUNER
+untuned other none "(NCCL_TUNER_PLUGIN=none)" "this tuner in NCCLBPF_CHAIN_TUNER"
+untuned broken /nowhere/libncclbpf.so "NCCL_DEBUG=INFO shows why"
+
+# ---- programs of other hooks need no tuner
+NCCL_TUNER_PLUGIN=none
+start hooks --events
+status 0 "a policy of other hooks alone is used" -J hooks policy use "$B/policies/gin_peers.policy"
+stop
+
+# ---- no communicator can change in flight
+unset NCCL_PROFILER_PLUGIN
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so
+for v in 21 22 27; do
+	nccl=2.$v.3
+	start "v$v" --nccl $nccl
+	status 2 "NCCL $nccl: no change in flight" -J "v$v" policy use "$policy"
+	has "and why" err "gives communicators no identity" \
+		"new communicators within this host use the change" "no communicator changes"
+	run -J "v$v" -o json change status
+	has "which change status says, too" out '"state":"unchangeable"'
+	stop
+done
+
+# ---- one host of several, without a store
+mkdir -m 700 b
+start hosts --nodes 2 --rank-env 1:NCCLBPF_SOCKET_DIR="$T/b"
+status 2 "one host of several: no change" -J hosts policy use "$policy"
+has "and what to set" err "1 of 2 ranks of communicator" "set NCCLBPF_FLEET in all processes"
+stop
+
+# ---- nothing to change yet
+mkfifo asks
+exec 9<>asks # it asks for no variable and lives
+NCCLBPF_JOB=idle NCCL_ENV_PLUGIN=$B/libncclbpf.so "$B/test/fakes/host/env_host" 2 \
+	<asks >/dev/null 2>&1 &
+jobs="$jobs $!"
+await timeout 20 "$S" -q attach idle >/dev/null 2>&1
+status 0 "no communicator yet: the change is for those to come" -J idle -o table \
+	policy use "$policy"
+has "and says so" out "no communicators yet; new communicators use the change"
