@@ -20,7 +20,7 @@ done
 for program in ncclbpf-shell ncclbpf-agent; do at_most $program 34; done
 # Every file that make install strips was asked.
 n=$((n + 1))
-shipped=$(grep -oE 'install \$\(STRIP\) .*' "$TOP/Makefile" |
+shipped=$(grep -oE 'install \$\(STRIP\) .*' "$TOP/packaging/packaging.mk" |
 	grep -oE '\$\(RELEASE\)/[^ ]+' | wc -l)
 [ "$shipped" -eq $((n - 1)) ] || printf 'not '
 echo "ok $n - these are all $shipped files that make install strips"
