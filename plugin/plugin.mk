@@ -16,10 +16,12 @@ lib: $(PLUGIN_SO) $(TAP_SO)
 # be used, and that costs more than it saves.
 $(B)/plugin/tuner/decide.o $(B)/plugin/abi/%.o: NB_CFLAGS += -fno-tree-slp-vectorize
 
-# Symbols: a version script lets NCCL's names out and hides all others.
+# Symbols: a version script lets NCCL's names out and hides all others. NCCL closes the
+# library with its last communicator, while another thread of the application may be in
+# it: one that forks waits in our handler of pthread_atfork. It stays mapped.
 $(PLUGIN_SO): $(PLUGIN) $(CORE) plugin/ncclbpf.map
 	$(ld) -shared -Wl,--version-script=plugin/ncclbpf.map \
-		-Wl,-soname,libncclbpf.so -Wl,-z,relro,-z,now -Wl,--no-undefined \
+		-Wl,-soname,libncclbpf.so -Wl,-z,relro,-z,now,-z,nodelete -Wl,--no-undefined \
 		-Wl,--gc-sections -o $@ $(filter %.o,$^) $(OLD_LIBC)
 
 # The tap in front of libibverbs. NCCL opens "libibverbs.so", the tap's soname,

@@ -433,15 +433,10 @@ static void ask_to_end(struct nb_control *c)
 	wake_thread(c);
 }
 
-void nb_control_stop(struct nb_control *c)
+void nb_control_abandon(struct nb_control *c)
 {
 	if (!c)
 		return;
-	if (c->pid == getpid()) {
-		ask_to_end(c);
-		pthread_join(c->thread, NULL);
-		remove_socket(c);
-	}
 	close_all(c);
 	free(c);
 }

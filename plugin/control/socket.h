@@ -24,7 +24,7 @@ typedef void nb_tick_fn(void);
 /*
  * nb_control_start - create the socket and start its thread
  * @tick: housekeeping of the process
- * @place: the job directory, borrowed with its descriptor until nb_control_stop
+ * @place: the job directory, borrowed with its descriptor until nb_control_abandon
  *
  * It first removes stale sockets from the directory. Returns 0, NB_E_IO (the
  * socket or the thread cannot be created), NB_E_BUSY (another process serves
@@ -33,11 +33,8 @@ typedef void nb_tick_fn(void);
 int nb_control_start(struct nb_control **out, nb_tick_fn *tick,
 		     const struct nb_jobdir *place, struct nb_err *err);
 
-/*
- * Stop the thread, close every connection and unlink the socket. @c may be
- * NULL. A forked child has no such thread; there it only frees memory.
- */
-void nb_control_stop(struct nb_control *c);
+/* Free memory and descriptors in a forked child. @c may be NULL. */
+void nb_control_abandon(struct nb_control *c);
 
 /*
  * Stop the thread at exit and unlink the socket, but free nothing. Returns

@@ -739,19 +739,6 @@ void nb_controllers_resign(void)
 		resign_election();
 }
 
-/* Stop the controllers. nb_segment_detach removes the mailbox file. */
-void nb_controllers_end(void)
-{
-	nb_controllers_resign();
-	if (!loop)
-		return;
-	nb_proposal_drop();
-	nb_mailbox_close(&loop->board);
-	nb_buf_fini(&loop->site.maps);
-	free(loop);
-	loop = NULL;
-}
-
 const struct nb_controllers_site *nb_controllers_site_maps(void)
 {
 	return loop && loop->elected && loop->site.maps.size ? &loop->site

@@ -105,8 +105,6 @@ int nb_controllers_patience(void);
 void nb_controllers_forked(void);
 /* Resign from the election after the control thread has ended. */
 void nb_controllers_resign(void);
-/* Resign and free everything after the control thread has ended. */
-void nb_controllers_end(void);
 
 /*
  * answers.c defines the seven functions below, which read the mailbox.

@@ -11,7 +11,7 @@
  * The env plugin. If NCCL_ENV_PLUGIN names this library, NCCL asks it for
  * variables instead of reading the environment. A file and the shell override
  * variables; programs of SEC("env") may then change the value. Texts stay valid
- * until the library is unloaded.
+ * until the process ends.
  */
 struct nb_json;
 

@@ -45,8 +45,6 @@ static enum { FRESH, MADE, FAILED } made; /* protected by start_lock */
 static bool forked;
 /* the control socket, or NULL if there is none */
 static struct nb_control *control;
-/* exit(3) has begun, or cannot be noticed; accessed by the exiting thread */
-static bool exiting;
 
 void nb_process_tick(void)
 {
@@ -202,15 +200,6 @@ static int attach_segment(void)
 	return rc;
 }
 
-/*
- * Tells an exit from a dlclose. An exit runs the handlers of atexit first and
- * the destructors afterwards; a dlclose runs this library's destructors first.
- */
-static void note_exit(void)
-{
-	exiting = true;
-}
-
 static int process_make(void)
 {
 	struct nb_err err;
@@ -237,7 +226,6 @@ static int process_make(void)
 	nb_gens_number();
 	log_policies();
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-	exiting = atexit(note_exit) != 0;
 	start_control();
 	return 0;
 }
@@ -256,7 +244,7 @@ static int process_make_forked(void)
 {
 	int rc;
 
-	nb_control_stop(control);
+	nb_control_abandon(control);
 	control = NULL;
 	forked = false;
 	/* only the parent process has announced the staged generation */
@@ -297,17 +285,6 @@ bool nb_process_ready(nb_logger_fn *logger)
 	return usable;
 }
 
-void nb_process_unload(void)
-{
-	nb_control_stop(control);
-	control = NULL;
-	nb_controllers_end();
-	nb_events_end();
-	if (!nb_comms.first)
-		free_all();
-	made = FAILED;
-}
-
 /*
  * Leave the job and free nothing: threads of NCCL and of the application run
  * until the process has ended, and each may be in any function of ours. A
@@ -326,19 +303,16 @@ static void leave_job(void)
 }
 
 /*
- * The end of the process, or of the library: the loader holds its lock in the
- * second case. If another thread is in nb_process_ready at exit, the plugin is
- * not complete and has nothing to leave.
+ * The end of the process: the library is never unloaded (plugin.mk). If another
+ * thread is in nb_process_ready, the plugin is not complete and has nothing to
+ * leave.
  */
 static __attribute__((destructor)) void process_end(void)
 {
 	if (pthread_mutex_trylock(&start_lock))
 		return;
 	if (made == MADE && nb_self.pid == getpid()) {
-		if (exiting)
-			leave_job();
-		else
-			nb_process_unload();
+		leave_job();
 		made = FAILED;
 	}
 	pthread_mutex_unlock(&start_lock);

@@ -8,8 +8,8 @@
 
 /*
  * The plugin's life cycle in a process. NCCL's first call initialises it, the
- * control thread does its housekeeping, it survives fork(2), and unloading the
- * library frees it. At exit nothing is freed, because other threads still run.
+ * control thread does its housekeeping, and it survives fork(2). The library is
+ * never unloaded, and nothing is freed at exit, because other threads still run.
  */
 
 /*
@@ -29,12 +29,6 @@ bool nb_process_ready(nb_logger_fn *logger);
  * sweep. The control thread calls it about ten times a second, without locks.
  */
 void nb_process_tick(void);
-
-/*
- * End the plugin and free everything. The library's destructor calls it at
- * dlclose, when no other thread can be in the library.
- */
-void nb_process_unload(void);
 
 /* Returns the path of the control socket, or NULL if there is none. */
 const char *nb_process_socket(void);

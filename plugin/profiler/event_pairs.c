@@ -295,13 +295,3 @@ void nb_event_pair_forked(void)
 	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
 		SET(comms[i].context, 0);
 }
-
-void nb_event_pair_end(void)
-{
-	struct pool *p = pool;
-
-	SET(nb_prof.chained, 0);
-	__atomic_store_n(&pool, NULL, __ATOMIC_RELEASE);
-	if (p)
-		munmap(p, sizeof(*p));
-}

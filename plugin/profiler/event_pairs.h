@@ -74,11 +74,7 @@ bool nb_event_pair_get(uint64_t handle, bool open, bool stop,
  */
 uint32_t nb_event_pair_delivered(uint32_t mask);
 
-/*
- * nb_event_pair_forked removes all communicators in a forked child.
- * nb_event_pair_end frees the memory when no thread calls any more.
- */
+/* Remove all communicators in a forked child. */
 void nb_event_pair_forked(void);
-void nb_event_pair_end(void);
 
 #endif

@@ -305,24 +305,3 @@ void nb_events_leave(void)
 	nb_pools_end();
 	pthread_mutex_unlock(&nb_prof.lock);
 }
-
-void nb_events_end(void)
-{
-	nb_events_leave();
-	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
-		struct nb_pcomm *pc = nb_prof.comm[i];
-
-		if (nb_pcomm_living(pc))
-			return;
-	}
-	nb_event_progs_end();
-	nb_trace_ring_end();
-	nb_event_pair_end();
-	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
-		struct nb_pcomm *pc = nb_prof.comm[i];
-
-		SET(nb_prof.comm[i], NULL);
-		if (pc)
-			munmap(pc, sizeof(*pc));
-	}
-}

@@ -85,11 +85,6 @@ void nb_events_tick(void);
 void nb_events_forked(void);
 /* Withdraw at exit what other processes would count. It frees nothing. */
 void nb_events_leave(void);
-/*
- * Free the memory when the library is unloaded. No thread may run event
- * programs: the profiler's, net's and GIN's entry points and the tap do.
- */
-void nb_events_end(void);
 
 /*
  * Set the numbers of ranks and nodes, which the tuner knows and versions 1 to 3

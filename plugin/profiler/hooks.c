@@ -208,19 +208,6 @@ void nb_event_progs_forked(void)
 		reader[r] = (struct reader){ 0 };
 }
 
-void nb_event_progs_end(void)
-{
-	for (int i = 0; i < LEAVING; i++) {
-		nb_gen_put(leaving[i].gen);
-		leaving[i].gen = NULL;
-	}
-	nb_gen_put(nb_prof.gen);
-	nb_prof.gen = NULL;
-	SET(nb_prof.hooks, 0);
-	SET(nb_prof.timed, 0);
-	SET(nb_prof.tapped, 0);
-}
-
 static uint32_t byte_at(uint64_t what, int bit)
 {
 	return (uint32_t)(what >> bit) & 255;

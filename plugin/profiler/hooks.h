@@ -22,7 +22,6 @@ struct nb_gen;
 bool nb_events_use(struct nb_gen *gen);
 /* In a forked child, forget threads that ran programs in the parent. */
 void nb_event_progs_forked(void);
-void nb_event_progs_end(void);
 
 /* Returns true if the hook (enum nb_hook) has programs. */
 static inline bool nb_events_hooked(unsigned hook)

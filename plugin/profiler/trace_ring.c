@@ -317,13 +317,3 @@ void nb_trace_ring_forked(void)
 	recorded = 0;
 	update_traced();
 }
-
-void nb_trace_ring_end(void)
-{
-	struct place *r = ring;
-
-	SET(nb_prof.traced, 0);
-	__atomic_store_n(&ring, NULL, __ATOMIC_RELEASE);
-	if (r)
-		munmap(r, NB_SPANS * sizeof(*r));
-}

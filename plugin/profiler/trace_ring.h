@@ -162,8 +162,6 @@ uint64_t nb_trace_ring_left_out(void);
 
 /* Close all traces in a forked child. */
 void nb_trace_ring_forked(void);
-/* Free the ring at process end, when no thread calls the profiler. */
-void nb_trace_ring_end(void);
 
 /* Record a finished event as a span. @n: the event's running number */
 void nb_trace_span_task(const struct nb_pcomm *pc, const struct nb_op_slot *s,

@@ -57,19 +57,6 @@ static bool file_beside_us(char *path, size_t size)
 	return n > 0 && (size_t)n < size;
 }
 
-/*
- * Prevent this library from being unloaded, because programs run in the tap's
- * calls until the process ends.
- */
-static bool pin_us(void)
-{
-	static const char here;
-	Dl_info info;
-
-	return dladdr(&here, &info) && info.dli_fname &&
-	       dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
 static const struct nb_tap_api *tap_loaded(void)
 {
 	void *lib = dlopen(TAP_SONAME, RTLD_NOW | RTLD_NOLOAD);
@@ -82,8 +69,8 @@ static const struct nb_tap_api *tap_loaded(void)
 
 /*
  * Returns true if libibverbs is open without the tap. It reads the process's
- * mappings instead of calling the loader, because a dlclose that waits for this
- * thread may hold the loader's lock.
+ * mappings instead of calling the loader, because a thread that waits for this
+ * one may hold the loader's lock.
  */
 bool nb_verbs_bypassed(void)
 {
@@ -120,8 +107,7 @@ static __attribute__((constructor)) void tap_open(void)
 			 "the directory of libncclbpf.so is not known");
 	else if (!dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))
 		snprintf(trouble, sizeof(trouble), "%s", dlerror());
-	else if ((api = tap_loaded()) && !strcmp(api->build, NB_TAP_BUILD) &&
-		 pin_us())
+	else if ((api = tap_loaded()) && !strcmp(api->build, NB_TAP_BUILD))
 		api->on_open(nb_verbs_opened);
 }
 
@@ -140,13 +126,12 @@ static void tell_trouble(void)
 void nb_verbs_attach(void)
 {
 	const struct nb_tap_api *api;
-	bool ours, pinned;
+	bool ours;
 
 	if (__atomic_load_n(&tap, __ATOMIC_ACQUIRE))
 		return;
 	api = tap_loaded();
 	ours = api && !strcmp(api->build, NB_TAP_BUILD);
-	pinned = ours && pin_us();
 	if (ours)
 		nb_verbs_nccl_find();
 	pthread_mutex_lock(&verbs_lock);
@@ -164,7 +149,7 @@ void nb_verbs_attach(void)
 				api->build, NB_TAP_BUILD);
 			nb_log(NB_LOG_WARN, "no verbs are seen: %s", trouble);
 		}
-	} else if (!tap && pinned) {
+	} else if (!tap) {
 		nb_clock_init();
 		api->attach(&sink);
 		__atomic_store_n(&tap, api, __ATOMIC_RELEASE);

@@ -3,8 +3,9 @@
 // No memory at any point of the plugin's life in a process: each allocation
 // of its initialisation, of its profiler, of each control command and of a run
 // of a controller fails in turn. NCCL is told of no error, decisions go on, a
-// command that fails says so and has changed nothing, nothing is leaked, and
-// the next try works.
+// command that fails says so and has changed nothing, and the next try works. A
+// block that is leaked is found by LeakSanitizer (V=asan), at the exit of each
+// process.
 #include "test/unit/unit.h"
 
 #include <dlfcn.h>
@@ -169,17 +170,7 @@ static int channels(void *ctx)
 
 /* ---- from NCCL's first call to its last ---- */
 
-enum { FINE = 0, THE_END = 42, BAD = 43, LEAKED = 44 };
-static bool watched; /* this process ends with all memory given back */
-
-static __attribute__((destructor)) void count_blocks(void)
-{
-	if (!watched || !alloc_live)
-		return;
-	printf("# %ld blocks leaked\n", (long)alloc_live);
-	fflush(stdout);
-	_exit(LEAKED);
-}
+enum { FINE = 0, THE_END = 42, BAD = 43 };
 
 static int bad(const char *what)
 {
@@ -230,8 +221,6 @@ static int whole_life(long k)
 	long before;
 	int n, rc;
 
-	atomic_store(&alloc_live, 0);
-	watched = true;
 	alloc_arm(ALLOC_MAIN, k);
 	rc = begin(&ctx);
 	why = rc ? "init tells NCCL of an error" : profile();
@@ -250,7 +239,6 @@ static int whole_life(long k)
 		return bad("the policy does not decide");
 	if (ncclTunerPlugin_v5.finalize(ctx))
 		return bad("finalize tells NCCL of an error");
-	nb_process_unload();
 	return alloc_failed ? FINE : THE_END;
 }
 
@@ -585,8 +573,8 @@ static void *open_library(void *arg)
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* A dlclose holds the loader's lock while it waits for the control thread, and
- * the application may be changing the environment. */
+/* A thread that waits for ours may hold the loader's lock, and the application
+ * may be changing the environment. */
 START_TEST(commands_need_neither_the_loader_nor_the_environment)
 {
 	pthread_t thread;
