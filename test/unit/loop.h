@@ -200,14 +200,14 @@ static inline void scribble(uint8_t *bytes, size_t size)
 	}
 }
 
-static char dir[] = "/tmp/nb_loop_XXXXXX";
+static char loop_dir[] = "/tmp/nb_loop_XXXXXX";
 static int dirfd;
 static struct nb_mailbox board;
 
 static inline void open_board(void)
 {
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	dirfd = open(dir, O_RDONLY | O_DIRECTORY);
+	ck_assert_ptr_nonnull(mkdtemp(loop_dir));
+	dirfd = open(loop_dir, O_RDONLY | O_DIRECTORY);
 	ck_assert_int_eq(nb_mailbox_open(&board, dirfd, "b", NULL), 0);
 }
 
@@ -217,7 +217,7 @@ static inline void close_board(void)
 	nb_mailbox_close(&board);
 	unlinkat(dirfd, "b", 0);
 	close(dirfd);
-	rmdir(dir);
+	rmdir(loop_dir);
 }
 
 #endif

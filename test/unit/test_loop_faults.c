@@ -191,7 +191,7 @@ struct order {
 	int fault;
 };
 
-static char dir[64];
+static char faults_dir[64];
 static struct proc {
 	pid_t pid;
 	int to, from;
@@ -353,11 +353,11 @@ static void set_up(void)
 	ck_assert_ptr_ne(clock_ns, MAP_FAILED);
 	*clock_ns = 1000000000;
 
-	strcpy(dir, "/tmp/nbloopfaultsXXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/p.policy", dir);
+	strcpy(faults_dir, "/tmp/nbloopfaultsXXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(faults_dir));
+	snprintf(path, sizeof(path), "%s/p.policy", faults_dir);
 	write_policy(path);
-	setenv("NCCLBPF_SOCKET_DIR", dir, 1);
+	setenv("NCCLBPF_SOCKET_DIR", faults_dir, 1);
 	setenv("NCCLBPF_JOB", "t", 1);
 	setenv("NCCLBPF_CONTROL", "off", 1);
 	setenv("NCCLBPF_POLICY", path, 1);
@@ -382,7 +382,7 @@ static void tear_down(void)
 		close(procs[i].to);
 		close(procs[i].from);
 	}
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", faults_dir);
 	ck_assert_int_eq(system(cmd), 0);
 	munmap(clock_ns, sizeof(*clock_ns));
 }
