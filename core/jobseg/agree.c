@@ -369,8 +369,8 @@ static void compare_calls(struct comparison *c, uint32_t ahead, uint32_t i,
 }
 
 /*
- * Was NCCL's question number @k the same on both ranks, with the same offer, and
- * the answer another one?
+ * Was NCCL's question number @k the same on both ranks, with the same offer,
+ * and the answer another one?
  */
 static bool answers_differ(const struct nb_track *a, const struct nb_track *b,
 			   uint64_t k)

@@ -67,10 +67,11 @@ enum nb_agreement {
 	 * different calls. */
 	NB_API_CALLS_DIFFER,
 	/* NCCL asked the tuners of some ranks more often, or one rank alone,
-	 * and no clock tells which decisions belong together; this is allowed. */
+	 * and no clock tells which decisions belong together; this is allowed.
+	 */
 	NB_COUNTS_DIFFER,
 	NB_TOO_FAR, /* The rings have no decision in common. */
-	NB_ALONE    /* No rank of this host has decisions, or there is only one. */
+	NB_ALONE /* No rank of this host has decisions, or there is only one. */
 };
 
 const char *nb_agreement_word(enum nb_agreement a);
@@ -106,9 +107,10 @@ struct nb_agree {
 	uint32_t ranks, here;
 	enum nb_clock_kind clock; /* The events that number the fences. */
 	uint64_t from, to;	  /* The decisions compared: [from, to). */
-	uint64_t least, most; /* Fewest and most decisions of a rank. */
-	/* NB_DIVERGED, NB_API_CALLS_DIFFER, NB_COUNTS_DIFFER: the first decision in the rings
-	 * that differs, as the rank furthest ahead counts decisions. */
+	uint64_t least, most;	  /* Fewest and most decisions of a rank. */
+	/* NB_DIVERGED, NB_API_CALLS_DIFFER, NB_COUNTS_DIFFER: the first
+	 * decision in the rings that differs, as the rank furthest ahead counts
+	 * decisions. */
 	uint64_t seq;
 	bool earlier; /* Ranks had already diverged before seq. */
 	/* @extra: number of extra decisions that rank extra_slot made from

@@ -71,7 +71,8 @@ enum nb_seg_use nb_seg_use_of(int fd)
 	enum nb_seg_use use = NB_SEG_UNUSED;
 	struct stat st;
 
-	if (fstat(fd, &st) || st.st_size < (off_t)offsetof(struct nb_seg, gen) ||
+	if (fstat(fd, &st) ||
+	    st.st_size < (off_t)offsetof(struct nb_seg, gen) ||
 	    pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
 	    head.magic != NB_SEG_MAGIC)
 		return NB_SEG_UNUSED;
@@ -100,7 +101,7 @@ bool nb_seg_file_used(int dirfd, const char *name, uint64_t *place)
 	if (fd < 0)
 		return false;
 	use = !fstat(fd, &st) && S_ISREG(st.st_mode) ? nb_seg_use_of(fd)
-						      : NB_SEG_UNUSED;
+						     : NB_SEG_UNUSED;
 	if (use != NB_SEG_USED ||
 	    pread(fd, place, sizeof(*place), offsetof(struct nb_seg, place)) !=
 		    (ssize_t)sizeof(*place))

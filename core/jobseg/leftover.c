@@ -89,8 +89,9 @@ static void list_files(struct list *l, int dirfd, const char *job, time_t now)
 	while (d && (e = readdir(d))) {
 		const size_t n = job_in(e->d_name, &unfinished);
 
-		if (n && (!job || (n == strlen(job) &&
-				   !memcmp(e->d_name, job, n))) &&
+		if (n &&
+		    (!job ||
+		     (n == strlen(job) && !memcmp(e->d_name, job, n))) &&
 		    !add_file(l, dirfd, e->d_name, unfinished, now))
 			break;
 	}
@@ -143,9 +144,10 @@ struct nb_leftovers nb_leftovers(int dirfd, uint32_t keep, uint64_t age_s,
 		qsort(l.at, l.n, sizeof(*l.at), newest_first);
 	for (size_t i = 0; i < l.n; i++) {
 		const struct leftover *f = &l.at[i];
-		const uint64_t age = f->written < now.tv_sec
-					     ? (uint64_t)(now.tv_sec - f->written)
-					     : 0;
+		const uint64_t age =
+			f->written < now.tv_sec
+				? (uint64_t)(now.tv_sec - f->written)
+				: 0;
 
 		sums.n++;
 		sums.bytes += f->bytes;

@@ -9,7 +9,7 @@
  * They stay for post mortem (check agreement segment=FILE), within limits.
  */
 struct nb_leftovers {
-	uint32_t n, removed;	      /* segments found, and those removed */
+	uint32_t n, removed;	       /* segments found, and those removed */
 	uint64_t bytes, removed_bytes; /* memory or disk that they take */
 };
 

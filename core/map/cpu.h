@@ -18,8 +18,8 @@ uint32_t nb_ncpus(void);
  * Read it through the functions below.
  * @area: bytes from the thread pointer to the CPU's number; 0: no area; set
  *        when this code is loaded
- * @n:    nb_ncpus(), set by nb_cpu_find. A test stores another number before it makes maps, to
- *        imitate another host.
+ * @n:    nb_ncpus(), set by nb_cpu_find. A test stores another number before it
+ * makes maps, to imitate another host.
  */
 struct nb_cpu_known {
 	int32_t area;

@@ -45,8 +45,7 @@ static int tuner_init(void **context, const struct nb_tuner_init *init)
 		c.nvl_max_ranks = positive(init->nvl->max_ranks);
 	}
 	if (nb_process_ready(init->logger)) {
-		c.asks_some =
-			nb_nccl_asks_some(init->abi, nb_events_abi());
+		c.asks_some = nb_nccl_asks_some(init->abi, nb_events_abi());
 		c.calls = nb_events_sees_calls(c.comm_id);
 		rc = nb_wrapped_tuner_init(&c.peer, init);
 		if (rc)

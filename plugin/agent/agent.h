@@ -130,11 +130,11 @@ struct nb_agent {
 	bool orders_due;
 	/* times of the last scans of ranks and of the site */
 	uint64_t scan_ms, site_ms;
-	uint64_t flush_ms; /* when the agent last tried to write its keys */
+	uint64_t flush_ms;   /* when the agent last tried to write its keys */
 	uint64_t compare_ms; /* when it last compared them with the store */
 	/* time since which the store does not answer; 0: it answers */
 	uint64_t away_ms;
-	int away_code;	/* error code of the last failure in the log */
+	int away_code; /* error code of the last failure in the log */
 	/* text that the log last had about the store */
 	char text[NB_SEG_TEXT];
 	bool over;

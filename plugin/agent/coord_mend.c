@@ -88,9 +88,9 @@ static json_t *made_anew(const struct nb_view *v, const struct nb_group *g)
 					       : from);
 	ids = json_object();
 	for (size_t i = g->first; i < g->end; i++)
-		json_object_set_new(ids, nb_group_site(v, i),
-				    json_integer(nb_view_int(copy_at(v, i),
-							     "id")));
+		json_object_set_new(
+			ids, nb_group_site(v, i),
+			json_integer(nb_view_int(copy_at(v, i), "id")));
 	json_object_set_new(record, "from", ids);
 	return nb_record_chain(record, nb_record_draw(), 0, 0);
 }

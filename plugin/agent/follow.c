@@ -213,8 +213,8 @@ static void gone_back(struct nb_agent *a, uint64_t to)
 	struct nb_seg_agent *self = &a->site.seg->mem->agent;
 
 	nb_agent_log(
-		"the store has gone back from revision %llu to %llu: was it restored from a backup? "
-		"What it has lost, changes, audit and saved policies, is to be made again",
+		"the store has gone back from revision %llu to %llu: was it restored from a "
+		"backup? What it has lost, changes, audit and saved policies, is to be made again",
 		(unsigned long long)self->revision, (unsigned long long)to);
 	self->back_to = to;
 	__atomic_store_n(&self->back_from, self->revision, __ATOMIC_RELEASE);

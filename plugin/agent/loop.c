@@ -316,8 +316,8 @@ static void copy_records(struct nb_agent *a)
 	a->copies_due = false;
 	/* stop at a locked segment: each copy would wait for the lock */
 	for (uint32_t i = 0; i < NB_SEG_COMMS && !a->copies_due; i++)
-		a->copies_due = nb_site_shared(&a->site, i) &&
-				!copy_record(a, i);
+		a->copies_due =
+			nb_site_shared(&a->site, i) && !copy_record(a, i);
 	if (!a->barrier_due)
 		return;
 	a->barrier_due = !nb_site_barrier(&a->site);

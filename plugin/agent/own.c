@@ -384,10 +384,10 @@ static bool own_compare(struct nb_own *o)
 		own_read_ops(b, k);
 		b->key[b->n++] = k;
 	}
-	txn = (struct nb_store_txn){
-		.compare = b->compare, .ncompare = b->n, .otherwise = b->get,
-		.notherwise = b->n
-	};
+	txn = (struct nb_store_txn){ .compare = b->compare,
+				     .ncompare = b->n,
+				     .otherwise = b->get,
+				     .notherwise = b->n };
 	sent = b->n && !nb_store_txn(o->store, &txn, compared, b, NULL);
 	for (size_t i = 0; i < b->n; i++)
 		b->key[i]->busy = sent;

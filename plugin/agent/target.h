@@ -18,7 +18,7 @@ struct nb_target {
 	/* key of the communicator's record in the store: order/record/COMM */
 	char record[40];
 	char comm[17];
-	int64_t mod;  /* revision of the record; 0 if there is none */
+	int64_t mod; /* revision of the record; 0 if there is none */
 	/*
 	 * id of the record, of the one before the arming, and of the one that
 	 * is being written (plugin/agent/record.h)

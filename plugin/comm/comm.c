@@ -137,8 +137,7 @@ void nb_comm_tell_mismatch(struct nb_comm *c)
 	       "communicator %016llx: its ranks started with different %s (%s), "
 	       "so it uses none of the policies and NCCL decides; %s",
 	       (unsigned long long)c->init.comm_id,
-	       good ? "settings" : "policies", text,
-	       nb_startup_remedy(c->seg));
+	       good ? "settings" : "policies", text, nb_startup_remedy(c->seg));
 }
 
 uint64_t nb_comms_decisions(void)

@@ -54,10 +54,11 @@ struct nb_fence_rank {
 	struct nb_seg_record *record;
 	/* value of nb_seg_record.word that this rank handled last */
 	uint64_t seen;
-	/* generation that the rank holds and decides with; accessed atomically */
+	/* generation that the rank holds and decides with; accessed atomically
+	 */
 	uint32_t number;
 	uint32_t timeout_ms; /* longest wait at an undecided fence */
-	uint32_t odd; /* NB_FENCE_* bits; usually 0 */
+	uint32_t odd;	     /* NB_FENCE_* bits; usually 0 */
 	/*
 	 * The record is a copy that the site's agent writes. This rank waits
 	 * for the outcome without a time limit.

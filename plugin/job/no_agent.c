@@ -25,8 +25,8 @@ static struct {
 
 const char *nb_no_agent_hint(void)
 {
-	static char hint[sizeof(nb_self.dir.dir) + sizeof(nb_self.dir.job) +
-			 100];
+	static char
+		hint[sizeof(nb_self.dir.dir) + sizeof(nb_self.dir.job) + 100];
 
 	snprintf(hint, sizeof(hint),
 		 "start it with the job's NCCLBPF_FLEET variables: "
@@ -56,9 +56,8 @@ static void tell_absent(uint64_t now)
 
 static void tell_silent(uint64_t now, uint64_t pid)
 {
-	uint64_t beat =
-		__atomic_load_n(&nb_self.seg->mem->agent.beat_ms,
-				__ATOMIC_ACQUIRE);
+	uint64_t beat = __atomic_load_n(&nb_self.seg->mem->agent.beat_ms,
+					__ATOMIC_ACQUIRE);
 
 	if (!beat || now < beat + SILENT_MS) {
 		site.told_silent = false;

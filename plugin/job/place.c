@@ -53,7 +53,8 @@ static bool lives_in(const struct choice *c, int i, bool *other)
 	return lives && !*other;
 }
 
-/* Returns the directory from @from to @to - 1 in which the job lives, or NONE. */
+/* Returns the directory from @from to @to - 1 in which the job lives, or NONE.
+ */
 static int find_job(const struct choice *c, int from, int to)
 {
 	bool other;
@@ -168,8 +169,7 @@ static void begin(struct choice *c, bool make)
 	nb_jobdir_close(&dir);
 }
 
-bool nb_place_find(const struct nb_jobdir_search *search,
-		   struct nb_jobdir *dir)
+bool nb_place_find(const struct nb_jobdir_search *search, struct nb_jobdir *dir)
 {
 	struct choice c = { .search = search };
 	int at;

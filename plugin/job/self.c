@@ -86,10 +86,9 @@ static void remove_leftovers(void)
 
 int nb_self_attach(bool control, struct nb_err *err)
 {
-	const struct nb_jobdir_search search = {
-		nb_params.str[NB_P_SOCKET_DIR], nb_params.str[NB_P_JOB],
-		log_line, NULL
-	};
+	const struct nb_jobdir_search search = { nb_params.str[NB_P_SOCKET_DIR],
+						 nb_params.str[NB_P_JOB],
+						 log_line, NULL };
 	struct nb_segment *s;
 	int rc = nb_place_open(&search, control ? NB_SEG_PROC_CONTROL : 0,
 			       &nb_self.dir, &nb_self.seg, &nb_self.dir_err,

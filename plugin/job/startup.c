@@ -403,10 +403,11 @@ void nb_startup_text(const struct nb_segment *s, const struct nb_seg_comm *c,
 		snprintf(text, size,
 			 "a rank could not register in the job segment");
 	else if (why == NB_DIFFER_MISSING && missing && !s->shared)
-		snprintf(text, size,
-			 "%u of %u ranks had not registered before the first decision: "
-			 "this process shares no job segment, %s",
-			 missing, c->nranks, s->why);
+		snprintf(
+			text, size,
+			"%u of %u ranks had not registered before the first decision: "
+			"this process shares no job segment, %s",
+			missing, c->nranks, s->why);
 	else if (why == NB_DIFFER_MISSING && missing)
 		snprintf(
 			text, size,

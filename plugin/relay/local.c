@@ -268,8 +268,8 @@ const char *nb_local_id_parse(struct nb_local_id *out, const char *text)
 }
 
 int nb_local_begin(struct nb_local *l, const struct nb_jobdir *place,
-		   const struct nb_local_id *who,
-		   uint64_t until, struct nb_err *err)
+		   const struct nb_local_id *who, uint64_t until,
+		   struct nb_err *err)
 {
 	static const char hello[] = "hello 1\n";
 	char name[256] = "";

@@ -211,8 +211,9 @@ static int append_object(struct nb_buf *out, struct nb_local *l, size_t *size,
 		nb_buf_bytes(out, bytes, (size_t)st.st_size);
 		*size = (size_t)st.st_size;
 	} else {
-		rc = nb_fail(err, NB_E_PROTOCOL, 0,
-			     "the object beside the reply cannot be read whole");
+		rc = nb_fail(
+			err, NB_E_PROTOCOL, 0,
+			"the object beside the reply cannot be read whole");
 	}
 	free(bytes);
 	return rc;

@@ -166,8 +166,9 @@ static int open_dir(const struct attempt *t, const char *dir)
 	if (fd >= 0 || (errno == ENOENT && !t->make))
 		return fd;
 	if (errno == ELOOP || errno == ENOTDIR)
-		snprintf(text, sizeof(text), "cannot be opened: "
-					     "the path is a link, or not a directory");
+		snprintf(text, sizeof(text),
+			 "cannot be opened: "
+			 "the path is a link, or not a directory");
 	else if (errno == EACCES && !lstat(dir, &st) && st.st_uid == geteuid())
 		snprintf(text, sizeof(text),
 			 "mode %04o denies its owner access; 0700 is required",

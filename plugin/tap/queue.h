@@ -69,8 +69,9 @@ struct nb_tap_qp {
 };
 
 /*
- * An opened adapter. When it is closed and opened again, it gets the same entry;
- * each further context of it, while others are open, gets an entry of its own.
+ * An opened adapter. When it is closed and opened again, it gets the same
+ * entry; each further context of it, while others are open, gets an entry of
+ * its own.
  */
 struct nb_tap_device {
 	/*

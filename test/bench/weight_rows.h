@@ -141,10 +141,13 @@ static const struct row rows[] = {
 	  "mov %r1, 64\nlddw func %r2, back\nmov %r3, 0\nmov %r4, 0\n" CALL(
 		  181),
 	  1, 64 },
+	// clang-format off
 	{ "an iterator of one number", "",
-	  "mov %r1, %r10\nadd %r1, -8\nmov %r2, 0\nmov %r3, 1\n" CALL(0x10001) "mov %r1, %r10\nadd %r1, -8\n" CALL(
-		  0x10002) "mov %r1, %r10\nadd %r1, -8\n" CALL(0x10003),
+	  "mov %r1, %r10\nadd %r1, -8\nmov %r2, 0\nmov %r3, 1\n" CALL(0x10001)
+	  "mov %r1, %r10\nadd %r1, -8\n" CALL(0x10002)
+	  "mov %r1, %r10\nadd %r1, -8\n" CALL(0x10003),
 	  0, CALLS },
+	// clang-format on
 	{ "the CPU (`bpf_get_smp_processor_id`)", "", CALL(8), 0, 0 },
 	{ "`bpf_nccl_cheapest_proto`", "mov %r6, %r1\n",
 	  "mov %r1, %r6\nmov %r2, 1\n" CALL(0x20002), 0, 0 },
@@ -170,22 +173,22 @@ static const struct row rows[] = {
 	  0, 0 },
 	{ "a ring buffer asked for its data", "",
 	  "lddw map %r1, 16\nmov %r2, 0\n" CALL(134), 0, 0 },
+	// clang-format off
 	{ "a dynptr of 64 bytes of a value made, read, written and sliced",
 	  "lddw map_value %r6, 7, 0\n" ZERO64,
-	  "mov %r1, %r6\nmov %r2, 64\nmov %r3, 0\nmov %r4, %r10\nadd %r4, -80\n" CALL(
-		  197)
-		  DYN(1) "mov %r2, 64\nadd %r1, 16\nmov %r3, %r10\nadd %r3, -80\nmov %r4, 0\nmov %r5, 0\n" CALL(
-			  201)
-			  DYN(1) "mov %r2, 0\nmov %r3, %r10\nadd %r3, -64\nmov %r4, 64\nmov %r5, 0\n" CALL(
-				  202)
-				  DYN(1) "mov %r2, 0\nmov %r3, 8\n" CALL(203),
+	  "mov %r1, %r6\nmov %r2, 64\nmov %r3, 0\nmov %r4, %r10\nadd %r4, -80\n" CALL(197)
+	  DYN(1) "mov %r2, 64\nadd %r1, 16\nmov %r3, %r10\nadd %r3, -80\n"
+	  "mov %r4, 0\nmov %r5, 0\n" CALL(201)
+	  DYN(1) "mov %r2, 0\nmov %r3, %r10\nadd %r3, -64\nmov %r4, 64\nmov %r5, 0\n" CALL(202)
+	  DYN(1) "mov %r2, 0\nmov %r3, 8\n" CALL(203),
 	  0, 0 },
 	{ "a record of 64 bytes of a dynptr, submitted and discarded", "",
-	  "lddw map %r1, 16\nmov %r2, 64\nmov %r3, 0\nmov %r4, %r10\nadd %r4, -80\n" CALL(
-		  198)
-		  DYN(1) "mov %r2, 1\n" CALL(199) "lddw map %r1, 16\nmov %r2, 64\nmov %r3, 0\nmov %r4, %r10\nadd %r4, -80\n" CALL(
-			  198) DYN(1) "mov %r2, 1\n" CALL(200),
+	  "lddw map %r1, 16\nmov %r2, 64\nmov %r3, 0\nmov %r4, %r10\nadd %r4, -80\n" CALL(198)
+	  DYN(1) "mov %r2, 1\n" CALL(199)
+	  "lddw map %r1, 16\nmov %r2, 64\nmov %r3, 0\nmov %r4, %r10\nadd %r4, -80\n" CALL(198)
+	  DYN(1) "mov %r2, 1\n" CALL(200),
 	  0, 0 },
+	// clang-format on
 };
 
 #undef CHAIN

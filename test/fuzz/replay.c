@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Drives a fuzz target with any compiler: runs it over the files and folders
 // named, and over random mutations of each (REPLAY_MUTATE=N, default 20 for
-// each file; the seed is printed). libFuzzer takes this file's place in VARIANT=fuzz
-// builds.
+// each file; the seed is printed). libFuzzer takes this file's place in
+// VARIANT=fuzz builds.
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

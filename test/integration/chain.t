@@ -73,14 +73,14 @@ is $? "which was asked before it"
 
 # NCCL 2.31 takes the last of equal costs, and an entry of -1 before all others
 tail() { # algorithm and protocol that the last decision says
-	timeout 20 "$sh" -q -J "chain$n" -o json decision tail 2>/dev/null |
+	timeout 300 "$sh" -q -J "chain$n" -o json decision tail 2>/dev/null |
 		sed -n 's#.*"answer":{"algo":"\([a-z_0-9]*\)","proto":"\([a-z0-9]*\)".*#\1/\2#p' |
 		head -1
 }
 # a job that lives while it is asked, with a report
 lives() {
 	rm -f "$dir/report"
-	NCCLBPF_JOB=chain$n timeout 100 "$B/test/fakes/host/standin" --procs \
+	NCCLBPF_JOB=chain$n timeout 300 "$B/test/fakes/host/standin" --procs \
 		--ranks 4 --min 64M --max 64M --seconds 90 --pause-ms 2 \
 		--report "$dir/report" "$@" >"$dir/log" 2>&1 &
 	job=$!

@@ -55,7 +55,7 @@ env LD_PRELOAD=$preload "$@" --seconds 100 --pause-ms 20 &
 job=$!
 for i in $(seq 300); do
 	for where in "" "-u NCCLBPF_SOCKET_DIR"; do
-		shell="env $where timeout 20 $B/ncclbpf-shell -q -o tsv"
+		shell="env $where timeout 300 $B/ncclbpf-shell -q -o tsv"
 		said=$($shell list 2>&1)
 		found=$(echo "$said" | grep -c "^$NCCLBPF_JOB.*attachable")
 		[ "$found" -ge 2 ] || continue
@@ -186,7 +186,7 @@ debug() {
 }
 trace() {
 	need strace
-	timeout 1 strace -f -o /dev/null -p "$1"
+	timeout 300 strace -f -o /dev/null -p "$1"
 }
 # locale NAME: of Debian's package locales, made here
 locale_of() {

@@ -3,8 +3,8 @@
 # tier: full  load: wait  limit: 600  needs: etcd
 # Another writer damages keys of a running job of two sites: the agents write them
 # again, those that were deleted, too, the next change is committed, and a communicator's
-# record that is damaged or deleted is made anew of the sites' copies. A second job of the same name, with communicators of the same
-# identity, is told apart from the first.
+# record that is damaged or deleted is made anew of the sites' copies. A second job of the same
+# name, with communicators of the same identity, is told apart from the first.
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/store_lib.sh"
 needs_store "damaged keys"

@@ -39,7 +39,10 @@ registered() {
 }
 await registered
 ok "two sites have ranks of one communicator" $?
-change() { run -o tsv policy use "$B/policies/$1.policy"; [ "$rc" -eq 0 ] && grep -q 'committed' out; }
+change() {
+	run -o tsv policy use "$B/policies/$1.policy"
+	[ "$rc" -eq 0 ] && grep -q 'committed' out
+}
 record() { ctl get --prefix --print-value-only $keys/order/record/; }
 n() { ctl get --print-value-only $keys/order/commit | sed -n 's/.*"n":\([0-9]*\).*/\1/p'; }
 generations() { # N: both ranks have generation N of the job
@@ -90,7 +93,8 @@ ok "an agent says that the store has gone back" $?
 lost() { grep -q "has lost the record that this site has copied" agent.a agent.b; }
 await lost
 ok "the record is a lost one" $?
-again() { record | grep -q "\"digest\":\"$(echo "$second" | sed 's/.*"digest":"\([0-9a-f]*\)".*/\1/')"; }
+digest=$(echo "$second" | sed 's/.*"digest":"\([0-9a-f]*\)".*/\1/')
+again() { record | grep -q "\"digest\":\"$digest"; }
 await again
 ok "and is made anew of the sites' copies" $?
 await generations 2

@@ -61,7 +61,7 @@ is $? "the policy is in force"
 # finds them there, and a job of the same name with a directory of its own stays apart.
 standin() { # directory, name of the log, the rest
 	NCCLBPF_SOCKET_DIR=$1 NCCLBPF_JOB=meet NCCLBPF_POLICY=$B/policies/size_aware.policy \
-		timeout 100 "$B/test/fakes/host/standin" --procs --ranks 2 --min 4M --max 32M \
+		timeout 300 "$B/test/fakes/host/standin" --procs --ranks 2 --min 4M --max 32M \
 		--seconds 60 >"$top/$2" 2>&1 &
 }
 # sockets DIRECTORY
@@ -83,7 +83,7 @@ standin "$dir" second.log
 second=$!
 await has /dev/shm/ncclbpf-0 4
 is $? "two more meet them there, though the disk has room again"
-NCCLBPF_JOB=meet timeout 20 "$sh" list >"$log" 2>&1 && grep -q meet "$log"
+NCCLBPF_JOB=meet timeout 300 "$sh" list >"$log" 2>&1 && grep -q meet "$log"
 is $? "a shell with the same variable finds them"
 mkdir -m 700 "$top/apart"
 mount -t tmpfs -o size=2m,mode=0700 x "$top/apart"

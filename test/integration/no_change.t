@@ -12,11 +12,11 @@ cd "$T" || exit 1
 start() { # JOB ARGS...
 	this=$1
 	shift
-	NCCLBPF_JOB=$this timeout 120 "$B/test/fakes/host/standin" --procs --ranks 2 \
+	NCCLBPF_JOB=$this timeout 300 "$B/test/fakes/host/standin" --procs --ranks 2 \
 		--seconds 100 --pause-ms 2 --min 1M --max 4M "$@" >"$T/$this.out" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
-	await timeout 20 "$S" -q attach "$this" >/dev/null 2>&1
+	await timeout 300 "$S" -q attach "$this" >/dev/null 2>&1
 }
 stop() {
 	kill -TERM "$job" 2>/dev/null
@@ -34,7 +34,8 @@ untuned() { # JOB, TUNER, TEXT...
 	shift 2
 	start "$this" --events
 	status 2 "$this: no change" -J "$this" policy use "$policy"
-	has "$this: and why" err "no communicator changes: NCCL has made 1 communicator without" "$@"
+	has "$this: and why" err \
+		"no communicator changes: NCCL has made 1 communicator without" "$@"
 	status 2 "$this: a dry run says it" -n -J "$this" policy use size_aware
 	run -J "$this" -o json policy use size_aware
 	has "$this: as data" out '"state":"unchangeable"' '"comms":[]' '"why":"NCCL has made'
@@ -80,7 +81,7 @@ exec 9<>asks # it asks for no variable and lives
 NCCLBPF_JOB=idle NCCL_ENV_PLUGIN=$B/libncclbpf.so "$B/test/fakes/host/env_host" 2 \
 	<asks >/dev/null 2>&1 &
 jobs="$jobs $!"
-await timeout 20 "$S" -q attach idle >/dev/null 2>&1
+await timeout 300 "$S" -q attach idle >/dev/null 2>&1
 status 0 "no communicator yet: the change is for those to come" -J idle -o table \
 	policy use "$policy"
 has "and says so" out "no communicators yet; new communicators use the change"

@@ -388,7 +388,7 @@ fi
 # NCCL without a profiler interface: a variable that is set is not hinted at
 for release in 2.21.5 2.22.3 2.24.3; do
 	old=old_$(echo $release | tr . _)
-	NCCL_TUNER_PLUGIN=$P NCCL_PROFILER_PLUGIN=$P NCCLBPF_JOB=$old timeout 60 \
+	NCCL_TUNER_PLUGIN=$P NCCL_PROFILER_PLUGIN=$P NCCLBPF_JOB=$old timeout 300 \
 		"$B/test/fakes/host/standin" --ranks 1 --nccl $release --min 4K --max 4K \
 		--seconds 50 --pause-ms 2 >"$T/old.out" 2>&1 &
 	jobs="$jobs $!"

@@ -32,8 +32,7 @@ enum { GOOD = 0, BAD = 43 };
 
 #ifdef __SANITIZE_THREAD__
 /* A control thread that waits for a lock at exit is not joined. */
-__attribute__((visibility("default"))) const char *
-__tsan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
 
 const char *__tsan_default_options(void)
 {

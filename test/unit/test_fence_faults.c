@@ -197,8 +197,7 @@ static void rank(int dirfd)
 			continue;
 		}
 		if (!nb_fence_enter(&f, &k))
-			nb_fence_adopt(&f,
-				       nb_fence_look(&f, k, &timed_out));
+			nb_fence_adopt(&f, nb_fence_look(&f, k, &timed_out));
 		nb_step_begin();
 		write_down(DECIDED, k, f.number);
 		SET(sh->at[self], k + 1);

@@ -56,13 +56,12 @@ static const char *mend(void)
 
 #define NONE "{\"id\":0,\"was\":0,\"base\":0,\"state\":\"none\"}"
 #define FIRST "{\"id\":2,\"was\":1,\"base\":0," FIRST_STATE "}"
-#define FIRST_STATE \
-	"\"state\":\"commit\",\"n\":1,\"digest\":\"d1\",\"fence\":7"
-#define ARMED2                                                             \
-	"{\"id\":3,\"was\":2,\"base\":0,\"state\":\"armed\",\"n\":2,"      \
+#define FIRST_STATE "\"state\":\"commit\",\"n\":1,\"digest\":\"d1\",\"fence\":7"
+#define ARMED2                                                        \
+	"{\"id\":3,\"was\":2,\"base\":0,\"state\":\"armed\",\"n\":2," \
 	"\"digest\":\"d2\",\"fence\":20,\"back\":{" FIRST_STATE "}}"
-#define SECOND                                                             \
-	"{\"id\":4,\"was\":3,\"base\":2,\"state\":\"commit\",\"n\":2,"     \
+#define SECOND                                                         \
+	"{\"id\":4,\"was\":3,\"base\":2,\"state\":\"commit\",\"n\":2," \
 	"\"digest\":\"d2\",\"fence\":20}"
 #define UNDONE2 "{\"id\":5,\"was\":3,\"base\":2," FIRST_STATE "}"
 
@@ -127,8 +126,8 @@ START_TEST(all_sites_say_what_they_have_first)
 	put_copy("b", SECOND);
 	ck_assert_ptr_nonnull(strstr(mend(), "\"from\":{\"a\":4,\"b\":4}"));
 	/* the sites have yet to copy it */
-	put(RECORD, "{\"id\":10,\"state\":\"commit\",\"from\":{\"a\":4,\"b\":4}}",
-	    12);
+	put(RECORD,
+	    "{\"id\":10,\"state\":\"commit\",\"from\":{\"a\":4,\"b\":4}}", 12);
 	ck_assert_str_eq(mend(), "");
 	put_copy("a", NULL);
 	ck_assert_str_eq(mend(), "");

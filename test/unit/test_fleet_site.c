@@ -66,7 +66,7 @@ static int64_t answer(void)
 }
 
 /* A record with its place in the chain. */
-#define LINK(id, was, base, state, n, fence)                              \
+#define LINK(id, was, base, state, n, fence)                                \
 	"{\"id\":" id ",\"was\":" was ",\"base\":" base ",\"state\":" state \
 	",\"n\":" n ",\"digest\":\"" DIGEST "\",\"fence\":" fence "}"
 /* One that begins the chain. */
@@ -75,13 +75,13 @@ static int64_t answer(void)
 START_TEST(records_that_make_sense_are_copied)
 {
 	uint64_t armed = copy(RECORD("\"armed\"", "1", "7"), 10);
-	uint64_t commit =
-		copy(LINK("4", "3", "0", "\"commit\"", "1", "7"), 11);
+	uint64_t commit = copy(LINK("4", "3", "0", "\"commit\"", "1", "7"), 11);
 
 	ck_assert_uint_eq(nb_fence_word_state(armed), NB_FENCE_ARMED);
 	ck_assert_uint_eq(nb_fence_word_state(commit), NB_FENCE_COMMIT);
 	ck_assert_uint_eq(nb_fence_word_seq(commit), 7);
-	ck_assert_uint_eq(copy("{\"id\":5,\"was\":4,\"state\":\"none\"}", 12), 0);
+	ck_assert_uint_eq(copy("{\"id\":5,\"was\":4,\"state\":\"none\"}", 12),
+			  0);
 }
 END_TEST
 
@@ -217,7 +217,8 @@ END_TEST
 #define ARM(id, was, n, fence) LINK(id, was, "0", "\"armed\"", n, fence)
 #define COMMIT(id, was, n, fence) LINK(id, was, "1", "\"commit\"", n, fence)
 
-/* The copy that the site publishes, without its place in the chain; NULL: none. */
+/* The copy that the site publishes, without its place in the chain; NULL: none.
+ */
 static json_t *published(int64_t *id)
 {
 	json_t *o = nb_site_describe(&site, 0);
@@ -305,8 +306,8 @@ START_TEST(a_rolled_back_fence_may_be_missed)
 
 	copy(ARM("1", "0", "1", "7"), 7);
 	word = copy(COMMIT("2", "1", "1", "7"), 8);
-	ck_assert_uint_eq(
-		copy(LINK("4", "3", "2", "\"commit\"", "1", "7"), 12), word);
+	ck_assert_uint_eq(copy(LINK("4", "3", "2", "\"commit\"", "1", "7"), 12),
+			  word);
 	ck_assert(!nb_site_lost(&site, 0));
 	/* but not its commit: this site has not answered */
 	ck_assert_uint_eq(
@@ -317,7 +318,7 @@ END_TEST
 
 START_TEST(a_record_made_of_the_copies_is_accepted)
 {
-#define MADE(id, from)                                                  \
+#define MADE(id, from)                                                     \
 	"{\"id\":" id ",\"state\":\"commit\",\"n\":2,\"digest\":\"" DIGEST \
 	"\",\"fence\":20,\"from\":{\"s\":" from "}}"
 	uint64_t word;
@@ -349,7 +350,8 @@ START_TEST(an_armed_copy_is_suspect)
 }
 END_TEST
 
-/* An agent died while it wrote a copy: nobody knows which word ranks have read. */
+/* An agent died while it wrote a copy: nobody knows which word ranks have read.
+ */
 START_TEST(half_a_copy_is_not_published)
 {
 	int64_t id;

@@ -717,6 +717,6 @@ END_TEST
 
 UNIT_MAIN("no memory", tcase_add_test(tc, each_allocation_of_init);
 	  tcase_add_test(tc, each_allocation_of_commands);
-	  tcase_add_test(
-		  tc, commands_need_neither_the_loader_nor_the_environment);
+	  tcase_add_test(tc,
+			 commands_need_neither_the_loader_nor_the_environment);
 	  tcase_add_test(tc, each_allocation_of_a_controllers_run);)

@@ -55,8 +55,8 @@ static void open_in(struct process *p, const char *dir)
 	const struct nb_jobdir_search s = { dir, "j", NULL, NULL };
 	struct nb_err dir_err, err;
 
-	ck_assert_int_eq(
-		nb_place_open(&s, 0, &p->dir, &p->seg, &dir_err, &err), 0);
+	ck_assert_int_eq(nb_place_open(&s, 0, &p->dir, &p->seg, &dir_err, &err),
+			 0);
 }
 
 static void close_it(struct process *p)
@@ -109,7 +109,7 @@ static void child(int in, int out, int leave)
 	if (read(in, &c, 1) != 1)
 		_exit(1);
 	open_in(&p, first);
-	c = !strcmp(p.dir.dir, first) ? 'f'
+	c = !strcmp(p.dir.dir, first)  ? 'f'
 	    : !strcmp(p.dir.dir, next) ? 'n'
 				       : '?';
 	if (write(out, &c, 1) != 1)
@@ -219,8 +219,9 @@ END_TEST
 
 UNIT_MAIN(
 	"place", tcase_set_timeout(tc, 120);
-	tcase_add_checked_fixture(tc, set_up, tear_down); tcase_add_test(
-		tc, a_directory_where_no_segment_can_be_made_is_passed_over);
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc,
+		       a_directory_where_no_segment_can_be_made_is_passed_over);
 	tcase_add_test(tc, a_job_of_that_name_and_another_directory_is_another);
 	tcase_add_loop_test(tc, all_meet_though_the_directory_is_full_for_some,
 			    0, ROUNDS);

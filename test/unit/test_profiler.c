@@ -744,30 +744,30 @@ START_TEST(types_are_known_by_their_whole_name)
 }
 END_TEST
 
-UNIT_MAIN("profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
-	  tcase_add_test(tc, quantiles_are_where_they_belong);
-	  tcase_add_loop_test(tc, nobody_listens_the_mask_is_zero, 1, 7);
-	  tcase_add_loop_test(tc, a_collective_is_measured, 1, 7);
-	  tcase_add_loop_test(tc, sends_are_measured, 1, 7);
-	  tcase_add_test(tc, sizes_are_those_of_the_whole_collective);
-	  tcase_add_loop_test(tc, every_event_type_gets_a_handle_and_may_end, 1,
-			      7);
-	  tcase_add_loop_test(tc, null_everywhere, 1, 7);
-	  tcase_add_test(tc, children_may_come_after_the_stop);
-	  tcase_add_test(tc, children_may_end_before_the_stop);
-	  tcase_add_test(tc, handles_are_dead_after_their_end);
-	  tcase_add_test(tc, what_is_wrong_is_counted_and_said_once);
-	  tcase_add_test(tc, a_gpu_clock_may_be_absurd);
-	  tcase_add_test(tc, the_cpu_clock_does_not_jump);
-	  nb_events_clock();
-	  if (__atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED))
-		  tcase_add_test(tc, the_cpu_clock_comes_back);
-	  else
-		  puts("# skipped: the_cpu_clock_comes_back: times are the system's here");
-	  tcase_add_test(tc, parents_of_other_processes_are_not_ours);
-	  tcase_add_test(tc, a_fork_has_other_handles);
-	  tcase_add_test(tc, the_end_may_come_first);
-	  tcase_add_test(tc, slots_are_bounded);
-	  tcase_add_test(tc, what_began_later_is_not_given_up);
-	  tcase_add_test(tc, communicators_are_bounded);
-	  tcase_add_test(tc, types_are_known_by_their_whole_name);)
+UNIT_MAIN(
+	"profiler", tcase_add_test(tc, a_bucket_is_as_exact_as_stated);
+	tcase_add_test(tc, quantiles_are_where_they_belong);
+	tcase_add_loop_test(tc, nobody_listens_the_mask_is_zero, 1, 7);
+	tcase_add_loop_test(tc, a_collective_is_measured, 1, 7);
+	tcase_add_loop_test(tc, sends_are_measured, 1, 7);
+	tcase_add_test(tc, sizes_are_those_of_the_whole_collective);
+	tcase_add_loop_test(tc, every_event_type_gets_a_handle_and_may_end, 1,
+			    7);
+	tcase_add_loop_test(tc, null_everywhere, 1, 7);
+	tcase_add_test(tc, children_may_come_after_the_stop);
+	tcase_add_test(tc, children_may_end_before_the_stop);
+	tcase_add_test(tc, handles_are_dead_after_their_end);
+	tcase_add_test(tc, what_is_wrong_is_counted_and_said_once);
+	tcase_add_test(tc, a_gpu_clock_may_be_absurd);
+	tcase_add_test(tc, the_cpu_clock_does_not_jump); nb_events_clock();
+	if (__atomic_load_n(&nb_clock.mult, __ATOMIC_RELAXED))
+		tcase_add_test(tc, the_cpu_clock_comes_back);
+	else puts(
+		"# skipped: the_cpu_clock_comes_back: times are the system's here");
+	tcase_add_test(tc, parents_of_other_processes_are_not_ours);
+	tcase_add_test(tc, a_fork_has_other_handles);
+	tcase_add_test(tc, the_end_may_come_first);
+	tcase_add_test(tc, slots_are_bounded);
+	tcase_add_test(tc, what_began_later_is_not_given_up);
+	tcase_add_test(tc, communicators_are_bounded);
+	tcase_add_test(tc, types_are_known_by_their_whole_name);)

@@ -405,8 +405,7 @@ START_TEST(mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid)
 	const struct nb_seg_comm c = { .comm_id = 5, .has_id = 1, .nranks = 2 };
 	struct nb_segment *a = attach(), *b = attach();
 
-	ck_assert_uint_eq(a->mem->proc[a->proc].pid,
-			  a->mem->proc[b->proc].pid);
+	ck_assert_uint_eq(a->mem->proc[a->proc].pid, a->mem->proc[b->proc].pid);
 	ck_assert_uint_ne(a->mem->proc[a->proc].token,
 			  a->mem->proc[b->proc].token);
 	nb_startup_lose(b, 5);
@@ -487,28 +486,27 @@ START_TEST(lock_of_the_dead_is_free_and_of_the_living_is_not)
 }
 END_TEST
 
-UNIT_MAIN("segment", tcase_add_checked_fixture(tc, set_up, tear_down);
+UNIT_MAIN(
+	"segment", tcase_add_checked_fixture(tc, set_up, tear_down);
 
-	  tcase_add_test(tc, file_is_private_and_shared);
-	  tcase_add_test(tc, no_directory_means_private_memory);
-	  tcase_add_test(tc, files_that_are_not_ours_are_left_alone);
-	  tcase_add_test(tc, garbage_is_replaced);
-	  tcase_add_test(tc, another_version_in_use_is_left_alone);
-	  tcase_add_test(tc, segment_of_the_dead_is_reset);
-	  tcase_add_test(tc, next_run_beside_a_living_agent_has_no_generation);
-	  tcase_add_test(tc, process_that_became_another_program_is_reaped);
-	  tcase_add_test(tc, files_that_may_not_grow_do_without);
-	  tcase_add_test(tc, dead_process_is_reaped_and_the_living_stay);
-	  tcase_add_test(tc, reused_pid_is_another_process); tcase_add_test(
-		  tc,
-		  process_of_another_container_lives_while_its_file_is_open);
-	  tcase_add_test(tc, stranger_of_another_container_cannot_be_told_dead);
-	  tcase_add_test(tc, strangers_do_not_hide_each_other);
-	  tcase_add_test(tc, lock_held_by_a_child_does_not_keep_the_dead);
-	  tcase_add_test(
-		  tc,
-		  mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid);
-	  tcase_add_test(tc, file_systems_that_share_memory_are_known);
-	  tcase_add_test(tc, zombie_is_dead);
-	  tcase_add_test(tc,
-			 lock_of_the_dead_is_free_and_of_the_living_is_not);)
+	tcase_add_test(tc, file_is_private_and_shared);
+	tcase_add_test(tc, no_directory_means_private_memory);
+	tcase_add_test(tc, files_that_are_not_ours_are_left_alone);
+	tcase_add_test(tc, garbage_is_replaced);
+	tcase_add_test(tc, another_version_in_use_is_left_alone);
+	tcase_add_test(tc, segment_of_the_dead_is_reset);
+	tcase_add_test(tc, next_run_beside_a_living_agent_has_no_generation);
+	tcase_add_test(tc, process_that_became_another_program_is_reaped);
+	tcase_add_test(tc, files_that_may_not_grow_do_without);
+	tcase_add_test(tc, dead_process_is_reaped_and_the_living_stay);
+	tcase_add_test(tc, reused_pid_is_another_process); tcase_add_test(
+		tc, process_of_another_container_lives_while_its_file_is_open);
+	tcase_add_test(tc, stranger_of_another_container_cannot_be_told_dead);
+	tcase_add_test(tc, strangers_do_not_hide_each_other);
+	tcase_add_test(tc, lock_held_by_a_child_does_not_keep_the_dead);
+	tcase_add_test(
+		tc,
+		mark_of_a_lost_rank_ends_with_its_process_and_not_with_its_pid);
+	tcase_add_test(tc, file_systems_that_share_memory_are_known);
+	tcase_add_test(tc, zombie_is_dead);
+	tcase_add_test(tc, lock_of_the_dead_is_free_and_of_the_living_is_not);)

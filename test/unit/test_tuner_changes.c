@@ -68,8 +68,8 @@ static void many_changes(void)
 	const char *name = "chan";
 
 	for (uint32_t i = 0; i < 20; i++) {
-		int rc = i ? stage_limit(i, digest) :
-			     stage_use(&name, 1, digest, NULL);
+		int rc = i ? stage_limit(i, digest)
+			   : stage_use(&name, 1, digest, NULL);
 
 		committed += !rc && !commit(digest, NULL) &&
 			     last.comm[0].state == NB_CHANGE_COMMITTED;

@@ -25,9 +25,10 @@ function M.cmd_list()
 			local job = name:match "^([%w_%-]+)%.seg$"
 			local st = job and core.stat(dir .. "/" .. name)
 			if st and st.kind == "file" then
-				rows[#rows + 1] = { job = job, state = state(dir .. "/" .. name),
-					bytes = st.size, written = core.time(math.floor(st.mtime) * 1000000000),
-					file = dir .. "/" .. name }
+				local file = dir .. "/" .. name
+				local at = math.floor(st.mtime) * 1000000000
+				rows[#rows + 1] = { job = job, state = state(file), bytes = st.size,
+					written = core.time(at), file = file }
 			end
 		end
 	end
@@ -36,8 +37,8 @@ function M.cmd_list()
 		schema = "segment.list/1", rows = rows, id = "file",
 		data = { segments = core.array(rows) },
 		empty = "no segments in " .. table.concat(target.directories(), ", "),
-		columns = { { "job" }, { "state" }, { "bytes", num = true }, { "written", drop = 1 },
-			{ "file" } },
+		columns = { { "job" }, { "state" }, { "bytes", num = true },
+			{ "written", drop = 1 }, { "file" } },
 	}
 end
 

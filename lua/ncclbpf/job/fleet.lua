@@ -307,7 +307,8 @@ local function find_members(self)
 	local members = members_of(self, list)
 	for _, x in ipairs(left) do
 		local m = lost_site(x, errors.new("no_target", ("site %s has ranks of "
-			.. "communicator %s, and its agent's lease has ended"):format(x.site, x.comm)))
+			.. "communicator %s, and its agent's lease has ended"):format(x.site,
+			x.comm)))
 		m.left = true
 		members[#members + 1] = m
 	end

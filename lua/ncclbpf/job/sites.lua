@@ -96,7 +96,8 @@ M.sites = errors.catch(function(store, job)
 	return sites, problems
 end)
 
--- The newest registration of each communicator, and who has registered it: by COMM {since, site = {}}
+-- The newest registration of each communicator, and who has registered it: by COMM
+-- {since, site = {}}
 local function registrations(store, job)
 	local by = {}
 	for _, x in ipairs(try(M.read(store, job, "comm/"))) do
@@ -104,7 +105,8 @@ local function registrations(store, job)
 		if comm then
 			by[comm] = by[comm] or { since = 0, site = {} }
 			by[comm].site[site] = true
-			by[comm].since = math.max(by[comm].since, math.tointeger(x.value.since) or 0)
+			by[comm].since = math.max(by[comm].since,
+				math.tointeger(x.value.since) or 0)
 		end
 	end
 	return by

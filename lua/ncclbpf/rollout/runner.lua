@@ -11,8 +11,8 @@ local M = {}
 
 local TRIES, PAUSE_S = 20, 0.5
 local POLL_S = 0.1
--- Time limit of a runner's request to the store: nobody waits for it, so it outlasts a slow store. A
--- shell that follows the runner tries for as long to read the record.
+-- Time limit of a runner's request to the store: nobody waits for it, so it outlasts a slow store.
+-- A shell that follows the runner tries for as long to read the record.
 local PATIENCE_S = 20
 local SAVED_S = 10 -- longest time until a new process has become the runner
 local RESCUE_S = 30 -- time until the supervisor of a dead runner has changed the file

@@ -677,8 +677,7 @@ static void check_fleet(struct nb_json *j)
 		      "policy history and list show what the job has",
 		      "the store has gone back from revision %llu to %llu: "
 		      "was it restored from a backup?",
-		      (unsigned long long)back,
-		      (unsigned long long)a->back_to);
+		      (unsigned long long)back, (unsigned long long)a->back_to);
 	else
 		check(j, "fleet", OK, NULL, "site %.71s, the store answers",
 		      a->site);

@@ -225,25 +225,39 @@ void standin_usage(FILE *f)
 
 bool standin_options(int argc, char **argv)
 {
-	static const struct option names[] = {
-		{ "ranks", 1, NULL, 'x' },	{ "nodes", 1, NULL, 'x' },
-		{ "comms", 1, NULL, 'x' },	{ "nccl", 1, NULL, 'x' },
-		{ "groups", 1, NULL, 'x' },	{ "coll", 1, NULL, 'x' },
-		{ "min", 1, NULL, 'x' },	{ "max", 1, NULL, 'x' },
-		{ "factor", 1, NULL, 'x' },	{ "seconds", 1, NULL, 'x' },
-		{ "loops", 1, NULL, 'x' },	{ "pause-ms", 1, NULL, 'x' },
-		{ "ahead", 1, NULL, 'x' },	{ "report", 1, NULL, 'x' },
-		{ "table", 1, NULL, 'x' },	{ "contend", 1, NULL, 'x' },
-		{ "noise", 1, NULL, 'x' },	{ "rank-us", 1, NULL, 'x' },
-		{ "rank-env", 1, NULL, 'x' },	{ "probe", 1, NULL, 'x' },
-		{ "rank", 1, NULL, 'x' },	{ "meet", 1, NULL, 'x' },
-		{ "calls-only", 1, NULL, 'x' }, { "windows", 1, NULL, 'x' },
-		{ "procs", 0, NULL, 'p' },
-		{ "threads", 0, NULL, 't' },	{ "no-nvls", 0, NULL, 'n' },
-		{ "hang", 0, NULL, 'h' },	{ "stalls", 0, NULL, 'l' },
-		{ "events", 0, NULL, 'e' },	{ "split", 0, NULL, 's' },
-		{ "help", 0, NULL, 'H' },	{ NULL, 0, NULL, 0 }
-	};
+	static const struct option names[] = { { "ranks", 1, NULL, 'x' },
+					       { "nodes", 1, NULL, 'x' },
+					       { "comms", 1, NULL, 'x' },
+					       { "nccl", 1, NULL, 'x' },
+					       { "groups", 1, NULL, 'x' },
+					       { "coll", 1, NULL, 'x' },
+					       { "min", 1, NULL, 'x' },
+					       { "max", 1, NULL, 'x' },
+					       { "factor", 1, NULL, 'x' },
+					       { "seconds", 1, NULL, 'x' },
+					       { "loops", 1, NULL, 'x' },
+					       { "pause-ms", 1, NULL, 'x' },
+					       { "ahead", 1, NULL, 'x' },
+					       { "report", 1, NULL, 'x' },
+					       { "table", 1, NULL, 'x' },
+					       { "contend", 1, NULL, 'x' },
+					       { "noise", 1, NULL, 'x' },
+					       { "rank-us", 1, NULL, 'x' },
+					       { "rank-env", 1, NULL, 'x' },
+					       { "probe", 1, NULL, 'x' },
+					       { "rank", 1, NULL, 'x' },
+					       { "meet", 1, NULL, 'x' },
+					       { "calls-only", 1, NULL, 'x' },
+					       { "windows", 1, NULL, 'x' },
+					       { "procs", 0, NULL, 'p' },
+					       { "threads", 0, NULL, 't' },
+					       { "no-nvls", 0, NULL, 'n' },
+					       { "hang", 0, NULL, 'h' },
+					       { "stalls", 0, NULL, 'l' },
+					       { "events", 0, NULL, 'e' },
+					       { "split", 0, NULL, 's' },
+					       { "help", 0, NULL, 'H' },
+					       { NULL, 0, NULL, 0 } };
 	int o, at;
 
 	while ((o = getopt_long(argc, argv, "", names, &at)) != -1) {
