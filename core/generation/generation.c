@@ -363,6 +363,11 @@ static int gen_compile(struct nb_gen *g, struct nb_err *err)
 	return rc;
 }
 
+const char *nb_gen_uncompiled(const struct nb_gen *g)
+{
+	return g->chain ? nb_chain_uncompiled(g->chain) : NULL;
+}
+
 static int gen_alloc(struct nb_gen **out, const struct nb_order *order,
 		     const struct nb_scopes *scopes, struct nb_err *err)
 {

@@ -142,6 +142,11 @@ int nb_gen_for_controllers(struct nb_gen **out, const struct nb_gen *g,
 int nb_gen_rehearsal(struct nb_gen **out, const struct nb_gen *gen,
 		     struct nb_err *err);
 
+/*
+ * Returns why the interpreter runs the programs of @g, although their policies
+ * ask for machine code; NULL if it does not. The text lives as long as @g.
+ */
+const char *nb_gen_uncompiled(const struct nb_gen *g);
 /* Return program @prog of policy @p as @g runs it, borrowed; NULL if @g
  * does not run it. */
 struct nb_exec *nb_gen_exec(const struct nb_gen *g, const struct nb_policy *p,

@@ -295,9 +295,17 @@ static int conn_send(lua_State *L)
 	lua_concat(L, 2);
 	if (object) {
 		fd = nb_wire_object_file(object, object_size);
-		if (fd < 0)
-			return nb_lua_failf(L, NB_E_IO, "memory file: %s",
-					    strerror(errno));
+		if (fd < 0) {
+			nb_lua_failf(
+				L, NB_E_IO,
+				"this shell cannot make a memory file (memfd_create): %s",
+				strerror(errno));
+			nb_lua_set_str(
+				L, "hint",
+				"allow memfd_create in the seccomp profile of the shell's container, "
+				"or run the shell elsewhere on this host");
+			return 2;
+		}
 	}
 	line = lua_tolstring(L, -1, &size);
 	rc = send_all(c, line, size, object ? fd : shared, timeout);

@@ -16,6 +16,7 @@
 #include "plugin/policies/held_list.h"
 #include "plugin/policies/history.h"
 #include "plugin/runtime/lock.h"
+#include "plugin/runtime/log.h"
 
 struct nb_gens nb_gens;
 
@@ -51,6 +52,21 @@ static void publish_slot(struct nb_gen **slot, struct nb_gen *g)
 	__atomic_store_n(slot, g, __ATOMIC_SEQ_CST);
 }
 
+/* Log the first generation that the interpreter runs against our wish. */
+static void tell_uncompiled(const struct nb_gen *g)
+{
+	static bool told;
+	const char *why = nb_gen_uncompiled(g);
+
+	if (!why || told)
+		return;
+	told = true;
+	nb_log(NB_LOG_WARN,
+	       "the interpreter runs the policies, several times slower than machine code: "
+	       "%s; %s",
+	       why, NB_GENS_UNCOMPILED_HINT);
+}
+
 struct nb_gen *nb_gens_keep(struct nb_gen *g, struct nb_err *err)
 {
 	struct nb_gen *have = nb_gens_find(g->digest);
@@ -66,6 +82,7 @@ struct nb_gen *nb_gens_keep(struct nb_gen *g, struct nb_err *err)
 			if (nb_gens.kept[i])
 				continue;
 			publish_slot(&nb_gens.kept[i], g);
+			tell_uncompiled(g);
 			return g;
 		}
 	}

@@ -39,6 +39,12 @@ extern struct nb_gens nb_gens;
 
 /* Returns the kept generation with digest @digest, or NULL. */
 struct nb_gen *nb_gens_find(const uint8_t digest[NB_SHA256_SIZE]);
+/* What to do where nb_gen_uncompiled says why. */
+#define NB_GENS_UNCOMPILED_HINT                                           \
+	"allow executable memory (SELinux: execmem; systemd: "            \
+	"MemoryDenyWriteExecute=no; prctl PR_SET_MDWE; seccomp), "        \
+	"or set NCCLBPF_JIT=off if this is intended"
+
 /*
  * Keep a generation, and take ownership of the caller's reference. Returns the
  * generation, or a kept one with the same digest. It lives until a sweep finds

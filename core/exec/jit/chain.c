@@ -21,6 +21,7 @@ struct nb_chain {
 	/* The machine code; NULL if the chain is interpreted. */
 	struct nb_jit *jit;
 	struct nb_symbols *symbols;
+	struct nb_err why; /* why the compilation failed */
 	struct nb_chain_shape shape;
 	uint32_t n;
 	const struct nb_exec *x[]; /* The programs that run, in their order. */
@@ -64,7 +65,7 @@ static void compile(struct nb_chain *c, struct nb_jit_link *link,
 						.runs = prog[i].runs };
 		any |= link[i].compile;
 	}
-	if (!any || nb_jit_compile_chain(&c->jit, link, &chain, NULL))
+	if (!any || nb_jit_compile_chain(&c->jit, link, &chain, &c->why))
 		return;
 	memcpy(&c->head.run, &c->jit->entry, sizeof(c->head.run));
 	memcpy(&c->head.touch, &c->jit->pages->code, sizeof(c->head.touch));
@@ -122,6 +123,11 @@ int nb_chain_publish(struct nb_chain *c, unsigned how, struct nb_err *err)
 	return c->jit ? nb_symbols_publish(&c->symbols, c->jit, &img, 0, how,
 					   err)
 		      : 0;
+}
+
+const char *nb_chain_uncompiled(const struct nb_chain *c)
+{
+	return c->why.code ? c->why.text : NULL;
 }
 
 size_t nb_chain_compiled(const struct nb_chain *c)

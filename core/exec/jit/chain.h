@@ -71,6 +71,10 @@ int nb_chain_publish(struct nb_chain *c, unsigned how, struct nb_err *err);
  * interpreted. */
 size_t nb_chain_compiled(const struct nb_chain *c);
 
+/* Return why the programs could not be compiled, or NULL. It lives as long as
+ * @c. */
+const char *nb_chain_uncompiled(const struct nb_chain *c);
+
 /*
  * Call an empty function in the pages of the programs' code, which loads the
  * pages into this CPU's TLB before they are needed. Any thread.

@@ -39,13 +39,13 @@ function M.list()
 		if not s.unseen then known[s.pid] = s.job end
 		add(s)
 	end
-	local others, unreadable, found = target.others(known)
+	local others, unreadable, found, unread = target.others(known)
 	for _, s in ipairs(found) do add(s) end
 	for _, o in ipairs(others) do
 		rows[#rows + 1] = { state = o.launched and "launcher" or "no plugin", pid = o.pid,
 			command = o.command, reason = o.reason, hint = o.hint }
 	end
-	return rows, problems, gone, unreadable
+	return rows, problems, gone, unreadable > 0 and target.unread(unreadable, unread) or nil
 end
 
 -- Two processes with the same rank show that two jobs share a name. -> message, hint | nil
@@ -188,9 +188,8 @@ function M.cmd_list(ctx)
 			foot[#foot + 1] = "note: removed stale socket " .. g.path
 		end
 	end
-	if unreadable > 0 and (ctx.flags.verbose or #rows == 0) then
-		foot[#foot + 1] = ("note: %s of other users could not be read"):format(
-			units.count(unreadable, "process"))
+	if unreadable and (ctx.flags.verbose or #rows == 0) then
+		foot[#foot + 1] = "note: " .. unreadable
 	end
 	return {
 		schema = "list/1", rows = rows, merged = merged, id = "pid", foot = foot,
@@ -484,6 +483,14 @@ local function status_text(s, per, verbose)
 				r.data.diverged,
 				r.data.diverged == 1 and "" or "s")
 			notes[#notes + 1] = "hint: check agreement"
+			break
+		end
+	end
+	for _, r in ipairs(per) do
+		if read.text(r.data.uncompiled) then
+			notes[#notes + 1] = ("note: %s: the interpreter runs the policies: %s"):format(
+				merge.who { r.member }, r.data.uncompiled)
+			notes[#notes + 1] = "hint: doctor"
 			break
 		end
 	end

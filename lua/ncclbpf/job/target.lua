@@ -256,14 +256,14 @@ end
 -- Processes with NCCL mapped that are not in @known (set of PIDs): { {pid, command, reason, hint}
 -- }, and sockets that only they see.
 function M.others(known)
-	local list, unreadable, found = {}, 0, {}
+	local list, unreadable, found, first = {}, 0, {}, nil
 	local started = launchers(known)
 	for _, name in ipairs(core.list("/proc") or {}) do
 		local pid = math.tointeger(tonumber(name:match("^%d+$")))
 		if pid and not known[pid] then
 			local maps = core.read("/proc/" .. pid .. "/maps", 16 << 20)
 			if not maps then
-				unreadable = unreadable + 1
+				unreadable, first = unreadable + 1, first or pid
 			elseif maps:find("/libnccl%.so") and not env "NCCLBPF_SOCKET_DIR"
 				and of_process(pid) then
 				found[#found + 1] = of_process(pid)
@@ -282,7 +282,7 @@ function M.others(known)
 		end
 	end
 	table.sort(list, function(a, b) return a.pid < b.pid end)
-	return list, unreadable, found
+	return list, unreadable, found, first
 end
 
 -- ---- choosing ---------------------------------------------------------------
@@ -301,9 +301,17 @@ local function permission()
 		"run it in the job's container, or with these capabilities"
 end
 
+-- Name the @n processes that could not be read, the first of which has PID @first.
+function M.unread(n, first)
+	local who = n == 1 and "pid " .. first or units.count(n, "process")
+	-- Root can read all processes of its user namespace, if it has the capability.
+	return uid ~= 0 and who .. " of other users could not be read"
+		or who .. " could not be read: this shell is root without CAP_SYS_PTRACE"
+end
+
 -- @job: the job that was asked for, or nil
 local function nothing(problems, job)
-	local others, unreadable = M.others({})
+	local others, unreadable, _, unread = M.others({})
 	local hint =
 		"nccl-tests or a training job " ..
 		"with NCCL_TUNER_PLUGIN=libncclbpf.so would appear here; see list"
@@ -316,9 +324,7 @@ local function nothing(problems, job)
 	elseif without then
 		cause, hint = without, others[1].hint
 	elseif unreadable > 0 then
-		cause = ("%s of other users could not be read"):format(
-			units.count(unreadable, "process"))
-		-- Root can read all processes of its own user namespace.
+		cause = M.unread(unreadable, unread)
 		hint = uid ~= 0 and permission()
 			or hint .. "; for a job in a container, run the shell there"
 	end

@@ -30,7 +30,9 @@ local function folder(kind)
 	end
 	local dir = state .. "/ncclbpf/" .. kind
 	if not core.mkdirs(dir) then
-		errors.raise("cannot_create", "%s cannot be made", dir)
+		error(errors.new("cannot_create", ("%s cannot be made"):format(dir), {
+			hint = ("set XDG_STATE_HOME to a directory that user %d may write; HOME is %s")
+				:format((core.ids()), tostring(os.getenv "HOME")) }), 0)
 	end
 	return dir
 end

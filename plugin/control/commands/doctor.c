@@ -481,6 +481,10 @@ static void check_policy(struct nb_json *j)
 		      nb_gens.baseline->npolicies, nb_held.n,
 		      (unsigned long long)nb_history_number(
 			      nb_gens.baseline_number));
+	if (nb_gens.baseline && nb_gen_uncompiled(nb_gens.baseline))
+		check(j, "engine", WARN, NB_GENS_UNCOMPILED_HINT,
+		      "the interpreter runs the policies, several times slower: %.300s",
+		      nb_gen_uncompiled(nb_gens.baseline));
 	if (nb_gens.staged)
 		check(j, "change", WARN, "run change commit or change abort",
 		      "a change is staged but not committed");

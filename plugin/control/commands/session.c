@@ -287,6 +287,9 @@ int nb_cmd_status(struct nb_call *call)
 		     nb_params.num[NB_P_COHERENCE] ? "off" : "strict");
 	nb_cmd_times_json(j);
 	put_generation(j);
+	nb_json_kstr(j, "uncompiled",
+		     nb_gens.baseline ? nb_gen_uncompiled(nb_gens.baseline)
+				      : NULL);
 	nb_json_kbool(j, "staged", nb_gens.staged != NULL);
 	nb_json_ku64(j, "comms", nb_comms.n);
 	nb_json_ku64(j, "decisions", nb_comms_decisions());

@@ -122,7 +122,11 @@ def sockets() -> List[Socket]:
 
 
 def _memory_file(content: bytes) -> int:
-    fd = os.memfd_create("ncclbpf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        fd = os.memfd_create("ncclbpf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except OSError as e:
+        raise Error("cannot_open", f"memfd_create: {e.strerror}",
+                    hint="allow memfd_create in the container's seccomp profile") from e
     try:
         with os.fdopen(os.dup(fd), "wb") as f:
             f.write(content)
