@@ -252,7 +252,8 @@ enum {
 /* From this number on, helpers are our own, and objects declare them as
  * externs. */
 enum { NB_HELPER_EXTERN = 0x10001 };
-/* From this number on, helpers read the decision of a tuner context. */
+/* From this number on, helpers with a CTX read the decision of a tuner context.
+ */
 enum { NB_HELPER_TUNER = 0x20001 };
 /* The helpers that controllers may call on coherent maps. */
 enum { NB_HELPER_UPDATE = 2, NB_HELPER_DELETE = 3 };

@@ -289,8 +289,10 @@ static int check_ranks_agree(const struct nb_segment *s, bool empty,
 			(unsigned long long)a.comm_id, text);
 		return nb_hint(
 			err, "%s",
-			a.aligned
+			a.aligned && nb_gens.baseline->npolicies
 				? "policy use none is possible; check agreement shows all ranks"
+			: a.aligned
+				? "no policy is in use: check agreement shows what NCCL chose on each rank"
 				: "no fence is safe, because ranks count decisions differently: "
 				  "check agreement shows all ranks; "
 				  "a new communicator counts from zero");

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/ascii.h"
 #include "plugin/runtime/log.h"
 
 #define PREFIX "NCCLBPF_"
@@ -177,6 +178,10 @@ static bool params_complete(const struct nb_params *p)
 /* Read all values before logging, because NCCLBPF_LOG is one of them. */
 int nb_params_read(void)
 {
+	/* "none" is no plugin, as in NCCL's own variables */
+	static const enum nb_param chains[] = { NB_P_CHAIN_TUNER,
+						NB_P_CHAIN_NET, NB_P_CHAIN_GIN,
+						NB_P_CHAIN_PROFILER };
 	struct nb_params *p = &nb_params;
 
 	memset(p, 0, sizeof(*p));
@@ -191,6 +196,10 @@ int nb_params_read(void)
 			   nb_spec_param((enum nb_param)i)->def);
 		p->set[i] = text && take_value(p, (enum nb_param)i, text);
 	}
+	for (size_t i = 0; i < sizeof(chains) / sizeof(*chains); i++)
+		if (p->str[chains[i]] &&
+		    nb_same_word(p->str[chains[i]], "none"))
+			take_value(p, chains[i], "");
 	nb_log_level = (enum nb_log_level)p->num[NB_P_LOG];
 	if (!params_complete(p)) {
 		nb_log(NB_LOG_WARN,

@@ -64,7 +64,9 @@ static struct nb_gen *find_gen(struct nb_comm *c, uint32_t number,
 	struct nb_gen *g = NULL;
 
 	__atomic_store_n(&c->searching, 1, __ATOMIC_SEQ_CST);
-	if (c->seg && nb_segment_digest(nb_self.seg, number, digest))
+	if (!number)
+		g = nb_gens.empty;
+	else if (c->seg && nb_segment_digest(nb_self.seg, number, digest))
 		g = search_kept(digest);
 	if (g) {
 		g = nb_gen_of(g, c->init.comm_id);

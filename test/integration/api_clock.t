@@ -164,6 +164,14 @@ await asks_nothing
 ok "and NCCL is asked for no events" $?
 stop
 
+start odd --nccl 2.28.9 --probe 2:50
+await is "diverged decisions"
+status 2 "there a rank that is asked more often has diverged" -J odd check agreement
+has "the advice fits a job without a policy" err "no policy is in use"
+! grep -q "policy use none" err
+ok "which cannot use none instead" $?
+stop
+
 start one --nccl 2.29.3 --events --rank-env 1:NCCLBPF_API_CLOCK=off
 await is "agreed none"
 ok "where one rank does not see calls the ranks have no clock" $?

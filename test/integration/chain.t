@@ -113,7 +113,16 @@ for release in 2.30.7 2.31.2 2.32.6; do
 		done
 	done
 done
-unset CHAIN_DOES NCCLBPF_POLICY
+unset CHAIN_DOES
+NCCLBPF_POLICY=$B/test/corpus/answers/only_tree.policy lives
+timeout 20 "$sh" -J "chain$n" -o table explain allreduce 64M >"$dir/explain" 2>&1
+grep -q "choice of the wrapped tuner peer" "$dir/explain" &&
+	! grep -q "NCCL's own choice" "$dir/explain"
+is $? "explain names the wrapped tuner"
+kill "$job"
+wait "$job"
+job=
+unset NCCLBPF_POLICY
 
 # ---- what cannot be called
 
@@ -142,6 +151,9 @@ NCCLBPF_CHAIN_TUNER=$dir/copy.so
 report
 [ $? -eq 0 ] && took "$nccl" && said 4 "copy.so is left out: it is another ncclbpf"
 is $? "a copy of ourselves: refused"
+NCCLBPF_CHAIN_TUNER=None NCCLBPF_CHAIN_PROFILER=none report
+[ $? -eq 0 ] && took "$nccl" && said 0 "opening the" && said 0 "is left out"
+is $? "none: no plugin is looked for, as in NCCL's own variables"
 export LD_LIBRARY_PATH=$peers${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 NCCLBPF_CHAIN_TUNER=named
 report

@@ -78,6 +78,27 @@ START_TEST(withdrawn_entry_is_taken_by_no_version)
 }
 END_TEST
 
+/* A communicator without an identity that starts without policies lacks none.
+ */
+START_TEST(no_policy_is_no_missing_generation)
+{
+	void *ctx = NULL;
+	int channels = 0;
+	float t[21];
+
+	ck_assert_int_eq(ncclTunerPlugin_v3.init(8, 1, logger, &ctx), 0);
+	for (int i = 0; i < 3; i++) {
+		table(t);
+		ck_assert_int_eq(ncclTunerPlugin_v3.get_coll_info(
+					 ctx, 4, 4096, 1, (float **)(void *)t,
+					 7, 3, &channels),
+				 0);
+	}
+	ck_assert_uint_eq(refused(NB_REFUSED_GEN_MISSING), 0);
+	nb_comm_free(ctx);
+}
+END_TEST
+
 /* NCCL 2.31 looks for a symmetric kernel with a table that offers nothing. */
 START_TEST(table_that_offers_nothing_is_left_alone)
 {
@@ -579,6 +600,7 @@ UNIT_MAIN("tuner", tcase_set_timeout(tc, 300);
 	  tcase_add_test(tc, readings_agree_with_nccl_2_31);
 	  tcase_add_test(tc, withdrawn_entry_is_taken_by_no_version);
 	  tcase_add_test(tc, table_that_offers_nothing_is_left_alone);
+	  tcase_add_test(tc, no_policy_is_no_missing_generation);
 	  tcase_add_test(tc, chosen_entry_is_what_nccl_takes);
 	  tcase_add_test(tc, a_table_is_known_again_by_every_entry);
 	  tcase_add_test(tc, sizes_of_one_collective_are_kept_side_by_side);

@@ -22,7 +22,8 @@ static int check_helper(const struct at *a)
 	const struct nb_helper_spec *h = a->helper;
 	const char *kernel = nb_spec_kernel_helper(a->insn->imm);
 
-	if (h && h->id >= NB_HELPER_TUNER && a->env->hook->id != NB_HOOK_TUNER)
+	if (h && h->id >= NB_HELPER_TUNER && h->arg[0] == NB_ARG_CTX &&
+	    a->env->hook->id != NB_HOOK_TUNER)
 		return refuse(a, NB_RULE_HELPER_HOOK, .reg = -1);
 	if (h)
 		return 0;

@@ -269,8 +269,11 @@ function M.cmd_agreement(ctx)
 	end
 	local comms = read.list(d, "comms")
 	if d.agree == false then
-		local n = 0
+		local n, used = 0, false
 		for _, c in ipairs(comms) do
+			for _, m in ipairs(read.list(c, "members")) do
+				used = used or (read.text(m.policies) or "") ~= ""
+			end
 			if tostring(c.verdict):match "^diverged" or c.verdict == "mismatched"
 				or c.verdict == "api_calls_differ" then
 				n = n + 1
@@ -279,8 +282,10 @@ function M.cmd_agreement(ctx)
 		failure = errors.new("ranks_disagree", (
 			"ranks of %d communicator%s do not agree"):format(n, n == 1 and "" or "s"),
 			{
-			hint = "no change is possible until they agree; " ..
-				"give policy use none and start a new communicator",
+			hint = used and "no change is possible until they agree; " ..
+				"give policy use none and start a new communicator"
+				or "no policy is in use, so compare what NCCL decides by: " ..
+				"its version, its NCCL_ variables and the GPUs of these ranks",
 		})
 	end
 	return {

@@ -194,7 +194,12 @@ local function explain_text(d, who)
 	t[#t + 1] = ("%s of %s, comm %s%s%s"):format(tostring(d.coll), units.bytes(d.bytes),
 		tostring(d.comm),
 		d.generation and ", generation " .. tostring(d.generation) or "", who)
-	local rows = { { step = "nccl", algo = answer(d.nccl), note = "NCCL's own choice" } }
+	-- A wrapped tuner answers first, and policies see its answer as NCCL's choice.
+	local wrapped = read.text(d.wrapped)
+	local whose = wrapped and "the wrapped tuner's" or "NCCL's"
+	local rows = { { step = "nccl", algo = answer(d.nccl), note = wrapped
+		and ("choice of the wrapped tuner %s, or NCCL's if it has none"):format(wrapped)
+		or "NCCL's own choice" } }
 	local n, other = read.record(d.nccl), false
 	for _, p in ipairs(read.list(d, "policies")) do
 		local note = "left it"
@@ -204,14 +209,15 @@ local function explain_text(d, who)
 			local same = (p.algo == nil or p.algo == n.algo)
 				and (p.proto == nil or p.proto == n.proto)
 				and (p.channels or 0) == 0
-			note = not same and "changed it" or other and "back to NCCL's choice"
-				or "kept NCCL's choice"
+			note = not same and "changed it" or (other and "back to %s choice"
+				or "kept %s choice"):format(whose)
 			other = not same
 		end
 		rows[#rows + 1] = { step = tostring(p.name), algo = answer(p), note = note }
 	end
 	rows[#rows + 1] = { step = "answer", algo = answer(d.answer),
-		note = "by " .. (read.text(d.by) or "NCCL") }
+		note = "by " .. (read.text(d.by) or wrapped and "the wrapped tuner or NCCL"
+			or "NCCL") }
 	for _, l in ipairs(format.table({ { "step" }, { "algo", title = "CHOICE" },
 		{ "note", title = "" } }, rows, {})) do
 		t[#t + 1] = l

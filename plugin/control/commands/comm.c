@@ -13,6 +13,7 @@
 #include "plugin/control/reply.h"
 #include "plugin/policies/history.h"
 #include "plugin/tuner/explain.h"
+#include "plugin/wrap/wrapped.h"
 
 /* Write one rank of a communicator as members of the open JSON object. */
 static void put_comm(struct nb_json *j, const struct nb_comm *c)
@@ -305,6 +306,8 @@ static int put_explanation(struct nb_call *call, const struct nb_comm *c,
 	nb_json_ku64(j, "slot", c->slot_index);
 	nb_json_kbool(j, "seen", e->seen);
 	nb_cmd_choice(j, "nccl", d->nccl_algo, d->nccl_proto);
+	nb_json_kstr(j, "wrapped",
+		     c->chained ? nb_wrapped[NB_WRAPPED_TUNER].name : NULL);
 	nb_cmd_answer(j, "answer", d->algo, d->proto, d->channels);
 	nb_json_kstr(j, "by",
 		     d->by >= 0 && d->by < NB_GEN_MAX_POLICIES

@@ -543,8 +543,10 @@ static void check_divergence(struct nb_json *j)
 		    apart++ >= 32)
 			continue;
 		check(j, "agreement", BAD,
-		      "check agreement shows the ranks and their differences; "
-		      "run policy use none if only answers differ",
+		      nb_gens.baseline->npolicies
+			      ? "check agreement shows the ranks and their differences; "
+				"run policy use none if only answers differ"
+			      : "check agreement shows the ranks and their differences",
 		      "communicator %016llx: its ranks decided differently, first at decision %llu",
 		      (unsigned long long)c->comm_id,
 		      (unsigned long long)seq - 1);
