@@ -18,7 +18,7 @@
  * read without the lock, all others only under nb_segment_lock.
  */
 enum {
-	NB_SEG_VERSION = 14,
+	NB_SEG_VERSION = 15,
 	NB_SEG_GENS = 64,
 	NB_SEG_PROCS = 512,
 	NB_SEG_COMMS = 256,
@@ -61,7 +61,8 @@ struct nb_seg_proc {
 	uint32_t setting[NB_NSETTINGS];
 	/* Atomic: number of the process's baseline generation. */
 	uint32_t baseline;
-	uint8_t pad[48 - 4 * NB_NSETTINGS];
+	int32_t ranks; /* Ranks that the launcher has started; -1 if unknown. */
+	uint8_t pad[44 - 4 * NB_NSETTINGS];
 };
 
 enum {

@@ -503,6 +503,30 @@ static json_t *settings_of(const struct nb_site *s, const struct nb_seg_comm *c)
 	return list;
 }
 
+/*
+ * Returns the launcher's numbers of the ranks that have registered here; NULL
+ * if one is unknown, or if the communicator is not of all ranks of the job.
+ */
+static json_t *ranks_here(const struct nb_site *s, const struct nb_seg_comm *c)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < NB_SEG_SLOTS; i++) {
+		const struct nb_seg_slot *slot = &c->slot[i];
+		const struct nb_seg_proc *p =
+			&s->seg->mem->proc[slot->proc % NB_SEG_PROCS];
+
+		if (load32(&slot->state) == NB_SLOT_FREE)
+			continue;
+		if (slot->rank < 0 || (uint32_t)p->ranks != c->nranks) {
+			json_decref(list);
+			return NULL;
+		}
+		json_array_append_new(list, json_integer(slot->rank));
+	}
+	return list;
+}
+
 /* Returns a fence word as a record of the store. */
 static json_t *record_of_word(const struct nb_site *s, uint64_t word)
 {
@@ -551,10 +575,11 @@ json_t *nb_site_describe(const struct nb_site *s, uint32_t i)
 		nb_startup_text(s->seg, c, why, sizeof(why));
 	else if (nb_site_lost(s, i))
 		snprintf(why, sizeof(why), "%s", NB_TARGET_LOST);
-	return json_pack("{s:I,s:I,s:I,s:s,s:o,s:s,s:o*}", "since",
+	return json_pack("{s:I,s:I,s:I,s:o*,s:s,s:o,s:s,s:o*}", "since",
 			 (json_int_t)load64(&c->fleet_since), "nranks",
 			 (json_int_t)c->nranks, "ranks",
-			 (json_int_t)nb_seg_registered(c), "clock",
+			 (json_int_t)nb_seg_registered(c), "who",
+			 ranks_here(s, c), "clock",
 			 !begun				     ? "unknown"
 			 : nb_seg_clock(c) == NB_CLOCK_CALLS ? "calls"
 			 : nb_seg_clock(c) == NB_CLOCK_NONE  ? "none"

@@ -92,11 +92,66 @@ static const char *first_gone(const struct nb_view *v, const struct nb_group *g)
 	return nb_group_gone(v, g, nb_group_members(v, g), &i);
 }
 
+enum { NAMED = 4096 }; /* ranks with a larger number are not named */
+
+/* Mark the ranks that @who has. Returns false if one is marked or too large. */
+static bool mark_ranks(bool here[NAMED], const json_t *who)
+{
+	for (size_t i = 0; i < json_array_size(who); i++) {
+		json_int_t n = json_integer_value(json_array_get(who, i));
+
+		if (n < 0 || n >= NAMED || here[n])
+			return false;
+		here[n] = true;
+	}
+	return true;
+}
+
+/*
+ * Write which ranks of the group have not registered: "ranks 2-3,7", or "the
+ * others" if their numbers are unknown.
+ */
+static void say_missing(const struct nb_view *v, const struct nb_group *g,
+			char text[64])
+{
+	bool here[NAMED] = { false };
+	bool known = g->nranks <= NAMED;
+	size_t at = 0;
+
+	for (size_t i = g->first; known && i < g->end; i++) {
+		const json_t *o = v->at[i].value, *who;
+
+		who = json_object_get(o, "who");
+		known = (json_int_t)json_array_size(who) ==
+				nb_view_int(o, "ranks") &&
+			mark_ranks(here, who);
+	}
+	snprintf(text, 64, "the others");
+	for (json_int_t n = 0; known && n < g->nranks; n++) {
+		json_int_t first = n;
+
+		if (here[n])
+			continue;
+		while (n + 1 < g->nranks && !here[n + 1])
+			n++;
+		if (at > 36) {
+			snprintf(text + at, 64 - at, " and others");
+			return;
+		}
+		at += (size_t)snprintf(text + at, 64 - at, "%s%lld",
+				       at ? "," : "ranks ", (long long)first);
+		if (n > first)
+			at += (size_t)snprintf(text + at, 64 - at, "-%lld",
+					       (long long)n);
+	}
+}
+
 /* Write why the fleet cannot change the communicator, or "" if it can. */
 static void group_why(const struct nb_view *v, const struct nb_group *g,
 		      char *why, size_t size)
 {
 	const json_t *first = v->at[g->first].value;
+	char missing[64];
 
 	*why = '\0';
 	for (size_t i = g->first; i < g->end && !*why; i++) {
@@ -158,13 +213,14 @@ static void group_why(const struct nb_view *v, const struct nb_group *g,
 			 (long long)g->ranks, (long long)g->nranks,
 			 nb_group_gone(v, g, nb_group_members(v, g),
 				       &(size_t){ 0 }));
-	else if (!*why && g->ranks != g->nranks)
-		snprintf(
-			why, size,
-			"%lld of %lld ranks have registered, on %u site%s: "
-			"the others have no ncclbpf, no agent, or no NCCLBPF_FLEET",
-			(long long)g->ranks, (long long)g->nranks, g->sites,
-			g->sites == 1 ? "" : "s");
+	if (*why || g->ranks == g->nranks)
+		return;
+	say_missing(v, g, missing);
+	snprintf(why, size,
+		 "%lld of %lld ranks have registered, on %u site%s: "
+		 "%s have no ncclbpf, no agent, or no NCCLBPF_FLEET",
+		 (long long)g->ranks, (long long)g->nranks, g->sites,
+		 g->sites == 1 ? "" : "s", missing);
 }
 
 /* Has each site registered, and have its ranks made their first decision? */

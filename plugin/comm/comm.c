@@ -9,6 +9,7 @@
 
 #include "plugin/job/self.h"
 #include "plugin/runtime/log.h"
+#include "plugin/runtime/params.h"
 
 struct nb_comms nb_comms;
 
@@ -138,6 +139,27 @@ void nb_comm_tell_mismatch(struct nb_comm *c)
 	       "so it uses none of the policies and NCCL decides; %s",
 	       (unsigned long long)c->init.comm_id,
 	       good ? "settings" : "policies", text, nb_startup_remedy(c->seg));
+}
+
+enum { FLEET_TICKS = 3 };
+
+void nb_comm_tell_fleet(struct nb_comm *c)
+{
+	if (c->told_fleet || !c->seg || !c->fence.follows)
+		return;
+	c->fleet_ticks = c->seg->fleet_why[0] ? c->fleet_ticks + 1 : 0;
+	if (c->fleet_ticks < FLEET_TICKS)
+		return;
+	c->told_fleet = true;
+	nb_log(NB_LOG_WARN,
+	       "communicator %016llx: %.159s; NCCL decides for it on this site",
+	       (unsigned long long)c->init.comm_id, c->seg->fleet_why);
+}
+
+bool nb_comm_uncompared(const struct nb_comm *c)
+{
+	return c->init.nodes > 1 && !nb_params_fleet() && c->gen &&
+	       c->gen->npolicies;
 }
 
 uint64_t nb_comms_decisions(void)

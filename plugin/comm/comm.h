@@ -152,6 +152,12 @@ struct nb_comm {
 	char why[NB_STARTUP_WHY];
 	/* the log says that the communicator's ranks started differently */
 	bool told;
+	/*
+	 * the log says why the fleet leaves the communicator to NCCL; number of
+	 * ticks since there is a reason
+	 */
+	bool told_fleet;
+	unsigned fleet_ticks;
 	struct nb_overdue overdue;
 	/* the first decision was made; only the deciding thread uses it */
 	bool begun;
@@ -219,6 +225,17 @@ void nb_comms_forked(void);
  * caller holds NB_LOCK_STATE, or @c is not yet in the list.
  */
 void nb_comm_tell_mismatch(struct nb_comm *c);
+/*
+ * Log once why the fleet leaves the communicator to NCCL, for example because
+ * some hosts lack NCCLBPF_FLEET. Call it once a second; a reason that passes
+ * while ranks register is not logged. The caller holds NB_LOCK_STATE.
+ */
+void nb_comm_tell_fleet(struct nb_comm *c);
+/*
+ * Returns true if the communicator's hosts began with policies that nobody has
+ * compared: it spans hosts, and the job has no fleet.
+ */
+bool nb_comm_uncompared(const struct nb_comm *c);
 /*
  * Any thread may call the functions below if it holds NB_LOCK_STATE, which
  * keeps the communicator alive. The deciding thread does not take the lock.

@@ -57,6 +57,7 @@ static void publish_settings(void)
 	const int64_t *num = nb_params.num;
 
 	self->rank = nb_self.dir.rank;
+	self->ranks = nb_self.dir.ranks;
 	self->setting[NB_SETTING_VERSION] = nb_startup_version(NCCLBPF_VERSION);
 	self->setting[NB_SETTING_COHERENCE] = (uint32_t)num[NB_P_COHERENCE];
 	self->setting[NB_SETTING_MAX_CHANNELS] =

@@ -54,6 +54,7 @@ void nb_process_tick(void)
 	nb_events_use(nb_gens.baseline);
 	for (struct nb_comm *c = nb_comms.first; c; c = c->next) {
 		nb_comm_tell_mismatch(c);
+		nb_comm_tell_fleet(c);
 		nb_overdue_look(c);
 	}
 	nb_wrapped_log();

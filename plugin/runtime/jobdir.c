@@ -279,23 +279,32 @@ static void name_job(struct nb_jobdir *p, const char *job)
 	p->job[n] = '\0';
 }
 
-/* Get the rank from the first variable that contains a number. */
-static void name_rank(struct nb_jobdir *p)
+/*
+ * Returns the value of the first variable of @vars that contains a number, or
+ * -1. @vars ends with NULL.
+ */
+static int first_number(const char *const *vars)
 {
-	static const char *const vars[] = { "RANK", "SLURM_PROCID",
-					    "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-					    "JOB_COMPLETION_INDEX" };
-
-	p->rank = -1;
-	for (size_t i = 0; i < sizeof(vars) / sizeof(vars[0]); i++) {
-		const char *v = getenv(vars[i]);
+	for (; *vars; vars++) {
+		const char *v = getenv(*vars);
 		size_t n = v ? strspn(v, "0123456789") : 0;
 
-		if (n && n <= 7 && !v[n]) {
-			p->rank = (int)strtol(v, NULL, 10);
-			return;
-		}
+		if (n && n <= 7 && !v[n])
+			return (int)strtol(v, NULL, 10);
 	}
+	return -1;
+}
+
+static void name_rank(struct nb_jobdir *p)
+{
+	static const char *const rank[] = { "RANK", "SLURM_PROCID",
+					    "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+					    "JOB_COMPLETION_INDEX", NULL };
+	static const char *const ranks[] = { "WORLD_SIZE", "SLURM_NTASKS",
+					     "OMPI_COMM_WORLD_SIZE", NULL };
+
+	p->rank = first_number(rank);
+	p->ranks = first_number(ranks);
 }
 
 bool nb_jobdir_try(const struct nb_jobdir_search *s, unsigned i, bool make,

@@ -251,7 +251,16 @@ static void go_without_lock(struct nb_comm *c, const struct nb_err *err)
  */
 static void log_comm(struct nb_comm *c)
 {
+	static bool told;
+
 	nb_comm_tell_mismatch(c);
+	if (nb_comm_uncompared(c) && !told) {
+		told = true;
+		nb_log(NB_LOG_INFO,
+		       "communicator %016llx has ranks on %u hosts: nobody compares their policies; "
+		       "give NCCLBPF_POLICY the same value on all of them, or set NCCLBPF_FLEET",
+		       (unsigned long long)c->init.comm_id, c->init.nodes);
+	}
 	nb_log(NB_LOG_DEBUG,
 	       "communicator %016llx: %u ranks, %u nodes, tuner v%u, generation %u%s%s",
 	       (unsigned long long)c->init.comm_id, c->init.ranks,

@@ -689,6 +689,21 @@ static void check_fleet(struct nb_json *j)
 		      a->site);
 }
 
+/* Report once that communicators span hosts without a fleet. */
+static void check_hosts(struct nb_json *j)
+{
+	const struct nb_comm *c = nb_comms.first;
+
+	while (c && !nb_comm_uncompared(c))
+		c = c->next;
+	if (c)
+		check(j, "hosts", WARN,
+		      "give NCCLBPF_POLICY the same value on all hosts, or set NCCLBPF_FLEET on all",
+		      "communicator %016llx has ranks on %u hosts: "
+		      "nobody compares their policies",
+		      (unsigned long long)c->init.comm_id, c->init.nodes);
+}
+
 int nb_cmd_doctor(struct nb_call *call)
 {
 	struct nb_json *j = call->out;
@@ -714,6 +729,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	check_segment(j);
 	check_leftovers(j);
 	check_fleet(j);
+	check_hosts(j);
 	nb_json_end_arr(j);
 	return 0;
 }
