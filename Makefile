@@ -4,6 +4,8 @@
 VERSION := 0.1.0
 SOVERSION := 0
 
+.DEFAULT_GOAL := all
+
 include core/flags.mk
 
 .PHONY: all lib help clean

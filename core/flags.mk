@@ -24,13 +24,15 @@ PKG_CONFIG ?= pkg-config
 CUDA ?= /usr/local/cuda
 RUN ?=
 JOBS := $(shell nproc)
-# Parallel, unless the command says otherwise.
-ifeq ($(filter -j% --jobserver%,$(MAKEFLAGS)),)
+# Parallel, unless the command says otherwise. A second make shares the job slots of the first.
+ifeq ($(SLOTS),)
 MAKEFLAGS += -j$(JOBS)
 endif
+unexport SLOTS
 MAKEFLAGS += --no-print-directory
 # Set-up may install compilers, so what follows it is a second make that looks for its tools again.
-AGAIN = $(MAKE) --no-print-directory
+# The + passes the job slots on: make sees no $(MAKE) in a recipe that names it by a variable.
+AGAIN = +SLOTS=shared $(MAKE) --no-print-directory
 
 .DELETE_ON_ERROR:
 .SECONDARY:

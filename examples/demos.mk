@@ -47,7 +47,7 @@ demo-gin: DEMO := examples/moe-alltoall/demo.sh
 demo-rdma: DEMO := examples/rdma/demo.sh
 ## demo: demo-rollout     a policy is promoted where it is better (under 1 min)
 demo-rollout: DEMO := examples/rollout/demo.sh
-## demo: demo-closed-loop channels follow the latency on all ranks (under 30 s)
+## demo: demo-closed-loop  channels follow the latency on all ranks (under 30 s)
 demo-closed-loop: DEMO := examples/closed-loop/demo.sh
 ## demo: demo-fleet       a job on three sites and a real etcd; agent and store fail (under 1 min)
 demo-fleet: DEMO := examples/fleet/demo.sh

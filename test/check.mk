@@ -65,7 +65,7 @@ soak:
 	@TABLES=20000 TABLE_SEED=$$(date +%s) EXPRS=20000 EXPR_SEED=$$(date +%s) \
 		LIMIT=7200 test/run -b $(B) unit-table expr
 	@DOMAIN_MORE=$(or $(DOMAIN_MORE),20) CK_FORK=no $(B)/test/unit/test_verify_domains
-	@ARM64_PROGRAMS=200000 $(AGAIN) agree PROGRAMS=3000000
+	@$(AGAIN) agree ARM64_PROGRAMS=200000 PROGRAMS=3000000
 	@AGREEMENT_SEED=$$(date +%s%N) LIMIT=7200 \
 		CHAIN_SEED=$$(date +%s%N) CHAINS=100000 \
 		test/run -b $(B) unit-chain unit-agreement arm64

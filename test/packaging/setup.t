@@ -100,5 +100,23 @@ else
 	[ $rc -eq 0 ] && grep -q 'promtool cannot be had' "$dir/out"
 	say $? "it cannot be had: said, and no reason to stop"
 fi
+# The makefiles alone: what a plain make builds, and that a second make gets the job slots.
+unset B V MAKEFLAGS
+make -C "$TOP" -npq >"$dir/out" 2>/dev/null
+grep -qx '.DEFAULT_GOAL := all' "$dir/out"
+say $? "a plain make builds all"
+cat >"$dir/slots.mk" <<'EOF'
+include core/flags.mk
+first:
+	@$(AGAIN) -f $(firstword $(MAKEFILE_LIST)) second
+second:
+	@echo built
+EOF
+make -C "$TOP" -f "$dir/slots.mk" first >"$dir/out" 2>&1
+grep -qx built "$dir/out" && ! grep -q jobserver "$dir/out"
+say $? "a make that another one calls compiles in parallel too"
+make -C "$TOP" help >"$dir/out" 2>&1
+grep -q '^  make [a-z]' "$dir/out" && ! grep '^  make   ' "$dir/out"
+say $? "make help names a target in each line"
 echo "1..$n"
 exit $bad
