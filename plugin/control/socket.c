@@ -473,6 +473,8 @@ void nb_control_forked(struct nb_control *c)
 {
 	if (!c)
 		return;
+	/* a child in a new PID namespace may have its parent's PID */
+	c->pid = 0;
 	close_all(c);
 	for (unsigned i = 0; i < NB_CONTROL_CONNS; i++)
 		if (c->conn_fd[i] >= 0)

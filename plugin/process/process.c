@@ -312,7 +312,8 @@ static __attribute__((destructor)) void process_end(void)
 {
 	if (pthread_mutex_trylock(&start_lock))
 		return;
-	if (made == MADE && nb_self.pid == getpid()) {
+	/* a forked child in a new PID namespace may have its parent's PID */
+	if (made == MADE && !forked && nb_self.pid == getpid()) {
 		leave_job();
 		made = FAILED;
 	}

@@ -78,10 +78,22 @@ has "it is committed" out committed
 run -J east doctor
 has "doctor finds nothing" out "1 process"
 
+# peer JOB: the PID of its first process, as this shell sees it
+peer() {
+	lua_run -e 'local c = require "ncclbpf.core".connect(arg[0], 5) print((c:peer()))' \
+		"$(ls "$T/s/$1".*.sock | head -1)" 2>"$T/why"
+}
+job forks --containers --ranks 1 --fork-after
+inode=$(stat -c %i "$T/s/forks".*.sock)
+child=$(pgrep -P "$(peer forks)" | head -1)
+kill -TERM "$child"
+ended() { ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$child/status"; }
+await ended
+[ -n "$child" ] && [ "$(stat -c %i "$T/s/forks".*.sock)" = "$inode" ]
+ok "the end of a forked child with its parent's PID leaves the parent's socket" $?
+
 victim=$(ls "$T/s" | sed -n 's/^pair\..*\.sock$/&/p' | head -1)
-peer=$(lua_run -e 'local c = require "ncclbpf.core".connect(arg[0], 5) print((c:peer()))' \
-	"$T/s/$victim" 2>"$T/why" || :)
-kill -9 "${peer:-$pair}"
+kill -9 "$(peer pair)"
 gone() { "$S" -J pair -o json status 2>/dev/null | grep -q '"processes":1,"why"'; }
 await gone
 ok "when one of two PIDs 1 dies, the other knows" $?

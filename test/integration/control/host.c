@@ -277,8 +277,11 @@ static void end_of_child(int sig)
  * serve, nor remove at its end, its parent's socket. */
 static void fork_child(void)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	if (opt.containers && unshare(CLONE_NEWPID)) /* it has PID 1, too */
+		exit(2);
+	pid = fork();
 	if (pid == 0) {
 		signal(SIGTERM, end_of_child);
 		pause();
