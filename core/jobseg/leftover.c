@@ -27,6 +27,7 @@ struct leftover {
 	uint64_t bytes;
 	time_t written;
 	ino_t inode;
+	bool unfinished;
 };
 
 struct list {
@@ -51,6 +52,24 @@ static size_t job_in(const char *name, bool *unfinished)
 	return !dot[4] || *unfinished ? (size_t)(dot - name) : 0;
 }
 
+/*
+ * Returns true if the file is a segment, or has nothing yet of what a process
+ * was about to write when it was killed. The directory may be one in which the
+ * user keeps other files with such names.
+ */
+static bool is_segment(int dirfd, const char *name, bool unfinished)
+{
+	int fd = openat(dirfd, name,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	uint64_t magic = 0;
+	ssize_t n = fd >= 0 ? pread(fd, &magic, sizeof(magic), 0) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	return !n || (n == (ssize_t)sizeof(magic) &&
+		      (magic == NB_SEG_MAGIC || (unfinished && !magic)));
+}
+
 static bool add_file(struct list *l, int dirfd, const char *name,
 		     bool unfinished, time_t now)
 {
@@ -61,6 +80,7 @@ static bool add_file(struct list *l, int dirfd, const char *name,
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) ||
 	    !S_ISREG(st.st_mode) ||
 	    (unfinished && now < st.st_mtim.tv_sec + MAKING_S) ||
+	    !is_segment(dirfd, name, unfinished) ||
 	    nb_seg_file_used(dirfd, name, &place))
 		return true;
 	if (l->n == l->room) {
@@ -72,7 +92,8 @@ static bool add_file(struct list *l, int dirfd, const char *name,
 	}
 	l->at[l->n] = (struct leftover){ .bytes = (uint64_t)st.st_blocks * 512,
 					 .written = st.st_mtim.tv_sec,
-					 .inode = st.st_ino };
+					 .inode = st.st_ino,
+					 .unfinished = unfinished };
 	snprintf(l->at[l->n++].name, NAME, "%s", name);
 	return true;
 }
@@ -108,7 +129,12 @@ static int newest_first(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Remove the segment, unless a process has begun to use it. */
+/*
+ * Remove the segment, unless a process has begun to use it. Its job's mailbox
+ * goes first: while the segment has its name and we hold its lock, no process
+ * can have made a mailbox for a new one. An unfinished segment has no mailbox,
+ * although its job may live in another segment and have one.
+ */
 static bool remove_file(int dirfd, const struct leftover *l)
 {
 	int fd = openat(dirfd, l->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -120,13 +146,13 @@ static bool remove_file(int dirfd, const struct leftover *l)
 		return false;
 	gone = !flock(fd, LOCK_EX | LOCK_NB) &&
 	       !fstatat(dirfd, l->name, &st, AT_SYMLINK_NOFOLLOW) &&
-	       st.st_ino == l->inode && nb_seg_use_of(fd) == NB_SEG_UNUSED &&
-	       !unlinkat(dirfd, l->name, 0);
-	if (gone) {
+	       st.st_ino == l->inode && nb_seg_use_of(fd) == NB_SEG_UNUSED;
+	if (gone && !l->unfinished) {
 		snprintf(board, sizeof(board), "%.*s.loop",
 			 (int)strcspn(l->name, "."), l->name);
 		unlinkat(dirfd, board, 0);
 	}
+	gone = gone && !unlinkat(dirfd, l->name, 0);
 	close(fd);
 	return gone;
 }

@@ -50,9 +50,17 @@ NCCLBPF_KEEP_SEGMENTS_HOURS=1 job later --ranks 1
 ok "one that is older than NCCLBPF_KEEP_SEGMENTS_HOURS goes" $?
 killed four now
 : >"$T/s/notes.seg.txt"
+echo "a brain, segmented" >"$T/s/brain.seg"
+: >"$T/s/live.seg.4711"
+: >"$T/s/live.loop"
+touch -d "2 hours ago" "$T/s/live.seg.4711"
 status 0 "all are removed" segment remove all
-has "the command says how many" out "1 segment of ended jobs removed"
+has "the command says how many" out "2 segments of ended jobs removed"
 there live && there beside && there later && [ -e "$T/s/notes.seg.txt" ] && ! there four
 ok "segments in use stay, and other files" $?
+there brain
+ok "a file of the user that is no segment stays, whatever its name" $?
+[ -e "$T/s/live.loop" ] && [ ! -e "$T/s/live.seg.4711" ]
+ok "an unfinished segment of a job that lives goes, and the job's mailbox stays" $?
 status 0 "a running job decides on" -J live policy use none
 finish
