@@ -34,6 +34,11 @@ enum {
 	/* descriptors that must be left beside the pools' */
 	FILES_KEPT = 128,
 	MOST_POOLS = 1 << 20, /* that another process can announce */
+	/*
+	 * attempts to allocate a pool: kernels may undo one at a signal, and
+	 * each one if the application has a fast timer
+	 */
+	POOL_ATTEMPTS = 32,
 	UNWRITTEN_SECONDS = 60
 };
 
@@ -361,11 +366,11 @@ static int try_pool(unsigned pools_here)
 	if (fd < 0)
 		return errno;
 	unlink(path);
-	while (fallocate(fd, 0, 0, (off_t)POOL_SIZE)) {
-		if (errno == EINTR)
-			continue;
+	for (int n = 0; fallocate(fd, 0, 0, (off_t)POOL_SIZE);) {
 		rc = errno;
-		goto out;
+		if (rc != EINTR || ++n == POOL_ATTEMPTS)
+			goto out;
+		rc = 0;
 	}
 	p = mmap(NULL, POOL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED) {

@@ -289,6 +289,16 @@ START_TEST(the_system_refuses_the_file)
 }
 END_TEST
 
+/* NCCL tries again for ever, too, so it must not be asked. */
+START_TEST(signals_undo_each_allocation)
+{
+	fallocate_errno = EINTR;
+	ck_assert(!take(1, 1));
+	ck_assert_ptr_nonnull(strstr(why(), "Interrupted system call"));
+	ck_assert_uint_eq(nb_pools_announced(), 0);
+}
+END_TEST
+
 START_TEST(later_versions_have_no_pools)
 {
 	left_mib = 1;
@@ -312,4 +322,5 @@ UNIT_MAIN("pools", tcase_add_checked_fixture(tc, no_pools_yet, remove_dir);
 	  tcase_add_test(tc, descriptors_are_few);
 	  tcase_add_test(tc, address_space_is_small);
 	  tcase_add_test(tc, the_system_refuses_the_file);
+	  tcase_add_test(tc, signals_undo_each_allocation);
 	  tcase_add_test(tc, later_versions_have_no_pools);)
