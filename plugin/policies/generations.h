@@ -40,9 +40,9 @@ extern struct nb_gens nb_gens;
 /* Returns the kept generation with digest @digest, or NULL. */
 struct nb_gen *nb_gens_find(const uint8_t digest[NB_SHA256_SIZE]);
 /* What to do where nb_gen_uncompiled says why. */
-#define NB_GENS_UNCOMPILED_HINT                                           \
-	"allow executable memory (SELinux: execmem; systemd: "            \
-	"MemoryDenyWriteExecute=no; prctl PR_SET_MDWE; seccomp), "        \
+#define NB_GENS_UNCOMPILED_HINT                                    \
+	"allow executable memory (SELinux: execmem; systemd: "     \
+	"MemoryDenyWriteExecute=no; prctl PR_SET_MDWE; seccomp), " \
 	"or set NCCLBPF_JIT=off if this is intended"
 
 /*

@@ -297,9 +297,10 @@ static int first_number(const char *const *vars)
 
 static void name_rank(struct nb_jobdir *p)
 {
-	static const char *const rank[] = { "RANK", "SLURM_PROCID",
-					    "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-					    "JOB_COMPLETION_INDEX", NULL };
+	static const char *const rank[] = {
+		"RANK",	     "SLURM_PROCID",	     "OMPI_COMM_WORLD_RANK",
+		"PMIX_RANK", "JOB_COMPLETION_INDEX", NULL
+	};
 	static const char *const ranks[] = { "WORLD_SIZE", "SLURM_NTASKS",
 					     "OMPI_COMM_WORLD_SIZE", NULL };
 

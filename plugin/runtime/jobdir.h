@@ -17,7 +17,7 @@ enum { NB_JOBDIR_JOB = 65, NB_JOBDIR_SUN = 108 };
 struct nb_jobdir {
 	/* the checked directory, relative to which files are opened */
 	int dirfd;
-	int rank; /* the rank that the launcher has set; -1: unknown */
+	int rank;  /* the rank that the launcher has set; -1: unknown */
 	int ranks; /* how many ranks it has started; -1: unknown */
 	char dir[PATH_MAX];
 	char job[NB_JOBDIR_JOB];
