@@ -38,7 +38,8 @@ rank 0 a "$fleet"
 rank 1 a "$fleet"
 rank 2 b
 rank 3 b
-missing="2 of 4 ranks have registered, on 1 site: ranks 2-3 have no ncclbpf, no agent, or no NCCLBPF_FLEET"
+missing="2 of 4 ranks have registered, on 1 site: ranks 2-3 have no ncclbpf, "
+missing="${missing}no agent, or no NCCLBPF_FLEET"
 warned() { grep -q "$missing" log.1.0; }
 await warned
 ok "the log of a host with the variable names the missing ranks" $?
