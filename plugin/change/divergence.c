@@ -69,7 +69,11 @@ static void reset_to_baseline(struct watched *w)
 	int rc = out ? nb_change_baseline(out, &err) : NB_E_BUSY;
 
 	w->reset = rc == NB_E_BUSY;
-	if (!rc)
+	if (!rc && out->state == NB_CHANGE_UNCHANGEABLE)
+		nb_log(NB_LOG_WARN,
+		       "NCCLBPF_ON_DIVERGENCE=baseline: no communicator changes: %s",
+		       out->ncomms ? out->comm[0].why : out->why);
+	else if (!rc)
 		nb_log(NB_LOG_WARN,
 		       "NCCLBPF_ON_DIVERGENCE=baseline: "
 		       "NCCL decides by itself in all communicators from generation %llu on",

@@ -434,7 +434,11 @@ static void commit_change(void)
 		nb_log(NB_LOG_DEBUG, "controllers made generation %llu",
 		       (unsigned long long)c->shown);
 		NB_STEP(LOOP_COMMITTED);
-		finish_change(NULL);
+		if (c->state == NB_CHANGE_UNCHANGEABLE)
+			nb_fail(&err, NB_E_REFUSED, 0,
+				"no communicator changes: %.150s",
+				c->ncomms ? c->comm[0].why : c->why);
+		finish_change(c->state == NB_CHANGE_UNCHANGEABLE ? &err : NULL);
 	}
 	slow_down();
 	free(c);
