@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { NB_UTC_TEXT = 40 };
+enum { NB_UTC_TEXT = 64 };
 
 /*
  * nb_utc_text - write a time as text, "2026-01-31T12:00:00.123Z"
