@@ -302,8 +302,8 @@ static int conn_send(lua_State *L)
 				strerror(errno));
 			nb_lua_set_str(
 				L, "hint",
-				"allow memfd_create in the seccomp profile of the shell's container, "
-				"or run the shell elsewhere on this host");
+				"allow memfd_create in the seccomp profile of the shell's "
+				"container, or run the shell elsewhere on this host");
 			return 2;
 		}
 	}

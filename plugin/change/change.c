@@ -292,7 +292,8 @@ static int check_ranks_agree(const struct nb_segment *s, bool empty,
 			a.aligned && nb_gens.baseline->npolicies
 				? "policy use none is possible; check agreement shows all ranks"
 			: a.aligned
-				? "no policy is in use: check agreement shows what NCCL chose on each rank"
+				? "no policy is in use: check agreement shows what NCCL chose "
+				  "on each rank"
 				: "no fence is safe, because ranks count decisions differently: "
 				  "check agreement shows all ranks; "
 				  "a new communicator counts from zero");

@@ -24,7 +24,8 @@ typedef void nb_tick_fn(void);
 /*
  * nb_control_start - create the socket and start its thread
  * @tick: housekeeping of the process
- * @place: the job directory, borrowed with its descriptor until nb_control_abandon
+ * @place: the job directory, borrowed with its descriptor until
+ * nb_control_abandon
  *
  * It first removes stale sockets from the directory. Returns 0, NB_E_IO (the
  * socket or the thread cannot be created), NB_E_BUSY (another process serves

@@ -9,7 +9,8 @@
 /*
  * The plugin's life cycle in a process. NCCL's first call initialises it, the
  * control thread does its housekeeping, and it survives fork(2). The library is
- * never unloaded, and nothing is freed at exit, because other threads still run.
+ * never unloaded, and nothing is freed at exit, because other threads still
+ * run.
  */
 
 /*

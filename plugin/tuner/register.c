@@ -257,8 +257,9 @@ static void log_comm(struct nb_comm *c)
 	if (nb_comm_uncompared(c) && !told) {
 		told = true;
 		nb_log(NB_LOG_INFO,
-		       "communicator %016llx has ranks on %u hosts: nobody compares their policies; "
-		       "give NCCLBPF_POLICY the same value on all of them, or set NCCLBPF_FLEET",
+		       "communicator %016llx has ranks on %u hosts: nobody compares their "
+		       "policies; give NCCLBPF_POLICY the same value on all of them, or set "
+		       "NCCLBPF_FLEET",
 		       (unsigned long long)c->init.comm_id, c->init.nodes);
 	}
 	nb_log(NB_LOG_DEBUG,

@@ -488,8 +488,8 @@ local function status_text(s, per, verbose)
 	end
 	for _, r in ipairs(per) do
 		if read.text(r.data.uncompiled) then
-			notes[#notes + 1] = ("note: %s: the interpreter runs the policies: %s"):format(
-				merge.who { r.member }, r.data.uncompiled)
+			notes[#notes + 1] = ("note: %s: the interpreter runs the policies: %s")
+				:format(merge.who { r.member }, r.data.uncompiled)
 			notes[#notes + 1] = "hint: doctor"
 			break
 		end

@@ -31,7 +31,8 @@ local function folder(kind)
 	local dir = state .. "/ncclbpf/" .. kind
 	if not core.mkdirs(dir) then
 		error(errors.new("cannot_create", ("%s cannot be made"):format(dir), {
-			hint = ("set XDG_STATE_HOME to a directory that user %d may write; HOME is %s")
+			hint = ("set XDG_STATE_HOME to a directory that user %d may write; "
+				.. "HOME is %s")
 				:format((core.ids()), tostring(os.getenv "HOME")) }), 0)
 	end
 	return dir

@@ -698,7 +698,8 @@ static void check_hosts(struct nb_json *j)
 		c = c->next;
 	if (c)
 		check(j, "hosts", WARN,
-		      "give NCCLBPF_POLICY the same value on all hosts, or set NCCLBPF_FLEET on all",
+		      "give NCCLBPF_POLICY the same value on all hosts, or set NCCLBPF_FLEET "
+		      "on all",
 		      "communicator %016llx has ranks on %u hosts: "
 		      "nobody compares their policies",
 		      (unsigned long long)c->init.comm_id, c->init.nodes);
