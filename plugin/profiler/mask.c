@@ -221,7 +221,8 @@ static void kernels_decide(uint32_t connect)
 	bool anew = reasons & ~nb_prof.kernels_for ||
 		    want.here != nb_prof.kernels_of;
 
-	nb_pools_shrink(want.here);
+	/* pools that NCCL is not asked to take need no room */
+	nb_pools_shrink(reasons ? want.here : 0);
 	if (reasons && (anew || !GET(nb_prof.refused))) {
 		if (want.here > nb_pools_announced())
 			want.host = pools_of_host();

@@ -4,6 +4,8 @@
 // each communicator, so that telemetry can be enabled later without a pause.
 #include "test/unit/profiler_rank.h"
 
+#include <unistd.h>
+
 #include "plugin/runtime/params.h"
 
 enum { ON = 0, OFF = 1 };
@@ -127,6 +129,27 @@ START_TEST(the_user_may_disable_it)
 }
 END_TEST
 
+/* Other jobs may use the room of pools that NCCL is no longer asked to take. */
+START_TEST(pools_are_announced_while_somebody_asks)
+{
+	struct host_prof c = open_rank(6, 0);
+	char dir[] = "/tmp/nb_connect.XXXXXX";
+
+	nb_pools_dir = mkdtemp(dir);
+	ck_assert_ptr_nonnull(nb_pools_dir);
+	nb_pools_version(22809);
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	/* 0 where this machine has no room */
+	ck_assert_uint_eq(nb_pools_announced(), mask & HOST_KERNEL_CH ? 1 : 0);
+	nb_events_telemetry(0);
+	ck_assert_int_eq(mask & HOST_KERNEL_CH, 0);
+	ck_assert_uint_eq(nb_events_unconnected(), 1);
+	ck_assert_uint_eq(nb_pools_announced(), 0);
+	host_prof_fini(&c);
+	ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
 UNIT_MAIN("profiler_connect",
 	  tcase_add_loop_test(tc, kernels_are_asked_for_until_one_is_seen, 1,
 			      7);
@@ -134,4 +157,5 @@ UNIT_MAIN("profiler_connect",
 	  tcase_add_test(tc, each_communicator_is_waited_for);
 	  tcase_add_test(tc, telemetry_connects_as_well);
 	  tcase_add_test(tc, a_silent_communicator_is_given_up);
-	  tcase_add_test(tc, the_user_may_disable_it);)
+	  tcase_add_test(tc, the_user_may_disable_it);
+	  tcase_add_test(tc, pools_are_announced_while_somebody_asks);)
