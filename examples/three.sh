@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Sourced by the demos of jobs with three communicators, with the build folder
-# in $1: a job of the stand-in for NCCL that replays published times, named
+# in $1: a job of the mock NCCL that replays published times, named
 # demo, and do_ to show a command and run it.
 set -u
 B=$(cd "$1" && pwd)
@@ -60,5 +60,5 @@ for _ in $(seq 200); do
 	timeout 5 ncclbpf-shell -q attach demo >/dev/null 2>&1 && break
 	sleep 0.05
 done
-echo "Two ranks, three communicators, AllReduce from 4 MiB to 64 MiB. A stand-in for NCCL"
+echo "Two ranks, three communicators, AllReduce from 4 MiB to 64 MiB. A mock NCCL"
 echo "replays published times of 8 x B300; nothing here was measured on a GPU."

@@ -126,8 +126,8 @@ uint64_t nb_process_token(void)
 
 uint64_t nb_pid_namespace(void)
 {
-	static uint64_t made; /* the number, for the process with this PID */
-	static pid_t made_for;
+	static uint64_t made;  /* random number in place of the inode */
+	static pid_t made_for; /* PID of the process that has this number */
 	struct stat st;
 
 	if (!stat("/proc/self/ns/pid", &st))

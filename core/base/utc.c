@@ -9,8 +9,8 @@ struct date {
 };
 
 /*
- * The date of a day since 1970-01-01. Years begin in March here, so that the
- * day that some lack is their last. An era has 400 years, 146097 days.
+ * The date of a day since 1970-01-01. Years begin in March here, so that a
+ * leap day is the last day of its year. An era has 400 years, 146097 days.
  */
 static struct date date_of_day(unsigned n)
 {

@@ -18,7 +18,7 @@ FIELD(tuner, bytes,         uint64_t, IN,  COHERENT, "B",
 FIELD(tuner, seq,           uint64_t, IN,  COHERENT, "1",
 	"number of this decision of its communicator, from 0; "
 	"with NCCLBPF_API_CLOCK, the number of earlier calls of NCCL's API; "
-	"0 if NCCL may ask some ranks only and not all ranks count these calls",
+	"0 if NCCL may ask some tuners only and not all ranks count API calls",
 	"counted by the plugin")
 FIELD(tuner, coll,          uint32_t, IN,  COHERENT, "1",
 	"collective, NCCL_COLL_*", "getCollInfo collType")

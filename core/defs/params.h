@@ -31,8 +31,8 @@ PARAM(SOCKET_DIR,          STR,  "",        0,    4096,       "",               
 	"directory of control sockets and the job segment; "
 	"it must belong to the user and have mode 0700")
 PARAM(KEEP_SEGMENTS,       INT,  "16",      0,    100000,     "",                    "1",   PLUGIN,
-	"segments of ended jobs that stay in the directory for post mortem, the newest ones; "
-	"the first process of a job removes the others")
+	"number of segments of ended jobs to keep for post-mortem analysis, the newest ones; "
+	"the first process of the next job removes the others")
 PARAM(KEEP_SEGMENTS_HOURS, INT,  "168",     0,    100000,     "",                    "h",   PLUGIN,
 	"largest age of a segment that NCCLBPF_KEEP_SEGMENTS keeps")
 PARAM(MAX_VERIFY,          INT,  "2000000", 1000, 1000000000, "",                    "1",   BOTH,

@@ -147,8 +147,8 @@ static uint64_t decisions_in(uint64_t hash, uint64_t announced)
 	return behind <= announced ? announced - behind : 0;
 }
 
-/* Return the number of decisions begun. With a clock of API calls they have
- * a word of their own. */
+/* Return the number of decisions that the rank has begun. If API calls are
+ * the clock, @announced counts calls, and @decisions counts decisions. */
 static uint64_t begun(const struct nb_seg_slot *slot)
 {
 	uint64_t n = __atomic_load_n(&slot->decisions, __ATOMIC_ACQUIRE);

@@ -129,7 +129,8 @@ struct nb_seg_slot {
 	/* Atomic: number of API calls that the profiler has seen, + 1; 0 if the
 	 * profiler sees no calls. The profiler's thread writes it. */
 	uint64_t calls;
-	/* Atomic: number of decisions begun, with a clock of calls. */
+	/* Atomic: number of decisions begun; only if API calls are the
+	 * clock. */
 	uint64_t decisions;
 } __attribute__((aligned(64)));
 
@@ -212,7 +213,7 @@ struct nb_seg_comm {
 	 */
 	uint64_t fleet_id, fleet_was, fleet_base, fleet_copied;
 	/* Atomic: 1 if the store lacks the copied record and any that follows
-	 * it. The agent then copies none until the record is made anew. */
+	 * it. The agent then copies none until the record is rebuilt. */
 	uint64_t fleet_lost;
 	/* Why NCCL decides for this communicator of several hosts; "" if the
 	 * policies decide. */

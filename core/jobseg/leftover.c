@@ -19,7 +19,7 @@
 
 #include "core/jobseg/alive.h"
 
-/* Longest "<job>.seg"; seconds in which a new segment has got its name. */
+/* Longest "<job>.seg"; age in seconds at which a new segment has its name. */
 enum { NAME = 80, MAKING_S = 60 };
 
 struct leftover {

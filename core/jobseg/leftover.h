@@ -6,7 +6,8 @@
 
 /*
  * Segments of jobs that ended without removing them, because they were killed.
- * They stay for post mortem (check agreement segment=FILE), within limits.
+ * They are kept for post-mortem analysis (check agreement segment=FILE), within
+ * limits.
  */
 struct nb_leftovers {
 	uint32_t n, removed;	       /* segments found, and those removed */

@@ -33,7 +33,8 @@ struct type {
 	uint32_t name, kind, vlen, word;
 	bool kflag;
 	uint8_t depth; /* Levels of containment; 0: unknown; or OPEN. */
-	/* Number of types that a walk through all its parts visits. */
+	/* Number of visits of a walk through the type's members, and
+	 * through theirs. */
 	uint32_t walk;
 	uint64_t size;
 };

@@ -35,7 +35,7 @@ static int bad_hook(const struct nb_elf_section *s, struct nb_err *err)
 	const char *words[NB_NHOOKS];
 	char known[208];
 
-	/* libbpf loads such a program only if its caller asks for it. */
+	/* libbpf loads a program of SEC("?…") only if its caller asks. */
 	if (*s->name == '?' && nb_spec_hook_section(s->name + 1))
 		return nb_fail(
 			err, NB_E_HOOK, s->off,
@@ -104,12 +104,13 @@ static int read_relocs(struct nb_front *f, uint32_t sec, struct nb_err *err)
 		struct nb_obj_slot *slot = &c->slots[r.off / NB_SLOT_SIZE];
 
 		if (r.off % NB_SLOT_SIZE || slot->rel)
-			return nb_fail(err, NB_E_RELOC, s->off + i * NB_ELF_REL,
-				       "section %s: "
-				       "relocation %u at offset %llu "
-				       "is not the only one of one instruction",
-				       f->elf.sec[s->info].name, i,
-				       (unsigned long long)r.off);
+			return nb_fail(
+				err, NB_E_RELOC, s->off + i * NB_ELF_REL,
+				"section %s: "
+				"relocation %u at offset %llu "
+				"is not at an instruction's start, or a second one there",
+				f->elf.sec[s->info].name, i,
+				(unsigned long long)r.off);
 		slot->rel = i + 1;
 	}
 	return 0;

@@ -89,8 +89,8 @@ static int check_section(const struct nb_elf *e, uint32_t i,
 	    (align && h->sh_type != SHT_NOBITS && off % align))
 		return nb_fail(
 			err, NB_E_ELF, at,
-			"section %u: offset %llu with alignment %llu; "
-			"a power of two up to 4096 that divides it is allowed",
+			"section %u: offset %llu, alignment %llu; the alignment "
+			"must be a power of two up to 4096 that divides the offset",
 			i, off, (unsigned long long)align);
 	if (h->sh_flags & SHF_COMPRESSED || h->sh_type == SHT_RELA ||
 	    h->sh_type == SHT_SYMTAB_SHNDX || h->sh_type == SHT_DYNSYM ||

@@ -77,8 +77,8 @@ static uint32_t merged_constants(const struct nb_elf *e)
 	return 0;
 }
 
-/* Return the section that the DATASEC of .rodata describes alone; 0 for
- * none. */
+/* Return the section of merged constants if it is the object's only section of
+ * constants, else 0. */
 static uint32_t sole_constants(const struct nb_elf *e)
 {
 	uint32_t first = merged_constants(e);

@@ -98,7 +98,7 @@ local function phase(latency, want, words)
 	until there and upto >= there + math.max(HOLD, upto // 12)
 end
 phase(1, 12, "the links are ours")
-phase(10, 2, "somebody else takes the links: 10 times the latency")
+phase(10, 2, "another job uses the links: 10 times the latency")
 phase(1, 12, "and leaves them")
 
 -- ---- the way there ---------------------------------------------------------------------

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # demo.sh BUILD [INTERVAL_MS]: policies/adaptive_channels steers a running job,
-# 2 -> 12 -> 2 -> 12 channels as somebody else takes the links and leaves. The
-# job is the real NCCL on virtual GPUs, or the stand-in where libnccl is
+# 2 -> 12 -> 2 -> 12 channels as another job uses the links and leaves. The
+# job is the real NCCL on virtual GPUs, or the mock NCCL where libnccl is
 # missing (DEMO_HOST=standin takes it anyway).
 set -u
 B=$(cd "$1" && pwd)
@@ -56,7 +56,7 @@ echo "$ranks ranks, one process a rank, AllReduce of 64 MiB:"
 if [ $host = real ]; then
 	echo "the real NCCL on virtual GPUs; calls are real, how long kernels take is modelled."
 else
-	echo "a stand-in for NCCL (no libnccl here or none wanted): all times are modelled."
+	echo "a mock NCCL (no libnccl here or none wanted): all times are modelled."
 fi
 echo "The policy adaptive_channels begins at 2 channels and asks for 2 more while times stay"
 echo "calm; 10 times the latency sends it back to 2. Its controller runs every $interval ms."

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # demo.sh BUILD: the same policy put into a running job twice: by each process
-# for itself, and by a fence. DEMO_HOST=standin takes the stand-in even where
+# for itself, and by a fence. DEMO_HOST=standin takes the mock NCCL even where
 # libnccl is at hand.
 set -u
 B=$(cd "$1" && pwd)
@@ -130,7 +130,7 @@ fi
 if [ $host = real ]; then
 	echo "An 8-rank job, one process a rank: the real NCCL 2.28.9 on virtual GPUs."
 else
-	echo "An 8-rank job, one process a rank, run by a stand-in for NCCL (no transport):"
+	echo "An 8-rank job, one process a rank, run by a mock NCCL (no transport):"
 	echo "it stands still where ranks decide differently, as GPUs do."
 	[ "${DEMO_HOST:-}" = standin ] ||
 		echo "There is no libnccl 2.28.9 with CUDA headers here."

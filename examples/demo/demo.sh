@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # demo.sh BUILD: an 8-rank job, and a policy that comes and goes while it runs.
-# DEMO_HOST=standin takes the stand-in even where libnccl is at hand.
+# DEMO_HOST=standin takes the mock NCCL even where libnccl is at hand.
 set -u
 B=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.." || exit 1
@@ -77,7 +77,7 @@ real() {
 if real; then
 	echo "An 8-rank job, one process a rank: the real NCCL 2.28.9 on virtual GPUs."
 else
-	echo "An 8-rank job, one process a rank, run by a stand-in for NCCL: the same calls into"
+	echo "An 8-rank job, one process a rank, run by a mock NCCL: the same calls into"
 	if [ "${DEMO_HOST:-}" = standin ]; then
 		echo "the plugin, no transport (DEMO_HOST=standin)."
 	else

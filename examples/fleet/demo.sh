@@ -3,7 +3,7 @@
 # demo.sh BUILD: one job on three sites and a real etcd: a policy for all ranks at
 # one fence, an agent killed, the store stopped and started, the change undone.
 # The sites are socket directories of this host; the job is that of the real libnccl on virtual
-# GPUs where it is found, else the stand-in for NCCL. DEMO_HOST=standin takes the stand-in.
+# GPUs where it is found, else the mock NCCL. DEMO_HOST=standin takes the mock NCCL.
 set -u
 B=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.." || exit 1
@@ -83,7 +83,7 @@ if [ "${DEMO_HOST:-}" != standin ] && [ -x "$vgpu/job" ] && plain; then
 	echo "Six ranks of the real NCCL 2.28.9 on virtual GPUs, two on each site."
 else
 	start "$B/test/fakes/host/standin" --nodes 3
-	echo "Six ranks of a stand-in for NCCL, two on each site: the same calls into the plugin."
+	echo "Six ranks of a mock NCCL, two on each site: the same calls into the plugin."
 fi
 # until all sites have told the store of their ranks
 for _ in $(seq 150); do

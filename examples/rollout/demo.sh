@@ -3,7 +3,7 @@
 # demo.sh BUILD [BLOCKS SAMPLES]: two rollouts on a job of eight ranks. A policy
 # is found better at some sizes and promoted there, alone; a bad one is stopped
 # by its guard and rolled back. The job is the real NCCL on virtual GPUs, or the
-# stand-in where libnccl is missing (DEMO_HOST=standin takes it anyway).
+# mock NCCL where libnccl is missing (DEMO_HOST=standin takes it anyway).
 set -u
 B=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.." || exit 1
@@ -88,7 +88,7 @@ title "Eight ranks, one process a rank, AllReduce from 2 MiB to 256 MiB"
 if [ $host = real ]; then
 	say "The real NCCL 2.28.9 on virtual GPUs: calls and choices are real, kernels do not run."
 else
-	say "A stand-in for NCCL (no libnccl here or none wanted): it asks the plugin as NCCL does."
+	say "A mock NCCL (no libnccl here or none wanted): it asks the plugin as NCCL does."
 fi
 echo "All times are $NCCLBPF_TIMES:"
 echo "nothing here was measured on a GPU. One channel is assumed to be 20 times slower."

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # demo.sh BUILD [DIRECTORY]: how much of a collective the CPU's call shows, and
 # how much is seen now, on a live job: the real NCCL on virtual GPUs, or the
-# stand-in where libnccl is missing (DEMO_HOST=standin takes it anyway).
+# mock NCCL where libnccl is missing (DEMO_HOST=standin takes it anyway).
 # Writes calls.json, trace.json and trace.svg into DIRECTORY.
 set -u
 B=$(cd "$1" && pwd)
@@ -48,7 +48,7 @@ fi
 if [ -z "$what" ]; then
 	[ "$job" ] && kill "$job" 2>/dev/null
 	start "$B/test/fakes/host/standin" --events || fail "no job runs"
-	what="the stand-in for NCCL: no libnccl here, all times are modelled"
+	what="the mock NCCL: no libnccl here, all times are modelled"
 fi
 echo "2 ranks, AllReduce, $what"
 echo

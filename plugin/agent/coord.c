@@ -467,7 +467,7 @@ static void decided(void *arg, const struct nb_store_reply *r)
 			c, NB_E_BUSY,
 			c->err.code
 				? c->err.text
-				: "ranks passed every fence before it was decided; "
+				: "ranks passed every fence before the change was decided; "
 				  "nothing has changed",
 			"");
 	}

@@ -437,7 +437,7 @@ void nb_coord_proposal_end(struct nb_coord *c, uint64_t number,
 /*
  * coord_mend.c defines the two functions below. nb_coord_lost: returns true if
  * a site says that the store has lost the group's record. nb_coord_mend:
- * make such a record, or a lost key order/commit, anew of what the sites have;
+ * rebuild such a record, or a lost key order/commit, from the sites' keys;
  * returns false if there is nothing to do.
  */
 struct nb_group;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Records that the store has lost: it was restored from a backup, has lost its
- * data, or somebody has deleted or damaged keys. The sites' copies are then the
- * truth. All sites publish their copies and accept no other record, so no copy
- * changes; the coordinator makes the record anew of the last of them.
+ * data, or somebody has deleted or damaged keys. The sites' copies then
+ * decide. All sites publish their copies and accept no other record, so no copy
+ * changes; the coordinator rebuilds the record from the latest copy.
  */
 #include <stdio.h>
 #include <string.h>
@@ -182,7 +182,7 @@ static bool mend_record(struct nb_coord *c, const struct nb_group *g)
 	nb_agent_log(
 		"communicator %s: %s", g->id,
 		json_object_get(record, "from")
-			? "its record is made anew of its sites' copies"
+			? "its record is rebuilt from the sites' copies"
 			: "a site's copy is newer than the store's record: "
 			  "all sites publish their copies");
 	nb_coord_txn_compare(c, t, key, k ? k->mod : 0);
@@ -218,7 +218,7 @@ static int64_t lost_change(const struct nb_view *v, const char **digest)
 }
 
 /*
- * Write order/commit again. Two looks must find the same, because the watch of
+ * Write order/commit again. Two checks must find the same, because the watch of
  * site/ may be ahead of that of order/.
  */
 static bool mend_commit(struct nb_coord *c)

@@ -205,8 +205,8 @@ static void watch_report(void *arg, const struct nb_store_watch_report *r)
 }
 
 /*
- * The store has an earlier revision than it once had: it was restored from a
- * backup, or has lost its data. The links still bring what it had.
+ * The store's revision is below an earlier one: the store was restored from a
+ * backup, or has lost its data. The links still bring the lost answers.
  */
 static void gone_back(struct nb_agent *a, uint64_t to)
 {
@@ -214,7 +214,7 @@ static void gone_back(struct nb_agent *a, uint64_t to)
 
 	nb_agent_log(
 		"the store has gone back from revision %llu to %llu: was it restored from a "
-		"backup? What it has lost, changes, audit and saved policies, is to be made again",
+		"backup? Repeat what it has lost: changes, saved policies. Audit entries are gone",
 		(unsigned long long)self->revision, (unsigned long long)to);
 	self->back_to = to;
 	__atomic_store_n(&self->back_from, self->revision, __ATOMIC_RELEASE);

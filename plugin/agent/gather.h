@@ -68,9 +68,15 @@ void nb_gather_news(struct nb_gather *g, int64_t rev, int64_t gone);
 void nb_gather_allow(struct nb_gather *g, bool yes);
 /* The key site/@name has changed or is gone. */
 void nb_gather_site(struct nb_gather *g, const char *name);
-/* The view lost key staged/SITE or seen/SITE: enter its linked answer again. */
+/*
+ * The view has lost key staged/SITE or seen/SITE: set it again to the answer
+ * that the site's link brought.
+ */
 void nb_gather_restore(struct nb_gather *g, const char *key);
-/* The view was read from the store: enter all linked answers again. */
+/*
+ * The view was read from the store again, which lacks the answers of linked
+ * sites: set the keys of these answers in the view.
+ */
 void nb_gather_reread(struct nb_gather *g);
 /* Send due replies. Call it in each iteration of the agent's loop. */
 void nb_gather_tick(struct nb_gather *g);

@@ -266,7 +266,7 @@ static void answer_copies(struct nb_agent *a)
 		publish_seen(a);
 }
 
-/* Say once that the store has lost a record, and that it has it again. */
+/* Log once that the store has lost a record, and once that it has it again. */
 static void note_lost(struct nb_agent *a, uint32_t i, bool before)
 {
 	bool now = nb_site_lost(&a->site, i);

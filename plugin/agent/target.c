@@ -176,8 +176,8 @@ static void group_why(const struct nb_view *v, const struct nb_group *g,
 		else if (!strcmp(clock, "none"))
 			snprintf(
 				why, size,
-				"NCCL 2.29 and later may ask some ranks only, and ranks of site %s "
-				"count no API calls: "
+				"NCCL 2.29 and later may ask some tuners only, and ranks of site "
+				"%s count no API calls: "
 				"set NCCL_PROFILER_PLUGIN to ncclbpf in all processes",
 				nb_group_site(v, i));
 		else if (strcmp(clock, "unknown") &&

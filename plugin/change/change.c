@@ -426,8 +426,8 @@ static void commit_comm(const struct nb_record *record, uint32_t number,
 		__atomic_store_n(&c->mismatch, 0, __ATOMIC_RELEASE);
 		break;
 	case NB_FENCE_OVERRUN:
-		why = "ranks passed every fence before it was decided, "
-		      "the last one NCCLBPF_FENCE_MARGIN decisions ahead";
+		why = "ranks passed every fence before the change was decided; the "
+		      "last fence was NCCLBPF_FENCE_MARGIN decisions ahead";
 		break;
 	case NB_FENCE_PENDING:
 		why = "some ranks have not reached the fence of the previous change";

@@ -179,7 +179,7 @@ void nb_seen_fill(struct nb_seen *s, const float *table, int nalgo, int nproto,
 	uint32_t version = s->version;
 
 	s->known = nb_costs_read(table, nalgo, nproto, &s->costs);
-	/* a table that offers nothing is no question for policies */
+	/* policies do not run for a table that offers nothing */
 	s->filled = s->costs.usable && nalgo * nproto == NB_COSTS_KNOWN &&
 		    (uint32_t)coll < NCCL_NUM_COLLS && bytes <= NB_PACKED_BYTES;
 	__atomic_store_n(&s->version, version + 1, __ATOMIC_RELAXED);

@@ -168,7 +168,7 @@ void nb_costs_scan(const float *table, uint32_t n, struct nb_costs *out);
 /*
  * Make every version of NCCL choose entry @index of @n, which must be usable:
  * set it to 0. All other entries of 0 become the smallest positive number,
- * because versions differ in the one of equal entries that they choose.
+ * because NCCL's versions choose different ones of equal entries.
  */
 void nb_costs_choose(float *table, uint32_t n, uint32_t index,
 		     const struct nb_costs *was);

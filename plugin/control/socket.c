@@ -307,7 +307,7 @@ static void restore_socket(struct nb_control *c)
 	if (is_there(c) || now < c->retry_ms)
 		return;
 	c->retry_ms = now + RESTORE_MS;
-	accept_all(c, now); /* clients that have connected to the deleted one */
+	accept_all(c, now); /* serve the clients of the deleted socket, too */
 	pthread_mutex_lock(&c->fds_lock);
 	if (nb_jobdir_again(c->place, &err) || open_listener(c, &err)) {
 		if (c->listener >= 0 && c->listener != old)

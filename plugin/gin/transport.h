@@ -68,7 +68,8 @@ struct nb_gin_mesh {
 	int traffic_class;
 	void *listen_comm;
 	/*
-	 * called after each applied signal, in the thread of progress and post
+	 * called after each applied signal, by the thread that calls progress
+	 * or post
 	 */
 	void (*arrived)(void *arg, const struct nb_gin_arrival *a);
 	void *arg;

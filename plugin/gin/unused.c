@@ -121,7 +121,7 @@ static bool refused_by_us(const struct nb_gin_situation *s,
 		r,
 		s->wrapping ? ""
 			    : "NCCL_SOCKET_IFNAME names the network interfaces",
-		"NCCL has asked, but %s no device",
+		"NCCL has asked for a GIN device, but %s none",
 		s->wrapping ? "the wrapped GIN plugin has"
 			    : "our TCP transport has found");
 }

@@ -88,7 +88,7 @@ static int attach_in(const struct choice *c, int i, struct nb_jobdir *dir,
 				    c->flags, true, err);
 	if (rc)
 		return rc;
-	/* stranger: our job lives here, but not with us */
+	/* stranger: the job lives here, but this process cannot join it */
 	if ((*out)->shared || (*out)->stranger)
 		return 1;
 	nb_jobdir_pass_over(c->search, dir->dir, (*out)->why);

@@ -159,7 +159,7 @@ void nb_startup_clock_text(const struct nb_seg_comm *c, char *text, size_t size)
 	if (nb_startup_clock(c) == NB_CLOCK_NONE)
 		snprintf(
 			text, size,
-			"NCCL 2.29 and later may ask some ranks only, and %u of %u ranks "
+			"NCCL 2.29 and later may ask some tuners only, and %u of %u ranks "
 			"count no API calls: set NCCL_PROFILER_PLUGIN to ncclbpf in all processes, "
 			"and leave NCCLBPF_API_CLOCK unset",
 			n - see, n);

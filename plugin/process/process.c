@@ -158,8 +158,8 @@ static void log_policies(void)
 }
 
 /*
- * Returns an error where the thread of the control socket could take the place
- * of one that NCCL starts later, because NCCL does not survive the lack of it.
+ * Returns an error if so few threads are left that, with the control socket's
+ * thread, NCCL might fail to start one later: NCCL would crash or hang.
  */
 static int check_threads(struct nb_err *err)
 {

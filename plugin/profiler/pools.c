@@ -26,14 +26,14 @@
 #define MIB (UINT64_C(1) << 20)
 /* Size of a pool of NCCL 2.28.9, in whole pages. */
 #define POOL_SIZE UINT64_C(34213888)
-/* The pools may use one part in this many of what is left. */
+/* The pools may use 1/POOL_SHARE of the space or memory that is left. */
 #define POOL_SHARE 2
 
 enum {
 	POOL_FILES = 4, /* descriptors of one pool and its connection */
 	/* descriptors that must be left beside the pools' */
 	FILES_KEPT = 128,
-	MOST_POOLS = 1 << 20, /* that another process can announce */
+	MOST_POOLS = 1 << 20, /* a larger announcement counts as this many */
 	/*
 	 * attempts to allocate a pool: kernels may undo one at a signal, and
 	 * each one if the application has a fast timer
@@ -203,7 +203,7 @@ static uint64_t read_announcement(int dir, const char *name)
 	n = strtoull(text, NULL, 10);
 	if (set_lock(fd, F_OFD_GETLK, &l) || l.l_type != F_UNLCK)
 		goto out;
-	/* a process may not have locked its new file yet */
+	/* an empty file may be new: a process locks it, then writes to it */
 	if (st.st_size || time(NULL) - st.st_ctime > UNWRITTEN_SECONDS)
 		(void)!unlinkat(dir, name, 0);
 	n = 0;
@@ -336,7 +336,7 @@ static bool fits_shm(uint64_t need, unsigned share)
 	}
 	all = (uint64_t)fs.f_blocks * fs.f_frsize;
 	left = (uint64_t)fs.f_bavail * fs.f_frsize;
-	/* a tmpfs without a limit has no blocks */
+	/* statvfs reports 0 blocks for a tmpfs without a size limit */
 	if (!all || left / share >= need)
 		return true;
 	nb_fail(&err, NB_E_FULL, 0,
@@ -353,7 +353,7 @@ static bool fits_shm(uint64_t need, unsigned share)
 	return refuse(LIMIT_SHM, &err);
 }
 
-/* Do what NCCL does for a pool. Returns 0 or an errno. */
+/* Create, allocate and map a file as NCCL does. Returns 0 or an errno. */
 static int try_pool(unsigned pools_here)
 {
 	size_t mapped = (size_t)pools_here * 2 * POOL_SHARE * POOL_SIZE;
@@ -436,12 +436,12 @@ bool nb_pools_take(const struct nb_pools_want *want)
 
 	if (want->here <= before)
 		return !before || still_fit();
-	/* a thread for each communicator remains in versions without pools */
+	/* NCCL without pools still starts a thread for each communicator */
 	if (!fits_threads(want))
 		return false;
 	if (pools.absent)
 		return true;
-	/* the limits whose excess ends the process come before the attempt */
+	/* first check limits that would end this process in the attempt */
 	if (!fits_file_size() || !fits_descriptors(want) ||
 	    !fits(want->host, POOL_SHARE) || (!before && !fits_system(want)))
 		return false;

@@ -11,29 +11,31 @@
  * The room that NCCL needs to report kernels.
  *
  * When a communicator first has a collective whose kernels are to be reported,
- * NCCL 2.26 to 2.30 connects its profiler channels: each rank takes a pool, a
+ * NCCL 2.26 to 2.30 connects its profiler channels. Each rank gets a pool: a
  * file of 34,210,180 bytes in /dev/shm that is allocated and mapped twice, four
- * descriptors and a thread. NCCL does not look at the result: where one of them
- * fails, the process ends by SIGSEGV, SIGXFSZ or the memory group's killer, or
- * hangs. NCCL is therefore asked for kernels only where all of them fit.
+ * descriptors and a thread. NCCL does not check the result: if one of them
+ * fails, the process hangs, or ends by SIGSEGV, SIGXFSZ or the kernel's OOM
+ * killer. NCCL is therefore asked for kernels only if all of them fit.
  *
- * A process announces the pools that it lets NCCL take in a file of its own,
- * /dev/shm/ncclbpf-pools-*, that it holds a lock on, and then compares the
- * announcements of all living processes with the room. Of two that start
- * together at least one sees both, in whatever job or container they are. An
- * announced pool counts until NCCL has connected or the communicator has ended.
+ * A process announces the number of pools that NCCL may allocate in it. It
+ * writes the number to its own file, /dev/shm/ncclbpf-pools-*, which it keeps
+ * locked. It then compares the announcements of all living processes with the
+ * room. If two processes start together, at least one of them sees both
+ * announcements, also across jobs and containers. An announced pool counts
+ * until NCCL has connected or the communicator has ended.
  */
 
 /* /dev/shm, where NCCL makes its files; tests set another directory */
 extern const char *nb_pools_dir;
 
 struct nb_pools_want {
-	unsigned here; /* pools that NCCL may yet take in this process */
-	unsigned host; /* the same for all ranks of these communicators here */
+	unsigned here; /* pools that NCCL may still allocate in this process */
+	unsigned host; /* the same, in all processes of these communicators'
+			  ranks on this host */
 };
 
 /*
- * Tell NCCL's version, such as 22809; 0: unknown. From 2.31 on there are no
+ * Set NCCL's version, such as 22809; 0: unknown. From 2.31 on there are no
  * pools.
  */
 void nb_pools_version(int version);

@@ -232,8 +232,8 @@ struct nb_prof {
 	 */
 	uint32_t connect_left;
 	/*
-	 * bit set of events that NCCL is not asked for, whoever needs them;
-	 * accessed atomically
+	 * bit set of events that NCCL is not asked for, even if a user needs
+	 * them; accessed atomically
 	 */
 	uint32_t withheld;
 	/* kernels are wanted and withheld for lack of room; accessed atomically

@@ -23,7 +23,7 @@
 
 #include "core/base/liveness.h"
 
-/* seconds in which a starting process has long begun to listen */
+/* age of a socket, in seconds, at which its process surely listens */
 enum { STARTING_S = 10 };
 
 /* A candidate that is tried. */

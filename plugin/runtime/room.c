@@ -84,7 +84,7 @@ static bool keyed_number(const char *text, const char *key, uint64_t *n)
 	return false;
 }
 
-/* Take a limit into account. */
+/* Store the limit in @r if it leaves less than all earlier ones. @fmt: name */
 static void __attribute__((format(printf, 4, 5)))
 take_limit(struct nb_room *r, uint64_t all, uint64_t used, const char *fmt, ...)
 {

@@ -18,7 +18,7 @@ enum { NB_ROOM_THREADS_KEPT = 256 };
 struct nb_room {
 	uint64_t left;	 /* UINT64_MAX: no limit was found */
 	uint64_t all;	 /* the limit itself */
-	char limit[160]; /* the limit that leaves least, by its name */
+	char limit[160]; /* name of the limit that leaves the least */
 };
 
 /*

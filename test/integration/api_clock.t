@@ -68,7 +68,7 @@ stop
 ok "and all ranks decided alike at each collective" $?
 unset NCCLBPF_POLICY
 
-# ---- without the clock of API calls: NCCL 2.29 may ask some ranks only
+# ---- without the clock of API calls: NCCL 2.29 may ask some tuners only
 
 # windows JOB ARGS...: NCCL asks rank 0 alone, until the file go exists
 windows() {
@@ -90,7 +90,7 @@ refused() { # JOB: a change, and then the collectives that all ranks decide
 	ok "$1: one rank decides and the others do not: their counts differ" $?
 	load
 	status 2 "$1: no change is made in flight" -J "$1" policy use size_aware
-	has "$1: it says what to set" err "NCCL 2.29 and later may ask some ranks only" \
+	has "$1: it says what to set" err "NCCL 2.29 and later may ask some tuners only" \
 		"3 of 3 ranks count no API calls: set NCCL_PROFILER_PLUGIN to ncclbpf" \
 		"no communicator changes"
 	run -J "$1" -o json comm list

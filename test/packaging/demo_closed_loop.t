@@ -30,7 +30,7 @@ DEMO_HOST=standin NO_COLOR=1 demo "$dir/standin" &
 LC_ALL=C.UTF-8 NO_COLOR='' demo "$dir/real"
 wait
 shows "stand-in" "$dir/standin" '^  12 \| .*#$'
-if grep -q 'a stand-in for NCCL' "$dir/real"; then
+if grep -q 'a mock NCCL' "$dir/real"; then
 	echo "ok $((n + 1)) - real NCCL # SKIP no libnccl 2.28.9 with CUDA headers"
 	echo "1..$((n + 1))"
 	exit 0

@@ -25,7 +25,7 @@ if [ ! -x "$B/test/fakes/host/standin" ] || [ ! -e "$B/examples/rollout/one_chan
 fi
 LC_ALL=C.UTF-8 timeout -k 10 500 "$TOP/examples/rollout/demo.sh" "$B" 10 12 >"$dir/out" 2>&1
 is $? "the demo runs to its end"
-grep -o 'The real NCCL.*virtual GPUs\|A stand-in.*NCCL' "$dir/out" | sed 's/^/# /'
+grep -o 'The real NCCL.*virtual GPUs\|A mock NCCL' "$dir/out" | sed 's/^/# /'
 has 'promoted for allreduce 4M\.\.128M, held back elsewhere' \
 	"promoted from 4 to 128 MiB, held back elsewhere"
 [ "$(grep -c 'promoted .*nvlink_ring_mid\.4M-128M$' "$dir/out")" -eq 6 ] &&

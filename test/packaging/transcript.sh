@@ -30,12 +30,12 @@ plain() {
 }
 seconds=$(date +%s)
 DEMO_HOST=standin timeout 180 "$TOP/examples/demo/demo.sh" "$B" >"$dir/standin" 2>&1
-say $? "the demo on the stand-in for NCCL, under three minutes" "$dir/standin"
+say $? "the demo on the mock NCCL, under three minutes" "$dir/standin"
 timeout 180 "$TOP/examples/demo/demo.sh" "$B" >"$dir/real" 2>&1
 say $? "the demo, under three minutes ($(($(date +%s) - seconds)) s both)" "$dir/real"
 [ "$(grep -cE '^ *4M .* -9\.9  nvlink_ring_mid' "$dir/real")" -eq 1 ]
 say $? "the published time at 4 MiB is shown, 9.9 % less" "$dir/real"
-if grep -q 'stand-in for NCCL' "$dir/real"; then
+if grep -q 'mock NCCL' "$dir/real"; then
 	echo "ok $((n + 1)) - the transcript of docs/demo.md # SKIP it is of the real libnccl"
 	echo "1..$((n + 1))"
 	exit $bad

@@ -177,9 +177,9 @@ START_TEST(what_we_refused_comes_before_variables)
 	now.wrapping = true;
 	expect("plugin of NCCLBPF_CHAIN_GIN is left out", "chain_gin");
 	now.transport = true;
-	expect("the wrapped GIN plugin has no device", "");
+	expect("the wrapped GIN plugin has none", "");
 	now.wrapping = false;
-	expect("our TCP transport has found no device", "NCCL_SOCKET_IFNAME");
+	expect("our TCP transport has found none", "NCCL_SOCKET_IFNAME");
 }
 END_TEST
 

@@ -29,7 +29,7 @@ struct nb_writes {
 	uint64_t cells[NB_MAX_FRAMES][NB_NCELLS / 64];
 };
 
-/* A function that the helper called at a slot was seen to call back. */
+/* A callback (its first slot) of the helper call at one slot. */
 struct nb_callee {
 	struct nb_callee *next;
 	uint32_t start;

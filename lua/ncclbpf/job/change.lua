@@ -38,7 +38,7 @@ local function fixed(data)
 	foot[#foot + 1] = "note: new communicators within this host use the change"
 	if n < #comms then return foot end
 	return foot, errors.new("refused", n == 1
-		and "no communicator changes: the only one keeps its policies while it lives"
+		and "no communicator changes: the job's only one keeps its policies while it lives"
 		or ("no communicator changes: all %d keep their policies while they live")
 			:format(n))
 end

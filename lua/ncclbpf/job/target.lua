@@ -8,7 +8,7 @@ local units = require "ncclbpf.base.units"
 
 local M = {}
 local uid = core.ids()
-local STARTING_S = 10 -- a starting process has long begun to listen
+local STARTING_S = 10 -- age of a socket at which its process surely listens
 
 local function env(name)
 	local v = os.getenv(name)

@@ -101,13 +101,14 @@ function M.in_use(group, ids, all)
 		return nil, errors.new(
 			"refused",
 			"some communicators have policies of their own, " ..
-			"which a rollout for all would remove",
+			"which a rollout on all communicators would remove",
 			{ hint = "scope.comms in the plan, or policy use common comm=ID" })
 	elseif all and others > 0 then
 		return nil, errors.new(
 			"refused",
 			"other communicators have policies of their own, which a promotion " ..
-			"to all would remove", { hint = 'promote = "scope" in the plan' })
+			"to all communicators would remove",
+			{ hint = 'promote = "scope" in the plan' })
 	end
 	if #mine > 1 or mine[1] and mine[1].n < #ids then
 		return errors.fail(

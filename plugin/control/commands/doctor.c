@@ -679,7 +679,7 @@ static void check_fleet(struct nb_json *j)
 		      (unsigned long long)waits->init.comm_id);
 	else if (back)
 		check(j, "fleet", WARN,
-		      "make again what it has lost: changes, job set, audit; "
+		      "repeat what the store has lost: changes and job set; "
 		      "policy history and list show what the job has",
 		      "the store has gone back from revision %llu to %llu: "
 		      "was it restored from a backup?",
