@@ -28,4 +28,24 @@ kill -CONT $agent
 kill $agent
 wait $agent 2>/dev/null
 stop "a job beside an agent"
+
+# examples/fleet/slurm.sh, with a srun that runs one task and an agent that is killed at first
+mkdir "$T/bin"
+cat >"$T/bin/srun" <<'END'
+#!/bin/sh
+while case $1 in --*) ;; *) false ;; esac do shift; done
+exec "$@"
+END
+cat >"$T/bin/ncclbpf-agent" <<END
+#!/bin/sh
+[ -e "$T/killed" ] && exec touch "$T/again"
+touch "$T/killed"
+kill -KILL \$\$
+END
+chmod +x "$T/bin/srun" "$T/bin/ncclbpf-agent"
+PATH="$T/bin:$PATH" SLURM_JOB_ID=1 timeout 120 sh "$TOP/examples/fleet/slurm.sh" sh -c \
+	"i=0; while [ ! -e '$T/again' ] && [ \$i -lt 600 ]; do i=\$((i + 1)); sleep .1; done; exit 3" \
+	>"$T/slurm.log" 2>&1
+check "the job script has the job's status" test $? -eq 3
+check "and starts an agent that was killed again" test -e "$T/again"
 done_testing
