@@ -19,7 +19,8 @@ static void count_comm(struct nb_pcomm *pc, void *arg)
 bool nb_no_tuner(char *why, size_t size)
 {
 	const char *named = nb_params.nccl_tuner_plugin;
-	const char *set = "set NCCL_TUNER_PLUGIN to ncclbpf";
+	const char *set = "set NCCL_TUNER_PLUGIN like NCCL_PROFILER_PLUGIN "
+			  "and start the job again";
 	unsigned made = 0;
 
 	*why = '\0';

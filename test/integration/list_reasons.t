@@ -56,3 +56,7 @@ because "the socket is turned off" "NCCLBPF_CONTROL=off" "set NCCLBPF_CONTROL=on
 because "another directory of sockets" "its socket is not in the directories searched" \
 	"set NCCLBPF_SOCKET_DIR to the job's value: $T/other" \
 	"LD_PRELOAD=$T/libnccl.so.2:$T/libncclbpf.so" "NCCLBPF_SOCKET_DIR=$T/other"
+because "a directory of sockets that the job does not set" \
+	"its socket is not in the directories searched" \
+	"unset NCCLBPF_SOCKET_DIR in this shell: the job does not set it" \
+	env -u NCCLBPF_SOCKET_DIR "LD_PRELOAD=$T/libnccl.so.2:$T/libncclbpf.so"

@@ -69,6 +69,17 @@ run list
 [ -e "$T/s/four.9.4.999999.sock" ]
 ok "but nothing that is no socket" $?
 rm -f "$T/s/four.9.4.999999.sock"
+# a socket whose listener has ended, named after this script's PID: the PID was used again
+ns=$(readlink /proc/self/ns/pid | tr -dc 0-9)
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \
+	"$T/s/four.9.$ns.$$.sock"
+run list
+[ -e "$T/s/four.9.$ns.$$.sock" ]
+ok "a socket of a process that may still start is left" $?
+touch -d '1 minute ago' "$T/s/four.9.$ns.$$.sock"
+run list
+[ ! -e "$T/s/four.9.$ns.$$.sock" ]
+ok "a socket whose PID another process has is removed" $?
 
 # several jobs
 job other --ranks 1 --procs 1 --rate 100

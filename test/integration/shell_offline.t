@@ -141,6 +141,10 @@ ok "has nothing to attach to" $?
 status 69 "no target" status
 has "says where it looked and how many processes there are" err \
 	"no process to attach to: no socket in $T/s" "with NCCL seen"
+status 69 "a process that does not use NCCL" -p $$ status
+has "is named, not those of others" err "no socket of process $$: it does not use NCCL"
+status 69 "a process that does not exist" -p 99999999 status
+has "is named too" err "no socket of process 99999999: there is no such process"
 (
 	unset NCCLBPF_SOCKET_DIR
 	lua_run -e 'local target = require "ncclbpf.job.target"
@@ -151,7 +155,7 @@ has "says where it looked and how many processes there are" err \
 	assert(err.hint:find "^set NCCLBPF_SOCKET_DIR", err.hint)
 	target.others = function() return {}, 0, {} end
 	_, err = target.choose {}
-	assert(err.hint:find "see list; or set NCCLBPF_SOCKET_DIR", err.hint)'
+	assert(err.hint:find "libncclbpf.so; or set NCCLBPF_SOCKET_DIR", err.hint)'
 ) >"$T/why" 2>&1
 ok "without its own directory, the hint names the variables that select one" $?
 status 1 "rollout jobs, without one" rollout jobs

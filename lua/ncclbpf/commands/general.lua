@@ -173,13 +173,23 @@ function M.cmd_list(ctx)
 				or not states.attachable and "stopped"
 				or "attachable; stopped: " .. units.ranges(states.stopped) }
 	end
+	-- One row and one hint for all processes that lack the same.
+	local lacking, alike = {}, {}
 	for _, r in ipairs(rows) do
 		if not r.socket then
-			merged[#merged + 1] = { processes = 1, pids = r.pid,
-				state = ("%s: %s"):format(r.state, r.reason) }
-			if r.hint then
-				foot[#foot + 1] = ("hint: pid %d: %s"):format(r.pid, r.hint)
-			end
+			local key = table.concat({ r.state, r.reason, r.hint or "" }, "\0")
+			local m = alike[key] or lists.add(lacking, alike, key, {
+				state = ("%s: %s"):format(r.state, r.reason), hint = r.hint,
+				list = {} })
+			table.insert(m.list, r.pid)
+		end
+	end
+	for _, m in ipairs(lacking) do
+		m.processes, m.pids = #m.list, units.ranges(m.list)
+		merged[#merged + 1] = m
+		if m.hint then
+			foot[#foot + 1] = ("hint: pid%s %s: %s"):format(
+				#m.list == 1 and "" or "s", m.pids, m.hint)
 		end
 	end
 	for _, p in ipairs(problems) do foot[#foot + 1] = "note: " .. p.message end

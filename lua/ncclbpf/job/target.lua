@@ -108,6 +108,15 @@ local function may_remove(s, st)
 		and (s.ns == core.namespace() or os.time() > st.mtime + STARTING_S)
 end
 
+-- Has the process of socket @s ended, and does another process have its PID? The PIDs and the
+-- number of a PID namespace are soon used again when containers restart.
+local function reused(s, st)
+	if s.ns ~= core.namespace() or os.time() <= st.mtime + STARTING_S then return false end
+	local conn, err = core.connect(s.path, 0.2)
+	if conn then conn:close() end
+	return not conn and err.refused
+end
+
 -- Find the sockets of one directory. Remove sockets that refuse a connection because their process
 -- is gone, and add them to @gone.
 local function sockets_in(dir, list, gone)
@@ -116,7 +125,7 @@ local function sockets_in(dir, list, gone)
 		local st = s and core.stat(dir .. "/" .. name)
 		if st and st.kind == "socket" then
 			s.path, s.uid = dir .. "/" .. name, st.uid
-			if M.lives(s) then
+			if M.lives(s) and not reused(s, st) then
 				list[#list + 1] = s
 			elseif may_remove(s, st) then
 				core.unlink(s.path)
@@ -213,8 +222,13 @@ local function reason(pid, maps)
 	end
 	if ours then
 		return "the plugin is loaded but its socket is not in the directories searched",
-			"set NCCLBPF_SOCKET_DIR to the job's value"
-				.. (e.NCCLBPF_SOCKET_DIR and ": " .. e.NCCLBPF_SOCKET_DIR or "")
+			e.NCCLBPF_SOCKET_DIR
+				and "set NCCLBPF_SOCKET_DIR to the job's value: "
+					.. e.NCCLBPF_SOCKET_DIR
+				or env "NCCLBPF_SOCKET_DIR"
+				and "unset NCCLBPF_SOCKET_DIR in this shell: the job does not set it"
+				or "look for \"no control socket\" in the job's log, "
+					.. "with NCCL_DEBUG=WARN"
 	end
 	local set = e.NCCL_TUNER_PLUGIN
 	if not set then
@@ -312,9 +326,8 @@ end
 -- @job: the job that was asked for, or nil
 local function nothing(problems, job)
 	local others, unreadable, _, unread = M.others({})
-	local hint =
-		"nccl-tests or a training job " ..
-		"with NCCL_TUNER_PLUGIN=libncclbpf.so would appear here; see list"
+	local hint = "start the job with NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN set to " ..
+		"the path of libncclbpf.so"
 	local without = #others > 0 and ("%d process%s NCCL without ncclbpf: pid %d: %s"):format(
 		#others, #others == 1 and " uses" or "es use", others[1].pid, others[1].reason)
 	local cause
@@ -384,7 +397,9 @@ function M.choose(wish)
 		table.move(found, 1, #found, #list + 1, list)
 		numeric(list)
 	end
-	if #list == 0 then return nothing(problems, wish.job) end
+	if #list == 0 and not (wish.pid and (not problems[1] or not core.alive(wish.pid))) then
+		return nothing(problems, wish.job)
+	end
 	local chosen = list
 	if wish.pid then
 		chosen = pick(function(s) return s.pid == wish.pid and not s.unseen end)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/defs/ctx.h"
+#include "plugin/change/no_tuner.h"
 #include "plugin/comm/comm.h"
 #include "plugin/control/commands/explain.h"
 #include "plugin/control/reply.h"
@@ -62,10 +63,14 @@ int nb_cmd_comm_list(struct nb_call *call)
 
 static void no_comm(struct nb_call *call, const char *text)
 {
+	char why[400];
+
 	if (!nb_comms.first) {
-		nb_fail(call->err, NB_E_NOENT, 0,
-			"%s: NCCL has made no communicator here",
-			call->req->spec->words);
+		bool other = nb_no_tuner(why, sizeof(why));
+
+		nb_fail(call->err, NB_E_NOENT, 0, "%s: %s",
+			call->req->spec->words,
+			other ? why : "NCCL has made no communicator here");
 		return;
 	}
 	nb_fail(call->err, NB_E_NOENT, 1,
