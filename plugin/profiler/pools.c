@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "plugin/runtime/log.h"
+#include "plugin/runtime/relaxed.h"
 #include "plugin/runtime/room.h"
 
 #define POOL_PREFIX "ncclbpf-pools-"
@@ -55,9 +56,10 @@ enum pool_limit {
 const char *nb_pools_dir = "/dev/shm";
 
 static struct {
-	bool absent;	    /* this version of NCCL has no pools */
-	unsigned announced; /* pools that our file announces */
-	int fd;		    /* our file, or -1 */
+	bool absent; /* this version of NCCL has no pools */
+	/* pools that our file announces; accessed atomically */
+	unsigned announced;
+	int fd; /* our file, or -1 */
 	char path[128];
 	uint32_t warned; /* bit set of enum pool_limit */
 	/*
@@ -75,7 +77,7 @@ void nb_pools_version(int version)
 
 unsigned nb_pools_announced(void)
 {
-	return pools.announced;
+	return GET(pools.announced);
 }
 
 void nb_pools_why(struct nb_err *err)
@@ -152,7 +154,7 @@ static bool announce(unsigned n)
 			nb_pools_end();
 		return false;
 	}
-	pools.announced = n;
+	SET(pools.announced, n);
 	return true;
 }
 
@@ -173,7 +175,7 @@ void nb_pools_end(void)
 		close(pools.fd);
 	}
 	pools.fd = -1;
-	pools.announced = 0;
+	SET(pools.announced, 0);
 	errno = saved;
 }
 
@@ -182,7 +184,7 @@ void nb_pools_forked(void)
 	if (pools.fd >= 0)
 		close(pools.fd);
 	pools.fd = -1;
-	pools.announced = 0;
+	SET(pools.announced, 0);
 }
 
 /* Returns what a file announces, and deletes a file of a dead process. */

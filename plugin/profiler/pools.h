@@ -48,6 +48,7 @@ void nb_pools_version(int version);
 bool nb_pools_take(const struct nb_pools_want *want);
 /* Announce no more than @here pools. */
 void nb_pools_shrink(unsigned here);
+/* Returns how many pools are announced. It needs no lock. */
 unsigned nb_pools_announced(void);
 /* Copies why the last call of nb_pools_take was refused. */
 void nb_pools_why(struct nb_err *err);

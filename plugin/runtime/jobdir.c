@@ -25,6 +25,8 @@
 
 /* age of a socket, in seconds, at which its process surely listens */
 enum { STARTING_S = 10 };
+/* seconds in which a directory that was made has its mode */
+enum { MAKING_S = 2 };
 
 /* A candidate that is tried. */
 struct attempt {
@@ -156,13 +158,33 @@ static bool make_dir(const struct attempt *t, const char *dir)
 	return false;
 }
 
+/*
+ * Another process of the job may have just made the directory, and not yet
+ * given it its mode (set_mode). One that passed it over would be alone.
+ */
+static void await_mode(const char *dir)
+{
+	const struct timespec ms = { 0, 1000000 };
+	struct stat st;
+
+	for (int n = 0; n < MAKING_S * 1000; n++) {
+		if (lstat(dir, &st) || st.st_uid != geteuid() ||
+		    (st.st_mode & 0700) == 0700 ||
+		    time(NULL) > st.st_ctime + MAKING_S)
+			return;
+		nanosleep(&ms, NULL);
+	}
+}
+
 /* Returns an open directory, or -1. */
 static int open_dir(const struct attempt *t, const char *dir)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	char text[240];
 	struct stat st;
+	int fd;
 
+	await_mode(dir);
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 || (errno == ENOENT && !t->make))
 		return fd;
 	if (errno == ELOOP || errno == ENOTDIR)

@@ -217,6 +217,40 @@ START_TEST(a_directory_that_denies_its_owner_is_named_with_its_mode)
 }
 END_TEST
 
+/* Exits with 0 if this process can use the directory that others make, too. */
+static void maker(int in)
+{
+	const struct nb_jobdir_search s = { first, "j", NULL, NULL };
+	static struct nb_jobdir dir;
+	char c;
+
+	if (!geteuid() && seteuid(65534))
+		_exit(2); /* modes do not bind root */
+	umask(0777);
+	_exit(read(in, &c, 1) != 1 || !nb_jobdir_try(&s, 0, true, &dir));
+}
+
+START_TEST(all_find_a_directory_that_one_of_them_makes)
+{
+	int go[2], status;
+	pid_t pid[PROCESSES];
+
+	ck_assert(!pipe(go) && !chmod(top, 0777) && !rmdir(first));
+	for (int i = 0; i < PROCESSES; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			maker(go[0]);
+	}
+	ck_assert_int_eq(write(go[1], "xxxxxx", PROCESSES), PROCESSES);
+	for (int i = 0; i < PROCESSES; i++) {
+		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
+		ck_assert_msg(!status, "round %d, process %d", _i, i);
+	}
+	close(go[0]);
+	close(go[1]);
+}
+END_TEST
+
 UNIT_MAIN(
 	"place", tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -227,5 +261,7 @@ UNIT_MAIN(
 			    0, ROUNDS);
 	tcase_add_loop_test(tc, modes_are_those_the_job_needs_under_any_umask,
 			    0, 5);
+	tcase_add_loop_test(tc, all_find_a_directory_that_one_of_them_makes, 0,
+			    5 * ROUNDS);
 	tcase_add_test(
 		tc, a_directory_that_denies_its_owner_is_named_with_its_mode);)
