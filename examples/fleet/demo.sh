@@ -44,7 +44,7 @@ do_() { # exit status that it must have, arguments
 await() { # text, how often; of `ncclbpf-shell -o tsv` and the words after
 	local text=$1 times=$2
 	shift 2
-	for _ in $(seq 150); do
+	for _ in $(seq 600); do
 		[ "$(timeout 20 ncclbpf-shell -o tsv "$@" 2>/dev/null |
 			grep -c -e "$text")" -eq "$times" ] && return
 		sleep 0.1
@@ -86,7 +86,7 @@ else
 	echo "Six ranks of a mock NCCL, two on each site: the same calls into the plugin."
 fi
 # until all sites have told the store of their ranks
-for _ in $(seq 150); do
+for _ in $(seq 600); do
 	[ "$("$etcd" ctl "$dir/etcd" get --prefix --keys-only /ncclbpf/1/llm/comm/ |
 		grep -c /comm/)" -eq 3 ] &&
 		! timeout 20 ncclbpf-shell -o wide comm list 2>/dev/null |
@@ -107,7 +107,7 @@ title "An agent dies"
 victim=$(pgrep -f -- "ncclbpf-agent .*--dir $dir/b" | head -1)
 kill -KILL "$victim"
 echo "kill -KILL of site b's agent: its service manager starts another one."
-for _ in $(seq 100); do
+for _ in $(seq 600); do
 	now=$(pgrep -f -- "ncclbpf-agent .*--dir $dir/b" | head -1)
 	[ "$now" ] && [ "$now" != "$victim" ] && break
 	sleep 0.1
@@ -115,6 +115,7 @@ done
 [ "$now" ] || fail "no new agent"
 await attached 6 attach llm
 do_ 0 policy add "$B/policies/force.policy"
+await size_aware,force 6 comm list
 
 title "The store goes away, and the job does not notice"
 "$etcd" kill "$dir/etcd" 1
@@ -128,7 +129,7 @@ env -u NCCLBPF_FLEET NCCLBPF_SOCKET_DIR="$dir/a" ncclbpf-shell -o table comm lis
 await attached 6 attach llm
 
 title "Back to what it was"
-for _ in $(seq 50); do
+for _ in $(seq 300); do
 	timeout 30 ncclbpf-shell -n policy undo >/dev/null 2>&1 && break
 	sleep 0.2
 done

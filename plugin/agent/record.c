@@ -6,6 +6,7 @@
 
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "plugin/agent/view.h"
 #include "plugin/runtime/clock.h"
@@ -15,7 +16,7 @@ int64_t nb_record_draw(void)
 	uint64_t n = 0;
 
 	if (getrandom(&n, sizeof(n), 0) != sizeof(n))
-		n = nb_clock_read(CLOCK_REALTIME);
+		n = nb_clock_read(CLOCK_MONOTONIC) ^ (uint64_t)getpid() << 40;
 	return (int64_t)(n >> 1 | 1);
 }
 
