@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # A thousand faults in half a minute on a job of three sites with a store of three members:
 # fleet_faults.py says which. FAULTS, FAULT_SECONDS and FLEET_SEED are its.
 command -v etcd >/dev/null && command -v etcdctl >/dev/null && command -v openssl >/dev/null || {

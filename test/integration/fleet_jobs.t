@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 900  needs: etcd
+# tier: full  load: cpu  limit: 900  needs: etcd
 # A rollout over several jobs of a store: one job first, then the rest. A job that has
 # passed keeps the candidate until all have passed, and all are promoted. A guard that
 # a later job breaks takes the candidate from all jobs. So does the death of the runner.

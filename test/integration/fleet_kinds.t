@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # Each kind of change on a job of two sites with communicators of both sites and of
 # each site alone: lists of policies, maps, scopes, undo. After each, the ranks of
 # all sites have the same generation in each communicator.

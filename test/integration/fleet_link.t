@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # Links of the agents to the coordinator: changes go over them; when the
 # coordinator is killed, stopped or cut off from the store, the store carries
 # orders and answers until the agents are linked again (fleet_link.py).

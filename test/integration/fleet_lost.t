@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # A site of three is lost in mid-change: its agent and ranks are killed at once, also when its
 # network went first, and also if it coordinates. The change ends with one outcome, and the
 # job begins again without the site (fleet_lost.py). LOST: numbers of cases (all).

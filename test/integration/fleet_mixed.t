@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd,etcdctl
+# tier: full  load: cpu  limit: 600  needs: etcd,etcdctl
 # A communicator of two hosts with NCCLBPF_POLICY, of which one host lacks NCCLBPF_FLEET: the other
 # one names the missing ranks in its log, status and doctor. Without a store on any host the
 # policy stays in force, and log and doctor say that nobody compares the hosts.

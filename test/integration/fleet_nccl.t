@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # Real libnccl on two sites that share an etcd: changes of both sites under load, with an agent
 # killed and the store away. On one real GPU, where there is one (two ranks, joined by sockets
 # because their hosts are said to differ), every element that a rank receives is compared; else

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # A job on two sites: a generation has one number in all commands and on all sites,
 # which if_generation= and policy undo to= take; status names all sites; a rollout
 # waits for the ranks of both sites and is promoted.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # A request to many sites shows its progress on a terminal while the sites answer, and
 # removes it at the end; a request to few sites shows none.
 . "$TOP/test/integration/shell_lib.sh"

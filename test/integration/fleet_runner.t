@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # A rollout of a job of several hosts whose runner is lost with its supervisor, as if their host
 # were lost: another host shows it, the agents take the candidate back, and any host continues it.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # The shell over two sites and a real store: list, attach, commands merged, a
 # site that does not answer, streams; rights by certificate; bad keys.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # Signed policies: keys, signatures and verdicts in the shell; and a job of two
 # sites whose agents refuse each image without a good signature, in every way in which
 # an image can come.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # One job on two sites with a real etcd: images in pieces, an agent that runs as
 # a service, what a job of this name starts with (job set), the fleet's numbers
 # in if_generation=, and what the coordinator deletes.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # What a job leaves in the store stays bounded: the coordinator deletes old images,
 # entries of audit, replies, and records of communicators, and keeps the newest
 # and what something names. A communicator whose record is lost keeps its policies.

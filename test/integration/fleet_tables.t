@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # A sweep over the two sites of a job: its candidates are changes of all ranks, and
 # both sites have their baseline again at the end.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600  needs: etcd
+# tier: full  load: cpu  limit: 600  needs: etcd
 # What the shell shows of a job on two sites: stats, samples, metrics, decisions,
 # explain, maps and traces of all ranks, each with its site; and of the sites that
 # answer when one does not, with the name of the missing one.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: quick  load: wait  limit: 600
+# tier: quick  load: cpu  limit: 600
 # Policies exchanged under load on the stand-in for NCCL: every interface, as
 # threads and as processes. No two ranks may ever differ, and nobody hangs.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: quick  load: wait  limit: 600
+# tier: quick  load: cpu  limit: 600
 # Rollouts as objects, from a plain lua5.4, and the plan's fields: on a job
 # of the stand-in with three communicators that replays times.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: quick  load: wait  limit: 600
+# tier: quick  load: cpu  limit: 600
 # The example moe-alltoall, over our plugin alone and over the real libnccl: both
 # forms check their sums, the policy's counts are those of the program, it names
 # the hot peer, and pacing holds its puts alone.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: quick  load: wait  limit: 600
+# tier: quick  load: cpu  limit: 600
 # The plugin inside the real libnccl on virtual GPUs: it is called, its answer
 # is launched, impossible answers are not, and policies change under load in
 # eight processes without a hang.

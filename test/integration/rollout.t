@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 900
+# tier: full  load: cpu  limit: 900
 # Rollouts on a job of the stand-in that replays times: promoted, rolled back
 # by a guard, paused, asked from another shell, taken over from a dead one.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600
+# tier: full  load: cpu  limit: 600
 # Rollouts over several jobs without a job: which jobs a pattern names, what a plan may
 # say of its steps, how long a job that has passed is
 # guarded at a time, and which rollouts end with the rollout of all jobs.

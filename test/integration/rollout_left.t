@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600
+# tier: full  load: cpu  limit: 600
 # What a job is left with where a rollout goes wrong: its runner is killed
 # between a change and the note of it, a change that was made cannot be followed
 # up, one of a promotion's changes fails, somebody else changes something. On a

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600
+# tier: full  load: cpu  limit: 600
 # Rollout scripts: header, arguments by name, functions in their order, over
 # recorded blocks and on a job; and scripts that loop, allocate, raise, catch
 # their stop, change a map that they may not.

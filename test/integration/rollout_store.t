@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: quick  load: wait  limit: 600
+# tier: quick  load: cpu  limit: 600
 # Files of rollouts and sweeps: test/integration/rollout_store.lua has the cases.
 . "$TOP/test/integration/shell_lib.sh"
 trap 'rm -rf "$T"' EXIT

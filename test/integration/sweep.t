@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600
+# tier: full  load: cpu  limit: 600
 # Sweeps from files: each form of measurements, every fault with its place, a
 # least effect, no flapping between neighbouring sizes, tables that compile.
 . "$TOP/test/integration/shell_lib.sh"

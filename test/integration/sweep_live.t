@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600
+# tier: full  load: cpu  limit: 600
 # Sweeps on a job of the stand-in that replays times: the best table found, a
 # candidate stopped by the guard, the baseline again after the end, an abort from
 # another shell, Ctrl-C and a shell that was killed.

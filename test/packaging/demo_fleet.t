@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: full  load: wait  limit: 600
+# tier: full  load: cpu  limit: 600
 # make demo-fleet, as a user sees it: three sites change together, an agent and
 # the store fail and come back, the change is undone.
 if ! command -v etcd >/dev/null; then
