@@ -131,7 +131,7 @@ test("when that process has died, another one can change the record", again())
 
 
 -- ---- generations
--- A job whose first commit is answered too late: @by made the generation.
+-- A job whose first commit is answered too late: process @by made the generation.
 local function late(by, answer)
 	local generation, calls = 5, 0
 	local group = { members = {} }
@@ -150,7 +150,7 @@ local function late(by, answer)
 	end
 	function group:ask(line)
 		local data = line == "policy history"
-			and { history = { { generation = 6, pid = by, policies = {} },
+			and { history = { { generation = 6, policies = {}, by = { process = by } },
 			{ generation = 5, policies = {} } } } or {}
 		return { { data = data } }
 	end
@@ -161,11 +161,11 @@ local function late(by, answer)
 	local ok, err = job.commit(r, "a")
 	return ok, err, r
 end
-local ok, err, r = late(pid, "timed_out")
+local ok, err, r = late(me, "timed_out")
 test("a change of its own that was answered too late is its own", ok and r.generation == 7, err)
-ok, err = late(pid + 1, "timed_out")
+ok, err = late(me .. "0", "timed_out")
 test("that of another process is not", not ok and err.code == "stale")
-ok, err = late(pid, "refused")
+ok, err = late(me, "refused")
 test("nor one of this process beside a refused change", not ok and err.code == "stale")
 
 -- ---- the keys of a job of several hosts

@@ -65,7 +65,7 @@ M.options = {
 M.groups = {
 	{ name = "job", help = "Find jobs and look at one as a whole",
 		nouns = { "list", "attach", "detach", "status", "doctor", "net", "gin", "verbs",
-			"env", "controller", "change" } },
+			"env", "controller", "change", "segment" } },
 	{ name = "policies", help = "Verify, load, use and remove policies", nouns = { "policy" } },
 	{ name = "maps", help = "Read and change the data of policies", nouns = { "map" } },
 	{ name = "decisions", help =
