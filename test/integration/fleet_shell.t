@@ -43,6 +43,11 @@ agent() { # NAME ENDPOINTS...
 	jobs="$jobs $!" agent=$!
 	await test -s "$name.agent"
 }
+status 69 "no agent runs: no job is known" --fleet "$plain" status
+has "the hint names the agent's command" err "no agent has registered a site" \
+	"start an agent on each host of the job" "ncclbpf-agent --job NAME"
+status 69 "nor one of this name" --fleet "$plain" -J train status
+has "its hint names the job" err "ncclbpf-agent --job train"
 site west 0 "$plain"
 site east 2 "$plain"
 all_there() {
@@ -249,6 +254,14 @@ ok "a site whose agent hangs is named, the other one shown" $?
 ! grep -Eq '[0-9a-f]{32}' err && grep -q '/…/v1/' err
 ok "and its secret path is not shown" $?
 kill -CONT $pids $agent
+# A site whose agent was killed, without a word to the store
+kill -KILL $pids
+dead() { ! kill -0 $pids 2>/dev/null; }
+await dead
+run --fleet "$plain" -o wide status
+{ grep -q "site east" err && [ "$rc" -ne 0 ]; }
+ok "a site whose agent was killed is named" $?
+has "the hint says what to start, and where" err "start ncclbpf-agent again on host"
 
 # Rights by certificate
 a=$T/tls

@@ -60,3 +60,7 @@ because "a directory of sockets that the job does not set" \
 	"its socket is not in the directories searched" \
 	"unset NCCLBPF_SOCKET_DIR in this shell: the job does not set it" \
 	env -u NCCLBPF_SOCKET_DIR "LD_PRELOAD=$T/libnccl.so.2:$T/libncclbpf.so"
+because "the shell's directory, which the job could not use" \
+	"its socket is not in the directories searched" \
+	"unset NCCLBPF_SOCKET_DIR in this shell: the job does not use that directory" \
+	"LD_PRELOAD=$T/libnccl.so.2:$T/libncclbpf.so" "NCCLBPF_SOCKET_DIR=$NCCLBPF_SOCKET_DIR"

@@ -155,7 +155,14 @@ has "is named too" err "no socket of process 99999999: there is no such process"
 	assert(err.hint:find "^set NCCLBPF_SOCKET_DIR", err.hint)
 	target.others = function() return {}, 0, {} end
 	_, err = target.choose {}
-	assert(err.hint:find "libncclbpf.so; or set NCCLBPF_SOCKET_DIR", err.hint)'
+	assert(err.hint:find "libncclbpf.so; or set NCCLBPF_SOCKET_DIR", err.hint)
+	target.others = function() return { { pid = 1, reason = "r" },
+		{ pid = 2, reason = "l", hint = "do this", loaded = true } }, 0, {} end
+	_, err = target.choose {}
+	assert(err.cause == "pid 2: l" and err.hint:find "^do this", err.cause)
+	target.sockets = function() return {}, { { message = "mode 0777" } } end
+	_, err = target.choose {}
+	assert(err.cause == "mode 0777" and err.hint:find "^do this", err.hint)'
 ) >"$T/why" 2>&1
 ok "without its own directory, the hint names the variables that select one" $?
 status 1 "rollout jobs, without one" rollout jobs

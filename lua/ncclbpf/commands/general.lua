@@ -120,7 +120,8 @@ local function cmd_fleet_list(ctx, url)
 	for _, text in ipairs(problems) do foot[#foot + 1] = "note: " .. text end
 	return {
 		schema = "list.fleet/1", rows = rows, merged = merged, id = "site", foot = foot,
-		data = { jobs = core.array(rows) }, empty = "the store names no job",
+		data = { jobs = core.array(rows) },
+		empty = "no job in the store: no agent has registered a site",
 		columns = { { "job" }, { "sites", num = true, people = true },
 			{ "site", title = "NAMES" }, { "processes", num = true },
 			{ "ranks", num = true }, { "generation", title = "GEN", num = true },

@@ -94,10 +94,11 @@ local function verbs_line(per)
 	return line and ("verbs: %s (verbs)"):format(line)
 end
 
-local function foot(per)
+-- @off: the user has just disabled telemetry
+local function foot(per, off)
 	local on, silent, _, _, lost = state(per)
 	local t = profiler.notes(per)
-	if silent == 0 and on == 0 then
+	if silent == 0 and on == 0 and not off then
 		t[#t + 1] = "hint: telemetry on"
 	end
 	for _, note in ipairs(profiler.refused(per)) do t[#t + 1] = note end
@@ -362,7 +363,8 @@ function M.cmd_telemetry(ctx)
 		return errors.fail("interrupted", "not confirmed, nothing done")
 	end
 	return read.command(ctx, {
-		schema = "telemetry/1", line = line, id = "telemetry", foot = foot,
+		schema = "telemetry/1", line = line, id = "telemetry",
+		foot = function(per) return foot(per, word == "off") end,
 		columns = { { "telemetry" }, { "gpu", title = "GPU" }, { "proxy" }, { "events" } },
 		rows = function(d)
 			local function word_of(v) return v == true and "on" or "off" end

@@ -276,6 +276,11 @@ local function members_of(self, list)
 					and errors.from_reply(d.error)
 				or errors.new("protocol",
 					"the agent's reply is not a list of processes")
+			if a.err and not err.hint and err.message:find "Failed to connect" then
+				err.hint = ("start ncclbpf-agent again on host %s; there, "
+					.. "NCCLBPF_FLEET= ncclbpf-shell doctor names "
+					.. "the command"):format(s.host or "?")
+			end
 			members[#members + 1] = lost_site(s, err)
 		else
 			for _, p in ipairs(d.processes) do

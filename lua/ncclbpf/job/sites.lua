@@ -147,16 +147,18 @@ M.choose = errors.catch(function(store, wanted)
 	end
 	local there = #names > 0 and "there are: " .. table.concat(names, ", ")
 		or "no job has registered a site"
+	local start = "start an agent on each host of the job, with the job's NCCLBPF_FLEET: " ..
+		("ncclbpf-agent --job %s; "):format(wanted or "NAME") ..
+		"there, NCCLBPF_FLEET= ncclbpf-shell doctor says what is missing"
 	if wanted then
 		return nil, errors.new("no_target", ("no job %s in the store, %s"):format(wanted,
-			there), { hint = errors.nearest(wanted, names) })
+			there), { hint = #names == 0 and start or errors.nearest(wanted, names) })
 	end
 	if #names == 1 then return names[1] end
 	return nil, errors.new(#names == 0 and "no_target" or "usage", #names == 0
-		and "no job in the store: no site has registered"
+		and "no job in the store: no agent has registered a site"
 		or "several jobs run: " .. table.concat(names, ", "),
-		{ hint = #names > 1 and "say which: -J JOB"
-			or "start the job with NCCLBPF_FLEET set to the store's URLs" })
+		{ hint = #names > 1 and "say which: -J JOB" or start })
 end)
 
 return M

@@ -206,7 +206,8 @@ local function of_process(pid)
 	end
 end
 
--- Return the reason why a process with NCCL cannot be attached to, and the remedy.
+-- Return the reason why a process with NCCL cannot be attached to, the remedy, and whether the
+-- plugin is loaded.
 local function reason(pid, maps)
 	local e = environ(pid)
 	local ours = maps:find("libncclbpf.so", 1, true) or maps:find("ncclbpf.so", 1, true)
@@ -222,13 +223,16 @@ local function reason(pid, maps)
 	end
 	if ours then
 		return "the plugin is loaded but its socket is not in the directories searched",
-			e.NCCLBPF_SOCKET_DIR
+			e.NCCLBPF_SOCKET_DIR and e.NCCLBPF_SOCKET_DIR == env "NCCLBPF_SOCKET_DIR"
+				and "unset NCCLBPF_SOCKET_DIR in this shell: the job does not use "
+					.. "that directory, and its log says why"
+				or e.NCCLBPF_SOCKET_DIR
 				and "set NCCLBPF_SOCKET_DIR to the job's value: "
 					.. e.NCCLBPF_SOCKET_DIR
 				or env "NCCLBPF_SOCKET_DIR"
 				and "unset NCCLBPF_SOCKET_DIR in this shell: the job does not set it"
 				or "look for \"no control socket\" in the job's log, "
-					.. "with NCCL_DEBUG=WARN"
+					.. "with NCCL_DEBUG=WARN", true
 	end
 	local set = e.NCCL_TUNER_PLUGIN
 	if not set then
@@ -282,7 +286,7 @@ function M.others(known)
 				and of_process(pid) then
 				found[#found + 1] = of_process(pid)
 			elseif maps:find("/libnccl%.so") then
-				local why, hint = reason(pid, maps)
+				local why, hint, loaded = reason(pid, maps)
 				local comm = core.read("/proc/" .. pid .. "/comm", 256) or "?"
 				local job = started[pid]
 				if job then
@@ -291,7 +295,8 @@ function M.others(known)
 						.. "itself"):format(job), nil
 				end
 				list[#list + 1] = { pid = pid, command = comm:gsub("\n", ""),
-					reason = why, hint = hint, launched = job }
+					reason = why, hint = hint, launched = job,
+					loaded = loaded }
 			end
 		end
 	end
@@ -328,14 +333,18 @@ local function nothing(problems, job)
 	local others, unreadable, _, unread = M.others({})
 	local hint = "start the job with NCCL_TUNER_PLUGIN and NCCL_PROFILER_PLUGIN set to " ..
 		"the path of libncclbpf.so"
-	local without = #others > 0 and ("%d process%s NCCL without ncclbpf: pid %d: %s"):format(
-		#others, #others == 1 and " uses" or "es use", others[1].pid, others[1].reason)
+	local first = lists.select(others, function(o) return o.loaded end)[1] or others[1]
+	local without = first and (first.loaded and "" or
+		("%d process%s NCCL without ncclbpf: "):format(#others,
+			#others == 1 and " uses" or "es use")) ..
+		("pid %d: %s"):format(first.pid, first.reason)
 	local cause
 	if problems[1] then
 		-- Processes that have nothing to do with the wanted job are only mentioned.
-		cause, hint = problems[1].message, without or hint
+		cause, hint = problems[1].message, first and first.loaded and first.hint
+			or without or hint
 	elseif without then
-		cause, hint = without, others[1].hint
+		cause, hint = without, first.hint
 	elseif unreadable > 0 then
 		cause = M.unread(unreadable, unread)
 		hint = uid ~= 0 and permission()
