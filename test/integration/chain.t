@@ -115,7 +115,7 @@ for release in 2.30.7 2.31.2 2.32.6; do
 done
 unset CHAIN_DOES
 NCCLBPF_POLICY=$B/test/corpus/answers/only_tree.policy lives
-timeout 20 "$sh" -J "chain$n" -o table explain allreduce 64M >"$dir/explain" 2>&1
+timeout 300 "$sh" -J "chain$n" -o table explain allreduce 64M >"$dir/explain" 2>&1
 grep -q "choice of the wrapped tuner peer" "$dir/explain" &&
 	! grep -q "NCCL's own choice" "$dir/explain"
 is $? "explain names the wrapped tuner"
