@@ -517,7 +517,7 @@ nb.judge = require("ncclbpf.rollout.judge").judge
 
 -- nb.list() -> processes: {state, job, job_rank, pid, socket | reason, hint}
 function nb.list()
-	return (require("ncclbpf.commands.general").list())
+	return (require("ncclbpf.commands.list").list())
 end
 
 -- nb.attach{pid=|job=|socket=, fleet=URLs, ranks={...}, timeout=} -> target | nil, err

@@ -83,7 +83,7 @@ M.groups = {
 }
 
 M.rows = {
-	{ "list", run = "commands.general:cmd_list", role = "observe",
+	{ "list", run = "commands.list:cmd_list", role = "observe",
 		help = "List the jobs on this host, " ..
 			"and the processes with NCCL that cannot be attached to, with the reason",
 		details =

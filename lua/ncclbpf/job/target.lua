@@ -230,7 +230,8 @@ local function reason(pid, maps)
 				and "set NCCLBPF_SOCKET_DIR to the job's value: "
 					.. e.NCCLBPF_SOCKET_DIR
 				or env "NCCLBPF_SOCKET_DIR"
-				and "unset NCCLBPF_SOCKET_DIR in this shell: the job does not set it"
+				and "unset NCCLBPF_SOCKET_DIR in this shell: "
+					.. "the job does not set it"
 				or "look for \"no control socket\" in the job's log, "
 					.. "with NCCL_DEBUG=WARN", true
 	end
