@@ -94,7 +94,8 @@ static bool add_file(struct list *l, int dirfd, const char *name,
 					 .written = st.st_mtim.tv_sec,
 					 .inode = st.st_ino,
 					 .unfinished = unfinished };
-	snprintf(l->at[l->n++].name, NAME, "%s", name);
+	/* job_in has seen that it fits */
+	memcpy(l->at[l->n++].name, name, strnlen(name, NAME - 1) + 1);
 	return true;
 }
 
