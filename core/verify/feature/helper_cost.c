@@ -110,17 +110,11 @@ static uint64_t store_cost(const struct nb_map_spec *m)
 	return cost;
 }
 
-/* Return the cost of the work that depends on the map and the arguments, in
- * addition to the cost of the bytes that the call copies. */
-static uint64_t work_cost(const struct nb_env *env, const struct nb_state *st,
-			  const struct nb_helper_spec *h,
-			  const struct nb_map_spec *m)
+/* Return the cost of the work that depends on the map. */
+static uint64_t map_work_cost(const struct nb_env *env, enum nb_work work,
+			      const struct nb_map_spec *m)
 {
-	if (!m && nb_arg_of(h, NB_ARG_MAP) >= 0)
-		return MOST;
-	switch (h->work) {
-	case NB_WORK_NONE:
-		break;
+	switch (work) {
 	case NB_WORK_SEARCH:
 		return search_cost(m);
 	case NB_WORK_STORE:
@@ -133,14 +127,29 @@ static uint64_t work_cost(const struct nb_env *env, const struct nb_state *st,
 		return nb_map_is_array(m)
 			       ? 0
 			       : (uint64_t)WALK * elements(env->img, m);
+	case NB_WORK_NONE:
 	case NB_WORK_FORMAT:
+	case NB_WORK_DIGITS:
+		break;
+	}
+	return 0;
+}
+
+/* Return the cost of the work that depends on the map and the arguments, in
+ * addition to the cost of the bytes that the call copies. */
+static uint64_t work_cost(const struct nb_env *env, const struct nb_state *st,
+			  const struct nb_helper_spec *h,
+			  const struct nb_map_spec *m)
+{
+	if (!m && nb_arg_of(h, NB_ARG_MAP) >= 0)
+		return MOST;
+	if (h->work == NB_WORK_FORMAT)
 		return nb_arg_of(h, NB_ARG_STR) < 0
 			       ? nb_helper_extent(env, st, h, 0).max
 			       : string_length(env, st);
-	case NB_WORK_DIGITS:
+	if (h->work == NB_WORK_DIGITS)
 		return DIGIT * nb_helper_extent(env, st, h, 0).max;
-	}
-	return 0;
+	return m ? map_work_cost(env, h->work, m) : 0;
 }
 
 uint32_t nb_helper_weight(const struct nb_env *env, const struct nb_state *st,
