@@ -9,9 +9,11 @@ lib: $(LOAD_SO)
 # not hurried. On arm64, segments of 64 KiB leave less room: the JIT and what loads a
 # policy are smaller there, and a load takes about a tenth longer.
 COLD := core/csvpolicy core/verify/report core/verify/witness \
-	plugin/change plugin/control plugin/controller plugin/policies
+	plugin/change plugin/control plugin/controller plugin/policies plugin/job plugin/process \
+	plugin/runtime plugin/wrap plugin/verbs plugin/env core/jobseg core/wire \
+	core/image core/isa core/verify/feature
 ifneq ($(filter aarch64-%,$(shell $(CC) -dumpmachine 2>/dev/null)),)
-COLD += core/exec/jit core/image core/isa core/verify/access core/verify/feature core/verify/insn
+COLD += core/exec/jit core/verify/access core/verify/insn
 endif
 ifeq ($(VARIANT),release)
 $(COLD:%=$(B)/%/%.o): NB_CFLAGS += -Os
