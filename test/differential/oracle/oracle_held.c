@@ -30,6 +30,8 @@ static const struct {
 	  "look-ups by a constant key in an array" },
 	{ "dynptr_of_a_write_only_map.asm",
 	  "bpf_dynptr_read ignores BPF_F_WRONLY_PROG there" },
+	{ "null_of_a_record_past_its_end.asm",
+	  "no kernel address is near NULL, whatever is added" },
 };
 
 static struct kernel kernel;
