@@ -5,6 +5,7 @@
 # say of its steps, how long a job that has passed is
 # guarded at a time, and which rollouts end with the rollout of all jobs.
 . "$TOP/test/integration/shell_lib.sh"
+trap finish EXIT
 part() { T=$T lua_run "$TOP/test/integration/rollout_jobs.lua" "$1" >"$T/why" 2>&1; }
 part patterns
 ok "patterns may name the same job; one that names none is an error" $?
