@@ -353,7 +353,8 @@ static bool is_served(const struct nb_jobdir *p)
 }
 
 /* Returns true if a process of the job serves its control socket. */
-static bool job_lives(const struct nb_jobdir_search *search)
+static bool __attribute__((noinline))
+job_lives(const struct nb_jobdir_search *search)
 {
 	struct nb_jobdir dir;
 	bool lives = nb_place_find(search, &dir) && is_served(&dir);
@@ -366,7 +367,8 @@ static bool job_lives(const struct nb_jobdir_search *search)
  * Wait until the job runs. If a service attached earlier, it would replace the
  * segment of a dead job, which a user may still want to read.
  */
-static void wait_job(const struct nb_jobdir_search *search)
+static void __attribute__((noinline))
+wait_job(const struct nb_jobdir_search *search)
 {
 	bool waits = !stopped && !job_lives(search);
 	struct nb_jobdir first;
