@@ -12,7 +12,7 @@ UNIT_SO := $(B)/test/libunit.so
 unit_test = $(addprefix $(B)/test/unit/test_,$(1))
 
 # Only this library exports what core and plugin define; installed ones have a version script.
-ifneq ($(VARIANT),release)
+ifeq ($(filter release,$(VARIANT))$(SAN),)
 $(B)/core/%.o $(B)/plugin/%.o: NB_CFLAGS += -fvisibility=default -fno-semantic-interposition
 endif
 $(UNIT_SO): $(sort $(UNIT_PARTS))
@@ -75,8 +75,9 @@ $(call unit_test,live loop_faults stopped tuner tuner_changes tuner_explain tune
 	NB_LDFLAGS += -Wl,--export-dynamic-symbol=ncclGetVersion
 # A program at low addresses, with its heap behind it.
 $(call unit_test,low_addresses): NB_LDFLAGS += -no-pie
-# Without exported symbols (release), all programs are.
-UNIT_NEEDS := $(if $(filter release,$(VARIANT)),$(UNIT_A),$(UNIT_SO))
+# So are all without exported symbols (release) and with sanitizers, which take NCCL's symbols of
+# the library and of a wrapped plugin for one.
+UNIT_NEEDS := $(if $(filter release,$(VARIANT))$(SAN),$(UNIT_A),$(UNIT_SO))
 UNIT_LINK = $(UNIT_NEEDS) -Wl,-rpath,'$$ORIGIN/..'
 
 # What plays NCCL's calls of a profiler.
