@@ -35,6 +35,22 @@ const char *nb_no_agent_hint(void)
 	return hint;
 }
 
+void nb_store_back_text(char *text, size_t size)
+{
+	const struct nb_seg_agent *a =
+		nb_self.seg ? &nb_self.seg->mem->agent : NULL;
+	uint64_t back =
+		a ? __atomic_load_n(&a->back_from, __ATOMIC_ACQUIRE) : 0;
+
+	*text = '\0';
+	if (back)
+		snprintf(text, size,
+			 "the store has gone back from revision %llu to %llu: "
+			 "was it restored from a backup?",
+			 (unsigned long long)back,
+			 (unsigned long long)a->back_to);
+}
+
 /*
  * Nothing else than an agent can end the wait of a rank at an armed fence,
  * because the rank cannot know what the other sites have decided.

@@ -48,6 +48,9 @@ cat log.1.0 log.1.2 agent.a >why
 doctored() { on a doctor; grep -q "$missing" out; }
 await doctored
 ok "so does doctor" $?
+on a -o table status
+grep -q "$missing" out
+ok "and status" $?
 on a -o json comm list
 grep -q "ranks 2-3 have no ncclbpf" out
 ok "and comm list" $?

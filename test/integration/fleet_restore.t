@@ -106,6 +106,9 @@ ok "the store has the number of the last change again" $?
 told() { run doctor; grep -q "the store has gone back from revision" out; }
 await told
 ok "doctor says so" $?
+run -o table status
+grep -q "the store has gone back from revision" out
+ok "so does status" $?
 changes() { change "$1" || { sleep 1; change "$1"; }; }
 changes cheap_ring
 ok "the next change is committed" $?

@@ -298,6 +298,14 @@ local function status_text(s, per, verbose)
 		end
 	end
 	for _, r in ipairs(per) do
+		if read.text(r.data.notice) then
+			notes[#notes + 1] = ("note: %s: %s"):format(merge.who { r.member },
+				r.data.notice)
+			notes[#notes + 1] = "hint: doctor"
+			break
+		end
+	end
+	for _, r in ipairs(per) do
 		if read.text(r.data.uncompiled) then
 			notes[#notes + 1] = ("note: %s: the interpreter runs the policies: %s")
 				:format(merge.who { r.member }, r.data.uncompiled)

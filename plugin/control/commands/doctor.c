@@ -658,12 +658,13 @@ static void check_fleet(struct nb_json *j)
 {
 	const struct nb_seg_agent *a;
 	const struct nb_comm *waits = waiting_comm();
-	uint64_t pid, start, back;
+	uint64_t pid, start;
+	char back[160];
 
 	if (!nb_params_fleet() || !nb_self.seg)
 		return;
 	a = &nb_self.seg->mem->agent;
-	back = __atomic_load_n(&a->back_from, __ATOMIC_ACQUIRE);
+	nb_store_back_text(back, sizeof(back));
 	if (!nb_segment_agent(nb_self.seg, &pid, &start))
 		check(j, "fleet", BAD, nb_no_agent_hint(),
 		      "no agent runs on this site: no change reaches it%s",
@@ -677,13 +678,11 @@ static void check_fleet(struct nb_json *j)
 		check(j, "fleet", WARN, NULL,
 		      "a rank of communicator %016llx waits at a fence",
 		      (unsigned long long)waits->init.comm_id);
-	else if (back)
+	else if (*back)
 		check(j, "fleet", WARN,
 		      "repeat what the store has lost: changes and job set; "
 		      "policy history and list show what the job has",
-		      "the store has gone back from revision %llu to %llu: "
-		      "was it restored from a backup?",
-		      (unsigned long long)back, (unsigned long long)a->back_to);
+		      "%s", back);
 	else
 		check(j, "fleet", OK, NULL, "site %.71s, the store answers",
 		      a->site);

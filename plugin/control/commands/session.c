@@ -18,8 +18,10 @@
 #include "plugin/control/reply.h"
 #include "plugin/control/socket.h"
 #include "plugin/controller/controller.h"
+#include "plugin/job/no_agent.h"
 #include "plugin/job/segment.h"
 #include "plugin/job/self.h"
+#include "plugin/job/startup.h"
 #include "plugin/policies/generations.h"
 #include "plugin/policies/history.h"
 #include "plugin/policies/load.h"
@@ -264,6 +266,25 @@ static void put_controllers(struct nb_json *j,
 	nb_json_end_obj(j);
 }
 
+/*
+ * Write why policies may not be what the user expects: ranks that are missing
+ * or differ, or a store that has lost changes.
+ */
+static void put_notice(struct nb_json *j)
+{
+	char text[320] = "", why[NB_STARTUP_WHY];
+
+	for (const struct nb_comm *c = nb_comms.first; c && !*text; c = c->next)
+		if (c->seg && __atomic_load_n(&c->mismatch, __ATOMIC_RELAXED))
+			nb_startup_text(nb_self.seg, c->seg, text,
+					sizeof(text));
+		else if (nb_params_fleet() && !nb_comm_changeable(c, why))
+			snprintf(text, sizeof(text), "%s", why);
+	if (!*text)
+		nb_store_back_text(text, sizeof(text));
+	nb_json_kstr(j, "notice", *text ? text : NULL);
+}
+
 int nb_cmd_status(struct nb_call *call)
 {
 	struct nb_control *control = nb_conn_control(call->conn);
@@ -290,6 +311,7 @@ int nb_cmd_status(struct nb_call *call)
 	nb_json_kstr(j, "uncompiled",
 		     nb_gens.baseline ? nb_gen_uncompiled(nb_gens.baseline)
 				      : NULL);
+	put_notice(j);
 	nb_json_kbool(j, "staged", nb_gens.staged != NULL);
 	nb_json_ku64(j, "comms", nb_comms.n);
 	nb_json_ku64(j, "decisions", nb_comms_decisions());
