@@ -72,7 +72,7 @@ static struct {
 
 void nb_pools_version(int version)
 {
-	pools.absent = version >= 23100;
+	__atomic_store_n(&pools.absent, version >= 23100, __ATOMIC_RELAXED);
 }
 
 unsigned nb_pools_announced(void)
@@ -441,7 +441,7 @@ bool nb_pools_take(const struct nb_pools_want *want)
 	/* NCCL without pools still starts a thread for each communicator */
 	if (!fits_threads(want))
 		return false;
-	if (pools.absent)
+	if (__atomic_load_n(&pools.absent, __ATOMIC_RELAXED))
 		return true;
 	/* first check limits that would end this process in the attempt */
 	if (!fits_file_size() || !fits_descriptors(want) ||
