@@ -49,6 +49,9 @@ suite red "" 'echo "not ok 1 - a"; echo 1..1; exit 1'
 refused red '^==== red' "a failed test fails, and its log comes last"
 suite red "" 'echo "ok 1 - a"; exit 0; echo 1..1'
 refused red 'no plan: it ended early' "an early exit 0 fails"
+suite skips "tier: full  load: wait  limit: 60" 'echo "ok 1 - all # SKIP no tool"'
+runs =skips && says '^0 passed, 0 failed, 1 skipped$'
+is $? "what skips as a whole needs no plan"
 suite red "" 'echo 1..2; echo "ok 1 - a"'
 refused red '1 tests, but its plan is 1..2' "fewer tests than the plan has fail"
 suite red "" 'echo "ok 1 - a"; echo 1..1; exit 3'

@@ -35,7 +35,7 @@ root_enter() { # script, arguments...
 		FRESH_NS=1 exec unshare --mount --propagation private "$@"
 	fi
 	# As Docker, podman and Kubernetes have it; all that is mounted below sees it.
-	mount -t tmpfs -o size=64m,mode=1777,nosuid,nodev shm /dev/shm || exit 1
+	mount -t tmpfs -o size=${ROOT_SHM:-64m},mode=1777,nosuid,nodev shm /dev/shm || exit 1
 	trap root_clean EXIT INT TERM
 }
 
