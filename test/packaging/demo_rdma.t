@@ -18,9 +18,9 @@ if [ "${DEMO_VM:-no}" = yes ]; then
 	# a checkout may lie below /tmp
 	here=$(mktemp -d /tmp/nbvm.XXXXXX)
 	echo here >"$here/there"
-	echo "cat $here/there && rm $here/there && echo new >$here/new" >"$T/script"
+	echo "cp $here/there /vm/found && rm $here/there && echo new >$here/new" >"$T/script"
 	SHARE=$T/share test/vm/run.sh build/vm "$T/script" 240 >"$T/why" 2>&1 &&
-		grep -qx here "$T/why" && [ -e "$here/there" ] && [ ! -e "$here/new" ]
+		grep -qx here "$T/share/found" && [ -e "$here/there" ] && [ ! -e "$here/new" ]
 	rc=$?
 	rm -rf "$here"
 	ok "the guest has this machine's /tmp, and changes its own view alone" $rc
