@@ -5,7 +5,7 @@
 #   ALL=1               suites that have passed and whose inputs have not changed, too
 RUN_TESTS = test/run -b $(B) $(if $(ALL),-a)
 
-.PHONY: setup check check-all check-san check-soak check-flaky
+.PHONY: setup check check-all check-san check-soak check-flaky check-stops
 setup:
 	@test/setup.sh build
 
@@ -44,6 +44,12 @@ check-flaky:
 	@$(AGAIN) lib policies tests-full
 	@test/flaky.sh $(B) $(or $(TIER),quick) $(or $(RUNS),10) $(or $(LOAD),4)
 
+## check: check-stops     make check stopped as by Ctrl-C RUNS times: nothing of it may be left
+check-stops:
+	@test/setup.sh build check
+	@$(AGAIN) lib policies tests
+	@test/stops.sh $(B) $(or $(RUNS),10)
+
 ## check: golden          record the words of rejections anew, show what changed
 .PHONY: golden
 golden: $(B)/test/unit/test_verify_golden $(CORPUS)
@@ -52,8 +58,7 @@ golden: $(B)/test/unit/test_verify_golden $(CORPUS)
 	@git status --short -- test/corpus/golden/verify
 
 ## check: check-soak      longer hunts with new seeds: SECONDS=600
-# Longer hunts with new seeds: SECONDS each (default 600).
-soak:
+check-soak:
 	@test/setup.sh build check
 	@$(AGAIN) all
 	@ORACLE_SEED=$$(date +%s) ORACLE_SECONDS=$(or $(SECONDS),600) LIMIT=7200 \

@@ -3,7 +3,7 @@
 # tier: full  load: wait  limit: 600
 # GIN with the real libnccl on virtual GPUs: its progress thread calls our
 # plugin, host threads play kernels with NCCL's own device headers, and each
-# byte is checked. LONG=1 (make soak): more ranks and rounds.
+# byte is checked. LONG=1 (make check-soak): more ranks and rounds.
 set -u
 job=$B/test/fakes/vgpu/gin_job
 if [ ! -x "$job" ]; then

@@ -10,7 +10,7 @@
 // bits the shipped code is tried on random members. A single concrete result
 // outside the abstract one fails.
 //
-//   DOMAIN_MORE=n   n times as many pairs, known bits up to 8 (make soak)
+//   DOMAIN_MORE=n   n times as many pairs, known bits up to 8 (make check-soak)
 #include "test/unit/unit.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # tier: soak  load: cpu  limit: 3600
 # Known bits and ranges of the verifier at 64 bits, proven by z3 from their C
-# source: what ends within seconds here, the rest by make soak.
+# source: what ends within seconds here, the rest by make check-soak.
 if ! /usr/bin/python3 -c 'import z3, pycparser' 2>/dev/null; then
 	echo "ok 1 - domains at 64 bits # SKIP python3-z3 or python3-pycparser is missing"
 	echo 1..1
