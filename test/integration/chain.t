@@ -4,6 +4,8 @@
 # Plugins that are called through ours: of every version, with and without a
 # policy, and bad ones of each kind. What they do wrong is counted, said once,
 # and changes nothing else; ranks that do not have the same one are told.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "plugins called through ours" "$0" "$@"
 set -u
 dir=$(mktemp -d)
 job=

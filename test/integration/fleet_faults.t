@@ -4,8 +4,7 @@
 # A thousand faults in half a minute on a job of three sites with a store of three members:
 # fleet_faults.py says which. FAULTS, FAULT_SECONDS and FLEET_SEED are its.
 command -v etcd >/dev/null && command -v etcdctl >/dev/null && command -v openssl >/dev/null || {
-	echo "ok 1 - faults on three sites # SKIP etcd or openssl is not installed"
-	echo "1..1"
+	echo "1..0 # SKIP faults on three sites: etcd or openssl is not installed"
 	exit 0
 }
 dir=$(mktemp -d)
@@ -16,8 +15,7 @@ end() {
 }
 trap end EXIT
 cc -shared -fPIC -O1 -o "$dir/via.so" "$TOP/test/fakes/proxy/via.c" 2>/dev/null || {
-	echo "ok 1 - faults on three sites # SKIP no compiler for test/fakes/proxy/via.c"
-	echo "1..1"
+	echo "1..0 # SKIP faults on three sites: no compiler for test/fakes/proxy/via.c"
 	exit 0
 }
 printf '#!/bin/sh\nLD_PRELOAD=%s exec "%s" "$@"\n' "$dir/via.so" "$B/ncclbpf-agent" >"$dir/agent"

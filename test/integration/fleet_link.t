@@ -6,8 +6,7 @@
 # orders and answers until the agents are linked again (fleet_link.py).
 set -u
 command -v etcd >/dev/null && command -v etcdctl >/dev/null || {
-	echo "ok 1 - links # SKIP etcd is not installed"
-	echo "1..1"
+	echo "1..0 # SKIP links: etcd is not installed"
 	exit 0
 }
 dir=$(mktemp -d)

@@ -5,8 +5,7 @@
 # network went first, and also if it coordinates. The change ends with one outcome, and the
 # job begins again without the site (fleet_lost.py). LOST: numbers of cases (all).
 command -v etcd >/dev/null && command -v etcdctl >/dev/null || {
-	echo "ok 1 - a lost site # SKIP etcd is not installed"
-	echo "1..1"
+	echo "1..0 # SKIP a lost site: etcd is not installed"
 	exit 0
 }
 dir=$(mktemp -d)
@@ -17,8 +16,7 @@ end() {
 }
 trap end EXIT
 cc -shared -fPIC -O1 -o "$dir/via.so" "$TOP/test/fakes/proxy/via.c" 2>/dev/null || {
-	echo "ok 1 - a lost site # SKIP no compiler for test/fakes/proxy/via.c"
-	echo "1..1"
+	echo "1..0 # SKIP a lost site: no compiler for test/fakes/proxy/via.c"
 	exit 0
 }
 printf '#!/bin/sh\nLD_PRELOAD=%s exec "%s" "$@"\n' "$dir/via.so" "$B/ncclbpf-agent" >"$dir/agent"

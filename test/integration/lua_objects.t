@@ -3,6 +3,8 @@
 # tier: quick  load: wait  limit: 600
 # Policies, communicators, decisions and series as objects, from a plain
 # lua5.4, on a job of the stand-in with two communicators that replays times.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "objects" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 [ -x "$B/test/fakes/host/standin" ] || skip_all "objects" "the stand-in host was not built"
 [ -e "$B/policies/force.bpf.o" ] || skip_all "objects" "no clang at build time"

@@ -3,6 +3,8 @@
 # tier: quick  load: cpu  limit: 600
 # Rollouts as objects, from a plain lua5.4, and the plan's fields: on a job
 # of the stand-in with three communicators that replays times.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "rollouts as objects" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 [ -x "$B/test/fakes/host/standin" ] ||
 	skip_all "rollouts as objects" "the stand-in host was not built"

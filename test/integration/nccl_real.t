@@ -4,10 +4,12 @@
 # The plugin inside the real libnccl on virtual GPUs: it is called, its answer
 # is launched, impossible answers are not, and policies change under load in
 # eight processes without a hang.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "real libnccl" "$0" "$@"
 set -u
 job=$B/test/fakes/vgpu/job
 if [ ! -x "$job" ]; then
-	echo "ok 1 - real libnccl # SKIP no libnccl or CUDA headers to build the job with"
+	echo "1..0 # SKIP real libnccl: no libnccl or CUDA headers to build the job with"
 	exit 0
 fi
 dir=$(mktemp -d)
@@ -37,7 +39,7 @@ few="--ranks 8 --loops 2 --min 1M --max 64M --factor 8"
 run "$job" --ranks 2 --loops 1 --min 1M --max 1M
 rc=$?
 if [ $rc -eq 77 ]; then
-	echo "ok 1 - real libnccl # SKIP $(grep -m1 SKIP "$dir/log")"
+	echo "1..0 # SKIP real libnccl: $(grep -m1 SKIP "$dir/log")"
 	exit 0
 fi
 say $rc "a job with the plugin and no policy"

@@ -42,16 +42,20 @@ is $? "what has changed does"
 
 refused() { # name, pattern, what
 	runs "=$1"
-	[ $? -eq 1 ] && says "$2" && says '^[0-9]* passed, 1 failed, 0 skipped$'
+	[ $? -eq 1 ] && says "$2" && says '^[0-9]* passed, 1 failed, [01] skipped$'
 	is $? "$3"
 }
 suite red "" 'echo "not ok 1 - a"; echo 1..1; exit 1'
 refused red '^==== red' "a failed test fails, and its log comes last"
 suite red "" 'echo "ok 1 - a"; exit 0; echo 1..1'
 refused red 'no plan: it ended early' "an early exit 0 fails"
-suite skips "tier: full  load: wait  limit: 60" 'echo "ok 1 - all # SKIP no tool"'
-runs =skips && says '^0 passed, 0 failed, 1 skipped$'
-is $? "what skips as a whole needs no plan"
+suite red "" 'echo "ok 1 - all # SKIP no tool"'
+refused red 'no plan: it ended early' "so does one whose only test is skipped"
+suite red "" 'echo 1..0'
+refused red 'it tests nothing and says no reason' "a plan without a test or a reason fails"
+suite skips "tier: full  load: wait  limit: 60" 'echo "1..0 # SKIP no tool"'
+runs =skips && says '^0 passed, 0 failed, 1 skipped$' && says 'skipped: no tool$'
+is $? "a suite that cannot run says why"
 suite red "" 'echo 1..2; echo "ok 1 - a"'
 refused red '1 tests, but its plan is 1..2' "fewer tests than the plan has fail"
 suite red "" 'echo "ok 1 - a"; echo 1..1; exit 3'

@@ -6,7 +6,7 @@
 if [ -z "${OWN_NS:-}" ]; then
 	probe='mount -t tmpfs x /mnt && unshare --pid --fork --mount-proc true'
 	if ! unshare -rm sh -c "$probe" 2>/dev/null; then
-		printf "ok 1 - segments # SKIP no namespaces of our own\n1..1\n"
+		echo "1..0 # SKIP segments: no namespaces of our own"
 		exit 0
 	fi
 	OWN_NS=1 exec unshare -rm sh "$0"

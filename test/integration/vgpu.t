@@ -11,7 +11,7 @@ TOP=${TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
 B=${B:-$TOP/build/debug}
 v=$B/test/fakes/vgpu
 if [ ! -x "$v/job" ] || [ ! -e "$v/libvgpu.so" ]; then
-	echo "ok 1 - vgpu # SKIP no libnccl and CUDA headers at build time"
+	echo "1..0 # SKIP vgpu: no libnccl and CUDA headers at build time"
 	exit 0
 fi
 
@@ -65,7 +65,7 @@ equal() { # found, wanted, name
 # Whether it can run here at all.
 run VGPU_CLOCK=virtual -- --ranks 2 --max 1K
 if [ $rc -eq 77 ]; then
-	echo "ok 1 - vgpu # SKIP $(sed -n 's/^vgpu: SKIP: //p' "$dir/log" | head -1)"
+	echo "1..0 # SKIP vgpu: $(sed -n 's/^vgpu: SKIP: //p' "$dir/log" | head -1)"
 	exit 0
 fi
 is $rc "one process with 2 GPUs"

@@ -4,8 +4,7 @@
 # make demo-fleet, as a user sees it: three sites change together, an agent and
 # the store fail and come back, the change is undone.
 if ! command -v etcd >/dev/null; then
-	echo "ok 1 - the demo of several hosts # SKIP etcd-server is not installed"
-	echo "1..1"
+	echo "1..0 # SKIP the demo of several hosts: etcd-server is not installed"
 	exit 0
 fi
 out=$(mktemp)

@@ -19,8 +19,7 @@ has() { # pattern, name
 	is $? "$2"
 }
 if [ ! -x "$B/test/fakes/host/standin" ] || [ ! -e "$B/examples/rollout/one_channel.bpf.o" ]; then
-	echo "ok 1 - demo-rollout # SKIP no stand-in host or no clang at build time"
-	echo "1..1"
+	echo "1..0 # SKIP demo-rollout: no stand-in host or no clang at build time"
 	exit 0
 fi
 LC_ALL=C.UTF-8 timeout -k 10 500 "$TOP/examples/rollout/demo.sh" "$B" 10 12 >"$dir/out" 2>&1

@@ -5,8 +5,6 @@
 set -u
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 root=$1
-# Tests of GPU times need room for NCCL's pools; a container has 64 MiB (small_shm.t).
-ROOT_SHM=4g
 . "$TOP/test/packaging/root.sh"
 root_enter "$0" "$@"
 root_make bookworm make

@@ -27,7 +27,7 @@ root_clean() {
 # own, so they end with this process, however it ends.
 root_enter() { # script, arguments...
 	if [ "$(id -u)" -ne 0 ]; then
-		echo "ok 1 - an empty Debian # SKIP needs root"
+		echo "1..0 # SKIP an empty Debian: needs root"
 		exit 0
 	fi
 	if [ -z "${FRESH_NS:-}" ]; then
@@ -35,7 +35,7 @@ root_enter() { # script, arguments...
 		FRESH_NS=1 exec unshare --mount --propagation private "$@"
 	fi
 	# As Docker, podman and Kubernetes have it; all that is mounted below sees it.
-	mount -t tmpfs -o size=${ROOT_SHM:-64m},mode=1777,nosuid,nodev shm /dev/shm || exit 1
+	mount -t tmpfs -o size=64m,mode=1777,nosuid,nodev shm /dev/shm || exit 1
 	trap root_clean EXIT INT TERM
 }
 

@@ -18,6 +18,7 @@
 #include "plugin/profiler/event_pairs.h"
 #include "plugin/profiler/events.h"
 #include "test/fakes/host/prof.h"
+#include "test/unit/pools_room.h"
 #include "plugin/wrap/wrapped.h"
 
 static int mask = 0x55;
@@ -43,6 +44,7 @@ static struct host_prof open_rank(int rank)
 
 	snprintf(path, sizeof(path), "%s/test/fakes/wrapped/profiler_v6.so",
 		 build ? build : "build/debug");
+	pools_have_room();
 	setenv("NCCLBPF_CONTROL", "off", 1);
 	setenv("NCCLBPF_JOB", "chain_profiler", 1);
 	setenv("NCCLBPF_CHAIN_PROFILER", path, 1);

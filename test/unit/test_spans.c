@@ -12,6 +12,7 @@
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/profiler/trace_ring.h"
 #include "test/fakes/host/prof.h"
+#include "test/unit/pools_room.h"
 #include "plugin/policies/held.h"
 
 static int mask = 0x55;
@@ -34,6 +35,7 @@ static struct host_prof open_rank(int abi)
 			       .ranks = 8,
 			       .rank = 3 };
 
+	pools_have_room();
 	setenv("NCCLBPF_CONTROL", "off", 1);
 	setenv("NCCLBPF_JOB", "test_spans", 1);
 	c.p = (const struct host_profiler *)(const void *)tables[abi];

@@ -6,7 +6,7 @@
 set -u
 as=aarch64-linux-gnu-as
 if ! command -v $as >/dev/null; then
-	echo "ok 1 - arm64 encodings # SKIP no $as (package binutils-aarch64-linux-gnu)"
+	echo "1..0 # SKIP arm64 encodings: no $as (package binutils-aarch64-linux-gnu)"
 	exit 0
 fi
 dir=$(mktemp -d) || exit 73

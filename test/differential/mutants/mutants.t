@@ -6,8 +6,7 @@
 # soak: all). Those where no test can notice are listed with the reason in
 # test/differential/mutants/survivors.txt and lax.txt; make mutants prints who noticed which.
 if ! [ -x /usr/bin/python3 ]; then
-	echo "ok 1 - mutants of the verifier # SKIP python3 is missing"
-	echo 1..1
+	echo "1..0 # SKIP mutants of the verifier: python3 is missing"
 	exit 0
 fi
 cd "$TOP" || exit 70

@@ -4,8 +4,7 @@
 # Known bits and ranges of the verifier at 64 bits, proven by z3 from their C
 # source: what ends within seconds here, the rest by make check-soak.
 if ! /usr/bin/python3 -c 'import z3, pycparser' 2>/dev/null; then
-	echo "ok 1 - domains at 64 bits # SKIP python3-z3 or python3-pycparser is missing"
-	echo 1..1
+	echo "1..0 # SKIP domains at 64 bits: python3-z3 or python3-pycparser is missing"
 	exit 0
 fi
 export PYTHONDONTWRITEBYTECODE=1
