@@ -37,8 +37,6 @@ enum nb_agent_follow {
 };
 
 struct nb_coord;
-struct nb_gather;
-struct nb_link;
 struct nb_maps;
 
 struct nb_agent {
@@ -50,16 +48,6 @@ struct nb_agent {
 	struct nb_view view;
 	struct nb_procs *procs;
 	struct nb_coord *coord;
-	/*
-	 * the link to the coordinator; the server for the links of other agents
-	 * while this agent coordinates, else NULL
-	 */
-	struct nb_link *link;
-	struct nb_gather *gather;
-	struct nb_listen_config serve; /* where that server listens */
-	char serve_host[128];
-	struct nb_http_tls tls;
-	bool told_serve; /* the log says why that server does not start */
 	char name[72];	 /* name of this site in the store's keys */
 	char host[65];
 	struct nb_relay *relay;
@@ -70,7 +58,6 @@ struct nb_agent {
 	int64_t lease; /* lease of our keys in the store; 0 if there is none */
 	bool lease_busy;
 	uint64_t lease_ms; /* time of the last request about the lease */
-	uint64_t kept_ms;  /* when the store last confirmed the lease */
 
 	enum nb_agent_follow follow;
 	/*
@@ -84,11 +71,6 @@ struct nb_agent {
 	uint64_t round;
 	struct nb_store_watch *watch[10];
 	uint64_t follow_ms; /* when the last reading of the keys started */
-	/*
-	 * order_rev: revision up to which the view has all changes of order/.
-	 * order_gone: keys may have been deleted there up to this revision.
-	 */
-	int64_t order_rev, order_gone;
 	/* newest creation of a key request/ID that we have seen, a revision */
 	int64_t requests;
 
@@ -169,31 +151,8 @@ void nb_agent_failed(struct nb_agent *a, const struct nb_err *err);
  * the coordinator needs, and not only those below order/.
  */
 void nb_agent_follow(struct nb_agent *a, bool whole);
-/* Stop watching order/: the link brings its changes. */
-void nb_agent_unwatch(struct nb_agent *a);
-/*
- * Enter a reply of the coordinator (plugin/agent/gather.h). Only changes after
- * order_rev count, so an old reply changes nothing.
- */
-void nb_agent_news(struct nb_agent *a, const json_t *reply);
-/* Returns true while the agent prepares an answer to the coordinator. */
-bool nb_agent_works(const struct nb_agent *a);
-/*
- * Send an answer to the coordinator, @key: staged/SITE or seen/SITE. @urgent:
- * the coordinator waits for it. Takes ownership of @value.
- */
-void nb_agent_answer(struct nb_agent *a, const char *key, json_t *value,
-		     bool urgent);
-/* Open and close the server for other agents' links (coord_claim.c). */
-void nb_agent_serve(struct nb_agent *a);
-void nb_agent_unserve(struct nb_agent *a);
 /* Write this site's own key to the store. */
 void nb_agent_describe(struct nb_agent *a);
-/*
- * Like nb_agent_describe, after a change. The agents of a large job choose
- * different times, because the coordinator knows the change from their answers.
- */
-void nb_agent_describe_soon(struct nb_agent *a);
 /* Note that the next write to the store includes the ranks' positions. */
 void nb_agent_seen(struct nb_agent *a);
 /* Do all due work. Returns the milliseconds until the next work is due. */

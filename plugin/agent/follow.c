@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The agent's copy of the job's keys: read from the store, then kept by watches
- * or, for the family order/, by the link to the coordinator.
+ * The agent's copy of the job's keys: read from the store, then kept by watches.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "plugin/agent/agent.h"
-#include "plugin/agent/gather.h"
 #include "plugin/job/segment.h"
 
 static const char *const families[] = { "order/",  "site/",    "staged/",
@@ -47,38 +45,10 @@ static void note_sites(struct nb_agent *a)
 			     NB_AGENT_STORE_MS + (unsigned)nb_agent_crowd(a));
 }
 
-/* Returns true if @key is an answer of a site. */
-static bool is_answer(const char *key)
-{
-	return !strncmp(key, "staged/", 7) || !strncmp(key, "seen/", 5);
-}
-
-/* Enter the answer @key of the store, unless the view has a newer one. */
-static void enter_answer(struct nb_agent *a, const char *key,
-			 const struct nb_store_kv *kv)
-{
-	json_t *o = kv->deleted ? NULL
-				: json_loadb(kv->value, kv->size,
-					     JSON_REJECT_DUPLICATES, NULL);
-
-	if (json_is_object(o)) {
-		nb_view_put_answer(&a->view, key, o, kv->create_revision,
-				   kv->mod_revision);
-	} else {
-		nb_view_remove(&a->view, key);
-		nb_gather_restore(a->gather, key);
-		if (!kv->deleted)
-			enter_damaged(a, key, kv);
-	}
-	json_decref(o);
-}
-
 /* A key of order/ has changed. */
-static void note_order(struct nb_agent *a, const char *key, int64_t mod)
+static void note_order(struct nb_agent *a, const char *key)
 {
 	a->orders_due = true;
-	if (mod > a->order_rev)
-		a->order_rev = mod;
 	if (!strncmp(key, "order/record/", 13))
 		a->copies_due = true;
 	if (!strcmp(key, "order/stage"))
@@ -88,81 +58,19 @@ static void note_order(struct nb_agent *a, const char *key, int64_t mod)
 static void enter_key(struct nb_agent *a, const struct nb_store_kv *kv)
 {
 	const char *key = kv->key + strlen(a->own.prefix);
-	int64_t mod = kv->mod_revision;
 
 	if (strncmp(kv->key, a->own.prefix, strlen(a->own.prefix)))
 		return;
-	nb_agent_revision(a, mod);
-	if (is_answer(key)) {
-		enter_answer(a, key, kv);
-		return;
-	}
+	nb_agent_revision(a, kv->mod_revision);
 	if (!strncmp(key, "request/", 8) && kv->create_revision > a->requests)
 		a->requests = kv->create_revision;
 	if (kv->deleted)
 		nb_view_remove(&a->view, key);
 	else if (!nb_view_put(&a->view, key, kv->value, kv->size,
-			      kv->create_revision, mod))
+			      kv->create_revision, kv->mod_revision))
 		enter_damaged(a, key, kv);
-	if (!strncmp(key, "site/", 5))
-		nb_gather_site(a->gather, key + 5);
-	if (strncmp(key, "order/", 6) != 0)
-		return;
-	if (kv->deleted && mod > a->order_gone)
-		a->order_gone = mod;
-	note_order(a, key, mod);
-}
-
-/* Remove the keys of order/ that @list lacks. */
-static void remove_others(struct nb_agent *a, const json_t *list)
-{
-	for (size_t i = nb_view_first(&a->view, "order/");
-	     nb_view_below(&a->view, i, "order/");) {
-		const char *key = a->view.at[i].key;
-		bool there = false;
-
-		for (size_t k = 0; k < json_array_size(list) && !there; k++)
-			there = !strcmp(
-				key,
-				nb_view_str(json_array_get(list, k), "key"));
-		if (there)
-			i++;
-		else
-			nb_view_remove(&a->view, key);
-	}
-}
-
-void nb_agent_news(struct nb_agent *a, const json_t *reply)
-{
-	const json_t *list = json_object_get(reply, "order");
-	int64_t before = a->order_rev, rev = nb_view_int(reply, "rev");
-
-	if (rev < before)
-		return;
-	if (json_is_true(json_object_get(reply, "list")))
-		remove_others(a, list);
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *o = json_array_get(list, i);
-		const char *key = nb_view_str(o, "key");
-		int64_t mod = nb_view_int(o, "mod");
-		json_t *value = json_object_get(o, "value");
-
-		if (mod <= before || strncmp(key, "order/", 6) != 0 ||
-		    !json_is_object(value))
-			continue;
-		nb_view_put_json(&a->view, key, value, nb_view_int(o, "made"),
-				 mod);
-		note_order(a, key, mod);
-	}
-	a->order_rev = rev;
-	/* a record may have been deleted */
-	a->orders_due = a->copies_due = true;
-}
-
-void nb_agent_unwatch(struct nb_agent *a)
-{
-	nb_store_unwatch(a->watch[0]);
-	a->watch[0] = NULL;
+	if (!strncmp(key, "order/", 6))
+		note_order(a, key);
 }
 
 static void follow_end(struct nb_agent *a)
@@ -206,7 +114,7 @@ static void watch_report(void *arg, const struct nb_store_watch_report *r)
 
 /*
  * The store's revision is below an earlier one: the store was restored from a
- * backup, or has lost its data. The links still bring the lost answers.
+ * backup, or has lost its data.
  */
 static void gone_back(struct nb_agent *a, uint64_t to)
 {
@@ -221,10 +129,6 @@ static void gone_back(struct nb_agent *a, uint64_t to)
 	self->revision = to;
 	nb_site_suspect(&a->site);
 	nb_own_lease(&a->own, a->lease);
-	if (!a->gather)
-		return;
-	nb_coord_reset(a->coord);
-	nb_agent_unserve(a);
 }
 
 struct reading {
@@ -254,11 +158,6 @@ static void follow_read(void *arg, const struct nb_store_reply *r)
 	nb_site_forget(&a->site, r->revision);
 	for (size_t i = 0; i < r->nkv; i++)
 		enter_key(a, &r->kv[i]);
-	/* it is unknown which keys have been deleted before */
-	a->order_rev = a->order_gone = r->revision;
-	if (a->gather)
-		nb_own_enter(&a->own, &a->view);
-	nb_gather_reread(a->gather);
 	a->copies_due = a->orders_due = true;
 	a->follow = NB_AGENT_FOLLOWING;
 	nb_agent_state(a, true, "");

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/sha256.h"
-#include "plugin/agent/gather.h"
-#include "plugin/agent/link.h"
 #include "plugin/agent/record.h"
 #include "plugin/agent/target.h"
 #include "plugin/job/registry.h"
@@ -41,16 +38,7 @@ enum {
 	COMPARE_SITE_MS = 24,
 	COMPARE_MORE_MS = 25000,
 	/* keepalives of large jobs come later by this time at most */
-	KEEP_MORE_MS = 800,
-	/*
-	 * after a change, sites describe themselves within this time for each
-	 * site
-	 */
-	DESCRIBE_SITE_MS = 24,
-	DESCRIBE_MOST_MS = 30000,
-	/* a coordinator that gets no answer of the store for this time ends all
-	   links */
-	AWAY_MS = 1000
+	KEEP_MORE_MS = 800
 };
 
 static void lease_lost(struct nb_agent *a)
@@ -72,7 +60,6 @@ static void lease_granted(void *arg, const struct nb_store_reply *r)
 	}
 	nb_agent_revision(a, r->revision);
 	a->lease = r->lease;
-	a->kept_ms = a->lease_ms;
 	nb_own_lease(&a->own, r->lease);
 	nb_agent_state(a, true, "");
 	/*
@@ -96,8 +83,6 @@ static void lease_kept(void *arg, const struct nb_store_reply *r)
 	nb_agent_state(a, true, "");
 	if (r->err || !r->ttl_s)
 		lease_lost(a);
-	else
-		a->kept_ms = a->lease_ms;
 }
 
 /*
@@ -153,34 +138,13 @@ static void describe_comms(struct nb_agent *a)
 	nb_own_end(&a->own, "comm/");
 }
 
-void nb_agent_answer(struct nb_agent *a, const char *key, json_t *value,
-		     bool urgent)
-{
-	nb_own_answer(&a->own, key, value);
-	if (a->gather)
-		nb_own_enter(&a->own, &a->view);
-	if (urgent)
-		nb_link_hurry(a->link);
-}
-
-/*
- * Between two changes nobody waits for the ranks' positions, and the link
- * brings them with the next request.
- */
 static void publish_seen(struct nb_agent *a)
 {
 	char key[96];
 
 	a->seen_ms = 0;
 	snprintf(key, sizeof(key), "seen/%s", a->name);
-	nb_agent_answer(a, key, nb_site_seen(&a->site),
-			nb_site_armed(&a->site) || nb_agent_staged(a));
-}
-
-bool nb_agent_works(const struct nb_agent *a)
-{
-	return a->staging_n || a->copies_due || a->barrier_due ||
-	       nb_procs_busy(a->procs);
+	nb_own_set(&a->own, key, nb_site_seen(&a->site));
 }
 
 void nb_agent_seen(struct nb_agent *a)
@@ -214,21 +178,7 @@ void nb_agent_describe(struct nb_agent *a)
 	o = nb_site_self(&a->site);
 	json_object_set_new(o, "host", json_string(a->host));
 	json_object_set_new(o, "address", json_string(a->address));
-	json_object_set_new(o, "life", json_string(nb_link_life(a->link)));
 	nb_own_set(&a->own, key, o);
-}
-
-void nb_agent_describe_soon(struct nb_agent *a)
-{
-	uint64_t last = (uint64_t)a->sites * DESCRIBE_SITE_MS;
-	uint8_t digest[NB_SHA256_SIZE];
-
-	if (last > DESCRIBE_MOST_MS)
-		last = DESCRIBE_MOST_MS;
-	nb_sha256(a->name, strlen(a->name), digest);
-	a->site_ms = nb_agent_ms() + last * digest[0] / 256 - SITE_MS;
-	if (last < SITE_MS)
-		nb_agent_describe(a);
 }
 
 /*
@@ -403,8 +353,6 @@ static void look_at_waits(struct nb_agent *a)
 			(unsigned long long)a->site.seg->mem->comm[first]
 				.comm_id);
 	a->told_waiting = true;
-	/* a rank must not wait for the coordinator, only for the store */
-	nb_link_end(a->link, "a rank waits at a fence");
 	for (uint32_t i = first; i < NB_SEG_COMMS;
 	     i = nb_site_waiting(&a->site, i + 1))
 		ask_fallback(a, i);
@@ -501,26 +449,6 @@ static void scan_tick(struct nb_agent *a)
 }
 
 /*
- * Pass the changes of order/ on to the other agents. If the store does not
- * answer this agent, the others must ask the store themselves.
- */
-static void gather_tick(struct nb_agent *a)
-{
-	uint64_t now = nb_agent_ms();
-
-	if (!a->gather)
-		return;
-	nb_gather_allow(a->gather,
-			a->lease && a->own.linked &&
-				(!a->away_ms || now < a->away_ms + AWAY_MS) &&
-				now < a->kept_ms + NB_AGENT_LEASE_S * 1000 / 2 +
-						nb_agent_crowd(a) / 4);
-	if (a->follow == NB_AGENT_FOLLOWING)
-		nb_gather_news(a->gather, a->order_rev, a->order_gone);
-	nb_gather_tick(a->gather);
-}
-
-/*
  * Carry out orders when there are some, and now and then what has failed. While
  * ranks are near a fence, an agent that does not coordinate has many iterations
  * in which nothing has come.
@@ -540,8 +468,6 @@ int nb_agent_tick(struct nb_agent *a)
 
 	__atomic_store_n(&self->beat_ms, nb_agent_ms(), __ATOMIC_RELEASE);
 	lease_tick(a);
-	nb_link_check(a->link);
-	gather_tick(a);
 	if (a->follow == NB_AGENT_LOST && a->lease &&
 	    nb_agent_ms() >= a->follow_ms + RETRY_MS)
 		nb_agent_follow(a, a->whole);
@@ -551,12 +477,10 @@ int nb_agent_tick(struct nb_agent *a)
 	orders_tick(a);
 	flush_own(a);
 	compare_own(a);
-	nb_link_tick(a->link);
 	if (nb_coord_busy(a->coord))
 		return ARMED_MS;
 	if (nb_site_armed(&a->site))
 		return ARMED_MS + (int)(a->sites / LOOK_SITES);
-	return is_hasty(a) || nb_link_holds(a->link)
-		       ? PENDING_MS + (int)(a->sites / LOOK_SITES)
-		       : (int)scan_interval(a);
+	return is_hasty(a) ? PENDING_MS + (int)(a->sites / LOOK_SITES)
+			   : (int)scan_interval(a);
 }

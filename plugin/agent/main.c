@@ -18,7 +18,6 @@
 
 #include "core/base/sha256.h"
 #include "plugin/agent/agent.h"
-#include "plugin/agent/link.h"
 #include "plugin/agent/maps.h"
 #include "plugin/job/place.h"
 #include "plugin/job/registry.h"
@@ -165,22 +164,6 @@ static void read_listen(const char *text, char host[128], unsigned *port)
 }
 
 /*
- * The server for links listens like the relay. If the relay's port is fixed, it
- * uses the next port.
- */
-static void set_serve(struct nb_agent *a, const struct nb_listen_config *relay)
-{
-	snprintf(a->serve_host, sizeof(a->serve_host), "%s", relay->listen);
-	a->serve = *relay;
-	a->serve.listen = a->serve_host;
-	if (relay->port)
-		a->serve.port = relay->port + 1;
-	a->tls = (struct nb_http_tls){ nb_params.str[NB_P_FLEET_CACERT],
-				       nb_params.str[NB_P_FLEET_CERT],
-				       nb_params.str[NB_P_FLEET_KEY] };
-}
-
-/*
  * Start the HTTPS server for shells. With TLS it listens on all addresses,
  * without TLS on the loopback address only. If the server cannot start, the
  * agent logs the error and continues without it.
@@ -207,7 +190,6 @@ static void start_relay(struct nb_agent *a)
 	c.at.listen = host;
 	if (!strcmp(host, "0.0.0.0") || !strcmp(host, "::"))
 		c.at.advertise = a->host;
-	set_serve(a, &c.at);
 	if (nb_relay_start(&a->relay, &c, &err))
 		nb_agent_log("shells cannot reach this site: %s", err.text);
 	else
@@ -317,8 +299,6 @@ static void agent_free(struct nb_agent *a)
 	nb_relay_stop(a->relay);
 	nb_procs_free(a->procs);
 	nb_coord_free(a->coord);
-	nb_agent_unserve(a);
-	nb_link_free(a->link);
 	nb_maps_free(a->maps);
 	nb_store_close(a->store);
 	nb_http_free(a->http);
@@ -407,9 +387,8 @@ static int run_job(struct nb_agent *a, const char *dir, const char *job)
 	if (!rc) {
 		start_relay(a);
 		a->coord = nb_coord_new(a);
-		a->link = nb_link_new(a);
 		a->maps = nb_maps_new(a);
-		rc = a->coord && a->link ? serve(a) : NB_E_NOMEM;
+		rc = a->coord ? serve(a) : NB_E_NOMEM;
 	}
 	if (rc < 0)
 		nb_agent_log("%s", err.text);

@@ -52,7 +52,7 @@ static void tell_staged(struct nb_agent *a, int64_t n, const char *state,
 		json_object_set_new(o, "hint", nb_view_text(err->hint));
 	}
 	snprintf(key, sizeof(key), "staged/%s", a->name);
-	nb_agent_answer(a, key, o, true);
+	nb_own_set(&a->own, key, o);
 }
 
 /*
@@ -372,7 +372,8 @@ static void commit_came(struct nb_agent *a, const struct nb_procs_result *r)
 	if (r->err.code)
 		nb_agent_log("change %llu is not committed here: %s",
 			     (unsigned long long)r->n, r->err.text);
-	nb_agent_describe_soon(a);
+	/* both keys go to the store in one transaction */
+	nb_agent_describe(a);
 	tell_staged(a, (int64_t)r->n, r->err.code ? "failed" : "committed",
 		    r->digest, &r->err);
 }

@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include "plugin/runtime/clock.h"
 
 static struct nb_own_key *own_find(struct nb_own *o, const char *key)
 {
@@ -69,61 +66,6 @@ void nb_own_set(struct nb_own *o, const char *key, json_t *value)
 		free(text);
 	else
 		own_want(k, text);
-}
-
-void nb_own_answer(struct nb_own *o, const char *key, json_t *value)
-{
-	struct nb_own_key *k = own_find(o, key);
-	char *bare = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
-	int64_t now = (int64_t)(nb_clock_read(CLOCK_MONOTONIC) / 1000);
-	char *text = NULL;
-
-	if (!k)
-		k = own_add(o, key);
-	if (k && bare && (!k->bare || strcmp(k->bare, bare) != 0)) {
-		now = now > o->at ? now : o->at + 1;
-		json_object_set_new(value, "at", json_integer(now));
-		text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
-	}
-	json_decref(value);
-	if (!text) {
-		free(bare);
-		return;
-	}
-	o->at = now;
-	free(k->bare);
-	k->bare = bare;
-	k->number = ++o->answered;
-	own_want(k, text);
-}
-
-uint64_t nb_own_answers(const struct nb_own *o, uint64_t after,
-			struct nb_buf *out)
-{
-	const char *comma = "";
-
-	for (const struct nb_own_key *k = o->first; k; k = k->next) {
-		const char *family = k->key + strlen(o->prefix);
-
-		if (!k->bare || k->number <= after)
-			continue;
-		nb_buf_printf(out, "%s\"%.*s\":%s", comma,
-			      (int)strcspn(family, "/"), family, k->want);
-		comma = ",";
-	}
-	return o->answered;
-}
-
-void nb_own_enter(const struct nb_own *o, struct nb_view *v)
-{
-	for (const struct nb_own_key *k = o->first; k; k = k->next) {
-		json_t *value = k->bare ? json_loads(k->want, 0, NULL) : NULL;
-
-		if (value)
-			nb_view_put_answer(v, k->key + strlen(o->prefix), value,
-					   0, 0);
-		json_decref(value);
-	}
 }
 
 int64_t nb_own_confirmed(struct nb_own *o, const char *key)
@@ -257,12 +199,6 @@ static void own_done(void *arg, const struct nb_store_reply *r)
 	nb_own_flush(o);
 }
 
-/* Returns true if the key's value goes over the link, not to the store. */
-static bool by_link(const struct nb_own_key *k)
-{
-	return k->own->linked && k->bare;
-}
-
 /* Compare the revision of key @k; if it differs, read it. */
 static void own_read_ops(struct nb_own_batch *b, struct nb_own_key *k)
 {
@@ -306,7 +242,7 @@ static bool is_early(const struct nb_own_batch *b, const struct nb_own_key *k)
 	if (k->there == b->own->lease)
 		return false;
 	for (const struct nb_own_key *i = b->own->first; i; i = i->next) {
-		bool here = i == k || i->clean || by_link(i);
+		bool here = i == k || i->clean;
 
 		for (size_t n = 0; !here && n < b->n; n++)
 			here = b->key[n] == i;
@@ -322,7 +258,7 @@ static void own_collect(struct nb_own_batch *b, bool site)
 	for (struct nb_own_key *k = b->own->first; k && b->n < NB_STORE_OPS;
 	     k = k->next)
 		if (is_site(k) == site && !k->busy && !k->clean &&
-		    !by_link(k) && !(site && is_early(b, k)) && own_ops(b, k))
+		    !(site && is_early(b, k)) && own_ops(b, k))
 			b->key[b->n++] = k;
 }
 
@@ -379,7 +315,7 @@ static bool own_compare(struct nb_own *o)
 		return false;
 	for (struct nb_own_key *k = o->first; k && b->n < NB_STORE_OPS;
 	     k = k->next) {
-		if (k->busy || !k->clean || !k->want || by_link(k))
+		if (k->busy || !k->clean || !k->want)
 			continue;
 		own_read_ops(b, k);
 		b->key[b->n++] = k;
@@ -474,7 +410,7 @@ static void own_sweep(struct nb_own *o)
 static bool own_is_due(const struct nb_own *o)
 {
 	for (const struct nb_own_key *k = o->first; k; k = k->next)
-		if (!k->busy && !by_link(k) && (!k->clean || !k->want))
+		if (!k->busy && (!k->clean || !k->want))
 			return true;
 	return false;
 }
@@ -500,7 +436,6 @@ void nb_own_free(struct nb_own *o)
 		o->first = k->next;
 		free(k->key);
 		free(k->want);
-		free(k->bare);
 		free(k->sending);
 		free(k);
 	}

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "plugin/agent/view.h"
 #include "plugin/store/store.h"
 
 /*
@@ -38,13 +37,6 @@ struct nb_own_key {
 	 */
 	uint64_t unsure_ms, checked_ms;
 	bool kept; /* the owner has set this key since nb_own_begin */
-	/*
-	 * for an answer: the wanted value without the member "at"; otherwise
-	 * NULL
-	 */
-	char *bare;
-	/* for an answer: number of its latest change */
-	uint64_t number;
 	struct nb_own_key *next;
 };
 
@@ -54,14 +46,6 @@ struct nb_own {
 	/* lease of all keys; 0: there is none yet, so nothing is written */
 	int64_t lease;
 	struct nb_own_key *first;
-	/* answers go over the link (plugin/agent/link.h), not to the store */
-	bool linked;
-	/*
-	 * number of the latest change of an answer, and number of the latest
-	 * change that the coordinator got over the link
-	 */
-	uint64_t answered, acked;
-	int64_t at;		      /* time of the latest answer */
 	struct nb_own_batch *batches; /* list of write transactions under way */
 	uint64_t failures;	      /* number of failed writes in a row */
 	uint64_t changed_ms;	      /* when a wanted value last changed */
@@ -73,21 +57,6 @@ struct nb_own {
  * ownership of @value.
  */
 void nb_own_set(struct nb_own *o, const char *key, json_t *value);
-/*
- * Like nb_own_set, for an answer to the coordinator: staged/SITE or seen/SITE.
- * Adds the member "at" to a changed answer: CLOCK_MONOTONIC in microseconds,
- * which orders the answers of one host, also those of an agent and its
- * successor.
- */
-void nb_own_answer(struct nb_own *o, const char *key, json_t *value);
-/*
- * Append the answers with a number above @after as members of a JSON object,
- * whose names are those of the keys without "/SITE". Returns the newest number.
- */
-uint64_t nb_own_answers(const struct nb_own *o, uint64_t after,
-			struct nb_buf *out);
-/* Enter all answers into the view of this site's own coordinator. */
-void nb_own_enter(const struct nb_own *o, struct nb_view *v);
 /*
  * Returns the revision of the confirmed write of the wanted value; 0 if it is
  * not confirmed.

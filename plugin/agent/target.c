@@ -601,21 +601,6 @@ json_t *nb_targets_report(const struct nb_targets *t, bool check)
 }
 
 /*
- * Returns the baseline digest of a site. After a change, the site's answer has
- * the digest earlier than its key site/SITE.
- */
-static const char *baseline_at(const struct nb_view *v, const char *site)
-{
-	const json_t *self = nb_view_at_site(v, "site", site);
-	const json_t *o = nb_view_at_site(v, "staged", site);
-
-	return self && !strcmp(nb_view_str(o, "state"), "committed") &&
-			       nb_view_int(o, "n") > nb_view_int(self, "change")
-		       ? nb_view_str(o, "digest")
-		       : nb_view_str(self, "baseline");
-}
-
-/*
  * Returns the baseline digest that all sites of the group share, or "" if they
  * differ.
  */
@@ -625,7 +610,9 @@ static const char *common_baseline(const struct nb_view *v,
 	const char *first = "";
 
 	for (size_t i = g->first; i < g->end; i++) {
-		const char *d = baseline_at(v, nb_group_site(v, i));
+		const char *d = nb_view_str(
+			nb_view_at_site(v, "site", nb_group_site(v, i)),
+			"baseline");
 
 		if (i == g->first)
 			first = d;

@@ -101,21 +101,6 @@ bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value,
 	return true;
 }
 
-bool nb_view_put_answer(struct nb_view *v, const char *key, json_t *value,
-			int64_t made, int64_t mod)
-{
-	const struct nb_view_key *k = nb_view_get(v, key);
-	bool newer = false;
-
-	if (k && k->mod && mod)
-		newer = k->mod > mod;
-	else if (k)
-		newer = nb_view_int(k->value, "at") > nb_view_int(value, "at");
-	if (newer)
-		return true;
-	return nb_view_put_json(v, key, value, made, mod);
-}
-
 bool nb_view_put(struct nb_view *v, const char *key, const char *value,
 		 size_t size, int64_t made, int64_t mod)
 {

@@ -32,14 +32,6 @@ bool nb_view_put(struct nb_view *v, const char *key, const char *value,
 /* Like nb_view_put, for a parsed value; the view keeps a reference to it. */
 bool nb_view_put_json(struct nb_view *v, const char *key, json_t *value,
 		      int64_t made, int64_t mod);
-/*
- * Insert a site's answer (staged/SITE or seen/SITE) unless the view has a newer
- * one. An answer can come from the store and over the link; its member "at" is
- * the time at which its agent made it (plugin/agent/own.h). Two answers that
- * both come from the store (@mod is not 0) are ordered by their revisions.
- */
-bool nb_view_put_answer(struct nb_view *v, const char *key, json_t *value,
-			int64_t made, int64_t mod);
 void nb_view_remove(struct nb_view *v, const char *key);
 void nb_view_clear(struct nb_view *v);
 

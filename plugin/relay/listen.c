@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The listening socket, the address and the TLS files of the agent's HTTP
- * servers: the relay, and the coordinator's server for the other agents.
+ * server.
  */
 #include "plugin/relay/listen.h"
 
@@ -10,16 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-	PEM_SIZE = 1 << 20,
-	/* descriptors that the agent needs besides connections */
-	OTHER_FILES = 128
-};
+enum { PEM_SIZE = 1 << 20 };
 
 static int read_pem(char **out, const char *what, const char *path,
 		    struct nb_err *err)
@@ -141,19 +136,4 @@ void nb_listen_address(const struct nb_listen_config *c, bool tls, int fd,
 	snprintf(out, size,
 		 strchr(host, ':') ? "%s://[%.250s]:%s%s" : "%s://%.250s:%s%s",
 		 tls ? "https" : "http", host, port, path);
-}
-
-unsigned nb_listen_limit(unsigned wanted)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files))
-		return wanted;
-	files.rlim_cur = files.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &files);
-	if (files.rlim_max > wanted + OTHER_FILES)
-		return wanted;
-	return files.rlim_max > 2 * OTHER_FILES
-		       ? (unsigned)files.rlim_max - OTHER_FILES
-		       : OTHER_FILES;
 }

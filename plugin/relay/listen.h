@@ -9,7 +9,7 @@
 #include "core/base/err.h"
 
 /*
- * Where an HTTP server of the agent listens.
+ * Where the agent's HTTP server listens.
  *
  * @listen: address to listen on, such as "127.0.0.1" or "::"
  * @port: port, or 0 for any free port
@@ -51,10 +51,5 @@ uint64_t nb_listen_inode(int fd);
 /* Write the URL of the server on socket @fd, followed by @path. */
 void nb_listen_address(const struct nb_listen_config *c, bool tls, int fd,
 		       const char *path, char *out, size_t size);
-/*
- * Let this process open as many files as the system allows. Returns the number
- * of connections that it can serve, at most @wanted.
- */
-unsigned nb_listen_limit(unsigned wanted);
 
 #endif

@@ -104,10 +104,3 @@ int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control,
 	rc = verify_peer(c, &der, err);
 	return rc ? rc : read_roles(der, control, err);
 }
-
-int nb_relay_peer_any(struct MHD_Connection *c, bool tls, struct nb_err *err)
-{
-	const gnutls_datum_t *der;
-
-	return tls ? verify_peer(c, &der, err) : 0;
-}

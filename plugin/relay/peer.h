@@ -19,10 +19,5 @@ struct MHD_Connection;
  */
 int nb_relay_peer(struct MHD_Connection *c, bool tls, bool *control,
 		  struct nb_err *err);
-/*
- * Like nb_relay_peer, for a client that needs no role, only a certificate of
- * the CA.
- */
-int nb_relay_peer_any(struct MHD_Connection *c, bool tls, struct nb_err *err);
 
 #endif

@@ -46,16 +46,8 @@ struct nb_http_timer {
 	void *arg;
 };
 
-/* A descriptor of another module in the loop; fd is -1 in a free entry. */
-struct watched {
-	int fd;
-	void (*fn)(void *arg);
-	void *arg;
-};
-
 struct nb_http {
 	CURLM *multi;
-	struct watched watched[NB_HTTP_DESCRIPTORS];
 	int epoll, timer;
 	/* time of libcurl's next deadline, or NO_DEADLINE */
 	int64_t curl_due_ms;
@@ -156,8 +148,6 @@ int nb_http_new(struct nb_http **out, struct nb_err *err)
 	if (!h)
 		return nb_fail(err, NB_E_NOMEM, 0, "HTTP: no memory");
 	h->curl_due_ms = h->armed_ms = NO_DEADLINE;
-	for (int i = 0; i < NB_HTTP_DESCRIPTORS; i++)
-		h->watched[i].fd = -1;
 	h->epoll = epoll_create1(EPOLL_CLOEXEC);
 	h->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	curl = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -364,36 +354,6 @@ static void run_timers(struct nb_http *h)
 	}
 }
 
-/* Returns the entry of descriptor @fd, or NULL. */
-static struct watched *find_watched(struct nb_http *h, int fd)
-{
-	for (int i = 0; i < NB_HTTP_DESCRIPTORS; i++)
-		if (h->watched[i].fd == fd)
-			return &h->watched[i];
-	return NULL;
-}
-
-bool nb_http_watch(struct nb_http *h, int fd, void (*fn)(void *arg), void *arg)
-{
-	struct watched *w = find_watched(h, -1);
-	struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
-
-	if (!w || epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &e))
-		return false;
-	*w = (struct watched){ fd, fn, arg };
-	return true;
-}
-
-void nb_http_unwatch(struct nb_http *h, int fd)
-{
-	struct watched *w = fd < 0 ? NULL : find_watched(h, fd);
-
-	if (!w)
-		return;
-	epoll_ctl(h->epoll, EPOLL_CTL_DEL, fd, NULL);
-	w->fd = -1;
-}
-
 static void run_sockets(struct nb_http *h)
 {
 	struct epoll_event e[EVENTS];
@@ -401,13 +361,8 @@ static void run_sockets(struct nb_http *h)
 	uint64_t count;
 
 	for (int i = 0; i < n; i++) {
-		struct watched *w = find_watched(h, e[i].data.fd);
 		int mask = 0;
 
-		if (w) {
-			w->fn(w->arg);
-			continue;
-		}
 		if (e[i].data.fd == h->timer) {
 			(void)!read(h->timer, &count, sizeof(count));
 			h->armed_ms = NO_DEADLINE;

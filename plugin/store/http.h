@@ -101,15 +101,6 @@ struct nb_http_timer *nb_http_timer_start(struct nb_http *h, unsigned ms,
 					  void (*fn)(void *arg), void *arg);
 void nb_http_timer_cancel(struct nb_http_timer *t);
 
-/*
- * Call @fn in the loop whenever descriptor @fd is readable, until
- * nb_http_unwatch. Returns false if the loop already watches
- * NB_HTTP_DESCRIPTORS of them, or the kernel refuses.
- */
-enum { NB_HTTP_DESCRIPTORS = 4 };
-bool nb_http_watch(struct nb_http *h, int fd, void (*fn)(void *arg), void *arg);
-void nb_http_unwatch(struct nb_http *h, int fd);
-
 /* Returns the loop's clock (CLOCK_MONOTONIC) in milliseconds. */
 uint64_t nb_http_now_ms(void);
 

@@ -19,7 +19,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
-#include "plugin/agent/link.h"
 #include "plugin/job/segment.h"
 #include "test/bench/fleet_site.h"
 
@@ -66,7 +65,6 @@ static void start_agent(size_t i, const char *endpoints, const char *job)
 	s->announced = fleet.made;
 	snprintf(a->dir.job, sizeof(a->dir.job), "%s", job);
 	snprintf(a->name, sizeof(a->name), "site%04zu", i);
-	/* all sites are on one host, whose loopback address has the links */
 	snprintf(a->host, sizeof(a->host), "host");
 	snprintf(a->own.prefix, sizeof(a->own.prefix), "/ncclbpf/1/%s/", job);
 	a->address = "";
@@ -74,10 +72,8 @@ static void start_agent(size_t i, const char *endpoints, const char *job)
 	    nb_store_open(&a->store, a->http, &config, &err))
 		fail(a->name, err.text);
 	a->own.store = a->store;
-	a->serve.listen = getenv("NO_LINK") ? NULL : "127.0.0.1";
 	a->coord = nb_coord_new(a);
-	a->link = nb_link_new(a);
-	if (!a->coord || !a->link ||
+	if (!a->coord ||
 	    epoll_ctl(fleet.epoll, EPOLL_CTL_ADD, nb_http_fd(a->http), &e))
 		fail(a->name, strerror(errno));
 }

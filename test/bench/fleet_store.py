@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """etcd's JSON gateway and /proc, for the fleet's benchmarks."""
 import base64
+import http.client
 import json
 import os
 import ssl
+import threading
 import time
-import urllib.request
 
 
 def b64(text):
@@ -14,43 +15,69 @@ def b64(text):
 
 
 class Store:
-    """The keys of one job. @tls: the folder of a store with TLS and users."""
+    """The keys of one job. @tls: the folder of a store with TLS and users. Each thread has a
+    connection of its own, which lasts: a TLS handshake a request would cost more than it."""
 
     def __init__(self, endpoints, job, tls=None):
         self.endpoints = endpoints if isinstance(endpoints, list) else endpoints.split(",")
         self.prefix = f"/ncclbpf/1/{job}/"
-        self.tls = self.token = None
+        self.tls = None
+        self.threads = threading.local()
         if tls:
             self.tls = ssl.create_default_context(cafile=tls + "/ca.pem")
             self.tls.load_cert_chain(tls + "/client.pem", tls + "/client.key")
             with open(tls + "/password.root") as f:
                 self.password = f.read().strip()
 
+    def mine(self):
+        """This thread's members, the one to ask first; connection and token."""
+        if not hasattr(self.threads, "members"):
+            self.threads.members = list(self.endpoints)
+            self.threads.connection = self.threads.token = None
+        return self.threads
+
+    def next_member(self):
+        mine = self.mine()
+        if mine.connection:
+            mine.connection.close()
+        mine.connection = mine.token = None
+        mine.members.append(mine.members.pop(0))
+
     def post(self, path, body, seconds):
-        headers = {"Authorization": self.token} if self.token else {}
-        request = urllib.request.Request(self.endpoints[0] + path, json.dumps(body).encode(),
-                                         headers)
-        with urllib.request.urlopen(request, timeout=seconds, context=self.tls) as reply:
-            return json.load(reply)
+        mine = self.mine()
+        if not mine.connection:
+            where = mine.members[0].split("://")[1]
+            mine.connection = (http.client.HTTPSConnection(where, context=self.tls) if self.tls
+                               else http.client.HTTPConnection(where))
+            mine.connection.timeout = seconds
+            mine.connection.connect()
+        mine.connection.sock.settimeout(seconds)
+        mine.connection.request("POST", path, json.dumps(body).encode(),
+                                {"Authorization": mine.token} if mine.token else {})
+        reply = mine.connection.getresponse()
+        text = reply.read()
+        if reply.will_close:
+            mine.connection = None
+        if reply.status != 200:
+            raise OSError(f"{path}: status {reply.status}: {text[:200]}")
+        return json.loads(text)
 
     def authenticate(self):
-        self.token = None
-        self.token = self.post("/v3/auth/authenticate",
-                               {"name": "root", "password": self.password}, 5)["token"]
+        self.mine().token = self.post("/v3/auth/authenticate",
+                                      {"name": "root", "password": self.password}, 5)["token"]
 
-    def call(self, path, body, seconds=60):
+    def call(self, path, body, seconds=120):
         """Of the first member that answers."""
         end = time.monotonic() + seconds
         while True:
             try:
-                if self.tls and not self.token:
+                if self.tls and not self.mine().token:
                     self.authenticate()
-                return self.post(path, body, 2)
-            except OSError:
-                self.token = None
-                self.endpoints.append(self.endpoints.pop(0))
+                return self.post(path, body, 3)
+            except (OSError, http.client.HTTPException) as problem:
+                self.next_member()
                 if time.monotonic() > end:
-                    raise
+                    raise OSError(f"no member answers: {problem!r}") from problem
                 time.sleep(0.02)
 
     def quietly(self, path, body):
@@ -68,6 +95,12 @@ class Store:
 
     def put(self, key, value):
         self.call("/v3/kv/put", {"key": b64(self.prefix + key), "value": b64(value)})
+
+    def with_revision(self, key):
+        """A key's value and the revision of its last change; {} and None without it."""
+        kvs = self.call("/v3/kv/range", {"key": b64(self.prefix + key)}).get("kvs", [])
+        return ((json.loads(base64.b64decode(kvs[0]["value"])), int(kvs[0]["mod_revision"]))
+                if kvs else ({}, None))
 
     def below(self, family):
         """Values of the keys that start with @family, by the rest of their names."""

@@ -70,9 +70,7 @@ reply() { # ID, seconds
 member() { sed -n 's/.*"'"$1"'":"\{0,1\}\([^",}]*\).*/\1/p' "$dir/reply"; }
 ok() { grep -q '"ok":true' "$dir/reply"; }
 
-# The port after 65535 does not exist, so there are no links between agents (fleet_link.t has them).
-"$TOP/test/fakes/etcd/agents.py" fleet NCCLBPF_AGENT_LISTEN=127.0.0.1:65535 "$dir/a" \
-	NCCLBPF_AGENT_LISTEN=127.0.0.2:65535 "$dir/b" >>"$dir/log.agents" 2>&1 &
+"$TOP/test/fakes/etcd/agents.py" fleet "$dir/a" "$dir/b" >>"$dir/log.agents" 2>&1 &
 services=$!
 NCCLBPF_SOCKET_DIR=$dir/a timeout $((seconds * 6)) \
 	"$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --min 4M --max 32M \

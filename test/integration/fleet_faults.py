@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Faults on a job of three sites and three members of a store, with TLS and users.
 
-fleet_faults.py BUILD DIR ETCD VIA: it starts the store in DIR/etcd by ETCD, the program
-test/fakes/etcd/etcd.sh; VIA is the agent with the library of test/fakes/proxy/via.c.
-FAULTS: how many (1000); FAULT_SECONDS: within which time they are spread (30);
-FLEET_SEED. Each site reaches each member and the coordinator's server for links, and the
+fleet_faults.py BUILD DIR ETCD: it starts the store in DIR/etcd by ETCD, the program
+test/fakes/etcd/etcd.sh. FAULTS: how many (1000); FAULT_SECONDS: within which time they are
+spread (30); FLEET_SEED. Each site reaches each member, and the
 members reach each other, by a proxy that cuts, silences and slows. One of 1,000 faults is the
 loss of a site: its agent and ranks are killed at once, half the time after its network has
 gone. The ranks of the others then wait in a collective, as NCCL's do, until the job begins
@@ -30,7 +29,7 @@ from fleet_ranks import all_have, generations
 from fleet_store import Store
 from proxy import Net
 
-build, folder, etcd, via = sys.argv[1:]
+build, folder, etcd = sys.argv[1:]
 faults = int(os.environ.get("FAULTS", 1000))
 spread_s = float(os.environ.get("FAULT_SECONDS", 30))
 seed = int(os.environ.get("FLEET_SEED", os.getpid()))
@@ -81,7 +80,6 @@ peers = start_store()
 endpoints = open(folder + "/etcd/endpoints").read().strip().split(",")
 store = Store(endpoints, "faults", folder + "/etcd")
 links = {s: [net.link("127.0.0.1", int(e.rsplit(":", 1)[1])) for e in endpoints] for s in SITES}
-to_coordinator = {s: net.link("127.0.0.1", 1) for s in SITES}
 coordinator = None  # the letter of its site, as far as is known
 tests = 0
 
@@ -115,11 +113,9 @@ def site_store(s):
 
 def start_agents(env):
     """The agents of all sites, as services."""
-    words = [os.path.dirname(etcd) + "/agents.py", "faults", "AGENT=" + via]
+    words = [os.path.dirname(etcd) + "/agents.py", "faults"]
     for s in SITES:
-        ports = ",".join(str(link.port) for link in links[s])
-        words += ["NCCLBPF_FLEET=" + site_store(s), f"VIA_PORT={to_coordinator[s].port}",
-                  "VIA_DIRECT=" + ports, f"{folder}/{s}"]
+        words += ["NCCLBPF_FLEET=" + site_store(s), f"{folder}/{s}"]
     services.append(subprocess.Popen(words, env=env, stdout=log, stderr=log))
 
 
@@ -164,7 +160,7 @@ def agent(site):
                 words = f.read().split(b"\0")
         except OSError:
             return False
-        return words[0].endswith(b"/ncclbpf-agent") and want in words
+        return words[0] == b"ncclbpf-agent" and want in words
 
     if site in known and is_it(known[site]):
         return known[site]
@@ -219,24 +215,12 @@ def set_links(which, **on):
     return lambda: [net.set(link, **off) for link in which]
 
 
-def network(s):
-    """All links of a site: to the store, and between its agent and others."""
-    between = to_coordinator.values() if s == coordinator else [to_coordinator[s]]
-    return links[s] + list(between)
-
-
 def site_links():
-    """One of eight faults ends links between agents, which come back after growing times."""
-    s = random.choice(SITES)
-    return network(s) if random.random() < 1 / 8 else links[s]
+    return links[random.choice(SITES)]
 
 
 def a_link():
     return [random.choice(links[random.choice(SITES)])]
-
-
-def agents_link():
-    return [to_coordinator[random.choice(SITES)]]
 
 
 def isolate(i=None):
@@ -284,7 +268,7 @@ def revoke(mine):
 
 
 def follow_coordinator():
-    """Let the agents' links lead to the coordinator."""
+    """Note which site coordinates."""
     global coordinator
     mine = Store(endpoints, "faults", folder + "/etcd")
     while True:
@@ -298,10 +282,6 @@ def follow_coordinator():
                         coordinator = s
         except (OSError, ValueError):
             continue
-        if "link" in value:
-            port = int(value["link"].rsplit(":", 1)[1])
-            for link in to_coordinator.values():
-                link.target = ("127.0.0.1", port)
 
 
 lost = collections.Counter()  # sites, by whether they coordinated
@@ -322,7 +302,7 @@ def lose_site():
     gone = SITES[i]
     lost["the coordinator's" if gone == coordinator else "another"] += 1
     hit.add(asked)
-    mend = set_links(network(gone), silent=True) if random.random() < 0.5 else lambda: None
+    mend = set_links(links[gone], silent=True) if random.random() < 0.5 else lambda: None
     pids += filter(None, [agent(gone)])
     for sig in (signal.SIGSTOP, signal.SIGKILL):
         for pid in [job.pid] * (sig == signal.SIGSTOP) + pids:
@@ -356,8 +336,6 @@ KINDS = [  # weight, name, function
     (1, "member killed", kill_member),
     (2, "member isolated", isolate),
     (2, "members deaf to one", lambda: set_links([random.choice(peers)], cut=True)),
-    (1, "agents' link cut", lambda: set_links(agents_link(), cut=True)),
-    (1, "agents' link silent", lambda: set_links(agents_link(), silent=True)),
     (8, "site cut off", lambda: set_links(site_links(), cut=True)),
     (8, "site silent", lambda: set_links(site_links(), silent=True)),
     (10, "link cut", lambda: set_links(a_link(), cut=True)),
@@ -460,7 +438,6 @@ def change_until(over):
         word = ("reply missed" if missed.get(f"f{n}") else "unanswered" if not reply else
                 "committed" if reply["ok"] else "refused")
         outcome[word] += 1
-        over_links[word] += reply is not None and reply["ok"] and not written(reply["n"])
         at_loss[word] += f"f{n}" in hit
         if reply and not reply["ok"]:
             reasons[reply["text"].split(":")[-1].strip()[:60]] += 1
@@ -468,7 +445,6 @@ def change_until(over):
 
 
 reasons = collections.Counter()
-over_links = collections.Counter()
 at_loss = collections.Counter()
 digests = {}
 tries = []  # replies to the changes after the faults
@@ -497,16 +473,6 @@ def commits():
 def in_force():
     """Do all ranks of all sites decide with the generation of the last reply?"""
     return all_have(generations(*by_shell), len(SITES) * RANKS, tries[-1]["n"])
-
-
-def written(n):
-    """The number of sites that wrote their answer to change @n to the store."""
-    return sum(answer["n"] == n for answer in store.below("staged/").values())
-
-
-def linked():
-    """A change is committed, no site's answer is in the store, and all ranks take it."""
-    return commits() and not written(tries[-1]["n"]) and wait(in_force, 20)
 
 
 def report():
@@ -560,8 +526,7 @@ try:
           ", ".join(f"{name} {n}" for name, n in made.most_common()))
     print("# changes:", ", ".join(f"{n} {name}" for name, n in outcome.most_common()) + ";",
           "refused for:", "; ".join(f"{t} ({n})" for t, n in reasons.most_common(4)) or "nothing")
-    print(f"# {over_links['committed']} of the committed changes left no answer in the store;",
-          "sites lost:", ", ".join(f"{name} {n}" for name, n in lost.items()) + ";",
+    print("# sites lost:", ", ".join(f"{name} {n}" for name, n in lost.items()) + ";",
           "registered again after", " ".join(f"{s:.1f}" for s in again), "s;",
           "the changes meanwhile:", ", ".join(f"{name} {n}" for name, n in at_loss.items() if n))
     is_(outcome["committed"] > 0, "changes are committed between the faults", dict(outcome))
@@ -572,8 +537,6 @@ try:
     is_(wait(commits, 60), "afterwards changes are committed again", *tries)
     is_(wait(in_force, 20), "the ranks of all sites decide with the last one",
         tries[-1], generations(*by_shell))
-    # an agent whose links have failed often waits up to a minute and a half for the next try
-    is_(wait(linked, 120), "and changes go over the links again", *tries[-2:])
 finally:
     job.terminate()
 status = job.wait(60)

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A whole site is lost in mid-change: agent and ranks are killed at each step of it.
 
-fleet_lost.py BUILD DIR ETCD VIA [CASES]: stores are started in DIR/etcd* by ETCD, the
-program test/fakes/etcd/etcd.sh; VIA is the agent with the library of
-test/fakes/proxy/via.c. Each case
-has a job of its own on three sites; all run at once. Each site reaches each member of the
-store, and the coordinator's server for links, by proxies. A proxy holds the transaction of
+fleet_lost.py BUILD DIR ETCD [CASES]: stores are started in DIR/etcd* by ETCD, the
+program test/fakes/etcd/etcd.sh. Each case has a job of its own on three sites; all run at
+once. Each site reaches each member of the store by proxies. A proxy holds the transaction of
 the step, so that the site is lost there and nowhere else. Prints TAP; the stand-in
 compares every decision of all ranks and ends with status 3 if two differ.
 """
@@ -25,7 +23,7 @@ from fleet_ranks import all_have, generations
 from fleet_store import Store
 from proxy import Net
 
-build, folder, etcd, via = sys.argv[1:5]
+build, folder, etcd = sys.argv[1:4]
 SITES = "abc"
 POLICIES = ["size_aware", "nvlink_ring_mid"]
 Case = collections.namedtuple("Case", "name role step how")
@@ -116,7 +114,6 @@ class Job:
         self.store = Store(list(members.endpoints), name)
         self.ports = [int(e.rsplit(":", 1)[1]) for e in members.endpoints]
         self.to_store = {s: [net.link("127.0.0.1", p) for p in self.ports] for s in SITES}
-        self.to_coordinator = {s: net.link("127.0.0.1", 1) for s in SITES}
         self.ranks = {}
         self.services = None
         self.asked = self.runs = 0
@@ -147,13 +144,9 @@ class Job:
 
     def start_agents(self):
         """The agents of all sites, as services."""
-        words = [os.path.dirname(etcd) + "/agents.py", self.name, "AGENT=" + via,
-                 "NCCLBPF_AGENT_LISTEN=127.0.0.1"]
+        words = [os.path.dirname(etcd) + "/agents.py", self.name]
         for s in SITES:
-            ports = ",".join(str(link.port) for link in self.to_store[s])
-            words += ["NCCLBPF_FLEET=" + self.site_store(s),
-                      f"VIA_PORT={self.to_coordinator[s].port}", "VIA_DIRECT=" + ports,
-                      f"{self.folder}/{s}"]
+            words += ["NCCLBPF_FLEET=" + self.site_store(s), f"{self.folder}/{s}"]
         self.services = subprocess.Popen(words, stdout=self.log, stderr=self.log)
 
     def end(self):
@@ -171,17 +164,11 @@ class Job:
 
     def registered(self):
         comms = list(self.store.below("comm/").values())
-        self.follow()
         return (len(comms) == len(self.ranks) == comms[0]["nranks"]
                 and all(c["since"] and c["clock"] != "unknown" for c in comms))
 
-    def follow(self):
-        """Let the agents' links lead to the coordinator -> the key's value."""
-        value = self.store.below("order/coordinator").get("", {})
-        if "link" in value:
-            for link in self.to_coordinator.values():
-                link.target = ("127.0.0.1", int(value["link"].rsplit(":", 1)[1]))
-        return value
+    def coordinator(self):
+        return self.store.below("order/coordinator").get("", {}).get("site")
 
     def site_name(self, s):
         """Returns the name that the site of directory @s has in the store."""
@@ -197,7 +184,7 @@ class Job:
                     words = f.read().split(b"\0")
             except OSError:
                 continue
-            if words[0].endswith(b"/ncclbpf-agent") and f"{self.folder}/{s}".encode() in words:
+            if words[0] == b"ncclbpf-agent" and f"{self.folder}/{s}".encode() in words:
                 return int(path.split("/")[2])
         return None
 
@@ -217,7 +204,6 @@ class Job:
         found = {}
 
         def answered():
-            self.follow()
             found.update(self.store.below("reply/" + name).get("", {}))
             return found
 
@@ -239,10 +225,6 @@ class Job:
         self.last = self.reply(self.request(), 30)
         return self.last.get("ok") and self.last["comms"] and wait(
             lambda: all_have(self.generations(), len(self.ranks), self.last["n"]), 20)
-
-    def changes_by_link(self):
-        return self.changes() and not [a for a in self.store.below("staged/").values()
-                                       if a["n"] == self.last["n"]]
 
 
 class Loss:
@@ -270,12 +252,9 @@ class Loss:
         """The lost site's network: nothing arrives, and nobody is told."""
         for link in self.job.to_store[self.lost]:
             net.set(link, silent=True)
-        for s, link in self.job.to_coordinator.items():
-            if self.case.role == "coordinator" or s == self.lost:
-                net.set(link, silent=True)
 
     def mend(self):
-        for link in sum(self.job.to_store.values(), list(self.job.to_coordinator.values())):
+        for link in sum(self.job.to_store.values(), []):
             net.set(link, cut=False, silent=False, hold=())
 
     def kill(self):
@@ -338,11 +317,11 @@ class Loss:
         job, case = self.job, self.case
         what = f"{case.role} site lost {case.name}: "
         job.start(SITES)
-        if not is_(wait(job.registered, 60) and wait(job.changes_by_link, 60),
-                   what + "before, changes go over links", job.store.below("comm/"), job.last):
+        if not is_(wait(job.registered, 60) and wait(job.changes, 60),
+                   what + "before, a change is committed", job.store.below("comm/"), job.last):
             return
         named = {s: job.site_name(s) for s in SITES}
-        self.coordinator = [s for s in SITES if named[s] == job.follow()["site"]][0]
+        self.coordinator = [s for s in SITES if named[s] == job.coordinator()][0]
         self.lost = (self.coordinator if case.role == "coordinator" else
                      [s for s in SITES if s != self.coordinator][0])
         self.agent_pid = job.agent(self.lost)
@@ -400,7 +379,7 @@ def run(loss):
 shared = Members("etcd")
 digests = {}
 losses = []
-wanted = [int(word) for word in sys.argv[5:]] or range(len(CASES))
+wanted = [int(word) for word in sys.argv[4:]] or range(len(CASES))
 images = {}
 for policy in POLICIES:
     with open(f"{build}/policies/{policy}.policy", "rb") as f:

@@ -18,9 +18,6 @@
  * died, until the next one answers; a rank's stores are still in its processor's buffer. Coordinators
  * do not exclude each other: a lease may end while its holder still acts.
  *
- * With -DLINKS the coordinator passes on what it knows of the record, perhaps
- * late, and takes answers, also from a site that is cut off from the store.
- *
  * With -DRESTORE a backup of the store is made at any step, and the store is
  * restored from it later. Each record then names the one that it replaces, a
  * site copies only a record that follows its copy, and the coordinator makes a
@@ -33,7 +30,7 @@
  *
  * Left out one by one, spin finds ranks that disagree: -DNO_BARRIER,
  * -DSEEN_EARLY, -DNO_COMPARE, -DOLD_ANSWER, -DONE_SITE, -DRANK_GUESSES,
- * -DLATE_IS_BELOW, -DMARK_LAST, -DBLIND_START, -DKEYS_ALONE, -DLINK_BACK,
+ * -DLATE_IS_BELOW, -DMARK_LAST, -DBLIND_START, -DKEYS_ALONE,
  * -DCOPY_BACK, -DNO_SUSPECT; with -DTWO_AGENTS and -DNO_MEND a rank waits
  * for ever. -DNOT_READY and -DNO_FALLBACK need two changes, whose state space
  * is too large to search whole: they have not been shown to break anything.
@@ -62,9 +59,6 @@
 #ifndef LEASES
 #define LEASES 0
 #endif
-#ifndef LINKS
-#define LINKS 0
-#endif
 #ifndef RESTORE
 #define RESTORE 0
 #endif
@@ -90,9 +84,6 @@ byte word = 0, back = 0, revision = 1;
 byte seen_revision[SITES], seen_announced[RANKS], seen_waiting[RANKS];
 byte seen_generation[RANKS];
 bool gone[SITES]; /* the site's keys */
-#if LINKS
-byte fed_word = 0, fed_revision = 1; /* what the coordinator passes on */
-#endif
 byte next_gen = 1;
 #if RESTORE
 /* the record's place in the chain; ids are drawn, so no two records have one */
@@ -307,26 +298,11 @@ proctype agent(byte s)
 			TELL(s)
 	   }
 #else
-#if LINKS
-	:: atomic {
-		if
-		:: !cut[s] && revision != known -> had = revision; w = word
-		/* the link brings what the coordinator knew at some time */
-#ifdef LINK_BACK
-		:: fed_revision != known
-#else
-		:: fed_revision > known
-#endif
-			-> had = fed_revision; w = fed_word
-		fi
-	   };
-#else
 	:: d_step {
 		/* an event of the watch, or the first read of a new agent */
 		!cut[s] && revision != known ->
 			had = revision; w = word
 	   };
-#endif
 #ifdef TWO_AGENTS
 		/* a stopped agent goes on later, beside the one that
 		 * replaced it */
@@ -376,7 +352,7 @@ answer:		skip;
 		MAY_DIE(again);
 		/* one key of the site: written at once */
 		d_step {
-			(LINKS || !cut[s]) ->
+			!cut[s] ->
 			do
 			:: r < RANKS ->
 #ifdef MARK_LAST
@@ -449,19 +425,6 @@ again:		skip;
 proctype late(byte s; byte w)
 {
 	copy[s] = w
-}
-#endif
-
-#if LINKS
-proctype feed()
-{
-end:	do
-	:: d_step {
-		fed_revision != revision ->
-			fed_revision = revision;
-			fed_word = word
-	   }
-	od
 }
 #endif
 
@@ -707,9 +670,6 @@ init
 		:: i < COORDINATORS -> run coordinator(); i++
 		:: else -> break
 		od;
-#if LINKS
-		run feed();
-#endif
 #if RESTORE
 		run restorer();
 		run mender();

@@ -127,8 +127,7 @@ model=fleet
 check holds "two sites, one change" -DDECISIONS=1 -DDEATHS=0
 check holds "two sites, an agent (its keys too, or not) or the coordinator dies" \
 	-DDECISIONS=1 -DLEASES=1
-check holds "a site is cut off from the store, orders and answers go over links" -DDECISIONS=1 \
-	-DDEATHS=0 -DCUTS=1 -DLINKS=1
+check holds "a site is cut off from the store" -DDECISIONS=1 -DDEATHS=0 -DCUTS=1
 check holds "a store that goes back to a backup" -DDECISIONS=1 -DDEATHS=0 -DRESTORE=1
 for part in "NO_BARRIER the agent's membarrier" "SEEN_EARLY reading ranks after writing the copy" \
 	"NO_COMPARE comparing the record's revision" "OLD_ANSWER answers for this very revision" \
@@ -142,8 +141,6 @@ check waits "sites: an agent that was stopped goes on beside its successor" \
 check breaks "sites: a new agent writes before it has read the store" -DDECISIONS=1 -DBLIND_START
 check breaks "sites: one whose keys are gone is not waited for" -DDECISIONS=1 \
 	-DLEASES=1 -DKEYS_ALONE
-check breaks "sites: the link brings an older record than the site has" -DDECISIONS=1 -DDEATHS=0 \
-	-DLINKS=1 -DLINK_BACK
 check breaks "sites: a copy follows a store that goes back" -DDECISIONS=1 -DDEATHS=0 \
 	-DRESTORE=1 -DCOPY_BACK
 check breaks "sites: an armed copy trusts a store that has gone back" -DDECISIONS=1 -DDEATHS=0 \

@@ -25,7 +25,6 @@ $(B)/test/unit/%.o: NB_CFLAGS += -Wframe-larger-than=16384
 # The functions that a test puts its own in the place of (ld --wrap), by test.
 ALLOCATION := malloc calloc realloc reallocarray aligned_alloc free mmap
 MAP_ALLOCATION := malloc calloc free posix_memalign aligned_alloc
-FOLLOWED := nb_agent_follow nb_store_unwatch nb_store_set_timeout nb_own_confirmed nb_procs_busy
 WRAP.alloc := $(ALLOCATION)
 WRAP.no_memory := $(ALLOCATION) strdup pthread_create getenv
 WRAP.exit := clock_gettime
@@ -45,8 +44,6 @@ WRAP.fleet_order := nb_store_txn nb_agent_ms nb_site_late nb_site_seen nb_procs_
 WRAP.fleet_target := nb_store_txn
 WRAP.fleet_commit := nb_store_txn
 WRAP.fleet_mend := nb_store_txn
-WRAP.fleet_gather := $(FOLLOWED)
-WRAP.fleet_link := $(FOLLOWED)
 WRAP.fleet_site := nb_segment_membarrier
 
 # These have the protocol with its steps in place of what the plugin has.

@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: full  load: cpu  limit: 600  needs: etcd
-# Links of the agents to the coordinator: changes go over them; when the
-# coordinator is killed, stopped or cut off from the store, the store carries
-# orders and answers until the agents are linked again (fleet_link.py).
+# The coordinator is killed, stopped or cut off from the store: another agent coordinates. While
+# another site is cut off, no change is made (fleet_cut.py).
 set -u
 command -v etcd >/dev/null && command -v etcdctl >/dev/null || {
-	echo "1..0 # SKIP links: etcd is not installed"
+	echo "1..0 # SKIP a coordinator that is cut off: etcd is not installed"
 	exit 0
 }
 dir=$(mktemp -d)
@@ -17,7 +16,7 @@ end() {
 }
 trap end EXIT
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$TOP/test/bench:$TOP/test/fakes/proxy" \
-	python3 "$TOP/test/integration/fleet_link.py" "$B" "$dir" "$etcd"
+	python3 "$TOP/test/integration/fleet_cut.py" "$B" "$dir" "$etcd"
 status=$?
 [ $status -eq 0 ] || tail -40 "$dir/log" | sed 's/^/# /'
 exit $status
