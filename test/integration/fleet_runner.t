@@ -89,6 +89,8 @@ elsewhere -o table rollout status
 has "another host shows it" out "shown: progressing" "20 of 20 blocks"
 elsewhere -o json rollout status
 has "with its runner" out '"running":true'
+elsewhere -o tsv rollout list
+has "and in the list of all jobs" out "llm	shown	progressing	20	20"
 elsewhere -o table rollout abort
 [ "$rc" -eq 0 ] && grep -q "was asked to abort the rollout" out
 ok "and asks the runner to end it" $?

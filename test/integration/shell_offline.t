@@ -165,8 +165,8 @@ has "is named too" err "no socket of process 99999999: there is no such process"
 	assert(err.cause == "mode 0777" and err.hint:find "^do this", err.hint)'
 ) >"$T/why" 2>&1
 ok "without its own directory, the hint names the variables that select one" $?
-status 1 "rollout jobs, without one" rollout jobs
-has "says which name it looked for" err "no rollout over several jobs of this host is named rollout"
+status 0 "rollout list, without a job" rollout list
+has "says that there are none" out "no rollouts"
 status 69 "no target, in JSON" -o json status
 has "the same as an error object" out \
 	'{"error":{"code":"no_target","message":"no process to attach to' '"command":"status"'

@@ -8,6 +8,7 @@ local plan = require "ncclbpf.rollout.plan"
 local profiler = require "ncclbpf.job.profiler"
 local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
+local sites = require "ncclbpf.job.sites"
 local units = require "ncclbpf.base.units"
 
 local try = errors.try
@@ -73,7 +74,7 @@ end
 function M.status_of(r)
 	return { id = r.id, name = r.plan.name, job = r.job, state = r.state,
 		running = rollout.runs(r), reason = r.why, blocks = #r.blocks,
-		of = plan.total(r.plan), part_of = r.of,
+		of = plan.total(r.plan),
 		step = r.step, steps = r.steps, held = r.held, baseline = r.baseline,
 		candidate = r.candidate, pid = read.record(r.runner).pid,
 		promoted = r.promoted, verdict = r.verdict or core.null,
@@ -235,7 +236,6 @@ end
 function M.cmd_start(ctx)
 	ctx:yes "follow" -- report a wrong word before anything starts
 	local p = try(plan.read(ctx.args[1]))
-	if p.jobs then return require("ncclbpf.commands.rollout_jobs").start(ctx, p) end
 	if ctx.opt.data then return replay(p, ctx.opt.data) end
 	local g = try(ctx:session())
 	if ctx.flags.dry_run then
@@ -376,6 +376,27 @@ function M.cmd_status(ctx)
 		shown.text, shown.prose = text, true
 	end
 	return shown
+end
+
+local list_columns = {
+	{ "job" }, { "rollout" }, { "state" }, { "blocks", num = true }, { "of", num = true },
+	{ "runner" }, { "reason", wrap = true },
+}
+
+-- List the rollouts of all jobs of the store, or of the jobs that run on this host.
+function M.cmd_list(ctx)
+	local rows = core.array {}
+	for i, r in ipairs(try(rollout.all(sites.named(ctx.flags)))) do
+		local live
+		if not rollout.ended[r.state] and r.state ~= "paused" then
+			live = rollout.gone(r) or r.holder and r.holder.from
+				or tostring(r.runner.pid)
+		end
+		rows[i] = { job = r.job, rollout = r.plan.name, state = r.state, runner = live,
+			reason = r.why, blocks = #r.blocks, of = plan.total(r.plan) }
+	end
+	return { schema = "rollout.list/1", data = { rollouts = rows }, rows = rows,
+		id = "job", columns = list_columns, empty = "no rollouts" }
 end
 
 function M.cmd_resume(ctx)

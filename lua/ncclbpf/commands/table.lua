@@ -453,16 +453,9 @@ chooses a free port. With a certificate and a key the server uses HTTPS.]] },
 			"compare them, then promote or roll back",
 		details = [[
 A separate process runs the rollout, and continues when the shell is closed or killed.
-Ctrl-C pauses the rollout. Any shell may run rollout status, pause, resume, promote or abort.
-With the field jobs in the plan, each of these jobs has a rollout. The jobs are promoted
-together. If one job does not pass, all jobs return to their baselines.]] },
-	{ "rollout list", run = "commands.rollout_jobs:cmd_list", role = "observe",
+Ctrl-C pauses the rollout. Any shell may run rollout status, pause, resume, promote or abort.]] },
+	{ "rollout list", run = "commands.rollout:cmd_list", role = "observe",
 		help = "List the rollouts of all jobs of the store, or of this host's jobs" },
-	{ "rollout jobs", run = "commands.rollout_jobs:cmd_jobs", role = "observe",
-		syntax = "[NAME] [follow=yes]",
-		help = "Show a rollout over several jobs: the state of each job",
-		details = "NAME is the name in the plan. " ..
-			"rollout abort in one of the jobs returns all jobs to their baselines." },
 	{ "rollout script", run = "commands.rollout:cmd_script", role = "control",
 		syntax = "FILE [ARGUMENT...] [data=FILE] [resume=yes] [follow=no]",
 		most = 64,

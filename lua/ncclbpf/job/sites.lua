@@ -60,18 +60,15 @@ M.read = errors.catch(function(store, job, part)
 end)
 
 -- Names of the jobs that the store knows, sorted: { {job, live} }; live: it has sites now.
--- @also: list rollouts over several jobs too, whose names have a dot (rollout/record.lua)
-M.jobs = errors.catch(function(store, also)
+M.jobs = errors.catch(function(store)
 	local kvs = try(store:range(M.ROOT, { keys_only = true }))
 	local by, list = {}, {}
 	for _, kv in ipairs(kvs) do
 		local job, part = kv.key:sub(#M.ROOT + 1):match "^([^/]+)/([^/]+)"
-		if job and (also or not job:find(".", 1, true)) then
-			if not by[job] then
-				lists.add(list, by, job, { job = job, live = false })
-			end
-			if part == "site" then by[job].live = true end
+		if job and not by[job] then
+			lists.add(list, by, job, { job = job, live = false })
 		end
+		if part == "site" then by[job].live = true end
 	end
 	return list
 end)

@@ -91,10 +91,6 @@ M.write = errors.catch(function(r, kind, text, now, over, settled)
 	-- While the key guard/runner does not exist, the coordinator may restore the baseline. It
 	-- then writes guard/undone.
 	if now then compare[3] = { key(r.home, "guard/undone"), now.undone_at } end
-	for _, x in ipairs(r.releases or {}) do
-		compare[#compare + 1] = x.compare
-		puts[#puts + 1] = x.delete
-	end
 	local done = try(r.home.store:txn { compare = compare, success = puts })
 	if not done.succeeded then
 		return errors.fail("busy", "another process has changed the record meanwhile")
@@ -132,16 +128,6 @@ M.guard = errors.catch(function(r, line)
 	r.guarded = guard
 	return true
 end)
-
--- Operations for r.releases: the transaction that saves the record of a rollout over several jobs
--- deletes the guard of the job @home, if the runner of @token still has the lease. Then the agents
--- do not restore the job's baseline any more. -> {compare, delete} | nil: the runner is lost
-function M.release(home, token)
-	local held, at = get(home, "guard/runner")
-	if not held or held.token ~= token then return nil end
-	return { compare = { key(home, "guard/runner"), at },
-		delete = { delete = key(home, "guard/line") } }
-end
 
 -- Return the condition of the transaction that writes a change request: guard/runner must be ours,
 -- because only the runner may change the job.

@@ -138,29 +138,6 @@ local function part(v)
 	return nil, 'how many communicators (1 to 16), or a share like "25%"'
 end
 
--- Check a number of jobs, or a share.
-local function some_jobs(v)
-	if math.type(v) == "integer" and v >= 1 and v <= 64 then return v end
-	if share(v) then return v end
-	return nil, 'how many jobs (1 to 64), or a share like "25%"'
-end
-
--- Check a pattern of job names such as "llm-*", or a list of patterns.
-local function job_patterns(v)
-	local list = type(v) == "string" and { v } or v
-	local out = core.array {}
-	for i, x in ipairs(type(list) == "table" and list or {}) do
-		if type(x) ~= "string" or not x:match "^[%w_%-*?]+$" or #x > 64 then
-			out = {}
-			break
-		end
-		out[i] = x
-	end
-	if #out > 0 and #out <= 16 and #out == #list then return out end
-	return nil, 'names of jobs like "llm-*", or a list of at most 16 (letters, digits, _, -, * '
-		.. 'and ?)'
-end
-
 local function yes_no(v)
 	if type(v) == "boolean" then return v end
 	return nil, "true or false"
@@ -203,11 +180,11 @@ local function tables_of(name, rows, most, more)
 end
 
 local steps = tables_of("steps", {
-	units = { number(1, 1000, true) }, fraction = { share }, jobs = { some_jobs },
+	units = { number(1, 1000, true) }, fraction = { share },
 	bake = { seconds }, min_samples = { number(1, 1e9, true) },
 }, 20, function(_, s)
-	if (s.units and 1 or 0) + (s.fraction and 1 or 0) + (s.jobs and 1 or 0) ~= 1 then
-		return ": one of units, fraction or jobs expected"
+	if (s.units == nil) == (s.fraction == nil) then
+		return ": one of units or fraction expected"
 	end
 end)
 
@@ -243,7 +220,6 @@ local function fields(t) return { fields = t } end
 
 local schema = fields {
 	name = { text, "rollout" },
-	jobs = { job_patterns },
 	reason = { text },
 	scope = { fields {
 		collectives = { list_of(collective, "collectives", collectives) },
@@ -345,7 +321,7 @@ end
 -- Return the false-alarm probability of one step and metric. All steps and metrics share the plan's
 -- probability.
 function M.alpha(p)
-	return (1 - p.judge.confidence) / (p.steps and not p.jobs and #p.steps or 1) / (
+	return (1 - p.judge.confidence) / (p.steps and #p.steps or 1) / (
 		p.metrics and #p.metrics or 1)
 end
 
@@ -357,43 +333,9 @@ function M.least_blocks(p)
 	return n
 end
 
--- Check the fields jobs and steps[].jobs. -> nil | nil, err
-local function check_jobs(p)
-	if p.jobs and not p.steps then
-		p.steps = core.array { { jobs = 1 }, { jobs = "100%" } }
-	end
-	for i, s in ipairs(p.steps or {}) do
-		if (s.jobs ~= nil) ~= (p.jobs ~= nil) then
-			return errors.fail("bad_argument", p.jobs
-				and "steps[%d]: a plan with jobs has steps of jobs"
-				or "steps[%d].jobs: only in a plan with jobs", i)
-		end
-		if p.jobs and s.min_samples then
-			return errors.fail("bad_argument",
-				"steps[%d].min_samples: not in a plan with jobs, "
-				.. "whose field samples applies to each job", i)
-		end
-	end
-	if p.jobs and p.on_pass ~= "promote" then
-		return errors.fail("bad_argument",
-			'on_pass: "promote" expected in a plan with jobs')
-	end
-	if p.jobs and p.on_lost ~= "pause" then
-		return errors.fail("bad_argument",
-			'on_lost: "pause" expected in a plan with jobs')
-	end
-	if p.jobs and not p.name:match "^[%w_.%-]+$" then
-		return errors.fail("bad_argument",
-			"name: letters, digits, _, . and - expected in a plan with jobs, found %q",
-			p.name)
-	end
-end
-
 -- M.check(t) -> plan with defaults | nil, err, which names field, value found and values allowed
 M.check = errors.catch(function(t)
 	local p = try(check_fields(schema.fields, t, ""))
-	local _, wrong = check_jobs(p)
-	if wrong then return nil, wrong end
 	local least = M.least_blocks(p)
 	if p.blocks < least then
 		return errors.fail("bad_argument",
@@ -498,9 +440,7 @@ function M.steps(p)
 	local better = p.promote == "better"
 	local staged, judged = {}, {}
 	for i, s in ipairs(p.steps or {}) do
-		local n = math.type(s.jobs) == "integer" and units.count(s.jobs, "job")
-			or s.units and units.count(s.units, "communicator")
-			or s.jobs and share_text(s.jobs) .. " of the jobs"
+		local n = s.units and units.count(s.units, "communicator")
 			or share_text(s.fraction) .. " of the communicators"
 		local bake = s.bake or p.bake
 		staged[i] = n .. (bake and ", bakes " .. units.seconds(bake) or "")
@@ -559,7 +499,7 @@ function M.steps(p)
 		{ "lasts",
 			("at least %d collectives of the most frequent kind, " ..
 			"and %d for all blocks; at most %s"):format(
-			seen * 2 * M.look_at(p, first) * (p.jobs and 1 or math.max(#staged, 1)),
+			seen * 2 * M.look_at(p, first) * math.max(#staged, 1),
 			seen * M.total(p), units.seconds(p.deadline)) },
 	}
 	local function more(at, what, how) table.insert(list, at, { what, how }) end
@@ -569,13 +509,7 @@ function M.steps(p)
 			("%s of the communicators of a promotion, which keep the baseline"):format(
 			tostring(p.holdback)))
 	end
-	if p.jobs then
-		more(4, "jobs", ("%s: %s; a job " ..
-			"that has passed keeps the candidate under its guards; " ..
-			"all promote after the last step; if one does not pass, " ..
-			"all return to the baseline"):format(table.concat(p.jobs, ", "),
-			table.concat(staged, "; then ")))
-	elseif #staged > 0 then
+	if #staged > 0 then
 		more(4, "steps", table.concat(staged, "; then ")
 			.. "; the judge checks each step; "
 			.. "the steps share the risk of an error equally")
@@ -611,7 +545,7 @@ M.kit = {
 
 -- Return the number of blocks of the whole rollout.
 function M.total(p)
-	return p.blocks * 2 * (type(p.steps) == "table" and not p.jobs and #p.steps or 1)
+	return p.blocks * 2 * (type(p.steps) == "table" and #p.steps or 1)
 end
 
 -- Return the number of block pairs after which check @k takes place

@@ -5,19 +5,12 @@ local store = require "ncclbpf.rollout.store"
 
 local M = {}
 
-local LOOK_S = 5 -- seconds between two reads of the rollout over several jobs
-local ALONE_S = 30 -- longest time in which the supervisor of a rollout over several jobs ends it
-
 -- The states in which a rollout has ended.
 local ENDED = { succeeded = true, rolled_back = true, failed = true }
 M.ended = ENDED
 -- All states; "none" is for a job without a rollout.
 M.states = { "none", "planned", "preparing", "progressing", "paused", "promoting", "aborting",
 	"succeeded", "rolled_back", "failed" }
-
--- A rollout over several jobs has a record like that of a job whose name is this prefix and
--- the plan's name. Names of jobs have no dot.
-M.OVER_JOBS = "all."
 
 local function valid(r)
 	return type(r.state) == "string" and type(r.plan) == "table" and type(r.blocks) == "table"
@@ -53,11 +46,11 @@ end
 
 -- Fields that are not saved. taken: token of the runner that we replace; before: PID of a
 -- runner that died; unanswered: a change whose commit is unknown; awaited: the agents start a new
--- runner; releases: operations of keys.release; decided: result of M.decided.
+-- runner.
 local LIVE = { path = true, group = true, elsewhere = true, asker = true, hooks = true,
 	taken = true, before = true, unanswered = true, home = true, lease = true, guarded = true,
 	holder = true, revision = true, undone = true, undone_at = true, asked_s = true,
-	awaited = true, looked_s = true, alone_s = true, releases = true, decided = true }
+	awaited = true }
 
 -- Replace the record if it still describes the rollout @was (nil: there was no rollout).
 function M.replace(r, was)
@@ -102,42 +95,10 @@ function M.gone(r)
 	return not runs and (alive and "is stopped" or "is gone") or nil
 end
 
--- Return the rollout over several jobs of which @r is a part. -> rollout | nil | nil, err
-local function over_jobs(r)
-	return M.load { job = M.OVER_JOBS .. r.of:gsub("%-[%dT]+$", ""),
-		fleet = r.home.fleet, store = r.home.store }
-end
-
--- Has the rollout over several jobs decided to promote in all of them? From then on, no job returns
--- to its baseline because its own runner is lost.
-function M.decided(r)
-	local all = type(r.of) == "string" and over_jobs(r)
-	return all and all.id == r.of and all.state == "promoting" or false
-end
-
--- Has the rollout over several jobs, of which @r is a part, been without a runner for
--- ALONE_S seconds? If it had begun its promotion, all jobs had passed, and some may have
--- been promoted.
--- -> a word of rollout/run.lua, its reason | nil
-local function alone(r)
-	local now = core.mono()
-	if type(r.of) ~= "string" or now < (r.looked_s or 0) then return nil end
-	r.looked_s = now + LOOK_S
-	local all, err = over_jobs(r)
-	local lost = not err and (not all or all.id ~= r.of or M.gone(all))
-	r.alone_s = lost and (r.alone_s or now) or nil
-	if lost and now - r.alone_s > ALONE_S then
-		return all and all.id == r.of and all.state == "promoting" and "promote" or "guard",
-			("nobody runs rollout %s over all jobs"):format(r.of)
-	end
-end
-
--- Return the request of another shell to the runner. -> a word of rollout/run.lua, its reason or
--- nil | nil
+-- Return the request of another shell to the runner. -> a word of rollout/run.lua | nil
 function M.requested(r)
 	if core.stopped() then return "pause" end
-	local word, why = alone(r)
-	if word then return word, why end
+	local word
 	word, r.asker = store.requested(r)
 	return word
 end

@@ -10,10 +10,12 @@ local errors = require "ncclbpf.base.errors"
 local job = require "ncclbpf.rollout.job"
 local judge = require "ncclbpf.rollout.judge"
 local measures = require "ncclbpf.rollout.measures"
+local lists = require "ncclbpf.base.lists"
 local plan = require "ncclbpf.rollout.plan"
 local promote = require "ncclbpf.rollout.promote"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
+local sites = require "ncclbpf.job.sites"
 local stages = require "ncclbpf.rollout.stages"
 local record = require "ncclbpf.rollout.record"
 local runner = require "ncclbpf.rollout.runner"
@@ -232,10 +234,7 @@ local asked = {
 		return finish(r, "a", "rolled_back", "asked to abort"
 			.. (other and "; " .. job.left(other) or ""))
 	end,
-	promote = function(r, why)
-		r.decided = record.decided(r)
-		return succeed(r, why or "asked to promote")
-	end,
+	promote = function(r) return succeed(r, "asked to promote") end,
 	guard = function(r, why, evidence)
 		record.event(r, "aborting", why, evidence)
 		return finish(r, "a", "rolled_back", why, evidence)
@@ -298,21 +297,7 @@ local function passed(r, verdict, baked)
 		return nil, record.trouble(r)
 	end
 	if i < #(r.steps or {}) then return advance(r) end
-	if not r.of then return conclude(r, verdict) end
-	r.holding = true
-	local wait = "%s; keeps the candidate until all jobs of rollout %s have passed"
-	record.event(r, "progressing", wait:format(verdict.reason, r.of),
-		{ verdict = verdict.verdict })
-	return nil, record.trouble(r)
-end
-
--- This job has passed. Keep the candidate, with the guards active, until rollout/jobs.lua
--- asks for the promotion or the baseline. One step lasts up to the longest time of a block,
--- because a guard needs GUARD collectives of a kind.
-local function hold(r)
-	local ok, word, why, evidence = place(r, "b")
-	if ok then ok, word, why, evidence = blocks.block(r, "b", r.plan.block_timeout) end
-	if not ok then return ended(r, word, why, evidence) end
+	return conclude(r, verdict)
 end
 
 -- Keep the candidate in place for the bake time, with the guards active.
@@ -348,7 +333,6 @@ end
 
 local function step(r)
 	if r.baking then return bake(r) end
-	if r.holding then return hold(r) end
 	if r.advancing then return advance(r) end
 	local _, at, first = stages.now(r)
 	local here = #r.blocks - first + 1
@@ -427,10 +411,8 @@ local function rescue(name, id, token, fleet)
 	end
 	group = group or session.attach(wish, 5)
 	if not group then return false end
-	local word, done = "pause", "restored the baseline"
-	if record.decided(r) then word, done = "promote", "promoted the candidate" end
-	local ok = pcall(adopt, r, group) and record.save(r) and asked[word](r,
-		"the rollout's runner died; its supervisor " .. done)
+	local ok = pcall(adopt, r, group) and record.save(r) and asked.pause(r,
+		"the rollout's runner died; its supervisor restored the baseline")
 	group:close()
 	return ok and true or false
 end
@@ -484,14 +466,9 @@ function M.detach(r, after) return runner.detach(r, methods, nil, after) end
 -- Follow rollout @r, whichever process runs it. -> the rollout as its file has it | nil, err
 function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
 
--- M.start(group, p[, hooks[, of]]) -> the new rollout, saved, no block yet | nil, err
+-- M.start(group, p[, hooks]) -> the new rollout, saved, no block yet | nil, err
 -- hooks: functions of a script (rollout/script.lua)
--- of: the rollout over several jobs (rollout/jobs.lua) that this one is a part of
-M.start = errors.catch(function(group, p, hooks, of)
-	if p.jobs then
-		return nil, errors.new("refused", "jobs: this plan is for several jobs",
-			{ hint = "rollout start PLAN" })
-	end
+M.start = errors.catch(function(group, p, hooks)
 	local old, err = record.load(group)
 	if err then return nil, err end
 	if old and not ENDED[old.state] and store.active(old.runner) == nil then
@@ -513,7 +490,7 @@ M.start = errors.catch(function(group, p, hooks, of)
 		events = core.array {}, path = path, group = group, home = group,
 		id = ("%s-%s"):format(p.name:gsub("[^%w_.%-]", "_"),
 			core.time():gsub("[^%dT]", "")), runner = store.runner(), arm = "a",
-			processes = job.processes_of(group), of = of,
+			processes = job.processes_of(group),
 	}
 	p.seed = p.seed or math.random(1 << 30)
 	if hooks then
@@ -550,9 +527,26 @@ end)
 -- Does the current step have blocks left?
 function M.more(r)
 	local _, _, first = stages.now(r)
-	return type(r.baking) == "table" or r.advancing == true or r.holding == true
+	return type(r.baking) == "table" or r.advancing == true
 		or #r.blocks - first < r.plan.blocks * 2
 end
+
+-- M.all(url) -> the rollouts of all jobs of the store; without a store, of the jobs that run on this
+-- host | nil, err
+M.all = errors.catch(function(url)
+	local store = url and try(sites.open(url))
+	local names = store and lists.map(try(sites.jobs(store)), "job")
+		or target.jobs_of((target.sockets()))
+	table.sort(names)
+	local list = {}
+	for _, name in ipairs(names) do
+		local r, err = record.load { job = name, fleet = store and true, store = store }
+		if err then return nil, err end
+		list[#list + 1] = r
+	end
+	if store then store:close() end
+	return list
+end)
 
 M.resume = errors.catch(function(r, group)
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
