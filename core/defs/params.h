@@ -113,10 +113,6 @@ PARAM(FLEET_SIGNERS,       STR,  "",        0,    4096,       "",               
 	"file of public keys (policy keygen): ncclbpf-agent gives its processes only policies "
 	"that one of them has signed, and the shell stores no others; "
 	"empty: signatures are not required")
-PARAM(FLEET_RUNNER,        STR,  "",        0,    4096,       "",                    "",    PLUGIN,
-	"program that ncclbpf-agent starts to resume a rollout with on_lost = \"resume\" "
-	"whose runner is lost: ncclbpf-shell, or a script that starts it; "
-	"empty: the rollout stays paused")
 PARAM(FLEET_AUDIT,         INT,  "1000",    16,   1000000,    "",                    "1",   PLUGIN,
 	"entries of audit that ncclbpf-agent keeps in the store for a job; older ones are deleted")
 PARAM(AGENT_LISTEN,        STR,  "",        0,    120,        "",                    "",    PLUGIN,

@@ -154,8 +154,6 @@ struct nb_coord {
 	 */
 	uint64_t guard_ms;
 	unsigned guard_tries;
-	/* the program that resumes a rollout (coord_resume.c); 0: none runs */
-	pid_t runner;
 	/* number of the change that the store seemed to have lost; 0: none */
 	int64_t mended;
 	/* values of the keys members/COMM that are being written, by key */
@@ -403,12 +401,6 @@ void nb_coord_guard_compare(struct nb_coord *c, struct nb_coord_txn *t);
 void nb_coord_guard_take(struct nb_coord *c, const json_t *request);
 /* Add the end of the guard to the transaction that commits the change. */
 void nb_coord_guard_put(struct nb_coord *c, struct nb_coord_txn *t);
-
-/*
- * Start the program that resumes the rollout of a lost runner if that is due
- * (coord_resume.c). Returns false if there is nothing to do.
- */
-bool nb_coord_resume(struct nb_coord *c);
 
 /*
  * coord_controllers.c defines the four functions below: changes that

@@ -33,13 +33,10 @@ static void put_end(struct nb_coord *c, struct nb_coord_txn *t,
 	nb_coord_txn_compare(c, t, "guard/runner", 0);
 	nb_coord_txn_delete(c, t, "guard/line");
 	nb_coord_txn_put(c, t, "guard/undone",
-			 json_pack("{s:s,s:b,s:b,s:I,s:s,s:s}", "id",
+			 json_pack("{s:s,s:b,s:I,s:s,s:s}", "id",
 				   nb_view_str(guard, "id"), "restored",
-				   restored, "resume",
-				   restored && json_is_true(json_object_get(
-						       guard, "resume")),
-				   "n", (json_int_t)n, "site", c->a->name,
-				   "time", nb_coord_time(now)),
+				   restored, "n", (json_int_t)n, "site",
+				   c->a->name, "time", nb_coord_time(now)),
 			 0);
 }
 

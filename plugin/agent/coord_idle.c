@@ -252,7 +252,7 @@ void nb_coord_idle(struct nb_coord *c)
 	c->caught_ms = now;
 	nb_coord_state(c);
 	if (nb_coord_mend(c) || put_members(c) || put_notes(c) ||
-	    nb_coord_guard(c) || nb_coord_resume(c) || nb_coord_start(c))
+	    nb_coord_guard(c) || nb_coord_start(c))
 		return;
 	if (now >= c->late_ms && nb_targets_lacking(&c->a->view))
 		nb_coord_order_stage(c, "", NULL);

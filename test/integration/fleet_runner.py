@@ -4,9 +4,7 @@ fleet_runner.py ETCD FOLDER PREFIX PATTERN FILE COMMAND...
 
 Runs COMMAND, which starts the rollout. When a key below PREFIX gets a value that
 matches PATTERN, the processes of the runner in the rollout's FILE die at once, as
-with their host. FILE may be several, with commas between them; of a file that begins
-with "=" the runner dies alone, without its supervisor. Exit status 1: no key did
-within three minutes.
+with their host. Exit status 1: no key did within three minutes.
 """
 import json
 import os
@@ -19,22 +17,17 @@ import threading
 etcd, folder, prefix, pattern, path = sys.argv[1:6]
 
 
-def stopped_of(name):
-    """The runner's processes, which are stopped, so that none sees another one die."""
-    with open(name.lstrip("="), encoding="utf-8") as f:
+def lose_host():
+    """Stop all of the runner's processes before they die, so that none sees another one die."""
+    with open(path, encoding="utf-8") as f:
         runner = json.load(f)["runner"]["pid"]
     os.kill(runner, signal.SIGSTOP)
-    children = [] if name.startswith("=") else [int(p) for p in subprocess.run(
+    children = [int(p) for p in subprocess.run(
         ["ps", "-o", "pid=", "--ppid", str(runner)],
         check=True, capture_output=True, text=True).stdout.split()]
     for pid in children:
         os.kill(pid, signal.SIGSTOP)
-    return [runner] + children
-
-
-def lose_host():
-    lost = [pid for name in path.split(",") for pid in stopped_of(name)]
-    for pid in lost:
+    for pid in [runner] + children:
         os.kill(pid, signal.SIGKILL)
 
 

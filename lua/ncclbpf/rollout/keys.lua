@@ -80,11 +80,6 @@ M.write = errors.catch(function(r, kind, text, now, over, settled)
 	settled = settled and over
 	if settled then
 		puts[#puts + 1] = { delete = key(r.home, "guard/line") }
-	elseif over and r.guarded then
-		-- The agents do not resume a paused run; they restore the baseline.
-		r.guarded.resume = nil
-		puts[#puts + 1] = { put = key(r.home, "guard/line"),
-			value = core.encode(r.guarded) }
 	end
 	local compare = { { key(r.home, kind), now and now.revision or 0 },
 		{ key(r.home, "guard/runner"), held and held.revision or 0 } }
@@ -118,7 +113,7 @@ M.guard = errors.catch(function(r, line)
 	if r.guarded and r.guarded.line == line then return true end
 	local images = try(requests.images_of(r.group, line))
 	local guard = { id = r.id, line = line, images = images, from = r.generation,
-		who = (requests.who()), resume = r.plan.on_lost == "resume" or nil }
+		who = (requests.who()) }
 	local done = try(r.home.store:txn { compare = {
 		{ key(r.home, "guard/runner"), r.lease.revision } }, success = {
 		{ put = key(r.home, "guard/line"), value = core.encode(guard) } } })

@@ -239,7 +239,6 @@ local schema = fields {
 	promote = { word("all", "scope", "better"), "all" },
 	on_fail = { word("rollback", "pause"), "rollback" },
 	on_inconclusive = { word("pause", "rollback"), "pause" },
-	on_lost = { word("pause", "resume"), "pause" },
 	deadline = { seconds, 3600 },
 	steps = { steps },
 	bake = { seconds },

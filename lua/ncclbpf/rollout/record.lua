@@ -26,15 +26,10 @@ local function taken_back(r)
 			tostring(u.site))
 		or ("the runner was lost; another user or shell has made generation %s, which "
 			.. "stays in force"):format(tostring(u.n))
-	if u.heir then
-		reason = ("%s; the agent of site %s starts a new runner"):format(reason,
-			tostring(u.heir))
-	end
 	r.events[#r.events + 1] = { time = u.time, rollout = r.id, from = r.state, to = "paused",
 		actor = ("site %s"):format(tostring(u.site)), reason = reason }
 	r.state, r.why, r.arm = "paused", reason, u.restored and "a" or "other"
 	if u.restored then r.generation, r.everywhere = math.tointeger(u.n), nil end
-	r.awaited = u.heir ~= nil or u.resume == true
 end
 
 -- M.load(home) -> the job's rollout | nil (there is none) | nil, err
@@ -45,12 +40,10 @@ function M.load(home)
 end
 
 -- Fields that are not saved. taken: token of the runner that we replace; before: PID of a
--- runner that died; unanswered: a change whose commit is unknown; awaited: the agents start a new
--- runner.
+-- runner that died; unanswered: a change whose commit is unknown.
 local LIVE = { path = true, group = true, elsewhere = true, asker = true, hooks = true,
 	taken = true, before = true, unanswered = true, home = true, lease = true, guarded = true,
-	holder = true, revision = true, undone = true, undone_at = true, asked_s = true,
-	awaited = true }
+	holder = true, revision = true, undone = true, undone_at = true, asked_s = true }
 
 -- Replace the record if it still describes the rollout @was (nil: there was no rollout).
 function M.replace(r, was)

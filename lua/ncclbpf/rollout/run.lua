@@ -426,7 +426,7 @@ end
 -- The functions that rollout/runner.lua needs to run a rollout
 local methods = { step = step, save = record.save, load = record.load }
 
-function methods.ended(r) return ENDED[r.state] or r.state == "paused" and not r.awaited end
+function methods.ended(r) return ENDED[r.state] or r.state == "paused" end
 
 function methods.stop(r, why, err)
 	if not err then return asked.pause(r, why) end
