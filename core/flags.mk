@@ -90,7 +90,7 @@ LOAD_LIBS = $(shell $(PKG_CONFIG) --libs libbpf libelf)
 LUA_CFLAGS = $(shell $(PKG_CONFIG) --cflags lua5.4)
 LUA_LIBS = $(shell $(PKG_CONFIG) --libs lua5.4)
 JSON_LIBS = $(shell $(PKG_CONFIG) --libs jansson)
-# The agent's. The shell and the Lua module open libcurl and libmicrohttpd when they need them.
+# The agent's. The shell and the Lua module open libcurl when they need it.
 STORE_LIBS = $(shell $(PKG_CONFIG) --libs libcurl jansson)
 SIGN_LIBS = $(shell $(PKG_CONFIG) --libs libsodium)
 RELAY_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd gnutls)

@@ -74,8 +74,8 @@ static int deep(lua_State *L)
 	return 1;
 }
 
-/* Run ncclbpf.shell.host.main(arguments, {clear, twice, deep, pipe,
- * http, screen}) -> status
+/* Run ncclbpf.shell.host.main(arguments, {clear, twice, deep, pipe, screen}) ->
+ * status
  */
 static int run(lua_State *L)
 {
@@ -83,7 +83,6 @@ static int run(lua_State *L)
 					 { "twice", twice },
 					 { "deep", deep },
 					 { "pipe", nb_pipe_open },
-					 { "http", nb_http_open },
 					 { "screen", nb_screen_open },
 					 { NULL, NULL } };
 	int argc = (int)lua_tointeger(L, 1);

@@ -46,18 +46,6 @@ void nb_edit_interrupted(void);
 void nb_edit_restore(void);
 
 /*
- * http(host, port [, cert, key]) -> an HTTP server with port(), serve(seconds,
- * answer) and close() | nil, err
- */
-int nb_http_open(lua_State *L);
-
-/*
- * Load libmicrohttpd. Returns NULL, or the error text, which is valid until
- * the next call.
- */
-const char *nb_microhttpd_load(void);
-
-/*
  * pipe(command) -> the started command, with write(text) and close([text]) |
  * nil
  */

@@ -310,73 +310,6 @@ local function collect(ctx)
 	}, failure
 end
 
--- ---- over HTTP -------------------------------------------------------------------------
-
-local FRESH_S = 1 -- one request to the job each second serves all clients
-local TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
--- "ADDR:PORT", "[IPv6]:PORT", ":PORT" (this host alone) -> address, port
-local function address(text)
-	local host, port = text:match "^%[([%x:.]+)%]:(%d+)$"
-	if not host then host, port = text:match "^([%w.-]*):(%d+)$" end
-	if not host or tonumber(port) > 65535 then
-		return errors.fail("usage", "serve=%s: ADDR:PORT, [IPv6]:PORT or :PORT expected",
-			text)
-	end
-	return host ~= "" and host or "127.0.0.1", port
-end
-
--- Certificate and key, PEM texts; nil, nil without TLS.
-local function credentials(opt)
-	if not opt.tls_cert and not opt.tls_key then return nil, nil end
-	if not opt.tls_cert or not opt.tls_key then
-		error(errors.new("usage", "TLS needs tls_cert=FILE and tls_key=FILE"), 0)
-	end
-	return try(core.read(opt.tls_cert, 1 << 20)), try(core.read(opt.tls_key, 1 << 20))
-end
-
--- answer(method, path) for the server: metrics that are at most a second old.
-local function answerer(ctx)
-	local text, made, failure
-	local function fresh()
-		if made and core.mono() - made < FRESH_S then return end
-		local ok, got = pcall(collect, ctx)
-		text, failure = ok and got or nil, not ok and got or nil
-		made = core.mono()
-		-- Attach again at the next request, because the job may have been restarted.
-		if not ok then ctx.app:detach() end
-	end
-	return function(method, path)
-		if method ~= "GET" and method ~= "HEAD" then
-			return { status = 405, allow = "GET, HEAD", body = "only GET and HEAD\n" }
-		end
-		if path == "/" then return { status = 200, body = "metrics are at /metrics\n" } end
-		if path ~= "/metrics" then
-			return { status = 404, body = "metrics are at /metrics\n" }
-		end
-		fresh()
-		if text then return { status = 200, body = text, type = TYPE } end
-		return { status = 503, body = errors.text(errors.is(failure) and failure
-			or errors.from_reply(failure)) .. "\n" }
-	end
-end
-
-local function serve(ctx)
-	if ctx.opt.out then
-		return errors.fail("usage", "metrics: either out= or serve=")
-	end
-	local host, port = try(address(ctx.opt.serve))
-	if not ctx.app.binary.http then
-		return errors.fail("refused", "only ncclbpf-shell can run metrics serve=")
-	end
-	local cert, key = credentials(ctx.opt)
-	local server = try(ctx.app.binary.http(host, port, cert, key))
-	ctx.app:complain(("%s://%s:%d/metrics\n"):format(cert and "https" or "http",
-		host:find(":", 1, true) and "[" .. host .. "]" or host, server:port()))
-	local answer = answerer(ctx)
-	while true do server:serve(3600, answer) end
-end
-
 -- ---- the command -----------------------------------------------------------------------
 
 -- Write a temporary file and rename it, so that a collector never reads half of it.
@@ -392,10 +325,6 @@ local function replace(file, text)
 end
 
 function M.cmd_metrics(ctx)
-	if ctx.opt.serve then return serve(ctx) end
-	if ctx.opt.tls_cert or ctx.opt.tls_key then
-		return errors.fail("usage", "tls_cert= and tls_key= need serve=")
-	end
 	local text, failure = collect(ctx)
 	local file = ctx.opt.out
 	if not file then

@@ -36,9 +36,6 @@ M.options = {
 	["format"] = "chrome or ndjson",
 	["gpu"] = "no: do not measure kernel times, which cost some latency",
 	["hidden"] = "keep: accept rows that never win",
-	["serve"] = "answer at this address over HTTP until Ctrl-C",
-	["tls_cert"] = "PEM file of the certificate; the server then uses HTTPS",
-	["tls_key"] = "PEM file of the certificate's key",
 	["if_generation"] = "refuse the change unless the job has this generation",
 	["key"] = "file of the secret key that policy keygen made",
 	["keys"] = "file of public keys, one of which must have signed the policy",
@@ -436,12 +433,11 @@ REFUSED is the reason why a policy's answer was dropped; NCCL's own choice was u
 Keys: 1 to 5 choose the table, Enter explains a row, s sorts, p pauses, ? lists all keys,
 q quits. every= is the interval between two requests to the job, 2s by default.]] },
 	{ "metrics", run = "commands.metrics:cmd_metrics", role = "observe",
-		syntax = "[out=FILE] [serve=ADDR:PORT] [tls_cert=FILE] [tls_key=FILE]",
+		syntax = "[out=FILE]",
 		help = "Print measurements and the job's state as Prometheus text, " ..
-			"write them to a file, or serve them over HTTP",
-		details = [[
-serve=ADDR:PORT answers GET /metrics until Ctrl-C. :PORT serves only this host; port 0
-chooses a free port. With a certificate and a key the server uses HTTPS.]] },
+			"or write them to a file",
+		details = "watch 15 metrics out=FILE replaces the file every 15 seconds, " ..
+			"for the textfile collector of node_exporter." },
 	{ "rollout plan", run = "commands.rollout:cmd_plan", role = "observe",
 		syntax = "FILE",
 		files = PLANS,
