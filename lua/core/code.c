@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Policies that Lua code compiles: makes an image from instructions and adds
- * type information for their maps. Also runs a policy in this process, on
- * contexts that a script makes.
+ * Policies that Lua code makes: an image without an opinion, and conditions in
+ * front of a program. Also runs a policy in this process, on contexts that a
+ * script makes.
  */
 #include "lua/core/core.h"
 
@@ -11,34 +11,9 @@
 
 #include "core/image/prepend.h"
 #include "core/image/image.h"
-#include "core/load/object.h"
-#include "core/load/write.h"
 #include "core/ncclbpf.h"
 
 #define RUN "ncclbpf.run"
-
-static lua_Integer integer(lua_State *L, int table, const char *name)
-{
-	lua_Integer v;
-	int ok;
-
-	lua_getfield(L, table, name);
-	v = lua_tointegerx(L, -1, &ok);
-	if (!ok)
-		luaL_error(L, "field %s: a whole number expected", name);
-	lua_pop(L, 1);
-	return v;
-}
-
-/* Returns the value of a field, which must fit into 32 bits. */
-static uint32_t integer32(lua_State *L, int table, const char *name)
-{
-	lua_Integer v = integer(L, table, name);
-
-	if (v < 0 || v > UINT32_MAX)
-		luaL_error(L, "field %s: at most 2^32-1 expected", name);
-	return (uint32_t)v;
-}
 
 /* Get the text of a field. The Lua table keeps the string alive. */
 static const char *text(lua_State *L, int table, const char *name)
@@ -80,90 +55,6 @@ static int fields(lua_State *L)
 
 /* ---- an image ---- */
 
-static struct nb_line *to_lines(lua_State *L, const char *file, uint32_t *n)
-{
-	struct nb_line *lines;
-	int t;
-
-	lua_getfield(L, 1, "lines");
-	t = lua_gettop(L);
-	*n = (uint32_t)lua_rawlen(L, t);
-	lines = lua_newuserdatauv(L, (*n + 1) * sizeof(*lines), 0);
-	for (uint32_t i = 0; i < *n; i++) {
-		lua_rawgeti(L, t, (lua_Integer)i + 1);
-		lines[i] = (struct nb_line){
-			.pc = integer32(L, lua_gettop(L), "pc"),
-			.line = integer32(L, lua_gettop(L), "line"),
-			.col = integer32(L, lua_gettop(L), "col"),
-			.file = file,
-			.text = text(L, lua_gettop(L), "text"),
-		};
-		lua_pop(L, 1);
-	}
-	return lines;
-}
-
-static struct nb_map_spec *to_maps(lua_State *L, uint32_t *n)
-{
-	struct nb_map_spec *maps;
-	int t;
-
-	lua_getfield(L, 1, "maps");
-	t = lua_gettop(L);
-	*n = (uint32_t)lua_rawlen(L, t);
-	maps = lua_newuserdatauv(L, (*n + 1) * sizeof(*maps), 0);
-	for (uint32_t i = 0; i < *n; i++) {
-		int m;
-
-		lua_rawgeti(L, t, (lua_Integer)i + 1);
-		m = lua_gettop(L);
-		maps[i] = (struct nb_map_spec){
-			.name = text(L, m, "name"),
-			.type = NB_MAP_HASH,
-			.key_size = integer32(L, m, "key_size"),
-			.value_size = integer32(L, m, "value_size"),
-			.max_entries = integer32(L, m, "entries"),
-			.tags = NB_MAPF_COHERENT,
-			.origin = NB_ORIGIN_DEFINED,
-		};
-		lua_pop(L, 1);
-	}
-	return maps;
-}
-
-/* Add the type information of the maps, as the front end does for an object. */
-static int with_types(struct nb_image *img, struct nb_map_spec *maps,
-		      struct nb_buf *out, struct nb_err *err)
-{
-	struct nb_image *typed = NULL;
-	struct nb_buf object, image;
-	int rc;
-
-	nb_buf_init(&object, 0);
-	nb_buf_init(&image, 0);
-	rc = nb_object_write(&object, img, err);
-	if (!rc)
-		rc = nb_object_image(&image, object.data, object.size,
-				     img->name, err);
-	if (!rc)
-		rc = nb_image_read(&typed, image.data, image.size, err);
-	for (uint32_t i = 0; !rc && i < img->nmaps; i++) {
-		int m = nb_image_map(typed, maps[i].name);
-
-		maps[i].btf_key = m < 0 ? 0 : typed->maps[m].btf_key;
-		maps[i].btf_value = m < 0 ? 0 : typed->maps[m].btf_value;
-	}
-	if (!rc) {
-		img->btf = typed->btf;
-		img->btf_size = typed->btf_size;
-		rc = nb_image_write(out, img, err);
-	}
-	nb_image_free(typed);
-	nb_buf_fini(&object);
-	nb_buf_fini(&image);
-	return rc;
-}
-
 static uint32_t context_fields(struct nb_ctx_field *out, uint32_t max)
 {
 	const struct nb_hook_spec *h = nb_spec_hook(NB_HOOK_TUNER);
@@ -178,41 +69,33 @@ static uint32_t context_fields(struct nb_ctx_field *out, uint32_t max)
 }
 
 /*
- * image_make{name=, program=, file=, slots=, lines=, maps=} -> image | nil,
- * err: makes an image with one tuner program; its maps are coherent hash maps
+ * image_none() -> an image with one tuner program, which leaves the choice to
+ * NCCL
  */
-static int image_make(lua_State *L)
+static int image_none(lua_State *L)
 {
-	const char *name =
-		(luaL_checktype(L, 1, LUA_TTABLE), text(L, 1, "name"));
-	size_t size = (lua_getfield(L, 1, "slots"), lua_rawlen(L, -1));
-	struct nb_func func = { .name = text(L, 1, "program"),
-				.end = (uint32_t)(size / NB_SLOT_SIZE),
+	static const struct nb_slot slots[] = { { .opcode = 0xb7 },
+						{ .opcode = 0x95 } };
+	struct nb_func func = { .name = "none",
+				.end = 2,
 				.linkage = NB_FUNC_GLOBAL };
 	struct nb_prog prog = { .name = func.name,
 				.section = "tuner",
 				.hook = NB_HOOK_TUNER,
+				.slots = slots,
 				.nslots = func.end,
 				.funcs = &func,
 				.nfuncs = 1 };
 	struct nb_ctx_field known[64];
-	struct nb_image img = { .name = name,
+	struct nb_image img = { .name = "none",
 				.progs = &prog,
 				.nprogs = 1,
 				.ctx_fields = known,
 				.nctx_fields = context_fields(known, 64) };
-	struct nb_slot *slots = lua_newuserdatauv(L, size + 1, 0);
+	struct nb_buf *out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
 	struct nb_err err = { .code = 0 };
-	struct nb_map_spec *maps;
-	struct nb_buf *out;
 
-	memcpy(slots, lua_tostring(L, -2), size);
-	prog.slots = slots;
-	prog.lines = to_lines(L, text(L, 1, "file"), &prog.nlines);
-	img.maps = maps = to_maps(L, &img.nmaps);
-	out = nb_lua_buf(L, NB_IMAGE_MAX_SIZE);
-	if (img.nmaps ? with_types(&img, maps, out, &err)
-		      : nb_image_write(out, &img, &err))
+	if (nb_image_write(out, &img, &err))
 		return nb_lua_fail(L, &err);
 	lua_pushlstring(L, nb_buf_text(out), out->size);
 	return 1;
@@ -400,7 +283,7 @@ static int policy_run(lua_State *L)
 void nb_lua_open_code(lua_State *L)
 {
 	static const luaL_Reg fns[] = { { "fields", fields },
-					{ "image_make", image_make },
+					{ "image_none", image_none },
 					{ "image_front", image_front },
 					{ "policy_run", policy_run },
 					{ NULL, NULL } };

@@ -182,20 +182,6 @@ function nb.policy.table(rows) end
 ---@return ncclbpf.error? err
 function nb.policy.csv(options) end
 
----Compile a policy from the source of a Lua function of the context.
----@param f fun(ctx: ncclbpf.context)
----@param options? {name?: string, maps?: table<string, {key?: "u32"|"u64", value?: "u32"|"u64", entries?: integer}>}
----@return ncclbpf.made? policy
----@return ncclbpf.error? err
-function nb.policy.fn(f, options) end
-
----Compile a policy from the text of a function body, which calls the context ctx.
----@param text string
----@param options? {name?: string, maps?: table}
----@return ncclbpf.made? policy
----@return ncclbpf.error? err
-function nb.policy.expr(text, options) end
-
 ---Restrict a policy to some collectives and sizes. Elsewhere the previous policy's answer stands.
 ---@param policy ncclbpf.made|string one that was made here, or a file
 ---@param rows {coll: string, bytes?: string, comm?: string}[]

@@ -640,8 +640,6 @@ do
 end
 
 nb.policy.table, nb.policy.csv = tables.table, tables.csv
-nb.policy.expr = function(...) return require("ncclbpf.policy.compile").expr(...) end
-nb.policy.fn = function(...) return require("ncclbpf.policy.compile").fn(...) end
 nb.policy.within = function(...) return require("ncclbpf.policy.restrict").within(...) end
 
 -- nb.sweep{scope=, algos=, ..., data=, target=} -> result | nil, err (docs/sweep.md)

@@ -79,7 +79,8 @@ local all = { { coll = "allreduce", bytes = 4 << 20 },
 	{ coll = "broadcast", bytes = 64, comm_id = 0xc0ffee0000000001 },
 	{ coll = "broadcast", bytes = 64, comm_id = 2 },
 	{ coll = "allreduce", bytes = (4 << 20) - 1 } }
-local set = nb.policy.within(assert(nb.policy.expr("ctx.algo = 1 ctx.channels = 7")),
+local set = nb.policy.within(assert(nb.policy.table { { coll = "allreduce", algo = "ring",
+	channels = 7 }, { coll = "broadcast", algo = "ring", channels = 7 } }),
 	{ { coll = "allreduce", bytes = "4M..8M" },
 	{ coll = "broadcast", comm = "c0ffee0000000001" } })
 test("a policy for some sizes alone",

@@ -81,17 +81,10 @@ local function front(rows, fresh)
 	return table.concat(code)
 end
 
--- Return an image of a policy that leaves the choice to NCCL.
-local function nothing()
-	return core.image_make { name = "none", program = "none", file = "none",
-		slots = string.pack("<BBi2i4BBi2i4", MOV, 0, 0, 0, EXIT, 0, 0, 0), lines = {},
-		maps = {} }
-end
-
 -- M.image(image or nil (no opinion), name, rows, text, fresh) -> image | nil, err. @text: shown in
 -- place of the source line
 M.image = errors.catch(function(image, name, rows, text, fresh)
-	image = image or try(nothing())
+	image = image or try(core.image_none())
 	if #rows > M.MOST then
 		return errors.fail("over_limit", "%d conditions (allowed: %d)", #rows, M.MOST)
 	end

@@ -357,9 +357,8 @@ local STEPS = 100000000 -- some seconds
 
 -- Return the functions that a .lua file of a policy may call.
 local function environment()
-	local sandbox, expr = require "ncclbpf.base.sandbox", require "ncclbpf.policy.compile"
-	local env = sandbox.pure()
-	env.nb = { policy = { table = M.table, csv = M.csv, expr = expr.expr, fn = expr.fn },
+	local env = require("ncclbpf.base.sandbox").pure()
+	env.nb = { policy = { table = M.table, csv = M.csv },
 		size = require("ncclbpf.base.units").size }
 	function env.require(name)
 		if name == "ncclbpf" then return env.nb end
