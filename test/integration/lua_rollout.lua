@@ -92,9 +92,9 @@ end
 bad({ steps = { { units = 2 }, { units = 1 } } },
 	"steps[2].units: 1, fewer than the 2 of the step before")
 bad({ steps = {} }, "steps: a list of 1 to 20 tables expected, found an empty table")
-bad({ steps = { {} } }, "steps[1]: one of units, fraction or jobs expected")
+bad({ steps = { {} } }, "steps[1]: one of units or fraction expected")
 bad({ steps = { { units = 1, fraction = "50%" } } },
-	"steps[1]: one of units, fraction or jobs expected")
+	"steps[1]: one of units or fraction expected")
 bad({ steps = { { units = 1 }, { units = 0 } } },
 	"steps[2].units: a whole number from 1 to 1000 expected, found 0")
 bad({ steps = { { fraction = 0 / 0 } } }, "steps[1].fraction: a share like")
