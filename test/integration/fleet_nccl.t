@@ -5,6 +5,8 @@
 # killed and the store away. On one real GPU, where there is one (two ranks, joined by sockets
 # because their hosts are said to differ), every element that a rank receives is compared; else
 # on virtual GPUs, which stop a job whose ranks launch different kernels.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "real libnccl on two sites" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/store_lib.sh"
 needs_store "real libnccl on two sites"

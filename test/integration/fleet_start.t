@@ -69,6 +69,13 @@ ok "an image of three pieces is joined and used" $?
 ended
 ok "no two ranks have decided differently" $?
 
+# ---- a job whose processes serve no control socket ----
+start silent 8 NCCLBPF_CONTROL=off
+await registered
+ok "agents serve a job without control sockets" $?
+ended
+ok "to its end" $?
+
 # ---- job set: what a job of this name starts with ----
 F=$B/policies/force.policy
 uses() { # POLICY SITE: do all ranks of the site decide with it alone

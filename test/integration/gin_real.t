@@ -4,6 +4,8 @@
 # GIN with the real libnccl on virtual GPUs: its progress thread calls our
 # plugin, host threads play kernels with NCCL's own device headers, and each
 # byte is checked. LONG=1 (make check-soak): more ranks and rounds.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "real GIN" "$0" "$@"
 set -u
 job=$B/test/fakes/vgpu/gin_job
 if [ ! -x "$job" ]; then

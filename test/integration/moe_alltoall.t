@@ -4,6 +4,8 @@
 # The example moe-alltoall, over our plugin alone and over the real libnccl: both
 # forms check their sums, the policy's counts are those of the program, it names
 # the hot peer, and pacing holds its puts alone.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "all-to-all of experts" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 M=$B/examples/moe-alltoall/moe_alltoall
 [ -x "$M" ] || skip_all "all-to-all of experts" "the example was not built"

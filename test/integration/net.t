@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # tier: quick  load: wait  limit: 600
 # The net plugin: a ring of processes over it, without NCCL.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "ring AllReduce" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 R=$B/examples/ring-allreduce/ring_allreduce
 [ -x "$R" ] || skip_all "ring AllReduce" "the example was not built"

@@ -4,6 +4,8 @@
 # With the real libnccl on virtual GPUs: NCCL connects its profiler channels at
 # a communicator's first collective, so that telemetry can be enabled later
 # without a pause; where that is off, the shell warns before it.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "profiler channels" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 V=$B/test/fakes/vgpu
 [ -x "$V/job" ] || skip_all "profiler channels" "no libnccl and CUDA headers at build time"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Sourced before all else by tests of GPU times, which call `shm_room WHAT "$0" "$@"`:
-# the plugin asks NCCL for kernels only where /dev/shm has room for NCCL's pools, and a
-# container has 64 MiB (small_shm.t). The test gets a /dev/shm of its own, or skips WHAT.
+# Sourced before all else by tests that need 33 MiB of /dev/shm a rank, which call
+# `shm_room WHAT "$0" "$@"`. NCCL takes them for network connections, and for GPU times, which
+# the plugin asks for only where there is room (small_shm.t). A container has 64 MiB: the test
+# gets a /dev/shm of its own, or skips WHAT.
 SHM_MIB=1024
 
 shm_mib() { df -P -m /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }'; }

@@ -4,6 +4,8 @@
 # The tap in front of libibverbs, over a virtual adapter: below a ring of
 # processes, and below NCCL's own InfiniBand transport. verbs_tap.t has the tap by
 # itself.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "verbs" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/verbs_lib.sh"
 trap finish EXIT

@@ -5,6 +5,8 @@
 # (VGPU_DATA=1) put chunks into NCCL's buffers, NCCL posts them to the virtual
 # adapter, and they come out of NCCL's buffers at the peer. The job checks every
 # element; programs count what the queue pairs carried.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "bytes through NCCL's InfiniBand" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/verbs_lib.sh"
 J=$B/test/fakes/vgpu/job

@@ -4,6 +4,8 @@
 # What goes wrong on an adapter, below a ring of processes and below NCCL's own
 # InfiniBand transport: the hooks, the shell and the log say it, the caller gets
 # what the adapter said. And what the tap does not see, it says.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "faults of InfiniBand" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/verbs_lib.sh"
 trap finish EXIT

@@ -3,6 +3,8 @@
 # tier: full  load: wait  limit: 600
 # What is late below NCCL's own InfiniBand: a completion that never comes, of
 # which NCCL says nothing, and an adapter that is slower than another.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "what is late below NCCL's InfiniBand" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 . "$TOP/test/integration/verbs_lib.sh"
 J=$B/test/fakes/vgpu/job

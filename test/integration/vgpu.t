@@ -8,6 +8,8 @@
 # shellcheck disable=SC2086 # lists of VAR=value and arguments are split
 set -u
 TOP=${TOP:-$(cd "$(dirname "$0")/../.." && pwd)}
+. "$TOP/test/integration/shm_room.sh"
+shm_room "vgpu" "$0" "$@"
 B=${B:-$TOP/build/debug}
 v=$B/test/fakes/vgpu
 if [ ! -x "$v/job" ] || [ ! -e "$v/libvgpu.so" ]; then
