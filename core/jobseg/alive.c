@@ -41,26 +41,27 @@ bool nb_seg_entry_alive(int fd, uint32_t i, const struct nb_seg_proc *p,
 		return lock.l_type != F_UNLCK &&
 		       (care == NB_QUICK || p->ns != ns ||
 			nb_process_alive(p->pid, 0));
-	if (p->ns == ns || fd < 0)
-		return nb_process_alive(p->pid, p->start);
 	/*
-	 * another PID namespace: without its lock, no process can tell that @p
-	 * is dead
+	 * Nobody can tell that a process of another PID namespace is dead if it
+	 * never held its lock: say that it lives.
 	 */
-	return !known || lock.l_type != F_UNLCK;
+	return (p->ns != ns && fd >= 0) || nb_process_alive(p->pid, p->start);
 }
 
-static bool any_alive(int fd, const struct nb_seg_proc *proc)
+/* Returns true if a process is alive whose flags have none of @but. */
+static bool any_alive(int fd, const struct nb_seg_proc *proc, uint32_t but)
 {
 	const uint64_t ns = nb_pid_namespace();
 
 	for (uint32_t i = 0; i < NB_SEG_PROCS; i++)
-		if (nb_seg_entry_alive(fd, i, &proc[i], ns, NB_THOROUGH))
+		if (!(proc[i].flags & but) &&
+		    nb_seg_entry_alive(fd, i, &proc[i], ns, NB_THOROUGH))
 			return true;
 	return false;
 }
 
-enum nb_seg_use nb_seg_use_of(int fd)
+/* As nb_seg_use_of, without processes whose flags have one of @but. */
+static enum nb_seg_use use_without(int fd, uint32_t but)
 {
 	enum { SIZE = sizeof(((struct nb_seg *)0)->proc) };
 	struct {
@@ -80,7 +81,7 @@ enum nb_seg_use nb_seg_use_of(int fd)
 	if (!proc)
 		return NB_SEG_UNKNOWN;
 	if (pread(fd, proc, SIZE, offsetof(struct nb_seg, proc)) == SIZE &&
-	    any_alive(fd, proc))
+	    any_alive(fd, proc, but))
 		use = head.version == NB_SEG_VERSION &&
 				      head.size == sizeof(struct nb_seg) &&
 				      st.st_size >= (off_t)sizeof(struct nb_seg)
@@ -88,6 +89,23 @@ enum nb_seg_use nb_seg_use_of(int fd)
 			      : NB_SEG_FOREIGN;
 	free(proc);
 	return use;
+}
+
+enum nb_seg_use nb_seg_use_of(int fd)
+{
+	return use_without(fd, 0);
+}
+
+bool nb_seg_has_job(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	bool has =
+		fd >= 0 && use_without(fd, NB_SEG_PROC_AGENT) != NB_SEG_UNUSED;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
 }
 
 bool nb_seg_file_used(int dirfd, const char *name, uint64_t *place)

@@ -36,6 +36,8 @@ enum nb_seg_use {
 };
 /* Find out who uses the segment file @fd. */
 enum nb_seg_use nb_seg_use_of(int fd);
+/* Returns true if a process of the job uses the file: not the agent alone. */
+bool nb_seg_has_job(int dirfd, const char *name);
 /*
  * Returns true if a process uses the segment file @name in directory @dirfd.
  * *@place is the segment's place; 0 if the segment has another version.

@@ -3,7 +3,6 @@
  * Main program of ncclbpf-agent: its options, start, main loop and end. It
  * waits for the job, serves it until its last process ends, and waits again.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/sha256.h"
+#include "core/jobseg/alive.h"
 #include "plugin/agent/agent.h"
 #include "plugin/agent/maps.h"
 #include "plugin/job/place.h"
@@ -308,37 +308,16 @@ static void agent_free(struct nb_agent *a)
 	nb_jobdir_close(&a->dir);
 }
 
-/* Returns true if a socket of the job in the directory is served. */
-static bool is_served(const struct nb_jobdir *p)
-{
-	size_t stem = strlen(p->job);
-	int fd = openat(p->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-	const struct dirent *e;
-	bool lives = false;
-
-	if (!d && fd >= 0)
-		close(fd);
-	while (d && !lives && (e = readdir(d))) {
-		size_t n = strlen(e->d_name);
-
-		lives = !strncmp(e->d_name, p->job, stem) &&
-			e->d_name[stem] == '.' && n > 5 &&
-			!strcmp(e->d_name + n - 5, ".sock") &&
-			nb_jobdir_served(p, e->d_name) > 0;
-	}
-	if (d)
-		closedir(d);
-	return lives;
-}
-
-/* Returns true if a process of the job serves its control socket. */
+/* Returns true if a process of the job is alive. */
 static bool __attribute__((noinline))
 job_lives(const struct nb_jobdir_search *search)
 {
+	char name[NB_JOBDIR_JOB + 8];
 	struct nb_jobdir dir;
-	bool lives = nb_place_find(search, &dir) && is_served(&dir);
+	bool lives = nb_place_find(search, &dir);
 
+	snprintf(name, sizeof(name), "%s.seg", dir.job);
+	lives = lives && nb_seg_has_job(dir.dirfd, name);
 	nb_jobdir_close(&dir);
 	return lives;
 }

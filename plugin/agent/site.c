@@ -263,8 +263,9 @@ void nb_site_suspect(struct nb_site *s)
 
 /*
  * Returns true if the record may replace the copy of entry @i: it is the same
- * one, the next one, or the roll-back of an arming that this site has not
- * copied and so never answered. After the store has lost a record, only a
+ * one, the next one, the roll-back of an arming that this site has not
+ * copied and so never answered, or a record after roll-backs of which one
+ * follows the copy. After the store has lost a record, only a
  * record made of the sites' copies may: its member "from" has the id of each
  * site's copy. @word: the record's word
  */
@@ -281,6 +282,7 @@ static bool may_follow(const struct nb_site *s, uint32_t i, const json_t *r,
 	if (nb_site_lost(s, i))
 		return false;
 	return nb_record_id(r) == have || nb_view_int(r, "was") == have ||
+	       nb_record_undid(r, have) ||
 	       (nb_view_int(r, "base") == have && word == s->comm[i].word);
 }
 

@@ -112,8 +112,10 @@ static bool mark_ranks(bool here[NAMED], const json_t *who)
  * others" if their numbers are unknown.
  */
 static void say_missing(const struct nb_view *v, const struct nb_group *g,
-			char text[64])
+			char text[80])
 {
+	bool one = g->nranks - g->ranks == 1;
+	const char *noun = one ? "rank " : "ranks ";
 	bool here[NAMED] = { false };
 	bool known = g->nranks <= NAMED;
 	size_t at = 0;
@@ -126,7 +128,7 @@ static void say_missing(const struct nb_view *v, const struct nb_group *g,
 				nb_view_int(o, "ranks") &&
 			mark_ranks(here, who);
 	}
-	snprintf(text, 64, "the others");
+	snprintf(text, 80, "the others have");
 	for (json_int_t n = 0; known && n < g->nranks; n++) {
 		json_int_t first = n;
 
@@ -135,15 +137,17 @@ static void say_missing(const struct nb_view *v, const struct nb_group *g,
 		while (n + 1 < g->nranks && !here[n + 1])
 			n++;
 		if (at > 36) {
-			snprintf(text + at, 64 - at, " and others");
+			snprintf(text + at, 80 - at, " and others have");
 			return;
 		}
-		at += (size_t)snprintf(text + at, 64 - at, "%s%lld",
-				       at ? "," : "ranks ", (long long)first);
+		at += (size_t)snprintf(text + at, 80 - at, "%s%lld",
+				       at ? "," : noun, (long long)first);
 		if (n > first)
-			at += (size_t)snprintf(text + at, 64 - at, "-%lld",
+			at += (size_t)snprintf(text + at, 80 - at, "-%lld",
 					       (long long)n);
 	}
+	if (at)
+		snprintf(text + at, 80 - at, one ? " has" : " have");
 }
 
 /* Write why the fleet cannot change the communicator, or "" if it can. */
@@ -151,7 +155,7 @@ static void group_why(const struct nb_view *v, const struct nb_group *g,
 		      char *why, size_t size)
 {
 	const json_t *first = v->at[g->first].value;
-	char missing[64];
+	char missing[80];
 
 	*why = '\0';
 	for (size_t i = g->first; i < g->end && !*why; i++) {
@@ -218,7 +222,7 @@ static void group_why(const struct nb_view *v, const struct nb_group *g,
 	say_missing(v, g, missing);
 	snprintf(why, size,
 		 "%lld of %lld ranks have registered, on %u site%s: "
-		 "%s have no ncclbpf, no agent, or no NCCLBPF_FLEET",
+		 "%s no ncclbpf, no agent, or no NCCLBPF_FLEET",
 		 (long long)g->ranks, (long long)g->nranks, g->sites,
 		 g->sites == 1 ? "" : "s", missing);
 }
@@ -287,6 +291,7 @@ static bool target_fill(struct nb_target *x, const struct nb_view *v,
 	x->mod = k ? k->mod : 0;
 	x->id = nb_record_id(k ? k->value : NULL);
 	x->back = k ? json_incref(k->value) : NULL;
+	x->undone = nb_record_undone(x->back);
 	x->ranks = (uint32_t)g->nranks;
 	x->sites = g->sites;
 	if (!keep_sites(x, v, g))
@@ -305,6 +310,7 @@ static void target_free(struct nb_target *x)
 		free(x->site[i]);
 	free(x->site);
 	json_decref(x->back);
+	json_decref(x->undone);
 }
 
 void nb_targets_find(struct nb_targets *t, const struct nb_view *v,
@@ -564,8 +570,12 @@ static json_t *before_arming(const struct nb_target *x)
 
 json_t *nb_target_back(struct nb_target *x)
 {
+	json_t *o = before_arming(x);
+
 	x->next = nb_record_draw();
-	return nb_record_chain(before_arming(x), x->next, x->id, x->was);
+	nb_record_undone_add(x->undone, x->id, x->was);
+	json_object_set_new(o, "undone", json_copy(x->undone));
+	return nb_record_chain(o, x->next, x->id, x->was);
 }
 
 json_t *nb_target_record(struct nb_target *x, const char *state, int64_t n,
@@ -576,8 +586,10 @@ json_t *nb_target_record(struct nb_target *x, const char *state, int64_t n,
 			      (json_int_t)x->fence);
 	bool is_armed = !strcmp(state, "armed");
 
-	if (is_armed)
+	if (is_armed) {
 		json_object_set_new(o, "back", before_arming(x));
+		json_object_set_new(o, "undone", json_copy(x->undone));
+	}
 	x->next = nb_record_draw();
 	return nb_record_chain(o, x->next, x->id, is_armed ? 0 : x->was);
 }

@@ -25,6 +25,7 @@ struct nb_target {
 	 */
 	int64_t id, was, next;
 	json_t *back; /* contents of the record before it was armed, or NULL */
+	json_t *undone; /* ids that its next record names (record.h) */
 	uint64_t fence;
 	uint32_t ranks, sites;
 	/* revision at which the last of its keys comm/COMM/SITE was created */

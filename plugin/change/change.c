@@ -601,6 +601,18 @@ static void commit_comms(uint32_t number, struct nb_change *out)
 	}
 }
 
+/* Fail with the reason of the first communicator that was rolled back. */
+static int fail_aborted(const struct nb_change *c, struct nb_err *err)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < c->ncomms && c->comm[i].state != NB_CHANGE_ABORTED)
+		i++;
+	return nb_fail(err, NB_E_BUSY, 0,
+		       "communicator %016llx: %.120s; nothing has changed",
+		       (unsigned long long)c->comm[i].comm_id, c->comm[i].why);
+}
+
 /*
  * Commit all communicators. All checks have passed, and the caller holds the
  * segment's lock.
@@ -628,11 +640,7 @@ static int commit_all(const uint8_t digest[NB_SHA256_SIZE],
 	count_outcomes(out, &committed, &aborted);
 	list_unchangeable(out);
 	if (aborted && !committed)
-		return nb_fail(
-			err, NB_E_BUSY, 0,
-			"communicator %016llx: %.120s; nothing has changed",
-			(unsigned long long)out->comm[0].comm_id,
-			out->comm[0].why);
+		return fail_aborted(out, err);
 	note_no_tuner(digest, out);
 	if (!set_baseline(nb_self.seg->mem, before, number))
 		return fail_held_fast(number, committed, err);

@@ -186,17 +186,23 @@ static void fill_new(struct nb_seg *mem, uint64_t place)
 	__atomic_store_n(&mem->magic, NB_SEG_MAGIC, __ATOMIC_RELEASE);
 }
 
-/*
- * Allocate the file's pages now. Otherwise a full file system could cause a
- * SIGBUS later, and a file size limit (ulimit -f) a SIGXFSZ. Returns 0 or an
- * errno.
- */
-static int reserve_file(int fd, off_t at, size_t size)
+/* Returns true if a write there ends this process by SIGXFSZ (ulimit -f). */
+static bool past_file_limit(off_t at, size_t size)
 {
 	struct rlimit most;
 
-	if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY &&
-	    (uint64_t)at + size > most.rlim_cur)
+	return !getrlimit(RLIMIT_FSIZE, &most) &&
+	       most.rlim_cur != RLIM_INFINITY &&
+	       (uint64_t)at + size > most.rlim_cur;
+}
+
+/*
+ * Allocate the file's pages now. Otherwise a full file system could cause a
+ * SIGBUS later. Returns 0 or an errno.
+ */
+static int reserve_file(int fd, off_t at, size_t size)
+{
+	if (past_file_limit(at, size))
 		return EFBIG;
 	return posix_fallocate(fd, at, (off_t)size);
 }
@@ -240,7 +246,8 @@ fail:
 
 static bool put_word(int fd, uint64_t v, size_t at)
 {
-	return pwrite(fd, &v, sizeof(v), (off_t)at) == (ssize_t)sizeof(v);
+	return !past_file_limit((off_t)at, sizeof(v)) &&
+	       pwrite(fd, &v, sizeof(v), (off_t)at) == (ssize_t)sizeof(v);
 }
 
 /*

@@ -4,6 +4,7 @@
 // that a site answers for one only after its barrier.
 #include "test/unit/segment_file.h"
 
+#include "plugin/agent/record.h"
 #include "plugin/agent/agent.h"
 #include "plugin/job/fence.h"
 
@@ -316,6 +317,48 @@ START_TEST(a_rolled_back_fence_may_be_missed)
 }
 END_TEST
 
+/*
+ * The agent was away while a fence was rolled back and the next one was armed.
+ * Its copy is of the first fence, or of the record before.
+ */
+START_TEST(a_fence_after_a_missed_roll_back_is_followed)
+{
+	static const char *const first = ARM("3", "2", "2", "20");
+	json_t *armed = json_loads(first, 0, NULL);
+	json_t *undo, *next = json_loads(ARM("5", "4", "2", "40"), 0, NULL);
+	char *text;
+
+	json_object_set_new(armed, "back", json_object());
+	undo = nb_record_undo(armed);
+	ck_assert(nb_record_undid(undo, 3) && nb_record_undid(undo, 2));
+	ck_assert(!nb_record_undid(undo, 4));
+	json_object_set_new(next, "undone", nb_record_undone(undo));
+	text = json_dumps(next, 0);
+	for (int missed = 0; missed < 2; missed++) {
+		uint64_t word;
+
+		comm->fleet_id = comm->fleet_copied = comm->fleet_lost = 0;
+		comm->record.word = site.comm[0].word = 0;
+		copy(ARM("1", "0", "1", "7"), 7);
+		copy(COMMIT("2", "1", "1", "7"), 8);
+		if (!missed)
+			copy(first, 10);
+		word = copy(text, 14);
+		ck_assert(!nb_site_lost(&site, 0));
+		ck_assert_uint_eq(nb_fence_word_state(word), NB_FENCE_ARMED);
+		ck_assert_uint_eq(nb_fence_word_seq(word), 40);
+	}
+	/* a fence of which the record says nothing */
+	comm->fleet_id = comm->fleet_copied = 9;
+	copy(text, 15);
+	ck_assert(nb_site_lost(&site, 0));
+	free(text);
+	json_decref(armed);
+	json_decref(undo);
+	json_decref(next);
+}
+END_TEST
+
 START_TEST(a_record_made_of_the_copies_is_accepted)
 {
 #define MADE(id, from)                                                     \
@@ -385,6 +428,7 @@ UNIT_MAIN("fleet_site", tcase_add_checked_fixture(tc, site_up, site_down);
 	  tcase_add_test(tc,
 			 an_armed_copy_waits_for_the_outcome_of_its_own_fence);
 	  tcase_add_test(tc, a_rolled_back_fence_may_be_missed);
+	  tcase_add_test(tc, a_fence_after_a_missed_roll_back_is_followed);
 	  tcase_add_test(tc, a_record_made_of_the_copies_is_accepted);
 	  tcase_add_test(tc, an_armed_copy_is_suspect);
 	  tcase_add_test(tc, half_a_copy_is_not_published);)

@@ -167,6 +167,28 @@ START_TEST(strangers_do_not_hide_each_other)
 }
 END_TEST
 
+/* Nor does the mark end a process that may not write files (ulimit -f 0). */
+START_TEST(no_mark_where_files_may_not_be_written)
+{
+	const struct rlimit none = { 0, RLIM_INFINITY };
+	struct nb_segment *a = attach(), *b;
+	int status;
+	pid_t pid;
+
+	a->mem->version = NB_SEG_VERSION + 1;
+	pid = fork();
+	if (!pid) {
+		/* not attach(), because libcheck writes a file */
+		setrlimit(RLIMIT_FSIZE, &none);
+		_exit(nb_segment_attach(&b, dirfd, "j", 0, true, NULL) ||
+		      b->shared);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	nb_segment_detach(a);
+}
+END_TEST
+
 static pid_t orphan(int ready)
 {
 	pid_t pid = _Fork();
@@ -390,6 +412,10 @@ START_TEST(process_of_another_container_lives_while_its_file_is_open)
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	ck_assert_uint_eq(nb_segment_procs(s), 1);
+	/* one that could not lock its entry: nobody here knows */
+	s->mem->proc[other].flags &= ~(uint32_t)NB_SEG_PROC_LOCKED;
+	ck_assert_uint_eq(nb_segment_procs(s), 2);
+	s->mem->proc[other].flags |= NB_SEG_PROC_LOCKED;
 	nb_segment_lock(s, 1000, NULL);
 	nb_segment_reap(s);
 	nb_segment_unlock(s);
@@ -503,6 +529,7 @@ UNIT_MAIN(
 		tc, process_of_another_container_lives_while_its_file_is_open);
 	tcase_add_test(tc, stranger_of_another_container_cannot_be_told_dead);
 	tcase_add_test(tc, strangers_do_not_hide_each_other);
+	tcase_add_test(tc, no_mark_where_files_may_not_be_written);
 	tcase_add_test(tc, lock_held_by_a_child_does_not_keep_the_dead);
 	tcase_add_test(
 		tc,
