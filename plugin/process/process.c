@@ -211,7 +211,6 @@ static int process_make(void)
 	if (*nb_params.str[NB_P_ENV])
 		nb_override_file(nb_params.str[NB_P_ENV]);
 	nb_verbs_nccl_find();
-	nb_pools_version(nb_nccl_version());
 	nb_gin_variables_read();
 	nb_wrapped_open_all();
 	nb_self_open();
@@ -266,6 +265,8 @@ bool nb_process_ready(nb_logger_fn *logger)
 
 	nb_log_to(logger);
 	nb_nccl_find((const void *)(uintptr_t)logger);
+	if (nb_nccl_version())
+		nb_pools_version(nb_nccl_version());
 	pthread_mutex_lock(&start_lock);
 	if (made == FRESH) {
 		made = process_make() ? FAILED : MADE;

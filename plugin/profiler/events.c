@@ -28,6 +28,9 @@
  */
 static const uint32_t CONNECT_EVENTS = 65536;
 
+/* The context of a communicator that the profiler does not keep. */
+enum { UNSEEN = 1 };
+
 static __thread struct nb_pcomm *last;
 
 uint32_t nb_events_abi(void)
@@ -148,6 +151,9 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 			    ? 0
 			    : CONNECT_EVENTS);
 	}
+	/* NCCL connects its channels, too, if it is asked for kernels */
+	if (!pc && context)
+		nb_prof.unseen++;
 	nb_mask_write();
 	/* other communicators may use the same mask variable */
 	if (init->mask && !pc)
@@ -155,10 +161,18 @@ void nb_events_init(void **context, const struct nb_pcomm_init *init,
 		    any_living() ? (int)nb_mask_for(init->abi) : 0);
 	pthread_mutex_unlock(&nb_prof.lock);
 	if (context) /* NCCL does not call finalize if the context is NULL */
-		*context = (void *)(uintptr_t)(pc ? GET(pc->token) : 1);
+		*context = (void *)(uintptr_t)(pc ? GET(pc->token) : UNSEEN);
 	if (usable && !pc)
 		nb_log(NB_LOG_WARN, "profiler: communicator table full: "
 				    "events of a new communicator are ignored");
+}
+
+static void finalize_unseen(void)
+{
+	pthread_mutex_lock(&nb_prof.lock);
+	nb_prof.unseen -= nb_prof.unseen > 0;
+	nb_mask_write();
+	pthread_mutex_unlock(&nb_prof.lock);
 }
 
 void nb_events_finalize(void *context)
@@ -166,6 +180,8 @@ void nb_events_finalize(void *context)
 	uint64_t token = (uint64_t)(uintptr_t)context;
 	struct nb_pcomm *pc = nb_pcomm_of(token);
 
+	if (token == UNSEEN)
+		finalize_unseen();
 	if (!pc)
 		return;
 	pthread_mutex_lock(&nb_prof.lock);
@@ -271,6 +287,8 @@ void nb_events_tick(void)
 	nb_clock_refine();
 	if (!GET(nb_prof.nonce))
 		return;
+	if (nb_pools_announced())
+		nb_pools_look();
 	if (nb_events_chained() || GET(nb_prof.connect) || nb_pools_announced())
 		nb_events_ask();
 	nb_events_each(sweep_one, &now);
@@ -283,6 +301,7 @@ void nb_events_tick(void)
 void nb_events_forked(void)
 {
 	pthread_mutex_init(&nb_prof.lock, NULL);
+	nb_prof.unseen = 0;
 	nb_event_progs_forked();
 	nb_trace_ring_forked();
 	nb_event_pair_forked();

@@ -2,6 +2,8 @@
 /* The activation mask, which tells NCCL the events to report. */
 #include "plugin/profiler/mask.h"
 
+#include <stdlib.h>
+
 #include "core/spec/spec.h"
 #include "plugin/profiler/pools.h"
 #include "plugin/profiler/state.h"
@@ -176,38 +178,49 @@ static uint32_t kernel_reasons(uint32_t connect)
 	       (other & bit ? BY_WRAPPED : 0);
 }
 
+/* A communicator that NCCL has not connected. */
+struct unconnected {
+	uint64_t comm_id;
+	int32_t ranks, nodes;
+};
+
+static int by_comm_id(const void *a, const void *b)
+{
+	const struct unconnected *x = a, *y = b;
+
+	return (x->comm_id > y->comm_id) - (x->comm_id < y->comm_id);
+}
+
 /*
  * Returns how many pools of this host come with the communicators that NCCL has
  * not connected. Ranks of one communicator in this process count once.
  */
 static unsigned pools_of_host(void)
 {
-	unsigned n = 0;
+	static struct unconnected c[NB_MAX_PCOMMS]; /* under nb_prof.lock */
+	unsigned n = 0, pools = 0;
 
-	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++) {
-		const struct nb_pcomm *pc = nb_prof.comm[i];
-		int32_t ranks, nodes;
-		unsigned ours = 1;
-		bool first = true;
+	for (uint32_t i = 0; i < NB_MAX_PCOMMS; i++)
+		if (is_unconnected(nb_prof.comm[i]))
+			c[n++] = (struct unconnected){
+				GET(nb_prof.comm[i]->comm_id),
+				GET(nb_prof.comm[i]->ranks),
+				GET(nb_prof.comm[i]->nodes)
+			};
+	qsort(c, n, sizeof(c[0]), by_comm_id);
+	for (unsigned i = 0, ours; i < n; i += ours) {
+		int32_t ranks = c[i].ranks, nodes = c[i].nodes;
+		unsigned all = 0;
 
-		if (!is_unconnected(pc))
-			continue;
-		for (uint32_t k = 0; GET(pc->comm_id) && k < NB_MAX_PCOMMS;
-		     k++) {
-			if (k == i || !is_unconnected(nb_prof.comm[k]) ||
-			    GET(nb_prof.comm[k]->comm_id) != GET(pc->comm_id))
-				continue;
-			first = first && k > i;
+		ours = 1;
+		while (c[i].comm_id && i + ours < n &&
+		       c[i + ours].comm_id == c[i].comm_id)
 			ours++;
-		}
-		ranks = GET(pc->ranks);
-		nodes = GET(pc->nodes);
-		if (ranks > 0 && nodes > 0 &&
-		    (unsigned)((ranks - 1) / nodes + 1) > ours)
-			ours = (unsigned)((ranks - 1) / nodes + 1);
-		n += first ? ours : 0;
+		if (ranks > 0 && nodes > 0)
+			all = (unsigned)((ranks - 1) / nodes + 1);
+		pools += all > ours ? all : ours;
 	}
-	return n;
+	return pools;
 }
 
 /*
@@ -217,9 +230,11 @@ static unsigned pools_of_host(void)
 static void kernels_decide(uint32_t connect)
 {
 	uint32_t reasons = kernel_reasons(connect);
-	struct nb_pools_want want = { .here = nb_events_unconnected() };
+	struct nb_pools_want want = { .here = nb_events_unconnected(),
+				      .unseen = nb_prof.unseen };
 	bool anew = reasons & ~nb_prof.kernels_for ||
-		    want.here != nb_prof.kernels_of;
+		    want.here != nb_prof.kernels_of ||
+		    want.unseen != nb_prof.kernels_beside;
 
 	/* pools that NCCL is not asked to take need no room */
 	nb_pools_shrink(reasons ? want.here : 0);
@@ -232,6 +247,7 @@ static void kernels_decide(uint32_t connect)
 	    reasons && !GET(nb_prof.refused) ? 0 : NB_EVENT_BIT(KERNEL_CH));
 	nb_prof.kernels_for = reasons;
 	nb_prof.kernels_of = want.here;
+	nb_prof.kernels_beside = want.unseen;
 }
 
 bool nb_events_refused(struct nb_err *why)

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,7 @@ enum {
 
 /* A limit that refused pools; the log has one warning for each. */
 enum pool_limit {
+	LIMIT_COMMS,
 	LIMIT_FILE_SIZE,
 	LIMIT_DESCRIPTORS,
 	LIMIT_THREADS,
@@ -54,6 +56,14 @@ enum pool_limit {
 };
 
 const char *nb_pools_dir = "/dev/shm";
+
+/* What the pools have to fit into, and all pools that are announced. */
+struct pools_room {
+	uint64_t announced;
+	struct nb_room memory;
+	struct statvfs shm;
+	int shm_error; /* an errno, or 0 */
+};
 
 static struct {
 	bool absent; /* this version of NCCL has no pools */
@@ -68,7 +78,11 @@ static struct {
 	 */
 	bool keeping;
 	struct nb_err why;
-} pools = { .fd = -1 };
+	/* the result of nb_pools_look; protected by seen_lock */
+	struct pools_room seen;
+	bool has_seen;
+	pthread_mutex_t seen_lock;
+} pools = { .fd = -1, .seen_lock = PTHREAD_MUTEX_INITIALIZER };
 
 void nb_pools_version(int version)
 {
@@ -166,6 +180,14 @@ void nb_pools_shrink(unsigned here)
 		nb_pools_end();
 }
 
+/* What was seen before the pools were announced says nothing about them. */
+static void forget_seen(void)
+{
+	pthread_mutex_lock(&pools.seen_lock);
+	pools.has_seen = false;
+	pthread_mutex_unlock(&pools.seen_lock);
+}
+
 void nb_pools_end(void)
 {
 	int saved = errno;
@@ -176,6 +198,7 @@ void nb_pools_end(void)
 	}
 	pools.fd = -1;
 	SET(pools.announced, 0);
+	forget_seen();
 	errno = saved;
 }
 
@@ -185,6 +208,8 @@ void nb_pools_forked(void)
 		close(pools.fd);
 	pools.fd = -1;
 	SET(pools.announced, 0);
+	pthread_mutex_init(&pools.seen_lock, NULL);
+	pools.has_seen = false;
 }
 
 /* Returns what a file announces, and deletes a file of a dead process. */
@@ -222,7 +247,7 @@ static uint64_t all_announced(void)
 	uint64_t n = 0;
 
 	if (!d)
-		return pools.announced;
+		return GET(pools.announced);
 	while ((e = readdir(d)))
 		if (!strncmp(e->d_name, POOL_PREFIX, sizeof(POOL_PREFIX) - 1))
 			n += read_announcement(dirfd(d), e->d_name);
@@ -293,19 +318,18 @@ static bool fits_threads(const struct nb_pools_want *want)
 	return refuse(LIMIT_THREADS, &err);
 }
 
-static bool fits_memory(uint64_t need, unsigned share)
+static bool fits_memory(const struct nb_room *room, uint64_t need,
+			unsigned share)
 {
-	struct nb_room room;
 	struct nb_err err;
 
-	nb_room_memory("", &room);
-	if (room.left / share >= need)
+	if (room->left / share >= need)
 		return true;
 	nb_fail(&err, NB_E_FULL, 0,
 		"no GPU times: %s leaves %llu of %llu MiB, and NCCL needs %llu MiB a rank: "
 		"%llu MiB%s",
-		room.limit, (unsigned long long)in_mib(room.left),
-		(unsigned long long)in_mib(room.all),
+		room->limit, (unsigned long long)in_mib(room->left),
+		(unsigned long long)in_mib(room->all),
 		(unsigned long long)whole_mib(POOL_SIZE),
 		(unsigned long long)whole_mib(share * need), margin(share));
 	nb_hint(&err, "raise that limit (docker run -m)");
@@ -322,22 +346,22 @@ static uint64_t enough_gib(uint64_t used, uint64_t need)
 	return gib;
 }
 
-static bool fits_shm(uint64_t need, unsigned share)
+static bool fits_shm(const struct pools_room *r, uint64_t need, unsigned share)
 {
-	struct statvfs fs;
+	const struct statvfs *fs = &r->shm;
 	struct nb_err err;
 	uint64_t all, left;
 
-	if (statvfs(nb_pools_dir, &fs)) {
+	if (r->shm_error) {
 		nb_fail(&err, NB_E_FULL, 0,
 			"no GPU times: /dev/shm, where NCCL needs %llu MiB a rank: %s",
 			(unsigned long long)whole_mib(POOL_SIZE),
-			strerror(errno));
+			strerror(r->shm_error));
 		nb_hint(&err, "mount a tmpfs there");
 		return refuse(LIMIT_SHM, &err);
 	}
-	all = (uint64_t)fs.f_blocks * fs.f_frsize;
-	left = (uint64_t)fs.f_bavail * fs.f_frsize;
+	all = (uint64_t)fs->f_blocks * fs->f_frsize;
+	left = (uint64_t)fs->f_bavail * fs->f_frsize;
 	/* statvfs reports 0 blocks for a tmpfs without a size limit */
 	if (!all || left / share >= need)
 		return true;
@@ -407,35 +431,81 @@ static bool fits_system(const struct nb_pools_want *want)
 	return refuse(LIMIT_SYSTEM, &err);
 }
 
+static void look(struct pools_room *r)
+{
+	r->announced = all_announced();
+	nb_room_memory("", &r->memory);
+	r->shm_error = statvfs(nb_pools_dir, &r->shm) ? errno : 0;
+}
+
+void nb_pools_look(void)
+{
+	struct pools_room r;
+
+	look(&r);
+	pthread_mutex_lock(&pools.seen_lock);
+	pools.seen = r;
+	pools.has_seen = true;
+	pthread_mutex_unlock(&pools.seen_lock);
+}
+
 /*
  * Returns true if all pools that processes have announced, and at least @least,
  * fit into one part in @share of what is left.
  */
-static bool fits(unsigned least, unsigned share)
+static bool fits_in(const struct pools_room *r, unsigned least, unsigned share)
 {
-	uint64_t n = all_announced();
+	uint64_t n = r->announced > least ? r->announced : least;
 
-	if (n < least)
-		n = least;
-	return fits_shm(n * POOL_SIZE, share) &&
-	       fits_memory(n * POOL_SIZE, share);
+	return fits_shm(r, n * POOL_SIZE, share) &&
+	       fits_memory(&r->memory, n * POOL_SIZE, share);
+}
+
+static bool fits(unsigned least)
+{
+	struct pools_room r;
+
+	look(&r);
+	return fits_in(&r, least, POOL_SHARE);
 }
 
 /* The application may have filled /dev/shm since the pools were announced. */
 static bool still_fit(void)
 {
-	bool fit;
+	struct pools_room r;
+	bool known, fit;
 
+	pthread_mutex_lock(&pools.seen_lock);
+	known = pools.has_seen;
+	r = pools.seen;
+	pthread_mutex_unlock(&pools.seen_lock);
 	pools.keeping = true;
-	fit = fits(0, 1);
+	fit = !known || fits_in(&r, 0, 1);
 	pools.keeping = false;
 	return fit;
+}
+
+static bool sees_all(unsigned unseen)
+{
+	struct nb_err err;
+
+	if (!unseen)
+		return true;
+	nb_fail(&err, NB_E_FULL, 0,
+		"no GPU times: the profiler keeps no more communicators, and NCCL "
+		"needs %llu MiB a rank for %u others, too",
+		(unsigned long long)whole_mib(POOL_SIZE), unseen);
+	nb_hint(&err, "destroy communicators that are not used any more");
+	return refuse(LIMIT_COMMS, &err);
 }
 
 bool nb_pools_take(const struct nb_pools_want *want)
 {
 	unsigned before = pools.announced;
 
+	if (!__atomic_load_n(&pools.absent, __ATOMIC_RELAXED) &&
+	    !sees_all(want->unseen))
+		return false;
 	if (want->here <= before)
 		return !before || still_fit();
 	/* NCCL without pools still starts a thread for each communicator */
@@ -444,8 +514,8 @@ bool nb_pools_take(const struct nb_pools_want *want)
 	if (__atomic_load_n(&pools.absent, __ATOMIC_RELAXED))
 		return true;
 	/* first check limits that would end this process in the attempt */
-	if (!fits_file_size() || !fits_descriptors(want) ||
-	    !fits(want->host, POOL_SHARE) || (!before && !fits_system(want)))
+	if (!fits_file_size() || !fits_descriptors(want) || !fits(want->host) ||
+	    (!before && !fits_system(want)))
 		return false;
 	if (!announce(want->here)) {
 		struct nb_err err;
@@ -455,7 +525,7 @@ bool nb_pools_take(const struct nb_pools_want *want)
 			strerror(errno));
 		return refuse(LIMIT_SYSTEM, &err);
 	}
-	if (fits(want->host, POOL_SHARE))
+	if (fits(want->host))
 		return true;
 	if (before)
 		announce(before);

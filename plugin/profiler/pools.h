@@ -32,6 +32,8 @@ struct nb_pools_want {
 	unsigned here; /* pools that NCCL may still allocate in this process */
 	unsigned host; /* the same, in all processes of these communicators'
 			  ranks on this host */
+	unsigned unseen; /* communicators that the profiler does not keep: NCCL
+			    takes pools for them, too */
 };
 
 /*
@@ -40,10 +42,16 @@ struct nb_pools_want {
  */
 void nb_pools_version(int version);
 /*
+ * Look at the room for the pools that are announced, which reads many files.
+ * Only the control thread calls it, and it needs no lock.
+ */
+void nb_pools_look(void);
+/*
  * Returns true if NCCL may be asked for kernels, and announces the pools. While
- * pools are announced, it says whether they still fit. Otherwise the
- * announcement stays as it was, and the log says why, once for
- * each reason. The caller holds nb_prof.lock, and so for the functions below.
+ * pools are announced, it says whether they fitted when nb_pools_look was
+ * called. Otherwise the announcement stays as it was, and the log says why,
+ * once for each reason. The caller holds nb_prof.lock, and so for the functions
+ * below.
  */
 bool nb_pools_take(const struct nb_pools_want *want);
 /* Announce no more than @here pools. */

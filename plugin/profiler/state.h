@@ -240,10 +240,14 @@ struct nb_prof {
 	 */
 	uint32_t refused;
 	/*
-	 * reasons to ask for kernels (enum kernel_reason), and number of
-	 * communicators to connect, at the last decision; protected by lock
+	 * reasons to ask for kernels (enum kernel_reason), number of
+	 * communicators to connect, and unseen, at the last decision; protected
+	 * by lock
 	 */
-	uint32_t kernels_for, kernels_of;
+	uint32_t kernels_for, kernels_of, kernels_beside;
+	/* communicators that live and found the table full; protected by lock
+	 */
+	uint32_t unseen;
 	/* what telemetry measures, as bits NB_TEL_*; accessed atomically */
 	uint32_t telemetry;
 	/* bit set of events that traces record; accessed atomically */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the version of the NCCL that calls this plugin. A process may contain
- * several NCCL libraries, and NCCL may be linked into another library, so the
- * library of NCCL's logger is asked first.
+ * Finds the version of the NCCL that calls this plugin. NCCL may be linked into
+ * another library, so the library of NCCL's logger is asked first. A process
+ * may contain several NCCL libraries that call us: a communicator has the rules
+ * of the one that makes it, and the process those of the oldest.
  */
 #include "plugin/runtime/nccl.h"
 
@@ -12,47 +13,68 @@
 
 enum { SOME_RANKS = 22900, LAST_OF_EQUAL = 23100 };
 
-static int version_found; /* 0 if not known; accessed atomically */
-/* the library that calls us told the version; accessed atomically */
+/* of the oldest NCCL that has called; 0 if not known; accessed atomically */
+static int version_found;
+/* a library that calls us told the version; accessed atomically */
 static bool is_sure;
 
-static bool ask_version(void *library)
+/* The library that called last in this thread, and its version or 0. */
+static __thread const void *caller_base;
+static __thread int caller_version;
+
+/* Returns a library's version, or 0 if it does not tell one. */
+static int ask_version(void *library)
 {
 	int (*get)(int *version);
 	int version = 0;
 
 	*(void **)&get = dlsym(library, "ncclGetVersion");
-	if (!get || get(&version) || version <= 0)
-		return false;
-	SET(version_found, version);
-	return true;
+	return !get || get(&version) || version < 0 ? 0 : version;
 }
 
 /* Ask a library that is loaded already. */
-static bool ask_loaded(const char *name)
+static int ask_loaded(const char *name)
 {
 	void *library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-	bool found = library && ask_version(library);
+	int version = library ? ask_version(library) : 0;
 
 	if (library)
 		dlclose(library);
-	return found;
+	return version;
+}
+
+/* A library that calls us told its version. */
+static void keep_oldest(int version)
+{
+	int was = GET(version_found);
+
+	while ((!GET(is_sure) || version < was) &&
+	       !__atomic_compare_exchange_n(&version_found, &was, version,
+					    false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+	SET(is_sure, true);
 }
 
 void nb_nccl_find(const void *inside)
 {
 	Dl_info at;
+	int version;
 
+	if (inside && dladdr(inside, &at) && at.dli_fname &&
+	    at.dli_fbase != caller_base) {
+		caller_base = at.dli_fbase;
+		caller_version = ask_loaded(at.dli_fname);
+		if (caller_version)
+			keep_oldest(caller_version);
+	}
 	if (GET(is_sure))
 		return;
-	if (inside && dladdr(inside, &at) && at.dli_fname &&
-	    ask_loaded(at.dli_fname)) {
-		SET(is_sure, true);
-		return;
-	}
-	if (!ask_loaded("libnccl.so.2"))
-		/* NCCL may be linked into the program */
-		ask_version(RTLD_DEFAULT);
+	version = ask_loaded("libnccl.so.2");
+	if (!version) /* NCCL may be linked into the program */
+		version = ask_version(RTLD_DEFAULT);
+	if (version)
+		SET(version_found, version);
 }
 
 int nb_nccl_version(void)
@@ -62,7 +84,7 @@ int nb_nccl_version(void)
 
 bool nb_nccl_asks_some(uint32_t tuner, uint32_t profiler)
 {
-	int version = GET(version_found);
+	int version = caller_version ? caller_version : GET(version_found);
 
 	if (version)
 		return version >= SOME_RANKS;

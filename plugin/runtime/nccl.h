@@ -13,15 +13,19 @@
  */
 void nb_nccl_find(const void *inside);
 
-/* Returns NCCL's version, such as 22907 for 2.29.7, or 0 if it is unknown. */
+/*
+ * Returns NCCL's version, such as 22907 for 2.29.7, or 0 if it is unknown. If
+ * several call this plugin, it is the oldest one's.
+ */
 int nb_nccl_version(void);
 
 /*
  * nb_nccl_asks_some - may NCCL ask the tuners of some ranks only?
  * @tuner, @profiler: versions of the interfaces that NCCL calls; 0: none
  *
- * NCCL 2.29 and later may: for symmetric windows, for example. If NCCL's
- * version is unknown, the interfaces tell it, and in doubt the result is true.
+ * NCCL 2.29 and later may: for symmetric windows, for example. This is about
+ * the NCCL that called nb_nccl_find last in this thread. If NCCL's version is
+ * unknown, the interfaces tell it, and in doubt the result is true.
  */
 bool nb_nccl_asks_some(uint32_t tuner, uint32_t profiler);
 

@@ -67,7 +67,9 @@ static void remove_dir(void)
 
 static bool take(unsigned here, unsigned host)
 {
-	return nb_pools_take(&(struct nb_pools_want){ here, host });
+	if (nb_pools_announced())
+		nb_pools_look(); /* as the control thread does */
+	return nb_pools_take(&(struct nb_pools_want){ here, host, 0 });
 }
 
 static const char *why(void)

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "plugin/profiler/state.h"
 #include "plugin/runtime/params.h"
 
 enum { ON = 0, OFF = 1 };
@@ -129,6 +130,34 @@ START_TEST(the_user_may_disable_it)
 }
 END_TEST
 
+/*
+ * NCCL would take a pool for a communicator that the profiler does not keep,
+ * and nobody would have looked for its room. Communicators of one rank take
+ * none.
+ */
+START_TEST(no_kernels_while_the_table_of_communicators_is_full)
+{
+	struct host_prof beside = open_rank(6, 0);
+
+	host_prof_fini(&beside);
+	for (int i = 0; i < NB_MAX_PCOMMS; i++) {
+		struct host_prof one = beside;
+
+		one.ranks = 1;
+		ck_assert_int_eq(host_prof_init(&one, NULL), 0);
+	}
+	nb_pools_version(22809);
+	nb_events_telemetry(NB_TEL_ON | NB_TEL_GPU);
+	ck_assert(mask & HOST_KERNEL_CH);
+	ck_assert_int_eq(host_prof_init(&beside, NULL), 0);
+	ck_assert_int_eq(mask & HOST_KERNEL_CH, 0);
+	nb_events_tick();
+	ck_assert_int_eq(mask & HOST_KERNEL_CH, 0);
+	host_prof_fini(&beside);
+	ck_assert(mask & HOST_KERNEL_CH);
+}
+END_TEST
+
 /* Other jobs may use the room of pools that NCCL is no longer asked to take. */
 START_TEST(pools_are_announced_while_somebody_asks)
 {
@@ -158,4 +187,6 @@ UNIT_MAIN("profiler_connect",
 	  tcase_add_test(tc, telemetry_connects_as_well);
 	  tcase_add_test(tc, a_silent_communicator_is_given_up);
 	  tcase_add_test(tc, the_user_may_disable_it);
+	  tcase_add_test(tc,
+			 no_kernels_while_the_table_of_communicators_is_full);
 	  tcase_add_test(tc, pools_are_announced_while_somebody_asks);)

@@ -4,8 +4,10 @@
 // and which of NCCL's releases crashes on them.
 #include "test/unit/unit.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -111,6 +113,56 @@ START_TEST(releases_from_2_29_on_may_ask_some_ranks_only)
 }
 END_TEST
 
+/* Copy a library, so that the loader takes it for another one. */
+static void library_copy(const char *from, const char *to)
+{
+	char part[4096];
+	size_t n;
+	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+
+	ck_assert(in && out);
+	while ((n = fread(part, 1, sizeof(part), in)) > 0)
+		ck_assert_uint_eq(fwrite(part, 1, n, out), n);
+	fclose(in);
+	ck_assert_int_eq(fclose(out), 0);
+}
+
+/* The library calls the plugin as an NCCL of @version. */
+static void called_by(const char *library, const char *version)
+{
+	void *l = dlopen(library, RTLD_NOW);
+
+	ck_assert_msg(l, "%s", dlerror());
+	setenv("NCCL_VERSION", version, 1);
+	nb_nccl_find(dlsym(l, "ncclGetVersion"));
+}
+
+START_TEST(each_of_two_nccls_in_a_process_has_its_version)
+{
+	const char *build = getenv("B");
+	char first[400], second[64];
+
+	snprintf(first, sizeof(first), "%s/test/fakes/verbs/libncclversion.so",
+		 build ? build : "build/debug");
+	strcpy(second, "/tmp/nb_nccl.XXXXXX");
+	close(mkstemp(second));
+	library_copy(first, second);
+	called_by(first, "23102");
+	ck_assert(nb_nccl_asks_some(5, 5));
+	ck_assert(nb_nccl_last_of_equal());
+	/* no pools are announced for 2.31, but they are for 2.28 */
+	called_by(second, "22809");
+	ck_assert_int_eq(nb_nccl_version(), 22809);
+	ck_assert(!nb_nccl_asks_some(5, 5));
+	nb_verbs_nccl_find();
+	ck_assert(!nb_nccl_asks_some(5, 5));
+	called_by(first, "23102");
+	ck_assert(nb_nccl_asks_some(5, 5));
+	ck_assert_int_eq(nb_nccl_version(), 22809);
+	unlink(second);
+}
+END_TEST
+
 /* Adapters of the stand-in for the tap; NULL: no more. */
 static const char *opened[3];
 
@@ -147,6 +199,7 @@ END_TEST
 
 UNIT_MAIN("verbs_unseen",
 	  tcase_add_test(tc, releases_from_2_29_on_may_ask_some_ranks_only);
+	  tcase_add_test(tc, each_of_two_nccls_in_a_process_has_its_version);
 	  tcase_add_test(tc, gpus_post_on_mlx5_adapters_or_if_they_are_told_to);
 	  tcase_add_test(tc, the_driver_is_what_sysfs_says_whatever_the_name);
 	  tcase_add_test(

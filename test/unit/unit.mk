@@ -65,6 +65,7 @@ $(call unit_test,$(APART)): UNIT_LINK = $(foreach f,$(WRAP.$*),-Wl,--wrap=$(f)) 
 $(call unit_test,$(APART)): $(UNIT_A)
 $(call unit_test,verbs_unseen no_memory): NB_LDFLAGS += -rdynamic
 $(call unit_test,no_memory): | $(B)/test/unit/in_constructor.so
+$(call unit_test,verbs_unseen): | $(B)/test/fakes/verbs/libncclversion.so
 $(B)/test/unit/in_constructor.so: $(B)/test/unit/in_constructor.o
 	$(ld) -shared -o $@ $<
 # The version of NCCL that the plugin finds in the process.
