@@ -16,14 +16,14 @@ layers:
 lint:
 	@test/setup.sh build check lint
 	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lines lint-lua lint-locale \
-		lint-tidy lint-cppcheck lint-opcodes layers lint-suites
+		lint-tidy lint-cppcheck lint-opcodes lint-built layers lint-suites
 
 .PHONY: layers lint lint-suites fmt
 # The checks above refuse what they say; documents, pictures and manual pages are those of the tables.
 lint-suites: lib policies $(B)/test/nursery
 	@test/run -b $(B) -a -t lint
 
-.PHONY: lint-format lint-lines lint-lua lint-locale lint-tidy lint-cppcheck lint-opcodes
+.PHONY: lint-format lint-lines lint-lua lint-locale lint-tidy lint-cppcheck lint-opcodes lint-built
 lint-format:
 	@clang-format --dry-run -Werror $(SOURCES)
 	@echo "format: $(words $(SOURCES)) files"
@@ -44,6 +44,10 @@ lint-locale:
 lint-opcodes:
 	@awk -f lint/opcodes.awk -v LINES=5 -v FILES=5 core/defs/fns.h core/defs/isa.h \
 		$(shell find core -name '*.[ch]' -not -path 'core/defs/*')
+
+# What suites run is built for their tier.
+lint-built:
+	@python3 lint/built.py
 
 TIDY := $(patsubst %.c,$(B)/tidy/%.ok,$(filter core/% lua/% plugin/% shell/%,$(C_SOURCES)))
 lint-tidy: $(TIDY)

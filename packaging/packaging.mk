@@ -15,12 +15,16 @@ KINDS := tuner profiler net env
 
 install_lua = for f in $(LUA_FILES:lua/%=%); do install -D -m 644 lua/$$f $(1)/$$f || exit 1; done
 
-.PHONY: install uninstall
+.PHONY: install install-files uninstall
 ## package: install         below PREFIX=/usr/local, DESTDIR=; make uninstall removes it
 # Installation never runs a package manager: what is missing is named with the command to type.
 install:
 	@test/setup.sh -n build
 	@$(RELEASE_OF) WERROR= lib policies
+	@$(AGAIN) install-files
+
+# What has been built, of the release or of the B= on the command line.
+install-files:
 	install -d $(D)$(LIBDIR)/lua/5.4 $(D)$(PREFIX)/bin \
 		$(INC)/core/defs $(D)$(PREFIX)/share/ncclbpf/policies \
 		$(D)$(LIBDIR)/pkgconfig $(D)$(PREFIX)/share/bash-completion/completions

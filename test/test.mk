@@ -8,8 +8,8 @@ include test/bench/bench.mk examples/demos.mk test/check.mk
 
 .PHONY: tests tests-full unit-tests
 unit-tests: $(UNIT) $(FUZZ)
-tests: $(UNIT) $(FUZZ) $(CORPUS) $(EXAMPLES) $(B)/test/nursery
-tests-full: tests
+tests: $(UNIT_QUICK) $(FUZZ) $(CORPUS) $(EXAMPLES) $(B)/test/nursery
+tests-full: tests $(UNIT)
 
 # What runs a suite and ends with all that it has started.
 $(B)/test/nursery: $(B)/test/nursery.o

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: quick  load: wait  limit: 600
+# tier: full  load: wait  limit: 600
 # A full file system under the job segment, before a job starts and while it
 # is changed: the job goes on, says why, and nobody dies of a SIGBUS.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: quick  load: wait  limit: 600
+# tier: full  load: wait  limit: 600
 # No locale changes what is written or read: not that of the application, whose numbers have a
 # decimal sign of two bytes or a comma and whose i has no capital I, and not that of the shell.
 . "$TOP/test/integration/shell_lib.sh"

@@ -1,38 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: quick  load: cpu  limit: 600
-# Rollouts as objects, from a plain lua5.4, and the plan's fields: on a job
-# of the stand-in with three communicators that replays times.
-. "$TOP/test/integration/shm_room.sh"
-shm_room "rollouts as objects" "$0" "$@"
-. "$TOP/test/integration/shell_lib.sh"
-[ -x "$B/test/fakes/host/standin" ] ||
-	skip_all "rollouts as objects" "the stand-in host was not built"
-[ -e "$B/examples/rollout/one_channel.bpf.o" ] ||
-	skip_all "rollouts as objects" "no clang at build time"
-trap finish EXIT
-cd "$T" || exit 1
-export XDG_STATE_HOME="$T/state"
-cp "$B/policies/nvlink_ring_mid.policy" "$B/examples/rollout/one_channel.bpf.o" .
-{
-	grep '^collective' "$TOP/test/fakes/vgpu/b300.csv"
-	awk -F, '
-		$2 == "NVLS" && $5 >= 4194304 { print $1 ",*,*,1," $5 "," $6 / 20 }
-	' "$TOP/test/fakes/vgpu/b300.csv"
-	grep -v '^#\|^collective' "$TOP/test/fakes/vgpu/b300.csv"
-} >times.csv
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=staged timeout 300 "$B/test/fakes/host/standin" \
-	--ranks 2 --procs --groups 3 --events --seconds 180 --pause-ms 2 --min 8M --max 8M \
-	--contend slow --table times.csv >job.out 2>&1 &
-jobs="$jobs $!"
-await timeout 300 "$S" -q attach staged >/dev/null 2>&1
-lua_run "$TOP/test/integration/lua_rollout.lua" >"$T/api.out" 2>"$T/why"
-rc=$?
-cat "$T/api.out"
-tests=$(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")
-wrong=$(grep -c '^not ok' "$T/api.out")
-[ $rc -eq 0 ] || sed 's/^/# /' "$T/why"
-ok "the script ran to its end" $rc
+# Rollouts as objects, from a plain lua5.4, and the plan's fields. lua_rollout_steps.t has
+# steps, bakes, hold-backs and metrics.
+SCRIPT=lua_rollout.lua
+. "$TOP/test/integration/lua_rollout_lib.sh"
 status 0 "the example in steps" rollout plan "$TOP/examples/canary/staged.lua"
 has "says how long it takes at least" out \
 	"1 communicator, bakes 2m; then 50% of the communicators, bakes 30s, 500 collectives" \

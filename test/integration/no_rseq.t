@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: quick  load: wait  limit: 600
+# tier: full  load: wait  limit: 600
 # The CPU's number without the kernel's area (rseq refused by the user): both
 # engines ask the C library, and see the same per-CPU values.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: quick  load: wait  limit: 600
+# tier: full  load: wait  limit: 600
 # A terminal of 80 columns: no command prints a longer line or cuts one, and
 # what matters is there. Ranks that agree are one row, what is wrong comes first.
 . "$TOP/test/integration/shell_lib.sh"

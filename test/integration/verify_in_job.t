@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tier: quick  load: wait  limit: 600
+# tier: full  load: wait  limit: 600
 # Offline and in the job the same verdict, byte for byte: every program of
 # the corpus is loaded into a running process and judged by the shell. Both
 # refuse it in the same words, or accept it after the same walk, with the same

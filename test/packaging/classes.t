@@ -4,7 +4,7 @@
 # test/corpus/classes.txt names a case for each class of programs that a
 # verifier must refuse or accept, and beside each refused one the nearest that
 # is accepted. The cases are there and say that verdict; unit-verify_programs,
-# and for C policies unit-policies, hold the verifier to it.
+# and for C policies unit-policies_cpus, hold the verifier to it.
 set -u
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

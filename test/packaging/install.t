@@ -1,90 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: quick  load: cpu  limit: 600
-# What `make install` leaves, and that it works from there: libraries, names,
-# sizes, header, pkg-config file, Lua module.
-set -u
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-n=0
-bad=0
-say() { # status, name
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$dir/log" | tail -15
-		bad=1
-	fi
-}
-is() { # name, command...
-	name=$1
-	shift
-	"$@" >"$dir/log" 2>&1
-	say $? "$name"
-}
-
-unset B V MAKEFLAGS
-: >"$dir/log"
-make -C "$TOP" install DESTDIR="$dir" PREFIX=/usr >"$dir/log" 2>&1
-say $? "make install DESTDIR= PREFIX="
-lib=$dir/usr/lib
-so=$lib/libncclbpf.so
-
-for k in tuner profiler net env; do
-	is "libnccl-$k-ncclbpf.so names the plugin" test \
-		"$(readlink "$lib/libnccl-$k-ncclbpf.so")" = libncclbpf.so
-done
-is "front end beside the plugin" test -f "$lib/libncclbpf-load.so"
-
-ldd "$so" >"$dir/log"
-! grep -vE 'linux-vdso|libc\.so\.6|ld-linux|libpthread|libdl|libm\.so' "$dir/log" | grep -q '=>'
-say $? "the plugin needs libc alone"
-size=$(stat -c %s "$so")
-echo "size $size" >"$dir/log"
-[ "$size" -lt 1048576 ]
-say $? "stripped plugin under 1 MB ($size bytes)"
-nm -D --defined-only "$so" | awk '{ print $3 }' | sort >"$dir/log"
-! grep -v '^__jit_debug_\(descriptor\|register_code\)$' "$dir/log" |
-	grep -qvE '^nccl(Tuner|Net|CollNet|Env|Gin|Rma)?(Plugin|Profiler)_v[0-9]+$'
-say $? "only NCCL's symbols and gdb's two are exported"
-nm -D --defined-only "$so" | awk '{ print $3 }' >"$dir/names"
-for v in 2 3 4 5 6; do
-	grep -qx "ncclTunerPlugin_v$v" "$dir/names"
-	say $? "exports ncclTunerPlugin_v$v"
-done
-readelf -lW "$so" | grep GNU_STACK >"$dir/log"
-! grep -q RWE "$dir/log"
-say $? "no executable stack"
-
-export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dir
-is "pkg-config knows it" pkg-config --exists ncclbpf
-is "pkg-config says where policies are" test -d "$(pkg-config --variable=policydir ncclbpf)"
-cat >"$dir/p.bpf.c" <<'P'
-#include "ncclbpf_policy.h"
-SEC("tuner")
-int p(struct ncclbpf_tuner *ctx)
-{
-	ctx->algo = NCCL_ALGO_RING;
-	return 0;
-}
-P
-# shellcheck disable=SC2046
-is "a policy compiles against the installed header" clang -target bpf -O2 -g \
-	$(pkg-config --cflags ncclbpf) -c "$dir/p.bpf.c" -o "$dir/p.bpf.o"
-is "the installed shell verifies it" "$dir/usr/bin/ncclbpf-shell" policy verify "$dir/p.bpf.o"
-is "and the installed policies" "$dir/usr/bin/ncclbpf-shell" policy verify \
-	"$dir/usr/share/ncclbpf/policies/size_aware.policy"
-LUA_PATH="$dir/usr/share/lua/5.4/?.lua;$dir/usr/share/lua/5.4/?/init.lua" \
-	LUA_CPATH="$lib/lua/5.4/?.so" lua5.4 -e '
-		local nb = require "ncclbpf"; assert(type(nb.attach) == "function")
-	' >"$dir/log" 2>&1
-say $? "plain lua5.4 requires the module"
-for page in man1/ncclbpf-shell.1 man1/ncclbpf-agent.1 man3/ncclbpf.3lua man5/ncclbpf-rollout.5; do
-	is "share/man/$page" grep -q '^\.Sh SEE ALSO' "$dir/usr/share/man/$page"
-done
-make -C "$TOP" uninstall DESTDIR="$dir" PREFIX=/usr >"$dir/log" 2>&1
-find "$dir/usr" -type f >>"$dir/log"
-[ -z "$(find "$dir/usr" \( -type f -o -type l \))" ]
-say $? "make uninstall leaves nothing"
+# The build that is tested, installed, used and removed. install_release.t has the build that
+# users install.
+. "$TOP/test/packaging/install_lib.sh"
+installation install-files B="$B"
 echo "1..$n"
 exit $bad

@@ -1,109 +1,17 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// The verifier on hand-written programs, one file each in test/corpus/verify:
-// reject/ and accept/ are about safety and are judged without coherence,
-// coherence/ holds leaks beside their clean twins. A file says what it
-// expects: "# expect: reject CLASS SLOT" or "# expect: accept", or, where the
-// length of iterations matters, "# expect: accept iteration N first N
-// iter_steps N"; or, where loops of a constant number of iterations matter, "#
-// expect: accept constant N", which is the sum of their iterations in a run.
-// Rewritten so that it does the same (verify_same.h), a program has the same
-// verdict. One that is refused has in it the nearest that is accepted
-// (verify_near.h); a leak says by "# flow: KIND" how local data get to the
-// decision.
-#include "test/unit/unit.h"
-
-#include <dirent.h>
-
-#include "test/unit/verify_image.h"
+// The verifier on hand-written programs, one file each in test/corpus/verify
+// (verify_files.h). A file says what it expects: "# expect: reject CLASS SLOT"
+// or "# expect: accept", or, where the length of iterations matters, "# expect:
+// accept iteration N first N iter_steps N"; or, where loops of a constant
+// number of iterations matter, "# expect: accept constant N", which is the sum
+// of their iterations in a run. One that is refused has in it the nearest that
+// is accepted (verify_near.h); a leak says by "# flow: KIND" how local data get
+// to the decision. test_verify_rewritten.c rewrites them.
+#include "test/unit/verify_files.h"
 #include "test/unit/verify_near.h"
-#include "test/unit/verify_same.h"
 
-enum { MAX_FILES = 1024, NEAR = 6 /* lines that differ, at most */ };
-
-struct file {
-	char path[512];
-	char name[128];
-	bool coherent;
-};
-
-static struct file files[MAX_FILES];
-static int nfiles;
-
-static int by_path(const void *a, const void *b)
-{
-	return strcmp(((const struct file *)a)->path,
-		      ((const struct file *)b)->path);
-}
-
-static void list(const char *folder)
-{
-	const char *top = getenv("TOP");
-	char path[256];
-	struct dirent *e;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "%s/test/corpus/verify/%s",
-		 top ? top : ".", folder);
-	d = opendir(path);
-	while (d && (e = readdir(d))) {
-		struct file *f = &files[nfiles];
-		size_t n = strlen(e->d_name);
-
-		if (n < 5 || n > 120 || strcmp(e->d_name + n - 4, ".asm") ||
-		    nfiles == MAX_FILES)
-			continue;
-		snprintf(f->path, sizeof(f->path), "%.250s/%.120s", path,
-			 e->d_name);
-		snprintf(f->name, sizeof(f->name), "%.120s", e->d_name);
-		f->coherent = !strcmp(folder, "coherence");
-		nfiles++;
-	}
-	if (d)
-		closedir(d);
-}
-
-static char *read_file(const char *path)
-{
-	static char text[64 << 10];
-	FILE *f = fopen(path, "r");
-	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-
-	ck_assert_msg(f != NULL, "%s cannot be read", path);
-	fclose(f);
-	text[n] = '\0';
-	return text;
-}
-
-static const char *word_of(const struct nb_verdict *v,
-			   const struct case_image *c, char *word, size_t size)
-{
-	struct nb_buf b;
-	struct nb_json j;
-	const char *p;
-
-	nb_buf_init(&b, 0);
-	nb_json_init(&j, &b);
-	nb_verdict_json(v, &c->img, 0, &j);
-	p = strstr(nb_buf_text(&b), "\"class\":\"");
-	snprintf(word, size, "%s", p ? p + 9 : "?");
-	word[strcspn(word, "\"")] = '\0';
-	nb_buf_fini(&b);
-	return word;
-}
-
-static void set_options(struct nb_verify_opts *o, const char *text)
-{
-	const char *line = strstr(text, "# opts:"), *p;
-	char opts[128] = "";
-
-	if (!line)
-		return;
-	snprintf(opts, sizeof(opts), "%.*s", (int)strcspn(line, "\n"), line);
-	o->allow_wide_shift = strstr(opts, "wideshift") != NULL;
-	p = strstr(opts, "mem=");
-	o->plain_mem = p ? (uint32_t)strtoul(p + 4, NULL, 10) : 0;
-}
+enum { NEAR = 6 /* lines that differ, at most */ };
 
 /* What was found, as a line, and the text it would be shown with. */
 static void judge(const struct file *f, char *found, size_t size,
@@ -155,67 +63,6 @@ START_TEST(corpus)
 		ck_assert_ptr_nonnull(strstr(nb_buf_text(&text), "known:"));
 	}
 	nb_buf_fini(&text);
-}
-END_TEST
-
-/* The verdict on slots of which @origin says where they come from. */
-static void verdict_on(struct case_image *c, const struct nb_verify_opts *o,
-		       const uint32_t *origin, char *found, size_t size,
-		       uint32_t *walked)
-{
-	struct nb_verdict *v = NULL;
-	struct nb_err err = { 0 };
-	char word[64];
-
-	ck_assert_msg(!nb_verify(&v, &c->img, 0, o, &err), "%s", err.text);
-	*walked = v->stats.insns_walked;
-	if (v->accepted)
-		snprintf(found, size, "accept");
-	else
-		snprintf(found, size, "reject %s %u",
-			 word_of(v, c, word, sizeof(word)),
-			 origin ? origin[v->finding.pc] : v->finding.pc);
-	nb_verdict_free(v);
-}
-
-/* Where a loop is found to be endless, and what comes first of more that
- * nothing reaches, is a matter of places. */
-static bool where_differs(int how, const char *verdict)
-{
-	return (how == SAME_DEAD && strstr(verdict, "endless_loop")) ||
-	       (how == SAME_MOVED && strstr(verdict, "unreachable"));
-}
-
-START_TEST(rewritten)
-{
-	enum { LONG = 20000 };
-	static struct case_image was, c;
-	static uint32_t origin[CASE_SLOTS];
-	const struct file *f = &files[_i];
-	struct nb_verify_opts o = { .coherence_off = !f->coherent };
-	char *src = read_file(f->path), want[128], found[128];
-	struct nb_err err = { 0 };
-	uint32_t walked, n;
-	size_t same;
-
-	set_options(&o, src);
-	ck_assert_msg(!case_asm(&was, src, &err), "%s", err.text);
-	verdict_on(&was, &o, NULL, want, sizeof(want), &walked);
-	/* Of long walks the end is a matter of limits. */
-	for (int how = 0; how < NSAMES && walked < LONG; how++) {
-		n = same_rewrite((enum same)how, was.slots, was.prog.nslots,
-				 c.slots, origin);
-		if (!n)
-			continue;
-		case_init(&c, n);
-		verdict_on(&c, &o, origin, found, sizeof(found), &walked);
-		same = where_differs(how, want) ? strcspn(want, "0123456789")
-						: sizeof(want);
-		ck_assert_msg(!strncmp(want, found, same),
-			      "%s, rewriting %d: %s, not "
-			      "%s",
-			      f->path, how, found, want);
-	}
 }
 END_TEST
 
@@ -306,9 +153,6 @@ START_TEST(corpus_is_there)
 }
 END_TEST
 
-UNIT_MAIN("verify programs", list("reject"); list("accept"); list("coherence");
-	  qsort(files, (size_t)nfiles, sizeof(files[0]), by_path);
-	  tcase_add_test(tc, corpus_is_there);
+UNIT_MAIN("verify programs", list_files(); tcase_add_test(tc, corpus_is_there);
 	  tcase_add_test(tc, leaks_of_each_kind); tcase_add_test(tc, nearest);
-	  tcase_add_loop_test(tc, rewritten, 0, nfiles);
 	  tcase_add_loop_test(tc, corpus, 0, nfiles);)

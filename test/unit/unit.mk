@@ -2,6 +2,7 @@
 # Unit tests and fuzz targets. All link one library with core, front end, plugin, agent and the
 # agent's clients; a test that puts a function in the place of another (WRAP) links the objects.
 UNIT := $(patsubst %.c,$(B)/%,$(wildcard test/unit/test_*.c))
+UNIT_QUICK := $(patsubst %.c,$(B)/%,$(shell grep -l 'tier: quick' test/unit/test_*.c))
 FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 # Tests write programs as text (test/unit/asm.h).
 ASM := $(B)/test/unit/asm.o

@@ -370,9 +370,9 @@ int main(int argc, char **argv)
 		return 64;
 	list_objects("reject");
 	list_objects("accept");
-	list("reject");
-	list("accept");
-	list("coherence");
+	list_folder("reject");
+	list_folder("accept");
+	list_folder("coherence");
 	if (!baseline())
 		return 1;
 	by = who(0, units, name);

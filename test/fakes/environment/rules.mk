@@ -2,7 +2,7 @@
 # What test/integration/environments.table asks for. Never sanitized: the job
 # that they run beside is not.
 ENVIRONMENT := $(addprefix $(B)/test/fakes/environment/,deny preload.so)
-tests: $(ENVIRONMENT)
+tests-full: $(ENVIRONMENT)
 ENVIRONMENT_CFLAGS = $(filter-out -fsanitize=% -fno-sanitize% --coverage,$(NB_CFLAGS) $(CFLAGS))
 
 $(B)/test/fakes/environment/%.o: test/fakes/environment/%.c $(FLAGS)

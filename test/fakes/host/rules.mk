@@ -14,7 +14,7 @@ $(B)/test/fakes/host/env_host: $(B)/test/fakes/host/env_host.o
 	$(ld) -o $@ $^ -lpthread -ldl
 
 # NCCL's calls of a tuner for a program in another language (test/packaging/torchrun_train.py).
-tests: $(B)/test/fakes/host/libstandin.so
+tests-full: $(B)/test/fakes/host/libstandin.so
 $(B)/test/fakes/host/nccl.o: NB_CFLAGS += -fvisibility=default
 $(B)/test/fakes/host/libstandin.so: $(B)/test/fakes/host/nccl.o
 	$(ld) -shared -o $@ $^ -ldl -lm
