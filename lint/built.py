@@ -26,9 +26,9 @@ OWN = re.compile(r"/test/log\b|.*\.(txt|bad|html)$|/test/integration/control/\w+
 
 def made(goals):
     """What make would build in an empty folder."""
-    text = subprocess.run(["make", "-n", "B=build/B", "lib", "policies", *goals], cwd=TOP, text=True,
-                          env=dict(os.environ, MAKEFLAGS=""), stdout=subprocess.PIPE,
-                          check=True).stdout
+    text = subprocess.run(["make", "-n", "B=build/B", "lib", "policies", *goals], cwd=TOP,
+                          text=True, env=dict(os.environ, MAKEFLAGS=""),
+                          stdout=subprocess.PIPE, check=True).stdout
     return set(re.findall(r"build/B(/[^\s\"';|)]*)", text))
 
 
@@ -59,8 +59,7 @@ def matches(path, words):
 
 
 def main():
-    words = {tier: made(goals) for tier, goals in GOALS.items()}
-    wrong, names = 0, [a for a in sys.argv[1:] if a != "-v"]
+    words, wrong, names = {}, 0, [a for a in sys.argv[1:] if a != "-v"]
     for path in names or sorted(glob.glob(f"{TOP}/test/**/*.t", recursive=True)):
         with open(path, encoding="utf-8") as file:
             own = file.read()
@@ -69,10 +68,12 @@ def main():
         text = own if tier == "lint" else source(path, set())
         if tier != "quick" and MAKES.search(text):
             continue
+        if tier not in words:
+            words[tier] = made(GOALS.get(tier, GOALS["full"]))
         for name in sorted(used(text)):
             if "-v" in sys.argv:
                 print(os.path.relpath(path, TOP), tier, name)
-            if not OWN.match(name) and not matches(name, words.get(tier, words["full"])):
+            if not OWN.match(name) and not matches(name, words[tier]):
                 print(f"{os.path.relpath(path, TOP)}: $B{name} is not built for the tier {tier}")
                 wrong += 1
     return wrong > 0
