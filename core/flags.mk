@@ -92,7 +92,6 @@ LUA_LIBS = $(shell $(PKG_CONFIG) --libs lua5.4)
 JSON_LIBS = $(shell $(PKG_CONFIG) --libs jansson)
 # The agent's. The shell and the Lua module open libcurl when they need it.
 STORE_LIBS = $(shell $(PKG_CONFIG) --libs libcurl jansson)
-SIGN_LIBS = $(shell $(PKG_CONFIG) --libs libsodium)
 RELAY_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd gnutls)
 EDIT_LIBS = $(shell $(PKG_CONFIG) --libs libedit)
 SCREEN_LIBS = $(shell $(PKG_CONFIG) --libs ncursesw)

@@ -55,7 +55,7 @@ make_deb_arm64() {
 	sysroot=$out.sysroot
 	$here/sysroot.sh "$sysroot" arm64 libc6-dev libbpf-dev libelf-dev liblua5.4-dev \
 		libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev libmicrohttpd-dev \
-		libgnutls28-dev libsodium-dev
+		libgnutls28-dev
 	# Variables of the command line (make CC=... deb-arm64) would win over these.
 	unset MAKEFLAGS MAKEOVERRIDES
 	export CC="aarch64-linux-gnu-gcc --sysroot=$sysroot" RUN="qemu-aarch64 -L $sysroot"

@@ -4,7 +4,6 @@
 # What the agent and the shell have beside it; libncclbpf.so needs libc alone.
 STORE := $(call o,plugin/store/*.c)
 RELAY := $(call o,plugin/relay/*.c)
-SIGN := $(call o,plugin/sign/*.c)
 TAP := $(call o,plugin/tap/*.c)
 PLUGIN := $(filter-out $(addprefix $(B)/plugin/,store/% relay/% sign/% agent/%) $(TAP),\
 	$(call o,plugin/*/*.c plugin/*/*/*.c))
@@ -44,6 +43,6 @@ AGENT := $(call o,plugin/agent/*.c) $(addprefix $(B)/plugin/,controller/answers.
 	controller/mailbox.o controller/sites.o job/fence.o job/gen_numbers.o \
 	job/place.o job/registry.o job/segment.o job/startup.o runtime/clock.o runtime/digest.o runtime/jobdir.o \
 	runtime/log.o runtime/params.o)
-$(AGENT_BIN): $(AGENT) $(SIGN) $(STORE) $(RELAY) $(CORE)
-	$(ld) -Wl,-z,relro,-z,now -Wl,--gc-sections -o $@ $^ $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS) -lpthread
+$(AGENT_BIN): $(AGENT) $(STORE) $(RELAY) $(CORE)
+	$(ld) -Wl,-z,relro,-z,now -Wl,--gc-sections -o $@ $^ $(STORE_LIBS) $(RELAY_LIBS) -lpthread
 lib: $(AGENT_BIN)

@@ -16,7 +16,7 @@ ask=
 [ "${1:-}" = -n ] && ask=yes && shift
 build="gcc libc6-dev make pkg-config clang llvm libbpf-dev libelf-dev liblua5.4-dev lua5.4"
 build="$build libedit-dev libncurses-dev libjansson-dev libcurl4-openssl-dev"
-build="$build libmicrohttpd-dev libgnutls28-dev libsodium-dev"
+build="$build libmicrohttpd-dev libgnutls28-dev"
 check="check libibverbs-dev etcd-server etcd-client openssl curl git procps python3"
 check="$check util-linux iproute2 binutils file locales"
 full="python3-z3 python3-pycparser python3-pyte spin qemu-user gcc-aarch64-linux-gnu"
@@ -102,8 +102,7 @@ if ! command -v dpkg-query >/dev/null; then
 	for tool in gcc make clang pkg-config lua5.4; do
 		command -v $tool >/dev/null || missing="$missing $tool"
 	done
-	for lib in libbpf libelf lua5.4 libedit ncursesw jansson libcurl libmicrohttpd gnutls \
-		libsodium; do
+	for lib in libbpf libelf lua5.4 libedit ncursesw jansson libcurl libmicrohttpd gnutls; do
 		pkg-config --exists $lib 2>/dev/null || missing="$missing $lib.pc"
 	done
 	case " $* " in *" check "*)

@@ -109,10 +109,6 @@ PARAM(FLEET_USER,          STR,  "",        0,    256,        "",               
 	"etcd user")
 PARAM(FLEET_PASSWORD_FILE, STR,  "",        0,    4096,       "",                    "",    BOTH,
 	"file with the etcd user's password, which only its owner may read")
-PARAM(FLEET_SIGNERS,       STR,  "",        0,    4096,       "",                    "",    BOTH,
-	"file of public keys (policy keygen): ncclbpf-agent gives its processes only policies "
-	"that one of them has signed, and the shell stores no others; "
-	"empty: signatures are not required")
 PARAM(FLEET_AUDIT,         INT,  "1000",    16,   1000000,    "",                    "1",   PLUGIN,
 	"entries of audit that ncclbpf-agent keeps in the store for a job; older ones are deleted")
 PARAM(AGENT_LISTEN,        STR,  "",        0,    120,        "",                    "",    PLUGIN,

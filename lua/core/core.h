@@ -100,7 +100,6 @@ void nb_lua_open_guardian(lua_State *L);
 void nb_lua_open_limit(lua_State *L);
 void nb_lua_open_clang(lua_State *L);
 void nb_lua_open_fleet(lua_State *L);
-void nb_lua_open_sign(lua_State *L);
 
 /* Decode @text and push it, or push nil and an error; returns the number of
  * values pushed. */

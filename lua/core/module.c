@@ -310,7 +310,6 @@ __attribute__((visibility("default"))) int luaopen_ncclbpf_core(lua_State *L)
 	nb_lua_open_limit(L);
 	nb_lua_open_clang(L);
 	nb_lua_open_fleet(L);
-	nb_lua_open_sign(L);
 	nb_lua_set_str(L, "version", NCCLBPF_VERSION);
 	return 1;
 }

@@ -172,34 +172,9 @@ void nb_agent_result(struct nb_agent *a, struct nb_procs_result *r);
  */
 typedef void nb_image_done_fn(void *arg, void *bytes, size_t size,
 			      const struct nb_err *err);
-/*
- * Read an image from the store. If it returns 0, it calls @done later, once.
- * @policy: the image is a policy, which needs a signature if signatures are
- * required
- */
-int nb_image_fetch(struct nb_agent *a, const char *digest, bool policy,
+/* Read an image from the store. If it returns 0, it calls @done later, once. */
+int nb_image_fetch(struct nb_agent *a, const char *digest,
 		   nb_image_done_fn *done, void *arg, struct nb_err *err);
-
-/* Returns true if policies must be signed (NCCLBPF_FLEET_SIGNERS is set). */
-bool nb_signed_required(void);
-/*
- * Check that one of the signatures in @text is valid for the image @digest.
- * Returns 0, NB_E_PERM, or the error of reading the list of keys.
- */
-int nb_signed_image(const char *digest, const char *text, size_t size,
-		    struct nb_err *err);
-/*
- * If signatures are required: check that each policy named in @line is one of
- * @images, and refuse policy undo, which names none. The check is repeated for
- * policies that a process already holds, because their key may have been
- * removed from the list.
- */
-int nb_signed_line(const char *line, const json_t *images, struct nb_err *err);
-/*
- * If signatures are required: check that an order with the line change import
- * brings the image of each policy of the generation.
- */
-int nb_signed_state(const struct nb_procs_order *o, struct nb_err *err);
 
 struct nb_coord *nb_coord_new(struct nb_agent *a);
 void nb_coord_free(struct nb_coord *c);

@@ -26,11 +26,10 @@ enum {
 	DELETES = NB_COORD_OPS - 1
 };
 
-enum family { IMAGE, SIGNATURE, AUDIT, REPLY, REQUEST, RECORD, MEMBERS, ENDED };
+enum family { IMAGE, AUDIT, REPLY, REQUEST, RECORD, MEMBERS, ENDED };
 
-static const char *const prefixes[] = { "image/",   "signature/",
-					"audit/",   "reply/",
-					"request/", "order/record/",
+static const char *const prefixes[] = { "image/",	"audit/",   "reply/",
+					"request/",	"order/record/",
 					"members/", "ended/" };
 enum { FAMILIES = sizeof(prefixes) / sizeof(prefixes[0]) };
 
@@ -104,22 +103,13 @@ static bool comm_is_named(const struct nb_view *v, const char *id)
 	return nb_view_below(v, nb_view_first(v, prefix), prefix);
 }
 
-static bool is_named(const struct nb_coord *c, const struct nb_store_reply *r,
-		     enum family f, const char *name)
+static bool is_named(const struct nb_coord *c, enum family f, const char *name)
 {
-	struct keys images;
 	char key[160];
 
 	switch (f) {
 	case IMAGE:
 		return image_is_named(&c->a->view, name);
-	case SIGNATURE:
-		images = keys_of(c, r, IMAGE);
-		for (size_t i = 0; i < images.n; i++)
-			if (!strncmp(images.at[i].key + images.skip, name,
-				     strlen(name)))
-				return true;
-		return false;
 	case REQUEST:
 		/*
 		 * the view lacks a request that is not a JSON object, which is
@@ -144,7 +134,6 @@ static size_t keep_of(enum family f)
 {
 	switch (f) {
 	case IMAGE:
-	case SIGNATURE:
 		return KEEP_IMAGES;
 	case AUDIT:
 		return (size_t)nb_params.num[NB_P_FLEET_AUDIT];
@@ -167,12 +156,11 @@ static size_t keep_of(enum family f)
  */
 static int64_t age_of(const struct nb_store_kv *kv, enum family f)
 {
-	return f == IMAGE || f == SIGNATURE || f == ENDED ? kv->mod_revision
-							  : kv->create_revision;
+	return f == IMAGE || f == ENDED ? kv->mod_revision
+					: kv->create_revision;
 }
 
-static size_t find_things(const struct nb_coord *c,
-			  const struct nb_store_reply *r, enum family f,
+static size_t find_things(const struct nb_coord *c, enum family f,
 			  const struct keys *k, struct thing *t)
 {
 	size_t n = 0;
@@ -190,7 +178,7 @@ static size_t find_things(const struct nb_coord *c,
 		t[n].end = i;
 		snprintf(name, sizeof(name), "%.*s", (int)size,
 			 k->at[first].key + k->skip);
-		t[n].kept = is_named(c, r, f, name);
+		t[n].kept = is_named(c, f, name);
 	}
 	return n;
 }
@@ -258,7 +246,7 @@ static void sweep_family(struct nb_coord *c, const struct nb_store_reply *r,
 
 	if (!t)
 		return;
-	n = find_things(c, r, f, &k, t);
+	n = find_things(c, f, &k, t);
 	keep_newest(t, n, keep_of(f));
 	for (size_t i = 0; i < n; i++)
 		if (!t[i].kept && !delete_thing(c, txn, &k, &t[i]))

@@ -2,8 +2,7 @@
 /*
  * Images in the store. The key image/DIGEST holds the first piece of an image,
  * and image/DIGEST/N holds piece N, from 2 on. The image is complete when its
- * bytes have that digest. The key signature/DIGEST holds the signatures, which
- * are checked first.
+ * bytes have that digest.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,30 +113,7 @@ static int next_piece(struct image *i, struct nb_err *err)
 			    err);
 }
 
-static void signatures_came(void *arg, const struct nb_store_reply *r)
-{
-	struct image *i = arg;
-	struct nb_err err = { .code = 0 };
-	bool any = !r->err && r->nkv;
-
-	if (r->err)
-		image_end(i, r->err);
-	else if (nb_signed_image(i->digest, any ? r->kv[0].value : "",
-				 any ? r->kv[0].size : 0, &err) ||
-		 next_piece(i, &err))
-		image_end(i, &err);
-}
-
-static int read_signatures(struct image *i, struct nb_err *err)
-{
-	char key[96];
-
-	snprintf(key, sizeof(key), "signature/%s", i->digest);
-	return nb_store_get(i->a->store, nb_agent_key(i->a, key),
-			    signatures_came, i, err);
-}
-
-int nb_image_fetch(struct nb_agent *a, const char *digest, bool policy,
+int nb_image_fetch(struct nb_agent *a, const char *digest,
 		   nb_image_done_fn *done, void *arg, struct nb_err *err)
 {
 	struct image *i = calloc(1, sizeof(*i));
@@ -150,8 +126,7 @@ int nb_image_fetch(struct nb_agent *a, const char *digest, bool policy,
 	i->arg = arg;
 	nb_sha256_init(&i->hash);
 	snprintf(i->digest, sizeof(i->digest), "%s", digest);
-	rc = policy && nb_signed_required() ? read_signatures(i, err)
-					    : next_piece(i, err);
+	rc = next_piece(i, err);
 	if (rc)
 		free(i);
 	return rc;

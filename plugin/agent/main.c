@@ -175,7 +175,6 @@ static void start_relay(struct nb_agent *a)
 		.at = { .cacert = nb_params.str[NB_P_FLEET_CACERT],
 			.cert = nb_params.str[NB_P_FLEET_CERT],
 			.key = nb_params.str[NB_P_FLEET_KEY] },
-		.no_images = nb_signed_required(),
 	};
 	struct nb_err err = { .code = 0 };
 	char host[128];
@@ -382,8 +381,7 @@ static void usage(void)
 	     "Connects one host's part of a job to the fleet (docs/fleet.md): "
 	     "waits for the job,\nserves it until its last process ends, "
 	     "and waits again.\n"
-	     "Reads NCCLBPF_FLEET, _CACERT, _CERT, _KEY, _USER, _PASSWORD_FILE, "
-	     "_SIGNERS.");
+	     "Reads NCCLBPF_FLEET, _CACERT, _CERT, _KEY, _USER, _PASSWORD_FILE.");
 }
 
 int main(int argc, char **argv)

@@ -132,8 +132,6 @@ static void fetch_end(struct fetch *f)
 {
 	if (--f->left)
 		return;
-	if (!f->err.code)
-		(void)nb_signed_state(f->order, &f->err);
 	give_or_fail(f->a, f->order, &f->err);
 	free(f);
 }
@@ -160,12 +158,9 @@ static void image_came(void *arg, void *bytes, size_t size,
 	fetch_end(f);
 }
 
-/*
- * Read one image from the store. @policy: true for a policy, false for the
- * contents of a map
- */
+/* Take one image from the order, or read it from the store. */
 static void fetch_image(struct fetch *f, struct nb_procs_blob *to,
-			const char *name, const char *digest, bool policy)
+			const char *name, const char *digest)
 {
 	struct image *i = malloc(sizeof(*i));
 
@@ -178,15 +173,13 @@ static void fetch_image(struct fetch *f, struct nb_procs_blob *to,
 		free(i);
 		return;
 	}
-	/* the signatures of a policy are in the store */
-	if (!policy || !nb_signed_required())
-		to->bytes = order_image(f->from, digest, &to->size);
+	to->bytes = order_image(f->from, digest, &to->size);
 	if (to->bytes) {
 		free(i);
 		return;
 	}
 	f->left++;
-	if (!nb_image_fetch(f->a, digest, policy, image_came, i, &f->err))
+	if (!nb_image_fetch(f->a, digest, image_came, i, &f->err))
 		return;
 	f->left--;
 	free(i);
@@ -214,8 +207,6 @@ static void begin_stage(struct nb_agent *a, enum nb_procs_kind kind,
 	o->nimages = json_array_size(images);
 	a->staging_n = n;
 	(void)nb_procs_order_line(o, nb_view_str(order, "line"), &f->err);
-	if (!f->err.code)
-		(void)nb_signed_line(o->line, images, &f->err);
 	if (!f->err.code && o->nimages > NB_PROCS_IMAGES)
 		nb_fail(&f->err, NB_E_LIMIT, 0,
 			"%zu policies in one request (allowed: %d)", o->nimages,
@@ -224,10 +215,10 @@ static void begin_stage(struct nb_agent *a, enum nb_procs_kind kind,
 		const json_t *image = json_array_get(images, i);
 
 		fetch_image(f, &o->image[i], nb_view_str(image, "name"),
-			    nb_view_str(image, "digest"), true);
+			    nb_view_str(image, "digest"));
 	}
 	if (!f->err.code && *data)
-		fetch_image(f, &o->data, "data", data, false);
+		fetch_image(f, &o->data, "data", data);
 	fetch_end(f);
 }
 

@@ -659,7 +659,6 @@ int nb_procs_order_line(struct nb_procs_order *o, const char *line,
 			"%s cannot be part of a fleet's change (allowed: "
 			"a command that has the option commit=no, without that option)",
 			req.spec->words);
-	o->imports = req.cmd == NB_CMD_CHANGE_IMPORT;
 	memcpy(o->line, line, strlen(line) + 1);
 	return 0;
 }

@@ -54,7 +54,6 @@ struct nb_procs_order {
 	enum nb_procs_kind kind;
 	uint64_t n; /* number of the fleet's change */
 	char line[4096];
-	bool imports; /* the line is the command change import */
 	char digest[65];
 	/* who asked for the change (NB_PROCS_COMMIT only) */
 	char maker[NB_PROCS_MAKER];

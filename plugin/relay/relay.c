@@ -48,7 +48,6 @@ struct nb_relay {
 	const struct nb_jobdir *place;
 	struct MHD_Daemon *daemon;
 	struct nb_listen_pem pem;
-	bool no_images;
 	/*
 	 * secret path without TLS: "/" and SECRET bytes in hexadecimal, which
 	 * precede each path
@@ -180,11 +179,6 @@ static int read_line(struct MHD_Connection *c, struct exchange *x,
 			err,
 			"on each host, without NCCLBPF_FLEET and as the job's user, "
 			"no certificate is needed");
-	}
-	if (l->req.cmd == NB_CMD_POLICY_LOAD && x->relay->no_images) {
-		nb_fail(err, NB_E_PERM, 0,
-			"this site takes only signed policies, with the change that uses them");
-		return nb_hint(err, "policy use FILE");
 	}
 	l->follow = nb_request_yes(&l->req, "follow", false);
 	return 0;
@@ -585,7 +579,6 @@ int nb_relay_start(struct nb_relay **out, const struct nb_relay_config *config,
 	if (!r)
 		return nb_fail(err, NB_E_NOMEM, 0, "relay: no memory");
 	r->place = config->place;
-	r->no_images = config->no_images;
 	rc = nb_listen_read(&r->pem, &config->at, err);
 	if (!rc)
 		rc = draw_secret(r, err);

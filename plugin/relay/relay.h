@@ -35,13 +35,10 @@ struct nb_relay;
  *
  * @place: job directory and job, borrowed until nb_relay_stop
  * @at: where to listen
- * @no_images: refuse policy load, because images reach processes only by
- *   changes
  */
 struct nb_relay_config {
 	const struct nb_jobdir *place;
 	struct nb_listen_config at;
-	bool no_images;
 };
 
 /*

@@ -51,8 +51,8 @@ $(B)/test/bench/native/%.o: policies/%.bpf.c test/bench/native.h
 FLEET_AGENTS := $(B)/test/bench/fleet_agents
 hosts: $(FLEET_AGENTS)
 $(FLEET_AGENTS): $(call o,test/bench/fleet_agents.c test/bench/fleet_site.c) \
-		$(filter-out %/main.o %/site.o %/procs.o,$(AGENT)) $(SIGN) $(STORE) $(RELAY) $(CORE)
-	$(ld) -o $@ $^ $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS) -lpthread
+		$(filter-out %/main.o %/site.o %/procs.o,$(AGENT)) $(STORE) $(RELAY) $(CORE)
+	$(ld) -o $@ $^ $(STORE_LIBS) $(RELAY_LIBS) -lpthread
 
 # When the ranks of all sites have taken a change.
 hosts: $(B)/test/bench/fleet_ranks

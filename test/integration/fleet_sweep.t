@@ -36,8 +36,6 @@ soon() { # COMMAND...: within half a minute
 }
 soon left "images 129 newest True named True whole True"
 ok "the newest images stay with their pieces, and the one that the desired state names" $?
-soon left "signatures True 257"
-ok "so do their signatures" $?
 soon left "audit 100 newest True"
 ok "the newest entries of audit stay, as many as NCCLBPF_FLEET_AUDIT says" $?
 soon left "reply/ 64" && soon left "request/ 64"

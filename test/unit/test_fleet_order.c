@@ -8,13 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/sha256.h"
 #include "plugin/agent/coord.h"
 #include "plugin/agent/own.h"
 #include "plugin/agent/procs.h"
 #include "plugin/job/segment.h"
-#include "plugin/runtime/params.h"
-#include "plugin/store/base64.h"
 
 static struct nb_procs_order order;
 static struct nb_err err;
@@ -59,37 +56,6 @@ START_TEST(a_long_line_is_not_cut)
 	ck_assert_int_eq(line(text), NB_E_LIMIT);
 	text[sizeof(text) - 2] = '\0';
 	ck_assert_int_eq(line(text), 0);
-}
-END_TEST
-
-/*
- * If signatures are required, a generation must bring the images of its
- * policies, however the request spells the command.
- */
-START_TEST(an_import_brings_its_images)
-{
-	static const char *const lines[] = { "change import", "change  import",
-					     "change\timport",
-					     "change \"import\"",
-					     " change import if_generation=3" };
-	static char signers[] = "signers";
-	/* magic, one policy: its digest and its history */
-	unsigned char bytes[8 + 4 + 32 + 32] = { [8] = 1 };
-	char *before = nb_params.str[NB_P_FLEET_SIGNERS];
-
-	nb_sha256("image", 5, bytes + 12);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		ck_assert_int_eq(line(lines[i]), 0);
-		order.data.bytes = bytes;
-		order.data.size = sizeof(bytes);
-		nb_params.str[NB_P_FLEET_SIGNERS] = signers;
-		ck_assert_int_eq(nb_signed_state(&order, &err), NB_E_PERM);
-		order.image[0].bytes = (char[]){ "image" };
-		order.image[0].size = 5;
-		order.nimages = 1;
-		ck_assert_int_eq(nb_signed_state(&order, &err), 0);
-		nb_params.str[NB_P_FLEET_SIGNERS] = before;
-	}
 }
 END_TEST
 
@@ -520,46 +486,6 @@ START_TEST(all_waiting_communicators_are_rolled_back)
 }
 END_TEST
 
-/* ---- signatures, if no part of an order comes from the store ---- */
-
-START_TEST(contents_that_the_order_brings_are_checked)
-{
-	static char signers[] = "signers";
-	static struct nb_agent a;
-	const unsigned char bytes[8 + 4 + 32 + 32] = { [8] = 1 };
-	char *before = nb_params.str[NB_P_FLEET_SIGNERS], digest[65], text[512];
-	struct nb_segment seg = { .shared = true };
-	uint8_t sum[NB_SHA256_SIZE];
-	struct nb_buf base64;
-
-	nb_buf_init(&base64, 0);
-	nb_base64_put(&base64, bytes, sizeof(bytes));
-	nb_sha256(bytes, sizeof(bytes), sum);
-	nb_sha256_text(sum, digest);
-	snprintf(text, sizeof(text),
-		 "{\"n\":5,\"line\":\"change import\",\"data\":\"%s\","
-		 "\"inline\":{\"%s\":\"%s\"}}",
-		 digest, digest, nb_buf_text(&base64));
-	nb_buf_fini(&base64);
-	seg.mem = calloc(1, sizeof(*seg.mem));
-	ck_assert_ptr_nonnull(seg.mem);
-	a.site.seg = &seg;
-	ck_assert(
-		nb_view_put(&a.view, "order/stage", text, strlen(text), 1, 1));
-	nb_params.str[NB_P_FLEET_SIGNERS] = signers;
-	given = 0;
-	nb_agent_orders(&a);
-	nb_params.str[NB_P_FLEET_SIGNERS] = before;
-	ck_assert_uint_eq(given, 0);
-	ck_assert_ptr_nonnull(a.own.first);
-	ck_assert_ptr_nonnull(
-		strstr(a.own.first->want, "no signature can be checked"));
-	nb_own_free(&a.own);
-	nb_view_clear(&a.view);
-	free(seg.mem);
-}
-END_TEST
-
 /* ---- a lost runner ---- */
 
 /*
@@ -597,7 +523,6 @@ END_TEST
 UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, other_lines_are_not);
 	  tcase_add_test(tc, a_long_line_is_not_cut);
-	  tcase_add_test(tc, an_import_brings_its_images);
 	  tcase_add_test(tc, names_are_one_word);
 	  tcase_add_test(tc, a_key_of_a_lost_lease_is_written_again);
 	  tcase_add_test(tc, a_late_write_cannot_replace_its_successor);
@@ -608,5 +533,4 @@ UNIT_MAIN("fleet_order", tcase_add_test(tc, changes_are_taken);
 	  tcase_add_test(tc, what_cannot_succeed_is_tried_ever_less);
 	  tcase_add_test(tc, a_rank_that_switches_meanwhile_is_not_forgotten);
 	  tcase_add_test(tc, all_waiting_communicators_are_rolled_back);
-	  tcase_add_test(tc, contents_that_the_order_brings_are_checked);
 	  tcase_add_test(tc, a_guard_does_not_overtake_a_request);)

@@ -7,8 +7,8 @@ FUZZ := $(patsubst %.c,$(B)/%,$(wildcard test/fuzz/fuzz_*.c))
 # Tests write programs as text (test/unit/asm.h).
 ASM := $(B)/test/unit/asm.o
 UNIT_PARTS := $(CORE) $(LOAD) $(PLUGIN) $(filter-out $(B)/plugin/agent/main.o,$(AGENT)) $(STORE) \
-	$(RELAY) $(SIGN)
-UNIT_LIBS = $(LOAD_LIBS) $(STORE_LIBS) $(SIGN_LIBS) $(RELAY_LIBS) $(CHECK_LIBS) -lpthread -ldl -lm
+	$(RELAY)
+UNIT_LIBS = $(LOAD_LIBS) $(STORE_LIBS) $(RELAY_LIBS) $(CHECK_LIBS) -lpthread -ldl -lm
 UNIT_SO := $(B)/test/libunit.so
 unit_test = $(addprefix $(B)/test/unit/test_,$(1))
 

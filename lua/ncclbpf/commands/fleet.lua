@@ -83,8 +83,7 @@ local function open_all(files, base)
 		end
 		local path = base and not file:match "^/" and base .. file or file
 		local _, info, bytes = errors.about(path, policy.open(path))
-		list[i] = { name = info.name, bytes = bytes, digest = core.sha256(bytes),
-			signatures = info.signatures }
+		list[i] = { name = info.name, bytes = bytes, digest = core.sha256(bytes) }
 	end
 	return list
 end
@@ -94,7 +93,7 @@ end
 local function set(group, list, revision, line)
 	local names, images = {}, core.array {}
 	for i, x in ipairs(list) do
-		try(requests.put_policy(group, x.name, x.bytes, x.digest, x.signatures))
+		try(requests.put_image(group, x.name, x.bytes, x.digest))
 		names[i] = x.name
 		images[i] = { name = x.name, digest = x.digest }
 	end

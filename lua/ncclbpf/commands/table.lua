@@ -37,8 +37,6 @@ M.options = {
 	["gpu"] = "no: do not measure kernel times, which cost some latency",
 	["hidden"] = "keep: accept rows that never win",
 	["if_generation"] = "refuse the change unless the job has this generation",
-	["key"] = "file of the secret key that policy keygen made",
-	["keys"] = "file of public keys, one of which must have signed the policy",
 	["keep"] = "keep the last N files of size=",
 	["label"] = "title of the report",
 	["limit"] = "show at most this many items; all: no limit",
@@ -143,30 +141,15 @@ policy export force out=force.policy        the image
 policy export tuner                         the rows of the table it was made from
 policy export tuner.policy out=back.csv]] },
 	{ "policy verify", run = "policy.policy:cmd_verify", role = "observe",
-		syntax = "FILE [coherence=strict|off] [keys=FILE]",
+		syntax = "FILE [coherence=strict|off]",
 		files = POLICIES,
-		help = "Verify a policy without a job, and name the keys that have signed it",
+		help = "Verify a policy without a job",
 		details = [[
 policy verify x.bpf.c               clang compiles C first, also for policy load and build
 The command needs no job. The status is 2 if the policy is refused. The message names the
 instruction, the source line, the requirement, the known value, the shortest path to the
 instruction, and a remedy. -v adds the origin of these values, -vv every explored state.
-coherence=off accepts answers that differ between ranks.
-With keys= or NCCLBPF_FLEET_SIGNERS, a key of the list must have signed the policy.]] },
-	{ "policy sign", run = "policy.sign:cmd_sign", role = "observe",
-		syntax = "FILE key=FILE",
-		files = POLICIES, dry = true,
-		help = "Sign a policy's image with a secret key; the signature goes to FILE.sig",
-		details = [[
-policy sign size_aware.policy key=alice.key     adds a line to size_aware.policy.sig
-policy use, add, job set and apply store FILE.sig beside the image. Agents with
-NCCLBPF_FLEET_SIGNERS give their processes only policies that a key of that list has signed.]] },
-	{ "policy keygen", run = "policy.sign:cmd_keygen", role = "observe",
-		syntax = "NAME [out=FILE]",
-		help = "Make a key pair for policy sign: NAME.key is secret, NAME.pub is public",
-		details = [[
-policy keygen alice                 writes alice.key (mode 600) and alice.pub
-cat alice.pub bob.pub >signers      the list that NCCLBPF_FLEET_SIGNERS names]] },
+coherence=off accepts answers that differ between ranks.]] },
 	{ "policy load", run = "policy.policy:cmd_load",
 		syntax = "FILE [name=NAME]",
 		files = POLICIES, dry = true,

@@ -229,7 +229,7 @@ end
 -- Store a policy. Processes load it with the change that names it.
 function Fleet:hold_policy(name, bytes, info)
 	local digest = info.digest
-	local ok, err = requests.put_policy(self, name, bytes, digest, info.signatures)
+	local ok, err = requests.put_image(self, name, bytes, digest)
 	if not ok then return nil, err end
 	return lists.map(self:living(), function(m)
 		return { member = m, data = { name = name, digest = digest } }

@@ -6,7 +6,6 @@ local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local maker = require "ncclbpf.job.maker"
 local process = require "ncclbpf.base.process"
-local signed = require "ncclbpf.job.signatures"
 local sites = require "ncclbpf.job.sites"
 
 local try = errors.try
@@ -58,32 +57,6 @@ M.put_image = errors.catch(function(group, name, bytes, digest)
 	return true
 end)
 
--- Add signatures of an image to the stored signatures. Raises errors.
-local function put_signatures(group, digest, text)
-	local at = key(group, "signature", digest)
-	for _ = 1, 3 do
-		local kvs = try(group.store:get(at))
-		local all = signed.join(kvs[1] and kvs[1].value, text)
-		try(signed.required(all, digest))
-		if all == (kvs[1] and kvs[1].value or "") then return true end
-		local done = try(group.store:txn {
-			compare = { { at, kvs[1] and kvs[1].revision or 0 } },
-			success = { { put = at, value = all } } })
-		if done.succeeded then return true end
-	end
-	errors.raise("busy", "other users are storing signatures of the same image; try again")
-end
-
--- Store a policy's image and its signatures (text, or nil). -> true | nil, err
-M.put_policy = errors.catch(function(group, name, bytes, digest, signatures)
-	local ok, err = pcall(put_signatures, group, digest, signatures)
-	if not ok then
-		if errors.is(err) then err.object = name end
-		error(err, 0)
-	end
-	return M.put_image(group, name, bytes, digest)
-end)
-
 -- Store the image of a policy that processes hold. -> digest; raises errors
 local function keep_held(group, name)
 	local bytes, held = group:image(name)
@@ -94,7 +67,7 @@ local function keep_held(group, name)
 		error(held, 0)
 	end
 	local digest = core.sha256(bytes)
-	try(M.put_policy(group, held or name, bytes, digest))
+	try(M.put_image(group, held or name, bytes, digest))
 	return digest
 end
 

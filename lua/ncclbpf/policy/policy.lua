@@ -9,7 +9,6 @@ local merge = require "ncclbpf.job.merge"
 local reach = require "ncclbpf.job.selector"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
-local signatures = require "ncclbpf.job.signatures"
 local source = require "ncclbpf.policy.source"
 local tables = require "ncclbpf.policy.table"
 local units = require "ncclbpf.base.units"
@@ -66,7 +65,6 @@ M.open = errors.catch(function(path, name, coherence)
 	local image = errors.about(path, core.image(bytes))
 	local info = image:info()
 	info.warnings = warnings and warnings ~= "" and warnings:gsub("\n+$", "") or nil
-	info.signatures = signatures.beside(path)
 	return image, info, bytes
 end)
 
@@ -244,9 +242,6 @@ function M.cmd_verify(ctx)
 		trace = (ctx.flags.verbose or 0) > 1 }))
 	local foot, failure = { info.warnings }, M.refusal(v, path, ctx.flags.verbose)
 	for _, line in ipairs(run_lines(v)) do foot[#foot + 1] = line end
-	local lines, why = signatures.describe(info, ctx.opt.keys, v)
-	table.move(lines, 1, #lines, #foot + 1, foot)
-	failure = failure or why
 	for _, p in ipairs(v.programs) do
 		if p.trace then foot[#foot + 1] = (p.trace:gsub("\n$", "")) end
 		p.steps = nil -- finding has them
