@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- lint.lua FILE...: Lua that does not compile, assigns a global, reads one that Lua does not have
--- or folds case by the locale of the process. Status 1 if a file has any of these.
+-- lint.lua FILE...: Lua that does not compile, assigns a global, reads one that Lua does not have,
+-- folds case by the locale of the process, or waits by another clock or for another length than
+-- ncclbpf.base.clock has. Status 1 if a file has any of these.
 -- Globals of Lua that the shell replaces, so that files may assign them.
 local ASSIGNED = { load = true, loadfile = true, dofile = true, arg = true }
 local bad = 0
@@ -100,6 +101,27 @@ local function check_locale(path, n, line)
 	end
 end
 
+-- Clocks beside ncclbpf.base.clock, and lengths of time beside its table.
+local CLOCKS = { "core%.mono%f[%W]", "core%.sleep%f[%W]", "os%.clock%f[%W]", "os%.time%(%)" }
+local LENGTHS = { "%u_S%s*=", "%u_MS%s*=", "SECONDS%s*=", "PATIENCE%s*=", "sleep%s*%(%s*[%d.]",
+	"clock%.now%(%)%s*[-+]%s*%d", "timeout%s*or%s*%d", "reconnect%(%d", "attach%(.*,%s*[%d.]+%)",
+	"connect%(.*,%s*[%d.]+%)" }
+
+local function check_clock(path, n, line)
+	if not path:match "ncclbpf/" or path:match "ncclbpf/base/clock%.lua$" then return end
+	line = line:gsub('"[^"]*"', ""):gsub("%-%-.*", "")
+	for _, pattern in ipairs(CLOCKS) do
+		local word = line:match(pattern)
+		if word then complain(path, n, "%s: ncclbpf.base.clock is the clock", word) end
+	end
+	for _, pattern in ipairs(LENGTHS) do
+		local word = line:match(pattern)
+		if word then
+			complain(path, n, "%s: lengths of time are in ncclbpf.base.clock", word)
+		end
+	end
+end
+
 for _, path in ipairs(arg) do
 	local ok, why = loadfile(path, "t")
 	if not ok then complain(path, 1, "%s", why) end
@@ -110,6 +132,7 @@ for _, path in ipairs(arg) do
 		if not path:match "^lua/meta/" and not path:match "^shell/" then
 			check_locale(path, n, line)
 		end
+		check_clock(path, n, line)
 	end
 	if ok then globals(path) end
 end

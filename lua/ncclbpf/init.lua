@@ -4,6 +4,7 @@
 -- err.message, err.hint); misuse raises. docs/lua.md describes it.
 local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local gin = require "ncclbpf.commands.gin"
@@ -226,7 +227,7 @@ local function group_of(o)
 		if s.app.group then return s.app.group end
 		local f = s.app.flags
 		return try(s.app:attach({ pid = f.pid, job = f.job, socket = f.socket,
-			ranks = f.ranks }, f.timeout or 5))
+			ranks = f.ranks }, f.timeout))
 	end
 	if s.group.closed then error(errors.new("no_target", "the target is closed"), 0) end
 	return s.group
@@ -680,7 +681,7 @@ end
 
 nb.size, nb.duration = units.size, units.duration
 nb.json = { encode = core.encode, decode = core.decode, array = core.array }
-nb.time, nb.sleep, nb.mono = core.time, core.sleep, core.mono
+nb.time, nb.sleep, nb.mono = core.time, clock.sleep, clock.now
 
 -- The methods of all objects, which a test compares with the meta file.
 nb._methods = { target = Target, map = Map, policy = objects.methods.policy,

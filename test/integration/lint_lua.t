@@ -41,5 +41,23 @@ ok "a cycle of rooms" $?
 printf 'low:\n' >"$T/lint/rooms.txt"
 ! rooms && grep -qF "room high has no line" "$T/why"
 ok "a room without a line" $?
+printf 'low:\nbase:\n' >"$T/lint/rooms.txt"
+rm -r "$T/lua/ncclbpf/high" "$T/lua/ncclbpf/low/y.lua"
+mkdir "$T/lua/ncclbpf/base"
+waits() { # LINE: in a module
+	echo "local core, clock, attach, timeout = 1, 2, 3, 4 $1" >"$T/lua/ncclbpf/low/x.lua"
+	! rooms && grep -qF "low/x.lua:1: " "$T/why" && grep -qF "ncclbpf.base.clock" "$T/why"
+	ok "another clock or length: $1" $?
+	rm "$T"/lua/ncclbpf/low/*.lua
+}
+for line in 'return core.mono()' 'core.sleep(clock)' 'return os.time()' 'local LONG_S = 5' \
+	'clock.sleep(0.1)' 'return clock.now() + 5' 'return timeout or 5' 'return attach(core, 5)'; do
+	waits "$line"
+done
+echo 'return os.time() + 5' >"$T/lua/ncclbpf/base/clock.lua"
+echo 'local clock = 1 return os.time { year = 2026 }, clock.now() + clock.times.answer' \
+	>"$T/lua/ncclbpf/low/x.lua"
+rooms
+ok "but the clock itself, and lengths of its table" $?
 echo "1..$tests"
 [ "$wrong" -eq 0 ]

@@ -15,7 +15,7 @@ script() { # NAME FIELDS
 dry() { # STATUS WHAT NAME ARGS...
 	want=$1 what=$2 name=$3
 	shift 3
-	status "$want" "$what" -e 'require("ncclbpf.rollout.script").DEADLINE_S = 0.1' \
+	status "$want" "$what" -e 'require("ncclbpf.base.clock").times.callback = 0.1' \
 		-n -o table rollout script "$name.lua" data=one.json "$@"
 }
 
@@ -135,7 +135,7 @@ if [ ! -x "$B/test/fakes/host/standin" ] || [ ! -e "$B/policies/noop.bpf.o" ]; t
 	exit
 fi
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=scripted \
-	timeout 300 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 100 \
+	timeout 0 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds inf \
 	--pause-ms 2 --min 8M --max 8M --table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
 jobs="$jobs $!"
 export NCCLBPF_JOB=scripted

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Files of rollouts: who runs one, who may replace one, and whose a generation is.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local process = require "ncclbpf.base.process"
 local job = require "ncclbpf.rollout.job"
 local run = require "ncclbpf.rollout.run"
@@ -73,20 +74,26 @@ test("once", store.requested(t) == nil)
 test("then it can be asked again", store.request(t, "promote")
 	and store.requested(t) == "promote")
 
--- A shell that follows a runner, while the store does not answer some of its reads.
+-- A shell that follows a runner, while the store does not answer some of its reads. The clock goes
+-- only by what the shell sleeps. -> results of follow, the states that it showed, seconds
 local runner = require "ncclbpf.rollout.runner"
-local function follow(answers, pid)
-	local reads, told = 0, {}
+local function follow(answers, who)
+	local reads, told, seconds = 0, {}, 0
+	local now, sleep = clock.now, clock.sleep
+	clock.now = function() return seconds end
+	clock.sleep = function(s) seconds = seconds + s end
 	local followed = { path = path, id = "x", home = { job = "a/b", fleet = true } }
 	local r, err = runner.follow(followed, { load = function()
 		reads = reads + 1
 		local answer = answers[math.min(reads, #answers)]
 		if type(answer) ~= "string" then return table.unpack(answer) end
-		return { id = "x", state = answer, revision = reads, runner = store.runner(),
+		return { id = "x", state = answer, revision = who and 1 or reads,
+			runner = who or store.runner(),
 			plan = {}, home = followed.home }
-	end, ended = function(now) return now.state == "passed" end },
-		function(now) told[#told + 1] = now.state end, pid)
-	return r, err, table.concat(told, " ")
+	end, ended = function(t) return t.state == "passed" end },
+		function(t) told[#told + 1] = t.state end)
+	clock.now, clock.sleep = now, sleep
+	return r, err, table.concat(told, " "), seconds
 end
 local away = { nil, errors.new("timed_out", "no member answers") }
 local r, err, told = follow { "running", away, away, "running", "passed" }
@@ -98,6 +105,15 @@ r, err = follow { "running", { nil, errors.new("denied", "no") } }
 test("but not if it may not read", not r and err.code == "denied")
 r, err = follow { "running", {} }
 test("or if the record is gone", not r and err.code == "not_found")
+local seconds
+r, err, told, seconds = follow { "running", away }
+test("it gives up when all reads have failed for its patience", not r and err.code == "timed_out"
+	and seconds >= clock.times.patience and seconds < clock.times.patience + 1, seconds)
+r, err, told, seconds = follow({ "running" }, old)
+local supervisor = clock.times.rescue + clock.times.lost
+test("a dead runner is reported when supervisor and agents had time to act",
+	not r and err.code == "no_target" and seconds > supervisor and seconds < supervisor + 1,
+	seconds)
 
 -- A process that is stopped while it holds the lock.
 local holder = io.popen([[exec lua5.4 -e '
@@ -110,6 +126,7 @@ local holder = io.popen([[exec lua5.4 -e '
 ']])
 local stopped = holder:read "l"
 os.execute("kill -STOP " .. stopped)
+clock.times.lock = 0.1
 local function again()
 	return store.replace(t, "rollout", { id = t.id, count = t.count, runner = store.runner() },
 		valid, { id = t.id, token = t.runner.token })
@@ -127,8 +144,8 @@ end
 test("and no file beside it", left == 0, left)
 os.execute("kill -KILL " .. stopped)
 holder:close()
+clock.times.lock = 300
 test("when that process has died, another one can change the record", again())
-
 
 -- ---- generations
 -- A job whose first commit is answered too late: process @by made the generation.

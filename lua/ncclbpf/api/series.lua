@@ -6,6 +6,7 @@ local class = require "ncclbpf.base.class"
 local lists = require "ncclbpf.base.lists"
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local read = require "ncclbpf.job.read"
 local session = require "ncclbpf.job.session"
@@ -202,7 +203,7 @@ function Series:sample()
 	else
 		ops = collectives.of(session.answers(g:ask "sample tail count=1024"))
 	end
-	return take(s, ops, core.mono())
+	return take(s, ops, clock.now())
 end
 
 -- s:watch{seconds=, every=, count=, until_=}: take samples until the time is over, count
@@ -211,23 +212,23 @@ function Series:watch(opts)
 	local s = of(self)
 	opts = errors.check_options("series:watch", opts,
 		{ seconds = "number", every = "number", count = "integer", stop = "function" })
-	local every = opts.every or 0.2
+	local every = opts.every or clock.times.sample
 	if not (every >= 0.01 and every <= 3600) then
 		error("series:watch: option every: 0.01 to 3600 seconds expected", 2)
 	end
 	if not (opts.seconds or opts.count or opts.stop) then
 		error("series:watch: option seconds, count or stop expected", 2)
 	end
-	local till = opts.seconds and core.mono() + opts.seconds
+	local till = opts.seconds and clock.now() + opts.seconds
 	local stop = errors.callback(opts.stop)
 	while true do
 		try(self:sample())
 		if opts.count and s.count >= opts.count or stop and stop(self) then
 			return self
 		end
-		local left = till and till - core.mono() or every
+		local left = till and till - clock.now() or every
 		if left <= 0 then return self end
-		core.sleep(math.min(every, left))
+		clock.sleep(math.min(every, left))
 	end
 end
 

@@ -2,6 +2,7 @@
 -- The shell as an object. It runs commands, Lua lines and files, prints their results, and
 -- remembers the worst exit status (docs/shell.md).
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local commands = require "ncclbpf.commands.rows"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
@@ -75,7 +76,7 @@ function Context:wish()
 end
 
 function Context:timeout()
-	return self.flags.timeout or 5
+	return self.flags.timeout or clock.times.answer
 end
 
 -- Option @name, which is yes or no. Any other value is an error.
@@ -284,7 +285,7 @@ function builtin.watch(ctx)
 		if status ~= 0 and not ctx.flags.keep_going then return { status = status } end
 		n = n + 1
 		if rounds and n >= rounds or ctx.app.ended and ctx.app.ended.full then return {} end
-		core.sleep(every)
+		clock.sleep(every)
 	end
 end
 
@@ -353,7 +354,7 @@ end
 -- Run the words of one command. @opts.take: gets the result instead of printing it. -> exit status
 function App:run(list, opts)
 	opts = opts or {}
-	local began, trips = core.mono(), self.group and self.group.trips or 0
+	local began, trips = clock.now(), self.group and self.group.trips or 0
 	local own, rest, literal = words.parse(list)
 	if not own then return self:report(rest, nil, { format = words.format_of(list) }) end
 	local flags = setmetatable(own, { __index = opts.flags or self.flags })
@@ -387,7 +388,7 @@ function App:run(list, opts)
 	if ctx.temporary then ctx.temporary:close() end
 	if self.timing then
 		self:complain(("time %.1f ms, %s\n"):format(
-			(core.mono() - began) * 1000, units.count(
+			(clock.now() - began) * 1000, units.count(
 			(self.group and self.group.trips or 0) - trips, "round trip")))
 	end
 	return status

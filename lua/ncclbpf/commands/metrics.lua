@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- The command `metrics`: measurements and state of the job as Prometheus text. Metrics that
 -- NVIDIA's Inspector has too use its names and units; ours (ncclbpf_) are in seconds and bytes.
-local core = require "ncclbpf.core"
 local ascii = require "ncclbpf.base.ascii"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"

@@ -5,6 +5,7 @@
 local lists = require "ncclbpf.base.lists"
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local read = require "ncclbpf.job.read"
 local rollout = require "ncclbpf.rollout.run"
@@ -16,7 +17,6 @@ local try = errors.try
 local M = {}
 
 local SAMPLES = 200 -- number of collectives of each rank for the comparison of ranks
-local EVERY_S = 2
 
 -- Values from the job's replies.
 
@@ -193,7 +193,7 @@ end
 -- M.observe(ctx, last) -> the job's present state. @last: the previous observation, for rates.
 function M.observe(ctx, last)
 	local now = { counter = {}, comms = {}, kinds = {}, ranks = {}, policies = {}, alerts = {},
-		telemetry = 0, time = core.time(), mono = core.mono() }
+		telemetry = 0, time = core.time(), mono = clock.now() }
 	now.seconds = last and now.mono - last.mono or 0
 	local per, _, failure = try(read.ask(ctx, "status"))
 	local group = try(ctx:session())
@@ -280,7 +280,7 @@ function M.new_ui() return { table = 1, at = 1, sort = {}, reverse = {}, rows = 
 local function run(ctx, screen, every)
 	local ui, now, failure, due = M.new_ui(), nil, nil, 0
 	while not ui.done do
-		if core.mono() >= due and not ui.paused then
+		if clock.now() >= due and not ui.paused then
 			local ok, got = pcall(M.observe, ctx, now)
 			if ok then
 				now, failure = got, nil
@@ -289,18 +289,18 @@ local function run(ctx, screen, every)
 			else
 				error(got, 0)
 			end
-			due = core.mono() + every
+			due = clock.now() + every
 		end
 		local columns, rows = screen:size()
 		screen:draw(view.rows(ui, now, failure, columns, rows))
-		local key = screen:key(ui.paused and 3600 or math.max(0, due - core.mono()))
+		local key = screen:key(ui.paused and clock.times.long or math.max(0, due - clock.now()))
 		local f = key and keys[key]
 		if f then f(ui, ctx, columns) end
 	end
 end
 
 function M.cmd_top(ctx)
-	local every = ctx.opt.every and units.duration(ctx.opt.every) or EVERY_S
+	local every = ctx.opt.every and units.duration(ctx.opt.every) or clock.times.top
 	if ctx.opt.every and (not units.duration(ctx.opt.every) or every < 0.1) then
 		return errors.fail("usage", "every=%s: 100ms or longer expected", ctx.opt.every)
 	end

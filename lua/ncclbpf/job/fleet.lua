@@ -3,6 +3,7 @@
 -- member, reached through the agent of its site. Changes go through the store, to the job's
 -- coordinator, so that all sites change at one fence (docs/fleet.md).
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local requests = require "ncclbpf.job.requests"
@@ -30,11 +31,11 @@ end
 -- Show the progress of a request to many sites on a terminal, if it takes long.
 local function progress(total)
 	if total < 16 or not core.isatty(2) then return nil end
-	local start, shown = core.mono(), false
+	local start, shown = clock.now(), false
 	return function(done, all)
 		if done == all and shown then
 			io.stderr:write("\r\27[K")
-		elseif core.mono() - start > 0.5 then
+		elseif clock.now() - start > clock.times.bar then
 			shown = true
 			local bar = ("#"):rep(done * 30 // all)
 			io.stderr:write(("\r[%-30s] %d of %d sites"):format(bar, done, all))
@@ -195,7 +196,7 @@ function Fleet:follow(line, each, opts)
 	local ok, err = core.held(function()
 		while open > 0 and not stop and not failure do
 			for _, x in ipairs(streams) do lines_of(x) end
-			local left = opts.till and opts.till - core.mono() or 3600
+			local left = opts.till and opts.till - clock.now() or clock.times.long
 			if left <= 0 then return end
 			if open > 0 and not stop and not failure then self.store:wait(left) end
 		end
@@ -360,7 +361,7 @@ end
 
 -- Attach to a job of the store: {fleet=URLs, job=, ranks=}.
 function M.attach(wish, timeout)
-	timeout = timeout or 5
+	timeout = timeout or clock.times.answer
 	local store, err = sites.open(wish.fleet, timeout > 0 and timeout or nil)
 	if not store then return nil, err end
 	local job

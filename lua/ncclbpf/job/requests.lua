@@ -3,6 +3,7 @@
 -- line, then the coordinator's "reply/ID" (docs/fleet.md). The request has a lease, so that one
 -- whose shell has died is dropped.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local maker = require "ncclbpf.job.maker"
 local process = require "ncclbpf.base.process"
@@ -11,7 +12,6 @@ local sites = require "ncclbpf.job.sites"
 local try = errors.try
 local M = {}
 
-local LEASE_S = 30
 local PIECE = 1 << 20
 local SMALL = 16 << 10 -- most bytes of small images in a request, in base64
 
@@ -24,7 +24,7 @@ local count = 0
 local function new_id()
 	count = count + 1
 	local uid, pid = core.ids()
-	return core.sha256(("%s %s %s %s %d"):format(uid, pid or 0, core.mono(), core.time(),
+	return core.sha256(("%s %s %s %s %d"):format(uid, pid or 0, clock.now(), core.time(),
 		count)):sub(1, 16)
 end
 
@@ -120,9 +120,10 @@ local function wait_reply(group, id, revision)
 	local watch, problem = group.store:watch(at, revision)
 	-- returned, not raised, because send() then deletes the request
 	if not watch then return nil, errors.from_reply(problem) end
-	local till = core.mono() + math.max(group:seconds(), 5) + 15
-	while core.mono() < till do
-		local events, err = watch:next(till - core.mono())
+	local till = clock.now() + math.max(group:seconds(), clock.times.answer)
+		+ clock.times.change
+	while clock.now() < till do
+		local events, err = watch:next(till - clock.now())
 		if not events then
 			watch:close()
 			return nil, errors.from_reply(err)
@@ -171,7 +172,7 @@ end
 -- @readable: the request as a user types it. @condition: a key and its revision, or nil. ->
 -- reply | nil, err
 local function send(group, request, readable, condition)
-	local lease = try(group.store:lease(LEASE_S))
+	local lease = try(group.store:lease(clock.times.request))
 	local id = new_id()
 	local at = key(group, "request", id)
 	request.time = core.time()

@@ -3,6 +3,7 @@
 -- collected within one time-out. Changes have two phases, so that all processes change or none
 -- does (docs/protocol.md, "Changes").
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local maker = require "ncclbpf.job.maker"
@@ -17,7 +18,6 @@ Group.__name = "ncclbpf.session"
 M.Group = Group -- job/fleet.lua has the same function for a job of several sites
 
 local uid = core.ids()
-local FOREVER = 1e9
 
 -- Quote a word of a request line if it needs quotes.
 function M.quote(word)
@@ -146,7 +146,7 @@ function Group:living()
 end
 
 function Group:seconds()
-	return self.timeout == 0 and FOREVER or self.timeout
+	return self.timeout == 0 and clock.times.forever or self.timeout
 end
 
 local function timed_out(self, m, what)
@@ -164,7 +164,7 @@ end
 
 -- Wait for the replies of all @pending (id -> index of results).
 local function collect(self, results, pending, what)
-	local deadline = core.mono() + self:seconds()
+	local deadline = clock.now() + self:seconds()
 	while next(pending) do
 		local conns, of = {}, {}
 		for i, r in pairs(pending) do
@@ -181,7 +181,7 @@ local function collect(self, results, pending, what)
 			end
 		end
 		if #conns == 0 then return end
-		local left = deadline - core.mono()
+		local left = deadline - clock.now()
 		local ready = core.poll(conns, math.max(0, left))
 		if #ready == 0 and left <= 0 then
 			for i, r in pairs(pending) do
@@ -348,7 +348,7 @@ function M.attach(wish, timeout)
 	end
 	local list, err = target.choose(wish)
 	if not list then return nil, err end
-	local self = setmetatable({ members = {}, wish = wish, timeout = timeout or 5, next_id = 1,
+	local self = setmetatable({ members = {}, wish = wish, timeout = timeout or clock.times.answer, next_id = 1,
 		trips = 0, caches = {} }, Group)
 	for i, s in ipairs(list) do self.members[i] = connect(s, self:seconds()) end
 	local up = self:living()
@@ -584,7 +584,7 @@ function Group:follow(line, each, opts)
 				end
 			end
 			if stop or failure or #conns == 0 then return end
-			local left = opts.till and opts.till - core.mono()
+			local left = opts.till and opts.till - clock.now()
 			if left and left <= 0 then return end
 			for _, k in ipairs(core.poll(conns, left or -1)) do
 				if not of[k].conn:fill() then

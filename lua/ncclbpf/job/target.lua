@@ -2,13 +2,13 @@
 -- Find processes to attach to: sockets in the directories of docs/protocol.md (stale ones are
 -- removed), then processes that have NCCL mapped but no socket, each with the reason.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local units = require "ncclbpf.base.units"
 
 local M = {}
 local uid = core.ids()
-local STARTING_S = 10 -- age of a socket at which its process surely listens
 
 local function env(name)
 	local v = os.getenv(name)
@@ -80,7 +80,7 @@ end
 function M.lives(s)
 	if s.site then return s.conn ~= nil end
 	if s.ns == core.namespace() then return core.alive(s.pid) end
-	local conn, err = core.connect(s.path, 0.2)
+	local conn, err = core.connect(s.path, clock.times.connect)
 	if not conn then return not err.refused and core.stat(s.path) ~= nil end
 	M.name(s, (conn:peer()))
 	conn:close()
@@ -102,17 +102,17 @@ end
 -- May the socket @s of a process that is not alive be removed? A process that starts refuses
 -- connections, too, for a moment, which its age rules out if it is in another PID namespace.
 local function may_remove(s, st)
-	local conn, err = core.connect(s.path, 0.2)
+	local conn, err = core.connect(s.path, clock.times.connect)
 	if conn then conn:close() end
 	return not conn and err.refused
-		and (s.ns == core.namespace() or os.time() > st.mtime + STARTING_S)
+		and (s.ns == core.namespace() or clock.wall() > st.mtime + clock.times.starting)
 end
 
 -- Has the process of socket @s ended, and does another process have its PID? The PIDs and the
 -- number of a PID namespace are soon used again when containers restart.
 local function reused(s, st)
-	if s.ns ~= core.namespace() or os.time() <= st.mtime + STARTING_S then return false end
-	local conn, err = core.connect(s.path, 0.2)
+	if s.ns ~= core.namespace() or clock.wall() <= st.mtime + clock.times.starting then return false end
+	local conn, err = core.connect(s.path, clock.times.connect)
 	if conn then conn:close() end
 	return not conn and err.refused
 end

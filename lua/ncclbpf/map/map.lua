@@ -2,6 +2,7 @@
 -- Maps of policies, typed: keys and values travel as hexadecimal bytes and
 -- become tables by the type information of the policy's image.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local format = require "ncclbpf.base.format"
 local lists = require "ncclbpf.base.lists"
@@ -602,7 +603,7 @@ function follow(ctx)
 		old = new
 		rounds = rounds + 1
 		if count and rounds > count then return {} end
-		core.sleep(interval)
+		clock.sleep(interval)
 	end
 end
 

@@ -3,7 +3,7 @@
 -- samples or a guard stops it.
 local lists = require "ncclbpf.base.lists"
 local collectives = require "ncclbpf.job.collectives"
-local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local plan = require "ncclbpf.rollout.plan"
 local read = require "ncclbpf.job.read"
 local units = require "ncclbpf.base.units"
@@ -12,7 +12,6 @@ local job = require "ncclbpf.rollout.job"
 
 local M = {}
 
-local POLL_S = 0.05
 local GUARD = 10 -- number of collectives of a kind before a guard may call it slow
 local BAKED = 50 -- during a bake, a guard checks this many latest collectives of each kind
 
@@ -96,13 +95,13 @@ function M.block(r, arm, bake)
 	local from = collectives.until_now(function(line) return job.ask(r, line) end)
 	local seen, times, kept, most = {}, {}, {}, 0
 	local skip = math.ceil(p.samples / (1 - p.warmup_pct / 100)) - p.samples
-	local till = core.mono() + (bake or p.block_timeout)
+	local till = clock.now() + (bake or p.block_timeout)
 	local count, all = {}, 0
 	while bake or most < p.samples do
 		local word, wish = record.requested(r)
 		if word then return nil, word, wish end
-		if core.mono() > till and not (bake and all < GUARD
-			and core.mono() < till + p.block_timeout) then
+		if clock.now() > till and not (bake and all < GUARD
+			and clock.now() < till + p.block_timeout) then
 			if bake then return true, all end
 			return nil, "pause", ("only %d collectives of a kind in %g s"):format(
 				most, p.block_timeout)
@@ -135,7 +134,7 @@ function M.block(r, arm, bake)
 		if not now then return nil, "leave", another end
 		local why, evidence = guarded(r, arm, times, normal, now - before)
 		if why then return nil, "guard", why, evidence end
-		if bake or most < p.samples then core.sleep(p.interval or POLL_S) end
+		if bake or most < p.samples then clock.sleep(p.interval or clock.times.poll) end
 	end
 	local medians = {}
 	for kind, list in pairs(times) do

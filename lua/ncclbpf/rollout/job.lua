@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The job of a rollout: the communicators in its scope, their policies, and changes at a fence.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local changes = require "ncclbpf.job.change"
@@ -20,10 +21,8 @@ local sites = require "ncclbpf.job.sites"
 local try = errors.try
 local M = {}
 
-local POLL_S = 0.05
 local RETRIES = 5 -- number of tries of a change while another change is in progress
 local STALE = 50 -- number of tries of a change after controllers have changed the job
-local IDLE_S = 1 -- seconds without a decision after which a communicator is idle
 
 -- Ask all processes. Raises if one does not answer, which ends the rollout.
 function M.ask(r, line)
@@ -287,7 +286,7 @@ function M.change(r, line)
 			others = others - 1
 		elseif err.code == "busy" or err.code == "aborted" then
 			tries = tries - 1
-			core.sleep(POLL_S * 4)
+			clock.sleep(clock.times.busy)
 		else
 			return nil, err
 		end
@@ -347,18 +346,18 @@ end
 function M.use(r, arm, patience)
 	local ok, err = M.commit(r, arm)
 	if not ok then return nil, err end
-	local began, first = core.mono(), nil
+	local began, first = clock.now(), nil
 	repeat
 		local made, passed = M.standing(r)
 		local waits = false
 		first = first or made
 		for comm, done in pairs(passed) do
-			local idle = made[comm] == first[comm] and core.mono() - began >= IDLE_S
+			local idle = made[comm] == first[comm] and clock.now() - began >= clock.times.idle
 			waits = waits or not done and not idle
 		end
 		if not waits then return true end
-		core.sleep(POLL_S / 5)
-	until core.mono() - began > patience
+		clock.sleep(clock.times.fence)
+	until clock.now() - began > patience
 	return errors.fail("timed_out",
 		"not all ranks that decide have reached the fence of generation %s",
 		tostring(r.generation))

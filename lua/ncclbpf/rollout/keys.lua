@@ -4,6 +4,7 @@
 -- has ended or paused, guard/line has the request that restores the baseline. If the lease ends
 -- first, the job's coordinator carries that out (plugin/agent/coord_guard.c, docs/adr/0017).
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local requests = require "ncclbpf.job.requests"
 local sites = require "ncclbpf.job.sites"
@@ -11,9 +12,7 @@ local sites = require "ncclbpf.job.sites"
 local try = errors.try
 local M = {}
 
-local LOST_S = 60 -- time to live of a lease, if the plan does not say guards.lost
 local MOST = 1 << 20 -- a request to etcd may have 1.5 MiB
-local REQUEST_S = 0.5 -- seconds between two reads of the requests of other shells
 
 local function key(home, part) return ("%s%s/%s"):format(sites.ROOT, home.job, part) end
 
@@ -58,7 +57,7 @@ local function runner_op(r, kind, held, over)
 end
 
 -- Return the seconds without a runner after which the agents restore the baseline.
-function M.lost(r) return r.plan.guards and r.plan.guards.lost or LOST_S end
+function M.lost(r) return r.plan.guards and r.plan.guards.lost or clock.times.lost end
 
 -- Save the record @text of @r. @now: result of M.read; over: the run has ended or paused, so it
 -- needs no runner; settled: the candidate is not in use. Fails if the lease has another holder.
@@ -99,9 +98,9 @@ end)
 -- Keep the lease alive. Raises if it has ended.
 function M.beat(r)
 	local lease = r.lease
-	if not lease or core.mono() < lease.next then return end
+	if not lease or clock.now() < lease.next then return end
 	local kept = r.home.store:keepalive(lease.id)
-	lease.next = core.mono() + M.lost(r) / 6
+	lease.next = clock.now() + M.lost(r) / 6
 	if kept and kept.ttl == 0 then
 		error(errors.new("busy", "the runner's lease in the store has ended"), 0)
 	end
@@ -155,8 +154,8 @@ function M.forget_requests(home)
 end
 
 function M.requested(r)
-	if core.mono() < (r.asked_s or 0) then return nil end
-	r.asked_s = core.mono() + REQUEST_S
+	if clock.now() < (r.asked_s or 0) then return nil end
+	r.asked_s = clock.now() + clock.times.asked
 	local t = errors.catch(get)(r.home, "guard/ask") -- the store may be out of reach
 	if not t then return nil end
 	M.forget_requests(r.home)

@@ -6,6 +6,7 @@
 local blocks = require "ncclbpf.rollout.block"
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local job = require "ncclbpf.rollout.job"
 local judge = require "ncclbpf.rollout.judge"
@@ -26,7 +27,6 @@ local witness = require "ncclbpf.rollout.evidence"
 
 local try = errors.try
 local M = {}
-local POLL_S = 0.05
 local GUARD = 10 -- number of collectives of a kind before a guard may call it slow
 
 local ENDED = record.ended
@@ -208,12 +208,12 @@ end
 
 -- Has the job ended? A connection closes shortly before its process ends, so wait a little.
 local function over(r)
-	local till = core.mono() + 2
+	local till = clock.now() + clock.times.closing
 	while #r.group:living() == 0 do
 		local dead = true
 		for _, m in ipairs(r.group.members) do dead = dead and not target.lives(m) end
-		if dead or core.mono() > till then return dead end
-		core.sleep(POLL_S)
+		if dead or clock.now() > till then return dead end
+		clock.sleep(clock.times.poll)
 	end
 	return false
 end
@@ -401,7 +401,7 @@ end
 -- -> true when the supervisor need not try again
 local function rescue(name, id, token, fleet)
 	local wish = { job = name, fleet = fleet }
-	local group = fleet and session.attach(wish, 5)
+	local group = fleet and session.attach(wish)
 	if fleet and not group then return false end
 	local r = record.load(group or wish)
 	local runs = r and record.runs(r)
@@ -409,7 +409,7 @@ local function rescue(name, id, token, fleet)
 		if group then group:close() end
 		return not runs or r.runner.token ~= token
 	end
-	group = group or session.attach(wish, 5)
+	group = group or session.attach(wish)
 	if not group then return false end
 	local ok = pcall(adopt, r, group) and record.save(r) and asked.pause(r,
 		"the rollout's runner died; its supervisor restored the baseline")

@@ -3,19 +3,14 @@
 -- run continues when the shell ends; the shell then only follows the file of the run. Each
 -- runner has a supervisor (core.guardian), which puts the baseline back if the runner dies.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local keys = require "ncclbpf.rollout.keys"
 local store = require "ncclbpf.rollout.store"
 
 local M = {}
 
-local TRIES, PAUSE_S = 20, 0.5
-local POLL_S = 0.1
--- Time limit of a runner's request to the store: nobody waits for it, so it outlasts a slow store.
--- A shell that follows the runner tries for as long to read the record.
-local PATIENCE_S = 20
-local SAVED_S = 10 -- longest time until a new process has become the runner
-local RESCUE_S = 30 -- time until the supervisor of a dead runner has changed the file
+local TRIES = 20 -- of a supervisor
 
 -- Start a process that waits for the death of this one, then calls rescue() until it returns true,
 -- then after(done).
@@ -26,7 +21,7 @@ local function supervisor(rescue, after)
 			local fine, ok = pcall(rescue)
 			done = fine and ok and true or false
 			if done then break end
-			core.sleep(PAUSE_S)
+			clock.sleep(clock.times.retry)
 		end
 		if after then after(done) end
 	end)
@@ -80,12 +75,12 @@ end
 -- Repeat methods.step until the run has ended or paused, its deadline has passed, or enough(r)
 -- returns true. tell(r) is called after each step. -> r | nil, err
 local function run_steps(r, methods, tell, enough)
-	local till = core.mono() + r.plan.deadline
+	local till = clock.now() + r.plan.deadline
 	local fine, done, err
 	r.failure = nil
 	repeat
 		fine, done, err = pcall(methods.step, r)
-		if fine and not done and not err and core.mono() > till then
+		if fine and not done and not err and clock.now() > till then
 			fine, done, err = pcall(methods.stop, r,
 				("the deadline of %g s has passed"):format(r.plan.deadline))
 		end
@@ -109,8 +104,8 @@ end
 -- Wait until process @pid is the runner of @r. Otherwise another process could take the run over,
 -- because the runner so far, this shell, may end first. -> true | nil, err
 local function await_runner(r, methods, pid)
-	local till = core.mono() + SAVED_S
-	while core.mono() < till do
+	local till = clock.now() + clock.times.saved
+	while clock.now() < till do
 		local lives = core.alive(pid)
 		local now = methods.load(r.home)
 		if now and now.runner.pid == pid then return true end
@@ -119,7 +114,7 @@ local function await_runner(r, methods, pid)
 				tostring(now.runner.pid))
 		end
 		if not lives then break end
-		core.sleep(POLL_S / 5)
+		clock.sleep(clock.times.watch)
 	end
 	return true -- M.follow reports a process that died before it was the runner
 end
@@ -130,7 +125,7 @@ function M.detach(r, methods, tell, after)
 	local log = log_of(r)
 	core.unlink(log)
 	local pid, err = core.detach(function()
-		local there, why = r.group:reconnect(PATIENCE_S)
+		local there, why = r.group:reconnect(clock.times.patience)
 		r.taken, r.runner, r.failure = r.runner.token, store.runner(), nil
 		local saved, trouble = methods.save(r)
 		if not saved then error(trouble, 0) end
@@ -168,13 +163,14 @@ local function is_lost(r, pid, since)
 	if pid and store.is_this_process(r.runner) then return not core.alive(pid) end
 	local _, alive = store.active(r.runner)
 	if alive ~= false then return false end
-	since = since or core.mono()
-	return core.mono() - since > RESCUE_S + (r.home.fleet and keys.lost(r) or 0), since
+	since = since or clock.now()
+	return clock.now() - since > clock.times.rescue + (r.home.fleet and keys.lost(r) or 0),
+		since
 end
 
--- Return a value that changes when the record may have changed. The store is read twice a second.
+-- Return a value that changes when the record may have changed.
 local function stamp_of(r)
-	if r.home.fleet then return core.mono() // 0.5 end
+	if r.home.fleet then return clock.now() // clock.times.record end
 	local st = core.stat(r.path)
 	return st and ("%.9f %d"):format(st.mtime, st.size)
 end
@@ -197,8 +193,8 @@ local function follow(run, methods, tell, pid)
 			if now then
 				failing = nil
 			elseif passes(err) then
-				failing = failing or core.mono()
-				if core.mono() - failing < PATIENCE_S then return false end
+				failing = failing or clock.now()
+				if clock.now() - failing < clock.times.patience then return false end
 			end
 			if not now then
 				return nil, err or errors.new("not_found", path .. " was removed")
@@ -232,7 +228,7 @@ local function follow(run, methods, tell, pid)
 		local done, err
 		repeat
 			done, err = step()
-			if done == false then core.sleep(POLL_S) end
+			if done == false then clock.sleep(clock.times.follow) end
 		until done ~= false
 		return done, err
 	end

@@ -3,6 +3,7 @@
 -- see only their context. Each call has a limit of time and memory. After a call that fails or
 -- exceeds its limit no callback is called again, and the rollout pauses.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
@@ -13,7 +14,6 @@ local session = require "ncclbpf.job.session"
 local try = errors.try
 local M = {}
 
-M.DEADLINE_S = 5 -- of a call
 M.MEMORY = 64 << 20 -- largest number of bytes that a call may allocate
 local LINES = 1000 -- largest number of lines that a script may log
 
@@ -108,7 +108,7 @@ local function failure(self, name, e, limit)
 	local text = errors.is(e) and e.message or tostring(e)
 	return errors.new("script_failed", ("%s: %s"):format(name, text), { object = self.path,
 		hint = limit and ("a call may take %g s and %d MiB"):format(
-			M.DEADLINE_S, M.MEMORY >> 20) or nil })
+			clock.times.callback, M.MEMORY >> 20) or nil })
 end
 
 -- Call a callback of the script. -> true, results | nil, err. After a failure, no callback is
@@ -117,7 +117,7 @@ function Script:call(name, ...)
 	local f = self.callbacks[name]
 	if not f then return true end
 	if self.stopped then return nil, self.stopped end
-	local r = table.pack(core.limited(M.DEADLINE_S, M.MEMORY, f, ...))
+	local r = table.pack(core.limited(clock.times.callback, M.MEMORY, f, ...))
 	if not r[1] then
 		self.stopped = failure(self, name, r[2], r[3])
 		return nil, self.stopped

@@ -5,6 +5,7 @@
 -- Records are replaced as a whole; compare and replace happens under a lock. The home of a record
 -- is a group, or a table with its fields job and, for several hosts, fleet (true) and store.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local keys = require "ncclbpf.rollout.keys"
 local process = require "ncclbpf.base.process"
@@ -13,7 +14,6 @@ local try = errors.try
 local M = {}
 
 local LIMIT = 16 << 20
-local LOCK_S = 5
 -- A function instead of a constant, because runners and supervisors are forks of the
 -- process that loaded this module.
 local function own_pid() return select(2, core.ids()) end
@@ -77,7 +77,7 @@ end
 -- -> lock | nil, err
 local function lock(path)
 	local file = path .. ".lock"
-	local it, err = core.lock(file, LOCK_S, process.identity(own_pid()))
+	local it, err = core.lock(file, clock.times.lock, process.identity(own_pid()))
 	if it then return it end
 	return nil, lock_error(errors.from_reply(err), core.read(file, 256) or "")
 end
@@ -146,7 +146,7 @@ end)
 function M.runner()
 	local pid = own_pid()
 	return { pid = pid, process = process.identity(pid),
-		token = ("%d.%d.%.0f"):format(pid, math.random(1 << 30), core.mono() * 1e9) }
+		token = ("%d.%d.%.0f"):format(pid, math.random(1 << 30), clock.now() * 1e9) }
 end
 
 -- Returns whether @runner makes progress, and whether it is alive. A stopped process makes no

@@ -2,6 +2,7 @@
 -- Completion: grammar, live names, files, Lua globals. The prompt asks it
 -- with a session; the user's shell through `ncclbpf-shell __complete WORDS`.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local commands = require "ncclbpf.commands.rows"
 local lists = require "ncclbpf.base.lists"
 local words = require "ncclbpf.cli.words"
@@ -11,8 +12,6 @@ local target = require "ncclbpf.job.target"
 
 local M = {}
 
-local CACHE_SECONDS = 2
-local PATIENCE = 0.1
 local FILE_OPTIONS = { data = true, out = true, segment = true, svg = true }
 
 local function starting(list, prefix)
@@ -55,15 +54,15 @@ local function live(group, kind)
 	if not group or group.closed then return {} end
 	group.caches.names = group.caches.names or {}
 	local known = group.caches.names[kind]
-	if known and core.mono() - known.at < CACHE_SECONDS then return known.list end
+	if known and clock.now() - known.at < clock.times.names then return known.list end
 	local m = group:living()[1]
 	if not m then return {} end
 	local was = group.timeout
-	group.timeout = PATIENCE
+	group.timeout = clock.times.complete
 	local ok, r = pcall(group.ask, group, lines[kind], { members = { m } })
 	group.timeout = was
 	local list = ok and r[1].data and names_in(kind, r[1].data) or {}
-	group.caches.names[kind] = { at = core.mono(), list = list }
+	group.caches.names[kind] = { at = clock.now(), list = list }
 	return list
 end
 
@@ -299,7 +298,7 @@ function M.main(app, list)
 		local sockets = target.sockets()
 		if sockets[1] then
 			local ok, g = pcall(session.attach, { socket = sockets[1].path },
-				PATIENCE / 2)
+				clock.times.attach)
 			group = ok and g or nil
 		end
 	end

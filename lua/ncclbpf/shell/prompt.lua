@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The prompt: history, the state of the target, unfinished chunks, Ctrl-C and Ctrl-D.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local ascii = require "ncclbpf.base.ascii"
 local lists = require "ncclbpf.base.lists"
 local complete = require "ncclbpf.shell.complete"
@@ -10,7 +11,6 @@ local merge = require "ncclbpf.job.merge"
 local M = {}
 
 local HISTORY = 10000
-local PATIENCE = 0.2 -- longest time that a prompt waits for its target, in seconds
 
 -- ---- history --------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ local utf = core.utf8()
 
 local function ask_quickly(group, line)
 	local was = group.timeout
-	group.timeout = PATIENCE
+	group.timeout = clock.times.prompt
 	local ok, results = pcall(group.ask, group, line)
 	group.timeout = was
 	group.trips = group.trips - 1
@@ -143,7 +143,7 @@ local function greet(app)
 	local f = app.flags
 	if f.quiet then return end
 	local wish = { pid = f.pid, job = f.job, socket = f.socket, ranks = f.ranks }
-	local ok, group, err = core.guard(false, app.attach, app, wish, f.timeout or 5)
+	local ok, group, err = core.guard(false, app.attach, app, wish, f.timeout)
 	if not ok then
 		app:report(group, "attach")
 	elseif group then

@@ -9,6 +9,7 @@ local lists = require "ncclbpf.base.lists"
 local blocks = require "ncclbpf.rollout.block"
 local collectives = require "ncclbpf.job.collectives"
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local job = require "ncclbpf.rollout.job"
 local judge = require "ncclbpf.rollout.judge"
@@ -27,8 +28,6 @@ local try = errors.try
 local M = {}
 
 local PID = select(2, core.ids())
-local FORGET_S = 5 -- longest time to unload all tables; a table that a rank uses is tried again
-local PATIENCE_S = 30 -- longest time to restore the baseline on all ranks
 
 -- ---- the file ------------------------------------------------------------------
 
@@ -318,16 +317,16 @@ end
 -- Discard the tables @names. A table that a rank still uses is retried until the rank has passed
 -- the fence.
 local function forget_tables(group, names)
-	local till = core.mono() + FORGET_S
+	local till = clock.now() + clock.times.unload
 	for _, name in ipairs(names) do
 		local busy
 		repeat
-			if busy then core.sleep(0.05) end
+			if busy then clock.sleep(clock.times.poll) end
 			busy = false
 			for _, r in ipairs(group:ask(session.line { "policy", "unload", name })) do
 				busy = busy or r.err and r.err.code == "busy"
 			end
-		until not busy or core.mono() > till
+		until not busy or clock.now() > till
 	end
 end
 
@@ -335,7 +334,7 @@ end
 -- change | nil, err
 local function restore(r)
 	core.hold(true)
-	local fine, ok, err = pcall(job.use, r, r.baseline, PATIENCE_S)
+	local fine, ok, err = pcall(job.use, r, r.baseline, clock.times.baseline)
 	if not fine then ok, err = nil, errors.caught(ok) end
 	-- Idle ranks change with their next decision.
 	if not ok and err.code == "timed_out" then ok = true end
@@ -348,7 +347,7 @@ end
 -- Restore the baseline from the supervisor, by a connection of its own.
 -- @fleet: the store of a job of several hosts, or nil
 local function rescue(name, baseline, prefix, fleet)
-	local group = session.attach({ job = name, fleet = fleet }, 5)
+	local group = session.attach({ job = name, fleet = fleet })
 	if not group then return nil end
 	local names, generation = job.in_use(group)
 	local ours = false
@@ -356,8 +355,8 @@ local function rescue(name, baseline, prefix, fleet)
 	local done, err = true, nil
 	if ours then
 		local r = { group = group, generation = generation,
-			plan = { block_timeout = PATIENCE_S } }
-		done, err = job.use(r, baseline, PATIENCE_S)
+			plan = { block_timeout = clock.times.baseline } }
+		done, err = job.use(r, baseline, clock.times.baseline)
 		if not done and err.code == "timed_out" then done = true end
 	end
 	for _, p in ipairs(read.list(group:ask "policy list"[1].data, "policies")) do
@@ -395,7 +394,7 @@ local function prepare(group, p)
 		stops = core.array {}, kinds = {}, now = "base",
 		id = ("%s-%s"):format(p.name, core.time():gsub("[^%dT]", "")),
 			prefix = ("sweep-%d-%d-"):format(
-			PID, math.floor(core.mono() * 1000) % 100000) }
+			PID, math.floor(clock.now() * 1000) % 100000) }
 	r.path = try(store.path(group.job, "sweeps"))
 	p.seed = p.seed or math.random(1 << 30)
 	r.baseline, r.generation = try(job.in_use(group))

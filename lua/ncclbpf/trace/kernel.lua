@@ -2,6 +2,7 @@
 -- What `trace calls` and `trace rdma` share: both follow the job's events for some seconds beside
 -- programs in the kernel, and show both as one table.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local trace = require "ncclbpf.trace.trace"
 local units = require "ncclbpf.base.units"
@@ -28,7 +29,7 @@ function M.follow(s, line, seconds, p, each, take)
 		return records() or full
 	end)
 	local interrupted, ok, good, failure = core.settled(s.follow, s, line, batch,
-		{ till = core.mono() + seconds, gone = function() end })
+		{ till = clock.now() + seconds, gone = function() end })
 	records()
 	local dropped = p and p:dropped() or 0
 	if p then p:close() end

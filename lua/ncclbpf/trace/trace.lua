@@ -3,6 +3,7 @@
 -- (plugin/control/commands/trace.c); the shell writes Chrome's trace format (trace/file.lua) or
 -- JSON lines.
 local core = require "ncclbpf.core"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local gin = require "ncclbpf.trace.gin"
@@ -329,7 +330,7 @@ local function stream(ctx, o)
 	-- Ctrl-C ends a trace without a limit.
 	local interrupted, ok, good, failure = core.settled(
 		s.follow, s, line_of("trace start", ctx) .. " follow=yes", take, {
-		till = o.seconds and core.mono() + o.seconds,
+		till = o.seconds and clock.now() + o.seconds,
 		gone = function(m)
 			notes[#notes + 1] = ("note: %s went away"):format(merge.who { m })
 		end,
