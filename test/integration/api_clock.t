@@ -15,7 +15,7 @@ start() { # JOB ARGS...
 	this=$1
 	shift
 	NCCLBPF_JOB=$this NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCL_DEBUG=INFO \
-		timeout 300 "$B/test/fakes/host/standin" --procs --ranks 3 --seconds 280 \
+		timeout 0 "$B/test/fakes/host/standin" --procs --ranks 3 --seconds inf \
 		--pause-ms 2 --min 1K --max 64M --factor 4 "$@" >"$T/$this.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!

@@ -82,8 +82,8 @@ tail() { # algorithm and protocol that the last decision says
 # a job that lives while it is asked, with a report
 lives() {
 	rm -f "$dir/report"
-	NCCLBPF_JOB=chain$n timeout 300 "$B/test/fakes/host/standin" --procs \
-		--ranks 4 --min 64M --max 64M --seconds 90 --pause-ms 2 \
+	NCCLBPF_JOB=chain$n timeout 0 "$B/test/fakes/host/standin" --procs \
+		--ranks 4 --min 64M --max 64M --seconds inf --pause-ms 2 \
 		--report "$dir/report" "$@" >"$dir/log" 2>&1 &
 	job=$!
 	for _ in $(seq 600); do
@@ -291,8 +291,8 @@ NCCLBPF_CHAIN_TUNER=$peers/tuner_v5.so
 
 begin() { # processes answer the shell
 	rm -f "$dir"/*.sock
-	NCCLBPF_JOB=shown timeout 300 "$B/test/fakes/host/standin" --ranks 2 \
-		--seconds 90 --pause-ms 5 >"$dir/log" 2>&1 &
+	NCCLBPF_JOB=shown timeout 0 "$B/test/fakes/host/standin" --ranks 2 \
+		--seconds inf --pause-ms 5 >"$dir/log" 2>&1 &
 	job=$!
 	for i in $(seq 600); do
 		[ "$(ls "$dir" | grep -c sock)" -ge 1 ] && timeout 300 "$sh" \

@@ -9,7 +9,7 @@
 trap finish EXIT
 cd "$T" || exit 1
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=ex \
-	"$B/test/fakes/host/standin" --ranks 2 --procs --seconds 600 --pause-ms 20 \
+	timeout 0 "$B/test/fakes/host/standin" --ranks 2 --procs --seconds inf --pause-ms 20 \
 	--min 1M --max 64M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >ex.out 2>&1 &
 jobs="$jobs $!"
 export NCCLBPF_JOB=ex
@@ -56,8 +56,8 @@ policy() {
 	} >"$1.bpf.c"
 	status 0 "a policy: $1" policy load "$1.bpf.c"
 }
-policy made '	if (ctx->coll == NCCL_COLL_ALL_REDUCE && ctx->bytes >= MIB(4) && ctx->bytes <= MIB(32) &&
-	    ctx->ranks < 16) {
+policy made '	if (ctx->coll == NCCL_COLL_ALL_REDUCE && ctx->bytes >= MIB(4) &&
+	    ctx->bytes <= MIB(32) && ctx->ranks < 16) {
 		ctx->algo = NCCL_ALGO_RING;
 		ctx->proto = NCCL_PROTO_SIMPLE;
 	}'

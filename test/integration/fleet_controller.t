@@ -20,8 +20,8 @@ echo 1 >contend
 NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=loop NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_POLICY="$B/policies/adaptive_channels.policy" NCCLBPF_CONTROLLER_MS=50 \
 	NCCLBPF_SOCKET_DIR="$T/a" \
-	timeout 300 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --events --min 64M \
-	--max 64M --contend "$T/contend" --report "$T/report" --seconds 240 --pause-ms 2 \
+	timeout 0 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 --procs --events --min 64M \
+	--max 64M --contend "$T/contend" --report "$T/report" --seconds inf --pause-ms 2 \
 	--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 job=$!

@@ -28,8 +28,8 @@ mkdir -m 700 a b c
 NCCLBPF_JOB=sum NCCLBPF_FLEET_CERT=$T/etcd/agent.pem \
 	NCCLBPF_FLEET_KEY=$T/etcd/agent.key NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_POLICY="$policy" NCCLBPF_CONTROLLER_MS=50 NCCLBPF_SOCKET_DIR="$T/a" \
-	timeout 300 "$B/test/fakes/host/standin" --ranks 3 --nodes 3 --procs --events --min 4M \
-	--max 4M --seconds 240 --pause-ms 2 --rank-env 0:RANK=0 --rank-env 1:RANK=1 \
+	timeout 0 "$B/test/fakes/host/standin" --ranks 3 --nodes 3 --procs --events --min 4M \
+	--max 4M --seconds inf --pause-ms 2 --rank-env 0:RANK=0 --rank-env 1:RANK=1 \
 	--rank-env 2:RANK=2 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/c" >log 2>&1 &
 job=$!

@@ -37,8 +37,8 @@ change() {
 NCCLBPF_FLEET="$fleet" "$agents" outage "$T/a" "$T/b" >>log.agents 2>&1 &
 jobs="$jobs $!"
 env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=outage NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
-	NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
-	--procs --min 4M --max 32M --seconds 300 --pause-ms 5 \
+	NCCLBPF_SOCKET_DIR="$T/a" timeout 0 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
+	--procs --min 4M --max 32M --seconds inf --pause-ms 5 \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 jobs="$jobs $!"
 await registered && ctl put "$keys/image/$digest" <"$policy" >/dev/null && change before size_aware

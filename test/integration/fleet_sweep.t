@@ -23,8 +23,8 @@ NCCLBPF_FLEET="$fleet" NCCLBPF_FLEET_AUDIT=100 "$agents" sweep "$T/a" "$T/b" >>l
 jobs="$jobs $!"
 env NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=sweep \
 	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/a" \
-	timeout 300 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --min 4M --max 32M \
-	--seconds 90 --pause-ms 5 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
+	timeout 0 "$B/test/fakes/host/standin" --ranks 2 --nodes 2 --procs --min 4M --max 32M \
+	--seconds inf --pause-ms 5 --rank-env "1:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 job=$! jobs="$jobs $!"
 left() { sweep count >why && grep -qx "$1" why; }
 soon() { # COMMAND...: within half a minute

@@ -38,8 +38,8 @@ NCCLBPF_FLEET_CERT=$T/etcd/agent.pem NCCLBPF_FLEET_KEY=$T/etcd/agent.key \
 	NCCLBPF_AGENT_LISTEN=127.0.0.1 "$agents" views "$T/a" "$T/b" >>log.agents 2>&1 &
 jobs="$jobs $!"
 NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
-	NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
-	--procs --events --min 1M --max 4M --factor 4 --seconds 190 --pause-ms 2 \
+	NCCLBPF_SOCKET_DIR="$T/a" timeout 0 "$B/test/fakes/host/standin" --ranks 4 --nodes 2 \
+	--procs --events --min 1M --max 4M --factor 4 --seconds inf --pause-ms 2 \
 	--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 jobs="$jobs $!"

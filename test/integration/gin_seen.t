@@ -183,16 +183,16 @@ run -J one -o json doctor
 has "doctor: in use" out '"name":"gin","level":"ok"'
 exec 3>&-
 standin=$B/test/fakes/host/standin
-on idle timeout 300 "$standin" --ranks 1 --seconds 90 --pause-ms 50
+on idle timeout 0 "$standin" --ranks 1 --seconds inf --pause-ms 50
 run -J idle -o json doctor
 has "doctor: on, but nobody has asked" out '"name":"gin","level":"warn"' \
 	"GIN is on, but not in use: NCCL 2.28.9 looks for GIN only in the net plugin's library" \
 	"set NCCL_NET_PLUGIN=ncclbpf"
-on forbidden NCCL_WIN_ENABLE=0 timeout 300 "$standin" --ranks 1 --seconds 90 --pause-ms 50
+on forbidden NCCL_WIN_ENABLE=0 timeout 0 "$standin" --ranks 1 --seconds inf --pause-ms 50
 run -J forbidden -o json doctor
 has "doctor: a variable of NCCL forbids it" out \
 	"not in use: NCCL_WIN_ENABLE=0 keeps NCCL from GIN" "unset it"
-on old timeout 300 "$standin" --nccl 2.28.3 --ranks 1 --seconds 90 --pause-ms 50
+on old timeout 0 "$standin" --nccl 2.28.3 --ranks 1 --seconds inf --pause-ms 50
 run -J old -o json doctor
 has "doctor: NCCL is too old" out "not in use: NCCL 2.28.3 has no GIN plugins"
 

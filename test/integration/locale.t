@@ -25,8 +25,8 @@ E
 for l in $LOCALES; do
 	LC_ALL=$l.UTF-8
 	export NCCLBPF_JOB=$l
-	STANDIN_LOCALE=1 NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 300 \
-		"$B/test/fakes/host/standin" --events --ranks 2 --procs --seconds 180 --pause-ms 5 \
+	STANDIN_LOCALE=1 NCCL_TUNER_PLUGIN=$B/libncclbpf.so timeout 0 \
+		"$B/test/fakes/host/standin" --events --ranks 2 --procs --seconds inf --pause-ms 5 \
 		--min 1M --max 64M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" \
 		>"$l.out" 2>&1 &
 	jobs="$jobs $!"

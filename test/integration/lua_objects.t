@@ -11,11 +11,12 @@ shm_room "objects" "$0" "$@"
 trap finish EXIT
 cd "$T" || exit 1
 cp "$B/policies/force.bpf.o" "$B/policies/size_aware.bpf.o" .
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=objects timeout 300 "$B/test/fakes/host/standin" \
-	--ranks 2 --procs --groups 2 --events --seconds 100 --pause-ms 1 --min 1M --max 4M \
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=objects timeout 0 "$B/test/fakes/host/standin" \
+	--ranks 2 --procs --groups 2 --events --seconds inf --pause-ms 1 --min 1M --max 4M \
 	--factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
 jobs="$jobs $!"
 await timeout 300 "$S" -q attach objects >/dev/null 2>&1
+[ $? -eq 0 ] || need "a job" 1
 lua_run "$TOP/test/integration/lua_objects.lua" >"$T/api.out" 2>"$T/why"
 rc=$?
 cat "$T/api.out"

@@ -19,11 +19,12 @@ cp "$B/policies/nvlink_ring_mid.policy" "$B/examples/rollout/one_channel.bpf.o" 
 	' "$TOP/test/fakes/vgpu/b300.csv"
 	grep -v '^#\|^collective' "$TOP/test/fakes/vgpu/b300.csv"
 } >times.csv
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=staged timeout 300 "$B/test/fakes/host/standin" \
-	--ranks 2 --procs --groups 3 --events --seconds 180 --pause-ms 2 --min 8M --max 8M \
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=staged timeout 0 "$B/test/fakes/host/standin" \
+	--ranks 2 --procs --groups 3 --events --seconds inf --pause-ms 2 --min 8M --max 8M \
 	--contend slow --table times.csv >job.out 2>&1 &
 jobs="$jobs $!"
 await timeout 300 "$S" -q attach staged >/dev/null 2>&1
+[ $? -eq 0 ] || need "a job" 1
 lua_run "$TOP/test/integration/$SCRIPT" >"$T/api.out" 2>"$T/why"
 rc=$?
 cat "$T/api.out"

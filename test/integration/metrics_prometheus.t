@@ -14,7 +14,7 @@ cd "$T" || exit 1
 M=$TOP/examples/monitoring
 
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
-	"$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 600 \
+	timeout 0 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds inf \
 	--pause-ms 2 --nccl 2.28.9 --min 4K --max 4M --factor 1024 >one.out 2>&1 &
 jobs="$jobs $!"
 await "$S" -q attach one

@@ -12,8 +12,8 @@ cd "$T" || exit 1
 start() { # JOB ARGS...
 	this=$1
 	shift
-	NCCLBPF_JOB=$this timeout 300 "$B/test/fakes/host/standin" --procs --ranks 2 \
-		--seconds 100 --pause-ms 2 --min 1M --max 4M "$@" >"$T/$this.out" 2>&1 &
+	NCCLBPF_JOB=$this timeout 0 "$B/test/fakes/host/standin" --procs --ranks 2 \
+		--seconds inf --pause-ms 2 --min 1M --max 4M "$@" >"$T/$this.out" 2>&1 &
 	job=$!
 	jobs="$jobs $job"
 	await timeout 300 "$S" -q attach "$this" >/dev/null 2>&1

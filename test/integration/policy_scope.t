@@ -14,7 +14,7 @@ host() { # NAME OPTIONS...
 	n=$1
 	shift
 	NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=$n \
-		timeout 300 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 100 \
+		timeout 0 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds inf \
 		--pause-ms 2 --min 1M --max 64M --factor 4 "$@" >"$n.out" 2>&1 &
 	jobs="$jobs $!"
 	await timeout 300 "$S" -q attach "$n" >/dev/null 2>&1

@@ -22,10 +22,11 @@ R=$TOP/examples/rollout
 ' >times.csv
 
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
-	timeout 580 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds 560 \
+	timeout 0 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds inf \
 	--pause-ms 1 --min 1M --max 64M --factor 8 --table times.csv >one.out 2>&1 &
 jobs="$jobs $!"
 await timeout 300 "$S" -q attach one >/dev/null 2>&1
+need "a job" $?
 export NCCLBPF_JOB=one
 using() { # NAME: the policies in use are these
 	run -o json status
@@ -286,14 +287,27 @@ runner() { # the PID of the process that runs it
 }
 lives() { kill -0 "$1" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status"; }
 dead() { ! lives "$1"; }
-"$S" rollout start long.lua >long.out 2>&1 &
-shell=$!
-seen() { # N blocks or more
-	timeout 300 "$S" -o json rollout status 2>/dev/null | grep -q "\"state\":\"$2\"" &&
-		timeout 300 "$S" -o json rollout status | lua_run -e '
-			assert(require "ncclbpf.core".decode(io.read "a").data.blocks >= '"$1"')
-		' 2>/dev/null
+id() { sed -n 's/^{.*"id":"\([^"]*\)".*/\1/p' out; }
+# begin PLAN: a rollout in the background, in place of the rollout $before
+begin() {
+	run -o json rollout status
+	before=$(id)
+	"$S" rollout start "$1" >"${1%.lua}.out" 2>&1 &
+	shell=$!
 }
+seen() { # N STATE: N blocks or more in this state; never if the rollout has ended in another
+	run -o json rollout status
+	[ "$(id)" != "$before" ] || return 1
+	if grep -q "\"state\":\"$2\"" out; then
+		lua_run -e '
+			assert(require "ncclbpf.core".decode(io.read "a").data.blocks >= '"$1"')
+		' <out 2>/dev/null
+	else
+		! grep -qE '"state":"(rolled_back|failed|succeeded)"' out || return $NEVER
+		return 1
+	fi
+}
+begin long.lua
 await seen 2 progressing
 ok "a long one goes on" $?
 runner=$(runner)
@@ -384,8 +398,7 @@ status 2 "what has ended does not go on" rollout resume
 
 # ---- the shell that started it is killed ----
 sed -e 's/samples = [0-9]*/samples = 20/' "$R/ring_mid.lua" >orphan.lua
-"$S" rollout start orphan.lua >orphan.out 2>&1 &
-shell=$!
+begin orphan.lua
 await seen 1 progressing
 kill -9 $shell
 wait $shell 2>/dev/null
@@ -399,6 +412,8 @@ ok "and to the promotion" $?
 ok "its runner had nothing to say" $?
 run rollout undo
 sed -e 's/slower_pct = [0-9]*/slower_pct = 100/' "$R/one_channel.lua" >slow.lua
+run -o json rollout status
+before=$(id)
 status 0 "one that nobody follows" rollout start slow.lua follow=no
 await seen 0 rolled_back
 ok "is guarded all the same" $?

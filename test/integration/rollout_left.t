@@ -14,11 +14,12 @@ trap finish EXIT
 cd "$T" || exit 1
 export XDG_STATE_HOME="$T/state"
 cp "$B/policies/nvlink_ring_mid.policy" "$B/policies/size_aware.policy" .
-NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=left timeout 300 "$B/test/fakes/host/standin" \
-	--ranks 2 --procs --groups 3 --events --seconds 180 --pause-ms 2 --min 8M --max 8M \
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=left timeout 0 "$B/test/fakes/host/standin" \
+	--ranks 2 --procs --groups 3 --events --seconds inf --pause-ms 2 --min 8M --max 8M \
 	--table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
 jobs="$jobs $!"
 await timeout 300 "$S" -q attach left >/dev/null 2>&1
+need "a job: left" $?
 cat >killed.lua <<'L'
 local core = require "ncclbpf.core"
 local t = assert(require "ncclbpf".attach { job = "left" })
@@ -64,10 +65,11 @@ ok "the script ran to its end" $rc
 H=test/corpus/events/loop_hostile
 NCCLBPF_POLICY=$B/$H.policy NCCLBPF_CONTROLLER_MS=50 NCCL_TUNER_PLUGIN=$B/libncclbpf.so \
 	NCCLBPF_JOB=loop \
-	timeout 300 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds 180 \
+	timeout 0 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds inf \
 	--pause-ms 2 --min 8M --max 8M --table "$TOP/test/fakes/vgpu/b300.csv" >loop.out 2>&1 &
 jobs="$jobs $!"
 await timeout 300 "$S" -q attach loop >/dev/null 2>&1
+need "a job: loop" $?
 cat >loop.lua <<'L'
 local nb = require "ncclbpf"
 local t = assert(nb.attach { job = "loop" })

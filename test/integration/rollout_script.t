@@ -140,6 +140,7 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=scripted \
 jobs="$jobs $!"
 export NCCLBPF_JOB=scripted
 await timeout 300 "$S" -q attach scripted >/dev/null 2>&1
+need "a job: scripted" $?
 P='plan = { candidate = { "force" }, blocks = 4, samples = 6,
 		judge = { confidence = 0.5, looks = 1 }, seed = 1 }'
 echo "return { $P, requires = { 'force' } }" >x.lua

@@ -145,16 +145,26 @@ job() {
 	await grep -q '^ready' "$T/$name.out"
 }
 
-# await COMMAND...: until it succeeds, or for $HANG seconds
+# The status of a condition that can no longer become true.
+NEVER=99
+
+# await COMMAND...: until it succeeds, or for $HANG seconds. Fails at once if its status is $NEVER.
 await() {
 	give_up=$(($(date +%s) + HANG))
-	until "$@"; do
-		if [ "$(date +%s)" -ge $give_up ]; then
+	while :; do
+		"$@" && return
+		if [ $? -eq $NEVER ] || [ "$(date +%s)" -ge $give_up ]; then
 			echo "# it never came: $*"
 			return 1
 		fi
 		sleep 0.1
 	done
+}
+
+# need NAME STATUS: a test without which the following ones say nothing. The suite ends if it fails.
+need() {
+	ok "$@"
+	[ "$2" -eq 0 ] || exit 1
 }
 
 # settled JOB: have all its ranks passed the fence of the last change?

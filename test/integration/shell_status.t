@@ -59,15 +59,21 @@ ln -s "$T/s" "$T/link"
 NCCLBPF_SOCKET_DIR=$T/link timeout 10 "$S" status >"$T/out" 2>"$T/err"
 [ $? -eq 77 ] && grep -q 'is a link' "$T/err"
 ok "77: a socket directory that is a link" $?
-timeout -s INT 1 "$S" -e 'while true do pcall(function() while true do end end) end' 2>/dev/null
-timeout --preserve-status -s INT 0.5 "$S" \
-	-e 'while true do pcall(function() while true do end end) end' 2>"$T/err"
+# stopped SIGNAL CODE: the status of a shell that gets the signal when CODE runs
+stopped() {
+	rm -f "$T/up"
+	env --default-signal=INT "$S" -e "io.open('$T/up', 'w'):close() $2" 2>"$T/err" &
+	await test -e "$T/up"
+	kill -s "$1" $!
+	wait $!
+}
+stopped INT 'while true do pcall(function() while true do end end) end'
 [ $? -eq 130 ]
 ok "130: interrupted, though the script catches errors" $?
-timeout --preserve-status -s INT 0.5 "$S" -e 'nb.sleep(20)' 2>"$T/err"
+stopped INT 'nb.sleep(600)'
 [ $? -eq 130 ]
 ok "130: interrupted while it waits" $?
-timeout --preserve-status -s TERM 0.5 "$S" -e 'nb.sleep(20)' 2>"$T/err"
+stopped TERM 'nb.sleep(600)'
 [ $? -eq 143 ]
 ok "143: terminated" $?
 

@@ -8,7 +8,7 @@
 trap finish EXIT
 cd "$T" || exit 1
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=sim \
-	timeout 300 "$B/test/fakes/host/standin" --ranks 4 --procs --seconds 180 --pause-ms 20 \
+	timeout 0 "$B/test/fakes/host/standin" --ranks 4 --procs --seconds inf --pause-ms 20 \
 	--min 1M --max 64M --factor 4 --table "$TOP/test/fakes/vgpu/b300.csv" >sim.out 2>&1 &
 host=$!
 jobs="$jobs $host"

@@ -18,10 +18,11 @@ export XDG_STATE_HOME="$T/state"
 	grep -v '^#\|^collective' "$TOP/test/fakes/vgpu/b300.csv"
 } >times.csv
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
-	timeout 300 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds 280 \
+	timeout 0 "$B/test/fakes/host/standin" --ranks 4 --procs --events --seconds inf \
 	--pause-ms 1 --min 1M --max 64M --factor 8 --table times.csv >one.out 2>&1 &
 jobs="$jobs $!"
 await timeout 300 "$S" -q attach one >/dev/null 2>&1
+need "a job: one" $?
 export NCCLBPF_JOB=one
 using() { # NAMES: the policies in use are these, and no table of a sweep is held
 	run -o json status

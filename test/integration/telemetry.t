@@ -13,8 +13,8 @@ P=$B/libncclbpf.so
 standin() { # JOB [NAME=value...] -- ARGS...
 	name=$1
 	shift
-	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name timeout 300 env "$@" --events \
-		--seconds 180 --pause-ms 2 >"$T/$name.out" 2>&1 &
+	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name timeout 0 env "$@" --events \
+		--seconds inf --pause-ms 2 >"$T/$name.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!
 	await timeout 300 "$S" -q attach "$name" >/dev/null 2>&1
@@ -388,9 +388,9 @@ fi
 # NCCL without a profiler interface: a variable that is set is not hinted at
 for release in 2.21.5 2.22.3 2.24.3; do
 	old=old_$(echo $release | tr . _)
-	NCCL_TUNER_PLUGIN=$P NCCL_PROFILER_PLUGIN=$P NCCLBPF_JOB=$old timeout 300 \
+	NCCL_TUNER_PLUGIN=$P NCCL_PROFILER_PLUGIN=$P NCCLBPF_JOB=$old timeout 0 \
 		"$B/test/fakes/host/standin" --ranks 1 --nccl $release --min 4K --max 4K \
-		--seconds 50 --pause-ms 2 >"$T/old.out" 2>&1 &
+		--seconds inf --pause-ms 2 >"$T/old.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!
 	decides() { # the tuner's interface is known

@@ -10,8 +10,8 @@ $py -c 'import pyte' 2>/dev/null || py=/usr/bin/python3 # Debian's
 $py -c 'import pyte' 2>/dev/null || skip_all "top" "no python3-pyte"
 trap finish EXIT
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=train NCCLBPF_POLICY=$B/policies/force.policy \
-	timeout 300 "$B/test/fakes/host/standin" --ranks 2 --procs --groups 2 --events \
-	--seconds 180 --pause-ms 2 --nccl 2.28.9 --min 4K --max 4M \
+	timeout 0 "$B/test/fakes/host/standin" --ranks 2 --procs --groups 2 --events \
+	--seconds inf --pause-ms 2 --nccl 2.28.9 --min 4K --max 4M \
 	--factor 1024 >"$T/job.out" 2>&1 &
 job=$!
 jobs="$jobs $job"

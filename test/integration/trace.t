@@ -82,7 +82,7 @@ ok "the rings stay, NCCL is asked for nothing" $?
 if [ -e "$B/policies/size_aware.policy" ]; then
 	status 0 "a policy is loaded" -J one policy load "$B/policies/size_aware.policy"
 	env --default-signal=INT "$S" -J one trace start out=change.json events=coll,kernel_ch \
-		seconds=100 >change.out 2>&1 &
+		>change.out 2>&1 &
 	one=$!
 	jobs="$jobs $one"
 	await kept change.json
@@ -111,7 +111,7 @@ if [ -e "$B/policies/size_aware.policy" ]; then
 fi
 
 # the job ends first
-env --default-signal=INT "$S" -J one -o json trace start out=end.json seconds=100 >end.out 2>&1 &
+env --default-signal=INT "$S" -J one -o json trace start out=end.json >end.out 2>&1 &
 one=$!
 jobs="$jobs $one"
 await kept end.json

@@ -12,7 +12,7 @@ standin() { # JOB ARGS...
 	name=$1
 	shift
 	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name \
-		timeout 300 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs \
+		timeout 0 "$B/test/fakes/host/standin" --events --seconds inf --ranks 2 --procs \
 		--min 4K --max 4M --factor 1024 --pause-ms 5 "$@" >"$T/$name.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!

@@ -12,7 +12,7 @@ command -v python3 >/dev/null || skip_all "traces in Chrome" "no python3"
 trap finish EXIT
 cd "$T" || exit 1
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
-	timeout 300 "$B/test/fakes/host/standin" --events --seconds 180 --ranks 2 --procs \
+	timeout 0 "$B/test/fakes/host/standin" --events --seconds inf --ranks 2 --procs \
 	--nccl 2.28.9 --min 4K --max 4M --factor 1024 --pause-ms 20 >one.out 2>&1 &
 jobs=$!
 await timeout 300 "$S" -q attach one >/dev/null 2>&1
@@ -26,7 +26,7 @@ turned() {
 	[ -e turned.json.1 ] && grep -q '"ph":"X"' turned.json
 }
 await turned
-"$S" -J one trace start out=killed.json seconds=100 >killed.out 2>&1 &
+"$S" -J one trace start out=killed.json >killed.out 2>&1 &
 writer=$!
 jobs="$jobs $writer"
 enough() { [ "$(grep -c '"cat":"coll".*"exec_us"' killed.json)" -gt 12 ]; }

@@ -10,11 +10,12 @@ C=$TOP/test/integration/trace_check.lua
 standin() { # JOB ARGS...
 	name=$1
 	shift
-	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name timeout 300 "$B/test/fakes/host/standin" --events \
-		--seconds 180 "$@" >"$T/$name.out" 2>&1 &
+	NCCL_TUNER_PLUGIN=$P NCCLBPF_JOB=$name timeout 0 "$B/test/fakes/host/standin" --events \
+		--seconds inf "$@" >"$T/$name.out" 2>&1 &
 	jobs="$jobs $!"
 	job=$!
 	await timeout 300 "$S" -q attach "$name" >/dev/null 2>&1
+	need "a job: $name" $?
 }
 truth() { # CODE: over d, the data of the JSON answer in $T/out
 	cp "$T/out" "$T/truth.in"

@@ -8,7 +8,7 @@
 trap finish EXIT
 cd "$T" || exit 1
 NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=plain \
-	timeout 300 "$B/test/fakes/host/standin" --events --seconds 90 --ranks 2 --procs --min 4K \
+	timeout 0 "$B/test/fakes/host/standin" --events --seconds inf --ranks 2 --procs --min 4K \
 	--max 4M --factor 1024 --pause-ms 5 >"$T/plain.out" 2>&1 &
 jobs=$!
 await timeout 300 "$S" -q attach plain >/dev/null 2>&1

@@ -6,10 +6,10 @@
 standin one --ranks 2 --procs --nccl 2.28.9 --min 4K --max 4M --factor 1024 --pause-ms 5
 await state one 'p.profiler_abi == 5'
 # two readers
-env --default-signal=INT "$S" -J one trace start out=two1.json events=coll seconds=100 \
+env --default-signal=INT "$S" -J one trace start out=two1.json events=coll \
 	>two1.out 2>&1 &
 one=$!
-env --default-signal=INT "$S" -J one trace start out=two2.json events=kernel_ch seconds=100 \
+env --default-signal=INT "$S" -J one trace start out=two2.json events=kernel_ch \
 	>two2.out 2>&1 &
 two=$!
 jobs="$jobs $one $two"
@@ -29,7 +29,7 @@ chrome "and its file is whole" two2.json 'assert(#of "kernel_ch" == #slices and 
 
 # a reader that stands still: events come as fast as they can
 standin fast --ranks 2 --threads --nccl 2.30.7 --min 4K --max 4K
-env --default-signal=INT "$S" -J fast -o json trace start out=slow.json seconds=100 \
+env --default-signal=INT "$S" -J fast -o json trace start out=slow.json \
 	>slow.out 2>slow.err &
 one=$!
 jobs="$jobs $one"
