@@ -15,7 +15,8 @@ ifeq ($(filter $(VARIANT),$(VARIANTS)),)
 $(error VARIANT=$(VARIANT) is not a variant; allowed: $(VARIANTS))
 endif
 ifneq ($(filter-out 0 1,$(V)),)
-$(error V=$(V): V=1 prints commands; a variant is VARIANT=$(V))
+$(error V=$(V): allowed: 0, 1 (print commands)$(if $(filter $(V),$(VARIANTS)),; \
+	a variant is VARIANT=$(V)))
 endif
 
 B ?= build/$(VARIANT)

@@ -52,12 +52,7 @@ static size_t job_in(const char *name, bool *unfinished)
 	return !dot[4] || *unfinished ? (size_t)(dot - name) : 0;
 }
 
-/*
- * Returns true if the file is a segment, or has nothing yet of what a process
- * was about to write when it was killed. The directory may be one in which the
- * user keeps other files with such names.
- */
-static bool is_segment(int dirfd, const char *name, bool unfinished)
+bool nb_is_segment(int dirfd, const char *name, bool unfinished)
 {
 	int fd = openat(dirfd, name,
 			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -80,7 +75,7 @@ static bool add_file(struct list *l, int dirfd, const char *name,
 	if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) ||
 	    !S_ISREG(st.st_mode) ||
 	    (unfinished && now < st.st_mtim.tv_sec + MAKING_S) ||
-	    !is_segment(dirfd, name, unfinished) ||
+	    !nb_is_segment(dirfd, name, unfinished) ||
 	    nb_seg_file_used(dirfd, name, &place))
 		return true;
 	if (l->n == l->room) {

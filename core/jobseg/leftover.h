@@ -2,6 +2,7 @@
 #ifndef NB_JOBSEG_LEFTOVER_H
 #define NB_JOBSEG_LEFTOVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -26,5 +27,13 @@ struct nb_leftovers {
  */
 struct nb_leftovers nb_leftovers(int dirfd, uint32_t keep, uint64_t age_s,
 				 const char *job);
+
+/*
+ * Returns true if the file is a segment, or has nothing yet of what a process
+ * was about to write when it was killed. The directory may be one in which the
+ * user keeps other files with such names. @unfinished: a file that only lacks
+ * the magic number is one, too
+ */
+bool nb_is_segment(int dirfd, const char *name, bool unfinished);
 
 #endif

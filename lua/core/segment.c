@@ -104,6 +104,14 @@ static int agreement_of(lua_State *L)
 	return nb_lua_json_push(L, nb_buf_text(text), text->size);
 }
 
+/* is_segment(path) -> is the file a segment of a job? */
+static int is_segment(lua_State *L)
+{
+	lua_pushboolean(L,
+			nb_is_segment(AT_FDCWD, luaL_checkstring(L, 1), false));
+	return 1;
+}
+
 /*
  * segment_used(path [, dir]) -> does a process use the segment file, and have
  * its processes come from directory dir?
@@ -236,6 +244,7 @@ void nb_lua_open_segment(lua_State *L)
 {
 	static const luaL_Reg fns[] = { { "job_agreement", agreement },
 					{ "agreement_of", agreement_of },
+					{ "is_segment", is_segment },
 					{ "segment_used", segment_used },
 					{ "leftovers", leftovers },
 					{ "job_decisions", decisions },

@@ -297,7 +297,8 @@ void nb_segment_leave_job(struct nb_segment *s)
 	if (nb_segment_lock(s, 1000, NULL))
 		return;
 	/* others find by our PID that ranks have died with the process */
-	if (!has_ranks(s, s->proc))
+	s->left = s->left || !has_ranks(s, s->proc);
+	if (s->left)
 		unregister(s);
 	nb_segment_unlock(s);
 }

@@ -27,6 +27,7 @@ struct nb_segment {
 	/* ranks of this process rely on a coordinator's membarrier(2) */
 	bool membarrier;
 	uint32_t proc; /* index of this process's entry */
+	bool left;     /* at exit: the entry may be another process's by now */
 	uint64_t ns;   /* nb_pid_namespace of this process */
 	char why[256]; /* why the segment is not shared with other processes */
 	pthread_mutex_t mutex;

@@ -138,6 +138,19 @@ void nb_self_leave(void)
 		nb_segment_leave_job(nb_self.seg);
 }
 
+bool nb_self_enter(void)
+{
+	struct nb_segment *s = nb_self.seg;
+
+	if (!s->left)
+		return true;
+	if (!nb_segment_enter(s, 0))
+		return false;
+	s->left = false;
+	publish_settings();
+	return true;
+}
+
 void nb_self_segment(struct nb_segment_info *out)
 {
 	const struct nb_segment *s = nb_self.seg;

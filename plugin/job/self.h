@@ -46,6 +46,12 @@ void nb_self_no_control(void);
 void nb_self_close(void);
 /* Leave the job at exit, but free nothing. */
 void nb_self_leave(void);
+/*
+ * A rank registers, perhaps in a thread that goes on at exit: returns false if
+ * this process has left its job and no entry is free. The caller holds the
+ * segment's lock.
+ */
+bool nb_self_enter(void);
 
 /* The segment's state, as `status` shows it. */
 struct nb_segment_info {

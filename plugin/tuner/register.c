@@ -116,12 +116,17 @@ static int initial_number(const struct nb_comm *c, uint32_t *number,
  */
 static void join_segment(struct nb_comm *c)
 {
-	struct nb_seg_proc *self = &nb_self.seg->mem->proc[nb_self.seg->proc];
+	struct nb_seg_proc *self;
 	struct nb_seg_comm *entry;
 	struct nb_packed *ring;
 	struct nb_err err;
 	uint32_t number, slot;
 
+	if (!nb_self_enter()) {
+		snprintf(c->why, sizeof(c->why), "the process ends");
+		return;
+	}
+	self = &nb_self.seg->mem->proc[nb_self.seg->proc];
 	self->setting[NB_SETTING_ABI] = c->init.abi;
 	self->setting[NB_SETTING_CHAIN_TUNER] =
 		c->chained ? nb_wrapped[NB_WRAPPED_TUNER].file.digest : 0;

@@ -83,8 +83,9 @@ standin "$dir" second.log
 second=$!
 await has /dev/shm/ncclbpf-0 4
 is $? "two more meet them there, though the disk has room again"
-NCCLBPF_JOB=meet timeout 300 "$sh" list >"$log" 2>&1 && grep -q meet "$log"
-is $? "a shell with the same variable finds them"
+NCCLBPF_JOB=meet timeout 300 "$sh" -o tsv list >"$log" 2>&1 &&
+	[ "$(grep '^attachable.*meet\|^meet' "$log" | grep -c attachable)" -eq 4 ]
+is $? "a shell with the same variable finds all four"
 mkdir -m 700 "$top/apart"
 mount -t tmpfs -o size=2m,mode=0700 x "$top/apart"
 cat /dev/zero >"$top/apart/fill" 2>/dev/null

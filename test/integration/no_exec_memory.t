@@ -10,8 +10,7 @@ if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):
     sys.exit(77)
 os.execv(sys.argv[1], sys.argv[1:])'
 if ! python3 -c "$deny" /bin/true; then
-	skip "executable memory that is refused" "the kernel has no PR_SET_MDWE"
-	done_testing
+	echo "1..0 # SKIP executable memory that is refused: the kernel has no PR_SET_MDWE"
 	exit
 fi
 mkdir "$T/w"

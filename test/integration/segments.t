@@ -51,6 +51,9 @@ ok "one that is older than NCCLBPF_KEEP_SEGMENTS_HOURS goes" $?
 killed four now
 : >"$T/s/notes.seg.txt"
 echo "a brain, segmented" >"$T/s/brain.seg"
+run -o tsv segment list
+grep -q '^four' "$T/out" && ! grep -q '^brain' "$T/out"
+ok "a file that is no segment is not listed" $?
 : >"$T/s/live.seg.4711"
 : >"$T/s/live.loop"
 touch -d "2 hours ago" "$T/s/live.seg.4711"

@@ -3,6 +3,8 @@
 # tier: full  load: wait  limit: 600
 # A terminal of 80 columns: no command prints a longer line or cuts one, and
 # what matters is there. Ranks that agree are one row, what is wrong comes first.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "narrow terminals" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 need_host "output at 80 columns"
 command -v script >/dev/null || skip_all "output at 80 columns" "no script(1)"

@@ -4,6 +4,8 @@
 # Telemetry and profiler programs in a running job of the stand-in host: what
 # NCCL is asked for follows need, what is measured is what the host says, and
 # people, programs and Prometheus get it.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "telemetry" "$0" "$@"
 . "$TOP/test/integration/shell_lib.sh"
 [ -x "$B/test/fakes/host/standin" ] || skip_all "telemetry" "the stand-in host was not built"
 trap finish EXIT

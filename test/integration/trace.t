@@ -4,6 +4,8 @@
 # trace start, stop, status on a running job of the stand-in host: the file is Chrome's format
 # to the letter, decisions are those of their collectives also over a change, and NCCL is asked
 # for nothing when the last reader has gone. trace_files.t and trace_readers.t have the rest.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "traces" "$0" "$@"
 . "$TOP/test/integration/trace_lib.sh"
 standin one --ranks 2 --procs --nccl 2.28.9 --min 4K --max 4M --factor 1024 --pause-ms 5
 await state one 'p.profiler_abi == 5'

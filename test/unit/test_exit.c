@@ -20,6 +20,7 @@
 #include "core/image/image.h"
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/abi/tuner_abi.h"
+#include "plugin/job/self.h"
 #include "plugin/net/net.h"
 #include "plugin/process/process.h"
 #include "plugin/profiler/hooks.h"
@@ -340,6 +341,33 @@ START_TEST(a_thread_in_init_goes_on)
 }
 END_TEST
 
+/*
+ * A thread makes a communicator after its process has left the job, and another
+ * process has taken the free entry.
+ */
+START_TEST(a_rank_that_is_made_at_exit_takes_no_entry_of_another_process)
+{
+	struct nb_seg_proc *p, other;
+	uint32_t was;
+
+	set_up();
+	ck_assert(nb_process_ready(NULL));
+	was = nb_self.seg->proc;
+	p = &nb_self.seg->mem->proc[was];
+	nb_self_leave();
+	ck_assert_uint_eq(p->pid, 0);
+	p->pid = (uint64_t)getppid();
+	p->setting[NB_SETTING_ABI] = 3;
+	other = *p;
+	ck_assert_ptr_nonnull(rank_of());
+	ck_assert_mem_eq(p, &other, sizeof(other));
+	ck_assert_uint_ne(nb_self.seg->proc, was);
+	ck_assert_uint_eq(nb_self.seg->mem->comm[0].slot[0].proc,
+			  nb_self.seg->proc);
+	tear_down();
+}
+END_TEST
+
 /* ---- traffic ---- */
 
 enum { NET, EVENTS, PROFILER, TUNER, LANES, ROUNDS = 300 };
@@ -492,10 +520,13 @@ START_TEST(net_gin_tap_profiler_and_tuner_go_on_at_exit)
 }
 END_TEST
 
-UNIT_MAIN("exit", tcase_add_loop_test(tc, a_thread_that_runs_a_program_goes_on,
-				      1, NHOOKS);
-	  tcase_add_test(tc, a_thread_that_decides_goes_on);
-	  tcase_add_test(tc, a_thread_that_traces_goes_on);
-	  tcase_add_test(tc, a_thread_with_a_lock_does_not_stop_the_exit);
-	  tcase_add_test(tc, a_thread_in_init_goes_on);
-	  tcase_add_test(tc, net_gin_tap_profiler_and_tuner_go_on_at_exit);)
+UNIT_MAIN(
+	"exit", tcase_add_loop_test(tc, a_thread_that_runs_a_program_goes_on, 1,
+				    NHOOKS);
+	tcase_add_test(tc, a_thread_that_decides_goes_on);
+	tcase_add_test(tc, a_thread_that_traces_goes_on);
+	tcase_add_test(tc, a_thread_with_a_lock_does_not_stop_the_exit);
+	tcase_add_test(tc, a_thread_in_init_goes_on); tcase_add_test(
+		tc,
+		a_rank_that_is_made_at_exit_takes_no_entry_of_another_process);
+	tcase_add_test(tc, net_gin_tap_profiler_and_tuner_go_on_at_exit);)

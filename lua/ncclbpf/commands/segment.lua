@@ -24,8 +24,8 @@ function M.cmd_list()
 		for _, name in ipairs(core.list(dir) or {}) do
 			local job = name:match "^([%w_%-]+)%.seg$"
 			local st = job and core.stat(dir .. "/" .. name)
-			if st and st.kind == "file" then
-				local file = dir .. "/" .. name
+			local file = dir .. "/" .. name
+			if st and st.kind == "file" and core.is_segment(file) then
 				local at = math.floor(st.mtime) * 1000000000
 				rows[#rows + 1] = { job = job, state = state(file), bytes = st.size,
 					written = core.time(at), file = file }

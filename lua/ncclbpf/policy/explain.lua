@@ -263,7 +263,7 @@ local function policy_lines(t, p, by, quiet)
 		lines[#lines + 1] = { text, place(b.at) }
 		wide = math.max(wide, #text)
 	end
-	if #lines > 0 and #writes > 0 then t[#t + 1] = "  on its way:" end
+	if #lines > 0 and #writes > 0 then t[#t + 1] = "  because these comparisons hold:" end
 	for _, l in ipairs(lines) do
 		t[#t + 1] = ("    %-" .. math.min(wide, 60) .. "s  %s"):format(l[1], l[2])
 	end
