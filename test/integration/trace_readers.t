@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # tier: full  load: wait  limit: 600
 # trace start: readers that are slow or die disturb nobody.
+. "$TOP/test/integration/shm_room.sh"
+shm_room "traces" "$0" "$@"
 . "$TOP/test/integration/trace_lib.sh"
 standin one --ranks 2 --procs --nccl 2.28.9 --min 4K --max 4M --factor 1024 --pause-ms 5
 await state one 'p.profiler_abi == 5'
