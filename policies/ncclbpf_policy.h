@@ -155,7 +155,6 @@ struct bpf_iter_num {
 #define NB_THIRD_MEM , const void *mem
 #define NB_THIRD_OUT , void *out
 #define NB_THIRD_STR , const char *text
-#define NB_THIRD_OUT_VALUE , void *value
 #define NB_THIRD_SIZE , uint32_t size
 #define NB_THIRD_SIZE0 , uint32_t size
 #define NB_THIRD_ALLOC , uint64_t size
@@ -171,7 +170,6 @@ struct bpf_iter_num {
 #define NB_NEXT_MEM0 , const void *mem
 #define NB_NEXT_OUT , void *out
 #define NB_NEXT_OUT8 , void *number
-#define NB_NEXT_OUT_VALUE , void *value
 #define NB_NEXT_SIZE , uint32_t size
 #define NB_NEXT_SIZE0 , uint32_t
 #define NB_NEXT_ALLOC , uint64_t size

@@ -74,7 +74,7 @@ CMD(MAP_LOAD, "map load", "MAP [flags=any|new|old] [if_generation=N] [commit=no]
 	"Store and remove the elements in the accompanying file descriptor; "
 	"a coherent map changes at one fence")
 CMD(MAP_POP, "map pop", "MAP [count=N] [follow=yes]", 1, 1, CONTROL,
-	"Remove and show the next values of a queue, stack or ring buffer")
+	"Remove and show the next records of a ring buffer")
 CMD(MAP_ATTACH, "map attach", "MAP [step=STEP]", 1, 1, CONTROL,
 	"Make the memory of the accompanying file descriptor the contents of all host maps "
 	"of this name, also in policies loaded later; "

@@ -15,8 +15,6 @@
  *            MAP    a map handle
  *            KEY    readable memory of the map's key size
  *            VALUE  readable memory of the map's value size
- *            OUT_VALUE  writable memory of the map's value size, need not be
- *                   initialised; of a bloom filter like VALUE
  *            MEM    readable memory, as many bytes as the next argument says
  *            MEM0   like MEM; NULL if the size is 0
  *            OUT    writable memory, likewise; need not be initialised
@@ -63,9 +61,8 @@
  * work:      NB_WORK_<work>, which adds to the cost
  *            (core/verify/feature/helper_cost.c):
  *            NONE     nothing but the bytes of the arguments
- *            SEARCH   the key is searched for in a bucket or a trie
+ *            SEARCH   the key is searched for in a bucket
  *            STORE    the same, and an update of the map may do more
- *            HASHES   a bloom filter computes several hashes
  *            BUCKETS  all buckets of the map are visited
  *            FORMAT   the characters of a format are read
  *            DIGITS   the digits of a number are read;
@@ -77,11 +74,11 @@ HELPER(1, map_lookup_elem, VALUE_OR_NULL, MAP, KEY, NONE, NONE, NONE,
 	LOOKUP, MAP, ELEMENTS, NONE, 0, SEARCH,
 	"look up an element; returns a pointer to its value, or NULL")
 HELPER(2, map_update_elem, SCALAR, MAP, KEY, VALUE, ANY, NONE,
-	UPDATE, LOCAL, PROCESS, WRITES_MAP, 0, STORE,
+	EACH, LOCAL, PROCESS, WRITES_MAP, 0, STORE,
 	"store an element; flags are BPF_ANY, BPF_NOEXIST or BPF_EXIST; "
 	"returns 0 or a negative errno")
 HELPER(3, map_delete_elem, SCALAR, MAP, KEY, NONE, NONE, NONE,
-	UPDATE, LOCAL, PROCESS, WRITES_MAP, 0, SEARCH,
+	EACH, LOCAL, PROCESS, WRITES_MAP, 0, SEARCH,
 	"remove an element; returns 0 or -ENOENT")
 HELPER(5, ktime_get_ns, SCALAR, NONE, NONE, NONE, NONE, NONE,
 	NONE, LOCAL, ARGS, NONE, 32, NONE,
@@ -100,18 +97,6 @@ HELPER(12, tail_call, VOID, CTX, MAP, ANY, NONE, NONE,
 	PROGS, LOCAL, ELEMENTS, TAIL, 0, NONE,
 	"continue in the program that the program array names, and never return; "
 	"continue here if there is no such element")
-HELPER(87, map_push_elem, SCALAR, MAP, VALUE, ANY, NONE, NONE,
-	PUSH, LOCAL, PROCESS, WRITES_MAP, 0, HASHES,
-	"add a value; flags are BPF_ANY, or BPF_EXIST to replace the oldest value of a full map; "
-	"returns 0, -E2BIG or -EBUSY")
-HELPER(88, map_pop_elem, SCALAR, MAP, OUT_VALUE, NONE, NONE, NONE,
-	POP, LOCAL, PROCESS, WRITES_MAP, 0, NONE,
-	"remove a value and copy it; "
-	"returns 0, -ENOENT (the map is empty and the copy is zero) or -EBUSY")
-HELPER(89, map_peek_elem, SCALAR, MAP, OUT_VALUE, NONE, NONE, NONE,
-	PUSH, MAP, ELEMENTS, NONE, 0, HASHES,
-	"copy the value that pop would remove, or look for a value in a bloom filter; "
-	"returns 0 or -ENOENT")
 HELPER(93, spin_lock, VOID, LOCK, NONE, NONE, NONE, NONE,
 	NONE, LOCAL, ARGS, LOCKS, 0, NONE,
 	"take the lock of a map's value; a program holds at most one lock, "

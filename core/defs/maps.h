@@ -9,8 +9,6 @@
  * keys:   NB_KEYS_<keys>:
  *         INDEX   a number of 4 bytes, 0 to max_entries - 1
  *         BYTES   any bytes
- *         PREFIX  a number of bits in 4 bytes, then the bits
- *         NONE    no key: values are added, read and removed
  *         RING    no key and no value: records of any size;
  * traits: 0 or NB_TRAIT_*: PERCPU (a value for each CPU), LOCAL (cannot be
  *         coherent: programs change it or it depends on the CPU), PROGS (the
@@ -30,10 +28,6 @@ MAPTYPE(ARRAY, 2, "array", array, INDEX,
 MAPTYPE(PROG_ARRAY, 3, "prog_array", fd_array, INDEX,
 	NB_TRAIT_PROGS, 0,
 	"programs of the same policy, for bpf_tail_call; elements may be empty")
-MAPTYPE(PERCPU_HASH, 5, "percpu_hash", hash, BYTES,
-	NB_TRAIT_LOCAL | NB_TRAIT_PERCPU, NB_F_NO_PREALLOC | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,
-	"a hash with a value for each possible CPU; "
-	"a program sees the value of the CPU on which it runs")
 MAPTYPE(PERCPU_ARRAY, 6, "percpu_array", percpu_array, INDEX,
 	NB_TRAIT_LOCAL | NB_TRAIT_PERCPU, NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,
 	"an array with a value for each possible CPU; "
@@ -42,33 +36,15 @@ MAPTYPE(LRU_HASH, 9, "lru_hash", lru_hash, BYTES,
 	NB_TRAIT_LOCAL | NB_TRAIT_LRU, NB_F_NO_COMMON_LRU | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,
 	"a hash that is never full: a new key replaces a key that was not looked up lately; "
 	"BPF_F_NO_COMMON_LRU has no effect")
-MAPTYPE(LRU_PERCPU_HASH, 10, "lru_percpu_hash", lru_hash, BYTES,
-	NB_TRAIT_LOCAL | NB_TRAIT_PERCPU | NB_TRAIT_LRU,
-	NB_F_NO_COMMON_LRU | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,
-	"an LRU_HASH with a value for each possible CPU")
-MAPTYPE(LPM_TRIE, 11, "lpm_trie", lpm, PREFIX,
-	0, NB_F_NO_PREALLOC | NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,
-	"keys are prefixes; a look-up finds the longest prefix that matches; "
-	"BPF_F_NO_PREALLOC is required")
 MAPTYPE(ARRAY_OF_MAPS, 12, "array_of_maps", fd_array, INDEX,
 	NB_TRAIT_MAPS, 0,
 	"maps of the same policy by index; a look-up finds a map")
 MAPTYPE(HASH_OF_MAPS, 13, "hash_of_maps", fd_hash, BYTES,
 	NB_TRAIT_MAPS, NB_F_NO_PREALLOC,
 	"maps of the same policy by key; a look-up finds a map")
-MAPTYPE(QUEUE, 22, "queue", queue, NONE,
-	NB_TRAIT_LOCAL, NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,
-	"values first in, first out; bpf_map_push_elem, _pop_elem, _peek_elem")
-MAPTYPE(STACK, 23, "stack", queue, NONE,
-	NB_TRAIT_LOCAL, NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,
-	"values last in, first out; bpf_map_push_elem, _pop_elem, _peek_elem")
 MAPTYPE(RINGBUF, 27, "ringbuf", ringbuf, RING,
 	NB_TRAIT_LOCAL, 0,
 	"records of any size in order, many writers; "
 	"max_entries is its size in bytes, a power of two from 4096 on")
-MAPTYPE(BLOOM_FILTER, 30, "bloom_filter", bloom, NONE,
-	0, NB_F_RDONLY_PROG | NB_F_WRONLY_PROG,
-	"a set: bpf_map_push_elem adds, bpf_map_peek_elem returns 0 (perhaps in the set) "
-	"or -ENOENT (certainly not); five hash functions")
 
 #undef MAPTYPE

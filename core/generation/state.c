@@ -103,11 +103,6 @@ static int put_maps(struct nb_buf *b, const struct nb_gen_policy *gp,
 	for (uint32_t i = 0; !rc && i < img->nmaps; i++) {
 		if (!is_written(gp, i))
 			continue;
-		if (nb_spec_map_type(img->maps[i].type)->keys == NB_KEYS_NONE)
-			return nb_fail(err, NB_E_NOTSUP, i,
-				       "map %s of policy %s has changed, and "
-				       "the map's elements cannot be listed",
-				       img->maps[i].name, img->name);
 		rc = put_map(b, gp, i, err);
 	}
 	return rc;
@@ -271,8 +266,6 @@ static int read_maps(void *arg, uint32_t policy, struct nb_gen_policy *gp,
 	for (uint32_t i = 0; !rc && i < img->nmaps; i++) {
 		if (!is_written(gp, i))
 			continue;
-		if (nb_spec_map_type(img->maps[i].type)->keys == NB_KEYS_NONE)
-			return fail_format(r, err);
 		rc = read_map(r, gp->maps[i], err);
 	}
 	return rc;

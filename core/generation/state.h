@@ -18,8 +18,7 @@
 /*
  * nb_gen_state_write - append the bytes of @g
  *
- * Returns 0, NB_E_NOTSUP (a changed map whose elements cannot be listed, such
- * as a bloom filter), NB_E_LIMIT (the limit of @out) or NB_E_NOMEM.
+ * Returns 0, NB_E_LIMIT (the limit of @out) or NB_E_NOMEM.
  */
 int nb_gen_state_write(struct nb_buf *out, const struct nb_gen *g,
 		       struct nb_err *err);

@@ -59,8 +59,7 @@ static int check_merged(const struct nb_map_spec *m, struct nb_err *err)
 {
 	static const uint32_t types =
 		1u << NB_MAP_HASH | 1u << NB_MAP_ARRAY |
-		1u << NB_MAP_PERCPU_HASH | 1u << NB_MAP_PERCPU_ARRAY |
-		1u << NB_MAP_LRU_HASH | 1u << NB_MAP_LRU_PERCPU_HASH;
+		1u << NB_MAP_PERCPU_ARRAY | 1u << NB_MAP_LRU_HASH;
 
 	if ((m->tags & NB_MAPF_MERGED) == NB_MAPF_MERGED)
 		return nb_fail(

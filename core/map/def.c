@@ -17,10 +17,21 @@ enum {
 	KMALLOC_MAX = 4 << 20, /* KMALLOC_MAX_SIZE of the kernel */
 	/* A hash element: its key and value, and a header. */
 	ELEM_MAX = KMALLOC_MAX - 64,
-	PREFIX_VALUE_MAX = KMALLOC_MAX - 512,
 	PERCPU_MAX = 32 << 10, /* PCPU_MIN_UNIT_SIZE of the kernel */
-	PREFIX_HEAD = 4,       /* Size of a prefix's number of bits. */
 	RING_MIN = 4096	       /* The size of one page */
+};
+
+/* Types of Linux for which policies use another one. */
+static const struct {
+	uint32_t id;
+	const char *word, *instead;
+} replaced[] = {
+	{ 5, "percpu_hash", "a hash with atomic additions, or a percpu_array" },
+	{ 10, "lru_percpu_hash", "an lru_hash with atomic additions" },
+	{ 11, "lpm_trie", "a hash with a look-up for each length" },
+	{ 22, "queue", "a ringbuf" },
+	{ 23, "stack", "an array with an index" },
+	{ 30, "bloom_filter", "a hash" },
 };
 
 static int def_type(const struct nb_map_def *d, struct nb_err *err)
@@ -31,6 +42,12 @@ static int def_type(const struct nb_map_def *d, struct nb_err *err)
 
 	if (t)
 		return 0;
+	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++)
+		if (replaced[i].id == d->type)
+			return nb_fail(
+				err, NB_E_MAPDEF, 0,
+				"map %s: type %s is not supported: use %s",
+				d->name, replaced[i].word, replaced[i].instead);
 	t = nb_spec_map_types(&n);
 	for (size_t i = 0; i < n && used < sizeof(known); i++)
 		used += (size_t)snprintf(known + used, sizeof(known) - used,
@@ -67,11 +84,6 @@ static int def_flags(const struct nb_map_def *d, struct nb_err *err)
 			"map %s: map_flags 0x%x: "
 			"BPF_F_RDONLY_PROG and BPF_F_WRONLY_PROG exclude each other",
 			d->name, d->flags);
-	if (t->keys == NB_KEYS_PREFIX && !(d->flags & NB_F_NO_PREALLOC))
-		return nb_fail(
-			err, NB_E_MAPDEF, 0,
-			"map %s: map_flags 0x%x; type %s requires BPF_F_NO_PREALLOC (1)",
-			d->name, d->flags, t->word);
 	return 0;
 }
 
@@ -114,10 +126,6 @@ static int def_key(const struct nb_map_def *d, struct nb_err *err)
 		return def_size(d, "key", d->key_size, 4, 4, err);
 	case NB_KEYS_BYTES:
 		return def_size(d, "key", d->key_size, 1, ELEM_MAX - 2, err);
-	case NB_KEYS_PREFIX:
-		return def_size(d, "key", d->key_size, PREFIX_HEAD + 1,
-				PREFIX_HEAD + NB_PREFIX_MAX, err);
-	case NB_KEYS_NONE:
 	case NB_KEYS_RING:
 		break;
 	}
@@ -127,7 +135,7 @@ static int def_key(const struct nb_map_def *d, struct nb_err *err)
 static int def_value(const struct nb_map_def *d, struct nb_err *err)
 {
 	const struct nb_map_type_spec *t = nb_spec_map_type(d->type);
-	uint64_t least = 1, most = KMALLOC_MAX;
+	uint64_t least = 1, most = 0;
 
 	switch (t->keys) {
 	case NB_KEYS_INDEX:
@@ -136,13 +144,8 @@ static int def_value(const struct nb_map_def *d, struct nb_err *err)
 	case NB_KEYS_BYTES:
 		most = ELEM_MAX - 1 - d->key_size;
 		break;
-	case NB_KEYS_PREFIX:
-		most = PREFIX_VALUE_MAX;
-		break;
 	case NB_KEYS_RING:
 		least = most = 0;
-		break;
-	case NB_KEYS_NONE:
 		break;
 	}
 	if (t->traits & NB_TRAIT_PERCPU && most > PERCPU_MAX)

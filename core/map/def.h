@@ -19,10 +19,7 @@ struct nb_map_def {
  * Images and maps use the same rules; the limits of images are narrower.
  * Returns 0 or NB_E_MAPDEF. Pure.
  */
-enum {
-	NB_MAP_NAME = 64,   /* Size in bytes, including the NUL. */
-	NB_PREFIX_MAX = 256 /* Bytes of the longest prefix of an LPM trie. */
-};
+enum { NB_MAP_NAME = 64 }; /* Size in bytes, including the NUL. */
 int nb_map_def_check(const struct nb_map_def *def, struct nb_err *err);
 
 #endif

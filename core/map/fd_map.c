@@ -166,7 +166,7 @@ static void *fd_hash_lookup(struct nb_map *m, const void *key, uint32_t cpu)
 	(void)cpu;
 	if (!e)
 		return NULL;
-	nb_slot_load(&number, value_of(h, e, 0), sizeof(number));
+	nb_slot_load(&number, value_of(h, e), sizeof(number));
 	return fd_inner(m, number);
 }
 

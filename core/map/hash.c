@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * BPF_MAP_TYPE_HASH and BPF_MAP_TYPE_PERCPU_HASH: chains of elements that are
- * all allocated from the start; hash_lru.c makes room in them for the LRU
- * types.
+ * BPF_MAP_TYPE_HASH: chains of elements that are all allocated from the start;
+ * hash_lru.c makes room in them for the LRU hash.
  *
  * A bucket is a sequence lock (seqlock.h) whose data is the place of its first
  * element. A writer changes a chain by one store at a time. A new element
  * replaces the old one of its key, as in the kernel: a program that holds the
  * old value sees it whole until the element is reused. The sequence number
  * moves when an element leaves the chain. So a walk that ends with the number
- * it began with has seen every key that was there throughout.
- *
- * Elements of the per-CPU types have a value for each CPU. An update of a
- * present key changes values in place under the bucket's lock, as in the
- * kernel. A key that a program adds begins with zeros on the other CPUs. Checks
- * and their order follow kernel/bpf/hashtab.c.
+ * it began with has seen every key that was there throughout. Checks and their
+ * order follow kernel/bpf/hashtab.c.
  */
 #include "core/map/hash.h"
 #include "core/map/map.h"
@@ -25,12 +20,12 @@ enum { FREE_SPINS = 64 };
 
 struct plan {
 	uint64_t buckets, elems, elem_size, value_off;
-	uint64_t bucket_bytes, used_bytes, row_bytes;
+	uint64_t bucket_bytes, used_bytes;
 };
 
-static bool has_trait(const struct nb_map_def *def, unsigned trait)
+static bool is_lru(const struct nb_map_def *def)
 {
-	return nb_spec_map_type(def->type)->traits & trait;
+	return nb_spec_map_type(def->type)->traits & NB_TRAIT_LRU;
 }
 
 /*
@@ -47,22 +42,16 @@ static uint32_t spares(uint32_t ncpus)
  * and max_entries has 32 bits. */
 static struct plan hash_plan(const struct nb_map_def *def, uint32_t ncpus)
 {
-	bool percpu = has_trait(def, NB_TRAIT_PERCPU);
 	struct plan p = { .buckets = 2 };
 
 	while (p.buckets < def->max_entries)
 		p.buckets *= 2;
 	p.value_off = 8 + nb_round8(def->key_size);
-	p.elem_size = p.value_off;
-	if (!percpu)
-		p.elem_size += nb_round8(def->value_size);
+	p.elem_size = p.value_off + nb_round8(def->value_size);
 	p.elems = (uint64_t)def->max_entries + spares(ncpus);
 	p.bucket_bytes = nb_whole_lines(p.buckets * sizeof(uint64_t));
-	if (has_trait(def, NB_TRAIT_LRU))
+	if (is_lru(def))
 		p.used_bytes = nb_whole_lines(p.elems);
-	if (percpu)
-		p.row_bytes =
-			nb_whole_lines(p.elems * nb_round8(def->value_size));
 	return p;
 }
 
@@ -73,7 +62,7 @@ uint64_t nb_hash_size(const struct nb_map_def *def, uint32_t ncpus)
 	if (p.elems * p.elem_size / 8 >= NIL)
 		return UINT64_MAX;
 	return sizeof(struct hash) + p.bucket_bytes + p.used_bytes +
-	       nb_whole_lines(p.elems * p.elem_size) + p.row_bytes * ncpus;
+	       nb_whole_lines(p.elems * p.elem_size);
 }
 
 /* Take an element from the free list, which is a Treiber stack. A count of
@@ -131,8 +120,7 @@ touch_element(const struct hash *h, const unsigned char *e)
 
 /* Look up a key; @size is its size, or 0 if not known at compile time. */
 static inline __attribute__((always_inline)) void *
-hash_find(struct nb_map *m, const void *key, uint32_t cpu, size_t size,
-	  unsigned traits)
+hash_find(struct nb_map *m, const void *key, size_t size, bool lru)
 {
 	const struct hash *h = hash_of(m);
 	uint64_t word[2] = { 0 };
@@ -144,34 +132,32 @@ hash_find(struct nb_map *m, const void *key, uint32_t cpu, size_t size,
 		 : find_sized(h, key, m->def.key_size);
 	if (!e)
 		return NULL;
-	if (traits & NB_TRAIT_LRU)
+	if (lru)
 		touch_element(h, e);
-	return traits & NB_TRAIT_PERCPU ? percpu_value(h, e, cpu)
-					: e + h->value_off;
+	return value_of(h, e);
 }
 
 typedef void *hash_lookup_fn(struct nb_map *m, const void *key, uint32_t cpu);
 
 /* Define a look-up for each type, with fast paths for key sizes that are
  * common. */
-#define LOOKUP(name, size, traits)                                 \
+#define LOOKUP(name, size, lru)                                    \
 	static void *name##size(struct nb_map *m, const void *key, \
 				uint32_t cpu)                      \
 	{                                                          \
-		return hash_find(m, key, cpu, size, traits);       \
+		(void)cpu;                                         \
+		return hash_find(m, key, size, lru);               \
 	}
-#define LOOKUPS(name, traits)                                              \
-	LOOKUP(name, 0, traits)                                            \
-	LOOKUP(name, 4, traits)                                            \
-	LOOKUP(name, 8, traits)                                            \
-	LOOKUP(name, 16, traits)                                           \
+#define LOOKUPS(name, lru)                                                 \
+	LOOKUP(name, 0, lru)                                               \
+	LOOKUP(name, 4, lru)                                               \
+	LOOKUP(name, 8, lru)                                               \
+	LOOKUP(name, 16, lru)                                              \
 	static hash_lookup_fn *const name[] = { name##0, name##4, name##8, \
 						name##16 };
 
-LOOKUPS(lookup, 0)
-LOOKUPS(lookup_percpu, NB_TRAIT_PERCPU)
-LOOKUPS(lookup_lru, NB_TRAIT_LRU)
-LOOKUPS(lookup_lru_percpu, NB_TRAIT_LRU | NB_TRAIT_PERCPU)
+LOOKUPS(lookup, false)
+LOOKUPS(lookup_lru, true)
 
 static hash_lookup_fn *choose_lookup(const struct nb_map_def *def)
 {
@@ -180,10 +166,7 @@ static hash_lookup_fn *choose_lookup(const struct nb_map_def *def)
 		   : def->key_size == 16 ? 3
 					 : 0;
 
-	if (has_trait(def, NB_TRAIT_PERCPU))
-		return has_trait(def, NB_TRAIT_LRU) ? lookup_lru_percpu[k]
-						    : lookup_percpu[k];
-	return has_trait(def, NB_TRAIT_LRU) ? lookup_lru[k] : lookup[k];
+	return is_lru(def) ? lookup_lru[k] : lookup[k];
 }
 
 bool nb_hash_where(const struct nb_map *m, struct nb_hash_places *out)
@@ -212,7 +195,7 @@ int nb_hash_read(struct nb_map *m, const void *key, void *value)
 		if (walk(h, b, key, m->def.key_size, &seen, &e)) {
 			if (!e)
 				return -ENOENT;
-			nb_values_load(m, value, value_of(h, e, 0));
+			nb_value_load(m, value, value_of(h, e));
 			if (!nb_seq_moved(b, seen))
 				return 0;
 		}
@@ -283,25 +266,11 @@ static int check_update(struct hash *h, struct place p, uint64_t flags)
 	return count_reserve(h) ? 0 : -E2BIG;
 }
 
-/* Copy values of element @from to @to: the value of @cpu, or all values. */
-static void copy_values(const struct hash *h, unsigned char *to,
-			const struct hash *f, unsigned char *from, uint32_t cpu)
-{
-	uint32_t n = cpu == NB_ALL_CPUS ? nb_ncpus() : cpu + 1;
-
-	for (uint32_t i = cpu == NB_ALL_CPUS ? 0 : cpu; i < n; i++)
-		nb_slot_copy(percpu_value(h, to, i), percpu_value(f, from, i),
-			     h->value_size);
-}
-
 /*
  * Put the filled element @i into its chain, in place of an element with the
- * same key. In a per-CPU type an existing element only takes the value of
- * @cpu, or all values, from @i. @i is freed unless it is in the chain at
- * the end.
+ * same key. @i is freed unless it is in the chain at the end.
  */
-static int chain_insert(struct hash *h, uint32_t i, uint64_t flags,
-			uint32_t cpu)
+static int chain_insert(struct hash *h, uint32_t i, uint64_t flags)
 {
 	unsigned char *e = element(h, i);
 	uint64_t *b = bucket_of(h, key_of(e), h->map.def.key_size), word;
@@ -314,11 +283,7 @@ static int chain_insert(struct hash *h, uint32_t i, uint64_t flags,
 	}
 	p = chain_find(h, word, key_of(e));
 	rc = check_update(h, p, flags);
-	if (rc || (p.at != NIL && h->row)) {
-		if (!rc) {
-			copy_values(h, element(h, p.at), h, e, cpu);
-			note_used(h, p.at, NB_USED_LATELY);
-		}
+	if (rc) {
 		nb_seq_unlock(b, word);
 		push_free(h, i);
 		return rc;
@@ -337,39 +302,6 @@ static int chain_insert(struct hash *h, uint32_t i, uint64_t flags,
 	return 0;
 }
 
-/* Change the values of a present key in place; returns -ENOENT if the key
- * is absent. */
-static int update_in_place(struct hash *h, const void *key, const void *value,
-			   uint32_t cpu)
-{
-	uint64_t *b = bucket_of(h, key, h->map.def.key_size), word;
-	struct place p;
-
-	if (!nb_seq_lock(b, &word))
-		return -EBUSY;
-	p = chain_find(h, word, key);
-	if (p.at != NIL) {
-		nb_values_store(&h->map, value_of(h, element(h, p.at), 0),
-				value, cpu);
-		note_used(h, p.at, NB_USED_LATELY);
-	}
-	nb_seq_unlock(b, word);
-	return p.at == NIL ? -ENOENT : 0;
-}
-
-/* Fill a new element. CPUs that get no value have zeros. */
-static void fill_element(const struct hash *h, unsigned char *e,
-			 const void *key, const void *value, uint32_t cpu)
-{
-	nb_slot_store(key_of(e), key, h->map.def.key_size);
-	if (h->row && cpu != NB_ALL_CPUS)
-		for (uint32_t i = 0; i < nb_ncpus(); i++)
-			for (size_t at = 0; at < h->value_size; at += 8)
-				nb_slot_store(percpu_value(h, e, i) + at,
-					      &(uint64_t){ 0 }, 8);
-	nb_values_store(&h->map, value_of(h, e, 0), value, cpu);
-}
-
 /* Copy the key first and hash the copy: another thread may be changing the
  * key, and the stored key must be the hashed key. */
 int nb_hash_update(struct nb_map *m, const void *key, const void *value,
@@ -378,19 +310,15 @@ int nb_hash_update(struct nb_map *m, const void *key, const void *value,
 	struct hash *h = hash_of(m);
 	uint32_t i;
 
+	(void)cpu;
 	if (flags > NB_EXIST)
 		return -EINVAL;
-	if (h->row && flags != NB_NOEXIST) {
-		int rc = update_in_place(h, key, value, cpu);
-
-		if (rc != -ENOENT || flags == NB_EXIST)
-			return rc;
-	}
 	i = take_free(h);
 	if (i == NIL)
 		return -EBUSY;
-	fill_element(h, element(h, i), key, value, cpu);
-	return chain_insert(h, i, flags, cpu);
+	nb_slot_store(key_of(element(h, i)), key, m->def.key_size);
+	nb_value_store(m, value_of(h, element(h, i)), value);
+	return chain_insert(h, i, flags);
 }
 
 void nb_hash_drop(struct hash *h, uint64_t *b, uint64_t word, struct place p)
@@ -506,7 +434,7 @@ static uint32_t chain_next(const struct hash *h, const uint64_t *b,
  * element once. Returns false if there is none.
  */
 static bool each_of_bucket(const struct hash *h, const uint64_t *b,
-			   struct nb_map_cursor *c, uint32_t cpu)
+			   struct nb_map_cursor *c)
 {
 	for (int n = 0; n < NB_SEQ_READ_ROUNDS; n++) {
 		uint64_t seen = nb_seq_load(b);
@@ -518,7 +446,7 @@ static bool each_of_bucket(const struct hash *h, const uint64_t *b,
 			return false;
 		c->after = (uint64_t)i + 1;
 		c->key = key_of(element(h, i));
-		c->value = value_of(h, element(h, i), cpu);
+		c->value = value_of(h, element(h, i));
 		return true;
 	}
 	return false;
@@ -544,8 +472,9 @@ bool nb_hash_each(struct nb_map *m, struct nb_map_cursor *c, uint32_t cpu)
 	const struct hash *h = hash_of(m);
 	uint64_t n = (uint64_t)1 << (64 - h->shift);
 
+	(void)cpu;
 	while (c->at < n && c->visited < most_visits(m)) {
-		if (each_of_bucket(h, &h->bucket[c->at], c, cpu)) {
+		if (each_of_bucket(h, &h->bucket[c->at], c)) {
 			c->visited++;
 			return true;
 		}
@@ -624,15 +553,12 @@ static bool copy_bucket(struct hash *to, const struct hash *from,
 		nb_slot_copy(element(to, mine) + 8, e + 8,
 			     from->map.elem_size - 8);
 		nb_value_unlock(&to->map, element(to, mine) + to->value_off);
-		if (from->row)
-			copy_values(to, element(to, mine), from, e,
-				    NB_ALL_CPUS);
 		i = next_of(e);
 		if (nb_seq_moved(b, seen)) {
 			push_free(to, mine);
 			return false;
 		}
-		if (chain_insert(to, mine, NB_ANY, NB_ALL_CPUS) == -E2BIG)
+		if (chain_insert(to, mine, NB_ANY) == -E2BIG)
 			return !drop_gone(to, from);
 	}
 	return true;
@@ -736,11 +662,7 @@ void nb_hash_init(struct nb_map *m)
 	h->elem = (unsigned char *)h->bucket + p.bucket_bytes + p.used_bytes;
 	if (p.used_bytes)
 		h->used = h->elem - p.used_bytes;
-	if (p.row_bytes)
-		h->row = h->elem + nb_whole_lines(p.elems * p.elem_size);
-	h->value_size = nb_round8(m->def.value_size);
 	h->nelems = (uint32_t)p.elems;
-	m->cpu_size = p.row_bytes;
 	h->shift = 64 - (uint32_t)__builtin_ctzll(p.buckets);
 	h->factor = FACTOR;
 	h->fold = FOLD;

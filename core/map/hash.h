@@ -13,9 +13,7 @@
 
 /*
  * A hash. An element has the place of the next one, its own number, the key
- * and the value, in 8-byte words. Per-CPU values are not in the element:
- * each CPU has a row of values indexed by element number, so no two CPUs
- * write to one cache line.
+ * and the value, in 8-byte words.
  */
 struct hash {
 	struct nb_map map;
@@ -25,18 +23,14 @@ struct hash {
 	uint32_t nelems;
 	uint64_t factor, fold; /* Odd parameters of the hash function. */
 	size_t value_off;
-	/* Per-CPU types: the row of the first CPU. A row has map.cpu_size
-	 * bytes. */
-	unsigned char *row;
-	size_t value_size; /* Bytes between two values of a row. */
-	/* LRU types: NB_USED_* of each element, by element number. */
+	/* LRU hashes: NB_USED_* of each element, by element number. */
 	uint8_t *used;
 	/* Every update writes this, so it is not on the cache line of the
 	 * members above. The lower 32 bits hold the first free element, the
 	 * upper 32 bits the number of pops. */
 	_Alignas(NB_CACHE_LINE) uint64_t free;
 	uint32_t count;
-	/* LRU types: element at which the next search for room starts. */
+	/* LRU hashes: element at which the next search for room starts. */
 	uint32_t hand;
 };
 
@@ -73,17 +67,9 @@ static inline uint32_t number_of(const unsigned char *e)
 	return n;
 }
 
-static inline unsigned char *percpu_value(const struct hash *h,
-					  const unsigned char *e, uint32_t cpu)
+static inline unsigned char *value_of(const struct hash *h, unsigned char *e)
 {
-	return h->row + h->map.cpu_size * cpu + h->value_size * number_of(e);
-}
-
-/* Return an element's value, or its value on @cpu. */
-static inline unsigned char *value_of(const struct hash *h, unsigned char *e,
-				      uint32_t cpu)
-{
-	return h->row ? percpu_value(h, e, cpu) : e + h->value_off;
+	return e + h->value_off;
 }
 
 static inline unsigned char *key_of(unsigned char *e)

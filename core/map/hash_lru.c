@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * BPF_MAP_TYPE_LRU_HASH and BPF_MAP_TYPE_LRU_PERCPU_HASH: hashes that evict
- * elements to make room. Each element has a byte that a program's look-up sets
+ * BPF_MAP_TYPE_LRU_HASH: a hash that evicts elements to make room. Each element has a byte that a program's look-up sets
  * to "lately" (one store, unless it is "lately" already). An update that needs
  * room moves a clock hand around the elements, shared by all threads. The hand
  * turns "lately" into "in use" and evicts the first element that was only in

@@ -223,10 +223,6 @@ static void name_key(char text[64], const struct nb_map *m, const void *key)
 	size_t n = m->def.key_size < 16 ? m->def.key_size : 16;
 	int at;
 
-	if (keys == NB_KEYS_NONE) {
-		snprintf(text, 64, "value");
-		return;
-	}
 	if (keys == NB_KEYS_INDEX) {
 		snprintf(text, 64, "index %" PRIu32, nb_array_index(key));
 		return;
@@ -261,11 +257,6 @@ static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
 			       "map \"%s\": type %s lacks this operation",
 			       m->name, type->word);
 	name_key(k, m, key);
-	if (rc == -EINVAL && type->keys == NB_KEYS_PREFIX)
-		return nb_fail(err, NB_E_FLAGS, 0,
-			       "map \"%s\": %s: a prefix has at most %" PRIu32
-			       " bits; flags %#" PRIx64 " are 0, 1 or 2",
-			       m->name, k, (m->def.key_size - 4) * 8, flags);
 	switch (rc) {
 	case -ENOENT:
 		return nb_fail(err, NB_E_NOKEY, 0, "map \"%s\" has no %s",
@@ -274,13 +265,11 @@ static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
 		return nb_fail(err, NB_E_EXISTS, 0, "map \"%s\" has %s already",
 			       m->name, k);
 	case -ENOSPC:
-		if (type->keys == NB_KEYS_BYTES)
-			return nb_fail(
-				err, NB_E_FULL, 0,
-				"map \"%s\": no room for %s: %d keys share its bucket, "
-				"the limit is %d; delete one of them or raise max_entries",
-				m->name, k, NB_MAP_CHAIN_MAX, NB_MAP_CHAIN_MAX);
-		/* fall through */
+		return nb_fail(
+			err, NB_E_FULL, 0,
+			"map \"%s\": no room for %s: %d keys share its bucket, "
+			"the limit is %d; delete one of them or raise max_entries",
+			m->name, k, NB_MAP_CHAIN_MAX, NB_MAP_CHAIN_MAX);
 	case -E2BIG:
 		if (type->keys == NB_KEYS_INDEX)
 			return nb_fail(err, NB_E_BIG, 0,
@@ -322,10 +311,8 @@ static int map_fail(const struct nb_map *m, const void *key, uint64_t flags,
 int nb_map_read(const struct nb_map *m, const void *key, void *value,
 		struct nb_err *err)
 {
-	const struct nb_map_ops *ops = m->ops;
-	int rc = ops->read   ? ops->read(for_reading(m), key, value)
-		 : ops->peek ? ops->peek(for_reading(m), 0, value)
-			     : nb_map_lacks(m);
+	int rc = m->ops->read ? m->ops->read(for_reading(m), key, value)
+			      : nb_map_lacks(m);
 
 	return rc ? map_fail(m, key, 0, rc, err) : 0;
 }
@@ -360,9 +347,7 @@ int nb_map_write(struct nb_map *m, const void *key, const void *value,
 	if (is_fixed(m))
 		return refuse_fixed(m, err);
 	do
-		rc = m->ops->push
-			     ? m->ops->push(m, value, flags)
-			     : nb_map_update(m, key, value, flags, NB_ALL_CPUS);
+		rc = nb_map_update(m, key, value, flags, NB_ALL_CPUS);
 	while (rc == -EBUSY && nb_seq_sleep_again(&times));
 	return rc ? map_fail(m, key, flags, rc, err) : 0;
 }
@@ -420,27 +405,6 @@ int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
 	return 0;
 }
 
-int nb_map_take(struct nb_map *m, void *value, struct nb_err *err)
-{
-	int rc, times = 0;
-
-	do
-		rc = nb_map_pop(m, value);
-	while (rc == -EBUSY && nb_seq_sleep_again(&times));
-	if (rc == -ENOENT)
-		return nb_fail(err, NB_E_NOKEY, 0, "map \"%s\" is empty",
-			       m->name);
-	return rc ? map_fail(m, NULL, 0, rc, err) : 0;
-}
-
-int nb_map_nth(const struct nb_map *m, uint32_t i, void *value)
-{
-	/* The peek operation of a bloom filter asks whether it has a value. */
-	return !m->ops->pop || m->ops->peek(for_reading(m), i, value)
-		       ? NB_E_NOKEY
-		       : 0;
-}
-
 int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 {
 	const struct nb_map_type_spec *spec = nb_spec_map_type(m->def.type);
@@ -451,11 +415,6 @@ int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err)
 	do
 		rc = nb_map_delete(m, key);
 	while (rc == -EBUSY && nb_seq_sleep_again(&times));
-	if (rc == -EINVAL && spec->keys == NB_KEYS_NONE)
-		return nb_fail(
-			err, NB_E_FLAGS, 0,
-			"map \"%s\": values of a %s are not deleted by key; take one out",
-			m->name, spec->word);
 	if (rc == -EINVAL && spec->keys == NB_KEYS_INDEX)
 		return nb_fail(
 			err, NB_E_FLAGS, 0,

@@ -106,15 +106,6 @@ int nb_map_write_part(struct nb_map *m, const void *key, uint32_t at,
  * delete), NB_E_BUSY or NB_E_NOTSUP. */
 int nb_map_erase(struct nb_map *m, const void *key, struct nb_err *err);
 /*
- * Take the next value out of a type without keys: returns 0, NB_E_NOKEY
- * (empty), NB_E_BUSY or NB_E_NOTSUP. nb_map_nth copies the value after @i
- * others: 0 or NB_E_NOKEY. Of these types, nb_map_write adds a value, and
- * nb_map_read copies the next one (of a bloom filter it says whether the
- * filter has *@value); both ignore the key.
- */
-int nb_map_take(struct nb_map *m, void *value, struct nb_err *err);
-int nb_map_nth(const struct nb_map *m, uint32_t i, void *value);
-/*
  * Copy the key after @key (NULL: the first) to @next, key_size bytes; @next
  * may be @key. Returns 0, or NB_E_NOKEY at the end. An array's index
  * outside starts over, as in the kernel. A hash continues from the position

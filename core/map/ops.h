@@ -52,17 +52,8 @@ struct nb_map_ops {
 	int (*update)(struct nb_map *m, const void *key, const void *value,
 		      uint64_t flags, uint32_t cpu);
 	int (*remove)(struct nb_map *m, const void *key);
-	/* Operations of types without keys (NB_KEYS_NONE). push adds
-	 * @value; pop takes a value out; peek reads the value that pop
-	 * takes after @i others. A bloom filter's peek says whether the
-	 * filter has *@value. */
-	int (*push)(struct nb_map *m, const void *value, uint64_t flags);
-	int (*pop)(struct nb_map *m, void *value);
-	int (*peek)(struct nb_map *m, uint32_t i, void *value);
-
-	/* Operations of types with keys. read: copy the value, or a value
-	 * for each CPU, like bpf(). next: copy the key after @key in the
-	 * order of bpf(). */
+	/* read: copy the value, or a value for each CPU, like bpf(). next:
+	 * copy the key after @key in the order of bpf(). */
 	int (*read)(struct nb_map *m, const void *key, void *value);
 	int (*next)(struct nb_map *m, const void *key, void *next);
 	/* Step a program's iteration to the next element; returns false at
@@ -294,27 +285,6 @@ static inline int nb_map_update(struct nb_map *m, const void *key,
 static inline int nb_map_delete(struct nb_map *m, const void *key)
 {
 	return m->ops->remove ? m->ops->remove(m, key) : nb_map_lacks(m);
-}
-
-/*
- * Functions for types without keys. -E2BIG: the map is full, and @flags
- * lack NB_EXIST, which replaces the oldest value. pop and peek return
- * -ENOENT if empty, with *@value zeroed.
- */
-static inline int nb_map_push(struct nb_map *m, const void *value,
-			      uint64_t flags)
-{
-	return m->ops->push ? m->ops->push(m, value, flags) : -EOPNOTSUPP;
-}
-
-static inline int nb_map_pop(struct nb_map *m, void *value)
-{
-	return m->ops->pop ? m->ops->pop(m, value) : -EOPNOTSUPP;
-}
-
-static inline int nb_map_peek(struct nb_map *m, void *value)
-{
-	return m->ops->peek ? m->ops->peek(m, 0, value) : -EOPNOTSUPP;
 }
 
 static inline void nb_cpu_relax(void)

@@ -60,13 +60,6 @@ static inline void nb_seq_unlock(uint64_t *to, uint64_t word)
 	__atomic_store_n(to, word & ~NB_SEQ_LOCK, __ATOMIC_RELEASE);
 }
 
-/* Did no writer change the data since the word was @seen? */
-static inline bool nb_seq_at_rest(const uint64_t *word, uint64_t seen)
-{
-	return !(seen & NB_SEQ_LOCK) &&
-	       __atomic_load_n(word, __ATOMIC_RELAXED) == seen;
-}
-
 /*
  * Sleep for a millisecond because a writer holds the lock or the map is busy.
  * *@times counts the calls. Returns false at the 2,000th.

@@ -693,7 +693,7 @@ function map:get_all(keys) end
 ---@return ncclbpf.error? err
 function map:update(values, options) end
 
----Remove and return the next value of a queue, stack or ring buffer.
+---Remove and return the next record of a ring buffer.
 ---@param options? {count?: integer, as?: string, follow?: fun(value: any, rank: integer, dropped: integer): boolean?}
 ---@return any value
 ---@return ncclbpf.error? err

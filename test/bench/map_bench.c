@@ -41,10 +41,6 @@ static struct key keys[KEYS], far_keys[KEYS], absent[KEYS], all_keys[KEYS];
 static struct key huge_keys[1 << 16];
 static uint32_t huge_at;
 static uint32_t index_of[KEYS];
-static struct prefix {
-	uint32_t bits;
-	uint8_t data[4];
-} prefixes[KEYS];
 static uint64_t plain[SMALL];
 /* The large map's shape without anything for other threads: chains of the same
  * length, in as much memory. */
@@ -54,7 +50,7 @@ static struct line {
 static uint64_t *heads;
 static struct nb_map *array, *host, *percpu, *hash4, *hash8, *hash16, *large;
 static struct nb_map *hash1k, *huge;
-static struct nb_map *percpu_hash, *lru, *full_lru, *lpm, *ring, *queue;
+static struct nb_map *lru, *full_lru, *ring;
 static struct nb_run run;
 static nb_helper_fn *lookup, *update, *removal;
 
@@ -91,13 +87,6 @@ static uint64_t ring_record(void)
 	r[0] = r[1] = 0;
 	nb_ringbuf_submit(r, 0);
 	return nb_ringbuf_read(ring, to, sizeof(to), &size) ? 1 : to[0];
-}
-
-static uint64_t queue_turn(void)
-{
-	uint64_t v = 0;
-
-	return nb_map_push(queue, &v, 0) || nb_map_pop(queue, &v) ? 1 : v;
 }
 
 /* The next ones each time, so that none is in the caches; waits for @k. */
@@ -172,14 +161,10 @@ ROW(array_update_row, store(array, &index_of[k]))
 ROW(percpu_update_row, store(percpu, &index_of[k]))
 ROW(hash8_update_row, store(hash8, &keys[k]))
 ROW(hash16_update_row, store(hash16, &keys[k]))
-ROW(percpu_hash_row, *find(percpu_hash, &keys[k]))
-ROW(percpu_hash_update_row, store(percpu_hash, &keys[k]))
 ROW(lru_row, *find(lru, &keys[k]))
 ROW(lru_update_row, store(lru, &keys[k]))
 ROW(lru_evict_row, store(full_lru, &far_keys[k]))
-ROW(lpm_row, *find(lpm, &prefixes[k]))
 ROW(ring_row, ((void)k, ring_record()))
-ROW(queue_row, ((void)k, queue_turn()))
 ROW(hash8_cycle_row,
     removal(&run, (uintptr_t)hash8, (uintptr_t)&keys[k], 0, 0, 0) +
 	    store(hash8, &keys[k]))
@@ -209,14 +194,10 @@ static const struct {
 	{ "hash update, 8-byte key", hash8_update_row, NULL, 0 },
 	{ "hash update, 16-byte key", hash16_update_row, NULL, 0 },
 	{ "hash delete + insert, 8-byte key", hash8_cycle_row, NULL, 0 },
-	{ "percpu_hash look-up, 8-byte key", percpu_hash_row, NULL, 0 },
-	{ "percpu_hash update, 8-byte key", percpu_hash_update_row, NULL, 0 },
 	{ "lru_hash look-up, 8-byte key", lru_row, NULL, 0 },
 	{ "lru_hash update, 8-byte key", lru_update_row, NULL, 0 },
 	{ "lru_hash insert that evicts, 8-byte key", lru_evict_row, NULL, 0 },
-	{ "lpm_trie look-up, 4-byte prefixes", lpm_row, NULL, 0 },
 	{ "ringbuf reserve + submit + read, 16 bytes", ring_row, NULL, 0 },
-	{ "queue push + pop", queue_row, NULL, 0 },
 };
 enum { ARRAY_ROW = 1, HOST_ROW, NROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -225,7 +206,7 @@ static struct nb_map *make(uint32_t type, uint32_t key_size, uint32_t entries)
 	const struct nb_map_def def = {
 		"bench",  type,
 		key_size, type == NB_MAP_RINGBUF ? 0 : 8,
-		entries,  type == NB_MAP_LPM_TRIE ? NB_F_NO_PREALLOC : 0
+		entries,  0
 	};
 	struct nb_err err;
 	struct nb_map *m;
@@ -286,12 +267,9 @@ static void set_up(void)
 	large = make(NB_MAP_HASH, 8, LARGE);
 	hash1k = make(NB_MAP_HASH, 8, KEYS);
 	huge = make(NB_MAP_HASH, 8, HUGE);
-	percpu_hash = make(NB_MAP_PERCPU_HASH, 8, SMALL);
 	lru = make(NB_MAP_LRU_HASH, 8, 2 * SMALL);
 	full_lru = make(NB_MAP_LRU_HASH, 8, 2 * SMALL);
-	lpm = make(NB_MAP_LPM_TRIE, 8, SMALL);
 	ring = make(NB_MAP_RINGBUF, 0, 4096);
-	queue = make(NB_MAP_QUEUE, 0, SMALL);
 	lines = pages(HUGE * sizeof(*lines));
 	heads = pages(HUGE * sizeof(*heads));
 	memset(heads, 0xff, HUGE * sizeof(*heads));
@@ -323,13 +301,7 @@ static void set_up(void)
 		store(hash4, &index_of[i]);
 		store(hash8, &keys[i]);
 		store(hash16, &keys[i]);
-		store(percpu_hash, &keys[i]);
 		store(lru, &keys[i]);
-		prefixes[i] =
-			(struct prefix){ 8 + index_of[i] % 17,
-					 { 10, (uint8_t)index_of[i], 3 } };
-		store(lpm, &prefixes[i]);
-		prefixes[i].bits = 32;
 	}
 }
 

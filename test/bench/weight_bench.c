@@ -2,7 +2,7 @@
 // What the verifier says a helper costs, in weighted instructions, beside the
 // nanoseconds that it takes. A row is a program that makes one call many times
 // in the situation that costs most of those that the weight is meant for:
-// chains as long as they may get, keys of one path of a trie, a full LRU hash.
+// chains as long as they may get, a full LRU hash.
 // Weight and time are those of the program without the calls taken off, and
 // divided by their number; they include the instructions that load arguments.
 // The least of many rounds counts, so that a busy machine does not.
@@ -46,25 +46,6 @@ static struct nb_map_spec maps[WEIGHT_NMAPS] = {
 		       .key_size = 8,
 		       .value_size = 8,
 		       .max_entries = 4096 },
-	[PERCPU] = { .name = "percpu",
-		     .type = NB_MAP_PERCPU_HASH,
-		     .key_size = 8,
-		     .value_size = 64,
-		     .max_entries = 64 },
-	[TRIE] = { .name = "trie",
-		   .type = NB_MAP_LPM_TRIE,
-		   .key_size = 4 + 16,
-		   .value_size = 8,
-		   .max_entries = 256,
-		   .flags = NB_F_NO_PREALLOC },
-	[BLOOM] = { .name = "bloom",
-		    .type = NB_MAP_BLOOM_FILTER,
-		    .value_size = 64,
-		    .max_entries = 1024 },
-	[QUEUE] = { .name = "queue",
-		    .type = NB_MAP_QUEUE,
-		    .value_size = 64,
-		    .max_entries = 1024 },
 	[RING] = { .name = "ring",
 		   .type = NB_MAP_RINGBUF,
 		   .max_entries = 1 << 20 },
@@ -180,14 +161,6 @@ static void fill_maps(void)
 	for (uint64_t i = 0; i < maps[FULL_LRU].max_entries; i++)
 		nb_map_update(map[FULL_LRU], &i, value, NB_ANY, 0);
 	nb_map_update(map[FORMATS], &(uint32_t){ 0 }, format, NB_ANY, 0);
-	for (uint32_t bits = 0; bits <= 128; bits++) {
-		struct {
-			uint32_t bits;
-			uint8_t data[16];
-		} key = { bits, { 0 } };
-
-		nb_map_update(map[TRIE], &key, value, NB_ANY, 0);
-	}
 }
 
 /* ---- programs ---- */

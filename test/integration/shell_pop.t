@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tier: quick  load: wait  limit: 600
-# What the shell takes out of ring buffers and queues, and variables by name.
+# What the shell takes out of ring buffers, and variables by name.
 . "$TOP/test/integration/shell_lib.sh"
 need_host "map pop and variables"
 trap finish EXIT
@@ -26,13 +26,8 @@ status 0 "what is left, all at once" -o json map pop ring count=1000
 has "with what was dropped" out '"dropped":'
 status 0 "one more" -o table map pop ring
 has "there is none" out "empty"
-status 0 "the queue" -o tsv -q map pop queue count=10
-[ "$(wc -l <out)" -eq 4 ]
-ok "gives what it holds" $?
-status 0 "and is empty" -o table map pop queue
-has "empty" out "empty"
 status 65 "not from a hash" map pop many
-has "says from what" err "queues, stacks and ring buffers"
+has "says from what" err "allowed: ring buffers"
 status 1 "no such type" map pop ring as=nosuch
 status 64 "no such count" map pop ring count=0
 

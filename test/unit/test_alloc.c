@@ -158,17 +158,11 @@ static int make_maps(struct nb_err *err)
 		{ NB_MAP_HASH, 8, 8, 4, 0 },
 		{ NB_MAP_ARRAY, 4, 8, 4, 0 },
 		{ NB_MAP_PROG_ARRAY, 4, 4, 2, 0 },
-		{ NB_MAP_PERCPU_HASH, 8, 8, 4, 0 },
 		{ NB_MAP_PERCPU_ARRAY, 4, 8, 4, 0 },
 		{ NB_MAP_LRU_HASH, 8, 8, 4, 0 },
-		{ NB_MAP_LRU_PERCPU_HASH, 8, 8, 4, 0 },
-		{ NB_MAP_LPM_TRIE, 8, 8, 4, NB_F_NO_PREALLOC },
 		{ NB_MAP_ARRAY_OF_MAPS, 4, 4, 2, 0 },
 		{ NB_MAP_HASH_OF_MAPS, 8, 4, 2, 0 },
-		{ NB_MAP_QUEUE, 0, 8, 4, 0 },
-		{ NB_MAP_STACK, 0, 8, 4, 0 },
 		{ NB_MAP_RINGBUF, 0, 0, 4096, 0 },
-		{ NB_MAP_BLOOM_FILTER, 0, 8, 4, 0 },
 	};
 	int rc = 0;
 

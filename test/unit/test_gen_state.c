@@ -32,11 +32,6 @@ static const struct nb_map_spec specs[] = {
 	  .key_size = 4,
 	  .value_size = 4,
 	  .max_entries = 1 },
-	{ .name = "set",
-	  .type = NB_MAP_BLOOM_FILTER,
-	  .value_size = 4,
-	  .max_entries = 8,
-	  .tags = NB_MAPF_COHERENT },
 };
 
 static struct nb_policy *held[2];
@@ -295,26 +290,6 @@ START_TEST(damaged_bytes_do_no_harm)
 }
 END_TEST
 
-START_TEST(a_filter_cannot_be_listed)
-{
-	const uint32_t member = 3;
-	struct nb_err err = { 0 };
-	struct nb_buf bytes;
-	struct nb_gen *g;
-
-	hold(4);
-	ck_assert_int_eq(nb_gen_new(&g, held, 2, NULL, NULL), 0);
-	put(&bytes, g); /* it has the contents of the image */
-	nb_buf_clear(&bytes);
-	g = write_map(g, 0, 3, NULL, &member, false);
-	ck_assert_int_eq(nb_gen_state_write(&bytes, g, &err), NB_E_NOTSUP);
-	ck_assert_ptr_nonnull(strstr(err.text, "map set of policy a"));
-	nb_gen_put(g);
-	drop();
-	nb_buf_fini(&bytes);
-}
-END_TEST
-
 START_TEST(too_many_bytes_are_refused)
 {
 	struct nb_err err = { 0 };
@@ -344,5 +319,4 @@ UNIT_MAIN("gen_state",
 	  tcase_add_test(tc, a_policy_that_is_not_held_is_named);
 	  tcase_add_test(tc, cut_bytes_are_refused);
 	  tcase_add_test(tc, damaged_bytes_do_no_harm);
-	  tcase_add_test(tc, a_filter_cannot_be_listed);
 	  tcase_add_test(tc, too_many_bytes_are_refused);)

@@ -654,7 +654,6 @@ static void on_cpu(uint32_t cpu)
 		run_on(&m, cpu, 0, 0);
 		drop(m);
 		look_up_on(NB_MAP_PERCPU_ARRAY, unknown[i], cpu, NULL);
-		look_up_on(NB_MAP_PERCPU_HASH, unknown[i], cpu, NULL);
 	}
 	look_up_on(NB_MAP_PERCPU_ARRAY, "stw [%r10-4], 2\n" PERCPU, cpu, &two);
 	look_up_on(NB_MAP_PERCPU_ARRAY, "stw [%r10-4], 3\n" PERCPU, cpu,

@@ -154,7 +154,7 @@ static void put_key(void)
 /* r0: what is in the map, or a number. */
 static void call_map(void)
 {
-	int32_t map = (int32_t)pick(QUEUE);
+	int32_t map = (int32_t)pick(RING);
 
 	put_key();
 	put(NB_OP_MOV64_X, 2, 10, 0, 0);
@@ -196,11 +196,7 @@ static const char *const helper_calls[] = {
 	"mov %r4, 1\nmov %r5, 2\ncall 6",
 	"call 7\nmov %r0, $K",
 	"call 8",
-	"ldxdw %r1, [%r10-8]\nlddw map %r2, 7\nmov %r3, $S\ncall 12",
-	"lddw map %r1, 5\nmov %r2, %r10\nadd %r2, -168\nmov %r3, $S\n"
-	"call 87",
-	"lddw map %r1, 5\nmov %r2, %r10\nadd %r2, -168\ncall 88",
-	"lddw map %r1, 5\nmov %r2, %r10\nadd %r2, -160\ncall 89",
+	"ldxdw %r1, [%r10-8]\nlddw map %r2, 6\nmov %r3, $S\ncall 12",
 	"stdw [%r10-176], 0\nmov %r1, %r10\nadd %r1, -176\ncall 93\n"
 	"add32 %r$R, $K\nmov %r1, %r10\nadd %r1, -176\ncall 94\n"
 	"ldxw %r0, [%r10-176]",
@@ -208,12 +204,12 @@ static const char *const helper_calls[] = {
 	"mov %r4, %r10\nadd %r4, -112\ncall 105",
 	"mov %r1, %r10\nadd %r1, -144\nmov %r2, $L\nmov %r3, $B\n"
 	"mov %r4, %r10\nadd %r4, -112\ncall 106",
-	"lddw map %r1, 6\nmov %r2, %r10\nadd %r2, -168\nmov %r3, $L\n"
+	"lddw map %r1, 5\nmov %r2, %r10\nadd %r2, -168\nmov %r3, $L\n"
 	"mov %r4, $S\ncall 130",
-	"lddw map %r1, 6\nmov %r2, 16\nmov %r3, $Z\ncall 131\n"
+	"lddw map %r1, 5\nmov %r2, 16\nmov %r3, $Z\ncall 131\n"
 	"jeq %r0, 0, +5\nstxdw [%r0], %r$R\nstdw [%r0+8], $K\n"
 	"mov %r1, %r0\nmov %r2, $S\ncall $F\n",
-	"lddw map %r1, 6\nmov %r2, $Q\ncall 134",
+	"lddw map %r1, 5\nmov %r2, $Q\ncall 134",
 	"mov %r1, %r10\nadd %r1, -136\nmov %r2, $L\nmov %r3, %r10\n"
 	"add %r3, -168\nmov %r4, %r10\nadd %r4, -152\nmov %r5, $E\n"
 	"call 165",
@@ -225,7 +221,7 @@ static const char *const helper_calls[] = {
 	"add %r3, -192\nmov %r4, $S\nmov %r5, 0\ncall 201\n"
 	"mov %r6, %r0\nmov %r1, %r10\nadd %r1, -192\nmov %r2, $S\n"
 	"mov %r3, 4\ncall 203\njeq %r0, 0, +1\nldxw %r0, [%r0]",
-	"lddw map %r1, 6\nmov %r2, $L\nmov %r3, $Z\nmov %r4, %r10\n"
+	"lddw map %r1, 5\nmov %r2, $L\nmov %r3, $Z\nmov %r4, %r10\n"
 	"add %r4, -192\ncall 198\nmov %r7, %r0\n"
 	"mov %r1, %r10\nadd %r1, -192\nmov %r2, $S\nmov %r3, %r10\n"
 	"add %r3, -168\nmov %r4, $L\nmov %r5, 0\ncall 202\n"
@@ -536,14 +532,11 @@ static void generate(bool maps)
 static void reset(struct nb_map *const *maps)
 {
 	unsigned char record[64];
-	uint64_t popped;
 	size_t size;
 
-	while (!nb_map_pop(maps[QUEUE], &popped))
-		;
 	while (!nb_ringbuf_read(maps[RING], record, sizeof(record), &size))
 		;
-	for (unsigned i = 0; i < QUEUE; i++) {
+	for (unsigned i = 0; i < RING; i++) {
 		uint64_t value[8] = { 3, 4, 5 };
 
 		for (uint64_t key = 0; key < 8; key++) {
@@ -652,7 +645,6 @@ START_TEST(random_programs)
 		map_new(NB_MAP_HASH, 8, 8, 6),
 		map_new(NB_MAP_HASH, 4, 16, 16),
 		map_new(NB_MAP_PERCPU_ARRAY, 4, 8, 5),
-		map_new(NB_MAP_QUEUE, 0, 8, 4),
 		map_new(NB_MAP_RINGBUF, 0, 0, 4096),
 		map_new(NB_MAP_PROG_ARRAY, 4, 4, 2),
 	};

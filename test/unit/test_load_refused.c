@@ -59,6 +59,30 @@ static const struct refusal refusals[] = {
 	{ MAP(ARRAY), "", NB_E_MAPDEF, "compile with -g" },
 	{ MAP("__uint(type, 26); __uint(max_entries, 4096);"), "-g",
 	  NB_E_MAPDEF, "map m: type 26 is not supported; known: hash" },
+	{ MAP("__uint(type, 5); __uint(max_entries, 4); __type(key, __u32);"
+	      "__type(value, __u64);"),
+	  "-g", NB_E_MAPDEF,
+	  "map m: type percpu_hash is not supported: use a hash with atomic" },
+	{ MAP("__uint(type, 10); __uint(max_entries, 4); __type(key, __u32);"
+	      "__type(value, __u64);"),
+	  "-g", NB_E_MAPDEF,
+	  "map m: type lru_percpu_hash is not supported: use an lru_hash" },
+	{ MAP("__uint(type, 11); __uint(max_entries, 4); __type(key, __u64);"
+	      "__type(value, __u64); __uint(map_flags, 1);"),
+	  "-g", NB_E_MAPDEF,
+	  "map m: type lpm_trie is not supported: use a hash with a look-up" },
+	{ MAP("__uint(type, 22); __uint(max_entries, 4);"
+	      "__type(value, __u64);"),
+	  "-g", NB_E_MAPDEF,
+	  "map m: type queue is not supported: use a ringbuf" },
+	{ MAP("__uint(type, 23); __uint(max_entries, 4);"
+	      "__type(value, __u64);"),
+	  "-g", NB_E_MAPDEF,
+	  "map m: type stack is not supported: use an array" },
+	{ MAP("__uint(type, 30); __uint(max_entries, 4);"
+	      "__type(value, __u64);"),
+	  "-g", NB_E_MAPDEF,
+	  "map m: type bloom_filter is not supported: use a hash" },
 	{ PROGS("[4] = (void *)&a"), "-g", NB_E_RELOC, "no element" },
 	{ PROGS("[0] = (void *)&sub"), "-g", NB_E_RELOC, "no program" },
 	{ PROGS("[0] = (void *)&data"), "-g", NB_E_RELOC, "no function" },

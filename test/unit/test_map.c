@@ -364,30 +364,24 @@ END_TEST
  * stays; values are the ones stored last. */
 START_TEST(lru_keeps_what_is_looked_up)
 {
-	static const uint32_t types[] = { NB_MAP_LRU_HASH,
-					  NB_MAP_LRU_PERCPU_HASH };
 	enum { N = 64, HOT = 20 };
-	uint64_t *v = calloc(nb_ncpus(), 8);
+	struct nb_map *m = make(NB_MAP_LRU_HASH, 8, 8, N);
+	uint64_t v;
 
-	for (size_t t = 0; t < 2; t++) {
-		struct nb_map *m = make(types[t], 8, 8, N);
-
-		for (uint64_t k = 0; k < HOT; k++)
-			ck_assert_int_eq(put(m, k, k + 1, NB_NOEXIST), 0);
-		for (uint64_t k = 1000; k < 9000; k++) {
-			ck_assert_int_eq(put(m, k, k + 1, NB_ANY), 0);
-			ck_assert_uint_le(nb_map_count(m), N);
-			ck_assert_int_eq(nb_map_read(m, &k, v, NULL), 0);
-			ck_assert_uint_eq(v[0], k + 1);
-			for (uint64_t h = 0; h < HOT; h++) {
-				ck_assert_ptr_nonnull(at(m, h));
-				ck_assert_uint_eq(*at(m, h), h + 1);
-			}
+	for (uint64_t k = 0; k < HOT; k++)
+		ck_assert_int_eq(put(m, k, k + 1, NB_NOEXIST), 0);
+	for (uint64_t k = 1000; k < 9000; k++) {
+		ck_assert_int_eq(put(m, k, k + 1, NB_ANY), 0);
+		ck_assert_uint_le(nb_map_count(m), N);
+		ck_assert_int_eq(nb_map_read(m, &k, &v, NULL), 0);
+		ck_assert_uint_eq(v, k + 1);
+		for (uint64_t h = 0; h < HOT; h++) {
+			ck_assert_ptr_nonnull(at(m, h));
+			ck_assert_uint_eq(*at(m, h), h + 1);
 		}
-		ck_assert_uint_eq(nb_map_count(m), N);
-		nb_map_put(m);
 	}
-	free(v);
+	ck_assert_uint_eq(nb_map_count(m), N);
+	nb_map_put(m);
 }
 END_TEST
 
@@ -415,35 +409,6 @@ START_TEST(lru_drops_only_for_new_keys)
 }
 END_TEST
 
-START_TEST(percpu_hash_values_are_apart)
-{
-	struct nb_map *m = make(NB_MAP_PERCPU_HASH, 8, 12, 5);
-	uint64_t key = 7, v[2] = { 1, 2 };
-	unsigned char *p, *all = calloc(nb_ncpus(), 16);
-
-	ck_assert_int_eq(nb_map_update(m, &key, v, NB_ANY, nb_ncpus() - 1), 0);
-	ck_assert_int_eq(nb_map_read(m, &key, all, NULL), 0);
-	for (uint32_t c = 0; c < nb_ncpus(); c++) {
-		p = nb_map_lookup(m, &key, c);
-		ck_assert_ptr_nonnull(p);
-		ck_assert_mem_eq(p, all + (size_t)16 * c, 12);
-		ck_assert_uint_eq(*p, c == nb_ncpus() - 1);
-		*p = (unsigned char)(c + 2);
-	}
-	ck_assert_int_eq(nb_map_read(m, &key, all, NULL), 0);
-	for (uint32_t c = 0; c < nb_ncpus(); c++)
-		ck_assert_uint_eq(all[(size_t)16 * c], c + 2);
-	/* deleted and added again: zeros on the other CPUs */
-	ck_assert_int_eq(nb_map_delete(m, &key), 0);
-	ck_assert_int_eq(nb_map_update(m, &key, v, NB_ANY, 0), 0);
-	ck_assert_int_eq(nb_map_read(m, &key, all, NULL), 0);
-	for (uint32_t c = 1; c < nb_ncpus(); c++)
-		ck_assert_uint_eq(all[(size_t)16 * c], 0);
-	free(all);
-	nb_map_put(m);
-}
-END_TEST
-
 UNIT_MAIN("map", tcase_add_test(tc, array_elements_are_there_zeroed);
 	  tcase_add_test(tc, array_ends_at_max_entries);
 	  tcase_add_test(tc,
@@ -465,5 +430,4 @@ UNIT_MAIN("map", tcase_add_test(tc, array_elements_are_there_zeroed);
 	  tcase_add_test(tc, hash_walk_ends_while_keys_come_and_go);
 	  tcase_add_test(tc, large_hash_holds_all_its_entries);
 	  tcase_add_test(tc, lru_keeps_what_is_looked_up);
-	  tcase_add_test(tc, lru_drops_only_for_new_keys);
-	  tcase_add_test(tc, percpu_hash_values_are_apart);)
+	  tcase_add_test(tc, lru_drops_only_for_new_keys);)

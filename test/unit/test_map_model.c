@@ -35,97 +35,8 @@ static void model_init(struct model *m, const struct nb_map_def *def)
 		memcpy(m->key + 4 * m->n++, &i, 4);
 }
 
-/* Queues and stacks: value i is the i-th oldest. */
-static bool keyless(const struct model *m)
-{
-	return shape_keys(m->def) == NB_KEYS_NONE;
-}
-
-static unsigned char *model_oldest(const struct model *m, uint32_t i)
-{
-	return m->value + i * m->value_size;
-}
-
-static uint32_t model_turn(const struct model *m)
-{
-	return m->def->type == NB_MAP_STACK ? m->n - 1 : 0;
-}
-
-static void model_drop(struct model *m, uint32_t i)
-{
-	m->n--;
-	memmove(model_oldest(m, i), model_oldest(m, i + 1),
-		(m->n - i) * m->value_size);
-}
-
-static int model_push(struct model *m, const void *value, uint64_t flags)
-{
-	if (flags != 0 && flags != 2)
-		return -EINVAL;
-	if (m->n == m->def->max_entries && flags == 0)
-		return -E2BIG;
-	if (m->n == m->def->max_entries)
-		model_drop(m, 0);
-	memcpy(model_oldest(m, m->n++), value, m->value_size);
-	return 0;
-}
-
-static int model_take(void *self, void *value)
-{
-	struct model *m = self;
-
-	if (!m->n)
-		return -ENOENT;
-	memcpy(value, model_oldest(m, model_turn(m)), m->value_size);
-	model_drop(m, model_turn(m));
-	return 0;
-}
-
-/* Prefix tries: keys are equal as far as they go. */
-static bool prefixed(const struct model *m)
-{
-	return shape_keys(m->def) == NB_KEYS_PREFIX;
-}
-
-static uint32_t model_bits(const void *key)
-{
-	uint32_t n;
-
-	memcpy(&n, key, 4);
-	return n;
-}
-
-static bool begins(const unsigned char *a, const unsigned char *b, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if ((a[4 + i / 8] ^ b[4 + i / 8]) >> (7 - i % 8) & 1)
-			return false;
-	return true;
-}
-
-/* The longest prefix of @key, at least @least bits long. */
-static uint32_t model_longest(const struct model *m, const void *key,
-			      uint32_t least)
-{
-	uint32_t best = UINT32_MAX, have = 0;
-
-	for (uint32_t i = 0; i < m->n; i++) {
-		const unsigned char *k = m->key + i * m->def->key_size;
-		uint32_t n = model_bits(k);
-
-		if (n > model_bits(key) || n < least || !begins(k, key, n) ||
-		    (best != UINT32_MAX && n < have))
-			continue;
-		best = i;
-		have = n;
-	}
-	return best;
-}
-
 static uint32_t model_find(const struct model *m, const void *key)
 {
-	if (shape_keys(m->def) == NB_KEYS_PREFIX)
-		return model_longest(m, key, model_bits(key));
 	for (uint32_t i = 0; i < m->n; i++)
 		if (memcmp(m->key + i * m->def->key_size, key,
 			   m->def->key_size) == 0)
@@ -133,20 +44,11 @@ static uint32_t model_find(const struct model *m, const void *key)
 	return UINT32_MAX;
 }
 
-static bool too_long(const struct model *m, const void *key)
-{
-	return prefixed(m) && model_bits(key) > (m->def->key_size - 4) * 8;
-}
-
 static int model_lookup(void *self, const void *key, void *value)
 {
 	const struct model *m = self;
-	uint32_t i = keyless(m) ? UINT32_MAX : model_find(m, key);
+	uint32_t i = model_find(m, key);
 
-	if (keyless(m) && m->n)
-		i = model_turn(m);
-	if (prefixed(m))
-		i = too_long(m, key) ? UINT32_MAX : model_longest(m, key, 0);
 	if (i == UINT32_MAX)
 		return -ENOENT;
 	memcpy(value, m->value + i * m->value_size, m->value_size);
@@ -159,9 +61,7 @@ static int model_update(void *self, const void *key, const void *value,
 	struct model *m = self;
 	uint32_t i;
 
-	if (keyless(m))
-		return model_push(m, value, flags);
-	if (flags > 2 || too_long(m, key))
+	if (flags > 2)
 		return -EINVAL;
 	i = model_find(m, key);
 	if (i != UINT32_MAX && flags == 1)
@@ -172,7 +72,7 @@ static int model_update(void *self, const void *key, const void *value,
 		return -ENOENT;
 	if (i == UINT32_MAX) {
 		if (m->n == m->def->max_entries)
-			return prefixed(m) ? -ENOSPC : -E2BIG;
+			return -E2BIG;
 		i = m->n++;
 		memcpy(m->key + i * m->def->key_size, key, m->def->key_size);
 	}
@@ -185,7 +85,7 @@ static int model_remove(void *self, const void *key)
 	struct model *m = self;
 	uint32_t i, k = m->def->key_size;
 
-	if (is_array(m) || keyless(m) || too_long(m, key))
+	if (is_array(m))
 		return -EINVAL;
 	i = model_find(m, key);
 	if (i == UINT32_MAX)
@@ -202,8 +102,6 @@ static int model_next(void *self, const void *key, void *next)
 	const struct model *m = self;
 	uint32_t i;
 
-	if (keyless(m))
-		return -ENOENT;
 	i = key ? model_find(m, key) + 1 : 0; /* absent: wraps to 0 */
 	if (i >= m->n)
 		return -ENOENT;
@@ -220,8 +118,7 @@ static void against_model(void (*side)(struct side *, struct nb_map *),
 		struct model model;
 		struct side ours,
 			theirs = { "model",	 &model,       model_lookup,
-				   model_update, model_remove, model_next,
-				   model_take };
+				   model_update, model_remove, model_next };
 		struct nb_map *m;
 		char why[512];
 
@@ -310,8 +207,6 @@ START_TEST(operations_never_allocate)
 				a.update(a.self, key, value, 0);
 				a.lookup(a.self, key, value);
 				a.next(a.self, key, key);
-				if (k % 2 && a.take(a.self, value) == 0)
-					continue;
 				if (k % 3 == 0)
 					a.remove(a.self, key);
 			}

@@ -53,8 +53,7 @@ static uint32_t longest(const struct nb_map *m)
 	return most;
 }
 
-static const uint32_t types[] = { NB_MAP_HASH, NB_MAP_PERCPU_HASH,
-				  NB_MAP_LRU_HASH, NB_MAP_LRU_PERCPU_HASH };
+static const uint32_t types[] = { NB_MAP_HASH, NB_MAP_LRU_HASH };
 
 /* 20,000 keys of one bucket: no operation passes more than MOST elements. */
 START_TEST(a_bucket_has_its_limit)

@@ -67,9 +67,8 @@ static const struct nb_map_spec maps[] = {
 	  .value_size = 8,
 	  .max_entries = 8 },
 	{ .name = "line",
-	  .type = NB_MAP_QUEUE,
-	  .value_size = 8,
-	  .max_entries = 4 },
+	  .type = NB_MAP_RINGBUF,
+	  .max_entries = 4096 },
 };
 enum { NMAPS = sizeof(maps) / sizeof(maps[0]) };
 

@@ -17,7 +17,7 @@
 enum {
 	CASE_SLOTS = 4096,
 	CASE_PLAIN = 11, /* the first ones: no ring buffer, no locks */
-	CASE_MAPS = 17
+	CASE_MAPS = 15
 };
 
 struct case_image {
@@ -116,15 +116,6 @@ static const struct nb_map_spec case_maps[CASE_MAPS] = {
 	  .flags = NB_F_MMAPABLE,
 	  .origin = NB_ORIGIN_BSS,
 	  .lock = 0 + 1 },
-	{ .name = "inbox",
-	  .type = NB_MAP_QUEUE,
-	  .value_size = 8,
-	  .max_entries = 4 },
-	{ .name = "outbox",
-	  .type = NB_MAP_QUEUE,
-	  .value_size = 8,
-	  .max_entries = 4,
-	  .flags = NB_F_WRONLY_PROG },
 };
 
 static const struct nb_ctx_field case_newer[] = { { NB_HOOK_TUNER, "fabric", 80,

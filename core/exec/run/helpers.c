@@ -80,27 +80,6 @@ uint64_t helper_map_lookup_percpu_elem(NB_HELPER_ARGS)
 	return (uintptr_t)m->lookup(m, nb_body_ptr(r2), (uint32_t)r3);
 }
 
-uint64_t helper_map_push_elem(NB_HELPER_ARGS)
-{
-	struct nb_map *m = nb_body_ptr(r1);
-
-	return nb_body_errno(nb_map_push(m, nb_body_ptr(r2), r3));
-}
-
-uint64_t helper_map_pop_elem(NB_HELPER_ARGS)
-{
-	struct nb_map *m = nb_body_ptr(r1);
-
-	return nb_body_errno(nb_map_pop(m, nb_body_ptr(r2)));
-}
-
-uint64_t helper_map_peek_elem(NB_HELPER_ARGS)
-{
-	struct nb_map *m = nb_body_ptr(r1);
-
-	return nb_body_errno(nb_map_peek(m, nb_body_ptr(r2)));
-}
-
 uint64_t helper_ktime_get_ns(NB_HELPER_ARGS)
 {
 	return nb_now_ns();

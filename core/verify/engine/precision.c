@@ -200,7 +200,7 @@ static void mark_memory(struct nb_env *env, const struct nb_state *st,
 			const struct nb_helper_spec *h, unsigned arg)
 {
 	const struct nb_reg *r = &st->frames[st->nframes - 1].regs[arg + 1];
-	enum nb_arg kind = h ? nb_helper_arg(env, st, h, arg) : NB_ARG_NONE;
+	enum nb_arg kind = h ? h->arg[arg] : NB_ARG_NONE;
 	bool writes = nb_arg_writes(kind);
 	int64_t hi = 0;
 

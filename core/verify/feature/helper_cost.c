@@ -5,7 +5,7 @@
  * bytes of its arguments. `make bench-weights` measures each helper and fails
  * if a weight is less than half of the measured time. The cost covers the most
  * work that the call can do by itself: the bytes that it copies, hashes or
- * scans, the nodes of a trie, the buckets of an iteration. Waiting for other
+ * scans, the buckets of an iteration. Waiting for other
  * threads is not included. The cost of a small key or value is part of the call
  * instruction.
  */
@@ -25,12 +25,7 @@ enum {
 	/* Cost of one element of a bucket in a step of an iteration. It may lie
 	 * on a cache line of its own. */
 	STEP = 2,
-	NODE = 8,   /* Cost of visiting a node of a trie. */
-	HASHES = 5, /* Hashes of a Bloom filter, each over the whole value. */
-	DIGIT = 2,  /* Cost of reading one digit. */
-	/* Number of values that are set to 0 when a per-CPU element is
-	 * created. */
-	CPUS = 1024,
+	DIGIT = 2, /* Cost of reading one digit. */
 	MOST = 1 << 20
 };
 
@@ -83,30 +78,21 @@ static uint64_t chain_cost(const struct nb_map_spec *m)
 	return NB_MAP_CHAIN_MAX * (((uint64_t)m->key_size + BYTES - 1) / BYTES);
 }
 
-/* Return the cost of finding a key. A look-up in a trie visits at most one node
- * for each bit of the key. */
+/* Return the cost of finding a key. */
 static uint64_t search_cost(const struct nb_map_spec *m)
 {
-	enum nb_map_keys keys = nb_spec_map_type(m->type)->keys;
-
-	if (keys == NB_KEYS_PREFIX)
-		return NODE * 8 * ((uint64_t)m->key_size - 4);
-	return keys == NB_KEYS_BYTES ? chain_cost(m) : 0;
+	return nb_spec_map_type(m->type)->keys == NB_KEYS_BYTES ? chain_cost(m)
+								: 0;
 }
 
 /* Return the cost of an update. It may search for the key, for a free place,
  * and for an element to evict. */
 static uint64_t store_cost(const struct nb_map_spec *m)
 {
-	uint32_t traits = nb_spec_map_type(m->type)->traits;
 	uint64_t cost = search_cost(m);
 
-	if (nb_spec_map_type(m->type)->keys != NB_KEYS_BYTES)
-		return cost;
-	if (traits & NB_TRAIT_LRU)
-		cost += 2 * (NB_MAP_LRU_STEPS + chain_cost(m));
-	if (traits & NB_TRAIT_PERCPU)
-		cost += CPUS * (1 + (uint64_t)m->value_size / BYTES);
+	if (nb_spec_map_type(m->type)->traits & NB_TRAIT_LRU)
+		cost += 2 * (NB_MAP_LRU_STEPS + cost);
 	return cost;
 }
 
@@ -119,10 +105,6 @@ static uint64_t map_work_cost(const struct nb_env *env, enum nb_work work,
 		return search_cost(m);
 	case NB_WORK_STORE:
 		return store_cost(m);
-	case NB_WORK_HASHES:
-		return m->type == NB_MAP_BLOOM_FILTER
-			       ? (HASHES - 1) * (uint64_t)m->value_size / BYTES
-			       : 0;
 	case NB_WORK_BUCKETS:
 		return nb_map_is_array(m)
 			       ? 0

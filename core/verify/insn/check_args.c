@@ -75,9 +75,6 @@ static int check_map_arg(const struct at *a, int number)
 	rc = check_map_kind(a, number);
 	if (!rc && a->helper->effect == NB_EFFECT_WRITES_MAP)
 		rc = check_map_write(a, number);
-	/* The helper copies a value of the map into the program's memory. */
-	if (!rc && nb_arg_of(a->helper, NB_ARG_OUT_VALUE) >= 0)
-		rc = nb_check_map_access(a, number, LOAD);
 	return rc;
 }
 
@@ -104,7 +101,7 @@ static int check_mem_arg(const struct at *a, int number)
 	unsigned arg = (unsigned)number - 1;
 	const struct nb_reg *r = reg(a, number);
 	struct nb_extent size = nb_helper_extent(a->env, a->st, h, arg);
-	enum nb_arg kind = nb_helper_arg(a->env, a->st, h, arg);
+	enum nb_arg kind = h->arg[arg];
 	enum access acc = nb_arg_writes(kind) ? STORE : LOAD;
 	struct nb_range off = nb_access_offset(r, 0);
 	bool null = nb_reg_is_zero(r);

@@ -41,7 +41,7 @@ static void follow_arg(struct nb_env *env, const struct nb_state *st,
 	if (h->arg[arg] == NB_ARG_NONE || r->kind == NB_REG_UNINIT)
 		return;
 	nb_label_follow(r0, r);
-	if (!nb_arg_reads(nb_helper_arg(env, st, h, arg)))
+	if (!nb_arg_reads(h->arg[arg]))
 		return;
 	size = nb_helper_extent(env, st, h, arg);
 	/* The size is 0: the pointer was not checked, so do not dereference
@@ -174,7 +174,7 @@ void nb_step_helper(struct nb_env *env, struct nb_state *st, uint32_t pc)
 	for (unsigned i = 0; i < 5; i++)
 		follow_arg(env, st, h, i, &r0, pc);
 	for (unsigned i = 0; i < 5; i++)
-		if (nb_arg_writes(nb_helper_arg(env, st, h, i)))
+		if (nb_arg_writes(h->arg[i]))
 			write_out(env, st, pc, h, i, &r0);
 	nb_step_resources(env, st, pc, h);
 	nb_clobber(st);

@@ -67,8 +67,6 @@ static const char *say_argument(enum nb_arg arg)
 		return "the key";
 	if (arg == NB_ARG_VALUE)
 		return "the value";
-	if (arg == NB_ARG_OUT_VALUE)
-		return "memory for the value";
 	return nb_arg_reads(arg)    ? "memory to read"
 	       : nb_arg_writes(arg) ? "memory to write"
 				    : "an argument";

@@ -58,18 +58,6 @@ const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 	return i && r[i].kind == NB_REG_MAP ? &env->img->maps[r[i].map] : NULL;
 }
 
-enum nb_arg nb_helper_arg(const struct nb_env *env, const struct nb_state *st,
-			  const struct nb_helper_spec *h, unsigned arg)
-{
-	const struct nb_map_spec *m;
-
-	if (h->arg[arg] != NB_ARG_OUT_VALUE)
-		return h->arg[arg];
-	m = nb_helper_map(env, st, h);
-	return m && m->type == NB_MAP_BLOOM_FILTER ? NB_ARG_VALUE
-						   : NB_ARG_OUT_VALUE;
-}
-
 bool nb_arg_reads(enum nb_arg kind)
 {
 	return kind == NB_ARG_KEY || kind == NB_ARG_VALUE ||
@@ -78,8 +66,7 @@ bool nb_arg_reads(enum nb_arg kind)
 
 bool nb_arg_writes(enum nb_arg kind)
 {
-	return kind == NB_ARG_OUT || kind == NB_ARG_OUT8 ||
-	       kind == NB_ARG_OUT_VALUE;
+	return kind == NB_ARG_OUT || kind == NB_ARG_OUT8;
 }
 
 struct nb_extent nb_helper_extent(const struct nb_env *env,

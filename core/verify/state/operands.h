@@ -36,12 +36,6 @@ const struct nb_map_spec *nb_helper_map(const struct nb_env *env,
 					const struct nb_state *st,
 					const struct nb_helper_spec *h);
 
-/* Return the kind of argument @arg (0 to 4) of @h for the map in its
- * arguments: peek reads its value argument for a bloom filter and writes it
- * for other maps. */
-enum nb_arg nb_helper_arg(const struct nb_env *env, const struct nb_state *st,
-			  const struct nb_helper_spec *h, unsigned arg);
-
 /* Does a helper read, or write, the memory behind an argument of this kind? */
 bool nb_arg_reads(enum nb_arg kind);
 bool nb_arg_writes(enum nb_arg kind);

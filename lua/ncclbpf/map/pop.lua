@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- map pop: elements of queues, stacks and ring buffers. A queue has a value type; a ring buffer's
--- records have the type <map>_record, or the one that as= names.
+-- map pop: records of ring buffers. They have the type <map>_record, or the one that as= names.
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
 local map = require "ncclbpf.map.map"

@@ -61,9 +61,8 @@ local function convert(image, m)
 		map = m, btf = image.btf,
 		key = {
 			size = m.key_size, id = read.number(m.btf_key),
-			-- Positions in a queue, stack or ring buffer are numbers too.
+			-- Positions in a ring buffer are numbers too.
 			index = tostring(m.type):find("array", 1, true) ~= nil or m.key_size == 0,
-			prefix = m.type == "lpm_trie",
 		},
 		value = {
 			size = m.value_size, id = read.number(m.btf_value),
@@ -92,35 +91,7 @@ function M.codec_of(image, m)
 		maps = names_of(info.maps) }, m)
 end
 
--- Format a prefix: hexadecimal bytes, a slash, number of bits.
-local function show_prefix(bytes)
-	local bits = string.unpack("<I4", bytes)
-	local n = math.min((bits + 7) // 8, #bytes - 4)
-	return ("%s/%d"):format(hex(bytes:sub(5, 4 + n)), bits)
-end
-
--- Parse a prefix in bytes or as an address: "0a01/16", "10.1.0.0/16".
-local function read_prefix(part, text, what)
-	local data, bits = text:match("^([%x.]*)/(%d+)$")
-	local bytes = ""
-	if data and data:find(".", 1, true) then
-		for byte in data:gmatch("%d+") do
-			bytes = bytes .. string.char(math.min(tonumber(byte), 255))
-		end
-	elseif data then
-		bytes = unhex(data)
-	end
-	bits = math.tointeger(tonumber(bits))
-	if not bits or not bytes or bits > (part.size - 4) * 8 or #bytes > part.size - 4 then
-		return errors.fail("bad_argument",
-			"%s: a prefix is bytes/bits, such as 0a01/16 or 10.1.0.0/16, " ..
-			"at most %d bits", what, (part.size - 4) * 8)
-	end
-	return string.pack("<I4", bits) .. bytes .. ("\0"):rep(part.size - 4 - #bytes)
-end
-
 local function decode(c, part, bytes, exact)
-	if part.prefix and #bytes == part.size and part.size > 4 then return show_prefix(bytes) end
 	if c.btf and part.id > 0 then
 		local v, err = c.btf:decode(part.id, bytes, exact)
 		if err then return "hex:" .. hex(bytes) end
@@ -251,8 +222,6 @@ local function typed(c, part, text, what, enc)
 		if enc then return enc(c, text, what) end
 		return encode(c, part, text, what)
 	end
-	if part.prefix then return read_prefix(part, text:match('^"(.*)"$') or text, what) end
-	if part.size == 0 and (text == "" or text == "-") then return "" end -- types without keys
 	local v, err = evaluate(text)
 	if v == nil then
 		return nil, err or errors.new("bad_argument", what .. ": nil is not a value")

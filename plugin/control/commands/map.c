@@ -209,7 +209,7 @@ static int dump_options(struct nb_call *call, const struct nb_map_target *t,
 		rc = nb_map_target_fits(t, call->err);
 	if (rc)
 		return rc;
-	if (nb_map_target_keys(t) > NB_KEYS_PREFIX && after)
+	if (nb_map_target_keys(t) == NB_KEYS_RING && after)
 		return nb_fail(
 			call->err, NB_E_USAGE, 0,
 			"map dump: a map of type %s has no keys after which a page could start",
@@ -227,33 +227,14 @@ static int dump_options(struct nb_call *call, const struct nb_map_target *t,
 	return rc;
 }
 
-void nb_map_numbered(struct nb_json *j, uint64_t number, size_t bytes,
-		     const void *value, size_t size)
+static void put_record(struct nb_json *j, uint64_t pos, const void *value,
+		       size_t size)
 {
 	nb_json_obj(j);
-	/* write the number in little-endian byte order */
-	nb_json_khex(j, "key", &number, bytes);
+	/* write the position in little-endian byte order */
+	nb_json_khex(j, "key", &pos, sizeof(pos));
 	nb_json_khex(j, "value", value, size);
 	nb_json_end_obj(j);
-}
-
-/*
- * List the values of a queue or stack in the order in which they would be
- * popped. It removes none.
- */
-static void dump_values(struct nb_json *j, const struct nb_map_target *t,
-			struct dump *d)
-{
-	uint32_t i = 0;
-
-	for (; i < d->limit && !nb_map_nth(t->ref.object, i, d->value); i++) {
-		if (!nb_cmd_room(j)) {
-			d->more = true;
-			return;
-		}
-		nb_map_numbered(j, i, 4, d->value, nb_map_target_value_size(t));
-	}
-	d->more = i == d->limit && !nb_map_nth(t->ref.object, i, d->value);
 }
 
 /*
@@ -277,7 +258,7 @@ static void dump_records(struct nb_json *j, const struct nb_map_target *t,
 			d->more = true;
 			return;
 		}
-		nb_map_numbered(j, pos, 8, d->value, rc ? 0 : size);
+		put_record(j, pos, d->value, rc ? 0 : size);
 	}
 }
 
@@ -323,8 +304,8 @@ int nb_cmd_map_dump(struct nb_call *call)
 	static void (*const dumps[])(struct nb_json *,
 				     const struct nb_map_target *,
 				     struct dump *) = {
-		[NB_KEYS_INDEX] = dump_entries,	 [NB_KEYS_BYTES] = dump_entries,
-		[NB_KEYS_PREFIX] = dump_entries, [NB_KEYS_NONE] = dump_values,
+		[NB_KEYS_INDEX] = dump_entries,
+		[NB_KEYS_BYTES] = dump_entries,
 		[NB_KEYS_RING] = dump_records,
 	};
 	struct dump d = { .key = NULL };
@@ -343,7 +324,7 @@ int nb_cmd_map_dump(struct nb_call *call)
 		nb_json_end_arr(j);
 		nb_json_kbool(j, "more", d.more);
 		nb_json_key(j, "next");
-		if (d.more && nb_map_target_keys(&t) <= NB_KEYS_PREFIX)
+		if (d.more && nb_map_target_keys(&t) != NB_KEYS_RING)
 			nb_json_hex(j, d.key, t.ref.spec->key_size);
 		else
 			nb_json_null(j);

@@ -38,11 +38,5 @@ enum nb_map_keys nb_map_target_keys(const struct nb_map_target *t);
 void nb_map_members(struct nb_json *j, const struct nb_map_ref *r);
 /* Check that an element fits into a reply. Returns 0 or NB_E_LIMIT. */
 int nb_map_target_fits(const struct nb_map_target *t, struct nb_err *err);
-/*
- * Write an element {key, value} that has no key of its own. The key is @number
- * in @bytes bytes, little-endian.
- */
-void nb_map_numbered(struct nb_json *j, uint64_t number, size_t bytes,
-		     const void *value, size_t size);
 
 #endif

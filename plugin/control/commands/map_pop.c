@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Handler of map pop, which removes the next values from a queue or stack, or
- * records from a ring buffer. After the removal only the reply contains them.
- * With follow=yes it also removes new ones as they arrive. If the client is
- * slow, they stay in the ring, and the ring counts the records for which it has
- * no room.
+ * Handler of map pop, which removes the next records from a ring buffer. After
+ * the removal only the reply contains them. With follow=yes it also removes new
+ * ones as they arrive. If the client is slow, they stay in the ring, and the
+ * ring counts the records for which it has no room.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 #include "plugin/control/connection.h"
 
 /*
- * Limits of the elements in one reply. Bytes of a record beyond NB_MAP_RECORD
+ * Limits of the records in one reply. Bytes of a record beyond NB_MAP_RECORD
  * are omitted.
  */
 enum { POP_MOST = 1 << 16, POP_DEFAULT = 1, POP_BATCH = 256 };
@@ -24,34 +23,8 @@ enum { POP_MOST = 1 << 16, POP_DEFAULT = 1, POP_BATCH = 256 };
 struct pop {
 	struct nb_map_target t;
 	unsigned char *value;
-	uint64_t taken;	  /* elements removed so far, which number the values */
 	uint64_t dropped; /* number of dropped records that was last reported */
 };
-
-static bool is_ring(const struct pop *p)
-{
-	return nb_map_target_keys(&p->t) == NB_KEYS_RING;
-}
-
-/*
- * Remove and write one value or record. Returns 1, 0 if the map is empty, or an
- * error.
- */
-static int take_value(struct pop *p, struct nb_json *j, struct nb_err *err)
-{
-	struct nb_err why = { .code = 0 };
-	int rc = nb_map_take(p->t.ref.object, p->value, &why);
-
-	if (rc == NB_E_NOKEY)
-		return 0;
-	if (rc) {
-		*err = why;
-		return rc;
-	}
-	nb_map_numbered(j, p->taken++, 4, p->value,
-			nb_map_target_value_size(&p->t));
-	return 1;
-}
 
 /*
  * Read a record that is larger than the buffer completely, so that the ring
@@ -74,6 +47,9 @@ static int take_large(struct pop *p, size_t size, size_t *got,
 	return rc ? 0 : 1;
 }
 
+/*
+ * Remove and write one record. Returns 1, 0 if the ring is empty, or an error.
+ */
 static int take_record(struct pop *p, struct nb_json *j, struct nb_err *err)
 {
 	uint64_t at = 0, pos = 0;
@@ -88,7 +64,6 @@ static int take_record(struct pop *p, struct nb_json *j, struct nb_err *err)
 	if (rc <= 0)
 		return rc;
 	shown = size < NB_MAP_RECORD ? size : NB_MAP_RECORD;
-	p->taken++;
 	nb_json_obj(j);
 	nb_json_khex(j, "key", &pos, 8);
 	nb_json_khex(j, "value", p->value, shown);
@@ -99,9 +74,9 @@ static int take_record(struct pop *p, struct nb_json *j, struct nb_err *err)
 
 /*
  * Write "entries" and "dropped" of an open object. Returns the number of
- * elements removed, or an error.
+ * records removed, or an error.
  */
-static int take_elements(struct pop *p, struct nb_json *j, uint64_t most,
+static int take_records(struct pop *p, struct nb_json *j, uint64_t most,
 			 struct nb_err *err)
 {
 	uint64_t n = 0;
@@ -109,16 +84,15 @@ static int take_elements(struct pop *p, struct nb_json *j, uint64_t most,
 
 	nb_json_karr(j, "entries");
 	for (; n < most && nb_cmd_room(j); n++) {
-		rc = is_ring(p) ? take_record(p, j, err)
-				: take_value(p, j, err);
+		rc = take_record(p, j, err);
 		if (rc != 1)
 			break;
 	}
 	nb_json_end_arr(j);
-	p->dropped = is_ring(p) ? nb_ringbuf_dropped(p->t.ref.object) : 0;
+	p->dropped = nb_ringbuf_dropped(p->t.ref.object);
 	nb_json_ku64(j, "dropped", p->dropped);
 	/*
-	 * an error must not lose the elements removed before it, so report them
+	 * an error must not lose the records removed before it, so report them
 	 */
 	return n || rc > 0 ? (int)n : rc;
 }
@@ -134,19 +108,14 @@ static void pop_free(void *state)
 	free(p);
 }
 
-/*
- * Check that the map's type has values to pop, and that a value fits into a
- * reply.
- */
 static int check_kind(const struct nb_map_target *t, struct nb_err *err)
 {
 	uint32_t type = t->ref.spec->type;
 
-	if (type == NB_MAP_RINGBUF || type == NB_MAP_QUEUE ||
-	    type == NB_MAP_STACK)
-		return nb_map_target_fits(t, err);
+	if (type == NB_MAP_RINGBUF)
+		return 0;
 	nb_fail(err, NB_E_NOTSUP, 1,
-		"map pop: map %s is of type %s (allowed: queues, stacks and ring buffers)",
+		"map pop: map %s is of type %s (allowed: ring buffers)",
 		t->name, nb_spec_map_type(type)->word);
 	return nb_hint(err, "map remove removes elements by key");
 }
@@ -171,7 +140,7 @@ static struct pop *pop_new(struct nb_call *call)
 		pop_free(p);
 		return NULL;
 	}
-	p->value = malloc(nb_map_target_value_size(&p->t) + NB_MAP_RECORD);
+	p->value = malloc(NB_MAP_RECORD);
 	if (p->value)
 		return p;
 	nb_fail(call->err, NB_E_NOMEM, 0, "map pop: no memory");
@@ -185,7 +154,7 @@ static int poll_pop(void *state, struct nb_json *out, struct nb_err *err)
 	uint64_t dropped = p->dropped;
 	int rc;
 
-	rc = take_elements(p, out, POP_BATCH, err);
+	rc = take_records(p, out, POP_BATCH, err);
 	return rc < 0 ? rc : rc > 0 || p->dropped != dropped;
 }
 
@@ -208,7 +177,7 @@ int nb_cmd_map_pop(struct nb_call *call)
 		return call->err->code;
 	}
 	nb_map_members(call->out, &p->t.ref);
-	rc = take_elements(p, call->out, most, call->err);
+	rc = take_records(p, call->out, most, call->err);
 	/*
 	 * The stream exists already. Its next poll tries again, and ends the
 	 * stream if it fails too.

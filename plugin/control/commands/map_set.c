@@ -126,11 +126,6 @@ static int read_record(const struct nb_map_target *t, const struct ops *ops,
 			err, NB_E_FORMAT, (uint32_t)*at,
 			"map load: element %u begins with byte %u; 0 stores, 1 removes",
 			ops->n + 1, how);
-	if (how == 1 && !key)
-		return nb_fail(
-			err, NB_E_FLAGS, (uint32_t)*at,
-			"map load: element %u of map %s cannot be removed by key; use map pop",
-			ops->n + 1, t->name);
 	if (size - *at < all)
 		return nb_fail(err, NB_E_FORMAT, (uint32_t)*at,
 			       "map load: element %u has %zu bytes, %zu needed",
@@ -153,8 +148,7 @@ enum { LOAD_MOST = 1 << 20 };
 static int make_load_ops(const struct nb_map_target *t, struct ops *ops,
 			 size_t size, struct nb_err *err)
 {
-	size_t key = t->ref.spec->key_size, value = nb_map_target_value_size(t);
-	size_t most;
+	size_t key = t->ref.spec->key_size, most;
 
 	if (nb_map_target_keys(t) == NB_KEYS_RING) {
 		nb_fail(err, NB_E_NOTSUP, 1,
@@ -162,7 +156,7 @@ static int make_load_ops(const struct nb_map_target *t, struct ops *ops,
 			t->name);
 		return NB_E_NOTSUP;
 	}
-	most = size / (1 + (key ? key : value));
+	most = size / (1 + key);
 	if (most > LOAD_MOST)
 		most = LOAD_MOST;
 	ops->op = calloc(most + 1, sizeof(*ops->op));

@@ -111,7 +111,7 @@ class Map:
         return self._change(line("map remove", map, *words, if_generation=if_generation))
 
     def pop(self, map: object, *, count: Optional[int] = None) -> Data:
-        """Remove and show the next values of a queue, stack or ring buffer."""
+        """Remove and show the next records of a ring buffer."""
         return self._write(line("map pop", map, count=count))
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A large map that changes all the while, a coherent one, a ring buffer, a
-// queue and variables, for test/integration/shell_batch.t and shell_pop.t.
+// A large map that changes all the while, a coherent one, a ring buffer and
+// variables, for test/integration/shell_batch.t and shell_pop.t.
 #include "policies/ncclbpf_policy.h"
 
 struct limit {
@@ -41,12 +41,6 @@ struct {
 	__uint(max_entries, 4096);
 } ring SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_QUEUE);
-	__uint(max_entries, 4);
-	__type(value, struct ring_record);
-} queue SEC(".maps");
-
 __u64 decisions;
 struct limit saved[3];
 struct ring_record last;
@@ -63,10 +57,8 @@ int batch(struct ncclbpf_tuner *ctx)
 	decisions++;
 	last = now;
 	saved[1].channels = 7;
-	if (!paused) {
+	if (!paused)
 		bpf_ringbuf_output(&ring, &now, sizeof(now), 0);
-		bpf_map_push_elem(&queue, &now, BPF_ANY);
-	}
 	bpf_map_update_elem(&many, &come, &one, BPF_ANY);
 	bpf_map_delete_elem(&many, &go);
 	bpf_map_lookup_elem(&per_cpu, &coll);

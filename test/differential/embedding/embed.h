@@ -39,15 +39,7 @@ enum em_map {
 	EM_BSS,
 	EM_CONFIG,
 	EM_PERCPU,
-	EM_PERCPU_HASH,
 	EM_LRU,
-	EM_LRU_PERCPU,
-	EM_TRIE,
-	EM_ROUTES, /* a coherent trie */
-	EM_QUEUE,
-	EM_STACK,
-	EM_BLOOM,
-	EM_KNOWN, /* a coherent bloom filter */
 	EM_INNER, /* what the maps of maps hold */
 	EM_ONE,
 	EM_TWO,

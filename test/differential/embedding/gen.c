@@ -289,11 +289,10 @@ static void gen_spill_pointer(void)
 
 static void gen_lookup(void)
 {
-	static const uint8_t maps[] = { EM_COUNTS, EM_COUNTS,	 EM_PERCPU,
-					EM_LIMITS, EM_SEEN,	 EM_CHOSEN,
-					EM_CONFIG, EM_PERCPU,	 EM_PERCPU_HASH,
-					EM_LRU,	   EM_ROUTES,	 EM_TRIE,
-					EM_PERCPU, EM_LRU_PERCPU };
+	static const uint8_t maps[] = { EM_COUNTS, EM_COUNTS, EM_PERCPU,
+					EM_LIMITS, EM_SEEN,   EM_CHOSEN,
+					EM_CONFIG, EM_PERCPU, EM_LRU,
+					EM_PERCPU };
 	unsigned m = maps[g_below(sizeof(maps))], size = em_maps[m].key_size;
 	unsigned r = g_number();
 

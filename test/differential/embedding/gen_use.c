@@ -387,13 +387,12 @@ static void gen_lock(void)
 	g_imm(8, g_constant());
 }
 
-/* ---- maps that change, and those without keys ---- */
+/* ---- maps that change ---- */
 
 static void gen_update(void)
 {
-	static const uint8_t maps[] = { EM_COUNTS,	EM_SEEN, EM_BSS,
-					EM_LRU,		EM_TRIE, EM_PERCPU,
-					EM_PERCPU_HASH, EM_ONE,	 EM_LRU_PERCPU,
+	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN,   EM_BSS,
+					EM_LRU,	   EM_PERCPU, EM_ONE,
 					EM_CHOSEN };
 	uint32_t map = maps[g_below(sizeof(maps) - !g_chance(5))];
 
@@ -406,30 +405,6 @@ static void gen_update(void)
 		g_frame(3, -(int)em_maps[map].value_size);
 		g_imm(4, (int32_t)g_below(2));
 		g_helper(2);
-	}
-	g_numbers(1, 5);
-}
-
-static void gen_queue(void)
-{
-	static const uint8_t maps[] = { EM_QUEUE, EM_STACK };
-	static const uint8_t sets[] = { EM_BLOOM, EM_KNOWN };
-	uint32_t map = maps[g_below(2)];
-	int at = -16 * (int)(1 + g_below(4));
-
-	if (g_below(3) == 0) {
-		g_lddw(1, 1, sets[g_below(2)], 0);
-		g_frame(2, at);
-		g_helper(89);
-	} else if (g_below(2)) {
-		g_lddw(1, 1, g_chance(20) ? EM_BLOOM : map, 0);
-		g_frame(2, at);
-		g_imm(3, (int32_t)g_below(2));
-		g_helper(87);
-	} else {
-		g_lddw(1, 1, map, 0);
-		g_frame(2, at);
-		g_helper(g_below(2) ? 88 : 89);
 	}
 	g_numbers(1, 5);
 }
@@ -498,7 +473,7 @@ static void gen_text(void)
 
 void g_resource(unsigned depth)
 {
-	switch (g_below(10)) {
+	switch (g_below(9)) {
 	case 0:
 	case 1:
 		gen_iterator(depth);
@@ -520,9 +495,6 @@ void g_resource(unsigned depth)
 		gen_update();
 		break;
 	case 6:
-		gen_queue();
-		break;
-	case 7:
 		gen_map_of_maps();
 		break;
 	default:
@@ -598,8 +570,8 @@ static void call_global(void)
 static void call_back(bool each)
 {
 	static const uint8_t maps[] = { EM_COUNTS, EM_SEEN,  EM_PERCPU,
-					EM_LRU,	   EM_BSS,   EM_PERCPU_HASH,
-					EM_LIMITS, EM_CHOSEN };
+					EM_LRU,	   EM_BSS,   EM_LIMITS,
+					EM_CHOSEN };
 	struct g_func f = { .kind = each ? G_ELEMENT : G_TURN,
 			    .ctx = g.ctx && g_below(2) };
 

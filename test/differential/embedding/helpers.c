@@ -54,14 +54,10 @@ static bool is_array(uint32_t map)
 static int element(uint32_t map, uint64_t key)
 {
 	const struct nb_map_spec *s = &em_maps[map];
-	uint32_t e = (uint32_t)(em_mix(key, 3) % EM_ELEMS);
 
 	if (is_array(map))
 		return key < s->max_entries ? (int)(key % EM_ELEMS) : -1;
-	/* The longest prefix that matches: some element that there is. */
-	if (s->type == NB_MAP_LPM_TRIE)
-		return em_element(map, (uint32_t)e)->used ? (int)e : -1;
-	for (e = 0; e < EM_ELEMS; e++)
+	for (uint32_t e = 0; e < EM_ELEMS; e++)
 		if (em_element(map, e)->used && em_element(map, e)->key == key)
 			return (int)e;
 	return -1;
@@ -73,10 +69,7 @@ static void note_map(uint32_t map)
 		[NB_MAP_ARRAY] = EM_F_ARRAY,
 		[NB_MAP_HASH] = EM_F_HASH,
 		[NB_MAP_PERCPU_ARRAY] = EM_F_PERCPU_ARRAY,
-		[NB_MAP_PERCPU_HASH] = EM_F_PERCPU_HASH,
 		[NB_MAP_LRU_HASH] = EM_F_LRU,
-		[NB_MAP_LRU_PERCPU_HASH] = EM_F_LRU_PERCPU,
-		[NB_MAP_LPM_TRIE] = EM_F_LPM,
 		[NB_MAP_ARRAY_OF_MAPS] = EM_F_OF_MAPS,
 		[NB_MAP_HASH_OF_MAPS] = EM_F_OF_MAPS,
 	};
@@ -183,42 +176,6 @@ static bool delete (void)
 	if (e >= 0)
 		em_element(map, (uint32_t)e)->used = false;
 	return answer(e >= 0 ? 0 : (uint64_t)-2);
-}
-
-static bool push(void)
-{
-	uint32_t map = map_arg();
-
-	if (!needs(3) || map == NONE || !may_write(map) ||
-	    !em_read(arg(2), em_maps[map].value_size, NULL, NULL))
-		return false;
-	em.ran[EM_F_PUSH] = true;
-	return answer(em_local() % 3 ? 0 : (uint64_t)-7);
-}
-
-static bool pop(bool peek)
-{
-	uint32_t map = map_arg();
-	uint8_t value[EM_VALUE];
-	uint64_t hash = em.shared;
-	bool bloom;
-
-	if (!needs(2) || map == NONE || (!peek && !may_write(map)))
-		return false;
-	bloom = em_maps[map].type == NB_MAP_BLOOM_FILTER;
-	if (bloom) {
-		if (!em_read(arg(2), em_maps[map].value_size, NULL, &hash))
-			return false;
-		em.ran[EM_F_BLOOM] = true;
-		if (em_map_is_local(map))
-			hash = em_local();
-		return answer(hash % 2 ? 0 : (uint64_t)-2);
-	}
-	for (unsigned i = 0; i < sizeof(value); i++)
-		value[i] = em_local() % 2 ? (uint8_t)em_local() : 0;
-	em.ran[peek ? EM_F_PEEK : EM_F_POP] = true;
-	return em_write(arg(2), em_maps[map].value_size, value) &&
-	       answer(em_local() % 3 ? 0 : (uint64_t)-2);
 }
 
 /* ---- locks ---- */
@@ -563,11 +520,6 @@ bool em_helper(int64_t id)
 	case 105:
 	case 106:
 		return text(id);
-	case 87:
-		return push();
-	case 88:
-	case 89:
-		return pop(id == 89);
 	case 93:
 	case 94:
 		return lock(id == 93);

@@ -120,7 +120,7 @@ static int look_up_all(struct batch *b, uint64_t *rng)
 /* Keys of few values, so that some are there and some come twice. */
 static void choose(struct batch *b, uint64_t *rng)
 {
-	uint32_t key_size = b->def->key_size, bits;
+	uint32_t key_size = b->def->key_size;
 
 	b->n = 1 + (uint32_t)(sequence_random(rng) % FEW);
 	memset(b->keys, 0, (size_t)b->n * key_size);
@@ -128,13 +128,7 @@ static void choose(struct batch *b, uint64_t *rng)
 		unsigned char *key = b->keys + (size_t)i * key_size;
 		uint64_t x = sequence_random(rng);
 
-		if (shape_keys(b->def) == NB_KEYS_PREFIX) {
-			bits = (uint32_t)(x % ((key_size - 4) * 8 + 2));
-			memcpy(key, &bits, 4);
-			key[4] = (unsigned char)(x >> 40);
-		} else {
-			key[0] = (unsigned char)(x % (FEW + 4));
-		}
+		key[0] = (unsigned char)(x % (FEW + 4));
 	}
 	for (size_t i = 0; i < b->n * b->value_size; i++)
 		b->values[i] = (unsigned char)sequence_random(rng);

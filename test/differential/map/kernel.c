@@ -93,39 +93,8 @@ static int key_next(void *self, const void *key, void *next)
 	return element(BPF_MAP_GET_NEXT_KEY, self, key, next, 0);
 }
 
-/* Types without keys: the kernel wants no address of a key. */
-static int value_lookup(void *self, const void *key, void *value)
-{
-	(void)key;
-	return element(BPF_MAP_LOOKUP_ELEM, self, NULL, value, 0);
-}
-
-static int value_update(void *self, const void *key, const void *value,
-			uint64_t flags)
-{
-	(void)key;
-	return element(BPF_MAP_UPDATE_ELEM, self, NULL, value, flags);
-}
-
-static int value_remove(void *self, const void *key)
-{
-	(void)key;
-	return element(BPF_MAP_DELETE_ELEM, self, NULL, NULL, 0);
-}
-
-static int value_take(void *self, void *value)
-{
-	return element(BPF_MAP_LOOKUP_AND_DELETE_ELEM, self, NULL, value, 0);
-}
-
 void side_kernel(struct side *s, int *fd, const struct nb_map_def *def)
 {
-	if (shape_keys(def) == NB_KEYS_NONE)
-		*s = (struct side){ "kernel",	  fd,		value_lookup,
-				    value_update, value_remove, key_next,
-				    value_take };
-	else
-		*s = (struct side){ "kernel",	fd,	    key_lookup,
-				    key_update, key_remove, key_next,
-				    value_take };
+	*s = (struct side){ "kernel",	fd,	    key_lookup,
+			    key_update, key_remove, key_next };
 }

@@ -31,7 +31,6 @@ int ok_end(void);
 int batch_run(const struct shape *shape, uint64_t seed, struct nb_map *m,
 	      int fd, char *why, size_t size);
 /* @n sequences of each shape of those types. */
-void bloom_sequences(uint64_t seed, int n);
 void fd_sequences(uint64_t seed, int n);
 
 #endif

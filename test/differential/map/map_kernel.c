@@ -31,7 +31,7 @@ static int compare(const struct shape *shape, uint64_t seed, int steps,
 		side_manage(&ours, m);
 		rc = sequence_run(shape, seed, steps, &ours, &theirs, why,
 				  size);
-		if (!rc && shape_keys(&shape->def) != NB_KEYS_NONE)
+		if (!rc)
 			rc = batch_run(shape, seed, m, fd, why, size);
 		nb_map_put(m);
 	}
@@ -90,28 +90,10 @@ static const struct nb_map_def offers[] = {
 	{ "key over 4 MiB", NB_MAP_HASH, 5 << 20, 8, 1, 0 },
 	{ "sizes wrap", NB_MAP_HASH, UINT32_MAX, 8, 1, 0 },
 	{ "NO_COMMON_LRU", NB_MAP_HASH, 8, 8, 1, NB_F_NO_COMMON_LRU },
-	{ "good", NB_MAP_PERCPU_HASH, 8, 8, 1, 0 },
-	{ "no key", NB_MAP_PERCPU_HASH, 0, 8, 1, 0 },
-	{ "32 KiB", NB_MAP_PERCPU_HASH, 8, 32 << 10, 1, 0 },
-	{ "over 32 KiB", NB_MAP_PERCPU_HASH, 8, (32 << 10) + 1, 1, 0 },
-	{ "NO_PREALLOC", NB_MAP_PERCPU_HASH, 8, 8, 1, NB_F_NO_PREALLOC },
 	{ "good", NB_MAP_LRU_HASH, 8, 8, 64, 0 },
 	{ "NO_COMMON_LRU", NB_MAP_LRU_HASH, 8, 8, 64, NB_F_NO_COMMON_LRU },
 	{ "NO_PREALLOC", NB_MAP_LRU_HASH, 8, 8, 64, NB_F_NO_PREALLOC },
 	{ "MMAPABLE", NB_MAP_LRU_HASH, 8, 8, 64, NB_F_MMAPABLE },
-	{ "good", NB_MAP_LRU_PERCPU_HASH, 8, 8, 64, 0 },
-	{ "over 32 KiB", NB_MAP_LRU_PERCPU_HASH, 8, (32 << 10) + 1, 64, 0 },
-	{ "NO_PREALLOC", NB_MAP_LRU_PERCPU_HASH, 8, 8, 64, NB_F_NO_PREALLOC },
-	{ "good", NB_MAP_LPM_TRIE, 8, 8, 3, NB_F_NO_PREALLOC },
-	{ "preallocated", NB_MAP_LPM_TRIE, 8, 8, 3, 0 },
-	{ "key of 4", NB_MAP_LPM_TRIE, 4, 8, 3, NB_F_NO_PREALLOC },
-	{ "key of 5", NB_MAP_LPM_TRIE, 5, 8, 3, NB_F_NO_PREALLOC },
-	{ "key of 260", NB_MAP_LPM_TRIE, 260, 8, 3, NB_F_NO_PREALLOC },
-	{ "key of 261", NB_MAP_LPM_TRIE, 261, 8, 3, NB_F_NO_PREALLOC },
-	{ "no value", NB_MAP_LPM_TRIE, 8, 0, 3, NB_F_NO_PREALLOC },
-	{ "no entries", NB_MAP_LPM_TRIE, 8, 8, 0, NB_F_NO_PREALLOC },
-	{ "RDONLY_PROG", NB_MAP_LPM_TRIE, 8, 8, 3,
-	  NB_F_NO_PREALLOC | NB_F_RDONLY_PROG },
 	{ "good", NB_MAP_PROG_ARRAY, 4, 4, 8, 0 },
 	{ "key of 8", NB_MAP_PROG_ARRAY, 8, 4, 8, 0 },
 	{ "value of 8", NB_MAP_PROG_ARRAY, 4, 8, 8, 0 },
@@ -123,21 +105,6 @@ static const struct nb_map_def offers[] = {
 	{ "three pages", NB_MAP_RINGBUF, 0, 0, 12288, 0 },
 	{ "no size", NB_MAP_RINGBUF, 0, 0, 0, 0 },
 	{ "RDONLY_PROG", NB_MAP_RINGBUF, 0, 0, 4096, NB_F_RDONLY_PROG },
-	{ "good", NB_MAP_QUEUE, 0, 8, 3, 0 },
-	{ "key", NB_MAP_QUEUE, 4, 8, 3, 0 },
-	{ "no value", NB_MAP_QUEUE, 0, 0, 3, 0 },
-	{ "no entries", NB_MAP_QUEUE, 0, 8, 0, 0 },
-	{ "NO_PREALLOC", NB_MAP_QUEUE, 0, 8, 3, NB_F_NO_PREALLOC },
-	{ "RDONLY_PROG", NB_MAP_QUEUE, 0, 8, 3, NB_F_RDONLY_PROG },
-	{ "over 4 MiB", NB_MAP_QUEUE, 0, (4 << 20) + 1, 3, 0 },
-	{ "good", NB_MAP_STACK, 0, 8, 3, 0 },
-	{ "key", NB_MAP_STACK, 4, 8, 3, 0 },
-	{ "good", NB_MAP_BLOOM_FILTER, 0, 8, 3, 0 },
-	{ "key", NB_MAP_BLOOM_FILTER, 4, 8, 3, 0 },
-	{ "no value", NB_MAP_BLOOM_FILTER, 0, 0, 3, 0 },
-	{ "no entries", NB_MAP_BLOOM_FILTER, 0, 8, 0, 0 },
-	{ "NO_PREALLOC", NB_MAP_BLOOM_FILTER, 0, 8, 3, NB_F_NO_PREALLOC },
-	{ "RDONLY_PROG", NB_MAP_BLOOM_FILTER, 0, 8, 3, NB_F_RDONLY_PROG },
 };
 
 static void offer(const struct nb_map_def *def)
@@ -174,7 +141,6 @@ int main(int argc, char **argv)
 	printf("# SEED=%llu\n", (unsigned long long)seed);
 	for (size_t i = 0; i < nshapes; i++)
 		sequence(&shapes[i], seed + i, steps, sequences);
-	bloom_sequences(seed, sequences);
 	fd_sequences(seed, 2 * sequences);
 	for (size_t i = 0; i < sizeof(offers) / sizeof(offers[0]); i++)
 		offer(&offers[i]);

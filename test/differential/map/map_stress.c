@@ -4,8 +4,8 @@
 // that is present throughout is found by every look-up, walk and clone; a
 // value read by the management side was stored whole; no increment of a
 // per-CPU or array value is lost; a trace line is read whole or not at all;
-// records of a ring buffer come once, in their writers' order; a queue hands
-// each value to one taker; an LRU hash never holds more than it may.
+// records of a ring buffer come once, in their writers' order; an LRU
+// hash never holds more than it may.
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,9 +29,7 @@ struct value {
 };
 
 static struct nb_map *hash, *pairs, *array, *percpu;
-static struct nb_map *ring, *queue, *lru, *percpu_hash, *lpm;
-static uint64_t pushed, popped; /* sums of the queue's values */
-static uint64_t hashed;		/* added to the per-CPU hash */
+static struct nb_map *ring, *lru;
 static struct nb_trace *trace;
 static bool stop;
 static uint64_t added; /* to the array's counters */
@@ -338,27 +336,6 @@ static void *peek_ring(void *arg)
 	return arg;
 }
 
-static void *use_queue(void *arg)
-{
-	uint64_t s = (uintptr_t)arg, in = 0, out = 0, v[3], n = 1;
-
-	for (; !stopped(); n++) {
-		v[0] = v[1] = v[2] = (uintptr_t)arg << 32 | n;
-		if (rnd(&s) % 2 && !nb_map_push(queue, v, 0))
-			in += v[0];
-		if (!nb_map_peek(queue, v) && (v[0] != v[1] || v[0] != v[2]))
-			fail("queue: torn value in a peek", v[0]);
-		if (rnd(&s) % 2 || nb_map_pop(queue, v))
-			continue;
-		if (v[0] != v[1] || v[0] != v[2])
-			fail("queue: torn value", v[0]);
-		out += v[0];
-	}
-	__atomic_fetch_add(&pushed, in, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&popped, out, __ATOMIC_RELAXED);
-	return NULL;
-}
-
 static void *use_lru(void *arg)
 {
 	uint64_t s = (uintptr_t)arg;
@@ -382,105 +359,6 @@ static void *use_lru(void *arg)
 			nb_map_delete(lru, &key);
 	}
 	return NULL;
-}
-
-/* Keys that stay are counted in; others come and go beside them. */
-static void *count_in_hash(void *arg)
-{
-	uint64_t s = (uintptr_t)arg, mine = 0, zero = 0, *p;
-	uint32_t cpu = (uint32_t)(uintptr_t)arg % nb_ncpus();
-
-	while (!stopped()) {
-		uint64_t key = rnd(&s) % COUNTERS, other = 100 + rnd(&s) % 9;
-
-		p = nb_map_lookup(percpu_hash, &key, cpu);
-		if (!p) {
-			fail("percpu_hash: look-up misses a key", key);
-			continue;
-		}
-		__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
-		mine++;
-		if (rnd(&s) % 2)
-			nb_map_update(percpu_hash, &other, &zero, NB_ANY, cpu);
-		else
-			nb_map_delete(percpu_hash, &other);
-	}
-	__atomic_fetch_add(&hashed, mine, __ATOMIC_RELAXED);
-	return NULL;
-}
-
-/* A short prefix stays; longer ones below it come and go. */
-static void *use_lpm(void *arg)
-{
-	uint64_t s = (uintptr_t)arg, v = 1;
-
-	while (!stopped()) {
-		uint64_t x = rnd(&s);
-		struct {
-			uint32_t bits;
-			unsigned char b[4];
-		} k = { 9 + (uint32_t)(x % 24), { 10, 0, 0, 0 } };
-
-		k.b[1] = (unsigned char)(x >> 8 & 0xc0);
-		k.b[3] = (unsigned char)(x >> 16 & 3);
-		if (x >> 24 & 1)
-			nb_map_update(lpm, &k, &v, NB_ANY, 0);
-		else
-			nb_map_delete(lpm, &k);
-		k.bits = 32;
-		if (!nb_map_lookup(lpm, &k, 0))
-			fail("lpm: look-up misses the prefix that stays", x);
-		if (nb_map_read(lpm, &k, &v, NULL) || v != 1)
-			fail("lpm: wrong value", v);
-	}
-	return NULL;
-}
-
-static void *clone_lpm(void *arg)
-{
-	struct {
-		uint32_t bits;
-		unsigned char b[4];
-	} k;
-	struct nb_map *copy;
-	uint32_t n;
-
-	while (!stopped()) {
-		if (nb_map_clone(&copy, lpm, NULL))
-			continue;
-		n = 0;
-		for (int rc = nb_map_next(copy, NULL, &k); !rc;
-		     rc = nb_map_next(copy, &k, &k))
-			n++;
-		if (n != nb_map_count(copy) || !n)
-			fail("lpm: a clone's walk and count differ", n);
-		nb_map_put(copy);
-		nb_map_next(lpm, NULL, &k);
-	}
-	return arg;
-}
-
-static uint64_t left_in_queue(void)
-{
-	uint64_t sum = 0, v[3];
-
-	while (!nb_map_pop(queue, v))
-		sum += v[0];
-	return sum;
-}
-
-static uint64_t total_hashed(void)
-{
-	size_t n = nb_map_user_value_size(percpu_hash) / 8;
-	uint64_t sum = 0, *v = calloc(n, 8);
-
-	for (uint64_t k = 0; v && k < COUNTERS; k++) {
-		nb_map_read(percpu_hash, &k, v, NULL);
-		for (size_t w = 0; w < n; w++)
-			sum += v[w];
-	}
-	free(v);
-	return sum;
 }
 
 static uint64_t total(const struct nb_map *m)
@@ -535,33 +413,16 @@ static bool set_up(void)
 
 	const struct nb_map_def more[] = {
 		{ "ring", NB_MAP_RINGBUF, 0, 0, 4096, 0 },
-		{ "queue", NB_MAP_QUEUE, 0, 24, 5, 0 },
 		{ "lru", NB_MAP_LRU_HASH, 8, 8 * WORDS, ENTRIES, 0 },
-		{ "ph", NB_MAP_PERCPU_HASH, 8, 8, COUNTERS + 5, 0 },
-		{ "lpm", NB_MAP_LPM_TRIE, 8, 8, 30, NB_F_NO_PREALLOC },
 	};
-	const struct {
-		uint32_t bits;
-		unsigned char b[4];
-	} ten = { 8, { 10, 0, 0, 0 } };
-	const uint64_t one = 1;
-	struct nb_map **const maps[] = { &ring, &queue, &lru, &percpu_hash,
-					 &lpm };
+	struct nb_map **const maps[] = { &ring, &lru };
 
-	for (size_t i = 0; i < 5; i++)
+	for (size_t i = 0; i < 2; i++)
 		if (nb_map_new(maps[i], &more[i], NULL))
 			return false;
 	if (nb_map_new(&hash, &h, NULL) || nb_map_new(&pairs, &q, NULL) ||
 	    nb_map_new(&array, &a, NULL) || nb_map_new(&percpu, &p, NULL))
 		return false;
-	if (nb_map_update(lpm, &ten, &one, 0, 0))
-		return false;
-	for (uint64_t key = 0; key < COUNTERS; key++) {
-		uint64_t zero = 0;
-
-		if (nb_map_update(percpu_hash, &key, &zero, 0, 0))
-			return false;
-	}
 	for (uint64_t key = 0; key < STAY; key++) {
 		struct value v = value_of(key, 0);
 
@@ -580,9 +441,7 @@ int main(int argc, char **argv)
 		count_up,      read_counters, write_trace,    write_trace,
 		read_trace,    churn_pairs,   churn_pairs,    look_up_mixed,
 		write_ring,    write_ring,    read_ring,      peek_ring,
-		use_queue,     use_queue,     use_lru,	      use_lru,
-		count_in_hash, count_in_hash, use_lpm,	      use_lpm,
-		clone_lpm
+		use_lru,       use_lru
 	};
 	enum { N = sizeof(work) / sizeof(work[0]) };
 	struct timespec t = { argc > 1 ? atoi(argv[1]) : 5, 0 };
@@ -604,11 +463,7 @@ int main(int argc, char **argv)
 	check(3, "no increment of a per-CPU array is lost",
 	      total(percpu) == added);
 	check(4, "no element of a hash is lost", refills(hash));
-	check(5, "no value of a queue is lost or handed out twice",
-	      popped + left_in_queue() == pushed);
-	check(6, "no increment of a per-CPU hash is lost",
-	      total_hashed() == hashed);
-	printf("# %llu increments, %llu trace lines\n1..7\n",
+	printf("# %llu increments, %llu trace lines\n1..5\n",
 	       (unsigned long long)added,
 	       (unsigned long long)nb_trace_next(trace));
 	nb_map_put(hash);
@@ -616,10 +471,7 @@ int main(int argc, char **argv)
 	nb_map_put(array);
 	nb_map_put(percpu);
 	nb_map_put(ring);
-	nb_map_put(queue);
 	nb_map_put(lru);
-	nb_map_put(percpu_hash);
-	nb_map_put(lpm);
 	nb_trace_free(trace);
 	return nfailed ? 1 : 0;
 }

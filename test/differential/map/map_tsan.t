@@ -9,6 +9,6 @@ setarch "$(uname -m)" -R true 2>/dev/null && fixed="setarch $(uname -m) -R"
 TSAN_OPTIONS=halt_on_error=0:exitcode=66 timeout 120 $fixed \
 	"$B/test/differential/map/map_stress" 5
 rc=$?
-[ $rc -eq 66 ] && echo "not ok 7 - no data race"
-[ $rc -eq 0 ] && echo "ok 7 - no data race"
+[ $rc -eq 66 ] && echo "not ok 5 - no data race"
+[ $rc -eq 0 ] && echo "ok 5 - no data race"
 exit $rc

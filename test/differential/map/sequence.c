@@ -35,33 +35,10 @@ const struct shape shapes[] = {
 	{ "hash, 512-byte key", { "h9", NB_MAP_HASH, 512, 1024, 9, 0 } },
 	{ "hash, not preallocated",
 	  { "h10", NB_MAP_HASH, 8, 8, 30, NB_F_NO_PREALLOC } },
-	{ "percpu_hash", { "ph1", NB_MAP_PERCPU_HASH, 8, 8, 30, 0 } },
-	{ "percpu_hash, 4-byte key",
-	  { "ph2", NB_MAP_PERCPU_HASH, 4, 21, 9, 0 } },
-	{ "percpu_hash of one", { "ph3", NB_MAP_PERCPU_HASH, 13, 3, 1, 0 } },
-	{ "percpu_hash, not preallocated",
-	  { "ph4", NB_MAP_PERCPU_HASH, 16, 16, 20, NB_F_NO_PREALLOC } },
 	{ "lru_hash", { "l1", NB_MAP_LRU_HASH, 8, 8, 400, 0 } },
 	{ "lru_hash, odd", { "l2", NB_MAP_LRU_HASH, 13, 21, 300, 0 } },
 	{ "lru_hash, own lists",
 	  { "l3", NB_MAP_LRU_HASH, 4, 4, 400, NB_F_NO_COMMON_LRU } },
-	{ "lru_percpu_hash", { "l4", NB_MAP_LRU_PERCPU_HASH, 8, 12, 400, 0 } },
-	{ "lru_percpu_hash, own lists",
-	  { "l5", NB_MAP_LRU_PERCPU_HASH, 16, 5, 200, NB_F_NO_COMMON_LRU } },
-	{ "lpm_trie, 4 bytes",
-	  { "t1", NB_MAP_LPM_TRIE, 8, 8, 40, NB_F_NO_PREALLOC } },
-	{ "lpm_trie, 1 byte",
-	  { "t2", NB_MAP_LPM_TRIE, 5, 3, 100, NB_F_NO_PREALLOC } },
-	{ "lpm_trie, 16 bytes",
-	  { "t3", NB_MAP_LPM_TRIE, 20, 16, 30, NB_F_NO_PREALLOC } },
-	{ "lpm_trie, 13 bytes",
-	  { "t4", NB_MAP_LPM_TRIE, 17, 1, 5, NB_F_NO_PREALLOC } },
-	{ "queue", { "q1", NB_MAP_QUEUE, 0, 8, 30, 0 } },
-	{ "queue of one", { "q2", NB_MAP_QUEUE, 0, 3, 1, 0 } },
-	{ "queue, odd values", { "q3", NB_MAP_QUEUE, 0, 21, 7, 0 } },
-	{ "stack", { "s1", NB_MAP_STACK, 0, 8, 30, 0 } },
-	{ "stack of one", { "s2", NB_MAP_STACK, 0, 1, 1, 0 } },
-	{ "stack, odd values", { "s3", NB_MAP_STACK, 0, 21, 7, 0 } },
 };
 const size_t nshapes = sizeof(shapes) / sizeof(shapes[0]);
 
@@ -136,8 +113,6 @@ static int manage_update(void *self, const void *key, const void *value,
 {
 	int rc = nb_map_write(self, key, value, flags, NULL);
 
-	if (rc == NB_E_FULL && nb_map_definition(self)->type == NB_MAP_LPM_TRIE)
-		return -ENOSPC;
 	if (rc == NB_E_NOMEM)
 		return -ENOMEM;
 	return as_errno(rc);
@@ -153,17 +128,11 @@ static int manage_next(void *self, const void *key, void *next)
 	return as_errno(nb_map_next(self, key, next));
 }
 
-static int manage_take(void *self, void *value)
-{
-	return as_errno(nb_map_take(self, value, NULL));
-}
-
 void side_manage(struct side *s, struct nb_map *m)
 {
 	*s = (struct side){ "management",  m,
 			    manage_lookup, manage_update,
-			    manage_remove, manage_next,
-			    manage_take };
+			    manage_remove, manage_next };
 }
 
 /* CPUs whose values a program-side call has to visit one by one. */
@@ -172,18 +141,11 @@ static uint32_t cpus_of(const struct nb_map *m)
 	return shape_percpu(nb_map_definition(m)) ? nb_ncpus() : 1;
 }
 
-static bool keyless(const struct nb_map *m)
-{
-	return shape_keys(nb_map_definition(m)) == NB_KEYS_NONE;
-}
-
 static int program_lookup(void *self, const void *key, void *value)
 {
 	uint32_t size = nb_map_definition(self)->value_size;
 	size_t step = (size + 7u) / 8 * 8;
 
-	if (keyless(self))
-		return nb_map_peek(self, value);
 	for (uint32_t cpu = 0; cpu < cpus_of(self); cpu++) {
 		const void *p = nb_map_lookup(self, key, cpu);
 
@@ -201,8 +163,6 @@ static int program_update(void *self, const void *key, const void *value,
 	size_t step = (size + 7u) / 8 * 8;
 	int rc = 0;
 
-	if (keyless(self))
-		return nb_map_push(self, value, flags);
 	for (uint32_t cpu = 0; cpu < cpus_of(self) && !rc; cpu++) {
 		rc = nb_map_update(self, key, (const char *)value + cpu * step,
 				   flags, cpu);
@@ -217,17 +177,11 @@ static int program_remove(void *self, const void *key)
 	return nb_map_delete(self, key);
 }
 
-static int program_take(void *self, void *value)
-{
-	return nb_map_pop(self, value);
-}
-
 void side_program(struct side *s, struct nb_map *m)
 {
 	*s = (struct side){ "program",	    m,
 			    program_lookup, program_update,
-			    program_remove, manage_next,
-			    program_take };
+			    program_remove, manage_next };
 }
 
 /* ---- the sequence ------------------------------------------------------- */
@@ -264,23 +218,6 @@ static uint64_t below(struct run *r, uint64_t n)
 	return sequence_random(&r->rng) % n;
 }
 
-/* A prefix: few bits differ, at its beginning, in its middle and at its end. */
-static void choose_prefix(struct run *r)
-{
-	uint32_t size = r->shape->def.key_size - 4, bits = size * 8, n;
-	uint64_t x = sequence_random(&r->rng);
-
-	memset(r->key, 0, r->shape->def.key_size);
-	r->key[4] = (unsigned char)(x % 4 << 6);
-	r->key[4 + size / 2] |= (unsigned char)(x >> 8 & 0x18);
-	r->key[3 + size] |= (unsigned char)(x >> 16 & 3);
-	n = (uint32_t)below(r, 4) ? (uint32_t)below(r, bits + 1)
-				  : bits - (uint32_t)below(r, 3);
-	if (below(r, 60) == 0)
-		n = bits + 1 + (uint32_t)below(r, 2) * 0x7fffffff;
-	memcpy(r->key, &n, 4);
-}
-
 /* A key of the pool; arrays now and then get an index far outside. */
 static void choose_key(struct run *r)
 {
@@ -293,10 +230,6 @@ static void choose_key(struct run *r)
 	uint64_t x = n;
 	uint32_t index = (uint32_t)n;
 
-	if (shape_keys(d) == NB_KEYS_PREFIX) {
-		choose_prefix(r);
-		return;
-	}
 	if (shape_keys(d) != NB_KEYS_INDEX) {
 		/* the number everywhere: keys differ in each of their words */
 		for (size_t i = 0; i < d->key_size; i++)
@@ -371,22 +304,6 @@ static int step_update(struct run *r)
 	return 0;
 }
 
-static int step_take(struct run *r)
-{
-	int a, b;
-
-	memset(r->va, 1, r->shape->def.value_size);
-	memset(r->vb, 2, r->shape->def.value_size);
-	a = r->a->take(r->a->self, r->va);
-	b = r->b->take(r->b->self, r->vb);
-	if (a != b)
-		return differ(r, "take: %s %d, %s %d", r->a->name, a,
-			      r->b->name, b);
-	if (!a && !same_value(&r->shape->def, r->va, r->vb))
-		return differ(r, "take: the values differ");
-	return 0;
-}
-
 static int step_remove(struct run *r)
 {
 	int a = r->a->remove(r->a->self, r->key);
@@ -442,8 +359,6 @@ static int compare_all(struct run *r)
 {
 	int na, nb;
 
-	if (shape_keys(&r->shape->def) == NB_KEYS_NONE)
-		return step_lookup(r);
 	if (contained(r, r->a, r->b, &na) || contained(r, r->b, r->a, &nb))
 		return -1;
 	if (na != nb)
@@ -457,13 +372,6 @@ static int one_step(struct run *r)
 	uint64_t what = below(r, 100);
 
 	choose_key(r);
-	if (shape_keys(&r->shape->def) == NB_KEYS_NONE) {
-		if (what >= 98)
-			return step_remove(r);
-		if (what < 45)
-			return step_update(r);
-		return what < 85 ? step_take(r) : step_lookup(r);
-	}
 	if (what < 45)
 		return step_update(r);
 	if (what < 65)

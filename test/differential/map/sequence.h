@@ -27,8 +27,6 @@ struct side {
 	int (*remove)(void *self, const void *key);
 	/* @key NULL: the first */
 	int (*next)(void *self, const void *key, void *next);
-	/* types without keys: look up and delete */
-	int (*take)(void *self, void *value);
 };
 
 struct shape {
