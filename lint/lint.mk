@@ -16,14 +16,15 @@ layers:
 lint:
 	@test/setup.sh build check lint
 	@$(MAKE) --no-print-directory -k -j$(JOBS) lint-format lint-lines lint-lua lint-locale \
-		lint-tidy lint-cppcheck lint-opcodes lint-built layers lint-suites
+		lint-tidy lint-cppcheck lint-opcodes lint-clocks lint-built layers lint-suites
 
 .PHONY: layers lint lint-suites fmt
 # The checks above refuse what they say; documents, pictures and manual pages are those of the tables.
 lint-suites: lib policies $(B)/test/nursery
 	@test/run -b $(B) -a -t lint
 
-.PHONY: lint-format lint-lines lint-lua lint-locale lint-tidy lint-cppcheck lint-opcodes lint-built
+.PHONY: lint-format lint-lines lint-lua lint-locale lint-tidy lint-cppcheck lint-opcodes \
+	lint-clocks lint-built
 lint-format:
 	@clang-format --dry-run -Werror $(SOURCES)
 	@echo "format: $(words $(SOURCES)) files"
@@ -39,6 +40,11 @@ lint-lua:
 # No function whose result depends on the locale of the process.
 lint-locale:
 	@LC_ALL=C awk -f lint/locale.awk $(shell find core lua plugin shell -name '*.[ch]')
+
+# Jobs and agents have one clock, which tests replace.
+lint-clocks:
+	@awk -f lint/clocks.awk $(shell find $(addprefix plugin/,agent change comm control \
+		controller job policies process profiler relay tuner) -name '*.[ch]')
 
 # What is known of an instruction is a column of its row: few lines of code name it.
 lint-opcodes:

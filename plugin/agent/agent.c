@@ -20,7 +20,7 @@ enum {
 
 uint64_t nb_agent_ms(void)
 {
-	return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
+	return nb_clock_system() / 1000000;
 }
 
 uint64_t nb_agent_crowd(const struct nb_agent *a)

@@ -48,7 +48,7 @@ struct nb_agent {
 	struct nb_view view;
 	struct nb_procs *procs;
 	struct nb_coord *coord;
-	char name[72];	 /* name of this site in the store's keys */
+	char name[72]; /* name of this site in the store's keys */
 	char host[65];
 	struct nb_relay *relay;
 	struct nb_maps *maps; /* merged maps of other sites (maps.h) */

@@ -619,9 +619,9 @@ static void tick_settling(struct nb_coord *c)
  */
 static void tick_change(struct nb_coord *c)
 {
-	uint64_t start = nb_clock_read(CLOCK_THREAD_CPUTIME_ID), ns;
+	uint64_t start = nb_clock_thread(), ns;
 
-	if (nb_clock_read(CLOCK_MONOTONIC) < c->look_ns)
+	if (nb_clock_system() < c->look_ns)
 		return;
 	switch (c->state) {
 	case NB_COORD_STAGING:
@@ -643,9 +643,9 @@ static void tick_change(struct nb_coord *c)
 	case NB_COORD_ANSWERING:
 		return; /* nothing to do until the store replies */
 	}
-	ns = nb_clock_read(CLOCK_THREAD_CPUTIME_ID) - start;
+	ns = nb_clock_thread() - start;
 	if (ns > SHORT_LOOK_NS)
-		c->look_ns = nb_clock_read(CLOCK_MONOTONIC) + LOOK_PAUSE * ns;
+		c->look_ns = nb_clock_system() + LOOK_PAUSE * ns;
 }
 
 void nb_coord_tick(struct nb_coord *c)

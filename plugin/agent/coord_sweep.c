@@ -28,9 +28,9 @@ enum {
 
 enum family { IMAGE, AUDIT, REPLY, REQUEST, RECORD, MEMBERS, ENDED };
 
-static const char *const prefixes[] = { "image/",	"audit/",   "reply/",
-					"request/",	"order/record/",
-					"members/", "ended/" };
+static const char *const prefixes[] = { "image/",   "audit/",	     "reply/",
+					"request/", "order/record/", "members/",
+					"ended/" };
 enum { FAMILIES = sizeof(prefixes) / sizeof(prefixes[0]) };
 
 /* The keys of one family, in the order of the store's reply. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The agent's copy of the job's keys: read from the store, then kept by watches.
+ * The agent's copy of the job's keys: read from the store, then kept by
+ * watches.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -22,6 +22,7 @@
 #include "plugin/job/place.h"
 #include "plugin/job/registry.h"
 #include "plugin/job/segment.h"
+#include "plugin/runtime/clock.h"
 #include "plugin/runtime/params.h"
 
 enum {
@@ -337,7 +338,7 @@ wait_job(const struct nb_jobdir_search *search)
 		nb_agent_log("waits for job %s in %s", first.job, first.dir);
 	nb_jobdir_close(&first);
 	while (waits) {
-		usleep(WAIT_MS * 1000);
+		nb_clock_sleep(WAIT_MS * UINT64_C(1000000));
 		waits = !stopped && !job_lives(search);
 	}
 }
@@ -426,7 +427,7 @@ int main(int argc, char **argv)
 			     *dir ? dir : nb_params.str[NB_P_SOCKET_DIR],
 			     *job ? job : nb_params.str[NB_P_JOB]);
 		if (!stopped)
-			sleep(1);
+			nb_clock_sleep(UINT64_C(1000000000));
 	} while (!stopped);
 	return rc < 0 ? 1 : 0;
 }

@@ -95,7 +95,7 @@ static bool await_bytes(const struct peer *p, uint64_t deadline_ms)
 	int n;
 
 	do {
-		now = nb_clock_read(CLOCK_MONOTONIC) / 1000000;
+		now = nb_clock_system() / 1000000;
 		n = now < deadline_ms ? poll(&f, 1, (int)(deadline_ms - now))
 				      : 0;
 	} while (n < 0 && errno == EINTR);
@@ -254,7 +254,7 @@ static int ask(struct peers *all, size_t n, const char *line,
 	       const struct nb_procs_blob *with, char *digest,
 	       struct nb_err *err)
 {
-	uint64_t end = nb_clock_read(CLOCK_MONOTONIC) / 1000000 + ANSWER_MS;
+	uint64_t end = nb_clock_system() / 1000000 + ANSWER_MS;
 	int fd = with ? nb_wire_object_file(with->bytes, with->size) : -1,
 	    rc = 0;
 
@@ -365,7 +365,7 @@ static int take_object(struct peer *p, struct nb_procs_blob *b,
 static int ask_object(struct peer *p, const char *line, json_t **data,
 		      struct nb_procs_blob *b, struct nb_err *err)
 {
-	uint64_t end = nb_clock_read(CLOCK_MONOTONIC) / 1000000 + ANSWER_MS;
+	uint64_t end = nb_clock_system() / 1000000 + ANSWER_MS;
 	json_t *a;
 	int rc = 0;
 

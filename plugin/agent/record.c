@@ -19,7 +19,7 @@ int64_t nb_record_draw(void)
 	uint64_t n = 0;
 
 	if (getrandom(&n, sizeof(n), 0) != sizeof(n))
-		n = nb_clock_read(CLOCK_MONOTONIC) ^ (uint64_t)getpid() << 40;
+		n = nb_clock_system() ^ (uint64_t)getpid() << 40;
 	return (int64_t)(n >> 1 | 1);
 }
 

@@ -80,7 +80,7 @@ static void begin_comm(struct nb_site_comm *k, const struct nb_seg_comm *c)
 
 void nb_site_measure(struct nb_site *s)
 {
-	uint64_t now = nb_clock_read(CLOCK_MONOTONIC) / 1000;
+	uint64_t now = nb_clock_system() / 1000;
 
 	for (uint32_t i = 0; i < NB_SEG_COMMS; i++) {
 		struct nb_site_comm *k = &s->comm[i];
@@ -436,7 +436,7 @@ static json_t *seen_of(const struct nb_site *s, uint32_t i)
 	const struct nb_site_comm *k = &s->comm[i];
 	unsigned state = nb_fence_word_state(k->word);
 	enum stand stand = BELOW;
-	uint64_t end = nb_clock_read(CLOCK_MONOTONIC) + 1000000;
+	uint64_t end = nb_clock_system() + 1000000;
 
 	/*
 	 * either the rank at the fence will soon announce that it waits, or it
@@ -448,7 +448,7 @@ static json_t *seen_of(const struct nb_site *s, uint32_t i)
 			stand = all_hold(s, c, k->word) ? stand_of(c, k->word)
 							: UNSTAGED;
 		while ((stand == AT || stand == UNSTAGED) &&
-		       nb_clock_read(CLOCK_MONOTONIC) < end);
+		       nb_clock_system() < end);
 	return json_pack(
 		"{s:I,s:I,s:I,s:I,s:s,s:b,s:i}", "rev", (json_int_t)k->mod,
 		"id", (json_int_t)(nb_site_lost(s, i) ? 0 : k->seen_id),

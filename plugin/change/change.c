@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/base/liveness.h"
 #include "core/jobseg/agree.h"
@@ -88,9 +87,7 @@ static uint64_t now_us(void)
 
 static void pause_ms(long ms)
 {
-	struct timespec ts = { 0, ms * 1000000 };
-
-	nanosleep(&ts, NULL);
+	nb_clock_sleep((uint64_t)ms * 1000000);
 }
 
 static int check_staged_here(const uint8_t digest[NB_SHA256_SIZE],

@@ -444,7 +444,6 @@ void nb_control_abandon(struct nb_control *c)
 bool nb_control_quit(struct nb_control *c)
 {
 	uint64_t until = socket_now_ms() + QUIT_MS;
-	struct timespec pause = { 0, 200000 };
 	int rc = 0;
 
 	if (!c || c->pid != getpid())
@@ -452,7 +451,7 @@ bool nb_control_quit(struct nb_control *c)
 	ask_to_end(c);
 	while ((rc = pthread_tryjoin_np(c->thread, NULL)) == EBUSY &&
 	       socket_now_ms() < until)
-		nanosleep(&pause, NULL);
+		nb_clock_sleep(200000);
 	remove_socket(c);
 	return rc == 0;
 }

@@ -61,7 +61,7 @@ static struct nb_controllers *loop;
 
 static uint64_t monotonic_ms(void)
 {
-	return nb_clock_read(CLOCK_MONOTONIC) / MS;
+	return nb_clock_system() / MS;
 }
 
 static const struct nb_seg_proc *self_of(void)

@@ -36,7 +36,7 @@ static struct {
 
 static uint64_t proposal_clock_ms(void)
 {
-	return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
+	return nb_clock_system() / 1000000;
 }
 
 bool nb_proposal_coordinates(void)

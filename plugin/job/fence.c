@@ -9,7 +9,6 @@
 #include "plugin/job/fence.h"
 
 #include <sched.h>
-#include <time.h>
 
 #include "plugin/job/step.h"
 #include "plugin/runtime/clock.h"
@@ -96,12 +95,11 @@ enum {
 static void let_others_run(unsigned calls)
 {
 	unsigned n = calls < YIELDS ? 0 : (calls - YIELDS) / SLEEPS;
-	struct timespec ts = { 0, FIRST_NS << (n < DOUBLINGS ? n : DOUBLINGS) };
 
 	if (calls < YIELDS)
 		sched_yield();
 	else
-		nanosleep(&ts, NULL);
+		nb_clock_sleep(FIRST_NS << (n < DOUBLINGS ? n : DOUBLINGS));
 }
 
 /* Abort: replace the armed @word by its fallback. */
@@ -141,7 +139,7 @@ static bool wait_decided(struct nb_fence_rank *f, const struct nb_record *r,
 		store64(&f->slot->waiting, word);
 	NB_STEP(WAITING);
 	for (unsigned calls = 0; record_load(r) == word; calls++) {
-		if (!f->follows && nb_clock_read(CLOCK_MONOTONIC) >= deadline) {
+		if (!f->follows && nb_clock_system() >= deadline) {
 			NB_STEP(PATIENCE);
 			changed = abort_word(r, word);
 		}
@@ -218,7 +216,7 @@ uint32_t nb_fence_look(struct nb_fence_rank *f, uint64_t k, bool *timed_out)
 			 * the wait is bounded
 			 */
 			if (!deadline)
-				deadline = nb_clock_read(CLOCK_MONOTONIC) +
+				deadline = nb_clock_system() +
 					   f->timeout_ms * UINT64_C(1000000);
 			if (wait_decided(f, r, word, first_past(f, word),
 					 deadline))
@@ -385,10 +383,10 @@ static enum position furthest_rank(const struct nb_record *r, uint64_t word)
  */
 static bool none_past(const struct nb_record *r, uint64_t word)
 {
-	uint64_t deadline = nb_clock_read(CLOCK_MONOTONIC) + 1000000;
+	uint64_t deadline = nb_clock_system() + 1000000;
 	enum position st = furthest_rank(r, word);
 
-	while (st == AT_FENCE && nb_clock_read(CLOCK_MONOTONIC) < deadline) {
+	while (st == AT_FENCE && nb_clock_system() < deadline) {
 		let_others_run(0);
 		st = furthest_rank(r, word);
 	}
@@ -424,14 +422,12 @@ static enum nb_fence_outcome arm_when_passed(const struct nb_record *r,
 					     uint32_t timeout_ms,
 					     uint64_t *word)
 {
-	uint64_t deadline =
-		nb_clock_read(CLOCK_MONOTONIC) + timeout_ms * UINT64_C(1000000);
+	uint64_t deadline = nb_clock_system() + timeout_ms * UINT64_C(1000000);
 	enum nb_fence_outcome o;
 
 	for (unsigned calls = 0;; calls++) {
 		o = nb_fence_arm(r, number, margin, word);
-		if (o != NB_FENCE_PENDING ||
-		    nb_clock_read(CLOCK_MONOTONIC) >= deadline)
+		if (o != NB_FENCE_PENDING || nb_clock_system() >= deadline)
 			return o;
 		let_others_run(calls);
 	}

@@ -93,7 +93,7 @@ static void tell_silent(uint64_t now, uint64_t pid)
 
 void nb_no_agent_tick(void)
 {
-	uint64_t now = nb_clock_read(CLOCK_MONOTONIC) / 1000000, pid, start;
+	uint64_t now = nb_clock_system() / 1000000, pid, start;
 
 	if (!nb_params_fleet() || !nb_self.seg || !nb_self.seg->shared)
 		return;

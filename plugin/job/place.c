@@ -20,9 +20,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "plugin/job/registry.h"
+#include "plugin/runtime/clock.h"
 
 enum { ATTEMPTS = 16, PATIENCE_MS = 50, NONE = -1 };
 
@@ -117,14 +117,13 @@ static int attach_first(const struct choice *c, int *at, struct nb_jobdir *dir,
  */
 static int where_to_move(const struct choice *c, int at)
 {
-	const struct timespec t = { 0, PATIENCE_MS * 1000000L };
 	int up = find_job(c, c->first, at);
 	int down = up < 0 ? find_job(c, at + 1, NB_JOBDIR_CANDIDATES) : NONE;
 	bool other;
 
 	if (down < 0)
 		return up;
-	nanosleep(&t, NULL);
+	nb_clock_sleep(PATIENCE_MS * UINT64_C(1000000));
 	return lives_in(c, down, &other) ? down : NONE;
 }
 

@@ -20,7 +20,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/liveness.h"
@@ -42,9 +41,7 @@ static uint32_t load32(const uint32_t *p)
 
 static void sleep_ms(long ms)
 {
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&ts, NULL);
+	nb_clock_sleep((uint64_t)ms * 1000000);
 }
 
 bool nb_segment_entry_alive(const struct nb_segment *s, uint32_t i,
@@ -89,7 +86,7 @@ uint32_t nb_seg_registered(const struct nb_seg_comm *comm)
 
 static uint64_t now_ms(void)
 {
-	return nb_clock_read(CLOCK_MONOTONIC) / 1000000;
+	return nb_clock_system() / 1000000;
 }
 
 /* Returns 0, ETIMEDOUT if another process has the lock, or flock's error. */

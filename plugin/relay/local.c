@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/wire/object.h"
@@ -105,12 +104,12 @@ static bool find_name(const struct nb_jobdir *place,
 
 uint64_t nb_local_until(int ms)
 {
-	return nb_clock_read(CLOCK_MONOTONIC) + (uint64_t)ms * 1000000;
+	return nb_clock_system() + (uint64_t)ms * 1000000;
 }
 
 static int left_ms(uint64_t until)
 {
-	uint64_t now = nb_clock_read(CLOCK_MONOTONIC);
+	uint64_t now = nb_clock_system();
 
 	return now < until ? (int)((until - now) / 1000000) + 1 : 0;
 }
@@ -239,11 +238,8 @@ static int connect_name(struct nb_local *l, const struct nb_jobdir *place,
 			       strerror(errno));
 	/* EAGAIN: the backlog of the process is full */
 	while ((rc = connect(l->fd, (struct sockaddr *)&a, sizeof(a))) &&
-	       errno == EAGAIN && left_ms(until)) {
-		struct timespec t = { 0, 10000000 };
-
-		nanosleep(&t, NULL);
-	}
+	       errno == EAGAIN && left_ms(until))
+		nb_clock_sleep(10000000);
 	if (rc)
 		return nb_fail(err, NB_E_NOTARGET, 0, "control socket %s: %s",
 			       name, strerror(errno));

@@ -14,7 +14,7 @@ enum { MOST_APART_NS = 5000, FIRST_APART_NS = 1000, FIRST_TRIES = 5 };
 
 struct nb_clock nb_clock;
 
-uint64_t nb_clock_read(clockid_t id)
+static uint64_t clock_read(clockid_t id)
 {
 	struct timespec t;
 
@@ -24,7 +24,20 @@ uint64_t nb_clock_read(clockid_t id)
 
 uint64_t nb_clock_system(void)
 {
-	return nb_clock_read(CLOCK_MONOTONIC);
+	return clock_read(CLOCK_MONOTONIC);
+}
+
+uint64_t nb_clock_thread(void)
+{
+	return clock_read(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void nb_clock_sleep(uint64_t ns)
+{
+	struct timespec t = { (time_t)(ns / 1000000000),
+			      (long)(ns % 1000000000) };
+
+	nanosleep(&t, NULL);
 }
 
 /*
@@ -111,7 +124,6 @@ static void set_rate(void)
  */
 void nb_clock_init(void)
 {
-	struct timespec nap = { 0, 2000000 };
 	double mult = 0, least = 0;
 
 	if (nb_clock.ns0 || !counter_is_steady())
@@ -121,7 +133,7 @@ void nb_clock_init(void)
 		uint64_t apart = read_both(&ns0, &ticks0);
 		double now, off;
 
-		nanosleep(&nap, NULL);
+		nb_clock_sleep(2000000);
 		apart += read_both(&ns, &ticks);
 		if (ns <= ns0 || ticks <= ticks0)
 			continue;

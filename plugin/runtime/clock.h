@@ -37,13 +37,16 @@ void nb_clock_init(void);
  */
 enum { NB_CLOCK_STEP_NS = 20000 };
 void nb_clock_refine(void);
-/* Returns a clock of the system in nanoseconds. */
-uint64_t nb_clock_read(clockid_t id);
 /*
- * Returns CLOCK_MONOTONIC in nanoseconds. Tests may replace this clock, so
- * waits between processes call nb_clock_read.
+ * The clock of all waits and time limits, CLOCK_MONOTONIC in nanoseconds, and
+ * the sleep that goes with it. Tests put their own in the place of both
+ * (ld --wrap), so waits use no other clock and no other sleep
+ * (lint/clocks.awk).
  */
 uint64_t nb_clock_system(void);
+void nb_clock_sleep(uint64_t ns);
+/* Returns the processor time of this thread in nanoseconds. */
+uint64_t nb_clock_thread(void);
 
 static inline uint64_t nb_clock_ticks(void)
 {

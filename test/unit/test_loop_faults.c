@@ -50,14 +50,25 @@ static const char *const names[NB_NSTEPS_ALL] = {
 #undef STEP
 };
 
-/* The clock of all: it goes on with their turns alone. */
-enum { TURN_NS = 5000000 };
+/*
+ * The clock of all: it goes on with their turns, and with their waits. Each
+ * read takes a microsecond, so that waits end which only yield.
+ */
+enum { TURN_NS = 5000000, READ_NS = 1000, NAP_US = 50 };
 static uint64_t *clock_ns;
 uint64_t __wrap_nb_clock_system(void);
+void __wrap_nb_clock_sleep(uint64_t ns);
 
 uint64_t __wrap_nb_clock_system(void)
 {
-	return __atomic_load_n(clock_ns, __ATOMIC_SEQ_CST);
+	return __atomic_add_fetch(clock_ns, READ_NS, __ATOMIC_SEQ_CST);
+}
+
+/* Let the others run; a wait for a stopped process is not waited for. */
+void __wrap_nb_clock_sleep(uint64_t ns)
+{
+	usleep(NAP_US);
+	__atomic_fetch_add(clock_ns, ns, __ATOMIC_SEQ_CST);
 }
 
 /* ---- the policy ---- */

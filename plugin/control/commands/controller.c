@@ -104,7 +104,7 @@ int nb_cmd_controller_maps(struct nb_call *call)
 		return nb_fail(call->err, NB_E_IO, 0,
 			       "memory file for the maps: %s", strerror(errno));
 	nb_json_ku64(call->out, "age_us",
-		     nb_clock_read(CLOCK_MONOTONIC) / 1000 - s->at_ms * 1000);
+		     nb_clock_system() / 1000 - s->at_ms * 1000);
 	nb_json_ku64(call->out, "processes", s->processes);
 	nb_json_ku64(call->out, "missing", s->missing);
 	return 0;

@@ -200,7 +200,7 @@ static bool is_tried(const struct why *w, uint32_t field, uint64_t value)
 static bool may_try(struct why *w, uint32_t field, uint64_t value)
 {
 	if (w->nwould == WOULD_MOST || w->ntries == TRIES_MOST ||
-	    nb_clock_read(CLOCK_THREAD_CPUTIME_ID) - w->began_ns >= TRIES_NS)
+	    nb_clock_thread() - w->began_ns >= TRIES_NS)
 		return false;
 	w->tries[w->ntries].field = field;
 	w->tries[w->ntries++].value = value;
@@ -237,7 +237,7 @@ static void try_operand(struct why *w, uint32_t policy,
 
 static void find_would(struct why *w)
 {
-	w->began_ns = nb_clock_read(CLOCK_THREAD_CPUTIME_ID);
+	w->began_ns = nb_clock_thread();
 	for (uint32_t k = 0; k < w->e->order.n; k++) {
 		uint32_t p = w->e->order.at[k];
 

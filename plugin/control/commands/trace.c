@@ -166,8 +166,7 @@ struct reader {
 static void put_fields(struct nb_json *j)
 {
 	/* hosts start their monotonic clocks at different times */
-	nb_json_ku64(j, "wall_ns",
-		     nb_wall_us() * 1000 - nb_clock_read(CLOCK_MONOTONIC));
+	nb_json_ku64(j, "wall_ns", nb_wall_us() * 1000 - nb_clock_system());
 	nb_json_karr(j, "fields");
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		nb_json_str(j, fields[i]);
