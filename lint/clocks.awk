@@ -3,7 +3,7 @@
 # nb_clock_sleep of plugin/runtime/clock.h, which tests replace. Refuses others. A file's age is
 # compared with the wall clock (st_ctime).
 /(^|[^a-z_])(clock_gettime|gettimeofday|timespec_get|nanosleep|clock_nanosleep|usleep|sleep)\(/ ||
-/(^|[^a-z_])nb_now_ns\(/ || (/(^|[^a-z_])time\((NULL|0|&)/ && !/st_ctime/) {
+/(^|[^a-z_])(nb_now_ns\(|poll\(NULL)/ || (/(^|[^a-z_])time\((NULL|0|&)/ && !/st_ctime/) {
 	print FILENAME ":" FNR ": not by nb_clock_system or nb_clock_sleep: " $0
 	bad = 1
 }

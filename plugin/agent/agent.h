@@ -8,6 +8,7 @@
 #include "plugin/agent/own.h"
 #include "plugin/agent/procs.h"
 #include "plugin/agent/site.h"
+#include "plugin/agent/times.h"
 #include "plugin/agent/view.h"
 #include "plugin/relay/relay.h"
 #include "plugin/runtime/jobdir.h"
@@ -19,15 +20,6 @@
  * and copies the fleet's records into the segment. It has the job's processes
  * stage and commit changes. One agent of the fleet is also the coordinator.
  */
-
-enum {
-	NB_AGENT_LEASE_S = 10,
-	NB_AGENT_KEEP_MS = 2500, /* time between two keepalives of the lease */
-	/* longest wait of a rank at an undecided fence, plus nb_agent_crowd */
-	NB_AGENT_PATIENCE_MS = 500,
-	/* time limit of a request to the store, plus nb_agent_crowd */
-	NB_AGENT_STORE_MS = 3000
-};
 
 /* State of the agent's copy of the store's keys. */
 enum nb_agent_follow {

@@ -17,16 +17,9 @@
 #include "plugin/runtime/clock.h"
 
 enum {
-	STAGE_MS = 20000, /* time for all sites to stage the change */
-	SEEN_MS = 2000, /* time for all sites to answer when a fence is armed */
 	/* time in which a rank at the fence must announce that it waits */
 	AT_MS = 20,
 	TRIES = 5,
-	/* pause after catch-ups whose fences ranks waited at for too long */
-	LATE_MS = 30000,
-	/* pause after catch-ups that a site did not answer, or had not staged
-	 */
-	UNANSWERED_MS = 2000,
 	/* in ns: if a check of all sites takes longer, a pause follows */
 	SHORT_LOOK_NS = 200000,
 	/* length of the pause, as a multiple of the check's duration */
@@ -220,7 +213,8 @@ static void ordered(void *arg, const struct nb_store_reply *r)
 	if (!c)
 		return;
 	c->order_rev = r->revision;
-	nb_coord_enter(c, NB_COORD_STAGING, STAGE_MS + nb_agent_crowd(c->a));
+	nb_coord_enter(c, NB_COORD_STAGING,
+		       nb_agent_times.stage + nb_agent_crowd(c->a));
 }
 
 /*
@@ -358,7 +352,7 @@ static void settled(void *arg, const struct nb_store_reply *r)
 
 	if (c)
 		nb_coord_enter(c, NB_COORD_SETTLING,
-			       NB_COORD_SETTLE_MS + nb_agent_crowd(c->a));
+			       nb_agent_times.settle + nb_agent_crowd(c->a));
 }
 
 static void armed(void *arg, const struct nb_store_reply *r)
@@ -368,7 +362,8 @@ static void armed(void *arg, const struct nb_store_reply *r)
 	if (!c)
 		return;
 	nb_targets_armed(&c->targets, r->revision);
-	nb_coord_enter(c, NB_COORD_ARMED, SEEN_MS + nb_agent_crowd(c->a));
+	nb_coord_enter(c, NB_COORD_ARMED,
+		       nb_agent_times.answer + nb_agent_crowd(c->a));
 }
 
 /*
@@ -417,7 +412,7 @@ void nb_coord_arm(struct nb_coord *c)
 	if (t->nop && c->tries > TRIES) {
 		nb_coord_txn_free(t);
 		if (c->catch_up)
-			c->late_ms = nb_agent_ms() + LATE_MS;
+			c->late_ms = nb_agent_ms() + nb_agent_times.catch_late;
 		nb_coord_refuse(
 			c, NB_E_BUSY,
 			"ranks waited too long at every fence for the answers of all sites; "
@@ -452,7 +447,7 @@ static void decided(void *arg, const struct nb_store_reply *r)
 		return;
 	if (c->commit && !c->catch_up) {
 		nb_coord_enter(c, NB_COORD_SETTLING,
-			       NB_COORD_SETTLE_MS + nb_agent_crowd(c->a));
+			       nb_agent_times.settle + nb_agent_crowd(c->a));
 	} else if (c->commit) {
 		nb_targets_committed(&c->targets);
 		nb_coord_answer(c, true);
@@ -517,7 +512,7 @@ static void give_up(struct nb_coord *c)
 {
 	c->tries = TRIES;
 	if (c->catch_up)
-		c->late_ms = nb_agent_ms() + UNANSWERED_MS;
+		c->late_ms = nb_agent_ms() + nb_agent_times.catch_missed;
 	decide(c, false);
 }
 
@@ -563,7 +558,7 @@ static void tick_armed(struct nb_coord *c)
 		nb_fail(&c->err, NB_E_BUSY, 0,
 			"site %s has not answered for %" PRIu64
 			" ms; nothing has changed",
-			site, SEEN_MS + nb_agent_crowd(c->a));
+			site, nb_agent_times.answer + nb_agent_crowd(c->a));
 		give_up(c);
 		break;
 	case NB_TARGETS_UNSTAGED:

@@ -15,16 +15,6 @@
  */
 
 enum {
-	/*
-	 * time for all sites to commit communicators that have ranks on one
-	 * site only
-	 */
-	NB_COORD_SETTLE_MS = 5000,
-	/*
-	 * interval between two searches for communicators that lack the job's
-	 * generation
-	 */
-	NB_COORD_CATCH_MS = 500,
 	/* number of audit entries for changes by controllers */
 	NB_COORD_CONTROLLERS = 64,
 	/* number of armings whose times determine the next fence */

@@ -12,11 +12,7 @@
 
 #include "plugin/agent/coord.h"
 
-enum {
-	/* ms until the guard is tried again after a site has refused it */
-	RETRY_MS = 5000,
-	DOUBLED = 6 /* how often the delay doubles */
-};
+enum { DOUBLED = 6 }; /* how often the delay doubles */
 
 /*
  * Add operations to the transaction that delete @guard and record its outcome.
@@ -82,7 +78,8 @@ bool nb_coord_guard(struct nb_coord *c)
 		return false;
 	}
 	if (c->guard_tries &&
-	    now < c->guard_ms + (RETRY_MS / 2 << c->guard_tries))
+	    now < c->guard_ms +
+			    (nb_agent_times.guard_retry / 2 << c->guard_tries))
 		return false;
 	if (!c->guard_tries)
 		nb_agent_log("the runner of %s is lost",

@@ -122,7 +122,7 @@ static bool was_committed(struct nb_coord *c, const char *id,
 	c->order_rev = k->mod;
 	nb_targets_find(&c->targets, &c->a->view, c->digest);
 	nb_coord_enter(c, NB_COORD_SETTLING,
-		       NB_COORD_SETTLE_MS + nb_agent_crowd(c->a));
+		       nb_agent_times.settle + nb_agent_crowd(c->a));
 	return true;
 }
 
@@ -133,8 +133,6 @@ static void cleaned(void *arg, const struct nb_store_reply *r)
 	if (c)
 		c->state = NB_COORD_IDLE;
 }
-
-enum { NOTES_MS = 5000 }; /* changing notes are written at such intervals */
 
 /*
  * Returns true if @notes should be written: they are not those in the store,
@@ -155,7 +153,7 @@ static bool notes_due(struct nb_coord *c, json_t *notes)
 	}
 	if (!c->notes_ms)
 		c->notes_ms = now;
-	return same || now >= c->notes_ms + NOTES_MS;
+	return same || now >= c->notes_ms + nb_agent_times.notes;
 }
 
 /* Tell all sites which communicators are left to NCCL, and why. */
@@ -247,7 +245,8 @@ void nb_coord_idle(struct nb_coord *c)
 	}
 	if (c->proposed && put_members(c))
 		return;
-	if (nb_coord_proposal(c) || now < c->caught_ms + NB_COORD_CATCH_MS)
+	if (nb_coord_proposal(c) ||
+	    now < c->caught_ms + nb_agent_times.catch_up)
 		return;
 	c->caught_ms = now;
 	nb_coord_state(c);

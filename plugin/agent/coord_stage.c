@@ -8,14 +8,6 @@
 #include "plugin/agent/coord.h"
 #include "plugin/agent/group.h"
 
-enum {
-	/*
-	 * how long a change waits for a site whose agent has ended; a process
-	 * of the site replaces a stopped agent after 5 s
-	 */
-	AWAY_MS = 7000
-};
-
 static void note_site(struct nb_coord *c, const char *site, const char *text,
 		      const char *hint)
 {
@@ -106,7 +98,7 @@ static void refuse_sites(struct nb_coord *c, int code)
 
 bool nb_coord_look_again(struct nb_coord *c)
 {
-	if (nb_agent_ms() >= c->began_ms + AWAY_MS)
+	if (nb_agent_ms() >= c->began_ms + nb_agent_times.away)
 		return false;
 	c->state = NB_COORD_STAGING;
 	return true;
@@ -178,7 +170,7 @@ void nb_coord_tick_staging(struct nb_coord *c)
 {
 	size_t sites, n, left;
 	bool late = nb_agent_ms() >= c->deadline;
-	bool soon = nb_agent_ms() < c->began_ms + AWAY_MS;
+	bool soon = nb_agent_ms() < c->began_ms + nb_agent_times.away;
 
 	json_decref(c->sites);
 	c->sites = NULL;

@@ -10,9 +10,6 @@
 
 #include "plugin/agent/coord.h"
 
-/* ms until the first fence is tried again after a site has refused it */
-enum { RETRY_MS = 5000 };
-
 bool nb_coord_start(struct nb_coord *c)
 {
 	const json_t *due = nb_desired_due(&c->a->view);
@@ -20,7 +17,8 @@ bool nb_coord_start(struct nb_coord *c)
 
 	if (!due)
 		*c->start_why = '\0';
-	if (!due || (c->start_ms && nb_agent_ms() < c->start_ms + RETRY_MS))
+	if (!due || (c->start_ms &&
+		     nb_agent_ms() < c->start_ms + nb_agent_times.start_retry))
 		return false;
 	c->start_ms = nb_agent_ms();
 	request = json_pack("{s:O,s:O*,s:O*,s:O}", "line",

@@ -15,12 +15,7 @@
 #include "plugin/agent/coord.h"
 #include "plugin/job/segment.h"
 
-enum {
-	RETRY_MS = 5000, /* time between two tries */
-	/* time until the next try after a process has refused */
-	REFUSED_MS = 60000,
-	PIECE = NB_STORE_VALUE_SIZE
-};
+enum { PIECE = NB_STORE_VALUE_SIZE };
 
 /* The answer of a process, of which the coordinator has stored a part. */
 struct nb_coord_saving {
@@ -240,7 +235,8 @@ void nb_coord_state_came(struct nb_coord *c, struct nb_procs_result *r)
 static bool is_due(const struct nb_coord *c, const struct nb_view_key *commit)
 {
 	const json_t *have = nb_coord_state_of(&c->a->view);
-	uint64_t wait = have ? REFUSED_MS : RETRY_MS;
+	uint64_t wait = have ? nb_agent_times.state_refused
+			     : nb_agent_times.state_retry;
 	int64_t n = nb_view_int(commit->value, "n");
 
 	if (c->saving || *nb_view_str(have, "line") ||

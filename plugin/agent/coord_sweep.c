@@ -15,7 +15,6 @@
 
 enum {
 	SWEEP_CHANGES = 32, /* number of requests between two sweeps */
-	SWEEP_MS = 3600000, /* longest time between two sweeps, in ms */
 	KEEP_IMAGES = 128,
 	KEEP_REPLIES = 64,
 	KEEP_RECORDS = 1024,
@@ -307,7 +306,7 @@ void nb_coord_sweep(struct nb_coord *c)
 	char key[FAMILIES][160];
 
 	if (c->sweep_ms && c->unswept < SWEEP_CHANGES &&
-	    nb_agent_ms() < c->sweep_ms + SWEEP_MS)
+	    nb_agent_ms() < c->sweep_ms + nb_agent_times.sweep)
 		return;
 	call = malloc(sizeof(*call));
 	if (!call)

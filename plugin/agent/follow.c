@@ -42,8 +42,8 @@ static void note_sites(struct nb_agent *a)
 	int64_t n = k ? nb_view_int(k->value, "sites") : 0;
 
 	a->sites = n > 0 && n < SITES ? (unsigned)n : 0;
-	nb_store_set_timeout(a->store,
-			     NB_AGENT_STORE_MS + (unsigned)nb_agent_crowd(a));
+	nb_store_set_timeout(
+		a->store, (unsigned)(nb_agent_times.store + nb_agent_crowd(a)));
 }
 
 /* A key of order/ has changed. */

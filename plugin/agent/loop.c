@@ -15,12 +15,6 @@
 #include "plugin/runtime/clock.h"
 
 enum {
-	SCAN_MS = 200,
-	CALM_SCAN_MS = 500,
-	/* after this time without changed keys the agent scans less often */
-	CALM_MS = 5000,
-	SITE_MS = 1000,
-	RETRY_MS = 500,
 	ARMED_MS = 2,
 	/* for this many sites, an agent scans its ranks 1 ms later */
 	LOOK_SITES = 32,
@@ -33,8 +27,7 @@ enum {
 	 */
 	TAKEN_MS = 1000,
 	HASTY_MS = 3000,
-	/* interval of comparisons of own keys, and more for each site */
-	COMPARE_MS = 5000,
+	/* addition to the time between two comparisons, for each site */
 	COMPARE_SITE_MS = 24,
 	COMPARE_MORE_MS = 25000,
 	/* keepalives of large jobs come later by this time at most */
@@ -93,20 +86,22 @@ static uint64_t keep_ms(const struct nb_agent *a)
 {
 	unsigned more = a->sites < KEEP_MORE_MS ? a->sites : KEEP_MORE_MS;
 
-	return NB_AGENT_KEEP_MS + more;
+	return nb_agent_times.keep + more;
 }
 
 static void lease_tick(struct nb_agent *a)
 {
-	uint64_t due = a->lease ? keep_ms(a) : RETRY_MS;
+	uint64_t due = a->lease ? keep_ms(a) : nb_agent_times.retry;
 
 	if (a->lease_busy || (a->lease_ms && nb_agent_ms() < a->lease_ms + due))
 		return;
 	a->lease_busy =
 		!(a->lease ? nb_store_lease_keepalive(a->store, a->lease,
 						      lease_kept, a, NULL)
-			   : nb_store_lease_grant(a->store, NB_AGENT_LEASE_S,
-						  lease_granted, a, NULL));
+			   : nb_store_lease_grant(
+				     a->store,
+				     (int64_t)(nb_agent_times.lease / 1000),
+				     lease_granted, a, NULL));
 	a->lease_ms = nb_agent_ms();
 }
 
@@ -345,7 +340,7 @@ static void look_at_waits(struct nb_agent *a)
 		a->waiting_ms = now;
 		publish_seen(a);
 	}
-	if (now < a->waiting_ms + NB_AGENT_PATIENCE_MS + nb_agent_crowd(a))
+	if (now < a->waiting_ms + nb_agent_times.patience + nb_agent_crowd(a))
 		return;
 	if (!a->told_waiting)
 		nb_agent_log(
@@ -366,7 +361,7 @@ static void flush_own(struct nb_agent *a)
 {
 	uint64_t now = nb_agent_ms();
 
-	if (a->own.failures && now < a->flush_ms + RETRY_MS)
+	if (a->own.failures && now < a->flush_ms + nb_agent_times.retry)
 		return;
 	a->flush_ms = now;
 	nb_own_flush(&a->own);
@@ -382,7 +377,8 @@ static void compare_own(struct nb_agent *a)
 
 	if (more > COMPARE_MORE_MS)
 		more = COMPARE_MORE_MS;
-	if (nb_agent_ms() < a->compare_ms + COMPARE_MS + more || a->away_ms)
+	if (nb_agent_ms() < a->compare_ms + nb_agent_times.compare + more ||
+	    a->away_ms)
 		return;
 	a->compare_ms = nb_agent_ms();
 	nb_own_compare(&a->own);
@@ -409,7 +405,7 @@ static void scan(struct nb_agent *a)
 {
 	nb_site_measure(&a->site);
 	describe_comms(a);
-	if (nb_agent_ms() >= a->site_ms + SITE_MS)
+	if (nb_agent_ms() >= a->site_ms + nb_agent_times.describe)
 		nb_agent_describe(a);
 	copy_notes(a);
 }
@@ -430,8 +426,9 @@ static bool is_hasty(const struct nb_agent *a)
  */
 static uint64_t scan_interval(const struct nb_agent *a)
 {
-	return nb_agent_ms() < a->own.changed_ms + CALM_MS ? SCAN_MS
-							   : CALM_SCAN_MS;
+	return nb_agent_ms() < a->own.changed_ms + nb_agent_times.calm
+		       ? nb_agent_times.scan
+		       : nb_agent_times.calm_scan;
 }
 
 static void scan_tick(struct nb_agent *a)
@@ -469,7 +466,7 @@ int nb_agent_tick(struct nb_agent *a)
 	__atomic_store_n(&self->beat_ms, nb_agent_ms(), __ATOMIC_RELEASE);
 	lease_tick(a);
 	if (a->follow == NB_AGENT_LOST && a->lease &&
-	    nb_agent_ms() >= a->follow_ms + RETRY_MS)
+	    nb_agent_ms() >= a->follow_ms + nb_agent_times.retry)
 		nb_agent_follow(a, a->whole);
 	copy_records(a);
 	scan_tick(a);

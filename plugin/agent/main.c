@@ -25,16 +25,6 @@
 #include "plugin/runtime/clock.h"
 #include "plugin/runtime/params.h"
 
-enum {
-	/* interval between two searches for the job */
-	WAIT_MS = 500,
-	/*
-	 * longest wait for the store's reply to each request that the agent
-	 * sends when it ends
-	 */
-	LEAVE_MS = 1000
-};
-
 static volatile sig_atomic_t stopped;
 
 static void on_signal(int sig)
@@ -101,7 +91,7 @@ static int open_store(struct nb_agent *a, struct nb_err *err)
 			 .key = nb_params.str[NB_P_FLEET_KEY] },
 		.user = nb_params.str[NB_P_FLEET_USER],
 		.password_file = nb_params.str[NB_P_FLEET_PASSWORD_FILE],
-		.timeout_ms = NB_AGENT_STORE_MS,
+		.timeout_ms = (unsigned)nb_agent_times.store,
 		.first = first_member(a->name),
 	};
 	int rc = nb_http_new(&a->http, err);
@@ -222,7 +212,7 @@ static void wait_for_work(struct nb_agent *a, int ms)
  */
 static void wait_reply(struct nb_agent *a, const bool *done)
 {
-	uint64_t end = nb_agent_ms() + LEAVE_MS;
+	uint64_t end = nb_agent_ms() + nb_agent_times.leave;
 
 	while (!*done && nb_agent_ms() < end)
 		nb_http_wait(a->http, 50);
@@ -257,7 +247,7 @@ static void leave_store(struct nb_agent *a)
 static void put_ended(struct nb_agent *a)
 {
 	static bool written;
-	uint64_t end = nb_agent_ms() + LEAVE_MS;
+	uint64_t end = nb_agent_ms() + nb_agent_times.leave;
 	char site[96], key[96];
 
 	snprintf(site, sizeof(site), "site/%s", a->name);
@@ -338,7 +328,7 @@ wait_job(const struct nb_jobdir_search *search)
 		nb_agent_log("waits for job %s in %s", first.job, first.dir);
 	nb_jobdir_close(&first);
 	while (waits) {
-		nb_clock_sleep(WAIT_MS * UINT64_C(1000000));
+		nb_clock_sleep(nb_agent_times.job * 1000000);
 		waits = !stopped && !job_lives(search);
 	}
 }
@@ -412,6 +402,12 @@ int main(int argc, char **argv)
 			usage();
 			return 64;
 		}
+	if (getenv("AGENT_TIMES") &&
+	    !nb_agent_times_set(getenv("AGENT_TIMES"))) {
+		nb_agent_log(
+			"AGENT_TIMES: NAME=MS,... expected, names of plugin/agent/times.h");
+		return 78;
+	}
 	if (nb_params_read() || !*nb_params.str[NB_P_FLEET]) {
 		nb_agent_log("NCCLBPF_FLEET is not set");
 		return 78;

@@ -252,7 +252,7 @@ static void tick_stage(struct nb_agent *a)
 		begin_stage(a, NB_PROCS_STAGE, k->value, n);
 }
 
-enum { LATE_MS = 1500, LATE_RETRY_MS = 5000, LATE_DOUBLINGS = 6 };
+enum { LATE_DOUBLINGS = 6 };
 
 /*
  * Returns true if processes may be given the generation again. Each try makes
@@ -267,7 +267,7 @@ static bool late_due(const struct nb_agent *a, uint64_t now)
 	if (n > LATE_DOUBLINGS)
 		n = LATE_DOUBLINGS;
 	return !a->late_tried_ms ||
-	       now >= a->late_tried_ms + ((uint64_t)LATE_RETRY_MS << n);
+	       now >= a->late_tried_ms + (nb_agent_times.join_retry << n);
 }
 
 /*
@@ -292,8 +292,8 @@ static void tick_late(struct nb_agent *a)
 	}
 	if (!a->late_ms)
 		a->late_ms = now;
-	if (now < a->late_ms + LATE_MS || a->staging_n || *a->staged_digest ||
-	    nb_procs_busy(a->procs) || !late_due(a, now))
+	if (now < a->late_ms + nb_agent_times.join || a->staging_n ||
+	    *a->staged_digest || nb_procs_busy(a->procs) || !late_due(a, now))
 		return;
 	state = nb_coord_state_of(&a->view);
 	if (!state)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plugin/agent/agent.h"
+
 static struct nb_own_key *own_find(struct nb_own *o, const char *key)
 {
 	size_t skip = strlen(o->prefix);
@@ -46,7 +48,7 @@ static void own_want(struct nb_own_key *k, char *text)
 	free(k->want);
 	k->want = text;
 	k->clean = false;
-	k->own->changed_ms = nb_http_now_ms();
+	k->own->changed_ms = nb_agent_ms();
 }
 
 void nb_own_set(struct nb_own *o, const char *key, json_t *value)
@@ -179,7 +181,7 @@ static void own_done(void *arg, const struct nb_store_reply *r)
 
 		k->busy = false;
 		if (r->unknown)
-			k->unsure_ms = nb_http_now_ms();
+			k->unsure_ms = nb_agent_ms();
 		if (!r->err) {
 			k->revision = revision_of(b, i, r);
 			k->clean = r->succeeded && is_wanted(k);
@@ -379,7 +381,7 @@ enum { UNSURE_MS = 60000, CHECK_MS = 5000 };
  */
 static bool may_return(struct nb_own_key *k)
 {
-	uint64_t now = nb_http_now_ms();
+	uint64_t now = nb_agent_ms();
 
 	if (!k->unsure_ms || now >= k->unsure_ms + UNSURE_MS)
 		return false;

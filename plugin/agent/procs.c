@@ -23,12 +23,12 @@
 
 #include "core/wire/wire.h"
 #include "core/wire/object.h"
+#include "plugin/agent/times.h"
 #include "plugin/agent/view.h"
 #include "plugin/runtime/clock.h"
 
 enum {
 	/* the messages of read_line name both limits */
-	ANSWER_MS = 20000,
 	ANSWER_SIZE = 1 << 20,
 	OBJECT_SIZE = 64 << 20,
 	NPROCS = 512
@@ -154,7 +154,7 @@ static bool connect_soon(int fd, const struct sockaddr_un *to)
 			return true;
 		if (errno != EAGAIN)
 			return false;
-		(void)poll(NULL, 0, CONNECT_MS);
+		nb_clock_sleep(CONNECT_MS * UINT64_C(1000000));
 		errno = EAGAIN;
 	}
 	return false;
@@ -254,7 +254,7 @@ static int ask(struct peers *all, size_t n, const char *line,
 	       const struct nb_procs_blob *with, char *digest,
 	       struct nb_err *err)
 {
-	uint64_t end = nb_clock_system() / 1000000 + ANSWER_MS;
+	uint64_t end = nb_clock_system() / 1000000 + nb_agent_times.process;
 	int fd = with ? nb_wire_object_file(with->bytes, with->size) : -1,
 	    rc = 0;
 
@@ -365,7 +365,7 @@ static int take_object(struct peer *p, struct nb_procs_blob *b,
 static int ask_object(struct peer *p, const char *line, json_t **data,
 		      struct nb_procs_blob *b, struct nb_err *err)
 {
-	uint64_t end = nb_clock_system() / 1000000 + ANSWER_MS;
+	uint64_t end = nb_clock_system() / 1000000 + nb_agent_times.process;
 	json_t *a;
 	int rc = 0;
 

@@ -54,9 +54,11 @@ static void start_agent(size_t i, const char *endpoints, const char *job)
 {
 	struct sim *s = &fleet.at[i];
 	struct nb_agent *a = &s->agent;
-	struct nb_store_config config = { .endpoints = endpoints,
-					  .timeout_ms = NB_AGENT_STORE_MS,
-					  .first = (unsigned)i };
+	struct nb_store_config config = {
+		.endpoints = endpoints,
+		.timeout_ms = (unsigned)nb_agent_times.store,
+		.first = (unsigned)i
+	};
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = s };
 	struct nb_err err = { .code = 0 };
 
