@@ -502,8 +502,13 @@ function Target:rollout(spec)
 	local function group() return group_of(self) end
 	if spec == nil then return rolloutobj.current(group) end
 	if type(spec) ~= "string" then check(spec, "table", "target:rollout: plan") end
-	return rolloutobj.planned(group, try((type(spec) == "string" and plan.read or plan.check)(
-		spec)))
+	local p, hooks = try((type(spec) == "string" and plan.read or plan.check)(spec))
+	if hooks then
+		return nil, errors.new("refused", "only the command rollout start runs hooks",
+			{ object = spec, hint = "between two calls of rollout:step() " ..
+				"a script runs its own code" })
+	end
+	return rolloutobj.planned(group, p)
 end
 class.protect(Target)
 
@@ -688,7 +693,7 @@ nb._methods = { target = Target, map = Map, policy = objects.methods.policy,
 	comm = objects.methods.comm, decision = objects.methods.decision,
 	series = series.methods, rollout = require("ncclbpf.api.rollout").methods }
 
--- Rollout scripts get a target of the rollout's group, and close it. The function is set
+-- Hooks of rollouts get a target of the rollout's group, and close it. The function is set
 -- here because modules of the room rollout may not require this module.
 class.makers.target = function(group) return new_target { app = { group = group } } end
 

@@ -129,7 +129,8 @@ local with, nwith = times_of(ONE)
 assert(t:policy_use "none")
 -- The job keeps some hundreds of collectives: ask before those of the first policy are gone.
 local old = await(function()
-	local x, a, b = t:series { sizes = "4M..4M", comm = comms[1].comm, history = true }, nil, nil
+	local x = t:series { sizes = "4M..4M", comm = comms[1].comm, history = true }
+	local a, b
 	x:sample()
 	for _, v in ipairs(x:times()) do a, b = a or with[v], b or not with[v] end
 	return a and b and x

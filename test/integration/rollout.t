@@ -57,7 +57,8 @@ bad 'candidate = { 1 }' "candidate: a list of names of policies expected, number
 echo "return { candidate = { '$B/policies/force.policy' } }" >one.lua
 status 0 "a list of one file is that file" rollout plan one.lua
 has "it is shown as the candidate" out "candidate" "$B/policies/force.policy"
-bad 'candidate = os.exit()' "a plan is a table and cannot call functions"
+bad 'candidate = os.exit()' "global 'os'" \
+	"a plan's file has only Lua's string, table, math and utf8"
 bad 'candidate = "none", scope = { comms = {} }' "scope.comms: a list of at most 16 communicators" \
 	"found an empty table"
 bad 'candidate = "none", scope = { comms = { "no-hex" } }' \
@@ -74,7 +75,8 @@ echo '{ "candidate": "none", "on_fail": "cry" }' >bad.json
 status 64 "a word that is none, in JSON" rollout plan bad.json
 has "says which there are" err "on_fail: rollback or pause expected, found \"cry\""
 echo 'while true do end' >bad.lua
-status 64 "a plan that never ends" rollout plan bad.lua
+status 64 "a plan that never ends" -e 'require("ncclbpf.base.clock").times.callback = 0.1' \
+	rollout plan bad.lua
 has "is stopped" err "runs too long"
 bad 'candidate = "none", steps = { units = 1 }' \
 	"steps: a list of 1 to 20 tables expected, found a table with the field units"

@@ -64,7 +64,7 @@ await measured
 
 for c in help "help job" "help policies" "help maps" "help decisions" "help measurements" \
 		"help rollouts" "help shell" "help environment" "help values" "help exit" \
-		"help lua" "help keys" "help policy use" "help rollout script" \
+		"help lua" "help keys" "help policy use" "help rollout start" \
 		"policy verify $B/test/corpus/shell/refused.bpf.o" \
 		"policy verify $B/examples/demo/out_of_bounds.bpf.o" "map dump depth" \
 		"policy verify $B/policies/size_aware.bpf.o" \

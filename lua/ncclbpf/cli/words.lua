@@ -353,7 +353,7 @@ end
 -- Split a command's words into positional arguments and name=value options.
 function M.arguments(row, words, first, literal)
 	local args, opt = {}, {}
-	local free = row.words == "watch" or row.words == "rollout script"
+	local free = row.words == "watch"
 	for i = first, #words do
 		local w = words[i]
 		local name, value = w:match("^([%a_]+)=(.*)$")

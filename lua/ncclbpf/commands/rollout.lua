@@ -3,6 +3,7 @@
 local class = require "ncclbpf.base.class"
 local core = require "ncclbpf.core"
 local errors = require "ncclbpf.base.errors"
+local hooks = require "ncclbpf.rollout.hooks"
 local lists = require "ncclbpf.base.lists"
 local plan = require "ncclbpf.rollout.plan"
 local profiler = require "ncclbpf.job.profiler"
@@ -140,6 +141,12 @@ local function current(ctx)
 	return r, g
 end
 
+-- Return the path of a file from the root folder, so that another shell finds it too.
+local function absolute(path)
+	if path:find "^/" then return path end
+	return (core.readlink "/proc/self/cwd" or ".") .. "/" .. path
+end
+
 local function steps(p)
 	local t = {}
 	for _, s in ipairs(plan.steps(p)) do t[#t + 1] = ("%-14s %s"):format(s[1], s[2]) end
@@ -188,15 +195,16 @@ local function kept(path)
 	return d
 end
 
--- Judge the blocks of another rollout by this plan.
-local function replay(p, path)
+-- Judge the blocks of another rollout by plan @p. @hooks: of the plan's file, or nil
+local function replay(p, path, hooks)
 	local d = kept(path)
 	local v = { verdict = "inconclusive", reason = "no check: too few blocks" }
-	for k = 1, p.judge.looks do
+	for k = 1, hooks and 0 or p.judge.looks do
 		if #d.blocks < plan.look_at(p, k) * 2 then break end
 		v = rollout.look({ plan = p, blocks = d.blocks }, k)
 		if v.verdict ~= "inconclusive" then break end
 	end
+	if hooks then v = hooks:replay(p, d.blocks) end
 	local rows = verdict_rows(v)
 	return {
 		schema = "rollout.replay/1", data = { verdict = v, replayed = path }, rows = rows,
@@ -233,87 +241,43 @@ local function run(ctx, r, after)
 	return follow(ctx, r, pid)
 end
 
+-- Open the hooks of the plan's file @path. @group: nil in a dry run. -> hooks, or nil: it has none
+local function hooks_of(path, functions, digest, group)
+	if not functions then return nil end
+	return try(hooks.open(path, functions, { digest = digest,
+		target = group and class.makers.target(group), say = function(line)
+			io.stderr:write(("%s: %s\n"):format(path:match "[^/]*$", line))
+		end }))
+end
+
+-- Run @r with the hooks @h, or nil. The hook done is called also after a failure, because it may
+-- have to undo work of the other hooks.
+local function run_with(ctx, r, h)
+	return run(ctx, r, h and function(now)
+		local told, why = h:finish { state = now.state, reason = now.why,
+			blocks = #now.blocks, verdict = now.verdict and now.verdict.verdict }
+		if not told and now.state ~= "paused" then h.say(tostring(why)) end
+		if h.stopped then rollout.fail(now, h.stopped) end
+	end)
+end
+
 function M.cmd_start(ctx)
 	ctx:yes "follow" -- report a wrong word before anything starts
-	local p = try(plan.read(ctx.args[1]))
-	if ctx.opt.data then return replay(p, ctx.opt.data) end
+	local p, functions, digest = try(plan.read(ctx.args[1]))
+	local path = absolute(ctx.args[1])
+	if ctx.opt.data then
+		return replay(p, ctx.opt.data, hooks_of(path, functions, digest))
+	end
 	local g = try(ctx:session())
 	if ctx.flags.dry_run then
 		return { schema = "rollout.plan/1", data = p,
 			text = ("rollout %s of job %s\n%s"):format(
 			p.name, tostring(g.job), steps(p)) }
 	end
-	local r = try(profiler.wanted(g))
-	r = try(rollout.start(g, p))
-	return run(ctx, r)
-end
-
--- Run a rollout script. -n: a dry run over the blocks of data=, without a job
-function M.cmd_script(ctx)
-	local script = require "ncclbpf.rollout.script"
-	ctx:yes "follow"
-	ctx:yes "resume"
-	local path, list = ctx.args[1], table.move(ctx.args, 2, #ctx.args, 1, {})
-	local function say(line) io.stderr:write(("%s: %s\n"):format(path:match "[^/]*$", line)) end
-	if ctx.flags.dry_run then
-		if not ctx.opt.data then
-			return nil, errors.new("usage",
-				"-n needs data=FILE, the file of another rollout",
-				{ hint = "rollout status -o json names the file " ..
-					"of the job's rollout" })
-		end
-		local d = kept(ctx.opt.data)
-		local s = try(script.open(path, list, { say = say }))
-		local v = try(s:replay(d.blocks))
-		local rows = verdict_rows(v)
-		return { schema = "rollout.replay/1", data = {
-			verdict = v, replayed = ctx.opt.data, script = path }, rows = rows,
-			id = "kind", columns = columns,
-			head = ("dry run of %s over %s: %s: %s; then: %s"):format(
-				path, ctx.opt.data, v.verdict, v.reason,
-				s.plan["on_" .. v.verdict]), empty = "no check" }
-	end
-	if ctx.opt.data then
-		return errors.fail("usage", "data=FILE is allowed only with -n (dry run)")
-	end
-	local g = try(ctx:session())
-	return M.run_script(ctx, g, script, path, list, say)
-end
-
-function M.run_script(ctx, g, script, path, list, say)
-	local r
-	if ctx:yes "resume" then
-		r = try(M.load(g))
-		if type(r.script) ~= "table" then
-			return nil, errors.new("refused", "no script began it",
-				{ hint = "rollout resume" })
-		end
-		if #list == 0 then list = r.script.words end
-	else
-		try(profiler.wanted(g))
-	end
-	local s = try(script.open(path, list, { say = say, target = class.makers.target(g) }))
-	if r and r.script.digest ~= s.digest then
-		return nil, errors.new("refused", ("another script started this rollout: "
-			.. "%s"):format(
-			tostring(r.script.file)), { hint = "rollout promote or rollout abort" })
-	end
-	try(s:able(g))
-	try(s:call("setup", s.ctx))
-	if r then
-		r.hooks = script.hooks(s)
-		try(rollout.resume(r, g))
-	else
-		r = try(rollout.start(g, s.plan, script.hooks(s)))
-	end
-	return run(ctx, r, function(now)
-		-- Call the script's done() also after a failure, because the script may have to
-		-- undo its work.
-		local told, why = s:finish { state = now.state, reason = now.why,
-			blocks = #now.blocks, verdict = now.verdict and now.verdict.verdict }
-		if not told and now.state ~= "paused" then say(tostring(why)) end
-		if s.stopped then rollout.fail(now, s.stopped) end
-	end)
+	try(profiler.wanted(g))
+	local h = hooks_of(path, functions, digest, g)
+	if h then try(h:call("setup", h.ctx)) end
+	return run_with(ctx, try(rollout.start(g, p, h and h:of_run())), h)
 end
 
 -- Read a rollout's file, and check all parts that the report shows.
@@ -402,8 +366,20 @@ end
 function M.cmd_resume(ctx)
 	ctx:yes "follow"
 	local r, g = current(ctx)
+	local h
+	if type(r.hooked) == "table" then
+		local path = tostring(r.hooked.file)
+		local _, functions, digest = try(plan.read(path))
+		if digest ~= r.hooked.digest then
+			return nil, errors.new("refused", ("%s has changed since the rollout started"):format(
+				path), { hint = "rollout promote or rollout abort" })
+		end
+		h = hooks_of(path, functions, digest, g)
+		try(h:call("setup", h.ctx))
+		r.hooks = h:of_run()
+	end
 	try(rollout.resume(r, g))
-	return run(ctx, r)
+	return run_with(ctx, r, h)
 end
 
 local function tell(word)

@@ -2,6 +2,7 @@
 -- Rollout plans: read, check each field, fill in defaults (docs/rollouts.md).
 local core = require "ncclbpf.core"
 local ascii = require "ncclbpf.base.ascii"
+local clock = require "ncclbpf.base.clock"
 local errors = require "ncclbpf.base.errors"
 local lists = require "ncclbpf.base.lists"
 local judge = require "ncclbpf.rollout.judge"
@@ -12,7 +13,7 @@ local units = require "ncclbpf.base.units"
 local try = errors.try
 local M = {}
 
-local STEPS = 1000000 -- limit of steps; a table of ten thousand fields takes a tenth of them
+local MEMORY = 64 << 20 -- largest number of bytes that a plan's file may allocate
 
 -- Checks of the values of fields.
 
@@ -252,8 +253,8 @@ local schema = fields {
 	seed = { number(1, 2 ^ 31, true) },
 }
 
--- Names of our fields in other tools.
-local elsewhere = {
+-- Names of our fields in other tools, and where a field belongs.
+local elsewhere = { hooks = "hooks are in a plan's Lua file, which rollout start runs",
 	warmup = "warmup_pct, the share of a block in per cent", progress_deadline =
 		"block_timeout for each block, deadline for all", gates = "guards",
 	dry_run = "rollout plan FILE, or rollout start -n FILE", baking = "bake", stages = "steps",
@@ -383,35 +384,66 @@ M.check = errors.catch(function(t)
 	return p
 end)
 
--- Read a table from JSON, or from a Lua file that calls no functions. -> table | nil, err (or
--- raised)
+-- Read a table from JSON, or from a Lua file. -> table, SHA-256 of the file | nil, err (or raised)
 local function table_of(path)
 	local bytes = try(core.read(path, 1 << 20))
 	if bytes:match "^%s*{" then
 		local t, err = core.decode(bytes)
-		return t or errors.raise("bad_argument", "%s: %s", path, err.message)
+		return t or errors.raise("bad_argument", "%s: %s", path, err.message),
+			core.sha256(bytes)
 	end
-	local t, err = sandbox.run(bytes, "=" .. path:match "[^/]*$", {}, STEPS)
-	if errors.is(err) and err.code ~= "lua_syntax" then
-		return nil, errors.new("bad_argument", err.message,
-			{ hint = "a plan is a table and cannot call functions" })
+	local env = sandbox.pure()
+	env.pcall = pcall -- passes on the error of an exceeded limit
+	local f, why = load((bytes:gsub("^#[^\n]*", "")), "=" .. path:match "[^/]*$", "t", env)
+	if not f then return nil, errors.new("lua_syntax", why) end
+	local ok, t = core.limited(clock.times.callback, MEMORY, f)
+	if not ok then
+		return nil, errors.new("bad_argument", errors.is(t) and t.message or tostring(t),
+			{ hint = "a plan's file has only Lua's string, table, math and utf8" })
 	end
-	return t, err
+	return t, core.sha256(bytes)
+end
+
+local HOOKS = { setup = true, step = true, judge = true, done = true }
+
+-- Take the field hooks out of @t. -> functions by name, or nil; raises errors
+local function hooks_of(t)
+	local found = type(t) == "table" and t.hooks
+	if not found then return nil end
+	t.hooks = nil
+	if type(found) ~= "table" then
+		errors.raise("bad_argument", "hooks: a table of functions expected, found %s",
+			type(found))
+	end
+	for k, f in pairs(found) do
+		if not HOOKS[k] then
+			error(errors.new("bad_argument", ("hooks.%s: no such field"):format(
+				tostring(k)), { hint = type(k) == "string"
+				and errors.nearest(k, lists.keys(HOOKS)) or nil }), 0)
+		elseif type(f) ~= "function" then
+			errors.raise("bad_argument", "hooks.%s: a function expected, found %s", k,
+				type(f))
+		end
+	end
+	return found
 end
 
 -- Paths of policy files are relative to the plan.
-function M.beside(p, path)
+local function beside(p, path)
 	local folder = path:match "^(.*/)" or ""
 	for _, k in ipairs { "baseline", "candidate" } do
 		if type(p[k]) == "string" and not p[k]:match "^/" then p[k] = folder .. p[k] end
 	end
 end
 
--- M.read(path) -> plan | nil, err
+-- M.read(path) -> plan, hooks: functions by name, or nil, SHA-256 of the file | nil, err
 M.read = errors.catch(function(path)
-	local p = errors.about(path, M.check(try(table_of(path))))
-	M.beside(p, path)
-	return p
+	local t, digest = try(table_of(path))
+	local fine, hooks = pcall(hooks_of, t)
+	if not fine then errors.about(path, nil, hooks) end
+	local p = errors.about(path, M.check(t))
+	beside(p, path)
+	return p, hooks, digest
 end)
 
 local function share_text(v) return type(v) == "string" and v or ("%g %%"):format(v * 100) end

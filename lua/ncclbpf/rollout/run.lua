@@ -50,7 +50,7 @@ function M.strata(blocks, pairs_done)
 	return t, n
 end
 
-local function script_lists(strata)
+local function hook_lists(strata)
 	local a, b = {}, {}
 	for kind, s in pairs(strata) do
 		a[kind], b[kind] = table.move(s.a, 1, #s.a, 1, {}), table.move(s.b, 1, #s.b, 1, {})
@@ -76,7 +76,7 @@ local function look(r, k)
 		and stages.too_few(blocks, at.min_samples)
 	if few then out.verdict, out.reason = "inconclusive", few end
 	if r.hooks and r.hooks.look then
-		out.verdict, out.reason = r.hooks.look(script_lists(strata))
+		out.verdict, out.reason = r.hooks.look(hook_lists(strata))
 	end
 	out.look, out.pairs = k, done
 	return out
@@ -417,7 +417,7 @@ local function rescue(name, id, token, fleet)
 	return ok and true or false
 end
 
--- If a script fails, the rollout records its error.
+-- If a hook fails, the rollout records its error.
 function M.fail(r, err)
 	runner.fail(r, err)
 	return record.save(r)
@@ -467,7 +467,7 @@ function M.detach(r, after) return runner.detach(r, methods, nil, after) end
 function M.follow(r, tell, pid) return runner.follow(r, methods, tell, pid) end
 
 -- M.start(group, p[, hooks]) -> the new rollout, saved, no block yet | nil, err
--- hooks: functions of a script (rollout/script.lua)
+-- hooks: of the plan's file (rollout/hooks.lua), or nil
 M.start = errors.catch(function(group, p, hooks)
 	local old, err = record.load(group)
 	if err then return nil, err end
@@ -493,10 +493,7 @@ M.start = errors.catch(function(group, p, hooks)
 			processes = job.processes_of(group),
 	}
 	p.seed = p.seed or math.random(1 << 30)
-	if hooks then
-		r.hooks, r.script = hooks, { file = hooks.file, digest = hooks.digest,
-			words = core.array(hooks.words) }
-	end
+	if hooks then r.hooks, r.hooked = hooks, { file = hooks.file, digest = hooks.digest } end
 	r.comms = job.comms_of(group, p.scope.comms)
 	r.steps, r.held, r.whole = stages.of(group, p, r.comms)
 	r.step, r.first = 1, 0
@@ -551,10 +548,9 @@ end)
 M.resume = errors.catch(function(r, group)
 	if ENDED[r.state] then return errors.fail("refused", "it has ended: %s", r.state) end
 	adopt(r, group)
-	if type(r.script) == "table" and not r.hooks then
-		return nil, errors.new("refused", ("script %s runs this rollout"):format(
-			tostring(r.script.file)), { hint = ("rollout script %s resume=yes"):format(
-			tostring(r.script.file)) })
+	if type(r.hooked) == "table" and not r.hooks then
+		return nil, errors.new("refused", ("hooks of %s run this rollout"):format(
+			tostring(r.hooked.file)), { hint = "the command rollout resume" })
 	end
 	if not M.more(r) then
 		return nil, errors.new(

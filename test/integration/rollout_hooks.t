@@ -1,0 +1,204 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tier: full  load: cpu  limit: 600
+# Hooks of a plan: functions in their order, over recorded blocks and on a job; and hooks that loop,
+# allocate, raise, catch their stop, change a map that they may not.
+. "$TOP/test/integration/shell_lib.sh"
+trap finish EXIT
+cd "$T" || exit 1
+export XDG_STATE_HOME="$T/state"
+lua_run "$TOP/test/integration/report_make.lua" . || exit 1
+plan() { # NAME HOOKS
+	echo "return { candidate = 'none', hooks = { $2 } }" >"$1.lua"
+}
+seconds=300 # limit of a call
+dry() { # STATUS WHAT NAME
+	status "$1" "$2" -e 'require("ncclbpf.base.clock").times.callback = '$seconds \
+		-o table rollout start "$3.lua" data=one.json
+}
+
+# ---- over recorded blocks ----
+cat >good.lua <<'END'
+local LIMIT = 7
+return { candidate = "none", name = ("by-%s"):format("me"), hooks = {
+	setup = function(ctx)
+		ctx.log("setup", ctx.dry_run, LIMIT, ctx.size "4M")
+		ctx.n = 0
+	end,
+	step = function(ctx, n) ctx.n = ctx.n + 1 assert(ctx.n == n and ctx.blocks == n) end,
+	judge = function(ctx, a, b)
+		for kind, list in pairs(a) do
+			local j = ctx.judge { a = list, b = b[kind], block = 1,
+				min_effect_pct = LIMIT }
+			if j.verdict ~= "pass" then
+				return "inconclusive", kind .. " " .. j.reason
+			end
+		end
+		return "pass", "by my own judgement"
+	end,
+	done = function(ctx, r) ctx.log("done", r.verdict, r.blocks == ctx.n, ctx.map "x") end,
+} }
+END
+dry 0 "hooks over recorded blocks" good
+has "by their own judge" out "replayed from one.json" "pass: by my own judgement; then: promote"
+has "called in order" err "good.lua: setup true 7 4194304" "good.lua: done pass true nil"
+status 0 "the plan's steps" rollout plan good.lua
+has "have the plan's name" out "rollout by-me"
+status 66 "a file that is not there" rollout start none.lua data=one.json
+
+# ---- hooks that are none ----
+plan x 'setpu = function() end'
+dry 64 "an unknown hook" x
+has "names the nearest" err "hooks.setpu: no such field" "nearest: setup"
+plan x 'setup = 3'
+dry 64 "a function that is none" x
+has "says so" err "hooks.setup: a function expected, found number"
+echo 'return { candidate = "none", hooks = 3 }' >x.lua
+dry 64 "hooks that are no table" x
+echo '{ "candidate": "none", "hooks": { "step": "x" } }' >x.json
+status 64 "nor has JSON functions" rollout plan x.json
+echo 'return 3' >x.lua
+dry 64 "no table" x
+echo 'return { candidate = "none", blcks = 3, hooks = { step = function() end } }' >x.lua
+dry 64 "a plan that is none" x
+has "with its field" err "blcks: no such field"
+echo 'return {' >x.lua
+dry 65 "no Lua" x
+
+# ---- what they may not ----
+seconds=0.5
+for f in setup step judge; do
+	plan x "$f = function() while true do end end"
+	dry 1 "$f that loops" x
+	has "is stopped" err "$f: runs too long" "hint: a call may take 0.5 s"
+done
+echo 'while true do end' >x.lua
+dry 64 "a file that loops" x
+plan x 'step = function(ctx) while true do pcall(function() while true do end end) end end'
+dry 1 "one that catches its stop" x
+has "is stopped all the same" err "step: runs too long"
+plan x 'step = function(ctx) pcall(function() while true do end end) ctx.log "went on" end,
+	done = function(ctx) ctx.log "was called" end'
+dry 1 "one that catches it and returns" x
+! grep -q 'went on\|was called' err
+ok "gets no further, and is not called again" $?
+seconds=300
+plan x 'step = function(ctx) local t = {} for i = 1, 1e9 do t[i] = ("x"):rep(1000) .. i end end'
+status 1 "one that allocates without bound" rollout start x.lua data=one.json
+has "is stopped" err "step: "
+plan x 'step = function(ctx) local s = ("x"):rep(1 << 40) end'
+dry 1 "one large string" x
+plan x 'step = function(ctx) error "my word" end'
+dry 1 "one that raises" x
+has "with its words" err "my word"
+plan x 'step = function(ctx) error(setmetatable({}, {})) end'
+dry 1 "setmetatable is not there" x
+plan x 'step = function(ctx) os.exit(0) end'
+dry 1 "nor is os" x
+plan x 'step = function(ctx) require "ncclbpf" end'
+dry 1 "nor require" x
+plan x 'judge = function() return "yes" end'
+dry 1 "a verdict that is none" x
+has "says which there are" err '"pass", "fail" or "inconclusive" expected, found yes'
+lua_run -e 'local core = require "ncclbpf.core"
+	local ok, why, limit = core.limited(0.05, 1 << 20,
+		function() while true do pcall(function() while true do end end) end end)
+	assert(ok == false and why == "runs too long" and limit == true)
+	ok, why, limit = core.limited(5, 1 << 20, function() return ("x"):rep(1 << 22) end)
+	assert(ok == false and why == "takes too much memory" and limit == true)
+	assert(select("#", core.limited(5, 1 << 20, function(...) return ... end, 1, nil, 3)) == 4)
+	assert(not pcall(core.limited, 5, 1 << 20, nil)
+		and not pcall(core.limited, 0 / 0, 1, print))
+	ok, why = core.limited(5, 1 << 20, function() return core.limited(5, 1, print) end)
+	assert(not ok and tostring(why):find "within itself")
+	local n = 0
+	for i = 1, 1e6 do n = n + 1 end -- nothing is left armed
+	assert(n == 1e6 and not debug.gethook())' 2>why
+ok "the limits, from a plain Lua" $?
+
+# ---- on a job ----
+if [ ! -x "$B/test/fakes/host/standin" ] || [ ! -e "$B/policies/noop.bpf.o" ]; then
+	tests=$((tests + 1))
+	echo "ok $tests - on a job # SKIP no stand-in host or no clang at build time"
+	exit
+fi
+NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=hooked \
+	timeout 0 "$B/test/fakes/host/standin" --ranks 2 --procs --events --seconds inf \
+	--pause-ms 2 --min 8M --max 8M --table "$TOP/test/fakes/vgpu/b300.csv" >job.out 2>&1 &
+jobs="$jobs $!"
+export NCCLBPF_JOB=hooked
+await timeout 300 "$S" -q attach hooked >/dev/null 2>&1
+need "a job" $?
+P='candidate = { "force" }, blocks = 4, samples = 6, judge = { confidence = 0.5, looks = 1 },
+	seed = 1'
+run policy load "$B/policies/force.bpf.o"
+cat >live.lua <<END
+return { $P, hooks = {
+	setup = function(ctx)
+		local p, c = ctx.policies()[1], ctx.comms()[1]
+		ctx.log("comms", #ctx.comms(), ctx.dry_run)
+		ctx.log("plain", p.name, p.use, p.add, p.unload, p.refresh, c.use, c.refresh,
+			#c.comm > 0)
+		local sets, why = pcall(function() return p:use() end)
+		ctx.log("use", sets)
+		ctx.decisions { count = 1, follow = function(d)
+			ctx.log("follows", #d.comm > 0, d.changed)
+			return true
+		end }
+	end,
+	step = function(ctx, n)
+		if n ~= 2 then return end
+		local ok, err = ctx.map "force":set(0, { channels = 2 })
+		ctx.log("change", ok, err.code)
+		assert(ctx.map "force":get(0).channels == 0)
+	end,
+	judge = function(ctx, a, b) return "pass", "mine" end,
+	done = function(ctx, r) ctx.log("done", r.state, r.verdict) end } }
+END
+status 0 "hooks on a job" -o table rollout start live.lua
+has "to their own verdict" out "succeeded" "pass at look 1: mine"
+has "what they are given is data, without a method that sets" err \
+	"live.lua: plain force nil nil nil nil nil nil true" "live.lua: use false" \
+	"live.lua: follows true nil"
+has "a coherent map stays" err "live.lua: comms 1 false" "live.lua: change nil not_permitted" \
+	"live.lua: done succeeded pass"
+run rollout undo
+sed -e 's/return "pass", "mine"/error "no"/' live.lua >change.lua
+status 1 "one that raises pauses the rollout" rollout start change.lua
+has "with its words" err "judge: " "no"
+run -o json rollout status
+grep -q '"state":"paused"' out
+ok "with the baseline" $?
+status 2 "all its blocks are judged, so it is not resumed" rollout resume
+status 0 "abort" rollout abort
+# paused before its end, and resumed by another shell with the same hooks
+cat >half.lua <<END
+return { $P, hooks = { step = function(ctx, n) if n == 3 then ctx.log "three" end end,
+	judge = function() return "pass", "mine" end,
+	done = function(ctx, r) ctx.log("done", r.state) end } }
+END
+lua_run -e 'local core, hooks = require "ncclbpf.core", require "ncclbpf.rollout.hooks"
+	local plan, run = require "ncclbpf.rollout.plan", require "ncclbpf.rollout.run"
+	local g = assert(require "ncclbpf.job.session".attach { job = "hooked" })
+	local p, f, digest = assert(plan.read "half.lua")
+	local h = assert(hooks.open(os.getenv "HOME" .. "/half.lua", f, { digest = digest,
+		say = print }))
+	local r = assert(run.start(g, p, h:of_run()))
+	assert(run.run(r, nil, 2))
+	assert(run.tell(r, g, "pause"))' 2>why
+ok "two blocks, then a pause" $?
+cp half.lua kept.lua
+echo '-- changed' >>half.lua
+status 2 "a plan's file that has changed" rollout resume
+has "is not resumed" err "half.lua has changed since the rollout started"
+cp kept.lua half.lua
+status 0 "the same file is" -o table rollout resume
+has "with its hooks, to their verdict" out "succeeded" "pass at look 1: mine"
+has "which are called again" err "half.lua: three" "half.lua: done succeeded"
+run rollout undo
+lua_run -e 'local nb = require "ncclbpf"
+	local r, err = assert(nb.attach { job = "hooked" }):rollout "half.lua"
+	assert(not r and err.code == "refused" and err.hint:find "rollout:step", tostring(err))
+	r, err = nb.attach { job = "hooked" }:rollout { candidate = "none", hooks = {} }
+	assert(not r and err.code == "bad_argument", tostring(err))' 2>why
+ok "the API has code of its own in place of hooks" $?
