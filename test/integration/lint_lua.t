@@ -51,7 +51,8 @@ waits() { # LINE: in a module
 	rm "$T"/lua/ncclbpf/low/*.lua
 }
 for line in 'return core.mono()' 'core.sleep(clock)' 'return os.time()' 'local LONG_S = 5' \
-	'clock.sleep(0.1)' 'return clock.now() + 5' 'return timeout or 5' 'return attach(core, 5)'; do
+	'clock.sleep(0.1)' 'return clock.now() + 5' 'return timeout or 5' \
+	'return attach(core, 5)'; do
 	waits "$line"
 done
 echo 'return os.time() + 5' >"$T/lua/ncclbpf/base/clock.lua"

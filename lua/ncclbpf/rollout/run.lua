@@ -528,8 +528,8 @@ function M.more(r)
 		or #r.blocks - first < r.plan.blocks * 2
 end
 
--- M.all(url) -> the rollouts of all jobs of the store; without a store, of the jobs that run on this
--- host | nil, err
+-- M.all(url) -> the rollouts of all jobs of the store; without a store, of this host's jobs
+-- | nil, err
 M.all = errors.catch(function(url)
 	local store = url and try(sites.open(url))
 	local names = store and lists.map(try(sites.jobs(store)), "job")

@@ -194,7 +194,8 @@ local function follow(run, methods, tell, pid)
 				failing = nil
 			elseif passes(err) then
 				failing = failing or clock.now()
-				if clock.now() - failing < clock.times.patience then return false end
+				local waited = clock.now() - failing
+				if waited < clock.times.patience then return false end
 			end
 			if not now then
 				return nil, err or errors.new("not_found", path .. " was removed")
