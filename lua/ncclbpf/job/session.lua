@@ -348,7 +348,8 @@ function M.attach(wish, timeout)
 	end
 	local list, err = target.choose(wish)
 	if not list then return nil, err end
-	local self = setmetatable({ members = {}, wish = wish, timeout = timeout or clock.times.answer, next_id = 1,
+	timeout = timeout or clock.times.answer
+	local self = setmetatable({ members = {}, wish = wish, timeout = timeout, next_id = 1,
 		trips = 0, caches = {} }, Group)
 	for i, s in ipairs(list) do self.members[i] = connect(s, self:seconds()) end
 	local up = self:living()

@@ -111,7 +111,8 @@ end
 -- Has the process of socket @s ended, and does another process have its PID? The PIDs and the
 -- number of a PID namespace are soon used again when containers restart.
 local function reused(s, st)
-	if s.ns ~= core.namespace() or clock.wall() <= st.mtime + clock.times.starting then return false end
+	local young = clock.wall() <= st.mtime + clock.times.starting
+	if s.ns ~= core.namespace() or young then return false end
 	local conn, err = core.connect(s.path, clock.times.connect)
 	if conn then conn:close() end
 	return not conn and err.refused

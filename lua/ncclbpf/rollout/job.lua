@@ -352,7 +352,8 @@ function M.use(r, arm, patience)
 		local waits = false
 		first = first or made
 		for comm, done in pairs(passed) do
-			local idle = made[comm] == first[comm] and clock.now() - began >= clock.times.idle
+			local idle = made[comm] == first[comm]
+				and clock.now() - began >= clock.times.idle
 			waits = waits or not done and not idle
 		end
 		if not waits then return true end
