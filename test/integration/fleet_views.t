@@ -82,18 +82,11 @@ truth() {
 	{ cat four.lua; echo "$1"; } >truth.lua
 	lua_run truth.lua <out >>why 2>&1
 }
-few() { # at most 30 times, since the job runs for a limited time
-	for turn in $(seq 30); do
-		"$@" && return 0
-		sleep 0.2
-	done
-	return 1
-}
 of_all() { # NAME CODE COMMAND...
 	name=$1 code=$2
 	shift 2
 	again() { run -o json "$@" && [ "$rc" -eq 0 ] && truth "$code"; }
-	few again "$@"
+	await again "$@"
 	ok "$name" $?
 }
 of_all "telemetry is enabled on all sites" 'four(d.processes)' telemetry on
@@ -157,7 +150,7 @@ traced() {
 	run -o json trace start out=live.json seconds=1 &&
 		[ "$(grep -c '"cat":"coll".*"exec_us"' live.json)" -gt 12 ] && tracks live.json
 }
-few traced
+await traced
 ok "trace start out= makes one file of all sites, with a track for each rank" $?
 lua_run "$TOP/test/integration/trace_check.lua" live.json 'assert(#of("coll") > 0)' >why 2>&1
 ok "in Chrome's format" $?
@@ -168,7 +161,7 @@ full() {
 		four(d.processes) for _, p in ipairs(d.processes) do assert(p.data.in_ring > 50) end
 	'
 }
-few full
+await full
 ok "trace status shows each process" $?
 LIMIT_S=100 status 0 "trace stop out= copies the rings" trace stop out=rings.json
 tracks rings.json
@@ -195,7 +188,7 @@ lacks check agreement
 lacks trace status
 lacks trace start out=half.json events=coll seconds=1
 half() { run -T 5 trace start out=half.json events=coll seconds=1; tracks half.json; }
-few half
+await half
 ok "the file has the events of the others" $?
 LIMIT_S=100
 lacks trace stop out=rest.json
