@@ -422,6 +422,20 @@ ok "is guarded all the same" $?
 using ""
 ok "and rolled back" $?
 
+# ---- the examples of hooks and of a script ----
+status 0 "a plan with hooks" rollout start "$R/every_size.lua"
+has "decides by its own judge" err "every_size.lua: tries it on c0ffee0000000000 with 4 ranks" \
+	"every_size.lua: succeeded after"
+using '"nvlink_ring_mid"'
+ok "and promotes it" $?
+run rollout undo
+status 0 "a script tries one policy after the other" -f "$R/first.lua" one_channel nvlink_ring_mid
+has "until one is better" out "one_channel: rolled_back after 1 blocks: " \
+	"nvlink_ring_mid: succeeded after"
+using '"nvlink_ring_mid"'
+ok "which it keeps" $?
+run rollout undo
+
 # ---- a file that is none ----
 echo '{"half":' >"$XDG_STATE_HOME/ncclbpf/rollouts/one@$(uname -n).json"
 status 64 "a broken file" rollout status
