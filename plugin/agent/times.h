@@ -31,7 +31,7 @@
 	TIME(away,           7000, "a change waits for a site whose lease has ended")          \
 	TIME(answer,         2000, "all sites answer when a fence is armed")                   \
 	TIME(settle,         5000, "all sites commit communicators of one site")               \
-	TIME(catch_up,        500, "between two searches for communicators that lack the generation") \
+	TIME(catch_up,        500, "between two searches for ranks that lack the generation")  \
 	TIME(catch_late,    30000, "after catch-ups whose fences ranks waited at for too long") \
 	TIME(catch_missed,   2000, "after catch-ups that a site did not answer or stage")      \
 	TIME(guard_retry,    5000, "until a refused guard is tried again; doubles")            \

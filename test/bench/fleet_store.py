@@ -102,6 +102,10 @@ class Store:
         return ((json.loads(base64.b64decode(kvs[0]["value"])), int(kvs[0]["mod_revision"]))
                 if kvs else ({}, None))
 
+    def lease(self, key):
+        """The lease of a key."""
+        return self.call("/v3/kv/range", {"key": b64(self.prefix + key)})["kvs"][0]["lease"]
+
     def below(self, family):
         """Values of the keys that start with @family, by the rest of their names."""
         key = (self.prefix + family).encode()

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A whole site is lost in mid-change: agent and ranks are killed at each step of it.
+"""Who is lost in which state of a change: a table of cases on few fleets.
 
-fleet_lost.py BUILD DIR ETCD [CASES]: stores are started in DIR/etcd* by ETCD, the
-program test/fakes/etcd/etcd.sh. Each case has a job of its own on three sites; all run at
-once. Each site reaches each member of the store by proxies. A proxy holds the transaction of
-the step, so that the site is lost there and nowhere else. Prints TAP; the stand-in
+fleet_lost.py BUILD DIR ETCD [CASES]: stores are started in DIR/etcd* by ETCD, the program
+test/fakes/etcd/etcd.sh. Three jobs of three sites run beside each other, and each takes its
+cases one after the other: it loses a whole site (agent and rank at once), or an agent alone,
+and afterwards it is whole again for the next case. Each site reaches each member of the store
+by proxies. A proxy holds the transaction of the step, so that the loss is there and nowhere
+else. Leases are long: a case ends the lease of the lost agent itself. Prints TAP; the stand-in
 compares every decision of all ranks and ends with status 3 if two differ.
 """
 import base64
@@ -26,8 +28,9 @@ from proxy import Net
 build, folder, etcd = sys.argv[1:4]
 SITES = "abc"
 POLICIES = ["size_aware", "nvlink_ring_mid"]
+PATIENCE_S = 120  # nothing takes so long; a machine may be busy
 Case = collections.namedtuple("Case", "name role step how")
-CASES = [  # which site, where in the change, and how it is lost
+SITES_LOST = [  # which site, where in the change, and how it is lost
     Case("before it stages", "other", "ordered", "killed"),
     Case("before it answers", "other", "armed", "killed"),
     Case("before it answers, its network first", "other", "armed", "cut"),
@@ -43,6 +46,14 @@ CASES = [  # which site, where in the change, and how it is lost
     Case("before it decides", "coordinator", "answered", "killed"),
     Case("after it has decided", "coordinator", "decided", "killed"),
 ]
+AGENTS_LOST = [  # whose agent is lost between two changes, and how
+    Case("killed", "coordinator", None, "killed"),
+    Case("stopped", "coordinator", None, "stopped"),
+    Case("cut off from the store", "coordinator", None, "cut"),
+    Case("cut off from the store", "other", None, "cut"),
+]
+CASES = SITES_LOST + AGENTS_LOST
+TIMES = "lease=600000,away=500"  # nobody's lease ends by itself
 net = Net()
 lock = threading.Lock()
 tests = 0
@@ -147,7 +158,8 @@ class Job:
         words = [os.path.dirname(etcd) + "/agents.py", self.name]
         for s in SITES:
             words += ["NCCLBPF_FLEET=" + self.site_store(s), f"{self.folder}/{s}"]
-        self.services = subprocess.Popen(words, stdout=self.log, stderr=self.log)
+        self.services = subprocess.Popen(words, env=dict(os.environ, AGENT_TIMES=TIMES),
+                                         stdout=self.log, stderr=self.log)
 
     def end(self):
         """End the ranks that live -> their statuses."""
@@ -176,6 +188,10 @@ class Job:
             data = f.read()
         return [name for name in self.store.below("site/") if name.encode() + b"\0" in data][0]
 
+    def end_lease(self, name):
+        """The lease of the agent of site @name ends."""
+        self.store.call("/v3/lease/revoke", {"ID": self.store.lease("site/" + name)})
+
     def agent(self, s):
         """The PID of a site's agent, or None."""
         for path in glob.glob("/proc/[0-9]*/cmdline"):
@@ -200,14 +216,16 @@ class Job:
              "images": [{"name": policy, "digest": digests[policy]}]}))
         return name
 
-    def reply(self, name, seconds):
+    def reply(self, name):
+        """The reply to a request; {} if it went with the lease of its coordinator."""
         found = {}
 
-        def answered():
+        def is_over():
+            there = self.store.below("request/" + name)
             found.update(self.store.below("reply/" + name).get("", {}))
-            return found
+            return found or not there
 
-        wait(answered, seconds)
+        wait(is_over, PATIENCE_S)
         return found
 
     def committed(self):
@@ -222,18 +240,27 @@ class Job:
 
     def changes(self):
         """Is a change committed, and do all ranks take it?"""
-        self.last = self.reply(self.request(), 30)
+        self.last = self.reply(self.request())
         return self.last.get("ok") and self.last["comms"] and wait(
-            lambda: all_have(self.generations(), len(self.ranks), self.last["n"]), 20)
+            lambda: all_have(self.generations(), len(self.ranks), self.last["n"]), PATIENCE_S)
+
+    def is_whole(self, name):
+        """All sites have registered, and a change is made by all of them."""
+        return is_(wait(self.registered, PATIENCE_S) and wait(self.changes, PATIENCE_S), name,
+                   self.store.below("comm/"), self.last)
 
 
 class Loss:
     """A case of this test: a job, and which of its sites is lost."""
 
-    def __init__(self, number, case):
+    def __init__(self, job, case):
         self.case = case
-        own = case.how == "leader"  # whose loss the other cases need not see
-        self.job = Job(f"lost{number}", Members(f"etcd{number}") if own else shared)
+        self.job = job
+        self.named = {s: job.site_name(s) for s in SITES}
+        self.coordinator = [s for s in SITES if self.named[s] == job.coordinator()][0]
+        self.lost = (self.coordinator if case.role == "coordinator" else
+                     [s for s in SITES if s != self.coordinator][0])
+        self.agent_pid = job.agent(self.lost)
 
     def hold(self, *texts):
         for link in self.job.to_store[self.coordinator]:
@@ -283,9 +310,9 @@ class Loss:
         name = job.request()
         if case.step == "ordered":
             there = wait(lambda: job.store.below("order/stage").get("", {}).get("request") == name,
-                         20, 0.002)
+                         PATIENCE_S, 0.002)
         else:
-            there = wait(self.is_held, 20, 0.001)
+            there = wait(self.is_held, PATIENCE_S, 0.002)
         release = True
         if case.role == "other" and case.step in ("armed", "decided"):
             # released while the site's agent is stopped or cut off
@@ -295,12 +322,12 @@ class Loss:
                 send(signal.SIGSTOP, [self.agent_pid])
             self.hold()
             there &= wait(self.is_armed if case.step == "armed" else
-                          lambda: job.committed()["n"] > before, 5, 0.002)
+                          lambda: job.committed()["n"] > before, PATIENCE_S, 0.002)
         elif case.role == "coordinator" and case.step in ("armed", "decided"):
             # the transaction reaches the store, and no outcome does
             self.hold(*[commit] * (case.step == "armed"))
             there &= wait(self.is_armed if case.step == "armed" else
-                          lambda: job.committed()["n"] > before, 5, 0.002)
+                          lambda: job.committed()["n"] > before, PATIENCE_S, 0.002)
             if case.how == "cut":
                 self.cut()
         elif case.role == "coordinator" and case.step in ("unarmed", "answered"):
@@ -313,89 +340,117 @@ class Loss:
         self.hold()
         return name, there
 
-    def run(self):
-        job, case = self.job, self.case
-        what = f"{case.role} site lost {case.name}: "
-        job.start(SITES)
-        if not is_(wait(job.registered, 60) and wait(job.changes, 60),
-                   what + "before, a change is committed", job.store.below("comm/"), job.last):
-            return
-        named = {s: job.site_name(s) for s in SITES}
-        self.coordinator = [s for s in SITES if named[s] == job.coordinator()][0]
-        self.lost = (self.coordinator if case.role == "coordinator" else
-                     [s for s in SITES if s != self.coordinator][0])
-        self.agent_pid = job.agent(self.lost)
+    def lose_site(self, what):
+        """The change ends with one outcome, and the next one is refused."""
+        job, lost = self.job, self.named[self.lost]
         was = job.committed()["n"]
         name, there = self.lose()
         is_(there, what + "the change got to this step", job.records(), job.committed())
-        reply = job.reply(name, 60)
+        reply = job.store.below("reply/" + name).get("", {})
+        job.end_lease(lost)
+        reply = reply or job.reply(name)
         n = job.committed()["n"]
         moved = n > was
-        is_(reply and (reply["ok"] or named[self.lost] in reply["text"]),
+        if not reply and self.case.role == "coordinator":
+            reply = {"ok": moved, "text": lost}  # it went with the coordinator's lease
+        is_(reply and (reply["ok"] or lost in reply["text"]),
             what + "the change ends, and a refusal names the site", reply, moved)
         is_(reply and moved == (reply["ok"] or "is committed" in reply["text"]),
             what + "the reply is what the store has", reply, was, n)
-        is_(wait(lambda: all_have(job.generations(), len(job.ranks), n), 20),
+        is_(wait(lambda: all_have(job.generations(), len(job.ranks), n), PATIENCE_S),
             what + "the ranks of the other sites have one generation, that of the store",
             n, job.generations(), job.records())
         is_(all(r["state"] == "commit" and r["n"] == n for r in job.records()),
             what + "the record is decided", job.records())
-        refusal = job.reply(job.request(), 40)
-        is_(refusal and not refusal["ok"] and named[self.lost] in refusal["text"],
+        refusal = job.reply(job.request())
+        is_(refusal and not refusal["ok"] and lost in refusal["text"],
             what + "the next change is refused and names the site", refusal)
-        self.after(what)
-
-    def after(self, what):
-        """The remaining sites begin again without the lost one, then it comes back."""
-        job = self.job
         status = job.end()
         is_(status == [0] * (len(SITES) - 1),
             what + "no two ranks have decided differently", status)
         self.mend()
         job.members.restart()
-        job.start([s for s in SITES if s != self.lost])
-        is_(wait(job.registered, 60) and wait(job.changes, 60),
-            what + "the job begins again on two sites, and changes", job.last,
-            job.store.below("comm/"))
-        status = job.end()
-        job.start(SITES)
-        is_(wait(job.registered, 60) and wait(job.changes, 60),
-            what + "and again on all three", job.last, job.store.below("comm/"))
-        status += job.end()
-        is_(status == [0] * 5, what + "again no two ranks have decided differently", status)
+
+    def lose_agent(self, what):
+        """Another agent coordinates; without the agent of another site no change is made."""
+        job, before = self.job, self.job.store.with_revision("order/coordinator")[1]
+        if self.case.how == "cut":
+            for link in job.to_store[self.lost]:
+                net.set(link, cut=True)
+        else:
+            send(signal.SIGKILL if self.case.how == "killed" else signal.SIGSTOP,
+                 [self.agent_pid])
+        if self.case.how != "killed":
+            job.end_lease(self.named[self.lost])
+        if self.case.role == "coordinator":
+            is_(wait(lambda: job.store.with_revision("order/coordinator")[1] not in
+                     (None, before), PATIENCE_S), what + "another agent coordinates")
+        else:
+            reply = job.reply(job.request())
+            is_(reply and not reply["ok"] and "lease has ended" in reply["text"],
+                what + "no change is made", reply)
+        if self.case.how == "stopped":
+            send(signal.SIGCONT, [self.agent_pid])
+        self.mend()
+        job.is_whole(what + "afterwards a change is committed")
 
 
-def run(loss):
+def run_cases(job, cases):
+    """The cases of one job, one after the other; it is whole before each of them."""
+    where = "before the first case"
     try:
-        loss.run()
-    except Exception as problem:  # one case must not end the others
-        is_(False, f"{loss.case}: {problem!r}")
+        job.start(SITES)
+        whole = job.is_whole(job.name + ": a change is committed before the first case")
+        for i, case in enumerate(cases if whole else []):
+            where = f"{case.role} {'site' if case.step else 'agent'} lost {case.name}: "
+            loss = Loss(job, case)
+            if not case.step:
+                loss.lose_agent(where)
+                continue
+            loss.lose_site(where)
+            if i == 0:
+                job.start([s for s in SITES if s != loss.lost])
+                job.is_whole(where + "the job begins again on two sites, and changes")
+                is_(job.end() == [0] * (len(SITES) - 1), where + "its ranks agree")
+            job.start(SITES)
+            if not job.is_whole(where + "the job begins again on all sites, and changes"):
+                break
+    except Exception as problem:  # one job must not end the others
+        is_(False, f"{where}: {problem!r}")
         raise
     finally:
-        loss.mend()
-        loss.job.end()
+        for link in sum(job.to_store.values(), []):
+            net.set(link, cut=False, silent=False, hold=())
+        job.members.restart()
+        status = job.end()
+        is_(status == [0] * len(SITES), job.name + ": no two ranks have decided differently",
+            status)
 
 
+wanted = [CASES[int(word)] for word in sys.argv[4:]] or CASES
 shared = Members("etcd")
 digests = {}
-losses = []
-wanted = [int(word) for word in sys.argv[4:]] or range(len(CASES))
-images = {}
+jobs = []
+for name, mine in (("other", lambda c: c.role == "other" and c.how != "leader"),
+                   ("coordinator", lambda c: c.role == "coordinator" and c.how != "leader"),
+                   ("leader", lambda c: c.how == "leader")):
+    mine = [case for case in wanted if mine(case)]
+    if mine:
+        # the loss of a leader is nothing that the other jobs need to see
+        jobs.append((Job(name, Members("etcd3") if name == "leader" else shared), mine))
 for policy in POLICIES:
     with open(f"{build}/policies/{policy}.policy", "rb") as f:
-        images[policy] = f.read()
-    digests[policy] = hashlib.sha256(images[policy]).hexdigest()
-for i in wanted:
-    losses.append(Loss(i, CASES[i]))
-    for policy in POLICIES:
-        losses[-1].job.store.put("image/" + digests[policy], images[policy])
-threads = [threading.Thread(target=run, args=(loss,)) for loss in losses]
+        image = f.read()
+    digests[policy] = hashlib.sha256(image).hexdigest()
+    for job, _ in jobs:
+        job.store.put("image/" + digests[policy], image)
+threads = [threading.Thread(target=run_cases, args=work) for work in jobs]
 for t in threads:
     t.start()
 for t in threads:
     t.join()
-is_(wait(lambda: not any(loss.job.store.below("site/") for loss in losses), 30),
+is_(wait(lambda: not any(job.store.below("site/") for job, _ in jobs), PATIENCE_S),
     "the sites leave the store with their jobs")
-for loss in losses:
-    loss.job.services.terminate()
+for job, _ in jobs:
+    job.services.terminate()
 print(f"1..{tests}")
