@@ -18,6 +18,7 @@
  */
 #include "plugin/job/place.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ struct choice {
 	const struct nb_jobdir_search *search;
 	uint32_t flags;
 	int first;	/* index of the first directory that can be used */
-	uint64_t place; /* digest of its path */
+	uint64_t place; /* digest of the path where a shell looks first */
 };
 
 /* Does our job live in directory @i? *@other: a job of the same name does. */
@@ -155,6 +156,25 @@ static int meet(const struct choice *c, struct nb_jobdir *dir,
 	}
 }
 
+/*
+ * Returns the job's place: of the directory that is set, though this process
+ * may not be able to use it, because shells and other processes look for the
+ * job by this name; else of the first directory that can be used.
+ */
+static uint64_t place_of(const struct choice *c, const char *usable)
+{
+	const char *set = c->search->socket_dir;
+	size_t n = strlen(set);
+	char dir[PATH_MAX];
+
+	if (!n || n >= sizeof(dir))
+		return nb_seg_place(usable);
+	memcpy(dir, set, n + 1);
+	while (n > 1 && dir[n - 1] == '/')
+		dir[--n] = '\0';
+	return nb_seg_place(dir);
+}
+
 /* Find the first directory that can be used; the others are reported. */
 static void begin(struct choice *c, bool make)
 {
@@ -164,7 +184,7 @@ static void begin(struct choice *c, bool make)
 	while (c->first < NB_JOBDIR_CANDIDATES &&
 	       !nb_jobdir_try(c->search, (unsigned)c->first, make, &dir))
 		c->first++;
-	c->place = nb_seg_place(dir.dir);
+	c->place = place_of(c, dir.dir);
 	nb_jobdir_close(&dir);
 }
 

@@ -22,6 +22,9 @@ struct nb_self nb_self = { .dir.dirfd = -1 };
 static void log_line(void *arg, const char *line)
 {
 	(void)arg;
+	if (!nb_self.passed_over[0])
+		snprintf(nb_self.passed_over, sizeof(nb_self.passed_over),
+			 "%.399s", line);
 	nb_log(NB_LOG_WARN, "%s", line);
 }
 

@@ -21,6 +21,7 @@ struct nb_self {
 	 */
 	struct nb_jobdir dir;
 	struct nb_err dir_err;
+	char passed_over[400]; /* first directory that is not used, and why */
 	char host[256];
 	pid_t pid;
 	uint64_t started_ns; /* when this process started (CLOCK_MONOTONIC) */

@@ -18,6 +18,10 @@ passed_over() {
 	check "$1: and why is logged" grep -q "control directory $T/bad.*$2" "$T/host.err"
 	check "$1: with a warning" \
 		grep -q "$T/bad cannot be used; the control socket is in $next" "$T/host.err"
+	NCCLBPF_SOCKET_DIR=$T/bad TMPDIR=$T/run timeout $HANG "$SH" -J t -o json doctor >"$T/doctor" 2>&1
+	check "$1: a shell with the same variable finds the job, and doctor warns" grep -q \
+		'"name":"directory","level":"warn","text":"control directory '"$T/bad.*the job uses $next" \
+		"$T/doctor"
 	stop "$1"
 }
 
@@ -60,8 +64,12 @@ ask "status"
 says "and is served" '"job":"name_with_odd_marks"'
 stop "the longest directory"
 check "which is unlocked when the process is gone" flock -n -x "$long" true
-host NCCLBPF_SOCKET_DIR="${long}0" NCCLBPF_JOB=$job TMPDIR="$T/run" --ranks 1
-check "one byte more: the next directory is taken" test -n "$(in_dir "$next")"
+# $T/run may be too long, too
+short=$(mktemp -d /tmp/nbp.XXXX)
+trap 'rm -rf "$short"; cleanup' EXIT
+host NCCLBPF_SOCKET_DIR="${long}0" NCCLBPF_JOB=$job TMPDIR="$short" --ranks 1
+check "one byte more: the next directory is taken" \
+	test -n "$(in_dir "$short/ncclbpf-$(id -u)")"
 check "and why is logged" grep -q \
 	"control directory ${long}0: $((room + 1)) bytes are too long.* allows $room" "$T/host.err"
 stop "a directory that is too long"

@@ -93,3 +93,13 @@ anew() {
 }
 await anew
 ok "and in the third" $?
+
+ranks 4
+await sites 2
+kill -KILL $agents
+killed() { run -o tsv list && [ "$(grep -c 'does not answer' out)" -eq 2 ]; }
+await killed
+ok "list says that killed agents do not answer" $?
+run -o table list
+has "and why" out "does not answer" "Failed to connect"
+kill $pids

@@ -69,6 +69,9 @@ run list
 [ -e "$T/s/four.9.4.999999.sock" ]
 ok "but nothing that is no socket" $?
 rm -f "$T/s/four.9.4.999999.sock"
+status 69 "list of a job that does not run" -J nojob list
+has "is no list of the others" err "list: no job nojob"
+
 # a socket whose listener has ended, named after this script's PID: the PID was used again
 ns=$(readlink /proc/self/ns/pid | tr -dc 0-9)
 python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \

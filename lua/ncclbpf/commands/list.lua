@@ -55,6 +55,27 @@ function M.twice(job, members)
 		"set NCCLBPF_JOB to a name of its own for each job"
 end
 
+-- Ask the agents of the sites @rows whether they answer. A killed agent has its key in the store
+-- until its lease ends. Adds a line to @problems for each that does not.
+local function ask_agents(ctx, store, rows, problems)
+	local posts, asked = {}, {}
+	for _, r in ipairs(rows) do
+		if r.state == "attachable" then
+			posts[#posts + 1] = { url = r.whole_address .. "/v1/processes" }
+			asked[#asked + 1] = r
+		end
+		r.whole_address = nil
+	end
+	local answers = #posts > 0 and store:post(posts, ctx:timeout()) or {}
+	for i, a in ipairs(answers) do
+		if a.err then
+			asked[i].state, asked[i].reason = "does not answer", a.err.message
+			problems[#problems + 1] = ("job %s, site %s: %s"):format(asked[i].job,
+				asked[i].site, a.err.message)
+		end
+	end
+end
+
 -- Return the jobs of a store: { {job, site, host, processes, ranks, version, address, state} }
 local function fleet_rows(ctx, url)
 	local store = try(sites.open(url, ctx:timeout()))
@@ -70,13 +91,25 @@ local function fleet_rows(ctx, url)
 				generation = generation,
 				-- omit the secret at the end of an address without TLS
 				address = s.address and tostring(s.address):match "^%w+://[^/]*",
+				whole_address = s.address,
 				state = s.address and "attachable"
 					or "no agent address" }
 		end
 		if #list == 0 then rows[#rows + 1] = { job = j.job, state = "not running" } end
 	end
+	ask_agents(ctx, store, rows, problems)
 	store:close()
 	return rows, problems
+end
+
+-- Return the rows of job @wanted (nil: all rows). Raises an error if it has none.
+local function of_job(rows, wanted)
+	local list = lists.select(rows, function(r) return not wanted or r.job == wanted end)
+	if #list > 0 or not wanted then return list end
+	local named = lists.select(rows, function(r) return r.job ~= nil end)
+	local names = lists.unique(lists.map(named, "job"))
+	errors.raise("no_target", "no job %s%s", wanted, #names > 0
+		and ", there are: " .. table.concat(names, ", ") or "")
 end
 
 local function sum_of(list, field)
@@ -90,6 +123,7 @@ end
 -- For people, one row for each job. For programs, one row for each site.
 local function cmd_fleet_list(ctx, url)
 	local rows, problems = fleet_rows(ctx, url)
+	rows = of_job(rows, ctx.flags.job)
 	local by, merged, foot = {}, {}, {}
 	for _, r in ipairs(rows) do
 		local m = by[r.job] or lists.add(merged, by, r.job, {
@@ -114,7 +148,8 @@ local function cmd_fleet_list(ctx, url)
 			{ "site", title = "NAMES" }, { "processes", num = true },
 			{ "ranks", num = true }, { "generation", title = "GEN", num = true },
 			{ "state" }, { "host", flat = true },
-			{ "version", flat = true }, { "address", flat = true } },
+			{ "version", flat = true }, { "address", flat = true },
+			{ "reason", flat = true } },
 	}
 end
 
@@ -122,6 +157,7 @@ function M.cmd_list(ctx)
 	local url = sites.named(ctx.flags)
 	if url then return cmd_fleet_list(ctx, url) end
 	local rows, problems, gone, unreadable = M.list()
+	rows = of_job(rows, ctx.flags.job)
 	local jobs, order, foot = {}, {}, {}
 	for _, r in ipairs(rows) do
 		if r.socket then

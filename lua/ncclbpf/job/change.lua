@@ -20,9 +20,11 @@ local function fixed(data)
 	if none and none ~= "" then
 		return {}, errors.new("refused", "no communicator changes: " .. none)
 	end
+	local late = 0 -- communicators that change when all of their ranks have registered
 	for _, c in ipairs(comms) do
 		if c.state == "unchangeable" then
 			local why = read.text(c.why)
+			late = late + (why:find("ranks have registered", 1, true) and 1 or 0)
 			why = why ~= "" and why or "no reason is known"
 			local g = by[why] or lists.add(list, by, why, { why = why, comms = {} })
 			g.comms[#g.comms + 1] = tostring(c.comm)
@@ -37,6 +39,10 @@ local function fixed(data)
 	if n == 0 then return foot end
 	foot[#foot + 1] = "note: new communicators within this host use the change"
 	if n < #comms then return foot end
+	if late == n then
+		return foot, errors.new("refused", "no communicator changes yet: " ..
+			"ranks are missing, and the change waits for them")
+	end
 	return foot, errors.new("refused", n == 1
 		and "no communicator changes: the job's only one keeps its policies while it lives"
 		or ("no communicator changes: all %d keep their policies while they live")

@@ -624,6 +624,16 @@ static void check_segment(struct nb_json *j)
 		      "the kernel refuses membarrier(2): each decision needs a full memory fence");
 }
 
+static void check_directory(struct nb_json *j)
+{
+	if (nb_self.passed_over[0] && nb_self.dir.dirfd >= 0)
+		check(j, "directory", WARN,
+		      "give that directory room and mode 0700, or set NCCLBPF_SOCKET_DIR "
+		      "to another one for all processes of the job",
+		      "%s; the job uses %.300s", nb_self.passed_over,
+		      nb_self.dir.dir);
+}
+
 static void check_leftovers(struct nb_json *j)
 {
 	struct nb_leftovers l;
@@ -727,6 +737,7 @@ int nb_cmd_doctor(struct nb_call *call)
 	check_divergence(j);
 	check_decisions(j);
 	check_segment(j);
+	check_directory(j);
 	check_leftovers(j);
 	check_fleet(j);
 	check_hosts(j);
