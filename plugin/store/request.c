@@ -31,6 +31,7 @@ struct nb_store_request {
 	bool write;   /* changes the store, so it must not run twice */
 	bool waiting; /* waits for authentication */
 	bool renewed; /* the token was refused once, and renewed */
+	bool patient; /* a member may answer soon: ask all again in time */
 	int pinned;
 	unsigned endpoint, tried;
 	uint64_t started_ms, deadline_ms;
@@ -107,8 +108,9 @@ static void try_again(void *arg)
 }
 
 /*
- * Start another attempt if @q still may have one, else finish it. @patient: the
- * members may answer soon, so try all of them again until the time is over.
+ * Start another attempt if @q still may have one, else finish it. @patient:
+ * this member may answer soon, so try all of them again until the time is over,
+ * whatever the others say.
  */
 static void next_attempt(struct nb_store_request *q, const struct nb_err *err,
 			 bool patient, bool unknown)
@@ -117,9 +119,10 @@ static void next_attempt(struct nb_store_request *q, const struct nb_err *err,
 	uint64_t now = nb_http_now_ms();
 
 	q->tried++;
+	q->patient |= patient;
 	if (q->pinned != ANY_MEMBER || unknown ||
 	    now + LEAST_MS > q->deadline_ms ||
-	    (q->tried >= s->nendpoints && !patient)) {
+	    (q->tried >= s->nendpoints && !q->patient)) {
 		fail(q, err, unknown);
 		return;
 	}

@@ -23,12 +23,17 @@ static struct got g;
 static struct {
 	int fd;
 	unsigned port, served;
+	unsigned busy; /* so many answers are that there is no leader */
 	const char *bytes;
 	size_t size;
 	bool silent;
 	pthread_t thread;
 	char in[65536]; /* the last request */
 } fake;
+
+#define NO_LEADER                                                              \
+	"HTTP/1.1 503 x\r\n\r\n{\"error\":\"etcdserver: no leader\","            \
+	"\"code\":14}"
 
 static void *serve(void *arg)
 {
@@ -38,8 +43,9 @@ static void *serve(void *arg)
 	(void)arg;
 	while ((fd = accept(fake.fd, NULL, NULL)) >= 0) {
 		(void)!read(fd, in, sizeof(fake.in) - 1);
-		fake.served++;
-		if (!fake.silent)
+		if (fake.served++ < fake.busy)
+			(void)!write(fd, NO_LEADER, sizeof(NO_LEADER) - 1);
+		else if (!fake.silent)
 			(void)!write(fd, fake.bytes, fake.size);
 		else
 			(void)!read(fd, in,
@@ -66,6 +72,7 @@ static struct nb_store *start_fake(const char *bytes, size_t size)
 	fake.size = size;
 	fake.silent = !bytes;
 	fake.served = 0;
+	fake.port = ntohs(a.sin_port);
 	ck_assert_int_eq(pthread_create(&fake.thread, NULL, serve, NULL), 0);
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(a.sin_port));
 	c.endpoints = url;
@@ -147,9 +154,7 @@ static const struct {
 	{ "HTTP/1.1 503 x\r\n\r\n{\"error\":\"etcdserver: request timed out\","
 	  "\"code\":14}",
 	  NB_E_TIMEOUT, true },
-	{ "HTTP/1.1 503 x\r\n\r\n{\"error\":\"etcdserver: no leader\","
-	  "\"code\":14}",
-	  NB_E_STORE, false },
+	{ NO_LEADER, NB_E_STORE, false },
 	{ "HTTP/1.1 429 x\r\n\r\n{\"error\":\"etcdserver: mvcc: database space "
 	  "exceeded\",\"code\":8}",
 	  NB_E_FULL, false },
@@ -501,6 +506,41 @@ START_TEST(a_busy_member_is_asked_again)
 }
 END_TEST
 
+/*
+ * One member elects a leader, the other is dead. Which of them is asked last
+ * must not decide: the request goes on until its time is over.
+ */
+START_TEST(an_election_beside_a_dead_member_is_waited_for)
+{
+	static const char answer[] = OK_HEAD "{" HEADER ",\"succeeded\":true}";
+	struct sockaddr_in a = { .sin_family = AF_INET };
+	struct nb_store_config c = { .timeout_ms = 20000 };
+	socklen_t n = sizeof(a);
+	int dead = socket(AF_INET, SOCK_STREAM, 0);
+	struct nb_store *s = start_fake(answer, sizeof(answer) - 1);
+	char urls[128];
+
+	nb_store_close(s);
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	/* bound, so that no other program has the port; it does not listen */
+	ck_assert_int_eq(bind(dead, (struct sockaddr *)&a, n), 0);
+	getsockname(dead, (struct sockaddr *)&a, &n);
+	n = (socklen_t)snprintf(urls, sizeof(urls), "http://127.0.0.1:%u,",
+				fake.port);
+	snprintf(urls + n, sizeof(urls) - n, "http://127.0.0.1:%u",
+		 ntohs(a.sin_port));
+	c.endpoints = urls;
+	fake.busy = 3;
+	ck_assert_int_eq(nb_store_open(&s, http, &c, &err), 0);
+	WAIT(g, nb_store_put(s, "/k", "1", 1, 0, keep_reply, &g, &err));
+	ck_assert_msg(!g.err.code, "%s", g.err.text);
+	ck_assert_uint_eq(fake.served, 4);
+	fake.busy = 0;
+	stop_fake(s);
+	close(dead);
+}
+END_TEST
+
 UNIT_MAIN("store",
 	  tcase_add_loop_test(tc, replies_of_a_server_that_is_not_etcd, 0,
 			      (int)(sizeof(replies) / sizeof(replies[0])));
@@ -508,6 +548,7 @@ UNIT_MAIN("store",
 	  tcase_add_test(tc, a_keepalive_waits_no_longer);
 	  tcase_add_test(tc, damaged_replies);
 	  tcase_add_test(tc, a_busy_member_is_asked_again);
+	  tcase_add_test(tc, an_election_beside_a_dead_member_is_waited_for);
 	  tcase_add_test(tc, a_token_is_whole_or_refused);
 	  tcase_add_test(tc, base64_there_and_back);
 	  tcase_add_test(tc, a_prefix_ends_before_its_successor);
