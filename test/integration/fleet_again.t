@@ -29,7 +29,7 @@ ranks() { # N: the job's two ranks, one on each site, in its run N
 		[ $r -eq 0 ] && s=a || s=b
 		NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$s" \
 			"$B/test/fakes/host/standin" --ranks 2 --nodes 2 --rank $r \
-			--meet "$T/meet.$1" --min 4M --max 32M --seconds 300 \
+			--meet "$T/meet.$1" --min 4M --max 32M --seconds inf \
 			--pause-ms 5 >"log.$1.$r" 2>&1 &
 		pids="$pids $!"
 	done

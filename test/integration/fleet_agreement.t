@@ -37,7 +37,7 @@ NCCLBPF_FLEET="$fleet" "$agents" agree "$T/a" "$T/b" >>log.agents 2>&1 &
 jobs="$jobs $!"
 NCCLBPF_FLEET="$fleet" NCCLBPF_JOB=agree NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 	NCCLBPF_COHERENCE=off NCCLBPF_SOCKET_DIR="$T/a" timeout 300 "$B/test/fakes/host/standin" \
-	--ranks 4 --nodes 2 --procs --min 4M --max 32M --seconds 120 --pause-ms 5 --hang \
+	--ranks 4 --nodes 2 --procs --min 4M --max 32M --seconds inf --pause-ms 5 --hang \
 	--rank-env 0:RANK=0 --rank-env 1:RANK=1 --rank-env 2:RANK=2 --rank-env 3:RANK=3 \
 	--rank-env "2:NCCLBPF_SOCKET_DIR=$T/b" --rank-env "3:NCCLBPF_SOCKET_DIR=$T/b" >log 2>&1 &
 job=$!

@@ -30,13 +30,13 @@ standin=$B/test/fakes/host/standin
 for r in 0 1; do
 	part "log.$r" NCCLBPF_SOCKET_DIR="$T/$([ $r -eq 0 ] && echo a || echo b)" \
 		timeout 300 "$standin" --ranks 2 --nodes 2 --rank $r --meet "$T/meet" --min 4M \
-		--max 32M --seconds 190 --pause-ms 5
+		--max 32M --seconds inf --pause-ms 5
 done
 # alone LOG DIR RANK [SECONDS]: a process with a communicator of its own and another policy
 alone() {
 	part "$1" RANK="$3" NCCLBPF_SOCKET_DIR="$T/$2" NCCLBPF_POLICY="$P/force.policy" \
 		timeout 300 "$standin" --ranks 1 --min 4M --max 32M \
-		--seconds "${4:-190}" --pause-ms 5
+		--seconds "${4:-inf}" --pause-ms 5
 }
 registered() {
 	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 2 ]

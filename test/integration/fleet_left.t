@@ -15,14 +15,14 @@ export NCCLBPF_FLEET NCCLBPF_JOB
 keys=/ncclbpf/1/left
 ctl() { etcdctl --endpoints="$NCCLBPF_FLEET" --command-timeout=3s "$@"; }
 mkdir -m 700 a b
-"$agents" left "$T/a" "$T/b" >>log.agents 2>&1 &
+AGENT_TIMES=lease=600000 "$agents" left "$T/a" "$T/b" >>log.agents 2>&1 &
 jobs="$jobs $!"
 
 # rank N DIR: one rank of a job of two, alone on its site
 rank() {
 	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$2" \
 		"$B/test/fakes/host/standin" --ranks 2 --nodes 2 --rank "$1" --meet "$T/meet" \
-		--min 4M --max 32M --seconds 300 --pause-ms 5 >"log.$1" 2>&1 &
+		--min 4M --max 32M --seconds inf --pause-ms 5 >"log.$1" 2>&1 &
 	pid=$!
 	jobs="$jobs $pid"
 }
@@ -45,6 +45,16 @@ agent_of() { # DIR: the PID of the site's agent
 	LC_ALL=C grep -la "^ncclbpf-agent.*$T/$1" /proc/[0-9]*/cmdline 2>/dev/null |
 		tr -dc '0-9\n'
 }
+# end_lease DIR: the lease of the site's agent ends, which lasts ten minutes otherwise
+end_lease() {
+	for key in $(ctl get --prefix --keys-only $keys/site/); do
+		grep -qa "${key##*/}" "$1/left.seg" || continue
+		ctl lease revoke "$(printf %x "$(ctl get -w fields "$key" |
+			sed -n 's/^"Lease" : //p')")"
+		return
+	done >/dev/null
+	return 1
+}
 
 both
 ok "two sites have ranks of one communicator" $?
@@ -53,7 +63,7 @@ agent=$(agent_of b)
 [ -n "$agent" ]
 ok "site b has an agent" $?
 kill -KILL "$agent" "$second"
-await sites 1
+end_lease b && await sites 1
 ok "agent and rank of site b are killed at once, and the agent's lease ends" $?
 run status
 [ "$rc" -ne 0 ] && grep -q size_aware out &&

@@ -21,7 +21,7 @@ rank() { # NUMBER SITE [FLEET]: one of four ranks, two on each of two hosts
 		NCCLBPF_POLICY="$B/policies/noop.policy" \
 		NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$2" \
 		"$B/test/fakes/host/standin" --ranks 4 --nodes 2 --rank "$1" \
-		--meet "$T/meet.$run_n" --min 4M --max 32M --seconds 600 --pause-ms 5 \
+		--meet "$T/meet.$run_n" --min 4M --max 32M --seconds inf --pause-ms 5 \
 		>"log.$run_n.$1" 2>&1 &
 	ranks="$ranks $!"
 	jobs="$jobs $!"

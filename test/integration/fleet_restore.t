@@ -30,7 +30,7 @@ for r in 0 1; do
 	[ $r -eq 0 ] && s=a || s=b
 	NCCL_TUNER_PLUGIN="$B/libncclbpf.so" NCCLBPF_SOCKET_DIR="$T/$s" \
 		"$B/test/fakes/host/standin" --ranks 2 --nodes 2 --rank $r --meet "$T/meet" \
-		--min 4M --max 32M --seconds 600 --pause-ms 5 >"log.$r" 2>&1 &
+		--min 4M --max 32M --seconds inf --pause-ms 5 >"log.$r" 2>&1 &
 	ranks="$ranks $!"
 done
 jobs="$jobs $ranks"

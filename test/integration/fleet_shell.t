@@ -29,7 +29,7 @@ site() {
 	for r in $first $((first + 1)); do
 		RANK=$r NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=train \
 			NCCLBPF_SOCKET_DIR=$T/$name timeout 300 "$B/test/fakes/host/standin" \
-			--ranks 1 --seconds 100 --pause-ms 5 >"$name.$r.out" 2>&1 &
+			--ranks 1 --seconds inf --pause-ms 5 >"$name.$r.out" 2>&1 &
 		jobs="$jobs $!"
 	done
 	agent "$name" "$@"

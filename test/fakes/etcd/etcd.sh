@@ -3,9 +3,10 @@
 # etcd.sh: a store of one or three real etcd members on free ports of
 # 127.0.0.1, in folder DIR.
 #
-#   etcd.sh start DIR [members=3] [tls] [users] [quota=BYTES] [peers=L:V,L:V,L:V]
+#   etcd.sh start DIR [members=3] [tls] [users] [quota=BYTES] [peers=L:V,L:V,L:V] [election=MS]
 #               peers: each member listens to the others at port L, and they reach
 #               it at port V, where a proxy is
+#               election: the time-out of elections (2000), long for a busy machine
 #   etcd.sh stop DIR            end all members; the folder stays
 #   etcd.sh kill DIR N          SIGKILL to member N (1, 2, 3)
 #   etcd.sh pause|resume DIR N  SIGSTOP, SIGCONT
@@ -122,7 +123,7 @@ users() {
 }
 
 start() {
-	n=1 tls= users= quota= peers=
+	n=1 tls= users= quota= peers= election=2000
 	for option in "$@"; do
 		case $option in
 		members=*) n=${option#members=} ;;
@@ -130,6 +131,7 @@ start() {
 		users) users=1 ;;
 		quota=*) quota="--quota-backend-bytes ${option#quota=}" ;;
 		peers=*) peers=${option#peers=} ;;
+		election=*) election=${option#election=} ;;
 		*)
 			echo "etcd.sh: unknown option $option" >&2
 			exit 64
@@ -167,7 +169,7 @@ start() {
 --listen-client-urls $url --advertise-client-urls $url \
 --listen-peer-urls $listen --initial-advertise-peer-urls $peer \
 --initial-cluster ${cluster#,} --initial-cluster-state new \
---heartbeat-interval 50 --election-timeout 500 --snapshot-count 10000 \
+--heartbeat-interval $((election / 10)) --election-timeout $election --snapshot-count 10000 \
 --bcrypt-cost 4 --logger zap --log-level warn $secure $quota" >"$dir/command.$i"
 		member "$i"
 	done
