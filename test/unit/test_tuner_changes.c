@@ -384,6 +384,28 @@ START_TEST(ranks_elsewhere_refuse_a_change)
 }
 END_TEST
 
+/* A communicator before it was not to change, for another reason. */
+START_TEST(a_failed_change_names_the_communicator_that_was_rolled_back)
+{
+	struct nb_comm *c = rank_of(0xabc, 4), *e = rank_of(0xeee, 1);
+	uint8_t digest[NB_SHA256_SIZE];
+	struct nb_err err = { 0 };
+	const char *name = "ring";
+
+	ask(c, 4, 1024);
+	ask(e, 4, 1024);
+	hold("ring", MADE_CHOOSE(1, 2), NULL, 0);
+	ck_assert_int_eq(stage_use(&name, 1, digest, &err), 0);
+	__atomic_store_n(&e->fence.slot->announced, UINT64_C(1) << 41,
+			 __ATOMIC_SEQ_CST);
+	ck_assert_int_eq(commit(digest, &err), NB_E_BUSY);
+	ck_assert_msg(strstr(err.text, "0eee") && strstr(err.text, "2^40"),
+		      "%s", err.text);
+	nb_comm_free(c);
+	nb_comm_free(e);
+}
+END_TEST
+
 START_TEST(communicators_without_identity_keep_what_they_have)
 {
 	struct got got = { -1, 0 };
@@ -524,7 +546,9 @@ UNIT_MAIN("tuner_changes", tcase_set_timeout(tc, 300);
 	  tcase_add_test(tc, what_is_behind_a_fence_stays_until_it_is_taken);
 	  tcase_add_test(tc, new_communicators_begin_with_the_last_change);
 	  tcase_add_test(tc, a_change_reaches_those_that_it_is_for);
-	  tcase_add_test(tc, ranks_elsewhere_refuse_a_change);
+	  tcase_add_test(tc, ranks_elsewhere_refuse_a_change); tcase_add_test(
+		  tc,
+		  a_failed_change_names_the_communicator_that_was_rolled_back);
 	  tcase_add_test(tc,
 			 communicators_without_identity_keep_what_they_have);
 	  tcase_add_test(tc,
