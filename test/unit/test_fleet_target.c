@@ -90,6 +90,33 @@ START_TEST(no_site_is_no_answer)
 }
 END_TEST
 
+/* Says which ranks of four are missing. @who: those that site a has */
+static void misses(const char *who, int ranks, const char *words)
+{
+	char value[200];
+
+	nb_view_clear(&view);
+	snprintf(
+		value, sizeof(value),
+		"{\"since\":5,\"nranks\":4,\"ranks\":%d,"
+		"\"clock\":\"decisions\",\"settings\":[1],\"differs\":\"\",\"who\":[%s]}",
+		ranks, who);
+	put("comm/" COMM "/a", value, 5);
+	nb_targets_find(&targets, &view, DIGEST);
+	ck_assert_uint_eq(targets.n, 1);
+	ck_assert_msg(strstr(targets.at[0].why, words), "%s",
+		      targets.at[0].why);
+}
+
+START_TEST(missing_ranks_are_named_in_whole_sentences)
+{
+	misses("0,1,3", 3, ", on 1 site: rank 2 has no ncclbpf, no agent");
+	misses("0,1", 2, ": ranks 2-3 have no ncclbpf");
+	misses("1", 1, ": ranks 0,2-3 have no ncclbpf");
+	misses("", 2, ": the others have no ncclbpf");
+}
+END_TEST
+
 START_TEST(none_is_armed_while_a_site_is_away)
 {
 	char why[200];
@@ -531,6 +558,7 @@ UNIT_MAIN("fleet_target", tcase_add_checked_fixture(tc, set_up, tear_down);
 	  tcase_add_test(tc, a_site_that_has_left_has_not_answered);
 	  tcase_add_test(tc, nor_has_one_with_one_of_its_keys);
 	  tcase_add_test(tc, no_site_is_no_answer);
+	  tcase_add_test(tc, missing_ranks_are_named_in_whole_sentences);
 	  tcase_add_test(tc, none_is_armed_while_a_site_is_away);
 	  tcase_add_test(tc, an_armed_record_has_no_generation_yet);
 	  tcase_add_test(tc, a_record_outlives_the_keys_of_sites);
