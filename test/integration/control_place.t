@@ -18,10 +18,11 @@ passed_over() {
 	check "$1: and why is logged" grep -q "control directory $T/bad.*$2" "$T/host.err"
 	check "$1: with a warning" \
 		grep -q "$T/bad cannot be used; the control socket is in $next" "$T/host.err"
-	NCCLBPF_SOCKET_DIR=$T/bad TMPDIR=$T/run timeout $HANG "$SH" -J t -o json doctor >"$T/doctor" 2>&1
-	check "$1: a shell with the same variable finds the job, and doctor warns" grep -q \
-		'"name":"directory","level":"warn","text":"control directory '"$T/bad.*the job uses $next" \
-		"$T/doctor"
+	NCCLBPF_SOCKET_DIR=$T/bad TMPDIR=$T/run timeout $HANG "$SH" -J t -o json doctor \
+		>"$T/doctor" 2>&1
+	warns='"name":"directory","level":"warn","text":"control directory'
+	check "$1: a shell with the same variable finds the job, and doctor warns" \
+		grep -q "$warns $T/bad.*the job uses $next" "$T/doctor"
 	stop "$1"
 }
 
