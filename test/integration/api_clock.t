@@ -20,6 +20,7 @@ start() { # JOB ARGS...
 	jobs="$jobs $!"
 	job=$!
 	await timeout 300 "$S" -q attach "$this" >/dev/null 2>&1
+	need "a job: $this" $?
 }
 stop() {
 	kill -TERM "$job" 2>/dev/null

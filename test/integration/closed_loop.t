@@ -22,6 +22,7 @@ start() { # JOB POLICY [NAME=value...] -- ARGS...
 	jobs="$jobs $!"
 	job=$!
 	await timeout 300 "$S" -q attach "$loopjob" >/dev/null 2>&1
+	need "a job: $loopjob" $?
 }
 stop() {
 	kill -TERM "$job" 2>/dev/null

@@ -58,7 +58,7 @@ registered() {
 	[ "$(ctl get --prefix --print-value-only $keys/comm/ | grep -c '"since":[1-9]')" -eq 3 ]
 }
 await registered
-ok "three sites run the job" $?
+need "three sites run the job" $?
 
 # ---- each process counts something else ----
 count() { # DIR VALUE

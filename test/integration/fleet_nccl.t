@@ -47,7 +47,7 @@ env ${gpu:+LD_PRELOAD="$gpu"} NCCL_TUNER_PLUGIN="$B/libncclbpf.so" \
 job=$!
 jobs="$jobs $job"
 await registered 
-ok "$ranks ranks on two sites are registered" $?
+need "$ranks ranks on two sites are registered" $?
 
 # decisions: the smallest number of decisions of a rank, by the job's own processes
 decisions() {

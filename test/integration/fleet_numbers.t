@@ -66,7 +66,7 @@ return { name = "mid", candidate = "$B/policies/nvlink_ring_mid.policy", blocks 
 	scope = { collectives = { "allreduce" }, sizes = "4M..128M" },
 	judge = { confidence = 0.98, min_effect_pct = 1, looks = 2 } }
 END
-LIMIT_S=120 run -o table rollout start plan.lua
+run -o table rollout start plan.lua
 cp out plan.out
 grep -q "mid: succeeded" out
 ok "a rollout over both sites is promoted" $?

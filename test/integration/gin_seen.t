@@ -178,6 +178,7 @@ on() { # JOB [NAME=value...] COMMAND...: with GIN on, until it can be attached t
 		"$@" </dev/null >"$name.out" 2>&1 &
 	jobs="$jobs $!"
 	await timeout 300 "$S" -q attach "$name" >/dev/null 2>&1
+	need "a job: $name" $?
 }
 run -J one -o json doctor
 has "doctor: in use" out '"name":"gin","level":"ok"'

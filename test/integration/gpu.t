@@ -31,6 +31,7 @@ real() {
 	job=$!
 	jobs="$jobs $job"
 	await timeout 300 "$S" -q attach "$realjob" >/dev/null 2>&1
+	need "a job: $realjob" $?
 }
 ended() { # NAME: the job, well, with all sums right
 	kill -TERM "$job" 2>/dev/null

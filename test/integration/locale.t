@@ -32,6 +32,7 @@ for l in $LOCALES; do
 	jobs="$jobs $!"
 	measured() { run metrics && grep -q 'algo_proto="R.NG_S.MPLE"' "$T/out"; }
 	await timeout 300 "$S" -q attach "$l" >/dev/null 2>&1
+	need "a job: $l" $?
 	status 0 "$l: words of a table" policy load t.csv
 	status 0 "$l: in use" policy use t
 	status 0 "$l: telemetry" telemetry on

@@ -17,6 +17,7 @@ start() { # JOB ARGS...
 	job=$!
 	jobs="$jobs $job"
 	await timeout 300 "$S" -q attach "$this" >/dev/null 2>&1
+	need "a job: $this" $?
 }
 stop() {
 	kill -TERM "$job" 2>/dev/null
@@ -82,6 +83,7 @@ NCCLBPF_JOB=idle NCCL_ENV_PLUGIN=$B/libncclbpf.so "$B/test/fakes/host/env_host" 
 	<asks >/dev/null 2>&1 &
 jobs="$jobs $!"
 await timeout 300 "$S" -q attach idle >/dev/null 2>&1
+need "a job: idle" $?
 status 0 "no communicator yet: the change is for those to come" -J idle -o table \
 	policy use "$policy"
 has "and says so" out "no communicators yet; new communicators use the change"

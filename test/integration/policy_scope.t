@@ -18,6 +18,7 @@ host() { # NAME OPTIONS...
 		--pause-ms 2 --min 1M --max 64M --factor 4 "$@" >"$n.out" 2>&1 &
 	jobs="$jobs $!"
 	await timeout 300 "$S" -q attach "$n" >/dev/null 2>&1
+	need "a job: $n" $?
 	export NCCLBPF_JOB=$n
 	run -J "$n" policy load "$B/policies/nvlink_ring_mid.policy"
 	run -J "$n" policy load "$B/examples/rollout/one_channel.bpf.o"

@@ -111,7 +111,7 @@ ok "nothing has changed" $?
 # ---- promoted ----
 run policy load "$B/policies/nvlink_ring_mid.policy"
 run policy load "$B/examples/rollout/one_channel.bpf.o"
-LIMIT_S=120 run -o table rollout start "$R/ring_mid.lua"
+run -o table rollout start "$R/ring_mid.lua"
 [ "$rc" -eq 0 ]
 ok "a better policy" $?
 has "is promoted" out "ring-mid: succeeded" "allreduce 64M" "pass"
@@ -229,7 +229,7 @@ P
 status 0 "a plan that promotes what is better" rollout plan mixed.lua
 has "says so" out "by more than 1 %; then: promote, for such kinds alone" \
 	"when no kind of collective is faster"
-LIMIT_S=120 run -o table rollout start mixed.lua
+run -o table rollout start mixed.lua
 [ "$rc" -eq 0 ]
 ok "better in one size, worse in another, the same in the third" $?
 kinds="better in 1 of 3 kinds of collectives, worse in 1, the same in 1, open in 0"
@@ -274,7 +274,7 @@ using ""
 ok "as a whole" $?
 sed -e 's/allreduce,8388608.*//' mixed.csv >worse.csv
 sed -e 's/mixed.csv/worse.csv/' mixed.lua >worse.lua
-LIMIT_S=120 status 2 "better nowhere" rollout start worse.lua
+status 2 "better nowhere" rollout start worse.lua
 has "is rolled back" err "rolled_back: fail at look 1: better in 0 of 3 kinds"
 run policy load "$B/policies/force.policy"
 sed -e 's/candidate = "mixed.csv"/candidate = { "force" }/' mixed.lua >map.lua
@@ -404,7 +404,7 @@ begin orphan.lua
 await seen 1 progressing
 kill -9 $shell
 wait $shell 2>/dev/null
-LIMIT_S=120 run -o table rollout status follow=yes
+run -o table rollout status follow=yes
 [ "$rc" -eq 0 ]
 ok "the rollout goes on, and another shell follows it" $?
 has "to its verdict" out "ring-mid: succeeded" "pass"

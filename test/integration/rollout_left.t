@@ -54,7 +54,7 @@ ok "with the baseline" $?
 status 0 "abort" -J left rollout abort
 with ''
 ok "keeps it" $?
-LUA_LIMIT=120 lua_run "$TOP/test/integration/rollout_left.lua" $tests >"$T/api.out" 2>"$T/why"
+lua_run "$TOP/test/integration/rollout_left.lua" $tests >"$T/api.out" 2>"$T/why"
 rc=$?
 cat "$T/api.out"
 tests=$((tests + $(grep -c '^\(not \)\{0,1\}ok ' "$T/api.out")))
@@ -105,5 +105,5 @@ assert(r.state == "succeeded" and r.blocks == 6 and waits == 4)
 assert(table.concat(t:status().policies, ",") == "loop_hostile,nvlink_ring_mid")
 L
 status 0 "a controller is told to change a map at each run" -J loop map set loop_hostile/ask 0 4
-LUA_LIMIT=120 lua_run loop.lua >why 2>&1
+lua_run loop.lua >why 2>&1
 ok "its generations are no reason to pause" $?

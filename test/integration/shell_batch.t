@@ -9,7 +9,7 @@ trap finish EXIT
 cd "$T" || exit 1
 [ -e "$B/test/corpus/shell/batch.bpf.o" ] || skip_all "many elements at once" "no clang"
 cp "$B/test/corpus/shell/batch.bpf.o" .
-N=${ELEMENTS:-20000} LIMIT_S=100
+N=${ELEMENTS:-20000}
 decided() { "$S" -o json status </dev/null | sed 's/.*"decisions":\([0-9]*\).*/\1/'; }
 
 job batch --ranks 2 --procs 2 --rate 100

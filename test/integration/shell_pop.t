@@ -8,7 +8,6 @@ trap finish EXIT
 cd "$T" || exit 1
 [ -e "$B/test/corpus/shell/batch.bpf.o" ] || skip_all "map pop and variables" "no clang"
 cp "$B/test/corpus/shell/batch.bpf.o" .
-LIMIT_S=100
 job pop --ranks 1 --procs 1 --rate 2000
 status 0 "load" policy load batch.bpf.o
 status 0 "use" policy use batch

@@ -21,7 +21,7 @@ V=$B/test/fakes/vgpu
 trap finish EXIT
 cd "$T" || exit 1
 mkdir tmp
-export XDG_STATE_HOME="$T/state" LIMIT_S=60
+export XDG_STATE_HOME="$T/state"
 echo "return { candidate = '$B/policies/force.policy', blocks = 6 }" >plan.lua
 
 shm() { # SIZE

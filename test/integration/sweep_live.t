@@ -52,7 +52,7 @@ sed 's/"ring"/"pat"/' plan.lua >pat.lua
 status 2 "what NCCL does not offer" sweep start pat.lua
 has "is not tried" err "NCCL offers no other combination there than the current one"
 
-LIMIT_S=120 run -o table sweep start plan.lua out=best.csv
+run -o table sweep start plan.lua out=best.csv
 [ "$rc" -eq 0 ]
 ok "a sweep" $?
 has "finds what is replayed" out "better" "ring/" "faster by" "times are replayed" \
@@ -72,8 +72,10 @@ has "says it is done" out "done"
 # ---- behind what is in use; ended in each way ----
 sed -e 's/rounds = 8/rounds = 300/' \
 	-e 's/, "simple" }, channels = { 0, 1 }/ }, channels = { 0, 2 }/' plan.lua >long.lua
-started() { # with a table of its own in use
-	"$S" -o json status | grep -q "\"policies\":\[\"best\",\"sweep-"
+started() { # with a table of its own in use; never if its shell has ended
+	"$S" -o json status | grep -q "\"policies\":\[\"best\",\"sweep-" && return
+	case $(ps -o stat= -p "$shell") in '' | Z*) return $NEVER ;; esac
+	return 1
 }
 runner() { # the PID of the process that sweeps
 	run -o json sweep status
@@ -124,7 +126,7 @@ has "is harmless" out "the job has its baseline"
 
 sed 's/rounds = 300/rounds = 12/' long.lua >short.lua
 status 0 "a sweep that nobody follows" sweep start short.lua follow=no
-LIMIT_S=120 status 0 "is followed later" -o table sweep status follow=yes
+status 0 "is followed later" -o table sweep status follow=yes
 has "to its end" out "comparisons" "the job has its baseline again"
 using '"best"'
 ok "and leaves the baseline" $?

@@ -20,6 +20,7 @@ standin() { # JOB [NAME=value...] -- ARGS...
 	jobs="$jobs $!"
 	job=$!
 	await timeout 300 "$S" -q attach "$name" >/dev/null 2>&1
+	need "a job: $name" $?
 }
 
 # truth CODE: Lua over the answer in $T/out: d its data, row(coll) a row that

@@ -16,6 +16,7 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=train NCCLBPF_POLICY=$B/policies/
 job=$!
 jobs="$jobs $job"
 await timeout 300 "$S" -q attach train >/dev/null 2>&1
+need "a job: train" $?
 run -J train telemetry on
 status 64 "an interval that is none" -J train top every=soon
 status 64 "without a terminal" -J train top

@@ -17,6 +17,7 @@ standin() { # JOB ARGS...
 	jobs="$jobs $!"
 	job=$!
 	await timeout 300 "$S" -q attach "$name" >/dev/null 2>&1
+	need "a job: $name" $?
 }
 truth() { # CODE: over d, the data of the JSON answer in $T/out
 	cp "$T/out" "$T/truth.in"

@@ -16,6 +16,7 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=one \
 	--nccl 2.28.9 --min 4K --max 4M --factor 1024 --pause-ms 20 >one.out 2>&1 &
 jobs=$!
 await timeout 300 "$S" -q attach one >/dev/null 2>&1
+need "a job: one" $?
 traced() { # FILE ARGS...: until it has collectives and their times
 	run -J one trace start out="$@" seconds=1
 	[ "$(grep -c '"cat":"coll".*"exec_us"' "$1")" -gt 12 ]

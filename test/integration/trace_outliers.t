@@ -69,6 +69,7 @@ OUTLIER_DIR=$T/d LD_PRELOAD=$T/libnccl.so.2 NCCL_TUNER_PLUGIN=$B/libncclbpf.so N
 	--nccl 2.28.9 --min 4K --max 4K --pause-ms 10 >slow.out 2>&1 &
 jobs=$!
 await timeout 300 "$S" -q attach slow >/dev/null 2>&1
+need "a job: slow" $?
 out() { # CODE over d, the data of the JSON answer in $T/FILE
 	lua_run -e 'local d = require "ncclbpf.core".decode(io.read "a") d = assert(d.data or d)
 		'"$2" <"$T/$1" 2>>"$T/why"

@@ -12,6 +12,7 @@ NCCL_TUNER_PLUGIN=$B/libncclbpf.so NCCLBPF_JOB=plain \
 	--max 4M --factor 1024 --pause-ms 5 >"$T/plain.out" 2>&1 &
 jobs=$!
 await timeout 300 "$S" -q attach plain >/dev/null 2>&1
+need "a job: plain" $?
 status 64 "a wrong duration" -J plain trace rdma seconds=soon
 if command -v setpriv >/dev/null &&
 		setpriv --bounding-set=-all --inh-caps=-all true 2>/dev/null; then
