@@ -68,9 +68,13 @@ ld = $(call say,LD,$@)$(LINK)
 # Object files of wildcard patterns.
 o = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
 
-# What is compiled with other flags is compiled again.
+# What is compiled with other flags is compiled again: those above, and those that the parts set
+# for some files. -Werror changes no object.
 FLAGS := $(B)/flags
-FLAGS_NOW := $(CC) $(NB_CPPFLAGS) $(CPPFLAGS) $(NB_CFLAGS) $(CFLAGS) : $(SAN) $(LDFLAGS)
+FLAGS_OF_PARTS := $(shell sed -e ':a' -e '/\\$$/N' -e 's/\\\n//' -e ta \
+	$(sort $(wildcard */*.mk */*/*.mk */*/*/*.mk)) | grep -E 'FLAGS|\((cc|ld)\)|^COLD|^WRAP' | cksum)
+FLAGS_NOW := $(CC) $(filter-out -Werror,$(NB_CPPFLAGS) $(CPPFLAGS) $(NB_CFLAGS) $(CFLAGS)) : \
+	$(SAN) $(LDFLAGS) : $(FLAGS_OF_PARTS)
 .PHONY: flags-changed
 $(FLAGS): $(if $(filter-out $(file <$(FLAGS)),$(FLAGS_NOW))$(filter-out $(FLAGS_NOW),$(file <$(FLAGS))),flags-changed)
 	@mkdir -p $(@D)

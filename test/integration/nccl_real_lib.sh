@@ -102,7 +102,7 @@ events() { # name, options...
 	say $? "$name: NCCL calls profiler v5"
 	grep -q '"coll":"allreduce".*"gpu":{"count":[1-9].*"source":"kernel_gpu"' "$dir/stats"
 	say $? "$name: collectives are timed by the GPU's clock"
-	grep -q '"busbw_gbs":[0-9]*[1-9]' "$dir/stats"
+	grep -q '"busbw_gbs":[0-9.]*[1-9]' "$dir/stats"
 	say $? "$name: and have a bus bandwidth"
 	timeout 300 "$sh" -J $NCCLBPF_JOB telemetry off >/dev/null 2>&1
 	kill -TERM $pid

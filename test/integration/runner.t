@@ -34,6 +34,8 @@ runs && says '^1 passed, 0 failed, 1 skipped$'
 is $? "the quick tier: counts, status 0"
 runs -a -t full && says '^2 passed, 0 failed, 1 skipped$'
 is $? "the full tier has the quick one"
+[ "$(head -1 "$T/out")" = "plan: 2 suites (1 quick, 1 full)" ]
+is $? "the plan comes first"
 runs && says '^0 passed, 0 failed, 0 skipped$' && says '^1 suites have passed'
 is $? "what has passed and has not changed does not run again"
 echo '# changed' >>"$T/test/integration/good.t"
