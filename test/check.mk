@@ -22,21 +22,26 @@ check-all:
 	@$(AGAIN) lib policies tests-full
 	@$(RUN_TESTS) -t full
 
-## check: check-san       unit tests, fuzz corpus and agents under ASan and UBSan; units under TSan
-# A process that a signal ends while it looks for leaks may never end, so jobs do not look for them.
-check-san: TSAN := $(addprefix =unit-,gen chain exit live jit_inline segment fence fence_calls \
+## check: check-san       quick unit tests, fuzz corpus and agents by ASan and UBSan; threads by TSan
+# TIER=full: all unit tests. A process that a signal ends while it looks for leaks may never
+# end, so jobs do not look for them.
+check-san: TSAN := $(addprefix unit-,gen chain exit live jit_inline segment fence fence_calls \
 	fence_faults tuner tuner_changes tuner_explain tuner_ranks map map_model map_rules trace \
 	net net_calls gin gin_calls gin_hooks gin_threads loop loop_faults loop_sites profiler \
-	profiler_connect profiler_threads spans) =verbs_tap
+	profiler_connect profiler_threads spans) verbs_tap
 check-san: FLEET := $(addprefix =fleet_,again damage refused)
 check-san:
 	@test/setup.sh build check full
-	@$(AGAIN) VARIANT=asan B=build/asan unit-tests policies tap-tests lib hosts \
-		build/asan/test/nursery $(patsubst $(B)/%,build/asan/%,$(CORPUS))
-	@$(AGAIN) VARIANT=tsan B=build/tsan unit-tests policies tap-tests build/tsan/test/nursery
-	@LIMIT=1800 test/run -b build/asan unit- fuzz- =verbs_tap '!unit-verify_domains'; asan=$$?; \
+	@$(AGAIN) VARIANT=asan B=build/asan $(if $(filter full,$(TIER)),unit-tests,unit-quick) \
+		policies tap-tests lib build/asan/test/nursery \
+		build/asan/test/fakes/host/standin build/asan/test/integration/control/host \
+		$(patsubst $(B)/%,build/asan/%,$(CORPUS))
+	@$(AGAIN) VARIANT=tsan B=build/tsan policies tap-tests build/tsan/test/nursery unit-fakes \
+		$(patsubst unit-%,build/tsan/test/unit/test_%,$(filter unit-%,$(TSAN)))
+	@LIMIT=1800 test/run -b build/asan -t $(or $(TIER),quick) unit- fuzz- =verbs_tap \
+		'!unit-verify_domains'; asan=$$?; \
 	LIMIT=1800 ASAN_OPTIONS=detect_leaks=0 test/run -b build/asan $(FLEET); fleet=$$?; \
-	LIMIT=1800 test/run -b build/tsan $(TSAN); [ $$asan$$fleet$$? = 000 ]
+	LIMIT=1800 test/run -b build/tsan $(TSAN:%==%); [ $$asan$$fleet$$? = 000 ]
 
 ## check: check-flaky     make check RUNS times beside LOAD busy processes: RUNS=10 LOAD=4 TIER=quick
 check-flaky:
@@ -82,6 +87,8 @@ check-soak:
 		LIMIT=7200 test/run -b $(B) =judge
 	@MODEL_SECONDS=$(or $(SECONDS),600) LIMIT=7200 test/run -b $(B) model
 	@$(AGAIN) soak-faults soak-events
+	@$(AGAIN) check-san TIER=full
+	@$(AGAIN) lint-tidy TIDY_NODES=225000
 
 # Interpreter and machine code on PROGRAMS new random programs, on both targets.
 ## check: agree           random programs by both engines, x86-64 and arm64: PROGRAMS=1000000

@@ -6,8 +6,9 @@ include test/unit/unit.mk
 include $(wildcard test/fakes/*/rules.mk test/integration/*/rules.mk test/differential/*/rules.mk)
 include test/bench/bench.mk examples/demos.mk test/check.mk
 
-.PHONY: tests tests-full unit-tests
-unit-tests: $(UNIT) $(FUZZ)
+.PHONY: tests tests-full unit-tests unit-quick unit-fakes
+unit-quick: $(UNIT_QUICK) $(FUZZ) unit-fakes
+unit-tests: unit-quick $(UNIT)
 tests: $(UNIT_QUICK) $(FUZZ) $(CORPUS) $(EXAMPLES) $(B)/test/nursery
 tests-full: tests $(UNIT)
 

@@ -36,6 +36,9 @@ runs -a -t full && says '^2 passed, 0 failed, 1 skipped$'
 is $? "the full tier has the quick one"
 [ "$(head -1 "$T/out")" = "plan: 2 suites (1 quick, 1 full)" ]
 is $? "the plan comes first"
+runs -a -t quick later && says '^plan: 0 suites$' &&
+	runs -a later && says '^plan: 1 suites (1 full)$'
+is $? "names of a tier"
 runs && says '^0 passed, 0 failed, 0 skipped$' && says '^1 suites have passed'
 is $? "what has passed and has not changed does not run again"
 echo '# changed' >>"$T/test/integration/good.t"

@@ -3,8 +3,8 @@
 # tier: full  load: wait  limit: 600
 # Every command in README.md and docs/*.md is run: the ```sh blocks of a page,
 # in order, in one shell, in a folder of its own, beside a live job (the
-# stand-in for NCCL). `make install` installs there; /usr/local means that
-# place; torchrun starts the stand-in. C blocks are saved under the name that
+# stand-in for NCCL). The tested build is installed there (install_release.t has
+# `make install`); /usr/local means that place; torchrun starts the stand-in. C blocks are saved under the name that
 # the text gives them.
 set -u
 dir=$(mktemp -d)
@@ -23,8 +23,8 @@ say() { # status, name, log
 	fi
 }
 
-env -u B make -C "$TOP" install PREFIX="$prefix" >"$dir/install.log" 2>&1
-say $? "make install" "$dir/install.log"
+make -C "$TOP" install-files B="$B" PREFIX="$prefix" >"$dir/install.log" 2>&1
+say $? "make install-files" "$dir/install.log"
 
 export NCCLBPF_SOCKET_DIR=$dir/run NCCL_TUNER_PLUGIN=$prefix/lib/libncclbpf.so
 mkdir -m 700 "$dir/run"

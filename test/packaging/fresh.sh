@@ -15,10 +15,24 @@ for f in /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d \
 		cp -aL "$f" "$root$(dirname "$f")/" 2>/dev/null
 done
 [ -d "$TOP/../shared" ] && cp -a "$TOP/../shared" "$root/src/shared"
-for target in demo check; do
-	root_run make -C /src/ncclbpf $target >"$root.$target.log" 2>&1
-	say $? "make $target in an empty Debian 12" "$root.$target.log"
-	tail -4 "$root.$target.log" | sed 's/^/# /'
-done
+# timed TARGET WHAT COMMAND...: its seconds are in the last lines
+timed() {
+	name=$1 what=$2 began=$(date +%s)
+	shift 2
+	root_run "$@" >"$root.$name.log" 2>&1
+	say $? "$what in an empty Debian 12" "$root.$name.log"
+	took=$(($(date +%s) - began))
+	seconds="$seconds$name $took s, " all=$((all + took))
+}
+seconds='' all=0
+# What make check does, in parts.
+make="make -C /src/ncclbpf"
+timed packages "the packages of make check" /src/ncclbpf/test/setup.sh build check
+timed build "the build of make check" $make lib policies tests
+timed check "make check" $make check
+tail -4 "$root.check.log" | sed 's/^/# /'
+echo "# from a clone to the end of make check: $all s (${seconds%, })"
+timed demo "make demo" $make demo
+tail -4 "$root.demo.log" | sed 's/^/# /'
 echo "1..$n"
 exit $bad

@@ -8,7 +8,8 @@
 // and the same r0.
 //
 //   ORACLE_SEED=n       first seed; the default is the time
-//   ORACLE_SECONDS=n    how long to go on after the fixed part (default 20)
+//   ORACLE_SECONDS=n    how long to go on after the programs (default 0)
+//   ORACLE_PROGRAMS=n   how many programs, from fixed seeds
 //   ORACLE_ONLY=seed    just the program of that seed, with steps printed
 //
 // Arguments: the folder of the verifier's corpus, then policy images.
@@ -562,7 +563,7 @@ int main(int argc, char **argv)
 {
 	uint64_t seed = number_of("ORACLE_SEED", (uint64_t)time(NULL) << 20);
 	uint64_t only = number_of("ORACLE_ONLY", 0), last = 0;
-	double end = now() + (double)number_of("ORACLE_SECONDS", 20);
+	double end = now() + (double)number_of("ORACLE_SECONDS", 0);
 
 	shadow = shadow_new();
 	if (!shadow)
@@ -576,7 +577,7 @@ int main(int argc, char **argv)
 		one(only);
 		return summary();
 	}
-	for (uint64_t i = 1; i <= FIXED; i++)
+	for (uint64_t i = 1; i <= number_of("ORACLE_PROGRAMS", FIXED); i++)
 		one(i);
 	for (; now() < end; seed++) {
 		one(seed);

@@ -6,7 +6,7 @@ CHAIN_PROFILERS := $(foreach v,1 2 3 4 5 6,$(B)/test/fakes/wrapped/profiler_v$(v
 CHAIN_SO := $(addprefix $(B)/test/fakes/wrapped/,none.so libnccl-tuner-named.so \
 	unresolved.so bench_profiler.so) $(CHAIN_TUNERS) $(CHAIN_PROFILERS)
 CHAIN_GINS := $(foreach v,11 12 13 14 15,$(B)/test/fakes/wrapped/gin_v$(v).so)
-tests unit-tests: $(CHAIN_SO) $(CHAIN_GINS) $(B)/test/corpus/gin/hold.policy
+tests unit-fakes: $(CHAIN_SO) $(CHAIN_GINS) $(B)/test/corpus/gin/hold.policy
 $(CHAIN_GINS:.so=.o): $(B)/test/fakes/wrapped/gin_v%.o: test/fakes/wrapped/gin.c
 	@mkdir -p $(@D)
 	$(cc) -DABI=$* -c -o $@ $<
