@@ -69,11 +69,11 @@ ld = $(call say,LD,$@)$(LINK)
 o = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)))
 
 # What is compiled with other flags is compiled again: those above, and those that the parts set
-# for some files. -Werror changes no object.
+# for some files. -Werror changes no object, nor does the folder that holds the tree.
 FLAGS := $(B)/flags
 FLAGS_OF_PARTS := $(shell sed -e ':a' -e '/\\$$/N' -e 's/\\\n//' -e ta \
 	$(sort $(wildcard */*.mk */*/*.mk */*/*/*.mk)) | grep -E 'FLAGS|\((cc|ld)\)|^COLD|^WRAP' | cksum)
-FLAGS_NOW := $(CC) $(filter-out -Werror,$(NB_CPPFLAGS) $(CPPFLAGS) $(NB_CFLAGS) $(CFLAGS)) : \
+FLAGS_NOW := $(CC) $(filter-out -Werror -ffile-prefix-map=%,$(NB_CPPFLAGS) $(CPPFLAGS) $(NB_CFLAGS) $(CFLAGS)) : \
 	$(SAN) $(LDFLAGS) : $(FLAGS_OF_PARTS)
 .PHONY: flags-changed
 $(FLAGS): $(if $(filter-out $(file <$(FLAGS)),$(FLAGS_NOW))$(filter-out $(FLAGS_NOW),$(file <$(FLAGS))),flags-changed)

@@ -51,9 +51,10 @@ lint-opcodes:
 	@awk -f lint/opcodes.awk -v LINES=5 -v FILES=5 core/defs/fns.h core/defs/isa.h \
 		$(shell find core -name '*.[ch]' -not -path 'core/defs/*')
 
-# What suites run is built for their tier.
+# What suites run is built for their tier; what is promised has its suites and mutants.
 lint-built:
 	@python3 lint/built.py
+	@python3 lint/capabilities.py
 
 # Of each function clang's analyzer looks at so many states: its own 225,000 take four times as
 # long (make check-soak).

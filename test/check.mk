@@ -55,6 +55,13 @@ check-stops:
 	@$(AGAIN) lib policies tests
 	@test/stops.sh $(B) $(or $(RUNS),10)
 
+## check: check-mutants   what is promised, broken line by line: make check must notice. T="fence net"
+.PHONY: check-mutants
+check-mutants:
+	@test/setup.sh build check
+	@$(AGAIN) lib policies tests
+	@test/mutants/run.py $(B) $(T)
+
 ## check: golden          record the words of rejections anew, show what changed
 .PHONY: golden
 golden: $(B)/test/unit/test_verify_golden $(CORPUS)
@@ -89,6 +96,7 @@ check-soak:
 	@$(AGAIN) soak-faults soak-events
 	@$(AGAIN) check-san TIER=full
 	@$(AGAIN) lint-tidy TIDY_NODES=225000
+	@$(AGAIN) check-mutants
 
 # Interpreter and machine code on PROGRAMS new random programs, on both targets.
 ## check: agree           random programs by both engines, x86-64 and arm64: PROGRAMS=1000000

@@ -4,8 +4,8 @@
 # Every command in README.md and docs/*.md is run: the ```sh blocks of a page,
 # in order, in one shell, in a folder of its own, beside a live job (the
 # stand-in for NCCL). The tested build is installed there (install_release.t has
-# `make install`); /usr/local means that place; torchrun starts the stand-in. C blocks are saved under the name that
-# the text gives them.
+# `make install`); /usr/local means that place; torchrun starts the stand-in. C
+# blocks are saved under the name that the text gives them.
 set -u
 dir=$(mktemp -d)
 job=
