@@ -161,7 +161,8 @@ static int meet(const struct choice *c, struct nb_jobdir *dir,
  * may not be able to use it, because shells and other processes look for the
  * job by this name; else of the first directory that can be used.
  */
-static uint64_t place_of(const struct choice *c, const char *usable)
+static uint64_t __attribute__((noinline))
+place_of(const struct choice *c, const char *usable)
 {
 	const char *set = c->search->socket_dir;
 	size_t n = strlen(set);
