@@ -138,7 +138,7 @@ int nb_policy_new(struct nb_policy **out, const void *bytes, size_t size,
 		return rc;
 	memcpy((*out)->aux, aux, sizeof(aux));
 	(*out)->interpret = o.interpret;
-	(*out)->publish = o.publish;
+	(*out)->perf_map = o.perf_map;
 	(*out)->max_run = o.max_run;
 	return 0;
 }

@@ -34,8 +34,7 @@ struct nb_policy_opts {
 	uint32_t npeers;
 	/* Run the programs by the interpreter, not as machine code. */
 	bool interpret;
-	/* NB_PUBLISH_* bits: name machine code for perf or gdb. */
-	unsigned publish;
+	bool perf_map; /* Name machine code for perf. */
 	/* Limit of a run, see run_limit.h; 0 for the default. */
 	uint32_t max_run;
 	/* On NB_E_VERIFY these get the finding, as text of several lines

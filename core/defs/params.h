@@ -23,8 +23,6 @@ PARAM(JIT,                 ENUM, "on",      0,    1,          "on|off",         
 	"off: interpret policies instead of compiling them to machine code")
 PARAM(PERF_MAP,            ENUM, "off",     0,    1,          "off|on",              "",    PLUGIN,
 	"on: write the names of machine code to the process's map file for perf")
-PARAM(GDB,                 ENUM, "off",     0,    1,          "off|on",              "",    PLUGIN,
-	"on: give debuggers the names, source lines and frames of machine code")
 PARAM(JOB,                 STR,  "",        0,    64,         "",                    "",    BOTH,
 	"name of the job; empty: the launcher's name for it, else \"local\"")
 PARAM(SOCKET_DIR,          STR,  "",        0,    4096,       "",                    "",    BOTH,

@@ -317,24 +317,24 @@ static uint32_t list_programs(const struct nb_gen *g,
 	return n;
 }
 
-/* Name the machine code for perf and gdb; errors are ignored. */
+/* Name the machine code for perf; errors are ignored. */
 static void gen_publish(struct nb_gen *g)
 {
-	unsigned how = 0;
+	bool any = false;
 
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		const struct nb_policy *p = g->policy[i].policy;
 
-		how |= p->publish;
-		for (uint32_t k = 0; p->publish && k < p->img->nprogs; k++) {
+		any |= p->perf_map;
+		for (uint32_t k = 0; p->perf_map && k < p->img->nprogs; k++) {
 			struct nb_exec *x = nb_gen_exec(g, p, k);
 
 			if (x)
-				nb_exec_publish(x, p->img, k, p->publish, NULL);
+				nb_exec_publish(x, p->img, k, NULL);
 		}
 	}
-	if (how)
-		nb_chain_publish(g->chain, how, NULL);
+	if (any)
+		nb_chain_publish(g->chain, NULL);
 }
 
 /*

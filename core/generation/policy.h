@@ -56,7 +56,7 @@ struct nb_policy {
 	 * (NB_AUX_*); NULL if unknown. */
 	uint8_t *aux[NB_IMAGE_MAX_PROGS];
 	bool interpret; /* Generations do not compile this policy's programs. */
-	unsigned publish; /* NB_PUBLISH_* bits for compiled programs. */
+	bool perf_map;	/* Name the machine code of programs for perf. */
 	uint32_t max_run; /* Value of NCCLBPF_MAX_RUN; 0 means NB_RUN_LIMIT. */
 	uint32_t refs;	  /* The reference count; atomic. */
 };

@@ -205,9 +205,7 @@ static int make_policy(const void *bytes, size_t size,
 		.npeers = nb_held.n,
 		.interpret = nb_params.num[NB_P_JIT] != 0,
 		.max_run = (uint32_t)nb_params.num[NB_P_MAX_RUN],
-		.publish =
-			(nb_params.num[NB_P_PERF_MAP] ? NB_PUBLISH_PERF : 0) |
-			(nb_params.num[NB_P_GDB] ? NB_PUBLISH_GDB : 0),
+		.perf_map = nb_params.num[NB_P_PERF_MAP] != 0,
 		.finding_text = finding_text,
 		.finding_json = finding_json,
 	};

@@ -191,7 +191,7 @@ static const char *const linked_text[LINKED] = {
 	"mov %r0, 2\nexit",
 };
 
-/* Programs that go on in one another, machine code, and its names for gdb. */
+/* Programs that go on in one another, machine code. */
 static int link_all(struct nb_exec **x, const struct nb_image *img,
 		    struct nb_err *err)
 {
@@ -203,11 +203,8 @@ static int link_all(struct nb_exec **x, const struct nb_image *img,
 		rc = nb_exec_new(&x[i], img, i, &m, NULL, err);
 	if (!rc)
 		rc = nb_exec_link(x, LINKED, UINT32_MAX, err);
-	for (uint32_t i = 0; !rc && i < LINKED; i++) {
+	for (uint32_t i = 0; !rc && i < LINKED; i++)
 		rc = nb_exec_compile(x[i], NULL, err);
-		if (!rc)
-			rc = nb_exec_publish(x[i], img, i, NB_PUBLISH_GDB, err);
-	}
 	nb_map_put(m);
 	return rc == NB_E_NOTSUP && !alloc_failed ? 0 : rc;
 }

@@ -5,7 +5,6 @@
 
 #if defined(__aarch64__)
 
-#include <elf.h>
 #include <sys/auxv.h>
 
 /* List the registers that the entry saves, an even number of them. */
@@ -89,40 +88,11 @@ static void stub(struct nb_jit_ctx *c)
 		a4(c, A_BTI_J);
 }
 
-/*
- * Describe for debuggers which registers are pushed in pairs. FP and LR are
- * the first pair, so the frame is found by FP. Nothing changes FP until the
- * entry leaves: a debugger goes from a function of the program straight to
- * the caller of the program.
- */
-static void describe(struct nb_jit_frames *f, const unsigned *list, unsigned n)
-{
-	f->machine = EM_AARCH64;
-	f->sp_reg = SP;
-	f->return_reg = LR;
-	f->base_reg = n && list[0] == FP ? FP : 0;
-	f->entry_size = 0;
-	f->nsaved = 0;
-	for (unsigned i = 0; i < n; i++)
-		if (list[i] != ZR)
-			nb_jit_save(f, list[i], (i / 2 + 1) * 2 - i % 2);
-}
-
-static void describe_entry(struct nb_jit_ctx *c)
-{
-	unsigned list[10] = { FP, LR }, n = saves_link(c) ? 2 : 0;
-
-	n += saved(c, list + n);
-	describe(c->frames, list, n);
-	nb_jit_note(c, c->frames->base_reg ? 16 : 8 * n + room_below(c));
-}
-
 void nb_emit_begin(struct nb_jit_ctx *c)
 {
 	a4(c, A_BTI_C);
 	push_saved(c);
 	move_sp(c, A_SUB, room_below(c));
-	describe_entry(c);
 	if (c->needs.calls_local) {
 		stub(c);
 		return;
@@ -150,8 +120,6 @@ void nb_emit_begin_chain(struct nb_jit_ctx *c)
 	a_add_imm(c, true, A_ADD, FP, SP, 0);
 	for (unsigned i = 2; i < NSAVES; i += 2)
 		a_push_pair(c, chain_saves[i], chain_saves[i + 1]);
-	describe(c->frames, chain_saves, NSAVES);
-	nb_jit_note(c, 16);
 }
 
 void nb_emit_leave_chain(struct nb_jit_ctx *c)

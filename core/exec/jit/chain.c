@@ -14,13 +14,12 @@
 #include "core/exec/run/code.h"
 #include "core/exec/jit/compile.h"
 #include "core/exec/jit/jit.h"
-#include "core/exec/jit/symbols.h"
+#include "core/exec/jit/perf_map.h"
 
 struct nb_chain {
 	struct nb_chain_head head;
 	/* The machine code; NULL if the chain is interpreted. */
 	struct nb_jit *jit;
-	struct nb_symbols *symbols;
 	struct nb_err why; /* why the compilation failed */
 	struct nb_chain_shape shape;
 	uint32_t n;
@@ -105,12 +104,11 @@ void nb_chain_free(struct nb_chain *c)
 {
 	if (!c)
 		return;
-	nb_symbols_free(c->symbols);
 	nb_jit_free(c->jit);
 	free(c);
 }
 
-int nb_chain_publish(struct nb_chain *c, unsigned how, struct nb_err *err)
+int nb_chain_publish(const struct nb_chain *c, struct nb_err *err)
 {
 	static const struct nb_func func = { .start = 0 };
 	static const struct nb_prog prog = { .name = "chain",
@@ -120,9 +118,7 @@ int nb_chain_publish(struct nb_chain *c, unsigned how, struct nb_err *err)
 					     .progs = &prog,
 					     .nprogs = 1 };
 
-	return c->jit ? nb_symbols_publish(&c->symbols, c->jit, &img, 0, how,
-					   err)
-		      : 0;
+	return c->jit ? nb_perf_map_add(c->jit, &img, 0, err) : 0;
 }
 
 const char *nb_chain_uncompiled(const struct nb_chain *c)

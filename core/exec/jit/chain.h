@@ -65,7 +65,7 @@ void nb_chain_free(struct nb_chain *c); /* Free the chain; @c may be NULL. */
 
 /* Publish the code between the programs as "ncclbpf/chain", like
  * nb_exec_publish. */
-int nb_chain_publish(struct nb_chain *c, unsigned how, struct nb_err *err);
+int nb_chain_publish(const struct nb_chain *c, struct nb_err *err);
 
 /* Return the bytes of machine code besides those of the programs; 0 if
  * interpreted. */

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Compile a bound program, name its machine code for debuggers, and free
- * the code. A program without machine code is interpreted. */
+/* Compile a bound program, name its machine code for perf, and free the
+ * code. A program without machine code is interpreted. */
 #include "core/exec/jit/compile.h"
 
 #include <assert.h>
 
 #include "core/exec/jit/jit.h"
-#include "core/exec/jit/symbols.h"
+#include "core/exec/jit/perf_map.h"
 #include "core/exec/run/interp.h"
 
 static void exec_unload(struct nb_exec *x)
 {
-	nb_symbols_free(x->symbols);
 	nb_jit_free(x->jit);
-	x->symbols = NULL;
 	x->jit = NULL;
 }
 
@@ -37,12 +35,10 @@ void nb_exec_set_code(struct nb_exec *x, struct nb_jit *jit)
 		x->links->link[x->number].body = jit->body;
 }
 
-int nb_exec_publish(struct nb_exec *x, const struct nb_image *img,
-		    uint32_t prog, unsigned how, struct nb_err *err)
+int nb_exec_publish(const struct nb_exec *x, const struct nb_image *img,
+		    uint32_t prog, struct nb_err *err)
 {
-	return x->jit ? nb_symbols_publish(&x->symbols, x->jit, img, prog, how,
-					   err)
-		      : 0;
+	return x->jit ? nb_perf_map_add(x->jit, img, prog, err) : 0;
 }
 
 void nb_exec_interpret_again(struct nb_exec *x)

@@ -3,7 +3,6 @@
 #define NB_EXEC_COMPILE_H
 
 #include "core/base/err.h"
-#include "core/exec/jit/symbols.h"
 #include "core/exec/run/exec.h"
 #include "core/image/image.h"
 
@@ -24,15 +23,14 @@ int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err);
 void nb_exec_set_code(struct nb_exec *x, struct nb_jit *jit);
 
 /*
- * nb_exec_publish - name a compiled program's code for perf and gdb
+ * nb_exec_publish - name a compiled program's code for perf
  * @img: the image that @x was bound from, @prog: its number there
- * @how: NB_PUBLISH_*
  *
  * Does nothing for interpreted programs. Returns 0, NB_E_NOMEM or NB_E_IO; the
  * program runs in any case. Do not call it on a decision path.
  */
-int nb_exec_publish(struct nb_exec *x, const struct nb_image *img,
-		    uint32_t prog, unsigned how, struct nb_err *err);
+int nb_exec_publish(const struct nb_exec *x, const struct nb_image *img,
+		    uint32_t prog, struct nb_err *err);
 
 /* Return to the interpreter; call this before other threads see @x. */
 void nb_exec_interpret_again(struct nb_exec *x);

@@ -18,41 +18,6 @@
  * both machines reach that far. */
 enum { NB_JIT_MAX_CODE = 16 << 20 };
 
-/* From byte @at of the code on, the caller's SP lies @size bytes above our
- * SP (or above the base register). */
-struct nb_jit_note {
-	uint32_t at, size;
-};
-
-/* A register of the caller is saved @words words below the caller's SP. */
-struct nb_jit_saved {
-	uint8_t reg, words;
-};
-
-/*
- * How a debugger unwinds frames of machine code. Registers have DWARF's numbers
- * and are saved from the first note (struct nb_jit_note) on.
- */
-struct nb_jit_frames {
-	uint16_t machine; /* The value of e_machine in an ELF header. */
-	uint8_t sp_reg, return_reg;
-	/* Register from which distances are counted; 0 means SP. */
-	uint8_t base_reg;
-	uint8_t entry_size; /* Bytes that a call pushes: the return address. */
-	struct nb_jit_saved saved[12];
-	uint32_t nsaved;
-	/* Number of elements of @note; 0 if the frames are unknown. */
-	uint32_t nnotes;
-	struct nb_jit_note *note;
-};
-
-static inline void nb_jit_save(struct nb_jit_frames *f, unsigned reg,
-			       unsigned words)
-{
-	f->saved[f->nsaved++] =
-		(struct nb_jit_saved){ (uint8_t)reg, (uint8_t)words };
-}
-
 /* Executable read-only pages with the code of one or more programs. */
 struct nb_jit_pages {
 	unsigned char *code; /* The code; it begins with nb_machine.nothing. */
@@ -72,7 +37,6 @@ struct nb_jit {
 	/* Offset in @code of each slot and of the end. NULL if the code is that
 	 * of several programs in sequence. */
 	uint32_t *off;
-	struct nb_jit_frames frames;
 };
 
 /* A program of a chain. */
@@ -173,27 +137,11 @@ struct nb_jit_ctx {
 	size_t room; /* Room at @out in bytes. */
 	uint32_t pos;
 	struct nb_jit *jit; /* The result; NULL once the caller owns it. */
-	/* The frames of @jit; NULL once the caller owns @jit. */
-	struct nb_jit_frames *frames;
-	uint32_t ncalls; /* Number of calls between the program's functions. */
 	uint32_t body;	 /* Offset of the code where tail calls enter. */
 	/* Number of slots whose address is taken, each counted once. */
 	uint32_t ncallbacks;
 	uint32_t callback[NB_IMAGE_MAX_FUNCS];
 };
-
-/*
- * In the last pass, record the distance to the caller's SP that holds from
- * this instruction on. There are at most two records for each call, and two
- * more.
- */
-static inline void nb_jit_note(struct nb_jit_ctx *c, uint32_t size)
-{
-	struct nb_jit_frames *f = c->frames;
-
-	if (c->out && f->nnotes < 2 * c->ncalls + 2)
-		f->note[f->nnotes++] = (struct nb_jit_note){ c->pos, size };
-}
 
 /* Offsets in a run's data on the stack: struct nb_run comes first, then
  * fields of the engines. */

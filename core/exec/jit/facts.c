@@ -403,7 +403,6 @@ int nb_jit_analyse(struct nb_jit_ctx *c, const uint8_t *aux, struct nb_err *err)
 		f->inlined = (uint8_t)inline_of(code);
 		learn(c->x, &k, code, f);
 		add_needs(&c->needs, code, f);
-		c->ncalls += is_local_call(code) || calls_back(code);
 	}
 	if (c->x->links)
 		link_needs(&c->needs);

@@ -120,8 +120,6 @@ static int seal(const struct nb_jit_pages *p, struct nb_err *err)
 
 static void drop(struct nb_jit_ctx *c)
 {
-	if (c->jit)
-		free(c->jit->frames.note);
 	free(c->jit);
 	free(c->fact);
 	free(c->off);
@@ -139,22 +137,14 @@ static int allocate(struct nb_jit_ctx *c)
 	return c->fact && c->off && c->jump_end && c->shorter ? 0 : NB_E_NOMEM;
 }
 
-/* Allocate the result with room for notes on frames, and run the first pass,
- * which computes the most bytes that the code can take. */
+/* Allocate the result, and run the first pass, which computes the most bytes
+ * that the code can take. */
 static int first_pass(struct nb_jit_ctx *c, struct nb_err *err)
 {
-	size_t most = 2 * (size_t)c->ncalls + 2;
-
 	c->jit = calloc(1, sizeof(*c->jit));
-	if (c->jit)
-		c->jit->frames.note =
-			calloc(most, sizeof(c->jit->frames.note[0]));
-	if (!c->jit || !c->jit->frames.note) {
-		nb_fail(err, NB_E_NOMEM, 0,
-			"no memory for %zu notes of machine code", most);
-		return NB_E_NOMEM;
-	}
-	c->frames = &c->jit->frames;
+	if (!c->jit)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory for a compiled program");
 	pass(c);
 	if (c->pos > NB_JIT_MAX_CODE)
 		return nb_fail(err, NB_E_NOTSUP, 0,
@@ -314,7 +304,6 @@ void nb_jit_free(struct nb_jit *j)
 		return;
 	put_pages(j->pages);
 	free(j->off);
-	free(j->frames.note);
 	free(j);
 }
 

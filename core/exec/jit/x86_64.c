@@ -6,7 +6,6 @@
 #if defined(__x86_64__)
 
 #include <cpuid.h>
-#include <elf.h>
 
 void nb_x86_push_saved(struct nb_jit_ctx *c)
 {
@@ -76,7 +75,6 @@ static void stub(struct nb_jit_ctx *c)
 	if (nb_jit_wants_run(c))
 		x_push(c, R13);
 	move_rsp(c, X_SUB, room);
-	nb_jit_note(c, 8 + 8 * npushed(c) + (uint32_t)room);
 	x_lea(c, RBP, (struct mem){ RSP, top });
 	if (nb_jit_wants_run(c)) {
 		x_mov(c, true, R13, RBP);
@@ -93,51 +91,13 @@ static void stub(struct nb_jit_ctx *c)
 	e1(c, 0xc3);
 }
 
-/* DWARF's numbers of the registers that calls preserve. */
-static const uint8_t dwarf_of[] = {
-	[RBX] = 3, [RBP] = 6, [R12] = 12, [R13] = 13, [R14] = 14, [R15] = 15
-};
-
-/* Describe for debuggers the registers that are pushed right below the
- * return address. */
-static void describe(struct nb_jit_frames *f, const uint8_t *list, unsigned n)
-{
-	f->machine = EM_X86_64;
-	f->sp_reg = 7;
-	f->return_reg = 16;
-	f->entry_size = 8;
-	f->nsaved = 0;
-	for (unsigned i = 0; i < n; i++)
-		nb_jit_save(f, dwarf_of[list[i]], 2 + i);
-}
-
-static void describe_entry(struct nb_jit_ctx *c)
-{
-	unsigned list[4], n = nb_lower_saved(c, list);
-	uint8_t all[5];
-
-	/*
-	 * If the program has local functions, their frames differ from the main
-	 * one, so the unwind information lists no saved registers.
-	 */
-	if (c->needs.calls_local)
-		n = 0;
-	for (unsigned i = 0; i < n; i++)
-		all[i] = (uint8_t)list[i];
-	if (!c->needs.calls_local && frame_in_rbp(c))
-		all[n++] = RBP;
-	describe(c->frames, all, n);
-}
-
 void nb_emit_begin(struct nb_jit_ctx *c)
 {
-	describe_entry(c);
 	e4(c, 0xfa1e0ff3); /* The instruction ENDBR64 */
 	nb_x86_push_saved(c);
 	if (c->needs.calls_local) {
 		stub(c);
 		c->body = c->pos;
-		nb_jit_note(c, 8);
 		if (c->needs.links)
 			e4(c, 0xfa1e0ff3);
 		return;
@@ -145,7 +105,6 @@ void nb_emit_begin(struct nb_jit_ctx *c)
 	if (frame_in_rbp(c))
 		x_push(c, RBP);
 	move_rsp(c, X_SUB, room_below(c));
-	nb_jit_note(c, 8 + 8 * npushed(c) + (uint32_t)room_below(c));
 	if (frame_in_rbp(c))
 		x_lea(c, RBP, (struct mem){ RSP, run_size(c) + NB_STACK_SIZE });
 	/* The arguments r1 and r2 are already in RSI and RDX. */
@@ -163,13 +122,9 @@ static const uint8_t chain_saves[] = { RBX, RBP, R12, R13, R14 };
 
 void nb_emit_begin_chain(struct nb_jit_ctx *c)
 {
-	const uint32_t n = sizeof(chain_saves);
-
-	describe(c->frames, chain_saves, n);
 	e4(c, 0xfa1e0ff3); /* The instruction ENDBR64 */
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < sizeof(chain_saves); i++)
 		x_push(c, chain_saves[i]);
-	nb_jit_note(c, 8 + 8 * n);
 }
 
 void nb_emit_leave_chain(struct nb_jit_ctx *c)

@@ -115,13 +115,9 @@ static int32_t frame_size(const struct nb_jit_ctx *c, uint32_t more)
 
 void nb_emit_push_frame(struct nb_jit_ctx *c, uint32_t more)
 {
-	const int32_t size = frame_size(c, more);
-	unsigned list[4];
-
 	nb_x86_push_saved(c);
 	x_push(c, RBP);
-	move_rsp(c, X_SUB, size);
-	nb_jit_note(c, 16 + 8 * nb_lower_saved(c, list) + (uint32_t)size);
+	move_rsp(c, X_SUB, frame_size(c, more));
 	x_lea(c, RBP, (struct mem){ RSP, 8 + NB_STACK_SIZE });
 }
 
@@ -130,7 +126,6 @@ void nb_emit_pop_frame(struct nb_jit_ctx *c, uint32_t more)
 	move_rsp(c, X_ADD, frame_size(c, more));
 	x_pop(c, RBP);
 	nb_x86_pop_saved(c);
-	nb_jit_note(c, 8);
 }
 
 void nb_emit_jump_to(struct nb_jit_ctx *c)

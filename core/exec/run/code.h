@@ -66,7 +66,6 @@ struct nb_code {
 _Static_assert(sizeof(struct nb_code) == 16, "four codes a cache line");
 
 struct nb_jit;
-struct nb_symbols;
 
 /* A program that bpf_tail_call may continue in. */
 struct nb_link {
@@ -130,10 +129,8 @@ struct nb_exec {
 	struct nb_exec_head head;
 	struct nb_trace *trace;
 	/* Set by core/exec/jit/compile.c. @jit: the machine code, NULL if
-	 * interpreted. @symbols: the entry for debuggers, or NULL.
-	 * @free_code frees both. */
+	 * interpreted; @unload frees it. */
 	struct nb_jit *jit;
-	struct nb_symbols *symbols;
 	void (*unload)(struct nb_exec *x);
 	struct nb_map **maps; /* The nmaps maps, with one reference to each. */
 	uint32_t nmaps;
