@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
+#include "core/base/err.h"
 #include "core/base/sha256.h"
-#include "core/exec/jit/chain.h"
 #include "core/exec/run/exec.h"
 #include "core/generation/policy.h"
 #include "core/generation/scope.h"
@@ -76,8 +76,6 @@ struct nb_gen {
 	uint8_t digest[NB_SHA256_SIZE];
 	uint16_t npolicies, nviews;
 	uint32_t nprogs;
-	/* All tuner programs in one piece of code, if there are two or more. */
-	struct nb_chain *chain;
 	/* Programs of the hook tuner, near nprogs: a decision reads both. */
 	struct nb_gen_prog prog[NB_GEN_MAX_PROGS];
 	struct nb_gen_policy policy[NB_GEN_MAX_POLICIES];
@@ -96,6 +94,9 @@ struct nb_gen {
 	struct nb_order order;
 	struct nb_scopes scopes;
 	struct nb_gen *view[NB_GEN_MAX_SCOPES], *whole;
+
+	/* Why the programs could not be compiled; code 0: they are. */
+	struct nb_err uncompiled;
 
 	/* Durations of each program's measured runs, in the order of prog[]. */
 	struct nb_gen_times times[NB_GEN_MAX_PROGS];

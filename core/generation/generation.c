@@ -16,12 +16,6 @@
 #include "core/generation/run_limit.h"
 #include "core/defs/ctx.h"
 
-_Static_assert(offsetof(struct ncclbpf_tuner, proto) ==
-			       offsetof(struct ncclbpf_tuner, algo) + 4 &&
-		       offsetof(struct ncclbpf_tuner, channels) ==
-			       offsetof(struct ncclbpf_tuner, algo) + 8,
-	       "the answer is in one piece");
-
 /* Return bound program @i: first those of the hook tuner, then all others. */
 static const struct nb_gen_prog *prog_at(const struct nb_gen *g, uint32_t i)
 {
@@ -32,7 +26,6 @@ static void gen_destroy(struct nb_gen *g)
 {
 	for (uint32_t i = 0; i < g->nviews; i++)
 		gen_destroy(g->view[i]);
-	nb_chain_free(g->chain);
 	for (uint32_t i = 0; i < g->nprogs + g->nevents; i++)
 		nb_exec_free(prog_at(g, i)->exec);
 	for (uint32_t i = 0; i < g->npolicies; i++) {
@@ -83,21 +76,17 @@ static void prefetch_lines(const void *p, unsigned n)
 
 void nb_gen_prefetch(const struct nb_gen *g, unsigned step)
 {
-	const void *run = g->chain, *code;
+	const void *code;
 
 	if (!g->nprogs)
 		return;
-	if (g->nprogs == 1)
-		run = g->prog[0].exec;
 	if (step == 0) {
-		prefetch_lines(run, 1);
-		prefetch_lines(g->chain, 1);
+		prefetch_lines(g->prog[0].exec, 1);
 		return;
 	}
-	/* Both structs begin with a pointer to the function that runs them. */
-	memcpy(&code, run, sizeof(code));
+	/* struct nb_exec begins with a pointer to the function that runs it. */
+	memcpy(&code, g->prog[0].exec, sizeof(code));
 	prefetch_lines(code, 4);
-	nb_chain_touch(g->chain);
 }
 
 static void gen_set_digest(struct nb_gen *g)
@@ -291,27 +280,28 @@ struct nb_exec *nb_gen_exec(const struct nb_gen *g, const struct nb_policy *p,
 	return x;
 }
 
-/* List the bound programs, tuner programs first; returns their number. */
-static uint32_t list_programs(const struct nb_gen *g,
-			      struct nb_chain_prog *prog)
+/* List the bound programs to compile, tuner programs first; returns their
+ * number. */
+static uint32_t list_programs(const struct nb_gen *g, struct nb_exec_item *item)
 {
 	uint32_t n = 0;
 
-	for (; n < g->nprogs + g->nevents; n++) {
-		const struct nb_gen_prog *gr = prog_at(g, n);
+	for (uint32_t i = 0; i < g->nprogs + g->nevents; i++) {
+		const struct nb_gen_prog *gr = prog_at(g, i);
 		const struct nb_policy *p = g->policy[gr->policy].policy;
 
-		prog[n] = (struct nb_chain_prog){ gr->exec, p->aux[gr->prog],
-						  p->interpret, n < g->nprogs };
+		if (!p->interpret)
+			item[n++] = (struct nb_exec_item){ gr->exec,
+							   p->aux[gr->prog] };
 	}
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		const struct nb_gen_policy *gp = &g->policy[i];
+		const struct nb_policy *p = gp->policy;
 
-		for (uint32_t k = 0; k < gp->policy->img->nprogs; k++)
+		for (uint32_t k = 0; !p->interpret && k < p->img->nprogs; k++)
 			if (gp->targets[k])
-				prog[n++] = (struct nb_chain_prog){
-					gp->targets[k], gp->policy->aux[k],
-					gp->policy->interpret, false
+				item[n++] = (struct nb_exec_item){
+					gp->targets[k], p->aux[k]
 				};
 	}
 	return n;
@@ -320,12 +310,9 @@ static uint32_t list_programs(const struct nb_gen *g,
 /* Name the machine code for perf; errors are ignored. */
 static void gen_publish(struct nb_gen *g)
 {
-	bool any = false;
-
 	for (uint32_t i = 0; i < g->npolicies; i++) {
 		const struct nb_policy *p = g->policy[i].policy;
 
-		any |= p->perf_map;
 		for (uint32_t k = 0; p->perf_map && k < p->img->nprogs; k++) {
 			struct nb_exec *x = nb_gen_exec(g, p, k);
 
@@ -333,8 +320,6 @@ static void gen_publish(struct nb_gen *g)
 				nb_exec_publish(x, p->img, k, NULL);
 		}
 	}
-	if (any)
-		nb_chain_publish(g->chain, NULL);
 }
 
 /*
@@ -343,29 +328,25 @@ static void gen_publish(struct nb_gen *g)
  */
 static int gen_compile(struct nb_gen *g, struct nb_err *err)
 {
-	static const struct nb_chain_shape shape = {
-		sizeof(struct ncclbpf_tuner),
-		offsetof(struct ncclbpf_tuner, algo)
-	};
-	struct nb_chain_prog *prog = calloc(
+	struct nb_exec_item *item = calloc(
 		NB_GEN_MAX_PROGS + g->npolicies * (size_t)NB_IMAGE_MAX_PROGS,
-		sizeof(*prog));
-	int rc;
+		sizeof(*item));
+	uint32_t n;
 
-	if (!prog)
+	if (!item)
 		return nb_fail(err, NB_E_NOMEM, 0,
 			       "no memory to compile %" PRIu32 " policies",
 			       g->npolicies);
-	rc = nb_chain_new(&g->chain, prog, list_programs(g, prog), &shape, err);
-	free(prog);
-	if (!rc)
+	n = list_programs(g, item);
+	if (n && !nb_exec_compile_all(item, n, &g->uncompiled))
 		gen_publish(g);
-	return rc;
+	free(item);
+	return 0;
 }
 
 const char *nb_gen_uncompiled(const struct nb_gen *g)
 {
-	return g->chain ? nb_chain_uncompiled(g->chain) : NULL;
+	return g->uncompiled.code ? g->uncompiled.text : NULL;
 }
 
 static int gen_alloc(struct nb_gen **out, const struct nb_order *order,

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/exec/jit/chain.h"
 #include "core/exec/run/exec.h"
 #include "core/generation/count.h"
 #include "core/generation/gen.h"
@@ -57,11 +56,15 @@ static inline int nb_gen_run_tuner(const struct nb_gen *g,
 				   struct ncclbpf_tuner *ctx,
 				   struct nb_gen_count *count)
 {
-	/* A single program needs no chain. */
+	int by = -1;
+
 	if (__builtin_expect(g->nprogs == 1, 1))
 		return nb_gen_run_first(g, ctx, count) ? 0 : -1;
 	nb_gen_bump(&count->runs);
-	return nb_chain_run(g->chain, ctx, count->overrides);
+	for (uint32_t i = 0; i < g->nprogs; i++)
+		if (nb_gen_step(g, i, ctx, count))
+			by = (int)i;
+	return by;
 }
 
 /*

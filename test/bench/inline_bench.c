@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 // inline_bench: what machine code has in line. A lock taken and given back, a
 // record reserved and submitted: over the same by C functions called directly.
-// And one more program in a chain. All take turns in short rounds; medians.
+// And one more program of a generation. All take turns in short rounds; medians.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exec/jit/chain.h"
 #include "core/exec/jit/compile.h"
 #include "core/isa/insn.h"
+#include "core/generation/run.h"
 #include "core/map/ringbuf.h"
 #include "test/bench/bench.h"
 #include "test/unit/asm.h"
 
-enum { EACH = 2000, ROUNDS = 201, RING = 1 << 17, SLOTS = 32, CHAIN = 8 };
+enum { EACH = 2000, ROUNDS = 201, RING = 1 << 17, SLOTS = 32, MANY = 8 };
 enum { EMPTY, LOCK, RECORD, NPROGS };
 
 static const char *const text[NPROGS] = {
@@ -128,37 +128,35 @@ static double code_round(const struct nb_exec *x)
 	return (bench_now() - start) / EACH;
 }
 
-static double chain_round(const struct nb_chain *c)
+static double gen_round(const struct nb_gen *g)
 {
-	static uint64_t ctx[2], overrides[CHAIN];
+	static struct ncclbpf_tuner ctx;
+	static struct nb_gen_count count;
 	double start = bench_now();
 
 	for (int k = 0; k < EACH; k++)
-		nb_chain_run(c, ctx, overrides);
+		nb_gen_run_tuner(g, &ctx, &count);
 	return (bench_now() - start) / EACH;
 }
 
-static struct nb_chain *make_chain(uint32_t n)
+/* Only what a run reads of a generation. */
+static struct nb_gen *make_gen(uint32_t n)
 {
-	const struct nb_chain_shape shape = { 16, 0 };
-	struct nb_chain_prog prog[CHAIN] = { { 0 } };
-	struct nb_err err;
-	struct nb_chain *c;
+	struct nb_gen *g = calloc(1, sizeof(*g));
 
-	for (uint32_t i = 0; i < n; i++)
-		prog[i] = (struct nb_chain_prog){ .x = make(text[EMPTY], false),
-						  .runs = true };
-	if (nb_chain_new(&c, prog, n, &shape, &err))
-		die(err.text);
-	return c;
+	if (!g)
+		die("no memory");
+	for (g->nprogs = 0; g->nprogs < n; g->nprogs++)
+		g->prog[g->nprogs].exec = make(text[EMPTY], true);
+	return g;
 }
 
 static double native[NPROGS][ROUNDS], code[NPROGS][ROUNDS];
-static double chain[2][ROUNDS];
+static double gen[2][ROUNDS];
 
 static void measure(void)
 {
-	const struct nb_chain *c[2] = { make_chain(2), make_chain(CHAIN) };
+	const struct nb_gen *g[2] = { make_gen(2), make_gen(MANY) };
 	struct nb_exec *x[NPROGS];
 
 	for (int i = 0; i < NPROGS; i++)
@@ -174,7 +172,7 @@ static void measure(void)
 			drain();
 		}
 		for (int i = 0; i < 2; i++)
-			chain[i][at] = chain_round(c[i]);
+			gen[i][at] = gen_round(g[i]);
 	}
 }
 
@@ -188,7 +186,7 @@ static double more(double took[][ROUNDS], int i)
 int main(void)
 {
 	const struct nb_map_def def = { "r", NB_MAP_RINGBUF, 0, 0, RING, 0 };
-	double lock, record, link;
+	double lock, record, more_programs;
 	struct nb_err err;
 
 	if (nb_map_new(&ring, &def, &err))
@@ -196,22 +194,23 @@ int main(void)
 	measure();
 	lock = more(code, LOCK);
 	record = more(code, RECORD);
-	link = (bench_median(chain[1], ROUNDS) -
-		bench_median(chain[0], ROUNDS)) /
-	       (CHAIN - 2);
+	more_programs = (bench_median(gen[1], ROUNDS) -
+			 bench_median(gen[0], ROUNDS)) /
+			(MANY - 2);
 	printf("%-44s %8s %8s\n", "ns", "code", "native");
 	printf("%-44s %8.2f %8.2f\n", "lock + unlock", lock,
 	       more(native, LOCK));
 	printf("%-44s %8.2f %8.2f\n", "reserve + submit, 16 bytes", record,
 	       more(native, RECORD));
-	printf("%-44s %8.2f\n", "one more program in a chain", link);
+	printf("%-44s %8.2f\n", "one more program of a generation",
+	       more_programs);
 	bench_row("jit.spin_lock",
 		  "lock and unlock, machine code over two native atomics",
 		  lock - more(native, LOCK), "ns", 2);
 	bench_row("jit.ringbuf",
 		  "reserve and submit, machine code over the same C natively",
 		  record - more(native, RECORD), "ns", 2);
-	bench_row("jit.chain", "one more program in a compiled chain", link,
-		  "ns", 2.5);
+	bench_row("gen.program", "one more program of a generation",
+		  more_programs, "ns", 2);
 	return 0;
 }

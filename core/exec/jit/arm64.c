@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Code generation for 64-bit Arm: entry and exit of programs and chains,
- * and facts about the machine. arm64.h describes registers and frames. */
+/* Code generation for 64-bit Arm: entry and exit of programs, and
+ * facts about the machine. arm64.h describes registers and frames. */
 #include "core/exec/jit/arm64.h"
 
 #if defined(__aarch64__)
@@ -110,25 +110,6 @@ void nb_emit_trap(struct nb_jit_ctx *c)
 	a4(c, A_UDF);
 }
 
-static const unsigned chain_saves[] = { FP, LR, 19, 20, 21, 22, 23, ZR };
-enum { NSAVES = sizeof(chain_saves) / sizeof(chain_saves[0]) };
-
-void nb_emit_begin_chain(struct nb_jit_ctx *c)
-{
-	a4(c, A_BTI_C);
-	a_push_pair(c, FP, LR);
-	a_add_imm(c, true, A_ADD, FP, SP, 0);
-	for (unsigned i = 2; i < NSAVES; i += 2)
-		a_push_pair(c, chain_saves[i], chain_saves[i + 1]);
-}
-
-void nb_emit_leave_chain(struct nb_jit_ctx *c)
-{
-	for (unsigned i = NSAVES; i; i -= 2)
-		a_pop_pair(c, chain_saves[i - 2], chain_saves[i - 1]);
-	a4(c, A_RET);
-}
-
 void nb_emit_flush(unsigned char *code, size_t size)
 {
 	__builtin___clear_cache((char *)code, (char *)code + size);
@@ -140,21 +121,12 @@ unsigned nb_emit_features(void)
 }
 
 const struct nb_machine nb_machine = {
-	/* The instructions BTI C and RET */
-	.nothing = { 0x5f, 0x24, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6 },
 	.reg = { R0, 1, 2, 3, 4, 5, 19, 20, 21, 22, FRAME },
 	.arg = { 0, 1, 2 },
 	.result = 0,
 	.temp = T0,
 	.cpu = T0,
-	.index = T1,
-	.ctx = 19,
-	.overrides = 20,
-	.by = 21,
-	.answer = 22,
-	.rest = 23,
-	.new_answer = T2,
-	.new_rest = T3
+	.index = T1
 };
 
 #endif

@@ -13,13 +13,6 @@ uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far)
 	return a_skip(c, A_B);
 }
 
-uint32_t nb_emit_skip_if(struct nb_jit_ctx *c, unsigned order, bool w,
-			 unsigned a, unsigned b)
-{
-	a_rrr(c, w, A_SUBS, ZR, a, b);
-	return a_skip(c, A_BCOND | nb_arm_condition[order]);
-}
-
 /* Set the flags by comparing @reg with @v; changes T3. */
 static void compare_with(struct nb_jit_ctx *c, bool w, unsigned reg, uint32_t v)
 {
@@ -46,7 +39,8 @@ uint32_t nb_emit_skip_unless(struct nb_jit_ctx *c, struct mem m, uint32_t v)
 {
 	nb_emit_get(c, 2, T0, m);
 	nb_emit_const(c, T1, v);
-	return nb_emit_skip_if(c, NB_ORDER_NE, false, T0, T1);
+	a_rrr(c, false, A_SUBS, ZR, T0, T1);
+	return a_skip(c, A_BCOND | nb_arm_condition[NB_ORDER_NE]);
 }
 
 uint32_t nb_emit_skip_if_false(struct nb_jit_ctx *c)

@@ -4,6 +4,8 @@
 #include "core/exec/jit/compile.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
 
 #include "core/exec/jit/jit.h"
 #include "core/exec/jit/perf_map.h"
@@ -15,24 +17,41 @@ static void exec_unload(struct nb_exec *x)
 	x->jit = NULL;
 }
 
-int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err)
+/* Run @jit from now on; @x takes ownership of it. */
+static void exec_load(struct nb_exec *x, struct nb_jit *jit)
 {
-	int rc;
-
 	assert(!x->jit);
-	rc = nb_jit_compile(&x->jit, x, aux, err);
-	if (!rc)
-		nb_exec_set_code(x, x->jit);
-	return rc;
-}
-
-void nb_exec_set_code(struct nb_exec *x, struct nb_jit *jit)
-{
 	x->jit = jit;
 	x->unload = exec_unload;
 	x->head.run = jit->entry;
 	if (x->links)
 		x->links->link[x->number].body = jit->body;
+}
+
+int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err)
+{
+	struct nb_jit *jit;
+	int rc = nb_jit_compile(&jit, x, aux, err);
+
+	if (!rc)
+		exec_load(x, jit);
+	return rc;
+}
+
+int nb_exec_compile_all(const struct nb_exec_item *item, uint32_t n,
+			struct nb_err *err)
+{
+	struct nb_jit **jit = calloc(n, sizeof(struct nb_jit *));
+	int rc;
+
+	if (!jit)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory to compile %" PRIu32 " programs", n);
+	rc = nb_jit_compile_all(jit, item, n, err);
+	for (uint32_t i = 0; !rc && i < n; i++)
+		exec_load(item[i].x, jit[i]);
+	free(jit);
+	return rc;
 }
 
 int nb_exec_publish(const struct nb_exec *x, const struct nb_image *img,

@@ -18,9 +18,21 @@ struct nb_jit;
  */
 int nb_exec_compile(struct nb_exec *x, const uint8_t *aux, struct nb_err *err);
 
-/* Run @jit from now on; @x takes ownership of it. Call this before other
- * threads see @x. */
-void nb_exec_set_code(struct nb_exec *x, struct nb_jit *jit);
+/* A program to compile, and NB_AUX_* for each of its slots as above. */
+struct nb_exec_item {
+	struct nb_exec *x;
+	const uint8_t *aux;
+};
+
+/*
+ * nb_exec_compile_all - compile @n programs, one or more, whose code shares
+ * pages
+ *
+ * After an error, as of nb_exec_compile, all of them are interpreted as before.
+ * Free the programs in one thread.
+ */
+int nb_exec_compile_all(const struct nb_exec_item *item, uint32_t n,
+			struct nb_err *err);
 
 /*
  * nb_exec_publish - name a compiled program's code for perf

@@ -20,13 +20,13 @@ enum { NB_JIT_MAX_CODE = 16 << 20 };
 
 /* Executable read-only pages with the code of one or more programs. */
 struct nb_jit_pages {
-	unsigned char *code; /* The code; it begins with nb_machine.nothing. */
+	unsigned char *code;
 	size_t mapped;	     /* Size of the mapped pages in bytes. */
 	/* Number of programs in these pages; at 0 the pages are freed. */
 	uint32_t refs;
 };
 
-/* The machine code of a program, or of a chain, which has no slots. */
+/* The machine code of a program. */
 struct nb_jit {
 	nb_engine_fn *entry; /* The entry of the program that was compiled. */
 	/* The code after the prologue, where tail calls enter. */
@@ -34,27 +34,8 @@ struct nb_jit {
 	unsigned char *code;
 	size_t size; /* Size of the code in bytes. */
 	struct nb_jit_pages *pages;
-	/* Offset in @code of each slot and of the end. NULL if the code is that
-	 * of several programs in sequence. */
+	/* Offset in @code of each slot and of the end. */
 	uint32_t *off;
-};
-
-/* A program of a chain. */
-struct nb_jit_link {
-	const struct nb_exec *x;
-	/* NB_AUX_* bits by slot; NULL if nothing is known. */
-	const uint8_t *aux;
-	bool compile;	    /* If false, the interpreter runs the program. */
-	bool runs;	    /* If false, only tail calls reach the program. */
-	struct nb_jit *jit; /* Out: the program's code; NULL if interpreted. */
-};
-
-/* The programs and the context of a chain; see core/exec/jit/chain.h. */
-struct nb_jit_chain {
-	const struct nb_jit_link *link;
-	uint32_t n;
-	/* Size of the context in bytes, and offset of the answer. */
-	uint32_t ctx_size, answer;
 };
 
 /* Facts about a slot, found before code is emitted. */
@@ -118,8 +99,6 @@ struct nb_jit_needs {
 
 struct nb_jit_ctx {
 	const struct nb_exec *x;
-	/* The chain to compile instead of a program, or NULL. */
-	const struct nb_jit_chain *chain;
 	const struct nb_code *code; /* The decoded program of n slots. */
 	uint32_t n;
 	unsigned features;

@@ -30,10 +30,6 @@ static void pass(struct nb_jit_ctx *c)
 	uint32_t pc = 0;
 
 	c->pos = 0;
-	if (c->chain) {
-		nb_lower_chain(c);
-		return;
-	}
 	nb_emit_begin(c);
 	while (pc < c->n) {
 		uint32_t at = c->pos, done = 1;
@@ -80,7 +76,7 @@ static void put_pages(struct nb_jit_pages *p)
 /* Alignment of each program in the pages, in bytes. */
 enum { ALIGN = 16 };
 
-/* Map writable pages for @size bytes from ALIGN on, with one reference. */
+/* Map writable pages for @size bytes, with one reference. */
 static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -88,7 +84,7 @@ static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
 	void *code = MAP_FAILED;
 
 	*out = NULL;
-	size = (ALIGN + size + page - 1) & ~(page - 1);
+	size = (size + page - 1) & ~(page - 1);
 	if (p)
 		code = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -99,8 +95,6 @@ static int get_pages(struct nb_jit_pages **out, size_t size, struct nb_err *err)
 		return NB_E_NOMEM;
 	}
 	*p = (struct nb_jit_pages){ code, size, 1 };
-	memcpy(p->code, nb_machine.nothing, sizeof(nb_machine.nothing));
-	nb_emit_flush(p->code, sizeof(nb_machine.nothing));
 	*out = p;
 	return 0;
 }
@@ -179,22 +173,6 @@ static int plan(struct nb_jit_ctx **out, const struct nb_exec *x,
 	return rc ? rc : first_pass(c, err);
 }
 
-static int plan_chain(struct nb_jit_ctx **out, const struct nb_jit_chain *chain,
-		      struct nb_err *err)
-{
-	struct nb_jit_ctx *c = calloc(1, sizeof(*c));
-
-	*out = c;
-	if (!c) {
-		nb_fail(err, NB_E_NOMEM, 0,
-			"no memory to compile a chain of %" PRIu32 " programs",
-			chain->n);
-		return NB_E_NOMEM;
-	}
-	c->chain = chain;
-	return first_pass(c, err);
-}
-
 /* Relax jumps until sizes are stable, then emit the code @at bytes into @p. */
 static int emit(struct nb_jit_ctx *c, const struct nb_jit_pages *p, size_t at,
 		struct nb_err *err)
@@ -259,17 +237,6 @@ unsigned nb_jit_features(void)
 	return nb_emit_features();
 }
 
-/* Release the pages (may be NULL) and, after an error, the code in them. */
-static void finish(struct nb_jit **out, struct nb_jit_pages *p, int rc)
-{
-	if (rc) {
-		nb_jit_free(*out);
-		*out = NULL;
-	}
-	if (p)
-		put_pages(p);
-}
-
 int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 		       const uint8_t *aux, unsigned features,
 		       struct nb_err *err)
@@ -283,10 +250,15 @@ int nb_jit_compile_for(struct nb_jit **out, const struct nb_exec *x,
 	if (!rc)
 		rc = get_pages(&p, c->pos, err);
 	if (!rc)
-		rc = emit_planned(out, c, p, ALIGN, err);
+		rc = emit_planned(out, c, p, 0, err);
 	if (!rc)
 		rc = seal(p, err);
-	finish(out, p, rc);
+	if (rc) {
+		nb_jit_free(*out);
+		*out = NULL;
+	}
+	if (p)
+		put_pages(p);
 	if (c)
 		drop(c);
 	return rc;
@@ -307,79 +279,65 @@ void nb_jit_free(struct nb_jit *j)
 	free(j);
 }
 
-/* Plan the compilation of each program, and last that of the chain. */
-static int plan_all(struct nb_jit_ctx **c, const struct nb_jit_link *link,
-		    const struct nb_jit_chain *chain, size_t *size,
-		    struct nb_err *err)
+/* Plan the compilation of each program. */
+static int plan_all(struct nb_jit_ctx **c, const struct nb_exec_item *item,
+		    uint32_t n, size_t *size, struct nb_err *err)
 {
 	const unsigned features = nb_jit_features();
 	int rc = 0;
 
 	*size = 0;
-	for (uint32_t i = 0; !rc && i < chain->n; i++) {
-		if (!link[i].compile)
-			continue;
-		rc = plan(&c[i], link[i].x, link[i].aux, features, err);
+	for (uint32_t i = 0; !rc && i < n; i++) {
+		rc = plan(&c[i], item[i].x, item[i].aux, features, err);
 		if (!rc)
 			*size += c[i]->pos + ALIGN;
 	}
-	if (!rc)
-		rc = plan_chain(&c[chain->n], chain, err);
-	if (!rc)
-		*size += c[chain->n]->pos;
 	return rc;
 }
 
 /*
- * Emit the pieces in order of address. A piece may get shorter while it is
- * emitted; the next one starts after it, so no emitted piece moves. The
- * chain is last because it calls the programs.
+ * Emit the programs in order of address. A program may get shorter while it is
+ * emitted; the next one starts after it, so no emitted program moves.
  */
-static int place_all(struct nb_jit **out, struct nb_jit_ctx **c,
-		     struct nb_jit_link *link, uint32_t n,
+static int place_all(struct nb_jit **out, struct nb_jit_ctx **c, uint32_t n,
 		     struct nb_jit_pages *p, struct nb_err *err)
 {
-	size_t at = ALIGN;
+	size_t at = 0;
 	int rc;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (!c[i])
-			continue;
-		rc = emit_planned(&link[i].jit, c[i], p, at, err);
+		rc = emit_planned(&out[i], c[i], p, at, err);
 		if (rc)
 			return rc;
-		at = (at + link[i].jit->size + ALIGN - 1) / ALIGN * ALIGN;
+		at = (at + out[i]->size + ALIGN - 1) / ALIGN * ALIGN;
 	}
-	rc = emit_planned(out, c[n], p, at, err);
-	return rc ? rc : seal(p, err);
+	return seal(p, err);
 }
 
-int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
-			 const struct nb_jit_chain *chain, struct nb_err *err)
+int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item,
+		       uint32_t n, struct nb_err *err)
 {
+	struct nb_jit_ctx **c = calloc(n, sizeof(struct nb_jit_ctx *));
 	struct nb_jit_pages *p = NULL;
-	struct nb_jit_ctx **c;
 	size_t size;
 	int rc;
 
-	*out = NULL;
-	c = calloc((size_t)chain->n + 1, sizeof(struct nb_jit_ctx *));
-	if (!c) {
-		nb_fail(err, NB_E_NOMEM, 0,
-			"no memory to compile %" PRIu32 " programs", chain->n);
-		return NB_E_NOMEM;
-	}
-	rc = plan_all(c, link, chain, &size, err);
+	memset(out, 0, n * sizeof(struct nb_jit *));
+	if (!c)
+		return nb_fail(err, NB_E_NOMEM, 0,
+			       "no memory to compile %" PRIu32 " programs", n);
+	rc = plan_all(c, item, n, &size, err);
 	if (!rc)
 		rc = get_pages(&p, size, err);
 	if (!rc)
-		rc = place_all(out, c, link, chain->n, p, err);
-	for (uint32_t i = 0; rc && i < chain->n; i++) {
-		nb_jit_free(link[i].jit);
-		link[i].jit = NULL;
+		rc = place_all(out, c, n, p, err);
+	for (uint32_t i = 0; rc && i < n; i++) {
+		nb_jit_free(out[i]);
+		out[i] = NULL;
 	}
-	finish(out, p, rc);
-	for (uint32_t i = 0; i <= chain->n; i++)
+	if (p)
+		put_pages(p);
+	for (uint32_t i = 0; i < n; i++)
 		if (c[i])
 			drop(c[i]);
 	free(c);
@@ -419,11 +377,10 @@ int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
 	return nb_jit_compile_for(out, x, aux, 0, err);
 }
 
-int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
-			 const struct nb_jit_chain *chain, struct nb_err *err)
+int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item,
+		       uint32_t n, struct nb_err *err)
 {
-	(void)link, (void)chain;
-	*out = NULL;
+	(void)out, (void)item, (void)n;
 	return no_compiler(err);
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/err.h"
+#include "core/exec/jit/compile.h"
 #include "core/exec/jit/emit.h"
 
 /*
@@ -26,14 +27,13 @@ int nb_jit_compile(struct nb_jit **out, const struct nb_exec *x,
 void nb_jit_free(struct nb_jit *j); /* Free the machine code; @j may be NULL. */
 
 /*
- * nb_jit_compile_chain - compile programs and the code that runs them in order
- * @link: @chain->n programs
+ * nb_jit_compile_all - compile @n programs one after another in the same pages
+ * @out: @n pointers
  *
- * *@out is the code that runs them, a nb_chain_fn. Returns the errors of
- * nb_jit_compile; after an error nothing is compiled.
+ * Returns the errors of nb_jit_compile; after an error nothing is compiled.
  */
-int nb_jit_compile_chain(struct nb_jit **out, struct nb_jit_link *link,
-			 const struct nb_jit_chain *chain, struct nb_err *err);
+int nb_jit_compile_all(struct nb_jit **out, const struct nb_exec_item *item,
+		       uint32_t n, struct nb_err *err);
 
 /* Is there a compiler for this machine? */
 bool nb_jit_available(void);

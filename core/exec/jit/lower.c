@@ -2,8 +2,7 @@
 /*
  * The lowering that all machines share: code for each slot, helpers and
  * their inline forms (maps, locks, records, the CPU's number), functions of
- * the program, callbacks, tail calls, and chains. machine.h declares the
- * instructions.
+ * the program, callbacks and tail calls. machine.h declares the instructions.
  */
 #include "core/exec/jit/lower.h"
 
@@ -533,58 +532,6 @@ uint32_t nb_lower_slot(struct nb_jit_ctx *c, uint32_t pc)
 	}
 	plain(c, pc);
 	return 1;
-}
-
-static void load_answer(struct nb_jit_ctx *c, unsigned first, unsigned rest)
-{
-	const int32_t at = (int32_t)c->chain->answer;
-
-	nb_emit_get(c, 3, first, (struct mem){ nb_machine.ctx, at });
-	nb_emit_get(c, 2, rest, (struct mem){ nb_machine.ctx, at + 8 });
-}
-
-/* Emit code that runs program @l, which has number @i in the chain, and
- * that checks whether the program changed the answer. */
-static void chain_step(struct nb_jit_ctx *c, const struct nb_jit_link *l,
-		       uint32_t i)
-{
-	const struct nb_machine *m = &nb_machine;
-	nb_engine_fn *entry = l->jit ? l->jit->entry : nb_exec_interpret;
-	uint32_t changed, same;
-
-	nb_emit_const(c, m->arg[0], (uintptr_t)l->x);
-	nb_emit_move(c, true, m->arg[1], m->ctx);
-	nb_emit_const(c, m->arg[2], c->chain->ctx_size);
-	nb_emit_call(c, ADDRESS_OF(entry));
-	load_answer(c, m->new_answer, m->new_rest);
-	changed =
-		nb_emit_skip_if(c, NB_ORDER_NE, true, m->new_answer, m->answer);
-	same = nb_emit_skip_if(c, NB_ORDER_EQ, false, m->new_rest, m->rest);
-	nb_emit_land(c, changed);
-	nb_emit_count(c, 3, (struct mem){ m->overrides, (int32_t)(8 * i) },
-		      true);
-	nb_emit_const(c, m->by, i);
-	nb_emit_move(c, true, m->answer, m->new_answer);
-	nb_emit_move(c, false, m->rest, m->new_rest);
-	nb_emit_land(c, same);
-}
-
-void nb_lower_chain(struct nb_jit_ctx *c)
-{
-	const struct nb_machine *m = &nb_machine;
-	uint32_t done = 0;
-
-	nb_emit_begin_chain(c);
-	nb_emit_move(c, true, m->ctx, m->arg[1]);
-	nb_emit_move(c, true, m->overrides, m->arg[2]);
-	nb_emit_const(c, m->by, UINT32_MAX);
-	load_answer(c, m->answer, m->rest);
-	for (uint32_t i = 0; i < c->chain->n; i++)
-		if (c->chain->link[i].runs)
-			chain_step(c, &c->chain->link[i], done++);
-	nb_emit_move(c, false, m->result, m->by);
-	nb_emit_leave_chain(c);
-	nb_emit_trap(c);
 }
 
 #endif

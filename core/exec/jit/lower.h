@@ -7,8 +7,6 @@
 /* Emit slot @pc, perhaps fused with the next one; returns how many slots
  * were emitted. */
 uint32_t nb_lower_slot(struct nb_jit_ctx *c, uint32_t pc);
-/* Emit the whole chain c->chain as an nb_chain_fn. */
-void nb_lower_chain(struct nb_jit_ctx *c);
 
 /* For back ends: list the machine registers of r6 to r9, without the registers
  * that the program never changes; return their number. */

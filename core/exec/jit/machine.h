@@ -25,16 +25,11 @@ struct mem {
 };
 
 struct nb_machine {
-	unsigned char nothing[8]; /* A machine function that returns at once. */
-	uint8_t reg[NB_NREGS];	  /* The machine registers of r0 to r10. */
+	uint8_t reg[NB_NREGS]; /* The machine registers of r0 to r10. */
 	/* Registers of a function's arguments; @result holds its result. */
 	uint8_t arg[3];
 	uint8_t result;
 	uint8_t temp, cpu, index;
-	/* Registers that a chain keeps while programs run. */
-	uint8_t ctx, overrides, by, answer, rest;
-	/* Registers for the new answer, changed by calls. */
-	uint8_t new_answer, new_rest;
 };
 extern const struct nb_machine nb_machine;
 
@@ -55,9 +50,6 @@ bool nb_emit_reaches(int64_t distance);
  * its exit. */
 void nb_emit_begin(struct nb_jit_ctx *c);
 void nb_emit_leave(struct nb_jit_ctx *c);
-/* Emit code before and after the programs of a chain. */
-void nb_emit_begin_chain(struct nb_jit_ctx *c);
-void nb_emit_leave_chain(struct nb_jit_ctx *c);
 /* Emit an instruction that stops the program. */
 void nb_emit_trap(struct nb_jit_ctx *c);
 
@@ -119,8 +111,6 @@ void nb_emit_get_and_count(struct nb_jit_ctx *c, unsigned to, struct mem m);
 /* Emit a forward jump. nb_emit_land takes the returned number and sets the
  * jump's target; without @far the target is less than 128 bytes away. */
 uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far);
-uint32_t nb_emit_skip_if(struct nb_jit_ctx *c, unsigned order, bool w,
-			 unsigned a, unsigned b);
 uint32_t nb_emit_skip_if_const(struct nb_jit_ctx *c, unsigned order, bool w,
 			       unsigned reg, uint32_t v, bool far);
 /* Emit a forward jump taken if four bytes of memory are not @v. */

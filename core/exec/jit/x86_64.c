@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Code generation for x86-64: entry and exit of programs and chains, and
+/* Code generation for x86-64: entry and exit of programs, and
  * facts about the machine. x86_64.h describes registers and frames. */
 #include "core/exec/jit/x86_64.h"
 
@@ -118,22 +118,6 @@ void nb_emit_trap(struct nb_jit_ctx *c)
 	e1(c, 0x0b);
 }
 
-static const uint8_t chain_saves[] = { RBX, RBP, R12, R13, R14 };
-
-void nb_emit_begin_chain(struct nb_jit_ctx *c)
-{
-	e4(c, 0xfa1e0ff3); /* The instruction ENDBR64 */
-	for (uint32_t i = 0; i < sizeof(chain_saves); i++)
-		x_push(c, chain_saves[i]);
-}
-
-void nb_emit_leave_chain(struct nb_jit_ctx *c)
-{
-	for (uint32_t i = sizeof(chain_saves); i; i--)
-		x_pop(c, chain_saves[i - 1]);
-	e1(c, 0xc3);
-}
-
 /* Data and instruction caches are coherent on this machine, so nothing is
  * flushed. */
 void nb_emit_flush(unsigned char *code, size_t size)
@@ -160,21 +144,12 @@ unsigned nb_emit_features(void)
 }
 
 const struct nb_machine nb_machine = {
-	/* The instructions ENDBR64 and RET */
-	.nothing = { 0xf3, 0x0f, 0x1e, 0xfa, 0xc3, 0xcc, 0xcc, 0xcc },
 	.reg = { RAX, RSI, RDX, RCX, R8, R9, RBX, R14, R15, R12, RBP },
 	.arg = { RDI, RSI, RDX },
 	.result = RAX,
 	.temp = R11,
 	.cpu = RAX,
-	.index = R11,
-	.ctx = RBX,
-	.overrides = RBP,
-	.by = R12,
-	.answer = R13,
-	.rest = R14,
-	.new_answer = RAX,
-	.new_rest = RCX
+	.index = R11
 };
 
 #endif

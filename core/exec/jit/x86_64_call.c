@@ -13,13 +13,6 @@ uint32_t nb_emit_skip(struct nb_jit_ctx *c, bool far)
 	return x_skip_op(c, far ? 0xe9 : 0xeb, far);
 }
 
-uint32_t nb_emit_skip_if(struct nb_jit_ctx *c, unsigned order, bool w,
-			 unsigned a, unsigned b)
-{
-	x_alu(c, w, X_CMP, a, b);
-	return x_skip_if(c, nb_x86_condition[order], false);
-}
-
 uint32_t nb_emit_skip_if_const(struct nb_jit_ctx *c, unsigned order, bool w,
 			       unsigned reg, uint32_t v, bool far)
 {

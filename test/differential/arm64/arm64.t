@@ -50,15 +50,15 @@ for o in $(find "$B/policies" "$B/test/corpus" "$B/examples" -name '*.bpf.o' 2>/
 done
 B=$dir/o qemu-aarch64 "$A/test_agreement" >"$dir/agreement.out" 2>&1 ||
 	{ failed=1; echo "not ok 1 - agreement" >>"$dir/agreement.out"; }
-for t in interp interp_calls callbacks perf_map chain jit_inline jit jit_control jit_maps jit_pages \
+for t in interp interp_calls callbacks perf_map compile_all jit_inline jit jit_control jit_maps jit_pages \
 		jit_random; do
-	CHAINS=${ARM64_CHAINS:-100} JIT_PROGRAMS=${ARM64_PROGRAMS:-3000} qemu-aarch64 "$A/test_$t" \
+	GROUPS=${ARM64_GROUPS:-100} JIT_PROGRAMS=${ARM64_PROGRAMS:-3000} qemu-aarch64 "$A/test_$t" \
 		>"$dir/$t.out" 2>&1 || { failed=1; echo "not ok 1 - $t" >>"$dir/$t.out"; }
 done
 wait
 grep -q '^not ok' "$dir/conformance.out" && failed=1
 cat "$dir/conformance.out" "$dir"/interp*.out "$dir/callbacks.out" "$dir/perf_map.out" \
-	"$dir/agreement.out" "$dir/chain.out" "$dir"/jit*.out | awk '
+	"$dir/agreement.out" "$dir/compile_all.out" "$dir"/jit*.out | awk '
 	/^(not )?ok /{ n++; sub(/ok [0-9]+/, "ok " n) } /^1\.\./{ next } { print }
 	END { print "1.." n }'
 exit $failed

@@ -11,7 +11,7 @@ ARM64_ENGINE := $(call ao,core/base/*.c core/spec/*.c core/isa/*.c core/map/*.c 
 	core/image/*.c core/exec/*/*.c)
 ARM64_ALL := $(ARM64_ENGINE) $(call ao,core/*.c core/verify/*.c core/verify/*/*.c core/generation/*.c \
 	core/wire/*.c)
-ARM64_TESTS := $(addprefix $(ARM64)/test_,interp interp_calls jit jit_control jit_inline jit_maps jit_pages jit_random chain callbacks perf_map \
+ARM64_TESTS := $(addprefix $(ARM64)/test_,interp interp_calls jit jit_control jit_inline jit_maps jit_pages jit_random compile_all callbacks perf_map \
 	agreement) \
 	$(ARM64)/conformance_plugin
 

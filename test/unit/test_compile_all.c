@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// Chains: several programs as one piece of code do what they do one after
-// another, and count the same, with every engine; also the generations that
-// are made of them (CHAIN_SEED=N, CHAINS=N; the seed is printed).
+// Programs that are compiled together do what the interpreter does with them
+// one after another; and generations of several policies count which one
+// changed the answer (GROUP_SEED=N, GROUPS=N; the seed is printed).
 #include "test/unit/unit.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/exec/jit/chain.h"
+#include "core/exec/jit/compile.h"
 #include "core/exec/run/code.h"
 #include "core/exec/jit/jit.h"
 #include "core/ncclbpf.h"
@@ -116,19 +116,15 @@ static void generate(void)
 		put("f:\nmov %%r0, %%r1\nrsh %%r0, 1\nexit\n");
 }
 
-/* ---- chains of them, made three times over ---- */
+/* ---- groups of them, made four times over ---- */
 
 enum how { COMPILED, MIXED, INTERPRETED, BY_HAND, NHOW };
 
 struct side {
 	struct nb_map *map[MOST];
 	struct nb_exec *x[MOST];
-	struct nb_chain *chain; /* not BY_HAND */
+	enum how how;
 	uint64_t overrides[MOST];
-};
-
-static const struct nb_chain_shape shape = {
-	sizeof(struct ncclbpf_tuner), offsetof(struct ncclbpf_tuner, algo)
 };
 
 static struct nb_slot slots[MOST][ROOM];
@@ -178,52 +174,48 @@ static struct nb_map *map_new(void)
 
 static void make(struct side *s, unsigned n, enum how how)
 {
-	struct nb_chain_prog link[MOST] = { { 0 } };
+	struct nb_exec_item item[MOST];
 	struct nb_err err = { 0 };
+	unsigned nitems = 0;
 
 	memset(s, 0, sizeof(*s));
+	s->how = how;
 	for (unsigned i = 0; i < n; i++) {
 		s->map[i] = map_new();
 		ck_assert_msg(!nb_exec_new(&s->x[i], &img[i], 0, &s->map[i],
 					   NULL, &err),
 			      "%s", err.text);
-		link[i] =
-			(struct nb_chain_prog){ .x = s->x[i],
-						.interpret =
-							how == INTERPRETED ||
-							(how == MIXED && i % 2),
-						.runs = true };
+		if (how == COMPILED || (how == MIXED && i % 2 == 0))
+			item[nitems++] = (struct nb_exec_item){ s->x[i], NULL };
 	}
-	if (how == BY_HAND)
+	if (!nitems)
 		return;
-	ck_assert_msg(!nb_chain_new(&s->chain, link, n, &shape, &err), "%s",
-		      err.text);
-	ck_assert_int_eq(nb_chain_compiled(s->chain) != 0, how != INTERPRETED);
+	ck_assert_msg(!nb_exec_compile_all(item, nitems, &err), "%s", err.text);
 	for (unsigned i = 0; i < n; i++)
 		ck_assert_int_eq(nb_exec_compiled(s->x[i]) != 0,
-				 !link[i].interpret);
+				 how == COMPILED || i % 2 == 0);
 }
 
 static void drop(struct side *s, unsigned n)
 {
-	nb_chain_free(s->chain);
 	for (unsigned i = 0; i < n; i++) {
 		nb_exec_free(s->x[i]);
 		nb_map_put(s->map[i]);
 	}
 }
 
-/* What a chain is: the programs in order, and whose turn changed the answer. */
+/* The programs in order, and whose turn changed the answer. */
 static int run(struct side *s, unsigned n, struct ncclbpf_tuner *ctx)
 {
 	int by = -1;
 
-	if (s->chain)
-		return nb_chain_run(s->chain, ctx, s->overrides);
 	for (unsigned i = 0; i < n; i++) {
 		const struct ncclbpf_tuner before = *ctx;
 
-		nb_exec_interpret(s->x[i], ctx, sizeof(*ctx));
+		if (s->how == BY_HAND)
+			nb_exec_interpret(s->x[i], ctx, sizeof(*ctx));
+		else
+			nb_exec_run(s->x[i], ctx, sizeof(*ctx));
 		if (before.algo == ctx->algo && before.proto == ctx->proto &&
 		    before.channels == ctx->channels)
 			continue;
@@ -255,14 +247,14 @@ static void same(const struct side *a, const struct side *b, unsigned n,
 			ck_assert(!nb_map_read(b->map[i], &key, &vb, NULL));
 			ck_assert_msg(
 				va == vb && a->overrides[i] == b->overrides[i],
-				"CHAIN_SEED=%#" PRIx64 ": program %u of %u", of,
+				"GROUP_SEED=%#" PRIx64 ": program %u of %u", of,
 				i, n);
 		}
 }
 
 static uint64_t changed; /* answers, so that the test tests something */
 
-static void one_chain(void)
+static void one_group(void)
 {
 	unsigned n = 1 + pick(MOST);
 	struct side side[NHOW];
@@ -285,7 +277,7 @@ static void one_chain(void)
 			ck_assert_msg(by[how] == by[0] &&
 					      !memcmp(&ctx[how], &ctx[0],
 						      sizeof(first)),
-				      "CHAIN_SEED=%#" PRIx64
+				      "GROUP_SEED=%#" PRIx64
 				      ": %u programs, way %d: %d and %d",
 				      of, n, how, by[how], by[0]);
 		}
@@ -297,26 +289,25 @@ static void one_chain(void)
 		drop(&side[how], n);
 }
 
-START_TEST(chains_do_what_their_programs_do)
+START_TEST(compiled_groups_act_as_the_interpreter)
 {
-	const char *n = getenv("CHAINS"), *s = getenv("CHAIN_SEED");
-	unsigned long chains = n ? strtoul(n, NULL, 0) : s ? 1 : 1000;
+	const char *n = getenv("GROUPS"), *s = getenv("GROUP_SEED");
+	unsigned long groups = n ? strtoul(n, NULL, 0) : s ? 1 : 1000;
 
 	if (s)
 		seed = strtoull(s, NULL, 0);
-	printf("# CHAIN_SEED=%#" PRIx64 "\n", seed);
+	printf("# GROUP_SEED=%#" PRIx64 "\n", seed);
 	fflush(stdout);
-	for (unsigned long i = 0; i < chains; i++)
-		one_chain();
-	printf("# %lu chains, %" PRIu64 " of %lu runs changed the answer\n",
-	       chains, changed, chains * RUNS);
+	for (unsigned long i = 0; i < groups; i++)
+		one_group();
+	printf("# %lu groups, %" PRIu64 " of %lu runs changed the answer\n",
+	       groups, changed, groups * RUNS);
 	fflush(stdout);
-	ck_assert(s || changed > chains);
+	ck_assert(s || changed > groups);
 }
 END_TEST
 
-/* One piece: all programs and what is between them in one mapping. */
-START_TEST(a_chain_is_one_piece_of_code)
+START_TEST(a_group_shares_its_pages)
 {
 	struct side s;
 
@@ -333,21 +324,8 @@ START_TEST(a_chain_is_one_piece_of_code)
 		ck_assert_uint_eq((uintptr_t)j->code % 16, 0);
 		ck_assert(!last || j->code >= last->code + last->size);
 	}
-	ck_assert_uint_eq(s.x[0]->jit->pages->refs, MOST + 1);
+	ck_assert_uint_eq(s.x[0]->jit->pages->refs, MOST);
 	drop(&s, MOST);
-}
-END_TEST
-
-START_TEST(a_chain_of_none_answers_nothing)
-{
-	struct ncclbpf_tuner ctx = { .algo = -1, .proto = -1 };
-	struct nb_err err = { 0 };
-	struct nb_chain *c;
-
-	ck_assert(!nb_chain_new(&c, NULL, 0, &shape, &err));
-	ck_assert_int_eq(nb_chain_run(c, &ctx, NULL), -1);
-	nb_chain_free(c);
-	nb_chain_free(NULL);
 }
 END_TEST
 
@@ -453,10 +431,11 @@ START_TEST(generations_of_one_to_eight_policies)
 					 : how == 1 ? 0xff
 						    : 1 + pick(254);
 			struct nb_gen *g = gen_of(n, which);
-			unsigned of_us = which & ((1u << n) - 1);
 
-			ck_assert_int_eq(nb_chain_compiled(g->chain) != 0,
-					 n && of_us != (1u << n) - 1);
+			for (unsigned i = 0; i < n; i++)
+				ck_assert_int_eq(
+					nb_exec_compiled(g->prog[i].exec) != 0,
+					!(which >> i & 1));
 			same_answers(g);
 			nb_gen_put(g);
 		}
@@ -492,14 +471,13 @@ END_TEST
 
 static int no_compiler(void)
 {
-	puts("1..0 # SKIP chain: no compiler for this machine");
+	puts("1..0 # SKIP compile_all: no compiler for this machine");
 	return 0;
 }
 
-UNIT_MAIN("chain", if (!nb_jit_available()) return no_compiler();
-	  if (getenv("CHAINS")) tcase_set_timeout(tc, 86400);
-	  tcase_add_test(tc, chains_do_what_their_programs_do);
-	  tcase_add_test(tc, a_chain_is_one_piece_of_code);
-	  tcase_add_test(tc, a_chain_of_none_answers_nothing);
+UNIT_MAIN("compile_all", if (!nb_jit_available()) return no_compiler();
+	  if (getenv("GROUPS")) tcase_set_timeout(tc, 86400);
+	  tcase_add_test(tc, compiled_groups_act_as_the_interpreter);
+	  tcase_add_test(tc, a_group_shares_its_pages);
 	  tcase_add_test(tc, turns_are_of_one_program);
 	  tcase_add_test(tc, generations_of_one_to_eight_policies);)
