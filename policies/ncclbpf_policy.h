@@ -115,11 +115,6 @@ struct bpf_spin_lock {
 	uint32_t val;
 };
 
-/* A variable on the stack that only the bpf_*dynptr* helpers look into. */
-struct bpf_dynptr {
-	uint64_t opaque[2];
-} __attribute__((aligned(8)));
-
 /* State of bpf_iter_num_new and its companions; see ncclbpf_for. */
 struct bpf_iter_num {
 	uint64_t opaque[1];
@@ -132,7 +127,6 @@ struct bpf_iter_num {
 #define NB_RETURN_VOID void
 #define NB_RETURN_ELEM int *
 #define NB_RETURN_SAMPLE_OR_NULL void *
-#define NB_RETURN_SLICE_OR_NULL void *
 #define NB_FIRST_NONE void
 #define NB_FIRST_ANY uint64_t
 #define NB_FIRST_MAP void *map
@@ -141,11 +135,8 @@ struct bpf_iter_num {
 #define NB_FIRST_ITER0 struct bpf_iter_num *it
 #define NB_FIRST_ITER struct bpf_iter_num *it
 #define NB_FIRST_OUT void *out
-#define NB_FIRST_DYNPTR_BACKING void *value
 #define NB_FIRST_LOCK struct bpf_spin_lock *lock
 #define NB_FIRST_SAMPLE void *sample
-#define NB_FIRST_DYNPTR const struct bpf_dynptr *d
-#define NB_FIRST_DYNPTR_END struct bpf_dynptr *d
 /* Optional arguments: the caller may omit them or pass anything. */
 #define NB_THIRD_OPT , ...
 #define NB_THIRD_NONE
@@ -158,7 +149,6 @@ struct bpf_iter_num {
 #define NB_THIRD_SIZE , uint32_t size
 #define NB_THIRD_SIZE0 , uint32_t size
 #define NB_THIRD_ALLOC , uint64_t size
-#define NB_THIRD_DYNPTR , const struct bpf_dynptr *d
 #define NB_NEXT_NONE
 #define NB_NEXT_OPT
 #define NB_NEXT_ANY , uint64_t
@@ -173,8 +163,6 @@ struct bpf_iter_num {
 #define NB_NEXT_SIZE , uint32_t size
 #define NB_NEXT_SIZE0 , uint32_t
 #define NB_NEXT_ALLOC , uint64_t size
-#define NB_NEXT_NEW_DYNPTR , struct bpf_dynptr *d
-#define NB_NEXT_NEW_RECORD , struct bpf_dynptr *d
 
 #define HELPER(id, name, ret, a1, a2, a3, a4, a5, maps, label, success,       \
 	       effect, cost, work, doc)                                       \

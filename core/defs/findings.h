@@ -126,25 +126,13 @@ FINDING(RELEASE_OTHER, "release_other", "a pointer is released that was not rese
 FINDING(REF_CALLBACK, "callback_release", "a callback releases its caller's reservation",
 	"release the reservation in the function that calls bpf_loop, after the loop")
 FINDING(RESERVE_SIZE, "reserve_size", "the size to reserve is not a constant",
-	"reserve sizeof(struct), or use bpf_ringbuf_reserve_dynptr for a size known at run time")
+	"reserve sizeof(struct), or use bpf_ringbuf_output for a size known at run time")
 FINDING(REF_COUNT, "references", "too many references are held at once",
 	"release each reservation before the next")
-FINDING(DYNPTR_LEAK, "dynptr_leak", "a dynptr of a ring buffer is not submitted or discarded",
-	"call bpf_ringbuf_submit_dynptr or bpf_ringbuf_discard_dynptr on every path, "
-	"also where the reservation failed")
-FINDING(DYNPTR_PLACE, "dynptr_place", "the argument is not a dynptr on the stack",
-	"declare struct bpf_dynptr d; in the function and pass &d")
-FINDING(DYNPTR_NONE, "dynptr_none", "the argument is not an initialised dynptr",
-	"initialise the dynptr with bpf_dynptr_from_mem or bpf_ringbuf_reserve_dynptr; "
-	"a copy of its bytes is no dynptr")
-FINDING(DYNPTR_KIND, "dynptr_kind", "the argument is not a dynptr of a ring buffer",
-	"a dynptr made by bpf_dynptr_from_mem needs no release")
-FINDING(DYNPTR_MEMORY, "dynptr_memory", "a dynptr can refer to map values only",
-	"pass a pointer from bpf_map_lookup_elem, or the address of a global variable")
-FINDING(OBJECT_READ, "object_read", "stack bytes of a dynptr or iterator are read",
-	"use bpf_dynptr_read or bpf_dynptr_data to read the memory that the dynptr refers to")
-FINDING(OBJECT_WRITE, "object_write", "stack bytes of a dynptr or iterator are overwritten",
-	"submit or discard the dynptr first")
+FINDING(OBJECT_READ, "object_read", "stack bytes of an iterator are read",
+	"read the number through the pointer that bpf_iter_num_next returns")
+FINDING(OBJECT_WRITE, "object_write", "stack bytes of an iterator are overwritten",
+	"call bpf_iter_num_destroy first")
 /* Findings about locks */
 FINDING(LOCK_NONE, "lock_none", "the argument is not the lock of a map's value",
 	"give the map's value a field struct bpf_spin_lock lock; and pass &v->lock")

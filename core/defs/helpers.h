@@ -6,8 +6,7 @@
  * id, name:  number and name (policies call bpf_<name>);
  * ret:       what r0 holds: NB_RET_<ret> (VALUE_OR_NULL: of the map in r1;
  *            VOID: nothing; ELEM: a number to read, NULL at the end;
- *            SAMPLE_OR_NULL: ALLOC bytes to release; SLICE_OR_NULL: ALLOC
- *            bytes of the DYNPTR, as long as that lasts);
+ *            SAMPLE_OR_NULL: ALLOC bytes to release);
  * a1..a5:    NB_ARG_<a>:
  *            NONE   not an argument, may hold anything
  *            ANY    an initialised scalar
@@ -29,12 +28,6 @@
  *            ITER   such an iterator
  *            ALLOC  a constant size
  *            SAMPLE the pointer that a reservation returned, to be released
- *            DYNPTR_BACKING  memory of a map's value, as many bytes as the next
- *                   argument says, that a dynptr will refer to
- *            DYNPTR a dynptr on the stack
- *            DYNPTR_END  one of a ring buffer's record, to be released
- *            NEW_DYNPTR  16 aligned bytes of stack that become one
- *            NEW_RECORD  the same, of a record to be released
  *            LOCK   the struct bpf_spin_lock of a map's value;
  * maps:      map types that the MAP argument may have: NB_MAPS_<maps> of
  *            core/spec/spec.h; NONE if there is no such argument;
@@ -147,33 +140,6 @@ HELPER(195, map_lookup_percpu_elem, VALUE_OR_NULL, MAP, KEY, ANY, NONE, NONE,
 	PERCPU, MAP, CPUS, NONE, 0, SEARCH,
 	"return a pointer to the element's value on the given CPU, "
 	"or NULL if there is no such element or CPU")
-HELPER(197, dynptr_from_mem, SCALAR, DYNPTR_BACKING, SIZE0, ANY, NEW_DYNPTR, NONE,
-	NONE, LOCAL, ARGS, NONE, 0, NONE,
-	"make a dynptr that refers to a part of a map's value; flags must be 0; "
-	"returns 0, or -E2BIG (16 MiB or more) or -EINVAL with an empty dynptr")
-HELPER(198, ringbuf_reserve_dynptr, SCALAR, MAP, ANY, ANY, NEW_RECORD, NONE,
-	RINGBUF, LOCAL, PROCESS, NONE, 0, NONE,
-	"reserve a record of any size, reached by a dynptr; flags must be 0; "
-	"returns 0, or -E2BIG or -EINVAL with an empty dynptr; "
-	"submit or discard the dynptr in every case")
-HELPER(199, ringbuf_submit_dynptr, VOID, DYNPTR_END, ANY, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, NONE, 0, NONE,
-	"submit the record behind the dynptr, which is complete")
-HELPER(200, ringbuf_discard_dynptr, VOID, DYNPTR_END, ANY, NONE, NONE, NONE,
-	NONE, LOCAL, ARGS, NONE, 0, NONE,
-	"discard the record behind the dynptr")
-HELPER(201, dynptr_read, SCALAR, OUT, SIZE0, DYNPTR, ANY, ANY,
-	NONE, LOCAL, PROCESS, NONE, 0, NONE,
-	"copy size bytes out of a dynptr from an offset on; flags must be 0; "
-	"returns 0, -E2BIG (the dynptr has fewer bytes) or -EINVAL")
-HELPER(202, dynptr_write, SCALAR, DYNPTR, ANY, MEM, SIZE0, ANY,
-	NONE, LOCAL, PROCESS, NONE, 0, NONE,
-	"copy size bytes into a dynptr at an offset; flags must be 0; "
-	"returns 0, -E2BIG (the dynptr has fewer bytes) or -EINVAL")
-HELPER(203, dynptr_data, SLICE_OR_NULL, DYNPTR, ANY, ALLOC, NONE, NONE,
-	NONE, LOCAL, PROCESS, NONE, 0, NONE,
-	"return a pointer to a part of a dynptr, "
-	"of constant size from an offset on, or NULL if there is no such part")
 /* Kernel functions of open-coded iterators; the numbers are ours. */
 HELPER(0x10001, iter_num_new, SCALAR, ITER0, ANY, ANY, NONE, NONE,
 	NONE, COHERENT, ARGS, ITER_NEW, 0, NONE,

@@ -78,9 +78,6 @@ RULE(NULLABLE_RECORD, NULLABLE,
 RULE(NULLABLE_PARAMETER, NULLABLE,
      "{r} tested against NULL before it is dereferenced", "{value}",
      "any caller may pass NULL to a global function: add if (!p) return 0;")
-RULE(NULLABLE_SLICE, NULLABLE,
-     "{r} tested against NULL before it is dereferenced", "{value}",
-     "bpf_dynptr_data returns NULL when the dynptr has no such part: add if (!p) return 0;")
 RULE(NULL_POINTER, NOT_POINTER,
      "a pointer to memory in {r}", "{value}", "the pointer is NULL on this path")
 RULE(NOT_POINTER, NOT_POINTER, "a pointer to memory in {r}", "{value}", "")
@@ -111,8 +108,7 @@ RULE(RDONLY, RDONLY, "memory that the program may write", "{value}", "")
 RULE(ATOMIC_ALIGN, ATOMIC_ALIGN,
      "an offset that is a multiple of {size}", "the access is at offset {span}", "")
 RULE(ATOMIC_MEMORY, ATOMIC_ALIGN,
-     "memory that begins at a multiple of {size}", "{value}",
-     "ask for a part of the dynptr at an offset that is a multiple of 8")
+     "memory that begins at a multiple of {size}", "{value}", "")
 
 RULE(STACK_BOUNDS, STACK_BOUNDS,
      "{bytes} at r10-{limit} to r10-{size}", "the access is at offset {span} from r10", "")
@@ -182,6 +178,9 @@ RULE(HELPER, HELPER,
 RULE(HELPER_KERNEL, HELPER,
      "a helper that this ncclbpf offers", "bpf_{name}, helper {number} of Linux",
      "docs/policies.md lists the helpers; others of the kernel do not exist inside a job")
+RULE(HELPER_DYNPTR, HELPER,
+     "a helper that this ncclbpf offers", "bpf_{name}, helper {number} of Linux",
+     "dynptrs are not supported: use bpf_ringbuf_reserve with a constant size")
 RULE(HELPER_HOOK, HELPER,
      "a helper of this hook", "{helper} on {hook}",
      "the helper needs the decision of a SEC(\"tuner\") program")
@@ -223,7 +222,7 @@ RULE(ITER, ITER,
      "initialise the iterator with bpf_iter_num_new on every path, and destroy it once")
 RULE(ITER_PLACE, ITER, "8 aligned bytes of stack for {helper} in {r}", "{value}", "")
 RULE(ITER_TAKEN, ITER,
-     "unused bytes of stack", "they hold {object}", "end it first")
+     "unused bytes of stack", "they hold an iterator", "end it first")
 RULE(ITER_LEAK, ITER_LEAK,
      "every iterator destroyed with bpf_iter_num_destroy by this point",
      "{ref}, still held here", "")
@@ -245,7 +244,7 @@ RULE(GLOBAL_MEMORY, GLOBAL,
 RULE(GLOBAL_NONNULL, GLOBAL,
      "memory of {size} bytes, tested against NULL, as {ordinal} argument of the "
      "global function {name}", "{value}", "")
-RULE(GLOBAL_OBJECT, GLOBAL, "memory that the program may write", "it is {object}", "")
+RULE(GLOBAL_OBJECT, GLOBAL, "memory that the program may write", "it is an iterator", "")
 RULE(GLOBAL_PARAMETER, GLOBAL,
      "numbers, the context and pointers to memory of a known size as arguments of a "
      "global function",
@@ -261,21 +260,12 @@ RULE(REF_LEAK, REF_LEAK,
 RULE(REF_LEAK_CALLBACK, REF_LEAK,
      "all reservations of a callback released before it returns",
      "{ref}, still held here", "")
-RULE(DYNPTR_LEAK, DYNPTR_LEAK,
-     "all reservations released by this point", "{ref}, still held here", "")
-RULE(DYNPTR_LEAK_CALLBACK, DYNPTR_LEAK,
-     "all reservations of a callback released before it returns",
-     "{ref}, still held here", "")
 RULE(REF_COUNT, REF_COUNT,
      "at most {limit} references held at once",
      "this reference is one more; the first was {ref}", "")
 RULE(REF_CALLBACK, REF_CALLBACK,
      "a reservation made in the same call of the callback", "{r}: {ref}, outside the callback", "")
 RULE(RESERVE_SIZE, RESERVE_SIZE, "a constant size in {r} for {helper}", "{value}", "")
-RULE(SLICE_SIZE, RESERVE_SIZE,
-     "a constant size in {r} for {helper}", "{value}",
-     "ask for a part of constant size; bpf_dynptr_read and bpf_dynptr_write take sizes "
-     "known at run time")
 RULE(RELEASED_USE, RELEASED_USE,
      "memory in {r} that is not released yet",
      "{r}: its memory was released at {where}", "")
@@ -288,28 +278,12 @@ RULE(RELEASE_OTHER, RELEASE_OTHER,
      "in {r} for {helper} the pointer returned by bpf_ringbuf_reserve, tested against NULL",
      "{value}", "")
 RULE(RELEASE_MOVED, RELEASE_MOVED, "{r} as it was {ref}", "{value}", "")
-RULE(DYNPTR_PLACE, DYNPTR_PLACE,
-     "in {r} for {helper} the address of a struct bpf_dynptr variable: {limit} bytes of "
-     "stack at a known multiple of 8", "{value}", "")
-RULE(DYNPTR_NONE, DYNPTR_NONE,
-     "in {r} for {helper} the address of an initialised dynptr",
-     "{value}", "")
-RULE(DYNPTR_KIND, DYNPTR_KIND,
-     "a dynptr made by bpf_ringbuf_reserve_dynptr", "{r} points to {object}", "")
-RULE(DYNPTR_MEMORY, DYNPTR_MEMORY,
-     "in {r} for {helper} a pointer into a map's value", "{value}", "")
-RULE(DYNPTR_NULLABLE, DYNPTR_MEMORY,
-     "in {r} for {helper} a pointer into a map's value", "{value}",
-     "test the pointer first: if (!v) return 0;")
 RULE(OBJECT_READ, OBJECT_READ,
-     "bytes outside dynptrs and iterators",
-     "the bytes from r10{number} on are part of {object}", "")
-RULE(OBJECT_READ_HELD, OBJECT_READ,
-     "bytes outside dynptrs and iterators",
-     "the bytes from r10{number} on are part of {object}, {ref}", "")
+     "bytes outside iterators",
+     "the bytes from r10{number} on are part of an iterator, {ref}", "")
 RULE(OBJECT_WRITE, OBJECT_WRITE,
-     "the bytes unchanged until a helper releases the object",
-     "the bytes from r10{number} on are part of {object}, {ref}", "")
+     "the bytes unchanged until bpf_iter_num_destroy",
+     "the bytes from r10{number} on are part of an iterator, {ref}", "")
 
 RULE(LOCK_NULL, ARG_NULL, "a lock in {r} for {helper}", "{value}", "")
 RULE(LOCK_POINTER, LOCK_NONE, "the lock of a map's value in {r} for {helper}", "{value}", "")

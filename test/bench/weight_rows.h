@@ -49,7 +49,6 @@ struct row {
 	"zero:\nstxdw [%r2], %r1\nadd %r2, 8\nsub %r3, 1\n"       \
 	"jne %r3, 0, zero\n"
 #define VALUE "mov %r3, %r10\nadd %r3, -16\nmov %r4, 0\n"
-#define DYN(r) "mov %r" #r ", %r10\nadd %r" #r ", -80\n"
 #define CALL(n) "call " #n "\n"
 
 static const struct row rows[] = {
@@ -153,22 +152,6 @@ static const struct row rows[] = {
 	  0, 0 },
 	{ "a ring buffer asked for its data", "",
 	  "lddw map %r1, 12\nmov %r2, 0\n" CALL(134), 0, 0 },
-	// clang-format off
-	{ "a dynptr of 64 bytes of a value made, read, written and sliced",
-	  "lddw map_value %r6, 3, 0\n" ZERO64,
-	  "mov %r1, %r6\nmov %r2, 64\nmov %r3, 0\nmov %r4, %r10\nadd %r4, -80\n" CALL(197)
-	  DYN(1) "mov %r2, 64\nadd %r1, 16\nmov %r3, %r10\nadd %r3, -80\n"
-	  "mov %r4, 0\nmov %r5, 0\n" CALL(201)
-	  DYN(1) "mov %r2, 0\nmov %r3, %r10\nadd %r3, -64\nmov %r4, 64\nmov %r5, 0\n" CALL(202)
-	  DYN(1) "mov %r2, 0\nmov %r3, 8\n" CALL(203),
-	  0, 0 },
-	{ "a record of 64 bytes of a dynptr, submitted and discarded", "",
-	  "lddw map %r1, 12\nmov %r2, 64\nmov %r3, 0\nmov %r4, %r10\nadd %r4, -80\n" CALL(198)
-	  DYN(1) "mov %r2, 1\n" CALL(199)
-	  "lddw map %r1, 12\nmov %r2, 64\nmov %r3, 0\nmov %r4, %r10\nadd %r4, -80\n" CALL(198)
-	  DYN(1) "mov %r2, 1\n" CALL(200),
-	  0, 0 },
-	// clang-format on
 };
 
 #undef CHAIN
@@ -176,7 +159,6 @@ static const struct row rows[] = {
 #undef ZERO512
 #undef AT
 #undef VALUE
-#undef DYN
 #undef CALL
 
 #endif

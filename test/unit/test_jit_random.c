@@ -215,18 +215,6 @@ static const char *const helper_calls[] = {
 	"call 165",
 	"lddw map %r1, 4\nmov %r2, %r10\nadd %r2, -24\nmov %r3, $P\n"
 	"call 195\njeq %r0, 0, +1\nldxdw %r0, [%r0]",
-	"mov %r1, %r10\nadd %r1, -168\nmov %r2, $L\nmov %r3, $Z\n"
-	"mov %r4, %r10\nadd %r4, -192\ncall 197\n"
-	"mov %r1, %r10\nadd %r1, -136\nmov %r2, $L\nmov %r3, %r10\n"
-	"add %r3, -192\nmov %r4, $S\nmov %r5, 0\ncall 201\n"
-	"mov %r6, %r0\nmov %r1, %r10\nadd %r1, -192\nmov %r2, $S\n"
-	"mov %r3, 4\ncall 203\njeq %r0, 0, +1\nldxw %r0, [%r0]",
-	"lddw map %r1, 5\nmov %r2, $L\nmov %r3, $Z\nmov %r4, %r10\n"
-	"add %r4, -192\ncall 198\nmov %r7, %r0\n"
-	"mov %r1, %r10\nadd %r1, -192\nmov %r2, $S\nmov %r3, %r10\n"
-	"add %r3, -168\nmov %r4, $L\nmov %r5, 0\ncall 202\n"
-	"mov %r8, %r0\nmov %r1, %r10\nadd %r1, -192\nmov %r2, 0\n"
-	"call $D",
 	"mov %r1, %r10\nadd %r1, -200\nmov %r2, $S\nmov %r3, $L\n"
 	"call 0x10001\nmov %r6, %r0\nmov %r1, %r10\nadd %r1, -200\n"
 	"call 0x10002\njeq %r0, 0, +5\nldxw %r0, [%r0]\nadd %r6, %r0\n"
@@ -247,8 +235,6 @@ static int number(char kind)
 		return bases[pick(6)];
 	case 'C':
 		return 1 + (int)pick(3);
-	case 'D':
-		return 199 + (int)pick(2);
 	case 'E':
 		return 8 * (int)pick(3);
 	case 'F':

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // tier: quick  load: cpu  limit: 600
-// Ring buffer, dynptr and lock helpers as programs use them: each program is
+// Ring buffer and lock helpers as programs use them: each program is
 // verified, then run by the interpreter and as machine code; what it left in
 // the ring or the map is read back.
 #include "test/unit/unit.h"
@@ -173,143 +173,6 @@ START_TEST(query_tells_size_and_bytes)
 }
 END_TEST
 
-/* ---- dynptrs ---- */
-
-#define RECORD(size, flags)                         \
-	"lddw map %r1, @ring\nmov %r2, " #size "\n" \
-	"mov %r3, " #flags "\nmov %r4, %r10\nadd %r4, -16\ncall 198\n"
-#define END_RECORD(id) "mov %r1, %r10\nadd %r1, -16\nmov %r2, 0\ncall " #id "\n"
-#define WRITE(off, size, flags)                                           \
-	"mov %r1, %r10\nadd %r1, -16\nmov %r2, " #off "\nmov %r3, %r10\n" \
-	"add %r3, -32\nmov %r4, " #size "\nmov %r5, " #flags "\ncall 202\n"
-#define READ(off, size, flags)                                             \
-	"mov %r1, %r10\nadd %r1, -32\nmov %r2, " #size "\n"                \
-	"mov %r3, %r10\nadd %r3, -16\nmov %r4, " #off "\nmov %r5, " #flags \
-	"\ncall 201\n"
-#define PART(off, size)                                    \
-	"mov %r1, %r10\nadd %r1, -16\nmov %r2, " #off "\n" \
-	"mov %r3, " #size "\ncall 203\n"
-#define LOCALS "stdw [%r10-32], 17\nstdw [%r10-24], 18\n"
-
-START_TEST(record_behind_a_dynptr)
-{
-	struct made *m = make(
-		LOCALS RECORD(20, 0) "mov %r6, %r0\n" WRITE(
-			0, 16,
-			0) "or %r6, %r0\n" PART(16,
-						4) "jeq %r0, 0, no\n"
-						   "stw [%r0], "
-						   "99\nno:\n" END_RECORD(
-							   199) "mov %r0, "
-								"%r6\nexit\n",
-		_i);
-	uint64_t v[8];
-	size_t size;
-
-	ck_assert_int_eq(run(m), 0);
-	ck_assert_int_eq(take(m, v, &size), 0);
-	ck_assert_uint_eq(size, 20);
-	ck_assert_uint_eq(v[0], 17);
-	ck_assert_uint_eq(v[1], 18);
-	ck_assert_uint_eq(v[2], 99);
-	done(m);
-}
-END_TEST
-
-static const struct {
-	const char *text;
-	int64_t answer;
-} dynptr_answers[] = {
-	{ RECORD(8, 1) "mov %r6, %r0\n" END_RECORD(199) "mov %r0, %r6\nexit\n",
-	  -EINVAL },
-	{ RECORD(16777216,
-		 0) "mov %r6, %r0\n" END_RECORD(200) "mov %r0, %r6\nexit\n",
-	  -E2BIG },
-	{ RECORD(8192,
-		 0) "mov %r6, %r0\n" END_RECORD(199) "mov %r0, %r6\nexit\n",
-	  -EINVAL }, /* it never fits */
-	{ LOCALS RECORD(8, 1) WRITE(0, 8, 0) "mov %r6, %r0\n" END_RECORD(
-		  199) "mov %r0, %r6\nexit\n",
-	  -EINVAL }, /* an empty one */
-	{ LOCALS RECORD(8, 0) WRITE(1, 8, 0) "mov %r6, %r0\n" END_RECORD(
-		  200) "mov %r0, %r6\nexit\n",
-	  -E2BIG },
-	{ LOCALS RECORD(8, 0) WRITE(-1, 8, 0) "mov %r6, %r0\n" END_RECORD(
-		  200) "mov %r0, %r6\nexit\n",
-	  -E2BIG },
-	{ LOCALS RECORD(8, 0) WRITE(0, 8, 1) "mov %r6, %r0\n" END_RECORD(
-		  200) "mov %r0, %r6\nexit\n",
-	  -EINVAL },
-	{ LOCALS RECORD(8, 0) WRITE(1, 8, 1) "mov %r6, %r0\n" END_RECORD(
-		  200) "mov %r0, %r6\nexit\n",
-	  -E2BIG }, /* of two errors, the kernel's first */
-	{ LOCALS RECORD(8, 0) READ(1, 8, 1) "mov %r6, %r0\n" END_RECORD(
-		  200) "mov %r0, %r6\nexit\n",
-	  -EINVAL },
-	/* what a read that fails was to write is 0 */
-	{ LOCALS RECORD(8, 0) READ(1, 8, 0) "ldxdw %r6, [%r10-32]\n" END_RECORD(
-		  200) "mov %r0, %r6\nexit\n",
-	  0 },
-	{ LOCALS RECORD(8, 1)
-		  READ(0, 16, 0) "ldxdw %r6, [%r10-24]\n" END_RECORD(
-			  200) "mov %r0, %r6\nexit\n",
-	  0 },
-	{ LOCALS RECORD(8, 0) READ(0, 8, 1) "ldxdw %r6, [%r10-24]\n" END_RECORD(
-		  200) "mov %r0, %r6\nexit\n",
-	  18 }, /* no more than that */
-	{ RECORD(8, 0)
-		  PART(1, 8) "mov %r6, 1\njeq %r0, 0, no\nmov %r6, 2\n"
-			     "no:\n" END_RECORD(200) "mov %r0, %r6\nexit\n",
-	  1 },
-	{ RECORD(8, 1)
-		  PART(0, 0) "mov %r6, 1\njeq %r0, 0, no\nmov %r6, 2\n"
-			     "no:\n" END_RECORD(200) "mov %r0, %r6\nexit\n",
-	  1 },
-};
-
-enum { NANSWERS = sizeof(dynptr_answers) / sizeof(dynptr_answers[0]) };
-
-START_TEST(dynptr_errors)
-{
-	struct made *m = make(dynptr_answers[_i / 2].text, _i % 2);
-	uint64_t v[8];
-	size_t size;
-
-	ck_assert_int_eq(run(m), dynptr_answers[_i / 2].answer);
-	/* Nothing stays reserved: a record after it can be read. */
-	ck_assert_int_eq(nb_ringbuf_output(m->maps[RING], "abcdefg", 8, 0), 0);
-	ck_assert_int_eq(take(m, v, &size), 0);
-	done(m);
-}
-END_TEST
-
-#define VALUE(off, size, flags)                               \
-	"lddw map_value %r1, @bss, " #off "\nmov %r2, " #size \
-	"\nmov %r3, " #flags "\nmov %r4, %r10\nadd %r4, -16\ncall 197\n"
-
-START_TEST(dynptr_of_a_value)
-{
-	struct made *m =
-		make(LOCALS VALUE(8, 32, 0) WRITE(4, 16, 0)
-			     READ(4, 8, 0) "ldxdw %r0, [%r10-32]\nexit\n",
-		     _i);
-	unsigned char *base = nb_map_array_base(m->maps[BSS]);
-	uint64_t v;
-
-	ck_assert_int_eq(run(m), 17);
-	memcpy(&v, base + 12, 8);
-	ck_assert_uint_eq(v, 17);
-	memcpy(&v, base + 20, 8);
-	ck_assert_uint_eq(v, 18);
-	done(m);
-	m = make(LOCALS VALUE(8, 32, 1) "mov %r6, %r0\n" READ(
-			 0, 8, 0) "lsh %r6, 8\nadd %r0, %r6\nexit\n",
-		 _i);
-	ck_assert_int_eq(run(m), -EINVAL * 256 - EINVAL);
-	done(m);
-}
-END_TEST
-
 /* ---- locks ---- */
 
 #define COUNT                                              \
@@ -435,9 +298,6 @@ UNIT_MAIN("resources", tcase_set_timeout(tc, 60);
 	  tcase_add_loop_test(tc, discarded_is_not_read, 0, 2);
 	  tcase_add_loop_test(tc, reservation_with_flags_fails, 0, 2);
 	  tcase_add_loop_test(tc, query_tells_size_and_bytes, 0, 2);
-	  tcase_add_loop_test(tc, record_behind_a_dynptr, 0, 2);
-	  tcase_add_loop_test(tc, dynptr_errors, 0, 2 * NANSWERS);
-	  tcase_add_loop_test(tc, dynptr_of_a_value, 0, 2);
 	  tcase_add_loop_test(tc, counting_under_the_lock, 0, 2);
 	  tcase_add_loop_test(tc, lost_holder_is_replaced, 0, 2);
 	  tcase_add_loop_test(tc, lock_bytes_are_left_alone, 0, 2);)

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Objects on the stack: cells that no load, store or memory argument may
- * touch. Each knows what it stands for. An object that holds a reference
- * stays until a helper ends it; other objects end when the program
- * overwrites them.
+ * touch. An object holds a reference and stays until a helper ends it.
  */
 #include "core/verify/access/objects.h"
 

@@ -4,10 +4,8 @@
 
 #include "core/verify/state/env.h"
 
-/* Objects on the stack that helpers own: the program passes their address
- * and never touches their bytes. */
-
-enum { NB_DYNPTR_SIZE = 16 };
+/* Objects on the stack that helpers own, which are iterators: the program
+ * passes their address and never touches their bytes. */
 
 /*
  * Return the first cell of the object that begins exactly where @r points.

@@ -230,8 +230,7 @@ void nb_stack_store(struct nb_env *env, struct nb_state *st, uint32_t pc,
 }
 
 void nb_stack_put_object(struct nb_env *env, struct nb_state *st, uint32_t pc,
-			 const struct nb_reg *at, uint32_t size,
-			 struct nb_object o)
+			 const struct nb_reg *at, uint32_t size, uint32_t ref)
 {
 	struct nb_frame *f = &st->frames[at->frame];
 	int64_t off = at->r.smin;
@@ -245,9 +244,7 @@ void nb_stack_put_object(struct nb_env *env, struct nb_state *st, uint32_t pc,
 		memset(&f->cells[c - i], 0, sizeof(f->cells[0]));
 		f->cells[c - i].kind = i ? NB_CELL_OBJECT_HI : NB_CELL_OBJECT;
 	}
-	f->cells[c].reg.map = o.kind;
-	f->cells[c].reg.ref = o.ref;
-	f->cells[c].reg.align = o.align;
+	f->cells[c].reg.ref = ref;
 }
 
 /*

@@ -46,17 +46,12 @@ void nb_stack_smear_argument(struct nb_env *env, struct nb_state *st,
 /*
  * nb_stack_put_object - put an object in place of the stack bytes behind @at
  * @size: size of the object in bytes, a multiple of 8
+ * @ref: the reference that it holds
  *
  * The caller checked that the offset of @at is known, aligned and inside the
  * frame.
  */
-struct nb_object {
-	enum nb_object_kind kind;
-	uint32_t ref;
-	uint8_t align;
-};
 void nb_stack_put_object(struct nb_env *env, struct nb_state *st, uint32_t pc,
-			 const struct nb_reg *at, uint32_t size,
-			 struct nb_object o);
+			 const struct nb_reg *at, uint32_t size, uint32_t ref);
 
 #endif

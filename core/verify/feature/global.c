@@ -270,16 +270,13 @@ static int check_stack_memory(const struct at *a, int number, uint32_t size)
 {
 	const struct nb_reg *r = reg(a, number);
 	struct nb_range off = nb_access_offset(r, 0);
-	const struct nb_cell *c;
 	int rc = nb_check_frame(a, number, &off, size);
 
 	if (rc)
 		return rc;
 	nb_note_depth(a, r, &off);
-	c = nb_object_in(&a->st->frames[r->frame], off.smin, off.smax + size);
-	if (c)
-		return refuse(a, NB_RULE_GLOBAL_OBJECT, .reg = number,
-			      .object = c);
+	if (nb_object_in(&a->st->frames[r->frame], off.smin, off.smax + size))
+		return refuse(a, NB_RULE_GLOBAL_OBJECT, .reg = number);
 	return nb_check_written(a, number, &off, size);
 }
 

@@ -54,7 +54,6 @@ int nb_check_iter_place(const struct at *a, int number)
 {
 	const struct nb_reg *r = reg(a, number);
 	struct nb_range off = r->r;
-	const struct nb_cell *c;
 	int rc;
 
 	if (r->kind != NB_REG_STACK || !nb_range_is_const(&off) || off.smin & 7)
@@ -63,11 +62,9 @@ int nb_check_iter_place(const struct at *a, int number)
 	if (rc)
 		return rc;
 	nb_note_depth(a, r, &off);
-	c = nb_object_in(&a->st->frames[r->frame], off.smin,
-			 off.smin + ITER_SIZE);
-	if (c)
-		return refuse(a, NB_RULE_ITER_TAKEN, .reg = number,
-			      .object = c);
+	if (nb_object_in(&a->st->frames[r->frame], off.smin,
+			 off.smin + ITER_SIZE))
+		return refuse(a, NB_RULE_ITER_TAKEN, .reg = number);
 	return nb_check_room(a);
 }
 
@@ -75,7 +72,7 @@ int nb_check_iter(const struct at *a, int number)
 {
 	const struct nb_cell *c = nb_object_at(a->st, reg(a, number));
 
-	if (c && c->reg.map == NB_OBJECT_ITERATOR)
+	if (c)
 		return 0;
 	return refuse(a, NB_RULE_ITER, .reg = number);
 }
@@ -117,7 +114,7 @@ static struct nb_range int_of(const struct nb_reg *r)
 /* Is the object in @c an iterator whose steps the walk does not count? */
 static bool is_uncounted(const struct nb_cell *c)
 {
-	return c->kind == NB_CELL_OBJECT && c->reg.map == NB_OBJECT_ITERATOR &&
+	return c->kind == NB_CELL_OBJECT &&
 	       (c->reg.delta == OPEN || c->reg.delta == SURE);
 }
 
@@ -145,9 +142,7 @@ static struct nb_reg begin(struct nb_env *env, struct nb_state *st, uint32_t pc)
 				       in_a_loop(st), pc);
 	struct nb_cell *c;
 
-	nb_stack_put_object(
-		env, st, pc, &at, ITER_SIZE,
-		(struct nb_object){ .kind = NB_OBJECT_ITERATOR, .ref = ref });
+	nb_stack_put_object(env, st, pc, &at, ITER_SIZE, ref);
 	c = cell(st);
 	for (int i = 1; i <= 3; i++)
 		if (regs[i].label == NB_LABEL_LOCAL)

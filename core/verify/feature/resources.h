@@ -8,7 +8,7 @@ struct at;
 
 /*
  * Resources that programs acquire and release by helpers: records of ring
- * buffers, dynptrs, locks. A state holds at most one lock, which its map and
+ * buffers, and locks. A state holds at most one lock, which its map and
  * the identity of the value identify. For each resource there is a check of
  * the argument, and a step that changes the state. Checks return 0, or
  * NB_E_VERIFY with the finding filled.
@@ -17,9 +17,6 @@ struct at;
 /* Check register @number of the called helper; 0 if that argument is no
  * resource. */
 int nb_check_resource(const struct at *a, int number);
-/* Check argument DYNPTR_BACKING: @size bytes of a value of a map that programs
- * may write. */
-int nb_check_keep(const struct at *a, int number, uint64_t size);
 
 /* Is the call allowed with the resources that are held? Call it before the
  * arguments are checked. */
@@ -45,12 +42,9 @@ int nb_check_ended(const struct at *a, int number);
 int nb_check_objects(const struct at *a, int number, const struct nb_frame *f,
 		     int64_t lo, int64_t hi, bool store);
 
-/* Return r0 of a helper that reserves memory, or that returns a slice of a
- * dynptr. */
+/* Return r0 of a helper that reserves memory. */
 struct nb_reg nb_step_sample(struct nb_env *env, struct nb_state *st,
 			     uint32_t pc, const struct nb_helper_spec *h);
-struct nb_reg nb_step_slice(struct nb_env *env, const struct nb_state *st,
-			    uint32_t pc, const struct nb_helper_spec *h);
 
 /* Apply the call to references, objects and the lock. Requires r1-r5. */
 void nb_step_resources(struct nb_env *env, struct nb_state *st, uint32_t pc,

@@ -329,10 +329,7 @@ static int refuse_nullable(const struct at *a, int number)
 	if (ref && ref->id == r->id)
 		return refuse(a, NB_RULE_NULLABLE_RECORD, .reg = number,
 			      .where = ref->pc);
-	return refuse(a,
-		      a->env->root && !r->ref ? NB_RULE_NULLABLE_PARAMETER
-					      : NB_RULE_NULLABLE_SLICE,
-		      .reg = number);
+	return refuse(a, NB_RULE_NULLABLE_PARAMETER, .reg = number);
 }
 
 static int refuse_address(const struct at *a, int number)

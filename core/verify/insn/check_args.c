@@ -16,6 +16,13 @@
 #include "core/verify/insn/step.h"
 #include "core/verify/state/operands.h"
 
+/* Return the rule that a call of helper @id of Linux breaks. */
+static enum nb_rule kernel_rule(int64_t id)
+{
+	return id >= 197 && id <= 203 ? NB_RULE_HELPER_DYNPTR
+				      : NB_RULE_HELPER_KERNEL;
+}
+
 /* Check that the helper exists, and that programs of this hook may call it. */
 static int check_helper(const struct at *a)
 {
@@ -27,7 +34,8 @@ static int check_helper(const struct at *a)
 		return refuse(a, NB_RULE_HELPER_HOOK, .reg = -1);
 	if (h)
 		return 0;
-	return refuse(a, kernel ? NB_RULE_HELPER_KERNEL : NB_RULE_HELPER,
+	return refuse(a,
+		      kernel ? kernel_rule(a->insn->imm) : NB_RULE_HELPER,
 		      .reg = -1, .name = kernel, .number = a->insn->imm);
 }
 
@@ -106,8 +114,6 @@ static int check_mem_arg(const struct at *a, int number)
 	struct nb_range off = nb_access_offset(r, 0);
 	bool null = nb_reg_is_zero(r);
 
-	if (h->arg[arg] == NB_ARG_DYNPTR_BACKING)
-		return nb_check_keep(a, number, size.max);
 	if (!size.max &&
 	    (r->kind == NB_REG_STACK || (null && kind == NB_ARG_MEM0)))
 		return 0;
@@ -199,8 +205,7 @@ static int check_arg(const struct at *a, int number)
 
 static bool is_memory(enum nb_arg arg)
 {
-	return nb_arg_reads(arg) || nb_arg_writes(arg) ||
-	       arg == NB_ARG_DYNPTR_BACKING;
+	return nb_arg_reads(arg) || nb_arg_writes(arg);
 }
 
 int nb_check_helper(const struct at *a)

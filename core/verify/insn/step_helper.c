@@ -158,8 +158,6 @@ static struct nb_reg result(struct nb_env *env, struct nb_state *st,
 		}
 	} else if (h->ret == NB_RET_SAMPLE_OR_NULL) {
 		r0 = nb_step_sample(env, st, pc, h);
-	} else if (h->ret == NB_RET_SLICE_OR_NULL) {
-		r0 = nb_step_slice(env, st, pc, h);
 	}
 	if (h->label == NB_LABEL_LOCAL || success_is_local(h, m))
 		nb_label_begin(env, &r0, pc);

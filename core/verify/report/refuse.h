@@ -18,7 +18,6 @@ struct nb_refusal {
 	const struct nb_helper_spec *helper;
 	const struct nb_range *off;
 	const struct nb_ref *ref;
-	const struct nb_cell *object;
 	/* A chain of @count functions in which each calls the next. */
 	const uint32_t *chain;
 	const char *name, *text;

@@ -111,19 +111,6 @@ const char *nb_say_ref(struct nb_env *env, const struct nb_ref *ref)
 		      nb_say_where(env, ref->pc));
 }
 
-const char *nb_say_object(const struct nb_cell *c)
-{
-	switch ((enum nb_object_kind)c->reg.map) {
-	case NB_OBJECT_DYNPTR_MEM:
-		return "a dynptr into a map's value";
-	case NB_OBJECT_DYNPTR_RING:
-		return "a dynptr of a ring buffer's record";
-	case NB_OBJECT_ITERATOR:
-		return "an iterator";
-	}
-	return "";
-}
-
 static void trace_cells(struct nb_env *env, const struct nb_frame *f)
 {
 	for (uint32_t c = 0; c < f->ncells; c++) {
@@ -131,8 +118,8 @@ static void trace_cells(struct nb_env *env, const struct nb_frame *f)
 		int off = -(int)(c + 1) * 4;
 
 		if (x->kind == NB_CELL_OBJECT)
-			nb_buf_printf(env->opts.trace, "    r10%d: %s\n", off,
-				      nb_say_object(x));
+			nb_buf_printf(env->opts.trace,
+				      "    r10%d: an iterator\n", off);
 		if (x->kind == NB_CELL_SPILL8_HI || nb_cell_is_object(x) ||
 		    (x->kind == NB_CELL_BYTES && !x->init))
 			continue;

@@ -7,9 +7,6 @@
 /* Describe a register, for example "r2: scalar 0..255" or "r1: pointer to
  * value of map limits, offset 8". */
 const char *nb_say_reg(struct nb_env *env, const struct nb_reg *r, int number);
-/* Describe an object on the stack, for example "a dynptr of a ring buffer's
- * record". */
-const char *nb_say_object(const struct nb_cell *c);
 /*
  * Write where a reference was acquired, for example "reserved at slot 12
  * (x.bpf.c:31)".

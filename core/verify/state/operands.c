@@ -78,7 +78,7 @@ struct nb_extent nb_helper_extent(const struct nb_env *env,
 	uint64_t size = 0;
 
 	if (h->arg[arg] == NB_ARG_MEM || h->arg[arg] == NB_ARG_MEM0 ||
-	    h->arg[arg] == NB_ARG_OUT || h->arg[arg] == NB_ARG_DYNPTR_BACKING) {
+	    h->arg[arg] == NB_ARG_OUT) {
 		const struct nb_reg *r = &f->regs[arg + 2 <= 5 ? arg + 2 : 5];
 
 		return (struct nb_extent){ r->r.umin, r->r.umax };

@@ -84,19 +84,10 @@ enum nb_cell_kind {
 	NB_CELL_SPILL4,	   /* All 4 bytes are the scalar @reg. */
 	NB_CELL_SPILL8,	   /* The low half of the 8-byte value @reg. */
 	NB_CELL_SPILL8_HI, /* The high half of the value in the cell below. */
-	NB_CELL_OBJECT, /* The first cell of an object, which @reg describes. */
+	/* The first cell of an iterator. The program cannot read its bytes, so
+	 * none of them counts as written. iter.c explains @reg. */
+	NB_CELL_OBJECT,
 	NB_CELL_OBJECT_HI /* A further cell of the object below. */
-};
-
-/* Objects that helpers keep on the stack. The program cannot read their
- * bytes, so none of the bytes counts as written. @reg of the first cell
- * describes the object: @map is the object's kind, @ref its identity,
- * @align the alignment of its memory. */
-enum nb_object_kind {
-	NB_OBJECT_DYNPTR_MEM, /* A dynptr into a value of a map. */
-	/* A dynptr to a record of a ring buffer, or to nothing. */
-	NB_OBJECT_DYNPTR_RING,
-	NB_OBJECT_ITERATOR /* A number iterator; iter.c explains its @reg. */
 };
 
 struct nb_cell {
@@ -162,7 +153,6 @@ struct nb_region {
 /* A reference that the program must release. States list the oldest first. */
 enum nb_ref_kind {
 	NB_REF_SAMPLE, /* A record of a ring buffer, held by a pointer. */
-	NB_REF_DYNPTR, /* A record of a ring buffer, held by a dynptr. */
 	NB_REF_ITER    /* An iterator on the stack. */
 };
 

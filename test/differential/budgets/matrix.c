@@ -36,7 +36,7 @@ enum via {
 	CALLBACK_GLOBAL,   /* in a global function of a callback */
 	NVIAS
 };
-enum held { NOTHING, LOCK, RECORD, DYNPTR, ITERATOR, NHELD };
+enum held { NOTHING, LOCK, RECORD, ITERATOR, NHELD };
 enum { JUMPS, FOUR, RING, LOCKED, ONE, NMAPS };
 enum { PROGS = 3, SLOTS = 512, FUNCS = 8, LOCAL = 64, COHERENT = 28 };
 
@@ -266,8 +266,6 @@ static void hold(enum held h)
 			 "mov %r8, %r0\nmov %r1, %r8\nadd %r1, 4\ncall 93\n",
 		[RECORD] = "lddw map %r1, 2\nmov %r2, 8\nmov %r3, 0\ncall 131\n"
 			   "mov %r8, %r0\njeq %r8, 0, out\n",
-		[DYNPTR] = "lddw map %r1, 2\nmov %r2, 8\nmov %r3, 0\n"
-			   "mov %r4, %r10\nadd %r4, -48\ncall 198\n",
 		[ITERATOR] = "mov %r1, %r10\nadd %r1, -24\nmov %r2, 0\n"
 			     "mov %r3, 2\ncall 0x10001\n",
 	};
@@ -281,8 +279,6 @@ static void release(enum held h)
 	static const char *const how[NHELD] = {
 		[LOCK] = "mov %r1, %r8\nadd %r1, 4\ncall 94\n",
 		[RECORD] = "mov %r1, %r8\nmov %r2, 0\ncall 133\n",
-		[DYNPTR] =
-			"mov %r1, %r10\nadd %r1, -48\nmov %r2, 0\ncall 200\n",
 		[ITERATOR] = "mov %r1, %r10\nadd %r1, -24\ncall 0x10003\n",
 	};
 

@@ -124,24 +124,21 @@ struct em_value {
 };
 
 /* Memory with an end: by its own region, while it lives. */
-enum em_lent_kind { EM_SAMPLE, EM_SLICE, EM_NUMBER, EM_KEY };
+enum em_lent_kind { EM_SAMPLE, EM_NUMBER, EM_KEY };
 
 struct em_lent {
 	uint8_t kind;
 	bool live;
 	uint32_t base; /* its offset in the region: of what alignment it is */
-	uint32_t size, object; /* SLICE, NUMBER: of this object */
+	uint32_t size, object; /* NUMBER: of this object */
 	uint8_t *bytes;
 };
 
-/* What a helper keeps on the stack. */
+/* An iterator, which helpers keep on the stack. */
 struct em_object {
-	uint8_t kind; /* enum nb_object_kind */
 	bool live;
 	uint32_t frame, off, size; /* off: from the stack's lowest byte */
-	uint8_t *bytes;		   /* dynptr: NULL: nothing */
-	uint32_t nbytes, skew;	   /* skew: of bytes, from a multiple of 8 */
-	int32_t cur, end;	   /* iterator */
+	int32_t cur, end;
 	bool sure;		   /* it comes to its end */
 	bool given;
 };
@@ -251,7 +248,7 @@ uint32_t em_lend(enum em_lent_kind kind, uint8_t *bytes, uint32_t size,
 		 uint32_t object);
 /* The object at stack address @a, live; -1: none. */
 int em_object_at(uint64_t a);
-int em_object_new(uint64_t a, uint32_t size, enum nb_object_kind kind);
+int em_object_new(uint64_t a, uint32_t size);
 void em_object_end(uint32_t o);
 void em_hold(enum nb_ref_kind kind, uint32_t what);
 bool em_release(enum nb_ref_kind kind, uint32_t what);

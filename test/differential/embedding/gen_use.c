@@ -235,99 +235,6 @@ static void gen_record(unsigned depth)
 	g_return(8);
 }
 
-/* ---- dynptrs ---- */
-
-/* Use the dynptr at r10+@at, which @size bytes may be behind. */
-static void use_dynptr(int at, unsigned size)
-{
-	unsigned part = 1u << g_below(4);
-	uint32_t none;
-
-	switch (g_below(3)) {
-	case 0:
-		g_frame(1, -8 * (int)(1 + g_below(4)));
-		g_imm(2, (int32_t)part);
-		if (part > 8)
-			g_imm(2, 8);
-		g_frame(3, at);
-		g_imm(4, (int32_t)g_below(size));
-		g_imm(5, 0);
-		g_helper(201);
-		break;
-	case 1:
-		g_frame(1, at);
-		g_numbers(2, 2);
-		if (g_below(2))
-			g_imm(2, (int32_t)g_below(size));
-		g_frame(3, -32);
-		g_numbers(4, 4);
-		g_bound(4, 1 + g_below(32));
-		g_imm(5, 0);
-		g_helper(202);
-		break;
-	default:
-		g_frame(1, at);
-		g_imm(2, (int32_t)g_below(size));
-		if (g_below(2))
-			g_imm(2, 0);
-		g_imm(3, (int32_t)part);
-		g_helper(203);
-		none = g_jump(0x15, 0, 0, 0);
-		use_memory(0, part > 4 && g_chance(60) ? 4 : part);
-		if (g_below(2))
-			g_mov(8, 0);
-		g_aim(none);
-		break;
-	}
-	g_numbers(0, 5);
-}
-
-static void gen_dynptr(unsigned depth)
-{
-	int at = g_take(16);
-	bool ring = g_below(2);
-	unsigned size = 8 + g_below(40), n = 1 + g_below(3);
-
-	if (!at)
-		return;
-	if (ring) {
-		g_lddw(1, 1, EM_RING, 0);
-		g_imm(2, (int32_t)size);
-		if (g_below(2))
-			g_numbers(2, 2);
-		g_imm(3, 0);
-		g_frame(4, at);
-		g_helper(198);
-		g.held++;
-	} else {
-		g_lddw(1, 2, EM_BSS, g_below(16));
-		g_imm(2, (int32_t)size);
-		if (g_below(2)) {
-			g_mov(2, 8);
-			g_bound(2, 48);
-		}
-		g_imm(3, 0);
-		g_frame(4, at);
-		g_helper(197);
-	}
-	g_numbers(0, 5);
-	while (n--) {
-		use_dynptr(at, size);
-		if (g_below(3) == 0 && depth < G_DEPTH)
-			g_block(1, depth + 1);
-	}
-	if (ring) {
-		g_frame(1, at);
-		g_imm(2, 0);
-		g_helper(g_below(2) ? 199 : 200);
-		g.held--;
-		g_numbers(0, 5);
-	} else if (g_below(2)) {
-		g_slot(0x7a, 10, 0, at + 8 * (int)g_below(2), 0);
-	}
-	g_return(16);
-}
-
 /* ---- locks ---- */
 
 static void gen_lock(void)
@@ -473,7 +380,7 @@ static void gen_text(void)
 
 void g_resource(unsigned depth)
 {
-	switch (g_below(9)) {
+	switch (g_below(8)) {
 	case 0:
 	case 1:
 		gen_iterator(depth);
@@ -486,15 +393,12 @@ void g_resource(unsigned depth)
 		gen_record(depth);
 		break;
 	case 3:
-		gen_dynptr(depth);
-		break;
-	case 4:
 		gen_lock();
 		break;
-	case 5:
+	case 4:
 		gen_update();
 		break;
-	case 6:
+	case 5:
 		gen_map_of_maps();
 		break;
 	default:

@@ -268,134 +268,6 @@ static bool output(void)
 	return answer(em_local() % 2 ? 0 : (uint64_t)-11);
 }
 
-/* ---- dynptrs ---- */
-
-static bool dynptr_from_mem(void)
-{
-	uint8_t *init, *p;
-	int o;
-
-	if (!needs(4))
-		return false;
-	p = em_memory(arg(1), arg(2), true, &init);
-	if (!p)
-		return false;
-	if (em_region(arg(1)) < EM_R_VALUE || em_region(arg(1)) >= EM_R_HANDLE)
-		return em_fault("a dynptr into what does not last");
-	o = em_object_new(arg(4), 16, NB_OBJECT_DYNPTR_MEM);
-	if (o < 0)
-		return false;
-	if (!arg(3)) {
-		em.objects[o].bytes = p;
-		em.objects[o].nbytes = (uint32_t)arg(2);
-		em.objects[o].skew = arg(1) & 7;
-	}
-	em.ran[EM_F_DYNPTR_MEM] = true;
-	return answer(arg(3) ? failed : 0);
-}
-
-static bool reserve_dynptr(void)
-{
-	uint8_t *p;
-	int o;
-
-	if (!needs(4) || !is_ring())
-		return false;
-	p = arg(3) ? NULL : pool((uint32_t)arg(2));
-	o = em_object_new(arg(4), 16, NB_OBJECT_DYNPTR_RING);
-	if (o < 0)
-		return false;
-	em.objects[o].bytes = p;
-	em.objects[o].nbytes = p ? (uint32_t)arg(2) : 0;
-	em_hold(NB_REF_DYNPTR, (uint32_t)o);
-	em.ran[EM_F_DYNPTR_RING] = true;
-	return answer(p ? 0 : failed);
-}
-
-static struct em_object *dynptr(unsigned r)
-{
-	int o = em_object_at(arg(r));
-
-	if (o >= 0 && em.objects[o].kind != NB_OBJECT_ITERATOR)
-		return &em.objects[o];
-	em_fault("no dynptr there");
-	return NULL;
-}
-
-static bool end_dynptr(bool submit)
-{
-	struct em_object *o = needs(2) ? dynptr(1) : NULL;
-	uint32_t n = (uint32_t)(o - em.objects);
-
-	if (!o || !em_release(NB_REF_DYNPTR, n))
-		return false;
-	em_object_end(n);
-	em.ran[submit ? EM_F_SUBMIT : EM_F_DISCARD] = true;
-	em_top()->written &= ~0x3fu;
-	return true;
-}
-
-static bool has_part(const struct em_object *o, uint64_t off, uint64_t size)
-{
-	return o->bytes && (uint32_t)size <= o->nbytes &&
-	       (uint32_t)off <= o->nbytes - (uint32_t)size;
-}
-
-static bool dynptr_read(void)
-{
-	struct em_object *o = needs(5) ? dynptr(3) : NULL;
-	uint64_t size = arg(2);
-	bool ok;
-
-	if (!o)
-		return false;
-	ok = !arg(5) && has_part(o, arg(4), size);
-	em.ran[EM_F_DYNPTR_COPY] |= ok;
-	if (size && ok && !em_write(arg(1), size, o->bytes + (uint32_t)arg(4)))
-		return false;
-	/* Written all the same where nothing is copied. */
-	for (uint64_t i = 0; !ok && i < size; i++)
-		if (!em_write(arg(1) + i, 1, (const uint8_t *)""))
-			return false;
-	return answer(ok ? 0 : failed);
-}
-
-static bool dynptr_write(void)
-{
-	struct em_object *o = needs(5) ? dynptr(1) : NULL;
-	uint64_t size = arg(4);
-	uint8_t from[NB_STACK_SIZE];
-	bool ok;
-
-	if (!o)
-		return false;
-	if (size > sizeof(from))
-		return em_fault("a size out of reach");
-	if (size && !em_read(arg(3), size, from, NULL))
-		return false;
-	ok = !arg(5) && has_part(o, arg(2), size);
-	if (ok)
-		memcpy(o->bytes + (uint32_t)arg(2), from, size);
-	em.ran[EM_F_DYNPTR_COPY] |= ok;
-	return answer(ok ? 0 : failed);
-}
-
-static bool dynptr_data(void)
-{
-	struct em_object *o = needs(3) ? dynptr(1) : NULL;
-	uint32_t n;
-
-	if (!o)
-		return false;
-	if (!has_part(o, arg(2), arg(3)))
-		return answer(0);
-	n = em_lend(EM_SLICE, o->bytes + (uint32_t)arg(2), (uint32_t)arg(3),
-		    (uint32_t)(o - em.objects));
-	/* Values and records are aligned to 8 bytes. */
-	em.lent[n].base = (o->skew + (uint32_t)arg(2)) & 7;
-	return !em.over && answer(em_address(EM_R_LENT + n, em.lent[n].base));
-}
-
 /* ---- iterators ---- */
 
 static bool iter_new(void)
@@ -408,7 +280,7 @@ static bool iter_new(void)
 
 	if (!needs(3))
 		return false;
-	o = em_object_new(arg(1), 8, NB_OBJECT_ITERATOR);
+	o = em_object_new(arg(1), 8);
 	if (o < 0)
 		return false;
 	it = &em.objects[o];
@@ -429,7 +301,7 @@ static struct em_object *iterator(void)
 {
 	int o = needs(1) ? em_object_at(arg(1)) : -1;
 
-	if (o >= 0 && em.objects[o].kind == NB_OBJECT_ITERATOR)
+	if (o >= 0)
 		return &em.objects[o];
 	em_fault("no iterator there");
 	return NULL;
@@ -532,19 +404,6 @@ bool em_helper(int64_t id)
 		return give_back(id == 132);
 	case 134:
 		return needs(2) && is_ring() && answer(em_local() % 4096);
-	case 197:
-		return dynptr_from_mem();
-	case 198:
-		return reserve_dynptr();
-	case 199:
-	case 200:
-		return end_dynptr(id == 199);
-	case 201:
-		return dynptr_read();
-	case 202:
-		return dynptr_write();
-	case 203:
-		return dynptr_data();
 	case 0x10001:
 		return iter_new();
 	case 0x10002:

@@ -60,28 +60,20 @@ int em_object_at(uint64_t a)
 	return -1;
 }
 
-static bool is_held(const struct em_object *o)
-{
-	return o->kind != NB_OBJECT_DYNPTR_MEM;
-}
-
-/* Objects that bytes of a frame belong to: those that may go, go. */
+/* Bytes of a frame may be written that belong to no object. */
 static bool overwrite(uint32_t frame, uint64_t off, uint64_t size)
 {
 	for (uint32_t i = em.nobjects; i-- > 0;) {
 		const struct em_object *o = &em.objects[i];
 
-		if (!o->live || o->frame != frame || off + size <= o->off ||
-		    o->off + o->size <= off)
-			continue;
-		if (is_held(o))
+		if (o->live && o->frame == frame && off + size > o->off &&
+		    o->off + o->size > off)
 			return em_fault("store into what a helper keeps");
-		em_object_end(i);
 	}
 	return true;
 }
 
-int em_object_new(uint64_t a, uint32_t size, enum nb_object_kind kind)
+int em_object_new(uint64_t a, uint32_t size)
 {
 	uint32_t frame = em_region(a) - EM_R_STACK;
 	uint64_t off = em_offset(a);
@@ -100,8 +92,7 @@ int em_object_new(uint64_t a, uint32_t size, enum nb_object_kind kind)
 		return -1;
 	}
 	memset(em.frames[frame].init + off, 0, size);
-	em.objects[em.nobjects] = (struct em_object){ .kind = (uint8_t)kind,
-						      .live = true,
+	em.objects[em.nobjects] = (struct em_object){ .live = true,
 						      .frame = frame,
 						      .off = (uint32_t)off,
 						      .size = size };
@@ -115,8 +106,7 @@ void em_object_end(uint32_t n)
 	o->live = false;
 	memset(em.frames[o->frame].init + o->off, 0, o->size);
 	for (uint32_t i = 0; i < em.nlent; i++)
-		if (em.lent[i].object == n && (em.lent[i].kind == EM_SLICE ||
-					       em.lent[i].kind == EM_NUMBER))
+		if (em.lent[i].object == n && em.lent[i].kind == EM_NUMBER)
 			em.lent[i].live = false;
 }
 
@@ -177,11 +167,8 @@ bool em_leave_frame(uint32_t frame, bool all_returned)
 				return em_fault("held at the end");
 	}
 	for (uint32_t i = em.nobjects; i-- > 0;)
-		if (em.objects[i].live && em.objects[i].frame == frame) {
-			if (is_held(&em.objects[i]))
-				return em_fault("an object is left behind");
-			em_object_end(i);
-		}
+		if (em.objects[i].live && em.objects[i].frame == frame)
+			return em_fault("an object is left behind");
 	return true;
 }
 
@@ -232,7 +219,6 @@ static uint8_t *of_lent(uint32_t n, uint64_t off, uint64_t size, bool write)
 		return NULL;
 	}
 	em.ran[EM_F_SAMPLE_USE] |= l->kind == EM_SAMPLE;
-	em.ran[EM_F_SLICE] |= l->kind == EM_SLICE;
 	return l->bytes + off - l->base;
 }
 

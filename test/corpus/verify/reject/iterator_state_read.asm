@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject object_read 5
 mov %r1, %r10
 add %r1, -8

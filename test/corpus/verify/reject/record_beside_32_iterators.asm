@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # record beside 32 iterators
-# expect: reject references 166
+# expect: reject references 164
 # opts: held
 mov %r1, %r10
 add %r1, -8
@@ -165,9 +165,7 @@ call 0x10001
 lddw map %r1, @ring
 mov %r2, 8
 mov %r3, 0
-mov %r4, %r10
-add %r4, -272
-call 198 # near:
+call 131 # near:
 mov %r1, %r10
 add %r1, -8
 call 0x10003

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# golden
 # expect: reject callback_release 17
 # opts: held
 lddw map %r1, @ring
